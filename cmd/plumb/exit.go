@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/alecthomas/kong"
+	"github.com/cilium/ebpf"
+)
+
+// Exit codes, the same for every command.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnsupported = 3
+)
+
+// errUsage is wrapped by a command whose flags or configuration contradict
+// each other in a way that the parser cannot see. Exit code 2.
+var errUsage = errors.New("usage")
+
+// exitCode maps what a command returned to the exit code of the process.
+//
+// Code 3 is for errors that are [errors.ErrUnsupported] (ENOSYS, EOPNOTSUPP and
+// ENOTSUP are, too) or [ebpf.ErrNotSupported]: wrap one of them for what this
+// machine, kernel or device cannot do.
+func exitCode(err error) int {
+	var parse *kong.ParseError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &parse), errors.Is(err, errUsage):
+		return exitUsage
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ebpf.ErrNotSupported):
+		return exitUnsupported
+	default:
+		return exitFailed
+	}
+}
+
+// usageHint adds to a parser's error the command line that would explain it.
+func usageHint(err error) error {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) {
+		return err
+	}
+	command := "plumb"
+	for _, p := range parse.Context.Path {
+		if p.Command != nil {
+			command += " " + p.Command.Name
+		}
+	}
+	return fmt.Errorf("%w (see '%s --help')", err, command)
+}

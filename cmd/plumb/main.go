@@ -1,0 +1,63 @@
+// Command plumb is a 5G user plane (UPF), a laboratory that measures any UPF,
+// and the small tools around both.
+//
+// A command is one struct in a file of its own: its fields are the flags, its
+// Run method turns them into the configuration of the package that does the
+// work, and nothing else. Run may ask for a [context.Context], cancelled by
+// SIGINT and SIGTERM, and for an [io.Writer], standard output. Results go
+// there, logs to standard error.
+//
+// The exit code is 0 for done, 1 for failed, 2 for a wrong command line or
+// configuration, 3 for what this machine, kernel or device does not support.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// commands has one field per command, in the order of --help.
+type commands struct {
+	Version versionCommand `cmd:"" help:"Print version, commit and Go toolchain."`
+}
+
+const description = `A 5G user plane that you can run, and a stopwatch for every hop of it.
+
+Results go to standard output, logs to standard error. Exit code: 0 done, 1 failed, 2 wrong command line or ` +
+	`configuration, 3 not supported by this machine, kernel or device.`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "plumb: %v\n", err)
+	}
+	os.Exit(exitCode(err))
+}
+
+// run parses args and runs the command that they name.
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	parser, err := kong.New(&commands{},
+		kong.Name("plumb"),
+		kong.Description(description),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Writers(stdout, os.Stderr),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.BindTo(stdout, (*io.Writer)(nil)),
+	)
+	if err != nil {
+		return err
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return usageHint(err)
+	}
+	return parsed.Run()
+}

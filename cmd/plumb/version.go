@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+)
+
+// commit is set by the Makefile (-ldflags -X main.commit=...), because a build
+// with -buildvcs=false, or from an archive, does not know it.
+var commit string
+
+type versionCommand struct{}
+
+// Help is shown by plumb version --help.
+func (versionCommand) Help() string {
+	return `Examples:
+
+    plumb version
+`
+}
+
+// Run prints one line: version, commit, toolchain, platform.
+func (versionCommand) Run(stdout io.Writer) error {
+	info, _ := debug.ReadBuildInfo()
+	_, err := fmt.Fprintln(stdout, versionLine(info, commit))
+	return err
+}
+
+// versionLine prefers the commit given at link time to the one in info, which
+// may be nil.
+func versionLine(info *debug.BuildInfo, commit string) string {
+	version, dirty := "(devel)", ""
+	if info != nil {
+		if info.Main.Version != "" {
+			version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision" && commit == "":
+				commit = s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				dirty = "+changes"
+			}
+		}
+	}
+	if commit == "" {
+		commit = "unknown"
+	} else {
+		commit += dirty
+	}
+	return fmt.Sprintf("plumb %s commit %s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
