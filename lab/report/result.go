@@ -1,0 +1,209 @@
+// Package report is what a measurement leaves behind: the schema of
+// result.json, and the table and the page made from it.
+//
+// A [Result] goes one way through it: package bench fills it, [Result.Validate]
+// checks it, [Write] stores it, [Read] takes it back, [Table] and [HTML] show
+// it. Nothing is computed that is not in the file, except medians and spreads
+// over the repeats.
+//
+// Units are in the names: `_pps` frames per second, `_bps` bits per second of
+// whole frames (from the Ethernet header to the end of the payload, without
+// preamble, frame check sequence and gap), `_octets`, `_ns` nanoseconds,
+// `_percent` where 100 is one CPU, `_ratio` from 0 to 1.
+package report
+
+import "time"
+
+// Schema names the version of the file's form. A reader takes this one only;
+// fields may be added within a version, and readers skip those they don't know.
+const Schema = "plumbline.result/1"
+
+// Direction is the way of the frames through the UPF: uplink is N3 to N6.
+type Direction string
+
+// The directions, in the order in which they are shown.
+const (
+	Uplink   Direction = "uplink"
+	Downlink Direction = "downlink"
+)
+
+// Directions lists them in the order in which they are shown.
+var Directions = []Direction{Uplink, Downlink}
+
+// Result is one run of the laboratory: result.json.
+type Result struct {
+	Schema  string    `json:"schema"`
+	Started time.Time `json:"started"`
+	Host    Host      `json:"host"`
+	Setup   Setup     `json:"setup"`
+	Install Install   `json:"install"`
+	Bed     Bed       `json:"bed"`
+	Trials  []Trial   `json:"trials"`
+	// Program is absent when the kernel has no BPF statistics, or the datapath
+	// no BPF program.
+	Program []Program `json:"program,omitempty"`
+}
+
+// Host is the machine and the software that the figures belong to.
+type Host struct {
+	OS           string `json:"os"`     // PRETTY_NAME of /etc/os-release
+	Kernel       string `json:"kernel"` // release of uname(2)
+	Arch         string `json:"arch"`
+	CPUModel     string `json:"cpu_model"`
+	CPUs         int    `json:"cpus"` // that the process may run on
+	MemoryOctets uint64 `json:"memory_octets"`
+	BPFJIT       string `json:"bpf_jit"`    // net.core.bpf_jit_enable and _harden
+	SpectreV2    string `json:"spectre_v2"` // the mitigation in force: it prices every indirect call
+	GoVersion    string `json:"go_version"` //
+	Version      string `json:"version"`    // of plumb
+	Commit       string `json:"commit"`     // that plumb was built from; "+dirty" if changed since
+	CommandLine  string `json:"command_line"`
+}
+
+// Setup is what was asked for, and how it was arranged.
+type Setup struct {
+	// Arrangement says how generator, DUT and meter share the CPUs, and with
+	// it what "as fast as possible" means.
+	Arrangement string `json:"arrangement"`
+	// Configuration is the DUT's configuration file, as it was given to it.
+	Configuration string `json:"configuration"`
+	DurationNS    int64  `json:"duration_ns"` // of each trial
+	Repeats       int    `json:"repeats"`
+	PayloadOctets int    `json:"payload_octets"` // UDP payload of the user packet
+}
+
+// Install is how the sessions got into the DUT, over PFCP.
+type Install struct {
+	Sessions       int     `json:"sessions"`
+	DurationNS     int64   `json:"duration_ns"`
+	SessionsPerSec float64 `json:"sessions_per_second"`
+	// DUTMemoryOctets is the resident set of the DUT's process after the
+	// sessions were installed, DUTMemoryBeforeOctets that before. The memory of
+	// BPF maps that are not mapped into it is not in them.
+	DUTMemoryOctets       uint64 `json:"dut_memory_octets"`
+	DUTMemoryBeforeOctets uint64 `json:"dut_memory_before_octets"`
+	// MapMemoryOctets is what the DUT's BPF maps occupy by the kernel's account.
+	MapMemoryOctets uint64 `json:"map_memory_octets"`
+}
+
+// Bed is the bed limit in each direction that was measured: the same frames
+// over the same devices through a program that only redirects.
+type Bed struct {
+	Uplink   *BedLimit `json:"uplink,omitempty"`
+	Downlink *BedLimit `json:"downlink,omitempty"`
+}
+
+// Limit returns the limit of one direction, nil if it was not measured.
+func (b *Bed) Limit(d Direction) *BedLimit {
+	if d == Uplink {
+		return b.Uplink
+	}
+	return b.Downlink
+}
+
+// BedLimit is the bed limit in one direction.
+type BedLimit struct {
+	FrameOctets int        `json:"frame_octets"`
+	ReceivedPPS float64    `json:"received_pps"` // median of the repeats
+	ReceivedBPS float64    `json:"received_bps"` // median of the repeats
+	Repeats     []BedTrial `json:"repeats"`
+}
+
+// BedTrial is one measurement of the bed limit.
+type BedTrial struct {
+	Repeat      int     `json:"repeat"` // from 1; the DUT's trial of the same number follows it
+	OfferedPPS  float64 `json:"offered_pps"`
+	ReceivedPPS float64 `json:"received_pps"`
+	ReceivedBPS float64 `json:"received_bps"`
+	LossRatio   float64 `json:"loss_ratio"`
+	LatencyNS   Latency `json:"latency_ns"`
+	CPU         CPU     `json:"cpu"`
+}
+
+// Kind says what a trial is for.
+type Kind string
+
+// The kinds of trial.
+const (
+	// Throughput trials offer what was asked for, by default as much as
+	// possible.
+	Throughput Kind = "throughput"
+	// Paced trials offer a part of the throughput, so that latency is that of
+	// the path and not that of the sender's waiting.
+	Paced Kind = "paced"
+)
+
+// Trial is one measurement of the DUT.
+type Trial struct {
+	DUT       string    `json:"dut"`
+	Datapath  string    `json:"datapath"`
+	Direction Direction `json:"direction"`
+	Sessions  int       `json:"sessions"`
+	Access    string    `json:"access"` // which session each frame belongs to: same, uniform, zipf
+	// FrameOctets is the length of a frame as it is offered. What is received
+	// is shorter (uplink) or longer (downlink) by the outer headers.
+	FrameOctets  int     `json:"frame_octets"`
+	IntendedPPS  float64 `json:"intended_pps"` // 0: as fast as possible
+	OfferedPPS   float64 `json:"offered_pps"`
+	ReceivedPPS  float64 `json:"received_pps"`
+	ReceivedBPS  float64 `json:"received_bps"`
+	LossRatio    float64 `json:"loss_ratio"` // of the offered frames
+	Misdelivered uint64  `json:"misdelivered"`
+	Duplicated   uint64  `json:"duplicated"`
+	Reordered    uint64  `json:"reordered"`
+	// BedRatio is ReceivedPPS by that of the bed trial of the same repeat; of a
+	// paced trial by the median.
+	BedRatio  float64 `json:"bed_ratio"`
+	LatencyNS Latency `json:"latency_ns"`
+	CPU       CPU     `json:"cpu"`
+
+	Kind           Kind    `json:"kind"`
+	Repeat         int     `json:"repeat"`
+	XDPMode        string  `json:"xdp_mode"` // native, generic, or empty for a datapath without XDP
+	DurationNS     int64   `json:"duration_ns"`
+	OfferedFrames  uint64  `json:"offered_frames"`
+	ReceivedFrames uint64  `json:"received_frames"`
+	OfferedBPS     float64 `json:"offered_bps"`
+	// CostNS is what the DUT adds to each frame: 1/received_pps of this trial
+	// less that of the bed trial of the same repeat. Absent where the rate was
+	// not limited by the path, as in paced trials.
+	CostNS *float64 `json:"cost_ns,omitempty"`
+	// Drops is what the DUT says it dropped during the trial, by reason.
+	Drops map[string]uint64 `json:"drops,omitempty"`
+	// LatencyCurve is the latency by percentile, ascending.
+	LatencyCurve []Percentile `json:"latency_curve,omitempty"`
+}
+
+// Latency is one-way, from the frame's intended send time to its arrival at the
+// meter.
+type Latency struct {
+	Min  int64 `json:"min"`
+	P50  int64 `json:"p50"`
+	P90  int64 `json:"p90"`
+	P99  int64 `json:"p99"`
+	P999 int64 `json:"p999"`
+	Max  int64 `json:"max"`
+}
+
+// Percentile is one point of a latency curve.
+type Percentile struct {
+	Percentile float64 `json:"percentile"` // 0 to 100
+	NS         int64   `json:"ns"`
+}
+
+// CPU is the time that CPUs spent during a trial; 100 % is one CPU.
+type CPU struct {
+	DUTPercent     float64 `json:"dut_percent"`     // the DUT's process, user and system
+	SoftirqPercent float64 `json:"softirq_percent"` // all CPUs: where XDP runs
+	SystemPercent  float64 `json:"system_percent"`  // all CPUs: where the generator runs
+	BusyPercent    float64 `json:"busy_percent"`    // all CPUs, everything but idle and waiting for I/O
+}
+
+// Program is the cost of one of the DUT's BPF programs by the kernel's own
+// account, from a trial of its own since accounting costs time.
+type Program struct {
+	Name      string    `json:"name"`
+	Direction Direction `json:"direction"`
+	Runs      uint64    `json:"runs"`
+	RunNS     float64   `json:"run_ns"` // per run, accounting included
+}
