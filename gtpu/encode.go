@@ -1,0 +1,57 @@
+package gtpu
+
+import "encoding/binary"
+
+// PDU types of a PDU Session Container. Source: TS 38.415 V18.0.0, 5.5.3.2.
+const (
+	PDUTypeDownlink = 0
+	PDUTypeUplink   = 1
+)
+
+// LenGPDU and LenGPDUWithQFI are the sizes of the headers that [AppendGPDU]
+// writes, in octets.
+const (
+	LenGPDU        = lenFixed
+	LenGPDUWithQFI = lenOptional + 4
+)
+
+// AppendGPDU appends the header of a G-PDU whose T-PDU has size octets. If qfi
+// is not 0 a PDU Session Container of the given PDU type carries it.
+//
+// Source: TS 29.281 V18.1.0, 5.1; TS 38.415 V18.0.0, 5.5.2.
+func AppendGPDU(b []byte, teid uint32, pduType, qfi byte, size int) []byte {
+	if qfi == 0 {
+		b = append(b, v1GTP, GPDU)
+		b = binary.BigEndian.AppendUint16(b, uint16(size))
+		return binary.BigEndian.AppendUint32(b, teid)
+	}
+	b = append(b, v1GTP|flagE, GPDU)
+	b = binary.BigEndian.AppendUint16(b, uint16(size+LenGPDUWithQFI-lenFixed))
+	b = binary.BigEndian.AppendUint32(b, teid)
+	return append(b, 0, 0, 0, ExtPDUSessionContainer, 1, pduType<<4, qfi&0x3f, 0)
+}
+
+// AppendEchoRequest appends an Echo Request with the sequence number.
+//
+// Source: TS 29.281 V18.1.0, 7.2.1.
+func AppendEchoRequest(b []byte, seq uint16) []byte {
+	return appendEcho(b, EchoRequest, seq, nil)
+}
+
+// AppendEchoResponse appends the answer to an Echo Request with the sequence
+// number. Its Recovery IE is there because it must be, and 0 because GTP-U
+// gives it no meaning.
+//
+// Source: TS 29.281 V18.1.0, 7.2.2 and 8.2.
+func AppendEchoResponse(b []byte, seq uint16) []byte {
+	return appendEcho(b, EchoResponse, seq, []byte{14, 0})
+}
+
+func appendEcho(b []byte, msg byte, seq uint16, ie []byte) []byte {
+	b = append(b, v1GTP|0x02, msg)
+	b = binary.BigEndian.AppendUint16(b, uint16(4+len(ie)))
+	b = append(b, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint16(b, seq)
+	b = append(b, 0, 0)
+	return append(b, ie...)
+}
