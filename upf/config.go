@@ -1,0 +1,179 @@
+package upf
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Config is everything that an operator can set of a UPF. [Load] and [Parse]
+// return only values that passed every check; who builds one in Go starts from
+// [Default] and calls [Config.Validate].
+type Config struct {
+	// NodeID is the Node ID sent to peers: an address or an FQDN.
+	// Empty: the N4 address. Source: TS 29.244 V18.6.0, 8.2.38.
+	NodeID   string   `yaml:"node_id" json:"node_id"`
+	N4       N4       `yaml:"n4" json:"n4"`
+	N3       N3       `yaml:"n3" json:"n3"`
+	N6       N6       `yaml:"n6" json:"n6"`
+	Datapath string   `yaml:"datapath" json:"datapath"` // DatapathXDP or DatapathModel
+	XDP      XDP      `yaml:"xdp" json:"xdp"`
+	Sessions Sessions `yaml:"sessions" json:"sessions"`
+	Metrics  Metrics  `yaml:"metrics" json:"metrics"`
+	API      API      `yaml:"api" json:"api"`
+	Log      Log      `yaml:"log" json:"log"`
+}
+
+// N4 is where PFCP is spoken.
+type N4 struct {
+	// Address listens on UDP port 8805.
+	Address netip.Addr `yaml:"address" json:"address"`
+	// Peers may set up an association; empty: anybody may.
+	Peers []netip.Prefix `yaml:"peers" json:"peers"`
+}
+
+// N3 is where GTP-U is terminated.
+type N3 struct {
+	Device string `yaml:"device" json:"device"`
+	// Address is the IPv4 address of the F-TEIDs; GTP-U is UDP port 2152.
+	Address netip.Addr `yaml:"address" json:"address"`
+}
+
+// N6 is where user packets leave to the data network.
+type N6 struct {
+	Device string `yaml:"device" json:"device"` // may be N3's
+	// Gateway and Gateway6 are the next hops of what is not on-link. Not
+	// valid: the kernel's default route on the device.
+	Gateway  netip.Addr `yaml:"gateway" json:"gateway"`
+	Gateway6 netip.Addr `yaml:"gateway6" json:"gateway6"`
+}
+
+// XDP is how the XDP datapath attaches.
+type XDP struct {
+	Mode string `yaml:"mode" json:"mode"` // ModeAuto, ModeNative or ModeGeneric
+}
+
+// Sessions limits what the UPF holds.
+type Sessions struct {
+	Max int `yaml:"max" json:"max"` // PFCP sessions at once, 1 to MaxSessions
+}
+
+// Metrics is the Prometheus page.
+type Metrics struct {
+	// Address listens on TCP; not valid: no metrics. Port 0: any free port.
+	Address netip.AddrPort `yaml:"address" json:"address"`
+	// AllowRemote must be set for an address that is not a loopback one: the
+	// page has no authentication.
+	AllowRemote bool `yaml:"allow_remote" json:"allow_remote"`
+}
+
+// API is the read-only local interface.
+type API struct {
+	Socket string `yaml:"socket" json:"socket"` // absolute path; empty: no API
+}
+
+// Log is what goes to stderr.
+type Log struct {
+	Level  string `yaml:"level" json:"level"`   // debug, info, warn or error
+	Format string `yaml:"format" json:"format"` // FormatText or FormatJSON
+}
+
+// Values of [Config.Datapath], [XDP.Mode] and [Log.Format].
+const (
+	DatapathXDP   = "xdp"
+	DatapathModel = "model"
+
+	ModeAuto    = "auto" // native where the driver has it, else generic
+	ModeNative  = "native"
+	ModeGeneric = "generic"
+
+	FormatText = "text"
+	FormatJSON = "json"
+)
+
+// Limits and defaults.
+const (
+	// MaxSessions bounds [Sessions.Max]: the low 24 bits of a TEID are the most
+	// that can name a slot and leave 8 random ones.
+	MaxSessions = 1 << 24
+
+	// DefaultSocket is where the local API listens unless configured.
+	DefaultSocket = "/run/plumbline/upf.sock"
+
+	defaultMaxSessions = 1 << 16
+	maxConfigOctets    = 64 << 10 // a file beyond this is not a configuration
+)
+
+// Default returns the configuration that an empty file stands for. It lacks
+// addresses and devices, so it is not valid yet.
+func Default() *Config {
+	return &Config{
+		Datapath: DatapathXDP,
+		XDP:      XDP{Mode: ModeAuto},
+		Sessions: Sessions{Max: defaultMaxSessions},
+		Metrics:  Metrics{Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 9090)},
+		API:      API{Socket: DefaultSocket},
+		Log:      Log{Level: "info", Format: FormatText},
+	}
+}
+
+// Load reads and checks the configuration file at path.
+//
+// Errors: [ConfigError], one line per mistake; else what the file system says.
+func Load(path string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	defer f.Close()
+	// One octet more than allowed tells a file that is too long.
+	data, err := io.ReadAll(io.LimitReader(f, maxConfigOctets+1))
+	if err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads and checks a configuration; name stands for the file in errors.
+// The result is complete: every key that data leaves out has its default.
+//
+// Errors: [ConfigError].
+func Parse(name string, data []byte) (*Config, error) {
+	if len(data) > maxConfigOctets {
+		return nil, &ConfigError{File: name, Mistakes: []Mistake{{
+			Text: fmt.Sprintf("longer than %d octets, which no configuration is", maxConfigOctets)}}}
+	}
+	d := decoder{positions: map[string]position{}}
+	c := Default()
+	d.decode(data, c)
+	if len(d.mistakes) == 0 {
+		c.complete()
+		d.mistakes = c.mistakes()
+		for i := range d.mistakes {
+			d.mistakes[i].position = d.positions[d.mistakes[i].Key]
+		}
+	}
+	if len(d.mistakes) > 0 {
+		return nil, &ConfigError{File: name, Mistakes: d.mistakes}
+	}
+	return c, nil
+}
+
+// Marshal returns c as a file that [Load] reads back as the same value.
+func (c *Config) Marshal() ([]byte, error) {
+	b, err := yaml.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return b, nil
+}
+
+// complete derives what one key takes from another.
+func (c *Config) complete() {
+	if c.NodeID == "" && c.N4.Address.IsValid() {
+		c.NodeID = c.N4.Address.String()
+	}
+}

@@ -1,0 +1,212 @@
+package upf
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// decoder turns YAML into a [Config] and remembers where each key stood, so
+// that a mistake found later can still say where. It takes plain mappings,
+// sequences and scalars: anchors, aliases, tags and merge keys, with which a
+// few lines can grow without bound, are mistakes.
+type decoder struct {
+	positions map[string]position // by key, "n4.address"
+	mistakes  []Mistake
+}
+
+// decode reads data over the defaults in c; what is wrong is in d.mistakes.
+func (d *decoder) decode(data []byte, c *Config) {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		d.syntax(err)
+		return
+	}
+	var bodies []ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.NullType && doc.Body.Type() != ast.CommentType {
+			bodies = append(bodies, doc.Body)
+		}
+	}
+	switch len(bodies) {
+	case 0:
+	case 1:
+		d.structure(bodies[0], "", reflect.ValueOf(c).Elem())
+	default:
+		d.wrong(bodies[1], "", "a second YAML document: want one")
+	}
+}
+
+func (d *decoder) syntax(err error) {
+	m := Mistake{Text: err.Error()}
+	var e yaml.Error
+	if errors.As(err, &e) {
+		m.Text = e.GetMessage()
+		if t := e.GetToken(); t != nil && t.Position != nil {
+			m.position = position{t.Position.Line, t.Position.Column}
+		}
+	}
+	d.mistakes = append(d.mistakes, m)
+}
+
+// wrong notes a mistake at node.
+func (d *decoder) wrong(node ast.Node, key, format string, args ...any) {
+	d.mistakes = append(d.mistakes, Mistake{
+		position: positionOf(node), Key: key, Text: fmt.Sprintf(format, args...)})
+}
+
+func positionOf(node ast.Node) position {
+	// The token of a block mapping is the colon of its first entry.
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			node = n.Values[0].Key
+		}
+	case *ast.MappingValueNode:
+		node = n.Key
+	}
+	if t := node.GetToken(); t != nil && t.Position != nil {
+		return position{t.Position.Line, t.Position.Column}
+	}
+	return position{}
+}
+
+// structure decodes a mapping whose keys are the yaml tags of the struct v.
+func (d *decoder) structure(node ast.Node, key string, v reflect.Value) {
+	fields := map[string]int{}
+	for i := range v.NumField() {
+		fields[v.Type().Field(i).Tag.Get("yaml")] = i
+	}
+	mapping, ok := node.(ast.MapNode)
+	if !ok || node.Type() == ast.AliasType {
+		d.wrong(node, key, "want keys and values: %s", names(fields))
+		return
+	}
+	seen := map[string]bool{}
+	for entry := mapping.MapRange(); entry.Next(); {
+		name, ok := scalar(entry.Key())
+		full := strings.TrimPrefix(key+"."+name, ".")
+		i, known := fields[name]
+		switch {
+		case !ok || !known:
+			d.wrong(entry.Key(), full, "no such key: want one of %s", names(fields))
+		case seen[name]:
+			d.wrong(entry.Key(), full, "set twice")
+		default:
+			d.value(entry.Value(), full, v.Field(i))
+		}
+		seen[name] = true
+	}
+}
+
+// value decodes one value; null leaves the default.
+func (d *decoder) value(node ast.Node, key string, v reflect.Value) {
+	d.positions[key] = positionOf(node)
+	if node.Type() == ast.NullType {
+		return
+	}
+	switch {
+	case v.Kind() == reflect.Slice:
+		d.sequence(node, key, v)
+	case v.Kind() == reflect.Struct && !isText(v):
+		d.structure(node, key, v)
+	default:
+		text, ok := scalar(node)
+		if !ok {
+			d.wrong(node, key, "want %s", kindName(v))
+		} else if err := set(v, text); err != nil {
+			d.wrong(node, key, "%q: want %s", text, kindName(v))
+		}
+	}
+}
+
+func (d *decoder) sequence(node ast.Node, key string, v reflect.Value) {
+	seq, ok := node.(*ast.SequenceNode)
+	if !ok {
+		d.wrong(node, key, "want a list, such as [10.4.0.0/24]")
+		return
+	}
+	list := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
+	for i, item := range seq.Values {
+		d.value(item, fmt.Sprintf("%s[%d]", key, i), list.Index(i))
+	}
+	v.Set(list)
+}
+
+// scalar returns the text of a plain or quoted scalar.
+func scalar(node ast.Node) (string, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode:
+		return node.GetToken().Value, true
+	}
+	return "", false
+}
+
+func isText(v reflect.Value) bool {
+	_, ok := v.Addr().Interface().(encoding.TextUnmarshaler)
+	return ok
+}
+
+// set parses text into v.
+func set(v reflect.Value, text string) error {
+	switch p := v.Addr().Interface().(type) {
+	case *netip.Prefix:
+		if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+			*p = netip.PrefixFrom(a, a.BitLen()) // an address is a prefix of one
+			return nil
+		}
+		return p.UnmarshalText([]byte(text))
+	case encoding.TextUnmarshaler:
+		return p.UnmarshalText([]byte(text))
+	case *string:
+		*p = text
+	case *int:
+		n, err := strconv.Atoi(text)
+		*p = n
+		return err
+	case *bool:
+		b, err := strconv.ParseBool(text)
+		*p = b
+		return err
+	default:
+		return fmt.Errorf("no way to read a %s", v.Type())
+	}
+	return nil
+}
+
+// kindName says what a value of v's type looks like.
+func kindName(v reflect.Value) string {
+	switch v.Interface().(type) {
+	case netip.Addr:
+		return "an IP address, such as 10.4.0.1"
+	case netip.AddrPort:
+		return "an IP address and a port, such as 127.0.0.1:9090"
+	case netip.Prefix:
+		return "a prefix, such as 10.4.0.0/24"
+	case int:
+		return "a decimal number"
+	case bool:
+		return "true or false"
+	}
+	return "a word"
+}
+
+func names(fields map[string]int) string {
+	list := make([]string, 0, len(fields))
+	for name := range fields {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,150 @@
+package upf
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Lengths that the kernel and PFCP set, in octets.
+const (
+	maxDeviceName = 15  // IFNAMSIZ less the final 0
+	maxSocketPath = 107 // sizeof sun_path less the final 0
+	maxFQDN       = 253 // RFC 1035, 2.3.4, written with dots
+	maxLabel      = 63
+)
+
+var logLevels = []string{"debug", "info", "warn", "error"}
+
+// Validate checks every value and how they go together. It looks at the
+// configuration alone, not at the machine: that is [Config.CheckLive].
+//
+// Errors: [ConfigError].
+func (c *Config) Validate() error {
+	if m := c.mistakes(); len(m) > 0 {
+		return &ConfigError{Mistakes: m}
+	}
+	return nil
+}
+
+// checks collects the mistakes found.
+type checks []Mistake
+
+// want notes that the value of key is wrong unless ok.
+func (c *checks) want(ok bool, key string, value any, allowed string) {
+	if !ok {
+		*c = append(*c, Mistake{Key: key, Text: fmt.Sprintf("%s: want %s", quoted(value), allowed)})
+	}
+}
+
+// oneOf notes that the value of key is none of the allowed ones.
+func (c *checks) oneOf(key, value string, allowed ...string) {
+	c.want(slices.Contains(allowed, value), key, value, strings.Join(allowed, " or "))
+}
+
+func quoted(value any) string {
+	switch v := value.(type) {
+	case string:
+		if v == "" {
+			return "not set"
+		}
+		return fmt.Sprintf("%q", v)
+	case netip.Addr:
+		if !v.IsValid() {
+			return "not set"
+		}
+	}
+	return fmt.Sprint(value)
+}
+
+func (c *Config) mistakes() []Mistake {
+	var m checks
+	m.want(c.NodeID == "" || c.NodeID == c.N4.Address.String() || isNodeID(c.NodeID),
+		"node_id", c.NodeID, "an IP address or a domain name")
+	c.checkInterfaces(&m)
+	m.oneOf("datapath", c.Datapath, DatapathXDP, DatapathModel)
+	m.oneOf("xdp.mode", c.XDP.Mode, ModeAuto, ModeNative, ModeGeneric)
+	m.want(c.Sessions.Max >= 1 && c.Sessions.Max <= MaxSessions,
+		"sessions.max", c.Sessions.Max, fmt.Sprintf("1 to %d", MaxSessions))
+	a := c.Metrics.Address
+	m.want(!a.IsValid() || a.Addr().IsLoopback() || c.Metrics.AllowRemote, "metrics.address", a,
+		"a loopback address, or metrics.allow_remote: true (the page has no authentication)")
+	s := c.API.Socket
+	m.want(s == "" || filepath.IsAbs(s) && len(s) <= maxSocketPath && isPrintable(s),
+		"api.socket", s, fmt.Sprintf("an absolute path of at most %d octets", maxSocketPath))
+	m.oneOf("log.level", c.Log.Level, logLevels...)
+	m.oneOf("log.format", c.Log.Format, FormatText, FormatJSON)
+	return m
+}
+
+func (c *Config) checkInterfaces(m *checks) {
+	m.want(isHost(c.N4.Address), "n4.address", c.N4.Address, "a unicast IP address of this machine")
+	for i, p := range c.N4.Peers {
+		m.want(p.IsValid() && p == p.Masked() && !p.Addr().Is4In6(), fmt.Sprintf("n4.peers[%d]", i), p,
+			"a prefix without host bits, such as 10.4.0.0/24")
+	}
+	n3 := c.N3.Address
+	m.want(n3.Is4() && isHost(n3), "n3.address", n3, "a unicast IPv4 address of this machine")
+	if c.Datapath == DatapathXDP {
+		m.want(isDevice(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
+		m.want(isDevice(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
+	} else {
+		m.want(c.N3.Device == "" || isDevice(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
+		m.want(c.N6.Device == "" || isDevice(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
+	}
+	g4, g6 := c.N6.Gateway, c.N6.Gateway6
+	m.want(!g4.IsValid() || g4.Is4() && isHost(g4) && g4 != n3, "n6.gateway", g4,
+		"the unicast IPv4 address of another machine, or none")
+	m.want(!g6.IsValid() || g6.Is6() && !g6.Is4In6() && isHost(g6), "n6.gateway6", g6,
+		"the unicast IPv6 address of another machine, or none")
+}
+
+// isHost says whether a can be the address of one machine.
+func isHost(a netip.Addr) bool {
+	return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() && !a.Is4In6() &&
+		a != netip.AddrFrom4([4]byte{255, 255, 255, 255}) && isPrintable(a.Zone())
+}
+
+// isDevice says whether the kernel would take s as a name. Source: Linux,
+// net/core/dev.c, dev_valid_name; here printable ASCII only.
+func isDevice(s string) bool {
+	return s != "" && len(s) <= maxDeviceName && s != "." && s != ".." &&
+		isPrintable(s) && !strings.ContainsAny(s, "/: ")
+}
+
+// isNodeID says whether s is an address or an FQDN.
+func isNodeID(s string) bool {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return isHost(a) && a.Zone() == ""
+	}
+	if len(s) > maxFQDN {
+		return false
+	}
+	labels := strings.Split(s, ".")
+	if _, err := strconv.Atoi(labels[len(labels)-1]); err == nil {
+		return false // what is left of an address; no top-level domain is a number
+	}
+	for _, label := range labels {
+		if label == "" || len(label) > maxLabel || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {
+			return false
+		}
+		for _, r := range label {
+			if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isPrintable(s string) bool {
+	for _, r := range s {
+		if r < ' ' || r > '~' {
+			return false
+		}
+	}
+	return true
+}
