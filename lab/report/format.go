@@ -1,0 +1,50 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+func gbps(bps float64) string      { return fmt.Sprintf("%.2f", bps/1e9) }
+func kpps(pps float64) string      { return fmt.Sprintf("%.1f", pps/1e3) }
+func percent(ratio float64) string { return fmt.Sprintf("%.3f", ratio*100) }
+func cpu(percent float64) string   { return fmt.Sprintf("%.1f", percent) }
+func micros(ns int64) string       { return fmt.Sprintf("%.1f", float64(ns)/1e3) }
+
+func mebi(octets uint64) string { return fmt.Sprintf("%.0f MiB", float64(octets)/(1<<20)) }
+
+// duration rounds to three places, which is as much as a reader takes in.
+func duration(ns int64) string {
+	d := time.Duration(ns)
+	for unit := time.Duration(1); unit <= time.Hour; unit *= 10 {
+		if d/unit < 1000 {
+			return d.Round(unit).String()
+		}
+	}
+	return d.Round(time.Second).String()
+}
+
+func parenthesised(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// count returns "1 session", "100 000 sessions".
+func count(n uint64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return grouped(n) + " " + noun + "s"
+}
+
+// grouped writes n with a space after every three digits.
+func grouped(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}

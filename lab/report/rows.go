@@ -1,0 +1,121 @@
+package report
+
+import (
+	"math"
+	"slices"
+)
+
+// Row is the trials of one kind that differ in nothing but the repeat: one line
+// of a table.
+type Row struct {
+	Trials []*Trial // one or more
+	Bed    *BedLimit
+}
+
+// rowKey is what the trials of a row have in common.
+type rowKey struct {
+	dut, datapath, mode, access string
+	direction                   Direction
+	kind                        Kind
+	sessions, frameOctets       int
+}
+
+// Rows groups the trials of one kind, uplink before downlink, otherwise in the
+// order in which they were made.
+func (r *Result) Rows(kind Kind) []Row {
+	var rows []Row
+	for _, d := range Directions {
+		index := map[rowKey]int{}
+		for i := range r.Trials {
+			t := &r.Trials[i]
+			if t.Kind != kind || t.Direction != d {
+				continue
+			}
+			key := rowKey{t.DUT, t.Datapath, t.XDPMode, t.Access, t.Direction, t.Kind, t.Sessions, t.FrameOctets}
+			at, seen := index[key]
+			if !seen {
+				at = len(rows)
+				index[key] = at
+				rows = append(rows, Row{Bed: r.Bed.Limit(d)})
+			}
+			rows[at].Trials = append(rows[at].Trials, t)
+		}
+	}
+	return rows
+}
+
+// First returns the trial that stands for what all trials of the row share.
+func (w Row) First() *Trial { return w.Trials[0] }
+
+// Median returns the median over the repeats.
+func (w Row) Median(of func(*Trial) float64) float64 { return Median(w.values(of)) }
+
+// Spread returns the lowest and the highest of the repeats.
+func (w Row) Spread(of func(*Trial) float64) (low, high float64) {
+	v := w.values(of)
+	return slices.Min(v), slices.Max(v)
+}
+
+// Sum adds up a count over the repeats.
+func (w Row) Sum(of func(*Trial) uint64) uint64 {
+	var sum uint64
+	for _, t := range w.Trials {
+		sum += of(t)
+	}
+	return sum
+}
+
+// CostNS returns the median of what the DUT adds to each frame, in ns; false if
+// no trial of the row has it.
+func (w Row) CostNS() (float64, bool) {
+	var v []float64
+	for _, t := range w.Trials {
+		if t.CostNS != nil {
+			v = append(v, *t.CostNS)
+		}
+	}
+	if len(v) == 0 {
+		return 0, false
+	}
+	return Median(v), true
+}
+
+// LatencyNS returns the medians of the repeats' percentiles, the lowest minimum
+// and the highest maximum.
+func (w Row) LatencyNS() Latency {
+	at := func(of func(Latency) int64) int64 {
+		return int64(w.Median(func(t *Trial) float64 { return float64(of(t.LatencyNS)) }))
+	}
+	low, _ := w.Spread(func(t *Trial) float64 { return float64(t.LatencyNS.Min) })
+	_, high := w.Spread(func(t *Trial) float64 { return float64(t.LatencyNS.Max) })
+	return Latency{
+		Min:  int64(low),
+		P50:  at(func(l Latency) int64 { return l.P50 }),
+		P90:  at(func(l Latency) int64 { return l.P90 }),
+		P99:  at(func(l Latency) int64 { return l.P99 }),
+		P999: at(func(l Latency) int64 { return l.P999 }),
+		Max:  int64(high),
+	}
+}
+
+func (w Row) values(of func(*Trial) float64) []float64 {
+	v := make([]float64, len(w.Trials))
+	for i, t := range w.Trials {
+		v[i] = of(t)
+	}
+	return v
+}
+
+// Median returns the middle of v, or the mean of the two in the middle; NaN if v
+// is empty. v is left as it is.
+func Median(v []float64) float64 {
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	v = slices.Sorted(slices.Values(v))
+	middle := len(v) / 2
+	if len(v)%2 == 1 {
+		return v[middle]
+	}
+	return v[middle-1] + (v[middle]-v[middle-1])/2
+}

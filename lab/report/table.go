@@ -1,0 +1,212 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// TableColumns is the widest that a line of [Table] gets, as long as no name in
+// the result is longer than those that this project gives.
+const TableColumns = 120
+
+// Table writes r as text for a terminal: what was measured, the rates beside
+// the bed limit, latency, and what the figures belong to.
+func Table(w io.Writer, r *Result) error {
+	var b strings.Builder
+	heading(&b, r)
+	rateGrid(r).write(&b)
+	if g := latencyGrid(r); len(g.rows) > 0 {
+		b.WriteByte('\n')
+		g.write(&b)
+	}
+	b.WriteByte('\n')
+	for _, note := range r.notes() {
+		writeNote(&b, note)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func heading(b *strings.Builder, r *Result) {
+	fmt.Fprintf(b, " %s\n\n", r.title())
+}
+
+// title says in one line what was measured.
+func (r *Result) title() string {
+	if len(r.Trials) == 0 {
+		return "bed limit only"
+	}
+	t := &r.Trials[0]
+	return fmt.Sprintf("%s, datapath %s%s, %s, access %s, UDP payload %d octets, %d x %s",
+		t.DUT, t.Datapath, parenthesised(t.XDPMode), count(uint64(t.Sessions), "session"), t.Access,
+		r.Setup.PayloadOctets, r.Setup.Repeats, duration(r.Setup.DurationNS))
+}
+
+func rateGrid(r *Result) *grid {
+	g := &grid{columns: []column{
+		{"", "direction", left}, {"", "path", left}, {"frame", "octets", 0},
+		{"Gbit/s", "Tx", bar}, {"", "Rx", 0}, {"kpps", "Tx", bar}, {"", "Rx", 0},
+		{"loss", "%", bar}, {"share of bed limit", "median", bar}, {"", "low-high", 0},
+		{"cost", "ns/frame", bar}, {"CPU %", "UPF", bar}, {"", "softirq", 0}, {"", "busy", 0},
+	}}
+	rows := r.Rows(Throughput)
+	for _, d := range Directions {
+		limit := r.Bed.Limit(d)
+		if limit == nil {
+			continue
+		}
+		g.add(bedCells(d, limit)...)
+		for _, row := range rows {
+			if row.First().Direction == d {
+				g.add(rateCells(row)...)
+			}
+		}
+	}
+	return g
+}
+
+func bedCells(d Direction, limit *BedLimit) []string {
+	median := func(of func(BedTrial) float64) float64 { return medianOf(limit.Repeats, of) }
+	offered := median(func(t BedTrial) float64 { return t.OfferedPPS })
+	return []string{
+		string(d), "bed", fmt.Sprint(limit.FrameOctets),
+		gbps(offered * float64(limit.FrameOctets) * 8), gbps(limit.ReceivedBPS),
+		kpps(offered), kpps(limit.ReceivedPPS),
+		percent(median(func(t BedTrial) float64 { return t.LossRatio })),
+		"", "", "", "",
+		cpu(median(func(t BedTrial) float64 { return t.CPU.SoftirqPercent })),
+		cpu(median(func(t BedTrial) float64 { return t.CPU.BusyPercent })),
+	}
+}
+
+func rateCells(row Row) []string {
+	t := row.First()
+	low, high := row.Spread(func(t *Trial) float64 { return t.BedRatio })
+	cost := ""
+	if ns, ok := row.CostNS(); ok {
+		cost = fmt.Sprintf("%.0f", ns)
+	}
+	return []string{
+		"", t.Datapath, fmt.Sprint(t.FrameOctets),
+		gbps(row.Median(func(t *Trial) float64 { return t.OfferedBPS })),
+		gbps(row.Median(func(t *Trial) float64 { return t.ReceivedBPS })),
+		kpps(row.Median(func(t *Trial) float64 { return t.OfferedPPS })),
+		kpps(row.Median(func(t *Trial) float64 { return t.ReceivedPPS })),
+		percent(row.Median(func(t *Trial) float64 { return t.LossRatio })),
+		fmt.Sprintf("%.3f", row.Median(func(t *Trial) float64 { return t.BedRatio })),
+		fmt.Sprintf("%.3f-%.3f", low, high), cost,
+		cpu(row.Median(func(t *Trial) float64 { return t.CPU.DUTPercent })),
+		cpu(row.Median(func(t *Trial) float64 { return t.CPU.SoftirqPercent })),
+		cpu(row.Median(func(t *Trial) float64 { return t.CPU.BusyPercent })),
+	}
+}
+
+// latencyGrid shows the paced trials: at the highest rate a frame's latency is
+// the sender's, not the path's.
+func latencyGrid(r *Result) *grid {
+	g := &grid{columns: []column{
+		{"", "direction", left}, {"", "path", left}, {"paced at", "kpps", 0}, {"loss", "%", bar},
+		{"one-way latency, µs", "min", bar}, {"", "p50", 0}, {"", "p90", 0}, {"", "p99", 0}, {"", "p99.9", 0}, {"", "max", 0},
+	}}
+	for _, row := range r.Rows(Paced) {
+		t, l := row.First(), row.LatencyNS()
+		g.add(string(t.Direction), t.Datapath, kpps(t.IntendedPPS),
+			percent(row.Median(func(t *Trial) float64 { return t.LossRatio })),
+			micros(l.Min), micros(l.P50), micros(l.P90), micros(l.P99), micros(l.P999), micros(l.Max))
+	}
+	return g
+}
+
+// note is one labelled line under the tables.
+type note struct{ label, text string }
+
+// writeNote breaks the text between words so that no line is too long.
+func writeNote(b *strings.Builder, n note) {
+	const indent = 14
+	fmt.Fprintf(b, " %-*s", indent-1, n.label)
+	column := indent
+	for i, word := range strings.Fields(n.text) {
+		width := utf8.RuneCountInString(word)
+		if i > 0 && column+1+width > TableColumns {
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			column = indent
+		} else if i > 0 {
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += width
+	}
+	b.WriteByte('\n')
+}
+
+func (r *Result) notes() []note {
+	notes := []note{{"correctness", r.correctness()}}
+	if drops := r.drops(); drops != "" {
+		notes = append(notes, note{"UPF dropped", drops})
+	}
+	if r.Install.Sessions > 0 {
+		notes = append(notes, note{"N4", r.Install.text()})
+	}
+	for _, p := range r.Program {
+		notes = append(notes, note{"BPF program", fmt.Sprintf("%s %s: %.0f ns a run by the kernel's account, of %s",
+			p.Name, p.Direction, p.RunNS, count(p.Runs, "run"))})
+	}
+	h := &r.Host
+	return append(notes,
+		note{"arrangement", r.Setup.Arrangement},
+		note{"host", fmt.Sprintf("%s, %s, Linux %s, plumb %s", h.CPUModel, count(uint64(h.CPUs), "CPU"), h.Kernel, h.Commit)})
+}
+
+func (r *Result) correctness() string {
+	var received, wrong, duplicated, reordered uint64
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		received += t.ReceivedFrames
+		wrong += t.Misdelivered
+		duplicated += t.Duplicated
+		reordered += t.Reordered
+	}
+	return fmt.Sprintf("%s misdelivered, %s duplicated, %s reordered of %s",
+		grouped(wrong), grouped(duplicated), grouped(reordered), count(received, "frame"))
+}
+
+func (r *Result) drops() string {
+	total := map[string]uint64{}
+	for i := range r.Trials {
+		for reason, n := range r.Trials[i].Drops {
+			total[reason] += n
+		}
+	}
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(total)) {
+		if total[reason] > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", reason, grouped(total[reason])))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (i *Install) text() string {
+	s := fmt.Sprintf("%s established over PFCP in %s (%s/s)",
+		count(uint64(i.Sessions), "session"), duration(i.DurationNS), grouped(uint64(i.SessionsPerSec)))
+	if i.DUTMemoryOctets > 0 {
+		s += fmt.Sprintf("; UPF holds %s", mebi(i.DUTMemoryOctets))
+	}
+	if i.MapMemoryOctets > 0 {
+		s += fmt.Sprintf(", its BPF maps %s", mebi(i.MapMemoryOctets))
+	}
+	return s
+}
+
+func medianOf[T any](all []T, of func(T) float64) float64 {
+	v := make([]float64, len(all))
+	for i := range all {
+		v[i] = of(all[i])
+	}
+	return Median(v)
+}
