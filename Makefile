@@ -1,0 +1,67 @@
+# `make demo` and `make test` do their own set-up on a fresh Debian 12.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+export PATH := $(CURDIR)/.tools/go/bin:$(CURDIR)/.tools/bin:$(PATH)
+export GOFLAGS := -buildvcs=false
+
+# Loading eBPF programs and making namespaces needs root: in demo and tests.
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
+GIT := git -c safe.directory='$(CURDIR)'
+GO_TEST = gotestsum --format pkgname --hide-summary output --
+FUZZTIME ?= 3s
+OUT ?= out
+
+# The layers of tests, by package; every package is in one of them.
+KERNEL := ^plumbline/(datapath|doctor|lab/(generator|meter))(/|$$)
+NAMESPACE := ^plumbline/(cmd|gnb|lab|upf)(/|$$)
+packages = $$(go list ./... | grep -E '$(1)' | grep -vE '$(2)')
+
+help: ## this text
+	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
+
+setup: ## install all that `make test` needs (Debian packages, Go, linters), when missing
+	@scripts/setup test
+
+build: ## bin/plumb; needs no clang: eBPF objects are committed
+	@scripts/setup build
+	commit=$$($(GIT) describe --always --dirty --abbrev=12 || true); \
+	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.commit=$$commit" -o bin/plumb ./cmd/plumb
+
+demo: build ## a UPF, driven over PFCP, forwards real packets and is measured: a table and out/demo.html
+	@OUT='$(OUT)' $(SUDO) scripts/demo
+
+test: setup lint generate-check unit kernel namespace fuzz ## everything that is checked, as CI does
+	@echo 'make test: all passed'
+
+lint: setup ## golangci-lint (imports, errors, lengths, names) and shellcheck
+	golangci-lint run ./...
+	shellcheck scripts/* .ci/run
+
+generate: setup ## eBPF objects and protobuf code, again from their sources
+	@scripts/check-clang
+	go generate ./...
+
+generate-check: generate ## the committed generated code is what its sources give
+	$(GIT) diff --exit-code --stat -- '*_bpfel.go' '*_bpfel.o' '*.pb.go'
+
+unit: setup ## tests that need no root, with the race detector; golden vectors, too
+	CGO_ENABLED=1 $(GO_TEST) -race $(call packages,.,$(KERNEL)|$(NAMESPACE))
+
+kernel: setup ## eBPF programs under BPF_PROG_RUN, and conformance of every datapath to the model
+	$(GO_TEST) -count=1 -p 1 -exec '$(SUDO)' $(call packages,$(KERNEL),^$$)
+
+namespace: setup ## end to end over veth pairs in namespaces, and scripts of each command
+	$(GO_TEST) -count=1 -p 1 -exec '$(SUDO)' $(call packages,$(NAMESPACE),$(KERNEL))
+
+fuzz: setup ## every fuzz target for FUZZTIME (3s; any Go duration)
+	@scripts/fuzz '$(FUZZTIME)'
+
+bench: build ## ns per packet of the XDP program in the kernel, as go benchmarks for benchstat
+	go test -exec '$(SUDO)' -run '^$$' -bench . -count 5 ./datapath/xdp/...
+
+clean: ## what was built; tools under .tools stay
+	rm -rf bin $(OUT)
+
+.PHONY: help setup build demo test lint generate generate-check unit kernel namespace fuzz bench clean
