@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#pragma once
+
+/* Every reason for which the datapath drops a packet: X(name, text). This one
+ * list makes the C enum, the index of the counter, and (go generate in package
+ * datapath) the Go constant, the metric label and the text.
+ */
+#define UPF_DROPS(X) \
+	X(IP_SHORT,      "packet ends inside its IP header or before the length that it announces") \
+	X(IP_VERSION,    "T-PDU is neither IPv4 nor IPv6") \
+	X(TTL,           "TTL or Hop Limit of the user packet ran out") \
+	X(GTPU_SHORT,    "packet ends inside its GTP-U header or before the Length that it announces") \
+	X(GTPU_VERSION,  "GTP version is not 1, or protocol type is GTP'") \
+	X(GTPU_EXT,      "GTP-U extension header of length 0, or more than eight of them") \
+	X(GTPU_EXT_TYPE, "GTP-U extension header that an endpoint must comprehend, of unknown type") \
+	X(NO_PDR,        "no PDR matches the F-TEID") \
+	X(UE_ADDRESS,    "source is not the UE IP address of the PDI") \
+	X(QFI,           "QFI is not one of the PDI, or there is none") \
+	X(GATE,          "QER gate is closed") \
+	X(MBR,           "above the QER's MBR") \
+	X(FAR,           "FAR says DROP") \
+	X(NEXT_HOP,      "next hop cannot be resolved") \
+	X(MTU,           "longer than the next hop's MTU and not to be fragmented") \
+	X(LOCAL,         "user packet to an address of the UPF itself") \
+	X(SLOW_FULL,     "more exceptions than the slow path takes") \
+	X(INTERNAL,      "a helper of the kernel refused; should not happen")
+
+/* Why a packet is handed on instead of being dropped or forwarded here. */
+#define UPF_PASSES(X) \
+	X(HOST,       "not user plane traffic, left to the host") \
+	X(SIGNALLING, "GTP-U message other than G-PDU") \
+	X(FRAGMENT,   "fragment of an outer packet") \
+	X(CHANGING,   "its rule was being changed") \
+	X(UNRESOLVED, "next hop not resolved yet") \
+	X(TOO_BIG,    "longer than the next hop's MTU")
+
+enum upf_count {
+	COUNT_NONE,
+#define X(name, text) DROP_##name,
+	UPF_DROPS(X)
+#undef X
+#define X(name, text) PASS_##name,
+	UPF_PASSES(X)
+#undef X
+	COUNT_MAX
+};
+
+#define IS_PASS(count) ((count) >= PASS_HOST)

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#pragma once
+#include "forward.h"
+
+#define TTL_OUTER 64
+
+/* emit_ttl - take one off TTL or Hop Limit
+ *
+ * The checksum is changed by the difference, so that a wrong one stays wrong.
+ * Source: RFC 1624.
+ */
+static __always_inline int emit_ttl(const struct packet *p)
+{
+	struct iphdr *ip = p->pos;
+	struct ipv6hdr *ip6 = p->pos;
+	__u32 sum;
+
+	if (p->version == 6) {
+		if (!packet_has(p, sizeof(*ip6)))
+			return -DROP_INTERNAL;
+		ip6->hop_limit--;
+		return 0;
+	}
+	if (!packet_has(p, sizeof(*ip)))
+		return -DROP_INTERNAL;
+	ip->ttl--;
+	sum = (__u32)ip->check + bpf_htons(0x0100);
+	ip->check = sum + (sum >= 0xffff);
+	return 0;
+}
+
+static __always_inline void emit_mac(__u8 *to, __u64 mac)
+{
+	*(__u32 *)to = mac;
+	*(__u16 *)(to + 4) = mac >> 32;
+}
+
+static __always_inline void emit_eth(struct ethhdr *eth, __u64 dst, const volatile __u8 *src,
+				     __u16 proto)
+{
+	emit_mac(eth->h_dest, dst);
+	emit_mac(eth->h_source, *(const volatile __u64 *)src);
+	eth->h_proto = bpf_htons(proto);
+}
+
+/* emit_resize - make the frame @head octets of new headers and the user packet
+ *
+ * What stood in front of and behind the user packet is cut off. Pointers are
+ * void afterwards. Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int emit_resize(struct ctx *ctx, const struct packet *p, int head)
+{
+	long before = (long)p->pos - (long)ctx_data(ctx);
+	long behind = (long)p->end - (long)p->pos;
+
+	/* Pointers are subtracted on 64 bits and before anything else. */
+	barrier_var(before);
+	barrier_var(behind);
+	behind -= p->octets;
+	if (behind > 0 && ctx_trim(ctx, behind))
+		return -DROP_INTERNAL;
+	return ctx_push(ctx, before - head) ? -DROP_INTERNAL : 0;
+}
+
+/* emit_uplink - Outer Header Removal, and out on N6
+ *
+ * Source: TS 29.244 V18.6.0, 8.2.64. Return: an action, or a negative enum
+ * upf_count.
+ */
+static __always_inline int emit_uplink(struct ctx *ctx, const struct packet *p,
+				       const struct route *r)
+{
+	struct ethhdr *eth;
+
+	if (emit_ttl(p) || emit_resize(ctx, p, sizeof(*eth)))
+		return -DROP_INTERNAL;
+	eth = ctx_data(ctx);
+	if ((void *)(eth + 1) > ctx_end(ctx))
+		return -DROP_INTERNAL;
+	emit_eth(eth, r->dst, n6_mac, p->version == 4 ? ETH_P_IP : ETH_P_IPV6);
+	return ctx_redirect(ctx, n6_ifindex);
+}
+
+static __always_inline __u16 emit_sum_ip4(const struct iphdr *ip)
+{
+	const __u16 *w = (const void *)ip;
+	__u32 sum = 0;
+
+	for (int i = 0; i < 10; i++)
+		sum += w[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~((sum & 0xffff) + (sum >> 16));
+}
+
+/* emit_outer - write IPv4, UDP and the fixed part of GTP-U
+ *
+ * @octets: from the outer IP header on
+ *
+ * ECN is cleared in the outer header, so that nothing has to be carried over
+ * when it is removed (RFC 6040, compatibility mode). The packet is atomic, its
+ * Identification 0 (RFC 6864). The UDP checksum is 0: the user packet has its own.
+ */
+static __always_inline void emit_outer(struct iphdr *ip, const struct route *r, __u32 octets)
+{
+	struct udphdr *udp = (void *)(ip + 1);
+	struct gtpu_hdr *gtpu = (void *)(udp + 1);
+
+	*(__u8 *)ip = 0x45;
+	ip->tos = r->dscp << 2;
+	ip->tot_len = bpf_htons(octets);
+	ip->id = 0;
+	ip->frag_off = bpf_htons(IP_DF);
+	ip->ttl = TTL_OUTER;
+	ip->protocol = IPPROTO_UDP;
+	ip->check = 0;
+	ip->saddr = n3_ip4;
+	ip->daddr = r->ip4;
+	ip->check = emit_sum_ip4(ip);
+
+	udp->source = r->source_port;
+	udp->dest = bpf_htons(GTPU_PORT);
+	udp->len = bpf_htons(octets - sizeof(*ip));
+	udp->check = 0;
+
+	gtpu->flags = r->qfi ? GTPU_V1_PT | GTPU_E : GTPU_V1_PT;
+	gtpu->type = GTPU_G_PDU;
+	gtpu->length = bpf_htons(octets - OUTER_IP4);
+	gtpu->teid = r->teid;
+}
+
+/* emit_psc - write the optional word and a downlink PDU Session Container
+ *
+ * Source: TS 38.415 V18.0.0, 5.5.2.1.
+ */
+static __always_inline void emit_psc(struct gtpu_opt *opt, __u8 qfi)
+{
+	struct gtpu_psc *psc = (void *)(opt + 1);
+
+	opt->seq = 0;
+	opt->npdu = 0;
+	opt->next_ext = GTPU_EXT_PSC;
+	psc->len = 1;
+	psc->pdu_type = 0;
+	psc->qfi = qfi;
+	psc->next_ext = 0;
+}
+
+/* emit_downlink - Outer Header Creation, and out on N3
+ *
+ * Source: TS 29.244 V18.6.0, 8.2.56. Return: an action, or a negative enum
+ * upf_count.
+ */
+static __always_inline int emit_downlink(struct ctx *ctx, const struct packet *p,
+					 const struct route *r)
+{
+	int outer = OUTER_IP4 + (r->qfi ? OUTER_PSC : 0);
+	struct ethhdr *eth;
+
+	if (emit_ttl(p) || emit_resize(ctx, p, sizeof(*eth) + outer))
+		return -DROP_INTERNAL;
+	eth = ctx_data(ctx);
+	if ((void *)(eth + 1) + OUTER_IP4 > ctx_end(ctx))
+		return -DROP_INTERNAL;
+	emit_eth(eth, r->dst, n3_mac, ETH_P_IP);
+	emit_outer((void *)(eth + 1), r, p->octets + outer);
+	if (r->qfi) {
+		if ((void *)(eth + 1) + OUTER_IP4 + OUTER_PSC > ctx_end(ctx))
+			return -DROP_INTERNAL;
+		emit_psc((void *)(eth + 1) + OUTER_IP4, r->qfi);
+	}
+	return ctx_redirect(ctx, n3_ifindex);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#pragma once
+#include "detect.h"
+
+/* Octets in front of the user packet on N3 behind the Ethernet header. */
+#define OUTER_IP4	(sizeof(struct iphdr) + sizeof(struct udphdr) + sizeof(struct gtpu_hdr))
+#define OUTER_PSC	(sizeof(struct gtpu_opt) + sizeof(struct gtpu_psc))
+
+/* What emit needs. */
+struct route {
+	__u64 dst;		/* MAC address, as in struct hop */
+	__be32 ip4;		/* downlink: outer destination */
+	__be32 teid;		/* downlink: of the outer header */
+	__be16 source_port;	/* downlink: of the outer header */
+	__u8 qfi;		/* downlink: 0 without PDU Session Container */
+	__u8 dscp;		/* downlink: of the outer header */
+};
+
+static __always_inline int hop_use(__u32 index, __u32 octets, struct route *r)
+{
+	const struct hop *hop = bpf_map_lookup_elem(&hops, &index);
+
+	if (!hop)
+		return -PASS_UNRESOLVED;
+	r->dst = *(volatile __u64 *)&hop->dst;
+	r->ip4 = hop->ip4;
+	if (!r->dst)
+		return -PASS_UNRESOLVED;
+	return octets > hop->mtu ? -PASS_TOO_BIG : 0;
+}
+
+/* forward_neighbour - the hop of an address on the on-link prefix of N6 */
+static __always_inline __u32 forward_neighbour(const struct packet *p)
+{
+	const struct iphdr *ip = p->pos;
+	const struct ipv6hdr *ip6 = p->pos;
+	struct in6_addr addr = {};
+	__u32 *index;
+
+	if (p->version == 4) {
+		if (!packet_has(p, sizeof(*ip)))
+			return 0;
+		addr.in6_u.u6_addr32[2] = bpf_htonl(0xffff);
+		addr.in6_u.u6_addr32[3] = ip->daddr;
+	} else {
+		if (!packet_has(p, sizeof(*ip6)))
+			return 0;
+		addr = ip6->daddr;
+	}
+	index = bpf_map_lookup_elem(&hop_by_ip, &addr);
+	return index ? *index : 0;
+}
+
+static __always_inline __u32 forward_hop(const struct packet *p)
+{
+	if (p->version == 4) {
+		if ((p->dst_ip4 & n6_route.mask_ip4) != n6_route.onlink_ip4)
+			return n6_route.gateway_ip4;
+	} else {
+		if ((p->dst_ip6 & n6_route.mask_ip6) != n6_route.onlink_ip6)
+			return n6_route.gateway_ip6;
+	}
+	return forward_neighbour(p);
+}
+
+/* forward_ttl - whether the user packet may take one more hop */
+static __always_inline int forward_ttl(const struct packet *p)
+{
+	const struct iphdr *ip = p->pos;
+	const struct ipv6hdr *ip6 = p->pos;
+
+	if (p->version == 4) {
+		if (!packet_has(p, sizeof(*ip)) || ip->ttl <= 1)
+			return -DROP_TTL;
+	} else {
+		if (!packet_has(p, sizeof(*ip6)) || ip6->hop_limit <= 1)
+			return -DROP_TTL;
+	}
+	return 0;
+}
+
+/* forward_uplink - what the FAR of a packet from N3 asks for
+ *
+ * Source: TS 29.244 V18.6.0, 7.5.2.3. Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int forward_uplink(const struct match *m, const struct packet *p,
+					  struct route *r)
+{
+	int err;
+
+	if (!(m->ctl & RULE_FORW))
+		return -DROP_FAR;
+	err = forward_ttl(p);
+	if (err)
+		return err;
+	return hop_use(forward_hop(p), p->octets, r);
+}
+
+/* flow_ports - the first word behind the IP header if it holds ports */
+static __always_inline __u32 flow_ports(const struct packet *p)
+{
+	const struct iphdr *ip = p->pos;
+	const struct ipv6hdr *ip6 = p->pos;
+	const __u32 *ports = NULL;
+	__u8 proto = 0;
+
+	if (p->version == 4) {
+		if (packet_has(p, sizeof(*ip) + 4) && ip->ihl == 5 &&
+		    !(ip->frag_off & bpf_htons(IP_FRAGMENT))) {
+			proto = ip->protocol;
+			ports = (void *)(ip + 1);
+		}
+	} else if (packet_has(p, sizeof(*ip6) + 4)) {
+		proto = ip6->nexthdr;
+		ports = (void *)(ip6 + 1);
+	}
+	if (ports && (proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP))
+		return bpf_ntohl(*ports);
+	return 0;
+}
+
+/* flow_source_port - a UDP source port that is one for a flow of the user and
+ * differs between flows, so that routers and NICs on N3 can spread them
+ *
+ * From the dynamic range, 49152 to 65535. Source: TS 29.281 V18.1.0, 4.4.2.0.
+ */
+static __always_inline __be16 flow_source_port(const struct packet *p)
+{
+	__u32 h = flow_ports(p);
+
+	if (p->version == 4)
+		h ^= p->src_ip4 ^ p->dst_ip4;
+	else
+		h ^= (__u32)p->src_ip6 ^ (__u32)(p->src_ip6 >> 32) ^ (__u32)p->dst_ip6;
+	return bpf_htons(0xc000 | (h * 0x9e3779b1) >> 18);
+}
+
+/* forward_downlink - what the FAR of a packet from N6 asks for
+ *
+ * Source: TS 29.244 V18.6.0, 7.5.2.3, 8.2.12 (Transport Level Marking), 8.2.56
+ * (Outer Header Creation). Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int forward_downlink(const struct match *m, const struct packet *p,
+					    struct route *r)
+{
+	const struct rule *rule = m->rule;
+	int err;
+
+	if (!(m->ctl & RULE_FORW))
+		return -DROP_FAR;
+	err = forward_ttl(p);
+	if (err)
+		return err;
+	r->teid = rule->teid;
+	r->qfi = rule->qfi;
+	r->dscp = m->ctl & RULE_DSCP ? rule->dscp : p->dscp;
+	r->source_port = flow_source_port(p);
+	return hop_use(rule->hop, p->octets + OUTER_IP4 + (r->qfi ? OUTER_PSC : 0), r);
+}

@@ -1,0 +1,34 @@
+//go:build ignore
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* The UPF on XDP: one program for the N3 device, one for the N6 device and one
+ * for a device that is both.
+ */
+#include "ctx_xdp.h"
+#include "upf.h"
+
+SEC("xdp")
+int n3(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return upf_finish(upf_n3(&ctx));
+}
+
+SEC("xdp")
+int n6(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return upf_n6(&ctx);
+}
+
+SEC("xdp")
+int n3_n6(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+	int result = upf_n3(&ctx);
+
+	return result == -PASS_HOST ? upf_n6(&ctx) : upf_finish(result);
+}
+
+char _license[] SEC("license") = "GPL";
