@@ -1,0 +1,183 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// link makes the veth pairs, each straight in its two namespaces.
+func (t *Topology) link() error {
+	t.N3 = Link{
+		UPF:  Port{Namespace: t.UPF, Device: "n3", MAC: mac(3, 1), Address: t.Config.N3UPF},
+		Peer: Port{Namespace: t.GNB, Device: "n3", MAC: mac(3, 2), Address: t.Config.N3GNB},
+	}
+	if err := t.N3.make(t.Config.MTU); err != nil {
+		return err
+	}
+	t.N6 = Link{
+		UPF:  Port{Namespace: t.UPF, Device: "n6", MAC: mac(6, 1)},
+		Peer: Port{Namespace: t.DN, Device: "n6", MAC: mac(6, 2)},
+	}
+	if t.Config.OnAStick {
+		t.N6 = t.N3
+	} else if err := t.N6.make(t.Config.MTU); err != nil {
+		return err
+	}
+	t.N6.UPF.Address, t.N6.UPF.Address6 = t.Config.N6UPF, t.Config.N6UPF6
+	t.N6.Peer.Address, t.N6.Peer.Address6 = t.Config.N6DN, t.Config.N6DN6
+	return nil
+}
+
+// mac is a locally administered address: reference point, then 1 for the UPF's
+// end and 2 for the other.
+func mac(referencePoint, end byte) net.HardwareAddr {
+	return net.HardwareAddr{0x02, 0, 0, 0, referencePoint, end}
+}
+
+// make creates the pair, notes the interface indices, sets offloads and brings
+// both ends up.
+func (l *Link) make(mtu int) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = l.UPF.Device, mtu, l.UPF.MAC
+	pair := &netlink.Veth{
+		LinkAttrs:        attrs,
+		PeerName:         l.Peer.Device,
+		PeerHardwareAddr: l.Peer.MAC,
+		PeerMTU:          uint32(mtu),
+		PeerNamespace:    netlink.NsFd(l.Peer.Namespace.handle),
+	}
+	err := l.UPF.Namespace.links.LinkAdd(pair)
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("create veth %s: needs CAP_NET_ADMIN: %w", l.UPF.Device, err)
+	}
+	if err != nil {
+		return fmt.Errorf("create veth %s: %w", l.UPF.Device, err)
+	}
+	if err := l.UPF.raise(map[string]bool{"rx-gro": true}); err != nil {
+		return err
+	}
+	return l.Peer.raise(map[string]bool{"rx-gro": true, "tx-checksum-ip-generic": false})
+}
+
+// raise sets the device's features and brings it up.
+func (p *Port) raise(features map[string]bool) error {
+	link, err := p.Namespace.links.LinkByName(p.Device)
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", p.Device, p.Namespace.Name, err)
+	}
+	p.Index = link.Attrs().Index
+	if err := p.Namespace.Do(func() error { return setFeatures(p.Device, features) }); err != nil {
+		return fmt.Errorf("features of %s of %s: %w", p.Device, p.Namespace.Name, err)
+	}
+	if err := p.Namespace.links.LinkSetUp(link); err != nil {
+		return fmt.Errorf("bring up %s of %s: %w", p.Device, p.Namespace.Name, err)
+	}
+	return nil
+}
+
+func setFeatures(device string, features map[string]bool) error {
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return err
+	}
+	defer tool.Close()
+	return tool.Change(device, features)
+}
+
+// removeLink deletes the pair that p is an end of, so that traffic stops at
+// once and not when the last reference to a namespace goes.
+func removeLink(p Port) error {
+	if p.Namespace == nil || p.Index == 0 || !p.Namespace.handle.IsOpen() {
+		return nil
+	}
+	link, err := p.Namespace.links.LinkByIndex(p.Index)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil // on a stick both reference points are this device
+	}
+	if err == nil {
+		err = p.Namespace.links.LinkDel(link)
+	}
+	if err != nil {
+		return fmt.Errorf("delete %s of %s: %w", p.Device, p.Namespace.Name, err)
+	}
+	return nil
+}
+
+// address gives every port its addresses, and the UPF's loopback those of N4.
+func (t *Topology) address() error {
+	for _, p := range []Port{t.N3.UPF, t.N3.Peer, t.N6.UPF, t.N6.Peer} {
+		if err := p.addAddress(p.Address); err != nil {
+			return err
+		}
+		if !p.Address6.IsValid() {
+			continue
+		}
+		if err := p.addAddress(p.Address6); err != nil {
+			return err
+		}
+	}
+	lo := Port{Namespace: t.UPF, Device: "lo"}
+	for _, a := range []netip.Addr{t.Config.N4UPF, t.Config.N4SMF} {
+		if err := lo.addAddress(netip.PrefixFrom(a, a.BitLen())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Port) addAddress(prefix netip.Prefix) error {
+	link, err := p.Namespace.links.LinkByName(p.Device)
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", p.Device, p.Namespace.Name, err)
+	}
+	addr := &netlink.Addr{IPNet: ipNet(prefix)}
+	if prefix.Addr().Is6() {
+		addr.Flags = unix.IFA_F_NODAD // usable at once: nobody else is on the link
+	}
+	if err := p.Namespace.links.AddrAdd(link, addr); err != nil {
+		return fmt.Errorf("address %v on %s of %s: %w", prefix, p.Device, p.Namespace.Name, err)
+	}
+	return nil
+}
+
+// route leads the UE pools from the data network to the UPF.
+func (t *Topology) route() error {
+	for _, pool := range t.Config.UEPools {
+		via := t.N6.UPF.Address
+		if pool.Addr().Is6() {
+			via = t.N6.UPF.Address6
+		}
+		err := t.DN.links.RouteAdd(&netlink.Route{
+			LinkIndex: t.N6.Peer.Index,
+			Dst:       ipNet(pool.Masked()),
+			Gw:        via.Addr().AsSlice(),
+		})
+		if err != nil {
+			return fmt.Errorf("route %v via %v in %s: %w", pool, via.Addr(), t.DN.Name, err)
+		}
+	}
+	return nil
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// configure sets the kernel's switches: the UPF forwards, nobody filters reverse
+// paths or asks for routers. It comes before the links, which inherit them.
+func (t *Topology) configure() error {
+	all := []string{"ipv4/conf/all/rp_filter=0", "ipv4/conf/default/rp_filter=0",
+		"ipv6/conf/all/router_solicitations=0", "ipv6/conf/default/router_solicitations=0"}
+	for _, ns := range []*Namespace{t.GNB, t.UPF, t.DN} {
+		if err := ns.setSysctls(all); err != nil {
+			return err
+		}
+	}
+	return t.UPF.setSysctls([]string{"ipv4/ip_forward=1", "ipv6/conf/all/forwarding=1"})
+}

@@ -1,0 +1,113 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Namespace is a named network namespace that this package made.
+type Namespace struct {
+	Name   string // as in `ip netns`
+	handle netns.NsHandle
+	links  *netlink.Handle // netlink socket inside the namespace
+}
+
+// Path returns the file that names the namespace, for setns or nsenter.
+func (n *Namespace) Path() string { return namedDir + "/" + n.Name }
+
+// Do runs f on an OS thread that is in the namespace, and returns f's error.
+// What f opens (sockets, links of programs) stays in the namespace after Do has
+// returned; goroutines that f starts do not run in it.
+func (n *Namespace) Do(f func() error) error {
+	return onThreadOf(func() error {
+		if err := netns.Set(n.handle); err != nil {
+			return fmt.Errorf("enter namespace %s: %w", n.Name, err)
+		}
+		return f()
+	})
+}
+
+// onThreadOf runs f on a locked thread and puts the thread back where it was.
+// A thread that cannot be put back stays locked: the runtime ends it with its
+// goroutine, and no other goroutine ever runs in the wrong namespace.
+func onThreadOf(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		err := errors.New("ended by panic or runtime.Goexit")
+		defer func() { done <- err }()
+		home, homeErr := netns.Get()
+		if homeErr != nil {
+			err = fmt.Errorf("current namespace: %w", homeErr)
+			return
+		}
+		defer home.Close()
+		err = f()
+		if netns.Set(home) == nil {
+			runtime.UnlockOSThread()
+		}
+	}()
+	return <-done
+}
+
+// newNamespace makes a namespace with its loopback device up.
+func newNamespace(name string) (*Namespace, error) {
+	ns := &Namespace{Name: name, handle: netns.None()}
+	err := onThreadOf(func() (err error) {
+		ns.handle, err = netns.NewNamed(name)
+		return err
+	})
+	if errors.Is(err, unix.EPERM) {
+		return nil, fmt.Errorf("create namespace %s: needs CAP_SYS_ADMIN: %w", name, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create namespace %s: %w", name, err)
+	}
+	if ns.links, err = netlink.NewHandleAt(ns.handle, unix.NETLINK_ROUTE); err != nil {
+		return nil, errors.Join(fmt.Errorf("netlink in namespace %s: %w", name, err), ns.remove())
+	}
+	lo, err := ns.links.LinkByName("lo")
+	if err == nil {
+		err = ns.links.LinkSetUp(lo)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lo of namespace %s: %w", name, err), ns.remove())
+	}
+	return ns, nil
+}
+
+// remove takes the name away and lets go of the namespace. It may be called
+// twice, and on a nil namespace.
+func (n *Namespace) remove() error {
+	if n == nil || !n.handle.IsOpen() {
+		return nil
+	}
+	if n.links != nil {
+		n.links.Close()
+	}
+	errs := []error{netns.DeleteNamed(n.Name), n.handle.Close()}
+	return errors.Join(errs...)
+}
+
+// setSysctls sets variables of the namespace, each "name=value" with the name
+// as it is below /proc/sys/net.
+func (n *Namespace) setSysctls(settings []string) error {
+	return n.Do(func() error {
+		for _, setting := range settings {
+			name, value, _ := strings.Cut(setting, "=")
+			if err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0); err != nil {
+				return fmt.Errorf("sysctl %s in %s: %w", setting, n.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+const namedDir = "/run/netns" // where iproute2 and package netns bind them
