@@ -122,14 +122,14 @@ func latencyGrid(r *Result) *grid {
 }
 
 // note is one labelled line under the tables.
-type note struct{ label, text string }
+type note struct{ Label, Text string }
 
 // writeNote breaks the text between words so that no line is too long.
 func writeNote(b *strings.Builder, n note) {
 	const indent = 14
-	fmt.Fprintf(b, " %-*s", indent-1, n.label)
+	fmt.Fprintf(b, " %-*s", indent-1, n.Label)
 	column := indent
-	for i, word := range strings.Fields(n.text) {
+	for i, word := range strings.Fields(n.Text) {
 		width := utf8.RuneCountInString(word)
 		if i > 0 && column+1+width > TableColumns {
 			b.WriteString("\n" + strings.Repeat(" ", indent))
@@ -145,6 +145,14 @@ func writeNote(b *strings.Builder, n note) {
 }
 
 func (r *Result) notes() []note {
+	h := &r.Host
+	return append(r.resultNotes(),
+		note{"arrangement", r.Setup.Arrangement},
+		note{"host", fmt.Sprintf("%s, %s, Linux %s, plumb %s", h.CPUModel, count(uint64(h.CPUs), "CPU"), h.Kernel, h.Commit)})
+}
+
+// resultNotes are the results that have no column.
+func (r *Result) resultNotes() []note {
 	notes := []note{{"correctness", r.correctness()}}
 	if drops := r.drops(); drops != "" {
 		notes = append(notes, note{"UPF dropped", drops})
@@ -156,10 +164,7 @@ func (r *Result) notes() []note {
 		notes = append(notes, note{"BPF program", fmt.Sprintf("%s %s: %.0f ns a run by the kernel's account, of %s",
 			p.Name, p.Direction, p.RunNS, count(p.Runs, "run"))})
 	}
-	h := &r.Host
-	return append(notes,
-		note{"arrangement", r.Setup.Arrangement},
-		note{"host", fmt.Sprintf("%s, %s, Linux %s, plumb %s", h.CPUModel, count(uint64(h.CPUs), "CPU"), h.Kernel, h.Commit)})
+	return notes
 }
 
 func (r *Result) correctness() string {

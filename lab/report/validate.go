@@ -98,8 +98,8 @@ func (b *BedLimit) validate() error {
 	if err := first(frameOctets(b.FrameOctets), rates(0, b.ReceivedPPS, b.ReceivedBPS)); err != nil {
 		return err
 	}
-	if b.ReceivedPPS == 0 {
-		return invalid("received_pps", b.ReceivedPPS, "nothing is a share of it")
+	if b.ReceivedPPS < 1 {
+		return invalid("received_pps", b.ReceivedPPS, "want a frame per second or more: it is what shares are of")
 	}
 	for i := range b.Repeats {
 		t := &b.Repeats[i]

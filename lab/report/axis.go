@@ -1,0 +1,112 @@
+package report
+
+import (
+	"fmt"
+	"math"
+)
+
+// tick is one mark of an axis: where it is drawn, in the plot's units, and what
+// is written there.
+type tick struct {
+	At    float64
+	Label string
+}
+
+// linear maps 0..high onto pixels 0..width.
+type linear struct{ high, width float64 }
+
+// newLinear makes room for highest and takes a round value as its end.
+func newLinear(highest, width float64) linear {
+	step := roundStep(highest / 5)
+	return linear{high: step * math.Max(1, math.Ceil(highest/step)), width: width}
+}
+
+func (a linear) at(v float64) float64 { return a.width * v / a.high }
+
+func (a linear) ticks() []tick {
+	var ticks []tick
+	step := roundStep(a.high / 5)
+	for i := 0; float64(i)*step <= a.high*1.0001; i++ {
+		v := float64(i) * step
+		ticks = append(ticks, tick{a.at(v), fmt.Sprintf("%.4g", v)})
+	}
+	return ticks
+}
+
+// roundStep returns the 1, 2 or 5 times a power of ten that is not below v.
+func roundStep(v float64) float64 {
+	if v <= 0 {
+		return 1
+	}
+	decade := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 5} {
+		if v <= decade*m*1.0001 {
+			return decade * m
+		}
+	}
+	return decade * 10
+}
+
+// logarithmic maps low..high onto pixels 0..width.
+type logarithmic struct{ low, high, width float64 }
+
+// newLogarithmic makes room for lowest to highest between marks of 1, 2 and 5.
+func newLogarithmic(lowest, highest, width float64) logarithmic {
+	a := logarithmic{low: stepDown(lowest), high: roundStep(highest), width: width}
+	if a.high <= a.low {
+		a.high = a.low * 10
+	}
+	return a
+}
+
+// stepDown returns the 1, 2 or 5 times a power of ten that is not above v.
+func stepDown(v float64) float64 {
+	decade := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{5, 2} {
+		if v >= decade*m*0.9999 {
+			return decade * m
+		}
+	}
+	return decade
+}
+
+func (a logarithmic) at(v float64) float64 {
+	return a.width * math.Log(math.Max(v, a.low)/a.low) / math.Log(a.high/a.low)
+}
+
+// ticks stand at 1, 2 and 5 of each decade, or at the decades alone where there
+// are many.
+func (a logarithmic) ticks() []tick {
+	marks := []float64{1, 2, 5}
+	if a.high/a.low > 3e3 {
+		marks = marks[:1]
+	}
+	var ticks []tick
+	for e := math.Floor(math.Log10(a.low)); e <= math.Ceil(math.Log10(a.high)); e++ {
+		for _, m := range marks {
+			if v := m * math.Pow(10, e); v >= a.low*0.9999 && v <= a.high*1.0001 {
+				ticks = append(ticks, tick{a.at(v), fmt.Sprintf("%.4g", v)})
+			}
+		}
+	}
+	return ticks
+}
+
+// nines maps percentiles onto pixels so that 90, 99, 99.9 ... are as far apart
+// from each other as 0 is from 90.
+type nines struct{ decades, width float64 }
+
+func (a nines) at(percentile float64) float64 {
+	return a.width * math.Min(decadesOf(percentile)/a.decades, 1)
+}
+
+func decadesOf(percentile float64) float64 { return -math.Log10(1 - percentile/100) }
+
+func (a nines) ticks() []tick {
+	ticks := []tick{{0, "min"}, {a.at(50), "50 %"}}
+	for i := 1; float64(i) <= a.decades+1e-9; i++ {
+		p := 100 * (1 - math.Pow(10, -float64(i)))
+		ticks = append(ticks, tick{a.at(p), fmt.Sprintf("%.*f %%", max(0, i-2), p)})
+	}
+	return ticks
+}
