@@ -1,0 +1,37 @@
+package gnb
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// batchSize is how many packets are moved at a time. The TUN library takes no
+// more.
+const batchSize = 128
+
+// slotSize has room for the largest IP packet and GTP-U header with headroom
+// in front. A packet at an offset of 16 or more can grow in its slot, when the
+// TUN library joins segments, without passing 65535 octets.
+const slotSize = 1 << 16
+
+// arena is memory for one batch outside of the garbage collector's heap. Only
+// the pages that packets have touched are resident: with an MTU of 1456 that is
+// one of the 16 pages of a slot.
+type arena []byte
+
+func newArena() (arena, error) {
+	a, err := unix.Mmap(-1, 0, batchSize*slotSize, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("gnb: %d octets of packet memory: %w", batchSize*slotSize, err)
+	}
+	return a, nil
+}
+
+// slot returns the memory of the ith packet.
+func (a arena) slot(i int) []byte {
+	return a[i*slotSize : (i+1)*slotSize : (i+1)*slotSize]
+}
+
+func (a arena) free() { _ = unix.Munmap(a) }

@@ -1,0 +1,167 @@
+package gnb
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+	"golang.zx2c4.com/wireguard/tun"
+)
+
+const cloneDevice = "/dev/net/tun"
+
+// Limits of an MTU in octets: what an IPv6 link must carry (RFC 8200, 5), and
+// what fits into an IPv4 packet.
+const (
+	minMTU = 1280
+	maxMTU = 65535
+)
+
+// txQueueLen is how many packets the kernel keeps for a reader that is late.
+const txQueueLen = 2000
+
+// addrGenModeNone is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h.
+const addrGenModeNone = 1
+
+// openTUN makes u's device, with addresses and routes, and sets it up. It is
+// gone when the result is closed. index, unique for each UE, is the metric of
+// its routes, so that several UEs of one namespace can have the same routes: a
+// program picks its UE by binding to a device or address.
+func openTUN(u UE, mtu, index int) (tun.Device, error) {
+	var device tun.Device
+	err := inNamespace(u.Namespace, func() error {
+		var err error
+		if device, err = createTUN(u.Name); err != nil {
+			return err
+		}
+		if err = configureTUN(u, mtu, index); err != nil {
+			device.Close()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gnb: ue %s: %w", u.Name, err)
+	}
+	return device, nil
+}
+
+// createTUN makes a TUN device whose packets have a virtio header, so that
+// segmentation and checksums are left to this end. It does without the
+// library's watch over the device, which would not see it in a namespace that
+// is not the caller's.
+func createTUN(name string) (tun.Device, error) {
+	fd, err := unix.Open(cloneDevice, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", cloneDevice, err)
+	}
+	request, err := unix.NewIfreq(name)
+	if err == nil {
+		request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, tunError(name, err)
+	}
+	device, _, err := tun.CreateUnmonitoredTUNFromFD(fd)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("TUN device %s: %w", name, err)
+	}
+	return device, nil
+}
+
+func tunError(name string, err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("TUN device %s needs CAP_NET_ADMIN: %w", name, err)
+	case errors.Is(err, unix.EBUSY):
+		return fmt.Errorf("TUN device %s is there and in use: %w", name, err)
+	}
+	return fmt.Errorf("TUN device %s: %w", name, err)
+}
+
+// configureTUN runs in the device's namespace.
+func configureTUN(u UE, mtu, index int) error {
+	link, err := netlink.LinkByName(u.Name)
+	if err != nil {
+		return fmt.Errorf("find %s: %w", u.Name, err)
+	}
+	// No link-local address: its Router Solicitations and MLD reports would go
+	// up the tunnel unasked, from an address that no UPF knows.
+	if err := netlink.LinkSetIP6AddrGenMode(link, addrGenModeNone); err != nil && needsIPv6(u) {
+		return fmt.Errorf("no IPv6 on %s: %w", u.Name, err)
+	}
+	if err := netlink.LinkSetMTU(link, mtu); err != nil {
+		return fmt.Errorf("MTU %d of %s: %w", mtu, u.Name, err)
+	}
+	if err := netlink.LinkSetTxQLen(link, txQueueLen); err != nil {
+		return fmt.Errorf("queue length %d of %s: %w", txQueueLen, u.Name, err)
+	}
+	for _, a := range u.Addresses {
+		address := &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(a, a.BitLen()))}
+		if a.Is6() {
+			address.Flags = unix.IFA_F_NODAD // nobody else is on this link
+		}
+		if err := netlink.AddrAdd(link, address); err != nil {
+			return fmt.Errorf("address %v on %s: %w", a, u.Name, err)
+		}
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("set %s up: %w", u.Name, err)
+	}
+	return addRoutes(u, link, index)
+}
+
+func addRoutes(u UE, link netlink.Link, index int) error {
+	for _, p := range u.Routes {
+		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(p), Priority: 1 + index}
+		for _, a := range u.Addresses {
+			if a.Is4() == p.Addr().Is4() {
+				route.Src = a.AsSlice()
+			}
+		}
+		if err := netlink.RouteAdd(route); err != nil {
+			return fmt.Errorf("route %v by %s: %w", p, u.Name, err)
+		}
+	}
+	return nil
+}
+
+func needsIPv6(u UE) bool {
+	for _, a := range u.Addresses {
+		if a.Is6() {
+			return true
+		}
+	}
+	return false
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// deviceMTU returns the MTU of the device that has address a, in the caller's
+// namespace.
+func deviceMTU(a netip.Addr) (int, error) {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return 0, fmt.Errorf("gnb: devices: %w", err)
+	}
+	for _, link := range links {
+		addresses, err := netlink.AddrList(link, netlink.FAMILY_V4)
+		if err != nil {
+			return 0, fmt.Errorf("gnb: addresses of %s: %w", link.Attrs().Name, err)
+		}
+		for _, has := range addresses {
+			if has.IP.Equal(a.AsSlice()) {
+				return min(link.Attrs().MTU, maxMTU), nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("gnb: n3.address %v is on no device", a)
+}

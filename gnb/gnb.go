@@ -1,0 +1,178 @@
+// Package gnb is the user plane of a gNB: UEs that are TUN devices of this
+// machine, and GTP-U on N3 to any UPF. Programs that know nothing of it use the
+// devices.
+//
+//	program ─ socket ─ TUN ─► uplink ─┐                       ┌─► UPF
+//	                                  ├─ GTP-U, UDP 2152, N3 ─┤
+//	program ─ socket ─ TUN ◄ downlink ┘                       └── UPF
+//
+// There is one goroutine for each UE's device (uplink) and one for everything
+// that arrives on N3 (downlink). Packets are moved in batches and are not
+// allocated for: device and socket read into memory that stays. TCP crosses
+// the device in segments of up to 64 KiB in both directions.
+//
+// The gNB is no control plane: TEIDs come from its configuration, and sessions
+// are installed at the UPF by somebody else.
+//
+// Source: TS 29.281 V18.1.0 (GTP-U), TS 38.415 V18.0.0 (PDU Session Container).
+package gnb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// GNB is a gNB with its devices. Make one with [New].
+type GNB struct {
+	config Config
+	mtu    int // of the UE devices
+	conn   *net.UDPConn
+	down   *downlink
+	ues    []*ue
+	ups    []*uplink // of ues, by index
+	log    *slog.Logger
+	close  sync.Once
+	lost   atomic.Uint64 // drops of conn, when it was closed
+}
+
+// New opens the N3 socket and makes the UEs' devices, which are there, up and
+// with their addresses and routes, when it returns. End it with [GNB.Close],
+// unless [GNB.Run] is called.
+//
+// Errors: [ErrConfig]; [os.ErrPermission] without CAP_NET_ADMIN.
+func New(config Config, log *slog.Logger) (*GNB, error) {
+	config, err := config.expand()
+	if err != nil {
+		return nil, err
+	}
+	conn, mtu, err := listenN3(config.N3)
+	if err != nil {
+		return nil, err
+	}
+	if config.N3.MTU != 0 {
+		mtu = config.N3.MTU
+	}
+	g := &GNB{config: config, mtu: mtu - overhead, conn: conn, log: log}
+	if g.mtu < minMTU {
+		err = fmt.Errorf("%w: MTU %d of N3 leaves %d for UEs, IPv6 needs %d", ErrConfig, mtu, g.mtu, minMTU)
+	} else if err = g.openDownlink(); err == nil {
+		err = g.openUEs()
+	}
+	if err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *GNB) openDownlink() error {
+	mem, err := newArena()
+	if err != nil {
+		return err
+	}
+	g.down = &downlink{
+		conn: g.conn, mem: mem, log: g.log,
+		peers:  g.config.N3.Peers,
+		byTEID: make(map[uint32]*ue, len(g.config.UEs)),
+		byPeer: make(map[fteid]*ue, len(g.config.UEs)),
+		paths:  newPaths(g.conn, g.config.UEs, g.log),
+		indic:  newErrorIndicator(g.conn, g.config.N3.Address),
+	}
+	bufs := make([][]byte, batchSize)
+	for i := range bufs {
+		bufs[i] = mem.slot(i)[headroom:]
+	}
+	g.down.in, err = newReceiver(g.conn, bufs)
+	return err
+}
+
+func (g *GNB) openUEs() error {
+	for i, config := range g.config.UEs {
+		device, err := openTUN(config, g.mtu, i)
+		if err != nil {
+			return err
+		}
+		up, err := newUplink(g.config.N3, config, device)
+		if err != nil {
+			device.Close()
+			return err
+		}
+		u := &ue{UE: config, device: device, batch: make([][]byte, 0, batchSize)}
+		g.ues, g.ups = append(g.ues, u), append(g.ups, up)
+		g.down.byTEID[config.DownlinkTEID] = u
+		g.down.byPeer[fteid{config.UplinkTEID, config.UPF}] = u
+	}
+	return nil
+}
+
+// MTU returns the MTU of the UEs' devices in octets: that of N3 less 44.
+func (g *GNB) MTU() int { return g.mtu }
+
+// Run carries packets until ctx ends, then removes the devices. It returns nil
+// if ctx has ended, and an error if all of the devices have gone before.
+// Run can be called once.
+func (g *GNB) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	var background, uplinks sync.WaitGroup
+	background.Go(g.down.run)
+	if interval := g.config.N3.EchoInterval; interval > 0 {
+		background.Go(func() { g.down.paths.run(ctx, interval) })
+	}
+	for i, up := range g.ups {
+		uplinks.Go(func() {
+			up.run()
+			if ctx.Err() == nil {
+				g.log.Warn("device has gone", "ue", g.ues[i].Name)
+			}
+		})
+	}
+	gone := make(chan struct{})
+	go func() { uplinks.Wait(); close(gone) }()
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case <-gone:
+		if ctx.Err() == nil {
+			err = errors.New("gnb: all devices have gone")
+		}
+	}
+	cancel()
+	g.shut()
+	<-gone
+	background.Wait()
+	g.Close()
+	return err
+}
+
+// shut ends every read.
+func (g *GNB) shut() {
+	g.lost.Store(g.socketDrops())
+	g.conn.Close()
+	for _, u := range g.ues {
+		u.device.Close()
+	}
+}
+
+// socketDrops returns what the N3 socket has lost, also after it was closed.
+func (g *GNB) socketDrops() uint64 { return max(g.lost.Load(), socketDrops(g.conn)) }
+
+// Close removes the devices and frees everything of a GNB that does not run.
+func (g *GNB) Close() {
+	g.close.Do(func() {
+		g.shut()
+		for _, up := range g.ups {
+			up.free()
+		}
+		if g.down != nil {
+			g.down.mem.free()
+		}
+	})
+}

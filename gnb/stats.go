@@ -1,0 +1,128 @@
+package gnb
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// Stats is what a gNB has counted. Octets of user packets are from the IP
+// header on. Datagrams is the sum of the fields that follow it up to
+// OtherMessages: each datagram is in exactly one.
+type Stats struct {
+	N3 struct {
+		Datagrams        uint64 `json:"datagrams"`
+		Delivered        uint64 `json:"delivered"`         // user packets, to a UE
+		Malformed        uint64 `json:"malformed"`         // not GTP-U, or cut short
+		UnknownPeer      uint64 `json:"unknown_peer"`      // source not in n3.peers
+		UnknownTEID      uint64 `json:"unknown_teid"`      // of no UE
+		BadTPDU          uint64 `json:"bad_t_pdu"`         // not an IP packet
+		EchoRequests     uint64 `json:"echo_requests"`     // received
+		EchoResponses    uint64 `json:"echo_responses"`    // received
+		ErrorIndications uint64 `json:"error_indications"` // received, about a UE
+		EndMarkers       uint64 `json:"end_markers"`       // received, for a UE
+		OtherMessages    uint64 `json:"other_messages"`
+
+		SocketDrops          uint64 `json:"socket_drops"` // the reader was late
+		SocketErrors         uint64 `json:"socket_errors"`
+		EchoResponsesSent    uint64 `json:"echo_responses_sent"`
+		ErrorIndicationsSent uint64 `json:"error_indications_sent"`
+	} `json:"n3"`
+	Paths []PathStats `json:"paths"`
+	UEs   []UEStats   `json:"ues"`
+}
+
+// PathStats is about the GTP-U path to one UPF.
+type PathStats struct {
+	UPF           netip.Addr    `json:"upf"`
+	EchoRequests  uint64        `json:"echo_requests"`  // sent
+	EchoResponses uint64        `json:"echo_responses"` // received in answer
+	RTT           time.Duration `json:"rtt_ns"`         // of the last one
+}
+
+// UEStats is about one UE.
+type UEStats struct {
+	Name             string `json:"name"`
+	Namespace        string `json:"namespace,omitempty"`
+	UplinkPackets    uint64 `json:"uplink_packets"`
+	UplinkOctets     uint64 `json:"uplink_octets"`
+	UplinkErrors     uint64 `json:"uplink_errors"` // packets not read or not sent
+	DownlinkPackets  uint64 `json:"downlink_packets"`
+	DownlinkOctets   uint64 `json:"downlink_octets"`
+	DownlinkErrors   uint64 `json:"downlink_errors"` // batches that the device refused, whole or in part
+	OtherQFI         uint64 `json:"other_qfi"`       // downlink packets of another QoS flow
+	EndMarkers       uint64 `json:"end_markers"`
+	ErrorIndications uint64 `json:"error_indications"`
+}
+
+// Stats returns the counts so far. It may be called at any time, also after
+// Run.
+func (g *GNB) Stats() Stats {
+	var s Stats
+	d, n := g.down, &s.N3
+	for v, to := range map[verdict]*uint64{
+		delivered: &n.Delivered, malformed: &n.Malformed, unknownPeer: &n.UnknownPeer,
+		unknownTEID: &n.UnknownTEID, badTPDU: &n.BadTPDU, echoRequest: &n.EchoRequests,
+		echoResponse: &n.EchoResponses, errorIndication: &n.ErrorIndications,
+		endMarker: &n.EndMarkers, otherMessage: &n.OtherMessages,
+	} {
+		*to = d.counts[v].Load()
+		n.Datagrams += *to
+	}
+	n.SocketDrops, n.SocketErrors = g.socketDrops(), d.errs.Load()
+	n.EchoResponsesSent, n.ErrorIndicationsSent = d.paths.sent.Load(), d.indic.sent.Load()
+	s.Paths = d.paths.stats()
+	for i, u := range g.ues {
+		s.UEs = append(s.UEs, u.stats(g.ups[i]))
+	}
+	return s
+}
+
+func (u *ue) stats(up *uplink) UEStats {
+	return UEStats{
+		Name: u.Name, Namespace: u.Namespace,
+		UplinkPackets: up.packets.Load(), UplinkOctets: up.octets.Load(), UplinkErrors: up.errCount.Load(),
+		DownlinkPackets: u.packets.Load(), DownlinkOctets: u.total.Load(), DownlinkErrors: u.writeErrors.Load(),
+		OtherQFI: u.otherQFI.Load(), EndMarkers: u.endMarkers.Load(), ErrorIndications: u.errorIndics.Load(),
+	}
+}
+
+func (p *paths) stats() []PathStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]PathStats, 0, len(p.byUPF))
+	for upf, path := range p.byUPF {
+		all = append(all, PathStats{
+			UPF: upf, EchoRequests: path.sent, EchoResponses: path.answered, RTT: path.rtt,
+		})
+	}
+	slices.SortFunc(all, func(a, b PathStats) int { return a.UPF.Compare(b.UPF) })
+	return all
+}
+
+// Print writes s as text.
+func (s Stats) Print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "UE\tuplink packets\toctets\terrors\tdownlink packets\toctets\terrors\tother QFI\t")
+	for _, u := range s.UEs {
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", u.Name, u.UplinkPackets, u.UplinkOctets,
+			u.UplinkErrors, u.DownlinkPackets, u.DownlinkOctets, u.DownlinkErrors, u.OtherQFI)
+	}
+	fmt.Fprintln(table, "\t\t\t\t\t\t\t\t\nUPF\tEcho Requests\tanswered\tlast RTT\t")
+	for _, p := range s.Paths {
+		fmt.Fprintf(table, "%v\t%d\t%d\t%v\t\n", p.UPF, p.EchoRequests, p.EchoResponses, p.RTT)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	n := s.N3
+	_, err := fmt.Fprintf(w, "\nN3 received %d datagrams: %d delivered, %d malformed, %d from unknown peers, "+
+		"%d unknown TEID, %d not IP,\n%d Echo Requests, %d Echo Responses, %d Error Indications, %d End Markers, "+
+		"%d others; %d more lost in the socket\n",
+		n.Datagrams, n.Delivered, n.Malformed, n.UnknownPeer, n.UnknownTEID, n.BadTPDU, n.EchoRequests,
+		n.EchoResponses, n.ErrorIndications, n.EndMarkers, n.OtherMessages, n.SocketDrops)
+	return err
+}
