@@ -24,6 +24,7 @@ import (
 
 // commands has one field per command, in the order of --help.
 type commands struct {
+	Doctor  doctorCommand  `cmd:"" help:"Say what this machine, kernel and devices can do."`
 	Version versionCommand `cmd:"" help:"Print version, commit and Go toolchain."`
 }
 
