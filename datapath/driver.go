@@ -49,6 +49,7 @@ var (
 	ErrFull        = errors.New("no room for another session")
 	ErrUnsupported = errors.New("not supported by this datapath")
 	ErrClash       = errors.New("held by another session")
+	ErrNoRule      = errors.New("no such rule in the session")
 )
 
 // RuleError says which rule of a change could not be applied.
