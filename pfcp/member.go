@@ -1,0 +1,109 @@
+package pfcp
+
+// one is a mandatory IE that stands once.
+func one[T, V any](ie IEType, get func(*T) *V, c codec[V]) member[T] {
+	return member[T]{
+		ie: ie, presence: mandatory, state: decoded,
+		read: func(dst *T, content []byte) error { return c.read(get(dst), content) },
+		write: func(b []byte, src *T) []byte {
+			b = openIE(b, ie)
+			start := len(b)
+			return closeIE(c.write(b, get(src)), start)
+		},
+	}
+}
+
+// opt is an IE that may be absent.
+func opt[T, V any](ie IEType, p presence, get func(*T) *Optional[V], c codec[V]) member[T] {
+	return member[T]{
+		ie: ie, presence: p, state: decoded,
+		read: func(dst *T, content []byte) error {
+			o := get(dst)
+			o.Present = true
+			return c.read(&o.Value, content)
+		},
+		write: func(b []byte, src *T) []byte {
+			o := get(src)
+			if !o.Present {
+				return b
+			}
+			b = openIE(b, ie)
+			start := len(b)
+			return closeIE(c.write(b, &o.Value), start)
+		},
+	}
+}
+
+// some is an IE that may stand up to limit times.
+func some[T, V any](ie IEType, p presence, limit int, get func(*T) *[]V, c codec[V]) member[T] {
+	return member[T]{
+		ie: ie, presence: p, state: decoded, repeats: true, limit: limit,
+		read: func(dst *T, content []byte) error {
+			list := get(dst)
+			if len(*list) == limit {
+				return ErrTooMany
+			}
+			return c.read(grow(list), content)
+		},
+		write: func(b []byte, src *T) []byte {
+			list := *get(src)
+			for i := range list {
+				b = openIE(b, ie)
+				start := len(b)
+				b = closeIE(c.write(b, &list[i]), start)
+			}
+			return b
+		},
+	}
+}
+
+// grow lengthens a list by one element, which keeps what it has from earlier
+// use, so that a codec can use slices inside it again.
+func grow[V any](list *[]V) *V {
+	if n := len(*list); n < cap(*list) {
+		*list = (*list)[:n+1]
+	} else {
+		var zero V
+		*list = append(*list, zero)
+	}
+	return &(*list)[len(*list)-1]
+}
+
+// octets is an IE whose content is kept as it stands. It is absent if empty.
+func octets[T any, V ~[]byte](ie IEType, p presence, get func(*T) *V) member[T] {
+	return member[T]{
+		ie: ie, presence: p, state: decoded,
+		read: func(dst *T, content []byte) error {
+			*get(dst) = content
+			return nil
+		},
+		write: func(b []byte, src *T) []byte {
+			v := *get(src)
+			if len(v) == 0 {
+				return b
+			}
+			b = openIE(b, ie)
+			start := len(b)
+			return closeIE(append(b, v...), start)
+		},
+	}
+}
+
+// note is an IE that is not decoded but must not be overlooked: the type of
+// the first of them is kept, for the rule to be refused.
+func note[T any](ie IEType, p presence, get func(*T) *IEType) member[T] {
+	return member[T]{
+		ie: ie, presence: p, state: noted, repeats: true,
+		read: func(dst *T, _ []byte) error {
+			if first := get(dst); *first == 0 {
+				*first = ie
+			}
+			return nil
+		},
+	}
+}
+
+// skip is an IE that may stand here and is passed over.
+func skip[T any](ie IEType, p presence) member[T] {
+	return member[T]{ie: ie, presence: p, state: skipped, repeats: true}
+}

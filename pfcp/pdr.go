@@ -1,0 +1,157 @@
+package pfcp
+
+// PDI is the Packet Detection Information of a PDR.
+// Source: TS 29.244 V18.6.0, table 7.5.2.2-2.
+type PDI struct {
+	SourceInterface    Interface
+	FTEID              Optional[FTEID]
+	NetworkInstance    Name // empty: absent
+	UEIPAddresses      []UEIPAddress
+	TrafficEndpointIDs []uint8
+	SDFFilters         []SDFFilter
+	ApplicationID      []byte // empty: absent
+	QFIs               QFISet // empty: any
+	InterfaceType      Optional[InterfaceType]
+	Noted              IEType // the first IE that changes what is detected but is not decoded; 0: none
+}
+
+func (p *PDI) reset() {
+	*p = PDI{
+		UEIPAddresses:      p.UEIPAddresses[:0],
+		TrafficEndpointIDs: p.TrafficEndpointIDs[:0],
+		SDFFilters:         p.SDFFilters[:0],
+	}
+}
+
+var pdi = newContainer(container[PDI]{
+	name: "PDI", clause: "7.5.2.2", reset: (*PDI).reset,
+	members: []member[PDI]{
+		one(IESourceInterface, func(p *PDI) *Interface { return &p.SourceInterface }, low[Interface](0xf)),
+		opt(IEFTEID, optional, func(p *PDI) *Optional[FTEID] { return &p.FTEID }, fteid),
+		octets(IENetworkInstance, optional, func(p *PDI) *Name { return &p.NetworkInstance }),
+		note(IERedundantTransmissionDetection, optional, (*PDI).noted),
+		some(IEUEIPAddress, optional, MaxAddresses, func(p *PDI) *[]UEIPAddress { return &p.UEIPAddresses }, ueIPAddress),
+		some(IETrafficEndpointID, conditional, MaxRuleRefs, func(p *PDI) *[]uint8 { return &p.TrafficEndpointIDs }, u8[uint8]()),
+		some(IESDFFilter, optional, MaxSDFFilters, func(p *PDI) *[]SDFFilter { return &p.SDFFilters }, sdfFilter),
+		octets(IEApplicationID, optional, func(p *PDI) *[]byte { return &p.ApplicationID }),
+		skip[PDI](IEEthernetPDUSessionInformation, optional),
+		note(IEEthernetPacketFilter, optional, (*PDI).noted),
+		qfis(func(p *PDI) *QFISet { return &p.QFIs }),
+		note(IEFramedRoute, optional, (*PDI).noted),
+		note(IEFramedRouting, optional, (*PDI).noted),
+		note(IEFramedIPv6Route, optional, (*PDI).noted),
+		opt(IE3GPPInterfaceType, optional, func(p *PDI) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
+		note(IEIPMulticastAddressingInfo, optional, (*PDI).noted),
+	},
+})
+
+func (p *PDI) noted() *IEType { return &p.Noted }
+
+// CreatePDR is a Create PDR. Source: TS 29.244 V18.6.0, table 7.5.2.2-1.
+type CreatePDR struct {
+	PDRID              uint16
+	Precedence         uint32 // the lowest value is matched first
+	PDI                PDI
+	OuterHeaderRemoval Optional[OuterHeaderRemoval]
+	FARID              Optional[uint32] // absent only if Noted is set
+	URRIDs             []uint32
+	QERIDs             []uint32
+	Noted              IEType // the first IE that changes the rule's meaning but is not decoded; 0: none
+}
+
+func (p *CreatePDR) reset() {
+	p.PDI.reset()
+	*p = CreatePDR{PDI: p.PDI, URRIDs: p.URRIDs[:0], QERIDs: p.QERIDs[:0]}
+}
+
+var createPDR = newContainer(container[CreatePDR]{
+	name: "Create PDR", clause: "7.5.2.2", reset: (*CreatePDR).reset, check: (*CreatePDR).check,
+	members: []member[CreatePDR]{
+		one(IEPDRID, func(p *CreatePDR) *uint16 { return &p.PDRID }, u16[uint16]()),
+		one(IEPrecedence, func(p *CreatePDR) *uint32 { return &p.Precedence }, u32[uint32]()),
+		one(IEPDI, func(p *CreatePDR) *PDI { return &p.PDI }, pdi.codec()),
+		opt(IEOuterHeaderRemoval, conditional, func(p *CreatePDR) *Optional[OuterHeaderRemoval] { return &p.OuterHeaderRemoval }, outerHeaderRemoval),
+		opt(IEFARID, conditional, func(p *CreatePDR) *Optional[uint32] { return &p.FARID }, u32[uint32]()),
+		some(IEURRID, conditional, MaxRuleRefs, func(p *CreatePDR) *[]uint32 { return &p.URRIDs }, u32[uint32]()),
+		some(IEQERID, conditional, MaxRuleRefs, func(p *CreatePDR) *[]uint32 { return &p.QERIDs }, u32[uint32]()),
+		note(IEActivatePredefinedRules, conditional, (*CreatePDR).noted),
+		note(IEActivationTime, optional, (*CreatePDR).noted),
+		note(IEDeactivationTime, optional, (*CreatePDR).noted),
+		note(IEMARID, conditional, (*CreatePDR).noted),
+		note(IEPacketReplication, conditional, (*CreatePDR).noted),
+		note(IEIPMulticastAddressingInfo, optional, (*CreatePDR).noted),
+		skip[CreatePDR](IEUEIPAddressPoolIdentity, optional),
+		skip[CreatePDR](IEMPTCPApplicableIndication, conditional),
+		note(IETransportDelayReporting, optional, (*CreatePDR).noted),
+	},
+})
+
+func (p *CreatePDR) noted() *IEType { return &p.Noted }
+
+// check says that a rule forwards by a FAR, unless predefined rules or a MAR do.
+func (p *CreatePDR) check() error {
+	if !p.FARID.Present && p.Noted == 0 {
+		return fail("Create PDR", IEFARID, ErrConditional)
+	}
+	return nil
+}
+
+// UpdatePDR is an Update PDR: what is absent stays as it is.
+// Source: TS 29.244 V18.6.0, table 7.5.4.2-1.
+type UpdatePDR struct {
+	PDRID              uint16
+	OuterHeaderRemoval Optional[OuterHeaderRemoval]
+	Precedence         Optional[uint32]
+	PDI                Optional[PDI] // replaces the whole PDI
+	FARID              Optional[uint32]
+	URRIDs             []uint32 // replace all, if there are any
+	QERIDs             []uint32 // replace all, if there are any
+	Noted              IEType   // the first IE that changes the rule's meaning but is not decoded; 0: none
+}
+
+func (p *UpdatePDR) reset() {
+	p.PDI.Value.reset()
+	*p = UpdatePDR{PDI: Optional[PDI]{Value: p.PDI.Value}, URRIDs: p.URRIDs[:0], QERIDs: p.QERIDs[:0]}
+}
+
+var updatePDR = newContainer(container[UpdatePDR]{
+	name: "Update PDR", clause: "7.5.4.2", reset: (*UpdatePDR).reset,
+	members: []member[UpdatePDR]{
+		one(IEPDRID, func(p *UpdatePDR) *uint16 { return &p.PDRID }, u16[uint16]()),
+		opt(IEOuterHeaderRemoval, conditional, func(p *UpdatePDR) *Optional[OuterHeaderRemoval] { return &p.OuterHeaderRemoval }, outerHeaderRemoval),
+		opt(IEPrecedence, conditional, func(p *UpdatePDR) *Optional[uint32] { return &p.Precedence }, u32[uint32]()),
+		opt(IEPDI, conditional, func(p *UpdatePDR) *Optional[PDI] { return &p.PDI }, pdi.codec()),
+		opt(IEFARID, conditional, func(p *UpdatePDR) *Optional[uint32] { return &p.FARID }, u32[uint32]()),
+		some(IEURRID, conditional, MaxRuleRefs, func(p *UpdatePDR) *[]uint32 { return &p.URRIDs }, u32[uint32]()),
+		some(IEQERID, conditional, MaxRuleRefs, func(p *UpdatePDR) *[]uint32 { return &p.QERIDs }, u32[uint32]()),
+		note(IEActivatePredefinedRules, conditional, (*UpdatePDR).noted),
+		note(IEDeactivatePredefinedRules, conditional, (*UpdatePDR).noted),
+		note(IEActivationTime, optional, (*UpdatePDR).noted),
+		note(IEDeactivationTime, optional, (*UpdatePDR).noted),
+		note(IEIPMulticastAddressingInfo, optional, (*UpdatePDR).noted),
+		note(IETransportDelayReporting, optional, (*UpdatePDR).noted),
+	},
+})
+
+func (p *UpdatePDR) noted() *IEType { return &p.Noted }
+
+// CreatedPDR tells the CP function what the UP function chose for a PDR.
+// Source: TS 29.244 V18.6.0, table 7.5.3.2-1.
+type CreatedPDR struct {
+	PDRID         uint16
+	LocalFTEIDs   []FTEID // the second one, if any, is for redundant transmission
+	UEIPAddresses []UEIPAddress
+}
+
+func (p *CreatedPDR) reset() {
+	*p = CreatedPDR{LocalFTEIDs: p.LocalFTEIDs[:0], UEIPAddresses: p.UEIPAddresses[:0]}
+}
+
+var createdPDR = newContainer(container[CreatedPDR]{
+	name: "Created PDR", clause: "7.5.3.2", reset: (*CreatedPDR).reset,
+	members: []member[CreatedPDR]{
+		one(IEPDRID, func(p *CreatedPDR) *uint16 { return &p.PDRID }, u16[uint16]()),
+		some(IEFTEID, conditional, MaxAddresses, func(p *CreatedPDR) *[]FTEID { return &p.LocalFTEIDs }, fteid),
+		some(IEUEIPAddress, conditional, MaxAddresses, func(p *CreatedPDR) *[]UEIPAddress { return &p.UEIPAddresses }, ueIPAddress),
+	},
+})

@@ -1,0 +1,191 @@
+package pfcp
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// Interface is a Source or Destination Interface.
+// Source: TS 29.244 V18.6.0, 8.2.2 and 8.2.24.
+type Interface uint8
+
+// Interfaces.
+const (
+	InterfaceAccess       Interface = 0
+	InterfaceCore         Interface = 1
+	InterfaceSGiLAN       Interface = 2 // SGi-LAN or N6-LAN
+	InterfaceCPFunction   Interface = 3
+	InterfaceLIFunction   Interface = 4 // as destination
+	Interface5GVNInternal Interface = 5 // as destination; as source it is 4
+)
+
+// InterfaceType is a 3GPP Interface Type. Source: TS 29.244 V18.6.0, 8.2.118.
+type InterfaceType uint8
+
+// The interface types of 5G; others pass as numbers.
+const (
+	InterfaceTypeN33GPPAccess InterfaceType = 11
+	InterfaceTypeN9           InterfaceType = 15
+	InterfaceTypeSGi          InterfaceType = 16
+	InterfaceTypeN6           InterfaceType = 17
+)
+
+// PDNType is a PDN Type. Source: TS 29.244 V18.6.0, 8.2.79.
+type PDNType uint8
+
+// PDN types.
+const (
+	PDNTypeIPv4     PDNType = 1
+	PDNTypeIPv6     PDNType = 2
+	PDNTypeIPv4v6   PDNType = 3
+	PDNTypeNonIP    PDNType = 4
+	PDNTypeEthernet PDNType = 5
+)
+
+// ApplyAction is what a FAR does; octet 5 of the IE in the low byte, octet 6
+// in the high one. Of a 1-octet IE the high byte is 0.
+// Source: TS 29.244 V18.6.0, 8.2.26.
+type ApplyAction uint16
+
+// Actions.
+const (
+	ApplyDROP ApplyAction = 1 << iota
+	ApplyFORW
+	ApplyBUFF
+	ApplyNOCP
+	ApplyDUPL
+	ApplyIPMA
+	ApplyIPMD
+	ApplyDFRT
+	ApplyEDRT
+	ApplyBDPN
+	ApplyDDPN
+	ApplyFSSM
+	ApplyMBSU
+)
+
+// applyAction writes 2 octets, as the specification has it since Rel-16.
+var applyAction = codec[ApplyAction]{
+	func(v *ApplyAction, b []byte) error { *v = ApplyAction(readFlags(b, 2)); return nil },
+	func(b []byte, v *ApplyAction) []byte { return append(b, byte(*v), byte(*v>>8)) },
+}
+
+// SMReqFlags is PFCPSMReq-Flags. Source: TS 29.244 V18.6.0, 8.2.31.
+type SMReqFlags uint8
+
+// Flags of a Session Modification Request, or of one FAR in it.
+const (
+	SMReqDROBU  SMReqFlags = 1 << iota // drop what is buffered
+	SMReqSNDEM                         // send End Marker packets
+	SMReqQAURR                         // query all URRs
+	SMReqSUMPC                         // stop usage measurement
+	SMReqRUMUC                         // resume it
+	SMReqDETEID                        // delete all old F-TEIDs
+	SMReqHRSBOM                        // HR-SBO mode
+)
+
+// UPFunctionFeatures has octet 5 of the IE in its lowest byte. Octets after
+// the eighth are not kept. Source: TS 29.244 V18.6.0, 8.2.25.
+type UPFunctionFeatures uint64
+
+// The UP function features that Plumbline has to name.
+const (
+	UPFeatureBUCP  UPFunctionFeatures = 1 << 0
+	UPFeatureFTUP  UPFunctionFeatures = 1 << 4 // F-TEIDs are allocated by the UP function
+	UPFeatureEMPU  UPFunctionFeatures = 1 << 8
+	UPFeatureUEIP  UPFunctionFeatures = 1 << 18
+	UPFeatureSSET  UPFunctionFeatures = 1 << 19
+	UPFeatureBUNDL UPFunctionFeatures = 1 << 22
+)
+
+// CPFunctionFeatures has octet 5 of the IE in its lowest byte. Octets after
+// the fourth are not kept. Source: TS 29.244 V18.6.0, 8.2.58.
+type CPFunctionFeatures uint32
+
+// CP function features.
+const (
+	CPFeatureLOAD CPFunctionFeatures = 1 << iota
+	CPFeatureOVRL
+	CPFeatureEPFAR
+	CPFeatureSSET
+	CPFeatureBUNDL
+	CPFeatureMPAS
+	CPFeatureARDR
+	CPFeatureUIAUR
+	CPFeaturePSUCC
+)
+
+// readFlags reads up to max octets of flags, the first octet lowest.
+func readFlags(b []byte, max int) (flags uint64) {
+	for i := range min(len(b), max) {
+		flags |= uint64(b[i]) << (8 * i)
+	}
+	return flags
+}
+
+// writeFlags writes at least min octets, and as many more as flags has.
+func writeFlags(b []byte, flags uint64, min int) []byte {
+	for i := 0; i < min || flags != 0; i++ {
+		b = append(b, byte(flags))
+		flags >>= 8
+	}
+	return b
+}
+
+var upFunctionFeatures = codec[UPFunctionFeatures]{
+	func(v *UPFunctionFeatures, b []byte) error { *v = UPFunctionFeatures(readFlags(b, 8)); return nil },
+	func(b []byte, v *UPFunctionFeatures) []byte { return writeFlags(b, uint64(*v), 2) },
+}
+
+var cpFunctionFeatures = codec[CPFunctionFeatures]{
+	func(v *CPFunctionFeatures, b []byte) error { *v = CPFunctionFeatures(readFlags(b, 4)); return nil },
+	func(b []byte, v *CPFunctionFeatures) []byte { return writeFlags(b, uint64(*v), 1) },
+}
+
+// TimeStamp is a Recovery Time Stamp: seconds since 1900-01-01T00:00:00Z, the
+// upper half of an NTP time stamp. Source: TS 29.244 V18.6.0, 8.2.65.
+type TimeStamp uint32
+
+// ntpEpoch is 1900-01-01T00:00:00Z in Unix time, seconds.
+const ntpEpoch = -2208988800
+
+// NewTimeStamp returns t in whole seconds; it wraps around in 2036.
+func NewTimeStamp(t time.Time) TimeStamp { return TimeStamp(t.Unix() - ntpEpoch) }
+
+// Time returns the moment between 1968 and 2104 that t may mean, by the rule of
+// RFC 4330, 3: with bit 0 clear the count starts in 2036.
+func (t TimeStamp) Time() time.Time {
+	seconds := int64(t)
+	if t < 1<<31 {
+		seconds += 1 << 32
+	}
+	return time.Unix(seconds+ntpEpoch, 0).UTC()
+}
+
+// TransportLevelMarking is a DSCP for the outer header: the ToS or Traffic
+// Class octet and the mask of the bits in it that count.
+// Source: TS 29.244 V18.6.0, 8.2.12.
+type TransportLevelMarking struct {
+	Value, Mask uint8
+}
+
+var transportLevelMarking = codec[TransportLevelMarking]{
+	func(v *TransportLevelMarking, b []byte) error { *v = TransportLevelMarking{b[0], b[1]}; return nil },
+	func(b []byte, v *TransportLevelMarking) []byte { return append(b, v.Value, v.Mask) },
+}
+
+// SNSSAI is an S-NSSAI. Source: TS 29.244 V18.6.0, 8.2.176.
+type SNSSAI struct {
+	SST uint8
+	SD  uint32 // 24 bits; 0xffffff: none
+}
+
+var snssai = codec[SNSSAI]{
+	func(v *SNSSAI, b []byte) error {
+		*v = SNSSAI{b[0], binary.BigEndian.Uint32(b) & 0xffffff}
+		return nil
+	},
+	func(b []byte, v *SNSSAI) []byte {
+		return binary.BigEndian.AppendUint32(b, uint32(v.SST)<<24|v.SD&0xffffff)
+	},
+}
