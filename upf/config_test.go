@@ -126,7 +126,7 @@ log: {level: loud, format: xml}
 			`f:8:13: xdp.mode: "offload": want auto or native or generic`,
 			`f:9:17: sessions.max: 0: want 1 to 16777216`,
 			`f:10:20: metrics.address: 10.0.0.1:9090: want a loopback address, or metrics.allow_remote: true (the page has no authentication)`,
-			`f:11:15: api.socket: "upf.sock": want an absolute path of at most 107 octets`,
+			`f:11:15: api.socket: "upf.sock": want an absolute path of at most 103 octets`,
 			`f:12:14: log.level: "loud": want debug or info or warn or error`,
 			`f:12:28: log.format: "xml": want text or json`}},
 		{"addresses", `

@@ -12,7 +12,7 @@ import (
 // Lengths that the kernel and PFCP set, in octets.
 const (
 	maxDeviceName = 15  // IFNAMSIZ less the final 0
-	maxSocketPath = 107 // sizeof sun_path less the final 0
+	maxSocketPath = 103 // sizeof sun_path less the final 0 and the ".new" of listenUnix
 	maxFQDN       = 253 // RFC 1035, 2.3.4, written with dots
 	maxLabel      = 63
 )

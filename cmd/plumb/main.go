@@ -24,8 +24,12 @@ import (
 
 // commands has one field per command, in the order of --help.
 type commands struct {
-	Doctor  doctorCommand  `cmd:"" help:"Say what this machine, kernel and devices can do."`
-	Version versionCommand `cmd:"" help:"Print version, commit and Go toolchain."`
+	Doctor   doctorCommand   `cmd:"" help:"Say what this machine, kernel and devices can do."`
+	UPF      upfCommand      `cmd:"" name:"upf" help:"Run a UPF: PFCP on N4, packets between N3 and N6."`
+	Sessions sessionsCommand `cmd:"" help:"List the PFCP sessions of the running UPF."`
+	Show     showCommand     `cmd:"" help:"Show a session, associations, datapath, peers or configuration of the running UPF."`
+	Drops    dropsCommand    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`
+	Version  versionCommand  `cmd:"" help:"Print version, commit and Go toolchain."`
 }
 
 const description = `A 5G user plane that you can run, and a stopwatch for every hop of it.

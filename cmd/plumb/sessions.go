@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+
+	"plumbline/upf"
+)
+
+// upfFlags are those of every command that asks a running UPF.
+type upfFlags struct {
+	Socket string `default:"/run/plumbline/upf.sock" placeholder:"PATH" help:"The UPF's api.socket (default ${default})."`
+	JSON   bool   `name:"json" help:"JSON instead of a table."`
+}
+
+type sessionsCommand struct {
+	upfFlags
+	UE    netip.Addr `name:"ue" placeholder:"ADDRESS" help:"Only the session of this UE address (IPv4 or IPv6)."`
+	TEID  upf.TEID   `name:"teid" placeholder:"TEID" help:"Only the session that owns this local TEID (0x… or decimal)."`
+	SEID  upf.SEID   `name:"seid" placeholder:"SEID" help:"Only the session of this SEID of the UPF (0x… or decimal)."`
+	Limit int        `default:"100" help:"At most so many; 0: all."`
+}
+
+// Help is shown by plumb sessions --help.
+func (sessionsCommand) Help() string {
+	return `Lists the PFCP sessions of the UPF that runs on this machine.
+
+Examples:
+
+    plumb sessions
+    plumb sessions --ue 10.45.0.2
+    plumb sessions --limit 0 --json | jq '.sessions[].teids'
+`
+}
+
+// Run prints one line per session.
+func (c *sessionsCommand) Run(ctx context.Context, stdout io.Writer) error {
+	if c.Limit < 0 {
+		return fmt.Errorf("%w: --limit %d: want 0 (all) or more", errUsage, c.Limit)
+	}
+	page, err := c.fetch(ctx, upf.NewClient(c.Socket))
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(stdout, page)
+	}
+	t := newTable(stdout, "SEID", "CP SEID", "CP NODE ID", "UE ADDRESS", "TEID", "PDR", "FAR", "QER")
+	for _, s := range page.Sessions {
+		t.row(s.SEID, s.CPSEID, s.NodeID, words(s.UEAddresses), words(s.TEIDs), s.PDRs, s.FARs, s.QERs)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%d of %d sessions\n", len(page.Sessions), page.Total)
+	return err
+}
+
+// fetch asks for pages until it has as many sessions as wanted.
+func (c *sessionsCommand) fetch(ctx context.Context, client *upf.Client) (*upf.SessionPage, error) {
+	all := &upf.SessionPage{Sessions: []upf.SessionRow{}}
+	q := upf.SessionQuery{UEAddress: c.UE, TEID: c.TEID, SEID: c.SEID}
+	for {
+		q.Limit = upf.MaxPage
+		if c.Limit > 0 {
+			q.Limit = min(upf.MaxPage, c.Limit-len(all.Sessions))
+		}
+		page, err := client.Sessions(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all.Sessions = append(all.Sessions, page.Sessions...)
+		all.Total, all.Next = page.Total, page.Next
+		if page.Next == "" || len(all.Sessions) == c.Limit {
+			return all, nil
+		}
+		q.Start = page.Next
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"plumbline/upf"
+)
+
+type showCommand struct {
+	Session      showSession      `cmd:"" help:"One PFCP session: its PDRs, FARs, QERs and what they counted."`
+	Associations showAssociations `cmd:"" help:"PFCP associations with CP functions."`
+	Datapath     showDatapath     `cmd:"" help:"What forwards packets, and what it can do."`
+	Peers        showPeers        `cmd:"" help:"Next hops on N3 and N6 that the datapath knows."`
+	Config       showConfig       `cmd:"" help:"The configuration with which the UPF runs, defaults included."`
+}
+
+// Help is shown by plumb show --help.
+func (showCommand) Help() string {
+	return `Shows what the UPF that runs on this machine holds. It changes nothing.
+
+Examples:
+
+    plumb show session 0x1
+    plumb show associations
+    plumb show datapath --json
+`
+}
+
+type showAssociations struct{ upfFlags }
+
+// Run prints one line per association.
+func (c *showAssociations) Run(ctx context.Context, stdout io.Writer) error {
+	a, err := upf.NewClient(c.Socket).Associations(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(stdout, a)
+	}
+	t := newTable(stdout, "CP NODE ID", "ADDRESS", "SINCE", "SESSIONS", "CP STARTED")
+	for _, a := range a.Associations {
+		t.row(a.NodeID, a.Address, a.Since.Format(time.RFC3339), a.Sessions, a.RecoveryTimeStamp.Format(time.RFC3339))
+	}
+	return t.flush()
+}
+
+type showDatapath struct{ upfFlags }
+
+// Run prints one line per property.
+func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
+	d, err := upf.NewClient(c.Socket).Datapath(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(stdout, d)
+	}
+	t := newTable(stdout, "PROPERTY", "VALUE")
+	t.row("datapath", d.Name)
+	t.row("mode", d.Mode)
+	t.row("sessions at most", d.MaxSessions)
+	t.row("memory of the tables", fmt.Sprintf("%.1f MiB", float64(d.MemoryOctets)/(1<<20)))
+	t.row("N3 device", d.N3Device)
+	t.row("N3 addresses", words(d.N3Addresses))
+	t.row("N6 device", d.N6Device)
+	return t.flush()
+}
+
+type showPeers struct{ upfFlags }
+
+// Run prints one line per next hop.
+func (c *showPeers) Run(ctx context.Context, stdout io.Writer) error {
+	p, err := upf.NewClient(c.Socket).Peers(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(stdout, p)
+	}
+	t := newTable(stdout, "NEXT HOP", "DEVICE", "MAC", "MTU")
+	for _, p := range p.Peers {
+		t.row(p.Address, p.Device, p.MAC, p.MTU)
+	}
+	return t.flush()
+}
+
+type showConfig struct{ upfFlags }
+
+// Run prints the configuration as a file that plumb upf takes.
+func (c *showConfig) Run(ctx context.Context, stdout io.Writer) error {
+	config, err := upf.NewClient(c.Socket).Config(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(stdout, config)
+	}
+	text, err := config.Marshal()
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(text)
+	return err
+}

@@ -1,0 +1,73 @@
+package upf
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Paths of the local API. All are GET and answer JSON.
+const (
+	pathSessions     = "/v1/sessions" // and /v1/sessions/SEID
+	pathAssociations = "/v1/associations"
+	pathDatapath     = "/v1/datapath"
+	pathPeers        = "/v1/peers"
+	pathDrops        = "/v1/drops"
+	pathConfig       = "/v1/config"
+)
+
+// Associations are the PFCP associations.
+type Associations struct {
+	Associations []Association `json:"associations"`
+}
+
+// Association is one PFCP association, with a CP function.
+type Association struct {
+	NodeID   string         `json:"node_id"`
+	Address  netip.AddrPort `json:"address"`
+	Since    time.Time      `json:"since"`
+	Sessions int            `json:"sessions"`
+	// RecoveryTimeStamp is when the CP function says it started.
+	RecoveryTimeStamp time.Time `json:"recovery_time_stamp"`
+}
+
+// Datapath is what forwards packets, and what it can do.
+type Datapath struct {
+	Name         string       `json:"name"`           // DatapathXDP or DatapathModel
+	Mode         string       `json:"mode,omitempty"` // ModeNative or ModeGeneric
+	MaxSessions  uint64       `json:"max_sessions"`
+	MemoryOctets uint64       `json:"memory_octets"` // of its tables; 0: not known
+	N3Device     string       `json:"n3_device,omitempty"`
+	N3Addresses  []netip.Addr `json:"n3_addresses"`
+	N6Device     string       `json:"n6_device,omitempty"`
+}
+
+// Peers are the next hops that the datapath knows.
+type Peers struct {
+	Peers []Peer `json:"peers"`
+}
+
+// Peer is one next hop: a gNB or router on N3, a router or host on N6.
+type Peer struct {
+	Address netip.Addr `json:"address"`
+	Device  string     `json:"device"`
+	MAC     string     `json:"mac,omitempty"` // empty: not resolved yet
+	MTU     int        `json:"mtu_octets,omitempty"`
+}
+
+// Drops says how many packets were dropped since the UPF started.
+type Drops struct {
+	At    time.Time `json:"at"`
+	Drops []Drop    `json:"drops"` // every reason there is, in order of name
+}
+
+// Drop is one reason to drop a packet.
+type Drop struct {
+	Reason  string `json:"reason"` // as in the metric upf_drops_total
+	Text    string `json:"text"`
+	Packets uint64 `json:"packets"`
+}
+
+// problem is the body of an answer that is not 200 OK.
+type problem struct {
+	Error string `json:"error"`
+}

@@ -1,0 +1,98 @@
+package upf
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+)
+
+// CheckLive checks c against the machine and network namespace it runs in:
+// that the devices exist and are up, and that the addresses are on them. It
+// changes nothing and needs no privilege.
+//
+// Errors: [ErrNoDevice] and [ErrNoAddress], joined, one line each.
+func (c *Config) CheckLive() error {
+	var errs []error
+	devices := map[string]netlink.Link{}
+	for _, d := range []struct{ key, name string }{{"n3.device", c.N3.Device}, {"n6.device", c.N6.Device}} {
+		if d.name == "" {
+			continue
+		}
+		link, err := findDevice(d.key, d.name)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		devices[d.key] = link
+	}
+	errs = append(errs, checkAddress("n4.address", c.N4.Address, nil))
+	errs = append(errs, checkAddress("n3.address", c.N3.Address, devices["n3.device"]))
+	return errors.Join(errs...)
+}
+
+// findDevice returns the network device name, which must be up.
+func findDevice(key, name string) (netlink.Link, error) {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		if !errors.As(err, &netlink.LinkNotFoundError{}) {
+			return nil, fmt.Errorf("%s: %q: %w", key, name, err)
+		}
+		return nil, fmt.Errorf("%s: %q: %w: create it or use one of %s", key, name, ErrNoDevice, deviceNames())
+	}
+	if link.Attrs().Flags&net.FlagUp == 0 {
+		return nil, fmt.Errorf("%s: %q is down: ip link set %s up", key, name, name)
+	}
+	return link, nil
+}
+
+// deviceNames lists the devices there are, for a message.
+func deviceNames() string {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return "those that exist"
+	}
+	names := make([]string, len(links))
+	for i, l := range links {
+		names[i] = l.Attrs().Name
+	}
+	slices.Sort(names)
+	return fmt.Sprint(names)
+}
+
+// checkAddress checks that addr is one of this machine's, and on device unless
+// that is nil: or else on a loopback or dummy device, where addresses live that
+// are routed to the machine.
+func checkAddress(key string, addr netip.Addr, device netlink.Link) error {
+	if addr.IsLoopback() {
+		return nil
+	}
+	list, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	for _, a := range list {
+		if ip, ok := netip.AddrFromSlice(a.IP); !ok || ip.Unmap() != addr.WithZone("") {
+			continue
+		}
+		if device == nil || a.LinkIndex == device.Attrs().Index {
+			return nil
+		}
+		holder, err := netlink.LinkByIndex(a.LinkIndex)
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		if holder.Type() == "dummy" || holder.Attrs().Flags&net.FlagLoopback != 0 {
+			return nil
+		}
+		return fmt.Errorf("%s: %s is on %s, not on %s: %w", key, addr,
+			holder.Attrs().Name, device.Attrs().Name, ErrNoAddress)
+	}
+	if device == nil {
+		return fmt.Errorf("%s: %s: %w: add it to a device (ip address add)", key, addr, ErrNoAddress)
+	}
+	name := device.Attrs().Name
+	return fmt.Errorf("%s: %s: %w: ip address add %s/PREFIX dev %s", key, addr, ErrNoAddress, addr, name)
+}

@@ -1,0 +1,95 @@
+package upf
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// capability is one that the XDP datapath cannot do without.
+type capability struct {
+	bit  int
+	name string
+	why  string
+}
+
+// needed lists the capabilities of a running UPF.
+var needed = []capability{
+	{unix.CAP_NET_ADMIN, "CAP_NET_ADMIN", "attach XDP programs, resolve next hops"},
+	{unix.CAP_BPF, "CAP_BPF", "load programs and write maps"},
+	{unix.CAP_PERFMON, "CAP_PERFMON", "let the verifier accept pointer arithmetic"},
+}
+
+// checkCapabilities reports those of the needed ones that this process lacks.
+//
+// Errors: [ErrCapability], which is [errors.ErrUnsupported].
+func checkCapabilities() error {
+	have, err := effectiveCapabilities()
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, c := range needed {
+		if have&(1<<c.bit) == 0 {
+			missing = append(missing, fmt.Sprintf("%s (to %s)", c.name, c.why))
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("datapath xdp: %w: %s: run as root or with these capabilities",
+			ErrCapability, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// effectiveCapabilities reads CapEff of this process. Source: proc(5).
+func effectiveCapabilities() (uint64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, fmt.Errorf("capabilities: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(status), "\nCapEff:\t")
+	hex, _, _ := strings.Cut(rest, "\n")
+	mask, err := strconv.ParseUint(hex, 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("capabilities: CapEff %q of /proc/self/status: %w", hex, err)
+	}
+	return mask, nil
+}
+
+// Confine gives up for good, in every thread, the privileges that a running
+// UPF does not need: all capabilities but those it was found to need at the
+// start, and the right to gain any by executing a program. It is for a process
+// that is nothing but a UPF, after [Start].
+//
+// Errors: [syscall.ENOTSUP] if the program was built with cgo, whose threads Go
+// cannot reach; then the service manager has to do it.
+func Confine() error {
+	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
+		return fmt.Errorf("no_new_privs: %w", errno)
+	}
+	have, err := effectiveCapabilities()
+	if err != nil {
+		return err
+	}
+	var keep uint64
+	for _, c := range needed {
+		keep |= have & (1 << c.bit)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	data := [2]unix.CapUserData{}
+	for i := range data {
+		data[i].Permitted = uint32(keep >> (32 * i))
+		data[i].Effective = data[i].Permitted
+	}
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET,
+		uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)
+	if errno != 0 {
+		return fmt.Errorf("give up capabilities: %w", errno)
+	}
+	return nil
+}

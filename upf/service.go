@@ -1,0 +1,148 @@
+package upf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+
+	"plumbline/bus"
+	"plumbline/datapath"
+	"plumbline/rules"
+	"plumbline/session"
+)
+
+// Options are what a UPF is given besides its configuration.
+type Options struct {
+	Log    *slog.Logger // nil: [slog.Default]
+	Commit string       // that the program was built from, for the metric upf_build_info
+}
+
+// Service is a running UPF.
+type Service struct {
+	config   *Config
+	options  Options
+	log      *slog.Logger
+	driver   datapath.Driver
+	sessions *session.Manager
+	listener struct{ api, metrics net.Listener }
+	servers  []*httpServer
+}
+
+// Start brings a UPF up in the network namespace of the calling thread. When it
+// returns, PFCP is answered. It does so in an order in which what fails easily
+// fails before a device is touched, and nothing is answered before the
+// datapath can hold it. If anything fails, all is taken down again.
+//
+// Errors: [ConfigError], [ErrInUse], [ErrNoDevice], [ErrNoAddress],
+// [ErrCapability], and others that are [errors.ErrUnsupported] where the
+// machine, its kernel or a device cannot do what is configured.
+func Start(ctx context.Context, c *Config, o Options) (*Service, error) {
+	return start(ctx, c, o, openDatapath)
+}
+
+// openFunc opens the datapath that is configured.
+type openFunc func(*Config, *slog.Logger) (datapath.Driver, error)
+
+func start(ctx context.Context, c *Config, o Options, open openFunc) (*Service, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	s := &Service{config: c, options: o, log: o.Log}
+	if err := s.start(ctx, open); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.logUp()
+	return s, nil
+}
+
+func (s *Service) start(ctx context.Context, open openFunc) error {
+	if err := s.config.Validate(); err != nil {
+		return err
+	}
+	if err := s.config.CheckLive(); err != nil {
+		return err
+	}
+	if err := s.listen(ctx); err != nil {
+		return err
+	}
+	var err error
+	if s.driver, err = open(s.config, s.log); err != nil {
+		return err
+	}
+	capabilities := s.driver.Capabilities()
+	n3 := make([]session.IPv4, 0, len(capabilities.GetN3Ipv4()))
+	for _, a := range capabilities.GetN3Ipv4() {
+		n3 = append(n3, addrFromUint32(a).As4())
+	}
+	s.sessions, err = session.NewManager(
+		session.Config{MaxSessions: s.config.Sessions.Max, N3: n3},
+		rules.Compiler{Bus: bus.InProcess{Driver: s.driver}})
+	if err != nil {
+		return err
+	}
+	s.serve()
+	return nil
+}
+
+// listen opens the sockets of the metrics and of the local API.
+func (s *Service) listen(ctx context.Context) error {
+	var err error
+	if a := s.config.Metrics.Address; a.IsValid() {
+		s.listener.metrics, err = new(net.ListenConfig).Listen(ctx, "tcp", a.String())
+		if err != nil {
+			return explainListen("metrics.address", a, err)
+		}
+	}
+	if path := s.config.API.Socket; path != "" {
+		s.listener.api, err = listenUnix(path)
+	}
+	return err
+}
+
+// serve starts to answer on the sockets that listen opened.
+func (s *Service) serve() {
+	if l := s.listener.metrics; l != nil {
+		s.servers = append(s.servers, serveHTTP(l, metricsHandler(s, s.log), s.log))
+	}
+	if l := s.listener.api; l != nil {
+		s.servers = append(s.servers, serveHTTP(l, (&localAPI{Service: s, log: s.log}).routes(), s.log))
+	}
+}
+
+// Wait returns when ctx is done, or with the error that stopped the UPF.
+func (s *Service) Wait(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Close stops the UPF: PFCP first, so that nothing is accepted any more, then
+// what shows its state, then the datapath, which leaves its devices.
+func (s *Service) Close() error {
+	var errs []error
+	for _, h := range s.servers {
+		errs = append(errs, h.Close())
+	}
+	if len(s.servers) == 0 { // they own the sockets once they run
+		for _, l := range []net.Listener{s.listener.api, s.listener.metrics} {
+			if l != nil {
+				errs = append(errs, l.Close())
+			}
+		}
+	}
+	if s.driver != nil {
+		errs = append(errs, s.driver.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	return nil
+}
+
+// addrFromUint32 is the address whose first octet is the most significant one
+// of a, as package api has it.
+func addrFromUint32(a uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)})
+}

@@ -1,0 +1,83 @@
+package upf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	socketMode      = 0o660
+	socketProbeTime = time.Second // to find out whether somebody still listens
+)
+
+// unixListener removes its path when it is closed.
+type unixListener struct {
+	*net.UnixListener
+	path string
+}
+
+// listenUnix listens at path with mode 0660. The socket that a dead process
+// left there is replaced. It is bound under another name and renamed, so that
+// path never exists with a wider mode and never refuses connections.
+//
+// Errors: [ErrInUse] if a living process listens at path or path is something
+// else than a socket.
+func listenUnix(path string) (net.Listener, error) {
+	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("api.socket: %w: create the directory first", err)
+	}
+	if err := checkUnused(path); err != nil {
+		return nil, err
+	}
+	fresh := path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("api.socket: %w", err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fresh, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("api.socket: %w", err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(fresh, socketMode), os.Rename(fresh, path)); err != nil {
+		return nil, errors.Join(fmt.Errorf("api.socket: %w", err), l.Close(), os.Remove(fresh))
+	}
+	return &unixListener{l, path}, nil
+}
+
+// Close stops listening and removes the path.
+func (l *unixListener) Close() error {
+	err := l.UnixListener.Close()
+	if err == nil {
+		err = os.Remove(l.path)
+	}
+	return err
+}
+
+func checkUnused(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("api.socket: %w", err)
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("api.socket: %s is not a socket (%s): %w: remove it or choose another path",
+			path, info.Mode(), ErrInUse)
+	}
+	c, err := net.DialTimeout("unix", path, socketProbeTime)
+	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+		return nil // nobody listens any more
+	}
+	if err != nil {
+		return fmt.Errorf("api.socket: %w", err)
+	}
+	c.Close()
+	return fmt.Errorf("api.socket: %s: %w: another plumb upf runs; stop it or choose another path", path, ErrInUse)
+}
