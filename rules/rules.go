@@ -52,14 +52,15 @@ var ruleTypes = map[api.RuleType]session.RuleType{
 func sessionError(err error) error {
 	e := &session.Error{Cause: session.CauseSystemFailure, Err: fmt.Errorf("datapath: %w", err)}
 	var rule *datapath.RuleError
-	switch {
-	case errors.As(err, &rule):
+	if errors.As(err, &rule) {
 		e.Cause = session.CauseRuleFailure
 		e.HasRule, e.Rule, e.RuleID = true, ruleTypes[rule.Type], rule.ID
 		e.Err = fmt.Errorf("datapath: %w", rule.Err)
+	}
+	switch {
 	case errors.Is(err, datapath.ErrFull):
 		e.Cause = session.CauseNoResources
-	case errors.Is(err, datapath.ErrUnsupported):
+	case rule == nil && errors.Is(err, datapath.ErrUnsupported):
 		e.Cause = session.CauseServiceNotSupported
 	}
 	return e

@@ -1,0 +1,183 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// TestRandomSequences establishes, modifies and deletes at random, with a
+// datapath that fails at random, requests that clash and requests that make no
+// sense. After each step the session is whole or as it was; in the end all is
+// free. Clashes are frequent: there are 32 UE addresses and 16 TEIDs to choose.
+func TestRandomSequences(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			m, dp := newManager(t, 24)
+			dp.fail = func() error {
+				if r.IntN(5) == 0 {
+					return errFake
+				}
+				return nil
+			}
+			var accepted, refused int
+			for range 3000 {
+				if step(t, r, m) == nil {
+					accepted++
+				} else {
+					refused++
+				}
+				checkHeld(t, m)
+			}
+			if accepted < 300 || refused < 300 {
+				t.Errorf("%d accepted, %d refused: the test does not test", accepted, refused)
+			}
+			dp.fail = nil
+			if _, err := m.DeleteOwned(t.Context(), 1, nil); err != nil {
+				t.Error(err)
+			}
+			checkEmpty(t, m, dp)
+		})
+	}
+}
+
+// step does one random thing, and checks that a failure changed nothing.
+func step(t *testing.T, r *rand.Rand, m *Manager) error {
+	t.Helper()
+	var s *Session
+	if all := slices.Collect(m.All()); len(all) > 0 {
+		s = all[r.IntN(len(all))]
+	}
+	n := m.Len()
+	what := r.IntN(4)
+	if s == nil || what == 0 {
+		_, err := m.Establish(t.Context(), randomEstablishment(r))
+		if err != nil && m.Len() != n {
+			t.Errorf("%d sessions after a failure, want %d", m.Len(), n)
+		}
+		return err
+	}
+	var err error
+	if what == 1 {
+		err = m.Delete(t.Context(), s.SEID, 1)
+	} else {
+		_, err = m.Modify(t.Context(), randomModification(r, s.SEID))
+	}
+	if err != nil && m.Get(s.SEID) != s {
+		t.Errorf("session %#x changed by a failure: %v", s.SEID, err)
+	}
+	return err
+}
+
+func randomEstablishment(r *rand.Rand) *Establishment {
+	e := establishment(IPv4{10, 45, 0, byte(r.IntN(32))})
+	d := &e.CreatePDRs[1].PDI
+	switch r.IntN(4) {
+	case 0:
+		d.Choose, d.FTEID = Choose{}, FTEID{TEID: uint32(r.IntN(16)), IPv4: n3}
+	case 1:
+		d.Choose = Choose{CH: true, CHID: true, ID: uint8(r.IntN(3))}
+	}
+	if r.IntN(8) == 0 {
+		e.CreatePDRs[r.IntN(2)].FARID = 3
+	}
+	if r.IntN(4) == 0 { // one more, of which some clash within the session
+		more := e.CreatePDRs[1]
+		more.ID = 3
+		e.CreatePDRs = append(e.CreatePDRs, more)
+	}
+	return e
+}
+
+func randomModification(r *rand.Rand, seid uint64) *Modification {
+	from := randomEstablishment(r)
+	m := &Modification{SEID: seid, Owner: 1}
+	for i := range from.CreatePDRs {
+		p := &from.CreatePDRs[i]
+		switch r.IntN(5) {
+		case 0:
+			m.RemovePDRs = append(m.RemovePDRs, p.ID)
+		case 1:
+			m.RemovePDRs = append(m.RemovePDRs, p.ID)
+			m.CreatePDRs = append(m.CreatePDRs, *p)
+		case 2:
+			m.CreatePDRs = append(m.CreatePDRs, *p)
+		case 3:
+			m.UpdatePDRs = append(m.UpdatePDRs, UpdatePDR{ID: p.ID, PDI: &p.PDI})
+		}
+	}
+	return m
+}
+
+// checkHeld: what the sessions' PDRs need is held by them, and nothing else is.
+func checkHeld(t *testing.T, m *Manager) {
+	t.Helper()
+	want := 0
+	for s := range m.All() {
+		for _, res := range s.resources(nil) {
+			want++
+			if got := m.claims.holder(res); got != s.SEID {
+				t.Errorf("%v of session %#x is held by %#x", res, s.SEID, got)
+			}
+		}
+	}
+	got := 0
+	for i := range m.claims.shards {
+		got += len(m.claims.shards[i].holder)
+	}
+	if got != want {
+		t.Errorf("%d resources held, sessions have %d", got, want)
+	}
+}
+
+// TestParallel works on many sessions from many goroutines while readers go
+// through all of them; run it with the race detector.
+func TestParallel(t *testing.T) {
+	m, dp := newManager(t, 256)
+	done := make(chan struct{})
+	var readers, writers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				for s := range m.All() {
+					if s.SEID == 0 || len(s.PDRs) < 1 {
+						t.Error("half a session seen")
+					}
+				}
+				m.ByUEAddress(UEAddress{IPv4: IPv4{10, 45, 0, 7}})
+				runtime.Gosched()
+			}
+		})
+	}
+	for w := range uint64(4) {
+		writers.Go(func() {
+			r := rand.New(rand.NewPCG(w, 2))
+			for range 1500 {
+				e := randomEstablishment(r)
+				s, err := m.Establish(context.Background(), e)
+				if err != nil {
+					continue
+				}
+				// Success is not certain: the change may clash.
+				_, _ = m.Modify(context.Background(), randomModification(r, s.SEID))
+				if err := m.Delete(context.Background(), s.SEID, 1); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
+	checkEmpty(t, m, dp)
+}
