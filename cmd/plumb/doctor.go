@@ -1,0 +1,50 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"plumbline/doctor"
+)
+
+type doctorCommand struct {
+	JSON   bool     `name:"json" help:"Print JSON instead of the table."`
+	Device []string `placeholder:"DEVICE" help:"Attach an XDP program that passes everything to DEVICE for a moment, to see whether that works. Some drivers reset the link. May be repeated."`
+}
+
+// Help is shown by plumb doctor --help.
+func (doctorCommand) Help() string {
+	return `Exit code 0 when the UPF runs here, 3 when not.
+
+Nothing of the machine is changed: programs are loaded and let go, links are made in a namespace of their own, and
+devices are only read, except those of --device.
+
+Examples:
+
+    plumb doctor
+    plumb doctor --device eth1
+    plumb doctor --json | jq '.checks[] | select(.status != "ok")'
+`
+}
+
+// Run prints the report.
+func (c *doctorCommand) Run(stdout io.Writer) error {
+	report := doctor.Examine(doctor.Options{Attach: c.Device})
+	write := report.WriteTable
+	if c.JSON {
+		write = func(w io.Writer) error {
+			encoder := json.NewEncoder(w)
+			encoder.SetIndent("", "  ")
+			return encoder.Encode(report)
+		}
+	}
+	if err := write(stdout); err != nil {
+		return err
+	}
+	if !report.UPFRunsHere {
+		return fmt.Errorf("%s: %w", report.Summary(), errors.ErrUnsupported)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package doctor
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/link"
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+)
+
+// device is what can be read about one network device without touching it.
+type device struct {
+	name     string
+	driver   string
+	mtu      int // octets
+	queues   int // receive queues; 0: unknown
+	up       bool
+	xdp      netlink.LinkXdp
+	features xdpFeatures
+	// announced: features were reported (Linux 6.3 or later)
+	announced bool
+	gro, lro  bool
+}
+
+// devices looks at every device of this namespace but loopback, and attaches
+// to those that attach names.
+func devices(attach []string) []Check {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return []Check{Check{Area: AreaDevice, Name: "devices", NeededFor: "N3 and N6"}.tried(err, "", Warn, "run as root")}
+	}
+	tool, err := ethtool.NewEthtool()
+	if err == nil {
+		defer tool.Close()
+	}
+	var checks []Check
+	for _, l := range links {
+		attrs := l.Attrs()
+		if l.Type() == "device" && attrs.Name == "lo" {
+			continue
+		}
+		d := device{name: attrs.Name, driver: l.Type(), mtu: attrs.MTU, up: attrs.OperState == netlink.OperUp}
+		d.features, err = announcedXDP(attrs.Index)
+		d.announced = err == nil
+		d.queues = receiveQueues(d.name)
+		if attrs.Xdp != nil {
+			d.xdp = *attrs.Xdp
+		}
+		if tool != nil {
+			d.ask(tool)
+		}
+		checks = append(checks, d.check(slices.Contains(attach, d.name)))
+	}
+	for _, name := range attach {
+		if !slices.ContainsFunc(links, func(l netlink.Link) bool { return l.Attrs().Name == name }) {
+			checks = append(checks, Check{
+				Area: AreaDevice, Name: name, Status: Missing, Found: "no such device in this network namespace",
+				NeededFor: "N3 or N6", Advice: "see ip -br link", Required: true,
+			})
+		}
+	}
+	return checks
+}
+
+// ask fills in what the driver says. A driver that says nothing leaves the
+// link's type in place of its own name.
+func (d *device) ask(tool *ethtool.Ethtool) {
+	if name, err := tool.DriverName(d.name); err == nil {
+		d.driver = name
+	}
+	if features, err := tool.Features(d.name); err == nil {
+		d.gro, d.lro = features["rx-gro"], features["rx-lro"]
+	}
+}
+
+func receiveQueues(name string) int {
+	queues, err := filepath.Glob(filepath.Join("/sys/class/net", name, "queues", "rx-*"))
+	if err != nil {
+		return 0
+	}
+	return len(queues)
+}
+
+// check turns what was read into a row; attach adds what trying shows.
+func (d *device) check(attach bool) Check {
+	c := Check{Area: AreaDevice, Name: d.name, Status: OK, NeededFor: "N3 or N6"}
+	found := []string{d.driver, fmt.Sprintf("MTU %d", d.mtu)}
+	if d.queues > 0 {
+		found = append(found, fmt.Sprintf("%d rx queue(s)", d.queues))
+	}
+	if !d.up {
+		found = append(found, "down")
+	}
+	var advice []string
+	text, hint := d.xdpSupport()
+	found, advice = append(found, text), appendText(advice, hint)
+	if d.xdp.Attached {
+		found = append(found, fmt.Sprintf("XDP program %d attached", d.xdp.ProgId))
+		advice = append(advice, "another program owns XDP here: detach it before the UPF starts")
+	} else if attach {
+		text, hint, works := d.tryAttach()
+		found, advice = append(found, text), appendText(advice, hint)
+		if !works {
+			c.Status, c.Required = Missing, true
+		}
+	}
+	if d.driver == "veth" && !d.gro {
+		found = append(found, "GRO off")
+		advice = append(advice, "frames redirected to its peer arrive here only with GRO or an XDP program: ethtool -K "+d.name+" gro on")
+	}
+	if d.lro {
+		found = append(found, "LRO on")
+		advice = append(advice, "LRO excludes native XDP: ethtool -K "+d.name+" lro off")
+	}
+	c.Found, c.Advice = strings.Join(found, ", "), strings.Join(advice, "; ")
+	if c.Advice != "" && c.Status == OK {
+		c.Status = Warn
+	}
+	return c
+}
+
+func appendText(list []string, text string) []string {
+	if text == "" {
+		return list
+	}
+	return append(list, text)
+}
+
+// xdpSupport says what the driver announces.
+func (d *device) xdpSupport() (found, advice string) {
+	switch {
+	case !d.announced:
+		return "XDP support not announced by this kernel", "plumb doctor --device " + d.name + " tries it"
+	case d.features&xdpBasic == 0:
+		return "no native XDP", "the UPF runs in generic mode here, which is slower"
+	case d.features&xdpRedirect == 0:
+		return "native XDP without redirect", "the UPF runs in generic mode here, which is slower"
+	default:
+		return "native XDP (" + d.features.String() + ")", ""
+	}
+}
+
+// tryAttach attaches a passing program for a moment, in native mode, then in
+// generic mode.
+func (d *device) tryAttach() (found, advice string, works bool) {
+	err := attachTo(d.name, link.XDPDriverMode)
+	if err == nil {
+		return "native attach works", "", true
+	}
+	native := "native attach: " + firstLine(err)
+	if err := attachTo(d.name, link.XDPGenericMode); err != nil {
+		return native + ", generic attach: " + firstLine(err), "use another device", false
+	}
+	return native + ", generic attach works", "", true
+}

@@ -1,0 +1,135 @@
+// Package doctor says what this machine, its kernel and its network devices
+// can do for a UPF and for the laboratory, and what to do about the rest.
+//
+// [Examine] looks at files, and tries features where they can be tried without
+// touching anything: eBPF programs and maps are loaded and let go, links are
+// made in a network namespace that nobody else sees and that ends with the
+// thread that made it. Devices of the machine are only read, except those
+// named in [Options].Attach.
+package doctor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Schema names the form of a [Report] in JSON.
+const Schema = "plumbline.doctor/1"
+
+// Status is the outcome of one check.
+type Status string
+
+// The three outcomes of a check.
+const (
+	// OK: there, and as it should be.
+	OK Status = "ok"
+	// Warn: something works less well, or a part that few need is absent.
+	Warn Status = "warn"
+	// Missing: what needs it does not work.
+	Missing Status = "missing"
+)
+
+// Area groups checks in a report.
+type Area string
+
+// The areas, in the order of a report.
+const (
+	AreaMachine Area = "machine"
+	AreaRights  Area = "rights"
+	AreaKernel  Area = "kernel"
+	AreaEBPF    Area = "ebpf"
+	AreaNetwork Area = "network"
+	AreaDevice  Area = "device"
+	AreaTool    Area = "tool"
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	Area   Area   `json:"area"`
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	// Found is what there is, or the error that says why not.
+	Found string `json:"found"`
+	// NeededFor names what of Plumbline uses it.
+	NeededFor string `json:"needed_for"`
+	// Advice is what to do; empty when Status is OK.
+	Advice string `json:"advice,omitempty"`
+	// Required: the UPF does not run without it.
+	Required bool `json:"required"`
+}
+
+// Report is the result of [Examine].
+type Report struct {
+	Schema string `json:"schema"`
+	// UPFRunsHere: no required check is missing.
+	UPFRunsHere bool    `json:"upf_runs_here"`
+	Checks      []Check `json:"checks"`
+}
+
+// Options of [Examine].
+type Options struct {
+	// Attach names devices to attach an XDP program to, for a moment: it passes
+	// every packet, but some drivers reset the link for it.
+	Attach []string
+}
+
+// Examine looks at the machine that it runs on and at the network namespace of
+// the calling thread. It never fails: what could not be looked at is a check
+// whose Found says why.
+func Examine(o Options) *Report {
+	r := &Report{Schema: Schema}
+	r.add(machine()...)
+	r.add(rights()...)
+	r.add(kernel()...)
+	r.add(ebpfFeatures()...)
+	r.add(network()...)
+	r.add(devices(o.Attach)...)
+	r.add(tools()...)
+	r.UPFRunsHere = len(r.missing()) == 0
+	return r
+}
+
+func (r *Report) add(checks ...Check) { r.Checks = append(r.Checks, checks...) }
+
+// missing returns the required checks that are missing.
+func (r *Report) missing() []Check {
+	var missing []Check
+	for _, c := range r.Checks {
+		if c.Required && c.Status == Missing {
+			missing = append(missing, c)
+		}
+	}
+	return missing
+}
+
+// Summary says in one sentence whether the UPF runs here, and why not.
+func (r *Report) Summary() string {
+	missing := r.missing()
+	if len(missing) == 0 {
+		return "the UPF runs here"
+	}
+	names := make([]string, len(missing))
+	for i, c := range missing {
+		names[i] = fmt.Sprintf("%s (%s)", c.Name, c.Found)
+	}
+	return "the UPF does not run here: missing " + strings.Join(names, ", ")
+}
+
+// tried fills in the outcome of a check that is a try: done when err is nil,
+// else otherwise (Warn or Missing), with advice.
+func (c Check) tried(err error, done string, otherwise Status, advice string) Check {
+	if err == nil {
+		c.Status, c.Found = OK, done
+		return c
+	}
+	c.Status, c.Found, c.Advice = otherwise, firstLine(err), advice
+	return c
+}
+
+// firstLine keeps out of the table a verifier's log, and a hint at a limit that
+// has a row of its own.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	line, _, _ = strings.Cut(line, " (MEMLOCK may be too low")
+	return line
+}

@@ -1,0 +1,238 @@
+package doctor
+
+import (
+	"encoding/hex"
+	"errors"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestCountList(t *testing.T) {
+	for _, tc := range []struct {
+		in      string
+		want    int
+		wantErr bool
+	}{
+		{"0", 1, false},
+		{"0-1", 2, false},
+		{"0-3,8", 5, false},
+		{"0-3,8-11\n", 8, false},
+		{"65535", 1, false},
+		{"", 0, true},
+		{"3-1", 0, true},
+		{"0-", 0, true},
+		{"0,,1", 0, true},
+		{"65536", 0, true},
+		{"-1", 0, true},
+	} {
+		got, err := countList(tc.in)
+		if got != tc.want || (err != nil) != tc.wantErr {
+			t.Errorf("countList(%q): got %d, %v; want %d, error %t", tc.in, got, err, tc.want, tc.wantErr)
+		}
+	}
+}
+
+func TestProcessors(t *testing.T) {
+	const cpuinfo = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\nflags\t\t: fpu sse\n\nprocessor\t: 1\nmodel name\t: other\n"
+	for _, tc := range []struct {
+		name, online, nodes, cpuinfo string
+		status                       Status
+		found                        string
+	}{
+		{"two CPUs", "0-1", "0", cpuinfo, OK, "2 online, 1 NUMA node(s), AMD EPYC"},
+		{"no NUMA file", "0-7", "", cpuinfo, OK, "8 online, AMD EPYC"},
+		{"no model name, as on arm64", "0-3", "0-1", "processor\t: 0\n", OK, "4 online, 2 NUMA node(s)"},
+		{"one CPU", "0", "0", "", Warn, "1 online, 1 NUMA node(s)"},
+		{"no sysfs", "", "", "", Warn, `list "": strconv.ParseUint: parsing "": invalid syntax`},
+	} {
+		got := processors(tc.online, tc.nodes, tc.cpuinfo)
+		expect(t, tc.name, got, tc.status, tc.found)
+	}
+}
+
+func TestMemory(t *testing.T) {
+	for _, tc := range []struct {
+		name, meminfo string
+		status        Status
+		found         string
+	}{
+		{"plenty", "MemTotal:       25000000 kB\nMemAvailable:   16777216 kB\n", OK, "16.0 GiB available"},
+		{"little", "MemAvailable:    1048576 kB\n", Warn, "1.0 GiB available"},
+		{"absent", "MemTotal:       25000000 kB\n", Warn, `MemAvailable: "" is not in kB`},
+		{"another unit", "MemAvailable: 16 GB\n", Warn, `MemAvailable: "16 GB" is not in kB`},
+	} {
+		expect(t, tc.name, memory(tc.meminfo), tc.status, tc.found)
+	}
+}
+
+func TestCapabilities(t *testing.T) {
+	for _, tc := range []struct {
+		name, status string
+		missing      string // required and missing, in order
+	}{
+		{"all", "CapPrm:\t0000000000000000\nCapEff:\t000001ffffffffff\n", ""},
+		{"none", "CapEff:\t0000000000000000\n", "CAP_NET_ADMIN CAP_BPF CAP_PERFMON"},
+		{"network only", "CapEff:\t0000000000001000\n", "CAP_BPF CAP_PERFMON"},
+		{"CAP_SYS_ADMIN stands for those split off from it", "CapEff:\t0000000000201000\n", ""},
+		{"the least", "CapEff:\t000000c000001000\n", ""},
+		{"unreadable is not missing", "", ""},
+	} {
+		var missing []string
+		for _, c := range capabilityChecks(tc.status) {
+			if c.Status == Missing {
+				missing = append(missing, c.Name)
+			}
+		}
+		if got := strings.Join(missing, " "); got != tc.missing {
+			t.Errorf("%s: got missing %q, want %q", tc.name, got, tc.missing)
+		}
+	}
+}
+
+func TestReleaseAtLeast(t *testing.T) {
+	for _, tc := range []struct {
+		release      string
+		major, minor int
+		want         bool
+	}{
+		{"6.1.0-18-amd64", 5, 18, true},
+		{"6.1.0-18-amd64", 6, 1, true},
+		{"6.1.0-18-amd64", 6, 2, false},
+		{"5.10.0", 5, 11, false},
+		{"5.9-rc1", 5, 10, false},
+		{"6.18", 6, 6, true},
+		{"10.0.0", 6, 18, true},
+		{"", 0, 0, false},
+		{"six.one", 0, 0, false},
+	} {
+		if got := releaseAtLeast(tc.release, tc.major, tc.minor); got != tc.want {
+			t.Errorf("releaseAtLeast(%q, %d, %d): got %t, want %t", tc.release, tc.major, tc.minor, got, tc.want)
+		}
+	}
+}
+
+func TestMemlock(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		limit   uint64
+		err     error
+		release string
+		status  Status
+		found   string
+	}{
+		{"unlimited", unix.RLIM_INFINITY, nil, "5.4.0", OK, "unlimited"},
+		{"small, and no matter", 8 << 20, nil, "6.1.0", OK, "8192 KiB"},
+		{"small on an old kernel", 64 << 10, nil, "5.10.0", Warn, "64 KiB"},
+		{"unreadable", 0, errors.New("no"), "6.1.0", Warn, "no"},
+	} {
+		expect(t, tc.name, memlock(tc.limit, tc.err, tc.release), tc.status, tc.found)
+	}
+}
+
+func TestJIT(t *testing.T) {
+	for _, tc := range []struct {
+		value  string
+		status Status
+		found  string
+	}{
+		{"1", OK, "on"},
+		{"2", Warn, "on, and logs every program"},
+		{"0", Warn, "off"},
+		{"", Warn, `net.core.bpf_jit_enable is ""`},
+	} {
+		expect(t, tc.value, jit(tc.value), tc.status, tc.found)
+	}
+}
+
+func TestMounted(t *testing.T) {
+	const mountinfo = `22 28 0:20 / /proc rw,relatime shared:5 - proc proc rw
+23 28 0:21 / /sys rw,relatime - sysfs sysfs rw
+31 23 0:27 / /sys/fs/bpf rw,nosuid shared:9 master:3 - bpf bpffs rw,mode=700
+32 23 0:28 / /odd - bpfish none rw
+broken - tracefs
+`
+	expect(t, "there, with optional fields", mounted(mountinfo, "bpf", "/sys/fs/bpf", ""), OK, "/sys/fs/bpf")
+	expect(t, "on a broken line only", mounted(mountinfo, "tracefs", "/sys/kernel/tracing", ""), Warn, "no")
+	expect(t, "empty", mounted("", "bpf", "/sys/fs/bpf", ""), Warn, "no")
+}
+
+// TestParseNetdev reads answers of NETDEV_CMD_DEV_GET, whole, as a little
+// endian machine receives them. "veth" was recorded on Linux 6.18.
+func TestParseNetdev(t *testing.T) {
+	for _, tc := range []struct {
+		name, in string
+		index    int
+		want     xdpFeatures
+		wantErr  bool
+	}{
+		{"loopback", "01010000 0800010001000000 0c00030000000000 00000000", 1, 0, false},
+		{"index only", "01010000 0800010001000000", 1, 0, false},
+		{
+			"veth", "01010000 0800010002000000 0c00030023000000 00000000 0c00050007000000 00000000 0c00060000000000 00000000",
+			2, xdpBasic | xdpRedirect | xdpReceiveFrag, false,
+		},
+		{"unknown attribute", "01010000 08006300ffffffff 0800010007000000", 7, 0, false},
+		{"features of the wrong length", "01010000 0800010007000000 0800030023000000", 7, 0, false},
+		{"no index", "01010000 0c00030023000000 00000000", 0, 0, true},
+		{"header cut", "0101", 0, 0, true},
+		{"attribute beyond the end", "01010000 ff00010001000000", 0, 0, true},
+		{"attribute shorter than its header", "01010000 0200010001000000", 0, 0, true},
+	} {
+		in, err := hex.DecodeString(strings.ReplaceAll(tc.in, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		index, got, err := parseNetdev(in)
+		if index != tc.index || got != tc.want || (err != nil) != tc.wantErr {
+			t.Errorf("%s: got %d, %#x, %v; want %d, %#x, error %t", tc.name, index, got, err, tc.index, tc.want, tc.wantErr)
+		}
+	}
+}
+
+func FuzzParseNetdev(f *testing.F) {
+	for _, seed := range []string{"010100000800010001000000", "0101000008000100020000000c0003002300000000000000"} {
+		in, err := hex.DecodeString(seed)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(in)
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		index, features, err := parseNetdev(in)
+		if (err == nil) != (index != 0) {
+			t.Errorf("parseNetdev(%x): got index %d, error %v", in, index, err)
+		}
+		if err != nil && features != 0 {
+			t.Errorf("parseNetdev(%x): got features %#x with error %v", in, features, err)
+		}
+	})
+}
+
+func TestAdvice(t *testing.T) {
+	f := feature{since: version{6, 6}}
+	for _, tc := range []struct {
+		err     error
+		release string
+		want    string
+	}{
+		{unix.EPERM, "6.18.0", "run as root; if this is root, the kernel's policy forbids it"},
+		{unix.EINVAL, "6.1.0", "Linux 6.6 or later"},
+		{unix.EINVAL, "6.18.0", "a kernel that is built with it, or its module loaded"},
+	} {
+		if got := f.advice(tc.err, tc.release); got != tc.want {
+			t.Errorf("advice(%v, %q): got %q, want %q", tc.err, tc.release, got, tc.want)
+		}
+	}
+}
+
+func expect(t *testing.T, name string, got Check, status Status, found string) {
+	t.Helper()
+	if got.Status != status || got.Found != found {
+		t.Errorf("%s: got %s %q, want %s %q", name, got.Status, got.Found, status, found)
+	}
+	if (got.Status == OK) != (got.Advice == "") {
+		t.Errorf("%s: status %s with advice %q", name, got.Status, got.Advice)
+	}
+}

@@ -1,0 +1,85 @@
+package doctor
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+)
+
+func TestTable(t *testing.T) {
+	r := &Report{Checks: []Check{
+		{Area: AreaMachine, Name: "CPUs", Status: OK, Found: "2 online", NeededFor: "speed"},
+		{Area: AreaRights, Name: "CAP_BPF", Status: Missing, Found: "not effective", NeededFor: "loading", Advice: "run as root", Required: true},
+		{Area: AreaRights, Name: "CAP_NET_RAW", Status: Warn, Found: "not effective", NeededFor: "sockets", Advice: "run as root"},
+	}}
+	want := `machine
+  ok       CPUs         2 online       speed
+rights
+  missing  CAP_BPF      not effective  loading
+                        > run as root
+  warn     CAP_NET_RAW  not effective  sockets
+                        > run as root
+
+the UPF does not run here: missing CAP_BPF (not effective)
+`
+	if diff := cmp.Diff(want, r.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestDevice(t *testing.T) {
+	const all = xdpBasic | xdpRedirect | xdpTransmit
+	for _, tc := range []struct {
+		name   string
+		in     device
+		status Status
+		found  string
+	}{
+		{
+			"a network card",
+			device{name: "eth1", driver: "mlx5_core", mtu: 1500, queues: 8, up: true, announced: true, features: all},
+			OK, "mlx5_core, MTU 1500, 8 rx queue(s), native XDP (redirect, redirect target)",
+		},
+		{
+			"no native XDP",
+			device{name: "eth1", driver: "e1000", mtu: 1500, queues: 1, up: true, announced: true},
+			Warn, "e1000, MTU 1500, 1 rx queue(s), no native XDP",
+		},
+		{
+			"no redirect",
+			device{name: "eth1", driver: "x", mtu: 1500, queues: 1, up: true, announced: true, features: xdpBasic},
+			Warn, "x, MTU 1500, 1 rx queue(s), native XDP without redirect",
+		},
+		{
+			"before Linux 6.3",
+			device{name: "eth1", driver: "ixgbe", mtu: 1500, queues: 4, up: true},
+			Warn, "ixgbe, MTU 1500, 4 rx queue(s), XDP support not announced by this kernel",
+		},
+		{
+			"veth without GRO",
+			device{name: "v0", driver: "veth", mtu: 1500, queues: 1, up: true, announced: true, features: all},
+			Warn, "veth, MTU 1500, 1 rx queue(s), native XDP (redirect, redirect target), GRO off",
+		},
+		{
+			"veth with GRO, down",
+			device{name: "v0", driver: "veth", mtu: 9000, queues: 1, announced: true, features: all, gro: true},
+			OK, "veth, MTU 9000, 1 rx queue(s), down, native XDP (redirect, redirect target)",
+		},
+		{
+			"taken",
+			device{
+				name: "eth1", driver: "ice", mtu: 1500, queues: 2, up: true, announced: true, features: all,
+				xdp: netlink.LinkXdp{Attached: true, ProgId: 41},
+			},
+			Warn, "ice, MTU 1500, 2 rx queue(s), native XDP (redirect, redirect target), XDP program 41 attached",
+		},
+		{
+			"LRO",
+			device{name: "eth1", driver: "ice", mtu: 1500, queues: 2, up: true, announced: true, features: all, lro: true},
+			Warn, "ice, MTU 1500, 2 rx queue(s), native XDP (redirect, redirect target), LRO on",
+		},
+	} {
+		expect(t, tc.name, tc.in.check(false), tc.status, tc.found)
+	}
+}

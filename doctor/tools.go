@@ -1,0 +1,21 @@
+package doctor
+
+import "os/exec"
+
+// tools looks for programs in PATH. The UPF needs none of them.
+func tools() []Check {
+	var checks []Check
+	for _, t := range []struct{ command, pkg, neededFor string }{
+		{"iperf3", "iperf3", "throughput of unmodified programs over plumb gnb"},
+		{"ping", "iputils-ping", "reachability of unmodified programs over plumb gnb"},
+		{"ip", "iproute2", "looking into namespaces by hand"},
+		{"bpftool", "bpftool", "looking at loaded programs by hand"},
+		{"clang-19", "clang-19", "building the eBPF objects anew (make generate)"},
+		{"protoc", "protobuf-compiler", "building api/*.pb.go anew (make generate)"},
+	} {
+		path, err := exec.LookPath(t.command)
+		checks = append(checks, Check{Area: AreaTool, Name: t.command, NeededFor: t.neededFor}.
+			tried(err, path, Warn, "apt-get install "+t.pkg))
+	}
+	return checks
+}
