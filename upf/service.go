@@ -112,6 +112,14 @@ func (s *Service) serve() {
 	}
 }
 
+// MetricsAddr is where the metrics are served, or nil.
+func (s *Service) MetricsAddr() net.Addr {
+	if s.listener.metrics == nil {
+		return nil
+	}
+	return s.listener.metrics.Addr()
+}
+
 // Wait returns when ctx is done, or with the error that stopped the UPF.
 func (s *Service) Wait(ctx context.Context) error {
 	<-ctx.Done()

@@ -1,0 +1,173 @@
+package upf
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAPISession(t *testing.T) {
+	s, client, _ := startUPF(t, loopbackConfig(t))
+	made := establish(t, s, 7)
+	got, err := client.Session(t.Context(), SEID(made.SEID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dscp, up, down := uint8(46), uint64(50_000_000), uint64(100_000_000)
+	want := &Session{
+		SessionRow: SessionRow{SEID: SEID(made.SEID), CPSEID: 1007, NodeID: got.NodeID,
+			UEAddresses: []string{"10.45.0.7"}, TEIDs: []TEID{7}, PDRs: 2, FARs: 2, QERs: 1},
+		Rules: Rules{
+			PDRs: []PDR{
+				{ID: 1, Precedence: 32, SourceInterface: "Access", FTEID: &FTEID{7, s.config.N3.Address},
+					UEAddresses: []string{"10.45.0.7"}, QFIs: []uint8{9}, OuterHeaderRemoval: true, FARID: 1, QERIDs: []uint32{1}},
+				{ID: 2, Precedence: 64, SourceInterface: "Core", UEAddresses: []string{"10.45.0.7"},
+					NetworkInstance: "internet", FARID: 2, QERIDs: []uint32{1}},
+			},
+			FARs: []FAR{
+				{ID: 1, ApplyAction: "FORW", DestinationInterface: "Core"},
+				{ID: 2, ApplyAction: "FORW", DestinationInterface: "Access", DSCP: &dscp,
+					OuterHeaderCreation: &FTEID{0x78, netip.MustParseAddr("10.3.0.2")}},
+			},
+			QERs: []QER{{ID: 1, QFI: 9, UplinkMBR: &up, DownlinkMBR: &down}},
+		},
+	}
+	if diff := cmp.Diff(want, got, netips); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if _, err := client.Session(t.Context(), SEID(made.SEID)+1); !errors.Is(err, ErrNotFound) {
+		t.Errorf("another SEID: got %v, want ErrNotFound", err)
+	}
+}
+
+func TestAPISessionPages(t *testing.T) {
+	s, client, _ := startUPF(t, loopbackConfig(t))
+	want := make([]SEID, 25)
+	for i := range want {
+		want[i] = SEID(establish(t, s, uint8(i+1)).SEID)
+	}
+	slices.Sort(want)
+	var got []SEID
+	q := SessionQuery{Limit: 10}
+	for pages := 1; ; pages++ {
+		page, err := client.Sessions(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page.Total != len(want) || len(page.Sessions) > q.Limit {
+			t.Errorf("page %d: total %d, %d sessions", pages, page.Total, len(page.Sessions))
+		}
+		for _, s := range page.Sessions {
+			got = append(got, s.SEID)
+		}
+		if q.Start = page.Next; q.Start == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestAPISessionFilters(t *testing.T) {
+	s, client, _ := startUPF(t, loopbackConfig(t))
+	seven, eight := establish(t, s, 7), establish(t, s, 8)
+	for _, tc := range []struct {
+		name string
+		q    SessionQuery
+		want []SEID
+	}{
+		{"UE address", SessionQuery{UEAddress: netip.MustParseAddr("10.45.0.7")}, []SEID{SEID(seven.SEID)}},
+		{"TEID", SessionQuery{TEID: 8}, []SEID{SEID(eight.SEID)}},
+		{"SEID", SessionQuery{SEID: SEID(eight.SEID)}, []SEID{SEID(eight.SEID)}},
+		{"two that agree", SessionQuery{TEID: 7, UEAddress: netip.MustParseAddr("10.45.0.7")}, []SEID{SEID(seven.SEID)}},
+		{"two that do not", SessionQuery{TEID: 8, UEAddress: netip.MustParseAddr("10.45.0.7")}, nil},
+		{"nobody's", SessionQuery{UEAddress: netip.MustParseAddr("2001:db8::1")}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			page, err := client.Sessions(t.Context(), tc.q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []SEID
+			for _, s := range page.Sessions {
+				got = append(got, s.SEID)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAPIRefuses: requests that are wrong get an answer that says so.
+func TestAPIRefuses(t *testing.T) {
+	_, client, _ := startUPF(t, loopbackConfig(t))
+	for _, tc := range []struct {
+		method, path string
+		status       int
+		problem      string
+	}{
+		{"GET", "/v1/sessions?limit=0", 400, "bad request: limit=0: want 1 to 10000"},
+		{"GET", "/v1/sessions?limit=many", 400, `bad request: limit="many": strconv.Atoi: parsing "many": invalid syntax`},
+		{"GET", "/v1/sessions?eu=10.45.0.1", 400, `bad request: eu="10.45.0.1": no such filter`},
+		{"GET", "/v1/sessions?start=x", 400, `bad request: start: SEID "x": want a number of 64 bits, such as 0x1 or 17`},
+		{"GET", "/v1/sessions/zero", 400, `bad request: SEID "zero": want a number of 64 bits, such as 0x1 or 17`},
+		{"GET", "/v1/sessions/1", 404, "session 0x0000000000000001: not found"},
+		{"GET", "/v2/sessions", 404, "/v2/sessions: not found"},
+		{"DELETE", "/v1/sessions/1", 405, ""},
+		{"POST", "/v1/config", 405, ""},
+	} {
+		t.Run(tc.method+tc.path, func(t *testing.T) {
+			req, err := http.NewRequestWithContext(t.Context(), tc.method, "http://upf"+tc.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.http.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var p problem
+			if err := json.Unmarshal(body, &p); err != nil && tc.problem != "" {
+				t.Errorf("body %q: %v", body, err)
+			}
+			if resp.StatusCode != tc.status || p.Error != tc.problem {
+				t.Errorf("got %d %q, want %d %q", resp.StatusCode, p.Error, tc.status, tc.problem)
+			}
+		})
+	}
+}
+
+func TestAPIConfig(t *testing.T) {
+	c := loopbackConfig(t)
+	_, client, _ := startUPF(t, c)
+	got, err := client.Config(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c, got, netips); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestClientNotRunning: the error says what to do.
+func TestClientNotRunning(t *testing.T) {
+	path := t.TempDir() + "/none.sock"
+	_, err := NewClient(path).Drops(context.Background())
+	want := "no UPF answers at " + path + ": start one (plumb upf --config FILE) or give its api.socket with --socket"
+	if !errors.Is(err, ErrNotRunning) || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}

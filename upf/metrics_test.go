@@ -1,0 +1,68 @@
+package upf
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"plumbline/datapath"
+)
+
+// scrape returns the values on the metrics page: by name, then by labels.
+func scrape(t *testing.T, s *Service) map[string]map[string]float64 {
+	t.Helper()
+	resp, err := http.Get("http://" + s.MetricsAddr().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := map[string]map[string]float64{}
+	for name, f := range families {
+		page[name] = map[string]float64{}
+		for _, m := range f.GetMetric() {
+			labels := ""
+			for _, l := range m.GetLabel() {
+				labels += l.GetName() + "=" + l.GetValue() + " "
+			}
+			page[name][labels] = m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return page
+}
+
+func TestMetrics(t *testing.T) {
+	s, _, _ := startUPF(t, loopbackConfig(t))
+	for n := range uint8(3) {
+		establish(t, s, n+1)
+	}
+	page := scrape(t, s)
+	drops := map[string]float64{}
+	for _, r := range datapath.Reasons() {
+		if r.IsDrop() {
+			drops["reason="+r.String()+" "] = 0
+		}
+	}
+	for name, want := range map[string]map[string]float64{
+		"upf_sessions":      {"": 3},
+		"upf_sessions_max":  {"": 65536},
+		"upf_datapath_info": {"datapath=model mode= ": 1},
+		"upf_drops_total":   drops,
+	} {
+		if diff := cmp.Diff(want, page[name]); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+	for _, name := range []string{"upf_build_info", "go_goroutines", "process_resident_memory_bytes"} {
+		if len(page[name]) != 1 {
+			t.Errorf("%s: got %v, want one value", name, page[name])
+		}
+	}
+}
