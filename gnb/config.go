@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"time"
@@ -90,7 +91,8 @@ func ReadConfig(path string) (Config, error) {
 // of its UEs has a Count of 1, an UPF and Routes.
 func ParseConfig(text []byte) (Config, error) {
 	var c Config
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c); err != nil {
+	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c)
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file lacks what expand asks for
 		return Config{}, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return c.expand()

@@ -1,0 +1,49 @@
+package gnb
+
+import (
+	"net/netip"
+	"testing"
+
+	"plumbline/lab/topology"
+)
+
+// TestBackToBack runs programs between the UEs of two gNBs that take each
+// other for the UPF: the uplink F-TEID of each is the downlink F-TEID of the
+// other.
+//
+//	plt-gnb-…-ue0 ─ TUN ─ gNB ─ n3 10.3.0.2 ─── N3 ─── 10.3.0.1 n3 ─ gNB ─ TUN ─ plt-gnb-…-ue1
+//	10.64.0.1                                                                    10.64.0.2
+func TestBackToBack(t *testing.T) {
+	bed := newBed(t, topology.Config{Name: "plt-gnb-b2b"})
+	near := UE{
+		Name: "ue0", Namespace: newNamespace(t, "ue0"), QFI: 9, UplinkTEID: 0x1001, DownlinkTEID: 0x2001,
+		Addresses: []netip.Addr{netip.MustParseAddr("10.64.0.1"), netip.MustParseAddr("fd64::1")},
+	}
+	far := UE{
+		Name: "ue1", Namespace: newNamespace(t, "ue1"), QFI: 9, UplinkTEID: 0x2001, DownlinkTEID: 0x1001,
+		Addresses: []netip.Addr{netip.MustParseAddr("10.64.0.2"), netip.MustParseAddr("fd64::2")},
+	}
+	n3, peer := bed.N3.Peer.Address.Addr(), bed.N3.UPF.Address.Addr()
+	g := start(t, Config{N3: N3{Address: n3, UPF: peer, Namespace: bed.GNB.Name}, UEs: []UE{near}})
+	start(t, Config{N3: N3{Address: peer, UPF: n3, Namespace: bed.UPF.Name}, UEs: []UE{far}})
+
+	file := newContent(4 << 20)
+	serveHTTP(t, far.Namespace, file)
+	serve(t, far.Namespace, "Server listening", "iperf3", "--server", "--forceflush")
+	for _, to := range far.Addresses {
+		ping(t, near.Namespace, to, 56)
+		ping(t, near.Namespace, to, g.MTU()-48) // the largest that is not a fragment, for IPv6
+		curl(t, near.Namespace, to, file)
+		iperf(t, near.Namespace, to, "--time", "1")
+		iperf(t, near.Namespace, to, "--time", "1", "--reverse")
+		iperf(t, near.Namespace, to, "--time", "1", "--udp", "--bitrate", "50M", "--length", "1200")
+	}
+
+	s := g.Stats()
+	if s.N3.Datagrams != s.N3.Delivered || s.N3.Delivered != s.UEs[0].DownlinkPackets || s.UEs[0].OtherQFI != 0 {
+		t.Errorf("got %+v, want every datagram delivered", s)
+	}
+	if s.UEs[0].UplinkErrors != 0 || s.UEs[0].DownlinkErrors != 0 {
+		t.Errorf("got %+v, want no errors", s.UEs[0])
+	}
+}

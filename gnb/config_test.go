@@ -1,0 +1,110 @@
+package gnb
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const goodN3 = "n3: {address: 10.3.0.2, upf: 10.3.0.1}\n"
+
+func TestParseConfig(t *testing.T) {
+	got, err := ParseConfig([]byte(`
+n3:
+  address: 10.3.0.2
+  upf: 10.3.0.1
+  namespace: gnb
+  mtu: 1500
+  peers: [10.3.0.0/24]
+  echo_interval: 60s
+  disable_gso: true
+ues:
+  - name: ue
+    addresses: [10.64.0.255, "fd64::1"]
+    uplink_teid: 0x1000
+    downlink_teid: 0x2000
+    qfi: 9
+    count: 2
+  - name: solo
+    namespace: ue
+    addresses: [10.65.0.1]
+    uplink_teid: 1
+    downlink_teid: 2
+    upf: 10.3.0.9
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	upf := netip.MustParseAddr("10.3.0.1")
+	addresses := func(s ...string) (as []netip.Addr) {
+		for _, a := range s {
+			as = append(as, netip.MustParseAddr(a))
+		}
+		return as
+	}
+	want := Config{
+		N3: N3{
+			Address: netip.MustParseAddr("10.3.0.2"), UPF: upf, Namespace: "gnb", MTU: 1500,
+			Peers:        []netip.Prefix{netip.MustParsePrefix("10.3.0.0/24")},
+			EchoInterval: time.Minute, DisableGSO: true,
+		},
+		UEs: []UE{
+			{Name: "ue0", Addresses: addresses("10.64.0.255", "fd64::1"), UplinkTEID: 0x1000,
+				DownlinkTEID: 0x2000, QFI: 9, UPF: upf, Routes: []netip.Prefix{}, Count: 1},
+			{Name: "ue1", Addresses: addresses("10.64.1.0", "fd64:0:0:1::1"), UplinkTEID: 0x1001,
+				DownlinkTEID: 0x2001, QFI: 9, UPF: upf, Routes: []netip.Prefix{}, Count: 1},
+			{Name: "solo", Namespace: "ue", Addresses: addresses("10.65.0.1"), UplinkTEID: 1,
+				DownlinkTEID: 2, UPF: netip.MustParseAddr("10.3.0.9"),
+				Routes: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Count: 1},
+		},
+	}
+	equal := cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
+	equalPrefix := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+	if diff := cmp.Diff(want, got, equal, equalPrefix); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	again, err := got.expand()
+	if diff := cmp.Diff(got, again, equal, equalPrefix); diff != "" || err != nil {
+		t.Errorf("expanded again: %v\n%s", err, diff)
+	}
+}
+
+func TestParseConfigErrors(t *testing.T) {
+	ue := func(s string) string { return goodN3 + "ues: [" + s + "]" }
+	for _, tc := range []struct{ name, in, want string }{
+		{"empty", "", "n3.address"},
+		{"no ues", goodN3, "no ues"},
+		{"unknown key", goodN3 + "ue: []", "ue"},
+		{"IPv6 on N3", "n3: {address: 'fd00::1'}", "not an IPv4 address"},
+		{"not an address", "n3: {address: gnb}", "gnb"},
+		{"small MTU", "n3: {address: 10.3.0.2, mtu: 1300}", "n3.mtu 1300"},
+		{"echo storm", "n3: {address: 10.3.0.2, echo_interval: 1ms}", "echo_interval"},
+		{"no name", ue("{addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "name"},
+		{"long name", ue("{name: abcdefghijklmn, count: 101, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "abcdefghijklmn100"},
+		{"no address", ue("{name: ue, uplink_teid: 1, downlink_teid: 2}"), "0 IPv4 and 0 IPv6"},
+		{"two IPv4", ue("{name: ue, addresses: [10.64.0.1, 10.64.0.2], uplink_teid: 1, downlink_teid: 2}"), "2 IPv4"},
+		{"multicast", ue("{name: ue, addresses: [224.0.0.1], uplink_teid: 1, downlink_teid: 2}"), "224.0.0.1"},
+		{"range leaves IPv4", ue("{name: ue, count: 2, addresses: [255.255.255.255], uplink_teid: 1, downlink_teid: 2}"), "end at 0.0.0.0"},
+		{"TEID 0", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1}"), "downlink_teid 0"},
+		{"range leaves 32 bits", ue("{name: ue, count: 2, addresses: [10.64.0.1], uplink_teid: 0xffffffff, downlink_teid: 2}"), "32 bits"},
+		{"TEID of 33 bits", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 0x100000000, downlink_teid: 2}"), "uplink_teid"},
+		{"QFI", ue("{name: ue, qfi: 64, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "qfi 64"},
+		{"count", ue("{name: ue, count: 1000000, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "count 1000000"},
+		{"no upf", "n3: {address: 10.3.0.2}\nues: [{name: ue, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}]", "upf"},
+		{"same name", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}, " +
+			"{name: ue, addresses: [10.64.0.2], uplink_teid: 3, downlink_teid: 4}"), "two ues"},
+		{"same downlink TEID", ue("{name: ue0, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}, " +
+			"{name: ue1, addresses: [10.64.0.2], uplink_teid: 3, downlink_teid: 2}"), "downlink_teid 2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := ParseConfig([]byte(tc.in))
+			if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want ErrConfig about %q", err, tc.want)
+			}
+		})
+	}
+}
