@@ -1,13 +1,85 @@
 package topology
 
-import "errors"
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
 
-// Bed is the program that only redirects, in the UPF's place: what it passes is
-// the bed limit.
-type Bed struct{}
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
 
-// AttachBed puts the redirecting program on the UPF's devices.
-func (t *Topology) AttachBed() (*Bed, error) { return nil, errors.New("topology: under construction") }
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package topology bed ../../bpf/bed.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
+
+// Bed is the program that only redirects, in the UPF's place. What it passes is
+// the bed limit: the most that these links, the generator and the meter allow.
+type Bed struct {
+	objects bedObjects
+	links   []link.Link
+}
+
+// AttachBed puts the redirecting program on the UPF's devices, in native mode.
+func (t *Topology) AttachBed() (*Bed, error) {
+	spec, err := loadBed()
+	if err != nil {
+		return nil, fmt.Errorf("topology: bed: %w", err)
+	}
+	err = errors.Join(
+		spec.Variables["to_n3"].Set(hopOver(t.N3)),
+		spec.Variables["to_n6"].Set(hopOver(t.N6)))
+	if err != nil {
+		return nil, fmt.Errorf("topology: bed: %w", err)
+	}
+	b := &Bed{}
+	if err := spec.LoadAndAssign(&b.objects, nil); err != nil {
+		return nil, fmt.Errorf("topology: bed: %w", err)
+	}
+	err = b.attach(t.N3.UPF, b.objects.BedN3)
+	if err == nil && !t.Config.OnAStick {
+		err = b.attach(t.N6.UPF, b.objects.BedN6)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("topology: bed: %w", errors.Join(err, b.Close()))
+	}
+	return b, nil
+}
+
+func (b *Bed) attach(p Port, program *ebpf.Program) error {
+	l, err := p.AttachXDP(program)
+	if err == nil {
+		b.links = append(b.links, l)
+	}
+	return err
+}
 
 // Close takes the program off.
-func (b *Bed) Close() error { return nil }
+func (b *Bed) Close() error {
+	var errs []error
+	for _, l := range b.links {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(append(errs, b.objects.Close())...)
+}
+
+// hopOver is what the redirecting program writes to send a frame over l.
+func hopOver(l Link) bedHop {
+	hop := bedHop{Device: uint32(l.UPF.Index)}
+	addresses := append(append([]byte{}, l.Peer.MAC...), l.UPF.MAC...)
+	for i := range hop.Addresses {
+		hop.Addresses[i] = binary.NativeEndian.Uint16(addresses[2*i:])
+	}
+	return hop
+}
+
+// AttachXDP attaches program to the port in native mode. Closing the link takes
+// it off.
+func (p Port) AttachXDP(program *ebpf.Program) (l link.Link, err error) {
+	err = p.Namespace.Do(func() error {
+		l, err = link.AttachXDP(link.XDPOptions{Program: program, Interface: p.Index, Flags: link.XDPDriverMode})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("attach XDP to %s of %s: %w", p.Device, p.Namespace.Name, err)
+	}
+	return l, nil
+}

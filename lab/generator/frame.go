@@ -1,0 +1,162 @@
+package generator
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// Header lengths in octets.
+const (
+	etherOctets = 14
+	ip4Octets   = 20
+	ip6Octets   = 40
+	udpOctets   = 8
+	gtpuOctets  = 16 // with sequence number word and PDU Session Container
+)
+
+// frame is the first frame of a generator, with the fields of the session and
+// the stamp 0, and what of its checksums does not change.
+type frame struct {
+	octets  []byte
+	headers int    // octets before the stamp
+	ipSum   uint32 // of the user packet's IPv4 header
+	udpSum  uint64 // of the user packet's pseudo header and UDP datagram
+}
+
+// newFrame builds the frame for c, which is valid.
+func newFrame(c *Config) frame {
+	user := userPacket(c)
+	f := frame{headers: len(user) - c.PayloadOctets}
+	udp := user[f.headers-udpOctets:]
+	f.udpSum = pseudoSum(c.Server, len(udp)) + sum(udp)
+	if c.Server.Is4() {
+		f.ipSum = uint32(sum(user[:ip4Octets]))
+	}
+	var ether []byte
+	ether = append(ether, c.Link.UPF.MAC...)
+	ether = append(ether, c.Link.Peer.MAC...)
+	if c.Direction == Downlink {
+		f.octets = append(appendEtherType(ether, c.Server), user...)
+		f.headers += etherOctets
+		return f
+	}
+	gnb, upf := c.Link.Peer.Address.Addr(), c.Link.UPF.Address.Addr()
+	outer := ip4(gnb, upf, udpOctets+gtpuOctets+len(user))
+	binary.BigEndian.PutUint16(outer[10:], checksum(outer))
+	outer = append(outer, udpHeader(gtpuPort, gtpuOctets+len(user))...)
+	outer = append(outer, gtpuHeader(len(user))...)
+	f.headers += etherOctets + len(outer)
+	f.octets = append(append(appendEtherType(ether, gnb), outer...), user...)
+	return f
+}
+
+const gtpuPort = 2152 // Source: TS 29.281 V18.1.0, 4.4.2.
+
+// userPacket returns the packet between UE and server, with the UE's address and
+// the checksums 0 and the head of the stamp in place.
+func userPacket(c *Config) []byte {
+	src, dst := netip.IPv4Unspecified(), c.Server
+	if c.Server.Is6() {
+		src = netip.IPv6Unspecified()
+	}
+	if c.Direction == Downlink {
+		src, dst = dst, src
+	}
+	ip := ip4
+	if c.Server.Is6() {
+		ip = ip6
+	}
+	packet := ip(src, dst, udpOctets+c.PayloadOctets)
+	packet = append(packet, udpHeader(Port, c.PayloadOctets)...)
+	start := len(packet)
+	packet = Stamp{Run: c.Run}.Append(packet)
+	for len(packet) < start+c.PayloadOctets {
+		packet = append(packet, byte(len(packet)-start)) // a ramp: shifted octets show
+	}
+	return packet
+}
+
+func appendEtherType(b []byte, a netip.Addr) []byte {
+	if a.Is4() {
+		return append(b, 0x08, 0x00)
+	}
+	return append(b, 0x86, 0xdd)
+}
+
+// ip4 returns an IPv4 header for UDP with checksum 0. Source: RFC 791, 3.1.
+func ip4(src, dst netip.Addr, payload int) []byte {
+	b := make([]byte, ip4Octets)
+	b[0] = 4<<4 | ip4Octets/4
+	binary.BigEndian.PutUint16(b[2:], uint16(ip4Octets+payload))
+	binary.BigEndian.PutUint16(b[6:], 1<<14) // don't fragment
+	b[8], b[9] = 64, 17                      // TTL, UDP
+	copy(b[12:], src.AsSlice())
+	copy(b[16:], dst.AsSlice())
+	return b
+}
+
+// ip6 returns an IPv6 header for UDP. Source: RFC 8200, 3.
+func ip6(src, dst netip.Addr, payload int) []byte {
+	b := make([]byte, ip6Octets)
+	b[0] = 6 << 4
+	binary.BigEndian.PutUint16(b[4:], uint16(payload))
+	b[6], b[7] = 17, 64 // UDP, hop limit
+	copy(b[8:], src.AsSlice())
+	copy(b[24:], dst.AsSlice())
+	return b
+}
+
+// udpHeader returns a header with port at both ends and checksum 0.
+func udpHeader(port uint16, payload int) []byte {
+	b := make([]byte, 0, udpOctets)
+	b = binary.BigEndian.AppendUint16(b, port)
+	b = binary.BigEndian.AppendUint16(b, port)
+	b = binary.BigEndian.AppendUint16(b, uint16(udpOctets+payload))
+	return append(b, 0, 0)
+}
+
+// gtpuHeader returns the header of a G-PDU with an UL PDU SESSION INFORMATION of
+// one word, TEID and QFI 0.
+//
+// Source: TS 29.281 V18.1.0, 5.1; TS 38.415 V18.0.0, 5.5.2.2.
+func gtpuHeader(tpdu int) []byte {
+	b := []byte{0x34, 255} // version 1, GTP, extension header; G-PDU
+	b = binary.BigEndian.AppendUint16(b, uint16(gtpuOctets-8+tpdu))
+	b = append(b, 0, 0, 0, 0)       // TEID
+	b = append(b, 0, 0, 0, 0x85)    // no sequence number, no N-PDU number; PSC follows
+	return append(b, 1, 1<<4, 0, 0) // one word; UL; QFI; no more
+}
+
+// sum adds the 16-bit words of b in the byte order of the machine, as the
+// program does: a ones' complement sum comes out in the order it was read in.
+// Source: RFC 1071, 2 (B).
+func sum(b []byte) uint64 {
+	total := uint64(0)
+	for ; len(b) > 1; b = b[2:] {
+		total += uint64(binary.NativeEndian.Uint16(b))
+	}
+	if len(b) == 1 {
+		total += uint64(binary.NativeEndian.Uint16([]byte{b[0], 0}))
+	}
+	return total
+}
+
+// pseudoSum is the sum of the pseudo header without the UE's address.
+// Source: RFC 768; RFC 8200, 8.1.
+func pseudoSum(server netip.Addr, udpLength int) uint64 {
+	b := append([]byte{}, server.AsSlice()...)
+	b = binary.BigEndian.AppendUint32(b, uint32(udpLength))
+	return sum(append(b, 0, 17))
+}
+
+// checksum returns the Internet checksum of b, most significant octet first.
+func checksum(b []byte) uint16 {
+	total := sum(b)
+	for total > 0xffff {
+		total = total&0xffff + total>>16
+	}
+	var out [2]byte
+	binary.NativeEndian.PutUint16(out[:], ^uint16(total))
+	return binary.BigEndian.Uint16(out[:])
+}
+

@@ -1,0 +1,181 @@
+package generator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Load is what one run of a generator shall send.
+type Load struct {
+	Rate     uint64        // frames per second; 0: as many as possible
+	Duration time.Duration // ends the run; 0: no limit
+	Frames   uint64        // ends the run; 0: no limit
+	CPU      int           // to run on; -1: any
+}
+
+// Result is what one run of a generator did send. Intended less Sent is what the
+// machine could not keep up with.
+type Result struct {
+	Intended   uint64        // frames that were due before the end; Sent if the rate is 0
+	Sent       uint64        // frames handed to the device
+	SentOctets uint64        // of these, Ethernet header included, FCS not
+	Elapsed    time.Duration // from the first intended send time to the end
+}
+
+// maxDuration of a paced run: the schedule counts 2^-20 ns in 64 bits.
+const maxDuration = 4 * time.Hour
+
+// Run sends the load and returns when it is done, or with ctx's error and the
+// result so far when ctx is. Sequence numbers go on from one run to the next.
+func (g *Generator) Run(ctx context.Context, l Load) (Result, error) {
+	if err := l.validate(); err != nil {
+		return Result{}, fmt.Errorf("generator: %w", err)
+	}
+	var result Result
+	err := g.config.Link.Peer.Namespace.Do(func() error {
+		restore, err := pin(l.CPU)
+		if err != nil {
+			return err
+		}
+		defer restore()
+		before, err := g.begin(l)
+		if err != nil {
+			return err
+		}
+		err = g.drive(ctx, before)
+		after, getErr := g.state()
+		result = g.result(l, before, after)
+		return errors.Join(err, getErr)
+	})
+	if err != nil {
+		return result, fmt.Errorf("generator: %w", err)
+	}
+	return result, nil
+}
+
+func (l Load) validate() error {
+	switch {
+	case l.Duration <= 0 && l.Frames == 0:
+		return errors.New("load without end: neither duration nor frames")
+	case l.Rate > 1e9:
+		return fmt.Errorf("rate of %d frames/s: want 1e9 at most", l.Rate)
+	case l.Rate > 0 && l.Duration > maxDuration:
+		return fmt.Errorf("duration %v: want %v at most", l.Duration, maxDuration)
+	}
+	return nil
+}
+
+// begin writes the run into the program's memory and returns it.
+func (g *Generator) begin(l Load) (generatorRun, error) {
+	run, err := g.state()
+	if err != nil {
+		return run, err
+	}
+	run.StartNs, run.Due, run.LastNs, run.Finished = now()+uint64(lead), 0, 0, 0
+	run.EndNs, run.Limit, run.Interval = math.MaxUint64, math.MaxUint64, 0
+	if l.Duration > 0 {
+		run.EndNs = run.StartNs + uint64(l.Duration)
+	}
+	if l.Frames > 0 {
+		run.Limit = run.Sent + l.Frames
+	}
+	if l.Rate > 0 {
+		run.Interval = (1e9<<dueShift + l.Rate/2) / l.Rate
+	}
+	return run, g.objects.Current.Set(run)
+}
+
+// lead is the time to get into the kernel before the first frame is due.
+const lead = 200 * time.Microsecond
+
+const dueShift = 20 // bpf/generator.bpf.c: DUE_SHIFT
+
+func (g *Generator) state() (run generatorRun, err error) {
+	return run, g.objects.Current.Get(&run)
+}
+
+// result is the difference between two states of a run.
+func (g *Generator) result(l Load, before, after generatorRun) Result {
+	r := Result{Sent: after.Sent - before.Sent}
+	r.SentOctets = r.Sent * uint64(len(g.frame.octets))
+	end := after.LastNs
+	if after.Finished != 0 && after.Sent < after.Limit {
+		end = after.EndNs
+	}
+	if end > after.StartNs {
+		r.Elapsed = time.Duration(end - after.StartNs)
+	}
+	r.Intended = r.Sent
+	if after.Interval > 0 && r.Elapsed > 0 {
+		r.Intended = (uint64(r.Elapsed)<<dueShift-1)/after.Interval + 1
+	}
+	if l.Frames > 0 {
+		r.Intended = min(r.Intended, l.Frames)
+	}
+	return r
+}
+
+// drive runs the program until it has finished.
+func (g *Generator) drive(ctx context.Context, run generatorRun) error {
+	repeat := uint32(g.config.Batch)
+	for run.Finished == 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		start := now()
+		_, err := g.program.Run(&ebpf.RunOptions{
+			Data:      g.frame.octets,
+			Repeat:    repeat,
+			Flags:     unix.BPF_F_TEST_XDP_LIVE_FRAMES,
+			BatchSize: uint32(g.config.Batch),
+		})
+		if err != nil {
+			return fmt.Errorf("run with live frames: %w", err)
+		}
+		repeat = adapt(repeat, time.Duration(now()-start))
+		if run, err = g.state(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callTime is how long one system call should last. Long, so that what it costs
+// to begin does not count; short, because it holds up whoever waits for RCU.
+var callTime = 10 * time.Millisecond
+
+func adapt(repeat uint32, took time.Duration) uint32 {
+	want := float64(repeat) * float64(callTime) / float64(took+1)
+	return uint32(min(want, 2*float64(repeat), 1<<24) + 1)
+}
+
+// pin puts the thread on a CPU and returns how to let it off again.
+func pin(cpu int) (restore func(), err error) {
+	if cpu < 0 {
+		return func() {}, nil
+	}
+	var before, only unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return nil, fmt.Errorf("CPU affinity: %w", err)
+	}
+	only.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &only); err != nil {
+		return nil, fmt.Errorf("run on CPU %d: %w", cpu, err)
+	}
+	return func() { _ = unix.SchedSetaffinity(0, &before) }, nil
+}
+
+// now is the clock of the stamps.
+func now() uint64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		panic(err) // this clock always exists
+	}
+	return uint64(t.Nano())
+}
