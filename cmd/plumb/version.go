@@ -15,7 +15,9 @@ type versionCommand struct{}
 
 // Help is shown by plumb version --help.
 func (versionCommand) Help() string {
-	return `Examples:
+	return `Quote the line in a report of a fault.
+
+Examples:
 
     plumb version
 `

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+func TestExitCode(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"done", nil, 0},
+		{"failed", errors.New("x"), 1},
+		{"interrupted", context.Canceled, 1},
+		{"wrong command line", fmt.Errorf("y: %w", &kong.ParseError{}), 2},
+		{"flags that contradict each other", fmt.Errorf("--a with --b: %w", errUsage), 2},
+		{"not supported", fmt.Errorf("tcx: %w", errors.ErrUnsupported), 3},
+		{"not supported, says the kernel", fmt.Errorf("attach: %w", unix.EOPNOTSUPP), 3},
+		{"not supported, says the library", fmt.Errorf("map: %w", ebpf.ErrNotSupported), 3},
+		{"forbidden is failed", fmt.Errorf("load: %w", unix.EPERM), 1},
+	} {
+		if got := exitCode(tc.err); got != tc.want {
+			t.Errorf("%s: exitCode(%v): got %d, want %d", tc.name, tc.err, got, tc.want)
+		}
+	}
+}
+
+func TestVersionLine(t *testing.T) {
+	vcs := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789ab"}, {Key: "vcs.modified", Value: "true"}}
+	for _, tc := range []struct {
+		name   string
+		info   *debug.BuildInfo
+		commit string
+		want   string
+	}{
+		{"nothing known", nil, "", "plumb (devel) commit unknown go"},
+		{"linked in", nil, "abc-dirty", "plumb (devel) commit abc-dirty go"},
+		{"from the build", &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: vcs}, "", "plumb v1.2.3 commit 0123456789ab+changes go"},
+		{"linked in goes first", &debug.BuildInfo{Settings: vcs[:1]}, "abc", "plumb (devel) commit abc go"},
+	} {
+		if got := versionLine(tc.info, tc.commit); !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: got %q, want %q...", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestHelpHasExamples holds every command to a page of help that shows how it
+// is used, its own or that of the command it belongs to, and every flag to a text.
+func TestHelpHasExamples(t *testing.T) {
+	parser, err := kong.New(&commands{}, kong.Name("plumb"), kong.Writers(io.Discard, io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leaf := range parser.Model.Leaves(true) {
+		if !hasExample(leaf) {
+			t.Errorf("%s: no example in its help:\n%s", leaf.FullPath(), leaf.Detail)
+		}
+		if leaf.Help == "" {
+			t.Errorf("%s: no help text", leaf.FullPath())
+		}
+		for _, group := range leaf.AllFlags(true) {
+			for _, flag := range group {
+				if flag.Help == "" {
+					t.Errorf("%s --%s: no help text", leaf.FullPath(), flag.Name)
+				}
+			}
+		}
+	}
+}
+
+func hasExample(n *kong.Node) bool {
+	for ; n != nil && n.Type == kong.CommandNode; n = n.Parent {
+		if strings.Contains(n.Detail, "\nExamples:\n\n    "+n.FullPath()) {
+			return true
+		}
+	}
+	return false
+}
