@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"testing"
 
@@ -170,4 +171,28 @@ func TestClientNotRunning(t *testing.T) {
 	if !errors.Is(err, ErrNotRunning) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
+}
+
+// FuzzParseQuery: what is accepted is what a client could have asked.
+func FuzzParseQuery(f *testing.F) {
+	f.Add("ue=10.45.0.1&teid=0x1&seid=2&limit=10")
+	f.Add("ue=2001:db8::1%25eth0&limit=10000")
+	f.Add("start=0xffffffffffffffff&start=1&limit=")
+	f.Fuzz(func(t *testing.T, in string) {
+		values, err := url.ParseQuery(in)
+		if err != nil {
+			return
+		}
+		q, err := parseQuery(values)
+		if err != nil {
+			return
+		}
+		if q.Limit < 1 || q.Limit > MaxPage {
+			t.Errorf("limit %d", q.Limit)
+		}
+		again, err := parseQuery(q.values())
+		if err != nil || again != q {
+			t.Errorf("got %+v, %v\nwant %+v", again, err, q)
+		}
+	})
 }

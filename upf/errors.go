@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/upf/privilege"
 )
 
 // Errors with which a UPF does not start. Each is wrapped in one line that
@@ -25,6 +28,19 @@ func (u unsupported) Error() string { return string(u) }
 
 // Is makes the error one of [errors.ErrUnsupported].
 func (unsupported) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// checkCapabilities refuses to start without what the XDP datapath needs.
+func checkCapabilities() error {
+	missing, err := privilege.Missing()
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("datapath xdp: %w: %s: run as root or with these capabilities",
+			ErrCapability, strings.Join(missing, ", "))
+	}
+	return nil
+}
 
 // explainListen says in terms of the configuration why nothing can listen at
 // addr, the value of key.

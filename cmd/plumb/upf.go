@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"plumbline/upf"
+	"plumbline/upf/privilege"
 )
 
 type upfCommand struct {
@@ -56,7 +57,7 @@ func (upfRun) Run(ctx context.Context, command *upfCommand) error {
 // confine gives up privileges. A UPF that keeps them works as well, so it only
 // says so.
 func confine(log *slog.Logger) {
-	err := upf.Confine()
+	err := privilege.Confine()
 	if errors.Is(err, syscall.ENOTSUP) {
 		log.Info("capabilities kept: built with cgo, whose threads cannot give them up")
 	} else if err != nil {

@@ -1,4 +1,10 @@
-package upf
+// Package privilege says which capabilities a UPF needs, and gives up the rest.
+//
+// It imports nothing that brings cgo in, so that its tests run as the released
+// program does.
+//
+// Source: capabilities(7).
+package privilege
 
 import (
 	"fmt"
@@ -25,13 +31,12 @@ var needed = []capability{
 	{unix.CAP_PERFMON, "CAP_PERFMON", "let the verifier accept pointer arithmetic"},
 }
 
-// checkCapabilities reports those of the needed ones that this process lacks.
-//
-// Errors: [ErrCapability], which is [errors.ErrUnsupported].
-func checkCapabilities() error {
-	have, err := effectiveCapabilities()
+// Missing returns those of the needed capabilities that this process lacks,
+// each with what it is for.
+func Missing() ([]string, error) {
+	have, err := effective()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var missing []string
 	for _, c := range needed {
@@ -39,15 +44,11 @@ func checkCapabilities() error {
 			missing = append(missing, fmt.Sprintf("%s (to %s)", c.name, c.why))
 		}
 	}
-	if len(missing) > 0 {
-		return fmt.Errorf("datapath xdp: %w: %s: run as root or with these capabilities",
-			ErrCapability, strings.Join(missing, ", "))
-	}
-	return nil
+	return missing, nil
 }
 
-// effectiveCapabilities reads CapEff of this process. Source: proc(5).
-func effectiveCapabilities() (uint64, error) {
+// effective reads CapEff of this process. Source: proc(5).
+func effective() (uint64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0, fmt.Errorf("capabilities: %w", err)
@@ -61,10 +62,10 @@ func effectiveCapabilities() (uint64, error) {
 	return mask, nil
 }
 
-// Confine gives up for good, in every thread, the privileges that a running
-// UPF does not need: all capabilities but those it was found to need at the
-// start, and the right to gain any by executing a program. It is for a process
-// that is nothing but a UPF, after [Start].
+// Confine gives up for good, in every thread, the privileges that a running UPF
+// does not need: all capabilities but those that [Missing] asks for, and the
+// right to gain any by executing a program. It is for a process that is nothing
+// but a UPF, once that is up.
 //
 // Errors: [syscall.ENOTSUP] if the program was built with cgo, whose threads Go
 // cannot reach; then the service manager has to do it.
@@ -72,7 +73,7 @@ func Confine() error {
 	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("no_new_privs: %w", errno)
 	}
-	have, err := effectiveCapabilities()
+	have, err := effective()
 	if err != nil {
 		return err
 	}

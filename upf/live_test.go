@@ -1,0 +1,64 @@
+package upf
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+)
+
+// TestCheckLive has a namespace with n3 (10.3.0.1), n6 (10.6.0.1) and down, which
+// is down.
+func TestCheckLive(t *testing.T) {
+	inNamespace(t, func() {
+		addDevice(t, vethPair("n3", "gnb"), "10.3.0.1/24")
+		addDevice(t, vethPair("n6", "dn"), "10.6.0.1/24")
+		if err := netlink.LinkAdd(vethPair("down", "down-peer")); err != nil {
+			t.Error(err)
+			return
+		}
+		for _, tc := range []struct {
+			name   string
+			change func(*Config)
+			is     error
+			want   string
+		}{
+			{"as it is", func(*Config) {}, nil, ""},
+			{"n3 and n6 on one device", func(c *Config) { c.N6.Device = "n3" }, nil, ""},
+			{"n4 on any device", func(c *Config) { c.N4.Address = netip.MustParseAddr("10.6.0.1") }, nil, ""},
+			{"no such device", func(c *Config) { c.N3.Device = "n33" }, ErrNoDevice,
+				`n3.device: "n33": no such network device: create it or use one of [`},
+			{"device down", func(c *Config) { c.N6.Device = "down" }, nil,
+				`n6.device: "down" is down: ip link set down up`},
+			{"n3 address on another device", func(c *Config) { c.N3.Address = netip.MustParseAddr("10.6.0.1") }, ErrNoAddress,
+				"n3.address: 10.6.0.1 is on n6, not on n3: no such address on this machine"},
+			{"n3 address nowhere", func(c *Config) { c.N3.Address = netip.MustParseAddr("10.3.0.9") }, ErrNoAddress,
+				"n3.address: 10.3.0.9: no such address on this machine: ip address add 10.3.0.9/PREFIX dev n3"},
+			{"n4 address nowhere", func(c *Config) { c.N4.Address = netip.MustParseAddr("2001:db8::4") }, ErrNoAddress,
+				"n4.address: 2001:db8::4: no such address on this machine: add it to a device (ip address add)"},
+		} {
+			c := Default()
+			c.N4.Address = netip.MustParseAddr("10.3.0.1")
+			c.N3 = N3{"n3", netip.MustParseAddr("10.3.0.1")}
+			c.N6.Device = "n6"
+			tc.change(c)
+			got := ""
+			err := c.CheckLive()
+			if err != nil {
+				got = err.Error()
+			}
+			if tc.is != nil && !errors.Is(err, tc.is) {
+				t.Errorf("%s: got %v, want %v", tc.name, err, tc.is)
+			}
+			if strings.HasSuffix(tc.want, "[") {
+				got = got[:min(len(got), len(tc.want))]
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got\n%s", tc.name, diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package privilege
+
+const usesCgo = false

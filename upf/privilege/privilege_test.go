@@ -1,0 +1,113 @@
+package privilege
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// childEnv makes the test binary confine itself and print what its threads have.
+const childEnv = "PLUMBLINE_TEST_CONFINE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) == "" {
+		os.Exit(m.Run())
+	}
+	if err := Confine(); err != nil {
+		if errors.Is(err, syscall.ENOTSUP) {
+			fmt.Println("cgo")
+			os.Exit(0)
+		}
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	files, err := filepath.Glob("/proc/self/task/*/status")
+	if err != nil {
+		panic(err)
+	}
+	for _, f := range files {
+		status, err := os.ReadFile(f)
+		if err != nil {
+			panic(err)
+		}
+		os.Stdout.Write(status)
+	}
+	os.Exit(0)
+}
+
+// TestConfine: after it no thread has another capability than the needed ones,
+// nor can any gain one.
+func TestConfine(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), childEnv+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if string(out) == "cgo\n" {
+		if !usesCgo {
+			t.Fatal("Confine says that the program uses cgo, which it does not")
+		}
+		t.Skip("the race detector brings cgo in, whose threads Go cannot confine")
+	}
+	have, err := effective()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keep uint64
+	for _, c := range needed {
+		keep |= have & (1 << c.bit)
+	}
+	got := lines(out, "CapEff:", "CapPrm:", "NoNewPrivs:")
+	threads := len(got) / 3
+	var want []string
+	for range threads {
+		want = append(want, fmt.Sprintf("CapEff:\t%016x", keep), fmt.Sprintf("CapPrm:\t%016x", keep), "NoNewPrivs:\t1")
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if threads < 2 || !slices.Equal(got, want) {
+		t.Errorf("%d threads, want more than one\n got %q\nwant %q", threads, got, want)
+	}
+}
+
+// lines returns those lines of text that begin with one of prefixes.
+func lines(text []byte, prefixes ...string) []string {
+	var found []string
+	for line := range bytes.Lines(text) {
+		for _, p := range prefixes {
+			if bytes.HasPrefix(line, []byte(p)) {
+				found = append(found, strings.TrimSpace(string(line)))
+			}
+		}
+	}
+	return found
+}
+
+func TestMissing(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe", "-test.run=TestMissingChild", "-test.v")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.Dir = "/"
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, c := range needed {
+		if !bytes.Contains(out, []byte(c.name+" (to "+c.why+")")) {
+			t.Errorf("as nobody: got %s, want %s among the missing", out, c.name)
+		}
+	}
+}
+
+// TestMissingChild is run by TestMissing as nobody.
+func TestMissingChild(t *testing.T) {
+	missing, err := Missing()
+	t.Log(missing, err)
+}
