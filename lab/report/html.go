@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -38,7 +39,6 @@ type page struct {
 	Tiles                   []tile
 	Rates                   *ratesPlot
 	Latency                 *latencyPlot
-	PacedAt                 []string
 	RateGrid                pageGrid
 	LatencyGrid, RepeatGrid *pageGrid
 	Notes, Host             []note
@@ -55,10 +55,6 @@ func newPage(r *Result) *page {
 		RateGrid: rateGrid(r).page(), Notes: r.resultNotes(), Host: r.Host.notes(),
 		Arrangement: r.Setup.Arrangement, Command: r.Host.CommandLine, Configuration: r.Setup.Configuration, Schema: r.Schema,
 	}
-	for _, row := range r.Rows(Paced) {
-		t := row.First()
-		p.PacedAt = append(p.PacedAt, fmt.Sprintf("%s at %s kpps", t.Direction, kpps(t.IntendedPPS)))
-	}
 	if g := latencyGrid(r); len(g.rows) > 0 {
 		page := g.page()
 		p.LatencyGrid = &page
@@ -72,37 +68,46 @@ func newPage(r *Result) *page {
 
 // heading is the result in a sentence.
 func (r *Result) heading() string {
-	var shares []string
-	for _, row := range r.Rows(Throughput) {
-		share := row.Median(func(t *Trial) float64 { return t.BedRatio })
-		shares = append(shares, fmt.Sprintf("%.0f\u00a0%% %s", share*100, row.First().Direction))
-	}
-	if len(shares) == 0 || len(shares) > len(Directions) {
+	rows := r.Rows(Throughput)
+	if len(rows) == 0 {
 		return "Throughput and latency of a UPF"
 	}
-	return "The UPF forwards " + strings.Join(shares, " and ") + " of what the bed carries"
+	low, high := math.Inf(1), 0.0
+	for _, row := range rows {
+		share := 100 * row.Median(func(t *Trial) float64 { return t.BedRatio })
+		low, high = min(low, share), max(high, share)
+	}
+	shares := fmt.Sprintf("%.0f to %.0f", low, high)
+	if math.Round(low) == math.Round(high) {
+		shares = fmt.Sprintf("%.0f", low)
+	}
+	return "The UPF forwards " + shares + "\u00a0% of what the bed carries"
 }
 
-// tiles are the figures to take away: a rate for each row, the latency of each
-// paced row, and whether all frames were right.
+// tiles are the figures to take away: a rate for each row, the latency with the
+// most sessions, and whether all frames were right.
 func (r *Result) tiles() []tile {
 	var tiles []tile
+	largest := slices.Max(append(r.SessionCounts(), 0))
 	for _, row := range r.Rows(Throughput) {
 		t := row.First()
-		more := fmt.Sprintf("%.2f Gbit/s", row.Median(func(t *Trial) float64 { return t.ReceivedBPS })/1e9)
+		more := fmt.Sprintf("%.1f Gbit/s", row.Median(func(t *Trial) float64 { return t.ReceivedBPS })/1e9)
 		if ns, ok := row.CostNS(); ok {
-			more += fmt.Sprintf(", +%.0f ns a frame", ns)
+			more += fmt.Sprintf(", %+.0f ns/frame", ns)
 		}
 		tiles = append(tiles, tile{
-			Class: string(t.Direction), What: string(t.Direction) + ", " + t.Datapath,
-			Figure: fmt.Sprintf("%.2f", row.Median(func(t *Trial) float64 { return t.ReceivedPPS })/1e6), Unit: "Mpps", More: more,
+			Class: string(t.Direction), What: string(t.Direction) + ", " + count(uint64(t.Sessions), "session"),
+			Figure: fmt.Sprintf("%.2f", row.Median(receivedPPS)/1e6), Unit: "Mpps", More: more,
 		})
 	}
-	for _, row := range r.Rows(Paced) {
+	for _, row := range r.LatencyRows() {
 		t, l := row.First(), row.LatencyNS()
+		if t.Sessions != largest {
+			continue
+		}
 		tiles = append(tiles, tile{
-			Class: string(t.Direction), What: string(t.Direction) + ", latency p99", Figure: micros(l.P99), Unit: "µs",
-			More: fmt.Sprintf("p50 %s µs at %s kpps", micros(l.P50), kpps(t.IntendedPPS)),
+			Class: string(t.Direction), What: string(t.Direction) + ", one-way latency",
+			Figure: micros(l.P50), Unit: "µs", More: fmt.Sprintf("median; p99 %s µs", micros(l.P99)),
 		})
 	}
 	return append(tiles, r.correctnessTile())
@@ -133,7 +138,7 @@ func (h *Host) notes() []note {
 // repeatGrid shows every trial of its own, with the bed's that it is paired with.
 func repeatGrid(r *Result) *grid {
 	g := &grid{columns: []column{
-		{"", "direction", left}, {"", "path", left}, {"", "kind", left}, {"", "repeat", 0}, {"", "seconds", 0},
+		{"", "direction", left}, {"", "sessions", 0}, {"", "path", left}, {"", "kind", left}, {"", "repeat", 0}, {"", "seconds", 0},
 		{"kpps", "intended", bar}, {"", "offered", 0}, {"", "received", 0}, {"", "bed", 0},
 		{"", "share", bar}, {"frames", "lost", bar}, {"", "wrong", 0}, {"", "doubled", 0}, {"", "out of order", 0},
 	}}
@@ -143,7 +148,7 @@ func repeatGrid(r *Result) *grid {
 		if t.IntendedPPS > 0 {
 			intended = kpps(t.IntendedPPS)
 		}
-		for _, b := range r.Bed.Limit(t.Direction).Repeats {
+		for _, b := range r.Bed.Limit(t.Direction).Of(t.Sessions) {
 			if b.Repeat == t.Repeat && t.Kind == Throughput {
 				bed = kpps(b.ReceivedPPS)
 			}
@@ -152,7 +157,7 @@ func repeatGrid(r *Result) *grid {
 		if t.OfferedFrames > t.ReceivedFrames {
 			lost = t.OfferedFrames - t.ReceivedFrames
 		}
-		g.add(string(t.Direction), t.Datapath, string(t.Kind), strconv.Itoa(t.Repeat),
+		g.add(string(t.Direction), fmt.Sprint(t.Sessions), t.Datapath, string(t.Kind), strconv.Itoa(t.Repeat),
 			fmt.Sprintf("%.2f", time.Duration(t.DurationNS).Seconds()), intended, kpps(t.OfferedPPS), kpps(t.ReceivedPPS), bed,
 			fmt.Sprintf("%.3f", t.BedRatio), grouped(lost), grouped(t.Misdelivered), grouped(t.Duplicated), grouped(t.Reordered))
 	}
@@ -192,7 +197,7 @@ func (g *grid) page() pageGrid {
 	}
 	for _, cells := range g.rows {
 		row := pageRow{Class: cells[0]}
-		if cells[1] == "bed" {
+		if slices.Contains(cells, bedPath) {
 			row.Class += " bedrow"
 		}
 		for i, cell := range cells {

@@ -14,105 +14,111 @@ const (
 
 	ratesLeft, ratesRight, ratesTop = 150.0, 210.0, 8.0
 	barHeight, barGap, groupGap     = 26.0, 8.0, 22.0
-	curveLeft, curveRight, curveTop = 70.0, 130.0, 12.0
+	curveLeft, curveRight, curveTop = 70.0, 200.0, 12.0
 	curveHeight, curveBottom        = 320.0, 56.0
 	maxDecades, maxCurves           = 6.0, 24
 	axisHeight                      = 48.0
 	labelRoom                       = 17.0  // between two labels of a curve
-	shareWidth                      = 220.0 // of a bar that the share fits into
+	nameWidth                       = 220.0 // of a bar that its name fits into
 )
 
 // rateBar is one bar of the rates plot.
 type rateBar struct {
-	Y, Width    float64
-	End         float64 // where the label may start: right of bar and dots
-	Class       string  // bed, uplink, downlink
-	Name, Label string
-	Share       string
-	Dots        []float64 // x of each repeat
+	Y, Width float64
+	End      float64   // where the label may start: right of bar and dots
+	Class    string    // bed, uplink, downlink
+	Name     string    // inside the bar
+	Label    string    // at its end
+	Dots     []float64 // x of each repeat
 }
 
-// ratesPlot shows the rates of all paths, each direction's bed limit first.
+// rateGroup is the bars of one direction and number of sessions, the bed limit
+// first.
+type rateGroup struct {
+	Middle              float64
+	Direction, Sessions string
+	Bars                []rateBar
+}
+
+// ratesPlot shows the rates of all paths.
 type ratesPlot struct {
 	Height, Bottom float64
-	Bars           []rateBar
+	Groups         []rateGroup
 	Ticks          []tick
 }
 
 // newRatesPlot returns nil if there is nothing to show.
 func newRatesPlot(r *Result) *ratesPlot {
-	highest := 0.0
-	for _, d := range Directions {
-		if b := r.Bed.Limit(d); b != nil {
-			highest = math.Max(highest, b.highest())
-		}
-	}
 	rows := r.Rows(Throughput)
-	for _, row := range rows {
-		_, high := row.Spread(func(t *Trial) float64 { return t.ReceivedPPS })
-		highest = math.Max(highest, high)
-	}
-	if highest == 0 {
+	if len(rows) == 0 {
 		return nil
 	}
-	x := newLinear(highest/1e6, plotWidth-ratesLeft-ratesRight)
+	x := newLinear(highestPPS(rows)/1e6, plotWidth-ratesLeft-ratesRight)
 	p := &ratesPlot{Ticks: x.ticks()}
 	y := ratesTop
-	for _, d := range Directions {
-		b := r.Bed.Limit(d)
-		if b == nil {
-			continue
-		}
-		p.Bars = append(p.Bars, bedBar(d, b, x, y))
-		y += barHeight + barGap
-		for _, row := range rows {
-			if row.First().Direction == d {
-				p.Bars = append(p.Bars, trialBar(row, x, y))
-				y += barHeight + barGap
+	var last rowKey
+	for _, row := range rows {
+		t := row.First()
+		if key := (rowKey{direction: t.Direction, sessions: t.Sessions}); key != last {
+			if last.direction != "" {
+				y += groupGap
 			}
+			p.Groups = append(p.Groups, rateGroup{
+				Middle: y + barHeight + barGap/2, Direction: string(t.Direction), Sessions: count(uint64(t.Sessions), "session"),
+				Bars: []rateBar{bedBar(row, x, y)},
+			})
+			y += barHeight + barGap
+			last = key
 		}
-		y += groupGap
+		group := &p.Groups[len(p.Groups)-1]
+		group.Bars = append(group.Bars, trialBar(row, x, y))
+		y += barHeight + barGap
 	}
-	p.Bottom = y - groupGap
+	p.Bottom = y
 	p.Height = p.Bottom + axisHeight
 	return p
 }
 
-func (b *BedLimit) highest() float64 {
-	high := b.ReceivedPPS
-	for _, t := range b.Repeats {
-		high = math.Max(high, t.ReceivedPPS)
+func highestPPS(rows []Row) float64 {
+	highest := 0.0
+	for _, row := range rows {
+		_, high := row.Spread(receivedPPS)
+		highest = math.Max(highest, high)
+		for _, t := range row.Bed {
+			highest = math.Max(highest, t.ReceivedPPS)
+		}
 	}
-	return high
+	return highest
 }
 
-func bedBar(d Direction, b *BedLimit, x linear, y float64) rateBar {
-	bar := rateBar{
-		Y: y, Width: x.at(b.ReceivedPPS / 1e6), Class: "bed", Name: string(d) + ", bed limit",
-		Label: rateLabel(b.ReceivedPPS, b.ReceivedBPS),
+func receivedPPS(t *Trial) float64 { return t.ReceivedPPS }
+
+func bedBar(row Row, x linear, y float64) rateBar {
+	var dots []float64
+	for _, t := range row.Bed {
+		dots = append(dots, t.ReceivedPPS)
 	}
-	for _, t := range b.Repeats {
-		bar.Dots = append(bar.Dots, x.at(t.ReceivedPPS/1e6))
-	}
-	bar.End = max(bar.Width, slices.Max(bar.Dots))
-	return bar
+	bps := medianOf(row.Bed, func(t BedTrial) float64 { return t.ReceivedBPS })
+	return newBar("bed", "bed limit", row.BedPPS(), bps, dots, x, y)
 }
 
 func trialBar(row Row, x linear, y float64) rateBar {
 	t := row.First()
-	pps := row.Median(func(t *Trial) float64 { return t.ReceivedPPS })
-	bar := rateBar{
-		Y: y, Width: x.at(pps / 1e6), Class: string(t.Direction), Name: string(t.Direction) + ", " + t.Datapath,
-		Label: rateLabel(pps, row.Median(func(t *Trial) float64 { return t.ReceivedBPS })),
-		Share: fmt.Sprintf("%.1f %% of the bed limit", 100*row.Median(func(t *Trial) float64 { return t.BedRatio })),
-	}
-	if bar.Width < shareWidth {
-		bar.Label, bar.Share = bar.Label+" · "+bar.Share, ""
-	}
-	for _, t := range row.Trials {
-		bar.Dots = append(bar.Dots, x.at(t.ReceivedPPS/1e6))
+	name := fmt.Sprintf("%s: %.1f %% of the bed limit", t.Datapath, 100*row.Median(func(t *Trial) float64 { return t.BedRatio }))
+	bps := row.Median(func(t *Trial) float64 { return t.ReceivedBPS })
+	return newBar(string(t.Direction), name, row.Median(receivedPPS), bps, row.values(receivedPPS), x, y)
+}
+
+// newBar puts the name behind the label if the bar is too short for it.
+func newBar(class, name string, pps, bps float64, dots []float64, x linear, y float64) rateBar {
+	bar := rateBar{Y: y, Width: x.at(pps / 1e6), Class: class, Name: name, Label: rateLabel(pps, bps)}
+	for _, dot := range dots {
+		bar.Dots = append(bar.Dots, x.at(dot/1e6))
 	}
 	bar.End = max(bar.Width, slices.Max(bar.Dots))
+	if bar.Width < nameWidth {
+		bar.Label, bar.Name = bar.Label+" · "+bar.Name, ""
+	}
 	return bar
 }
 
@@ -161,7 +167,11 @@ func newLatencyPlot(r *Result) *latencyPlot {
 		p.Y[i].At = p.Bottom - p.Y[i].At
 	}
 	for _, t := range trials {
-		p.Curves = append(p.Curves, newCurve(t, x, y, p.Bottom))
+		c := newCurve(t, x, y, p.Bottom)
+		if t.Sessions != trials[0].Sessions {
+			c.Class += " dashed"
+		}
+		p.Curves = append(p.Curves, c)
 	}
 	p.separateLabels()
 	return p
@@ -170,7 +180,7 @@ func newLatencyPlot(r *Result) *latencyPlot {
 // curveTrials returns one paced trial for each row: the last.
 func curveTrials(r *Result) []*Trial {
 	var trials []*Trial
-	for _, row := range r.Rows(Paced) {
+	for _, row := range r.LatencyRows() {
 		t := row.Trials[len(row.Trials)-1]
 		if len(finite(t.LatencyCurve)) > 0 && len(trials) < maxCurves {
 			trials = append(trials, t)
@@ -203,7 +213,7 @@ func newCurve(t *Trial, x nines, y logarithmic, bottom float64) curve {
 		fmt.Fprintf(&path, "%c%.1f %.1f", command, lastX, lastY)
 	}
 	return curve{
-		Path: path.String(), Class: string(t.Direction), Label: string(t.Direction) + ", " + t.Datapath,
+		Path: path.String(), Class: string(t.Direction), Label: string(t.Direction) + ", " + count(uint64(t.Sessions), "session"),
 		LabelX: lastX + 8, LabelY: lastY,
 	}
 }

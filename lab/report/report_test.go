@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // TestGolden compares what is written from each result with the files in
 // testdata: table, JSON and page.
 func TestGolden(t *testing.T) {
-	results := map[string]*Result{"full": sample(), "single": single()}
+	results := map[string]*Result{"full": sample(), "single": single(), "sizes": sizes()}
 	writers := map[string]func(io.Writer, *Result) error{"txt": Table, "json": Write, "html": HTML}
 	for name, r := range results {
 		for ext, write := range writers {
@@ -59,9 +59,32 @@ func single() *Result {
 	r.Bed.Uplink.Repeats = r.Bed.Uplink.Repeats[:1]
 	t := r.Trials[0]
 	t.Sessions, t.Access, t.XDPMode, t.IntendedPPS, t.CostNS = 1, "same", "", 1e5, nil
+	r.Bed.Uplink.Repeats[0].Sessions = 1
 	t.ReceivedPPS, t.BedRatio = 1e5, 1e5/r.Bed.Uplink.Repeats[0].ReceivedPPS
 	r.Trials = []Trial{t}
 	r.Program, r.Install.MapMemoryOctets, r.Setup.Repeats = nil, 0, 1
+	return r
+}
+
+// sizes is a result with two session counts.
+func sizes() *Result {
+	small, r := sample(), sample()
+	for _, d := range Directions {
+		limit := small.Bed.Limit(d)
+		for i := range limit.Repeats {
+			limit.Repeats[i].Sessions = 1
+		}
+		r.Bed.Limit(d).Repeats = append(limit.Repeats, r.Bed.Limit(d).Repeats...)
+	}
+	for i := range small.Trials {
+		t := &small.Trials[i]
+		t.Sessions = 1
+		t.ReceivedPPS, t.OfferedPPS, t.BedRatio = 1.1*t.ReceivedPPS, 1.1*t.OfferedPPS, 1.1*t.BedRatio
+		for j := range t.LatencyCurve {
+			t.LatencyCurve[j].NS -= 300
+		}
+	}
+	r.Trials = append(small.Trials, r.Trials...)
 	return r
 }
 
@@ -103,6 +126,7 @@ func TestReadRefuses(t *testing.T) {
 		{"schema of another version", func(r *Result) { r.Schema = "plumbline.result/2" }},
 		{"direction", func(r *Result) { r.Trials[0].Direction = "sideways" }},
 		{"kind", func(r *Result) { r.Trials[0].Kind = "" }},
+		{"no bed limit of as many sessions", func(r *Result) { r.Trials[0].Sessions = 2 }},
 		{"no bed limit", func(r *Result) { r.Bed.Uplink = nil }},
 		{"bed limit of nothing", func(r *Result) { r.Bed.Uplink.ReceivedPPS = 0 }},
 		{"bed without repeats", func(r *Result) { r.Bed.Uplink.Repeats = nil }},

@@ -72,7 +72,8 @@ type Setup struct {
 	PayloadOctets int    `json:"payload_octets"` // UDP payload of the user packet
 }
 
-// Install is how the sessions got into the DUT, over PFCP.
+// Install is how the sessions got into the DUT, over PFCP: all of a run, which
+// may have measured with fewer at first.
 type Install struct {
 	Sessions       int     `json:"sessions"`
 	DurationNS     int64   `json:"duration_ns"`
@@ -104,14 +105,26 @@ func (b *Bed) Limit(d Direction) *BedLimit {
 // BedLimit is the bed limit in one direction.
 type BedLimit struct {
 	FrameOctets int        `json:"frame_octets"`
-	ReceivedPPS float64    `json:"received_pps"` // median of the repeats
-	ReceivedBPS float64    `json:"received_bps"` // median of the repeats
+	ReceivedPPS float64    `json:"received_pps"` // median of all repeats
+	ReceivedBPS float64    `json:"received_bps"` // median of all repeats
 	Repeats     []BedTrial `json:"repeats"`
+}
+
+// Of returns the bed's trials with frames of so many sessions.
+func (b *BedLimit) Of(sessions int) []BedTrial {
+	var trials []BedTrial
+	for _, t := range b.Repeats {
+		if t.Sessions == sessions {
+			trials = append(trials, t)
+		}
+	}
+	return trials
 }
 
 // BedTrial is one measurement of the bed limit.
 type BedTrial struct {
-	Repeat      int     `json:"repeat"` // from 1; the DUT's trial of the same number follows it
+	Sessions    int     `json:"sessions"` // that the frames belong to
+	Repeat      int     `json:"repeat"`   // from 1; the DUT's trial of the same number follows it
 	OfferedPPS  float64 `json:"offered_pps"`
 	ReceivedPPS float64 `json:"received_pps"`
 	ReceivedBPS float64 `json:"received_bps"`
@@ -151,8 +164,8 @@ type Trial struct {
 	Misdelivered uint64  `json:"misdelivered"`
 	Duplicated   uint64  `json:"duplicated"`
 	Reordered    uint64  `json:"reordered"`
-	// BedRatio is ReceivedPPS by that of the bed trial of the same repeat; of a
-	// paced trial by the median.
+	// BedRatio is ReceivedPPS by that of the bed trial of the same sessions and
+	// repeat; of a paced trial by the median of that of all repeats.
 	BedRatio  float64 `json:"bed_ratio"`
 	LatencyNS Latency `json:"latency_ns"`
 	CPU       CPU     `json:"cpu"`
@@ -204,6 +217,7 @@ type CPU struct {
 type Program struct {
 	Name      string    `json:"name"`
 	Direction Direction `json:"direction"`
+	Sessions  int       `json:"sessions"`
 	Runs      uint64    `json:"runs"`
 	RunNS     float64   `json:"run_ns"` // per run, accounting included
 }

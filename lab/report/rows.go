@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"math"
 	"slices"
 )
@@ -8,8 +9,8 @@ import (
 // Row is the trials of one kind that differ in nothing but the repeat: one line
 // of a table.
 type Row struct {
-	Trials []*Trial // one or more
-	Bed    *BedLimit
+	Trials []*Trial   // one or more
+	Bed    []BedTrial // one or more, with the same frames
 }
 
 // rowKey is what the trials of a row have in common.
@@ -23,12 +24,22 @@ type rowKey struct {
 // Rows groups the trials of one kind, uplink before downlink, otherwise in the
 // order in which they were made.
 func (r *Result) Rows(kind Kind) []Row {
+	return r.rows(func(t *Trial) bool { return t.Kind == kind })
+}
+
+// LatencyRows groups the trials at a given rate, whatever their kind: at the
+// highest rate a frame's latency is the sender's, not the path's.
+func (r *Result) LatencyRows() []Row {
+	return r.rows(func(t *Trial) bool { return t.IntendedPPS > 0 })
+}
+
+func (r *Result) rows(in func(*Trial) bool) []Row {
 	var rows []Row
 	for _, d := range Directions {
 		index := map[rowKey]int{}
 		for i := range r.Trials {
 			t := &r.Trials[i]
-			if t.Kind != kind || t.Direction != d {
+			if t.Direction != d || !in(t) {
 				continue
 			}
 			key := rowKey{t.DUT, t.Datapath, t.XDPMode, t.Access, t.Direction, t.Kind, t.Sessions, t.FrameOctets}
@@ -36,12 +47,26 @@ func (r *Result) Rows(kind Kind) []Row {
 			if !seen {
 				at = len(rows)
 				index[key] = at
-				rows = append(rows, Row{Bed: r.Bed.Limit(d)})
+				rows = append(rows, Row{Bed: r.Bed.Limit(d).Of(t.Sessions)})
 			}
 			rows[at].Trials = append(rows[at].Trials, t)
 		}
 	}
 	return rows
+}
+
+// BedPPS returns the median of the bed limit.
+func (w Row) BedPPS() float64 {
+	return medianOf(w.Bed, func(t BedTrial) float64 { return t.ReceivedPPS })
+}
+
+// SessionCounts lists the session counts of the trials, ascending.
+func (r *Result) SessionCounts() []int {
+	counts := map[int]bool{}
+	for i := range r.Trials {
+		counts[r.Trials[i].Sessions] = true
+	}
+	return slices.Sorted(maps.Keys(counts))
 }
 
 // First returns the trial that stands for what all trials of the row share.
@@ -104,6 +129,14 @@ func (w Row) values(of func(*Trial) float64) []float64 {
 		v[i] = of(t)
 	}
 	return v
+}
+
+func medianOf[T any](all []T, of func(T) float64) float64 {
+	v := make([]float64, len(all))
+	for i := range all {
+		v[i] = of(all[i])
+	}
+	return Median(v)
 }
 
 // Median returns the middle of v, or the mean of the two in the middle; NaN if v

@@ -21,7 +21,7 @@ func sample() *Result {
 			Sessions: 100_000, DurationNS: 3_214_000_000, SessionsPerSec: 31_113,
 			DUTMemoryOctets: 143 << 20, DUTMemoryBeforeOctets: 40 << 20, MapMemoryOctets: 96 << 20,
 		},
-		Program: []Program{{Name: "upf_n3", Direction: Uplink, Runs: 2_000_000, RunNS: 81.25}},
+		Program: []Program{{Name: "upf_n3", Direction: Uplink, Sessions: 100_000, Runs: 2_000_000, RunNS: 81.25}},
 	}
 	r.Bed.Uplink = sampleBed(1486, 2.9e6)
 	r.Bed.Downlink = sampleBed(1442, 2.8e6)
@@ -39,7 +39,7 @@ func sampleBed(octets int, pps float64) *BedLimit {
 	for repeat := 1; repeat <= 3; repeat++ {
 		p := pps + float64(repeat-2)*4e4
 		b.Repeats = append(b.Repeats, BedTrial{
-			Repeat: repeat, OfferedPPS: p, ReceivedPPS: p, ReceivedBPS: p * float64(octets) * 8,
+			Sessions: 100_000, Repeat: repeat, OfferedPPS: p, ReceivedPPS: p, ReceivedBPS: p * float64(octets) * 8,
 			LatencyNS: Latency{Min: 900, P50: 1500, P90: 1800, P99: 2500, P999: 9000, Max: 70_000},
 			CPU:       CPU{SoftirqPercent: 55.5, SystemPercent: 44.5, BusyPercent: 101.25},
 		})

@@ -42,46 +42,62 @@ func (r *Result) title() string {
 	}
 	t := &r.Trials[0]
 	return fmt.Sprintf("%s, datapath %s%s, %s, access %s, UDP payload %d octets, %d x %s",
-		t.DUT, t.Datapath, parenthesised(t.XDPMode), count(uint64(t.Sessions), "session"), t.Access,
+		t.DUT, t.Datapath, parenthesised(t.XDPMode), r.sessionsText(), t.Access,
 		r.Setup.PayloadOctets, r.Setup.Repeats, duration(r.Setup.DurationNS))
 }
 
+// sessionsText returns "1 session", or "1, 1 000 and 10 000 sessions".
+func (r *Result) sessionsText() string {
+	counts := r.SessionCounts()
+	last := len(counts) - 1
+	text := count(uint64(counts[last]), "session")
+	if last == 0 {
+		return text
+	}
+	var before []string
+	for _, n := range counts[:last] {
+		before = append(before, grouped(uint64(n)))
+	}
+	return strings.Join(before, ", ") + " and " + text
+}
+
+// rateGrid has a line for each row, under that of the bed limit with the same
+// frames.
 func rateGrid(r *Result) *grid {
 	g := &grid{columns: []column{
-		{"", "direction", left}, {"", "path", left}, {"frame", "octets", 0},
+		{"", "direction", left}, {"", "sessions", 0}, {"", "path", left},
 		{"Gbit/s", "Tx", bar}, {"", "Rx", 0}, {"kpps", "Tx", bar}, {"", "Rx", 0},
 		{"loss", "%", bar}, {"share of bed limit", "median", bar}, {"", "low-high", 0},
-		{"cost", "ns/frame", bar}, {"CPU %", "UPF", bar}, {"", "softirq", 0}, {"", "busy", 0},
+		{"cost", "ns", bar}, {"CPU %", "UPF", bar}, {"", "softirq", 0}, {"", "busy", 0},
 	}}
-	rows := r.Rows(Throughput)
-	for _, d := range Directions {
-		limit := r.Bed.Limit(d)
-		if limit == nil {
-			continue
+	var last rowKey
+	for _, row := range r.Rows(Throughput) {
+		t := row.First()
+		if key := (rowKey{direction: t.Direction, sessions: t.Sessions}); key != last {
+			g.add(bedCells(r.Bed.Limit(t.Direction).FrameOctets, t, row.Bed)...)
+			last = key
 		}
-		g.add(bedCells(d, limit)...)
-		for _, row := range rows {
-			if row.First().Direction == d {
-				g.add(rateCells(row)...)
-			}
-		}
+		g.add(rateCells(row)...)
 	}
 	return g
 }
 
-func bedCells(d Direction, limit *BedLimit) []string {
-	median := func(of func(BedTrial) float64) float64 { return medianOf(limit.Repeats, of) }
+func bedCells(frameOctets int, t *Trial, trials []BedTrial) []string {
+	median := func(of func(BedTrial) float64) float64 { return medianOf(trials, of) }
 	offered := median(func(t BedTrial) float64 { return t.OfferedPPS })
 	return []string{
-		string(d), "bed", fmt.Sprint(limit.FrameOctets),
-		gbps(offered * float64(limit.FrameOctets) * 8), gbps(limit.ReceivedBPS),
-		kpps(offered), kpps(limit.ReceivedPPS),
+		string(t.Direction), fmt.Sprint(t.Sessions), bedPath,
+		gbps(offered * float64(frameOctets) * 8), gbps(median(func(t BedTrial) float64 { return t.ReceivedBPS })),
+		kpps(offered), kpps(median(func(t BedTrial) float64 { return t.ReceivedPPS })),
 		percent(median(func(t BedTrial) float64 { return t.LossRatio })),
 		"", "", "", "",
 		cpu(median(func(t BedTrial) float64 { return t.CPU.SoftirqPercent })),
 		cpu(median(func(t BedTrial) float64 { return t.CPU.BusyPercent })),
 	}
 }
+
+// bedPath stands for the bed limit in the column of datapaths.
+const bedPath = "bed"
 
 func rateCells(row Row) []string {
 	t := row.First()
@@ -91,7 +107,7 @@ func rateCells(row Row) []string {
 		cost = fmt.Sprintf("%.0f", ns)
 	}
 	return []string{
-		"", t.Datapath, fmt.Sprint(t.FrameOctets),
+		"", "", t.Datapath,
 		gbps(row.Median(func(t *Trial) float64 { return t.OfferedBPS })),
 		gbps(row.Median(func(t *Trial) float64 { return t.ReceivedBPS })),
 		kpps(row.Median(func(t *Trial) float64 { return t.OfferedPPS })),
@@ -105,16 +121,14 @@ func rateCells(row Row) []string {
 	}
 }
 
-// latencyGrid shows the paced trials: at the highest rate a frame's latency is
-// the sender's, not the path's.
 func latencyGrid(r *Result) *grid {
 	g := &grid{columns: []column{
-		{"", "direction", left}, {"", "path", left}, {"paced at", "kpps", 0}, {"loss", "%", bar},
+		{"", "direction", left}, {"", "sessions", 0}, {"", "path", left}, {"paced at", "kpps", bar}, {"loss", "%", bar},
 		{"one-way latency, µs", "min", bar}, {"", "p50", 0}, {"", "p90", 0}, {"", "p99", 0}, {"", "p99.9", 0}, {"", "max", 0},
 	}}
-	for _, row := range r.Rows(Paced) {
+	for _, row := range r.LatencyRows() {
 		t, l := row.First(), row.LatencyNS()
-		g.add(string(t.Direction), t.Datapath, kpps(t.IntendedPPS),
+		g.add(string(t.Direction), fmt.Sprint(t.Sessions), t.Datapath, kpps(t.IntendedPPS),
 			percent(row.Median(func(t *Trial) float64 { return t.LossRatio })),
 			micros(l.Min), micros(l.P50), micros(l.P90), micros(l.P99), micros(l.P999), micros(l.Max))
 	}
@@ -153,7 +167,7 @@ func (r *Result) notes() []note {
 
 // resultNotes are the results that have no column.
 func (r *Result) resultNotes() []note {
-	notes := []note{{"correctness", r.correctness()}}
+	notes := []note{{"correctness", r.correctness()}, {"frames", r.frames()}}
 	if drops := r.drops(); drops != "" {
 		notes = append(notes, note{"UPF dropped", drops})
 	}
@@ -161,8 +175,8 @@ func (r *Result) resultNotes() []note {
 		notes = append(notes, note{"N4", r.Install.text()})
 	}
 	for _, p := range r.Program {
-		notes = append(notes, note{"BPF program", fmt.Sprintf("%s %s: %.0f ns a run by the kernel's account, of %s",
-			p.Name, p.Direction, p.RunNS, count(p.Runs, "run"))})
+		notes = append(notes, note{"BPF program", fmt.Sprintf("%s, %s, %s: %.0f ns a run, accounting included, by the kernel's account of %s",
+			p.Name, p.Direction, count(uint64(p.Sessions), "session"), p.RunNS, count(p.Runs, "run"))})
 	}
 	return notes
 }
@@ -178,6 +192,18 @@ func (r *Result) correctness() string {
 	}
 	return fmt.Sprintf("%s misdelivered, %s duplicated, %s reordered of %s",
 		grouped(wrong), grouped(duplicated), grouped(reordered), count(received, "frame"))
+}
+
+// frames says how long the offered frames are; the outer headers then come off
+// or are added.
+func (r *Result) frames() string {
+	var parts []string
+	for _, d := range Directions {
+		if b := r.Bed.Limit(d); b != nil {
+			parts = append(parts, fmt.Sprintf("%s %d octets", d, b.FrameOctets))
+		}
+	}
+	return strings.Join(parts, ", ") + " as offered, Ethernet header included"
 }
 
 func (r *Result) drops() string {
@@ -206,12 +232,4 @@ func (i *Install) text() string {
 		s += fmt.Sprintf(", its BPF maps %s", mebi(i.MapMemoryOctets))
 	}
 	return s
-}
-
-func medianOf[T any](all []T, of func(T) float64) float64 {
-	v := make([]float64, len(all))
-	for i := range all {
-		v[i] = of(all[i])
-	}
-	return Median(v)
 }

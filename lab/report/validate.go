@@ -105,6 +105,7 @@ func (b *BedLimit) validate() error {
 		t := &b.Repeats[i]
 		if err := first(
 			between("repeat", float64(t.Repeat), 1, maxTrials),
+			between("sessions", float64(t.Sessions), 1, maxSessions),
 			rates(t.OfferedPPS, t.ReceivedPPS, t.ReceivedBPS),
 			between("loss_ratio", t.LossRatio, 0, 1),
 			t.LatencyNS.validate(), t.CPU.validate(),
@@ -122,8 +123,8 @@ func (t *Trial) validate(bed *Bed) error {
 	if t.Kind != Throughput && t.Kind != Paced {
 		return invalid("kind", t.Kind, "want throughput or paced")
 	}
-	if bed.Limit(t.Direction) == nil {
-		return invalid("bed", t.Direction, "no bed limit in this direction")
+	if limit := bed.Limit(t.Direction); limit == nil || len(limit.Of(t.Sessions)) == 0 {
+		return invalid("bed", t.Direction, fmt.Sprintf("no bed limit of %d sessions in this direction", t.Sessions))
 	}
 	if err := first(
 		text("dut", t.DUT), text("datapath", t.Datapath), text("access", t.Access), text("xdp_mode", t.XDPMode),
@@ -193,7 +194,7 @@ func (p *Program) validate() error {
 	if p.Direction != Uplink && p.Direction != Downlink {
 		return invalid("direction", p.Direction, "want uplink or downlink")
 	}
-	return first(text("name", p.Name), between("run_ns", p.RunNS, 0, 1e12))
+	return first(text("name", p.Name), between("sessions", float64(p.Sessions), 1, maxSessions), between("run_ns", p.RunNS, 0, 1e12))
 }
 
 func rates(offeredPPS, receivedPPS, bps float64) error {
