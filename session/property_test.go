@@ -150,8 +150,10 @@ func TestParallel(t *testing.T) {
 				default:
 				}
 				for s := range m.All() {
-					if s.SEID == 0 || len(s.PDRs) < 1 {
-						t.Error("half a session seen")
+					for i := range s.PDRs {
+						if s.FAR(s.PDRs[i].FARID) == nil {
+							t.Error("half a session seen")
+						}
 					}
 				}
 				m.ByUEAddress(UEAddress{IPv4: IPv4{10, 45, 0, 7}})
