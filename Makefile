@@ -9,7 +9,7 @@ export GOFLAGS := -buildvcs=false
 # Loading eBPF programs and making namespaces needs root: in demo and tests.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 GIT := git -c safe.directory='$(CURDIR)'
-GO_TEST = gotestsum --format pkgname --hide-summary output --
+GO_TEST = gotestsum --format pkgname --
 FUZZTIME ?= 3s
 OUT ?= out
 
