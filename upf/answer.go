@@ -32,13 +32,19 @@ type Association struct {
 
 // Datapath is what forwards packets, and what it can do.
 type Datapath struct {
-	Name         string       `json:"name"`           // DatapathXDP or DatapathModel
-	Mode         string       `json:"mode,omitempty"` // ModeNative or ModeGeneric
+	Name         string       `json:"name"` // DatapathXDP or DatapathModel
 	MaxSessions  uint64       `json:"max_sessions"`
 	MemoryOctets uint64       `json:"memory_octets"` // of its tables; 0: not known
-	N3Device     string       `json:"n3_device,omitempty"`
-	N3Addresses  []netip.Addr `json:"n3_addresses"`
-	N6Device     string       `json:"n6_device,omitempty"`
+	N3Addresses  []netip.Addr `json:"n3_addresses"`  // of F-TEIDs
+	Devices      []Device     `json:"devices"`       // empty: it opens none
+}
+
+// Device is a network device of the datapath.
+type Device struct {
+	Interface string `json:"interface"` // N3 or N6
+	Name      string `json:"name"`
+	Mode      string `json:"mode"`       // ModeNative or ModeGeneric
+	MTU       int    `json:"mtu_octets"` // of an IP packet
 }
 
 // Peers are the next hops that the datapath knows.
@@ -46,12 +52,13 @@ type Peers struct {
 	Peers []Peer `json:"peers"`
 }
 
-// Peer is one next hop: a gNB or router on N3, a router or host on N6.
+// Peer is one next hop: a gNB or a router on N3, a router or a host on N6.
 type Peer struct {
-	Address netip.Addr `json:"address"`
-	Device  string     `json:"device"`
-	MAC     string     `json:"mac,omitempty"` // empty: not resolved yet
-	MTU     int        `json:"mtu_octets,omitempty"`
+	Interface string     `json:"interface"` // N3 or N6
+	Address   netip.Addr `json:"address"`
+	MAC       string     `json:"mac,omitempty"` // empty: not resolved yet
+	MTU       int        `json:"mtu_octets"`    // of an IP packet
+	Uses      int        `json:"uses"`          // by rules and routes
 }
 
 // Drops says how many packets were dropped since the UPF started.

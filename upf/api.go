@@ -29,7 +29,7 @@ func (a *localAPI) routes() http.Handler {
 		pathSessions:             a.sessionPage,
 		pathSessions + "/{seid}": a.oneSession,
 		pathAssociations:         a.associations,
-		pathDatapath:             a.datapath,
+		pathDatapath:             a.describe,
 		pathPeers:                a.peers,
 		pathDrops:                a.drops,
 		pathConfig:               a.configuration,
@@ -178,5 +178,3 @@ func (a *localAPI) oneSession(r *http.Request) (any, error) {
 	}
 	return viewSession(s, a.nodeID(s), usage), nil
 }
-
-func (a *localAPI) configuration(*http.Request) (any, error) { return a.config, nil }

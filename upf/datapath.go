@@ -1,15 +1,29 @@
 package upf
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"time"
 
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
 	"plumbline/datapath"
 	"plumbline/datapath/model"
-	"plumbline/session"
+	"plumbline/datapath/xdp"
+	"plumbline/gtpu"
+)
+
+// What a datapath may tell besides what every [datapath.Driver] does.
+type (
+	memoryTeller interface{ MemoryOctets() uint64 }
+	peerTeller   interface{ Peers() []xdp.Peer }
+	passTeller   interface {
+		Passes() (map[string]uint64, error)
+	}
 )
 
 // openDatapath opens what c.Datapath names.
@@ -18,7 +32,7 @@ func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
 	case DatapathXDP:
 		return openXDP(c, log)
 	case DatapathModel:
-		log.Warn("datapath model carries no packets: it has no devices")
+		log.Warn("datapath model carries no packets: it opens no device")
 		start := time.Now()
 		return model.New(model.Config{
 			N3Address:   c.N3.Address,
@@ -29,48 +43,61 @@ func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
 	return nil, fmt.Errorf("datapath %q: not known", c.Datapath)
 }
 
+// openXDP attaches the XDP datapath, after it has seen that this process may.
 func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
-	return nil, unsupported("datapath xdp: not there yet")
-}
-
-func (s *Service) mode() string { return "" }
-
-func (a *localAPI) associations(*http.Request) (any, error) {
-	return Associations{Associations: []Association{}}, nil
-}
-
-func (s *Service) nodeID(*session.Session) string { return "" }
-
-func (s *Service) logUp() {
-	s.log.Info("up", "node_id", s.config.NodeID)
-}
-
-func (a *localAPI) datapath(*http.Request) (any, error) {
-	c := a.driver.Capabilities()
-	d := Datapath{
-		Name: c.GetName(), Mode: a.mode(), MaxSessions: c.GetMaxSessions(),
-		N3Device: a.config.N3.Device, N3Addresses: []netip.Addr{}, N6Device: a.config.N6.Device,
+	if err := checkCapabilities(); err != nil {
+		return nil, err
 	}
-	for _, n3 := range c.GetN3Ipv4() {
-		d.N3Addresses = append(d.N3Addresses, addrFromUint32(n3))
+	d, err := xdp.New(xdp.Config{
+		N3Device: c.N3.Device, N6Device: c.N6.Device, N3Address: c.N3.Address,
+		Gateway4: c.N6.Gateway, Gateway6: c.N6.Gateway6,
+		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max, Log: log,
+	})
+	switch {
+	case err == nil:
+		return d, nil
+	case errors.Is(err, unix.EADDRINUSE):
+		return nil, explainListen("n3.address", netip.AddrPortFrom(c.N3.Address, gtpu.Port), unix.EADDRINUSE)
 	}
-	return d, nil
+	return nil, fmt.Errorf("datapath %w", err)
 }
 
-func (a *localAPI) peers(*http.Request) (any, error) {
-	return Peers{Peers: []Peer{}}, nil
+// describeDatapath says once, at the start, what forwards packets: later the
+// calling thread may be in another network namespace.
+func describeDatapath(c *Config, d datapath.Driver) Datapath {
+	capabilities := d.Capabilities()
+	about := Datapath{
+		Name: capabilities.GetName(), MaxSessions: capabilities.GetMaxSessions(),
+		N3Addresses: []netip.Addr{}, Devices: []Device{},
+	}
+	for _, a := range capabilities.GetN3Ipv4() {
+		about.N3Addresses = append(about.N3Addresses, addrFromUint32(a))
+	}
+	if m, ok := d.(memoryTeller); ok {
+		about.MemoryOctets = m.MemoryOctets()
+	}
+	if _, ok := d.(*xdp.Driver); ok {
+		about.Devices = append(about.Devices, describeDevice("N3", c.N3.Device), describeDevice("N6", c.N6.Device))
+	}
+	return about
 }
 
-func (a *localAPI) drops(*http.Request) (any, error) {
-	drops, err := a.driver.Drops()
+// describeDevice asks the kernel about a device that has an XDP program.
+func describeDevice(reference, name string) Device {
+	d := Device{Interface: reference, Name: name}
+	link, err := netlink.LinkByName(name)
 	if err != nil {
-		return nil, fmt.Errorf("drops: %w", err)
+		return d // it went away since it was attached
 	}
-	d := Drops{At: time.Now(), Drops: []Drop{}}
-	for _, r := range datapath.Reasons() {
-		if packets, ok := drops[r.String()]; ok && r.IsDrop() {
-			d.Drops = append(d.Drops, Drop{r.String(), r.Text(), packets})
-		}
+	d.MTU = link.Attrs().MTU
+	if x := link.Attrs().Xdp; x != nil {
+		d.Mode = map[uint32]string{nl.XDP_ATTACHED_DRV: ModeNative, nl.XDP_ATTACHED_SKB: ModeGeneric}[x.AttachMode]
 	}
-	return d, nil
+	return d
+}
+
+// addrFromUint32 is the address whose first octet is the most significant one
+// of a, as package api has it.
+func addrFromUint32(a uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)})
 }

@@ -17,17 +17,8 @@ var (
 	ErrInUse      = errors.New("in use")
 	ErrNoDevice   = errors.New("no such network device")
 	ErrNoAddress  = errors.New("no such address on this machine")
-	ErrCapability = unsupported("capability missing")
+	ErrCapability = errors.New("capability missing")
 )
-
-// unsupported is an error that says what this machine, or what it allows us,
-// cannot do: it is [errors.ErrUnsupported].
-type unsupported string
-
-func (u unsupported) Error() string { return string(u) }
-
-// Is makes the error one of [errors.ErrUnsupported].
-func (unsupported) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // checkCapabilities refuses to start without what the XDP datapath needs.
 func checkCapabilities() error {

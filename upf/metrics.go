@@ -8,8 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"plumbline/datapath"
 )
 
 // maxScrapes is how many scrapes are answered at once; more get 503.
@@ -33,7 +31,9 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 var (
 	descSessions = describe("sessions", "PFCP sessions.")
 	descCapacity = describe("sessions_max", "PFCP sessions that the UPF takes at most.")
-	descDatapath = describe("datapath_info", "Always 1; the labels say what forwards packets.", "datapath", "mode")
+	descDatapath = describe("datapath_info", "Always 1; the label says what forwards packets.", "datapath")
+	descDevice   = describe("device_info", "Always 1; a network device of the datapath.", "interface", "device", "mode")
+	descMemory   = describe("tables_bytes", "Memory that the tables of the datapath take in the kernel, used or not.")
 	descBuild    = describe("build_info", "Always 1; the labels say what runs.", "commit", "goversion")
 	descDrops    = describe("drops_total", "Packets dropped by the datapath. Every dropped packet has one reason.", "reason")
 	descPasses   = describe("passes_total",
@@ -48,7 +48,13 @@ func (c *collector) Describe(chan<- *prometheus.Desc) {}
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(ch, descSessions, float64(c.sessions.Len()))
 	gauge(ch, descCapacity, float64(c.config.Sessions.Max))
-	gauge(ch, descDatapath, 1, c.driver.Capabilities().GetName(), c.mode())
+	gauge(ch, descDatapath, 1, c.about.Name)
+	for _, d := range c.about.Devices {
+		gauge(ch, descDevice, 1, d.Interface, d.Name, d.Mode)
+	}
+	if c.about.MemoryOctets > 0 {
+		gauge(ch, descMemory, float64(c.about.MemoryOctets))
+	}
 	gauge(ch, descBuild, 1, c.options.Commit, runtime.Version())
 	c.collectDrops(ch)
 }
@@ -56,19 +62,20 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 // collectDrops has a line for each reason from the start on, so that a rate can
 // be taken of the first packet, too.
 func (c *collector) collectDrops(ch chan<- prometheus.Metric) {
-	drops, err := c.driver.Drops()
+	c.collectReasons(ch, descDrops, c.driver.Drops)
+	if d, ok := c.driver.(passTeller); ok {
+		c.collectReasons(ch, descPasses, d.Passes)
+	}
+}
+
+func (c *collector) collectReasons(ch chan<- prometheus.Metric, d *prometheus.Desc, read func() (map[string]uint64, error)) {
+	packets, err := read()
 	if err != nil {
-		c.log.Warn("metrics: drops", "error", err)
+		c.log.Warn("metrics: packets by reason", "error", err)
 		return
 	}
-	for _, r := range datapath.Reasons() {
-		desc := descPasses
-		if r.IsDrop() {
-			desc = descDrops
-		}
-		if packets, ok := drops[r.String()]; ok {
-			counter(ch, desc, packets, r.String())
-		}
+	for reason, n := range packets {
+		counter(ch, d, n, reason)
 	}
 }
 

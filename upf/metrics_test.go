@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 	for name, want := range map[string]map[string]float64{
 		"upf_sessions":      {"": 3},
 		"upf_sessions_max":  {"": 65536},
-		"upf_datapath_info": {"datapath=model mode= ": 1},
+		"upf_datapath_info": {"datapath=model ": 1},
 		"upf_drops_total":   drops,
 	} {
 		if diff := cmp.Diff(want, page[name]); diff != "" {

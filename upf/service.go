@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
+	"strings"
 
 	"plumbline/bus"
 	"plumbline/datapath"
@@ -26,6 +26,7 @@ type Service struct {
 	options  Options
 	log      *slog.Logger
 	driver   datapath.Driver
+	about    Datapath
 	sessions *session.Manager
 	listener struct{ api, metrics net.Listener }
 	servers  []*httpServer
@@ -37,8 +38,8 @@ type Service struct {
 // datapath can hold it. If anything fails, all is taken down again.
 //
 // Errors: [ConfigError], [ErrInUse], [ErrNoDevice], [ErrNoAddress],
-// [ErrCapability], and others that are [errors.ErrUnsupported] where the
-// machine, its kernel or a device cannot do what is configured.
+// [ErrCapability], and [errors.ErrUnsupported] where the machine, its kernel or a
+// device cannot do what is configured.
 func Start(ctx context.Context, c *Config, o Options) (*Service, error) {
 	return start(ctx, c, o, openDatapath)
 }
@@ -72,10 +73,10 @@ func (s *Service) start(ctx context.Context, open openFunc) error {
 	if s.driver, err = open(s.config, s.log); err != nil {
 		return err
 	}
-	capabilities := s.driver.Capabilities()
-	n3 := make([]session.IPv4, 0, len(capabilities.GetN3Ipv4()))
-	for _, a := range capabilities.GetN3Ipv4() {
-		n3 = append(n3, addrFromUint32(a).As4())
+	s.about = describeDatapath(s.config, s.driver)
+	n3 := make([]session.IPv4, len(s.about.N3Addresses))
+	for i, a := range s.about.N3Addresses {
+		n3[i] = a.As4()
 	}
 	s.sessions, err = session.NewManager(
 		session.Config{MaxSessions: s.config.Sessions.Max, N3: n3},
@@ -149,8 +150,20 @@ func (s *Service) Close() error {
 	return nil
 }
 
-// addrFromUint32 is the address whose first octet is the most significant one
-// of a, as package api has it.
-func addrFromUint32(a uint32) netip.Addr {
-	return netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)})
+// logUp is the one line that says what runs.
+func (s *Service) logUp() {
+	attrs := []any{"node_id", s.config.NodeID, "n4", s.config.N4.Address, "n3", s.config.N3.Address, "datapath", s.about.Name}
+	for _, d := range s.about.Devices {
+		attrs = append(attrs, strings.ToLower(d.Interface)+"_device", d.Name, strings.ToLower(d.Interface)+"_mode", d.Mode)
+	}
+	attrs = append(attrs, "sessions_max", s.about.MaxSessions, "tables_octets", s.about.MemoryOctets)
+	if a := s.MetricsAddr(); a != nil {
+		attrs = append(attrs, "metrics", a)
+	}
+	if s.config.API.Socket != "" {
+		attrs = append(attrs, "api", s.config.API.Socket)
+	}
+	s.log.Info("up", attrs...)
 }
+
+func (s *Service) nodeID(*session.Session) string { return "" }

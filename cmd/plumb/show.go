@@ -58,14 +58,15 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return writeJSON(stdout, d)
 	}
-	t := newTable(stdout, "PROPERTY", "VALUE")
-	t.row("datapath", d.Name)
-	t.row("mode", d.Mode)
-	t.row("sessions at most", d.MaxSessions)
-	t.row("memory of the tables", fmt.Sprintf("%.1f MiB", float64(d.MemoryOctets)/(1<<20)))
-	t.row("N3 device", d.N3Device)
-	t.row("N3 addresses", words(d.N3Addresses))
-	t.row("N6 device", d.N6Device)
+	fmt.Fprintf(stdout, "datapath %s at %s, %d sessions at most, %d octets of tables\n",
+		d.Name, words(d.N3Addresses), d.MaxSessions, d.MemoryOctets)
+	if len(d.Devices) == 0 {
+		return nil
+	}
+	t := newTable(stdout, "INTERFACE", "DEVICE", "XDP MODE", "MTU")
+	for _, d := range d.Devices {
+		t.row(d.Interface, d.Name, d.Mode, d.MTU)
+	}
 	return t.flush()
 }
 
@@ -80,9 +81,9 @@ func (c *showPeers) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return writeJSON(stdout, p)
 	}
-	t := newTable(stdout, "NEXT HOP", "DEVICE", "MAC", "MTU")
+	t := newTable(stdout, "INTERFACE", "NEXT HOP", "MAC", "MTU", "USES")
 	for _, p := range p.Peers {
-		t.row(p.Address, p.Device, p.MAC, p.MTU)
+		t.row(p.Interface, p.Address, p.MAC, p.MTU, p.Uses)
 	}
 	return t.flush()
 }

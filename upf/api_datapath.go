@@ -1,0 +1,50 @@
+package upf
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"plumbline/datapath"
+)
+
+func (a *localAPI) associations(*http.Request) (any, error) {
+	return Associations{Associations: []Association{}}, nil
+}
+
+func (a *localAPI) describe(*http.Request) (any, error) { return a.about, nil }
+
+func (a *localAPI) configuration(*http.Request) (any, error) { return a.config, nil }
+
+// peers lists the next hops, those on N3 first, by address.
+func (a *localAPI) peers(*http.Request) (any, error) {
+	answer := Peers{Peers: []Peer{}}
+	d, ok := a.driver.(peerTeller)
+	if !ok {
+		return answer, nil
+	}
+	for _, p := range d.Peers() {
+		answer.Peers = append(answer.Peers, Peer{
+			Interface: p.Interface, Address: p.Address, MAC: p.MAC, MTU: int(p.MTU), Uses: p.Sessions})
+	}
+	slices.SortFunc(answer.Peers, func(x, y Peer) int {
+		return cmp.Or(cmp.Compare(x.Interface, y.Interface), x.Address.Compare(y.Address))
+	})
+	return answer, nil
+}
+
+func (a *localAPI) drops(*http.Request) (any, error) {
+	drops, err := a.driver.Drops()
+	if err != nil {
+		return nil, fmt.Errorf("drops: %w", err)
+	}
+	d := Drops{At: time.Now(), Drops: []Drop{}}
+	for _, r := range datapath.Reasons() {
+		if r.IsDrop() {
+			d.Drops = append(d.Drops, Drop{r.String(), r.Text(), drops[r.String()]})
+		}
+	}
+	return d, nil
+}
