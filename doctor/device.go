@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,7 +40,8 @@ func devices(attach []string) []Check {
 	var checks []Check
 	for _, l := range links {
 		attrs := l.Attrs()
-		if l.Type() == "device" && attrs.Name == "lo" {
+		asked := slices.Contains(attach, attrs.Name)
+		if attrs.Flags&net.FlagLoopback != 0 && !asked {
 			continue
 		}
 		d := device{name: attrs.Name, driver: l.Type(), mtu: attrs.MTU, up: attrs.OperState == netlink.OperUp}
@@ -52,7 +54,7 @@ func devices(attach []string) []Check {
 		if tool != nil {
 			d.ask(tool)
 		}
-		checks = append(checks, d.check(slices.Contains(attach, d.name)))
+		checks = append(checks, d.check(asked))
 	}
 	for _, name := range attach {
 		if !slices.ContainsFunc(links, func(l netlink.Link) bool { return l.Attrs().Name == name }) {
@@ -135,12 +137,20 @@ func (d *device) xdpSupport() (found, advice string) {
 	case !d.announced:
 		return "XDP support not announced by this kernel", "plumb doctor --device " + d.name + " tries it"
 	case d.features&xdpBasic == 0:
-		return "no native XDP", "the UPF runs in generic mode here, which is slower"
+		return "no native XDP", d.genericAdvice()
 	case d.features&xdpRedirect == 0:
-		return "native XDP without redirect", "the UPF runs in generic mode here, which is slower"
+		return "native XDP without redirect", d.genericAdvice()
 	default:
 		return "native XDP (" + d.features.String() + ")", ""
 	}
+}
+
+// genericAdvice is for a device in use: one that is down is nobody's N3 or N6.
+func (d *device) genericAdvice() string {
+	if !d.up {
+		return ""
+	}
+	return "the UPF runs in generic mode here, which is slower"
 }
 
 // tryAttach attaches a passing program for a moment, in native mode, then in

@@ -47,6 +47,11 @@ func TestDevice(t *testing.T) {
 			Warn, "e1000, MTU 1500, 1 rx queue(s), no native XDP",
 		},
 		{
+			"down, and so of no interest",
+			device{name: "ifb0", driver: "ifb", mtu: 1500, queues: 1, announced: true},
+			OK, "ifb, MTU 1500, 1 rx queue(s), down, no native XDP",
+		},
+		{
 			"no redirect",
 			device{name: "eth1", driver: "x", mtu: 1500, queues: 1, up: true, announced: true, features: xdpBasic},
 			Warn, "x, MTU 1500, 1 rx queue(s), native XDP without redirect",
