@@ -54,11 +54,11 @@ static __always_inline __u32 forward_neighbour(const struct packet *p)
 static __always_inline __u32 forward_hop(const struct packet *p)
 {
 	if (p->version == 4) {
-		if ((p->dst_ip4 & n6_route.mask_ip4) != n6_route.onlink_ip4)
-			return n6_route.gateway_ip4;
+		if ((p->dst_ip4 & n6.mask_ip4) != n6.onlink_ip4)
+			return n6.gateway_ip4;
 	} else {
-		if ((p->dst_ip6 & n6_route.mask_ip6) != n6_route.onlink_ip6)
-			return n6_route.gateway_ip6;
+		if ((p->dst_ip6 & n6.mask_ip6) != n6.onlink_ip6)
+			return n6.gateway_ip6;
 	}
 	return forward_neighbour(p);
 }

@@ -79,7 +79,7 @@ const volatile __u8 n3_mac[8];	/* of the N3 device, 6 octets */
 const volatile __u8 n6_mac[8];
 
 /* Changed while packets flow, each word whole. */
-volatile struct n6_route n6_route;
+volatile struct n6_route n6;
 volatile __u32 overflows;	/* how many rules stand behind the direct part */
 
 const enum upf_count *unused_upf_count __attribute__((unused));

@@ -25,7 +25,7 @@ struct rule {
 	__u32 ctl;		/* generation << 16 | RULE_* */
 	__u32 meter[2];		/* indices in meters; 0: none */
 	union {
-		__be32 ue_ip4;	/* uplink: source to compare, with RULE_MATCH_IP4 */
+		__u32 ue_ip4;	/* uplink: source to compare, host order, with RULE_MATCH_IP4 */
 		__be32 teid;	/* downlink: of the outer header */
 	};
 	union {

@@ -7,7 +7,7 @@
 #include "upf.h"
 
 SEC("xdp")
-int n3(struct xdp_md *md)
+int upf_n3_xdp(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
@@ -15,7 +15,7 @@ int n3(struct xdp_md *md)
 }
 
 SEC("xdp")
-int n6(struct xdp_md *md)
+int upf_n6_xdp(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
@@ -23,7 +23,7 @@ int n6(struct xdp_md *md)
 }
 
 SEC("xdp")
-int n3_n6(struct xdp_md *md)
+int upf_n3_n6_xdp(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 	int result = upf_n3(&ctx);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#pragma once
+#include <linux/types.h>
+
+/* What can be wrong with a frame that arrives: X(name, text), in the order in
+ * which it is looked for; a frame counts under the first that applies. One list
+ * makes the enum, the counter index and, through bpf2go, the Go names.
+ */
+#define MISDELIVERIES(X) \
+	X(ENCAPSULATION, "GTP-U header where none belongs, or none where one belongs") \
+	X(LENGTH,        "lengths in the headers do not agree with the frame") \
+	X(CHECKSUM,      "IPv4 header checksum is wrong") \
+	X(OUTER_ADDRESS, "outer addresses are not those of UPF and gNB") \
+	X(UE,            "address of another UE") \
+	X(TEID,          "TEID of another session") \
+	X(QFI,           "QFI of another QoS flow, or none")
+
+enum misdelivery {
+#define X(name, text) MISDELIVERED_##name,
+	MISDELIVERIES(X)
+#undef X
+	MISDELIVERED_MAX
+};
+
+/* Sequence window of a stream: which of the last WINDOW_SEQUENCES numbers have
+ * arrived. Block b of 32 numbers has its bits in blocks[b % WINDOW_BLOCKS],
+ * below the round b / WINDOW_BLOCKS that they belong to. So one word says whether a
+ * number is new, and a window moves on without anything being cleared.
+ */
+#define WINDOW_BLOCKS		128
+#define WINDOW_SEQUENCES	(32 * WINDOW_BLOCKS)
+
+struct window {
+	__u64 blocks[WINDOW_BLOCKS];	/* round << 32 | bits */
+	__u64 next;			/* one more than the highest number so far */
+};
+
+/* Counts of a stream on one CPU. */
+struct stream_count {
+	__u64 received;
+	__u64 received_octets;
+	__u64 duplicated;
+	__u64 reordered;
+	__u64 stale;
+	__u64 first_ns, last_ns;
+	__u64 misdelivered[MISDELIVERED_MAX];
+};
+
+/* Latency histogram of a stream on one CPU: counts as HdrHistogram has them for
+ * two significant figures from 1 ns to 2^36 - 1 ns. A value with its highest bit
+ * at position p >= 8 is counted by that bit and the seven below it.
+ */
+#define LATENCY_SUB_BITS	7
+#define LATENCY_BITS		36
+#define LATENCY_COUNTS		((LATENCY_BITS - LATENCY_SUB_BITS + 1) << LATENCY_SUB_BITS)
+
+struct latency {
+	__u64 counts[LATENCY_COUNTS];
+};

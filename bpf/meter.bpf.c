@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+
+/* The meter: at the far end of the UPF it takes the frames of the generator,
+ * checks each against its stamp, counts it and drops it. All other frames go on
+ * to the kernel.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include "lab_arrival.h"
+#include "lab_meter.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);	/* streams, set before loading */
+	__type(key, __u32);
+	__type(value, struct window);
+} window_by_stream SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);	/* streams, set before loading */
+	__type(key, __u32);
+	__type(value, struct stream_count);
+} count_by_stream SEC(".maps");
+
+/* Latency from the intended send time at 2 * stream, from the real one at
+ * 2 * stream + 1.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);	/* 2 * streams, set before loading */
+	__type(key, __u32);
+	__type(value, struct latency);
+} latency_by_stream SEC(".maps");
+
+const volatile __u8 encapsulated;	/* a GTP-U header belongs on the frames */
+const volatile __u8 many_queues;	/* the program may run on several CPUs at once */
+const volatile __be32 outer_source, outer_destination;
+
+const enum misdelivery *unused_misdelivery __attribute__((unused));
+
+/* misdelivery_of - the first thing that is wrong with a frame
+ *
+ * Return: an enum misdelivery, MISDELIVERED_MAX if all is right.
+ */
+static __always_inline __u32 misdelivery_of(const struct arrival *a)
+{
+	if (a->encapsulated != encapsulated)
+		return MISDELIVERED_ENCAPSULATION;
+	if (a->wrong_length)
+		return MISDELIVERED_LENGTH;
+	if (a->wrong_checksum)
+		return MISDELIVERED_CHECKSUM;
+	if (encapsulated && (a->outer_source != outer_source || a->outer_destination != outer_destination))
+		return MISDELIVERED_OUTER_ADDRESS;
+	if (a->ue != a->stamp->ue)
+		return MISDELIVERED_UE;
+	if (encapsulated && a->teid != a->stamp->teid)
+		return MISDELIVERED_TEID;
+	if (encapsulated && a->qfi != a->stamp->qfi)
+		return MISDELIVERED_QFI;
+	return MISDELIVERED_MAX;
+}
+
+/* exchange - replace @old at @word by @new
+ *
+ * Return: what was there; @old if it was replaced.
+ */
+static __always_inline __u64 exchange(__u64 *word, __u64 old, __u64 new)
+{
+	if (many_queues)
+		return __sync_val_compare_and_swap(word, old, new);
+	*word = new;
+	return old;
+}
+
+#define EXCHANGE_TRIES	8	/* CPUs that write the same word at the same moment */
+
+enum novelty { NEW, DUPLICATE, STALE };
+
+/* window_note - note a sequence number as arrived */
+static __always_inline enum novelty window_note(struct window *w, __u64 sequence)
+{
+	__u64 block = sequence >> 5, bit = 1ULL << (sequence & 31);
+	__u64 *word = &w->blocks[block % WINDOW_BLOCKS];
+	__u32 round = block / WINDOW_BLOCKS;
+	__u64 old, new;
+
+	for (int i = 0; i < EXCHANGE_TRIES; i++) {
+		old = *word;
+		if (old >> 32 > round)
+			return STALE;
+		new = old >> 32 < round ? (__u64)round << 32 | bit : old | bit;
+		if (new == old)
+			return DUPLICATE;
+		if (exchange(word, old, new) == old)
+			return NEW;
+	}
+	return STALE;
+}
+
+/* window_advance - note a new number as the highest, if it is
+ *
+ * Return: 1 if a higher one came before it. Source: RFC 4737, 3.3.
+ */
+static __always_inline int window_advance(struct window *w, __u64 sequence)
+{
+	for (int i = 0; i < EXCHANGE_TRIES; i++) {
+		__u64 next = w->next;
+
+		if (sequence < next)
+			return 1;
+		if (exchange(&w->next, next, sequence + 1) == next)
+			return 0;
+	}
+	return 0;
+}
+
+/* highest_bit - position of the highest bit of @v, which is not 0 */
+static __always_inline __u32 highest_bit(__u64 v)
+{
+	__u32 at = 0;
+
+	if (v >> 32) { v >>= 32; at += 32; }
+	if (v >> 16) { v >>= 16; at += 16; }
+	if (v >> 8) { v >>= 8; at += 8; }
+	if (v >> 4) { v >>= 4; at += 4; }
+	if (v >> 2) { v >>= 2; at += 2; }
+	return at + (v >> 1);
+}
+
+static __always_inline void latency_record(__u32 key, __u64 from, __u64 now)
+{
+	__u64 ns = now > from ? now - from : 0;
+	struct latency *l = bpf_map_lookup_elem(&latency_by_stream, &key);
+	__u32 shift, index;
+
+	if (!l)
+		return;
+	if (ns >> LATENCY_BITS)
+		ns = (1ULL << LATENCY_BITS) - 1;
+	shift = highest_bit(ns | 1 << LATENCY_SUB_BITS) - LATENCY_SUB_BITS;
+	index = (shift << LATENCY_SUB_BITS) + (ns >> shift);
+	if (index < LATENCY_COUNTS) /* always so, but the verifier does not see it */
+		l->counts[index]++;
+}
+
+static __always_inline void count_new(struct stream_count *c, struct window *w, const struct arrival *a,
+				      __u32 octets, __u64 now)
+{
+	__u32 wrong = misdelivery_of(a);
+
+	c->received++;
+	c->received_octets += octets;
+	c->reordered += window_advance(w, a->stamp->sequence);
+	if (!c->first_ns)
+		c->first_ns = now;
+	c->last_ns = now;
+	if (wrong < MISDELIVERED_MAX)
+		c->misdelivered[wrong]++;
+	latency_record(2 * a->stamp->stream, a->stamp->intended_ns, now);
+	latency_record(2 * a->stamp->stream + 1, a->stamp->sent_ns, now);
+}
+
+SEC("xdp")
+int meter(struct xdp_md *ctx)
+{
+	struct arrival a = { .pos = (void *)(long)ctx->data, .end = (void *)(long)ctx->data_end, .qfi = 0xff };
+	__u32 octets = a.end - a.pos, stream;
+	struct stream_count *c;
+	struct window *w;
+
+	if (!arrival_parse(&a))
+		return XDP_PASS;
+	stream = a.stamp->stream;
+	w = bpf_map_lookup_elem(&window_by_stream, &stream);
+	c = bpf_map_lookup_elem(&count_by_stream, &stream);
+	if (!w || !c)
+		return XDP_PASS;
+	switch (window_note(w, a.stamp->sequence)) {
+	case NEW:
+		count_new(c, w, &a, octets, bpf_ktime_get_ns());
+		break;
+	case DUPLICATE:
+		c->duplicated++;
+		break;
+	case STALE:
+		c->stale++;
+		break;
+	}
+	return XDP_DROP;
+}
+
+char _license[] SEC("license") = "GPL";

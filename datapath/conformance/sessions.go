@@ -1,0 +1,81 @@
+package conformance
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"plumbline/api"
+)
+
+// What the sessions of the packet table are called.
+const (
+	plain   = 1 // IPv4 and IPv6, QFI 9, TEID 1, peer TEID 0x101
+	gated   = 2 // both gates closed
+	dropped = 3 // both FARs DROP
+	lte     = 4 // no QER, so no PDU Session Container; uplink PDI without UE IP address
+	marked  = 5 // uplink PDI with QFI 5 and 9; downlink DSCP 46
+	guest   = 7 // TEID and UE address whose place in a table of 64 is taken
+)
+
+// sessions returns those of the packet table. PDR 1 is uplink, PDR 2 downlink.
+func sessions() []*api.Session {
+	p := session(plain, 1, ue1)
+	prefix := ipv6Prefix(ue16)
+	p.Rules[0].Detect.UeAddress.Ipv6Prefix = prefix
+	p.Rules[1].Detect.UeAddress.Ipv6Prefix = prefix
+
+	g := session(gated, 2, netip.MustParseAddr("10.45.0.2"))
+	g.Qers[0].UplinkGateClosed, g.Qers[0].DownlinkGateClosed = true, true
+
+	d := session(dropped, 3, netip.MustParseAddr("10.45.0.3"))
+	d.Rules[0].Forward.Action, d.Rules[1].Forward.Action = api.Action_DROP, api.Action_DROP
+
+	l := session(lte, 4, netip.MustParseAddr("10.45.0.4"))
+	l.Qers, l.Rules[0].QerIds, l.Rules[1].QerIds = nil, nil, nil
+	l.Rules[0].Detect.UeAddress = nil
+
+	m := session(marked, 5, netip.MustParseAddr("10.45.0.5"))
+	m.Rules[0].Detect.Qfis = []uint32{5, 9}
+	m.Rules[1].Forward.Dscp = new(uint32)
+	*m.Rules[1].Forward.Dscp = 46
+
+	return []*api.Session{p, g, d, l, m, session(guest, 0xdeadbe01, netip.MustParseAddr("10.45.1.1"))}
+}
+
+// session returns the common session: one PDR each way, one QER with QFI 9, the
+// peer's TEID 0x100 above ours.
+func session(seid uint64, teid uint32, ue netip.Addr) *api.Session {
+	return &api.Session{
+		Seid: seid,
+		Rules: []*api.Rule{
+			{
+				PdrId: 1, Precedence: 255, QerIds: []uint32{1}, FarId: 1, OuterHeaderRemoval: true,
+				Detect: &api.Detect{
+					SourceInterface: api.Interface_ACCESS,
+					FTeid:           &api.FTEID{Teid: teid, Ipv4: ipv4(N3Address)},
+					UeAddress:       &api.UEAddress{Ipv4: ipv4(ue)},
+				},
+				Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE},
+			},
+			{
+				PdrId: 2, Precedence: 255, QerIds: []uint32{1}, FarId: 2,
+				Detect: &api.Detect{SourceInterface: api.Interface_CORE, UeAddress: &api.UEAddress{Ipv4: ipv4(ue)}},
+				Forward: &api.Forward{
+					Action: api.Action_FORW, DestinationInterface: api.Interface_ACCESS,
+					OuterHeaderCreation: &api.OuterHeaderCreation{Teid: teid + 0x100, Ipv4: ipv4(GNBAddress)},
+				},
+			},
+		},
+		Qers: []*api.QER{{Id: 1, Qfi: 9}},
+	}
+}
+
+func ipv4(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
+func ipv6Prefix(a netip.Addr) uint64 {
+	b := a.As16()
+	return binary.BigEndian.Uint64(b[:])
+}
