@@ -8,10 +8,7 @@
 // named in [Options].Attach.
 package doctor
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Schema names the form of a [Report] in JSON.
 const Schema = "plumbline.doctor/1"
@@ -110,7 +107,7 @@ func (r *Report) Summary() string {
 	}
 	names := make([]string, len(missing))
 	for i, c := range missing {
-		names[i] = fmt.Sprintf("%s (%s)", c.Name, c.Found)
+		names[i] = c.Name
 	}
 	return "the UPF does not run here: missing " + strings.Join(names, ", ")
 }
@@ -126,10 +123,13 @@ func (c Check) tried(err error, done string, otherwise Status, advice string) Ch
 	return c
 }
 
-// firstLine keeps out of the table a verifier's log, and a hint at a limit that
-// has a row of its own.
+// firstLine keeps out of the table a verifier's log, a hint at a limit that has
+// a row of its own, and what only repeats the name of the check.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	line, _, _ = strings.Cut(line, " (MEMLOCK may be too low")
+	for strings.HasPrefix(line, "detect support for ") {
+		_, line, _ = strings.Cut(line, ": ")
+	}
 	return line
 }

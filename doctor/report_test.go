@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,10 +22,23 @@ rights
   warn     CAP_NET_RAW  not effective  sockets
                         > run as root
 
-the UPF does not run here: missing CAP_BPF (not effective)
+the UPF does not run here: missing CAP_BPF
 `
 	if diff := cmp.Diff(want, r.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestFirstLine(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{"operation not permitted", "operation not permitted"},
+		{"load program: operation not permitted (MEMLOCK may be too low, consider rlimit.RemoveMemlock)", "load program: operation not permitted"},
+		{"detect support for FnRedirect: detect support for XDP: load program: invalid argument", "load program: invalid argument"},
+		{"load program: permission denied: 0: R1=ctx()\n; R0=3", "load program: permission denied: 0: R1=ctx()"},
+	} {
+		if got := firstLine(errors.New(tc.in)); got != tc.want {
+			t.Errorf("firstLine(%q): got %q, want %q", tc.in, got, tc.want)
+		}
 	}
 }
 
