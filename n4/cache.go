@@ -1,0 +1,103 @@
+package n4
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// responseCache keeps responses so that a request that comes again gets the
+// same answer, octet for octet, and is not executed again.
+//
+// A request comes again if source address and port, sequence number, type and
+// all other octets are the same. TS 29.244 identifies it by the first three;
+// the octets are compared too (by a keyed hash) because a CP function that
+// restarts begins its sequence numbers anew, and its new requests are not
+// repetitions of those it made in its former life.
+//
+// There are two generations. The young one takes responses until it is old or
+// full, then it becomes the old one, and the former old one is forgotten. So a
+// response is kept for at least holdTime, unless there are too many of them.
+//
+// Source: TS 29.244 V18.6.0, 6.4.
+type responseCache struct {
+	limit int // octets of one generation, which bounds the cache's memory
+	seed  maphash.Seed
+
+	mu         sync.Mutex
+	young, old generation
+}
+
+// holdTime is how long a request may come again: T1 times N1 of the CP function
+// with the values that are common, 3 s and 3.
+const holdTime = 10 * time.Second
+
+// requestKey identifies a request.
+type requestKey struct {
+	addr [16]byte
+	port uint16
+	hash uint64 // of the whole message, sequence number and type included
+}
+
+// generation holds responses one after the other. There are no pointers in it
+// for the garbage collector to follow.
+type generation struct {
+	born   time.Time
+	octets []byte
+	where  map[requestKey]span
+}
+
+// span is where a response stands in a generation's octets.
+type span struct {
+	start uint32
+	size  uint16
+}
+
+// lenEntry is what an entry costs besides the response's octets, about.
+const lenEntry = 64
+
+func newResponseCache(limit int) *responseCache {
+	return &responseCache{limit: limit / 2, seed: maphash.MakeSeed()}
+}
+
+// key identifies a request by its source and all of its octets.
+func (c *responseCache) key(src netip.AddrPort, message []byte) requestKey {
+	return requestKey{src.Addr().As16(), src.Port(), maphash.Bytes(c.seed, message)}
+}
+
+// find appends the response to a request that has been answered before.
+func (c *responseCache) find(b []byte, k requestKey) ([]byte, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range [2]*generation{&c.young, &c.old} {
+		if s, ok := g.where[k]; ok {
+			return append(b, g.octets[s.start:int(s.start)+int(s.size)]...), true
+		}
+	}
+	return b, false
+}
+
+// put keeps a response.
+func (c *responseCache) put(k requestKey, response []byte, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	y := &c.young
+	used := len(y.octets) + len(y.where)*lenEntry
+	if y.where == nil || used+len(response) > c.limit || now.Sub(y.born) > holdTime {
+		c.turn(now)
+	}
+	if _, ok := y.where[k]; ok {
+		return
+	}
+	y.where[k] = span{uint32(len(y.octets)), uint16(len(response))}
+	y.octets = append(y.octets, response...)
+}
+
+// turn makes the young generation the old one. It keeps the octets' memory, but
+// not the index's: emptying a large map takes long.
+func (c *responseCache) turn(now time.Time) {
+	room := c.old.octets[:0]
+	c.old = c.young
+	c.young = generation{born: now, octets: room, where: make(map[requestKey]span, len(c.old.where))}
+}

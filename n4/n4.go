@@ -1,0 +1,251 @@
+// Package n4 is the PFCP endpoint of the UP function: it answers CP functions
+// (SMF, PGW-C, SGW-C) and keeps sessions as they ask.
+//
+// A datagram goes through it like this:
+//
+//	socket > worker: header, allowed peer, seen before? (response cache)
+//	    heartbeats      answered at once, from anybody who is allowed, without state
+//	    node messages   association set up, updated, released
+//	    session         decoded (pfcp), converted, done (session), answered
+//	responses > transaction that waits for it
+//
+// Each socket has one worker, which reads and writes datagrams in batches and
+// works on them one after the other; with several sockets the kernel spreads
+// the peers over them by address and port. So what one peer sends is done in
+// order, and peers do not wait for each other.
+//
+// # What becomes of sessions
+//
+// Those of an association are deleted when it is released, when it is set up
+// again (TS 29.244, 6.2.6.2.2: no session retention is offered), and when the
+// peer's answer to one of our heartbeats carries a newer Recovery Time Stamp
+// (TS 23.527, 4.2). They are kept, with a warning and a counter, when a peer
+// merely stops answering: its sessions' packets flow on, and a CP function
+// that is back finds them. A heartbeat request of a peer changes nothing, as
+// anybody can send one in another's name.
+//
+// # Who may do what
+//
+// An association is bound to the source address from which it was set up, and
+// its Node ID cannot be associated from another one while its path is up. A
+// session belongs to the association in which it was established.
+//
+// Source: TS 29.244 V18.6.0.
+package n4
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/net/ipv4"
+
+	"plumbline/pfcp"
+	"plumbline/session"
+)
+
+// Config is what an [Endpoint] has to know. Zero values mean the defaults.
+type Config struct {
+	// Listen is the local address and port. The address is also that of our
+	// F-SEIDs, so it has to be a certain one. Port 0 means any, for tests.
+	Listen netip.AddrPort
+	NodeID string         // an address or an FQDN; default: the address of Listen
+	Peers  []netip.Prefix // who may send us anything; empty: anybody
+
+	MaxAssociations           int // default 1024
+	MaxAssociationsPerAddress int // default 16
+
+	HeartbeatInterval time.Duration // default 30 s
+	T1                time.Duration // of our requests; default 3 s
+	N1                int           // how often they are sent in all; default 3
+	PeerPort          uint16        // where our requests go; default 8805
+
+	Sockets     int // default: one per CPU, at most 8
+	CacheOctets int // for responses to repeated requests; default 32 MiB
+
+	// RecoveryTime is when sessions were last lost; default: now.
+	RecoveryTime time.Time
+	Log          *slog.Logger // default: slog.Default()
+}
+
+// withDefaults fills in what is zero, and checks the rest.
+func (c Config) withDefaults() (Config, error) {
+	if a := c.Listen.Addr(); !a.IsValid() || a.IsUnspecified() {
+		return c, fmt.Errorf("n4: listen address %v: a certain address is needed", c.Listen)
+	}
+	or := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	or(&c.MaxAssociations, 1024)
+	or(&c.MaxAssociationsPerAddress, 16)
+	or(&c.N1, 3)
+	or(&c.Sockets, min(runtime.GOMAXPROCS(0), 8))
+	or(&c.CacheOctets, 32<<20)
+	if c.HeartbeatInterval <= 0 {
+		c.HeartbeatInterval = 30 * time.Second
+	}
+	if c.T1 <= 0 {
+		c.T1 = 3 * time.Second
+	}
+	if c.PeerPort == 0 {
+		c.PeerPort = pfcp.Port
+	}
+	if c.NodeID == "" {
+		c.NodeID = c.Listen.Addr().Unmap().String()
+	}
+	if c.RecoveryTime.IsZero() {
+		c.RecoveryTime = time.Now()
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c, nil
+}
+
+// Endpoint is a PFCP endpoint.
+type Endpoint struct {
+	config   Config
+	nodeID   pfcp.NodeID
+	features pfcp.UPFunctionFeatures
+	recovery pfcp.TimeStamp
+	sessions *session.Manager
+	counters Counters
+	peers    peers
+	pending  transactions
+	cache    *responseCache
+	log      *limitedLog
+
+	// run is cancelled when the endpoint closes; background work runs in it.
+	run        context.Context
+	stop       context.CancelFunc
+	background sync.WaitGroup
+	addr       netip.AddrPort
+	workers    []*worker
+}
+
+// ErrClosed is what Serve returns after Close.
+var ErrClosed = errors.New("n4: closed")
+
+// Listen binds the sockets of a new endpoint. Requests wait in them until
+// Serve.
+func Listen(c Config, m *session.Manager) (*Endpoint, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	conns, err := listen(c.Listen, c.Sockets)
+	if err != nil {
+		return nil, err
+	}
+	e := newEndpoint(c, m)
+	e.addr = netip.AddrPortFrom(c.Listen.Addr().Unmap(), conns[0].LocalAddr().(*net.UDPAddr).AddrPort().Port())
+	for _, conn := range conns {
+		e.workers = append(e.workers, newWorker(e, conn))
+	}
+	return e, nil
+}
+
+// newEndpoint returns an endpoint without sockets.
+func newEndpoint(c Config, m *session.Manager) *Endpoint {
+	e := &Endpoint{
+		config:   c,
+		features: pfcp.UPFeatureFTUP,
+		recovery: pfcp.NewTimeStamp(c.RecoveryTime),
+		sessions: m,
+		cache:    newResponseCache(c.CacheOctets),
+		log:      newLimitedLog(c.Log),
+		addr:     c.Listen,
+	}
+	if a, err := netip.ParseAddr(c.NodeID); err == nil {
+		e.nodeID.Addr = a.Unmap()
+	} else {
+		e.nodeID.FQDN = pfcp.NewName(c.NodeID)
+	}
+	e.run, e.stop = context.WithCancel(context.Background())
+	e.peers.init()
+	e.pending.init()
+	return e
+}
+
+// Addr is where the endpoint listens.
+func (e *Endpoint) Addr() netip.AddrPort { return e.addr }
+
+// Counters returns the endpoint's counters.
+func (e *Endpoint) Counters() *Counters { return &e.counters }
+
+// Serve answers requests until Close; then it returns [ErrClosed].
+func (e *Endpoint) Serve() error {
+	errs := make(chan error, len(e.workers))
+	for _, w := range e.workers {
+		go func() { errs <- w.serve() }()
+	}
+	var err error
+	for i := range e.workers {
+		if werr := <-errs; i == 0 {
+			err = werr
+			e.Close() // one worker less would lose the peers of its socket
+		}
+	}
+	e.background.Wait()
+	return err
+}
+
+// Close ends Serve. Sessions stay as they are.
+func (e *Endpoint) Close() {
+	e.stop()
+	for _, w := range e.workers {
+		_ = w.conn.Close() // a second Close has nothing to say
+	}
+}
+
+// Association is what is known of an association.
+type Association struct {
+	NodeID   string
+	Addr     netip.Addr
+	Since    time.Time
+	Recovery time.Time // the CP function's Recovery Time Stamp
+	PathDown bool      // it does not answer our heartbeats
+	Owner    uint32    // session.Session.Owner of its sessions
+}
+
+// Associations lists the associations in the order in which they were set up.
+func (e *Endpoint) Associations() []Association {
+	var list []Association
+	for _, a := range e.peers.list() {
+		list = append(list, Association{
+			NodeID: a.node.String(), Addr: a.addr, Since: a.since, Owner: a.owner,
+			Recovery: pfcp.TimeStamp(a.recovery.Load()).Time(), PathDown: a.pathDown.Load(),
+		})
+	}
+	slices.SortFunc(list, func(a, b Association) int { return int(a.Owner) - int(b.Owner) })
+	return list
+}
+
+// allowed reports whether the address is that of a peer.
+func (e *Endpoint) allowed(a netip.Addr) bool {
+	if len(e.config.Peers) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(e.config.Peers, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// send sends one datagram at once, from the first socket.
+func (e *Endpoint) send(to netip.AddrPort, datagram []byte) {
+	m := []ipv4.Message{{Buffers: [][]byte{datagram}, Addr: net.UDPAddrFromAddrPort(to)}}
+	e.counters.Sent[datagram[1]].Add(1)
+	if len(e.workers) == 0 {
+		return
+	}
+	if _, err := e.workers[0].conn.WriteBatch(m, 0); err != nil && e.run.Err() == nil {
+		e.counters.SendErrors.Add(1)
+	}
+}
