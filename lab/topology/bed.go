@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
 //go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package topology bed ../../bpf/bed.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
@@ -15,10 +17,12 @@ import (
 // the bed limit: the most that these links, the generator and the meter allow.
 type Bed struct {
 	objects bedObjects
-	links   []link.Link
+	holds   []io.Closer
 }
 
 // AttachBed puts the redirecting program on the UPF's devices, in native mode.
+// While another process has linked a program there, the redirecting one takes
+// its place until [Bed.Close], in the mode of the link.
 func (t *Topology) AttachBed() (*Bed, error) {
 	spec, err := loadBed()
 	if err != nil {
@@ -45,9 +49,13 @@ func (t *Topology) AttachBed() (*Bed, error) {
 }
 
 func (b *Bed) attach(p Port, program *ebpf.Program) error {
-	l, err := p.AttachXDP(program)
+	var hold io.Closer
+	hold, err := p.AttachXDP(program)
+	if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST) {
+		hold, err = p.takeOver(program)
+	}
 	if err == nil {
-		b.links = append(b.links, l)
+		b.holds = append(b.holds, hold)
 	}
 	return err
 }
@@ -55,8 +63,8 @@ func (b *Bed) attach(p Port, program *ebpf.Program) error {
 // Close takes the program off.
 func (b *Bed) Close() error {
 	var errs []error
-	for _, l := range b.links {
-		errs = append(errs, l.Close())
+	for _, hold := range b.holds {
+		errs = append(errs, hold.Close())
 	}
 	return errors.Join(append(errs, b.objects.Close())...)
 }
