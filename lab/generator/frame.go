@@ -159,4 +159,3 @@ func checksum(b []byte) uint16 {
 	binary.NativeEndian.PutUint16(out[:], ^uint16(total))
 	return binary.BigEndian.Uint16(out[:])
 }
-

@@ -137,6 +137,9 @@ func (c *Config) validate() error {
 	return nil
 }
 
+// headersMax is HEADERS_MAX of bpf/generator.bpf.c.
+const headersMax = 112
+
 // maxBatch is TEST_XDP_MAX_BATCH of the kernel, and the length of a veth's ring:
 // a larger batch would overrun it. Source: Linux net/bpf/test_run.c,
 // drivers/net/veth.c.
@@ -166,10 +169,8 @@ func (g *Generator) load() error {
 	}
 	order := pattern(g.config.Access, len(g.config.Sessions), g.config.ZipfExponent, g.config.Seed)
 	spec.Maps["access_by_position"].MaxEntries = uint32(len(order))
-	var headers [14]uint64
-	for i := range headers {
-		headers[i] = binary.NativeEndian.Uint64(g.frame.octets[8*i:])
-	}
+	var headers [headersMax]byte
+	copy(headers[:], g.frame.octets[:g.frame.headers])
 	for name, value := range map[string]any{
 		"device":     uint32(g.config.Link.Peer.Index),
 		"access_len": uint32(len(order)),

@@ -1,68 +1,127 @@
 package meter
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"net/netip"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/cilium/ebpf/link"
 
 	"plumbline/lab/generator"
 	"plumbline/lab/topology"
 )
+
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package meter -type misdelivery -type window -type stream_count -type latency meter ../../bpf/meter.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
 
 // Config describes a meter.
 type Config struct {
 	// Port is where the frames arrive: N6.Peer for uplink, N3.Peer for downlink.
 	Port topology.Port
 
-	// N3 has the addresses that outer headers must carry downlink.
+	// N3 has the addresses that outer headers must carry.
 	N3 topology.Link
 
 	Direction generator.Direction
 	Run       uint32 // frames of other runs are passed on to the kernel
 	Streams   int    // number of streams, from 0; default 1
 
-	// Bed accepts frames as the generator sent them: GTP-U uplink, plain IP
-	// downlink. It is for measuring the bed limit.
+	// Bed says that the UPF's place is taken by [topology.Bed]: frames must
+	// arrive as the generator sent them, GTP-U uplink and plain IP downlink.
 	Bed bool
 }
 
-// Kind is a way in which a delivered frame can be wrong.
-type Kind uint8
-
-// Snapshot is what a meter has seen since it was attached or reset.
-type Snapshot struct {
-	Streams []Stream
+// Meter is attached to a device. Its methods may be called by several
+// goroutines at once.
+type Meter struct {
+	config  Config
+	objects meterObjects
+	link    link.Link
 }
-
-// Stream is what arrived of one generator.
-type Stream struct {
-	Received       uint64 // distinct frames, misdelivered ones included
-	ReceivedOctets uint64 // of these, Ethernet header included
-	Duplicated     uint64 // further arrivals of a frame that was already received
-	Reordered      uint64 // of Received: arrived after one that was sent later (RFC 4737, 3.3)
-	Stale          uint64 // arrivals too late to tell late from duplicated; 0 in a sound measurement
-
-	// Misdelivered counts frames of Received that are wrong, each once, under
-	// the first wrong thing found.
-	Misdelivered map[Kind]uint64
-
-	FirstNs, LastNs uint64 // arrivals, CLOCK_MONOTONIC; 0 if none
-
-	FromIntended *hdrhistogram.Histogram // latency in ns since the intended send time
-	FromSent     *hdrhistogram.Histogram // latency in ns since the real send time
-}
-
-// Meter is attached to a device.
-type Meter struct{}
 
 // Attach puts a meter on a port, in native mode.
-func Attach(c Config) (*Meter, error) { return nil, errors.New("meter: under construction") }
-
-// Read returns what was counted so far.
-func (m *Meter) Read() (*Snapshot, error) { return nil, errors.New("meter: under construction") }
-
-// Reset sets every count to zero. No frame may be on its way.
-func (m *Meter) Reset() error { return nil }
+func Attach(c Config) (*Meter, error) {
+	if c.Streams == 0 {
+		c.Streams = 1
+	}
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("meter: %w", err)
+	}
+	m := &Meter{config: c}
+	err := m.load()
+	if err == nil {
+		m.link, err = c.Port.AttachXDP(m.objects.Meter)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("meter: %w", errors.Join(err, m.Close()))
+	}
+	return m, nil
+}
 
 // Close takes the meter off its device.
-func (m *Meter) Close() error { return nil }
+func (m *Meter) Close() error {
+	var err error
+	if m.link != nil {
+		err = m.link.Close()
+	}
+	return errors.Join(err, m.objects.Close())
+}
+
+func (c *Config) validate() error {
+	if c.Direction != generator.Uplink && c.Direction != generator.Downlink {
+		return fmt.Errorf("direction %d: want %d or %d", c.Direction, generator.Uplink, generator.Downlink)
+	}
+	if c.Streams < 1 || c.Streams > maxStreams {
+		return fmt.Errorf("%d streams: want 1 to %d", c.Streams, maxStreams)
+	}
+	return nil
+}
+
+// maxStreams bounds the memory: 61 kB per stream and CPU.
+const maxStreams = 256
+
+func (m *Meter) load() error {
+	spec, err := loadMeter()
+	if err != nil {
+		return err
+	}
+	streams := uint32(m.config.Streams)
+	spec.Maps["window_by_stream"].MaxEntries = streams
+	spec.Maps["count_by_stream"].MaxEntries = streams
+	spec.Maps["latency_by_stream"].MaxEntries = 2 * streams
+	uplink := m.config.Direction == generator.Uplink
+	source, destination := m.config.N3.UPF.Address, m.config.N3.Peer.Address
+	if uplink {
+		source, destination = destination, source
+	}
+	for name, value := range map[string]any{
+		"run":               m.config.Run,
+		"uplink":            flag(uplink),
+		"encapsulated":      flag(uplink == m.config.Bed),
+		"many_queues":       flag(m.config.Port.Queues > 1),
+		"outer_source":      inFrame(source.Addr()),
+		"outer_destination": inFrame(destination.Addr()),
+	} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return err
+		}
+	}
+	return spec.LoadAndAssign(&m.objects, nil)
+}
+
+func flag(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// inFrame is an IPv4 address as the program reads it from a header; 0 if a is
+// none.
+func inFrame(a netip.Addr) uint32 {
+	if !a.Is4() {
+		return 0
+	}
+	b := a.As4()
+	return binary.NativeEndian.Uint32(b[:])
+}

@@ -71,7 +71,7 @@ func (p *Port) raise(features map[string]bool) error {
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", p.Device, p.Namespace.Name, err)
 	}
-	p.Index = link.Attrs().Index
+	p.Index, p.Queues = link.Attrs().Index, link.Attrs().NumRxQueues
 	if err := p.Namespace.Do(func() error { return setFeatures(p.Device, features) }); err != nil {
 		return fmt.Errorf("features of %s of %s: %w", p.Device, p.Namespace.Name, err)
 	}
@@ -122,10 +122,43 @@ func (t *Topology) address() error {
 			return err
 		}
 	}
+	if err := t.introduce(); err != nil {
+		return err
+	}
 	lo := Port{Namespace: t.UPF, Device: "lo"}
 	for _, a := range []netip.Addr{t.Config.N4UPF, t.Config.N4SMF} {
 		if err := lo.addAddress(netip.PrefixFrom(a, a.BitLen())); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// introduce tells both ends of each link the other's Ethernet address for good,
+// so that no neighbour discovery is on the links while something is measured.
+func (t *Topology) introduce() error {
+	for _, l := range []Link{t.N3, t.N6} {
+		err := errors.Join(l.UPF.addNeighbour(l.Peer), l.Peer.addNeighbour(l.UPF))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Port) addNeighbour(other Port) error {
+	for _, a := range []netip.Prefix{other.Address, other.Address6} {
+		if !a.IsValid() {
+			continue
+		}
+		err := p.Namespace.links.NeighSet(&netlink.Neigh{
+			LinkIndex:    p.Index,
+			State:        netlink.NUD_PERMANENT,
+			IP:           a.Addr().AsSlice(),
+			HardwareAddr: other.MAC,
+		})
+		if err != nil {
+			return fmt.Errorf("neighbour %v on %s of %s: %w", a.Addr(), p.Device, p.Namespace.Name, err)
 		}
 	}
 	return nil
@@ -170,10 +203,15 @@ func ipNet(p netip.Prefix) *net.IPNet {
 }
 
 // configure sets the kernel's switches: the UPF forwards, nobody filters reverse
-// paths or asks for routers. It comes before the links, which inherit them.
+// paths. IPv6 is kept from talking by itself: no link-local addresses, no router
+// solicitations, multicast reports at once and not seconds later. It comes before
+// the links, which inherit the switches.
 func (t *Topology) configure() error {
-	all := []string{"ipv4/conf/all/rp_filter=0", "ipv4/conf/default/rp_filter=0",
-		"ipv6/conf/all/router_solicitations=0", "ipv6/conf/default/router_solicitations=0"}
+	all := []string{
+		"ipv4/conf/all/rp_filter=0", "ipv4/conf/default/rp_filter=0",
+		"ipv6/conf/default/addr_gen_mode=1", "ipv6/conf/default/router_solicitations=0",
+		"ipv6/conf/default/mldv2_unsolicited_report_interval=1",
+	}
 	for _, ns := range []*Namespace{t.GNB, t.UPF, t.DN} {
 		if err := ns.setSysctls(all); err != nil {
 			return err

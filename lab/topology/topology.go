@@ -43,6 +43,7 @@ type Port struct {
 	Namespace *Namespace
 	Device    string // name of the device in Namespace
 	Index     int    // interface index in Namespace
+	Queues    int    // receive queues
 	MAC       net.HardwareAddr
 	Address   netip.Prefix // IPv4
 	Address6  netip.Prefix // IPv6; zero on N3

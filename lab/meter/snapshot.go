@@ -1,0 +1,129 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/cilium/ebpf"
+)
+
+// Snapshot is what a meter has seen since it was attached or reset.
+type Snapshot struct {
+	Streams []Stream
+}
+
+// Stream is what arrived of one generator.
+type Stream struct {
+	Received       uint64 // distinct frames, misdelivered ones included
+	ReceivedOctets uint64 // of these, Ethernet header included, FCS not
+	Duplicated     uint64 // further arrivals of a frame that was already received
+	Reordered      uint64 // of Received: came after one that was sent later (RFC 4737, 3.3)
+	Stale          uint64 // came more than 3968 numbers after a later one: late or duplicated, who knows
+
+	// Misdelivered counts frames of Received that are wrong, each once, under
+	// the first wrong thing found.
+	Misdelivered [Kinds]uint64
+
+	FirstNs, LastNs uint64 // first and last arrival, CLOCK_MONOTONIC; 0 if none
+
+	FromIntended *hdrhistogram.Histogram // latency in ns since the intended send time
+	FromSent     *hdrhistogram.Histogram // latency in ns since the real send time
+}
+
+// MisdeliveredTotal returns how many frames of Received are wrong.
+func (s *Stream) MisdeliveredTotal() uint64 {
+	total := uint64(0)
+	for _, n := range s.Misdelivered {
+		total += n
+	}
+	return total
+}
+
+// Read returns what was counted so far. While frames arrive, its figures may be
+// of moments a little apart.
+func (m *Meter) Read() (*Snapshot, error) {
+	s := &Snapshot{Streams: make([]Stream, m.config.Streams)}
+	for i := range s.Streams {
+		if err := m.readStream(uint32(i), &s.Streams[i]); err != nil {
+			return nil, fmt.Errorf("meter: stream %d: %w", i, err)
+		}
+	}
+	return s, nil
+}
+
+func (m *Meter) readStream(stream uint32, s *Stream) (err error) {
+	var counts []meterStreamCount
+	if err := m.objects.CountByStream.Lookup(stream, &counts); err != nil {
+		return err
+	}
+	for _, c := range counts {
+		s.add(c)
+	}
+	if s.FromIntended, err = m.readLatency(2 * stream); err != nil {
+		return err
+	}
+	s.FromSent, err = m.readLatency(2*stream + 1)
+	return err
+}
+
+// add adds what one CPU counted.
+func (s *Stream) add(c meterStreamCount) {
+	s.Received += c.Received
+	s.ReceivedOctets += c.ReceivedOctets
+	s.Duplicated += c.Duplicated
+	s.Reordered += c.Reordered
+	s.Stale += c.Stale
+	for i, n := range c.Misdelivered {
+		s.Misdelivered[i] += n
+	}
+	if c.FirstNs != 0 && (s.FirstNs == 0 || c.FirstNs < s.FirstNs) {
+		s.FirstNs = c.FirstNs
+	}
+	s.LastNs = max(s.LastNs, c.LastNs)
+}
+
+// The histograms' geometry: bpf/lab_meter.h, LATENCY_SUB_BITS and LATENCY_BITS.
+const (
+	lowestNs           = 1
+	highestNs          = 1<<36 - 1
+	significantFigures = 2
+)
+
+func (m *Meter) readLatency(key uint32) (*hdrhistogram.Histogram, error) {
+	var perCPU []meterLatency
+	if err := m.objects.LatencyByStream.Lookup(key, &perCPU); err != nil {
+		return nil, err
+	}
+	total := make([]int64, len(meterLatency{}.Counts))
+	for _, cpu := range perCPU {
+		for i, n := range cpu.Counts {
+			total[i] += int64(n)
+		}
+	}
+	return hdrhistogram.Import(&hdrhistogram.Snapshot{
+		LowestTrackableValue:  lowestNs,
+		HighestTrackableValue: highestNs,
+		SignificantFigures:    significantFigures,
+		Counts:                total,
+	}), nil
+}
+
+// Reset sets every count to zero. No frame may be on its way.
+func (m *Meter) Reset() error {
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return fmt.Errorf("meter: reset: %w", err)
+	}
+	for i := range uint32(m.config.Streams) {
+		err := errors.Join(
+			m.objects.WindowByStream.Put(i, meterWindow{}),
+			m.objects.CountByStream.Put(i, make([]meterStreamCount, cpus)),
+			m.objects.LatencyByStream.Put(2*i, make([]meterLatency, cpus)),
+			m.objects.LatencyByStream.Put(2*i+1, make([]meterLatency, cpus)))
+		if err != nil {
+			return fmt.Errorf("meter: reset stream %d: %w", i, err)
+		}
+	}
+	return nil
+}
