@@ -148,7 +148,7 @@ const (
 	IERATType                         IEType = 275
 	IEL2TPTunnelInformation           IEType = 276
 	IEL2TPSessionInformation          IEType = 277
-	IEGroupID                         IEType = 290
+	IEGroupID                         IEType = 291
 )
 
 // maxIEType bounds the table of IEs; types above it are unknown. Types from
