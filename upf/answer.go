@@ -22,17 +22,20 @@ type Associations struct {
 
 // Association is one PFCP association, with a CP function.
 type Association struct {
-	NodeID   string         `json:"node_id"`
-	Address  netip.AddrPort `json:"address"`
-	Since    time.Time      `json:"since"`
-	Sessions int            `json:"sessions"`
+	NodeID   string     `json:"node_id"`
+	Address  netip.Addr `json:"address"`
+	Since    time.Time  `json:"since"`
+	Sessions int        `json:"sessions"`
 	// RecoveryTimeStamp is when the CP function says it started.
 	RecoveryTimeStamp time.Time `json:"recovery_time_stamp"`
+	// PathDown: it does not answer heartbeats.
+	PathDown bool `json:"path_down"`
 }
 
 // Datapath is what forwards packets, and what it can do.
 type Datapath struct {
 	Name         string       `json:"name"` // DatapathXDP or DatapathModel
+	Mode         string       `json:"mode"` // of its devices, joined by "+" if they differ
 	MaxSessions  uint64       `json:"max_sessions"`
 	MemoryOctets uint64       `json:"memory_octets"` // of its tables; 0: not known
 	N3Addresses  []netip.Addr `json:"n3_addresses"`  // of F-TEIDs

@@ -105,10 +105,11 @@ func (a *localAPI) sessionPage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	nodes := a.nodeIDs()
 	page := SessionPage{Total: a.sessions.Len(), Sessions: []SessionRow{}}
 	if q.isFilter() {
 		if s := a.find(q); s != nil {
-			page.Sessions = append(page.Sessions, viewRow(s, a.nodeID(s)))
+			page.Sessions = append(page.Sessions, viewRow(s, nodes[s.Owner]))
 		}
 		return page, nil
 	}
@@ -123,7 +124,7 @@ func (a *localAPI) sessionPage(r *http.Request) (any, error) {
 			page.Next = SEID(s.SEID).String()
 			break
 		}
-		page.Sessions = append(page.Sessions, viewRow(s, a.nodeID(s)))
+		page.Sessions = append(page.Sessions, viewRow(s, nodes[s.Owner]))
 	}
 	return page, nil
 }
@@ -176,5 +177,5 @@ func (a *localAPI) oneSession(r *http.Request) (any, error) {
 	if err != nil && !errors.Is(err, datapath.ErrNoSession) {
 		return nil, fmt.Errorf("session %s: %w", seid, err)
 	}
-	return viewSession(s, a.nodeID(s), usage), nil
+	return viewSession(s, a.nodeIDs()[s.Owner], usage), nil
 }

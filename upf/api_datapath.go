@@ -10,8 +10,28 @@ import (
 	"plumbline/datapath"
 )
 
+// associations lists the associations, the oldest first.
 func (a *localAPI) associations(*http.Request) (any, error) {
-	return Associations{Associations: []Association{}}, nil
+	sessions := map[uint32]int{}
+	for s := range a.sessions.All() {
+		sessions[s.Owner]++
+	}
+	answer := Associations{Associations: []Association{}}
+	for _, x := range a.endpoint.Associations() {
+		answer.Associations = append(answer.Associations, Association{
+			NodeID: x.NodeID, Address: x.Addr, Since: x.Since, Sessions: sessions[x.Owner],
+			RecoveryTimeStamp: x.Recovery, PathDown: x.PathDown})
+	}
+	return answer, nil
+}
+
+// nodeIDs returns the Node ID of the CP function behind each owner of sessions.
+func (a *localAPI) nodeIDs() map[uint32]string {
+	ids := map[uint32]string{}
+	for _, x := range a.endpoint.Associations() {
+		ids[x.Owner] = x.NodeID
+	}
+	return ids
 }
 
 func (a *localAPI) describe(*http.Request) (any, error) { return a.about, nil }

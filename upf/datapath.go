@@ -62,8 +62,7 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 	return nil, fmt.Errorf("datapath %w", err)
 }
 
-// describeDatapath says once, at the start, what forwards packets: later the
-// calling thread may be in another network namespace.
+// describeDatapath says what forwards packets, as it was at the start.
 func describeDatapath(c *Config, d datapath.Driver) Datapath {
 	capabilities := d.Capabilities()
 	about := Datapath{
@@ -77,7 +76,12 @@ func describeDatapath(c *Config, d datapath.Driver) Datapath {
 		about.MemoryOctets = m.MemoryOctets()
 	}
 	if _, ok := d.(*xdp.Driver); ok {
-		about.Devices = append(about.Devices, describeDevice("N3", c.N3.Device), describeDevice("N6", c.N6.Device))
+		n3, n6 := describeDevice("N3", c.N3.Device), describeDevice("N6", c.N6.Device)
+		about.Devices = append(about.Devices, n3, n6)
+		about.Mode = n3.Mode
+		if n6.Mode != n3.Mode {
+			about.Mode += "+" + n6.Mode
+		}
 	}
 	return about
 }

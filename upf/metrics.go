@@ -57,6 +57,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(ch, descBuild, 1, c.options.Commit, runtime.Version())
 	c.collectDrops(ch)
+	gauge(ch, descAssociations, float64(len(c.endpoint.Associations())))
+	c.collectPFCP(ch, c.endpoint.Counters())
 }
 
 // collectDrops has a line for each reason from the start on, so that a rate can

@@ -12,9 +12,9 @@ import (
 )
 
 // scrape returns the values on the metrics page: by name, then by labels.
-func scrape(t *testing.T, s *Service) map[string]map[string]float64 {
+func scrape(t *testing.T, client *http.Client, addr string) map[string]map[string]float64 {
 	t.Helper()
-	resp, err := http.Get("http://" + s.MetricsAddr().String() + "/metrics")
+	resp, err := client.Get("http://" + addr + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestMetrics(t *testing.T) {
 	for n := range uint8(3) {
 		establish(t, s, n+1)
 	}
-	page := scrape(t, s)
+	page := scrape(t, http.DefaultClient, s.MetricsAddr().String())
 	drops := map[string]float64{}
 	for _, r := range datapath.Reasons() {
 		if r.IsDrop() {

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
+	"sync"
 
 	"plumbline/bus"
 	"plumbline/datapath"
+	"plumbline/n4"
+	"plumbline/pfcp"
 	"plumbline/rules"
 	"plumbline/session"
 )
@@ -28,12 +32,16 @@ type Service struct {
 	driver   datapath.Driver
 	about    Datapath
 	sessions *session.Manager
+	endpoint *n4.Endpoint
+	failed   chan error // why the endpoint stopped
 	listener struct{ api, metrics net.Listener }
 	servers  []*httpServer
+	closing  sync.Once
+	closed   error
 }
 
-// Start brings a UPF up in the network namespace of the calling thread. When it
-// returns, PFCP is answered. It does so in an order in which what fails easily
+// Start brings a UPF up in the network namespace of the process. When it returns,
+// PFCP is answered. It does so in an order in which what fails easily
 // fails before a device is touched, and nothing is answered before the
 // datapath can hold it. If anything fails, all is taken down again.
 //
@@ -84,6 +92,12 @@ func (s *Service) start(ctx context.Context, open openFunc) error {
 	if err != nil {
 		return err
 	}
+	at := netip.AddrPortFrom(s.config.N4.Address, pfcp.Port)
+	s.endpoint, err = n4.Listen(n4.Config{
+		Listen: at, NodeID: s.config.NodeID, Peers: s.config.N4.Peers, Log: s.log}, s.sessions)
+	if err != nil {
+		return explainListen("n4.address", at, err)
+	}
 	s.serve()
 	return nil
 }
@@ -103,7 +117,7 @@ func (s *Service) listen(ctx context.Context) error {
 	return err
 }
 
-// serve starts to answer on the sockets that listen opened.
+// serve starts to answer on all sockets, on that of N4 last.
 func (s *Service) serve() {
 	if l := s.listener.metrics; l != nil {
 		s.servers = append(s.servers, serveHTTP(l, metricsHandler(s, s.log), s.log))
@@ -111,6 +125,8 @@ func (s *Service) serve() {
 	if l := s.listener.api; l != nil {
 		s.servers = append(s.servers, serveHTTP(l, (&localAPI{Service: s, log: s.log}).routes(), s.log))
 	}
+	s.failed = make(chan error, 1)
+	go func() { s.failed <- s.endpoint.Serve() }()
 }
 
 // MetricsAddr is where the metrics are served, or nil.
@@ -121,20 +137,43 @@ func (s *Service) MetricsAddr() net.Addr {
 	return s.listener.metrics.Addr()
 }
 
-// Wait returns when ctx is done, or with the error that stopped the UPF.
+// Wait returns when ctx is done, or with the error that ended PFCP.
 func (s *Service) Wait(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-s.failed:
+		s.failed <- err // for Close
+		return err
+	}
 }
 
 // Close stops the UPF: PFCP first, so that nothing is accepted any more, then
-// what shows its state, then the datapath, which leaves its devices.
+// what shows its state, then the datapath, which leaves its devices. To close
+// it again does nothing.
 func (s *Service) Close() error {
+	s.closing.Do(func() {
+		if err := s.stop(); err != nil {
+			s.closed = fmt.Errorf("stop: %w", err)
+		}
+	})
+	return s.closed
+}
+
+func (s *Service) stop() error {
 	var errs []error
+	if s.endpoint != nil {
+		s.endpoint.Close()
+	}
+	if s.failed != nil {
+		if err := <-s.failed; !errors.Is(err, n4.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
 	for _, h := range s.servers {
 		errs = append(errs, h.Close())
 	}
-	if len(s.servers) == 0 { // they own the sockets once they run
+	if len(s.servers) == 0 { // which own the sockets once they run
 		for _, l := range []net.Listener{s.listener.api, s.listener.metrics} {
 			if l != nil {
 				errs = append(errs, l.Close())
@@ -144,15 +183,12 @@ func (s *Service) Close() error {
 	if s.driver != nil {
 		errs = append(errs, s.driver.Close())
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("stop: %w", err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // logUp is the one line that says what runs.
 func (s *Service) logUp() {
-	attrs := []any{"node_id", s.config.NodeID, "n4", s.config.N4.Address, "n3", s.config.N3.Address, "datapath", s.about.Name}
+	attrs := []any{"node_id", s.config.NodeID, "n4", s.endpoint.Addr(), "n3", s.config.N3.Address, "datapath", s.about.Name}
 	for _, d := range s.about.Devices {
 		attrs = append(attrs, strings.ToLower(d.Interface)+"_device", d.Name, strings.ToLower(d.Interface)+"_mode", d.Mode)
 	}
@@ -165,5 +201,3 @@ func (s *Service) logUp() {
 	}
 	s.log.Info("up", attrs...)
 }
-
-func (s *Service) nodeID(*session.Session) string { return "" }

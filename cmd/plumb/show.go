@@ -40,9 +40,13 @@ func (c *showAssociations) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return writeJSON(stdout, a)
 	}
-	t := newTable(stdout, "CP NODE ID", "ADDRESS", "SINCE", "SESSIONS", "CP STARTED")
+	t := newTable(stdout, "CP NODE ID", "ADDRESS", "SINCE", "SESSIONS", "PATH", "CP STARTED")
 	for _, a := range a.Associations {
-		t.row(a.NodeID, a.Address, a.Since.Format(time.RFC3339), a.Sessions, a.RecoveryTimeStamp.Format(time.RFC3339))
+		path := "up"
+		if a.PathDown {
+			path = "down"
+		}
+		t.row(a.NodeID, a.Address, a.Since.Format(time.RFC3339), a.Sessions, path, a.RecoveryTimeStamp.Format(time.RFC3339))
 	}
 	return t.flush()
 }
