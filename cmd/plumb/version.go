@@ -30,10 +30,16 @@ func (versionCommand) Run(stdout io.Writer) error {
 	return err
 }
 
-// versionLine prefers the commit given at link time to the one in info, which
-// may be nil.
+// versionLine is what plumb version prints.
 func versionLine(info *debug.BuildInfo, commit string) string {
-	version, dirty := "(devel)", ""
+	version, commit := builtFrom(info, commit)
+	return fmt.Sprintf("plumb %s commit %s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// builtFrom prefers the commit given at link time to the one in info, which may
+// be nil.
+func builtFrom(info *debug.BuildInfo, linked string) (version, commit string) {
+	version, commit, dirty := "(devel)", linked, ""
 	if info != nil {
 		if info.Main.Version != "" {
 			version = info.Main.Version
@@ -48,9 +54,7 @@ func versionLine(info *debug.BuildInfo, commit string) string {
 		}
 	}
 	if commit == "" {
-		commit = "unknown"
-	} else {
-		commit += dirty
+		return version, "unknown"
 	}
-	return fmt.Sprintf("plumb %s commit %s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return version, commit + dirty
 }

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"plumbline/lab/bench"
+	"plumbline/lab/generator"
+	"plumbline/lab/report"
+)
+
+type benchCommand struct {
+	Datapath  string        `default:"xdp" enum:"xdp,model" help:"Datapath of the UPF: ${enum}."`
+	XDPMode   string        `name:"xdp-mode" default:"auto" enum:"auto,native,generic" help:"How XDP attaches: ${enum}."`
+	Direction string        `default:"both" enum:"uplink,downlink,both" help:"Uplink is N3 to N6: ${enum}."`
+	Sessions  []int         `default:"1" placeholder:"N,..." help:"PFCP sessions; several numbers are measured one after the other. Default: 1."`
+	Access    string        `default:"uniform" enum:"same,uniform,zipf" help:"Which session each frame belongs to: ${enum}."`
+	Payload   int           `default:"1400" placeholder:"OCTETS" help:"UDP payload of the user packets. Default: 1400."`
+	Rate      frameRate     `default:"max" placeholder:"RATE" help:"Frames per second, such as 900kpps, 1.5Mpps or max. Default: max."`
+	Duration  time.Duration `default:"5s" help:"Of each trial."`
+	Repeat    int           `default:"3" placeholder:"N" help:"Trials of each kind, bed and UPF in turn. Default: 3."`
+	Threaded  bool          `help:"Let the UPF's devices receive in threads of their own (threaded NAPI), so that it can be overloaded."`
+	JSON      string        `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.result/1); - is standard output."`
+	HTML      string        `name:"html" placeholder:"FILE" help:"Write the result as a page with plots that loads nothing else."`
+}
+
+// Help is shown by plumb bench --help.
+func (benchCommand) Help() string {
+	return `Measures how fast the UPF forwards, beside what the test bed can carry at all: builds gNB, UPF and data network as network namespaces, starts the UPF, establishes sessions over PFCP, and sends frames through it; bed and UPF take turns. Nothing leaves this machine, and nothing stays behind.
+
+Needs root. Anything else that runs meanwhile is in the figures.
+
+Examples:
+
+    plumb bench
+    plumb bench --sessions 1,100000 --html result.html --json result.json
+    plumb bench --direction uplink --rate 900kpps --duration 60s --repeat 1
+    plumb bench --payload 64 --access zipf --sessions 10000
+`
+}
+
+// Run measures, prints the table and writes the files.
+func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
+	config, err := c.config()
+	if err != nil {
+		return err
+	}
+	outputs, err := c.open()
+	if err != nil {
+		return err
+	}
+	bar := newProgress(os.Stderr)
+	config.OnStep = bar.step
+	result, err := bench.Run(ctx, config)
+	bar.close()
+	if err != nil {
+		return errors.Join(err, outputs.discard())
+	}
+	if c.JSON == "-" {
+		return errors.Join(report.Write(stdout, result), outputs.write(result))
+	}
+	return errors.Join(report.Table(stdout, result), outputs.write(result))
+}
+
+// config turns the flags into what package bench takes.
+func (c *benchCommand) config() (bench.Config, error) {
+	access, err := generator.ParseAccess(c.Access)
+	if err != nil {
+		return bench.Config{}, err
+	}
+	for _, n := range c.Sessions {
+		if n < 1 || n > bench.MaxSessions {
+			return bench.Config{}, fmt.Errorf("%w: --sessions %d: want 1 to %d", errUsage, n, bench.MaxSessions)
+		}
+	}
+	switch {
+	case c.Payload < generator.StampOctets || c.Payload > bench.MaxPayloadOctets:
+		return bench.Config{}, fmt.Errorf("%w: --payload %d: want %d to %d octets", errUsage, c.Payload,
+			generator.StampOctets, bench.MaxPayloadOctets)
+	case c.Repeat < 1 || c.Repeat > bench.MaxRepeats:
+		return bench.Config{}, fmt.Errorf("%w: --repeat %d: want 1 to %d", errUsage, c.Repeat, bench.MaxRepeats)
+	case c.Duration < bench.MinDuration || c.Duration > bench.MaxDuration:
+		return bench.Config{}, fmt.Errorf("%w: --duration %v: want %v to %v", errUsage, c.Duration, bench.MinDuration, bench.MaxDuration)
+	}
+	directions := report.Directions
+	if c.Direction != "both" {
+		directions = []report.Direction{report.Direction(c.Direction)}
+	}
+	info, _ := debug.ReadBuildInfo()
+	version, commit := builtFrom(info, commit)
+	return bench.Config{
+		Datapath: c.Datapath, XDPMode: c.XDPMode, Directions: directions, Sessions: c.Sessions, Access: access,
+		PayloadOctets: c.Payload, RatePPS: uint64(c.Rate), Duration: c.Duration, Repeats: c.Repeat, Threaded: c.Threaded,
+		CommandLine: "plumb " + strings.Join(os.Args[1:], " "), Version: version, Commit: commit,
+	}, nil
+}
+
+// benchOutputs are the files that a run shall write. They are opened before it,
+// so that a name that cannot be written costs no measurement.
+type benchOutputs map[*os.File]func(io.Writer, *report.Result) error
+
+func (c *benchCommand) open() (benchOutputs, error) {
+	outputs := benchOutputs{}
+	for _, o := range []struct {
+		path  string
+		write func(io.Writer, *report.Result) error
+	}{{c.JSON, report.Write}, {c.HTML, report.HTML}} {
+		if o.path == "" || o.path == "-" {
+			continue
+		}
+		f, err := os.OpenFile(o.path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+		if err != nil {
+			return nil, errors.Join(err, outputs.discard())
+		}
+		outputs[f] = o.write
+	}
+	return outputs, nil
+}
+
+// write fills the files and gives them their names.
+func (o benchOutputs) write(result *report.Result) error {
+	var errs []error
+	for f, write := range o {
+		err := errors.Join(write(f, result), f.Close())
+		if err == nil {
+			err = os.Rename(f.Name(), strings.TrimSuffix(f.Name(), ".part"))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// discard removes the files: there is nothing to write.
+func (o benchOutputs) discard() error {
+	var errs []error
+	for f := range o {
+		errs = append(errs, f.Close(), os.Remove(f.Name()))
+	}
+	return errors.Join(errs...)
+}
+
+// frameRate is a number of frames per second; 0: as many as possible.
+type frameRate uint64
+
+const maxFrameRate = 1e9 // a frame per nanosecond
+
+// UnmarshalText takes max, or a number with pps, kpps or Mpps.
+func (r *frameRate) UnmarshalText(text []byte) error {
+	s := string(text)
+	if s == "max" {
+		*r = 0
+		return nil
+	}
+	for _, unit := range []struct {
+		suffix string
+		pps    float64
+	}{{"kpps", 1e3}, {"Mpps", 1e6}, {"pps", 1}} {
+		number, ok := strings.CutSuffix(s, unit.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(number, 64)
+		if pps := n * unit.pps; err == nil && pps >= 1 && pps <= maxFrameRate {
+			*r = frameRate(pps)
+			return nil
+		}
+		break
+	}
+	return fmt.Errorf("%q: want max or a rate from 1pps to 1000Mpps, such as 900kpps", s)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/lab/bench"
+)
+
+// progress shows on a terminal, in one line that it keeps writing anew, how far
+// a run is, and what it does. Where there is no terminal it writes a line for
+// each step.
+type progress struct {
+	out      *os.File
+	terminal bool
+	stop     chan struct{}
+	stopped  sync.WaitGroup
+
+	mu    sync.Mutex
+	now   bench.Step
+	since time.Time
+}
+
+const (
+	progressCells = 28
+	progressEvery = 200 * time.Millisecond
+	clearLine     = "\r\x1b[K" // ECMA-48, 8.3.41: erase to the end of the line
+)
+
+func newProgress(out *os.File) *progress {
+	_, err := unix.IoctlGetTermios(int(out.Fd()), unix.TCGETS)
+	p := &progress{out: out, terminal: err == nil, stop: make(chan struct{})}
+	if p.terminal {
+		p.stopped.Go(p.draw)
+	}
+	return p
+}
+
+// step is called when a step begins.
+func (p *progress) step(s bench.Step) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now, p.since = s, time.Now()
+	if !p.terminal {
+		fmt.Fprintf(p.out, "bench: %s (%s left)\n", s.Name, left(s, 0))
+	}
+}
+
+// close takes the line away.
+func (p *progress) close() {
+	close(p.stop)
+	p.stopped.Wait()
+	if p.terminal {
+		fmt.Fprint(p.out, clearLine)
+	}
+}
+
+func (p *progress) draw() {
+	ticker := time.NewTicker(progressEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-ticker.C:
+			p.mu.Lock()
+			fmt.Fprint(p.out, clearLine+progressLine(p.now, time.Since(p.since)))
+			p.mu.Unlock()
+		}
+	}
+}
+
+// progressLine shows step s after it has run for some time. A step that takes
+// longer than expected stands still at its end.
+func progressLine(s bench.Step, elapsed time.Duration) string {
+	if s.Total <= 0 {
+		return ""
+	}
+	share := float64(s.Before+min(elapsed, s.Expected)) / float64(s.Total)
+	full := min(progressCells, max(0, int(share*progressCells)))
+	return fmt.Sprintf("[%s%s] %3.0f %%  %s left  %s", strings.Repeat("=", full), strings.Repeat(" ", progressCells-full),
+		100*share, left(s, elapsed), s.Name)
+}
+
+func left(s bench.Step, elapsed time.Duration) time.Duration {
+	return (s.Total - s.Before - min(elapsed, s.Expected)).Round(time.Second)
+}

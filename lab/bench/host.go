@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/lab/report"
+)
+
+// describeHost collects what the figures belong to. What this machine does not
+// say is "unknown": no measurement fails for it.
+func describeHost(c *Config) report.Host {
+	var uts unix.Utsname
+	kernel := "unknown"
+	if unix.Uname(&uts) == nil {
+		kernel = unix.ByteSliceToString(uts.Release[:])
+	}
+	return report.Host{
+		OS:           osName(readFile("/etc/os-release")),
+		Kernel:       kernel,
+		Arch:         runtime.GOARCH,
+		CPUModel:     keyed(readFile("/proc/cpuinfo"), "model name", ":"),
+		CPUs:         runtime.NumCPU(),
+		MemoryOctets: memoryOctets(readFile("/proc/meminfo")),
+		BPFJIT:       bpfJIT(readFile("/proc/sys/net/core/bpf_jit_enable"), readFile("/proc/sys/net/core/bpf_jit_harden")),
+		SpectreV2:    orUnknown(readFile("/sys/devices/system/cpu/vulnerabilities/spectre_v2")),
+		GoVersion:    runtime.Version(),
+		Version:      c.Version,
+		Commit:       c.Commit,
+		CommandLine:  c.CommandLine,
+	}
+}
+
+func readFile(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+// keyed returns what stands behind the first "key<separator>" of a file of such
+// lines.
+func keyed(text, key, separator string) string {
+	lines := bufio.NewScanner(bytes.NewReader([]byte(text)))
+	for lines.Scan() {
+		k, v, ok := strings.Cut(lines.Text(), separator)
+		if ok && strings.TrimSpace(k) == key {
+			return orUnknown(strings.TrimSpace(v))
+		}
+	}
+	return "unknown"
+}
+
+func osName(release string) string {
+	return strings.Trim(keyed(release, "PRETTY_NAME", "="), `"`)
+}
+
+func memoryOctets(meminfo string) uint64 {
+	kib, err := strconv.ParseUint(strings.TrimSuffix(keyed(meminfo, "MemTotal", ":"), " kB"), 10, 50)
+	if err != nil {
+		return 0
+	}
+	return kib << 10
+}
+
+// bpfJIT puts net.core.bpf_jit_enable and _harden into words.
+// Source: Documentation/admin-guide/sysctl/net.rst of the kernel.
+func bpfJIT(enable, harden string) string {
+	words := map[string]string{"0": "off", "1": "on", "2": "on, with traces"}
+	hardened := map[string]string{"0": "off", "1": "for unprivileged users", "2": "for all users"}
+	e, h := words[enable], hardened[harden]
+	if e == "" {
+		e = "unknown" // a kernel built with the JIT always on has the variable, too
+	}
+	if h == "" {
+		h = "unknown"
+	}
+	return fmt.Sprintf("%s, hardening %s", e, h)
+}

@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/meter"
+	"plumbline/lab/report"
+)
+
+// lane is one direction: a generator at one end, and what the meter at the
+// other has to be.
+type lane struct {
+	direction report.Direction
+	generator *generator.Generator
+	meter     meter.Config
+}
+
+// newLane makes the generator of direction d for the sessions that there are.
+// id tells its frames from any others.
+func (r *run) newLane(d report.Direction, id uint32) (*lane, error) {
+	t := r.topology
+	g := generator.Config{
+		Link: t.N3, Direction: generator.Uplink, Run: id, Server: t.N6.Peer.Address.Addr(),
+		PayloadOctets: r.PayloadOctets, Access: r.Access, Seed: 1,
+	}
+	m := meter.Config{Port: t.N6.Peer, N3: t.N3, Direction: generator.Uplink, Run: id, Streams: 1}
+	if d == report.Downlink {
+		g.Link, g.Direction = t.N6, generator.Downlink
+		m.Port, m.Direction = t.N3.Peer, generator.Downlink
+	}
+	g.Sessions = make([]generator.Session, len(r.sessions))
+	for i, s := range r.sessions {
+		g.Sessions[i] = s.towards(d)
+	}
+	gen, err := generator.New(g)
+	if err != nil {
+		return nil, err
+	}
+	return &lane{direction: d, generator: gen, meter: m}, nil
+}
+
+// measurement is what one run of a generator sent and the meter saw of it.
+type measurement struct {
+	frameOctets int
+	sent        generator.Result
+	received    meter.Stream
+	cpu         report.CPU
+	drops       map[string]uint64
+}
+
+// measureLane runs the load down the lane. bed says whether frames arrive as they
+// were sent. The first frames, sent before the meter is set to zero, warm up
+// what the path resolves and caches.
+func (r *run) measureLane(ctx context.Context, l *lane, load generator.Load, bed bool) (m measurement, err error) {
+	c := l.meter
+	c.Bed = bed
+	meter, err := meter.Attach(c)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, meter.Close()) }()
+
+	warm := load
+	warm.Duration = warmUp
+	if _, err := l.generator.Run(ctx, warm); err != nil {
+		return m, err
+	}
+	time.Sleep(settle)
+	if err := meter.Reset(); err != nil {
+		return m, err
+	}
+	if err := r.generate(ctx, l, load, &m); err != nil {
+		return m, err
+	}
+	time.Sleep(settle)
+	snapshot, err := meter.Read()
+	if err != nil {
+		return m, err
+	}
+	if ctx.Err() != nil {
+		return m, ctx.Err()
+	}
+	m.received, m.frameOctets = snapshot.Streams[0], l.generator.FrameOctets()
+	return m, m.sound()
+}
+
+// generate runs the load and notes what CPUs and UPF did meanwhile.
+func (r *run) generate(ctx context.Context, l *lane, load generator.Load, m *measurement) error {
+	dropsBefore, err := r.dut.Drops(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := readCPU(r.dut)
+	if err != nil {
+		return err
+	}
+	if m.sent, err = l.generator.Run(ctx, load); err != nil {
+		return err
+	}
+	after, err := readCPU(r.dut)
+	if err != nil {
+		return err
+	}
+	m.cpu = after.since(before)
+	drops, err := r.dut.Drops(ctx)
+	if err != nil {
+		return err
+	}
+	m.drops = map[string]uint64{}
+	for reason, n := range drops {
+		if n > dropsBefore[reason] {
+			m.drops[reason] = n - dropsBefore[reason]
+		}
+	}
+	return nil
+}
+
+// sound refuses a measurement that would be a figure without a meaning.
+func (m *measurement) sound() error {
+	switch {
+	case m.sent.Sent == 0 || m.sent.Elapsed <= 0:
+		return errors.New("the generator sent nothing")
+	case m.received.Received == 0:
+		return fmt.Errorf("none of %d frames arrived; the UPF dropped %v", m.sent.Sent, m.drops)
+	case m.received.Received > m.sent.Sent:
+		return fmt.Errorf("%d frames arrived of %d that were sent", m.received.Received, m.sent.Sent)
+	case m.received.Stale > 0:
+		return fmt.Errorf("%d frames arrived too late to tell late ones from duplicates", m.received.Stale)
+	}
+	return nil
+}
+
+// perSecond is a count as a rate over the time in which the generator sent.
+func (m *measurement) perSecond(n uint64) float64 {
+	return float64(n) / m.sent.Elapsed.Seconds()
+}
+
+func (m *measurement) lossRatio() float64 {
+	return float64(m.sent.Sent-m.received.Received) / float64(m.sent.Sent)
+}

@@ -1,0 +1,79 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"plumbline/lab/report"
+	"plumbline/lab/topology"
+)
+
+// account makes a short trial in which the kernel adds up the run time of BPF
+// programs, which slows them a little, and adds what it says of the UPF's
+// program to the result. A kernel that cannot, or a datapath without a program
+// on the device, adds nothing.
+//
+// BPF_ENABLE_STATS came with Linux 5.8.
+func (r *run) account(ctx context.Context, l *lane) (err error) {
+	r.step(fmt.Sprintf("%s, cost of the BPF program", l.direction), warmUp+settle+accounting)
+	port := r.topology.N3.UPF
+	if l.direction == report.Downlink {
+		port = r.topology.N6.UPF
+	}
+	program, name, err := attachedProgram(port)
+	if program == nil || err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, program.Close()) }()
+	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
+	if errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, unix.EPERM) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stats.Close()) }()
+
+	before, err := program.Stats()
+	if err != nil {
+		return err
+	}
+	load := r.load(r.RatePPS)
+	load.Duration = accounting
+	if _, err := r.measureLane(ctx, l, load, false); err != nil {
+		return fmt.Errorf("%s with BPF statistics: %w", l.direction, err)
+	}
+	after, err := program.Stats()
+	if err != nil {
+		return err
+	}
+	runs, spent := after.RunCount-before.RunCount, after.Runtime-before.Runtime
+	if runs > 0 {
+		r.result.Program = append(r.result.Program, report.Program{
+			Name: name, Direction: l.direction, Sessions: len(r.sessions), Runs: runs, RunNS: float64(spent/time.Nanosecond) / float64(runs),
+		})
+	}
+	return nil
+}
+
+// attachedProgram returns the XDP program on the port, nil if there is none.
+func attachedProgram(port topology.Port) (*ebpf.Program, string, error) {
+	id, err := port.XDPProgram()
+	if err != nil || id == 0 {
+		return nil, "", err
+	}
+	program, err := ebpf.NewProgramFromID(id)
+	if err != nil {
+		return nil, "", err
+	}
+	info, err := program.Info()
+	if err != nil {
+		return nil, "", errors.Join(err, program.Close())
+	}
+	return program, info.Name, nil
+}

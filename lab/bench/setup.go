@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/report"
+	"plumbline/upf"
+)
+
+// qfi is that of all sessions: not 0, so that it can go wrong.
+const qfi = 9
+
+// upfConfig is the UPF's configuration for the topology: everything that the
+// measurement does not ask for is as the UPF has it by default.
+func (r *run) upfConfig() *upf.Config {
+	t := r.topology
+	c := upf.Default()
+	c.NodeID = t.Config.N4UPF.String()
+	c.N4.Address = t.Config.N4UPF
+	c.N3 = upf.N3{Device: t.N3.UPF.Device, Address: t.N3.UPF.Address.Addr()}
+	c.N6 = upf.N6{
+		Device:  t.N6.UPF.Device,
+		Gateway: t.N6.Peer.Address.Addr(), Gateway6: t.N6.Peer.Address6.Addr(),
+	}
+	c.Datapath, c.XDP.Mode = r.Datapath, r.XDPMode
+	c.Sessions.Max = max(c.Sessions.Max, slices.Max(r.Sessions))
+	return c
+}
+
+// mtu is that of Ethernet, or what the frames need: a user packet has an IPv4
+// and a UDP header, and on N3 outer IPv4, UDP and GTP-U headers with a PDU
+// Session Container.
+func (r *run) mtu() int {
+	const ethernet, ipv4, udp, gtpu = 1500, 20, 8, 16
+	return max(ethernet, r.PayloadOctets+2*(ipv4+udp)+gtpu)
+}
+
+// session is one PDU session as both ends know it.
+type session struct {
+	ue               netip.Addr
+	uplink, downlink uint32 // TEIDs: the UPF's, the gNB's
+}
+
+// towards is what the generator of direction d must know of s.
+func (s session) towards(d report.Direction) generator.Session {
+	g := generator.Session{TEID: s.uplink, UE: s.ue, QFI: qfi}
+	if d == report.Downlink {
+		g.TEID = s.downlink
+	}
+	return g
+}
+
+// cpu returns the highest CPU that this process may run on: interrupts mostly
+// go to the lowest. -1 if the kernel does not say.
+func (r *run) cpu() int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return -1
+	}
+	const maxCPU = 1023 // of a CPUSet
+	for cpu := maxCPU; cpu >= 0; cpu-- {
+		if set.IsSet(cpu) {
+			return cpu
+		}
+	}
+	return -1
+}

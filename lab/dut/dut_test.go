@@ -1,0 +1,55 @@
+package dut
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plumbline/lab/topology"
+	"plumbline/upf"
+)
+
+// TestStartSaysWhyItFailed runs programs that end instead of being a UPF.
+func TestStartSaysWhyItFailed(t *testing.T) {
+	bed, err := topology.New(topology.Config{Name: "plt-dut"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, tc := range []struct {
+		name, script string
+		want         string
+		unsupported  bool
+	}{
+		{"fails", "echo no such device >&2; exit 1", "no such device", false},
+		{"is not supported", "echo no XDP here; exit 3", "no XDP here", true},
+		{"ends well", "exit 0", "exit status 0", false},
+		{"is in the namespace, and configured", `grep -c "n3:" "$3" >/dev/null && cat /proc/net/dev; exit 1`, "n6:", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			script := filepath.Join(t.TempDir(), "upf")
+			if err := os.WriteFile(script, []byte("#!/bin/sh\n"+tc.script+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			config := upf.Default()
+			config.N4.Address = bed.Config.N4UPF
+			_, err := Start(context.Background(), Config{Binary: script, Namespace: bed.UPF, UPF: config})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want it to say %q", err, tc.want)
+			}
+			if got := errors.Is(err, errors.ErrUnsupported); got != tc.unsupported {
+				t.Errorf("%v: is unsupported: got %v, want %v", err, got, tc.unsupported)
+			}
+		})
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "plumb-dut-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
