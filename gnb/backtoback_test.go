@@ -1,9 +1,10 @@
-package gnb
+package gnb_test
 
 import (
 	"net/netip"
 	"testing"
 
+	"plumbline/gnb"
 	"plumbline/lab/topology"
 )
 
@@ -15,17 +16,17 @@ import (
 //	10.64.0.1                                                                    10.64.0.2
 func TestBackToBack(t *testing.T) {
 	bed := newBed(t, topology.Config{Name: "plt-gnb-b2b"})
-	near := UE{
+	near := gnb.UE{
 		Name: "ue0", Namespace: newNamespace(t, "ue0"), QFI: 9, UplinkTEID: 0x1001, DownlinkTEID: 0x2001,
 		Addresses: []netip.Addr{netip.MustParseAddr("10.64.0.1"), netip.MustParseAddr("fd64::1")},
 	}
-	far := UE{
+	far := gnb.UE{
 		Name: "ue1", Namespace: newNamespace(t, "ue1"), QFI: 9, UplinkTEID: 0x2001, DownlinkTEID: 0x1001,
 		Addresses: []netip.Addr{netip.MustParseAddr("10.64.0.2"), netip.MustParseAddr("fd64::2")},
 	}
 	n3, peer := bed.N3.Peer.Address.Addr(), bed.N3.UPF.Address.Addr()
-	g := start(t, Config{N3: N3{Address: n3, UPF: peer, Namespace: bed.GNB.Name}, UEs: []UE{near}})
-	start(t, Config{N3: N3{Address: peer, UPF: n3, Namespace: bed.UPF.Name}, UEs: []UE{far}})
+	g := start(t, gnb.Config{N3: gnb.N3{Address: n3, UPF: peer, Namespace: bed.GNB.Name}, UEs: []gnb.UE{near}})
+	start(t, gnb.Config{N3: gnb.N3{Address: peer, UPF: n3, Namespace: bed.UPF.Name}, UEs: []gnb.UE{far}})
 
 	file := newContent(4 << 20)
 	serveHTTP(t, far.Namespace, file)

@@ -1,4 +1,4 @@
-package gnb
+package gnb_test
 
 import (
 	"bufio"
@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	"plumbline/gnb"
 	"plumbline/lab/topology"
 )
 
@@ -45,6 +46,25 @@ func newNamespace(t testing.TB, suffix string) string {
 	return name
 }
 
+// within runs f on a thread in a namespace. What f opens stays there.
+func within(namespace string, f func() error) error {
+	h, err := netns.GetFromName(namespace)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good
+		err := netns.Set(h)
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
 func loopbackUp() error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -69,9 +89,9 @@ func newBed(t testing.TB, c topology.Config) *topology.Topology {
 }
 
 // start makes a gNB and runs it until the test ends.
-func start(t testing.TB, c Config) *GNB {
+func start(t testing.TB, c gnb.Config) *gnb.GNB {
 	t.Helper()
-	g, err := New(c, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	g, err := gnb.New(c, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// ErrConfig is wrapped by every error about a [Config].
+// ErrConfig is wrapped by every error about what a [Config] says.
 var ErrConfig = errors.New("gnb: configuration")
 
 // overhead is how many octets G-PDUs add to a user packet on N3: IPv4 (20), UDP
@@ -74,11 +74,12 @@ type UE struct {
 	Count  int            `yaml:"count"` // 0 means 1
 }
 
-// ReadConfig reads and validates a YAML file. Unknown keys are errors.
+// ReadConfig reads and validates a YAML file. Unknown keys are errors. See
+// [ParseConfig].
 func ReadConfig(path string) (Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return Config{}, fmt.Errorf("%w: %w", ErrConfig, err)
+		return Config{}, fmt.Errorf("gnb: %w", err)
 	}
 	c, err := ParseConfig(text)
 	if err != nil {

@@ -73,6 +73,17 @@ ues:
 	}
 }
 
+// TestReadConfigExample reads the file that documents every key.
+func TestReadConfigExample(t *testing.T) {
+	c, err := ReadConfig("../deploy/gnb.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.UEs) != 11 || c.UEs[10].Name != "ran9" {
+		t.Errorf("got %d UEs, %+v; want 11", len(c.UEs), c.UEs)
+	}
+}
+
 func TestParseConfigErrors(t *testing.T) {
 	ue := func(s string) string { return goodN3 + "ues: [" + s + "]" }
 	for _, tc := range []struct{ name, in, want string }{

@@ -1,4 +1,4 @@
-package gnb
+package gnb_test
 
 import (
 	"crypto/sha256"
@@ -48,7 +48,7 @@ func newContent(size int) content {
 func serveHTTP(t *testing.T, namespace string, c content) {
 	t.Helper()
 	var l net.Listener
-	err := inNamespace(namespace, func() (err error) {
+	err := within(namespace, func() (err error) {
 		l, err = net.Listen("tcp", ":80")
 		return err
 	})

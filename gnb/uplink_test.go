@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.zx2c4.com/wireguard/tun"
+
+	"plumbline/gtpu"
 )
 
 // source is a device that gives bursts of packets, and is then closed.
@@ -38,37 +40,28 @@ func (s *source) Read(bufs [][]byte, sizes []int, offset int) (int, error) {
 // others.
 func testPacket(i, size int) []byte { return bytes.Repeat([]byte{byte(i + 1)}, size) }
 
-// newUplinkBed returns the uplink of u from 127.0.0.1 to 127.0.0.2 in a
-// namespace of its own, and the socket of the UPF there.
+// upfAddress is a loopback address that nothing else listens at.
+var upfAddress = netip.MustParseAddr("127.29.28.1")
+
+// newUplinkBed returns the uplink of u on the loopback device, and the socket of
+// its UPF.
 func newUplinkBed(t testing.TB, u UE, device tun.Device, disableGSO bool) (*uplink, *net.UDPConn) {
 	t.Helper()
-	u.UPF = netip.MustParseAddr("127.0.0.2")
-	n3 := N3{Address: loopback, Namespace: newNamespace(t, "uplink"), DisableGSO: disableGSO}
-	upf := listenAt(t, n3.Namespace, u.UPF)
-	up, err := newUplink(n3, u, device)
+	u.UPF = upfAddress
+	upf, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(u.UPF, gtpu.Port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { upf.Close() })
+	if err := setBuffers(upf, receiveBuffer, 0); err != nil {
+		t.Fatal(err)
+	}
+	up, err := newUplink(N3{Address: loopback, DisableGSO: disableGSO}, u, device)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(up.free)
 	return up, upf
-}
-
-// listenAt returns the GTP-U socket of a UPF at a loopback address.
-func listenAt(t testing.TB, namespace string, a netip.Addr) *net.UDPConn {
-	t.Helper()
-	var conn *net.UDPConn
-	err := inNamespace(namespace, func() (err error) {
-		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, 2152)))
-		if err != nil {
-			return err
-		}
-		return setBuffers(conn, receiveBuffer, 0)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	return conn
 }
 
 // receive returns count datagrams in hex.
