@@ -36,6 +36,18 @@ static __always_inline void *ctx_end(const struct ctx *ctx)
 	return CTX_POINTER(ctx, data_end);
 }
 
+/* ctx_octets - length of the linear part
+ *
+ * The barrier keeps the compiler from subtracting 32-bit halves of pointers.
+ */
+static __always_inline long ctx_octets(const struct ctx *ctx)
+{
+	long octets = (long)ctx_end(ctx) - (long)ctx_data(ctx);
+
+	barrier_var(octets);
+	return octets;
+}
+
 /* ctx_push - move the start of the packet by @octets, back if negative
  *
  * All pointers into the packet are void afterwards. Return: 0, or an error.

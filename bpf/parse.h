@@ -57,7 +57,7 @@ static __always_inline void packet_init(struct packet *p, const struct ctx *ctx)
 {
 	p->pos = ctx_data(ctx);
 	p->end = ctx_end(ctx);
-	p->left = (long)p->end - (long)p->pos;
+	p->left = ctx_octets(ctx);
 }
 
 static __always_inline int packet_has(const struct packet *p, __u32 octets)

@@ -61,7 +61,7 @@ static __always_inline int upf_downlink(struct ctx *ctx, struct packet *p)
  */
 static __always_inline int upf_exception(struct ctx *ctx, __u32 reason)
 {
-	__u32 octets = (long)ctx_end(ctx) - (long)ctx_data(ctx);
+	__u32 octets = ctx_octets(ctx);
 	struct exception *e;
 
 	if (octets == 0 || octets > EXCEPTION_MAX) {

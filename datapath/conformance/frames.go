@@ -146,3 +146,11 @@ func message(header string, payload []byte) []byte {
 	must(err)
 	return append(b, payload...)
 }
+
+// BenchFrames returns an uplink and a downlink frame with 64 octets of UDP
+// payload, for benchmarks that put TEID and UE address in.
+func BenchFrames() (uplink, downlink []byte) {
+	u, d := up4, down4
+	u.payload, d.payload = 64, 64
+	return onN3(gpdu(pscUL("00000001"), u)), onN6(d)
+}
