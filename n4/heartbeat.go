@@ -98,7 +98,7 @@ func (e *Endpoint) request(ctx context.Context, peer netip.AddrPort, m pfcp.Mess
 		if i > 0 {
 			e.counters.Retransmissions.Add(1)
 		}
-		e.send(peer, datagram)
+		e.transmit(peer, datagram)
 		select {
 		case body := <-answer:
 			return body, nil

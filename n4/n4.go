@@ -123,6 +123,7 @@ type Endpoint struct {
 	pending  transactions
 	cache    *responseCache
 	log      *limitedLog
+	transmit func(to netip.AddrPort, datagram []byte) // how requests of ours and late responses go
 
 	// run is cancelled when the endpoint closes; background work runs in it.
 	run        context.Context
@@ -170,6 +171,7 @@ func newEndpoint(c Config, m *session.Manager) *Endpoint {
 	} else {
 		e.nodeID.FQDN = pfcp.NewName(c.NodeID)
 	}
+	e.transmit = e.send
 	e.run, e.stop = context.WithCancel(context.Background())
 	e.peers.init()
 	e.pending.init()
@@ -242,9 +244,6 @@ func (e *Endpoint) allowed(a netip.Addr) bool {
 func (e *Endpoint) send(to netip.AddrPort, datagram []byte) {
 	m := []ipv4.Message{{Buffers: [][]byte{datagram}, Addr: net.UDPAddrFromAddrPort(to)}}
 	e.counters.Sent[datagram[1]].Add(1)
-	if len(e.workers) == 0 {
-		return
-	}
 	if _, err := e.workers[0].conn.WriteBatch(m, 0); err != nil && e.run.Err() == nil {
 		e.counters.SendErrors.Add(1)
 	}

@@ -156,7 +156,7 @@ func (w *worker) afterClearing(src netip.AddrPort, key requestKey, now time.Time
 				return
 			}
 			w.e.cache.put(key, response, now)
-			w.e.send(src, response)
+			w.e.transmit(src, response)
 		})
 	}
 }

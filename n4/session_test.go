@@ -1,0 +1,216 @@
+package n4
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"plumbline/api"
+	"plumbline/pfcp"
+)
+
+// TestSession establishes, switches the path, closes a gate and deletes, and
+// looks at each response and at what the datapath holds.
+func TestSession(t *testing.T) {
+	b := newBed(t, Config{})
+	c := b.client(t, "127.0.0.1")
+	if got := c.associate("127.0.0.1", recoveryTime); got != pfcp.CauseRequestAccepted {
+		t.Fatal(got)
+	}
+	r := c.establish(usual("127.0.0.1", "10.45.0.2"))
+	seid := r.UPFSEID.Value.SEID
+	teid := r.CreatedPDRs[0].LocalFTEIDs[0].TEID
+	wantResponse := pfcp.SessionEstablishmentResponse{
+		NodeID: pfcp.NodeID{Addr: netip.MustParseAddr("127.0.0.1")}, Cause: pfcp.CauseRequestAccepted,
+		UPFSEID: pfcp.Some(pfcp.FSEID{SEID: seid, IPv4: netip.MustParseAddr("127.0.0.1")}),
+		CreatedPDRs: []pfcp.CreatedPDR{{PDRID: 2, LocalFTEIDs: []pfcp.FTEID{
+			{V4: true, TEID: teid, IPv4: netip.AddrFrom4(n3Addr)}}}},
+	}
+	if d := cmp.Diff(wantResponse, r, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); d != "" || seid == 0 || teid == 0 {
+		t.Errorf("SEID %#x, TEID %#x (-want +got):\n%s", seid, teid, d)
+	}
+	dscp := uint32(46)
+	want := &api.Session{
+		Seid: seid,
+		Rules: []*api.Rule{
+			{
+				PdrId: 1, Precedence: 255, QerIds: []uint32{1}, FarId: 1,
+				Detect: &api.Detect{SourceInterface: api.Interface_CORE, NetworkInstance: "internet",
+					UeAddress: &api.UEAddress{Ipv4: 0x0a2d0002}},
+				Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_ACCESS, Dscp: &dscp,
+					OuterHeaderCreation: &api.OuterHeaderCreation{Teid: 0x22, Ipv4: 0xc0a80d83}},
+			},
+			{
+				PdrId: 2, Precedence: 255, QerIds: []uint32{1}, FarId: 2, OuterHeaderRemoval: true,
+				Detect: &api.Detect{SourceInterface: api.Interface_ACCESS, Qfis: []uint32{9},
+					FTeid: &api.FTEID{Teid: teid, Ipv4: 0xc0a80d97}, UeAddress: &api.UEAddress{Ipv4: 0x0a2d0002}},
+				Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE},
+			},
+		},
+		Qers: []*api.QER{{Id: 1, Qfi: 9, UplinkMbrBps: 100e6, DownlinkMbrBps: 200e6}},
+	}
+	check := func(step string) {
+		t.Helper()
+		if d := cmp.Diff(map[uint64]*api.Session{seid: want}, b.driver.held(), protocmp.Transform()); d != "" {
+			t.Errorf("%s: datapath (-want +got):\n%s", step, d)
+		}
+	}
+	check("established")
+
+	modify := func(m *pfcp.SessionModificationRequest, cpSEID uint64) {
+		t.Helper()
+		var r pfcp.SessionModificationResponse
+		if h := c.do(seid, m, &r); r.Cause != pfcp.CauseRequestAccepted || h.SEID != cpSEID {
+			t.Errorf("modification: %v, SEID %#x, want accepted and %#x", r.Cause, h.SEID, cpSEID)
+		}
+	}
+	// SNDEM asks for End Markers. They are not sent: EMPU is not advertised.
+	modify(&pfcp.SessionModificationRequest{UpdateFARs: []pfcp.UpdateFAR{{
+		FARID: 1, UpdateForwardingParameters: pfcp.Some(pfcp.UpdateForwardingParameters{
+			SMReqFlags: pfcp.SMReqSNDEM,
+			OuterHeaderCreation: pfcp.Some(pfcp.OuterHeaderCreation{
+				Description: pfcp.CreateGTPUUDPIPv4, TEID: 0x33, IPv4: netip.MustParseAddr("192.168.13.132")})}),
+	}}}, 0x1002)
+	want.Rules[0].Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 0x33, Ipv4: 0xc0a80d84}
+	check("path switched")
+
+	modify(&pfcp.SessionModificationRequest{
+		CPFSEID:    pfcp.Some(pfcp.FSEID{SEID: 0x7777, IPv4: netip.MustParseAddr("127.0.0.1")}),
+		UpdateQERs: []pfcp.UpdateQER{{QERID: 1, GateStatus: pfcp.Some(pfcp.GateStatus{DownlinkClosed: true})}},
+	}, 0x7777)
+	want.Qers[0].DownlinkGateClosed = true
+	check("gate closed, F-SEID changed")
+
+	var del pfcp.SessionDeletionResponse
+	if h := c.do(seid, &pfcp.SessionDeletionRequest{}, &del); del.Cause != pfcp.CauseRequestAccepted || h.SEID != 0x7777 {
+		t.Errorf("deletion: %v, SEID %#x", del.Cause, h.SEID)
+	}
+	if h := c.do(seid, &pfcp.SessionDeletionRequest{}, &del); del.Cause != pfcp.CauseSessionContextNotFound || h.SEID != 0 {
+		t.Errorf("second deletion: %v, SEID %#x; want %v and 0", del.Cause, h.SEID, pfcp.CauseSessionContextNotFound)
+	}
+	if n := len(b.driver.held()); n != 0 || b.sessions.Len() != 0 {
+		t.Errorf("%d sessions in the datapath, %d here; want none", n, b.sessions.Len())
+	}
+}
+
+// TestRefused: what is not done is refused by its IE and rule, and leaves
+// nothing behind.
+func TestRefused(t *testing.T) {
+	b := newBed(t, Config{})
+	c := b.client(t, "127.0.0.1")
+	c.associate("127.0.0.1", recoveryTime)
+	rule := func(kind pfcp.RuleType, id uint32) pfcp.Optional[pfcp.FailedRuleID] {
+		return pfcp.Some(pfcp.FailedRuleID{Type: kind, ID: id})
+	}
+	noRule := pfcp.Optional[pfcp.FailedRuleID]{}
+	const ruleFailure = pfcp.CauseRuleCreationModificationFail
+	for _, tc := range []struct {
+		name   string
+		change func(*pfcp.SessionEstablishmentRequest)
+		cause  pfcp.Cause
+		ie     pfcp.IEType
+		rule   pfcp.Optional[pfcp.FailedRuleID]
+	}{
+		{"Create URR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateURRs = []uint32{7} }, ruleFailure, 0, rule(pfcp.RuleURR, 7)},
+		{"Create BAR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateBARs = []uint8{3} }, ruleFailure, 0, rule(pfcp.RuleBAR, 3)},
+		{"Create MAR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateMARs = []uint16{3} }, ruleFailure, 0, rule(pfcp.RuleMAR, 3)},
+		{"Create Traffic Endpoint", func(m *pfcp.SessionEstablishmentRequest) { m.CreateTEPs = []uint8{1} },
+			pfcp.CauseServiceNotSupported, pfcp.IECreateTrafficEndpoint, noRule},
+		{"PDN Type Ethernet", func(m *pfcp.SessionEstablishmentRequest) { m.PDNType.Value = pfcp.PDNTypeEthernet },
+			pfcp.CauseServiceNotSupported, pfcp.IEPDNType, noRule},
+		{"User Plane Inactivity Timer", func(m *pfcp.SessionEstablishmentRequest) { m.InactivityTimerS = pfcp.Some(uint32(9)) },
+			pfcp.CauseServiceNotSupported, pfcp.IEUserPlaneInactivityTimer, noRule},
+		{"URR ID", func(m *pfcp.SessionEstablishmentRequest) { m.CreatePDRs[1].URRIDs = []uint32{1} }, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
+		{"Application ID", func(m *pfcp.SessionEstablishmentRequest) { m.CreatePDRs[1].PDI.ApplicationID = []byte("x") }, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
+		{"Traffic Endpoint ID", func(m *pfcp.SessionEstablishmentRequest) { m.CreatePDRs[1].PDI.TrafficEndpointIDs = []uint8{1} },
+			ruleFailure, 0, rule(pfcp.RulePDR, 2)},
+		{"SDF filter by port", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[1].PDI.SDFFilters[0].FlowDescription = []byte("permit out udp from any 53 to assigned")
+		}, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
+		{"SDF filter by ToS", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[1].PDI.SDFFilters[0].TrafficClass = pfcp.Some(pfcp.ToS{Value: 1, Mask: 1})
+		}, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
+		{"SDF filter of another PDR", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[1].PDI.SDFFilters[0] = pfcp.SDFFilter{FilterID: pfcp.Some(uint32(1))}
+		}, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
+		{"QFI 0", func(m *pfcp.SessionEstablishmentRequest) { m.CreatePDRs[1].PDI.QFIs = pfcp.NewQFISet(0, 9) }, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
+		{"IPv6 F-TEID", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[1].PDI.FTEID = pfcp.Some(pfcp.FTEID{CH: true, V6: true})
+		}, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
+		{"UE IP Address to be chosen", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[0].PDI.UEIPAddresses = []pfcp.UEIPAddress{{CHV4: true}}
+		}, ruleFailure, 0, rule(pfcp.RulePDR, 1)},
+		{"IPv6 prefix of 56 bits", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[0].PDI.UEIPAddresses = []pfcp.UEIPAddress{{IPv6: netip.MustParseAddr("2001:db8::"), IPv6Length: pfcp.Some(uint8(56))}}
+		}, ruleFailure, 0, rule(pfcp.RulePDR, 1)},
+		{"two IPv4 addresses", func(m *pfcp.SessionEstablishmentRequest) {
+			l := m.CreatePDRs[0].PDI.UEIPAddresses
+			m.CreatePDRs[0].PDI.UEIPAddresses = append(l, l[0])
+		}, ruleFailure, 0, rule(pfcp.RulePDR, 1)},
+		{"Outer Header Removal of IPv6", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[1].OuterHeaderRemoval.Value.Description = pfcp.RemoveGTPUUDPIPv6
+		}, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
+		{"BUFF and NOCP", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateFARs[0].ApplyAction = pfcp.ApplyBUFF | pfcp.ApplyNOCP
+		}, ruleFailure, 0, rule(pfcp.RuleFAR, 1)},
+		{"BAR ID", func(m *pfcp.SessionEstablishmentRequest) { m.CreateFARs[0].BARID = pfcp.Some(uint8(1)) }, ruleFailure, 0, rule(pfcp.RuleFAR, 1)},
+		{"Linked Traffic Endpoint", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateFARs[1].ForwardingParameters.Value.LinkedTrafficEndpointID = pfcp.Some(uint8(1))
+		}, ruleFailure, 0, rule(pfcp.RuleFAR, 2)},
+		{"Outer Header Creation UDP/IPv4", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateFARs[0].ForwardingParameters.Value.OuterHeaderCreation.Value.Description = pfcp.CreateUDPIPv4
+		}, ruleFailure, 0, rule(pfcp.RuleFAR, 1)},
+		{"RQI", func(m *pfcp.SessionEstablishmentRequest) { m.CreateQERs[0].RQI = pfcp.Some(true) }, ruleFailure, 0, rule(pfcp.RuleQER, 1)},
+		{"QER Correlation ID", func(m *pfcp.SessionEstablishmentRequest) { m.CreateQERs[0].QERCorrelationID = pfcp.Some(uint32(1)) },
+			ruleFailure, 0, rule(pfcp.RuleQER, 1)},
+		{"unknown FAR", func(m *pfcp.SessionEstablishmentRequest) { m.CreatePDRs[0].FARID.Value = 9 }, ruleFailure, 0, rule(pfcp.RulePDR, 1)},
+		{"no association", func(m *pfcp.SessionEstablishmentRequest) { m.NodeID.Addr = netip.MustParseAddr("10.9.9.9") },
+			pfcp.CauseNoEstablishedPFCPAssociation, 0, noRule},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := usual("127.0.0.1", "10.45.0.2")
+			tc.change(m)
+			var r pfcp.SessionEstablishmentResponse
+			if h := c.do(0, m, &r); h.SEID != m.CPFSEID.SEID {
+				t.Errorf("SEID %#x, want %#x", h.SEID, m.CPFSEID.SEID)
+			}
+			if r.Cause != tc.cause || r.OffendingIE.Value != tc.ie || r.FailedRuleID != tc.rule || r.UPFSEID.Present {
+				t.Errorf("got %+v, want %v, IE %v, rule %+v", r, tc.cause, tc.ie, tc.rule)
+			}
+			if b.sessions.Len() != 0 || b.driver.changes != 0 {
+				t.Error("something is left of it")
+			}
+		})
+	}
+	c.establish(usual("127.0.0.1", "10.45.0.2"))
+}
+
+// TestRollback: a rule that the datapath refuses is named in the response, and
+// the session is as before, or not at all.
+func TestRollback(t *testing.T) {
+	b := newBed(t, Config{})
+	c := b.client(t, "127.0.0.1")
+	c.associate("127.0.0.1", recoveryTime)
+	b.driver.refuse(2)
+	var r pfcp.SessionEstablishmentResponse
+	c.do(0, usual("127.0.0.1", "10.45.0.2"), &r)
+	failed := pfcp.Some(pfcp.FailedRuleID{Type: pfcp.RulePDR, ID: 2})
+	if r.Cause != pfcp.CauseRuleCreationModificationFail || r.FailedRuleID != failed || len(r.CreatedPDRs) != 0 {
+		t.Errorf("refused by the datapath: %+v", r)
+	}
+	b.driver.refuse(0)
+	r = c.establish(usual("127.0.0.1", "10.45.0.2")) // the address is free again
+	seid := r.UPFSEID.Value.SEID
+	before := b.driver.held()[seid]
+	b.driver.refuse(2)
+	var mod pfcp.SessionModificationResponse
+	c.do(seid, &pfcp.SessionModificationRequest{UpdateQERs: []pfcp.UpdateQER{{QERID: 1, QFI: pfcp.Some(pfcp.QFI(3))}}}, &mod)
+	if mod.Cause != pfcp.CauseRuleCreationModificationFail || mod.FailedRuleID != failed {
+		t.Errorf("refused by the datapath: %+v", mod)
+	}
+	if d := cmp.Diff(before, b.driver.held()[seid], protocmp.Transform()); d != "" || b.sessions.Get(seid).QER(1).QFI != 9 {
+		t.Errorf("the session changed (-want +got):\n%s", d)
+	}
+}
