@@ -1,0 +1,282 @@
+package n4
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"plumbline/pfcp"
+)
+
+func octets(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestNodeProcedures: octet for octet, in this order.
+func TestNodeProcedures(t *testing.T) {
+	b := newBed(t, Config{})
+	c := b.client(t, "127.0.0.1")
+	recovery := fmt.Sprintf("0060 0004 %08x", uint32(pfcp.NewTimeStamp(recoveryTime)))
+	const smf, upf = "003c 0005 00 c0a80e6f", "003c 0005 00 7f000001"
+	for _, tc := range []struct {
+		name, in, want string
+		sessions       int
+	}{
+		{"heartbeat of a stranger", "2001 000c 000007 00 0060 0004 00000001", "2002 000c 000007 00" + recovery, 0},
+		{"session of a stranger", "2134 000c 0000000000000001 000008 00", "2135 0011 0000000000000000 000008 00 0013 0001 48", 0},
+		{"release of a stranger", "2009 000d 000009 00" + smf, "200a 0012 000009 00" + upf + "0013 0001 48", 0},
+		{"update of a stranger", "2007 000d 00000a 00" + smf, "2008 0012 00000a 00" + upf + "0013 0001 48", 0},
+		{"setup", "2005 0015 00000b 00" + smf + "0060 0004 e0000000",
+			"2006 0020 00000b 00" + upf + "0013 0001 01" + recovery + "002b 0002 1000", 0},
+		{"update", "2007 000d 00000c 00" + smf, "2008 0018 00000c 00" + upf + "0013 0001 01 002b 0002 1000", 0},
+		{"no such session", "2136 000c 0000000000000001 00000d 00", "2137 0011 0000000000000000 00000d 00 0013 0001 41", 0},
+		{"PFD management", "2003 0004 00000e 00", "2004 0009 00000e 00 0013 0001 4c", 0},
+		{"session set deletion", "200e 000d 00000f 00" + smf, "200f 0012 00000f 00" + upf + "0013 0001 4c", 0},
+		{"version 2", "4005 0004 000010 00", "200b 0004 000010 00", 0},
+		{"release", "2009 000d 000011 00" + smf, "200a 0012 000011 00" + upf + "0013 0001 01", 0},
+		{"release again, a repetition", "2009 000d 000011 00" + smf, "200a 0012 000011 00" + upf + "0013 0001 48", 0},
+	} {
+		if tc.name == "release again, a repetition" {
+			// It is answered from the cache: the same octets as before.
+			tc.want = "200a 0012 000011 00" + upf + "0013 0001 01"
+		}
+		if got, want := c.ask(octets(t, tc.in)), octets(t, tc.want); !bytes.Equal(got, want) {
+			t.Errorf("%s:\n got %x\nwant %x", tc.name, got, want)
+		}
+	}
+	if got := b.Counters().Duplicates.Load(); got != 1 {
+		t.Errorf("%d duplicates, want 1", got)
+	}
+	if got := len(b.Associations()); got != 0 {
+		t.Errorf("%d associations, want 0", got)
+	}
+}
+
+// TestRepetition: the same request gets the same answer, and makes one session;
+// the same sequence number with other octets is another request.
+func TestRepetition(t *testing.T) {
+	b := newBed(t, Config{})
+	c := b.client(t, "127.0.0.1")
+	c.associate("127.0.0.1", recoveryTime)
+	request, err := pfcp.Append(nil, pfcp.Header{Sequence: 77}, usual("127.0.0.1", "10.45.0.2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := c.ask(request)
+	for range 3 {
+		if got := c.ask(request); !bytes.Equal(got, first) {
+			t.Errorf("repetition:\n got %x\nwant %x", got, first)
+		}
+	}
+	other, err := pfcp.Append(nil, pfcp.Header{Sequence: 77}, usual("127.0.0.1", "10.45.0.3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.ask(other); bytes.Equal(got, first) {
+		t.Error("another request of the same sequence number got the same answer")
+	}
+	// From another port it is another peer's: the UE address is held.
+	var r pfcp.SessionEstablishmentResponse
+	elsewhere := b.client(t, "127.0.0.1")
+	elsewhere.seq = 77
+	elsewhere.decode(elsewhere.ask(request), &r)
+	if r.Cause != pfcp.CauseRuleCreationModificationFail {
+		t.Errorf("the same request from another port: %v, want %v", r.Cause, pfcp.CauseRuleCreationModificationFail)
+	}
+	if n, d := b.sessions.Len(), b.Counters().Duplicates.Load(); n != 2 || d != 3 {
+		t.Errorf("%d sessions, %d duplicates; want 2 and 3", n, d)
+	}
+}
+
+// TestRestartedPeer: a CP function that associates again has no sessions, and
+// can have their addresses at once, even if it does not wait for responses.
+func TestRestartedPeer(t *testing.T) {
+	b := newBed(t, Config{Sockets: 1})
+	c := b.client(t, "127.0.0.1")
+	c.associate("10.4.0.2", recoveryTime)
+	for i := range 50 {
+		c.establish(usual("10.4.0.2", fmt.Sprint("10.45.0.", i)))
+	}
+	first := b.Associations()[0]
+	setup, err := pfcp.Append(nil, pfcp.Header{Sequence: 900}, &pfcp.AssociationSetupRequest{
+		NodeID: pfcp.NodeID{Addr: netip.MustParseAddr("10.4.0.2")}, RecoveryTimeStamp: 5,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	establishment, err := pfcp.Append(nil, pfcp.Header{Sequence: 901}, usual("10.4.0.2", "10.45.0.7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.send(setup)
+	c.send(establishment)
+	var a pfcp.AssociationSetupResponse
+	var e pfcp.SessionEstablishmentResponse
+	c.seq = 900
+	c.decode(c.receive(5*time.Second), &a)
+	c.seq = 901
+	c.decode(c.receive(5*time.Second), &e)
+	if a.Cause != pfcp.CauseRequestAccepted || e.Cause != pfcp.CauseRequestAccepted {
+		t.Errorf("setup %v, establishment %v", a.Cause, e.Cause)
+	}
+	if n := len(b.driver.held()); n != 1 || b.sessions.Len() != 1 {
+		t.Errorf("%d sessions in the datapath, %d here; want 1", n, b.sessions.Len())
+	}
+	list := b.Associations()
+	if len(list) != 1 || list[0].Owner == first.Owner || list[0].NodeID != "10.4.0.2" {
+		t.Errorf("associations %+v, want one and not %+v", list, first)
+	}
+}
+
+// TestSlowRelease: while many sessions are deleted other peers are answered,
+// requests of this one are dropped, and in the end it is answered.
+func TestSlowRelease(t *testing.T) {
+	b := newBed(t, Config{Sockets: 1})
+	c, other := b.client(t, "127.0.0.1"), b.client(t, "127.0.0.2")
+	c.associate("127.0.0.1", recoveryTime)
+	for i := range 40 {
+		c.establish(usual("127.0.0.1", fmt.Sprint("10.45.0.", i)))
+	}
+	b.driver.mu.Lock()
+	b.driver.delay = 10 * time.Millisecond // 400 ms for all
+	b.driver.mu.Unlock()
+	release, err := pfcp.Append(nil, pfcp.Header{Sequence: 700},
+		&pfcp.AssociationReleaseRequest{NodeID: pfcp.NodeID{Addr: netip.MustParseAddr("127.0.0.1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.send(release)
+	c.send(release)
+	request, err := pfcp.Append(nil, pfcp.Header{Sequence: 701}, usual("127.0.0.1", "10.45.0.99"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.send(request)
+	other.heartbeat()
+	if got := b.sessions.Len(); got == 0 {
+		t.Error("all was deleted before the other peer's heartbeat: the test does not test")
+	}
+	var r pfcp.AssociationReleaseResponse
+	c.seq = 700
+	if c.decode(c.receive(5*time.Second), &r); r.Cause != pfcp.CauseRequestAccepted {
+		t.Errorf("release: %v", r.Cause)
+	}
+	if n, d := b.sessions.Len(), b.Counters().Dropped[DropBusy].Load(); n != 0 || d != 2 {
+		t.Errorf("%d sessions, %d requests dropped; want 0 and 2", n, d)
+	}
+	if got := c.ask(release); !bytes.Contains(got, octets(t, "0013 0001 01")) {
+		t.Errorf("release again: %x, want the same answer", got)
+	}
+}
+
+// TestOwnership: a peer can do nothing to another's sessions and association.
+func TestOwnership(t *testing.T) {
+	b := newBed(t, Config{})
+	owner, thief := b.client(t, "127.0.0.1"), b.client(t, "127.0.0.2")
+	owner.associate("10.4.0.2", recoveryTime)
+	thief.associate("10.4.0.66", recoveryTime)
+	seid := owner.establish(usual("10.4.0.2", "10.45.0.2")).UPFSEID.Value.SEID
+	before := b.sessions.Get(seid)
+
+	if got := thief.associate("10.4.0.2", recoveryTime.Add(time.Hour)); got != pfcp.CauseRequestRejected {
+		t.Errorf("setup in another's name: %v, want %v", got, pfcp.CauseRequestRejected)
+	}
+	var release pfcp.AssociationReleaseResponse
+	if thief.do(0, &pfcp.AssociationReleaseRequest{NodeID: pfcp.NodeID{Addr: netip.MustParseAddr("10.4.0.2")}}, &release); release.Cause != pfcp.CauseNoEstablishedPFCPAssociation {
+		t.Errorf("release in another's name: %v", release.Cause)
+	}
+	var est pfcp.SessionEstablishmentResponse
+	if thief.do(0, usual("10.4.0.2", "10.45.0.3"), &est); est.Cause != pfcp.CauseNoEstablishedPFCPAssociation {
+		t.Errorf("establishment in another's name: %v", est.Cause)
+	}
+	var mod pfcp.SessionModificationResponse
+	if h := thief.do(seid, &pfcp.SessionModificationRequest{RemovePDRs: []uint16{1}}, &mod); mod.Cause != pfcp.CauseSessionContextNotFound || h.SEID != 0 {
+		t.Errorf("modification of another's session: %v, SEID %#x", mod.Cause, h.SEID)
+	}
+	var del pfcp.SessionDeletionResponse
+	if h := thief.do(seid, &pfcp.SessionDeletionRequest{}, &del); del.Cause != pfcp.CauseSessionContextNotFound || h.SEID != 0 {
+		t.Errorf("deletion of another's session: %v, SEID %#x", del.Cause, h.SEID)
+	}
+	if b.sessions.Get(seid) != before || len(b.Associations()) != 2 {
+		t.Error("the thief changed something")
+	}
+}
+
+func TestLimits(t *testing.T) {
+	b := newBed(t, Config{MaxAssociations: 3, MaxAssociationsPerAddress: 2})
+	c, d := b.client(t, "127.0.0.1"), b.client(t, "127.0.0.2")
+	for _, tc := range []struct {
+		from *client
+		node string
+		want pfcp.Cause
+	}{
+		{c, "10.4.0.1", pfcp.CauseRequestAccepted},
+		{c, "10.4.0.2", pfcp.CauseRequestAccepted},
+		{c, "10.4.0.3", pfcp.CauseNoResourcesAvailable}, // from one address
+		{d, "10.4.0.4", pfcp.CauseRequestAccepted},
+		{d, "10.4.0.5", pfcp.CauseNoResourcesAvailable}, // in all
+		{c, "10.4.0.2", pfcp.CauseRequestAccepted},      // again
+	} {
+		if got := tc.from.associate(tc.node, recoveryTime); got != tc.want {
+			t.Errorf("%s: %v, want %v", tc.node, got, tc.want)
+		}
+	}
+}
+
+// TestPeers: who is not on the list gets no answer to anything.
+func TestPeers(t *testing.T) {
+	b := newBed(t, Config{Peers: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/31")}})
+	stranger, peer := b.client(t, "127.0.0.1"), b.client(t, "127.0.0.2")
+	stranger.send(octets(t, "2001 000c 000007 00 0060 0004 00000001"))
+	stranger.send(octets(t, "4005 0004 000010 00"))
+	eventually(t, "two drops", func() bool { return b.Counters().Dropped[DropNotAllowed].Load() == 2 })
+	peer.heartbeat()
+	if got := peer.associate("10.4.0.2", recoveryTime); got != pfcp.CauseRequestAccepted {
+		t.Error(got)
+	}
+	if err := stranger.conn.SetReadDeadline(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := stranger.conn.Read(make([]byte, 100)); err == nil {
+		t.Errorf("the stranger got %d octets", n)
+	}
+}
+
+// TestPortInUse: a second endpoint does not share the port of the first.
+func TestPortInUse(t *testing.T) {
+	b := newBed(t, Config{Sockets: 2})
+	m, _ := newManager(t, 1)
+	for _, n := range []int{1, 2} {
+		if e, err := Listen(Config{Listen: b.Addr(), Sockets: n}, m); err == nil || !strings.Contains(err.Error(), "in use") {
+			t.Errorf("second endpoint of %d sockets: %v, want address in use", n, err)
+			if err == nil {
+				e.Close()
+			}
+		}
+	}
+	if _, err := Listen(Config{Listen: netip.MustParseAddrPort("0.0.0.0:0")}, m); err == nil {
+		t.Error("listening on 0.0.0.0: no error, though an F-SEID needs an address")
+	}
+}
+
+// TestIPv6 answers over IPv6, with an IPv6 F-SEID.
+func TestIPv6(t *testing.T) {
+	b := newBed(t, Config{Listen: netip.MustParseAddrPort("[::1]:0")})
+	c := b.client(t, "::1")
+	c.heartbeat()
+	c.associate("::1", recoveryTime)
+	m := usual("10.4.0.2", "10.45.0.2")
+	m.NodeID.Addr, m.CPFSEID.IPv4, m.CPFSEID.IPv6 = netip.IPv6Loopback(), netip.Addr{}, netip.IPv6Loopback()
+	if got := c.establish(m).UPFSEID.Value; got.IPv6 != netip.IPv6Loopback() || got.IPv4.IsValid() {
+		t.Errorf("UP F-SEID %+v", got)
+	}
+}

@@ -1,0 +1,216 @@
+package n4
+
+import (
+	"io"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"plumbline/pfcp"
+)
+
+// quiet is an endpoint without sockets: what it sends by itself goes to sent.
+// It runs in a bubble whose clock jumps.
+type quiet struct {
+	*Endpoint
+	worker *worker
+	sent   []transmission
+	start  time.Time
+	answer func(n int, request []byte) []byte // to the nth request; nil: none
+}
+
+type transmission struct {
+	at       time.Duration
+	to       netip.AddrPort
+	datagram []byte
+}
+
+func newQuiet(t *testing.T) *quiet {
+	t.Helper()
+	m, _ := newManager(t, 64)
+	c, err := Config{
+		Listen: netip.MustParseAddrPort("10.4.0.1:8805"), RecoveryTime: recoveryTime,
+		HeartbeatInterval: 10 * time.Second, T1: 2 * time.Second, N1: 3,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &quiet{Endpoint: newEndpoint(c, m), start: time.Now()}
+	q.worker = newWorker(q.Endpoint, nil)
+	q.transmit = func(to netip.AddrPort, datagram []byte) {
+		n := len(q.sent)
+		q.sent = append(q.sent, transmission{time.Since(q.start), to, slices.Clone(datagram)})
+		if q.answer != nil {
+			if r := q.answer(n, datagram); r != nil {
+				q.receive(to, r)
+			}
+		}
+	}
+	return q
+}
+
+// receive is a datagram coming in; it returns the answer.
+func (q *quiet) receive(from netip.AddrPort, datagram []byte) []byte {
+	q.worker.buf = q.worker.buf[:0]
+	q.worker.handle(from, datagram, time.Now())
+	return slices.Clone(q.worker.buf)
+}
+
+var smfPort = netip.MustParseAddrPort("10.4.0.2:8805")
+
+// associateQuiet sets up an association of 10.4.0.2 with a session.
+func (q *quiet) associateQuiet(t *testing.T, recovery pfcp.TimeStamp) {
+	t.Helper()
+	setup, err := pfcp.Append(nil, pfcp.Header{Sequence: 1}, &pfcp.AssociationSetupRequest{
+		NodeID: pfcp.NodeID{Addr: smfPort.Addr()}, RecoveryTimeStamp: recovery})
+	if err != nil {
+		t.Fatal(err)
+	}
+	establishment, err := pfcp.Append(nil, pfcp.Header{Sequence: 2}, usual("10.4.0.2", "10.45.0.2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.receive(smfPort, setup)
+	q.receive(smfPort, establishment)
+	if q.sessions.Len() != 1 || len(q.Associations()) != 1 {
+		t.Fatalf("%d sessions, %d associations", q.sessions.Len(), len(q.Associations()))
+	}
+}
+
+// heartbeatResponse answers a Heartbeat Request with a Recovery Time Stamp.
+func heartbeatResponse(request []byte, recovery pfcp.TimeStamp) []byte {
+	h, _, _, _ := pfcp.Parse(request)
+	b, _ := pfcp.Append(nil, pfcp.Header{Sequence: h.Sequence}, &pfcp.HeartbeatResponse{RecoveryTimeStamp: recovery})
+	return b
+}
+
+// TestPathFailure: a heartbeat that is not answered is sent N1 times, T1
+// apart, the same octets each time; then the path counts as down. The sessions
+// stay, and when the peer answers again the path is up.
+func TestPathFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet(t)
+		defer func() { q.stop(); q.background.Wait() }()
+		q.associateQuiet(t, 100)
+		time.Sleep(17 * time.Second)
+		synctest.Wait()
+		want := []time.Duration{10 * time.Second, 12 * time.Second, 14 * time.Second}
+		for i, s := range q.sent {
+			if i >= len(want) || s.at != want[i] || s.to != smfPort || string(s.datagram) != string(q.sent[0].datagram) {
+				t.Errorf("transmission %d: %+v, want the first one's octets at %v", i, s, want)
+			}
+		}
+		c := q.Counters()
+		if len(q.sent) != 3 || c.Retransmissions.Load() != 2 || c.PathFailures.Load() != 1 || !q.Associations()[0].PathDown {
+			t.Errorf("%d sent, %d retransmissions, %d path failures", len(q.sent), c.Retransmissions.Load(), c.PathFailures.Load())
+		}
+		if q.sessions.Len() != 1 {
+			t.Error("the session went with the path")
+		}
+		q.answer = func(_ int, request []byte) []byte { return heartbeatResponse(request, 100) }
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if q.Associations()[0].PathDown || len(q.sent) != 4 || q.sessions.Len() != 1 {
+			t.Errorf("path down after an answer; %d sent", len(q.sent))
+		}
+		first, _, _, _ := pfcp.Parse(q.sent[0].datagram)
+		last, _, _, _ := pfcp.Parse(q.sent[3].datagram)
+		if last.Sequence != (first.Sequence+1)&0xffffff {
+			t.Errorf("sequence numbers %d, then %d; want the next one", first.Sequence, last.Sequence)
+		}
+	})
+}
+
+// TestPeerRestartByHeartbeat: only an answer to our own heartbeat, with a newer
+// Recovery Time Stamp, deletes sessions.
+func TestPeerRestartByHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet(t)
+		defer func() { q.stop(); q.background.Wait() }()
+		q.associateQuiet(t, 100)
+		request, err := pfcp.Append(nil, pfcp.Header{Sequence: 9}, &pfcp.HeartbeatRequest{RecoveryTimeStamp: 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.receive(smfPort, request)
+		for n := range uint32(100) { // unasked
+			stray, err := pfcp.Append(nil, pfcp.Header{Sequence: n}, &pfcp.HeartbeatResponse{RecoveryTimeStamp: 200})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.receive(smfPort, stray)
+		}
+		thief := netip.MustParseAddrPort("10.4.0.66:8805")
+		q.answer = func(n int, request []byte) []byte {
+			q.receive(thief, heartbeatResponse(request, 200)) // right number, wrong address
+			if n == 0 {
+				return heartbeatResponse(request, 99) // older
+			}
+			return heartbeatResponse(request, 101)
+		}
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if q.sessions.Len() != 1 || len(q.Associations()) != 1 || len(q.sent) != 1 {
+			t.Errorf("%d sessions, %d associations, %d sent; want 1 each", q.sessions.Len(), len(q.Associations()), len(q.sent))
+		}
+		if got := q.Counters().Dropped[DropUnexpected].Load(); got != 101 {
+			t.Errorf("%d unexpected responses, want 101", got)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if q.sessions.Len() != 0 || len(q.Associations()) != 0 || q.Counters().PeerRestarts.Load() != 1 {
+			t.Errorf("%d sessions, %d associations after a restart; want none", q.sessions.Len(), len(q.Associations()))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(q.sent) != 2 {
+			t.Errorf("%d heartbeats sent; want 2, as the association is gone", len(q.sent))
+		}
+		if len(q.pending.waiting) != 0 || len(q.pending.last) != 0 {
+			t.Error("a transaction is left")
+		}
+	})
+}
+
+// TestTakeOver: a Node ID can be associated from another address when its path
+// is down: a CP function may come back elsewhere.
+func TestTakeOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet(t)
+		defer func() { q.stop(); q.background.Wait() }()
+		q.associateQuiet(t, 100)
+		setup, err := pfcp.Append(nil, pfcp.Header{Sequence: 5}, &pfcp.AssociationSetupRequest{
+			NodeID: pfcp.NodeID{Addr: smfPort.Addr()}, RecoveryTimeStamp: 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+		elsewhere := netip.MustParseAddrPort("10.4.0.3:8805")
+		var r pfcp.AssociationSetupResponse
+		for _, want := range []pfcp.Cause{pfcp.CauseRequestRejected, pfcp.CauseRequestAccepted} {
+			_, body, _, err := pfcp.Parse(q.receive(elsewhere, setup))
+			if err != nil || r.Decode(body) != nil || r.Cause != want {
+				t.Errorf("setup from elsewhere: %v, %v; want %v", r.Cause, err, want)
+			}
+			time.Sleep(20 * time.Second) // the path fails
+			synctest.Wait()
+		}
+		if got := q.Associations(); len(got) != 1 || got[0].Addr != elsewhere.Addr() || q.sessions.Len() != 0 {
+			t.Errorf("associations %+v, %d sessions", got, q.sessions.Len())
+		}
+	})
+}
+
+func TestNewer(t *testing.T) {
+	for _, tc := range []struct {
+		a, b pfcp.TimeStamp
+		want bool
+	}{{2, 1, true}, {1, 1, false}, {1, 2, false}, {5, 0xffffffff, true}, {0xffffffff, 5, false}} {
+		if got := newer(tc.a, tc.b); got != tc.want {
+			t.Errorf("newer(%d, %d) = %v, want %v", tc.a, tc.b, got, tc.want)
+		}
+	}
+}
