@@ -1,0 +1,107 @@
+package meter
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/topology"
+)
+
+const testRun = 0x504c0001
+
+// sessions returns n sessions with addresses of the default UE pools.
+func sessions(n int, ipv6 bool) []generator.Session {
+	list := make([]generator.Session, n)
+	for i := range list {
+		ue := netip.AddrFrom4([4]byte{10, 64 + byte(i>>16), byte(i >> 8), byte(i)})
+		if ipv6 {
+			ue = netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x64, 5: byte(i >> 16), 6: byte(i >> 8), 7: byte(i), 15: 1})
+		}
+		list[i] = generator.Session{TEID: 0x10000 + uint32(i), UE: ue, QFI: 9}
+	}
+	return list
+}
+
+// rig is a test bed with a generator at one end and a meter at the other.
+type rig struct {
+	bed       *topology.Topology
+	generator *generator.Generator
+	meter     *Meter
+}
+
+// ends returns the link that frames of a direction enter by and the port where
+// they arrive.
+func ends(bed *topology.Topology, d generator.Direction) (topology.Link, topology.Port) {
+	if d == generator.Uplink {
+		return bed.N3, bed.N6.Peer
+	}
+	return bed.N6, bed.N3.Peer
+}
+
+func newRig(t testing.TB, form topology.Config, c generator.Config, m Config) *rig {
+	t.Helper()
+	bed, err := topology.New(form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bed.Close() })
+	r := &rig{bed: bed}
+	c.Link, m.Port = ends(bed, c.Direction)
+	m.N3, m.Direction, m.Run = bed.N3, c.Direction, testRun
+	c.Run = testRun
+	if !c.Server.IsValid() {
+		c.Server = bed.N6.Peer.Address.Addr()
+	}
+	if r.generator, err = generator.New(c); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.generator.Close() })
+	if r.meter, err = Attach(m); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.meter.Close() })
+	return r
+}
+
+// BenchmarkBed measures the bed limit: one op is one frame from the generator
+// through the redirecting program to the meter.
+func BenchmarkBed(b *testing.B) {
+	for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
+		for _, payload := range []int{64, 1400} {
+			for _, n := range []int{1, 100_000} {
+				b.Run(fmt.Sprintf("%v/%dB/%dsessions", d, payload, n), func(b *testing.B) {
+					benchmarkBed(b, generator.Config{Direction: d, PayloadOctets: payload, Sessions: sessions(n, false), Access: generator.Uniform})
+				})
+			}
+		}
+	}
+}
+
+func benchmarkBed(b *testing.B, c generator.Config) {
+	r := newRig(b, topology.Config{Name: "plt-bench"}, c, Config{Bed: true})
+	bed, err := r.bed.AttachBed()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer bed.Close()
+	b.SetBytes(int64(r.generator.FrameOctets()))
+	b.ResetTimer()
+	result, err := r.generator.Run(context.Background(), generator.Load{Frames: uint64(b.N), CPU: 1})
+	b.StopTimer()
+	if err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(time.Millisecond)
+	s, err := r.meter.Read()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if got := s.Streams[0]; got.Received != result.Sent || got.MisdeliveredTotal() != 0 {
+		b.Errorf("got %d of %d frames, misdelivered %v", got.Received, result.Sent, got.Misdelivered)
+	}
+	b.ReportMetric(float64(result.Sent)/result.Elapsed.Seconds()/1e6, "Mpps")
+}

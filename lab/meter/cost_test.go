@@ -1,0 +1,90 @@
+package meter
+
+import (
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/topology"
+)
+
+// BenchmarkFrame measures what a frame costs the meter, without links: a
+// program that counts the sequence number up and goes on to the meter. Its own
+// cost is the baseline, to be subtracted.
+func BenchmarkFrame(b *testing.B) {
+	for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
+		b.Run(d.String(), func(b *testing.B) { benchmarkFrame(b, d) })
+	}
+}
+
+func benchmarkFrame(b *testing.B, d generator.Direction) {
+	r := newRig(b, topology.Config{Name: "plt-cost"}, generator.Config{
+		Direction: d, PayloadOctets: 64, Sessions: sessions(1, false),
+	}, Config{})
+	frame := frameFor(b, r.bed, d, generator.Stamp{Run: testRun}, sessions(1, false)[0], 64)
+	for _, next := range []struct {
+		name    string
+		program *ebpf.Program
+	}{
+		{"baseline", mustProgram(b, asm.Mov.Imm(asm.R0, xdpDrop), asm.Return())},
+		{"meter", r.meter.objects.Meter},
+	} {
+		counter := countUp(b, next.program, len(frame)-64+8)
+		b.Run(next.name, func(b *testing.B) {
+			if _, _, err := counter.Benchmark(frame, b.N, b.ResetTimer); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+	s, err := r.meter.Read()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if got := s.Streams[0]; got.Received == 0 || got.MisdeliveredTotal() != 0 {
+		b.Errorf("got %d received, misdelivered %v", got.Received, got.Misdelivered)
+	}
+}
+
+const xdpDrop = 1
+
+func mustProgram(t testing.TB, instructions ...asm.Instruction) *ebpf.Program {
+	t.Helper()
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, AttachType: ebpf.AttachXDP, License: "GPL", Instructions: instructions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// countUp returns a program that increments the 64-bit number at offset of the
+// frame and goes on to next.
+func countUp(t testing.TB, next *ebpf.Program, offset int) *ebpf.Program {
+	t.Helper()
+	calls, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { calls.Close() })
+	if err := calls.Put(uint32(0), next); err != nil {
+		t.Fatal(err)
+	}
+	at := int16(offset)
+	return mustProgram(t,
+		asm.LoadMem(asm.R2, asm.R1, 0, asm.Word), // data
+		asm.LoadMem(asm.R3, asm.R1, 4, asm.Word), // data_end
+		asm.Mov.Reg(asm.R4, asm.R2),
+		asm.Add.Imm(asm.R4, int32(offset)+8),
+		asm.JGT.Reg(asm.R4, asm.R3, "out"),
+		asm.LoadMem(asm.R5, asm.R2, at, asm.DWord),
+		asm.Add.Imm(asm.R5, 1),
+		asm.StoreMem(asm.R2, at, asm.R5, asm.DWord),
+		asm.LoadMapPtr(asm.R2, calls.FD()),
+		asm.Mov.Imm(asm.R3, 0),
+		asm.FnTailCall.Call(),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("out"),
+		asm.Return(),
+	)
+}
