@@ -73,7 +73,7 @@ type Datapath interface {
 	datapath.Driver
 	// Frame lets a frame arrive. A datapath that counts must have moved one
 	// counter, that of the reason, or none if the frame was sent.
-	Frame(t *testing.T, port Port, frame []byte) Outcome
+	Frame(t testing.TB, port Port, frame []byte) Outcome
 }
 
 // Kind says what can be asked of the datapath under test.
@@ -171,6 +171,21 @@ func (p packet) compare(t *testing.T, got Outcome, fast bool) {
 	if fast && p.slow && got.Ethernet != nil {
 		t.Errorf("took the fast path, want the slow one")
 	}
+}
+
+// Sessions returns those of the packet table, and Frames its frames: seeds for
+// tests that compare a datapath with the model on frames of their own.
+func Sessions() []*api.Session { return sessions() }
+
+// Frames returns the frames of the packet table that arrive on port.
+func Frames(port Port) [][]byte {
+	var frames [][]byte
+	for _, p := range packets {
+		if p.port == port {
+			frames = append(frames, p.in)
+		}
+	}
+	return frames
 }
 
 type counters struct{ Packets, Octets, Dropped uint64 }

@@ -10,7 +10,7 @@ import (
 
 type underTest struct{ *model.UPF }
 
-func (u underTest) Frame(_ *testing.T, port conformance.Port, frame []byte) conformance.Outcome {
+func (u underTest) Frame(_ testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	f := u.FromN6
 	if port == conformance.N3 {
 		f = u.FromN3

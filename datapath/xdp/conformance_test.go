@@ -83,10 +83,15 @@ func (b *bed) resolve(t testing.TB) {
 func (b *bed) n3(packet []byte) error { b.sent = bytes.Clone(packet); return nil }
 func (b *bed) n6(packet []byte) error { b.sent = bytes.Clone(packet); return nil }
 
+// slowFromN3 are the reasons for which a whole G-PDU is passed to the socket.
+var slowFromN3 = map[datapath.Reason]bool{
+	datapath.PassUnresolved: true, datapath.PassChanging: true, datapath.PassTooBig: true,
+}
+
 const xdpPass, xdpDrop, xdpRedirect = 2, 1, 4
 
 // Frame implements [conformance.Datapath].
-func (b *bed) Frame(t *testing.T, port conformance.Port, frame []byte) conformance.Outcome {
+func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
 	prog := b.objs.UpfN6Xdp
 	if port == conformance.N3 {
@@ -95,7 +100,7 @@ func (b *bed) Frame(t *testing.T, port conformance.Port, frame []byte) conforman
 	return b.frame(t, prog, port, frame)
 }
 
-func (b *bed) frame(t *testing.T, prog *ebpf.Program, port conformance.Port, frame []byte) conformance.Outcome {
+func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
 	before := b.programCounts(t)
 	run := ebpf.RunOptions{Data: frame, DataOut: make([]byte, len(frame)+64)}
@@ -107,7 +112,7 @@ func (b *bed) frame(t *testing.T, prog *ebpf.Program, port conformance.Port, fra
 	switch {
 	case action == xdpRedirect && reason == datapath.ReasonNone:
 		return conformance.Outcome{Ethernet: run.DataOut[:lenEthernet], Packet: run.DataOut[lenEthernet:]}
-	case action == xdpPass && reason == datapath.PassUnresolved, action == xdpPass && reason == datapath.PassChanging:
+	case action == xdpPass && slowFromN3[reason]:
 		return b.slowN3(t, frame)
 	case action == xdpDrop && port == conformance.N6 && !reason.IsDrop():
 		return b.slowN6(t)
@@ -120,7 +125,7 @@ func (b *bed) frame(t *testing.T, prog *ebpf.Program, port conformance.Port, fra
 
 // slowN3 is what the kernel does with a frame that is passed: the datagram
 // comes out of the GTP-U socket.
-func (b *bed) slowN3(t *testing.T, frame []byte) conformance.Outcome {
+func (b *bed) slowN3(t testing.TB, frame []byte) conformance.Outcome {
 	t.Helper()
 	return b.slowly(t, func() {
 		ip := frame[lenEthernet:]
@@ -129,13 +134,13 @@ func (b *bed) slowN3(t *testing.T, frame []byte) conformance.Outcome {
 }
 
 // slowN6 takes the frame that the program has put into the ring.
-func (b *bed) slowN6(t *testing.T) conformance.Outcome {
+func (b *bed) slowN6(t testing.TB) conformance.Outcome {
 	t.Helper()
 	frame := readException(t, b.Driver)
 	return b.slowly(t, func() { b.slow.fromN6(frame) })
 }
 
-func (b *bed) slowly(t *testing.T, run func()) conformance.Outcome {
+func (b *bed) slowly(t testing.TB, run func()) conformance.Outcome {
 	t.Helper()
 	b.sent = nil
 	before := slowCounts(b.slow)
@@ -151,7 +156,7 @@ func slowCounts(s *slowPath) []uint64 {
 	return n
 }
 
-func (b *bed) programCounts(t *testing.T) []uint64 {
+func (b *bed) programCounts(t testing.TB) []uint64 {
 	t.Helper()
 	n := make([]uint64, len(datapath.Reasons())+1)
 	for i := range n {
@@ -167,7 +172,7 @@ func (b *bed) programCounts(t *testing.T) []uint64 {
 }
 
 // moved returns the one reason whose counter went up by one, or ReasonNone.
-func moved(t *testing.T, before, after []uint64) datapath.Reason {
+func moved(t testing.TB, before, after []uint64) datapath.Reason {
 	t.Helper()
 	reason := datapath.ReasonNone
 	for i := range after {
@@ -202,7 +207,7 @@ func TestConformance(t *testing.T) {
 // oneDevice is the bed with N3 and N6 on one device.
 type oneDevice struct{ *bed }
 
-func (o oneDevice) Frame(t *testing.T, port conformance.Port, frame []byte) conformance.Outcome {
+func (o oneDevice) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
 	return o.frame(t, o.objs.UpfN3N6Xdp, port, frame)
 }

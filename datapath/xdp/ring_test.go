@@ -13,7 +13,7 @@ import (
 var gnbPort = netip.AddrPortFrom(netip.MustParseAddr("10.3.0.2"), gtpu.Port)
 
 // readException returns the next frame in the exception ring.
-func readException(t *testing.T, d *Driver) []byte {
+func readException(t testing.TB, d *Driver) []byte {
 	t.Helper()
 	ring, err := ringbuf.NewReader(d.objs.Exceptions)
 	if err != nil {

@@ -1,0 +1,112 @@
+package xdp
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+)
+
+// TestTable puts keys in and takes them out at random, many of them with the
+// same home: what is in is found, what is not is not, and all slots can be used.
+func TestTable(t *testing.T) {
+	b := openBed(t, 64)
+	tab := b.uplink
+	rng := rand.New(rand.NewPCG(1, 2))
+	slots := map[uint64]uint32{}
+	for range 20_000 {
+		key := 1<<32 | uint64(rng.Uint32N(4))*64 | uint64(rng.Uint32N(64)) + 1
+		slot, held := slots[key]
+		switch {
+		case held:
+			tab.clear(slot)
+			tab.release(slot, key)
+			delete(slots, key)
+		case len(slots) == 64:
+			if _, err := tab.reserve(key); !errors.Is(err, datapath.ErrFull) {
+				t.Fatalf("reserve in a full table: %v, want %v", err, datapath.ErrFull)
+			}
+		default:
+			slot, err := tab.reserve(key)
+			if err != nil {
+				t.Fatalf("reserve with %d of 64 taken: %v", len(slots), err)
+			}
+			tab.write(slot, &upfRule{Key: key, Ctl: ruleForw})
+			slots[key] = slot
+		}
+		checkTable(t, tab, slots, key)
+	}
+	guests := 0
+	for key, slot := range slots {
+		if uint32(key)&tab.mask != slot {
+			guests++
+		}
+	}
+	if b.overflows != guests || len(tab.guests) != guests || guests == 0 {
+		t.Errorf("%d overflows, %d guests known, %d there", b.overflows, len(tab.guests), guests)
+	}
+}
+
+func checkTable(t *testing.T, tab *table, slots map[uint64]uint32, key uint64) {
+	t.Helper()
+	want, held := slots[key]
+	got, found := tab.find(key)
+	if found != held || (held && got != want) {
+		t.Fatalf("find(%#x) = %d, %v; want %d, %v", key, got, found, want, held)
+	}
+	used := map[uint32]bool{}
+	for k, s := range slots {
+		if used[s] || tab.slots[s].Key != k {
+			t.Fatalf("slot %d of key %#x is shared or holds %#x", s, k, tab.slots[s].Key)
+		}
+		used[s] = true
+	}
+}
+
+// TestLayout: what Go and C share has the same size and places.
+func TestLayout(t *testing.T) {
+	var (
+		m upfMeter
+		g model.Meter
+		r upfRule
+		c model.Counters
+	)
+	if unsafe.Sizeof(m) != unsafe.Sizeof(g) {
+		t.Errorf("struct meter has %d octets, model.Meter %d", unsafe.Sizeof(m), unsafe.Sizeof(g))
+	}
+	if unsafe.Sizeof(r) != 64 {
+		t.Errorf("struct rule has %d octets, want one cache line", unsafe.Sizeof(r))
+	}
+	if unsafe.Offsetof(r.Octets)-unsafe.Offsetof(r.Packets) != unsafe.Offsetof(c.Octets) ||
+		unsafe.Offsetof(r.Dropped)-unsafe.Offsetof(r.Packets) != unsafe.Offsetof(c.Dropped) {
+		t.Error("counters of struct rule and of model.Counters are in different places")
+	}
+}
+
+// TestHops: a slot is shared by those that want the same peer, resolved as a
+// whole, and empty when the last one leaves.
+func TestHops(t *testing.T) {
+	b := openBed(t, 64)
+	key := hopKey{false, gnbPort.Addr().Next().Next().Next()}
+	first, fresh, err := b.hops.acquire(key, 1500)
+	if err != nil || !fresh {
+		t.Fatalf("acquire: %v, fresh %v", err, fresh)
+	}
+	second, fresh, err := b.hops.acquire(key, 1500)
+	if err != nil || fresh || second != first {
+		t.Fatalf("acquire again: slot %d, %v, fresh %v; want %d", second, err, fresh, first)
+	}
+	b.hops.resolve(key, [6]byte{1, 2, 3, 4, 5, 6})
+	if got := b.hops.slots[first].Dst; got != 0x060504030201 {
+		t.Errorf("MAC address word %#x", got)
+	}
+	if b.hops.release(key) {
+		t.Error("release of one of two said the hop is gone")
+	}
+	if !b.hops.release(key) || b.hops.slots[first].Dst != 0 {
+		t.Error("release of the last left the hop resolved")
+	}
+}
