@@ -1,0 +1,106 @@
+package xdp
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// complexity is what the verifier says of a program.
+type complexity struct {
+	Instructions int `json:"instructions"` // processed, all paths
+	Stack        int `json:"stack_octets"`
+}
+
+const complexityFile = "testdata/verifier.json"
+
+var (
+	processed  = regexp.MustCompile(`processed (\d+) insns`)
+	stackDepth = regexp.MustCompile(`stack depth ([\d+]+)`)
+)
+
+// TestVerifier loads every program and compares what it costs the verifier with
+// what is written down: more than a tenth more fails. Another kernel counts
+// otherwise, so only the one of the record is compared. PLUMBLINE_RECORD=1
+// writes the record anew.
+func TestVerifier(t *testing.T) {
+	spec, err := loadUpf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
+		Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats},
+	})
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	defer coll.Close()
+
+	got := map[string]complexity{}
+	for name, prog := range coll.Programs {
+		got[name] = parseComplexity(t, prog.VerifierLog)
+	}
+	record := map[string]map[string]complexity{}
+	if b, err := os.ReadFile(complexityFile); err == nil {
+		if err := json.Unmarshal(b, &record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kernel := kernelRelease(t)
+	if os.Getenv("PLUMBLINE_RECORD") != "" {
+		record[kernel] = got
+		writeRecord(t, record)
+	}
+	for name, c := range got {
+		t.Logf("%s on Linux %s: %d instructions processed, %d octets of stack", name, kernel, c.Instructions, c.Stack)
+		if want, ok := record[kernel][name]; ok && c.Instructions > want.Instructions*11/10 {
+			t.Errorf("%s: %d instructions processed, was %d", name, c.Instructions, want.Instructions)
+		}
+		if c.Stack > 512 || c.Instructions == 0 {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+func parseComplexity(t *testing.T, log string) complexity {
+	t.Helper()
+	p, s := processed.FindStringSubmatch(log), stackDepth.FindStringSubmatch(log)
+	if p == nil || s == nil {
+		t.Fatalf("verifier log without figures: %s", log)
+	}
+	var c complexity
+	c.Instructions, _ = strconv.Atoi(p[1])
+	for _, part := range strings.Split(s[1], "+") {
+		n, _ := strconv.Atoi(part)
+		c.Stack += n
+	}
+	return c
+}
+
+// kernelRelease returns major and minor, "6.18".
+func kernelRelease(t *testing.T) string {
+	t.Helper()
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.SplitN(unix.ByteSliceToString(u.Release[:]), ".", 3)
+	return parts[0] + "." + parts[1]
+}
+
+func writeRecord(t *testing.T, record map[string]map[string]complexity) {
+	t.Helper()
+	b, err := json.MarshalIndent(record, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(complexityFile, append(b, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
