@@ -16,7 +16,6 @@ const (
 	DropShort      Drop = iota // not even a header
 	DropTruncated              // longer than any PFCP message
 	DropNotAllowed             // the source is not on the list of peers
-	DropHeader                 // a session message without a SEID
 	DropMalformed              // a heartbeat or a response that cannot be decoded
 	DropUnknown                // a message that no CP function sends
 	DropUnexpected             // a response to nothing that we asked
@@ -27,7 +26,7 @@ const (
 )
 
 var dropNames = [dropMax]string{
-	"short", "truncated", "not_allowed", "header", "malformed",
+	"short", "truncated", "not_allowed", "malformed",
 	"unknown", "unexpected", "bundled", "busy", "too_long",
 }
 

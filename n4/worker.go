@@ -137,19 +137,20 @@ func (w *worker) handle(src netip.AddrPort, datagram []byte, now time.Time) {
 		w.heartbeat(src, h, body)
 	case !h.Type.IsRequest():
 		w.e.response(src, h, body)
-	case h.Type.IsSession() && !h.S:
-		c.drop(DropHeader)
 	default:
 		w.once(src, h, datagram[:len(datagram)-len(rest)], body, now)
 	}
 }
 
-// unparsable answers a message whose header is wrong, if it can be a request.
+// unparsable answers a message whose header is wrong, unless it is a response:
+// that answer might be answered again, and so on for ever. Of another version
+// it is known only that its type 11 is what we would answer.
 func (w *worker) unparsable(src netip.AddrPort, h pfcp.Header, err error) {
+	version := errors.Is(err, pfcp.ErrVersion)
 	switch {
-	case !h.Type.IsRequest():
-		w.e.counters.drop(DropMalformed) // an answer might be answered again, for ever
-	case errors.Is(err, pfcp.ErrVersion):
+	case h.Type == pfcp.MsgVersionNotSupportedResponse, !version && !h.Type.IsRequest():
+		w.e.counters.drop(DropMalformed)
+	case version:
 		w.buf = pfcp.AppendVersionNotSupported(w.buf, h.Sequence)
 	default:
 		w.refuse(src, header(h, 0), &pfcp.Error{Cause: pfcp.CauseInvalidLength, In: h.Type.String(), Err: err})
