@@ -59,14 +59,19 @@ func (l *Link) make(mtu int) error {
 	if err != nil {
 		return fmt.Errorf("create veth %s: %w", l.UPF.Device, err)
 	}
-	if err := l.UPF.raise(map[string]bool{"rx-gro": true}); err != nil {
+	// Features of both ends first: when an end comes up, the kernel looks at
+	// the other one's GRO to see whether XDP may redirect frames to it.
+	if err := l.UPF.prepare(map[string]bool{"rx-gro": true}); err != nil {
 		return err
 	}
-	return l.Peer.raise(map[string]bool{"rx-gro": true, "tx-checksum-ip-generic": false})
+	if err := l.Peer.prepare(map[string]bool{"rx-gro": true, "tx-checksum-ip-generic": false}); err != nil {
+		return err
+	}
+	return errors.Join(l.UPF.raise(), l.Peer.raise())
 }
 
-// raise sets the device's features and brings it up.
-func (p *Port) raise(features map[string]bool) error {
+// prepare notes the device's index and sets its features.
+func (p *Port) prepare(features map[string]bool) error {
 	link, err := p.Namespace.links.LinkByName(p.Device)
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", p.Device, p.Namespace.Name, err)
@@ -75,7 +80,16 @@ func (p *Port) raise(features map[string]bool) error {
 	if err := p.Namespace.Do(func() error { return setFeatures(p.Device, features) }); err != nil {
 		return fmt.Errorf("features of %s of %s: %w", p.Device, p.Namespace.Name, err)
 	}
-	if err := p.Namespace.links.LinkSetUp(link); err != nil {
+	return nil
+}
+
+// raise brings the device up.
+func (p *Port) raise() error {
+	link, err := p.Namespace.links.LinkByIndex(p.Index)
+	if err == nil {
+		err = p.Namespace.links.LinkSetUp(link)
+	}
+	if err != nil {
 		return fmt.Errorf("bring up %s of %s: %w", p.Device, p.Namespace.Name, err)
 	}
 	return nil
