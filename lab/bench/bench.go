@@ -27,6 +27,7 @@ import (
 
 	"plumbline/lab/dut"
 	"plumbline/lab/generator"
+	"plumbline/lab/n4load"
 	"plumbline/lab/report"
 	"plumbline/lab/topology"
 	"plumbline/upf"
@@ -73,9 +74,9 @@ type Step struct {
 const (
 	runName = "plumb-bench" // of the namespaces
 
-	warmUp     = 200 * time.Millisecond // of each trial: next hops, caches, clock speed
+	longWarmUp = 200 * time.Millisecond // of each trial, at most: next hops, caches, clock speed
 	settle     = 50 * time.Millisecond  // after the last frame was sent
-	accounting = time.Second            // of the trial with BPF statistics
+	accounting = time.Second            // of the trial with BPF statistics, at most
 
 	startTime    = 2 * time.Second // expected of topology and UPF
 	sessionsRate = 15_000          // expected of session establishment, 1/s
@@ -88,9 +89,9 @@ type run struct {
 	Config
 	topology *topology.Topology
 	dut      *dut.DUT
-	n4       *smf
-	sessions []session // established so far
-	lanes    []*lane   // of the present number of sessions
+	n4       *n4load.Client
+	sessions []n4load.Session // established so far
+	lanes    []*lane          // of the present number of sessions
 	result   *report.Result
 	mode     string        // of XDP, as the UPF says
 	spent    time.Duration // expected of the steps so far
@@ -228,7 +229,7 @@ func (r *run) step(name string, expected time.Duration) {
 
 // expected is the sum over all steps.
 func (r *run) expected() time.Duration {
-	lane := time.Duration(r.Repeats)*2*r.trialTime() + warmUp + settle + accounting
+	lane := time.Duration(r.Repeats)*2*r.trialTime() + r.accountTime()
 	if r.RatePPS == 0 {
 		lane += r.trialTime()
 	}
@@ -236,7 +237,11 @@ func (r *run) expected() time.Duration {
 	return startTime + installTime(slices.Max(r.Sessions)) + time.Duration(lanes)*lane
 }
 
-func (r *run) trialTime() time.Duration { return warmUp + r.Duration + 2*settle }
+func (r *run) warmUp() time.Duration { return min(longWarmUp, r.Duration) }
+
+func (r *run) trialTime() time.Duration { return r.warmUp() + r.Duration + 2*settle }
+
+func (r *run) accountTime() time.Duration { return r.warmUp() + 2*settle + min(accounting, r.Duration) }
 
 func installTime(sessions int) time.Duration {
 	return time.Duration(float64(sessions) / sessionsRate * float64(time.Second))
@@ -246,7 +251,7 @@ func installTime(sessions int) time.Duration {
 func (r *run) close() error {
 	errs := []error{r.closeLanes()}
 	if r.n4 != nil {
-		errs = append(errs, r.n4.close())
+		errs = append(errs, r.n4.Close())
 	}
 	if r.dut != nil {
 		errs = append(errs, r.dut.Stop())

@@ -43,14 +43,14 @@ func TestMain(m *testing.M) {
 func TestBench(t *testing.T) {
 	dir := t.TempDir()
 	jsonFile, htmlFile := filepath.Join(dir, "result.json"), filepath.Join(dir, "result.html")
-	cmd := exec.Command(plumb, "bench", "--sessions", "1,40", "--duration", "300ms", "--repeat", "1",
+	cmd := command(t, "--sessions", "1,40", "--duration", "100ms", "--repeat", "1",
 		"--json", jsonFile, "--html", htmlFile)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
-	assertGone(t, cmd.Process.Pid)
+	assertGone(t, cmd)
 
 	f, err := os.Open(jsonFile)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	page := filepath.Join(t.TempDir(), "result.html")
-	cmd := exec.CommandContext(ctx, plumb, "bench", "--duration", "30s", "--html", page)
+	cmd := command(t, "--duration", "30s", "--html", page)
 	stderr := newWatched("uplink")
 	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
@@ -126,12 +126,16 @@ func TestInterruptLeavesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	case <-ctx.Done():
+		t.Error("no trial began")
+		if err := cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
 	}
 	err := cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.String(), "interrupted") {
-		t.Errorf("got exit code %d, %v, want 1 and interrupted:\n%s", code, err, stderr)
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.out.String(), "interrupted") {
+		t.Errorf("got exit code %d, %v, want 1 and interrupted:\n%s", code, err, &stderr.out)
 	}
-	assertGone(t, cmd.Process.Pid)
+	assertGone(t, cmd)
 	if left, _ := filepath.Glob(page + "*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -149,10 +153,23 @@ func TestNotRoot(t *testing.T) {
 	}
 }
 
-// assertGone wants neither namespaces nor children of the process.
-func assertGone(t *testing.T, pid int) {
+// command prepares plumb bench, with a directory of its own for temporary files.
+func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	for _, pattern := range []string{"/run/netns/" + runName + "-" + strconv.Itoa(pid) + "-*", filepath.Join(os.TempDir(), "plumb-dut-*")} {
+	cmd := exec.Command(plumb, append([]string{"bench"}, args...)...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	return cmd
+}
+
+func tempDir(cmd *exec.Cmd) string {
+	return strings.TrimPrefix(cmd.Env[len(cmd.Env)-1], "TMPDIR=")
+}
+
+// assertGone wants nothing to be left of the command: namespaces, and the UPF's
+// files, which go when the UPF has ended.
+func assertGone(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	for _, pattern := range []string{"/run/netns/" + runName + "-" + strconv.Itoa(cmd.Process.Pid) + "-*", filepath.Join(tempDir(cmd), "*")} {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
@@ -161,7 +178,7 @@ func assertGone(t *testing.T, pid int) {
 
 // watched is an output that tells when a text appears in it.
 type watched struct {
-	bytes.Buffer
+	out  bytes.Buffer // not embedded: io.Copy would go round Write
 	text string
 	seen chan struct{}
 	told bool
@@ -170,8 +187,8 @@ type watched struct {
 func newWatched(text string) *watched { return &watched{text: text, seen: make(chan struct{})} }
 
 func (w *watched) Write(b []byte) (int, error) {
-	n, err := w.Buffer.Write(b)
-	if !w.told && strings.Contains(w.String(), w.text) {
+	n, err := w.out.Write(b)
+	if !w.told && strings.Contains(w.out.String(), w.text) {
 		w.told = true
 		close(w.seen)
 	}

@@ -32,10 +32,7 @@ func (r *run) newLane(d report.Direction, id uint32) (*lane, error) {
 		g.Link, g.Direction = t.N6, generator.Downlink
 		m.Port, m.Direction = t.N3.Peer, generator.Downlink
 	}
-	g.Sessions = make([]generator.Session, len(r.sessions))
-	for i, s := range r.sessions {
-		g.Sessions[i] = s.towards(d)
-	}
+	g.Sessions = towards(d, r.sessions)
 	gen, err := generator.New(g)
 	if err != nil {
 		return nil, err
@@ -65,7 +62,7 @@ func (r *run) measureLane(ctx context.Context, l *lane, load generator.Load, bed
 	defer func() { err = errors.Join(err, meter.Close()) }()
 
 	warm := load
-	warm.Duration = warmUp
+	warm.Duration = r.warmUp()
 	if _, err := l.generator.Run(ctx, warm); err != nil {
 		return m, err
 	}

@@ -20,7 +20,7 @@ import (
 //
 // BPF_ENABLE_STATS came with Linux 5.8.
 func (r *run) account(ctx context.Context, l *lane) (err error) {
-	r.step(fmt.Sprintf("%s, cost of the BPF program", l.direction), warmUp+settle+accounting)
+	r.step(fmt.Sprintf("%s, %d sessions, cost of the BPF program", l.direction, len(r.sessions)), r.accountTime())
 	port := r.topology.N3.UPF
 	if l.direction == report.Downlink {
 		port = r.topology.N6.UPF
@@ -44,7 +44,7 @@ func (r *run) account(ctx context.Context, l *lane) (err error) {
 		return err
 	}
 	load := r.load(r.RatePPS)
-	load.Duration = accounting
+	load.Duration = min(accounting, r.Duration)
 	if _, err := r.measureLane(ctx, l, load, false); err != nil {
 		return fmt.Errorf("%s with BPF statistics: %w", l.direction, err)
 	}

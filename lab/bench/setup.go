@@ -1,18 +1,12 @@
 package bench
 
 import (
-	"net/netip"
 	"slices"
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/generator"
-	"plumbline/lab/report"
 	"plumbline/upf"
 )
-
-// qfi is that of all sessions: not 0, so that it can go wrong.
-const qfi = 9
 
 // upfConfig is the UPF's configuration for the topology: everything that the
 // measurement does not ask for is as the UPF has it by default.
@@ -37,21 +31,6 @@ func (r *run) upfConfig() *upf.Config {
 func (r *run) mtu() int {
 	const ethernet, ipv4, udp, gtpu = 1500, 20, 8, 16
 	return max(ethernet, r.PayloadOctets+2*(ipv4+udp)+gtpu)
-}
-
-// session is one PDU session as both ends know it.
-type session struct {
-	ue               netip.Addr
-	uplink, downlink uint32 // TEIDs: the UPF's, the gNB's
-}
-
-// towards is what the generator of direction d must know of s.
-func (s session) towards(d report.Direction) generator.Session {
-	g := generator.Session{TEID: s.uplink, UE: s.ue, QFI: qfi}
-	if d == report.Downlink {
-		g.TEID = s.downlink
-	}
-	return g
 }
 
 // cpu returns the highest CPU that this process may run on: interrupts mostly

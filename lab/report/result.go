@@ -78,6 +78,10 @@ type Install struct {
 	Sessions       int     `json:"sessions"`
 	DurationNS     int64   `json:"duration_ns"`
 	SessionsPerSec float64 `json:"sessions_per_second"`
+	// LatencyNS is from a request's first transmission to its response, of the
+	// last number of sessions; the client is a closed loop.
+	LatencyNS        Latency `json:"latency_ns"`
+	RequestsRepeated int     `json:"requests_repeated"` // by T1
 	// DUTMemoryOctets is the resident set of the DUT's process after the
 	// sessions were installed, DUTMemoryBeforeOctets that before. The memory of
 	// BPF maps that are not mapped into it is not in them.

@@ -19,6 +19,7 @@ func sample() *Result {
 		},
 		Install: Install{
 			Sessions: 100_000, DurationNS: 3_214_000_000, SessionsPerSec: 31_113,
+			LatencyNS:       Latency{Min: 100_000, P50: 900_000, P90: 1_200_000, P99: 2_500_000, P999: 8_000_000, Max: 12_000_000},
 			DUTMemoryOctets: 143 << 20, DUTMemoryBeforeOctets: 40 << 20, MapMemoryOctets: 96 << 20,
 		},
 		Program: []Program{{Name: "upf_n3", Direction: Uplink, Sessions: 100_000, Runs: 2_000_000, RunNS: 81.25}},

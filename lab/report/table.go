@@ -223,8 +223,8 @@ func (r *Result) drops() string {
 }
 
 func (i *Install) text() string {
-	s := fmt.Sprintf("%s established over PFCP in %s (%s/s)",
-		count(uint64(i.Sessions), "session"), duration(i.DurationNS), grouped(uint64(i.SessionsPerSec)))
+	s := fmt.Sprintf("%s established over PFCP in %s: %s/s, p99 %s", count(uint64(i.Sessions), "session"),
+		duration(i.DurationNS), grouped(uint64(i.SessionsPerSec)), duration(i.LatencyNS.P99))
 	if i.DUTMemoryOctets > 0 {
 		s += fmt.Sprintf("; UPF holds %s", mebi(i.DUTMemoryOctets))
 	}
