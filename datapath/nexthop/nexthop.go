@@ -27,11 +27,13 @@ type MAC [6]byte
 // Watcher follows the neighbours and routes of one device.
 type Watcher struct {
 	link    netlink.Link
+	kernel  *netlink.Handle
 	changed func(addr netip.Addr, mac MAC)
 	log     *slog.Logger
 	done    chan struct{}
 
 	mu     sync.Mutex
+	closed bool
 	macs   map[netip.Addr]MAC                 // neighbours of the device
 	wanted map[netip.Addr]netip.Addr          // neighbour by wanted address
 	via    map[netip.Addr]map[netip.Addr]bool // wanted addresses by neighbour
@@ -41,12 +43,17 @@ type Watcher struct {
 // changed is called, one call at a time, with every neighbour and every wanted
 // address whose MAC address becomes known, differs or is lost.
 func Watch(index int, log *slog.Logger, changed func(addr netip.Addr, mac MAC)) (*Watcher, error) {
-	link, err := netlink.LinkByIndex(index)
+	kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
+		return nil, fmt.Errorf("nexthop: netlink: %w", err)
+	}
+	link, err := kernel.LinkByIndex(index)
+	if err != nil {
+		kernel.Close()
 		return nil, fmt.Errorf("nexthop: device %d: %w", index, err)
 	}
 	w := &Watcher{
-		link: link, changed: changed, log: log, done: make(chan struct{}),
+		link: link, kernel: kernel, changed: changed, log: log, done: make(chan struct{}),
 		macs:   map[netip.Addr]MAC{},
 		wanted: map[netip.Addr]netip.Addr{},
 		via:    map[netip.Addr]map[netip.Addr]bool{},
@@ -55,19 +62,26 @@ func Watch(index int, log *slog.Logger, changed func(addr netip.Addr, mac MAC)) 
 	onError := func(err error) { log.Warn("nexthop: netlink", "device", link.Attrs().Name, "err", err) }
 	err = netlink.NeighSubscribeWithOptions(neighs, w.done, netlink.NeighSubscribeOptions{ListExisting: true, ErrorCallback: onError})
 	if err != nil {
+		w.Close()
 		return nil, fmt.Errorf("nexthop: neighbours of %s: %w", link.Attrs().Name, err)
 	}
 	err = netlink.RouteSubscribeWithOptions(routes, w.done, netlink.RouteSubscribeOptions{ErrorCallback: onError})
 	if err != nil {
-		close(w.done)
+		w.Close()
 		return nil, fmt.Errorf("nexthop: routes of %s: %w", link.Attrs().Name, err)
 	}
 	go w.run(neighs, routes)
 	return w, nil
 }
 
-// Close stops the watcher.
-func (w *Watcher) Close() { close(w.done) }
+// Close stops the watcher. It must not be used afterwards.
+func (w *Watcher) Close() {
+	close(w.done)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	w.kernel.Close()
+}
 
 func (w *Watcher) run(neighs <-chan netlink.NeighUpdate, routes <-chan netlink.RouteUpdate) {
 	for {
@@ -126,6 +140,9 @@ func (w *Watcher) neighbour(n netlink.NeighUpdate) {
 func (w *Watcher) Want(addr netip.Addr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
 	n, ok := w.wanted[addr]
 	if !ok {
 		n = w.route(addr)
@@ -168,7 +185,7 @@ func (w *Watcher) detach(addr netip.Addr) {
 
 // route returns the neighbour of the device through which addr is reached.
 func (w *Watcher) route(addr netip.Addr) netip.Addr {
-	routes, err := netlink.RouteGetWithOptions(addr.AsSlice(), &netlink.RouteGetOptions{OifIndex: w.link.Attrs().Index})
+	routes, err := w.kernel.RouteGetWithOptions(addr.AsSlice(), &netlink.RouteGetOptions{OifIndex: w.link.Attrs().Index})
 	if err != nil || len(routes) == 0 || routes[0].LinkIndex != w.link.Attrs().Index {
 		w.log.Warn("no route to next hop", "address", addr, "device", w.link.Attrs().Name, "err", err)
 		return netip.Addr{}
@@ -183,6 +200,9 @@ func (w *Watcher) route(addr netip.Addr) netip.Addr {
 func (w *Watcher) reroute() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
 	for addr, was := range w.wanted {
 		n := w.route(addr)
 		if n == was {
@@ -206,10 +226,10 @@ func (w *Watcher) manage(n netip.Addr) {
 		FlagsExt:  netlink.NTF_EXT_MANAGED,
 		IP:        net.IP(n.AsSlice()),
 	}
-	err := netlink.NeighSet(neigh)
+	err := w.kernel.NeighSet(neigh)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) {
 		neigh.FlagsExt, neigh.Flags = 0, netlink.NTF_USE
-		err = netlink.NeighSet(neigh)
+		err = w.kernel.NeighSet(neigh)
 	}
 	if err != nil {
 		w.log.Warn("next hop cannot be resolved", "address", n, "device", w.link.Attrs().Name, "err", err)
@@ -218,7 +238,7 @@ func (w *Watcher) manage(n netip.Addr) {
 
 // permanent reports whether an administrator has set the neighbour.
 func (w *Watcher) permanent(n netip.Addr) bool {
-	neighs, err := netlink.NeighList(w.link.Attrs().Index, family(n))
+	neighs, err := w.kernel.NeighList(w.link.Attrs().Index, family(n))
 	if err != nil {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"log/slog"
+	"net/netip"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -34,9 +35,9 @@ func openBed(t testing.TB, maxSessions int) *bed {
 		}
 	})
 	b := &bed{Driver: d}
-	b.slow = newSlowPath(d)
+	b.slow = newSlowPath(d, nil)
 	b.slow.send = b
-	b.slow.local = (&localAddresses{}).has
+	b.slow.local = func(a netip.Addr) bool { return !a.IsGlobalUnicast() }
 	b.resolve(t)
 	return b
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cilium/ebpf/ringbuf"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"plumbline/datapath"
@@ -37,19 +38,23 @@ type sender interface {
 	n6(packet []byte) error // user packet
 }
 
-func newSlowPath(d *Driver) *slowPath {
+func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 	return &slowPath{
 		stages: d.stages(),
-		local:  (&localAddresses{}).has,
+		local:  (&localAddresses{kernel: kernel}).has,
 		counts: make([]atomic.Uint64, len(datapath.Reasons())+1),
 	}
 }
 
 // startSlow opens the sockets and starts the readers.
 func (d *Driver) startSlow(p ports) error {
-	s := newSlowPath(d)
+	kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("xdp: netlink: %w", err)
+	}
+	d.detach = append(d.detach, func() error { kernel.Close(); return nil })
+	s := newSlowPath(d, kernel)
 	d.slow = s
-	var err error
 	if s.gtpu, err = listenGTPU(d.cfg.N3Address); err != nil {
 		return err
 	}

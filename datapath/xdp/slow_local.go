@@ -1,15 +1,18 @@
 package xdp
 
 import (
-	"net"
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/vishvananda/netlink"
 )
 
 // localAddresses knows the host's own addresses, read anew when they are older
 // than localAge.
 type localAddresses struct {
+	kernel *netlink.Handle
+
 	mu    sync.Mutex
 	read  time.Time
 	addrs map[netip.Addr]bool
@@ -27,14 +30,14 @@ func (l *localAddresses) has(a netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.read) > localAge {
-		addrs, err := net.InterfaceAddrs()
+		addrs, err := l.kernel.AddrList(nil, netlink.FAMILY_ALL)
 		if err != nil {
 			return true
 		}
 		l.read, l.addrs = time.Now(), map[netip.Addr]bool{}
-		for _, i := range addrs {
-			if p, err := netip.ParsePrefix(i.String()); err == nil {
-				l.addrs[p.Addr()] = true
+		for _, a := range addrs {
+			if ip, ok := netip.AddrFromSlice(a.IP); ok {
+				l.addrs[ip.Unmap()] = true
 			}
 		}
 	}

@@ -1,0 +1,237 @@
+package xdp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"plumbline/api"
+	"plumbline/datapath/xdp"
+	"plumbline/gtpu"
+	"plumbline/lab/topology"
+)
+
+// network is a UPF in namespaces, with a GTP-U socket at the gNB and a UDP
+// socket in the data network.
+type network struct {
+	*topology.Topology
+	upf     *xdp.Driver
+	gnb, dn *net.UDPConn
+	ue      netip.Addr
+}
+
+const (
+	ulTEID, dlTEID = 0x11, 0x22
+	uePort, dnPort = 4000, 5000
+)
+
+func openNetwork(t *testing.T, name string, mode xdp.Mode) *network {
+	t.Helper()
+	top, err := topology.New(topology.Config{Name: "plt-" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &network{Topology: top, ue: netip.MustParseAddr("10.64.0.1")}
+	t.Cleanup(func() { check(t, top.Close()) })
+	check(t, top.UPF.Do(func() (err error) {
+		n.upf, err = xdp.New(xdp.Config{
+			N3Device: top.N3.UPF.Device, N6Device: top.N6.UPF.Device, N3Address: top.N3.UPF.Address.Addr(),
+			Gateway4: top.N6.Peer.Address.Addr(), Mode: mode, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
+		})
+		return err
+	}))
+	t.Cleanup(func() { check(t, n.upf.Close()) })
+	n.gnb = listen(t, top.GNB, netip.AddrPortFrom(top.N3.Peer.Address.Addr(), gtpu.Port))
+	n.dn = listen(t, top.DN, netip.AddrPortFrom(top.N6.Peer.Address.Addr(), dnPort))
+	return n
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func listen(t *testing.T, ns *topology.Namespace, at netip.AddrPort) *net.UDPConn {
+	t.Helper()
+	var conn *net.UDPConn
+	check(t, ns.Do(func() (err error) {
+		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(at))
+		return err
+	}))
+	t.Cleanup(func() { check(t, conn.Close()) })
+	check(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	return conn
+}
+
+// install sets up the one session, towards the gNB at peer.
+func (n *network) install(t *testing.T, peer netip.Addr) {
+	t.Helper()
+	ue := &api.UEAddress{Ipv4: number(n.ue)}
+	s := &api.Session{Seid: 1, Rules: []*api.Rule{
+		{
+			PdrId: 1, OuterHeaderRemoval: true,
+			Detect:  &api.Detect{FTeid: &api.FTEID{Teid: ulTEID, Ipv4: number(n.N3.UPF.Address.Addr())}, UeAddress: ue},
+			Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE},
+		},
+		{
+			PdrId: 2, QerIds: []uint32{1},
+			Detect: &api.Detect{SourceInterface: api.Interface_CORE, UeAddress: ue},
+			Forward: &api.Forward{
+				Action: api.Action_FORW, DestinationInterface: api.Interface_ACCESS,
+				OuterHeaderCreation: &api.OuterHeaderCreation{Teid: dlTEID, Ipv4: number(peer)},
+			},
+		},
+	}, Qers: []*api.QER{{Id: 1, Qfi: 9}}}
+	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: 1, Session: s}))
+}
+
+func number(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
+// datagram is an IPv4 packet of the UE with a UDP payload.
+func (n *network) datagram(payload []byte) []byte {
+	src, dst := n.ue.As4(), n.N6.Peer.Address.Addr().As4()
+	b := []byte{0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0}
+	binary.BigEndian.PutUint16(b[2:], uint16(28+len(payload)))
+	b = append(append(b, src[:]...), dst[:]...)
+	binary.BigEndian.PutUint16(b[10:], sum(b))
+	b = binary.BigEndian.AppendUint16(b, uePort)
+	b = binary.BigEndian.AppendUint16(b, dnPort)
+	b = binary.BigEndian.AppendUint16(b, uint16(8+len(payload)))
+	return append(append(b, 0, 0), payload...)
+}
+
+func sum(b []byte) uint16 {
+	var s uint32
+	for i := 0; i < len(b); i += 2 {
+		s += uint32(binary.BigEndian.Uint16(b[i:]))
+	}
+	return ^uint16(s + s>>16)
+}
+
+// uplink sends a G-PDU from the gNB and reads it in the data network.
+func (n *network) uplink(t *testing.T, payload []byte) {
+	t.Helper()
+	user := n.datagram(payload)
+	message := append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...)
+	_, err := n.gnb.WriteToUDPAddrPort(message, netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port))
+	check(t, err)
+	buf := make([]byte, 4096)
+	size, from, err := n.dn.ReadFromUDPAddrPort(buf)
+	check(t, err)
+	if !bytes.Equal(buf[:size], payload) || from != netip.AddrPortFrom(n.ue, uePort) {
+		t.Fatalf("data network got %d octets from %v; want %d from %v", size, from, len(payload), n.ue)
+	}
+}
+
+// downlink sends from the data network and reads the G-PDU at the gNB.
+func (n *network) downlink(t *testing.T, payload []byte) {
+	t.Helper()
+	_, err := n.dn.WriteToUDPAddrPort(payload, netip.AddrPortFrom(n.ue, uePort))
+	check(t, err)
+	buf := make([]byte, 4096)
+	size, err := n.gnb.Read(buf)
+	check(t, err)
+	h, err := gtpu.Parse(buf[:size])
+	check(t, err)
+	qfi, _ := h.QFI()
+	user := buf[len(h):size]
+	if h.TEID() != dlTEID || qfi != 9 || !bytes.Equal(user[28:], payload) {
+		t.Fatalf("gNB got TEID %#x, QFI %d, %d octets; want %#x, 9, %d", h.TEID(), qfi, len(user), dlTEID, 28+len(payload))
+	}
+}
+
+func payload(octets int) []byte { return bytes.Repeat([]byte("plumbline."), octets/10+1)[:octets] }
+
+// TestNetwork sends real packets through namespaces: those that the programs
+// finish, and those that go the slow way.
+func TestNetwork(t *testing.T) {
+	for _, mode := range []xdp.Mode{xdp.Native, xdp.Generic} {
+		t.Run(string(mode), func(t *testing.T) {
+			n := openNetwork(t, "xdp-"+string(mode), mode)
+			n.install(t, n.N3.Peer.Address.Addr())
+			for _, octets := range []int{0, 1, 100, 1000, 1428} {
+				n.uplink(t, payload(octets))
+				n.downlink(t, payload(octets))
+			}
+			t.Run("outer fragments on N3", func(t *testing.T) { n.uplink(t, payload(1472)) })
+			t.Run("longer than N3 takes", func(t *testing.T) { n.downlink(t, payload(1472)) })
+			usage, err := n.upf.Usage(1)
+			check(t, err)
+			for _, u := range usage {
+				if u.GetPackets() != 6 || u.GetOctets() != 6*28+1+100+1000+1428+1472 || u.GetDroppedPackets() != 0 {
+					t.Errorf("counted %v", u)
+				}
+			}
+			t.Run("echo", n.echo)
+			t.Run("to the UPF itself", n.toUPF)
+		})
+	}
+}
+
+// echo: an Echo Request is answered with its sequence number.
+func (n *network) echo(t *testing.T) {
+	_, err := n.gnb.WriteToUDPAddrPort(gtpu.AppendEchoRequest(nil, 77), netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port))
+	check(t, err)
+	buf := make([]byte, 100)
+	size, err := n.gnb.Read(buf)
+	check(t, err)
+	if want := gtpu.AppendEchoResponse(nil, 77); !bytes.Equal(buf[:size], want) {
+		t.Errorf("got %x, want %x", buf[:size], want)
+	}
+}
+
+// toUPF: no user packet reaches a socket of the UPF's host, whichever way.
+func (n *network) toUPF(t *testing.T) {
+	host := listen(t, n.UPF, netip.AddrPortFrom(n.N6.UPF.Address.Addr(), dnPort))
+	check(t, host.SetReadDeadline(time.Now().Add(300*time.Millisecond)))
+	user := n.datagram(payload(10))
+	dst := n.N6.UPF.Address.Addr().As4()
+	copy(user[16:], dst[:])
+	user[10], user[11] = 0, 0
+	binary.BigEndian.PutUint16(user[10:], sum(user[:20]))
+	message := append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...)
+	_, err := n.gnb.WriteToUDPAddrPort(message, netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port))
+	check(t, err)
+	if size, err := host.Read(make([]byte, 100)); err == nil {
+		t.Errorf("a socket of the UPF's host got %d octets from a UE", size)
+	}
+	drops, err := n.upf.Drops()
+	check(t, err)
+	if drops["local"] != 1 {
+		t.Errorf("drops %v, want 1 of local", drops)
+	}
+}
+
+// TestUnresolvedPeer: packets to a gNB whose neighbour is not known yet are not
+// lost, and soon take the fast path.
+func TestUnresolvedPeer(t *testing.T) {
+	n := openNetwork(t, "xdp-arp", xdp.Native)
+	n.install(t, n.N3.Peer.Address.Addr())
+	for range 20 {
+		n.downlink(t, payload(100))
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		before, err := n.upf.Passes()
+		check(t, err)
+		n.downlink(t, payload(100))
+		after, err := n.upf.Passes()
+		check(t, err)
+		if after["unresolved"] == before["unresolved"] {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still unresolved: %v, peers %+v", after, n.upf.Peers())
+		}
+	}
+}
