@@ -163,7 +163,15 @@ func answerError(status int, body io.Reader) error {
 		problem.Error = http.StatusText(status)
 	}
 	if status == http.StatusNotFound {
-		return fmt.Errorf("%s: %w", problem.Error, ErrNotFound)
+		return notFound(problem.Error)
 	}
 	return errors.New(problem.Error)
 }
+
+// notFound is [ErrNotFound] in the words of the UPF.
+type notFound string
+
+func (n notFound) Error() string { return string(n) }
+
+// Is makes the error [ErrNotFound].
+func (notFound) Is(target error) bool { return target == ErrNotFound }

@@ -121,6 +121,9 @@ func (b *bed) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() && b.process.ProcessState == nil {
+			b.explain(t)
+		}
 		if b.process.ProcessState == nil {
 			b.process.Process.Kill()
 			b.process.Wait()
@@ -133,6 +136,27 @@ func (b *bed) start(t *testing.T) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("not up: %v\n%s", err, b.log)
+		}
+	}
+}
+
+// explain logs what helps to understand a failure.
+func (b *bed) explain(t *testing.T) {
+	for metric, values := range b.scrape(t) {
+		if metric == "upf_drops_total" || metric == "upf_passes_total" {
+			for labels, n := range values {
+				if n > 0 {
+					t.Logf("%s{%s} %v", metric, labels, n)
+				}
+			}
+		}
+	}
+	peers, err := b.api.Peers(context.Background())
+	t.Logf("peers: %+v, %v", peers, err)
+	if page, err := b.api.Sessions(context.Background(), SessionQuery{}); err == nil {
+		for _, row := range page.Sessions {
+			s, err := b.api.Session(context.Background(), row.SEID)
+			t.Logf("session: %+v, %v", s, err)
 		}
 	}
 }

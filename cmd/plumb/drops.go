@@ -75,6 +75,10 @@ func (c *dropsCommand) print(w io.Writer, d *upf.Drops) error {
 	if c.JSON {
 		return writeJSON(w, d)
 	}
+	if len(d.Drops) == 0 {
+		_, err := fmt.Fprintln(w, "nothing dropped")
+		return err
+	}
 	t := newTable(w, "PACKETS", "REASON", "WHAT IT MEANS")
 	for _, r := range d.Drops {
 		t.row(r.Packets, r.Reason, r.Text)
