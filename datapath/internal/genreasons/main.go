@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"go/format"
-	"log"
 	"os"
 	"regexp"
 	"strings"
@@ -17,18 +16,22 @@ var (
 )
 
 func main() {
-	log.SetFlags(0)
+	if err := run(); err != nil {
+		fmt.Fprintf(os.Stderr, "genreasons: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
 	src, err := os.ReadFile("../bpf/drop.h")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	out, err := generate(string(src))
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	if err := os.WriteFile("reasons_generated.go", out, 0o644); err != nil {
-		log.Fatal(err)
-	}
+	return os.WriteFile("reasons_generated.go", out, 0o644)
 }
 
 func generate(src string) ([]byte, error) {
