@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -68,6 +67,13 @@ func (d *fakeDriver) held() map[uint64]*api.Session {
 	return m
 }
 
+// changed is how many changes the datapath has taken.
+func (d *fakeDriver) changed() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.changes
+}
+
 func (d *fakeDriver) refuse(pdr uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +111,7 @@ func newBed(t testing.TB, c Config) *bed {
 	}
 	c.RecoveryTime = recoveryTime
 	if c.Log == nil {
-		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	e, err := Listen(c, m)
 	if err != nil {

@@ -1,7 +1,6 @@
 package n4
 
 import (
-	"io"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -34,7 +33,7 @@ func newQuiet(t *testing.T) *quiet {
 	c, err := Config{
 		Listen: netip.MustParseAddrPort("10.4.0.1:8805"), RecoveryTime: recoveryTime,
 		HeartbeatInterval: 10 * time.Second, T1: 2 * time.Second, N1: 3,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: slog.New(slog.DiscardHandler),
 	}.withDefaults()
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package n4
 
 import (
 	"encoding/binary"
-	"io"
 	"log/slog"
 	"net/netip"
 	"runtime"
@@ -171,7 +170,7 @@ func FuzzHandle(f *testing.F) {
 	m, _ := newManager(f, 64)
 	c, err := Config{
 		Listen: netip.MustParseAddrPort("10.4.0.1:8805"), NodeID: "upf.example",
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: slog.New(slog.DiscardHandler),
 	}.withDefaults()
 	if err != nil {
 		f.Fatal(err)

@@ -179,7 +179,7 @@ func TestRefused(t *testing.T) {
 			if r.Cause != tc.cause || r.OffendingIE.Value != tc.ie || r.FailedRuleID != tc.rule || r.UPFSEID.Present {
 				t.Errorf("got %+v, want %v, IE %v, rule %+v", r, tc.cause, tc.ie, tc.rule)
 			}
-			if b.sessions.Len() != 0 || b.driver.changes != 0 {
+			if b.sessions.Len() != 0 || b.driver.changed() != 0 {
 				t.Error("something is left of it")
 			}
 		})
