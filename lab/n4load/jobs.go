@@ -1,0 +1,146 @@
+package n4load
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"plumbline/pfcp"
+)
+
+// answered is what the last response said about a refusal.
+type answered struct {
+	offending pfcp.Optional[pfcp.IEType]
+	failed    pfcp.Optional[pfcp.FailedRuleID]
+}
+
+// text adds Cause, Offending IE and Failed Rule ID to err.
+func (a answered) text(what string, cause pfcp.Cause, err error) error {
+	if cause == 0 || cause.Accepted() {
+		return fmt.Errorf("n4load: %s: %w", what, err)
+	}
+	details := ": " + cause.String()
+	if a.offending.Present {
+		details += ", Offending IE " + a.offending.Value.String()
+	}
+	if a.failed.Present {
+		details += fmt.Sprintf(", Failed Rule ID %s %d", a.failed.Value.Type, a.failed.Value.ID)
+	}
+	return fmt.Errorf("n4load: %s%s: %w", what, details, err)
+}
+
+// Establish establishes sessions and fills in RemoteSEID, and ULTEID and N3 if
+// the UP function chose them.
+//
+// Errors: [ErrRefused], [ErrNoResponse], [ErrClosed], or why ctx is done; those
+// sessions that were established before that have a RemoteSEID. The report is
+// there in any case.
+func (c *Client) Establish(ctx context.Context, t *Template, sessions []Session) (*Report, error) {
+	return c.run(ctx, len(sessions), &establishing{
+		sessions: sessions, choose: t.ULTEID == 0, m: t.establishment(c.config.NodeID, c.config.Local.Addr()),
+	})
+}
+
+type establishing struct {
+	sessions []Session
+	choose   bool // the UP function chooses F-TEIDs
+	m        pfcp.SessionEstablishmentRequest
+	got      pfcp.SessionEstablishmentResponse
+}
+
+func (j *establishing) request(i int) (uint64, pfcp.Message) {
+	if j.choose {
+		j.sessions[i].ULTEID, j.sessions[i].N3 = 0, netip.Addr{}
+	}
+	j.sessions[i].fill(&j.m)
+	return 0, &j.m
+}
+
+func (j *establishing) answer() pfcp.MessageType { return pfcp.MsgSessionEstablishmentResponse }
+
+func (j *establishing) response(i int, h pfcp.Header, body []byte) (pfcp.Cause, error) {
+	if err := j.got.Decode(body); err != nil {
+		return 0, err
+	}
+	s := &j.sessions[i]
+	if !j.got.Cause.Accepted() {
+		return j.got.Cause, nil
+	}
+	if h.SEID != s.LocalSEID {
+		return j.got.Cause, fmt.Errorf("response for SEID %#x, want %#x: %w", h.SEID, s.LocalSEID, ErrRefused)
+	}
+	s.RemoteSEID = j.got.UPFSEID.Value.SEID
+	for k := range j.got.CreatedPDRs {
+		if p := &j.got.CreatedPDRs[k]; p.PDRID == uplinkID && len(p.LocalFTEIDs) > 0 {
+			s.ULTEID, s.N3 = p.LocalFTEIDs[0].TEID, p.LocalFTEIDs[0].IPv4
+		}
+	}
+	if s.ULTEID == 0 {
+		return j.got.Cause, fmt.Errorf("accepted without an F-TEID: %w", ErrRefused)
+	}
+	return j.got.Cause, nil
+}
+
+func (j *establishing) explain(i int, cause pfcp.Cause, err error) error {
+	return answered{j.got.OffendingIE, j.got.FailedRuleID}.text(fmt.Sprintf("establish session %d", j.sessions[i].LocalSEID), cause, err)
+}
+
+// Modify moves the downlink tunnels of sessions to t's gNB and the sessions'
+// DLTEID, as a path switch does. Errors are those of Establish.
+func (c *Client) Modify(ctx context.Context, t *Template, sessions []Session) (*Report, error) {
+	return c.run(ctx, len(sessions), &modifying{sessions: sessions, m: pfcp.SessionModificationRequest{
+		UpdateFARs: []pfcp.UpdateFAR{{
+			FARID:                      downlinkID,
+			UpdateForwardingParameters: pfcp.Some(pfcp.UpdateForwardingParameters{OuterHeaderCreation: t.tunnel()}),
+		}},
+	}})
+}
+
+type modifying struct {
+	sessions []Session
+	m        pfcp.SessionModificationRequest
+	got      pfcp.SessionModificationResponse
+}
+
+func (j *modifying) request(i int) (uint64, pfcp.Message) {
+	j.m.UpdateFARs[0].UpdateForwardingParameters.Value.OuterHeaderCreation.Value.TEID = j.sessions[i].DLTEID
+	return j.sessions[i].RemoteSEID, &j.m
+}
+
+func (j *modifying) answer() pfcp.MessageType { return pfcp.MsgSessionModificationResponse }
+
+func (j *modifying) response(_ int, _ pfcp.Header, body []byte) (pfcp.Cause, error) {
+	err := j.got.Decode(body)
+	return j.got.Cause, err
+}
+
+func (j *modifying) explain(i int, cause pfcp.Cause, err error) error {
+	return answered{j.got.OffendingIE, j.got.FailedRuleID}.text(fmt.Sprintf("modify session %d", j.sessions[i].LocalSEID), cause, err)
+}
+
+// Delete deletes sessions and clears their RemoteSEID. Errors are those of Establish.
+func (c *Client) Delete(ctx context.Context, sessions []Session) (*Report, error) {
+	return c.run(ctx, len(sessions), &deleting{sessions: sessions})
+}
+
+type deleting struct {
+	sessions []Session
+	m        pfcp.SessionDeletionRequest
+	got      pfcp.SessionDeletionResponse
+}
+
+func (j *deleting) request(i int) (uint64, pfcp.Message) { return j.sessions[i].RemoteSEID, &j.m }
+
+func (j *deleting) answer() pfcp.MessageType { return pfcp.MsgSessionDeletionResponse }
+
+func (j *deleting) response(i int, _ pfcp.Header, body []byte) (pfcp.Cause, error) {
+	err := j.got.Decode(body)
+	if err == nil && j.got.Cause.Accepted() {
+		j.sessions[i].RemoteSEID = 0
+	}
+	return j.got.Cause, err
+}
+
+func (j *deleting) explain(i int, cause pfcp.Cause, err error) error {
+	return answered{offending: j.got.OffendingIE}.text(fmt.Sprintf("delete session %d", j.sessions[i].LocalSEID), cause, err)
+}

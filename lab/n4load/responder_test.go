@@ -1,0 +1,157 @@
+package n4load
+
+import (
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"plumbline/pfcp"
+)
+
+// responder is a UP function that keeps nothing but F-SEIDs. It loses and
+// doubles datagrams on the way in and out, as a bad network does.
+type responder struct {
+	conn *net.UDPConn
+
+	loss, double float64 // probability, each way
+	refuse       uint64  // the CP function's SEID that is refused; 0: none
+	random       *rand.Rand
+
+	mu       sync.Mutex
+	sessions map[uint64]uint64 // the CP function's SEID by ours
+	requests map[pfcp.MessageType]int
+	tunnels  map[uint64]uint32 // TEID of the downlink tunnel by our SEID
+	answered map[uint32][]byte // response by sequence number
+	answers  map[uint32]int    // Heartbeat Responses by sequence number
+}
+
+func newResponder(t testing.TB) *responder {
+	t.Helper()
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &responder{
+		conn: conn, random: rand.New(rand.NewPCG(1, 2)), sessions: map[uint64]uint64{}, requests: map[pfcp.MessageType]int{},
+		tunnels: map[uint64]uint32{}, answered: map[uint32][]byte{}, answers: map[uint32]int{},
+	}
+}
+
+// start serves until the test ends.
+func (r *responder) start(t testing.TB) netip.AddrPort {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); r.serve() }()
+	t.Cleanup(func() { _ = r.conn.Close(); <-done })
+	return r.conn.LocalAddr().(*net.UDPAddr).AddrPort()
+}
+
+func (r *responder) serve() {
+	b := make([]byte, maxDatagram)
+	for {
+		n, from, err := r.conn.ReadFromUDPAddrPort(b)
+		if err != nil {
+			return
+		}
+		for range r.times() {
+			if out := r.handle(b[:n]); out != nil {
+				for range r.times() {
+					_, _ = r.conn.WriteToUDPAddrPort(out, from)
+				}
+			}
+		}
+	}
+}
+
+// times says how often a datagram arrives.
+func (r *responder) times() int {
+	switch p := r.random.Float64(); {
+	case p < r.loss:
+		return 0
+	case p < r.loss+r.double:
+		return 2
+	}
+	return 1
+}
+
+// handle returns the response, for a repeated request the same as before.
+func (r *responder) handle(b []byte) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, body, _, err := pfcp.Parse(b)
+	if err != nil {
+		return nil
+	}
+	if h.Type == pfcp.MsgHeartbeatResponse {
+		r.answers[h.Sequence]++
+		return nil
+	}
+	if out, ok := r.answered[h.Sequence]; ok {
+		return out
+	}
+	r.requests[h.Type]++
+	seid, m := r.answer(h, body)
+	out, err := pfcp.Append(nil, pfcp.Header{SEID: seid, Sequence: h.Sequence}, m)
+	if err != nil {
+		return nil
+	}
+	r.answered[h.Sequence] = out
+	return out
+}
+
+// answer returns the response and the SEID of its header.
+func (r *responder) answer(h pfcp.Header, body []byte) (uint64, pfcp.Message) {
+	node := pfcp.NodeID{Addr: netip.MustParseAddr("127.0.0.1")}
+	switch h.Type {
+	case pfcp.MsgSessionEstablishmentRequest:
+		return r.establish(node, body)
+	case pfcp.MsgSessionModificationRequest:
+		var m pfcp.SessionModificationRequest
+		if err := m.Decode(body); err != nil || r.sessions[h.SEID] == 0 {
+			return 0, &pfcp.SessionModificationResponse{Cause: pfcp.CauseSessionContextNotFound}
+		}
+		r.tunnels[h.SEID] = m.UpdateFARs[0].UpdateForwardingParameters.Value.OuterHeaderCreation.Value.TEID
+		return r.sessions[h.SEID], &pfcp.SessionModificationResponse{Cause: pfcp.CauseRequestAccepted}
+	case pfcp.MsgSessionDeletionRequest:
+		cp := r.sessions[h.SEID]
+		if cp == 0 {
+			return 0, &pfcp.SessionDeletionResponse{Cause: pfcp.CauseSessionContextNotFound}
+		}
+		delete(r.sessions, h.SEID)
+		return cp, &pfcp.SessionDeletionResponse{Cause: pfcp.CauseRequestAccepted}
+	case pfcp.MsgAssociationReleaseRequest:
+		return 0, &pfcp.AssociationReleaseResponse{NodeID: node, Cause: pfcp.CauseRequestAccepted}
+	}
+	return 0, &pfcp.AssociationSetupResponse{
+		NodeID: node, Cause: pfcp.CauseRequestAccepted, RecoveryTimeStamp: pfcp.NewTimeStamp(time.Now()),
+		UPFunctionFeatures: pfcp.Some(pfcp.UPFeatureFTUP),
+	}
+}
+
+func (r *responder) establish(node pfcp.NodeID, body []byte) (uint64, pfcp.Message) {
+	var m pfcp.SessionEstablishmentRequest
+	if err := m.Decode(body); err != nil {
+		return 0, &pfcp.SessionEstablishmentResponse{NodeID: node, Cause: pfcp.CauseRequestRejected}
+	}
+	cp := m.CPFSEID.SEID
+	if cp == r.refuse {
+		return cp, &pfcp.SessionEstablishmentResponse{
+			NodeID: node, Cause: pfcp.CauseRuleCreationModificationFail, FailedRuleID: pfcp.Some(pfcp.FailedRuleID{Type: pfcp.RulePDR, ID: uplinkID}),
+		}
+	}
+	up := 1<<40 | cp
+	r.sessions[up] = cp
+	r.tunnels[up] = m.CreateFARs[1].ForwardingParameters.Value.OuterHeaderCreation.Value.TEID
+	response := &pfcp.SessionEstablishmentResponse{
+		NodeID: node, Cause: pfcp.CauseRequestAccepted, UPFSEID: pfcp.Some(pfcp.FSEID{SEID: up, IPv4: node.Addr}),
+	}
+	if f := m.CreatePDRs[0].PDI.FTEID.Value; f.CH {
+		response.CreatedPDRs = []pfcp.CreatedPDR{{PDRID: uplinkID, LocalFTEIDs: []pfcp.FTEID{{
+			TEID: 0x80000000 | uint32(cp), V4: true, IPv4: netip.MustParseAddr("10.3.0.1"),
+		}}}}
+	}
+	return cp, response
+}
