@@ -10,15 +10,22 @@
  * rightly make of the generator's frames, and notes what it must not.
  */
 struct arrival {
-	void *pos, *end;
-	const struct stamp *stamp;
+	struct stamp stamp;
 	__be32 outer_source, outer_destination;
 	__be32 teid;
 	__be32 ue;		/* folded as in the stamp */
-	__u8 qfi;		/* 0xff: none */
+	__u32 octets;		/* of the frame */
+	__u32 wrong_length;	/* not 0: so */
+	__u32 wrong_checksum;	/* not 0: so */
+	__u8 qfi;		/* QFI_NONE: none */
 	__u8 encapsulated;
-	__u8 wrong_length;
-	__u8 wrong_checksum;
+};
+
+#define QFI_NONE	0xff
+
+/* The octets that are still to be read. */
+struct rest {
+	void *pos, *end;
 };
 
 const volatile __u32 run;	/* frames of other runs are not ours */
@@ -26,50 +33,50 @@ const volatile __u8 uplink;	/* the UE is the source of the user packet */
 
 #define EXT_MAX	4	/* extension headers that are looked at */
 
-/* arrival_pull - step over @octets
+/* rest_pull - step over @octets
  *
  * Return: where they begin, or NULL if the frame ends before.
  */
-static __always_inline void *arrival_pull(struct arrival *a, __u32 octets)
+static __always_inline void *rest_pull(struct rest *r, __u32 octets)
 {
-	void *at = a->pos;
+	void *at = r->pos;
 
-	if (at + octets > a->end)
+	if (at + octets > r->end)
 		return NULL;
-	a->pos = at + octets;
+	r->pos = at + octets;
 	return at;
 }
 
-static __always_inline int arrival_ip4(struct arrival *a, struct iphdr **ip)
+static __always_inline int arrival_ip4(struct arrival *a, struct rest *r, struct iphdr **ip)
 {
-	const __u32 *words = a->pos;
+	const __u32 *words = r->pos;
 	__u64 sum = 0;
 
-	*ip = arrival_pull(a, sizeof(**ip));
+	*ip = rest_pull(r, sizeof(**ip));
 	if (!*ip || (*ip)->ihl != 5 || (*ip)->protocol != IPPROTO_UDP)
 		return 0;
 	for (int i = 0; i < 5; i++)
 		sum += words[i];
-	a->wrong_checksum |= lab_fold(sum) != 0xffff;
-	a->wrong_length |= bpf_ntohs((*ip)->tot_len) != a->end - (void *)*ip;
+	a->wrong_checksum |= lab_fold(sum) ^ 0xffff;
+	a->wrong_length |= bpf_ntohs((*ip)->tot_len) ^ (__u32)(r->end - (void *)*ip);
 	return 1;
 }
 
-static __always_inline int arrival_ip6(struct arrival *a, struct ipv6hdr **ip6)
+static __always_inline int arrival_ip6(struct arrival *a, struct rest *r, struct ipv6hdr **ip6)
 {
-	*ip6 = arrival_pull(a, sizeof(**ip6));
+	*ip6 = rest_pull(r, sizeof(**ip6));
 	if (!*ip6 || (*ip6)->nexthdr != IPPROTO_UDP)
 		return 0;
-	a->wrong_length |= bpf_ntohs((*ip6)->payload_len) != a->end - a->pos;
+	a->wrong_length |= bpf_ntohs((*ip6)->payload_len) ^ (__u32)(r->end - r->pos);
 	return 1;
 }
 
-static __always_inline struct udphdr *arrival_udp(struct arrival *a)
+static __always_inline struct udphdr *arrival_udp(struct arrival *a, struct rest *r)
 {
-	struct udphdr *udp = arrival_pull(a, sizeof(*udp));
+	struct udphdr *udp = rest_pull(r, sizeof(*udp));
 
 	if (udp)
-		a->wrong_length |= bpf_ntohs(udp->len) != a->end - (void *)udp;
+		a->wrong_length |= bpf_ntohs(udp->len) ^ (__u32)(r->end - (void *)udp);
 	return udp;
 }
 
@@ -77,8 +84,9 @@ static __always_inline struct udphdr *arrival_udp(struct arrival *a)
  *
  * Return: 1 if it is one of the generator's.
  */
-static __always_inline int arrival_user(struct arrival *a, int ipv6)
+static __always_inline int arrival_user(struct arrival *a, struct rest *r, int ipv6)
 {
+	const struct stamp *stamp;
 	struct udphdr *udp;
 	struct ipv6hdr *ip6;
 	struct iphdr *ip;
@@ -86,20 +94,24 @@ static __always_inline int arrival_user(struct arrival *a, int ipv6)
 	if (ipv6) {
 		const __be32 *w;
 
-		if (!arrival_ip6(a, &ip6))
+		if (!arrival_ip6(a, r, &ip6))
 			return 0;
 		w = uplink ? ip6->saddr.in6_u.u6_addr32 : ip6->daddr.in6_u.u6_addr32;
 		a->ue = w[0] ^ w[1] ^ w[2] ^ w[3];
 	} else {
-		if (!arrival_ip4(a, &ip))
+		if (!arrival_ip4(a, r, &ip))
 			return 0;
 		a->ue = uplink ? ip->saddr : ip->daddr;
 	}
-	udp = arrival_udp(a);
+	udp = arrival_udp(a, r);
 	if (!udp || udp->dest != bpf_htons(STAMP_PORT))
 		return 0;
-	a->stamp = arrival_pull(a, sizeof(*a->stamp));
-	return a->stamp && a->stamp->magic == STAMP_MAGIC && a->stamp->run == run;
+	stamp = rest_pull(r, sizeof(*stamp));
+	if (!stamp || stamp->magic != STAMP_MAGIC || stamp->run != run)
+		return 0;
+	for (__u32 i = 0; i < sizeof(*stamp) / 8; i++)
+		((__u64 *)&a->stamp)[i] = ((const __u64 *)stamp)[i];
+	return 1;
 }
 
 /* arrival_extensions - step over extension headers, reading the PDU Session
@@ -109,74 +121,75 @@ static __always_inline int arrival_user(struct arrival *a, int ipv6)
  *
  * Return: 0 if the frame ends inside them or there are more than EXT_MAX.
  */
-static __always_inline int arrival_extensions(struct arrival *a, __u8 type)
+static __always_inline int arrival_extensions(struct arrival *a, struct rest *r, __u8 type)
 {
 	for (int i = 0; type && i < EXT_MAX; i++) {
-		const __u8 *ext = arrival_pull(a, 4);
+		const __u8 *ext = rest_pull(r, 4);
 
 		if (!ext || !ext[0])
 			return 0;
 		if (type == LAB_EXT_PSC)
 			a->qfi = ext[2] & 0x3f;
-		if (ext[0] > 1 && !arrival_pull(a, 4 * (ext[0] - 1)))
+		if (ext[0] > 1 && !rest_pull(r, 4 * (ext[0] - 1)))
 			return 0;
-		if (a->pos - 1 < (void *)ext) /* never so, but the verifier does not see it */
+		if (r->pos - 1 < (void *)ext) /* never so, but the verifier does not see it */
 			return 0;
-		type = *(__u8 *)(a->pos - 1);
+		type = *(__u8 *)(r->pos - 1);
 	}
 	return !type;
 }
 
 /* arrival_outer - read outer IPv4, UDP and GTP-U headers of a G-PDU */
-static __always_inline int arrival_outer(struct arrival *a)
+static __always_inline int arrival_outer(struct arrival *a, struct rest *r)
 {
 	struct lab_gtpu *gtpu;
 	struct udphdr *udp;
 	struct iphdr *ip;
 	const __u8 *opt;
 
-	if (!arrival_ip4(a, &ip))
+	if (!arrival_ip4(a, r, &ip))
 		return 0;
-	udp = arrival_udp(a);
-	gtpu = arrival_pull(a, offsetof(struct lab_gtpu, sequence));
+	udp = arrival_udp(a, r);
+	gtpu = rest_pull(r, offsetof(struct lab_gtpu, sequence));
 	if (!udp || !gtpu || (gtpu->flags & 0xf0) != (LAB_GTPU_FLAGS & 0xf0) || gtpu->type != LAB_GTPU_G_PDU)
 		return 0;
 	a->encapsulated = 1;
 	a->outer_source = ip->saddr;
 	a->outer_destination = ip->daddr;
 	a->teid = gtpu->teid;
-	a->wrong_length |= bpf_ntohs(gtpu->length) != a->end - a->pos;
+	a->wrong_length |= bpf_ntohs(gtpu->length) ^ (__u32)(r->end - r->pos);
 	if (!(gtpu->flags & 0x07))
 		return 1;
-	opt = arrival_pull(a, 4);
-	return opt && arrival_extensions(a, gtpu->flags & 0x04 ? opt[3] : 0);
+	opt = rest_pull(r, 4);
+	return opt && arrival_extensions(a, r, gtpu->flags & 0x04 ? opt[3] : 0);
 }
 
 /* arrival_parse - read a frame
  *
- * @a: pos and end set, qfi 0xff, the rest 0
+ * @a: qfi QFI_NONE, the rest 0
+ * @r: the frame
  *
  * Return: 1 if it is one of the generator's, of this run.
  */
-static __always_inline int arrival_parse(struct arrival *a)
+static __always_inline int arrival_parse(struct arrival *a, struct rest *r)
 {
-	const struct ethhdr *eth = arrival_pull(a, sizeof(*eth));
+	const struct ethhdr *eth = rest_pull(r, sizeof(*eth));
 	const struct udphdr *udp;
 	const __u8 *version;
 
 	if (!eth)
 		return 0;
 	if (eth->h_proto == bpf_htons(ETH_P_IPV6))
-		return arrival_user(a, 1);
-	udp = a->pos + sizeof(struct iphdr);
-	if (eth->h_proto != bpf_htons(ETH_P_IP) || (void *)(udp + 1) > a->end)
+		return arrival_user(a, r, 1);
+	udp = r->pos + sizeof(struct iphdr);
+	if (eth->h_proto != bpf_htons(ETH_P_IP) || (void *)(udp + 1) > r->end)
 		return 0;
 	if (udp->dest != bpf_htons(LAB_GTPU_PORT))
-		return arrival_user(a, 0);
-	if (!arrival_outer(a))
+		return arrival_user(a, r, 0);
+	if (!arrival_outer(a, r))
 		return 0;
-	version = a->pos;
-	if ((void *)(version + 1) > a->end)
+	version = r->pos;
+	if ((void *)(version + 1) > r->end)
 		return 0;
-	return *version >> 4 == 6 ? arrival_user(a, 1) : arrival_user(a, 0);
+	return *version >> 4 == 6 ? arrival_user(a, r, 1) : arrival_user(a, r, 0);
 }

@@ -54,11 +54,11 @@ static __always_inline __u32 misdelivery_of(const struct arrival *a)
 		return MISDELIVERED_CHECKSUM;
 	if (encapsulated && (a->outer_source != outer_source || a->outer_destination != outer_destination))
 		return MISDELIVERED_OUTER_ADDRESS;
-	if (a->ue != a->stamp->ue)
+	if (a->ue != a->stamp.ue)
 		return MISDELIVERED_UE;
-	if (encapsulated && a->teid != a->stamp->teid)
+	if (encapsulated && a->teid != a->stamp.teid)
 		return MISDELIVERED_TEID;
-	if (encapsulated && a->qfi != a->stamp->qfi)
+	if (encapsulated && a->qfi != a->stamp.qfi)
 		return MISDELIVERED_QFI;
 	return MISDELIVERED_MAX;
 }
@@ -146,41 +146,45 @@ static __always_inline void latency_record(__u32 key, __u64 from, __u64 now)
 		l->counts[index]++;
 }
 
-static __always_inline void count_new(struct stream_count *c, struct window *w, const struct arrival *a,
-				      __u32 octets, __u64 now)
+static __always_inline void count_new(struct stream_count *c, struct window *w, const struct arrival *a, __u64 now)
 {
 	__u32 wrong = misdelivery_of(a);
 
 	c->received++;
-	c->received_octets += octets;
-	c->reordered += window_advance(w, a->stamp->sequence);
+	c->received_octets += a->octets;
+	c->reordered += window_advance(w, a->stamp.sequence);
 	if (!c->first_ns)
 		c->first_ns = now;
 	c->last_ns = now;
 	if (wrong < MISDELIVERED_MAX)
 		c->misdelivered[wrong]++;
-	latency_record(2 * a->stamp->stream, a->stamp->intended_ns, now);
-	latency_record(2 * a->stamp->stream + 1, a->stamp->sent_ns, now);
+	latency_record(2 * a->stamp.stream, a->stamp.intended_ns, now);
+	latency_record(2 * a->stamp.stream + 1, a->stamp.sent_ns, now);
 }
 
-SEC("xdp")
-int meter(struct xdp_md *ctx)
+/* account - count a frame
+ *
+ * Not inline, and not static, so that the verifier goes through it once and not
+ * once for every way that a frame can be read.
+ *
+ * Return: 1 if the stream is metered.
+ */
+__noinline int account(const struct arrival *a)
 {
-	struct arrival a = { .pos = (void *)(long)ctx->data, .end = (void *)(long)ctx->data_end, .qfi = 0xff };
-	__u32 octets = a.end - a.pos, stream;
 	struct stream_count *c;
 	struct window *w;
+	__u32 stream;
 
-	if (!arrival_parse(&a))
-		return XDP_PASS;
-	stream = a.stamp->stream;
+	if (!a) /* never so, but the verifier does not see it */
+		return 0;
+	stream = a->stamp.stream;
 	w = bpf_map_lookup_elem(&window_by_stream, &stream);
 	c = bpf_map_lookup_elem(&count_by_stream, &stream);
 	if (!w || !c)
-		return XDP_PASS;
-	switch (window_note(w, a.stamp->sequence)) {
+		return 0;
+	switch (window_note(w, a->stamp.sequence)) {
 	case NEW:
-		count_new(c, w, &a, octets, bpf_ktime_get_ns());
+		count_new(c, w, a, bpf_ktime_get_ns());
 		break;
 	case DUPLICATE:
 		c->duplicated++;
@@ -189,7 +193,16 @@ int meter(struct xdp_md *ctx)
 		c->stale++;
 		break;
 	}
-	return XDP_DROP;
+	return 1;
+}
+
+SEC("xdp")
+int meter(struct xdp_md *ctx)
+{
+	struct rest r = { (void *)(long)ctx->data, (void *)(long)ctx->data_end };
+	struct arrival a = { .qfi = QFI_NONE, .octets = r.end - r.pos };
+
+	return arrival_parse(&a, &r) && account(&a) ? XDP_DROP : XDP_PASS;
 }
 
 char _license[] SEC("license") = "GPL";

@@ -47,8 +47,6 @@ func benchmarkFrame(b *testing.B, d generator.Direction) {
 	}
 }
 
-const xdpDrop = 1
-
 func mustProgram(t testing.TB, instructions ...asm.Instruction) *ebpf.Program {
 	t.Helper()
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, AttachType: ebpf.AttachXDP, License: "GPL", Instructions: instructions})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+	"golang.org/x/sys/unix"
 
 	"plumbline/lab/generator"
 	"plumbline/lab/topology"
@@ -61,4 +62,14 @@ func serialize(t testing.TB, l ...gopacket.SerializableLayer) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// monotonic is the clock of the stamps.
+func monotonic(t testing.TB) int64 {
+	t.Helper()
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		t.Fatal(err)
+	}
+	return now.Nano()
 }
