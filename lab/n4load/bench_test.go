@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 // sequence number and SEID.
 func echo() {
 	r := newResponder(&testing.B{})
+	_ = r.conn.SetReadBuffer(readBuffer)
 	fmt.Println(r.conn.LocalAddr())
 	go func() {
 		_, _ = os.Stdin.Read(make([]byte, 1))

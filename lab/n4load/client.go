@@ -19,7 +19,7 @@ type Config struct {
 	Local  netip.AddrPort // IPv4; port 0: any
 	Remote netip.AddrPort // of the UP function; port 0: 8805
 	NodeID pfcp.NodeID    // zero: the local address
-	Window int            // requests in flight, 1 to MaxWindow; 0: DefaultWindow
+	Window int            // requests in flight, 1 to MaxWindow, as many as the UP function's socket can hold; 0: DefaultWindow
 	T1     time.Duration  // until a request without response is repeated; 0: DefaultT1
 	N1     int            // how often it is sent altogether; 0: DefaultN1
 }
