@@ -159,7 +159,7 @@ func (r *run) build(ctx context.Context) error {
 	}
 	r.mode = xdpMode(answer)
 	r.result.Setup = report.Setup{
-		Arrangement: arrangement(r.Threaded), Configuration: r.dut.File,
+		Arrangement: arrangement(r.Threaded), Threaded: r.Threaded, Configuration: r.dut.File,
 		DurationNS: r.Duration.Nanoseconds(), Repeats: r.Repeats, PayloadOctets: r.PayloadOctets,
 	}
 	return nil

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // tick is one mark of an axis: where it is drawn, in the plot's units, and what
@@ -85,7 +86,7 @@ func (a logarithmic) ticks() []tick {
 	for e := math.Floor(math.Log10(a.low)); e <= math.Ceil(math.Log10(a.high)); e++ {
 		for _, m := range marks {
 			if v := m * math.Pow(10, e); v >= a.low*0.9999 && v <= a.high*1.0001 {
-				ticks = append(ticks, tick{a.at(v), fmt.Sprintf("%.4g", v)})
+				ticks = append(ticks, tick{a.at(v), strconv.FormatFloat(v, 'f', max(0, -int(e)), 64)})
 			}
 		}
 	}

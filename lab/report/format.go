@@ -32,7 +32,7 @@ func parenthesised(s string) string {
 	return " (" + s + ")"
 }
 
-// count returns "1 session", "100 000 sessions".
+// count returns "1 session", "100,000 sessions".
 func count(n uint64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -40,11 +40,11 @@ func count(n uint64, noun string) string {
 	return grouped(n) + " " + noun + "s"
 }
 
-// grouped writes n with a space after every three digits.
+// grouped writes n with commas between thousands.
 func grouped(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + " " + s[i:]
+		s = s[:i] + "," + s[i:]
 	}
 	return s
 }

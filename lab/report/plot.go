@@ -214,7 +214,7 @@ func newCurve(t *Trial, x nines, y logarithmic, bottom float64) curve {
 	}
 	return curve{
 		Path: path.String(), Class: string(t.Direction), Label: string(t.Direction) + ", " + count(uint64(t.Sessions), "session"),
-		LabelX: lastX + 8, LabelY: lastY,
+		LabelX: plotWidth - curveRight + 8, LabelY: lastY,
 	}
 }
 

@@ -180,6 +180,30 @@ func TestReadSkipsUnknownFields(t *testing.T) {
 	}
 }
 
+func TestDisturbedIsSaid(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		busy     float64
+		threaded bool
+		want     bool
+	}{
+		{"at rest", 101, false, false}, {"disturbed", 190, false, true}, {"threads of their own", 190, true, false},
+	} {
+		r := sample()
+		r.Setup.Threaded = tc.threaded
+		for i := range r.Trials {
+			r.Trials[i].CPU.BusyPercent = tc.busy
+		}
+		var b bytes.Buffer
+		if err := Table(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.String(), "beware"); got != tc.want {
+			t.Errorf("%s: warned: got %v, want %v:\n%s", tc.name, got, tc.want, &b)
+		}
+	}
+}
+
 func TestMedian(t *testing.T) {
 	for _, tc := range []struct {
 		in   []float64

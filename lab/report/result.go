@@ -65,6 +65,7 @@ type Setup struct {
 	// Arrangement says how generator, DUT and meter share the CPUs, and with
 	// it what "as fast as possible" means.
 	Arrangement string `json:"arrangement"`
+	Threaded    bool   `json:"threaded"` // the DUT's devices receive in threads of their own
 	// Configuration is the DUT's configuration file, as it was given to it.
 	Configuration string `json:"configuration"`
 	DurationNS    int64  `json:"duration_ns"` // of each trial

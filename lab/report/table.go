@@ -46,7 +46,7 @@ func (r *Result) title() string {
 		r.Setup.PayloadOctets, r.Setup.Repeats, duration(r.Setup.DurationNS))
 }
 
-// sessionsText returns "1 session", or "1, 1 000 and 10 000 sessions".
+// sessionsText returns "1 session", or "1, 1,000 and 10,000 sessions".
 func (r *Result) sessionsText() string {
 	counts := r.SessionCounts()
 	last := len(counts) - 1
@@ -168,6 +168,10 @@ func (r *Result) notes() []note {
 // resultNotes are the results that have no column.
 func (r *Result) resultNotes() []note {
 	notes := []note{{"correctness", r.correctness()}, {"frames", r.frames()}}
+	if busy, ok := r.disturbed(); ok {
+		notes = append(notes, note{"beware", fmt.Sprintf("other programs took about %.0f %% of a CPU meanwhile: rates are lower and "+
+			"more scattered, and latencies longer, than on a machine at rest", busy)})
+	}
 	if drops := r.drops(); drops != "" {
 		notes = append(notes, note{"UPF dropped", drops})
 	}
@@ -175,8 +179,8 @@ func (r *Result) resultNotes() []note {
 		notes = append(notes, note{"N4", r.Install.text()})
 	}
 	for _, p := range r.Program {
-		notes = append(notes, note{"BPF program", fmt.Sprintf("%s, %s, %s: %.0f ns a run, accounting included, by the kernel's account of %s",
-			p.Name, p.Direction, count(uint64(p.Sessions), "session"), p.RunNS, count(p.Runs, "run"))})
+		notes = append(notes, note{"BPF program", fmt.Sprintf("%s, %s, %s: %.0f ns a run, of which some is the kernel's accounting",
+			p.Name, p.Direction, count(uint64(p.Sessions), "session"), p.RunNS)})
 	}
 	return notes
 }
@@ -192,6 +196,25 @@ func (r *Result) correctness() string {
 	}
 	return fmt.Sprintf("%s misdelivered, %s duplicated, %s reordered of %s",
 		grouped(wrong), grouped(duplicated), grouped(reordered), count(received, "frame"))
+}
+
+// disturbed reports what other programs took of a CPU during the trials at the
+// highest rate, if it is enough to spoil them. Sender, UPF and meter take one
+// CPU together, and no more than the UPF's process beside it; in any other
+// arrangement it is not known.
+func (r *Result) disturbed() (percent float64, ok bool) {
+	const own, bearable = 100, 25
+	var others []float64
+	for i := range r.Trials {
+		if t := &r.Trials[i]; t.IntendedPPS == 0 {
+			others = append(others, t.CPU.BusyPercent-t.CPU.DUTPercent-own)
+		}
+	}
+	if r.Setup.Threaded || len(others) == 0 {
+		return 0, false
+	}
+	percent = Median(others)
+	return percent, percent > bearable
 }
 
 // frames says how long the offered frames are; the outer headers then come off
