@@ -20,6 +20,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"plumbline/lab/topology"
+	"plumbline/upf/privilege"
 )
 
 // childEnv makes the test binary a UPF, with the configuration file that it
@@ -44,6 +45,9 @@ func child(file string) int {
 		}
 		s, err := Start(ctx, c, Options{Log: NewLogger(os.Stderr, c.Log)})
 		if err != nil {
+			return err
+		}
+		if err := privilege.Confine(); err != nil && !errors.Is(err, syscall.ENOTSUP) {
 			return err
 		}
 		return errors.Join(s.Wait(ctx), s.Close())

@@ -23,7 +23,7 @@ type upfCommand struct {
 func (upfCommand) Help() string {
 	return `Speaks PFCP on N4 and forwards user packets between N3 and N6, as its configuration file says. Logs go to standard error; the line "up" says what listens where.
 
-Needs CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON for the datapath xdp; root has them.
+Needs CAP_NET_ADMIN, CAP_BPF, CAP_PERFMON and CAP_NET_RAW for the datapath xdp; root has them. Once it is up it keeps the first two.
 
 Examples:
 

@@ -22,13 +22,16 @@ type capability struct {
 	bit  int
 	name string
 	why  string
+	// keep: it is needed as long as the UPF runs, not only to start.
+	keep bool
 }
 
-// needed lists the capabilities of a running UPF.
+// needed lists the capabilities of a UPF.
 var needed = []capability{
-	{unix.CAP_NET_ADMIN, "CAP_NET_ADMIN", "attach XDP programs, resolve next hops"},
-	{unix.CAP_BPF, "CAP_BPF", "load programs and write maps"},
-	{unix.CAP_PERFMON, "CAP_PERFMON", "let the verifier accept pointer arithmetic"},
+	{unix.CAP_NET_ADMIN, "CAP_NET_ADMIN", "attach XDP programs, resolve next hops", true},
+	{unix.CAP_BPF, "CAP_BPF", "load programs, write their tables", true},
+	{unix.CAP_PERFMON, "CAP_PERFMON", "load programs that the verifier has to trust with pointers", false},
+	{unix.CAP_NET_RAW, "CAP_NET_RAW", "send the packets that the slow path finishes", false},
 }
 
 // Missing returns those of the needed capabilities that this process lacks,
@@ -63,8 +66,8 @@ func effective() (uint64, error) {
 }
 
 // Confine gives up for good, in every thread, the privileges that a running UPF
-// does not need: all capabilities but those that [Missing] asks for, and the
-// right to gain any by executing a program. It is for a process that is nothing
+// does not need: all capabilities but CAP_NET_ADMIN and CAP_BPF, and the right to
+// gain any by executing a program. It is for a process that is nothing
 // but a UPF, once that is up.
 //
 // Errors: [syscall.ENOTSUP] if the program was built with cgo, whose threads Go
@@ -79,7 +82,9 @@ func Confine() error {
 	}
 	var keep uint64
 	for _, c := range needed {
-		keep |= have & (1 << c.bit)
+		if c.keep {
+			keep |= have & (1 << c.bit)
+		}
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	data := [2]unix.CapUserData{}
