@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +16,12 @@ import (
 // It runs in a bubble whose clock jumps.
 type quiet struct {
 	*Endpoint
-	worker *worker
-	sent   []transmission
 	start  time.Time
+	work   sync.Mutex // guards worker
+	worker *worker
+
+	mu     sync.Mutex // guards what follows
+	sent   []transmission
 	answer func(n int, request []byte) []byte // to the nth request; nil: none
 }
 
@@ -41,12 +45,12 @@ func newQuiet(t *testing.T) *quiet {
 	q := &quiet{Endpoint: newEndpoint(c, m), start: time.Now()}
 	q.worker = newWorker(q.Endpoint, nil)
 	q.transmit = func(to netip.AddrPort, datagram []byte) {
-		n := len(q.sent)
+		q.mu.Lock()
+		n, answer := len(q.sent), q.answer
 		q.sent = append(q.sent, transmission{time.Since(q.start), to, slices.Clone(datagram)})
-		if q.answer != nil {
-			if r := q.answer(n, datagram); r != nil {
-				q.receive(to, r)
-			}
+		q.mu.Unlock()
+		if answer != nil {
+			q.receive(to, answer(n, datagram))
 		}
 	}
 	return q
@@ -54,9 +58,25 @@ func newQuiet(t *testing.T) *quiet {
 
 // receive is a datagram coming in; it returns the answer.
 func (q *quiet) receive(from netip.AddrPort, datagram []byte) []byte {
+	q.work.Lock()
+	defer q.work.Unlock()
 	q.worker.buf = q.worker.buf[:0]
 	q.worker.handle(from, datagram, time.Now())
 	return slices.Clone(q.worker.buf)
+}
+
+// answerWith sets how requests are answered from now on.
+func (q *quiet) answerWith(f func(n int, request []byte) []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.answer = f
+}
+
+// transmissions is what has been sent so far.
+func (q *quiet) transmissions() []transmission {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.sent)
 }
 
 var smfPort = netip.MustParseAddrPort("10.4.0.2:8805")
@@ -98,26 +118,26 @@ func TestPathFailure(t *testing.T) {
 		time.Sleep(17 * time.Second)
 		synctest.Wait()
 		want := []time.Duration{10 * time.Second, 12 * time.Second, 14 * time.Second}
-		for i, s := range q.sent {
-			if i >= len(want) || s.at != want[i] || s.to != smfPort || string(s.datagram) != string(q.sent[0].datagram) {
+		for i, s := range q.transmissions() {
+			if i >= len(want) || s.at != want[i] || s.to != smfPort || string(s.datagram) != string(q.transmissions()[0].datagram) {
 				t.Errorf("transmission %d: %+v, want the first one's octets at %v", i, s, want)
 			}
 		}
 		c := q.Counters()
-		if len(q.sent) != 3 || c.Retransmissions.Load() != 2 || c.PathFailures.Load() != 1 || !q.Associations()[0].PathDown {
-			t.Errorf("%d sent, %d retransmissions, %d path failures", len(q.sent), c.Retransmissions.Load(), c.PathFailures.Load())
+		if len(q.transmissions()) != 3 || c.Retransmissions.Load() != 2 || c.PathFailures.Load() != 1 || !q.Associations()[0].PathDown {
+			t.Errorf("%d sent, %d retransmissions, %d path failures", len(q.transmissions()), c.Retransmissions.Load(), c.PathFailures.Load())
 		}
 		if q.sessions.Len() != 1 {
 			t.Error("the session went with the path")
 		}
-		q.answer = func(_ int, request []byte) []byte { return heartbeatResponse(request, 100) }
+		q.answerWith(func(_ int, request []byte) []byte { return heartbeatResponse(request, 100) })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if q.Associations()[0].PathDown || len(q.sent) != 4 || q.sessions.Len() != 1 {
-			t.Errorf("path down after an answer; %d sent", len(q.sent))
+		if q.Associations()[0].PathDown || len(q.transmissions()) != 4 || q.sessions.Len() != 1 {
+			t.Errorf("path down after an answer; %d sent", len(q.transmissions()))
 		}
-		first, _, _, _ := pfcp.Parse(q.sent[0].datagram)
-		last, _, _, _ := pfcp.Parse(q.sent[3].datagram)
+		first, _, _, _ := pfcp.Parse(q.transmissions()[0].datagram)
+		last, _, _, _ := pfcp.Parse(q.transmissions()[3].datagram)
 		if last.Sequence != (first.Sequence+1)&0xffffff {
 			t.Errorf("sequence numbers %d, then %d; want the next one", first.Sequence, last.Sequence)
 		}
@@ -144,17 +164,17 @@ func TestPeerRestartByHeartbeat(t *testing.T) {
 			q.receive(smfPort, stray)
 		}
 		thief := netip.MustParseAddrPort("10.4.0.66:8805")
-		q.answer = func(n int, request []byte) []byte {
+		q.answerWith(func(n int, request []byte) []byte {
 			q.receive(thief, heartbeatResponse(request, 200)) // right number, wrong address
 			if n == 0 {
 				return heartbeatResponse(request, 99) // older
 			}
 			return heartbeatResponse(request, 101)
-		}
+		})
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		if q.sessions.Len() != 1 || len(q.Associations()) != 1 || len(q.sent) != 1 {
-			t.Errorf("%d sessions, %d associations, %d sent; want 1 each", q.sessions.Len(), len(q.Associations()), len(q.sent))
+		if q.sessions.Len() != 1 || len(q.Associations()) != 1 || len(q.transmissions()) != 1 {
+			t.Errorf("%d sessions, %d associations, %d sent; want 1 each", q.sessions.Len(), len(q.Associations()), len(q.transmissions()))
 		}
 		if got := q.Counters().Dropped[DropUnexpected].Load(); got != 101 {
 			t.Errorf("%d unexpected responses, want 101", got)
@@ -166,8 +186,8 @@ func TestPeerRestartByHeartbeat(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(q.sent) != 2 {
-			t.Errorf("%d heartbeats sent; want 2, as the association is gone", len(q.sent))
+		if len(q.transmissions()) != 2 {
+			t.Errorf("%d heartbeats sent; want 2, as the association is gone", len(q.transmissions()))
 		}
 		if len(q.pending.waiting) != 0 || len(q.pending.last) != 0 {
 			t.Error("a transaction is left")
