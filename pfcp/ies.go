@@ -76,7 +76,7 @@ var ies = [maxIEType + 1]struct {
 	IEQERID:                           {"QER ID", 4, maxLength},
 	IEPFCPAssociationReleaseRequest:   {"PFCP Association Release Request", 1, maxLength},
 	IEGracefulReleasePeriod:           {"Graceful Release Period", 1, maxLength},
-	IEPDNType:                         {"PDN Type", 1, maxLength},
+	IEPDNType:                         {"PDN Type", 1, 1},
 	IEFailedRuleID:                    {"Failed Rule ID", 2, maxLength},
 	IEUserPlaneIPResourceInformation:  {"User Plane IP Resource Information", 1, maxLength},
 	IEUserPlaneInactivityTimer:        {"User Plane Inactivity Timer", 4, maxLength},

@@ -127,7 +127,7 @@ var associationUpdateRequest = newContainer(container[AssociationUpdateRequest]{
 		one(IENodeID, func(m *AssociationUpdateRequest) *NodeID { return &m.NodeID }, nodeID),
 		opt(IEUPFunctionFeatures, optional, func(m *AssociationUpdateRequest) *Optional[UPFunctionFeatures] { return &m.UPFunctionFeatures }, upFunctionFeatures),
 		opt(IECPFunctionFeatures, optional, func(m *AssociationUpdateRequest) *Optional[CPFunctionFeatures] { return &m.CPFunctionFeatures }, cpFunctionFeatures),
-		opt(IEPFCPAssociationReleaseRequest, conditional, func(m *AssociationUpdateRequest) *Optional[bool] { return &m.AssociationRelease }, rqi),
+		opt(IEPFCPAssociationReleaseRequest, conditional, func(m *AssociationUpdateRequest) *Optional[bool] { return &m.AssociationRelease }, lowBit),
 		opt(IEGracefulReleasePeriod, conditional, func(m *AssociationUpdateRequest) *Optional[uint8] { return &m.GracefulReleasePeriod }, u8[uint8]()),
 		some(IEUserPlaneIPResourceInformation, optional, MaxOpaque, func(m *AssociationUpdateRequest) *[]Opaque { return &m.UserPlaneIPResourceInfo }, opaque),
 		skip[AssociationUpdateRequest](IEPFCPAUReqFlags, optional),

@@ -28,7 +28,7 @@ var createQER = newContainer(container[CreateQER]{
 		note(IEPacketRateStatus, conditional, (*CreateQER).noted),
 		note(IEDLFlowLevelMarking, conditional, (*CreateQER).noted),
 		opt(IEQFI, conditional, func(p *CreateQER) *Optional[QFI] { return &p.QFI }, low(maskQFI)),
-		opt(IERQI, conditional, func(p *CreateQER) *Optional[bool] { return &p.RQI }, rqi),
+		opt(IERQI, conditional, func(p *CreateQER) *Optional[bool] { return &p.RQI }, lowBit),
 		skip[CreateQER](IEPagingPolicyIndicator, conditional),
 		opt(IEAveragingWindow, optional, func(p *CreateQER) *Optional[uint32] { return &p.AveragingWindowMs }, u32[uint32]()),
 		note(IEQERControlIndications, conditional, (*CreateQER).noted),
@@ -63,15 +63,16 @@ var updateQER = newContainer(container[UpdateQER]{
 		note(IEPacketRate, conditional, (*UpdateQER).noted),
 		note(IEDLFlowLevelMarking, conditional, (*UpdateQER).noted),
 		opt(IEQFI, conditional, func(p *UpdateQER) *Optional[QFI] { return &p.QFI }, low(maskQFI)),
-		opt(IERQI, conditional, func(p *UpdateQER) *Optional[bool] { return &p.RQI }, rqi),
+		opt(IERQI, conditional, func(p *UpdateQER) *Optional[bool] { return &p.RQI }, lowBit),
 		skip[UpdateQER](IEPagingPolicyIndicator, conditional),
 		opt(IEAveragingWindow, optional, func(p *UpdateQER) *Optional[uint32] { return &p.AveragingWindowMs }, u32[uint32]()),
 		note(IEQERControlIndications, conditional, (*UpdateQER).noted),
 	},
 })
 
-// rqi is a Reflective QoS indication. Source: TS 29.244 V18.6.0, 8.2.88.
-var rqi = codec[bool]{
+// lowBit is a flag in bit 1 of an octet: RQI, SARR.
+// Source: TS 29.244 V18.6.0, 8.2.77 and 8.2.88.
+var lowBit = codec[bool]{
 	func(v *bool, b []byte) error { *v = b[0]&1 != 0; return nil },
 	func(b []byte, v *bool) []byte { return append(b, bit(*v, 1)) },
 }
