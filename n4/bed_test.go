@@ -36,7 +36,10 @@ func (d *fakeDriver) Capabilities() *api.Capabilities { return &api.Capabilities
 var errRefused = errors.New("told to refuse")
 
 func (d *fakeDriver) Apply(_ context.Context, c *api.Change) error {
-	time.Sleep(d.delay)
+	d.mu.Lock()
+	delay := d.delay
+	d.mu.Unlock()
+	time.Sleep(delay)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range c.GetSession().GetRules() {
