@@ -73,10 +73,10 @@ func TestCapabilities(t *testing.T) {
 		missing      string // required and missing, in order
 	}{
 		{"all", "CapPrm:\t0000000000000000\nCapEff:\t000001ffffffffff\n", ""},
-		{"none", "CapEff:\t0000000000000000\n", "CAP_NET_ADMIN CAP_BPF CAP_PERFMON"},
-		{"network only", "CapEff:\t0000000000001000\n", "CAP_BPF CAP_PERFMON"},
-		{"CAP_SYS_ADMIN stands for those split off from it", "CapEff:\t0000000000201000\n", ""},
-		{"the least", "CapEff:\t000000c000001000\n", ""},
+		{"none", "CapEff:\t0000000000000000\n", "CAP_NET_ADMIN CAP_BPF CAP_PERFMON CAP_NET_RAW"},
+		{"network only", "CapEff:\t0000000000003000\n", "CAP_BPF CAP_PERFMON"},
+		{"CAP_SYS_ADMIN stands for those split off from it", "CapEff:\t0000000000203000\n", ""},
+		{"the least", "CapEff:\t000000c000003000\n", ""},
 		{"unreadable is not missing", "", ""},
 	} {
 		var missing []string

@@ -17,11 +17,11 @@ type capability struct {
 }
 
 var capabilities = []capability{
-	{"CAP_NET_ADMIN", unix.CAP_NET_ADMIN, "attaching XDP, reading next hops", true},
-	{"CAP_BPF", unix.CAP_BPF, "loading eBPF programs and maps", true},
-	{"CAP_PERFMON", unix.CAP_PERFMON, "eBPF programs that compare packet pointers", true},
-	{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, "namespaces of plumb bench; eBPF map and program ids", false},
-	{"CAP_NET_RAW", unix.CAP_NET_RAW, "AF_PACKET and AF_XDP sockets", false},
+	{"CAP_NET_ADMIN", unix.CAP_NET_ADMIN, "attaching XDP, resolving next hops", true},
+	{"CAP_BPF", unix.CAP_BPF, "loading eBPF programs, writing their tables", true},
+	{"CAP_PERFMON", unix.CAP_PERFMON, "eBPF programs that compute with packet pointers", true},
+	{"CAP_NET_RAW", unix.CAP_NET_RAW, "packets that the slow path finishes", true},
+	{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, "namespaces of plumb bench and plumb gnb", false},
 	{"CAP_SYS_RESOURCE", unix.CAP_SYS_RESOURCE, "raising RLIMIT_MEMLOCK, on kernels before 5.11 only", false},
 }
 
@@ -46,7 +46,7 @@ func capabilityChecks(status string) []Check {
 			c.Status, c.Found = OK, "effective"
 		case want.required:
 			c.Status, c.Found = Missing, "not effective"
-			c.Advice = "run as root, or setcap cap_net_admin,cap_bpf,cap_perfmon+ep on plumb"
+			c.Advice = "run as root, or setcap cap_net_admin,cap_bpf,cap_perfmon,cap_net_raw+ep on plumb"
 		default:
 			c.Status, c.Found, c.Advice = Warn, "not effective", "run as root; a container has to be given it"
 		}
