@@ -17,7 +17,7 @@ import (
 )
 
 type benchCommand struct {
-	Datapath  string        `default:"xdp" enum:"xdp,model" help:"Datapath of the UPF: ${enum}."`
+	Datapath  string        `default:"xdp" enum:"xdp" help:"Datapath of the UPF: ${enum}."`
 	XDPMode   string        `name:"xdp-mode" default:"auto" enum:"auto,native,generic" help:"How XDP attaches: ${enum}."`
 	Direction string        `default:"both" enum:"uplink,downlink,both" help:"Uplink is N3 to N6: ${enum}."`
 	Sessions  []int         `default:"1" placeholder:"N,..." help:"PFCP sessions; several numbers are measured one after the other. Default: 1."`
@@ -77,17 +77,17 @@ func (c *benchCommand) config() (bench.Config, error) {
 	}
 	for _, n := range c.Sessions {
 		if n < 1 || n > bench.MaxSessions {
-			return bench.Config{}, fmt.Errorf("%w: --sessions %d: want 1 to %d", errUsage, n, bench.MaxSessions)
+			return bench.Config{}, usageError{fmt.Errorf("--sessions %d: want 1 to %d", n, bench.MaxSessions)}
 		}
 	}
 	switch {
 	case c.Payload < generator.StampOctets || c.Payload > bench.MaxPayloadOctets:
-		return bench.Config{}, fmt.Errorf("%w: --payload %d: want %d to %d octets", errUsage, c.Payload,
-			generator.StampOctets, bench.MaxPayloadOctets)
+		return bench.Config{}, usageError{fmt.Errorf("--payload %d: want %d to %d octets", c.Payload,
+			generator.StampOctets, bench.MaxPayloadOctets)}
 	case c.Repeat < 1 || c.Repeat > bench.MaxRepeats:
-		return bench.Config{}, fmt.Errorf("%w: --repeat %d: want 1 to %d", errUsage, c.Repeat, bench.MaxRepeats)
+		return bench.Config{}, usageError{fmt.Errorf("--repeat %d: want 1 to %d", c.Repeat, bench.MaxRepeats)}
 	case c.Duration < bench.MinDuration || c.Duration > bench.MaxDuration:
-		return bench.Config{}, fmt.Errorf("%w: --duration %v: want %v to %v", errUsage, c.Duration, bench.MinDuration, bench.MaxDuration)
+		return bench.Config{}, usageError{fmt.Errorf("--duration %v: want %v to %v", c.Duration, bench.MinDuration, bench.MaxDuration)}
 	}
 	directions := report.Directions
 	if c.Direction != "both" {

@@ -23,6 +23,8 @@ func TestStartSaysWhyItFailed(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	scripts, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	for _, tc := range []struct {
 		name, script string
 		want         string
@@ -34,7 +36,7 @@ func TestStartSaysWhyItFailed(t *testing.T) {
 		{"is in the namespace, and configured", `grep -c "n3:" "$3" >/dev/null && cat /proc/net/dev; exit 1`, "n6:", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			script := filepath.Join(t.TempDir(), "upf")
+			script := filepath.Join(scripts, "upf")
 			if err := os.WriteFile(script, []byte("#!/bin/sh\n"+tc.script+"\n"), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +51,7 @@ func TestStartSaysWhyItFailed(t *testing.T) {
 			}
 		})
 	}
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "plumb-dut-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(temp, "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

@@ -72,6 +72,9 @@ func (r *Result) heading() string {
 	if len(rows) == 0 {
 		return "Throughput and latency of a UPF"
 	}
+	if rate := rows[0].First().IntendedPPS; rate > 0 {
+		return fmt.Sprintf("Loss and latency of a UPF at %s frames per second", grouped(uint64(rate)))
+	}
 	low, high := math.Inf(1), 0.0
 	for _, row := range rows {
 		share := 100 * row.Median(func(t *Trial) float64 { return t.BedRatio })
