@@ -30,14 +30,13 @@ func TestBackToBack(t *testing.T) {
 
 	file := newContent(4 << 20)
 	serveHTTP(t, far.Namespace, file)
-	serve(t, far.Namespace, "Server listening", "iperf3", "--server", "--forceflush")
 	for _, to := range far.Addresses {
 		ping(t, near.Namespace, to, 56)
 		ping(t, near.Namespace, to, g.MTU()-48) // the largest that is not a fragment, for IPv6
 		curl(t, near.Namespace, to, file)
-		iperf(t, near.Namespace, to, "--time", "1")
-		iperf(t, near.Namespace, to, "--time", "1", "--reverse")
-		iperf(t, near.Namespace, to, "--time", "1", "--udp", "--bitrate", "50M", "--length", "1200")
+		iperf(t, near.Namespace, far.Namespace, to)
+		iperf(t, near.Namespace, far.Namespace, to, "--reverse")
+		iperf(t, near.Namespace, far.Namespace, to, "--udp", "--bitrate", "50M", "--length", "1200")
 	}
 
 	s := g.Stats()

@@ -103,6 +103,9 @@ func start(t testing.TB, c gnb.Config) *gnb.GNB {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+		if t.Failed() {
+			_ = g.Stats().Print(t.Output())
+		}
 	})
 	return g
 }
@@ -129,8 +132,8 @@ func output(t *testing.T, namespace string, args ...string) []byte {
 }
 
 // serve starts a server in a namespace, waits until it prints ready, and ends
-// it when the test does.
-func serve(t *testing.T, namespace, ready string, args ...string) {
+// it when the test does. The result is closed when it has ended.
+func serve(t *testing.T, namespace, ready string, args ...string) (over <-chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := command(ctx, namespace, args...)
@@ -165,4 +168,5 @@ func serve(t *testing.T, namespace, ready string, args ...string) {
 	case <-time.After(10 * time.Second):
 		t.Fatalf("%v did not print %q", args, ready)
 	}
+	return ended
 }

@@ -108,12 +108,14 @@ type iperfSum struct {
 	LostPackets   int     `json:"lost_packets"`
 }
 
-// iperf runs an iperf3 client against a server that serve has started. It
-// fails unless the receiving end got something and not more than was sent.
-func iperf(t *testing.T, namespace string, server netip.Addr, flags ...string) iperfReport {
+// iperf runs iperf3 for a second, client in one namespace and server in
+// another. It fails unless the receiving end got something and not more than
+// was sent.
+func iperf(t *testing.T, client, server string, address netip.Addr, flags ...string) {
 	t.Helper()
-	args := append([]string{"iperf3", "--json", "--client", server.String()}, flags...)
-	out := output(t, namespace, args...)
+	ended := serve(t, server, "Server listening", "iperf3", "--server", "--one-off", "--forceflush")
+	args := append([]string{"iperf3", "--json", "--time", "1", "--client", address.String()}, flags...)
+	out := output(t, client, args...)
 	var r iperfReport
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, out)
@@ -122,6 +124,9 @@ func iperf(t *testing.T, namespace string, server netip.Addr, flags ...string) i
 	if r.Error != "" || received.Octets == 0 || received.Octets > sent.Octets {
 		t.Errorf("%v: error %q, %d octets sent, %d received", args, r.Error, sent.Octets, received.Octets)
 	}
-	t.Logf("%v: %.0f Mbit/s", args, received.BitsPerSecond/1e6)
-	return r
+	if received.Packets != 0 && received.LostPackets >= received.Packets {
+		t.Errorf("%v: lost %d of %d packets", args, received.LostPackets, received.Packets)
+	}
+	t.Logf("%v: %.0f Mbit/s", args[4:], received.BitsPerSecond/1e6)
+	<-ended // the next server needs its port
 }

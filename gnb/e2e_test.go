@@ -1,0 +1,127 @@
+package gnb_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"plumbline/gnb"
+	"plumbline/lab/dut"
+	"plumbline/lab/topology"
+	"plumbline/upf"
+)
+
+// buildPlumb compiles the program whose UPF the test runs.
+func buildPlumb(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "plumb")
+	out, err := exec.Command("go", "build", "-o", binary, "plumbline/cmd/plumb").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build plumb: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// TestPrograms runs ping, curl and iperf3 between a UE and a data network
+// through the gNB and `plumb upf` with its XDP datapath.
+//
+//	…-ue           …-gnb               …-upf              …-dn
+//	ping   ─ TUN ─ gNB ─ n3 ── N3 ── n3 ─ XDP ─ n6 ── N6 ── n6  HTTP server
+//	curl                             └ plumb upf ┘              iperf3 --server
+//	iperf3                                                      ping
+func TestPrograms(t *testing.T) {
+	binary := buildPlumb(t)
+	for _, tc := range []struct {
+		name     string
+		mode     string
+		onAStick bool
+	}{
+		{"native", upf.ModeNative, false},
+		{"native, one device", upf.ModeNative, true},
+		{"generic", upf.ModeGeneric, false},
+		{"generic, one device", upf.ModeGeneric, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bed := newBed(t, topology.Config{Name: "plt-gnb-e2e", OnAStick: tc.onAStick})
+			startUPF(t, bed, binary, tc.mode)
+			ue := gnb.UE{
+				Name: "ue0", Namespace: newNamespace(t, "ue"), QFI: 9, DownlinkTEID: 0x2001,
+				Addresses: []netip.Addr{netip.MustParseAddr("10.64.0.1"), netip.MustParseAddr("fd64::1")},
+			}
+			n3 := bed.N3.Peer.Address.Addr()
+			fteid := associate(t, bed).establish(t, ue, n3)
+			ue.UplinkTEID, ue.UPF = fteid.TEID, fteid.IPv4
+			g := start(t, gnb.Config{
+				N3:  gnb.N3{Address: n3, Namespace: bed.GNB.Name, EchoInterval: time.Second},
+				UEs: []gnb.UE{ue},
+			})
+			runPrograms(t, bed, ue, g)
+		})
+	}
+}
+
+func startUPF(t *testing.T, bed *topology.Topology, binary string, mode string) {
+	t.Helper()
+	c := upf.Default()
+	c.NodeID = bed.Config.N4UPF.String()
+	c.N4.Address = bed.Config.N4UPF
+	c.N3 = upf.N3{Device: bed.N3.UPF.Device, Address: bed.N3.UPF.Address.Addr()}
+	c.N6 = upf.N6{
+		Device:  bed.N6.UPF.Device,
+		Gateway: bed.N6.Peer.Address.Addr(), Gateway6: bed.N6.Peer.Address6.Addr(),
+	}
+	c.XDP.Mode = mode
+	d, err := dut.Start(t.Context(), dut.Config{Binary: binary, Namespace: bed.UPF, UPF: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		datapath, err := d.Datapath(context.Background())
+		if err := errors.Join(err, d.Stop()); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("UPF's datapath: %+v\n%s", datapath, d.Log())
+		}
+	})
+}
+
+// runPrograms runs all programs between the UE and the data network of bed.
+func runPrograms(t *testing.T, bed *topology.Topology, ue gnb.UE, g *gnb.GNB) {
+	file := newContent(10 << 20)
+	serveHTTP(t, bed.DN.Name, file)
+	servers := []netip.Addr{bed.N6.Peer.Address.Addr(), bed.N6.Peer.Address6.Addr()}
+	for i, server := range servers {
+		ping(t, ue.Namespace, server, 56)
+		ping(t, ue.Namespace, server, g.MTU()-48) // the largest that is not a fragment, for IPv6
+		ping(t, bed.DN.Name, ue.Addresses[i], 56)
+		curl(t, ue.Namespace, server, file)
+	}
+	for _, run := range []struct {
+		server netip.Addr
+		flags  []string
+	}{
+		{servers[0], nil},
+		{servers[0], []string{"--reverse"}},
+		{servers[1], []string{"--bidir"}},
+		{servers[0], []string{"--udp", "--bitrate", "50M", "--length", "1200"}},
+		{servers[1], []string{"--udp", "--bitrate", "50M", "--length", "1200", "--reverse"}},
+	} {
+		iperf(t, ue.Namespace, bed.DN.Name, run.server, run.flags...)
+	}
+
+	s := g.Stats()
+	if s.N3.Datagrams != s.N3.Delivered+s.N3.EchoResponses || s.UEs[0].OtherQFI != 0 {
+		t.Errorf("got %+v, want nothing but user packets of QFI 9 and Echo Responses", s)
+	}
+	if s.UEs[0].UplinkErrors != 0 || s.UEs[0].DownlinkErrors != 0 {
+		t.Errorf("got %+v, want no errors", s.UEs[0])
+	}
+	if s.Paths[0].EchoResponses == 0 {
+		t.Errorf("got %+v, want answers", s.Paths[0])
+	}
+}
