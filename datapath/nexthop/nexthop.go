@@ -216,8 +216,8 @@ func (w *Watcher) reroute() {
 
 // manage asks the kernel to resolve n and keep it so.
 func (w *Watcher) manage(n netip.Addr) {
-	if _, known := w.macs[n]; known && w.permanent(n) {
-		return
+	if w.permanent(n) {
+		return // and must stay so: asked of the kernel, since w.macs may not have it yet
 	}
 	neigh := &netlink.Neigh{
 		LinkIndex: w.link.Attrs().Index,
