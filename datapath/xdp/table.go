@@ -35,6 +35,7 @@ type table struct {
 	cursor uint32 // where the search for a free slot goes on
 
 	overflowed func(change int) // told how many guests came or went
+	retired    Total            // counted by rules that are gone
 }
 
 func newTable(m, byKey *ebpf.Map) (*table, error) {
@@ -122,9 +123,7 @@ func (t *table) write(slot uint32, content *upfRule) {
 	ctl := atomic.LoadUint32(&r.Ctl)
 	atomic.StoreUint32(&r.Ctl, ctl|ruleChanging)
 	if atomic.LoadUint64(&r.Key) != content.Key {
-		atomic.StoreUint64(&r.Packets, 0)
-		atomic.StoreUint64(&r.Octets, 0)
-		atomic.StoreUint64(&r.Dropped, 0)
+		t.retire(r)
 	}
 	atomic.StoreUint32(&r.Meter[0], content.Meter[0])
 	atomic.StoreUint32(&r.Meter[1], content.Meter[1])
@@ -142,4 +141,5 @@ func (t *table) clear(slot uint32) {
 	atomic.StoreUint32(&r.Ctl, ctl|ruleChanging)
 	atomic.StoreUint64(&r.Key, 0)
 	atomic.StoreUint32(&r.Ctl, (ctl+generationStep)&^ruleFlags)
+	t.retire(r)
 }

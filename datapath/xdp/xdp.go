@@ -69,6 +69,9 @@ type Driver struct {
 	n3               *nexthop.Watcher // nil until started
 	n3MTU            int              // octets of IP packet
 
+	totalsMu sync.Mutex // held for a scan, before mu
+	totals   [2]Total   // last returned, uplink and downlink
+
 	slow    *slowPath
 	detach  []func() error
 	closing sync.Once

@@ -1,0 +1,78 @@
+package xdp
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTotals: what rules counted stays in the totals when they go and when
+// their slot is taken by another.
+func TestTotals(t *testing.T) {
+	b := openBed(t, 64)
+	install := func(tab *table, key uint64) *upfRule {
+		slot, err := tab.reserve(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tab.write(slot, &upfRule{Key: key, Ctl: ruleForw})
+		return &tab.slots[slot]
+	}
+	remove := func(tab *table, key uint64) {
+		slot, ok := tab.find(key)
+		if !ok {
+			t.Fatalf("no rule %#x", key)
+		}
+		tab.clear(slot)
+		tab.release(slot, key)
+	}
+	check := func(when string, wantUplink, wantDownlink Total) {
+		t.Helper()
+		uplink, downlink := b.Totals()
+		if diff := cmp.Diff([]Total{wantUplink, wantDownlink}, []Total{uplink, downlink}); diff != "" {
+			t.Errorf("%s: -want +got\n%s", when, diff)
+		}
+	}
+	first := install(b.uplink, 1<<32|5)
+	first.Packets, first.Octets, first.Dropped = 3, 300, 1
+	down := install(b.downlink, 1<<32|5)
+	down.Packets, down.Octets = 7, 7000
+	check("two rules", Total{3, 300, 1}, Total{7, 7000, 0})
+
+	remove(b.uplink, 1<<32|5)
+	check("one removed", Total{3, 300, 1}, Total{7, 7000, 0})
+	first.Packets++ // a packet that was on its way
+	first.Octets += 100
+
+	second := install(b.uplink, 2<<32|5)
+	if second != first || second.Packets != 0 {
+		t.Errorf("second rule: %d packets in slot %p, want 0 in %p", second.Packets, second, first)
+	}
+	second.Packets, second.Octets = 10, 1000
+	check("its slot taken by another", Total{14, 1400, 1}, Total{7, 7000, 0})
+	b.downlink.write(uint32(5), &upfRule{Key: 1<<32 | 5, Ctl: ruleForw | ruleDSCP})
+	check("a rule changed", Total{14, 1400, 1}, Total{7, 7000, 0})
+
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check("closed", Total{14, 1400, 1}, Total{7, 7000, 0})
+}
+
+// BenchmarkTotals is what a scrape of metrics costs.
+func BenchmarkTotals(b *testing.B) {
+	bed := openBed(b, 1<<20)
+	for i := range uint64(1 << 20) {
+		for _, tab := range []*table{bed.uplink, bed.downlink} {
+			slot, err := tab.reserve(i + 1<<32)
+			if err != nil {
+				b.Fatal(err)
+			}
+			tab.write(slot, &upfRule{Key: i + 1<<32, Ctl: ruleForw})
+		}
+	}
+	b.ResetTimer()
+	for b.Loop() {
+		bed.Totals()
+	}
+}
