@@ -24,6 +24,9 @@ type (
 	passTeller   interface {
 		Passes() (map[string]uint64, error)
 	}
+	totalTeller interface {
+		Totals() (uplink, downlink xdp.Total)
+	}
 )
 
 // openDatapath opens what c.Datapath names.

@@ -35,8 +35,11 @@ var (
 	descDevice   = describe("device_info", "Always 1; a network device of the datapath.", "interface", "device", "mode")
 	descMemory   = describe("tables_bytes", "Memory that the tables of the datapath take in the kernel, used or not.")
 	descBuild    = describe("build_info", "Always 1; the labels say what runs.", "commit", "goversion")
-	descDrops    = describe("drops_total", "Packets dropped by the datapath. Every dropped packet has one reason.", "reason")
-	descPasses   = describe("passes_total",
+	descPackets  = describe("forwarded_packets_total", "User packets forwarded.", "direction")
+	descBytes    = describe("forwarded_bytes_total",
+		"Octets of the user packets forwarded, from their IP header on.", "direction")
+	descDrops  = describe("drops_total", "Packets dropped by the datapath. Every dropped packet has one reason.", "reason")
+	descPasses = describe("passes_total",
 		"Packets that the fast path handed to the host or to the slow path instead of forwarding or dropping them.", "reason")
 )
 
@@ -56,15 +59,22 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(ch, descMemory, float64(c.about.MemoryOctets))
 	}
 	gauge(ch, descBuild, 1, c.options.Commit, runtime.Version())
-	c.collectDrops(ch)
+	c.collectPackets(ch)
 	gauge(ch, descAssociations, float64(len(c.endpoint.Associations())))
 	c.collectPFCP(ch, c.endpoint.Counters())
 }
 
-// collectDrops has a line for each reason from the start on, so that a rate can
-// be taken of the first packet, too.
-func (c *collector) collectDrops(ch chan<- prometheus.Metric) {
+// collectPackets says what became of packets. It has a line for each reason from
+// the start on, so that a rate can be taken of the first packet, too.
+func (c *collector) collectPackets(ch chan<- prometheus.Metric) {
 	c.collectReasons(ch, descDrops, c.driver.Drops)
+	if d, ok := c.driver.(totalTeller); ok {
+		uplink, downlink := d.Totals()
+		counter(ch, descPackets, uplink.Packets, "uplink")
+		counter(ch, descPackets, downlink.Packets, "downlink")
+		counter(ch, descBytes, uplink.Octets, "uplink")
+		counter(ch, descBytes, downlink.Octets, "downlink")
+	}
 	if d, ok := c.driver.(passTeller); ok {
 		c.collectReasons(ch, descPasses, d.Passes)
 	}
