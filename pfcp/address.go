@@ -75,15 +75,31 @@ func (r *reader) ipv6() netip.Addr {
 	return netip.Addr{}
 }
 
-// appendAddrs appends those of the two addresses that are valid.
-func appendAddrs(b []byte, ipv4, ipv6 netip.Addr) []byte {
-	if ipv4.Is4() || ipv4.Is4In6() {
-		a := ipv4.As4()
-		b = append(b, a[:]...)
+// appendIPv4 appends 4 octets: a, or 0.0.0.0 if it is no IPv4 address.
+func appendIPv4(b []byte, a netip.Addr) []byte {
+	if !a.Is4() {
+		return append(b, 0, 0, 0, 0)
 	}
-	if ipv6.IsValid() {
-		a := ipv6.As16()
-		b = append(b, a[:]...)
+	v := a.As4()
+	return append(b, v[:]...)
+}
+
+// appendIPv6 appends 16 octets: a, or :: if it is no IPv6 address.
+func appendIPv6(b []byte, a netip.Addr) []byte {
+	if !a.Is6() {
+		a = netip.IPv6Unspecified()
+	}
+	v := a.As16()
+	return append(b, v[:]...)
+}
+
+// appendAddrs appends those of the two addresses that there are.
+func appendAddrs(b []byte, ipv4, ipv6 netip.Addr) []byte {
+	if ipv4.Is4() {
+		b = appendIPv4(b, ipv4)
+	}
+	if ipv6.Is6() {
+		b = appendIPv6(b, ipv6)
 	}
 	return b
 }

@@ -34,7 +34,7 @@ func readFSEID(v *FSEID, b []byte) error {
 }
 
 func writeFSEID(b []byte, v *FSEID) []byte {
-	b = append(b, bit(v.IPv4.IsValid(), fseidV4)|bit(v.IPv6.IsValid(), fseidV6))
+	b = append(b, bit(v.IPv4.Is4(), fseidV4)|bit(v.IPv6.Is6(), fseidV6))
 	b = binary.BigEndian.AppendUint64(b, v.SEID)
 	return appendAddrs(b, v.IPv4, v.IPv6)
 }

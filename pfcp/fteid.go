@@ -59,7 +59,7 @@ func writeFTEID(b []byte, v *FTEID) []byte {
 		}
 		return b
 	}
-	b = append(b, bit(v.IPv4.IsValid(), fteidV4)|bit(v.IPv6.IsValid(), fteidV6))
+	b = append(b, bit(v.IPv4.Is4(), fteidV4)|bit(v.IPv6.Is6(), fteidV6))
 	b = binary.BigEndian.AppendUint32(b, v.TEID)
 	return appendAddrs(b, v.IPv4, v.IPv6)
 }

@@ -51,9 +51,9 @@ func readNodeID(v *NodeID, b []byte) error {
 func writeNodeID(b []byte, v *NodeID) []byte {
 	switch {
 	case v.Addr.Is4():
-		return appendAddrs(append(b, nodeIDIPv4), v.Addr, netip.Addr{})
+		return appendIPv4(append(b, nodeIDIPv4), v.Addr)
 	case v.Addr.Is6():
-		return appendAddrs(append(b, nodeIDIPv6), netip.Addr{}, v.Addr)
+		return appendIPv6(append(b, nodeIDIPv6), v.Addr)
 	}
 	return append(append(b, nodeIDFQDN), v.FQDN...)
 }

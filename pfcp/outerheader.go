@@ -119,10 +119,10 @@ func writeOuterHeaderCreation(b []byte, v *OuterHeaderCreation) []byte {
 		b = binary.BigEndian.AppendUint32(b, v.TEID)
 	}
 	if v.Description&createAddr4 != 0 {
-		b = appendAddrs(b, v.IPv4, netip.Addr{})
+		b = appendIPv4(b, v.IPv4)
 	}
 	if v.Description&createAddr6 != 0 {
-		b = appendAddrs(b, netip.Addr{}, v.IPv6)
+		b = appendIPv6(b, v.IPv6)
 	}
 	if v.Description&createPort != 0 {
 		b = binary.BigEndian.AppendUint16(b, v.Port)

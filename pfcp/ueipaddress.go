@@ -52,7 +52,7 @@ func readUEIPAddress(v *UEIPAddress, b []byte) error {
 
 func writeUEIPAddress(b []byte, v *UEIPAddress) []byte {
 	b = append(b, bit(v.Destination, ueipSD)|bit(v.CHV4, ueipCHV4)|bit(v.CHV6, ueipCHV6)|
-		bit(v.IPv4.IsValid(), ueipV4)|bit(v.IPv6.IsValid(), ueipV6)|
+		bit(v.IPv4.Is4(), ueipV4)|bit(v.IPv6.Is6(), ueipV6)|
 		bit(v.IPv6Delegate.Present, ueipIPv6D)|bit(v.IPv6Length.Present, ueipIP6PL))
 	b = appendAddrs(b, v.IPv4, v.IPv6)
 	if v.IPv6Delegate.Present {
