@@ -2,7 +2,9 @@ package upf
 
 import (
 	"net/netip"
+	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -157,13 +159,44 @@ n6: {device: a/b, gateway: 2001:db8::2, gateway6: 10.6.0.2}
 	}
 }
 
-// TestLoadExample keeps the file that is shipped valid, and complete: it names
-// every key.
+// TestLoadExample keeps the file that is shipped valid, with every key in it and
+// every default as it is.
 func TestLoadExample(t *testing.T) {
 	path := filepath.Join("..", "deploy", "upf.yaml")
-	if _, err := Load(path); err != nil {
+	c, err := Load(path)
+	if err != nil {
 		t.Fatal(err)
 	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := decoder{positions: map[string]position{}}
+	d.decode(data, Default())
+	for _, key := range keys("", reflect.TypeFor[Config]()) {
+		if _, ok := d.positions[key]; !ok {
+			t.Errorf("%s: no key %s", path, key)
+		}
+	}
+	want := Default()
+	want.NodeID, want.N4.Address, want.N3, want.N6.Device = c.NodeID, c.N4.Address, c.N3, c.N6.Device // have no default
+	if diff := cmp.Diff(want, c, netips, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s: -default +file\n%s", path, diff)
+	}
+}
+
+// keys lists the keys of a configuration, sections first.
+func keys(prefix string, t reflect.Type) []string {
+	var list []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key := prefix + f.Tag.Get("yaml")
+		list = append(list, key)
+		if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == t.PkgPath() {
+			list = append(list, keys(key+".", f.Type)...)
+		}
+	}
+	return list
 }
 
 func FuzzParse(f *testing.F) {

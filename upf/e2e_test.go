@@ -76,7 +76,7 @@ var (
 	gnbTEID    = uint32(0x1234)
 )
 
-// newBed starts a UPF with the XDP datapath in the lab's test bed.
+// newBed builds the lab's test bed and the configuration of a UPF in it.
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	top, err := topology.New(topology.Config{Name: "plt-upf"})
@@ -95,15 +95,12 @@ func newBed(t *testing.T) *bed {
 	c.N6.Gateway = top.Config.N6DN.Addr()
 	c.Sessions.Max = 1000
 	c.API.Socket = filepath.Join(t.TempDir(), "upf.sock")
-	b := &bed{Topology: top, config: c, api: NewClient(c.API.Socket)}
-	b.start(t)
-	b.smf = newSMF(t, top)
-	return b
+	return &bed{Topology: top, config: c, api: NewClient(c.API.Socket)}
 }
 
-// start starts a UPF with b.config, as a process of its own in the UPF's
-// namespace, and waits until it is up.
-func (b *bed) start(t *testing.T) {
+// run starts a UPF with b.config, as a process of its own in the UPF's
+// namespace.
+func (b *bed) run(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "upf.yaml")
 	text, err := b.config.Marshal()
@@ -113,29 +110,37 @@ func (b *bed) start(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.log = &logBuffer{}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.log = &logBuffer{}
 	b.process = exec.Command("nsenter", "--net="+b.UPF.Path(), self)
 	b.process.Env = append(os.Environ(), childEnv+"="+file)
 	b.process.Stderr = b.log
 	if err := b.process.Start(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// start runs a UPF until the end of the test, and returns when it is up.
+func (b *bed) start(t *testing.T) {
+	t.Helper()
+	b.run(t)
 	t.Cleanup(func() {
-		if t.Failed() && b.process.ProcessState == nil {
+		if b.process.ProcessState != nil {
+			return
+		}
+		if t.Failed() {
 			b.explain(t)
 		}
-		if b.process.ProcessState == nil {
-			b.process.Process.Kill()
-			b.process.Wait()
-		}
+		b.process.Process.Kill()
+		b.process.Wait()
 		t.Logf("log of the UPF:\n%s", b.log)
 	})
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if _, err = b.api.Config(t.Context()); err == nil {
+		_, err := b.api.Config(t.Context())
+		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -225,6 +230,8 @@ func (b *bed) scrape(t *testing.T) map[string]map[string]float64 {
 // metrics page say about it, deleted, stopped, nothing left.
 func TestEndToEnd(t *testing.T) {
 	b := newBed(t)
+	b.start(t)
+	b.smf = newSMF(t, b.Topology)
 	b.smf.associate(t)
 	s := b.smf.establish(t)
 	b.sendPackets(t, s)

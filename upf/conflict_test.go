@@ -1,0 +1,77 @@
+package upf
+
+import (
+	"errors"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+)
+
+// TestConflicts: what a UPF says when somebody else has what it needs, and that
+// it leaves nothing behind.
+func TestConflicts(t *testing.T) {
+	b := newBed(t)
+	for _, tc := range []struct {
+		name string
+		take func(*testing.T)
+		want string
+	}{
+		{"GTP-U port", func(t *testing.T) {
+			listen(t, b.UPF, netip.AddrPortFrom(b.config.N3.Address, 2152))
+		}, "n3.address: 10.3.0.1:2152: in use: another process listens there (see ss -lnp); stop it or choose another address"},
+		{"PFCP port", func(t *testing.T) {
+			listen(t, b.UPF, netip.AddrPortFrom(b.config.N4.Address, 8805))
+		}, "n4.address: 10.4.0.1:8805: in use: another process listens there (see ss -lnp); stop it or choose another address"},
+		{"XDP program on N6", b.takeN6, "device n6 has an XDP program already (see `ip link show n6`)"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Run("taken", func(t *testing.T) {
+				tc.take(t)
+				b.run(t)
+				var exit *exec.ExitError
+				if err := b.process.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+					t.Errorf("got %v, want exit code 1", err)
+				}
+				if !strings.Contains(b.log.String(), tc.want) {
+					t.Errorf("got %s\nwant %s", b.log, tc.want)
+				}
+			})
+			b.checkNothingLeft(t)
+		})
+	}
+}
+
+// takeN6 puts a program on the UPF's N6 device until the end of the test.
+func (b *bed) takeN6(t *testing.T) {
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "Apache-2.0",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 2), asm.Return()}}) // XDP_PASS
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	attached, err := b.N6.UPF.AttachXDP(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { attached.Close() })
+}
+
+// TestGeneric runs a UPF whose devices are told to have no native XDP.
+func TestGeneric(t *testing.T) {
+	b := newBed(t)
+	b.config.XDP.Mode = ModeGeneric
+	b.start(t)
+	d, err := b.api.Datapath(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Mode != ModeGeneric {
+		t.Errorf("mode: got %q, want %q", d.Mode, ModeGeneric)
+	}
+	b.stop(t)
+	b.checkNothingLeft(t)
+}
