@@ -42,7 +42,9 @@ type member[T any] struct {
 	limit    int                     // how often it may stand if repeats; more is an error
 	repeats  bool                    // it may stand more than once
 	read     func(*T, []byte) error  // nil if skipped
-	write    func([]byte, *T) []byte // with type and length; nil unless decoded
+	write    func([]byte, *T) []byte // with type and length; nil if skipped
+
+	min, max int // length of the content, from the table ies if it is decoded
 }
 
 // A container is a grouped IE or the body of a message: the one description
@@ -72,6 +74,10 @@ func newContainer[T any](c container[T]) *container[T] {
 			panic(fmt.Sprintf("pfcp: %s: member %d: not in the table of IEs, or here twice", c.name, m.ie))
 		}
 		c.index[m.ie] = uint8(i + 1)
+		c.members[i].max = maxLength
+		if m.state == decoded {
+			c.members[i].min, c.members[i].max = ies[m.ie].min, ies[m.ie].max
+		}
 		if m.presence == mandatory {
 			c.mandatory |= 1 << i
 		}
@@ -113,7 +119,7 @@ func (c *container[T]) decode(dst *T, b []byte) error {
 
 // decode reads one IE's content after a look at its length.
 func (m *member[T]) decode(dst *T, content []byte) error {
-	if info := &ies[m.ie]; len(content) < info.min || len(content) > info.max {
+	if len(content) < m.min || len(content) > m.max {
 		return fmt.Errorf("%d octets: %w", len(content), ErrLength)
 	}
 	return m.read(dst, content)

@@ -90,7 +90,8 @@ func octets[T any, V ~[]byte](ie IEType, p presence, get func(*T) *V) member[T] 
 }
 
 // note is an IE that is not decoded but must not be overlooked: the type of
-// the first of them is kept, for the rule to be refused.
+// the first of them is kept, for the rule to be refused. It is written without
+// content.
 func note[T any](ie IEType, p presence, get func(*T) *IEType) member[T] {
 	return member[T]{
 		ie: ie, presence: p, state: noted, repeats: true,
@@ -99,6 +100,12 @@ func note[T any](ie IEType, p presence, get func(*T) *IEType) member[T] {
 				*first = ie
 			}
 			return nil
+		},
+		write: func(b []byte, src *T) []byte {
+			if *get(src) != ie {
+				return b
+			}
+			return openIE(b, ie)
 		},
 	}
 }

@@ -22,11 +22,8 @@ var (
 // is nil, and what an absent Optional holds besides.
 var equal = cmp.Options{cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })}
 
-// Noted is not encoded; the S flag and a SEID are as the type of message has it.
-var (
-	ignoreNoted = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Noted" }, cmp.Ignore())
-	ignoreSEID  = cmpopts.IgnoreFields(Header{}, "S", "SEID")
-)
+// ignoreSEID leaves out what the type of message decides.
+var ignoreSEID = cmpopts.IgnoreFields(Header{}, "S", "SEID")
 
 // newMessage returns an empty message of the type, or nil.
 func newMessage(t MessageType) Message {
