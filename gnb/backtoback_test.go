@@ -34,9 +34,9 @@ func TestBackToBack(t *testing.T) {
 		ping(t, near.Namespace, to, 56)
 		ping(t, near.Namespace, to, g.MTU()-48) // the largest that is not a fragment, for IPv6
 		curl(t, near.Namespace, to, file)
-		iperf(t, near.Namespace, far.Namespace, to)
-		iperf(t, near.Namespace, far.Namespace, to, "--reverse")
-		iperf(t, near.Namespace, far.Namespace, to, "--udp", "--bitrate", "50M", "--length", "1200")
+		iperf(t, near.Namespace, far.Namespace, to, "--bytes", "64M")
+		iperf(t, near.Namespace, far.Namespace, to, "--bytes", "64M", "--reverse")
+		iperf(t, near.Namespace, far.Namespace, to, "--bytes", "2M", "--udp", "--bitrate", "50M", "--length", "1200")
 	}
 
 	s := g.Stats()

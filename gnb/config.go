@@ -61,7 +61,8 @@ type UE struct {
 	Namespace string `yaml:"namespace"` // where the device is; as N3.Namespace
 	// Addresses of the UE: IPv4, IPv6 or one of each.
 	Addresses []netip.Addr `yaml:"addresses"`
-	// UplinkTEID is the UPF's, DownlinkTEID the gNB's; never 0.
+	// UplinkTEID is the UPF's, DownlinkTEID the gNB's; never 0, except that the
+	// UPF's F-TEID may be filled in between [ParseConfig] and [New].
 	UplinkTEID   uint32 `yaml:"uplink_teid"`
 	DownlinkTEID uint32 `yaml:"downlink_teid"`
 	// QFI of uplink packets, 1 to 63. 0: no PDU Session Container.
@@ -89,7 +90,7 @@ func ReadConfig(path string) (Config, error) {
 }
 
 // ParseConfig reads and validates YAML text. The result has no ranges: each
-// of its UEs has a Count of 1, an UPF and Routes.
+// of its UEs has a Count of 1, and Routes.
 func ParseConfig(text []byte) (Config, error) {
 	var c Config
 	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c)

@@ -2,6 +2,7 @@ package gnb
 
 import (
 	"errors"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
@@ -100,12 +101,12 @@ func TestParseConfigErrors(t *testing.T) {
 		{"two IPv4", ue("{name: ue, addresses: [10.64.0.1, 10.64.0.2], uplink_teid: 1, downlink_teid: 2}"), "2 IPv4"},
 		{"multicast", ue("{name: ue, addresses: [224.0.0.1], uplink_teid: 1, downlink_teid: 2}"), "224.0.0.1"},
 		{"range leaves IPv4", ue("{name: ue, count: 2, addresses: [255.255.255.255], uplink_teid: 1, downlink_teid: 2}"), "end at 0.0.0.0"},
-		{"TEID 0", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1}"), "downlink_teid 0"},
+		{"TEID 0", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1}"), "no downlink_teid"},
 		{"range leaves 32 bits", ue("{name: ue, count: 2, addresses: [10.64.0.1], uplink_teid: 0xffffffff, downlink_teid: 2}"), "32 bits"},
 		{"TEID of 33 bits", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 0x100000000, downlink_teid: 2}"), "uplink_teid"},
 		{"QFI", ue("{name: ue, qfi: 64, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "qfi 64"},
 		{"count", ue("{name: ue, count: 1000000, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "count 1000000"},
-		{"no upf", "n3: {address: 10.3.0.2}\nues: [{name: ue, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}]", "upf"},
+		{"IPv6 upf", ue("{name: ue, upf: 'fd00::1', addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "upf"},
 		{"same name", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}, " +
 			"{name: ue, addresses: [10.64.0.2], uplink_teid: 3, downlink_teid: 4}"), "two ues"},
 		{"same downlink TEID", ue("{name: ue0, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}, " +
@@ -117,5 +118,21 @@ func TestParseConfigErrors(t *testing.T) {
 				t.Errorf("got %v, want ErrConfig about %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestNewIncomplete asks for a gNB that does not know where to send.
+func TestNewIncomplete(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{goodN3 + "ues: [{name: ue, count: 2, addresses: [10.64.0.1], downlink_teid: 2}]", `ue "ue0": no uplink_teid`},
+		{"n3: {address: 10.3.0.2}\nues: [{name: ue, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}]", `ue "ue": no upf`},
+	} {
+		c, err := ParseConfig([]byte(tc.in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = New(c, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("got %v, want ErrConfig about %q", err, tc.want)
+		}
 	}
 }

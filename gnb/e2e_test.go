@@ -11,7 +11,9 @@ import (
 
 	"plumbline/gnb"
 	"plumbline/lab/dut"
+	"plumbline/lab/n4load"
 	"plumbline/lab/topology"
+	"plumbline/pfcp"
 	"plumbline/upf"
 )
 
@@ -53,8 +55,7 @@ func TestPrograms(t *testing.T) {
 				Addresses: []netip.Addr{netip.MustParseAddr("10.64.0.1"), netip.MustParseAddr("fd64::1")},
 			}
 			n3 := bed.N3.Peer.Address.Addr()
-			fteid := associate(t, bed).establish(t, ue, n3)
-			ue.UplinkTEID, ue.UPF = fteid.TEID, fteid.IPv4
+			establish(t, bed, &ue)
 			g := start(t, gnb.Config{
 				N3:  gnb.N3{Address: n3, Namespace: bed.GNB.Name, EchoInterval: time.Second},
 				UEs: []gnb.UE{ue},
@@ -90,6 +91,34 @@ func startUPF(t *testing.T, bed *topology.Topology, binary string, mode string) 
 	})
 }
 
+// establish makes the session of ue: the UPF chooses the uplink F-TEID.
+func establish(t *testing.T, bed *topology.Topology, ue *gnb.UE) {
+	t.Helper()
+	var smf *n4load.Client
+	err := bed.UPF.Do(func() (err error) {
+		smf, err = n4load.Dial(n4load.Config{
+			Local:  netip.AddrPortFrom(bed.Config.N4SMF, pfcp.Port),
+			Remote: netip.AddrPortFrom(bed.Config.N4UPF, pfcp.Port),
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { smf.Close() })
+	if _, err := smf.Associate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sessions := []n4load.Session{{
+		LocalSEID: 1, DLTEID: ue.DownlinkTEID, UE: ue.Addresses[0], UEPrefix: netip.PrefixFrom(ue.Addresses[1], 64),
+	}}
+	template := &n4load.Template{GNB: bed.N3.Peer.Address.Addr(), QFI: pfcp.QFI(ue.QFI)}
+	if _, err := smf.Establish(t.Context(), template, sessions); err != nil {
+		t.Fatal(err)
+	}
+	ue.UplinkTEID, ue.UPF = sessions[0].ULTEID, sessions[0].N3
+}
+
 // runPrograms runs all programs between the UE and the data network of bed.
 func runPrograms(t *testing.T, bed *topology.Topology, ue gnb.UE, g *gnb.GNB) {
 	file := newContent(10 << 20)
@@ -101,15 +130,17 @@ func runPrograms(t *testing.T, bed *topology.Topology, ue gnb.UE, g *gnb.GNB) {
 		ping(t, bed.DN.Name, ue.Addresses[i], 56)
 		curl(t, ue.Namespace, server, file)
 	}
+	tcp := []string{"--bytes", "64M"}
+	udp := []string{"--bytes", "2M", "--udp", "--bitrate", "50M", "--length", "1200"}
 	for _, run := range []struct {
 		server netip.Addr
 		flags  []string
 	}{
-		{servers[0], nil},
-		{servers[0], []string{"--reverse"}},
-		{servers[1], []string{"--bidir"}},
-		{servers[0], []string{"--udp", "--bitrate", "50M", "--length", "1200"}},
-		{servers[1], []string{"--udp", "--bitrate", "50M", "--length", "1200", "--reverse"}},
+		{servers[0], tcp},
+		{servers[0], append(tcp, "--reverse")},
+		{servers[1], append(tcp, "--bidir")},
+		{servers[0], udp},
+		{servers[1], append(udp, "--reverse")},
 	} {
 		iperf(t, ue.Namespace, bed.DN.Name, run.server, run.flags...)
 	}

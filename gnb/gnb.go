@@ -50,6 +50,11 @@ func New(config Config, log *slog.Logger) (*GNB, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, u := range config.UEs {
+		if err := u.complete(); err != nil {
+			return nil, err
+		}
+	}
 	conn, mtu, err := listenN3(config.N3)
 	if err != nil {
 		return nil, err

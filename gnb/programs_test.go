@@ -108,13 +108,12 @@ type iperfSum struct {
 	LostPackets   int     `json:"lost_packets"`
 }
 
-// iperf runs iperf3 for a second, client in one namespace and server in
-// another. It fails unless the receiving end got something and not more than
-// was sent.
+// iperf runs iperf3, client in one namespace and server in another. It fails
+// unless the receiving end got something and not more than was sent.
 func iperf(t *testing.T, client, server string, address netip.Addr, flags ...string) {
 	t.Helper()
 	ended := serve(t, server, "Server listening", "iperf3", "--server", "--one-off", "--forceflush")
-	args := append([]string{"iperf3", "--json", "--time", "1", "--client", address.String()}, flags...)
+	args := append([]string{"iperf3", "--json", "--client", address.String()}, flags...)
 	out := output(t, client, args...)
 	var r iperfReport
 	if err := json.Unmarshal(out, &r); err != nil {
@@ -127,6 +126,6 @@ func iperf(t *testing.T, client, server string, address netip.Addr, flags ...str
 	if received.Packets != 0 && received.LostPackets >= received.Packets {
 		t.Errorf("%v: lost %d of %d packets", args, received.LostPackets, received.Packets)
 	}
-	t.Logf("%v: %.0f Mbit/s", args[4:], received.BitsPerSecond/1e6)
+	t.Logf("%v: %.0f Mbit/s", args[2:], received.BitsPerSecond/1e6)
 	<-ended // the next server needs its port
 }

@@ -45,17 +45,27 @@ func (u UE) validate() error {
 		return fmt.Errorf("%w: ue %q: count %d is not within 1 to %d", ErrConfig, u.Name, u.Count, maxCount)
 	case u.Name == "" || len(last) > maxName:
 		return fmt.Errorf("%w: ue name %q is empty or longer than %d", ErrConfig, last, maxName)
-	case u.UplinkTEID == 0 || u.DownlinkTEID == 0:
-		return fmt.Errorf("%w: ue %q: uplink_teid %d, downlink_teid %d: 0 is not a TEID",
-			ErrConfig, u.Name, u.UplinkTEID, u.DownlinkTEID)
+	case u.DownlinkTEID == 0:
+		return fmt.Errorf("%w: ue %q: no downlink_teid", ErrConfig, u.Name)
 	case max(u.UplinkTEID, u.DownlinkTEID) > math.MaxUint32-uint32(u.Count-1):
 		return fmt.Errorf("%w: ue %q: TEIDs of %d sessions do not fit into 32 bits", ErrConfig, u.Name, u.Count)
 	case u.QFI > maxQFI:
 		return fmt.Errorf("%w: ue %q: qfi %d is above %d", ErrConfig, u.Name, u.QFI, maxQFI)
-	case !u.UPF.Is4():
+	case u.UPF.IsValid() && !u.UPF.Is4():
 		return fmt.Errorf("%w: ue %q: upf %q is not an IPv4 address", ErrConfig, u.Name, u.UPF)
 	}
 	return u.validateAddresses()
+}
+
+// complete returns an error if u does not know its UPF's F-TEID.
+func (u UE) complete() error {
+	switch {
+	case u.UplinkTEID == 0:
+		return fmt.Errorf("%w: ue %q: no uplink_teid", ErrConfig, u.Name)
+	case !u.UPF.IsValid():
+		return fmt.Errorf("%w: ue %q: no upf", ErrConfig, u.Name)
+	}
+	return nil
 }
 
 func (u UE) validateAddresses() error {
@@ -102,7 +112,9 @@ func (u UE) at(i int) UE {
 	one := u
 	one.Count = 1
 	one.Name += strconv.Itoa(i)
-	one.UplinkTEID += uint32(i)
+	if u.UplinkTEID != 0 {
+		one.UplinkTEID += uint32(i)
+	}
 	one.DownlinkTEID += uint32(i)
 	one.Addresses = make([]netip.Addr, len(u.Addresses))
 	for j, a := range u.Addresses {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 
 type gnbCommand struct {
 	Config   string        `required:"" placeholder:"FILE" help:"Configuration file (YAML); deploy/gnb.yaml explains every key."`
+	N4       netip.Addr    `name:"n4" placeholder:"ADDRESS" help:"Be the SMF, too: set up the UEs' sessions at the UPF with this N4 address, and let it choose the uplink F-TEIDs."`
+	SMF      netip.Addr    `name:"smf" placeholder:"ADDRESS" help:"Own N4 address with --n4; without it, the one that the route to the UPF has."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop after this time, e.g. 60s; without it, at SIGINT or SIGTERM."`
 	JSON     bool          `name:"json" help:"Print the counts as JSON."`
 }
@@ -27,32 +30,50 @@ Needs CAP_NET_ADMIN, and CAP_SYS_ADMIN if the configuration names network namesp
 Examples:
 
     plumb gnb --config gnb.yaml
+    plumb gnb --config gnb.yaml --n4 10.3.0.1
     plumb gnb --config gnb.yaml --duration 60s --json
 `
 }
 
 // Run is the gNB as a process.
-func (c *gnbCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *gnbCommand) Run(ctx context.Context, stdout io.Writer) (err error) {
 	config, err := gnb.ReadConfig(c.Config)
-	if errors.Is(err, gnb.ErrConfig) {
-		return usageError{err}
-	}
 	if err != nil {
-		return err
+		return gnbUsage(err)
 	}
 	if c.Duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Duration)
 		defer cancel()
 	}
+	if c.N4.IsValid() {
+		s, err := establish(ctx, c.N4, c.SMF, &config)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.close()) }()
+	}
+	return c.carry(ctx, config, stdout)
+}
+
+// carry runs the gNB until ctx ends and prints what it has counted.
+func (c *gnbCommand) carry(ctx context.Context, config gnb.Config, stdout io.Writer) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	g, err := gnb.New(config, log)
 	if err != nil {
-		return err
+		return gnbUsage(err)
 	}
 	log.Info("up", "n3", config.N3.Address, "ues", len(config.UEs), "mtu", g.MTU())
 	err = g.Run(ctx)
 	return errors.Join(err, c.print(stdout, g.Stats()))
+}
+
+// gnbUsage makes a wrong configuration wrong usage.
+func gnbUsage(err error) error {
+	if errors.Is(err, gnb.ErrConfig) {
+		return usageError{err}
+	}
+	return err
 }
 
 func (c *gnbCommand) print(stdout io.Writer, s gnb.Stats) error {
