@@ -75,7 +75,7 @@ static __always_inline int detect_uplink(const struct packet *p, struct match *m
 			return -DROP_UE_ADDRESS;
 	}
 	qfis = rule->qfis;
-	if (qfis && (!p->has_qfi || !(qfis >> p->qfi & 1)))
+	if (qfis && !(qfis >> p->qfi & 1)) /* without a container qfi is 0, which no PDI has */
 		return -DROP_QFI;
 	return 0;
 }

@@ -74,11 +74,8 @@ static __always_inline int next_intended(__u64 now, __u64 *intended)
 		current.finished = 1;
 		return -1;
 	}
-	*intended = now;
-	if (!current.interval)
-		return 0;
-	*intended = current.start_ns + (current.due >> DUE_SHIFT);
-	if (now < *intended)
+	*intended = current.interval ? current.start_ns + (current.due >> DUE_SHIFT) : now;
+	if (now < *intended || now < current.start_ns)
 		return -1;
 	current.due += current.interval;
 	return 0;

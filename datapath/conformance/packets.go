@@ -113,6 +113,7 @@ var gtpuForms = []packet{
 	{name: "uplink, ends before the extension", port: N3, in: onN3(message("34ff 0004 00000001 0000 00 85", nil)), reason: datapath.DropGTPUShort},
 	{name: "uplink, optional word cut", port: N3, in: onN3(message("32ff 0002 00000001 0000", nil)), reason: datapath.DropGTPUShort},
 	{name: "uplink, Length beyond the datagram", port: N3, in: onN3(message("30ff ffff 00000001", up4.bytes())), reason: datapath.DropGTPUShort},
+	{name: "uplink, Length an octet beyond the datagram", port: N3, in: onN3(message("30ff 003d 00000001", up4.bytes())), reason: datapath.DropGTPUShort},
 	{name: "uplink, no T-PDU", port: N3, in: onN3(message("30ff 0000 00000001", nil)), reason: datapath.DropIPShort},
 	{
 		name: "uplink, octets behind Length", port: N3, in: onN3(append(gpdu(pscUL("00000001"), up4), 1, 2, 3)),
@@ -200,12 +201,12 @@ var uplinkDrops = []packet{
 	{name: "uplink, no QFI where the PDI has one", port: N3, in: onN3(gpdu("30ff LEN 00000005", from(up4, "10.45.0.5"))), reason: datapath.DropQFI},
 	{name: "uplink, T-PDU is IP version 5", port: N3, in: onN3(gpdu(pscUL("00000001"), header(up4, func(b []byte) []byte { b[0] = 0x55; return b }))), reason: datapath.DropIPVersion},
 	{name: "uplink, T-PDU of 19 octets", port: N3, in: onN3(gpdu(pscUL("00000001"), header(up4, func(b []byte) []byte { return b[:19] }))), reason: datapath.DropIPShort},
-	{name: "uplink, user packet cut", port: N3, in: onN3(gpdu(pscUL("00000001"), header(up4, func(b []byte) []byte { return b[:40] }))), reason: datapath.DropIPShort},
-	{name: "uplink, IPv6 user packet cut", port: N3, in: onN3(gpdu(pscUL("00000001"), header(up6, func(b []byte) []byte { return b[:60] }))), reason: datapath.DropIPShort},
+	{name: "uplink, user packet an octet short", port: N3, in: onN3(gpdu(pscUL("00000001"), header(up4, func(b []byte) []byte { return cut(b, 1) }))), reason: datapath.DropIPShort},
+	{name: "uplink, IPv6 user packet an octet short", port: N3, in: onN3(gpdu(pscUL("00000001"), header(up6, func(b []byte) []byte { return cut(b, 1) }))), reason: datapath.DropIPShort},
 	{name: "uplink, IHL 4", port: N3, in: onN3(gpdu(pscUL("00000001"), header(up4, func(b []byte) []byte { b[0] = 0x44; return b }))), reason: datapath.DropIPShort},
 	{name: "uplink, outer fragment", port: N3, in: outer{src: GNBAddress, dst: N3Address, sport: 2152, dport: 2152, flags: layers.IPv4MoreFragments}.
 		frame(N3MAC, ghostMAC, gpdu(pscUL("00000001"), up4)), reason: datapath.PassFragment},
-	{name: "uplink, outer packet longer than the frame", port: N3, in: cut(onN3(gpdu(pscUL("00000001"), up4)), 10), reason: datapath.DropIPShort},
+	{name: "uplink, frame an octet short", port: N3, in: cut(onN3(gpdu(pscUL("00000001"), up4)), 1), reason: datapath.DropIPShort},
 	{name: "N3, other port", port: N3, in: outer{src: GNBAddress, dst: N3Address, sport: 2152, dport: 2153}.
 		frame(N3MAC, ghostMAC, gpdu(pscUL("00000001"), up4)), reason: datapath.PassHost},
 	{name: "N3, other address", port: N3, in: outer{src: GNBAddress, dst: GNBAddress2, sport: 2152, dport: 2152}.
