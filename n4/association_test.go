@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"plumbline/pfcp"
+	"plumbline/pfcp/pfcptest"
 )
 
 func octets(t testing.TB, s string) []byte {
@@ -29,26 +30,22 @@ func TestNodeProcedures(t *testing.T) {
 	const smf, upf = "003c 0005 00 c0a80e6f", "003c 0005 00 7f000001"
 	for _, tc := range []struct {
 		name, in, want string
-		sessions       int
 	}{
-		{"heartbeat of a stranger", "2001 000c 000007 00 0060 0004 00000001", "2002 000c 000007 00" + recovery, 0},
-		{"session of a stranger", "2134 000c 0000000000000001 000008 00", "2135 0011 0000000000000000 000008 00 0013 0001 48", 0},
-		{"release of a stranger", "2009 000d 000009 00" + smf, "200a 0012 000009 00" + upf + "0013 0001 48", 0},
-		{"update of a stranger", "2007 000d 00000a 00" + smf, "2008 0012 00000a 00" + upf + "0013 0001 48", 0},
+		{"heartbeat of a stranger", "2001 000c 000007 00 0060 0004 00000001", "2002 000c 000007 00" + recovery},
+		{"session of a stranger", "2134 000c 0000000000000001 000008 00", "2135 0011 0000000000000000 000008 00 0013 0001 48"},
+		{"release of a stranger", "2009 000d 000009 00" + smf, "200a 0012 000009 00" + upf + "0013 0001 48"},
+		{"update of a stranger", "2007 000d 00000a 00" + smf, "2008 0012 00000a 00" + upf + "0013 0001 48"},
 		{"setup", "2005 0015 00000b 00" + smf + "0060 0004 e0000000",
-			"2006 0020 00000b 00" + upf + "0013 0001 01" + recovery + "002b 0002 1000", 0},
-		{"update", "2007 000d 00000c 00" + smf, "2008 0018 00000c 00" + upf + "0013 0001 01 002b 0002 1000", 0},
-		{"no such session", "2136 000c 0000000000000001 00000d 00", "2137 0011 0000000000000000 00000d 00 0013 0001 41", 0},
-		{"PFD management", "2003 0004 00000e 00", "2004 0009 00000e 00 0013 0001 4c", 0},
-		{"session set deletion", "200e 000d 00000f 00" + smf, "200f 0012 00000f 00" + upf + "0013 0001 4c", 0},
-		{"version 2", "4005 0004 000010 00", "200b 0004 000010 00", 0},
-		{"release", "2009 000d 000011 00" + smf, "200a 0012 000011 00" + upf + "0013 0001 01", 0},
-		{"release again, a repetition", "2009 000d 000011 00" + smf, "200a 0012 000011 00" + upf + "0013 0001 48", 0},
+			"2006 0020 00000b 00" + upf + "0013 0001 01" + recovery + "002b 0002 1000"},
+		{"update", "2007 000d 00000c 00" + smf, "2008 0018 00000c 00" + upf + "0013 0001 01 002b 0002 1000"},
+		{"no such session", "2136 000c 0000000000000001 00000d 00", "2137 0011 0000000000000000 00000d 00 0013 0001 41"},
+		{"PFD management", "2003 0004 00000e 00", "2004 0009 00000e 00 0013 0001 4c"},
+		{"session set deletion", "200e 000d 00000f 00" + smf, "200f 0012 00000f 00" + upf + "0013 0001 4c"},
+		{"version 2", "4005 0004 000010 00", "200b 0004 000010 00"},
+		{"release", "2009 000d 000011 00" + smf, "200a 0012 000011 00" + upf + "0013 0001 01"},
+		// A repetition is answered from the cache: not "no association".
+		{"release again", "2009 000d 000011 00" + smf, "200a 0012 000011 00" + upf + "0013 0001 01"},
 	} {
-		if tc.name == "release again, a repetition" {
-			// It is answered from the cache: the same octets as before.
-			tc.want = "200a 0012 000011 00" + upf + "0013 0001 01"
-		}
 		if got, want := c.ask(octets(t, tc.in)), octets(t, tc.want); !bytes.Equal(got, want) {
 			t.Errorf("%s:\n got %x\nwant %x", tc.name, got, want)
 		}
@@ -134,6 +131,34 @@ func TestRestartedPeer(t *testing.T) {
 	list := b.Associations()
 	if len(list) != 1 || list[0].Owner == first.Owner || list[0].NodeID != "10.4.0.2" {
 		t.Errorf("associations %+v, want one and not %+v", list, first)
+	}
+}
+
+// TestSameOctetsAgain: a client whose octets are always the same can release and
+// begin anew at once: it gets a session and not what it was answered before.
+func TestSameOctetsAgain(t *testing.T) {
+	b := newBed(t, Config{Sockets: 1})
+	c := b.client(t, "127.0.0.1")
+	for round := range 3 {
+		for _, step := range []string{"simple-client-association", "simple-client-establishment"} {
+			if cause, _ := causeOf(t, c.ask(pfcptest.Get(t, step).Octets)); cause != pfcp.CauseRequestAccepted {
+				t.Errorf("round %d: %s: %v", round, step, cause)
+			}
+		}
+		if n := len(b.driver.held()); n != 1 {
+			t.Errorf("round %d: %d sessions, want 1", round, n)
+		}
+		c.ask(pfcptest.Get(t, "simple-client-release").Octets)
+	}
+}
+
+// TestPriority: a response has the message priority of its request.
+// Source: TS 29.244 V18.6.0, 7.2.2.
+func TestPriority(t *testing.T) {
+	b := newBed(t, Config{})
+	got := b.client(t, "127.0.0.1").ask(octets(t, "2201 000c 000007 50 0060 0004 00000001"))
+	if h, _, _, err := pfcp.Parse(got); err != nil || !h.MP || h.Priority != 5 {
+		t.Errorf("response %x: %+v, %v; want priority 5", got, h, err)
 	}
 }
 

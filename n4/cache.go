@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,7 +15,8 @@ import (
 // all other octets are the same. TS 29.244 identifies it by the first three;
 // the octets are compared too (by a keyed hash) because a CP function that
 // restarts begins its sequence numbers anew, and its new requests are not
-// repetitions of those it made in its former life.
+// repetitions of those it made in its former life. For the same reason what a
+// peer was answered is forgotten when an association of it ends.
 //
 // There are two generations. The young one takes responses until it is old or
 // full, then it becomes the old one, and the former old one is forgotten. So a
@@ -24,6 +26,10 @@ import (
 type responseCache struct {
 	limit int // octets of one generation, which bounds the cache's memory
 	seed  maphash.Seed
+
+	// epochs counts the associations that ended, by a hash of the address: of
+	// those who share a number, one makes the others' responses be forgotten.
+	epochs [256]atomic.Uint32
 
 	mu         sync.Mutex
 	young, old generation
@@ -35,9 +41,10 @@ const holdTime = 10 * time.Second
 
 // requestKey identifies a request.
 type requestKey struct {
-	addr [16]byte
-	port uint16
-	hash uint64 // of the whole message, sequence number and type included
+	addr  [16]byte
+	hash  uint64 // of the whole message, sequence number and type included
+	epoch uint32
+	port  uint16
 }
 
 // generation holds responses one after the other. There are no pointers in it
@@ -63,11 +70,20 @@ func newResponseCache(limit int) *responseCache {
 
 // key identifies a request by its source and all of its octets.
 func (c *responseCache) key(src netip.AddrPort, message []byte) requestKey {
-	return requestKey{src.Addr().As16(), src.Port(), maphash.Bytes(c.seed, message)}
+	return requestKey{addr: src.Addr().As16(), port: src.Port(), hash: maphash.Bytes(c.seed, message)}
 }
+
+// epoch is where the associations that ended at an address are counted.
+func (c *responseCache) epoch(addr [16]byte) *atomic.Uint32 {
+	return &c.epochs[maphash.Bytes(c.seed, addr[:])%uint64(len(c.epochs))]
+}
+
+// forget makes the cache not find what a peer was answered up to now.
+func (c *responseCache) forget(addr netip.Addr) { c.epoch(addr.As16()).Add(1) }
 
 // find appends the response to a request that has been answered before.
 func (c *responseCache) find(b []byte, k requestKey) ([]byte, bool) {
+	k.epoch = c.epoch(k.addr).Load()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, g := range [2]*generation{&c.young, &c.old} {
@@ -80,6 +96,7 @@ func (c *responseCache) find(b []byte, k requestKey) ([]byte, bool) {
 
 // put keeps a response.
 func (c *responseCache) put(k requestKey, response []byte, now time.Time) {
+	k.epoch = c.epoch(k.addr).Load()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	y := &c.young

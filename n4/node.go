@@ -168,6 +168,7 @@ func (e *Endpoint) clear(a *association) {
 	if err != nil {
 		e.log.Error("n4: sessions of an ended association remain", "node", a.node, "error", err)
 	}
+	e.cache.forget(a.addr)
 	e.peers.remove(a)
 	e.log.event(kindAssociation, slog.LevelInfo, "n4: association ended", "node", a.node, "from", a.addr, "sessions", n)
 }

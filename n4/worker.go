@@ -19,6 +19,8 @@ const (
 	// maxDatagram is one octet more than any PFCP message over IPv4 has, so
 	// that one that is too long is seen.
 	maxDatagram = 65508
+	// maxFailures is how often a read may fail before the worker gives up.
+	maxFailures = 100
 )
 
 // worker serves one socket. All that it needs to answer a request it has of
@@ -51,18 +53,20 @@ func newWorker(e *Endpoint, conn *ipv4.PacketConn) *worker {
 
 // serve answers datagrams until the socket is closed.
 func (w *worker) serve() error {
+	failures := 0 // one after the other
 	for {
 		n, err := w.conn.ReadBatch(w.in, 0)
 		if err != nil {
 			if w.e.run.Err() != nil {
 				return ErrClosed
 			}
-			var timeout net.Error
-			if errors.As(err, &timeout) || errors.Is(err, net.ErrClosed) {
+			// Want of memory passes; what stays is reported.
+			if failures++; failures > maxFailures || errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("n4: read: %w", err)
 			}
-			continue // an ICMP error that an earlier response caused
+			continue
 		}
+		failures = 0
 		start := time.Now()
 		w.answer(w.in[:n], start)
 		w.write(start)
@@ -183,10 +187,10 @@ func (w *worker) reply(h pfcp.Header, seid uint64, m pfcp.Message, cause pfcp.Ca
 	w.buf = w.e.append(w.buf, h, seid, m, cause)
 }
 
-// append appends a response to the request with header h, and counts its
-// Cause, if it has one.
+// append appends a response to the request with header h, of the same message
+// priority, and counts its Cause, if it has one.
 func (e *Endpoint) append(b []byte, h pfcp.Header, seid uint64, m pfcp.Message, cause pfcp.Cause) []byte {
-	out, err := pfcp.Append(b, pfcp.Header{SEID: seid, Sequence: h.Sequence}, m)
+	out, err := pfcp.Append(b, pfcp.Header{SEID: seid, Sequence: h.Sequence, MP: h.MP, Priority: h.Priority}, m)
 	if err != nil {
 		e.counters.drop(DropTooLong)
 		return b

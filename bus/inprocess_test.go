@@ -1,0 +1,44 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"plumbline/api"
+	"plumbline/datapath"
+)
+
+var errDriver = errors.New("driver")
+
+// driver answers each call with what only it can have said.
+type driver struct{ got *api.Change }
+
+func (*driver) Capabilities() *api.Capabilities { return &api.Capabilities{Name: "test"} }
+func (d *driver) Apply(_ context.Context, c *api.Change) error {
+	d.got = c
+	return errDriver
+}
+func (*driver) Usage(seid uint64) ([]*api.Usage, error) { return []*api.Usage{{Packets: seid}}, nil }
+func (*driver) Drops() (map[string]uint64, error)       { return map[string]uint64{"x": 3}, nil }
+func (*driver) Close() error                            { return nil }
+
+// TestInProcess: what goes in at one end comes out at the other, both ways.
+func TestInProcess(t *testing.T) {
+	d := new(driver)
+	var _ datapath.Driver = d
+	var b Bus = InProcess{d}
+	change := &api.Change{Seid: 7}
+	if err := b.Apply(t.Context(), change); !errors.Is(err, errDriver) || d.got != change {
+		t.Errorf("Apply: %v, driver got %v", err, d.got)
+	}
+	if u, err := b.Usage(9); err != nil || len(u) != 1 || u[0].Packets != 9 {
+		t.Errorf("Usage: %v, %v", u, err)
+	}
+	if drops, err := b.Drops(); err != nil || drops["x"] != 3 {
+		t.Errorf("Drops: %v, %v", drops, err)
+	}
+	if got := b.Capabilities().Name; got != "test" {
+		t.Errorf("Capabilities: name %q", got)
+	}
+}
