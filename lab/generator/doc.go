@@ -25,8 +25,12 @@
 // the clock for every frame: if it is not reached the page goes back and
 // nothing is sent, if it is passed the frame is sent with the intended time in its stamp,
 // so that a generator that was held up counts the wait as latency (no
-// coordinated omission). User space sleeps while the next frame is far away;
-// otherwise the generator spins and takes a CPU.
+// coordinated omission). User space sleeps while the next frame is more than
+// 200 µs away; otherwise the generator spins and takes a CPU.
+//
+// Frames go to the device in batches, since that is how drivers and UPFs work at
+// speed. A batch ends after so many runs of the program, whether these made a
+// frame or not: see [Config.Batch].
 //
 // The package needs CAP_NET_ADMIN and CAP_BPF, and Linux 5.18 or later.
 package generator

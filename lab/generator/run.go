@@ -25,7 +25,7 @@ type Result struct {
 	Intended   uint64        // frames that were due before the end; Sent if the rate is 0
 	Sent       uint64        // frames handed to the device
 	SentOctets uint64        // of these, Ethernet header included, FCS not
-	Elapsed    time.Duration // from the first intended send time to the end
+	Elapsed    time.Duration // from the first intended send time to the last frame, or the end of the duration
 }
 
 // maxDuration of a paced run: the schedule counts 2^-20 ns in 64 bits.
@@ -104,41 +104,37 @@ func (g *Generator) state() (run generatorRun, err error) {
 func (g *Generator) result(l Load, before, after generatorRun) Result {
 	r := Result{Sent: after.Sent - before.Sent}
 	r.SentOctets = r.Sent * uint64(len(g.frame.octets))
-	end := after.LastNs
+	end := max(after.LastNs, after.StartNs+after.Due>>dueShift)
 	if after.Finished != 0 && after.Sent < after.Limit {
 		end = after.EndNs
 	}
-	if end > after.StartNs {
-		r.Elapsed = time.Duration(end - after.StartNs)
-	}
+	r.Elapsed = time.Duration(end - after.StartNs)
 	r.Intended = r.Sent
-	if after.Interval > 0 && r.Elapsed > 0 {
-		r.Intended = (uint64(r.Elapsed)<<dueShift-1)/after.Interval + 1
-	}
-	if l.Frames > 0 {
-		r.Intended = min(r.Intended, l.Frames)
+	if after.Interval > 0 && after.Sent < after.Limit {
+		r.Intended = (uint64(r.Elapsed)<<dueShift + after.Interval - 1) / after.Interval
 	}
 	return r
 }
 
 // drive runs the program until it has finished.
 func (g *Generator) drive(ctx context.Context, run generatorRun) error {
-	repeat := uint32(g.config.Batch)
+	options := ebpf.RunOptions{
+		Data:      g.frame.octets,
+		Flags:     unix.BPF_F_TEST_XDP_LIVE_FRAMES,
+		BatchSize: g.batch(run.Interval),
+	}
+	options.Repeat = options.BatchSize
+	callTime := callTimeFor(run.Interval)
 	for run.Finished == 0 {
-		if err := ctx.Err(); err != nil {
+		if err := sleepUntilDue(ctx, run); err != nil {
 			return err
 		}
 		start := now()
-		_, err := g.program.Run(&ebpf.RunOptions{
-			Data:      g.frame.octets,
-			Repeat:    repeat,
-			Flags:     unix.BPF_F_TEST_XDP_LIVE_FRAMES,
-			BatchSize: uint32(g.config.Batch),
-		})
-		if err != nil {
+		if _, err := g.program.Run(&options); err != nil {
 			return fmt.Errorf("run with live frames: %w", err)
 		}
-		repeat = adapt(repeat, time.Duration(now()-start))
+		options.Repeat = adapt(options.Repeat, time.Duration(now()-start), callTime)
+		var err error
 		if run, err = g.state(); err != nil {
 			return err
 		}
@@ -146,29 +142,85 @@ func (g *Generator) drive(ctx context.Context, run generatorRun) error {
 	return nil
 }
 
-// callTime is how long one system call should last. Long, so that what it costs
-// to begin does not count; short, because it holds up whoever waits for RCU.
-var callTime = 10 * time.Millisecond
+// batch returns how many times the program runs before the device is flushed. At
+// the highest rate that is a NAPI poll's worth; paced, as many as are due in
+// about 8 µs, because every frame waits for the last run of its batch.
+func (g *Generator) batch(interval uint64) uint32 {
+	const most, least, span = 64, 4, 8_000 // ns
+	if g.config.Batch > 0 {
+		return uint32(g.config.Batch)
+	}
+	if interval == 0 {
+		return most
+	}
+	return uint32(min(max(span<<dueShift/interval, least), most))
+}
 
-func adapt(repeat uint32, took time.Duration) uint32 {
+// callTimeFor returns how long one system call should last. Long, so that what
+// it costs to begin (16 µs) does not count, but not so long that it holds up
+// whoever waits for RCU; short if there is time to sleep between frames.
+func callTimeFor(interval uint64) time.Duration {
+	if interval>>dueShift > uint64(sleepWorth) {
+		return 2 * sleepMargin // the frame is due in the middle
+	}
+	return 10 * time.Millisecond
+}
+
+// adapt returns how often to repeat, given how long it took.
+func adapt(repeat uint32, took, callTime time.Duration) uint32 {
 	want := float64(repeat) * float64(callTime) / float64(took+1)
 	return uint32(min(want, 2*float64(repeat), 1<<24) + 1)
 }
 
-// pin puts the thread on a CPU and returns how to let it off again.
+const (
+	sleepWorth  = 200 * time.Microsecond // shorter waits are spent spinning
+	sleepMargin = 80 * time.Microsecond  // before a frame is due: the time to wake up
+)
+
+// sleepUntilDue sleeps while the next frame is far away, but never so long that
+// ctx would go unnoticed.
+func sleepUntilDue(ctx context.Context, run generatorRun) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		wake := min(run.StartNs+run.Due>>dueShift, run.EndNs) - uint64(sleepMargin)
+		start := now()
+		if run.Interval == 0 || wake <= start || wake-start < uint64(sleepWorth-sleepMargin) {
+			return nil
+		}
+		t := unix.NsecToTimespec(int64(min(wake, start+uint64(10*time.Millisecond))))
+		err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &t, nil)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("sleep: %w", err)
+		}
+	}
+}
+
+// pin puts the thread on a CPU, if one is given, and lets it wake up on time. It
+// returns how to undo both.
 func pin(cpu int) (restore func(), err error) {
-	if cpu < 0 {
-		return func() {}, nil
+	slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+	if err != nil {
+		return nil, fmt.Errorf("timer slack: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("timer slack of 1 ns: %w", err)
 	}
 	var before, only unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return nil, fmt.Errorf("CPU affinity: %w", err)
 	}
-	only.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &only); err != nil {
-		return nil, fmt.Errorf("run on CPU %d: %w", cpu, err)
+	if cpu >= 0 {
+		only.Set(cpu)
+		if err := unix.SchedSetaffinity(0, &only); err != nil {
+			return nil, fmt.Errorf("run on CPU %d: %w", cpu, err)
+		}
 	}
-	return func() { _ = unix.SchedSetaffinity(0, &before) }, nil
+	return func() {
+		_ = unix.SchedSetaffinity(0, &before)
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
+	}, nil
 }
 
 // now is the clock of the stamps.

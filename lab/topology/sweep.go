@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 
@@ -31,7 +32,11 @@ func Sweep(run string) ([]string, error) {
 		if !stale(name, run) {
 			continue
 		}
-		if err := netns.DeleteNamed(name); err != nil {
+		err := netns.DeleteNamed(name)
+		if errors.Is(err, unix.EINVAL) { // not mounted: its process died between that and removing the file, or making it
+			err = os.Remove(filepath.Join(namedDir, name))
+		}
+		if err != nil {
 			return swept, fmt.Errorf("topology: sweep %s: %w", name, err)
 		}
 		swept = append(swept, name)

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -190,7 +191,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{"no name", Config{}, "the run has no name"},
 		{"path in name", Config{Name: "a/b"}, `name "a/b": '/' is not a letter, a digit or '-'`},
-		{"MTU too small", Config{Name: "a", MTU: 1000}, "MTU of 1000 octets: want 1280 to 3498"},
+		{"MTU too small", Config{Name: "a", MTU: 1000}, "MTU of 1000 octets: want 1280 to 3394"},
 		{"IPv6 on N3", Config{Name: "a", N3UPF: netip.MustParsePrefix("fd03::1/64")}, "address fd03::1/64: not IPv4"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -211,10 +212,14 @@ func TestSweep(t *testing.T) {
 	if err := onThreadOf(func() error { h, err := netns.NewNamed(stale); h.Close(); return err }); err != nil {
 		t.Fatal(err)
 	}
+	unmounted := "plt-sweep-" + strconv.Itoa(dead.Process.Pid) + "-upf" // died between making the file and the mount
+	if err := os.WriteFile(namedDir+"/"+unmounted, nil, 0o444); err != nil {
+		t.Fatal(err)
+	}
 	bed := build(t, Config{Name: "plt-sweep"})
 	swept, err := Sweep("plt-sweep")
-	if err != nil || len(swept) != 1 || swept[0] != stale {
-		t.Errorf("got %v, %v, want [%s]", swept, err, stale)
+	if err != nil || !slices.Equal(swept, []string{stale, unmounted}) {
+		t.Errorf("got %v, %v, want [%s %s]", swept, err, stale, unmounted)
 	}
 	exchange(t, bed.GNB, bed.UPF, bed.N3.UPF.Address.Addr())
 }

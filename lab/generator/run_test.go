@@ -1,0 +1,193 @@
+package generator
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sync/errgroup"
+
+	"plumbline/lab/topology"
+)
+
+var dropAll = asm.Instructions{asm.Mov.Imm(asm.R0, 1), asm.Return()}
+
+// TestRunFrames counts the frames that were ordered, run after run, and wants the
+// numbers to go on.
+func TestRunFrames(t *testing.T) {
+	bed := newBed(t, "plt-count")
+	g := mustNew(t, config(bed, Uplink, false))
+	link := newCapture(t, bed.N3.UPF)
+	next := uint64(0)
+	for _, l := range []Load{{Frames: 1, CPU: -1}, {Frames: 100, CPU: 0}, {Frames: 70, Rate: 100_000, CPU: -1}} {
+		got, err := g.Run(context.Background(), l)
+		octets := l.Frames * uint64(g.FrameOctets())
+		if err != nil || got.Sent != l.Frames || got.Intended != l.Frames || got.SentOctets != octets {
+			t.Errorf("%+v: got %+v, %v, want %d frames", l, got, err, l.Frames)
+		}
+		for _, frame := range link.frames(t, int(l.Frames), g.FrameOctets()-64) {
+			stamp, err := DecodeStamp(frame[g.FrameOctets()-64:])
+			if err != nil || stamp.Sequence != next {
+				t.Fatalf("%+v: got number %d, %v, want %d", l, stamp.Sequence, err, next)
+			}
+			next++
+		}
+	}
+}
+
+// TestSchedule wants the intended send times exactly n/rate apart, however late
+// the frames were sent.
+func TestSchedule(t *testing.T) {
+	bed := newBed(t, "plt-schedule")
+	for _, rate := range []uint64{777, 30_000, 333_333} {
+		g := mustNew(t, config(bed, Uplink, false))
+		link := newCapture(t, bed.N3.UPF)
+		if _, err := g.Run(context.Background(), Load{Rate: rate, Frames: 50, CPU: -1}); err != nil {
+			t.Fatal(err)
+		}
+		var first uint64
+		for n, frame := range link.frames(t, 50, g.FrameOctets()-64) {
+			stamp, err := DecodeStamp(frame[g.FrameOctets()-64:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				first = stamp.IntendedNs
+			}
+			want := first + uint64(n)*1e9/rate
+			if stamp.IntendedNs+1 < want || stamp.IntendedNs > want+1 {
+				t.Errorf("%d frames/s, frame %d: got %d, want %d", rate, n, stamp.IntendedNs, want)
+			}
+			if stamp.SentNs < stamp.IntendedNs {
+				t.Errorf("%d frames/s, frame %d: sent %d ns early", rate, n, stamp.IntendedNs-stamp.SentNs)
+			}
+		}
+	}
+}
+
+// TestRate: never more than was ordered. That a busy machine sends less is no
+// fault, but less than half of an easy rate would be.
+func TestRate(t *testing.T) {
+	bed := newBed(t, "plt-rate")
+	attach(t, bed.N3.UPF, dropAll)
+	g := mustNew(t, config(bed, Uplink, false))
+	for _, rate := range []uint64{1_000, 100_000} {
+		const duration = 300 * time.Millisecond
+		got, err := g.Run(context.Background(), Load{Rate: rate, Duration: duration, CPU: -1})
+		intended := rate * uint64(duration) / uint64(time.Second)
+		if err != nil || got.Intended < intended-1 || got.Intended > intended+1 {
+			t.Errorf("%d frames/s: got %+v, %v, want %d intended", rate, got, err, intended)
+		}
+		if got.Sent > got.Intended || got.Sent < got.Intended/2 || got.Elapsed != duration {
+			t.Errorf("%d frames/s: got %+v, want %d sent in %v", rate, got, intended, duration)
+		}
+	}
+}
+
+// TestMaximum only asks for much more than any paced test sends.
+func TestMaximum(t *testing.T) {
+	bed := newBed(t, "plt-maximum")
+	attach(t, bed.N3.UPF, dropAll)
+	g := mustNew(t, config(bed, Uplink, false))
+	got, err := g.Run(context.Background(), Load{Duration: 200 * time.Millisecond, CPU: -1})
+	if err != nil || got.Intended != got.Sent || got.Sent < 20_000 {
+		t.Errorf("got %+v, %v, want over 20000 frames in 200 ms", got, err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	bed := newBed(t, "plt-cancel")
+	attach(t, bed.N3.UPF, dropAll)
+	g := mustNew(t, config(bed, Uplink, false))
+	for _, rate := range []uint64{0, 1, 10_000} {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		_, err := g.Run(ctx, Load{Rate: rate, Duration: time.Hour, CPU: -1})
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%d frames/s: got %v, want %v", rate, err, context.DeadlineExceeded)
+		}
+	}
+}
+
+// TestTwoAtOnce runs uplink and downlink side by side; each must get on.
+func TestTwoAtOnce(t *testing.T) {
+	bed := newBed(t, "plt-two")
+	attach(t, bed.N3.UPF, dropAll)
+	attach(t, bed.N6.UPF, dropAll)
+	var group errgroup.Group
+	for cpu, d := range []Direction{Uplink, Downlink} {
+		g := mustNew(t, config(bed, d, d == Downlink))
+		group.Go(func() error {
+			got, err := g.Run(context.Background(), Load{Rate: 50_000, Duration: 200 * time.Millisecond, CPU: cpu})
+			if got.Sent < got.Intended/2 || got.Intended < 9_999 {
+				t.Errorf("%v: got %+v, want 10000 frames", d, got)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	bed := newBed(t, "plt-errors")
+	for _, tc := range []struct {
+		name   string
+		change func(*Config)
+		want   string
+	}{
+		{"no direction", func(c *Config) { c.Direction = 0 }, "direction 0: want 1 or 2"},
+		{"no server", func(c *Config) { c.Server = netip.Addr{} }, "server: no address"},
+		{"payload", func(c *Config) { c.PayloadOctets = 47 }, "payload of 47 octets: want 48 at least"},
+		{"no sessions", func(c *Config) { c.Sessions = nil }, "no sessions"},
+		{"QFI", func(c *Config) { c.Sessions[0].QFI = 64 }, "session 0: QFI 64: want 0 to 63"},
+		{"family", func(c *Config) { c.Server = netip.MustParseAddr("fd06::2") }, "session 0: UE 10.64.0.0 and server fd06::2: not of one family"},
+		{"batch", func(c *Config) { c.Batch = 257 }, "batch of 257: want 1 to 256"},
+		{"pattern", func(c *Config) { c.Access = 3 }, "access pattern 3: unknown"},
+		{"MTU", func(c *Config) { c.PayloadOctets = 1429 }, "packet of 1501 octets on n3 of " + bed.GNB.Name + ": its MTU is 1500"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := config(bed, Uplink, false)
+			tc.change(&c)
+			_, err := New(c)
+			if err == nil || !strings.HasSuffix(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+	g := mustNew(t, config(bed, Uplink, false))
+	if _, err := g.Run(context.Background(), Load{Rate: 5}); err == nil {
+		t.Error("a load without end was accepted")
+	}
+	if _, err := g.Run(context.Background(), Load{Frames: 5, CPU: 4000}); err == nil {
+		t.Error("CPU 4000 was accepted")
+	}
+}
+
+// TestLargest sends the largest packet that the largest MTU takes.
+func TestLargest(t *testing.T) {
+	bed, err := topology.New(topology.Config{Name: "plt-largest", MTU: topology.MaxMTU})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bed.Close() })
+	c := config(bed, Uplink, false)
+	c.PayloadOctets = topology.MaxMTU - 72 // outer and inner headers
+	attach(t, bed.N6.UPF, dropAll)
+	attach(t, bed.N6.Peer, dropAll)
+	g := mustNew(t, c)
+	link := newCapture(t, bed.N3.UPF)
+	if _, err := g.Run(context.Background(), Load{Frames: 3, CPU: -1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, frame := range link.frames(t, 3, 14+72) {
+		if len(frame) != 14+topology.MaxMTU {
+			t.Errorf("got %d octets, want %d", len(frame), 14+topology.MaxMTU)
+		}
+	}
+}
