@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"plumbline/lab/generator"
 	"plumbline/lab/topology"
 )
@@ -65,6 +67,70 @@ func newRig(t testing.TB, form topology.Config, c generator.Config, m Config) *r
 	}
 	t.Cleanup(func() { r.meter.Close() })
 	return r
+}
+
+// TestBed sends frames of every sort through the redirecting program: all must
+// arrive as they were sent, in order, over two devices and over one.
+func TestBed(t *testing.T) {
+	const frames = 2000
+	for _, onAStick := range []bool{false, true} {
+		for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
+			for _, ipv6 := range []bool{false, true} {
+				t.Run(fmt.Sprintf("on a stick %v/%v/IPv6 %v", onAStick, d, ipv6), func(t *testing.T) {
+					c := generator.Config{Direction: d, PayloadOctets: 200, Sessions: sessions(500, ipv6), Access: generator.Uniform, Stream: 1}
+					if ipv6 {
+						c.Server = netip.MustParseAddr("fd06::2")
+					}
+					r := newRig(t, topology.Config{Name: "plt-bed", OnAStick: onAStick}, c, Config{Bed: true, Streams: 2})
+					bed, err := r.bed.AttachBed()
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer bed.Close()
+					if _, err := r.generator.Run(context.Background(), generator.Load{Rate: 100_000, Frames: frames, CPU: -1}); err != nil {
+						t.Fatal(err)
+					}
+					want := Stream{Received: frames, ReceivedOctets: frames * uint64(r.generator.FrameOctets())}
+					if diff := cmp.Diff(want, r.read(t, 1, frames), ignoreTimes); diff != "" {
+						t.Errorf("stream 1 (-want +got):\n%s", diff)
+					}
+					if diff := cmp.Diff(Stream{}, r.read(t, 0, 0), ignoreTimes); diff != "" {
+						t.Errorf("stream 0 (-want +got):\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestThreaded overloads a UPF's place that has a CPU of its own. How many frames
+// are lost is up to the machine; that those which arrive are whole, in order and
+// no more than were sent is not.
+func TestThreaded(t *testing.T) {
+	r := newRig(t, topology.Config{Name: "plt-threads"}, generator.Config{
+		Direction: generator.Uplink, PayloadOctets: 64, Sessions: sessions(1, false),
+	}, Config{Bed: true})
+	bed, err := r.bed.AttachBed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	if err := r.bed.SetThreaded(true); err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.generator.Run(context.Background(), generator.Load{Duration: 200 * time.Millisecond, CPU: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond)
+	got := r.read(t, 0, 1)
+	if got.Received == 0 || got.Received > result.Sent {
+		t.Errorf("got %d of %d frames", got.Received, result.Sent)
+	}
+	octets := uint64(r.generator.FrameOctets())
+	if diff := cmp.Diff(Stream{Received: got.Received, ReceivedOctets: got.Received * octets}, got, ignoreTimes); diff != "" {
+		t.Errorf("stream (-want +got):\n%s", diff)
+	}
 }
 
 // BenchmarkBed measures the bed limit: one op is one frame from the generator

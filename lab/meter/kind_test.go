@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"plumbline/lab/generator"
 	"plumbline/lab/topology"
@@ -190,7 +189,7 @@ func (m *Meter) expect(t *testing.T, frame []byte, action uint32, want Stream) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Stream{want, {}}, s.Streams, cmpopts.IgnoreFields(Stream{}, "FirstNs", "LastNs", "FromIntended", "FromSent")); diff != "" {
+	if diff := cmp.Diff([]Stream{want, {}}, s.Streams, ignoreTimes); diff != "" {
 		t.Errorf("streams (-want +got):\n%s", diff)
 	}
 }
