@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -318,6 +319,7 @@ func (b *bed) checkAPI(t *testing.T, s established) {
 func (b *bed) checkMetrics(t *testing.T) {
 	t.Helper()
 	page := b.scrape(t)
+	checkDocumented(t, page)
 	for _, m := range []struct {
 		name, labels string
 		want         float64
@@ -340,6 +342,20 @@ func (b *bed) checkMetrics(t *testing.T) {
 	} {
 		if got, ok := page[m.name][m.labels]; !ok || got != m.want {
 			t.Errorf("%s{%s}: got %v (%t), want %v", m.name, m.labels, got, ok, m.want)
+		}
+	}
+}
+
+// checkDocumented: every metric of the UPF is explained.
+func checkDocumented(t *testing.T, page map[string]map[string]float64) {
+	t.Helper()
+	howto, err := os.ReadFile(filepath.Join("..", "docs", "howto-upf.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range page {
+		if strings.HasPrefix(name, "upf_") && !strings.Contains(string(howto), "`"+name+"`") {
+			t.Errorf("docs/howto-upf.md: no metric %s", name)
 		}
 	}
 }

@@ -56,6 +56,9 @@ func Start(ctx context.Context, c *Config, o Options) (*Service, error) {
 type openFunc func(*Config, *slog.Logger) (datapath.Driver, error)
 
 func start(ctx context.Context, c *Config, o Options, open openFunc) (*Service, error) {
+	if o.Commit == "" {
+		o.Commit = "unknown"
+	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
