@@ -12,8 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
-
-	"plumbline/upf/privilege"
 )
 
 // TestEndToEnd takes a UPF through its life: up, associated, a session that
