@@ -80,10 +80,10 @@ func (c *converter) pdi(pdr uint16, d *pfcp.PDI, flows [][]byte) (session.PDI, [
 	}
 	for i := range d.SDFFilters {
 		f := &d.SDFFilters[i]
-		if f.FlowDescription == nil || f.TrafficClass.Present || f.SPI.Present || f.FlowLabel.Present {
+		if f.TrafficClass.Present || f.SPI.Present || f.FlowLabel.Present {
 			refuse(pfcp.IESDFFilter)
 		}
-		flows = append(flows, f.FlowDescription)
+		flows = append(flows, f.FlowDescription) // none at all does not match all either
 	}
 	if len(d.ApplicationID) > 0 {
 		refuse(pfcp.IEApplicationID)

@@ -223,6 +223,38 @@ func TestTakeOver(t *testing.T) {
 	})
 }
 
+// TestTransactions: a response is taken once, by its peer, number and type; one
+// too many blocks nobody.
+func TestTransactions(t *testing.T) {
+	var tr transactions
+	tr.init()
+	k, answer := tr.begin(smfPort, pfcp.MsgHeartbeatResponse)
+	for _, stray := range []transactionKey{
+		{netip.MustParseAddrPort("10.4.0.2:8806"), k.sequence, k.response},
+		{k.peer, k.sequence + 1, k.response},
+		{k.peer, k.sequence, pfcp.MsgAssociationSetupResponse},
+	} {
+		if tr.deliver(stray, []byte("stray")) {
+			t.Errorf("%+v was taken for %+v", stray, k)
+		}
+	}
+	body := []byte("one")
+	if !tr.deliver(k, body) {
+		t.Error("the response was not taken")
+	}
+	body[0] = 'x'
+	if tr.deliver(k, []byte("two")) {
+		t.Error("a second response was taken")
+	}
+	if got := string(<-answer); got != "one" {
+		t.Errorf("body %q, want %q", got, "one")
+	}
+	tr.end(k)
+	if again, _ := tr.begin(smfPort, pfcp.MsgHeartbeatResponse); again.sequence != (k.sequence+1)&0xffffff {
+		t.Errorf("sequence number %d after %d", again.sequence, k.sequence)
+	}
+}
+
 func TestNewer(t *testing.T) {
 	for _, tc := range []struct {
 		a, b pfcp.TimeStamp
