@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -164,4 +165,33 @@ func deviceMTU(a netip.Addr) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("gnb: n3.address %v is on no device", a)
+}
+
+// readiness tells whether a device has a packet to read.
+type readiness struct {
+	conn    syscall.RawConn
+	request [1]unix.PollFd
+	poll    func(fd uintptr) // r.ask, bound once
+}
+
+func newReadiness(file *os.File) (*readiness, error) {
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("gnb: %s: %w", cloneDevice, err)
+	}
+	r := &readiness{conn: conn}
+	r.poll = r.ask
+	return r, nil
+}
+
+// now does not wait.
+func (r *readiness) now() bool {
+	return r.conn.Control(r.poll) == nil && r.request[0].Revents == unix.POLLIN
+}
+
+func (r *readiness) ask(fd uintptr) {
+	r.request[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+	if _, err := unix.Poll(r.request[:], 0); err != nil {
+		r.request[0].Revents = 0
+	}
 }

@@ -32,6 +32,7 @@ const retryDelay = time.Millisecond
 // go down the kernel's stack as one message (UDP_SEGMENT).
 type uplink struct {
 	device  tun.Device
+	ready   *readiness // of the device
 	conn    *net.UDPConn
 	out     *sender
 	teid    uint32
@@ -64,8 +65,14 @@ func newUplink(n N3, u UE, device tun.Device) (*uplink, error) {
 		conn.Close()
 		return nil, err
 	}
+	ready, err := newReadiness(device.File())
+	if err != nil {
+		conn.Close()
+		mem.free()
+		return nil, err
+	}
 	up := &uplink{
-		device: device, conn: conn, out: out, mem: mem,
+		device: device, ready: ready, conn: conn, out: out, mem: mem,
 		teid: u.UplinkTEID, qfi: u.QFI, lenGPDU: gtpu.LenGPDU,
 		gso:   !n.DisableGSO && segments(conn),
 		slots: make([][]byte, batchSize),
@@ -84,19 +91,32 @@ func newUplink(n N3, u UE, device tun.Device) (*uplink, error) {
 // run carries packets until the device is closed.
 func (u *uplink) run() {
 	for {
-		n, err := u.device.Read(u.slots, u.sizes, u.lenGPDU)
-		if errors.Is(err, os.ErrClosed) {
-			return
-		}
-		if err != nil {
-			u.errCount.Add(1)
-		}
-		if err != nil && !errors.Is(err, tun.ErrTooManySegments) {
-			time.Sleep(retryDelay)
-			continue
-		}
+		n, err := u.read()
 		u.encapsulate(n)
 		u.send()
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrClosed):
+			return
+		case errors.Is(err, tun.ErrTooManySegments):
+			u.errCount.Add(1)
+		default:
+			u.errCount.Add(1)
+			time.Sleep(retryDelay)
+		}
+	}
+}
+
+// read waits for packets, and then takes as many as there are while a whole
+// TCP segment still fits. Packets of small writes so go out together, as one
+// message if they have one size. There may be packets with an error, too.
+func (u *uplink) read() (n int, err error) {
+	for {
+		more, err := u.device.Read(u.slots[n:], u.sizes[n:], u.lenGPDU)
+		n += more
+		if err != nil || n > batchSize-maxSegments || !u.ready.now() {
+			return n, err
+		}
 	}
 }
 

@@ -21,7 +21,27 @@ import (
 type source struct {
 	tun.Device
 	bursts [][]int // packet sizes
+	file   *os.File
 }
+
+// newSource returns a source that says of itself that it has something to read,
+// or never has.
+func newSource(t testing.TB, readable bool, bursts ...[]int) *source {
+	t.Helper()
+	file, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close(); end.Close() })
+	if readable {
+		if _, err := end.Write([]byte{0}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &source{bursts: bursts, file: file}
+}
+
+func (s *source) File() *os.File { return s.file }
 
 func (s *source) Read(bufs [][]byte, sizes []int, offset int) (int, error) {
 	if len(s.bursts) == 0 {
@@ -88,23 +108,26 @@ func TestUplink(t *testing.T) {
 		many[i] = 1456
 	}
 	for _, tc := range []struct {
-		name   string
-		qfi    uint8
-		bursts [][]int
+		name     string
+		qfi      uint8
+		readable bool // the next burst is there when one has been read
+		bursts   [][]int
 	}{
-		{"one packet", 9, [][]int{{84}}},
-		{"no PDU Session Container", 0, [][]int{{84}, {84, 84}}},
-		{"one size", 63, [][]int{{1456, 1456, 1456}}},
-		{"the last is smaller", 9, [][]int{{1456, 1456, 100}}},
-		{"growing", 9, [][]int{{60, 1456, 1456, 60, 60, 1400}}},
-		{"more than one message holds", 9, [][]int{many}},
-		{"largest", 9, [][]int{{maxDatagram - 16}}},
+		{"one packet", 9, false, [][]int{{84}}},
+		{"no PDU Session Container", 0, false, [][]int{{84}, {84, 84}}},
+		{"one size", 63, false, [][]int{{1456, 1456, 1456}}},
+		{"the last is smaller", 9, false, [][]int{{1456, 1456, 100}}},
+		{"growing", 9, false, [][]int{{60, 1456, 1456, 60, 60, 1400}}},
+		{"more than one message holds", 9, false, [][]int{many}},
+		{"one after the other", 9, true, [][]int{{1228}, {1228}, {1228}, {60}}},
+		{"more than one read takes", 9, true, [][]int{many[:44], many[:44], many[:10]}},
+		{"largest", 9, false, [][]int{{maxDatagram - 16}}},
 	} {
 		for _, mode := range []string{"GSO", "single"} {
 			t.Run(tc.name+"/"+mode, func(t *testing.T) {
 				ue := testUE
 				ue.QFI = tc.qfi
-				up, upf := newUplinkBed(t, ue, &source{bursts: tc.bursts}, mode == "single")
+				up, upf := newUplinkBed(t, ue, newSource(t, tc.readable, tc.bursts...), mode == "single")
 				if up.gso == (mode == "single") {
 					t.Fatalf("gso is %v", up.gso)
 				}
@@ -146,7 +169,7 @@ func wantGPDU(u UE, packet []byte) []byte {
 // TestUplinkRefused sends to a UPF that is not there: its host's ICMP errors
 // are counted, and what comes after they are over is sent.
 func TestUplinkRefused(t *testing.T) {
-	device := &source{bursts: [][]int{{100}, {100, 100}, {100}}}
+	device := newSource(t, false, []int{100}, []int{100, 100}, []int{100})
 	up, upf := newUplinkBed(t, testUE, device, false)
 	upf.Close()
 	up.run()
@@ -156,7 +179,7 @@ func TestUplinkRefused(t *testing.T) {
 }
 
 func TestUplinkAllocates(t *testing.T) {
-	up, upf := newUplinkBed(t, testUE, nil, false)
+	up, upf := newUplinkBed(t, testUE, newSource(t, false), false)
 	go func() { _, _ = io.Copy(io.Discard, upf) }()
 	for i := range 10 {
 		up.sizes[i] = 1000
