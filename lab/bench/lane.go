@@ -98,6 +98,7 @@ func (r *run) generate(ctx context.Context, l *lane, load generator.Load, m *mea
 	if m.sent, err = l.generator.Run(ctx, load); err != nil {
 		return err
 	}
+	r.result.Setup.Realtime = r.result.Setup.Realtime || m.sent.Realtime
 	after, err := readCPU(r.dut)
 	if err != nil {
 		return err

@@ -112,8 +112,11 @@ func roundRate(pps float64) uint64 {
 	return uint64(math.Round(pps/1000)) * 1000
 }
 
+// load is sent from a real-time thread, unless it is paced and the kernel takes
+// such a thread off its CPU for 50 ms of each second, needed or not: that would
+// be the latency.
 func (r *run) load(rate uint64) generator.Load {
-	return generator.Load{Rate: rate, Duration: r.Duration, CPU: r.cpu()}
+	return generator.Load{Rate: rate, Duration: r.Duration, CPU: r.cpu(), Realtime: rate == 0 || fairServer(r.result.Host.Kernel)}
 }
 
 // trial puts a measurement into the form of the result. The shares of the bed

@@ -17,6 +17,10 @@ type Load struct {
 	Duration time.Duration // ends the run; 0: no limit
 	Frames   uint64        // ends the run; 0: no limit
 	CPU      int           // to run on; -1: any
+
+	// Realtime sends from a thread that no ordinary program can interrupt
+	// (SCHED_FIFO), where that is permitted; Result says whether it was.
+	Realtime bool
 }
 
 // Result is what one run of a generator did send. Intended less Sent is what the
@@ -26,6 +30,7 @@ type Result struct {
 	Sent       uint64        // frames handed to the device
 	SentOctets uint64        // of these, Ethernet header included, FCS not
 	Elapsed    time.Duration // from the first intended send time to the last frame, or the end of the duration
+	Realtime   bool          // sent from a real-time thread
 }
 
 // maxDuration of a paced run: the schedule counts 2^-20 ns in 64 bits.
@@ -44,6 +49,12 @@ func (g *Generator) Run(ctx context.Context, l Load) (Result, error) {
 			return err
 		}
 		defer restore()
+		realtime := false
+		if l.Realtime {
+			var relax func()
+			relax, realtime = elevate()
+			defer relax()
+		}
 		before, err := g.begin(l)
 		if err != nil {
 			return err
@@ -51,6 +62,7 @@ func (g *Generator) Run(ctx context.Context, l Load) (Result, error) {
 		err = g.drive(ctx, before)
 		after, getErr := g.state()
 		result = g.result(l, before, after)
+		result.Realtime = realtime
 		return errors.Join(err, getErr)
 	})
 	if err != nil {

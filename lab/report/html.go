@@ -53,7 +53,7 @@ func newPage(r *Result) *page {
 		Title: r.title(), Heading: r.heading(), Started: r.Started.UTC().Format("2 January 2006, 15:04 UTC"),
 		Style: template.CSS(pageCSS), Tiles: r.tiles(), Rates: newRatesPlot(r), Latency: newLatencyPlot(r),
 		RateGrid: rateGrid(r).page(), Notes: r.resultNotes(), Host: r.Host.notes(),
-		Arrangement: r.Setup.Arrangement, Command: r.Host.CommandLine, Configuration: r.Setup.Configuration, Schema: r.Schema,
+		Arrangement: r.Setup.text(), Command: r.Host.CommandLine, Configuration: r.Setup.Configuration, Schema: r.Schema,
 	}
 	if g := latencyGrid(r); len(g.rows) > 0 {
 		page := g.page()

@@ -66,6 +66,7 @@ type Setup struct {
 	// it what "as fast as possible" means.
 	Arrangement string `json:"arrangement"`
 	Threaded    bool   `json:"threaded"` // the DUT's devices receive in threads of their own
+	Realtime    bool   `json:"realtime"` // frames are sent from a real-time thread
 	// Configuration is the DUT's configuration file, as it was given to it.
 	Configuration string `json:"configuration"`
 	DurationNS    int64  `json:"duration_ns"` // of each trial

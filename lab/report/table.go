@@ -161,7 +161,7 @@ func writeNote(b *strings.Builder, n note) {
 func (r *Result) notes() []note {
 	h := &r.Host
 	return append(r.resultNotes(),
-		note{"arrangement", r.Setup.Arrangement},
+		note{"arrangement", r.Setup.text()},
 		note{"host", fmt.Sprintf("%s, %s, Linux %s, plumb %s", h.CPUModel, count(uint64(h.CPUs), "CPU"), h.Kernel, h.Commit)})
 }
 
@@ -169,8 +169,8 @@ func (r *Result) notes() []note {
 func (r *Result) resultNotes() []note {
 	notes := []note{{"correctness", r.correctness()}, {"frames", r.frames()}}
 	if busy, ok := r.disturbed(); ok {
-		notes = append(notes, note{"beware", fmt.Sprintf("other programs took about %.0f %% of a CPU meanwhile: rates are lower and "+
-			"more scattered, and latencies longer, than on a machine at rest", busy)})
+		notes = append(notes, note{"beware", fmt.Sprintf("other programs took about %.0f %% of a CPU meanwhile: rates are lower and more "+
+			"scattered, and high percentiles of latency longer, than on a machine at rest", busy)})
 	}
 	if drops := r.drops(); drops != "" {
 		notes = append(notes, note{"UPF dropped", drops})
@@ -201,7 +201,8 @@ func (r *Result) correctness() string {
 // disturbed reports what other programs took of a CPU during the trials at the
 // highest rate, if it is enough to spoil them. Sender, UPF and meter take one
 // CPU together, and no more than the UPF's process beside it; in any other
-// arrangement it is not known.
+// arrangement it is not known. A real-time sender loses little of its CPU, but
+// caches and memory are still shared.
 func (r *Result) disturbed() (percent float64, ok bool) {
 	const own, bearable = 100, 25
 	var others []float64
@@ -243,6 +244,13 @@ func (r *Result) drops() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+func (s *Setup) text() string {
+	if !s.Realtime {
+		return s.Arrangement
+	}
+	return s.Arrangement + " Frames are sent from a real-time thread."
 }
 
 func (i *Install) text() string {
