@@ -19,7 +19,7 @@
 // Those of an association are deleted when it is released, when it is set up
 // again (TS 29.244, 6.2.6.2.2: no session retention is offered), and when the
 // peer's answer to one of our heartbeats carries a newer Recovery Time Stamp
-// (TS 23.527, 4.2). They are kept, with a warning and a counter, when a peer
+// (TS 23.527, 4.4.2). They are kept, with a warning and a counter, when a peer
 // merely stops answering: its sessions' packets flow on, and a CP function
 // that is back finds them. A heartbeat request of a peer changes nothing, as
 // anybody can send one in another's name.

@@ -146,15 +146,21 @@ func (m *Manager) acquire(p *plan) error {
 }
 
 // allocate gives an F-TEID to each PDR of the planned session that wants one
-// chosen, and appends those to taken.
+// chosen, and appends those to taken. PDRs with the same CHOOSE ID get the same
+// one: "several PDRs to be created within one single" request, so a CHOOSE ID
+// of an earlier request means nothing.
+// Source: TS 29.244 V18.6.0, 5.5.3.
 func (m *Manager) allocate(p *plan, taken *[]resource) error {
+	var buf [4]PDI
+	chosen := buf[:0] // by CHOOSE ID, in this request
 	for i := range p.next.PDRs {
 		r := &p.next.PDRs[i]
 		if !r.PDI.Choose.CH || r.PDI.FTEID.TEID != 0 {
 			continue
 		}
-		if f := p.chosen(r.PDI.Choose); f.TEID != 0 {
-			r.PDI.FTEID = f
+		same := func(d PDI) bool { return d.Choose.CHID && d.Choose == r.PDI.Choose }
+		if j := slices.IndexFunc(chosen, same); j >= 0 {
+			r.PDI.FTEID = chosen[j].FTEID
 			continue
 		}
 		teid, err := m.teids.allocate()
@@ -168,26 +174,9 @@ func (m *Manager) allocate(p *plan, taken *[]resource) error {
 			// A slot has one user, so this cannot be; if it is, refuse.
 			return pdrError(r.ID, ErrHeld, "%v, just allocated", res)
 		}
+		chosen = append(chosen, r.PDI)
 	}
 	return nil
-}
-
-// chosen returns the F-TEID that the session has for this CHOOSE ID already.
-func (p *plan) chosen(c Choose) FTEID {
-	if !c.CHID {
-		return FTEID{}
-	}
-	for _, s := range []*Session{p.next, p.old} {
-		if s == nil {
-			continue
-		}
-		for i := range s.PDRs {
-			if d := &s.PDRs[i].PDI; d.Choose == c && d.FTEID.TEID != 0 {
-				return d.FTEID
-			}
-		}
-	}
-	return FTEID{}
 }
 
 // claim takes what the planned session needs and neither the old one holds nor

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -211,7 +210,8 @@ func TestChooseID(t *testing.T) {
 	}
 	m.release(taken)
 
-	// A PDI that is updated with the same CHOOSE ID keeps its F-TEID.
+	// In a later request the same CHOOSE ID means another F-TEID, and the old one
+	// is free again.
 	req.CreatePDRs = req.CreatePDRs[:2]
 	s, err := m.Establish(t.Context(), req)
 	if err != nil {
@@ -219,12 +219,13 @@ func TestChooseID(t *testing.T) {
 	}
 	pdi := req.CreatePDRs[1].PDI
 	pdi.QFIs.Add(5)
-	after, err := m.Modify(context.Background(), &Modification{SEID: s.SEID, Owner: 1, UpdatePDRs: []UpdatePDR{{ID: 2, PDI: &pdi}}})
+	after, err := m.Modify(t.Context(), &Modification{SEID: s.SEID, Owner: 1, UpdatePDRs: []UpdatePDR{{ID: 2, PDI: &pdi}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := after.PDR(2).PDI.FTEID, s.PDR(2).PDI.FTEID; got != want || !after.PDR(2).PDI.QFIs.Has(5) {
-		t.Errorf("F-TEID %v after an update with the same CHOOSE ID, want %v", got, want)
+	before, now := s.PDR(2).PDI.FTEID.TEID, after.PDR(2).PDI.FTEID.TEID
+	if before == now || m.ByTEID(before) != nil || m.ByTEID(now) != after || !after.PDR(2).PDI.QFIs.Has(5) {
+		t.Errorf("TEID %#x, then %#x; sessions %v, %v", before, now, m.ByTEID(before), m.ByTEID(now))
 	}
 	if err := m.Delete(t.Context(), s.SEID, 1); err != nil {
 		t.Fatal(err)

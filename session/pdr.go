@@ -34,8 +34,8 @@ type FTEID struct {
 }
 
 // Choose says that the UP function is to allocate the F-TEID (CH). PDRs of one
-// session with the same CHOOSE ID get the same F-TEID.
-// Source: TS 29.244 V18.6.0, 8.2.3.
+// request with the same CHOOSE ID get the same F-TEID.
+// Source: TS 29.244 V18.6.0, 5.5.3 and 8.2.3.
 type Choose struct {
 	CH, CHID bool
 	ID       uint8 // means something only if CHID
