@@ -103,8 +103,10 @@ func (c *dropsCommand) printChange(w io.Writer, before, now *upf.Drops) error {
 	change := dropChange{At: now.At, Interval: interval.Seconds(), Packets: map[string]uint64{}}
 	t := newTable(w, "TIME", "PACKETS", "IN THE INTERVAL", "PER SECOND", "REASON")
 	for _, r := range now.Drops {
-		// A UPF that was started again counts from 0.
-		packets := r.Packets - min(was[r.Reason], r.Packets)
+		packets := r.Packets - was[r.Reason]
+		if was[r.Reason] > r.Packets { // the UPF was started again
+			packets = r.Packets
+		}
 		if packets == 0 && !c.All {
 			continue
 		}
