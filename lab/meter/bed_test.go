@@ -156,7 +156,7 @@ func benchmarkBed(b *testing.B, c generator.Config) {
 	defer bed.Close()
 	b.SetBytes(int64(r.generator.FrameOctets()))
 	b.ResetTimer()
-	result, err := r.generator.Run(context.Background(), generator.Load{Frames: uint64(b.N), CPU: 1})
+	result, err := r.generator.Run(context.Background(), generator.Load{Frames: uint64(b.N), CPU: 1, Realtime: true})
 	b.StopTimer()
 	if err != nil {
 		b.Fatal(err)
