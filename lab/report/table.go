@@ -123,12 +123,13 @@ func rateCells(row Row) []string {
 
 func latencyGrid(r *Result) *grid {
 	g := &grid{columns: []column{
-		{"", "direction", left}, {"", "sessions", 0}, {"", "path", left}, {"paced at", "kpps", bar}, {"loss", "%", bar},
+		{"", "direction", left}, {"", "sessions", 0}, {"", "path", left}, {"paced, kpps", "intended", bar}, {"", "offered", 0}, {"loss", "%", bar},
 		{"one-way latency, µs", "min", bar}, {"", "p50", 0}, {"", "p90", 0}, {"", "p99", 0}, {"", "p99.9", 0}, {"", "max", 0},
 	}}
 	for _, row := range r.LatencyRows() {
 		t, l := row.First(), row.LatencyNS()
-		g.add(string(t.Direction), fmt.Sprint(t.Sessions), t.Datapath, kpps(t.IntendedPPS),
+		g.add(string(t.Direction), fmt.Sprint(t.Sessions), t.Datapath,
+			kpps(t.IntendedPPS), kpps(row.Median(func(t *Trial) float64 { return t.OfferedPPS })),
 			percent(row.Median(func(t *Trial) float64 { return t.LossRatio })),
 			micros(l.Min), micros(l.P50), micros(l.P90), micros(l.P99), micros(l.P999), micros(l.Max))
 	}
