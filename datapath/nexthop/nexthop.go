@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 
 	"github.com/vishvananda/netlink"
@@ -59,7 +60,7 @@ func Watch(index int, log *slog.Logger, changed func(addr netip.Addr, mac MAC)) 
 		via:    map[netip.Addr]map[netip.Addr]bool{},
 	}
 	neighs, routes := make(chan netlink.NeighUpdate, 64), make(chan netlink.RouteUpdate, 64)
-	onError := func(err error) { log.Warn("nexthop: netlink", "device", link.Attrs().Name, "err", err) }
+	onError := w.netlinkError
 	err = netlink.NeighSubscribeWithOptions(neighs, w.done, netlink.NeighSubscribeOptions{ListExisting: true, ErrorCallback: onError})
 	if err != nil {
 		w.Close()
@@ -72,6 +73,21 @@ func Watch(index int, log *slog.Logger, changed func(addr netip.Addr, mac MAC)) 
 	}
 	go w.run(neighs, routes)
 	return w, nil
+}
+
+// netlinkError logs what the subscriptions complain of, but for two things that
+// are no mistakes: that their sockets are being closed, and that each hears the
+// request for the first listing of another, which the library sends to the whole
+// multicast group.
+func (w *Watcher) netlinkError(err error) {
+	select {
+	case <-w.done:
+		return
+	default:
+	}
+	if !strings.HasPrefix(err.Error(), "Wrong sender portid") { // it has no type
+		w.log.Warn("nexthop: netlink", "device", w.link.Attrs().Name, "err", err)
+	}
 }
 
 // Close stops the watcher. It must not be used afterwards.
