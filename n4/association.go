@@ -21,13 +21,11 @@ type association struct {
 
 	recovery atomic.Uint32 // the CP function's Recovery Time Stamp
 	pathDown atomic.Bool   // it does not answer heartbeats
-	clearing atomic.Bool   // it is being ended
+	ending   atomic.Bool   // no more session procedures may begin
 
 	// mu is held for reading while one of its sessions is established,
-	// modified or deleted, and for writing to close it: so no session is
-	// established in a closed association.
-	mu     sync.RWMutex
-	closed bool
+	// modified or deleted.
+	mu sync.RWMutex
 }
 
 // nodeKey is a Node ID as a key.
@@ -52,10 +50,10 @@ func (k nodeKey) String() string {
 }
 
 // open locks the association for one session procedure. It reports false if
-// the association is closed. The caller has to call done after true.
+// the association is ending. The caller has to call done after true.
 func (a *association) open() bool {
 	a.mu.RLock()
-	if a.closed {
+	if a.ending.Load() {
 		a.mu.RUnlock()
 		return false
 	}
@@ -64,12 +62,14 @@ func (a *association) open() bool {
 
 func (a *association) done() { a.mu.RUnlock() }
 
-// close waits for the session procedures that are under way and lets no more
-// begin.
-func (a *association) close() {
-	a.mu.Lock()
-	a.closed = true
-	a.mu.Unlock()
+// end lets no more session procedures begin. It reports false if somebody else
+// ends the association.
+func (a *association) end() bool { return a.ending.CompareAndSwap(false, true) }
+
+// drain waits, after end, for the session procedures that are under way.
+func (a *association) drain() {
+	a.mu.Lock() // those that come to lock it later see that it is ending
+	defer a.mu.Unlock()
 	a.cancel()
 }
 

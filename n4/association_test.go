@@ -165,14 +165,15 @@ func TestPriority(t *testing.T) {
 // TestSlowRelease: while many sessions are deleted other peers are answered,
 // requests of this one are dropped, and in the end it is answered.
 func TestSlowRelease(t *testing.T) {
-	b := newBed(t, Config{Sockets: 1})
+	b := newBedWith(t, Config{Sockets: 1}, time.Millisecond)
 	c, other := b.client(t, "127.0.0.1"), b.client(t, "127.0.0.2")
 	c.associate("127.0.0.1", recoveryTime)
-	for i := range 40 {
+	for i := range 5 {
 		c.establish(usual("127.0.0.1", fmt.Sprint("10.45.0.", i)))
 	}
+	hold := make(chan struct{})
 	b.driver.mu.Lock()
-	b.driver.delay = 10 * time.Millisecond // 400 ms for all
+	b.driver.hold = hold
 	b.driver.mu.Unlock()
 	release, err := pfcp.Append(nil, pfcp.Header{Sequence: 700},
 		&pfcp.AssociationReleaseRequest{NodeID: pfcp.NodeID{Addr: netip.MustParseAddr("127.0.0.1")}})
@@ -187,9 +188,10 @@ func TestSlowRelease(t *testing.T) {
 	}
 	c.send(request)
 	other.heartbeat()
-	if got := b.sessions.Len(); got == 0 {
-		t.Error("all was deleted before the other peer's heartbeat: the test does not test")
+	if got := b.sessions.Len(); got != 5 {
+		t.Errorf("%d sessions, want 5: none can be deleted yet", got)
 	}
+	close(hold)
 	var r pfcp.AssociationReleaseResponse
 	c.seq = 700
 	if c.decode(c.receive(5*time.Second), &r); r.Cause != pfcp.CauseRequestAccepted {

@@ -28,7 +28,7 @@ type fakeDriver struct {
 	sessions map[uint64]*api.Session
 	changes  int
 	failPDR  uint32        // refuse this PDR; 0: none
-	delay    time.Duration // of each change
+	hold     chan struct{} // changes wait until it is closed; nil: they do not
 }
 
 func (d *fakeDriver) Capabilities() *api.Capabilities { return &api.Capabilities{Name: "fake"} }
@@ -37,9 +37,11 @@ var errRefused = errors.New("told to refuse")
 
 func (d *fakeDriver) Apply(_ context.Context, c *api.Change) error {
 	d.mu.Lock()
-	delay := d.delay
+	hold := d.hold
 	d.mu.Unlock()
-	time.Sleep(delay)
+	if hold != nil {
+		<-hold
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range c.GetSession().GetRules() {
@@ -106,7 +108,14 @@ type bed struct {
 	driver *fakeDriver
 }
 
+// It waits long for associations to end, so that what a test sees does not
+// depend on how busy the machine is.
 func newBed(t testing.TB, c Config) *bed {
+	t.Helper()
+	return newBedWith(t, c, time.Minute)
+}
+
+func newBedWith(t testing.TB, c Config, patience time.Duration) *bed {
 	t.Helper()
 	m, d := newManager(t, 4096)
 	if !c.Listen.IsValid() {
@@ -120,6 +129,7 @@ func newBed(t testing.TB, c Config) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.patience = patience
 	done := make(chan error, 1)
 	go func() { done <- e.Serve() }()
 	t.Cleanup(func() {

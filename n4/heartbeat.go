@@ -155,7 +155,7 @@ func (e *Endpoint) heard(a *association, body []byte, err error) (ended bool) {
 	if a.pathDown.Swap(false) {
 		e.log.event(kindAssociation, slog.LevelInfo, "n4: peer answers heartbeats again", "node", a.node, "addr", a.addr)
 	}
-	if !newer(m.RecoveryTimeStamp, pfcp.TimeStamp(a.recovery.Load())) || !a.clearing.CompareAndSwap(false, true) {
+	if !newer(m.RecoveryTimeStamp, pfcp.TimeStamp(a.recovery.Load())) || !a.end() {
 		return false
 	}
 	e.counters.PeerRestarts.Add(1)

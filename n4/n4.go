@@ -123,6 +123,7 @@ type Endpoint struct {
 	pending  transactions
 	cache    *responseCache
 	log      *limitedLog
+	patience time.Duration                            // with an association that ends
 	transmit func(to netip.AddrPort, datagram []byte) // how requests of ours and late responses go
 
 	// run is cancelled when the endpoint closes; background work runs in it.
@@ -164,6 +165,7 @@ func newEndpoint(c Config, m *session.Manager) *Endpoint {
 		sessions: m,
 		cache:    newResponseCache(c.CacheOctets),
 		log:      newLimitedLog(c.Log),
+		patience: defaultPatience,
 		addr:     c.Listen,
 	}
 	if a, err := netip.ParseAddr(c.NodeID); err == nil {

@@ -121,12 +121,12 @@ func (w *worker) release(src netip.AddrPort, h pfcp.Header, body []byte, key req
 	})
 }
 
-// patience is how long a worker waits for an association's sessions to be
-// deleted, so that what the peer sends next is done next. If there are many of
-// them it goes on with other peers.
-const patience = 20 * time.Millisecond
+// defaultPatience is how long a worker waits for an association's sessions to
+// be deleted, so that what the peer sends next is done next. If there are many
+// of them it goes on with other peers.
+const defaultPatience = 20 * time.Millisecond
 
-// afterClearing closes an association (nil: none), deletes its sessions, and
+// afterClearing ends an association (nil: none), deletes its sessions, and
 // then answers. While that goes on, its requests are dropped, and the peer
 // repeats them.
 func (w *worker) afterClearing(src netip.AddrPort, key requestKey, now time.Time, a *association, answer func([]byte) []byte) {
@@ -134,7 +134,7 @@ func (w *worker) afterClearing(src netip.AddrPort, key requestKey, now time.Time
 		w.buf = answer(w.buf)
 		return
 	}
-	if !a.clearing.CompareAndSwap(false, true) {
+	if !a.end() {
 		w.e.counters.drop(DropBusy)
 		return
 	}
@@ -143,7 +143,7 @@ func (w *worker) afterClearing(src netip.AddrPort, key requestKey, now time.Time
 		defer close(cleared)
 		w.e.clear(a)
 	})
-	late := time.NewTimer(patience)
+	late := time.NewTimer(w.e.patience)
 	defer late.Stop()
 	select {
 	case <-cleared:
@@ -161,9 +161,9 @@ func (w *worker) afterClearing(src netip.AddrPort, key requestKey, now time.Time
 	}
 }
 
-// clear closes an association, deletes its sessions and forgets it.
+// clear deletes the sessions of an association that is ending, and forgets it.
 func (e *Endpoint) clear(a *association) {
-	a.close()
+	a.drain()
 	n, err := e.sessions.DeleteOwned(e.run, a.owner, nil)
 	if err != nil {
 		e.log.Error("n4: sessions of an ended association remain", "node", a.node, "error", err)
