@@ -50,6 +50,9 @@ func child(file string) int {
 	}()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return 3
+		}
 		return 1
 	}
 	return 0

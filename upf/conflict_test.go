@@ -9,6 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // TestConflicts: what a UPF says when somebody else has what it needs, and that
@@ -31,18 +33,47 @@ func TestConflicts(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Run("taken", func(t *testing.T) {
 				tc.take(t)
-				b.run(t)
-				var exit *exec.ExitError
-				if err := b.process.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-					t.Errorf("got %v, want exit code 1", err)
-				}
-				if !strings.Contains(b.log.String(), tc.want) {
-					t.Errorf("got %s\nwant %s", b.log, tc.want)
-				}
+				b.refuses(t, 1, tc.want)
 			})
 			b.checkNothingLeft(t)
 		})
 	}
+}
+
+// refuses runs a UPF that must not come up.
+func (b *bed) refuses(t *testing.T, exitCode int, line string) {
+	t.Helper()
+	b.run(t)
+	var exit *exec.ExitError
+	if err := b.process.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitCode {
+		t.Errorf("got %v, want exit code %d", err, exitCode)
+	}
+	if !strings.Contains(b.log.String(), line) {
+		t.Errorf("got %s\nwant %s", b.log, line)
+	}
+}
+
+// TestNoNativeXDP: such a device has generic XDP only. Few kernels have them all.
+func TestNoNativeXDP(t *testing.T) {
+	b := newBed(t)
+	err := b.UPF.Do(func() error {
+		attrs := netlink.LinkAttrs{Name: "virtual"}
+		for _, link := range []netlink.Link{&netlink.Ifb{LinkAttrs: attrs}, &netlink.Dummy{LinkAttrs: attrs}, &netlink.Bridge{LinkAttrs: attrs}} {
+			if err := netlink.LinkAdd(link); !errors.Is(err, unix.EOPNOTSUPP) {
+				raise(t, attrs.Name, "10.7.0.1/24")
+				return err
+			}
+		}
+		return errors.New("the kernel has neither ifb nor dummy devices nor bridges")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.config.N6.Device = "virtual"
+	b.config.N6.Gateway = netip.MustParseAddr("10.7.0.2")
+	b.config.XDP.Mode = ModeNative
+	b.refuses(t, 3, "device virtual cannot do it (try mode generic)")
+	b.checkNothingLeft(t)
 }
 
 // takeN6 puts a program on the UPF's N6 device until the end of the test.
