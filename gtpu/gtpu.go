@@ -25,12 +25,12 @@ const Port = 2152
 
 // Message types. Source: TS 29.281 V18.1.0, table 6.1-1.
 const (
-	EchoRequest                         = 1
-	EchoResponse                        = 2
-	ErrorIndication                     = 26
+	EchoRequest                           = 1
+	EchoResponse                          = 2
+	ErrorIndication                       = 26
 	SupportedExtensionHeadersNotification = 31
-	EndMarker                           = 254
-	GPDU                                = 255
+	EndMarker                             = 254
+	GPDU                                  = 255
 )
 
 // ExtPDUSessionContainer is the type of the extension header that carries a
