@@ -96,6 +96,8 @@ func TestParseConfigErrors(t *testing.T) {
 		{"small MTU", "n3: {address: 10.3.0.2, mtu: 1300}", "n3.mtu 1300"},
 		{"echo storm", "n3: {address: 10.3.0.2, echo_interval: 1ms}", "echo_interval"},
 		{"no name", ue("{addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "name"},
+		{"name of a path", ue("{name: ../all, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "../all"},
+		{"name of a pattern", ue("{name: ue%d, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "ue%d"},
 		{"long name", ue("{name: abcdefghijklmn, count: 101, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "abcdefghijklmn100"},
 		{"no address", ue("{name: ue, uplink_teid: 1, downlink_teid: 2}"), "0 IPv4 and 0 IPv6"},
 		{"two IPv4", ue("{name: ue, addresses: [10.64.0.1, 10.64.0.2], uplink_teid: 1, downlink_teid: 2}"), "2 IPv4"},

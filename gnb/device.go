@@ -86,7 +86,7 @@ func tunError(name string, err error) error {
 	return fmt.Errorf("TUN device %s: %w", name, err)
 }
 
-// configureTUN runs in the device's namespace.
+// configureTUN sets up the device with addresses and routes. It runs in the device's namespace.
 func configureTUN(u UE, mtu, index int) error {
 	link, err := netlink.LinkByName(u.Name)
 	if err != nil {
@@ -97,6 +97,10 @@ func configureTUN(u UE, mtu, index int) error {
 	if err := netlink.LinkSetIP6AddrGenMode(link, addrGenModeNone); err != nil && needsIPv6(u) {
 		return fmt.Errorf("no IPv6 on %s: %w", u.Name, err)
 	}
+	// Loose reverse path filter: with several UEs in a namespace the best route
+	// back may be by another one's device. Where this cannot be set, the
+	// namespace's own setting holds.
+	_ = os.WriteFile("/proc/sys/net/ipv4/conf/"+u.Name+"/rp_filter", []byte("2"), 0)
 	if err := netlink.LinkSetMTU(link, mtu); err != nil {
 		return fmt.Errorf("MTU %d of %s: %w", mtu, u.Name, err)
 	}

@@ -6,10 +6,11 @@ import (
 	"math"
 	"net/netip"
 	"strconv"
+	"strings"
 )
 
 // maxCount bounds a range: each UE is a device and a goroutine.
-const maxCount = 10_000
+const maxCount = 1000
 
 // expand returns the UEs that u stands for, defaults from n filled in.
 func (u UE) expand(n N3) ([]UE, error) {
@@ -43,8 +44,9 @@ func (u UE) validate() error {
 	switch {
 	case u.Count < 0 || u.Count > maxCount:
 		return fmt.Errorf("%w: ue %q: count %d is not within 1 to %d", ErrConfig, u.Name, u.Count, maxCount)
-	case u.Name == "" || len(last) > maxName:
-		return fmt.Errorf("%w: ue name %q is empty or longer than %d", ErrConfig, last, maxName)
+	case u.Name == "" || len(last) > maxName || strings.ContainsAny(last, "/ \t\n%") || u.Name[0] == '.':
+		return fmt.Errorf("%w: ue name %q is not that of a device (1 to %d octets, no '/', '%%' or space)",
+			ErrConfig, last, maxName)
 	case u.DownlinkTEID == 0:
 		return fmt.Errorf("%w: ue %q: no downlink_teid", ErrConfig, u.Name)
 	case max(u.UplinkTEID, u.DownlinkTEID) > math.MaxUint32-uint32(u.Count-1):
