@@ -33,7 +33,8 @@ type Service struct {
 	about    Datapath
 	sessions *session.Manager
 	endpoint *n4.Endpoint
-	failed   chan error // why the endpoint stopped
+	served   chan struct{} // closed when the endpoint has stopped,
+	serveErr error         // with this
 	listener struct{ api, metrics net.Listener }
 	servers  []*httpServer
 	closing  sync.Once
@@ -41,36 +42,31 @@ type Service struct {
 }
 
 // Start brings a UPF up in the network namespace of the process. When it returns,
-// PFCP is answered. It does so in an order in which what fails easily
-// fails before a device is touched, and nothing is answered before the
-// datapath can hold it. If anything fails, all is taken down again.
+// PFCP is answered. What fails easily fails before a device is touched, and
+// nothing is answered before the datapath can hold it. If anything fails, all is
+// taken down again. ctx is for the start alone.
 //
 // Errors: [ConfigError], [ErrInUse], [ErrNoDevice], [ErrNoAddress],
 // [ErrCapability], and [errors.ErrUnsupported] where the machine, its kernel or a
 // device cannot do what is configured.
 func Start(ctx context.Context, c *Config, o Options) (*Service, error) {
-	return start(ctx, c, o, openDatapath)
-}
-
-// openFunc opens the datapath that is configured.
-type openFunc func(*Config, *slog.Logger) (datapath.Driver, error)
-
-func start(ctx context.Context, c *Config, o Options, open openFunc) (*Service, error) {
 	if o.Commit == "" {
 		o.Commit = "unknown"
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	s := &Service{config: c, options: o, log: o.Log}
-	if err := s.start(ctx, open); err != nil {
+	own := *c
+	own.complete()
+	s := &Service{config: &own, options: o, log: o.Log}
+	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.logUp()
 	return s, nil
 }
 
-func (s *Service) start(ctx context.Context, open openFunc) error {
+func (s *Service) start(ctx context.Context) error {
 	if err := s.config.Validate(); err != nil {
 		return err
 	}
@@ -81,7 +77,7 @@ func (s *Service) start(ctx context.Context, open openFunc) error {
 		return err
 	}
 	var err error
-	if s.driver, err = open(s.config, s.log); err != nil {
+	if s.driver, err = openDatapath(s.config, s.log); err != nil {
 		return err
 	}
 	s.about = describeDatapath(s.config, s.driver)
@@ -128,8 +124,11 @@ func (s *Service) serve() {
 	if l := s.listener.api; l != nil {
 		s.servers = append(s.servers, serveHTTP(l, (&localAPI{Service: s, log: s.log}).routes(), s.log))
 	}
-	s.failed = make(chan error, 1)
-	go func() { s.failed <- s.endpoint.Serve() }()
+	s.served = make(chan struct{})
+	go func() {
+		defer close(s.served)
+		s.serveErr = s.endpoint.Serve()
+	}()
 }
 
 // MetricsAddr is where the metrics are served, or nil.
@@ -145,9 +144,8 @@ func (s *Service) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-s.failed:
-		s.failed <- err // for Close
-		return err
+	case <-s.served:
+		return s.serveErr
 	}
 }
 
@@ -168,10 +166,8 @@ func (s *Service) stop() error {
 	if s.endpoint != nil {
 		s.endpoint.Close()
 	}
-	if s.failed != nil {
-		if err := <-s.failed; !errors.Is(err, n4.ErrClosed) {
-			errs = append(errs, err)
-		}
+	if s.served != nil {
+		<-s.served
 	}
 	for _, h := range s.servers {
 		errs = append(errs, h.Close())

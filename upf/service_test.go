@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"plumbline/n4"
 	"plumbline/session"
 )
 
@@ -148,5 +149,19 @@ func TestStartErrors(t *testing.T) {
 				t.Errorf("socket left behind: %v", err)
 			}
 		})
+	}
+}
+
+// TestWait: it ends with the context, or with PFCP.
+func TestWait(t *testing.T) {
+	s, _, _ := startUPF(t, loopbackConfig(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Wait(ctx); err != nil {
+		t.Errorf("context done: got %v, want nil", err)
+	}
+	s.endpoint.Close()
+	if err := s.Wait(t.Context()); !errors.Is(err, n4.ErrClosed) {
+		t.Errorf("PFCP ended: got %v, want %v", err, n4.ErrClosed)
 	}
 }
