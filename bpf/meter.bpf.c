@@ -54,11 +54,11 @@ static __always_inline __u32 misdelivery_of(const struct arrival *a)
 		return MISDELIVERED_CHECKSUM;
 	if (encapsulated && (a->outer_source != outer_source || a->outer_destination != outer_destination))
 		return MISDELIVERED_OUTER_ADDRESS;
-	if (a->ue != a->stamp.ue)
+	if (a->ue != a->stamp->ue)
 		return MISDELIVERED_UE;
-	if (encapsulated && a->teid != a->stamp.teid)
+	if (encapsulated && a->teid != a->stamp->teid)
 		return MISDELIVERED_TEID;
-	if (encapsulated && a->qfi != a->stamp.qfi)
+	if (encapsulated && a->qfi != a->stamp->qfi)
 		return MISDELIVERED_QFI;
 	return MISDELIVERED_MAX;
 }
@@ -152,37 +152,31 @@ static __always_inline void count_new(struct stream_count *c, struct window *w, 
 
 	c->received++;
 	c->received_octets += a->octets;
-	c->reordered += window_advance(w, a->stamp.sequence);
+	c->reordered += window_advance(w, a->stamp->sequence);
 	if (!c->first_ns)
 		c->first_ns = now;
 	c->last_ns = now;
 	if (wrong < MISDELIVERED_MAX)
 		c->misdelivered[wrong]++;
-	latency_record(2 * a->stamp.stream, a->stamp.intended_ns, now);
-	latency_record(2 * a->stamp.stream + 1, a->stamp.sent_ns, now);
+	latency_record(2 * a->stamp->stream, a->stamp->intended_ns, now);
+	latency_record(2 * a->stamp->stream + 1, a->stamp->sent_ns, now);
 }
 
 /* account - count a frame
  *
- * Not inline, and not static, so that the verifier goes through it once and not
- * once for every way that a frame can be read.
- *
  * Return: 1 if the stream is metered.
  */
-__noinline int account(const struct arrival *a)
+static __always_inline int account(const struct arrival *a)
 {
 	struct stream_count *c;
+	__u32 stream = a->stamp->stream;
 	struct window *w;
-	__u32 stream;
 
-	if (!a) /* never so, but the verifier does not see it */
-		return 0;
-	stream = a->stamp.stream;
 	w = bpf_map_lookup_elem(&window_by_stream, &stream);
 	c = bpf_map_lookup_elem(&count_by_stream, &stream);
 	if (!w || !c)
 		return 0;
-	switch (window_note(w, a->stamp.sequence)) {
+	switch (window_note(w, a->stamp->sequence)) {
 	case NEW:
 		count_new(c, w, a, bpf_ktime_get_ns());
 		break;
