@@ -22,6 +22,7 @@ type association struct {
 	recovery atomic.Uint32 // the CP function's Recovery Time Stamp
 	pathDown atomic.Bool   // it does not answer heartbeats
 	ending   atomic.Bool   // no more session procedures may begin
+	sessions atomic.Int64  // how many it has
 
 	// mu is held for reading while one of its sessions is established,
 	// modified or deleted.
@@ -134,6 +135,19 @@ func (p *peers) add(a *association, limit, perAddress int) error {
 	t.byNode[a.node], t.byOwner[a.owner] = a, a
 	t.count[a.addr]++
 	p.table.Store(t)
+	return nil
+}
+
+// idle returns an association that nobody would miss, or nil: its peer does
+// not answer heartbeats, and it has no sessions. If there are too many from
+// addr, it is one from there.
+func (p *peers) idle(addr netip.Addr, perAddress int) *association {
+	t := p.table.Load()
+	for _, a := range t.byNode {
+		if a.pathDown.Load() && a.sessions.Load() == 0 && (a.addr == addr || t.count[addr] < perAddress) {
+			return a
+		}
+	}
 	return nil
 }
 

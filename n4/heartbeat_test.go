@@ -223,6 +223,36 @@ func TestTakeOver(t *testing.T) {
 	})
 }
 
+// TestIdleGivesWay: when there are too many associations, one whose peer does
+// not answer and that has no sessions gives way, and no other.
+func TestIdleGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet(t)
+		q.config.MaxAssociations, q.config.MaxAssociationsPerAddress = 2, 2
+		defer func() { q.stop(); q.background.Wait() }()
+		q.associateQuiet(t, 100) // has a session, and its path goes down
+		setup := func(node string, want pfcp.Cause) {
+			t.Helper()
+			src := netip.AddrPortFrom(netip.MustParseAddr(node), 8805)
+			_, body, _, err := pfcp.Parse(q.receive(src, mustAppend(t, 7, setupRequest(node))))
+			var r pfcp.AssociationSetupResponse
+			if err != nil || r.Decode(body) != nil || r.Cause != want {
+				t.Errorf("setup of %s: %v, %v; want %v", node, r.Cause, err, want)
+			}
+		}
+		setup("10.4.0.3", pfcp.CauseRequestAccepted)
+		setup("10.4.0.4", pfcp.CauseNoResourcesAvailable)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		setup("10.4.0.5", pfcp.CauseRequestAccepted)
+		setup("10.4.0.6", pfcp.CauseNoResourcesAvailable)
+		list := q.Associations()
+		if len(list) != 2 || list[0].NodeID != "10.4.0.2" || list[0].Sessions != 1 || list[1].NodeID != "10.4.0.5" || q.sessions.Len() != 1 {
+			t.Errorf("associations %+v, %d sessions", list, q.sessions.Len())
+		}
+	})
+}
+
 // TestTransactions: a response is taken once, by its peer, number and type; one
 // too many blocks nobody.
 func TestTransactions(t *testing.T) {

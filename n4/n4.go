@@ -218,7 +218,8 @@ type Association struct {
 	Since    time.Time
 	Recovery time.Time // the CP function's Recovery Time Stamp
 	PathDown bool      // it does not answer our heartbeats
-	Owner    uint32    // session.Session.Owner of its sessions
+	Sessions int
+	Owner    uint32 // session.Session.Owner of its sessions
 }
 
 // Associations lists the associations in the order in which they were set up.
@@ -228,6 +229,7 @@ func (e *Endpoint) Associations() []Association {
 		list = append(list, Association{
 			NodeID: a.node.String(), Addr: a.addr, Since: a.since, Owner: a.owner,
 			Recovery: pfcp.TimeStamp(a.recovery.Load()).Time(), PathDown: a.pathDown.Load(),
+			Sessions: int(a.sessions.Load()),
 		})
 	}
 	slices.SortFunc(list, func(a, b Association) int { return int(a.Owner) - int(b.Owner) })

@@ -68,7 +68,7 @@ func (w *worker) setup(src netip.AddrPort, h pfcp.Header, body []byte, key reque
 func (e *Endpoint) associate(b []byte, h pfcp.Header, a *association) []byte {
 	ctx, cancel := context.WithCancel(e.run)
 	a.cancel = cancel
-	if err := e.peers.add(a, e.config.MaxAssociations, e.config.MaxAssociationsPerAddress); err != nil {
+	if err := e.admit(a); err != nil {
 		cancel()
 		e.log.event(kindAssociation, slog.LevelWarn, "n4: association refused", "node", a.node, "from", a.addr, "error", err)
 		return e.append(b, h, 0, &pfcp.AssociationSetupResponse{
@@ -82,6 +82,22 @@ func (e *Endpoint) associate(b []byte, h pfcp.Header, a *association) []byte {
 		NodeID: e.nodeID, Cause: pfcp.CauseRequestAccepted, RecoveryTimeStamp: e.recovery,
 		UPFunctionFeatures: pfcp.Some(e.features),
 	}, pfcp.CauseRequestAccepted)
+}
+
+// admit puts a into the table. If that is full, an association that nobody would
+// miss gives way: who sets up associations in the names of others cannot keep
+// real peers out for long.
+func (e *Endpoint) admit(a *association) error {
+	limit, perAddress := e.config.MaxAssociations, e.config.MaxAssociationsPerAddress
+	err := e.peers.add(a, limit, perAddress)
+	if !errors.Is(err, errLimit) {
+		return err
+	}
+	if old := e.peers.idle(a.addr, perAddress); old != nil && old.end() {
+		e.clear(old)
+		err = e.peers.add(a, limit, perAddress)
+	}
+	return err
 }
 
 // update answers an Association Update Request. Nothing that a CP function
@@ -164,9 +180,12 @@ func (w *worker) afterClearing(src netip.AddrPort, key requestKey, now time.Time
 // clear deletes the sessions of an association that is ending, and forgets it.
 func (e *Endpoint) clear(a *association) {
 	a.drain()
-	n, err := e.sessions.DeleteOwned(e.run, a.owner, nil)
-	if err != nil {
-		e.log.Error("n4: sessions of an ended association remain", "node", a.node, "error", err)
+	n := 0
+	if a.sessions.Load() > 0 { // to look for them takes long
+		var err error
+		if n, err = e.sessions.DeleteOwned(e.run, a.owner); err != nil {
+			e.log.Error("n4: sessions of an ended association remain", "node", a.node, "error", err)
+		}
 	}
 	e.cache.forget(a.addr)
 	e.peers.remove(a)

@@ -135,7 +135,7 @@ func BenchmarkHandle(b *testing.B) {
 	for n := 0; b.Loop(); n++ {
 		if n%(1<<19) == 0 {
 			b.StopTimer()
-			if _, err := e.sessions.DeleteOwned(b.Context(), 1, nil); err != nil {
+			if _, err := e.sessions.DeleteOwned(b.Context(), 1); err != nil {
 				b.Fatal(err)
 			}
 			b.StartTimer()

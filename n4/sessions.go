@@ -47,6 +47,7 @@ func (w *worker) establish(src netip.AddrPort, h pfcp.Header, body []byte) {
 		w.refuse(src, header(h, m.CPFSEID.SEID), err)
 		return
 	}
+	a.sessions.Add(1)
 	r := &w.establishmentResponse
 	r.NodeID, r.Cause = w.e.nodeID, pfcp.CauseRequestAccepted
 	r.OffendingIE.Present, r.FailedRuleID.Present = false, false
@@ -95,6 +96,7 @@ func (w *worker) delete(src netip.AddrPort, h pfcp.Header, body []byte) {
 		w.refuse(src, header(h, seid), err)
 		return
 	}
+	a.sessions.Add(-1)
 	w.deletionResponse = pfcp.SessionDeletionResponse{Cause: pfcp.CauseRequestAccepted}
 	w.reply(h, seid, &w.deletionResponse, pfcp.CauseRequestAccepted)
 }

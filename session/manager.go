@@ -151,13 +151,13 @@ func (m *Manager) Delete(ctx context.Context, seid uint64, owner uint32) error {
 	return nil
 }
 
-// DeleteOwned removes the sessions of an owner for which which is true (nil:
-// all), and says how many. It goes on after an error and returns them all.
-func (m *Manager) DeleteOwned(ctx context.Context, owner uint32, which func(*Session) bool) (int, error) {
+// DeleteOwned removes all sessions of an owner and says how many. It goes on
+// after an error and returns them all.
+func (m *Manager) DeleteOwned(ctx context.Context, owner uint32) (int, error) {
 	n := 0
 	var failed []error
 	for s := range m.All() {
-		if s.Owner != owner || which != nil && !which(s) {
+		if s.Owner != owner {
 			continue
 		}
 		err := m.Delete(ctx, s.SEID, owner)

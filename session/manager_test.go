@@ -69,10 +69,10 @@ func TestFull(t *testing.T) {
 	if _, err := m.Establish(t.Context(), establishment(IPv4{10, 45, 0, 9})); cause(err) != CauseNoResources {
 		t.Errorf("session 3 of 2: %v, want cause %d", err, CauseNoResources)
 	}
-	if n, err := m.DeleteOwned(t.Context(), 2, nil); n != 0 || err != nil {
+	if n, err := m.DeleteOwned(t.Context(), 2); n != 0 || err != nil {
 		t.Errorf("DeleteOwned of nobody = %d, %v", n, err)
 	}
-	if n, err := m.DeleteOwned(t.Context(), 1, nil); n != 2 || err != nil {
+	if n, err := m.DeleteOwned(t.Context(), 1); n != 2 || err != nil {
 		t.Errorf("DeleteOwned = %d, %v; want 2", n, err)
 	}
 	checkEmpty(t, m, dp)

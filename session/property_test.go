@@ -38,7 +38,7 @@ func TestRandomSequences(t *testing.T) {
 				t.Errorf("%d accepted, %d refused: the test does not test", accepted, refused)
 			}
 			dp.fail = nil
-			if _, err := m.DeleteOwned(t.Context(), 1, nil); err != nil {
+			if _, err := m.DeleteOwned(t.Context(), 1); err != nil {
 				t.Error(err)
 			}
 			checkEmpty(t, m, dp)
