@@ -86,7 +86,7 @@ func New(c Config) (*Generator, error) {
 		return nil, fmt.Errorf("generator: %w", err)
 	}
 	g := &Generator{config: c, frame: newFrame(&c)}
-	if err := g.checkMTU(); err != nil {
+	if err := g.checkDevice(); err != nil {
 		return nil, fmt.Errorf("generator: %w", err)
 	}
 	if err := g.load(); err != nil {
@@ -143,13 +143,16 @@ const headersMax = 112
 // drivers/net/veth.c.
 const maxBatch = 256
 
-// checkMTU refuses frames that the device would drop in silence.
-func (g *Generator) checkMTU() error {
+// checkDevice refuses frames that the device would drop in silence.
+func (g *Generator) checkDevice() error {
 	port := g.config.Link.Peer
 	return port.Namespace.Do(func() error {
 		device, err := net.InterfaceByIndex(port.Index)
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w", port.Device, port.Namespace.Name, err)
+		}
+		if device.Flags&net.FlagUp == 0 {
+			return fmt.Errorf("%s of %s: is down", port.Device, port.Namespace.Name)
 		}
 		if packet := len(g.frame.octets) - etherOctets; packet > device.MTU {
 			return fmt.Errorf("packet of %d octets on %s of %s: its MTU is %d",

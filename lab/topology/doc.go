@@ -21,6 +21,11 @@
 //	└───────────────────────────┘         │ lo 10.4.0.1, 10.4.0.2 │
 //	                                      └───────────────────────┘
 //
+// Both ends of a link know each other's Ethernet address for good, and IPv6 has
+// no link-local addresses to announce: the links are silent but for what is
+// measured. A stray packet would do harm: sent by another CPU, it can draw the
+// receive work of a veth to that CPU for as long as frames keep coming.
+//
 // The data network routes the UE pools to the UPF's N6 address; the UPF has no
 // route to them, since its datapath carries those packets. The UPF forwards IP
 // and filters no reverse path. At the outer ends checksum offload is off,
