@@ -19,7 +19,7 @@ var (
 
 // heartbeat answers a Heartbeat Request, from anybody who is allowed to send
 // one, and changes nothing. Source: TS 29.244 V18.6.0, 6.2.2.
-func (w *worker) heartbeat(_ netip.AddrPort, h pfcp.Header, body []byte) {
+func (w *worker) heartbeat(h pfcp.Header, body []byte) {
 	var m pfcp.HeartbeatRequest
 	if err := m.Decode(body); err != nil {
 		w.e.counters.drop(DropMalformed) // its response has no Cause

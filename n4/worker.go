@@ -101,11 +101,9 @@ func (w *worker) write(start time.Time) {
 	for out := w.out; len(out) > 0; {
 		n, err := w.conn.WriteBatch(out, 0)
 		if err != nil {
-			// The first one cannot be sent: its sender asks again.
 			w.e.counters.SendErrors.Add(1)
-			n = max(n, 1)
 		}
-		out = out[n:]
+		out = out[max(n, 1):] // one that cannot be sent is asked for again
 	}
 	took := time.Since(start)
 	for i, t := range w.types {
@@ -138,7 +136,7 @@ func (w *worker) handle(src netip.AddrPort, datagram []byte, now time.Time) {
 	}
 	switch {
 	case h.Type == pfcp.MsgHeartbeatRequest:
-		w.heartbeat(src, h, body)
+		w.heartbeat(h, body)
 	case !h.Type.IsRequest():
 		w.e.response(src, h, body)
 	default:
