@@ -104,7 +104,9 @@ const (
 	DefaultSocket = "/run/plumbline/upf.sock"
 
 	defaultMaxSessions = 1 << 16
-	maxConfigOctets    = 64 << 10 // a file beyond this is not a configuration
+	// A file beyond this is not a configuration, and the YAML parser takes time
+	// that grows with the square of what is nested.
+	maxConfigOctets = 16 << 10
 )
 
 // Default returns the configuration that an empty file stands for. It lacks

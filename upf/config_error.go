@@ -21,11 +21,19 @@ type Mistake struct {
 // position counts from 1; the zero value is "unknown".
 type position struct{ Line, Column int }
 
+// shownMistakes is how many mistakes are spelt out.
+const shownMistakes = 20
+
 // Error has one line per mistake: FILE:LINE:COLUMN: KEY: what is wrong.
 func (e *ConfigError) Error() string {
-	lines := make([]string, len(e.Mistakes))
+	var lines []string
 	for i, m := range e.Mistakes {
-		lines[i] = m.in(e.File)
+		if i == shownMistakes {
+			m = Mistake{Text: fmt.Sprintf("and %d more", len(e.Mistakes)-i)}
+			lines = append(lines, m.in(e.File))
+			break
+		}
+		lines = append(lines, m.in(e.File))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -1,10 +1,12 @@
 package upf
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,8 +145,14 @@ n6: {device: a/b, gateway: 2001:db8::2, gateway6: 10.6.0.2}
 			`f:4:14: n6.device: "a/b": want the name of a network device`,
 			`f:4:28: n6.gateway: 2001:db8::2: want the unicast IPv4 address of another machine, or none`,
 			`f:4:51: n6.gateway6: 10.6.0.2: want the unicast IPv6 address of another machine, or none`}},
+		{"more than anybody reads", "n4: {peers: [" + strings.Repeat("1,", 30) + "1]}", append(
+			slices.Collect(func(yield func(string) bool) {
+				for i := range 20 {
+					yield(fmt.Sprintf(`f:1:%d: n4.peers[%d]: "1": want a prefix, such as 10.4.0.0/24`, 14+2*i, i))
+				}
+			}), "f: and 11 more")},
 		{"too long", strings.Repeat("# ....\n", 10000), []string{
-			"f: longer than 65536 octets, which no configuration is"}},
+			"f: longer than 16384 octets, which no configuration is"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Parse("f", []byte(tc.in))

@@ -51,11 +51,15 @@ func listenUnix(path string) (net.Listener, error) {
 	return &unixListener{l, path}, nil
 }
 
-// Close stops listening and removes the path.
+// Close stops listening and removes the path, unless it is gone or this process
+// has given up the right to: the next one replaces a socket where nobody listens.
 func (l *unixListener) Close() error {
-	err := l.UnixListener.Close()
-	if err == nil {
-		err = os.Remove(l.path)
+	if err := l.UnixListener.Close(); err != nil {
+		return err
+	}
+	err := os.Remove(l.path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil
 	}
 	return err
 }
