@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -17,11 +18,17 @@ import (
 	"plumbline/upf"
 )
 
-// buildPlumb compiles the program whose UPF the test runs.
+// buildPlumb compiles the program whose UPF the test runs. The go command is
+// that of `go test`, which says where it is; PATH is not what it was if the
+// test is run by sudo.
 func buildPlumb(t *testing.T) string {
 	t.Helper()
+	goTool := "go"
+	if root := os.Getenv("GOROOT"); root != "" {
+		goTool = filepath.Join(root, "bin", "go")
+	}
 	binary := filepath.Join(t.TempDir(), "plumb")
-	out, err := exec.Command("go", "build", "-o", binary, "plumbline/cmd/plumb").CombinedOutput()
+	out, err := exec.Command(goTool, "build", "-buildvcs=false", "-o", binary, "plumbline/cmd/plumb").CombinedOutput()
 	if err != nil {
 		t.Fatalf("build plumb: %v\n%s", err, out)
 	}
