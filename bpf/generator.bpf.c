@@ -166,7 +166,7 @@ static __always_inline int generate(struct xdp_md *ctx, int uplink, int ipv6)
 	sum = udp_sum + write_stamp(data + stamp, a, intended, now);
 	sum += ipv6 ? write_ue6(data + user, a, uplink) : write_ue4(data + user, a, uplink);
 	inner = data + udp;
-	inner->check = ~lab_fold(sum) ?: 0xffff; /* 0 means none. Source: RFC 768. */
+	inner->check = (__u16)~lab_fold(sum) ?: 0xffff; /* 0 means none. Source: RFC 768. */
 	if (uplink) {
 		gtpu = data + user - sizeof(*gtpu);
 		gtpu->teid = a->teid;
