@@ -90,6 +90,7 @@ func TestFrames(t *testing.T) {
 	}
 	t.Cleanup(func() { bed.Close() })
 	const up, down, right = generator.Uplink, generator.Downlink, Kind(255)
+	meters := map[generator.Direction]*Meter{up: loadOnly(t, bed, up, false), down: loadOnly(t, bed, down, false)}
 	same := func(f []byte) []byte { return f }
 	for _, tc := range []struct {
 		name      string
@@ -133,7 +134,10 @@ func TestFrames(t *testing.T) {
 		{"ends in the outer header", down, false, func(f []byte) []byte { return f[:outerN3+6] }, xdpPass, right},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m := loadOnly(t, bed, tc.direction, false)
+			m := meters[tc.direction]
+			if err := m.Reset(); err != nil {
+				t.Fatal(err)
+			}
 			s := sessions(1, tc.ipv6)[0]
 			frame := tc.change(frameFor(t, bed, tc.direction, generator.Stamp{Run: testRun}, s, 64))
 			var want Stream

@@ -47,6 +47,7 @@ func TestWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { bed.Close() })
+	m := loadOnly(t, bed, generator.Uplink, false)
 	for _, tc := range []struct {
 		name string
 		in   []uint64
@@ -66,17 +67,14 @@ func TestWindow(t *testing.T) {
 		{"jump over many rounds", []uint64{5, 1<<32 + 5, 1<<32 + 6}, order{Received: 3}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m := loadOnly(t, bed, generator.Uplink, false)
-			feed(t, m, bed, tc.in)
-			if diff := gocmp.Diff(tc.want, orderOf(m.stream(t))); diff != "" {
-				t.Errorf("sequence numbers %v (-want +got):\n%s", tc.in, diff)
-			}
-			if err := m.Reset(); err != nil {
-				t.Fatal(err)
-			}
-			feed(t, m, bed, tc.in)
-			if diff := gocmp.Diff(tc.want, orderOf(m.stream(t))); diff != "" {
-				t.Errorf("after a reset (-want +got):\n%s", diff)
+			for range 2 { // what Reset leaves behind would count the second time
+				feed(t, m, bed, tc.in)
+				if diff := gocmp.Diff(tc.want, orderOf(m.stream(t))); diff != "" {
+					t.Errorf("sequence numbers %v (-want +got):\n%s", tc.in, diff)
+				}
+				if err := m.Reset(); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 	}
