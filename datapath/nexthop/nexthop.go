@@ -90,7 +90,8 @@ func (w *Watcher) netlinkError(err error) {
 	}
 }
 
-// Close stops the watcher. It must not be used afterwards.
+// Close stops the watcher: once it has returned, changed is not called any more.
+// It must not be used afterwards.
 func (w *Watcher) Close() {
 	close(w.done)
 	w.mu.Lock()
@@ -134,7 +135,7 @@ func (w *Watcher) neighbour(n netlink.NeighUpdate) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.macs[addr] == mac {
+	if w.closed || w.macs[addr] == mac {
 		return
 	}
 	if mac == (MAC{}) {
