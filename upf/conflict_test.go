@@ -46,7 +46,7 @@ func (b *bed) refuses(t *testing.T, exitCode int, line string) {
 	b.run(t)
 	var exit *exec.ExitError
 	if err := b.process.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitCode {
-		t.Errorf("got %v, want exit code %d", err, exitCode)
+		t.Errorf("got %v, want exit code %d\n%s", err, exitCode, b.log)
 	}
 	if !strings.Contains(b.log.String(), line) {
 		t.Errorf("got %s\nwant %s", b.log, line)
