@@ -125,7 +125,7 @@ const usable = netlink.NUD_REACHABLE | netlink.NUD_STALE | netlink.NUD_DELAY | n
 
 func (w *Watcher) neighbour(n netlink.NeighUpdate) {
 	addr, ok := netip.AddrFromSlice(n.IP)
-	if !ok || n.LinkIndex != w.link.Attrs().Index {
+	if !ok || n.LinkIndex != w.link.Attrs().Index || addr.IsMulticast() {
 		return
 	}
 	addr = addr.Unmap()

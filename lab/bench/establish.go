@@ -8,6 +8,7 @@ import (
 	"plumbline/lab/generator"
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
+	"plumbline/pfcp"
 )
 
 // qfi is that of all sessions: not 0, so that it can go wrong.
@@ -56,7 +57,7 @@ func (r *run) associate(ctx context.Context) error {
 	r.result.Install.DUTMemoryBeforeOctets = memory.ResidentOctets
 	c := r.topology.Config
 	err = r.topology.UPF.Do(func() error {
-		r.n4, err = n4load.Dial(n4load.Config{Local: netip.AddrPortFrom(c.N4SMF, 0), Remote: netip.AddrPortFrom(c.N4UPF, 0)})
+		r.n4, err = n4load.Dial(n4load.Config{Local: netip.AddrPortFrom(c.N4SMF, pfcp.Port), Remote: netip.AddrPortFrom(c.N4UPF, 0)})
 		return err
 	})
 	if err != nil {
