@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
@@ -189,6 +190,27 @@ func (p Port) addAddress(prefix netip.Prefix) error {
 	}
 	if err := p.Namespace.links.AddrAdd(link, addr); err != nil {
 		return fmt.Errorf("address %v on %s of %s: %w", prefix, p.Device, p.Namespace.Name, err)
+	}
+	return nil
+}
+
+// await returns when packets to every address are delivered. The kernel begins to
+// use an IPv6 address some time after it was added, from a work queue.
+func (t *Topology) await() error {
+	deadline := time.Now().Add(10 * time.Second)
+	for _, p := range []Port{t.N6.UPF, t.N6.Peer} {
+		address := p.Address6.Addr()
+		for {
+			routes, err := p.Namespace.links.RouteGet(address.AsSlice())
+			if err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL {
+				break
+			}
+			if time.Now().After(deadline) {
+				return errors.Join(fmt.Errorf("address %v on %s of %s: not in use yet, routes %v",
+					address, p.Device, p.Namespace.Name, routes), err)
+			}
+			time.Sleep(time.Millisecond)
+		}
 	}
 	return nil
 }

@@ -60,7 +60,11 @@ func onThreadOf(f func() error) error {
 // newNamespace makes a namespace with its loopback device up.
 func newNamespace(name string) (*Namespace, error) {
 	ns := &Namespace{Name: name, handle: netns.None()}
-	err := onThreadOf(func() (err error) {
+	err := shareNamedDir()
+	if err != nil {
+		return nil, fmt.Errorf("create namespace %s: %w", name, err)
+	}
+	err = onThreadOf(func() (err error) {
 		ns.handle, err = netns.NewNamed(name)
 		return err
 	})
@@ -111,3 +115,35 @@ func (n *Namespace) setSysctls(settings []string) error {
 }
 
 const namedDir = "/run/netns" // where iproute2 and package netns bind them
+
+// shareNamedDir makes the directory of names a mount of its own, as the first
+// `ip netns add` of a machine does, under the same lock. If that came after us,
+// its mount would hide the names that we have bound below it, and nobody could
+// remove them any more.
+func shareNamedDir() error {
+	if err := os.MkdirAll(namedDir, 0o755); err != nil {
+		return err
+	}
+	dir, err := os.Open(namedDir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", namedDir, err)
+	}
+	err = unix.Mount("", namedDir, "none", unix.MS_SHARED|unix.MS_REC, "")
+	if errors.Is(err, unix.EINVAL) { // not a mount yet
+		if err := unix.Mount(namedDir, namedDir, "none", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("bind %s: %w", namedDir, err)
+		}
+		err = unix.Mount("", namedDir, "none", unix.MS_SHARED|unix.MS_REC, "")
+	}
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("share %s: needs CAP_SYS_ADMIN: %w", namedDir, err)
+	}
+	if err != nil {
+		return fmt.Errorf("share %s: %w", namedDir, err)
+	}
+	return nil
+}

@@ -36,6 +36,9 @@ func Sweep(run string) ([]string, error) {
 		if errors.Is(err, unix.EINVAL) { // not mounted: its process died between that and removing the file, or making it
 			err = os.Remove(filepath.Join(namedDir, name))
 		}
+		if errors.Is(err, unix.EBUSY) { // hidden below a later mount: out of reach, and out of the way
+			continue
+		}
 		if err != nil {
 			return swept, fmt.Errorf("topology: sweep %s: %w", name, err)
 		}

@@ -103,7 +103,7 @@ func (t *Topology) build() error {
 			return err
 		}
 	}
-	for _, step := range []func() error{t.configure, t.link, t.address, t.route} {
+	for _, step := range []func() error{t.configure, t.link, t.address, t.route, t.await} {
 		if err := step(); err != nil {
 			return err
 		}
