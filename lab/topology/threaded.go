@@ -29,10 +29,20 @@ func (t *Topology) SetThreaded(on bool) error {
 	return nil
 }
 
-// writeSysfs writes a file below /sys as the namespace sees it. The sysfs that is
+// writeSysfs writes a file below /sys as the namespace sees it.
+func (n *Namespace) writeSysfs(name, value string) error {
+	return n.openSysfs(name, unix.O_WRONLY, func(fd int) error {
+		if _, err := unix.Write(fd, []byte(value)); err != nil {
+			return &os.PathError{Op: "write", Path: name, Err: err}
+		}
+		return nil
+	})
+}
+
+// openSysfs opens a file below /sys as the namespace sees it. The sysfs that is
 // mounted shows the devices of the namespace it was mounted in, so this makes an
 // instance of its own, without mounting it anywhere.
-func (n *Namespace) writeSysfs(name, value string) error {
+func (n *Namespace) openSysfs(name string, flags int, use func(fd int) error) error {
 	return n.Do(func() error {
 		context, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
 		if err != nil {
@@ -47,14 +57,11 @@ func (n *Namespace) writeSysfs(name, value string) error {
 			return fmt.Errorf("fsmount sysfs: %w", err)
 		}
 		defer unix.Close(root)
-		fd, err := unix.Openat(root, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Openat(root, name, flags|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return &os.PathError{Op: "open", Path: name, Err: err}
 		}
 		defer unix.Close(fd)
-		if _, err := unix.Write(fd, []byte(value)); err != nil {
-			return &os.PathError{Op: "write", Path: name, Err: err}
-		}
-		return nil
+		return use(fd)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 func build(t *testing.T, c Config) *Topology {
@@ -134,20 +135,20 @@ func TestThreaded(t *testing.T) {
 		if err := bed.SetThreaded(on); err != nil {
 			t.Fatal(err)
 		}
-		if got := napiThreads(t) > 0; got != on {
-			t.Errorf("threaded %v: got NAPI threads %v", on, got)
+		for _, p := range []Port{bed.N3.UPF, bed.N6.UPF} {
+			value := make([]byte, 1)
+			err := p.Namespace.openSysfs("class/net/"+p.Device+"/threaded", unix.O_RDONLY, func(fd int) error {
+				_, err := unix.Read(fd, value)
+				return err
+			})
+			if got := value[0] == '1'; err != nil || got != on {
+				t.Errorf("%s: got threaded %v, %v, want %v", p.Device, got, err, on)
+			}
 		}
 	}
-}
-
-// napiThreads counts the kernel threads that serve a device n3 or n6.
-func napiThreads(t *testing.T) int {
-	t.Helper()
-	out, err := exec.Command("ps", "-e", "-o", "comm=").Output()
-	if err != nil {
-		t.Fatal(err)
+	if err := bed.UPF.writeSysfs("class/net/n9/threaded", "1"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a device that is not there: got %v, want %v", err, os.ErrNotExist)
 	}
-	return strings.Count(string(out), "napi/n3-") + strings.Count(string(out), "napi/n6-")
 }
 
 func TestClose(t *testing.T) {
