@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -61,6 +62,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	)
 	if err != nil {
 		return err
+	}
+	if len(args) > 0 && args[0] == "help" { // as people type it: plumb help bench
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
