@@ -178,6 +178,8 @@ func TestParseNetdev(t *testing.T) {
 		{"no index", "01010000 0c00030023000000 00000000", 0, 0, true},
 		{"header cut", "0101", 0, 0, true},
 		{"attribute beyond the end", "01010000 ff00010001000000", 0, 0, true},
+		{"padding of the last attribute missing", "01010000 0800010007000000 05006300ff", 7, 0, false},
+		{"octets after the last attribute", "01010000 0800010007000000 0000", 0, 0, true},
 		{"attribute shorter than its header", "01010000 0200010001000000", 0, 0, true},
 	} {
 		in, err := hex.DecodeString(strings.ReplaceAll(tc.in, " ", ""))

@@ -87,22 +87,30 @@ func announcedXDP(index int) (xdpFeatures, error) {
 }
 
 // parseNetdev reads one answer: a generic netlink header, then attributes, in
-// host byte order.
+// host byte order: length with header (2 octets), type (2), value, padded to a
+// multiple of 4. The last one's padding may be missing.
+//
+// Not nl.ParseRouteAttr, which panics then.
 func parseNetdev(message []byte) (index int, f xdpFeatures, err error) {
 	if len(message) < len(genlHeader{}) {
 		return 0, 0, fmt.Errorf("netdev message of %d octets", len(message))
 	}
-	attributes, err := nl.ParseRouteAttr(message[len(genlHeader{}):])
-	if err != nil {
-		return 0, 0, fmt.Errorf("netdev message % x: %w", message, err)
-	}
-	for _, a := range attributes {
-		switch {
-		case a.Attr.Type == netdevAttrIfindex && len(a.Value) == 4:
-			index = int(binary.NativeEndian.Uint32(a.Value))
-		case a.Attr.Type == netdevAttrXDPFeatures && len(a.Value) == 8:
-			f = xdpFeatures(binary.NativeEndian.Uint64(a.Value))
+	for rest := message[len(genlHeader{}):]; len(rest) > 0; {
+		if len(rest) < unix.SizeofNlAttr {
+			return 0, 0, fmt.Errorf("netdev message % x: %d octets after the last attribute", message, len(rest))
 		}
+		length, kind := int(binary.NativeEndian.Uint16(rest)), binary.NativeEndian.Uint16(rest[2:])
+		if length < unix.SizeofNlAttr || length > len(rest) {
+			return 0, 0, fmt.Errorf("netdev message % x: attribute %d of %d octets in %d", message, kind, length, len(rest))
+		}
+		value := rest[unix.SizeofNlAttr:length]
+		switch {
+		case kind == netdevAttrIfindex && len(value) == 4:
+			index = int(binary.NativeEndian.Uint32(value))
+		case kind == netdevAttrXDPFeatures && len(value) == 8:
+			f = xdpFeatures(binary.NativeEndian.Uint64(value))
+		}
+		rest = rest[min((length+3)&^3, len(rest)):]
 	}
 	if index == 0 {
 		return 0, 0, fmt.Errorf("netdev message % x: no interface index", message)
