@@ -1,6 +1,7 @@
 package gnb_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -16,15 +17,17 @@ import (
 	"testing"
 )
 
-// ping sends echo requests in a namespace and fails unless all are answered.
-// Its payload of size octets is compared by ping itself.
+// ping sends echo requests with a payload of size octets in a namespace, until
+// five were answered. (Without a deadline ping waits for the last answer no
+// longer than twice the longest round trip so far: too short on a busy machine.)
+// ping itself compares payloads.
 func ping(t *testing.T, namespace string, to netip.Addr, size int) {
 	t.Helper()
-	const count = 5
-	out := output(t, namespace, "ping", "-n", "-c", strconv.Itoa(count), "-i", "0.05", "-W", "5",
+	const answers, deadlineS = 5, 20
+	out := output(t, namespace, "ping", "-n", "-i", "0.05", "-c", strconv.Itoa(answers), "-w", strconv.Itoa(deadlineS),
 		"-s", strconv.Itoa(size), to.String())
-	m := regexp.MustCompile(`(\d+) packets transmitted, (\d+) received(.*)`).FindSubmatch(out)
-	if m == nil || string(m[1]) != strconv.Itoa(count) || string(m[2]) != string(m[1]) {
+	m := regexp.MustCompile(`packets transmitted, (\d+) received`).FindSubmatch(out)
+	if m == nil || string(m[1]) != strconv.Itoa(answers) || bytes.Contains(out, []byte("wrong data")) {
 		t.Errorf("ping %v in %s:\n%s", to, namespace, out)
 	}
 }
