@@ -263,5 +263,13 @@ func (i *Install) text() string {
 	if i.MapMemoryOctets > 0 {
 		s += fmt.Sprintf(", its BPF maps %s", mebi(i.MapMemoryOctets))
 	}
+	if i.Sessions >= perSessionFrom && i.DUTMemoryOctets > i.DUTMemoryBeforeOctets {
+		n := uint64(i.Sessions)
+		s += fmt.Sprintf(" (for each session %s and %s octets)", grouped((i.DUTMemoryOctets-i.DUTMemoryBeforeOctets)/n), grouped(i.MapMemoryOctets/n))
+	}
 	return s
 }
+
+// perSessionFrom is how many sessions there must be before memory that is there
+// anyway is little beside theirs.
+const perSessionFrom = 10_000
