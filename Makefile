@@ -56,7 +56,7 @@ namespace: setup ## end to end over veth pairs in namespaces, and scripts of eac
 	$(GO_TEST) -count=1 -p 1 -exec '$(SUDO)' $(call packages,$(NAMESPACE),$(KERNEL))
 
 fuzz: setup ## every fuzz target for FUZZTIME (3s; any Go duration)
-	@scripts/fuzz '$(FUZZTIME)'
+	@EXEC='$(SUDO)' scripts/fuzz '$(FUZZTIME)'
 
 bench: build ## ns per packet of the XDP program in the kernel, as go benchmarks for benchstat
 	go test -exec '$(SUDO)' -run '^$$' -bench . -count 5 ./datapath/xdp/...
