@@ -58,8 +58,8 @@ namespace: setup ## end to end over veth pairs in namespaces, and scripts of eac
 fuzz: setup ## every fuzz target for FUZZTIME (3s; any Go duration)
 	@EXEC='$(SUDO)' scripts/fuzz '$(FUZZTIME)'
 
-bench: build ## ns per packet of the XDP program in the kernel, as go benchmarks for benchstat
-	go test -exec '$(SUDO)' -run '^$$' -bench . -count 5 ./datapath/xdp/...
+bench: setup ## go benchmarks, five of each for benchstat: ns per packet in the kernel, sessions over N4
+	go test -exec '$(SUDO)' -run '^$$' -bench 'Program|Establish' -count 5 -timeout 60m -p 1 ./datapath/xdp ./lab/n4load
 
 clean: ## what was built; tools under .tools stay
 	rm -rf bin $(OUT)

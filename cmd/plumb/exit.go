@@ -20,6 +20,15 @@ const (
 // each other in a way that the parser cannot see. Exit code 2.
 var errUsage = errors.New("usage")
 
+// usageError is an errUsage whose text is that of another error alone.
+type usageError struct{ error }
+
+// Is makes the exit code 2.
+func (usageError) Is(target error) bool { return target == errUsage }
+
+// Unwrap returns the error itself.
+func (e usageError) Unwrap() error { return e.error }
+
 // exitCode maps what a command returned to the exit code of the process.
 //
 // Code 3 is for errors that are [errors.ErrUnsupported] (ENOSYS, EOPNOTSUPP and

@@ -98,12 +98,3 @@ func loadConfig(file string) (*upf.Config, error) {
 	}
 	return config, err
 }
-
-// usageError is an errUsage whose text is that of another error alone.
-type usageError struct{ error }
-
-// Is makes the exit code 2.
-func (usageError) Is(target error) bool { return target == errUsage }
-
-// Unwrap returns the error itself.
-func (e usageError) Unwrap() error { return e.error }
