@@ -92,14 +92,3 @@ func bpfJIT(enable, harden string) string {
 	}
 	return fmt.Sprintf("%s, hardening %s", e, h)
 }
-
-// fairServer reports whether a kernel of this release keeps real-time threads
-// from a CPU only when ordinary ones wait for it. Source: Linux 6.12, commit
-// 63ba8422f876 (sched/deadline: Introduce deadline servers).
-func fairServer(release string) bool {
-	var major, minor int
-	if _, err := fmt.Sscanf(release, "%d.%d", &major, &minor); err != nil {
-		return false
-	}
-	return major > 6 || major == 6 && minor >= 12
-}

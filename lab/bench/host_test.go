@@ -65,16 +65,3 @@ func TestHostWords(t *testing.T) {
 		t.Errorf("memory: got %d, want %d", got, want)
 	}
 }
-
-func TestFairServer(t *testing.T) {
-	for _, tc := range []struct {
-		release string
-		want    bool
-	}{
-		{"6.12.0", true}, {"6.18.44-x", true}, {"7.0", true}, {"6.11.9", false}, {"6.1.0-13-amd64", false}, {"5.15", false}, {"unknown", false},
-	} {
-		if got := fairServer(tc.release); got != tc.want {
-			t.Errorf("%s: got %v, want %v", tc.release, got, tc.want)
-		}
-	}
-}

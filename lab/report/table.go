@@ -251,7 +251,7 @@ func (s *Setup) text() string {
 	if !s.Realtime {
 		return s.Arrangement
 	}
-	return s.Arrangement + " Frames are sent from a real-time thread."
+	return s.Arrangement + " Frames at the highest rate are sent from a real-time thread."
 }
 
 func (i *Install) text() string {
