@@ -32,8 +32,8 @@ static __always_inline int meter_conforms(struct meter *m, __u32 octets)
 
 /* enforce - gate and meters of the rule
  *
- * A packet that passes the first meter and not the second has used up the
- * first: the order is flow before session, as TS 23.501, 5.7.1.8 has it.
+ * The meters are asked in the order of the PDR's QER IDs; a packet that passes
+ * the first and not the second has used up the first.
  *
  * Source: TS 29.244 V18.6.0, 5.4.3 (gating), 5.4.4 (MBR).
  * Return: 0, or a negative enum upf_count.

@@ -82,5 +82,4 @@ const volatile __u8 n6_mac[8];
 volatile struct n6_route n6;
 volatile __u32 overflows;	/* how many rules stand behind the direct part */
 
-const enum upf_count *unused_upf_count __attribute__((unused));
 const struct exception *unused_exception __attribute__((unused));

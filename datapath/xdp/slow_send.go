@@ -1,7 +1,6 @@
 package xdp
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -80,11 +79,7 @@ func (r *rawSender) n6(packet []byte) error {
 	if packet[0]>>4 == 6 {
 		return unix.Sendto(r.n6v6, packet, 0, &unix.SockaddrInet6{Addr: [16]byte(packet[24:40])})
 	}
-	err := unix.Sendto(r.n6v4, packet, 0, &unix.SockaddrInet4{Addr: [4]byte(packet[16:20])})
-	if errors.Is(err, unix.EMSGSIZE) && binary.BigEndian.Uint16(packet[6:])&0x4000 != 0 {
-		return fmt.Errorf("user packet of %d octets with DF: %w", len(packet), err)
-	}
-	return err
+	return unix.Sendto(r.n6v4, packet, 0, &unix.SockaddrInet4{Addr: [4]byte(packet[16:20])})
 }
 
 func (r *rawSender) close() error {

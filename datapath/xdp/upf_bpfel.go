@@ -91,7 +91,6 @@ const (
 	upfVarN6Mac           = "n6_mac"
 	upfVarOverflows       = "overflows"
 	upfVarUnusedException = "unused_exception"
-	upfVarUnusedUpfCount  = "unused_upf_count"
 )
 
 // loadUpf returns the embedded CollectionSpec for upf.
@@ -169,7 +168,6 @@ type upfVariableSpecs struct {
 	N6Mac           *ebpf.VariableSpec `ebpf:"n6_mac"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
-	UnusedUpfCount  *ebpf.VariableSpec `ebpf:"unused_upf_count"`
 }
 
 // upfObjects contains all objects after they have been loaded into the kernel.
@@ -230,7 +228,6 @@ type upfVariables struct {
 	N6Mac           *ebpf.Variable `ebpf:"n6_mac"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
-	UnusedUpfCount  *ebpf.Variable `ebpf:"unused_upf_count"`
 }
 
 // upfPrograms contains all programs after they have been loaded into the kernel.
