@@ -32,8 +32,10 @@ const (
 type Interface int32
 
 const (
-	Interface_ACCESS Interface = 0
-	Interface_CORE   Interface = 1
+	Interface_ACCESS      Interface = 0
+	Interface_CORE        Interface = 1
+	Interface_SGI_LAN     Interface = 2 // also N6-LAN
+	Interface_CP_FUNCTION Interface = 3
 )
 
 // Enum value maps for Interface.
@@ -41,10 +43,14 @@ var (
 	Interface_name = map[int32]string{
 		0: "ACCESS",
 		1: "CORE",
+		2: "SGI_LAN",
+		3: "CP_FUNCTION",
 	}
 	Interface_value = map[string]int32{
-		"ACCESS": 0,
-		"CORE":   1,
+		"ACCESS":      0,
+		"CORE":        1,
+		"SGI_LAN":     2,
+		"CP_FUNCTION": 3,
 	}
 )
 
@@ -81,6 +87,7 @@ type Action int32
 const (
 	Action_DROP Action = 0
 	Action_FORW Action = 1
+	Action_BUFF Action = 2
 )
 
 // Enum value maps for Action.
@@ -88,10 +95,12 @@ var (
 	Action_name = map[int32]string{
 		0: "DROP",
 		1: "FORW",
+		2: "BUFF",
 	}
 	Action_value = map[string]int32{
 		"DROP": 0,
 		"FORW": 1,
+		"BUFF": 2,
 	}
 )
 
@@ -129,6 +138,8 @@ const (
 	RuleType_PDR_RULE RuleType = 0
 	RuleType_FAR_RULE RuleType = 1
 	RuleType_QER_RULE RuleType = 2
+	RuleType_URR_RULE RuleType = 3
+	RuleType_BAR_RULE RuleType = 4
 )
 
 // Enum value maps for RuleType.
@@ -137,11 +148,15 @@ var (
 		0: "PDR_RULE",
 		1: "FAR_RULE",
 		2: "QER_RULE",
+		3: "URR_RULE",
+		4: "BAR_RULE",
 	}
 	RuleType_value = map[string]int32{
 		"PDR_RULE": 0,
 		"FAR_RULE": 1,
 		"QER_RULE": 2,
+		"URR_RULE": 3,
+		"BAR_RULE": 4,
 	}
 )
 
@@ -175,9 +190,12 @@ func (RuleType) EnumDescriptor() ([]byte, []int) {
 // Change makes a datapath hold session in place of whatever it held for seid:
 // whole, or, when Apply returns an error, not at all.
 type Change struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Seid          uint64                 `protobuf:"fixed64,1,opt,name=seid,proto3" json:"seid,omitempty"`     // SEID of the UP function's F-SEID, never 0
-	Session       *Session               `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"` // absent: the session is removed
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Seid    uint64                 `protobuf:"fixed64,1,opt,name=seid,proto3" json:"seid,omitempty"`     // SEID of the UP function's F-SEID, never 0
+	Session *Session               `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"` // absent: the session is removed
+	// Tunnels that get an End Marker each as soon as the change holds, behind the
+	// last packet that went there. TS 29.281, 7.3.2.
+	EndMarkers    []*OuterHeaderCreation `protobuf:"bytes,3,rep,name=end_markers,json=endMarkers,proto3" json:"end_markers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -226,12 +244,22 @@ func (x *Change) GetSession() *Session {
 	return nil
 }
 
+func (x *Change) GetEndMarkers() []*OuterHeaderCreation {
+	if x != nil {
+		return x.EndMarkers
+	}
+	return nil
+}
+
 // Session is all that a datapath has to know of one PFCP session.
 type Session struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Seid          uint64                 `protobuf:"fixed64,1,opt,name=seid,proto3" json:"seid,omitempty"` // SEID of the UP function's F-SEID, never 0
-	Rules         []*Rule                `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"` // in Precedence order, lowest value first; ids are unique
-	Qers          []*QER                 `protobuf:"bytes,3,rep,name=qers,proto3" json:"qers,omitempty"`   // ids are unique
+	Seid          uint64                 `protobuf:"fixed64,1,opt,name=seid,proto3" json:"seid,omitempty"`  // SEID of the UP function's F-SEID, never 0
+	Rules         []*Rule                `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"`  // in Precedence order, lowest value first; ids are unique
+	Qers          []*QER                 `protobuf:"bytes,3,rep,name=qers,proto3" json:"qers,omitempty"`    // ids are unique
+	Urrs          []*URR                 `protobuf:"bytes,4,rep,name=urrs,proto3" json:"urrs,omitempty"`    // ids are unique
+	Bars          []*BAR                 `protobuf:"bytes,5,rep,name=bars,proto3" json:"bars,omitempty"`    // ids are unique
+	Slice         uint32                 `protobuf:"varint,6,opt,name=slice,proto3" json:"slice,omitempty"` // number of the slice whose statistics it counts in; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -287,6 +315,27 @@ func (x *Session) GetQers() []*QER {
 	return nil
 }
 
+func (x *Session) GetUrrs() []*URR {
+	if x != nil {
+		return x.Urrs
+	}
+	return nil
+}
+
+func (x *Session) GetBars() []*BAR {
+	if x != nil {
+		return x.Bars
+	}
+	return nil
+}
+
+func (x *Session) GetSlice() uint32 {
+	if x != nil {
+		return x.Slice
+	}
+	return 0
+}
+
 // Rule is one PDR with the FAR that it names. TS 29.244, 5.2.1A, 7.5.2.2.
 type Rule struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
@@ -297,6 +346,7 @@ type Rule struct {
 	FarId              uint32                 `protobuf:"varint,5,opt,name=far_id,json=farId,proto3" json:"far_id,omitempty"`
 	Forward            *Forward               `protobuf:"bytes,6,opt,name=forward,proto3" json:"forward,omitempty"`
 	OuterHeaderRemoval bool                   `protobuf:"varint,7,opt,name=outer_header_removal,json=outerHeaderRemoval,proto3" json:"outer_header_removal,omitempty"` // GTP-U/UDP/IP is taken off before forwarding
+	UrrIds             []uint32               `protobuf:"varint,8,rep,packed,name=urr_ids,json=urrIds,proto3" json:"urr_ids,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -380,16 +430,28 @@ func (x *Rule) GetOuterHeaderRemoval() bool {
 	return false
 }
 
+func (x *Rule) GetUrrIds() []uint32 {
+	if x != nil {
+		return x.UrrIds
+	}
+	return nil
+}
+
 // Detect is a PDI that has been validated. TS 29.244, 7.5.2.2-2.
+//
+// With f_teid it matches packets that come through that tunnel (N3, N9, S1-U,
+// S5/S8-U), without it those that come bare from N6 or SGi, and then it has a
+// ue_address. Packets from ACCESS are uplink, all others downlink.
 type Detect struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	SourceInterface Interface              `protobuf:"varint,1,opt,name=source_interface,json=sourceInterface,proto3,enum=plumbline.api.Interface" json:"source_interface,omitempty"`
-	FTeid           *FTEID                 `protobuf:"bytes,2,opt,name=f_teid,json=fTeid,proto3" json:"f_teid,omitempty"`             // set if and only if source_interface is ACCESS
-	UeAddress       *UEAddress             `protobuf:"bytes,3,opt,name=ue_address,json=ueAddress,proto3" json:"ue_address,omitempty"` // absent: not matched (allowed for ACCESS only)
+	FTeid           *FTEID                 `protobuf:"bytes,2,opt,name=f_teid,json=fTeid,proto3" json:"f_teid,omitempty"`
+	UeAddress       *UEAddress             `protobuf:"bytes,3,opt,name=ue_address,json=ueAddress,proto3" json:"ue_address,omitempty"` // absent: not matched
 	// QFIs that match, 1 to 63; empty: any. Matched against the PDU Session
 	// Container; a packet without one does not match a rule that lists QFIs.
-	Qfis            []uint32 `protobuf:"varint,4,rep,packed,name=qfis,proto3" json:"qfis,omitempty"`
-	NetworkInstance string   `protobuf:"bytes,5,opt,name=network_instance,json=networkInstance,proto3" json:"network_instance,omitempty"`
+	Qfis            []uint32  `protobuf:"varint,4,rep,packed,name=qfis,proto3" json:"qfis,omitempty"`
+	NetworkInstance string    `protobuf:"bytes,5,opt,name=network_instance,json=networkInstance,proto3" json:"network_instance,omitempty"`
+	Filters         []*Filter `protobuf:"bytes,6,rep,name=filters,proto3" json:"filters,omitempty"` // one of them has to match; none: any packet
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -459,18 +521,243 @@ func (x *Detect) GetNetworkInstance() string {
 	return ""
 }
 
+func (x *Detect) GetFilters() []*Filter {
+	if x != nil {
+		return x.Filters
+	}
+	return nil
+}
+
+// Filter is one SDF filter: an IPFilterRule "permit out", which is written for
+// downlink packets: remote is "from", local is "to". For a packet from ACCESS
+// source and destination change places. TS 29.244, 8.2.5; RFC 6733, 4.3.1.
+type Filter struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Protocol      *uint32                `protobuf:"varint,1,opt,name=protocol,proto3,oneof" json:"protocol,omitempty"` // absent: any ("ip")
+	Remote        *Prefix                `protobuf:"bytes,2,opt,name=remote,proto3" json:"remote,omitempty"`            // absent: any
+	RemotePorts   []*PortRange           `protobuf:"bytes,3,rep,name=remote_ports,json=remotePorts,proto3" json:"remote_ports,omitempty"`
+	Local         *Prefix                `protobuf:"bytes,4,opt,name=local,proto3" json:"local,omitempty"` // absent: any, or "assigned"
+	LocalPorts    []*PortRange           `protobuf:"bytes,5,rep,name=local_ports,json=localPorts,proto3" json:"local_ports,omitempty"`
+	Tos           uint32                 `protobuf:"varint,6,opt,name=tos,proto3" json:"tos,omitempty"`                        // ToS or Traffic Class under tos_mask
+	TosMask       uint32                 `protobuf:"varint,7,opt,name=tos_mask,json=tosMask,proto3" json:"tos_mask,omitempty"` // 0: not compared
+	Spi           *uint32                `protobuf:"varint,8,opt,name=spi,proto3,oneof" json:"spi,omitempty"`                  // of ESP or AH
+	FlowLabel     *uint32                `protobuf:"varint,9,opt,name=flow_label,json=flowLabel,proto3,oneof" json:"flow_label,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Filter) Reset() {
+	*x = Filter{}
+	mi := &file_api_rules_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Filter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Filter) ProtoMessage() {}
+
+func (x *Filter) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Filter.ProtoReflect.Descriptor instead.
+func (*Filter) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Filter) GetProtocol() uint32 {
+	if x != nil && x.Protocol != nil {
+		return *x.Protocol
+	}
+	return 0
+}
+
+func (x *Filter) GetRemote() *Prefix {
+	if x != nil {
+		return x.Remote
+	}
+	return nil
+}
+
+func (x *Filter) GetRemotePorts() []*PortRange {
+	if x != nil {
+		return x.RemotePorts
+	}
+	return nil
+}
+
+func (x *Filter) GetLocal() *Prefix {
+	if x != nil {
+		return x.Local
+	}
+	return nil
+}
+
+func (x *Filter) GetLocalPorts() []*PortRange {
+	if x != nil {
+		return x.LocalPorts
+	}
+	return nil
+}
+
+func (x *Filter) GetTos() uint32 {
+	if x != nil {
+		return x.Tos
+	}
+	return 0
+}
+
+func (x *Filter) GetTosMask() uint32 {
+	if x != nil {
+		return x.TosMask
+	}
+	return 0
+}
+
+func (x *Filter) GetSpi() uint32 {
+	if x != nil && x.Spi != nil {
+		return *x.Spi
+	}
+	return 0
+}
+
+func (x *Filter) GetFlowLabel() uint32 {
+	if x != nil && x.FlowLabel != nil {
+		return *x.FlowLabel
+	}
+	return 0
+}
+
+// Prefix is an IP prefix: 4 or 16 octets in wire order, and its length in bits.
+type Prefix struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       []byte                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	Bits          uint32                 `protobuf:"varint,2,opt,name=bits,proto3" json:"bits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Prefix) Reset() {
+	*x = Prefix{}
+	mi := &file_api_rules_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Prefix) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Prefix) ProtoMessage() {}
+
+func (x *Prefix) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Prefix.ProtoReflect.Descriptor instead.
+func (*Prefix) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Prefix) GetAddress() []byte {
+	if x != nil {
+		return x.Address
+	}
+	return nil
+}
+
+func (x *Prefix) GetBits() uint32 {
+	if x != nil {
+		return x.Bits
+	}
+	return 0
+}
+
+// PortRange has both ends in it.
+type PortRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	First         uint32                 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
+	Last          uint32                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PortRange) Reset() {
+	*x = PortRange{}
+	mi := &file_api_rules_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortRange) ProtoMessage() {}
+
+func (x *PortRange) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortRange.ProtoReflect.Descriptor instead.
+func (*PortRange) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PortRange) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *PortRange) GetLast() uint32 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
 // FTEID is a local tunnel endpoint. TS 29.244, 8.2.3.
 type FTEID struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Teid          uint32                 `protobuf:"varint,1,opt,name=teid,proto3" json:"teid,omitempty"` // never 0
-	Ipv4          uint32                 `protobuf:"fixed32,2,opt,name=ipv4,proto3" json:"ipv4,omitempty"`
+	Teid          uint32                 `protobuf:"varint,1,opt,name=teid,proto3" json:"teid,omitempty"`  // never 0; one number for both addresses
+	Ipv4          uint32                 `protobuf:"fixed32,2,opt,name=ipv4,proto3" json:"ipv4,omitempty"` // 0: none
+	Ipv6          []byte                 `protobuf:"bytes,3,opt,name=ipv6,proto3" json:"ipv6,omitempty"`   // 16 octets; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FTEID) Reset() {
 	*x = FTEID{}
-	mi := &file_api_rules_proto_msgTypes[4]
+	mi := &file_api_rules_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -482,7 +769,7 @@ func (x *FTEID) String() string {
 func (*FTEID) ProtoMessage() {}
 
 func (x *FTEID) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[4]
+	mi := &file_api_rules_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -495,7 +782,7 @@ func (x *FTEID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FTEID.ProtoReflect.Descriptor instead.
 func (*FTEID) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{4}
+	return file_api_rules_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FTEID) GetTeid() uint32 {
@@ -512,6 +799,13 @@ func (x *FTEID) GetIpv4() uint32 {
 	return 0
 }
 
+func (x *FTEID) GetIpv6() []byte {
+	if x != nil {
+		return x.Ipv6
+	}
+	return nil
+}
+
 // UEAddress is matched against the source of packets from ACCESS and the
 // destination of packets from CORE. A session may have both.
 type UEAddress struct {
@@ -524,7 +818,7 @@ type UEAddress struct {
 
 func (x *UEAddress) Reset() {
 	*x = UEAddress{}
-	mi := &file_api_rules_proto_msgTypes[5]
+	mi := &file_api_rules_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -536,7 +830,7 @@ func (x *UEAddress) String() string {
 func (*UEAddress) ProtoMessage() {}
 
 func (x *UEAddress) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[5]
+	mi := &file_api_rules_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -549,7 +843,7 @@ func (x *UEAddress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UEAddress.ProtoReflect.Descriptor instead.
 func (*UEAddress) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{5}
+	return file_api_rules_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *UEAddress) GetIpv4() uint32 {
@@ -575,14 +869,17 @@ type Forward struct {
 	OuterHeaderCreation  *OuterHeaderCreation   `protobuf:"bytes,4,opt,name=outer_header_creation,json=outerHeaderCreation,proto3" json:"outer_header_creation,omitempty"` // absent: none
 	// Transport Level Marking: the outer header's DSCP. Absent: copied from the
 	// user packet. TS 29.244, 8.2.12.
-	Dscp          *uint32 `protobuf:"varint,5,opt,name=dscp,proto3,oneof" json:"dscp,omitempty"`
+	Dscp *uint32 `protobuf:"varint,5,opt,name=dscp,proto3,oneof" json:"dscp,omitempty"`
+	// With BUFF: the first packet that is buffered raises DOWNLINK_DATA (NOCP).
+	Notify        bool   `protobuf:"varint,6,opt,name=notify,proto3" json:"notify,omitempty"`
+	BarId         uint32 `protobuf:"varint,7,opt,name=bar_id,json=barId,proto3" json:"bar_id,omitempty"` // with BUFF; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Forward) Reset() {
 	*x = Forward{}
-	mi := &file_api_rules_proto_msgTypes[6]
+	mi := &file_api_rules_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -594,7 +891,7 @@ func (x *Forward) String() string {
 func (*Forward) ProtoMessage() {}
 
 func (x *Forward) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[6]
+	mi := &file_api_rules_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -607,7 +904,7 @@ func (x *Forward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forward.ProtoReflect.Descriptor instead.
 func (*Forward) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{6}
+	return file_api_rules_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Forward) GetAction() Action {
@@ -645,19 +942,34 @@ func (x *Forward) GetDscp() uint32 {
 	return 0
 }
 
-// OuterHeaderCreation is GTP-U/UDP/IPv4, the only description so far.
+func (x *Forward) GetNotify() bool {
+	if x != nil {
+		return x.Notify
+	}
+	return false
+}
+
+func (x *Forward) GetBarId() uint32 {
+	if x != nil {
+		return x.BarId
+	}
+	return 0
+}
+
+// OuterHeaderCreation is GTP-U/UDP/IP towards a peer (a gNB, or another UPF).
 // TS 29.244, 8.2.56.
 type OuterHeaderCreation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Teid          uint32                 `protobuf:"varint,1,opt,name=teid,proto3" json:"teid,omitempty"`
-	Ipv4          uint32                 `protobuf:"fixed32,2,opt,name=ipv4,proto3" json:"ipv4,omitempty"` // the peer (gNB)
+	Ipv4          uint32                 `protobuf:"fixed32,2,opt,name=ipv4,proto3" json:"ipv4,omitempty"` // 0: none
+	Ipv6          []byte                 `protobuf:"bytes,3,opt,name=ipv6,proto3" json:"ipv6,omitempty"`   // 16 octets; empty: none. One of the two is there.
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OuterHeaderCreation) Reset() {
 	*x = OuterHeaderCreation{}
-	mi := &file_api_rules_proto_msgTypes[7]
+	mi := &file_api_rules_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +981,7 @@ func (x *OuterHeaderCreation) String() string {
 func (*OuterHeaderCreation) ProtoMessage() {}
 
 func (x *OuterHeaderCreation) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[7]
+	mi := &file_api_rules_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +994,7 @@ func (x *OuterHeaderCreation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OuterHeaderCreation.ProtoReflect.Descriptor instead.
 func (*OuterHeaderCreation) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{7}
+	return file_api_rules_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OuterHeaderCreation) GetTeid() uint32 {
@@ -699,6 +1011,13 @@ func (x *OuterHeaderCreation) GetIpv4() uint32 {
 	return 0
 }
 
+func (x *OuterHeaderCreation) GetIpv6() []byte {
+	if x != nil {
+		return x.Ipv6
+	}
+	return nil
+}
+
 // QER limits and marks. Several rules may name the same one; they share its
 // meters. TS 29.244, 7.5.2.5.
 type QER struct {
@@ -709,13 +1028,16 @@ type QER struct {
 	Qfi                uint32                 `protobuf:"varint,4,opt,name=qfi,proto3" json:"qfi,omitempty"`                                               // 1 to 63, marked into the PDU Session Container; 0: none
 	UplinkMbrBps       uint64                 `protobuf:"varint,5,opt,name=uplink_mbr_bps,json=uplinkMbrBps,proto3" json:"uplink_mbr_bps,omitempty"`       // bit/s; 0: not limited
 	DownlinkMbrBps     uint64                 `protobuf:"varint,6,opt,name=downlink_mbr_bps,json=downlinkMbrBps,proto3" json:"downlink_mbr_bps,omitempty"` // bit/s; 0: not limited
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// QERs of all sessions with the same number here share their meters (a
+	// slice's rate). 0: the meters are the session's own.
+	Shared        uint32 `protobuf:"varint,7,opt,name=shared,proto3" json:"shared,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QER) Reset() {
 	*x = QER{}
-	mi := &file_api_rules_proto_msgTypes[8]
+	mi := &file_api_rules_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +1049,7 @@ func (x *QER) String() string {
 func (*QER) ProtoMessage() {}
 
 func (x *QER) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[8]
+	mi := &file_api_rules_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +1062,7 @@ func (x *QER) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QER.ProtoReflect.Descriptor instead.
 func (*QER) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{8}
+	return file_api_rules_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *QER) GetId() uint32 {
@@ -785,6 +1107,260 @@ func (x *QER) GetDownlinkMbrBps() uint64 {
 	return 0
 }
 
+func (x *QER) GetShared() uint32 {
+	if x != nil {
+		return x.Shared
+	}
+	return 0
+}
+
+// URR counts what the rules that name it forward, from when it is installed
+// until it is removed, whatever becomes of the rules meanwhile.
+// TS 29.244, 7.5.2.4.
+type URR struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Id             uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Threshold      *Volume                `protobuf:"bytes,2,opt,name=threshold,proto3" json:"threshold,omitempty"`                                    // reached: VOLUME_THRESHOLD is raised, once for each value
+	Quota          *Volume                `protobuf:"bytes,3,opt,name=quota,proto3" json:"quota,omitempty"`                                            // reached: VOLUME_QUOTA is raised, once, and packets are dropped
+	StartOfTraffic bool                   `protobuf:"varint,4,opt,name=start_of_traffic,json=startOfTraffic,proto3" json:"start_of_traffic,omitempty"` // the next packet raises START_OF_TRAFFIC, once
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *URR) Reset() {
+	*x = URR{}
+	mi := &file_api_rules_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *URR) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*URR) ProtoMessage() {}
+
+func (x *URR) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use URR.ProtoReflect.Descriptor instead.
+func (*URR) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *URR) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *URR) GetThreshold() *Volume {
+	if x != nil {
+		return x.Threshold
+	}
+	return nil
+}
+
+func (x *URR) GetQuota() *Volume {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+func (x *URR) GetStartOfTraffic() bool {
+	if x != nil {
+		return x.StartOfTraffic
+	}
+	return false
+}
+
+// Volume is octets of user packets, absolute: counted since the URR was
+// installed. In a limit 0 means that there is none.
+type Volume struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Total         uint64                 `protobuf:"varint,1,opt,name=total,proto3" json:"total,omitempty"`
+	Uplink        uint64                 `protobuf:"varint,2,opt,name=uplink,proto3" json:"uplink,omitempty"`
+	Downlink      uint64                 `protobuf:"varint,3,opt,name=downlink,proto3" json:"downlink,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Volume) Reset() {
+	*x = Volume{}
+	mi := &file_api_rules_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Volume) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Volume) ProtoMessage() {}
+
+func (x *Volume) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Volume.ProtoReflect.Descriptor instead.
+func (*Volume) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Volume) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *Volume) GetUplink() uint64 {
+	if x != nil {
+		return x.Uplink
+	}
+	return 0
+}
+
+func (x *Volume) GetDownlink() uint64 {
+	if x != nil {
+		return x.Downlink
+	}
+	return 0
+}
+
+// BAR says how a session buffers. TS 29.244, 7.5.2.6.
+type BAR struct {
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	Id                  uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	NotificationDelayMs uint32                 `protobuf:"varint,2,opt,name=notification_delay_ms,json=notificationDelayMs,proto3" json:"notification_delay_ms,omitempty"` // before DOWNLINK_DATA is raised
+	Packets             uint32                 `protobuf:"varint,3,opt,name=packets,proto3" json:"packets,omitempty"`                                                      // suggested count; 0: the datapath's own limit
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *BAR) Reset() {
+	*x = BAR{}
+	mi := &file_api_rules_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BAR) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BAR) ProtoMessage() {}
+
+func (x *BAR) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BAR.ProtoReflect.Descriptor instead.
+func (*BAR) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *BAR) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *BAR) GetNotificationDelayMs() uint32 {
+	if x != nil {
+		return x.NotificationDelayMs
+	}
+	return 0
+}
+
+func (x *BAR) GetPackets() uint32 {
+	if x != nil {
+		return x.Packets
+	}
+	return 0
+}
+
+// SessionUsage is what a datapath counted for a session.
+type SessionUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rules         []*Usage               `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"` // in the order of Session.rules
+	Urrs          []*URRUsage            `protobuf:"bytes,2,rep,name=urrs,proto3" json:"urrs,omitempty"`   // in the order of Session.urrs
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionUsage) Reset() {
+	*x = SessionUsage{}
+	mi := &file_api_rules_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionUsage) ProtoMessage() {}
+
+func (x *SessionUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionUsage.ProtoReflect.Descriptor instead.
+func (*SessionUsage) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SessionUsage) GetRules() []*Usage {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+func (x *SessionUsage) GetUrrs() []*URRUsage {
+	if x != nil {
+		return x.Urrs
+	}
+	return nil
+}
+
 // Usage is what a datapath counted for one rule since it was first installed.
 // Octets are those of the user packet, from its IP header on.
 type Usage struct {
@@ -799,7 +1375,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_api_rules_proto_msgTypes[9]
+	mi := &file_api_rules_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +1387,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[9]
+	mi := &file_api_rules_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +1400,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{9}
+	return file_api_rules_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Usage) GetPdrId() uint32 {
@@ -855,19 +1431,103 @@ func (x *Usage) GetDroppedPackets() uint64 {
 	return 0
 }
 
+// URRUsage is what was counted for one URR since it was installed. It never
+// decreases, and survives a restart of the datapath's process.
+type URRUsage struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	UrrId           uint32                 `protobuf:"varint,1,opt,name=urr_id,json=urrId,proto3" json:"urr_id,omitempty"`
+	UplinkOctets    uint64                 `protobuf:"varint,2,opt,name=uplink_octets,json=uplinkOctets,proto3" json:"uplink_octets,omitempty"`
+	DownlinkOctets  uint64                 `protobuf:"varint,3,opt,name=downlink_octets,json=downlinkOctets,proto3" json:"downlink_octets,omitempty"`
+	UplinkPackets   uint64                 `protobuf:"varint,4,opt,name=uplink_packets,json=uplinkPackets,proto3" json:"uplink_packets,omitempty"`
+	DownlinkPackets uint64                 `protobuf:"varint,5,opt,name=downlink_packets,json=downlinkPackets,proto3" json:"downlink_packets,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *URRUsage) Reset() {
+	*x = URRUsage{}
+	mi := &file_api_rules_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *URRUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*URRUsage) ProtoMessage() {}
+
+func (x *URRUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use URRUsage.ProtoReflect.Descriptor instead.
+func (*URRUsage) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *URRUsage) GetUrrId() uint32 {
+	if x != nil {
+		return x.UrrId
+	}
+	return 0
+}
+
+func (x *URRUsage) GetUplinkOctets() uint64 {
+	if x != nil {
+		return x.UplinkOctets
+	}
+	return 0
+}
+
+func (x *URRUsage) GetDownlinkOctets() uint64 {
+	if x != nil {
+		return x.DownlinkOctets
+	}
+	return 0
+}
+
+func (x *URRUsage) GetUplinkPackets() uint64 {
+	if x != nil {
+		return x.UplinkPackets
+	}
+	return 0
+}
+
+func (x *URRUsage) GetDownlinkPackets() uint64 {
+	if x != nil {
+		return x.DownlinkPackets
+	}
+	return 0
+}
+
 // Capabilities is what a datapath can do; the control plane refuses the rest.
 type Capabilities struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // "xdp"
-	MaxSessions   uint64                 `protobuf:"varint,2,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
-	N3Ipv4        []uint32               `protobuf:"fixed32,3,rep,packed,name=n3_ipv4,json=n3Ipv4,proto3" json:"n3_ipv4,omitempty"` // addresses at which it terminates GTP-U
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // "xdp"
+	MaxSessions    uint64                 `protobuf:"varint,2,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
+	N3Ipv4         []uint32               `protobuf:"fixed32,3,rep,packed,name=n3_ipv4,json=n3Ipv4,proto3" json:"n3_ipv4,omitempty"`                   // addresses at which it terminates GTP-U
+	N3Ipv6         [][]byte               `protobuf:"bytes,4,rep,name=n3_ipv6,json=n3Ipv6,proto3" json:"n3_ipv6,omitempty"`                            // 16 octets each
+	TunnelToTunnel bool                   `protobuf:"varint,5,opt,name=tunnel_to_tunnel,json=tunnelToTunnel,proto3" json:"tunnel_to_tunnel,omitempty"` // a rule may both take off and put on GTP-U: N9, S5/S8-U
+	Filters        bool                   `protobuf:"varint,6,opt,name=filters,proto3" json:"filters,omitempty"`                                       // several rules to one F-TEID or UE address, with filters
+	Usage          bool                   `protobuf:"varint,7,opt,name=usage,proto3" json:"usage,omitempty"`                                           // URRs with limits
+	Buffering      bool                   `protobuf:"varint,8,opt,name=buffering,proto3" json:"buffering,omitempty"`                                   // BUFF, NOCP
+	EndMarker      bool                   `protobuf:"varint,9,opt,name=end_marker,json=endMarker,proto3" json:"end_marker,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_api_rules_proto_msgTypes[10]
+	mi := &file_api_rules_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -879,7 +1539,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[10]
+	mi := &file_api_rules_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -892,7 +1552,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{10}
+	return file_api_rules_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Capabilities) GetName() string {
@@ -916,18 +1576,65 @@ func (x *Capabilities) GetN3Ipv4() []uint32 {
 	return nil
 }
 
+func (x *Capabilities) GetN3Ipv6() [][]byte {
+	if x != nil {
+		return x.N3Ipv6
+	}
+	return nil
+}
+
+func (x *Capabilities) GetTunnelToTunnel() bool {
+	if x != nil {
+		return x.TunnelToTunnel
+	}
+	return false
+}
+
+func (x *Capabilities) GetFilters() bool {
+	if x != nil {
+		return x.Filters
+	}
+	return false
+}
+
+func (x *Capabilities) GetUsage() bool {
+	if x != nil {
+		return x.Usage
+	}
+	return false
+}
+
+func (x *Capabilities) GetBuffering() bool {
+	if x != nil {
+		return x.Buffering
+	}
+	return false
+}
+
+func (x *Capabilities) GetEndMarker() bool {
+	if x != nil {
+		return x.EndMarker
+	}
+	return false
+}
+
 var File_api_rules_proto protoreflect.FileDescriptor
 
 const file_api_rules_proto_rawDesc = "" +
 	"\n" +
-	"\x0fapi/rules.proto\x12\rplumbline.api\"N\n" +
+	"\x0fapi/rules.proto\x12\rplumbline.api\"\x93\x01\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04seid\x18\x01 \x01(\x06R\x04seid\x120\n" +
-	"\asession\x18\x02 \x01(\v2\x16.plumbline.api.SessionR\asession\"p\n" +
+	"\asession\x18\x02 \x01(\v2\x16.plumbline.api.SessionR\asession\x12C\n" +
+	"\vend_markers\x18\x03 \x03(\v2\".plumbline.api.OuterHeaderCreationR\n" +
+	"endMarkers\"\xd6\x01\n" +
 	"\aSession\x12\x12\n" +
 	"\x04seid\x18\x01 \x01(\x06R\x04seid\x12)\n" +
 	"\x05rules\x18\x02 \x03(\v2\x13.plumbline.api.RuleR\x05rules\x12&\n" +
-	"\x04qers\x18\x03 \x03(\v2\x12.plumbline.api.QERR\x04qers\"\x80\x02\n" +
+	"\x04qers\x18\x03 \x03(\v2\x12.plumbline.api.QERR\x04qers\x12&\n" +
+	"\x04urrs\x18\x04 \x03(\v2\x12.plumbline.api.URRR\x04urrs\x12&\n" +
+	"\x04bars\x18\x05 \x03(\v2\x12.plumbline.api.BARR\x04bars\x12\x14\n" +
+	"\x05slice\x18\x06 \x01(\rR\x05slice\"\x99\x02\n" +
 	"\x04Rule\x12\x15\n" +
 	"\x06pdr_id\x18\x01 \x01(\rR\x05pdrId\x12\x1e\n" +
 	"\n" +
@@ -937,58 +1644,120 @@ const file_api_rules_proto_rawDesc = "" +
 	"\aqer_ids\x18\x04 \x03(\rR\x06qerIds\x12\x15\n" +
 	"\x06far_id\x18\x05 \x01(\rR\x05farId\x120\n" +
 	"\aforward\x18\x06 \x01(\v2\x16.plumbline.api.ForwardR\aforward\x120\n" +
-	"\x14outer_header_removal\x18\a \x01(\bR\x12outerHeaderRemoval\"\xf2\x01\n" +
+	"\x14outer_header_removal\x18\a \x01(\bR\x12outerHeaderRemoval\x12\x17\n" +
+	"\aurr_ids\x18\b \x03(\rR\x06urrIds\"\xa3\x02\n" +
 	"\x06Detect\x12C\n" +
 	"\x10source_interface\x18\x01 \x01(\x0e2\x18.plumbline.api.InterfaceR\x0fsourceInterface\x12+\n" +
 	"\x06f_teid\x18\x02 \x01(\v2\x14.plumbline.api.FTEIDR\x05fTeid\x127\n" +
 	"\n" +
 	"ue_address\x18\x03 \x01(\v2\x18.plumbline.api.UEAddressR\tueAddress\x12\x12\n" +
 	"\x04qfis\x18\x04 \x03(\rR\x04qfis\x12)\n" +
-	"\x10network_instance\x18\x05 \x01(\tR\x0fnetworkInstance\"/\n" +
+	"\x10network_instance\x18\x05 \x01(\tR\x0fnetworkInstance\x12/\n" +
+	"\afilters\x18\x06 \x03(\v2\x15.plumbline.api.FilterR\afilters\"\x89\x03\n" +
+	"\x06Filter\x12\x1f\n" +
+	"\bprotocol\x18\x01 \x01(\rH\x00R\bprotocol\x88\x01\x01\x12-\n" +
+	"\x06remote\x18\x02 \x01(\v2\x15.plumbline.api.PrefixR\x06remote\x12;\n" +
+	"\fremote_ports\x18\x03 \x03(\v2\x18.plumbline.api.PortRangeR\vremotePorts\x12+\n" +
+	"\x05local\x18\x04 \x01(\v2\x15.plumbline.api.PrefixR\x05local\x129\n" +
+	"\vlocal_ports\x18\x05 \x03(\v2\x18.plumbline.api.PortRangeR\n" +
+	"localPorts\x12\x10\n" +
+	"\x03tos\x18\x06 \x01(\rR\x03tos\x12\x19\n" +
+	"\btos_mask\x18\a \x01(\rR\atosMask\x12\x15\n" +
+	"\x03spi\x18\b \x01(\rH\x01R\x03spi\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"flow_label\x18\t \x01(\rH\x02R\tflowLabel\x88\x01\x01B\v\n" +
+	"\t_protocolB\x06\n" +
+	"\x04_spiB\r\n" +
+	"\v_flow_label\"6\n" +
+	"\x06Prefix\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\fR\aaddress\x12\x12\n" +
+	"\x04bits\x18\x02 \x01(\rR\x04bits\"5\n" +
+	"\tPortRange\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\rR\x05first\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\rR\x04last\"C\n" +
 	"\x05FTEID\x12\x12\n" +
 	"\x04teid\x18\x01 \x01(\rR\x04teid\x12\x12\n" +
-	"\x04ipv4\x18\x02 \x01(\aR\x04ipv4\"@\n" +
+	"\x04ipv4\x18\x02 \x01(\aR\x04ipv4\x12\x12\n" +
+	"\x04ipv6\x18\x03 \x01(\fR\x04ipv6\"@\n" +
 	"\tUEAddress\x12\x12\n" +
 	"\x04ipv4\x18\x01 \x01(\aR\x04ipv4\x12\x1f\n" +
 	"\vipv6_prefix\x18\x02 \x01(\x06R\n" +
-	"ipv6Prefix\"\xac\x02\n" +
+	"ipv6Prefix\"\xdb\x02\n" +
 	"\aForward\x12-\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x15.plumbline.api.ActionR\x06action\x12M\n" +
 	"\x15destination_interface\x18\x02 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\x12)\n" +
 	"\x10network_instance\x18\x03 \x01(\tR\x0fnetworkInstance\x12V\n" +
 	"\x15outer_header_creation\x18\x04 \x01(\v2\".plumbline.api.OuterHeaderCreationR\x13outerHeaderCreation\x12\x17\n" +
-	"\x04dscp\x18\x05 \x01(\rH\x00R\x04dscp\x88\x01\x01B\a\n" +
-	"\x05_dscp\"=\n" +
+	"\x04dscp\x18\x05 \x01(\rH\x00R\x04dscp\x88\x01\x01\x12\x16\n" +
+	"\x06notify\x18\x06 \x01(\bR\x06notify\x12\x15\n" +
+	"\x06bar_id\x18\a \x01(\rR\x05barIdB\a\n" +
+	"\x05_dscp\"Q\n" +
 	"\x13OuterHeaderCreation\x12\x12\n" +
 	"\x04teid\x18\x01 \x01(\rR\x04teid\x12\x12\n" +
-	"\x04ipv4\x18\x02 \x01(\aR\x04ipv4\"\xd7\x01\n" +
+	"\x04ipv4\x18\x02 \x01(\aR\x04ipv4\x12\x12\n" +
+	"\x04ipv6\x18\x03 \x01(\fR\x04ipv6\"\xef\x01\n" +
 	"\x03QER\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12,\n" +
 	"\x12uplink_gate_closed\x18\x02 \x01(\bR\x10uplinkGateClosed\x120\n" +
 	"\x14downlink_gate_closed\x18\x03 \x01(\bR\x12downlinkGateClosed\x12\x10\n" +
 	"\x03qfi\x18\x04 \x01(\rR\x03qfi\x12$\n" +
 	"\x0euplink_mbr_bps\x18\x05 \x01(\x04R\fuplinkMbrBps\x12(\n" +
-	"\x10downlink_mbr_bps\x18\x06 \x01(\x04R\x0edownlinkMbrBps\"y\n" +
+	"\x10downlink_mbr_bps\x18\x06 \x01(\x04R\x0edownlinkMbrBps\x12\x16\n" +
+	"\x06shared\x18\a \x01(\rR\x06shared\"\xa1\x01\n" +
+	"\x03URR\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x123\n" +
+	"\tthreshold\x18\x02 \x01(\v2\x15.plumbline.api.VolumeR\tthreshold\x12+\n" +
+	"\x05quota\x18\x03 \x01(\v2\x15.plumbline.api.VolumeR\x05quota\x12(\n" +
+	"\x10start_of_traffic\x18\x04 \x01(\bR\x0estartOfTraffic\"R\n" +
+	"\x06Volume\x12\x14\n" +
+	"\x05total\x18\x01 \x01(\x04R\x05total\x12\x16\n" +
+	"\x06uplink\x18\x02 \x01(\x04R\x06uplink\x12\x1a\n" +
+	"\bdownlink\x18\x03 \x01(\x04R\bdownlink\"c\n" +
+	"\x03BAR\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x122\n" +
+	"\x15notification_delay_ms\x18\x02 \x01(\rR\x13notificationDelayMs\x12\x18\n" +
+	"\apackets\x18\x03 \x01(\rR\apackets\"g\n" +
+	"\fSessionUsage\x12*\n" +
+	"\x05rules\x18\x01 \x03(\v2\x14.plumbline.api.UsageR\x05rules\x12+\n" +
+	"\x04urrs\x18\x02 \x03(\v2\x17.plumbline.api.URRUsageR\x04urrs\"y\n" +
 	"\x05Usage\x12\x15\n" +
 	"\x06pdr_id\x18\x01 \x01(\rR\x05pdrId\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x16\n" +
 	"\x06octets\x18\x03 \x01(\x04R\x06octets\x12'\n" +
-	"\x0fdropped_packets\x18\x04 \x01(\x04R\x0edroppedPackets\"^\n" +
+	"\x0fdropped_packets\x18\x04 \x01(\x04R\x0edroppedPackets\"\xc1\x01\n" +
+	"\bURRUsage\x12\x15\n" +
+	"\x06urr_id\x18\x01 \x01(\rR\x05urrId\x12#\n" +
+	"\ruplink_octets\x18\x02 \x01(\x04R\fuplinkOctets\x12'\n" +
+	"\x0fdownlink_octets\x18\x03 \x01(\x04R\x0edownlinkOctets\x12%\n" +
+	"\x0euplink_packets\x18\x04 \x01(\x04R\ruplinkPackets\x12)\n" +
+	"\x10downlink_packets\x18\x05 \x01(\x04R\x0fdownlinkPackets\"\x8e\x02\n" +
 	"\fCapabilities\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\x12\x17\n" +
-	"\an3_ipv4\x18\x03 \x03(\aR\x06n3Ipv4*!\n" +
+	"\an3_ipv4\x18\x03 \x03(\aR\x06n3Ipv4\x12\x17\n" +
+	"\an3_ipv6\x18\x04 \x03(\fR\x06n3Ipv6\x12(\n" +
+	"\x10tunnel_to_tunnel\x18\x05 \x01(\bR\x0etunnelToTunnel\x12\x18\n" +
+	"\afilters\x18\x06 \x01(\bR\afilters\x12\x14\n" +
+	"\x05usage\x18\a \x01(\bR\x05usage\x12\x1c\n" +
+	"\tbuffering\x18\b \x01(\bR\tbuffering\x12\x1d\n" +
+	"\n" +
+	"end_marker\x18\t \x01(\bR\tendMarker*?\n" +
 	"\tInterface\x12\n" +
 	"\n" +
 	"\x06ACCESS\x10\x00\x12\b\n" +
-	"\x04CORE\x10\x01*\x1c\n" +
+	"\x04CORE\x10\x01\x12\v\n" +
+	"\aSGI_LAN\x10\x02\x12\x0f\n" +
+	"\vCP_FUNCTION\x10\x03*&\n" +
 	"\x06Action\x12\b\n" +
 	"\x04DROP\x10\x00\x12\b\n" +
-	"\x04FORW\x10\x01*4\n" +
+	"\x04FORW\x10\x01\x12\b\n" +
+	"\x04BUFF\x10\x02*P\n" +
 	"\bRuleType\x12\f\n" +
 	"\bPDR_RULE\x10\x00\x12\f\n" +
 	"\bFAR_RULE\x10\x01\x12\f\n" +
-	"\bQER_RULE\x10\x02B\x0fZ\rplumbline/apib\x06proto3"
+	"\bQER_RULE\x10\x02\x12\f\n" +
+	"\bURR_RULE\x10\x03\x12\f\n" +
+	"\bBAR_RULE\x10\x04B\x0fZ\rplumbline/apib\x06proto3"
 
 var (
 	file_api_rules_proto_rawDescOnce sync.Once
@@ -1003,7 +1772,7 @@ func file_api_rules_proto_rawDescGZIP() []byte {
 }
 
 var file_api_rules_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_api_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_api_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_api_rules_proto_goTypes = []any{
 	(Interface)(0),              // 0: plumbline.api.Interface
 	(Action)(0),                 // 1: plumbline.api.Action
@@ -1012,31 +1781,51 @@ var file_api_rules_proto_goTypes = []any{
 	(*Session)(nil),             // 4: plumbline.api.Session
 	(*Rule)(nil),                // 5: plumbline.api.Rule
 	(*Detect)(nil),              // 6: plumbline.api.Detect
-	(*FTEID)(nil),               // 7: plumbline.api.FTEID
-	(*UEAddress)(nil),           // 8: plumbline.api.UEAddress
-	(*Forward)(nil),             // 9: plumbline.api.Forward
-	(*OuterHeaderCreation)(nil), // 10: plumbline.api.OuterHeaderCreation
-	(*QER)(nil),                 // 11: plumbline.api.QER
-	(*Usage)(nil),               // 12: plumbline.api.Usage
-	(*Capabilities)(nil),        // 13: plumbline.api.Capabilities
+	(*Filter)(nil),              // 7: plumbline.api.Filter
+	(*Prefix)(nil),              // 8: plumbline.api.Prefix
+	(*PortRange)(nil),           // 9: plumbline.api.PortRange
+	(*FTEID)(nil),               // 10: plumbline.api.FTEID
+	(*UEAddress)(nil),           // 11: plumbline.api.UEAddress
+	(*Forward)(nil),             // 12: plumbline.api.Forward
+	(*OuterHeaderCreation)(nil), // 13: plumbline.api.OuterHeaderCreation
+	(*QER)(nil),                 // 14: plumbline.api.QER
+	(*URR)(nil),                 // 15: plumbline.api.URR
+	(*Volume)(nil),              // 16: plumbline.api.Volume
+	(*BAR)(nil),                 // 17: plumbline.api.BAR
+	(*SessionUsage)(nil),        // 18: plumbline.api.SessionUsage
+	(*Usage)(nil),               // 19: plumbline.api.Usage
+	(*URRUsage)(nil),            // 20: plumbline.api.URRUsage
+	(*Capabilities)(nil),        // 21: plumbline.api.Capabilities
 }
 var file_api_rules_proto_depIdxs = []int32{
 	4,  // 0: plumbline.api.Change.session:type_name -> plumbline.api.Session
-	5,  // 1: plumbline.api.Session.rules:type_name -> plumbline.api.Rule
-	11, // 2: plumbline.api.Session.qers:type_name -> plumbline.api.QER
-	6,  // 3: plumbline.api.Rule.detect:type_name -> plumbline.api.Detect
-	9,  // 4: plumbline.api.Rule.forward:type_name -> plumbline.api.Forward
-	0,  // 5: plumbline.api.Detect.source_interface:type_name -> plumbline.api.Interface
-	7,  // 6: plumbline.api.Detect.f_teid:type_name -> plumbline.api.FTEID
-	8,  // 7: plumbline.api.Detect.ue_address:type_name -> plumbline.api.UEAddress
-	1,  // 8: plumbline.api.Forward.action:type_name -> plumbline.api.Action
-	0,  // 9: plumbline.api.Forward.destination_interface:type_name -> plumbline.api.Interface
-	10, // 10: plumbline.api.Forward.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	13, // 1: plumbline.api.Change.end_markers:type_name -> plumbline.api.OuterHeaderCreation
+	5,  // 2: plumbline.api.Session.rules:type_name -> plumbline.api.Rule
+	14, // 3: plumbline.api.Session.qers:type_name -> plumbline.api.QER
+	15, // 4: plumbline.api.Session.urrs:type_name -> plumbline.api.URR
+	17, // 5: plumbline.api.Session.bars:type_name -> plumbline.api.BAR
+	6,  // 6: plumbline.api.Rule.detect:type_name -> plumbline.api.Detect
+	12, // 7: plumbline.api.Rule.forward:type_name -> plumbline.api.Forward
+	0,  // 8: plumbline.api.Detect.source_interface:type_name -> plumbline.api.Interface
+	10, // 9: plumbline.api.Detect.f_teid:type_name -> plumbline.api.FTEID
+	11, // 10: plumbline.api.Detect.ue_address:type_name -> plumbline.api.UEAddress
+	7,  // 11: plumbline.api.Detect.filters:type_name -> plumbline.api.Filter
+	8,  // 12: plumbline.api.Filter.remote:type_name -> plumbline.api.Prefix
+	9,  // 13: plumbline.api.Filter.remote_ports:type_name -> plumbline.api.PortRange
+	8,  // 14: plumbline.api.Filter.local:type_name -> plumbline.api.Prefix
+	9,  // 15: plumbline.api.Filter.local_ports:type_name -> plumbline.api.PortRange
+	1,  // 16: plumbline.api.Forward.action:type_name -> plumbline.api.Action
+	0,  // 17: plumbline.api.Forward.destination_interface:type_name -> plumbline.api.Interface
+	13, // 18: plumbline.api.Forward.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
+	16, // 19: plumbline.api.URR.threshold:type_name -> plumbline.api.Volume
+	16, // 20: plumbline.api.URR.quota:type_name -> plumbline.api.Volume
+	19, // 21: plumbline.api.SessionUsage.rules:type_name -> plumbline.api.Usage
+	20, // 22: plumbline.api.SessionUsage.urrs:type_name -> plumbline.api.URRUsage
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_api_rules_proto_init() }
@@ -1044,14 +1833,15 @@ func file_api_rules_proto_init() {
 	if File_api_rules_proto != nil {
 		return
 	}
-	file_api_rules_proto_msgTypes[6].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[4].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_rules_proto_rawDesc), len(file_api_rules_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   11,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

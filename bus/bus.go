@@ -14,6 +14,8 @@ import (
 type Bus interface {
 	Capabilities() *api.Capabilities
 	Apply(ctx context.Context, c *api.Change) error
-	Usage(seid uint64) ([]*api.Usage, error)
+	Usage(seid uint64) (*api.SessionUsage, error)
+	Next(ctx context.Context) (*api.Event, error)
+	Settle(ctx context.Context) error
 	Drops() (map[string]uint64, error)
 }

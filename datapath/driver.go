@@ -29,12 +29,24 @@ type Driver interface {
 	// clashes with another session's, [ErrFull] if it has no room.
 	Apply(ctx context.Context, c *api.Change) error
 
-	// Usage returns what was counted for the session's rules, in their order.
-	// Counts start at 0 when a rule's match is first installed and survive a
-	// change of its FAR or QERs.
+	// Usage returns what was counted for the session's rules and URRs, in their
+	// order. Counts of a rule start at 0 when its match is first installed and
+	// survive a change of its FAR or QERs; those of a URR go on as long as the
+	// session has that URR, also over a restart of the process.
 	//
 	// Errors: [ErrNoSession].
-	Usage(seid uint64) ([]*api.Usage, error)
+	Usage(seid uint64) (*api.SessionUsage, error)
+
+	// Next waits for the next event. Events that nobody asks for are kept, the
+	// same ones as one.
+	//
+	// Errors: that of ctx, and [ErrClosed].
+	Next(ctx context.Context) (*api.Event, error)
+
+	// Settle removes every session that the datapath still held from before it
+	// was opened and that has not been applied since. Until then their packets
+	// flow as they did.
+	Settle(ctx context.Context) error
 
 	// Drops returns how many packets were dropped, by reason, since start.
 	Drops() (map[string]uint64, error)
@@ -50,6 +62,7 @@ var (
 	ErrUnsupported = errors.New("not supported by this datapath")
 	ErrClash       = errors.New("held by another session")
 	ErrNoRule      = errors.New("no such rule in the session")
+	ErrClosed      = errors.New("the datapath is closed")
 )
 
 // RuleError says which rule of a change could not be applied.
@@ -72,4 +85,6 @@ var ruleNames = map[api.RuleType]string{
 	api.RuleType_PDR_RULE: "PDR",
 	api.RuleType_FAR_RULE: "FAR",
 	api.RuleType_QER_RULE: "QER",
+	api.RuleType_URR_RULE: "URR",
+	api.RuleType_BAR_RULE: "BAR",
 }

@@ -58,7 +58,7 @@ func (d *fakeDriver) Apply(_ context.Context, c *api.Change) error {
 	return nil
 }
 
-func (d *fakeDriver) Usage(uint64) ([]*api.Usage, error) { return nil, datapath.ErrNoSession }
+func (d *fakeDriver) Usage(uint64) (*api.SessionUsage, error) { return nil, datapath.ErrNoSession }
 func (d *fakeDriver) Drops() (map[string]uint64, error)  { return nil, nil }
 func (d *fakeDriver) Close() error                       { return nil }
 
@@ -298,3 +298,9 @@ func eventually(t testing.TB, what string, f func() bool) {
 	}
 	t.Fatal(fmt.Sprint("not within 5 s: ", what))
 }
+
+func (*fakeDriver) Next(ctx context.Context) (*api.Event, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+func (*fakeDriver) Settle(context.Context) error { return nil }

@@ -78,7 +78,7 @@ type idleDriver struct{}
 
 func (idleDriver) Capabilities() *api.Capabilities          { return &api.Capabilities{Name: "idle"} }
 func (idleDriver) Apply(context.Context, *api.Change) error { return nil }
-func (idleDriver) Usage(uint64) ([]*api.Usage, error)       { return nil, datapath.ErrNoSession }
+func (idleDriver) Usage(uint64) (*api.SessionUsage, error)       { return nil, datapath.ErrNoSession }
 func (idleDriver) Drops() (map[string]uint64, error)        { return nil, nil }
 func (idleDriver) Close() error                             { return nil }
 
@@ -216,3 +216,9 @@ func BenchmarkLoopback(b *testing.B) {
 		b.Fatalf("%d accepted of %d", n, b.N)
 	}
 }
+
+func (idleDriver) Next(ctx context.Context) (*api.Event, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+func (idleDriver) Settle(context.Context) error { return nil }

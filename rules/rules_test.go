@@ -26,7 +26,7 @@ func (d *driver) Apply(_ context.Context, c *api.Change) error {
 	d.change = c
 	return d.err
 }
-func (d *driver) Usage(uint64) ([]*api.Usage, error) { return nil, nil }
+func (d *driver) Usage(uint64) (*api.SessionUsage, error) { return nil, nil }
 func (d *driver) Drops() (map[string]uint64, error)  { return nil, nil }
 func (d *driver) Close() error                       { return nil }
 
@@ -152,3 +152,9 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+func (*driver) Next(ctx context.Context) (*api.Event, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+func (*driver) Settle(context.Context) error { return nil }

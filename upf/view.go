@@ -164,9 +164,9 @@ func appendNew[T comparable](list []T, v T) []T {
 }
 
 // viewSession shows s with what its PDRs counted.
-func viewSession(s *session.Session, nodeID string, usage []*api.Usage) Session {
+func viewSession(s *session.Session, nodeID string, usage *api.SessionUsage) Session {
 	counted := map[uint32]Usage{}
-	for _, u := range usage {
+	for _, u := range usage.GetRules() {
 		counted[u.GetPdrId()] = Usage{u.GetPackets(), u.GetOctets(), u.GetDroppedPackets()}
 	}
 	v := Session{SessionRow: viewRow(s, nodeID), Rules: Rules{PDRs: []PDR{}, FARs: []FAR{}, QERs: []QER{}}}

@@ -203,7 +203,7 @@ func usage(t *testing.T, d Datapath) map[uint64]map[uint32]counters {
 			t.Fatal(err)
 		}
 		all[seid] = map[uint32]counters{}
-		for _, u := range us {
+		for _, u := range us.GetRules() {
 			all[seid][u.GetPdrId()] = counters{u.GetPackets(), u.GetOctets(), u.GetDroppedPackets()}
 		}
 	}

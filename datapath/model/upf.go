@@ -30,6 +30,7 @@ type UPF struct {
 	uplink   map[uint32]*bound
 	downlink map[netip.Prefix]*bound // /32 and /64
 	drops    map[datapath.Reason]uint64
+	events   datapath.Events
 }
 
 type session struct {
@@ -165,16 +166,16 @@ func (u *UPF) Capabilities() *api.Capabilities {
 }
 
 // Usage implements [datapath.Driver].
-func (u *UPF) Usage(seid uint64) ([]*api.Usage, error) {
+func (u *UPF) Usage(seid uint64) (*api.SessionUsage, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s := u.sessions[seid]
 	if s == nil {
 		return nil, fmt.Errorf("model: SEID %#x: %w", seid, datapath.ErrNoSession)
 	}
-	usage := make([]*api.Usage, len(s.rules))
+	usage := &api.SessionUsage{Rules: make([]*api.Usage, len(s.rules))}
 	for i, r := range s.rules {
-		usage[i] = &api.Usage{
+		usage.Rules[i] = &api.Usage{
 			PdrId:          r.pdrID,
 			Packets:        r.Counters.Packets,
 			Octets:         r.Counters.Octets,
@@ -183,6 +184,12 @@ func (u *UPF) Usage(seid uint64) ([]*api.Usage, error) {
 	}
 	return usage, nil
 }
+
+// Next implements [datapath.Driver].
+func (u *UPF) Next(ctx context.Context) (*api.Event, error) { return u.events.Next(ctx) }
+
+// Settle implements [datapath.Driver]. The model holds nothing from before.
+func (u *UPF) Settle(context.Context) error { return nil }
 
 // Drops implements [datapath.Driver].
 func (u *UPF) Drops() (map[string]uint64, error) {

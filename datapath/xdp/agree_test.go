@@ -55,9 +55,9 @@ func FuzzAgreesWithModel(f *testing.F) {
 }
 
 func usageOf(t *testing.T, d interface {
-	Usage(uint64) ([]*api.Usage, error)
+	Usage(uint64) (*api.SessionUsage, error)
 }, s *api.Session,
-) []*api.Usage {
+) *api.SessionUsage {
 	t.Helper()
 	u, err := d.Usage(s.GetSeid())
 	if err != nil {

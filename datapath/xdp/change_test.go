@@ -70,7 +70,7 @@ func TestChangeUnderTraffic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := usage[1].GetPackets(); got != 20_002 {
+	if got := usage.GetRules()[1].GetPackets(); got != 20_002 {
 		t.Errorf("counted %d packets, want 20002", got)
 	}
 }

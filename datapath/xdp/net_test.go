@@ -167,7 +167,7 @@ func TestNetwork(t *testing.T) {
 			t.Run("longer than N3 takes", func(t *testing.T) { n.downlink(t, payload(1472)) })
 			usage, err := n.upf.Usage(1)
 			check(t, err)
-			for _, u := range usage {
+			for _, u := range usage.GetRules() {
 				if u.GetPackets() != 6 || u.GetOctets() != 6*28+1+100+1000+1428+1472 || u.GetDroppedPackets() != 0 {
 					t.Errorf("counted %v", u)
 				}

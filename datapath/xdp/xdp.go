@@ -73,6 +73,7 @@ type Driver struct {
 	totals   [2]Total   // last returned, uplink and downlink
 
 	slow    *slowPath
+	events  datapath.Events
 	detach  []func() error
 	closing sync.Once
 	done    error
@@ -236,6 +237,7 @@ func (d *Driver) counts(drops bool) (map[string]uint64, error) {
 // Close implements [datapath.Driver].
 func (d *Driver) Close() error {
 	d.closing.Do(func() {
+		d.events.Close()
 		var errs []error
 		for i := len(d.detach) - 1; i >= 0; i-- {
 			errs = append(errs, d.detach[i]())
@@ -253,14 +255,14 @@ func (d *Driver) Close() error {
 }
 
 // Usage implements [datapath.Driver].
-func (d *Driver) Usage(seid uint64) ([]*api.Usage, error) {
+func (d *Driver) Usage(seid uint64) (*api.SessionUsage, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	s := d.sessions[seid]
 	if s == nil {
 		return nil, fmt.Errorf("xdp: SEID %#x: %w", seid, datapath.ErrNoSession)
 	}
-	return s.usage(d), nil
+	return &api.SessionUsage{Rules: s.usage(d)}, nil
 }
 
 // Apply implements [datapath.Driver].
@@ -286,3 +288,9 @@ func (d *Driver) Apply(_ context.Context, c *api.Change) error {
 	d.sessions[c.GetSeid()] = s
 	return nil
 }
+
+// Next implements [datapath.Driver].
+func (d *Driver) Next(ctx context.Context) (*api.Event, error) { return d.events.Next(ctx) }
+
+// Settle implements [datapath.Driver].
+func (d *Driver) Settle(context.Context) error { return nil }
