@@ -23,9 +23,9 @@ func (*driver) Usage(seid uint64) (*api.SessionUsage, error) {
 	return &api.SessionUsage{Rules: []*api.Usage{{Packets: seid}}}, nil
 }
 func (*driver) Next(context.Context) (*api.Event, error) { return &api.Event{Seid: 4}, nil }
-func (*driver) Settle(context.Context) error { return errDriver }
-func (*driver) Drops() (map[string]uint64, error)       { return map[string]uint64{"x": 3}, nil }
-func (*driver) Close() error                            { return nil }
+func (*driver) Settle(context.Context) error             { return errDriver }
+func (*driver) Drops() (map[string]uint64, error)        { return map[string]uint64{"x": 3}, nil }
+func (*driver) Close() error                             { return nil }
 
 // TestInProcess: what goes in at one end comes out at the other, both ways.
 func TestInProcess(t *testing.T) {

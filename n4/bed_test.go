@@ -59,8 +59,8 @@ func (d *fakeDriver) Apply(_ context.Context, c *api.Change) error {
 }
 
 func (d *fakeDriver) Usage(uint64) (*api.SessionUsage, error) { return nil, datapath.ErrNoSession }
-func (d *fakeDriver) Drops() (map[string]uint64, error)  { return nil, nil }
-func (d *fakeDriver) Close() error                       { return nil }
+func (d *fakeDriver) Drops() (map[string]uint64, error)       { return nil, nil }
+func (d *fakeDriver) Close() error                            { return nil }
 
 func (d *fakeDriver) held() map[uint64]*api.Session {
 	d.mu.Lock()

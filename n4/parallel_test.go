@@ -78,7 +78,7 @@ type idleDriver struct{}
 
 func (idleDriver) Capabilities() *api.Capabilities          { return &api.Capabilities{Name: "idle"} }
 func (idleDriver) Apply(context.Context, *api.Change) error { return nil }
-func (idleDriver) Usage(uint64) (*api.SessionUsage, error)       { return nil, datapath.ErrNoSession }
+func (idleDriver) Usage(uint64) (*api.SessionUsage, error)  { return nil, datapath.ErrNoSession }
 func (idleDriver) Drops() (map[string]uint64, error)        { return nil, nil }
 func (idleDriver) Close() error                             { return nil }
 

@@ -27,8 +27,8 @@ func (d *driver) Apply(_ context.Context, c *api.Change) error {
 	return d.err
 }
 func (d *driver) Usage(uint64) (*api.SessionUsage, error) { return nil, nil }
-func (d *driver) Drops() (map[string]uint64, error)  { return nil, nil }
-func (d *driver) Close() error                       { return nil }
+func (d *driver) Drops() (map[string]uint64, error)       { return nil, nil }
+func (d *driver) Close() error                            { return nil }
 
 // TestCompile: every field of a session arrives where the datapath reads it.
 func TestCompile(t *testing.T) {
