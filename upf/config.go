@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/goccy/go-yaml"
 )
@@ -18,10 +19,14 @@ type Config struct {
 	NodeID   string   `yaml:"node_id" json:"node_id"`
 	N4       N4       `yaml:"n4" json:"n4"`
 	N3       N3       `yaml:"n3" json:"n3"`
+	GTPU     []GTPU   `yaml:"gtpu" json:"gtpu"` // endpoints beside N3
 	N6       N6       `yaml:"n6" json:"n6"`
 	Datapath string   `yaml:"datapath" json:"datapath"` // DatapathXDP or DatapathModel
 	XDP      XDP      `yaml:"xdp" json:"xdp"`
 	Sessions Sessions `yaml:"sessions" json:"sessions"`
+	Pools    []Pool   `yaml:"pools" json:"pools"`
+	Slices   []Slice  `yaml:"slices" json:"slices"`
+	Store    Store    `yaml:"store" json:"store"`
 	Metrics  Metrics  `yaml:"metrics" json:"metrics"`
 	API      API      `yaml:"api" json:"api"`
 	Log      Log      `yaml:"log" json:"log"`
@@ -33,13 +38,39 @@ type N4 struct {
 	Address netip.Addr `yaml:"address" json:"address"`
 	// Peers may set up an association; empty: anybody may.
 	Peers []netip.Prefix `yaml:"peers" json:"peers"`
+	// Associate are CP functions with which the UPF sets up the association.
+	Associate         []netip.Addr `yaml:"associate" json:"associate"`
+	HeartbeatInterval Duration     `yaml:"heartbeat_interval" json:"heartbeat_interval"`
+	// T1 is how long a response is waited for, N1 how often a request is sent
+	// in all. Source: TS 29.244 V18.6.0, 6.4.
+	T1 Duration `yaml:"t1" json:"t1"`
+	N1 int      `yaml:"n1" json:"n1"`
+	// Release: at an orderly stop the associations are released, and with them
+	// their sessions.
+	Release bool     `yaml:"release" json:"release"`
+	Limits  N4Limits `yaml:"limits" json:"limits"`
+}
+
+// N4Limits are what one CP function, or all of them, may take.
+type N4Limits struct {
+	Associations           int `yaml:"associations" json:"associations"`                         // in all
+	AssociationsPerAddress int `yaml:"associations_per_address" json:"associations_per_address"` // of one address
+	SessionsPerAssociation int `yaml:"sessions_per_association" json:"sessions_per_association"` // 0: sessions.max
+	RequestsPerSecond      int `yaml:"requests_per_second" json:"requests_per_second"`           // of one address; 0: any
 }
 
 // N3 is where GTP-U is terminated.
 type N3 struct {
 	Device string `yaml:"device" json:"device"`
 	// Address is the IPv4 address of the F-TEIDs; GTP-U is UDP port 2152.
-	Address netip.Addr `yaml:"address" json:"address"`
+	Address  netip.Addr `yaml:"address" json:"address"`
+	Address6 netip.Addr `yaml:"address6" json:"address6"` // IPv6; not valid: none
+	// NetworkInstances are those of PDIs whose F-TEID is chosen here, whatever
+	// their Source Interface.
+	NetworkInstances []string `yaml:"network_instances" json:"network_instances"`
+	// EchoInterval is how often GTP-U peers in use are asked whether they are
+	// there; 0: never. Source: TS 29.281 V18.1.0, 7.2.1: not below 60 s.
+	EchoInterval Duration `yaml:"echo_interval" json:"echo_interval"`
 }
 
 // N6 is where user packets leave to the data network.
@@ -54,6 +85,9 @@ type N6 struct {
 // XDP is how the XDP datapath attaches.
 type XDP struct {
 	Mode string `yaml:"mode" json:"mode"` // ModeAuto, ModeNative or ModeGeneric
+	// Pin is a directory in bpffs where tables and attachments stay when the
+	// process ends, so that packets flow on until it is back; empty: none.
+	Pin string `yaml:"pin" json:"pin"`
 }
 
 // Sessions limits what the UPF holds.
@@ -114,8 +148,13 @@ const (
 func Default() *Config {
 	return &Config{
 		Datapath: DatapathXDP,
+		N4: N4{
+			HeartbeatInterval: Duration(30 * time.Second), T1: Duration(3 * time.Second), N1: 3,
+			Limits: N4Limits{Associations: 1024, AssociationsPerAddress: 16},
+		},
 		XDP:      XDP{Mode: ModeAuto},
 		Sessions: Sessions{Max: defaultMaxSessions},
+		Store:    Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
 		Metrics:  Metrics{Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 9090)},
 		API:      API{Socket: DefaultSocket},
 		Log:      Log{Level: "info", Format: FormatText},

@@ -194,6 +194,12 @@ func kindName(v reflect.Value) string {
 		return "an IP address and a port, such as 127.0.0.1:9090"
 	case netip.Prefix:
 		return "a prefix, such as 10.4.0.0/24"
+	case SNSSAI:
+		return "an S-NSSAI: SST, or SST-SD with six hex digits, such as 1-0a0b0c"
+	case BitRate:
+		return "a bit rate, such as 600Mbit/s"
+	case Duration:
+		return "a duration, such as 30s"
 	case int:
 		return "a decimal number"
 	case bool:

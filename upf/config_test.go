@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -29,13 +30,17 @@ func TestParseDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		NodeID:   "10.4.0.1",
-		N4:       N4{Address: netip.MustParseAddr("10.4.0.1")},
+		NodeID: "10.4.0.1",
+		N4: N4{
+			Address: netip.MustParseAddr("10.4.0.1"), HeartbeatInterval: Duration(30 * time.Second), T1: Duration(3 * time.Second), N1: 3,
+			Limits: N4Limits{Associations: 1024, AssociationsPerAddress: 16},
+		},
 		N3:       N3{Device: "n3", Address: netip.MustParseAddr("10.3.0.1")},
 		N6:       N6{Device: "n6"},
 		Datapath: "xdp",
 		XDP:      XDP{Mode: "auto"},
 		Sessions: Sessions{Max: 65536},
+		Store:    Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
 		Metrics:  Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
 		API:      API{Socket: "/run/plumbline/upf.sock"},
 		Log:      Log{Level: "info", Format: "text"},
@@ -53,14 +58,40 @@ node_id: upf.example.org # like this
 n4:
   address: "2001:db8::4"
   peers: [10.4.0.0/24, 10.9.9.9, "2001:db8::/32"]
-n3: {device: eth0, address: 10.3.0.1}
+  associate: ["2001:db8::5"]
+  heartbeat_interval: 1m
+  t1: 500ms
+  n1: 4
+  release: true
+  limits: {associations: 5, associations_per_address: 2, sessions_per_association: 1000, requests_per_second: 50000}
+n3: {device: eth0, address: 10.3.0.1, address6: "2001:db8::3", network_instances: [access], echo_interval: 60s}
+gtpu:
+  - {name: n9, device: eth1, address: 10.9.0.1, address6: "2001:db8::9", interface: core, network_instances: [n9, transit]}
 n6:
   device: eth0
   gateway: 10.6.0.2
   gateway6: fe80::1
 datapath: model
-xdp: {mode: generic}
+xdp: {mode: generic, pin: /sys/fs/bpf/upf}
 sessions: {max: 1000000}
+pools:
+  - {name: internet, prefixes: [10.45.0.0/16, "2001:db8:45::/48"]}
+slices:
+  - name: embb
+    s_nssai: 1-0a0b0c
+    dnns: [internet]
+    network_instances: [internet]
+    pools: [internet]
+    uplink_mbr: 1.5 Gbit/s
+    downlink_mbr: 3000kbit/s
+    max_sessions: 5000
+    agent: one
+  - {name: any-urllc, s_nssai: 2}
+store:
+  path: /var/lib/plumbline
+  sync: always
+  after_reboot: forget
+  redis: {username: upf, password_file: /etc/password, tls: true, prefix: upf1}
 metrics: {address: "0.0.0.0:9191", allow_remote: true}
 api: {socket: /tmp/upf.sock}
 log: {level: debug, format: json}
@@ -71,13 +102,36 @@ log: {level: debug, format: json}
 	want := &Config{
 		NodeID: "upf.example.org",
 		N4: N4{Address: netip.MustParseAddr("2001:db8::4"), Peers: []netip.Prefix{
-			netip.MustParsePrefix("10.4.0.0/24"), netip.MustParsePrefix("10.9.9.9/32"), netip.MustParsePrefix("2001:db8::/32")}},
-		N3: N3{Device: "eth0", Address: netip.MustParseAddr("10.3.0.1")},
+			netip.MustParsePrefix("10.4.0.0/24"), netip.MustParsePrefix("10.9.9.9/32"), netip.MustParsePrefix("2001:db8::/32")},
+			Associate:         []netip.Addr{netip.MustParseAddr("2001:db8::5")},
+			HeartbeatInterval: Duration(time.Minute), T1: Duration(500 * time.Millisecond), N1: 4, Release: true,
+			Limits: N4Limits{Associations: 5, AssociationsPerAddress: 2, SessionsPerAssociation: 1000, RequestsPerSecond: 50000},
+		},
+		N3: N3{
+			Device: "eth0", Address: netip.MustParseAddr("10.3.0.1"), Address6: netip.MustParseAddr("2001:db8::3"),
+			NetworkInstances: []string{"access"}, EchoInterval: Duration(time.Minute),
+		},
+		GTPU: []GTPU{{
+			Name: "n9", Device: "eth1", Address: netip.MustParseAddr("10.9.0.1"), Address6: netip.MustParseAddr("2001:db8::9"),
+			Interface: InterfaceCore, NetworkInstances: []string{"n9", "transit"},
+		}},
 		N6: N6{Device: "eth0", Gateway: netip.MustParseAddr("10.6.0.2"),
 			Gateway6: netip.MustParseAddr("fe80::1")},
 		Datapath: "model",
-		XDP:      XDP{Mode: "generic"},
+		XDP:      XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf"},
 		Sessions: Sessions{Max: 1000000},
+		Pools: []Pool{{Name: "internet", Prefixes: []netip.Prefix{
+			netip.MustParsePrefix("10.45.0.0/16"), netip.MustParsePrefix("2001:db8:45::/48")}}},
+		Slices: []Slice{
+			{
+				Name: "embb", SNSSAI: SNSSAI{SST: 1, SD: 0x0a0b0c, Set: true}, DNNs: []string{"internet"},
+				NetworkInstances: []string{"internet"}, Pools: []string{"internet"},
+				UplinkMBR: 1_500_000_000, DownlinkMBR: 3_000_000, MaxSessions: 5000, Agent: "one",
+			},
+			{Name: "any-urllc", SNSSAI: SNSSAI{SST: 2, SD: NoSD, Set: true}},
+		},
+		Store: Store{Path: "/var/lib/plumbline", Sync: SyncAlways, AfterReboot: RebootForget, Redis: Redis{
+			Username: "upf", PasswordFile: "/etc/password", TLS: true, Prefix: "upf1"}},
 		Metrics:  Metrics{Address: netip.MustParseAddrPort("0.0.0.0:9191"), AllowRemote: true},
 		API:      API{Socket: "/tmp/upf.sock"},
 		Log:      Log{Level: "debug", Format: "json"},
@@ -98,9 +152,9 @@ func TestParseMistakes(t *testing.T) {
 			"f: n3.device: not set: want the name of a network device",
 			"f: n6.device: not set: want the name of a network device"}},
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
-			"f:2:3: n4.adress: no such key: want one of address, peers"}},
+			"f:2:3: n4.adress: no such key: want one of address, associate, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"unknown section", "n9: {}\n", []string{
-			"f:1:1: n9: no such key: want one of api, datapath, log, metrics, n3, n4, n6, node_id, sessions, xdp"}},
+			"f:1:1: n9: no such key: want one of api, datapath, gtpu, log, metrics, n3, n4, n6, node_id, pools, sessions, slices, store, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
 			`f:1:17: sessions.max: "lots": want a decimal number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,
@@ -108,11 +162,11 @@ func TestParseMistakes(t *testing.T) {
 		{"twice", "datapath: xdp\ndatapath: model\n", []string{
 			"f:2:1: mapping key \"datapath\" already defined at [1:1]"}},
 		{"no mapping", "n4: 10.4.0.1\n", []string{
-			"f:1:5: n4: want keys and values: address, peers"}},
+			"f:1:5: n4: want keys and values: address, associate, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"no list", "n4: {peers: 10.4.0.0/24}\n", []string{
 			"f:1:13: n4.peers: want a list, such as [10.4.0.0/24]"}},
 		{"alias", "n3: &a {device: n3}\nn6: *a\n", []string{
-			"f:1:5: n3: want keys and values: address, device",
+			"f:1:5: n3: want keys and values: address, address6, device, echo_interval, network_instances",
 			"f:2:5: n6: want keys and values: device, gateway, gateway6"}},
 		{"two documents", "datapath: xdp\n---\ndatapath: xdp\n", []string{
 			"f:3:1: a second YAML document: want one"}},
@@ -145,6 +199,48 @@ n6: {device: a/b, gateway: 2001:db8::2, gateway6: 10.6.0.2}
 			`f:4:14: n6.device: "a/b": want the name of a network device`,
 			`f:4:28: n6.gateway: 2001:db8::2: want the unicast IPv4 address of another machine, or none`,
 			`f:4:51: n6.gateway6: 10.6.0.2: want the unicast IPv6 address of another machine, or none`}},
+		{"N4, GTP-U, slices, store", `
+n4: {address: 10.4.0.1, associate: [0.0.0.0], heartbeat_interval: 1ms, t1: soon, n1: 0, limits: {associations: 0}}
+n3: {device: n3, address: 10.3.0.1, echo_interval: 1s}
+n6: {device: n6}
+gtpu: [{name: n3, device: n9, address: 10.3.0.1, interface: dn}]
+pools: [{name: a, prefixes: [10.45.0.0/16, 10.45.1.0/24]}, {name: a}]
+slices: [{name: "", pools: [b], s_nssai: 1-2, uplink_mbr: much}, {name: x}]
+xdp: {pin: here}
+store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
+`, []string{
+			`f:2:76: n4.t1: "soon": want a duration, such as 30s`,
+			`f:7:42: slices[0].s_nssai: "1-2": want an S-NSSAI: SST, or SST-SD with six hex digits, such as 1-0a0b0c`,
+			`f:7:59: slices[0].uplink_mbr: "much": want a bit rate, such as 600Mbit/s`}},
+		{"N4, GTP-U, slices, store: values", `
+n4: {address: 10.4.0.1, associate: [0.0.0.0], heartbeat_interval: 1ms, n1: 0, limits: {associations: 0}}
+n3: {device: n3, address: 10.3.0.1, echo_interval: 1s}
+n6: {device: n6}
+gtpu: [{name: n3, device: n9, address: 10.3.0.1, interface: dn}]
+pools: [{name: a, prefixes: [10.45.0.0/16, 10.45.1.0/24]}, {name: a}]
+slices: [{name: "", pools: [b]}]
+xdp: {pin: here}
+store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
+`, []string{
+			`f:2:37: n4.associate[0]: 0.0.0.0: want the unicast address of a CP function, of the same IP version as n4.address`,
+			`f:2:67: n4.heartbeat_interval: 1ms: want 1s to 1h0m0s`,
+			`f:2:76: n4.n1: 0: want 1 to 20`,
+			`f:2:102: n4.limits.associations: 0: want 1 to 16777216`,
+			`f:3:52: n3.echo_interval: 1s: want 0, or 1m0s to 1h`,
+			`f:5:15: gtpu[0].name: "n3": want a name of at most 64 characters that no other has`,
+			`f:5:40: gtpu[0].address: 10.3.0.1: want a unicast IPv4 address of this machine that no other endpoint has`,
+			`f:5:61: gtpu[0].interface: "dn": want access or core`,
+			`f:6:67: pools[1].name: "a": want a name of at most 64 characters that no other has`,
+			`f: pools[1].prefixes: not set: want prefixes`,
+			`f:6:44: pools[0].prefixes[1]: 10.45.1.0/24: want a prefix that no other overlaps`,
+			`f:7:17: slices[0].name: not set: want a name of at most 64 characters that no other has`,
+			`f:7:28: slices[0].pools: "b": want a or a`,
+			`f:7:10: slices[0]: not set: want s_nssai, dnns or network_instances`,
+			`f:9:15: store.path: "here": want an absolute path`,
+			`f:9:27: store.sync: "later": want none or interval or always`,
+			`f:9:48: store.after_reboot: "dream": want restore or forget`,
+			`f:9:72: store.redis.address: "h:1": want only one of store.path and store.redis`,
+			`f:8:12: xdp.pin: "here": want an absolute path in bpffs, such as /sys/fs/bpf/plumbline`}},
 		{"more than anybody reads", "n4: {peers: [" + strings.Repeat("1,", 30) + "1]}", append(
 			slices.Collect(func(yield func(string) bool) {
 				for i := range 20 {
@@ -200,7 +296,7 @@ func keys(prefix string, t reflect.Type) []string {
 		f := t.Field(i)
 		key := prefix + f.Tag.Get("yaml")
 		list = append(list, key)
-		if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == t.PkgPath() {
+		if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == t.PkgPath() && !isText(reflect.New(f.Type).Elem()) {
 			list = append(list, keys(key+".", f.Type)...)
 		}
 	}

@@ -65,6 +65,10 @@ func (c *Config) mistakes() []Mistake {
 	m.want(c.NodeID == "" || c.NodeID == c.N4.Address.String() || isNodeID(c.NodeID),
 		"node_id", c.NodeID, "an IP address or a domain name")
 	c.checkInterfaces(&m)
+	c.checkN4(&m)
+	c.checkGTPU(&m)
+	c.checkSlices(&m)
+	c.checkStore(&m)
 	m.oneOf("datapath", c.Datapath, DatapathXDP, DatapathModel)
 	m.oneOf("xdp.mode", c.XDP.Mode, ModeAuto, ModeNative, ModeGeneric)
 	m.want(c.Sessions.Max >= 1 && c.Sessions.Max <= MaxSessions,

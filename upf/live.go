@@ -18,7 +18,12 @@ import (
 func (c *Config) CheckLive() error {
 	var errs []error
 	devices := map[string]netlink.Link{}
-	for _, d := range []struct{ key, name string }{{"n3.device", c.N3.Device}, {"n6.device", c.N6.Device}} {
+	type device struct{ key, name string }
+	list := []device{{"n3.device", c.N3.Device}, {"n6.device", c.N6.Device}}
+	for i, g := range c.GTPU {
+		list = append(list, device{fmt.Sprintf("gtpu[%d].device", i), g.Device})
+	}
+	for _, d := range list {
 		if d.name == "" {
 			continue
 		}
@@ -30,6 +35,12 @@ func (c *Config) CheckLive() error {
 	}
 	errs = append(errs, checkAddress("n4.address", c.N4.Address, nil))
 	errs = append(errs, checkAddress("n3.address", c.N3.Address, devices["n3.device"]))
+	errs = append(errs, checkAddress("n3.address6", c.N3.Address6, devices["n3.device"]))
+	for i, g := range c.GTPU {
+		key := fmt.Sprintf("gtpu[%d]", i)
+		errs = append(errs, checkAddress(key+".address", g.Address, devices[key+".device"]))
+		errs = append(errs, checkAddress(key+".address6", g.Address6, devices[key+".device"]))
+	}
 	return errors.Join(errs...)
 }
 
@@ -64,9 +75,9 @@ func deviceNames() string {
 
 // checkAddress checks that addr is one of this machine's, and on device unless
 // that is nil: or else on a loopback or dummy device, where addresses live that
-// are routed to the machine.
+// are routed to the machine. An address that is not set is nowhere.
 func checkAddress(key string, addr netip.Addr, device netlink.Link) error {
-	if addr.IsLoopback() {
+	if !addr.IsValid() || addr.IsLoopback() {
 		return nil
 	}
 	list, err := netlink.AddrList(nil, netlink.FAMILY_ALL)

@@ -42,7 +42,7 @@ func TestCheckLive(t *testing.T) {
 		} {
 			c := Default()
 			c.N4.Address = netip.MustParseAddr("10.3.0.1")
-			c.N3 = N3{"n3", netip.MustParseAddr("10.3.0.1")}
+			c.N3 = N3{Device: "n3", Address: netip.MustParseAddr("10.3.0.1")}
 			c.N6.Device = "n6"
 			tc.change(c)
 			got := ""

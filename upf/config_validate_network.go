@@ -1,0 +1,149 @@
+package upf
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Limits of what a configuration may have.
+const (
+	maxGTPU   = 7 // endpoints beside N3
+	maxSlices = 255
+	maxName   = 64
+	maxLabels = 32 // names in one list
+	minEcho   = 60 * time.Second
+)
+
+// checkN4 checks what N4 has beside its address.
+func (c *Config) checkN4(m *checks) {
+	for i, a := range c.N4.Associate {
+		m.want(isHost(a) && a.Is4() == c.N4.Address.Is4(), fmt.Sprintf("n4.associate[%d]", i), a,
+			"the unicast address of a CP function, of the same IP version as n4.address")
+	}
+	for _, d := range []struct {
+		key        string
+		value      Duration
+		least, max time.Duration
+	}{
+		{"n4.heartbeat_interval", c.N4.HeartbeatInterval, time.Second, time.Hour},
+		{"n4.t1", c.N4.T1, 10 * time.Millisecond, time.Minute},
+	} {
+		v := time.Duration(d.value)
+		m.want(v >= d.least && v <= d.max, d.key, v, fmt.Sprintf("%v to %v", d.least, d.max))
+	}
+	m.want(c.N4.N1 >= 1 && c.N4.N1 <= 20, "n4.n1", c.N4.N1, "1 to 20")
+	l := &c.N4.Limits
+	for _, n := range []struct {
+		key   string
+		value int
+		least int
+	}{
+		{"associations", l.Associations, 1},
+		{"associations_per_address", l.AssociationsPerAddress, 1},
+		{"sessions_per_association", l.SessionsPerAssociation, 0},
+		{"requests_per_second", l.RequestsPerSecond, 0},
+	} {
+		m.want(n.value >= n.least && n.value <= MaxSessions, "n4.limits."+n.key, n.value,
+			fmt.Sprintf("%d to %d", n.least, MaxSessions))
+	}
+}
+
+// checkGTPU checks the endpoints beside N3, and what N3 has beside its address.
+func (c *Config) checkGTPU(m *checks) {
+	m.want(isIPv6(c.N3.Address6), "n3.address6", c.N3.Address6, "a unicast IPv6 address of this machine, or none")
+	m.names("n3.network_instances", c.N3.NetworkInstances)
+	e := time.Duration(c.N3.EchoInterval)
+	m.want(e == 0 || e >= minEcho && e <= time.Hour, "n3.echo_interval", e, fmt.Sprintf("0, or %v to 1h", minEcho))
+	m.want(len(c.GTPU) <= maxGTPU, "gtpu", len(c.GTPU), fmt.Sprintf("at most %d endpoints", maxGTPU))
+	seen := []string{"n3", "n6"}
+	at := []netip.Addr{c.N3.Address}
+	for i := range c.GTPU {
+		g, key := &c.GTPU[i], fmt.Sprintf("gtpu[%d]", i)
+		m.name(key+".name", g.Name, &seen)
+		m.want(isDevice(g.Device) || g.Device == "" && c.Datapath != DatapathXDP, key+".device", g.Device,
+			"the name of a network device")
+		m.want(g.Address.Is4() && isHost(g.Address) && !slices.Contains(at, g.Address), key+".address", g.Address,
+			"a unicast IPv4 address of this machine that no other endpoint has")
+		at = append(at, g.Address)
+		m.want(isIPv6(g.Address6), key+".address6", g.Address6, "a unicast IPv6 address of this machine, or none")
+		m.oneOf(key+".interface", g.Interface, InterfaceAccess, InterfaceCore)
+		m.names(key+".network_instances", g.NetworkInstances)
+	}
+}
+
+// isIPv6 says whether a can be an optional IPv6 address of one machine.
+func isIPv6(a netip.Addr) bool { return !a.IsValid() || a.Is6() && !a.Is4In6() && isHost(a) }
+
+// checkSlices checks pools and slices.
+func (c *Config) checkSlices(m *checks) {
+	var pools, named []string
+	for i := range c.Pools {
+		key := fmt.Sprintf("pools[%d]", i)
+		m.name(key+".name", c.Pools[i].Name, &pools)
+		m.want(len(c.Pools[i].Prefixes) > 0, key+".prefixes", "", "prefixes")
+	}
+	c.checkPrefixes(m)
+	m.want(len(c.Slices) <= maxSlices, "slices", len(c.Slices), fmt.Sprintf("at most %d", maxSlices))
+	for i := range c.Slices {
+		s, key := &c.Slices[i], fmt.Sprintf("slices[%d]", i)
+		m.name(key+".name", s.Name, &named)
+		m.names(key+".dnns", s.DNNs)
+		m.names(key+".network_instances", s.NetworkInstances)
+		for _, p := range s.Pools {
+			m.oneOf(key+".pools", p, pools...)
+		}
+		m.want(s.MaxSessions >= 0 && s.MaxSessions <= MaxSessions, key+".max_sessions", s.MaxSessions,
+			fmt.Sprintf("0 to %d", MaxSessions))
+		m.want(s.SNSSAI.Set || len(s.DNNs)+len(s.NetworkInstances) > 0, key, "", "s_nssai, dnns or network_instances")
+	}
+}
+
+// checkPrefixes checks that pools have unicast prefixes and do not overlap.
+func (c *Config) checkPrefixes(m *checks) {
+	var all []netip.Prefix
+	for i := range c.Pools {
+		for j, p := range c.Pools[i].Prefixes {
+			key := fmt.Sprintf("pools[%d].prefixes[%d]", i, j)
+			ok := p.IsValid() && p == p.Masked() && isHost(p.Addr()) && !p.Addr().IsLoopback()
+			if ok && p.Addr().Is4() {
+				ok = p.Bits() >= 8
+			} else if ok {
+				ok = p.Bits() >= 32 && p.Bits() <= 64
+			}
+			m.want(ok, key, p, "a unicast prefix without host bits, IPv4 of 8 bits or more, IPv6 of 32 to 64")
+			m.want(!slices.ContainsFunc(all, p.Overlaps), key, p, "a prefix that no other overlaps")
+			all = append(all, p)
+		}
+	}
+}
+
+// checkStore checks where state is kept.
+func (c *Config) checkStore(m *checks) {
+	s := &c.Store
+	m.want(s.Path == "" || filepath.IsAbs(s.Path) && isPrintable(s.Path), "store.path", s.Path, "an absolute path")
+	m.oneOf("store.sync", s.Sync, SyncNone, SyncInterval, SyncAlways)
+	m.oneOf("store.after_reboot", s.AfterReboot, RebootRestore, RebootForget)
+	m.want(s.Path == "" || s.Redis.Address == "", "store.redis.address", s.Redis.Address, "only one of store.path and store.redis")
+	m.want(isPrintable(s.Redis.Address), "store.redis.address", s.Redis.Address, "HOST:PORT, or the path of a Unix socket")
+	p := c.XDP.Pin
+	m.want(p == "" || filepath.IsAbs(p) && isPrintable(p), "xdp.pin", p, "an absolute path in bpffs, such as /sys/fs/bpf/plumbline")
+}
+
+// name checks that value is a short word that is not in seen yet, and adds it.
+func (c *checks) name(key, value string, seen *[]string) {
+	c.want(value != "" && len(value) <= maxName && isPrintable(value) && !slices.Contains(*seen, value),
+		key, value, fmt.Sprintf("a name of at most %d characters that no other has", maxName))
+	*seen = append(*seen, value)
+}
+
+// names checks a list of DNNs or Network Instances.
+func (c *checks) names(key string, list []string) {
+	c.want(len(list) <= maxLabels, key, len(list), fmt.Sprintf("at most %d", maxLabels))
+	var seen []string
+	for _, n := range list {
+		c.name(key, n, &seen)
+	}
+}
