@@ -60,6 +60,7 @@ type Counters struct {
 	PathFailures    atomic.Uint64 // peers that stopped answering heartbeats
 	PeerRestarts    atomic.Uint64 // peers whose Recovery Time Stamp became newer
 	SendErrors      atomic.Uint64 // responses that the socket did not take
+	StoreErrors     atomic.Uint64 // times that the store did not hold what it was given
 
 	// Latency is the time from a request being read from the socket to its
 	// response being handed to it, by the request's type.

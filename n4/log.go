@@ -27,6 +27,7 @@ const (
 	kindMalformed               // a request could not be decoded
 	kindAssociation             // an association came, went or was refused
 	kindStranger                // somebody who is not on the list of peers
+	kindStore                   // the store failed
 	kindMax
 )
 

@@ -36,11 +36,8 @@ package n4
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -51,66 +48,6 @@ import (
 	"plumbline/session"
 )
 
-// Config is what an [Endpoint] has to know. Zero values mean the defaults.
-type Config struct {
-	// Listen is the local address and port. The address is also that of our
-	// F-SEIDs, so it has to be a certain one. Port 0 means any, for tests.
-	Listen netip.AddrPort
-	NodeID string         // an address or an FQDN; default: the address of Listen
-	Peers  []netip.Prefix // who may send us anything; empty: anybody
-
-	MaxAssociations           int // default 1024
-	MaxAssociationsPerAddress int // default 16
-
-	HeartbeatInterval time.Duration // default 30 s
-	T1                time.Duration // of our requests; default 3 s
-	N1                int           // how often they are sent in all; default 3
-	PeerPort          uint16        // where our requests go; default 8805
-
-	Sockets     int // default: one per CPU, at most 8
-	CacheOctets int // for responses to repeated requests; default 32 MiB
-
-	// RecoveryTime is when sessions were last lost; default: now.
-	RecoveryTime time.Time
-	Log          *slog.Logger // default: slog.Default()
-}
-
-// withDefaults fills in what is zero, and checks the rest.
-func (c Config) withDefaults() (Config, error) {
-	if a := c.Listen.Addr(); !a.IsValid() || a.IsUnspecified() {
-		return c, fmt.Errorf("n4: listen address %v: a certain address is needed", c.Listen)
-	}
-	or := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	or(&c.MaxAssociations, 1024)
-	or(&c.MaxAssociationsPerAddress, 16)
-	or(&c.N1, 3)
-	or(&c.Sockets, min(runtime.GOMAXPROCS(0), 8))
-	or(&c.CacheOctets, 32<<20)
-	if c.HeartbeatInterval <= 0 {
-		c.HeartbeatInterval = 30 * time.Second
-	}
-	if c.T1 <= 0 {
-		c.T1 = 3 * time.Second
-	}
-	if c.PeerPort == 0 {
-		c.PeerPort = pfcp.Port
-	}
-	if c.NodeID == "" {
-		c.NodeID = c.Listen.Addr().Unmap().String()
-	}
-	if c.RecoveryTime.IsZero() {
-		c.RecoveryTime = time.Now()
-	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
-	return c, nil
-}
-
 // Endpoint is a PFCP endpoint.
 type Endpoint struct {
 	config   Config
@@ -118,6 +55,7 @@ type Endpoint struct {
 	features pfcp.UPFunctionFeatures
 	recovery pfcp.TimeStamp
 	sessions *session.Manager
+	store    Store
 	counters Counters
 	peers    peers
 	pending  transactions
@@ -160,9 +98,10 @@ func Listen(c Config, m *session.Manager) (*Endpoint, error) {
 func newEndpoint(c Config, m *session.Manager) *Endpoint {
 	e := &Endpoint{
 		config:   c,
-		features: pfcp.UPFeatureFTUP,
+		features: c.features(),
 		recovery: pfcp.NewTimeStamp(c.RecoveryTime),
 		sessions: m,
+		store:    c.Store,
 		cache:    newResponseCache(c.CacheOctets),
 		log:      newLimitedLog(c.Log),
 		patience: defaultPatience,
@@ -172,6 +111,9 @@ func newEndpoint(c Config, m *session.Manager) *Endpoint {
 		e.nodeID.Addr = a.Unmap()
 	} else {
 		e.nodeID.FQDN = pfcp.NewName(c.NodeID)
+	}
+	if e.store == nil {
+		e.store = noStore{}
 	}
 	e.transmit = e.send
 	e.run, e.stop = context.WithCancel(context.Background())
