@@ -16,9 +16,14 @@
 	X(NO_PDR,        "no PDR matches the F-TEID") \
 	X(UE_ADDRESS,    "source is not the UE IP address of the PDI") \
 	X(QFI,           "QFI is not one of the PDI, or there is none") \
+	X(SDF_FILTER,    "no SDF filter of the PDRs matches") \
 	X(GATE,          "QER gate is closed") \
 	X(MBR,           "above the QER's MBR") \
+	X(QUOTA,         "a volume quota of the PDR's URRs is used up") \
 	X(FAR,           "FAR says DROP") \
+	X(BUFFER_FULL,   "FAR says BUFF and there is no room in the buffer") \
+	X(BUFFER_AGE,    "buffered for too long") \
+	X(BUFFER_END,    "buffered when its rule went away or the control plane gave it up") \
 	X(NEXT_HOP,      "next hop cannot be resolved") \
 	X(MTU,           "longer than the next hop's MTU and not to be fragmented") \
 	X(LOCAL,         "user packet to an address of the UPF itself") \
@@ -32,7 +37,9 @@
 	X(FRAGMENT,   "fragment of an outer packet") \
 	X(CHANGING,   "its rule was being changed") \
 	X(UNRESOLVED, "next hop not resolved yet") \
-	X(TOO_BIG,    "longer than the next hop's MTU")
+	X(TOO_BIG,    "longer than the next hop's MTU") \
+	X(RULES,      "matched by rules that the fast path does not have") \
+	X(BUFFER,     "FAR says BUFF: it waits in the buffer")
 
 enum upf_count {
 	COUNT_NONE,

@@ -15,9 +15,14 @@ const (
 	DropNoPDR              // no PDR matches the F-TEID
 	DropUEAddress          // source is not the UE IP address of the PDI
 	DropQFI                // QFI is not one of the PDI, or there is none
+	DropSdfFilter          // no SDF filter of the PDRs matches
 	DropGate               // QER gate is closed
 	DropMBR                // above the QER's MBR
+	DropQuota              // a volume quota of the PDR's URRs is used up
 	DropFAR                // FAR says DROP
+	DropBufferFull         // FAR says BUFF and there is no room in the buffer
+	DropBufferAge          // buffered for too long
+	DropBufferEnd          // buffered when its rule went away or the control plane gave it up
 	DropNextHop            // next hop cannot be resolved
 	DropMTU                // longer than the next hop's MTU and not to be fragmented
 	DropLocal              // user packet to an address of the UPF itself
@@ -29,6 +34,8 @@ const (
 	PassChanging           // its rule was being changed
 	PassUnresolved         // next hop not resolved yet
 	PassTooBig             // longer than the next hop's MTU
+	PassRules              // matched by rules that the fast path does not have
+	PassBuffer             // FAR says BUFF: it waits in the buffer
 )
 
 var reasons = [...]reason{
@@ -43,9 +50,14 @@ var reasons = [...]reason{
 	DropNoPDR:       {"no_pdr", "no PDR matches the F-TEID", true},
 	DropUEAddress:   {"ue_address", "source is not the UE IP address of the PDI", true},
 	DropQFI:         {"qfi", "QFI is not one of the PDI, or there is none", true},
+	DropSdfFilter:   {"sdf_filter", "no SDF filter of the PDRs matches", true},
 	DropGate:        {"gate", "QER gate is closed", true},
 	DropMBR:         {"mbr", "above the QER's MBR", true},
+	DropQuota:       {"quota", "a volume quota of the PDR's URRs is used up", true},
 	DropFAR:         {"far", "FAR says DROP", true},
+	DropBufferFull:  {"buffer_full", "FAR says BUFF and there is no room in the buffer", true},
+	DropBufferAge:   {"buffer_age", "buffered for too long", true},
+	DropBufferEnd:   {"buffer_end", "buffered when its rule went away or the control plane gave it up", true},
 	DropNextHop:     {"next_hop", "next hop cannot be resolved", true},
 	DropMTU:         {"mtu", "longer than the next hop's MTU and not to be fragmented", true},
 	DropLocal:       {"local", "user packet to an address of the UPF itself", true},
@@ -57,4 +69,6 @@ var reasons = [...]reason{
 	PassChanging:    {"changing", "its rule was being changed", false},
 	PassUnresolved:  {"unresolved", "next hop not resolved yet", false},
 	PassTooBig:      {"too_big", "longer than the next hop's MTU", false},
+	PassRules:       {"rules", "matched by rules that the fast path does not have", false},
+	PassBuffer:      {"buffer", "FAR says BUFF: it waits in the buffer", false},
 }
