@@ -11,6 +11,7 @@ import (
 	"golang.zx2c4.com/wireguard/tun"
 
 	"plumbline/gtpu"
+	"plumbline/mmsg"
 )
 
 // headroom is what lies in a slot before a datagram, vnetHeader what the TUN
@@ -43,7 +44,7 @@ const (
 // All of it is hostile: what is not understood ends as a count.
 type downlink struct {
 	conn *net.UDPConn
-	in   *receiver
+	in   *mmsg.Receiver
 	mem  arena
 
 	peers  []netip.Prefix
@@ -82,7 +83,7 @@ type ue struct {
 // run delivers packets until the socket is closed.
 func (d *downlink) run() {
 	for {
-		n, err := d.in.next()
+		n, err := d.in.Next()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -93,7 +94,7 @@ func (d *downlink) run() {
 		}
 		for i := range n {
 			slot := d.mem.slot(i)
-			d.receive(slot[:headroom+d.in.size(i)], d.in.source(i))
+			d.receive(slot[:headroom+d.in.Size(i)], d.in.Source(i))
 		}
 		d.flush()
 	}

@@ -25,6 +25,8 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+
+	"plumbline/mmsg"
 )
 
 // GNB is a gNB with its devices. Make one with [New].
@@ -92,8 +94,12 @@ func (g *GNB) openDownlink() error {
 	for i := range bufs {
 		bufs[i] = mem.slot(i)[headroom:]
 	}
-	g.down.in, err = newReceiver(g.conn, bufs)
-	return err
+	raw, err := g.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	g.down.in = mmsg.NewReceiver(raw, bufs)
+	return nil
 }
 
 func (g *GNB) openUEs() error {

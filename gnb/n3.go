@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/gtpu"
+	"plumbline/mmsg"
 )
 
 // Socket buffers in octets: what arrives while the one reader is busy with a
@@ -109,7 +110,5 @@ func socketDrops(conn syscall.Conn) uint64 {
 	if err != nil {
 		return 0
 	}
-	var drops uint64
-	_ = raw.Control(func(fd uintptr) { drops = memInfoDrops(int(fd)) })
-	return drops
+	return mmsg.Drops(raw)
 }

@@ -11,6 +11,7 @@ import (
 	"golang.zx2c4.com/wireguard/tun"
 
 	"plumbline/gtpu"
+	"plumbline/mmsg"
 )
 
 // Limits of one message that the kernel cuts: the UDP payload of an IPv4
@@ -34,7 +35,7 @@ type uplink struct {
 	device  tun.Device
 	ready   *readiness // of the device
 	conn    *net.UDPConn
-	out     *sender
+	out     *mmsg.Sender
 	teid    uint32
 	qfi     uint8
 	gso     bool
@@ -55,11 +56,12 @@ func newUplink(n N3, u UE, device tun.Device) (*uplink, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := newSender(conn, batchSize)
+	raw, err := conn.SyscallConn()
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
+	out := mmsg.NewSender(raw, batchSize)
 	mem, err := newArena()
 	if err != nil {
 		conn.Close()
@@ -138,7 +140,7 @@ func (u *uplink) encapsulate(n int) {
 func (u *uplink) send() {
 	for rest := u.burst; len(rest) > 0; {
 		u.fill(rest)
-		sent, err := u.out.flush()
+		sent, err := u.out.Flush()
 		u.count(rest[:sent])
 		rest = rest[sent:]
 		switch {
@@ -162,13 +164,13 @@ func refusesSegments(err error) bool {
 
 // fill gives the sender messages for all of burst.
 func (u *uplink) fill(burst [][]byte) {
-	u.out.reset()
+	u.out.Reset()
 	for len(burst) > 0 {
 		n := 1
 		if u.gso {
 			n = segmentRun(burst)
 		}
-		u.out.add(burst[:n])
+		u.out.Add(burst[:n])
 		burst = burst[n:]
 	}
 }
