@@ -23,6 +23,7 @@ type converter struct {
 	est         session.Establishment
 	mod         session.Modification
 	unsupported []session.Unsupported
+	result      session.Result
 }
 
 // maxNames bounds the memory of names; then they are forgotten.
@@ -126,8 +127,7 @@ func (c *converter) modification(m *pfcp.SessionModificationRequest, seid uint64
 		CreatePDRs: o.CreatePDRs[:0], CreateFARs: o.CreateFARs[:0], CreateQERs: o.CreateQERs[:0],
 	}
 	if m.CPFSEID.Present {
-		f := fseid(&m.CPFSEID.Value)
-		o.CP = &f
+		o.CP = session.Some(fseid(&m.CPFSEID.Value))
 	}
 	for i := range m.UpdatePDRs {
 		c.updatePDR(next(&o.UpdatePDRs), &m.UpdatePDRs[i])

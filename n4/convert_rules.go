@@ -5,13 +5,12 @@ import (
 	"plumbline/session"
 )
 
-func (c *converter) createPDR(out *session.CreatePDR, p *pfcp.CreatePDR) {
-	flows := out.SDFFilters[:0]
-	*out = session.CreatePDR{PDR: session.PDR{
+func (c *converter) createPDR(out *session.PDR, p *pfcp.CreatePDR) {
+	*out = session.PDR{
 		ID: p.PDRID, Precedence: p.Precedence, FARID: p.FARID.Value, QERIDs: p.QERIDs,
 		OuterHeaderRemoval: c.outerHeaderRemoval(p.PDRID, p.OuterHeaderRemoval),
-	}}
-	out.PDI, out.SDFFilters = c.pdi(p.PDRID, &p.PDI, flows)
+		PDI:                c.pdi(p.PDRID, &p.PDI),
+	}
 	if len(p.URRIDs) > 0 {
 		c.refuseRule(session.RulePDR, uint32(p.PDRID), pfcp.IEURRID)
 	}
@@ -19,21 +18,14 @@ func (c *converter) createPDR(out *session.CreatePDR, p *pfcp.CreatePDR) {
 }
 
 func (c *converter) updatePDR(out *session.UpdatePDR, p *pfcp.UpdatePDR) {
-	flows := out.SDFFilters[:0]
-	*out = session.UpdatePDR{ID: p.PDRID, SDFFilters: flows}
-	if p.OuterHeaderRemoval.Present {
-		v := c.outerHeaderRemoval(p.PDRID, p.OuterHeaderRemoval)
-		out.OuterHeaderRemoval = &v
+	*out = session.UpdatePDR{
+		ID: p.PDRID, Precedence: session.Optional[uint32](p.Precedence), FARID: session.Optional[uint32](p.FARID),
 	}
-	if p.Precedence.Present {
-		out.Precedence = &p.Precedence.Value
+	if p.OuterHeaderRemoval.Present {
+		out.OuterHeaderRemoval = session.Some(c.outerHeaderRemoval(p.PDRID, p.OuterHeaderRemoval))
 	}
 	if p.PDI.Present {
-		d, flows := c.pdi(p.PDRID, &p.PDI.Value, flows)
-		out.PDI, out.SDFFilters = &d, flows
-	}
-	if p.FARID.Present {
-		out.FARID = &p.FARID.Value
+		out.PDI = session.Some(c.pdi(p.PDRID, &p.PDI.Value))
 	}
 	if len(p.QERIDs) > 0 {
 		out.QERIDs = p.QERIDs
@@ -57,8 +49,8 @@ func (c *converter) outerHeaderRemoval(pdr uint16, r pfcp.Optional[pfcp.OuterHea
 	return true
 }
 
-// pdi converts a PDI; the Flow Descriptions are appended to flows.
-func (c *converter) pdi(pdr uint16, d *pfcp.PDI, flows [][]byte) (session.PDI, [][]byte) {
+// pdi converts a PDI.
+func (c *converter) pdi(pdr uint16, d *pfcp.PDI) session.PDI {
 	out := session.PDI{
 		SourceInterface: session.Interface(d.SourceInterface),
 		QFIs:            session.QFISet(d.QFIs),
@@ -80,10 +72,9 @@ func (c *converter) pdi(pdr uint16, d *pfcp.PDI, flows [][]byte) (session.PDI, [
 	}
 	for i := range d.SDFFilters {
 		f := &d.SDFFilters[i]
-		if f.TrafficClass.Present || f.SPI.Present || f.FlowLabel.Present {
+		if f.TrafficClass.Present || f.SPI.Present || f.FlowLabel.Present || string(f.FlowDescription) != "permit out ip from any to assigned" {
 			refuse(pfcp.IESDFFilter)
 		}
-		flows = append(flows, f.FlowDescription) // none at all does not match all either
 	}
 	if len(d.ApplicationID) > 0 {
 		refuse(pfcp.IEApplicationID)
@@ -92,7 +83,7 @@ func (c *converter) pdi(pdr uint16, d *pfcp.PDI, flows [][]byte) (session.PDI, [
 		refuse(pfcp.IETrafficEndpointID)
 	}
 	refuse(d.Noted)
-	return out, flows
+	return out
 }
 
 // ueAddress converts the UE IP Addresses of a PDI: at most one IPv4 address and
@@ -145,25 +136,20 @@ func (c *converter) createFAR(out *session.FAR, f *pfcp.CreateFAR) {
 func (c *converter) updateFAR(out *session.UpdateFAR, f *pfcp.UpdateFAR) {
 	*out = session.UpdateFAR{ID: f.FARID, HasForwarding: f.UpdateForwardingParameters.Present}
 	if f.ApplyAction.Present {
-		a := session.ApplyAction(f.ApplyAction.Value)
-		out.ApplyAction = &a
+		out.ApplyAction = session.Some(session.ApplyAction(f.ApplyAction.Value))
 	}
 	if p := &f.UpdateForwardingParameters.Value; out.HasForwarding {
 		if p.DestinationInterface.Present {
-			d := session.Interface(p.DestinationInterface.Value)
-			out.DestinationInterface = &d
+			out.DestinationInterface = session.Some(session.Interface(p.DestinationInterface.Value))
 		}
 		if len(p.NetworkInstance) > 0 {
-			n := c.name(p.NetworkInstance)
-			out.NetworkInstance = &n
+			out.NetworkInstance = session.Some(c.name(p.NetworkInstance))
 		}
 		if p.OuterHeaderCreation.Present {
-			o := c.outerHeaderCreation(f.FARID, &p.OuterHeaderCreation.Value)
-			out.OuterHeaderCreation = &o
+			out.OuterHeaderCreation = session.Some(c.outerHeaderCreation(f.FARID, &p.OuterHeaderCreation.Value))
 		}
 		if p.TransportLevelMarking.Present {
-			d := dscp(p.TransportLevelMarking.Value)
-			out.DSCP = &d
+			out.DSCP = session.Some(dscp(p.TransportLevelMarking.Value))
 		}
 		if p.LinkedTrafficEndpointID.Present {
 			c.refuseRule(session.RuleFAR, f.FARID, pfcp.IETrafficEndpointID)
@@ -207,20 +193,16 @@ func (c *converter) createQER(out *session.QER, q *pfcp.CreateQER) {
 func (c *converter) updateQER(out *session.UpdateQER, q *pfcp.UpdateQER) {
 	*out = session.UpdateQER{ID: q.QERID}
 	if q.GateStatus.Present {
-		g := session.GateStatus(q.GateStatus.Value)
-		out.Gates = &g
+		out.Gates = session.Some(session.GateStatus(q.GateStatus.Value))
 	}
 	if q.MBR.Present {
-		r := bitRate(q.MBR.Value)
-		out.MBR = &r
+		out.MBR = session.Some(bitRate(q.MBR.Value))
 	}
 	if q.GBR.Present {
-		r := bitRate(q.GBR.Value)
-		out.GBR = &r
+		out.GBR = session.Some(bitRate(q.GBR.Value))
 	}
 	if q.QFI.Present {
-		n := uint8(q.QFI.Value)
-		out.QFI = &n
+		out.QFI = session.Some(uint8(q.QFI.Value))
 	}
 	if q.QERCorrelationID.Present {
 		c.refuseRule(session.RuleQER, q.QERID, pfcp.IEQERCorrelationID)

@@ -42,11 +42,11 @@ func (w *worker) establish(src netip.AddrPort, h pfcp.Header, body []byte) {
 		return
 	}
 	defer a.done()
-	s, err := w.e.sessions.Establish(w.e.run, w.establishment(m, a.owner))
-	if err != nil {
+	if err := w.e.sessions.Establish(w.e.run, w.establishment(m, a.owner), &w.result); err != nil {
 		w.refuse(src, header(h, m.CPFSEID.SEID), err)
 		return
 	}
+	s := w.result.Session
 	a.sessions.Add(1)
 	r := &w.establishmentResponse
 	r.NodeID, r.Cause = w.e.nodeID, pfcp.CauseRequestAccepted
@@ -69,11 +69,11 @@ func (w *worker) modify(src netip.AddrPort, h pfcp.Header, body []byte) {
 		w.refuse(src, header(h, seid), err)
 		return
 	}
-	s, err := w.e.sessions.Modify(w.e.run, w.modification(m, h.SEID, a.owner))
-	if err != nil {
+	if err := w.e.sessions.Modify(w.e.run, w.modification(m, h.SEID, a.owner), &w.result); err != nil {
 		w.refuse(src, header(h, seid), err)
 		return
 	}
+	s := w.result.Session
 	r := &w.modificationResponse
 	*r = pfcp.SessionModificationResponse{Cause: pfcp.CauseRequestAccepted, CreatedPDRs: r.CreatedPDRs}
 	r.CreatedPDRs = createdPDRs(r.CreatedPDRs[:0], s, m.CreatePDRs)
@@ -92,7 +92,7 @@ func (w *worker) delete(src netip.AddrPort, h pfcp.Header, body []byte) {
 		w.refuse(src, header(h, seid), err)
 		return
 	}
-	if err := w.e.sessions.Delete(w.e.run, h.SEID, a.owner); err != nil {
+	if err := w.e.sessions.Delete(w.e.run, h.SEID, a.owner, &w.result); err != nil {
 		w.refuse(src, header(h, seid), err)
 		return
 	}

@@ -24,14 +24,29 @@ type Compiler struct {
 
 var _ session.Datapath = Compiler{}
 
-// Install makes the datapath hold s. Errors: [*session.Error].
-func (c Compiler) Install(ctx context.Context, s *session.Session) error {
-	return c.apply(ctx, &api.Change{Seid: s.SEID, Session: Compile(s)})
+// Install makes the datapath hold a session. Errors: [*session.Error].
+func (c Compiler) Install(ctx context.Context, ch *session.Change) error {
+	return c.apply(ctx, &api.Change{Seid: ch.Session.SEID, Session: Compile(ch.Session)})
 }
 
-// Remove takes s out of the datapath. Errors: [*session.Error].
-func (c Compiler) Remove(ctx context.Context, s *session.Session) error {
-	return c.apply(ctx, &api.Change{Seid: s.SEID})
+// Remove takes a session out of the datapath. Errors: [*session.Error].
+func (c Compiler) Remove(ctx context.Context, seid uint64) error {
+	return c.apply(ctx, &api.Change{Seid: seid})
+}
+
+// Usage appends what was counted for the session's URRs.
+func (c Compiler) Usage(_ context.Context, seid uint64, counts []session.URRCounts) ([]session.URRCounts, error) {
+	u, err := c.Bus.Usage(seid)
+	if err != nil {
+		return counts, sessionError(err)
+	}
+	for _, r := range u.GetUrrs() {
+		counts = append(counts, session.URRCounts{URRID: r.GetUrrId(), Counts: session.Counts{
+			UplinkOctets: r.GetUplinkOctets(), DownlinkOctets: r.GetDownlinkOctets(),
+			UplinkPackets: r.GetUplinkPackets(), DownlinkPackets: r.GetDownlinkPackets(),
+		}})
+	}
+	return counts, nil
 }
 
 func (c Compiler) apply(ctx context.Context, change *api.Change) error {

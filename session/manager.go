@@ -13,23 +13,30 @@ import (
 // Datapath is where sessions are applied. An implementation gives its errors
 // as an [*Error] where it can; any other is a System failure.
 type Datapath interface {
-	// Install makes the datapath hold s, whole, in place of whatever it held
-	// for s.SEID, before it returns nil. On an error nothing has changed. s
-	// must not be changed, and may be kept.
-	Install(ctx context.Context, s *Session) error
+	// Install makes the datapath hold c.Session, whole, in place of whatever it
+	// held for its SEID, before it returns nil. On an error nothing has changed.
+	// c and what it points to must not be changed, nor kept.
+	Install(ctx context.Context, c *Change) error
 
 	// Remove takes the session out of the datapath. On an error nothing has
 	// changed.
-	Remove(ctx context.Context, s *Session) error
+	Remove(ctx context.Context, seid uint64) error
+
+	// Usage appends to counts what was counted for each URR of the session.
+	Usage(ctx context.Context, seid uint64, counts []URRCounts) ([]URRCounts, error)
 }
 
-// Config is what a [Manager] has to know.
-type Config struct {
-	// MaxSessions is how many sessions there can be, 1 to 2^24. There are as
-	// many F-TEIDs, rounded up to a power of two.
-	MaxSessions int
-	// N3 is where the datapath terminates GTP-U; F-TEIDs get the first one.
-	N3 []IPv4
+// Change is a session as it is to be, and what goes with the change.
+type Change struct {
+	Session *Session
+	// EndMarkers are the tunnels that get an End Marker behind the last packet.
+	EndMarkers []OuterHeaderCreation
+}
+
+// URRCounts is what was counted for one URR.
+type URRCounts struct {
+	URRID uint32
+	Counts
 }
 
 // Manager owns all sessions. Its methods may be called from any number of
@@ -59,8 +66,8 @@ type entry struct {
 
 // NewManager returns a manager without sessions.
 func NewManager(c Config, d Datapath) (*Manager, error) {
-	if len(c.N3) == 0 {
-		return nil, errors.New("session: no N3 address")
+	if len(c.Endpoints) == 0 {
+		return nil, errors.New("session: no GTP-U endpoint")
 	}
 	t, err := newTEIDs(c.MaxSessions)
 	if err != nil {
@@ -74,8 +81,14 @@ func NewManager(c Config, d Datapath) (*Manager, error) {
 }
 
 // Establish makes a new session. It returns when the datapath holds it.
-// The error is nil or an [*Error].
-func (m *Manager) Establish(ctx context.Context, req *Establishment) (*Session, error) {
+// The result is in r. The error is nil or an [*Error].
+func (m *Manager) Establish(ctx context.Context, req *Establishment, r *Result) error {
+	s, err := m.establish(ctx, req)
+	*r = Result{Session: s}
+	return err
+}
+
+func (m *Manager) establish(ctx context.Context, req *Establishment) (*Session, error) {
 	if n := m.count.Add(1); n > int64(m.config.MaxSessions) {
 		m.count.Add(-1)
 		return nil, &Error{Cause: CauseNoResources, Err: fmt.Errorf("%d sessions: %w", n-1, ErrFull)}
@@ -92,14 +105,14 @@ func (m *Manager) Establish(ctx context.Context, req *Establishment) (*Session, 
 
 // install plans and applies an establishment.
 func (m *Manager) install(ctx context.Context, req *Establishment, seid uint64) (*Session, error) {
-	p := plan{n3: m.config.N3}
+	p := plan{n3: m.config.n3()}
 	if err := p.establish(req, seid); err != nil {
 		return nil, err
 	}
 	if err := m.acquire(&p); err != nil {
 		return nil, err
 	}
-	if err := m.datapath.Install(ctx, p.next); err != nil {
+	if err := m.datapath.Install(ctx, &Change{Session: p.next}); err != nil {
 		var buf [8]resource
 		m.release(p.next.resources(buf[:0]))
 		return nil, applyError(err)
@@ -107,15 +120,21 @@ func (m *Manager) install(ctx context.Context, req *Establishment, seid uint64) 
 	return p.next, nil
 }
 
-// Modify changes a session. It returns the session as it is now, when the
-// datapath holds it so. The error is nil or an [*Error].
-func (m *Manager) Modify(ctx context.Context, req *Modification) (*Session, error) {
+// Modify changes a session. It returns when the datapath holds it so. The result
+// is in r. The error is nil or an [*Error].
+func (m *Manager) Modify(ctx context.Context, req *Modification, r *Result) error {
+	s, err := m.modify(ctx, req)
+	*r = Result{Session: s}
+	return err
+}
+
+func (m *Manager) modify(ctx context.Context, req *Modification) (*Session, error) {
 	e, old, err := m.lock(req.SEID, req.Owner)
 	if err != nil {
 		return nil, err
 	}
 	defer e.mu.Unlock()
-	p := plan{n3: m.config.N3}
+	p := plan{n3: m.config.n3()}
 	if err := p.modify(old, req); err != nil {
 		return nil, err
 	}
@@ -124,7 +143,7 @@ func (m *Manager) Modify(ctx context.Context, req *Modification) (*Session, erro
 	}
 	var oldBuf, nextBuf [8]resource
 	before, after := old.resources(oldBuf[:0]), p.next.resources(nextBuf[:0])
-	if err := m.datapath.Install(ctx, p.next); err != nil {
+	if err := m.datapath.Install(ctx, &Change{Session: p.next}); err != nil {
 		m.release(without(after, before))
 		return nil, applyError(err)
 	}
@@ -134,14 +153,15 @@ func (m *Manager) Modify(ctx context.Context, req *Modification) (*Session, erro
 }
 
 // Delete removes a session. It returns when the datapath has let go of it.
-// The error is nil or an [*Error].
-func (m *Manager) Delete(ctx context.Context, seid uint64, owner uint32) error {
+// The result is in r. The error is nil or an [*Error].
+func (m *Manager) Delete(ctx context.Context, seid uint64, owner uint32, r *Result) error {
 	e, s, err := m.lock(seid, owner)
 	if err != nil {
 		return err
 	}
+	*r = Result{Session: s}
 	defer e.mu.Unlock()
-	if err := m.datapath.Remove(ctx, s); err != nil {
+	if err := m.datapath.Remove(ctx, seid); err != nil {
 		return applyError(err)
 	}
 	e.current.Store(nil)
@@ -160,7 +180,7 @@ func (m *Manager) DeleteOwned(ctx context.Context, owner uint32) (int, error) {
 		if s.Owner != owner {
 			continue
 		}
-		err := m.Delete(ctx, s.SEID, owner)
+		err := m.Delete(ctx, s.SEID, owner, new(Result))
 		switch {
 		case err == nil:
 			n++

@@ -1,6 +1,6 @@
 package session
 
-import "bytes"
+import "net/netip"
 
 // PDR is a Packet Detection Rule.
 // Source: TS 29.244 V18.6.0, 7.5.2.2.
@@ -10,6 +10,9 @@ type PDR struct {
 	PDI        PDI
 	FARID      uint32
 	QERIDs     []uint32
+	URRIDs     []uint32
+	// Predefined are the names of the predefined rules that are active for it.
+	Predefined []string
 	// OuterHeaderRemoval: the GTP-U/UDP/IP header is taken off, with all its
 	// extension headers.
 	OuterHeaderRemoval bool
@@ -19,11 +22,17 @@ type PDR struct {
 // Source: TS 29.244 V18.6.0, 7.5.2.2-2.
 type PDI struct {
 	SourceInterface Interface
+	// Endpoint is a Traffic Endpoint ID; the F-TEID, Network Instance, UE
+	// address and QFIs are then copies of that endpoint's.
+	Endpoint        Optional[uint8]
 	Choose          Choose // how FTEID came about
 	FTEID           FTEID
 	UEAddress       UEAddress
+	ChooseUE        ChooseUE // how UEAddress came about
 	QFIs            QFISet
 	NetworkInstance string
+	Filters         []SDFFilter // one of them has to match; none: any packet
+	ApplicationID   string      // its flows have to match; empty: none
 }
 
 // FTEID is a local tunnel endpoint; TEID 0: none.
@@ -31,14 +40,24 @@ type PDI struct {
 type FTEID struct {
 	TEID uint32
 	IPv4 IPv4
+	IPv6 IPv6
 }
 
-// Choose says that the UP function is to allocate the F-TEID (CH). PDRs of one
-// request with the same CHOOSE ID get the same F-TEID.
+// Choose says that the UP function is to allocate the F-TEID (CH), and with
+// which addresses. PDRs of one request with the same CHOOSE ID get the same
+// F-TEID.
 // Source: TS 29.244 V18.6.0, 5.5.3 and 8.2.3.
 type Choose struct {
 	CH, CHID bool
 	ID       uint8 // means something only if CHID
+	V4, V6   bool
+}
+
+// ChooseUE says that the UP function is to allocate the UE's addresses (CHV4,
+// CHV6). Source: TS 29.244 V18.6.0, 5.21 and 8.2.62.
+type ChooseUE struct {
+	V4, V6 bool
+	Pool   string // UE IP Address Pool Identity; empty: one of the slice's
 }
 
 // UEAddress is the UE's address: the source of packets from Access, the
@@ -67,54 +86,55 @@ func (s *QFISet) Add(q uint8) bool {
 // Has reports whether q is in the set.
 func (s QFISet) Has(q uint8) bool { return q < 64 && s>>q&1 == 1 }
 
-// CreatePDR asks for a new PDR. The manager keeps nothing of it that it does
-// not copy.
-type CreatePDR struct {
-	PDR
-	SDFFilters [][]byte // Flow Descriptions
+// SDFFilter is an SDF Filter. It is written for downlink packets: Remote is
+// their source, Local their destination; for packets from Access these change
+// places. The zero value matches all packets.
+// Source: TS 29.244 V18.6.0, 8.2.5.
+type SDFFilter struct {
+	ID Optional[uint32] // SDF Filter ID: the same filter in several PDRs
+	// Reference: the filter is an ID alone, and that of another PDR is meant.
+	// A committed session has none.
+	Reference bool
+
+	Protocol     Optional[uint8]
+	Remote       netip.Prefix // not valid: any
+	Local        netip.Prefix // not valid: any, or "assigned"
+	RemotePorts  []PortRange  // empty: any
+	LocalPorts   []PortRange
+	TOS, TOSMask uint8 // ToS or Traffic Class; mask 0: not compared
+	SPI          Optional[uint32]
+	FlowLabel    Optional[uint32] // 20 bits
+}
+
+// PortRange has both ends in it.
+type PortRange struct {
+	First, Last uint16
 }
 
 // UpdatePDR changes those parts of a PDR that it has.
 // Source: TS 29.244 V18.6.0, 7.5.4.2.
 type UpdatePDR struct {
 	ID                 uint16
-	OuterHeaderRemoval *bool
-	Precedence         *uint32
-	PDI                *PDI // replaces the whole PDI
-	FARID              *uint32
+	OuterHeaderRemoval Optional[bool]
+	Precedence         Optional[uint32]
+	PDI                Optional[PDI] // replaces the whole PDI
+	FARID              Optional[uint32]
 	QERIDs             []uint32 // if not nil: all QERs from now on
-	SDFFilters         [][]byte
-}
-
-// flowMatchAll is the only Flow Description that the datapaths can match: all
-// packets of the UE.
-var flowMatchAll = []byte("permit out ip from any to assigned")
-
-// matchesAll reports whether a Flow Description matches all packets. Words may
-// be any number of spaces apart.
-// Source: TS 29.212 V18, 5.4.2; RFC 6733, 4.3.1 (IPFilterRule).
-func matchesAll(flow []byte) bool {
-	if bytes.Equal(flow, flowMatchAll) { // the usual case, without allocation
-		return true
-	}
-	return bytes.Equal(bytes.Join(bytes.Fields(flow), []byte(" ")), flowMatchAll)
+	URRIDs             []uint32 // if not nil: all URRs from now on
+	Activate           []string // predefined rules
+	Deactivate         []string
 }
 
 // apply changes p as u says.
 func (u *UpdatePDR) apply(p *PDR) {
-	if u.OuterHeaderRemoval != nil {
-		p.OuterHeaderRemoval = *u.OuterHeaderRemoval
-	}
-	if u.Precedence != nil {
-		p.Precedence = *u.Precedence
-	}
-	if u.PDI != nil {
-		p.PDI = *u.PDI
-	}
-	if u.FARID != nil {
-		p.FARID = *u.FARID
-	}
+	set(&p.OuterHeaderRemoval, u.OuterHeaderRemoval)
+	set(&p.Precedence, u.Precedence)
+	set(&p.PDI, u.PDI)
+	set(&p.FARID, u.FARID)
 	if u.QERIDs != nil {
 		p.QERIDs = u.QERIDs
+	}
+	if u.URRIDs != nil {
+		p.URRIDs = u.URRIDs
 	}
 }

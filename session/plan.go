@@ -19,8 +19,7 @@ func (p *plan) establish(req *Establishment, seid uint64) error {
 	if err := checkSupported(req.Unsupported); err != nil {
 		return err
 	}
-	s := newSession(min(len(req.CreatePDRs), maxRules), min(len(req.CreateFARs), maxRules),
-		min(len(req.CreateQERs), maxRules))
+	s := new(Session)
 	s.SEID, s.Owner, s.CP = seid, req.Owner, req.CP
 	p.next = s
 	if err := p.create(req.CreatePDRs, req.CreateFARs, req.CreateQERs); err != nil {
@@ -35,12 +34,9 @@ func (p *plan) modify(old *Session, req *Modification) error {
 	if err := checkSupported(req.Unsupported); err != nil {
 		return err
 	}
-	s := newSession(len(old.PDRs)+min(len(req.CreatePDRs), maxRules),
-		len(old.FARs)+min(len(req.CreateFARs), maxRules), len(old.QERs)+min(len(req.CreateQERs), maxRules))
+	s := new(Session)
 	s.SEID, s.Owner, s.CP = old.SEID, old.Owner, old.CP
-	if req.CP != nil {
-		s.CP = *req.CP
-	}
+	set(&s.CP, req.CP)
 	s.PDRs = append(s.PDRs, old.PDRs...)
 	s.FARs = append(s.FARs, old.FARs...)
 	s.QERs = append(s.QERs, old.QERs...)
@@ -59,17 +55,14 @@ func (p *plan) modify(old *Session, req *Modification) error {
 }
 
 // create adds rules whose IDs the session does not have yet.
-func (p *plan) create(pdrs []CreatePDR, fars []FAR, qers []QER) error {
+func (p *plan) create(pdrs []PDR, fars []FAR, qers []QER) error {
 	s := p.next
 	for i := range pdrs {
 		r := &pdrs[i]
 		if err := mayAdd(RulePDR, uint32(r.ID), len(s.PDRs), s.PDR(r.ID) != nil); err != nil {
 			return err
 		}
-		if err := checkFlows(r.ID, r.SDFFilters); err != nil {
-			return err
-		}
-		s.PDRs = append(s.PDRs, r.PDR)
+		s.PDRs = append(s.PDRs, *r)
 		last := &s.PDRs[len(s.PDRs)-1]
 		last.QERIDs = slices.Clone(last.QERIDs)
 	}
@@ -107,9 +100,6 @@ func (p *plan) update(req *Modification) error {
 		r := s.PDR(u.ID)
 		if r == nil {
 			return ruleError(RulePDR, uint32(u.ID), ErrNoRule)
-		}
-		if err := checkFlows(u.ID, u.SDFFilters); err != nil {
-			return err
 		}
 		u.apply(r)
 		r.QERIDs = slices.Clone(r.QERIDs)

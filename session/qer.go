@@ -29,23 +29,21 @@ type GateStatus struct {
 // Source: TS 29.244 V18.6.0, 7.5.4.5.
 type UpdateQER struct {
 	ID       uint32
-	Gates    *GateStatus
-	MBR, GBR *Rate
-	QFI      *uint8
+	Gates    Optional[GateStatus]
+	MBR, GBR Optional[Rate]
+	QFI      Optional[uint8]
 }
 
 // apply changes q as u says.
 func (u *UpdateQER) apply(q *QER) {
-	if u.Gates != nil {
-		q.UplinkGateClosed, q.DownlinkGateClosed = u.Gates.UplinkClosed, u.Gates.DownlinkClosed
+	if u.Gates.Present {
+		q.UplinkGateClosed, q.DownlinkGateClosed = u.Gates.Value.UplinkClosed, u.Gates.Value.DownlinkClosed
 	}
-	if u.MBR != nil {
-		q.HasMBR, q.MBR = true, *u.MBR
+	if u.MBR.Present {
+		q.HasMBR, q.MBR = true, u.MBR.Value
 	}
-	if u.GBR != nil {
-		q.HasGBR, q.GBR = true, *u.GBR
+	if u.GBR.Present {
+		q.HasGBR, q.GBR = true, u.GBR.Value
 	}
-	if u.QFI != nil {
-		q.QFI = *u.QFI
-	}
+	set(&q.QFI, u.QFI)
 }

@@ -7,9 +7,18 @@ type Establishment struct {
 	Owner uint32 // whose the session will be
 	CP    FSEID
 
-	CreatePDRs []CreatePDR
-	CreateFARs []FAR
-	CreateQERs []QER
+	PDNType         PDNType
+	SNSSAI          Optional[SNSSAI]
+	DNN             string
+	InactivityTimer uint32 // seconds; 0: none
+	CSIDs           []FQCSID
+
+	CreatePDRs      []PDR
+	CreateFARs      []FAR
+	CreateQERs      []QER
+	CreateURRs      []URR
+	CreateBARs      []BAR
+	CreateEndpoints []TrafficEndpoint
 
 	Unsupported []Unsupported
 }
@@ -19,19 +28,38 @@ type Establishment struct {
 // a request may replace a rule by another of the same ID.
 // Source: TS 29.244 V18.6.0, 7.5.4.
 type Modification struct {
-	SEID  uint64 // of the UP function's F-SEID
-	Owner uint32 // who asks; not the session's owner: no such session
-	CP    *FSEID // if the CP function changes its F-SEID
+	SEID     uint64 // of the UP function's F-SEID
+	Owner    uint32 // who asks; not the session's owner: no such session
+	NewOwner uint32 // whose it is to be (Node ID of another CP function); 0: as it was
+	CP       Optional[FSEID]
 
-	RemovePDRs []uint16
-	RemoveFARs []uint32
-	RemoveQERs []uint32
-	UpdatePDRs []UpdatePDR
-	UpdateFARs []UpdateFAR
-	UpdateQERs []UpdateQER
-	CreatePDRs []CreatePDR
-	CreateFARs []FAR
-	CreateQERs []QER
+	InactivityTimer Optional[uint32] // seconds; 0: none any more
+	SNSSAI          Optional[SNSSAI]
+	CSIDs           []FQCSID // if not nil: all from now on
+
+	RemovePDRs      []uint16
+	RemoveFARs      []uint32
+	RemoveQERs      []uint32
+	RemoveURRs      []uint32
+	RemoveBARs      []uint8
+	RemoveEndpoints []uint8
+	UpdatePDRs      []UpdatePDR
+	UpdateFARs      []UpdateFAR
+	UpdateQERs      []UpdateQER
+	UpdateURRs      []UpdateURR
+	UpdateBARs      []UpdateBAR
+	UpdateEndpoints []UpdateTrafficEndpoint
+	CreatePDRs      []PDR
+	CreateFARs      []FAR
+	CreateQERs      []QER
+	CreateURRs      []URR
+	CreateBARs      []BAR
+	CreateEndpoints []TrafficEndpoint
+
+	QueryURRs      []uint32
+	QueryAll       bool // QAURR
+	SendEndMarkers bool // SNDEM of the whole request
+	DropBuffered   bool // DROBU
 
 	Unsupported []Unsupported
 }
@@ -44,4 +72,17 @@ type Unsupported struct {
 	RuleID  uint32
 	IE      uint16 // IE type, TS 29.244 table 8.1.2-1
 	What    string // in words, for the log
+	Err     error  // why; nil: ErrUnsupported
+}
+
+// Result is what became of a request. Its memory is used again by the next
+// request that it is given to, so a caller keeps one for as long as it answers
+// requests one after the other.
+type Result struct {
+	// Session is as the datapath holds it now; after a deletion, as it was.
+	Session *Session
+	// Reports are of URRs that were asked for or removed.
+	Reports []UsageReport
+	// Replaced is the SEID of the session that this one replaced; 0: none.
+	Replaced uint64
 }

@@ -22,96 +22,147 @@ package session
 // IPv4 is an IPv4 address in wire order; all zero: none.
 type IPv4 [4]byte
 
+// IPv6 is an IPv6 address in wire order; all zero: none.
+type IPv6 [16]byte
+
 // IPv6Prefix is the first 64 bits of an IPv6 address in wire order; all zero:
 // none.
 type IPv6Prefix [8]byte
 
+// Optional is a parameter that may be absent. Value means nothing unless
+// Present.
+type Optional[T any] struct {
+	Value   T
+	Present bool
+}
+
+// Some returns a parameter that is present.
+func Some[T any](v T) Optional[T] { return Optional[T]{v, true} }
+
 // Interface is a Source Interface or a Destination Interface.
-// Source: TS 29.244 V18.6.0, 8.2.2.
+// Source: TS 29.244 V18.6.0, 8.2.2 and 8.2.24.
 type Interface uint8
 
 // The interfaces that rules may name here.
 const (
-	Access Interface = 0
-	Core   Interface = 1
+	Access     Interface = 0
+	Core       Interface = 1
+	SGiLAN     Interface = 2 // also N6-LAN
+	CPFunction Interface = 3
 )
 
 // String names the interface as TS 29.244 does.
 func (i Interface) String() string {
-	switch i {
-	case Access:
-		return "Access"
-	case Core:
-		return "Core"
+	names := [...]string{"Access", "Core", "SGi-LAN/N6-LAN", "CP-function"}
+	if int(i) < len(names) {
+		return names[i]
 	}
-	return "interface that is neither Access nor Core"
+	return "interface that is not Access, Core, SGi-LAN or CP-function"
 }
+
+// Uplink reports whether packets from this Source Interface are uplink for
+// gates, meters and usage; all others are downlink.
+func (i Interface) Uplink() bool { return i == Access }
 
 // FSEID is the F-SEID of the CP function.
 // Source: TS 29.244 V18.6.0, 8.2.37.
 type FSEID struct {
 	SEID uint64
-	IPv4 IPv4     // all zero: none
-	IPv6 [16]byte // all zero: none
+	IPv4 IPv4 // all zero: none
+	IPv6 IPv6 // all zero: none
 }
 
-// Session is one PFCP session as the datapath holds it. It never changes once
-// it is committed.
+// PDNType is a PDN Type; 0: none given.
+// Source: TS 29.244 V18.6.0, 8.2.79.
+type PDNType uint8
+
+// The PDN types whose packets the datapaths know.
+const (
+	PDNTypeIPv4   PDNType = 1
+	PDNTypeIPv6   PDNType = 2
+	PDNTypeIPv4v6 PDNType = 3
+)
+
+// SNSSAI is a slice: Slice/Service Type and Slice Differentiator.
+// Source: TS 29.244 V18.6.0, 8.2.176; TS 23.003 V18, 28.4.2.
+type SNSSAI struct {
+	SST uint8
+	SD  uint32 // 24 bits; NoSD: none
+}
+
+// NoSD is the Slice Differentiator of an S-NSSAI that has none.
+const NoSD = 0xffffff
+
+// FQCSID is one connection set of a node: sessions that have one in common can
+// be deleted together. Source: TS 29.244 V18.6.0, 8.2.48; TS 23.527 V18, 4.2.
+type FQCSID struct {
+	IDType uint8    // 0: IPv4 address, 1: IPv6 address, 2: MCC, MNC and a number
+	Node   [16]byte // wire order; the first 4 octets for types 0 and 2
+	CSID   uint16
+}
+
+// Session is one PFCP session: all that its CP function asked for and what
+// became of it. As a result of the [Manager] it must not be changed.
 type Session struct {
 	SEID  uint64 // of the UP function's F-SEID, never 0
 	Owner uint32 // who may touch it: a number that the caller of Establish gave
 	CP    FSEID
 
-	PDRs []PDR // in Precedence order, lowest value first, then by ID
-	FARs []FAR // by ID
-	QERs []QER // by ID
+	PDNType PDNType
+	SNSSAI  Optional[SNSSAI]
+	DNN     string // APN or DNN; empty: none
+	// Slice is the number of the configured slice that it belongs to; 0: none.
+	Slice uint32
+	// InactivityTimer is the User Plane Inactivity Timer in seconds; 0: none.
+	// Source: TS 29.244 V18.6.0, 8.2.83.
+	InactivityTimer uint32
+	CSIDs           []FQCSID
+
+	PDRs      []PDR // in Precedence order, lowest value first, then by ID
+	FARs      []FAR // by ID
+	QERs      []QER // by ID
+	URRs      []URR // by ID
+	BARs      []BAR // by ID
+	Endpoints []TrafficEndpoint
 }
 
-// PDR returns the PDR of that ID, or nil. The result must not be changed.
-func (s *Session) PDR(id uint16) *PDR {
-	for i := range s.PDRs {
-		if s.PDRs[i].ID == id {
-			return &s.PDRs[i]
+// Agent is the number of the datapath that holds the session of that SEID: its
+// highest 8 bits. So what goes to a datapath finds its way without a table.
+func Agent(seid uint64) uint8 { return uint8(seid >> 56) }
+
+// find returns the rule with that ID, or nil.
+func find[R any, I comparable](list []R, id I, idOf func(*R) I) *R {
+	for i := range list {
+		if idOf(&list[i]) == id {
+			return &list[i]
 		}
 	}
 	return nil
 }
 
-// FAR returns the FAR of that ID, or nil. The result must not be changed.
-func (s *Session) FAR(id uint32) *FAR {
-	for i := range s.FARs {
-		if s.FARs[i].ID == id {
-			return &s.FARs[i]
-		}
-	}
-	return nil
-}
+func (r *PDR) id() uint16            { return r.ID }
+func (f *FAR) id() uint32            { return f.ID }
+func (q *QER) id() uint32            { return q.ID }
+func (u *URR) id() uint32            { return u.ID }
+func (b *BAR) id() uint8             { return b.ID }
+func (e *TrafficEndpoint) id() uint8 { return e.ID }
 
-// QER returns the QER of that ID, or nil. The result must not be changed.
-func (s *Session) QER(id uint32) *QER {
-	for i := range s.QERs {
-		if s.QERs[i].ID == id {
-			return &s.QERs[i]
-		}
-	}
-	return nil
-}
+// PDR returns the PDR of that ID, or nil.
+func (s *Session) PDR(id uint16) *PDR { return find(s.PDRs, id, (*PDR).id) }
 
-// common is a session of the usual shape with its rules in one piece of memory:
-// one PDR and one FAR each way, and one QER.
-type common struct {
-	Session
-	pdrs [2]PDR
-	fars [2]FAR
-	qers [1]QER
-}
+// FAR returns the FAR of that ID, or nil.
+func (s *Session) FAR(id uint32) *FAR { return find(s.FARs, id, (*FAR).id) }
 
-// newSession returns a session with room for so many rules, and none yet.
-func newSession(pdrs, fars, qers int) *Session {
-	if pdrs <= 2 && fars <= 2 && qers <= 1 {
-		c := new(common)
-		c.PDRs, c.FARs, c.QERs = c.pdrs[:0], c.fars[:0], c.qers[:0]
-		return &c.Session
-	}
-	return &Session{PDRs: make([]PDR, 0, pdrs), FARs: make([]FAR, 0, fars), QERs: make([]QER, 0, qers)}
+// QER returns the QER of that ID, or nil.
+func (s *Session) QER(id uint32) *QER { return find(s.QERs, id, (*QER).id) }
+
+// URR returns the URR of that ID, or nil.
+func (s *Session) URR(id uint32) *URR { return find(s.URRs, id, (*URR).id) }
+
+// BAR returns the BAR of that ID, or nil.
+func (s *Session) BAR(id uint8) *BAR { return find(s.BARs, id, (*BAR).id) }
+
+// Endpoint returns the Traffic Endpoint of that ID, or nil.
+func (s *Session) Endpoint(id uint8) *TrafficEndpoint {
+	return find(s.Endpoints, id, (*TrafficEndpoint).id)
 }

@@ -20,16 +20,6 @@ func checkSupported(list []Unsupported) error {
 	return &Error{Cause: CauseServiceNotSupported, OffendingIE: u.IE, Err: err}
 }
 
-// checkFlows refuses SDF filters that do not match all packets of the UE.
-func checkFlows(id uint16, flows [][]byte) error {
-	for _, flow := range flows {
-		if !matchesAll(flow) {
-			return pdrError(id, ErrUnsupported, "SDF filter %.80q", flow)
-		}
-	}
-	return nil
-}
-
 // validate checks a planned session as a whole, F-TEIDs to be allocated apart.
 // removed says whether the request removed a FAR or QER: then that rule is at
 // fault when a PDR still names it, and not the PDR.

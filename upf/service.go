@@ -81,12 +81,12 @@ func (s *Service) start(ctx context.Context) error {
 		return err
 	}
 	s.about = describeDatapath(s.config, s.driver)
-	n3 := make([]session.IPv4, len(s.about.N3Addresses))
+	endpoints := make([]session.Endpoint, len(s.about.N3Addresses))
 	for i, a := range s.about.N3Addresses {
-		n3[i] = a.As4()
+		endpoints[i] = session.Endpoint{Name: "n3", IPv4: a.As4()}
 	}
 	s.sessions, err = session.NewManager(
-		session.Config{MaxSessions: s.config.Sessions.Max, N3: n3},
+		session.Config{MaxSessions: s.config.Sessions.Max, Endpoints: endpoints},
 		rules.Compiler{Bus: bus.InProcess{Driver: s.driver}})
 	if err != nil {
 		return err

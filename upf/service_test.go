@@ -87,11 +87,11 @@ func establish(t *testing.T, s *Service, n uint8) *session.Session {
 	ue := session.UEAddress{IPv4: session.IPv4{10, 45, 0, n}}
 	req := &session.Establishment{
 		CP: session.FSEID{SEID: 1000 + uint64(n), IPv4: session.IPv4{10, 4, 0, 2}},
-		CreatePDRs: []session.CreatePDR{
-			{PDR: session.PDR{ID: 1, Precedence: 32, OuterHeaderRemoval: true, FARID: 1, QERIDs: []uint32{1},
-				PDI: session.PDI{FTEID: session.FTEID{TEID: uint32(n), IPv4: n3}, UEAddress: ue, QFIs: 1 << 9}}},
-			{PDR: session.PDR{ID: 2, Precedence: 64, FARID: 2, QERIDs: []uint32{1},
-				PDI: session.PDI{SourceInterface: session.Core, UEAddress: ue, NetworkInstance: "internet"}}},
+		CreatePDRs: []session.PDR{
+			{ID: 1, Precedence: 32, OuterHeaderRemoval: true, FARID: 1, QERIDs: []uint32{1},
+				PDI: session.PDI{FTEID: session.FTEID{TEID: uint32(n), IPv4: n3}, UEAddress: ue, QFIs: 1 << 9}},
+			{ID: 2, Precedence: 64, FARID: 2, QERIDs: []uint32{1},
+				PDI: session.PDI{SourceInterface: session.Core, UEAddress: ue, NetworkInstance: "internet"}},
 		},
 		CreateFARs: []session.FAR{
 			{ID: 1, ApplyAction: session.Forward, HasForwarding: true,
@@ -102,11 +102,11 @@ func establish(t *testing.T, s *Service, n uint8) *session.Session {
 		},
 		CreateQERs: []session.QER{{ID: 1, QFI: 9, HasMBR: true, MBR: session.Rate{Uplink: 50_000_000, Downlink: 100_000_000}}},
 	}
-	got, err := s.sessions.Establish(context.Background(), req)
-	if err != nil {
+	var got session.Result
+	if err := s.sessions.Establish(context.Background(), req, &got); err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return got.Session
 }
 
 // TestStartErrors: what a UPF says when it cannot start, and that it leaves

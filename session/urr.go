@@ -1,0 +1,196 @@
+package session
+
+// URR is a Usage Reporting Rule and how far it has got. Times that are spans
+// are seconds, 0 for none; points in time are Unix nanoseconds, 0 for none.
+// Source: TS 29.244 V18.6.0, 7.5.2.4.
+type URR struct {
+	ID          uint32
+	Method      MeasurementMethod
+	Triggers    ReportingTriggers
+	Information MeasurementInformation
+
+	MeasurementPeriod       uint32
+	VolumeThreshold         Volume
+	VolumeQuota             Volume
+	TimeThreshold           uint32
+	TimeQuota               Optional[uint32] // 0 is a quota: none is left
+	QuotaHoldingTime        uint32
+	QuotaValidityTime       uint32
+	InactivityDetectionTime uint32
+
+	MonitoringTime            int64
+	SubsequentVolumeThreshold Volume
+	SubsequentVolumeQuota     Volume
+	SubsequentTimeThreshold   uint32
+	SubsequentTimeQuota       Optional[uint32]
+
+	LinkedURRs []uint32
+	QuotaFAR   Optional[uint32] // FAR ID for Quota Action
+
+	State URRState
+}
+
+// URRState is what a URR has counted and told so far. It is part of the session's
+// record, so that usage is reported once, whatever happens meanwhile.
+type URRState struct {
+	// SEQN is the UR-SEQN of the next report; the first one has 0.
+	// Source: TS 29.244 V18.6.0, 8.2.71.
+	SEQN uint32
+	// Start is when the measurement began that the next report will be about.
+	Start int64
+	// Reported is what the datapath had counted when the last report was made.
+	Reported Counts
+	// Quota is what it had counted when the quotas were given, QuotaStart when
+	// that was.
+	Quota      Counts
+	QuotaStart int64
+	// First and Last packet of the running measurement, as far as they were seen.
+	First, Last int64
+	// Idle is how much of the running measurement does not count as duration:
+	// beyond the Inactivity Detection Time. Nanoseconds.
+	Idle int64
+	// Exhausted: the quota is used up and that was reported.
+	Exhausted bool
+}
+
+// Counts is what a datapath counted for a URR since it was installed: octets and
+// packets of user packets that were forwarded. It never decreases.
+type Counts struct {
+	UplinkOctets, DownlinkOctets   uint64
+	UplinkPackets, DownlinkPackets uint64
+}
+
+// Volume is a threshold or quota in octets; what is not Has is not limited.
+// Source: TS 29.244 V18.6.0, 8.2.13 and 8.2.50.
+type Volume struct {
+	HasTotal, HasUplink, HasDownlink bool
+	Total, Uplink, Downlink          uint64
+}
+
+// MeasurementMethod says what is measured.
+// Source: TS 29.244 V18.6.0, 8.2.40.
+type MeasurementMethod uint8
+
+// Measurement methods.
+const (
+	MeasureDuration MeasurementMethod = 1 << iota
+	MeasureVolume
+	MeasureEvent
+)
+
+// ReportingTriggers say when there is to be a report: octet 5 of the IE in bits 0
+// to 7, octet 6 in the next, octet 7 above.
+// Source: TS 29.244 V18.6.0, 8.2.19.
+type ReportingTriggers uint32
+
+// Reporting Triggers.
+const (
+	ReportPERIO ReportingTriggers = 1 << iota // periodic
+	ReportVOLTH                               // volume threshold
+	ReportTIMTH                               // time threshold
+	ReportQUHTI                               // quota holding time
+	ReportSTART                               // start of traffic
+	ReportSTOPT                               // stop of traffic
+	ReportDROTH                               // dropped downlink traffic threshold
+	ReportLIUSA                               // linked usage
+	ReportVOLQU                               // volume quota
+	ReportTIMQU                               // time quota
+	ReportENVCL                               // envelope closure
+	ReportMACAR
+	ReportEVETH
+	ReportEVEQU
+	ReportIPMJL
+	ReportQUVTI // quota validity time
+	ReportREEMR
+	ReportUPINT // user plane inactivity
+)
+
+// MeasurementInformation has flags about how a URR measures.
+// Source: TS 29.244 V18.6.0, 8.2.68.
+type MeasurementInformation uint16
+
+// Measurement Information flags.
+const (
+	InfoMBQE MeasurementInformation = 1 << iota // measure before QoS enforcement
+	InfoINAM                                    // inactive measurement
+	InfoRADI                                    // reduced application detection information
+	InfoISTM                                    // immediate start of time metering
+	InfoMNOP                                    // measure number of packets
+)
+
+// UpdateURR changes those parts of a URR that it has.
+// Source: TS 29.244 V18.6.0, 7.5.4.4.
+type UpdateURR struct {
+	ID          uint32
+	Method      Optional[MeasurementMethod]
+	Triggers    Optional[ReportingTriggers]
+	Information Optional[MeasurementInformation]
+
+	MeasurementPeriod       Optional[uint32]
+	VolumeThreshold         Optional[Volume]
+	VolumeQuota             Optional[Volume]
+	TimeThreshold           Optional[uint32]
+	TimeQuota               Optional[uint32]
+	QuotaHoldingTime        Optional[uint32]
+	QuotaValidityTime       Optional[uint32]
+	InactivityDetectionTime Optional[uint32]
+
+	MonitoringTime            Optional[int64]
+	SubsequentVolumeThreshold Optional[Volume]
+	SubsequentVolumeQuota     Optional[Volume]
+	SubsequentTimeThreshold   Optional[uint32]
+	SubsequentTimeQuota       Optional[uint32]
+
+	LinkedURRs []uint32 // if not nil: all from now on
+	QuotaFAR   Optional[uint32]
+}
+
+// UsageReport is one Usage Report of a URR. Points in time are Unix nanoseconds.
+// Source: TS 29.244 V18.6.0, 7.5.5.2, 7.5.7.2 and 7.5.8.3.
+type UsageReport struct {
+	URRID   uint32
+	SEQN    uint32
+	Trigger UsageReportTrigger
+
+	Start, End  int64
+	Method      MeasurementMethod // which of the following there is
+	Information MeasurementInformation
+	Usage       Counts // since the last report
+	Duration    uint32 // seconds
+	First, Last int64  // packets; 0: none
+
+	// MonitoringAfter: usage after (else before) the Monitoring Time, if the
+	// report is one of a pair split there.
+	Split, MonitoringAfter bool
+}
+
+// UsageReportTrigger says why there is a report: octet 5 of the IE in bits 0 to
+// 7, octet 6 in the next, octet 7 above.
+// Source: TS 29.244 V18.6.0, 8.2.41.
+type UsageReportTrigger uint32
+
+// Usage Report Triggers.
+const (
+	TriggerPERIO UsageReportTrigger = 1 << iota
+	TriggerVOLTH
+	TriggerTIMTH
+	TriggerQUHTI
+	TriggerSTART
+	TriggerSTOPT
+	TriggerDROTH
+	TriggerIMMER // immediate: asked for by a query
+	TriggerVOLQU
+	TriggerTIMQU
+	TriggerLIUSA
+	TriggerTERMR // termination: the URR or the session is removed
+	TriggerMONIT // monitoring time
+	TriggerENVCL
+	TriggerMACAR
+	TriggerEVETH
+	TriggerEVEQU
+	TriggerTEBUR
+	TriggerIPMJL
+	TriggerQUVTI
+	TriggerEMRRE
+	TriggerUPINT
+)
