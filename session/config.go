@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"net/netip"
 	"time"
 )
@@ -86,14 +87,17 @@ type Capabilities struct {
 	IPv6Tunnels    bool // Outer Header Creation GTP-U/UDP/IPv6
 }
 
-// Store keeps records for a restart. Both methods may be called from several
-// goroutines at once, and do not wait for the medium: who answers a request
-// flushes the store first.
+// Store keeps records for a restart. Its methods may be called from several
+// goroutines at once. Save and Drop do not wait for the medium: who answers a
+// request flushes the store first.
 type Store interface {
 	// Save replaces what was kept under kind and id. The record is the caller's
 	// again when it returns.
 	Save(kind byte, id uint64, record []byte)
 	Drop(kind byte, id uint64)
+	// Flush returns nil when all that was saved and dropped before the call
+	// outlives this process.
+	Flush(ctx context.Context) error
 }
 
 // KindSession is the kind of session records; their id is the SEID.

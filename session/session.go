@@ -124,6 +124,15 @@ type Session struct {
 	URRs      []URR // by ID
 	BARs      []BAR // by ID
 	Endpoints []TrafficEndpoint
+
+	// Inactivity is how far the User Plane Inactivity Timer has got.
+	Inactivity Inactivity
+	// Reports are those that the CP function has not acknowledged, oldest first.
+	Reports []UsageReport
+	// Deleted is when it was deleted, in Unix nanoseconds: its record stays for a
+	// while, with its last reports, so that a repeated request gets them again
+	// even from a process that was started since. 0: it was not.
+	Deleted int64
 }
 
 // Agent is the number of the datapath that holds the session of that SEID: its

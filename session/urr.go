@@ -30,36 +30,6 @@ type URR struct {
 	State URRState
 }
 
-// URRState is what a URR has counted and told so far. It is part of the session's
-// record, so that usage is reported once, whatever happens meanwhile.
-type URRState struct {
-	// SEQN is the UR-SEQN of the next report; the first one has 0.
-	// Source: TS 29.244 V18.6.0, 8.2.71.
-	SEQN uint32
-	// Start is when the measurement began that the next report will be about.
-	Start int64
-	// Reported is what the datapath had counted when the last report was made.
-	Reported Counts
-	// Quota is what it had counted when the quotas were given, QuotaStart when
-	// that was.
-	Quota      Counts
-	QuotaStart int64
-	// First and Last packet of the running measurement, as far as they were seen.
-	First, Last int64
-	// Idle is how much of the running measurement does not count as duration:
-	// beyond the Inactivity Detection Time. Nanoseconds.
-	Idle int64
-	// Exhausted: the quota is used up and that was reported.
-	Exhausted bool
-}
-
-// Counts is what a datapath counted for a URR since it was installed: octets and
-// packets of user packets that were forwarded. It never decreases.
-type Counts struct {
-	UplinkOctets, DownlinkOctets   uint64
-	UplinkPackets, DownlinkPackets uint64
-}
-
 // Volume is a threshold or quota in octets; what is not Has is not limited.
 // Source: TS 29.244 V18.6.0, 8.2.13 and 8.2.50.
 type Volume struct {
@@ -143,25 +113,6 @@ type UpdateURR struct {
 
 	LinkedURRs []uint32 // if not nil: all from now on
 	QuotaFAR   Optional[uint32]
-}
-
-// UsageReport is one Usage Report of a URR. Points in time are Unix nanoseconds.
-// Source: TS 29.244 V18.6.0, 7.5.5.2, 7.5.7.2 and 7.5.8.3.
-type UsageReport struct {
-	URRID   uint32
-	SEQN    uint32
-	Trigger UsageReportTrigger
-
-	Start, End  int64
-	Method      MeasurementMethod // which of the following there is
-	Information MeasurementInformation
-	Usage       Counts // since the last report
-	Duration    uint32 // seconds
-	First, Last int64  // packets; 0: none
-
-	// MonitoringAfter: usage after (else before) the Monitoring Time, if the
-	// report is one of a pair split there.
-	Split, MonitoringAfter bool
 }
 
 // UsageReportTrigger says why there is a report: octet 5 of the IE in bits 0 to

@@ -1,0 +1,92 @@
+package session
+
+// URRState is what a URR has counted and told so far. It is part of the
+// session's record, so that usage is reported once, whatever happens meanwhile.
+//
+// What a datapath counts, and how long the URR has metered, only ever grows. The
+// state holds where these stood at the last report and where the next limits
+// are, all absolute: so nothing is added up that could be added twice.
+type URRState struct {
+	// SEQN is the UR-SEQN of the next report; the first one has 0.
+	// Source: TS 29.244 V18.6.0, 8.2.71.
+	SEQN uint32
+	// Start is when the measurement began that the next report is about.
+	Start int64
+	// Reported is what the datapath had counted at the last report,
+	// ReportedNs how long the URR had metered then, in nanoseconds.
+	Reported   Counts
+	ReportedNs int64
+
+	// Volumes at which there is a report, or no more packets are forwarded.
+	ThresholdAt, QuotaAt Volume
+	// The same of the metered time, in nanoseconds; 0: none.
+	TimeThresholdAt, TimeQuotaAt int64
+	// PeriodAt is when the next periodic report is due, ValidUntil when the
+	// quota is no longer valid; 0: never.
+	PeriodAt, ValidUntil int64
+
+	// MeteredNs is how long the URR had metered before MeterSince, when it
+	// began to meter again; MeterSince 0: it stands still.
+	MeteredNs, MeterSince int64
+	// Seen is how many packets had been counted when that was last looked at,
+	// ActiveAt when it was first found to be so many.
+	Seen     uint64
+	ActiveAt int64
+
+	Traffic   bool // its start has been told, its stop has not
+	Held      bool // the Quota Holding Time has passed, and that was told
+	Exhausted bool // a quota is used up, and that was told: nothing is forwarded
+	After     bool // the next report is of usage after the Monitoring Time
+	// Owed are reasons for a report that there was no room for.
+	Owed UsageReportTrigger
+}
+
+// Counts is what a datapath counted for a URR since it was installed: octets and
+// packets of user packets that were forwarded. It never decreases.
+type Counts struct {
+	UplinkOctets, DownlinkOctets   uint64
+	UplinkPackets, DownlinkPackets uint64
+}
+
+// packets is how many there were.
+func (c Counts) packets() uint64 { return c.UplinkPackets + c.DownlinkPackets }
+
+// minus is what was counted since it was d.
+func (c Counts) minus(d Counts) Counts {
+	return Counts{
+		UplinkOctets: c.UplinkOctets - d.UplinkOctets, DownlinkOctets: c.DownlinkOctets - d.DownlinkOctets,
+		UplinkPackets: c.UplinkPackets - d.UplinkPackets, DownlinkPackets: c.DownlinkPackets - d.DownlinkPackets,
+	}
+}
+
+// Inactivity is how far the User Plane Inactivity Timer of a session has got.
+type Inactivity struct {
+	// Seen is how many packets had been forwarded when that was last looked at,
+	// ActiveAt when it was first found to be so many.
+	Seen     uint64
+	ActiveAt int64
+	Told     bool // the CP function has been told
+}
+
+// UsageReport is one Usage Report of a URR. Points in time are Unix nanoseconds.
+// Source: TS 29.244 V18.6.0, 7.5.5.2, 7.5.7.2 and 7.5.8.3.
+type UsageReport struct {
+	URRID   uint32
+	SEQN    uint32
+	Trigger UsageReportTrigger
+
+	// Start and End of the measurement. A report of the start or stop of traffic
+	// has no measurement: Method is 0, and Start is that of a later report.
+	Start, End  int64
+	Method      MeasurementMethod // which of the following there is
+	Information MeasurementInformation
+	Usage       Counts // since the last report
+	Duration    uint32 // seconds
+
+	// Before and After the Monitoring Time: usage is split there.
+	Before, After bool
+
+	// Answered is when it was put into the response to a request, which needs
+	// no answer; 0: it is to be sent in a Session Report Request.
+	Answered int64
+}
