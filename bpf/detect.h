@@ -3,10 +3,13 @@
 #include "maps.h"
 #include "parse.h"
 
-/* What a stage may use of a rule: read once, so that all stages see the same. */
+/* What the stages may use of a rule: read once, so that all see the same. */
 struct match {
 	struct rule *rule;
+	__u64 key;
 	__u32 ctl;
+	__u32 meter[2];
+	__u32 urr;
 };
 
 static __always_inline struct rule *rule_overflow(void *table, void *by_key, __u64 key)
@@ -34,61 +37,94 @@ static __always_inline struct rule *rule_find(void *table, void *by_key, __u64 k
 	return rule_overflow(table, by_key, key);
 }
 
-/* match_begin - read the control word before the rest of the rule */
+/* match_begin - read the control word before the rest of the rule
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
 static __always_inline int match_begin(struct match *m, struct rule *rule)
 {
 	m->rule = rule;
 	m->ctl = *(volatile __u32 *)&rule->ctl;
-	return m->ctl & RULE_CHANGING ? -PASS_CHANGING : 0;
+	if (m->ctl & (RULE_CHANGING | RULE_SLOW))
+		return m->ctl & RULE_CHANGING ? -PASS_CHANGING : -PASS_RULES;
+	m->meter[0] = rule->meter[0];
+	m->meter[1] = rule->meter[1];
+	m->urr = rule->urr;
+	return 0;
 }
 
 /* match_end - whether all that was read since match_begin() belongs together */
-static __always_inline int match_end(const struct match *m, __u64 key)
+static __always_inline int match_end(const struct match *m)
 {
 	barrier();
-	if (*(volatile __u32 *)&m->rule->ctl != m->ctl || *(volatile __u64 *)&m->rule->key != key)
+	if (*(volatile __u32 *)&m->rule->ctl != m->ctl || *(volatile __u64 *)&m->rule->key != m->key)
 		return -PASS_CHANGING;
 	return 0;
 }
 
-/* detect_uplink - find the PDR of a packet from N3 and compare its PDI
+static __always_inline __u32 match_direction(const struct match *m)
+{
+	return m->ctl & RULE_UPLINK ? URR_UPLINK : URR_DOWNLINK;
+}
+
+static __always_inline int detect_ue(const struct packet *p, const struct match *m)
+{
+	int uplink = m->ctl & RULE_UPLINK;
+
+	if (!(m->ctl & (RULE_MATCH_IP4 | RULE_MATCH_IP6)))
+		return 1;
+	if (p->version == 4)
+		return m->ctl & RULE_MATCH_IP4 &&
+		       m->rule->ue_ip4 == (uplink ? p->src_ip4 : p->dst_ip4);
+	return m->ctl & RULE_MATCH_IP6 && m->rule->ue_ip6 == (uplink ? p->src_ip6 : p->dst_ip6);
+}
+
+/* detect_qfi - whether @qfi is one of the octets of @qfis
+ *
+ * Without a container it is 0, which no PDI has.
+ */
+static __always_inline int detect_qfi(__u32 qfis, __u8 qfi)
+{
+	__u32 differs = qfis ^ qfi * 0x01010101U;
+
+	return qfi && (differs - 0x01010101U) & ~differs & 0x80808080U;
+}
+
+/* detect_tunnelled - find the PDR of a G-PDU by its F-TEID and compare its PDI
  *
  * Source: TS 29.244 V18.6.0, 5.2.1A and 7.5.2.2.
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int detect_uplink(const struct packet *p, struct match *m)
+static __always_inline int detect_tunnelled(const struct packet *p, struct match *m)
 {
-	__u64 key = rule_key_teid(p->teid), qfis;
-	struct rule *rule = rule_find(&uplink, &uplink_by_key, key);
+	struct rule *rule;
+	__u32 qfis;
 	int err;
 
+	m->key = rule_key_teid(p->teid);
+	rule = rule_find(&rule_by_teid, &guest_by_teid, m->key);
 	if (!rule)
 		return -DROP_NO_PDR;
 	err = match_begin(m, rule);
 	if (err)
 		return err;
-	if (p->version == 4) {
-		if ((m->ctl & RULE_MATCH_IP4) ? rule->ue_ip4 != p->src_ip4 : m->ctl & RULE_MATCH_IP6)
-			return -DROP_UE_ADDRESS;
-	} else {
-		if ((m->ctl & RULE_MATCH_IP6) ? rule->ue_ip6 != p->src_ip6 : m->ctl & RULE_MATCH_IP4)
-			return -DROP_UE_ADDRESS;
-	}
-	qfis = rule->qfis;
-	if (qfis && !(qfis >> p->qfi & 1)) /* without a container qfi is 0, which no PDI has */
-		return -DROP_QFI;
+	if (!detect_ue(p, m))
+		return match_end(m) ?: -DROP_UE_ADDRESS;
+	qfis = *(__u32 *)rule->qfis;
+	if (qfis && !detect_qfi(qfis, p->qfi))
+		return match_end(m) ?: -DROP_QFI;
 	return 0;
 }
 
-/* detect_downlink - find the PDR of a packet from N6 by its destination
+/* detect_bare - find the PDR of a packet from N6 by its destination
  *
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int detect_downlink(const struct packet *p, struct match *m, __u64 *key)
+static __always_inline int detect_bare(const struct packet *p, struct match *m)
 {
 	struct rule *rule;
 
-	*key = p->version == 4 ? rule_key_ip4(p->dst_ip4) : p->dst_ip6;
-	rule = rule_find(&downlink, &downlink_by_key, *key);
+	m->key = p->version == 4 ? rule_key_ip4(p->dst_ip4) : p->dst_ip6;
+	rule = rule_find(&rule_by_ue, &guest_by_ue, m->key);
 	return rule ? match_begin(m, rule) : -PASS_HOST;
 }

@@ -35,11 +35,10 @@ static __always_inline void emit_mac(__u8 *to, __u64 mac)
 	*(__u16 *)(to + 4) = mac >> 32;
 }
 
-static __always_inline void emit_eth(struct ethhdr *eth, __u64 dst, const volatile __u8 *src,
-				     __u16 proto)
+static __always_inline void emit_eth(struct ethhdr *eth, const struct route *r, __u16 proto)
 {
-	emit_mac(eth->h_dest, dst);
-	emit_mac(eth->h_source, *(const volatile __u64 *)src);
+	emit_mac(eth->h_dest, r->dst);
+	emit_mac(eth->h_source, r->src);
 	eth->h_proto = bpf_htons(proto);
 }
 
@@ -62,13 +61,13 @@ static __always_inline int emit_resize(struct ctx *ctx, const struct packet *p, 
 	return ctx_push(ctx, before - head) ? -DROP_INTERNAL : 0;
 }
 
-/* emit_uplink - Outer Header Removal, and out on N6
+/* emit_bare - Outer Header Removal, and out on N6
  *
  * Source: TS 29.244 V18.6.0, 8.2.64. Return: an action, or a negative enum
  * upf_count.
  */
-static __always_inline int emit_uplink(struct ctx *ctx, const struct packet *p,
-				       const struct route *r)
+static __always_inline int emit_bare(struct ctx *ctx, const struct packet *p,
+				     const struct route *r)
 {
 	struct ethhdr *eth;
 
@@ -77,8 +76,8 @@ static __always_inline int emit_uplink(struct ctx *ctx, const struct packet *p,
 	eth = ctx_data(ctx);
 	if ((void *)(eth + 1) > ctx_end(ctx))
 		return -DROP_INTERNAL;
-	emit_eth(eth, r->dst, n6_mac, p->version == 4 ? ETH_P_IP : ETH_P_IPV6);
-	return ctx_redirect(ctx, n6_ifindex);
+	emit_eth(eth, r, p->version == 4 ? ETH_P_IP : ETH_P_IPV6);
+	return ctx_redirect(ctx, r->ifindex);
 }
 
 static __always_inline __u16 emit_sum_ip4(const struct iphdr *ip)
@@ -92,7 +91,7 @@ static __always_inline __u16 emit_sum_ip4(const struct iphdr *ip)
 	return ~((sum & 0xffff) + (sum >> 16));
 }
 
-/* emit_outer - write IPv4, UDP and the fixed part of GTP-U
+/* emit_headers - write IPv4, UDP and the fixed part of GTP-U
  *
  * @octets: from the outer IP header on
  *
@@ -100,7 +99,7 @@ static __always_inline __u16 emit_sum_ip4(const struct iphdr *ip)
  * when it is removed (RFC 6040, compatibility mode). The packet is atomic, its
  * Identification 0 (RFC 6864). The UDP checksum is 0: the user packet has its own.
  */
-static __always_inline void emit_outer(struct iphdr *ip, const struct route *r, __u32 octets)
+static __always_inline void emit_headers(struct iphdr *ip, const struct route *r, __u32 octets)
 {
 	struct udphdr *udp = (void *)(ip + 1);
 	struct gtpu_hdr *gtpu = (void *)(udp + 1);
@@ -113,7 +112,7 @@ static __always_inline void emit_outer(struct iphdr *ip, const struct route *r, 
 	ip->ttl = TTL_OUTER;
 	ip->protocol = IPPROTO_UDP;
 	ip->check = 0;
-	ip->saddr = n3_ip4;
+	ip->saddr = r->src_ip4;
 	ip->daddr = r->ip4;
 	ip->check = emit_sum_ip4(ip);
 
@@ -128,11 +127,11 @@ static __always_inline void emit_outer(struct iphdr *ip, const struct route *r, 
 	gtpu->teid = r->teid;
 }
 
-/* emit_psc - write the optional word and a downlink PDU Session Container
+/* emit_psc - write the optional word and a PDU Session Container
  *
- * Source: TS 38.415 V18.0.0, 5.5.2.1.
+ * Source: TS 38.415 V18.0.0, 5.5.2.
  */
-static __always_inline void emit_psc(struct gtpu_opt *opt, __u8 qfi)
+static __always_inline void emit_psc(struct gtpu_opt *opt, const struct route *r)
 {
 	struct gtpu_psc *psc = (void *)(opt + 1);
 
@@ -140,33 +139,33 @@ static __always_inline void emit_psc(struct gtpu_opt *opt, __u8 qfi)
 	opt->npdu = 0;
 	opt->next_ext = GTPU_EXT_PSC;
 	psc->len = 1;
-	psc->pdu_type = 0;
-	psc->qfi = qfi;
+	psc->pdu_type = r->pdu_type;
+	psc->qfi = r->qfi;
 	psc->next_ext = 0;
 }
 
-/* emit_downlink - Outer Header Creation, and out on N3
+/* emit_outer - Outer Header Creation, and out to the peer
  *
  * Source: TS 29.244 V18.6.0, 8.2.56. Return: an action, or a negative enum
  * upf_count.
  */
-static __always_inline int emit_downlink(struct ctx *ctx, const struct packet *p,
-					 const struct route *r)
+static __always_inline int emit_outer(struct ctx *ctx, const struct packet *p,
+				      const struct route *r)
 {
 	int outer = OUTER_IP4 + (r->qfi ? OUTER_PSC : 0);
 	struct ethhdr *eth;
 
-	if (emit_ttl(p) || emit_resize(ctx, p, sizeof(*eth) + outer))
+	if (emit_resize(ctx, p, sizeof(*eth) + outer))
 		return -DROP_INTERNAL;
 	eth = ctx_data(ctx);
 	if ((void *)(eth + 1) + OUTER_IP4 > ctx_end(ctx))
 		return -DROP_INTERNAL;
-	emit_eth(eth, r->dst, n3_mac, ETH_P_IP);
-	emit_outer((void *)(eth + 1), r, p->octets + outer);
+	emit_eth(eth, r, ETH_P_IP);
+	emit_headers((void *)(eth + 1), r, p->octets + outer);
 	if (r->qfi) {
 		if ((void *)(eth + 1) + OUTER_IP4 + OUTER_PSC > ctx_end(ctx))
 			return -DROP_INTERNAL;
-		emit_psc((void *)(eth + 1) + OUTER_IP4, r->qfi);
+		emit_psc((void *)(eth + 1) + OUTER_IP4, r);
 	}
-	return ctx_redirect(ctx, n3_ifindex);
+	return ctx_redirect(ctx, r->ifindex);
 }

@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
 #include "detect.h"
+#include "urr.h"
+
+#define METER_BURST_TIME	(10000000ULL << METER_FRACTION)	/* 10 ms of the rate */
+#define METER_BURST_OCTETS	(3 * 1500)			/* and never less */
 
 #define METER_TRIES	16	/* of the compare-and-swap, one per CPU that is faster */
+
+/* meter_burst - the tolerance of a rate: below three packets of full size TCP
+ * cannot use it
+ */
+static __always_inline __u64 meter_burst(__u64 octet_time)
+{
+	__u64 least = octet_time * METER_BURST_OCTETS >> METER_SHIFT;
+
+	return least > METER_BURST_TIME ? least : METER_BURST_TIME;
+}
 
 /* meter_conforms - take @octets from the meter if they fit
  *
@@ -15,35 +29,38 @@
 static __always_inline int meter_conforms(struct meter *m, __u32 octets)
 {
 	__u64 now = bpf_ktime_get_ns() << METER_FRACTION;
-	__u64 cost = m->octet_time * octets >> METER_SHIFT;
+	__u64 octet_time = m->octet_time;
+	__u64 cost = octet_time * octets >> METER_SHIFT;
+	__u64 latest = now + meter_burst(octet_time);
 
 	for (int i = 0; i < METER_TRIES; i++) {
 		__u64 tat = *(volatile __u64 *)&m->tat;
 		__u64 start = tat > now ? tat : now;
 
-		if (start > now + m->burst)
+		if (start > latest)
 			break;
 		if (__sync_val_compare_and_swap(&m->tat, tat, start + cost) == tat)
 			return 1;
 	}
-	__sync_fetch_and_add(&m->dropped, 1);
 	return 0;
 }
 
-/* enforce - gate and meters of the rule
+/* enforce - gate, quota and meters of the rule
  *
  * The meters are asked in the order of the PDR's QER IDs; a packet that passes
  * the first and not the second has used up the first.
  *
- * Source: TS 29.244 V18.6.0, 5.4.3 (gating), 5.4.4 (MBR).
+ * Source: TS 29.244 V18.6.0, 5.4.3 (gating), 5.4.4 (MBR), 5.2.2.2 (quota).
  * Return: 0, or a negative enum upf_count.
  */
 static __always_inline int enforce(const struct match *m, const struct packet *p)
 {
 	if (m->ctl & RULE_GATE)
 		return -DROP_GATE;
+	if (m->urr && urr_used_up(m->urr, match_direction(m)))
+		return -DROP_QUOTA;
 	for (int i = 0; i < 2; i++) {
-		__u32 index = m->rule->meter[i];
+		__u32 index = m->meter[i];
 		struct meter *meter;
 
 		if (!index)

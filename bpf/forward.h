@@ -8,12 +8,15 @@
 
 /* What emit needs. */
 struct route {
-	__u64 dst;		/* MAC address, as in struct hop */
-	__be32 ip4;		/* downlink: outer destination */
-	__be32 teid;		/* downlink: of the outer header */
-	__be16 source_port;	/* downlink: of the outer header */
-	__u8 qfi;		/* downlink: 0 without PDU Session Container */
-	__u8 dscp;		/* downlink: of the outer header */
+	__u64 dst, src;		/* MAC addresses, as in struct hop */
+	__u32 ifindex;
+	/* of the outer header: */
+	__be32 ip4, src_ip4;
+	__be32 teid;
+	__be16 source_port;
+	__u8 qfi;		/* 0 without PDU Session Container */
+	__u8 dscp;
+	__u8 pdu_type;		/* of the PDU Session Container, in its place */
 };
 
 static __always_inline int hop_use(__u32 index, __u32 octets, struct route *r)
@@ -23,7 +26,10 @@ static __always_inline int hop_use(__u32 index, __u32 octets, struct route *r)
 	if (!hop)
 		return -PASS_UNRESOLVED;
 	r->dst = *(volatile __u64 *)&hop->dst;
+	r->src = hop->src;
+	r->ifindex = hop->ifindex;
 	r->ip4 = hop->ip4;
+	r->src_ip4 = hop->src_ip4;
 	if (!r->dst)
 		return -PASS_UNRESOLVED;
 	return octets > hop->mtu ? -PASS_TOO_BIG : 0;
@@ -79,21 +85,13 @@ static __always_inline int forward_ttl(const struct packet *p)
 	return 0;
 }
 
-/* forward_uplink - what the FAR of a packet from N3 asks for
+/* forward_bare - out on N6, as it is
  *
  * Source: TS 29.244 V18.6.0, 7.5.2.3. Return: 0, or a negative enum upf_count.
  */
-static __always_inline int forward_uplink(const struct match *m, const struct packet *p,
-					  struct route *r)
+static __always_inline int forward_bare(const struct packet *p, struct route *r)
 {
-	int err;
-
-	if (!(m->ctl & RULE_FORW))
-		return -DROP_FAR;
-	err = forward_ttl(p);
-	if (err)
-		return err;
-	return hop_use(forward_hop(p), p->octets, r);
+	return forward_ttl(p) ?: hop_use(forward_hop(p), p->octets, r);
 }
 
 /* flow_ports - the first word behind the IP header if it holds ports */
@@ -135,25 +133,48 @@ static __always_inline __be16 flow_source_port(const struct packet *p)
 	return bpf_htons(0xc000 | (h * 0x9e3779b1) >> 18);
 }
 
-/* forward_downlink - what the FAR of a packet from N6 asks for
+/* forward_outer - out through another tunnel
  *
  * Source: TS 29.244 V18.6.0, 7.5.2.3, 8.2.12 (Transport Level Marking), 8.2.56
- * (Outer Header Creation). Return: 0, or a negative enum upf_count.
+ * (Outer Header Creation); TS 38.415 V18.0.0, 5.5.2 (PDU types).
+ * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int forward_downlink(const struct match *m, const struct packet *p,
-					    struct route *r)
+static __always_inline int forward_outer(const struct match *m, const struct packet *p,
+					 struct route *r)
 {
 	const struct rule *rule = m->rule;
-	int err;
 
+	r->teid = rule->out.teid;
+	r->qfi = rule->out.qfi;
+	r->dscp = m->ctl & RULE_DSCP ? rule->out.dscp : p->dscp;
+	r->pdu_type = m->ctl & RULE_UPLINK ? GTPU_PSC_UPLINK : GTPU_PSC_DOWNLINK;
+	r->source_port = flow_source_port(p);
+	return hop_use(rule->out.hop, p->octets + OUTER_IP4 + (r->qfi ? OUTER_PSC : 0), r);
+}
+
+/* forward_tunnelled - what the FAR of a G-PDU asks for
+ *
+ * From tunnel to tunnel the user packet stays as it is: only who routes it
+ * between N6 and the UE takes one off its TTL.
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int forward_tunnelled(const struct match *m, const struct packet *p,
+					     struct route *r)
+{
 	if (!(m->ctl & RULE_FORW))
 		return -DROP_FAR;
-	err = forward_ttl(p);
-	if (err)
-		return err;
-	r->teid = rule->teid;
-	r->qfi = rule->qfi;
-	r->dscp = m->ctl & RULE_DSCP ? rule->dscp : p->dscp;
-	r->source_port = flow_source_port(p);
-	return hop_use(rule->hop, p->octets + OUTER_IP4 + (r->qfi ? OUTER_PSC : 0), r);
+	return m->ctl & RULE_OUTER ? forward_outer(m, p, r) : forward_bare(p, r);
+}
+
+/* forward_n6 - what the FAR of a packet from N6 asks for
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int forward_n6(const struct match *m, const struct packet *p,
+				      struct route *r)
+{
+	if (!(m->ctl & RULE_FORW))
+		return -DROP_FAR;
+	return forward_ttl(p) ?: forward_outer(m, p, r);
 }

@@ -11,10 +11,10 @@ struct rules {
 	__type(key, __u32);
 	__type(value, struct rule);
 };
-struct rules uplink SEC(".maps");
-struct rules downlink SEC(".maps");
+struct rules rule_by_teid SEC(".maps");
+struct rules rule_by_ue SEC(".maps");
 
-/* Rules whose place was taken: index in uplink or downlink by key. */
+/* Rules whose place was taken: index in the table by key. */
 struct overflow {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -22,8 +22,8 @@ struct overflow {
 	__type(key, __u64);
 	__type(value, __u32);
 };
-struct overflow uplink_by_key SEC(".maps");
-struct overflow downlink_by_key SEC(".maps");
+struct overflow guest_by_teid SEC(".maps");
+struct overflow guest_by_ue SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -32,6 +32,28 @@ struct {
 	__type(key, __u32);
 	__type(value, struct meter);
 } meters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct urr);
+} urrs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct urr_owner);
+} urr_owners SEC(".maps");
+
+/* struct urr_event */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} urr_events SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -70,16 +92,15 @@ struct {
 	__uint(max_entries, 1 << 22);
 } exceptions SEC(".maps");
 
+#define ENDPOINT_MAX 16
+
 /* Set once before the programs are loaded. */
 const volatile __u32 index_mask;
-const volatile __be32 n3_ip4;
-const volatile __u32 n3_ifindex;
-const volatile __u32 n6_ifindex;
-const volatile __u8 n3_mac[8];	/* of the N3 device, 6 octets */
-const volatile __u8 n6_mac[8];
+const volatile __be32 endpoint_ip4[ENDPOINT_MAX]; /* at which GTP-U is terminated; 0: none more */
 
 /* Changed while packets flow, each word whole. */
 volatile struct n6_route n6;
-volatile __u32 overflows;	/* how many rules stand behind the direct part */
+volatile __u32 overflows;	/* how many rules are not at home */
 
 const struct exception *unused_exception __attribute__((unused));
+const struct urr_event *unused_urr_event __attribute__((unused));

@@ -5,7 +5,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
-#include "drop.h"
+#include "maps.h"
 
 #define GTPU_PORT	2152
 #define GTPU_V1_PT	0x30	/* version 1, protocol type GTP */
@@ -14,6 +14,8 @@
 #define GTPU_E		0x04
 #define GTPU_G_PDU	255
 #define GTPU_EXT_PSC	0x85	/* PDU Session Container */
+#define GTPU_PSC_DOWNLINK 0x00	/* PDU types, in their place */
+#define GTPU_PSC_UPLINK	0x10
 #define GTPU_EXT_MAX	8	/* extension headers that are stepped over */
 #define IP_DF		0x4000
 #define IP_FRAGMENT	0x3fff	/* more fragments, or an offset */
@@ -216,14 +218,25 @@ static __always_inline int parse_gtpu(struct packet *p)
 	return gtpu_skip_ext(p, h->flags & GTPU_E ? opt->next_ext : 0);
 }
 
-/* parse_n3 - from the frame to the user packet inside
- *
- * @local: address at which GTP-U is terminated
+/* parse_local - whether GTP-U is terminated at @addr */
+static __always_inline int parse_local(__be32 addr)
+{
+#pragma unroll
+	for (int i = 0; i < ENDPOINT_MAX; i++) {
+		if (!endpoint_ip4[i])
+			return 0;
+		if (endpoint_ip4[i] == addr)
+			return 1;
+	}
+	return 0;
+}
+
+/* parse_tunnelled - from the frame to the user packet inside a G-PDU
  *
  * The outer UDP checksum is not looked at: the user packet has its own.
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int parse_n3(struct packet *p, __be32 local)
+static __always_inline int parse_tunnelled(struct packet *p)
 {
 	const struct ethhdr *eth = p->pos;
 	const struct iphdr *ip = (void *)(eth + 1);
@@ -232,7 +245,7 @@ static __always_inline int parse_n3(struct packet *p, __be32 local)
 
 	if (!packet_has(p, sizeof(*eth) + sizeof(*ip)) || eth->h_proto != bpf_htons(ETH_P_IP))
 		return -PASS_HOST;
-	if (ip->daddr != local || ip->protocol != IPPROTO_UDP || ip->version != 4)
+	if (!parse_local(ip->daddr) || ip->protocol != IPPROTO_UDP || ip->version != 4)
 		return -PASS_HOST;
 	if (ip->frag_off & bpf_htons(IP_FRAGMENT))
 		return -PASS_FRAGMENT;
@@ -249,11 +262,11 @@ static __always_inline int parse_n3(struct packet *p, __be32 local)
 	return err ? err : parse_user(p);
 }
 
-/* parse_n6 - from the frame to the user packet
+/* parse_bare - from the frame to the user packet
  *
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int parse_n6(struct packet *p)
+static __always_inline int parse_bare(struct packet *p)
 {
 	const struct ethhdr *eth = p->pos;
 

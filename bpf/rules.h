@@ -6,7 +6,8 @@
  * from here).
  */
 
-/* One uplink F-TEID or one downlink UE address, in one cache line.
+/* One F-TEID, or one UE address to which packets come bare from N6, in one
+ * cache line.
  *
  * The tables are direct-mapped: a rule stands at (key & mask), and the whole
  * key is compared; keys whose place is taken stand in the overflow part behind,
@@ -19,25 +20,28 @@
  * they differ. So no packet sees half a rule and none is lost. The order of the
  * loads is kept by the compiler (volatile) and by x86-64; on a CPU that orders
  * loads weakly the window is a few instructions wide.
+ *
+ * What does not fit in here stands with RULE_SLOW, and is done by the slow path:
+ * several PDRs on one key, SDF filters, more than two meters, one URR or four
+ * QFIs, buffering, an IPv6 outer header, an outer header for a PDI with a UE
+ * IPv6 prefix.
  */
 struct rule {
-	__u64 key;		/* uplink: rule_key_teid(), downlink: rule_key_ip4(), _ip6(); 0: empty */
+	__u64 key;		/* rule_key_teid(), or rule_key_ip4(), or the IPv6 prefix; 0: empty */
 	__u32 ctl;		/* generation << 16 | RULE_* */
 	__u32 meter[2];		/* indices in meters; 0: none */
+	__u32 ue_ip4;		/* UE address to compare, host order, with RULE_MATCH_IP4 */
 	union {
-		__u32 ue_ip4;	/* uplink: source to compare, host order, with RULE_MATCH_IP4 */
-		__be32 teid;	/* downlink: of the outer header */
-	};
-	union {
-		__u64 ue_ip6;	/* uplink: prefix to compare, host order, with RULE_MATCH_IP6 */
-		struct {	/* downlink */
-			__u16 hop;	/* index in hops, the peer */
+		__u64 ue_ip6;	/* UE prefix to compare, host order, with RULE_MATCH_IP6 */
+		struct {	/* Outer Header Creation, with RULE_OUTER */
+			__u16 hop;	/* index in hops: the peer */
 			__u8 qfi;	/* 0: no PDU Session Container */
 			__u8 dscp;	/* with RULE_DSCP */
-			__u32 unused;
-		};
+			__be32 teid;
+		} out;
 	};
-	__u64 qfis;		/* uplink: bit n is QFI n; 0: any */
+	__u8 qfis[4];		/* that match; 0: none more; all 0: any */
+	__u32 urr;		/* index in urrs; 0: none */
 	__u64 packets;		/* forwarded */
 	__u64 octets;		/* forwarded, of the user packet */
 	__u64 dropped;		/* packets that matched and were then dropped */
@@ -50,6 +54,9 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_MATCH_IP4	0x0004
 #define RULE_MATCH_IP6	0x0008
 #define RULE_DSCP	0x0010	/* Transport Level Marking; else copied */
+#define RULE_UPLINK	0x0020	/* Source Interface Access: the UE is the source, not the destination */
+#define RULE_OUTER	0x0040	/* create an outer header; else out on N6 as it is */
+#define RULE_SLOW	0x0080	/* all is done by the slow path */
 #define RULE_CHANGING	0x8000
 
 static __always_inline __u64 rule_key_teid(__u32 teid)
@@ -66,24 +73,81 @@ static __always_inline __u64 rule_key_ip4(__u32 addr)
 }
 
 /* A rate as GCRA knows it (ITU-T I.371, Annex A). Times are in units of 2^-8 ns
- * of bpf_ktime_get_ns(), so that one octet at 100 Gbit/s is 20 of them.
+ * of bpf_ktime_get_ns(), so that one octet at 100 Gbit/s is 20 of them. The
+ * tolerance follows from the rate: meter_burst().
  */
 struct meter {
 	__u64 tat;		/* theoretical arrival time of the next packet */
 	__u64 octet_time;	/* of one octet, in 2^-24 ns */
-	__u64 burst;		/* tolerance */
-	__u64 dropped;		/* packets that did not conform */
 };
 
 #define METER_FRACTION	8	/* bits of tat behind the nanosecond */
 #define METER_SHIFT	16	/* from octet_time to tat */
 
-/* A neighbour on N3 or N6. dst is written as one word, so that a packet has
- * either the old MAC address or the new one.
+/* What a URR counted, which only ever grows, and how far it is to the next thing
+ * to do about it: one cache line. All words are written whole.
+ *
+ * Before a packet is metered: URR_START is cleared and raises START_OF_TRAFFIC;
+ * if the limit of its direction or of the total is URR_USED_UP it is dropped. A
+ * packet that is forwarded is counted; then each of its two sums (that of its
+ * direction, and the total) is held against its limit, and when it is not below
+ * any more, once:
+ *
+ *	limit[i] < quota[i], or URR_BOTH << i: VOLUME_THRESHOLD
+ *	limit[i] becomes quota[i] if the sum is below that;
+ *	else, if there is a quota, URR_USED_UP, with VOLUME_QUOTA;
+ *	else URR_NO_LIMIT
+ *
+ * So the packet that reaches a quota is the last one that is forwarded.
+ */
+struct urr {
+	__u64 octets[2];	/* URR_UPLINK, URR_DOWNLINK: of user packets forwarded */
+	__u64 packets[2];
+	__u64 limit[3];		/* octets: URR_UPLINK, URR_DOWNLINK, URR_TOTAL */
+	__u32 flags;
+	__u32 id;		/* URR ID */
+};
+
+_Static_assert(sizeof(struct urr) == 64, "a URR is one cache line");
+
+#define URR_UPLINK	0
+#define URR_DOWNLINK	1
+#define URR_TOTAL	2
+#define URR_NO_LIMIT	(~0ULL)
+#define URR_USED_UP	0
+
+#define URR_START	0x01	/* the next packet raises START_OF_TRAFFIC */
+#define URR_START_ASKED	0x02	/* for the driver: the rule says so */
+#define URR_BOTH	0x10	/* << URR_UPLINK ...: threshold and quota are the same */
+
+/* What is looked at only when a limit is reached, and whose the URR is. Beside
+ * struct urr at the same index.
+ */
+struct urr_owner {
+	__u64 seid;		/* of the UP function; 0: free */
+	__u64 quota[3];		/* octets; URR_NO_LIMIT: none */
+};
+
+/* A URR to look at, from the programs to the driver. */
+struct urr_event {
+	__u32 index;		/* in urrs */
+	__u32 events;		/* URR_EVENT_* */
+};
+
+#define URR_EVENT_START		0x1
+#define URR_EVENT_THRESHOLD	0x2
+#define URR_EVENT_QUOTA		0x4
+
+/* A neighbour behind a device of ours. dst is written as one word, so that a
+ * packet has either the old MAC address or the new one; all else stays as it is
+ * while the hop is in use.
  */
 struct hop {
 	__u64 dst;		/* 6 octets of MAC address as in the frame, then 2 of 0; 0: unresolved */
-	__be32 ip4;		/* N3: outer destination */
+	__u64 src;		/* of the device, likewise */
+	__be32 ip4;		/* GTP-U: outer destination; N6: 0 */
+	__be32 src_ip4;		/* GTP-U: outer source, one of our endpoints; N6: 0 */
+	__u32 ifindex;
 	__u32 mtu;		/* octets of IP packet */
 };
 

@@ -16,43 +16,42 @@ static __always_inline int upf_dropped(const struct match *m, int err)
 	return err;
 }
 
-static __always_inline int upf_uplink(struct ctx *ctx, struct packet *p)
+static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p)
 {
 	struct match m = {};
 	struct route r = {};
-	int err = detect_uplink(p, &m);
+	int err = detect_tunnelled(p, &m);
 
 	if (err)
 		return err;
-	err = forward_uplink(&m, p, &r);
+	err = forward_tunnelled(&m, p, &r);
 	if (!err || !IS_PASS(-err))
-		err = match_end(&m, rule_key_teid(p->teid)) ?: err;
+		err = match_end(&m) ?: err;
 	if (!err)
 		err = enforce(&m, p);
 	if (err)
 		return upf_dropped(&m, err);
 	measure(&m, p);
-	return emit_uplink(ctx, p, &r);
+	return m.ctl & RULE_OUTER ? emit_outer(ctx, p, &r) : emit_bare(ctx, p, &r);
 }
 
-static __always_inline int upf_downlink(struct ctx *ctx, struct packet *p)
+static __always_inline int upf_bare(struct ctx *ctx, struct packet *p)
 {
 	struct match m = {};
 	struct route r = {};
-	__u64 key;
-	int err = detect_downlink(p, &m, &key);
+	int err = detect_bare(p, &m);
 
 	if (err)
 		return err;
-	err = forward_downlink(&m, p, &r);
+	err = forward_n6(&m, p, &r);
 	if (!err || !IS_PASS(-err))
-		err = match_end(&m, key) ?: err;
+		err = match_end(&m) ?: err;
 	if (!err)
 		err = enforce(&m, p);
 	if (err)
 		return upf_dropped(&m, err);
 	measure(&m, p);
-	return emit_downlink(ctx, p, &r);
+	return emit_ttl(p) ? -DROP_INTERNAL : emit_outer(ctx, p, &r);
 }
 
 /* upf_exception - hand a frame from N6 to the slow path
@@ -94,14 +93,14 @@ static __always_inline int upf_finish(int result)
 	return IS_PASS(-result) ? CTX_PASS : CTX_DROP;
 }
 
-static __always_inline int upf_n3(struct ctx *ctx)
+static __always_inline int upf_gtpu(struct ctx *ctx)
 {
 	struct packet p = {};
 	int err;
 
 	packet_init(&p, ctx);
-	err = parse_n3(&p, n3_ip4);
-	return err ? err : upf_uplink(ctx, &p);
+	err = parse_tunnelled(&p);
+	return err ? err : upf_tunnelled(ctx, &p);
 }
 
 static __always_inline int upf_n6(struct ctx *ctx)
@@ -110,9 +109,9 @@ static __always_inline int upf_n6(struct ctx *ctx)
 	int err, reason;
 
 	packet_init(&p, ctx);
-	err = parse_n6(&p);
+	err = parse_bare(&p);
 	if (!err)
-		err = upf_downlink(ctx, &p);
+		err = upf_bare(ctx, &p);
 	reason = -err;
 	if (err < 0 && IS_PASS(reason) && reason != PASS_HOST)
 		return upf_exception(ctx, reason);

@@ -1,17 +1,17 @@
 //go:build ignore
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* The UPF on XDP: one program for the N3 device, one for the N6 device and one
- * for a device that is both.
+/* The UPF on XDP: one program for devices on which GTP-U is terminated (N3, N9,
+ * S1-U, S5/S8-U), one for the N6 device and one for a device that is both.
  */
 #include "ctx_xdp.h"
 #include "upf.h"
 
 SEC("xdp")
-int upf_n3_xdp(struct xdp_md *md)
+int upf_gtpu_xdp(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
-	return upf_finish(upf_n3(&ctx));
+	return upf_finish(upf_gtpu(&ctx));
 }
 
 SEC("xdp")
@@ -23,10 +23,10 @@ int upf_n6_xdp(struct xdp_md *md)
 }
 
 SEC("xdp")
-int upf_n3_n6_xdp(struct xdp_md *md)
+int upf_both_xdp(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
-	int result = upf_n3(&ctx);
+	int result = upf_gtpu(&ctx);
 
 	return result == -PASS_HOST ? upf_n6(&ctx) : upf_finish(result);
 }

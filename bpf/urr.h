@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#pragma once
+#include "maps.h"
+
+/* What a URR does with a packet; struct urr in rules.h says what that is. What
+ * is rare stands in functions that are not inlined, out of the way of packets.
+ */
+
+/* urr_reserve - room in the ring to tell the driver
+ *
+ * Return: NULL if there is none: nothing is changed then, and the next packet
+ * tries again.
+ */
+static __always_inline struct urr_event *urr_reserve(void)
+{
+	return bpf_ringbuf_reserve(&urr_events, sizeof(struct urr_event), 0);
+}
+
+static __noinline int urr_started(struct urr *u, __u32 index)
+{
+	struct urr_event *e = urr_reserve();
+
+	if (!e)
+		return 0;
+	if (!(__sync_fetch_and_and(&u->flags, ~URR_START) & URR_START)) {
+		bpf_ringbuf_discard(e, 0); /* another CPU was faster */
+		return 0;
+	}
+	e->index = index;
+	e->events = URR_EVENT_START;
+	bpf_ringbuf_submit(e, 0);
+	return 0;
+}
+
+/* urr_used_up - whether a quota is; START_OF_TRAFFIC on the way */
+static __always_inline int urr_used_up(__u32 index, __u32 direction)
+{
+	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+
+	if (!u)
+		return 0;
+	if (*(volatile __u32 *)&u->flags & URR_START)
+		urr_started(u, index);
+	return *(volatile __u64 *)&u->limit[direction] == URR_USED_UP ||
+	       *(volatile __u64 *)&u->limit[URR_TOTAL] == URR_USED_UP;
+}
+
+/* urr_next - the limit behind one that @sum octets have reached, and in @events
+ * what to tell of that
+ */
+static __always_inline __u64 urr_next(__u64 limit, __u64 quota, int both, __u64 sum, __u32 *events)
+{
+	*events = limit < quota || both ? URR_EVENT_THRESHOLD : 0;
+	if (sum < quota)
+		return quota;
+	*events |= URR_EVENT_QUOTA;
+	return URR_USED_UP;
+}
+
+/* urr_reached - @sum is not below limit[@i] any more */
+static __noinline int urr_reached(struct urr *u, __u32 index, __u32 i, __u64 sum)
+{
+	struct urr_owner *owner = bpf_map_lookup_elem(&urr_owners, &index);
+	struct urr_event *e;
+	__u64 limit, next;
+	__u32 events;
+
+	if (!owner || i > URR_TOTAL)
+		return 0;
+	limit = *(volatile __u64 *)&u->limit[i];
+	if (sum < limit || limit == URR_USED_UP)
+		return 0;
+	next = urr_next(limit, owner->quota[i], u->flags & URR_BOTH << i, sum, &events);
+	e = urr_reserve();
+	if (!e)
+		return 0;
+	if (__sync_val_compare_and_swap(&u->limit[i], limit, next) != limit) {
+		bpf_ringbuf_discard(e, 0); /* another CPU was faster */
+		return 0;
+	}
+	e->index = index;
+	e->events = events;
+	bpf_ringbuf_submit(e, 0);
+	return 0;
+}
+
+/* urr_count - a packet of @octets that is forwarded in @direction */
+static __always_inline void urr_count(__u32 index, __u32 direction, __u32 octets)
+{
+	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+	__u64 own, total;
+
+	if (!u)
+		return;
+	own = __sync_fetch_and_add(&u->octets[direction], octets) + octets;
+	__sync_fetch_and_add(&u->packets[direction], 1);
+	total = own + *(volatile __u64 *)&u->octets[direction ^ 1];
+	if (own >= *(volatile __u64 *)&u->limit[direction])
+		urr_reached(u, index, direction, own);
+	if (total >= *(volatile __u64 *)&u->limit[URR_TOTAL])
+		urr_reached(u, index, URR_TOTAL, total);
+}
