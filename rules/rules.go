@@ -34,21 +34,6 @@ func (c Compiler) Remove(ctx context.Context, seid uint64) error {
 	return c.apply(ctx, &api.Change{Seid: seid})
 }
 
-// Usage appends what was counted for the session's URRs.
-func (c Compiler) Usage(_ context.Context, seid uint64, counts []session.URRCounts) ([]session.URRCounts, error) {
-	u, err := c.Bus.Usage(seid)
-	if err != nil {
-		return counts, sessionError(err)
-	}
-	for _, r := range u.GetUrrs() {
-		counts = append(counts, session.URRCounts{URRID: r.GetUrrId(), Counts: session.Counts{
-			UplinkOctets: r.GetUplinkOctets(), DownlinkOctets: r.GetDownlinkOctets(),
-			UplinkPackets: r.GetUplinkPackets(), DownlinkPackets: r.GetDownlinkPackets(),
-		}})
-	}
-	return counts, nil
-}
-
 func (c Compiler) apply(ctx context.Context, change *api.Change) error {
 	if err := c.Bus.Apply(ctx, change); err != nil {
 		return sessionError(err)

@@ -22,8 +22,8 @@ type Datapath interface {
 	// changed.
 	Remove(ctx context.Context, seid uint64) error
 
-	// Usage appends to counts what was counted for each URR of the session.
-	Usage(ctx context.Context, seid uint64, counts []URRCounts) ([]URRCounts, error)
+	// Usage reads into u what was counted for the session.
+	Usage(ctx context.Context, seid uint64, u *Usage) error
 }
 
 // Change is a session as it is to be, and what goes with the change.
@@ -31,12 +31,6 @@ type Change struct {
 	Session *Session
 	// EndMarkers are the tunnels that get an End Marker behind the last packet.
 	EndMarkers []OuterHeaderCreation
-}
-
-// URRCounts is what was counted for one URR.
-type URRCounts struct {
-	URRID uint32
-	Counts
 }
 
 // Manager owns all sessions. Its methods may be called from any number of

@@ -16,26 +16,16 @@ const maxAnswered = 16
 // Source: TS 29.244 V18.6.0, 6.4 (T1, N1).
 const answerTime = 20 * second
 
-// countsOf returns what was counted for a URR; nothing if it is not there.
-func countsOf(list []URRCounts, id uint32) Counts {
-	for i := range list {
-		if list[i].URRID == id {
-			return list[i].Counts
-		}
-	}
-	return Counts{}
-}
-
 // levels are triggers that are still due when there is room for a report again.
 const levels = TriggerVOLTH | TriggerTIMTH | TriggerPERIO | TriggerMONIT
 
 // look makes the reports that are due now that the datapath has counted so much.
 // It reports whether there are any.
-func (s *Session) look(now int64, counts []URRCounts) bool {
+func (s *Session) look(now int64, counts *Usage) bool {
 	var buf [8]UsageReportTrigger
 	due := buf[:0]
 	for i := range s.URRs {
-		due = append(due, s.URRs[i].due(now, countsOf(counts, s.URRs[i].ID)))
+		due = append(due, s.URRs[i].due(now, counts.of(s.URRs[i].ID)))
 	}
 	n := len(s.Reports)
 	s.report(now, counts, due, 0)
@@ -44,14 +34,14 @@ func (s *Session) look(now int64, counts []URRCounts) bool {
 
 // query makes reports of the URRs that ids names, or of all, for the response to
 // the request that asks for them, and appends them to list too.
-func (s *Session) query(list []UsageReport, now int64, counts []URRCounts, ids []uint32, all bool) []UsageReport {
+func (s *Session) query(list []UsageReport, now int64, counts *Usage, ids []uint32, all bool) []UsageReport {
 	var buf [8]UsageReportTrigger
 	due := buf[:0]
 	for i := range s.URRs {
 		u := &s.URRs[i]
 		t := UsageReportTrigger(0)
 		if all || slices.Contains(ids, u.ID) {
-			t = TriggerIMMER | u.due(now, countsOf(counts, u.ID))
+			t = TriggerIMMER | u.due(now, counts.of(u.ID))
 		}
 		due = append(due, t)
 	}
@@ -62,7 +52,7 @@ func (s *Session) query(list []UsageReport, now int64, counts []URRCounts, ids [
 
 // report makes the reports that are due, for each URR, and those of URRs that are
 // linked to them. answered is when they go into a response, or 0.
-func (s *Session) report(now int64, counts []URRCounts, due []UsageReportTrigger, answered int64) {
+func (s *Session) report(now int64, counts *Usage, due []UsageReportTrigger, answered int64) {
 	s.link(due)
 	n := len(s.Reports)
 	for i := range s.URRs {
@@ -72,7 +62,7 @@ func (s *Session) report(now int64, counts []URRCounts, due []UsageReportTrigger
 		case answered == 0 && n >= maxReports && due[i]&TriggerMONIT == 0:
 			u.State.Owed |= due[i] &^ levels
 		default:
-			s.Reports = u.report(s.Reports, now, countsOf(counts, u.ID), due[i])
+			s.Reports = u.report(s.Reports, now, counts.of(u.ID), due[i])
 		}
 	}
 	for i := range s.Reports[n:] {

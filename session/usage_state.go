@@ -48,6 +48,28 @@ type Counts struct {
 	UplinkPackets, DownlinkPackets uint64
 }
 
+// Usage is what a datapath counted for a session.
+type Usage struct {
+	Packets uint64 // forwarded by any of its rules
+	URRs    []URRCounts
+}
+
+// of returns what was counted for a URR; nothing if it is not there.
+func (u *Usage) of(id uint32) Counts {
+	for i := range u.URRs {
+		if u.URRs[i].URRID == id {
+			return u.URRs[i].Counts
+		}
+	}
+	return Counts{}
+}
+
+// URRCounts is what was counted for one URR.
+type URRCounts struct {
+	URRID uint32
+	Counts
+}
+
 // packets is how many there were.
 func (c Counts) packets() uint64 { return c.UplinkPackets + c.DownlinkPackets }
 

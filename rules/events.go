@@ -1,0 +1,66 @@
+package rules
+
+import (
+	"context"
+	"encoding/binary"
+
+	"plumbline/api"
+	"plumbline/session"
+)
+
+// Usage reads into u what was counted for a session. Errors: [*session.Error].
+func (c Compiler) Usage(_ context.Context, seid uint64, u *session.Usage) error {
+	counted, err := c.Bus.Usage(seid)
+	if err != nil {
+		return sessionError(err)
+	}
+	*u = session.Usage{URRs: u.URRs[:0]}
+	for _, r := range counted.GetRules() {
+		u.Packets += r.GetPackets()
+	}
+	for _, r := range counted.GetUrrs() {
+		u.URRs = append(u.URRs, session.URRCounts{URRID: r.GetUrrId(), Counts: session.Counts{
+			UplinkOctets: r.GetUplinkOctets(), DownlinkOctets: r.GetDownlinkOctets(),
+			UplinkPackets: r.GetUplinkPackets(), DownlinkPackets: r.GetDownlinkPackets(),
+		}})
+	}
+	return nil
+}
+
+// eventKinds is what each kind of event is to a session. Those of a URR are one:
+// whatever was reached shows in the counters.
+var eventKinds = map[api.EventKind]session.EventKind{
+	api.EventKind_VOLUME_THRESHOLD: session.UsageEvent,
+	api.EventKind_VOLUME_QUOTA:     session.UsageEvent,
+	api.EventKind_START_OF_TRAFFIC: session.UsageEvent,
+	api.EventKind_DOWNLINK_DATA:    session.DownlinkData,
+	api.EventKind_ERROR_INDICATION: session.ErrorIndication,
+	api.EventKind_PATH_DOWN:        session.PathDown,
+	api.EventKind_PATH_UP:          session.PathUp,
+}
+
+// Next waits for the datapath's next event. Errors: those of [bus.Bus.Next].
+func (c Compiler) Next(ctx context.Context) (session.Event, error) {
+	for {
+		e, err := c.Bus.Next(ctx)
+		if err != nil {
+			return session.Event{}, err
+		}
+		kind, ok := eventKinds[e.GetKind()]
+		if !ok {
+			continue // of a newer datapath: nobody has asked for it
+		}
+		return session.Event{
+			Kind: kind, SEID: e.GetSeid(), RuleID: e.GetRuleId(), Tunnel: tunnel(e.GetTunnel()),
+			QFI: uint8(e.GetQfi()), DSCP: uint8(e.GetDscp()),
+		}, nil
+	}
+}
+
+// tunnel is t as sessions have it.
+func tunnel(t *api.Tunnel) session.Tunnel {
+	out := session.Tunnel{TEID: t.GetTeid()}
+	binary.BigEndian.PutUint32(out.IPv4[:], t.GetIpv4())
+	copy(out.IPv6[:], t.GetIpv6())
+	return out
+}
