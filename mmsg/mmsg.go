@@ -238,20 +238,24 @@ func mmsg(trap, fd uintptr, headers []mmsghdr) (int, syscall.Errno) {
 	}
 }
 
-// Drops returns how many datagrams the kernel threw away because the socket's
-// buffer was full: SK_MEMINFO_DROPS. 0 if the kernel does not say; SO_MEMINFO
-// came with Linux 4.12. Source: linux/sock_diag.h.
-func Drops(conn syscall.RawConn) uint64 {
-	const indexDrops, count = 8, 9
-	var info [count]uint32
+// memInfo is SO_MEMINFO, all zero if the kernel does not say; it came with Linux
+// 4.12. Source: linux/sock_diag.h.
+func memInfo(conn syscall.RawConn) (info [9]uint32) {
 	size := uint32(unsafe.Sizeof(info))
-	var errno syscall.Errno
-	err := conn.Control(func(fd uintptr) {
-		_, _, errno = unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
+	_ = conn.Control(func(fd uintptr) {
+		_, _, _ = unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
 			uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
 	})
-	if errno != 0 || err != nil {
-		return 0
-	}
-	return uint64(info[indexDrops])
+	return info
+}
+
+// Drops returns how many datagrams the kernel threw away because the socket's
+// buffer was full: SK_MEMINFO_DROPS.
+func Drops(conn syscall.RawConn) uint64 { return uint64(memInfo(conn)[8]) }
+
+// Backlog returns how much memory the datagrams take that wait to be read, and
+// how much they may take, in octets: SK_MEMINFO_RMEM_ALLOC, SK_MEMINFO_RCVBUF.
+func Backlog(conn syscall.RawConn) (used, size uint32) {
+	info := memInfo(conn)
+	return info[0], info[1]
 }

@@ -124,3 +124,25 @@ func TestNoAllocation(t *testing.T) {
 		t.Errorf("%v allocations, want 0", got)
 	}
 }
+
+// TestBacklog: what waits is seen, and gone when it is read.
+func TestBacklog(t *testing.T) {
+	_, in, to := socket(t, "udp4", "127.0.0.1:0")
+	_, out, _ := socket(t, "udp4", "127.0.0.1:0")
+	s := NewSender(out, 3)
+	for range 3 {
+		s.AddTo(to, make([]byte, 60))
+	}
+	if sent, err := s.Flush(); sent != 3 || err != nil {
+		t.Fatalf("%d sent, %v", sent, err)
+	}
+	if used, size := Backlog(in); used < 180 || used > size {
+		t.Errorf("%d octets of %d, want 180 or more", used, size)
+	}
+	if n, err := NewReceiver(in, buffers(4)).Next(); n != 3 || err != nil {
+		t.Fatalf("%d received, %v", n, err)
+	}
+	if used, _ := Backlog(in); used != 0 {
+		t.Errorf("%d octets after all was read, want 0", used)
+	}
+}

@@ -1,8 +1,7 @@
 package n4
 
 import (
-	"fmt"
-	"maps"
+	"context"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -13,20 +12,38 @@ import (
 
 // association is a PFCP association with a CP function.
 type association struct {
-	node   nodeKey
-	addr   netip.Addr // where it was set up from; everything else from elsewhere is not its
-	owner  uint32     // of its sessions; never used again
-	since  time.Time
-	cancel func() // ends its heartbeats
+	node  nodeKey
+	addr  netip.Addr // where it was set up from
+	owner uint32     // of its sessions; never used again
+	since time.Time
+	set   string // SMF Set ID, as on the wire; empty: none
+
+	// others are the Alternative SMF IP Addresses: its CP function may speak
+	// from there too. They change under the lock of peers.
+	others []netip.Addr
+
+	// lifetime is cancelled when the association ends; what goes on for it
+	// goes on in it. It is set before the association is in the table.
+	lifetime context.Context
+	cancel   func()
 
 	recovery atomic.Uint32 // the CP function's Recovery Time Stamp
+	features atomic.Uint32 // CP Function Features
 	pathDown atomic.Bool   // it does not answer heartbeats
+	parting  atomic.Bool   // it is to be released: no new sessions
 	ending   atomic.Bool   // no more session procedures may begin
 	sessions atomic.Int64  // how many it has
 
 	// mu is held for reading while one of its sessions is established,
 	// modified or deleted.
 	mu sync.RWMutex
+}
+
+// newAssociation returns an association that is in no table yet.
+func (e *Endpoint) newAssociation(node pfcp.NodeID, addr netip.Addr, since time.Time) *association {
+	a := &association{node: newNodeKey(node), addr: addr, since: since}
+	a.lifetime, a.cancel = context.WithCancel(e.run)
+	return a
 }
 
 // nodeKey is a Node ID as a key.
@@ -40,6 +57,14 @@ func newNodeKey(id pfcp.NodeID) nodeKey {
 		return nodeKey{addr: id.Addr.Unmap()}
 	}
 	return nodeKey{fqdn: string(id.FQDN)}
+}
+
+// id is the Node ID as an IE.
+func (k nodeKey) id() pfcp.NodeID {
+	if k.addr.IsValid() {
+		return pfcp.NodeID{Addr: k.addr}
+	}
+	return pfcp.NodeID{FQDN: pfcp.Name(k.fqdn)}
 }
 
 // String is the Node ID as text.
@@ -72,102 +97,4 @@ func (a *association) drain() {
 	a.mu.Lock() // those that come to lock it later see that it is ending
 	defer a.mu.Unlock()
 	a.cancel()
-}
-
-// peers is the table of associations. Reading it takes no lock: a change makes
-// a new table.
-type peers struct {
-	mu        sync.Mutex // held to change the table
-	lastOwner uint32
-	table     atomic.Pointer[peerTable]
-}
-
-type peerTable struct {
-	byNode  map[nodeKey]*association
-	byOwner map[uint32]*association
-	count   map[netip.Addr]int // associations from each address
-}
-
-func (p *peers) init() {
-	p.table.Store(&peerTable{
-		byNode: map[nodeKey]*association{}, byOwner: map[uint32]*association{}, count: map[netip.Addr]int{},
-	})
-}
-
-// node returns the association of a Node ID, or nil.
-func (p *peers) node(id pfcp.NodeID) *association {
-	t := p.table.Load()
-	if id.Addr.IsValid() {
-		return t.byNode[nodeKey{addr: id.Addr.Unmap()}]
-	}
-	return t.byNode[nodeKey{fqdn: string(id.FQDN)}] // without allocation
-}
-
-// owner returns the association that owns sessions by that number, or nil.
-func (p *peers) owner(n uint32) *association { return p.table.Load().byOwner[n] }
-
-// knows reports whether there is an association from that address.
-func (p *peers) knows(addr netip.Addr) bool { return p.table.Load().count[addr] > 0 }
-
-// list returns all associations.
-func (p *peers) list() []*association {
-	t := p.table.Load()
-	list := make([]*association, 0, len(t.byNode))
-	for _, a := range t.byNode {
-		list = append(list, a)
-	}
-	return list
-}
-
-// add puts a into the table and gives it its owner number. Errors: errLimit.
-func (p *peers) add(a *association, limit, perAddress int) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	t := p.copy()
-	if len(t.byNode) >= limit || t.count[a.addr] >= perAddress {
-		return fmt.Errorf("%d associations, %d of them from %s: %w", len(t.byNode), t.count[a.addr], a.addr, errLimit)
-	}
-	if t.byNode[a.node] != nil {
-		return fmt.Errorf("node %s: %w", a.node, errAssociated)
-	}
-	p.lastOwner++
-	a.owner = p.lastOwner
-	t.byNode[a.node], t.byOwner[a.owner] = a, a
-	t.count[a.addr]++
-	p.table.Store(t)
-	return nil
-}
-
-// idle returns an association that nobody would miss, or nil: its peer does
-// not answer heartbeats, and it has no sessions. If there are too many from
-// addr, it is one from there.
-func (p *peers) idle(addr netip.Addr, perAddress int) *association {
-	t := p.table.Load()
-	for _, a := range t.byNode {
-		if a.pathDown.Load() && a.sessions.Load() == 0 && (a.addr == addr || t.count[addr] < perAddress) {
-			return a
-		}
-	}
-	return nil
-}
-
-// remove takes a out of the table, if it is there.
-func (p *peers) remove(a *association) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	t := p.copy()
-	if t.byNode[a.node] != a {
-		return
-	}
-	delete(t.byNode, a.node)
-	delete(t.byOwner, a.owner)
-	if t.count[a.addr]--; t.count[a.addr] == 0 {
-		delete(t.count, a.addr)
-	}
-	p.table.Store(t)
-}
-
-func (p *peers) copy() *peerTable {
-	t := p.table.Load()
-	return &peerTable{byNode: maps.Clone(t.byNode), byOwner: maps.Clone(t.byOwner), count: maps.Clone(t.count)}
 }

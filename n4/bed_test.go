@@ -94,7 +94,7 @@ var recoveryTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func newManager(t testing.TB, maxSessions int) (*session.Manager, *fakeDriver) {
 	t.Helper()
 	d := &fakeDriver{sessions: make(map[uint64]*api.Session)}
-	m, err := session.NewManager(session.Config{MaxSessions: maxSessions, N3: []session.IPv4{n3Addr}},
+	m, err := session.NewManager(session.Config{MaxSessions: maxSessions, Endpoints: []session.Endpoint{{IPv4: n3Addr}}},
 		rules.Compiler{Bus: bus.InProcess{Driver: d}})
 	if err != nil {
 		t.Fatal(err)

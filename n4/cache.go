@@ -33,6 +33,7 @@ type responseCache struct {
 
 	mu         sync.Mutex
 	young, old generation
+	working    map[requestKey]struct{} // requests that are being worked on elsewhere
 }
 
 // holdTime is how long a request may come again: T1 times N1 of the CP function
@@ -65,7 +66,7 @@ type span struct {
 const lenEntry = 64
 
 func newResponseCache(limit int) *responseCache {
-	return &responseCache{limit: limit / 2, seed: maphash.MakeSeed()}
+	return &responseCache{limit: limit / 2, seed: maphash.MakeSeed(), working: make(map[requestKey]struct{})}
 }
 
 // key identifies a request by its source and all of its octets.
@@ -73,9 +74,12 @@ func (c *responseCache) key(src netip.AddrPort, message []byte) requestKey {
 	return requestKey{addr: src.Addr().As16(), port: src.Port(), hash: maphash.Bytes(c.seed, message)}
 }
 
+// hashAddr is a number for an address that nobody outside can foretell.
+func (c *responseCache) hashAddr(addr [16]byte) uint64 { return maphash.Bytes(c.seed, addr[:]) }
+
 // epoch is where the associations that ended at an address are counted.
 func (c *responseCache) epoch(addr [16]byte) *atomic.Uint32 {
-	return &c.epochs[maphash.Bytes(c.seed, addr[:])%uint64(len(c.epochs))]
+	return &c.epochs[c.hashAddr(addr)%uint64(len(c.epochs))]
 }
 
 // forget makes the cache not find what a peer was answered up to now.
@@ -109,6 +113,25 @@ func (c *responseCache) put(k requestKey, response []byte, now time.Time) {
 	}
 	y.where[k] = span{uint32(len(y.octets)), uint16(len(response))}
 	y.octets = append(y.octets, response...)
+}
+
+// start notes that a request is being worked on. It reports false if it is
+// already.
+func (c *responseCache) start(k requestKey) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.working[k]; ok {
+		return false
+	}
+	c.working[k] = struct{}{}
+	return true
+}
+
+// end notes that a request is not being worked on any more.
+func (c *responseCache) end(k requestKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.working, k)
 }
 
 // turn makes the young generation the old one. It keeps the octets' memory, but

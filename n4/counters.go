@@ -19,15 +19,19 @@ const (
 	DropMalformed              // a heartbeat or a response that cannot be decoded
 	DropUnknown                // a message that no CP function sends
 	DropUnexpected             // a response to nothing that we asked
-	DropBundled                // a second message in the datagram: BUNDL is not advertised
+	DropBundled                // further messages in a stranger's datagram, or too many
 	DropBusy                   // the peer's old sessions are still being deleted
 	DropTooLong                // the answer would be too long
+	DropRate                   // more requests than one address may send
+	DropQueue                  // too many requests wait for their handlers
+	DropInProgress             // the request is being worked on already
 	dropMax
 )
 
 var dropNames = [dropMax]string{
 	"short", "truncated", "not_allowed", "malformed",
 	"unknown", "unexpected", "bundled", "busy", "too_long",
+	"rate", "queue", "in_progress",
 }
 
 // String is the reason in one word.
@@ -61,6 +65,8 @@ type Counters struct {
 	PeerRestarts    atomic.Uint64 // peers whose Recovery Time Stamp became newer
 	SendErrors      atomic.Uint64 // responses that the socket did not take
 	StoreErrors     atomic.Uint64 // times that the store did not hold what it was given
+
+	busy atomic.Int64 // ns that workers spent on batches
 
 	// Latency is the time from a request being read from the socket to its
 	// response being handed to it, by the request's type.

@@ -1,7 +1,6 @@
 package n4
 
 import (
-	"context"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -11,7 +10,8 @@ import (
 
 // monitor sends heartbeats to a peer until its association ends.
 // Source: TS 29.244 V18.6.0, 6.2.2; TS 23.527 V18, 4.2 and 4.4.
-func (e *Endpoint) monitor(ctx context.Context, a *association) {
+func (e *Endpoint) monitor(a *association) {
+	ctx := a.lifetime
 	peer := netip.AddrPortFrom(a.addr, e.config.PeerPort)
 	if peer == e.addr {
 		return // we would ask ourselves

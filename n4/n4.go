@@ -42,8 +42,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/ipv4"
-
 	"plumbline/pfcp"
 	"plumbline/session"
 )
@@ -54,6 +52,7 @@ type Endpoint struct {
 	nodeID   pfcp.NodeID
 	features pfcp.UPFunctionFeatures
 	recovery pfcp.TimeStamp
+	restored bool // recovery is what the store has
 	sessions *session.Manager
 	store    Store
 	counters Counters
@@ -69,7 +68,13 @@ type Endpoint struct {
 	stop       context.CancelFunc
 	background sync.WaitGroup
 	addr       netip.AddrPort
-	workers    []*worker
+	sockets    []*socket
+	readers    []*reader
+	handlers   *handlers // nil: the readers do the work
+	strangers  bucket    // of all who are not associated
+
+	load        load
+	loadChanged time.Time // used by measureLoad alone
 }
 
 // ErrClosed is what Serve returns after Close.
@@ -82,14 +87,15 @@ func Listen(c Config, m *session.Manager) (*Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	conns, err := listen(c.Listen, c.Sockets)
+	sockets, err := listen(c.Listen, c.Sockets)
 	if err != nil {
 		return nil, err
 	}
 	e := newEndpoint(c, m)
-	e.addr = netip.AddrPortFrom(c.Listen.Addr().Unmap(), conns[0].LocalAddr().(*net.UDPAddr).AddrPort().Port())
-	for _, conn := range conns {
-		e.workers = append(e.workers, newWorker(e, conn))
+	e.sockets = sockets
+	e.addr = netip.AddrPortFrom(c.Listen.Addr().Unmap(), sockets[0].LocalAddr().(*net.UDPAddr).AddrPort().Port())
+	for _, s := range sockets {
+		e.readers = append(e.readers, newReader(e, s))
 	}
 	return e, nil
 }
@@ -130,16 +136,28 @@ func (e *Endpoint) Counters() *Counters { return &e.counters }
 
 // Serve answers requests until Close; then it returns [ErrClosed].
 func (e *Endpoint) Serve() error {
-	errs := make(chan error, len(e.workers))
-	for _, w := range e.workers {
-		go func() { errs <- w.serve() }()
+	e.resume()
+	if n := e.config.Handlers; n > 0 {
+		e.handlers = newHandlers(e, n)
+		e.handlers.start(e.sockets)
+	}
+	e.background.Go(e.measureLoad)
+	errs := make(chan error, len(e.readers))
+	for _, r := range e.readers {
+		if e.handlers != nil {
+			r.hand = e.handlers.newHandOff()
+		}
+		go func() { errs <- r.serve() }()
 	}
 	var err error
-	for i := range e.workers {
-		if werr := <-errs; i == 0 {
-			err = werr
-			e.Close() // one worker less would lose the peers of its socket
+	for i := range e.readers {
+		if rerr := <-errs; i == 0 {
+			err = rerr
+			e.Close() // one reader less would lose the sessions of its socket
 		}
+	}
+	if e.handlers != nil {
+		e.handlers.stop()
 	}
 	e.background.Wait()
 	return err
@@ -148,9 +166,7 @@ func (e *Endpoint) Serve() error {
 // Close ends Serve. Sessions stay as they are.
 func (e *Endpoint) Close() {
 	e.stop()
-	for _, w := range e.workers {
-		_ = w.conn.Close() // a second Close has nothing to say
-	}
+	_ = closeAll(e.sockets) // a second Close has nothing to say
 }
 
 // Association is what is known of an association.
@@ -178,19 +194,10 @@ func (e *Endpoint) Associations() []Association {
 	return list
 }
 
-// allowed reports whether the address is that of a peer.
-func (e *Endpoint) allowed(a netip.Addr) bool {
-	if len(e.config.Peers) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(e.config.Peers, func(p netip.Prefix) bool { return p.Contains(a) })
-}
-
 // send sends one datagram at once, from the first socket.
 func (e *Endpoint) send(to netip.AddrPort, datagram []byte) {
-	m := []ipv4.Message{{Buffers: [][]byte{datagram}, Addr: net.UDPAddrFromAddrPort(to)}}
 	e.counters.Sent[datagram[1]].Add(1)
-	if _, err := e.workers[0].conn.WriteBatch(m, 0); err != nil && e.run.Err() == nil {
+	if _, err := e.sockets[0].WriteToUDPAddrPort(datagram, to); err != nil && e.run.Err() == nil {
 		e.counters.SendErrors.Add(1)
 	}
 }

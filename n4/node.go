@@ -1,7 +1,6 @@
 package n4
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -59,29 +58,35 @@ func (w *worker) setup(src netip.AddrPort, h pfcp.Header, body []byte, key reque
 		w.refuse(src, h, &pfcp.Error{Cause: pfcp.CauseRequestRejected, In: h.Type.String(), Err: errOtherPeer})
 		return
 	}
-	a := &association{node: newNodeKey(m.NodeID), addr: src.Addr(), since: now}
+	a := w.e.newAssociation(m.NodeID, src.Addr(), now)
 	a.recovery.Store(uint32(m.RecoveryTimeStamp))
+	a.features.Store(uint32(m.CPFunctionFeatures.Value))
 	w.afterClearing(src, key, now, old, func(b []byte) []byte { return w.e.associate(b, h, a) })
 }
 
 // associate puts a into the table and appends the response.
 func (e *Endpoint) associate(b []byte, h pfcp.Header, a *association) []byte {
-	ctx, cancel := context.WithCancel(e.run)
-	a.cancel = cancel
 	if err := e.admit(a); err != nil {
-		cancel()
+		a.cancel()
 		e.log.event(kindAssociation, slog.LevelWarn, "n4: association refused", "node", a.node, "from", a.addr, "error", err)
 		return e.append(b, h, 0, &pfcp.AssociationSetupResponse{
 			NodeID: e.nodeID, Cause: pfcp.CauseNoResourcesAvailable, RecoveryTimeStamp: e.recovery,
 		}, pfcp.CauseNoResourcesAvailable)
 	}
-	e.log.event(kindAssociation, slog.LevelInfo, "n4: associated", "node", a.node, "from", a.addr,
-		"recovery", pfcp.TimeStamp(a.recovery.Load()).Time())
-	e.monitor(ctx, a)
+	e.associated(a)
 	return e.append(b, h, 0, &pfcp.AssociationSetupResponse{
 		NodeID: e.nodeID, Cause: pfcp.CauseRequestAccepted, RecoveryTimeStamp: e.recovery,
 		UPFunctionFeatures: pfcp.Some(e.features),
 	}, pfcp.CauseRequestAccepted)
+}
+
+// associated is called when a is in the table: it is kept, and its peer is
+// watched.
+func (e *Endpoint) associated(a *association) {
+	e.store.Save(KindAssociation, uint64(a.owner), a.record())
+	e.log.event(kindAssociation, slog.LevelInfo, "n4: associated", "node", a.node, "from", a.addr,
+		"recovery", pfcp.TimeStamp(a.recovery.Load()).Time())
+	e.monitor(a)
 }
 
 // admit puts a into the table. If that is full, an association that nobody would
@@ -108,7 +113,7 @@ func (w *worker) update(src netip.AddrPort, h pfcp.Header, body []byte) {
 		w.refuse(src, h, err)
 		return
 	}
-	if a := w.e.peers.node(m.NodeID); a == nil || a.addr != src.Addr() {
+	if w.e.peers.spokenFor(m.NodeID, src.Addr()) == nil {
 		w.refuse(src, h, errNoAssociation)
 		return
 	}
@@ -125,8 +130,8 @@ func (w *worker) release(src netip.AddrPort, h pfcp.Header, body []byte, key req
 		w.refuse(src, h, err)
 		return
 	}
-	a := w.e.peers.node(m.NodeID)
-	if a == nil || a.addr != src.Addr() {
+	a := w.e.peers.spokenFor(m.NodeID, src.Addr())
+	if a == nil {
 		w.refuse(src, h, errNoAssociation)
 		return
 	}
@@ -172,7 +177,9 @@ func (w *worker) afterClearing(src netip.AddrPort, key requestKey, now time.Time
 				return
 			}
 			w.e.cache.put(key, response, now)
-			w.e.transmit(src, response)
+			if w.e.flush(w.e.run) == nil {
+				w.e.transmit(src, response)
+			}
 		})
 	}
 }
@@ -189,6 +196,7 @@ func (e *Endpoint) clear(a *association) {
 	}
 	e.cache.forget(a.addr)
 	e.peers.remove(a)
+	e.store.Drop(KindAssociation, uint64(a.owner))
 	e.log.event(kindAssociation, slog.LevelInfo, "n4: association ended", "node", a.node, "from", a.addr, "sessions", n)
 }
 

@@ -84,7 +84,7 @@ func (idleDriver) Close() error                             { return nil }
 
 func idleManager(b testing.TB) *session.Manager {
 	b.Helper()
-	m, err := session.NewManager(session.Config{MaxSessions: 1 << 20, N3: []session.IPv4{n3Addr}},
+	m, err := session.NewManager(session.Config{MaxSessions: 1 << 20, Endpoints: []session.Endpoint{{IPv4: n3Addr}}},
 		rules.Compiler{Bus: bus.InProcess{Driver: idleDriver{}}})
 	if err != nil {
 		b.Fatal(err)

@@ -8,46 +8,65 @@ import (
 	"net/netip"
 	"syscall"
 
-	"golang.org/x/net/ipv4"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"plumbline/pfcp"
 )
 
 // socketBuffer is how many octets may wait in a socket. The kernel may give
 // less; then a burst loses requests, which their senders repeat.
 const socketBuffer = 8 << 20
 
-// listen binds n sockets to one address and port.
+// socket is one of those that share our port.
+type socket struct {
+	*net.UDPConn
+	raw syscall.RawConn
+}
+
+// listen binds n sockets to one address and port, and lets the kernel give each
+// the datagrams that are its.
 //
 // Sockets that share a port would share it with any other process of the same
 // user too, and take each other's requests. So a socket that does not share is
 // bound first, to see that nobody is there.
-func listen(addr netip.AddrPort, n int) ([]*ipv4.PacketConn, error) {
-	var list []*ipv4.PacketConn
+func listen(addr netip.AddrPort, n int) (list []*socket, err error) {
 	first, err := listenOne(addr, false)
 	if err != nil {
 		return nil, err
 	}
 	if n == 1 {
-		return []*ipv4.PacketConn{ipv4.NewPacketConn(first)}, nil
+		return []*socket{first}, nil
 	}
 	addr = netip.AddrPortFrom(addr.Addr(), first.LocalAddr().(*net.UDPAddr).AddrPort().Port())
 	if err := first.Close(); err != nil {
 		return nil, fmt.Errorf("n4: close: %w", err)
 	}
-	for range n {
-		c, err := listenOne(addr, true)
+	defer func() {
 		if err != nil {
-			for _, c := range list {
-				err = errors.Join(err, c.Close())
-			}
-			return nil, err
+			err = errors.Join(err, closeAll(list))
+			list = nil
 		}
-		list = append(list, ipv4.NewPacketConn(c))
+	}()
+	for range n {
+		s, err := listenOne(addr, true)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, s)
 	}
-	return list, nil
+	return list, list[0].steer(n)
 }
 
-func listenOne(addr netip.AddrPort, share bool) (net.PacketConn, error) {
+func closeAll(list []*socket) error {
+	var errs []error
+	for _, s := range list {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func listenOne(addr netip.AddrPort, share bool) (*socket, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var err error
 		cerr := raw.Control(func(fd uintptr) {
@@ -65,5 +84,57 @@ func listenOne(addr netip.AddrPort, share bool) (net.PacketConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("n4: %w", err)
 	}
-	return c, nil
+	s := &socket{UDPConn: c.(*net.UDPConn)}
+	if s.raw, err = s.SyscallConn(); err != nil {
+		return nil, errors.Join(fmt.Errorf("n4: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// steering is the program that says which of n sockets a datagram goes to. The
+// kernel would choose by addresses and ports, and one CP function has but one
+// of each. This one goes by what the message is about, so that one CP function
+// can keep all sockets busy and what concerns a session stays in order:
+//
+//	node messages           the first socket
+//	Session Establishment   by Sequence Number, as there is no SEID yet
+//	other session messages  by SEID
+//
+// A load beyond the datagram's end means the first socket. Offsets are those of
+// the UDP payload. Source: TS 29.244 V18.6.0, 7.2.2; socket(7), SO_ATTACH_REUSEPORT_CBPF.
+func steering(n int) []bpf.Instruction {
+	const offType, offSEIDLow, offSequence = 1, 8, 12
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: offType, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: uint32(pfcp.MsgSessionEstablishmentRequest), SkipTrue: 1},
+		bpf.RetConstant{Val: 0},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(pfcp.MsgSessionEstablishmentRequest), SkipTrue: 3},
+		bpf.LoadAbsolute{Off: offSEIDLow, Size: 4},
+		bpf.ALUOpConstant{Op: bpf.ALUOpMod, Val: uint32(n)},
+		bpf.RetA{},
+		bpf.LoadAbsolute{Off: offSequence, Size: 4},
+		bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 8}, // Message Priority
+		bpf.ALUOpConstant{Op: bpf.ALUOpMod, Val: uint32(n)},
+		bpf.RetA{},
+	}
+}
+
+// steer attaches the program to s and the other n-1 sockets that share its port.
+func (s *socket) steer(n int) error {
+	raw, err := bpf.Assemble(steering(n))
+	if err != nil {
+		return fmt.Errorf("n4: steering: %w", err)
+	}
+	filter := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		filter[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	cerr := s.raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &program)
+	})
+	if err := errors.Join(cerr, err); err != nil {
+		return fmt.Errorf("n4: steering over %d sockets: %w", n, err)
+	}
+	return nil
 }

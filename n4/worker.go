@@ -2,37 +2,34 @@ package n4
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"time"
 
-	"golang.org/x/net/ipv4"
-
+	"plumbline/mmsg"
 	"plumbline/pfcp"
 )
 
-// Sizes of a worker's batches.
 const (
+	// batchSize is how many datagrams are read or written at once.
 	batchSize = 64
-	// maxDatagram is one octet more than any PFCP message over IPv4 has, so
-	// that one that is too long is seen.
-	maxDatagram = 65508
-	// maxFailures is how often a read may fail before the worker gives up.
-	maxFailures = 100
+	// maxBundled is how many messages of one datagram are worked on.
+	maxBundled = 64
 )
 
-// worker serves one socket. All that it needs to answer a request it has of
-// its own, and uses again.
+// worker answers messages. All that it needs to answer one it has of its own,
+// and uses again.
 type worker struct {
 	e    *Endpoint
-	conn *ipv4.PacketConn
+	out  *mmsg.Sender // nil: answers stay in buf
+	hand *handOff     // who does the work; nil: this worker
+	now  time.Time    // when the batch was read
+	at   *peer        // who speaks from the datagram's source; nil: nobody associated
 
-	in, out []ipv4.Message
-	types   []pfcp.MessageType // of the requests that out answers
+	buf     []byte   // answers, one after the other
+	answers []answer // where they stand
+	stored  bool     // one of them says what the store has to hold
 
-	buf []byte // responses, one after the other
 	converter
 	establishmentRequest  pfcp.SessionEstablishmentRequest
 	modificationRequest   pfcp.SessionModificationRequest
@@ -42,105 +39,123 @@ type worker struct {
 	deletionResponse      pfcp.SessionDeletionResponse
 }
 
-func newWorker(e *Endpoint, conn *ipv4.PacketConn) *worker {
-	w := &worker{e: e, conn: conn, in: make([]ipv4.Message, batchSize), out: make([]ipv4.Message, 0, batchSize)}
-	memory := make([]byte, batchSize*maxDatagram) // the kernel gives pages as they are used
-	for i := range w.in {
-		w.in[i].Buffers = [][]byte{memory[i*maxDatagram : (i+1)*maxDatagram]}
+// answer is a response that waits to be sent.
+type answer struct {
+	to         netip.AddrPort
+	start, end int // in worker.buf
+	request    pfcp.MessageType
+}
+
+// newWorker returns a worker that sends from s; nil: from nowhere.
+func newWorker(e *Endpoint, s *socket) *worker {
+	w := &worker{e: e}
+	if s != nil {
+		w.out = mmsg.NewSender(s.raw, batchSize)
 	}
 	return w
 }
 
-// serve answers datagrams until the socket is closed.
-func (w *worker) serve() error {
-	failures := 0 // one after the other
-	for {
-		n, err := w.conn.ReadBatch(w.in, 0)
-		if err != nil {
-			if w.e.run.Err() != nil {
-				return ErrClosed
-			}
-			// Want of memory passes; what stays is reported.
-			if failures++; failures > maxFailures || errors.Is(err, net.ErrClosed) {
-				return fmt.Errorf("n4: read: %w", err)
-			}
-			continue
-		}
-		failures = 0
-		start := time.Now()
-		w.answer(w.in[:n], start)
-		w.write(start)
-	}
+// begin makes room for the answers to a batch that was read at that time.
+func (w *worker) begin(now time.Time) {
+	w.buf, w.answers, w.stored, w.now = w.buf[:0], w.answers[:0], false, now
 }
 
-// answer works on a batch and leaves the responses in out.
-func (w *worker) answer(batch []ipv4.Message, now time.Time) {
-	w.out, w.types, w.buf = w.out[:0], w.types[:0], w.buf[:0]
-	for i := range batch {
-		m := &batch[i]
-		src := m.Addr.(*net.UDPAddr).AddrPort()
-		src = netip.AddrPortFrom(src.Addr().Unmap(), src.Port())
-		if m.N == maxDatagram {
-			w.e.counters.drop(DropTruncated)
-			continue
-		}
-		before := len(w.buf)
-		w.handle(src, m.Buffers[0][:m.N], now)
-		if len(w.buf) == before {
-			continue
-		}
-		response := w.buf[before:len(w.buf):len(w.buf)]
-		o := next(&w.out)
-		o.Buffers, o.Addr = append(o.Buffers[:0], response), m.Addr
-		w.types = append(w.types, pfcp.MessageType(m.Buffers[0][1]))
+// finish sends the answers to a batch. If the store does not hold what they
+// say, none is sent: the requests will come again and find their answers. It
+// returns how long the batch took, or 0 if there was nothing to answer.
+func (w *worker) finish() (took time.Duration) {
+	if len(w.answers) == 0 || w.stored && w.e.flush(w.e.run) != nil {
+		return 0
 	}
-}
-
-// write sends the responses, and records how long they took.
-func (w *worker) write(start time.Time) {
-	for out := w.out; len(out) > 0; {
-		n, err := w.conn.WriteBatch(out, 0)
-		if err != nil {
-			w.e.counters.SendErrors.Add(1)
-		}
-		out = out[max(n, 1):] // one that cannot be sent is asked for again
+	for rest := w.answers; len(rest) > 0; {
+		n := min(len(rest), batchSize)
+		w.send(rest[:n])
+		rest = rest[n:]
 	}
-	took := time.Since(start)
-	for i, t := range w.types {
-		w.e.counters.Latency[t].observe(took, 1)
-		w.e.counters.Sent[w.out[i].Buffers[0][1]].Add(1)
-	}
-}
-
-// handle works on one datagram and appends the response, if there is one, to
-// buf. It is all that a datagram can do.
-func (w *worker) handle(src netip.AddrPort, datagram []byte, now time.Time) {
 	c := &w.e.counters
+	took = time.Since(w.now)
+	for _, a := range w.answers {
+		c.Latency[a.request].observe(took, 1)
+		c.Sent[w.buf[a.start+1]].Add(1)
+	}
+	return took
+}
+
+// send sends answers, no more than batchSize.
+func (w *worker) send(list []answer) {
+	w.out.Reset()
+	for _, a := range list {
+		w.out.AddTo(a.to, w.buf[a.start:a.end])
+	}
+	for range list {
+		if _, err := w.out.Flush(); err == nil || w.e.run.Err() != nil {
+			return
+		}
+		w.e.counters.SendErrors.Add(1) // it is asked for again
+		w.out.Skip()
+	}
+}
+
+// handle works on one datagram: the message in it, or several if it is a bundle
+// of a peer. It is all that a datagram can do.
+// Source: TS 29.244 V18.6.0, 6.5 and 7.2.1A (bundles).
+func (w *worker) handle(src netip.AddrPort, datagram []byte, now time.Time) {
+	w.now = now
 	if !w.e.allowed(src.Addr()) {
-		c.drop(DropNotAllowed)
+		w.e.counters.drop(DropNotAllowed)
 		w.e.log.event(kindStranger, slog.LevelWarn, "n4: datagram of a stranger", "from", src)
 		return
 	}
+	w.at = w.e.peers.at(src.Addr())
+	for n := 0; ; n++ {
+		rest := w.message(src, datagram, n)
+		if len(rest) == 0 {
+			return
+		}
+		// Each message of a bundle has an answer, so a stranger could have many
+		// datagrams sent for one of his.
+		if w.at == nil || n+1 == maxBundled {
+			w.e.counters.drop(DropBundled)
+			return
+		}
+		datagram = rest
+	}
+}
+
+// message works on the first message in a datagram, which is the nth, and
+// returns the rest.
+func (w *worker) message(src netip.AddrPort, datagram []byte, n int) (rest []byte) {
+	c := &w.e.counters
 	h, body, rest, err := pfcp.Parse(datagram)
 	if errors.Is(err, pfcp.ErrShort) {
 		c.drop(DropShort)
-		return
+		return nil
 	}
 	c.Received[h.Type].Add(1)
+	if !w.e.within(w.at, w.now) {
+		c.drop(DropRate)
+		return nil
+	}
+	before := len(w.buf)
 	switch {
 	case err != nil:
 		w.unparsable(src, h, err)
-		return
-	case len(rest) > 0:
-		c.drop(DropBundled)
-	}
-	switch {
 	case h.Type == pfcp.MsgHeartbeatRequest:
 		w.heartbeat(h, body)
 	case !h.Type.IsRequest():
 		w.e.response(src, h, body)
 	default:
-		w.once(src, h, datagram[:len(datagram)-len(rest)], body, now)
+		w.request(src, h, datagram[:len(datagram)-len(rest)], body)
+	}
+	w.answered(src, h.Type, before)
+	return rest
+}
+
+// answered notes that what is in buf from there on is to be sent, if there is
+// anything.
+func (w *worker) answered(to netip.AddrPort, request pfcp.MessageType, from int) {
+	if len(w.buf) > from && w.out != nil {
+		w.answers = append(w.answers, answer{to, from, len(w.buf), request})
 	}
 }
 
@@ -159,24 +174,37 @@ func (w *worker) unparsable(src netip.AddrPort, h pfcp.Header, err error) {
 	}
 }
 
-// once answers a request, from the cache if it has been answered before.
-func (w *worker) once(src netip.AddrPort, h pfcp.Header, message, body []byte, now time.Time) {
-	before := len(w.buf)
+// request answers a request, from the cache if it has been answered before.
+func (w *worker) request(src netip.AddrPort, h pfcp.Header, message, body []byte) {
 	key := w.e.cache.key(src, message)
 	var found bool
 	if w.buf, found = w.e.cache.find(w.buf, key); found {
 		w.e.counters.Duplicates.Add(1)
+		w.stored = true // what it says may not have been flushed then
 		return
 	}
-	known := w.e.peers.knows(src.Addr())
-	if h.Type.IsSession() {
+	if w.hand != nil {
+		w.hand.give(src, h, message, key, w.now)
+		return
+	}
+	w.execute(src, h, body, key)
+}
+
+// execute does what a request asks for that has not been answered yet.
+func (w *worker) execute(src netip.AddrPort, h pfcp.Header, body []byte, key requestKey) {
+	before := len(w.buf)
+	w.stored = true
+	switch {
+	case !h.Type.IsSession():
+		w.node(src, h, body, key, w.now)
+	case h.Type == pfcp.MsgSessionEstablishmentRequest && w.e.load.throttle(h):
+		w.refuse(src, header(h, 0), errCongestion)
+	default:
 		w.session(src, h, body)
-	} else {
-		w.node(src, h, body, key, now)
 	}
 	// Nothing is kept for strangers, so that they cannot make the cache grow.
-	if len(w.buf) > before && (known || w.e.peers.knows(src.Addr())) {
-		w.e.cache.put(key, w.buf[before:], now)
+	if len(w.buf) > before && (w.at != nil || w.e.peers.knows(src.Addr())) {
+		w.e.cache.put(key, w.buf[before:], w.now)
 	}
 }
 

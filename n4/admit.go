@@ -1,0 +1,54 @@
+package n4
+
+import (
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// allowed reports whether the address may be that of a peer.
+func (e *Endpoint) allowed(a netip.Addr) bool {
+	if len(e.config.Peers) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(e.config.Peers, func(p netip.Prefix) bool { return p.Contains(a) }) ||
+		slices.Contains(e.config.Associate, a)
+}
+
+// bucket limits requests to a rate, with a burst of a tenth of a second's worth.
+// Its whole state is the time at which the next request would be on time if
+// requests came evenly (GCRA).
+type bucket struct {
+	due atomic.Int64 // ns since the epoch
+}
+
+// take reports whether a request at that time is within the rate, in requests
+// per second; 0: any rate.
+func (b *bucket) take(now time.Time, rate int) bool {
+	if rate <= 0 {
+		return true
+	}
+	interval := int64(time.Second) / int64(rate)
+	slack := max(int64(time.Second/10), interval)
+	for {
+		due := b.due.Load()
+		at := now.UnixNano()
+		if due-at > slack {
+			return false
+		}
+		if b.due.CompareAndSwap(due, max(due, at)+interval) {
+			return true
+		}
+	}
+}
+
+// within reports whether a request from there is within the limit of its peer.
+// Those who are not associated have one limit together, so that they cannot
+// keep a peer waiting by taking new addresses.
+func (e *Endpoint) within(at *peer, now time.Time) bool {
+	if at == nil {
+		return e.strangers.take(now, e.config.RequestsPerSecond)
+	}
+	return at.rate.take(now, e.config.RequestsPerSecond)
+}

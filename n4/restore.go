@@ -1,0 +1,62 @@
+package n4
+
+import (
+	"log/slog"
+	"time"
+
+	"plumbline/pfcp"
+)
+
+// Restore takes one record that the store kept, of any kind: it passes over
+// those that are not of this package. It is called before Serve, for each record
+// there is, in any order.
+func (e *Endpoint) Restore(kind byte, id uint64, record []byte) error {
+	switch kind {
+	case KindAssociation:
+		return e.restoreAssociation(uint32(id), record)
+	case KindMeta:
+		t, err := readRecovery(record)
+		if err != nil {
+			return err
+		}
+		e.recovery, e.restored = t, true
+	}
+	return nil
+}
+
+func (e *Endpoint) restoreAssociation(owner uint32, record []byte) error {
+	a := e.newAssociation(pfcp.NodeID{}, e.addr.Addr(), time.Time{})
+	if err := a.read(owner, record); err != nil {
+		return err
+	}
+	// Limits may be lower than they were: what was accepted stays.
+	return e.peers.add(a, int(^uint(0)>>1), int(^uint(0)>>1))
+}
+
+// SessionsLost says that sessions which CP functions have established are gone:
+// the Recovery Time Stamp becomes now, which tells them. It is called before
+// Serve. Source: TS 23.527 V18, 4.2.
+func (e *Endpoint) SessionsLost() { e.recovery, e.restored = pfcp.NewTimeStamp(time.Now()), false }
+
+// resume goes on where the process before this one ended: the Recovery Time
+// Stamp is kept from now on, and the associations' peers are watched again.
+func (e *Endpoint) resume() {
+	if !e.restored {
+		e.store.Save(KindMeta, 0, recoveryRecord(e.recovery))
+		_ = e.flush(e.run) // the first answer waits for it again
+	}
+	for s := range e.sessions.All() {
+		if a := e.peers.owner(s.Owner); a != nil {
+			a.sessions.Add(1)
+		}
+		e.peers.reserve(s.Owner)
+	}
+	list := e.peers.list()
+	for _, a := range list {
+		e.monitor(a)
+	}
+	if len(list) > 0 {
+		e.log.event(kindAssociation, slog.LevelInfo, "n4: associations of before the restart go on",
+			"associations", len(list), "sessions", e.sessions.Len(), "recovery", e.recovery.Time())
+	}
+}
