@@ -196,6 +196,7 @@ type Change struct {
 	// Tunnels that get an End Marker each as soon as the change holds, behind the
 	// last packet that went there. TS 29.281, 7.3.2.
 	EndMarkers    []*OuterHeaderCreation `protobuf:"bytes,3,rep,name=end_markers,json=endMarkers,proto3" json:"end_markers,omitempty"`
+	DropBuffered  bool                   `protobuf:"varint,4,opt,name=drop_buffered,json=dropBuffered,proto3" json:"drop_buffered,omitempty"` // packets buffered so far are dropped: DROBU, TS 29.244, 8.2.49
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -249,6 +250,13 @@ func (x *Change) GetEndMarkers() []*OuterHeaderCreation {
 		return x.EndMarkers
 	}
 	return nil
+}
+
+func (x *Change) GetDropBuffered() bool {
+	if x != nil {
+		return x.DropBuffered
+	}
+	return false
 }
 
 // Session is all that a datapath has to know of one PFCP session.
@@ -1622,12 +1630,13 @@ var File_api_rules_proto protoreflect.FileDescriptor
 
 const file_api_rules_proto_rawDesc = "" +
 	"\n" +
-	"\x0fapi/rules.proto\x12\rplumbline.api\"\x93\x01\n" +
+	"\x0fapi/rules.proto\x12\rplumbline.api\"\xb8\x01\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04seid\x18\x01 \x01(\x06R\x04seid\x120\n" +
 	"\asession\x18\x02 \x01(\v2\x16.plumbline.api.SessionR\asession\x12C\n" +
 	"\vend_markers\x18\x03 \x03(\v2\".plumbline.api.OuterHeaderCreationR\n" +
-	"endMarkers\"\xd6\x01\n" +
+	"endMarkers\x12#\n" +
+	"\rdrop_buffered\x18\x04 \x01(\bR\fdropBuffered\"\xd6\x01\n" +
 	"\aSession\x12\x12\n" +
 	"\x04seid\x18\x01 \x01(\x06R\x04seid\x12)\n" +
 	"\x05rules\x18\x02 \x03(\v2\x13.plumbline.api.RuleR\x05rules\x12&\n" +

@@ -7,163 +7,130 @@ import (
 	"plumbline/api"
 )
 
-// MaxMeters is how many QERs of a rule may have an MBR in its direction.
-const MaxMeters = 2
-
-// Check reports what no datapath can do so far, or what no control plane may
-// ask for. Drivers call it before anything else, so that all refuse the same.
-func Check(s *api.Session) error {
-	if s.GetSeid() == 0 {
+// Check reports what in c no datapath can do, what a datapath of capabilities
+// has cannot do, and what no control plane may ask for. Drivers call it before
+// anything else, so that all refuse the same with the same words.
+//
+// Errors: [RuleError] about the rule, wrapping [ErrUnsupported] or [ErrNoRule].
+func Check(c *api.Change, has *api.Capabilities) error {
+	if c.GetSeid() == 0 {
 		return fmt.Errorf("datapath: SEID 0: %w", ErrUnsupported)
+	}
+	if len(c.GetEndMarkers()) > 0 && !has.GetEndMarker() {
+		return fmt.Errorf("datapath: End Marker: %w", ErrUnsupported)
+	}
+	s := c.GetSession()
+	if s == nil {
+		return nil
+	}
+	if s.GetSeid() != c.GetSeid() {
+		return fmt.Errorf("datapath: session %#x in a change of %#x: %w", s.GetSeid(), c.GetSeid(), ErrUnsupported)
+	}
+	for _, check := range []func(*api.Session, *api.Capabilities) error{checkIDs, checkRules, checkKeys, checkQERs, checkURRs, checkBARs} {
+		if err := check(s, has); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkIDs: no two rules of a kind have the same ID, and rules are in order.
+func checkIDs(s *api.Session, _ *api.Capabilities) error {
+	pdrs := ids(s.GetRules(), (*api.Rule).GetPdrId)
+	for _, kind := range []struct {
+		rule api.RuleType
+		ids  []uint32
+	}{
+		{api.RuleType_PDR_RULE, pdrs},
+		{api.RuleType_QER_RULE, ids(s.GetQers(), (*api.QER).GetId)},
+		{api.RuleType_URR_RULE, ids(s.GetUrrs(), (*api.URR).GetId)},
+		{api.RuleType_BAR_RULE, ids(s.GetBars(), (*api.BAR).GetId)},
+	} {
+		for i, id := range kind.ids {
+			if slices.Contains(kind.ids[:i], id) {
+				return &RuleError{kind.rule, id, fmt.Errorf("there twice: %w", ErrUnsupported)}
+			}
+		}
+	}
+	for i := 1; i < len(s.GetRules()); i++ {
+		if r := s.GetRules()[i]; r.GetPrecedence() < s.GetRules()[i-1].GetPrecedence() {
+			return pdrError(r, "not in order of Precedence: %w", ErrUnsupported)
+		}
+	}
+	return nil
+}
+
+func ids[T any](rules []T, id func(T) uint32) []uint32 {
+	out := make([]uint32, len(rules))
+	for i, r := range rules {
+		out[i] = id(r)
+	}
+	return out
+}
+
+func checkRules(s *api.Session, has *api.Capabilities) error {
+	for _, r := range s.GetRules() {
+		if err := checkDetect(r, has); err != nil {
+			return err
+		}
+		if err := checkForward(s, r, has); err != nil {
+			return err
+		}
+		for _, id := range r.GetQerIds() {
+			if FindQER(s, id) == nil {
+				return pdrError(r, "QER %d: %w", id, ErrNoRule)
+			}
+		}
+		for _, id := range r.GetUrrIds() {
+			if FindURR(s, id) == nil {
+				return pdrError(r, "URR %d: %w", id, ErrNoRule)
+			}
+		}
+	}
+	return nil
+}
+
+// checkKeys: without filters, one rule to a key.
+func checkKeys(s *api.Session, has *api.Capabilities) error {
+	if has.GetFilters() {
+		return nil
 	}
 	seen := map[Key]bool{}
 	for _, r := range s.GetRules() {
-		if err := checkRule(s, r); err != nil {
-			return err
-		}
 		for _, k := range Keys(r) {
 			if seen[k] {
-				return pdrError(r, "matches the same as another PDR of the session: %w", ErrUnsupported)
+				return pdrError(r, "matches the same F-TEID or UE IP address as another PDR: %w", ErrUnsupported)
 			}
 			seen[k] = true
 		}
 	}
+	return nil
+}
+
+func checkQERs(s *api.Session, _ *api.Capabilities) error {
 	for _, q := range s.GetQers() {
 		if q.GetQfi() > 63 {
 			return &RuleError{api.RuleType_QER_RULE, q.GetId(), fmt.Errorf("QFI %d: %w", q.GetQfi(), ErrUnsupported)}
 		}
-	}
-	return nil
-}
-
-// Key is what a packet's first look-up goes by.
-type Key struct {
-	Interface api.Interface
-	TEID      uint32 // ACCESS
-	IPv4      uint32 // CORE: UE address
-	IPv6      uint64 // CORE: UE prefix
-}
-
-// Keys returns those of a rule: one for an F-TEID, one for each UE address.
-func Keys(r *api.Rule) []Key {
-	d := r.GetDetect()
-	if d.GetSourceInterface() == api.Interface_ACCESS {
-		return []Key{{Interface: api.Interface_ACCESS, TEID: d.GetFTeid().GetTeid()}}
-	}
-	var keys []Key
-	if a := d.GetUeAddress().GetIpv4(); a != 0 {
-		keys = append(keys, Key{Interface: api.Interface_CORE, IPv4: a})
-	}
-	if p := d.GetUeAddress().GetIpv6Prefix(); p != 0 {
-		keys = append(keys, Key{Interface: api.Interface_CORE, IPv6: p})
-	}
-	return keys
-}
-
-func checkRule(s *api.Session, r *api.Rule) error {
-	switch r.GetDetect().GetSourceInterface() {
-	case api.Interface_ACCESS:
-		if err := checkUplink(r); err != nil {
-			return err
-		}
-	case api.Interface_CORE:
-		if err := checkDownlink(r); err != nil {
-			return err
-		}
-	default:
-		return pdrError(r, "Source Interface %v: %w", r.GetDetect().GetSourceInterface(), ErrUnsupported)
-	}
-	return checkQERs(s, r)
-}
-
-func checkUplink(r *api.Rule) error {
-	d, f := r.GetDetect(), r.GetForward()
-	switch {
-	case d.GetFTeid().GetTeid() == 0:
-		return pdrError(r, "no F-TEID: %w", ErrUnsupported)
-	case !r.GetOuterHeaderRemoval() && f.GetAction() == api.Action_FORW:
-		return pdrError(r, "no Outer Header Removal: %w", ErrUnsupported)
-	case slices.ContainsFunc(d.GetQfis(), func(q uint32) bool { return q == 0 || q > 63 }):
-		return pdrError(r, "QFIs %v: %w", d.GetQfis(), ErrUnsupported)
-	case f.GetAction() == api.Action_FORW && f.GetDestinationInterface() != api.Interface_CORE:
-		return farError(r, "Destination Interface %v for Source Interface ACCESS: %w", f.GetDestinationInterface(), ErrUnsupported)
-	case f.GetOuterHeaderCreation() != nil:
-		return farError(r, "Outer Header Creation towards CORE: %w", ErrUnsupported)
-	}
-	return checkPrefix(r)
-}
-
-func checkDownlink(r *api.Rule) error {
-	d, f := r.GetDetect(), r.GetForward()
-	ohc := f.GetOuterHeaderCreation()
-	switch {
-	case len(Keys(r)) == 0:
-		return pdrError(r, "no UE IP address: %w", ErrUnsupported)
-	case d.GetFTeid() != nil || r.GetOuterHeaderRemoval():
-		return pdrError(r, "F-TEID or Outer Header Removal for Source Interface CORE: %w", ErrUnsupported)
-	case len(d.GetQfis()) > 0:
-		return pdrError(r, "QFI for Source Interface CORE: %w", ErrUnsupported)
-	case f.GetAction() == api.Action_FORW && f.GetDestinationInterface() != api.Interface_ACCESS:
-		return farError(r, "Destination Interface %v for Source Interface CORE: %w", f.GetDestinationInterface(), ErrUnsupported)
-	case f.GetAction() == api.Action_FORW && (ohc.GetTeid() == 0 || ohc.GetIpv4() == 0):
-		return farError(r, "Outer Header Creation to %#x, TEID %d: %w", ohc.GetIpv4(), ohc.GetTeid(), ErrUnsupported)
-	case f.Dscp != nil && f.GetDscp() > 63:
-		return farError(r, "DSCP %d: %w", f.GetDscp(), ErrUnsupported)
-	}
-	return checkPrefix(r)
-}
-
-// checkPrefix keeps the keys of IPv6 prefixes apart from those of IPv4
-// addresses: only global unicast, 2000::/3 and fc00::/7.
-func checkPrefix(r *api.Rule) error {
-	p := r.GetDetect().GetUeAddress().GetIpv6Prefix()
-	if p != 0 && p>>61 != 1 && p>>57 != 0x7e {
-		return pdrError(r, "UE IPv6 prefix %#x is not global unicast: %w", p, ErrUnsupported)
-	}
-	return nil
-}
-
-func checkQERs(s *api.Session, r *api.Rule) error {
-	meters := 0
-	for _, id := range r.GetQerIds() {
-		q := FindQER(s, id)
-		if q == nil {
-			return pdrError(r, "QER %d: %w", id, ErrNoRule)
-		}
-		if MBR(q, r.GetDetect().GetSourceInterface()) != 0 {
-			meters++
-		}
-	}
-	if meters > MaxMeters {
-		return pdrError(r, "%d QERs with an MBR: %w", meters, ErrUnsupported)
-	}
-	return nil
-}
-
-// FindQER returns the QER of s with this id, or nil.
-func FindQER(s *api.Session, id uint32) *api.QER {
-	for _, q := range s.GetQers() {
-		if q.GetId() == id {
-			return q
+		if rate := max(q.GetUplinkMbrBps(), q.GetDownlinkMbrBps()); rate > MaxMBR {
+			return &RuleError{api.RuleType_QER_RULE, q.GetId(), fmt.Errorf("MBR %d bit/s: %w", rate, ErrUnsupported)}
 		}
 	}
 	return nil
 }
 
-// MBR returns the bit/s that q allows packets from source; 0: any.
-func MBR(q *api.QER, source api.Interface) uint64 {
-	if source == api.Interface_ACCESS {
-		return q.GetUplinkMbrBps()
+func checkURRs(s *api.Session, has *api.Capabilities) error {
+	if len(s.GetUrrs()) > 0 && !has.GetUsage() {
+		return &RuleError{api.RuleType_URR_RULE, s.GetUrrs()[0].GetId(), fmt.Errorf("usage reporting: %w", ErrUnsupported)}
 	}
-	return q.GetDownlinkMbrBps()
+	return nil
 }
 
-// GateClosed reports whether q stops packets from source.
-func GateClosed(q *api.QER, source api.Interface) bool {
-	if source == api.Interface_ACCESS {
-		return q.GetUplinkGateClosed()
+func checkBARs(s *api.Session, has *api.Capabilities) error {
+	if len(s.GetBars()) > 0 && !has.GetBuffering() {
+		return &RuleError{api.RuleType_BAR_RULE, s.GetBars()[0].GetId(), fmt.Errorf("buffering: %w", ErrUnsupported)}
 	}
-	return q.GetDownlinkGateClosed()
+	return nil
 }
 
 func pdrError(r *api.Rule, format string, args ...any) error {

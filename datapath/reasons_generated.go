@@ -15,7 +15,7 @@ const (
 	DropNoPDR              // no PDR matches the F-TEID
 	DropUEAddress          // source is not the UE IP address of the PDI
 	DropQFI                // QFI is not one of the PDI, or there is none
-	DropSdfFilter          // no SDF filter of the PDRs matches
+	DropSDFFilter          // no SDF filter of the PDRs matches
 	DropGate               // QER gate is closed
 	DropMBR                // above the QER's MBR
 	DropQuota              // a volume quota of the PDR's URRs is used up
@@ -50,7 +50,7 @@ var reasons = [...]reason{
 	DropNoPDR:       {"no_pdr", "no PDR matches the F-TEID", true},
 	DropUEAddress:   {"ue_address", "source is not the UE IP address of the PDI", true},
 	DropQFI:         {"qfi", "QFI is not one of the PDI, or there is none", true},
-	DropSdfFilter:   {"sdf_filter", "no SDF filter of the PDRs matches", true},
+	DropSDFFilter:   {"sdf_filter", "no SDF filter of the PDRs matches", true},
 	DropGate:        {"gate", "QER gate is closed", true},
 	DropMBR:         {"mbr", "above the QER's MBR", true},
 	DropQuota:       {"quota", "a volume quota of the PDR's URRs is used up", true},

@@ -30,28 +30,3 @@ func AppendGPDU(b []byte, teid uint32, pduType, qfi byte, size int) []byte {
 	b = binary.BigEndian.AppendUint32(b, teid)
 	return append(b, 0, 0, 0, ExtPDUSessionContainer, 1, pduType<<4, qfi&0x3f, 0)
 }
-
-// AppendEchoRequest appends an Echo Request with the sequence number.
-//
-// Source: TS 29.281 V18.1.0, 7.2.1.
-func AppendEchoRequest(b []byte, seq uint16) []byte {
-	return appendEcho(b, EchoRequest, seq, nil)
-}
-
-// AppendEchoResponse appends the answer to an Echo Request with the sequence
-// number. Its Recovery IE is there because it must be, and 0 because GTP-U
-// gives it no meaning.
-//
-// Source: TS 29.281 V18.1.0, 7.2.2 and 8.2.
-func AppendEchoResponse(b []byte, seq uint16) []byte {
-	return appendEcho(b, EchoResponse, seq, []byte{14, 0})
-}
-
-func appendEcho(b []byte, msg byte, seq uint16, ie []byte) []byte {
-	b = append(b, v1GTP|0x02, msg)
-	b = binary.BigEndian.AppendUint16(b, uint16(4+len(ie)))
-	b = append(b, 0, 0, 0, 0)
-	b = binary.BigEndian.AppendUint16(b, seq)
-	b = append(b, 0, 0)
-	return append(b, ie...)
-}

@@ -51,7 +51,8 @@ const (
 
 	lenFixed, lenOptional = 8, 12
 
-	flagE, maskOptional  = 0x04, 0x07 // maskOptional: E, S or PN
+	flagE, flagS         = 0x04, 0x02
+	maskOptional         = 0x07 // E, S or PN
 	maskVersionPT, v1GTP = 0xf0, 0x30
 
 	// MaxExtensions is how many extension headers [Parse] steps over. The
@@ -73,7 +74,7 @@ func (h Header) Length() int { return int(binary.BigEndian.Uint16(h[offLength:])
 
 // Sequence returns the sequence number; ok is false if S is not set.
 func (h Header) Sequence() (seq uint16, ok bool) {
-	if h[0]&0x02 == 0 {
+	if h[0]&flagS == 0 {
 		return 0, false
 	}
 	return binary.BigEndian.Uint16(h[lenFixed:]), true
@@ -176,5 +177,5 @@ func Comprehended(t byte) bool {
 	case t >= 0x81 && t <= ExtPDUSessionContainer: // RAN, Long PDCP, Xw, NR, PDU Session
 		return true
 	}
-	return t == 0xc0 // PDCP PDU Number
+	return t == extPDCPNumber
 }

@@ -38,7 +38,7 @@ func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
 		log.Warn("datapath model carries no packets: it opens no device")
 		start := time.Now()
 		return model.New(model.Config{
-			N3Address:   c.N3.Address,
+			Endpoints:   []datapath.Endpoint{{Name: "n3", Address: c.N3.Address}},
 			MaxSessions: uint64(c.Sessions.Max),
 			Now:         func() uint64 { return uint64(time.Since(start)) },
 		}), nil

@@ -8,122 +8,81 @@ import (
 	"plumbline/datapath"
 )
 
-// compile makes the rules of s, taking over counters and meters from old, which
-// may be nil. It changes nothing.
-func (u *UPF) compile(s *api.Session, old *session) (*session, error) {
-	if err := datapath.Check(s); err != nil {
-		return nil, err
-	}
-	made := &session{meters: map[meterKey]*Meter{}}
-	for _, r := range s.GetRules() {
-		b := newBound(s, r)
-		if err := u.clash(b); err != nil {
-			return nil, err
-		}
-		b.Counters = old.counters(b)
-		b.Meters = made.bindMeters(s, r, old)
-		made.rules = append(made.rules, b)
-	}
-	return made, nil
+// State is where a driver keeps what outlives a change of rules.
+type State interface {
+	Counters(r *api.Rule) *Counters
+	Meter(q *api.QER, uplink bool) *Meter // with an MBR in this direction
+	URR(u *api.URR) URR
+	// Local is the source address of packets to peer.
+	Local(networkInstance string, peer netip.Addr) netip.Addr
 }
 
-func newBound(s *api.Session, r *api.Rule) *bound {
+// Compile makes the rule r of s, which [datapath.Check] has let pass.
+func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 	d, f := r.GetDetect(), r.GetForward()
-	b := &bound{seid: s.GetSeid(), pdrID: r.GetPdrId()}
-	b.Forward = f.GetAction() == api.Action_FORW
-	b.DSCP = -1
-	if f.Dscp != nil {
-		b.DSCP = int(f.GetDscp())
+	source := d.GetSourceInterface()
+	out := &Rule{
+		SEID: s.GetSeid(), PDRID: r.GetPdrId(),
+		Uplink: datapath.Uplink(source),
+		Action: f.GetAction(), Notify: f.GetNotify(), BAR: datapath.FindBAR(s, f.GetBarId()),
+		Counters: state.Counters(r),
 	}
-	b.TEID = f.GetOuterHeaderCreation().GetTeid()
-	b.Peer = ipv4(f.GetOuterHeaderCreation().GetIpv4())
-	for _, q := range d.GetQfis() {
-		b.QFIs |= 1 << q
-	}
+	out.detect(d)
 	for _, id := range r.GetQerIds() {
 		q := datapath.FindQER(s, id)
-		b.Gate = b.Gate || datapath.GateClosed(q, d.GetSourceInterface())
-		if b.QFI == 0 {
-			b.QFI = byte(q.GetQfi())
+		out.Gate = out.Gate || datapath.GateClosed(q, source)
+		if out.QFI == 0 {
+			out.QFI = byte(q.GetQfi())
+		}
+		if datapath.MBR(q, source) != 0 {
+			out.Meters = append(out.Meters, state.Meter(q, out.Uplink))
 		}
 	}
-	b.address(d)
-	return b
+	for _, id := range r.GetUrrIds() {
+		out.URRs = append(out.URRs, state.URR(datapath.FindURR(s, id)))
+	}
+	if ohc := f.GetOuterHeaderCreation(); ohc != nil {
+		out.Outer = newOuter(f, state)
+	}
+	return out
 }
 
-// address sets what the packet's addresses are compared with.
-func (b *bound) address(d *api.Detect) {
-	v4, v6 := d.GetUeAddress().GetIpv4(), d.GetUeAddress().GetIpv6Prefix()
-	var prefix [16]byte
-	binary.BigEndian.PutUint64(prefix[:], v6)
-	p6 := netip.PrefixFrom(netip.AddrFrom16(prefix), 64)
-	if d.GetSourceInterface() == api.Interface_ACCESS {
-		b.teid = d.GetFTeid().GetTeid()
-		if v4 != 0 {
-			b.UEIPv4 = ipv4(v4)
-		}
-		if v6 != 0 {
-			b.UEIPv6 = p6
-		}
-		return
+func (r *Rule) detect(d *api.Detect) {
+	if a := d.GetUeAddress().GetIpv4(); a != 0 {
+		r.UEIPv4 = ipv4(a)
 	}
-	if v4 != 0 {
-		b.ues = append(b.ues, netip.PrefixFrom(ipv4(v4), 32))
+	if p := d.GetUeAddress().GetIpv6Prefix(); p != 0 {
+		var b [16]byte
+		binary.BigEndian.PutUint64(b[:], p)
+		r.UEIPv6 = netip.PrefixFrom(netip.AddrFrom16(b), 64)
 	}
-	if v6 != 0 {
-		b.ues = append(b.ues, p6)
+	for _, q := range d.GetQfis() {
+		r.QFIs |= 1 << q
 	}
+	for _, f := range d.GetFilters() {
+		r.Filters = append(r.Filters, newFilter(f))
+	}
+}
+
+func newOuter(f *api.Forward, state State) *Outer {
+	o := &Outer{
+		TEID: f.GetOuterHeaderCreation().GetTeid(), Peer: peer(f.GetOuterHeaderCreation()),
+		DSCP: -1, ToAccess: f.GetDestinationInterface() == api.Interface_ACCESS,
+	}
+	o.Local = state.Local(f.GetNetworkInstance(), o.Peer)
+	if f.Dscp != nil {
+		o.DSCP = int(f.GetDscp())
+	}
+	return o
+}
+
+func peer(ohc *api.OuterHeaderCreation) netip.Addr {
+	if a, ok := netip.AddrFromSlice(ohc.GetIpv6()); ok && a.Is6() {
+		return a
+	}
+	return ipv4(ohc.GetIpv4())
 }
 
 func ipv4(a uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, a)))
-}
-
-// clash reports whether another session already has what b matches.
-func (u *UPF) clash(b *bound) error {
-	others := []*bound{u.uplink[b.teid]}
-	for _, p := range b.ues {
-		others = append(others, u.downlink[p])
-	}
-	for _, o := range others {
-		if o != nil && o.seid != b.seid {
-			return &datapath.RuleError{Type: api.RuleType_PDR_RULE, ID: b.pdrID, Err: datapath.ErrClash}
-		}
-	}
-	return nil
-}
-
-// counters returns those of the rule of s that matches what b does, or new ones.
-func (s *session) counters(b *bound) *Counters {
-	if s != nil {
-		for _, o := range s.rules {
-			if o.pdrID == b.pdrID && o.teid == b.teid && (len(o.ues) == 0) == (len(b.ues) == 0) &&
-				(len(o.ues) == 0 || o.ues[0] == b.ues[0]) {
-				return o.Counters
-			}
-		}
-	}
-	return &Counters{}
-}
-
-func (s *session) bindMeters(in *api.Session, r *api.Rule, old *session) []*Meter {
-	source := r.GetDetect().GetSourceInterface()
-	var meters []*Meter
-	for _, id := range r.GetQerIds() {
-		rate := datapath.MBR(datapath.FindQER(in, id), source)
-		if rate == 0 {
-			continue
-		}
-		key := meterKey{id, source == api.Interface_ACCESS}
-		if s.meters[key] == nil {
-			m := &Meter{}
-			if old != nil && old.meters[key] != nil {
-				*m = *old.meters[key]
-			}
-			m.SetRate(rate)
-			s.meters[key] = m
-		}
-		meters = append(meters, s.meters[key])
-	}
-	return meters
 }

@@ -22,7 +22,7 @@ func (u underTest) Frame(_ testing.TB, port conformance.Port, frame []byte) conf
 func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Kind{}, func(t *testing.T) conformance.Datapath {
 		return underTest{model.New(model.Config{
-			N3Address:   conformance.N3Address,
+			Endpoints:   []datapath.Endpoint{{Address: conformance.N3Address}},
 			MaxSessions: conformance.MaxSessions,
 			Now:         func() uint64 { return 1_000_000_000 },
 		})}

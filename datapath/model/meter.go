@@ -13,8 +13,6 @@ import (
 type Meter struct {
 	tat       uint64 // theoretical arrival time of the next packet
 	octetTime uint64 // of one octet, in 2^-24 ns
-	burst     uint64 // tolerance
-	dropped   uint64 // packets that did not conform
 }
 
 // Fixed-point places of [Meter], and its tolerance. TS 29.244 leaves the burst
@@ -29,17 +27,14 @@ const (
 )
 
 // SetRate makes m a meter of rate bit/s, from 1 to 10^12, and keeps its state.
-func (m *Meter) SetRate(bps uint64) {
-	octet := octetTime(bps)
-	burst := max(burstTime<<meterFraction, octet*burstOctets>>meterShift)
-	atomic.StoreUint64(&m.octetTime, octet)
-	atomic.StoreUint64(&m.burst, burst)
-}
+func (m *Meter) SetRate(bps uint64) { atomic.StoreUint64(&m.octetTime, octetTime(bps)) }
 
 // Reset forgets what m has seen.
-func (m *Meter) Reset() {
-	atomic.StoreUint64(&m.tat, 0)
-	atomic.StoreUint64(&m.dropped, 0)
+func (m *Meter) Reset() { atomic.StoreUint64(&m.tat, 0) }
+
+// burst returns the tolerance of a rate.
+func burst(octetTime uint64) uint64 {
+	return max(burstTime<<meterFraction, octetTime*burstOctets>>meterShift)
 }
 
 // octetTime returns 8·10^9/bps ns in units of 2^-24 ns, rounded.
@@ -54,17 +49,18 @@ func octetTime(bps uint64) uint64 {
 // fits, and reports whether it does.
 func (m *Meter) Conforms(nowNs uint64, octets int) bool {
 	now := nowNs << meterFraction
-	cost := atomic.LoadUint64(&m.octetTime) * uint64(octets) >> meterShift
+	octet := atomic.LoadUint64(&m.octetTime)
+	cost := octet * uint64(octets) >> meterShift
+	latest := now + burst(octet)
 	for range meterTries {
 		tat := atomic.LoadUint64(&m.tat)
 		start := max(tat, now)
-		if start > now+atomic.LoadUint64(&m.burst) {
+		if start > latest {
 			break
 		}
 		if atomic.CompareAndSwapUint64(&m.tat, tat, start+cost) {
 			return true
 		}
 	}
-	atomic.AddUint64(&m.dropped, 1)
 	return false
 }

@@ -15,7 +15,6 @@ const (
 	lenIPv4     = 20
 	lenIPv6     = 40
 	lenUDP      = 8
-	lenOuter    = lenIPv4 + lenUDP
 )
 
 const (
@@ -113,7 +112,9 @@ func (u user) hop() {
 	binary.BigEndian.PutUint16(u[10:], ^uint16(sum))
 }
 
-// ports returns the first four octets behind the IP header if they are ports.
+// ports returns the first four octets behind the IP header if they are ports:
+// what the source port of the outer header is made of. Options, extension
+// headers and fragments have none here, so that a fast path need not look far.
 func (u user) ports() uint32 {
 	header, proto := lenIPv6, u[6]
 	if !u.isIPv6() {
@@ -131,17 +132,25 @@ func (u user) ports() uint32 {
 	return 0
 }
 
-// sourcePort returns the UDP source port of the outer header, one for each flow
-// of the user. Source: TS 29.281 V18.1.0, 4.4.2.0.
-func (u user) sourcePort() uint16 {
+// flow returns a number that is the same for all packets of a flow of the user,
+// its good bits first.
+func (u user) flow() uint32 {
 	h := u.ports()
 	if u.isIPv6() {
 		h ^= binary.BigEndian.Uint32(u[8:]) ^ binary.BigEndian.Uint32(u[12:]) ^ binary.BigEndian.Uint32(u[28:])
 	} else {
 		h ^= binary.BigEndian.Uint32(u[12:]) ^ binary.BigEndian.Uint32(u[16:])
 	}
-	return 0xc000 | uint16(h*0x9e3779b1>>18)
+	return h * 0x9e3779b1
 }
+
+// sourcePort returns the UDP source port of the outer header, one for each flow
+// of the user. Source: TS 29.281 V18.1.0, 4.4.2.0.
+func (u user) sourcePort() uint16 { return 0xc000 | uint16(u.flow()>>18) }
+
+// outerFlowLabel returns the Flow Label of the outer header, one for each flow
+// of the user. Source: RFC 6438, 3.
+func (u user) outerFlowLabel() uint32 { return u.flow() >> 12 }
 
 // parseGTPU returns the header of a G-PDU and its T-PDU.
 func parseGTPU(b []byte) (gtpu.Header, []byte, datapath.Reason) {
@@ -175,4 +184,22 @@ func checksum(b []byte) uint16 {
 		sum = sum&0xffff + sum>>16
 	}
 	return ^uint16(sum)
+}
+
+// checksum6 returns the UDP checksum of a whole IPv6 packet whose own is 0.
+// Source: RFC 8200, 8.1.
+func checksum6(packet []byte) uint16 {
+	size := len(packet) - lenIPv6
+	pseudo := append([]byte(nil), packet[8:lenIPv6]...)
+	pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(size))
+	pseudo = append(pseudo, 0, 0, 0, protoUDP)
+	pseudo = append(pseudo, packet[lenIPv6:]...)
+	if len(pseudo)%2 == 1 {
+		pseudo = append(pseudo, 0)
+	}
+	sum := checksum(pseudo)
+	if sum == 0 {
+		return 0xffff
+	}
+	return sum
 }

@@ -1,0 +1,89 @@
+package model
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"plumbline/datapath"
+	"plumbline/gtpu"
+)
+
+// ueKey returns the key of bare packets to a.
+func ueKey(a netip.Addr) datapath.Key {
+	b := a.AsSlice()
+	if a.Is4() {
+		return datapath.Key{IPv4: binary.BigEndian.Uint32(b)}
+	}
+	return datapath.Key{IPv6: binary.BigEndian.Uint64(b)}
+}
+
+// detect returns the first of the candidates that matches. If none does, the
+// reason is that of the candidate that came nearest: UE IP address, then QFI,
+// then SDF filters are compared.
+//
+// Source: TS 29.244 V18.6.0, 5.2.1A.
+func detect(candidates []*Rule, h gtpu.Header, u user) (*Rule, datapath.Reason) {
+	nearest := datapath.DropNoPDR
+	for _, r := range candidates {
+		reason := r.match(h, u)
+		if reason == datapath.ReasonNone {
+			return r, reason
+		}
+		nearest = max(nearest, reason) // the reasons stand in this order
+	}
+	return nil, nearest
+}
+
+// match compares what the PDI has beside its key.
+func (r *Rule) match(h gtpu.Header, u user) datapath.Reason {
+	switch {
+	case !r.matchUE(u):
+		return datapath.DropUEAddress
+	case !r.matchQFI(h):
+		return datapath.DropQFI
+	case !r.matchFilters(u):
+		return datapath.DropSDFFilter
+	}
+	return datapath.ReasonNone
+}
+
+func (r *Rule) matchUE(u user) bool {
+	if !r.UEIPv4.IsValid() && !r.UEIPv6.IsValid() {
+		return true
+	}
+	ue := u.destination()
+	if r.Uplink {
+		ue = u.source()
+	}
+	return ue == r.UEIPv4 || r.UEIPv6.IsValid() && r.UEIPv6.Contains(ue)
+}
+
+func (r *Rule) matchQFI(h gtpu.Header) bool {
+	if r.QFIs == 0 {
+		return true
+	}
+	qfi, ok := qfiOf(h)
+	return ok && r.QFIs>>qfi&1 == 1
+}
+
+// qfiOf returns the QFI in the PDU Session Container of h, which is nil for a
+// bare packet.
+func qfiOf(h gtpu.Header) (qfi byte, ok bool) {
+	if h == nil {
+		return 0, false
+	}
+	return h.QFI()
+}
+
+func (r *Rule) matchFilters(u user) bool {
+	if len(r.Filters) == 0 {
+		return true
+	}
+	f := fieldsOf(u, r.Uplink)
+	for i := range r.Filters {
+		if r.Filters[i].match(&f) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,99 @@
+package model
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"plumbline/gtpu"
+)
+
+const maxPacket = 65535 // octets of an IPv4 packet, and of an IPv6 payload
+
+// emit makes the packet that leaves.
+func (r *Rule) emit(a arrived) []byte {
+	if r.Outer == nil {
+		out := append(user(nil), a.user...)
+		out.hop()
+		return out
+	}
+	b := r.Outer.encapsulate(a, r.QFI)
+	if r.routes(a) {
+		user(b[len(b)-len(a.user):]).hop()
+	}
+	return b
+}
+
+// size returns how many octets the packet with its outer header has.
+func (o *Outer) size(a arrived, qfi byte) int {
+	size := lenIPv4
+	if o.Peer.Is6() {
+		size = lenIPv6
+	}
+	return size + lenUDP + len(o.header(a, qfi)) + len(a.user)
+}
+
+// encapsulate is Outer Header Creation with GTP-U/UDP/IP.
+//
+// Source: TS 29.244 V18.6.0, 8.2.56; TS 29.281 V18.1.0, 4.4.2.
+func (o *Outer) encapsulate(a arrived, qfi byte) []byte {
+	dscp := a.user.dscp()
+	if o.DSCP >= 0 {
+		dscp = byte(o.DSCP)
+	}
+	d := Datagram{
+		From: netip.AddrPortFrom(o.Local, a.user.sourcePort()), To: netip.AddrPortFrom(o.Peer, gtpu.Port),
+		DSCP: dscp, FlowLabel: a.user.outerFlowLabel(),
+		Payload: append(o.header(a, qfi), a.user...),
+	}
+	return d.Packet()
+}
+
+// Datagram is a GTP-U message and how it goes over IP.
+type Datagram struct {
+	From, To  netip.AddrPort // of the same IP version
+	DSCP      byte
+	FlowLabel uint32 // IPv6
+	Payload   []byte
+}
+
+// Packet returns the IP packet. The UDP checksum is 0 over IPv4, where the user
+// packet has its own. Over IPv6 it is computed: RFC 6935 lets tunnels leave it
+// out, but only where the receiver is known to take it, and a receiver takes
+// none by default.
+func (d *Datagram) Packet() []byte {
+	if d.To.Addr().Is6() {
+		return d.packet6()
+	}
+	size := lenIPv4 + lenUDP + len(d.Payload)
+	from, to := d.From.Addr().As4(), d.To.Addr().As4()
+	b := make([]byte, 0, size)
+	b = append(b, 0x45, d.DSCP<<2)
+	b = binary.BigEndian.AppendUint16(b, uint16(size))
+	b = append(b, 0, 0, flagDF>>8, 0, ttlOuter, protoUDP, 0, 0)
+	b = append(b, from[:]...)
+	b = append(b, to[:]...)
+	binary.BigEndian.PutUint16(b[10:], checksum(b[:lenIPv4]))
+	return d.appendUDP(b)
+}
+
+func (d *Datagram) packet6() []byte {
+	size := lenUDP + len(d.Payload)
+	from, to := d.From.Addr().As16(), d.To.Addr().As16()
+	b := make([]byte, 0, lenIPv6+size)
+	b = binary.BigEndian.AppendUint32(b, 6<<28|uint32(d.DSCP)<<22|d.FlowLabel&0xfffff)
+	b = binary.BigEndian.AppendUint16(b, uint16(size))
+	b = append(b, protoUDP, ttlOuter)
+	b = append(b, from[:]...)
+	b = append(b, to[:]...)
+	b = d.appendUDP(b)
+	binary.BigEndian.PutUint16(b[lenIPv6+6:], checksum6(b))
+	return b
+}
+
+func (d *Datagram) appendUDP(b []byte) []byte {
+	b = binary.BigEndian.AppendUint16(b, d.From.Port())
+	b = binary.BigEndian.AppendUint16(b, d.To.Port())
+	b = binary.BigEndian.AppendUint16(b, uint16(lenUDP+len(d.Payload)))
+	b = append(b, 0, 0)
+	return append(b, d.Payload...)
+}

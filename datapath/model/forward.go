@@ -1,0 +1,30 @@
+package model
+
+import (
+	"plumbline/api"
+	"plumbline/datapath"
+)
+
+// forward says whether what the FAR asks for can be done.
+//
+// TTL and Hop Limit count where the packet changes between a tunnel and a data
+// network, which is where the UPF is a router. A relay from tunnel to tunnel (N9,
+// S5/S8, indirect forwarding) is none: the T-PDU is carried, and the one who
+// takes it out counts. So Router Solicitations, which must arrive with Hop Limit
+// 255, reach whoever answers them.
+//
+// Source: TS 29.244 V18.6.0, 8.2.26; RFC 2003, 3.1; RFC 4861, 4.1.
+func (r *Rule) forward(a arrived) datapath.Reason {
+	switch {
+	case r.Action == api.Action_DROP:
+		return datapath.DropFAR
+	case r.Action == api.Action_FORW && r.routes(a) && *a.user.ttl() <= 1:
+		return datapath.DropTTL
+	case r.Action == api.Action_FORW && r.Outer != nil && r.Outer.size(a, r.QFI) > maxPacket:
+		return datapath.DropMTU
+	}
+	return datapath.ReasonNone
+}
+
+// routes reports whether a comes out of a tunnel or goes into one, but not both.
+func (r *Rule) routes(a arrived) bool { return (a.header != nil) != (r.Outer != nil) }

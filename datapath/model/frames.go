@@ -1,0 +1,125 @@
+package model
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"plumbline/datapath"
+	"plumbline/gtpu"
+)
+
+// Frame is what becomes of a frame.
+type Frame struct {
+	Reason datapath.Reason // ReasonNone: Packet is sent
+	Packet []byte          // an IP packet
+	Tunnel bool            // it leaves towards a GTP-U peer, not on N6
+}
+
+// FromN3 treats a frame that arrives where GTP-U does.
+func (u *UPF) FromN3(frame []byte) Frame {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	d, reason := u.datagram(frame)
+	if reason != datapath.ReasonNone {
+		return u.finish(Out{Reason: reason})
+	}
+	out := u.stages.Tunnelled(d.Payload)
+	u.answer(d, out.Reason)
+	return u.finish(out)
+}
+
+// answer sends what the message asks for, if any, but not too much of it.
+func (u *UPF) answer(d Datagram, reason datapath.Reason) {
+	if reason != datapath.PassSignalling && !u.settled {
+		return
+	}
+	for _, d := range u.stages.Signal(d, reason) {
+		if u.answers.Allow(u.cfg.Now()) {
+			u.cfg.Send(d.Packet())
+		}
+	}
+}
+
+// FromN6 treats a frame that arrives from the data network.
+func (u *UPF) FromN6(frame []byte) Frame {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(frame) < lenEthernet {
+		return u.finish(Out{Reason: datapath.PassHost})
+	}
+	switch binary.BigEndian.Uint16(frame[12:]) {
+	case etherIPv4, etherIPv6:
+		return u.finish(u.stages.Bare(frame[lenEthernet:]))
+	}
+	return u.finish(Out{Reason: datapath.PassHost})
+}
+
+func (u *UPF) finish(o Out) Frame {
+	if o.Reason != datapath.ReasonNone {
+		u.drops[o.Reason]++
+	}
+	return Frame{Reason: o.Reason, Packet: o.Packet, Tunnel: o.Tunnelled()}
+}
+
+// datagram returns the UDP datagram of a frame to a GTP-U address and port.
+func (u *UPF) datagram(frame []byte) (Datagram, datapath.Reason) {
+	if len(frame) < lenEthernet {
+		return Datagram{}, datapath.PassHost
+	}
+	ip := frame[lenEthernet:]
+	switch binary.BigEndian.Uint16(frame[12:]) {
+	case etherIPv4:
+		if len(ip) >= lenIPv4 && ip[0]>>4 == 4 {
+			return u.datagram4(ip)
+		}
+	case etherIPv6:
+		if len(ip) >= lenIPv6 && ip[0]>>4 == 6 {
+			return u.datagram6(ip)
+		}
+	}
+	return Datagram{}, datapath.PassHost
+}
+
+func (u *UPF) datagram4(ip user) (Datagram, datapath.Reason) {
+	if !u.local(ip.destination()) || ip[9] != protoUDP {
+		return Datagram{}, datapath.PassHost
+	}
+	if binary.BigEndian.Uint16(ip[6:])&maskFragment != 0 {
+		return Datagram{}, datapath.PassFragment
+	}
+	packet, reason := parseIPv4(ip)
+	if reason != datapath.ReasonNone {
+		return Datagram{}, reason
+	}
+	return packet.udp(4 * int(packet[0]&0xf))
+}
+
+// datagram6 takes datagrams without extension headers: those with some are left
+// to the host, which steps over them.
+func (u *UPF) datagram6(ip user) (Datagram, datapath.Reason) {
+	if !u.local(ip.destination()) || ip[6] != protoUDP && ip[6] != extFragment {
+		return Datagram{}, datapath.PassHost
+	}
+	if ip[6] == extFragment {
+		return Datagram{}, datapath.PassFragment
+	}
+	packet, reason := parseUser(ip)
+	if reason != datapath.ReasonNone {
+		return Datagram{}, reason
+	}
+	return packet.udp(lenIPv6)
+}
+
+// udp returns the datagram to the GTP-U port whose header is at octet at. Its
+// checksum is not looked at: the user packet has its own.
+func (u user) udp(at int) (Datagram, datapath.Reason) {
+	udp := u[at:]
+	if len(udp) < lenUDP || binary.BigEndian.Uint16(udp[2:]) != gtpu.Port {
+		return Datagram{}, datapath.PassHost
+	}
+	return Datagram{
+		From:    netip.AddrPortFrom(u.source(), binary.BigEndian.Uint16(udp)),
+		To:      netip.AddrPortFrom(u.destination(), gtpu.Port),
+		Payload: udp[lenUDP:],
+	}, datapath.ReasonNone
+}

@@ -1,0 +1,175 @@
+// Package model is the slow, obviously right UPF: one packet at a time, in Go.
+//
+// It is the oracle that every datapath has to agree with, octet for octet and
+// counter for counter, and it is the slow path of those that run in the kernel:
+// what they cannot finish goes through [Stages] over their own tables.
+//
+// A packet goes the way of every datapath; the stages are files:
+//
+//	parse    packet.go, inner.go   GTP-U header, user packet, ports
+//	detect   detect.go, filter.go  the first PDR of the key that matches
+//	forward  forward.go, relay.go  what the FAR asks for, and whether it can be done
+//	enforce  enforce.go, meter.go  gates and MBRs of the QERs
+//	measure  measure.go, urr.go    counters of the rule and of its URRs
+//	emit     emit.go               outer header
+//	buffer   buffer.go             BUFF: waits here until the FAR is FORW
+//
+// A packet is tunnelled (it came as a G-PDU to one of our F-TEIDs) or bare (it
+// came from N6, SGi or an N6-LAN). Uplink is what comes from Source Interface
+// ACCESS, all else is downlink, whatever tunnels it comes and goes through.
+//
+// Source: TS 29.244 V18.6.0, 5.2.1A (detection), TS 29.281 V18.1.0 (GTP-U).
+package model
+
+import (
+	"net/netip"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/gtpu"
+)
+
+// Rule is a PDR with the FAR, QERs and URRs that it names. A table replaces it
+// whole; what it points to goes on from one Rule of the PDR to the next.
+type Rule struct {
+	SEID  uint64
+	PDRID uint32
+
+	// The PDI beside the key by which the rule was found.
+	Uplink  bool         // Source Interface ACCESS: the UE is the source
+	UEIPv4  netip.Addr   // not valid: none
+	UEIPv6  netip.Prefix // /64; not valid: none
+	QFIs    uint64       // bit n is QFI n; 0: any
+	Filters []Filter     // one has to match; none: any packet
+
+	Action api.Action
+	Notify bool     // with BUFF: the first packet raises DOWNLINK_DATA
+	BAR    *api.BAR // with BUFF; nil: none
+	Outer  *Outer   // with FORW: Outer Header Creation; nil: out bare
+	QFI    byte     // of the first QER that has one; 0: none
+
+	Gate   bool // a QER closes it
+	Meters []*Meter
+	URRs   []URR
+
+	Counters *Counters
+}
+
+// Outer is an Outer Header Creation with GTP-U/UDP/IP.
+// Source: TS 29.244 V18.6.0, 8.2.56.
+type Outer struct {
+	TEID     uint32
+	Peer     netip.Addr
+	Local    netip.Addr // source, of the same IP version as Peer
+	DSCP     int        // -1: copied from the user packet
+	ToAccess bool       // Destination Interface ACCESS: PDU type of the container
+}
+
+// Counters is what was counted for a rule. Octets are those of user packets.
+type Counters struct {
+	Packets, Octets, Dropped uint64
+}
+
+// Tables finds the rules of a key, in Precedence order, lowest value first.
+// What it returns does not change.
+type Tables interface {
+	Candidates(k datapath.Key) []*Rule
+	// Towards finds the rules that send into a tunnel, in any order.
+	Towards(t gtpu.Tunnel) []*Rule
+}
+
+// Stages treats packets by the rules of Tables. Its methods may be called by
+// several goroutines at once.
+type Stages struct {
+	Tables Tables
+	Now    func() (ns uint64) // clock of the meters
+	Post   func(e *api.Event) // takes events; nil: nobody does
+	Buffer *Buffer            // for BUFF; nil where Tables has no such rule
+}
+
+// Out is what becomes of a packet.
+type Out struct {
+	Reason datapath.Reason // ReasonNone: Packet is to be sent
+	Packet []byte          // an IP packet in memory of its own
+	Rule   *Rule           // that matched; nil: none
+}
+
+// Tunnelled reports whether the packet leaves with an outer header, towards a
+// GTP-U peer, and not bare.
+func (o Out) Tunnelled() bool { return o.Reason == datapath.ReasonNone && o.Rule.Outer != nil }
+
+// Tunnelled treats a GTP-U message, the payload of a UDP datagram to one of our
+// addresses. Signalling is left to [Stages.Signal], with reason PassSignalling.
+func (s *Stages) Tunnelled(message []byte) Out {
+	h, tpdu, reason := parseGTPU(message)
+	if reason != datapath.ReasonNone {
+		return Out{Reason: reason}
+	}
+	u, reason := parseUser(tpdu)
+	if reason != datapath.ReasonNone {
+		return Out{Reason: reason}
+	}
+	r, reason := detect(s.Tables.Candidates(datapath.Key{TEID: h.TEID()}), h, u)
+	if reason != datapath.ReasonNone {
+		return Out{Reason: reason}
+	}
+	return s.treat(r, arrived{user: u, header: h})
+}
+
+// Bare treats an IP packet that came without an outer header.
+func (s *Stages) Bare(packet []byte) Out {
+	u, reason := parseUser(packet)
+	if reason != datapath.ReasonNone {
+		return Out{Reason: reason}
+	}
+	candidates := s.Tables.Candidates(ueKey(u.destination()))
+	if len(candidates) == 0 {
+		return Out{Reason: datapath.PassHost}
+	}
+	r, reason := detect(candidates, nil, u)
+	if reason != datapath.ReasonNone {
+		return Out{Reason: reason}
+	}
+	return s.treat(r, arrived{user: u})
+}
+
+// arrived is a user packet and how it came.
+type arrived struct {
+	user   user
+	header gtpu.Header // nil: bare
+}
+
+// treat does what the rule asks for.
+func (s *Stages) treat(r *Rule, a arrived) Out {
+	reason := s.judge(r, a)
+	switch {
+	case reason != datapath.ReasonNone:
+		r.countDropped()
+		return Out{Reason: reason, Rule: r}
+	case r.Action == api.Action_BUFF:
+		return Out{Reason: s.buffer(r, a), Rule: r}
+	}
+	s.measure(r, len(a.user))
+	return Out{Packet: r.emit(a), Rule: r}
+}
+
+// judge says why a packet that matched is dropped; ReasonNone: it is not. One
+// that is to be buffered is metered when it arrives, not when it leaves: it came
+// at the rate at which it came.
+func (s *Stages) judge(r *Rule, a arrived) datapath.Reason {
+	if reason := s.allow(r, a); reason != datapath.ReasonNone {
+		return reason
+	}
+	return s.enforce(r, len(a.user))
+}
+
+// allow is all of judge but the meters.
+func (s *Stages) allow(r *Rule, a arrived) datapath.Reason {
+	if reason := r.forward(a); reason != datapath.ReasonNone {
+		return reason
+	}
+	if r.Gate {
+		return datapath.DropGate
+	}
+	return s.admit(r)
+}

@@ -1,0 +1,130 @@
+package model
+
+import (
+	"net/netip"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/gtpu"
+)
+
+// Signal treats a GTP-U message other than a G-PDU, or one that
+// [Stages.Tunnelled] refused with reason, and returns what is to be sent. Who
+// sends answers to strangers limits their rate: see [Limiter].
+//
+//   - Echo Request: answered.
+//   - End Marker: goes on through the tunnels of the rules that forward.
+//   - Error Indication: raises ERROR_INDICATION for each session that sends there.
+//   - G-PDU to a TEID that nobody has: Error Indication.
+//   - extension header that had to be comprehended: Supported Extension Headers
+//     Notification.
+//
+// Echo Responses are the path management's; all else is passed over.
+//
+// Source: TS 29.281 V18.1.0, 7.2 and 7.3.
+func (s *Stages) Signal(d Datagram, reason datapath.Reason) []Datagram {
+	switch reason {
+	case datapath.DropNoPDR:
+		h, _ := gtpu.Parse(d.Payload) // it did once
+		about := gtpu.Tunnel{TEID: h.TEID(), Peer: d.To.Addr()}
+		return d.tell(gtpu.AppendErrorIndication(nil, about, d.From.Port()))
+	case datapath.DropGTPUExtType:
+		return d.tell(gtpu.AppendSupportedExtensionHeaders(nil))
+	case datapath.PassSignalling:
+	default:
+		return nil
+	}
+	h, err := gtpu.Parse(d.Payload)
+	if err != nil {
+		return nil
+	}
+	switch h.Type() {
+	case gtpu.EchoRequest:
+		seq, _ := h.Sequence()
+		return []Datagram{{From: d.To, To: d.From, Payload: gtpu.AppendEchoResponse(nil, seq)}}
+	case gtpu.EndMarker:
+		return s.relayEndMarker(h.TEID())
+	case gtpu.ErrorIndication:
+		s.errorIndication(d.Payload)
+	}
+	return nil
+}
+
+// tell makes a message to the GTP-U port of the one who sent d.
+// Source: TS 29.281 V18.1.0, 4.4.2.
+func (d *Datagram) tell(payload []byte) []Datagram {
+	return []Datagram{{From: d.To, To: netip.AddrPortFrom(d.From.Addr(), gtpu.Port), Payload: payload}}
+}
+
+// relayEndMarker returns an End Marker to each tunnel into which packets of
+// tunnel teid go. Source: TS 23.501 V18.8.0, 5.8.2.9.
+func (s *Stages) relayEndMarker(teid uint32) []Datagram {
+	var out []Datagram
+	told := map[gtpu.Tunnel]bool{}
+	for _, r := range s.Tables.Candidates(datapath.Key{TEID: teid}) {
+		if r.Action != api.Action_FORW || r.Outer == nil {
+			continue
+		}
+		if t := (gtpu.Tunnel{TEID: r.Outer.TEID, Peer: r.Outer.Peer}); !told[t] {
+			told[t] = true
+			out = append(out, EndMarker(t, r.Outer.Local))
+		}
+	}
+	return out
+}
+
+// EndMarker returns the End Marker of a tunnel, sent from local.
+// Source: TS 29.281 V18.1.0, 7.3.2.
+func EndMarker(t gtpu.Tunnel, local netip.Addr) Datagram {
+	return Datagram{
+		From: netip.AddrPortFrom(local, gtpu.Port), To: netip.AddrPortFrom(t.Peer, gtpu.Port),
+		Payload: gtpu.AppendEndMarker(nil, t.TEID),
+	}
+}
+
+// errorIndication raises an event for each session that sends into the tunnel,
+// about the first of its rules. Source: TS 29.244 V18.6.0, 5.10.
+func (s *Stages) errorIndication(message []byte) {
+	t, err := gtpu.ParseErrorIndication(message)
+	if err != nil || s.Post == nil {
+		return
+	}
+	told := map[uint64]bool{}
+	for _, r := range s.Tables.Towards(t) {
+		if told[r.SEID] {
+			continue
+		}
+		told[r.SEID] = true
+		s.Post(&api.Event{
+			Kind: api.EventKind_ERROR_INDICATION, Seid: r.SEID, RuleId: r.PDRID,
+			Tunnel: eventTunnel(t),
+		})
+	}
+}
+
+func eventTunnel(t gtpu.Tunnel) *api.Tunnel {
+	out := &api.Tunnel{Teid: t.TEID}
+	if t.Peer.Is4() {
+		out.Ipv4 = ueKey(t.Peer).IPv4
+	} else {
+		out.Ipv6 = t.Peer.AsSlice()
+	}
+	return out
+}
+
+// Limiter lets so many messages a second through, and a burst of as many.
+type Limiter struct {
+	PerSecond uint64
+	tat       uint64 // ns: when the next one is due
+}
+
+// Allow takes one message at time now_ns. It is for one goroutine.
+func (l *Limiter) Allow(nowNs uint64) bool {
+	const second = 1_000_000_000
+	start := max(l.tat, nowNs)
+	if l.PerSecond == 0 || start > nowNs+second {
+		return false
+	}
+	l.tat = start + second/l.PerSecond
+	return true
+}

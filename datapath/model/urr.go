@@ -1,0 +1,154 @@
+package model
+
+import (
+	"sync/atomic"
+
+	"plumbline/api"
+)
+
+// URR is a usage reporting rule: what it counted, and its quota.
+type URR struct {
+	*Volume
+	Owner *Owner
+}
+
+// Volume is what a URR counted and when to look at it again. Its layout is that
+// of struct urr in bpf/rules.h, so that fast and slow path can share one.
+// Octets are those of user packets forwarded.
+type Volume struct {
+	Octets  [2]uint64 // by Uplink, Downlink
+	Packets [2]uint64
+	Limit   [3]uint64 // octets; by Uplink, Downlink, Total; or NoLimit, or UsedUp
+	Flags   uint32
+	ID      uint32 // URR ID
+}
+
+// Owner is whose a URR is, and its quota: struct urr_owner in bpf/rules.h.
+type Owner struct {
+	SEID  uint64
+	Quota [3]uint64 // octets; NoLimit: none
+}
+
+// Indices of a [Volume], and limits that no count reaches.
+const (
+	Uplink   = 0
+	Downlink = 1
+	Total    = 2
+
+	NoLimit = ^uint64(0)
+	UsedUp  = 0 // the quota is reached: packets are dropped
+)
+
+// Flags of a [Volume].
+const (
+	FlagStart      = 0x01 // the next packet raises START_OF_TRAFFIC
+	FlagStartAsked = 0x02 // the rule says so: what makes one event of many changes
+	flagBoth       = 0x10 // << index: threshold and quota are the same
+)
+
+func (v *Volume) has(flag uint32) bool { return atomic.LoadUint32(&v.Flags)&flag != 0 }
+
+// clear clears a flag and reports whether it was set.
+func (v *Volume) clear(flag uint32) bool { return atomic.AndUint32(&v.Flags, ^flag)&flag != 0 }
+
+func (v *Volume) sum(i int) uint64 {
+	if i == Total {
+		return atomic.LoadUint64(&v.Octets[Uplink]) + atomic.LoadUint64(&v.Octets[Downlink])
+	}
+	return atomic.LoadUint64(&v.Octets[i])
+}
+
+// Count returns what was counted, as a driver tells it.
+func (v *Volume) Count() *api.URRUsage {
+	return &api.URRUsage{
+		UrrId:           v.ID,
+		UplinkOctets:    atomic.LoadUint64(&v.Octets[Uplink]),
+		DownlinkOctets:  atomic.LoadUint64(&v.Octets[Downlink]),
+		UplinkPackets:   atomic.LoadUint64(&v.Packets[Uplink]),
+		DownlinkPackets: atomic.LoadUint64(&v.Packets[Downlink]),
+	}
+}
+
+// count adds a packet and returns the events that it raises. The packet that
+// reaches a quota is the last one that is forwarded.
+//
+// Source: TS 29.244 V18.6.0, 5.2.2.2 (volume threshold), 8.2.50 (volume quota).
+func (u URR) count(direction int, octets uint64) []api.EventKind {
+	atomic.AddUint64(&u.Packets[direction], 1)
+	atomic.AddUint64(&u.Octets[direction], octets)
+	return append(u.reached(direction), u.reached(Total)...)
+}
+
+// usedUp reports whether a quota for this direction is.
+func (v *Volume) usedUp(direction int) bool {
+	return atomic.LoadUint64(&v.Limit[direction]) == UsedUp || atomic.LoadUint64(&v.Limit[Total]) == UsedUp
+}
+
+// reached holds a sum against its limit. The events come from the one who takes
+// the limit away, however many look at the same time.
+func (u URR) reached(i int) []api.EventKind {
+	sum, limit := u.sum(i), atomic.LoadUint64(&u.Limit[i])
+	if sum < limit || limit == UsedUp {
+		return nil
+	}
+	quota := atomic.LoadUint64(&u.Owner.Quota[i])
+	var events []api.EventKind
+	if limit < quota || u.has(flagBoth<<i) {
+		events = append(events, api.EventKind_VOLUME_THRESHOLD)
+	}
+	next := quota
+	if sum >= quota {
+		next = UsedUp
+		events = append(events, api.EventKind_VOLUME_QUOTA)
+	}
+	if !atomic.CompareAndSwapUint64(&u.Limit[i], limit, next) {
+		return nil
+	}
+	return events
+}
+
+// SetLimits makes threshold, quota and start of traffic those of in and returns
+// the events that this raises: a limit that is reached already is reported at
+// once. What was counted stays. Packets may be counted meanwhile: the limits are
+// lifted first and held against the sums last.
+func (u URR) SetLimits(in *api.URR) []api.EventKind {
+	for i := range u.Limit {
+		atomic.StoreUint64(&u.Limit[i], NoLimit)
+	}
+	threshold, quota := limits(in.GetThreshold()), limits(in.GetQuota())
+	flags := u.startFlags(in)
+	for i := range quota {
+		atomic.StoreUint64(&u.Owner.Quota[i], quota[i])
+		if threshold[i] == quota[i] && quota[i] != NoLimit {
+			flags |= flagBoth << i
+		}
+	}
+	atomic.StoreUint32(&u.Flags, flags)
+	var events []api.EventKind
+	for i := range threshold {
+		atomic.StoreUint64(&u.Limit[i], min(threshold[i], quota[i]))
+		events = append(events, u.reached(i)...)
+	}
+	return events
+}
+
+// startFlags arms START_OF_TRAFFIC when in asks for it and did not before.
+func (u URR) startFlags(in *api.URR) uint32 {
+	switch {
+	case !in.GetStartOfTraffic():
+		return 0
+	case u.has(FlagStartAsked):
+		return atomic.LoadUint32(&u.Flags) & (FlagStart | FlagStartAsked)
+	}
+	return FlagStart | FlagStartAsked
+}
+
+func limits(v *api.Volume) [3]uint64 {
+	all := [3]uint64{Uplink: v.GetUplink(), Downlink: v.GetDownlink(), Total: v.GetTotal()}
+	for i := range all {
+		if all[i] == 0 {
+			all[i] = NoLimit
+		}
+	}
+	return all
+}
