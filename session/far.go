@@ -1,7 +1,5 @@
 package session
 
-import "fmt"
-
 // ApplyAction says what is done with a packet: its first octet in the low 8
 // bits, its second in the high ones.
 // Source: TS 29.244 V18.6.0, 8.2.26.
@@ -17,28 +15,10 @@ const (
 
 // String names the flags as TS 29.244 does.
 func (a ApplyAction) String() string {
-	names := [...]string{
+	return flagNames(uint32(a), []string{
 		"DROP", "FORW", "BUFF", "NOCP", "DUPL", "IPMA", "IPMD", "DFRT",
 		"EDRT", "BDPN", "DDPN", "FSSM", "MBSU",
-	}
-	s := ""
-	for i := range 16 {
-		if a>>i&1 == 0 {
-			continue
-		}
-		if s != "" {
-			s += "+"
-		}
-		if i < len(names) {
-			s += names[i]
-		} else {
-			s += fmt.Sprintf("bit%d", i)
-		}
-	}
-	if s == "" {
-		return "none"
-	}
-	return s
+	})
 }
 
 // FAR is a Forwarding Action Rule.
