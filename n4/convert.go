@@ -69,6 +69,26 @@ func refuseRules[N ~uint8 | ~uint16 | ~uint32](c *converter, t session.RuleType,
 	}
 }
 
+// refuseIDs is [refuseRules] for rules that are decoded, by their IDs.
+func refuseIDs[R any](c *converter, t session.RuleType, ie pfcp.IEType, rules []R, id func(*R) uint32) {
+	for i := range rules {
+		c.refuseRule(t, id(&rules[i]), ie)
+	}
+}
+
+func barID(b *pfcp.BAR) uint32             { return uint32(b.BARID) }
+func createURRID(u *pfcp.CreateURR) uint32 { return u.URRID }
+func updateURRID(u *pfcp.UpdateURR) uint32 { return u.URRID }
+
+// removed returns the first of the IEs that ask, by a null length, to remove a
+// parameter (TS 29.244, 5.6.3), or 0.
+func removed(list []pfcp.IEType) pfcp.IEType {
+	if len(list) == 0 {
+		return 0
+	}
+	return list[0]
+}
+
 // ruleMAR is the Rule ID Type of a MAR. Source: TS 29.244 V18.6.0, 8.2.80.
 const ruleMAR = session.RuleType(pfcp.RuleMAR)
 
@@ -99,8 +119,8 @@ func (c *converter) establishment(m *pfcp.SessionEstablishmentRequest, owner uin
 	for i := range m.CreateQERs {
 		c.createQER(next(&e.CreateQERs), &m.CreateQERs[i])
 	}
-	refuseRules(c, session.RuleURR, pfcp.IECreateURR, m.CreateURRs)
-	refuseRules(c, session.RuleBAR, pfcp.IECreateBAR, m.CreateBARs)
+	refuseIDs(c, session.RuleURR, pfcp.IECreateURR, m.CreateURRs, createURRID)
+	refuseIDs(c, session.RuleBAR, pfcp.IECreateBAR, m.CreateBARs, barID)
 	refuseRules(c, ruleMAR, pfcp.IECreateMAR, m.CreateMARs)
 	if len(m.CreateTEPs) > 0 {
 		c.refuse(pfcp.IECreateTrafficEndpoint)
@@ -154,12 +174,12 @@ func (c *converter) modification(m *pfcp.SessionModificationRequest, seid uint64
 
 // refuseInModification lists what the model does not have.
 func (c *converter) refuseInModification(m *pfcp.SessionModificationRequest) {
-	refuseRules(c, session.RuleURR, pfcp.IECreateURR, m.CreateURRs)
-	refuseRules(c, session.RuleURR, pfcp.IEUpdateURR, m.UpdateURRs)
+	refuseIDs(c, session.RuleURR, pfcp.IECreateURR, m.CreateURRs, createURRID)
+	refuseIDs(c, session.RuleURR, pfcp.IEUpdateURR, m.UpdateURRs, updateURRID)
 	refuseRules(c, session.RuleURR, pfcp.IERemoveURR, m.RemoveURRs)
 	refuseRules(c, session.RuleURR, pfcp.IEQueryURR, m.QueryURRs)
-	refuseRules(c, session.RuleBAR, pfcp.IECreateBAR, m.CreateBARs)
-	refuseRules(c, session.RuleBAR, pfcp.IEUpdateBAR, m.UpdateBARs)
+	refuseIDs(c, session.RuleBAR, pfcp.IECreateBAR, m.CreateBARs, barID)
+	refuseIDs(c, session.RuleBAR, pfcp.IEUpdateBAR, m.UpdateBARs, barID)
 	refuseRules(c, session.RuleBAR, pfcp.IERemoveBAR, m.RemoveBARs)
 	refuseRules(c, ruleMAR, pfcp.IECreateMAR, m.CreateMARs)
 	refuseRules(c, ruleMAR, pfcp.IEUpdateMAR, m.UpdateMARs)
@@ -172,6 +192,7 @@ func (c *converter) refuseInModification(m *pfcp.SessionModificationRequest) {
 	case len(m.RemoveTEPs) > 0:
 		c.refuse(pfcp.IERemoveTrafficEndpoint)
 	}
+	c.refuse(removed(m.Removed))
 	if m.SMReqFlags&(pfcp.SMReqDETEID|pfcp.SMReqHRSBOM) != 0 {
 		c.refuse(pfcp.IEPFCPSMReqFlags)
 	}

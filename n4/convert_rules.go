@@ -33,6 +33,7 @@ func (c *converter) updatePDR(out *session.UpdatePDR, p *pfcp.UpdatePDR) {
 	if len(p.URRIDs) > 0 {
 		c.refuseRule(session.RulePDR, uint32(p.PDRID), pfcp.IEURRID)
 	}
+	c.refuseRule(session.RulePDR, uint32(p.PDRID), removed(p.Removed))
 	c.refuseRule(session.RulePDR, uint32(p.PDRID), p.Noted)
 }
 
@@ -154,11 +155,13 @@ func (c *converter) updateFAR(out *session.UpdateFAR, f *pfcp.UpdateFAR) {
 		if p.LinkedTrafficEndpointID.Present {
 			c.refuseRule(session.RuleFAR, f.FARID, pfcp.IETrafficEndpointID)
 		}
+		c.refuseRule(session.RuleFAR, f.FARID, removed(p.Removed))
 		c.refuseRule(session.RuleFAR, f.FARID, p.Noted)
 	}
 	if f.BARID.Present {
 		c.refuseRule(session.RuleFAR, f.FARID, pfcp.IEBARID)
 	}
+	c.refuseRule(session.RuleFAR, f.FARID, removed(f.Removed))
 	c.refuseRule(session.RuleFAR, f.FARID, f.Noted)
 }
 
@@ -210,6 +213,7 @@ func (c *converter) updateQER(out *session.UpdateQER, q *pfcp.UpdateQER) {
 	if q.RQI.Value {
 		c.refuseRule(session.RuleQER, q.QERID, pfcp.IERQI)
 	}
+	c.refuseRule(session.RuleQER, q.QERID, removed(q.Removed))
 	c.refuseRule(session.RuleQER, q.QERID, q.Noted)
 }
 

@@ -113,10 +113,12 @@ func TestRefused(t *testing.T) {
 		ie     pfcp.IEType
 		rule   pfcp.Optional[pfcp.FailedRuleID]
 	}{
-		{"Create URR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateURRs = []uint32{7} }, ruleFailure, 0, rule(pfcp.RuleURR, 7)},
-		{"Create BAR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateBARs = []uint8{3} }, ruleFailure, 0, rule(pfcp.RuleBAR, 3)},
+		{"Create URR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateURRs = []pfcp.CreateURR{{URRID: 7}} }, ruleFailure, 0, rule(pfcp.RuleURR, 7)},
+		{"Create BAR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateBARs = []pfcp.BAR{{BARID: 3}} }, ruleFailure, 0, rule(pfcp.RuleBAR, 3)},
 		{"Create MAR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateMARs = []uint16{3} }, ruleFailure, 0, rule(pfcp.RuleMAR, 3)},
-		{"Create Traffic Endpoint", func(m *pfcp.SessionEstablishmentRequest) { m.CreateTEPs = []uint8{1} },
+		{"Create Traffic Endpoint", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateTEPs = []pfcp.TrafficEndpoint{{TrafficEndpointID: 1}}
+		},
 			pfcp.CauseServiceNotSupported, pfcp.IECreateTrafficEndpoint, noRule},
 		{"PDN Type Ethernet", func(m *pfcp.SessionEstablishmentRequest) { m.PDNType.Value = pfcp.PDNTypeEthernet },
 			pfcp.CauseServiceNotSupported, pfcp.IEPDNType, noRule},

@@ -3,6 +3,7 @@ package pfcp
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // presence says whether an IE must stand in a message or grouped IE.
@@ -20,7 +21,7 @@ type state string
 
 const (
 	decoded state = "decoded" // into a field
-	noted   state = "noted"   // not decoded; the type of the first goes into the field Noted
+	noted   state = "noted"   // the type of the first goes into the field Noted
 	skipped state = "skipped" // as if it were unknown
 )
 
@@ -41,6 +42,8 @@ type member[T any] struct {
 	state    state
 	limit    int                     // how often it may stand if repeats; more is an error
 	repeats  bool                    // it may stand more than once
+	decoded  bool                    // into a field, whatever its state
+	unless   func(*T) bool           // it need not be there although it is mandatory; may be nil
 	read     func(*T, []byte) error  // nil if skipped
 	write    func([]byte, *T) []byte // with type and length; nil if skipped
 
@@ -55,6 +58,10 @@ type container[T any] struct {
 	members []member[T]
 	reset   func(*T)       // empties it, keeping slices
 	check   func(*T) error // what is missing by a condition; may be nil
+
+	// removed is the list of IEs of null length, which in a modification ask
+	// to remove a parameter (TS 29.244, 5.6.3). nil: that is an invalid length.
+	removed func(*T) *[]IEType
 
 	index     [maxIEType + 1]uint8 // of the IE type's member, from 1; 0: unexpected here
 	mandatory uint64               // bit i: member i
@@ -75,7 +82,7 @@ func newContainer[T any](c container[T]) *container[T] {
 		}
 		c.index[m.ie] = uint8(i + 1)
 		c.members[i].max = maxLength
-		if m.state == decoded {
+		if m.state == decoded || m.decoded {
 			c.members[i].min, c.members[i].max = ies[m.ie].min, ies[m.ie].max
 		}
 		if m.presence == mandatory {
@@ -110,11 +117,27 @@ func (c *container[T]) decode(dst *T, b []byte) error {
 			continue // of a repeated IE the first counts: TS 29.244, 7.6.10
 		}
 		seen |= 1 << i
+		if size == 0 && c.removes(m) {
+			c.remove(dst, ie)
+			continue
+		}
 		if err := m.decode(dst, content); err != nil {
 			return fail(c.name, ie, err)
 		}
 	}
 	return c.complete(dst, seen)
+}
+
+// removes reports whether m of null length asks to remove a parameter. Grouped
+// IEs cannot be removed so, and what is mandatory neither.
+func (c *container[T]) removes(m *member[T]) bool {
+	return c.removed != nil && m.min > 0 && m.presence != mandatory && m.state == decoded
+}
+
+func (c *container[T]) remove(dst *T, ie IEType) {
+	if list := c.removed(dst); !slices.Contains(*list, ie) {
+		*list = append(*list, ie)
+	}
 }
 
 // decode reads one IE's content after a look at its length.
@@ -129,7 +152,7 @@ func (m *member[T]) decode(dst *T, content []byte) error {
 func (c *container[T]) complete(dst *T, seen uint64) error {
 	if missing := c.mandatory &^ seen; missing != 0 {
 		for i := range c.members {
-			if missing&(1<<i) != 0 {
+			if unless := c.members[i].unless; missing&(1<<i) != 0 && (unless == nil || !unless(dst)) {
 				return fail(c.name, c.members[i].ie, ErrMissing)
 			}
 		}
@@ -147,8 +170,16 @@ func (c *container[T]) append(b []byte, src *T) []byte {
 			b = write(b, src)
 		}
 	}
+	if c.removed != nil {
+		for _, ie := range *c.removed(src) {
+			b = openIE(b, ie)
+		}
+	}
 	return b
 }
+
+// zero empties what has no slices to keep.
+func zero[T any](v *T) { *v = *new(T) }
 
 // codec makes a grouped IE of the container.
 func (c *container[T]) codec() codec[T] { return codec[T]{c.decode, c.append} }

@@ -9,26 +9,32 @@ type ForwardingParameters struct {
 	TransportLevelMarking   Optional[TransportLevelMarking]
 	LinkedTrafficEndpointID Optional[uint8]
 	InterfaceType           Optional[InterfaceType]
-	Noted                   IEType // the first IE that changes the forwarding but is not decoded; 0: none
+	RedirectInformation     Optional[RedirectInformation]
+	ForwardingPolicy        Optional[[]byte] // Forwarding Policy Identifier
+	HeaderEnrichment        Optional[HeaderEnrichment]
+	Proxying                Proxying
+	Noted                   IEType // the first IE that changes the forwarding but is not done; 0: none
 }
 
 func (p *ForwardingParameters) noted() *IEType { return &p.Noted }
 
 var forwardingParameters = newContainer(container[ForwardingParameters]{
 	name: "Forwarding Parameters", clause: "7.5.2.3",
-	reset: func(p *ForwardingParameters) { *p = ForwardingParameters{} },
+	reset: zero[ForwardingParameters],
 	members: []member[ForwardingParameters]{
 		one(IEDestinationInterface, func(p *ForwardingParameters) *Interface { return &p.DestinationInterface }, low[Interface](0xf)),
 		octets(IENetworkInstance, optional, func(p *ForwardingParameters) *Name { return &p.NetworkInstance }),
-		note(IERedirectInformation, conditional, (*ForwardingParameters).noted),
+		refuse(opt(IERedirectInformation, conditional, func(p *ForwardingParameters) *Optional[RedirectInformation] { return &p.RedirectInformation }, redirectInformation), (*ForwardingParameters).noted),
 		opt(IEOuterHeaderCreation, conditional, func(p *ForwardingParameters) *Optional[OuterHeaderCreation] { return &p.OuterHeaderCreation }, outerHeaderCreation),
 		opt(IETransportLevelMarking, conditional, func(p *ForwardingParameters) *Optional[TransportLevelMarking] { return &p.TransportLevelMarking }, transportLevelMarking),
-		note(IEForwardingPolicy, conditional, (*ForwardingParameters).noted),
-		note(IEHeaderEnrichment, optional, (*ForwardingParameters).noted),
+		refuse(opt(IEForwardingPolicy, conditional, func(p *ForwardingParameters) *Optional[[]byte] { return &p.ForwardingPolicy }, forwardingPolicy), (*ForwardingParameters).noted),
+		refuse(opt(IEHeaderEnrichment, optional, func(p *ForwardingParameters) *Optional[HeaderEnrichment] { return &p.HeaderEnrichment }, headerEnrichment), (*ForwardingParameters).noted),
 		opt(IETrafficEndpointID, conditional, func(p *ForwardingParameters) *Optional[uint8] { return &p.LinkedTrafficEndpointID }, u8[uint8]()),
-		note(IEProxying, conditional, (*ForwardingParameters).noted),
+		refuse(flags(IEProxying, conditional, func(p *ForwardingParameters) *Proxying { return &p.Proxying }), (*ForwardingParameters).noted),
 		opt(IE3GPPInterfaceType, optional, func(p *ForwardingParameters) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
 		skip[ForwardingParameters](IEDataNetworkAccessIdentifier, conditional),
+		note(IEIPAddressAndPortReplacement, conditional, (*ForwardingParameters).noted),
+		note(IEMetadata, optional, (*ForwardingParameters).noted),
 	},
 })
 
@@ -42,31 +48,38 @@ type UpdateForwardingParameters struct {
 	SMReqFlags              SMReqFlags // SNDEM: send End Marker packets to the old peer
 	LinkedTrafficEndpointID Optional[uint8]
 	InterfaceType           Optional[InterfaceType]
-	Noted                   IEType // the first IE that changes the forwarding but is not decoded; 0: none
+	RedirectInformation     Optional[RedirectInformation]
+	ForwardingPolicy        Optional[[]byte] // Forwarding Policy Identifier
+	HeaderEnrichment        Optional[HeaderEnrichment]
+	Noted                   IEType   // the first IE that changes the forwarding but is not done; 0: none
+	Removed                 []IEType // IEs of null length: what they had said holds no more
 }
 
 func (p *UpdateForwardingParameters) noted() *IEType { return &p.Noted }
 
 var updateForwardingParameters = newContainer(container[UpdateForwardingParameters]{
 	name: "Update Forwarding Parameters", clause: "7.5.4.3",
-	reset: func(p *UpdateForwardingParameters) { *p = UpdateForwardingParameters{} },
+	reset:   func(p *UpdateForwardingParameters) { *p = UpdateForwardingParameters{Removed: p.Removed[:0]} },
+	removed: func(p *UpdateForwardingParameters) *[]IEType { return &p.Removed },
 	members: []member[UpdateForwardingParameters]{
 		opt(IEDestinationInterface, conditional,
 			func(p *UpdateForwardingParameters) *Optional[Interface] { return &p.DestinationInterface }, low[Interface](0xf)),
 		octets(IENetworkInstance, conditional, func(p *UpdateForwardingParameters) *Name { return &p.NetworkInstance }),
-		note(IERedirectInformation, conditional, (*UpdateForwardingParameters).noted),
+		refuse(opt(IERedirectInformation, conditional, func(p *UpdateForwardingParameters) *Optional[RedirectInformation] { return &p.RedirectInformation }, redirectInformation), (*UpdateForwardingParameters).noted),
 		opt(IEOuterHeaderCreation, conditional,
 			func(p *UpdateForwardingParameters) *Optional[OuterHeaderCreation] { return &p.OuterHeaderCreation }, outerHeaderCreation),
 		opt(IETransportLevelMarking, conditional,
 			func(p *UpdateForwardingParameters) *Optional[TransportLevelMarking] { return &p.TransportLevelMarking }, transportLevelMarking),
-		note(IEForwardingPolicy, conditional, (*UpdateForwardingParameters).noted),
-		note(IEHeaderEnrichment, conditional, (*UpdateForwardingParameters).noted),
-		smReqFlags(func(p *UpdateForwardingParameters) *SMReqFlags { return &p.SMReqFlags }),
+		refuse(opt(IEForwardingPolicy, conditional, func(p *UpdateForwardingParameters) *Optional[[]byte] { return &p.ForwardingPolicy }, forwardingPolicy), (*UpdateForwardingParameters).noted),
+		refuse(opt(IEHeaderEnrichment, conditional, func(p *UpdateForwardingParameters) *Optional[HeaderEnrichment] { return &p.HeaderEnrichment }, headerEnrichment), (*UpdateForwardingParameters).noted),
+		flags(IEPFCPSMReqFlags, conditional, func(p *UpdateForwardingParameters) *SMReqFlags { return &p.SMReqFlags }),
 		opt(IETrafficEndpointID, conditional,
 			func(p *UpdateForwardingParameters) *Optional[uint8] { return &p.LinkedTrafficEndpointID }, u8[uint8]()),
 		opt(IE3GPPInterfaceType, conditional,
 			func(p *UpdateForwardingParameters) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
 		skip[UpdateForwardingParameters](IEDataNetworkAccessIdentifier, conditional),
+		note(IEIPAddressAndPortReplacement, conditional, (*UpdateForwardingParameters).noted),
+		note(IEMetadata, conditional, (*UpdateForwardingParameters).noted),
 	},
 })
 
@@ -76,23 +89,27 @@ type CreateFAR struct {
 	FARID                uint32
 	ApplyAction          ApplyAction
 	ForwardingParameters Optional[ForwardingParameters]
+	Duplicating          []DuplicatingParameters
 	BARID                Optional[uint8]
-	Noted                IEType // the first IE that changes the rule's meaning but is not decoded; 0: none
+	Noted                IEType // the first IE that changes the rule's meaning but is not done; 0: none
 }
 
 func (p *CreateFAR) noted() *IEType { return &p.Noted }
 
 var createFAR = newContainer(container[CreateFAR]{
 	name: "Create FAR", clause: "7.5.2.3",
-	reset: func(p *CreateFAR) { *p = CreateFAR{} }, check: (*CreateFAR).check,
+	reset: func(p *CreateFAR) { *p = CreateFAR{Duplicating: p.Duplicating[:0]} }, check: (*CreateFAR).check,
 	members: []member[CreateFAR]{
 		one(IEFARID, func(p *CreateFAR) *uint32 { return &p.FARID }, u32[uint32]()),
 		one(IEApplyAction, func(p *CreateFAR) *ApplyAction { return &p.ApplyAction }, applyAction),
 		opt(IEForwardingParameters, conditional,
 			func(p *CreateFAR) *Optional[ForwardingParameters] { return &p.ForwardingParameters }, forwardingParameters.codec()),
-		note(IEDuplicatingParameters, conditional, (*CreateFAR).noted),
+		refuse(some(IEDuplicatingParameters, conditional, MaxDuplicates,
+			func(p *CreateFAR) *[]DuplicatingParameters { return &p.Duplicating }, duplicatingParameters.codec()), (*CreateFAR).noted),
 		opt(IEBARID, optional, func(p *CreateFAR) *Optional[uint8] { return &p.BARID }, u8[uint8]()),
 		note(IERedundantTransmissionForwarding, conditional, (*CreateFAR).noted),
+		note(IEMBSMulticastParameters, conditional, (*CreateFAR).noted),
+		note(IEAddMBSUnicastParameters, conditional, (*CreateFAR).noted),
 	},
 })
 
@@ -111,14 +128,24 @@ type UpdateFAR struct {
 	ApplyAction                Optional[ApplyAction]
 	UpdateForwardingParameters Optional[UpdateForwardingParameters]
 	BARID                      Optional[uint8]
-	Noted                      IEType // the first IE that changes the rule's meaning but is not decoded; 0: none
+	Noted                      IEType   // the first IE that changes the rule's meaning but is not done; 0: none
+	Removed                    []IEType // IEs of null length: what they had said holds no more
+}
+
+func (p *UpdateFAR) reset() {
+	parameters := UpdateForwardingParameters{Removed: p.UpdateForwardingParameters.Value.Removed[:0]}
+	*p = UpdateFAR{
+		UpdateForwardingParameters: Optional[UpdateForwardingParameters]{Value: parameters},
+		Removed:                    p.Removed[:0],
+	}
 }
 
 func (p *UpdateFAR) noted() *IEType { return &p.Noted }
 
 var updateFAR = newContainer(container[UpdateFAR]{
 	name: "Update FAR", clause: "7.5.4.3",
-	reset: func(p *UpdateFAR) { *p = UpdateFAR{} },
+	reset:   (*UpdateFAR).reset,
+	removed: func(p *UpdateFAR) *[]IEType { return &p.Removed },
 	members: []member[UpdateFAR]{
 		one(IEFARID, func(p *UpdateFAR) *uint32 { return &p.FARID }, u32[uint32]()),
 		opt(IEApplyAction, conditional, func(p *UpdateFAR) *Optional[ApplyAction] { return &p.ApplyAction }, applyAction),
@@ -126,23 +153,8 @@ var updateFAR = newContainer(container[UpdateFAR]{
 			func(p *UpdateFAR) *Optional[UpdateForwardingParameters] { return &p.UpdateForwardingParameters }, updateForwardingParameters.codec()),
 		note(IEUpdateDuplicatingParameters, conditional, (*UpdateFAR).noted),
 		note(IERedundantTransmissionForwarding, conditional, (*UpdateFAR).noted),
+		note(IEAddMBSUnicastParameters, conditional, (*UpdateFAR).noted),
+		note(IERemoveMBSUnicastParameters, conditional, (*UpdateFAR).noted),
 		opt(IEBARID, conditional, func(p *UpdateFAR) *Optional[uint8] { return &p.BARID }, u8[uint8]()),
 	},
 })
-
-// smReqFlags is the IE PFCPSMReq-Flags, absent if no flag is set.
-func smReqFlags[T any](get func(*T) *SMReqFlags) member[T] {
-	c := u8[SMReqFlags]()
-	return member[T]{
-		ie: IEPFCPSMReqFlags, presence: conditional, state: decoded,
-		read: func(dst *T, content []byte) error { return c.read(get(dst), content) },
-		write: func(b []byte, src *T) []byte {
-			if *get(src) == 0 {
-				return b
-			}
-			b = openIE(b, IEPFCPSMReqFlags)
-			start := len(b)
-			return closeIE(c.write(b, get(src)), start)
-		},
-	}
-}

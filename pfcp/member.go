@@ -13,6 +13,12 @@ func one[T, V any](ie IEType, get func(*T) *V, c codec[V]) member[T] {
 	}
 }
 
+// exempt is a mandatory IE that may be absent where unless says so.
+func exempt[T any](m member[T], unless func(*T) bool) member[T] {
+	m.unless = unless
+	return m
+}
+
 // opt is an IE that may be absent.
 func opt[T, V any](ie IEType, p presence, get func(*T) *Optional[V], c codec[V]) member[T] {
 	return member[T]{
@@ -106,6 +112,52 @@ func note[T any](ie IEType, p presence, get func(*T) *IEType) member[T] {
 				return b
 			}
 			return openIE(b, ie)
+		},
+	}
+}
+
+// refuse is an IE that is decoded, so that it can be shown and sent, but that
+// this UP function does not do: its type is kept as [note] does.
+func refuse[T any](m member[T], get func(*T) *IEType) member[T] {
+	read := m.read
+	m.state, m.decoded = noted, true
+	m.read = func(dst *T, content []byte) error {
+		if first := get(dst); *first == 0 {
+			*first = m.ie
+		}
+		return read(dst, content)
+	}
+	return m
+}
+
+// listOf is a grouped IE that holds nothing but a list. It is absent if that is
+// empty.
+func listOf[T, V any](ie IEType, c *container[[]V], get func(*T) *[]V) member[T] {
+	return member[T]{
+		ie: ie, presence: conditional, state: decoded,
+		read: func(dst *T, content []byte) error { return c.decode(get(dst), content) },
+		write: func(b []byte, src *T) []byte {
+			if len(*get(src)) == 0 {
+				return b
+			}
+			b = openIE(b, ie)
+			start := len(b)
+			return closeIE(c.append(b, get(src)), start)
+		},
+	}
+}
+
+// flags is an IE of one octet of flags, absent if none is set.
+func flags[T any, V ~uint8](ie IEType, p presence, get func(*T) *V) member[T] {
+	c := u8[V]()
+	return member[T]{
+		ie: ie, presence: p, state: decoded,
+		read: func(dst *T, content []byte) error { return c.read(get(dst), content) },
+		write: func(b []byte, src *T) []byte {
+			if *get(src) == 0 {
+				return b
+			}
+			return append(b, byte(ie>>8), byte(ie), 0, 1, byte(*get(src)))
 		},
 	}
 }

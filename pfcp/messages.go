@@ -181,3 +181,135 @@ func (m *SessionDeletionResponse) Decode(body []byte) error {
 func (m *SessionDeletionResponse) AppendBody(b []byte) []byte {
 	return sessionDeletionResponse.append(b, m)
 }
+
+// MessageType returns [MsgPFDManagementRequest].
+func (m *PFDManagementRequest) MessageType() MessageType { return MsgPFDManagementRequest }
+
+// Decode implements [Message].
+func (m *PFDManagementRequest) Decode(body []byte) error {
+	return pfdManagementRequest.decode(m, body)
+}
+
+// AppendBody implements [Message].
+func (m *PFDManagementRequest) AppendBody(b []byte) []byte {
+	return pfdManagementRequest.append(b, m)
+}
+
+// MessageType returns [MsgPFDManagementResponse].
+func (m *PFDManagementResponse) MessageType() MessageType { return MsgPFDManagementResponse }
+
+// Decode implements [Message].
+func (m *PFDManagementResponse) Decode(body []byte) error {
+	return pfdManagementResponse.decode(m, body)
+}
+
+// AppendBody implements [Message].
+func (m *PFDManagementResponse) AppendBody(b []byte) []byte {
+	return pfdManagementResponse.append(b, m)
+}
+
+// MessageType returns [MsgNodeReportRequest].
+func (m *NodeReportRequest) MessageType() MessageType { return MsgNodeReportRequest }
+
+// Decode implements [Message].
+func (m *NodeReportRequest) Decode(body []byte) error {
+	return nodeReportRequest.decode(m, body)
+}
+
+// AppendBody implements [Message].
+func (m *NodeReportRequest) AppendBody(b []byte) []byte {
+	return nodeReportRequest.append(b, m)
+}
+
+// MessageType returns [MsgNodeReportResponse].
+func (m *NodeReportResponse) MessageType() MessageType { return MsgNodeReportResponse }
+
+// Decode implements [Message].
+func (m *NodeReportResponse) Decode(body []byte) error {
+	return nodeReportResponse.decode(m, body)
+}
+
+// AppendBody implements [Message].
+func (m *NodeReportResponse) AppendBody(b []byte) []byte {
+	return nodeReportResponse.append(b, m)
+}
+
+// MessageType returns [MsgSessionSetDeletionRequest].
+func (m *SessionSetDeletionRequest) MessageType() MessageType { return MsgSessionSetDeletionRequest }
+
+// Decode implements [Message].
+func (m *SessionSetDeletionRequest) Decode(body []byte) error {
+	return sessionSetDeletionRequest.decode(m, body)
+}
+
+// AppendBody implements [Message].
+func (m *SessionSetDeletionRequest) AppendBody(b []byte) []byte {
+	return sessionSetDeletionRequest.append(b, m)
+}
+
+// MessageType returns [MsgSessionSetDeletionResponse].
+func (m *SessionSetDeletionResponse) MessageType() MessageType { return MsgSessionSetDeletionResponse }
+
+// Decode implements [Message].
+func (m *SessionSetDeletionResponse) Decode(body []byte) error {
+	return sessionSetDeletionResponse.decode(m, body)
+}
+
+// AppendBody implements [Message].
+func (m *SessionSetDeletionResponse) AppendBody(b []byte) []byte {
+	return sessionSetDeletionResponse.append(b, m)
+}
+
+// MessageType returns [MsgSessionSetModifyRequest].
+func (m *SessionSetModificationRequest) MessageType() MessageType { return MsgSessionSetModifyRequest }
+
+// Decode implements [Message].
+func (m *SessionSetModificationRequest) Decode(body []byte) error {
+	return sessionSetModificationRequest.decode(m, body)
+}
+
+// AppendBody implements [Message].
+func (m *SessionSetModificationRequest) AppendBody(b []byte) []byte {
+	return sessionSetModificationRequest.append(b, m)
+}
+
+// MessageType returns [MsgSessionSetModifyResponse].
+func (m *SessionSetModificationResponse) MessageType() MessageType {
+	return MsgSessionSetModifyResponse
+}
+
+// Decode implements [Message].
+func (m *SessionSetModificationResponse) Decode(body []byte) error {
+	return sessionSetModificationResponse.decode(m, body)
+}
+
+// AppendBody implements [Message].
+func (m *SessionSetModificationResponse) AppendBody(b []byte) []byte {
+	return sessionSetModificationResponse.append(b, m)
+}
+
+// MessageType returns [MsgSessionReportRequest].
+func (m *SessionReportRequest) MessageType() MessageType { return MsgSessionReportRequest }
+
+// Decode implements [Message].
+func (m *SessionReportRequest) Decode(body []byte) error {
+	return sessionReportRequest.decode(m, body)
+}
+
+// AppendBody implements [Message].
+func (m *SessionReportRequest) AppendBody(b []byte) []byte {
+	return sessionReportRequest.append(b, m)
+}
+
+// MessageType returns [MsgSessionReportResponse].
+func (m *SessionReportResponse) MessageType() MessageType { return MsgSessionReportResponse }
+
+// Decode implements [Message].
+func (m *SessionReportResponse) Decode(body []byte) error {
+	return sessionReportResponse.decode(m, body)
+}
+
+// AppendBody implements [Message].
+func (m *SessionReportResponse) AppendBody(b []byte) []byte {
+	return sessionReportResponse.append(b, m)
+}

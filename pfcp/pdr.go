@@ -10,13 +10,16 @@ type PDI struct {
 	TrafficEndpointIDs []uint8
 	SDFFilters         []SDFFilter
 	ApplicationID      []byte // empty: absent
+	FramedRoutes       FramedRoutes
 	QFIs               QFISet // empty: any
 	InterfaceType      Optional[InterfaceType]
-	Noted              IEType // the first IE that changes what is detected but is not decoded; 0: none
+	Noted              IEType // the first IE that changes what is detected but is not done; 0: none
 }
 
 func (p *PDI) reset() {
+	p.FramedRoutes.reset()
 	*p = PDI{
+		FramedRoutes:       p.FramedRoutes,
 		UEIPAddresses:      p.UEIPAddresses[:0],
 		TrafficEndpointIDs: p.TrafficEndpointIDs[:0],
 		SDFFilters:         p.SDFFilters[:0],
@@ -25,24 +28,28 @@ func (p *PDI) reset() {
 
 var pdi = newContainer(container[PDI]{
 	name: "PDI", clause: "7.5.2.2", reset: (*PDI).reset,
-	members: []member[PDI]{
+	members: append([]member[PDI]{
 		one(IESourceInterface, func(p *PDI) *Interface { return &p.SourceInterface }, low[Interface](0xf)),
 		opt(IEFTEID, optional, func(p *PDI) *Optional[FTEID] { return &p.FTEID }, fteid),
+		note(IELocalIngressTunnel, conditional, (*PDI).noted),
 		octets(IENetworkInstance, optional, func(p *PDI) *Name { return &p.NetworkInstance }),
 		note(IERedundantTransmissionDetection, optional, (*PDI).noted),
 		some(IEUEIPAddress, optional, MaxAddresses, func(p *PDI) *[]UEIPAddress { return &p.UEIPAddresses }, ueIPAddress),
+		note(IEMappedN6IPAddress, optional, (*PDI).noted),
+		note(IEN6RoutingInformation, optional, (*PDI).noted),
 		some(IETrafficEndpointID, conditional, MaxRuleRefs, func(p *PDI) *[]uint8 { return &p.TrafficEndpointIDs }, u8[uint8]()),
 		some(IESDFFilter, optional, MaxSDFFilters, func(p *PDI) *[]SDFFilter { return &p.SDFFilters }, sdfFilter),
 		octets(IEApplicationID, optional, func(p *PDI) *[]byte { return &p.ApplicationID }),
-		skip[PDI](IEEthernetPDUSessionInformation, optional),
+		note(IEEthernetPDUSessionInformation, optional, (*PDI).noted),
 		note(IEEthernetPacketFilter, optional, (*PDI).noted),
 		qfis(func(p *PDI) *QFISet { return &p.QFIs }),
-		note(IEFramedRoute, optional, (*PDI).noted),
-		note(IEFramedRouting, optional, (*PDI).noted),
-		note(IEFramedIPv6Route, optional, (*PDI).noted),
-		opt(IE3GPPInterfaceType, optional, func(p *PDI) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
+		opt(IE3GPPInterfaceType, conditional, func(p *PDI) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
 		note(IEIPMulticastAddressingInfo, optional, (*PDI).noted),
-	},
+		note(IEDNSQueryFilter, optional, (*PDI).noted),
+		note(IEMBSSessionIdentifier, conditional, (*PDI).noted),
+		note(IEAreaSessionID, conditional, (*PDI).noted),
+		note(IEProtocolDescription, optional, (*PDI).noted),
+	}, framedRoutes(func(p *PDI) *FramedRoutes { return &p.FramedRoutes }, (*PDI).noted)...),
 })
 
 func (p *PDI) noted() *IEType { return &p.Noted }
@@ -50,43 +57,56 @@ func (p *PDI) noted() *IEType { return &p.Noted }
 // CreatePDR is a Create PDR. Source: TS 29.244 V18.6.0, table 7.5.2.2-1.
 type CreatePDR struct {
 	PDRID              uint16
-	Precedence         uint32 // the lowest value is matched first
+	Precedence         uint32 // the lowest value is matched first; 0 if absent, as it may be on Sxa
 	PDI                PDI
 	OuterHeaderRemoval Optional[OuterHeaderRemoval]
 	FARID              Optional[uint32] // absent only if Noted is set
 	URRIDs             []uint32
 	QERIDs             []uint32
-	Noted              IEType // the first IE that changes the rule's meaning but is not decoded; 0: none
+	PredefinedRules    PredefinedRules
+	UEIPPoolIdentities [][]byte // UE IP address Pool Identities: one, or one for IPv4 and one for IPv6
+	Noted              IEType   // the first IE that changes the rule's meaning but is not done; 0: none
 }
 
 func (p *CreatePDR) reset() {
 	p.PDI.reset()
-	*p = CreatePDR{PDI: p.PDI, URRIDs: p.URRIDs[:0], QERIDs: p.QERIDs[:0]}
+	p.PredefinedRules.reset()
+	*p = CreatePDR{
+		PDI: p.PDI, URRIDs: p.URRIDs[:0], QERIDs: p.QERIDs[:0],
+		PredefinedRules: p.PredefinedRules, UEIPPoolIdentities: p.UEIPPoolIdentities[:0],
+	}
 }
 
 var createPDR = newContainer(container[CreatePDR]{
 	name: "Create PDR", clause: "7.5.2.2", reset: (*CreatePDR).reset, check: (*CreatePDR).check,
-	members: []member[CreatePDR]{
+	members: append([]member[CreatePDR]{
 		one(IEPDRID, func(p *CreatePDR) *uint16 { return &p.PDRID }, u16[uint16]()),
-		one(IEPrecedence, func(p *CreatePDR) *uint32 { return &p.Precedence }, u32[uint32]()),
+		exempt(one(IEPrecedence, func(p *CreatePDR) *uint32 { return &p.Precedence }, u32[uint32]()), (*CreatePDR).onSxa),
 		one(IEPDI, func(p *CreatePDR) *PDI { return &p.PDI }, pdi.codec()),
 		opt(IEOuterHeaderRemoval, conditional, func(p *CreatePDR) *Optional[OuterHeaderRemoval] { return &p.OuterHeaderRemoval }, outerHeaderRemoval),
 		opt(IEFARID, conditional, func(p *CreatePDR) *Optional[uint32] { return &p.FARID }, u32[uint32]()),
 		some(IEURRID, conditional, MaxRuleRefs, func(p *CreatePDR) *[]uint32 { return &p.URRIDs }, u32[uint32]()),
 		some(IEQERID, conditional, MaxRuleRefs, func(p *CreatePDR) *[]uint32 { return &p.QERIDs }, u32[uint32]()),
-		note(IEActivatePredefinedRules, conditional, (*CreatePDR).noted),
-		note(IEActivationTime, optional, (*CreatePDR).noted),
-		note(IEDeactivationTime, optional, (*CreatePDR).noted),
 		note(IEMARID, conditional, (*CreatePDR).noted),
 		note(IEPacketReplication, conditional, (*CreatePDR).noted),
 		note(IEIPMulticastAddressingInfo, optional, (*CreatePDR).noted),
-		skip[CreatePDR](IEUEIPAddressPoolIdentity, optional),
-		skip[CreatePDR](IEMPTCPApplicableIndication, conditional),
-		note(IETransportDelayReporting, optional, (*CreatePDR).noted),
-	},
+		some(IEUEIPAddressPoolIdentity, optional, MaxAddresses, func(p *CreatePDR) *[][]byte { return &p.UEIPPoolIdentities }, poolIdentity),
+		note(IEMPTCPApplicableIndication, conditional, (*CreatePDR).noted),
+		note(IETransportDelayReporting, conditional, (*CreatePDR).noted),
+		skip[CreatePDR](IERATType, optional),
+	}, predefinedRules(func(p *CreatePDR) *PredefinedRules { return &p.PredefinedRules }, (*CreatePDR).noted)...),
 })
 
 func (p *CreatePDR) noted() *IEType { return &p.Noted }
+
+// onSxa reports whether this can be a rule of Sxa, where table 7.5.2.2-1 has no
+// Precedence, nor table 7.5.2.2-2 what a packet could be matched against beside
+// its tunnel.
+func (p *CreatePDR) onSxa() bool {
+	d := &p.PDI
+	return len(d.UEIPAddresses)+len(d.SDFFilters)+len(d.ApplicationID) == 0 && d.QFIs == 0 &&
+		(d.FTEID.Present || len(d.TrafficEndpointIDs) > 0)
+}
 
 // check says that a rule forwards by a FAR, unless predefined rules or a MAR do.
 func (p *CreatePDR) check() error {
@@ -106,17 +126,24 @@ type UpdatePDR struct {
 	FARID              Optional[uint32]
 	URRIDs             []uint32 // replace all, if there are any
 	QERIDs             []uint32 // replace all, if there are any
-	Noted              IEType   // the first IE that changes the rule's meaning but is not decoded; 0: none
+	PredefinedRules    PredefinedRules
+	Noted              IEType   // the first IE that changes the rule's meaning but is not done; 0: none
+	Removed            []IEType // IEs of null length: what they had said holds no more
 }
 
 func (p *UpdatePDR) reset() {
 	p.PDI.Value.reset()
-	*p = UpdatePDR{PDI: Optional[PDI]{Value: p.PDI.Value}, URRIDs: p.URRIDs[:0], QERIDs: p.QERIDs[:0]}
+	p.PredefinedRules.reset()
+	*p = UpdatePDR{
+		PDI: Optional[PDI]{Value: p.PDI.Value}, URRIDs: p.URRIDs[:0], QERIDs: p.QERIDs[:0],
+		PredefinedRules: p.PredefinedRules, Removed: p.Removed[:0],
+	}
 }
 
 var updatePDR = newContainer(container[UpdatePDR]{
 	name: "Update PDR", clause: "7.5.4.2", reset: (*UpdatePDR).reset,
-	members: []member[UpdatePDR]{
+	removed: func(p *UpdatePDR) *[]IEType { return &p.Removed },
+	members: append([]member[UpdatePDR]{
 		one(IEPDRID, func(p *UpdatePDR) *uint16 { return &p.PDRID }, u16[uint16]()),
 		opt(IEOuterHeaderRemoval, conditional, func(p *UpdatePDR) *Optional[OuterHeaderRemoval] { return &p.OuterHeaderRemoval }, outerHeaderRemoval),
 		opt(IEPrecedence, conditional, func(p *UpdatePDR) *Optional[uint32] { return &p.Precedence }, u32[uint32]()),
@@ -124,13 +151,12 @@ var updatePDR = newContainer(container[UpdatePDR]{
 		opt(IEFARID, conditional, func(p *UpdatePDR) *Optional[uint32] { return &p.FARID }, u32[uint32]()),
 		some(IEURRID, conditional, MaxRuleRefs, func(p *UpdatePDR) *[]uint32 { return &p.URRIDs }, u32[uint32]()),
 		some(IEQERID, conditional, MaxRuleRefs, func(p *UpdatePDR) *[]uint32 { return &p.QERIDs }, u32[uint32]()),
-		note(IEActivatePredefinedRules, conditional, (*UpdatePDR).noted),
-		note(IEDeactivatePredefinedRules, conditional, (*UpdatePDR).noted),
-		note(IEActivationTime, optional, (*UpdatePDR).noted),
-		note(IEDeactivationTime, optional, (*UpdatePDR).noted),
 		note(IEIPMulticastAddressingInfo, optional, (*UpdatePDR).noted),
-		note(IETransportDelayReporting, optional, (*UpdatePDR).noted),
-	},
+		note(IETransportDelayReporting, conditional, (*UpdatePDR).noted),
+		skip[UpdatePDR](IERATType, optional),
+	}, append(predefinedRules(func(p *UpdatePDR) *PredefinedRules { return &p.PredefinedRules }, (*UpdatePDR).noted),
+		refuse(some(IEDeactivatePredefinedRules, conditional, MaxRuleRefs,
+			func(p *UpdatePDR) *[][]byte { return &p.PredefinedRules.Deactivate }, view), (*UpdatePDR).noted))...),
 })
 
 func (p *UpdatePDR) noted() *IEType { return &p.Noted }
@@ -147,11 +173,22 @@ func (p *CreatedPDR) reset() {
 	*p = CreatedPDR{LocalFTEIDs: p.LocalFTEIDs[:0], UEIPAddresses: p.UEIPAddresses[:0]}
 }
 
-var createdPDR = newContainer(container[CreatedPDR]{
-	name: "Created PDR", clause: "7.5.3.2", reset: (*CreatedPDR).reset,
-	members: []member[CreatedPDR]{
-		one(IEPDRID, func(p *CreatedPDR) *uint16 { return &p.PDRID }, u16[uint16]()),
-		some(IEFTEID, conditional, MaxAddresses, func(p *CreatedPDR) *[]FTEID { return &p.LocalFTEIDs }, fteid),
-		some(IEUEIPAddress, conditional, MaxAddresses, func(p *CreatedPDR) *[]UEIPAddress { return &p.UEIPAddresses }, ueIPAddress),
-	},
-})
+// createdPDR and updatedPDR: in an Updated PDR (table 7.5.5.5-1) stands what the
+// UP function chose anew.
+var (
+	createdPDR = newCreatedPDR("Created PDR", "7.5.3.2")
+	updatedPDR = newCreatedPDR("Updated PDR", "7.5.5.5")
+)
+
+func newCreatedPDR(name, clause string) *container[CreatedPDR] {
+	return newContainer(container[CreatedPDR]{
+		name: name, clause: clause, reset: (*CreatedPDR).reset,
+		members: []member[CreatedPDR]{
+			one(IEPDRID, func(p *CreatedPDR) *uint16 { return &p.PDRID }, u16[uint16]()),
+			some(IEFTEID, conditional, MaxAddresses, func(p *CreatedPDR) *[]FTEID { return &p.LocalFTEIDs }, fteid),
+			some(IEUEIPAddress, conditional, MaxAddresses, func(p *CreatedPDR) *[]UEIPAddress { return &p.UEIPAddresses }, ueIPAddress),
+			skip[CreatedPDR](IEMappedN6IPAddress, conditional),
+			skip[CreatedPDR](IELocalIngressTunnel, conditional),
+		},
+	})
+}

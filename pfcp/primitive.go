@@ -32,3 +32,9 @@ func low[V ~uint8](mask V) codec[V] {
 		func(b []byte, v *V) []byte { return append(b, byte(*v&mask)) },
 	}
 }
+
+// view is an octet string that is kept as it stands.
+var view = codec[[]byte]{
+	func(v *[]byte, b []byte) error { *v = b; return nil },
+	func(b []byte, v *[]byte) []byte { return append(b, *v...) },
+}

@@ -88,3 +88,87 @@ func qfis[T any](get func(*T) *QFISet) member[T] {
 		},
 	}
 }
+
+// PacketRate is a Packet Rate: how many packets may pass in a unit of time. At
+// least one direction is present. Source: TS 29.244 V18.6.0, 8.2.63.
+type PacketRate struct {
+	Uplink, Downlink                     Optional[PacketLimit]
+	AdditionalUplink, AdditionalDownlink Optional[PacketLimit] // both or none (APRC), each with its direction only
+}
+
+// PacketLimit is a Maximum Packet Rate.
+type PacketLimit struct {
+	Unit    uint8  // 0 minute, 1 six minutes, 2 hour, 3 day, 4 week
+	Packets uint16 // in a unit
+}
+
+const rateUplink, rateDownlink, rateAdditional = 0x01, 0x02, 0x04
+
+var packetRate = codec[PacketRate]{
+	func(v *PacketRate, b []byte) error {
+		r := reader{b: b}
+		flags := r.u8()
+		additional := flags&rateAdditional != 0
+		v.Uplink, v.Downlink = r.packetLimit(flags&rateUplink != 0), r.packetLimit(flags&rateDownlink != 0)
+		v.AdditionalUplink = r.packetLimit(additional && v.Uplink.Present)
+		v.AdditionalDownlink = r.packetLimit(additional && v.Downlink.Present)
+		if flags&(rateUplink|rateDownlink) == 0 {
+			return fmt.Errorf("flags %#02x, no direction: %w", flags, ErrIncorrect)
+		}
+		return r.err
+	},
+	func(b []byte, v *PacketRate) []byte {
+		additional := v.AdditionalUplink.Present || v.AdditionalDownlink.Present
+		b = append(b, bit(v.Uplink.Present, rateUplink)|bit(v.Downlink.Present, rateDownlink)|bit(additional, rateAdditional))
+		b = appendPacketLimit(b, v.Uplink, v.Uplink.Present)
+		b = appendPacketLimit(b, v.Downlink, v.Downlink.Present)
+		b = appendPacketLimit(b, v.AdditionalUplink, additional && v.Uplink.Present)
+		return appendPacketLimit(b, v.AdditionalDownlink, additional && v.Downlink.Present)
+	},
+}
+
+func (r *reader) packetLimit(present bool) Optional[PacketLimit] {
+	if !present {
+		return Optional[PacketLimit]{}
+	}
+	return Some(PacketLimit{r.u8() & 0x7, r.u16()})
+}
+
+func appendPacketLimit(b []byte, v Optional[PacketLimit], present bool) []byte {
+	if !present {
+		return b
+	}
+	return append(b, v.Value.Unit&0x7, byte(v.Value.Packets>>8), byte(v.Value.Packets))
+}
+
+// DLFlowLevelMarking is a DL Flow Level Marking.
+// Source: TS 29.244 V18.6.0, 8.2.66.
+type DLFlowLevelMarking struct {
+	TrafficClass          Optional[ToS]    // TTC
+	ServiceClassIndicator Optional[uint16] // SCI: two octets of the GTP-U extension header
+}
+
+var dlFlowLevelMarking = codec[DLFlowLevelMarking]{
+	func(v *DLFlowLevelMarking, b []byte) error {
+		r := reader{b: b}
+		flags := r.u8()
+		*v = DLFlowLevelMarking{}
+		if flags&0x01 != 0 {
+			v.TrafficClass = Some(ToS{r.u8(), r.u8()})
+		}
+		if flags&0x02 != 0 {
+			v.ServiceClassIndicator = Some(r.u16())
+		}
+		return r.err
+	},
+	func(b []byte, v *DLFlowLevelMarking) []byte {
+		b = append(b, bit(v.TrafficClass.Present, 0x01)|bit(v.ServiceClassIndicator.Present, 0x02))
+		if v.TrafficClass.Present {
+			b = append(b, v.TrafficClass.Value.Value, v.TrafficClass.Value.Mask)
+		}
+		if v.ServiceClassIndicator.Present {
+			b = append(b, byte(v.ServiceClassIndicator.Value>>8), byte(v.ServiceClassIndicator.Value))
+		}
+		return b
+	},
+}

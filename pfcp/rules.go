@@ -1,8 +1,8 @@
 package pfcp
 
-// Rules of which only the ID is decoded: those that are removed, and those
-// that this UP function does not take and has to refuse by their ID. Each is a
-// grouped IE whose one mandatory IE is the ID.
+// Rules of which only the ID is decoded: those that are removed or queried, and
+// MARs, which this UP function does not take and has to refuse by their ID. Each
+// is a grouped IE whose one mandatory IE is the ID.
 
 var (
 	removePDR = onlyID("Remove PDR", "7.5.4.6", IEPDRID, u16[uint16]())
@@ -13,14 +13,8 @@ var (
 	removeTEP = onlyID("Remove Traffic Endpoint", "7.5.4.14", IETrafficEndpointID, u8[uint8]())
 	removeMAR = onlyID("Remove MAR", "7.5.4.15", IEMARID, u16[uint16]())
 
-	createURR = onlyID("Create URR", "7.5.2.4", IEURRID, u32[uint32]())
-	createBAR = onlyID("Create BAR", "7.5.2.6", IEBARID, u8[uint8]())
-	createTEP = onlyID("Create Traffic Endpoint", "7.5.2.7", IETrafficEndpointID, u8[uint8]())
 	createMAR = onlyID("Create MAR", "7.5.2.8", IEMARID, u16[uint16]())
 
-	updateURR = onlyID("Update URR", "7.5.4.4", IEURRID, u32[uint32]())
-	updateBAR = onlyID("Update BAR", "7.5.4.11", IEBARID, u8[uint8]())
-	updateTEP = onlyID("Update Traffic Endpoint", "7.5.4.13", IETrafficEndpointID, u8[uint8]())
 	updateMAR = onlyID("Update MAR", "7.5.4.16", IEMARID, u16[uint16]())
 
 	queryURR = onlyID("Query URR", "7.5.4.10", IEURRID, u32[uint32]())

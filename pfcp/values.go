@@ -84,6 +84,26 @@ const (
 	SMReqHRSBOM                        // HR-SBO mode
 )
 
+// SEReqFlags is PFCPSEReq-Flags. Source: TS 29.244 V18.6.0, 8.2.136.
+type SEReqFlags uint8
+
+// Flags of a Session Establishment Request.
+const (
+	SEReqRESTI  SEReqFlags = 1 << iota // the session is to restore an existing one
+	SEReqSUMPC                         // stop usage measurement
+	SEReqHRSBOM                        // HR-SBO mode
+	SEReqEPRI                          // not to be restored by another SMF of the set
+)
+
+// RATType is a RAT Type. Source: TS 29.244 V18.6.0, 8.2.186.
+type RATType uint8
+
+// The RAT types of 4G and 5G; others pass as numbers.
+const (
+	RATTypeEUTRAN RATType = 6
+	RATTypeNR     RATType = 10
+)
+
 // UPFunctionFeatures has octet 5 of the IE in its lowest byte. Octets after
 // the eighth are not kept. Source: TS 29.244 V18.6.0, 8.2.25.
 type UPFunctionFeatures uint64

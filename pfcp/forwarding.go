@@ -1,0 +1,123 @@
+package pfcp
+
+import (
+	"encoding/binary"
+)
+
+// RedirectInformation is a Redirect Information.
+// Source: TS 29.244 V18.6.0, 8.2.20.
+type RedirectInformation struct {
+	Type   RedirectAddressType
+	Server []byte           // Redirect Server Address, as text; empty with type Port
+	Other  []byte           // Other Redirect Server Address, as text; empty: absent
+	Port   Optional[uint16] // with the types that name it
+}
+
+// RedirectAddressType is a Redirect Address Type.
+type RedirectAddressType uint8
+
+// Redirect Address Types.
+const (
+	RedirectIPv4         RedirectAddressType = 0
+	RedirectIPv6         RedirectAddressType = 1
+	RedirectURL          RedirectAddressType = 2
+	RedirectSIPURI       RedirectAddressType = 3
+	RedirectIPv4IPv6     RedirectAddressType = 4
+	RedirectPort         RedirectAddressType = 5
+	RedirectIPv4Port     RedirectAddressType = 6
+	RedirectIPv6Port     RedirectAddressType = 7
+	RedirectIPv4IPv6Port RedirectAddressType = 8
+)
+
+// redirectInformation takes what older releases send, which ends behind the
+// first address.
+var redirectInformation = codec[RedirectInformation]{
+	func(v *RedirectInformation, b []byte) error {
+		r := reader{b: b}
+		*v = RedirectInformation{Type: RedirectAddressType(r.u8() & 0xf)}
+		v.Server = r.take(int(r.u16()))
+		if len(r.b) > 0 {
+			v.Other = r.take(int(r.u16()))
+		}
+		if v.Type >= RedirectPort && v.Type <= RedirectIPv4IPv6Port {
+			v.Port = Some(r.u16())
+		}
+		return r.err
+	},
+	func(b []byte, v *RedirectInformation) []byte {
+		b = binary.BigEndian.AppendUint16(append(b, byte(v.Type&0xf)), uint16(len(v.Server)))
+		b = binary.BigEndian.AppendUint16(append(b, v.Server...), uint16(len(v.Other)))
+		b = append(b, v.Other...)
+		if v.Type >= RedirectPort && v.Type <= RedirectIPv4IPv6Port {
+			b = binary.BigEndian.AppendUint16(b, v.Port.Value)
+		}
+		return b
+	},
+}
+
+// forwardingPolicy is a Forwarding Policy: its identifier behind a length octet.
+// Source: TS 29.244 V18.6.0, 8.2.23.
+var forwardingPolicy = codec[[]byte]{
+	func(v *[]byte, b []byte) error {
+		r := reader{b: b}
+		*v = r.take(int(r.u8()))
+		return r.err
+	},
+	appendShort,
+}
+
+// appendShort appends v behind a length octet, the first 255 octets at most.
+func appendShort(b []byte, v *[]byte) []byte {
+	n := min(len(*v), 255)
+	return append(append(b, byte(n)), (*v)[:n]...)
+}
+
+// HeaderEnrichment is a Header Enrichment.
+// Source: TS 29.244 V18.6.0, 8.2.67.
+type HeaderEnrichment struct {
+	Type        uint8 // 0: HTTP
+	Name, Value []byte
+}
+
+var headerEnrichment = codec[HeaderEnrichment]{
+	func(v *HeaderEnrichment, b []byte) error {
+		r := reader{b: b}
+		*v = HeaderEnrichment{Type: r.u8() & 0x1f}
+		v.Name = r.take(int(r.u8()))
+		v.Value = r.take(int(r.u8()))
+		return r.err
+	},
+	func(b []byte, v *HeaderEnrichment) []byte {
+		return appendShort(appendShort(append(b, v.Type&0x1f), &v.Name), &v.Value)
+	},
+}
+
+// Proxying is a Proxying. Source: TS 29.244 V18.6.0, 8.2.97.
+type Proxying uint8
+
+// What the UP function answers for the UE.
+const (
+	ProxyingARP Proxying = 1 << iota
+	ProxyingINS          // IPv6 Neighbour Solicitation
+)
+
+// DuplicatingParameters is the Duplicating Parameters of a FAR.
+// Source: TS 29.244 V18.6.0, table 7.5.2.3-3.
+type DuplicatingParameters struct {
+	DestinationInterface  Interface
+	OuterHeaderCreation   Optional[OuterHeaderCreation]
+	TransportLevelMarking Optional[TransportLevelMarking]
+	ForwardingPolicy      Optional[[]byte]
+}
+
+var duplicatingParameters = newContainer(container[DuplicatingParameters]{
+	name: "Duplicating Parameters", clause: "7.5.2.3", reset: zero[DuplicatingParameters],
+	members: []member[DuplicatingParameters]{
+		one(IEDestinationInterface, func(p *DuplicatingParameters) *Interface { return &p.DestinationInterface }, low[Interface](0xf)),
+		opt(IEOuterHeaderCreation, conditional,
+			func(p *DuplicatingParameters) *Optional[OuterHeaderCreation] { return &p.OuterHeaderCreation }, outerHeaderCreation),
+		opt(IETransportLevelMarking, conditional,
+			func(p *DuplicatingParameters) *Optional[TransportLevelMarking] { return &p.TransportLevelMarking }, transportLevelMarking),
+		opt(IEForwardingPolicy, conditional, func(p *DuplicatingParameters) *Optional[[]byte] { return &p.ForwardingPolicy }, forwardingPolicy),
+	},
+})
