@@ -54,4 +54,6 @@ type Store interface {
 var (
 	ErrLocked = errors.New("another process has it open")
 	ErrClosed = errors.New("the store is closed")
+	// ErrVersion: a later version of the program wrote it. It is left as it is.
+	ErrVersion = errors.New("format of another version")
 )
