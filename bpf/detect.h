@@ -111,7 +111,7 @@ static __always_inline int detect_tunnelled(const struct packet *p, struct match
 	if (!detect_ue(p, m))
 		return match_end(m) ?: -DROP_UE_ADDRESS;
 	qfis = *(__u32 *)rule->qfis;
-	if (qfis && !detect_qfi(qfis, p->qfi))
+	if (qfis && !detect_qfi(qfis, p->qfi & GTPU_PSC_QFI))
 		return match_end(m) ?: -DROP_QFI;
 	return 0;
 }

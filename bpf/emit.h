@@ -121,7 +121,7 @@ static __always_inline void emit_headers(struct iphdr *ip, const struct route *r
 	udp->len = bpf_htons(octets - sizeof(*ip));
 	udp->check = 0;
 
-	gtpu->flags = r->qfi ? GTPU_V1_PT | GTPU_E : GTPU_V1_PT;
+	gtpu->flags = r->has_psc ? GTPU_V1_PT | GTPU_E : GTPU_V1_PT;
 	gtpu->type = GTPU_G_PDU;
 	gtpu->length = bpf_htons(octets - OUTER_IP4);
 	gtpu->teid = r->teid;
@@ -152,7 +152,7 @@ static __always_inline void emit_psc(struct gtpu_opt *opt, const struct route *r
 static __always_inline int emit_outer(struct ctx *ctx, const struct packet *p,
 				      const struct route *r)
 {
-	int outer = OUTER_IP4 + (r->qfi ? OUTER_PSC : 0);
+	int outer = OUTER_IP4 + (r->has_psc ? OUTER_PSC : 0);
 	struct ethhdr *eth;
 
 	if (emit_resize(ctx, p, sizeof(*eth) + outer))
@@ -162,7 +162,7 @@ static __always_inline int emit_outer(struct ctx *ctx, const struct packet *p,
 		return -DROP_INTERNAL;
 	emit_eth(eth, r, ETH_P_IP);
 	emit_headers((void *)(eth + 1), r, p->octets + outer);
-	if (r->qfi) {
+	if (r->has_psc) {
 		if ((void *)(eth + 1) + OUTER_IP4 + OUTER_PSC > ctx_end(ctx))
 			return -DROP_INTERNAL;
 		emit_psc((void *)(eth + 1) + OUTER_IP4, r);

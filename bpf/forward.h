@@ -14,9 +14,9 @@ struct route {
 	__be32 ip4, src_ip4;
 	__be32 teid;
 	__be16 source_port;
-	__u8 qfi;		/* 0 without PDU Session Container */
 	__u8 dscp;
-	__u8 pdu_type;		/* of the PDU Session Container, in its place */
+	__u8 has_psc;		/* with a PDU Session Container: */
+	__u8 pdu_type, qfi;	/* its octets */
 };
 
 static __always_inline int hop_use(__u32 index, __u32 octets, struct route *r)
@@ -133,11 +133,10 @@ static __always_inline __be16 flow_source_port(const struct packet *p)
 	return bpf_htons(0xc000 | (h * 0x9e3779b1) >> 18);
 }
 
-/* forward_outer - out through another tunnel
+/* forward_outer - out through a tunnel
  *
  * Source: TS 29.244 V18.6.0, 7.5.2.3, 8.2.12 (Transport Level Marking), 8.2.56
- * (Outer Header Creation); TS 38.415 V18.0.0, 5.5.2 (PDU types).
- * Return: 0, or a negative enum upf_count.
+ * (Outer Header Creation). Return: 0, or a negative enum upf_count.
  */
 static __always_inline int forward_outer(const struct match *m, const struct packet *p,
 					 struct route *r)
@@ -145,17 +144,49 @@ static __always_inline int forward_outer(const struct match *m, const struct pac
 	const struct rule *rule = m->rule;
 
 	r->teid = rule->out.teid;
-	r->qfi = rule->out.qfi;
 	r->dscp = m->ctl & RULE_DSCP ? rule->out.dscp : p->dscp;
-	r->pdu_type = m->ctl & RULE_UPLINK ? GTPU_PSC_UPLINK : GTPU_PSC_DOWNLINK;
 	r->source_port = flow_source_port(p);
-	return hop_use(rule->out.hop, p->octets + OUTER_IP4 + (r->qfi ? OUTER_PSC : 0), r);
+	return hop_use(rule->out.hop, p->octets + OUTER_IP4 + (r->has_psc ? OUTER_PSC : 0), r);
+}
+
+/* forward_psc - the PDU Session Container of a packet that had none
+ *
+ * Source: TS 38.415 V18.0.0, 5.5.2 (PDU types).
+ */
+static __always_inline void forward_psc(const struct match *m, struct route *r)
+{
+	r->qfi = m->rule->out.qfi;
+	r->has_psc = r->qfi != 0;
+	r->pdu_type = m->ctl & RULE_TO_ACCESS ? GTPU_PSC_DOWNLINK : GTPU_PSC_UPLINK;
+}
+
+/* forward_relay - out through another tunnel
+ *
+ * The user packet stays as it is: only who routes it between N6 and the UE
+ * takes one off its TTL. The PDU Session Container goes on, with the rule's QFI
+ * if it has one; packets with more than that are left to the slow path.
+ *
+ * Source: TS 29.281 V18.1.0, 5.2.1 (intermediate nodes); TS 29.244 V18.6.0, 5.4.2.
+ * Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int forward_relay(const struct match *m, const struct packet *p,
+					 struct route *r)
+{
+	__u8 qfi = m->rule->out.qfi;
+
+	if (p->exts)
+		return -PASS_RULES;
+	if (p->has_psc) {
+		r->has_psc = 1;
+		r->pdu_type = p->pdu_type;
+		r->qfi = qfi ? (p->qfi & ~GTPU_PSC_QFI) | qfi : p->qfi;
+	} else {
+		forward_psc(m, r);
+	}
+	return forward_outer(m, p, r);
 }
 
 /* forward_tunnelled - what the FAR of a G-PDU asks for
- *
- * From tunnel to tunnel the user packet stays as it is: only who routes it
- * between N6 and the UE takes one off its TTL.
  *
  * Return: 0, or a negative enum upf_count.
  */
@@ -164,7 +195,7 @@ static __always_inline int forward_tunnelled(const struct match *m, const struct
 {
 	if (!(m->ctl & RULE_FORW))
 		return -DROP_FAR;
-	return m->ctl & RULE_OUTER ? forward_outer(m, p, r) : forward_bare(p, r);
+	return m->ctl & RULE_OUTER ? forward_relay(m, p, r) : forward_bare(p, r);
 }
 
 /* forward_n6 - what the FAR of a packet from N6 asks for
@@ -176,5 +207,6 @@ static __always_inline int forward_n6(const struct match *m, const struct packet
 {
 	if (!(m->ctl & RULE_FORW))
 		return -DROP_FAR;
+	forward_psc(m, r);
 	return forward_ttl(p) ?: forward_outer(m, p, r);
 }

@@ -16,6 +16,7 @@
 #define GTPU_EXT_PSC	0x85	/* PDU Session Container */
 #define GTPU_PSC_DOWNLINK 0x00	/* PDU types, in their place */
 #define GTPU_PSC_UPLINK	0x10
+#define GTPU_PSC_QFI	0x3f	/* in the octet of the QFI */
 #define GTPU_EXT_MAX	8	/* extension headers that are stepped over */
 #define IP_DF		0x4000
 #define IP_FRAGMENT	0x3fff	/* more fragments, or an offset */
@@ -51,8 +52,10 @@ struct packet {
 	__u64 src_ip6, dst_ip6;	/* their first 64 bits, host order */
 	__u8 version;		/* of the user packet: 4 or 6 */
 	__u8 dscp;		/* of the user packet */
-	__u8 qfi;		/* of the PDU Session Container */
-	__u8 has_qfi;
+	__u8 has_psc;		/* there is a PDU Session Container, which begins with */
+	__u8 pdu_type;		/* this octet: PDU type and flags, */
+	__u8 qfi;		/* and this one: flags and QFI */
+	__u8 exts;		/* there are extension headers beside one of one word */
 };
 
 static __always_inline void packet_init(struct packet *p, const struct ctx *ctx)
@@ -170,10 +173,15 @@ static __always_inline int gtpu_skip_ext(struct packet *p, __u8 type)
 			return -DROP_GTPU_SHORT;
 		if (!ext->len)
 			return -DROP_GTPU_EXT;
-		if (type == GTPU_EXT_PSC && !p->has_qfi) {
-			p->qfi = ext->qfi & 0x3f;
-			p->has_qfi = 1;
+		if (type == GTPU_EXT_PSC && !p->has_psc) {
+			p->pdu_type = ext->pdu_type;
+			p->qfi = ext->qfi;
+			p->has_psc = 1;
+		} else {
+			p->exts = 1;
 		}
+		if (ext->len > 1)
+			p->exts = 1;
 		octets = ext->len * 4;
 		if (!packet_has(p, octets))
 			return -DROP_GTPU_SHORT;

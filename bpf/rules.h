@@ -35,7 +35,7 @@ struct rule {
 		__u64 ue_ip6;	/* UE prefix to compare, host order, with RULE_MATCH_IP6 */
 		struct {	/* Outer Header Creation, with RULE_OUTER */
 			__u16 hop;	/* index in hops: the peer */
-			__u8 qfi;	/* 0: no PDU Session Container */
+			__u8 qfi;	/* to mark; 0: none */
 			__u8 dscp;	/* with RULE_DSCP */
 			__be32 teid;
 		} out;
@@ -57,6 +57,7 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_UPLINK	0x0020	/* Source Interface Access: the UE is the source, not the destination */
 #define RULE_OUTER	0x0040	/* create an outer header; else out on N6 as it is */
 #define RULE_SLOW	0x0080	/* all is done by the slow path */
+#define RULE_TO_ACCESS	0x0100	/* Destination Interface Access */
 #define RULE_CHANGING	0x8000
 
 static __always_inline __u64 rule_key_teid(__u32 teid)

@@ -52,9 +52,10 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 		return nil, err
 	}
 	d, err := xdp.New(xdp.Config{
-		N3Device: c.N3.Device, N6Device: c.N6.Device, N3Address: c.N3.Address,
+		Endpoints: endpoints(c), N6Device: c.N6.Device,
 		Gateway4: c.N6.Gateway, Gateway6: c.N6.Gateway6,
-		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max, Log: log,
+		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max,
+		Pin: c.XDP.Pin, EchoInterval: time.Duration(c.N3.EchoInterval), Log: log,
 	})
 	switch {
 	case err == nil:
@@ -63,6 +64,21 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 		return nil, explainListen("n3.address", netip.AddrPortFrom(c.N3.Address, gtpu.Port), unix.EADDRINUSE)
 	}
 	return nil, fmt.Errorf("datapath %w", err)
+}
+
+// endpoints returns where GTP-U is terminated: N3, and what is beside it.
+func endpoints(c *Config) []datapath.Endpoint {
+	all := []datapath.Endpoint{{
+		Name: "n3", Device: c.N3.Device, Address: c.N3.Address, Address6: c.N3.Address6,
+		NetworkInstances: c.N3.NetworkInstances,
+	}}
+	for _, g := range c.GTPU {
+		all = append(all, datapath.Endpoint{
+			Name: g.Name, Device: g.Device, Address: g.Address, Address6: g.Address6,
+			NetworkInstances: g.NetworkInstances,
+		})
+	}
+	return all
 }
 
 // describeDatapath says what forwards packets, as it was at the start.

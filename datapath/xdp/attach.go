@@ -1,8 +1,10 @@
 package xdp
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -10,24 +12,50 @@ import (
 )
 
 // start makes the driver work: neighbours, slow path, and last the programs.
-func (d *Driver) start(p ports) error {
-	if err := d.watchHops(p); err != nil {
-		return err
+func (d *Driver) start() error {
+	for _, step := range []func() error{d.watchHops, d.startSlow, d.startURREvents, d.startWatching, d.attachAll} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if err := d.startSlow(p); err != nil {
-		return err
+	return nil
+}
+
+// startWatching starts what looks after sessions and peers now and then.
+func (d *Driver) startWatching() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { d.reportErrors(ctx) })
+	if d.cfg.EchoInterval > 0 {
+		done.Go(func() { d.supervise(ctx) })
 	}
-	if p.n3.index == p.n6.index {
-		return d.attach(d.objs.UpfN3N6Xdp, p.n3)
+	d.detach = append(d.detach, func() error {
+		cancel()
+		done.Wait()
+		return nil
+	})
+	return nil
+}
+
+// attachAll puts the programs on all devices.
+func (d *Driver) attachAll() error {
+	for _, dev := range d.ports.devices() {
+		prog := d.objs.UpfGtpuXdp
+		if dev.index == d.ports.n6.index {
+			prog = d.objs.UpfBothXdp
+		}
+		if err := d.attach(prog, dev); err != nil {
+			return err
+		}
 	}
-	if err := d.attach(d.objs.UpfN3Xdp, p.n3); err != nil {
-		return err
+	if d.ports.onGTPU(d.ports.n6.index) {
+		return nil
 	}
-	return d.attach(d.objs.UpfN6Xdp, p.n6)
+	return d.attach(d.objs.UpfN6Xdp, d.ports.n6.device)
 }
 
 // attach puts prog on the device in the configured mode.
-func (d *Driver) attach(prog *ebpf.Program, p port) error {
+func (d *Driver) attach(prog *ebpf.Program, p device) error {
 	modes := map[Mode][]Mode{Auto: {Native, Generic}, "": {Native, Generic}, Native: {Native}, Generic: {Generic}}
 	flags := map[Mode]link.XDPAttachFlags{Native: link.XDPDriverMode, Generic: link.XDPGenericMode}
 	if modes[d.cfg.Mode] == nil {
@@ -49,7 +77,7 @@ func (d *Driver) attach(prog *ebpf.Program, p port) error {
 	return attachError(err, p)
 }
 
-func attachError(err error, p port) error {
+func attachError(err error, p device) error {
 	switch {
 	case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EEXIST):
 		return fmt.Errorf("xdp: device %s has an XDP program already (see `ip link show %s`): %w", p.name, p.name, err)

@@ -17,111 +17,175 @@ import (
 // never resolved.
 type hopTable struct {
 	mapped[upfHop]
-	byIP *ebpf.Map
+	byIP *ebpf.Map // neighbours on N6
 
 	mu    sync.Mutex
-	hops  map[hopKey]*hop
-	freed []uint32
+	slot  map[hopKey]uint32
+	uses  []hopUse // by slot
+	freed queue
 	next  uint32
 }
 
-// hopKey is a peer on N3, or a neighbour on N6.
+// hopKey is a GTP-U peer that is reached from an endpoint, or a neighbour on N6.
 type hopKey struct {
-	n6   bool
+	port int // index in ports.gtpu, or onN6
 	addr netip.Addr
 }
 
-type hop struct {
-	slot uint32
+const onN6 = -1
+
+type hopUse struct {
+	key  hopKey
 	refs int
 }
 
 func newHopTable(m, byIP *ebpf.Map) (*hopTable, error) {
 	mem, err := mapMemory[upfHop](m)
-	return &hopTable{mapped: mem, byIP: byIP, hops: map[hopKey]*hop{}, next: 1}, err
+	return &hopTable{
+		mapped: mem, byIP: byIP, slot: map[hopKey]uint32{}, uses: make([]hopUse, m.MaxEntries()), next: 1,
+	}, err
 }
 
 // acquire returns the slot of key and whether it is new. A new slot is not
 // resolved; a freed one is the last to be used again.
-func (t *hopTable) acquire(key hopKey, mtu int) (slot uint32, fresh bool, err error) {
+func (t *hopTable) acquire(key hopKey, p *port) (slot uint32, fresh bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if h := t.hops[key]; h != nil {
-		h.refs++
-		return h.slot, false, nil
+	if slot, ok := t.slot[key]; ok {
+		t.uses[slot].refs++
+		return slot, false, nil
 	}
-	switch {
-	case int(t.next) < len(t.slots):
-		slot = t.next
-		t.next++
-	case len(t.freed) > 0:
-		slot, t.freed = t.freed[0], t.freed[1:]
-	default:
-		return 0, false, fmt.Errorf("xdp: all %d next hops are taken: %w", len(t.slots)-1, datapath.ErrFull)
+	if slot, err = t.reserve(); err != nil {
+		return 0, false, err
 	}
+	want := p.hop(key)
 	h := &t.slots[slot]
 	atomic.StoreUint64(&h.Dst, 0)
-	if key.addr.Is4() {
-		a := key.addr.As4()
-		atomic.StoreUint32(&h.Ip4, binary.NativeEndian.Uint32(a[:]))
-	}
-	atomic.StoreUint32(&h.Mtu, uint32(mtu))
-	t.hops[key] = &hop{slot, 1}
+	atomic.StoreUint64(&h.Src, want.Src)
+	atomic.StoreUint32(&h.Ip4, want.Ip4)
+	atomic.StoreUint32(&h.SrcIp4, want.SrcIp4)
+	atomic.StoreUint32(&h.Ifindex, want.Ifindex)
+	atomic.StoreUint32(&h.Mtu, want.Mtu)
+	t.slot[key] = slot
+	t.uses[slot] = hopUse{key, 1}
 	return slot, true, nil
 }
 
-// release gives back one reference and reports whether it was the last.
-func (t *hopTable) release(key hopKey) bool {
+func (t *hopTable) reserve() (uint32, error) {
+	if int(t.next) < len(t.slots) {
+		t.next++
+		return t.next - 1, nil
+	}
+	if slot, ok := t.freed.take(); ok {
+		return slot, nil
+	}
+	return 0, fmt.Errorf("xdp: all %d next hops are taken: %w", len(t.slots)-1, datapath.ErrFull)
+}
+
+// hop is what the programs have to know of key, but for its MAC address.
+func (p *port) hop(key hopKey) upfHop {
+	h := upfHop{Src: binary.NativeEndian.Uint64(p.mac[:]), Ifindex: uint32(p.index), Mtu: uint32(p.mtu)}
+	if key.port != onN6 && key.addr.Is4() {
+		h.Ip4 = networkOrder4(key.addr)
+		h.SrcIp4 = networkOrder4(p.Address)
+	}
+	return h
+}
+
+// networkOrder4 is an IPv4 address such that its octets in memory are those on
+// the wire.
+func networkOrder4(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.NativeEndian.Uint32(b[:])
+}
+
+// release gives back one reference and returns the key if it was the last.
+func (t *hopTable) release(slot uint32) (gone hopKey, last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h := t.hops[key]
-	if h == nil {
-		return false
+	u := &t.uses[slot]
+	if u.refs == 0 {
+		return hopKey{}, false
 	}
-	if h.refs--; h.refs > 0 {
-		return false
+	if u.refs--; u.refs > 0 {
+		return hopKey{}, false
 	}
-	atomic.StoreUint64(&t.slots[h.slot].Dst, 0)
-	t.freed = append(t.freed, h.slot)
-	delete(t.hops, key)
-	return true
+	gone = u.key
+	atomic.StoreUint64(&t.slots[slot].Dst, 0)
+	t.freed.put(slot)
+	delete(t.slot, gone)
+	*u = hopUse{}
+	return gone, true
 }
 
 // resolve sets the MAC address of key, the zero value for none.
 func (t *hopTable) resolve(key hopKey, mac nexthop.MAC) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if h := t.hops[key]; h != nil {
+	if slot, ok := t.slot[key]; ok {
 		var word [8]byte
 		copy(word[:], mac[:])
-		atomic.StoreUint64(&t.slots[h.slot].Dst, binary.NativeEndian.Uint64(word[:]))
+		atomic.StoreUint64(&t.slots[slot].Dst, binary.NativeEndian.Uint64(word[:]))
 	}
+}
+
+// keyOf returns what the slot is held for.
+func (t *hopTable) keyOf(slot uint32) hopKey {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.uses[slot].key
 }
 
 // Peer is a next hop as people see it.
 type Peer struct {
-	Interface string // N3 or N6
+	Interface string // name of the endpoint, or N6
 	Address   netip.Addr
 	MAC       string // "" while it is not resolved
 	MTU       uint32 // octets of IP packet
 	Sessions  int    // rules and routes that use it
 }
 
-func (t *hopTable) list() []Peer {
+func (t *hopTable) list(p *ports) []Peer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	peers := make([]Peer, 0, len(t.hops))
-	for key, h := range t.hops {
-		p := Peer{Interface: "N3", Address: key.addr, MTU: t.slots[h.slot].Mtu, Sessions: h.refs}
-		if key.n6 {
-			p.Interface = "N6"
+	peers := make([]Peer, 0, len(t.slot))
+	for key, slot := range t.slot {
+		h := &t.slots[slot]
+		peer := Peer{Interface: "N6", Address: key.addr, MTU: h.Mtu, Sessions: t.uses[slot].refs}
+		if key.port != onN6 {
+			peer.Interface = p.gtpu[key.port].Name
 		}
 		var word [8]byte
-		binary.NativeEndian.PutUint64(word[:], atomic.LoadUint64(&t.slots[h.slot].Dst))
+		binary.NativeEndian.PutUint64(word[:], atomic.LoadUint64(&h.Dst))
 		if word != ([8]byte{}) {
-			p.MAC = fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", word[0], word[1], word[2], word[3], word[4], word[5])
+			peer.MAC = fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", word[0], word[1], word[2], word[3], word[4], word[5])
 		}
-		peers = append(peers, p)
+		peers = append(peers, peer)
 	}
 	return peers
+}
+
+// peers returns the GTP-U peers in use.
+func (t *hopTable) peers() map[hopKey]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[hopKey]bool{}
+	for key := range t.slot {
+		if key.port != onN6 {
+			all[key] = true
+		}
+	}
+	return all
+}
+
+// isPeer reports whether packets are sent to addr through a tunnel.
+func (t *hopTable) isPeer(p *ports, addr netip.Addr) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range p.gtpu {
+		if _, ok := t.slot[hopKey{i, addr}]; ok {
+			return true
+		}
+	}
+	return false
 }

@@ -13,31 +13,72 @@ import (
 // meterTable hands out the slots of the map meters. Slot 0 stands for none.
 type meterTable struct {
 	mapped[upfMeter]
-	freed []uint32
+	freed queue
 	next  uint32
+
+	shared  map[held]int // how many sessions hold a shared meter
+	orphans bitmap       // of sessions from before that were not applied yet
 }
 
 func newMeterTable(m *ebpf.Map) (*meterTable, error) {
 	mem, err := mapMemory[upfMeter](m)
-	return &meterTable{mapped: mem, next: 1}, err
+	return &meterTable{mapped: mem, next: 1, shared: map[held]int{}}, err
 }
 
+// reserve takes a slot for a new meter, which has seen nothing.
 func (t *meterTable) reserve() (uint32, error) {
-	if n := len(t.freed); n > 0 {
-		slot := t.freed[n-1]
-		t.freed = t.freed[:n-1]
-		return slot, nil
-	}
-	if int(t.next) >= len(t.slots) {
+	slot, ok := t.freed.take()
+	switch {
+	case ok:
+	case int(t.next) < len(t.slots):
+		slot = t.next
+		t.next++
+	default:
 		return 0, fmt.Errorf("xdp: all %d meters are taken: %w", len(t.slots)-1, datapath.ErrFull)
 	}
-	t.next++
-	return t.next - 1, nil
+	t.meter(slot).Reset()
+	return slot, nil
 }
 
-func (t *meterTable) release(slot uint32) { t.freed = append(t.freed, slot) }
+// release gives back what a session holds.
+func (t *meterTable) release(h held) {
+	if h.kind() >= sharedUplinkMeter {
+		if t.shared[h]--; t.shared[h] > 0 {
+			return
+		}
+		delete(t.shared, h)
+	}
+	t.freed.put(h.slot())
+}
+
+// findShared returns the slot of the shared meter, if any session holds it.
+func (t *meterTable) findShared(k kind, number uint32) (uint32, bool) {
+	for h := range t.shared { // one for each slice and direction: a few
+		if h.kind() == k && h.id == number {
+			return h.slot(), true
+		}
+	}
+	return 0, false
+}
 
 // meter returns the slot as the model's meter, which has the same layout.
 func (t *meterTable) meter(slot uint32) *model.Meter {
 	return (*model.Meter)(unsafe.Pointer(&t.slots[slot]))
+}
+
+// bitmap is a set of slots; nil is the empty one, to which nothing can be added.
+type bitmap []uint64
+
+func newBitmap(slots int) bitmap { return make(bitmap, (slots+63)/64) }
+
+func (b bitmap) has(slot uint32) bool {
+	return int(slot/64) < len(b) && b[slot/64]>>(slot%64)&1 == 1
+}
+
+func (b bitmap) add(slot uint32) { b[slot/64] |= 1 << (slot % 64) }
+
+func (b bitmap) remove(slot uint32) {
+	if int(slot/64) < len(b) {
+		b[slot/64] &^= 1 << (slot % 64)
+	}
 }

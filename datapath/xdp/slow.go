@@ -21,109 +21,104 @@ import (
 const lenEthernet = 14
 
 // slowPath finishes what the programs hand on: it reads GTP-U messages that the
-// kernel has put together and passed to the socket, and frames from N6 out of
+// kernel has put together and passed to the sockets, and frames from N6 out of
 // the ring, treats them by the model over the driver's tables, and lets the
 // kernel send the result, which resolves the next hop and fragments.
+//
+// It holds the driver's lock for reading while it treats a packet, until the
+// packet is sent: so a change of rules finds none under way.
 type slowPath struct {
+	d      *Driver
 	stages model.Stages
 	local  func(netip.Addr) bool // whether an address is the host's own
 	send   sender
-	gtpu   *net.UDPConn
 	counts []atomic.Uint64 // by reason
+
+	mu        sync.Mutex // of what follows
+	answers   model.Limiter
+	strangers model.Limiter // Echo Requests of whom we do not send to
 }
 
 // sender puts IP packets on the wire.
 type sender interface {
-	n3(packet []byte) error // outer IPv4 packet
-	n6(packet []byte) error // user packet
+	tunnel(packet []byte, local netip.Addr) error // outer packet from this address of ours
+	n6(packet []byte) error                       // user packet
 }
 
+// answersPerSecond bounds what strangers can make the UPF send.
+const answersPerSecond = 100
+
 func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
-	return &slowPath{
-		stages: d.stages(),
-		local:  (&localAddresses{kernel: kernel}).has,
-		counts: make([]atomic.Uint64, len(datapath.Reasons())+1),
+	s := &slowPath{
+		d: d, local: (&localAddresses{kernel: kernel}).has,
+		counts:  make([]atomic.Uint64, len(datapath.Reasons())+1),
+		answers: model.Limiter{PerSecond: answersPerSecond}, strangers: model.Limiter{PerSecond: answersPerSecond},
 	}
+	s.stages = model.Stages{
+		Tables: slowTables{d}, Now: monotonic, Post: d.events.Post,
+		Buffer: model.NewBuffer(model.DefaultBufferLimits, monotonic, s.count),
+	}
+	return s
 }
 
 // startSlow opens the sockets and starts the readers.
-func (d *Driver) startSlow(p ports) error {
+func (d *Driver) startSlow() error {
 	kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return fmt.Errorf("xdp: netlink: %w", err)
 	}
 	d.detach = append(d.detach, func() error { kernel.Close(); return nil })
 	s := newSlowPath(d, kernel)
-	d.slow = s
-	if s.gtpu, err = listenGTPU(d.cfg.N3Address); err != nil {
+	conns, err := listenGTPU(d.cfg.Endpoints)
+	if err != nil {
 		return err
 	}
-	raw, err := newRawSender(s.gtpu, p)
+	raw, err := newRawSender(conns, d.ports)
 	if err != nil {
-		return errors.Join(err, s.gtpu.Close())
+		return errors.Join(err, conns.close())
 	}
 	s.send = raw
 	ring, err := ringbuf.NewReader(d.objs.Exceptions)
 	if err != nil {
-		return errors.Join(fmt.Errorf("xdp: exception ring: %w", err), s.gtpu.Close(), raw.close())
+		return errors.Join(fmt.Errorf("xdp: exception ring: %w", err), conns.close(), raw.close())
 	}
+	d.slow = s
 	var done sync.WaitGroup
-	done.Go(func() { s.readGTPU() })
+	for to, conn := range conns {
+		done.Go(func() { s.readGTPU(conn, netip.AddrPortFrom(to, gtpu.Port)) })
+	}
 	done.Go(func() { s.readRing(ring) })
 	d.detach = append(d.detach, func() error {
-		err := errors.Join(s.gtpu.Close(), ring.Close())
+		err := errors.Join(conns.close(), ring.Close())
 		done.Wait()
 		return errors.Join(err, raw.close())
 	})
 	return nil
 }
 
-func listenGTPU(addr netip.Addr) (*net.UDPConn, error) {
-	at := netip.AddrPortFrom(addr, gtpu.Port)
-	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(at))
-	if err != nil {
-		return nil, fmt.Errorf("xdp: GTP-U on %v: %w", at, err)
-	}
-	return conn, nil
-}
-
-func (s *slowPath) readGTPU() {
+func (s *slowPath) readGTPU(conn *net.UDPConn, to netip.AddrPort) {
 	buf := make([]byte, 65536)
 	for {
-		n, from, err := s.gtpu.ReadFromUDPAddrPort(buf)
+		n, from, err := conn.ReadFromUDPAddrPort(buf)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err == nil {
-			s.fromN3(buf[:n], from)
+			from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+			s.fromTunnel(model.Datagram{From: from, To: to, Payload: buf[:n]})
 		}
 	}
 }
 
-// fromN3 treats one GTP-U message.
-func (s *slowPath) fromN3(message []byte, from netip.AddrPort) {
-	packet, reason := s.stages.Uplink(message)
-	switch {
-	case reason == datapath.PassSignalling:
-		s.signalling(message, from)
-	case reason != datapath.ReasonNone:
-		s.count(reason)
-	case s.local(destination(packet)):
-		s.count(datapath.DropLocal)
-	default:
-		s.count(sendReason(s.send.n6(packet)))
+// fromTunnel treats one GTP-U message.
+func (s *slowPath) fromTunnel(m model.Datagram) {
+	s.d.mu.RLock()
+	defer s.d.mu.RUnlock()
+	out := s.stages.Tunnelled(m.Payload)
+	s.finish(out)
+	if out.Reason != datapath.ReasonNone {
+		s.signal(m, out.Reason)
 	}
-}
-
-// signalling answers an Echo Request. Source: TS 29.281 V18.1.0, 7.2.2.
-func (s *slowPath) signalling(message []byte, from netip.AddrPort) {
-	h, err := gtpu.Parse(message)
-	if err != nil || h.Type() != gtpu.EchoRequest {
-		return
-	}
-	seq, _ := h.Sequence()
-	// A response that cannot be sent is one that got lost: the peer asks again.
-	_, _ = s.gtpu.WriteToUDPAddrPort(gtpu.AppendEchoResponse(nil, seq), from)
 }
 
 func (s *slowPath) readRing(ring *ringbuf.Reader) {
@@ -150,11 +145,31 @@ func (s *slowPath) fromN6(frame []byte) {
 	if len(frame) < lenEthernet {
 		return
 	}
-	packet, reason := s.stages.Downlink(frame[lenEthernet:])
-	if reason == datapath.ReasonNone {
-		reason = sendReason(s.send.n3(packet))
+	s.d.mu.RLock()
+	defer s.d.mu.RUnlock()
+	s.finish(s.stages.Bare(frame[lenEthernet:]))
+}
+
+// finish sends a packet, or counts why it is not sent.
+func (s *slowPath) finish(o model.Out) {
+	switch {
+	case o.Reason != datapath.ReasonNone:
+		s.count(o.Reason)
+	case o.Tunnelled():
+		s.count(sendReason(s.send.tunnel(o.Packet, o.Rule.Outer.Local)))
+	case s.local(destination(o.Packet)):
+		s.count(datapath.DropLocal)
+	default:
+		s.count(sendReason(s.send.n6(o.Packet)))
 	}
-	s.count(reason)
+}
+
+// release sends what was buffered for the rules of a session that forward now.
+// The caller holds the driver's lock.
+func (s *slowPath) release(seid uint64, rules []*model.Rule, discard bool) {
+	for _, o := range s.stages.Release(seid, rules, discard) {
+		s.finish(o)
+	}
 }
 
 func (s *slowPath) count(r datapath.Reason) {

@@ -8,37 +8,86 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plumbline/datapath"
 	"plumbline/gtpu"
 )
 
-const lenOuter = 28 // octets of IPv4 and UDP header
+// gtpuSockets are the sockets of the endpoints, by address.
+type gtpuSockets map[netip.Addr]*net.UDPConn
 
-// rawSender sends through sockets that take whole IP packets, each bound to a
-// device; what is too long for N3 goes through the GTP-U socket, where the
-// kernel fragments it.
-type rawSender struct {
-	n3v4, n6v4, n6v6 int
-	gtpu             *net.UDPConn
+func listenGTPU(endpoints []datapath.Endpoint) (gtpuSockets, error) {
+	conns := gtpuSockets{}
+	for _, e := range endpoints {
+		for _, a := range []netip.Addr{e.Address, e.Address6} {
+			if !a.IsValid() || conns[a] != nil {
+				continue
+			}
+			at := netip.AddrPortFrom(a, gtpu.Port)
+			conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("xdp: GTP-U on %v: %w", at, err), conns.close())
+			}
+			conns[a] = conn
+		}
+	}
+	return conns, nil
 }
 
-func newRawSender(conn *net.UDPConn, p ports) (*rawSender, error) {
-	r := &rawSender{n3v4: -1, n6v4: -1, n6v6: -1, gtpu: conn}
-	for _, s := range []struct {
-		fd     *int
-		family int
-		device string
-	}{
-		{&r.n3v4, unix.AF_INET, p.n3.name},
-		{&r.n6v4, unix.AF_INET, p.n6.name},
-		{&r.n6v6, unix.AF_INET6, p.n6.name},
-	} {
-		var err error
-		*s.fd, err = rawSocket(s.family, s.device)
-		if err != nil {
+func (c gtpuSockets) close() error {
+	var errs []error
+	for _, conn := range c {
+		errs = append(errs, conn.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// rawSender sends through sockets that take whole IP packets, each bound to a
+// device; what is too long for a tunnel's device goes through the endpoint's
+// GTP-U socket, where the kernel fragments it.
+type rawSender struct {
+	gtpu   gtpuSockets
+	device map[netip.Addr]rawSockets // by address of the endpoint
+	out    rawSockets                // N6
+	all    []rawSockets
+}
+
+// rawSockets are those of a device.
+type rawSockets struct{ v4, v6 int }
+
+func newRawSender(conns gtpuSockets, p *ports) (*rawSender, error) {
+	r := &rawSender{gtpu: conns, device: map[netip.Addr]rawSockets{}}
+	byName := map[string]rawSockets{}
+	for _, port := range append(p.gtpu[:len(p.gtpu):len(p.gtpu)], p.n6) {
+		s, ok := byName[port.name]
+		if !ok {
+			var err error
+			if s, err = openRaw(port.name); err != nil {
+				return nil, errors.Join(err, r.close())
+			}
+			byName[port.name] = s
+			r.all = append(r.all, s)
+		}
+		r.device[port.Address], r.device[port.Address6] = s, s
+	}
+	r.out = byName[p.n6.name]
+	for _, conn := range conns {
+		if err := allowFragments(conn); err != nil {
 			return nil, errors.Join(err, r.close())
 		}
 	}
-	return r, allowFragments(conn)
+	return r, nil
+}
+
+func openRaw(device string) (rawSockets, error) {
+	v4, err := rawSocket(unix.AF_INET, device)
+	if err != nil {
+		return rawSockets{}, err
+	}
+	v6, err := rawSocket(unix.AF_INET6, device)
+	if err != nil {
+		return rawSockets{}, errors.Join(err, unix.Close(v4))
+	}
+	return rawSockets{v4, v6}, nil
 }
 
 func rawSocket(family int, device string) (int, error) {
@@ -58,36 +107,53 @@ func allowFragments(conn *net.UDPConn) error {
 	if err != nil {
 		return fmt.Errorf("xdp: GTP-U socket: %w", err)
 	}
+	level, option := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER
+	if conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap().Is6() {
+		level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER
+	}
 	var opt error
 	err = raw.Control(func(fd uintptr) {
-		opt = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DONT)
+		opt = unix.SetsockoptInt(int(fd), level, option, unix.IP_PMTUDISC_DONT)
 	})
 	return errors.Join(err, opt)
 }
 
-func (r *rawSender) n3(packet []byte) error {
-	peer := [4]byte(packet[16:20])
-	err := unix.Sendto(r.n3v4, packet, 0, &unix.SockaddrInet4{Addr: peer})
+const lenUDP = 8
+
+func (r *rawSender) tunnel(packet []byte, local netip.Addr) error {
+	err := r.device[local].send(packet)
 	if !errors.Is(err, unix.EMSGSIZE) {
 		return err
 	}
-	_, err = r.gtpu.WriteToUDPAddrPort(packet[lenOuter:], netip.AddrPortFrom(netip.AddrFrom4(peer), gtpu.Port))
+	conn := r.gtpu[local]
+	if conn == nil {
+		return err
+	}
+	header := 20 + lenUDP
+	if local.Is6() {
+		header = 40 + lenUDP
+	}
+	_, err = conn.WriteToUDPAddrPort(packet[header:], netip.AddrPortFrom(destination(packet), gtpu.Port))
 	return err
 }
 
-func (r *rawSender) n6(packet []byte) error {
-	if packet[0]>>4 == 6 {
-		return unix.Sendto(r.n6v6, packet, 0, &unix.SockaddrInet6{Addr: [16]byte(packet[24:40])})
+func (r *rawSender) n6(packet []byte) error { return r.out.send(packet) }
+
+func (s rawSockets) send(packet []byte) error {
+	switch to := destination(packet); {
+	case s == rawSockets{}:
+		return unix.EHOSTUNREACH
+	case to.Is6():
+		return unix.Sendto(s.v6, packet, 0, &unix.SockaddrInet6{Addr: to.As16()})
+	default:
+		return unix.Sendto(s.v4, packet, 0, &unix.SockaddrInet4{Addr: to.As4()})
 	}
-	return unix.Sendto(r.n6v4, packet, 0, &unix.SockaddrInet4{Addr: [4]byte(packet[16:20])})
 }
 
 func (r *rawSender) close() error {
 	var errs []error
-	for _, fd := range []int{r.n3v4, r.n6v4, r.n6v6} {
-		if fd >= 0 {
-			errs = append(errs, unix.Close(fd))
-		}
+	for _, s := range r.all {
+		errs = append(errs, unix.Close(s.v4), unix.Close(s.v6))
 	}
 	return errors.Join(errs...)
 }

@@ -3,18 +3,14 @@ package xdp
 import (
 	"encoding/binary"
 	"net/netip"
-	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"plumbline/api"
+	"plumbline/datapath"
 	"plumbline/datapath/model"
+	"plumbline/gtpu"
 )
-
-// stages returns the model over the driver's tables.
-func (d *Driver) stages() model.Stages {
-	return model.Stages{Tables: slowTables{d}, N3: d.cfg.N3Address, Now: monotonic}
-}
 
 // monotonic is the clock of bpf_ktime_get_ns().
 func monotonic() uint64 {
@@ -25,23 +21,67 @@ func monotonic() uint64 {
 	return uint64(ts.Nano())
 }
 
-// slowTables reads rules as the programs do, but waits for changes to end.
+// slowTables reads rules as the programs do. The driver's lock is held, so no
+// rule is being changed.
 type slowTables struct{ *Driver }
 
-// Uplink implements [model.Tables].
-func (t slowTables) Uplink(teid uint32) *model.Rule {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	r := t.uplink.rule(1<<32 | uint64(teid))
-	if r == nil {
+// Candidates implements [model.Tables].
+func (t slowTables) Candidates(k datapath.Key) []*model.Rule {
+	key := tableKey{ruleByUE, k.IPv6}
+	switch {
+	case k.TEID != 0:
+		key = tableKey{ruleByTEID, 1<<32 | uint64(k.TEID)}
+	case k.IPv4 != 0:
+		key = tableKey{ruleByUE, 1<<32 | uint64(k.IPv4)}
+	}
+	tab := t.table(key.kind)
+	if tab.slots == nil || key.key == 0 {
+		return nil // closed, or no key
+	}
+	slot, ok := tab.find(key.key)
+	if !ok {
 		return nil
 	}
-	m := t.rule(r)
-	m.QFIs = r.Qfis
-	if r.Ctl&ruleMatchIP4 != 0 {
-		m.UEIPv4 = netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, r.UeIp4)))
+	if tab.slots[slot].Ctl&ruleSlow != 0 {
+		return t.slowRules[key]
 	}
-	if r.Ctl&ruleMatchIP6 != 0 {
+	return []*model.Rule{t.rule(tab, slot)}
+}
+
+// Towards implements [model.Tables]. Error Indications are looked into by
+// [errorIndications], where it may take long.
+func (t slowTables) Towards(gtpu.Tunnel) []*model.Rule { return nil }
+
+// rule returns a rule of the programs as the model has it. Meters, URR and
+// counters are the same.
+func (t slowTables) rule(tab *table, slot uint32) *model.Rule {
+	r := &tab.slots[slot]
+	m := &model.Rule{
+		Uplink: r.Ctl&ruleUplink != 0, Gate: r.Ctl&ruleGate != 0, Counters: tab.counters(slot),
+	}
+	if r.Ctl&ruleForw != 0 {
+		m.Action = api.Action_FORW
+	}
+	for _, q := range r.Qfis {
+		if q != 0 {
+			m.QFIs |= 1 << q
+		}
+	}
+	for _, slot := range r.Meter {
+		if slot != 0 {
+			m.Meters = append(m.Meters, t.meters.meter(slot))
+		}
+	}
+	if r.Urr != 0 {
+		m.URRs = []model.URR{t.urrs.urr(r.Urr)}
+	}
+	if r.Ctl&ruleMatchIP4 != 0 {
+		m.UEIPv4 = ipv4(r.UeIp4)
+	}
+	switch {
+	case r.Ctl&ruleOuter != 0:
+		t.outer(m, r)
+	case r.Ctl&ruleMatchIP6 != 0:
 		var a [16]byte
 		binary.BigEndian.PutUint64(a[:], r.UeIp6)
 		m.UEIPv6 = netip.PrefixFrom(netip.AddrFrom16(a), 64)
@@ -49,63 +89,15 @@ func (t slowTables) Uplink(teid uint32) *model.Rule {
 	return m
 }
 
-// Downlink implements [model.Tables].
-func (t slowTables) Downlink(ue netip.Addr) *model.Rule {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	r := t.downlink.rule(ueKey(ue))
-	if r == nil {
-		return nil
+func (t slowTables) outer(m *model.Rule, r *upfRule) {
+	o := unpackOuter(r.UeIp6)
+	hop := t.hops.keyOf(uint32(o.hop))
+	m.QFI = o.qfi
+	m.Outer = &model.Outer{
+		TEID: o.teid, Peer: hop.addr, Local: t.ports.gtpu[hop.port].Address,
+		DSCP: -1, ToAccess: r.Ctl&ruleToAccess != 0,
 	}
-	var word [8]byte
-	binary.NativeEndian.PutUint64(word[:], r.UeIp6)
-	m := t.rule(r)
-	m.TEID = networkOrder(r.UeIp4)
-	m.QFI = word[2]
 	if r.Ctl&ruleDSCP != 0 {
-		m.DSCP = int(word[3])
+		m.Outer.DSCP = int(o.dscp)
 	}
-	var peer [4]byte
-	slot := binary.NativeEndian.Uint16(word[:])
-	binary.NativeEndian.PutUint32(peer[:], atomic.LoadUint32(&t.hops.slots[slot].Ip4))
-	m.Peer = netip.AddrFrom4(peer)
-	return m
-}
-
-// ueKey is the key of the rule for packets to ue, as in bpf/rules.h.
-func ueKey(ue netip.Addr) uint64 {
-	if ue.Is4() {
-		a := ue.As4()
-		return 1<<32 | uint64(binary.BigEndian.Uint32(a[:]))
-	}
-	a := ue.As16()
-	return binary.BigEndian.Uint64(a[:])
-}
-
-func (t *table) rule(key uint64) *upfRule {
-	if t.slots == nil {
-		return nil // closed
-	}
-	slot, ok := t.find(key)
-	if !ok {
-		return nil
-	}
-	return &t.slots[slot]
-}
-
-// rule returns what both directions have. Meters and counters are those of the
-// programs.
-func (t slowTables) rule(r *upfRule) *model.Rule {
-	m := &model.Rule{
-		Forward:  r.Ctl&ruleForw != 0,
-		Gate:     r.Ctl&ruleGate != 0,
-		DSCP:     -1,
-		Counters: (*model.Counters)(unsafe.Pointer(&r.Packets)),
-	}
-	for _, slot := range r.Meter {
-		if slot != 0 {
-			m.Meters = append(m.Meters, t.meters.meter(slot))
-		}
-	}
-	return m
 }

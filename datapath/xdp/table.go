@@ -17,37 +17,47 @@ const (
 	ruleMatchIP4 = 0x0004
 	ruleMatchIP6 = 0x0008
 	ruleDSCP     = 0x0010
+	ruleUplink   = 0x0020
+	ruleOuter    = 0x0040
+	ruleSlow     = 0x0080
+	ruleToAccess = 0x0100
 	ruleChanging = 0x8000
 
 	ruleFlags      = 0xffff
 	generationStep = 0x10000
 )
 
-// table is uplink or downlink: a rule stands at (key & mask), its home, or, if
-// that is taken, as a guest in any other slot, found through the map guests.
+// table is rule_by_teid or rule_by_ue: a rule stands at (key & mask), its home,
+// or, if that is taken, as a guest in any other slot, found through the map
+// guests.
 type table struct {
 	mapped[upfRule]
+	kind   kind
 	mask   uint32
 	byKey  *ebpf.Map
 	guests map[uint64]uint32 // slot by key
-	taken  []uint64          // bit per slot
+	taken  bitmap
 	held   int
 	cursor uint32 // where the search for a free slot goes on
 
 	overflowed func(change int) // told how many guests came or went
-	retired    Total            // counted by rules that are gone
+	slices     []uint16         // number of the slice by slot
+	retired    totals           // counted by rules that are gone
+
+	orphans bitmap // of sessions from before that were not applied yet
 }
 
-func newTable(m, byKey *ebpf.Map) (*table, error) {
+func newTable(k kind, m, byKey *ebpf.Map, retired totals) (*table, error) {
 	mem, err := mapMemory[upfRule](m)
 	if err != nil {
 		return nil, err
 	}
 	n := m.MaxEntries()
 	return &table{
-		mapped: mem, mask: n - 1, byKey: byKey,
+		mapped: mem, kind: k, mask: n - 1, byKey: byKey,
 		guests: map[uint64]uint32{},
-		taken:  make([]uint64, (n+63)/64),
+		taken:  newBitmap(int(n)),
+		slices: make([]uint16, n), retired: retired,
 	}, nil
 }
 
@@ -65,7 +75,7 @@ func (t *table) find(key uint64) (uint32, bool) {
 // packets until write.
 func (t *table) reserve(key uint64) (uint32, error) {
 	home := uint32(key) & t.mask
-	if t.taken[home/64]>>(home%64)&1 == 0 {
+	if !t.taken.has(home) {
 		t.take(home)
 		return home, nil
 	}
@@ -83,7 +93,7 @@ func (t *table) reserve(key uint64) (uint32, error) {
 }
 
 func (t *table) take(slot uint32) {
-	t.taken[slot/64] |= 1 << (slot % 64)
+	t.taken.add(slot)
 	t.held++
 }
 
@@ -105,31 +115,42 @@ func (t *table) free() (uint32, bool) {
 
 // release gives back a slot that is not visible any more.
 func (t *table) release(slot uint32, key uint64) {
-	if t.guests[key] == slot && uint32(key)&t.mask != slot {
+	if uint32(key)&t.mask != slot && t.guests[key] == slot {
 		delete(t.guests, key)
 		// A stale entry leads to a slot with another key: harmless.
 		_ = t.byKey.Delete(key)
 		t.overflowed(-1)
 	}
-	t.taken[slot/64] &^= 1 << (slot % 64)
+	t.taken.remove(slot)
 	t.held--
 }
 
-// write makes slot hold content, whose Ctl has flags only. Packets see the rule
-// as it was, or as it is, or go through the slow path, which waits for us.
-// Counters go on if the slot held the same key, else they start at 0.
-func (t *table) write(slot uint32, content *upfRule) {
+// write makes slot hold content, whose Ctl has flags only, for a session of the
+// slice. Packets see the rule as it was, or as it is, or go through the slow
+// path, which waits for us. Counters go on if the slot held the same key, else
+// they start at 0. What is the same already is not touched.
+func (t *table) write(slot uint32, content *upfRule, slice uint16) {
 	r := &t.slots[slot]
 	ctl := atomic.LoadUint32(&r.Ctl)
+	same := atomic.LoadUint64(&r.Key) == content.Key
+	if same && ctl&ruleFlags == content.Ctl && r.Meter == content.Meter && r.UeIp4 == content.UeIp4 &&
+		r.UeIp6 == content.UeIp6 && r.Qfis == content.Qfis && r.Urr == content.Urr {
+		t.move(slot, ctl, slice, ctl)
+		return
+	}
 	atomic.StoreUint32(&r.Ctl, ctl|ruleChanging)
-	if atomic.LoadUint64(&r.Key) != content.Key {
-		t.retire(r)
+	if !same {
+		t.retire(slot, ctl)
+		t.slices[slot] = slice
+	} else {
+		t.move(slot, ctl, slice, content.Ctl)
 	}
 	atomic.StoreUint32(&r.Meter[0], content.Meter[0])
 	atomic.StoreUint32(&r.Meter[1], content.Meter[1])
 	atomic.StoreUint32(&r.UeIp4, content.UeIp4)
 	atomic.StoreUint64(&r.UeIp6, content.UeIp6)
-	atomic.StoreUint64(&r.Qfis, content.Qfis)
+	r.Qfis = content.Qfis
+	atomic.StoreUint32(&r.Urr, content.Urr)
 	atomic.StoreUint64(&r.Key, content.Key)
 	atomic.StoreUint32(&r.Ctl, (ctl+generationStep)&^ruleFlags|content.Ctl)
 }
@@ -141,5 +162,5 @@ func (t *table) clear(slot uint32) {
 	atomic.StoreUint32(&r.Ctl, ctl|ruleChanging)
 	atomic.StoreUint64(&r.Key, 0)
 	atomic.StoreUint32(&r.Ctl, (ctl+generationStep)&^ruleFlags)
-	t.retire(r)
+	t.retire(slot, ctl)
 }

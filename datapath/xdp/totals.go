@@ -5,12 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// Total is what all rules of one direction counted since the start, those
-// included that are gone. Octets are those of user packets, from their IP
-// header on.
+// Total is what rules counted since the start, those included that are gone.
+// Octets are those of user packets, from their IP header on.
 type Total struct {
 	Packets, Octets uint64 // forwarded
-	Dropped         uint64 // packets that matched, then were dropped by gate, meter or FAR
+	Dropped         uint64 // packets that matched, then were dropped by gate, quota, meter or FAR
 }
 
 func (t *Total) add(u Total) {
@@ -19,44 +18,113 @@ func (t *Total) add(u Total) {
 	t.Dropped += u.Dropped
 }
 
+// SliceTotal is what the rules of the sessions of one slice counted.
+type SliceTotal struct {
+	Slice            uint32 // number of the slice; 0: of sessions without one
+	Uplink, Downlink Total
+}
+
+// bucket is the part of the totals that a rule counts in.
+type bucket struct {
+	slice  uint16
+	uplink bool
+}
+
+func bucketOf(slice uint16, ctl uint32) bucket { return bucket{slice, ctl&ruleUplink != 0} }
+
+type totals map[bucket]Total
+
+func (t totals) add(b bucket, u Total) {
+	sum := t[b]
+	sum.add(u)
+	t[b] = sum
+}
+
 // scanWords is how many words of table.taken a scan looks at while it holds the
 // driver's lock, so that no session waits for a whole scan.
 const scanWords = 64
 
-// Totals adds up what uplink and downlink rules counted. It looks at every rule
-// and is meant for now and then, such as a scrape of metrics. No value is ever
-// less than one returned before.
+// Totals adds up what uplink and downlink rules counted.
 func (d *Driver) Totals() (uplink, downlink Total) {
-	d.totalsMu.Lock()
-	defer d.totalsMu.Unlock()
-	d.scan(d.uplink, &d.totals[0])
-	d.scan(d.downlink, &d.totals[1])
-	return d.totals[0], d.totals[1]
+	for _, s := range d.SliceTotals() {
+		uplink.add(s.Uplink)
+		downlink.add(s.Downlink)
+	}
+	return uplink, downlink
 }
 
-// scan brings said up to date. What is retired is read first: a rule that goes
-// meanwhile may be missed until the next scan, but is never counted twice, and
-// said keeps what it had.
-func (d *Driver) scan(t *table, said *Total) {
+// SliceTotals adds up what the rules of each slice counted, in no order. It
+// looks at every rule and is meant for now and then, such as a scrape of
+// metrics. No value is ever less than one returned before.
+func (d *Driver) SliceTotals() []SliceTotal {
+	d.totalsMu.Lock()
+	defer d.totalsMu.Unlock()
+	d.scan()
+	slices := map[uint16]*SliceTotal{}
+	for b, t := range d.totals {
+		s := slices[b.slice]
+		if s == nil {
+			s = &SliceTotal{Slice: uint32(b.slice)}
+			slices[b.slice] = s
+		}
+		if b.uplink {
+			s.Uplink = t
+		} else {
+			s.Downlink = t
+		}
+	}
+	all := make([]SliceTotal, 0, len(slices))
+	for _, s := range slices {
+		all = append(all, *s)
+	}
+	return all
+}
+
+// scan brings d.totals up to date. What is retired is read first: a rule that
+// goes meanwhile may be missed until the next scan, but is never counted twice,
+// and the totals keep what they had.
+func (d *Driver) scan() {
+	now := totals{}
 	d.mu.RLock()
-	now := t.retired
+	for b, t := range d.retired {
+		now[b] = t
+	}
+	for _, s := range d.slowSessions {
+		for i := range s.slow {
+			if r := &s.slow[i]; r.rule != nil {
+				now.add(r.bucket(), totalOf(r.rule.Counters))
+			}
+		}
+	}
 	d.mu.RUnlock()
+	if !d.scanTable(d.teids, now) || !d.scanTable(d.ues, now) {
+		return
+	}
+	for b, t := range now {
+		had := d.totals[b]
+		d.totals[b] = Total{max(had.Packets, t.Packets), max(had.Octets, t.Octets), max(had.Dropped, t.Dropped)}
+	}
+}
+
+// scanTable adds what the rules of t counted, and reports false if the driver
+// is closed, and the tables' memory gone with it.
+func (d *Driver) scanTable(t *table, now totals) bool {
 	for first := 0; first < len(t.taken); first += scanWords {
 		d.mu.RLock()
-		if d.sessions == nil { // closed, and the tables' memory with it
+		if d.sessions == nil {
 			d.mu.RUnlock()
-			return
+			return false
 		}
 		for w := first; w < min(first+scanWords, len(t.taken)); w++ {
 			for set := t.taken[w]; set != 0; set &= set - 1 {
-				now.add(t.slots[w*64+bits.TrailingZeros64(set)].total())
+				slot := w*64 + bits.TrailingZeros64(set)
+				r := &t.slots[slot]
+				now.add(bucketOf(t.slices[slot], atomic.LoadUint32(&r.Ctl)), r.total())
 			}
 		}
 		d.mu.RUnlock()
 	}
-	said.Packets = max(said.Packets, now.Packets)
-	said.Octets = max(said.Octets, now.Octets)
-	said.Dropped = max(said.Dropped, now.Dropped)
+	return true
 }
 
 // total is what a rule counted.
@@ -66,10 +134,19 @@ func (r *upfRule) total() Total {
 
 // retire keeps what a slot counted for a rule that leaves it, and lets the slot
 // start at 0. The caller holds Driver.mu.
-func (t *table) retire(r *upfRule) {
-	t.retired.add(Total{
-		Packets: atomic.SwapUint64(&r.Packets, 0),
-		Octets:  atomic.SwapUint64(&r.Octets, 0),
-		Dropped: atomic.SwapUint64(&r.Dropped, 0),
-	})
+func (t *table) retire(slot, ctl uint32) {
+	t.retired.add(bucketOf(t.slices[slot], ctl), t.drain(slot))
+}
+
+// move lets a rule count in another bucket from now on: what it counted so far
+// is taken from the new one (modulo 2^64) and given to the old one.
+func (t *table) move(slot, ctl uint32, slice uint16, next uint32) {
+	from, to := bucketOf(t.slices[slot], ctl), bucketOf(slice, next)
+	t.slices[slot] = slice
+	if from == to {
+		return
+	}
+	had := t.slots[slot].total()
+	t.retired.add(from, had)
+	t.retired.add(to, Total{-had.Packets, -had.Octets, -had.Dropped})
 }

@@ -21,10 +21,13 @@ type upfException struct {
 }
 
 type upfHop struct {
-	_   structs.HostLayout
-	Dst uint64
-	Ip4 uint32
-	Mtu uint32
+	_       structs.HostLayout
+	Dst     uint64
+	Src     uint64
+	Ip4     uint32
+	SrcIp4  uint32
+	Ifindex uint32
+	Mtu     uint32
 }
 
 type upfIn6Addr struct {
@@ -39,8 +42,6 @@ type upfMeter struct {
 	_         structs.HostLayout
 	Tat       uint64
 	OctetTime uint64
-	Burst     uint64
-	Dropped   uint64
 }
 
 type upfN6Route struct {
@@ -60,10 +61,32 @@ type upfRule struct {
 	Meter   [2]uint32
 	UeIp4   uint32
 	UeIp6   uint64
-	Qfis    uint64
+	Qfis    [4]uint8
+	Urr     uint32
 	Packets uint64
 	Octets  uint64
 	Dropped uint64
+}
+
+type upfUrr struct {
+	_       structs.HostLayout
+	Octets  [2]uint64
+	Packets [2]uint64
+	Limit   [3]uint64
+	Flags   uint32
+	Id      uint32
+}
+
+type upfUrrEvent struct {
+	_      structs.HostLayout
+	Index  uint32
+	Events uint32
+}
+
+type upfUrrOwner struct {
+	_     structs.HostLayout
+	Seid  uint64
+	Quota [3]uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -71,26 +94,26 @@ type upfRule struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	upfMapCounts          = "counts"
-	upfMapDownlink        = "downlink"
-	upfMapDownlinkByKey   = "downlink_by_key"
 	upfMapExceptions      = "exceptions"
+	upfMapGuestByTeid     = "guest_by_teid"
+	upfMapGuestByUe       = "guest_by_ue"
 	upfMapHopByIp         = "hop_by_ip"
 	upfMapHops            = "hops"
 	upfMapMeters          = "meters"
-	upfMapUplink          = "uplink"
-	upfMapUplinkByKey     = "uplink_by_key"
-	upfProgUpfN3N6Xdp     = "upf_n3_n6_xdp"
-	upfProgUpfN3Xdp       = "upf_n3_xdp"
+	upfMapRuleByTeid      = "rule_by_teid"
+	upfMapRuleByUe        = "rule_by_ue"
+	upfMapUrrEvents       = "urr_events"
+	upfMapUrrOwners       = "urr_owners"
+	upfMapUrrs            = "urrs"
+	upfProgUpfBothXdp     = "upf_both_xdp"
+	upfProgUpfGtpuXdp     = "upf_gtpu_xdp"
 	upfProgUpfN6Xdp       = "upf_n6_xdp"
+	upfVarEndpointIp4     = "endpoint_ip4"
 	upfVarIndexMask       = "index_mask"
-	upfVarN3Ifindex       = "n3_ifindex"
-	upfVarN3Ip4           = "n3_ip4"
-	upfVarN3Mac           = "n3_mac"
 	upfVarN6              = "n6"
-	upfVarN6Ifindex       = "n6_ifindex"
-	upfVarN6Mac           = "n6_mac"
 	upfVarOverflows       = "overflows"
 	upfVarUnusedException = "unused_exception"
+	upfVarUnusedUrrEvent  = "unused_urr_event"
 )
 
 // loadUpf returns the embedded CollectionSpec for upf.
@@ -135,8 +158,8 @@ type upfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfProgramSpecs struct {
-	UpfN3N6Xdp *ebpf.ProgramSpec `ebpf:"upf_n3_n6_xdp"`
-	UpfN3Xdp   *ebpf.ProgramSpec `ebpf:"upf_n3_xdp"`
+	UpfBothXdp *ebpf.ProgramSpec `ebpf:"upf_both_xdp"`
+	UpfGtpuXdp *ebpf.ProgramSpec `ebpf:"upf_gtpu_xdp"`
 	UpfN6Xdp   *ebpf.ProgramSpec `ebpf:"upf_n6_xdp"`
 }
 
@@ -144,30 +167,30 @@ type upfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfMapSpecs struct {
-	Counts        *ebpf.MapSpec `ebpf:"counts"`
-	Downlink      *ebpf.MapSpec `ebpf:"downlink"`
-	DownlinkByKey *ebpf.MapSpec `ebpf:"downlink_by_key"`
-	Exceptions    *ebpf.MapSpec `ebpf:"exceptions"`
-	HopByIp       *ebpf.MapSpec `ebpf:"hop_by_ip"`
-	Hops          *ebpf.MapSpec `ebpf:"hops"`
-	Meters        *ebpf.MapSpec `ebpf:"meters"`
-	Uplink        *ebpf.MapSpec `ebpf:"uplink"`
-	UplinkByKey   *ebpf.MapSpec `ebpf:"uplink_by_key"`
+	Counts      *ebpf.MapSpec `ebpf:"counts"`
+	Exceptions  *ebpf.MapSpec `ebpf:"exceptions"`
+	GuestByTeid *ebpf.MapSpec `ebpf:"guest_by_teid"`
+	GuestByUe   *ebpf.MapSpec `ebpf:"guest_by_ue"`
+	HopByIp     *ebpf.MapSpec `ebpf:"hop_by_ip"`
+	Hops        *ebpf.MapSpec `ebpf:"hops"`
+	Meters      *ebpf.MapSpec `ebpf:"meters"`
+	RuleByTeid  *ebpf.MapSpec `ebpf:"rule_by_teid"`
+	RuleByUe    *ebpf.MapSpec `ebpf:"rule_by_ue"`
+	UrrEvents   *ebpf.MapSpec `ebpf:"urr_events"`
+	UrrOwners   *ebpf.MapSpec `ebpf:"urr_owners"`
+	Urrs        *ebpf.MapSpec `ebpf:"urrs"`
 }
 
 // upfVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfVariableSpecs struct {
+	EndpointIp4     *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
-	N3Ifindex       *ebpf.VariableSpec `ebpf:"n3_ifindex"`
-	N3Ip4           *ebpf.VariableSpec `ebpf:"n3_ip4"`
-	N3Mac           *ebpf.VariableSpec `ebpf:"n3_mac"`
 	N6              *ebpf.VariableSpec `ebpf:"n6"`
-	N6Ifindex       *ebpf.VariableSpec `ebpf:"n6_ifindex"`
-	N6Mac           *ebpf.VariableSpec `ebpf:"n6_mac"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
+	UnusedUrrEvent  *ebpf.VariableSpec `ebpf:"unused_urr_event"`
 }
 
 // upfObjects contains all objects after they have been loaded into the kernel.
@@ -190,28 +213,34 @@ func (o *upfObjects) Close() error {
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfMaps struct {
-	Counts        *ebpf.Map `ebpf:"counts"`
-	Downlink      *ebpf.Map `ebpf:"downlink"`
-	DownlinkByKey *ebpf.Map `ebpf:"downlink_by_key"`
-	Exceptions    *ebpf.Map `ebpf:"exceptions"`
-	HopByIp       *ebpf.Map `ebpf:"hop_by_ip"`
-	Hops          *ebpf.Map `ebpf:"hops"`
-	Meters        *ebpf.Map `ebpf:"meters"`
-	Uplink        *ebpf.Map `ebpf:"uplink"`
-	UplinkByKey   *ebpf.Map `ebpf:"uplink_by_key"`
+	Counts      *ebpf.Map `ebpf:"counts"`
+	Exceptions  *ebpf.Map `ebpf:"exceptions"`
+	GuestByTeid *ebpf.Map `ebpf:"guest_by_teid"`
+	GuestByUe   *ebpf.Map `ebpf:"guest_by_ue"`
+	HopByIp     *ebpf.Map `ebpf:"hop_by_ip"`
+	Hops        *ebpf.Map `ebpf:"hops"`
+	Meters      *ebpf.Map `ebpf:"meters"`
+	RuleByTeid  *ebpf.Map `ebpf:"rule_by_teid"`
+	RuleByUe    *ebpf.Map `ebpf:"rule_by_ue"`
+	UrrEvents   *ebpf.Map `ebpf:"urr_events"`
+	UrrOwners   *ebpf.Map `ebpf:"urr_owners"`
+	Urrs        *ebpf.Map `ebpf:"urrs"`
 }
 
 func (m *upfMaps) Close() error {
 	return _UpfClose(
 		m.Counts,
-		m.Downlink,
-		m.DownlinkByKey,
 		m.Exceptions,
+		m.GuestByTeid,
+		m.GuestByUe,
 		m.HopByIp,
 		m.Hops,
 		m.Meters,
-		m.Uplink,
-		m.UplinkByKey,
+		m.RuleByTeid,
+		m.RuleByUe,
+		m.UrrEvents,
+		m.UrrOwners,
+		m.Urrs,
 	)
 }
 
@@ -219,30 +248,27 @@ func (m *upfMaps) Close() error {
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfVariables struct {
+	EndpointIp4     *ebpf.Variable `ebpf:"endpoint_ip4"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
-	N3Ifindex       *ebpf.Variable `ebpf:"n3_ifindex"`
-	N3Ip4           *ebpf.Variable `ebpf:"n3_ip4"`
-	N3Mac           *ebpf.Variable `ebpf:"n3_mac"`
 	N6              *ebpf.Variable `ebpf:"n6"`
-	N6Ifindex       *ebpf.Variable `ebpf:"n6_ifindex"`
-	N6Mac           *ebpf.Variable `ebpf:"n6_mac"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
+	UnusedUrrEvent  *ebpf.Variable `ebpf:"unused_urr_event"`
 }
 
 // upfPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfPrograms struct {
-	UpfN3N6Xdp *ebpf.Program `ebpf:"upf_n3_n6_xdp"`
-	UpfN3Xdp   *ebpf.Program `ebpf:"upf_n3_xdp"`
+	UpfBothXdp *ebpf.Program `ebpf:"upf_both_xdp"`
+	UpfGtpuXdp *ebpf.Program `ebpf:"upf_gtpu_xdp"`
 	UpfN6Xdp   *ebpf.Program `ebpf:"upf_n6_xdp"`
 }
 
 func (p *upfPrograms) Close() error {
 	return _UpfClose(
-		p.UpfN3N6Xdp,
-		p.UpfN3Xdp,
+		p.UpfBothXdp,
+		p.UpfGtpuXdp,
 		p.UpfN6Xdp,
 	)
 }

@@ -1,0 +1,189 @@
+package xdp
+
+import (
+	"sync/atomic"
+
+	"plumbline/api"
+	"plumbline/datapath"
+)
+
+// commit makes the change visible; it cannot fail. The slow path is locked out
+// all the while. Packets that it kept back go out behind the new slow rules and
+// before the fast ones, so that none overtakes another.
+func (c *change) commit(discard bool) *session {
+	c.setMeters()
+	c.setURRs()
+	before := c.hopsBefore()
+	made := c.session()
+	c.d.bindSlow(c.in.GetSeid(), c.old, made)
+	if len(c.old.slow) > 0 {
+		c.d.releaseBuffered(c.in.GetSeid(), made, discard)
+	}
+	for i := range c.rules {
+		c.write(&c.rules[i], made, uint16(c.in.GetSlice()))
+	}
+	c.d.retireSlow(c.old, made)
+	c.d.giveBack(c.old, made)
+	for _, hop := range before {
+		c.d.releasePeer(hop)
+	}
+	return made
+}
+
+// setMeters sets the rates, and takes adopted meters from the orphans.
+func (c *change) setMeters() {
+	for _, q := range c.in.GetQers() {
+		for _, source := range []api.Interface{api.Interface_ACCESS, api.Interface_CORE} {
+			rate := datapath.MBR(q, source)
+			if rate == 0 {
+				continue
+			}
+			if slot, ok := c.find(meterKind(q, datapath.Uplink(source))); ok {
+				c.d.meters.meter(slot).SetRate(rate)
+				c.d.meters.orphans.remove(slot)
+			}
+		}
+	}
+}
+
+// setURRs sets the limits, and says at once what of them is reached already.
+func (c *change) setURRs() {
+	for _, u := range c.in.GetUrrs() {
+		slot, _ := c.find(urr, u.GetId())
+		c.d.urrs.adopted(c.in.GetSeid(), u.GetId())
+		for _, event := range c.d.urrs.urr(slot).SetLimits(u) {
+			c.d.events.Post(&api.Event{Kind: event, Seid: c.in.GetSeid(), RuleId: u.GetId()})
+		}
+	}
+}
+
+// hopsBefore returns what the rules refer to that the change replaces.
+func (c *change) hopsBefore() []uint32 {
+	c.hops = c.d.hopsOf(c.hops[:0], c.old)
+	for i := range c.rules {
+		p := &c.rules[i]
+		if t := c.d.table(p.kind()); t.orphans.has(p.slot()) {
+			t.orphans.remove(p.slot())
+			c.hops = t.hop(c.hops, p.slot())
+		}
+	}
+	return c.hops
+}
+
+// hopsOf appends the hops that s refers to.
+func (d *Driver) hopsOf(hops []uint32, s *session) []uint32 {
+	for i := range s.slow {
+		if s.slow[i].hop != 0 {
+			hops = append(hops, s.slow[i].hop)
+		}
+	}
+	for _, h := range s.held {
+		if h.isRule() {
+			hops = d.table(h.kind()).hop(hops, h.slot())
+		}
+	}
+	return hops
+}
+
+// hop appends the hop of the rule, if it has one.
+func (t *table) hop(hops []uint32, slot uint32) []uint32 {
+	r := &t.slots[slot]
+	if atomic.LoadUint32(&r.Ctl)&ruleOuter == 0 {
+		return hops
+	}
+	return append(hops, uint32(unpackOuter(r.UeIp6).hop))
+}
+
+// session returns what is held from now on.
+func (c *change) session() *session {
+	made := &session{held: make([]held, 0, len(c.rules)+len(c.others))}
+	for i := range c.rules {
+		made.held = append(made.held, c.rules[i].held)
+	}
+	made.held = append(made.held, c.others...)
+	if len(c.slow) > 0 {
+		made.slow = append(made.slow, c.slow...)
+	}
+	return made
+}
+
+// write puts p into its slot. What the slot has counted stays with the PDR for
+// which it was counted.
+func (c *change) write(p *placed, made *session, slice uint16) {
+	t := c.d.table(p.kind())
+	if holder, had := c.old.holder(p.where); had && (holder != p.id || p.slow) {
+		if s := made.slowly(holder); s != nil {
+			addCounters(s.rule.Counters, t.drain(p.slot()))
+		} else if holder != p.id {
+			t.retire(p.slot(), atomic.LoadUint32(&t.slots[p.slot()].Ctl))
+		}
+	}
+	t.write(p.slot(), &p.content, slice)
+	if s := c.old.slowly(p.id); s != nil && !p.slow && made.slowly(p.id) == nil {
+		addCounters(t.counters(p.slot()), drainCounters(s.rule.Counters))
+	}
+}
+
+// abort gives back what was reserved.
+func (c *change) abort() {
+	for i := range c.rules {
+		p := &c.rules[i]
+		if p.hop != 0 {
+			c.d.releasePeer(p.hop)
+		}
+		if t := c.d.table(p.kind()); !c.old.has(p.held) && !t.orphans.has(p.slot()) {
+			t.release(p.slot(), p.key)
+		}
+	}
+	for i := range c.slow {
+		if c.slow[i].hop != 0 {
+			c.d.releasePeer(c.slow[i].hop)
+		}
+	}
+	for _, h := range c.others {
+		switch {
+		case c.old.has(h):
+		case h.kind() != urr && !c.d.meters.orphans.has(h.slot()):
+			c.d.meters.release(h)
+		case h.kind() == urr && c.d.urrs.adopt(c.in.GetSeid(), h.id) == 0:
+			c.d.urrs.release(h.slot())
+		}
+	}
+}
+
+// remove takes the session away.
+func (d *Driver) remove(seid uint64, s *session) {
+	hops := d.hopsOf(nil, s)
+	none := &session{}
+	d.bindSlow(seid, s, none)
+	if len(s.slow) > 0 {
+		d.releaseBuffered(seid, none, true)
+	}
+	d.retireSlow(s, none)
+	d.giveBack(s, none)
+	for _, hop := range hops {
+		d.releasePeer(hop)
+	}
+}
+
+// giveBack clears and gives back the slots of s that keep does not have: rules
+// first, which refer to the others.
+func (d *Driver) giveBack(s, keep *session) {
+	for _, h := range s.held {
+		if h.isRule() && !keep.has(h) {
+			t := d.table(h.kind())
+			key := t.slots[h.slot()].Key
+			t.clear(h.slot())
+			t.release(h.slot(), key)
+		}
+	}
+	for _, h := range s.held {
+		switch {
+		case h.isRule() || keep.has(h):
+		case h.kind() == urr:
+			d.urrs.release(h.slot())
+		default:
+			d.meters.release(h)
+		}
+	}
+}

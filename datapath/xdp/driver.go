@@ -1,0 +1,154 @@
+package xdp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+	"plumbline/gtpu"
+)
+
+// Apply implements [datapath.Driver].
+func (d *Driver) Apply(_ context.Context, c *api.Change) error {
+	if err := datapath.Check(c, d.about); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.sessions == nil {
+		return fmt.Errorf("xdp: %w", datapath.ErrClosed)
+	}
+	if err := d.apply(c); err != nil {
+		return err
+	}
+	for _, m := range c.GetEndMarkers() {
+		d.sendEndMarker(m)
+	}
+	return nil
+}
+
+func (d *Driver) apply(c *api.Change) error {
+	seid := c.GetSeid()
+	old, there := d.sessions[seid]
+	if c.GetSession() == nil {
+		if !there {
+			return fmt.Errorf("xdp: SEID %#x: %w", seid, datapath.ErrNoSession)
+		}
+		d.remove(seid, old)
+		delete(d.sessions, seid)
+		return nil
+	}
+	if !there {
+		old = &session{}
+	}
+	s := &d.scratch
+	*s = change{d: d, in: c.GetSession(), old: old, rules: s.rules[:0], others: s.others[:0], slow: s.slow[:0], hops: s.hops[:0]}
+	if err := s.plan(); err != nil {
+		return err
+	}
+	d.sessions[seid] = s.commit(c.GetDropBuffered())
+	s.in, s.old = nil, nil
+	return nil
+}
+
+// sendEndMarker sends the last message of a tunnel behind its last packet. One
+// that cannot be sent is one that got lost: GTP-U repeats none.
+func (d *Driver) sendEndMarker(m *api.OuterHeaderCreation) {
+	if d.slow == nil {
+		return
+	}
+	peer := peerOf(m)
+	e := model.EndMarker(gtpu.Tunnel{TEID: m.GetTeid(), Peer: peer}, datapath.Local(d.cfg.Endpoints, "", peer))
+	d.slow.sendSignal(e)
+}
+
+func peerOf(o *api.OuterHeaderCreation) netip.Addr {
+	if a, ok := netip.AddrFromSlice(o.GetIpv6()); ok {
+		return a
+	}
+	return ipv4(o.GetIpv4())
+}
+
+// Usage implements [datapath.Driver].
+func (d *Driver) Usage(seid uint64) (*api.SessionUsage, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	s := d.sessions[seid]
+	if s == nil {
+		return nil, fmt.Errorf("xdp: SEID %#x: %w", seid, datapath.ErrNoSession)
+	}
+	return s.usage(d), nil
+}
+
+// Next implements [datapath.Driver].
+func (d *Driver) Next(ctx context.Context) (*api.Event, error) { return d.events.Next(ctx) }
+
+// Settle implements [datapath.Driver].
+func (d *Driver) Settle(context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.settled = true
+	return nil
+}
+
+func (d *Driver) counts(drops bool) (map[string]uint64, error) {
+	counts := map[string]uint64{}
+	var perCPU []uint64
+	for _, r := range datapath.Reasons() {
+		if r.IsDrop() != drops {
+			continue
+		}
+		if err := d.objs.Counts.Lookup(uint32(r), &perCPU); err != nil {
+			return nil, fmt.Errorf("xdp: read counter %v: %w", r, err)
+		}
+		for _, n := range perCPU {
+			counts[r.String()] += n
+		}
+		if d.slow != nil {
+			counts[r.String()] += d.slow.counts[r].Load()
+		}
+	}
+	return counts, nil
+}
+
+// Close implements [datapath.Driver].
+func (d *Driver) Close() error {
+	d.closing.Do(func() {
+		d.events.Close()
+		var errs []error
+		for i := len(d.detach) - 1; i >= 0; i-- {
+			errs = append(errs, d.detach[i]())
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		errs = append(errs, d.unmap(), d.objs.Close())
+		d.sessions = nil
+		d.done = errors.Join(errs...)
+	})
+	return d.done
+}
+
+// unmap gives the tables' memory back, as far as there is any.
+func (d *Driver) unmap() error {
+	var errs []error
+	if d.teids != nil {
+		errs = append(errs, d.teids.unmap())
+	}
+	if d.ues != nil {
+		errs = append(errs, d.ues.unmap())
+	}
+	if d.meters != nil {
+		errs = append(errs, d.meters.unmap())
+	}
+	if d.urrs != nil {
+		errs = append(errs, d.urrs.unmap())
+	}
+	if d.hops != nil {
+		errs = append(errs, d.hops.unmap())
+	}
+	return errors.Join(errs...)
+}

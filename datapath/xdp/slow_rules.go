@@ -1,0 +1,172 @@
+package xdp
+
+import (
+	"net/netip"
+	"sync/atomic"
+	"unsafe"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+)
+
+// fillSlow makes the rules of the slow path, if it does any PDR of the session.
+func (c *change) fillSlow() error {
+	some := false
+	for i := range c.rules {
+		some = some || c.rules[i].slow
+	}
+	if !some {
+		return nil
+	}
+	state := &slowState{change: c}
+	for _, r := range c.in.GetRules() {
+		s := slowRule{pdrID: r.GetPdrId(), slice: uint16(c.in.GetSlice())}
+		keys, n := tableKeys(r)
+		for _, k := range keys[:n] {
+			if c.placedAt(k).slow {
+				s.keys = append(s.keys, k)
+			}
+		}
+		if len(s.keys) > 0 {
+			s.rule = model.Compile(c.in, r, state)
+			if state.err != nil {
+				return state.err
+			}
+			if s.rule.Outer != nil {
+				var err error
+				if s.hop, err = c.peer(r); err != nil {
+					return err
+				}
+			}
+		}
+		c.slow = append(c.slow, s)
+	}
+	return nil
+}
+
+// slowState is the [model.State] of the session: meters and URRs are those of
+// the programs.
+type slowState struct {
+	*change
+	err error // the first that there was
+}
+
+// Counters implements [model.State].
+func (s *slowState) Counters(r *api.Rule) *model.Counters {
+	if o := s.old.slowly(r.GetPdrId()); o != nil {
+		return o.rule.Counters
+	}
+	return &model.Counters{}
+}
+
+// Meter implements [model.State].
+func (s *slowState) Meter(q *api.QER, uplink bool) *model.Meter {
+	slot, err := s.meter(q, uplink, 0)
+	if err != nil && s.err == nil {
+		s.err = &datapath.RuleError{Type: api.RuleType_QER_RULE, ID: q.GetId(), Err: err}
+	}
+	return s.d.meters.meter(slot)
+}
+
+// URR implements [model.State].
+func (s *slowState) URR(u *api.URR) model.URR {
+	slot, _ := s.find(urr, u.GetId())
+	return s.d.urrs.urr(slot)
+}
+
+// Local implements [model.State].
+func (s *slowState) Local(networkInstance string, peer netip.Addr) netip.Addr {
+	return datapath.Local(s.d.cfg.Endpoints, networkInstance, peer)
+}
+
+// slowly returns the rule of the PDR, if the slow path does it.
+func (s *session) slowly(pdrID uint32) *slowRule {
+	for i := range s.slow {
+		if r := &s.slow[i]; r.pdrID == pdrID && r.rule != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// holder returns the PDR ID for which s holds a rule's slot.
+func (s *session) holder(where uint32) (uint32, bool) {
+	for _, h := range s.held {
+		if h.where == where {
+			return h.id, true
+		}
+	}
+	return 0, false
+}
+
+// bindSlow lets the slow path find the rules of made instead of those of old.
+func (d *Driver) bindSlow(seid uint64, old, made *session) {
+	for i := range old.slow {
+		for _, k := range old.slow[i].keys {
+			delete(d.slowRules, k)
+		}
+	}
+	delete(d.slowSessions, seid)
+	for i := range made.slow {
+		s := &made.slow[i]
+		for _, k := range s.keys {
+			d.slowRules[k] = append(d.slowRules[k], s.rule)
+		}
+	}
+	if len(made.slow) > 0 {
+		d.slowSessions[seid] = made
+	}
+}
+
+// releaseBuffered sends what was buffered for rules that forward now.
+func (d *Driver) releaseBuffered(seid uint64, made *session, discard bool) {
+	if d.slow == nil {
+		return
+	}
+	rules := make([]*model.Rule, 0, len(made.slow))
+	for i := range made.slow {
+		if made.slow[i].rule != nil {
+			rules = append(rules, made.slow[i].rule)
+		}
+	}
+	d.slow.release(seid, rules, discard)
+}
+
+// retireSlow keeps what PDRs of the slow path counted that are gone.
+func (d *Driver) retireSlow(old, made *session) {
+	for i := range old.slow {
+		s := &old.slow[i]
+		if s.rule == nil {
+			continue
+		}
+		if now := made.slowly(s.pdrID); now == nil || now.rule.Counters != s.rule.Counters {
+			d.retired.add(s.bucket(), drainCounters(s.rule.Counters))
+		}
+	}
+}
+
+func (r *slowRule) bucket() bucket { return bucket{r.slice, r.rule.Uplink} }
+
+// counters returns the counters of a rule as the model's, which have the same
+// layout.
+func (t *table) counters(slot uint32) *model.Counters {
+	return (*model.Counters)(unsafe.Pointer(&t.slots[slot].Packets))
+}
+
+// drain takes what a slot has counted.
+func (t *table) drain(slot uint32) Total { return drainCounters(t.counters(slot)) }
+
+func drainCounters(c *model.Counters) Total {
+	return Total{atomic.SwapUint64(&c.Packets, 0), atomic.SwapUint64(&c.Octets, 0), atomic.SwapUint64(&c.Dropped, 0)}
+}
+
+func addCounters(c *model.Counters, t Total) {
+	atomic.AddUint64(&c.Packets, t.Packets)
+	atomic.AddUint64(&c.Octets, t.Octets)
+	atomic.AddUint64(&c.Dropped, t.Dropped)
+}
+
+func totalOf(c *model.Counters) Total {
+	return Total{atomic.LoadUint64(&c.Packets), atomic.LoadUint64(&c.Octets), atomic.LoadUint64(&c.Dropped)}
+}

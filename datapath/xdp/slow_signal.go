@@ -1,0 +1,51 @@
+package xdp
+
+import (
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+	"plumbline/gtpu"
+)
+
+// signal does what a GTP-U message asks for that is no G-PDU, or that the stages
+// refused with reason. The driver's lock is held for reading.
+func (s *slowPath) signal(m model.Datagram, reason datapath.Reason) {
+	if reason == datapath.PassSignalling {
+		switch h, err := gtpu.Parse(m.Payload); {
+		case err != nil:
+			return
+		case h.Type() == gtpu.ErrorIndication:
+			s.d.errored.add(m)
+			return
+		case h.Type() == gtpu.EchoResponse:
+			s.d.paths.answered(m)
+			return
+		}
+	} else if !s.d.settled {
+		return // the session may yet come back
+	}
+	for _, answer := range s.stages.Signal(m, reason) {
+		if s.allow(m, reason) {
+			s.sendSignal(answer)
+		}
+	}
+}
+
+// allow bounds what is sent to whom we do not send packets anyway, and all that
+// a packet to nobody causes.
+func (s *slowPath) allow(m model.Datagram, reason datapath.Reason) bool {
+	if reason == datapath.PassSignalling && s.d.hops.isPeer(s.d.ports, m.From.Addr()) {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if reason == datapath.PassSignalling {
+		return s.strangers.Allow(monotonic())
+	}
+	return s.answers.Allow(monotonic())
+}
+
+// sendSignal sends a message. One that cannot be sent is one that got lost: the
+// peer asks again, or another packet causes another.
+func (s *slowPath) sendSignal(m model.Datagram) {
+	_ = s.send.tunnel(m.Packet(), m.From.Addr())
+}

@@ -1,0 +1,132 @@
+package xdp
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+)
+
+// urrTable hands out the slots of the maps urrs and urr_owners. Slot 0 stands
+// for none. What is given back is used again last, so that a packet that is
+// still on its way does not count for another session.
+type urrTable struct {
+	mapped[upfUrr]
+	owners mapped[upfUrrOwner]
+	freed  queue
+	next   uint32
+
+	orphans []urrOrphan // of sessions from before that were not applied yet, sorted
+}
+
+// urrOrphan is a URR whose session has not been applied yet since the start.
+type urrOrphan struct {
+	seid uint64
+	id   uint32
+	slot uint32 // 0: it has been taken
+}
+
+func newURRTable(urrs, owners *ebpf.Map) (*urrTable, error) {
+	mem, err := mapMemory[upfUrr](urrs)
+	if err != nil {
+		return nil, err
+	}
+	t := &urrTable{mapped: mem, next: 1}
+	t.owners, err = mapMemory[upfUrrOwner](owners)
+	return t, err
+}
+
+func (t *urrTable) unmap() error {
+	err := t.mapped.unmap()
+	if e := t.owners.unmap(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// urr returns the slot as the model's URR, which has the same layout.
+func (t *urrTable) urr(slot uint32) model.URR {
+	return model.URR{
+		Volume: (*model.Volume)(unsafe.Pointer(&t.slots[slot])),
+		Owner:  (*model.Owner)(unsafe.Pointer(&t.owners.slots[slot])),
+	}
+}
+
+// reserve takes a slot for a new URR, which starts at 0.
+func (t *urrTable) reserve(seid uint64, id uint32) (uint32, error) {
+	slot, ok := t.freed.take()
+	switch {
+	case int(t.next) < len(t.slots):
+		if ok {
+			t.freed.put(slot)
+		}
+		slot = t.next
+		t.next++
+	case !ok:
+		return 0, fmt.Errorf("xdp: all %d URRs are taken: %w", len(t.slots)-1, datapath.ErrFull)
+	}
+	u, o := &t.slots[slot], &t.owners.slots[slot]
+	for i := range u.Octets {
+		atomic.StoreUint64(&u.Octets[i], 0)
+		atomic.StoreUint64(&u.Packets[i], 0)
+	}
+	for i := range u.Limit {
+		atomic.StoreUint64(&u.Limit[i], model.NoLimit)
+	}
+	atomic.StoreUint32(&u.Flags, 0)
+	atomic.StoreUint32(&u.Id, id)
+	atomic.StoreUint64(&o.Seid, seid)
+	return slot, nil
+}
+
+func (t *urrTable) release(slot uint32) {
+	atomic.StoreUint64(&t.owners.slots[slot].Seid, 0)
+	t.freed.put(slot)
+}
+
+// adopt returns the slot that the URR had before the start, or 0.
+func (t *urrTable) adopt(seid uint64, id uint32) uint32 {
+	i, ok := slices.BinarySearchFunc(t.orphans, urrOrphan{seid: seid, id: id}, compareOrphans)
+	if !ok {
+		return 0
+	}
+	return t.orphans[i].slot
+}
+
+// adopted takes the slot from the orphans.
+func (t *urrTable) adopted(seid uint64, id uint32) {
+	if i, ok := slices.BinarySearchFunc(t.orphans, urrOrphan{seid: seid, id: id}, compareOrphans); ok {
+		t.orphans[i].slot = 0
+	}
+}
+
+func compareOrphans(a, b urrOrphan) int {
+	return cmp.Or(cmp.Compare(a.seid, b.seid), cmp.Compare(a.id, b.id))
+}
+
+// queue gives back first what was put in first.
+type queue struct {
+	slots []uint32
+	head  int
+}
+
+func (q *queue) put(slot uint32) { q.slots = append(q.slots, slot) }
+
+func (q *queue) take() (uint32, bool) {
+	if q.head == len(q.slots) {
+		return 0, false
+	}
+	slot := q.slots[q.head]
+	q.head++
+	if q.head > 1024 && q.head*2 > len(q.slots) {
+		q.slots = append(q.slots[:0], q.slots[q.head:]...)
+		q.head = 0
+	}
+	return slot, true
+}
