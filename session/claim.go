@@ -3,13 +3,13 @@ package session
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"sync"
 )
 
-// resource is what only one session can have: a TEID or a UE address. The TEID
-// counts alone: the datapaths have one space of TEIDs for all N3 addresses.
+// resource is what only one session can have: a TEID, or a UE address to which
+// packets come that are in no tunnel. The TEID counts alone: the datapaths have
+// one space of TEIDs for all their addresses.
 type resource struct {
 	kind  resourceKind
 	value uint64
@@ -22,6 +22,11 @@ const (
 	resourceUEIPv4
 	resourceUEIPv6
 )
+
+// String names the kind.
+func (k resourceKind) String() string {
+	return [...]string{"F-TEID", "UE IPv4 address", "UE IPv6 prefix"}[k]
+}
 
 // String names the resource and its value.
 func (r resource) String() string {
@@ -36,182 +41,154 @@ func (r resource) String() string {
 	}
 }
 
-// resources appends what the PDR needs to be matched.
-func (d *PDI) resources(list []resource) []resource {
-	if d.FTEID.TEID != 0 {
-		list = append(list, resource{resourceTEID, uint64(d.FTEID.TEID)})
-	}
-	if a := d.UEAddress.IPv4; a != (IPv4{}) {
-		list = append(list, resource{resourceUEIPv4, uint64(binary.BigEndian.Uint32(a[:]))})
-	}
-	if a := d.UEAddress.IPv6Prefix; a != (IPv6Prefix{}) {
-		list = append(list, resource{resourceUEIPv6, binary.BigEndian.Uint64(a[:])})
-	}
-	return list
-}
-
-// resources appends what the session's PDRs need, each once.
-func (s *Session) resources(list []resource) []resource {
-	if s == nil {
+// add appends r unless the list, which is short, has it.
+func add(list []resource, r resource) []resource {
+	if slices.Contains(list, r) {
 		return list
 	}
-	for i := range s.PDRs {
-		n := len(list)
-		list = s.PDRs[i].PDI.resources(list)
-		for j := n; j < len(list); {
-			if slices.Contains(list[:j], list[j]) {
-				list = slices.Delete(list, j, j+1)
-			} else {
-				j++
-			}
-		}
+	return append(list, r)
+}
+
+// addresses appends those of a, each once.
+func (a UEAddress) resources(list []resource) []resource {
+	if a.IPv4 != (IPv4{}) {
+		list = add(list, resource{resourceUEIPv4, ipv4Number(a.IPv4)})
+	}
+	if a.IPv6Prefix != (IPv6Prefix{}) {
+		list = add(list, resource{resourceUEIPv6, binary.BigEndian.Uint64(a.IPv6Prefix[:])})
 	}
 	return list
 }
 
-// without removes from list all that is in other.
-func without(list, other []resource) []resource {
-	return slices.DeleteFunc(list, func(r resource) bool { return slices.Contains(other, r) })
+// resources appends what the PDI needs so that packets are matched: the TEID, or
+// without a tunnel the UE's addresses; and addresses that were allocated here,
+// wherever they stand.
+func (d *PDI) resources(list []resource) []resource {
+	if d.FTEID.TEID != 0 {
+		list = add(list, resource{resourceTEID, uint64(d.FTEID.TEID)})
+	} else {
+		list = d.UEAddress.resources(list)
+	}
+	return d.ChooseUE.chosen(d.UEAddress).resources(list)
+}
+
+// chosen is that part of a that was allocated here.
+func (c ChooseUE) chosen(a UEAddress) UEAddress {
+	if !c.V4 {
+		a.IPv4 = IPv4{}
+	}
+	if !c.V6 {
+		a.IPv6Prefix = IPv6Prefix{}
+	}
+	return a
+}
+
+// resources appends what the session needs, each once.
+func (s *Session) resources(list []resource) []resource {
+	for i := range s.PDRs {
+		list = s.PDRs[i].PDI.resources(list)
+	}
+	for i := range s.Endpoints {
+		e := &s.Endpoints[i]
+		if e.FTEID.TEID != 0 {
+			list = add(list, resource{resourceTEID, uint64(e.FTEID.TEID)})
+		}
+		list = e.ChooseUE.chosen(e.UEAddress).resources(list)
+	}
+	return list
 }
 
 // claims knows which session holds each resource.
 type claims struct {
-	seed   maphash.Seed
+	teids  *teids
+	pools  *pools
 	shards [64]claimShard
 }
 
+// claimShard has those UE addresses that no pool hands out.
 type claimShard struct {
-	mu     sync.RWMutex
-	holder map[resource]uint64 // SEID
-	_      [32]byte            // so that two shards do not share a cache line
+	mu   sync.RWMutex
+	ipv4 map[uint32]uint32 // holders
+	ipv6 map[uint64]uint32
+	_    [24]byte // so that two shards do not share a cache line
 }
 
-func newClaims() *claims {
-	c := &claims{seed: maphash.MakeSeed()}
+func newClaims(t *teids, p *pools) *claims {
+	c := &claims{teids: t, pools: p}
 	for i := range c.shards {
-		c.shards[i].holder = make(map[resource]uint64)
+		c.shards[i].ipv4, c.shards[i].ipv6 = make(map[uint32]uint32), make(map[uint64]uint32)
 	}
 	return c
 }
 
+// shard spreads neighbouring addresses over all shards.
 func (c *claims) shard(r resource) *claimShard {
-	return &c.shards[maphash.Comparable(c.seed, r)%uint64(len(c.shards))]
+	return &c.shards[r.value*0x9e3779b97f4a7c15>>58]
 }
 
-// take makes seid the holder of r. It reports false if another session is.
-func (c *claims) take(r resource, seid uint64) bool {
+// take makes holder the holder of r, which it did not allocate, and returns who
+// it is: another one if r was not free.
+func (c *claims) take(r resource, holder uint32) uint32 {
+	if r.kind == resourceTEID {
+		return c.teids.reserve(uint32(r.value), holder)
+	}
+	if p := c.pools.of(r); p != nil {
+		return p.take(r, holder)
+	}
 	s := c.shard(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if holder, ok := s.holder[r]; ok && holder != seid {
-		return false
+	if h := s.find(r); h != 0 {
+		return h
 	}
-	s.holder[r] = seid
-	return true
-}
-
-// drop makes r free.
-func (c *claims) drop(r resource) {
-	s := c.shard(r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.holder, r)
-}
-
-// holder returns the SEID of the session that holds r, or 0.
-func (c *claims) holder(r resource) uint64 {
-	s := c.shard(r)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.holder[r]
-}
-
-// acquire takes all that the planned session needs and does not have yet: it
-// allocates F-TEIDs, and claims these, those that the CP function chose, and
-// the UE addresses. On an error nothing is taken.
-func (m *Manager) acquire(p *plan) error {
-	var buf [8]resource
-	taken := buf[:0]
-	err := m.allocate(p, &taken)
-	if err == nil {
-		err = checkDetectable(p.next)
+	if r.kind == resourceUEIPv4 {
+		s.ipv4[uint32(r.value)] = holder
+	} else {
+		s.ipv6[r.value] = holder
 	}
-	if err == nil {
-		err = m.claim(p, &taken)
-	}
-	if err != nil {
-		m.release(taken)
-	}
-	return err
-}
-
-// allocate gives an F-TEID to each PDR of the planned session that wants one
-// chosen, and appends those to taken. PDRs with the same CHOOSE ID get the same
-// one: "several PDRs to be created within one single" request, so a CHOOSE ID
-// of an earlier request means nothing.
-// Source: TS 29.244 V18.6.0, 5.5.3.
-func (m *Manager) allocate(p *plan, taken *[]resource) error {
-	var buf [4]PDI
-	chosen := buf[:0] // by CHOOSE ID, in this request
-	for i := range p.next.PDRs {
-		r := &p.next.PDRs[i]
-		if !r.PDI.Choose.CH || r.PDI.FTEID.TEID != 0 {
-			continue
-		}
-		same := func(d PDI) bool { return d.Choose.CHID && d.Choose == r.PDI.Choose }
-		if j := slices.IndexFunc(chosen, same); j >= 0 {
-			r.PDI.FTEID = chosen[j].FTEID
-			continue
-		}
-		teid, err := m.teids.allocate()
-		if err != nil {
-			return &Error{Cause: CauseNoResources, Err: fmt.Errorf("PDR %d: %w: %w", r.ID, err, ErrFull)}
-		}
-		r.PDI.FTEID = FTEID{TEID: teid, IPv4: p.n3[0]}
-		res := resource{resourceTEID, uint64(teid)}
-		*taken = append(*taken, res)
-		if !m.claims.take(res, p.next.SEID) {
-			// A slot has one user, so this cannot be; if it is, refuse.
-			return pdrError(r.ID, ErrHeld, "%v, just allocated", res)
-		}
-		chosen = append(chosen, r.PDI)
-	}
-	return nil
-}
-
-// claim takes what the planned session needs and neither the old one holds nor
-// allocate took, and appends it to taken.
-func (m *Manager) claim(p *plan, taken *[]resource) error {
-	var buf [8]resource
-	held := p.old.resources(buf[:0])
-	for i := range p.next.PDRs {
-		r := &p.next.PDRs[i]
-		var buf [3]resource
-		for _, res := range r.PDI.resources(buf[:0]) {
-			if slices.Contains(held, res) || slices.Contains(*taken, res) {
-				continue
-			}
-			if res.kind == resourceTEID && m.teids.reserve(uint32(res.value)) != nil {
-				return pdrError(r.ID, ErrHeld, "%v", res)
-			}
-			if !m.claims.take(res, p.next.SEID) {
-				if res.kind == resourceTEID {
-					m.teids.free(uint32(res.value))
-				}
-				return pdrError(r.ID, ErrHeld, "%v", res)
-			}
-			*taken = append(*taken, res)
-		}
-	}
-	return nil
+	return holder
 }
 
 // release gives resources back.
-func (m *Manager) release(list []resource) {
+func (c *claims) release(list []resource) {
 	for _, r := range list {
-		m.claims.drop(r)
 		if r.kind == resourceTEID {
-			m.teids.free(uint32(r.value))
+			c.teids.free(uint32(r.value))
+		} else if p := c.pools.of(r); p != nil {
+			p.free(r)
+		} else {
+			c.shard(r).drop(r)
 		}
+	}
+}
+
+// holder returns who holds r; 0: nobody.
+func (c *claims) holder(r resource) uint32 {
+	if r.kind == resourceTEID {
+		return c.teids.holder(uint32(r.value))
+	}
+	if p := c.pools.of(r); p != nil {
+		return p.holder(r)
+	}
+	s := c.shard(r)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.find(r)
+}
+
+func (s *claimShard) find(r resource) uint32 {
+	if r.kind == resourceUEIPv4 {
+		return s.ipv4[uint32(r.value)]
+	}
+	return s.ipv6[r.value]
+}
+
+func (s *claimShard) drop(r resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.kind == resourceUEIPv4 {
+		delete(s.ipv4, uint32(r.value))
+	} else {
+		delete(s.ipv6, r.value)
 	}
 }

@@ -102,12 +102,3 @@ type Store interface {
 
 // KindSession is the kind of session records; their id is the SEID.
 const KindSession = 's'
-
-// n3 lists the IPv4 addresses of all endpoints.
-func (c *Config) n3() []IPv4 {
-	list := make([]IPv4, len(c.Endpoints))
-	for i := range c.Endpoints {
-		list[i] = c.Endpoints[i].IPv4
-	}
-	return list
-}

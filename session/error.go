@@ -23,7 +23,12 @@ const (
 // IE types that this package may find at fault.
 // Source: TS 29.244 V18.6.0, table 8.1.2-1.
 const (
-	IEForwardingParameters uint16 = 4
+	IEForwardingParameters  uint16 = 4
+	IEFTEID                 uint16 = 21
+	IEUEIPAddress           uint16 = 93
+	IECreateTrafficEndpoint uint16 = 127
+	IEUpdateTrafficEndpoint uint16 = 129
+	IERemoveTrafficEndpoint uint16 = 130
 )
 
 // RuleType is the Rule ID Type of a Failed Rule ID.
@@ -100,4 +105,14 @@ func farError(id uint32, err error, format string, args ...any) *Error {
 
 func qerError(id uint32, err error, format string, args ...any) *Error {
 	return ruleError(RuleQER, id, fmt.Errorf(format+": %w", append(args, err)...))
+}
+
+func urrError(id uint32, err error, format string, args ...any) *Error {
+	return ruleError(RuleURR, id, fmt.Errorf(format+": %w", append(args, err)...))
+}
+
+// endpointError is about a Traffic Endpoint: there is no Rule ID Type for it, so
+// the IE is said to offend.
+func endpointError(ie uint16, id uint8, err error) *Error {
+	return &Error{Cause: CauseRuleFailure, OffendingIE: ie, Err: fmt.Errorf("Traffic Endpoint %d: %w", id, err)}
 }

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
+	"time"
 )
 
 // Datapath is where sessions are applied. An implementation gives its errors
@@ -31,31 +30,49 @@ type Change struct {
 	Session *Session
 	// EndMarkers are the tunnels that get an End Marker behind the last packet.
 	EndMarkers []OuterHeaderCreation
+	// DropBuffered: packets that were buffered so far are dropped.
+	DropBuffered bool
+
+	tables *tables
+}
+
+// Flows returns the filters of an application, of which one has to match; ok is
+// false if it is not known, and then no packet is of it. They must not be changed.
+func (c *Change) Flows(app string) (filters []SDFFilter, ok bool) { return c.tables.flows(app) }
+
+// Predefined returns the predefined rule of that name, or nil.
+func (c *Change) Predefined(name string) *PredefinedRule { return c.tables.predefined[name] }
+
+// SliceMeter returns the rates of the slice that the session belongs to; 0: not
+// limited.
+func (c *Change) SliceMeter() (uplink, downlink BitsPerSecond) {
+	return c.tables.slices.meter(c.Session.Slice)
+}
+
+// withTables gives what sessions name to a datapath with each of them.
+type withTables struct {
+	Datapath
+	tables *tables
+}
+
+// Install implements [Datapath].
+func (d withTables) Install(ctx context.Context, c *Change) error {
+	c.tables = d.tables
+	return d.Datapath.Install(ctx, c)
 }
 
 // Manager owns all sessions. Its methods may be called from any number of
 // goroutines: those on different sessions do not wait for each other, and
-// readers wait for nobody longer than it takes to copy a list of pointers.
+// readers wait for nobody longer than it takes to copy a record.
 type Manager struct {
 	config   Config
 	datapath Datapath
-	teids    *teids
+	table    table
 	claims   *claims
-	count    atomic.Int64
-	shards   [256]shard
-}
-
-// shard holds those sessions whose SEID ends in its number.
-type shard struct {
-	mu       sync.RWMutex
-	sessions map[uint64]*entry
-	_        [32]byte // so that two shards do not share a cache line
-}
-
-// entry is the place of one session.
-type entry struct {
-	mu      sync.Mutex              // held while the session is changed
-	current atomic.Pointer[Session] // nil before it is established and after it is deleted
+	tables   tables
+	timers   *timers
+	usages   *usages
+	works    sync.Pool // of *Result, for work that no caller's Result is there for
 }
 
 // NewManager returns a manager without sessions.
@@ -63,127 +80,40 @@ func NewManager(c Config, d Datapath) (*Manager, error) {
 	if len(c.Endpoints) == 0 {
 		return nil, errors.New("session: no GTP-U endpoint")
 	}
+	if c.MaxRules <= 0 {
+		c.MaxRules = defaultMaxRules
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.AgentUp == nil {
+		c.AgentUp = func(uint8) bool { return true }
+	}
 	t, err := newTEIDs(c.MaxSessions)
 	if err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
-	m := &Manager{config: c, datapath: d, teids: t, claims: newClaims()}
-	for i := range m.shards {
-		m.shards[i].sessions = make(map[uint64]*entry)
+	p, err := newPools(c.Pools)
+	if err != nil {
+		return nil, fmt.Errorf("session: %w", err)
 	}
+	s, err := newSliceTable(&c)
+	if err != nil {
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	m := &Manager{
+		config: c, claims: newClaims(t, p), timers: newTimers(c.Now().UnixNano()), usages: newUsages(),
+	}
+	m.datapath = withTables{d, &m.tables}
+	if err := m.tables.init(c.Predefined, s); err != nil {
+		return nil, fmt.Errorf("session: %w", err)
+	}
+	m.works.New = func() any { return new(Result) }
 	return m, nil
 }
 
-// Establish makes a new session. It returns when the datapath holds it.
-// The result is in r. The error is nil or an [*Error].
-func (m *Manager) Establish(ctx context.Context, req *Establishment, r *Result) error {
-	s, err := m.establish(ctx, req)
-	*r = Result{Session: s}
-	return err
-}
-
-func (m *Manager) establish(ctx context.Context, req *Establishment) (*Session, error) {
-	if n := m.count.Add(1); n > int64(m.config.MaxSessions) {
-		m.count.Add(-1)
-		return nil, &Error{Cause: CauseNoResources, Err: fmt.Errorf("%d sessions: %w", n-1, ErrFull)}
-	}
-	seid, e := m.reserve()
-	s, err := m.install(ctx, req, seid)
-	if err != nil {
-		m.forget(seid)
-		return nil, err
-	}
-	e.current.Store(s)
-	return s, nil
-}
-
-// install plans and applies an establishment.
-func (m *Manager) install(ctx context.Context, req *Establishment, seid uint64) (*Session, error) {
-	p := plan{n3: m.config.n3()}
-	if err := p.establish(req, seid); err != nil {
-		return nil, err
-	}
-	if err := m.acquire(&p); err != nil {
-		return nil, err
-	}
-	if err := m.datapath.Install(ctx, &Change{Session: p.next}); err != nil {
-		var buf [8]resource
-		m.release(p.next.resources(buf[:0]))
-		return nil, applyError(err)
-	}
-	return p.next, nil
-}
-
-// Modify changes a session. It returns when the datapath holds it so. The result
-// is in r. The error is nil or an [*Error].
-func (m *Manager) Modify(ctx context.Context, req *Modification, r *Result) error {
-	s, err := m.modify(ctx, req)
-	*r = Result{Session: s}
-	return err
-}
-
-func (m *Manager) modify(ctx context.Context, req *Modification) (*Session, error) {
-	e, old, err := m.lock(req.SEID, req.Owner)
-	if err != nil {
-		return nil, err
-	}
-	defer e.mu.Unlock()
-	p := plan{n3: m.config.n3()}
-	if err := p.modify(old, req); err != nil {
-		return nil, err
-	}
-	if err := m.acquire(&p); err != nil {
-		return nil, err
-	}
-	var oldBuf, nextBuf [8]resource
-	before, after := old.resources(oldBuf[:0]), p.next.resources(nextBuf[:0])
-	if err := m.datapath.Install(ctx, &Change{Session: p.next}); err != nil {
-		m.release(without(after, before))
-		return nil, applyError(err)
-	}
-	e.current.Store(p.next)
-	m.release(without(before, after))
-	return p.next, nil
-}
-
-// Delete removes a session. It returns when the datapath has let go of it.
-// The result is in r. The error is nil or an [*Error].
-func (m *Manager) Delete(ctx context.Context, seid uint64, owner uint32, r *Result) error {
-	e, s, err := m.lock(seid, owner)
-	if err != nil {
-		return err
-	}
-	*r = Result{Session: s}
-	defer e.mu.Unlock()
-	if err := m.datapath.Remove(ctx, seid); err != nil {
-		return applyError(err)
-	}
-	e.current.Store(nil)
-	var buf [8]resource
-	m.release(s.resources(buf[:0]))
-	m.forget(seid)
-	return nil
-}
-
-// DeleteOwned removes all sessions of an owner and says how many. It goes on
-// after an error and returns them all.
-func (m *Manager) DeleteOwned(ctx context.Context, owner uint32) (int, error) {
-	n := 0
-	var failed []error
-	for s := range m.All() {
-		if s.Owner != owner {
-			continue
-		}
-		err := m.Delete(ctx, s.SEID, owner, new(Result))
-		switch {
-		case err == nil:
-			n++
-		case !errors.Is(err, ErrNoSession): // somebody else was faster
-			failed = append(failed, fmt.Errorf("session %#x: %w", s.SEID, err))
-		}
-	}
-	return n, errors.Join(failed...)
-}
+// now is the time in Unix nanoseconds.
+func (m *Manager) now() int64 { return m.config.Now().UnixNano() }
 
 // applyError is what a datapath's error means to the CP function.
 func applyError(err error) error {
@@ -194,43 +124,102 @@ func applyError(err error) error {
 	return &Error{Cause: CauseSystemFailure, Err: err}
 }
 
-// Get returns the session, or nil.
+// Get returns the session, or nil. It decodes it anew each time; who does so
+// often uses Read.
 func (m *Manager) Get(seid uint64) *Session {
-	if e := m.entry(seid); e != nil {
-		return e.current.Load()
+	s := new(Session)
+	if !m.Read(seid, s) {
+		return nil
 	}
-	return nil
+	return s
 }
 
-// ByTEID returns the session that has a PDR with this TEID, or nil.
+// Read makes s the session of that SEID, in the memory that s has. It reports
+// false if there is none.
+func (m *Manager) Read(seid uint64, s *Session) bool {
+	w := m.works.Get().(*Result)
+	defer m.works.Put(w)
+	e := m.table.find(seid)
+	return e != nil && e.read(seid, s, w.reader()) && s.Deleted == 0
+}
+
+// Lookup returns the owner of a session and the CP function's SEID, without
+// decoding it. It reports false if there is none.
+func (m *Manager) Lookup(seid uint64) (owner uint32, cp uint64, ok bool) {
+	e := m.table.find(seid)
+	if e == nil {
+		return 0, 0, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.seid != seid || e.record == nil || recordTraits(e.record)&traitDeleted != 0 {
+		return 0, 0, false
+	}
+	return recordOwner(e.record), recordCP(e.record), true
+}
+
+// ByTEID returns the session that has this TEID, or nil.
 func (m *Manager) ByTEID(teid uint32) *Session {
-	return m.Get(m.claims.holder(resource{resourceTEID, uint64(teid)}))
+	return m.held(m.claims.teids.holder(teid))
 }
 
-// ByUEAddress returns a session that has a PDR with this UE address, or nil. If
-// a has both an IPv4 address and an IPv6 prefix, the IPv4 address decides.
+// ByUEAddress returns the session to which packets for this UE address go, or
+// nil. If a has both an IPv4 address and an IPv6 prefix, the IPv4 address
+// decides.
 func (m *Manager) ByUEAddress(a UEAddress) *Session {
-	d := PDI{UEAddress: a}
-	for _, r := range d.resources(nil) {
-		return m.Get(m.claims.holder(r))
+	for _, r := range a.resources(nil) {
+		return m.held(m.claims.holder(r))
 	}
 	return nil
+}
+
+// held returns the session of a holder, or nil.
+func (m *Manager) held(holder uint32) *Session {
+	if holder == 0 {
+		return nil
+	}
+	return m.Get(m.table.at(holder - 1).taken())
 }
 
 // Len is how many sessions there are, those included that are being
 // established.
-func (m *Manager) Len() int { return int(m.count.Load()) }
+func (m *Manager) Len() int { return m.table.len() }
+
+// SliceLen is how many sessions a slice has, by its number.
+func (m *Manager) SliceLen(number uint32) int { return m.tables.slices.len(number) }
+
+// AgentLen is how many sessions a datapath has.
+func (m *Manager) AgentLen(agent uint8) int { return int(m.tables.slices.agents[agent].Load()) }
 
 // All yields every session that was there when it began and still is when its
 // turn comes; some that came meanwhile too. Sessions can be changed meanwhile,
 // by the caller too.
 func (m *Manager) All() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
-		var list []*entry
-		for i := range m.shards {
-			list = m.shards[i].entries(list[:0])
-			for _, e := range list {
-				if s := e.current.Load(); s != nil && !yield(s) {
+		for seid := range m.seids(func([]byte) bool { return true }) {
+			if s := m.Get(seid); s != nil && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// seids yields the SEIDs of the sessions whose records want says yes to. It is
+// called with the record locked, so it must not wait.
+func (m *Manager) seids(want func(record []byte) bool) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for i := range m.table.chunks {
+			c := m.table.chunks[i].Load()
+			if c == nil {
+				continue
+			}
+			for j := range c {
+				e := &c[j]
+				e.mu.Lock()
+				seid := e.seid
+				ok := seid != 0 && e.record != nil && want(e.record)
+				e.mu.Unlock()
+				if ok && !yield(seid) {
 					return
 				}
 			}
@@ -238,71 +227,33 @@ func (m *Manager) All() iter.Seq[*Session] {
 	}
 }
 
-func (h *shard) entries(list []*entry) []*entry {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	for _, e := range h.sessions {
-		list = append(list, e)
-	}
-	return list
-}
-
-// reserve finds a SEID that nobody has, at random so that it cannot be guessed
-// from another, and makes an empty entry of it.
-func (m *Manager) reserve() (uint64, *entry) {
-	e := new(entry)
-	for {
-		seid := rand.Uint64()
-		if seid != 0 && m.insert(seid, e) {
-			return seid, e
-		}
-	}
-}
-
-func (m *Manager) insert(seid uint64, e *entry) bool {
-	h := m.shard(seid)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, taken := h.sessions[seid]; taken {
-		return false
-	}
-	h.sessions[seid] = e
-	return true
-}
-
-// forget takes a SEID out of the index.
-func (m *Manager) forget(seid uint64) {
-	h := m.shard(seid)
-	h.mu.Lock()
-	delete(h.sessions, seid)
-	h.mu.Unlock()
-	m.count.Add(-1)
-}
-
-func (m *Manager) shard(seid uint64) *shard { return &m.shards[seid%uint64(len(m.shards))] }
-
-func (m *Manager) entry(seid uint64) *entry {
-	h := m.shard(seid)
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return h.sessions[seid]
-}
-
-// lock returns an owner's session with its entry locked.
-func (m *Manager) lock(seid uint64, owner uint32) (*entry, *Session, error) {
-	e := m.entry(seid)
+// lock returns a session's entry, locked for a change, with the session in
+// r.old. owner 0: whoever owns it.
+func (m *Manager) lock(seid uint64, owner uint32, r *Result) (*entry, error) {
+	e := m.table.find(seid)
 	if e == nil {
-		return nil, nil, noSession(seid)
+		return nil, noSession(seid)
 	}
-	e.mu.Lock()
-	s := e.current.Load()
-	if s == nil || s.Owner != owner {
-		e.mu.Unlock()
-		return nil, nil, noSession(seid)
+	e.change.Lock()
+	if !e.read(seid, &r.old, r.reader()) || owner != 0 && r.old.Owner != owner || r.old.Deleted != 0 {
+		e.change.Unlock()
+		return nil, noSession(seid)
 	}
-	return e, s, nil
+	return e, nil
 }
 
 func noSession(seid uint64) *Error {
 	return &Error{Cause: CauseSessionContextNotFound, Err: fmt.Errorf("SEID %#x: %w", seid, ErrNoSession)}
+}
+
+// commit makes s what is kept of it, here and in the store. The caller holds
+// e.change.
+func (m *Manager) commit(e *entry, s *Session, w *writer) {
+	w.b = w.b[:0]
+	appendRecord(w, s)
+	e.write(w.b)
+	if m.config.Store != nil {
+		m.config.Store.Save(KindSession, s.SEID, w.b)
+	}
+	m.timers.set(s.SEID, s.next(m.now()))
 }

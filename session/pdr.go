@@ -124,17 +124,3 @@ type UpdatePDR struct {
 	Activate           []string // predefined rules
 	Deactivate         []string
 }
-
-// apply changes p as u says.
-func (u *UpdatePDR) apply(p *PDR) {
-	set(&p.OuterHeaderRemoval, u.OuterHeaderRemoval)
-	set(&p.Precedence, u.Precedence)
-	set(&p.PDI, u.PDI)
-	set(&p.FARID, u.FARID)
-	if u.QERIDs != nil {
-		p.QERIDs = u.QERIDs
-	}
-	if u.URRIDs != nil {
-		p.URRIDs = u.URRIDs
-	}
-}

@@ -2,159 +2,206 @@ package session
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
-// plan is a change that has been worked out but not made: the session as it
-// is and as it will be. What it takes and gives back follows: what the one holds
-// and the other does not.
+// plan is a change that is being worked out: the session as it is and as it will
+// be. What it takes and gives back follows: what the one holds and the other
+// does not.
 type plan struct {
+	m    *Manager
+	r    *Result
 	old  *Session // nil: an establishment
 	next *Session
-	n3   []IPv4 // addresses at which the datapath terminates GTP-U
+	now  int64 // Unix nanoseconds
+	// clash is who holds what acquire could not have.
+	clash uint32
 }
 
-// establish builds the session that req asks for.
-func (p *plan) establish(req *Establishment, seid uint64) error {
+// establish builds the session that req asks for, but for its SEID.
+func (p *plan) establish(req *Establishment) error {
 	if err := checkSupported(req.Unsupported); err != nil {
 		return err
 	}
-	s := new(Session)
-	s.SEID, s.Owner, s.CP = seid, req.Owner, req.CP
-	p.next = s
-	if err := p.create(req.CreatePDRs, req.CreateFARs, req.CreateQERs); err != nil {
+	s := p.next
+	s.Owner, s.CP = req.Owner, req.CP
+	s.PDNType, s.SNSSAI, s.DNN, s.InactivityTimer = req.PDNType, req.SNSSAI, req.DNN, req.InactivityTimer
+	s.CSIDs = append(s.CSIDs, req.CSIDs...)
+	if err := p.create(&rulesToCreate{
+		req.CreatePDRs, req.CreateFARs, req.CreateQERs, req.CreateURRs, req.CreateBARs, req.CreateEndpoints,
+	}); err != nil {
 		return err
 	}
-	p.sort()
-	return p.validate()
+	if err := p.finish(); err != nil {
+		return err
+	}
+	s.Slice = p.m.tables.slices.of(s)
+	return nil
 }
 
-// modify builds the session that old becomes by req.
-func (p *plan) modify(old *Session, req *Modification) error {
+// modify changes next, which is the session as it was, into what it becomes by
+// req.
+func (p *plan) modify(req *Modification) error {
 	if err := checkSupported(req.Unsupported); err != nil {
 		return err
 	}
-	s := new(Session)
-	s.SEID, s.Owner, s.CP = old.SEID, old.Owner, old.CP
+	s := p.next
+	s.trim(p.now)
 	set(&s.CP, req.CP)
-	s.PDRs = append(s.PDRs, old.PDRs...)
-	s.FARs = append(s.FARs, old.FARs...)
-	s.QERs = append(s.QERs, old.QERs...)
-	p.old, p.next = old, s
+	set(&s.InactivityTimer, req.InactivityTimer)
+	if req.InactivityTimer.Present {
+		s.Inactivity = Inactivity{}
+	}
+	if req.SNSSAI.Present {
+		s.SNSSAI = req.SNSSAI
+	}
+	if req.NewOwner != 0 {
+		s.Owner = req.NewOwner
+	}
+	if req.CSIDs != nil {
+		s.CSIDs = append(s.CSIDs[:0], req.CSIDs...)
+	}
 	if err := p.remove(req); err != nil {
 		return err
 	}
 	if err := p.update(req); err != nil {
 		return err
 	}
-	if err := p.create(req.CreatePDRs, req.CreateFARs, req.CreateQERs); err != nil {
+	if err := p.create(&rulesToCreate{
+		req.CreatePDRs, req.CreateFARs, req.CreateQERs, req.CreateURRs, req.CreateBARs, req.CreateEndpoints,
+	}); err != nil {
+		return err
+	}
+	for _, id := range req.QueryURRs {
+		if s.URR(id) == nil && !slices.Contains(req.RemoveURRs, id) {
+			return ruleError(RuleURR, id, ErrNoRule)
+		}
+	}
+	p.r.change.DropBuffered = req.DropBuffered
+	return p.finish()
+}
+
+// finish completes a planned session and checks it as a whole.
+func (p *plan) finish() error {
+	if err := p.resolve(); err != nil {
 		return err
 	}
 	p.sort()
 	return p.validate()
 }
 
+// rulesToCreate are those of either request.
+type rulesToCreate struct {
+	pdrs      []PDR
+	fars      []FAR
+	qers      []QER
+	urrs      []URR
+	bars      []BAR
+	endpoints []TrafficEndpoint
+}
+
 // create adds rules whose IDs the session does not have yet.
-func (p *plan) create(pdrs []PDR, fars []FAR, qers []QER) error {
-	s := p.next
-	for i := range pdrs {
-		r := &pdrs[i]
-		if err := mayAdd(RulePDR, uint32(r.ID), len(s.PDRs), s.PDR(r.ID) != nil); err != nil {
+func (p *plan) create(c *rulesToCreate) error {
+	s, limit := p.next, p.m.config.MaxRules
+	for i := range c.pdrs {
+		r := &c.pdrs[i]
+		if err := mayAdd(RulePDR, uint32(r.ID), len(s.PDRs), limit, s.PDR(r.ID) != nil); err != nil {
 			return err
 		}
-		s.PDRs = append(s.PDRs, *r)
-		last := &s.PDRs[len(s.PDRs)-1]
-		last.QERIDs = slices.Clone(last.QERIDs)
+		next(&s.PDRs).copy(r)
 	}
-	for i := range fars {
-		if err := mayAdd(RuleFAR, fars[i].ID, len(s.FARs), s.FAR(fars[i].ID) != nil); err != nil {
+	for i := range c.fars {
+		if err := mayAdd(RuleFAR, c.fars[i].ID, len(s.FARs), limit, s.FAR(c.fars[i].ID) != nil); err != nil {
 			return err
 		}
-		s.FARs = append(s.FARs, fars[i])
+		s.FARs = append(s.FARs, c.fars[i])
 	}
-	for i := range qers {
-		if err := mayAdd(RuleQER, qers[i].ID, len(s.QERs), s.QER(qers[i].ID) != nil); err != nil {
+	for i := range c.qers {
+		if err := mayAdd(RuleQER, c.qers[i].ID, len(s.QERs), limit, s.QER(c.qers[i].ID) != nil); err != nil {
 			return err
 		}
-		s.QERs = append(s.QERs, qers[i])
+		s.QERs = append(s.QERs, c.qers[i])
+	}
+	for i := range c.urrs {
+		if err := mayAdd(RuleURR, c.urrs[i].ID, len(s.URRs), limit, s.URR(c.urrs[i].ID) != nil); err != nil {
+			return err
+		}
+		u := next(&s.URRs)
+		u.copy(&c.urrs[i])
+		if p.old == nil { // else changeUsage does
+			u.provision(p.now, Counts{})
+		}
+	}
+	for i := range c.bars {
+		if err := mayAdd(RuleBAR, uint32(c.bars[i].ID), len(s.BARs), limit, s.BAR(c.bars[i].ID) != nil); err != nil {
+			return err
+		}
+		s.BARs = append(s.BARs, c.bars[i])
+	}
+	for i := range c.endpoints {
+		if s.Endpoint(c.endpoints[i].ID) != nil || len(s.Endpoints) >= limit {
+			return endpointError(IECreateTrafficEndpoint, c.endpoints[i].ID, ErrDuplicate)
+		}
+		s.Endpoints = append(s.Endpoints, c.endpoints[i])
 	}
 	return nil
 }
 
 // mayAdd checks that a session with n rules of a kind may get one more.
-func mayAdd(t RuleType, id uint32, n int, exists bool) error {
+func mayAdd(t RuleType, id uint32, n, limit int, exists bool) error {
 	if exists {
 		return ruleError(t, id, ErrDuplicate)
 	}
-	if n >= maxRules {
-		return &Error{Cause: CauseNoResources, HasRule: true, Rule: t, RuleID: id, Err: ErrFull}
+	if n >= limit {
+		return &Error{Cause: CauseNoResources, HasRule: true, Rule: t, RuleID: id, Err: fmt.Errorf("%d already: %w", n, ErrFull)}
 	}
 	return nil
 }
 
-// update changes rules that the session has.
-func (p *plan) update(req *Modification) error {
-	s := p.next
-	for i := range req.UpdatePDRs {
-		u := &req.UpdatePDRs[i]
-		r := s.PDR(u.ID)
-		if r == nil {
-			return ruleError(RulePDR, uint32(u.ID), ErrNoRule)
-		}
-		u.apply(r)
-		r.QERIDs = slices.Clone(r.QERIDs)
-	}
-	for i := range req.UpdateFARs {
-		u := &req.UpdateFARs[i]
-		f := s.FAR(u.ID)
-		if f == nil {
-			return ruleError(RuleFAR, u.ID, ErrNoRule)
-		}
-		u.apply(f)
-	}
-	for i := range req.UpdateQERs {
-		u := &req.UpdateQERs[i]
-		q := s.QER(u.ID)
-		if q == nil {
-			return ruleError(RuleQER, u.ID, ErrNoRule)
-		}
-		u.apply(q)
-	}
-	return nil
+// copy makes p a copy of from that shares no memory with it.
+func (p *PDR) copy(from *PDR) {
+	qers, urrs, predefined, filters := p.QERIDs, p.URRIDs, p.Predefined, p.PDI.Filters
+	*p = *from
+	p.QERIDs = append(qers[:0], from.QERIDs...)
+	p.URRIDs = append(urrs[:0], from.URRIDs...)
+	p.Predefined = append(predefined[:0], from.Predefined...)
+	p.PDI.Filters = copyFilters(filters, from.PDI.Filters)
 }
 
-// remove takes out rules that the session has.
-func (p *plan) remove(req *Modification) error {
-	s := p.next
-	for _, id := range req.RemovePDRs {
-		if s.PDR(id) == nil {
-			return ruleError(RulePDR, uint32(id), ErrNoRule)
-		}
-		s.PDRs = slices.DeleteFunc(s.PDRs, func(r PDR) bool { return r.ID == id })
+// copyFilters copies from into the memory of to.
+func copyFilters(to, from []SDFFilter) []SDFFilter {
+	to = to[:0]
+	for i := range from {
+		next(&to).copy(&from[i])
 	}
-	for _, id := range req.RemoveFARs {
-		if s.FAR(id) == nil {
-			return ruleError(RuleFAR, id, ErrNoRule)
-		}
-		s.FARs = slices.DeleteFunc(s.FARs, func(f FAR) bool { return f.ID == id })
-	}
-	for _, id := range req.RemoveQERs {
-		if s.QER(id) == nil {
-			return ruleError(RuleQER, id, ErrNoRule)
-		}
-		s.QERs = slices.DeleteFunc(s.QERs, func(q QER) bool { return q.ID == id })
-	}
-	return nil
+	return to
+}
+
+// copy makes f a copy of from that shares no memory with it.
+func (f *SDFFilter) copy(from *SDFFilter) {
+	remote, local := f.RemotePorts, f.LocalPorts
+	*f = *from
+	f.RemotePorts = append(remote[:0], from.RemotePorts...)
+	f.LocalPorts = append(local[:0], from.LocalPorts...)
+}
+
+// copy makes u a copy of from that shares no memory with it.
+func (u *URR) copy(from *URR) {
+	linked := u.LinkedURRs
+	*u = *from
+	u.LinkedURRs = append(linked[:0], from.LinkedURRs...)
 }
 
 // sort puts PDRs in Precedence order and all else in the order of their IDs.
 func (p *plan) sort() {
-	slices.SortFunc(p.next.PDRs, func(a, b PDR) int {
+	s := p.next
+	slices.SortFunc(s.PDRs, func(a, b PDR) int {
 		return cmp.Or(cmp.Compare(a.Precedence, b.Precedence), cmp.Compare(a.ID, b.ID))
 	})
-	slices.SortFunc(p.next.FARs, func(a, b FAR) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(p.next.QERs, func(a, b QER) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.FARs, func(a, b FAR) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.QERs, func(a, b QER) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.URRs, func(a, b URR) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.BARs, func(a, b BAR) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Endpoints, func(a, b TrafficEndpoint) int { return cmp.Compare(a.ID, b.ID) })
 }
-
-// isN3 reports whether the datapath terminates GTP-U at a.
-func (p *plan) isN3(a IPv4) bool { return slices.Contains(p.n3, a) }

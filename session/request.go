@@ -74,15 +74,3 @@ type Unsupported struct {
 	What    string // in words, for the log
 	Err     error  // why; nil: ErrUnsupported
 }
-
-// Result is what became of a request. Its memory is used again by the next
-// request that it is given to, so a caller keeps one for as long as it answers
-// requests one after the other.
-type Result struct {
-	// Session is as the datapath holds it now; after a deletion, as it was.
-	Session *Session
-	// Reports are of URRs that were asked for or removed.
-	Reports []UsageReport
-	// Replaced is the SEID of the session that this one replaced; 0: none.
-	Replaced uint64
-}

@@ -14,31 +14,21 @@ const maxSlotBits = 24
 // errSlots: every slot is taken.
 var errSlots = errors.New("no free TEID")
 
-// teids hands out TEIDs: a slot number, dense, in the low bits, and random
-// bits, new each time, in the high ones. So a datapath may use the low bits as
-// an index and find a stale or guessed TEID by the others.
+// teids knows who holds each TEID, and hands out new ones: a slot number, dense,
+// in the low bits, and random bits, new each time, in the high ones. So a
+// datapath may use the low bits as an index and find a stale or guessed TEID by
+// the others.
 //
-// A slot that becomes free goes to the end of a queue: it is used again as late
-// as can be. A TEID that the CP function chose takes its slot out of the queue
-// too, so that no TEID of ours ever shares a slot with it.
-//
-// The queue is a ring through slot numbers, closed by a sentinel at the index
-// one behind the last slot.
+// A slot that becomes free is used again as late as can be. A TEID that the CP
+// function chose takes its slot too, so that no TEID of ours ever shares a slot
+// with it; only when its slot is taken already it stands in a map.
 type teids struct {
 	bits uint // of the slot number
 
-	mu    sync.Mutex
-	slots []slot
+	mu     sync.RWMutex
+	slots  places            // the tag is the TEID
+	others map[uint32]uint32 // holders of TEIDs whose slot was taken
 }
-
-// slot is one place of the ring, 16 octets.
-type slot struct {
-	prev, next uint32 // in the queue; both the slot itself: not queued
-	last       uint32 // TEID that was last allocated here; 0: none yet
-	use        uint32 // usedByUP, and how many TEIDs of the CP function
-}
-
-const usedByUP = 1 << 31
 
 // newTEIDs returns an allocator with at least capacity slots, at most 2^24.
 func newTEIDs(capacity int) (*teids, error) {
@@ -46,81 +36,66 @@ func newTEIDs(capacity int) (*teids, error) {
 		return nil, fmt.Errorf("%d TEIDs: not between 1 and %d", capacity, 1<<maxSlotBits)
 	}
 	n := uint(bits.Len(uint(capacity - 1)))
-	t := &teids{bits: n, slots: make([]slot, 1<<n+1)}
-	size := uint32(len(t.slots))
-	for i := range size {
-		t.slots[i].prev, t.slots[i].next = (i+size-1)%size, (i+1)%size
-	}
-	return t, nil
+	return &teids{bits: n, slots: newPlaces(1 << n), others: make(map[uint32]uint32)}, nil
 }
 
-// allocate returns a TEID that nobody has. Errors: errSlots.
-func (t *teids) allocate() (uint32, error) {
+// allocate gives holder a TEID that nobody has. Errors: errSlots.
+func (t *teids) allocate(holder uint32) (uint32, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	end := uint32(len(t.slots) - 1)
-	i := t.slots[end].next
-	if i == end {
-		return 0, fmt.Errorf("all of %d slots taken: %w", end, errSlots)
+	i, ok := t.slots.take(holder)
+	if !ok {
+		return 0, fmt.Errorf("all of %d slots taken: %w", t.slots.size, errSlots)
 	}
-	t.unlink(i)
-	s := &t.slots[i]
-	s.use |= usedByUP
-	teid := s.last
-	for teid == s.last || teid == 0 {
+	pl := t.slots.at(i)
+	teid := pl.tag
+	for teid == pl.tag || teid == 0 || t.others[teid] != 0 {
 		teid = rand.Uint32()<<t.bits | i
 	}
-	s.last = teid
+	pl.tag = teid
 	return teid, nil
 }
 
-// reserve notes a TEID that the CP function chose. Errors: ErrHeld if it is one
-// that we allocated.
-func (t *teids) reserve(teid uint32) error {
+// reserve gives holder a TEID that the CP function chose, or that a restored
+// session had. It returns who holds it: another holder if it was not free.
+func (t *teids) reserve(teid, holder uint32) uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := t.slot(teid)
-	s := &t.slots[i]
-	if s.use&usedByUP != 0 && s.last == teid {
-		return ErrHeld
+	if h := t.find(teid); h != 0 {
+		return h
 	}
-	if s.use == 0 {
-		t.unlink(i)
+	if i := t.slot(teid); t.slots.occupy(i, holder) {
+		t.slots.at(i).tag = teid
+	} else {
+		t.others[teid] = holder
 	}
-	s.use++
-	return nil
+	return holder
 }
 
-// free gives back a TEID that allocate returned or reserve noted.
+// free gives back a TEID that allocate or reserve gave.
 func (t *teids) free(teid uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := t.slot(teid)
-	s := &t.slots[i]
-	if s.use&usedByUP != 0 && s.last == teid {
-		s.use &^= usedByUP
-	} else {
-		s.use--
+	if i := t.slot(teid); t.slots.at(i).holder != 0 && t.slots.at(i).tag == teid {
+		t.slots.free(i)
+		return
 	}
-	if s.use == 0 {
-		t.append(i)
+	delete(t.others, teid)
+}
+
+// holder returns who holds a TEID; 0: nobody.
+func (t *teids) holder(teid uint32) uint32 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.find(teid)
+}
+
+func (t *teids) find(teid uint32) uint32 {
+	if pl := t.slots.peek(t.slot(teid)); pl != nil && pl.holder != 0 && pl.tag == teid {
+		return pl.holder
 	}
+	return t.others[teid]
 }
 
 // slot is the slot of a TEID: its low bits.
 func (t *teids) slot(teid uint32) uint32 { return teid & (1<<t.bits - 1) }
-
-// unlink takes slot i out of the queue.
-func (t *teids) unlink(i uint32) {
-	s := &t.slots[i]
-	t.slots[s.prev].next, t.slots[s.next].prev = s.next, s.prev
-	s.prev, s.next = i, i
-}
-
-// append puts slot i at the end of the queue.
-func (t *teids) append(i uint32) {
-	end := uint32(len(t.slots) - 1)
-	tail := t.slots[end].prev
-	t.slots[i].prev, t.slots[i].next = tail, end
-	t.slots[tail].next, t.slots[end].prev = i, i
-}

@@ -24,6 +24,14 @@ func (u *URR) Limits() Limits {
 	return l
 }
 
+// limits appends what the datapath has to watch for each URR.
+func (s *Session) limits(list []Limits) []Limits {
+	for i := range s.URRs {
+		list = append(list, s.URRs[i].Limits())
+	}
+	return list
+}
+
 // Exhausted reports whether the quota of one of the PDR's URRs is used up, so
 // that its packets are dropped. Source: TS 29.244 V18.6.0, 5.2.2.2.1.
 func (s *Session) Exhausted(r *PDR) bool {

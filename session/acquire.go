@@ -1,0 +1,251 @@
+package session
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// choice is an F-TEID that was chosen for a CHOOSE ID in this request.
+type choice struct {
+	id    uint8
+	fteid FTEID
+}
+
+// acquire takes all that the planned session needs and does not have yet: it
+// allocates F-TEIDs and UE addresses, and claims those that the CP function
+// chose. On an error nothing is taken.
+func (p *plan) acquire() error {
+	r := p.r
+	r.before, r.after, r.taken, r.chosen = r.before[:0], r.after[:0], r.taken[:0], r.chosen[:0]
+	p.clash = 0
+	if p.old != nil {
+		r.before = p.old.resources(r.before)
+	}
+	err := p.allocate()
+	if err == nil {
+		err = p.claim()
+	}
+	if err != nil {
+		p.m.claims.release(r.taken)
+		r.taken = r.taken[:0]
+		p.forgetAllocated()
+	}
+	return err
+}
+
+// forgetAllocated makes allocate allocate anew, if it is tried again.
+func (p *plan) forgetAllocated() {
+	if p.old != nil {
+		return
+	}
+	for i := range p.next.PDRs {
+		d := &p.next.PDRs[i].PDI
+		forget(&d.Choose, &d.ChooseUE, &d.FTEID, &d.UEAddress)
+	}
+	for i := range p.next.Endpoints {
+		e := &p.next.Endpoints[i]
+		forget(&e.Choose, &e.ChooseUE, &e.FTEID, &e.UEAddress)
+	}
+}
+
+func forget(c *Choose, u *ChooseUE, f *FTEID, a *UEAddress) {
+	if c.CH {
+		*f = FTEID{}
+	}
+	if u.V4 {
+		a.IPv4 = IPv4{}
+	}
+	if u.V6 {
+		a.IPv6Prefix = IPv6Prefix{}
+	}
+}
+
+// allocate chooses F-TEIDs and UE addresses for those Traffic Endpoints and PDRs
+// that ask for them and have none yet.
+func (p *plan) allocate() error {
+	s := p.next
+	for i := range s.Endpoints {
+		e := &s.Endpoints[i]
+		if e.Choose.CH && e.FTEID.TEID == 0 {
+			f, err := p.chooseFTEID(e.Choose, e.NetworkInstance, p.interfaceOf(e.ID))
+			if err != nil {
+				return &Error{Cause: CauseNoResources, OffendingIE: IEFTEID, Err: fmt.Errorf("Traffic Endpoint %d: %w", e.ID, err)}
+			}
+			e.FTEID = f
+		}
+		if err := p.chooseUE(e.ChooseUE, &e.UEAddress); err != nil {
+			return &Error{Cause: CauseNoResources, OffendingIE: IEUEIPAddress, Err: fmt.Errorf("Traffic Endpoint %d: %w", e.ID, err)}
+		}
+	}
+	for i := range s.PDRs {
+		r := &s.PDRs[i]
+		d := &r.PDI
+		if d.Choose.CH && d.FTEID.TEID == 0 {
+			f, err := p.chooseFTEID(d.Choose, d.NetworkInstance, d.SourceInterface)
+			if err != nil {
+				return noResources(r.ID, err)
+			}
+			d.FTEID = f
+		}
+		if err := p.chooseUE(d.ChooseUE, &d.UEAddress); err != nil {
+			return noResources(r.ID, err)
+		}
+	}
+	return p.fromEndpoints()
+}
+
+func noResources(pdr uint16, err error) error {
+	return &Error{Cause: CauseNoResources, HasRule: true, Rule: RulePDR, RuleID: uint32(pdr), Err: err}
+}
+
+// interfaceOf is the Source Interface of the first PDR of a Traffic Endpoint.
+func (p *plan) interfaceOf(endpoint uint8) Interface {
+	for i := range p.next.PDRs {
+		if d := &p.next.PDRs[i].PDI; d.Endpoint == Some(endpoint) {
+			return d.SourceInterface
+		}
+	}
+	return Access
+}
+
+// chooseFTEID allocates an F-TEID. What asks with the same CHOOSE ID gets the
+// same one: "several PDRs to be created within one single" request, so a CHOOSE
+// ID of an earlier request means nothing.
+// Source: TS 29.244 V18.6.0, 5.5.3.
+func (p *plan) chooseFTEID(c Choose, instance string, from Interface) (FTEID, error) {
+	r := p.r
+	if c.CHID {
+		if i := slices.IndexFunc(r.chosen, func(x choice) bool { return x.id == c.ID }); i >= 0 {
+			return r.chosen[i].fteid, nil
+		}
+	}
+	e := p.m.config.endpoint(Agent(p.next.SEID), instance, from)
+	if e == nil {
+		return FTEID{}, fmt.Errorf("no GTP-U endpoint of Network Instance %q, Source Interface %v: %w", instance, from, ErrUnsupported)
+	}
+	f := FTEID{}
+	if c.V4 || !c.V6 {
+		f.IPv4 = e.IPv4
+	}
+	if c.V6 {
+		f.IPv6 = e.IPv6
+	}
+	// Asked for both, one is enough: many CP functions set both flags and take
+	// what they get.
+	if f == (FTEID{}) {
+		return FTEID{}, fmt.Errorf("GTP-U endpoint %q has no such address: %w", e.Name, ErrUnsupported)
+	}
+	teid, err := p.m.claims.teids.allocate(holderOf(p.next.SEID))
+	if err != nil {
+		return FTEID{}, fmt.Errorf("%w: %w", err, ErrFull)
+	}
+	f.TEID = teid
+	r.taken = append(r.taken, resource{resourceTEID, uint64(teid)})
+	if c.CHID {
+		r.chosen = append(r.chosen, choice{c.ID, f})
+	}
+	return f, nil
+}
+
+// endpoint returns the GTP-U endpoint for an F-TEID, or nil.
+func (c *Config) endpoint(agent uint8, instance string, from Interface) *Endpoint {
+	var byInterface, first *Endpoint
+	for i := range c.Endpoints {
+		e := &c.Endpoints[i]
+		if e.Agent != agent {
+			continue
+		}
+		if instance != "" && slices.Contains(e.NetworkInstances, instance) {
+			return e
+		}
+		if byInterface == nil && slices.Contains(e.Interfaces, from) {
+			byInterface = e
+		}
+		if first == nil {
+			first = e
+		}
+	}
+	if byInterface != nil {
+		return byInterface
+	}
+	return first
+}
+
+// chooseUE allocates the UE addresses that are asked for. A session has one of
+// each family: all that ask get the same.
+// Source: TS 29.244 V18.6.0, 5.21.
+func (p *plan) chooseUE(c ChooseUE, a *UEAddress) error {
+	if c.V4 && a.IPv4 == (IPv4{}) {
+		r, err := p.address(resourceUEIPv4, c)
+		if err != nil {
+			return err
+		}
+		binary.BigEndian.PutUint32(a.IPv4[:], uint32(r.value))
+	}
+	if c.V6 && a.IPv6Prefix == (IPv6Prefix{}) {
+		r, err := p.address(resourceUEIPv6, c)
+		if err != nil {
+			return err
+		}
+		binary.BigEndian.PutUint64(a.IPv6Prefix[:], r.value)
+	}
+	return nil
+}
+
+// address is the session's address of that kind out of our pools, a new one if
+// it has none.
+func (p *plan) address(kind resourceKind, c ChooseUE) (resource, error) {
+	for _, list := range [...][]resource{p.r.before, p.r.taken} {
+		for _, r := range list {
+			if r.kind == kind && p.m.claims.pools.of(r) != nil {
+				return r, nil
+			}
+		}
+	}
+	names := p.m.tables.slices.pools(p.next)
+	if c.Pool != "" {
+		names = []string{c.Pool}
+	}
+	r, err := p.m.claims.pools.allocate(kind, names, holderOf(p.next.SEID))
+	if err != nil {
+		return r, fmt.Errorf("%w: %w", err, ErrFull)
+	}
+	p.r.taken = append(p.r.taken, r)
+	return r, nil
+}
+
+// claim takes what the planned session needs and neither the old one holds nor
+// allocate took, and appends it to taken.
+func (p *plan) claim() error {
+	r := p.r
+	r.after = p.next.resources(r.after)
+	for _, res := range r.after {
+		if slices.Contains(r.before, res) || slices.Contains(r.taken, res) {
+			continue
+		}
+		if h := p.m.claims.take(res, holderOf(p.next.SEID)); h != holderOf(p.next.SEID) {
+			p.clash = h
+			return p.heldError(res)
+		}
+		r.taken = append(r.taken, res)
+	}
+	return nil
+}
+
+// heldError names the first PDR that needs what another session holds.
+func (p *plan) heldError(res resource) error {
+	for i := range p.next.PDRs {
+		if r := &p.next.PDRs[i]; slices.Contains(r.PDI.resources(nil), res) {
+			return pdrError(r.ID, ErrHeld, "%v", res)
+		}
+	}
+	return &Error{Cause: CauseRuleFailure, Err: fmt.Errorf("%v: %w", res, ErrHeld)}
+}
+
+// freed lists what the old session holds and the planned one does not need any
+// more.
+func (p *plan) freed() []resource {
+	after := p.r.after
+	return slices.DeleteFunc(p.r.before, func(r resource) bool { return slices.Contains(after, r) })
+}

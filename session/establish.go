@@ -1,0 +1,96 @@
+package session
+
+import (
+	"context"
+	"fmt"
+)
+
+// Establish makes a new session. It returns when the datapath holds it.
+// The result is in r. The error is nil or an [*Error].
+func (m *Manager) Establish(ctx context.Context, req *Establishment, r *Result) error {
+	r.begin(&r.next)
+	p := plan{m: m, r: r, next: &r.next, now: m.now()}
+	if err := p.establish(req); err != nil {
+		return err
+	}
+	agent, err := m.tables.slices.place(p.next, m.config.AgentUp)
+	if err != nil {
+		return err
+	}
+	seid, e, ok := m.table.reserve(agent, m.config.MaxSessions)
+	if !ok {
+		m.tables.slices.leave(p.next.Slice, agent)
+		return &Error{Cause: CauseNoResources, Err: fmt.Errorf("%d sessions: %w", m.config.MaxSessions, ErrFull)}
+	}
+	p.next.SEID = seid
+	e.change.Lock()
+	defer e.change.Unlock()
+	if err := m.install(ctx, &p); err != nil {
+		m.tables.slices.leave(p.next.Slice, agent)
+		m.table.release(seid)
+		return err
+	}
+	m.commit(e, p.next, &r.writer)
+	return nil
+}
+
+// install claims what a new session needs and applies it. A session of the same
+// CP F-SEID that holds something of it goes: its CP function has not heard that
+// it exists, or has forgotten it.
+func (m *Manager) install(ctx context.Context, p *plan) error {
+	err := p.acquire()
+	for tries := 0; err != nil && p.clash != 0 && tries < maxReplaced; tries++ {
+		seid, ok := m.replace(ctx, p)
+		if !ok {
+			return err
+		}
+		p.r.Replaced = append(p.r.Replaced, seid)
+		err = p.acquire()
+	}
+	if err != nil {
+		return err
+	}
+	p.r.change = Change{Session: p.next}
+	if err := m.datapath.Install(ctx, &p.r.change); err != nil {
+		m.claims.release(p.r.taken)
+		return applyError(err)
+	}
+	return nil
+}
+
+// maxReplaced is how many sessions one establishment can replace: those of one
+// CP F-SEID, of which there is one, or after odd races two.
+const maxReplaced = 4
+
+// replace deletes the session that holds what the planned one needs, if it is of
+// the same owner and has the same CP F-SEID.
+func (m *Manager) replace(ctx context.Context, p *plan) (uint64, bool) {
+	w := m.works.Get().(*Result)
+	defer m.works.Put(w)
+	e := m.table.at(p.clash - 1)
+	// Two that would replace each other must not wait for each other.
+	if !e.change.TryLock() {
+		return 0, false
+	}
+	defer e.change.Unlock()
+	seid := e.taken()
+	same := e.read(seid, &w.old, w.reader()) && w.old.Owner == p.next.Owner && w.old.CP == p.next.CP
+	if !same || m.datapath.Remove(ctx, seid) != nil {
+		return 0, false
+	}
+	m.drop(&w.old, w)
+	return seid, true
+}
+
+// drop forgets a session that the datapath has let go of. The caller holds its
+// entry's change.
+func (m *Manager) drop(s *Session, r *Result) {
+	r.before = s.resources(r.before[:0])
+	m.claims.release(r.before)
+	m.tables.slices.leave(s.Slice, Agent(s.SEID))
+	m.timers.forget(s.SEID)
+	if m.config.Store != nil {
+		m.config.Store.Drop(KindSession, s.SEID)
+	}
+	m.table.release(s.SEID)
+}

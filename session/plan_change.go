@@ -1,0 +1,216 @@
+package session
+
+import "slices"
+
+// remove takes out rules that the session has.
+func (p *plan) remove(req *Modification) error {
+	s := p.next
+	if id, ok := take(&s.PDRs, req.RemovePDRs, (*PDR).id); !ok {
+		return ruleError(RulePDR, uint32(id), ErrNoRule)
+	}
+	if id, ok := take(&s.FARs, req.RemoveFARs, (*FAR).id); !ok {
+		return ruleError(RuleFAR, id, ErrNoRule)
+	}
+	if id, ok := take(&s.QERs, req.RemoveQERs, (*QER).id); !ok {
+		return ruleError(RuleQER, id, ErrNoRule)
+	}
+	if id, ok := take(&s.URRs, req.RemoveURRs, (*URR).id); !ok {
+		return ruleError(RuleURR, id, ErrNoRule)
+	}
+	if id, ok := take(&s.BARs, req.RemoveBARs, (*BAR).id); !ok {
+		return ruleError(RuleBAR, uint32(id), ErrNoRule)
+	}
+	if id, ok := take(&s.Endpoints, req.RemoveEndpoints, (*TrafficEndpoint).id); !ok {
+		return endpointError(IERemoveTrafficEndpoint, id, ErrNoRule)
+	}
+	return p.removeDependents(req)
+}
+
+// removeDependents takes out the PDRs of Traffic Endpoints that are removed:
+// "all the PDRs that refer to the removed Traffic Endpoint shall be deleted".
+// Source: TS 29.244 V18.6.0, 7.5.4.14.
+func (p *plan) removeDependents(req *Modification) error {
+	if len(req.RemoveEndpoints) == 0 {
+		return nil
+	}
+	var gone []uint16
+	for i := range p.next.PDRs {
+		e := p.next.PDRs[i].PDI.Endpoint
+		if e.Present && slices.Contains(req.RemoveEndpoints, e.Value) {
+			gone = append(gone, p.next.PDRs[i].ID)
+		}
+	}
+	take(&p.next.PDRs, gone, (*PDR).id)
+	return nil
+}
+
+// take removes the rules of these IDs from a list. It reports false and the ID
+// if there is none of that ID. The memory of those that go moves to the end of
+// the list, where next finds it again.
+func take[R any, I comparable](list *[]R, ids []I, idOf func(*R) I) (I, bool) {
+	for _, id := range ids {
+		l := *list
+		i := 0
+		for i < len(l) && idOf(&l[i]) != id {
+			i++
+		}
+		if i == len(l) {
+			return id, false
+		}
+		gone := l[i]
+		copy(l[i:], l[i+1:])
+		l[len(l)-1] = gone
+		*list = l[:len(l)-1]
+	}
+	var none I
+	return none, true
+}
+
+// update changes rules that the session has.
+func (p *plan) update(req *Modification) error {
+	s := p.next
+	for i := range req.UpdateEndpoints {
+		u := &req.UpdateEndpoints[i]
+		e := s.Endpoint(u.ID)
+		if e == nil {
+			return endpointError(IEUpdateTrafficEndpoint, u.ID, ErrNoRule)
+		}
+		u.apply(e)
+	}
+	for i := range req.UpdatePDRs {
+		u := &req.UpdatePDRs[i]
+		r := s.PDR(u.ID)
+		if r == nil {
+			return ruleError(RulePDR, uint32(u.ID), ErrNoRule)
+		}
+		if err := u.apply(r); err != nil {
+			return err
+		}
+	}
+	for i := range req.UpdateFARs {
+		u := &req.UpdateFARs[i]
+		f := s.FAR(u.ID)
+		if f == nil {
+			return ruleError(RuleFAR, u.ID, ErrNoRule)
+		}
+		was := f.Forwarding.OuterHeaderCreation
+		u.apply(f)
+		if u.SendEndMarkers || req.SendEndMarkers {
+			p.endMarker(was, f.Forwarding.OuterHeaderCreation)
+		}
+	}
+	return p.updateOthers(req)
+}
+
+// updateOthers changes QERs, URRs and BARs.
+func (p *plan) updateOthers(req *Modification) error {
+	s := p.next
+	for i := range req.UpdateQERs {
+		u := &req.UpdateQERs[i]
+		q := s.QER(u.ID)
+		if q == nil {
+			return ruleError(RuleQER, u.ID, ErrNoRule)
+		}
+		u.apply(q)
+	}
+	for i := range req.UpdateURRs {
+		u := &req.UpdateURRs[i]
+		r := s.URR(u.ID)
+		if r == nil {
+			return ruleError(RuleURR, u.ID, ErrNoRule)
+		}
+		u.apply(r)
+	}
+	for i := range req.UpdateBARs {
+		u := &req.UpdateBARs[i]
+		b := s.BAR(u.ID)
+		if b == nil {
+			return ruleError(RuleBAR, uint32(u.ID), ErrNoRule)
+		}
+		u.apply(b)
+	}
+	return nil
+}
+
+// endMarker notes that the tunnel to was gets an End Marker, as packets go
+// elsewhere from now on. Source: TS 29.244 V18.6.0, 5.2.4.2 and 8.2.31.
+func (p *plan) endMarker(was, is OuterHeaderCreation) {
+	list := &p.r.change.EndMarkers
+	if was.TEID != 0 && was != is && !slices.Contains(*list, was) {
+		*list = append(*list, was)
+	}
+}
+
+// apply changes p as u says.
+func (u *UpdatePDR) apply(p *PDR) error {
+	set(&p.OuterHeaderRemoval, u.OuterHeaderRemoval)
+	set(&p.Precedence, u.Precedence)
+	set(&p.FARID, u.FARID)
+	if u.PDI.Present {
+		filters := p.PDI.Filters
+		p.PDI = u.PDI.Value
+		p.PDI.Filters = copyFilters(filters, u.PDI.Value.Filters)
+	}
+	if u.QERIDs != nil {
+		p.QERIDs = append(p.QERIDs[:0], u.QERIDs...)
+	}
+	if u.URRIDs != nil {
+		p.URRIDs = append(p.URRIDs[:0], u.URRIDs...)
+	}
+	for _, name := range u.Deactivate {
+		i := slices.Index(p.Predefined, name)
+		if i < 0 {
+			return pdrError(p.ID, ErrNoRule, "predefined rule %q", name)
+		}
+		p.Predefined = slices.Delete(p.Predefined, i, i+1)
+	}
+	for _, name := range u.Activate {
+		if !slices.Contains(p.Predefined, name) {
+			p.Predefined = append(p.Predefined, name)
+		}
+	}
+	return nil
+}
+
+// apply changes e as u says.
+func (u *UpdateTrafficEndpoint) apply(e *TrafficEndpoint) {
+	if u.Choose.CH {
+		e.Choose, e.FTEID = u.Choose, FTEID{}
+	}
+	if u.FTEID.Present {
+		e.Choose, e.FTEID = Choose{}, u.FTEID.Value
+	}
+	set(&e.NetworkInstance, u.NetworkInstance)
+	if u.UEAddress.Present {
+		e.ChooseUE, e.UEAddress = ChooseUE{}, u.UEAddress.Value
+	}
+	set(&e.QFIs, u.QFIs)
+}
+
+// apply changes r as u says; what follows of it for what is measured is rearm's.
+func (u *UpdateURR) apply(r *URR) {
+	set(&r.Method, u.Method)
+	set(&r.Triggers, u.Triggers)
+	set(&r.Information, u.Information)
+	set(&r.MeasurementPeriod, u.MeasurementPeriod)
+	set(&r.VolumeThreshold, u.VolumeThreshold)
+	set(&r.VolumeQuota, u.VolumeQuota)
+	set(&r.TimeThreshold, u.TimeThreshold)
+	set(&r.QuotaHoldingTime, u.QuotaHoldingTime)
+	set(&r.QuotaValidityTime, u.QuotaValidityTime)
+	set(&r.InactivityDetectionTime, u.InactivityDetectionTime)
+	set(&r.MonitoringTime, u.MonitoringTime)
+	set(&r.SubsequentVolumeThreshold, u.SubsequentVolumeThreshold)
+	set(&r.SubsequentVolumeQuota, u.SubsequentVolumeQuota)
+	set(&r.SubsequentTimeThreshold, u.SubsequentTimeThreshold)
+	for _, o := range [...]struct{ to, from *Optional[uint32] }{
+		{&r.TimeQuota, &u.TimeQuota}, {&r.SubsequentTimeQuota, &u.SubsequentTimeQuota}, {&r.QuotaFAR, &u.QuotaFAR},
+	} {
+		if o.from.Present {
+			*o.to = *o.from
+		}
+	}
+	if u.LinkedURRs != nil {
+		r.LinkedURRs = append(r.LinkedURRs[:0], u.LinkedURRs...)
+	}
+}

@@ -1,0 +1,106 @@
+package session
+
+import "context"
+
+// rest says that the datapath holds URRs that a session has no more, or a session
+// that has been deleted. They are taken out when the store holds what has been
+// saved until now. The caller holds the session, which is at rest as it is to be.
+func (m *Manager) rest(ctx context.Context, seid uint64) {
+	if m.config.Store == nil {
+		m.tidyLocked(ctx, seid)
+		return
+	}
+	u := m.usages
+	u.mu.Lock()
+	u.rests[seid] = struct{}{}
+	u.mu.Unlock()
+	u.rouse()
+}
+
+// settled returns when no URR of a session waits to be taken out any more: the
+// next change would do it, perhaps too early. The caller holds the session.
+func (m *Manager) settled(ctx context.Context, seid uint64) error {
+	u := m.usages
+	u.mu.Lock()
+	_, waits := u.rests[seid]
+	u.mu.Unlock()
+	if !waits {
+		return nil
+	}
+	return m.flush(ctx)
+}
+
+// tidy makes the datapath hold a session as it is, or not at all if it has been
+// deleted.
+func (m *Manager) tidy(ctx context.Context, seid uint64) {
+	e := m.table.find(seid)
+	if e == nil {
+		m.tidyLocked(ctx, seid)
+		return
+	}
+	e.change.Lock()
+	defer e.change.Unlock()
+	m.tidyLocked(ctx, seid)
+}
+
+// tidyLocked is tidy for who holds the session.
+func (m *Manager) tidyLocked(ctx context.Context, seid uint64) {
+	r := m.works.Get().(*Result)
+	defer m.works.Put(r)
+	var err error
+	if e := m.table.find(seid); e != nil && e.read(seid, &r.old, r.reader()) {
+		r.change = Change{Session: &r.old}
+		err = m.datapath.Install(ctx, &r.change)
+	} else {
+		err = m.datapath.Remove(ctx, seid)
+	}
+	if err != nil { // it costs memory there, until it is tried again with the next ones
+		m.usages.mu.Lock()
+		m.usages.rests[seid] = struct{}{}
+		m.usages.mu.Unlock()
+	}
+}
+
+// revive makes a restored session's reports and times known again. A response
+// that was under way when the process ended may not have arrived: reports that
+// were in it are sent again, with the same UR-SEQN, in a request.
+func (m *Manager) revive(s *Session) {
+	now := m.now()
+	s.trim(now)
+	for i := range s.Reports {
+		s.Reports[i].Answered = 0
+	}
+	if s.waiting() {
+		m.notice(Notice{Event{Kind: UsageEvent, SEID: s.SEID}, s.Owner})
+	}
+	if len(s.URRs) > 0 || s.InactivityTimer != 0 { // within a minute, not all at once
+		m.timers.set(s.SEID, now+int64(slotOf(s.SEID)%60)*second)
+	}
+}
+
+// reviveDeleted keeps what a repeated deletion of a session is answered with,
+// for as long as it may come.
+func (m *Manager) reviveDeleted(s *Session, record []byte) {
+	m.usages.mu.Lock()
+	m.usages.deleted[s.SEID] = append([]byte(nil), record...)
+	m.usages.mu.Unlock()
+	m.timers.set(s.SEID, s.next(m.now()))
+}
+
+// deletedBefore reads a session that was deleted before this process was started.
+func (m *Manager) deletedBefore(seid uint64, s *Session, r *reader) bool {
+	m.usages.mu.Lock()
+	defer m.usages.mu.Unlock()
+	record, ok := m.usages.deleted[seid]
+	return ok && readRecord(s, seid, record, r) == nil
+}
+
+// lapse forgets a deleted session.
+func (m *Manager) lapse(seid uint64) {
+	m.usages.mu.Lock()
+	delete(m.usages.deleted, seid)
+	m.usages.mu.Unlock()
+	if m.config.Store != nil {
+		m.config.Store.Drop(KindSession, seid)
+	}
+}

@@ -1,0 +1,241 @@
+package session
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// This file looks at sessions when something has happened, or when it is time:
+//
+//	events of the datapath ─┐
+//	timers, once a second ──┴► look: counters > reports and baselines in the
+//	                           record > Store.Save > limits in the datapath
+//	                             └► flush: Store.Flush > Tell, for all of them
+//
+// So nobody is told anything that a kill -9 could undo, and what the store holds
+// but nobody was told is found there after a restart.
+
+// Source is where events come from: a datapath.
+type Source interface {
+	// Next waits for the next event. Errors: that of ctx; any other ends Run.
+	Next(ctx context.Context) (Event, error)
+}
+
+// Notice is an [Event] that the CP function is to be told. A UsageEvent says that
+// reports of the session wait: see [Manager.Waiting].
+type Notice struct {
+	Event
+	Owner uint32 // of the session; 0: not about a session
+}
+
+// lookers is how many sessions are looked at at the same time: for a datapath
+// that answers over a network.
+const lookers = 8
+
+// usages is what the manager has to do about usage.
+type usages struct {
+	tell func(Notice) // set by Run before anything is told
+
+	mu      sync.Mutex
+	notices []Notice            // to be told when the store holds their reasons
+	rests   map[uint64]struct{} // SEIDs of which the datapath holds URRs that have ended
+	wake    chan struct{}       // there are notices or rests
+
+	// deleted are the records of sessions that were deleted shortly before this
+	// process was started.
+	deleted map[uint64][]byte
+}
+
+func newUsages() *usages {
+	return &usages{
+		wake:  make(chan struct{}, 1),
+		rests: make(map[uint64]struct{}), deleted: make(map[uint64][]byte),
+	}
+}
+
+// Run takes the datapath's events and looks at the time, until ctx ends, whose
+// error it returns, or that of the source. What CP functions are to be told goes
+// to tell, which must not wait.
+func (m *Manager) Run(ctx context.Context, source Source, tell func(Notice)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	m.usages.tell = tell
+	seids := make(chan uint64)
+	var work sync.WaitGroup
+	for range lookers {
+		work.Go(func() {
+			for seid := range seids {
+				m.look(ctx, seid)
+			}
+		})
+	}
+	work.Go(func() { m.flushes(ctx) })
+	var sources sync.WaitGroup
+	sources.Go(func() { m.ticks(ctx, seids) })
+	sources.Go(func() { cancel(m.events(ctx, source, seids)) })
+	sources.Wait()
+	close(seids)
+	work.Wait()
+	return context.Cause(ctx)
+}
+
+// events hands on what the datapath tells.
+func (m *Manager) events(ctx context.Context, source Source, seids chan<- uint64) error {
+	for {
+		e, err := source.Next(ctx)
+		switch {
+		case err != nil:
+			return err
+		case e.Kind == UsageEvent:
+			select {
+			case seids <- e.SEID:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case e.SEID == 0:
+			m.usages.tell(Notice{Event: e})
+		default:
+			if owner, _, ok := m.Lookup(e.SEID); ok {
+				m.usages.tell(Notice{e, owner})
+			}
+		}
+	}
+}
+
+// ticks hands on the sessions whose time has come.
+func (m *Manager) ticks(ctx context.Context, seids chan<- uint64) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var due []uint64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		due = m.timers.due(due[:0], m.now())
+		for _, seid := range due {
+			select {
+			case seids <- seid:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// retryTime is after how long a look that failed is tried again, in nanoseconds.
+const retryTime = 2 * second
+
+// look looks at what a session has used, makes the reports that are due, and
+// asks for the next look.
+func (m *Manager) look(ctx context.Context, seid uint64) {
+	e := m.table.find(seid)
+	if e == nil {
+		m.lapse(seid)
+		return
+	}
+	r := m.works.Get().(*Result)
+	defer m.works.Put(r)
+	e, err := m.lock(seid, 0, r)
+	if err != nil {
+		return
+	}
+	defer e.change.Unlock()
+	s := &r.old
+	if len(s.URRs) == 0 && s.InactivityTimer == 0 {
+		return
+	}
+	now := m.now()
+	if err := m.datapath.Usage(ctx, seid, &r.usage); err != nil {
+		m.timers.set(seid, now+retryTime)
+		return
+	}
+	s.trim(now)
+	r.limits = s.limits(r.limits[:0])
+	made := s.look(now, &r.usage)
+	inactive := s.idle(now, r.usage.Packets)
+	n := len(r.limits)
+	r.limits = s.limits(r.limits)
+	if changed := !slices.Equal(r.limits[:n], r.limits[n:]); made || changed {
+		m.commit(e, s, &r.writer)
+		r.change = Change{Session: s}
+		if changed && m.datapath.Install(ctx, &r.change) != nil {
+			m.timers.set(seid, now+retryTime)
+		}
+	} else { // what was seen of packets need not outlive the process
+		m.keep(e, s, &r.writer)
+	}
+	if made {
+		m.notice(Notice{Event{Kind: UsageEvent, SEID: seid}, s.Owner})
+	}
+	if inactive {
+		m.notice(Notice{Event{Kind: UserPlaneInactivity, SEID: seid}, s.Owner})
+	}
+}
+
+// keep makes s what is kept of it here, though not in the store.
+func (m *Manager) keep(e *entry, s *Session, w *writer) {
+	w.b = w.b[:0]
+	appendRecord(w, s)
+	e.write(w.b)
+	m.timers.set(s.SEID, s.next(m.now()))
+}
+
+// notice tells something when the store holds all that was saved until now.
+func (m *Manager) notice(n Notice) {
+	u := m.usages
+	u.mu.Lock()
+	u.notices = append(u.notices, n)
+	u.mu.Unlock()
+	u.rouse()
+}
+
+func (u *usages) rouse() {
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
+}
+
+// flushes makes what was noticed outlive the process, tells it, and then takes
+// out of the datapath what nobody needs any more.
+func (m *Manager) flushes(ctx context.Context) {
+	u := m.usages
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-u.wake:
+		}
+		u.mu.Lock()
+		notices, rests := u.notices, u.rests
+		u.notices, u.rests = nil, make(map[uint64]struct{})
+		u.mu.Unlock()
+		if err := m.flush(ctx); err != nil {
+			u.mu.Lock()
+			u.notices = append(notices, u.notices...)
+			maps.Copy(u.rests, rests)
+			u.mu.Unlock()
+			time.AfterFunc(time.Duration(retryTime), u.rouse)
+			continue
+		}
+		for _, n := range notices {
+			u.tell(n)
+		}
+		for seid := range rests {
+			m.tidy(ctx, seid)
+		}
+	}
+}
+
+// flush makes what was saved outlive the process.
+func (m *Manager) flush(ctx context.Context) error {
+	if m.config.Store == nil {
+		return nil
+	}
+	return m.config.Store.Flush(ctx)
+}

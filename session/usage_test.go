@@ -1,0 +1,369 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// octets is what was counted after so many octets uplink and downlink, in
+// packets of 100.
+func octets(up, down uint64) Counts {
+	return Counts{UplinkOctets: up, DownlinkOctets: down, UplinkPackets: up / 100, DownlinkPackets: down / 100}
+}
+
+// total is a volume of octets in both directions together.
+func total(n uint64) Volume { return Volume{HasTotal: true, Total: n} }
+
+// usageStep is a moment in the life of a URR: something is asked of it, or so
+// much has been counted and the time has come to look.
+type usageStep struct {
+	at       float64 // seconds since it was created
+	up, down uint64  // octets counted until then
+	query    bool
+	update   *UpdateURR
+	want     string // the reports: trigger, octets up/down, seconds
+	next     float64
+	limits   string
+}
+
+// usageTests are the lives of URRs: each step says all that may be seen of it.
+var usageTests = []struct {
+	name  string
+	urr   URR
+	steps []usageStep
+}{
+	{
+		"volume threshold: each report begins the measurement anew",
+		URR{Method: MeasureVolume, Triggers: ReportVOLTH, VolumeThreshold: total(1000)},
+		[]usageStep{
+			{at: 0, limits: "threshold 1000"},
+			{at: 1, up: 600, down: 300, limits: "threshold 1000"},
+			{at: 2, up: 700, down: 400, want: "#0 VOLTH 700/400 2s", limits: "threshold 2100"},
+			{at: 3, up: 700, down: 400, limits: "threshold 2100"},
+			{at: 4, up: 5000, down: 400, want: "#1 VOLTH 4300/0 2s", limits: "threshold 6400"},
+		},
+	},
+	{
+		"volume threshold of one direction",
+		URR{Method: MeasureVolume, Triggers: ReportVOLTH, VolumeThreshold: Volume{HasDownlink: true, Downlink: 500}},
+		[]usageStep{
+			{at: 1, up: 9000, down: 400, limits: "threshold d500"},
+			{at: 2, up: 9000, down: 500, want: "#0 VOLTH 9000/500 2s", limits: "threshold d1000"},
+		},
+	},
+	{
+		"volume quota: told once, and a new one goes on from the last report",
+		URR{Method: MeasureVolume, Triggers: ReportVOLQU | ReportVOLTH, VolumeThreshold: total(800), VolumeQuota: total(1000)},
+		[]usageStep{
+			{at: 1, up: 800, want: "#0 VOLTH 800/0 1s", limits: "threshold 1600 quota 1000"},
+			{at: 2, up: 1000, want: "#1 VOLQU 200/0 1s", limits: "threshold 1800 quota 1000 exhausted"},
+			{at: 3, up: 1000, limits: "threshold 1800 quota 1000 exhausted"},
+			{at: 4, up: 1000, update: &UpdateURR{VolumeQuota: Some(total(2000))}, limits: "threshold 1800 quota 3000"},
+			{at: 5, up: 3100, want: "#2 VOLTH+VOLQU 2100/0 3s", limits: "threshold 3900 quota 3000 exhausted"},
+		},
+	},
+	{
+		"a new quota counts what was not reported when it was given",
+		URR{Method: MeasureVolume, Triggers: ReportVOLQU, VolumeQuota: total(1000)},
+		[]usageStep{
+			{at: 1, up: 300, limits: "quota 1000"},
+			{at: 2, up: 300, update: &UpdateURR{VolumeQuota: Some(total(200))}, limits: "quota 200"},
+			{at: 2, up: 300, want: "#0 VOLQU 300/0 2s", limits: "quota 200 exhausted"},
+		},
+	},
+	{
+		"a quota of nothing stops packets and is not told",
+		URR{Method: MeasureVolume, Triggers: ReportVOLQU, VolumeQuota: total(0)},
+		[]usageStep{
+			{at: 1, limits: "quota 0 exhausted"},
+			{at: 2, update: &UpdateURR{VolumeQuota: Some(total(500))}, limits: "quota 500"},
+		},
+	},
+	{
+		"periodic: in step with the clock, and none is made up for",
+		URR{Method: MeasureVolume, Triggers: ReportPERIO, MeasurementPeriod: 10},
+		[]usageStep{
+			{at: 0, next: 10},
+			{at: 9, up: 100, next: 10},
+			{at: 10.5, up: 100, want: "#0 PERIO 100/0 10s", next: 20},
+			{at: 20, up: 100, want: "#1 PERIO 0/0 10s", next: 30},
+			{at: 47, up: 300, want: "#2 PERIO 200/0 27s", next: 50},
+		},
+	},
+	{
+		"a query neither moves the period nor the quota",
+		URR{Method: MeasureVolume, Triggers: ReportPERIO | ReportVOLQU, MeasurementPeriod: 10, VolumeQuota: total(1000)},
+		[]usageStep{
+			{at: 4, up: 400, query: true, want: "#0 IMMER 400/0 4s", next: 10, limits: "quota 1000"},
+			{at: 10, up: 500, want: "#1 PERIO 100/0 6s", next: 20, limits: "quota 1000"},
+		},
+	},
+	{
+		"time threshold, metered at once",
+		URR{Method: MeasureDuration, Triggers: ReportTIMTH, Information: InfoISTM, TimeThreshold: 30},
+		[]usageStep{
+			{at: 0, next: 30},
+			{at: 30, want: "#0 TIMTH 0/0 30s metered 30", next: 60},
+			{at: 61, want: "#1 TIMTH 0/0 31s metered 31", next: 91},
+		},
+	},
+	{
+		"duration begins with the first packet and ends without packets",
+		URR{Method: MeasureDuration, Triggers: ReportTIMTH, TimeThreshold: 100, InactivityDetectionTime: 8},
+		[]usageStep{
+			{at: 5, limits: "start"},
+			{at: 6, up: 100, next: 8}, // looked for packets after a quarter of the time
+			{at: 8, up: 200, next: 10},
+			{at: 10, up: 200, next: 12},
+			{at: 16, up: 200, limits: "start"}, // metered from 6 to 16
+			{at: 50, up: 300, next: 52},
+			{at: 58, up: 300, query: true, want: "#0 IMMER 300/0 58s metered 18", limits: "start"},
+		},
+	},
+	{
+		"time quota: packets are stopped though the datapath knows no time",
+		URR{Method: MeasureDuration, Triggers: ReportTIMQU, Information: InfoISTM, TimeQuota: Some(uint32(20))},
+		[]usageStep{
+			{at: 1, next: 20},
+			{at: 20, up: 500, want: "#0 TIMQU 500/0 20s metered 20", limits: "exhausted"},
+			{at: 25, up: 500, update: &UpdateURR{TimeQuota: Some(uint32(10))}, next: 30},
+		},
+	},
+	{
+		"start and stop of traffic are told without a measurement",
+		URR{Method: MeasureEvent, Triggers: ReportSTART | ReportSTOPT},
+		[]usageStep{
+			{at: 1, limits: "start"},
+			{at: 2, up: 100, want: "#0 START", next: 4.5},
+			{at: 4, up: 200, next: 6.5},
+			{at: 14, up: 200, want: "#1 STOPT", limits: "start"},
+			{at: 20, up: 300, want: "#2 START", next: 22.5},
+		},
+	},
+	{
+		"quota holding time: told once, until packets come again",
+		URR{Method: MeasureVolume, Triggers: ReportQUHTI, QuotaHoldingTime: 40, VolumeQuota: total(5000)},
+		[]usageStep{
+			{at: 0, next: 10, limits: "quota 5000"},
+			{at: 10, up: 100, next: 20, limits: "quota 5000"},
+			{at: 50, up: 100, want: "#0 QUHTI 100/0 50s", limits: "quota 5000 start"},
+			{at: 90, up: 100, limits: "quota 5000 start"},
+			{at: 91, up: 200, next: 101, limits: "quota 5000"},
+		},
+	},
+	{
+		"quota validity time",
+		URR{Method: MeasureVolume, Triggers: ReportQUVTI, QuotaValidityTime: 15, VolumeQuota: total(5000)},
+		[]usageStep{
+			{at: 1, next: 15, limits: "quota 5000"},
+			{at: 15, up: 100, want: "#0 QUVTI 100/0 15s", limits: "quota 5000"},
+			{at: 20, up: 200, update: &UpdateURR{VolumeQuota: Some(total(1000))}, next: 35, limits: "quota 1100"},
+		},
+	},
+	{
+		"monitoring time: what was used before is told apart, and the subsequent threshold holds",
+		URR{
+			Method: MeasureVolume, Triggers: ReportVOLTH, VolumeThreshold: total(1000),
+			MonitoringTime: 20 * second, SubsequentVolumeThreshold: total(300),
+		},
+		[]usageStep{
+			{at: 1, next: 20, limits: "threshold 1000"},
+			{at: 20, up: 900, want: "#0 MONIT 900/0 20s before", limits: "threshold 1200"},
+			{at: 30, up: 1200, want: "#1 VOLTH 300/0 10s after", limits: "threshold 1500"},
+			{at: 40, up: 1500, want: "#2 VOLTH 300/0 10s", limits: "threshold 1800"},
+		},
+	},
+	{
+		"monitoring time without a subsequent threshold: the rest of the former one holds",
+		URR{Method: MeasureVolume, Triggers: ReportVOLTH, VolumeThreshold: total(1000), MonitoringTime: 20 * second},
+		[]usageStep{
+			{at: 20, up: 900, want: "#0 MONIT 900/0 20s before", limits: "threshold 1000"},
+			{at: 21, up: 1000, want: "#1 VOLTH 100/0 1s after", limits: "threshold 2000"},
+		},
+	},
+	{
+		"limits beyond all numbers",
+		URR{Method: MeasureVolume, Triggers: ReportVOLTH, VolumeThreshold: total(1<<64 - 1)},
+		[]usageStep{
+			{at: 1, up: 1000, query: true, want: "#0 IMMER 1000/0 1s", limits: "threshold 18446744073709551615"},
+			{at: 2, up: 2000, limits: "threshold 18446744073709551615"},
+		},
+	},
+	{
+		"a clock that is put back",
+		URR{Method: MeasureDuration | MeasureVolume, Triggers: ReportPERIO, Information: InfoISTM, MeasurementPeriod: 10},
+		[]usageStep{
+			{at: 10, up: 100, want: "#0 PERIO 100/0 10s metered 10", next: 20},
+			{at: 3, up: 200, query: true, want: "#1 IMMER 100/0 0s metered 0", next: 20},
+			{at: 20, up: 300, want: "#2 PERIO 100/0 10s metered 10", next: 30},
+		},
+	},
+}
+
+func TestUsage(t *testing.T) {
+	for _, tc := range usageTests {
+		t.Run(tc.name, func(t *testing.T) {
+			u := tc.urr
+			u.ID = 7
+			const born = 1_800_000_000 * second
+			if u.MonitoringTime != 0 {
+				u.MonitoringTime += born
+			}
+			u.provision(born, Counts{})
+			s := &Session{URRs: []URR{u}}
+			for _, step := range tc.steps {
+				now := born + int64(step.at*1e9)
+				counts := &Usage{URRs: []URRCounts{{7, octets(step.up, step.down)}}}
+				s.Reports = nil
+				switch {
+				case step.query:
+					s.query(nil, now, counts, []uint32{7}, false)
+				case step.update != nil:
+					u := &s.URRs[0]
+					set(&u.VolumeQuota, step.update.VolumeQuota)
+					if step.update.TimeQuota.Present {
+						u.TimeQuota = step.update.TimeQuota
+					}
+					u.rearm(step.update, now)
+				default:
+					s.look(now, counts)
+				}
+				next := 0.0
+				if n := s.next(now); n != 0 {
+					next = float64(n-born) / 1e9
+				}
+				got := []string{reportText(s.Reports), fmt.Sprint(next), limitsText(s.URRs[0].Limits())}
+				want := []string{step.want, fmt.Sprint(step.next), step.limits}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("at %v s (-want +got: reports, next look, limits):\n%s", step.at, diff)
+				}
+			}
+		})
+	}
+}
+
+var triggerNames = []string{
+	"PERIO", "VOLTH", "TIMTH", "QUHTI", "START", "STOPT", "DROTH", "IMMER", "VOLQU", "TIMQU", "LIUSA", "TERMR", "MONIT",
+	"ENVCL", "MACAR", "EVETH", "EVEQU", "TEBUR", "IPMJL", "QUVTI", "EMRRE", "UPINT",
+}
+
+// reportText writes reports as the tables have them.
+func reportText(list []UsageReport) string {
+	var out []string
+	for _, r := range list {
+		text := fmt.Sprintf("#%d %s", r.SEQN, flagNames(uint32(r.Trigger), triggerNames))
+		if r.Trigger&unmeasured == 0 {
+			text += fmt.Sprintf(" %d/%d %ds", r.Usage.UplinkOctets, r.Usage.DownlinkOctets, (r.End-r.Start)/second)
+		}
+		if r.Method&MeasureDuration != 0 {
+			text += fmt.Sprintf(" metered %d", r.Duration)
+		}
+		if r.Before {
+			text += " before"
+		}
+		if r.After {
+			text += " after"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
+}
+
+func limitsText(l Limits) string {
+	var out []string
+	volume := func(name string, v Volume) {
+		switch {
+		case v.HasTotal:
+			out = append(out, fmt.Sprintf("%s %d", name, v.Total))
+		case v.HasUplink:
+			out = append(out, fmt.Sprintf("%s u%d", name, v.Uplink))
+		case v.HasDownlink:
+			out = append(out, fmt.Sprintf("%s d%d", name, v.Downlink))
+		}
+	}
+	volume("threshold", l.Threshold)
+	volume("quota", l.Quota)
+	if l.StartOfTraffic {
+		out = append(out, "start")
+	}
+	if l.Exhausted {
+		out = append(out, "exhausted")
+	}
+	return strings.Join(out, " ")
+}
+
+// TestLinked: a URR reports whenever one that it is linked to does, through any
+// number of links, and once. TS 29.244, 5.2.2.4.
+func TestLinked(t *testing.T) {
+	s := &Session{URRs: []URR{
+		{ID: 1, Method: MeasureVolume, Triggers: ReportVOLTH, VolumeThreshold: total(100)},
+		{ID: 2, Method: MeasureVolume, Triggers: ReportLIUSA, LinkedURRs: []uint32{1, 3}},
+		{ID: 3, Method: MeasureVolume, Triggers: ReportLIUSA, LinkedURRs: []uint32{2}},
+		{ID: 4, Method: MeasureVolume, Triggers: ReportVOLTH, LinkedURRs: []uint32{1}},
+		{ID: 5, Method: MeasureEvent, Triggers: ReportSTART | ReportLIUSA, LinkedURRs: []uint32{9}},
+	}}
+	for i := range s.URRs {
+		s.URRs[i].provision(0, Counts{})
+	}
+	counts := &Usage{URRs: []URRCounts{{1, octets(100, 0)}, {2, octets(100, 0)}, {3, octets(0, 0)}, {4, octets(50, 0)}, {5, octets(100, 0)}}}
+	s.look(second, counts)
+	want := "#0 VOLTH 100/0 1s, #0 LIUSA 100/0 1s, #0 LIUSA 0/0 1s, #0 START"
+	if got := reportText(s.Reports); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// TestFull: when no more reports may wait, usage is left where it is, and told
+// when there is room: all of it, and each reason.
+func TestReportsFull(t *testing.T) {
+	s := &Session{URRs: []URR{{
+		ID: 1, Method: MeasureVolume, Triggers: ReportVOLTH | ReportSTOPT | ReportVOLQU,
+		VolumeThreshold: total(100), VolumeQuota: total(100 * (maxReports + 2)),
+	}}}
+	s.URRs[0].provision(0, Counts{})
+	var sum uint64
+	tell := func() {
+		for _, r := range s.Reports {
+			sum += r.Usage.UplinkOctets
+		}
+		s.Reports = nil
+	}
+	for i := range uint64(maxReports + 5) {
+		s.look(int64(i)*second, &Usage{URRs: []URRCounts{{1, octets(100*(i+1), 0)}}})
+	}
+	if len(s.Reports) != maxReports || s.next(0) != 0 {
+		t.Errorf("%d reports wait, next look at %d; want %d and none", len(s.Reports), s.next(0), maxReports)
+	}
+	if !s.URRs[0].State.Exhausted {
+		t.Error("the quota is not exhausted though it is used up")
+	}
+	tell()
+	last := octets(100*(maxReports+5), 0)
+	s.look(100*second, &Usage{URRs: []URRCounts{{1, last}}})
+	want := fmt.Sprintf("#%d STOPT, #%d VOLTH+VOLQU 500/0 85s", maxReports, maxReports+1)
+	if got := reportText(s.Reports); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if tell(); sum != last.UplinkOctets {
+		t.Errorf("%d octets reported, %d counted", sum, last.UplinkOctets)
+	}
+}
+
+// TestIdle: the User Plane Inactivity Timer runs out once, and again after
+// packets.
+func TestIdle(t *testing.T) {
+	s := &Session{InactivityTimer: 20}
+	var got []int64
+	packets := []uint64{5, 5, 5, 6, 6, 6, 6, 6, 7, 7, 7, 7} // every 10 s
+	for i, n := range packets {
+		if s.idle(int64(i+1)*10*second, n) {
+			got = append(got, int64(i+1)*10)
+		}
+	}
+	if diff := cmp.Diff([]int64{30, 60, 110}, got); diff != "" {
+		t.Errorf("inactive at (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,50 @@
+package session
+
+import "slices"
+
+// Waiting are the reports of a session that its CP function has not acknowledged
+// yet, and where they go.
+type Waiting struct {
+	Owner   uint32
+	CP      FSEID
+	Reports []UsageReport // oldest first
+}
+
+// Waiting reads into w what is to be reported of a session's usage, which may be
+// nothing. It reports false if there is no such session.
+func (m *Manager) Waiting(seid uint64, w *Waiting) bool {
+	*w = Waiting{Reports: w.Reports[:0]}
+	r := m.works.Get().(*Result)
+	defer m.works.Put(r)
+	s := &r.old
+	if !m.Read(seid, s) {
+		return false
+	}
+	w.Owner, w.CP = s.Owner, s.CP
+	for _, u := range s.Reports {
+		if u.Answered == 0 {
+			w.Reports = append(w.Reports, u)
+		}
+	}
+	return true
+}
+
+// Acknowledge forgets reports that the CP function has acknowledged. If it does
+// not outlive the process they are sent again, and a CP function that knows their
+// UR-SEQN passes over them.
+func (m *Manager) Acknowledge(seid uint64, reports []UsageReport) {
+	r := m.works.Get().(*Result)
+	defer m.works.Put(r)
+	e, err := m.lock(seid, 0, r)
+	if err != nil {
+		return
+	}
+	defer e.change.Unlock()
+	s := &r.old
+	n := len(s.Reports)
+	s.Reports = slices.DeleteFunc(s.Reports, func(u UsageReport) bool { return slices.Contains(reports, u) })
+	m.commit(e, s, &r.writer)
+	if n >= maxReports {
+		m.timers.set(seid, m.now()) // what there was no room for
+	}
+}
