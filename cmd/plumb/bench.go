@@ -56,7 +56,7 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr)
+	bar := newProgress(os.Stderr, "bench")
 	config.OnStep = bar.step
 	result, err := bench.Run(ctx, config)
 	bar.close()
@@ -102,48 +102,8 @@ func (c *benchCommand) config() (bench.Config, error) {
 	}, nil
 }
 
-// benchOutputs are the files that a run shall write. They are opened before it,
-// so that a name that cannot be written costs no measurement.
-type benchOutputs map[*os.File]func(io.Writer, *report.Result) error
-
-func (c *benchCommand) open() (benchOutputs, error) {
-	outputs := benchOutputs{}
-	for _, o := range []struct {
-		path  string
-		write func(io.Writer, *report.Result) error
-	}{{c.JSON, report.Write}, {c.HTML, report.HTML}} {
-		if o.path == "" || o.path == "-" {
-			continue
-		}
-		f, err := os.OpenFile(o.path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-		if err != nil {
-			return nil, errors.Join(err, outputs.discard())
-		}
-		outputs[f] = o.write
-	}
-	return outputs, nil
-}
-
-// write fills the files and gives them their names.
-func (o benchOutputs) write(result *report.Result) error {
-	var errs []error
-	for f, write := range o {
-		err := errors.Join(write(f, result), f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), strings.TrimSuffix(f.Name(), ".part"))
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// discard removes the files: there is nothing to write.
-func (o benchOutputs) discard() error {
-	var errs []error
-	for f := range o {
-		errs = append(errs, f.Close(), os.Remove(f.Name()))
-	}
-	return errors.Join(errs...)
+func (c *benchCommand) open() (outputs[*report.Result], error) {
+	return openOutputs(output[*report.Result]{c.JSON, report.Write}, output[*report.Result]{c.HTML, report.HTML})
 }
 
 // frameRate is a number of frames per second; 0: as many as possible.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"plumbline/lab/bench"
+	"plumbline/lab/report"
 )
 
 func TestFrameRate(t *testing.T) {
@@ -37,17 +37,17 @@ func TestFrameRate(t *testing.T) {
 }
 
 func TestProgressLine(t *testing.T) {
-	step := bench.Step{Name: "uplink", Expected: 4 * time.Second, Before: 2 * time.Second, Total: 8 * time.Second}
+	step := report.Step{Name: "uplink", Expected: 4 * time.Second, Before: 2 * time.Second, Total: 8 * time.Second}
 	for _, tc := range []struct {
 		name    string
-		step    bench.Step
+		step    report.Step
 		elapsed time.Duration
 		want    string
 	}{
 		{"at its start", step, 0, "[=======                     ]  25 %  6s left  uplink"},
 		{"in the middle", step, 2 * time.Second, "[==============              ]  50 %  4s left  uplink"},
 		{"longer than expected", step, time.Minute, "[=====================       ]  75 %  2s left  uplink"},
-		{"before the first", bench.Step{}, 0, ""},
+		{"before the first", report.Step{}, 0, ""},
 	} {
 		if got := progressLine(tc.step, tc.elapsed); got != tc.want {
 			t.Errorf("%s:\n got %q\nwant %q", tc.name, got, tc.want)

@@ -29,6 +29,7 @@ type commands struct {
 	UPF      upfCommand      `cmd:"" name:"upf" help:"Run a UPF: PFCP on N4, packets between N3 and N6."`
 	GNB      gnbCommand      `cmd:"" name:"gnb" help:"Run a gNB: UE devices over GTP-U to any UPF."`
 	Bench    benchCommand    `cmd:"" help:"Measure the UPF beside the limit of the test bed."`
+	Lab      labCommand      `cmd:"" help:"Measure any UPF: N4 load."`
 	Sessions sessionsCommand `cmd:"" help:"List the PFCP sessions of the running UPF."`
 	Show     showCommand     `cmd:"" help:"Show a session, associations, datapath, peers or configuration of the running UPF."`
 	Drops    dropsCommand    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`

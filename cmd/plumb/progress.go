@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plumbline/lab/bench"
+	"plumbline/lab/report"
 )
 
 // progress shows on a terminal, in one line that it keeps writing anew, how far
@@ -17,13 +17,15 @@ import (
 // each step.
 type progress struct {
 	out      *os.File
+	name     string // of the command
 	terminal bool
 	stop     chan struct{}
 	stopped  sync.WaitGroup
 
-	mu    sync.Mutex
-	now   bench.Step
-	since time.Time
+	mu     sync.Mutex
+	now    report.Step
+	since  time.Time
+	detail string
 }
 
 const (
@@ -32,9 +34,9 @@ const (
 	clearLine     = "\r\x1b[K" // ECMA-48, 8.3.41: erase to the end of the line
 )
 
-func newProgress(out *os.File) *progress {
+func newProgress(out *os.File, name string) *progress {
 	_, err := unix.IoctlGetTermios(int(out.Fd()), unix.TCGETS)
-	p := &progress{out: out, terminal: err == nil, stop: make(chan struct{})}
+	p := &progress{out: out, name: name, terminal: err == nil, stop: make(chan struct{})}
 	if p.terminal {
 		p.stopped.Go(p.draw)
 	}
@@ -42,13 +44,20 @@ func newProgress(out *os.File) *progress {
 }
 
 // step is called when a step begins.
-func (p *progress) step(s bench.Step) {
+func (p *progress) step(s report.Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now, p.since = s, time.Now()
+	p.now, p.since, p.detail = s, time.Now(), ""
 	if !p.terminal {
-		fmt.Fprintf(p.out, "bench: %s (%s left)\n", s.Name, left(s, 0))
+		fmt.Fprintf(p.out, "%s: %s (%s left)\n", p.name, s.Name, left(s, 0))
 	}
+}
+
+// tell adds to the line how far the step is.
+func (p *progress) tell(detail string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.detail = ": " + detail
 }
 
 // close takes the line away.
@@ -69,7 +78,7 @@ func (p *progress) draw() {
 			return
 		case <-ticker.C:
 			p.mu.Lock()
-			fmt.Fprint(p.out, clearLine+progressLine(p.now, time.Since(p.since)))
+			fmt.Fprint(p.out, clearLine+progressLine(p.now, time.Since(p.since))+p.detail)
 			p.mu.Unlock()
 		}
 	}
@@ -77,7 +86,7 @@ func (p *progress) draw() {
 
 // progressLine shows step s after it has run for some time. A step that takes
 // longer than expected stands still at its end.
-func progressLine(s bench.Step, elapsed time.Duration) string {
+func progressLine(s report.Step, elapsed time.Duration) string {
 	if s.Total <= 0 {
 		return ""
 	}
@@ -87,6 +96,6 @@ func progressLine(s bench.Step, elapsed time.Duration) string {
 		100*share, left(s, elapsed), s.Name)
 }
 
-func left(s bench.Step, elapsed time.Duration) time.Duration {
+func left(s report.Step, elapsed time.Duration) time.Duration {
 	return (s.Total - s.Before - min(elapsed, s.Expected)).Round(time.Second)
 }

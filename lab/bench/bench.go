@@ -51,7 +51,7 @@ type Config struct {
 	CommandLine, Version, Commit string // for the result
 
 	// OnStep is called at the start of each step. It may be nil.
-	OnStep func(Step)
+	OnStep func(report.Step)
 }
 
 // Bounds of what [Config] may say.
@@ -62,14 +62,6 @@ const (
 	MinDuration      = 100 * time.Millisecond
 	MaxDuration      = time.Hour
 )
-
-// Step is a part of a run.
-type Step struct {
-	Name     string
-	Expected time.Duration // of this step
-	Before   time.Duration // expected of all steps before it
-	Total    time.Duration // expected of the whole run
-}
 
 const (
 	runName = "plumb-bench" // of the namespaces
@@ -106,7 +98,7 @@ func Run(ctx context.Context, c Config) (result *report.Result, err error) {
 	r := &run{Config: c, result: &report.Result{
 		Schema:  report.Schema,
 		Started: time.Now().UTC().Truncate(time.Second),
-		Host:    describeHost(&c),
+		Host:    DescribeHost(c.Version, c.Commit, c.CommandLine),
 	}}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -222,7 +214,7 @@ func (r *run) measure(ctx context.Context) error {
 // step tells that a step begins.
 func (r *run) step(name string, expected time.Duration) {
 	if r.OnStep != nil {
-		r.OnStep(Step{Name: name, Expected: expected, Before: r.spent, Total: r.expected()})
+		r.OnStep(report.Step{Name: name, Expected: expected, Before: r.spent, Total: r.expected()})
 	}
 	r.spent += expected
 }

@@ -14,9 +14,10 @@ import (
 	"plumbline/lab/report"
 )
 
-// describeHost collects what the figures belong to. What this machine does not
-// say is "unknown": no measurement fails for it.
-func describeHost(c *Config) report.Host {
+// DescribeHost collects what the figures belong to: this machine, and what was
+// run on it. What the machine does not say is "unknown": no measurement fails
+// for it.
+func DescribeHost(version, commit, commandLine string) report.Host {
 	var uts unix.Utsname
 	kernel := "unknown"
 	if unix.Uname(&uts) == nil {
@@ -32,9 +33,9 @@ func describeHost(c *Config) report.Host {
 		BPFJIT:       bpfJIT(readFile("/proc/sys/net/core/bpf_jit_enable"), readFile("/proc/sys/net/core/bpf_jit_harden")),
 		SpectreV2:    orUnknown(readFile("/sys/devices/system/cpu/vulnerabilities/spectre_v2")),
 		GoVersion:    runtime.Version(),
-		Version:      c.Version,
-		Commit:       c.Commit,
-		CommandLine:  c.CommandLine,
+		Version:      version,
+		Commit:       commit,
+		CommandLine:  commandLine,
 	}
 }
 

@@ -134,7 +134,7 @@ func (r *run) trial(l *lane, m *measurement, kind report.Kind, repeat int, rate 
 		Kind: kind, Repeat: repeat, XDPMode: r.mode, DurationNS: m.sent.Elapsed.Nanoseconds(),
 		OfferedFrames: m.sent.Sent, ReceivedFrames: m.received.Received,
 		OfferedBPS: 8 * m.perSecond(m.sent.SentOctets), Drops: m.drops,
-		LatencyCurve: curve(m.received.FromIntended),
+		LatencyCurve: report.Curve(m.received.FromIntended),
 	}
 }
 
@@ -143,23 +143,4 @@ func latency(h *hdrhistogram.Histogram) report.Latency {
 		Min: h.Min(), P50: h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90), P99: h.ValueAtPercentile(99),
 		P999: h.ValueAtPercentile(99.9), Max: h.Max(),
 	}
-}
-
-// curvePercentiles are closer to each other where latencies rise.
-var curvePercentiles = []float64{
-	10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5, 95, 97, 98, 99, 99.25, 99.5, 99.7, 99.8, 99.9,
-	99.925, 99.95, 99.97, 99.98, 99.99, 99.9925, 99.995, 99.997, 99.998, 99.999, 99.9995, 99.9999,
-}
-
-// curve ends with the last percentile that some frame stands for, and the
-// maximum.
-func curve(h *hdrhistogram.Histogram) []report.Percentile {
-	points := []report.Percentile{{Percentile: 0, NS: h.Min()}}
-	for _, p := range curvePercentiles {
-		if float64(h.TotalCount())*(1-p/100) < 1 {
-			break
-		}
-		points = append(points, report.Percentile{Percentile: p, NS: h.ValueAtPercentile(p)})
-	}
-	return append(points, report.Percentile{Percentile: 100, NS: h.Max()})
 }

@@ -10,9 +10,9 @@ import (
 // Errors are those of Establish.
 func (c *Client) Associate(ctx context.Context) (pfcp.UPFunctionFeatures, error) {
 	j := &associating{m: pfcp.AssociationSetupRequest{
-		NodeID: c.config.NodeID, RecoveryTimeStamp: c.started, CPFunctionFeatures: pfcp.Some(pfcp.CPFunctionFeatures(0)),
+		NodeID: c.config.NodeID, RecoveryTimeStamp: c.group.started, CPFunctionFeatures: pfcp.Some(pfcp.CPFunctionFeatures(0)),
 	}}
-	_, err := c.run(ctx, 1, j)
+	_, err := c.bulk(ctx, 1, j)
 	return j.got.UPFunctionFeatures.Value, err
 }
 
@@ -23,8 +23,6 @@ type associating struct {
 
 func (j *associating) request(int) (uint64, pfcp.Message) { return 0, &j.m }
 
-func (j *associating) answer() pfcp.MessageType { return pfcp.MsgAssociationSetupResponse }
-
 func (j *associating) response(_ int, _ pfcp.Header, body []byte) (pfcp.Cause, error) {
 	err := j.got.Decode(body)
 	j.got.UserPlaneIPResourceInfo = nil // a view of the datagram
@@ -32,13 +30,13 @@ func (j *associating) response(_ int, _ pfcp.Header, body []byte) (pfcp.Cause, e
 }
 
 func (j *associating) explain(_ int, cause pfcp.Cause, err error) error {
-	return answered{}.text("set up association", cause, err)
+	return refusal{}.text("set up association", cause, err)
 }
 
 // Release releases the association; the UP function deletes its sessions.
 // Errors are those of Establish.
 func (c *Client) Release(ctx context.Context) error {
-	_, err := c.run(ctx, 1, &releasing{m: pfcp.AssociationReleaseRequest{NodeID: c.config.NodeID}})
+	_, err := c.bulk(ctx, 1, &releasing{m: pfcp.AssociationReleaseRequest{NodeID: c.config.NodeID}})
 	return err
 }
 
@@ -49,13 +47,11 @@ type releasing struct {
 
 func (j *releasing) request(int) (uint64, pfcp.Message) { return 0, &j.m }
 
-func (j *releasing) answer() pfcp.MessageType { return pfcp.MsgAssociationReleaseResponse }
-
 func (j *releasing) response(_ int, _ pfcp.Header, body []byte) (pfcp.Cause, error) {
 	err := j.got.Decode(body)
 	return j.got.Cause, err
 }
 
 func (j *releasing) explain(_ int, cause pfcp.Cause, err error) error {
-	return answered{}.text("release association", cause, err)
+	return refusal{}.text("release association", cause, err)
 }

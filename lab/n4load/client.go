@@ -2,138 +2,263 @@ package n4load
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
-	"golang.org/x/net/ipv4"
-
+	"plumbline/mmsg"
 	"plumbline/pfcp"
 )
 
-// Config says who talks to whom. Only Local and Remote must be given.
-type Config struct {
-	Local  netip.AddrPort // IPv4; port 0: any
-	Remote netip.AddrPort // of the UP function; port 0: 8805
-	NodeID pfcp.NodeID    // zero: the local address
-	Window int            // requests in flight, 1 to MaxWindow, as many as the UP function's socket can hold; 0: DefaultWindow
-	T1     time.Duration  // until a request without response is repeated; 0: DefaultT1
-	N1     int            // how often it is sent altogether; 0: DefaultN1
-}
-
-// Defaults and limits of [Config]. T1 and N1 are left to the implementation by
-// TS 29.244, 6.4.
-const (
-	DefaultWindow = 32
-	MaxWindow     = 4096
-	DefaultT1     = time.Second
-	DefaultN1     = 4
-
-	batchSize   = 64
-	maxDatagram = 1 << 16
-	readBuffer  = 4 << 20 // octets; the kernel may give less
-)
-
-// Errors that the methods of [Client] wrap.
-var (
-	ErrNoResponse = errors.New("no response")
-	ErrRefused    = errors.New("refused")
-	ErrClosed     = errors.New("client closed")
-)
-
-// Client is one CP function with one socket. Its methods may be called from
-// several goroutines; bulk calls wait for each other.
+// Client is one CP function with one socket.
 type Client struct {
-	config  Config
-	remote  *net.UDPAddr
-	conn    *net.UDPConn
-	batches *ipv4.PacketConn
-	started pfcp.TimeStamp
+	group    *Group
+	config   Config
+	socket   *socket
+	receiver *mmsg.Receiver
+	sender   *mmsg.Sender
+	in       [][]byte // receiver's memory
 
-	running sync.Mutex     // held by the bulk call
-	out     []ipv4.Message // of the bulk call
-	wake    chan struct{}  // something has been received
-	done    chan struct{}  // the receiver has ended
+	sequence uint32
+	window   window
+	sending  []dispatch // what is in sender
+	reply    []byte
 
-	mu         sync.Mutex
-	sequence   uint32
-	job        job // nil between the calls
-	window     window
-	report     *Report
-	failure    error // the first of this call
-	heartbeats uint64
-	reply      []byte
+	heartbeats, reports atomic.Uint64
+
+	mu  sync.Mutex
+	own [][]Session // those that have been established, or may be
 }
 
-// Dial opens the socket, in the network namespace of the calling thread, and
-// starts to answer heartbeats. It sends nothing.
-func Dial(c Config) (*Client, error) {
+// dispatch is a first transmission that is on its way out.
+type dispatch struct {
+	intended time.Duration
+	report   *Report
+}
+
+func newClient(g *Group, c Config) (*Client, error) {
 	c, err := c.complete()
 	if err != nil {
 		return nil, err
 	}
-	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(c.Local))
+	s, err := listen(c.Local)
 	if err != nil {
-		return nil, fmt.Errorf("n4load: %w", err)
+		return nil, err
 	}
-	_ = conn.SetReadBuffer(readBuffer) // the window fits the default buffer too, if it must
 	client := &Client{
-		config: c, conn: conn, batches: ipv4.NewPacketConn(conn),
-		remote:  net.UDPAddrFromAddrPort(c.Remote),
-		started: pfcp.NewTimeStamp(time.Now()),
-		wake:    make(chan struct{}, 1), done: make(chan struct{}),
-		window: newWindow(c.Window),
+		group: g, config: c, socket: s, window: newWindow(c.Window),
+		sender: mmsg.NewSender(s, batchSize),
 		// Not 0: a UP function may still have an earlier client's sequence
 		// numbers in its response cache.
 		sequence: rand.Uint32() & maxSequence,
 	}
-	go client.receive()
+	memory := make([]byte, batchSize*maxDatagram) // the kernel gives pages as they are used
+	for i := range batchSize {
+		client.in = append(client.in, memory[i*maxDatagram:(i+1)*maxDatagram])
+	}
+	client.receiver = mmsg.NewReceiver(s, client.in)
 	return client, nil
 }
 
-// complete fills in the defaults.
-func (c Config) complete() (Config, error) {
-	if !c.Local.Addr().Is4() || !c.Remote.Addr().Is4() {
-		return c, fmt.Errorf("n4load: local %s, remote %s: both must be IPv4", c.Local, c.Remote)
-	}
-	if c.Remote.Port() == 0 {
-		c.Remote = netip.AddrPortFrom(c.Remote.Addr(), pfcp.Port)
-	}
-	if !c.NodeID.Addr.IsValid() && len(c.NodeID.FQDN) == 0 {
-		c.NodeID.Addr = c.Local.Addr()
-	}
-	if c.Window == 0 {
-		c.Window = DefaultWindow
-	}
-	if c.T1 == 0 {
-		c.T1 = DefaultT1
-	}
-	if c.N1 == 0 {
-		c.N1 = DefaultN1
-	}
-	if c.Window < 1 || c.Window > MaxWindow || c.T1 < 0 || c.N1 < 1 {
-		return c, fmt.Errorf("n4load: window %d, T1 %v, N1 %d: out of range", c.Window, c.T1, c.N1)
-	}
-	return c, nil
-}
-
 // LocalAddr returns the socket's address.
-func (c *Client) LocalAddr() netip.AddrPort { return c.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
+func (c *Client) LocalAddr() netip.AddrPort { return c.socket.local }
 
 // Heartbeats returns how many Heartbeat Requests have been answered.
-func (c *Client) Heartbeats() uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.heartbeats
+func (c *Client) Heartbeats() uint64 { return c.heartbeats.Load() }
+
+// SessionReports returns how many Session Report Requests have been answered.
+func (c *Client) SessionReports() uint64 { return c.reports.Load() }
+
+// Close closes the client's group.
+func (c *Client) Close() error { return c.group.Close() }
+
+// request puts a request into the sender. It returns false if that is not
+// possible: too many are in flight, or the message cannot be encoded.
+func (c *Client) request(op, index int, intended time.Duration, r *Report) bool {
+	sequence, ok := c.window.room(c.sequence)
+	if !ok {
+		return false
+	}
+	seid, m := c.group.call.source.job(c, op).request(index)
+	p := c.window.take(sequence)
+	c.group.call.inFlight++
+	octets, err := pfcp.Append(p.octets, pfcp.Header{SEID: seid, Sequence: sequence}, m)
+	if err != nil {
+		c.group.call.inFlight--
+		c.window.free(p, unused)
+		return false
+	}
+	p.octets, p.op, p.index, p.intended, p.report = octets, uint8(op), index, intended, r
+	p.answer = byte(m.MessageType()) + 1
+	c.sequence = (sequence + 1) & maxSequence
+	c.sender.AddTo(c.config.Remote, p.octets)
+	c.sending = append(c.sending, dispatch{intended, r})
+	c.window.timeouts.push(timeout{at: c.group.now() + c.config.T1, sequence: sequence, sent: 1})
+	return true
 }
 
-// Close closes the socket. A call that is under way returns [ErrClosed]. The UP
-// function keeps the association and the sessions.
-func (c *Client) Close() error {
-	err := c.conn.Close()
-	<-c.done
-	return err
+// repeat puts those requests into the sender that have waited for T1, and gives
+// up those that were sent N1 times. It returns when the next one is due.
+func (c *Client) repeat(now time.Duration) time.Duration {
+	for {
+		t := c.window.timeouts.head()
+		if t == nil {
+			return never
+		}
+		p := c.window.find(t.sequence)
+		if p != nil && p.state == waiting && p.sent == t.sent {
+			switch {
+			case t.at > now:
+				return t.at
+			case int(p.sent) >= c.config.N1:
+				c.group.call.give(c, p)
+			case c.sender.Room() == 0:
+				return now
+			default:
+				p.sent++
+				p.report.Repeated++
+				c.sender.AddTo(c.config.Remote, p.octets)
+				c.window.timeouts.push(timeout{at: now + c.config.T1, sequence: p.sequence, sent: p.sent})
+			}
+		}
+		c.window.timeouts.pop() // or it has been answered
+	}
+}
+
+// flush sends what is in the sender. What the socket does not take is repeated
+// by T1, as if it had been lost on the way.
+func (c *Client) flush() {
+	if c.sender.Room() == batchSize {
+		return
+	}
+	now := c.group.now()
+	for {
+		_, err := c.sender.Flush()
+		if err == nil {
+			break
+		}
+		c.sender.Skip()
+		if call := c.group.call; call != nil {
+			call.reports[0].SendErrors++
+		}
+	}
+	c.sender.Reset()
+	for _, d := range c.sending {
+		d.report.Sent++
+		record(d.report.SendDelay, now-d.intended)
+	}
+	c.sending = c.sending[:0]
+}
+
+// receive works on what has come in: a few batches at most, as there may be
+// something to send.
+func (c *Client) receive() {
+	const most = 4
+	for range most {
+		n, err := c.receiver.Next()
+		if errors.Is(err, syscall.EAGAIN) {
+			return
+		}
+		now := c.group.now()
+		for i := range n {
+			c.datagram(c.receiver.Source(i), c.in[i][:c.receiver.Size(i)], now)
+		}
+		if n < batchSize && err == nil {
+			return
+		}
+	}
+}
+
+// datagram works on what the UP function's address sent.
+func (c *Client) datagram(from netip.AddrPort, b []byte, now time.Duration) {
+	if from.Addr() != c.config.Remote.Addr() {
+		return // a stranger
+	}
+	for len(b) > 0 {
+		h, body, rest, err := pfcp.Parse(b)
+		switch {
+		case err != nil:
+			return
+		case h.Type.IsRequest():
+			c.answer(from, h)
+		case from == c.config.Remote:
+			c.response(h, body, now)
+		}
+		b = rest
+	}
+}
+
+// response finds the request that h answers.
+func (c *Client) response(h pfcp.Header, body []byte, now time.Duration) {
+	call := c.group.call
+	if call == nil {
+		return
+	}
+	p := c.window.find(h.Sequence)
+	switch {
+	case p == nil || p.report == nil || byte(h.Type) != p.answer:
+		call.reports[0].Unexpected++
+	case p.state == waiting:
+		call.take(c, p, h, body, now)
+	case p.state == answered:
+		p.report.Duplicates++
+	default:
+		p.report.Late++
+	}
+}
+
+// owns adds sessions of which the UP function may report.
+func (c *Client) owns(sessions []Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own = append(c.own, sessions)
+}
+
+// remote returns the UP function's SEID of a session of ours, 0 if there is
+// none.
+func (c *Client) remote(local uint64) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, sessions := range c.own { // their SEIDs count up
+		if len(sessions) == 0 || local < sessions[0].LocalSEID {
+			continue
+		}
+		if i := local - sessions[0].LocalSEID; i < uint64(len(sessions)) && sessions[i].RemoteSEID != 0 {
+			return sessions[i].RemoteSEID
+		}
+	}
+	return 0
+}
+
+// answer answers a request of the UP function's, to where it came from.
+func (c *Client) answer(to netip.AddrPort, h pfcp.Header) {
+	out := pfcp.Header{Sequence: h.Sequence}
+	var m pfcp.Message
+	switch h.Type {
+	case pfcp.MsgHeartbeatRequest:
+		m = &pfcp.HeartbeatResponse{RecoveryTimeStamp: c.group.started}
+		c.heartbeats.Add(1)
+	case pfcp.MsgSessionReportRequest:
+		m, out.SEID = &pfcp.SessionReportResponse{Cause: pfcp.CauseRequestAccepted}, c.remote(h.SEID)
+		if out.SEID == 0 {
+			m = &pfcp.SessionReportResponse{Cause: pfcp.CauseSessionContextNotFound}
+		}
+		c.reports.Add(1)
+	case pfcp.MsgNodeReportRequest:
+		m = &pfcp.NodeReportResponse{NodeID: c.config.NodeID, Cause: pfcp.CauseRequestAccepted}
+	default:
+		return
+	}
+	var err error
+	if c.reply, err = pfcp.Append(c.reply[:0], out, m); err != nil {
+		return
+	}
+	if c.sender.Room() == 0 {
+		c.flush()
+	}
+	c.sender.AddTo(to, c.reply)
+	c.flush()
 }

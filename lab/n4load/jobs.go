@@ -4,18 +4,19 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"plumbline/pfcp"
 )
 
-// answered is what the last response said about a refusal.
-type answered struct {
+// refusal is what the last response said against a request.
+type refusal struct {
 	offending pfcp.Optional[pfcp.IEType]
 	failed    pfcp.Optional[pfcp.FailedRuleID]
 }
 
 // text adds Cause, Offending IE and Failed Rule ID to err.
-func (a answered) text(what string, cause pfcp.Cause, err error) error {
+func (a refusal) text(what string, cause pfcp.Cause, err error) error {
 	if cause == 0 || cause.Accepted() {
 		return fmt.Errorf("n4load: %s: %w", what, err)
 	}
@@ -29,6 +30,33 @@ func (a answered) text(what string, cause pfcp.Cause, err error) error {
 	return fmt.Errorf("n4load: %s%s: %w", what, details, err)
 }
 
+// bulk sends n requests of one kind, as many at a time as the window has.
+func (c *Client) bulk(ctx context.Context, n int, j job) (*Report, error) {
+	call := newCall(&bulk{client: c, requests: j, n: n}, 1)
+	call.strict = true
+	call.start = func(time.Duration) { call.pace = newClosed(c.config.Window, never, []float64{1}) }
+	err := c.group.do(ctx, call)
+	report := call.reports[0]
+	report.Intended = n
+	return report, err
+}
+
+// bulk is the source of requests 0 to n-1 of one client.
+type bulk struct {
+	client   *Client
+	requests job
+	n, next  int
+}
+
+func (b *bulk) pick(int) (*Client, int, bool) {
+	b.next++
+	return b.client, b.next - 1, b.next <= b.n
+}
+
+func (b *bulk) job(*Client, int) job { return b.requests }
+
+func (b *bulk) done(int, int, pfcp.Cause) {}
+
 // Establish establishes sessions and fills in RemoteSEID, and ULTEID and N3 if
 // the UP function chose them.
 //
@@ -36,9 +64,14 @@ func (a answered) text(what string, cause pfcp.Cause, err error) error {
 // sessions that were established before that have a RemoteSEID. The report is
 // there in any case.
 func (c *Client) Establish(ctx context.Context, t *Template, sessions []Session) (*Report, error) {
-	return c.run(ctx, len(sessions), &establishing{
+	c.owns(sessions)
+	return c.bulk(ctx, len(sessions), newEstablishing(c, t, sessions))
+}
+
+func newEstablishing(c *Client, t *Template, sessions []Session) *establishing {
+	return &establishing{
 		sessions: sessions, choose: t.ULTEID == 0, m: t.establishment(c.config.NodeID, c.config.Local.Addr()),
-	})
+	}
 }
 
 type establishing struct {
@@ -55,8 +88,6 @@ func (j *establishing) request(i int) (uint64, pfcp.Message) {
 	j.sessions[i].fill(&j.m)
 	return 0, &j.m
 }
-
-func (j *establishing) answer() pfcp.MessageType { return pfcp.MsgSessionEstablishmentResponse }
 
 func (j *establishing) response(i int, h pfcp.Header, body []byte) (pfcp.Cause, error) {
 	if err := j.got.Decode(body); err != nil {
@@ -82,18 +113,22 @@ func (j *establishing) response(i int, h pfcp.Header, body []byte) (pfcp.Cause, 
 }
 
 func (j *establishing) explain(i int, cause pfcp.Cause, err error) error {
-	return answered{j.got.OffendingIE, j.got.FailedRuleID}.text(fmt.Sprintf("establish session %d", j.sessions[i].LocalSEID), cause, err)
+	return refusal{j.got.OffendingIE, j.got.FailedRuleID}.text(fmt.Sprintf("establish session %d", j.sessions[i].LocalSEID), cause, err)
 }
 
 // Modify moves the downlink tunnels of sessions to t's gNB and the sessions'
 // DLTEID, as a path switch does. Errors are those of Establish.
 func (c *Client) Modify(ctx context.Context, t *Template, sessions []Session) (*Report, error) {
-	return c.run(ctx, len(sessions), &modifying{sessions: sessions, m: pfcp.SessionModificationRequest{
+	return c.bulk(ctx, len(sessions), newModifying(t, sessions))
+}
+
+func newModifying(t *Template, sessions []Session) *modifying {
+	return &modifying{sessions: sessions, m: pfcp.SessionModificationRequest{
 		UpdateFARs: []pfcp.UpdateFAR{{
 			FARID:                      downlinkID,
 			UpdateForwardingParameters: pfcp.Some(pfcp.UpdateForwardingParameters{OuterHeaderCreation: t.tunnel()}),
 		}},
-	}})
+	}}
 }
 
 type modifying struct {
@@ -107,20 +142,18 @@ func (j *modifying) request(i int) (uint64, pfcp.Message) {
 	return j.sessions[i].RemoteSEID, &j.m
 }
 
-func (j *modifying) answer() pfcp.MessageType { return pfcp.MsgSessionModificationResponse }
-
 func (j *modifying) response(_ int, _ pfcp.Header, body []byte) (pfcp.Cause, error) {
 	err := j.got.Decode(body)
 	return j.got.Cause, err
 }
 
 func (j *modifying) explain(i int, cause pfcp.Cause, err error) error {
-	return answered{j.got.OffendingIE, j.got.FailedRuleID}.text(fmt.Sprintf("modify session %d", j.sessions[i].LocalSEID), cause, err)
+	return refusal{j.got.OffendingIE, j.got.FailedRuleID}.text(fmt.Sprintf("modify session %d", j.sessions[i].LocalSEID), cause, err)
 }
 
 // Delete deletes sessions and clears their RemoteSEID. Errors are those of Establish.
 func (c *Client) Delete(ctx context.Context, sessions []Session) (*Report, error) {
-	return c.run(ctx, len(sessions), &deleting{sessions: sessions})
+	return c.bulk(ctx, len(sessions), &deleting{sessions: sessions})
 }
 
 type deleting struct {
@@ -131,8 +164,6 @@ type deleting struct {
 
 func (j *deleting) request(i int) (uint64, pfcp.Message) { return j.sessions[i].RemoteSEID, &j.m }
 
-func (j *deleting) answer() pfcp.MessageType { return pfcp.MsgSessionDeletionResponse }
-
 func (j *deleting) response(i int, _ pfcp.Header, body []byte) (pfcp.Cause, error) {
 	err := j.got.Decode(body)
 	if err == nil && j.got.Cause.Accepted() {
@@ -142,5 +173,5 @@ func (j *deleting) response(i int, _ pfcp.Header, body []byte) (pfcp.Cause, erro
 }
 
 func (j *deleting) explain(i int, cause pfcp.Cause, err error) error {
-	return answered{offending: j.got.OffendingIE}.text(fmt.Sprintf("delete session %d", j.sessions[i].LocalSEID), cause, err)
+	return refusal{offending: j.got.OffendingIE}.text(fmt.Sprintf("delete session %d", j.sessions[i].LocalSEID), cause, err)
 }

@@ -1,0 +1,5 @@
+package main
+
+type labCommand struct {
+	N4 labN4Command `cmd:"" name:"n4" help:"Load any UPF with PFCP requests and measure its response times."`
+}

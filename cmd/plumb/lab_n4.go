@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"plumbline/lab/bench"
+	"plumbline/lab/n4load"
+	"plumbline/lab/report"
+	"plumbline/pfcp"
+)
+
+type labN4Command struct {
+	UPF string `arg:"" name:"upf" placeholder:"ADDRESS[:PORT]" help:"N4 of the UP function; the port is 8805 by default."`
+
+	Rate      []float64     `placeholder:"N" help:"Requests per second in an open loop; several are done one after the other."`
+	Window    []int         `placeholder:"N" help:"Requests in flight in a closed loop, for the highest rate; several are done one after the other. Default, without --rate: 32."`
+	Operation n4Shares      `default:"1:8:1" placeholder:"OP" help:"establish, modify, delete, or shares of the three. Default: 1:8:1."`
+	Arrival   n4Arrival     `default:"constant" placeholder:"HOW" help:"constant, poisson, or burst:N for N requests at once. Default: constant."`
+	Sessions  int           `default:"1000" placeholder:"N" help:"Sessions that are held when the load begins. Default: 1000."`
+	Duration  time.Duration `default:"10s" help:"Of each load, as far as it is measured."`
+	WarmUp    time.Duration `default:"1s" help:"Before it, not measured."`
+
+	Local    []netip.Addr  `placeholder:"ADDR" help:"Addresses of CP functions; UP functions send their requests to port 8805 there. Default: the one from which the UPF is reached, or 127.0.0.2."`
+	CPs      int           `name:"cps" placeholder:"N" help:"CP functions, spread over the addresses; the first one at each has port 8805. Default: one for each address."`
+	T1       time.Duration `name:"t1" default:"1s" help:"Until a request is repeated."`
+	N1       int           `name:"n1" default:"4" placeholder:"N" help:"How often it is sent in all. Default: 4."`
+	InFlight int           `default:"8192" placeholder:"N" help:"Requests in flight of one CP function in an open loop, at most. Default: 8192."`
+	Threads  int           `default:"1" placeholder:"N" help:"Threads of the generator, each with its share of the CP functions. Default: 1."`
+	CPU      []int         `name:"cpu" placeholder:"N" help:"CPUs that the threads may run on. Default: any."`
+	Spin     time.Duration `default:"100us" help:"How long before a request is due to poll instead of sleeping: as long as waking may take."`
+	Seed     uint64        `default:"1" help:"Of what happens at random."`
+
+	Shape labN4Shape `embed:""`
+
+	Keep bool   `help:"Keep sessions and associations at the end."`
+	JSON string `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.n4/1); - is standard output."`
+	Hgrm string `name:"hgrm" placeholder:"FILE" help:"Write the response times of the last load as a percentile distribution of HdrHistogram, in microseconds."`
+}
+
+// Help is shown by plumb lab n4 --help.
+func (labN4Command) Help() string {
+	return `Is one or more CP functions: associates with the UP function, establishes sessions, then puts a load on it and measures how long each request takes, and deletes the sessions. With --rate the send times are fixed beforehand, whatever is answered (open loop), and response times count from them; with --window the next request waits for a response (closed loop): that finds the highest rate.
+
+Run it against a UP function of your own, in a network of your own: it is a load, and its sessions have no UEs.
+
+Examples:
+
+    plumb lab n4 10.0.0.1 --rate 10000
+    plumb lab n4 10.0.0.1 --window 1,8,64,512 --operation modify --sessions 100000
+    plumb lab n4 10.0.0.1 --rate 5000,10000,20000 --arrival poisson --duration 60s --json r.json
+    plumb lab n4 10.0.0.1 --rate 20000 --arrival burst:500 --local 10.0.0.2,10.0.0.3 --cps 8
+`
+}
+
+// Run fills, loads, drains, prints the table and writes the files.
+func (c *labN4Command) Run(ctx context.Context, stdout io.Writer) error {
+	run, err := c.prepare()
+	if err != nil {
+		return err
+	}
+	files, err := c.open()
+	if err != nil {
+		return err
+	}
+	bar := newProgress(os.Stderr, "lab n4")
+	run.OnStep = bar.step
+	run.OnProgress = func(p n4load.Progress) {
+		bar.tell(fmt.Sprintf("%d answered, %d in flight, %d failed", p.Accepted, p.InFlight, p.Failed))
+	}
+	result, err := run.Do(ctx)
+	bar.close()
+	if err != nil {
+		return errors.Join(err, files.discard())
+	}
+	outputs := []error{files.write(result)}
+	if c.JSON == "-" {
+		outputs = append(outputs, report.WriteN4(stdout, result.N4Result))
+	} else {
+		outputs = append(outputs, report.N4Table(stdout, result.N4Result))
+	}
+	return errors.Join(outputs...)
+}
+
+// prepare turns the flags into what package n4load takes.
+func (c *labN4Command) prepare() (*n4load.Campaign, error) {
+	remote, err := parseUPF(c.UPF)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	local := c.Local
+	if len(local) == 0 {
+		own, err := cpAddress(remote.Addr())
+		if err != nil {
+			return nil, err
+		}
+		local = []netip.Addr{own}
+	}
+	template, err := c.Shape.template()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	info, _ := debug.ReadBuildInfo()
+	version, commit := builtFrom(info, commit)
+	run := &n4load.Campaign{
+		Remote: remote, Local: local, CPs: c.CPs, T1: c.T1, N1: c.N1, InFlight: c.InFlight, Threads: c.Threads,
+		Options: n4load.Options{Spin: c.Spin, CPUs: c.CPU}, Template: template, Sessions: c.Sessions, Keep: c.Keep,
+		Shape: c.Shape.String(),
+		Host: func() report.Host {
+			return bench.DescribeHost(version, commit, "plumb "+strings.Join(os.Args[1:], " "))
+		},
+	}
+	load := n4load.Load{Shares: c.Operation, Arrival: c.Arrival.arrival, Burst: c.Arrival.burst,
+		WarmUp: c.WarmUp, Duration: c.Duration, Seed: c.Seed}
+	for _, rate := range c.Rate {
+		load.Rate = rate
+		run.Loads = append(run.Loads, load)
+	}
+	load.Rate = 0
+	if len(c.Rate) == 0 && len(c.Window) == 0 {
+		c.Window = []int{n4load.DefaultWindow}
+	}
+	for _, window := range c.Window {
+		load.Window = window
+		run.Loads = append(run.Loads, load)
+	}
+	if err := run.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	return run, nil
+}
+
+// open opens the files before the run, so that a name that cannot be written
+// costs no measurement.
+func (c *labN4Command) open() (outputs[*n4load.CampaignResult], error) {
+	type result = *n4load.CampaignResult
+	return openOutputs(
+		output[result]{c.JSON, func(w io.Writer, r result) error { return report.WriteN4(w, r.N4Result) }},
+		output[result]{c.Hgrm, func(w io.Writer, r result) error { return r.WriteHgrm(w) }},
+	)
+}
+
+// parseUPF reads an address with or without a port.
+func parseUPF(s string) (netip.AddrPort, error) {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return netip.AddrPortFrom(a, pfcp.Port), nil
+	}
+	a, err := netip.ParseAddrPort(s)
+	if err != nil {
+		return a, fmt.Errorf("%q: want an address, or address:port", s)
+	}
+	return a, nil
+}
+
+// cpAddress returns the address of this host that a CP function has if none is
+// given: the one that the UPF is reached from, unless that is the UPF's own.
+func cpAddress(upf netip.Addr) (netip.Addr, error) {
+	if upf.IsLoopback() {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 2}), nil
+	}
+	a, err := sourceFor(upf)
+	if err == nil && a == upf {
+		return a, usageError{fmt.Errorf("the UPF %s is on this host: give the CP function another address with --local", upf)}
+	}
+	return a, err
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+)
+
+// output is a file that a command shall write of a result, and how. The path
+// may be empty, or - for what the caller writes to standard output itself.
+type output[T any] struct {
+	path  string
+	write func(io.Writer, T) error
+}
+
+// outputs are the files that a run shall write. They are opened before it, so
+// that a name that cannot be written costs no measurement.
+type outputs[T any] map[*os.File]func(io.Writer, T) error
+
+func openOutputs[T any](list ...output[T]) (outputs[T], error) {
+	o := outputs[T]{}
+	for _, out := range list {
+		if out.path == "" || out.path == "-" {
+			continue
+		}
+		f, err := os.OpenFile(out.path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+		if err != nil {
+			return nil, errors.Join(err, o.discard())
+		}
+		o[f] = out.write
+	}
+	return o, nil
+}
+
+// write fills the files and gives them their names.
+func (o outputs[T]) write(result T) error {
+	var errs []error
+	for f, write := range o {
+		err := errors.Join(write(f, result), f.Close())
+		if err == nil {
+			err = os.Rename(f.Name(), strings.TrimSuffix(f.Name(), ".part"))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// discard removes the files: there is nothing to write.
+func (o outputs[T]) discard() error {
+	var errs []error
+	for f := range o {
+		errs = append(errs, f.Close(), os.Remove(f.Name()))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,275 @@
+package n4load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"plumbline/lab/report"
+	"plumbline/pfcp"
+)
+
+// Campaign is loads on one UP function, one after the other, with all that
+// comes before and after: associations, sessions, and their end.
+type Campaign struct {
+	Remote   netip.AddrPort
+	Local    []netip.Addr // at least one
+	CPs      int          // CP functions, spread over Local; 0: one at each
+	T1       time.Duration
+	N1       int
+	InFlight int // of one CP function in an open loop, at most
+	Threads  int // each with its share of the CP functions
+	Options  Options
+
+	Template Template
+	Shape    string // the template in words
+	Sessions int    // that are held when a load begins
+	Loads    []Load
+	Keep     bool // sessions and associations, at the end
+
+	Host func() report.Host // what the result belongs to
+
+	OnStep     func(report.Step) // at the start of each step; may be nil
+	OnProgress func(Progress)    // while requests are sent; may be nil
+
+	groups     []*Group
+	population *Population
+	result     *CampaignResult
+	spent      time.Duration // expected of the steps so far
+}
+
+// CampaignResult is what a [Campaign] came to.
+type CampaignResult struct {
+	*report.N4Result
+	Last *LoadReport // of the last load
+}
+
+const (
+	maxSessions = 1 << 24
+	fillWindow  = 64     // requests in flight while sessions are installed or deleted
+	fillRate    = 20_000 // expected of it, 1/s
+	startTime   = time.Second
+)
+
+// Validate says what is wrong with c.
+func (c *Campaign) Validate() error {
+	switch {
+	case len(c.Local) == 0:
+		return errors.New("no address of a CP function")
+	case c.CPs < 0 || c.CPs > MaxClients:
+		return fmt.Errorf("%d CP functions: want 1 to %d", c.CPs, MaxClients)
+	case c.Threads < 1 || c.Threads > max(c.CPs, len(c.Local)):
+		return fmt.Errorf("%d threads: want 1 to the number of CP functions", c.Threads)
+	case c.Sessions < 1 || c.Sessions > maxSessions:
+		return fmt.Errorf("%d sessions: want 1 to %d", c.Sessions, maxSessions)
+	case c.InFlight < 1 || c.InFlight > MaxWindow:
+		return fmt.Errorf("%d requests in flight: want 1 to %d", c.InFlight, MaxWindow)
+	case len(c.Loads) == 0:
+		return errors.New("no load")
+	}
+	for i := range c.Loads {
+		if err := c.Loads[i].validate(); err != nil {
+			return err
+		}
+		if c.Loads[i].Window > MaxWindow {
+			return fmt.Errorf("a window of %d: want 1 to %d", c.Loads[i].Window, MaxWindow)
+		}
+	}
+	return nil
+}
+
+// Do makes the campaign. On an error the sessions stay where they are, and go
+// with the association when it is set up again.
+func (c *Campaign) Do(ctx context.Context) (*CampaignResult, error) {
+	c.result = &CampaignResult{N4Result: &report.N4Result{
+		Schema: report.N4Schema, Started: time.Now().UTC().Truncate(time.Second), Host: c.Host(), Setup: c.setup(),
+	}}
+	c.step("associate", startTime)
+	err := c.dial()
+	if err == nil {
+		err = c.run(ctx)
+	}
+	for _, g := range c.groups {
+		err = errors.Join(err, g.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.result, nil
+}
+
+func (c *Campaign) setup() report.N4Setup {
+	return report.N4Setup{
+		UPFunction: c.Remote.String(), Threads: c.Threads, SpinNS: c.Options.Spin.Nanoseconds(), T1NS: c.T1.Nanoseconds(), N1: c.N1,
+		Shape: c.Shape, Sessions: c.Sessions,
+		Pacing: fmt.Sprintf("sleeps in ppoll without timer slack, and polls for the last %v", c.Options.Spin),
+	}
+}
+
+// dial opens the sockets of all CP functions.
+func (c *Campaign) dial() error {
+	n := max(c.CPs, len(c.Local))
+	groups := make([][]Config, c.Threads)
+	for i := range n {
+		config := Config{Local: netip.AddrPortFrom(c.Local[i%len(c.Local)], pfcp.Port), Remote: c.Remote, Window: c.InFlight, T1: c.T1, N1: c.N1}
+		if i >= len(c.Local) { // the first one at the address answers what comes to port 8805
+			config.Local = netip.AddrPortFrom(config.Local.Addr(), 0)
+			config.NodeID = pfcp.NodeID{FQDN: pfcp.NewName(fmt.Sprintf("cp%d.n4load", i))}
+		}
+		groups[i%c.Threads] = append(groups[i%c.Threads], config)
+	}
+	for _, configs := range groups {
+		g, err := DialGroup(c.Options, configs...)
+		if err != nil {
+			return err
+		}
+		c.groups = append(c.groups, g)
+		for _, client := range g.Clients() {
+			c.result.Setup.CPFunctions = append(c.result.Setup.CPFunctions, client.LocalAddr().String())
+		}
+	}
+	return nil
+}
+
+// run makes the loads.
+func (c *Campaign) run(ctx context.Context) error {
+	if err := c.each(func(client *Client) error {
+		_, err := client.Associate(ctx)
+		return err
+	}); err != nil {
+		return err
+	}
+	c.population = NewPopulation(&c.Template, c.size(), fillWindow, c.groups...)
+	runtime.GC() // what the sessions took is not collected while something is measured
+	for i := range c.Loads {
+		if err := c.load(ctx, c.Loads[i], i); err != nil {
+			return err
+		}
+	}
+	if c.Keep {
+		return nil
+	}
+	if err := c.drain(ctx); err != nil {
+		return err
+	}
+	return c.each(func(client *Client) error { return client.Release(ctx) })
+}
+
+func (c *Campaign) each(f func(*Client) error) error {
+	for _, g := range c.groups {
+		for _, client := range g.Clients() {
+			if err := f(client); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// size is how many sessions there have to be for all loads: those that are
+// held, and some that can be established meanwhile.
+func (c *Campaign) size() int {
+	n := c.Sessions
+	for _, l := range c.Loads {
+		if l.start(c.Sessions) > 0 && l.Shares[OpEstablish] > 0 {
+			n = max(n, c.Sessions+c.Sessions/10+1000)
+		}
+	}
+	return n
+}
+
+// start is how many sessions are held when a load begins: none if it
+// establishes only.
+func (l *Load) start(sessions int) int {
+	if l.Shares[OpModify] == 0 && l.Shares[OpDelete] == 0 {
+		return 0
+	}
+	return sessions
+}
+
+// limit makes a load that establishes or deletes only as long as there are
+// sessions for it.
+func (l *Load) limit(sessions int) {
+	if l.Rate == 0 || l.Shares[OpModify] > 0 || l.Shares[OpEstablish] > 0 && l.Shares[OpDelete] > 0 {
+		return
+	}
+	most := time.Duration(float64(sessions) / l.Rate * float64(time.Second))
+	l.WarmUp = min(l.WarmUp, most/4)
+	l.Duration = min(l.Duration, most-l.WarmUp)
+}
+
+// load brings the population to where the load begins, and makes it.
+func (c *Campaign) load(ctx context.Context, l Load, i int) error {
+	if start := l.start(c.Sessions); c.population.Held() > start {
+		if err := c.drain(ctx); err != nil {
+			return err
+		}
+	} else if err := c.fill(ctx, start); err != nil {
+		return err
+	}
+	l.limit(c.Sessions)
+	c.step(fmt.Sprintf("load %d of %d", i+1, len(c.Loads)), l.WarmUp+l.Duration)
+	r, err := c.population.Run(ctx, l, c.OnProgress)
+	if err != nil {
+		return err
+	}
+	c.result.Last = r
+	c.result.Phases = append(c.result.Phases, r.Phase("load"))
+	return nil
+}
+
+func (c *Campaign) fill(ctx context.Context, n int) error {
+	held := c.population.Held()
+	if n <= held {
+		return nil
+	}
+	c.step(fmt.Sprintf("establish %d sessions", n-held), fillTime(n-held))
+	r, err := c.population.Fill(ctx, n, c.OnProgress)
+	if err != nil {
+		return err
+	}
+	c.result.Phases = append(c.result.Phases, r.Phase("fill", OperationNames[OpEstablish], fillWindow, held))
+	return nil
+}
+
+func (c *Campaign) drain(ctx context.Context) error {
+	held := c.population.Held()
+	if held == 0 {
+		return nil
+	}
+	c.step(fmt.Sprintf("delete %d sessions", held), fillTime(held))
+	r, err := c.population.Drain(ctx, c.OnProgress)
+	if err != nil {
+		return err
+	}
+	c.result.Phases = append(c.result.Phases, r.Phase("drain", OperationNames[OpDelete], fillWindow, held))
+	return nil
+}
+
+// step tells that a step begins.
+func (c *Campaign) step(name string, expected time.Duration) {
+	if c.OnStep != nil {
+		total := startTime + 2*fillTime(c.Sessions)
+		for i := range c.Loads {
+			total += c.Loads[i].WarmUp + c.Loads[i].Duration
+		}
+		c.OnStep(report.Step{Name: name, Expected: expected, Before: c.spent, Total: max(total, c.spent+expected)})
+	}
+	c.spent += expected
+}
+
+func fillTime(sessions int) time.Duration {
+	return time.Duration(float64(sessions) / fillRate * float64(time.Second))
+}
+
+// WriteHgrm writes the response times of the last load as a percentile
+// distribution in microseconds, as HdrHistogram's tools read it.
+func (r *CampaignResult) WriteHgrm(w io.Writer) error {
+	const ticksPerHalf, scale = 5, 1e3
+	_, err := r.Last.Total.Latency.PercentilesPrint(w, ticksPerHalf, scale)
+	return err
+}

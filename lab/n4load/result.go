@@ -1,0 +1,75 @@
+package n4load
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"plumbline/lab/report"
+)
+
+// Phase puts what a bulk call of a [Population] came to into the form of the
+// result. held is how many sessions there were at its start.
+func (r *Report) Phase(name, operation string, window, held int) report.N4Phase {
+	return report.N4Phase{Name: name, Operation: operation, Window: window, Held: held, Total: r.count()}
+}
+
+// Phase puts what a load came to into the form of the result.
+func (r *LoadReport) Phase(name string) report.N4Phase {
+	l := &r.Load
+	p := report.N4Phase{
+		Name: name, Rate: l.Rate, Window: l.Window, WarmUpNS: l.WarmUp.Nanoseconds(), Held: r.Held, Total: r.Total.count(),
+	}
+	if l.Rate > 0 {
+		p.Window, p.Arrival = 0, l.Arrival.String()
+		if l.Arrival == Burst {
+			p.Burst = l.Burst
+		}
+	}
+	used := 0
+	var shares []string
+	for op, share := range l.Shares {
+		shares = append(shares, strconv.FormatFloat(share, 'g', -1, 64))
+		if share > 0 {
+			used++
+			p.Operation = OperationNames[op]
+		}
+	}
+	if used == 1 {
+		return p
+	}
+	p.Operation = strings.Join(shares, ":")
+	p.Operations = map[string]report.N4Count{}
+	for op, o := range r.Operations {
+		if l.Shares[op] > 0 {
+			p.Operations[OperationNames[op]] = o.count()
+		}
+	}
+	return p
+}
+
+func (r *Report) count() report.N4Count {
+	c := report.N4Count{
+		DurationNS: r.Duration.Nanoseconds(),
+		Intended:   r.Intended, Sent: r.Sent, Accepted: r.Accepted, Lost: r.Lost, Repeated: r.Repeated, Duplicates: r.Duplicates,
+		Late: r.Late, Unexpected: r.Unexpected, Malformed: r.Malformed, SendErrors: r.SendErrors, Unsent: r.Unsent,
+		AcceptedPerSec: r.Rate(), LatencyNS: percentiles(r.Latency), SendDelayNS: percentiles(r.SendDelay),
+		LatencyCurve: report.Curve(r.Latency),
+	}
+	for cause, n := range r.Refused {
+		if c.Refused == nil {
+			c.Refused = map[string]int{}
+		}
+		c.Refused[fmt.Sprintf("%s (%d)", cause, uint8(cause))] = n
+	}
+	return c
+}
+
+func percentiles(h *hdrhistogram.Histogram) report.N4Latency {
+	return report.N4Latency{
+		Min: h.Min(), P50: h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90), P99: h.ValueAtPercentile(99),
+		P999: h.ValueAtPercentile(99.9), P9999: h.ValueAtPercentile(99.99), Max: h.Max(),
+	}
+}

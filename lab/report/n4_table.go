@@ -1,0 +1,134 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// N4Table writes r as text for a terminal: what became of the requests of each
+// phase, how long they took, and what the figures belong to.
+func N4Table(w io.Writer, r *N4Result) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, " PFCP load on %s from %s, %s\n\n", r.Setup.UPFunction, count(uint64(len(r.Setup.CPFunctions)), "CP function"), r.Setup.Shape)
+	n4CountGrid(r).write(&b)
+	b.WriteByte('\n')
+	n4LatencyGrid(r).write(&b)
+	b.WriteByte('\n')
+	for _, n := range r.notes() {
+		writeNote(&b, n)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func n4CountGrid(r *N4Result) *grid {
+	g := &grid{columns: []column{
+		{"", "phase", left}, {"", "requests", left}, {"", "held", 0},
+		{"per second", "intended", bar}, {"", "accepted", 0},
+		{"requests", "intended", bar}, {"", "sent", 0}, {"", "accepted", 0}, {"", "refused", 0}, {"", "lost", 0},
+		{"also", "repeated", bar}, {"", "dup.", 0}, {"", "late", 0}, {"", "unsent", 0},
+	}}
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		add := func(name, op string, rate string, c *N4Count) {
+			g.add(name, op, grouped(uint64(p.Held)), rate, grouped(uint64(c.AcceptedPerSec)),
+				fmt.Sprint(c.Intended), fmt.Sprint(c.Sent), fmt.Sprint(c.Accepted), fmt.Sprint(c.RefusedTotal()), fmt.Sprint(c.Lost),
+				fmt.Sprint(c.Repeated), fmt.Sprint(c.Duplicates), fmt.Sprint(c.Late), fmt.Sprint(c.Unsent))
+		}
+		add(p.Name, p.Operation, p.pace(), &p.Total)
+		for _, op := range slices.Sorted(maps.Keys(p.Operations)) {
+			c := p.Operations[op]
+			add("", " "+op, "", &c)
+		}
+	}
+	return g
+}
+
+// pace is the intended rate in words.
+func (p *N4Phase) pace() string {
+	switch {
+	case p.Rate == 0:
+		return fmt.Sprintf("window %d", p.Window)
+	case p.Arrival == "burst":
+		return fmt.Sprintf("%s x%d", grouped(uint64(p.Rate)), p.Burst)
+	case p.Arrival == "poisson":
+		return grouped(uint64(p.Rate)) + " rnd"
+	}
+	return grouped(uint64(p.Rate))
+}
+
+func n4LatencyGrid(r *N4Result) *grid {
+	g := &grid{columns: []column{
+		{"", "phase", left}, {"", "requests", left},
+		{"response time, µs", "p50", bar}, {"", "p90", 0}, {"", "p99", 0}, {"", "p99.9", 0}, {"", "p99.99", 0}, {"", "max", 0},
+		{"sent late by, µs", "p50", bar}, {"", "p99", 0}, {"", "max", 0},
+	}}
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		add := func(name, op string, c *N4Count) {
+			l, d := c.LatencyNS, c.SendDelayNS
+			g.add(name, op, micros(l.P50), micros(l.P90), micros(l.P99), micros(l.P999), micros(l.P9999), micros(l.Max),
+				micros(d.P50), micros(d.P99), micros(d.Max))
+		}
+		add(p.Name, p.Operation, &p.Total)
+		for _, op := range slices.Sorted(maps.Keys(p.Operations)) {
+			c := p.Operations[op]
+			add("", " "+op, &c)
+		}
+	}
+	return g
+}
+
+func (r *N4Result) notes() []note {
+	h := &r.Host
+	notes := []note{{"latency", "from the intended send time; in a closed loop (window) from the first transmission, which says how " +
+		"the UP function responds at that window, not at a given load"}}
+	notes = append(notes, r.refusals()...)
+	notes = append(notes, r.limits()...)
+	return append(notes,
+		note{"generator", fmt.Sprintf("%s; %s; T1 %s, N1 %d", count(uint64(r.Setup.Threads), "thread"), r.Setup.Pacing,
+			duration(r.Setup.T1NS), r.Setup.N1)},
+		note{"host", fmt.Sprintf("%s, %s, Linux %s, plumb %s", h.CPUModel, count(uint64(h.CPUs), "CPU"), h.Kernel, h.Commit)})
+}
+
+func (r *N4Result) refusals() []note {
+	total := map[string]int{}
+	for i := range r.Phases {
+		for cause, n := range r.Phases[i].Total.Refused {
+			total[cause] += n
+		}
+	}
+	var notes []note
+	for _, cause := range slices.Sorted(maps.Keys(total)) {
+		notes = append(notes, note{"refused", fmt.Sprintf("%s: %s", cause, grouped(uint64(total[cause])))})
+	}
+	return notes
+}
+
+// limits says where the generator, not the UP function, made the figures.
+func (r *N4Result) limits() []note {
+	const bearable = 100_000 // ns
+	var notes []note
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		c := &p.Total
+		say := func(format string, args ...any) {
+			notes = append(notes, note{"beware", p.Name + ": " + fmt.Sprintf(format, args...)})
+		}
+		if p.Rate > 0 && c.SendDelayNS.P99 > bearable {
+			say("the generator was late: 1 %% of the requests went out %s µs or more after they should have; that is in the response times",
+				micros(c.SendDelayNS.P99))
+		}
+		if c.Unsent > 0 {
+			say("%s of %s requests were not sent: too many were in flight, or no session was left for them",
+				grouped(uint64(c.Unsent)), grouped(uint64(c.Intended)))
+		}
+		if c.SendErrors > 0 {
+			say("the socket did not take %s transmissions", grouped(uint64(c.SendErrors)))
+		}
+	}
+	return notes
+}
