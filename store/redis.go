@@ -1,0 +1,208 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"plumbline/redisconn"
+)
+
+// RedisConfig says where a [Redis] keeps its records.
+type RedisConfig struct {
+	Server redisconn.Config
+	Prefix string // of the keys; empty: "plumbline"
+	Log    *slog.Logger
+}
+
+// Redis is the [Store] in a Redis or Valkey server: for each kind one hash,
+// PREFIX:store:KIND, whose fields are the numbers, 8 octets, big endian.
+//
+// What is saved between two Flushes is one pipeline. Of each name only the last
+// operation is kept in memory, so while the server cannot be reached that does
+// not grow with every request.
+//
+// How long the server keeps what it has acknowledged is a matter of its own
+// configuration (appendonly).
+type Redis struct {
+	client *redis.Client
+	prefix string
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	pending map[name][]byte // nil: dropped
+	waiting chan struct{}   // holds one token while somebody writes
+	closed  bool
+}
+
+var _ Store = (*Redis)(nil)
+
+// OpenRedis connects to the server.
+//
+// Errors: those of the server and of the network.
+func OpenRedis(ctx context.Context, c RedisConfig) (*Redis, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Prefix == "" {
+		c.Prefix = "plumbline"
+	}
+	client, err := redisconn.Open(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	if err := client.Ping(ctx).Err(); err != nil {
+		client.Close()
+		return nil, fmt.Errorf("store: redis %s: %w", c.Server.Address, err)
+	}
+	return &Redis{
+		client: client, prefix: c.Prefix + ":store:", log: c.Log,
+		pending: map[name][]byte{}, waiting: make(chan struct{}, 1),
+	}, nil
+}
+
+// Save implements [Store].
+func (r *Redis) Save(kind byte, id uint64, record []byte) {
+	if len(record) > MaxRecord {
+		panic(fmt.Sprintf("store: record %c %#x of %d octets", kind, id, len(record)))
+	}
+	r.add(name{kind, id}, append(make([]byte, 0, len(record)), record...))
+}
+
+// Drop implements [Store].
+func (r *Redis) Drop(kind byte, id uint64) { r.add(name{kind, id}, nil) }
+
+func (r *Redis) add(n name, record []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.pending[n] = record
+	}
+}
+
+// Flush implements [Store]: it returns nil when the server has acknowledged.
+// Those that come while another writes are written together.
+func (r *Redis) Flush(ctx context.Context) error {
+	select {
+	case r.waiting <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-r.waiting }()
+	r.mu.Lock()
+	batch := r.pending
+	if len(batch) == 0 {
+		r.mu.Unlock()
+		return nil // another's Flush took ours with it
+	}
+	if r.closed {
+		r.mu.Unlock()
+		return ErrClosed
+	}
+	r.pending = make(map[name][]byte, len(batch))
+	r.mu.Unlock()
+	if err := r.write(ctx, batch); err != nil {
+		r.putBack(batch)
+		return fmt.Errorf("store: redis: %w", err)
+	}
+	return nil
+}
+
+// write is one transaction, so that a server that ends in between has all of
+// the batch or nothing.
+func (r *Redis) write(ctx context.Context, batch map[name][]byte) error {
+	_, err := r.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		for n, record := range batch {
+			field := string(binary.BigEndian.AppendUint64(nil, n.id))
+			if record == nil {
+				p.HDel(ctx, r.key(n.kind), field)
+			} else {
+				p.HSet(ctx, r.key(n.kind), field, record)
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// putBack makes what could not be written pending again, unless there is
+// something newer.
+func (r *Redis) putBack(batch map[name][]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n, record := range batch {
+		if _, newer := r.pending[n]; !newer {
+			r.pending[n] = record
+		}
+	}
+}
+
+func (r *Redis) key(kind byte) string { return r.prefix + string(rune(kind)) }
+
+// scanCount is how many records the server is asked for at a time.
+const scanCount = 1000
+
+// Load implements [Store].
+func (r *Redis) Load(ctx context.Context, each func(kind byte, id uint64, record []byte) error) error {
+	for _, kind := range []byte{Session, Association, PFD, Meta} {
+		if err := r.loadKind(ctx, kind, each); err != nil {
+			return fmt.Errorf("store: redis: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *Redis) loadKind(ctx context.Context, kind byte, each func(kind byte, id uint64, record []byte) error) error {
+	// HSCAN may return a field more than once.
+	seen := map[uint64]struct{}{}
+	for cursor := uint64(0); ; {
+		pairs, next, err := r.client.HScan(ctx, r.key(kind), cursor, "", scanCount).Result()
+		if err != nil {
+			return err
+		}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if len(pairs[i]) != 8 {
+				r.log.Error("record skipped", "key", r.key(kind), "field", pairs[i])
+				continue
+			}
+			id := binary.BigEndian.Uint64([]byte(pairs[i]))
+			if _, again := seen[id]; again {
+				continue
+			}
+			seen[id] = struct{}{}
+			if err := each(kind, id, []byte(pairs[i+1])); err != nil {
+				return err
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// Close implements [Store].
+func (r *Redis) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	err := r.Flush(ctx)
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	return errors.Join(err, r.client.Close())
+}
+
+// closeTimeout is how long a server that does not answer may keep a process
+// from ending.
+const closeTimeout = 5 * time.Second

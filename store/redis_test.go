@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"plumbline/redisconn"
+	"plumbline/redisconn/redistest"
+)
+
+func openRedis(t testing.TB, c redisconn.Config) *Redis {
+	t.Helper()
+	r, err := OpenRedis(t.Context(), RedisConfig{Server: c, Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// TestRedisKeeps: what was saved and dropped is so after each of several
+// restarts, of ours and of the server.
+func TestRedisKeeps(t *testing.T) {
+	server, want := redistest.Start(t), contents{}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 4 {
+		r := openRedis(t, redisconn.Config{Address: server.Address})
+		equal(t, load(t, r), want)
+		for range 500 {
+			randomOperation(random, r, want)
+			if random.IntN(20) == 0 {
+				flush(t, r)
+			}
+		}
+		flush(t, r)
+		server.Kill() // what was acknowledged is in its append-only file
+		server.Run()
+	}
+	equal(t, load(t, openRedis(t, redisconn.Config{Address: server.Address})), want)
+}
+
+// TestRedisAway: a Flush that the server does not acknowledge fails when its
+// context ends, and what it held is written by a later one, unless there is
+// something newer.
+func TestRedisAway(t *testing.T) {
+	server := redistest.Start(t)
+	r := openRedis(t, redisconn.Config{Address: server.Address})
+	r.Save(Session, 1, []byte("one"))
+	r.Save(Session, 2, []byte("two"))
+	server.Pause()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := r.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("server stopped: %v, want %v", err, context.DeadlineExceeded)
+	}
+	server.Kill()
+	if err := r.Flush(t.Context()); err == nil {
+		t.Error("server gone: Flush succeeded")
+	}
+	r.Save(Session, 2, []byte("newer"))
+	r.Drop(Session, 3)
+	server.Run()
+	flush(t, r)
+	equal(t, load(t, r), contents{{Session, 1}: "one", {Session, 2}: "newer"})
+}
+
+// TestRedisTogether: many goroutines save and flush; each finds its own there.
+func TestRedisTogether(t *testing.T) {
+	server := redistest.Start(t)
+	r := openRedis(t, redisconn.Config{Address: server.Address})
+	var done sync.WaitGroup
+	for g := range 8 {
+		done.Go(func() {
+			for i := range 50 {
+				id := uint64(g)<<32 | uint64(i)
+				r.Save(Session, id, []byte{byte(g)})
+				if err := r.Flush(t.Context()); err != nil {
+					t.Error(err)
+				}
+				field := string([]byte{0, 0, 0, byte(g), 0, 0, 0, byte(i)})
+				if got := server.Client.HGet(t.Context(), "plumbline:store:s", field).Val(); got != string([]byte{byte(g)}) {
+					t.Errorf("goroutine %d, record %d: %q in the server", g, i, got)
+				}
+			}
+		})
+	}
+	done.Wait()
+}
+
+// TestRedisPassword: the password is that of the file, and another is refused.
+func TestRedisPassword(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", "right")
+	file := filepath.Join(t.TempDir(), "password")
+	for _, tc := range []struct {
+		password string
+		ok       bool
+	}{{"right\nsecond line", true}, {"wrong", false}} {
+		if err := os.WriteFile(file, []byte(tc.password), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := OpenRedis(t.Context(), RedisConfig{Server: redisconn.Config{Address: server.Address, PasswordFile: file}})
+		if ok := err == nil; ok != tc.ok {
+			t.Errorf("password %q: %v", tc.password, err)
+		}
+		if r != nil {
+			r.Close()
+		}
+	}
+}
