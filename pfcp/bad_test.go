@@ -28,7 +28,7 @@ func judge(t *testing.T, b []byte) verdict {
 		case err != nil:
 			t.Fatal(err)
 		}
-		m := newMessage(h.Type)
+		m := NewMessage(h.Type)
 		if m == nil {
 			return verdict{discard: true}
 		}

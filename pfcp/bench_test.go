@@ -12,6 +12,8 @@ import (
 var hot = []struct{ name, vector string }{
 	{"heartbeat", "simple-client-heartbeat-request"},
 	{"establishment", "simple-client-establishment-qer"},
+	{"establishment-urr", "gopfcp-establishment-urr"}, // 2 PDR, 2 FAR, 1 QER, 1 URR
+	{"usage-report", "gopfcp-report-usage"},
 	{"establishment-choose", "gopfcp-establishment-choose"},
 	{"modification", "gopfcp-path-switch"},
 	{"deletion", "scapy-deletion"},

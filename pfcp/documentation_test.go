@@ -50,7 +50,7 @@ func TestTables(t *testing.T) {
 		}
 	}
 	for kind := range messageNames {
-		if m := newMessage(kind); m != nil && describing(kind.String()) == nil {
+		if m := NewMessage(kind); m != nil && describing(kind.String()) == nil {
 			t.Errorf("%s is not described", kind)
 		}
 	}
@@ -108,7 +108,7 @@ func documentation() string {
 
 func messageState(kind MessageType) string {
 	switch {
-	case newMessage(kind) != nil:
+	case NewMessage(kind) != nil:
 		return "decoded and encoded"
 	case kind == MsgVersionNotSupportedResponse:
 		return "a header alone"

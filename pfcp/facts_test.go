@@ -143,7 +143,9 @@ func (f facts) removal(v Optional[OuterHeaderRemoval]) {
 func (f facts) createPDR(v CreatePDR) {
 	f = f.ie(IECreatePDR)
 	f.id(IEPDRID, uint32(v.PDRID))
-	f.ie(IEPrecedence).is("precedence", v.Precedence)
+	if v.Precedence != 0 { // 0 is also what an absent one is read as
+		f.ie(IEPrecedence).is("precedence", v.Precedence)
+	}
 	f.pdi(v.PDI)
 	f.removal(v.OuterHeaderRemoval)
 	if v.FARID.Present {

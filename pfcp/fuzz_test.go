@@ -47,12 +47,14 @@ func fuzzDecode(f *testing.F, kind MessageType) {
 			f.Add(body)
 		}
 	}
-	for _, sample := range samples {
-		if sample.MessageType() == kind {
-			f.Add(sample.AppendBody(nil))
+	for _, set := range []map[string]Message{samples, ourSamples} {
+		for _, sample := range set {
+			if sample.MessageType() == kind {
+				f.Add(sample.AppendBody(nil))
+			}
 		}
 	}
-	m := newMessage(kind)
+	m := NewMessage(kind)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if err := m.Decode(body); err != nil {
 			var e *Error
@@ -87,6 +89,23 @@ func FuzzSessionModificationResponse(f *testing.F) {
 }
 func FuzzSessionDeletionRequest(f *testing.F)  { fuzzDecode(f, MsgSessionDeletionRequest) }
 func FuzzSessionDeletionResponse(f *testing.F) { fuzzDecode(f, MsgSessionDeletionResponse) }
+
+func FuzzPFDManagementRequest(f *testing.F)  { fuzzDecode(f, MsgPFDManagementRequest) }
+func FuzzPFDManagementResponse(f *testing.F) { fuzzDecode(f, MsgPFDManagementResponse) }
+func FuzzNodeReportRequest(f *testing.F)     { fuzzDecode(f, MsgNodeReportRequest) }
+func FuzzNodeReportResponse(f *testing.F)    { fuzzDecode(f, MsgNodeReportResponse) }
+func FuzzSessionSetDeletionRequest(f *testing.F) {
+	fuzzDecode(f, MsgSessionSetDeletionRequest)
+}
+func FuzzSessionSetDeletionResponse(f *testing.F) {
+	fuzzDecode(f, MsgSessionSetDeletionResponse)
+}
+func FuzzSessionSetModificationRequest(f *testing.F) { fuzzDecode(f, MsgSessionSetModifyRequest) }
+func FuzzSessionSetModificationResponse(f *testing.F) {
+	fuzzDecode(f, MsgSessionSetModifyResponse)
+}
+func FuzzSessionReportRequest(f *testing.F)  { fuzzDecode(f, MsgSessionReportRequest) }
+func FuzzSessionReportResponse(f *testing.F) { fuzzDecode(f, MsgSessionReportResponse) }
 
 // FuzzName: the text of a name that NewName made is the text it was made from.
 func FuzzName(f *testing.F) {

@@ -52,7 +52,8 @@ func vectorText(source string, b []byte) string {
 
 // grouped are the IEs whose members vectorText puts on lines of their own.
 var grouped = []IEType{IECreatePDR, IEPDI, IECreateFAR, IEForwardingParameters, IECreateQER, IECreatedPDR,
-	IEUpdatePDR, IEUpdateFAR, IEUpdateForwardingParameters, IEUpdateQER, IECreateURR, IECreateBAR}
+	IEUpdatePDR, IEUpdateFAR, IEUpdateForwardingParameters, IEUpdateQER, IECreateURR, IECreateBAR, IEUsageReportReport,
+	IEDownlinkDataReport, IEErrorIndicationReport, IEUpdateBARReport, IEUserPlanePathFailureReport, IEApplicationIDsPFDs, IEPFDContext}
 
 func ieText(s *strings.Builder, b []byte, indent string) {
 	for len(b) >= lenIE {
@@ -130,6 +131,33 @@ func goPFCPMessages() map[string][]byte {
 			ie.NewRemovePDR(ie.NewPDRID(3)), ie.NewRemoveFAR(ie.NewFARID(3)),
 			ie.NewCreatePDR(ie.NewPDRID(4), ie.NewPrecedence(7), access(choose(2)), ie.NewFARID(1)),
 			ie.NewUpdatePDR(ie.NewPDRID(1), ie.NewPrecedence(8), ie.NewQERID(1)))),
+		// What SMFs commonly send: the shape that the benchmarks are about.
+		"gopfcp-establishment-urr": marshal(message.NewSessionEstablishmentRequest(0, 0, 0, 12, 0,
+			ie.NewNodeID("10.4.0.2", "", ""), ie.NewFSEID(81, smf, nil),
+			ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(255), access(choose(1), ie.NewUEIPAddress(2, "10.45.0.3", "", 0, 0), ie.NewQFI(1)),
+				ie.NewOuterHeaderRemoval(0, 0), ie.NewFARID(1), ie.NewURRID(1), ie.NewQERID(1)),
+			ie.NewCreatePDR(ie.NewPDRID(2), ie.NewPrecedence(255), core, ie.NewFARID(2), ie.NewURRID(1), ie.NewQERID(1)),
+			up, down,
+			ie.NewCreateURR(ie.NewURRID(1), ie.NewMeasurementMethod(0, 1, 0), ie.NewReportingTriggers(0x03, 0x01, 0),
+				ie.NewMeasurementPeriod(60*time.Second), ie.NewVolumeThreshold(1, 1<<20, 0, 0), ie.NewVolumeQuota(1, 1<<30, 0, 0)),
+			ie.NewCreateQER(ie.NewQERID(1), ie.NewGateStatus(0, 0), ie.NewMBR(100000, 200000), ie.NewQFI(1)),
+			ie.NewPDNType(1), ie.NewAPNDNN("internet"))),
+		"gopfcp-report-usage": marshal(message.NewSessionReportRequest(0, 0, 81, 13, 0, ie.NewReportType(0, 0, 1, 0),
+			ie.NewUsageReportWithinSessionReportRequest(ie.NewURRID(1), ie.NewURSEQN(3), ie.NewUsageReportTrigger(0x02, 0, 0),
+				ie.NewStartTime(sentAt), ie.NewEndTime(sentAt.Add(time.Minute)), ie.NewVolumeMeasurement(0x3f, 30, 10, 20, 3, 1, 2),
+				ie.NewDurationMeasurement(60*time.Second)))),
+		"gopfcp-report-downlink-data": marshal(message.NewSessionReportRequest(0, 0, 81, 14, 0, ie.NewReportType(0, 0, 0, 1),
+			ie.NewDownlinkDataReport(ie.NewPDRID(2)))),
+		"gopfcp-report-error-indication": marshal(message.NewSessionReportRequest(0, 0, 81, 15, 0, ie.NewReportType(0, 1, 0, 0),
+			ie.NewErrorIndicationReport(ie.NewFTEID(1, 0xdeadbeef, net.ParseIP("10.3.0.2"), nil, 0)))),
+		"gopfcp-report-response": marshal(message.NewSessionReportResponse(0, 0, 1<<40, 14, 0, ie.NewCause(ie.CauseRequestAccepted),
+			ie.NewUpdateBARWithinSessionReportResponse(ie.NewBARID(1), ie.NewDLBufferingSuggestedPacketCount(9)), ie.NewPFCPSRRspFlags(1))),
+		"gopfcp-node-report": marshal(message.NewNodeReportRequest(16, ie.NewNodeID("10.4.0.1", "", ""), ie.NewNodeReportType(1),
+			ie.NewUserPlanePathFailureReport(ie.NewRemoteGTPUPeer(0x0e, "10.3.0.2", "", ie.DstInterfaceAccess, "internet")))),
+		"gopfcp-set-deletion": marshal(message.NewSessionSetDeletionRequest(17, ie.NewNodeID("10.4.0.2", "", ""),
+			ie.NewFQCSID("10.4.0.2", 1, 2))),
+		"gopfcp-pfd": marshal(message.NewPFDManagementRequest(18, ie.NewApplicationIDsPFDs(ie.NewApplicationID("app"),
+			ie.NewPFDContext(ie.NewPFDContents("permit out ip from 192.0.2.0/24 to assigned", "", "", "", "", nil, nil, nil))))),
 		"gopfcp-deletion": marshal(message.NewSessionDeletionRequest(0, 0, 0x1122334455667788, 8, 0)),
 		"gopfcp-establishment-response": marshal(message.NewSessionEstablishmentResponse(0, 0, 77, 3, 0,
 			ie.NewNodeID("10.4.0.1", "", ""), ie.NewCause(ie.CauseRequestAccepted), ie.NewFSEID(1<<40, net.ParseIP("10.4.0.1"), nil),
@@ -164,7 +192,7 @@ func TestGolden(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m := newMessage(h.Type)
+				m := NewMessage(h.Type)
 				if err := m.Decode(body); err != nil {
 					t.Fatal(err)
 				}
@@ -193,7 +221,7 @@ func again(t testing.TB, h Header, m Message) {
 	if err != nil {
 		t.Fatalf("%v\n%x", err, b)
 	}
-	got := newMessage(h.Type)
+	got := NewMessage(h.Type)
 	if err := got.Decode(body); err != nil {
 		t.Fatalf("%v\n%x", err, b)
 	}
@@ -223,7 +251,7 @@ func TestTruncated(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				m := newMessage(h.Type)
+				m := NewMessage(h.Type)
 				if err := m.Decode(body); err == nil {
 					again(t, h, m)
 				} else if e := new(Error); !errors.As(err, &e) || e.Cause < CauseMandatoryIEMissing || e.Cause > CauseMandatoryIEIncorrect {
@@ -245,7 +273,7 @@ func TestReuse(t *testing.T) {
 			if h1.Type != h2.Type {
 				continue
 			}
-			used, fresh := newMessage(h1.Type), newMessage(h1.Type)
+			used, fresh := NewMessage(h1.Type), NewMessage(h1.Type)
 			if err := errors.Join(used.Decode(body1), used.Decode(body2), fresh.Decode(body2)); err != nil {
 				t.Fatal(err)
 			}

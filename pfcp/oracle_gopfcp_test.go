@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -160,6 +161,8 @@ func (f facts) goPFCPNumber(t *testing.T, i *ie.IE) {
 		f.is("traffic_class", v&0xff)
 	case ie.PFCPSMReqFlags:
 		f.is("SNDEM", number(i.HasSNDEM()))
+	default:
+		f.goPFCPUsage(t, i)
 	}
 }
 
@@ -201,7 +204,7 @@ func TestGoPFCPReads(t *testing.T) {
 			if !h.S {
 				h.SEID = 0
 			}
-			if diff := cmp.Diff(ourFacts(t, h, sample), goPFCPFacts(t, b)); diff != "" {
+			if diff := cmp.Diff(goPFCPKnows(ourFacts(t, h, sample)), goPFCPFacts(t, b)); diff != "" {
 				t.Errorf("-ours +go-pfcp\n%s", diff)
 			}
 		})
@@ -216,18 +219,25 @@ func TestGoPFCPAgrees(t *testing.T) {
 				t.Skip("go-pfcp v0.0.24 reads the first message of a datagram only")
 			}
 			h, m := decode(t, v.Octets)
-			if diff := cmp.Diff(ourFacts(t, h, m), onlyDecoded(goPFCPFacts(t, v.Octets))); diff != "" {
+			if diff := cmp.Diff(goPFCPKnows(ourFacts(t, h, m)), goPFCPFacts(t, v.Octets)); diff != "" {
 				t.Errorf("-ours +go-pfcp\n%s", diff)
 			}
 		})
 	}
 }
 
-// onlyDecoded leaves out facts about IEs inside URRs and BARs other than their
-// ID, which are not decoded.
-func onlyDecoded(list []string) []string {
-	return slices.DeleteFunc(list, func(s string) bool {
-		return strings.HasPrefix(s, "6.") && !strings.Contains(s, "/81.") || strings.HasPrefix(s, "85.") && !strings.Contains(s, "/88.")
+// goPFCPKnows leaves out facts about IEs whose content go-pfcp v0.0.24 does not
+// read, or reads in other units.
+func goPFCPKnows(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {
+		path, _, _ := strings.Cut(s, ":")
+		parts := strings.Split(path, "/")
+		t, _, _ := strings.Cut(parts[len(parts)-1], ".")
+		n, err := strconv.Atoi(t)
+		return err == nil && slices.Contains([]IEType{
+			IEFQCSID, IEPFDContents, IETimer, IEDLBufferingDuration, IEDownlinkDataServiceInformation, IEOCIFlags,
+			IEDroppedDLTrafficThreshold, IEDownlinkDataNotificationDelay,
+		}, IEType(n))
 	})
 }
 
@@ -238,7 +248,7 @@ func decode(t testing.TB, b []byte) (Header, Message) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newMessage(h.Type)
+	m := NewMessage(h.Type)
 	if m == nil {
 		t.Fatalf("%s is not decoded", h.Type)
 	}

@@ -1,6 +1,7 @@
 package pfcp
 
 import (
+	"maps"
 	"net/netip"
 	"testing"
 
@@ -24,24 +25,6 @@ var equal = cmp.Options{cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr
 
 // ignoreSEID leaves out what the type of message decides.
 var ignoreSEID = cmpopts.IgnoreFields(Header{}, "S", "SEID")
-
-// newMessage returns an empty message of the type, or nil.
-func newMessage(t MessageType) Message {
-	for _, m := range []Message{
-		&HeartbeatRequest{}, &HeartbeatResponse{},
-		&AssociationSetupRequest{}, &AssociationSetupResponse{},
-		&AssociationUpdateRequest{}, &AssociationUpdateResponse{},
-		&AssociationReleaseRequest{}, &AssociationReleaseResponse{},
-		&SessionEstablishmentRequest{}, &SessionEstablishmentResponse{},
-		&SessionModificationRequest{}, &SessionModificationResponse{},
-		&SessionDeletionRequest{}, &SessionDeletionResponse{},
-	} {
-		if m.MessageType() == t {
-			return m
-		}
-	}
-	return nil
-}
 
 func forward(to Interface, ohc Optional[OuterHeaderCreation]) Optional[ForwardingParameters] {
 	return Some(ForwardingParameters{
@@ -83,7 +66,7 @@ var samples = map[string]Message{
 			{FARID: 3, ApplyAction: ApplyDROP},
 			{FARID: 4, ApplyAction: ApplyBUFF | ApplyNOCP, BARID: Some(uint8(1))},
 		},
-		CreateURRs: []uint32{7}, CreateBARs: []uint8{1},
+		CreateURRs: []CreateURR{sampleURR}, CreateBARs: []BAR{sampleBAR},
 		CreateQERs: []CreateQER{sampleQER, {QERID: 2, GateStatus: GateStatus{true, false}}},
 		PDNType:    Some(PDNTypeIPv4v6), APNDNN: NewName("internet.mnc001.mcc001.gprs"),
 		SNSSAI: Some(SNSSAI{SST: 1, SD: 0x010203}), UserID: []byte{1, 8, 0, 1, 1, 0, 0, 0, 0, 0xf1},
@@ -158,7 +141,9 @@ var (
 
 // TestRoundTrip encodes each sample and decodes it again.
 func TestRoundTrip(t *testing.T) {
-	for name, sample := range samples {
+	all := maps.Clone(samples)
+	maps.Copy(all, ourSamples)
+	for name, sample := range all {
 		t.Run(name, func(t *testing.T) {
 			b, err := Append(nil, Header{SEID: 42, Sequence: 7}, sample)
 			if err != nil {
@@ -169,7 +154,7 @@ func TestRoundTrip(t *testing.T) {
 				h.Type != want.Type || h.S != want.S || h.Sequence != 7 || len(rest) != 0 {
 				t.Fatalf("Parse = %+v, %d octets more, %v; want %+v", h, len(rest), err, want)
 			}
-			got := newMessage(h.Type)
+			got := NewMessage(h.Type)
 			if err := got.Decode(body); err != nil {
 				t.Fatal(err)
 			}

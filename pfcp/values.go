@@ -22,12 +22,37 @@ const (
 // InterfaceType is a 3GPP Interface Type. Source: TS 29.244 V18.6.0, 8.2.118.
 type InterfaceType uint8
 
-// The interface types of 5G; others pass as numbers.
+// 3GPP Interface Types.
 const (
-	InterfaceTypeN33GPPAccess InterfaceType = 11
-	InterfaceTypeN9           InterfaceType = 15
-	InterfaceTypeSGi          InterfaceType = 16
-	InterfaceTypeN6           InterfaceType = 17
+	InterfaceTypeS1U                InterfaceType = 0
+	InterfaceTypeS5S8U              InterfaceType = 1
+	InterfaceTypeS4U                InterfaceType = 2
+	InterfaceTypeS11U               InterfaceType = 3
+	InterfaceTypeS12                InterfaceType = 4
+	InterfaceTypeGnGpU              InterfaceType = 5
+	InterfaceTypeS2aU               InterfaceType = 6
+	InterfaceTypeS2bU               InterfaceType = 7
+	InterfaceTypeENodeBDLForwarding InterfaceType = 8
+	InterfaceTypeENodeBULForwarding InterfaceType = 9
+	InterfaceTypeSGWDLForwarding    InterfaceType = 10
+	InterfaceTypeN33GPPAccess       InterfaceType = 11
+	InterfaceTypeN3TrustedNon3GPP   InterfaceType = 12
+	InterfaceTypeN3UntrustedNon3GPP InterfaceType = 13
+	InterfaceTypeN3Forwarding       InterfaceType = 14
+	InterfaceTypeN9                 InterfaceType = 15
+	InterfaceTypeSGi                InterfaceType = 16
+	InterfaceTypeN6                 InterfaceType = 17
+	InterfaceTypeN19                InterfaceType = 18
+	InterfaceTypeS8U                InterfaceType = 19
+	InterfaceTypeGpU                InterfaceType = 20
+	InterfaceTypeN9Roaming          InterfaceType = 21
+	InterfaceTypeIuU                InterfaceType = 22
+	InterfaceTypeN9Forwarding       InterfaceType = 23
+	InterfaceTypeSxaU               InterfaceType = 24
+	InterfaceTypeSxbU               InterfaceType = 25
+	InterfaceTypeSxcU               InterfaceType = 26
+	InterfaceTypeN4U                InterfaceType = 27
+	InterfaceTypeSGWULForwarding    InterfaceType = 28
 )
 
 // PDNType is a PDN Type. Source: TS 29.244 V18.6.0, 8.2.79.
@@ -103,64 +128,6 @@ const (
 	RATTypeEUTRAN RATType = 6
 	RATTypeNR     RATType = 10
 )
-
-// UPFunctionFeatures has octet 5 of the IE in its lowest byte. Octets after
-// the eighth are not kept. Source: TS 29.244 V18.6.0, 8.2.25.
-type UPFunctionFeatures uint64
-
-// The UP function features that Plumbline has to name.
-const (
-	UPFeatureBUCP  UPFunctionFeatures = 1 << 0
-	UPFeatureFTUP  UPFunctionFeatures = 1 << 4 // F-TEIDs are allocated by the UP function
-	UPFeatureEMPU  UPFunctionFeatures = 1 << 8
-	UPFeatureUEIP  UPFunctionFeatures = 1 << 18
-	UPFeatureSSET  UPFunctionFeatures = 1 << 19
-	UPFeatureBUNDL UPFunctionFeatures = 1 << 22
-)
-
-// CPFunctionFeatures has octet 5 of the IE in its lowest byte. Octets after
-// the fourth are not kept. Source: TS 29.244 V18.6.0, 8.2.58.
-type CPFunctionFeatures uint32
-
-// CP function features.
-const (
-	CPFeatureLOAD CPFunctionFeatures = 1 << iota
-	CPFeatureOVRL
-	CPFeatureEPFAR
-	CPFeatureSSET
-	CPFeatureBUNDL
-	CPFeatureMPAS
-	CPFeatureARDR
-	CPFeatureUIAUR
-	CPFeaturePSUCC
-)
-
-// readFlags reads up to max octets of flags, the first octet lowest.
-func readFlags(b []byte, max int) (flags uint64) {
-	for i := range min(len(b), max) {
-		flags |= uint64(b[i]) << (8 * i)
-	}
-	return flags
-}
-
-// writeFlags writes at least min octets, and as many more as flags has.
-func writeFlags(b []byte, flags uint64, min int) []byte {
-	for i := 0; i < min || flags != 0; i++ {
-		b = append(b, byte(flags))
-		flags >>= 8
-	}
-	return b
-}
-
-var upFunctionFeatures = codec[UPFunctionFeatures]{
-	func(v *UPFunctionFeatures, b []byte) error { *v = UPFunctionFeatures(readFlags(b, 8)); return nil },
-	func(b []byte, v *UPFunctionFeatures) []byte { return writeFlags(b, uint64(*v), 2) },
-}
-
-var cpFunctionFeatures = codec[CPFunctionFeatures]{
-	func(v *CPFunctionFeatures, b []byte) error { *v = CPFunctionFeatures(readFlags(b, 4)); return nil },
-	func(b []byte, v *CPFunctionFeatures) []byte { return writeFlags(b, uint64(*v), 1) },
-}
 
 // TimeStamp is a Recovery Time Stamp: seconds since 1900-01-01T00:00:00Z, the
 // upper half of an NTP time stamp. Source: TS 29.244 V18.6.0, 8.2.65.
