@@ -26,6 +26,7 @@ type user struct {
 }
 
 var (
+	ue2   = netip.MustParseAddr("10.45.0.2")
 	ue1   = netip.MustParseAddr("10.45.0.1")
 	ue16  = netip.MustParseAddr("2001:db8:45:1::7") // in the prefix of session 1
 	far   = netip.MustParseAddr("198.18.0.1")       // beyond the gateway
@@ -90,7 +91,7 @@ func outN6(dst [6]byte, u user) []byte {
 	return ethernet(dst, N6MAC, etherType(b), b)
 }
 
-// outer is the IPv4 and UDP header of a frame on N3.
+// outer is the IP and UDP header of a frame on N3 or N9.
 type outer struct {
 	src, dst netip.Addr
 	sport    uint16
@@ -100,12 +101,27 @@ type outer struct {
 	checksum bool // of UDP
 	options  []layers.IPv4Option
 	flags    layers.IPv4Flag
-	pad      int // octets behind the IP packet
+	pad      int    // octets behind the IP packet
+	label    uint32 // Flow Label, of IPv6
 }
 
 var fromGNB = outer{src: GNBAddress, dst: N3Address, sport: 2152, dport: 2152}
 
 func (o outer) frame(dst, src [6]byte, gtpu []byte) []byte {
+	packet := o.packet(gtpu)
+	return append(ethernet(dst, src, etherType(packet), packet), make([]byte, o.pad)...)
+}
+
+func (o outer) packet(gtpu []byte) []byte {
+	udp := &layers.UDP{SrcPort: layers.UDPPort(o.sport), DstPort: layers.UDPPort(o.dport)}
+	if o.src.Is6() {
+		ip := &layers.IPv6{
+			Version: 6, HopLimit: 64, TrafficClass: o.tos, FlowLabel: o.label, NextHeader: layers.IPProtocolUDP,
+			SrcIP: o.src.AsSlice(), DstIP: o.dst.AsSlice(),
+		}
+		must(udp.SetNetworkLayerForChecksum(ip))
+		return o.withoutChecksum(serialize(ip, udp, gopacket.Payload(gtpu)), gtpu)
+	}
 	ip := &layers.IPv4{
 		Version: 4, TTL: 64, TOS: o.tos, Protocol: layers.IPProtocolUDP, Flags: o.flags,
 		SrcIP: o.src.AsSlice(), DstIP: o.dst.AsSlice(), Options: o.options,
@@ -113,19 +129,47 @@ func (o outer) frame(dst, src [6]byte, gtpu []byte) []byte {
 	if o.df {
 		ip.Flags = layers.IPv4DontFragment
 	}
-	udp := &layers.UDP{SrcPort: layers.UDPPort(o.sport), DstPort: layers.UDPPort(o.dport)}
 	must(udp.SetNetworkLayerForChecksum(ip))
-	packet := serialize(ip, udp, gopacket.Payload(gtpu))
+	return o.withoutChecksum(serialize(ip, udp, gopacket.Payload(gtpu)), gtpu)
+}
+
+func (o outer) withoutChecksum(packet, gtpu []byte) []byte {
 	if !o.checksum {
 		at := len(packet) - len(gtpu) - 2
 		packet[at], packet[at+1] = 0, 0
 	}
-	frame := ethernet(dst, src, layers.EthernetTypeIPv4, packet)
-	return append(frame, make([]byte, o.pad)...)
+	return packet
 }
 
 // onN3 is a GTP-U message in a datagram from the gNB.
 func onN3(gtpu []byte) []byte { return fromGNB.frame(N3MAC, ghostMAC, gtpu) }
+
+// onN9 is a GTP-U message in a datagram from the UPF on N9.
+func onN9(gtpu []byte) []byte {
+	return outer{src: PeerAddress, dst: N9Address, sport: 2152, dport: 2152}.frame(N9MAC, ghostMAC, gtpu)
+}
+
+// outN9 is a G-PDU as it leaves on N9.
+func outN9(sport uint16, gtpu []byte) []byte {
+	return outer{src: N9Address, dst: PeerAddress, sport: sport, dport: 2152, df: true}.frame(PeerMAC, N9MAC, gtpu)
+}
+
+// told is a GTP-U message that the UPF sends of its own accord, in hex.
+func told(from, to netip.Addr, message string) [][]byte {
+	return [][]byte{outer{src: from, dst: to, sport: 2152, dport: 2152, df: true}.packet(octets(message))}
+}
+
+// octets reads hex with spaces.
+func octets(s string) []byte {
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	must(err)
+	return b
+}
+
+// errorIndication answers a G-PDU from the gNB to a TEID that nobody has.
+func errorIndication(teid string) [][]byte {
+	return told(N3Address, GNBAddress, "361a 0014 00000000 0000 00 40  01 0868 00  10 "+teid+"  85 0004 0a030001")
+}
 
 // outN3 is a G-PDU as it leaves on N3. sport is the source port of the outer
 // header, one per flow of the user.

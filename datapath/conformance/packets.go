@@ -67,7 +67,8 @@ func size(u user, octets int) user {
 // header cuts or changes a user packet: only octets that are there count.
 func header(u user, change func(b []byte) []byte) user { return user{raw: change(u.bytes())} }
 
-var packets = concat(gtpuForms, uplinkRows, uplinkDrops, downlinkRows, downlinkDrops)
+var packets = concat(gtpuForms, uplinkRows, uplinkDrops, downlinkRows, downlinkDrops,
+	relayRows, relaySignals, filterRows, outer6Rows, interfaceRows)
 
 func concat(tables ...[]packet) []packet {
 	var all []packet
@@ -101,14 +102,16 @@ var gtpuForms = []packet{
 	ok4("eight extension headers", "34ff LEN 00000001 0000 00 20"+strings.Repeat(" 01 0000 20", 7)+" 01 0000 00"),
 	refused("nine extension headers", "34ff LEN 00000001 0000 00 20"+strings.Repeat(" 01 0000 20", 8)+" 01 0000 00", datapath.DropGTPUExt),
 	refused("extension header of length 0", "34ff LEN 00000001 0000 00 85 00 10 09 00", datapath.DropGTPUExt),
-	refused("unknown extension header, required", "34ff LEN 00000001 0000 00 86 01 0000 00", datapath.DropGTPUExtType),
+	answered("unknown extension header, required", "34ff LEN 00000001 0000 00 86 01 0000 00", datapath.DropGTPUExtType,
+		told(N3Address, GNBAddress, "321f 000c 00000000 0000 00 00  8d 06 81 82 83 84 85 c0")),
 	refused("extension header beyond the message", "34ff LEN 00000001 0000 00 85 40 10 09 00", datapath.DropGTPUShort),
 	refused("version 2", "50ff LEN 00000001", datapath.DropGTPUVersion),
 	refused("GTP'", "20ff LEN 00000001", datapath.DropGTPUVersion),
-	refused("Echo Request", "3201 LEN 00000000 0001 00 00", datapath.PassSignalling),
-	refused("End Marker", "30fe LEN 00000001", datapath.PassSignalling),
-	refused("TEID that nobody has", pscUL("00000099"), datapath.DropNoPDR),
-	refused("TEID 0", pscUL("00000000"), datapath.DropNoPDR),
+	answered("Echo Request", "3201 LEN 00000000 0001 00 00", datapath.PassSignalling,
+		told(N3Address, GNBAddress, "3202 0006 00000000 0001 00 00 0e00")),
+	refused("End Marker: nothing behind N6 wants it", "30fe LEN 00000001", datapath.PassSignalling),
+	answered("TEID that nobody has", pscUL("00000099"), datapath.DropNoPDR, errorIndication("00000099")),
+	refused("TEID 0, which no tunnel can have", pscUL("00000000"), datapath.DropNoPDR),
 	{name: "uplink, 7 octets of GTP-U", port: N3, in: onN3(message("30ff 0000 000000", nil)), reason: datapath.DropGTPUShort},
 	{name: "uplink, ends before the extension", port: N3, in: onN3(message("34ff 0004 00000001 0000 00 85", nil)), reason: datapath.DropGTPUShort},
 	{name: "uplink, optional word cut", port: N3, in: onN3(message("32ff 0002 00000001 0000", nil)), reason: datapath.DropGTPUShort},
@@ -123,6 +126,12 @@ var gtpuForms = []packet{
 
 func refused(name, gtpuHeader string, reason datapath.Reason) packet {
 	return packet{name: "uplink, " + name, port: N3, in: onN3(gpdu(gtpuHeader, up4)), reason: reason}
+}
+
+func answered(name, gtpuHeader string, reason datapath.Reason, sent [][]byte) packet {
+	p := refused(name, gtpuHeader, reason)
+	p.sent = sent
+	return p
 }
 
 // uplinkRows: what is forwarded from N3 to N6.

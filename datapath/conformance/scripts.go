@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"plumbline/api"
@@ -12,9 +13,11 @@ import (
 
 // script is a case of several steps: rules change, packets flow.
 type script struct {
-	name  string
+	name  string // with prefix unsettled: runs before Settle
 	steps []step
 }
+
+const unsettled = "before Settle, "
 
 type step func(t *testing.T, d Datapath, fast bool)
 
@@ -62,8 +65,48 @@ func frames(n int, p packet) step {
 func counted(seid uint64, pdr uint32, want counters) step {
 	return func(t *testing.T, d Datapath, _ bool) {
 		t.Helper()
-		if got := usage(t, d)[seid][pdr]; got != want {
+		if got := usage(t, d)[seid].Rules[pdr]; got != want {
 			t.Errorf("session %d, PDR %d: counted %+v, want %+v", seid, pdr, got, want)
+		}
+	}
+}
+
+// raised states the events that have come since they were last asked for.
+func raised(want ...*api.Event) step {
+	return func(t *testing.T, d Datapath, _ bool) {
+		t.Helper()
+		expectEvents(t, d, want)
+	}
+}
+
+// left states what has left of its own accord.
+func left(want ...[]byte) step {
+	return func(t *testing.T, d Datapath, _ bool) {
+		t.Helper()
+		expectSent(t, d, want)
+	}
+}
+
+// apply applies a change.
+func apply(c *api.Change) step {
+	return func(t *testing.T, d Datapath, _ bool) {
+		t.Helper()
+		if err := d.Apply(context.Background(), c); err != nil {
+			t.Fatalf("apply session %d: %v", c.GetSeid(), err)
+		}
+	}
+}
+
+// drops states how many packets were dropped for a reason.
+func drops(reason datapath.Reason, want uint64) step {
+	return func(t *testing.T, d Datapath, _ bool) {
+		t.Helper()
+		all, err := d.Drops()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := all[reason.String()]; got != want {
+			t.Errorf("%d packets dropped for %v, want %d", got, reason, want)
 		}
 	}
 }
@@ -80,7 +123,7 @@ var (
 		port: N6, in: onN6(down4), seid: 1, pdr: 2, octets: size4,
 		want: outN3(GNBAddress, GNBMAC, portDown4, 0, gpdu(pscDL("00000101"), dn4x)),
 	}
-	upUnknown   = packet{port: N3, in: upRow.in, reason: datapath.DropNoPDR}
+	upUnknown   = packet{port: N3, in: upRow.in, reason: datapath.DropNoPDR, sent: errorIndication("00000001")}
 	downUnknown = packet{port: N6, in: downRow.in, reason: datapath.PassHost}
 )
 
@@ -98,7 +141,10 @@ var big = packet{
 	seid: 1, pdr: 1, octets: 1500,
 }
 
-var scripts = []script{
+var scripts = slices.Concat(sessionScripts, usageScripts, bufferScripts, signalScripts, refusals)
+
+// sessionScripts: sessions come, change and go.
+var sessionScripts = []script{
 	{"session comes and goes", []step{
 		frames(1, upUnknown), frames(1, downUnknown),
 		install(session(1, 1, ue1)),
@@ -128,7 +174,7 @@ var scripts = []script{
 	{"another session's UE address is refused and nothing changes", []step{
 		install(session(1, 1, ue1)),
 		refuse(session(2, 2, ue1), datapath.ErrClash, api.RuleType_PDR_RULE, 2),
-		frames(1, packet{port: N3, in: onN3(gpdu(pscUL("00000002"), up4)), reason: datapath.DropNoPDR}),
+		frames(1, packet{port: N3, in: onN3(gpdu(pscUL("00000002"), up4)), reason: datapath.DropNoPDR, sent: errorIndication("00000002")}),
 		frames(1, downRow),
 	}},
 	{"a PDR that names no QER of the session is refused", []step{
@@ -147,7 +193,7 @@ var scripts = []script{
 		install(session(1, 5, ue1)),
 		install(change(session(1, 1, ue1), func(s *api.Session) {})),
 		frames(1, upRow),
-		frames(1, packet{port: N3, in: onN3(gpdu(pscUL("00000005"), up4)), reason: datapath.DropNoPDR}),
+		frames(1, packet{port: N3, in: onN3(gpdu(pscUL("00000005"), up4)), reason: datapath.DropNoPDR, sent: errorIndication("00000005")}),
 	}},
 	{"gate closes and opens", []step{
 		install(session(1, 1, ue1)), frames(1, upRow),

@@ -15,6 +15,13 @@ const (
 	lte     = 4 // no QER, so no PDU Session Container; uplink PDI without UE IP address
 	marked  = 5 // uplink PDI with QFI 5 and 9; downlink DSCP 46
 	guest   = 7 // TEID and UE address whose place in a table of 64 is taken
+
+	classified = 8  // several PDRs on one F-TEID and one UE address, told apart by SDF filters
+	relayed    = 9  // an I-UPF's: N3 TEID 0x30 to N9, N9 TEID 0x31 to N3; URR 1; no QER
+	remarked   = 13 // N3 TEID 0x32 to N9, QFI 7 by a QER
+	outer6     = 12 // gNB over IPv6: TEID 0x23, peer TEID 0x123
+	control    = 14 // N3 TEID 0x24: ICMPv6 to the CP function; CP function's TEID 0x25 to N3
+	lan        = 15 // the data network is an N6-LAN
 )
 
 // sessions returns those of the packet table. PDR 1 is uplink, PDR 2 downlink.
@@ -39,7 +46,10 @@ func sessions() []*api.Session {
 	m.Rules[1].Forward.Dscp = new(uint32)
 	*m.Rules[1].Forward.Dscp = 46
 
-	return []*api.Session{p, g, d, l, m, session(guest, 0xdeadbe01, netip.MustParseAddr("10.45.1.1"))}
+	return []*api.Session{
+		p, g, d, l, m, session(guest, 0xdeadbe01, netip.MustParseAddr("10.45.1.1")),
+		classifiedSession(), relayedSession(), remarkedSession(), outer6Session(), controlSession(), lanSession(),
+	}
 }
 
 // session returns the common session: one PDR each way, one QER with QFI 9, the

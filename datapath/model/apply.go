@@ -68,7 +68,7 @@ func (u *UPF) Apply(_ context.Context, c *api.Change) error {
 	}
 	for _, m := range c.GetEndMarkers() {
 		to := gtpu.Tunnel{TEID: m.GetTeid(), Peer: peer(m)}
-		d := EndMarker(to, u.Local("", to.Peer))
+		d := EndMarker(to, u.localOf(old, to))
 		u.cfg.Send(d.Packet())
 	}
 	return nil
@@ -155,6 +155,19 @@ func (u *UPF) leave(s *session) {
 // Local returns the source of packets to peer.
 func (u *UPF) Local(networkInstance string, peer netip.Addr) netip.Addr {
 	return datapath.Local(u.cfg.Endpoints, networkInstance, peer)
+}
+
+// localOf returns the address from which old, which may be nil, sent into a
+// tunnel.
+func (u *UPF) localOf(old *session, to gtpu.Tunnel) netip.Addr {
+	if old != nil {
+		for _, r := range old.rules {
+			if r.Outer != nil && r.Outer.TEID == to.TEID && r.Outer.Peer == to.Peer {
+				return r.Outer.Local
+			}
+		}
+	}
+	return u.Local("", to.Peer)
 }
 
 // state is the [State] of a session that is made anew.

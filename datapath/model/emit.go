@@ -16,11 +16,7 @@ func (r *Rule) emit(a arrived) []byte {
 		out.hop()
 		return out
 	}
-	b := r.Outer.encapsulate(a, r.QFI)
-	if r.routes(a) {
-		user(b[len(b)-len(a.user):]).hop()
-	}
-	return b
+	return r.Outer.encapsulate(a, r.QFI, r.routes(a))
 }
 
 // size returns how many octets the packet with its outer header has.
@@ -32,18 +28,23 @@ func (o *Outer) size(a arrived, qfi byte) int {
 	return size + lenUDP + len(o.header(a, qfi)) + len(a.user)
 }
 
-// encapsulate is Outer Header Creation with GTP-U/UDP/IP.
+// encapsulate is Outer Header Creation with GTP-U/UDP/IP. With hop the user
+// packet takes one more.
 //
 // Source: TS 29.244 V18.6.0, 8.2.56; TS 29.281 V18.1.0, 4.4.2.
-func (o *Outer) encapsulate(a arrived, qfi byte) []byte {
+func (o *Outer) encapsulate(a arrived, qfi byte, hop bool) []byte {
 	dscp := a.user.dscp()
 	if o.DSCP >= 0 {
 		dscp = byte(o.DSCP)
 	}
+	payload := append(o.header(a, qfi), a.user...)
+	if hop {
+		user(payload[len(payload)-len(a.user):]).hop()
+	}
 	d := Datagram{
 		From: netip.AddrPortFrom(o.Local, a.user.sourcePort()), To: netip.AddrPortFrom(o.Peer, gtpu.Port),
 		DSCP: dscp, FlowLabel: a.user.outerFlowLabel(),
-		Payload: append(o.header(a, qfi), a.user...),
+		Payload: payload,
 	}
 	return d.Packet()
 }

@@ -27,6 +27,9 @@ func (s *Stages) Signal(d Datagram, reason datapath.Reason) []Datagram {
 	case datapath.DropNoPDR:
 		h, _ := gtpu.Parse(d.Payload) // it did once
 		about := gtpu.Tunnel{TEID: h.TEID(), Peer: d.To.Addr()}
+		if about.TEID == 0 { // of signalling: no tunnel can have it
+			return nil
+		}
 		return d.tell(gtpu.AppendErrorIndication(nil, about, d.From.Port()))
 	case datapath.DropGTPUExtType:
 		return d.tell(gtpu.AppendSupportedExtensionHeaders(nil))
