@@ -6,14 +6,16 @@ import "context"
 // that has been deleted. They are taken out when the store holds what has been
 // saved until now. The caller holds the session, which is at rest as it is to be.
 func (m *Manager) rest(ctx context.Context, seid uint64) {
-	if m.config.Store == nil {
-		m.tidyLocked(ctx, seid)
-		return
-	}
 	u := m.usages
 	u.mu.Lock()
-	u.rests[seid] = struct{}{}
+	u.round++
+	u.rests[seid] = u.round
+	since := u.round
 	u.mu.Unlock()
+	if m.config.Store == nil {
+		m.tidyLocked(ctx, seid, since)
+		return
+	}
 	u.rouse()
 }
 
@@ -31,20 +33,25 @@ func (m *Manager) settled(ctx context.Context, seid uint64) error {
 }
 
 // tidy makes the datapath hold a session as it is, or not at all if it has been
-// deleted.
-func (m *Manager) tidy(ctx context.Context, seid uint64) {
-	e := m.table.find(seid)
-	if e == nil {
-		m.tidyLocked(ctx, seid)
-		return
+// deleted, unless more has to be taken out since then.
+func (m *Manager) tidy(ctx context.Context, seid, since uint64) {
+	if e := m.table.find(seid); e != nil {
+		e.change.Lock()
+		defer e.change.Unlock()
 	}
-	e.change.Lock()
-	defer e.change.Unlock()
-	m.tidyLocked(ctx, seid)
+	m.tidyLocked(ctx, seid, since)
 }
 
-// tidyLocked is tidy for who holds the session.
-func (m *Manager) tidyLocked(ctx context.Context, seid uint64) {
+// tidyLocked is tidy for who holds the session. What fails costs memory in the
+// datapath, until it is tried again with the next ones.
+func (m *Manager) tidyLocked(ctx context.Context, seid, since uint64) {
+	u := m.usages
+	u.mu.Lock()
+	now := u.rests[seid]
+	u.mu.Unlock()
+	if now != since {
+		return
+	}
 	r := m.works.Get().(*Result)
 	defer m.works.Put(r)
 	var err error
@@ -54,10 +61,10 @@ func (m *Manager) tidyLocked(ctx context.Context, seid uint64) {
 	} else {
 		err = m.datapath.Remove(ctx, seid)
 	}
-	if err != nil { // it costs memory there, until it is tried again with the next ones
-		m.usages.mu.Lock()
-		m.usages.rests[seid] = struct{}{}
-		m.usages.mu.Unlock()
+	if err == nil {
+		u.mu.Lock()
+		delete(u.rests, seid)
+		u.mu.Unlock()
 	}
 }
 

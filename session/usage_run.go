@@ -40,9 +40,10 @@ type usages struct {
 	tell func(Notice) // set by Run before anything is told
 
 	mu      sync.Mutex
-	notices []Notice            // to be told when the store holds their reasons
-	rests   map[uint64]struct{} // SEIDs of which the datapath holds URRs that have ended
-	wake    chan struct{}       // there are notices or rests
+	notices []Notice          // to be told when the store holds their reasons
+	rests   map[uint64]uint64 // by SEID of which the datapath holds URRs that have ended: since when
+	round   uint64            // the time for rests
+	wake    chan struct{}     // there are notices or rests
 
 	// deleted are the records of sessions that were deleted shortly before this
 	// process was started.
@@ -52,7 +53,7 @@ type usages struct {
 func newUsages() *usages {
 	return &usages{
 		wake:  make(chan struct{}, 1),
-		rests: make(map[uint64]struct{}), deleted: make(map[uint64][]byte),
+		rests: make(map[uint64]uint64), deleted: make(map[uint64][]byte),
 	}
 }
 
@@ -201,35 +202,41 @@ func (u *usages) rouse() {
 	}
 }
 
-// flushes makes what was noticed outlive the process, tells it, and then takes
-// out of the datapath what nobody needs any more.
+// flushes works whenever somebody was noticed.
 func (m *Manager) flushes(ctx context.Context) {
-	u := m.usages
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-u.wake:
+		case <-m.usages.wake:
 		}
-		u.mu.Lock()
-		notices, rests := u.notices, u.rests
-		u.notices, u.rests = nil, make(map[uint64]struct{})
-		u.mu.Unlock()
-		if err := m.flush(ctx); err != nil {
-			u.mu.Lock()
-			u.notices = append(notices, u.notices...)
-			maps.Copy(u.rests, rests)
-			u.mu.Unlock()
-			time.AfterFunc(time.Duration(retryTime), u.rouse)
-			continue
-		}
-		for _, n := range notices {
-			u.tell(n)
-		}
-		for seid := range rests {
-			m.tidy(ctx, seid)
+		if m.settle(ctx) != nil {
+			time.AfterFunc(time.Duration(retryTime), m.usages.rouse)
 		}
 	}
+}
+
+// settle makes what was noticed outlive the process, tells it, and then takes out
+// of the datapath what nobody needs any more.
+func (m *Manager) settle(ctx context.Context) error {
+	u := m.usages
+	u.mu.Lock()
+	notices, rests := u.notices, maps.Clone(u.rests)
+	u.notices = nil
+	u.mu.Unlock()
+	if err := m.flush(ctx); err != nil {
+		u.mu.Lock()
+		u.notices = append(notices, u.notices...)
+		u.mu.Unlock()
+		return err
+	}
+	for _, n := range notices {
+		u.tell(n)
+	}
+	for seid, since := range rests {
+		m.tidy(ctx, seid, since)
+	}
+	return nil
 }
 
 // flush makes what was saved outlive the process.

@@ -89,7 +89,7 @@ var usageTests = []struct {
 			{at: 0, next: 10},
 			{at: 9, up: 100, next: 10},
 			{at: 10.5, up: 100, want: "#0 PERIO 100/0 10s", next: 20},
-			{at: 20, up: 100, want: "#1 PERIO 0/0 10s", next: 30},
+			{at: 20, up: 100, want: "#1 PERIO 0/0 9s", next: 30},
 			{at: 47, up: 300, want: "#2 PERIO 200/0 27s", next: 50},
 		},
 	},
