@@ -1,0 +1,257 @@
+package n4
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"plumbline/pfcp"
+	"plumbline/session"
+)
+
+// This file tells CP functions about their sessions: Session Report Requests.
+//
+//	session.Manager.Run > Endpoint.Report > queue of the CP function
+//	    > Session Report Request, up to N1 times > answer
+//	    > reports forgotten, BAR changed, buffer dropped, session deleted
+//
+// What waits in a queue is that a session has something to tell. What it has
+// used is read from it when its turn comes, so it may have become more, and is
+// forgotten there only when the CP function has answered. When no answer comes,
+// the queue rests, while its path is down and then a while, and then one request
+// is tried.
+//
+// Source: TS 29.244 V18.6.0, 5.2.2.3, 5.2.4, 5.11, 6.3.5, 7.5.8 and 7.5.9.
+
+// ReportCounters count Session Report Requests.
+type ReportCounters struct {
+	Requests   atomic.Uint64 // different ones that were sent
+	Answered   atomic.Uint64 // with Request accepted
+	Rejected   atomic.Uint64 // with another Cause
+	Unanswered atomic.Uint64 // sent N1 times without answer; tried again later
+	Discarded  atomic.Uint64 // not sent, as the session or its association was gone
+}
+
+// ReportsWaiting is how many sessions have something to tell that their CP
+// functions have not answered yet.
+func (e *Endpoint) ReportsWaiting() int { return e.reports.waiting() }
+
+// watchSessions looks at sessions as the datapath's events and the time ask for.
+func (e *Endpoint) watchSessions() {
+	source := e.config.Events
+	if source == nil {
+		source = silence{}
+	}
+	if err := e.sessions.Run(e.run, source, e.Report); e.run.Err() == nil {
+		e.log.Error("n4: no more events of the datapath", "error", err)
+		_ = e.sessions.Run(e.run, silence{}, e.Report) // the time goes on
+	}
+}
+
+// silence is a datapath that has nothing to tell.
+type silence struct{}
+
+// Next waits for ctx.
+func (silence) Next(ctx context.Context) (session.Event, error) {
+	<-ctx.Done()
+	return session.Event{}, ctx.Err()
+}
+
+// Report tells a CP function of something. It does not wait.
+func (e *Endpoint) Report(n session.Notice) {
+	switch n.Kind {
+	case session.PathDown, session.PathUp:
+		e.reportPath(n.Tunnel, n.Kind == session.PathDown)
+	default:
+		e.pump(e.reports.add(n))
+	}
+}
+
+// pump sends what a queue has, as far as it may.
+func (e *Endpoint) pump(q *reportQueue) {
+	for {
+		seid, what, ok := e.reports.take(q)
+		if !ok || e.run.Err() != nil {
+			return
+		}
+		e.background.Go(func() {
+			o := e.report(seid, &what)
+			if e.reports.done(q, seid, &what, o) {
+				e.background.Go(func() { e.hold(q) })
+			}
+			e.pump(q)
+		})
+	}
+}
+
+// hold lets a queue rest until its CP function may be there again.
+func (e *Endpoint) hold(q *reportQueue) {
+	rest := e.config.T1 * time.Duration(e.config.N1)
+	for {
+		select {
+		case <-e.run.Done():
+			return
+		case <-time.After(rest):
+		}
+		a := e.peers.owner(q.owner)
+		if a == nil {
+			e.counters.Reports.Discarded.Add(uint64(e.reports.discard(q)))
+			return
+		}
+		if !a.pathDown.Load() {
+			break
+		}
+	}
+	e.reports.release(q)
+	e.pump(q)
+}
+
+// maxReportsInRequest is how many Usage Reports are in one request; with about 90
+// octets each it stays within what most paths carry in one piece.
+const maxReportsInRequest = 12
+
+// report sends one Session Report Request and does what its answer says.
+func (e *Endpoint) report(seid uint64, what *pendingReport) outcome {
+	var w session.Waiting
+	if !e.sessions.Waiting(seid, &w) {
+		e.counters.Reports.Discarded.Add(1)
+		return reportDone
+	}
+	to, ok := e.reportTo(w.Owner, w.CP)
+	if !ok {
+		e.counters.Reports.Discarded.Add(1)
+		return reportDone
+	}
+	o := reportDone
+	if len(w.Reports) > maxReportsInRequest {
+		w.Reports, o = w.Reports[:maxReportsInRequest], reportMore
+	}
+	m := reportRequest(&w, what)
+	if m.ReportType == 0 {
+		return reportDone // answered already
+	}
+	e.counters.Reports.Requests.Add(1)
+	body, err := e.request(e.run, to, w.CP.SEID, m, pfcp.MsgSessionReportResponse)
+	if err != nil {
+		if errors.Is(err, errNoResponse) {
+			e.counters.Reports.Unanswered.Add(1)
+			e.log.event(kindReport, slog.LevelWarn, "n4: session report not answered, it is kept",
+				"to", to, "seid", seid, "error", err)
+		}
+		return reportLost
+	}
+	e.reported(e.run, seid, &w, body)
+	return o
+}
+
+// reportRequest is the request about what waits.
+func reportRequest(w *session.Waiting, what *pendingReport) *pfcp.SessionReportRequest {
+	m := &pfcp.SessionReportRequest{UsageReports: usageReports(nil, w.Reports)}
+	if len(w.Reports) > 0 {
+		m.ReportType |= pfcp.ReportTypeUSAR
+	}
+	if len(what.downlink) > 0 {
+		m.ReportType |= pfcp.ReportTypeDLDR
+		m.DownlinkData = pfcp.Some(downlinkData(what.downlink))
+	}
+	if len(what.tunnels) > 0 {
+		m.ReportType |= pfcp.ReportTypeERIR
+		for _, t := range what.tunnels {
+			m.ErrorIndication = append(m.ErrorIndication, remoteFTEID(t))
+		}
+	}
+	if what.inactive {
+		m.ReportType |= pfcp.ReportTypeUPIR
+	}
+	return m
+}
+
+// downlinkData says for which PDRs packets have come, and of what kind the first
+// ones were. Source: TS 29.244 V18.6.0, 7.5.8.2 and 8.2.27.
+func downlinkData(list []session.Event) (d pfcp.DownlinkDataReport) {
+	for _, e := range list {
+		d.PDRIDs = append(d.PDRIDs, uint16(e.RuleID))
+		s := pfcp.DownlinkDataServiceInfo{PPI: pfcp.Some(e.DSCP)}
+		if e.QFI != 0 {
+			s.QFI = pfcp.Some(pfcp.QFI(e.QFI))
+		}
+		d.ServiceInfos = append(d.ServiceInfos, s)
+	}
+	return d
+}
+
+// reported does what a CP function's answer to a report says.
+func (e *Endpoint) reported(ctx context.Context, seid uint64, w *session.Waiting, body []byte) {
+	var r pfcp.SessionReportResponse
+	err := r.Decode(body)
+	if err == nil && r.Cause == pfcp.CauseRequestAccepted {
+		e.counters.Reports.Answered.Add(1)
+	} else {
+		e.counters.Reports.Rejected.Add(1)
+		e.log.event(kindReport, slog.LevelWarn, "n4: session report rejected",
+			"owner", w.Owner, "seid", seid, "cause", r.Cause, "error", err)
+	}
+	if r.Cause == pfcp.CauseSessionContextNotFound {
+		e.abandon(ctx, seid, w.Owner)
+		return
+	}
+	if len(w.Reports) > 0 {
+		e.sessions.Acknowledge(seid, w.Reports) // it has been heard, whatever was thought of it
+	}
+	if err == nil {
+		e.follow(ctx, seid, w, &r)
+	}
+}
+
+// follow changes a session as the answer to a report asks for.
+// Source: TS 29.244 V18.6.0, 7.5.9.
+func (e *Endpoint) follow(ctx context.Context, seid uint64, w *session.Waiting, r *pfcp.SessionReportResponse) {
+	m := session.Modification{SEID: seid, Owner: w.Owner, DropBuffered: r.SRRspFlags&pfcp.SRRspDROBU != 0}
+	if r.UpdateBAR.Present {
+		m.UpdateBARs = []session.UpdateBAR{updateBAR(&r.UpdateBAR.Value)}
+	}
+	if r.CPFSEID.Present {
+		m.CP = session.Some(fseid(&r.CPFSEID.Value))
+	}
+	if !m.DropBuffered && !m.CP.Present && len(m.UpdateBARs) == 0 {
+		return
+	}
+	var result session.Result
+	if err := e.sessions.Modify(ctx, &m, &result); err != nil {
+		e.log.event(kindReport, slog.LevelWarn, "n4: what the answer to a session report asks for is not possible",
+			"owner", w.Owner, "seid", seid, "error", err)
+	}
+}
+
+// updateBAR is what an answer may change of a BAR.
+// Source: TS 29.244 V18.6.0, 7.5.9.2.
+func updateBAR(b *pfcp.BAR) session.UpdateBAR {
+	u := session.UpdateBAR{ID: b.BARID}
+	if d := b.NotificationDelay; d.Present {
+		u.NotificationDelay = session.Some(d.Value.Duration())
+	}
+	if n := b.SuggestedBufferingPackets; n.Present {
+		u.Packets = session.Some(uint16(n.Value))
+	}
+	if n := b.BufferingSuggestedPackets; n.Present {
+		u.Packets = session.Some(n.Value)
+	}
+	return u
+}
+
+// abandon deletes a session of which its CP function knows nothing.
+// Source: TS 29.244 V18.6.0, 6.3.5.3; TS 23.527 V18, 4.5.
+func (e *Endpoint) abandon(ctx context.Context, seid uint64, owner uint32) {
+	a := e.peers.owner(owner)
+	if a == nil || !a.open() {
+		return // all of its sessions go
+	}
+	defer a.done()
+	var result session.Result
+	if err := e.sessions.Delete(ctx, seid, owner, &result); err != nil {
+		return // the CP function was faster
+	}
+	a.sessions.Add(-1)
+}
