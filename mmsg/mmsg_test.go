@@ -146,3 +146,57 @@ func TestBacklog(t *testing.T) {
 		t.Errorf("%d octets after all was read, want 0", used)
 	}
 }
+
+// TestTogether: datagrams of one size to one address are one message, and each
+// arrives for itself, also when the kernel refuses to cut.
+func TestTogether(t *testing.T) {
+	_, in1, to1 := socket(t, "udp4", "127.0.0.1:0")
+	_, in2, to2 := socket(t, "udp4", "127.0.0.1:0")
+	for _, refuse := range []syscall.Errno{0, syscall.EIO, syscall.ENOBUFS} {
+		_, out, _ := socket(t, "udp4", "127.0.0.1:0")
+		s := NewSender(out, 200)
+		var want1, want2 []string
+		add := func(to netip.AddrPort, want *[]string, text string) {
+			s.AddTo(to, []byte(text))
+			*want = append(*want, text)
+		}
+		for i := range 70 { // more than one message can have
+			add(to1, &want1, fmt.Sprintf("%03d", i))
+		}
+		add(to1, &want1, "x") // shorter: the last one of its message
+		add(to1, &want1, "y")
+		add(to2, &want2, "longer")
+		add(to1, &want1, "z")
+		messages := 5 // 64, 6 and x, y, longer, z
+		if s.count != messages {
+			t.Errorf("%d messages, want %d", s.count, messages)
+		}
+		if refuse != 0 {
+			s.errno = refuse
+			if !s.split() || s.count != len(want1)+len(want2) || s.single != (refuse == syscall.EIO) {
+				t.Errorf("%v: %d messages, single %v", refuse, s.count, s.single)
+			}
+		}
+		if sent, err := s.Flush(); sent != len(want1)+len(want2) || err != nil {
+			t.Fatalf("%d sent, %v; want %d", sent, err, len(want1)+len(want2))
+		}
+		check(t, in1, want1)
+		check(t, in2, want2)
+	}
+}
+
+// check reads datagrams and says if they are not these.
+func check(t *testing.T, in syscall.RawConn, want []string) {
+	t.Helper()
+	bufs := buffers(len(want) + 1)
+	r := NewReceiver(in, bufs)
+	n, err := r.Next()
+	if n != len(want) || err != nil {
+		t.Fatalf("%d datagrams, %v; want %d", n, err, len(want))
+	}
+	for i := range n {
+		if got := string(bufs[i][:r.Size(i)]); got != want[i] {
+			t.Errorf("datagram %d: %q, want %q", i, got, want[i])
+		}
+	}
+}

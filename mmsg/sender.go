@@ -1,0 +1,205 @@
+package mmsg
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits of datagrams that go out as one message for the kernel to cut:
+// UDP_MAX_SEGMENTS (128 since Linux 6.9), what fits any path's MTU together with
+// its headers, and what fits one IP packet.
+const (
+	maxSegments      = 64
+	maxSegmentOctets = 1200
+	maxMessageOctets = 65000
+)
+
+// controlUDPSegment is a control message UDP_SEGMENT. Source: udp(7).
+type controlUDPSegment struct {
+	header unix.Cmsghdr
+	size   uint16
+	_      [6]byte
+}
+
+// Sender sends batches of datagrams. It is not safe for concurrent use.
+type Sender struct {
+	conn     syscall.RawConn
+	headers  []mmsghdr
+	names    []name
+	controls []controlUDPSegment
+	iovecs   []unix.Iovec
+	poll     func(fd uintptr) bool // s.send, bound once
+	first    int                   // message to send next
+	count    int                   // messages
+	iovCount int                   // iovecs in use
+	n        int
+	errno    syscall.Errno
+
+	to     netip.AddrPort // of the last message that AddTo made; not valid: none can be added to it
+	size   int            // of its first datagram
+	octets int            // of all of them
+	single bool           // the socket's device cannot cut messages
+}
+
+// NewSender returns a sender of at most capacity datagrams at a time.
+func NewSender(conn syscall.RawConn, capacity int) *Sender {
+	s := &Sender{
+		conn:     conn,
+		headers:  make([]mmsghdr, capacity),
+		names:    make([]name, capacity),
+		controls: make([]controlUDPSegment, capacity),
+		iovecs:   make([]unix.Iovec, capacity),
+	}
+	s.poll = s.send
+	for i := range s.controls {
+		c := &s.controls[i].header
+		c.Level, c.Type = unix.SOL_UDP, unix.UDP_SEGMENT
+		c.SetLen(unix.CmsgLen(int(unsafe.Sizeof(uint16(0)))))
+	}
+	return s
+}
+
+// Reset forgets the messages.
+func (s *Sender) Reset() { s.first, s.count, s.iovCount, s.to = 0, 0, 0, netip.AddrPort{} }
+
+// Room is how many more datagrams can be added.
+func (s *Sender) Room() int { return len(s.iovecs) - s.iovCount }
+
+// Add makes a message of bufs for a connected socket. If there are several, the
+// kernel cuts it into as many datagrams: each but the last has the first one's
+// size. bufs must stay as they are until Flush has returned.
+//
+// Preconditions: no more bufs than there is room, none of them empty.
+func (s *Sender) Add(bufs [][]byte) {
+	s.begin()
+	s.to = netip.AddrPort{}
+	s.headers[s.count-1].msg.Name, s.headers[s.count-1].msg.Namelen = nil, 0
+	for _, b := range bufs {
+		s.append(b, len(bufs[0]))
+	}
+}
+
+// AddTo adds a datagram to an IPv4 address, or through an IPv6 socket to an
+// IPv6 one. Datagrams of one size that follow each other to one address go
+// through the kernel together, as far as the device can cut them. b must stay
+// as it is until Flush has returned.
+//
+// Preconditions: there is room, b is not empty.
+func (s *Sender) AddTo(to netip.AddrPort, b []byte) {
+	if !s.joins(to, b) {
+		s.begin()
+		s.to, s.size, s.octets = to, len(b), 0
+		setName(&s.headers[s.count-1].msg, &s.names[s.count-1], to)
+	}
+	s.append(b, s.size)
+	s.octets += len(b)
+	if len(b) < s.size { // only the last datagram may be shorter
+		s.to = netip.AddrPort{}
+	}
+}
+
+// joins reports whether a datagram can be part of the last message.
+func (s *Sender) joins(to netip.AddrPort, b []byte) bool {
+	return s.to == to && s.to.IsValid() && !s.single && len(b) <= s.size && s.size <= maxSegmentOctets &&
+		s.octets+len(b) <= maxMessageOctets && int(s.headers[s.count-1].msg.Iovlen) < maxSegments
+}
+
+// begin begins a message.
+func (s *Sender) begin() {
+	m := &s.headers[s.count].msg
+	m.Iov = &s.iovecs[s.iovCount]
+	m.SetIovlen(0)
+	m.Control = nil
+	m.SetControllen(0)
+	s.count++
+}
+
+// append adds a datagram to the last message, which is to be cut at size.
+func (s *Sender) append(b []byte, size int) {
+	s.iovecs[s.iovCount].Base = &b[0]
+	s.iovecs[s.iovCount].SetLen(len(b))
+	s.iovCount++
+	m := &s.headers[s.count-1].msg
+	m.SetIovlen(int(m.Iovlen) + 1)
+	if m.Iovlen == 2 {
+		c := &s.controls[s.count-1]
+		c.size = uint16(size)
+		m.Control = (*byte)(unsafe.Pointer(c))
+		m.SetControllen(int(unsafe.Sizeof(*c)))
+	}
+}
+
+// setName makes n the address, and m go there.
+func setName(m *unix.Msghdr, n *name, to netip.AddrPort) {
+	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&n.Port))[:], to.Port())
+	m.Name = (*byte)(unsafe.Pointer(n))
+	if a := to.Addr(); a.Is4() {
+		n.Family = unix.AF_INET
+		(*unix.RawSockaddrInet4)(unsafe.Pointer(n)).Addr = a.As4()
+		m.Namelen = unix.SizeofSockaddrInet4
+		return
+	}
+	n.Family, n.Flowinfo, n.Addr, n.Scope_id = unix.AF_INET6, 0, to.Addr().As16(), 0
+	m.Namelen = unix.SizeofSockaddrInet6
+}
+
+// Flush sends the messages in order and returns how many datagrams are sent. An
+// error is about the first datagram that is not; Skip passes over it, and all
+// that Add made one message with it.
+func (s *Sender) Flush() (sent int, err error) {
+	for s.first < s.count {
+		if err := s.conn.Write(s.poll); err != nil {
+			return sent, err
+		}
+		if s.errno != 0 && s.split() {
+			continue
+		}
+		if s.errno != 0 {
+			return sent, os.NewSyscallError("sendmmsg", s.errno)
+		}
+		for range s.n {
+			sent += int(s.headers[s.first].msg.Iovlen)
+			s.first++
+		}
+	}
+	return sent, nil
+}
+
+// split makes a message of each datagram that AddTo has put together and that
+// is not sent yet, so that what is wrong with one is not with all. EIO is a
+// device that cannot cut.
+func (s *Sender) split() bool {
+	m := &s.headers[s.first].msg
+	if m.Name == nil || m.Iovlen < 2 || s.errno == syscall.EAGAIN {
+		return false
+	}
+	s.single = s.single || s.errno == syscall.EIO
+	at := s.iovCount
+	for j := s.count - 1; j >= s.first; j-- { // from the end: a datagram's number is never below its message's
+		n := s.names[j]
+		for range int(s.headers[j].msg.Iovlen) {
+			at--
+			s.names[at] = n
+			s.headers[at].msg = unix.Msghdr{
+				Name: (*byte)(unsafe.Pointer(&s.names[at])), Namelen: s.headers[j].msg.Namelen, Iov: &s.iovecs[at],
+			}
+			s.headers[at].msg.SetIovlen(1)
+		}
+	}
+	s.first, s.count = at, s.iovCount
+	s.to = netip.AddrPort{}
+	return true
+}
+
+// Skip gives up the message that Flush could not send.
+func (s *Sender) Skip() { s.first++ }
+
+func (s *Sender) send(fd uintptr) bool {
+	s.n, s.errno = mmsg(unix.SYS_SENDMMSG, fd, s.headers[s.first:s.count])
+	return s.errno != unix.EAGAIN
+}
