@@ -27,12 +27,12 @@ func (c Compiler) Usage(_ context.Context, seid uint64, u *session.Usage) error 
 	return nil
 }
 
-// eventKinds is what each kind of event is to a session. Those of a URR are one:
-// whatever was reached shows in the counters.
+// eventKinds is what each kind of event is to a session. The limits of a URR are
+// one: which of them was reached shows in the counters.
 var eventKinds = map[api.EventKind]session.EventKind{
 	api.EventKind_VOLUME_THRESHOLD: session.UsageEvent,
 	api.EventKind_VOLUME_QUOTA:     session.UsageEvent,
-	api.EventKind_START_OF_TRAFFIC: session.UsageEvent,
+	api.EventKind_START_OF_TRAFFIC: session.StartOfTraffic,
 	api.EventKind_DOWNLINK_DATA:    session.DownlinkData,
 	api.EventKind_ERROR_INDICATION: session.ErrorIndication,
 	api.EventKind_PATH_DOWN:        session.PathDown,

@@ -5,7 +5,7 @@ package session
 type Event struct {
 	Kind   EventKind
 	SEID   uint64 // 0: not about a session
-	RuleID uint32 // URR ID, or PDR ID of DownlinkData and ErrorIndication
+	RuleID uint32 // URR ID of UsageEvent and StartOfTraffic, else PDR ID
 	Tunnel Tunnel // of ErrorIndication, PathDown and PathUp
 	QFI    uint8  // of DownlinkData; 0: none
 	DSCP   uint8  // of DownlinkData, of the packet
@@ -16,8 +16,10 @@ type EventKind uint8
 
 // Kinds of events.
 const (
-	// UsageEvent: a limit of a URR is reached, or its traffic has begun.
+	// UsageEvent: a limit of a URR is reached.
 	UsageEvent EventKind = iota + 1
+	// StartOfTraffic: a packet has come for a URR, counted or not.
+	StartOfTraffic
 	// DownlinkData: a packet was buffered. Source: TS 29.244 V18.6.0, 5.2.4.1.
 	DownlinkData
 	// ErrorIndication: a peer does not know a tunnel. Source: TS 29.281, 7.3.1.

@@ -109,7 +109,9 @@ func (u *URR) provision(now int64, c Counts) {
 // threshold sets the thresholds' limits, counted from the last report.
 func (u *URR) threshold() {
 	s := &u.State
-	s.ThresholdAt = u.VolumeThreshold.beyond(s.Reported)
+	v := u.VolumeThreshold // of nothing: there is none, or each packet would be reported
+	v.HasTotal, v.HasUplink, v.HasDownlink = v.Total != 0, v.Uplink != 0, v.Downlink != 0
+	s.ThresholdAt = v.beyond(s.Reported)
 	s.TimeThresholdAt = span(s.ReportedNs, u.TimeThreshold)
 }
 
@@ -127,15 +129,8 @@ func (u *URR) quota() {
 func (u *URR) observe(now int64, c Counts) (t UsageReportTrigger) {
 	s := &u.State
 	if n := c.packets(); n != s.Seen {
-		s.Seen, s.ActiveAt, s.Held = n, now, false
-		if u.meters() && s.MeterSince == 0 {
-			s.MeterSince = now
-		}
-		if !s.Traffic {
-			s.Traffic = true
-			t |= u.wanted(ReportSTART, TriggerSTART)
-		}
-		return t
+		s.Seen = n
+		return u.active(now)
 	}
 	idle := now - s.ActiveAt
 	if w := span(0, u.InactivityDetectionTime); w != 0 && s.MeterSince != 0 && idle >= w {
@@ -149,6 +144,20 @@ func (u *URR) observe(now int64, c Counts) (t UsageReportTrigger) {
 	if w := span(0, u.QuotaHoldingTime); w != 0 && !s.Held && idle >= w {
 		s.Held = true
 		t |= u.wanted(ReportQUHTI, TriggerQUHTI)
+	}
+	return t
+}
+
+// active says that there are packets now, and returns the report of their start.
+func (u *URR) active(now int64) (t UsageReportTrigger) {
+	s := &u.State
+	s.ActiveAt, s.Held = now, false
+	if u.meters() && s.MeterSince == 0 {
+		s.MeterSince = now
+	}
+	if !s.Traffic {
+		s.Traffic = true
+		t = u.wanted(ReportSTART, TriggerSTART)
 	}
 	return t
 }
@@ -251,8 +260,10 @@ func (u *URR) monitored() {
 	s := &u.State
 	u.MonitoringTime = 0
 	if u.SubsequentVolumeThreshold.any() {
+		time := s.TimeThresholdAt
 		u.VolumeThreshold = u.SubsequentVolumeThreshold
-		s.ThresholdAt = u.VolumeThreshold.beyond(s.Reported)
+		u.threshold()
+		s.TimeThresholdAt = time
 	}
 	if u.SubsequentTimeThreshold != 0 {
 		u.TimeThreshold = u.SubsequentTimeThreshold

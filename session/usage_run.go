@@ -57,6 +57,13 @@ func newUsages() *usages {
 	}
 }
 
+// hint says which session to look at, and for which of its URRs a packet has
+// come.
+type hint struct {
+	seid    uint64
+	started Optional[uint32]
+}
+
 // Run takes the datapath's events and looks at the time, until ctx ends, whose
 // error it returns, or that of the source. What CP functions are to be told goes
 // to tell, which must not wait.
@@ -64,35 +71,39 @@ func (m *Manager) Run(ctx context.Context, source Source, tell func(Notice)) err
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m.usages.tell = tell
-	seids := make(chan uint64)
+	hints := make(chan hint)
 	var work sync.WaitGroup
 	for range lookers {
 		work.Go(func() {
-			for seid := range seids {
-				m.look(ctx, seid)
+			for h := range hints {
+				m.look(ctx, h)
 			}
 		})
 	}
 	work.Go(func() { m.flushes(ctx) })
 	var sources sync.WaitGroup
-	sources.Go(func() { m.ticks(ctx, seids) })
-	sources.Go(func() { cancel(m.events(ctx, source, seids)) })
+	sources.Go(func() { m.ticks(ctx, hints) })
+	sources.Go(func() { cancel(m.events(ctx, source, hints)) })
 	sources.Wait()
-	close(seids)
+	close(hints)
 	work.Wait()
 	return context.Cause(ctx)
 }
 
 // events hands on what the datapath tells.
-func (m *Manager) events(ctx context.Context, source Source, seids chan<- uint64) error {
+func (m *Manager) events(ctx context.Context, source Source, hints chan<- hint) error {
 	for {
 		e, err := source.Next(ctx)
 		switch {
 		case err != nil:
 			return err
-		case e.Kind == UsageEvent:
+		case e.Kind == UsageEvent || e.Kind == StartOfTraffic:
+			h := hint{seid: e.SEID}
+			if e.Kind == StartOfTraffic {
+				h.started = Some(e.RuleID)
+			}
 			select {
-			case seids <- e.SEID:
+			case hints <- h:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -107,7 +118,7 @@ func (m *Manager) events(ctx context.Context, source Source, seids chan<- uint64
 }
 
 // ticks hands on the sessions whose time has come.
-func (m *Manager) ticks(ctx context.Context, seids chan<- uint64) {
+func (m *Manager) ticks(ctx context.Context, hints chan<- hint) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var due []uint64
@@ -120,7 +131,7 @@ func (m *Manager) ticks(ctx context.Context, seids chan<- uint64) {
 		due = m.timers.due(due[:0], m.now())
 		for _, seid := range due {
 			select {
-			case seids <- seid:
+			case hints <- hint{seid: seid}:
 			case <-ctx.Done():
 				return
 			}
@@ -133,7 +144,8 @@ const retryTime = 2 * second
 
 // look looks at what a session has used, makes the reports that are due, and
 // asks for the next look.
-func (m *Manager) look(ctx context.Context, seid uint64) {
+func (m *Manager) look(ctx context.Context, h hint) {
+	seid := h.seid
 	e := m.table.find(seid)
 	if e == nil {
 		m.lapse(seid)
@@ -157,7 +169,7 @@ func (m *Manager) look(ctx context.Context, seid uint64) {
 	}
 	s.trim(now)
 	r.limits = s.limits(r.limits[:0])
-	made := s.look(now, &r.usage)
+	made := s.look(now, &r.usage, h.started)
 	inactive := s.idle(now, r.usage.Packets)
 	n := len(r.limits)
 	r.limits = s.limits(r.limits)

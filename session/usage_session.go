@@ -20,12 +20,18 @@ const answerTime = 20 * second
 const levels = TriggerVOLTH | TriggerTIMTH | TriggerPERIO | TriggerMONIT
 
 // look makes the reports that are due now that the datapath has counted so much.
-// It reports whether there are any.
-func (s *Session) look(now int64, counts *Usage) bool {
+// started is a URR for which a packet has come that may not be counted, and may
+// never be. It reports whether there are any.
+func (s *Session) look(now int64, counts *Usage, started Optional[uint32]) bool {
 	var buf [8]UsageReportTrigger
 	due := buf[:0]
 	for i := range s.URRs {
-		due = append(due, s.URRs[i].due(now, counts.of(s.URRs[i].ID)))
+		u := &s.URRs[i]
+		t := UsageReportTrigger(0)
+		if started.Present && started.Value == u.ID && u.Limits().StartOfTraffic {
+			t = u.active(u.State.clock(now))
+		}
+		due = append(due, t|u.due(now, counts.of(u.ID)))
 	}
 	n := len(s.Reports)
 	s.report(now, counts, due, 0)

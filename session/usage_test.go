@@ -23,6 +23,7 @@ type usageStep struct {
 	at       float64 // seconds since it was created
 	up, down uint64  // octets counted until then
 	query    bool
+	started  bool // the datapath tells of a packet
 	update   *UpdateURR
 	want     string // the reports: trigger, octets up/down, seconds
 	next     float64
@@ -144,6 +145,21 @@ var usageTests = []struct {
 		},
 	},
 	{
+		"a packet that is told before it is counted",
+		URR{Method: MeasureDuration, Triggers: ReportSTART, TimeThreshold: 100},
+		[]usageStep{
+			{at: 1, limits: "start"},
+			{at: 2, started: true, want: "#0 START"},
+			{at: 3, started: true, up: 100},
+			{at: 12, query: true, up: 100, want: "#1 IMMER 100/0 12s metered 10"},
+		},
+	},
+	{
+		"a threshold of nothing is none",
+		URR{Method: MeasureVolume, Triggers: ReportVOLTH, VolumeThreshold: total(0)},
+		[]usageStep{{at: 1, up: 100}},
+	},
+	{
 		"quota holding time: told once, until packets come again",
 		URR{Method: MeasureVolume, Triggers: ReportQUHTI, QuotaHoldingTime: 40, VolumeQuota: total(5000)},
 		[]usageStep{
@@ -229,7 +245,7 @@ func TestUsage(t *testing.T) {
 					}
 					u.rearm(step.update, now)
 				default:
-					s.look(now, counts)
+					s.look(now, counts, Optional[uint32]{7, step.started})
 				}
 				next := 0.0
 				if n := s.next(now); n != 0 {
@@ -309,7 +325,7 @@ func TestLinked(t *testing.T) {
 		s.URRs[i].provision(0, Counts{})
 	}
 	counts := &Usage{URRs: []URRCounts{{1, octets(100, 0)}, {2, octets(100, 0)}, {3, octets(0, 0)}, {4, octets(50, 0)}, {5, octets(100, 0)}}}
-	s.look(second, counts)
+	s.look(second, counts, Optional[uint32]{})
 	want := "#0 VOLTH 100/0 1s, #0 LIUSA 100/0 1s, #0 LIUSA 0/0 1s, #0 START"
 	if got := reportText(s.Reports); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
@@ -332,7 +348,7 @@ func TestReportsFull(t *testing.T) {
 		s.Reports = nil
 	}
 	for i := range uint64(maxReports + 5) {
-		s.look(int64(i)*second, &Usage{URRs: []URRCounts{{1, octets(100*(i+1), 0)}}})
+		s.look(int64(i)*second, &Usage{URRs: []URRCounts{{1, octets(100*(i+1), 0)}}}, Optional[uint32]{})
 	}
 	if len(s.Reports) != maxReports || s.next(0) != 0 {
 		t.Errorf("%d reports wait, next look at %d; want %d and none", len(s.Reports), s.next(0), maxReports)
@@ -342,7 +358,7 @@ func TestReportsFull(t *testing.T) {
 	}
 	tell()
 	last := octets(100*(maxReports+5), 0)
-	s.look(100*second, &Usage{URRs: []URRCounts{{1, last}}})
+	s.look(100*second, &Usage{URRs: []URRCounts{{1, last}}}, Optional[uint32]{})
 	want := fmt.Sprintf("#%d STOPT, #%d VOLTH+VOLQU 500/0 85s", maxReports, maxReports+1)
 	if got := reportText(s.Reports); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
