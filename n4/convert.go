@@ -15,11 +15,10 @@ import (
 // is refused. It passes over what changes nothing for packets: 3GPP Interface
 // Type, the S/D flag of a UE IP Address (the Source Interface says the same),
 // Averaging Window (who keeps to a rate within a short time does so within a
-// long one), End Markers (SNDEM: a CP function asks for them only if EMPU is
-// advertised), and SMReq flags about buffers and measurements that there are
-// not.
+// long one), and Paging Policy Indicator.
 type converter struct {
-	names       map[string]string // Network Instances by their octets
+	names       map[string]string // Network Instances and DNNs by their octets
+	texts       map[string]string // other names
 	est         session.Establishment
 	mod         session.Modification
 	unsupported []session.Unsupported
@@ -29,28 +28,43 @@ type converter struct {
 // maxNames bounds the memory of names; then they are forgotten.
 const maxNames = 1024
 
-// name returns the text of a Network Instance, the same string for the same
-// octets.
+// name returns the text of a Network Instance or DNN, the same string for the
+// same octets.
 func (c *converter) name(n pfcp.Name) string {
-	if len(n) == 0 {
+	return known(&c.names, n, func() string { return n.String() })
+}
+
+// text returns octets as they are, the same string for the same octets.
+func (c *converter) text(b []byte) string {
+	return known(&c.texts, b, func() string { return string(b) })
+}
+
+// known returns what was made of b before, or makes it.
+func known(m *map[string]string, b []byte, makeText func() string) string {
+	if len(b) == 0 {
 		return ""
 	}
-	if s, ok := c.names[string(n)]; ok { // without allocation
+	if s, ok := (*m)[string(b)]; ok { // without allocation
 		return s
 	}
-	if c.names == nil || len(c.names) >= maxNames {
-		c.names = make(map[string]string)
+	if *m == nil || len(*m) >= maxNames {
+		*m = make(map[string]string)
 	}
-	s := unique.Make(n.String()).Value() // one for all converters
-	c.names[string(n)] = s
+	s := unique.Make(makeText()).Value() // one for all converters
+	(*m)[string(b)] = s
 	return s
 }
 
 // refuseRule lists an IE of a rule as unsupported, if it is one.
 func (c *converter) refuseRule(t session.RuleType, id uint32, ie pfcp.IEType) {
+	c.refuseRuleFor(t, id, ie, nil)
+}
+
+// refuseRuleFor says why, too.
+func (c *converter) refuseRuleFor(t session.RuleType, id uint32, ie pfcp.IEType, err error) {
 	if ie != 0 {
 		c.unsupported = append(c.unsupported, session.Unsupported{
-			HasRule: true, Rule: t, RuleID: id, IE: uint16(ie), What: ie.String(),
+			HasRule: true, Rule: t, RuleID: id, IE: uint16(ie), What: ie.String(), Err: err,
 		})
 	}
 }
@@ -69,26 +83,6 @@ func refuseRules[N ~uint8 | ~uint16 | ~uint32](c *converter, t session.RuleType,
 	}
 }
 
-// refuseIDs is [refuseRules] for rules that are decoded, by their IDs.
-func refuseIDs[R any](c *converter, t session.RuleType, ie pfcp.IEType, rules []R, id func(*R) uint32) {
-	for i := range rules {
-		c.refuseRule(t, id(&rules[i]), ie)
-	}
-}
-
-func barID(b *pfcp.BAR) uint32             { return uint32(b.BARID) }
-func createURRID(u *pfcp.CreateURR) uint32 { return u.URRID }
-func updateURRID(u *pfcp.UpdateURR) uint32 { return u.URRID }
-
-// removed returns the first of the IEs that ask, by a null length, to remove a
-// parameter (TS 29.244, 5.6.3), or 0.
-func removed(list []pfcp.IEType) pfcp.IEType {
-	if len(list) == 0 {
-		return 0
-	}
-	return list[0]
-}
-
 // ruleMAR is the Rule ID Type of a MAR. Source: TS 29.244 V18.6.0, 8.2.80.
 const ruleMAR = session.RuleType(pfcp.RuleMAR)
 
@@ -102,34 +96,42 @@ func next[T any](list *[]T) *T {
 	return &(*list)[len(*list)-1]
 }
 
+// each converts the elements of from, one by one, into the memory of to.
+func each[F, T any](to []T, from []F, convert func(*T, *F)) []T {
+	to = to[:0]
+	for i := range from {
+		convert(next(&to), &from[i])
+	}
+	return to
+}
+
+// optional is an optional IE as package session has it.
+func optional[T any](o pfcp.Optional[T]) session.Optional[T] { return session.Optional[T](o) }
+
 // establishment converts a Session Establishment Request.
 func (c *converter) establishment(m *pfcp.SessionEstablishmentRequest, owner uint32) *session.Establishment {
 	c.unsupported = c.unsupported[:0]
 	e := &c.est
 	*e = session.Establishment{
-		Owner: owner, CP: fseid(&m.CPFSEID),
-		CreatePDRs: e.CreatePDRs[:0], CreateFARs: e.CreateFARs[:0], CreateQERs: e.CreateQERs[:0],
+		Owner: owner, CP: fseid(&m.CPFSEID), PDNType: session.PDNType(m.PDNType.Value),
+		SNSSAI: c.snssai(m.SNSSAI), DNN: c.name(m.APNDNN), InactivityTimer: m.InactivityTimerS.Value,
+		CSIDs:           e.CSIDs[:0],
+		CreatePDRs:      each(e.CreatePDRs, m.CreatePDRs, c.createPDR),
+		CreateFARs:      each(e.CreateFARs, m.CreateFARs, c.createFAR),
+		CreateQERs:      each(e.CreateQERs, m.CreateQERs, c.createQER),
+		CreateURRs:      each(e.CreateURRs, m.CreateURRs, c.createURR),
+		CreateBARs:      each(e.CreateBARs, m.CreateBARs, c.createBAR),
+		CreateEndpoints: each(e.CreateEndpoints, m.CreateTEPs, c.createEndpoint),
 	}
-	for i := range m.CreatePDRs {
-		c.createPDR(next(&e.CreatePDRs), &m.CreatePDRs[i])
+	for i := range m.FQCSIDs {
+		e.CSIDs = appendFQCSIDs(e.CSIDs, &m.FQCSIDs[i])
 	}
-	for i := range m.CreateFARs {
-		c.createFAR(next(&e.CreateFARs), &m.CreateFARs[i])
-	}
-	for i := range m.CreateQERs {
-		c.createQER(next(&e.CreateQERs), &m.CreateQERs[i])
-	}
-	refuseIDs(c, session.RuleURR, pfcp.IECreateURR, m.CreateURRs, createURRID)
-	refuseIDs(c, session.RuleBAR, pfcp.IECreateBAR, m.CreateBARs, barID)
 	refuseRules(c, ruleMAR, pfcp.IECreateMAR, m.CreateMARs)
-	if len(m.CreateTEPs) > 0 {
-		c.refuse(pfcp.IECreateTrafficEndpoint)
-	}
 	if t := m.PDNType; t.Present && (t.Value == pfcp.PDNTypeNonIP || t.Value == pfcp.PDNTypeEthernet) {
 		c.refuse(pfcp.IEPDNType)
 	}
-	if m.InactivityTimerS.Present {
-		c.refuse(pfcp.IEUserPlaneInactivityTimer)
+	if m.SEReqFlags&(pfcp.SEReqSUMPC|pfcp.SEReqHRSBOM) != 0 {
+		c.refuse(pfcp.IEPFCPSEReqFlags)
 	}
 	c.refuse(m.Noted)
 	e.Unsupported = c.unsupported
@@ -137,72 +139,64 @@ func (c *converter) establishment(m *pfcp.SessionEstablishmentRequest, owner uin
 }
 
 // modification converts a Session Modification Request.
-func (c *converter) modification(m *pfcp.SessionModificationRequest, seid uint64, owner uint32) *session.Modification {
+func (c *converter) modification(m *pfcp.SessionModificationRequest, seid uint64, owner, newOwner uint32) *session.Modification {
 	c.unsupported = c.unsupported[:0]
 	o := &c.mod
 	*o = session.Modification{
-		SEID: seid, Owner: owner,
+		SEID: seid, Owner: owner, NewOwner: newOwner,
+		InactivityTimer: optional(m.InactivityTimerS), SNSSAI: c.snssai(m.SNSSAI), CSIDs: o.CSIDs[:0],
 		RemovePDRs: m.RemovePDRs, RemoveFARs: m.RemoveFARs, RemoveQERs: m.RemoveQERs,
-		UpdatePDRs: o.UpdatePDRs[:0], UpdateFARs: o.UpdateFARs[:0], UpdateQERs: o.UpdateQERs[:0],
-		CreatePDRs: o.CreatePDRs[:0], CreateFARs: o.CreateFARs[:0], CreateQERs: o.CreateQERs[:0],
+		RemoveURRs: m.RemoveURRs, RemoveBARs: m.RemoveBARs, RemoveEndpoints: m.RemoveTEPs,
+		UpdatePDRs:      each(o.UpdatePDRs, m.UpdatePDRs, c.updatePDR),
+		UpdateFARs:      each(o.UpdateFARs, m.UpdateFARs, c.updateFAR),
+		UpdateQERs:      each(o.UpdateQERs, m.UpdateQERs, c.updateQER),
+		UpdateURRs:      each(o.UpdateURRs, m.UpdateURRs, c.updateURR),
+		UpdateBARs:      each(o.UpdateBARs, m.UpdateBARs, c.updateBAR),
+		UpdateEndpoints: each(o.UpdateEndpoints, m.UpdateTEPs, c.updateEndpoint),
+		CreatePDRs:      each(o.CreatePDRs, m.CreatePDRs, c.createPDR),
+		CreateFARs:      each(o.CreateFARs, m.CreateFARs, c.createFAR),
+		CreateQERs:      each(o.CreateQERs, m.CreateQERs, c.createQER),
+		CreateURRs:      each(o.CreateURRs, m.CreateURRs, c.createURR),
+		CreateBARs:      each(o.CreateBARs, m.CreateBARs, c.createBAR),
+		CreateEndpoints: each(o.CreateEndpoints, m.CreateTEPs, c.createEndpoint),
+		QueryURRs:       m.QueryURRs,
+		QueryAll:        m.SMReqFlags&pfcp.SMReqQAURR != 0,
+		SendEndMarkers:  m.SMReqFlags&pfcp.SMReqSNDEM != 0,
+		DropBuffered:    m.SMReqFlags&pfcp.SMReqDROBU != 0,
 	}
 	if m.CPFSEID.Present {
 		o.CP = session.Some(fseid(&m.CPFSEID.Value))
 	}
-	for i := range m.UpdatePDRs {
-		c.updatePDR(next(&o.UpdatePDRs), &m.UpdatePDRs[i])
-	}
-	for i := range m.UpdateFARs {
-		c.updateFAR(next(&o.UpdateFARs), &m.UpdateFARs[i])
-	}
-	for i := range m.UpdateQERs {
-		c.updateQER(next(&o.UpdateQERs), &m.UpdateQERs[i])
-	}
-	for i := range m.CreatePDRs {
-		c.createPDR(next(&o.CreatePDRs), &m.CreatePDRs[i])
-	}
-	for i := range m.CreateFARs {
-		c.createFAR(next(&o.CreateFARs), &m.CreateFARs[i])
-	}
-	for i := range m.CreateQERs {
-		c.createQER(next(&o.CreateQERs), &m.CreateQERs[i])
+	for i := range m.FQCSIDs {
+		o.DropCSIDs |= csidNodeTypes(&m.FQCSIDs[i])
+		o.CSIDs = appendFQCSIDs(o.CSIDs, &m.FQCSIDs[i])
 	}
 	c.refuseInModification(m)
 	o.Unsupported = c.unsupported
 	return o
 }
 
-// refuseInModification lists what the model does not have.
+// refuseInModification lists what the model does not have. An IE of null length
+// "removes" the parameter (5.6.3): so the inactivity timer.
 func (c *converter) refuseInModification(m *pfcp.SessionModificationRequest) {
-	refuseIDs(c, session.RuleURR, pfcp.IECreateURR, m.CreateURRs, createURRID)
-	refuseIDs(c, session.RuleURR, pfcp.IEUpdateURR, m.UpdateURRs, updateURRID)
-	refuseRules(c, session.RuleURR, pfcp.IERemoveURR, m.RemoveURRs)
-	refuseRules(c, session.RuleURR, pfcp.IEQueryURR, m.QueryURRs)
-	refuseIDs(c, session.RuleBAR, pfcp.IECreateBAR, m.CreateBARs, barID)
-	refuseIDs(c, session.RuleBAR, pfcp.IEUpdateBAR, m.UpdateBARs, barID)
-	refuseRules(c, session.RuleBAR, pfcp.IERemoveBAR, m.RemoveBARs)
 	refuseRules(c, ruleMAR, pfcp.IECreateMAR, m.CreateMARs)
 	refuseRules(c, ruleMAR, pfcp.IEUpdateMAR, m.UpdateMARs)
 	refuseRules(c, ruleMAR, pfcp.IERemoveMAR, m.RemoveMARs)
-	switch {
-	case len(m.CreateTEPs) > 0:
-		c.refuse(pfcp.IECreateTrafficEndpoint)
-	case len(m.UpdateTEPs) > 0:
-		c.refuse(pfcp.IEUpdateTrafficEndpoint)
-	case len(m.RemoveTEPs) > 0:
-		c.refuse(pfcp.IERemoveTrafficEndpoint)
+	for _, ie := range m.Removed {
+		if ie != pfcp.IEUserPlaneInactivityTimer {
+			c.refuse(ie)
+			continue
+		}
+		c.mod.InactivityTimer = session.Some(uint32(0))
 	}
-	c.refuse(removed(m.Removed))
-	if m.SMReqFlags&(pfcp.SMReqDETEID|pfcp.SMReqHRSBOM) != 0 {
+	if m.SMReqFlags&(pfcp.SMReqSUMPC|pfcp.SMReqRUMUC|pfcp.SMReqDETEID|pfcp.SMReqHRSBOM) != 0 {
 		c.refuse(pfcp.IEPFCPSMReqFlags)
 	}
-	if m.NodeID.Present { // another SMF takes the session over: SSET is not advertised
-		c.refuse(pfcp.IENodeID)
-	}
-	if m.InactivityTimerS.Present {
-		c.refuse(pfcp.IEUserPlaneInactivityTimer)
-	}
 	c.refuse(m.Noted)
+}
+
+func (c *converter) snssai(o pfcp.Optional[pfcp.SNSSAI]) session.Optional[session.SNSSAI] {
+	return session.Optional[session.SNSSAI]{Value: session.SNSSAI(o.Value), Present: o.Present}
 }
 
 // fseid converts the CP function's F-SEID.
@@ -215,4 +209,12 @@ func fseid(f *pfcp.FSEID) session.FSEID {
 		out.IPv6 = f.IPv6.As16()
 	}
 	return out
+}
+
+// csidNodeTypes has the bits of the node types whose FQ-CSIDs this one replaces.
+func csidNodeTypes(f *pfcp.FQCSID) uint16 {
+	if f.All {
+		return 0xffff
+	}
+	return 1 << (f.NodeType & 0xf)
 }

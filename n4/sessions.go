@@ -32,8 +32,8 @@ func (w *worker) establish(src netip.AddrPort, h pfcp.Header, body []byte) {
 		w.refuse(src, header(h, m.CPFSEID.SEID), err) // 0 if it did not come so far
 		return
 	}
-	a := w.e.peers.node(m.NodeID)
-	if a == nil || a.addr != src.Addr() {
+	a := w.e.peers.spokenFor(m.NodeID, src.Addr())
+	if a == nil {
 		w.refuse(src, header(h, m.CPFSEID.SEID), errNoAssociation)
 		return
 	}
@@ -42,89 +42,145 @@ func (w *worker) establish(src netip.AddrPort, h pfcp.Header, body []byte) {
 		return
 	}
 	defer a.done()
-	if err := w.e.sessions.Establish(w.e.run, w.establishment(m, a.owner), &w.result); err != nil {
+	if err := w.e.mayEstablish(a); err != nil {
 		w.refuse(src, header(h, m.CPFSEID.SEID), err)
 		return
 	}
-	s := w.result.Session
-	a.sessions.Add(1)
-	r := &w.establishmentResponse
-	r.NodeID, r.Cause = w.e.nodeID, pfcp.CauseRequestAccepted
-	r.OffendingIE.Present, r.FailedRuleID.Present = false, false
-	r.UPFSEID = pfcp.Some(w.e.fseid(s.SEID))
-	r.CreatedPDRs = createdPDRs(r.CreatedPDRs[:0], s, m.CreatePDRs)
-	w.reply(h, s.CP.SEID, r, r.Cause)
+	r := &w.result
+	if err := w.e.sessions.Establish(w.e.run, w.establishment(m, a.owner), r); err != nil {
+		w.refuse(src, header(h, m.CPFSEID.SEID), err)
+		return
+	}
+	a.sessions.Add(1 - int64(len(r.Replaced)))
+	out := &w.establishmentResponse
+	*out = pfcp.SessionEstablishmentResponse{
+		NodeID: w.e.nodeID, Cause: pfcp.CauseRequestAccepted, UPFSEID: pfcp.Some(w.e.fseid(r.Session.SEID)),
+		CreatedPDRs: createdPDRs(out.CreatedPDRs, r.Session, m.CreatePDRs),
+		CreatedTEPs: createdTEPs(out.CreatedTEPs, r.Session, m.CreateTEPs, nil),
+	}
+	w.reply(h, r.Session.CP.SEID, out, out.Cause)
 }
 
-// modify answers a Session Modification Request.
-// Source: TS 29.244 V18.6.0, 6.3.3.
+// modify answers a Session Modification Request. It may come from another CP
+// function of the SMF Set, which takes the session over by giving its Node ID.
+// Source: TS 29.244 V18.6.0, 5.22.3 and 6.3.3.
 func (w *worker) modify(src netip.AddrPort, h pfcp.Header, body []byte) {
-	a, seid := w.owner(src, h)
-	if a == nil {
-		return
-	}
-	defer a.done()
 	m := &w.modificationRequest
-	if err := m.Decode(body); err != nil {
-		w.refuse(src, header(h, seid), err)
+	bad := m.Decode(body)
+	var node pfcp.Optional[pfcp.NodeID]
+	if bad == nil {
+		node = m.NodeID
+	}
+	x, ok := w.access(src, h, node)
+	if !ok {
 		return
 	}
-	if err := w.e.sessions.Modify(w.e.run, w.modification(m, h.SEID, a.owner), &w.result); err != nil {
-		w.refuse(src, header(h, seid), err)
+	defer x.by.done()
+	if bad != nil {
+		w.refuse(src, header(h, x.cpSEID), bad)
 		return
 	}
-	s := w.result.Session
-	r := &w.modificationResponse
-	*r = pfcp.SessionModificationResponse{Cause: pfcp.CauseRequestAccepted, CreatedPDRs: r.CreatedPDRs}
-	r.CreatedPDRs = createdPDRs(r.CreatedPDRs[:0], s, m.CreatePDRs)
-	w.reply(h, s.CP.SEID, r, r.Cause)
+	r, newOwner := &w.result, uint32(0)
+	if x.by != x.of {
+		newOwner = x.by.owner
+	}
+	if err := w.e.sessions.Modify(w.e.run, w.modification(m, h.SEID, x.of.owner, newOwner), r); err != nil {
+		w.refuse(src, header(h, x.cpSEID), err)
+		return
+	}
+	if x.by != x.of {
+		x.of.sessions.Add(-1)
+		x.by.sessions.Add(1)
+	}
+	out := &w.modificationResponse
+	*out = pfcp.SessionModificationResponse{
+		Cause:        pfcp.CauseRequestAccepted,
+		CreatedPDRs:  createdPDRs(out.CreatedPDRs, r.Session, m.CreatePDRs),
+		UpdatedPDRs:  updatedPDRs(out.UpdatedPDRs, r.Session, m.UpdatePDRs),
+		CreatedTEPs:  createdTEPs(out.CreatedTEPs, r.Session, m.CreateTEPs, m.UpdateTEPs),
+		UsageReports: usageReports(out.UsageReports[:0], r.Reports),
+	}
+	for i := range out.UsageReports {
+		out.UsageReports[i].QueryURRReference = m.QueryURRReference
+	}
+	w.reply(h, r.Session.CP.SEID, out, out.Cause)
 }
 
 // delete answers a Session Deletion Request.
 // Source: TS 29.244 V18.6.0, 6.3.4.
 func (w *worker) delete(src netip.AddrPort, h pfcp.Header, body []byte) {
-	a, seid := w.owner(src, h)
-	if a == nil {
+	m := &w.deletionRequest
+	bad := m.Decode(body)
+	var node pfcp.Optional[pfcp.NodeID]
+	if bad == nil {
+		node = m.NodeID
+	}
+	x, ok := w.access(src, h, node)
+	if !ok {
 		return
 	}
-	defer a.done()
-	if err := w.deletionRequest.Decode(body); err != nil {
-		w.refuse(src, header(h, seid), err)
+	defer x.by.done()
+	if bad != nil {
+		w.refuse(src, header(h, x.cpSEID), bad)
 		return
 	}
-	if err := w.e.sessions.Delete(w.e.run, h.SEID, a.owner, &w.result); err != nil {
-		w.refuse(src, header(h, seid), err)
+	r := &w.result
+	if err := w.e.sessions.Delete(w.e.run, h.SEID, x.of.owner, r); err != nil {
+		w.refuse(src, header(h, x.cpSEID), err)
 		return
 	}
-	a.sessions.Add(-1)
-	w.deletionResponse = pfcp.SessionDeletionResponse{Cause: pfcp.CauseRequestAccepted}
-	w.reply(h, seid, &w.deletionResponse, pfcp.CauseRequestAccepted)
+	x.of.sessions.Add(-1)
+	out := &w.deletionResponse
+	*out = pfcp.SessionDeletionResponse{
+		Cause: pfcp.CauseRequestAccepted, UsageReports: usageReports(out.UsageReports[:0], r.Reports),
+	}
+	seid := x.cpSEID
+	if m.CPFSEID.Present { // of the CP function that has taken over
+		seid = m.CPFSEID.Value.SEID
+	}
+	w.reply(h, seid, out, out.Cause)
 }
 
-// owner finds the association that owns the session of a request, opens it and
-// returns the CP function's SEID for the response. If there is none at that
-// address, it answers and returns nil: a peer does not learn which SEIDs others
-// have.
-func (w *worker) owner(src netip.AddrPort, h pfcp.Header) (*association, uint64) {
-	if !w.e.peers.knows(src.Addr()) {
+// access is the right to a session.
+type access struct {
+	of     *association // whose the session is
+	by     *association // who asks: it, or another of its SMF Set
+	cpSEID uint64       // the CP function's SEID, for the response
+}
+
+// access finds the association that owns the session of a request, and the one
+// that asks, which it opens. If there is none at that address, it answers: a
+// peer does not learn which SEIDs others have.
+func (w *worker) access(src netip.AddrPort, h pfcp.Header, node pfcp.Optional[pfcp.NodeID]) (x access, ok bool) {
+	at := w.e.peers.at(src.Addr())
+	if at == nil {
 		w.refuse(src, header(h, 0), errNoAssociation)
-		return nil, 0
+		return x, false
 	}
-	s := w.e.sessions.Get(h.SEID)
-	if s == nil {
+	owner, cpSEID, ok := w.e.sessions.Lookup(h.SEID)
+	if !ok {
 		w.refuse(src, header(h, 0), errNoSession)
-		return nil, 0
+		return x, false
 	}
-	a := w.e.peers.owner(s.Owner)
-	if a == nil || a.addr != src.Addr() {
+	x = access{of: w.e.peers.owner(owner), cpSEID: cpSEID}
+	if x.by = x.of; x.of != nil && !at.speaksFor(x.of) {
+		x.by = nil
+		if node.Present {
+			x.by = w.e.peers.spokenFor(node.Value, src.Addr())
+		}
+		if x.by != nil && (x.by.smfSet() == "" || x.by.smfSet() != x.of.smfSet()) {
+			x.by = nil
+		}
+	}
+	if x.by == nil {
 		w.refuse(src, header(h, 0), errNoSession)
-		return nil, 0
+		return x, false
 	}
-	if !a.open() {
+	if !x.by.open() {
 		w.e.counters.drop(DropBusy)
-		return nil, 0
+		return x, false
 	}
-	return a, s.CP.SEID
+	return x, true
 }
 
 // header returns h with the SEID that a response to it has to have.
@@ -139,21 +195,6 @@ func (e *Endpoint) fseid(seid uint64) pfcp.FSEID {
 		return pfcp.FSEID{SEID: seid, IPv4: a}
 	}
 	return pfcp.FSEID{SEID: seid, IPv6: e.addr.Addr()}
-}
-
-// createdPDRs appends a Created PDR for each new PDR whose F-TEID we chose.
-func createdPDRs(list []pfcp.CreatedPDR, s *session.Session, created []pfcp.CreatePDR) []pfcp.CreatedPDR {
-	for i := range created {
-		p := s.PDR(created[i].PDRID)
-		if p == nil || !p.PDI.Choose.CH {
-			continue
-		}
-		f := p.PDI.FTEID
-		c := next(&list)
-		c.PDRID, c.UEIPAddresses = p.ID, c.UEIPAddresses[:0]
-		c.LocalFTEIDs = append(c.LocalFTEIDs[:0], pfcp.FTEID{V4: true, TEID: f.TEID, IPv4: netip.AddrFrom4(f.IPv4)})
-	}
-	return list
 }
 
 // Errors that have a Cause of their own.
@@ -216,6 +257,6 @@ func (w *worker) refuse(src netip.AddrPort, h pfcp.Header, err error) {
 	case pfcp.MsgSessionDeletionRequest:
 		w.reply(h, h.SEID, &pfcp.SessionDeletionResponse{Cause: r.cause, OffendingIE: r.offendingIE}, r.cause)
 	default:
-		w.refuseNode(h, r.cause)
+		w.refuseNode(h, r)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Delete removes a session. It returns when the datapath has let go of it.
@@ -68,11 +69,9 @@ func (x *Selector) has(s *Session) bool {
 	if len(x.CSIDs) == 0 {
 		return true
 	}
-	for _, c := range x.CSIDs {
-		for _, have := range s.CSIDs {
-			if c == have {
-				return true
-			}
+	for i := range x.CSIDs {
+		if slices.ContainsFunc(s.CSIDs, func(c FQCSID) bool { return c.same(&x.CSIDs[i]) }) {
+			return true
 		}
 	}
 	return false

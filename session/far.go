@@ -68,6 +68,8 @@ type UpdateFAR struct {
 	// SendEndMarkers (SNDEM): the old tunnel gets an End Marker when the Outer
 	// Header Creation changes.
 	SendEndMarkers bool
+	// Parameters that hold no longer.
+	RemoveBAR, RemoveDSCP, RemoveEndpoint bool
 }
 
 // apply changes f as u says.
@@ -75,6 +77,9 @@ func (u *UpdateFAR) apply(f *FAR) {
 	set(&f.ApplyAction, u.ApplyAction)
 	if u.BARID.Present {
 		f.BARID = u.BARID
+	}
+	if u.RemoveBAR {
+		f.BARID = Optional[uint8]{}
 	}
 	if !u.HasForwarding {
 		return
@@ -88,7 +93,10 @@ func (u *UpdateFAR) apply(f *FAR) {
 	if u.DSCP.Present {
 		p.HasDSCP, p.DSCP = true, u.DSCP.Value
 	}
-	if u.Endpoint.Present {
+	if u.RemoveDSCP {
+		p.HasDSCP, p.DSCP = false, 0
+	}
+	if u.Endpoint.Present || u.RemoveEndpoint {
 		p.Endpoint = u.Endpoint
 	}
 }

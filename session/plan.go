@@ -59,9 +59,8 @@ func (p *plan) modify(req *Modification) error {
 	if req.NewOwner != 0 {
 		s.Owner = req.NewOwner
 	}
-	if req.CSIDs != nil {
-		s.CSIDs = append(s.CSIDs[:0], req.CSIDs...)
-	}
+	s.CSIDs = slices.DeleteFunc(s.CSIDs, func(c FQCSID) bool { return req.DropCSIDs>>c.NodeType&1 == 1 })
+	s.CSIDs = append(s.CSIDs, req.CSIDs...)
 	if err := p.remove(req); err != nil {
 		return err
 	}

@@ -203,10 +203,18 @@ func (u *UpdateURR) apply(r *URR) {
 	set(&r.SubsequentVolumeThreshold, u.SubsequentVolumeThreshold)
 	set(&r.SubsequentVolumeQuota, u.SubsequentVolumeQuota)
 	set(&r.SubsequentTimeThreshold, u.SubsequentTimeThreshold)
-	for _, o := range [...]struct{ to, from *Optional[uint32] }{
-		{&r.TimeQuota, &u.TimeQuota}, {&r.SubsequentTimeQuota, &u.SubsequentTimeQuota}, {&r.QuotaFAR, &u.QuotaFAR},
+	for _, o := range [...]struct {
+		to, from *Optional[uint32]
+		remove   bool
+	}{
+		{&r.TimeQuota, &u.TimeQuota, u.RemoveTimeQuota},
+		{&r.SubsequentTimeQuota, &u.SubsequentTimeQuota, u.RemoveSubsequentTimeQuota},
+		{&r.QuotaFAR, &u.QuotaFAR, u.RemoveQuotaFAR},
 	} {
-		if o.from.Present {
+		switch {
+		case o.remove:
+			*o.to = Optional[uint32]{}
+		case o.from.Present:
 			*o.to = *o.from
 		}
 	}

@@ -32,6 +32,8 @@ type UpdateQER struct {
 	Gates    Optional[GateStatus]
 	MBR, GBR Optional[Rate]
 	QFI      Optional[uint8]
+	// Parameters that hold no longer.
+	RemoveMBR, RemoveGBR bool
 }
 
 // apply changes q as u says.
@@ -44,6 +46,12 @@ func (u *UpdateQER) apply(q *QER) {
 	}
 	if u.GBR.Present {
 		q.HasGBR, q.GBR = true, u.GBR.Value
+	}
+	if u.RemoveMBR {
+		q.HasMBR, q.MBR = false, Rate{}
+	}
+	if u.RemoveGBR {
+		q.HasGBR, q.GBR = false, Rate{}
 	}
 	set(&q.QFI, u.QFI)
 }

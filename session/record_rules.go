@@ -10,13 +10,16 @@ import (
 
 func (w *writer) csid(c *FQCSID) {
 	high, low := ipv6Numbers(c.Node)
-	w.fields([]uint64{uint64(c.IDType), high, low, uint64(c.CSID)})
+	w.fields([]uint64{uint64(c.IDType), high, low, uint64(c.CSID), uint64(c.NodeType)})
 }
 
 func (r *reader) csid(c *FQCSID) {
-	var v [4]uint64
+	var v [5]uint64
 	r.fields(v[:])
-	*c = FQCSID{IDType: narrow[uint8](r, v[0]), Node: numbersIPv6(v[1], v[2]), CSID: narrow[uint16](r, v[3])}
+	*c = FQCSID{
+		NodeType: narrow[uint8](r, v[4]), IDType: narrow[uint8](r, v[0]), Node: numbersIPv6(v[1], v[2]),
+		CSID: narrow[uint16](r, v[3]),
+	}
 }
 
 func (w *writer) pdr(p *PDR) {

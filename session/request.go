@@ -35,7 +35,10 @@ type Modification struct {
 
 	InactivityTimer Optional[uint32] // seconds; 0: none any more
 	SNSSAI          Optional[SNSSAI]
-	CSIDs           []FQCSID // if not nil: all from now on
+	// DropCSIDs has bit n set if sets made by nodes of type n are no longer those
+	// of the session; CSIDs are further ones.
+	DropCSIDs uint16
+	CSIDs     []FQCSID
 
 	RemovePDRs      []uint16
 	RemoveFARs      []uint32

@@ -96,9 +96,16 @@ const NoSD = 0xffffff
 // FQCSID is one connection set of a node: sessions that have one in common can
 // be deleted together. Source: TS 29.244 V18.6.0, 8.2.48; TS 23.527 V18, 4.2.
 type FQCSID struct {
-	IDType uint8    // 0: IPv4 address, 1: IPv6 address, 2: MCC, MNC and a number
-	Node   [16]byte // wire order; the first 4 octets for types 0 and 2
-	CSID   uint16
+	NodeType uint8    // of the node that made it, 0 to 15; the same set whatever it says
+	IDType   uint8    // 0: IPv4 address, 1: IPv6 address, 2: MCC, MNC and a number
+	Node     [16]byte // wire order; the first 4 octets for types 0 and 2
+	CSID     uint16
+}
+
+// same reports whether both name one set. The node type does not count: messages
+// of Rel-14 have none.
+func (c *FQCSID) same(d *FQCSID) bool {
+	return c.IDType == d.IDType && c.Node == d.Node && c.CSID == d.CSID
 }
 
 // Session is one PFCP session: all that its CP function asked for and what

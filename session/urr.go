@@ -113,6 +113,8 @@ type UpdateURR struct {
 
 	LinkedURRs []uint32 // if not nil: all from now on
 	QuotaFAR   Optional[uint32]
+	// Parameters that hold no longer; they are Present too.
+	RemoveTimeQuota, RemoveSubsequentTimeQuota, RemoveQuotaFAR bool
 }
 
 // UsageReportTrigger says why there is a report: octet 5 of the IE in bits 0 to

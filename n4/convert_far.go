@@ -1,0 +1,143 @@
+package n4
+
+import (
+	"plumbline/pfcp"
+	"plumbline/session"
+)
+
+func (c *converter) createFAR(out *session.FAR, f *pfcp.CreateFAR) {
+	*out = session.FAR{ID: f.FARID, ApplyAction: session.ApplyAction(f.ApplyAction), BARID: optional(f.BARID)}
+	if p := &f.ForwardingParameters.Value; f.ForwardingParameters.Present {
+		out.HasForwarding = true
+		out.Forwarding = session.ForwardingParameters{
+			DestinationInterface: session.Interface(p.DestinationInterface),
+			NetworkInstance:      c.name(p.NetworkInstance),
+			Endpoint:             optional(p.LinkedTrafficEndpointID),
+		}
+		if p.OuterHeaderCreation.Present {
+			out.Forwarding.OuterHeaderCreation = c.outerHeaderCreation(f.FARID, &p.OuterHeaderCreation.Value)
+		}
+		if p.TransportLevelMarking.Present {
+			out.Forwarding.HasDSCP, out.Forwarding.DSCP = true, dscp(p.TransportLevelMarking.Value)
+		}
+		c.refuseRule(session.RuleFAR, f.FARID, p.Noted)
+	}
+	c.refuseRule(session.RuleFAR, f.FARID, f.Noted)
+}
+
+func (c *converter) updateFAR(out *session.UpdateFAR, f *pfcp.UpdateFAR) {
+	*out = session.UpdateFAR{
+		ID: f.FARID, BARID: optional(f.BARID), HasForwarding: f.UpdateForwardingParameters.Present,
+	}
+	if f.ApplyAction.Present {
+		out.ApplyAction = session.Some(session.ApplyAction(f.ApplyAction.Value))
+	}
+	if out.HasForwarding {
+		c.updateForwarding(out, &f.UpdateForwardingParameters.Value)
+	}
+	for _, ie := range f.Removed {
+		if ie == pfcp.IEBARID {
+			out.RemoveBAR = true
+		} else {
+			c.refuseRule(session.RuleFAR, f.FARID, ie)
+		}
+	}
+	c.refuseRule(session.RuleFAR, f.FARID, f.Noted)
+}
+
+// updateForwarding converts Update Forwarding Parameters.
+func (c *converter) updateForwarding(out *session.UpdateFAR, p *pfcp.UpdateForwardingParameters) {
+	if p.DestinationInterface.Present {
+		out.DestinationInterface = session.Some(session.Interface(p.DestinationInterface.Value))
+	}
+	if len(p.NetworkInstance) > 0 {
+		out.NetworkInstance = session.Some(c.name(p.NetworkInstance))
+	}
+	if p.OuterHeaderCreation.Present {
+		out.OuterHeaderCreation = session.Some(c.outerHeaderCreation(out.ID, &p.OuterHeaderCreation.Value))
+	}
+	if p.TransportLevelMarking.Present {
+		out.DSCP = session.Some(dscp(p.TransportLevelMarking.Value))
+	}
+	out.Endpoint = optional(p.LinkedTrafficEndpointID)
+	out.SendEndMarkers = p.SMReqFlags&pfcp.SMReqSNDEM != 0
+	for _, ie := range p.Removed {
+		switch ie {
+		case pfcp.IENetworkInstance:
+			out.NetworkInstance = session.Some("")
+		case pfcp.IEOuterHeaderCreation:
+			out.OuterHeaderCreation = session.Some(session.OuterHeaderCreation{})
+		case pfcp.IETransportLevelMarking:
+			out.RemoveDSCP = true
+		case pfcp.IETrafficEndpointID:
+			out.RemoveEndpoint = true
+		default:
+			c.refuseRule(session.RuleFAR, out.ID, ie)
+		}
+	}
+	c.refuseRule(session.RuleFAR, out.ID, p.Noted)
+}
+
+// outerHeaderCreation takes GTP-U/UDP/IPv4 and GTP-U/UDP/IPv6. If a peer has both
+// addresses, it is the IPv4 one.
+func (c *converter) outerHeaderCreation(far uint32, o *pfcp.OuterHeaderCreation) session.OuterHeaderCreation {
+	out := session.OuterHeaderCreation{TEID: o.TEID}
+	if o.Description&^(pfcp.CreateGTPUUDPIPv4|pfcp.CreateGTPUUDPIPv6) != 0 || o.Description == 0 {
+		c.refuseRule(session.RuleFAR, far, pfcp.IEOuterHeaderCreation)
+		return session.OuterHeaderCreation{}
+	}
+	if o.IPv4.IsValid() {
+		out.IPv4 = o.IPv4.As4()
+	} else if o.IPv6.IsValid() {
+		out.IPv6 = o.IPv6.As16()
+	}
+	return out
+}
+
+// dscp is the upper 6 bits of the ToS octet, as far as the mask has them.
+func dscp(m pfcp.TransportLevelMarking) uint8 { return m.Value & m.Mask >> 2 }
+
+// createBAR converts a Create BAR. The smaller of the suggested counts holds.
+func (c *converter) createBAR(out *session.BAR, b *pfcp.BAR) {
+	*out = session.BAR{ID: b.BARID, NotificationDelay: b.NotificationDelay.Value.Duration()}
+	if n := suggestedPackets(b); n.Present {
+		out.Packets = n.Value
+	}
+	c.refuseInBAR(b)
+}
+
+func (c *converter) updateBAR(out *session.UpdateBAR, b *pfcp.BAR) {
+	*out = session.UpdateBAR{ID: b.BARID, Packets: suggestedPackets(b)}
+	if b.NotificationDelay.Present {
+		out.NotificationDelay = session.Some(b.NotificationDelay.Value.Duration())
+	}
+	for _, ie := range b.Removed {
+		switch ie {
+		case pfcp.IEDownlinkDataNotificationDelay:
+			out.NotificationDelay = session.Some(pfcp.NotificationDelay(0).Duration())
+		case pfcp.IESuggestedBufferingPacketsCount, pfcp.IEDLBufferingSuggestedPacketCount:
+			out.Packets = session.Some(uint16(0))
+		default:
+			c.refuseRule(session.RuleBAR, uint32(b.BARID), ie)
+		}
+	}
+	c.refuseInBAR(b)
+}
+
+// refuseInBAR lists what is not done: packets are buffered for as long as the
+// datapath does.
+func (c *converter) refuseInBAR(b *pfcp.BAR) {
+	if b.BufferingDuration.Present {
+		c.refuseRule(session.RuleBAR, uint32(b.BARID), pfcp.IEDLBufferingDuration)
+	}
+	c.refuseRule(session.RuleBAR, uint32(b.BARID), b.Noted)
+}
+
+// suggestedPackets is how many packets the CP function thinks worth buffering.
+func suggestedPackets(b *pfcp.BAR) (n session.Optional[uint16]) {
+	n = optional(b.BufferingSuggestedPackets)
+	if b.SuggestedBufferingPackets.Present && (!n.Present || uint16(b.SuggestedBufferingPackets.Value) < n.Value) {
+		n = session.Some(uint16(b.SuggestedBufferingPackets.Value))
+	}
+	return n
+}
