@@ -51,14 +51,14 @@ func (c Compiler) Next(ctx context.Context) (session.Event, error) {
 			continue // of a newer datapath: nobody has asked for it
 		}
 		return session.Event{
-			Kind: kind, SEID: e.GetSeid(), RuleID: e.GetRuleId(), Tunnel: tunnel(e.GetTunnel()),
+			Kind: kind, SEID: e.GetSeid(), RuleID: e.GetRuleId(), Tunnel: farEnd(e.GetTunnel()),
 			QFI: uint8(e.GetQfi()), DSCP: uint8(e.GetDscp()),
 		}, nil
 	}
 }
 
-// tunnel is t as sessions have it.
-func tunnel(t *api.Tunnel) session.Tunnel {
+// farEnd is t as sessions have it.
+func farEnd(t *api.Tunnel) session.Tunnel {
 	out := session.Tunnel{TEID: t.GetTeid()}
 	binary.BigEndian.PutUint32(out.IPv4[:], t.GetIpv4())
 	copy(out.IPv6[:], t.GetIpv6())
