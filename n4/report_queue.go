@@ -9,8 +9,8 @@ import (
 
 const (
 	// maxReportsInFlight is how many Session Report Requests may wait for the
-	// answers of one CP function. After a failure it is one, and doubles with
-	// each answer: who comes back is not flooded.
+	// answers of one CP function. After a failure it is one, and one more
+	// with each answer: who comes back is not flooded.
 	maxReportsInFlight = 64
 	// maxEventsWaiting is how many packet detections, and how many tunnels in
 	// error, wait for a session's next report. A session has few rules; more are
@@ -133,7 +133,7 @@ func (r *reports) done(q *reportQueue, seid uint64, what *pendingReport, o outco
 		held = !q.held
 		q.held, q.window = true, 1
 	default:
-		q.window = min(2*q.window, maxReportsInFlight)
+		q.window = min(q.window+1, maxReportsInFlight)
 		if o == reportDone && !p.again {
 			delete(q.pending, seid)
 			r.forget(q)
