@@ -46,7 +46,7 @@ func Start(t testing.TB, args ...string) *Server {
 	t.Cleanup(func() {
 		s.Client.Close()
 		s.Kill()
-		os.RemoveAll(dir)
+		os.RemoveAll(dir) //nolint:errcheck // in a directory for what is temporary
 	})
 	s.Run()
 	return s
@@ -84,7 +84,7 @@ func (s *Server) Kill() {
 		s.cmd.Wait()         //nolint:errcheck // so was it told
 		s.cmd = nil
 	}
-	os.Remove(s.Address)
+	os.Remove(s.Address) //nolint:errcheck // it may never have been there
 }
 
 // Forget removes the data of a server that is not running.
