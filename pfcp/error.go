@@ -10,6 +10,7 @@ var (
 	ErrShort   = errors.New("truncated")             // of Parse
 	ErrVersion = errors.New("version not supported") // of Parse
 	ErrTooLong = errors.New("too long")              // of Append
+	ErrUnknown = errors.New("not decoded")           // of DecodeContent and AppendContent
 
 	ErrMissing     = errors.New("mandatory IE missing")          // Cause 66
 	ErrConditional = errors.New("conditional IE missing")        // Cause 67
