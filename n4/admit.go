@@ -1,10 +1,13 @@
 package n4
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"plumbline/pfcp"
 )
 
 // allowed reports whether the address may be that of a peer.
@@ -14,6 +17,24 @@ func (e *Endpoint) allowed(a netip.Addr) bool {
 	}
 	return slices.ContainsFunc(e.config.Peers, func(p netip.Prefix) bool { return p.Contains(a) }) ||
 		slices.Contains(e.config.Associate, a)
+}
+
+// Errors of associations that may have no more sessions.
+var (
+	errParting = &pfcp.Error{Cause: pfcp.CauseRequestRejected, Err: errors.New("the association is about to be released")}
+	errTooMany = &pfcp.Error{Cause: pfcp.CauseNoResourcesAvailable, Err: errors.New("too many sessions in one association")}
+)
+
+// mayEstablish says by an error that an association may have no other session.
+// With several workers there may be a few more than the limit.
+func (e *Endpoint) mayEstablish(a *association) error {
+	switch limit := e.config.MaxSessionsPerAssociation; {
+	case a.parting.Load() || e.leaving.Load():
+		return errParting
+	case limit > 0 && a.sessions.Load() >= int64(limit):
+		return errTooMany
+	}
+	return nil
 }
 
 // bucket limits requests to a rate, with a burst of a tenth of a second's worth.

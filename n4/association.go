@@ -16,7 +16,6 @@ type association struct {
 	addr  netip.Addr // where it was set up from
 	owner uint32     // of its sessions; never used again
 	since time.Time
-	set   string // SMF Set ID, as on the wire; empty: none
 
 	// others are the Alternative SMF IP Addresses: its CP function may speak
 	// from there too. They change under the lock of peers.
@@ -29,15 +28,28 @@ type association struct {
 
 	recovery atomic.Uint32 // the CP function's Recovery Time Stamp
 	features atomic.Uint32 // CP Function Features
-	pathDown atomic.Bool   // it does not answer heartbeats
-	parting  atomic.Bool   // it is to be released: no new sessions
-	ending   atomic.Bool   // no more session procedures may begin
-	sessions atomic.Int64  // how many it has
+	paths    pathNews
+	set      atomic.Pointer[string] // SMF Set ID, as on the wire; nil: none
+	told     told
+	pathDown atomic.Bool  // it does not answer heartbeats
+	parting  atomic.Bool  // it is to be released: no new sessions
+	ending   atomic.Bool  // no more session procedures may begin
+	sessions atomic.Int64 // how many it has
 
 	// mu is held for reading while one of its sessions is established,
 	// modified or deleted.
 	mu sync.RWMutex
 }
+
+// smfSet is the SMF Set ID, as on the wire; empty: none.
+func (a *association) smfSet() string {
+	if s := a.set.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
+
+func (a *association) setSMFSet(id string) { a.set.Store(&id) }
 
 // newAssociation returns an association that is in no table yet.
 func (e *Endpoint) newAssociation(node pfcp.NodeID, addr netip.Addr, since time.Time) *association {
@@ -94,7 +106,6 @@ func (a *association) end() bool { return a.ending.CompareAndSwap(false, true) }
 
 // drain waits, after end, for the session procedures that are under way.
 func (a *association) drain() {
-	a.mu.Lock() // those that come to lock it later see that it is ending
-	defer a.mu.Unlock()
-	a.cancel()
+	a.mu.Lock()   // those that come to lock it later see that it is ending
+	a.mu.Unlock() //nolint:staticcheck // nothing is to be done in between
 }

@@ -117,6 +117,12 @@ func newBed(t testing.TB, c Config) *bed {
 
 func newBedWith(t testing.TB, c Config, patience time.Duration) *bed {
 	t.Helper()
+	return newBedFrom(t, c, patience, func(*Endpoint) {})
+}
+
+// newBedFrom returns a bed whose endpoint is prepared before it serves.
+func newBedFrom(t testing.TB, c Config, patience time.Duration, prepare func(*Endpoint)) *bed {
+	t.Helper()
 	m, d := newManager(t, 4096)
 	if !c.Listen.IsValid() {
 		c.Listen = netip.MustParseAddrPort("127.0.0.1:0")
@@ -130,6 +136,7 @@ func newBedWith(t testing.TB, c Config, patience time.Duration) *bed {
 		t.Fatal(err)
 	}
 	e.patience = patience
+	prepare(e)
 	done := make(chan error, 1)
 	go func() { done <- e.Serve() }()
 	t.Cleanup(func() {

@@ -98,11 +98,13 @@ func (c *responseCache) find(b []byte, k requestKey) ([]byte, bool) {
 	return b, false
 }
 
-// put keeps a response.
+// put keeps a response; the request is not being worked on any more.
 func (c *responseCache) put(k requestKey, response []byte, now time.Time) {
-	k.epoch = c.epoch(k.addr).Load()
+	epoch := c.epoch(k.addr).Load()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	delete(c.working, k)
+	k.epoch = epoch
 	y := &c.young
 	used := len(y.octets) + len(y.where)*lenEntry
 	if y.where == nil || used+len(response) > c.limit || now.Sub(y.born) > holdTime {

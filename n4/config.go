@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"plumbline/pfcp"
+	"plumbline/session"
 )
 
 // Config is what an [Endpoint] has to know. Zero values mean the defaults.
@@ -31,6 +32,9 @@ type Config struct {
 	Capabilities Capabilities
 	Hide         pfcp.UPFunctionFeatures
 
+	// Pools is what CP functions are told of the pools of UE addresses.
+	Pools []pfcp.UEIPAddressPool
+
 	HeartbeatInterval time.Duration // default 30 s
 	T1                time.Duration // how long a response is waited for; default 3 s
 	N1                int           // how often a request is sent in all; default 3
@@ -52,6 +56,8 @@ type Config struct {
 	Handlers    int
 	QueueOctets int
 
+	// Events is what the datapath tells of sessions; nil: nothing.
+	Events session.Source
 	// Store keeps associations, PFDs and the Recovery Time Stamp; nil: they end
 	// with the process.
 	Store Store

@@ -66,6 +66,8 @@ type Counters struct {
 	SendErrors      atomic.Uint64 // responses that the socket did not take
 	StoreErrors     atomic.Uint64 // times that the store did not hold what it was given
 
+	Reports ReportCounters
+
 	busy atomic.Int64 // ns that workers spent on batches
 
 	// Latency is the time from a request being read from the socket to its

@@ -17,7 +17,7 @@ func (e *Endpoint) reportTo(owner uint32, cp session.FSEID) (netip.AddrPort, boo
 		return netip.AddrPort{}, false
 	}
 	to := a.addr
-	if v := netip.AddrFrom16(cp.IPv6); cp.IPv6 != [16]byte{} && e.addr.Addr().Is6() && e.mayReach(a, v) {
+	if v := netip.AddrFrom16(cp.IPv6); cp.IPv6 != (session.IPv6{}) && e.addr.Addr().Is6() && e.mayReach(a, v) {
 		to = v
 	}
 	if v := netip.AddrFrom4(cp.IPv4); cp.IPv4 != (session.IPv4{}) && e.addr.Addr().Is4() && e.mayReach(a, v) {
@@ -26,8 +26,34 @@ func (e *Endpoint) reportTo(owner uint32, cp session.FSEID) (netip.AddrPort, boo
 	return netip.AddrPortFrom(to, e.config.PeerPort), true
 }
 
+// standIn is another SMF of the owner's set that can be asked while its own does
+// not answer. It knows the session by the old CP F-SEID alone: the SEID in the
+// header has to be 0. It reports false if there is none, or none is needed.
+// Source: TS 29.244 V18.6.0, 5.22.2, 5.22.3 and 7.5.8.1.
+func (e *Endpoint) standIn(owner uint32) (netip.AddrPort, bool) {
+	a := e.peers.owner(owner)
+	if a == nil || !a.pathDown.Load() {
+		return netip.AddrPort{}, false
+	}
+	set := a.smfSet()
+	for _, o := range e.peers.list() {
+		if o != a && set != "" && o.smfSet() == set && !o.pathDown.Load() {
+			return netip.AddrPortFrom(o.addr, e.config.PeerPort), true
+		}
+	}
+	for _, addr := range e.peers.others(a) {
+		if e.mayReach(a, addr) {
+			return netip.AddrPortFrom(addr, e.config.PeerPort), true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
 // mayReach reports whether requests about a's sessions may go to addr: an
-// operator has named it, or the CP function has proved that it is there.
+// operator has named it, or somebody who is associated has proved to be there.
 func (e *Endpoint) mayReach(a *association, addr netip.Addr) bool {
-	return addr == a.addr || len(e.config.Peers) > 0 && e.allowed(addr)
+	if addr == a.addr || e.peers.table.Load().own(addr) > 0 {
+		return true
+	}
+	return len(e.config.Peers) > 0 && e.allowed(addr)
 }

@@ -1,21 +1,85 @@
 package n4
 
-import "plumbline/pfcp"
+import (
+	"log/slog"
+	"sync/atomic"
 
-// Capabilities is what the datapath, and the session manager as it is
-// configured, can do. What is not said here every datapath can.
+	"plumbline/pfcp"
+	"plumbline/session"
+)
+
+// Capabilities is what the datapaths, and the session manager as it is
+// configured, can do.
 type Capabilities struct {
-	Buffering   bool // BUFF, NOCP and BARs
-	EndMarkers  bool // it sends End Markers when asked to
-	Usage       bool // URRs with limits
-	Filters     bool // several PDRs to one F-TEID or UE address, with SDF filters
-	UEAddresses bool // UE addresses are allocated from pools
+	session.Capabilities      // session.Config.Can
+	UEAddresses          bool // UE addresses are allocated: session.Config.Pools
+	Predefined           bool // there are predefined rules: session.Config.Predefined
 }
 
 // features returns the UP function features that are advertised: each of them
 // is done by the datapath, the session manager and this package.
 // Source: TS 29.244 V18.6.0, 8.2.25.
-func (c *Config) features() pfcp.UPFunctionFeatures {
-	f := pfcp.UPFeatureFTUP
+func (c *Config) features(can Capabilities) pfcp.UPFunctionFeatures {
+	f := pfcp.UPFeatureFTUP | pfcp.UPFeaturePDIU | pfcp.UPFeatureBUNDL | pfcp.UPFeatureSSET | pfcp.UPFeatureMPAS
+	for _, x := range []struct {
+		can bool
+		f   pfcp.UPFunctionFeatures
+	}{
+		{can.Filters, pfcp.UPFeaturePFDM | pfcp.UPFeaturePFDE},
+		{can.Usage, pfcp.UPFeatureMNOP | pfcp.UPFeatureVTIME | pfcp.UPFeatureEPFAR},
+		{can.Buffering, pfcp.UPFeatureDDND | pfcp.UPFeatureUDBC},
+		{can.EndMarkers, pfcp.UPFeatureEMPU},
+		{can.UEAddresses, pfcp.UPFeatureUEIP},
+		{can.Predefined, pfcp.UPFeatureADPDP},
+	} {
+		if x.can {
+			f |= x.f
+		}
+	}
 	return f &^ c.Hide
+}
+
+// features is what is advertised now.
+func (e *Endpoint) features() pfcp.UPFunctionFeatures {
+	return pfcp.UPFunctionFeatures(e.advertised.Load())
+}
+
+// SetCapabilities says that the datapath can do something else now: agents have
+// come or gone. If that changes what is advertised, all CP functions are told.
+// Source: TS 29.244 V18.6.0, 6.2.7.3.
+func (e *Endpoint) SetCapabilities(can Capabilities) {
+	f := e.config.features(can)
+	if e.advertised.Swap(uint64(f)) == uint64(f) {
+		return
+	}
+	for _, a := range e.peers.list() {
+		e.background.Go(func() { e.tellFeatures(a) })
+	}
+}
+
+// tellFeatures tells a CP function our features if it does not know them. What
+// fails is tried again after the next heartbeat.
+func (e *Endpoint) tellFeatures(a *association) {
+	for a.told.features.Load() != e.advertised.Load() && a.told.busy.CompareAndSwap(false, true) {
+		f := e.features()
+		a.told.features.Store(toldUnknown) // it may hear us without our hearing it
+		err := e.tell(a.lifetime, a, &pfcp.AssociationUpdateRequest{NodeID: e.nodeID, UPFunctionFeatures: pfcp.Some(f)})
+		if err == nil {
+			a.told.features.Store(uint64(f))
+		}
+		a.told.busy.Store(false)
+		if err != nil {
+			e.log.event(kindAssociation, slog.LevelWarn, "n4: features not told", "node", a.node, "addr", a.addr, "error", err)
+			return
+		}
+	}
+}
+
+// toldUnknown are features that nobody has.
+const toldUnknown = ^uint64(0)
+
+// told is what a CP function knows of us.
+type told struct {
+	features atomic.Uint64
+	busy     atomic.Bool // it is being told
 }

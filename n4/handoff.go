@@ -75,9 +75,8 @@ func (h *handlers) work(w *worker, p *parcel) {
 		it := &p.items[i]
 		header, body, _, _ := pfcp.Parse(p.octets[it.start:it.end]) // the reader has parsed it
 		before := len(w.buf)
-		w.at = h.e.peers.at(it.src.Addr())
+		w.src, w.at = it.src, h.e.peers.at(it.src.Addr())
 		w.execute(it.src, header, body, it.key)
-		h.e.cache.end(it.key)
 		w.answered(it.src, header.Type, before)
 	}
 	w.finish()

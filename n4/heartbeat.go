@@ -31,6 +31,9 @@ func (e *Endpoint) monitor(a *association) {
 			if e.heard(a, body, err) {
 				return
 			}
+			if err == nil {
+				e.tellFeatures(a)
+			}
 		}
 	})
 }

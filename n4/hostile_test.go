@@ -92,7 +92,8 @@ func TestBad(t *testing.T) {
 				if h, _, _, err := pfcp.Parse(answer); err != nil || h.Type != pfcp.MsgVersionNotSupportedResponse {
 					t.Errorf("%s: answered with %x, want Version Not Supported Response", v.Name, answer)
 				}
-			case v.Discard, !h.Type.IsRequest(), h.Type == pfcp.MsgHeartbeatRequest:
+			case v.Discard, !h.Type.IsRequest(), h.Type == pfcp.MsgHeartbeatRequest,
+				h.Type == pfcp.MsgNodeReportRequest, h.Type == pfcp.MsgSessionReportRequest: // which UP functions send
 				if h.Type == pfcp.MsgHeartbeatRequest && answer != nil && h.FO {
 					continue // its first message is good
 				}

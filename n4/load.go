@@ -130,5 +130,37 @@ func (e *Endpoint) setLoad(sessions, busy, backlog float64, now time.Time) {
 	}
 }
 
+// tellLoad puts into a response what its peer is to be told of our load.
+// Source: TS 29.244 V18.6.0, 6.2.3 and 6.2.4.
+func (w *worker) tellLoad(m pfcp.Message) {
+	var load pfcp.Optional[pfcp.LoadControl]
+	var overload pfcp.Optional[pfcp.OverloadControl]
+	var features pfcp.CPFunctionFeatures
+	for _, a := range w.at.list {
+		features |= pfcp.CPFunctionFeatures(a.features.Load())
+	}
+	if info := w.e.load.told.Load(); features&(pfcp.CPFeatureLOAD|pfcp.CPFeatureOVRL) != 0 && info != nil && w.at.load.due(info.sequence, w.now) {
+		load = pfcp.Optional[pfcp.LoadControl]{
+			Value:   pfcp.LoadControl{SequenceNumber: info.sequence, Metric: pfcp.Metric(info.metric)},
+			Present: features&pfcp.CPFeatureLOAD != 0,
+		}
+		overload = pfcp.Optional[pfcp.OverloadControl]{
+			Value: pfcp.OverloadControl{
+				SequenceNumber: info.sequence, Metric: pfcp.Metric(info.reduction), Flags: pfcp.OCIAOCI,
+				PeriodOfValidity: pfcp.NewTimer(overloadValidity),
+			},
+			Present: features&pfcp.CPFeatureOVRL != 0,
+		}
+	}
+	switch r := m.(type) {
+	case *pfcp.SessionEstablishmentResponse:
+		r.LoadControl, r.OverloadControl = load, overload
+	case *pfcp.SessionModificationResponse:
+		r.LoadControl, r.OverloadControl = load, overload
+	case *pfcp.SessionDeletionResponse:
+		r.LoadControl, r.OverloadControl = load, overload
+	}
+}
+
 // differ reports whether a change is worth telling.
 func differ(a, b int) bool { return a != b && (b == 0 || max(a-b, b-a) >= loadStep) }

@@ -28,6 +28,7 @@ const (
 	kindAssociation             // an association came, went or was refused
 	kindStranger                // somebody who is not on the list of peers
 	kindStore                   // the store failed
+	kindReport                  // a CP function did not take a session report
 	kindMax
 )
 

@@ -40,6 +40,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"plumbline/pfcp"
@@ -50,13 +51,14 @@ import (
 type Endpoint struct {
 	config   Config
 	nodeID   pfcp.NodeID
-	features pfcp.UPFunctionFeatures
 	recovery pfcp.TimeStamp
 	restored bool // recovery is what the store has
 	sessions *session.Manager
 	store    Store
 	counters Counters
+	reports  reports
 	peers    peers
+	pfds     pfds
 	pending  transactions
 	cache    *responseCache
 	log      *limitedLog
@@ -72,6 +74,9 @@ type Endpoint struct {
 	readers    []*reader
 	handlers   *handlers // nil: the readers do the work
 	strangers  bucket    // of all who are not associated
+
+	advertised atomic.Uint64 // UP Function Features
+	leaving    atomic.Bool   // no new sessions: Release was called
 
 	load        load
 	loadChanged time.Time // used by measureLoad alone
@@ -104,7 +109,6 @@ func Listen(c Config, m *session.Manager) (*Endpoint, error) {
 func newEndpoint(c Config, m *session.Manager) *Endpoint {
 	e := &Endpoint{
 		config:   c,
-		features: c.features(),
 		recovery: pfcp.NewTimeStamp(c.RecoveryTime),
 		sessions: m,
 		store:    c.Store,
@@ -121,6 +125,7 @@ func newEndpoint(c Config, m *session.Manager) *Endpoint {
 	if e.store == nil {
 		e.store = noStore{}
 	}
+	e.advertised.Store(uint64(c.features(c.Capabilities)))
 	e.transmit = e.send
 	e.run, e.stop = context.WithCancel(context.Background())
 	e.peers.init()
@@ -142,6 +147,10 @@ func (e *Endpoint) Serve() error {
 		e.handlers.start(e.sockets)
 	}
 	e.background.Go(e.measureLoad)
+	e.background.Go(e.watchSessions)
+	for _, addr := range e.config.Associate {
+		e.background.Go(func() { e.keepAssociated(addr) })
+	}
 	errs := make(chan error, len(e.readers))
 	for _, r := range e.readers {
 		if e.handlers != nil {

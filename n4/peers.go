@@ -156,6 +156,13 @@ func (p *peers) move(a *association, others []netip.Addr) {
 	}
 }
 
+// others lists the Alternative SMF IP Addresses of a.
+func (p *peers) others(a *association) []netip.Addr {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return a.others // never changed in place
+}
+
 // idle returns an association that nobody would miss, or nil: its peer does
 // not answer heartbeats, and it has no sessions. If there are too many from
 // addr, it is one from there.

@@ -21,8 +21,9 @@ var errRecord = errors.New("not a record of this version")
 // maxOthers is how many Alternative SMF IP Addresses of an association are used.
 const maxOthers = 16
 
-// record is the association as it is kept. Its owner number is the record's id.
-func (a *association) record() []byte {
+// record is the association as it is kept, with its Alternative SMF IP
+// Addresses. Its owner number is the record's id.
+func (a *association) record(others []netip.Addr) []byte {
 	b := []byte{recordVersion}
 	b = appendShort(b, a.node.addr.AsSlice())
 	b = appendShort(b, []byte(a.node.fqdn))
@@ -30,9 +31,9 @@ func (a *association) record() []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(a.since.UnixNano()))
 	b = binary.BigEndian.AppendUint32(b, a.recovery.Load())
 	b = binary.BigEndian.AppendUint32(b, a.features.Load())
-	b = appendShort(b, []byte(a.set))
-	b = append(b, byte(len(a.others)))
-	for _, o := range a.others {
+	b = appendShort(b, []byte(a.smfSet()))
+	b = append(b, byte(len(others)))
+	for _, o := range others {
 		b = appendShort(b, o.AsSlice())
 	}
 	return b
@@ -50,7 +51,7 @@ func (a *association) read(owner uint32, record []byte) error {
 	a.since = time.Unix(0, int64(r.u64())).UTC()
 	a.recovery.Store(r.u32())
 	a.features.Store(r.u32())
-	a.set = string(r.short())
+	a.setSMFSet(string(r.short()))
 	n := int(r.u8())
 	for range min(n, maxOthers) {
 		a.others = append(a.others, r.addr())

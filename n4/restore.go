@@ -14,6 +14,8 @@ func (e *Endpoint) Restore(kind byte, id uint64, record []byte) error {
 	switch kind {
 	case KindAssociation:
 		return e.restoreAssociation(uint32(id), record)
+	case KindPFDs:
+		return e.restorePFDs(id, record)
 	case KindMeta:
 		t, err := readRecovery(record)
 		if err != nil {
@@ -45,11 +47,11 @@ func (e *Endpoint) resume() {
 		e.store.Save(KindMeta, 0, recoveryRecord(e.recovery))
 		_ = e.flush(e.run) // the first answer waits for it again
 	}
-	for s := range e.sessions.All() {
-		if a := e.peers.owner(s.Owner); a != nil {
-			a.sessions.Add(1)
+	for owner, n := range e.sessions.CountOwned() {
+		if a := e.peers.owner(owner); a != nil {
+			a.sessions.Store(int64(n))
 		}
-		e.peers.reserve(s.Owner)
+		e.peers.reserve(owner)
 	}
 	list := e.peers.list()
 	for _, a := range list {

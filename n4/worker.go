@@ -24,11 +24,13 @@ type worker struct {
 	out  *mmsg.Sender // nil: answers stay in buf
 	hand *handOff     // who does the work; nil: this worker
 	now  time.Time    // when the batch was read
-	at   *peer        // who speaks from the datagram's source; nil: nobody associated
+	src  netip.AddrPort
+	at   *peer // who speaks from the datagram's source; nil: nobody associated
 
 	buf     []byte   // answers, one after the other
 	answers []answer // where they stand
 	stored  bool     // one of them says what the store has to hold
+	late    bool     // the request is answered later, by somebody else
 
 	converter
 	establishmentRequest  pfcp.SessionEstablishmentRequest
@@ -100,7 +102,7 @@ func (w *worker) send(list []answer) {
 // of a peer. It is all that a datagram can do.
 // Source: TS 29.244 V18.6.0, 6.5 and 7.2.1A (bundles).
 func (w *worker) handle(src netip.AddrPort, datagram []byte, now time.Time) {
-	w.now = now
+	w.now, w.src = now, src
 	if !w.e.allowed(src.Addr()) {
 		w.e.counters.drop(DropNotAllowed)
 		w.e.log.event(kindStranger, slog.LevelWarn, "n4: datagram of a stranger", "from", src)
@@ -187,29 +189,39 @@ func (w *worker) request(src netip.AddrPort, h pfcp.Header, message, body []byte
 		w.hand.give(src, h, message, key, w.now)
 		return
 	}
+	if !h.Type.IsSession() && !w.e.cache.start(key) {
+		w.e.counters.drop(DropInProgress)
+		return
+	}
 	w.execute(src, h, body, key)
 }
 
 // execute does what a request asks for that has not been answered yet.
 func (w *worker) execute(src netip.AddrPort, h pfcp.Header, body []byte, key requestKey) {
 	before := len(w.buf)
-	w.stored = true
+	w.stored, w.late = true, false
 	switch {
 	case !h.Type.IsSession():
-		w.node(src, h, body, key, w.now)
+		w.node(nodeRequest{src, h, body, key})
 	case h.Type == pfcp.MsgSessionEstablishmentRequest && w.e.load.throttle(h):
 		w.refuse(src, header(h, 0), errCongestion)
 	default:
 		w.session(src, h, body)
 	}
 	// Nothing is kept for strangers, so that they cannot make the cache grow.
-	if len(w.buf) > before && (w.at != nil || w.e.peers.knows(src.Addr())) {
+	switch {
+	case len(w.buf) > before && (w.at != nil || w.e.peers.knows(src.Addr())):
 		w.e.cache.put(key, w.buf[before:], w.now)
+	case !w.late:
+		w.e.cache.end(key)
 	}
 }
 
 // reply appends a response to the request with header h.
 func (w *worker) reply(h pfcp.Header, seid uint64, m pfcp.Message, cause pfcp.Cause) {
+	if w.at != nil && h.Type.IsSession() {
+		w.tellLoad(m)
+	}
 	w.buf = w.e.append(w.buf, h, seid, m, cause)
 }
 

@@ -1,0 +1,37 @@
+package n4
+
+import (
+	"testing"
+
+	"plumbline/pfcp"
+	"plumbline/session"
+)
+
+// TestFeatures: what is advertised is what can be done, feature by feature.
+func TestFeatures(t *testing.T) {
+	always := pfcp.UPFeatureFTUP | pfcp.UPFeaturePDIU | pfcp.UPFeatureBUNDL | pfcp.UPFeatureSSET | pfcp.UPFeatureMPAS
+	can := func(c session.Capabilities) Capabilities { return Capabilities{Capabilities: c} }
+	for _, tc := range []struct {
+		name string
+		can  Capabilities
+		want pfcp.UPFunctionFeatures // besides those that are always there
+	}{
+		{"nothing", Capabilities{}, 0},
+		{"N9", can(session.Capabilities{TunnelToTunnel: true, IPv6Tunnels: true}), 0},
+		{"filters", can(session.Capabilities{Filters: true}), pfcp.UPFeaturePFDM | pfcp.UPFeaturePFDE},
+		{"usage", can(session.Capabilities{Usage: true}), pfcp.UPFeatureMNOP | pfcp.UPFeatureVTIME | pfcp.UPFeatureEPFAR},
+		{"buffering", can(session.Capabilities{Buffering: true}), pfcp.UPFeatureDDND | pfcp.UPFeatureUDBC},
+		{"End Markers", can(session.Capabilities{EndMarkers: true}), pfcp.UPFeatureEMPU},
+		{"pools", Capabilities{UEAddresses: true}, pfcp.UPFeatureUEIP},
+		{"predefined rules", Capabilities{Predefined: true}, pfcp.UPFeatureADPDP},
+	} {
+		var c Config
+		if got := c.features(tc.can); got != always|tc.want {
+			t.Errorf("%s: features %#x, want %#x", tc.name, got, always|tc.want)
+		}
+		c.Hide = always | tc.want
+		if got := c.features(tc.can); got != 0 {
+			t.Errorf("%s: features %#x although all are hidden", tc.name, got)
+		}
+	}
+}

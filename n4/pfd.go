@@ -1,0 +1,260 @@
+package n4
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"plumbline/pfcp"
+	"plumbline/session"
+)
+
+// pfds are the Packet Flow Descriptions that CP functions have provisioned.
+// Sessions of all CP functions may name the applications.
+type pfds struct {
+	mu     sync.Mutex // held while they are changed, also in the datapath
+	apps   map[string]*application
+	lastID uint64 // of a record
+}
+
+// application is what is provisioned under one Application ID.
+type application struct {
+	id       uint64 // of its record
+	provider string // Node ID of the CP function, as text
+	flows    []string
+}
+
+// maxFlows bounds the PFDs of one application, maxAppID the octets of its name.
+const maxFlows, maxAppID = 256, 255
+
+// Errors of PFDs.
+var (
+	errPFDKind  = errors.New("only Flow Descriptions are matched: no URL, Domain Name or Custom PFD Content")
+	errPFDCount = errors.New("too many PFDs")
+)
+
+// managePFDs answers a PFD Management Request. Each Application ID that it has
+// gets the PFDs that it says in place of those it had; without any, all that
+// this CP function has provisioned are removed.
+// Source: TS 29.244 V18.6.0, 6.2.5 and 7.4.3.
+func (w *worker) managePFDs(r nodeRequest) {
+	var m pfcp.PFDManagementRequest
+	if err := m.Decode(r.body); err != nil {
+		w.refuse(r.src, r.head, err)
+		return
+	}
+	a := w.provider(m.NodeID)
+	if a == nil {
+		w.refuse(r.src, r.head, errNoAssociation)
+		return
+	}
+	e, provider := w.e, a.node.String()
+	change, err := pfdChange(&m)
+	if err == nil {
+		err = e.pfds.room(change, e.config.MaxApplications)
+	}
+	if err != nil {
+		w.refuse(r.src, r.head, err)
+		return
+	}
+	var failed error
+	w.after(r, func() {
+		if len(change) == 0 {
+			failed = e.removePFDs(provider)
+			return
+		}
+		failed = e.provision(provider, change)
+	}, func(b []byte) []byte {
+		cause := pfcp.CauseRequestAccepted
+		if failed != nil {
+			cause = pfcp.CauseSystemFailure
+			e.log.event(kindRefused, slog.LevelWarn, "n4: not all sessions have the new PFDs", "node", provider, "error", failed)
+		}
+		return e.append(b, r.head, 0, &pfcp.PFDManagementResponse{Cause: cause}, cause)
+	})
+}
+
+// provider is the association whose PFDs a request is about: that of the Node
+// ID, or the first one of its source.
+func (w *worker) provider(id pfcp.Optional[pfcp.NodeID]) *association {
+	switch {
+	case w.at == nil:
+		return nil
+	case id.Present:
+		return w.e.peers.spokenFor(id.Value, w.src.Addr())
+	}
+	return w.at.list[0]
+}
+
+// pfdChange is what a request provisions: the flows of each application. All of
+// it is looked at before anything changes.
+func pfdChange(m *pfcp.PFDManagementRequest) (map[string][]string, error) {
+	change := make(map[string][]string, len(m.Applications))
+	for i := range m.Applications {
+		app := &m.Applications[i]
+		flows, err := pfdFlows(app)
+		if err != nil {
+			return nil, fmt.Errorf("application %q: %w", app.ApplicationID, err)
+		}
+		change[string(app.ApplicationID)] = flows
+	}
+	return change, nil
+}
+
+// pfdFlows lists the Flow Descriptions of one application.
+func pfdFlows(app *pfcp.ApplicationPFDs) (flows []string, err error) {
+	if len(app.ApplicationID) > maxAppID {
+		return nil, pfdError(pfcp.CauseNoResourcesAvailable, errPFDCount)
+	}
+	for _, c := range app.Contexts {
+		for i := range c.Contents {
+			p := &c.Contents[i]
+			if p.URL != nil || p.DomainName != nil || p.CustomPFDContent != nil || p.DomainNameProtocol != nil ||
+				p.AdditionalURL != nil || p.AdditionalDomainName != nil {
+				return nil, pfdError(pfcp.CauseServiceNotSupported, errPFDKind)
+			}
+			if p.FlowDescription != nil {
+				flows = append(flows, string(p.FlowDescription))
+			}
+			for f := range pfcp.PFDList(p.AdditionalFlowDescription) {
+				flows = append(flows, string(f))
+			}
+		}
+	}
+	if len(flows) > maxFlows {
+		return nil, pfdError(pfcp.CauseNoResourcesAvailable, errPFDCount)
+	}
+	if _, err := filters(flows); err != nil {
+		return nil, pfdError(pfcp.CauseServiceNotSupported, err)
+	}
+	return flows, nil
+}
+
+func pfdError(cause pfcp.Cause, err error) error {
+	return &pfcp.Error{Cause: cause, OffendingIE: pfcp.IEPFDContents, In: "PFD Management Request", Err: err}
+}
+
+// filters are flows in the words of package session.
+func filters(flows []string) ([]session.SDFFilter, error) {
+	list := make([]session.SDFFilter, len(flows))
+	for i, f := range flows {
+		if err := session.ParseFlow([]byte(f), &list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// room reports by an error that there are too many applications.
+func (p *pfds) room(change map[string][]string, limit int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.apps)
+	for app, flows := range change {
+		if p.apps[app] == nil && len(flows) > 0 {
+			n++
+		}
+	}
+	if n > limit {
+		return pfdError(pfcp.CauseNoResourcesAvailable, errPFDCount)
+	}
+	return nil
+}
+
+// provision changes the PFDs of applications, here, in the store and in the
+// datapath.
+func (e *Endpoint) provision(provider string, change map[string][]string) error {
+	e.pfds.mu.Lock()
+	defer e.pfds.mu.Unlock()
+	var failed []error
+	for _, name := range slices.Sorted(maps.Keys(change)) {
+		failed = append(failed, e.setPFDs(name, &application{provider: provider, flows: change[name]}))
+	}
+	return errors.Join(failed...)
+}
+
+// removePFDs removes all PFDs of a CP function.
+func (e *Endpoint) removePFDs(provider string) error {
+	e.pfds.mu.Lock()
+	defer e.pfds.mu.Unlock()
+	var failed []error
+	for name, app := range e.pfds.apps {
+		if app.provider == provider {
+			failed = append(failed, e.setPFDs(name, &application{provider: provider}))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// setPFDs changes the PFDs of one application; no flows: it is forgotten. The
+// caller holds pfds.mu.
+func (e *Endpoint) setPFDs(name string, app *application) error {
+	p := &e.pfds
+	list, err := filters(app.flows)
+	if err != nil {
+		return err
+	}
+	old := p.apps[name]
+	switch {
+	case old != nil:
+		app.id = old.id
+	case app.id == 0:
+		p.lastID++
+		app.id = p.lastID
+	}
+	if len(app.flows) == 0 {
+		delete(p.apps, name)
+		e.store.Drop(KindPFDs, app.id)
+	} else {
+		if p.apps == nil {
+			p.apps = make(map[string]*application)
+		}
+		p.apps[name] = app
+		e.store.Save(KindPFDs, app.id, app.record(name))
+	}
+	return e.sessions.SetPFDs(e.run, name, list)
+}
+
+// record is the application as it is kept.
+func (app *application) record(name string) []byte {
+	b := appendShort([]byte{recordVersion}, []byte(app.provider))
+	b = appendShort(b, []byte(name))
+	b = binary.BigEndian.AppendUint16(b, uint16(len(app.flows)))
+	for _, f := range app.flows {
+		b = binary.BigEndian.AppendUint16(b, uint16(len(f)))
+		b = append(b, f...)
+	}
+	return b
+}
+
+// readPFDs reads a record of kind KindPFDs.
+func readPFDs(id uint64, record []byte) (name string, app *application, err error) {
+	r := recordReader{b: record}
+	v := r.u8()
+	app = &application{id: id, provider: string(r.short())}
+	name = string(r.short())
+	n := int(r.u16())
+	for range min(n, maxFlows) {
+		app.flows = append(app.flows, string(r.take(int(r.u16()))))
+	}
+	if v != recordVersion || r.bad || len(r.b) > 0 || n > maxFlows || n == 0 || id == 0 {
+		return "", nil, fmt.Errorf("PFDs %d of %d octets: %w", id, len(record), errRecord)
+	}
+	return name, app, nil
+}
+
+// restorePFDs takes a record of the store.
+func (e *Endpoint) restorePFDs(id uint64, record []byte) error {
+	name, app, err := readPFDs(id, record)
+	if err != nil {
+		return err
+	}
+	e.pfds.mu.Lock()
+	defer e.pfds.mu.Unlock()
+	e.pfds.lastID = max(e.pfds.lastID, id)
+	return e.setPFDs(name, app)
+}

@@ -1,0 +1,240 @@
+package n4
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"plumbline/pfcp"
+	"plumbline/session"
+)
+
+// memoryStore is a store whose flushed records a test can look at, and that
+// fails when told to.
+type memoryStore struct {
+	mu      sync.Mutex
+	now     map[record][]byte // saved
+	kept    map[record][]byte // flushed
+	flushes int
+	fails   error
+}
+
+type record struct {
+	kind byte
+	id   uint64
+}
+
+func newMemoryStore() *memoryStore { return &memoryStore{now: make(map[record][]byte)} }
+
+func (s *memoryStore) Save(kind byte, id uint64, b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now[record{kind, id}] = bytes.Clone(b)
+}
+
+func (s *memoryStore) Drop(kind byte, id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.now, record{kind, id})
+}
+
+func (s *memoryStore) Flush(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fails != nil {
+		return s.fails
+	}
+	s.flushes++
+	s.kept = maps.Clone(s.now)
+	return nil
+}
+
+// fail makes Flush fail; nil: not any more.
+func (s *memoryStore) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails = err
+}
+
+// after is what a process finds that begins after this one was killed.
+func (s *memoryStore) after() *memoryStore {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &memoryStore{now: maps.Clone(s.kept), kept: maps.Clone(s.kept)}
+}
+
+// of lists the flushed records of a kind.
+func (s *memoryStore) of(kind byte) (list [][]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, b := range s.kept {
+		if k.kind == kind {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// reopen returns a bed as it is after a restart with what the store has.
+func (s *memoryStore) reopen(t *testing.T, c Config, lost bool) *bed {
+	t.Helper()
+	c.Store = s.after()
+	return newBedFrom(t, c, time.Minute, func(e *Endpoint) {
+		for k, b := range c.Store.(*memoryStore).kept {
+			if err := e.Restore(k.kind, k.id, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if lost {
+			e.SessionsLost()
+		}
+	})
+}
+
+// TestRestart: associations, PFDs and the Recovery Time Stamp are as before,
+// heartbeats go on, the peer goes on without setting up anything, and a new
+// association has another owner number. Only when sessions were lost the
+// Recovery Time Stamp is another.
+func TestRestart(t *testing.T) {
+	p := port(t)
+	store, config := newMemoryStore(), Config{PeerPort: p, HeartbeatInterval: 20 * time.Millisecond}
+	first := config
+	first.Store = store
+	b := newBed(t, first)
+	c := b.client(t, "127.0.0.2")
+	var setup pfcp.AssociationSetupResponse
+	c.do(0, &pfcp.AssociationSetupRequest{
+		NodeID: pfcp.NodeID{FQDN: pfcp.NewName("smf.example")}, RecoveryTimeStamp: 7, SMFSetID: pfcp.NewName("set.example"),
+		CPFunctionFeatures: pfcp.Some(pfcp.CPFeatureLOAD), Alternatives: []pfcp.CPAddress{{IPv4: netip.MustParseAddr("127.0.0.4")}},
+	}, &setup)
+	var pfd pfcp.PFDManagementResponse
+	if c.do(0, pfdRequest("app", "permit out tcp from 192.0.2.1 443 to assigned"), &pfd); pfd.Cause != pfcp.CauseRequestAccepted {
+		t.Fatalf("PFDs: %v", pfd.Cause)
+	}
+	before := b.Associations()
+	b.Close()
+
+	again := store.reopen(t, config, false)
+	cp := newCPFunction(t, "127.0.0.2", p)
+	after := again.Associations()
+	if len(after) != 1 || after[0] != before[0] {
+		t.Errorf("associations %+v, before %+v", after, before)
+	}
+	a := again.peers.list()[0]
+	if a.smfSet() != string(pfcp.NewName("set.example")) || a.features.Load() != uint32(pfcp.CPFeatureLOAD) ||
+		!again.peers.at(netip.MustParseAddr("127.0.0.4")).speaksFor(a) || again.sessions.Applications() != 1 {
+		t.Errorf("association of set %q, features %#x, others %v; %d applications",
+			a.smfSet(), a.features.Load(), again.peers.others(a), again.sessions.Applications())
+	}
+	if got := await[*pfcp.HeartbeatRequest](t, cp, 0).RecoveryTimeStamp; got != pfcp.NewTimeStamp(recoveryTime) {
+		t.Errorf("Recovery Time Stamp %v, want that of before", got.Time())
+	}
+	d := again.client(t, "127.0.0.2")
+	m := usual("127.0.0.2", "10.45.0.2")
+	m.NodeID = pfcp.NodeID{FQDN: pfcp.NewName("smf.example")}
+	d.establish(m)
+	d.associate("127.0.0.2", recoveryTime)
+	if list := again.Associations(); len(list) != 2 || list[1].Owner <= list[0].Owner {
+		t.Errorf("associations %+v", list)
+	}
+	again.Close()
+
+	lost := again.config.Store.(*memoryStore).reopen(t, config, true)
+	if got := lost.recovery.Time(); got.Before(time.Now().Add(-time.Minute)) {
+		t.Errorf("Recovery Time Stamp %v although sessions were lost", got)
+	}
+	eventually(t, "the new Recovery Time Stamp in the store", func() bool {
+		list := lost.config.Store.(*memoryStore).of(KindMeta)
+		return len(list) == 1 && bytes.Equal(list[0], recoveryRecord(lost.recovery))
+	})
+}
+
+// TestStoreFails: what the store does not hold is not answered; when the request
+// comes again and the store is well, the same answer goes out, and the request
+// is not done twice.
+func TestStoreFails(t *testing.T) {
+	store := newMemoryStore()
+	b := newBed(t, Config{Store: store, Sockets: 1})
+	c := b.client(t, "127.0.0.2")
+	c.associate("127.0.0.2", recoveryTime)
+	store.fail(errors.New("told to fail"))
+	request := mustAppend(t, 70, usual("127.0.0.2", "10.45.0.2"))
+	if n := c.answersTo([][]byte{request}); n != 0 {
+		t.Errorf("%d answers although the store fails", n)
+	}
+	store.fail(nil)
+	changes := b.driver.changed()
+	var r pfcp.SessionEstablishmentResponse
+	c.seq = 70
+	if c.decode(c.ask(request), &r); r.Cause != pfcp.CauseRequestAccepted || b.sessions.Len() != 1 || b.driver.changed() != changes {
+		t.Errorf("%v, %d sessions, %d changes; want accepted, 1 and none", r.Cause, b.sessions.Len(), b.driver.changed()-changes)
+	}
+	if n := b.Counters().StoreErrors.Load(); n == 0 {
+		t.Error("no store error counted")
+	}
+	flushes := store.flushes
+	c.heartbeat()
+	if store.flushes != flushes {
+		t.Error("the store is flushed for a heartbeat")
+	}
+}
+
+// FuzzRecords: a record is refused, or is what it is written as again.
+func FuzzRecords(f *testing.F) {
+	m, _ := newManager(f, 4)
+	c, err := Config{Listen: netip.MustParseAddrPort("10.4.0.1:8805")}.withDefaults()
+	if err != nil {
+		f.Fatal(err)
+	}
+	e := newEndpoint(c, m)
+	a := e.newAssociation(pfcp.NodeID{FQDN: pfcp.NewName("smf.example")}, netip.MustParseAddr("10.4.0.2"), recoveryTime)
+	a.setSMFSet("set")
+	f.Add(byte(KindAssociation), a.record([]netip.Addr{netip.MustParseAddr("2001:db8::1")}))
+	f.Add(byte(KindPFDs), (&application{provider: "smf", flows: []string{"permit out ip from any to assigned"}}).record("app"))
+	f.Add(byte(KindMeta), recoveryRecord(5))
+	f.Fuzz(func(t *testing.T, kind byte, b []byte) {
+		var again []byte
+		switch kind {
+		case KindAssociation:
+			a := &association{}
+			if a.read(1, b) != nil {
+				return
+			}
+			again = a.record(a.others)
+		case KindPFDs:
+			name, app, err := readPFDs(1, b)
+			if err != nil {
+				return
+			}
+			again = app.record(name)
+		case KindMeta:
+			v, err := readRecovery(b)
+			if err != nil {
+				return
+			}
+			again = recoveryRecord(v)
+		default:
+			return
+		}
+		if !bytes.Equal(again, b) {
+			t.Errorf("%c %x is written as %x", kind, b, again)
+		}
+	})
+}
+
+// pfdRequest provisions Flow Descriptions for an application; none: it has none
+// any more.
+func pfdRequest(app string, flows ...string) *pfcp.PFDManagementRequest {
+	a := pfcp.ApplicationPFDs{ApplicationID: []byte(app)}
+	for _, f := range flows {
+		a.Contexts = append(a.Contexts, pfcp.PFDContext{Contents: []pfcp.PFDContents{{FlowDescription: []byte(f)}}})
+	}
+	return &pfcp.PFDManagementRequest{Applications: []pfcp.ApplicationPFDs{a}}
+}
+
+var _ session.Store = (*memoryStore)(nil)
