@@ -4,6 +4,7 @@ package redisconn
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -34,6 +35,15 @@ const (
 	commandTimeout = 3 * time.Second
 )
 
+// quiet keeps the client library from writing to stderr: what it would say, its
+// callers get as errors.
+type quiet struct{}
+
+// Printf does nothing.
+func (quiet) Printf(context.Context, string, ...any) {}
+
+func init() { redis.SetLogger(quiet{}) }
+
 // Open returns a client that connects when it is used, and again whenever the
 // connection is lost. The context of a command limits it.
 func Open(c Config) (*redis.Client, error) {
@@ -42,7 +52,7 @@ func Open(c Config) (*redis.Client, error) {
 		DialTimeout: dialTimeout, ReadTimeout: commandTimeout, WriteTimeout: commandTimeout,
 		ContextTimeoutEnabled: true,
 		// Callers repeat what they can repeat, and know in what order.
-		MaxRetries: -1, PoolSize: c.Connections,
+		MaxRetries: -1, DialerRetries: 1, PoolSize: c.Connections,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	if filepath.IsAbs(c.Address) {
