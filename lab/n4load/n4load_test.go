@@ -240,29 +240,68 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// TestHeartbeat answers a Heartbeat Request between the calls.
-func TestHeartbeat(t *testing.T) {
-	r := newResponder(t)
-	c := dial(t, Config{Remote: r.start(t)})
-	b, err := pfcp.Append(nil, pfcp.Header{Sequence: 77}, &pfcp.HeartbeatRequest{RecoveryTimeStamp: 1})
+// ask sends a request of the UP function's and returns what is answered.
+func ask(t *testing.T, r *responder, c *Client, h pfcp.Header, m pfcp.Message) (pfcp.Header, []byte) {
+	t.Helper()
+	b, err := pfcp.Append(nil, h, m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.conn.WriteToUDPAddrPort(b, c.LocalAddr()); err != nil {
 		t.Fatal(err)
 	}
-	answered := func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.answers[77] == 1
-	}
-	for ctx := deadline(t); !answered(); time.Sleep(time.Millisecond) {
+	for ctx := deadline(t); ; time.Sleep(time.Millisecond) {
 		if ctx.Err() != nil {
-			t.Fatal("no Heartbeat Response")
+			t.Fatalf("no answer to %s", m.MessageType())
+		}
+		r.mu.Lock()
+		answer := r.answers[h.Sequence]
+		r.mu.Unlock()
+		if answer != nil {
+			got, body, _, err := pfcp.Parse(answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got, body
 		}
 	}
-	if got := c.Heartbeats(); got != 1 {
-		t.Errorf("%d heartbeats answered, want 1", got)
+}
+
+// TestHeartbeat answers a Heartbeat Request between the calls.
+func TestHeartbeat(t *testing.T) {
+	r := newResponder(t)
+	c := dial(t, Config{Remote: r.start(t)})
+	h, _ := ask(t, r, c, pfcp.Header{Sequence: 77}, &pfcp.HeartbeatRequest{RecoveryTimeStamp: 1})
+	if h.Type != pfcp.MsgHeartbeatResponse || c.Heartbeats() != 1 {
+		t.Errorf("answered by %s, %d heartbeats; want a Heartbeat Response, 1", h.Type, c.Heartbeats())
+	}
+}
+
+// TestSessionReport answers with the UP function's SEID, and without a session
+// says so.
+func TestSessionReport(t *testing.T) {
+	r := newResponder(t)
+	c := dial(t, Config{Remote: r.start(t)})
+	sessions := template.Sessions(40, 3)
+	if _, err := c.Establish(deadline(t), &template, sessions); err != nil {
+		t.Fatal(err)
+	}
+	for i, tc := range []struct {
+		local, remote uint64
+		cause         pfcp.Cause
+	}{
+		{42, sessions[1].RemoteSEID, pfcp.CauseRequestAccepted},
+		{44, 0, pfcp.CauseSessionContextNotFound},
+		{1, 0, pfcp.CauseSessionContextNotFound},
+	} {
+		h, body := ask(t, r, c, pfcp.Header{Sequence: uint32(100 + i), SEID: tc.local}, &pfcp.SessionReportRequest{ReportType: pfcp.ReportTypeUISR})
+		var m pfcp.SessionReportResponse
+		if err := m.Decode(body); err != nil || h.SEID != tc.remote || m.Cause != tc.cause {
+			t.Errorf("SEID %d: answered %s to SEID %#x, %v; want %s, %#x", tc.local, m.Cause, h.SEID, err, tc.cause, tc.remote)
+		}
+	}
+	if c.SessionReports() != 3 {
+		t.Errorf("%d reports, want 3", c.SessionReports())
 	}
 }
 

@@ -12,8 +12,7 @@ const never = time.Duration(1<<63 - 1)
 // they are. Times are by the group's clock.
 type pacer interface {
 	// next takes the request that is due now, if there is one: ok. If not,
-	// intended is when the next one will be; never if that depends on
-	// responses, or if none will be.
+	// intended is when to ask again, never if that depends on responses.
 	next(now time.Duration, inFlight int) (op int, intended time.Duration, ok bool)
 
 	// over says whether there will be no more.
@@ -107,11 +106,11 @@ func (o *open) next(now time.Duration, _ int) (int, time.Duration, bool) {
 	}
 	s := &o.streams[first]
 	at := time.Duration(s.at)
-	if at >= o.end {
+	switch {
+	case at >= o.end && now >= o.end:
 		return 0, never, false
-	}
-	if at > now {
-		return 0, at, false
+	case at > now || at >= o.end:
+		return 0, min(at, o.end), false // at the end over is to be asked
 	}
 	if s.left--; s.left == 0 {
 		s.left = s.burst

@@ -1,6 +1,7 @@
 package n4load
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -23,9 +24,19 @@ type responder struct {
 	mu       sync.Mutex
 	sessions map[uint64]uint64 // the CP function's SEID by ours
 	requests map[pfcp.MessageType]int
-	tunnels  map[uint64]uint32 // TEID of the downlink tunnel by our SEID
-	answered map[uint32][]byte // response by sequence number
-	answers  map[uint32]int    // Heartbeat Responses by sequence number
+	tunnels  map[uint64]uint32      // TEID of the downlink tunnel by our SEID
+	answered map[transaction][]byte // responses
+	answers  map[uint32][]byte      // what was answered to our own requests, by sequence number
+
+	// before is called before a request is worked on; nil: not.
+	before func(number int)
+	number int // of datagrams so far
+}
+
+// transaction is who asks what.
+type transaction struct {
+	from     netip.AddrPort
+	sequence uint32
 }
 
 func newResponder(t testing.TB) *responder {
@@ -36,7 +47,7 @@ func newResponder(t testing.TB) *responder {
 	}
 	return &responder{
 		conn: conn, random: rand.New(rand.NewPCG(1, 2)), sessions: map[uint64]uint64{}, requests: map[pfcp.MessageType]int{},
-		tunnels: map[uint64]uint32{}, answered: map[uint32][]byte{}, answers: map[uint32]int{},
+		tunnels: map[uint64]uint32{}, answered: map[transaction][]byte{}, answers: map[uint32][]byte{},
 	}
 }
 
@@ -57,7 +68,7 @@ func (r *responder) serve() {
 			return
 		}
 		for range r.times() {
-			if out := r.handle(b[:n]); out != nil {
+			if out := r.handle(from, b[:n]); out != nil {
 				for range r.times() {
 					_, _ = r.conn.WriteToUDPAddrPort(out, from)
 				}
@@ -66,8 +77,29 @@ func (r *responder) serve() {
 	}
 }
 
+// stop makes the responder wait before it works on the nth datagram from now.
+func (r *responder) stop(n int, d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.number + n
+	r.before = func(number int) {
+		if number == at {
+			time.Sleep(d)
+		}
+	}
+}
+
+// held is how many sessions there are.
+func (r *responder) held() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.sessions)
+}
+
 // times says how often a datagram arrives.
 func (r *responder) times() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch p := r.random.Float64(); {
 	case p < r.loss:
 		return 0
@@ -78,18 +110,21 @@ func (r *responder) times() int {
 }
 
 // handle returns the response, for a repeated request the same as before.
-func (r *responder) handle(b []byte) []byte {
+func (r *responder) handle(from netip.AddrPort, b []byte) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.number++; r.before != nil {
+		r.before(r.number)
+	}
 	h, body, _, err := pfcp.Parse(b)
 	if err != nil {
 		return nil
 	}
-	if h.Type == pfcp.MsgHeartbeatResponse {
-		r.answers[h.Sequence]++
+	if !h.Type.IsRequest() {
+		r.answers[h.Sequence] = bytes.Clone(b)
 		return nil
 	}
-	if out, ok := r.answered[h.Sequence]; ok {
+	if out, ok := r.answered[transaction{from, h.Sequence}]; ok {
 		return out
 	}
 	r.requests[h.Type]++
@@ -98,7 +133,7 @@ func (r *responder) handle(b []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	r.answered[h.Sequence] = out
+	r.answered[transaction{from, h.Sequence}] = out
 	return out
 }
 
