@@ -218,7 +218,7 @@ func TestFeaturesChange(t *testing.T) {
 	cp := newCPFunction(t, "127.0.0.2", p)
 	b := newBed(t, Config{PeerPort: p, HeartbeatInterval: 20 * time.Millisecond, T1: 20 * time.Millisecond, N1: 2})
 	c := b.client(t, "127.0.0.2")
-	c.associate("127.0.0.2", recoveryTime)
+	c.associate("127.0.0.2", cp.recovery.Time())
 	var can Capabilities
 	b.SetCapabilities(can) // no change
 	can.EndMarkers = true

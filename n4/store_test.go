@@ -117,6 +117,7 @@ func TestRestart(t *testing.T) {
 		t.Fatalf("PFDs: %v", pfd.Cause)
 	}
 	before := b.Associations()
+	before[0].Since = before[0].Since.Round(0).UTC() // without the monotonic clock
 	b.Close()
 
 	again := store.reopen(t, config, false)
@@ -164,18 +165,15 @@ func TestStoreFails(t *testing.T) {
 	c.associate("127.0.0.2", recoveryTime)
 	store.fail(errors.New("told to fail"))
 	request := mustAppend(t, 70, usual("127.0.0.2", "10.45.0.2"))
-	if n := c.answersTo([][]byte{request}); n != 0 {
-		t.Errorf("%d answers although the store fails", n)
-	}
+	c.send(request)
+	eventually(t, "a failure of the store", func() bool { return b.Counters().StoreErrors.Load() > 0 })
+	c.heartbeat() // whose answer comes first
 	store.fail(nil)
 	changes := b.driver.changed()
 	var r pfcp.SessionEstablishmentResponse
 	c.seq = 70
 	if c.decode(c.ask(request), &r); r.Cause != pfcp.CauseRequestAccepted || b.sessions.Len() != 1 || b.driver.changed() != changes {
 		t.Errorf("%v, %d sessions, %d changes; want accepted, 1 and none", r.Cause, b.sessions.Len(), b.driver.changed()-changes)
-	}
-	if n := b.Counters().StoreErrors.Load(); n == 0 {
-		t.Error("no store error counted")
 	}
 	flushes := store.flushes
 	c.heartbeat()
