@@ -23,7 +23,13 @@ import (
 // TestParallel lets several CP functions work while readers look at everything;
 // run it with the race detector.
 func TestParallel(t *testing.T) {
-	b := newBed(t, Config{Sockets: 3})
+	for _, handlers := range []int{0, 4} {
+		t.Run(fmt.Sprintf("handlers=%d", handlers), func(t *testing.T) { testParallel(t, Config{Sockets: 3, Handlers: handlers}) })
+	}
+}
+
+func testParallel(t *testing.T, config Config) {
+	b := newBed(t, config)
 	done := make(chan struct{})
 	var readers, clients sync.WaitGroup
 	for range 2 {
