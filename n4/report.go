@@ -115,9 +115,13 @@ const maxReportsInRequest = 12
 // report sends one Session Report Request and does what its answer says.
 func (e *Endpoint) report(seid uint64, what *pendingReport) outcome {
 	var w session.Waiting
-	if !e.sessions.Waiting(seid, &w) {
+	switch err := e.sessions.Waiting(e.run, seid, &w); {
+	case errors.Is(err, session.ErrNoSession):
 		e.counters.Reports.Discarded.Add(1)
 		return reportDone
+	case err != nil:
+		e.counters.StoreErrors.Add(1)
+		return reportLost
 	}
 	to, ok := e.reportTo(w.Owner, w.CP)
 	if !ok {

@@ -95,15 +95,15 @@ func (c *usageChange) begin() {
 			c.r.Reports = c.next.terminate(c.r.Reports, &ended, c.now, c.before.of(u.ID))
 		}
 	}
+	for i := range q.CreateURRs {
+		u := c.next.URR(q.CreateURRs[i].ID)
+		u.provision(c.now, c.before.of(u.ID))
+	}
 	if ids := c.queried(); len(ids) > 0 {
 		c.r.Reports = c.next.query(c.r.Reports, c.now, &c.before, ids, false)
 	}
 	for i := range q.UpdateURRs {
 		c.next.URR(q.UpdateURRs[i].ID).rearm(&q.UpdateURRs[i], c.now)
-	}
-	for i := range q.CreateURRs {
-		u := c.next.URR(q.CreateURRs[i].ID)
-		u.provision(c.now, c.before.of(u.ID))
 	}
 }
 

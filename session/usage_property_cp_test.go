@@ -44,7 +44,7 @@ func (w *usageWorld) urr(id uint32) URR {
 		u.Triggers |= ReportSTART | ReportSTOPT | ReportQUHTI
 		u.InactivityDetectionTime, u.QuotaHoldingTime = 3, 5
 	}
-	if w.r.IntN(2) == 0 {
+	if w.r.IntN(2) == 0 && id != 1 {
 		u.Triggers |= ReportLIUSA
 		u.LinkedURRs = []uint32{1}
 	}
@@ -74,15 +74,15 @@ func (w *usageWorld) modify(seid uint64) {
 	req := &Modification{SEID: seid, Owner: 1, QueryAll: w.r.IntN(4) == 0}
 	for i := range s.URRs {
 		u := &s.URRs[i]
-		switch w.r.IntN(6) {
-		case 0:
+		switch n := w.r.IntN(6); {
+		case n == 0 && u.ID != 1: // others are linked to it
 			req.RemoveURRs = append(req.RemoveURRs, u.ID)
-		case 1:
+		case n == 1:
 			req.RemoveURRs = append(req.RemoveURRs, u.ID)
 			req.CreateURRs = append(req.CreateURRs, w.urr(u.ID))
-		case 2:
+		case n == 2:
 			req.UpdateURRs = append(req.UpdateURRs, UpdateURR{ID: u.ID, VolumeQuota: Some(total(w.r.Uint64N(20000)))})
-		case 3:
+		case n == 3:
 			req.QueryURRs = append(req.QueryURRs, u.ID)
 		}
 	}
@@ -101,12 +101,27 @@ func (w *usageWorld) modify(seid uint64) {
 		}
 		req.UpdatePDRs = append(req.UpdatePDRs, UpdatePDR{ID: s.PDRs[i].ID, URRIDs: ids})
 	}
-	var r Result
-	if err := w.m.Modify(context.Background(), req, &r); err != nil {
-		w.t.Errorf("modification: %v", err)
+	before := maps.Clone(w.counted)
+	killed := w.run(func() {
+		var r Result
+		if err := w.m.Modify(context.Background(), req, &r); err != nil {
+			w.t.Errorf("modification: %v", err)
+			return
+		}
+		w.answer(seid, &r)
+	})
+	if !killed {
 		return
 	}
-	w.answer(seid, &r)
+	// What a URR counted that the request would have created, had it been done, is
+	// nobody's.
+	now := w.m.Get(seid)
+	for i := range req.CreateURRs {
+		if id := req.CreateURRs[i].ID; s.URR(id) == nil && now.URR(id) == nil {
+			at := [2]uint64{seid, uint64(id)}
+			w.counted[at] = before[at]
+		}
+	}
 }
 
 // delete deletes a session. If the process ends before the answer is heard, the
@@ -154,7 +169,7 @@ func (w *usageWorld) tell() {
 // report sends a Session Report Request until it is answered.
 func (w *usageWorld) report(seid uint64) {
 	var waiting Waiting
-	if !w.m.Waiting(seid, &waiting) || len(waiting.Reports) == 0 {
+	if w.m.Waiting(context.Background(), seid, &waiting) != nil || len(waiting.Reports) == 0 {
 		return
 	}
 	n := min(len(waiting.Reports), 5)
@@ -191,6 +206,7 @@ func (w *usageWorld) hear(seid uint64, reports []UsageReport) {
 
 // finish ends all traffic, asks for what was used, and hears all of it.
 func (w *usageWorld) finish() {
+	w.loading = true
 	for _, seid := range slices.Clone(w.sessions) {
 		var r Result
 		if err := w.m.Modify(context.Background(), &Modification{SEID: seid, Owner: 1, QueryAll: true}, &r); err != nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -19,11 +20,11 @@ import (
 // store: the datapath lives on, of what was saved since the last Flush any part
 // may be lost, and a new process is started from the store.
 func TestUsageExact(t *testing.T) {
-	seeds := uint64(60)
+	seeds := uint64(30)
 	if testing.Short() {
 		seeds = 10
 	}
-	var all usageWorld
+	var crashes, reports, repeated, deleted int
 	for seed := range seeds {
 		w := newUsageWorld(t, seed)
 		for range 400 {
@@ -34,12 +35,10 @@ func TestUsageExact(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("seed %d, after %v", seed, w.log)
 		}
-		all.crashes, all.reports, all.repeated, all.deleted = all.crashes+w.crashes, all.reports+len(w.heard),
-			all.repeated+w.repeated, all.deleted+w.deleted
+		crashes, reports, repeated, deleted = crashes+w.crashes, reports+len(w.heard), repeated+w.repeated, deleted+w.deleted
 	}
-	if all.crashes < 100 || all.reports < 1000 || all.repeated < 100 || all.deleted < 100 {
-		t.Errorf("%d crashes, %d reports, %d of them repeated, %d deletions: the test does not test",
-			all.crashes, all.reports, all.repeated, all.deleted)
+	if crashes < 100 || reports < 1000 || repeated < 100 || deleted < 100 {
+		t.Errorf("%d crashes, %d reports, %d of them repeated, %d deletions: the test does not test", crashes, reports, repeated, deleted)
 	}
 }
 
@@ -51,6 +50,8 @@ type usageWorld struct {
 	m   *Manager
 	log []string
 
+	mu      sync.Mutex        // guards what follows while a process starts
+	loading bool              // nothing happens meanwhile, nor in the end
 	stored  map[uint64][]byte // flushed
 	pending []savedRecord     // saved, not flushed
 
@@ -118,15 +119,18 @@ func (w *usageWorld) start() {
 		w.apply(s)
 	}
 	records := maps.Clone(w.stored)
-	if _, err := m.Load(w.t.Context(), func(_ context.Context, each func(byte, uint64, []byte) error) error {
+	w.loading = true
+	defer func() { w.loading = false }()
+	loaded, err := m.Load(w.t.Context(), func(_ context.Context, each func(byte, uint64, []byte) error) error {
 		for seid, record := range records {
 			if err := each(KindSession, seid, record); err != nil {
 				return err
 			}
 		}
 		return nil
-	}); err != nil {
-		w.t.Fatal(err)
+	})
+	if err != nil || len(loaded.Failed) > 0 {
+		w.t.Fatal(err, loaded.Failed)
 	}
 	for seid := range w.datapath { // Settle
 		if w.m.table.find(seid) == nil {
@@ -154,6 +158,9 @@ func (w *usageWorld) run(f func()) (killed bool) {
 
 // call is a call that the process makes, and perhaps its last.
 func (w *usageWorld) call() {
+	if w.loading {
+		return
+	}
 	if w.fuse == 0 {
 		panic(errKilled)
 	}
@@ -165,16 +172,22 @@ func (w *usageWorld) call() {
 
 // Save, Drop and Flush are the store.
 func (w *usageWorld) Save(_ byte, seid uint64, record []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.call()
 	w.pending = append(w.pending, savedRecord{seid, slices.Clone(record)})
 }
 
 func (w *usageWorld) Drop(_ byte, seid uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.call()
 	w.pending = append(w.pending, savedRecord{seid, nil})
 }
 
 func (w *usageWorld) Flush(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.call()
 	for _, s := range w.pending {
 		w.apply(s)
@@ -194,6 +207,8 @@ func (w *usageWorld) apply(s savedRecord) {
 // Install, Remove and Usage are the datapath: a URR counts as long as its session
 // has it, without a break.
 func (w *usageWorld) Install(_ context.Context, c *Change) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.call()
 	old := w.datapath[c.Session.SEID]
 	d := &meteredSession{map[uint16][]uint32{}, map[uint32]Limits{}, map[uint32]Counts{}}
@@ -212,12 +227,16 @@ func (w *usageWorld) Install(_ context.Context, c *Change) error {
 }
 
 func (w *usageWorld) Remove(_ context.Context, seid uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.call()
 	delete(w.datapath, seid)
 	return nil
 }
 
 func (w *usageWorld) Usage(_ context.Context, seid uint64, u *Usage) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.call()
 	d := w.datapath[seid]
 	if d == nil {

@@ -13,44 +13,48 @@ func (m *Manager) rest(ctx context.Context, seid uint64) {
 	since := u.round
 	u.mu.Unlock()
 	if m.config.Store == nil {
-		m.tidyLocked(ctx, seid, since)
+		_ = m.tidyLocked(ctx, seid, since) // costs memory in the datapath, until the next change
 		return
 	}
 	u.rouse()
 }
 
 // settled returns when no URR of a session waits to be taken out any more: the
-// next change would do it, perhaps too early. The caller holds the session.
+// next change would do that too early, or go on with its count for another one of
+// the same ID. The caller holds the session.
 func (m *Manager) settled(ctx context.Context, seid uint64) error {
 	u := m.usages
 	u.mu.Lock()
-	_, waits := u.rests[seid]
+	since, waits := u.rests[seid]
 	u.mu.Unlock()
 	if !waits {
 		return nil
 	}
-	return m.flush(ctx)
+	if err := m.flush(ctx); err != nil {
+		return err
+	}
+	return m.tidyLocked(ctx, seid, since)
 }
 
 // tidy makes the datapath hold a session as it is, or not at all if it has been
-// deleted, unless more has to be taken out since then.
+// deleted, unless more has to be taken out since then. What fails costs memory in
+// the datapath, until it is tried again with the next ones.
 func (m *Manager) tidy(ctx context.Context, seid, since uint64) {
 	if e := m.table.find(seid); e != nil {
 		e.change.Lock()
 		defer e.change.Unlock()
 	}
-	m.tidyLocked(ctx, seid, since)
+	_ = m.tidyLocked(ctx, seid, since)
 }
 
-// tidyLocked is tidy for who holds the session. What fails costs memory in the
-// datapath, until it is tried again with the next ones.
-func (m *Manager) tidyLocked(ctx context.Context, seid, since uint64) {
+// tidyLocked is tidy for who holds the session.
+func (m *Manager) tidyLocked(ctx context.Context, seid, since uint64) error {
 	u := m.usages
 	u.mu.Lock()
 	now := u.rests[seid]
 	u.mu.Unlock()
 	if now != since {
-		return
+		return nil
 	}
 	r := m.works.Get().(*Result)
 	defer m.works.Put(r)
@@ -66,6 +70,7 @@ func (m *Manager) tidyLocked(ctx context.Context, seid, since uint64) {
 		delete(u.rests, seid)
 		u.mu.Unlock()
 	}
+	return err
 }
 
 // revive makes a restored session's reports and times known again. A response
@@ -78,6 +83,7 @@ func (m *Manager) revive(s *Session) {
 		s.Reports[i].Answered = 0
 	}
 	if s.waiting() {
+		m.doubt(s.SEID)
 		m.notice(Notice{Event{Kind: UsageEvent, SEID: s.SEID}, s.Owner})
 	}
 	if len(s.URRs) > 0 || s.InactivityTimer != 0 { // within a minute, not all at once
@@ -94,7 +100,8 @@ func (m *Manager) reviveDeleted(s *Session, record []byte) {
 	m.timers.set(s.SEID, s.next(m.now()))
 }
 
-// deletedBefore reads a session that was deleted before this process was started.
+// deletedBefore reads a session that was deleted before this process was started,
+// and of which a repeated deletion is still answered.
 func (m *Manager) deletedBefore(seid uint64, s *Session, r *reader) bool {
 	m.usages.mu.Lock()
 	defer m.usages.mu.Unlock()

@@ -41,6 +41,7 @@ type usages struct {
 
 	mu      sync.Mutex
 	notices []Notice          // to be told when the store holds their reasons
+	unsure  map[uint64]int    // SEIDs with reports that the store may not hold: how many are doing that
 	rests   map[uint64]uint64 // by SEID of which the datapath holds URRs that have ended: since when
 	round   uint64            // the time for rests
 	wake    chan struct{}     // there are notices or rests
@@ -52,7 +53,7 @@ type usages struct {
 
 func newUsages() *usages {
 	return &usages{
-		wake:  make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), unsure: make(map[uint64]int),
 		rests: make(map[uint64]uint64), deleted: make(map[uint64][]byte),
 	}
 }
@@ -173,6 +174,9 @@ func (m *Manager) look(ctx context.Context, h hint) {
 	inactive := s.idle(now, r.usage.Packets)
 	n := len(r.limits)
 	r.limits = s.limits(r.limits)
+	if made {
+		m.doubt(seid)
+	}
 	if changed := !slices.Equal(r.limits[:n], r.limits[n:]); made || changed {
 		m.commit(e, s, &r.writer)
 		r.change = Change{Session: s}
@@ -242,6 +246,7 @@ func (m *Manager) settle(ctx context.Context) error {
 		u.mu.Unlock()
 		return err
 	}
+	u.trust(notices)
 	for _, n := range notices {
 		u.tell(n)
 	}
@@ -249,6 +254,39 @@ func (m *Manager) settle(ctx context.Context) error {
 		m.tidy(ctx, seid, since)
 	}
 	return nil
+}
+
+// doubt says that reports of a session are being made, of which there will be a
+// notice.
+func (m *Manager) doubt(seid uint64) {
+	m.usages.mu.Lock()
+	m.usages.unsure[seid]++
+	m.usages.mu.Unlock()
+}
+
+// sure returns when the store holds the reports of a session that have been made.
+func (m *Manager) sure(ctx context.Context, seid uint64) error {
+	m.usages.mu.Lock()
+	n := m.usages.unsure[seid]
+	m.usages.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	return m.flush(ctx)
+}
+
+// trust takes back the doubts that there were for notices.
+func (u *usages) trust(notices []Notice) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, n := range notices {
+		if n.Kind != UsageEvent {
+			continue
+		}
+		if u.unsure[n.SEID]--; u.unsure[n.SEID] == 0 {
+			delete(u.unsure, n.SEID)
+		}
+	}
 }
 
 // flush makes what was saved outlive the process.

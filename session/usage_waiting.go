@@ -1,6 +1,9 @@
 package session
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // Waiting are the reports of a session that its CP function has not acknowledged
 // yet, and where they go.
@@ -11,14 +14,15 @@ type Waiting struct {
 }
 
 // Waiting reads into w what is to be reported of a session's usage, which may be
-// nothing. It reports false if there is no such session.
-func (m *Manager) Waiting(seid uint64, w *Waiting) bool {
+// nothing; all of it outlives this process. Errors: [ErrNoSession], or that of the
+// store.
+func (m *Manager) Waiting(ctx context.Context, seid uint64, w *Waiting) error {
 	*w = Waiting{Reports: w.Reports[:0]}
 	r := m.works.Get().(*Result)
 	defer m.works.Put(r)
 	s := &r.old
 	if !m.Read(seid, s) {
-		return false
+		return noSession(seid)
 	}
 	w.Owner, w.CP = s.Owner, s.CP
 	for _, u := range s.Reports {
@@ -26,7 +30,10 @@ func (m *Manager) Waiting(seid uint64, w *Waiting) bool {
 			w.Reports = append(w.Reports, u)
 		}
 	}
-	return true
+	if len(w.Reports) == 0 {
+		return nil
+	}
+	return m.sure(ctx, seid)
 }
 
 // Acknowledge forgets reports that the CP function has acknowledged. If it does
