@@ -47,11 +47,13 @@ func (w *worker) establish(src netip.AddrPort, h pfcp.Header, body []byte) {
 		return
 	}
 	r := &w.result
-	if err := w.e.sessions.Establish(w.e.run, w.establishment(m, a.owner), r); err != nil {
+	err := w.e.sessions.Establish(w.e.run, w.establishment(m, a.owner), r)
+	a.sessions.Add(-int64(len(r.Replaced)))
+	if err != nil {
 		w.refuse(src, header(h, m.CPFSEID.SEID), err)
 		return
 	}
-	a.sessions.Add(1 - int64(len(r.Replaced)))
+	a.sessions.Add(1)
 	out := &w.establishmentResponse
 	*out = pfcp.SessionEstablishmentResponse{
 		NodeID: w.e.nodeID, Cause: pfcp.CauseRequestAccepted, UPFSEID: pfcp.Some(w.e.fseid(r.Session.SEID)),
@@ -129,7 +131,9 @@ func (w *worker) delete(src netip.AddrPort, h pfcp.Header, body []byte) {
 		w.refuse(src, header(h, x.cpSEID), err)
 		return
 	}
-	x.of.sessions.Add(-1)
+	if !r.Again {
+		x.of.sessions.Add(-1)
+	}
 	out := &w.deletionResponse
 	*out = pfcp.SessionDeletionResponse{
 		Cause: pfcp.CauseRequestAccepted, UsageReports: usageReports(out.UsageReports[:0], r.Reports),

@@ -12,6 +12,10 @@ import (
 func (m *Manager) Delete(ctx context.Context, seid uint64, owner uint32, r *Result) error {
 	r.begin(&r.next)
 	e, err := m.lock(seid, owner, r)
+	if err != nil && m.deletedBefore(seid, &r.old, r.reader()) && r.old.Owner == owner {
+		r.Session, r.Again, r.Reports = &r.old, true, append(r.Reports, r.old.Reports...)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -36,8 +40,8 @@ func (m *Manager) deleteCounted(ctx context.Context, r *Result) error {
 		r.Reports = r.Reports[:0]
 		return applyError(err)
 	}
-	m.drop(&r.old, r)
-	if m.config.Store != nil {
+	m.forget(&r.old, r)
+	if m.config.Store != nil { // in place of the session's record, in one step
 		r.writer.b = r.writer.b[:0]
 		appendRecord(&r.writer, &r.between)
 		m.config.Store.Save(KindSession, r.old.SEID, r.writer.b)
@@ -82,7 +86,7 @@ func (x *Selector) has(s *Session) bool {
 func (m *Manager) selected(x *Selector) func(func(uint64) bool) {
 	return m.seids(func(record []byte) bool {
 		return (x.Owner == 0 || recordOwner(record) == x.Owner) &&
-			(len(x.CSIDs) == 0 || recordTraits(record)&traitCSIDs != 0) && recordTraits(record)&traitDeleted == 0
+			(len(x.CSIDs) == 0 || recordTraits(record)&traitCSIDs != 0)
 	})
 }
 
@@ -151,9 +155,7 @@ func (m *Manager) MoveOwner(x Selector, to Move) int {
 func (m *Manager) CountOwned() map[uint32]int {
 	count := make(map[uint32]int)
 	for range m.seids(func(record []byte) bool {
-		if recordTraits(record)&traitDeleted == 0 {
-			count[recordOwner(record)]++
-		}
+		count[recordOwner(record)]++
 		return false
 	}) {
 		continue // it says no to each

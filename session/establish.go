@@ -82,15 +82,20 @@ func (m *Manager) replace(ctx context.Context, p *plan) (uint64, bool) {
 	return seid, true
 }
 
-// drop forgets a session that the datapath has let go of. The caller holds its
-// entry's change.
+// drop forgets a session that the datapath has let go of, in the store too. The
+// caller holds its entry's change.
 func (m *Manager) drop(s *Session, r *Result) {
+	if m.config.Store != nil {
+		m.config.Store.Drop(KindSession, s.SEID)
+	}
+	m.forget(s, r)
+}
+
+// forget gives back what a session has here. The caller holds its entry's change.
+func (m *Manager) forget(s *Session, r *Result) {
 	r.before = s.resources(r.before[:0])
 	m.claims.release(r.before)
 	m.tables.slices.leave(s.Slice, Agent(s.SEID))
 	m.timers.forget(s.SEID)
-	if m.config.Store != nil {
-		m.config.Store.Drop(KindSession, s.SEID)
-	}
 	m.table.release(s.SEID)
 }

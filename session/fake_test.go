@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -11,14 +12,17 @@ var n3 = IPv4{10, 3, 0, 1}
 
 var errFake = errors.New("fake datapath: told to fail")
 
-// fakeDatapath keeps what it was given and fails when told to.
+// fakeDatapath keeps the records of what it was given and fails when told to.
 type fakeDatapath struct {
 	mu       sync.Mutex
 	sessions map[uint64]*Session
+	markers  []OuterHeaderCreation
+	dropped  int          // changes with DropBuffered
 	fail     func() error // nil: never
+	usage    Usage
 }
 
-func (f *fakeDatapath) Install(_ context.Context, s *Session) error {
+func (f *fakeDatapath) Install(_ context.Context, c *Change) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
@@ -26,11 +30,15 @@ func (f *fakeDatapath) Install(_ context.Context, s *Session) error {
 			return err
 		}
 	}
-	f.sessions[s.SEID] = s
+	f.sessions[c.Session.SEID] = copySession(c.Session)
+	f.markers = append(f.markers, c.EndMarkers...)
+	if c.DropBuffered {
+		f.dropped++
+	}
 	return nil
 }
 
-func (f *fakeDatapath) Remove(_ context.Context, s *Session) error {
+func (f *fakeDatapath) Remove(_ context.Context, seid uint64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
@@ -38,35 +46,89 @@ func (f *fakeDatapath) Remove(_ context.Context, s *Session) error {
 			return err
 		}
 	}
-	delete(f.sessions, s.SEID)
+	delete(f.sessions, seid)
 	return nil
+}
+
+func (f *fakeDatapath) Usage(_ context.Context, _ uint64, u *Usage) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*u = Usage{URRs: append(u.URRs[:0], f.usage.URRs...), Packets: f.usage.Packets}
+	return nil
+}
+
+// copySession returns a session with memory of its own, by way of its record.
+func copySession(s *Session) *Session {
+	var w writer
+	appendRecord(&w, s)
+	c := new(Session)
+	if err := readRecord(c, s.SEID, w.b, &reader{texts: new(texts)}); err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// everything is what a datapath can do that can do all.
+var everything = Capabilities{
+	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
 }
 
 func newManager(t testing.TB, maxSessions int) (*Manager, *fakeDatapath) {
 	t.Helper()
+	return newManagerOf(t, Config{
+		MaxSessions: maxSessions, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Can: everything,
+	})
+}
+
+func newManagerOf(t testing.TB, c Config) (*Manager, *fakeDatapath) {
+	t.Helper()
 	dp := &fakeDatapath{sessions: make(map[uint64]*Session)}
-	m, err := NewManager(Config{MaxSessions: maxSessions, N3: []IPv4{n3}}, dp)
+	m, err := NewManager(c, dp)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m, dp
 }
 
+// establish and modify return the session as it is, in memory of its own.
+func establish(m *Manager, req *Establishment) (*Session, error) {
+	r := new(Result)
+	if err := m.Establish(context.Background(), req, r); err != nil {
+		return nil, err
+	}
+	return r.Session, nil
+}
+
+func modify(m *Manager, req *Modification) (*Session, error) {
+	r := new(Result)
+	if err := m.Modify(context.Background(), req, r); err != nil {
+		return nil, err
+	}
+	return r.Session, nil
+}
+
+func remove(m *Manager, seid uint64, owner uint32) error {
+	return m.Delete(context.Background(), seid, owner, new(Result))
+}
+
+// lastCP is the CP function's SEID of the last establishment.
+var lastCP atomic.Uint64
+
 // establishment is a session of the usual shape: PDR 1 from Core to FAR 1, PDR
 // 2 from Access, F-TEID to be chosen, to FAR 2, both by QER 1.
 func establishment(ue IPv4) *Establishment {
 	return &Establishment{
 		Owner: 1,
-		CP:    FSEID{SEID: 0x1122, IPv4: IPv4{127, 0, 0, 1}},
-		CreatePDRs: []CreatePDR{
-			{PDR: PDR{
+		CP:    FSEID{SEID: lastCP.Add(1), IPv4: IPv4{127, 0, 0, 1}},
+		CreatePDRs: []PDR{
+			{
 				ID: 1, Precedence: 255, FARID: 1, QERIDs: []uint32{1},
 				PDI: PDI{SourceInterface: Core, UEAddress: UEAddress{IPv4: ue}, NetworkInstance: "internet"},
-			}},
-			{PDR: PDR{
+			},
+			{
 				ID: 2, Precedence: 255, FARID: 2, QERIDs: []uint32{1}, OuterHeaderRemoval: true,
-				PDI: PDI{SourceInterface: Access, Choose: Choose{CH: true}, UEAddress: UEAddress{IPv4: ue}},
-			}, SDFFilters: [][]byte{[]byte("permit  out ip from any to assigned ")}},
+				PDI: PDI{SourceInterface: Access, Choose: Choose{CH: true}, UEAddress: UEAddress{IPv4: ue}, Filters: []SDFFilter{{}}},
+			},
 		},
 		CreateFARs: []FAR{
 			{ID: 1, ApplyAction: Forward, HasForwarding: true, Forwarding: ForwardingParameters{
@@ -77,25 +139,6 @@ func establishment(ue IPv4) *Establishment {
 		},
 		CreateQERs: []QER{{ID: 1, QFI: 9, HasMBR: true, MBR: Rate{1e9, 2e9}}},
 	}
-}
-
-// queued walks the queue of free slots both ways.
-func queued(t testing.TB, a *teids) int {
-	t.Helper()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	end := uint32(len(a.slots) - 1)
-	forth, back := 0, 0
-	for i := a.slots[end].next; i != end; i = a.slots[i].next {
-		forth++
-	}
-	for i := a.slots[end].prev; i != end; i = a.slots[i].prev {
-		back++
-	}
-	if forth != back {
-		t.Errorf("queue of %d slots forth, %d back", forth, back)
-	}
-	return forth
 }
 
 // checkEmpty fails unless the manager holds nothing at all.
@@ -110,22 +153,48 @@ func checkEmpty(t testing.TB, m *Manager, dp *fakeDatapath) {
 	if n := len(dp.sessions); n != 0 {
 		t.Errorf("datapath holds %d sessions, want 0", n)
 	}
-	for i := range m.shards {
-		if n := len(m.shards[i].sessions); n != 0 {
-			t.Errorf("shard %d has %d entries, want 0", i, n)
-		}
-	}
 	for i := range m.claims.shards {
-		for r, seid := range m.claims.shards[i].holder {
-			t.Errorf("%v is still held by %#x", r, seid)
+		s := &m.claims.shards[i]
+		if n := len(s.ipv4) + len(s.ipv6); n != 0 {
+			t.Errorf("shard %d of the claims: %d UE addresses are held", i, n)
 		}
 	}
-	if got, want := queued(t, m.teids), len(m.teids.slots)-1; got != want {
-		t.Errorf("%d of %d TEID slots free, want all", got, want)
+	checkFree(t, "TEIDs", &m.claims.teids.slots)
+	if n := len(m.claims.teids.others); n != 0 {
+		t.Errorf("%d TEIDs beside the slots are held", n)
 	}
-	for i, s := range m.teids.slots[:len(m.teids.slots)-1] {
-		if s.use != 0 {
-			t.Errorf("TEID slot %d: use %#x, want 0", i, s.use)
+	for _, p := range m.claims.pools.list {
+		checkFree(t, "UE addresses", &p.places)
+	}
+	for i := range m.tables.slices.counts {
+		if n := m.tables.slices.counts[i].Load(); n != 0 {
+			t.Errorf("slice %d: %d sessions counted, want 0", m.config.Slices[i].Number, n)
 		}
+	}
+	for i := range m.tables.slices.agents {
+		if n := m.tables.slices.agents[i].Load(); n != 0 {
+			t.Errorf("agent %d: %d sessions counted, want 0", i, n)
+		}
+	}
+}
+
+// checkFree fails unless every place is free, and those that were used are in the
+// queue, once.
+func checkFree(t testing.TB, what string, p *places) {
+	t.Helper()
+	if p.taken != 0 {
+		t.Errorf("%s: %d taken, want 0", what, p.taken)
+	}
+	queued := uint32(0)
+	for i := p.first; i != 0; i = p.at(i - 1).next {
+		if pl := p.at(i - 1); pl.holder != 0 || !pl.queued {
+			t.Errorf("%s: place %d in the queue: %+v", what, i-1, *pl)
+		}
+		if queued++; queued > p.fresh {
+			t.Fatalf("%s: the queue has no end", what)
+		}
+	}
+	if queued != p.fresh {
+		t.Errorf("%s: %d places in the queue, %d were used", what, queued, p.fresh)
 	}
 }

@@ -38,14 +38,27 @@ type Change struct {
 
 // Flows returns the filters of an application, of which one has to match; ok is
 // false if it is not known, and then no packet is of it. They must not be changed.
-func (c *Change) Flows(app string) (filters []SDFFilter, ok bool) { return c.tables.flows(app) }
+func (c *Change) Flows(app string) (filters []SDFFilter, ok bool) {
+	if c.tables == nil {
+		return nil, false
+	}
+	return c.tables.flows(app)
+}
 
 // Predefined returns the predefined rule of that name, or nil.
-func (c *Change) Predefined(name string) *PredefinedRule { return c.tables.predefined[name] }
+func (c *Change) Predefined(name string) *PredefinedRule {
+	if c.tables == nil {
+		return nil
+	}
+	return c.tables.predefined[name]
+}
 
 // SliceMeter returns the rates of the slice that the session belongs to; 0: not
 // limited.
 func (c *Change) SliceMeter() (uplink, downlink BitsPerSecond) {
+	if c.tables == nil {
+		return 0, 0
+	}
 	return c.tables.slices.meter(c.Session.Slice)
 }
 
@@ -140,22 +153,26 @@ func (m *Manager) Read(seid uint64, s *Session) bool {
 	w := m.works.Get().(*Result)
 	defer m.works.Put(w)
 	e := m.table.find(seid)
-	return e != nil && e.read(seid, s, w.reader()) && s.Deleted == 0
+	return e != nil && e.read(seid, s, w.reader())
 }
 
 // Lookup returns the owner of a session and the CP function's SEID, without
-// decoding it. It reports false if there is none.
+// decoding it. It reports false if there is none, nor was shortly before this
+// process was started.
 func (m *Manager) Lookup(seid uint64) (owner uint32, cp uint64, ok bool) {
-	e := m.table.find(seid)
-	if e == nil {
+	if e := m.table.find(seid); e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.seid == seid && e.record != nil {
+			return recordOwner(e.record), recordCP(e.record), true
+		}
+	}
+	w := m.works.Get().(*Result)
+	defer m.works.Put(w)
+	if !m.deletedBefore(seid, &w.old, w.reader()) {
 		return 0, 0, false
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.seid != seid || e.record == nil || recordTraits(e.record)&traitDeleted != 0 {
-		return 0, 0, false
-	}
-	return recordOwner(e.record), recordCP(e.record), true
+	return w.old.Owner, w.old.CP.SEID, true
 }
 
 // ByTEID returns the session that has this TEID, or nil.
@@ -235,7 +252,7 @@ func (m *Manager) lock(seid uint64, owner uint32, r *Result) (*entry, error) {
 		return nil, noSession(seid)
 	}
 	e.change.Lock()
-	if !e.read(seid, &r.old, r.reader()) || owner != 0 && r.old.Owner != owner || r.old.Deleted != 0 {
+	if !e.read(seid, &r.old, r.reader()) || owner != 0 && r.old.Owner != owner {
 		e.change.Unlock()
 		return nil, noSession(seid)
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,7 +11,7 @@ import (
 func TestEstablish(t *testing.T) {
 	m, dp := newManager(t, 8)
 	req := establishment(IPv4{10, 45, 0, 2})
-	s, err := m.Establish(t.Context(), req)
+	s, err := establish(m, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,14 +21,14 @@ func TestEstablish(t *testing.T) {
 	}
 	want := &Session{
 		SEID: s.SEID, Owner: 1, CP: req.CP,
-		PDRs: []PDR{req.CreatePDRs[0].PDR, req.CreatePDRs[1].PDR}, FARs: req.CreateFARs, QERs: req.CreateQERs,
+		PDRs: append([]PDR(nil), req.CreatePDRs...), FARs: req.CreateFARs, QERs: req.CreateQERs,
 	}
 	want.PDRs[1].PDI.FTEID = FTEID{TEID: teid, IPv4: n3}
 	for name, got := range map[string]*Session{
 		"result": s, "Get": m.Get(s.SEID), "ByTEID": m.ByTEID(teid), "datapath": dp.sessions[s.SEID],
 		"ByUEAddress": m.ByUEAddress(UEAddress{IPv4: IPv4{10, 45, 0, 2}}),
 	} {
-		if d := cmp.Diff(want, got); d != "" {
+		if d := cmp.Diff(want, got, equal); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
@@ -36,7 +37,7 @@ func TestEstablish(t *testing.T) {
 	if got := m.Get(s.SEID).PDRs[0].QERIDs[0]; got != 1 {
 		t.Errorf("QER ID %d after the request's memory was used again, want 1", got)
 	}
-	if err := m.Delete(t.Context(), s.SEID, 1); err != nil {
+	if err := remove(m, s.SEID, 1); err != nil {
 		t.Fatal(err)
 	}
 	checkEmpty(t, m, dp)
@@ -44,29 +45,29 @@ func TestEstablish(t *testing.T) {
 
 func TestOwner(t *testing.T) {
 	m, _ := newManager(t, 8)
-	s, err := m.Establish(t.Context(), establishment(IPv4{10, 45, 0, 2}))
+	s, err := establish(m, establishment(IPv4{10, 45, 0, 2}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Delete(t.Context(), s.SEID, 2); cause(err) != CauseSessionContextNotFound {
+	if err := remove(m, s.SEID, 2); cause(err) != CauseSessionContextNotFound {
 		t.Errorf("Delete by another owner: %v, want cause %d", err, CauseSessionContextNotFound)
 	}
-	if _, err := m.Modify(t.Context(), &Modification{SEID: s.SEID, Owner: 2}); cause(err) != CauseSessionContextNotFound {
+	if _, err := modify(m, &Modification{SEID: s.SEID, Owner: 2}); cause(err) != CauseSessionContextNotFound {
 		t.Errorf("Modify by another owner: %v, want cause %d", err, CauseSessionContextNotFound)
 	}
-	if m.Get(s.SEID) != s {
-		t.Error("the session changed")
+	if d := cmp.Diff(s, m.Get(s.SEID), equal); d != "" {
+		t.Errorf("the session changed:\n%s", d)
 	}
 }
 
 func TestFull(t *testing.T) {
 	m, dp := newManager(t, 2)
 	for i := range byte(2) {
-		if _, err := m.Establish(t.Context(), establishment(IPv4{10, 45, 0, i + 2})); err != nil {
+		if _, err := establish(m, establishment(IPv4{10, 45, 0, i + 2})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := m.Establish(t.Context(), establishment(IPv4{10, 45, 0, 9})); cause(err) != CauseNoResources {
+	if _, err := establish(m, establishment(IPv4{10, 45, 0, 9})); cause(err) != CauseNoResources {
 		t.Errorf("session 3 of 2: %v, want cause %d", err, CauseNoResources)
 	}
 	if n, err := m.DeleteOwned(t.Context(), 2); n != 0 || err != nil {
@@ -82,7 +83,7 @@ func TestFull(t *testing.T) {
 // chose it, and nothing is left of it.
 func TestHeld(t *testing.T) {
 	m, dp := newManager(t, 8)
-	first, err := m.Establish(t.Context(), establishment(IPv4{10, 45, 0, 2}))
+	first, err := establish(m, establishment(IPv4{10, 45, 0, 2}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestHeld(t *testing.T) {
 			return e
 		}, 2},
 	} {
-		_, err := m.Establish(t.Context(), tc.req())
+		_, err := establish(m, tc.req())
 		var e *Error
 		if !errors.As(err, &e) || e.Cause != CauseRuleFailure || e.Rule != RulePDR || e.RuleID != tc.pdr || !errors.Is(err, ErrHeld) {
 			t.Errorf("%s: %v, want PDR %d %v", tc.name, err, tc.pdr, ErrHeld)
@@ -108,17 +109,18 @@ func TestHeld(t *testing.T) {
 	given := establishment(IPv4{10, 45, 0, 3})
 	given.CreatePDRs[1].PDI.Choose = Choose{}
 	given.CreatePDRs[1].PDI.FTEID = FTEID{TEID: 1, IPv4: n3}
-	second, err := m.Establish(t.Context(), given)
+	second, err := establish(m, given)
 	if err != nil {
 		t.Fatal(err)
 	}
+	given.CP.SEID = lastCP.Add(1)
 	given.CreatePDRs[0].PDI.UEAddress.IPv4[3] = 4
 	given.CreatePDRs[1].PDI.UEAddress.IPv4[3] = 4
-	if _, err := m.Establish(t.Context(), given); !errors.Is(err, ErrHeld) {
+	if _, err := establish(m, given); !errors.Is(err, ErrHeld) {
 		t.Errorf("TEID chosen twice: %v, want %v", err, ErrHeld)
 	}
 	for _, s := range []*Session{first, second} {
-		if err := m.Delete(t.Context(), s.SEID, 1); err != nil {
+		if err := remove(m, s.SEID, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,13 +132,13 @@ func TestRollback(t *testing.T) {
 	m, dp := newManager(t, 8)
 	refusal := &Error{Cause: CauseRuleFailure, HasRule: true, Rule: RuleFAR, RuleID: 2, Err: errFake}
 	dp.fail = func() error { return refusal }
-	if _, err := m.Establish(t.Context(), establishment(IPv4{10, 45, 0, 2})); !errors.Is(err, refusal) {
+	if _, err := establish(m, establishment(IPv4{10, 45, 0, 2})); !errors.Is(err, refusal) {
 		t.Errorf("Establish: %v, want %v", err, refusal)
 	}
 	checkEmpty(t, m, dp)
 
 	dp.fail = nil
-	s, err := m.Establish(t.Context(), establishment(IPv4{10, 45, 0, 2}))
+	s, err := establish(m, establishment(IPv4{10, 45, 0, 2}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,23 +147,25 @@ func TestRollback(t *testing.T) {
 	mod := &Modification{
 		SEID: s.SEID, Owner: 1, RemovePDRs: []uint16{1, 2}, CreatePDRs: change.CreatePDRs,
 	}
-	if _, err := m.Modify(t.Context(), mod); cause(err) != CauseSystemFailure {
+	if _, err := modify(m, mod); cause(err) != CauseSystemFailure {
 		t.Errorf("Modify: %v, want cause %d", err, CauseSystemFailure)
 	}
-	if err := m.Delete(t.Context(), s.SEID, 1); cause(err) != CauseSystemFailure {
+	if err := remove(m, s.SEID, 1); cause(err) != CauseSystemFailure {
 		t.Errorf("Delete: %v, want cause %d", err, CauseSystemFailure)
 	}
-	if m.Get(s.SEID) != s || m.ByTEID(s.PDR(2).PDI.FTEID.TEID) != s || m.ByUEAddress(change.CreatePDRs[0].PDI.UEAddress) != nil {
-		t.Error("a failed change left its mark")
+	for _, got := range []*Session{m.Get(s.SEID), m.ByTEID(s.PDR(2).PDI.FTEID.TEID)} {
+		if d := cmp.Diff(s, got, equal); d != "" || m.ByUEAddress(change.CreatePDRs[0].PDI.UEAddress) != nil {
+			t.Errorf("a failed change left its mark:\n%s", d)
+		}
 	}
 	dp.fail = nil
-	if _, err := m.Modify(t.Context(), mod); err != nil {
+	if _, err := modify(m, mod); err != nil {
 		t.Fatal(err)
 	}
 	if m.ByUEAddress(UEAddress{IPv4: IPv4{10, 45, 0, 2}}) != nil || m.ByUEAddress(UEAddress{IPv4: IPv4{10, 45, 0, 3}}) == nil {
 		t.Error("the UE address did not change")
 	}
-	if err := m.Delete(t.Context(), s.SEID, 1); err != nil {
+	if err := remove(m, s.SEID, 1); err != nil {
 		t.Fatal(err)
 	}
 	checkEmpty(t, m, dp)
@@ -176,59 +180,71 @@ func cause(err error) Cause {
 	return 0
 }
 
-// TestChooseID: PDRs with the same CHOOSE ID get one F-TEID, and as no datapath
-// can tell two such PDRs apart yet, the second one is at fault.
+// TestChooseID: PDRs with the same CHOOSE ID get one F-TEID, in one request; in a
+// later one the same CHOOSE ID means another F-TEID, and the old one is free again.
 func TestChooseID(t *testing.T) {
 	m, dp := newManager(t, 8)
 	req := establishment(IPv4{10, 45, 0, 2})
-	req.CreatePDRs[1].PDI.Choose = Choose{CH: true, CHID: true, ID: 7}
-	second := req.CreatePDRs[1]
-	second.ID = 3
-	req.CreatePDRs = append(req.CreatePDRs, second)
-	_, err := m.Establish(t.Context(), req)
-	var e *Error
-	if !errors.As(err, &e) || e.RuleID != 3 || !errors.Is(err, ErrUnsupported) {
-		t.Errorf("two PDRs with one CHOOSE ID: %v, want PDR 3 %v", err, ErrUnsupported)
+	choose := func(id uint16, choose uint8) PDR {
+		r := req.CreatePDRs[1]
+		r.ID, r.PDI.Choose = id, Choose{CH: true, CHID: true, ID: choose}
+		return r
+	}
+	req.CreatePDRs = []PDR{req.CreatePDRs[0], choose(2, 7), choose(3, 7), choose(4, 8)}
+	s, err := establish(m, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, c := s.PDR(2).PDI.FTEID, s.PDR(3).PDI.FTEID, s.PDR(4).PDI.FTEID
+	if a != b || a == c || m.claims.teids.slots.taken != 2 {
+		t.Errorf("F-TEIDs %v %v %v, %d allocated; want the first two equal and 2", a, b, c, m.claims.teids.slots.taken)
+	}
+	again := choose(2, 7)
+	again.PDI.QFIs.Add(5)
+	after, err := modify(m, &Modification{SEID: s.SEID, Owner: 1, UpdatePDRs: []UpdatePDR{{ID: 2, PDI: Some(again.PDI)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := after.PDR(2).PDI.FTEID; now == a || m.ByTEID(a.TEID) == nil || m.ByTEID(now.TEID) == nil || !after.PDR(2).PDI.QFIs.Has(5) {
+		t.Errorf("F-TEID %v, then %v; want another, and the old one still held by PDR 3", a, now)
+	}
+	if _, err := modify(m, &Modification{SEID: s.SEID, Owner: 1, RemovePDRs: []uint16{3}}); err != nil || m.ByTEID(a.TEID) != nil {
+		t.Errorf("%v; the F-TEID of PDR 3 is held by %v, want nobody", err, m.ByTEID(a.TEID))
+	}
+	if err := remove(m, s.SEID, 1); err != nil {
+		t.Fatal(err)
 	}
 	checkEmpty(t, m, dp)
+}
 
-	// Plan and allocation by themselves: one F-TEID for both, another for CHOOSE ID 8.
-	third := second
-	third.ID, third.PDI.Choose.ID = 4, 8
-	req.CreatePDRs = append(req.CreatePDRs, third)
-	p := plan{n3: []IPv4{n3}}
-	if err := p.establish(req, 1); err != nil {
-		t.Fatal(err)
-	}
-	var taken []resource
-	if err := m.allocate(&p, &taken); err != nil {
-		t.Fatal(err)
-	}
-	a, b, c := p.next.PDR(2).PDI.FTEID, p.next.PDR(3).PDI.FTEID, p.next.PDR(4).PDI.FTEID
-	if a != b || a == c || len(taken) != 2 {
-		t.Errorf("F-TEIDs %v %v %v, %d allocated; want the first two equal and 2", a, b, c, len(taken))
-	}
-	m.release(taken)
-
-	// In a later request the same CHOOSE ID means another F-TEID, and the old one
-	// is free again.
-	req.CreatePDRs = req.CreatePDRs[:2]
-	s, err := m.Establish(t.Context(), req)
+// TestReplaced: a CP function that sets up a session again, of the same F-SEID,
+// has not heard that it exists, or has forgotten it.
+func TestReplaced(t *testing.T) {
+	m, dp := newManager(t, 8)
+	req := establishment(IPv4{10, 45, 0, 2})
+	first, err := establish(m, req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pdi := req.CreatePDRs[1].PDI
-	pdi.QFIs.Add(5)
-	after, err := m.Modify(t.Context(), &Modification{SEID: s.SEID, Owner: 1, UpdatePDRs: []UpdatePDR{{ID: 2, PDI: &pdi}}})
-	if err != nil {
-		t.Fatal(err)
+	r := new(Result)
+	req.Owner = 2
+	if err := m.Establish(t.Context(), req, r); !errors.Is(err, ErrHeld) || m.Get(first.SEID) == nil {
+		t.Errorf("same F-SEID and UE address, of another owner: %v, want %v", err, ErrHeld)
 	}
-	before, now := s.PDR(2).PDI.FTEID.TEID, after.PDR(2).PDI.FTEID.TEID
-	if before == now || m.ByTEID(before) != nil || m.ByTEID(now) != after || !after.PDR(2).PDI.QFIs.Has(5) {
-		t.Errorf("TEID %#x, then %#x; sessions %v, %v", before, now, m.ByTEID(before), m.ByTEID(now))
+	req.Owner = 1
+	if err := m.Establish(t.Context(), req, r); err != nil || !slices.Equal(r.Replaced, []uint64{first.SEID}) {
+		t.Errorf("same F-SEID and UE address: %v, replaced %#x; want %#x", err, r.Replaced, first.SEID)
 	}
-	if err := m.Delete(t.Context(), s.SEID, 1); err != nil {
-		t.Fatal(err)
+	second := r.Session.SEID
+	if m.Get(first.SEID) != nil || m.Len() != 1 || dp.sessions[first.SEID] != nil || dp.sessions[second] == nil {
+		t.Errorf("%d sessions, want the second one alone", m.Len())
+	}
+	req.CreatePDRs[0].PDI.UEAddress.IPv4, req.CreatePDRs[1].PDI.UEAddress.IPv4 = IPv4{10, 45, 0, 3}, IPv4{10, 45, 0, 3}
+	if err := m.Establish(t.Context(), req, r); err != nil || len(r.Replaced) != 0 {
+		t.Errorf("same F-SEID, but nothing that clashes: %v, replaced %#x; want none", err, r.Replaced)
+	}
+	if n, err := m.DeleteOwned(t.Context(), 1); n != 2 || err != nil {
+		t.Errorf("DeleteOwned = %d, %v; want 2", n, err)
 	}
 	checkEmpty(t, m, dp)
 }

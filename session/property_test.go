@@ -1,13 +1,15 @@
 package session
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestRandomSequences establishes, modifies and deletes at random, with a
@@ -56,26 +58,36 @@ func step(t *testing.T, r *rand.Rand, m *Manager) error {
 	n := m.Len()
 	what := r.IntN(4)
 	if s == nil || what == 0 {
-		_, err := m.Establish(t.Context(), randomEstablishment(r))
-		if err != nil && m.Len() != n {
-			t.Errorf("%d sessions after a failure, want %d", m.Len(), n)
+		res := new(Result)
+		err := m.Establish(t.Context(), randomEstablishment(r), res)
+		want := n - len(res.Replaced)
+		if err == nil {
+			want++
+		}
+		if m.Len() != want {
+			t.Errorf("%d sessions after %v, want %d", m.Len(), err, want)
 		}
 		return err
 	}
 	var err error
 	if what == 1 {
-		err = m.Delete(t.Context(), s.SEID, 1)
+		err = remove(m, s.SEID, 1)
 	} else {
-		_, err = m.Modify(t.Context(), randomModification(r, s.SEID))
+		_, err = modify(m, randomModification(r, s.SEID))
 	}
-	if err != nil && m.Get(s.SEID) != s {
-		t.Errorf("session %#x changed by a failure: %v", s.SEID, err)
+	if err != nil {
+		if d := cmp.Diff(s, m.Get(s.SEID), equal); d != "" {
+			t.Errorf("session %#x changed by a failure: %v (-was +is):\n%s", s.SEID, err, d)
+		}
 	}
 	return err
 }
 
 func randomEstablishment(r *rand.Rand) *Establishment {
 	e := establishment(IPv4{10, 45, 0, byte(r.IntN(32))})
+	if r.IntN(8) == 0 { // it replaces another one, if they clash
+		e.CP.SEID = uint64(r.IntN(4))
+	}
 	d := &e.CreatePDRs[1].PDI
 	switch r.IntN(4) {
 	case 0:
@@ -108,7 +120,7 @@ func randomModification(r *rand.Rand, seid uint64) *Modification {
 		case 2:
 			m.CreatePDRs = append(m.CreatePDRs, *p)
 		case 3:
-			m.UpdatePDRs = append(m.UpdatePDRs, UpdatePDR{ID: p.ID, PDI: &p.PDI})
+			m.UpdatePDRs = append(m.UpdatePDRs, UpdatePDR{ID: p.ID, PDI: Some(p.PDI)})
 		}
 	}
 	return m
@@ -121,14 +133,18 @@ func checkHeld(t *testing.T, m *Manager) {
 	for s := range m.All() {
 		for _, res := range s.resources(nil) {
 			want++
-			if got := m.claims.holder(res); got != s.SEID {
-				t.Errorf("%v of session %#x is held by %#x", res, s.SEID, got)
+			if got := m.claims.holder(res); got != holderOf(s.SEID) {
+				t.Errorf("%v of session %#x is held by slot %d", res, s.SEID, got)
 			}
 		}
 	}
 	got := 0
 	for i := range m.claims.shards {
-		got += len(m.claims.shards[i].holder)
+		got += len(m.claims.shards[i].ipv4) + len(m.claims.shards[i].ipv6)
+	}
+	got += int(m.claims.teids.slots.taken) + len(m.claims.teids.others)
+	for _, p := range m.claims.pools.list {
+		got += int(p.places.taken)
 	}
 	if got != want {
 		t.Errorf("%d resources held, sessions have %d", got, want)
@@ -166,13 +182,13 @@ func TestParallel(t *testing.T) {
 			r := rand.New(rand.NewPCG(w, 2))
 			for range 500 {
 				e := randomEstablishment(r)
-				s, err := m.Establish(context.Background(), e)
+				s, err := establish(m, e)
 				if err != nil {
 					continue
 				}
 				// Success is not certain: the change may clash.
-				_, _ = m.Modify(context.Background(), randomModification(r, s.SEID))
-				if err := m.Delete(context.Background(), s.SEID, 1); err != nil {
+				_, _ = modify(m, randomModification(r, s.SEID))
+				if err := remove(m, s.SEID, 1); err != nil && !errors.Is(err, ErrNoSession) { // it may have been replaced
 					t.Error(err)
 				}
 			}

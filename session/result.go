@@ -10,6 +10,9 @@ type Result struct {
 	Reports []UsageReport
 	// Replaced are the SEIDs of sessions that this one replaced.
 	Replaced []uint64
+	// Again: the session was deleted before this process was started, and this is
+	// what that request was to be answered.
+	Again bool
 
 	old, next, between Session
 	change             Change
@@ -26,7 +29,7 @@ type Result struct {
 // begin makes r that of a request about s.
 func (r *Result) begin(s *Session) {
 	s.reset()
-	r.Session, r.Reports, r.Replaced = s, r.Reports[:0], r.Replaced[:0]
+	r.Session, r.Reports, r.Replaced, r.Again = s, r.Reports[:0], r.Replaced[:0], false
 	r.before, r.after, r.taken, r.chosen = r.before[:0], r.after[:0], r.taken[:0], r.chosen[:0]
 	r.change = Change{EndMarkers: r.change.EndMarkers[:0]}
 }

@@ -164,8 +164,14 @@ func (e *entry) write(record []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if n := len(record); n > cap(e.record) || n < cap(e.record)/2 {
-		e.record = make([]byte, n)
+		e.record = nil // append makes room up to the next size of Go's memory
 	}
-	e.record = e.record[:len(record)]
-	copy(e.record, record)
+	e.record = append(e.record[:0], record...)
+}
+
+// adopt makes a record, which is the entry's from now on, that of its session.
+func (e *entry) adopt(record []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.record = record
 }

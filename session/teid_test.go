@@ -12,7 +12,7 @@ func TestTEIDsUniqueAndDense(t *testing.T) {
 	}
 	slots := make(map[uint32]uint32)
 	for range 1024 {
-		teid, err := a.allocate()
+		teid, err := a.allocate(1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -21,15 +21,13 @@ func TestTEIDsUniqueAndDense(t *testing.T) {
 		}
 		slots[teid&1023] = teid
 	}
-	if _, err := a.allocate(); !errors.Is(err, errSlots) {
+	if _, err := a.allocate(1); !errors.Is(err, errSlots) {
 		t.Errorf("TEID 1025 of 1024: %v, want %v", err, errSlots)
 	}
 	for _, teid := range slots {
 		a.free(teid)
 	}
-	if got := queued(t, a); got != 1024 {
-		t.Errorf("%d slots free, want 1024", got)
-	}
+	checkFree(t, "TEIDs", &a.slots)
 }
 
 func TestTEIDsReusedLastAndChanged(t *testing.T) {
@@ -37,18 +35,18 @@ func TestTEIDsReusedLastAndChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := a.allocate()
+	first, err := a.allocate(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.free(first)
 	for i := range 15 {
-		teid, err := a.allocate()
+		teid, err := a.allocate(1)
 		if err != nil || a.slot(teid) == a.slot(first) {
 			t.Fatalf("TEID %d after the free: %#x, %v: slot of %#x used early", i, teid, err, first)
 		}
 	}
-	again, err := a.allocate()
+	again, err := a.allocate(1)
 	if err != nil || a.slot(again) != a.slot(first) || again == first {
 		t.Errorf("TEID 16 after the free: %#x, %v; want the slot of %#x with other random bits", again, err, first)
 	}
@@ -59,39 +57,47 @@ func TestTEIDsOfTheCPFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.reserve(0x101); err != nil { // slot 1
-		t.Fatal(err)
+	take := func(teid, holder, want uint32) {
+		t.Helper()
+		if got := a.reserve(teid, holder); got != want || a.holder(teid) != want {
+			t.Errorf("reserve(%#x, %d) = %d, holder %d; want %d", teid, holder, got, a.holder(teid), want)
+		}
 	}
-	if err := a.reserve(0x201); err != nil { // slot 1 once more
-		t.Fatal(err)
-	}
+	take(0x101, 7, 7) // slot 1
+	take(0x201, 8, 8) // slot 1 once more
+	take(0x101, 8, 7) // held
+	take(0x201, 9, 8)
 	var ours []uint32
 	for range 3 {
-		teid, err := a.allocate()
+		teid, err := a.allocate(5)
 		if err != nil || a.slot(teid) == 1 {
 			t.Fatalf("allocated %#x, %v; want any but slot 1", teid, err)
 		}
 		ours = append(ours, teid)
 	}
-	if _, err := a.allocate(); !errors.Is(err, errSlots) {
+	if _, err := a.allocate(5); !errors.Is(err, errSlots) {
 		t.Errorf("4th of 3 free slots: %v, want %v", err, errSlots)
 	}
-	if err := a.reserve(ours[0]); !errors.Is(err, ErrHeld) {
-		t.Errorf("reserve(%#x), which is allocated: %v, want %v", ours[0], err, ErrHeld)
-	}
+	take(ours[0], 6, 5)
 	beside := ours[0] ^ 1<<20 // the same slot
-	if err := a.reserve(beside); err != nil {
-		t.Fatal(err)
+	take(beside, 6, 6)
+	for _, teid := range []uint32{ours[0], 0x101} {
+		if a.free(teid); a.holder(teid) != 0 {
+			t.Errorf("%#x is held by %d after it was given back", teid, a.holder(teid))
+		}
 	}
-	a.free(ours[0])
-	a.free(0x101)
-	if got := queued(t, a); got != 0 {
-		t.Errorf("%d slots free, want 0: TEIDs of the CP function are still in both", got)
+	take(0x201, 9, 8) // it has not moved into the free slot, and is still held
+	if teid, err := a.allocate(4); err != nil || a.slot(teid) != a.slot(ours[0]) || teid == beside || teid == ours[0] {
+		t.Errorf("allocated %#x, %v; want the slot of %#x, which has been free for longest", teid, err, ours[0])
+	} else {
+		a.free(teid)
 	}
-	a.free(0x201)
-	a.free(beside)
-	if got := queued(t, a); got != 2 {
-		t.Errorf("%d slots free, want 2", got)
+	for _, teid := range []uint32{0x201, beside, ours[1], ours[2]} {
+		a.free(teid)
+	}
+	checkFree(t, "TEIDs", &a.slots)
+	if len(a.others) != 0 {
+		t.Errorf("%d TEIDs beside the slots, want 0", len(a.others))
 	}
 }
 
@@ -106,7 +112,7 @@ func TestNewTEIDsBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		teid, err := a.allocate()
+		teid, err := a.allocate(1)
 		if err != nil || teid == 0 {
 			t.Fatalf("allocate: %#x, %v", teid, err)
 		}

@@ -20,7 +20,7 @@ import (
 // store: the datapath lives on, of what was saved since the last Flush any part
 // may be lost, and a new process is started from the store.
 func TestUsageExact(t *testing.T) {
-	seeds := uint64(30)
+	seeds := uint64(3000)
 	if testing.Short() {
 		seeds = 10
 	}

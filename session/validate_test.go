@@ -19,9 +19,6 @@ func TestEstablishRefused(t *testing.T) {
 		{"Traffic Endpoint", func(e *Establishment) {
 			e.Unsupported = []Unsupported{{IE: 127, What: "Create Traffic Endpoint"}}
 		}, Error{CauseServiceNotSupported, 127, false, 0, 0, ErrUnsupported}},
-		{"SDF filter", func(e *Establishment) {
-			e.CreatePDRs[1].SDFFilters = [][]byte{[]byte("permit out udp from any 53 to assigned")}
-		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
 		{"PDR twice", func(e *Establishment) { e.CreatePDRs[1].ID = 1 }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrDuplicate}},
 		{"FAR twice", func(e *Establishment) { e.CreateFARs[1].ID = 1 }, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrDuplicate}},
 		{"QER twice", func(e *Establishment) { e.CreateQERs = append(e.CreateQERs, e.CreateQERs[0]) },
@@ -30,55 +27,149 @@ func TestEstablishRefused(t *testing.T) {
 		{"unknown QER", func(e *Establishment) { e.CreatePDRs[1].QERIDs = []uint32{1, 9} }, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrReference}},
 		{"FAR 0 is not there by itself", func(e *Establishment) { e.CreatePDRs[0].FARID = 0 },
 			Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrReference}},
-		{"BUFF and NOCP", func(e *Establishment) { e.CreateFARs[0].ApplyAction = 0x0c }, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
 		{"FORW and DUPL", func(e *Establishment) { e.CreateFARs[0].ApplyAction = 0x12 }, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
+		{"FORW and NOCP", func(e *Establishment) { e.CreateFARs[0].ApplyAction = Forward | Notify }, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
 		{"no action", func(e *Establishment) { e.CreateFARs[0].ApplyAction = 0 }, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
 		{"FORW without parameters", func(e *Establishment) { e.CreateFARs[1].HasForwarding = false },
 			Error{CauseConditionalIEMissing, IEForwardingParameters, false, 0, 0, ErrIncomplete}},
-		{"N9", func(e *Establishment) { e.CreateFARs[0].Forwarding.DestinationInterface = Core },
-			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
-		{"towards the CP function", func(e *Establishment) { e.CreateFARs[1].Forwarding.DestinationInterface = 3 },
+		{"unknown BAR", func(e *Establishment) { e.CreateFARs[0].BARID = Some(uint8(7)) }, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrReference}},
+		{"BAR twice", func(e *Establishment) { e.CreateBARs = []BAR{{ID: 7}, {ID: 7}} }, Error{CauseRuleFailure, 0, true, RuleBAR, 7, ErrDuplicate}},
+		{"towards the LI function", func(e *Establishment) { e.CreateFARs[1].Forwarding.DestinationInterface = 4 },
+			Error{CauseRuleFailure, 0, true, RuleFAR, 2, ErrUnsupported}},
+		{"no tunnel towards the CP function", func(e *Establishment) { e.CreateFARs[1].Forwarding.DestinationInterface = CPFunction },
 			Error{CauseRuleFailure, 0, true, RuleFAR, 2, ErrUnsupported}},
 		{"no tunnel towards Access", func(e *Establishment) { e.CreateFARs[0].Forwarding.OuterHeaderCreation = OuterHeaderCreation{} },
 			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
 		{"tunnel to nowhere", func(e *Establishment) { e.CreateFARs[0].Forwarding.OuterHeaderCreation.IPv4 = IPv4{} },
 			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrIncomplete}},
+		{"tunnel to two places", func(e *Establishment) { e.CreateFARs[0].Forwarding.OuterHeaderCreation.IPv6 = IPv6{0x20} },
+			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrIncomplete}},
 		{"tunnel with TEID 0", func(e *Establishment) { e.CreateFARs[0].Forwarding.OuterHeaderCreation.TEID = 0 },
 			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrIncomplete}},
+		{"unknown Linked Traffic Endpoint", func(e *Establishment) { e.CreateFARs[1].Forwarding.Endpoint = Some(uint8(1)) },
+			Error{CauseRuleFailure, 0, true, RuleFAR, 2, ErrReference}},
 		{"from Core to Core", func(e *Establishment) { e.CreatePDRs[0].FARID = 2 }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
-		{"from Access to Access", func(e *Establishment) { e.CreatePDRs[1].FARID = 1 }, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
 		{"no Outer Header Removal", func(e *Establishment) { e.CreatePDRs[1].OuterHeaderRemoval = false },
 			Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrIncomplete}},
 		{"Outer Header Removal at Core", func(e *Establishment) { e.CreatePDRs[0].OuterHeaderRemoval = true },
 			Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
 		{"no F-TEID", func(e *Establishment) { e.CreatePDRs[1].PDI.Choose = Choose{} }, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrIncomplete}},
+		{"no F-TEID at CP-function", func(e *Establishment) { e.CreatePDRs[0].PDI.SourceInterface = CPFunction },
+			Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrIncomplete}},
 		{"F-TEID elsewhere", func(e *Establishment) {
-			e.CreatePDRs[1].PDI.Choose, e.CreatePDRs[1].PDI.FTEID = Choose{}, FTEID{7, IPv4{9, 9, 9, 9}}
+			e.CreatePDRs[1].PDI.Choose, e.CreatePDRs[1].PDI.FTEID = Choose{}, FTEID{TEID: 7, IPv4: IPv4{9, 9, 9, 9}}
 		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
-		{"F-TEID at Core", func(e *Establishment) { e.CreatePDRs[0].PDI.Choose.CH = true }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
+		{"F-TEID without address", func(e *Establishment) {
+			e.CreatePDRs[1].PDI.Choose, e.CreatePDRs[1].PDI.FTEID = Choose{}, FTEID{TEID: 7}
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
+		{"F-TEID with an IPv6 address, which there is not", func(e *Establishment) {
+			e.CreatePDRs[1].PDI.Choose = Choose{CH: true, V6: true}
+		}, Error{CauseNoResources, 0, true, RulePDR, 2, ErrUnsupported}},
 		{"QFI at Core", func(e *Establishment) { e.CreatePDRs[0].PDI.QFIs.Add(1) }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
 		{"no UE address", func(e *Establishment) { e.CreatePDRs[0].PDI.UEAddress = UEAddress{} }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrIncomplete}},
-		{"Source Interface CP-function", func(e *Establishment) { e.CreatePDRs[1].PDI.SourceInterface = 3 },
+		{"UE address out of no pool", func(e *Establishment) {
+			e.CreatePDRs[0].PDI.UEAddress, e.CreatePDRs[0].PDI.ChooseUE = UEAddress{}, ChooseUE{V4: true}
+		}, Error{CauseNoResources, 0, true, RulePDR, 1, ErrFull}},
+		{"Source Interface 4", func(e *Establishment) { e.CreatePDRs[1].PDI.SourceInterface = 4 },
 			Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
-		{"two PDRs for one UE address", func(e *Establishment) {
-			again := e.CreatePDRs[0]
-			again.ID, again.Precedence = 3, 1
-			e.CreatePDRs = append(e.CreatePDRs, again)
+		{"SDF Filter ID of nothing", func(e *Establishment) {
+			e.CreatePDRs[1].PDI.Filters = []SDFFilter{{ID: Some(uint32(3)), Reference: true}}
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrReference}},
+		{"unknown application", func(e *Establishment) { e.CreatePDRs[0].PDI.ApplicationID = "x" },
+			Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrReference}},
+		{"application and SDF filter", func(e *Establishment) {
+			e.CreatePDRs[0].PDI.ApplicationID, e.CreatePDRs[0].PDI.Filters = "x", []SDFFilter{{Protocol: Some(uint8(6))}}
 		}, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
+		{"unknown predefined rule", func(e *Establishment) { e.CreatePDRs[0].Predefined = []string{"x"} },
+			Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrReference}},
+		{"unknown Traffic Endpoint", func(e *Establishment) { e.CreatePDRs[0].PDI.Endpoint = Some(uint8(9)) },
+			Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrReference}},
+		{"Traffic Endpoint twice", func(e *Establishment) { e.CreateEndpoints = []TrafficEndpoint{{ID: 3}, {ID: 3}} },
+			Error{CauseRuleFailure, IECreateTrafficEndpoint, false, 0, 0, ErrDuplicate}},
+		{"Traffic Endpoint elsewhere", func(e *Establishment) {
+			e.CreateEndpoints = []TrafficEndpoint{{ID: 3, FTEID: FTEID{TEID: 1, IPv4: IPv4{9, 9, 9, 9}}}}
+		}, Error{CauseRuleFailure, IECreateTrafficEndpoint, false, 0, 0, ErrUnsupported}},
+		{"unknown URR", func(e *Establishment) { e.CreatePDRs[0].URRIDs = []uint32{9} }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrReference}},
+		{"events measured", func(e *Establishment) { e.CreateURRs = []URR{{ID: 5, Method: MeasureEvent}} },
+			Error{CauseRuleFailure, 0, true, RuleURR, 5, ErrUnsupported}},
+		{"dropped packets measured", func(e *Establishment) { e.CreateURRs = []URR{{ID: 5, Triggers: ReportDROTH}} },
+			Error{CauseRuleFailure, 0, true, RuleURR, 5, ErrUnsupported}},
+		{"linked to no URR", func(e *Establishment) { e.CreateURRs = []URR{{ID: 5, LinkedURRs: []uint32{6}}} },
+			Error{CauseRuleFailure, 0, true, RuleURR, 5, ErrReference}},
 		{"QFI 64", func(e *Establishment) { e.CreateQERs[0].QFI = 64 }, Error{CauseRuleFailure, 0, true, RuleQER, 1, ErrUnsupported}},
-		{"17 PDRs", func(e *Establishment) {
-			for i := range uint16(15) {
+		{"65 PDRs", func(e *Establishment) {
+			for i := range uint16(63) {
 				r := e.CreatePDRs[1]
 				r.ID = 10 + i
 				e.CreatePDRs = append(e.CreatePDRs, r)
 			}
-		}, Error{CauseNoResources, 0, true, RulePDR, 24, ErrFull}},
+		}, Error{CauseNoResources, 0, true, RulePDR, 72, ErrFull}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m, dp := newManager(t, 8)
 			req := establishment(IPv4{10, 45, 0, 2})
 			tc.change(req)
-			_, err := m.Establish(t.Context(), req)
+			_, err := establish(m, req)
+			checkError(t, err, tc.want)
+			checkEmpty(t, m, dp)
+		})
+	}
+}
+
+// TestCapabilities: what the datapath cannot do is refused with the rule that asks
+// for it, and is accepted if it can.
+func TestCapabilities(t *testing.T) {
+	filter := SDFFilter{Protocol: Some(uint8(17))}
+	for _, tc := range []struct {
+		name   string
+		lack   func(*Capabilities)
+		change func(*Establishment)
+		want   Error
+	}{
+		{"N9", func(c *Capabilities) { c.TunnelToTunnel = false }, func(e *Establishment) {
+			e.CreateFARs[1].Forwarding.OuterHeaderCreation = OuterHeaderCreation{TEID: 9, IPv4: IPv4{10, 3, 0, 9}}
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
+		{"indirect forwarding", func(c *Capabilities) { c.TunnelToTunnel = false }, func(e *Establishment) {
+			e.CreatePDRs[1].FARID = 1
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
+		{"SDF filter", func(c *Capabilities) { c.Filters = false }, func(e *Establishment) {
+			e.CreatePDRs[0].PDI.Filters = []SDFFilter{filter}
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
+		{"two PDRs for one UE address", func(c *Capabilities) { c.Filters = false }, func(e *Establishment) {
+			again := e.CreatePDRs[0]
+			again.ID, again.Precedence = 3, 1
+			e.CreatePDRs = append(e.CreatePDRs, again)
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
+		{"two PDRs for one F-TEID", func(c *Capabilities) { c.Filters = false }, func(e *Establishment) {
+			e.CreatePDRs[1].PDI.Choose = Choose{CH: true, CHID: true, ID: 1}
+			again := e.CreatePDRs[1]
+			again.ID = 3
+			e.CreatePDRs = append(e.CreatePDRs, again)
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 3, ErrUnsupported}},
+		{"URR", func(c *Capabilities) { c.Usage = false }, func(e *Establishment) {
+			e.CreateURRs = []URR{{ID: 4, Method: MeasureVolume}}
+		}, Error{CauseRuleFailure, 0, true, RuleURR, 4, ErrUnsupported}},
+		{"BUFF and NOCP", func(c *Capabilities) { c.Buffering = false }, func(e *Establishment) {
+			e.CreateFARs[0].ApplyAction = Buffer | Notify
+		}, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
+		{"BAR", func(c *Capabilities) { c.Buffering = false }, func(e *Establishment) {
+			e.CreateBARs = []BAR{{ID: 2}}
+		}, Error{CauseRuleFailure, 0, true, RuleBAR, 2, ErrUnsupported}},
+		{"tunnel over IPv6", func(c *Capabilities) { c.IPv6Tunnels = false }, func(e *Establishment) {
+			e.CreateFARs[0].Forwarding.OuterHeaderCreation = OuterHeaderCreation{TEID: 9, IPv6: IPv6{0x20, 1}}
+		}, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			req := establishment(IPv4{10, 45, 0, 2})
+			tc.change(req)
+			m, dp := newManager(t, 8)
+			if _, err := establish(m, req); err != nil {
+				t.Errorf("with a datapath that can: %v", err)
+			}
+			can := everything
+			tc.lack(&can)
+			m, dp = newManagerOf(t, Config{MaxSessions: 8, Endpoints: []Endpoint{{IPv4: n3}}, Can: can})
+			_, err := establish(m, req)
 			checkError(t, err, tc.want)
 			checkEmpty(t, m, dp)
 		})
