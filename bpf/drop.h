@@ -39,7 +39,8 @@
 	X(UNRESOLVED, "next hop not resolved yet") \
 	X(TOO_BIG,    "longer than the next hop's MTU") \
 	X(RULES,      "matched by rules that the fast path does not have") \
-	X(BUFFER,     "FAR says BUFF: it waits in the buffer")
+	X(BUFFER,     "FAR says BUFF: it waits in the buffer") \
+	X(ANSWER,     "dropped by the slow path, with an answer to its sender")
 
 enum upf_count {
 	COUNT_NONE,

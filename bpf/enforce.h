@@ -18,21 +18,26 @@ static __always_inline __u64 meter_burst(__u64 octet_time)
 	return least > METER_BURST_TIME ? least : METER_BURST_TIME;
 }
 
-/* meter_conforms - take @octets from the meter if they fit
+/* meter_conforms - take @octets from the meter with this index if they fit
  *
  * GCRA in its virtual scheduling form: the packet conforms unless it comes
  * earlier than the theoretical arrival time less the tolerance. One 64-bit
- * compare-and-swap keeps it exact on any number of CPUs.
+ * compare-and-swap keeps it exact on any number of CPUs. The function is global
+ * for the verifier's sake, as those in urr.h.
  *
  * Source: ITU-T I.371, Annex A. Return: nonzero if the packet conforms.
  */
-static __always_inline int meter_conforms(struct meter *m, __u32 octets)
+__noinline int meter_conforms(__u32 index, __u32 octets)
 {
+	struct meter *m = bpf_map_lookup_elem(&meters, &index);
 	__u64 now = bpf_ktime_get_ns() << METER_FRACTION;
-	__u64 octet_time = m->octet_time;
-	__u64 cost = octet_time * octets >> METER_SHIFT;
-	__u64 latest = now + meter_burst(octet_time);
+	__u64 octet_time, cost, latest;
 
+	if (!m)
+		return 1;
+	octet_time = m->octet_time;
+	cost = octet_time * octets >> METER_SHIFT;
+	latest = now + meter_burst(octet_time);
 	for (int i = 0; i < METER_TRIES; i++) {
 		__u64 tat = *(volatile __u64 *)&m->tat;
 		__u64 start = tat > now ? tat : now;
@@ -59,15 +64,11 @@ static __always_inline int enforce(const struct match *m, const struct packet *p
 		return -DROP_GATE;
 	if (m->urr && urr_used_up(m->urr, match_direction(m)))
 		return -DROP_QUOTA;
-	for (int i = 0; i < 2; i++) {
-		__u32 index = m->meter[i];
-		struct meter *meter;
-
-		if (!index)
-			break;
-		meter = bpf_map_lookup_elem(&meters, &index);
-		if (meter && !meter_conforms(meter, p->octets))
-			return -DROP_MBR;
-	}
+	if (!m->meter[0])
+		return 0;
+	if (!meter_conforms(m->meter[0], p->octets))
+		return -DROP_MBR;
+	if (m->meter[1] && !meter_conforms(m->meter[1], p->octets))
+		return -DROP_MBR;
 	return 0;
 }

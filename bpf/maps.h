@@ -100,6 +100,7 @@ const volatile __be32 endpoint_ip4[ENDPOINT_MAX]; /* at which GTP-U is terminate
 
 /* Changed while packets flow, each word whole. */
 volatile struct n6_route n6;
+volatile __u64 answer_tat;	/* theoretical time of the next answer, ns */
 volatile __u32 overflows;	/* how many rules are not at home */
 
 const struct exception *unused_exception __attribute__((unused));

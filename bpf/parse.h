@@ -52,10 +52,10 @@ struct packet {
 	__u64 src_ip6, dst_ip6;	/* their first 64 bits, host order */
 	__u8 version;		/* of the user packet: 4 or 6 */
 	__u8 dscp;		/* of the user packet */
-	__u8 has_psc;		/* there is a PDU Session Container, which begins with */
-	__u8 pdu_type;		/* this octet: PDU type and flags, */
-	__u8 qfi;		/* and this one: flags and QFI */
-	__u8 exts;		/* there are extension headers beside one of one word */
+	__u32 has_psc;		/* there is a PDU Session Container, which begins with */
+	__u32 pdu_type;		/* this octet: PDU type and flags, */
+	__u32 qfi;		/* and this one: flags and QFI */
+	__u32 exts;		/* not 0: there are extension headers beside one of one word */
 };
 
 static __always_inline void packet_init(struct packet *p, const struct ctx *ctx)
@@ -155,6 +155,24 @@ static __always_inline int gtpu_comprehended(__u8 type)
 	return !(type & 0x80) || (type >= 0x81 && type <= GTPU_EXT_PSC) || type == 0xc0;
 }
 
+/* gtpu_note_ext - keep what the stages have to know of an extension header
+ *
+ * Without branches: the verifier would go on with each outcome by itself, once
+ * more for each extension header.
+ */
+static __always_inline void gtpu_note_ext(struct packet *p, const struct gtpu_psc *ext, __u32 type)
+{
+	__u32 other = type ^ GTPU_EXT_PSC;
+	__u32 first = (other - 1) >> 31 & ~p->has_psc & 1;
+	__u32 mask = -first;
+
+	barrier_var(mask);
+	p->pdu_type |= ext->pdu_type & mask;
+	p->qfi |= ext->qfi & mask;
+	p->exts |= other | (ext->len ^ 1) | (first ^ 1);
+	p->has_psc |= first;
+}
+
 /* gtpu_skip_ext - step over the chain of extension headers, the first of @type
  *
  * Source: TS 29.281 V18.1.0, 5.2.1. Return: 0, or a negative enum upf_count.
@@ -173,15 +191,7 @@ static __always_inline int gtpu_skip_ext(struct packet *p, __u8 type)
 			return -DROP_GTPU_SHORT;
 		if (!ext->len)
 			return -DROP_GTPU_EXT;
-		if (type == GTPU_EXT_PSC && !p->has_psc) {
-			p->pdu_type = ext->pdu_type;
-			p->qfi = ext->qfi;
-			p->has_psc = 1;
-		} else {
-			p->exts = 1;
-		}
-		if (ext->len > 1)
-			p->exts = 1;
+		gtpu_note_ext(p, ext, type);
 		octets = ext->len * 4;
 		if (!packet_has(p, octets))
 			return -DROP_GTPU_SHORT;

@@ -93,6 +93,30 @@ static __always_inline int upf_finish(int result)
 	return IS_PASS(-result) ? CTX_PASS : CTX_DROP;
 }
 
+#define ANSWER_TIME	10000000ULL	/* ns: 100 a second */
+#define ANSWER_BURST	1000000000ULL
+
+/* upf_answer - whether the slow path shall tell the sender why we drop this
+ *
+ * It does so for a few packets a second, whoever sends how many. Return: @err, or
+ * what hands the packet on.
+ */
+__noinline int upf_answer(int err)
+{
+	__u64 now, tat, start;
+
+	if (err != -DROP_NO_PDR && err != -DROP_GTPU_EXT_TYPE)
+		return err;
+	now = bpf_ktime_get_ns();
+	tat = answer_tat;
+	start = tat > now ? tat : now;
+	if (start > now + ANSWER_BURST)
+		return err;
+	if (__sync_val_compare_and_swap(&answer_tat, tat, start + ANSWER_TIME) != tat)
+		return err;
+	return -PASS_ANSWER;
+}
+
 static __always_inline int upf_gtpu(struct ctx *ctx)
 {
 	struct packet p = {};
@@ -100,7 +124,9 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 
 	packet_init(&p, ctx);
 	err = parse_tunnelled(&p);
-	return err ? err : upf_tunnelled(ctx, &p);
+	if (!err)
+		err = upf_tunnelled(ctx, &p);
+	return err < 0 && !IS_PASS(-err) ? upf_answer(err) : err;
 }
 
 static __always_inline int upf_n6(struct ctx *ctx)

@@ -2,8 +2,9 @@
 #pragma once
 #include "maps.h"
 
-/* What a URR does with a packet; struct urr in rules.h says what that is. What
- * is rare stands in functions that are not inlined, out of the way of packets.
+/* What a URR does with a packet; struct urr in rules.h says what that is. The
+ * functions are global, so that the verifier looks at them once and not for each
+ * way that leads there; only packets of rules with a URR pay for the call.
  */
 
 /* urr_reserve - room in the ring to tell the driver
@@ -33,11 +34,11 @@ static __noinline int urr_started(struct urr *u, __u32 index)
 }
 
 /* urr_used_up - whether a quota is; START_OF_TRAFFIC on the way */
-static __always_inline int urr_used_up(__u32 index, __u32 direction)
+__noinline int urr_used_up(__u32 index, __u32 direction)
 {
 	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
 
-	if (!u)
+	if (!u || direction > URR_DOWNLINK)
 		return 0;
 	if (*(volatile __u32 *)&u->flags & URR_START)
 		urr_started(u, index);
@@ -85,13 +86,13 @@ static __noinline int urr_reached(struct urr *u, __u32 index, __u32 i, __u64 sum
 }
 
 /* urr_count - a packet of @octets that is forwarded in @direction */
-static __always_inline void urr_count(__u32 index, __u32 direction, __u32 octets)
+__noinline int urr_count(__u32 index, __u32 direction, __u32 octets)
 {
 	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
 	__u64 own, total;
 
-	if (!u)
-		return;
+	if (!u || direction > URR_DOWNLINK)
+		return 0;
 	own = __sync_fetch_and_add(&u->octets[direction], octets) + octets;
 	__sync_fetch_and_add(&u->packets[direction], 1);
 	total = own + *(volatile __u64 *)&u->octets[direction ^ 1];
@@ -99,4 +100,5 @@ static __always_inline void urr_count(__u32 index, __u32 direction, __u32 octets
 		urr_reached(u, index, direction, own);
 	if (total >= *(volatile __u64 *)&u->limit[URR_TOTAL])
 		urr_reached(u, index, URR_TOTAL, total);
+	return 0;
 }

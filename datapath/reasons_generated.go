@@ -36,6 +36,7 @@ const (
 	PassTooBig             // longer than the next hop's MTU
 	PassRules              // matched by rules that the fast path does not have
 	PassBuffer             // FAR says BUFF: it waits in the buffer
+	PassAnswer             // dropped by the slow path, with an answer to its sender
 )
 
 var reasons = [...]reason{
@@ -71,4 +72,5 @@ var reasons = [...]reason{
 	PassTooBig:      {"too_big", "longer than the next hop's MTU", false},
 	PassRules:       {"rules", "matched by rules that the fast path does not have", false},
 	PassBuffer:      {"buffer", "FAR says BUFF: it waits in the buffer", false},
+	PassAnswer:      {"answer", "dropped by the slow path, with an answer to its sender", false},
 }

@@ -40,7 +40,8 @@ type Watcher struct {
 	via    map[netip.Addr]map[netip.Addr]bool // wanted addresses by neighbour
 }
 
-// Watch follows the device with the index in the caller's network namespace.
+// Watch follows the device with the index in the caller's network namespace; the
+// neighbours that there are already are told before it returns.
 // changed is called, one call at a time, with every neighbour and every wanted
 // address whose MAC address becomes known, differs or is lost.
 func Watch(index int, log *slog.Logger, changed func(addr netip.Addr, mac MAC)) (*Watcher, error) {
@@ -71,8 +72,22 @@ func Watch(index int, log *slog.Logger, changed func(addr netip.Addr, mac MAC)) 
 		w.Close()
 		return nil, fmt.Errorf("nexthop: routes of %s: %w", link.Attrs().Name, err)
 	}
+	w.list()
 	go w.run(neighs, routes)
 	return w, nil
+}
+
+// list tells of the neighbours that there are, so that nobody has to wait for
+// the first of the news.
+func (w *Watcher) list() {
+	neighs, err := w.kernel.NeighList(w.link.Attrs().Index, netlink.FAMILY_ALL)
+	if err != nil {
+		w.netlinkError(err) // they come with the news
+		return
+	}
+	for _, n := range neighs {
+		w.neighbour(netlink.NeighUpdate{Type: unix.RTM_NEWNEIGH, Neigh: n})
+	}
 }
 
 // netlinkError logs what the subscriptions complain of, but for two things that

@@ -22,7 +22,7 @@ func FuzzAgreesWithModel(f *testing.F) {
 		}
 	}
 	b := openBed(f, conformance.MaxSessions)
-	m := model.New(model.Config{N3Address: conformance.N3Address, MaxSessions: conformance.MaxSessions, Now: monotonic})
+	m := model.New(model.Config{Endpoints: conformance.Endpoints, MaxSessions: conformance.MaxSessions, Now: monotonic})
 	for _, s := range conformance.Sessions() {
 		c := &api.Change{Seid: s.GetSeid(), Session: s}
 		if err := b.Apply(context.Background(), c); err != nil {

@@ -257,7 +257,7 @@ func (c *change) fillForward(p *placed, qfi byte) error {
 func (c *change) peer(r *api.Rule) (uint32, error) {
 	f := r.GetForward()
 	addr := peerOf(f.GetOuterHeaderCreation())
-	i, err := c.d.ports.toward(c.d.cfg.Endpoints, f.GetNetworkInstance(), addr)
+	i, err := c.d.ports.toward(c.d.cfg.Endpoints, f.GetNetworkInstance(), f.GetDestinationInterface(), addr)
 	if err == nil {
 		var hop uint32
 		if hop, err = c.d.acquirePeer(i, addr); err == nil {

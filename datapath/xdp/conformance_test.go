@@ -11,21 +11,34 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/conformance"
+	"plumbline/datapath/model"
 	"plumbline/datapath/nexthop"
+	"plumbline/gtpu"
 )
 
 // bed is a driver without devices: its programs are run by BPF_PROG_RUN.
 type bed struct {
 	*Driver
-	sent []byte // what the slow path sent last
+	out    []byte   // what the slow path made of the last frame
+	sent   [][]byte // what left of its own accord
+	slowly bool     // a frame is in the slow path
+}
+
+func bedPorts() *ports {
+	dev := func(mac [6]byte) device {
+		return device{index: 1, mac: wideMAC(mac), mtu: conformance.MTU}
+	}
+	return &ports{
+		gtpu: []port{{conformance.Endpoints[0], dev(conformance.N3MAC)}, {conformance.Endpoints[1], dev(conformance.N9MAC)}},
+		n6:   port{device: dev(conformance.N6MAC)},
+	}
 }
 
 func openBed(t testing.TB, maxSessions int) *bed {
 	t.Helper()
-	d, err := load(Config{N3Address: conformance.N3Address, MaxSessions: maxSessions, Log: slog.New(slog.DiscardHandler)}, ports{
-		n3: port{index: 1, mac: wideMAC(conformance.N3MAC), mtu: conformance.MTU},
-		n6: port{index: 1, mac: wideMAC(conformance.N6MAC), mtu: conformance.MTU},
-	})
+	d, err := load(Config{
+		Endpoints: conformance.Endpoints, MaxSessions: maxSessions, Log: slog.New(slog.DiscardHandler),
+	}, bedPorts())
 	if err != nil {
 		t.Fatalf("%+v", err)
 	}
@@ -39,6 +52,9 @@ func openBed(t testing.TB, maxSessions int) *bed {
 	b.slow.send = b
 	b.slow.local = func(a netip.Addr) bool { return !a.IsGlobalUnicast() }
 	b.resolve(t)
+	if err := b.startURREvents(); err != nil {
+		t.Fatal(err)
+	}
 	return b
 }
 
@@ -56,21 +72,26 @@ func (b *bed) resolve(t testing.TB) {
 		mac [6]byte
 		use func(slot uint32)
 	}{
-		{hopKey{true, conformance.Gateway}, conformance.GatewayMAC, func(s uint32) { route.GatewayIp4 = s }},
-		{hopKey{true, conformance.Gateway6}, conformance.GatewayMAC, func(s uint32) { route.GatewayIp6 = s }},
-		{hopKey{true, conformance.Neighbour}, conformance.NeighbourMAC, nil},
-		{hopKey{true, conformance.Neighbour6}, conformance.NeighbourMAC6, nil},
-		{hopKey{false, conformance.GNBAddress}, conformance.GNBMAC, nil},
-		{hopKey{false, conformance.GNBAddress2}, conformance.GNBMAC2, nil},
+		{hopKey{onN6, conformance.Gateway}, conformance.GatewayMAC, func(s uint32) { route.GatewayIp4 = s }},
+		{hopKey{onN6, conformance.Gateway6}, conformance.GatewayMAC, func(s uint32) { route.GatewayIp6 = s }},
+		{hopKey{onN6, conformance.Neighbour}, conformance.NeighbourMAC, nil},
+		{hopKey{onN6, conformance.Neighbour6}, conformance.NeighbourMAC6, nil},
+		{hopKey{0, conformance.GNBAddress}, conformance.GNBMAC, nil},
+		{hopKey{0, conformance.GNBAddress2}, conformance.GNBMAC2, nil},
+		{hopKey{1, conformance.PeerAddress}, conformance.PeerMAC, nil},
 	} {
-		slot, _, err := b.hops.acquire(n.key, conformance.MTU)
+		p := &b.ports.n6
+		if n.key.port != onN6 {
+			p = &b.ports.gtpu[n.key.port]
+		}
+		slot, _, err := b.hops.acquire(n.key, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b.hops.resolve(n.key, nexthop.MAC(n.mac))
 		if n.use != nil {
 			n.use(slot)
-		} else if n.key.n6 {
+		} else if n.key.port == onN6 {
 			if err := b.hops.byIP.Put(n.key.addr.As16(), slot); err != nil {
 				t.Fatal(err)
 			}
@@ -81,12 +102,31 @@ func (b *bed) resolve(t testing.TB) {
 	}
 }
 
-func (b *bed) n3(packet []byte) error { b.sent = bytes.Clone(packet); return nil }
-func (b *bed) n6(packet []byte) error { b.sent = bytes.Clone(packet); return nil }
+// tunnel and n6 implement sender.
+func (b *bed) tunnel(packet []byte, _ netip.Addr) error { return b.n6(packet) }
 
-// slowFromN3 are the reasons for which a whole G-PDU is passed to the socket.
+func (b *bed) n6(packet []byte) error {
+	if b.slowly {
+		b.out = bytes.Clone(packet)
+		b.slowly = false // what else it sends is not the frame
+		return nil
+	}
+	b.sent = append(b.sent, bytes.Clone(packet))
+	return nil
+}
+
+// Sent implements [conformance.Datapath].
+func (b *bed) Sent(t testing.TB) [][]byte {
+	t.Helper()
+	sent := b.sent
+	b.sent = nil
+	return sent
+}
+
+// slowFromN3 are the reasons for which a whole message is passed to the socket.
 var slowFromN3 = map[datapath.Reason]bool{
 	datapath.PassUnresolved: true, datapath.PassChanging: true, datapath.PassTooBig: true,
+	datapath.PassRules: true, datapath.PassSignalling: true, datapath.PassAnswer: true,
 }
 
 const xdpPass, xdpDrop, xdpRedirect = 2, 1, 4
@@ -96,7 +136,7 @@ func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conforman
 	t.Helper()
 	prog := b.objs.UpfN6Xdp
 	if port == conformance.N3 {
-		prog = b.objs.UpfN3Xdp
+		prog = b.objs.UpfGtpuXdp
 	}
 	return b.frame(t, prog, port, frame)
 }
@@ -114,9 +154,14 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 	case action == xdpRedirect && reason == datapath.ReasonNone:
 		return conformance.Outcome{Ethernet: run.DataOut[:lenEthernet], Packet: run.DataOut[lenEthernet:]}
 	case action == xdpPass && slowFromN3[reason]:
-		return b.slowN3(t, frame)
+		m := datagram(frame[lenEthernet:])
+		return b.slowPath(t, func() { b.slow.fromTunnel(m) })
+	case action == xdpPass && reason == datapath.PassHost && isGTPU6(frame):
+		m := datagram(frame[lenEthernet:])
+		return b.slowPath(t, func() { b.slow.fromTunnel(m) })
 	case action == xdpDrop && port == conformance.N6 && !reason.IsDrop():
-		return b.slowN6(t)
+		in := readException(t, b.Driver)
+		return b.slowPath(t, func() { b.slow.fromN6(in) })
 	case action == xdpDrop && reason.IsDrop(), action == xdpPass && !reason.IsDrop():
 		return conformance.Outcome{Reason: reason}
 	}
@@ -124,29 +169,50 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 	return conformance.Outcome{}
 }
 
-// slowN3 is what the kernel does with a frame that is passed: the datagram
-// comes out of the GTP-U socket.
-func (b *bed) slowN3(t testing.TB, frame []byte) conformance.Outcome {
-	t.Helper()
-	return b.slowly(t, func() {
-		ip := frame[lenEthernet:]
-		b.slow.fromN3(ip[4*int(ip[0]&0xf)+8:], gnbPort)
-	})
+// datagram is what the kernel gives to a GTP-U socket of a packet.
+func datagram(ip []byte) model.Datagram {
+	header := 4 * int(ip[0]&0xf)
+	from, _ := netip.AddrFromSlice(ip[12:16])
+	to, _ := netip.AddrFromSlice(ip[16:20])
+	if ip[0]>>4 == 6 {
+		header = 40
+		from, _ = netip.AddrFromSlice(ip[8:24])
+		to, _ = netip.AddrFromSlice(ip[24:40])
+	}
+	udp := ip[header:]
+	size := min(int(binary.BigEndian.Uint16(udp[4:])), len(udp))
+	return model.Datagram{
+		From:    netip.AddrPortFrom(from, binary.BigEndian.Uint16(udp)),
+		To:      netip.AddrPortFrom(to, binary.BigEndian.Uint16(udp[2:])),
+		Payload: udp[8:size],
+	}
 }
 
-// slowN6 takes the frame that the program has put into the ring.
-func (b *bed) slowN6(t testing.TB) conformance.Outcome {
-	t.Helper()
-	frame := readException(t, b.Driver)
-	return b.slowly(t, func() { b.slow.fromN6(frame) })
+// isGTPU6 reports whether the kernel would give the frame to the GTP-U socket
+// of the IPv6 address.
+func isGTPU6(frame []byte) bool {
+	if len(frame) < lenEthernet+48 || binary.BigEndian.Uint16(frame[12:]) != 0x86dd {
+		return false
+	}
+	ip := frame[lenEthernet:]
+	to, _ := netip.AddrFromSlice(ip[24:40])
+	payload := int(binary.BigEndian.Uint16(ip[4:]))
+	return ip[0]>>4 == 6 && ip[6] == 17 && to == conformance.N3Address6 && binary.BigEndian.Uint16(ip[42:]) == gtpu.Port &&
+		payload >= 8 && payload <= len(ip)-40
 }
 
-func (b *bed) slowly(t testing.TB, run func()) conformance.Outcome {
+func (b *bed) slowPath(t testing.TB, run func()) conformance.Outcome {
 	t.Helper()
-	b.sent = nil
+	b.out, b.slowly = nil, true
 	before := slowCounts(b.slow)
 	run()
-	return conformance.Outcome{Reason: moved(t, before, slowCounts(b.slow)), Packet: b.sent}
+	b.slowly = false
+	reason := moved(t, before, slowCounts(b.slow))
+	if reason != datapath.ReasonNone && b.out != nil { // an answer, not the packet
+		b.sent = append(b.sent, b.out)
+		b.out = nil
+	}
+	return conformance.Outcome{Reason: reason, Packet: b.out}
 }
 
 func slowCounts(s *slowPath) []uint64 {
@@ -210,5 +276,5 @@ type oneDevice struct{ *bed }
 
 func (o oneDevice) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
-	return o.frame(t, o.objs.UpfN3N6Xdp, port, frame)
+	return o.frame(t, o.objs.UpfBothXdp, port, frame)
 }

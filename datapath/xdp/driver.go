@@ -56,13 +56,14 @@ func (d *Driver) apply(c *api.Change) error {
 }
 
 // sendEndMarker sends the last message of a tunnel behind its last packet. One
-// that cannot be sent is one that got lost: GTP-U repeats none.
+// that cannot be sent is one that got lost: GTP-U repeats none. Paths are switched
+// at Access.
 func (d *Driver) sendEndMarker(m *api.OuterHeaderCreation) {
 	if d.slow == nil {
 		return
 	}
 	peer := peerOf(m)
-	e := model.EndMarker(gtpu.Tunnel{TEID: m.GetTeid(), Peer: peer}, datapath.Local(d.cfg.Endpoints, "", peer))
+	e := model.EndMarker(gtpu.Tunnel{TEID: m.GetTeid(), Peer: peer}, datapath.Local(d.cfg.Endpoints, "", api.Interface_ACCESS, peer))
 	d.slow.sendSignal(e)
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"plumbline/api"
+	"plumbline/datapath"
 	"plumbline/datapath/xdp"
 	"plumbline/gtpu"
 	"plumbline/lab/topology"
@@ -40,8 +41,9 @@ func openNetwork(t *testing.T, name string, mode xdp.Mode) *network {
 	t.Cleanup(func() { check(t, top.Close()) })
 	check(t, top.UPF.Do(func() (err error) {
 		n.upf, err = xdp.New(xdp.Config{
-			N3Device: top.N3.UPF.Device, N6Device: top.N6.UPF.Device, N3Address: top.N3.UPF.Address.Addr(),
-			Gateway4: top.N6.Peer.Address.Addr(), Mode: mode, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
+			Endpoints: []datapath.Endpoint{{Name: "n3", Device: top.N3.UPF.Device, Address: top.N3.UPF.Address.Addr()}},
+			N6Device:  top.N6.UPF.Device,
+			Gateway4:  top.N6.Peer.Address.Addr(), Mode: mode, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
 		})
 		return err
 	}))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"plumbline/api"
 	"plumbline/datapath"
 )
 
@@ -107,8 +108,8 @@ func (p *ports) local() [maxEndpoints]uint32 {
 }
 
 // toward returns the index of the endpoint from which packets go to peer.
-func (p *ports) toward(endpoints []datapath.Endpoint, networkInstance string, peer netip.Addr) (int, error) {
-	local := datapath.Local(endpoints, networkInstance, peer)
+func (p *ports) toward(endpoints []datapath.Endpoint, networkInstance string, to api.Interface, peer netip.Addr) (int, error) {
+	local := datapath.Local(endpoints, networkInstance, to, peer)
 	for i := range p.gtpu {
 		if local.IsValid() && (p.gtpu[i].Address == local || p.gtpu[i].Address6 == local) {
 			return i, nil

@@ -37,7 +37,7 @@ func BenchmarkProgram(b *testing.B) {
 			prog *ebpf.Program
 			p    harness.Packet
 		}{
-			{"uplink", bed.objs.UpfN3Xdp, harness.Packet{Frame: up, TEIDAt: upTEIDAt, AddressAt: upAddressAt}},
+			{"uplink", bed.objs.UpfGtpuXdp, harness.Packet{Frame: up, TEIDAt: upTEIDAt, AddressAt: upAddressAt}},
 			{"downlink", bed.objs.UpfN6Xdp, harness.Packet{Frame: down, AddressAt: downAddressAt}},
 		} {
 			for _, access := range []string{"same", "random"} {

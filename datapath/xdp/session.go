@@ -79,7 +79,7 @@ func (s *session) usage(d *Driver) *api.SessionUsage {
 	for _, h := range s.held {
 		switch h.kind() {
 		case ruleByTEID, ruleByUE:
-			usageOf(u, h.id).count(&d.table(h.kind()).slots[h.slot()])
+			pdrUsage(u, h.id).count(&d.table(h.kind()).slots[h.slot()])
 		case urr:
 			u.Urrs = append(u.Urrs, d.urrs.urr(h.slot()).Count())
 		}
@@ -90,8 +90,8 @@ func (s *session) usage(d *Driver) *api.SessionUsage {
 // ruleUsage is [api.Usage] while it is added up.
 type ruleUsage api.Usage
 
-// usageOf returns the usage of the PDR in u, where it is made if it is not there.
-func usageOf(u *api.SessionUsage, pdrID uint32) *ruleUsage {
+// pdrUsage returns the usage of the PDR in u, where it is made if it is not there.
+func pdrUsage(u *api.SessionUsage, pdrID uint32) *ruleUsage {
 	for _, r := range u.Rules {
 		if r.PdrId == pdrID {
 			return (*ruleUsage)(r)

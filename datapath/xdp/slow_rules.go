@@ -76,8 +76,8 @@ func (s *slowState) URR(u *api.URR) model.URR {
 }
 
 // Local implements [model.State].
-func (s *slowState) Local(networkInstance string, peer netip.Addr) netip.Addr {
-	return datapath.Local(s.d.cfg.Endpoints, networkInstance, peer)
+func (s *slowState) Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr {
+	return datapath.Local(s.d.cfg.Endpoints, networkInstance, to, peer)
 }
 
 // slowly returns the rule of the PDR, if the slow path does it.

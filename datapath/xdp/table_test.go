@@ -14,7 +14,7 @@ import (
 // same home: what is in is found, what is not is not, and all slots can be used.
 func TestTable(t *testing.T) {
 	b := openBed(t, 64)
-	tab := b.uplink
+	tab := b.teids
 	rng := rand.New(rand.NewPCG(1, 2))
 	slots := map[uint64]uint32{}
 	for range 20_000 {
@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 			if err != nil {
 				t.Fatalf("reserve with %d of 64 taken: %v", len(slots), err)
 			}
-			tab.write(slot, &upfRule{Key: key, Ctl: ruleForw})
+			tab.write(slot, &upfRule{Key: key, Ctl: ruleForw}, 0)
 			slots[key] = slot
 		}
 		checkTable(t, tab, slots, key)
@@ -73,7 +73,19 @@ func TestLayout(t *testing.T) {
 		g model.Meter
 		r upfRule
 		c model.Counters
+		u upfUrr
+		v model.Volume
+		o upfUrrOwner
+		w model.Owner
 	)
+	if unsafe.Sizeof(u) != 64 || unsafe.Sizeof(v) != 64 ||
+		unsafe.Offsetof(u.Packets) != unsafe.Offsetof(v.Packets) || unsafe.Offsetof(u.Limit) != unsafe.Offsetof(v.Limit) ||
+		unsafe.Offsetof(u.Flags) != unsafe.Offsetof(v.Flags) || unsafe.Offsetof(u.Id) != unsafe.Offsetof(v.ID) {
+		t.Errorf("struct urr %+v and model.Volume %+v are laid out differently", u, v)
+	}
+	if unsafe.Sizeof(o) != unsafe.Sizeof(w) || unsafe.Offsetof(o.Quota) != unsafe.Offsetof(w.Quota) {
+		t.Errorf("struct urr_owner %+v and model.Owner %+v are laid out differently", o, w)
+	}
 	if unsafe.Sizeof(m) != unsafe.Sizeof(g) {
 		t.Errorf("struct meter has %d octets, model.Meter %d", unsafe.Sizeof(m), unsafe.Sizeof(g))
 	}
@@ -90,23 +102,26 @@ func TestLayout(t *testing.T) {
 // whole, and empty when the last one leaves.
 func TestHops(t *testing.T) {
 	b := openBed(t, 64)
-	key := hopKey{false, gnbPort.Addr().Next().Next().Next()}
-	first, fresh, err := b.hops.acquire(key, 1500)
+	key := hopKey{0, gnbPort.Addr().Next().Next().Next()}
+	first, fresh, err := b.hops.acquire(key, &b.ports.gtpu[0])
 	if err != nil || !fresh {
 		t.Fatalf("acquire: %v, fresh %v", err, fresh)
 	}
-	second, fresh, err := b.hops.acquire(key, 1500)
+	second, fresh, err := b.hops.acquire(key, &b.ports.gtpu[0])
 	if err != nil || fresh || second != first {
 		t.Fatalf("acquire again: slot %d, %v, fresh %v; want %d", second, err, fresh, first)
+	}
+	if other, fresh, err := b.hops.acquire(hopKey{1, key.addr}, &b.ports.gtpu[1]); err != nil || !fresh || other == first {
+		t.Fatalf("acquire from another endpoint: slot %d, %v, fresh %v; want one of its own", other, err, fresh)
 	}
 	b.hops.resolve(key, [6]byte{1, 2, 3, 4, 5, 6})
 	if got := b.hops.slots[first].Dst; got != 0x060504030201 {
 		t.Errorf("MAC address word %#x", got)
 	}
-	if b.hops.release(key) {
+	if _, last := b.hops.release(first); last {
 		t.Error("release of one of two said the hop is gone")
 	}
-	if !b.hops.release(key) || b.hops.slots[first].Dst != 0 {
+	if gone, last := b.hops.release(first); !last || gone != key || b.hops.slots[first].Dst != 0 {
 		t.Error("release of the last left the hop resolved")
 	}
 }

@@ -15,7 +15,7 @@ func TestTotals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tab.write(slot, &upfRule{Key: key, Ctl: ruleForw})
+		tab.write(slot, &upfRule{Key: key, Ctl: direction(tab)}, 0)
 		return &tab.slots[slot]
 	}
 	remove := func(tab *table, key uint64) {
@@ -33,24 +33,24 @@ func TestTotals(t *testing.T) {
 			t.Errorf("%s: -want +got\n%s", when, diff)
 		}
 	}
-	first := install(b.uplink, 1<<32|5)
+	first := install(b.teids, 1<<32|5)
 	first.Packets, first.Octets, first.Dropped = 3, 300, 1
-	down := install(b.downlink, 1<<32|5)
+	down := install(b.ues, 1<<32|5)
 	down.Packets, down.Octets = 7, 7000
 	check("two rules", Total{3, 300, 1}, Total{7, 7000, 0})
 
-	remove(b.uplink, 1<<32|5)
+	remove(b.teids, 1<<32|5)
 	check("one removed", Total{3, 300, 1}, Total{7, 7000, 0})
 	first.Packets++ // a packet that was on its way
 	first.Octets += 100
 
-	second := install(b.uplink, 2<<32|5)
+	second := install(b.teids, 2<<32|5)
 	if second != first || second.Packets != 0 {
 		t.Errorf("second rule: %d packets in slot %p, want 0 in %p", second.Packets, second, first)
 	}
 	second.Packets, second.Octets = 10, 1000
 	check("its slot taken by another", Total{14, 1400, 1}, Total{7, 7000, 0})
-	b.downlink.write(uint32(5), &upfRule{Key: 1<<32 | 5, Ctl: ruleForw | ruleDSCP})
+	b.ues.write(uint32(5), &upfRule{Key: 1<<32 | 5, Ctl: ruleForw | ruleDSCP}, 0)
 	check("a rule changed", Total{14, 1400, 1}, Total{7, 7000, 0})
 
 	if err := b.Close(); err != nil {
@@ -63,16 +63,23 @@ func TestTotals(t *testing.T) {
 func BenchmarkTotals(b *testing.B) {
 	bed := openBed(b, 1<<20)
 	for i := range uint64(1 << 20) {
-		for _, tab := range []*table{bed.uplink, bed.downlink} {
+		for _, tab := range []*table{bed.teids, bed.ues} {
 			slot, err := tab.reserve(i + 1<<32)
 			if err != nil {
 				b.Fatal(err)
 			}
-			tab.write(slot, &upfRule{Key: i + 1<<32, Ctl: ruleForw})
+			tab.write(slot, &upfRule{Key: i + 1<<32, Ctl: direction(tab)}, 0)
 		}
 	}
 	b.ResetTimer()
 	for b.Loop() {
 		bed.Totals()
 	}
+}
+
+func direction(t *table) uint32 {
+	if t.kind == ruleByTEID {
+		return ruleForw | ruleUplink
+	}
+	return ruleForw
 }

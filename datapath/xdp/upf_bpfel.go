@@ -108,6 +108,7 @@ const (
 	upfProgUpfBothXdp     = "upf_both_xdp"
 	upfProgUpfGtpuXdp     = "upf_gtpu_xdp"
 	upfProgUpfN6Xdp       = "upf_n6_xdp"
+	upfVarAnswerTat       = "answer_tat"
 	upfVarEndpointIp4     = "endpoint_ip4"
 	upfVarIndexMask       = "index_mask"
 	upfVarN6              = "n6"
@@ -185,6 +186,7 @@ type upfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfVariableSpecs struct {
+	AnswerTat       *ebpf.VariableSpec `ebpf:"answer_tat"`
 	EndpointIp4     *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
 	N6              *ebpf.VariableSpec `ebpf:"n6"`
@@ -248,6 +250,7 @@ func (m *upfMaps) Close() error {
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfVariables struct {
+	AnswerTat       *ebpf.Variable `ebpf:"answer_tat"`
 	EndpointIp4     *ebpf.Variable `ebpf:"endpoint_ip4"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
 	N6              *ebpf.Variable `ebpf:"n6"`

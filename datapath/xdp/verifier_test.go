@@ -34,6 +34,11 @@ func TestVerifier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Without an endpoint the verifier would see no packet past the address.
+	local := [maxEndpoints]uint32{1, 2}
+	if err := spec.Variables["endpoint_ip4"].Set(local); err != nil {
+		t.Fatal(err)
+	}
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
 		Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats},
 	})
