@@ -10,7 +10,8 @@ import (
 // What the CP function of a [usageWorld] does.
 
 func (w *usageWorld) establish() {
-	e := establishment(IPv4{10, 45, byte(w.r.IntN(256)), byte(w.r.IntN(256))})
+	w.ues++
+	e := establishment(IPv4{10, 45, byte(w.ues >> 8), byte(w.ues)})
 	e.CP.SEID = uint64(w.r.Uint32())
 	for i := range 1 + w.r.IntN(3) {
 		e.CreateURRs = append(e.CreateURRs, w.urr(uint32(i+1)))

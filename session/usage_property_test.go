@@ -20,7 +20,7 @@ import (
 // store: the datapath lives on, of what was saved since the last Flush any part
 // may be lost, and a new process is started from the store.
 func TestUsageExact(t *testing.T) {
-	seeds := uint64(3000)
+	seeds := uint64(30)
 	if testing.Short() {
 		seeds = 10
 	}
@@ -62,6 +62,7 @@ type usageWorld struct {
 	heard     map[heardReport]UsageReport
 	sessions  []uint64        // that the CP function has
 	known     map[uint64]bool // that it has or had
+	ues       int             // UE addresses that were given
 	crashes   int
 	repeated  int
 	deleted   int
