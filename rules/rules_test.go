@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"plumbline/api"
@@ -23,7 +24,7 @@ type driver struct {
 
 func (d *driver) Capabilities() *api.Capabilities { return nil }
 func (d *driver) Apply(_ context.Context, c *api.Change) error {
-	d.change = c
+	d.change = proto.Clone(c).(*api.Change)
 	return d.err
 }
 func (d *driver) Usage(uint64) (*api.SessionUsage, error) { return nil, nil }
@@ -101,13 +102,13 @@ func TestCompile(t *testing.T) {
 	}
 	d := new(driver)
 	c := Compiler{Bus: bus.InProcess{Driver: d}}
-	if err := c.Install(t.Context(), s); err != nil {
+	if err := c.Install(t.Context(), &session.Change{Session: s}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&api.Change{Seid: s.SEID, Session: want}, d.change, protocmp.Transform()); diff != "" {
 		t.Errorf("installed (-want +got):\n%s", diff)
 	}
-	if err := c.Remove(t.Context(), s); err != nil {
+	if err := c.Remove(t.Context(), s.SEID); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&api.Change{Seid: s.SEID}, d.change, protocmp.Transform()); diff != "" {
@@ -133,8 +134,8 @@ func TestErrors(t *testing.T) {
 	} {
 		c := Compiler{Bus: bus.InProcess{Driver: &driver{err: tc.err}}}
 		for name, err := range map[string]error{
-			"Install": c.Install(t.Context(), &session.Session{SEID: 1}),
-			"Remove":  c.Remove(t.Context(), &session.Session{SEID: 1}),
+			"Install": c.Install(t.Context(), &session.Change{Session: &session.Session{SEID: 1}}),
+			"Remove":  c.Remove(t.Context(), 1),
 		} {
 			var got *session.Error
 			if !errors.As(err, &got) {

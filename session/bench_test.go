@@ -9,8 +9,8 @@ import (
 // nowhere is a datapath that costs nothing.
 type nowhere struct{}
 
-func (nowhere) Install(context.Context, *Change) error       { return nil }
-func (nowhere) Remove(context.Context, uint64) error         { return nil }
+func (nowhere) Install(context.Context, *Change) error      { return nil }
+func (nowhere) Remove(context.Context, uint64) error        { return nil }
 func (nowhere) Usage(context.Context, uint64, *Usage) error { return nil }
 
 func benchManager(b testing.TB, n int) *Manager {

@@ -17,10 +17,10 @@ import (
 // ch.Session too. It reports whether a URR has ended: then the caller
 // calls rest when it has saved the record. On an error nothing has changed in the datapath.
 func (m *Manager) changeUsage(ctx context.Context, ch *Change, old *Session, req *Modification, r *Result) (ended bool, err error) {
-	c := usageChange{m: m, now: m.now(), old: old, next: ch.Session, req: req, r: r}
-	if !c.touches() {
+	if !touchesUsage(old, req) { // nearly always, and then nothing is allocated
 		return false, m.datapath.Install(ctx, ch)
 	}
+	c := usageChange{m: m, now: m.now(), old: old, next: ch.Session, req: req, r: r}
 	if err := m.settled(ctx, old.SEID); err != nil {
 		return false, err
 	}
@@ -35,6 +35,7 @@ func (m *Manager) changeUsage(ctx context.Context, ch *Change, old *Session, req
 	err = m.datapath.Install(ctx, ch)
 	gone := c.next.URRs[n:]
 	c.next.URRs = c.next.URRs[:n]
+	defer clear(gone) // what is used again must not share memory with old
 	if err != nil {
 		return false, err
 	}
@@ -67,13 +68,12 @@ type usageChange struct {
 	before, after Usage // what was counted before and after the change
 }
 
-// touches reports whether the request concerns URRs at all.
-func (c *usageChange) touches() bool {
-	q := c.req
+// touchesUsage reports whether the request q concerns URRs of old at all.
+func touchesUsage(old *Session, q *Modification) bool {
 	if len(q.CreateURRs)+len(q.UpdateURRs)+len(q.RemoveURRs)+len(q.QueryURRs) > 0 || q.QueryAll {
 		return true
 	}
-	return len(c.old.URRs) > 0 && len(q.RemovePDRs)+len(q.UpdatePDRs)+len(q.RemoveEndpoints) > 0
+	return len(old.URRs) > 0 && len(q.RemovePDRs)+len(q.UpdatePDRs)+len(q.RemoveEndpoints) > 0
 }
 
 // asks reports whether it has to be known what was counted before the change.
