@@ -3,38 +3,52 @@ package datapath
 import (
 	"net/netip"
 	"slices"
+
+	"plumbline/api"
 )
 
 // Endpoint is a place where a datapath terminates GTP-U: N3, N9, S1-U, S5/S8-U.
 // TEIDs are one number space over all endpoints of a datapath.
 type Endpoint struct {
-	Name             string     // "n9"
-	Device           string     // "" where a datapath has no devices
-	Address          netip.Addr // IPv4; not valid: none
-	Address6         netip.Addr // IPv6; not valid: none
-	NetworkInstances []string   // those whose tunnels end here
+	Name     string     // "n9"
+	Device   string     // "" where a datapath has no devices
+	Address  netip.Addr // IPv4; not valid: none
+	Address6 netip.Addr // IPv6; not valid: none
+	// NetworkInstances and Interfaces are those of tunnels that begin and end
+	// here; empty: no particular ones, any.
+	NetworkInstances []string
+	Interfaces       []api.Interface
 }
 
-// Local returns the address from which packets with an outer header leave
-// towards peer, which are of the network instance: that of the endpoint which
-// has it, else of the first one that speaks peer's IP version. It is not valid
-// if there is none.
-func Local(endpoints []Endpoint, networkInstance string, peer netip.Addr) netip.Addr {
-	var first netip.Addr
-	for _, e := range endpoints {
+// Local returns the address from which packets with an outer header leave for
+// peer, as the FAR's Network Instance and Destination Interface say: that of the
+// endpoint which has the one, else of one that has the other, else of one for any
+// interface, else of the first. It is not valid if no endpoint speaks peer's IP
+// version.
+func Local(endpoints []Endpoint, networkInstance string, to api.Interface, peer netip.Addr) netip.Addr {
+	best, local := -1, netip.Addr{}
+	for i := range endpoints {
+		e := &endpoints[i]
 		a := e.Address
 		if peer.Is6() {
 			a = e.Address6
 		}
-		if !a.IsValid() {
-			continue
-		}
-		if networkInstance != "" && slices.Contains(e.NetworkInstances, networkInstance) {
-			return a
-		}
-		if !first.IsValid() {
-			first = a
+		if fit := e.fit(networkInstance, to); a.IsValid() && fit > best {
+			best, local = fit, a
 		}
 	}
-	return first
+	return local
+}
+
+// fit says how well tunnels of that kind belong here; more is better.
+func (e *Endpoint) fit(networkInstance string, to api.Interface) int {
+	switch {
+	case networkInstance != "" && slices.Contains(e.NetworkInstances, networkInstance):
+		return 3
+	case slices.Contains(e.Interfaces, to):
+		return 2
+	case len(e.Interfaces) == 0:
+		return 1
+	}
+	return 0
 }

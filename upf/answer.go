@@ -13,6 +13,7 @@ const (
 	pathPeers        = "/v1/peers"
 	pathDrops        = "/v1/drops"
 	pathConfig       = "/v1/config"
+	pathSlices       = "/v1/slices"
 )
 
 // Associations are the PFCP associations.
@@ -44,7 +45,7 @@ type Datapath struct {
 
 // Device is a network device of the datapath.
 type Device struct {
-	Interface string `json:"interface"` // N3 or N6
+	Interface string `json:"interface"` // N3, N6 or the name of another GTP-U endpoint
 	Name      string `json:"name"`
 	Mode      string `json:"mode"`       // ModeNative or ModeGeneric
 	MTU       int    `json:"mtu_octets"` // of an IP packet

@@ -33,6 +33,7 @@ func (a *localAPI) routes() http.Handler {
 		pathPeers:                a.peers,
 		pathDrops:                a.drops,
 		pathConfig:               a.configuration,
+		pathSlices:               a.slices,
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { a.answer(w, r, answer) })
 	}
@@ -109,7 +110,7 @@ func (a *localAPI) sessionPage(r *http.Request) (any, error) {
 	page := SessionPage{Total: a.sessions.Len(), Sessions: []SessionRow{}}
 	if q.isFilter() {
 		if s := a.find(q); s != nil {
-			page.Sessions = append(page.Sessions, viewRow(s, nodes[s.Owner]))
+			page.Sessions = append(page.Sessions, a.viewRow(s, nodes[s.Owner]))
 		}
 		return page, nil
 	}
@@ -124,7 +125,7 @@ func (a *localAPI) sessionPage(r *http.Request) (any, error) {
 			page.Next = SEID(s.SEID).String()
 			break
 		}
-		page.Sessions = append(page.Sessions, viewRow(s, nodes[s.Owner]))
+		page.Sessions = append(page.Sessions, a.viewRow(s, nodes[s.Owner]))
 	}
 	return page, nil
 }
@@ -177,5 +178,5 @@ func (a *localAPI) oneSession(r *http.Request) (any, error) {
 	if err != nil && !errors.Is(err, datapath.ErrNoSession) {
 		return nil, fmt.Errorf("session %s: %w", seid, err)
 	}
-	return viewSession(s, a.nodeIDs()[s.Owner], usage), nil
+	return a.viewSession(s, a.nodeIDs()[s.Owner], usage), nil
 }

@@ -78,7 +78,12 @@ var (
 // newBed builds the lab's test bed and the configuration of a UPF in it.
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	top, err := topology.New(topology.Config{Name: "plt-upf"})
+	return newNamedBed(t, "plt-upf")
+}
+
+func newNamedBed(t *testing.T, name string) *bed {
+	t.Helper()
+	top, err := topology.New(topology.Config{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}

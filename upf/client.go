@@ -118,6 +118,11 @@ func (c *Client) Config(ctx context.Context) (*Config, error) {
 	return get[Config](ctx, c, pathConfig)
 }
 
+// Slices returns the slices, and what is in none.
+func (c *Client) Slices(ctx context.Context) (*Slices, error) {
+	return get[Slices](ctx, c, pathSlices)
+}
+
 // get fetches and decodes path.
 func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://upf"+path, nil)

@@ -21,12 +21,13 @@ type Config struct {
 	N3       N3       `yaml:"n3" json:"n3"`
 	GTPU     []GTPU   `yaml:"gtpu" json:"gtpu"` // endpoints beside N3
 	N6       N6       `yaml:"n6" json:"n6"`
-	Datapath string   `yaml:"datapath" json:"datapath"` // DatapathXDP or DatapathModel
+	Datapath string   `yaml:"datapath" json:"datapath"` // DatapathXDP, DatapathModel or DatapathAgents
 	XDP      XDP      `yaml:"xdp" json:"xdp"`
 	Sessions Sessions `yaml:"sessions" json:"sessions"`
 	Pools    []Pool   `yaml:"pools" json:"pools"`
 	Slices   []Slice  `yaml:"slices" json:"slices"`
 	Store    Store    `yaml:"store" json:"store"`
+	Bus      Bus      `yaml:"bus" json:"bus"`
 	Metrics  Metrics  `yaml:"metrics" json:"metrics"`
 	API      API      `yaml:"api" json:"api"`
 	Log      Log      `yaml:"log" json:"log"`
@@ -119,6 +120,8 @@ type Log struct {
 const (
 	DatapathXDP   = "xdp"
 	DatapathModel = "model"
+	// DatapathAgents: the datapaths are other processes, [Bus.Agents].
+	DatapathAgents = "agents"
 
 	ModeAuto    = "auto" // native where the driver has it, else generic
 	ModeNative  = "native"
@@ -155,6 +158,7 @@ func Default() *Config {
 		XDP:      XDP{Mode: ModeAuto},
 		Sessions: Sessions{Max: defaultMaxSessions},
 		Store:    Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
+		Bus:      Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
 		Metrics:  Metrics{Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 9090)},
 		API:      API{Socket: DefaultSocket},
 		Log:      Log{Level: "info", Format: FormatText},

@@ -132,9 +132,9 @@ log: {level: debug, format: json}
 		},
 		Store: Store{Path: "/var/lib/plumbline", Sync: SyncAlways, AfterReboot: RebootForget, Redis: Redis{
 			Username: "upf", PasswordFile: "/etc/password", TLS: true, Prefix: "upf1"}},
-		Metrics:  Metrics{Address: netip.MustParseAddrPort("0.0.0.0:9191"), AllowRemote: true},
-		API:      API{Socket: "/tmp/upf.sock"},
-		Log:      Log{Level: "debug", Format: "json"},
+		Metrics: Metrics{Address: netip.MustParseAddrPort("0.0.0.0:9191"), AllowRemote: true},
+		API:     API{Socket: "/tmp/upf.sock"},
+		Log:     Log{Level: "debug", Format: "json"},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -64,12 +64,18 @@ func (c *Config) mistakes() []Mistake {
 	var m checks
 	m.want(c.NodeID == "" || c.NodeID == c.N4.Address.String() || isNodeID(c.NodeID),
 		"node_id", c.NodeID, "an IP address or a domain name")
-	c.checkInterfaces(&m)
-	c.checkN4(&m)
-	c.checkGTPU(&m)
+	role := c.Role()
+	if role != RoleDatapath {
+		c.checkN4(&m)
+	}
+	if role != RoleN4 {
+		c.checkInterfaces(&m)
+		c.checkGTPU(&m)
+	}
 	c.checkSlices(&m)
 	c.checkStore(&m)
-	m.oneOf("datapath", c.Datapath, DatapathXDP, DatapathModel)
+	c.checkBus(&m)
+	m.oneOf("datapath", c.Datapath, DatapathXDP, DatapathModel, DatapathAgents)
 	m.oneOf("xdp.mode", c.XDP.Mode, ModeAuto, ModeNative, ModeGeneric)
 	m.want(c.Sessions.Max >= 1 && c.Sessions.Max <= MaxSessions,
 		"sessions.max", c.Sessions.Max, fmt.Sprintf("1 to %d", MaxSessions))
@@ -85,11 +91,6 @@ func (c *Config) mistakes() []Mistake {
 }
 
 func (c *Config) checkInterfaces(m *checks) {
-	m.want(isHost(c.N4.Address), "n4.address", c.N4.Address, "a unicast IP address of this machine")
-	for i, p := range c.N4.Peers {
-		m.want(p.IsValid() && p == p.Masked() && !p.Addr().Is4In6(), fmt.Sprintf("n4.peers[%d]", i), p,
-			"a prefix without host bits, such as 10.4.0.0/24")
-	}
 	n3 := c.N3.Address
 	m.want(n3.Is4() && isHost(n3), "n3.address", n3, "a unicast IPv4 address of this machine")
 	if c.Datapath == DatapathXDP {

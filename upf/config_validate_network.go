@@ -17,8 +17,13 @@ const (
 	minEcho   = 60 * time.Second
 )
 
-// checkN4 checks what N4 has beside its address.
+// checkN4 checks how PFCP is spoken.
 func (c *Config) checkN4(m *checks) {
+	m.want(isHost(c.N4.Address), "n4.address", c.N4.Address, "a unicast IP address of this machine")
+	for i, p := range c.N4.Peers {
+		m.want(p.IsValid() && p == p.Masked() && !p.Addr().Is4In6(), fmt.Sprintf("n4.peers[%d]", i), p,
+			"a prefix without host bits, such as 10.4.0.0/24")
+	}
 	for i, a := range c.N4.Associate {
 		m.want(isHost(a) && a.Is4() == c.N4.Address.Is4(), fmt.Sprintf("n4.associate[%d]", i), a,
 			"the unicast address of a CP function, of the same IP version as n4.address")

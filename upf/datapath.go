@@ -1,6 +1,7 @@
 package upf
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/model"
 	"plumbline/datapath/xdp"
@@ -24,10 +26,16 @@ type (
 	passTeller   interface {
 		Passes() (map[string]uint64, error)
 	}
-	totalTeller interface {
-		Totals() (uplink, downlink xdp.Total)
-	}
+	totalTeller interface{ SliceTotals() []xdp.SliceTotal }
 )
+
+// openDriver opens the datapath, or the way to those that are other processes.
+func (s *Service) openDriver(ctx context.Context) (datapath.Driver, error) {
+	if s.config.Role() == RoleN4 {
+		return s.openAgents(ctx)
+	}
+	return openDatapath(s.config, s.log)
+}
 
 // openDatapath opens what c.Datapath names.
 func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
@@ -38,7 +46,7 @@ func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
 		log.Warn("datapath model carries no packets: it opens no device")
 		start := time.Now()
 		return model.New(model.Config{
-			Endpoints:   []datapath.Endpoint{{Name: "n3", Address: c.N3.Address}},
+			Endpoints:   endpoints(c),
 			MaxSessions: uint64(c.Sessions.Max),
 			Now:         func() uint64 { return uint64(time.Since(start)) },
 		}), nil
@@ -69,16 +77,28 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 // endpoints returns where GTP-U is terminated: N3, and what is beside it.
 func endpoints(c *Config) []datapath.Endpoint {
 	all := []datapath.Endpoint{{
-		Name: "n3", Device: c.N3.Device, Address: c.N3.Address, Address6: c.N3.Address6,
+		Name: "N3", Device: c.N3.Device, Address: c.N3.Address, Address6: c.N3.Address6,
 		NetworkInstances: c.N3.NetworkInstances,
 	}}
-	for _, g := range c.GTPU {
-		all = append(all, datapath.Endpoint{
-			Name: g.Name, Device: g.Device, Address: g.Address, Address6: g.Address6,
-			NetworkInstances: g.NetworkInstances,
-		})
+	if len(c.GTPU) > 0 {
+		all[0].Interfaces = []api.Interface{api.Interface_ACCESS}
+	}
+	for i := range c.GTPU {
+		all = append(all, c.GTPU[i].endpoint())
 	}
 	return all
+}
+
+// endpoint is g as a datapath knows it.
+func (g *GTPU) endpoint() datapath.Endpoint {
+	e := datapath.Endpoint{
+		Name: g.Name, Device: g.Device, Address: g.Address, Address6: g.Address6,
+		NetworkInstances: g.NetworkInstances, Interfaces: []api.Interface{api.Interface_ACCESS},
+	}
+	if g.Interface == InterfaceCore {
+		e.Interfaces = []api.Interface{api.Interface_CORE, api.Interface_SGI_LAN}
+	}
+	return e
 }
 
 // describeDatapath says what forwards packets, as it was at the start.
@@ -95,11 +115,13 @@ func describeDatapath(c *Config, d datapath.Driver) Datapath {
 		about.MemoryOctets = m.MemoryOctets()
 	}
 	if _, ok := d.(*xdp.Driver); ok {
-		n3, n6 := describeDevice("N3", c.N3.Device), describeDevice("N6", c.N6.Device)
-		about.Devices = append(about.Devices, n3, n6)
-		about.Mode = n3.Mode
-		if n6.Mode != n3.Mode {
-			about.Mode += "+" + n6.Mode
+		about.Devices = append(about.Devices, describeDevice("N3", c.N3.Device), describeDevice("N6", c.N6.Device))
+		for _, g := range c.GTPU {
+			about.Devices = append(about.Devices, describeDevice(g.Name, g.Device))
+		}
+		about.Mode = about.Devices[0].Mode
+		if about.Devices[1].Mode != about.Mode {
+			about.Mode += "+" + about.Devices[1].Mode
 		}
 	}
 	return about

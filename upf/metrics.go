@@ -38,6 +38,12 @@ var (
 	descPackets  = describe("forwarded_packets_total", "User packets forwarded.", "direction")
 	descBytes    = describe("forwarded_bytes_total",
 		"Octets of the user packets forwarded, from their IP header on.", "direction")
+	descSliceSessions = describe("slice_sessions", "PFCP sessions of a slice; none: of no configured one.", "slice")
+	descSlicePackets  = describe("slice_forwarded_packets_total", "User packets of a slice forwarded.", "slice", "direction")
+	descSliceBytes    = describe("slice_forwarded_bytes_total",
+		"Octets of the user packets of a slice forwarded, from their IP header on.", "slice", "direction")
+	descSliceDropped = describe("slice_dropped_packets_total",
+		"User packets of a slice that matched a PDR and were then dropped by gate, meter, quota or FAR.", "slice", "direction")
 	descDrops  = describe("drops_total", "Packets dropped by the datapath. Every dropped packet has one reason.", "reason")
 	descPasses = describe("passes_total",
 		"Packets that the fast path handed to the host or to the slow path instead of forwarding or dropping them.", "reason")
@@ -51,6 +57,8 @@ func (c *collector) Describe(chan<- *prometheus.Desc) {}
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(ch, descSessions, float64(c.sessions.Len()))
 	gauge(ch, descCapacity, float64(c.config.Sessions.Max))
+	c.collectSlices(ch)
+	c.collectAgents(ch)
 	gauge(ch, descDatapath, 1, c.about.Name)
 	for _, d := range c.about.Devices {
 		gauge(ch, descDevice, 1, d.Interface, d.Name, d.Mode)
@@ -68,15 +76,36 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 // the start on, so that a rate can be taken of the first packet, too.
 func (c *collector) collectPackets(ch chan<- prometheus.Metric) {
 	c.collectReasons(ch, descDrops, c.driver.Drops)
-	if d, ok := c.driver.(totalTeller); ok {
-		uplink, downlink := d.Totals()
+	if d, ok := c.driver.(passTeller); ok {
+		c.collectReasons(ch, descPasses, d.Passes)
+	}
+}
+
+// collectSlices says what sessions and packets there were of each slice, and in
+// all.
+func (c *collector) collectSlices(ch chan<- prometheus.Metric) {
+	_, counts := c.driver.(totalTeller)
+	var uplink, downlink Usage
+	for _, s := range c.sliceStates() {
+		gauge(ch, descSliceSessions, float64(s.Sessions), s.Name)
+		for direction, u := range map[string]Usage{"uplink": s.Uplink, "downlink": s.Downlink} {
+			if !counts {
+				break
+			}
+			counter(ch, descSlicePackets, u.Packets, s.Name, direction)
+			counter(ch, descSliceBytes, u.Octets, s.Name, direction)
+			counter(ch, descSliceDropped, u.DroppedPackets, s.Name, direction)
+		}
+		uplink.Packets += s.Uplink.Packets
+		uplink.Octets += s.Uplink.Octets
+		downlink.Packets += s.Downlink.Packets
+		downlink.Octets += s.Downlink.Octets
+	}
+	if counts {
 		counter(ch, descPackets, uplink.Packets, "uplink")
 		counter(ch, descPackets, downlink.Packets, "downlink")
 		counter(ch, descBytes, uplink.Octets, "uplink")
 		counter(ch, descBytes, downlink.Octets, "downlink")
-	}
-	if d, ok := c.driver.(passTeller); ok {
-		c.collectReasons(ch, descPasses, d.Passes)
 	}
 }
 

@@ -2,6 +2,7 @@ package upf
 
 import (
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,7 +23,11 @@ var (
 	descPathFailures    = describe("pfcp_path_failures_total", "CP functions that stopped answering heartbeats.")
 	descPeerRestarts    = describe("pfcp_peer_restarts_total", "CP functions whose Recovery Time Stamp became newer.")
 	descSendErrors      = describe("pfcp_send_errors_total", "PFCP responses that the socket did not take.")
-	descLatency         = describe("pfcp_request_duration_seconds",
+	descStoreErrors     = describe("store_errors_total", "Times that the store did not take what it was given; it is tried again.")
+	descReports         = describe("pfcp_reports_total",
+		"PFCP Session Report Requests: sent (repetitions not counted), answered, rejected (any other Cause), unanswered (sent N1 times; tried again later), discarded (session or association was gone).", "outcome")
+	descReportsWaiting = describe("pfcp_reports_waiting", "Sessions with something to report that no CP function has answered yet.")
+	descLatency        = describe("pfcp_request_duration_seconds",
 		"From a PFCP request being read from the socket to its response being handed to it.", "type")
 )
 
@@ -57,6 +62,14 @@ func (c *collector) collectPFCP(ch chan<- prometheus.Metric, n *n4.Counters) {
 	counter(ch, descPathFailures, n.PathFailures.Load())
 	counter(ch, descPeerRestarts, n.PeerRestarts.Load())
 	counter(ch, descSendErrors, n.SendErrors.Load())
+	counter(ch, descStoreErrors, n.StoreErrors.Load())
+	for outcome, count := range map[string]*atomic.Uint64{
+		"sent": &n.Reports.Requests, "answered": &n.Reports.Answered, "rejected": &n.Reports.Rejected,
+		"unanswered": &n.Reports.Unanswered, "discarded": &n.Reports.Discarded,
+	} {
+		counter(ch, descReports, count.Load(), outcome)
+	}
+	gauge(ch, descReportsWaiting, float64(c.endpoint.ReportsWaiting()))
 }
 
 // collectLatency has a histogram for each request type that came.

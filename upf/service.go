@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"plumbline/bus"
+	"plumbline/bus/upper"
 	"plumbline/datapath"
 	"plumbline/n4"
-	"plumbline/pfcp"
 	"plumbline/rules"
 	"plumbline/session"
+	"plumbline/store"
 )
 
 // Options are what a UPF is given besides its configuration.
@@ -30,15 +31,18 @@ type Service struct {
 	options  Options
 	log      *slog.Logger
 	driver   datapath.Driver
+	store    store.Store // nil: nothing outlives the process
 	about    Datapath
 	sessions *session.Manager
 	endpoint *n4.Endpoint
-	served   chan struct{} // closed when the endpoint has stopped,
-	serveErr error         // with this
-	listener struct{ api, metrics net.Listener }
-	servers  []*httpServer
-	closing  sync.Once
-	closed   error
+	// advertiser is endpoint, as soon as it is there.
+	advertiser atomic.Pointer[n4.Endpoint]
+	served     chan struct{} // closed when the endpoint has stopped,
+	serveErr   error         // with this
+	listener   struct{ api, metrics net.Listener }
+	servers    []*httpServer
+	closing    sync.Once
+	closed     error
 }
 
 // Start brings a UPF up in the network namespace of the process. When it returns,
@@ -76,28 +80,45 @@ func (s *Service) start(ctx context.Context) error {
 	if err := s.listen(ctx); err != nil {
 		return err
 	}
+	if err := s.openStore(ctx); err != nil {
+		return err
+	}
 	var err error
-	if s.driver, err = openDatapath(s.config, s.log); err != nil {
+	if s.driver, err = s.openDriver(ctx); err != nil {
 		return err
 	}
 	s.about = describeDatapath(s.config, s.driver)
-	endpoints := make([]session.Endpoint, len(s.about.N3Addresses))
-	for i, a := range s.about.N3Addresses {
-		endpoints[i] = session.Endpoint{Name: "n3", IPv4: a.As4()}
-	}
-	s.sessions, err = session.NewManager(
-		session.Config{MaxSessions: s.config.Sessions.Max, Endpoints: endpoints},
-		rules.Compiler{Bus: bus.InProcess{Driver: s.driver}})
-	if err != nil {
+	if err := s.openControlPlane(); err != nil {
 		return err
 	}
-	at := netip.AddrPortFrom(s.config.N4.Address, pfcp.Port)
-	s.endpoint, err = n4.Listen(n4.Config{
-		Listen: at, NodeID: s.config.NodeID, Peers: s.config.N4.Peers, Log: s.log}, s.sessions)
-	if err != nil {
-		return explainListen("n4.address", at, err)
+	if err := s.restore(ctx); err != nil {
+		return err
 	}
 	s.serve()
+	return nil
+}
+
+// openControlPlane makes sessions and N4 over the datapath. Requests wait in the
+// sockets of N4 until serve.
+func (s *Service) openControlPlane() error {
+	compiler := rules.Compiler{Bus: bus.InProcess{Driver: s.driver}}
+	can := s.driver.Capabilities()
+	sc := s.config.sessionConfig(can)
+	c := s.config.n4Config(sc)
+	s.withAgents(&sc)
+	c.Events, c.Log = compiler, s.log
+	if s.store != nil { // an interface that holds a nil one is not nil
+		sc.Store, c.Store = s.store, s.store
+	}
+	var err error
+	if s.sessions, err = session.NewManager(sc, compiler); err != nil {
+		return err
+	}
+	if s.endpoint, err = n4.Listen(c, s.sessions); err != nil {
+		return explainListen("n4.address", c.Listen, err)
+	}
+	s.advertiser.Store(s.endpoint)
+	s.agentsChanged()
 	return nil
 }
 
@@ -139,11 +160,18 @@ func (s *Service) MetricsAddr() net.Addr {
 	return s.listener.metrics.Addr()
 }
 
-// Wait returns when ctx is done, or with the error that ended PFCP.
+// Wait returns when ctx is done, or with the error that ended PFCP or the bus.
 func (s *Service) Wait(ctx context.Context) error {
+	var ended <-chan struct{} // nil: never
+	u, ok := s.driver.(*upper.Upper)
+	if ok {
+		ended = u.Ended()
+	}
 	select {
 	case <-ctx.Done():
 		return nil
+	case <-ended:
+		return u.Err()
 	case <-s.served:
 		return s.serveErr
 	}
@@ -181,6 +209,9 @@ func (s *Service) stop() error {
 	}
 	if s.driver != nil {
 		errs = append(errs, s.driver.Close())
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
 	}
 	return errors.Join(errs...)
 }

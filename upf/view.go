@@ -52,14 +52,18 @@ func (t *TEID) UnmarshalText(text []byte) error {
 
 // SessionRow is one line about a PFCP session.
 type SessionRow struct {
-	SEID        SEID     `json:"seid"`         // of the UP function
-	CPSEID      SEID     `json:"cp_seid"`      // of the CP function
-	NodeID      string   `json:"node_id"`      // of the CP function
-	UEAddresses []string `json:"ue_addresses"` // IPv4 address, IPv6 prefix
-	TEIDs       []TEID   `json:"teids"`        // local ones
+	SEID        SEID     `json:"seid"`            // of the UP function
+	CPSEID      SEID     `json:"cp_seid"`         // of the CP function
+	NodeID      string   `json:"node_id"`         // of the CP function
+	UEAddresses []string `json:"ue_addresses"`    // IPv4 address, IPv6 prefix
+	TEIDs       []TEID   `json:"teids"`           // local ones
+	Slice       string   `json:"slice,omitempty"` // name; empty: none
+	SNSSAI      string   `json:"s_nssai,omitempty"`
+	DNN         string   `json:"dnn,omitempty"`
 	PDRs        int      `json:"pdrs"`
 	FARs        int      `json:"fars"`
 	QERs        int      `json:"qers"`
+	URRs        int      `json:"urrs"`
 }
 
 // SessionPage is a part of the list of sessions.
@@ -81,6 +85,8 @@ type Rules struct {
 	PDRs []PDR `json:"pdrs"`
 	FARs []FAR `json:"fars"`
 	QERs []QER `json:"qers"`
+	URRs []URR `json:"urrs"`
+	BARs []BAR `json:"bars"`
 }
 
 // PDR is a Packet Detection Rule and what it counted.
@@ -92,16 +98,21 @@ type PDR struct {
 	UEAddresses        []string `json:"ue_addresses,omitempty"`
 	QFIs               []uint8  `json:"qfis,omitempty"` // empty: any
 	NetworkInstance    string   `json:"network_instance,omitempty"`
+	Filters            []string `json:"filters,omitempty"` // SDF filters; empty: any packet
+	ApplicationID      string   `json:"application_id,omitempty"`
+	Predefined         []string `json:"predefined_rules,omitempty"`
 	OuterHeaderRemoval bool     `json:"outer_header_removal"`
 	FARID              uint32   `json:"far_id"`
 	QERIDs             []uint32 `json:"qer_ids,omitempty"`
+	URRIDs             []uint32 `json:"urr_ids,omitempty"`
 	Usage              Usage    `json:"usage"`
 }
 
 // FTEID is a tunnel endpoint.
 type FTEID struct {
 	TEID TEID       `json:"teid"`
-	IPv4 netip.Addr `json:"ipv4"`
+	IPv4 netip.Addr `json:"ipv4,omitzero"`
+	IPv6 netip.Addr `json:"ipv6,omitzero"`
 }
 
 // Usage is what matched a PDR. Octets are those of the user packets, from
@@ -112,37 +123,18 @@ type Usage struct {
 	DroppedPackets uint64 `json:"dropped_packets"` // by gate, MBR or FAR
 }
 
-// FAR is a Forwarding Action Rule.
-type FAR struct {
-	ID                   uint32 `json:"id"`
-	ApplyAction          string `json:"apply_action"`
-	DestinationInterface string `json:"destination_interface,omitempty"`
-	OuterHeaderCreation  *FTEID `json:"outer_header_creation,omitempty"` // GTP-U/UDP/IPv4
-	NetworkInstance      string `json:"network_instance,omitempty"`
-	DSCP                 *uint8 `json:"dscp,omitempty"` // Transport Level Marking
-}
-
-// QER is a QoS Enforcement Rule. Rates are bit/s; absent: not limited.
-type QER struct {
-	ID                 uint32  `json:"id"`
-	UplinkGateClosed   bool    `json:"uplink_gate_closed"`
-	DownlinkGateClosed bool    `json:"downlink_gate_closed"`
-	QFI                uint8   `json:"qfi,omitempty"`
-	UplinkMBR          *uint64 `json:"uplink_mbr_bps,omitempty"`
-	DownlinkMBR        *uint64 `json:"downlink_mbr_bps,omitempty"`
-	UplinkGBR          *uint64 `json:"uplink_gbr_bps,omitempty"`
-	DownlinkGBR        *uint64 `json:"downlink_gbr_bps,omitempty"`
-}
-
 // viewRow shows s, whose CP function is nodeID.
-func viewRow(s *session.Session, nodeID string) SessionRow {
+func (s *Service) viewRow(x *session.Session, nodeID string) SessionRow {
 	row := SessionRow{
-		SEID: SEID(s.SEID), CPSEID: SEID(s.CP.SEID), NodeID: nodeID,
-		UEAddresses: []string{}, TEIDs: []TEID{},
-		PDRs: len(s.PDRs), FARs: len(s.FARs), QERs: len(s.QERs),
+		SEID: SEID(x.SEID), CPSEID: SEID(x.CP.SEID), NodeID: nodeID,
+		UEAddresses: []string{}, TEIDs: []TEID{}, Slice: s.sliceName(x.Slice), DNN: x.DNN,
+		PDRs: len(x.PDRs), FARs: len(x.FARs), QERs: len(x.QERs), URRs: len(x.URRs),
 	}
-	for i := range s.PDRs {
-		pdi := &s.PDRs[i].PDI
+	if n := x.SNSSAI; n.Present {
+		row.SNSSAI = SNSSAI{SST: n.Value.SST, SD: n.Value.SD, Set: true}.String()
+	}
+	for i := range x.PDRs {
+		pdi := &x.PDRs[i].PDI
 		if teid := TEID(pdi.FTEID.TEID); teid != 0 {
 			row.TEIDs = appendNew(row.TEIDs, teid)
 		}
@@ -163,21 +155,36 @@ func appendNew[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// viewSession shows s with what its PDRs counted.
-func viewSession(s *session.Session, nodeID string, usage *api.SessionUsage) Session {
+// sliceName is the name of a configured slice; 0: none.
+func (s *Service) sliceName(number uint32) string {
+	if number == 0 || int(number) > len(s.config.Slices) {
+		return ""
+	}
+	return s.config.Slices[number-1].Name
+}
+
+// viewSession shows x with what its rules counted.
+func (s *Service) viewSession(x *session.Session, nodeID string, usage *api.SessionUsage) Session {
 	counted := map[uint32]Usage{}
 	for _, u := range usage.GetRules() {
 		counted[u.GetPdrId()] = Usage{u.GetPackets(), u.GetOctets(), u.GetDroppedPackets()}
 	}
-	v := Session{SessionRow: viewRow(s, nodeID), Rules: Rules{PDRs: []PDR{}, FARs: []FAR{}, QERs: []QER{}}}
-	for i := range s.PDRs {
-		v.Rules.PDRs = append(v.Rules.PDRs, viewPDR(&s.PDRs[i], counted[uint32(s.PDRs[i].ID)]))
+	v := Session{SessionRow: s.viewRow(x, nodeID)}
+	v.Rules = Rules{PDRs: []PDR{}, FARs: []FAR{}, QERs: []QER{}, URRs: []URR{}, BARs: []BAR{}}
+	for i := range x.PDRs {
+		v.Rules.PDRs = append(v.Rules.PDRs, viewPDR(&x.PDRs[i], counted[uint32(x.PDRs[i].ID)]))
 	}
-	for i := range s.FARs {
-		v.Rules.FARs = append(v.Rules.FARs, viewFAR(&s.FARs[i]))
+	for i := range x.FARs {
+		v.Rules.FARs = append(v.Rules.FARs, viewFAR(&x.FARs[i]))
 	}
-	for i := range s.QERs {
-		v.Rules.QERs = append(v.Rules.QERs, viewQER(&s.QERs[i]))
+	for i := range x.QERs {
+		v.Rules.QERs = append(v.Rules.QERs, viewQER(&x.QERs[i]))
+	}
+	for i := range x.URRs {
+		v.Rules.URRs = append(v.Rules.URRs, viewURR(&x.URRs[i], usage))
+	}
+	for i := range x.BARs {
+		v.Rules.BARs = append(v.Rules.BARs, viewBAR(&x.BARs[i]))
 	}
 	return v
 }
@@ -186,10 +193,12 @@ func viewPDR(p *session.PDR, usage Usage) PDR {
 	v := PDR{
 		ID: p.ID, Precedence: p.Precedence, SourceInterface: p.PDI.SourceInterface.String(),
 		UEAddresses: viewUEAddress(p.PDI.UEAddress), NetworkInstance: p.PDI.NetworkInstance,
-		OuterHeaderRemoval: p.OuterHeaderRemoval, FARID: p.FARID, QERIDs: p.QERIDs, Usage: usage,
+		ApplicationID: p.PDI.ApplicationID, Predefined: p.Predefined,
+		OuterHeaderRemoval: p.OuterHeaderRemoval, FARID: p.FARID, QERIDs: p.QERIDs, URRIDs: p.URRIDs, Usage: usage,
 	}
-	if t := p.PDI.FTEID; t.TEID != 0 {
-		v.FTEID = &FTEID{TEID(t.TEID), netip.AddrFrom4(t.IPv4)}
+	v.FTEID = viewFTEID(p.PDI.FTEID.TEID, p.PDI.FTEID.IPv4, p.PDI.FTEID.IPv6)
+	for i := range p.PDI.Filters {
+		v.Filters = append(v.Filters, p.PDI.Filters[i].String())
 	}
 	for q := uint8(1); q < 64; q++ {
 		if p.PDI.QFIs.Has(q) {
@@ -212,29 +221,17 @@ func viewUEAddress(a session.UEAddress) []string {
 	return list
 }
 
-func viewFAR(f *session.FAR) FAR {
-	v := FAR{ID: f.ID, ApplyAction: f.ApplyAction.String()}
-	if !f.HasForwarding {
-		return v
+// viewFTEID shows a tunnel endpoint; TEID 0: none.
+func viewFTEID(teid uint32, ipv4 session.IPv4, ipv6 session.IPv6) *FTEID {
+	if teid == 0 {
+		return nil
 	}
-	p := &f.Forwarding
-	v.DestinationInterface, v.NetworkInstance = p.DestinationInterface.String(), p.NetworkInstance
-	if p.HasDSCP {
-		v.DSCP = &p.DSCP
+	v := &FTEID{TEID: TEID(teid)}
+	if ipv4 != (session.IPv4{}) {
+		v.IPv4 = netip.AddrFrom4(ipv4)
 	}
-	if o := p.OuterHeaderCreation; o.TEID != 0 {
-		v.OuterHeaderCreation = &FTEID{TEID(o.TEID), netip.AddrFrom4(o.IPv4)}
-	}
-	return v
-}
-
-func viewQER(q *session.QER) QER {
-	v := QER{ID: q.ID, QFI: q.QFI, UplinkGateClosed: q.UplinkGateClosed, DownlinkGateClosed: q.DownlinkGateClosed}
-	if q.HasMBR {
-		v.UplinkMBR, v.DownlinkMBR = (*uint64)(&q.MBR.Uplink), (*uint64)(&q.MBR.Downlink)
-	}
-	if q.HasGBR {
-		v.UplinkGBR, v.DownlinkGBR = (*uint64)(&q.GBR.Uplink), (*uint64)(&q.GBR.Downlink)
+	if ipv6 != (session.IPv6{}) {
+		v.IPv6 = netip.AddrFrom16(ipv6)
 	}
 	return v
 }

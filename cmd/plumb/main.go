@@ -27,6 +27,8 @@ import (
 type commands struct {
 	Doctor   doctorCommand   `cmd:"" help:"Say what this machine, kernel and devices can do."`
 	UPF      upfCommand      `cmd:"" name:"upf" help:"Run a UPF: PFCP on N4, packets between N3 and N6."`
+	N4       n4Command       `cmd:"" name:"n4" help:"Run the control plane of a UPF alone: PFCP on N4, Redis towards the datapaths."`
+	Datapath datapathCommand `cmd:"" help:"Run a datapath of a UPF alone, for plumb n4."`
 	GNB      gnbCommand      `cmd:"" name:"gnb" help:"Run a gNB: UE devices over GTP-U to any UPF."`
 	Bench    benchCommand    `cmd:"" help:"Measure the UPF beside the limit of the test bed."`
 	Lab      labCommand      `cmd:"" help:"Measure any UPF: N4 load."`

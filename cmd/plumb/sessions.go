@@ -47,9 +47,9 @@ func (c *sessionsCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return writeJSON(stdout, page)
 	}
-	t := newTable(stdout, "SEID", "CP SEID", "CP NODE ID", "UE ADDRESS", "TEID", "PDR", "FAR", "QER")
+	t := newTable(stdout, "SEID", "CP SEID", "CP NODE ID", "UE ADDRESS", "TEID", "SLICE", "PDR", "FAR", "QER", "URR")
 	for _, s := range page.Sessions {
-		t.row(s.SEID, s.CPSEID, s.NodeID, words(s.UEAddresses), words(s.TEIDs), s.PDRs, s.FARs, s.QERs)
+		t.row(s.SEID, s.CPSEID, s.NodeID, words(s.UEAddresses), words(s.TEIDs), s.Slice, s.PDRs, s.FARs, s.QERs, s.URRs)
 	}
 	if err := t.flush(); err != nil {
 		return err

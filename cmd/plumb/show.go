@@ -13,6 +13,7 @@ type showCommand struct {
 	Session      showSession      `cmd:"" help:"One PFCP session: its PDRs, FARs, QERs and what they counted."`
 	Associations showAssociations `cmd:"" help:"PFCP associations with CP functions."`
 	Datapath     showDatapath     `cmd:"" help:"What forwards packets, and what it can do."`
+	Slices       showSlices       `cmd:"" help:"Slices: their sessions and what they sent and received."`
 	Peers        showPeers        `cmd:"" help:"Next hops on N3 and N6 that the datapath knows."`
 	Config       showConfig       `cmd:"" help:"The configuration with which the UPF runs, defaults included."`
 }
@@ -70,6 +71,25 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 	t := newTable(stdout, "INTERFACE", "DEVICE", "XDP MODE", "MTU")
 	for _, d := range d.Devices {
 		t.row(d.Interface, d.Name, d.Mode, d.MTU)
+	}
+	return t.flush()
+}
+
+type showSlices struct{ upfFlags }
+
+// Run prints one line per slice.
+func (c *showSlices) Run(ctx context.Context, stdout io.Writer) error {
+	s, err := upf.NewClient(c.Socket).Slices(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(stdout, s)
+	}
+	t := newTable(stdout, "SLICE", "S-NSSAI", "DNN", "SESSIONS", "UL PACKETS", "UL OCTETS", "UL DROPPED", "DL PACKETS", "DL OCTETS", "DL DROPPED")
+	for _, x := range s.Slices {
+		t.row(x.Name, x.SNSSAI, words(x.DNNs), x.Sessions, x.Uplink.Packets, x.Uplink.Octets, x.Uplink.DroppedPackets,
+			x.Downlink.Packets, x.Downlink.Octets, x.Downlink.DroppedPackets)
 	}
 	return t.flush()
 }

@@ -36,10 +36,7 @@ type upfRun struct{}
 
 // Run is the UPF as a process.
 func (upfRun) Run(ctx context.Context, command *upfCommand) error {
-	if command.Config == "" {
-		return fmt.Errorf("%w: want --config FILE (see 'plumb upf --help')", errUsage)
-	}
-	config, err := loadConfig(command.Config)
+	config, err := loadRole(command.Config, upf.RoleUPF)
 	if err != nil {
 		return err
 	}

@@ -153,8 +153,8 @@ func (u *UPF) leave(s *session) {
 }
 
 // Local returns the source of packets to peer.
-func (u *UPF) Local(networkInstance string, peer netip.Addr) netip.Addr {
-	return datapath.Local(u.cfg.Endpoints, networkInstance, peer)
+func (u *UPF) Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr {
+	return datapath.Local(u.cfg.Endpoints, networkInstance, to, peer)
 }
 
 // localOf returns the address from which old, which may be nil, sent into a
@@ -167,7 +167,7 @@ func (u *UPF) localOf(old *session, to gtpu.Tunnel) netip.Addr {
 			}
 		}
 	}
-	return u.Local("", to.Peer)
+	return u.Local("", api.Interface_ACCESS, to.Peer)
 }
 
 // state is the [State] of a session that is made anew.

@@ -14,7 +14,7 @@ type State interface {
 	Meter(q *api.QER, uplink bool) *Meter // with an MBR in this direction
 	URR(u *api.URR) URR
 	// Local is the source address of packets to peer.
-	Local(networkInstance string, peer netip.Addr) netip.Addr
+	Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr
 }
 
 // Compile makes the rule r of s, which [datapath.Check] has let pass.
@@ -69,7 +69,7 @@ func newOuter(f *api.Forward, state State) *Outer {
 		TEID: f.GetOuterHeaderCreation().GetTeid(), Peer: peer(f.GetOuterHeaderCreation()),
 		DSCP: -1, ToAccess: f.GetDestinationInterface() == api.Interface_ACCESS,
 	}
-	o.Local = state.Local(f.GetNetworkInstance(), o.Peer)
+	o.Local = state.Local(f.GetNetworkInstance(), f.GetDestinationInterface(), o.Peer)
 	if f.Dscp != nil {
 		o.DSCP = int(f.GetDscp())
 	}

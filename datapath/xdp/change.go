@@ -6,6 +6,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/datapath/model"
 )
 
 // change is a replacement of a session under way: what is reserved for it so
@@ -19,6 +20,7 @@ type change struct {
 	others []held   // meters and URRs
 	slow   []slowRule
 	hops   []uint32
+	models []*model.Rule // of all PDRs, if the slow path does or did any of them
 }
 
 // placed is a rule in a slot.

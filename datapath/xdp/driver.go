@@ -22,11 +22,12 @@ func (d *Driver) Apply(_ context.Context, c *api.Change) error {
 	if d.sessions == nil {
 		return fmt.Errorf("xdp: %w", datapath.ErrClosed)
 	}
+	markers := d.endMarkers(c)
 	if err := d.apply(c); err != nil {
 		return err
 	}
-	for _, m := range c.GetEndMarkers() {
-		d.sendEndMarker(m)
+	for _, m := range markers {
+		d.slow.sendSignal(m)
 	}
 	return nil
 }
@@ -46,25 +47,39 @@ func (d *Driver) apply(c *api.Change) error {
 		old = &session{}
 	}
 	s := &d.scratch
-	*s = change{d: d, in: c.GetSession(), old: old, rules: s.rules[:0], others: s.others[:0], slow: s.slow[:0], hops: s.hops[:0]}
+	*s = change{
+		d: d, in: c.GetSession(), old: old,
+		rules: s.rules[:0], others: s.others[:0], slow: s.slow[:0], hops: s.hops[:0], models: s.models[:0],
+	}
 	if err := s.plan(); err != nil {
 		return err
 	}
 	d.sessions[seid] = s.commit(c.GetDropBuffered())
+	clear(s.rules)
+	clear(s.slow)
+	clear(s.models)
 	s.in, s.old = nil, nil
 	return nil
 }
 
-// sendEndMarker sends the last message of a tunnel behind its last packet. One
-// that cannot be sent is one that got lost: GTP-U repeats none. Paths are switched
-// at Access.
-func (d *Driver) sendEndMarker(m *api.OuterHeaderCreation) {
-	if d.slow == nil {
-		return
+// endMarkers returns what goes behind the last packets of the tunnels, from the
+// addresses from which those went.
+func (d *Driver) endMarkers(c *api.Change) []model.Datagram {
+	var markers []model.Datagram
+	old := d.sessions[c.GetSeid()]
+	for _, m := range c.GetEndMarkers() {
+		to := gtpu.Tunnel{TEID: m.GetTeid(), Peer: peerOf(m)}
+		local := datapath.Local(d.cfg.Endpoints, "", api.Interface_ACCESS, to.Peer)
+		if old != nil {
+			if _, from, ok := d.sendsTo(old, map[uint32]bool{to.TEID: true}, map[gtpu.Tunnel]bool{to: true}); ok {
+				local = from.local
+			}
+		}
+		if d.slow != nil {
+			markers = append(markers, model.EndMarker(to, local))
+		}
 	}
-	peer := peerOf(m)
-	e := model.EndMarker(gtpu.Tunnel{TEID: m.GetTeid(), Peer: peer}, datapath.Local(d.cfg.Endpoints, "", api.Interface_ACCESS, peer))
-	d.slow.sendSignal(e)
+	return markers
 }
 
 func peerOf(o *api.OuterHeaderCreation) netip.Addr {

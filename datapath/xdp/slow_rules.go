@@ -10,13 +10,14 @@ import (
 	"plumbline/datapath/model"
 )
 
-// fillSlow makes the rules of the slow path, if it does any PDR of the session.
+// fillSlow makes the rules of the slow path, if it does any PDR of the session,
+// or did and has packets of it.
 func (c *change) fillSlow() error {
 	some := false
 	for i := range c.rules {
 		some = some || c.rules[i].slow
 	}
-	if !some {
+	if !some && len(c.old.slow) == 0 {
 		return nil
 	}
 	state := &slowState{change: c}
@@ -28,11 +29,13 @@ func (c *change) fillSlow() error {
 				s.keys = append(s.keys, k)
 			}
 		}
+		rule := model.Compile(c.in, r, state)
+		if state.err != nil {
+			return state.err
+		}
+		c.models = append(c.models, rule)
 		if len(s.keys) > 0 {
-			s.rule = model.Compile(c.in, r, state)
-			if state.err != nil {
-				return state.err
-			}
+			s.rule = rule
 			if s.rule.Outer != nil {
 				var err error
 				if s.hop, err = c.peer(r); err != nil {
@@ -40,7 +43,9 @@ func (c *change) fillSlow() error {
 				}
 			}
 		}
-		c.slow = append(c.slow, s)
+		if some {
+			c.slow = append(c.slow, s)
+		}
 	}
 	return nil
 }
@@ -117,20 +122,6 @@ func (d *Driver) bindSlow(seid uint64, old, made *session) {
 	if len(made.slow) > 0 {
 		d.slowSessions[seid] = made
 	}
-}
-
-// releaseBuffered sends what was buffered for rules that forward now.
-func (d *Driver) releaseBuffered(seid uint64, made *session, discard bool) {
-	if d.slow == nil {
-		return
-	}
-	rules := make([]*model.Rule, 0, len(made.slow))
-	for i := range made.slow {
-		if made.slow[i].rule != nil {
-			rules = append(rules, made.slow[i].rule)
-		}
-	}
-	d.slow.release(seid, rules, discard)
 }
 
 // retireSlow keeps what PDRs of the slow path counted that are gone.

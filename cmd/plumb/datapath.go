@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"plumbline/upf"
+)
+
+type datapathCommand struct {
+	Config      string              `placeholder:"FILE" help:"Configuration file (YAML); deploy/datapath.yaml explains what it needs."`
+	Run         datapathRun         `cmd:"" default:"withargs" help:"Run the datapath until SIGTERM or SIGINT (the default)."`
+	CheckConfig datapathCheckConfig `cmd:"" help:"Check a configuration file; start nothing."`
+}
+
+// Help is shown by plumb datapath --help.
+func (datapathCommand) Help() string {
+	return `Forwards user packets between N3 and N6 as plumb upf does, for a control plane that is another process (plumb n4), with Redis between. Its configuration has bus.agent, the name by which the control plane knows it. Logs go to standard error; the line "up" says what runs.
+
+While Redis or the control plane is away, packets flow by the rules that are there. With xdp.pin they do so while this process is away, too.
+
+Needs CAP_NET_ADMIN, CAP_BPF, CAP_PERFMON and CAP_NET_RAW for the datapath xdp; root has them. Once it is up it keeps the first two.
+
+Examples:
+
+    plumb datapath check-config --live datapath.yaml
+    plumb datapath --config datapath.yaml
+`
+}
+
+type datapathRun struct{}
+
+// Run is the datapath as a process.
+func (datapathRun) Run(ctx context.Context, command *datapathCommand) error {
+	config, err := loadRole(command.Config, upf.RoleDatapath)
+	if err != nil {
+		return err
+	}
+	log := upf.NewLogger(os.Stderr, config.Log)
+	s, err := upf.StartAgent(ctx, config, upf.Options{Log: log, Commit: commit})
+	if err != nil {
+		return err
+	}
+	confine(log)
+	err = s.Wait(ctx)
+	log.Info("stopping")
+	return errors.Join(err, s.Close())
+}
+
+type datapathCheckConfig struct {
+	File string `arg:"" placeholder:"FILE" help:"Configuration file (YAML)."`
+	Live bool   `help:"Check against this machine, too: devices and addresses."`
+}
+
+// Run says "ok", or all that is wrong.
+func (c *datapathCheckConfig) Run(stdout io.Writer) error {
+	return checkRole(stdout, c.File, upf.RoleDatapath, c.Live)
+}

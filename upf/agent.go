@@ -1,0 +1,158 @@
+package upf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"plumbline/bus/agent"
+	"plumbline/datapath"
+)
+
+// AgentService is a running datapath whose control plane is another process.
+type AgentService struct {
+	log     *slog.Logger
+	driver  datapath.Driver
+	agent   *agent.Agent
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the agent has ended,
+	err     error         // with this
+	metrics *httpServer   // nil: none
+}
+
+// StartAgent opens the datapath of c, which is a configuration of
+// [RoleDatapath], and has it hold what the control plane desires, as soon as
+// Redis can be reached. ctx is for the start alone.
+//
+// Errors: those of [Start].
+func StartAgent(ctx context.Context, c *Config, o Options) (*AgentService, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Commit == "" {
+		o.Commit = "unknown"
+	}
+	s := &AgentService{log: o.Log, ended: make(chan struct{})}
+	if err := s.start(ctx, c, o); err != nil {
+		if s.agent == nil {
+			close(s.ended)
+		}
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *AgentService) start(ctx context.Context, c *Config, o Options) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if err := c.CheckLive(); err != nil {
+		return err
+	}
+	var listener net.Listener
+	var err error
+	if a := c.Metrics.Address; a.IsValid() {
+		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", a.String()); err != nil {
+			return explainListen("metrics.address", a, err)
+		}
+	}
+	if s.driver, err = openDatapath(c, s.log); err == nil {
+		s.agent, err = agent.New(agent.Config{
+			Server: c.Bus.Redis.server(), Prefix: c.Bus.Redis.Prefix, Name: c.Bus.Agent, Driver: s.driver, Log: s.log})
+	}
+	if err != nil {
+		if listener != nil {
+			listener.Close()
+		}
+		return err
+	}
+	if listener != nil {
+		s.metrics = serveHTTP(listener, s.metricsHandler(o), s.log)
+	}
+	running, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	go func() {
+		defer close(s.ended)
+		s.err = s.agent.Run(running)
+	}()
+	about := describeDatapath(c, s.driver)
+	s.log.Info("up", "agent", c.Bus.Agent, "redis", c.Bus.Redis.Address, "datapath", about.Name, "n3", c.N3.Address,
+		"sessions_max", about.MaxSessions, "tables_octets", about.MemoryOctets)
+	return nil
+}
+
+// Wait returns when ctx is done, or with the error that ended the agent.
+func (s *AgentService) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.ended:
+		return s.err
+	}
+}
+
+// Close ends the agent, then the datapath, which leaves its devices unless it is
+// pinned.
+func (s *AgentService) Close() error {
+	var errs []error
+	if s.cancel != nil {
+		s.cancel()
+	}
+	<-s.ended
+	if s.metrics != nil {
+		errs = append(errs, s.metrics.Close())
+	}
+	if s.driver != nil {
+		errs = append(errs, s.driver.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	return nil
+}
+
+var (
+	descReconciled = describe("agent_reconciled", "1 if the datapath holds what the control plane desires, and nothing else.")
+	descConnected  = describe("agent_connected", "1 if Redis answers.")
+	descRefused    = describe("agent_refused_sessions",
+		"Desired sessions that the datapath refused when all were given to it anew.")
+)
+
+// agentCollector is what a scrape reads of an agent.
+type agentCollector struct {
+	*AgentService
+	commit string
+}
+
+// Describe implements [prometheus.Collector]; see collector.Describe.
+func (c *agentCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements [prometheus.Collector].
+func (c *agentCollector) Collect(ch chan<- prometheus.Metric) {
+	status := c.agent.Status()
+	gauge(ch, descSessions, float64(status.Sessions))
+	gauge(ch, descRefused, float64(status.Refused))
+	for desc, is := range map[*prometheus.Desc]bool{descReconciled: status.Reconciled, descConnected: status.Connected} {
+		value := 0.0
+		if is {
+			value = 1
+		}
+		gauge(ch, desc, value)
+	}
+	gauge(ch, descBuild, 1, c.commit, runtime.Version())
+	about := &collector{Service: &Service{driver: c.driver}, log: c.log}
+	about.collectPackets(ch)
+}
+
+func (s *AgentService) metricsHandler(o Options) http.Handler {
+	r := prometheus.NewRegistry()
+	r.MustRegister(&agentCollector{s, o.Commit})
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes})
+}

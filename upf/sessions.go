@@ -1,0 +1,94 @@
+package upf
+
+import (
+	"net/netip"
+	"time"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/n4"
+	"plumbline/pfcp"
+	"plumbline/session"
+)
+
+// sessionConfig is what the session manager has to know of c, besides where to
+// keep sessions, over datapaths that can do what can says.
+func (c *Config) sessionConfig(can *api.Capabilities) session.Config {
+	s := session.Config{
+		MaxSessions: c.Sessions.Max,
+		Endpoints:   c.sessionEndpoints(),
+		Can: session.Capabilities{
+			TunnelToTunnel: can.GetTunnelToTunnel(), Filters: can.GetFilters(), Usage: can.GetUsage(),
+			Buffering: can.GetBuffering(), EndMarkers: can.GetEndMarker(), IPv6Tunnels: len(can.GetN3Ipv6()) > 0,
+		},
+	}
+	for _, p := range c.Pools {
+		s.Pools = append(s.Pools, session.Pool{Name: p.Name, Prefixes: p.Prefixes})
+	}
+	for i := range c.Slices {
+		slice := c.Slices[i].session(uint32(i + 1))
+		slice.Agents = c.agentNumbers(c.Slices[i].Agent)
+		s.Slices = append(s.Slices, slice)
+	}
+	return s
+}
+
+// sessionEndpoints is where GTP-U is terminated, as the session manager knows it.
+func (c *Config) sessionEndpoints() []session.Endpoint {
+	if c.Role() == RoleN4 {
+		return c.agentEndpoints()
+	}
+	var list []session.Endpoint
+	for _, e := range endpoints(c) {
+		list = append(list, sessionEndpoint(&e))
+	}
+	return list
+}
+
+func sessionEndpoint(e *datapath.Endpoint) session.Endpoint {
+	out := session.Endpoint{Name: e.Name, NetworkInstances: e.NetworkInstances}
+	if e.Address.IsValid() {
+		out.IPv4 = e.Address.As4()
+	}
+	if e.Address6.IsValid() {
+		out.IPv6 = e.Address6.As16()
+	}
+	for _, x := range e.Interfaces {
+		out.Interfaces = append(out.Interfaces, session.Interface(x))
+	}
+	return out
+}
+
+// session is the slice as the session manager knows it, under that number.
+func (s *Slice) session(number uint32) session.Slice {
+	out := session.Slice{
+		Number: number, DNNs: s.DNNs, NetworkInstances: s.NetworkInstances, Pools: s.Pools,
+		UplinkMBR: session.BitsPerSecond(s.UplinkMBR), DownlinkMBR: session.BitsPerSecond(s.DownlinkMBR),
+		MaxSessions: s.MaxSessions,
+	}
+	if s.SNSSAI.Set {
+		out.SNSSAI = session.Some(session.SNSSAI{SST: s.SNSSAI.SST, SD: s.SNSSAI.SD})
+	}
+	return out
+}
+
+// n4Config is what N4 has to know of c, besides where to keep and to hear things.
+func (c *Config) n4Config(s session.Config) n4.Config {
+	l := &c.N4.Limits
+	handlers := 0
+	if c.Role() == RoleN4 {
+		handlers = handlersOfAgents
+	}
+	return n4.Config{
+		Handlers: handlers,
+		Listen:   netip.AddrPortFrom(c.N4.Address, pfcp.Port), NodeID: c.NodeID, Peers: c.N4.Peers,
+		Associate: c.N4.Associate, Release: c.N4.Release,
+		Capabilities: n4.Capabilities{
+			Capabilities: s.Can, UEAddresses: len(s.Pools) > 0, Predefined: len(s.Predefined) > 0,
+		},
+		HeartbeatInterval: time.Duration(c.N4.HeartbeatInterval), T1: time.Duration(c.N4.T1), N1: c.N4.N1,
+		MaxAssociations: l.Associations, MaxAssociationsPerAddress: l.AssociationsPerAddress,
+		MaxSessionsPerAssociation: l.SessionsPerAssociation, MaxSessions: c.Sessions.Max,
+		RequestsPerSecond: l.RequestsPerSecond,
+	}
+}
