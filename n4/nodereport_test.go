@@ -14,7 +14,7 @@ import (
 func TestNodeReport(t *testing.T) {
 	p := port(t)
 	cp, lost := newCPFunction(t, "127.0.0.2", p), newCPFunction(t, "127.0.0.3", p)
-	lost.silent = true
+	lost.set(func(f *cpFunction) { f.silent = true })
 	b := newBed(t, Config{PeerPort: p, HeartbeatInterval: 50 * time.Millisecond, T1: 20 * time.Millisecond, N1: 2})
 	b.client(t, "127.0.0.2").associate("127.0.0.2", cp.recovery.Time())
 	b.client(t, "127.0.0.3").associate("127.0.0.3", cp.recovery.Time())

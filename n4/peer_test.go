@@ -141,7 +141,7 @@ func await[M pfcp.Message](t *testing.T, f *cpFunction, skip int) (m M) {
 func TestInitiate(t *testing.T) {
 	p := port(t)
 	cp := newCPFunction(t, "127.0.0.2", p)
-	cp.cause = pfcp.CauseNoResourcesAvailable
+	cp.set(func(f *cpFunction) { f.cause = pfcp.CauseNoResourcesAvailable })
 	b := newBed(t, Config{
 		Associate: []netip.Addr{cp.addr}, PeerPort: p, Peers: []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")},
 		HeartbeatInterval: 20 * time.Millisecond, T1: time.Second,

@@ -75,7 +75,7 @@ func BenchmarkBacklog(b *testing.B) {
 }
 
 func benchmarkBacklog(b *testing.B, sockets int) {
-	const backlog = 3000 // that a socket holds
+	const backlog = 8000 // that a socket holds
 	var spent time.Duration
 	answered := uint64(0)
 	for b.Loop() {

@@ -61,6 +61,13 @@ func (s *memoryStore) fail(err error) {
 	s.fails = err
 }
 
+// flushed is how often it was flushed.
+func (s *memoryStore) flushed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flushes
+}
+
 // after is what a process finds that begins after this one was killed.
 func (s *memoryStore) after() *memoryStore {
 	s.mu.Lock()
@@ -175,9 +182,9 @@ func TestStoreFails(t *testing.T) {
 	if c.decode(c.ask(request), &r); r.Cause != pfcp.CauseRequestAccepted || b.sessions.Len() != 1 || b.driver.changed() != changes {
 		t.Errorf("%v, %d sessions, %d changes; want accepted, 1 and none", r.Cause, b.sessions.Len(), b.driver.changed()-changes)
 	}
-	flushes := store.flushes
+	flushes := store.flushed()
 	c.heartbeat()
-	if store.flushes != flushes {
+	if store.flushed() != flushes {
 		t.Error("the store is flushed for a heartbeat")
 	}
 }
