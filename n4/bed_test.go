@@ -58,9 +58,23 @@ func (d *fakeDriver) Apply(_ context.Context, c *api.Change) error {
 	return nil
 }
 
-func (d *fakeDriver) Usage(uint64) (*api.SessionUsage, error) { return nil, datapath.ErrNoSession }
-func (d *fakeDriver) Drops() (map[string]uint64, error)       { return nil, nil }
-func (d *fakeDriver) Close() error                            { return nil }
+// Usage says that each URR has counted 1000 octets uplink, in 10 packets, and 3000
+// downlink, in 20.
+func (d *fakeDriver) Usage(seid uint64) (*api.SessionUsage, error) {
+	s := d.held()[seid]
+	if s == nil {
+		return nil, datapath.ErrNoSession
+	}
+	u := new(api.SessionUsage)
+	for _, r := range s.Urrs {
+		u.Urrs = append(u.Urrs, &api.URRUsage{
+			UrrId: r.Id, UplinkOctets: 1000, DownlinkOctets: 3000, UplinkPackets: 10, DownlinkPackets: 20,
+		})
+	}
+	return u, nil
+}
+func (d *fakeDriver) Drops() (map[string]uint64, error) { return nil, nil }
+func (d *fakeDriver) Close() error                      { return nil }
 
 func (d *fakeDriver) held() map[uint64]*api.Session {
 	d.mu.Lock()
@@ -88,14 +102,24 @@ func (d *fakeDriver) refuse(pdr uint32) {
 // n3Addr is what the simple PFCP client has as the UPF's N3 address.
 var n3Addr = session.IPv4{192, 168, 13, 151}
 
+// n9Addr is where F-TEIDs of Network Instance "n9" are.
+var n9Addr = session.IPv4{192, 168, 13, 152}
+
 var recoveryTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // newManager returns a manager over a fake datapath at the end of a bus.
 func newManager(t testing.TB, maxSessions int) (*session.Manager, *fakeDriver) {
 	t.Helper()
 	d := &fakeDriver{sessions: make(map[uint64]*api.Session)}
-	m, err := session.NewManager(session.Config{MaxSessions: maxSessions, Endpoints: []session.Endpoint{{IPv4: n3Addr}}},
-		rules.Compiler{Bus: bus.InProcess{Driver: d}})
+	m, err := session.NewManager(session.Config{
+		MaxSessions: maxSessions,
+		Endpoints:   []session.Endpoint{{IPv4: n3Addr}, {IPv4: n9Addr, NetworkInstances: []string{"n9"}}},
+		Pools: []session.Pool{{Name: "internet", Prefixes: []netip.Prefix{
+			netip.MustParsePrefix("10.60.0.0/24"), netip.MustParsePrefix("2001:db8:60::/48")}}},
+		Can: session.Capabilities{
+			TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
+		},
+	}, rules.Compiler{Bus: bus.InProcess{Driver: d}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/pfcp"
+	"plumbline/session"
 )
 
 // TestSession establishes, switches the path, closes a gate and deletes, and
@@ -113,26 +114,27 @@ func TestRefused(t *testing.T) {
 		ie     pfcp.IEType
 		rule   pfcp.Optional[pfcp.FailedRuleID]
 	}{
-		{"Create URR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateURRs = []pfcp.CreateURR{{URRID: 7}} }, ruleFailure, 0, rule(pfcp.RuleURR, 7)},
-		{"Create BAR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateBARs = []pfcp.BAR{{BARID: 3}} }, ruleFailure, 0, rule(pfcp.RuleBAR, 3)},
+		{"Create URR", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateURRs = []pfcp.CreateURR{{URRID: 7, MeasurementMethod: pfcp.MeasureEVENT}}
+		}, ruleFailure, 0, rule(pfcp.RuleURR, 7)},
+		{"Create BAR", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateBARs = []pfcp.BAR{{BARID: 3, BufferingDuration: pfcp.Some(pfcp.Timer(1))}}
+		}, ruleFailure, 0, rule(pfcp.RuleBAR, 3)},
 		{"Create MAR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateMARs = []uint16{3} }, ruleFailure, 0, rule(pfcp.RuleMAR, 3)},
-		{"Create Traffic Endpoint", func(m *pfcp.SessionEstablishmentRequest) {
-			m.CreateTEPs = []pfcp.TrafficEndpoint{{TrafficEndpointID: 1}}
-		},
-			pfcp.CauseServiceNotSupported, pfcp.IECreateTrafficEndpoint, noRule},
+		{"Create Traffic Endpoint, twice", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateTEPs = []pfcp.TrafficEndpoint{{TrafficEndpointID: 1}, {TrafficEndpointID: 1}}
+		}, ruleFailure, pfcp.IECreateTrafficEndpoint, noRule},
 		{"PDN Type Ethernet", func(m *pfcp.SessionEstablishmentRequest) { m.PDNType.Value = pfcp.PDNTypeEthernet },
 			pfcp.CauseServiceNotSupported, pfcp.IEPDNType, noRule},
-		{"User Plane Inactivity Timer", func(m *pfcp.SessionEstablishmentRequest) { m.InactivityTimerS = pfcp.Some(uint32(9)) },
-			pfcp.CauseServiceNotSupported, pfcp.IEUserPlaneInactivityTimer, noRule},
 		{"URR ID", func(m *pfcp.SessionEstablishmentRequest) { m.CreatePDRs[1].URRIDs = []uint32{1} }, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
-		{"Application ID", func(m *pfcp.SessionEstablishmentRequest) { m.CreatePDRs[1].PDI.ApplicationID = []byte("x") }, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
+		{"Application ID", func(m *pfcp.SessionEstablishmentRequest) { m.CreatePDRs[1].PDI.ApplicationID = []byte("x") }, pfcp.Cause(session.CauseUnknownApplication), 0, rule(pfcp.RulePDR, 2)},
 		{"Traffic Endpoint ID", func(m *pfcp.SessionEstablishmentRequest) { m.CreatePDRs[1].PDI.TrafficEndpointIDs = []uint8{1} },
 			ruleFailure, 0, rule(pfcp.RulePDR, 2)},
-		{"SDF filter by port", func(m *pfcp.SessionEstablishmentRequest) {
-			m.CreatePDRs[1].PDI.SDFFilters[0].FlowDescription = []byte("permit out udp from any 53 to assigned")
+		{"SDF filter that denies", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[1].PDI.SDFFilters[0].FlowDescription = []byte("deny out udp from any 53 to assigned")
 		}, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
-		{"SDF filter by ToS", func(m *pfcp.SessionEstablishmentRequest) {
-			m.CreatePDRs[1].PDI.SDFFilters[0].TrafficClass = pfcp.Some(pfcp.ToS{Value: 1, Mask: 1})
+		{"SDF filter that says nothing", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[1].PDI.SDFFilters[0] = pfcp.SDFFilter{}
 		}, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
 		{"SDF filter of another PDR", func(m *pfcp.SessionEstablishmentRequest) {
 			m.CreatePDRs[1].PDI.SDFFilters[0] = pfcp.SDFFilter{FilterID: pfcp.Some(uint32(1))}
@@ -141,8 +143,9 @@ func TestRefused(t *testing.T) {
 		{"IPv6 F-TEID", func(m *pfcp.SessionEstablishmentRequest) {
 			m.CreatePDRs[1].PDI.FTEID = pfcp.Some(pfcp.FTEID{CH: true, V6: true})
 		}, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
-		{"UE IP Address to be chosen", func(m *pfcp.SessionEstablishmentRequest) {
+		{"UE IP Address to be chosen from no pool", func(m *pfcp.SessionEstablishmentRequest) {
 			m.CreatePDRs[0].PDI.UEIPAddresses = []pfcp.UEIPAddress{{CHV4: true}}
+			m.CreatePDRs[0].UEIPPoolIdentities = [][]byte{[]byte("nowhere")}
 		}, ruleFailure, 0, rule(pfcp.RulePDR, 1)},
 		{"IPv6 prefix of 56 bits", func(m *pfcp.SessionEstablishmentRequest) {
 			m.CreatePDRs[0].PDI.UEIPAddresses = []pfcp.UEIPAddress{{IPv6: netip.MustParseAddr("2001:db8::"), IPv6Length: pfcp.Some(uint8(56))}}
@@ -151,11 +154,11 @@ func TestRefused(t *testing.T) {
 			l := m.CreatePDRs[0].PDI.UEIPAddresses
 			m.CreatePDRs[0].PDI.UEIPAddresses = append(l, l[0])
 		}, ruleFailure, 0, rule(pfcp.RulePDR, 1)},
-		{"Outer Header Removal of IPv6", func(m *pfcp.SessionEstablishmentRequest) {
-			m.CreatePDRs[1].OuterHeaderRemoval.Value.Description = pfcp.RemoveGTPUUDPIPv6
+		{"Outer Header Removal of UDP", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[1].OuterHeaderRemoval.Value.Description = pfcp.RemoveUDPIPv4
 		}, ruleFailure, 0, rule(pfcp.RulePDR, 2)},
-		{"BUFF and NOCP", func(m *pfcp.SessionEstablishmentRequest) {
-			m.CreateFARs[0].ApplyAction = pfcp.ApplyBUFF | pfcp.ApplyNOCP
+		{"FORW and DUPL", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateFARs[0].ApplyAction = pfcp.ApplyFORW | pfcp.ApplyDUPL
 		}, ruleFailure, 0, rule(pfcp.RuleFAR, 1)},
 		{"BAR ID", func(m *pfcp.SessionEstablishmentRequest) { m.CreateFARs[0].BARID = pfcp.Some(uint8(1)) }, ruleFailure, 0, rule(pfcp.RuleFAR, 1)},
 		{"Linked Traffic Endpoint", func(m *pfcp.SessionEstablishmentRequest) {

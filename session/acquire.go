@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -70,12 +71,12 @@ func (p *plan) allocate() error {
 		if e.Choose.CH && e.FTEID.TEID == 0 {
 			f, err := p.chooseFTEID(e.Choose, e.NetworkInstance, p.interfaceOf(e.ID))
 			if err != nil {
-				return &Error{Cause: CauseNoResources, OffendingIE: IEFTEID, Err: fmt.Errorf("Traffic Endpoint %d: %w", e.ID, err)}
+				return &Error{Cause: causeOf(err), OffendingIE: IEFTEID, Err: fmt.Errorf("Traffic Endpoint %d: %w", e.ID, err)}
 			}
 			e.FTEID = f
 		}
 		if err := p.chooseUE(e.ChooseUE, &e.UEAddress); err != nil {
-			return &Error{Cause: CauseNoResources, OffendingIE: IEUEIPAddress, Err: fmt.Errorf("Traffic Endpoint %d: %w", e.ID, err)}
+			return &Error{Cause: causeOf(err), OffendingIE: IEUEIPAddress, Err: fmt.Errorf("Traffic Endpoint %d: %w", e.ID, err)}
 		}
 	}
 	for i := range s.PDRs {
@@ -84,19 +85,26 @@ func (p *plan) allocate() error {
 		if d.Choose.CH && d.FTEID.TEID == 0 {
 			f, err := p.chooseFTEID(d.Choose, d.NetworkInstance, d.SourceInterface)
 			if err != nil {
-				return noResources(r.ID, err)
+				return withCause(causeOf(err), ruleError(RulePDR, uint32(r.ID), err))
 			}
 			d.FTEID = f
 		}
 		if err := p.chooseUE(d.ChooseUE, &d.UEAddress); err != nil {
-			return noResources(r.ID, err)
+			return withCause(causeOf(err), ruleError(RulePDR, uint32(r.ID), err))
 		}
 	}
 	return p.fromEndpoints()
 }
 
-func noResources(pdr uint16, err error) error {
-	return &Error{Cause: CauseNoResources, HasRule: true, Rule: RulePDR, RuleID: uint32(pdr), Err: err}
+// causeOf is the Cause of an allocation that failed.
+func causeOf(err error) Cause {
+	switch {
+	case errors.Is(err, ErrUnsupported):
+		return CauseRuleFailure
+	case errors.Is(err, errPool):
+		return CauseAddressesOccupied
+	}
+	return CauseNoResources
 }
 
 // interfaceOf is the Source Interface of the first PDR of a Traffic Endpoint.
@@ -209,7 +217,7 @@ func (p *plan) address(kind resourceKind, c ChooseUE) (resource, error) {
 	}
 	r, err := p.m.claims.pools.allocate(kind, names, holderOf(p.next.SEID))
 	if err != nil {
-		return r, fmt.Errorf("%w: %w", err, ErrFull)
+		return r, err
 	}
 	p.r.taken = append(p.r.taken, r)
 	return r, nil

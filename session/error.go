@@ -18,6 +18,9 @@ const (
 	CauseNoResources            Cause = 75
 	CauseServiceNotSupported    Cause = 76
 	CauseSystemFailure          Cause = 77
+	CauseAddressesOccupied      Cause = 79 // All dynamic addresses are occupied
+	CauseUnknownPredefinedRule  Cause = 80
+	CauseUnknownApplication     Cause = 81
 )
 
 // IE types that this package may find at fault.
@@ -115,4 +118,10 @@ func urrError(id uint32, err error, format string, args ...any) *Error {
 // the IE is said to offend.
 func endpointError(ie uint16, id uint8, err error) *Error {
 	return &Error{Cause: CauseRuleFailure, OffendingIE: ie, Err: fmt.Errorf("Traffic Endpoint %d: %w", id, err)}
+}
+
+// withCause gives e another Cause.
+func withCause(c Cause, e *Error) *Error {
+	e.Cause = c
+	return e
 }

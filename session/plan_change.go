@@ -141,15 +141,30 @@ func (p *plan) endMarker(was, is OuterHeaderCreation) {
 	}
 }
 
+// keepEnds takes over what packets are found by from the PDI that d replaces, if
+// d has nothing of the kind. A PDI without it would match nothing; Open5GS means
+// one whose SDF filters alone have changed.
+func (d *PDI) keepEnds(was *PDI) {
+	if d.Endpoint.Present || d.Choose.CH || d.ChooseUE != (ChooseUE{}) || d.FTEID != (FTEID{}) || !d.UEAddress.IsZero() {
+		return
+	}
+	d.Endpoint, d.Choose, d.FTEID = was.Endpoint, was.Choose, was.FTEID
+	d.UEAddress, d.ChooseUE = was.UEAddress, was.ChooseUE
+	if d.NetworkInstance == "" {
+		d.NetworkInstance = was.NetworkInstance
+	}
+}
+
 // apply changes p as u says.
 func (u *UpdatePDR) apply(p *PDR) error {
 	set(&p.OuterHeaderRemoval, u.OuterHeaderRemoval)
 	set(&p.Precedence, u.Precedence)
 	set(&p.FARID, u.FARID)
 	if u.PDI.Present {
-		filters := p.PDI.Filters
+		filters, was := p.PDI.Filters, p.PDI
 		p.PDI = u.PDI.Value
 		p.PDI.Filters = copyFilters(filters, u.PDI.Value.Filters)
+		p.PDI.keepEnds(&was)
 	}
 	if u.QERIDs != nil {
 		p.QERIDs = append(p.QERIDs[:0], u.QERIDs...)

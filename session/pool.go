@@ -2,7 +2,6 @@ package session
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -10,7 +9,7 @@ import (
 )
 
 // errPool: every address of the pools is taken.
-var errPool = errors.New("no free UE address")
+var errPool = fmt.Errorf("no free UE address: %w", ErrFull)
 
 // maxPoolPlaces is how many addresses of one prefix are used at most.
 const maxPoolPlaces = 1 << 24
@@ -134,8 +133,12 @@ func (p *pools) of(r resource) *prefixPool {
 }
 
 // allocate takes an address of that kind out of the named pools, in their order;
-// no names: out of any. Errors: errPool.
+// no names: out of any. Errors: errPool, [ErrUnsupported] if none of them has that
+// kind.
 func (p *pools) allocate(kind resourceKind, names []string, holder uint32) (resource, error) {
+	if !p.offer(kind, names) {
+		return resource{}, fmt.Errorf("%v of the pools %q: %w", kind, names, ErrUnsupported)
+	}
 	if len(names) == 0 {
 		if r, ok := allocateFrom(p.list, kind, holder); ok {
 			return r, nil
@@ -160,4 +163,13 @@ func allocateFrom(list []*prefixPool, kind resourceKind, holder uint32) (resourc
 		}
 	}
 	return resource{}, false
+}
+
+// offer reports whether one of the named pools has that kind of address.
+func (p *pools) offer(kind resourceKind, names []string) bool {
+	has := func(pool *prefixPool) bool { return pool.kind == kind }
+	if len(names) == 0 {
+		return slices.ContainsFunc(p.list, has)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return slices.ContainsFunc(p.byName[name], has) })
 }

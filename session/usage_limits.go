@@ -16,6 +16,9 @@ type Limits struct {
 func (u *URR) Limits() Limits {
 	s := &u.State
 	l := Limits{Quota: s.QuotaAt, Exhausted: s.Exhausted}
+	if s.Exhausted && u.QuotaFAR.Present { // that says what becomes of packets
+		l.Quota = Volume{}
+	}
 	if u.Triggers&ReportVOLTH != 0 {
 		l.Threshold = s.ThresholdAt
 	}

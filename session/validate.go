@@ -74,12 +74,13 @@ func (p *plan) validateURR(u *URR) error {
 	switch {
 	case !p.m.config.Can.Usage:
 		return urrError(u.ID, ErrUnsupported, "usage reporting")
-	case u.Method&^(MeasureDuration|MeasureVolume) != 0:
+	case u.Method&^(MeasureDuration|MeasureVolume|MeasureEvent) != 0,
+		u.Method&MeasureEvent != 0 && u.Triggers&(ReportSTART|ReportSTOPT) == 0: // the only events there are
 		return urrError(u.ID, ErrUnsupported, "Measurement Method %v", u.Method)
 	case u.Triggers&notMeasured != 0:
 		return urrError(u.ID, ErrUnsupported, "Reporting Triggers %v", u.Triggers)
-	case u.Information&InfoMBQE != 0:
-		return urrError(u.ID, ErrUnsupported, "measurement before QoS enforcement")
+	case u.Information&^(InfoRADI|InfoISTM|InfoMNOP) != 0: // before QoS enforcement, paused
+		return urrError(u.ID, ErrUnsupported, "Measurement Information %#x", uint16(u.Information))
 	case u.QuotaFAR.Present && p.next.FAR(u.QuotaFAR.Value) == nil:
 		return urrError(u.ID, ErrReference, "FAR %d for Quota Action", u.QuotaFAR.Value)
 	}
@@ -123,7 +124,9 @@ func (p *plan) validateFAR(f *FAR) error {
 func (p *plan) validateForwarding(f *FAR) error {
 	to := f.Forwarding.DestinationInterface
 	o := &f.Forwarding.OuterHeaderCreation
-	tunnel := *o != OuterHeaderCreation{}
+	// Of a FAR that does not forward yet CP functions send addresses of 0, or a
+	// TEID of 0 with an address.
+	tunnel := *o != OuterHeaderCreation{} && (o.TEID != 0 || f.ApplyAction == Forward)
 	v4, v6 := o.IPv4 != IPv4{}, o.IPv6 != IPv6{}
 	switch {
 	case to > CPFunction:
@@ -170,7 +173,7 @@ func (p *plan) validatePDR(r *PDR) error {
 	}
 	for _, name := range r.Predefined {
 		if p.m.tables.predefined[name] == nil {
-			return pdrError(r.ID, ErrReference, "predefined rule %q", name)
+			return withCause(CauseUnknownPredefinedRule, pdrError(r.ID, ErrReference, "predefined rule %q", name))
 		}
 	}
 	f := p.next.FAR(r.FARID)
@@ -191,12 +194,12 @@ func (p *plan) missing(r *PDR, t RuleType, id uint32, removed bool) error {
 
 // validatePath checks that packets of r can go where f sends them.
 func (p *plan) validatePath(r *PDR, f *FAR) error {
-	in := p.tunnelled(&r.PDI)
-	if in && !r.OuterHeaderRemoval && f.ApplyAction != Drop {
-		return pdrError(r.ID, ErrIncomplete, "from a tunnel at %v without Outer Header Removal", r.PDI.SourceInterface)
-	}
 	if f.ApplyAction != Forward {
 		return nil
+	}
+	in := p.tunnelled(&r.PDI)
+	if in && !r.OuterHeaderRemoval {
+		return pdrError(r.ID, ErrIncomplete, "from a tunnel at %v without Outer Header Removal", r.PDI.SourceInterface)
 	}
 	out := f.Forwarding.OuterHeaderCreation.TEID != 0
 	switch {
@@ -263,7 +266,7 @@ func (p *plan) validateFilters(r *PDR) error {
 		}
 	}
 	if _, ok := p.m.tables.flows(d.ApplicationID); !ok {
-		return pdrError(r.ID, ErrReference, "Application ID %q", d.ApplicationID)
+		return withCause(CauseUnknownApplication, pdrError(r.ID, ErrReference, "Application ID %q", d.ApplicationID))
 	}
 	return nil
 }

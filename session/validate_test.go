@@ -64,24 +64,24 @@ func TestEstablishRefused(t *testing.T) {
 		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
 		{"F-TEID with an IPv6 address, which there is not", func(e *Establishment) {
 			e.CreatePDRs[1].PDI.Choose = Choose{CH: true, V6: true}
-		}, Error{CauseNoResources, 0, true, RulePDR, 2, ErrUnsupported}},
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
 		{"QFI at Core", func(e *Establishment) { e.CreatePDRs[0].PDI.QFIs.Add(1) }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
 		{"no UE address", func(e *Establishment) { e.CreatePDRs[0].PDI.UEAddress = UEAddress{} }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrIncomplete}},
 		{"UE address out of no pool", func(e *Establishment) {
 			e.CreatePDRs[0].PDI.UEAddress, e.CreatePDRs[0].PDI.ChooseUE = UEAddress{}, ChooseUE{V4: true}
-		}, Error{CauseNoResources, 0, true, RulePDR, 1, ErrFull}},
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
 		{"Source Interface 4", func(e *Establishment) { e.CreatePDRs[1].PDI.SourceInterface = 4 },
 			Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
 		{"SDF Filter ID of nothing", func(e *Establishment) {
 			e.CreatePDRs[1].PDI.Filters = []SDFFilter{{ID: Some(uint32(3)), Reference: true}}
 		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrReference}},
 		{"unknown application", func(e *Establishment) { e.CreatePDRs[0].PDI.ApplicationID = "x" },
-			Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrReference}},
+			Error{CauseUnknownApplication, 0, true, RulePDR, 1, ErrReference}},
 		{"application and SDF filter", func(e *Establishment) {
 			e.CreatePDRs[0].PDI.ApplicationID, e.CreatePDRs[0].PDI.Filters = "x", []SDFFilter{{Protocol: Some(uint8(6))}}
 		}, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
 		{"unknown predefined rule", func(e *Establishment) { e.CreatePDRs[0].Predefined = []string{"x"} },
-			Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrReference}},
+			Error{CauseUnknownPredefinedRule, 0, true, RulePDR, 1, ErrReference}},
 		{"unknown Traffic Endpoint", func(e *Establishment) { e.CreatePDRs[0].PDI.Endpoint = Some(uint8(9)) },
 			Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrReference}},
 		{"Traffic Endpoint twice", func(e *Establishment) { e.CreateEndpoints = []TrafficEndpoint{{ID: 3}, {ID: 3}} },
