@@ -72,6 +72,9 @@ func (r *rule) forward(f *session.FAR) {
 	case f == nil:
 	case f.ApplyAction&session.Buffer != 0:
 		out.Action, out.Notify, out.BarId = api.Action_BUFF, f.ApplyAction&session.Notify != 0, uint32(f.BARID.Value)
+		// A PDR may get its Outer Header Removal with the FAR that forwards, as
+		// SGW-Cs do; what is buffered is forwarded by the rules of then.
+		r.OuterHeaderRemoval = r.detect.FTeid != nil
 	case f.ApplyAction&session.Forward != 0:
 		p := &f.Forwarding
 		out.Action, out.DestinationInterface = api.Action_FORW, api.Interface(p.DestinationInterface)

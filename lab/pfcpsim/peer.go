@@ -34,13 +34,13 @@ type Peer struct {
 	sequence uint32
 	seids    uint64
 	vars     map[string]string
-	sessions map[string]*session
+	sessions map[string]*seids
 	waiting  []request // of the UP function, not answered yet
 	answers  map[uint32][]byte
 }
 
-// session is what the CP function knows of one.
-type session struct{ cp, up uint64 }
+// seids is what the CP function knows of a session.
+type seids struct{ cp, up uint64 }
 
 // request is one of the UP function's.
 type request struct {
@@ -76,7 +76,7 @@ func Open(cfg Config) (*Peer, error) {
 	p := &Peer{
 		cfg: cfg, conn: conn, local: cfg.Local.Addr(), recovery: pfcp.NewTimeStamp(time.Now()),
 		sequence: rand.Uint32N(1 << 16), seids: rand.Uint64() >> 16 << 16,
-		vars: map[string]string{}, sessions: map[string]*session{}, answers: map[uint32][]byte{},
+		vars: map[string]string{}, sessions: map[string]*seids{}, answers: map[uint32][]byte{},
 	}
 	p.vars["node"], p.vars["upf"] = p.local.String(), cfg.UPF.Addr().String()
 	return p, nil

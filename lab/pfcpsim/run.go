@@ -125,7 +125,7 @@ func (p *Peer) address(kind pfcp.MessageType, s Step, nodes []Node) (uint64, []N
 		own = []Node{p.nodeID()}
 	case pfcp.MsgSessionEstablishmentRequest:
 		p.seids++
-		p.sessions[s.Session] = &session{cp: p.seids}
+		p.sessions[s.Session] = &seids{cp: p.seids}
 		p.vars["cp_seid"] = fmt.Sprint(p.seids)
 		own = []Node{p.nodeID(), {Type: pfcp.IEFSEID, Value: p.fseid()}}
 	case pfcp.MsgSessionModificationRequest, pfcp.MsgSessionDeletionRequest:
@@ -372,7 +372,7 @@ func matchSent(got []Outcome, expect any) error {
 			return fmt.Errorf("%d packets, want %d: %w", len(got), len(list), ErrExpected)
 		}
 		if err := matchOutcome(got[i], want); err != nil {
-			return fmt.Errorf("packet %d: %w", i+1, err)
+			return fmt.Errorf("packet %d of %v: %w", i+1, got, err)
 		}
 	}
 	if len(got) > len(list) {

@@ -282,7 +282,11 @@ func viewFields(v reflect.Value) any {
 	return fields
 }
 
+// empty reports whether a field is left out: zero, unless zero has a name.
 func empty(v reflect.Value) bool {
+	if _, ok := enums[v.Type()]; ok {
+		return false
+	}
 	if v.Kind() == reflect.Slice {
 		return v.Len() == 0
 	}
