@@ -95,7 +95,7 @@ func (l *link) apply(ctx context.Context, seid uint64, session []byte, endMarker
 	o := &op{seid: seid, done: make(chan error, 1)}
 	switch {
 	case l.ended != nil:
-		l.mu.Unlock()
+		defer l.mu.Unlock()
 		return l.ended
 	case !l.settled:
 		delete(l.untouched, seid)
@@ -229,7 +229,7 @@ func (l *link) capabilities() *api.Capabilities {
 func (l *link) settle(ctx context.Context) error {
 	l.mu.Lock()
 	if l.ended != nil {
-		l.mu.Unlock()
+		defer l.mu.Unlock()
 		return l.ended
 	}
 	removed := len(l.untouched)
@@ -258,6 +258,9 @@ func (l *link) end(err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.ended != nil {
+		return
+	}
 	l.ended = fmt.Errorf("agent %s: %w", l.name, err)
 	for _, o := range l.queue {
 		o.finish(l.ended)

@@ -121,7 +121,7 @@ func (l *link) usage(seid uint64) (*api.SessionUsage, error) {
 	l.mu.Lock()
 	switch {
 	case l.ended != nil:
-		l.mu.Unlock()
+		defer l.mu.Unlock()
 		return nil, l.ended
 	case l.up() == nil:
 		l.mu.Unlock()
