@@ -70,8 +70,6 @@ func TestAppend(t *testing.T) {
 		{"no QFI", AppendGPDU(nil, 0x01020304, PDUTypeDownlink, 0, 20), "30ff 0014 01020304"},
 		{"downlink", AppendGPDU(nil, 1, PDUTypeDownlink, 9, 20), "34ff 001c 00000001 0000 00 85 01 00 09 00"},
 		{"uplink", AppendGPDU(nil, 1, PDUTypeUplink, 63, 20), "34ff 001c 00000001 0000 00 85 01 10 3f 00"},
-		{"echo request", AppendEchoRequest(nil, 7), "3201 0004 00000000 0007 00 00"},
-		{"echo response", AppendEchoResponse(nil, 7), "3202 0006 00000000 0007 00 00 0e00"},
 	} {
 		if want := octets(t, tc.want); !bytes.Equal(tc.got, want) {
 			t.Errorf("%s: got %x, want %x", tc.name, tc.got, want)
