@@ -20,7 +20,7 @@ func (s *Service) openAgents(ctx context.Context) (datapath.Driver, error) {
 	c := s.config
 	agents := map[uint8]string{}
 	for i := range c.Bus.Agents {
-		agents[c.Bus.Agents[i].Number] = c.Bus.Agents[i].Name
+		agents[uint8(c.Bus.Agents[i].Number)] = c.Bus.Agents[i].Name
 	}
 	u, err := upper.Open(ctx, upper.Config{
 		Server: c.Bus.Redis.server(), Prefix: c.Bus.Redis.Prefix, Agents: agents,
@@ -64,7 +64,7 @@ func (c *Config) agentEndpoints() []session.Endpoint {
 		for j := range a.GTPU {
 			place := a.GTPU[j].endpoint()
 			e := sessionEndpoint(&place)
-			e.Name, e.Agent = a.Name+"/"+e.Name, a.Number
+			e.Name, e.Agent = a.Name+"/"+e.Name, uint8(a.Number)
 			list = append(list, e)
 		}
 	}
@@ -75,7 +75,7 @@ func (c *Config) agentEndpoints() []session.Endpoint {
 func (c *Config) agentNumbers(name string) []uint8 {
 	for i := range c.Bus.Agents {
 		if name != "" && c.Bus.Agents[i].Name == name {
-			return []uint8{c.Bus.Agents[i].Number}
+			return []uint8{uint8(c.Bus.Agents[i].Number)}
 		}
 	}
 	return nil

@@ -26,11 +26,13 @@ type Config struct {
 	Sessions Sessions `yaml:"sessions" json:"sessions"`
 	Pools    []Pool   `yaml:"pools" json:"pools"`
 	Slices   []Slice  `yaml:"slices" json:"slices"`
-	Store    Store    `yaml:"store" json:"store"`
-	Bus      Bus      `yaml:"bus" json:"bus"`
-	Metrics  Metrics  `yaml:"metrics" json:"metrics"`
-	API      API      `yaml:"api" json:"api"`
-	Log      Log      `yaml:"log" json:"log"`
+	// Predefined are what CP functions may activate by name.
+	Predefined []PredefinedRule `yaml:"predefined_rules" json:"predefined_rules"`
+	Store      Store            `yaml:"store" json:"store"`
+	Bus        Bus              `yaml:"bus" json:"bus"`
+	Metrics    Metrics          `yaml:"metrics" json:"metrics"`
+	API        API              `yaml:"api" json:"api"`
+	Log        Log              `yaml:"log" json:"log"`
 }
 
 // N4 is where PFCP is spoken.

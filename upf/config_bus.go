@@ -25,7 +25,7 @@ type Bus struct {
 type Agent struct {
 	Name string `yaml:"name" json:"name"`
 	// Number is in the SEIDs of its sessions, so it must stay what it is.
-	Number uint8 `yaml:"number" json:"number"`
+	Number int `yaml:"number" json:"number"` // 0 to 255
 	// GTPU is where it terminates GTP-U; devices are its own matter.
 	GTPU []GTPU `yaml:"gtpu" json:"gtpu"`
 }
@@ -80,12 +80,13 @@ func (c *Config) checkBus(m *checks) {
 
 func (c *Config) checkAgents(m *checks) {
 	var names []string
-	var numbers []uint8
+	var numbers []int
 	for i := range c.Bus.Agents {
 		a, key := &c.Bus.Agents[i], fmt.Sprintf("bus.agents[%d]", i)
 		m.want(wire.ValidAgent(a.Name) && !slices.Contains(names, a.Name), key+".name", a.Name,
 			"a name of letters, digits, '-', '_' and '.' that no other agent has")
-		m.want(!slices.Contains(numbers, a.Number), key+".number", a.Number, "a number that no other agent has")
+		m.want(a.Number >= 0 && a.Number < maxAgents && !slices.Contains(numbers, a.Number), key+".number", a.Number,
+			fmt.Sprintf("0 to %d, a number that no other agent has", maxAgents-1))
 		names, numbers = append(names, a.Name), append(numbers, a.Number)
 		m.want(len(a.GTPU) > 0 && len(a.GTPU) <= maxGTPU+1, key+".gtpu", len(a.GTPU), fmt.Sprintf("1 to %d endpoints", maxGTPU+1))
 		var endpoints []string

@@ -41,6 +41,7 @@ func TestParseDefaults(t *testing.T) {
 		XDP:      XDP{Mode: "auto"},
 		Sessions: Sessions{Max: 65536},
 		Store:    Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
+		Bus:      Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
 		Metrics:  Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
 		API:      API{Socket: "/run/plumbline/upf.sock"},
 		Log:      Log{Level: "info", Format: "text"},
@@ -87,6 +88,8 @@ slices:
     max_sessions: 5000
     agent: one
   - {name: any-urllc, s_nssai: 2}
+predefined_rules:
+  - {name: free, precedence: 10, flows: [permit out udp from 198.51.100.0/24 53 to assigned], drop: true, qfi: 7, uplink_mbr: 1, downlink_mbr: 2kbit/s}
 store:
   path: /var/lib/plumbline
   sync: always
@@ -130,8 +133,13 @@ log: {level: debug, format: json}
 			},
 			{Name: "any-urllc", SNSSAI: SNSSAI{SST: 2, SD: NoSD, Set: true}},
 		},
+		Predefined: []PredefinedRule{{
+			Name: "free", Precedence: 10, Flows: []string{"permit out udp from 198.51.100.0/24 53 to assigned"}, Drop: true,
+			QFI: 7, UplinkMBR: 1, DownlinkMBR: 2000,
+		}},
 		Store: Store{Path: "/var/lib/plumbline", Sync: SyncAlways, AfterReboot: RebootForget, Redis: Redis{
 			Username: "upf", PasswordFile: "/etc/password", TLS: true, Prefix: "upf1"}},
+		Bus:     Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
 		Metrics: Metrics{Address: netip.MustParseAddrPort("0.0.0.0:9191"), AllowRemote: true},
 		API:     API{Socket: "/tmp/upf.sock"},
 		Log:     Log{Level: "debug", Format: "json"},
@@ -154,7 +162,7 @@ func TestParseMistakes(t *testing.T) {
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
 			"f:2:3: n4.adress: no such key: want one of address, associate, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"unknown section", "n9: {}\n", []string{
-			"f:1:1: n9: no such key: want one of api, datapath, gtpu, log, metrics, n3, n4, n6, node_id, pools, sessions, slices, store, xdp"}},
+			"f:1:1: n9: no such key: want one of api, bus, datapath, gtpu, log, metrics, n3, n4, n6, node_id, pools, predefined_rules, sessions, slices, store, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
 			`f:1:17: sessions.max: "lots": want a decimal number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,
@@ -180,7 +188,7 @@ api: {socket: upf.sock}
 log: {level: loud, format: xml}
 `, []string{
 			`f:6:10: node_id: "10.4.0": want an IP address or a domain name`,
-			`f:7:11: datapath: "dpdk": want xdp or model`,
+			`f:7:11: datapath: "dpdk": want xdp or model or agents`,
 			`f:8:13: xdp.mode: "offload": want auto or native or generic`,
 			`f:9:17: sessions.max: 0: want 1 to 16777216`,
 			`f:10:20: metrics.address: 10.0.0.1:9090: want a loopback address, or metrics.allow_remote: true (the page has no authentication)`,

@@ -73,6 +73,7 @@ func (c *Config) mistakes() []Mistake {
 		c.checkGTPU(&m)
 	}
 	c.checkSlices(&m)
+	c.checkPredefined(&m)
 	c.checkStore(&m)
 	c.checkBus(&m)
 	m.oneOf("datapath", c.Datapath, DatapathXDP, DatapathModel, DatapathAgents)

@@ -93,9 +93,12 @@ func endpoints(c *Config) []datapath.Endpoint {
 func (g *GTPU) endpoint() datapath.Endpoint {
 	e := datapath.Endpoint{
 		Name: g.Name, Device: g.Device, Address: g.Address, Address6: g.Address6,
-		NetworkInstances: g.NetworkInstances, Interfaces: []api.Interface{api.Interface_ACCESS},
+		NetworkInstances: g.NetworkInstances,
 	}
-	if g.Interface == InterfaceCore {
+	switch g.Interface {
+	case InterfaceAccess:
+		e.Interfaces = []api.Interface{api.Interface_ACCESS}
+	case InterfaceCore:
 		e.Interfaces = []api.Interface{api.Interface_CORE, api.Interface_SGI_LAN}
 	}
 	return e

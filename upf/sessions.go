@@ -25,6 +25,9 @@ func (c *Config) sessionConfig(can *api.Capabilities) session.Config {
 	for _, p := range c.Pools {
 		s.Pools = append(s.Pools, session.Pool{Name: p.Name, Prefixes: p.Prefixes})
 	}
+	for i := range c.Predefined {
+		s.Predefined = append(s.Predefined, c.Predefined[i].session())
+	}
 	for i := range c.Slices {
 		slice := c.Slices[i].session(uint32(i + 1))
 		slice.Agents = c.agentNumbers(c.Slices[i].Agent)
