@@ -13,11 +13,19 @@ import (
 
 // start makes the driver work: neighbours, slow path, and last the programs.
 func (d *Driver) start() error {
-	for _, step := range []func() error{d.watchHops, d.startSlow, d.startURREvents, d.startWatching, d.attachAll} {
+	// The sockets come first: they are refused if another UPF still runs here.
+	for _, step := range []func() error{d.startSlow, d.watchHops, d.startURREvents, d.startWatching} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
+	if d.beside != nil {
+		return nil // not before Settle
+	}
+	if err := d.attachAll(); err != nil {
+		return err
+	}
+	d.hops.leaveLimbo()
 	return nil
 }
 
@@ -56,25 +64,63 @@ func (d *Driver) attachAll() error {
 
 // attach puts prog on the device in the configured mode.
 func (d *Driver) attach(prog *ebpf.Program, p device) error {
+	if d.pins != nil {
+		if l := d.pins.attached(p); l != nil {
+			return d.replace(l, prog, p)
+		}
+	}
+	l, mode, err := d.attachAnew(prog, p)
+	if err != nil {
+		return err
+	}
+	if d.pins != nil {
+		if err := l.Pin(d.pins.link(p.name)); err != nil {
+			return errors.Join(fmt.Errorf("xdp: pin attachment to %s: %w", p.name, err), l.Close())
+		}
+	}
+	d.detach = append(d.detach, func() error { return d.detachLink(l, true) })
+	d.log.Info("attached", "device", p.name, "mode", string(mode))
+	return nil
+}
+
+// replace puts prog in the place of the program that an earlier process left on
+// the device: each packet meets the one or the other.
+func (d *Driver) replace(l link.Link, prog *ebpf.Program, p device) error {
+	if err := l.Update(prog); err != nil {
+		return errors.Join(fmt.Errorf("xdp: replace the program on %s: %w", p.name, err), l.Close())
+	}
+	d.detach = append(d.detach, func() error { return d.detachLink(l, false) })
+	d.log.Info("taken over", "device", p.name)
+	return nil
+}
+
+// detachLink takes the program off its device, unless it is to stay. anew says
+// that it was not there before us.
+func (d *Driver) detachLink(l link.Link, anew bool) error {
+	if d.pins == nil || d.pins.keep && !(anew && d.pins.failed) {
+		return l.Close()
+	}
+	return errors.Join(l.Unpin(), l.Close())
+}
+
+func (d *Driver) attachAnew(prog *ebpf.Program, p device) (link.Link, Mode, error) {
 	modes := map[Mode][]Mode{Auto: {Native, Generic}, "": {Native, Generic}, Native: {Native}, Generic: {Generic}}
 	flags := map[Mode]link.XDPAttachFlags{Native: link.XDPDriverMode, Generic: link.XDPGenericMode}
 	if modes[d.cfg.Mode] == nil {
-		return fmt.Errorf("xdp: mode %q: want auto, native or generic", d.cfg.Mode)
+		return nil, "", fmt.Errorf("xdp: mode %q: want auto, native or generic", d.cfg.Mode)
 	}
 	var err error
 	for _, m := range modes[d.cfg.Mode] {
 		var l link.Link
 		l, err = link.AttachXDP(link.XDPOptions{Program: prog, Interface: p.index, Flags: flags[m]})
 		if err == nil {
-			d.detach = append(d.detach, l.Close)
-			d.log.Info("attached", "device", p.name, "mode", string(m))
-			return nil
+			return l, m, nil
 		}
 		if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EINVAL) {
 			break
 		}
 	}
-	return attachError(err, p)
+	return nil, "", attachError(err, p)
 }
 
 func attachError(err error, p device) error {

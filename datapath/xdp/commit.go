@@ -16,8 +16,8 @@ func (c *change) commit(discard bool) *session {
 	before := c.hopsBefore()
 	made := c.session()
 	c.d.bindSlow(c.in.GetSeid(), c.old, made)
-	if len(c.old.slow) > 0 {
-		c.d.releaseBuffered(c.in.GetSeid(), made, discard)
+	if len(c.old.slow) > 0 && c.d.slow != nil {
+		c.d.slow.release(c.in.GetSeid(), c.models, discard)
 	}
 	for i := range c.rules {
 		c.write(&c.rules[i], made, uint16(c.in.GetSlice()))
@@ -156,8 +156,8 @@ func (d *Driver) remove(seid uint64, s *session) {
 	hops := d.hopsOf(nil, s)
 	none := &session{}
 	d.bindSlow(seid, s, none)
-	if len(s.slow) > 0 {
-		d.releaseBuffered(seid, none, true)
+	if len(s.slow) > 0 && d.slow != nil {
+		d.slow.release(seid, nil, true)
 	}
 	d.retireSlow(s, none)
 	d.giveBack(s, none)

@@ -52,8 +52,10 @@ func openBed(t testing.TB, maxSessions int) *bed {
 	b.slow.send = b
 	b.slow.local = func(a netip.Addr) bool { return !a.IsGlobalUnicast() }
 	b.resolve(t)
-	if err := b.startURREvents(); err != nil {
-		t.Fatal(err)
+	for _, start := range []func() error{b.startURREvents, b.startWatching} {
+		if err := start(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return b
 }
@@ -159,6 +161,8 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 	case action == xdpPass && reason == datapath.PassHost && isGTPU6(frame):
 		m := datagram(frame[lenEthernet:])
 		return b.slowPath(t, func() { b.slow.fromTunnel(m) })
+	case action == xdpPass && reason == datapath.PassHost && isFragment6(frame):
+		return conformance.Outcome{Reason: datapath.PassFragment} // which the host puts together
 	case action == xdpDrop && port == conformance.N6 && !reason.IsDrop():
 		in := readException(t, b.Driver)
 		return b.slowPath(t, func() { b.slow.fromN6(in) })
@@ -199,6 +203,16 @@ func isGTPU6(frame []byte) bool {
 	payload := int(binary.BigEndian.Uint16(ip[4:]))
 	return ip[0]>>4 == 6 && ip[6] == 17 && to == conformance.N3Address6 && binary.BigEndian.Uint16(ip[42:]) == gtpu.Port &&
 		payload >= 8 && payload <= len(ip)-40
+}
+
+// isFragment6 reports whether the frame is a fragment to the IPv6 address.
+func isFragment6(frame []byte) bool {
+	if len(frame) < lenEthernet+48 || binary.BigEndian.Uint16(frame[12:]) != 0x86dd {
+		return false
+	}
+	ip := frame[lenEthernet:]
+	to, _ := netip.AddrFromSlice(ip[24:40])
+	return ip[0]>>4 == 6 && ip[6] == 44 && to == conformance.N3Address6
 }
 
 func (b *bed) slowPath(t testing.TB, run func()) conformance.Outcome {

@@ -97,7 +97,7 @@ func (d *Driver) Usage(seid uint64) (*api.SessionUsage, error) {
 	if s == nil {
 		return nil, fmt.Errorf("xdp: SEID %#x: %w", seid, datapath.ErrNoSession)
 	}
-	return s.usage(d), nil
+	return s.usage(d, seid), nil
 }
 
 // Next implements [datapath.Driver].
@@ -108,7 +108,28 @@ func (d *Driver) Settle(context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.settled = true
-	return nil
+	if d.sessions == nil {
+		return fmt.Errorf("xdp: %w", datapath.ErrClosed)
+	}
+	d.dropOrphans()
+	if d.beside != nil {
+		if err := d.takeOver(); err != nil {
+			return err
+		}
+		d.hops.leaveLimbo()
+	}
+	if d.pins == nil {
+		return nil
+	}
+	return d.pins.removeStale(d.ports.names())
+}
+
+// Keep lets tables and attachments stay pinned when the driver is closed, so that
+// packets flow on until the next one takes over: for an upgrade.
+func (d *Driver) Keep() {
+	if d.pins != nil {
+		d.pins.keep = true
+	}
 }
 
 func (d *Driver) counts(drops bool) (map[string]uint64, error) {
@@ -142,6 +163,9 @@ func (d *Driver) Close() error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		errs = append(errs, d.unmap(), d.objs.Close())
+		if d.pins != nil && !d.pins.keep {
+			errs = append(errs, Unpin(d.pins.dir))
+		}
 		d.sessions = nil
 		d.done = errors.Join(errs...)
 	})
@@ -162,6 +186,9 @@ func (d *Driver) unmap() error {
 	}
 	if d.urrs != nil {
 		errs = append(errs, d.urrs.unmap())
+	}
+	if d.beside != nil {
+		errs = append(errs, d.beside.close())
 	}
 	if d.hops != nil {
 		errs = append(errs, d.hops.unmap())

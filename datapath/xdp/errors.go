@@ -98,17 +98,19 @@ func (d *Driver) findErrored(tunnels map[gtpu.Tunnel]bool) {
 			d.mu.RLock()
 		}
 		if pdr, t, ok := d.sendsTo(s, teids, tunnels); ok {
-			d.events.Post(&api.Event{Kind: api.EventKind_ERROR_INDICATION, Seid: seid, RuleId: pdr, Tunnel: eventTunnel(t)})
+			d.events.Post(&api.Event{
+				Kind: api.EventKind_ERROR_INDICATION, Seid: seid, RuleId: pdr, Tunnel: eventTunnel(t.Tunnel),
+			})
 		}
 	}
 }
 
 // sendsTo returns the first PDR of s that sends into one of the tunnels.
-func (d *Driver) sendsTo(s *session, teids map[uint32]bool, tunnels map[gtpu.Tunnel]bool) (uint32, gtpu.Tunnel, bool) {
+func (d *Driver) sendsTo(s *session, teids map[uint32]bool, tunnels map[gtpu.Tunnel]bool) (uint32, sending, bool) {
 	for i := range s.slow {
 		if r := s.slow[i].rule; r != nil && r.Outer != nil {
 			if t := (gtpu.Tunnel{TEID: r.Outer.TEID, Peer: r.Outer.Peer}); tunnels[t] {
-				return r.PDRID, t, true
+				return r.PDRID, sending{t, r.Outer.Local}, true
 			}
 		}
 	}
@@ -121,12 +123,19 @@ func (d *Driver) sendsTo(s *session, teids map[uint32]bool, tunnels map[gtpu.Tun
 			continue
 		}
 		if o := unpackOuter(r.UeIp6); teids[o.teid] {
-			if t := (gtpu.Tunnel{TEID: o.teid, Peer: d.hops.keyOf(uint32(o.hop)).addr}); tunnels[t] {
-				return h.id, t, true
+			hop := d.hops.keyOf(uint32(o.hop))
+			if t := (gtpu.Tunnel{TEID: o.teid, Peer: hop.addr}); tunnels[t] {
+				return h.id, sending{t, d.ports.gtpu[hop.port].Address}, true
 			}
 		}
 	}
-	return 0, gtpu.Tunnel{}, false
+	return 0, sending{}, false
+}
+
+// sending is a tunnel, and the address from which packets go there.
+type sending struct {
+	gtpu.Tunnel
+	local netip.Addr
 }
 
 func eventTunnel(t gtpu.Tunnel) *api.Tunnel {

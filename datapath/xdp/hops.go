@@ -24,6 +24,7 @@ type hopTable struct {
 	uses  []hopUse // by slot
 	freed queue
 	next  uint32
+	limbo []uint32 // of N6, from before the start
 }
 
 // hopKey is a GTP-U peer that is reached from an endpoint, or a neighbour on N6.
@@ -113,7 +114,9 @@ func (t *hopTable) release(slot uint32) (gone hopKey, last bool) {
 	gone = u.key
 	atomic.StoreUint64(&t.slots[slot].Dst, 0)
 	t.freed.put(slot)
-	delete(t.slot, gone)
+	if t.slot[gone] == slot {
+		delete(t.slot, gone)
+	}
 	*u = hopUse{}
 	return gone, true
 }

@@ -30,6 +30,11 @@ func (d *Driver) watchHops() error {
 	d.mu.Lock()
 	d.watchers = watchers
 	d.mu.Unlock()
+	for key := range d.hops.peers() { // adopted ones
+		if w := watchers[d.ports.gtpu[key.port].index]; key.addr.Is4() {
+			w.Want(key.addr)
+		}
+	}
 	return d.routeN6(n6)
 }
 
@@ -55,7 +60,7 @@ func (d *Driver) acquirePeer(i int, addr netip.Addr) (uint32, error) {
 
 func (d *Driver) releasePeer(slot uint32) {
 	key, last := d.hops.release(slot)
-	if !last {
+	if !last || key.port == gonePort {
 		return
 	}
 	if w := d.watchers[d.ports.gtpu[key.port].index]; w != nil && !d.hops.anotherOn(d.ports, key) {

@@ -84,6 +84,15 @@ func (p *ports) devices() []device {
 	return all
 }
 
+// names returns those of all devices.
+func (p *ports) names() []string {
+	all := []string{p.n6.name}
+	for _, d := range p.devices() {
+		all = append(all, d.name)
+	}
+	return all
+}
+
 func (p *ports) onGTPU(index int) bool {
 	for i := range p.gtpu {
 		if p.gtpu[i].index == index {

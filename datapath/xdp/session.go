@@ -71,7 +71,7 @@ func (s *session) find(k kind, id uint32) (uint32, bool) {
 }
 
 // usage returns what was counted for each PDR and each URR, in their order.
-func (s *session) usage(d *Driver) *api.SessionUsage {
+func (s *session) usage(d *Driver, seid uint64) *api.SessionUsage {
 	u := &api.SessionUsage{}
 	for _, r := range s.slow {
 		u.Rules = append(u.Rules, r.usage())
@@ -81,10 +81,23 @@ func (s *session) usage(d *Driver) *api.SessionUsage {
 		case ruleByTEID, ruleByUE:
 			pdrUsage(u, h.id).count(&d.table(h.kind()).slots[h.slot()])
 		case urr:
-			u.Urrs = append(u.Urrs, d.urrs.urr(h.slot()).Count())
+			u.Urrs = append(u.Urrs, d.urrUsage(seid, h))
 		}
 	}
 	return u
+}
+
+// urrUsage returns what a URR has counted, in old tables too as long as there are
+// any beside ours.
+func (d *Driver) urrUsage(seid uint64, h held) *api.URRUsage {
+	v := d.urrs.urr(h.slot()).Volume
+	if old := d.beside.find(seid, h.id); old != nil {
+		sum := model.Volume{ID: h.id}
+		addVolume(&sum, old)
+		addVolume(&sum, v)
+		v = &sum
+	}
+	return v.Count()
 }
 
 // ruleUsage is [api.Usage] while it is added up.

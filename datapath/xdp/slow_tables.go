@@ -42,8 +42,11 @@ func (t slowTables) Candidates(k datapath.Key) []*model.Rule {
 	if !ok {
 		return nil
 	}
-	if tab.slots[slot].Ctl&ruleSlow != 0 {
+	switch ctl := tab.slots[slot].Ctl; {
+	case ctl&ruleSlow != 0:
 		return t.slowRules[key]
+	case ctl&ruleChanging != 0:
+		return nil // whose writer was killed: its session is about to be applied
 	}
 	return []*model.Rule{t.rule(tab, slot)}
 }

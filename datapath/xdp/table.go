@@ -161,6 +161,7 @@ func (t *table) clear(slot uint32) {
 	ctl := atomic.LoadUint32(&r.Ctl)
 	atomic.StoreUint32(&r.Ctl, ctl|ruleChanging)
 	atomic.StoreUint64(&r.Key, 0)
-	atomic.StoreUint32(&r.Ctl, (ctl+generationStep)&^ruleFlags)
+	// The direction stays for packets that are on their way and count here yet.
+	atomic.StoreUint32(&r.Ctl, (ctl+generationStep)&^ruleFlags|ctl&ruleUplink)
 	t.retire(slot, ctl)
 }

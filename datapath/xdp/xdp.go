@@ -87,6 +87,10 @@ type Driver struct {
 	totalsMu sync.Mutex // held for a scan, before mu
 	totals   totals     // last returned
 
+	pins     *pins
+	adopting bool    // the tables are those of a process before this one
+	beside   *beside // nil: there are no old tables beside ours
+
 	slow    *slowPath
 	errored *errorIndications
 	paths   *paths
@@ -114,6 +118,7 @@ func New(cfg Config) (*Driver, error) {
 		return nil, err
 	}
 	if err := d.start(); err != nil {
+		d.pins.giveUp(d.adopting)
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
@@ -133,11 +138,15 @@ func load(cfg Config, p *ports) (*Driver, error) {
 		retired: totals{}, totals: totals{}, errored: newErrorIndications(), paths: newPaths(),
 	}
 	if err := d.loadObjects(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.objs.Close())
 	}
 	if err := d.mapTables(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	if d.adopting {
+		d.adopt()
+	}
+	d.lookBeside()
 	return d, nil
 }
 
@@ -156,37 +165,6 @@ func capabilities(cfg Config) *api.Capabilities {
 		}
 	}
 	return c
-}
-
-func (d *Driver) loadObjects() error {
-	spec, err := loadUpf()
-	if err != nil {
-		return fmt.Errorf("xdp: programs: %w", err)
-	}
-	slots := tableSize(d.cfg.MaxSessions)
-	for name, n := range map[string]uint32{
-		"rule_by_teid": slots, "rule_by_ue": slots, "guest_by_teid": slots, "guest_by_ue": slots,
-		"meters": 2*slots + 1, "urrs": slots + 1, "urr_owners": slots + 1,
-	} {
-		spec.Maps[name].MaxEntries = n
-	}
-	for name, value := range map[string]any{"index_mask": slots - 1, "endpoint_ip4": d.ports.local()} {
-		if err := spec.Variables[name].Set(value); err != nil {
-			return fmt.Errorf("xdp: set %s: %w", name, err)
-		}
-	}
-	if err := spec.LoadAndAssign(&d.objs, nil); err != nil {
-		return loadError(err)
-	}
-	return nil
-}
-
-func loadError(err error) error {
-	var verifier *ebpf.VerifierError
-	if errors.As(err, &verifier) {
-		return fmt.Errorf("xdp: the kernel's verifier refuses the programs: %+v: %w", verifier, errors.ErrUnsupported)
-	}
-	return fmt.Errorf("xdp: load programs (needs CAP_BPF and CAP_NET_ADMIN): %w", err)
 }
 
 func (d *Driver) mapTables() error {
@@ -246,3 +224,15 @@ func (d *Driver) Drops() (map[string]uint64, error) { return d.counts(true) }
 // Passes returns how many packets were handed to the host or the slow path, by
 // reason, since start.
 func (d *Driver) Passes() (map[string]uint64, error) { return d.counts(false) }
+
+// lookBeside finds tables of a process before this one that cannot be adopted.
+func (d *Driver) lookBeside() {
+	if d.pins == nil || d.adopting || len(d.pins.others) == 0 {
+		return
+	}
+	var err error
+	if d.beside, err = openBeside(d.pins.others[0]); err != nil {
+		d.log.Warn("usage in old tables cannot be read", "err", err)
+		d.beside = &beside{}
+	}
+}

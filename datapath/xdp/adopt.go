@@ -1,0 +1,177 @@
+package xdp
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+)
+
+// adopt finds out what the tables hold that a process before this one has left.
+// Its packets flow on. All of it is an orphan until its session is applied, which
+// then finds its slots again, or until [Driver.Settle].
+func (d *Driver) adopt() {
+	d.hops.adopt(d.ports)
+	d.meters.orphans = newBitmap(len(d.meters.slots))
+	for _, t := range []*table{d.teids, d.ues} {
+		t.adopt(func(r *upfRule) {
+			for _, m := range r.Meter {
+				if int(m) < len(d.meters.slots) && m != 0 {
+					d.meters.orphans.add(m)
+				}
+			}
+			if r.Ctl&ruleOuter != 0 {
+				d.hops.keep(uint32(unpackOuter(r.UeIp6).hop))
+			}
+		})
+	}
+	d.hops.settle()
+	d.meters.adopt()
+	d.urrs.adoptAll()
+}
+
+// adopt takes all slots that have a rule; each is told of.
+func (t *table) adopt(found func(r *upfRule)) {
+	t.orphans = newBitmap(len(t.slots))
+	for i := range t.slots {
+		r, slot := &t.slots[i], uint32(i)
+		if r.Key == 0 {
+			// A writer that was killed leaves its mark.
+			atomic.StoreUint32(&r.Ctl, atomic.LoadUint32(&r.Ctl)&^ruleFlags)
+			continue
+		}
+		t.take(slot)
+		t.orphans.add(slot)
+		if uint32(r.Key)&t.mask != slot {
+			t.guests[r.Key] = slot
+			t.overflowed(1)
+		}
+		found(r)
+	}
+}
+
+// adopt gives all slots back that are below the last one in use and not in use.
+func (t *meterTable) adopt() {
+	for slot := len(t.slots) - 1; slot > 0; slot-- {
+		if t.orphans.has(uint32(slot)) {
+			t.next = uint32(slot) + 1
+			break
+		}
+	}
+	for slot := uint32(1); slot < t.next; slot++ {
+		if !t.orphans.has(slot) {
+			t.freed.put(slot)
+		}
+	}
+}
+
+// adoptAll finds all URRs that have an owner.
+func (t *urrTable) adoptAll() {
+	last := uint32(0)
+	for i := 1; i < len(t.owners.slots); i++ {
+		if seid := t.owners.slots[i].Seid; seid != 0 {
+			t.orphans = append(t.orphans, urrOrphan{seid, t.slots[i].Id, uint32(i)})
+			for slot := last + 1; slot < uint32(i); slot++ {
+				t.freed.put(slot)
+			}
+			last = uint32(i)
+		}
+	}
+	t.next = last + 1
+	slices.SortFunc(t.orphans, compareOrphans)
+}
+
+// adopt finds the hops of GTP-U peers. Those of N6 are made anew, and the old
+// ones kept out of use until the programs that know them are gone.
+func (t *hopTable) adopt(p *ports) {
+	for i := len(t.slots) - 1; i > 0; i-- {
+		h := &t.slots[i]
+		if h.Mtu == 0 {
+			continue // never used
+		}
+		t.next = max(t.next, uint32(i)+1)
+		if h.Ip4 == 0 {
+			t.limbo = append(t.limbo, uint32(i))
+			continue
+		}
+		key := hopKey{gonePort, addrOf(h.Ip4)}
+		for j := range p.gtpu {
+			if want := p.gtpu[j].hop(hopKey{j, key.addr}); want.SrcIp4 == h.SrcIp4 && want.Ifindex == h.Ifindex && want.Src == h.Src {
+				key.port = j
+			}
+		}
+		t.uses[i] = hopUse{key: key}
+	}
+}
+
+// gonePort is that of hops of an endpoint that is not there any more.
+const gonePort = -2
+
+// addrOf is the IPv4 address whose octets in memory are those of a.
+func addrOf(a uint32) netip.Addr {
+	var b [4]byte
+	binary.NativeEndian.PutUint32(b[:], a)
+	return netip.AddrFrom4(b)
+}
+
+// keep counts a rule that refers to an adopted hop.
+func (t *hopTable) keep(slot uint32) {
+	if int(slot) < len(t.uses) {
+		t.uses[slot].refs++
+	}
+}
+
+// settle lets hops be found that rules refer to, and gives back the others.
+func (t *hopTable) settle() {
+	for slot := uint32(1); slot < t.next; slot++ {
+		switch u := &t.uses[slot]; {
+		case u.refs == 0 && u.key.addr.IsValid():
+			*u = hopUse{}
+			t.freed.put(slot)
+		case u.refs > 0 && u.key.port != gonePort:
+			t.slot[u.key] = slot
+		}
+	}
+}
+
+// leaveLimbo gives back the hops that only programs knew that are gone.
+func (t *hopTable) leaveLimbo() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, slot := range t.limbo {
+		t.freed.put(slot)
+	}
+	t.limbo = nil
+}
+
+// dropOrphans removes what was not applied since the start.
+func (d *Driver) dropOrphans() {
+	for _, t := range []*table{d.teids, d.ues} {
+		for w, set := range t.orphans {
+			for ; set != 0; set &= set - 1 {
+				slot := uint32(w*64 + bits.TrailingZeros64(set))
+				hops := t.hop(nil, slot)
+				key := t.slots[slot].Key
+				t.clear(slot)
+				t.release(slot, key)
+				for _, hop := range hops {
+					d.releasePeer(hop)
+				}
+			}
+		}
+		t.orphans = nil
+	}
+	for w, set := range d.meters.orphans {
+		for ; set != 0; set &= set - 1 {
+			d.meters.freed.put(uint32(w*64 + bits.TrailingZeros64(set)))
+		}
+	}
+	d.meters.orphans = nil
+	for _, o := range d.urrs.orphans {
+		if o.slot != 0 {
+			d.urrs.release(o.slot)
+		}
+	}
+	d.urrs.orphans = nil
+}

@@ -1,0 +1,100 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+
+	"plumbline/datapath/model"
+)
+
+// beside is what an earlier process has left and this one cannot adopt, because
+// size or layout of the tables differ: its programs go on until all sessions are
+// in the new tables.
+type beside struct {
+	urrs   mapped[upfUrr]
+	owners mapped[upfUrrOwner]
+	index  []urrOrphan // sorted
+}
+
+// openBeside looks at old tables whose URRs can be read: struct urr and struct
+// urr_owner of the same size have meant the same in every layout.
+func openBeside(dir string) (*beside, error) {
+	b := &beside{}
+	var err error
+	if b.urrs, err = mapPinned[upfUrr](filepath.Join(dir, "urrs")); err != nil {
+		return nil, err
+	}
+	if b.owners, err = mapPinned[upfUrrOwner](filepath.Join(dir, "urr_owners")); err != nil {
+		return nil, errors.Join(err, b.urrs.unmap())
+	}
+	for i := range min(len(b.owners.slots), len(b.urrs.slots)) {
+		if seid := b.owners.slots[i].Seid; seid != 0 {
+			b.index = append(b.index, urrOrphan{seid, b.urrs.slots[i].Id, uint32(i)})
+		}
+	}
+	slices.SortFunc(b.index, compareOrphans)
+	return b, nil
+}
+
+func mapPinned[T any](path string) (mapped[T], error) {
+	m, err := ebpf.LoadPinnedMap(path, nil)
+	if err != nil {
+		return mapped[T]{}, fmt.Errorf("xdp: %s: %w", path, err)
+	}
+	defer m.Close() // the memory has a reference of its own
+	return mapMemory[T](m)
+}
+
+// find returns the record of a URR in the old tables, or nil.
+func (b *beside) find(seid uint64, id uint32) *model.Volume {
+	if b == nil {
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(b.index, urrOrphan{seid: seid, id: id}, compareOrphans)
+	if !ok {
+		return nil
+	}
+	return (*model.Volume)(unsafe.Pointer(&b.urrs.slots[b.index[i].slot]))
+}
+
+func (b *beside) close() error { return errors.Join(b.urrs.unmap(), b.owners.unmap()) }
+
+// grace is how long a program may still run after another has taken its place:
+// far longer than one packet takes.
+const grace = 20 * time.Millisecond
+
+// takeOver lets the programs run over the new tables, and adds to the URRs what
+// was counted in the old ones. The next packet holds the sums against the limits.
+func (d *Driver) takeOver() error {
+	if err := d.attachAll(); err != nil {
+		return err
+	}
+	time.Sleep(grace)
+	for seid, s := range d.sessions {
+		for _, h := range s.held {
+			if h.kind() != urr {
+				continue
+			}
+			if old := d.beside.find(seid, h.id); old != nil {
+				addVolume(d.urrs.urr(h.slot()).Volume, old)
+			}
+		}
+	}
+	err := d.beside.close()
+	d.beside = nil
+	return err
+}
+
+func addVolume(to, from *model.Volume) {
+	for i := range to.Octets {
+		atomic.AddUint64(&to.Octets[i], atomic.LoadUint64(&from.Octets[i]))
+		atomic.AddUint64(&to.Packets[i], atomic.LoadUint64(&from.Packets[i]))
+	}
+}

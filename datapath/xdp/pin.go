@@ -1,0 +1,203 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// layoutVersion is counted up when bpf/rules.h changes so that tables of before
+// cannot be read any more.
+const layoutVersion = 2
+
+// What stands in the directory of the pins:
+//
+//	link-DEVICE            the attachment, whatever program it runs
+//	tables-LAYOUT-SLOTS/   maps by name, all that programs and driver share
+const (
+	linkPrefix   = "link-"
+	tablesPrefix = "tables-"
+)
+
+// pinnedMaps are the maps that outlive the process. What is not here is made
+// anew with the programs: counters of reasons, rings, neighbours on N6.
+var pinnedMaps = []string{
+	"rule_by_teid", "rule_by_ue", "guest_by_teid", "guest_by_ue", "meters", "urrs", "urr_owners", "hops",
+}
+
+// pins is the directory of the pins; nil: there is none.
+type pins struct {
+	dir    string
+	tables string   // directory of our tables
+	others []string // directories of tables that we cannot adopt
+	keep   bool     // on an orderly end, too
+	failed bool     // to start: what was there before us stays, and nothing else
+}
+
+// openPins makes the directory and looks at what is there.
+func openPins(dir string, slots uint32) (*pins, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("xdp: directory of pins: %w", err)
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return nil, fmt.Errorf("xdp: directory of pins %s: %w", dir, err)
+	}
+	if st.Type != unix.BPF_FS_MAGIC {
+		return nil, fmt.Errorf("xdp: directory of pins %s is not in a bpffs (mount -t bpf bpf /sys/fs/bpf): %w", dir, errors.ErrUnsupported)
+	}
+	p := &pins{dir: dir, tables: filepath.Join(dir, fmt.Sprintf("%s%d-%d", tablesPrefix, layoutVersion, slots))}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("xdp: directory of pins: %w", err)
+	}
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); strings.HasPrefix(e.Name(), tablesPrefix) && path != p.tables {
+			p.others = append(p.others, path)
+		}
+	}
+	return p, nil
+}
+
+// adopted returns our tables as they were left, or nil if they are not all there
+// or not as spec wants them.
+func (p *pins) adopted(spec *ebpf.CollectionSpec) map[string]*ebpf.Map {
+	if p == nil {
+		return nil
+	}
+	maps := map[string]*ebpf.Map{}
+	for _, name := range pinnedMaps {
+		m, err := ebpf.LoadPinnedMap(filepath.Join(p.tables, name), nil)
+		if err == nil {
+			maps[name] = m
+			err = spec.Maps[name].Compatible(m)
+		}
+		if err != nil {
+			closeMaps(maps)
+			return nil
+		}
+	}
+	return maps
+}
+
+func closeMaps(maps map[string]*ebpf.Map) {
+	for _, m := range maps {
+		_ = m.Close()
+	}
+}
+
+// pinTables pins new tables in place of whatever is there.
+func (p *pins) pinTables(maps map[string]*ebpf.Map) error {
+	if p == nil {
+		return nil
+	}
+	if err := os.RemoveAll(p.tables); err != nil {
+		return fmt.Errorf("xdp: old pins: %w", err)
+	}
+	if err := os.Mkdir(p.tables, 0o700); err != nil {
+		return fmt.Errorf("xdp: pins: %w", err)
+	}
+	for _, name := range pinnedMaps {
+		if err := maps[name].Pin(filepath.Join(p.tables, name)); err != nil {
+			return fmt.Errorf("xdp: pin %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// giveUp is called when the start has failed: because the UPF to which the pins
+// belong still runs, perhaps.
+func (p *pins) giveUp(adopted bool) {
+	if p == nil {
+		return
+	}
+	p.keep, p.failed = true, true
+	if !adopted {
+		_ = os.RemoveAll(p.tables)
+		_ = os.Remove(p.dir) // which fails if there is more
+	}
+}
+
+func (p *pins) link(device string) string { return filepath.Join(p.dir, linkPrefix+device) }
+
+// attached returns the pinned attachment of the device, or nil.
+func (p *pins) attached(dev device) link.Link {
+	l, err := link.LoadPinnedLink(p.link(dev.name), nil)
+	if err != nil {
+		return nil
+	}
+	info, err := l.Info()
+	if err == nil && info.XDP() != nil && int(info.XDP().Ifindex) == dev.index {
+		return l
+	}
+	// Of a device that went, under a name that another has now.
+	_ = errors.Join(l.Unpin(), l.Close())
+	return nil
+}
+
+// removeStale ends what is pinned and belongs to nobody any more: attachments to
+// devices that are not ours, and tables that we have replaced.
+func (p *pins) removeStale(ours []string) error {
+	entries, err := os.ReadDir(p.dir)
+	if err != nil {
+		return fmt.Errorf("xdp: directory of pins: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		name, isLink := strings.CutPrefix(e.Name(), linkPrefix)
+		if isLink && !slices.Contains(ours, name) {
+			errs = append(errs, removeLink(filepath.Join(p.dir, e.Name())))
+		}
+	}
+	for _, dir := range p.others {
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	p.others = nil
+	return errors.Join(errs...)
+}
+
+func removeLink(path string) error {
+	l, err := link.LoadPinnedLink(path, nil)
+	if err != nil {
+		return os.Remove(path)
+	}
+	return errors.Join(l.Unpin(), l.Close())
+}
+
+// Unpin takes the programs that are pinned in dir off their devices and removes
+// the directory: what is left of a UPF that does not come back. There being none
+// is no error. A UPF that still runs goes on without what it had pinned, and
+// without its programs.
+func Unpin(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("xdp: directory of pins: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		switch path := filepath.Join(dir, e.Name()); {
+		case strings.HasPrefix(e.Name(), linkPrefix):
+			errs = append(errs, removeLink(path))
+		case strings.HasPrefix(e.Name(), tablesPrefix):
+			errs = append(errs, os.RemoveAll(path))
+		}
+	}
+	if err := errors.Join(append(errs, os.Remove(dir))...); err != nil {
+		return fmt.Errorf("xdp: remove pins: %w", err)
+	}
+	return nil
+}

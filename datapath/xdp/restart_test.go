@@ -1,0 +1,251 @@
+package xdp_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/xdp"
+	"plumbline/gtpu"
+	"plumbline/lab/topology"
+)
+
+// TestMain lets the test binary be the UPF that TestRestart kills.
+func TestMain(m *testing.M) {
+	if os.Getenv(restartEnv) != "" {
+		if err := restartChild(os.Getenv(restartEnv)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const restartEnv = "PLUMBLINE_RESTART_CHILD"
+
+// restartChild is a UPF in the network namespace of the process: it takes over
+// what is pinned, applies its sessions, and answers each line on its standard
+// input with what its URRs have counted.
+func restartChild(config string) error {
+	var c restartConfig
+	if _, err := fmt.Sscan(config, &c.n3, &c.n6, &c.address, &c.gateway, &c.pin, &c.sessions); err != nil {
+		return err
+	}
+	d, err := xdp.New(xdp.Config{
+		Endpoints: []datapath.Endpoint{{Name: "n3", Device: c.n3, Address: netip.MustParseAddr(c.address)}},
+		N6Device:  c.n6, Gateway4: netip.MustParseAddr(c.gateway), MaxSessions: c.sessions, Pin: c.pin,
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return err
+	}
+	s := restartSession(netip.MustParseAddr(c.address), netip.MustParseAddr(c.gateway))
+	if err := d.Apply(context.Background(), &api.Change{Seid: 1, Session: s}); err != nil {
+		return err
+	}
+	if err := d.Settle(context.Background()); err != nil {
+		return err
+	}
+	fmt.Println("settled")
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		if in.Text() == "close" {
+			return d.Close()
+		}
+		u, err := d.Usage(1)
+		if err != nil {
+			return err
+		}
+		fmt.Println(u.GetUrrs()[0].GetUplinkPackets(), u.GetUrrs()[0].GetUplinkOctets())
+	}
+	select {} // until it is killed
+}
+
+type restartConfig struct {
+	n3, n6, address, gateway, pin string
+	sessions                      int
+}
+
+func (c restartConfig) String() string {
+	return fmt.Sprint(c.n3, " ", c.n6, " ", c.address, " ", c.gateway, " ", c.pin, " ", c.sessions)
+}
+
+func restartSession(local, peer netip.Addr) *api.Session {
+	ue := &api.UEAddress{Ipv4: number(netip.MustParseAddr("10.64.0.1"))}
+	return &api.Session{
+		Seid: 1,
+		Rules: []*api.Rule{{
+			PdrId: 1, OuterHeaderRemoval: true, UrrIds: []uint32{7}, QerIds: []uint32{1},
+			Detect:  &api.Detect{FTeid: &api.FTEID{Teid: ulTEID, Ipv4: number(local)}, UeAddress: ue},
+			Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE},
+		}},
+		Qers: []*api.QER{{Id: 1, UplinkMbrBps: 10_000_000_000}},
+		Urrs: []*api.URR{{Id: 7}},
+	}
+}
+
+// child is a UPF process.
+type child struct {
+	cmd *exec.Cmd
+	in  *bufio.Writer
+	out *bufio.Scanner
+}
+
+func startChild(t *testing.T, ns *topology.Namespace, c restartConfig) *child {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), restartEnv+"="+c.String())
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	check(t, err)
+	stdout, err := cmd.StdoutPipe()
+	check(t, err)
+	check(t, ns.Do(cmd.Start))
+	ch := &child{cmd, bufio.NewWriter(stdin), bufio.NewScanner(stdout)}
+	t.Cleanup(ch.kill)
+	if line := ch.line(); line != "settled" {
+		t.Fatalf("UPF said %q", line)
+	}
+	return ch
+}
+
+func (c *child) line() string {
+	c.out.Scan()
+	return c.out.Text()
+}
+
+func (c *child) ask(t *testing.T, line string) string {
+	t.Helper()
+	_, err := c.in.WriteString(line + "\n")
+	check(t, err)
+	check(t, c.in.Flush())
+	return c.line()
+}
+
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill() // SIGKILL
+	_ = c.cmd.Wait()
+}
+
+// TestRestart kills a UPF under traffic, more than once, and starts another, at
+// last one with larger tables: no packet is lost, and usage is exact.
+func TestRestart(t *testing.T) {
+	top, err := topology.New(topology.Config{Name: "plt-xdp-restart"})
+	check(t, err)
+	t.Cleanup(func() { check(t, top.Close()) })
+	pin := filepath.Join("/sys/fs/bpf", fmt.Sprintf("plt-xdp-restart-%d", os.Getpid()))
+	t.Cleanup(func() { check(t, xdp.Unpin(pin)) })
+	c := restartConfig{
+		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64,
+	}
+	upf := startChild(t, top.UPF, c)
+	f := startFlow(t, top)
+	for range 3 {
+		f.run(t, 300*time.Millisecond)
+		upf.kill()
+		f.run(t, 200*time.Millisecond) // nobody is there
+		upf = startChild(t, top.UPF, c)
+	}
+	c.sessions = 1000
+	upf.kill()
+	f.run(t, 100*time.Millisecond)
+	upf = startChild(t, top.UPF, c)
+	f.run(t, 200*time.Millisecond)
+	f.end(t)
+	want := fmt.Sprint(f.sent, f.sent*uint64(28+flowPayload))
+	if got := upf.ask(t, "usage"); got != want {
+		t.Errorf("usage: %s, want %s", got, want)
+	}
+	if got := f.received.Load(); got != f.sent || f.sent < 1000 {
+		t.Errorf("%d packets sent, %d received", f.sent, got)
+	}
+	if upf.ask(t, "close"); len(pinned(pin)) > 0 {
+		t.Errorf("an orderly end left pins: %v", pinned(pin))
+	}
+}
+
+func pinned(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// flow is uplink traffic of one UE, and its count in the data network.
+type flow struct {
+	gnb, dn  *net.UDPConn
+	message  []byte
+	to       netip.AddrPort
+	sent     uint64
+	received atomic.Uint64
+	lost     sync.WaitGroup
+}
+
+const flowPayload = 32
+
+func startFlow(t *testing.T, top *topology.Topology) *flow {
+	n := &network{Topology: top, ue: netip.MustParseAddr("10.64.0.1")}
+	user := n.datagram(make([]byte, flowPayload))
+	f := &flow{
+		gnb:     listen(t, top.GNB, netip.AddrPortFrom(top.N3.Peer.Address.Addr(), gtpu.Port)),
+		dn:      listen(t, top.DN, netip.AddrPortFrom(top.N6.Peer.Address.Addr(), dnPort)),
+		message: append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...),
+		to:      netip.AddrPortFrom(top.N3.UPF.Address.Addr(), gtpu.Port),
+	}
+	check(t, f.dn.SetReadBuffer(4<<20))
+	check(t, f.dn.SetReadDeadline(time.Now().Add(time.Minute)))
+	f.lost.Go(func() {
+		buf := make([]byte, 2048)
+		for {
+			size, err := f.dn.Read(buf)
+			if err != nil {
+				return
+			}
+			if size == flowPayload && binary.BigEndian.Uint64(buf) == 0 {
+				f.received.Add(1)
+			}
+		}
+	})
+	return f
+}
+
+// run sends for so long, some thousand packets a second.
+func (f *flow) run(t *testing.T, d time.Duration) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(d); time.Now().Before(end); <-tick.C {
+		for range 4 {
+			_, err := f.gnb.WriteToUDPAddrPort(f.message, f.to)
+			check(t, err)
+			f.sent++
+		}
+	}
+}
+
+// end waits for the last packet.
+func (f *flow) end(t *testing.T) {
+	t.Helper()
+	deadline := time.Now().Add(2 * time.Second)
+	for f.received.Load() < f.sent && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	check(t, f.dn.SetReadDeadline(time.Now()))
+	f.lost.Wait()
+}
