@@ -67,21 +67,15 @@ func (w *worker) establish(src netip.AddrPort, h pfcp.Header, body []byte) {
 // function of the SMF Set, which takes the session over by giving its Node ID.
 // Source: TS 29.244 V18.6.0, 5.22.3 and 6.3.3.
 func (w *worker) modify(src netip.AddrPort, h pfcp.Header, body []byte) {
-	m := &w.modificationRequest
-	bad := m.Decode(body)
-	var node pfcp.Optional[pfcp.NodeID]
-	if bad == nil {
-		node = m.NodeID
-	}
-	x, ok := w.access(src, h, node)
+	x, ok := w.access(src, h)
 	if !ok {
 		return
 	}
-	defer x.by.done()
-	if bad != nil {
-		w.refuse(src, header(h, x.cpSEID), bad)
+	m := &w.modificationRequest
+	if !w.decodeFor(&x, src, h, body, m, &m.NodeID) {
 		return
 	}
+	defer x.by.done()
 	r, newOwner := &w.result, uint32(0)
 	if x.by != x.of {
 		newOwner = x.by.owner
@@ -111,21 +105,15 @@ func (w *worker) modify(src netip.AddrPort, h pfcp.Header, body []byte) {
 // delete answers a Session Deletion Request.
 // Source: TS 29.244 V18.6.0, 6.3.4.
 func (w *worker) delete(src netip.AddrPort, h pfcp.Header, body []byte) {
-	m := &w.deletionRequest
-	bad := m.Decode(body)
-	var node pfcp.Optional[pfcp.NodeID]
-	if bad == nil {
-		node = m.NodeID
-	}
-	x, ok := w.access(src, h, node)
+	x, ok := w.access(src, h)
 	if !ok {
 		return
 	}
-	defer x.by.done()
-	if bad != nil {
-		w.refuse(src, header(h, x.cpSEID), bad)
+	m := &w.deletionRequest
+	if !w.decodeFor(&x, src, h, body, m, &m.NodeID) {
 		return
 	}
+	defer x.by.done()
 	r := &w.result
 	if err := w.e.sessions.Delete(w.e.run, h.SEID, x.of.owner, r); err != nil {
 		w.refuse(src, header(h, x.cpSEID), err)
@@ -152,39 +140,54 @@ type access struct {
 	cpSEID uint64       // the CP function's SEID, for the response
 }
 
-// access finds the association that owns the session of a request, and the one
-// that asks, which it opens. If there is none at that address, it answers: a
-// peer does not learn which SEIDs others have.
-func (w *worker) access(src netip.AddrPort, h pfcp.Header, node pfcp.Optional[pfcp.NodeID]) (x access, ok bool) {
+// access finds the association that owns the session of a request. If it is not
+// that which asks, but one of its SMF Set may, by is left open. Else it answers,
+// before the request is even decoded: a peer does not learn which SEIDs others
+// have, and costs no memory.
+func (w *worker) access(src netip.AddrPort, h pfcp.Header) (x access, ok bool) {
 	at := w.e.peers.at(src.Addr())
 	if at == nil {
 		w.refuse(src, header(h, 0), errNoAssociation)
 		return x, false
 	}
 	owner, cpSEID, ok := w.e.sessions.Lookup(h.SEID)
-	if !ok {
-		w.refuse(src, header(h, 0), errNoSession)
-		return x, false
+	if ok {
+		x = access{of: w.e.peers.owner(owner), cpSEID: cpSEID}
 	}
-	x = access{of: w.e.peers.owner(owner), cpSEID: cpSEID}
-	if x.by = x.of; x.of != nil && !at.speaksFor(x.of) {
-		x.by = nil
-		if node.Present {
-			x.by = w.e.peers.spokenFor(node.Value, src.Addr())
+	switch {
+	case x.of == nil:
+	case at.speaksFor(x.of):
+		x.by = x.of
+		return x, true
+	case x.of.smfSet() != "":
+		return x, true
+	}
+	w.refuse(src, header(h, 0), errNoSession)
+	return x, false
+}
+
+// decodeFor decodes a request, and opens the association that asks. node is that
+// IE of it. If it reports false the request is answered, or is to come again.
+func (w *worker) decodeFor(x *access, src netip.AddrPort, h pfcp.Header, body []byte, m pfcp.Message, node *pfcp.Optional[pfcp.NodeID]) bool {
+	err := m.Decode(body)
+	if x.by == nil && err == nil && node.Present {
+		by := w.e.peers.spokenFor(node.Value, src.Addr())
+		if by != nil && by.smfSet() == x.of.smfSet() {
+			x.by = by
 		}
-		if x.by != nil && (x.by.smfSet() == "" || x.by.smfSet() != x.of.smfSet()) {
-			x.by = nil
-		}
 	}
-	if x.by == nil {
+	switch {
+	case x.by == nil:
 		w.refuse(src, header(h, 0), errNoSession)
-		return x, false
-	}
-	if !x.by.open() {
+		return false
+	case err != nil:
+		w.refuse(src, header(h, x.cpSEID), err)
+		return false
+	case !x.by.open():
 		w.e.counters.drop(DropBusy)
-		return x, false
+		return false
 	}
-	return x, true
+	return true
 }
 
 // header returns h with the SEID that a response to it has to have.
