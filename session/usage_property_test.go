@@ -311,7 +311,7 @@ func (w *usageWorld) step() {
 		w.m.look(w.t.Context(), hint{seid: seid})
 	case what < 9:
 		for _, due := range w.m.timers.due(nil, w.now) {
-			w.m.look(w.t.Context(), hint{seid: due})
+			w.m.look(w.t.Context(), hint{seid: due, due: true})
 		}
 	default:
 		w.tell()

@@ -109,7 +109,7 @@ func (m *Manager) deletedBefore(seid uint64, s *Session, r *reader) bool {
 	return ok && readRecord(s, seid, record, r) == nil
 }
 
-// lapse forgets a deleted session.
+// lapse forgets a deleted session, when its request cannot come again.
 func (m *Manager) lapse(seid uint64) {
 	m.usages.mu.Lock()
 	delete(m.usages.deleted, seid)

@@ -63,6 +63,7 @@ func newUsages() *usages {
 type hint struct {
 	seid    uint64
 	started Optional[uint32]
+	due     bool // it is time, and no event
 }
 
 // Run takes the datapath's events and looks at the time, until ctx ends, whose
@@ -132,7 +133,7 @@ func (m *Manager) ticks(ctx context.Context, hints chan<- hint) {
 		due = m.timers.due(due[:0], m.now())
 		for _, seid := range due {
 			select {
-			case hints <- hint{seid: seid}:
+			case hints <- hint{seid: seid, due: true}:
 			case <-ctx.Done():
 				return
 			}
@@ -147,15 +148,13 @@ const retryTime = 2 * second
 // asks for the next look.
 func (m *Manager) look(ctx context.Context, h hint) {
 	seid := h.seid
-	e := m.table.find(seid)
-	if e == nil {
-		m.lapse(seid)
-		return
-	}
 	r := m.works.Get().(*Result)
 	defer m.works.Put(r)
 	e, err := m.lock(seid, 0, r)
 	if err != nil {
+		if h.due {
+			m.lapse(seid)
+		}
 		return
 	}
 	defer e.change.Unlock()
