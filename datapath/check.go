@@ -19,6 +19,11 @@ func Check(c *api.Change, has *api.Capabilities) error {
 	if len(c.GetEndMarkers()) > 0 && !has.GetEndMarker() {
 		return fmt.Errorf("datapath: End Marker: %w", ErrUnsupported)
 	}
+	for _, m := range c.GetEndMarkers() {
+		if err := checkTunnel(m, has); err != nil {
+			return fmt.Errorf("datapath: End Marker %w", err)
+		}
+	}
 	s := c.GetSession()
 	if s == nil {
 		return nil

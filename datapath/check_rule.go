@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"fmt"
 	"slices"
 
 	"plumbline/api"
@@ -110,16 +111,28 @@ func checkForward(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 
 func checkPeer(r *api.Rule, has *api.Capabilities) error {
 	ohc := r.GetForward().GetOuterHeaderCreation()
+	if ohc == nil {
+		return nil
+	}
+	if err := checkTunnel(ohc, has); err != nil {
+		return farError(r, "Outer Header Creation %w", err)
+	}
+	return nil
+}
+
+// checkTunnel looks at a tunnel into which the datapath is to send: it needs an
+// address of its own of the same IP version.
+func checkTunnel(ohc *api.OuterHeaderCreation, has *api.Capabilities) error {
 	v4, v6 := ohc.GetIpv4() != 0, len(ohc.GetIpv6()) > 0
 	switch {
-	case ohc == nil:
-		return nil
 	case ohc.GetTeid() == 0:
-		return farError(r, "Outer Header Creation with TEID 0: %w", ErrUnsupported)
+		return fmt.Errorf("with TEID 0: %w", ErrUnsupported)
 	case v4 == v6:
-		return farError(r, "Outer Header Creation to %#x and %x: want one address: %w", ohc.GetIpv4(), ohc.GetIpv6(), ErrUnsupported)
+		return fmt.Errorf("to %#x and %x: want one address: %w", ohc.GetIpv4(), ohc.GetIpv6(), ErrUnsupported)
+	case v4 && len(has.GetN3Ipv4()) == 0:
+		return fmt.Errorf("to %#x: no endpoint over IPv4: %w", ohc.GetIpv4(), ErrUnsupported)
 	case v6 && (len(ohc.GetIpv6()) != 16 || len(has.GetN3Ipv6()) == 0):
-		return farError(r, "Outer Header Creation to %x: %w", ohc.GetIpv6(), ErrUnsupported)
+		return fmt.Errorf("to %x: no endpoint over IPv6: %w", ohc.GetIpv6(), ErrUnsupported)
 	}
 	return nil
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // bare is a datapath that can do nothing beyond the common session.
-var bare = &api.Capabilities{Name: "bare"}
+var bare = &api.Capabilities{Name: "bare", N3Ipv4: []uint32{1}}
 
 var all = &api.Capabilities{
-	Name: "all", N3Ipv6: [][]byte{make([]byte, 16)},
+	Name: "all", N3Ipv4: []uint32{1}, N3Ipv6: [][]byte{make([]byte, 16)},
 	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 }
 
@@ -103,6 +103,15 @@ func TestCheckWhole(t *testing.T) {
 		if err := Check(c, all); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: got %v, want %v", name, err, ErrUnsupported)
 		}
+	}
+	for _, m := range []*api.OuterHeaderCreation{{Teid: 0, Ipv4: 1}, {Teid: 1}, {Teid: 1, Ipv4: 1, Ipv6: make([]byte, 16)}, {Teid: 1, Ipv6: make([]byte, 4)}} {
+		if err := Check(&api.Change{Seid: 1, EndMarkers: []*api.OuterHeaderCreation{m}}, all); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("End Marker into %v: got %v, want %v", m, err, ErrUnsupported)
+		}
+	}
+	var about *RuleError
+	if err := Check(common(), &api.Capabilities{}); !errors.As(err, &about) || about.ID != 12 {
+		t.Errorf("a peer over IPv4 without an endpoint: got %v, want an error about FAR 12", err)
 	}
 	if err := Check(&api.Change{Seid: 1}, bare); err != nil {
 		t.Errorf("removal: %v", err)

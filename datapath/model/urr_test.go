@@ -1,0 +1,70 @@
+package model
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"plumbline/api"
+)
+
+// TestURRManyCPUs: however many count at once, the sums are exact, each limit
+// raises its event once, and no more is let through after the quota than was
+// under way.
+func TestURRManyCPUs(t *testing.T) {
+	const workers, packets, octets = 8, 20_000, 100
+	u := URR{&Volume{ID: 3}, &Owner{SEID: 1}}
+	quota := uint64(workers * packets * octets / 2)
+	u.SetLimits(&api.URR{
+		Threshold: &api.Volume{Total: quota / 2, Uplink: quota / 8},
+		Quota:     &api.Volume{Total: quota},
+	})
+	var (
+		all      sync.WaitGroup
+		events   [10]atomic.Uint64
+		admitted atomic.Uint64
+	)
+	for w := range workers {
+		all.Go(func() {
+			for range packets {
+				if u.usedUp(w % 2) {
+					return
+				}
+				admitted.Add(1)
+				for _, kind := range u.count(w%2, octets) {
+					events[kind].Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := events[api.EventKind_VOLUME_THRESHOLD].Load(); n != 2 {
+		t.Errorf("VOLUME_THRESHOLD raised %d times, want 2: total and uplink", n)
+	}
+	if n := events[api.EventKind_VOLUME_QUOTA].Load(); n != 1 {
+		t.Errorf("VOLUME_QUOTA raised %d times, want once", n)
+	}
+	c := u.Count()
+	if sum := c.GetUplinkOctets() + c.GetDownlinkOctets(); sum != octets*admitted.Load() || sum < quota || sum >= quota+workers*octets {
+		t.Errorf("counted %d octets of %d packets, quota %d", sum, admitted.Load(), quota)
+	}
+}
+
+// TestLimiter: a burst of a second's worth, and the rate from then on.
+func TestLimiter(t *testing.T) {
+	l := Limiter{PerSecond: 100}
+	allowed := 0
+	for ms := range 10_000 {
+		for range 5 {
+			if l.Allow(uint64(ms) * 1_000_000) {
+				allowed++
+			}
+		}
+	}
+	if allowed < 1099 || allowed > 1102 {
+		t.Errorf("%d in 10 s at 100 a second, want 1100", allowed)
+	}
+	if (&Limiter{}).Allow(1) {
+		t.Errorf("a limiter without a rate lets something through")
+	}
+}
