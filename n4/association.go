@@ -71,14 +71,6 @@ func newNodeKey(id pfcp.NodeID) nodeKey {
 	return nodeKey{fqdn: string(id.FQDN)}
 }
 
-// id is the Node ID as an IE.
-func (k nodeKey) id() pfcp.NodeID {
-	if k.addr.IsValid() {
-		return pfcp.NodeID{Addr: k.addr}
-	}
-	return pfcp.NodeID{FQDN: pfcp.Name(k.fqdn)}
-}
-
 // String is the Node ID as text.
 func (k nodeKey) String() string {
 	if k.addr.IsValid() {

@@ -3,6 +3,7 @@ package n4
 import (
 	"net/netip"
 
+	"plumbline/pfcp"
 	"plumbline/session"
 )
 
@@ -47,6 +48,18 @@ func (e *Endpoint) standIn(owner uint32) (netip.AddrPort, bool) {
 		}
 	}
 	return netip.AddrPort{}, false
+}
+
+// cpFSEID is the F-SEID of a CP function as messages have it.
+func cpFSEID(f session.FSEID) pfcp.FSEID {
+	out := pfcp.FSEID{SEID: f.SEID}
+	if f.IPv4 != (session.IPv4{}) {
+		out.IPv4 = netip.AddrFrom4(f.IPv4)
+	}
+	if f.IPv6 != (session.IPv6{}) {
+		out.IPv6 = netip.AddrFrom16(f.IPv6)
+	}
+	return out
 }
 
 // mayReach reports whether requests about a's sessions may go to addr: an

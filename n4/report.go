@@ -100,7 +100,7 @@ func (e *Endpoint) hold(q *reportQueue) {
 			e.counters.Reports.Discarded.Add(uint64(e.reports.discard(q)))
 			return
 		}
-		if !a.pathDown.Load() {
+		if _, ok := e.standIn(q.owner); ok || !a.pathDown.Load() {
 			break
 		}
 	}
@@ -136,8 +136,12 @@ func (e *Endpoint) report(seid uint64, what *pendingReport) outcome {
 	if m.ReportType == 0 {
 		return reportDone // answered already
 	}
+	cpSEID := w.CP.SEID
+	if other, ok := e.standIn(w.Owner); ok {
+		to, cpSEID, m.OldCPFSEID = other, 0, pfcp.Some(cpFSEID(w.CP))
+	}
 	e.counters.Reports.Requests.Add(1)
-	body, err := e.request(e.run, to, w.CP.SEID, m, pfcp.MsgSessionReportResponse)
+	body, err := e.request(e.run, to, cpSEID, m, pfcp.MsgSessionReportResponse)
 	if err != nil {
 		if errors.Is(err, errNoResponse) {
 			e.counters.Reports.Unanswered.Add(1)
