@@ -2,10 +2,12 @@ package n4
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"plumbline/datapath/model"
 	"plumbline/rules"
 	"plumbline/session"
+	"plumbline/store"
 )
 
 // goCP is a CP function made of go-pfcp, with an endpoint over the model datapath.
@@ -29,7 +32,6 @@ type goCP struct {
 	upf      *model.UPF
 	endpoint *Endpoint
 	seq      uint32
-	reports  []message.Message // that came while something else was waited for
 }
 
 func newGoCP(t *testing.T) *goCP {
@@ -45,30 +47,52 @@ func newGoCP(t *testing.T) *goCP {
 		Endpoints: []datapath.Endpoint{{Name: "n3", Address: n3}}, MaxSessions: 16,
 		Now: func() uint64 { return uint64(time.Since(start)) },
 	})
-	compiler := rules.Compiler{Bus: bus.InProcess{Driver: upf}}
+	return &goCP{t: t, conn: conn, upf: upf}
+}
+
+// serve starts an endpoint over the datapath, with what was kept in the directory,
+// and returns what ends it.
+func (c *goCP) serve(dir string) (stop func()) {
+	c.t.Helper()
+	kept, err := store.OpenJournal(store.JournalConfig{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	compiler := rules.Compiler{Bus: bus.InProcess{Driver: c.upf}}
 	m, err := session.NewManager(session.Config{
-		MaxSessions: 16, Endpoints: []session.Endpoint{{IPv4: n3Addr}},
+		MaxSessions: 16, Endpoints: []session.Endpoint{{IPv4: n3Addr}}, Store: kept,
 		Can: session.Capabilities{TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true},
 	}, compiler)
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	e, err := Listen(Config{
-		Listen: netip.MustParseAddrPort("127.0.0.1:0"), PeerPort: uint16(conn.LocalAddr().(*net.UDPAddr).Port),
-		T1: 300 * time.Millisecond, N1: 20, Events: compiler, Log: slog.New(slog.DiscardHandler),
+		Listen: netip.MustParseAddrPort("127.0.0.1:0"), PeerPort: uint16(c.conn.LocalAddr().(*net.UDPAddr).Port),
+		T1: 300 * time.Millisecond, N1: 20, Events: compiler, Store: kept, Log: slog.New(slog.DiscardHandler),
 	}, m)
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
+	}
+	loaded, err := m.Load(c.t.Context(), func(ctx context.Context, each func(byte, uint64, []byte) error) error {
+		return kept.Load(ctx, func(kind byte, id uint64, record []byte) error {
+			return errors.Join(e.Restore(kind, id, record), each(kind, id, record))
+		})
+	})
+	if err := errors.Join(err, c.upf.Settle(c.t.Context())); err != nil || len(loaded.Failed) > 0 {
+		c.t.Fatal(err, loaded.Failed)
 	}
 	done := make(chan error, 1)
 	go func() { done <- e.Serve() }()
-	t.Cleanup(func() {
+	c.to, c.endpoint = net.UDPAddrFromAddrPort(e.Addr()), e
+	return func() {
 		e.Close()
 		if err := <-done; !errors.Is(err, ErrClosed) {
-			t.Errorf("Serve: %v, want %v", err, ErrClosed)
+			c.t.Errorf("Serve: %v, want %v", err, ErrClosed)
 		}
-	})
-	return &goCP{t: t, conn: conn, to: net.UDPAddrFromAddrPort(e.Addr()), upf: upf, endpoint: e}
+		if err := kept.Close(); err != nil {
+			c.t.Error(err)
+		}
+	}
 }
 
 func (c *goCP) send(m message.Message) {
@@ -237,6 +261,7 @@ func (c *goCP) check(what string, report *ie.IE, want usage) {
 // when the session is deleted. All of it together is what was sent.
 func TestReportsOfPackets(t *testing.T) {
 	c := newGoCP(t)
+	defer c.serve(t.TempDir())()
 	seid := c.establish()
 
 	c.downlink(3, 400)
@@ -285,5 +310,62 @@ func TestReportsOfPackets(t *testing.T) {
 	c.check("deletion", d.UsageReport[0], usage{urr: 7, seqn: 2, trigger: "\x00\x08\x00", octets: 700, packets: 3})
 	if n := c.endpoint.ReportsWaiting(); n != 0 {
 		t.Errorf("%d sessions still have something to tell", n)
+	}
+}
+
+// TestReportsOverRestart: a report that nobody has answered when the process is
+// killed is sent again by the next one, the same in all it says, and what came
+// meanwhile is in the one after it. A deletion whose answer was lost is answered
+// with the same reports.
+func TestReportsOverRestart(t *testing.T) {
+	c := newGoCP(t)
+	first, second, third := t.TempDir(), t.TempDir(), t.TempDir()
+	stop := c.serve(first)
+	seid := c.establish()
+	c.downlink(3, 400)
+	_, before := c.report()
+	c.kill(first, second)
+	stop()
+
+	c.downlink(2, 150) // nobody looks
+	stop = c.serve(second)
+	_, after := c.report()
+	c.accept(after)
+	want := usage{urr: 7, seqn: 0, trigger: "\x02\x00\x00", octets: 1200, packets: 3}
+	c.check("before", before.UsageReport[0], want)
+	c.check("after", after.UsageReport[0], want)
+	if !bytes.Equal(before.UsageReport[0].Payload, after.UsageReport[0].Payload) {
+		t.Errorf("the report has changed:\n%x\n%x", before.UsageReport[0].Payload, after.UsageReport[0].Payload)
+	}
+	if before.SEID() != after.SEID() {
+		t.Errorf("SEID %#x, then %#x", before.SEID(), after.SEID())
+	}
+	eventually(t, "acknowledged", func() bool { return c.endpoint.ReportsWaiting() == 0 })
+
+	// The answer to a deletion is lost with the process.
+	d := c.ask(message.NewSessionDeletionRequest(0, 0, seid, c.next(), 0)).(*message.SessionDeletionResponse)
+	c.kill(second, third)
+	stop()
+	stop = c.serve(third)
+	defer stop()
+	again := c.ask(message.NewSessionDeletionRequest(0, 0, seid, c.seq, 0)).(*message.SessionDeletionResponse)
+	if len(d.UsageReport) != 1 || len(again.UsageReport) != 1 {
+		t.Fatalf("%d usage reports, then %d", len(d.UsageReport), len(again.UsageReport))
+	}
+	c.check("deletion", d.UsageReport[0], usage{urr: 7, seqn: 1, trigger: "\x00\x08\x00", octets: 300, packets: 2})
+	if !bytes.Equal(d.UsageReport[0].Payload, again.UsageReport[0].Payload) {
+		t.Errorf("the last report has changed:\n%x\n%x", d.UsageReport[0].Payload, again.UsageReport[0].Payload)
+	}
+	if c.endpoint.sessions.Len() != 0 {
+		t.Error("the session is back")
+	}
+}
+
+// kill copies what is on the medium, as a process finds it that follows one which
+// was killed now.
+func (c *goCP) kill(from, to string) {
+	c.t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		c.t.Fatal(err)
 	}
 }
