@@ -31,13 +31,18 @@ func TestSMFSetTakeOver(t *testing.T) {
 		event := session.Event{Kind: session.DownlinkData, SEID: seid, RuleID: 1}
 		reported := func() (to netip.AddrPort, h pfcp.Header, m pfcp.SessionReportRequest) {
 			synctest.Wait()
-			sent := q.transmissions()
-			last := sent[len(sent)-1]
-			h, body, _, err := pfcp.Parse(last.datagram)
-			if err != nil || m.Decode(body) != nil {
-				t.Fatalf("no report but %x", last.datagram)
+			for _, sent := range q.transmissions() {
+				got, body, _, err := pfcp.Parse(sent.datagram)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.Type == pfcp.MsgSessionReportRequest {
+					if to, h = sent.to, got; m.Decode(body) != nil {
+						t.Fatalf("report %x", sent.datagram)
+					}
+				}
 			}
-			return last.to, h, m
+			return to, h, m
 		}
 		q.Report(session.Notice{Owner: first.owner, Event: event})
 		if to, h, m := reported(); to != smfPort || h.SEID != 0x1002 || m.OldCPFSEID.Present {
