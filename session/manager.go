@@ -96,6 +96,7 @@ func NewManager(c Config, d Datapath) (*Manager, error) {
 	if c.MaxRules <= 0 {
 		c.MaxRules = defaultMaxRules
 	}
+	c.MaxRules = min(c.MaxRules, maxRecordRules)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // A session at rest is a record: what the manager keeps of it, and what a store
@@ -139,8 +140,17 @@ func readRecord(s *Session, seid uint64, record []byte, r *reader) error {
 	return nil
 }
 
+// maxRecordRules is how many rules of a kind a record may have. It is more than
+// can be configured, and keeps a record that somebody else has made from taking
+// memory without measure.
+const maxRecordRules = 1 << 12
+
 // rules reads so many of each kind.
 func (r *reader) rules(s *Session, n []uint64) {
+	if slices.Max(n) > maxRecordRules {
+		r.fail()
+		return
+	}
 	for ; n[0] > 0 && !r.bad; n[0]-- {
 		r.csid(next(&s.CSIDs))
 	}
