@@ -12,7 +12,7 @@ import (
 	"plumbline/pfcp"
 )
 
-// ErrExpected: the UP function did something else than the scenario expects.
+// ErrExpected is what the UP function did otherwise than the scenario expects.
 var ErrExpected = errors.New("not as expected")
 
 // A matcher compares what came with what is expected, and keeps the values that

@@ -48,7 +48,7 @@ type request struct {
 	from    netip.AddrPort
 }
 
-// ErrNoResponse: the UP function did not answer.
+// ErrNoResponse is what a UP function that does not answer is reported with.
 var ErrNoResponse = errors.New("no response")
 
 // Open makes a CP function.

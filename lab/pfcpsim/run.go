@@ -24,6 +24,9 @@ type Result struct {
 	Err     error
 }
 
+// noPackets is why a step is left out.
+const noPackets = "no way to send packets"
+
 // Run does a scenario's steps in turn, until one fails, and tells each result.
 // The error is that of the failed step.
 func (p *Peer) Run(ctx context.Context, s *Scenario, tell func(Result)) error {
@@ -63,7 +66,13 @@ func (p *Peer) Do(ctx context.Context, s Step) Result {
 		s.SEID = fmt.Sprint(text)
 	}
 	start := time.Now()
+	alone := s.Packets && p.cfg.Traffic == nil
 	switch {
+	case alone && awaited[s.Verb] != 0:
+		r.Skipped = noPackets
+	case alone && messages[s.Verb] != 0:
+		s.Expect = nil
+		r.Err = p.ask(ctx, s)
 	case messages[s.Verb] != 0:
 		r.Err = p.ask(ctx, s)
 	case awaited[s.Verb] != 0:
@@ -291,7 +300,7 @@ func (p *Peer) other(ctx context.Context, s Step) (skipped string, err error) {
 		return "", p.pause(ctx, s.Verb, d)
 	}
 	if p.cfg.Traffic == nil {
-		return "no way to send packets", nil
+		return noPackets, nil
 	}
 	return "", p.traffic(s)
 }

@@ -36,7 +36,10 @@ type Step struct {
 	Within time.Duration // how long to wait for it; 0: T1 times N1, for reports 2 s
 	Answer any           // IEs of the answer to what the UP function sends; nil: accepted
 	Bare   bool          // no IE is added to those that are given
-	SEID   string        // SEID in the header, instead of the session's
+	// Packets: what is expected depends on packets. Where none can be sent, a
+	// request only has to be accepted, and no report is waited for.
+	Packets bool
+	SEID    string // SEID in the header, instead of the session's
 }
 
 // messages are the verbs that send a message, and which one.
@@ -148,6 +151,8 @@ func newStep(m yaml.MapSlice) (Step, error) {
 			s.Answer = value
 		case "bare":
 			s.Bare = value == true
+		case "packets":
+			s.Packets = value == true
 		case "seid":
 			s.SEID = fmt.Sprint(value)
 		default:

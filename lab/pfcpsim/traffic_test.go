@@ -62,10 +62,8 @@ func outcome(f model.Frame) Outcome {
 
 // tunnelled reads where a GTP-U packet goes.
 func tunnelled(packet []byte) Outcome {
-	at, to := 20, netip.Addr{}
-	if packet[0]>>4 == 4 {
-		to = netip.AddrFrom4([4]byte(packet[16:20]))
-	} else {
+	at, to := 20, netip.AddrFrom4([4]byte(packet[16:20]))
+	if packet[0]>>4 == 6 {
 		at, to = 40, netip.AddrFrom16([16]byte(packet[24:40]))
 	}
 	h, err := gtpu.Parse(packet[at+8:])

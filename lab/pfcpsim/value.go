@@ -17,7 +17,7 @@ import (
 	"plumbline/pfcp"
 )
 
-// ErrValue: a scenario has a value that is none of the IE.
+// ErrValue is a value in a scenario that is none of the IE.
 var ErrValue = errors.New("no such value")
 
 var (

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"plumbline/lab/pfcpsim"
+)
+
+type pfcpCommand struct {
+	List   pfcpListCommand   `cmd:"" help:"List the scenarios that are built in: the dialects of real SMFs, and others."`
+	Show   pfcpShowCommand   `cmd:"" help:"Print a built-in scenario, to be read or changed."`
+	Run    pfcpRunCommand    `cmd:"" help:"Run scenarios against a UP function."`
+	Prompt pfcpPromptCommand `cmd:"" help:"Do steps that are typed, or read from standard input, one to a line."`
+	Decode pfcpDecodeCommand `cmd:"" help:"Take PFCP messages apart that are given in hex."`
+}
+
+type pfcpListCommand struct{}
+
+func (pfcpListCommand) Run(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, name := range pfcpsim.Dialects() {
+		s, err := pfcpsim.Dialect(name)
+		if err != nil {
+			return err
+		}
+		first, _, _ := strings.Cut(strings.ReplaceAll(s.About, "\n", " "), ". ")
+		fmt.Fprintf(w, "%s\t%d steps\t%s\n", name, len(s.Steps), strings.TrimSuffix(first, "."))
+	}
+	return w.Flush()
+}
+
+type pfcpShowCommand struct {
+	Name string `arg:"" help:"A scenario that 'plumb pfcp list' lists."`
+}
+
+func (c pfcpShowCommand) Run(out io.Writer) error {
+	text, err := pfcpsim.DialectText(c.Name)
+	if err != nil {
+		return usageError{err}
+	}
+	_, err = out.Write(text)
+	return err
+}
+
+// pfcpPeer is the CP function of a command line.
+type pfcpPeer struct {
+	UPF   string            `name:"upf" required:"" placeholder:"ADDRESS[:PORT]" help:"N4 of the UP function; the port is 8805 by default."`
+	Local string            `placeholder:"ADDRESS[:PORT]" help:"Address of the CP function. Default: the one from which the UP function is reached, or 127.0.0.2; port 8805, where UP functions send their requests."`
+	N3    netip.Addr        `name:"n3" placeholder:"ADDR" help:"Where the UP function terminates GTP-U, for scenarios that choose F-TEIDs themselves; the variable n3."`
+	GNB   netip.Addr        `name:"gnb" placeholder:"ADDR" help:"Where the UP function sends downlink packets; the variable gnb."`
+	UE    netip.Addr        `name:"ue" placeholder:"ADDR" help:"The UE's address; the variable ue."`
+	Var   map[string]string `placeholder:"NAME=VALUE" help:"Other variables of scenarios."`
+	T1    time.Duration     `name:"t1" default:"1s" help:"Until a request is sent again."`
+	N1    int               `name:"n1" default:"3" placeholder:"N" help:"How often it is sent in all. Default: 3."`
+
+	Verbose bool `short:"v" help:"Print the messages."`
+	JSON    bool `name:"json" help:"Print messages and results as JSON, one to a line."`
+}
+
+// open makes the peer. What goes over the wire is printed as the flags say.
+func (c *pfcpPeer) open(out io.Writer, verbose bool) (*pfcpsim.Peer, error) {
+	cfg := pfcpsim.Config{T1: c.T1, N1: c.N1, Vars: map[string]string{}}
+	var err error
+	if cfg.UPF, err = pfcpsim.Address(c.UPF); err != nil {
+		return nil, usageError{fmt.Errorf("--upf %s: %w", c.UPF, err)}
+	}
+	if c.Local != "" {
+		if cfg.Local, err = pfcpsim.Address(c.Local); err != nil {
+			return nil, usageError{fmt.Errorf("--local %s: %w", c.Local, err)}
+		}
+	}
+	for name, value := range c.Var {
+		cfg.Vars[name] = value
+	}
+	for name, addr := range map[string]netip.Addr{"n3": c.N3, "gnb": c.GNB, "ue": c.UE} {
+		if addr.IsValid() {
+			cfg.Vars[name] = addr.String()
+		}
+	}
+	encoder := json.NewEncoder(out)
+	cfg.Trace = func(m pfcpsim.Message) {
+		switch {
+		case c.JSON:
+			_ = encoder.Encode(m) // as with all output: nothing is left to do
+		case verbose:
+			fmt.Fprint(out, m)
+		}
+	}
+	return pfcpsim.Open(cfg)
+}
+
+// result is one step's, as JSON.
+type pfcpResult struct {
+	Scenario string  `json:"scenario,omitempty"`
+	Step     int     `json:"step"`
+	Verb     string  `json:"verb"`
+	Note     string  `json:"note,omitempty"`
+	Skipped  string  `json:"skipped,omitempty"`
+	TookMs   float64 `json:"took_ms"`
+	Error    string  `json:"error,omitempty"`
+}
+
+// tell prints the result of a step.
+func (c *pfcpPeer) tell(out io.Writer, scenario string, number int, r pfcpsim.Result) {
+	line := pfcpResult{
+		Scenario: scenario, Step: number, Verb: r.Step.Verb, Note: r.Step.Note, Skipped: r.Skipped,
+		TookMs: float64(r.Took.Microseconds()) / 1000,
+	}
+	if r.Err != nil {
+		line.Error = r.Err.Error()
+	}
+	if c.JSON {
+		_ = json.NewEncoder(out).Encode(line)
+		return
+	}
+	state, more := "ok  ", ""
+	switch {
+	case r.Err != nil:
+		state = "FAIL"
+	case r.Skipped != "":
+		state, more = "skip", r.Skipped
+	case r.Step.Note != "":
+		more = r.Step.Note
+	}
+	fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %s %2d %-10s %9.3f ms  %s", state, number, r.Step.Verb, line.TookMs, more), " "))
+}
+
+type pfcpRunCommand struct {
+	Scenario []string `arg:"" help:"Names of built-in scenarios, or files. 'all' is all that are built in."`
+	pfcpPeer `embed:""`
+}
+
+// Help is shown by plumb pfcp run --help.
+func (pfcpRunCommand) Help() string {
+	return `Is a CP function that does what scenarios say, and looks whether the UP function answers as it should. Steps with packets are left out: this command has no way to send any. A UP function that is not there, or answers otherwise, ends it with exit code 1.
+
+Run it against a UP function of your own: it sets up an association and sessions.
+
+Examples:
+
+    plumb pfcp run open5gs --upf 10.0.0.1
+    plumb pfcp run simple-client --upf 10.0.0.1 --n3 10.3.0.1 --gnb 10.3.0.2 -v
+    plumb pfcp run all --upf 10.0.0.1 --n3 10.3.0.1
+    plumb pfcp run mine.yaml --upf 10.0.0.1 --var dnn=ims --json
+`
+}
+
+func (c *pfcpRunCommand) Run(ctx context.Context, out io.Writer) error {
+	scenarios, err := c.scenarios()
+	if err != nil {
+		return usageError{err}
+	}
+	failed := 0
+	for _, s := range scenarios {
+		if err := c.run(ctx, out, s); err != nil {
+			if len(scenarios) == 1 || ctx.Err() != nil {
+				return err
+			}
+			fmt.Fprintf(os.Stderr, "plumb: %s: %v\n", s.Name, err)
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d scenarios failed", failed, len(scenarios))
+	}
+	return nil
+}
+
+// scenarios reads what the command line names.
+func (c *pfcpRunCommand) scenarios() ([]*pfcpsim.Scenario, error) {
+	var list []*pfcpsim.Scenario
+	names := c.Scenario
+	if len(names) == 1 && names[0] == "all" {
+		names = pfcpsim.Dialects()
+	}
+	for _, name := range names {
+		read := pfcpsim.Load
+		if slices.Contains(pfcpsim.Dialects(), name) {
+			read = pfcpsim.Dialect
+		}
+		s, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		if s.Name == "" {
+			s.Name = name
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// run does one scenario with a CP function of its own, so that none finds what
+// another has left.
+func (c *pfcpRunCommand) run(ctx context.Context, out io.Writer, s *pfcpsim.Scenario) error {
+	p, err := c.open(out, c.Verbose)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if !c.JSON {
+		fmt.Fprintln(out, s.Name)
+	}
+	number := 0
+	return p.Run(ctx, s, func(r pfcpsim.Result) {
+		number++
+		c.tell(out, s.Name, number, r)
+	})
+}

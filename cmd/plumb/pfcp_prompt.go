@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"plumbline/lab/pfcpsim"
+)
+
+type pfcpPromptCommand struct {
+	pfcpPeer `embed:""`
+}
+
+// Help is shown by plumb pfcp prompt --help.
+func (pfcpPromptCommand) Help() string {
+	return `Reads steps from standard input, one to a line, as they stand in scenarios, and does each at once. Messages are printed. 'help' lists what can be done; an empty line only answers what the UP function has asked meanwhile.
+
+    plumb pfcp prompt --upf 10.0.0.1
+    pfcp> associate
+    pfcp> establish: {Create PDR: {PDR ID: 1, Precedence: 1, PDI: {Source Interface: Access, F-TEID: choose}, FAR ID: 1}, Create FAR: {FAR ID: 1, Apply Action: DROP}}
+    pfcp> delete
+`
+}
+
+func (c *pfcpPromptCommand) Run(ctx context.Context, out io.Writer) error {
+	p, err := c.open(out, true)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	prompt := func() {
+		if !c.JSON {
+			fmt.Fprint(out, "pfcp> ")
+		}
+	}
+	number := 0
+	for prompt(); ctx.Err() == nil && lines.Scan(); prompt() {
+		line := strings.TrimSpace(lines.Text())
+		switch line {
+		case "": // what the UP function has sent meanwhile is read and answered
+			_ = p.Do(ctx, pfcpsim.Step{Verb: "wait", With: "1ms"})
+			continue
+		case "help":
+			fmt.Fprintln(out, strings.Join(pfcpsim.Verbs(), " "))
+			continue
+		case "quit", "exit":
+			return nil
+		}
+		step, err := pfcpsim.ParseStep(line)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			continue
+		}
+		number++
+		r := p.Do(ctx, step)
+		c.tell(out, "", number, r)
+		if r.Err != nil && !c.JSON {
+			fmt.Fprintln(os.Stderr, r.Err)
+		}
+	}
+	return lines.Err()
+}
+
+type pfcpDecodeCommand struct {
+	Hex  []string `arg:"" optional:"" help:"Messages in hex, blanks as they come. Default: standard input, one to a line."`
+	JSON bool     `name:"json" help:"Print JSON, one message to a line."`
+}
+
+func (c pfcpDecodeCommand) Run(out io.Writer) error {
+	if len(c.Hex) > 0 {
+		return c.decode(out, strings.Join(c.Hex, ""))
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if err := c.decode(out, lines.Text()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func (c pfcpDecodeCommand) decode(out io.Writer, digits string) error {
+	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
+	if err != nil {
+		return usageError{err}
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	m, err := pfcpsim.NewMessage(b, false)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(out).Encode(m)
+	}
+	_, err = fmt.Fprint(out, m)
+	return err
+}
