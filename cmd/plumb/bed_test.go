@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -255,6 +256,9 @@ func (b *trafficBed) uplink(sessions []n4load.Session, load generator.Load, duri
 	defer m.Close()
 	ctx, cancel := context.WithCancel(b.t.Context())
 	defer cancel()
+	if during != nil {
+		load.Duration = 2 * patience // it is ended before
+	}
 	type result struct {
 		generator.Result
 		err error
@@ -270,8 +274,8 @@ func (b *trafficBed) uplink(sessions []n4load.Session, load generator.Load, duri
 		cancel()
 	}
 	r := <-results
-	if r.err != nil && ctx.Err() == nil {
-		b.t.Fatal(r.err)
+	if r.err != nil && !errors.Is(r.err, context.Canceled) || r.Sent == 0 {
+		b.t.Fatalf("%d frames sent: %v", r.Sent, r.err)
 	}
 	b.sent += r.Sent
 	return r.Sent, b.arrived(m, r.Sent)
