@@ -2,6 +2,7 @@ package n4
 
 import (
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,26 +19,28 @@ type reportBed struct {
 	*quiet
 	seid uint64
 	// cause is what reports are answered with; 0: with nothing.
-	cause pfcp.Cause
+	cause atomic.Uint32
 	more  func(*pfcp.SessionReportResponse) // adds to answers
 }
 
 func newReportBed(t *testing.T) *reportBed {
 	t.Helper()
-	b := &reportBed{quiet: newQuiet(t), cause: pfcp.CauseRequestAccepted}
+	b := &reportBed{quiet: newQuiet(t)}
+	b.answerBy(pfcp.CauseRequestAccepted)
 	b.associateQuiet(t, 100)
 	for s := range b.sessions.All() {
 		b.seid = s.SEID
 	}
 	b.answerWith(func(_ int, request []byte) []byte {
 		h, _, _, _ := pfcp.Parse(request)
-		if h.Type == pfcp.MsgHeartbeatRequest && b.cause != 0 {
+		cause := pfcp.Cause(b.cause.Load())
+		if h.Type == pfcp.MsgHeartbeatRequest && cause != 0 {
 			return heartbeatResponse(request, 100)
 		}
-		if h.Type != pfcp.MsgSessionReportRequest || b.cause == 0 {
+		if h.Type != pfcp.MsgSessionReportRequest || cause == 0 {
 			return nil
 		}
-		r := pfcp.SessionReportResponse{Cause: b.cause}
+		r := pfcp.SessionReportResponse{Cause: cause}
 		if b.more != nil {
 			b.more(&r)
 		}
@@ -49,6 +52,9 @@ func newReportBed(t *testing.T) *reportBed {
 	})
 	return b
 }
+
+// answerBy sets the Cause of answers; 0: there are none.
+func (b *reportBed) answerBy(c pfcp.Cause) { b.cause.Store(uint32(c)) }
 
 // requests are the Session Report Requests that were sent so far.
 func (b *reportBed) requests(t *testing.T) (list []pfcp.SessionReportRequest) {
@@ -90,7 +96,7 @@ func TestReportEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newReportBed(t)
 		defer b.end()
-		b.cause = 0 // no answer yet
+		b.answerBy(0) // not yet
 		b.event(session.Event{Kind: session.DownlinkData, RuleID: 1, QFI: 9, DSCP: 46})
 		synctest.Wait()
 		peer := session.Tunnel{TEID: 0x22, IPv4: session.IPv4{192, 168, 13, 131}}
@@ -100,7 +106,7 @@ func TestReportEvents(t *testing.T) {
 			b.event(session.Event{Kind: session.DownlinkData, RuleID: 3})
 		}
 		synctest.Wait()
-		b.cause = pfcp.CauseRequestAccepted
+		b.answerBy(pfcp.CauseRequestAccepted)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		first := pfcp.SessionReportRequest{
@@ -133,7 +139,7 @@ func TestReportUnanswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newReportBed(t)
 		defer b.end()
-		b.cause = 0
+		b.answerBy(0)
 		b.event(session.Event{Kind: session.UserPlaneInactivity})
 		time.Sleep(100 * time.Second)
 		synctest.Wait()
@@ -150,7 +156,7 @@ func TestReportUnanswered(t *testing.T) {
 		if sent = len(b.requests(t)); sent != before {
 			t.Errorf("%d reports sent while the path was down", sent-before)
 		}
-		b.cause = pfcp.CauseRequestAccepted
+		b.answerBy(pfcp.CauseRequestAccepted)
 		time.Sleep(60 * time.Second)
 		synctest.Wait()
 		got := b.requests(t)
@@ -200,7 +206,8 @@ func TestReportAnswers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newReportBed(t)
 				defer b.end()
-				b.cause, b.more = tc.cause, tc.more
+				b.more = tc.more
+				b.answerBy(tc.cause)
 				b.event(session.Event{Kind: session.UserPlaneInactivity})
 				time.Sleep(time.Second)
 				synctest.Wait()
