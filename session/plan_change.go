@@ -76,6 +76,11 @@ func (p *plan) update(req *Modification) error {
 			return endpointError(IEUpdateTrafficEndpoint, u.ID, ErrNoRule)
 		}
 		u.apply(e)
+		for j := range s.PDRs {
+			if d := &s.PDRs[j].PDI; u.QFIs.Present && d.Endpoint == Some(u.ID) {
+				d.QFIs = u.QFIs.Value
+			}
+		}
 	}
 	for i := range req.UpdatePDRs {
 		u := &req.UpdatePDRs[i]
