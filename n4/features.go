@@ -26,7 +26,7 @@ func (c *Config) features(can Capabilities) pfcp.UPFunctionFeatures {
 		f   pfcp.UPFunctionFeatures
 	}{
 		{can.Filters, pfcp.UPFeaturePFDM | pfcp.UPFeaturePFDE},
-		{can.Usage, pfcp.UPFeatureMNOP | pfcp.UPFeatureVTIME | pfcp.UPFeatureEPFAR},
+		{can.Usage, pfcp.UPFeatureMNOP | pfcp.UPFeatureVTIME | pfcp.UPFeatureQUOAC | pfcp.UPFeatureEPFAR},
 		{can.Buffering, pfcp.UPFeatureDDND | pfcp.UPFeatureUDBC},
 		{can.EndMarkers, pfcp.UPFeatureEMPU},
 		{can.UEAddresses, pfcp.UPFeatureUEIP},
