@@ -19,6 +19,7 @@ type fakeDatapath struct {
 	markers  []OuterHeaderCreation
 	dropped  int          // changes with DropBuffered
 	fail     func() error // nil: never
+	refuse   uint64       // SEID of a session that is not taken
 	usage    Usage
 }
 
@@ -29,6 +30,9 @@ func (f *fakeDatapath) Install(_ context.Context, c *Change) error {
 		if err := f.fail(); err != nil {
 			return err
 		}
+	}
+	if c.Session.SEID == f.refuse {
+		return errFake
 	}
 	f.sessions[c.Session.SEID] = copySession(c.Session)
 	f.markers = append(f.markers, c.EndMarkers...)
