@@ -369,3 +369,23 @@ func (c *goCP) kill(from, to string) {
 		c.t.Fatal(err)
 	}
 }
+
+// TestDropBuffered: the answer to a downlink data report has what was buffered
+// dropped (DROBU).
+func TestDropBuffered(t *testing.T) {
+	c := newGoCP(t)
+	defer c.serve(t.TempDir())()
+	seid := c.establish()
+	c.ask(message.NewSessionModificationRequest(0, 0, seid, c.next(), 0, ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(4|8))))
+	c.downlink(2, 300)
+	_, r := c.report()
+	c.send(message.NewSessionReportResponse(0, 0, 0, r.Sequence(), 0, ie.NewCause(ie.CauseRequestAccepted), ie.NewPFCPSRRspFlags(1)))
+	eventually(t, "answered and done", func() bool { return c.endpoint.ReportsWaiting() == 0 })
+	c.ask(message.NewSessionModificationRequest(0, 0, seid, c.next(), 0, ie.NewUpdateFAR(ie.NewFARID(1), ie.NewApplyAction(2))))
+	c.downlink(1, 100)
+	m := c.ask(message.NewSessionModificationRequest(0, 0, seid, c.next(), 0, ie.NewQueryURR(ie.NewURRID(7)))).(*message.SessionModificationResponse)
+	if len(m.UsageReport) != 1 {
+		t.Fatalf("%d usage reports for a query", len(m.UsageReport))
+	}
+	c.check("query", m.UsageReport[0], usage{urr: 7, seqn: 0, trigger: "\x80\x00\x00", octets: 100, packets: 1})
+}
