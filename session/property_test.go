@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"runtime"
 	"slices"
 	"sync"
@@ -20,7 +21,14 @@ func TestRandomSequences(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
-			m, dp := newManager(t, 24)
+			m, dp := newManagerOf(t, Config{
+				MaxSessions: 24, Endpoints: []Endpoint{{IPv4: n3}, {IPv4: IPv4{10, 9, 0, 1}, Interfaces: []Interface{Core}}}, Can: everything,
+				Pools: []Pool{
+					{Name: "a", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.45.0.16/28"), netip.MustParsePrefix("2001:db8::/60")}},
+					{Name: "b", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.46.0.0/29")}},
+				},
+				Slices: []Slice{{Number: 1, DNNs: []string{"internet"}, Pools: []string{"b", "a"}, MaxSessions: 8}},
+			})
 			dp.fail = func() error {
 				if r.IntN(5) == 0 {
 					return errFake
@@ -43,6 +51,7 @@ func TestRandomSequences(t *testing.T) {
 			if _, err := m.DeleteOwned(t.Context(), 1); err != nil {
 				t.Error(err)
 			}
+			m.flushOnce(t)
 			checkEmpty(t, m, dp)
 		})
 	}
@@ -98,6 +107,8 @@ func randomEstablishment(r *rand.Rand) *Establishment {
 	if r.IntN(8) == 0 {
 		e.CreatePDRs[r.IntN(2)].FARID = 3
 	}
+	randomAddresses(r, e)
+	randomURRs(r, e)
 	if r.IntN(4) == 0 { // one more, of which some clash within the session
 		more := e.CreatePDRs[1]
 		more.ID = 3
@@ -106,9 +117,61 @@ func randomEstablishment(r *rand.Rand) *Establishment {
 	return e
 }
 
+// randomAddresses has some UE addresses chosen here, and some F-TEIDs in a Traffic
+// Endpoint.
+func randomAddresses(r *rand.Rand, e *Establishment) {
+	if r.IntN(2) == 0 {
+		e.DNN = "internet"
+	}
+	if r.IntN(3) == 0 {
+		choose := ChooseUE{V4: r.IntN(2) == 0, V6: r.IntN(2) == 0, Pool: []string{"", "a", "b", "c"}[r.IntN(4)]}
+		for i := range e.CreatePDRs {
+			e.CreatePDRs[i].PDI.UEAddress, e.CreatePDRs[i].PDI.ChooseUE = UEAddress{}, choose
+		}
+	}
+	if r.IntN(3) == 0 {
+		d := &e.CreatePDRs[1].PDI
+		e.CreateEndpoints = []TrafficEndpoint{{
+			ID: uint8(r.IntN(2)), Choose: d.Choose, FTEID: d.FTEID, UEAddress: d.UEAddress, ChooseUE: d.ChooseUE,
+		}}
+		*d = PDI{SourceInterface: Access, Endpoint: Some(uint8(r.IntN(2)))}
+	}
+	if r.IntN(4) == 0 {
+		e.CreatePDRs[1].PDI.SourceInterface = Core
+	}
+}
+
+// randomURRs gives some sessions URRs, which makes changes go to the datapath in
+// two steps.
+func randomURRs(r *rand.Rand, e *Establishment) {
+	for id := range uint32(r.IntN(3)) {
+		e.CreateURRs = append(e.CreateURRs, URR{ID: id, Method: MeasureVolume, Triggers: ReportVOLTH})
+		p := &e.CreatePDRs[r.IntN(2)]
+		p.URRIDs = append(p.URRIDs, id)
+	}
+}
+
 func randomModification(r *rand.Rand, seid uint64) *Modification {
 	from := randomEstablishment(r)
-	m := &Modification{SEID: seid, Owner: 1}
+	m := &Modification{SEID: seid, Owner: 1, QueryAll: r.IntN(4) == 0}
+	for id := range uint32(2) {
+		switch r.IntN(6) {
+		case 0:
+			m.RemoveURRs = append(m.RemoveURRs, id)
+		case 1:
+			m.CreateURRs = append(m.CreateURRs, URR{ID: id, Method: MeasureVolume})
+		}
+	}
+	for _, e := range from.CreateEndpoints {
+		switch r.IntN(4) {
+		case 0:
+			m.CreateEndpoints = append(m.CreateEndpoints, e)
+		case 1:
+			m.RemoveEndpoints = append(m.RemoveEndpoints, e.ID)
+		case 2:
+			m.UpdateEndpoints = append(m.UpdateEndpoints, UpdateTrafficEndpoint{ID: e.ID, Choose: Choose{CH: true}})
+		}
+	}
 	for i := range from.CreatePDRs {
 		p := &from.CreatePDRs[i]
 		switch r.IntN(5) {
