@@ -227,6 +227,7 @@ func FuzzHandle(f *testing.F) {
 	}
 	e := newEndpoint(c, m)
 	e.transmit = func(netip.AddrPort, []byte) {}
+	e.patience = time.Minute // what is done is done before the next datagram
 	w := newWorker(e, nil)
 	src := netip.MustParseAddrPort("192.168.14.111:8805")
 	sequence := uint32(0)
@@ -244,7 +245,7 @@ func FuzzHandle(f *testing.F) {
 			ask(&pfcp.AssociationSetupRequest{NodeID: pfcp.NodeID{Addr: src.Addr()}, RecoveryTimeStamp: 1})
 			ask(usual(src.Addr().String(), "10.45.9.9"))
 		}
-		sessions, associations := m.Len(), e.peers.table.Load()
+		sessions, associations, apps := m.Len(), e.peers.table.Load(), m.Applications()
 		w.buf = w.buf[:0]
 		w.handle(src, datagram, time.Now())
 		accepted := false
@@ -252,11 +253,16 @@ func FuzzHandle(f *testing.F) {
 			cause, _ := causeOf(t, a)
 			accepted = accepted || cause.Accepted()
 		}
-		if !accepted && (m.Len() != sessions || e.peers.table.Load() != associations) {
+		if !accepted && (m.Len() != sessions || e.peers.table.Load() != associations || m.Applications() != apps) {
 			t.Errorf("%x, answered with %x, changed something", datagram, w.buf)
 		}
-		if m.Len() > 64 || len(e.Associations()) > 16 {
-			t.Errorf("%d sessions, %d associations", m.Len(), len(e.Associations()))
+		counted := 0
+		for _, a := range e.Associations() {
+			counted += a.Sessions
+		}
+		if m.Len() > 64 || len(e.Associations()) > 16 || counted != m.Len() || len(e.cache.working) != 0 {
+			t.Errorf("%d sessions, %d of them in %d associations, %d requests noted as being worked on",
+				m.Len(), counted, len(e.Associations()), len(e.cache.working))
 		}
 	})
 }

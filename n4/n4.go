@@ -3,32 +3,41 @@
 //
 // A datagram goes through it like this:
 //
-//	socket > worker: header, allowed peer, seen before? (response cache)
-//	    heartbeats      answered at once, from anybody who is allowed, without state
-//	    node messages   association set up, updated, released
-//	    session         decoded (pfcp), converted, done (session), answered
-//	responses > transaction that waits for it
+//	socket (the kernel chooses it by SEID) > reader: allowed peer, header, rate
+//	    heartbeats   answered at once, from anybody who is allowed, without state
+//	    responses    to the transaction that waits for one
+//	    requests     seen before? the answer of then (response cache)
+//	        > a handler, if the datapath is asked over a network; else the reader itself
+//	            node messages   associations, session sets, PFDs
+//	            session         decoded (pfcp), converted, done (session)
+//	        > all of a batch is kept (Store) > answers are sent
 //
-// Each socket has one worker, which reads and writes datagrams in batches and
-// works on them one after the other; with several sockets the kernel spreads
-// the peers over them by address and port. So what one peer sends is done in
-// order, and peers do not wait for each other.
+// Each socket has one reader, which reads and writes datagrams in batches and
+// works on them one after the other. What is about one session always comes to
+// the same socket, and to the same handler, so it is done in order; one CP
+// function can keep all sockets busy.
 //
 // # What becomes of sessions
 //
 // Those of an association are deleted when it is released, when it is set up
-// again (TS 29.244, 6.2.6.2.2: no session retention is offered), and when the
-// peer's answer to one of our heartbeats carries a newer Recovery Time Stamp
-// (TS 23.527, 4.4.2). They are kept, with a warning and a counter, when a peer
-// merely stops answering: its sessions' packets flow on, and a CP function
-// that is back finds them. A heartbeat request of a peer changes nothing, as
-// anybody can send one in another's name.
+// again without session retention (TS 29.244, 6.2.6.2.2), and when the peer's
+// answer to one of our heartbeats carries a newer Recovery Time Stamp (TS
+// 23.527, 4.4.2). They are kept, with a warning and a counter, when a peer merely
+// stops answering: its sessions' packets flow on, and a CP function that is back
+// finds them. A heartbeat request of a peer changes nothing, as anybody can send
+// one in another's name.
 //
 // # Who may do what
 //
 // An association is bound to the source address from which it was set up, and
 // its Node ID cannot be associated from another one while its path is up. A
-// session belongs to the association in which it was established.
+// session belongs to the association in which it was established; SMFs of one
+// set may take over each other's.
+//
+// # Restart
+//
+// Associations, PFDs and the Recovery Time Stamp are records in a [Store]. Who
+// starts an endpoint gives them back with Restore before Serve.
 //
 // Source: TS 29.244 V18.6.0.
 package n4
