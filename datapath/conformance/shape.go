@@ -109,12 +109,17 @@ func (d *dice) rule(id uint32) *api.Rule {
 	if ue := d.ue(); ue.GetIpv4() != 0 || ue.GetIpv6Prefix() != 0 {
 		r.Detect.UeAddress = ue
 	}
-	if r.Detect.SourceInterface == api.Interface_ACCESS || d.roll(3) == 2 {
+	// One in sixteen is a rule that makes no sense.
+	senseless := d.roll(16) == 15
+	source, to := r.Detect.SourceInterface, r.Forward.DestinationInterface
+	if d.roll(3) == 2 || !senseless &&
+		(source == api.Interface_ACCESS || source == api.Interface_CP_FUNCTION || r.Detect.UeAddress == nil) {
 		r.Detect.FTeid = &api.FTEID{Teid: pick(d, uint32(1), 2, 0x20, 0x30, 0x31, 0xdeadbe01), Ipv4: ipv4(N3Address)}
 		r.OuterHeaderRemoval = true
 		r.Detect.Qfis = pick(d, nil, nil, []uint32{9}, []uint32{1, 2, 3, 5, 9})
 	}
-	if r.Forward.DestinationInterface == api.Interface_ACCESS || r.Forward.DestinationInterface == api.Interface_CP_FUNCTION || d.roll(3) == 2 {
+	if d.roll(3) == 2 || !senseless &&
+		(to == api.Interface_ACCESS || to == api.Interface_CP_FUNCTION || r.Detect.FTeid == nil) {
 		r.Forward.OuterHeaderCreation = d.peer()
 	}
 	if d.roll(3) == 2 {
