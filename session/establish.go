@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -51,11 +52,21 @@ func (m *Manager) install(ctx context.Context, p *plan) error {
 		return err
 	}
 	p.r.change = Change{Session: p.next}
-	if err := m.datapath.Install(ctx, &p.r.change); err != nil {
+	err = m.datapath.Install(ctx, &p.r.change)
+	if isFull(err) && m.clear(ctx) {
+		err = m.datapath.Install(ctx, &p.r.change)
+	}
+	if err != nil {
 		m.claims.release(p.r.taken)
 		return applyError(err)
 	}
 	return nil
+}
+
+// isFull reports whether a datapath has no room.
+func isFull(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Cause == CauseNoResources
 }
 
 // maxReplaced is how many sessions one establishment can replace: those of one

@@ -1,6 +1,9 @@
 package session
 
-import "context"
+import (
+	"context"
+	"maps"
+)
 
 // rest says that the datapath holds URRs that a session has no more, or a session
 // that has been deleted. They are taken out when the store holds what has been
@@ -17,6 +20,21 @@ func (m *Manager) rest(ctx context.Context, seid uint64) {
 		return
 	}
 	u.rouse()
+}
+
+// clear takes out at once all that waits for it, and reports whether there was
+// anything: another session may need the room.
+func (m *Manager) clear(ctx context.Context) bool {
+	m.usages.mu.Lock()
+	rests := maps.Clone(m.usages.rests)
+	m.usages.mu.Unlock()
+	if len(rests) == 0 || m.flush(ctx) != nil {
+		return false
+	}
+	for seid, since := range rests {
+		m.tidy(ctx, seid, since)
+	}
+	return true
 }
 
 // settled returns when no URR of a session waits to be taken out any more: the

@@ -238,3 +238,48 @@ func TestRunDeleted(t *testing.T) {
 		}
 	})
 }
+
+// smallDatapath has room for one session.
+type smallDatapath struct{ *fakeDatapath }
+
+func (d smallDatapath) Install(ctx context.Context, c *Change) error {
+	d.mu.Lock()
+	full := len(d.sessions) == 1 && d.sessions[c.Session.SEID] == nil
+	d.mu.Unlock()
+	if full {
+		return &Error{Cause: CauseNoResources, Err: ErrFull}
+	}
+	return d.fakeDatapath.Install(ctx, c)
+}
+
+// TestRoomOfDeleted: what waits to be taken out of a full datapath makes room for
+// a new session, when the store holds it.
+func TestRoomOfDeleted(t *testing.T) {
+	b := &runBed{start: time.Now()}
+	dp := smallDatapath{&fakeDatapath{sessions: make(map[uint64]*Session)}}
+	m, err := NewManager(Config{MaxSessions: 64, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Can: everything, Store: b}, dp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		e, r := usual(), new(Result)
+		setUE(e, 1)
+		if err := m.Establish(t.Context(), e, r); err != nil {
+			t.Fatalf("session %d: %v", i, err)
+		}
+		setUE(e, 2)
+		if err := m.Establish(t.Context(), e, new(Result)); !isFull(err) {
+			t.Errorf("a second session: %v, want %v", err, ErrFull)
+		}
+		seid := r.Session.SEID
+		if err := m.Delete(t.Context(), seid, 1, r); err != nil {
+			t.Fatal(err)
+		}
+		if len(dp.sessions) != 1 {
+			t.Errorf("%d sessions in the datapath before the store holds the deletion, want 1", len(dp.sessions))
+		}
+	}
+	if len(b.notes) == 0 {
+		t.Error("nothing was saved")
+	}
+}
