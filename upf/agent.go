@@ -110,12 +110,21 @@ func (s *AgentService) Close() error {
 		errs = append(errs, s.metrics.Close())
 	}
 	if s.driver != nil {
+		keepPinned(s.driver)
 		errs = append(errs, s.driver.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop: %w", err)
 	}
 	return nil
+}
+
+// keepPinned lets packets flow on without us, if tables are pinned: somebody
+// knows the sessions and will be back.
+func keepPinned(d datapath.Driver) {
+	if k, ok := d.(interface{ Keep() }); ok {
+		k.Keep()
+	}
 }
 
 var (

@@ -208,6 +208,9 @@ func (s *Service) stop() error {
 		}
 	}
 	if s.driver != nil {
+		if s.store != nil {
+			keepPinned(s.driver)
+		}
 		errs = append(errs, s.driver.Close())
 	}
 	if s.store != nil {

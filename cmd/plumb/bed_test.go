@@ -244,7 +244,7 @@ func (b *trafficBed) uplink(sessions []n4load.Session, load generator.Load, duri
 	}
 	g, err := generator.New(generator.Config{
 		Link: b.N3, Direction: generator.Uplink, Run: b.run, Server: b.N6.Peer.Address.Addr(), PayloadOctets: 64,
-		Sessions: list, Seed: 1})
+		Sessions: list, Access: generator.Uniform, Seed: uint64(b.run)})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -298,11 +298,15 @@ func (b *trafficBed) arrived(m *meter.Meter, sent uint64) meter.Stream {
 	return last
 }
 
-// checkForwarded sends one frame of each session: all arrive, as they should.
+// checkForwarded sends frames of all sessions, of each about framesEach: all
+// arrive, as they should.
 func (b *trafficBed) checkForwarded(what string, sessions []n4load.Session) {
 	b.t.Helper()
-	sent, got := b.uplink(sessions, generator.Load{Rate: 50_000, Frames: uint64(len(sessions)), CPU: -1}, nil)
+	sent, got := b.uplink(sessions, generator.Load{Rate: 50_000, Frames: framesEach * uint64(len(sessions)), CPU: -1}, nil)
 	if got.Received != sent || got.MisdeliveredTotal() != 0 {
 		b.t.Errorf("%s: %d of %d frames arrived, %d of them wrong", what, got.Received, sent, got.MisdeliveredTotal())
 	}
 }
+
+// framesEach is so many that it is not to be expected that a session has none.
+const framesEach = 30

@@ -88,6 +88,7 @@ func TestRestart(t *testing.T) {
 			b.upf.kill()
 			b.start(other)
 		}},
+		{"orderly stop", func() { b.upf.stop(); b.start("") }},
 		{"kill -9 twice", func() {
 			b.upf.kill()
 			p := b.plumb("", "upf", "--config", b.file) // at any moment of its start
