@@ -27,6 +27,7 @@ type benchCommand struct {
 	Duration  time.Duration `default:"5s" help:"Of each trial."`
 	Repeat    int           `default:"3" placeholder:"N" help:"Trials of each kind, bed and UPF in turn. Default: 3."`
 	Threaded  bool          `help:"Let the UPF's devices receive in threads of their own (threaded NAPI), so that it can be overloaded."`
+	N4        bool          `name:"n4" help:"Measure the control plane instead: sessions established and modified per second, response times, with 1, 2 cores and a store."`
 	JSON      string        `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.result/1); - is standard output."`
 	HTML      string        `name:"html" placeholder:"FILE" help:"Write the result as a page with plots that loads nothing else."`
 }
@@ -43,6 +44,7 @@ Examples:
     plumb bench --sessions 1,100000 --html result.html --json result.json
     plumb bench --direction uplink --rate 900kpps --duration 60s --repeat 1
     plumb bench --payload 64 --access zipf --sessions 10000
+    plumb bench --n4 --sessions 1000,100000,1000000
 `
 }
 
@@ -51,6 +53,9 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	config, err := c.config()
 	if err != nil {
 		return err
+	}
+	if c.N4 {
+		return c.runN4(ctx, stdout, &config)
 	}
 	outputs, err := c.open()
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"plumbline/lab/topology"
 	"plumbline/upf"
 )
@@ -37,6 +39,7 @@ const exitUnsupported = 3
 type Config struct {
 	Binary    string              // plumb; empty: this program
 	Namespace *topology.Namespace // with the devices and addresses that UPF names
+	CPUs      []int               // that the process may run on; empty: any
 	// UPF is the configuration. Its API socket and metrics address are set by
 	// Start: they must be this DUT's own.
 	UPF *upf.Config
@@ -99,18 +102,21 @@ func (d *DUT) start(c Config) error {
 	d.cmd = exec.Command(binary, "upf", "--config", path)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	return d.spawn(c.Namespace)
+	return d.spawn(c)
 }
 
 // spawn starts the process in the namespace, from an OS thread that lives as
 // long as the process: SIGKILL at the parent's death is sent at that of the
 // thread that forked. The thread is not given back, so that no other goroutine
 // ever runs in the namespace; it ends after the process.
-func (d *DUT) spawn(ns *topology.Namespace) error {
+func (d *DUT) spawn(c Config) error {
 	started := make(chan error, 1)
 	go func() {
 		running := false
-		err := ns.Do(func() error {
+		err := c.Namespace.Do(func() error {
+			if err := pin(c.CPUs); err != nil {
+				return err
+			}
 			if err := d.cmd.Start(); err != nil {
 				return err
 			}
@@ -126,6 +132,21 @@ func (d *DUT) spawn(ns *topology.Namespace) error {
 	}()
 	if err := <-started; err != nil {
 		return fmt.Errorf("start %s: %w", d.cmd.Path, err)
+	}
+	return nil
+}
+
+// pin makes the thread, and what it starts, run on these CPUs only.
+func pin(cpus []int) error {
+	if len(cpus) == 0 {
+		return nil
+	}
+	var set unix.CPUSet
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("run on CPUs %v: %w", cpus, err)
 	}
 	return nil
 }

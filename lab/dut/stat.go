@@ -53,7 +53,9 @@ type Memory struct {
 	// ResidentOctets is the resident set of the process. Maps that it has
 	// mapped into its memory are in it as far as it touched them.
 	ResidentOctets uint64
-	MapOctets      uint64 // all BPF maps that it holds, by the kernel's account
+	// AnonymousOctets is what of it is the process's own: heap and stacks.
+	AnonymousOctets uint64
+	MapOctets       uint64 // all BPF maps that it holds, by the kernel's account
 }
 
 // Memory returns what the DUT occupies now.
@@ -66,8 +68,12 @@ func (d *DUT) Memory() (Memory, error) {
 	if !ok {
 		return Memory{}, errors.New("dut: /proc/pid/status has no VmRSS")
 	}
+	anonymous, ok := field(string(status), "RssAnon:")
+	if !ok {
+		return Memory{}, errors.New("dut: /proc/pid/status has no RssAnon")
+	}
 	maps, err := d.mapOctets()
-	return Memory{ResidentOctets: kib << 10, MapOctets: maps}, err
+	return Memory{ResidentOctets: kib << 10, AnonymousOctets: anonymous << 10, MapOctets: maps}, err
 }
 
 // mapOctets adds up the memlock of the BPF maps among the process's files, each

@@ -51,6 +51,17 @@ func (p *Population) Held() int {
 	return n
 }
 
+// Sessions returns the sessions that are held, as they are now.
+func (p *Population) Sessions() []Session {
+	list := make([]Session, 0, p.Held())
+	for _, part := range p.parts {
+		for _, i := range part.held {
+			list = append(list, part.sessions[i])
+		}
+	}
+	return list
+}
+
 // Len is how many sessions there are, established or not.
 func (p *Population) Len() int {
 	n := 0

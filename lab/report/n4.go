@@ -45,8 +45,22 @@ type N4Phase struct {
 	WarmUpNS  int64   `json:"warm_up_ns"`
 	Held      int     `json:"held"` // sessions at its start
 
+	// Of a UP function that the laboratory runs itself.
+	DUT *N4DUT `json:"dut,omitempty"`
+
 	Total      N4Count            `json:"total"`
 	Operations map[string]N4Count `json:"operations,omitempty"` // if there was more than one
+}
+
+// N4DUT is what a phase cost the UP function, and what it did meanwhile.
+type N4DUT struct {
+	CPUs             int     `json:"cpus"`               // that it may run on
+	Store            string  `json:"store"`              // what keeps its state, empty: nothing
+	CPUNSPerRequest  float64 `json:"cpu_ns_per_request"` // user and system time of the process by all requests sent
+	OctetsPerSession float64 `json:"octets_per_session"` // growth of its resident set less BPF maps, by sessions held; 0: not known
+	ForwardedPPS     float64 `json:"forwarded_pps"`      // packets that it forwarded at the same time
+	BedPPS           float64 `json:"bed_pps"`            // the bed limit of the same packets
+	FrameLossRatio   float64 `json:"frame_loss_ratio"`
 }
 
 // N4Count is what requests came to.

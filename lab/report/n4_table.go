@@ -17,6 +17,10 @@ func N4Table(w io.Writer, r *N4Result) error {
 	b.WriteByte('\n')
 	n4LatencyGrid(r).write(&b)
 	b.WriteByte('\n')
+	if g := n4DUTGrid(r); len(g.rows) > 0 {
+		g.write(&b)
+		b.WriteByte('\n')
+	}
 	for _, n := range r.notes() {
 		writeNote(&b, n)
 	}
@@ -131,4 +135,36 @@ func (r *N4Result) limits() []note {
 		}
 	}
 	return notes
+}
+
+// n4DUTGrid is what the phases cost a UP function that the laboratory ran.
+func n4DUTGrid(r *N4Result) *grid {
+	g := &grid{columns: []column{
+		{"", "phase", left}, {"", "requests", left}, {"", "held", 0}, {"UPF", "CPUs", bar}, {"", "store", left}, {"", "CPU µs/request", 0},
+		{"", "octets/session", 0}, {"frames meanwhile", "kpps", bar}, {"", "of bed", 0}, {"", "loss %", 0},
+	}}
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		d := p.DUT
+		if d == nil {
+			continue
+		}
+		octets, forwarded, share, loss := "", "", "", ""
+		if d.OctetsPerSession > 0 {
+			octets = fmt.Sprintf("%.0f", d.OctetsPerSession)
+		}
+		if d.BedPPS > 0 {
+			forwarded, share, loss = kpps(d.ForwardedPPS), fmt.Sprintf("%.3f", d.ForwardedPPS/d.BedPPS), percent(d.FrameLossRatio)
+		}
+		g.add(p.Name, p.Operation, grouped(uint64(p.Held)), fmt.Sprint(d.CPUs), orNone(d.Store), fmt.Sprintf("%.2f", d.CPUNSPerRequest/1e3),
+			octets, forwarded, share, loss)
+	}
+	return g
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
 }
