@@ -26,6 +26,16 @@ const (
 	CauseSystemFailure                  Cause = 77
 	CauseRedirectionRequested           Cause = 78
 	CauseAllDynamicAddressesAreOccupied Cause = 79
+	CauseUnknownPredefinedRule          Cause = 80
+	CauseUnknownApplicationID           Cause = 81
+	CauseL2TPTunnelEstablishmentFailure Cause = 82
+	CauseL2TPSessionEstablishmentFail   Cause = 83
+	CauseL2TPTunnelRelease              Cause = 84
+	CauseL2TPSessionRelease             Cause = 85
+	CauseSessionRestorationFailure      Cause = 86 // the requested resource is not available
+	CauseL2TPTunnelAuthFailure          Cause = 87
+	CauseL2TPSessionAuthFailure         Cause = 88
+	CauseL2TPLNSNotReachable            Cause = 89
 )
 
 var causeNames = map[Cause]string{
@@ -48,6 +58,16 @@ var causeNames = map[Cause]string{
 	CauseSystemFailure:                  "System failure",
 	CauseRedirectionRequested:           "Redirection Requested",
 	CauseAllDynamicAddressesAreOccupied: "All dynamic addresses are occupied",
+	CauseUnknownPredefinedRule:          "Unknown Pre-defined Rule",
+	CauseUnknownApplicationID:           "Unknown Application ID",
+	CauseL2TPTunnelEstablishmentFailure: "L2TP tunnel Establishment failure",
+	CauseL2TPSessionEstablishmentFail:   "L2TP session Establishment failure",
+	CauseL2TPTunnelRelease:              "L2TP tunnel release",
+	CauseL2TPSessionRelease:             "L2TP session release",
+	CauseSessionRestorationFailure:      "PFCP session restoration failure due to requested resource not available",
+	CauseL2TPTunnelAuthFailure:          "L2TP tunnel Establishment failure - Tunnel Auth Failure",
+	CauseL2TPSessionAuthFailure:         "L2TP Session Establishment failure - Session Auth Failure",
+	CauseL2TPLNSNotReachable:            "L2TP tunnel Establishment failure - LNS not reachable",
 }
 
 // String returns the name of the specification, or "cause N".

@@ -11,7 +11,8 @@ type row struct {
 	ie       IEType
 	presence presence
 	state    state
-	limit    int // how often it may stand; 0: once, or, if it is not decoded, as often as it likes
+	decoded  bool // into a field
+	limit    int  // how often it may stand; 0: once, or, if it is not decoded, as often as it likes
 }
 
 // descriptions has every container, in the order in which they came to be.
@@ -22,7 +23,7 @@ func register(d description) { descriptions = append(descriptions, d) }
 func describe[T any](members []member[T]) []row {
 	rows := make([]row, 0, len(members))
 	for _, m := range members {
-		rows = append(rows, row{m.ie, m.presence, m.state, m.limit})
+		rows = append(rows, row{m.ie, m.presence, m.state, m.decoded || m.state == decoded, m.limit})
 	}
 	return rows
 }

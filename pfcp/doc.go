@@ -1,6 +1,6 @@
 // Package pfcp reads and writes PFCP, the protocol of N4 (and Sxa, Sxb): the
-// header, the node and session messages, and the IEs that PDRs, FARs and QERs
-// are made of. It does no I/O and keeps no state.
+// header, all node and session messages, and the IEs that they are made of. It
+// does no I/O and keeps no state.
 //
 // A datagram goes through it like this: [Parse] takes the first message off
 // the datagram and validates its header; the Decode method of the message's
@@ -18,7 +18,11 @@
 //
 // Which IE may stand where, whether it must, how long it is and what becomes
 // of it is said once, in the tables of this package (ies.go, and the one
-// beside each type); decoder, encoder and docs/pfcp.md follow from them.
+// beside each type); decoder, encoder and docs/pfcp.md follow from them. What
+// the UP function then does with it is in support.go.
+// What is understood but not done is decoded, so that it can be shown and sent,
+// and kept in mind in the field Noted, so that it is refused. In a modification
+// an IE of null length asks to remove a parameter; those IEs are in Removed.
 // Unknown and unexpected IEs are skipped, and of an IE that may stand once the
 // first counts (TS 29.244, 7.6.9 and 7.6.10).
 //

@@ -76,9 +76,11 @@ content, checked before it is read (Cause 68); IEs without an upper limit may be
 
 *State*:
 
-- **decoded**: into a field of the Go type; the UP function then does it or refuses it by its rule.
-- **noted**: not decoded, but its presence is kept in the field Noted, so that a rule which needs it is refused, never half obeyed.
-- **skipped**: known and passed over. So is every IE that is not listed where it stands, vendor-specific ones included (TS 29.244, 7.6.9).
+- **done**: decoded, and done; in what the UP function sends, sent. What stands in brackets is said in full in [n4.md](n4.md).
+- **refused**: the request is refused whole, and changes nothing: Cause 73 with the Failed Rule ID if it is in a rule, else Cause 76 with the
+  Offending IE. Such an IE never leaves a rule half obeyed.
+- **not applicable**: known and passed over, for the reason given. So is every IE that is not listed where it stands, vendor-specific ones
+  included (TS 29.244, 7.6.9).
 `
 
 func documentation() string {
@@ -109,11 +111,11 @@ func documentation() string {
 func messageState(kind MessageType) string {
 	switch {
 	case NewMessage(kind) != nil:
-		return "decoded and encoded"
+		return "done"
 	case kind == MsgVersionNotSupportedResponse:
-		return "a header alone"
+		return "done: a header alone"
 	}
-	return "not decoded"
+	return "not applicable"
 }
 
 func (d *description) write(s *strings.Builder) {
@@ -124,13 +126,59 @@ func (d *description) write(s *strings.Builder) {
 	}
 	s.WriteString("| IE | type | octets | presence | times | state |\n|---|---:|---:|:-:|---:|---|\n")
 	for _, r := range d.rows {
-		fmt.Fprintf(s, "| %s | %d | %s | %c | %s | %s |\n", r.ie, r.ie, r.octets(), r.presence, r.times(), r.state)
+		fmt.Fprintf(s, "| %s | %d | %s | %c | %s | %s |\n", r.ie, r.ie, r.octets(), r.presence, r.times(), d.support(r))
+	}
+}
+
+// String is a fate as the tables show it.
+func (s Support) String() string {
+	text := string(s.Fate)
+	if s.Cause != 0 {
+		text += fmt.Sprintf(", Cause %d", s.Cause)
+	}
+	switch {
+	case s.Why == "":
+		return text
+	case s.Fate == Done:
+		return text + " (" + s.Why + ")"
+	}
+	return text + ": " + s.Why
+}
+
+// TestSupport: every refusal and every IE that is passed over has its reason, and
+// the tables of reasons say nothing about what is not there.
+func TestSupport(t *testing.T) {
+	used := map[place]bool{}
+	whys := map[IEType]bool{}
+	for _, s := range Supported() {
+		if s.Fate != Done && s.Why == "" {
+			t.Errorf("%s, %s: %s, but why?", s.In, s.IE, s.Fate)
+		}
+		used[place{s.In, s.IE}] = true
+		whys[s.IE] = true
+	}
+	for p := range refused {
+		if !used[p] {
+			t.Errorf("refused: no %s in %s", p.ie, p.in)
+		}
+	}
+	for p := range inPart {
+		if !used[p] {
+			t.Errorf("in part: no %s in %s", p.ie, p.in)
+		}
+	}
+	for _, reasons := range []map[IEType]string{notDone, elsewhere} {
+		for ie := range reasons {
+			if !whys[ie] {
+				t.Errorf("a reason for %s, which stands nowhere", ie)
+			}
+		}
 	}
 }
 
 func (r row) octets() string {
 	switch info := ies[r.ie]; {
-	case r.state != decoded || info.min == 0:
+	case !r.decoded || info.min == 0:
 		return ""
 	case info.min == info.max:
 		return fmt.Sprint(info.min)
@@ -141,7 +189,7 @@ func (r row) octets() string {
 
 func (r row) times() string {
 	switch {
-	case r.state != decoded:
+	case !r.decoded:
 		return ""
 	case r.limit == 0:
 		return "1"

@@ -60,7 +60,7 @@ type CreatePDR struct {
 	Precedence         uint32 // the lowest value is matched first; 0 if absent, as it may be on Sxa
 	PDI                PDI
 	OuterHeaderRemoval Optional[OuterHeaderRemoval]
-	FARID              Optional[uint32] // absent only if Noted is set
+	FARID              Optional[uint32] // absent only if predefined rules are activated, or Noted is set
 	URRIDs             []uint32
 	QERIDs             []uint32
 	PredefinedRules    PredefinedRules
@@ -94,7 +94,7 @@ var createPDR = newContainer(container[CreatePDR]{
 		note(IEMPTCPApplicableIndication, conditional, (*CreatePDR).noted),
 		note(IETransportDelayReporting, conditional, (*CreatePDR).noted),
 		skip[CreatePDR](IERATType, optional),
-	}, predefinedRules(func(p *CreatePDR) *PredefinedRules { return &p.PredefinedRules }, (*CreatePDR).noted)...),
+	}, predefinedRules(func(p *CreatePDR) *PredefinedRules { return &p.PredefinedRules })...),
 })
 
 func (p *CreatePDR) noted() *IEType { return &p.Noted }
@@ -110,7 +110,7 @@ func (p *CreatePDR) onSxa() bool {
 
 // check says that a rule forwards by a FAR, unless predefined rules or a MAR do.
 func (p *CreatePDR) check() error {
-	if !p.FARID.Present && p.Noted == 0 {
+	if !p.FARID.Present && p.Noted == 0 && len(p.PredefinedRules.Activate) == 0 {
 		return fail("Create PDR", IEFARID, ErrConditional)
 	}
 	return nil
@@ -154,9 +154,9 @@ var updatePDR = newContainer(container[UpdatePDR]{
 		note(IEIPMulticastAddressingInfo, optional, (*UpdatePDR).noted),
 		note(IETransportDelayReporting, conditional, (*UpdatePDR).noted),
 		skip[UpdatePDR](IERATType, optional),
-	}, append(predefinedRules(func(p *UpdatePDR) *PredefinedRules { return &p.PredefinedRules }, (*UpdatePDR).noted),
-		refuse(some(IEDeactivatePredefinedRules, conditional, MaxRuleRefs,
-			func(p *UpdatePDR) *[][]byte { return &p.PredefinedRules.Deactivate }, view), (*UpdatePDR).noted))...),
+	}, append(predefinedRules(func(p *UpdatePDR) *PredefinedRules { return &p.PredefinedRules }),
+		some(IEDeactivatePredefinedRules, conditional, MaxRuleRefs,
+			func(p *UpdatePDR) *[][]byte { return &p.PredefinedRules.Deactivate }, view))...),
 })
 
 func (p *UpdatePDR) noted() *IEType { return &p.Noted }

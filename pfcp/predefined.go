@@ -14,12 +14,11 @@ func (p *PredefinedRules) reset() {
 	*p = PredefinedRules{Activate: p.Activate[:0], Deactivate: p.Deactivate[:0]}
 }
 
-// predefinedRules are decoded, but a rule that has them is refused.
-func predefinedRules[T any](get func(*T) *PredefinedRules, noted func(*T) *IEType) []member[T] {
+func predefinedRules[T any](get func(*T) *PredefinedRules) []member[T] {
 	stamp := u32[TimeStamp]()
 	return []member[T]{
-		refuse(some(IEActivatePredefinedRules, conditional, MaxRuleRefs, func(p *T) *[][]byte { return &get(p).Activate }, view), noted),
-		refuse(opt(IEActivationTime, optional, func(p *T) *Optional[TimeStamp] { return &get(p).ActivationTime }, stamp), noted),
-		refuse(opt(IEDeactivationTime, optional, func(p *T) *Optional[TimeStamp] { return &get(p).DeactivationTime }, stamp), noted),
+		some(IEActivatePredefinedRules, conditional, MaxRuleRefs, func(p *T) *[][]byte { return &get(p).Activate }, view),
+		opt(IEActivationTime, optional, func(p *T) *Optional[TimeStamp] { return &get(p).ActivationTime }, stamp),
+		opt(IEDeactivationTime, optional, func(p *T) *Optional[TimeStamp] { return &get(p).DeactivationTime }, stamp),
 	}
 }

@@ -186,9 +186,9 @@ var ourSamples = map[string]Message{
 				FramedRoutes: FramedRoutes{IPv4: [][]byte{[]byte("10.60.0.0/16 0.0.0.0 1")}, Routing: Some(uint32(1)), IPv6: [][]byte{[]byte("2001:db8::/48")}},
 			},
 			PredefinedRules:    PredefinedRules{Activate: [][]byte{[]byte("rule1")}, ActivationTime: Some(TimeStamp(1)), DeactivationTime: Some(TimeStamp(2))},
-			UEIPPoolIdentities: [][]byte{[]byte("pool4")}, Noted: IEActivatePredefinedRules,
+			UEIPPoolIdentities: [][]byte{[]byte("pool4")},
 		}},
-		UpdatePDRs: []UpdatePDR{{PDRID: 2, PredefinedRules: PredefinedRules{Deactivate: [][]byte{[]byte("rule1")}}, Noted: IEDeactivatePredefinedRules}},
+		UpdatePDRs: []UpdatePDR{{PDRID: 2, PredefinedRules: PredefinedRules{Deactivate: [][]byte{[]byte("rule1")}}}},
 		CreateFARs: []CreateFAR{{
 			FARID: 1, ApplyAction: ApplyFORW | ApplyDUPL, Noted: IEDuplicatingParameters,
 			Duplicating: []DuplicatingParameters{{DestinationInterface: InterfaceLIFunction, OuterHeaderCreation: gtp(1, gnb), ForwardingPolicy: Some([]byte("copy"))}},

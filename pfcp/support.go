@@ -1,0 +1,120 @@
+package pfcp
+
+// A Fate is what becomes of an IE in the UP function.
+type Fate string
+
+// Fates.
+const (
+	Done          Fate = "done"           // what it asks for is done, or it is sent where it belongs
+	Refused       Fate = "refused"        // the request is, with a Cause
+	NotApplicable Fate = "not applicable" // passed over, for it concerns nothing that there is here
+)
+
+// Support says what becomes of an IE where it stands.
+type Support struct {
+	In    string // the message or grouped IE
+	IE    IEType
+	Fate  Fate
+	Cause Cause  // of a refusal
+	Why   string // why not, or what is done in part; may be empty
+}
+
+// Supported lists the fate of every IE of every message and grouped IE that
+// this package knows, in the order of docs/pfcp.md.
+func Supported() []Support {
+	var list []Support
+	for i := range descriptions {
+		for _, r := range descriptions[i].rows {
+			list = append(list, descriptions[i].support(r))
+		}
+	}
+	return list
+}
+
+// support derives the fate of an IE: what is decoded is done and what is noted
+// is refused, unless the tables below say otherwise.
+func (d *description) support(r row) Support {
+	s := Support{In: d.name, IE: r.ie, Fate: Done, Why: inPart[place{d.name, r.ie}]}
+	if why, ok := refused[place{d.name, r.ie}]; ok {
+		s.Fate, s.Why = Refused, why
+	}
+	switch r.state {
+	case noted:
+		s.Fate, s.Why = Refused, notDone[r.ie]
+	case skipped:
+		s.Fate, s.Why = NotApplicable, elsewhere[r.ie]
+	}
+	if s.Fate == Refused {
+		s.Cause = CauseServiceNotSupported
+		if rules[d.name] {
+			s.Cause = CauseRuleCreationModificationFail
+		}
+	}
+	return s
+}
+
+// place is an IE where it stands.
+type place struct {
+	in string
+	ie IEType
+}
+
+// rules are the containers whose refusal names a rule: Cause 73 with Failed
+// Rule ID. In others it is Cause 76 with Offending IE.
+var rules = map[string]bool{
+	"Create PDR": true, "PDI": true, "Update PDR": true, "Create FAR": true, "Forwarding Parameters": true, "Update FAR": true,
+	"Update Forwarding Parameters": true, "Create URR": true, "Update URR": true, "Create QER": true, "Update QER": true,
+	"Create BAR": true, "Update BAR (Session Modification Request)": true, "Update BAR (Session Report Response)": true,
+}
+
+// refused are IEs that are decoded but not done, whatever the datapath.
+// Packages n4 and session refuse them; lab/pfcpsim has a test that they do.
+var refused = func() map[place]string {
+	m := map[place]string{}
+	for _, urr := range []string{"Create URR", "Update URR"} {
+		for ie, why := range map[IEType]string{
+			IEEventThreshold: "events are not measured", IEEventQuota: "events are not measured",
+			IESubsequentEventThreshold: "events are not measured", IESubsequentEventQuota: "events are not measured",
+			IEDroppedDLTrafficThreshold: "dropped packets are counted for the operator alone",
+			IEAdditionalMonitoringTime:  "one Monitoring Time at a time", IENumberOfReports: "NORP is not advertised",
+			IEUserPlaneInactivityTimer: "UPIDP is not advertised; the session has such a timer",
+		} {
+			m[place{urr, ie}] = why
+		}
+	}
+	for _, pdr := range []string{"Create PDR", "Update PDR"} {
+		m[place{pdr, IEActivationTime}] = "DPDRA is not advertised"
+		m[place{pdr, IEDeactivationTime}] = "DPDRA is not advertised"
+	}
+	for _, qer := range []string{"Create QER", "Update QER"} {
+		m[place{qer, IEQERCorrelationID}] = "meters are not shared between sessions"
+		m[place{qer, IERQI}] = "if it is set: no Reflective QoS"
+	}
+	for _, bar := range []string{"Create BAR", "Update BAR (Session Modification Request)"} {
+		m[place{bar, IEDLBufferingDuration}] = "DLBD is not advertised: packets are kept for as long as the datapath does"
+	}
+	return m
+}()
+
+// inPart are IEs that are done, with what there is to say.
+var inPart = map[place]string{
+	{"Create PDR", IEActivatePredefinedRules}:              "those that are configured; others are refused, Cause 80",
+	{"Update PDR", IEActivatePredefinedRules}:              "those that are configured; others are refused, Cause 80",
+	{"Create QER", IEGBR}:                                  "needs nothing: below the MBR no packet is dropped",
+	{"Update QER", IEGBR}:                                  "needs nothing: below the MBR no packet is dropped",
+	{"Create QER", IEAveragingWindow}:                      "passed over: who keeps to a rate in a short time does so in a long one",
+	{"Update QER", IEAveragingWindow}:                      "passed over: who keeps to a rate in a short time does so in a long one",
+	{"Create QER", IEPagingPolicyIndicator}:                "passed over: no paging policies",
+	{"Update QER", IEPagingPolicyIndicator}:                "passed over: no paging policies",
+	{"PDI", IEApplicationID}:                               "by PFDs that are flow descriptions",
+	{"Application ID's PFDs", IEPFDContext}:                "flow descriptions; URLs and domain names are refused, Cause 76",
+	{"Session Establishment Request", IEPDNType}:           "IP; Ethernet and Non-IP are refused, Cause 76",
+	{"Session Establishment Request", IECreateMAR}:         "refused with its ID, Cause 73: no multi-access PDU sessions",
+	{"Session Modification Request", IECreateMAR}:          "refused with its ID, Cause 73: no multi-access PDU sessions",
+	{"Session Modification Request", IEUpdateMAR}:          "refused with its ID, Cause 73: no multi-access PDU sessions",
+	{"Session Modification Request", IERemoveMAR}:          "refused with its ID, Cause 73: no multi-access PDU sessions",
+	{"Session Establishment Request", IEUserID}:            "kept for the operator",
+	{"Session Establishment Request", IERecoveryTimeStamp}: "passed over: the association's counts",
+	{"Session Establishment Request", IERATType}:           "passed over: it changes nothing here",
+	{"Session Modification Request", IERATType}:            "passed over: it changes nothing here",
+}
