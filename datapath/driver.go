@@ -23,7 +23,9 @@ type Driver interface {
 
 	// Apply makes the datapath hold c, whole, before it returns nil. If it
 	// returns an error, nothing has changed. No packet is treated by a mixture
-	// of an old and a new rule. The driver keeps no reference to c.
+	// of an old and a new rule. Packets that were buffered for a rule that now
+	// forwards leave in their order, before any later packet of the session. The
+	// driver keeps no reference to c.
 	//
 	// Errors: [RuleError] if a rule asks for what this datapath cannot do or
 	// clashes with another session's, [ErrFull] if it has no room.
@@ -31,8 +33,9 @@ type Driver interface {
 
 	// Usage returns what was counted for the session's rules and URRs, in their
 	// order. Counts of a rule start at 0 when its match is first installed and
-	// survive a change of its FAR or QERs; those of a URR go on as long as the
-	// session has that URR, also over a restart of the process.
+	// survive a change of its FAR or QERs; whether they survive a change of its
+	// match is open. Those of a URR go on as long as the session has that URR,
+	// also over a restart of the process.
 	//
 	// Errors: [ErrNoSession].
 	Usage(seid uint64) (*api.SessionUsage, error)
@@ -45,7 +48,8 @@ type Driver interface {
 
 	// Settle removes every session that the datapath still held from before it
 	// was opened and that has not been applied since. Until then their packets
-	// flow as they did.
+	// flow as they did, and no Error Indication is sent: a TEID that is not known
+	// may be that of a session which is about to be applied.
 	Settle(ctx context.Context) error
 
 	// Drops returns how many packets were dropped, by reason, since start.

@@ -18,8 +18,8 @@ type BufferLimits struct {
 	Age             time.Duration // how long a packet may wait
 }
 
-// DefaultBufferLimits: a session may have what a paged UE can use, and all
-// together what a small machine can spare.
+// DefaultBufferLimits give a session what a paged UE can use, and all of them
+// what a small machine can spare.
 var DefaultBufferLimits = BufferLimits{Packets: 256, Octets: 512 << 10, TotalOctets: 64 << 20, Age: 30 * time.Second}
 
 // Buffer keeps packets of rules whose FAR says BUFF, in the order in which they
@@ -151,7 +151,15 @@ func (b *Buffer) expire() {
 		if !w.has(h.rule.PDRID) {
 			w.forget(h.rule.PDRID)
 		}
+		b.tidy(h.rule.SEID, w)
 		oldest = b.all.Front()
+	}
+}
+
+// tidy forgets a session that has nothing in the buffer.
+func (b *Buffer) tidy(seid uint64, w *waiting) {
+	if w.packets.Len() == 0 && len(w.notified) == 0 {
+		delete(b.sessions, seid)
 	}
 }
 

@@ -24,8 +24,14 @@ func FuzzUPF(f *testing.F) {
 	for _, port := range []conformance.Port{conformance.N3, conformance.N6} {
 		for _, frame := range conformance.Frames(port) {
 			f.Add([]byte{}, port == conformance.N3, frame)
-			f.Add([]byte("\x00\x00\x00\x03\x02\x01\x00\x01\x03\x00\x01\x02\x01\x00\x00\x01\x00\x00\x00\x01"), port == conformance.N3, frame)
 		}
+	}
+	for i := range byte(20) {
+		shape := make([]byte, 200)
+		for j := range shape {
+			shape[j] = byte(j)*(2*i+1) + i*i
+		}
+		f.Add(shape, true, []byte{})
 	}
 	n3, n6 := conformance.ShapeFrames()
 	f.Fuzz(func(t *testing.T, shape []byte, isN3 bool, frame []byte) {
@@ -50,11 +56,13 @@ func FuzzUPF(f *testing.F) {
 				t.Errorf("frame %x: %v, %d counted", frame, out.Reason, moved)
 			}
 		}
-		for _, frame := range n3 {
-			one(u.FromN3, frame)
-		}
-		for _, frame := range n6 {
-			one(u.FromN6, frame)
+		if len(shape) > 0 {
+			for _, frame := range n3 {
+				one(u.FromN3, frame)
+			}
+			for _, frame := range n6 {
+				one(u.FromN6, frame)
+			}
 		}
 		if isN3 {
 			one(u.FromN3, frame)
@@ -82,7 +90,7 @@ func changes(shape []byte) []*api.Change {
 // counted returns how many packets were counted, forwarded or dropped.
 func counted(t *testing.T, u *model.UPF) (n uint64) {
 	t.Helper()
-	for seid := range uint64(conformance.MaxSessions) {
+	for seid := range uint64(16) { // sessions of the table and of shapes
 		usage, err := u.Usage(seid)
 		if errors.Is(err, datapath.ErrNoSession) {
 			continue

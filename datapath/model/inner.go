@@ -69,8 +69,9 @@ func (p upper) hasPorts() bool {
 	return false
 }
 
-// spi returns the Security Parameters Index, or -1. Source: RFC 4302, 2; RFC
-// 4303, 2.
+// spi returns the Security Parameters Index, or -1.
+//
+// Source: RFC 4302, 2; RFC 4303, 2.
 func (p upper) spi() int64 {
 	switch {
 	case p.protocol == protoESP && len(p.payload) >= 4:

@@ -40,9 +40,7 @@ func (s *Stages) Release(seid uint64, rules []*Rule, discard bool) []Out {
 			w.forget(pdr)
 		}
 	}
-	if w.packets.Len() == 0 && len(w.notified) == 0 {
-		delete(b.sessions, seid)
-	}
+	b.tidy(seid, w)
 	return out
 }
 
