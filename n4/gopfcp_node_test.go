@@ -91,9 +91,11 @@ func TestGoPFCPNode(t *testing.T) {
 	pfds(ie.NewApplicationIDsPFDs(ie.NewApplicationID("app"), ie.NewPFDContext(ie.NewPFDContents(
 		"permit out tcp from 192.0.2.1 443 to assigned", "", "", "", "",
 		[]string{"permit out udp from 192.0.2.0/24 to assigned"}, nil, nil))))
+	b.pfds.mu.Lock()
 	if n := len(b.pfds.apps["app"].flows); n != 2 {
 		t.Errorf("%d flows of the application, want 2", n)
 	}
+	b.pfds.mu.Unlock()
 	pfds()
 	if n := b.sessions.Applications(); n != 0 {
 		t.Errorf("%d applications, want none", n)
