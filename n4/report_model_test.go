@@ -32,6 +32,7 @@ type goCP struct {
 	upf      *model.UPF
 	endpoint *Endpoint
 	seq      uint32
+	t1       time.Duration
 }
 
 func newGoCP(t *testing.T) *goCP {
@@ -47,7 +48,7 @@ func newGoCP(t *testing.T) *goCP {
 		Endpoints: []datapath.Endpoint{{Name: "n3", Address: n3}}, MaxSessions: 16,
 		Now: func() uint64 { return uint64(time.Since(start)) },
 	})
-	return &goCP{t: t, conn: conn, upf: upf}
+	return &goCP{t: t, conn: conn, upf: upf, t1: 300 * time.Millisecond}
 }
 
 // serve starts an endpoint over the datapath, with what was kept in the directory,
@@ -68,7 +69,7 @@ func (c *goCP) serve(dir string) (stop func()) {
 	}
 	e, err := Listen(Config{
 		Listen: netip.MustParseAddrPort("127.0.0.1:0"), PeerPort: uint16(c.conn.LocalAddr().(*net.UDPAddr).Port),
-		T1: 300 * time.Millisecond, N1: 20, Events: compiler, Store: kept, Log: slog.New(slog.DiscardHandler),
+		T1: c.t1, N1: 20, Events: compiler, Store: kept, Log: slog.New(slog.DiscardHandler),
 	}, m)
 	if err != nil {
 		c.t.Fatal(err)
@@ -162,11 +163,16 @@ func (c *goCP) next() uint32 {
 	return c.seq
 }
 
-// downlink sends n packets of that many octets to the UE.
+// downlink sends n packets of that many octets to the UE of [goCP.establish].
 func (c *goCP) downlink(n, octets int) {
 	c.t.Helper()
+	c.downlinkTo(net.IPv4(10, 60, 0, 1), n, octets)
+}
+
+func (c *goCP) downlinkTo(ue net.IP, n, octets int) {
+	c.t.Helper()
 	buf := gopacket.NewSerializeBuffer()
-	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IPv4(8, 8, 8, 8), DstIP: net.IPv4(10, 60, 0, 1), TOS: 46 << 2}
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IPv4(8, 8, 8, 8), DstIP: ue, TOS: 46 << 2}
 	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
 		&layers.Ethernet{SrcMAC: make(net.HardwareAddr, 6), DstMAC: make(net.HardwareAddr, 6), EthernetType: layers.EthernetTypeIPv4},
 		ip, gopacket.Payload(make([]byte, octets-20))); err != nil {
@@ -181,12 +187,23 @@ func (c *goCP) downlink(n, octets int) {
 // URR has a threshold of 1000 octets; it returns its SEID.
 func (c *goCP) establish() uint64 {
 	c.t.Helper()
+	c.associate()
+	return c.session(net.IPv4(10, 60, 0, 1), 0xabcdef)
+}
+
+func (c *goCP) associate() {
+	c.t.Helper()
+	c.ask(message.NewAssociationSetupRequest(c.next(), ie.NewNodeID("127.0.0.1", "", ""), ie.NewRecoveryTimeStamp(time.Now())))
+}
+
+// session establishes a session for a UE.
+func (c *goCP) session(ue net.IP, cpSEID uint64) uint64 {
+	c.t.Helper()
 	node := ie.NewNodeID("127.0.0.1", "", "")
-	c.ask(message.NewAssociationSetupRequest(c.next(), node, ie.NewRecoveryTimeStamp(time.Now())))
 	r := c.ask(message.NewSessionEstablishmentRequest(0, 0, 0, c.next(), 0, node,
-		ie.NewFSEID(0xabcdef, net.IPv4(127, 0, 0, 1), nil),
+		ie.NewFSEID(cpSEID, net.IPv4(127, 0, 0, 1), nil),
 		ie.NewCreatePDR(ie.NewPDRID(1), ie.NewPrecedence(100),
-			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewUEIPAddress(2|4, "10.60.0.1", "", 0, 0)),
+			ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewUEIPAddress(2|4, ue.String(), "", 0, 0)),
 			ie.NewFARID(1), ie.NewURRID(7), ie.NewQERID(1)),
 		ie.NewCreateFAR(ie.NewFARID(1), ie.NewApplyAction(2), ie.NewForwardingParameters(
 			ie.NewDestinationInterface(ie.DstInterfaceAccess), ie.NewOuterHeaderCreation(0x100, 0x99, "10.3.0.9", "", 0, 0, 0))),
