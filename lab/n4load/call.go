@@ -30,7 +30,10 @@ type source interface {
 	// job is what makes the client's requests of an operation.
 	job(c *Client, op int) job
 
-	// done takes a request back: accepted, refused with a Cause, or neither,
+	// back takes a request back that was not sent.
+	back(op, index int)
+
+	// done takes a request back that was sent: accepted, refused with a Cause, or neither,
 	// when its response is missing or cannot be read.
 	done(op, index int, cause pfcp.Cause)
 }
@@ -157,9 +160,13 @@ func (g *Group) issue(now time.Duration) (due time.Duration) {
 			return never
 		}
 		c.exhausted = false
-		if !client.request(op, index, intended, report) {
+		if err := client.request(op, index, intended, report); err != nil {
 			report.Unsent++
-			c.source.done(op, index, 0)
+			c.source.back(op, index)
+			if c.strict {
+				c.failure = err
+				return never
+			}
 		}
 		if client.sender.Room() == 0 {
 			return 0

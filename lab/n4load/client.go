@@ -2,6 +2,7 @@ package n4load
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -75,12 +76,14 @@ func (c *Client) SessionReports() uint64 { return c.reports.Load() }
 // Close closes the client's group.
 func (c *Client) Close() error { return c.group.Close() }
 
-// request puts a request into the sender. It returns false if that is not
-// possible: too many are in flight, or the message cannot be encoded.
-func (c *Client) request(op, index int, intended time.Duration, r *Report) bool {
+var errInFlight = errors.New("n4load: too many requests in flight")
+
+// request puts a request into the sender. Errors: errInFlight, and those of
+// encoding it.
+func (c *Client) request(op, index int, intended time.Duration, r *Report) error {
 	sequence, ok := c.window.room(c.sequence)
 	if !ok {
-		return false
+		return errInFlight
 	}
 	seid, m := c.group.call.source.job(c, op).request(index)
 	p := c.window.take(sequence)
@@ -89,7 +92,7 @@ func (c *Client) request(op, index int, intended time.Duration, r *Report) bool 
 	if err != nil {
 		c.group.call.inFlight--
 		c.window.free(p, unused)
-		return false
+		return fmt.Errorf("n4load: %w", err)
 	}
 	p.octets, p.op, p.index, p.intended, p.report = octets, uint8(op), index, intended, r
 	p.answer = byte(m.MessageType()) + 1
@@ -97,7 +100,7 @@ func (c *Client) request(op, index int, intended time.Duration, r *Report) bool 
 	c.sender.AddTo(c.config.Remote, p.octets)
 	c.sending = append(c.sending, dispatch{intended, r})
 	c.window.timeouts.push(timeout{at: c.group.now() + c.config.T1, sequence: sequence, sent: 1})
-	return true
+	return nil
 }
 
 // repeat puts those requests into the sender that have waited for T1, and gives
@@ -198,15 +201,21 @@ func (c *Client) response(h pfcp.Header, body []byte, now time.Duration) {
 		return
 	}
 	p := c.window.find(h.Sequence)
-	switch {
-	case p == nil || p.report == nil || byte(h.Type) != p.answer:
+	if p == nil || byte(h.Type) != p.answer {
 		call.reports[0].Unexpected++
-	case p.state == waiting:
+		return
+	}
+	r := p.report
+	if r == nil { // of an earlier call
+		r = call.reports[0]
+	}
+	switch p.state {
+	case waiting:
 		call.take(c, p, h, body, now)
-	case p.state == answered:
-		p.report.Duplicates++
+	case answered:
+		r.Duplicates++
 	default:
-		p.report.Late++
+		r.Late++
 	}
 }
 

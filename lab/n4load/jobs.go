@@ -55,6 +55,8 @@ func (b *bulk) pick(int) (*Client, int, bool) {
 
 func (b *bulk) job(*Client, int) job { return b.requests }
 
+func (b *bulk) back(int, int) {}
+
 func (b *bulk) done(int, int, pfcp.Cause) {}
 
 // Establish establishes sessions and fills in RemoteSEID, and ULTEID and N3 if

@@ -231,7 +231,11 @@ func (p *part) done(op, i int, cause pfcp.Cause) {
 	if op == OpDelete && cause == 0 {
 		s.RemoteSEID = 0
 	}
-	if s.RemoteSEID == 0 {
+	p.back(op, i)
+}
+
+func (p *part) back(_, i int) {
+	if p.sessions[i].RemoteSEID == 0 {
 		p.free.push(i)
 		return
 	}
