@@ -158,14 +158,14 @@ func mayAdd(t RuleType, id uint32, n, limit int, exists bool) error {
 	return nil
 }
 
-// copy makes p a copy of from that shares no memory with it.
-func (p *PDR) copy(from *PDR) {
-	qers, urrs, predefined, filters := p.QERIDs, p.URRIDs, p.Predefined, p.PDI.Filters
-	*p = *from
-	p.QERIDs = append(qers[:0], from.QERIDs...)
-	p.URRIDs = append(urrs[:0], from.URRIDs...)
-	p.Predefined = append(predefined[:0], from.Predefined...)
-	p.PDI.Filters = copyFilters(filters, from.PDI.Filters)
+// copy makes r a copy of from that shares no memory with it.
+func (r *PDR) copy(from *PDR) {
+	qers, urrs, predefined, filters := r.QERIDs, r.URRIDs, r.Predefined, r.PDI.Filters
+	*r = *from
+	r.QERIDs = append(qers[:0], from.QERIDs...)
+	r.URRIDs = append(urrs[:0], from.URRIDs...)
+	r.Predefined = append(predefined[:0], from.Predefined...)
+	r.PDI.Filters = copyFilters(filters, from.PDI.Filters)
 }
 
 // copyFilters copies from into the memory of to.

@@ -162,13 +162,13 @@ func TestCapabilities(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			req := establishment(IPv4{10, 45, 0, 2})
 			tc.change(req)
-			m, dp := newManager(t, 8)
-			if _, err := establish(m, req); err != nil {
+			able, _ := newManager(t, 8)
+			if _, err := establish(able, req); err != nil {
 				t.Errorf("with a datapath that can: %v", err)
 			}
 			can := everything
 			tc.lack(&can)
-			m, dp = newManagerOf(t, Config{MaxSessions: 8, Endpoints: []Endpoint{{IPv4: n3}}, Can: can})
+			m, dp := newManagerOf(t, Config{MaxSessions: 8, Endpoints: []Endpoint{{IPv4: n3}}, Can: can})
 			_, err := establish(m, req)
 			checkError(t, err, tc.want)
 			checkEmpty(t, m, dp)
