@@ -85,12 +85,15 @@ static __always_inline int forward_ttl(const struct packet *p)
 	return 0;
 }
 
-/* forward_bare - out on N6, as it is
+/* forward_bare - what the FAR of a G-PDU asks for: out on N6, as it is
  *
  * Source: TS 29.244 V18.6.0, 7.5.2.3. Return: 0, or a negative enum upf_count.
  */
-static __always_inline int forward_bare(const struct packet *p, struct route *r)
+static __always_inline int forward_bare(const struct match *m, const struct packet *p,
+					struct route *r)
 {
+	if (!(m->ctl & RULE_FORW))
+		return -DROP_FAR;
 	return forward_ttl(p) ?: hop_use(forward_hop(p), p->octets, r);
 }
 
@@ -160,11 +163,12 @@ static __always_inline void forward_psc(const struct match *m, struct route *r)
 	r->pdu_type = m->ctl & RULE_TO_ACCESS ? GTPU_PSC_DOWNLINK : GTPU_PSC_UPLINK;
 }
 
-/* forward_relay - out through another tunnel
+/* forward_relay - what the FAR of a G-PDU asks for: out through another tunnel
  *
- * The user packet stays as it is: only who routes it between N6 and the UE
- * takes one off its TTL. The PDU Session Container goes on, with the rule's QFI
- * if it has one; packets with more than that are left to the slow path.
+ * It says FORW, else the rule had no outer header. The user packet stays as it
+ * is: only who routes it between N6 and the UE takes one off its TTL. The PDU
+ * Session Container goes on, with the rule's QFI if it has one; packets with more
+ * than that are left to the slow path.
  *
  * Source: TS 29.281 V18.1.0, 5.2.1 (intermediate nodes); TS 29.244 V18.6.0, 5.4.2.
  * Return: 0, or a negative enum upf_count.
@@ -184,18 +188,6 @@ static __always_inline int forward_relay(const struct match *m, const struct pac
 		forward_psc(m, r);
 	}
 	return forward_outer(m, p, r);
-}
-
-/* forward_tunnelled - what the FAR of a G-PDU asks for
- *
- * Return: 0, or a negative enum upf_count.
- */
-static __always_inline int forward_tunnelled(const struct match *m, const struct packet *p,
-					     struct route *r)
-{
-	if (!(m->ctl & RULE_FORW))
-		return -DROP_FAR;
-	return m->ctl & RULE_OUTER ? forward_relay(m, p, r) : forward_bare(p, r);
 }
 
 /* forward_n6 - what the FAR of a packet from N6 asks for

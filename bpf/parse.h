@@ -157,20 +157,18 @@ static __always_inline int gtpu_comprehended(__u8 type)
 
 /* gtpu_note_ext - keep what the stages have to know of an extension header
  *
- * Without branches: the verifier would go on with each outcome by itself, once
- * more for each extension header.
+ * Of several PDU Session Containers the first one counts.
  */
 static __always_inline void gtpu_note_ext(struct packet *p, const struct gtpu_psc *ext, __u32 type)
 {
-	__u32 other = type ^ GTPU_EXT_PSC;
-	__u32 first = (other - 1) >> 31 & ~p->has_psc & 1;
-	__u32 mask = -first;
-
-	barrier_var(mask);
-	p->pdu_type |= ext->pdu_type & mask;
-	p->qfi |= ext->qfi & mask;
-	p->exts |= other | (ext->len ^ 1) | (first ^ 1);
-	p->has_psc |= first;
+	if (type == GTPU_EXT_PSC && !p->has_psc) {
+		p->pdu_type = ext->pdu_type;
+		p->qfi = ext->qfi;
+		p->has_psc = 1;
+		p->exts |= ext->len ^ 1;
+	} else {
+		p->exts = 1;
+	}
 }
 
 /* gtpu_skip_ext - step over the chain of extension headers, the first of @type

@@ -16,6 +16,33 @@ static __always_inline int upf_dropped(const struct match *m, int err)
 	return err;
 }
 
+/* upf_admit - whether the packet may leave; @err is what forward said
+ *
+ * Return: 0, when it has been counted, or a negative enum upf_count.
+ */
+static __always_inline int upf_admit(const struct match *m, const struct packet *p, int err)
+{
+	if (!err || !IS_PASS(-err))
+		err = match_end(m) ?: err;
+	if (!err)
+		err = enforce(m, p);
+	if (err)
+		return upf_dropped(m, err);
+	measure(m, p);
+	return 0;
+}
+
+static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, const struct match *m)
+{
+	struct route r = {};
+
+	return upf_admit(m, p, forward_relay(m, p, &r)) ?: emit_outer(ctx, p, &r);
+}
+
+/* upf_tunnelled - the way of a G-PDU
+ *
+ * It parts early, so that the common one, out on N6, carries nothing of the other.
+ */
 static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p)
 {
 	struct match m = {};
@@ -24,15 +51,9 @@ static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p)
 
 	if (err)
 		return err;
-	err = forward_tunnelled(&m, p, &r);
-	if (!err || !IS_PASS(-err))
-		err = match_end(&m) ?: err;
-	if (!err)
-		err = enforce(&m, p);
-	if (err)
-		return upf_dropped(&m, err);
-	measure(&m, p);
-	return m.ctl & RULE_OUTER ? emit_outer(ctx, p, &r) : emit_bare(ctx, p, &r);
+	if (m.ctl & RULE_OUTER)
+		return upf_relay(ctx, p, &m);
+	return upf_admit(&m, p, forward_bare(&m, p, &r)) ?: emit_bare(ctx, p, &r);
 }
 
 static __always_inline int upf_bare(struct ctx *ctx, struct packet *p)
@@ -43,14 +64,9 @@ static __always_inline int upf_bare(struct ctx *ctx, struct packet *p)
 
 	if (err)
 		return err;
-	err = forward_n6(&m, p, &r);
-	if (!err || !IS_PASS(-err))
-		err = match_end(&m) ?: err;
-	if (!err)
-		err = enforce(&m, p);
+	err = upf_admit(&m, p, forward_n6(&m, p, &r));
 	if (err)
-		return upf_dropped(&m, err);
-	measure(&m, p);
+		return err;
 	return emit_ttl(p) ? -DROP_INTERNAL : emit_outer(ctx, p, &r);
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -73,6 +74,95 @@ func measure(b *testing.B, prog *ebpf.Program, p harness.Packet) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(ns.Nanoseconds()), "ns/op")
+}
+
+// BenchmarkRelay is a G-PDU that goes on through another tunnel (N9), without and
+// with a URR, and uplink out on N6 with a URR and with a meter beside.
+func BenchmarkRelay(b *testing.B) {
+	up, _ := conformance.BenchFrames()
+	peer := conformance.PeerAddress.As4()
+	relay := func(s *api.Session) {
+		s.Rules[0].Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 1, Ipv4: binary.BigEndian.Uint32(peer[:])}
+		s.Rules[0].Forward.NetworkInstance = "n9"
+	}
+	usage := func(s *api.Session) {
+		s.Urrs = []*api.URR{{Id: 1, Quota: &api.Volume{Total: 1 << 60}}}
+		s.Rules[0].UrrIds = []uint32{1}
+	}
+	meter := func(s *api.Session) { s.Qers[0].UplinkMbrBps = 1_000_000_000_000 }
+	for _, c := range []struct {
+		name string
+		make []func(s *api.Session)
+	}{
+		{"n9", []func(s *api.Session){relay}},
+		{"n9+urr", []func(s *api.Session){relay, usage}},
+		{"n6", nil},
+		{"n6+urr", []func(s *api.Session){usage}},
+		{"n6+meter", []func(s *api.Session){meter}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			bed := openBed(b, 64)
+			s := benchSession(0, binary.BigEndian.Uint32(peer[:]))
+			for _, change := range c.make {
+				change(s)
+			}
+			if err := bed.Apply(context.Background(), &api.Change{Seid: s.GetSeid(), Session: s}); err != nil {
+				b.Fatal(err)
+			}
+			measure(b, bed.objs.UpfGtpuXdp, harness.Packet{
+				Frame: up, Sessions: 1, TEIDAt: upTEIDAt, AddressAt: upAddressAt, TEID: benchTEID, Address: benchAddress,
+			})
+		})
+	}
+}
+
+// BenchmarkApply installs sessions of two PDRs, one QER with an MBR and one URR,
+// changes the tunnel of each, and removes them.
+func BenchmarkApply(b *testing.B) {
+	const sessions = 1 << 16
+	bed := openBed(b, sessions)
+	peer := conformance.GNBAddress.As4()
+	changes := make([]*api.Change, sessions)
+	for i := range changes {
+		s := benchSession(uint32(i), binary.BigEndian.Uint32(peer[:]))
+		s.Qers[0].UplinkMbrBps, s.Qers[0].DownlinkMbrBps = 1_000_000_000, 1_000_000_000
+		s.Urrs = []*api.URR{{Id: 1, Threshold: &api.Volume{Total: 1 << 40}}}
+		s.Rules[0].UrrIds, s.Rules[1].UrrIds = []uint32{1}, []uint32{1}
+		changes[i] = &api.Change{Seid: s.GetSeid(), Session: s}
+	}
+	apply := func(b *testing.B, c *api.Change) {
+		if err := bed.Apply(context.Background(), c); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("install and remove", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := range b.N {
+			apply(b, changes[i%sessions])
+			apply(b, &api.Change{Seid: changes[i%sessions].GetSeid()})
+		}
+	})
+	before := heapInUse()
+	for _, c := range changes {
+		apply(b, c)
+	}
+	perSession := float64(heapInUse()-before) / sessions
+	b.Run("modify", func(b *testing.B) {
+		b.ReportAllocs()
+		b.ReportMetric(perSession, "octets/session")
+		for i := range b.N {
+			c := changes[i%sessions]
+			c.Session.Rules[1].Forward.OuterHeaderCreation.Teid++
+			apply(b, c)
+		}
+	})
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func installSessions(tb testing.TB, d *bed, n uint32) {
