@@ -178,8 +178,9 @@ func (s *Service) Wait(ctx context.Context) error {
 }
 
 // Close stops the UPF: PFCP first, so that nothing is accepted any more, then
-// what shows its state, then the datapath, which leaves its devices. To close
-// it again does nothing.
+// what shows its state, then the datapath. That leaves its devices, unless its
+// tables are pinned and a store keeps the sessions, so that both are there when
+// the UPF is back. To close it again does nothing.
 func (s *Service) Close() error {
 	s.closing.Do(func() {
 		if err := s.stop(); err != nil {
@@ -191,6 +192,9 @@ func (s *Service) Close() error {
 
 func (s *Service) stop() error {
 	var errs []error
+	if s.served != nil && s.config.N4.Release {
+		errs = append(errs, s.endpoint.Release(context.Background())) // it limits itself
+	}
 	if s.endpoint != nil {
 		s.endpoint.Close()
 	}
@@ -208,7 +212,7 @@ func (s *Service) stop() error {
 		}
 	}
 	if s.driver != nil {
-		if s.store != nil {
+		if s.store != nil && !s.config.N4.Release {
 			keepPinned(s.driver)
 		}
 		errs = append(errs, s.driver.Close())

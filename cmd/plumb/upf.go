@@ -9,6 +9,7 @@ import (
 	"os"
 	"syscall"
 
+	"plumbline/datapath/xdp"
 	"plumbline/upf"
 	"plumbline/upf/privilege"
 )
@@ -17,6 +18,7 @@ type upfCommand struct {
 	Config      string         `placeholder:"FILE" help:"Configuration file (YAML); deploy/upf.yaml explains every key."`
 	Run         upfRun         `cmd:"" default:"withargs" help:"Run the UPF until SIGTERM or SIGINT (the default)."`
 	CheckConfig upfCheckConfig `cmd:"" help:"Check a configuration file; start nothing."`
+	Unpin       upfUnpin       `cmd:"" help:"Take away what a UPF that does not come back has left pinned (xdp.pin)."`
 }
 
 // Help is shown by plumb upf --help.
@@ -69,10 +71,10 @@ type upfCheckConfig struct {
 
 // Run says "ok", or all that is wrong.
 func (c *upfCheckConfig) Run(stdout io.Writer, command *upfCommand) error {
-	if (c.File == "") == (command.Config == "") {
-		return fmt.Errorf("%w: want one of FILE and --config FILE", errUsage)
+	file, err := oneFile(c.File, command.Config)
+	if err != nil {
+		return err
 	}
-	file := c.File + command.Config
 	config, err := loadConfig(file)
 	if err != nil {
 		return err
@@ -84,6 +86,38 @@ func (c *upfCheckConfig) Run(stdout io.Writer, command *upfCommand) error {
 	}
 	_, err = fmt.Fprintf(stdout, "%s: ok\n", file)
 	return err
+}
+
+type upfUnpin struct {
+	File string `arg:"" optional:"" placeholder:"FILE" help:"Configuration file (YAML); or --config FILE."`
+}
+
+// Run takes programs off their devices, and removes tables.
+func (c *upfUnpin) Run(stdout io.Writer, command *upfCommand) error {
+	file, err := oneFile(c.File, command.Config)
+	if err != nil {
+		return err
+	}
+	config, err := loadConfig(file)
+	if err != nil {
+		return err
+	}
+	if config.XDP.Pin == "" {
+		return fmt.Errorf("%w: %s has no xdp.pin: nothing stays when that UPF ends", errUsage, file)
+	}
+	if err := xdp.Unpin(config.XDP.Pin); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s: nothing is pinned any more\n", config.XDP.Pin)
+	return err
+}
+
+// oneFile is the file that is named as an argument or by --config.
+func oneFile(argument, flag string) (string, error) {
+	if (argument == "") == (flag == "") {
+		return "", fmt.Errorf("%w: want one of FILE and --config FILE", errUsage)
+	}
+	return argument + flag, nil
 }
 
 // loadConfig reads a configuration; one that is wrong is wrong usage.
