@@ -11,7 +11,7 @@ func (m *Manager) Modify(ctx context.Context, req *Modification, r *Result) erro
 		return err
 	}
 	defer e.change.Unlock()
-	e.read(req.SEID, &r.next, r.reader())
+	r.next.copy(&r.old)
 	p := plan{m: m, r: r, old: &r.old, next: &r.next, now: m.now()}
 	if err := p.modify(req); err != nil {
 		return err

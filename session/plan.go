@@ -158,6 +158,23 @@ func mayAdd(t RuleType, id uint32, n, limit int, exists bool) error {
 	return nil
 }
 
+// copy makes s a copy of from that shares no memory with it.
+func (s *Session) copy(from *Session) {
+	s.reset()
+	own := *s
+	*s = *from
+	s.PDRs, s.URRs = own.PDRs, own.URRs
+	for i := range from.PDRs {
+		next(&s.PDRs).copy(&from.PDRs[i])
+	}
+	for i := range from.URRs {
+		next(&s.URRs).copy(&from.URRs[i])
+	}
+	s.FARs, s.QERs = append(own.FARs, from.FARs...), append(own.QERs, from.QERs...)
+	s.BARs, s.Endpoints = append(own.BARs, from.BARs...), append(own.Endpoints, from.Endpoints...)
+	s.CSIDs, s.Reports = append(own.CSIDs, from.CSIDs...), append(own.Reports, from.Reports...)
+}
+
 // copy makes r a copy of from that shares no memory with it.
 func (r *PDR) copy(from *PDR) {
 	qers, urrs, predefined, filters := r.QERIDs, r.URRIDs, r.Predefined, r.PDI.Filters

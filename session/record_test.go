@@ -75,7 +75,7 @@ func fromRecord(seid uint64, b []byte) (*Session, error) {
 // TestRecord: a session is what its record says, every field of it, also in memory
 // that another session had before.
 func TestRecord(t *testing.T) {
-	used, r := filled(0), &reader{texts: new(texts)}
+	used, copied, r := filled(0), filled(1), &reader{texts: new(texts)}
 	for seed := range uint64(200) {
 		want := filled(seed)
 		b := record(want)
@@ -91,6 +91,11 @@ func TestRecord(t *testing.T) {
 		}
 		if d := cmp.Diff(want, used, equal); d != "" {
 			t.Fatalf("in used memory (-want +got):\n%s", d)
+		}
+		copied.copy(got)
+		fill(rand.New(rand.NewPCG(seed, 4)), reflect.ValueOf(got).Elem().FieldByName("PDRs").Index(0))
+		if d := cmp.Diff(want, copied, equal); d != "" {
+			t.Fatalf("copied, after the original has changed (-want +got):\n%s", d)
 		}
 	}
 	empty := &Session{SEID: 1}
