@@ -145,7 +145,7 @@ func (g *Group) issue(now time.Duration) (due time.Duration) {
 			report = c.warm[op]
 		}
 		report.Intended++
-		client, index, ok := c.source.pick(op)
+		client, index, ok := g.pick(op)
 		if !ok {
 			closed, isClosed := c.pace.(*closed)
 			if !isClosed {
@@ -172,6 +172,20 @@ func (g *Group) issue(now time.Duration) (due time.Duration) {
 			return 0
 		}
 	}
+}
+
+// pick takes a request from the source, if need be after a look at what has
+// been answered meanwhile.
+func (g *Group) pick(op int) (*Client, int, bool) {
+	client, index, ok := g.call.source.pick(op)
+	if ok || g.call.inFlight == 0 {
+		return client, index, ok
+	}
+	for _, client := range g.clients {
+		client.flush()
+		client.receive()
+	}
+	return g.call.source.pick(op)
 }
 
 // finish ends a request, with the Cause of its response or 0.

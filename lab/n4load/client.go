@@ -82,8 +82,12 @@ var errInFlight = errors.New("n4load: too many requests in flight")
 // encoding it.
 func (c *Client) request(op, index int, intended time.Duration, r *Report) error {
 	sequence, ok := c.window.room(c.sequence)
-	if !ok {
-		return errInFlight
+	if !ok { // what has been answered meanwhile makes room
+		c.flush()
+		c.receive()
+		if sequence, ok = c.window.room(c.sequence); !ok {
+			return errInFlight
+		}
 	}
 	seid, m := c.group.call.source.job(c, op).request(index)
 	p := c.window.take(sequence)

@@ -61,7 +61,7 @@ func TestMix(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newResponder(t)
-			p := populate(t, r, Config{}, 400, 200, tc.groups, tc.clients)
+			p := populate(t, r, Config{Window: 1000}, 400, 200, tc.groups, tc.clients)
 			load := tc.load
 			load.Shares, load.WarmUp, load.Duration = [Operations]float64{1, 2, 1}, 100*time.Millisecond, 300*time.Millisecond
 			report, err := p.Run(deadline(t), load, nil)

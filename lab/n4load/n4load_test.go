@@ -107,7 +107,7 @@ func check(t *testing.T, r *Report, err error, n int, loss, double float64) {
 	if (r.Repeated > 0) != (loss > 0) {
 		t.Errorf("%d repeated with a loss of %v", r.Repeated, loss)
 	}
-	if double > 0 && r.Duplicates == 0 || double == 0 && loss == 0 && r.Duplicates > 0 || r.Unexpected > 0 || r.Late > 0 {
+	if double > 0 && r.Duplicates == 0 || double == 0 && loss == 0 && r.Duplicates > 0 || loss == 0 && r.Unexpected > 0 || r.Late > 0 {
 		t.Errorf("%d duplicates, %d unexpected, %d late with %v doubled", r.Duplicates, r.Unexpected, r.Late, double)
 	}
 }
