@@ -102,7 +102,9 @@ type Kind struct {
 	OneDevice bool
 }
 
-// Run runs all cases: the packets on one datapath, each script on one of its own.
+// Run runs all cases: the packets on one datapath, the refusals on another, and
+// each script on one of its own. Where N3 and N6 are one device only the packets
+// are different.
 func Run(t *testing.T, kind Kind, open func(t *testing.T) Datapath) {
 	t.Run("packets", func(t *testing.T) {
 		d := open(t)
@@ -117,15 +119,23 @@ func Run(t *testing.T, kind Kind, open func(t *testing.T) Datapath) {
 			t.Run(p.name, func(t *testing.T) { p.run(t, d, kind.Fast) })
 		}
 	})
+	if kind.OneDevice {
+		return
+	}
+	t.Run("refusals", func(t *testing.T) {
+		d := open(t)
+		settle(t, d)
+		for _, s := range refusals {
+			t.Run(s.name, func(t *testing.T) { s.run(t, d, kind.Fast) })
+		}
+	})
 	for _, s := range scripts {
 		t.Run(s.name, func(t *testing.T) {
 			d := open(t)
 			if !strings.HasPrefix(s.name, unsettled) {
 				settle(t, d)
 			}
-			for _, step := range s.steps {
-				step(t, d, kind.Fast)
-			}
+			s.run(t, d, kind.Fast)
 		})
 	}
 }

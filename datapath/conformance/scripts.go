@@ -17,6 +17,12 @@ type script struct {
 	steps []step
 }
 
+func (s script) run(t *testing.T, d Datapath, fast bool) {
+	for _, step := range s.steps {
+		step(t, d, fast)
+	}
+}
+
 const unsettled = "before Settle, "
 
 type step func(t *testing.T, d Datapath, fast bool)
@@ -141,7 +147,7 @@ var big = packet{
 	seid: 1, pdr: 1, octets: 1500,
 }
 
-var scripts = slices.Concat(sessionScripts, usageScripts, bufferScripts, signalScripts, refusals)
+var scripts = slices.Concat(sessionScripts, usageScripts, bufferScripts, signalScripts)
 
 // sessionScripts: sessions come, change and go.
 var sessionScripts = []script{

@@ -42,3 +42,30 @@ func TestConformance(t *testing.T) {
 }
 
 var _ datapath.Driver = underTest{}
+
+// TestAnswersAreLimited: what strangers make the UPF send is bounded, however
+// much they send.
+func TestAnswersAreLimited(t *testing.T) {
+	now, sent := uint64(1), 0
+	u := model.New(model.Config{
+		Endpoints: conformance.Endpoints, MaxSessions: 1,
+		Now:  func() uint64 { return now },
+		Send: func([]byte) { sent++ },
+	})
+	if err := u.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	frames := conformance.Frames(conformance.N3)
+	for range 10 {
+		for range 100 {
+			for _, frame := range frames { // no TEID is known, and some are Echo Requests
+				u.FromN3(frame)
+			}
+			now += 10_000_000
+		}
+	}
+	// 10 s at 100 a second, and the burst of a second.
+	if sent < 1000 || sent > 1101 {
+		t.Errorf("%d answers in 10 s, want 1100", sent)
+	}
+}
