@@ -55,7 +55,14 @@ func (b *bed) sendPackets(t *testing.T, s established) {
 	if _, err := server.WriteTo([]byte("downlink"), &net.UDPAddr{IP: ueAddress1.AsSlice(), Port: 9000}); err != nil {
 		t.Fatal(err)
 	}
-	got := receive(t, gnb)
+	// The packet for nobody is answered, sooner or later than that.
+	wrong, got := receive(t, gnb), receive(t, gnb)
+	if wrong[1] == 0xff {
+		wrong, got = got, wrong
+	}
+	if diff := cmp.Diff(errorIndication(uint32(s.teid)+1, s.n3, wrong[8:10]), wrong); diff != "" {
+		t.Errorf("for a TEID of nobody (-want +got):\n%s", diff)
+	}
 	teid, qfi, inner := parseGPDU(t, got)
 	if teid != gnbTEID || qfi != 9 || string(inner[28:]) != "downlink" {
 		t.Errorf("downlink: got TEID %#x, QFI %d, %x", teid, qfi, inner)

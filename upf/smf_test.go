@@ -148,6 +148,15 @@ func gpdu(teid uint32, qfi uint8, packet []byte) []byte {
 	return append(b, packet...)
 }
 
+// errorIndication is one about a TEID at n3, from port 2152.
+// Source: TS 29.281 V18.1.0, 7.3.1, 5.2.2.1 (UDP Port), 8.3 and 8.4.
+func errorIndication(teid uint32, n3 netip.Addr, sequence []byte) []byte {
+	b := []byte{0x36, 26, 0, 20, 0, 0, 0, 0, sequence[0], sequence[1], 0, 0x40, 1, 2152 >> 8, 2152 & 0xff, 0, 0x10}
+	b = binary.BigEndian.AppendUint32(b, teid)
+	b = append(b, 0x85, 0, 4)
+	return append(b, n3.AsSlice()...)
+}
+
 // parseGPDU takes a G-PDU apart whose only extension header is a PDU Session
 // Container.
 func parseGPDU(t *testing.T, b []byte) (teid uint32, qfi uint8, packet []byte) {
