@@ -85,26 +85,28 @@ func (v *Volume) usedUp(direction int) bool {
 }
 
 // reached holds a sum against its limit. The events come from the one who takes
-// the limit away, however many look at the same time.
+// the limit away, however many look at the same time; who comes too late holds
+// the sum against the limit that is there then.
 func (u URR) reached(i int) []api.EventKind {
-	sum, limit := u.sum(i), atomic.LoadUint64(&u.Limit[i])
-	if sum < limit || limit == UsedUp {
-		return nil
+	for {
+		sum, limit := u.sum(i), atomic.LoadUint64(&u.Limit[i])
+		if sum < limit || limit == UsedUp {
+			return nil
+		}
+		quota := atomic.LoadUint64(&u.Owner.Quota[i])
+		var events []api.EventKind
+		if limit < quota || u.has(flagBoth<<i) {
+			events = append(events, api.EventKind_VOLUME_THRESHOLD)
+		}
+		next := quota
+		if sum >= quota {
+			next = UsedUp
+			events = append(events, api.EventKind_VOLUME_QUOTA)
+		}
+		if atomic.CompareAndSwapUint64(&u.Limit[i], limit, next) {
+			return events
+		}
 	}
-	quota := atomic.LoadUint64(&u.Owner.Quota[i])
-	var events []api.EventKind
-	if limit < quota || u.has(flagBoth<<i) {
-		events = append(events, api.EventKind_VOLUME_THRESHOLD)
-	}
-	next := quota
-	if sum >= quota {
-		next = UsedUp
-		events = append(events, api.EventKind_VOLUME_QUOTA)
-	}
-	if !atomic.CompareAndSwapUint64(&u.Limit[i], limit, next) {
-		return nil
-	}
-	return events
 }
 
 // SetLimits makes threshold, quota and start of traffic those of in and returns
