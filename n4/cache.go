@@ -24,16 +24,24 @@ import (
 //
 // Source: TS 29.244 V18.6.0, 6.4.
 type responseCache struct {
-	limit int // octets of one generation, which bounds the cache's memory
-	seed  maphash.Seed
+	seed maphash.Seed
 
 	// epochs counts the associations that ended, by a hash of the address: of
 	// those who share a number, one makes the others' responses be forgotten.
 	epochs [256]atomic.Uint32
 
+	shards [cacheShards]cacheShard // by the request's hash, so that workers seldom meet
+}
+
+const cacheShards = 16
+
+type cacheShard struct {
+	limit int // octets of one generation, which bounds the cache's memory
+
 	mu         sync.Mutex
 	young, old generation
 	working    map[requestKey]struct{} // requests that are being worked on elsewhere
+	_          [64]byte                // so that two shards do not share a cache line
 }
 
 // holdTime is how long a request may come again: T1 times N1 of the CP function
@@ -66,7 +74,19 @@ type span struct {
 const lenEntry = 64
 
 func newResponseCache(limit int) *responseCache {
-	return &responseCache{limit: limit / 2, seed: maphash.MakeSeed(), working: make(map[requestKey]struct{})}
+	c := &responseCache{seed: maphash.MakeSeed()}
+	for i := range c.shards {
+		c.shards[i].limit = limit / cacheShards / 2
+		c.shards[i].working = make(map[requestKey]struct{})
+	}
+	return c
+}
+
+// lock returns the shard of a request, locked.
+func (c *responseCache) lock(k requestKey) *cacheShard {
+	s := &c.shards[k.hash%cacheShards]
+	s.mu.Lock()
+	return s
 }
 
 // key identifies a request by its source and all of its octets.
@@ -86,13 +106,13 @@ func (c *responseCache) epoch(addr [16]byte) *atomic.Uint32 {
 func (c *responseCache) forget(addr netip.Addr) { c.epoch(addr.As16()).Add(1) }
 
 // find appends the response to a request that has been answered before.
-func (c *responseCache) find(b []byte, k requestKey) ([]byte, bool) {
+func (c *responseCache) find(b []byte, k requestKey, now time.Time) ([]byte, bool) {
 	k.epoch = c.epoch(k.addr).Load()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, g := range [2]*generation{&c.young, &c.old} {
-		if s, ok := g.where[k]; ok {
-			return append(b, g.octets[s.start:int(s.start)+int(s.size)]...), true
+	s := c.lock(k)
+	defer s.mu.Unlock()
+	for _, g := range [2]*generation{&s.young, &s.old} {
+		if at, ok := g.where[k]; ok && now.Sub(g.born) <= 2*holdTime {
+			return append(b, g.octets[at.start:int(at.start)+int(at.size)]...), true
 		}
 	}
 	return b, false
@@ -100,15 +120,14 @@ func (c *responseCache) find(b []byte, k requestKey) ([]byte, bool) {
 
 // put keeps a response; the request is not being worked on any more.
 func (c *responseCache) put(k requestKey, response []byte, now time.Time) {
-	epoch := c.epoch(k.addr).Load()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.working, k)
-	k.epoch = epoch
-	y := &c.young
+	s := c.lock(k)
+	defer s.mu.Unlock()
+	delete(s.working, k)
+	k.epoch = c.epoch(k.addr).Load()
+	y := &s.young
 	used := len(y.octets) + len(y.where)*lenEntry
-	if y.where == nil || used+len(response) > c.limit || now.Sub(y.born) > holdTime {
-		c.turn(now)
+	if y.where == nil || used+len(response) > s.limit || now.Sub(y.born) > holdTime {
+		s.turn(now)
 	}
 	if _, ok := y.where[k]; ok {
 		return
@@ -120,26 +139,37 @@ func (c *responseCache) put(k requestKey, response []byte, now time.Time) {
 // start notes that a request is being worked on. It reports false if it is
 // already.
 func (c *responseCache) start(k requestKey) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.working[k]; ok {
+	s := c.lock(k)
+	defer s.mu.Unlock()
+	if _, ok := s.working[k]; ok {
 		return false
 	}
-	c.working[k] = struct{}{}
+	s.working[k] = struct{}{}
 	return true
 }
 
 // end notes that a request is not being worked on any more.
 func (c *responseCache) end(k requestKey) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.working, k)
+	s := c.lock(k)
+	defer s.mu.Unlock()
+	delete(s.working, k)
+}
+
+// inProgress is how many requests are being worked on elsewhere.
+func (c *responseCache) inProgress() (n int) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		n += len(s.working)
+		s.mu.Unlock()
+	}
+	return n
 }
 
 // turn makes the young generation the old one. It keeps the octets' memory, but
 // not the index's: emptying a large map takes long.
-func (c *responseCache) turn(now time.Time) {
-	room := c.old.octets[:0]
-	c.old = c.young
-	c.young = generation{born: now, octets: room, where: make(map[requestKey]span, len(c.old.where))}
+func (s *cacheShard) turn(now time.Time) {
+	room := s.old.octets[:0]
+	s.old = s.young
+	s.young = generation{born: now, octets: room, where: make(map[requestKey]span, len(s.old.where))}
 }

@@ -13,7 +13,7 @@ func TestResponseCache(t *testing.T) {
 	a, b := netip.MustParseAddrPort("10.4.0.2:8805"), netip.MustParseAddrPort("10.4.0.3:8805")
 	now := recoveryTime
 	find := func(src netip.AddrPort, request string) string {
-		got, ok := c.find([]byte("before "), c.key(src, []byte(request)))
+		got, ok := c.find([]byte("before "), c.key(src, []byte(request)), now)
 		if !ok && string(got) != "before " {
 			t.Errorf("%q appended, though nothing was found", got)
 		}
@@ -60,17 +60,21 @@ func TestResponseCacheBound(t *testing.T) {
 	response := make([]byte, 100)
 	for i := range 10_000 {
 		c.put(c.key(src, []byte(fmt.Sprint(i))), response, recoveryTime)
-		for _, g := range []*generation{&c.young, &c.old} {
-			if used := len(g.octets) + len(g.where)*lenEntry; used > 32<<10+lenEntry {
-				t.Fatalf("a generation of %d octets after %d responses", used, i+1)
+		used := 0
+		for j := range c.shards {
+			for _, g := range []*generation{&c.shards[j].young, &c.shards[j].old} {
+				used += len(g.octets) + len(g.where)*lenEntry
 			}
+		}
+		if used > 64<<10+2*cacheShards*lenEntry {
+			t.Fatalf("%d octets after %d responses", used, i+1)
 		}
 	}
 	for _, tc := range []struct {
 		n    int
 		want bool
 	}{{9999, true}, {9900, true}, {100, false}} {
-		if _, got := c.find(nil, c.key(src, []byte(fmt.Sprint(tc.n)))); got != tc.want {
+		if _, got := c.find(nil, c.key(src, []byte(fmt.Sprint(tc.n))), recoveryTime); got != tc.want {
 			t.Errorf("response %d found: %v, want %v", tc.n, got, tc.want)
 		}
 	}

@@ -74,7 +74,7 @@ func TestHandlers(t *testing.T) {
 		t.Errorf("%d duplicates, want 1", n)
 	}
 	eventually(t, "an empty queue", func() bool { return b.handlers.octets.Load() == 0 })
-	if n := len(b.cache.working); n != 0 {
+	if n := b.cache.inProgress(); n != 0 {
 		t.Errorf("%d requests are noted as being worked on, want none", n)
 	}
 }

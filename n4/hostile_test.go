@@ -260,9 +260,9 @@ func FuzzHandle(f *testing.F) {
 		for _, a := range e.Associations() {
 			counted += a.Sessions
 		}
-		if m.Len() > 64 || len(e.Associations()) > 16 || counted != m.Len() || len(e.cache.working) != 0 {
+		if m.Len() > 64 || len(e.Associations()) > 16 || counted != m.Len() || e.cache.inProgress() != 0 {
 			t.Errorf("%d sessions, %d of them in %d associations, %d requests noted as being worked on",
-				m.Len(), counted, len(e.Associations()), len(e.cache.working))
+				m.Len(), counted, len(e.Associations()), e.cache.inProgress())
 		}
 	})
 }

@@ -180,7 +180,7 @@ func (w *worker) unparsable(src netip.AddrPort, h pfcp.Header, err error) {
 func (w *worker) request(src netip.AddrPort, h pfcp.Header, message, body []byte) {
 	key := w.e.cache.key(src, message)
 	var found bool
-	if w.buf, found = w.e.cache.find(w.buf, key); found {
+	if w.buf, found = w.e.cache.find(w.buf, key, w.now); found {
 		w.e.counters.Duplicates.Add(1)
 		w.stored = true // what it says may not have been flushed then
 		return
