@@ -34,10 +34,14 @@ func bedPorts() *ports {
 	}
 }
 
-func openBed(t testing.TB, maxSessions int) *bed {
+func openBed(t testing.TB, maxSessions int) *bed { return openPinned(t, maxSessions, "") }
+
+// openPinned is openBed with pins, which the driver leaves.
+func openPinned(t testing.TB, maxSessions int, pin string) *bed {
 	t.Helper()
 	d, err := load(Config{
-		Endpoints: conformance.Endpoints, MaxSessions: maxSessions, Log: slog.New(slog.DiscardHandler),
+		Endpoints: conformance.Endpoints, MaxSessions: maxSessions, Pin: pin,
+		Log: slog.New(slog.DiscardHandler),
 	}, bedPorts())
 	if err != nil {
 		t.Fatalf("%+v", err)
@@ -47,6 +51,7 @@ func openBed(t testing.TB, maxSessions int) *bed {
 			t.Error(err)
 		}
 	})
+	d.Keep()
 	b := &bed{Driver: d}
 	b.slow = newSlowPath(d, nil)
 	b.slow.send = b

@@ -65,6 +65,9 @@ func (d *Driver) apply(c *api.Change) error {
 // endMarkers returns what goes behind the last packets of the tunnels, from the
 // addresses from which those went.
 func (d *Driver) endMarkers(c *api.Change) []model.Datagram {
+	if len(c.GetEndMarkers()) == 0 || d.slow == nil {
+		return nil
+	}
 	var markers []model.Datagram
 	old := d.sessions[c.GetSeid()]
 	for _, m := range c.GetEndMarkers() {
@@ -75,9 +78,7 @@ func (d *Driver) endMarkers(c *api.Change) []model.Datagram {
 				local = from.local
 			}
 		}
-		if d.slow != nil {
-			markers = append(markers, model.EndMarker(to, local))
-		}
+		markers = append(markers, model.EndMarker(to, local))
 	}
 	return markers
 }

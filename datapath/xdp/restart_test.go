@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/xdp"
@@ -208,7 +210,12 @@ func startFlow(t *testing.T, top *topology.Topology) *flow {
 		message: append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...),
 		to:      netip.AddrPortFrom(top.N3.UPF.Address.Addr(), gtpu.Port),
 	}
-	check(t, f.dn.SetReadBuffer(4<<20))
+	raw, err := f.dn.SyscallConn()
+	check(t, err)
+	check(t, raw.Control(func(fd uintptr) { // a test that is kept waiting must not lose packets
+		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)
+	}))
+	check(t, err)
 	check(t, f.dn.SetReadDeadline(time.Now().Add(time.Minute)))
 	f.lost.Go(func() {
 		buf := make([]byte, 2048)
