@@ -138,10 +138,12 @@ func (p *plan) updateOthers(req *Modification) error {
 }
 
 // endMarker notes that the tunnel to was gets an End Marker, as packets go
-// elsewhere from now on. Source: TS 29.244 V18.6.0, 5.2.4.2 and 8.2.31.
+// elsewhere from now on. Where the datapath sends none, EMPU is not advertised, and
+// a CP function that asks all the same is not served worse than by asking nothing.
+// Source: TS 29.244 V18.6.0, 5.2.4.2 and 8.2.31.
 func (p *plan) endMarker(was, is OuterHeaderCreation) {
 	list := &p.r.change.EndMarkers
-	if was.TEID != 0 && was != is && !slices.Contains(*list, was) {
+	if p.m.config.Can.EndMarkers && was.TEID != 0 && was != is && !slices.Contains(*list, was) {
 		*list = append(*list, was)
 	}
 }

@@ -1,20 +1,27 @@
 // Package session is the 3GPP model of PFCP sessions in a UP function: PDRs,
-// FARs and QERs, what makes a set of them valid, and how a request changes it.
+// FARs, QERs, URRs, BARs and Traffic Endpoints, what makes a set of them valid, and
+// how a request changes it.
 //
-// A request goes through four steps, and a failure in any of the first three
+// A request goes through these steps, and a failure in any of the first three
 // leaves everything as it was:
 //
-//	validate   the request as a whole, against the session it is about
-//	plan       the session as it will be; F-TEIDs and UE addresses are claimed
+//	plan       the session as it will be, checked as a whole (plan.go, validate.go)
+//	acquire    F-TEIDs and UE addresses are allocated or claimed (acquire.go)
 //	apply      the datapath takes the planned session, whole
-//	commit     the planned session replaces the old one
+//	commit     its record replaces the old one, here and in the store
 //
-// A committed [Session] never changes: a modification makes a new one. So
-// readers need no lock and never see half a change. The [Manager] owns all
-// sessions.
+// At rest a session is a compact record (record.go): that is what the [Manager]
+// keeps, what a store keeps for a restart, and what is decoded for the next
+// request. So a million sessions cost little memory, and the garbage collector
+// nothing, as there are no pointers in them.
 //
-// Addresses are octets in wire order, rates are bit/s, everything else is in
-// host order.
+// A SEID names the place of its session in a table, and the datapath that holds
+// it; between are random bits. What only one session can have (TEIDs, UE
+// addresses) has a place of its own, dense where we allocate it, so that it is
+// found without hashing.
+//
+// Addresses are octets in wire order, rates are bit/s, points in time are Unix
+// nanoseconds, everything else is in host order.
 //
 // Source: TS 29.244 V18.6.0, 5.2 and 7.5.
 package session
@@ -109,7 +116,8 @@ func (c *FQCSID) same(d *FQCSID) bool {
 }
 
 // Session is one PFCP session: all that its CP function asked for and what
-// became of it. As a result of the [Manager] it must not be changed.
+// became of it. As a result of the [Manager] it must not be changed; it lives as
+// long as the memory into which it was read.
 type Session struct {
 	SEID  uint64 // of the UP function's F-SEID, never 0
 	Owner uint32 // who may touch it: a number that the caller of Establish gave
