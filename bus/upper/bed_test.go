@@ -136,7 +136,7 @@ func testLog() *slog.Logger {
 
 // bed is one control plane, one agent and Redis between them.
 type bed struct {
-	t         *testing.T
+	t         testing.TB
 	redis     *redistest.Server
 	driver    *memory
 	upper     *Upper
@@ -144,7 +144,7 @@ type bed struct {
 	stopAgent func()
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t testing.TB) *bed {
 	b := &bed{t: t, redis: redistest.Start(t), driver: newMemory()}
 	b.startAgent()
 	b.startUpper()
