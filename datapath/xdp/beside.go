@@ -89,7 +89,7 @@ func (d *Driver) takeOver() error {
 	}
 	err := d.beside.close()
 	d.beside = nil
-	return err
+	return errors.Join(err, d.pins.serve())
 }
 
 func addVolume(to, from *model.Volume) {

@@ -178,22 +178,22 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 	return conformance.Outcome{}
 }
 
-// datagram is what the kernel gives to a GTP-U socket of a packet.
+// datagram is what the kernel gives to a GTP-U socket of a packet. The length in
+// the UDP header, which the programs do not look at, is taken to be right.
 func datagram(ip []byte) model.Datagram {
-	header := 4 * int(ip[0]&0xf)
+	header, size := 4*int(ip[0]&0xf), int(binary.BigEndian.Uint16(ip[2:]))
 	from, _ := netip.AddrFromSlice(ip[12:16])
 	to, _ := netip.AddrFromSlice(ip[16:20])
 	if ip[0]>>4 == 6 {
-		header = 40
+		header, size = 40, 40+int(binary.BigEndian.Uint16(ip[4:]))
 		from, _ = netip.AddrFromSlice(ip[8:24])
 		to, _ = netip.AddrFromSlice(ip[24:40])
 	}
-	udp := ip[header:]
-	size := min(int(binary.BigEndian.Uint16(udp[4:])), len(udp))
+	udp := ip[header:size]
 	return model.Datagram{
 		From:    netip.AddrPortFrom(from, binary.BigEndian.Uint16(udp)),
 		To:      netip.AddrPortFrom(to, binary.BigEndian.Uint16(udp[2:])),
-		Payload: udp[8:size],
+		Payload: udp[8:],
 	}
 }
 

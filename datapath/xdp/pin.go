@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,9 +23,11 @@ const layoutVersion = 2
 //
 //	link-DEVICE            the attachment, whatever program it runs
 //	tables-LAYOUT-SLOTS/   maps by name, all that programs and driver share
+//	next/                  tables beside those that the programs run over
 const (
 	linkPrefix   = "link-"
 	tablesPrefix = "tables-"
+	nextTables   = "next"
 )
 
 // pinnedMaps are the maps that outlive the process. What is not here is made
@@ -37,6 +40,7 @@ var pinnedMaps = []string{
 type pins struct {
 	dir    string
 	tables string   // directory of our tables
+	next   string   // where they stand until the programs run over them; "": they do
 	others []string // directories of tables that we cannot adopt
 	keep   bool     // on an orderly end, too
 	failed bool     // to start: what was there before us stays, and nothing else
@@ -63,7 +67,12 @@ func openPins(dir string, slots uint32) (*pins, error) {
 		return nil, fmt.Errorf("xdp: directory of pins: %w", err)
 	}
 	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); strings.HasPrefix(e.Name(), tablesPrefix) && path != p.tables {
+		switch path := filepath.Join(dir, e.Name()); {
+		case e.Name() == nextTables: // of one that was killed before it took over
+			if err := os.RemoveAll(path); err != nil {
+				return nil, fmt.Errorf("xdp: pins that never served: %w", err)
+			}
+		case strings.HasPrefix(e.Name(), tablesPrefix) && path != p.tables:
 			p.others = append(p.others, path)
 		}
 	}
@@ -102,17 +111,34 @@ func (p *pins) pinTables(maps map[string]*ebpf.Map) error {
 	if p == nil {
 		return nil
 	}
-	if err := os.RemoveAll(p.tables); err != nil {
+	dir := p.tables
+	if len(p.others) > 0 {
+		p.next = filepath.Join(p.dir, nextTables)
+		dir = p.next
+	}
+	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("xdp: old pins: %w", err)
 	}
-	if err := os.Mkdir(p.tables, 0o700); err != nil {
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("xdp: pins: %w", err)
 	}
 	for _, name := range pinnedMaps {
-		if err := maps[name].Pin(filepath.Join(p.tables, name)); err != nil {
+		if err := maps[name].Pin(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("xdp: pin %s: %w", name, err)
 		}
 	}
+	return nil
+}
+
+// serve says that the programs run over our tables now.
+func (p *pins) serve() error {
+	if p == nil || p.next == "" {
+		return nil
+	}
+	if err := os.Rename(p.next, p.tables); err != nil {
+		return fmt.Errorf("xdp: pins: %w", err)
+	}
+	p.next = ""
 	return nil
 }
 
@@ -124,7 +150,7 @@ func (p *pins) giveUp(adopted bool) {
 	}
 	p.keep, p.failed = true, true
 	if !adopted {
-		_ = os.RemoveAll(p.tables)
+		_ = os.RemoveAll(cmp.Or(p.next, p.tables))
 		_ = os.Remove(p.dir) // which fails if there is more
 	}
 }
@@ -192,7 +218,7 @@ func Unpin(dir string) error {
 		switch path := filepath.Join(dir, e.Name()); {
 		case strings.HasPrefix(e.Name(), linkPrefix):
 			errs = append(errs, removeLink(path))
-		case strings.HasPrefix(e.Name(), tablesPrefix):
+		case strings.HasPrefix(e.Name(), tablesPrefix), e.Name() == nextTables:
 			errs = append(errs, os.RemoveAll(path))
 		}
 	}
