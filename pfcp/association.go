@@ -23,7 +23,7 @@ type AssociationSetupRequest struct {
 func (m *AssociationSetupRequest) reset() {
 	*m = AssociationSetupRequest{
 		UserPlaneIPResourceInfo: m.UserPlaneIPResourceInfo[:0], Alternatives: m.Alternatives[:0],
-		SessionRetention: Optional[SessionRetention]{Value: m.SessionRetention.Value},
+		SessionRetention: Optional[SessionRetention]{Value: SessionRetention{CPEntities: m.SessionRetention.Value.CPEntities[:0]}},
 		UEIPAddressPools: m.UEIPAddressPools[:0],
 	}
 }

@@ -132,6 +132,9 @@ func TestMemory(t *testing.T) {
 		"Create PDR, SDF filters":          tlv(IECreatePDR, pdr(pdi(filters))...),
 		"Create PDR, broken":               tlv(IECreatePDR),
 		"Update PDR, SDF filters":          tlv(IEUpdatePDR, pdr(pdi(filters))...),
+		"Update URR":                       tlv(IEUpdateURR, tlv(IEURRID, 0, 0, 0, 1)...),
+		"Update BAR":                       tlv(IEUpdateBAR, tlv(IEBARID, 1)...),
+		"Update Traffic Endpoint":          tlv(IEUpdateTrafficEndpoint, tlv(IETrafficEndpointID, 1)...),
 		"Update FAR":                       tlv(IEUpdateFAR, tlv(IEFARID, 0, 0, 0, 1)...),
 		"Create FAR without what it needs": tlv(IECreateFAR, tlv(IEApplyAction, 0)...),
 	} {

@@ -32,10 +32,18 @@ func (pfcpListCommand) Run(out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		first, _, _ := strings.Cut(strings.ReplaceAll(s.About, "\n", " "), ". ")
-		fmt.Fprintf(w, "%s\t%d steps\t%s\n", name, len(s.Steps), strings.TrimSuffix(first, "."))
+		fmt.Fprintf(w, "%s\t%d steps\t%s\n", name, len(s.Steps), headline(s.About))
 	}
 	return w.Flush()
+}
+
+// headline is what comes before the first stop in a text.
+func headline(about string) string {
+	about = strings.Join(strings.Fields(about), " ") + " "
+	for _, stop := range []string{": ", "; ", ". ", " ("} {
+		about, _, _ = strings.Cut(about, stop)
+	}
+	return strings.TrimSpace(about)
 }
 
 type pfcpShowCommand struct {
