@@ -20,6 +20,9 @@ func (p *plan) acquire() error {
 	r := p.r
 	r.before, r.after, r.taken, r.chosen = r.before[:0], r.after[:0], r.taken[:0], r.chosen[:0]
 	p.clash = 0
+	if err := p.checkAgent(); err != nil {
+		return err
+	}
 	if p.old != nil {
 		r.before = p.old.resources(r.before)
 	}

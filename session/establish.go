@@ -14,7 +14,10 @@ func (m *Manager) Establish(ctx context.Context, req *Establishment, r *Result) 
 	if err := p.establish(req); err != nil {
 		return err
 	}
-	agent, err := m.tables.slices.place(p.next, m.config.AgentUp)
+	agent, given := p.givenAgent()
+	agent, err := m.tables.slices.place(p.next, func(a uint8) bool {
+		return (!given || a == agent) && m.config.AgentUp(a)
+	})
 	if err != nil {
 		return err
 	}

@@ -14,25 +14,22 @@ var errFake = errors.New("fake datapath: told to fail")
 
 // fakeDatapath keeps the records of what it was given and fails when told to.
 type fakeDatapath struct {
-	mu       sync.Mutex
-	sessions map[uint64]*Session
-	markers  []OuterHeaderCreation
-	dropped  int          // changes with DropBuffered
-	fail     func() error // nil: never
-	refuse   uint64       // SEID of a session that is not taken
-	usage    Usage
+	mu         sync.Mutex
+	sessions   map[uint64]*Session
+	markers    []OuterHeaderCreation
+	dropped    int          // changes with DropBuffered
+	fail       func() error // nil: never
+	installing uint64       // SEID, while fail is asked
+	usage      Usage
 }
 
 func (f *fakeDatapath) Install(_ context.Context, c *Change) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.fail != nil {
+	if f.installing = c.Session.SEID; f.fail != nil {
 		if err := f.fail(); err != nil {
 			return err
 		}
-	}
-	if c.Session.SEID == f.refuse {
-		return errFake
 	}
 	f.sessions[c.Session.SEID] = copySession(c.Session)
 	f.markers = append(f.markers, c.EndMarkers...)

@@ -11,9 +11,12 @@ import (
 
 // Loaded is what Load has done.
 type Loaded struct {
-	Sessions int           // restored, and held by their datapaths
+	Sessions int           // restored
 	Deleted  int           // records of sessions that were deleted shortly before
 	Failed   []LoadFailure // what could not be restored, and is dropped
+	// Absent are those of Sessions that their datapath did not take though it
+	// refused nothing: it fails, or is away. It is tried again while Run runs.
+	Absent []LoadFailure
 }
 
 // LoadFailure is a session that could not be restored.
@@ -93,7 +96,11 @@ func (l *loading) restore(ctx context.Context) {
 		var done Loaded
 		for _, s := range batch {
 			deleted, err := l.m.restore(ctx, s, r)
+			var absent *absentError
 			switch {
+			case errors.As(err, &absent):
+				done.Sessions++
+				done.Absent = append(done.Absent, LoadFailure{s.seid, absent.err})
 			case err != nil:
 				done.Failed = append(done.Failed, LoadFailure{s.seid, err})
 			case deleted:
@@ -106,6 +113,7 @@ func (l *loading) restore(ctx context.Context) {
 		l.done.Sessions += done.Sessions
 		l.done.Deleted += done.Deleted
 		l.done.Failed = append(l.done.Failed, done.Failed...)
+		l.done.Absent = append(l.done.Absent, done.Absent...)
 		l.mu.Unlock()
 	}
 }
@@ -122,12 +130,18 @@ func (m *Manager) restore(ctx context.Context, from stored, r *Result) (deleted 
 		m.reviveDeleted(s, from.record)
 		return true, nil
 	}
-	if err := m.restoreSession(ctx, from, r); err != nil {
+	err = m.restoreSession(ctx, from, r)
+	var absent *absentError
+	if err != nil && !errors.As(err, &absent) {
 		m.dropStored(from.seid)
-		return false, err
 	}
-	return false, nil
+	return false, err
 }
+
+// absentError says that a restored session's datapath has not taken it yet.
+type absentError struct{ err error }
+
+func (e *absentError) Error() string { return e.err.Error() }
 
 func (m *Manager) restoreSession(ctx context.Context, from stored, r *Result) error {
 	s := &r.next
@@ -147,16 +161,21 @@ func (m *Manager) restoreSession(ctx context.Context, from stored, r *Result) er
 	}
 	s.Slice = m.tables.slices.of(s)
 	r.change.Session = s
-	if err := m.datapath.Install(ctx, &r.change); err != nil {
+	installed := m.datapath.Install(ctx, &r.change)
+	if installed != nil && applyError(installed).Cause != CauseSystemFailure {
 		m.claims.release(r.taken)
 		m.table.release(from.seid)
-		return err
+		return installed
 	}
 	m.tables.slices.restore(s.Slice, Agent(from.seid))
 	e.adopt(from.record)
 	m.revive(s)
 	if len(s.Reports) > 0 {
 		m.commit(e, s, &r.writer)
+	}
+	if installed != nil {
+		m.rest(ctx, from.seid)
+		return &absentError{installed}
 	}
 	return nil
 }

@@ -124,8 +124,8 @@ func TestLoadFailures(t *testing.T) {
 	store := newMemoryStore()
 	m, _ := newManagerOf(t, loadConfig(store))
 	r := rand.New(rand.NewPCG(1, 1))
-	var good, refused *Session
-	for i := range 8 {
+	var good, refused, absent *Session
+	for i := range 9 {
 		req := usual()
 		setUE(req, i)
 		s := must(t, m, req)
@@ -153,18 +153,28 @@ func TestLoadFailures(t *testing.T) {
 			for j := range store.records[s.SEID] {
 				store.records[s.SEID][j] ^= byte(r.Uint32())
 			}
+		case 8:
+			absent = s
 		case 7: // no such SEID
 			store.records[0] = store.records[s.SEID]
 			delete(store.records, s.SEID)
 		}
 	}
 	again, dp := newManagerOf(t, loadConfig(store))
-	dp.refuse = refused.SEID
+	dp.fail = func() error {
+		switch dp.installing {
+		case refused.SEID:
+			return &Error{Cause: CauseRuleFailure, HasRule: true, Rule: RulePDR, RuleID: 1, Err: errFake}
+		case absent.SEID:
+			return errFake
+		}
+		return nil
+	}
 	got, err := again.Load(t.Context(), store.load)
 	// Of two that exclude each other the one that comes first is restored: the good
 	// one, or the two that want its slot and its UE address.
 	n := got.Sessions
-	if err != nil || n != 1 && n != 2 || len(got.Failed) != 8-n || len(store.records) != n {
+	if err != nil || n != 2 && n != 3 || len(got.Failed) != 9-n || len(store.records) != n {
 		t.Errorf("%d restored, %d records left, %v, failures:", got.Sessions, len(store.records), err)
 		for _, f := range got.Failed {
 			t.Errorf("%#x: %v", f.SEID, f.Err)
@@ -173,6 +183,14 @@ func TestLoadFailures(t *testing.T) {
 	var held []*Session
 	for s := range again.All() {
 		held = append(held, s)
+	}
+	// A datapath that fails does not cost the session: it is tried again.
+	if len(got.Absent) != 1 || got.Absent[0].SEID != absent.SEID || !errors.Is(got.Absent[0].Err, errFake) || again.Get(absent.SEID) == nil {
+		t.Errorf("absent: %+v, want %#x", got.Absent, absent.SEID)
+	}
+	dp.fail = nil
+	if again.flushOnce(t); dp.sessions[absent.SEID] == nil {
+		t.Error("the datapath that failed does not have the session now")
 	}
 	if len(held) != n || again.Len() != n || len(dp.sessions) != n || int(again.claims.teids.slots.taken) != n {
 		t.Errorf("%d sessions, %d in the datapath, %d TEIDs; want %d", len(held), len(dp.sessions), again.claims.teids.slots.taken, n)

@@ -130,7 +130,7 @@ func NewManager(c Config, d Datapath) (*Manager, error) {
 func (m *Manager) now() int64 { return m.config.Now().UnixNano() }
 
 // applyError is what a datapath's error means to the CP function.
-func applyError(err error) error {
+func applyError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e

@@ -320,8 +320,23 @@ func TestSlices(t *testing.T) {
 	if m.AgentLen(0) != 2 || m.AgentLen(1) != 2 {
 		t.Errorf("%d and %d sessions on the datapaths, want 2 and 2: the one with the fewest gets the next", m.AgentLen(0), m.AgentLen(1))
 	}
-	if n, err := m.DeleteOwned(t.Context(), 1); n != 4 || err != nil {
-		t.Errorf("DeleteOwned = %d, %v; want 4", n, err)
+	given := func(last ...byte) *Establishment {
+		return request(func(e *Establishment) {
+			for i, n := range last {
+				r := e.CreatePDRs[1]
+				r.ID, r.PDI.Choose, r.PDI.FTEID = uint16(10+i), Choose{}, FTEID{TEID: uint32(1000 + i), IPv4: IPv4{10, 3, n, 1}}
+				e.CreatePDRs = append(e.CreatePDRs, r)
+			}
+		})
+	}
+	if s := must(t, m, given(1)); Agent(s.SEID) != 1 || s.PDR(2).PDI.FTEID.IPv4 != (IPv4{10, 3, 1, 1}) {
+		t.Errorf("F-TEID given at datapath 1: session on %d, other F-TEID %v", Agent(s.SEID), s.PDR(2).PDI.FTEID)
+	}
+	if _, err := establish(m, given(0, 1)); cause(err) != CauseRuleFailure || !errors.Is(err, ErrUnsupported) {
+		t.Errorf("F-TEIDs given at two datapaths: %v", err)
+	}
+	if n, err := m.DeleteOwned(t.Context(), 1); n != 5 || err != nil {
+		t.Errorf("DeleteOwned = %d, %v; want 5", n, err)
 	}
 	checkEmpty(t, m, dp)
 }

@@ -233,20 +233,6 @@ func (p *plan) validatePDI(r *PDR) error {
 	return nil
 }
 
-// terminates reports whether a datapath terminates GTP-U at all addresses of f,
-// of which there is at least one.
-func (c *Config) terminates(f FTEID) bool {
-	v4, v6 := f.IPv4 == IPv4{}, f.IPv6 == IPv6{}
-	if v4 && v6 {
-		return false
-	}
-	for i := range c.Endpoints {
-		v4 = v4 || c.Endpoints[i].IPv4 == f.IPv4
-		v6 = v6 || c.Endpoints[i].IPv6 == f.IPv6
-	}
-	return v4 && v6
-}
-
 // validateFilters checks SDF filters and the application.
 func (p *plan) validateFilters(r *PDR) error {
 	d := &r.PDI
