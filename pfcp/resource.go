@@ -70,7 +70,7 @@ func smfSetID[T any](p presence, get func(*T) *Name) member[T] {
 
 // UserPlaneIPResource is a User Plane IP Resource Information, by which UP
 // functions of Rel-15 said from which addresses and TEIDs the CP function may
-// choose F-TEIDs. Source: TS 29.244 V15.9.0, 8.2.82.
+// choose F-TEIDs. Source: TS 29.244 of Release 15, 8.2.82.
 type UserPlaneIPResource struct {
 	TEIDRange       Optional[uint8] // the upper bits of the TEIDs, TEIDRangeBits of them
 	TEIDRangeBits   uint8           // TEIDRI, 0 to 7; 0 without TEIDRange

@@ -87,7 +87,7 @@ type Redis struct {
 
 // SNSSAI is a Single Network Slice Selection Assistance Information; as text
 // "SST" or "SST-SD", SST decimal and SD six hex digits: "1-0a0b0c". The zero
-// value is none. Source: TS 23.003 V18.6.0, 28.4.2.
+// value is none. Source: TS 23.003 V18, 28.4.2.
 type SNSSAI struct {
 	SST uint8
 	SD  uint32 // 24 bits; NoSD: none
@@ -95,7 +95,7 @@ type SNSSAI struct {
 }
 
 // NoSD is the Slice Differentiator of an S-NSSAI that has none.
-// Source: TS 23.003 V18.6.0, 28.4.2.
+// Source: TS 23.003 V18, 28.4.2.
 const NoSD = 0xffffff
 
 // UnmarshalText reads "1" or "1-0a0b0c"; nothing: none.

@@ -20,7 +20,7 @@ const (
 
 // paths asks GTP-U peers in use whether they are there.
 //
-// Source: TS 29.281 V18.1.0, 7.2.1; TS 23.527 V18.6.0, 4.3.
+// Source: TS 29.281 V18.1.0, 7.2.1; TS 23.527 V18, 4.3.
 type paths struct {
 	mu    sync.Mutex
 	peers map[hopKey]*path
