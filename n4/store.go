@@ -38,7 +38,7 @@ func (noStore) Flush(context.Context) error { return nil }
 // be sent after an error, which is counted and logged here.
 func (e *Endpoint) flush(ctx context.Context) error {
 	err := e.store.Flush(ctx)
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // else the endpoint closes, and answers nothing any more
 		e.counters.StoreErrors.Add(1)
 		e.log.event(kindStore, slog.LevelError, "n4: the store does not hold what it was given, nothing is answered", "error", err)
 	}
