@@ -71,6 +71,10 @@ func (s *Service) restore(ctx context.Context) error {
 	for _, f := range loaded.Failed {
 		s.log.Error("store: session not restored", "seid", SEID(f.SEID), "error", f.Err)
 	}
+	if len(loaded.Absent) > 0 {
+		s.log.Warn("sessions that the datapath does not take yet; it is tried again", "sessions", len(loaded.Absent),
+			"error", loaded.Absent[0].Err)
+	}
 	if err := s.driver.Settle(ctx); err != nil {
 		return err
 	}
