@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,6 +33,11 @@ type name = unix.RawSockaddrInet6
 // Receiver takes batches of datagrams off a socket, each into a buffer of its
 // own that stays the same for good. It is not safe for concurrent use.
 type Receiver struct {
+	// BusyPoll is how long after the last datagram Next asks for more again and
+	// again before it sleeps, for who would rather use a CPU than wait for one to
+	// wake. 0: not at all.
+	BusyPoll time.Duration
+
 	conn    syscall.RawConn
 	headers []mmsghdr
 	names   []name
@@ -78,9 +84,19 @@ func (r *Receiver) Next() (int, error) {
 	return r.n, nil
 }
 
+// receive is called when Next begins, and whenever the socket is ready.
 func (r *Receiver) receive(fd uintptr) bool {
 	r.n, r.errno = mmsg(unix.SYS_RECVMMSG, fd, r.headers)
-	return r.errno != unix.EAGAIN
+	if r.errno != unix.EAGAIN || r.BusyPoll <= 0 {
+		return r.errno != unix.EAGAIN
+	}
+	for begin := time.Now(); time.Since(begin) < r.BusyPoll; {
+		r.n, r.errno = mmsg(unix.SYS_RECVMMSG, fd, r.headers)
+		if r.errno != unix.EAGAIN {
+			return true
+		}
+	}
+	return false
 }
 
 // Size returns how many octets of datagram i were received.

@@ -1,6 +1,7 @@
 package n4
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"net/netip"
 	"sync"
@@ -50,18 +51,22 @@ const holdTime = 10 * time.Second
 
 // requestKey identifies a request.
 type requestKey struct {
-	addr  [16]byte
-	hash  uint64 // of the whole message, sequence number and type included
-	epoch uint32
-	port  uint16
+	addr [16]byte
+	// hash is of source and the whole message, sequence number and type
+	// included. It stands for both: it is keyed, so nobody outside can make two
+	// that are the same.
+	hash uint64
 }
+
+// in is the key in the index of a generation.
+func (k requestKey) in(epoch uint32) uint64 { return k.hash ^ uint64(epoch)*0x9e3779b97f4a7c15 }
 
 // generation holds responses one after the other. There are no pointers in it
 // for the garbage collector to follow.
 type generation struct {
 	born   time.Time
 	octets []byte
-	where  map[requestKey]span
+	where  map[uint64]span // by requestKey.in
 }
 
 // span is where a response stands in a generation's octets.
@@ -71,7 +76,7 @@ type span struct {
 }
 
 // lenEntry is what an entry costs besides the response's octets, about.
-const lenEntry = 64
+const lenEntry = 40
 
 func newResponseCache(limit int) *responseCache {
 	c := &responseCache{seed: maphash.MakeSeed()}
@@ -91,7 +96,12 @@ func (c *responseCache) lock(k requestKey) *cacheShard {
 
 // key identifies a request by its source and all of its octets.
 func (c *responseCache) key(src netip.AddrPort, message []byte) requestKey {
-	return requestKey{addr: src.Addr().As16(), port: src.Port(), hash: maphash.Bytes(c.seed, message)}
+	var from [18]byte
+	addr := src.Addr().As16()
+	copy(from[:], addr[:])
+	binary.BigEndian.PutUint16(from[16:], src.Port())
+	// Multiplied, so that a message that is its source does not cancel it out.
+	return requestKey{addr, maphash.Bytes(c.seed, from[:])*0x9e3779b97f4a7c15 + maphash.Bytes(c.seed, message)}
 }
 
 // hashAddr is a number for an address that nobody outside can foretell.
@@ -107,11 +117,11 @@ func (c *responseCache) forget(addr netip.Addr) { c.epoch(addr.As16()).Add(1) }
 
 // find appends the response to a request that has been answered before.
 func (c *responseCache) find(b []byte, k requestKey, now time.Time) ([]byte, bool) {
-	k.epoch = c.epoch(k.addr).Load()
+	in := k.in(c.epoch(k.addr).Load())
 	s := c.lock(k)
 	defer s.mu.Unlock()
 	for _, g := range [2]*generation{&s.young, &s.old} {
-		if at, ok := g.where[k]; ok && now.Sub(g.born) <= 2*holdTime {
+		if at, ok := g.where[in]; ok && now.Sub(g.born) <= 2*holdTime {
 			return append(b, g.octets[at.start:int(at.start)+int(at.size)]...), true
 		}
 	}
@@ -123,16 +133,16 @@ func (c *responseCache) put(k requestKey, response []byte, now time.Time) {
 	s := c.lock(k)
 	defer s.mu.Unlock()
 	delete(s.working, k)
-	k.epoch = c.epoch(k.addr).Load()
+	in := k.in(c.epoch(k.addr).Load())
 	y := &s.young
 	used := len(y.octets) + len(y.where)*lenEntry
 	if y.where == nil || used+len(response) > s.limit || now.Sub(y.born) > holdTime {
 		s.turn(now)
 	}
-	if _, ok := y.where[k]; ok {
+	if _, ok := y.where[in]; ok {
 		return
 	}
-	y.where[k] = span{uint32(len(y.octets)), uint16(len(response))}
+	y.where[in] = span{uint32(len(y.octets)), uint16(len(response))}
 	y.octets = append(y.octets, response...)
 }
 
@@ -171,5 +181,5 @@ func (c *responseCache) inProgress() (n int) {
 func (s *cacheShard) turn(now time.Time) {
 	room := s.old.octets[:0]
 	s.old = s.young
-	s.young = generation{born: now, octets: room, where: make(map[requestKey]span, len(s.old.where))}
+	s.young = generation{born: now, octets: room, where: make(map[uint64]span, len(s.old.where))}
 }

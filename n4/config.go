@@ -47,6 +47,9 @@ type Config struct {
 	RequestsPerSecond         int // of one address; default: no limit
 	MaxApplications           int // with PFDs; default 4096
 
+	// BusyPoll is how long after the last datagram sockets are asked for more
+	// before their readers sleep; default: not at all.
+	BusyPoll    time.Duration
 	Sockets     int // default: one per CPU, at most 8
 	CacheOctets int // for responses to repeated requests; default 32 MiB
 	// Handlers is how many goroutines answer requests. 0: those that read the

@@ -31,6 +31,7 @@ func newReader(e *Endpoint, s *socket) *reader {
 		r.bufs[i] = memory[i*maxDatagram : (i+1)*maxDatagram]
 	}
 	r.in = mmsg.NewReceiver(s.raw, r.bufs)
+	r.in.BusyPoll = e.config.BusyPoll
 	return r
 }
 

@@ -52,6 +52,9 @@ type N4 struct {
 	// their sessions.
 	Release bool     `yaml:"release" json:"release"`
 	Limits  N4Limits `yaml:"limits" json:"limits"`
+	// BusyPoll is how long after a request the sockets are asked for more before
+	// they are waited for: lower response times for more of a CPU. 0: not at all.
+	BusyPoll Duration `yaml:"busy_poll" json:"busy_poll"`
 }
 
 // N4Limits are what one CP function, or all of them, may take.

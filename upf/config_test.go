@@ -64,6 +64,7 @@ n4:
   t1: 500ms
   n1: 4
   release: true
+  busy_poll: 90us
   limits: {associations: 5, associations_per_address: 2, sessions_per_association: 1000, requests_per_second: 50000}
 n3: {device: eth0, address: 10.3.0.1, address6: "2001:db8::3", network_instances: [access], echo_interval: 60s}
 gtpu:
@@ -107,7 +108,7 @@ log: {level: debug, format: json}
 		N4: N4{Address: netip.MustParseAddr("2001:db8::4"), Peers: []netip.Prefix{
 			netip.MustParsePrefix("10.4.0.0/24"), netip.MustParsePrefix("10.9.9.9/32"), netip.MustParsePrefix("2001:db8::/32")},
 			Associate:         []netip.Addr{netip.MustParseAddr("2001:db8::5")},
-			HeartbeatInterval: Duration(time.Minute), T1: Duration(500 * time.Millisecond), N1: 4, Release: true,
+			HeartbeatInterval: Duration(time.Minute), T1: Duration(500 * time.Millisecond), N1: 4, Release: true, BusyPoll: Duration(90 * time.Microsecond),
 			Limits: N4Limits{Associations: 5, AssociationsPerAddress: 2, SessionsPerAssociation: 1000, RequestsPerSecond: 50000},
 		},
 		N3: N3{
@@ -160,7 +161,7 @@ func TestParseMistakes(t *testing.T) {
 			"f: n3.device: not set: want the name of a network device",
 			"f: n6.device: not set: want the name of a network device"}},
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
-			"f:2:3: n4.adress: no such key: want one of address, associate, heartbeat_interval, limits, n1, peers, release, t1"}},
+			"f:2:3: n4.adress: no such key: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"unknown section", "n9: {}\n", []string{
 			"f:1:1: n9: no such key: want one of api, bus, datapath, gtpu, log, metrics, n3, n4, n6, node_id, pools, predefined_rules, sessions, slices, store, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
@@ -170,7 +171,7 @@ func TestParseMistakes(t *testing.T) {
 		{"twice", "datapath: xdp\ndatapath: model\n", []string{
 			"f:2:1: mapping key \"datapath\" already defined at [1:1]"}},
 		{"no mapping", "n4: 10.4.0.1\n", []string{
-			"f:1:5: n4: want keys and values: address, associate, heartbeat_interval, limits, n1, peers, release, t1"}},
+			"f:1:5: n4: want keys and values: address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"no list", "n4: {peers: 10.4.0.0/24}\n", []string{
 			"f:1:13: n4.peers: want a list, such as [10.4.0.0/24]"}},
 		{"alias", "n3: &a {device: n3}\nn6: *a\n", []string{

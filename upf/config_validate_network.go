@@ -35,6 +35,7 @@ func (c *Config) checkN4(m *checks) {
 	}{
 		{"n4.heartbeat_interval", c.N4.HeartbeatInterval, time.Second, time.Hour},
 		{"n4.t1", c.N4.T1, 10 * time.Millisecond, time.Minute},
+		{"n4.busy_poll", c.N4.BusyPoll, 0, time.Millisecond},
 	} {
 		v := time.Duration(d.value)
 		m.want(v >= d.least && v <= d.max, d.key, v, fmt.Sprintf("%v to %v", d.least, d.max))

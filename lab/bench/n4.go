@@ -18,6 +18,7 @@ import (
 	"plumbline/lab/report"
 	"plumbline/lab/topology"
 	"plumbline/pfcp"
+	"plumbline/upf"
 )
 
 // N4Config says what to measure of the UPF's control plane.
@@ -39,12 +40,14 @@ type n4Variant struct {
 	name    string
 	cores   int
 	store   bool // an embedded store
+	poll    bool // busy polling
 	forward bool // and packets meanwhile, at the end
 }
 
 var n4Variants = []n4Variant{
 	{name: "1 core", cores: 1, forward: true},
 	{name: "1 core, store", cores: 1, store: true},
+	{name: "1 core, polling", cores: 1, poll: true},
 	{name: "2 cores", cores: 2},
 }
 
@@ -52,6 +55,7 @@ const (
 	n4Window  = 64 // requests in flight in the closed loops
 	n4CPs     = 4  // CP functions, all in one thread
 	n4WarmUp  = 500 * time.Millisecond
+	n4Poll    = 100 * time.Microsecond
 	n4Forward = 0.5 // of the bed limit, while the control plane is loaded
 )
 
@@ -173,6 +177,9 @@ func (r *n4Run) start(ctx context.Context, cpus []int) error {
 	}
 	config := r.upfConfig()
 	config.Sessions.Max = max(config.Sessions.Max, slices.Max(r.N4Config.Sessions))
+	if r.variant.poll {
+		config.N4.BusyPoll = upf.Duration(n4Poll)
+	}
 	if r.variant.store {
 		if r.directory, err = os.MkdirTemp("", "plumb-n4-"); err != nil {
 			return err
