@@ -106,5 +106,5 @@ func (c *Config) checkAgents(m *checks) {
 
 // server is how to connect.
 func (r *Redis) server() redisconn.Config {
-	return redisconn.Config{Address: r.Address, Username: r.Username, PasswordFile: r.PasswordFile, TLS: r.TLS}
+	return redisconn.Config{Address: r.Address, Username: r.Username, PasswordFile: r.PasswordFile, TLS: r.TLS, CAFile: r.CAFile}
 }

@@ -82,7 +82,8 @@ type Redis struct {
 	Username     string `yaml:"username" json:"username"`
 	PasswordFile string `yaml:"password_file" json:"password_file"` // the password is its first line
 	TLS          bool   `yaml:"tls" json:"tls"`
-	Prefix       string `yaml:"prefix" json:"prefix"` // of all keys
+	CAFile       string `yaml:"ca_file" json:"ca_file"` // PEM certificates that sign the server's; empty: the machine's
+	Prefix       string `yaml:"prefix" json:"prefix"`   // of all keys
 }
 
 // SNSSAI is a Single Network Slice Selection Assistance Information; as text

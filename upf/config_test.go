@@ -95,7 +95,7 @@ store:
   path: /var/lib/plumbline
   sync: always
   after_reboot: forget
-  redis: {username: upf, password_file: /etc/password, tls: true, prefix: upf1}
+  redis: {username: upf, password_file: /etc/password, tls: true, ca_file: /etc/ca.pem, prefix: upf1}
 metrics: {address: "0.0.0.0:9191", allow_remote: true}
 api: {socket: /tmp/upf.sock}
 log: {level: debug, format: json}
@@ -139,7 +139,7 @@ log: {level: debug, format: json}
 			QFI: 7, UplinkMBR: 1, DownlinkMBR: 2000,
 		}},
 		Store: Store{Path: "/var/lib/plumbline", Sync: SyncAlways, AfterReboot: RebootForget, Redis: Redis{
-			Username: "upf", PasswordFile: "/etc/password", TLS: true, Prefix: "upf1"}},
+			Username: "upf", PasswordFile: "/etc/password", TLS: true, CAFile: "/etc/ca.pem", Prefix: "upf1"}},
 		Bus:     Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
 		Metrics: Metrics{Address: netip.MustParseAddrPort("0.0.0.0:9191"), AllowRemote: true},
 		API:     API{Socket: "/tmp/upf.sock"},

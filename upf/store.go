@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/redisconn"
 	"plumbline/store"
 )
 
@@ -28,10 +27,7 @@ func (s *Service) openStore(ctx context.Context) error {
 		}
 	case c.Redis.Address != "":
 		s.store, err = store.OpenRedis(ctx, store.RedisConfig{
-			Server: redisconn.Config{
-				Address: c.Redis.Address, Username: c.Redis.Username, PasswordFile: c.Redis.PasswordFile, TLS: c.Redis.TLS,
-			},
-			Prefix: c.Redis.Prefix, Log: s.log,
+			Server: c.Redis.server(), Prefix: c.Redis.Prefix, Log: s.log,
 		})
 		if err != nil {
 			return fmt.Errorf("store.redis.address: %s: %w", c.Redis.Address, err)
