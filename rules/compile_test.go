@@ -183,6 +183,9 @@ func (nowhere) Apply(context.Context, *api.Change) error { return nil }
 
 // TestCompileAllocations: compiling a session of the usual shape allocates nothing.
 func TestCompileAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("sync.Pool forgets under the race detector")
+	}
 	s, c := usual(t), Compiler{Bus: nowhere{}}
 	ctx := t.Context()
 	if got := testing.AllocsPerRun(1000, func() {
