@@ -23,6 +23,20 @@ type pfcpCommand struct {
 	Decode pfcpDecodeCommand `cmd:"" help:"Take PFCP messages apart that are given in hex."`
 }
 
+// Help is shown by plumb pfcp --help.
+func (pfcpCommand) Help() string {
+	return `Speaks PFCP as a CP function does: by scenarios, by hand, or as each known SMF.
+
+Examples:
+
+    plumb pfcp list
+    plumb pfcp show open5gs > mine.yaml
+    plumb pfcp run open5gs --upf 10.0.0.1
+    plumb pfcp prompt --upf 10.0.0.1
+    plumb pfcp decode 2001000c00000100006000046553f100
+`
+}
+
 type pfcpListCommand struct{}
 
 func (pfcpListCommand) Run(out io.Writer) error {

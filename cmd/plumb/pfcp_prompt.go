@@ -21,6 +21,8 @@ type pfcpPromptCommand struct {
 func (pfcpPromptCommand) Help() string {
 	return `Reads steps from standard input, one to a line, as they stand in scenarios, and does each at once. Messages are printed. 'help' lists what can be done; an empty line only answers what the UP function has asked meanwhile.
 
+Examples:
+
     plumb pfcp prompt --upf 10.0.0.1
     pfcp> associate
     pfcp> establish: {Create PDR: {PDR ID: 1, Precedence: 1, PDI: {Source Interface: Access, F-TEID: choose}, FAR ID: 1}, Create FAR: {FAR ID: 1, Apply Action: DROP}}

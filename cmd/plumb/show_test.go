@@ -41,7 +41,8 @@ func TestShowSession(t *testing.T) {
 		PDRs: []upf.PDR{
 			{ID: 1, Precedence: 32, SourceInterface: "Access", FTEID: &upf.FTEID{TEID: 7, IPv4: netip.MustParseAddr("10.3.0.1")},
 				UEAddresses: []string{"10.45.0.7", "2001:db8::/64"}, QFIs: []uint8{1, 9}, NetworkInstance: "internet",
-				OuterHeaderRemoval: true, FARID: 1, QERIDs: []uint32{1, 2}, Usage: upf.Usage{Packets: 3, Octets: 300, DroppedPackets: 1}},
+				OuterHeaderRemoval: true, FARID: 1, QERIDs: []uint32{1, 2}, URRIDs: []uint32{4},
+				Filters: []string{"permit out 17 from any to assigned 53"}, Usage: upf.Usage{Packets: 3, Octets: 300, DroppedPackets: 1}},
 			{ID: 2, SourceInterface: "Core", UEAddresses: []string{"10.45.0.7"}, FARID: 2},
 		},
 		FARs: []upf.FAR{
@@ -50,17 +51,26 @@ func TestShowSession(t *testing.T) {
 			{ID: 2, ApplyAction: "DROP"},
 		},
 		QERs: []upf.QER{{ID: 1, QFI: 9, UplinkGateClosed: true, UplinkMBR: &mbr, DownlinkGBR: &gbr}},
+		URRs: []upf.URR{{
+			ID: 4, Method: "VOLUM", Triggers: "VOLTH", VolumeThreshold: &upf.Volume{Total: &mbr, Uplink: &gbr},
+			UplinkOctets: 300, UplinkPackets: 3,
+		}},
+		BARs: []upf.BAR{{ID: 5, NotificationDelayMs: 100, Packets: 20}},
 	}}
 	var b strings.Builder
-	for _, err := range []error{printPDRs(&b, s.Rules.PDRs), printFARs(&b, s.Rules.FARs), printQERs(&b, s.Rules.QERs)} {
+	for _, err := range []error{
+		printPDRs(&b, s.Rules.PDRs), printFARs(&b, s.Rules.FARs), printQERs(&b, s.Rules.QERs),
+		printURRs(&b, s.Rules.URRs), printBARs(&b, s.Rules.BARs),
+	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := `
-PDR  PRECEDENCE  FROM    F-TEID               UE ADDRESS               QFI  NETWORK INSTANCE  OHR  FAR  QER  PACKETS  OCTETS  DROPPED
-1    32          Access  0x00000007@10.3.0.1  10.45.0.7,2001:db8::/64  1,9  internet          yes  1    1,2  3        300     1
-2    0           Core    -                    10.45.0.7                -    -                 no   2    -    0        0       0
+PDR  PRECEDENCE  FROM    F-TEID               UE ADDRESS               QFI  NETWORK INSTANCE  OHR  FAR  QER  URR  PACKETS  OCTETS  DROPPED
+1    32          Access  0x00000007@10.3.0.1  10.45.0.7,2001:db8::/64  1,9  internet          yes  1    1,2  4    3        300     1
+2    0           Core    -                    10.45.0.7                -    -                 no   2    -    -    0        0       0
+PDR 1: permit out 17 from any to assigned 53
 
 FAR  ACTION  TO      GTP-U TO             NETWORK INSTANCE  DSCP
 1    FORW    Access  0x00000078@10.3.0.2  ran               46
@@ -68,6 +78,12 @@ FAR  ACTION  TO      GTP-U TO             NETWORK INSTANCE  DSCP
 
 QER  QFI  UL GATE  DL GATE  UL MBR    DL MBR  UL GBR  DL GBR
 1    9    closed   open     50Mbit/s  -       -       64kbit/s
+
+URR  METHOD  TRIGGERS  THRESHOLD                     QUOTA  UL OCTETS  DL OCTETS  UL PACKETS  DL PACKETS
+4    VOLUM   VOLTH     total 50000000, uplink 64000  -      300        0          3           0
+
+BAR  NOTIFICATION DELAY  PACKETS
+5    100ms               20
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

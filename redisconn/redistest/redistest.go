@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,11 +23,12 @@ type Server struct {
 	Address string // of the socket
 	Client  *redis.Client
 
-	t    testing.TB
-	dir  string
-	args []string
-	cmd  *exec.Cmd
-	out  bytes.Buffer
+	t     testing.TB
+	dir   string
+	args  []string
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when cmd has ended
+	out   bytes.Buffer
 }
 
 // Start runs a server until the end of the test; args are options of
@@ -60,7 +62,8 @@ func (s *Server) Run() {
 		"--save", "", "--appendonly", "yes", "--appendfsync", "no"}, s.args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.out
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
+	s.ended = make(chan struct{})
+	if err := startFor(s.cmd, s.ended); err != nil {
 		s.t.Fatalf("redis-server (Debian package redis-server): %v", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -77,11 +80,29 @@ func (s *Server) Run() {
 	}
 }
 
+// startFor starts a command from a thread that lives until ended is closed: the
+// signal of Pdeathsig is sent when the thread ends that started the process.
+// Source: prctl(2), PR_SET_PDEATHSIG.
+func startFor(cmd *exec.Cmd, ended <-chan struct{}) error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			<-ended
+		}
+	}()
+	return <-started
+}
+
 // Kill ends the server as kill -9 does.
 func (s *Server) Kill() {
 	if s.cmd != nil {
 		s.cmd.Process.Kill() //nolint:errcheck // it has ended
 		s.cmd.Wait()         //nolint:errcheck // so was it told
+		close(s.ended)
 		s.cmd = nil
 	}
 	os.Remove(s.Address) //nolint:errcheck // it may never have been there
