@@ -24,13 +24,15 @@ type table struct {
 	used  int
 }
 
-// entry is the place of one session. 48 octets.
+// entry is the place of one session: one cache line.
 type entry struct {
 	change sync.Mutex // held while the session is changed, the datapath's work included
 
 	mu     sync.Mutex // held to read or write what follows
 	seid   uint64     // 0: free
 	record []byte     // nil: being established
+
+	_ [16]byte
 }
 
 // at returns the entry of a slot, or nil if none near it was ever used.

@@ -77,7 +77,7 @@ func (d *Driver) takeOver() error {
 		return err
 	}
 	time.Sleep(grace)
-	for seid, s := range d.sessions {
+	for seid, s := range d.sessions.all() {
 		for _, h := range s.held {
 			if h.kind() != urr {
 				continue

@@ -34,16 +34,16 @@ func (d *Driver) Apply(_ context.Context, c *api.Change) error {
 
 func (d *Driver) apply(c *api.Change) error {
 	seid := c.GetSeid()
-	old, there := d.sessions[seid]
+	old := d.sessions.get(seid)
 	if c.GetSession() == nil {
-		if !there {
+		if old == nil {
 			return fmt.Errorf("xdp: SEID %#x: %w", seid, datapath.ErrNoSession)
 		}
 		d.remove(seid, old)
-		delete(d.sessions, seid)
+		d.sessions.remove(seid)
 		return nil
 	}
-	if !there {
+	if old == nil {
 		old = &session{}
 	}
 	s := &d.scratch
@@ -54,7 +54,7 @@ func (d *Driver) apply(c *api.Change) error {
 	if err := s.plan(); err != nil {
 		return err
 	}
-	d.sessions[seid] = s.commit(c.GetDropBuffered())
+	d.sessions.put(seid, s.commit(c.GetDropBuffered()))
 	clear(s.rules)
 	clear(s.slow)
 	clear(s.models)
@@ -69,7 +69,7 @@ func (d *Driver) endMarkers(c *api.Change) []model.Datagram {
 		return nil
 	}
 	var markers []model.Datagram
-	old := d.sessions[c.GetSeid()]
+	old := d.sessions.get(c.GetSeid())
 	for _, m := range c.GetEndMarkers() {
 		to := gtpu.Tunnel{TEID: m.GetTeid(), Peer: peerOf(m)}
 		local := datapath.Local(d.cfg.Endpoints, "", api.Interface_ACCESS, to.Peer)
@@ -94,7 +94,7 @@ func peerOf(o *api.OuterHeaderCreation) netip.Addr {
 func (d *Driver) Usage(seid uint64) (*api.SessionUsage, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	s := d.sessions[seid]
+	s := d.sessions.get(seid)
 	if s == nil {
 		return nil, fmt.Errorf("xdp: SEID %#x: %w", seid, datapath.ErrNoSession)
 	}

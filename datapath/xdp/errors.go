@@ -92,7 +92,7 @@ func (d *Driver) findErrored(tunnels map[gtpu.Tunnel]bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	n := 0
-	for seid, s := range d.sessions {
+	for seid, s := range d.sessions.all() {
 		if n++; n%1024 == 0 {
 			d.mu.RUnlock()
 			d.mu.RLock()

@@ -76,7 +76,7 @@ type Driver struct {
 	meters       *meterTable
 	urrs         *urrTable
 	hops         *hopTable
-	sessions     map[uint64]*session
+	sessions     *sessionTable       // nil once the driver is closed
 	slowSessions map[uint64]*session // those of them with a rule of the slow path
 	slowRules    map[tableKey][]*model.Rule
 	retired      totals // counted by rules that are gone
@@ -134,7 +134,7 @@ func load(cfg Config, p *ports) (*Driver, error) {
 	}
 	d := &Driver{
 		cfg: cfg, log: cfg.Log, ports: p, about: capabilities(cfg),
-		sessions: map[uint64]*session{}, slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*model.Rule{},
+		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*model.Rule{},
 		retired: totals{}, totals: totals{}, errored: newErrorIndications(), paths: newPaths(),
 	}
 	if err := d.loadObjects(); err != nil {
