@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
-	"os"
 
 	"plumbline/upf"
 )
@@ -34,27 +32,12 @@ type datapathRun struct{}
 
 // Run is the datapath as a process.
 func (datapathRun) Run(ctx context.Context, command *datapathCommand) error {
-	config, err := loadRole(command.Config, upf.RoleDatapath)
-	if err != nil {
-		return err
-	}
-	log := upf.NewLogger(os.Stderr, config.Log)
-	s, err := upf.StartAgent(ctx, config, upf.Options{Log: log, Commit: commit})
-	if err != nil {
-		return err
-	}
-	confine(log)
-	err = s.Wait(ctx)
-	log.Info("stopping")
-	return errors.Join(err, s.Close())
+	return runRole(ctx, command.Config, upf.RoleDatapath)
 }
 
-type datapathCheckConfig struct {
-	File string `arg:"" placeholder:"FILE" help:"Configuration file (YAML)."`
-	Live bool   `help:"Check against this machine, too: devices and addresses."`
-}
+type datapathCheckConfig struct{ checkConfig }
 
 // Run says "ok", or all that is wrong.
-func (c *datapathCheckConfig) Run(stdout io.Writer) error {
-	return checkRole(stdout, c.File, upf.RoleDatapath, c.Live)
+func (c *datapathCheckConfig) Run(stdout io.Writer, command *datapathCommand) error {
+	return c.check(stdout, command.Config, upf.RoleDatapath)
 }

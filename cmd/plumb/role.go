@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"syscall"
+
+	"plumbline/upf"
+	"plumbline/upf/privilege"
+)
+
+// roleCommands is which command runs which configuration.
+var roleCommands = map[upf.Role]string{
+	upf.RoleUPF: "plumb upf", upf.RoleN4: "plumb n4", upf.RoleDatapath: "plumb datapath"}
+
+// runRole is a UPF, or a part of one, as a process.
+func runRole(ctx context.Context, file string, role upf.Role) error {
+	if file == "" {
+		return fmt.Errorf("%w: want --config FILE (see '%s --help')", errUsage, roleCommands[role])
+	}
+	config, err := loadRole(file, role)
+	if err != nil {
+		return err
+	}
+	log := upf.NewLogger(os.Stderr, config.Log)
+	s, err := startRole(ctx, config, upf.Options{Log: log, Commit: commit})
+	if err != nil {
+		return err
+	}
+	confine(log)
+	err = s.Wait(ctx)
+	log.Info("stopping")
+	return errors.Join(err, s.Close())
+}
+
+// roleService is what runs.
+type roleService interface {
+	Wait(ctx context.Context) error
+	Close() error
+}
+
+func startRole(ctx context.Context, c *upf.Config, o upf.Options) (roleService, error) {
+	if c.Role() == upf.RoleDatapath {
+		return upf.StartAgent(ctx, c, o)
+	}
+	return upf.Start(ctx, c, o)
+}
+
+// confine gives up privileges. A UPF that keeps them works as well, so it only
+// says so.
+func confine(log *slog.Logger) {
+	err := privilege.Confine()
+	if errors.Is(err, syscall.ENOTSUP) {
+		log.Info("capabilities kept: built with cgo, whose threads cannot give them up")
+	} else if err != nil {
+		log.Warn("capabilities kept", "error", err)
+	}
+}
+
+// checkConfig is what every command that checks a configuration has.
+type checkConfig struct {
+	File string `arg:"" optional:"" placeholder:"FILE" help:"Configuration file (YAML); or --config FILE."`
+	Live bool   `help:"Check against this machine, too: devices and addresses."`
+}
+
+// check says "ok", or all that is wrong.
+func (c *checkConfig) check(stdout io.Writer, flag string, role upf.Role) error {
+	file, err := oneFile(c.File, flag)
+	if err != nil {
+		return err
+	}
+	config, err := loadRole(file, role)
+	if err != nil {
+		return err
+	}
+	if c.Live {
+		if err := config.CheckLive(); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(stdout, "%s: ok\n", file)
+	return err
+}
+
+// oneFile is the file that is named as an argument or by --config.
+func oneFile(argument, flag string) (string, error) {
+	if (argument == "") == (flag == "") {
+		return "", fmt.Errorf("%w: want one of FILE and --config FILE", errUsage)
+	}
+	return argument + flag, nil
+}
+
+// loadRole reads a configuration, which has to be that of the role.
+func loadRole(file string, role upf.Role) (*upf.Config, error) {
+	config, err := loadConfig(file)
+	if err != nil {
+		return nil, err
+	}
+	if got := config.Role(); got != role {
+		return nil, fmt.Errorf("%w: %s is a configuration of '%s', not of '%s' (datapath: agents, bus.agent)",
+			errUsage, file, roleCommands[got], roleCommands[role])
+	}
+	return config, nil
+}
+
+// loadConfig reads a configuration; one that is wrong is wrong usage.
+func loadConfig(file string) (*upf.Config, error) {
+	config, err := upf.Load(file)
+	var wrong *upf.ConfigError
+	if errors.As(err, &wrong) {
+		return nil, usageError{err}
+	}
+	return config, err
+}
