@@ -58,17 +58,16 @@ static __always_inline __u64 urr_next(__u64 limit, __u64 quota, int both, __u64 
 	return URR_USED_UP;
 }
 
-/* urr_reached - @sum is not below limit[@i] any more */
-static __noinline int urr_reached(struct urr *u, __u32 index, __u32 i, __u64 sum)
+/* urr_pass - take the limit away that @sum has reached, and tell of it
+ *
+ * Return: nonzero if another CPU was faster: there may be a limit behind that one.
+ */
+static __always_inline int urr_pass(struct urr *u, struct urr_owner *owner, __u32 index, __u32 i, __u64 sum)
 {
-	struct urr_owner *owner = bpf_map_lookup_elem(&urr_owners, &index);
+	__u64 limit = *(volatile __u64 *)&u->limit[i], next;
 	struct urr_event *e;
-	__u64 limit, next;
 	__u32 events;
 
-	if (!owner || i > URR_TOTAL)
-		return 0;
-	limit = *(volatile __u64 *)&u->limit[i];
 	if (sum < limit || limit == URR_USED_UP)
 		return 0;
 	next = urr_next(limit, owner->quota[i], u->flags & URR_BOTH << i, sum, &events);
@@ -76,13 +75,26 @@ static __noinline int urr_reached(struct urr *u, __u32 index, __u32 i, __u64 sum
 	if (!e)
 		return 0;
 	if (__sync_val_compare_and_swap(&u->limit[i], limit, next) != limit) {
-		bpf_ringbuf_discard(e, 0); /* another CPU was faster */
-		return 0;
+		bpf_ringbuf_discard(e, 0);
+		return 1;
 	}
 	e->index = index;
 	e->events = events;
 	bpf_ringbuf_submit(e, 0);
 	return 0;
+}
+
+/* urr_reached - @sum is not below limit[@i] any more
+ *
+ * There are two limits, a threshold and the quota behind it, so two tries do.
+ */
+static __noinline int urr_reached(struct urr *u, __u32 index, __u32 i, __u64 sum)
+{
+	struct urr_owner *owner = bpf_map_lookup_elem(&urr_owners, &index);
+
+	if (!owner || i > URR_TOTAL)
+		return 0;
+	return urr_pass(u, owner, index, i, sum) && urr_pass(u, owner, index, i, sum);
 }
 
 /* urr_count - a packet of @octets that is forwarded in @direction */
