@@ -1,43 +1,22 @@
 // Package n4 is the PFCP endpoint of the UP function: it answers CP functions
-// (SMF, PGW-C, SGW-C) and keeps sessions as they ask.
+// (SMF, PGW-C, SGW-C), keeps sessions as they ask, and reports to them.
 //
 // A datagram goes through it like this:
 //
-//	socket (the kernel chooses it by SEID) > reader: allowed peer, header, rate
-//	    heartbeats   answered at once, from anybody who is allowed, without state
-//	    responses    to the transaction that waits for one
-//	    requests     seen before? the answer of then (response cache)
-//	        > a handler, if the datapath is asked over a network; else the reader itself
-//	            node messages   associations, session sets, PFDs
-//	            session         decoded (pfcp), converted, done (session)
-//	        > all of a batch is kept (Store) > answers are sent
+//	socket > reader: header, allowed peer, seen before? (response cache)
+//	    heartbeats      answered at once, from anybody who is allowed, without state
+//	    node messages   associations, PFDs, session sets
+//	    session         decoded (pfcp), converted, done (session), answered
+//	responses > transaction that waits for it
 //
-// Each socket has one reader, which reads and writes datagrams in batches and
-// works on them one after the other. What is about one session always comes to
-// the same socket, and to the same handler, so it is done in order; one CP
-// function can keep all sockets busy.
+// The kernel gives a datagram to the socket that the SEID in it says, so what
+// concerns a session is done in order, and one CP function keeps all CPUs busy.
+// Each socket has one reader, which reads and answers in batches; answers leave
+// when the store holds what they say. Where the datapath is asked over a network,
+// readers hand requests to handlers.
 //
-// # What becomes of sessions
-//
-// Those of an association are deleted when it is released, when it is set up
-// again without session retention (TS 29.244, 6.2.6.2.2), and when the peer's
-// answer to one of our heartbeats carries a newer Recovery Time Stamp (TS
-// 23.527, 4.4.2). They are kept, with a warning and a counter, when a peer merely
-// stops answering: its sessions' packets flow on, and a CP function that is back
-// finds them. A heartbeat request of a peer changes nothing, as anybody can send
-// one in another's name.
-//
-// # Who may do what
-//
-// An association is bound to the source address from which it was set up, and
-// its Node ID cannot be associated from another one while its path is up. A
-// session belongs to the association in which it was established; SMFs of one
-// set may take over each other's.
-//
-// # Restart
-//
-// Associations, PFDs and the Recovery Time Stamp are records in a [Store]. Who
-// starts an endpoint gives them back with Restore before Serve.
+// What is done with each message, who may do what, and what becomes of sessions
+// when peers are lost or started anew is in docs/n4.md.
 //
 // Source: TS 29.244 V18.6.0.
 package n4
