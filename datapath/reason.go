@@ -35,13 +35,3 @@ func Reasons() []Reason {
 	}
 	return all
 }
-
-// DropText returns the text of the reason whose label is name, or "".
-func DropText(name string) string {
-	for _, r := range reasons {
-		if r.label == name {
-			return r.text
-		}
-	}
-	return ""
-}

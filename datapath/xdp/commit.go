@@ -143,7 +143,7 @@ func (c *change) abort() {
 	for _, h := range c.others {
 		switch {
 		case c.old.has(h):
-		case h.kind() != urr && !c.d.meters.orphans.has(h.slot()):
+		case h.kind() != urr:
 			c.d.meters.release(h)
 		case h.kind() == urr && c.d.urrs.adopt(c.in.GetSeid(), h.id) == 0:
 			c.d.urrs.release(h.slot())

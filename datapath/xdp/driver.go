@@ -51,15 +51,15 @@ func (d *Driver) apply(c *api.Change) error {
 		d: d, in: c.GetSession(), old: old,
 		rules: s.rules[:0], others: s.others[:0], slow: s.slow[:0], hops: s.hops[:0], models: s.models[:0],
 	}
-	if err := s.plan(); err != nil {
-		return err
+	err := s.plan()
+	if err == nil {
+		d.sessions.put(seid, s.commit(c.GetDropBuffered()))
 	}
-	d.sessions.put(seid, s.commit(c.GetDropBuffered()))
 	clear(s.rules)
 	clear(s.slow)
 	clear(s.models)
 	s.in, s.old = nil, nil
-	return nil
+	return err
 }
 
 // endMarkers returns what goes behind the last packets of the tunnels, from the

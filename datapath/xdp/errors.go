@@ -93,14 +93,14 @@ func (d *Driver) findErrored(tunnels map[gtpu.Tunnel]bool) {
 	defer d.mu.RUnlock()
 	n := 0
 	for seid, s := range d.sessions.all() {
-		if n++; n%1024 == 0 {
-			d.mu.RUnlock()
-			d.mu.RLock()
-		}
 		if pdr, t, ok := d.sendsTo(s, teids, tunnels); ok {
 			d.events.Post(&api.Event{
 				Kind: api.EventKind_ERROR_INDICATION, Seid: seid, RuleId: pdr, Tunnel: eventTunnel(t.Tunnel),
 			})
+		}
+		if n++; n%1024 == 0 { // others may change sessions, between two of them
+			d.mu.RUnlock()
+			d.mu.RLock()
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (d *Driver) sendsTo(s *session, teids map[uint32]bool, tunnels map[gtpu.Tun
 		if o := unpackOuter(r.UeIp6); teids[o.teid] {
 			hop := d.hops.keyOf(uint32(o.hop))
 			if t := (gtpu.Tunnel{TEID: o.teid, Peer: hop.addr}); tunnels[t] {
-				return h.id, sending{t, d.ports.gtpu[hop.port].Address}, true
+				return h.id, sending{t, d.ports.localOf(hop)}, true
 			}
 		}
 	}

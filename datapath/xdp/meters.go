@@ -40,7 +40,8 @@ func (t *meterTable) reserve() (uint32, error) {
 	return slot, nil
 }
 
-// release gives back what a session holds.
+// release gives back what a session holds, or a change that is given up has
+// reserved. What no session has adopted yet stays as it is.
 func (t *meterTable) release(h held) {
 	if h.kind() >= sharedUplinkMeter {
 		if t.shared[h]--; t.shared[h] > 0 {
@@ -48,7 +49,9 @@ func (t *meterTable) release(h held) {
 		}
 		delete(t.shared, h)
 	}
-	t.freed.put(h.slot())
+	if !t.orphans.has(h.slot()) {
+		t.freed.put(h.slot())
+	}
 }
 
 // findShared returns the slot of the shared meter, if any session holds it.

@@ -116,6 +116,15 @@ func (p *ports) local() [maxEndpoints]uint32 {
 	return all
 }
 
+// localOf returns the address from which packets go to a hop. That of an endpoint
+// which is not there any more has none, until its rules are applied again.
+func (p *ports) localOf(hop hopKey) netip.Addr {
+	if hop.port < 0 {
+		return netip.Addr{}
+	}
+	return p.gtpu[hop.port].Address
+}
+
 // toward returns the index of the endpoint from which packets go to peer.
 func (p *ports) toward(endpoints []datapath.Endpoint, networkInstance string, to api.Interface, peer netip.Addr) (int, error) {
 	local := datapath.Local(endpoints, networkInstance, to, peer)

@@ -73,7 +73,8 @@ func (t *sessionTable) all() iter.Seq2[uint64, *session] {
 		if t == nil {
 			return
 		}
-		for _, c := range t.chunks {
+		for i := range t.chunks { // not a copy of the array
+			c := t.chunks[i]
 			if c == nil {
 				continue
 			}

@@ -97,7 +97,7 @@ func (t slowTables) outer(m *model.Rule, r *upfRule) {
 	hop := t.hops.keyOf(uint32(o.hop))
 	m.QFI = o.qfi
 	m.Outer = &model.Outer{
-		TEID: o.teid, Peer: hop.addr, Local: t.ports.gtpu[hop.port].Address,
+		TEID: o.teid, Peer: hop.addr, Local: t.ports.localOf(hop),
 		DSCP: -1, ToAccess: r.Ctl&ruleToAccess != 0,
 	}
 	if r.Ctl&ruleDSCP != 0 {

@@ -44,15 +44,6 @@ func (t totals) add(b bucket, u Total) {
 // driver's lock, so that no session waits for a whole scan.
 const scanWords = 64
 
-// Totals adds up what uplink and downlink rules counted.
-func (d *Driver) Totals() (uplink, downlink Total) {
-	for _, s := range d.SliceTotals() {
-		uplink.add(s.Uplink)
-		downlink.add(s.Downlink)
-	}
-	return uplink, downlink
-}
-
 // SliceTotals adds up what the rules of each slice counted, in no order. It
 // looks at every rule and is meant for now and then, such as a scrape of
 // metrics. No value is ever less than one returned before.

@@ -83,3 +83,12 @@ func direction(t *table) uint32 {
 	}
 	return ruleForw
 }
+
+// Totals adds up what uplink and downlink rules counted.
+func (d *Driver) Totals() (uplink, downlink Total) {
+	for _, s := range d.SliceTotals() {
+		uplink.add(s.Uplink)
+		downlink.add(s.Downlink)
+	}
+	return uplink, downlink
+}

@@ -60,16 +60,14 @@ func (t *urrTable) urr(slot uint32) model.URR {
 
 // reserve takes a slot for a new URR, which starts at 0.
 func (t *urrTable) reserve(seid uint64, id uint32) (uint32, error) {
-	slot, ok := t.freed.take()
-	switch {
-	case int(t.next) < len(t.slots):
-		if ok {
-			t.freed.put(slot)
-		}
-		slot = t.next
+	slot := t.next
+	if int(slot) < len(t.slots) {
 		t.next++
-	case !ok:
-		return 0, fmt.Errorf("xdp: all %d URRs are taken: %w", len(t.slots)-1, datapath.ErrFull)
+	} else {
+		var ok bool
+		if slot, ok = t.freed.take(); !ok {
+			return 0, fmt.Errorf("xdp: all %d URRs are taken: %w", len(t.slots)-1, datapath.ErrFull)
+		}
 	}
 	u, o := &t.slots[slot], &t.owners.slots[slot]
 	for i := range u.Octets {

@@ -202,7 +202,14 @@ func (d *Driver) table(k kind) *table {
 }
 
 // Peers lists the next hops.
-func (d *Driver) Peers() []Peer { return d.hops.list(d.ports) }
+func (d *Driver) Peers() []Peer {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.sessions == nil { // closed, and the tables' memory with it
+		return nil
+	}
+	return d.hops.list(d.ports)
+}
 
 // Capabilities implements [datapath.Driver].
 func (d *Driver) Capabilities() *api.Capabilities { return d.about }
