@@ -18,7 +18,7 @@ const backoffMin, backoffMax = time.Second, time.Minute
 // keepAssociated sees to it that there is an association with the CP function
 // at addr, whoever sets it up. Source: TS 29.244 V18.6.0, 6.2.6.3.
 func (e *Endpoint) keepAssociated(addr netip.Addr) {
-	for wait := backoffMin; ; {
+	for wait := backoffMin; !e.leaving.Load(); {
 		if at := e.peers.at(addr); at != nil {
 			select {
 			case <-at.list[0].lifetime.Done():

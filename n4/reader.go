@@ -48,6 +48,7 @@ func (r *reader) serve() error {
 			if failures++; failures > maxFailures || errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("n4: read: %w", err)
 			}
+			time.Sleep(time.Millisecond)
 			continue
 		}
 		failures = 0

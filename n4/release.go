@@ -2,6 +2,7 @@ package n4
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -121,6 +122,19 @@ func (e *Endpoint) reportFinal(ctx context.Context, a *association) {
 	all.Wait()
 }
 
+// deleted counts a session that has been deleted for a. It reports false if it was
+// not, or if somebody else was faster.
+func (e *Endpoint) deleted(a *association, seid uint64, r *session.Result, err error) bool {
+	switch {
+	case err == nil && !r.Again:
+		a.sessions.Add(-1)
+		return true
+	case err != nil && !errors.Is(err, session.ErrNoSession):
+		e.log.event(kindAssociation, slog.LevelError, "n4: session not deleted", "node", a.node, "seid", seid, "error", err)
+	}
+	return false
+}
+
 // finish deletes one session and reports what it has used, if that is anything.
 func (e *Endpoint) finish(ctx context.Context, a *association, s *session.Session) {
 	if !a.open() {
@@ -129,10 +143,9 @@ func (e *Endpoint) finish(ctx context.Context, a *association, s *session.Sessio
 	var r session.Result
 	err := e.sessions.Delete(ctx, s.SEID, a.owner, &r)
 	a.done()
-	if err != nil {
-		return // somebody else was faster
+	if !e.deleted(a, s.SEID, &r, err) {
+		return
 	}
-	a.sessions.Add(-1)
 	m := &pfcp.SessionReportRequest{ReportType: pfcp.ReportTypeUSAR, SRReqFlags: pfcp.SRReqPSDBU}
 	for i := range r.Reports {
 		if u := &r.Reports[i]; u.Usage != (session.Counts{}) || u.Duration > 0 {

@@ -45,7 +45,11 @@ func (e *Endpoint) follow(ctx context.Context, seid uint64, w *session.Waiting, 
 	}
 	of := e.peers.owner(w.Owner)
 	by := e.successor(of, r.NodeID)
+	if by != nil && !by.open() {
+		by = nil // all of its sessions go
+	}
 	if by != nil {
+		defer by.done()
 		m.NewOwner = by.owner
 	}
 	if !m.DropBuffered && !m.CP.Present && len(m.UpdateBARs) == 0 && by == nil {
@@ -86,8 +90,6 @@ func (e *Endpoint) abandon(ctx context.Context, seid uint64, owner uint32) {
 	}
 	defer a.done()
 	var result session.Result
-	if err := e.sessions.Delete(ctx, seid, owner, &result); err != nil {
-		return // the CP function was faster
-	}
-	a.sessions.Add(-1)
+	err := e.sessions.Delete(ctx, seid, owner, &result)
+	e.deleted(a, seid, &result, err)
 }

@@ -117,7 +117,13 @@ func (e *Endpoint) admit(a *association) error {
 // the new one. Source: TS 29.244 V18.6.0, 6.2.6.2.2 and table 7.4.4.1-2.
 func (w *worker) retain(r nodeRequest, a *association, m *pfcp.AssociationSetupRequest) {
 	e := w.e
+	if !a.open() { // it ends, and its sessions with it
+		e.counters.drop(DropBusy)
+		return
+	}
+	defer a.done()
 	list := m.SessionRetention.Value.CPEntities
+	a.parting.Store(false)
 	e.peers.move(a, addresses(m.Alternatives))
 	a.introduce(m.RecoveryTimeStamp, m.CPFunctionFeatures, m.SMFSetID)
 	a.told.features.Store(uint64(e.features()))

@@ -134,7 +134,8 @@ func (w *worker) message(src netip.AddrPort, datagram []byte, n int) (rest []byt
 		return nil
 	}
 	c.Received[h.Type].Add(1)
-	if !w.e.within(w.at, w.now) {
+	// Answers to our own requests are as many as those.
+	if (err != nil || h.Type.IsRequest()) && !w.e.within(w.at, w.now) {
 		c.drop(DropRate)
 		return nil
 	}

@@ -51,7 +51,6 @@ func (s *Service) withAgents(c *session.Config) {
 		return
 	}
 	c.AgentUp = u.Up
-	c.Endpoints = s.config.agentEndpoints()
 	c.Can = session.Capabilities{
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true}
 }
