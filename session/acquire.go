@@ -170,11 +170,13 @@ func (c *Config) endpoint(agent uint8, instance string, from Interface) *Endpoin
 		if instance != "" && slices.Contains(e.NetworkInstances, instance) {
 			return e
 		}
-		if byInterface == nil && slices.Contains(e.Interfaces, from) {
-			byInterface = e
-		}
-		if first == nil {
-			first = e
+		switch {
+		case slices.Contains(e.Interfaces, from):
+			if byInterface == nil {
+				byInterface = e
+			}
+		case first == nil || len(first.Interfaces) > 0 && len(e.Interfaces) == 0:
+			first = e // one for any interface before one for others
 		}
 	}
 	if byInterface != nil {

@@ -159,6 +159,7 @@ func (m *Manager) restoreSession(ctx context.Context, from stored, r *Result) er
 		m.table.release(from.seid)
 		return err
 	}
+	was := s.Slice
 	s.Slice = m.tables.slices.of(s)
 	r.change.Session = s
 	installed := m.datapath.Install(ctx, &r.change)
@@ -170,7 +171,7 @@ func (m *Manager) restoreSession(ctx context.Context, from stored, r *Result) er
 	m.tables.slices.restore(s.Slice, Agent(from.seid))
 	e.adopt(from.record)
 	m.revive(s)
-	if len(s.Reports) > 0 {
+	if len(s.Reports) > 0 || s.Slice != was { // the configuration may be another one
 		m.commit(e, s, &r.writer)
 	}
 	if installed != nil {

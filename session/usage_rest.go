@@ -16,8 +16,9 @@ func (m *Manager) rest(ctx context.Context, seid uint64) {
 	since := u.round
 	u.mu.Unlock()
 	if m.config.Store == nil {
-		_ = m.tidyLocked(ctx, seid, since) // costs memory in the datapath, until the next change
-		return
+		if m.tidyLocked(ctx, seid, since) == nil {
+			return
+		}
 	}
 	u.rouse()
 }
@@ -32,7 +33,7 @@ func (m *Manager) clear(ctx context.Context) bool {
 		return false
 	}
 	for seid, since := range rests {
-		m.tidy(ctx, seid, since)
+		_ = m.tidy(ctx, seid, since) // what fails is tried again by settle
 	}
 	return true
 }
@@ -56,13 +57,13 @@ func (m *Manager) settled(ctx context.Context, seid uint64) error {
 
 // tidy makes the datapath hold a session as it is, or not at all if it has been
 // deleted, unless more has to be taken out since then. What fails costs memory in
-// the datapath, until it is tried again with the next ones.
-func (m *Manager) tidy(ctx context.Context, seid, since uint64) {
+// the datapath, until it is tried again.
+func (m *Manager) tidy(ctx context.Context, seid, since uint64) error {
 	if e := m.table.find(seid); e != nil {
 		e.change.Lock()
 		defer e.change.Unlock()
 	}
-	_ = m.tidyLocked(ctx, seid, since)
+	return m.tidyLocked(ctx, seid, since)
 }
 
 // tidyLocked is tidy for who holds the session.

@@ -180,7 +180,7 @@ func (m *Manager) look(ctx context.Context, h hint) {
 		m.commit(e, s, &r.writer)
 		r.change = Change{Session: s}
 		if changed && m.datapath.Install(ctx, &r.change) != nil {
-			m.timers.set(seid, now+retryTime)
+			m.rest(ctx, seid) // which installs it as it is, until that succeeds
 		}
 	} else { // what was seen of packets need not outlive the process
 		m.keep(e, s, &r.writer)
@@ -249,10 +249,13 @@ func (m *Manager) settle(ctx context.Context) error {
 	for _, n := range notices {
 		u.tell(n)
 	}
+	var failed error
 	for seid, since := range rests {
-		m.tidy(ctx, seid, since)
+		if err := m.tidy(ctx, seid, since); err != nil {
+			failed = err
+		}
 	}
-	return nil
+	return failed
 }
 
 // doubt says that reports of a session are being made, of which there will be a

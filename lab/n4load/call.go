@@ -1,6 +1,7 @@
 package n4load
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -125,7 +126,7 @@ func (g *Group) end(now time.Duration) {
 		client.window.clear()
 	}
 	for _, r := range c.reports {
-		r.Duration = min(now, c.until) - max(c.began, c.from)
+		r.Duration = max(min(now, c.until)-max(c.began, c.from), 0)
 	}
 	g.call = nil
 	close(c.ended)
@@ -160,7 +161,13 @@ func (g *Group) issue(now time.Duration) (due time.Duration) {
 			return never
 		}
 		c.exhausted = false
-		if err := client.request(op, index, intended, report); err != nil {
+		err := client.request(op, index, intended, report)
+		if _, isClosed := c.pace.(*closed); isClosed && errors.Is(err, errInFlight) {
+			report.Intended-- // a closed loop intends what it can: answers come first
+			c.source.back(op, index)
+			return now + time.Millisecond // or when an answer comes
+		}
+		if err != nil {
 			report.Unsent++
 			c.source.back(op, index)
 			if c.strict {

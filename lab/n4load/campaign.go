@@ -194,7 +194,11 @@ func (l *Load) start(sessions int) int {
 // limit makes a load that establishes or deletes only as long as there are
 // sessions for it.
 func (l *Load) limit(sessions int) {
-	if l.Rate == 0 || l.Shares[OpModify] > 0 || l.Shares[OpEstablish] > 0 && l.Shares[OpDelete] > 0 {
+	if l.Shares[OpModify] > 0 || l.Shares[OpEstablish] > 0 && l.Shares[OpDelete] > 0 {
+		return
+	}
+	if l.Rate == 0 { // as fast as can be: that may be over before a warm-up is
+		l.WarmUp = 0
 		return
 	}
 	most := time.Duration(float64(sessions) / l.Rate * float64(time.Second))
