@@ -34,7 +34,7 @@ type commands struct {
 	Lab      labCommand      `cmd:"" help:"Measure any UPF: N4 load."`
 	PFCP     pfcpCommand     `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`
 	Sessions sessionsCommand `cmd:"" help:"List the PFCP sessions of the running UPF."`
-	Show     showCommand     `cmd:"" help:"Show a session, associations, datapath, peers or configuration of the running UPF."`
+	Show     showCommand     `cmd:"" help:"Show a session, associations, slices, datapath, peers or configuration of the running UPF."`
 	Drops    dropsCommand    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`
 	Version  versionCommand  `cmd:"" help:"Print version, commit and Go toolchain."`
 }
