@@ -26,37 +26,46 @@ const (
 type EventKind int32
 
 const (
-	EventKind_EVENT_NONE       EventKind = 0
-	EventKind_VOLUME_THRESHOLD EventKind = 1 // TS 29.244, 5.2.2.2
-	EventKind_VOLUME_QUOTA     EventKind = 2
-	EventKind_START_OF_TRAFFIC EventKind = 3
-	EventKind_DOWNLINK_DATA    EventKind = 4 // the first packet was buffered: TS 29.244, 5.2.4.1
-	EventKind_ERROR_INDICATION EventKind = 5 // the peer does not know the tunnel: TS 29.281, 7.3.1
-	EventKind_PATH_DOWN        EventKind = 6 // a GTP-U peer does not answer Echo Requests: TS 29.281, 7.2
-	EventKind_PATH_UP          EventKind = 7 // it does again
+	EventKind_EVENT_NONE         EventKind = 0
+	EventKind_VOLUME_THRESHOLD   EventKind = 1 // TS 29.244, 5.2.2.2
+	EventKind_VOLUME_QUOTA       EventKind = 2
+	EventKind_START_OF_TRAFFIC   EventKind = 3
+	EventKind_DOWNLINK_DATA      EventKind = 4  // the first packet was buffered: TS 29.244, 5.2.4.1
+	EventKind_ERROR_INDICATION   EventKind = 5  // the peer does not know the tunnel: TS 29.281, 7.3.1
+	EventKind_PATH_DOWN          EventKind = 6  // a GTP-U peer does not answer Echo Requests: TS 29.281, 7.2
+	EventKind_PATH_UP            EventKind = 7  // it does again
+	EventKind_DROPPED_DOWNLINK   EventKind = 8  // Dropped DL Traffic Threshold of a URR: TS 29.244, 5.2.2.2
+	EventKind_DOWNLINK_DISCARDED EventKind = 9  // the first packet was discarded while buffering (DDPN): TS 29.244, 8.2.26
+	EventKind_MAC_ADDRESSES      EventKind = 10 // the UE uses others than before: TS 29.244, 5.13.5
 )
 
 // Enum value maps for EventKind.
 var (
 	EventKind_name = map[int32]string{
-		0: "EVENT_NONE",
-		1: "VOLUME_THRESHOLD",
-		2: "VOLUME_QUOTA",
-		3: "START_OF_TRAFFIC",
-		4: "DOWNLINK_DATA",
-		5: "ERROR_INDICATION",
-		6: "PATH_DOWN",
-		7: "PATH_UP",
+		0:  "EVENT_NONE",
+		1:  "VOLUME_THRESHOLD",
+		2:  "VOLUME_QUOTA",
+		3:  "START_OF_TRAFFIC",
+		4:  "DOWNLINK_DATA",
+		5:  "ERROR_INDICATION",
+		6:  "PATH_DOWN",
+		7:  "PATH_UP",
+		8:  "DROPPED_DOWNLINK",
+		9:  "DOWNLINK_DISCARDED",
+		10: "MAC_ADDRESSES",
 	}
 	EventKind_value = map[string]int32{
-		"EVENT_NONE":       0,
-		"VOLUME_THRESHOLD": 1,
-		"VOLUME_QUOTA":     2,
-		"START_OF_TRAFFIC": 3,
-		"DOWNLINK_DATA":    4,
-		"ERROR_INDICATION": 5,
-		"PATH_DOWN":        6,
-		"PATH_UP":          7,
+		"EVENT_NONE":         0,
+		"VOLUME_THRESHOLD":   1,
+		"VOLUME_QUOTA":       2,
+		"START_OF_TRAFFIC":   3,
+		"DOWNLINK_DATA":      4,
+		"ERROR_INDICATION":   5,
+		"PATH_DOWN":          6,
+		"PATH_UP":            7,
+		"DROPPED_DOWNLINK":   8,
+		"DOWNLINK_DISCARDED": 9,
+		"MAC_ADDRESSES":      10,
 	}
 )
 
@@ -92,11 +101,13 @@ func (EventKind) EnumDescriptor() ([]byte, []int) {
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          EventKind              `protobuf:"varint,1,opt,name=kind,proto3,enum=plumbline.api.EventKind" json:"kind,omitempty"`
-	Seid          uint64                 `protobuf:"fixed64,2,opt,name=seid,proto3" json:"seid,omitempty"`                  // of the UP function; 0: not about a session
-	RuleId        uint32                 `protobuf:"varint,3,opt,name=rule_id,json=ruleId,proto3" json:"rule_id,omitempty"` // URR ID of the URR events, PDR ID of DOWNLINK_DATA and ERROR_INDICATION
-	Tunnel        *Tunnel                `protobuf:"bytes,4,opt,name=tunnel,proto3" json:"tunnel,omitempty"`                // ERROR_INDICATION, PATH_DOWN, PATH_UP
-	Qfi           uint32                 `protobuf:"varint,5,opt,name=qfi,proto3" json:"qfi,omitempty"`                     // DOWNLINK_DATA: of the rule; 0: none
-	Dscp          uint32                 `protobuf:"varint,6,opt,name=dscp,proto3" json:"dscp,omitempty"`                   // DOWNLINK_DATA: of the packet
+	Seid          uint64                 `protobuf:"fixed64,2,opt,name=seid,proto3" json:"seid,omitempty"`                                   // of the UP function; 0: not about a session
+	RuleId        uint32                 `protobuf:"varint,3,opt,name=rule_id,json=ruleId,proto3" json:"rule_id,omitempty"`                  // URR ID of the URR events, PDR ID of DOWNLINK_DATA and ERROR_INDICATION
+	Tunnel        *Tunnel                `protobuf:"bytes,4,opt,name=tunnel,proto3" json:"tunnel,omitempty"`                                 // ERROR_INDICATION, PATH_DOWN, PATH_UP
+	Qfi           uint32                 `protobuf:"varint,5,opt,name=qfi,proto3" json:"qfi,omitempty"`                                      // DOWNLINK_DATA: of the rule; 0: none
+	Dscp          uint32                 `protobuf:"varint,6,opt,name=dscp,proto3" json:"dscp,omitempty"`                                    // DOWNLINK_DATA: of the packet
+	MacsDetected  [][]byte               `protobuf:"bytes,7,rep,name=macs_detected,json=macsDetected,proto3" json:"macs_detected,omitempty"` // MAC_ADDRESSES: 6 octets each
+	MacsRemoved   [][]byte               `protobuf:"bytes,8,rep,name=macs_removed,json=macsRemoved,proto3" json:"macs_removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -173,6 +184,20 @@ func (x *Event) GetDscp() uint32 {
 	return 0
 }
 
+func (x *Event) GetMacsDetected() [][]byte {
+	if x != nil {
+		return x.MacsDetected
+	}
+	return nil
+}
+
+func (x *Event) GetMacsRemoved() [][]byte {
+	if x != nil {
+		return x.MacsRemoved
+	}
+	return nil
+}
+
 // Tunnel is the far end of a tunnel, or, without teid, a GTP-U peer.
 type Tunnel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -238,18 +263,20 @@ var File_api_events_proto protoreflect.FileDescriptor
 
 const file_api_events_proto_rawDesc = "" +
 	"\n" +
-	"\x10api/events.proto\x12\rplumbline.api\"\xb7\x01\n" +
+	"\x10api/events.proto\x12\rplumbline.api\"\xff\x01\n" +
 	"\x05Event\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.plumbline.api.EventKindR\x04kind\x12\x12\n" +
 	"\x04seid\x18\x02 \x01(\x06R\x04seid\x12\x17\n" +
 	"\arule_id\x18\x03 \x01(\rR\x06ruleId\x12-\n" +
 	"\x06tunnel\x18\x04 \x01(\v2\x15.plumbline.api.TunnelR\x06tunnel\x12\x10\n" +
 	"\x03qfi\x18\x05 \x01(\rR\x03qfi\x12\x12\n" +
-	"\x04dscp\x18\x06 \x01(\rR\x04dscp\"D\n" +
+	"\x04dscp\x18\x06 \x01(\rR\x04dscp\x12#\n" +
+	"\rmacs_detected\x18\a \x03(\fR\fmacsDetected\x12!\n" +
+	"\fmacs_removed\x18\b \x03(\fR\vmacsRemoved\"D\n" +
 	"\x06Tunnel\x12\x12\n" +
 	"\x04teid\x18\x01 \x01(\rR\x04teid\x12\x12\n" +
 	"\x04ipv4\x18\x02 \x01(\aR\x04ipv4\x12\x12\n" +
-	"\x04ipv6\x18\x03 \x01(\fR\x04ipv6*\x9e\x01\n" +
+	"\x04ipv6\x18\x03 \x01(\fR\x04ipv6*\xdf\x01\n" +
 	"\tEventKind\x12\x0e\n" +
 	"\n" +
 	"EVENT_NONE\x10\x00\x12\x14\n" +
@@ -259,7 +286,11 @@ const file_api_events_proto_rawDesc = "" +
 	"\rDOWNLINK_DATA\x10\x04\x12\x14\n" +
 	"\x10ERROR_INDICATION\x10\x05\x12\r\n" +
 	"\tPATH_DOWN\x10\x06\x12\v\n" +
-	"\aPATH_UP\x10\aB\x0fZ\rplumbline/apib\x06proto3"
+	"\aPATH_UP\x10\a\x12\x14\n" +
+	"\x10DROPPED_DOWNLINK\x10\b\x12\x16\n" +
+	"\x12DOWNLINK_DISCARDED\x10\t\x12\x11\n" +
+	"\rMAC_ADDRESSES\x10\n" +
+	"B\x0fZ\rplumbline/apib\x06proto3"
 
 var (
 	file_api_events_proto_rawDescOnce sync.Once

@@ -28,6 +28,112 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// PDUType says what the T-PDUs of a session are. TS 29.244, 8.2.79 (PDN Type).
+type PDUType int32
+
+const (
+	PDUType_IP           PDUType = 0 // IPv4 and IPv6 packets
+	PDUType_ETHERNET     PDUType = 1 // Ethernet frames without preamble and FCS
+	PDUType_UNSTRUCTURED PDUType = 2 // octets that nobody looks into ("Non-IP")
+)
+
+// Enum value maps for PDUType.
+var (
+	PDUType_name = map[int32]string{
+		0: "IP",
+		1: "ETHERNET",
+		2: "UNSTRUCTURED",
+	}
+	PDUType_value = map[string]int32{
+		"IP":           0,
+		"ETHERNET":     1,
+		"UNSTRUCTURED": 2,
+	}
+)
+
+func (x PDUType) Enum() *PDUType {
+	p := new(PDUType)
+	*p = x
+	return p
+}
+
+func (x PDUType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PDUType) Descriptor() protoreflect.EnumDescriptor {
+	return file_api_rules_proto_enumTypes[0].Descriptor()
+}
+
+func (PDUType) Type() protoreflect.EnumType {
+	return &file_api_rules_proto_enumTypes[0]
+}
+
+func (x PDUType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PDUType.Descriptor instead.
+func (PDUType) EnumDescriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{0}
+}
+
+// Unwrap is what is taken off a packet that came bare. TS 29.244, 8.2.64.
+type Unwrap int32
+
+const (
+	Unwrap_UNWRAP_NONE        Unwrap = 0
+	Unwrap_UNWRAP_UDP         Unwrap = 1 // UDP/IPv4 or UDP/IPv6
+	Unwrap_UNWRAP_IP          Unwrap = 2 // IPv4 or IPv6 around the user packet
+	Unwrap_UNWRAP_S_TAG       Unwrap = 3 // of a frame of an Ethernet PDU session
+	Unwrap_UNWRAP_S_TAG_C_TAG Unwrap = 4
+)
+
+// Enum value maps for Unwrap.
+var (
+	Unwrap_name = map[int32]string{
+		0: "UNWRAP_NONE",
+		1: "UNWRAP_UDP",
+		2: "UNWRAP_IP",
+		3: "UNWRAP_S_TAG",
+		4: "UNWRAP_S_TAG_C_TAG",
+	}
+	Unwrap_value = map[string]int32{
+		"UNWRAP_NONE":        0,
+		"UNWRAP_UDP":         1,
+		"UNWRAP_IP":          2,
+		"UNWRAP_S_TAG":       3,
+		"UNWRAP_S_TAG_C_TAG": 4,
+	}
+)
+
+func (x Unwrap) Enum() *Unwrap {
+	p := new(Unwrap)
+	*p = x
+	return p
+}
+
+func (x Unwrap) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Unwrap) Descriptor() protoreflect.EnumDescriptor {
+	return file_api_rules_proto_enumTypes[1].Descriptor()
+}
+
+func (Unwrap) Type() protoreflect.EnumType {
+	return &file_api_rules_proto_enumTypes[1]
+}
+
+func (x Unwrap) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Unwrap.Descriptor instead.
+func (Unwrap) EnumDescriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{1}
+}
+
 // Interface is a Source or Destination Interface. TS 29.244, 8.2.2.
 type Interface int32
 
@@ -65,11 +171,11 @@ func (x Interface) String() string {
 }
 
 func (Interface) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_rules_proto_enumTypes[0].Descriptor()
+	return file_api_rules_proto_enumTypes[2].Descriptor()
 }
 
 func (Interface) Type() protoreflect.EnumType {
-	return &file_api_rules_proto_enumTypes[0]
+	return &file_api_rules_proto_enumTypes[2]
 }
 
 func (x Interface) Number() protoreflect.EnumNumber {
@@ -78,7 +184,7 @@ func (x Interface) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Interface.Descriptor instead.
 func (Interface) EnumDescriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{0}
+	return file_api_rules_proto_rawDescGZIP(), []int{2}
 }
 
 // Action is what Apply Action asks for. TS 29.244, 8.2.26.
@@ -115,11 +221,11 @@ func (x Action) String() string {
 }
 
 func (Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_rules_proto_enumTypes[1].Descriptor()
+	return file_api_rules_proto_enumTypes[3].Descriptor()
 }
 
 func (Action) Type() protoreflect.EnumType {
-	return &file_api_rules_proto_enumTypes[1]
+	return &file_api_rules_proto_enumTypes[3]
 }
 
 func (x Action) Number() protoreflect.EnumNumber {
@@ -128,7 +234,60 @@ func (x Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Action.Descriptor instead.
 func (Action) EnumDescriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{1}
+	return file_api_rules_proto_rawDescGZIP(), []int{3}
+}
+
+// Encapsulation is what an Outer Header Creation puts around a packet.
+type Encapsulation int32
+
+const (
+	Encapsulation_GTPU     Encapsulation = 0 // GTP-U/UDP/IP
+	Encapsulation_UDP      Encapsulation = 1 // UDP/IP
+	Encapsulation_PLAIN_IP Encapsulation = 2 // IPv4 or IPv6 alone
+	Encapsulation_TAG      Encapsulation = 3 // VLAN tags, of a frame of an Ethernet PDU session
+)
+
+// Enum value maps for Encapsulation.
+var (
+	Encapsulation_name = map[int32]string{
+		0: "GTPU",
+		1: "UDP",
+		2: "PLAIN_IP",
+		3: "TAG",
+	}
+	Encapsulation_value = map[string]int32{
+		"GTPU":     0,
+		"UDP":      1,
+		"PLAIN_IP": 2,
+		"TAG":      3,
+	}
+)
+
+func (x Encapsulation) Enum() *Encapsulation {
+	p := new(Encapsulation)
+	*p = x
+	return p
+}
+
+func (x Encapsulation) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Encapsulation) Descriptor() protoreflect.EnumDescriptor {
+	return file_api_rules_proto_enumTypes[4].Descriptor()
+}
+
+func (Encapsulation) Type() protoreflect.EnumType {
+	return &file_api_rules_proto_enumTypes[4]
+}
+
+func (x Encapsulation) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Encapsulation.Descriptor instead.
+func (Encapsulation) EnumDescriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{4}
 }
 
 // RuleType says which kind of rule a failure is about. TS 29.244, 8.2.80.
@@ -171,11 +330,11 @@ func (x RuleType) String() string {
 }
 
 func (RuleType) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_rules_proto_enumTypes[2].Descriptor()
+	return file_api_rules_proto_enumTypes[5].Descriptor()
 }
 
 func (RuleType) Type() protoreflect.EnumType {
-	return &file_api_rules_proto_enumTypes[2]
+	return &file_api_rules_proto_enumTypes[5]
 }
 
 func (x RuleType) Number() protoreflect.EnumNumber {
@@ -184,7 +343,7 @@ func (x RuleType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RuleType.Descriptor instead.
 func (RuleType) EnumDescriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{2}
+	return file_api_rules_proto_rawDescGZIP(), []int{5}
 }
 
 // Change makes a datapath hold session in place of whatever it held for seid:
@@ -268,6 +427,7 @@ type Session struct {
 	Urrs          []*URR                 `protobuf:"bytes,4,rep,name=urrs,proto3" json:"urrs,omitempty"`    // ids are unique
 	Bars          []*BAR                 `protobuf:"bytes,5,rep,name=bars,proto3" json:"bars,omitempty"`    // ids are unique
 	Slice         uint32                 `protobuf:"varint,6,opt,name=slice,proto3" json:"slice,omitempty"` // number of the slice whose statistics it counts in; 0: none
+	PduType       PDUType                `protobuf:"varint,7,opt,name=pdu_type,json=pduType,proto3,enum=plumbline.api.PDUType" json:"pdu_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -344,6 +504,13 @@ func (x *Session) GetSlice() uint32 {
 	return 0
 }
 
+func (x *Session) GetPduType() PDUType {
+	if x != nil {
+		return x.PduType
+	}
+	return PDUType_IP
+}
+
 // Rule is one PDR with the FAR that it names. TS 29.244, 5.2.1A, 7.5.2.2.
 type Rule struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
@@ -355,6 +522,7 @@ type Rule struct {
 	Forward            *Forward               `protobuf:"bytes,6,opt,name=forward,proto3" json:"forward,omitempty"`
 	OuterHeaderRemoval bool                   `protobuf:"varint,7,opt,name=outer_header_removal,json=outerHeaderRemoval,proto3" json:"outer_header_removal,omitempty"` // GTP-U/UDP/IP is taken off before forwarding
 	UrrIds             []uint32               `protobuf:"varint,8,rep,packed,name=urr_ids,json=urrIds,proto3" json:"urr_ids,omitempty"`
+	Unwrap             Unwrap                 `protobuf:"varint,9,opt,name=unwrap,proto3,enum=plumbline.api.Unwrap" json:"unwrap,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -445,6 +613,13 @@ func (x *Rule) GetUrrIds() []uint32 {
 	return nil
 }
 
+func (x *Rule) GetUnwrap() Unwrap {
+	if x != nil {
+		return x.Unwrap
+	}
+	return Unwrap_UNWRAP_NONE
+}
+
 // Detect is a PDI that has been validated. TS 29.244, 7.5.2.2-2.
 //
 // With f_teid it matches packets that come through that tunnel (N3, N9, S1-U,
@@ -460,6 +635,15 @@ type Detect struct {
 	Qfis            []uint32  `protobuf:"varint,4,rep,packed,name=qfis,proto3" json:"qfis,omitempty"`
 	NetworkInstance string    `protobuf:"bytes,5,opt,name=network_instance,json=networkInstance,proto3" json:"network_instance,omitempty"`
 	Filters         []*Filter `protobuf:"bytes,6,rep,name=filters,proto3" json:"filters,omitempty"` // one of them has to match; none: any packet
+	// Prefixes that are reached through the UE: they match as ue_address does, in
+	// its place or beside it. UE prefixes that are not 64 bits long (IPv6 prefix
+	// delegation) are here too. TS 29.244, 8.2.109 and 8.2.111 (Framed-Route).
+	FramedRoutes []*Prefix `protobuf:"bytes,7,rep,name=framed_routes,json=framedRoutes,proto3" json:"framed_routes,omitempty"`
+	// Of Ethernet PDU sessions. One of the filters has to match; none: any frame.
+	EthernetFilters []*EthernetFilter `protobuf:"bytes,8,rep,name=ethernet_filters,json=ethernetFilters,proto3" json:"ethernet_filters,omitempty"`
+	// ETHI: bare frames to MAC addresses that were learnt from the session's own
+	// frames, and group addresses. TS 29.244, 8.2.102.
+	EthernetSession bool `protobuf:"varint,9,opt,name=ethernet_session,json=ethernetSession,proto3" json:"ethernet_session,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -536,27 +720,278 @@ func (x *Detect) GetFilters() []*Filter {
 	return nil
 }
 
+func (x *Detect) GetFramedRoutes() []*Prefix {
+	if x != nil {
+		return x.FramedRoutes
+	}
+	return nil
+}
+
+func (x *Detect) GetEthernetFilters() []*EthernetFilter {
+	if x != nil {
+		return x.EthernetFilters
+	}
+	return nil
+}
+
+func (x *Detect) GetEthernetSession() bool {
+	if x != nil {
+		return x.EthernetSession
+	}
+	return false
+}
+
+// EthernetFilter is an Ethernet Packet Filter, as it is on the wire for the
+// direction of the PDR. TS 29.244, 7.5.2.2-3.
+type EthernetFilter struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`                       // 0: none
+	Bidirectional bool                   `protobuf:"varint,2,opt,name=bidirectional,proto3" json:"bidirectional,omitempty"` // addresses change places for the other direction
+	Macs          []*MACs                `protobuf:"bytes,3,rep,name=macs,proto3" json:"macs,omitempty"`                    // one of them has to match; none: any
+	Ethertype     uint32                 `protobuf:"varint,4,opt,name=ethertype,proto3" json:"ethertype,omitempty"`         // 0: any
+	CTag          *VLANTag               `protobuf:"bytes,5,opt,name=c_tag,json=cTag,proto3,oneof" json:"c_tag,omitempty"`  // absent: not compared
+	STag          *VLANTag               `protobuf:"bytes,6,opt,name=s_tag,json=sTag,proto3,oneof" json:"s_tag,omitempty"`
+	Filters       []*Filter              `protobuf:"bytes,7,rep,name=filters,proto3" json:"filters,omitempty"` // of the IP packet inside; none: any
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EthernetFilter) Reset() {
+	*x = EthernetFilter{}
+	mi := &file_api_rules_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EthernetFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EthernetFilter) ProtoMessage() {}
+
+func (x *EthernetFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EthernetFilter.ProtoReflect.Descriptor instead.
+func (*EthernetFilter) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *EthernetFilter) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *EthernetFilter) GetBidirectional() bool {
+	if x != nil {
+		return x.Bidirectional
+	}
+	return false
+}
+
+func (x *EthernetFilter) GetMacs() []*MACs {
+	if x != nil {
+		return x.Macs
+	}
+	return nil
+}
+
+func (x *EthernetFilter) GetEthertype() uint32 {
+	if x != nil {
+		return x.Ethertype
+	}
+	return 0
+}
+
+func (x *EthernetFilter) GetCTag() *VLANTag {
+	if x != nil {
+		return x.CTag
+	}
+	return nil
+}
+
+func (x *EthernetFilter) GetSTag() *VLANTag {
+	if x != nil {
+		return x.STag
+	}
+	return nil
+}
+
+func (x *EthernetFilter) GetFilters() []*Filter {
+	if x != nil {
+		return x.Filters
+	}
+	return nil
+}
+
+// MACs is MAC addresses to compare, with upper ends if they are ranges: 6 octets
+// in wire order each; empty: not compared. TS 29.244, 8.2.93.
+type MACs struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Source           []byte                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Destination      []byte                 `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
+	SourceUpper      []byte                 `protobuf:"bytes,3,opt,name=source_upper,json=sourceUpper,proto3" json:"source_upper,omitempty"`
+	DestinationUpper []byte                 `protobuf:"bytes,4,opt,name=destination_upper,json=destinationUpper,proto3" json:"destination_upper,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *MACs) Reset() {
+	*x = MACs{}
+	mi := &file_api_rules_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MACs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MACs) ProtoMessage() {}
+
+func (x *MACs) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MACs.ProtoReflect.Descriptor instead.
+func (*MACs) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *MACs) GetSource() []byte {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *MACs) GetDestination() []byte {
+	if x != nil {
+		return x.Destination
+	}
+	return nil
+}
+
+func (x *MACs) GetSourceUpper() []byte {
+	if x != nil {
+		return x.SourceUpper
+	}
+	return nil
+}
+
+func (x *MACs) GetDestinationUpper() []byte {
+	if x != nil {
+		return x.DestinationUpper
+	}
+	return nil
+}
+
+// VLANTag is parts of an IEEE 802.1Q tag. TS 29.244, 8.2.94 and 8.2.95.
+type VLANTag struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Vid           *uint32                `protobuf:"varint,1,opt,name=vid,proto3,oneof" json:"vid,omitempty"` // 12 bits
+	Pcp           *uint32                `protobuf:"varint,2,opt,name=pcp,proto3,oneof" json:"pcp,omitempty"` // 3 bits
+	Dei           *uint32                `protobuf:"varint,3,opt,name=dei,proto3,oneof" json:"dei,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VLANTag) Reset() {
+	*x = VLANTag{}
+	mi := &file_api_rules_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VLANTag) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VLANTag) ProtoMessage() {}
+
+func (x *VLANTag) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VLANTag.ProtoReflect.Descriptor instead.
+func (*VLANTag) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *VLANTag) GetVid() uint32 {
+	if x != nil && x.Vid != nil {
+		return *x.Vid
+	}
+	return 0
+}
+
+func (x *VLANTag) GetPcp() uint32 {
+	if x != nil && x.Pcp != nil {
+		return *x.Pcp
+	}
+	return 0
+}
+
+func (x *VLANTag) GetDei() uint32 {
+	if x != nil && x.Dei != nil {
+		return *x.Dei
+	}
+	return 0
+}
+
 // Filter is one SDF filter: an IPFilterRule "permit out", which is written for
 // downlink packets: remote is "from", local is "to". For a packet from ACCESS
 // source and destination change places. TS 29.244, 8.2.5; RFC 6733, 4.3.1.
 type Filter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Protocol      *uint32                `protobuf:"varint,1,opt,name=protocol,proto3,oneof" json:"protocol,omitempty"` // absent: any ("ip")
-	Remote        *Prefix                `protobuf:"bytes,2,opt,name=remote,proto3" json:"remote,omitempty"`            // absent: any
-	RemotePorts   []*PortRange           `protobuf:"bytes,3,rep,name=remote_ports,json=remotePorts,proto3" json:"remote_ports,omitempty"`
-	Local         *Prefix                `protobuf:"bytes,4,opt,name=local,proto3" json:"local,omitempty"` // absent: any, or "assigned"
-	LocalPorts    []*PortRange           `protobuf:"bytes,5,rep,name=local_ports,json=localPorts,proto3" json:"local_ports,omitempty"`
-	Tos           uint32                 `protobuf:"varint,6,opt,name=tos,proto3" json:"tos,omitempty"`                        // ToS or Traffic Class under tos_mask
-	TosMask       uint32                 `protobuf:"varint,7,opt,name=tos_mask,json=tosMask,proto3" json:"tos_mask,omitempty"` // 0: not compared
-	Spi           *uint32                `protobuf:"varint,8,opt,name=spi,proto3,oneof" json:"spi,omitempty"`                  // of ESP or AH
-	FlowLabel     *uint32                `protobuf:"varint,9,opt,name=flow_label,json=flowLabel,proto3,oneof" json:"flow_label,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Protocol    *uint32                `protobuf:"varint,1,opt,name=protocol,proto3,oneof" json:"protocol,omitempty"` // absent: any ("ip")
+	Remote      *Prefix                `protobuf:"bytes,2,opt,name=remote,proto3" json:"remote,omitempty"`            // absent: any
+	RemotePorts []*PortRange           `protobuf:"bytes,3,rep,name=remote_ports,json=remotePorts,proto3" json:"remote_ports,omitempty"`
+	Local       *Prefix                `protobuf:"bytes,4,opt,name=local,proto3" json:"local,omitempty"` // absent: any, or "assigned"
+	LocalPorts  []*PortRange           `protobuf:"bytes,5,rep,name=local_ports,json=localPorts,proto3" json:"local_ports,omitempty"`
+	Tos         uint32                 `protobuf:"varint,6,opt,name=tos,proto3" json:"tos,omitempty"`                        // ToS or Traffic Class under tos_mask
+	TosMask     uint32                 `protobuf:"varint,7,opt,name=tos_mask,json=tosMask,proto3" json:"tos_mask,omitempty"` // 0: not compared
+	Spi         *uint32                `protobuf:"varint,8,opt,name=spi,proto3,oneof" json:"spi,omitempty"`                  // of ESP or AH
+	FlowLabel   *uint32                `protobuf:"varint,9,opt,name=flow_label,json=flowLabel,proto3,oneof" json:"flow_label,omitempty"`
+	// The flow's name in TLS SNI or HTTP Host, in lower case; "*.example.org" is
+	// all names below, "" any. Known from the packet on that shows it until the
+	// flow ends. From PFDs: TS 29.244, 8.2.39 (domain name, URL).
+	Host          string `protobuf:"bytes,10,opt,name=host,proto3" json:"host,omitempty"`
+	Path          string `protobuf:"bytes,11,opt,name=path,proto3" json:"path,omitempty"` // with host: how the path of the HTTP request begins; "": any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_api_rules_proto_msgTypes[4]
+	mi := &file_api_rules_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +1003,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[4]
+	mi := &file_api_rules_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +1016,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{4}
+	return file_api_rules_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Filter) GetProtocol() uint32 {
@@ -647,6 +1082,20 @@ func (x *Filter) GetFlowLabel() uint32 {
 	return 0
 }
 
+func (x *Filter) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Filter) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
 // Prefix is an IP prefix: 4 or 16 octets in wire order, and its length in bits.
 type Prefix struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -658,7 +1107,7 @@ type Prefix struct {
 
 func (x *Prefix) Reset() {
 	*x = Prefix{}
-	mi := &file_api_rules_proto_msgTypes[5]
+	mi := &file_api_rules_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -670,7 +1119,7 @@ func (x *Prefix) String() string {
 func (*Prefix) ProtoMessage() {}
 
 func (x *Prefix) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[5]
+	mi := &file_api_rules_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -683,7 +1132,7 @@ func (x *Prefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prefix.ProtoReflect.Descriptor instead.
 func (*Prefix) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{5}
+	return file_api_rules_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Prefix) GetAddress() []byte {
@@ -711,7 +1160,7 @@ type PortRange struct {
 
 func (x *PortRange) Reset() {
 	*x = PortRange{}
-	mi := &file_api_rules_proto_msgTypes[6]
+	mi := &file_api_rules_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -723,7 +1172,7 @@ func (x *PortRange) String() string {
 func (*PortRange) ProtoMessage() {}
 
 func (x *PortRange) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[6]
+	mi := &file_api_rules_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -736,7 +1185,7 @@ func (x *PortRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortRange.ProtoReflect.Descriptor instead.
 func (*PortRange) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{6}
+	return file_api_rules_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PortRange) GetFirst() uint32 {
@@ -765,7 +1214,7 @@ type FTEID struct {
 
 func (x *FTEID) Reset() {
 	*x = FTEID{}
-	mi := &file_api_rules_proto_msgTypes[7]
+	mi := &file_api_rules_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +1226,7 @@ func (x *FTEID) String() string {
 func (*FTEID) ProtoMessage() {}
 
 func (x *FTEID) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[7]
+	mi := &file_api_rules_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +1239,7 @@ func (x *FTEID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FTEID.ProtoReflect.Descriptor instead.
 func (*FTEID) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{7}
+	return file_api_rules_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FTEID) GetTeid() uint32 {
@@ -826,7 +1275,7 @@ type UEAddress struct {
 
 func (x *UEAddress) Reset() {
 	*x = UEAddress{}
-	mi := &file_api_rules_proto_msgTypes[8]
+	mi := &file_api_rules_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -838,7 +1287,7 @@ func (x *UEAddress) String() string {
 func (*UEAddress) ProtoMessage() {}
 
 func (x *UEAddress) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[8]
+	mi := &file_api_rules_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -851,7 +1300,7 @@ func (x *UEAddress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UEAddress.ProtoReflect.Descriptor instead.
 func (*UEAddress) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{8}
+	return file_api_rules_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UEAddress) GetIpv4() uint32 {
@@ -879,15 +1328,24 @@ type Forward struct {
 	// user packet. TS 29.244, 8.2.12.
 	Dscp *uint32 `protobuf:"varint,5,opt,name=dscp,proto3,oneof" json:"dscp,omitempty"`
 	// With BUFF: the first packet that is buffered raises DOWNLINK_DATA (NOCP).
-	Notify        bool   `protobuf:"varint,6,opt,name=notify,proto3" json:"notify,omitempty"`
-	BarId         uint32 `protobuf:"varint,7,opt,name=bar_id,json=barId,proto3" json:"bar_id,omitempty"` // with BUFF; 0: none
+	Notify bool   `protobuf:"varint,6,opt,name=notify,proto3" json:"notify,omitempty"`
+	BarId  uint32 `protobuf:"varint,7,opt,name=bar_id,json=barId,proto3" json:"bar_id,omitempty"` // with BUFF; 0: none
+	// DUPL: further copies of each packet that is forwarded. TS 29.244, 7.5.2.3-3.
+	Duplicates       []*Duplicate `protobuf:"bytes,8,rep,name=duplicates,proto3" json:"duplicates,omitempty"`
+	Redirect         *Redirect    `protobuf:"bytes,9,opt,name=redirect,proto3" json:"redirect,omitempty"`                                          // absent: none
+	ForwardingPolicy string       `protobuf:"bytes,10,opt,name=forwarding_policy,json=forwardingPolicy,proto3" json:"forwarding_policy,omitempty"` // a name of Capabilities.forwarding_policies; "": none
+	// The first packet that is discarded while buffering raises DOWNLINK_DISCARDED (DDPN).
+	NotifyDiscarded bool `protobuf:"varint,11,opt,name=notify_discarded,json=notifyDiscarded,proto3" json:"notify_discarded,omitempty"`
+	// Proxying of Ethernet PDU sessions. TS 29.244, 8.2.99.
+	ProxyArp      bool `protobuf:"varint,12,opt,name=proxy_arp,json=proxyArp,proto3" json:"proxy_arp,omitempty"`
+	ProxyNd       bool `protobuf:"varint,13,opt,name=proxy_nd,json=proxyNd,proto3" json:"proxy_nd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Forward) Reset() {
 	*x = Forward{}
-	mi := &file_api_rules_proto_msgTypes[9]
+	mi := &file_api_rules_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -899,7 +1357,7 @@ func (x *Forward) String() string {
 func (*Forward) ProtoMessage() {}
 
 func (x *Forward) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[9]
+	mi := &file_api_rules_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -912,7 +1370,7 @@ func (x *Forward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forward.ProtoReflect.Descriptor instead.
 func (*Forward) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{9}
+	return file_api_rules_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Forward) GetAction() Action {
@@ -964,20 +1422,204 @@ func (x *Forward) GetBarId() uint32 {
 	return 0
 }
 
+func (x *Forward) GetDuplicates() []*Duplicate {
+	if x != nil {
+		return x.Duplicates
+	}
+	return nil
+}
+
+func (x *Forward) GetRedirect() *Redirect {
+	if x != nil {
+		return x.Redirect
+	}
+	return nil
+}
+
+func (x *Forward) GetForwardingPolicy() string {
+	if x != nil {
+		return x.ForwardingPolicy
+	}
+	return ""
+}
+
+func (x *Forward) GetNotifyDiscarded() bool {
+	if x != nil {
+		return x.NotifyDiscarded
+	}
+	return false
+}
+
+func (x *Forward) GetProxyArp() bool {
+	if x != nil {
+		return x.ProxyArp
+	}
+	return false
+}
+
+func (x *Forward) GetProxyNd() bool {
+	if x != nil {
+		return x.ProxyNd
+	}
+	return false
+}
+
+// Duplicate is where a copy goes; without outer header out bare on its interface.
+type Duplicate struct {
+	state                protoimpl.MessageState `protogen:"open.v1"`
+	DestinationInterface Interface              `protobuf:"varint,1,opt,name=destination_interface,json=destinationInterface,proto3,enum=plumbline.api.Interface" json:"destination_interface,omitempty"`
+	NetworkInstance      string                 `protobuf:"bytes,2,opt,name=network_instance,json=networkInstance,proto3" json:"network_instance,omitempty"`
+	OuterHeaderCreation  *OuterHeaderCreation   `protobuf:"bytes,3,opt,name=outer_header_creation,json=outerHeaderCreation,proto3" json:"outer_header_creation,omitempty"`
+	Dscp                 *uint32                `protobuf:"varint,4,opt,name=dscp,proto3,oneof" json:"dscp,omitempty"`
+	ForwardingPolicy     string                 `protobuf:"bytes,5,opt,name=forwarding_policy,json=forwardingPolicy,proto3" json:"forwarding_policy,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
+}
+
+func (x *Duplicate) Reset() {
+	*x = Duplicate{}
+	mi := &file_api_rules_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Duplicate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Duplicate) ProtoMessage() {}
+
+func (x *Duplicate) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Duplicate.ProtoReflect.Descriptor instead.
+func (*Duplicate) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Duplicate) GetDestinationInterface() Interface {
+	if x != nil {
+		return x.DestinationInterface
+	}
+	return Interface_ACCESS
+}
+
+func (x *Duplicate) GetNetworkInstance() string {
+	if x != nil {
+		return x.NetworkInstance
+	}
+	return ""
+}
+
+func (x *Duplicate) GetOuterHeaderCreation() *OuterHeaderCreation {
+	if x != nil {
+		return x.OuterHeaderCreation
+	}
+	return nil
+}
+
+func (x *Duplicate) GetDscp() uint32 {
+	if x != nil && x.Dscp != nil {
+		return *x.Dscp
+	}
+	return 0
+}
+
+func (x *Duplicate) GetForwardingPolicy() string {
+	if x != nil {
+		return x.ForwardingPolicy
+	}
+	return ""
+}
+
+// Redirect is Redirect Information: one of the fields. TS 29.244, 8.2.20.
+type Redirect struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Url           string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`     // HTTP requests are answered with 302 to there; other packets are dropped
+	Ipv4          uint32                 `protobuf:"fixed32,2,opt,name=ipv4,proto3" json:"ipv4,omitempty"` // packets go to this host instead, and its answers come back as from the first one
+	Ipv6          []byte                 `protobuf:"bytes,3,opt,name=ipv6,proto3" json:"ipv6,omitempty"`   // 16 octets
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Redirect) Reset() {
+	*x = Redirect{}
+	mi := &file_api_rules_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Redirect) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Redirect) ProtoMessage() {}
+
+func (x *Redirect) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Redirect.ProtoReflect.Descriptor instead.
+func (*Redirect) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Redirect) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Redirect) GetIpv4() uint32 {
+	if x != nil {
+		return x.Ipv4
+	}
+	return 0
+}
+
+func (x *Redirect) GetIpv6() []byte {
+	if x != nil {
+		return x.Ipv6
+	}
+	return nil
+}
+
 // OuterHeaderCreation is GTP-U/UDP/IP towards a peer (a gNB, or another UPF).
 // TS 29.244, 8.2.56.
 type OuterHeaderCreation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Teid          uint32                 `protobuf:"varint,1,opt,name=teid,proto3" json:"teid,omitempty"`
+	Teid          uint32                 `protobuf:"varint,1,opt,name=teid,proto3" json:"teid,omitempty"`  // of GTP-U; else 0
 	Ipv4          uint32                 `protobuf:"fixed32,2,opt,name=ipv4,proto3" json:"ipv4,omitempty"` // 0: none
-	Ipv6          []byte                 `protobuf:"bytes,3,opt,name=ipv6,proto3" json:"ipv6,omitempty"`   // 16 octets; empty: none. One of the two is there.
+	Ipv6          []byte                 `protobuf:"bytes,3,opt,name=ipv6,proto3" json:"ipv6,omitempty"`   // 16 octets; empty: none. One of the two is there, but with TAG.
+	Encapsulation Encapsulation          `protobuf:"varint,4,opt,name=encapsulation,proto3,enum=plumbline.api.Encapsulation" json:"encapsulation,omitempty"`
+	Port          uint32                 `protobuf:"varint,5,opt,name=port,proto3" json:"port,omitempty"`                   // of UDP
+	CTag          *uint32                `protobuf:"varint,6,opt,name=c_tag,json=cTag,proto3,oneof" json:"c_tag,omitempty"` // TCI of tags to put on a frame, 16 bits
+	STag          *uint32                `protobuf:"varint,7,opt,name=s_tag,json=sTag,proto3,oneof" json:"s_tag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OuterHeaderCreation) Reset() {
 	*x = OuterHeaderCreation{}
-	mi := &file_api_rules_proto_msgTypes[10]
+	mi := &file_api_rules_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1631,7 @@ func (x *OuterHeaderCreation) String() string {
 func (*OuterHeaderCreation) ProtoMessage() {}
 
 func (x *OuterHeaderCreation) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[10]
+	mi := &file_api_rules_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1644,7 @@ func (x *OuterHeaderCreation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OuterHeaderCreation.ProtoReflect.Descriptor instead.
 func (*OuterHeaderCreation) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{10}
+	return file_api_rules_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *OuterHeaderCreation) GetTeid() uint32 {
@@ -1026,6 +1668,34 @@ func (x *OuterHeaderCreation) GetIpv6() []byte {
 	return nil
 }
 
+func (x *OuterHeaderCreation) GetEncapsulation() Encapsulation {
+	if x != nil {
+		return x.Encapsulation
+	}
+	return Encapsulation_GTPU
+}
+
+func (x *OuterHeaderCreation) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *OuterHeaderCreation) GetCTag() uint32 {
+	if x != nil && x.CTag != nil {
+		return *x.CTag
+	}
+	return 0
+}
+
+func (x *OuterHeaderCreation) GetSTag() uint32 {
+	if x != nil && x.STag != nil {
+		return *x.STag
+	}
+	return 0
+}
+
 // QER limits and marks. Several rules may name the same one; they share its
 // meters. TS 29.244, 7.5.2.5.
 type QER struct {
@@ -1038,14 +1708,27 @@ type QER struct {
 	DownlinkMbrBps     uint64                 `protobuf:"varint,6,opt,name=downlink_mbr_bps,json=downlinkMbrBps,proto3" json:"downlink_mbr_bps,omitempty"` // bit/s; 0: not limited
 	// QERs of all sessions with the same number here share their meters (a
 	// slice's rate). 0: the meters are the session's own.
-	Shared        uint32 `protobuf:"varint,7,opt,name=shared,proto3" json:"shared,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Shared uint32 `protobuf:"varint,7,opt,name=shared,proto3" json:"shared,omitempty"`
+	// A packet within the GBR is not dropped by the MBR of another QER, which it
+	// is counted against all the same. 0: none.
+	UplinkGbrBps       uint64      `protobuf:"varint,8,opt,name=uplink_gbr_bps,json=uplinkGbrBps,proto3" json:"uplink_gbr_bps,omitempty"`
+	DownlinkGbrBps     uint64      `protobuf:"varint,9,opt,name=downlink_gbr_bps,json=downlinkGbrBps,proto3" json:"downlink_gbr_bps,omitempty"`
+	UplinkPacketRate   *PacketRate `protobuf:"bytes,10,opt,name=uplink_packet_rate,json=uplinkPacketRate,proto3" json:"uplink_packet_rate,omitempty"` // absent: not limited
+	DownlinkPacketRate *PacketRate `protobuf:"bytes,11,opt,name=downlink_packet_rate,json=downlinkPacketRate,proto3" json:"downlink_packet_rate,omitempty"`
+	Rqi                bool        `protobuf:"varint,12,opt,name=rqi,proto3" json:"rqi,omitempty"` // RQI in the PDU Session Container of downlink packets
+	// DL Flow Level Marking: ToS or Traffic Class of the outer header of downlink
+	// packets, under the mask; before dscp of the FAR. Mask 0: none. TS 29.244, 8.2.66.
+	DownlinkTos     uint32  `protobuf:"varint,13,opt,name=downlink_tos,json=downlinkTos,proto3" json:"downlink_tos,omitempty"`
+	DownlinkTosMask uint32  `protobuf:"varint,14,opt,name=downlink_tos_mask,json=downlinkTosMask,proto3" json:"downlink_tos_mask,omitempty"`
+	ServiceClass    *uint32 `protobuf:"varint,15,opt,name=service_class,json=serviceClass,proto3,oneof" json:"service_class,omitempty"` // Service Class Indicator extension header, downlink: TS 29.281, 5.2.2.3
+	PagingPolicy    *uint32 `protobuf:"varint,16,opt,name=paging_policy,json=pagingPolicy,proto3,oneof" json:"paging_policy,omitempty"` // PPI, 3 bits, in the PDU Session Container, downlink: TS 38.415, 5.5.3
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *QER) Reset() {
 	*x = QER{}
-	mi := &file_api_rules_proto_msgTypes[11]
+	mi := &file_api_rules_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1740,7 @@ func (x *QER) String() string {
 func (*QER) ProtoMessage() {}
 
 func (x *QER) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[11]
+	mi := &file_api_rules_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1753,7 @@ func (x *QER) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QER.ProtoReflect.Descriptor instead.
 func (*QER) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{11}
+	return file_api_rules_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *QER) GetId() uint32 {
@@ -1122,6 +1805,122 @@ func (x *QER) GetShared() uint32 {
 	return 0
 }
 
+func (x *QER) GetUplinkGbrBps() uint64 {
+	if x != nil {
+		return x.UplinkGbrBps
+	}
+	return 0
+}
+
+func (x *QER) GetDownlinkGbrBps() uint64 {
+	if x != nil {
+		return x.DownlinkGbrBps
+	}
+	return 0
+}
+
+func (x *QER) GetUplinkPacketRate() *PacketRate {
+	if x != nil {
+		return x.UplinkPacketRate
+	}
+	return nil
+}
+
+func (x *QER) GetDownlinkPacketRate() *PacketRate {
+	if x != nil {
+		return x.DownlinkPacketRate
+	}
+	return nil
+}
+
+func (x *QER) GetRqi() bool {
+	if x != nil {
+		return x.Rqi
+	}
+	return false
+}
+
+func (x *QER) GetDownlinkTos() uint32 {
+	if x != nil {
+		return x.DownlinkTos
+	}
+	return 0
+}
+
+func (x *QER) GetDownlinkTosMask() uint32 {
+	if x != nil {
+		return x.DownlinkTosMask
+	}
+	return 0
+}
+
+func (x *QER) GetServiceClass() uint32 {
+	if x != nil && x.ServiceClass != nil {
+		return *x.ServiceClass
+	}
+	return 0
+}
+
+func (x *QER) GetPagingPolicy() uint32 {
+	if x != nil && x.PagingPolicy != nil {
+		return *x.PagingPolicy
+	}
+	return 0
+}
+
+// PacketRate is a number of packets in a time. TS 29.244, 8.2.63.
+type PacketRate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Packets       uint32                 `protobuf:"varint,1,opt,name=packets,proto3" json:"packets,omitempty"`
+	TimeMs        uint32                 `protobuf:"varint,2,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"` // never 0
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PacketRate) Reset() {
+	*x = PacketRate{}
+	mi := &file_api_rules_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PacketRate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PacketRate) ProtoMessage() {}
+
+func (x *PacketRate) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PacketRate.ProtoReflect.Descriptor instead.
+func (*PacketRate) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PacketRate) GetPackets() uint32 {
+	if x != nil {
+		return x.Packets
+	}
+	return 0
+}
+
+func (x *PacketRate) GetTimeMs() uint32 {
+	if x != nil {
+		return x.TimeMs
+	}
+	return 0
+}
+
 // URR counts what the rules that name it forward, from when it is installed
 // until it is removed, whatever becomes of the rules meanwhile.
 // TS 29.244, 7.5.2.4.
@@ -1131,13 +1930,21 @@ type URR struct {
 	Threshold      *Volume                `protobuf:"bytes,2,opt,name=threshold,proto3" json:"threshold,omitempty"`                                    // reached: VOLUME_THRESHOLD is raised, once for each value
 	Quota          *Volume                `protobuf:"bytes,3,opt,name=quota,proto3" json:"quota,omitempty"`                                            // reached: VOLUME_QUOTA is raised, once, and packets are dropped
 	StartOfTraffic bool                   `protobuf:"varint,4,opt,name=start_of_traffic,json=startOfTraffic,proto3" json:"start_of_traffic,omitempty"` // the next packet raises START_OF_TRAFFIC, once
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// MBQE: what arrives is counted, also what QERs then drop. TS 29.244, 8.2.68.
+	BeforeEnforcement bool `protobuf:"varint,5,opt,name=before_enforcement,json=beforeEnforcement,proto3" json:"before_enforcement,omitempty"`
+	// Downlink packets that are dropped instead of buffered or paged for, counted
+	// since the URR was installed: when one of these is reached, once for each
+	// value, DROPPED_DOWNLINK is raised. 0: no limit. TS 29.244, 8.2.50 (Dropped DL Traffic Threshold).
+	DroppedDownlinkPackets uint64 `protobuf:"varint,6,opt,name=dropped_downlink_packets,json=droppedDownlinkPackets,proto3" json:"dropped_downlink_packets,omitempty"`
+	DroppedDownlinkOctets  uint64 `protobuf:"varint,7,opt,name=dropped_downlink_octets,json=droppedDownlinkOctets,proto3" json:"dropped_downlink_octets,omitempty"`
+	MacAddresses           bool   `protobuf:"varint,8,opt,name=mac_addresses,json=macAddresses,proto3" json:"mac_addresses,omitempty"` // MAC addresses of the UE raise MAC_ADDRESSES: TS 29.244, 5.13.5
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *URR) Reset() {
 	*x = URR{}
-	mi := &file_api_rules_proto_msgTypes[12]
+	mi := &file_api_rules_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1956,7 @@ func (x *URR) String() string {
 func (*URR) ProtoMessage() {}
 
 func (x *URR) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[12]
+	mi := &file_api_rules_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1969,7 @@ func (x *URR) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use URR.ProtoReflect.Descriptor instead.
 func (*URR) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{12}
+	return file_api_rules_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *URR) GetId() uint32 {
@@ -1193,6 +2000,34 @@ func (x *URR) GetStartOfTraffic() bool {
 	return false
 }
 
+func (x *URR) GetBeforeEnforcement() bool {
+	if x != nil {
+		return x.BeforeEnforcement
+	}
+	return false
+}
+
+func (x *URR) GetDroppedDownlinkPackets() uint64 {
+	if x != nil {
+		return x.DroppedDownlinkPackets
+	}
+	return 0
+}
+
+func (x *URR) GetDroppedDownlinkOctets() uint64 {
+	if x != nil {
+		return x.DroppedDownlinkOctets
+	}
+	return 0
+}
+
+func (x *URR) GetMacAddresses() bool {
+	if x != nil {
+		return x.MacAddresses
+	}
+	return false
+}
+
 // Volume is octets of user packets, absolute: counted since the URR was
 // installed. In a limit 0 means that there is none.
 type Volume struct {
@@ -1206,7 +2041,7 @@ type Volume struct {
 
 func (x *Volume) Reset() {
 	*x = Volume{}
-	mi := &file_api_rules_proto_msgTypes[13]
+	mi := &file_api_rules_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1218,7 +2053,7 @@ func (x *Volume) String() string {
 func (*Volume) ProtoMessage() {}
 
 func (x *Volume) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[13]
+	mi := &file_api_rules_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1231,7 +2066,7 @@ func (x *Volume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Volume.ProtoReflect.Descriptor instead.
 func (*Volume) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{13}
+	return file_api_rules_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Volume) GetTotal() uint64 {
@@ -1261,13 +2096,14 @@ type BAR struct {
 	Id                  uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	NotificationDelayMs uint32                 `protobuf:"varint,2,opt,name=notification_delay_ms,json=notificationDelayMs,proto3" json:"notification_delay_ms,omitempty"` // before DOWNLINK_DATA is raised
 	Packets             uint32                 `protobuf:"varint,3,opt,name=packets,proto3" json:"packets,omitempty"`                                                      // suggested count; 0: the datapath's own limit
+	DurationMs          uint32                 `protobuf:"varint,4,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`                              // how long packets wait at most; 0: the datapath's own limit
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
 
 func (x *BAR) Reset() {
 	*x = BAR{}
-	mi := &file_api_rules_proto_msgTypes[14]
+	mi := &file_api_rules_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +2115,7 @@ func (x *BAR) String() string {
 func (*BAR) ProtoMessage() {}
 
 func (x *BAR) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[14]
+	mi := &file_api_rules_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +2128,7 @@ func (x *BAR) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BAR.ProtoReflect.Descriptor instead.
 func (*BAR) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{14}
+	return file_api_rules_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BAR) GetId() uint32 {
@@ -1316,6 +2152,13 @@ func (x *BAR) GetPackets() uint32 {
 	return 0
 }
 
+func (x *BAR) GetDurationMs() uint32 {
+	if x != nil {
+		return x.DurationMs
+	}
+	return 0
+}
+
 // SessionUsage is what a datapath counted for a session.
 type SessionUsage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1327,7 +2170,7 @@ type SessionUsage struct {
 
 func (x *SessionUsage) Reset() {
 	*x = SessionUsage{}
-	mi := &file_api_rules_proto_msgTypes[15]
+	mi := &file_api_rules_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +2182,7 @@ func (x *SessionUsage) String() string {
 func (*SessionUsage) ProtoMessage() {}
 
 func (x *SessionUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[15]
+	mi := &file_api_rules_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +2195,7 @@ func (x *SessionUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionUsage.ProtoReflect.Descriptor instead.
 func (*SessionUsage) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{15}
+	return file_api_rules_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SessionUsage) GetRules() []*Usage {
@@ -1383,7 +2226,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_api_rules_proto_msgTypes[16]
+	mi := &file_api_rules_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +2238,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[16]
+	mi := &file_api_rules_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +2251,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{16}
+	return file_api_rules_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Usage) GetPdrId() uint32 {
@@ -1448,13 +2291,16 @@ type URRUsage struct {
 	DownlinkOctets  uint64                 `protobuf:"varint,3,opt,name=downlink_octets,json=downlinkOctets,proto3" json:"downlink_octets,omitempty"`
 	UplinkPackets   uint64                 `protobuf:"varint,4,opt,name=uplink_packets,json=uplinkPackets,proto3" json:"uplink_packets,omitempty"`
 	DownlinkPackets uint64                 `protobuf:"varint,5,opt,name=downlink_packets,json=downlinkPackets,proto3" json:"downlink_packets,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Downlink, dropped instead of buffered or paged for.
+	DroppedDownlinkPackets uint64 `protobuf:"varint,6,opt,name=dropped_downlink_packets,json=droppedDownlinkPackets,proto3" json:"dropped_downlink_packets,omitempty"`
+	DroppedDownlinkOctets  uint64 `protobuf:"varint,7,opt,name=dropped_downlink_octets,json=droppedDownlinkOctets,proto3" json:"dropped_downlink_octets,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *URRUsage) Reset() {
 	*x = URRUsage{}
-	mi := &file_api_rules_proto_msgTypes[17]
+	mi := &file_api_rules_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +2312,7 @@ func (x *URRUsage) String() string {
 func (*URRUsage) ProtoMessage() {}
 
 func (x *URRUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[17]
+	mi := &file_api_rules_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +2325,7 @@ func (x *URRUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use URRUsage.ProtoReflect.Descriptor instead.
 func (*URRUsage) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{17}
+	return file_api_rules_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *URRUsage) GetUrrId() uint32 {
@@ -1517,25 +2363,53 @@ func (x *URRUsage) GetDownlinkPackets() uint64 {
 	return 0
 }
 
+func (x *URRUsage) GetDroppedDownlinkPackets() uint64 {
+	if x != nil {
+		return x.DroppedDownlinkPackets
+	}
+	return 0
+}
+
+func (x *URRUsage) GetDroppedDownlinkOctets() uint64 {
+	if x != nil {
+		return x.DroppedDownlinkOctets
+	}
+	return 0
+}
+
 // Capabilities is what a datapath can do; the control plane refuses the rest.
 type Capabilities struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // "xdp"
-	MaxSessions    uint64                 `protobuf:"varint,2,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
-	N3Ipv4         []uint32               `protobuf:"fixed32,3,rep,packed,name=n3_ipv4,json=n3Ipv4,proto3" json:"n3_ipv4,omitempty"`                   // addresses at which it terminates GTP-U
-	N3Ipv6         [][]byte               `protobuf:"bytes,4,rep,name=n3_ipv6,json=n3Ipv6,proto3" json:"n3_ipv6,omitempty"`                            // 16 octets each
-	TunnelToTunnel bool                   `protobuf:"varint,5,opt,name=tunnel_to_tunnel,json=tunnelToTunnel,proto3" json:"tunnel_to_tunnel,omitempty"` // a rule may both take off and put on GTP-U: N9, S5/S8-U
-	Filters        bool                   `protobuf:"varint,6,opt,name=filters,proto3" json:"filters,omitempty"`                                       // several rules to one F-TEID or UE address, with filters
-	Usage          bool                   `protobuf:"varint,7,opt,name=usage,proto3" json:"usage,omitempty"`                                           // URRs with limits
-	Buffering      bool                   `protobuf:"varint,8,opt,name=buffering,proto3" json:"buffering,omitempty"`                                   // BUFF, NOCP
-	EndMarker      bool                   `protobuf:"varint,9,opt,name=end_marker,json=endMarker,proto3" json:"end_marker,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Name               string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // "xdp"
+	MaxSessions        uint64                 `protobuf:"varint,2,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
+	N3Ipv4             []uint32               `protobuf:"fixed32,3,rep,packed,name=n3_ipv4,json=n3Ipv4,proto3" json:"n3_ipv4,omitempty"`                   // addresses at which it terminates GTP-U
+	N3Ipv6             [][]byte               `protobuf:"bytes,4,rep,name=n3_ipv6,json=n3Ipv6,proto3" json:"n3_ipv6,omitempty"`                            // 16 octets each
+	TunnelToTunnel     bool                   `protobuf:"varint,5,opt,name=tunnel_to_tunnel,json=tunnelToTunnel,proto3" json:"tunnel_to_tunnel,omitempty"` // a rule may both take off and put on GTP-U: N9, S5/S8-U
+	Filters            bool                   `protobuf:"varint,6,opt,name=filters,proto3" json:"filters,omitempty"`                                       // several rules to one F-TEID or UE address, with filters
+	Usage              bool                   `protobuf:"varint,7,opt,name=usage,proto3" json:"usage,omitempty"`                                           // URRs with limits
+	Buffering          bool                   `protobuf:"varint,8,opt,name=buffering,proto3" json:"buffering,omitempty"`                                   // BUFF, NOCP
+	EndMarker          bool                   `protobuf:"varint,9,opt,name=end_marker,json=endMarker,proto3" json:"end_marker,omitempty"`
+	FramedRoutes       bool                   `protobuf:"varint,10,opt,name=framed_routes,json=framedRoutes,proto3" json:"framed_routes,omitempty"`
+	Hosts              bool                   `protobuf:"varint,11,opt,name=hosts,proto3" json:"hosts,omitempty"`     // Filter.host
+	Marking            bool                   `protobuf:"varint,12,opt,name=marking,proto3" json:"marking,omitempty"` // RQI, paging policy, DL Flow Level Marking
+	PacketRate         bool                   `protobuf:"varint,13,opt,name=packet_rate,json=packetRate,proto3" json:"packet_rate,omitempty"`
+	Gbr                bool                   `protobuf:"varint,14,opt,name=gbr,proto3" json:"gbr,omitempty"`
+	Duplicate          bool                   `protobuf:"varint,15,opt,name=duplicate,proto3" json:"duplicate,omitempty"` // DUPL
+	Redirect           bool                   `protobuf:"varint,16,opt,name=redirect,proto3" json:"redirect,omitempty"`
+	Ethernet           bool                   `protobuf:"varint,17,opt,name=ethernet,proto3" json:"ethernet,omitempty"`                                            // Ethernet PDU sessions
+	Unstructured       bool                   `protobuf:"varint,18,opt,name=unstructured,proto3" json:"unstructured,omitempty"`                                    // unstructured PDU sessions
+	Encapsulations     bool                   `protobuf:"varint,19,opt,name=encapsulations,proto3" json:"encapsulations,omitempty"`                                // outer headers other than GTP-U: UDP/IP, IP
+	DroppedDownlink    bool                   `protobuf:"varint,20,opt,name=dropped_downlink,json=droppedDownlink,proto3" json:"dropped_downlink,omitempty"`       // URRs of dropped DL traffic, and notify_discarded
+	BeforeEnforcement  bool                   `protobuf:"varint,21,opt,name=before_enforcement,json=beforeEnforcement,proto3" json:"before_enforcement,omitempty"` // URRs of what arrives
+	ForwardingPolicies []string               `protobuf:"bytes,22,rep,name=forwarding_policies,json=forwardingPolicies,proto3" json:"forwarding_policies,omitempty"`
+	NetworkInstances   []string               `protobuf:"bytes,23,rep,name=network_instances,json=networkInstances,proto3" json:"network_instances,omitempty"` // of N6; empty: any name goes the same way
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_api_rules_proto_msgTypes[18]
+	mi := &file_api_rules_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1547,7 +2421,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[18]
+	mi := &file_api_rules_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1560,7 +2434,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{18}
+	return file_api_rules_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Capabilities) GetName() string {
@@ -1626,6 +2500,104 @@ func (x *Capabilities) GetEndMarker() bool {
 	return false
 }
 
+func (x *Capabilities) GetFramedRoutes() bool {
+	if x != nil {
+		return x.FramedRoutes
+	}
+	return false
+}
+
+func (x *Capabilities) GetHosts() bool {
+	if x != nil {
+		return x.Hosts
+	}
+	return false
+}
+
+func (x *Capabilities) GetMarking() bool {
+	if x != nil {
+		return x.Marking
+	}
+	return false
+}
+
+func (x *Capabilities) GetPacketRate() bool {
+	if x != nil {
+		return x.PacketRate
+	}
+	return false
+}
+
+func (x *Capabilities) GetGbr() bool {
+	if x != nil {
+		return x.Gbr
+	}
+	return false
+}
+
+func (x *Capabilities) GetDuplicate() bool {
+	if x != nil {
+		return x.Duplicate
+	}
+	return false
+}
+
+func (x *Capabilities) GetRedirect() bool {
+	if x != nil {
+		return x.Redirect
+	}
+	return false
+}
+
+func (x *Capabilities) GetEthernet() bool {
+	if x != nil {
+		return x.Ethernet
+	}
+	return false
+}
+
+func (x *Capabilities) GetUnstructured() bool {
+	if x != nil {
+		return x.Unstructured
+	}
+	return false
+}
+
+func (x *Capabilities) GetEncapsulations() bool {
+	if x != nil {
+		return x.Encapsulations
+	}
+	return false
+}
+
+func (x *Capabilities) GetDroppedDownlink() bool {
+	if x != nil {
+		return x.DroppedDownlink
+	}
+	return false
+}
+
+func (x *Capabilities) GetBeforeEnforcement() bool {
+	if x != nil {
+		return x.BeforeEnforcement
+	}
+	return false
+}
+
+func (x *Capabilities) GetForwardingPolicies() []string {
+	if x != nil {
+		return x.ForwardingPolicies
+	}
+	return nil
+}
+
+func (x *Capabilities) GetNetworkInstances() []string {
+	if x != nil {
+		return x.NetworkInstances
+	}
+	return nil
+}
+
 var File_api_rules_proto protoreflect.FileDescriptor
 
 const file_api_rules_proto_rawDesc = "" +
@@ -1636,14 +2608,15 @@ const file_api_rules_proto_rawDesc = "" +
 	"\asession\x18\x02 \x01(\v2\x16.plumbline.api.SessionR\asession\x12C\n" +
 	"\vend_markers\x18\x03 \x03(\v2\".plumbline.api.OuterHeaderCreationR\n" +
 	"endMarkers\x12#\n" +
-	"\rdrop_buffered\x18\x04 \x01(\bR\fdropBuffered\"\xd6\x01\n" +
+	"\rdrop_buffered\x18\x04 \x01(\bR\fdropBuffered\"\x89\x02\n" +
 	"\aSession\x12\x12\n" +
 	"\x04seid\x18\x01 \x01(\x06R\x04seid\x12)\n" +
 	"\x05rules\x18\x02 \x03(\v2\x13.plumbline.api.RuleR\x05rules\x12&\n" +
 	"\x04qers\x18\x03 \x03(\v2\x12.plumbline.api.QERR\x04qers\x12&\n" +
 	"\x04urrs\x18\x04 \x03(\v2\x12.plumbline.api.URRR\x04urrs\x12&\n" +
 	"\x04bars\x18\x05 \x03(\v2\x12.plumbline.api.BARR\x04bars\x12\x14\n" +
-	"\x05slice\x18\x06 \x01(\rR\x05slice\"\x99\x02\n" +
+	"\x05slice\x18\x06 \x01(\rR\x05slice\x121\n" +
+	"\bpdu_type\x18\a \x01(\x0e2\x16.plumbline.api.PDUTypeR\apduType\"\xc8\x02\n" +
 	"\x04Rule\x12\x15\n" +
 	"\x06pdr_id\x18\x01 \x01(\rR\x05pdrId\x12\x1e\n" +
 	"\n" +
@@ -1654,7 +2627,8 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x06far_id\x18\x05 \x01(\rR\x05farId\x120\n" +
 	"\aforward\x18\x06 \x01(\v2\x16.plumbline.api.ForwardR\aforward\x120\n" +
 	"\x14outer_header_removal\x18\a \x01(\bR\x12outerHeaderRemoval\x12\x17\n" +
-	"\aurr_ids\x18\b \x03(\rR\x06urrIds\"\xa3\x02\n" +
+	"\aurr_ids\x18\b \x03(\rR\x06urrIds\x12-\n" +
+	"\x06unwrap\x18\t \x01(\x0e2\x15.plumbline.api.UnwrapR\x06unwrap\"\xd4\x03\n" +
 	"\x06Detect\x12C\n" +
 	"\x10source_interface\x18\x01 \x01(\x0e2\x18.plumbline.api.InterfaceR\x0fsourceInterface\x12+\n" +
 	"\x06f_teid\x18\x02 \x01(\v2\x14.plumbline.api.FTEIDR\x05fTeid\x127\n" +
@@ -1662,7 +2636,32 @@ const file_api_rules_proto_rawDesc = "" +
 	"ue_address\x18\x03 \x01(\v2\x18.plumbline.api.UEAddressR\tueAddress\x12\x12\n" +
 	"\x04qfis\x18\x04 \x03(\rR\x04qfis\x12)\n" +
 	"\x10network_instance\x18\x05 \x01(\tR\x0fnetworkInstance\x12/\n" +
-	"\afilters\x18\x06 \x03(\v2\x15.plumbline.api.FilterR\afilters\"\x89\x03\n" +
+	"\afilters\x18\x06 \x03(\v2\x15.plumbline.api.FilterR\afilters\x12:\n" +
+	"\rframed_routes\x18\a \x03(\v2\x15.plumbline.api.PrefixR\fframedRoutes\x12H\n" +
+	"\x10ethernet_filters\x18\b \x03(\v2\x1d.plumbline.api.EthernetFilterR\x0fethernetFilters\x12)\n" +
+	"\x10ethernet_session\x18\t \x01(\bR\x0fethernetSession\"\xb6\x02\n" +
+	"\x0eEthernetFilter\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12$\n" +
+	"\rbidirectional\x18\x02 \x01(\bR\rbidirectional\x12'\n" +
+	"\x04macs\x18\x03 \x03(\v2\x13.plumbline.api.MACsR\x04macs\x12\x1c\n" +
+	"\tethertype\x18\x04 \x01(\rR\tethertype\x120\n" +
+	"\x05c_tag\x18\x05 \x01(\v2\x16.plumbline.api.VLANTagH\x00R\x04cTag\x88\x01\x01\x120\n" +
+	"\x05s_tag\x18\x06 \x01(\v2\x16.plumbline.api.VLANTagH\x01R\x04sTag\x88\x01\x01\x12/\n" +
+	"\afilters\x18\a \x03(\v2\x15.plumbline.api.FilterR\afiltersB\b\n" +
+	"\x06_c_tagB\b\n" +
+	"\x06_s_tag\"\x90\x01\n" +
+	"\x04MACs\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\fR\x06source\x12 \n" +
+	"\vdestination\x18\x02 \x01(\fR\vdestination\x12!\n" +
+	"\fsource_upper\x18\x03 \x01(\fR\vsourceUpper\x12+\n" +
+	"\x11destination_upper\x18\x04 \x01(\fR\x10destinationUpper\"f\n" +
+	"\aVLANTag\x12\x15\n" +
+	"\x03vid\x18\x01 \x01(\rH\x00R\x03vid\x88\x01\x01\x12\x15\n" +
+	"\x03pcp\x18\x02 \x01(\rH\x01R\x03pcp\x88\x01\x01\x12\x15\n" +
+	"\x03dei\x18\x03 \x01(\rH\x02R\x03dei\x88\x01\x01B\x06\n" +
+	"\x04_vidB\x06\n" +
+	"\x04_pcpB\x06\n" +
+	"\x04_dei\"\xb1\x03\n" +
 	"\x06Filter\x12\x1f\n" +
 	"\bprotocol\x18\x01 \x01(\rH\x00R\bprotocol\x88\x01\x01\x12-\n" +
 	"\x06remote\x18\x02 \x01(\v2\x15.plumbline.api.PrefixR\x06remote\x12;\n" +
@@ -1674,7 +2673,10 @@ const file_api_rules_proto_rawDesc = "" +
 	"\btos_mask\x18\a \x01(\rR\atosMask\x12\x15\n" +
 	"\x03spi\x18\b \x01(\rH\x01R\x03spi\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"flow_label\x18\t \x01(\rH\x02R\tflowLabel\x88\x01\x01B\v\n" +
+	"flow_label\x18\t \x01(\rH\x02R\tflowLabel\x88\x01\x01\x12\x12\n" +
+	"\x04host\x18\n" +
+	" \x01(\tR\x04host\x12\x12\n" +
+	"\x04path\x18\v \x01(\tR\x04pathB\v\n" +
 	"\t_protocolB\x06\n" +
 	"\x04_spiB\r\n" +
 	"\v_flow_label\"6\n" +
@@ -1691,7 +2693,7 @@ const file_api_rules_proto_rawDesc = "" +
 	"\tUEAddress\x12\x12\n" +
 	"\x04ipv4\x18\x01 \x01(\aR\x04ipv4\x12\x1f\n" +
 	"\vipv6_prefix\x18\x02 \x01(\x06R\n" +
-	"ipv6Prefix\"\xdb\x02\n" +
+	"ipv6Prefix\"\xda\x04\n" +
 	"\aForward\x12-\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x15.plumbline.api.ActionR\x06action\x12M\n" +
 	"\x15destination_interface\x18\x02 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\x12)\n" +
@@ -1699,12 +2701,38 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x15outer_header_creation\x18\x04 \x01(\v2\".plumbline.api.OuterHeaderCreationR\x13outerHeaderCreation\x12\x17\n" +
 	"\x04dscp\x18\x05 \x01(\rH\x00R\x04dscp\x88\x01\x01\x12\x16\n" +
 	"\x06notify\x18\x06 \x01(\bR\x06notify\x12\x15\n" +
-	"\x06bar_id\x18\a \x01(\rR\x05barIdB\a\n" +
-	"\x05_dscp\"Q\n" +
+	"\x06bar_id\x18\a \x01(\rR\x05barId\x128\n" +
+	"\n" +
+	"duplicates\x18\b \x03(\v2\x18.plumbline.api.DuplicateR\n" +
+	"duplicates\x123\n" +
+	"\bredirect\x18\t \x01(\v2\x17.plumbline.api.RedirectR\bredirect\x12+\n" +
+	"\x11forwarding_policy\x18\n" +
+	" \x01(\tR\x10forwardingPolicy\x12)\n" +
+	"\x10notify_discarded\x18\v \x01(\bR\x0fnotifyDiscarded\x12\x1b\n" +
+	"\tproxy_arp\x18\f \x01(\bR\bproxyArp\x12\x19\n" +
+	"\bproxy_nd\x18\r \x01(\bR\aproxyNdB\a\n" +
+	"\x05_dscp\"\xac\x02\n" +
+	"\tDuplicate\x12M\n" +
+	"\x15destination_interface\x18\x01 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\x12)\n" +
+	"\x10network_instance\x18\x02 \x01(\tR\x0fnetworkInstance\x12V\n" +
+	"\x15outer_header_creation\x18\x03 \x01(\v2\".plumbline.api.OuterHeaderCreationR\x13outerHeaderCreation\x12\x17\n" +
+	"\x04dscp\x18\x04 \x01(\rH\x00R\x04dscp\x88\x01\x01\x12+\n" +
+	"\x11forwarding_policy\x18\x05 \x01(\tR\x10forwardingPolicyB\a\n" +
+	"\x05_dscp\"D\n" +
+	"\bRedirect\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x12\n" +
+	"\x04ipv4\x18\x02 \x01(\aR\x04ipv4\x12\x12\n" +
+	"\x04ipv6\x18\x03 \x01(\fR\x04ipv6\"\xf1\x01\n" +
 	"\x13OuterHeaderCreation\x12\x12\n" +
 	"\x04teid\x18\x01 \x01(\rR\x04teid\x12\x12\n" +
 	"\x04ipv4\x18\x02 \x01(\aR\x04ipv4\x12\x12\n" +
-	"\x04ipv6\x18\x03 \x01(\fR\x04ipv6\"\xef\x01\n" +
+	"\x04ipv6\x18\x03 \x01(\fR\x04ipv6\x12B\n" +
+	"\rencapsulation\x18\x04 \x01(\x0e2\x1c.plumbline.api.EncapsulationR\rencapsulation\x12\x12\n" +
+	"\x04port\x18\x05 \x01(\rR\x04port\x12\x18\n" +
+	"\x05c_tag\x18\x06 \x01(\rH\x00R\x04cTag\x88\x01\x01\x12\x18\n" +
+	"\x05s_tag\x18\a \x01(\rH\x01R\x04sTag\x88\x01\x01B\b\n" +
+	"\x06_c_tagB\b\n" +
+	"\x06_s_tag\"\xae\x05\n" +
 	"\x03QER\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12,\n" +
 	"\x12uplink_gate_closed\x18\x02 \x01(\bR\x10uplinkGateClosed\x120\n" +
@@ -1712,20 +2740,42 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x03qfi\x18\x04 \x01(\rR\x03qfi\x12$\n" +
 	"\x0euplink_mbr_bps\x18\x05 \x01(\x04R\fuplinkMbrBps\x12(\n" +
 	"\x10downlink_mbr_bps\x18\x06 \x01(\x04R\x0edownlinkMbrBps\x12\x16\n" +
-	"\x06shared\x18\a \x01(\rR\x06shared\"\xa1\x01\n" +
+	"\x06shared\x18\a \x01(\rR\x06shared\x12$\n" +
+	"\x0euplink_gbr_bps\x18\b \x01(\x04R\fuplinkGbrBps\x12(\n" +
+	"\x10downlink_gbr_bps\x18\t \x01(\x04R\x0edownlinkGbrBps\x12G\n" +
+	"\x12uplink_packet_rate\x18\n" +
+	" \x01(\v2\x19.plumbline.api.PacketRateR\x10uplinkPacketRate\x12K\n" +
+	"\x14downlink_packet_rate\x18\v \x01(\v2\x19.plumbline.api.PacketRateR\x12downlinkPacketRate\x12\x10\n" +
+	"\x03rqi\x18\f \x01(\bR\x03rqi\x12!\n" +
+	"\fdownlink_tos\x18\r \x01(\rR\vdownlinkTos\x12*\n" +
+	"\x11downlink_tos_mask\x18\x0e \x01(\rR\x0fdownlinkTosMask\x12(\n" +
+	"\rservice_class\x18\x0f \x01(\rH\x00R\fserviceClass\x88\x01\x01\x12(\n" +
+	"\rpaging_policy\x18\x10 \x01(\rH\x01R\fpagingPolicy\x88\x01\x01B\x10\n" +
+	"\x0e_service_classB\x10\n" +
+	"\x0e_paging_policy\"?\n" +
+	"\n" +
+	"PacketRate\x12\x18\n" +
+	"\apackets\x18\x01 \x01(\rR\apackets\x12\x17\n" +
+	"\atime_ms\x18\x02 \x01(\rR\x06timeMs\"\xe7\x02\n" +
 	"\x03URR\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x123\n" +
 	"\tthreshold\x18\x02 \x01(\v2\x15.plumbline.api.VolumeR\tthreshold\x12+\n" +
 	"\x05quota\x18\x03 \x01(\v2\x15.plumbline.api.VolumeR\x05quota\x12(\n" +
-	"\x10start_of_traffic\x18\x04 \x01(\bR\x0estartOfTraffic\"R\n" +
+	"\x10start_of_traffic\x18\x04 \x01(\bR\x0estartOfTraffic\x12-\n" +
+	"\x12before_enforcement\x18\x05 \x01(\bR\x11beforeEnforcement\x128\n" +
+	"\x18dropped_downlink_packets\x18\x06 \x01(\x04R\x16droppedDownlinkPackets\x126\n" +
+	"\x17dropped_downlink_octets\x18\a \x01(\x04R\x15droppedDownlinkOctets\x12#\n" +
+	"\rmac_addresses\x18\b \x01(\bR\fmacAddresses\"R\n" +
 	"\x06Volume\x12\x14\n" +
 	"\x05total\x18\x01 \x01(\x04R\x05total\x12\x16\n" +
 	"\x06uplink\x18\x02 \x01(\x04R\x06uplink\x12\x1a\n" +
-	"\bdownlink\x18\x03 \x01(\x04R\bdownlink\"c\n" +
+	"\bdownlink\x18\x03 \x01(\x04R\bdownlink\"\x84\x01\n" +
 	"\x03BAR\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x122\n" +
 	"\x15notification_delay_ms\x18\x02 \x01(\rR\x13notificationDelayMs\x12\x18\n" +
-	"\apackets\x18\x03 \x01(\rR\apackets\"g\n" +
+	"\apackets\x18\x03 \x01(\rR\apackets\x12\x1f\n" +
+	"\vduration_ms\x18\x04 \x01(\rR\n" +
+	"durationMs\"g\n" +
 	"\fSessionUsage\x12*\n" +
 	"\x05rules\x18\x01 \x03(\v2\x14.plumbline.api.UsageR\x05rules\x12+\n" +
 	"\x04urrs\x18\x02 \x03(\v2\x17.plumbline.api.URRUsageR\x04urrs\"y\n" +
@@ -1733,13 +2783,15 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x06pdr_id\x18\x01 \x01(\rR\x05pdrId\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x16\n" +
 	"\x06octets\x18\x03 \x01(\x04R\x06octets\x12'\n" +
-	"\x0fdropped_packets\x18\x04 \x01(\x04R\x0edroppedPackets\"\xc1\x01\n" +
+	"\x0fdropped_packets\x18\x04 \x01(\x04R\x0edroppedPackets\"\xb3\x02\n" +
 	"\bURRUsage\x12\x15\n" +
 	"\x06urr_id\x18\x01 \x01(\rR\x05urrId\x12#\n" +
 	"\ruplink_octets\x18\x02 \x01(\x04R\fuplinkOctets\x12'\n" +
 	"\x0fdownlink_octets\x18\x03 \x01(\x04R\x0edownlinkOctets\x12%\n" +
 	"\x0euplink_packets\x18\x04 \x01(\x04R\ruplinkPackets\x12)\n" +
-	"\x10downlink_packets\x18\x05 \x01(\x04R\x0fdownlinkPackets\"\x8e\x02\n" +
+	"\x10downlink_packets\x18\x05 \x01(\x04R\x0fdownlinkPackets\x128\n" +
+	"\x18dropped_downlink_packets\x18\x06 \x01(\x04R\x16droppedDownlinkPackets\x126\n" +
+	"\x17dropped_downlink_octets\x18\a \x01(\x04R\x15droppedDownlinkOctets\"\xf0\x05\n" +
 	"\fCapabilities\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\x12\x17\n" +
@@ -1750,7 +2802,34 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x05usage\x18\a \x01(\bR\x05usage\x12\x1c\n" +
 	"\tbuffering\x18\b \x01(\bR\tbuffering\x12\x1d\n" +
 	"\n" +
-	"end_marker\x18\t \x01(\bR\tendMarker*?\n" +
+	"end_marker\x18\t \x01(\bR\tendMarker\x12#\n" +
+	"\rframed_routes\x18\n" +
+	" \x01(\bR\fframedRoutes\x12\x14\n" +
+	"\x05hosts\x18\v \x01(\bR\x05hosts\x12\x18\n" +
+	"\amarking\x18\f \x01(\bR\amarking\x12\x1f\n" +
+	"\vpacket_rate\x18\r \x01(\bR\n" +
+	"packetRate\x12\x10\n" +
+	"\x03gbr\x18\x0e \x01(\bR\x03gbr\x12\x1c\n" +
+	"\tduplicate\x18\x0f \x01(\bR\tduplicate\x12\x1a\n" +
+	"\bredirect\x18\x10 \x01(\bR\bredirect\x12\x1a\n" +
+	"\bethernet\x18\x11 \x01(\bR\bethernet\x12\"\n" +
+	"\funstructured\x18\x12 \x01(\bR\funstructured\x12&\n" +
+	"\x0eencapsulations\x18\x13 \x01(\bR\x0eencapsulations\x12)\n" +
+	"\x10dropped_downlink\x18\x14 \x01(\bR\x0fdroppedDownlink\x12-\n" +
+	"\x12before_enforcement\x18\x15 \x01(\bR\x11beforeEnforcement\x12/\n" +
+	"\x13forwarding_policies\x18\x16 \x03(\tR\x12forwardingPolicies\x12+\n" +
+	"\x11network_instances\x18\x17 \x03(\tR\x10networkInstances*1\n" +
+	"\aPDUType\x12\x06\n" +
+	"\x02IP\x10\x00\x12\f\n" +
+	"\bETHERNET\x10\x01\x12\x10\n" +
+	"\fUNSTRUCTURED\x10\x02*b\n" +
+	"\x06Unwrap\x12\x0f\n" +
+	"\vUNWRAP_NONE\x10\x00\x12\x0e\n" +
+	"\n" +
+	"UNWRAP_UDP\x10\x01\x12\r\n" +
+	"\tUNWRAP_IP\x10\x02\x12\x10\n" +
+	"\fUNWRAP_S_TAG\x10\x03\x12\x16\n" +
+	"\x12UNWRAP_S_TAG_C_TAG\x10\x04*?\n" +
 	"\tInterface\x12\n" +
 	"\n" +
 	"\x06ACCESS\x10\x00\x12\b\n" +
@@ -1760,7 +2839,12 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x06Action\x12\b\n" +
 	"\x04DROP\x10\x00\x12\b\n" +
 	"\x04FORW\x10\x01\x12\b\n" +
-	"\x04BUFF\x10\x02*P\n" +
+	"\x04BUFF\x10\x02*9\n" +
+	"\rEncapsulation\x12\b\n" +
+	"\x04GTPU\x10\x00\x12\a\n" +
+	"\x03UDP\x10\x01\x12\f\n" +
+	"\bPLAIN_IP\x10\x02\x12\a\n" +
+	"\x03TAG\x10\x03*P\n" +
 	"\bRuleType\x12\f\n" +
 	"\bPDR_RULE\x10\x00\x12\f\n" +
 	"\bFAR_RULE\x10\x01\x12\f\n" +
@@ -1780,61 +2864,85 @@ func file_api_rules_proto_rawDescGZIP() []byte {
 	return file_api_rules_proto_rawDescData
 }
 
-var file_api_rules_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_api_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_api_rules_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_api_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_api_rules_proto_goTypes = []any{
-	(Interface)(0),              // 0: plumbline.api.Interface
-	(Action)(0),                 // 1: plumbline.api.Action
-	(RuleType)(0),               // 2: plumbline.api.RuleType
-	(*Change)(nil),              // 3: plumbline.api.Change
-	(*Session)(nil),             // 4: plumbline.api.Session
-	(*Rule)(nil),                // 5: plumbline.api.Rule
-	(*Detect)(nil),              // 6: plumbline.api.Detect
-	(*Filter)(nil),              // 7: plumbline.api.Filter
-	(*Prefix)(nil),              // 8: plumbline.api.Prefix
-	(*PortRange)(nil),           // 9: plumbline.api.PortRange
-	(*FTEID)(nil),               // 10: plumbline.api.FTEID
-	(*UEAddress)(nil),           // 11: plumbline.api.UEAddress
-	(*Forward)(nil),             // 12: plumbline.api.Forward
-	(*OuterHeaderCreation)(nil), // 13: plumbline.api.OuterHeaderCreation
-	(*QER)(nil),                 // 14: plumbline.api.QER
-	(*URR)(nil),                 // 15: plumbline.api.URR
-	(*Volume)(nil),              // 16: plumbline.api.Volume
-	(*BAR)(nil),                 // 17: plumbline.api.BAR
-	(*SessionUsage)(nil),        // 18: plumbline.api.SessionUsage
-	(*Usage)(nil),               // 19: plumbline.api.Usage
-	(*URRUsage)(nil),            // 20: plumbline.api.URRUsage
-	(*Capabilities)(nil),        // 21: plumbline.api.Capabilities
+	(PDUType)(0),                // 0: plumbline.api.PDUType
+	(Unwrap)(0),                 // 1: plumbline.api.Unwrap
+	(Interface)(0),              // 2: plumbline.api.Interface
+	(Action)(0),                 // 3: plumbline.api.Action
+	(Encapsulation)(0),          // 4: plumbline.api.Encapsulation
+	(RuleType)(0),               // 5: plumbline.api.RuleType
+	(*Change)(nil),              // 6: plumbline.api.Change
+	(*Session)(nil),             // 7: plumbline.api.Session
+	(*Rule)(nil),                // 8: plumbline.api.Rule
+	(*Detect)(nil),              // 9: plumbline.api.Detect
+	(*EthernetFilter)(nil),      // 10: plumbline.api.EthernetFilter
+	(*MACs)(nil),                // 11: plumbline.api.MACs
+	(*VLANTag)(nil),             // 12: plumbline.api.VLANTag
+	(*Filter)(nil),              // 13: plumbline.api.Filter
+	(*Prefix)(nil),              // 14: plumbline.api.Prefix
+	(*PortRange)(nil),           // 15: plumbline.api.PortRange
+	(*FTEID)(nil),               // 16: plumbline.api.FTEID
+	(*UEAddress)(nil),           // 17: plumbline.api.UEAddress
+	(*Forward)(nil),             // 18: plumbline.api.Forward
+	(*Duplicate)(nil),           // 19: plumbline.api.Duplicate
+	(*Redirect)(nil),            // 20: plumbline.api.Redirect
+	(*OuterHeaderCreation)(nil), // 21: plumbline.api.OuterHeaderCreation
+	(*QER)(nil),                 // 22: plumbline.api.QER
+	(*PacketRate)(nil),          // 23: plumbline.api.PacketRate
+	(*URR)(nil),                 // 24: plumbline.api.URR
+	(*Volume)(nil),              // 25: plumbline.api.Volume
+	(*BAR)(nil),                 // 26: plumbline.api.BAR
+	(*SessionUsage)(nil),        // 27: plumbline.api.SessionUsage
+	(*Usage)(nil),               // 28: plumbline.api.Usage
+	(*URRUsage)(nil),            // 29: plumbline.api.URRUsage
+	(*Capabilities)(nil),        // 30: plumbline.api.Capabilities
 }
 var file_api_rules_proto_depIdxs = []int32{
-	4,  // 0: plumbline.api.Change.session:type_name -> plumbline.api.Session
-	13, // 1: plumbline.api.Change.end_markers:type_name -> plumbline.api.OuterHeaderCreation
-	5,  // 2: plumbline.api.Session.rules:type_name -> plumbline.api.Rule
-	14, // 3: plumbline.api.Session.qers:type_name -> plumbline.api.QER
-	15, // 4: plumbline.api.Session.urrs:type_name -> plumbline.api.URR
-	17, // 5: plumbline.api.Session.bars:type_name -> plumbline.api.BAR
-	6,  // 6: plumbline.api.Rule.detect:type_name -> plumbline.api.Detect
-	12, // 7: plumbline.api.Rule.forward:type_name -> plumbline.api.Forward
-	0,  // 8: plumbline.api.Detect.source_interface:type_name -> plumbline.api.Interface
-	10, // 9: plumbline.api.Detect.f_teid:type_name -> plumbline.api.FTEID
-	11, // 10: plumbline.api.Detect.ue_address:type_name -> plumbline.api.UEAddress
-	7,  // 11: plumbline.api.Detect.filters:type_name -> plumbline.api.Filter
-	8,  // 12: plumbline.api.Filter.remote:type_name -> plumbline.api.Prefix
-	9,  // 13: plumbline.api.Filter.remote_ports:type_name -> plumbline.api.PortRange
-	8,  // 14: plumbline.api.Filter.local:type_name -> plumbline.api.Prefix
-	9,  // 15: plumbline.api.Filter.local_ports:type_name -> plumbline.api.PortRange
-	1,  // 16: plumbline.api.Forward.action:type_name -> plumbline.api.Action
-	0,  // 17: plumbline.api.Forward.destination_interface:type_name -> plumbline.api.Interface
-	13, // 18: plumbline.api.Forward.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
-	16, // 19: plumbline.api.URR.threshold:type_name -> plumbline.api.Volume
-	16, // 20: plumbline.api.URR.quota:type_name -> plumbline.api.Volume
-	19, // 21: plumbline.api.SessionUsage.rules:type_name -> plumbline.api.Usage
-	20, // 22: plumbline.api.SessionUsage.urrs:type_name -> plumbline.api.URRUsage
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	7,  // 0: plumbline.api.Change.session:type_name -> plumbline.api.Session
+	21, // 1: plumbline.api.Change.end_markers:type_name -> plumbline.api.OuterHeaderCreation
+	8,  // 2: plumbline.api.Session.rules:type_name -> plumbline.api.Rule
+	22, // 3: plumbline.api.Session.qers:type_name -> plumbline.api.QER
+	24, // 4: plumbline.api.Session.urrs:type_name -> plumbline.api.URR
+	26, // 5: plumbline.api.Session.bars:type_name -> plumbline.api.BAR
+	0,  // 6: plumbline.api.Session.pdu_type:type_name -> plumbline.api.PDUType
+	9,  // 7: plumbline.api.Rule.detect:type_name -> plumbline.api.Detect
+	18, // 8: plumbline.api.Rule.forward:type_name -> plumbline.api.Forward
+	1,  // 9: plumbline.api.Rule.unwrap:type_name -> plumbline.api.Unwrap
+	2,  // 10: plumbline.api.Detect.source_interface:type_name -> plumbline.api.Interface
+	16, // 11: plumbline.api.Detect.f_teid:type_name -> plumbline.api.FTEID
+	17, // 12: plumbline.api.Detect.ue_address:type_name -> plumbline.api.UEAddress
+	13, // 13: plumbline.api.Detect.filters:type_name -> plumbline.api.Filter
+	14, // 14: plumbline.api.Detect.framed_routes:type_name -> plumbline.api.Prefix
+	10, // 15: plumbline.api.Detect.ethernet_filters:type_name -> plumbline.api.EthernetFilter
+	11, // 16: plumbline.api.EthernetFilter.macs:type_name -> plumbline.api.MACs
+	12, // 17: plumbline.api.EthernetFilter.c_tag:type_name -> plumbline.api.VLANTag
+	12, // 18: plumbline.api.EthernetFilter.s_tag:type_name -> plumbline.api.VLANTag
+	13, // 19: plumbline.api.EthernetFilter.filters:type_name -> plumbline.api.Filter
+	14, // 20: plumbline.api.Filter.remote:type_name -> plumbline.api.Prefix
+	15, // 21: plumbline.api.Filter.remote_ports:type_name -> plumbline.api.PortRange
+	14, // 22: plumbline.api.Filter.local:type_name -> plumbline.api.Prefix
+	15, // 23: plumbline.api.Filter.local_ports:type_name -> plumbline.api.PortRange
+	3,  // 24: plumbline.api.Forward.action:type_name -> plumbline.api.Action
+	2,  // 25: plumbline.api.Forward.destination_interface:type_name -> plumbline.api.Interface
+	21, // 26: plumbline.api.Forward.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
+	19, // 27: plumbline.api.Forward.duplicates:type_name -> plumbline.api.Duplicate
+	20, // 28: plumbline.api.Forward.redirect:type_name -> plumbline.api.Redirect
+	2,  // 29: plumbline.api.Duplicate.destination_interface:type_name -> plumbline.api.Interface
+	21, // 30: plumbline.api.Duplicate.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
+	4,  // 31: plumbline.api.OuterHeaderCreation.encapsulation:type_name -> plumbline.api.Encapsulation
+	23, // 32: plumbline.api.QER.uplink_packet_rate:type_name -> plumbline.api.PacketRate
+	23, // 33: plumbline.api.QER.downlink_packet_rate:type_name -> plumbline.api.PacketRate
+	25, // 34: plumbline.api.URR.threshold:type_name -> plumbline.api.Volume
+	25, // 35: plumbline.api.URR.quota:type_name -> plumbline.api.Volume
+	28, // 36: plumbline.api.SessionUsage.rules:type_name -> plumbline.api.Usage
+	29, // 37: plumbline.api.SessionUsage.urrs:type_name -> plumbline.api.URRUsage
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_api_rules_proto_init() }
@@ -1843,14 +2951,19 @@ func file_api_rules_proto_init() {
 		return
 	}
 	file_api_rules_proto_msgTypes[4].OneofWrappers = []any{}
-	file_api_rules_proto_msgTypes[9].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[6].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[7].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[12].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[13].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[15].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_rules_proto_rawDesc), len(file_api_rules_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   19,
+			NumEnums:      6,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
