@@ -38,7 +38,7 @@ static __always_inline void emit_mac(__u8 *to, __u64 mac)
 static __always_inline void emit_eth(struct ethhdr *eth, const struct route *r, __u16 proto)
 {
 	emit_mac(eth->h_dest, r->dst);
-	emit_mac(eth->h_source, r->src);
+	emit_mac(eth->h_source, r->hop->src);
 	eth->h_proto = bpf_htons(proto);
 }
 
@@ -77,7 +77,7 @@ static __always_inline int emit_bare(struct ctx *ctx, const struct packet *p,
 	if ((void *)(eth + 1) > ctx_end(ctx))
 		return -DROP_INTERNAL;
 	emit_eth(eth, r, p->version == 4 ? ETH_P_IP : ETH_P_IPV6);
-	return ctx_redirect(ctx, r->ifindex);
+	return ctx_redirect(ctx, r->hop->ifindex);
 }
 
 static __always_inline __u16 emit_sum_ip4(const struct iphdr *ip)
@@ -89,6 +89,16 @@ static __always_inline __u16 emit_sum_ip4(const struct iphdr *ip)
 		sum += w[i];
 	sum = (sum & 0xffff) + (sum >> 16);
 	return ~((sum & 0xffff) + (sum >> 16));
+}
+
+/* emit_source_port - one for a flow of the user, so that routers and NICs on N3
+ * can spread them
+ *
+ * From the dynamic range, 49152 to 65535. Source: TS 29.281 V18.1.0, 4.4.2.0.
+ */
+static __always_inline __be16 emit_source_port(const struct route *r)
+{
+	return bpf_htons(0xc000 | r->flow >> 18);
 }
 
 /* emit_headers - write IPv4, UDP and the fixed part of GTP-U
@@ -112,11 +122,11 @@ static __always_inline void emit_headers(struct iphdr *ip, const struct route *r
 	ip->ttl = TTL_OUTER;
 	ip->protocol = IPPROTO_UDP;
 	ip->check = 0;
-	ip->saddr = r->src_ip4;
-	ip->daddr = r->ip4;
+	ip->saddr = r->hop->src_ip[3];
+	ip->daddr = r->hop->ip[3];
 	ip->check = emit_sum_ip4(ip);
 
-	udp->source = r->source_port;
+	udp->source = emit_source_port(r);
 	udp->dest = bpf_htons(GTPU_PORT);
 	udp->len = bpf_htons(octets - sizeof(*ip));
 	udp->check = 0;
@@ -167,5 +177,5 @@ static __always_inline int emit_outer(struct ctx *ctx, const struct packet *p,
 			return -DROP_INTERNAL;
 		emit_psc((void *)(eth + 1) + OUTER_IP4, r);
 	}
-	return ctx_redirect(ctx, r->ifindex);
+	return ctx_redirect(ctx, r->hop->ifindex);
 }

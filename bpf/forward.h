@@ -4,35 +4,37 @@
 
 /* Octets in front of the user packet on N3 behind the Ethernet header. */
 #define OUTER_IP4	(sizeof(struct iphdr) + sizeof(struct udphdr) + sizeof(struct gtpu_hdr))
+#define OUTER_IP6	(sizeof(struct ipv6hdr) + sizeof(struct udphdr) + sizeof(struct gtpu_hdr))
 #define OUTER_PSC	(sizeof(struct gtpu_opt) + sizeof(struct gtpu_psc))
 
 /* What emit needs. */
 struct route {
-	__u64 dst, src;		/* MAC addresses, as in struct hop */
-	__u32 ifindex;
+	const struct hop *hop;
+	__u64 dst;		/* MAC address, as in struct hop */
 	/* of the outer header: */
-	__be32 ip4, src_ip4;
 	__be32 teid;
-	__be16 source_port;
+	__u32 flow;		/* flow_hash() */
 	__u8 dscp;
 	__u8 has_psc;		/* with a PDU Session Container: */
 	__u8 pdu_type, qfi;	/* its octets */
 };
 
+/* hop_use - take the hop with this index for a packet of @octets behind the
+ * headers that the hop itself asks for
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
 static __always_inline int hop_use(__u32 index, __u32 octets, struct route *r)
 {
 	const struct hop *hop = bpf_map_lookup_elem(&hops, &index);
 
 	if (!hop)
 		return -PASS_UNRESOLVED;
+	r->hop = hop;
 	r->dst = *(volatile __u64 *)&hop->dst;
-	r->src = hop->src;
-	r->ifindex = hop->ifindex;
-	r->ip4 = hop->ip4;
-	r->src_ip4 = hop->src_ip4;
 	if (!r->dst)
 		return -PASS_UNRESOLVED;
-	return octets > hop->mtu ? -PASS_TOO_BIG : 0;
+	return octets + hop->outer > hop->mtu ? -PASS_TOO_BIG : 0;
 }
 
 /* forward_neighbour - the hop of an address on the on-link prefix of N6 */
@@ -120,12 +122,10 @@ static __always_inline __u32 flow_ports(const struct packet *p)
 	return 0;
 }
 
-/* flow_source_port - a UDP source port that is one for a flow of the user and
- * differs between flows, so that routers and NICs on N3 can spread them
- *
- * From the dynamic range, 49152 to 65535. Source: TS 29.281 V18.1.0, 4.4.2.0.
+/* flow_hash - a number that is one for a flow of the user and differs between
+ * flows, its good bits first: what emit makes UDP source port and Flow Label of
  */
-static __always_inline __be16 flow_source_port(const struct packet *p)
+static __always_inline __u32 flow_hash(const struct packet *p)
 {
 	__u32 h = flow_ports(p);
 
@@ -133,7 +133,7 @@ static __always_inline __be16 flow_source_port(const struct packet *p)
 		h ^= p->src_ip4 ^ p->dst_ip4;
 	else
 		h ^= (__u32)p->src_ip6 ^ (__u32)(p->src_ip6 >> 32) ^ (__u32)p->dst_ip6;
-	return bpf_htons(0xc000 | (h * 0x9e3779b1) >> 18);
+	return h * 0x9e3779b1;
 }
 
 /* forward_outer - out through a tunnel
@@ -148,8 +148,8 @@ static __always_inline int forward_outer(const struct match *m, const struct pac
 
 	r->teid = rule->out.teid;
 	r->dscp = m->ctl & RULE_DSCP ? rule->out.dscp : p->dscp;
-	r->source_port = flow_source_port(p);
-	return hop_use(rule->out.hop, p->octets + OUTER_IP4 + (r->has_psc ? OUTER_PSC : 0), r);
+	r->flow = flow_hash(p);
+	return hop_use(rule->out.hop, p->octets + (r->has_psc ? OUTER_PSC : 0), r);
 }
 
 /* forward_psc - the PDU Session Container of a packet that had none

@@ -23,8 +23,7 @@
  *
  * What does not fit in here stands with RULE_SLOW, and is done by the slow path:
  * several PDRs on one key, SDF filters, more than two meters, one URR or four
- * QFIs, buffering, an IPv6 outer header, an outer header for a PDI with a UE
- * IPv6 prefix.
+ * QFIs, buffering, an outer header for a PDI with a UE IPv6 prefix.
  */
 struct rule {
 	__u64 key;		/* rule_key_teid(), or rule_key_ip4(), or the IPv6 prefix; 0: empty */
@@ -146,11 +145,16 @@ struct urr_event {
 struct hop {
 	__u64 dst;		/* 6 octets of MAC address as in the frame, then 2 of 0; 0: unresolved */
 	__u64 src;		/* of the device, likewise */
-	__be32 ip4;		/* GTP-U: outer destination; N6: 0 */
-	__be32 src_ip4;		/* GTP-U: outer source, one of our endpoints; N6: 0 */
+	__be32 ip[4];		/* GTP-U: outer destination, IPv4 as ::ffff:a.b.c.d; N6: 0 */
+	__be32 src_ip[4];	/* GTP-U: outer source, one of our endpoints; N6: 0 */
 	__u32 ifindex;
 	__u32 mtu;		/* octets of IP packet */
+	__u16 outer;		/* octets of the outer headers, OUTER_IP4 or OUTER_IP6; N6: 0 */
+	__u16 vlan;		/* VID of the tag that frames get; 0: none */
+	__u32 reserved;
 };
+
+_Static_assert(sizeof(struct hop) == 64, "a hop is one cache line");
 
 /* Where user packets go that leave on N6: neighbours of the on-link prefix
  * directly, all others to the gateway. Indices in hops; 0: none.

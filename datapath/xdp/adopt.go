@@ -1,9 +1,7 @@
 package xdp
 
 import (
-	"encoding/binary"
 	"math/bits"
-	"net/netip"
 	"slices"
 	"sync/atomic"
 )
@@ -91,13 +89,13 @@ func (t *hopTable) adopt(p *ports) {
 			continue // never used
 		}
 		t.next = max(t.next, uint32(i)+1)
-		if h.Ip4 == 0 {
+		if h.Outer == 0 {
 			t.limbo = append(t.limbo, uint32(i))
 			continue
 		}
-		key := hopKey{gonePort, addrOf(h.Ip4)}
+		key := hopKey{gonePort, addrOf(h.Ip)}
 		for j := range p.gtpu {
-			if want := p.gtpu[j].hop(hopKey{j, key.addr}); want.SrcIp4 == h.SrcIp4 && want.Ifindex == h.Ifindex && want.Src == h.Src {
+			if want := p.gtpu[j].hop(hopKey{j, key.addr}); want.SrcIp == h.SrcIp && want.Ifindex == h.Ifindex && want.Src == h.Src {
 				key.port = j
 			}
 		}
@@ -107,13 +105,6 @@ func (t *hopTable) adopt(p *ports) {
 
 // gonePort is that of hops of an endpoint that is not there any more.
 const gonePort = -2
-
-// addrOf is the IPv4 address whose octets in memory are those of a.
-func addrOf(a uint32) netip.Addr {
-	var b [4]byte
-	binary.NativeEndian.PutUint32(b[:], a)
-	return netip.AddrFrom4(b)
-}
 
 // keep counts a rule that refers to an adopted hop.
 func (t *hopTable) keep(slot uint32) {

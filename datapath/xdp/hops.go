@@ -62,11 +62,7 @@ func (t *hopTable) acquire(key hopKey, p *port) (slot uint32, fresh bool, err er
 	want := p.hop(key)
 	h := &t.slots[slot]
 	atomic.StoreUint64(&h.Dst, 0)
-	atomic.StoreUint64(&h.Src, want.Src)
-	atomic.StoreUint32(&h.Ip4, want.Ip4)
-	atomic.StoreUint32(&h.SrcIp4, want.SrcIp4)
-	atomic.StoreUint32(&h.Ifindex, want.Ifindex)
-	atomic.StoreUint32(&h.Mtu, want.Mtu)
+	*h = want // of which Dst is 0
 	t.slot[key] = slot
 	t.uses[slot] = hopUse{key, 1}
 	return slot, true, nil
@@ -86,11 +82,42 @@ func (t *hopTable) reserve() (uint32, error) {
 // hop is what the programs have to know of key, but for its MAC address.
 func (p *port) hop(key hopKey) upfHop {
 	h := upfHop{Src: binary.NativeEndian.Uint64(p.mac[:]), Ifindex: uint32(p.index), Mtu: uint32(p.mtu)}
-	if key.port != onN6 && key.addr.Is4() {
-		h.Ip4 = networkOrder4(key.addr)
-		h.SrcIp4 = networkOrder4(p.Address)
+	if key.port == onN6 {
+		return h
 	}
+	local := p.Address
+	h.Outer = outerIPv4
+	if key.addr.Is6() {
+		local, h.Outer = p.Address6, outerIPv6
+	}
+	h.Ip, h.SrcIp = networkOrder(key.addr), networkOrder(local)
 	return h
+}
+
+// outerIPv4 and outerIPv6 are the octets of IP, UDP and the fixed part of GTP-U:
+// OUTER_IP4 and OUTER_IP6 in bpf/forward.h.
+const outerIPv4, outerIPv6 = 20 + 8 + 8, 40 + 8 + 8
+
+// networkOrder is an address such that its octets in memory are those on the
+// wire, IPv4 as ::ffff:a.b.c.d, 0 if it is not valid.
+func networkOrder(a netip.Addr) (words [4]uint32) {
+	if !a.IsValid() {
+		return words
+	}
+	b := a.As16()
+	for i := range words {
+		words[i] = binary.NativeEndian.Uint32(b[4*i:])
+	}
+	return words
+}
+
+// addrOf is the inverse of networkOrder.
+func addrOf(words [4]uint32) netip.Addr {
+	var b [16]byte
+	for i, w := range words {
+		binary.NativeEndian.PutUint32(b[4*i:], w)
+	}
+	return netip.AddrFrom16(b).Unmap()
 }
 
 // networkOrder4 is an IPv4 address such that its octets in memory are those on

@@ -31,9 +31,7 @@ func (d *Driver) watchHops() error {
 	d.watchers = watchers
 	d.mu.Unlock()
 	for key := range d.hops.peers() { // adopted ones
-		if w := watchers[d.ports.gtpu[key.port].index]; key.addr.Is4() {
-			w.Want(key.addr)
-		}
+		watchers[d.ports.gtpu[key.port].index].Want(key.addr)
 	}
 	return d.routeN6(n6)
 }
@@ -52,7 +50,7 @@ func (d *Driver) resolvePeer(index int, addr netip.Addr, mac nexthop.MAC) {
 func (d *Driver) acquirePeer(i int, addr netip.Addr) (uint32, error) {
 	p := &d.ports.gtpu[i]
 	slot, fresh, err := d.hops.acquire(hopKey{i, addr}, p)
-	if w := d.watchers[p.index]; err == nil && fresh && w != nil && addr.Is4() {
+	if w := d.watchers[p.index]; err == nil && fresh && w != nil {
 		w.Want(addr)
 	}
 	return slot, err

@@ -17,7 +17,7 @@ import (
 
 // layoutVersion is counted up when bpf/rules.h changes so that tables of before
 // cannot be read any more.
-const layoutVersion = 2
+const layoutVersion = 3
 
 // What stands in the directory of the pins:
 //

@@ -122,6 +122,9 @@ func (p *ports) localOf(hop hopKey) netip.Addr {
 	if hop.port < 0 {
 		return netip.Addr{}
 	}
+	if hop.addr.Is6() {
+		return p.gtpu[hop.port].Address6
+	}
 	return p.gtpu[hop.port].Address
 }
 

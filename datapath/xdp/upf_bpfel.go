@@ -21,13 +21,16 @@ type upfException struct {
 }
 
 type upfHop struct {
-	_       structs.HostLayout
-	Dst     uint64
-	Src     uint64
-	Ip4     uint32
-	SrcIp4  uint32
-	Ifindex uint32
-	Mtu     uint32
+	_        structs.HostLayout
+	Dst      uint64
+	Src      uint64
+	Ip       [4]uint32
+	SrcIp    [4]uint32
+	Ifindex  uint32
+	Mtu      uint32
+	Outer    uint16
+	Vlan     uint16
+	Reserved uint32
 }
 
 type upfIn6Addr struct {
