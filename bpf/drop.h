@@ -19,6 +19,7 @@
 	X(SDF_FILTER,    "no SDF filter of the PDRs matches") \
 	X(GATE,          "QER gate is closed") \
 	X(MBR,           "above the QER's MBR") \
+	X(PACKET_RATE,   "above the QER's packet rate") \
 	X(QUOTA,         "a volume quota of the PDR's URRs is used up") \
 	X(FAR,           "FAR says DROP") \
 	X(BUFFER_FULL,   "FAR says BUFF and there is no room in the buffer") \

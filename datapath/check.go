@@ -20,6 +20,9 @@ func Check(c *api.Change, has *api.Capabilities) error {
 		return fmt.Errorf("datapath: End Marker: %w", ErrUnsupported)
 	}
 	for _, m := range c.GetEndMarkers() {
+		if m.GetEncapsulation() != api.Encapsulation_GTPU {
+			return fmt.Errorf("datapath: End Marker with encapsulation %v: %w", m.GetEncapsulation(), ErrUnsupported)
+		}
 		if err := checkTunnel(m, has); err != nil {
 			return fmt.Errorf("datapath: End Marker %w", err)
 		}
@@ -31,7 +34,9 @@ func Check(c *api.Change, has *api.Capabilities) error {
 	if s.GetSeid() != c.GetSeid() {
 		return fmt.Errorf("datapath: session %#x in a change of %#x: %w", s.GetSeid(), c.GetSeid(), ErrUnsupported)
 	}
-	for _, check := range []func(*api.Session, *api.Capabilities) error{checkIDs, checkRules, checkKeys, checkQERs, checkURRs, checkBARs} {
+	for _, check := range []func(*api.Session, *api.Capabilities) error{
+		checkType, checkIDs, checkRules, checkKeys, checkQERs, checkURRs, checkBARs,
+	} {
 		if err := check(s, has); err != nil {
 			return err
 		}
@@ -39,8 +44,52 @@ func Check(c *api.Change, has *api.Capabilities) error {
 	return nil
 }
 
+// What a session may have at most. Every driver has room for so many, or says
+// [ErrFull].
+const (
+	MaxRules        = 1024 // PDRs, QERs, URRs, and BARs
+	MaxRefs         = 16   // QERs, and URRs, of a PDR
+	MaxFilters      = 1024 // of a PDR
+	MaxPorts        = 32   // ranges, of one side of an SDF filter
+	MaxFramedRoutes = 64   // of a PDR
+	MaxDuplicates   = 8    // of a FAR
+)
+
+// need is something that not every datapath can do, and whether a rule asks for
+// it.
+type need struct {
+	asked, has bool
+	what       string
+}
+
+// lacks returns the first that is asked for and not to be had, or "".
+func lacks(needs ...need) string {
+	for _, n := range needs {
+		if n.asked && !n.has {
+			return n.what
+		}
+	}
+	return ""
+}
+
+func checkType(s *api.Session, has *api.Capabilities) error {
+	kind := s.GetPduType()
+	what := lacks(
+		need{kind == api.PDUType_ETHERNET, has.GetEthernet(), "Ethernet PDU session"},
+		need{kind == api.PDUType_UNSTRUCTURED, has.GetUnstructured(), "unstructured PDU session"},
+		need{api.PDUType_name[int32(kind)] == "", false, "unknown PDU session type"},
+	)
+	if what != "" {
+		return fmt.Errorf("datapath: %s: %w", what, ErrUnsupported)
+	}
+	return nil
+}
+
 // checkIDs: no two rules of a kind have the same ID, and rules are in order.
 func checkIDs(s *api.Session, _ *api.Capabilities) error {
+	if n := max(len(s.GetRules()), len(s.GetQers()), len(s.GetUrrs()), len(s.GetBars())); n > MaxRules {
+		return fmt.Errorf("datapath: %d rules of a kind: %w", n, ErrUnsupported)
+	}
 	pdrs := ids(s.GetRules(), (*api.Rule).GetPdrId)
 	for _, kind := range []struct {
 		rule api.RuleType
@@ -75,11 +124,14 @@ func ids[T any](rules []T, id func(T) uint32) []uint32 {
 
 func checkRules(s *api.Session, has *api.Capabilities) error {
 	for _, r := range s.GetRules() {
-		if err := checkDetect(r, has); err != nil {
+		if err := checkDetect(s, r, has); err != nil {
 			return err
 		}
 		if err := checkForward(s, r, has); err != nil {
 			return err
+		}
+		if n := max(len(r.GetQerIds()), len(r.GetUrrIds())); n > MaxRefs {
+			return pdrError(r, "%d QERs or URRs: %w", n, ErrUnsupported)
 		}
 		for _, id := range r.GetQerIds() {
 			if FindQER(s, id) == nil {
@@ -108,32 +160,6 @@ func checkKeys(s *api.Session, has *api.Capabilities) error {
 			}
 			seen[k] = true
 		}
-	}
-	return nil
-}
-
-func checkQERs(s *api.Session, _ *api.Capabilities) error {
-	for _, q := range s.GetQers() {
-		if q.GetQfi() > 63 {
-			return &RuleError{api.RuleType_QER_RULE, q.GetId(), fmt.Errorf("QFI %d: %w", q.GetQfi(), ErrUnsupported)}
-		}
-		if rate := max(q.GetUplinkMbrBps(), q.GetDownlinkMbrBps()); rate > MaxMBR {
-			return &RuleError{api.RuleType_QER_RULE, q.GetId(), fmt.Errorf("MBR %d bit/s: %w", rate, ErrUnsupported)}
-		}
-	}
-	return nil
-}
-
-func checkURRs(s *api.Session, has *api.Capabilities) error {
-	if len(s.GetUrrs()) > 0 && !has.GetUsage() {
-		return &RuleError{api.RuleType_URR_RULE, s.GetUrrs()[0].GetId(), fmt.Errorf("usage reporting: %w", ErrUnsupported)}
-	}
-	return nil
-}
-
-func checkBARs(s *api.Session, has *api.Capabilities) error {
-	if len(s.GetBars()) > 0 && !has.GetBuffering() {
-		return &RuleError{api.RuleType_BAR_RULE, s.GetBars()[0].GetId(), fmt.Errorf("buffering: %w", ErrUnsupported)}
 	}
 	return nil
 }

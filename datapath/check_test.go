@@ -7,12 +7,15 @@ import (
 	"plumbline/api"
 )
 
-// bare is a datapath that can do nothing beyond the common session.
+// bare is a datapath that can do little beyond the common session.
 var bare = &api.Capabilities{Name: "bare", N3Ipv4: []uint32{1}}
 
 var all = &api.Capabilities{
 	Name: "all", N3Ipv4: []uint32{1}, N3Ipv6: [][]byte{make([]byte, 16)},
 	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
+	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
+	Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
+	ForwardingPolicies: []string{"proxy"}, NetworkInstances: []string{"internet"},
 }
 
 func common() *api.Change {

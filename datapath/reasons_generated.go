@@ -18,6 +18,7 @@ const (
 	DropSDFFilter          // no SDF filter of the PDRs matches
 	DropGate               // QER gate is closed
 	DropMBR                // above the QER's MBR
+	DropPacketRate         // above the QER's packet rate
 	DropQuota              // a volume quota of the PDR's URRs is used up
 	DropFAR                // FAR says DROP
 	DropBufferFull         // FAR says BUFF and there is no room in the buffer
@@ -54,6 +55,7 @@ var reasons = [...]reason{
 	DropSDFFilter:   {"sdf_filter", "no SDF filter of the PDRs matches", true},
 	DropGate:        {"gate", "QER gate is closed", true},
 	DropMBR:         {"mbr", "above the QER's MBR", true},
+	DropPacketRate:  {"packet_rate", "above the QER's packet rate", true},
 	DropQuota:       {"quota", "a volume quota of the PDR's URRs is used up", true},
 	DropFAR:         {"far", "FAR says DROP", true},
 	DropBufferFull:  {"buffer_full", "FAR says BUFF and there is no room in the buffer", true},

@@ -1,19 +1,30 @@
 package datapath
 
-import "plumbline/api"
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+
+	"plumbline/api"
+)
 
 // MaxMBR is the highest rate in bit/s that a meter has to know.
 const MaxMBR = 1_000_000_000_000
 
 // Key is what a packet's first look-up goes by: the TEID of its tunnel, or,
-// if it came bare, its destination. Exactly one field is not 0.
+// if it came bare, its destination. Exactly one field is set.
+//
+// A destination is looked for among UE addresses first and then among framed
+// routes, of which the longest that contains it is taken.
 type Key struct {
-	TEID uint32
-	IPv4 uint32 // UE address
-	IPv6 uint64 // UE prefix, /64
+	TEID  uint32
+	IPv4  uint32       // UE address
+	IPv6  uint64       // UE prefix, /64
+	Route netip.Prefix // framed route that is neither of them
 }
 
-// Keys returns those of a rule: one for an F-TEID, else one for each UE address.
+// Keys returns those of a rule: one for an F-TEID, else one for each UE address
+// and framed route.
 func Keys(r *api.Rule) []Key {
 	d := r.GetDetect()
 	if d.GetFTeid() != nil {
@@ -26,7 +37,59 @@ func Keys(r *api.Rule) []Key {
 	if p := d.GetUeAddress().GetIpv6Prefix(); p != 0 {
 		keys = append(keys, Key{IPv6: p})
 	}
+	for _, f := range d.GetFramedRoutes() {
+		if k := routeKey(Route(f)); !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
 	return keys
+}
+
+// routeKey returns the key of a framed route: one as long as a UE address or UE
+// prefix is looked for as these are.
+func routeKey(p netip.Prefix) Key {
+	switch {
+	case p.Addr().Is4() && p.Bits() == 32:
+		b := p.Addr().As4()
+		return Key{IPv4: binary.BigEndian.Uint32(b[:])}
+	case p.Addr().Is6() && p.Bits() == 64:
+		return Key{IPv6: ipv6Prefix(p.Addr())}
+	}
+	return Key{Route: p}
+}
+
+func ipv6Prefix(a netip.Addr) uint64 {
+	b := a.As16()
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// prefix returns the destinations that k stands for, of a bare packet.
+func (k Key) prefix() netip.Prefix {
+	switch {
+	case k.IPv4 != 0:
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, k.IPv4))), 32)
+	case k.IPv6 != 0:
+		var b [16]byte
+		binary.BigEndian.PutUint64(b[:], k.IPv6)
+		return netip.PrefixFrom(netip.AddrFrom16(b), 64)
+	}
+	return k.Route
+}
+
+// Covers reports whether r is a candidate for packets that are found by key k of
+// its session: k is one of its own, or lies inside a framed route of it. So the
+// longest route says which session a packet belongs to, and Precedence which of
+// the session's PDRs.
+func Covers(r *api.Rule, k Key) bool {
+	for _, own := range Keys(r) {
+		if own == k {
+			return true
+		}
+		if k.TEID == 0 && own.Route.IsValid() && own.Route.Bits() <= k.prefix().Bits() && own.Route.Overlaps(k.prefix()) {
+			return true
+		}
+	}
+	return false
 }
 
 // FindQER returns the QER of s with this id, or nil.
@@ -69,4 +132,20 @@ func GateClosed(q *api.QER, source api.Interface) bool {
 		return q.GetUplinkGateClosed()
 	}
 	return q.GetDownlinkGateClosed()
+}
+
+// GBR returns the bit/s that q guarantees packets from source; 0: none.
+func GBR(q *api.QER, source api.Interface) uint64 {
+	if Uplink(source) {
+		return q.GetUplinkGbrBps()
+	}
+	return q.GetDownlinkGbrBps()
+}
+
+// PacketRate returns how many packets q allows from source; nil: any number.
+func PacketRate(q *api.QER, source api.Interface) *api.PacketRate {
+	if Uplink(source) {
+		return q.GetUplinkPacketRate()
+	}
+	return q.GetDownlinkPacketRate()
 }

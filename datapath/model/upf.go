@@ -65,12 +65,13 @@ func New(cfg Config) *UPF {
 
 var _ datapath.Driver = (*UPF)(nil)
 
-// Capabilities implements [datapath.Driver]: the model can do all that the
-// contract has.
+// Capabilities implements [datapath.Driver]: what is true here is done.
 func (u *UPF) Capabilities() *api.Capabilities {
 	c := &api.Capabilities{
 		Name: "model", MaxSessions: u.cfg.MaxSessions,
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
+		FramedRoutes: false, Hosts: false, Marking: false, PacketRate: false, Gbr: false, Duplicate: false, Redirect: false,
+		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: false, BeforeEnforcement: false,
 	}
 	for _, e := range u.cfg.Endpoints {
 		if e.Address.IsValid() {

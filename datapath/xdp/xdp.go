@@ -154,6 +154,8 @@ func capabilities(cfg Config) *api.Capabilities {
 	c := &api.Capabilities{
 		Name: "xdp", MaxSessions: uint64(cfg.MaxSessions),
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
+		FramedRoutes: false, Hosts: false, Marking: false, PacketRate: false, Gbr: false, Duplicate: false, Redirect: false,
+		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: false, BeforeEnforcement: false,
 	}
 	for _, e := range cfg.Endpoints {
 		if e.Address.Is4() {

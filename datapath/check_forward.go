@@ -1,0 +1,191 @@
+package datapath
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plumbline/api"
+)
+
+// checkForward looks at the FAR of r.
+func checkForward(s *api.Session, r *api.Rule, has *api.Capabilities) error {
+	f := r.GetForward()
+	if what := lacksForward(f, has); what != "" {
+		return farError(r, "%s: %w", what, ErrUnsupported)
+	}
+	for _, d := range f.GetDuplicates() {
+		if err := checkDuplicate(s, d, has); err != nil {
+			return farError(r, "copies %w", err)
+		}
+	}
+	if err := checkRedirect(f.GetRedirect()); err != nil {
+		return farError(r, "redirect %w", err)
+	}
+	switch f.GetAction() {
+	case api.Action_DROP:
+		return nil
+	case api.Action_BUFF:
+		return checkBuffer(s, r)
+	case api.Action_FORW:
+	default:
+		return farError(r, "Apply Action %d: %w", f.GetAction(), ErrUnsupported)
+	}
+	return checkTowards(s, r, has)
+}
+
+// checkTowards looks at where a FAR with FORW sends.
+func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
+	f := r.GetForward()
+	tunnelled, ohc, to := r.GetDetect().GetFTeid() != nil, f.GetOuterHeaderCreation(), f.GetDestinationInterface()
+	ethernet := s.GetPduType() == api.PDUType_ETHERNET
+	switch {
+	case api.Interface_name[int32(to)] == "":
+		return farError(r, "Destination Interface %d: %w", to, ErrUnsupported)
+	case tunnelled && !r.GetOuterHeaderRemoval():
+		return pdrError(r, "no Outer Header Removal: %w", ErrUnsupported)
+	case ohc == nil && (to == api.Interface_ACCESS || to == api.Interface_CP_FUNCTION):
+		return farError(r, "no Outer Header Creation towards %v: %w", to, ErrUnsupported)
+	case ohc == nil && !tunnelled && !ethernet:
+		// Neither F-TEID nor Outer Header Creation would make the UPF a router
+		// between two data networks: N6 to N6-LAN, which needs a next hop that
+		// the contract does not name.
+		return farError(r, "no Outer Header Creation for Source Interface %v without F-TEID: %w",
+			r.GetDetect().GetSourceInterface(), ErrUnsupported)
+	case ohc != nil && tunnelled && !has.GetTunnelToTunnel() && ohc.GetEncapsulation() == api.Encapsulation_GTPU:
+		return farError(r, "Outer Header Creation for packets out of a tunnel: %w", ErrUnsupported)
+	case f.Dscp != nil && f.GetDscp() > 63:
+		return farError(r, "DSCP %d: %w", f.GetDscp(), ErrUnsupported)
+	case ohc == nil && f.GetNetworkInstance() != "" && !knows(has, f.GetNetworkInstance()):
+		return farError(r, "Network Instance %s: %w", f.GetNetworkInstance(), ErrUnsupported)
+	}
+	if ohc == nil {
+		return nil
+	}
+	if err := checkOuter(s, ohc, has); err != nil {
+		return farError(r, "Outer Header Creation %w", err)
+	}
+	return nil
+}
+
+// lacksForward returns what of the FAR this datapath cannot do, or "".
+func lacksForward(f *api.Forward, has *api.Capabilities) string {
+	return lacks(
+		need{f.GetAction() == api.Action_BUFF, has.GetBuffering(), "BUFF"},
+		need{len(f.GetDuplicates()) > 0, has.GetDuplicate(), "DUPL"},
+		need{len(f.GetDuplicates()) > MaxDuplicates, false, "so many copies"},
+		need{f.GetRedirect() != nil, has.GetRedirect(), "redirect"},
+		need{f.GetNotifyDiscarded(), has.GetDroppedDownlink(), "notice of discarded packets"},
+		need{f.GetProxyArp() || f.GetProxyNd(), has.GetEthernet(), "proxying of ARP and Neighbour Discovery"},
+		need{unknownPolicy(f, has), false, "unknown Forwarding Policy"},
+	)
+}
+
+func unknownPolicy(f *api.Forward, has *api.Capabilities) bool {
+	unknown := func(name string) bool {
+		return name != "" && !slices.Contains(has.GetForwardingPolicies(), name)
+	}
+	return unknown(f.GetForwardingPolicy()) ||
+		slices.ContainsFunc(f.GetDuplicates(), func(d *api.Duplicate) bool { return unknown(d.GetForwardingPolicy()) })
+}
+
+func checkDuplicate(s *api.Session, d *api.Duplicate, has *api.Capabilities) error {
+	ohc, to := d.GetOuterHeaderCreation(), d.GetDestinationInterface()
+	switch {
+	case api.Interface_name[int32(to)] == "":
+		return fmt.Errorf("to Destination Interface %d: %w", to, ErrUnsupported)
+	case ohc == nil && (to == api.Interface_ACCESS || to == api.Interface_CP_FUNCTION):
+		return fmt.Errorf("without Outer Header Creation towards %v: %w", to, ErrUnsupported)
+	case d.Dscp != nil && d.GetDscp() > 63:
+		return fmt.Errorf("with DSCP %d: %w", d.GetDscp(), ErrUnsupported)
+	case ohc == nil && d.GetNetworkInstance() != "" && !knows(has, d.GetNetworkInstance()):
+		return fmt.Errorf("to Network Instance %s: %w", d.GetNetworkInstance(), ErrUnsupported)
+	case ohc == nil:
+		return nil
+	}
+	return checkOuter(s, ohc, has)
+}
+
+// checkRedirect: one of the three, and a URL that can stand in an HTTP header.
+// Source: RFC 3986, 2.
+func checkRedirect(r *api.Redirect) error {
+	if r == nil {
+		return nil
+	}
+	n := 0
+	for _, is := range []bool{r.GetUrl() != "", r.GetIpv4() != 0, len(r.GetIpv6()) > 0} {
+		if is {
+			n++
+		}
+	}
+	odd := strings.ContainsFunc(r.GetUrl(), func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", c) })
+	switch {
+	case n != 1:
+		return fmt.Errorf("to %d places: %w", n, ErrUnsupported)
+	case odd || len(r.GetUrl()) > 1024:
+		return fmt.Errorf("to URL %.40q: %w", r.GetUrl(), ErrUnsupported)
+	case len(r.GetIpv6()) != 0 && len(r.GetIpv6()) != 16:
+		return fmt.Errorf("to address %x: %w", r.GetIpv6(), ErrUnsupported)
+	}
+	return nil
+}
+
+// checkOuter looks at an Outer Header Creation of any kind.
+func checkOuter(s *api.Session, ohc *api.OuterHeaderCreation, has *api.Capabilities) error {
+	kind := ohc.GetEncapsulation()
+	ethernet := s.GetPduType() == api.PDUType_ETHERNET
+	what := lacks(
+		need{kind == api.Encapsulation_UDP || kind == api.Encapsulation_PLAIN_IP, has.GetEncapsulations(), "of an outer header other than GTP-U"},
+		need{kind == api.Encapsulation_TAG || ohc.CTag != nil || ohc.STag != nil, has.GetEthernet() && ethernet, "of tags"},
+		need{api.Encapsulation_name[int32(kind)] == "", false, "of an unknown kind"},
+	)
+	switch {
+	case what != "":
+		return fmt.Errorf("%s: %w", what, ErrUnsupported)
+	case ohc.GetCTag() > 0xffff || ohc.GetSTag() > 0xffff:
+		return fmt.Errorf("with tags %#x, %#x: %w", ohc.GetCTag(), ohc.GetSTag(), ErrUnsupported)
+	case ohc.GetPort() > 65535 || (ohc.GetPort() != 0) != (kind == api.Encapsulation_UDP):
+		return fmt.Errorf("of %v to port %d: %w", kind, ohc.GetPort(), ErrUnsupported)
+	case kind == api.Encapsulation_GTPU:
+		return checkTunnel(ohc, has)
+	case ohc.GetTeid() != 0:
+		return fmt.Errorf("of %v with TEID %#x: %w", kind, ohc.GetTeid(), ErrUnsupported)
+	case kind == api.Encapsulation_TAG:
+		return nil
+	}
+	return checkPeer(ohc, has)
+}
+
+// checkTunnel looks at a GTP-U tunnel into which the datapath is to send.
+func checkTunnel(ohc *api.OuterHeaderCreation, has *api.Capabilities) error {
+	if ohc.GetTeid() == 0 {
+		return fmt.Errorf("with TEID 0: %w", ErrUnsupported)
+	}
+	return checkPeer(ohc, has)
+}
+
+// checkPeer looks at a host to which the datapath is to send: it needs an address
+// of its own of the same IP version.
+func checkPeer(ohc *api.OuterHeaderCreation, has *api.Capabilities) error {
+	v4, v6 := ohc.GetIpv4() != 0, len(ohc.GetIpv6()) > 0
+	switch {
+	case v4 == v6:
+		return fmt.Errorf("to %#x and %x: want one address: %w", ohc.GetIpv4(), ohc.GetIpv6(), ErrUnsupported)
+	case v4 && len(has.GetN3Ipv4()) == 0:
+		return fmt.Errorf("to %#x: no endpoint over IPv4: %w", ohc.GetIpv4(), ErrUnsupported)
+	case v6 && (len(ohc.GetIpv6()) != 16 || len(has.GetN3Ipv6()) == 0):
+		return fmt.Errorf("to %x: no endpoint over IPv6: %w", ohc.GetIpv6(), ErrUnsupported)
+	}
+	return nil
+}
+
+func checkBuffer(s *api.Session, r *api.Rule) error {
+	f := r.GetForward()
+	switch {
+	case r.GetDetect().GetFTeid() != nil && !r.GetOuterHeaderRemoval():
+		return pdrError(r, "no Outer Header Removal: %w", ErrUnsupported)
+	case f.GetBarId() != 0 && FindBAR(s, f.GetBarId()) == nil:
+		return farError(r, "BAR %d: %w", f.GetBarId(), ErrNoRule)
+	}
+	return nil
+}
