@@ -2,6 +2,7 @@
 #pragma once
 #include "maps.h"
 #include "parse.h"
+#include "queue.h"
 
 /* What the stages may use of a rule: read once, so that all see the same. */
 struct match {
@@ -41,12 +42,16 @@ static __always_inline struct rule *rule_find(void *table, void *by_key, __u64 k
  *
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int match_begin(struct match *m, struct rule *rule)
+static __always_inline int match_begin(struct match *m, struct rule *rule, __u32 tunnelled)
 {
 	m->rule = rule;
 	m->ctl = *(volatile __u32 *)&rule->ctl;
-	if (m->ctl & (RULE_CHANGING | RULE_SLOW))
-		return m->ctl & RULE_CHANGING ? -PASS_CHANGING : -PASS_RULES;
+	if (m->ctl & (RULE_CHANGING | RULE_SLOW | RULE_QUEUED)) {
+		int err = queue_enter(m->key, m->ctl, tunnelled);
+
+		if (err)
+			return err;
+	}
 	m->meter[0] = rule->meter[0];
 	m->meter[1] = rule->meter[1];
 	m->urr = rule->urr;
@@ -57,7 +62,7 @@ static __always_inline int match_begin(struct match *m, struct rule *rule)
 static __always_inline int match_end(const struct match *m)
 {
 	barrier();
-	if (*(volatile __u32 *)&m->rule->ctl != m->ctl || *(volatile __u64 *)&m->rule->key != m->key)
+	if ((*(volatile __u32 *)&m->rule->ctl ^ m->ctl) & ~RULE_QUEUED || *(volatile __u64 *)&m->rule->key != m->key)
 		return -PASS_CHANGING;
 	return 0;
 }
@@ -105,7 +110,7 @@ static __always_inline int detect_tunnelled(const struct packet *p, struct match
 	rule = rule_find(&rule_by_teid, &guest_by_teid, m->key);
 	if (!rule)
 		return -DROP_NO_PDR;
-	err = match_begin(m, rule);
+	err = match_begin(m, rule, 1);
 	if (err)
 		return err;
 	if (!detect_ue(p, m))
@@ -126,5 +131,5 @@ static __always_inline int detect_bare(const struct packet *p, struct match *m)
 
 	m->key = p->version == 4 ? rule_key_ip4(p->dst_ip4) : p->dst_ip6;
 	rule = rule_find(&rule_by_ue, &guest_by_ue, m->key);
-	return rule ? match_begin(m, rule) : -PASS_HOST;
+	return rule ? match_begin(m, rule, 0) : -PASS_HOST;
 }

@@ -39,6 +39,7 @@
 	X(CHANGING,   "its rule was being changed") \
 	X(UNRESOLVED, "next hop not resolved yet") \
 	X(TOO_BIG,    "longer than the next hop's MTU") \
+	X(QUEUED,     "the slow path had packets of its rule that came before") \
 	X(RULES,      "matched by rules that the fast path does not have") \
 	X(BUFFER,     "FAR says BUFF: it waits in the buffer") \
 	X(ANSWER,     "dropped by the slow path, with an answer to its sender")

@@ -78,24 +78,46 @@ struct {
 	__type(value, __u64);
 } counts SEC(".maps");
 
-/* Frames from N6 that the slow path has to send on. */
+/* Frames that the slow path has to send on, each as long as it is. */
 #define EXCEPTION_MAX 9216 /* octets of a frame */
 
 struct exception {
 	__u32 octets;
 	__u32 reason;
+	__u32 queue;		/* index in queues of the rule, plus 1; 0: none */
+	__u32 tunnelled;	/* a G-PDU, not a bare packet */
 	__u8 frame[EXCEPTION_MAX];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 22);
+	__uint(max_entries, 1 << 23);
 } exceptions SEC(".maps");
+
+/* Where an exception is put together: a program is not interrupted by another
+ * one on its CPU.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct exception);
+} scratch SEC(".maps");
+
+/* By slot of rule_by_ue, and behind these by slot of rule_by_teid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct queue);
+} queues SEC(".maps");
 
 #define ENDPOINT_MAX 16
 
 /* Set once before the programs are loaded. */
 const volatile __u32 index_mask;
+const volatile __u32 queue_max;	/* packets of one rule in the ring */
 const volatile __be32 endpoint_ip4[ENDPOINT_MAX]; /* at which GTP-U is terminated; 0: none more */
 
 /* Changed while packets flow, each word whole. */

@@ -57,6 +57,7 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_OUTER	0x0040	/* create an outer header; else out on N6 as it is */
 #define RULE_SLOW	0x0080	/* all is done by the slow path */
 #define RULE_TO_ACCESS	0x0100	/* Destination Interface Access */
+#define RULE_QUEUED	0x4000	/* the slow path may have packets that came before: see queue.h */
 #define RULE_CHANGING	0x8000
 
 static __always_inline __u64 rule_key_teid(__u32 teid)
@@ -83,6 +84,17 @@ struct meter {
 
 #define METER_FRACTION	8	/* bits of tat behind the nanosecond */
 #define METER_SHIFT	16	/* from octet_time to tat */
+
+/* What the slow path has of a rule: the packets in the ring that it has not
+ * finished yet.
+ */
+struct queue {
+	__u32 packets;
+	__u32 full;		/* nothing more is let in: QUEUE_* */
+};
+
+#define QUEUE_BUFFER_FULL	1	/* written by the slow path: no room in the buffer */
+#define QUEUE_DRAINING		2	/* until packets is 0 */
 
 /* What a URR counted, which only ever grows, and how far it is to the next thing
  * to do about it: one cache line. All words are written whole.

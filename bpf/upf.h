@@ -43,59 +43,61 @@ static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, const st
  *
  * It parts early, so that the common one, out on N6, carries nothing of the other.
  */
-static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p)
+static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, struct match *m)
 {
-	struct match m = {};
 	struct route r = {};
-	int err = detect_tunnelled(p, &m);
+	int err = detect_tunnelled(p, m);
 
 	if (err)
 		return err;
-	if (m.ctl & RULE_OUTER)
-		return upf_relay(ctx, p, &m);
-	return upf_admit(&m, p, forward_bare(&m, p, &r)) ?: emit_bare(ctx, p, &r);
+	if (m->ctl & RULE_OUTER)
+		return upf_relay(ctx, p, m);
+	return upf_admit(m, p, forward_bare(m, p, &r)) ?: emit_bare(ctx, p, &r);
 }
 
-static __always_inline int upf_bare(struct ctx *ctx, struct packet *p)
+static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct match *m)
 {
-	struct match m = {};
 	struct route r = {};
-	int err = detect_bare(p, &m);
+	int err = detect_bare(p, m);
 
 	if (err)
 		return err;
-	err = upf_admit(&m, p, forward_n6(&m, p, &r));
+	err = upf_admit(m, p, forward_n6(m, p, &r));
 	if (err)
 		return err;
 	return emit_ttl(p) ? -DROP_INTERNAL : emit_outer(ctx, p, &r);
 }
 
-/* upf_exception - hand a frame from N6 to the slow path
+/* upf_exception - hand a frame to the slow path
  *
+ * @key: of its rule; 0: none
  * Return: the action.
  */
-static __always_inline int upf_exception(struct ctx *ctx, __u32 reason)
+static __noinline int upf_exception(struct ctx *ctx, __u64 key, __u32 tunnelled, __u32 reason)
 {
-	__u32 octets = ctx_octets(ctx);
-	struct exception *e;
+	__u32 octets = ctx_octets(ctx), zero = 0;
+	struct exception *e = bpf_map_lookup_elem(&scratch, &zero);
 
+	if (!e)
+		return CTX_DROP;
 	if (octets == 0 || octets > EXCEPTION_MAX) {
 		count(DROP_MTU);
 		return CTX_DROP;
 	}
-	e = bpf_ringbuf_reserve(&exceptions, sizeof(*e), 0);
-	if (!e) {
-		count(DROP_SLOW_FULL);
+	if (ctx_load(ctx, e->frame, octets)) {
+		count(DROP_INTERNAL);
 		return CTX_DROP;
 	}
 	e->octets = octets;
 	e->reason = reason;
-	if (ctx_load(ctx, e->frame, octets)) {
-		bpf_ringbuf_discard(e, 0);
-		count(DROP_INTERNAL);
+	e->tunnelled = tunnelled;
+	e->queue = queue_add(key, tunnelled, reason == PASS_CHANGING || reason == PASS_UNRESOLVED);
+	if (bpf_ringbuf_output(&exceptions, e, offsetof(struct exception, frame) + octets, 0)) {
+		if (e->queue)
+			queue_remove(e->queue);
+		count(DROP_SLOW_FULL);
 		return CTX_DROP;
 	}
-	bpf_ringbuf_submit(e, 0);
 	count(reason);
 	return CTX_DROP;
 }
@@ -133,29 +135,40 @@ __noinline int upf_answer(int err)
 	return -PASS_ANSWER;
 }
 
+/* upf_gtpu - a frame of a device on which GTP-U is terminated
+ *
+ * What the kernel has to put together, or to hand to the GTP-U socket, is passed
+ * to it; a G-PDU that has a rule goes through the ring, in its order.
+ */
 static __always_inline int upf_gtpu(struct ctx *ctx)
 {
 	struct packet p = {};
+	struct match m = {};
 	int err;
 
 	packet_init(&p, ctx);
 	err = parse_tunnelled(&p);
 	if (!err)
-		err = upf_tunnelled(ctx, &p);
-	return err < 0 && !IS_PASS(-err) ? upf_answer(err) : err;
+		err = upf_tunnelled(ctx, &p, &m);
+	if (err >= 0)
+		return err;
+	if (!IS_PASS(-err))
+		return upf_answer(err);
+	return m.key ? upf_exception(ctx, m.key, 1, -err) : err;
 }
 
 static __always_inline int upf_n6(struct ctx *ctx)
 {
 	struct packet p = {};
+	struct match m = {};
 	int err, reason;
 
 	packet_init(&p, ctx);
 	err = parse_bare(&p);
 	if (!err)
-		err = upf_bare(ctx, &p);
+		err = upf_bare(ctx, &p, &m);
 	reason = -err;
 	if (err < 0 && IS_PASS(reason) && reason != PASS_HOST)
-		return upf_exception(ctx, reason);
+		return upf_exception(ctx, m.key, 0, reason);
 	return upf_finish(err);
 }

@@ -35,6 +35,7 @@ const (
 	PassChanging           // its rule was being changed
 	PassUnresolved         // next hop not resolved yet
 	PassTooBig             // longer than the next hop's MTU
+	PassQueued             // the slow path had packets of its rule that came before
 	PassRules              // matched by rules that the fast path does not have
 	PassBuffer             // FAR says BUFF: it waits in the buffer
 	PassAnswer             // dropped by the slow path, with an answer to its sender
@@ -72,6 +73,7 @@ var reasons = [...]reason{
 	PassChanging:    {"changing", "its rule was being changed", false},
 	PassUnresolved:  {"unresolved", "next hop not resolved yet", false},
 	PassTooBig:      {"too_big", "longer than the next hop's MTU", false},
+	PassQueued:      {"queued", "the slow path had packets of its rule that came before", false},
 	PassRules:       {"rules", "matched by rules that the fast path does not have", false},
 	PassBuffer:      {"buffer", "FAR says BUFF: it waits in the buffer", false},
 	PassAnswer:      {"answer", "dropped by the slow path, with an answer to its sender", false},

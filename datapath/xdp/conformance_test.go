@@ -132,8 +132,7 @@ func (b *bed) Sent(t testing.TB) [][]byte {
 
 // slowFromN3 are the reasons for which a whole message is passed to the socket.
 var slowFromN3 = map[datapath.Reason]bool{
-	datapath.PassUnresolved: true, datapath.PassChanging: true, datapath.PassTooBig: true,
-	datapath.PassRules: true, datapath.PassSignalling: true, datapath.PassAnswer: true,
+	datapath.PassSignalling: true, datapath.PassAnswer: true,
 }
 
 const xdpPass, xdpDrop, xdpRedirect = 2, 1, 4
@@ -168,9 +167,9 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 		return b.slowPath(t, func() { b.slow.fromTunnel(m) })
 	case action == xdpPass && reason == datapath.PassHost && isFragment6(frame):
 		return conformance.Outcome{Reason: datapath.PassFragment} // which the host puts together
-	case action == xdpDrop && port == conformance.N6 && !reason.IsDrop():
+	case action == xdpDrop && !reason.IsDrop():
 		in := readException(t, b.Driver)
-		return b.slowPath(t, func() { b.slow.fromN6(in) })
+		return b.slowPath(t, func() { b.slow.exceptional(in) })
 	case action == xdpDrop && reason.IsDrop(), action == xdpPass && !reason.IsDrop():
 		return conformance.Outcome{Reason: reason}
 	}

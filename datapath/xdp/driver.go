@@ -175,7 +175,7 @@ func (d *Driver) Close() error {
 
 // unmap gives the tables' memory back, as far as there is any.
 func (d *Driver) unmap() error {
-	var errs []error
+	errs := []error{d.queues.unmap()}
 	if d.teids != nil {
 		errs = append(errs, d.teids.unmap())
 	}

@@ -43,10 +43,13 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 	for name, n := range map[string]uint32{
 		"rule_by_teid": slots, "rule_by_ue": slots, "guest_by_teid": slots, "guest_by_ue": slots,
 		"meters": 2*slots + 1, "urrs": slots + 1, "urr_owners": slots + 1,
+		"queues": 2 * slots,
 	} {
 		spec.Maps[name].MaxEntries = n
 	}
-	for name, value := range map[string]any{"index_mask": slots - 1, "endpoint_ip4": d.ports.local()} {
+	for name, value := range map[string]any{
+		"index_mask": slots - 1, "queue_max": uint32(queueMax), "endpoint_ip4": d.ports.local(),
+	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("xdp: set %s: %w", name, err)
 		}

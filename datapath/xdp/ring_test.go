@@ -13,7 +13,7 @@ import (
 var gnbPort = netip.AddrPortFrom(netip.MustParseAddr("10.3.0.2"), gtpu.Port)
 
 // readException returns the next frame in the exception ring.
-func readException(t testing.TB, d *Driver) []byte {
+func readException(t testing.TB, d *Driver) exception {
 	t.Helper()
 	ring, err := ringbuf.NewReader(d.objs.Exceptions)
 	if err != nil {
@@ -29,5 +29,5 @@ func readException(t testing.TB, d *Driver) []byte {
 	if err != nil {
 		t.Fatalf("exception ring: %v", err)
 	}
-	return exceptionFrame(record.RawSample)
+	return parseException(record.RawSample)
 }

@@ -1,7 +1,6 @@
 package xdp
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -129,15 +128,9 @@ func (s *slowPath) readRing(ring *ringbuf.Reader) {
 			return
 		}
 		if err == nil {
-			s.fromN6(exceptionFrame(record.RawSample))
+			s.exceptional(parseException(record.RawSample))
 		}
 	}
-}
-
-// exceptionFrame returns the frame in a record of struct exception.
-func exceptionFrame(record []byte) []byte {
-	n := binary.NativeEndian.Uint32(record)
-	return record[8 : 8+n]
 }
 
 // fromN6 treats one frame.

@@ -21,6 +21,7 @@ const (
 	ruleOuter    = 0x0040
 	ruleSlow     = 0x0080
 	ruleToAccess = 0x0100
+	ruleQueued   = 0x4000
 	ruleChanging = 0x8000
 
 	ruleFlags      = 0xffff
@@ -128,21 +129,24 @@ func (t *table) release(slot uint32, key uint64) {
 // write makes slot hold content, whose Ctl has flags only, for a session of the
 // slice. Packets see the rule as it was, or as it is, or go through the slow
 // path, which waits for us. Counters go on if the slot held the same key, else
-// they start at 0. What is the same already is not touched.
+// they start at 0. What is the same already is not touched. A rule that packets
+// knew before sees first whether the slow path has any of them: bpf/queue.h.
 func (t *table) write(slot uint32, content *upfRule, slice uint16) {
 	r := &t.slots[slot]
 	ctl := atomic.LoadUint32(&r.Ctl)
 	same := atomic.LoadUint64(&r.Key) == content.Key
-	if same && ctl&ruleFlags == content.Ctl && r.Meter == content.Meter && r.UeIp4 == content.UeIp4 &&
+	if same && ctl&ruleFlags&^ruleQueued == content.Ctl && r.Meter == content.Meter && r.UeIp4 == content.UeIp4 &&
 		r.UeIp6 == content.UeIp6 && r.Qfis == content.Qfis && r.Urr == content.Urr {
 		t.move(slot, ctl, slice, ctl)
 		return
 	}
 	atomic.StoreUint32(&r.Ctl, ctl|ruleChanging)
+	next := content.Ctl
 	if !same {
 		t.retire(slot, ctl)
 		t.slices[slot] = slice
 	} else {
+		next |= ruleQueued
 		t.move(slot, ctl, slice, content.Ctl)
 	}
 	atomic.StoreUint32(&r.Meter[0], content.Meter[0])
@@ -152,7 +156,7 @@ func (t *table) write(slot uint32, content *upfRule, slice uint16) {
 	r.Qfis = content.Qfis
 	atomic.StoreUint32(&r.Urr, content.Urr)
 	atomic.StoreUint64(&r.Key, content.Key)
-	atomic.StoreUint32(&r.Ctl, (ctl+generationStep)&^ruleFlags|content.Ctl)
+	atomic.StoreUint32(&r.Ctl, (ctl+generationStep)&^ruleFlags|next)
 }
 
 // clear takes the rule away from packets.

@@ -14,10 +14,12 @@ import (
 )
 
 type upfException struct {
-	_      structs.HostLayout
-	Octets uint32
-	Reason uint32
-	Frame  [9216]uint8
+	_         structs.HostLayout
+	Octets    uint32
+	Reason    uint32
+	Queue     uint32
+	Tunnelled uint32
+	Frame     [9216]uint8
 }
 
 type upfHop struct {
@@ -55,6 +57,12 @@ type upfN6Route struct {
 	MaskIp6    uint64
 	GatewayIp4 uint32
 	GatewayIp6 uint32
+}
+
+type upfQueue struct {
+	_       structs.HostLayout
+	Packets uint32
+	Full    uint32
 }
 
 type upfRule struct {
@@ -103,8 +111,10 @@ const (
 	upfMapHopByIp         = "hop_by_ip"
 	upfMapHops            = "hops"
 	upfMapMeters          = "meters"
+	upfMapQueues          = "queues"
 	upfMapRuleByTeid      = "rule_by_teid"
 	upfMapRuleByUe        = "rule_by_ue"
+	upfMapScratch         = "scratch"
 	upfMapUrrEvents       = "urr_events"
 	upfMapUrrOwners       = "urr_owners"
 	upfMapUrrs            = "urrs"
@@ -116,6 +126,7 @@ const (
 	upfVarIndexMask       = "index_mask"
 	upfVarN6              = "n6"
 	upfVarOverflows       = "overflows"
+	upfVarQueueMax        = "queue_max"
 	upfVarUnusedException = "unused_exception"
 	upfVarUnusedUrrEvent  = "unused_urr_event"
 )
@@ -178,8 +189,10 @@ type upfMapSpecs struct {
 	HopByIp     *ebpf.MapSpec `ebpf:"hop_by_ip"`
 	Hops        *ebpf.MapSpec `ebpf:"hops"`
 	Meters      *ebpf.MapSpec `ebpf:"meters"`
+	Queues      *ebpf.MapSpec `ebpf:"queues"`
 	RuleByTeid  *ebpf.MapSpec `ebpf:"rule_by_teid"`
 	RuleByUe    *ebpf.MapSpec `ebpf:"rule_by_ue"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 	UrrEvents   *ebpf.MapSpec `ebpf:"urr_events"`
 	UrrOwners   *ebpf.MapSpec `ebpf:"urr_owners"`
 	Urrs        *ebpf.MapSpec `ebpf:"urrs"`
@@ -194,6 +207,7 @@ type upfVariableSpecs struct {
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
 	N6              *ebpf.VariableSpec `ebpf:"n6"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
+	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedUrrEvent  *ebpf.VariableSpec `ebpf:"unused_urr_event"`
 }
@@ -225,8 +239,10 @@ type upfMaps struct {
 	HopByIp     *ebpf.Map `ebpf:"hop_by_ip"`
 	Hops        *ebpf.Map `ebpf:"hops"`
 	Meters      *ebpf.Map `ebpf:"meters"`
+	Queues      *ebpf.Map `ebpf:"queues"`
 	RuleByTeid  *ebpf.Map `ebpf:"rule_by_teid"`
 	RuleByUe    *ebpf.Map `ebpf:"rule_by_ue"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
 	UrrEvents   *ebpf.Map `ebpf:"urr_events"`
 	UrrOwners   *ebpf.Map `ebpf:"urr_owners"`
 	Urrs        *ebpf.Map `ebpf:"urrs"`
@@ -241,8 +257,10 @@ func (m *upfMaps) Close() error {
 		m.HopByIp,
 		m.Hops,
 		m.Meters,
+		m.Queues,
 		m.RuleByTeid,
 		m.RuleByUe,
+		m.Scratch,
 		m.UrrEvents,
 		m.UrrOwners,
 		m.Urrs,
@@ -258,6 +276,7 @@ type upfVariables struct {
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
 	N6              *ebpf.Variable `ebpf:"n6"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
+	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedUrrEvent  *ebpf.Variable `ebpf:"unused_urr_event"`
 }

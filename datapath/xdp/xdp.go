@@ -75,6 +75,7 @@ type Driver struct {
 	teids, ues   *table
 	meters       *meterTable
 	urrs         *urrTable
+	queues       mapped[upfQueue] // by slot of ues, and behind them of teids
 	hops         *hopTable
 	sessions     *sessionTable       // nil once the driver is closed
 	slowSessions map[uint64]*session // those of them with a rule of the slow path
@@ -184,6 +185,9 @@ func (d *Driver) mapTables() error {
 	if d.urrs, err = newURRTable(d.objs.Urrs, d.objs.UrrOwners); err != nil {
 		return err
 	}
+	if d.queues, err = mapMemory[upfQueue](d.objs.Queues); err != nil {
+		return err
+	}
 	d.hops, err = newHopTable(d.objs.Hops, d.objs.HopByIp)
 	return err
 }
@@ -220,7 +224,7 @@ func (d *Driver) Capabilities() *api.Capabilities { return d.about }
 func (d *Driver) MemoryOctets() uint64 {
 	var sum uint64
 	for _, m := range []*ebpf.Map{
-		d.objs.RuleByTeid, d.objs.RuleByUe, d.objs.Meters, d.objs.Urrs, d.objs.UrrOwners, d.objs.Hops,
+		d.objs.RuleByTeid, d.objs.RuleByUe, d.objs.Meters, d.objs.Urrs, d.objs.UrrOwners, d.objs.Hops, d.objs.Queues,
 	} {
 		sum += uint64(m.MaxEntries()) * uint64(m.ValueSize())
 	}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#pragma once
+#include "maps.h"
+
+/* The order of packets that take different ways: a packet does not go the fast
+ * way while the slow path has one of its rule that came before it.
+ *
+ *	struct queue	packets counts what is in the ring of exceptions; the slow
+ *			path counts down when it has sent or buffered a packet
+ *	RULE_QUEUED	set whenever a rule changes, and when a packet goes the slow
+ *			way in passing; cleared by the first packet that finds
+ *			nothing queued
+ *
+ * So after a change from BUFF to FORW packets go through the ring, behind those
+ * that waited, until it has none of them, and then past it, none overtaking any.
+ * If they come faster than the slow path sends they would do so for ever: when
+ * queue_max are in the ring the next ones are dropped until it is drained.
+ */
+
+struct place {
+	struct rule *rule;
+	struct queue *queue;
+	__u32 index;		/* in queues */
+};
+
+/* place_find - where a rule stands, and its queue
+ *
+ * Return: 0, or -1 if it has gone.
+ */
+static __always_inline int place_find(struct place *at, __u64 key, __u32 tunnelled)
+{
+	void *table = tunnelled ? (void *)&rule_by_teid : (void *)&rule_by_ue;
+	__u32 slot = (__u32)key & index_mask;
+	__u32 *guest;
+
+	at->rule = bpf_map_lookup_elem(table, &slot);
+	if (!at->rule)
+		return -1;
+	if (at->rule->key != key) {
+		guest = bpf_map_lookup_elem(tunnelled ? (void *)&guest_by_teid : (void *)&guest_by_ue, &key);
+		if (!guest)
+			return -1;
+		slot = *guest;
+		at->rule = bpf_map_lookup_elem(table, &slot);
+		if (!at->rule || at->rule->key != key)
+			return -1;
+	}
+	at->index = tunnelled ? slot + index_mask + 1 : slot;
+	at->queue = bpf_map_lookup_elem(&queues, &at->index);
+	return at->queue ? 0 : -1;
+}
+
+/* queue_enter - what becomes of a packet whose rule says that it is changing,
+ * that the slow path does it, or that this may have packets of it
+ *
+ * @ctl: control word of the rule as it was read
+ * Return: 0 if the packet may go on, the fast way, and RULE_QUEUED is cleared; or
+ * a negative enum upf_count.
+ */
+__noinline int queue_enter(__u64 key, __u32 ctl, __u32 tunnelled)
+{
+	struct place at = {};
+	__u32 packets, full;
+
+	if (ctl & RULE_CHANGING || place_find(&at, key, tunnelled))
+		return -PASS_CHANGING;
+	packets = *(volatile __u32 *)&at.queue->packets;
+	full = *(volatile __u32 *)&at.queue->full;
+	if (!packets && !(ctl & RULE_SLOW)) {
+		at.queue->full = 0;
+		__sync_val_compare_and_swap(&at.rule->ctl, ctl, ctl & ~RULE_QUEUED);
+		return 0;
+	}
+	if (!full && packets < queue_max)
+		return ctl & RULE_SLOW ? -PASS_RULES : -PASS_QUEUED;
+	__sync_fetch_and_add(&at.rule->dropped, 1);
+	if (full == QUEUE_BUFFER_FULL)
+		return -DROP_BUFFER_FULL;
+	if (!(ctl & RULE_SLOW))
+		at.queue->full = QUEUE_DRAINING;
+	return -DROP_SLOW_FULL;
+}
+
+/* queue_add - count a packet that goes into the ring
+ *
+ * @in_passing: only as its rule was changing, or its next hop was not known
+ * Return: its index in queues, plus 1; 0: none.
+ */
+__noinline int queue_add(__u64 key, __u32 tunnelled, __u32 in_passing)
+{
+	struct place at = {};
+
+	if (!key || place_find(&at, key, tunnelled))
+		return 0;
+	__sync_fetch_and_add(&at.queue->packets, 1);
+	if (in_passing)
+		__sync_fetch_and_or(&at.rule->ctl, RULE_QUEUED);
+	return at.index + 1;
+}
+
+/* queue_remove - take back what queue_add() counted; @queue is what it returned */
+__noinline int queue_remove(__u32 queue)
+{
+	__u32 index = queue - 1;
+	struct queue *q = bpf_map_lookup_elem(&queues, &index);
+
+	if (q)
+		__sync_fetch_and_sub(&q->packets, 1);
+	return 0;
+}
