@@ -101,6 +101,19 @@ static __always_inline __be16 emit_source_port(const struct route *r)
 	return bpf_htons(0xc000 | r->flow >> 18);
 }
 
+/* emit_gtpu - write the fixed part of GTP-U
+ *
+ * @octets: that follow it
+ * Source: TS 29.281 V18.1.0, 5.1.
+ */
+static __always_inline void emit_gtpu(struct gtpu_hdr *gtpu, const struct route *r, __u32 octets)
+{
+	gtpu->flags = r->has_psc ? GTPU_V1_PT | GTPU_E : GTPU_V1_PT;
+	gtpu->type = GTPU_G_PDU;
+	gtpu->length = bpf_htons(octets);
+	gtpu->teid = r->teid;
+}
+
 /* emit_headers - write IPv4, UDP and the fixed part of GTP-U
  *
  * @octets: from the outer IP header on
@@ -112,7 +125,6 @@ static __always_inline __be16 emit_source_port(const struct route *r)
 static __always_inline void emit_headers(struct iphdr *ip, const struct route *r, __u32 octets)
 {
 	struct udphdr *udp = (void *)(ip + 1);
-	struct gtpu_hdr *gtpu = (void *)(udp + 1);
 
 	*(__u8 *)ip = 0x45;
 	ip->tos = r->dscp << 2;
@@ -130,11 +142,7 @@ static __always_inline void emit_headers(struct iphdr *ip, const struct route *r
 	udp->dest = bpf_htons(GTPU_PORT);
 	udp->len = bpf_htons(octets - sizeof(*ip));
 	udp->check = 0;
-
-	gtpu->flags = r->has_psc ? GTPU_V1_PT | GTPU_E : GTPU_V1_PT;
-	gtpu->type = GTPU_G_PDU;
-	gtpu->length = bpf_htons(octets - OUTER_IP4);
-	gtpu->teid = r->teid;
+	emit_gtpu((void *)(udp + 1), r, octets - OUTER_IP4);
 }
 
 /* emit_psc - write the optional word and a PDU Session Container
@@ -154,6 +162,8 @@ static __always_inline void emit_psc(struct gtpu_opt *opt, const struct route *r
 	psc->next_ext = 0;
 }
 
+#include "emit_ip6.h"
+
 /* emit_outer - Outer Header Creation, and out to the peer
  *
  * Source: TS 29.244 V18.6.0, 8.2.56. Return: an action, or a negative enum
@@ -165,6 +175,8 @@ static __always_inline int emit_outer(struct ctx *ctx, const struct packet *p,
 	int outer = OUTER_IP4 + (r->has_psc ? OUTER_PSC : 0);
 	struct ethhdr *eth;
 
+	if (r->hop->outer != OUTER_IP4)
+		return emit_outer_ip6(ctx, p, r);
 	if (emit_resize(ctx, p, sizeof(*eth) + outer))
 		return -DROP_INTERNAL;
 	eth = ctx_data(ctx);

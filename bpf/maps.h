@@ -119,6 +119,9 @@ struct {
 const volatile __u32 index_mask;
 const volatile __u32 queue_max;	/* packets of one rule in the ring */
 const volatile __be32 endpoint_ip4[ENDPOINT_MAX]; /* at which GTP-U is terminated; 0: none more */
+const volatile struct endpoint_ip6 {
+	__be32 word[4];
+} endpoint_ip6[ENDPOINT_MAX]; /* likewise; first word 0: none more */
 
 /* Changed while packets flow, each word whole. */
 volatile struct n6_route n6;

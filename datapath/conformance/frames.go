@@ -193,8 +193,11 @@ func message(header string, payload []byte) []byte {
 
 // BenchFrames returns an uplink and a downlink frame with 64 octets of UDP
 // payload, for benchmarks that put TEID and UE address in.
-func BenchFrames() (uplink, downlink []byte) {
+func BenchFrames() (uplink, downlink []byte) { return BenchFramesOf(64) }
+
+// BenchFramesOf is [BenchFrames] with payload octets.
+func BenchFramesOf(payload int) (uplink, downlink []byte) {
 	u, d := up4, down4
-	u.payload, d.payload = 64, 64
+	u.payload, d.payload = payload, payload
 	return onN3(gpdu(pscUL("00000001"), u)), onN6(d)
 }

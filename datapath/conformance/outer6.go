@@ -28,6 +28,14 @@ func outer6Session() *api.Session {
 	return s
 }
 
+// relayed6Session has an F-TEID with both addresses on the side of the gNB.
+func relayed6Session() *api.Session {
+	up := relay(1, 0x33, N3Address, api.Interface_ACCESS, api.Interface_CORE, "n9", tunnel(0x133, PeerAddress))
+	up.Detect.FTeid.Ipv6 = N3Address6.AsSlice()
+	down := relay(2, 0x34, N9Address, api.Interface_CORE, api.Interface_ACCESS, "", tunnel(0x134, GNBAddress6))
+	return &api.Session{Seid: relayed6, Rules: []*api.Rule{up, down}}
+}
+
 // on6 is a GTP-U message from the gNB over IPv6.
 var on6 = outer{src: GNBAddress6, dst: N3Address6, sport: 2152, dport: 2152, checksum: true}
 
@@ -42,16 +50,16 @@ func out6(sport uint16, label uint32, dscp uint8, gtpu []byte) []byte {
 var outer6Rows = []packet{
 	{
 		name: "outer IPv6, uplink", port: N3, in: on6.frame(N3MAC, ghostMAC, gpdu(pscUL("00000023"), up12)),
-		want: outN6(GatewayMAC, hop(up12)), seid: outer6, pdr: 1, octets: size4, slow: true,
+		want: outN6(GatewayMAC, hop(up12)), seid: outer6, pdr: 1, octets: size4,
 	},
 	{
 		name: "outer IPv6, uplink IPv6", port: N3, in: on6.frame(N3MAC, ghostMAC, gpdu(pscUL("00000023"), up126)),
-		want: outN6(GatewayMAC, hop(up126)), seid: outer6, pdr: 1, octets: size6, slow: true,
+		want: outN6(GatewayMAC, hop(up126)), seid: outer6, pdr: 1, octets: size6,
 	},
 	{
 		name: "outer IPv6, uplink without checksum", port: N3,
 		in:   outer{src: GNBAddress6, dst: N3Address6, sport: 2152, dport: 2152}.frame(N3MAC, ghostMAC, gpdu(pscUL("00000023"), up12)),
-		want: outN6(GatewayMAC, hop(up12)), seid: outer6, pdr: 1, octets: size4, slow: true,
+		want: outN6(GatewayMAC, hop(up12)), seid: outer6, pdr: 1, octets: size4,
 	},
 	{
 		name: "outer IPv6, the same tunnel over IPv4", port: N3, in: onN3(gpdu(pscUL("00000023"), up12)),
@@ -59,15 +67,44 @@ var outer6Rows = []packet{
 	},
 	{
 		name: "outer IPv6, downlink", port: N6, in: onN6(tos(dn12, 0xb8)),
-		want: out6(0xf2e1, 0xcb84e, 46, gpdu(pscDL("00000123"), hop(tos(dn12, 0xb8)))), seid: outer6, pdr: 2, octets: size4, slow: true,
+		want: out6(0xf2e1, 0xcb84e, 46, gpdu(pscDL("00000123"), hop(tos(dn12, 0xb8)))), seid: outer6, pdr: 2, octets: size4,
 	},
 	{
 		name: "outer IPv6, downlink IPv6", port: N6, in: onN6(dn126),
-		want: out6(0xc131, 0x04c7d, 0, gpdu(pscDL("00000123"), hop(dn126))), seid: outer6, pdr: 2, octets: size6, slow: true,
+		want: out6(0xc131, 0x04c7d, 0, gpdu(pscDL("00000123"), hop(dn126))), seid: outer6, pdr: 2, octets: size6,
 	},
 	{
 		name: "outer IPv6, an odd number of octets has a checksum, too", port: N6, in: onN6(size(dn12, 61)),
-		want: out6(0xf2e1, 0xcb84e, 0, gpdu(pscDL("00000123"), hop(size(dn12, 61)))), seid: outer6, pdr: 2, octets: 61, slow: true,
+		want: out6(0xf2e1, 0xcb84e, 0, gpdu(pscDL("00000123"), hop(size(dn12, 61)))), seid: outer6, pdr: 2, octets: 61,
+	},
+	{
+		name: "outer IPv6, largest that fits N3", port: N6, in: onN6(size(dn12, MTU-64)),
+		want: out6(0xf2e1, 0xcb84e, 0, gpdu(pscDL("00000123"), hop(size(dn12, MTU-64)))), seid: outer6, pdr: 2, octets: MTU - 64,
+	},
+	{
+		name: "outer IPv6, one octet more goes the slow way", port: N6, in: onN6(size(dn12, MTU-63)),
+		want: out6(0xf2e1, 0xcb84e, 0, gpdu(pscDL("00000123"), hop(size(dn12, MTU-63)))), seid: outer6, pdr: 2, octets: MTU - 63, slow: true,
+	},
+	{
+		name: "outer IPv6, checksum that would be 0 is all ones", port: N6, in: onN6(balanced(dn12)),
+		want: allOnes(out6(0xf2e1, 0xcb84e, 0, gpdu(pscDL("00000123"), balanced(hop(dn12))))), seid: outer6, pdr: 2, octets: size4,
+	},
+	{
+		name: "outer IPv6, relay to IPv4", port: N3, in: on6.frame(N3MAC, ghostMAC, gpdu(pscUL("00000033"), up9)),
+		want: outN9(port9, gpdu("34ff LEN 00000133 0000 00 85 01 10 09 00", up9)), seid: relayed6, pdr: 1, octets: size4,
+	},
+	{
+		name: "outer IPv6, relay of the same F-TEID over IPv4", port: N3, in: onN3(gpdu("30ff LEN 00000033", up9)),
+		want: outN9(port9, gpdu("30ff LEN 00000133", up9)), seid: relayed6, pdr: 1, octets: size4,
+	},
+	{
+		name: "outer IPv6, relay from IPv4", port: N3, in: onN9(gpdu("34ff LEN 00000034 0000 00 85 01 00 49 00", dn9)),
+		want: out6(port9, 0xf0de7, 0, gpdu("34ff LEN 00000134 0000 00 85 01 00 49 00", dn9)), seid: relayed6, pdr: 2, octets: size4,
+	},
+	{
+		name: "outer IPv6, length beyond the frame", port: N3,
+		in:     ethernet(N3MAC, ghostMAC, layers.EthernetTypeIPv6, on6.packet(gpdu(pscUL("00000023"), up12))[:80]),
+		reason: datapath.DropIPShort,
 	},
 	{
 		name: "outer IPv6, Echo Request", port: N3, in: on6.frame(N3MAC, ghostMAC, message("3201 LEN 00000000 0001 00 00", nil)),
@@ -88,6 +125,24 @@ var outer6Rows = []packet{
 		name: "outer IPv6, fragment", port: N3, in: ethernet(N3MAC, ghostMAC, layers.EthernetTypeIPv6, fragment6(on6.packet(gpdu(pscUL("00000023"), up12)))),
 		reason: datapath.PassFragment,
 	},
+}
+
+// outer6SumAt is where the outer UDP checksum stands in a frame.
+const outer6SumAt = 14 + 40 + 6
+
+// balanced sets the last two octets such that the outer UDP checksum of what
+// leaves for dn12 comes to 0.
+func balanced(u user) user {
+	b := u.bytes()
+	out := out6(0xf2e1, 0xcb84e, 0, gpdu(pscDL("00000123"), hop(dn12)))
+	copy(b[len(b)-2:], out[outer6SumAt:])
+	return user{raw: b}
+}
+
+// allOnes is what stands for a checksum of 0.
+func allOnes(frame []byte) []byte {
+	frame[outer6SumAt], frame[outer6SumAt+1] = 0xff, 0xff
+	return frame
 }
 
 // from6 is a signalling message to the gNB over IPv6.

@@ -90,7 +90,7 @@ func changes(shape []byte) []*api.Change {
 // counted returns how many packets were counted, forwarded or dropped.
 func counted(t *testing.T, u *model.UPF) (n uint64) {
 	t.Helper()
-	for seid := range uint64(16) { // sessions of the table and of shapes
+	for seid := range uint64(conformance.MaxSessions + 1) {
 		usage, err := u.Usage(seid)
 		if errors.Is(err, datapath.ErrNoSession) {
 			continue

@@ -126,8 +126,6 @@ func fast(s *api.Session, r *api.Rule) bool {
 		return false
 	case f.GetAction() == api.Action_DROP:
 		return true
-	case ohc != nil && ohc.GetIpv4() == 0:
-		return false
 	case ohc != nil && d.GetFTeid() != nil && d.GetUeAddress().GetIpv6Prefix() != 0:
 		return false
 	}

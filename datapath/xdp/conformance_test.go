@@ -13,7 +13,6 @@ import (
 	"plumbline/datapath/conformance"
 	"plumbline/datapath/model"
 	"plumbline/datapath/nexthop"
-	"plumbline/gtpu"
 )
 
 // bed is a driver without devices: its programs are run by BPF_PROG_RUN.
@@ -85,6 +84,7 @@ func (b *bed) resolve(t testing.TB) {
 		{hopKey{onN6, conformance.Neighbour6}, conformance.NeighbourMAC6, nil},
 		{hopKey{0, conformance.GNBAddress}, conformance.GNBMAC, nil},
 		{hopKey{0, conformance.GNBAddress2}, conformance.GNBMAC2, nil},
+		{hopKey{0, conformance.GNBAddress6}, conformance.GNBMAC, nil},
 		{hopKey{1, conformance.PeerAddress}, conformance.PeerMAC, nil},
 	} {
 		p := &b.ports.n6
@@ -162,11 +162,6 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 	case action == xdpPass && slowFromN3[reason]:
 		m := datagram(frame[lenEthernet:])
 		return b.slowPath(t, func() { b.slow.fromTunnel(m) })
-	case action == xdpPass && reason == datapath.PassHost && isGTPU6(frame):
-		m := datagram(frame[lenEthernet:])
-		return b.slowPath(t, func() { b.slow.fromTunnel(m) })
-	case action == xdpPass && reason == datapath.PassHost && isFragment6(frame):
-		return conformance.Outcome{Reason: datapath.PassFragment} // which the host puts together
 	case action == xdpDrop && !reason.IsDrop():
 		in := readException(t, b.Driver)
 		return b.slowPath(t, func() { b.slow.exceptional(in) })
@@ -194,29 +189,6 @@ func datagram(ip []byte) model.Datagram {
 		To:      netip.AddrPortFrom(to, binary.BigEndian.Uint16(udp[2:])),
 		Payload: udp[8:],
 	}
-}
-
-// isGTPU6 reports whether the kernel would give the frame to the GTP-U socket
-// of the IPv6 address.
-func isGTPU6(frame []byte) bool {
-	if len(frame) < lenEthernet+48 || binary.BigEndian.Uint16(frame[12:]) != 0x86dd {
-		return false
-	}
-	ip := frame[lenEthernet:]
-	to, _ := netip.AddrFromSlice(ip[24:40])
-	payload := int(binary.BigEndian.Uint16(ip[4:]))
-	return ip[0]>>4 == 6 && ip[6] == 17 && to == conformance.N3Address6 && binary.BigEndian.Uint16(ip[42:]) == gtpu.Port &&
-		payload >= 8 && payload <= len(ip)-40
-}
-
-// isFragment6 reports whether the frame is a fragment to the IPv6 address.
-func isFragment6(frame []byte) bool {
-	if len(frame) < lenEthernet+48 || binary.BigEndian.Uint16(frame[12:]) != 0x86dd {
-		return false
-	}
-	ip := frame[lenEthernet:]
-	to, _ := netip.AddrFromSlice(ip[24:40])
-	return ip[0]>>4 == 6 && ip[6] == 44 && to == conformance.N3Address6
 }
 
 func (b *bed) slowPath(t testing.TB, run func()) conformance.Outcome {

@@ -120,13 +120,6 @@ func addrOf(words [4]uint32) netip.Addr {
 	return netip.AddrFrom16(b).Unmap()
 }
 
-// networkOrder4 is an IPv4 address such that its octets in memory are those on
-// the wire.
-func networkOrder4(a netip.Addr) uint32 {
-	b := a.As4()
-	return binary.NativeEndian.Uint32(b[:])
-}
-
 // release gives back one reference and returns the key if it was the last.
 func (t *hopTable) release(slot uint32) (gone hopKey, last bool) {
 	t.mu.Lock()

@@ -48,7 +48,8 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 		spec.Maps[name].MaxEntries = n
 	}
 	for name, value := range map[string]any{
-		"index_mask": slots - 1, "queue_max": uint32(queueMax), "endpoint_ip4": d.ports.local(),
+		"index_mask": slots - 1, "queue_max": uint32(queueMax),
+		"endpoint_ip4": d.ports.local4(), "endpoint_ip6": d.ports.local6(),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("xdp: set %s: %w", name, err)

@@ -102,14 +102,27 @@ func (p *ports) onGTPU(index int) bool {
 	return false
 }
 
-// local returns the addresses at which GTP-U is terminated, as the programs
+// local4 returns the IPv4 addresses at which GTP-U is terminated, as the programs
 // have them: in wire order, 0 behind the last.
-func (p *ports) local() [maxEndpoints]uint32 {
+func (p *ports) local4() [maxEndpoints]uint32 {
 	var all [maxEndpoints]uint32
 	n := 0
 	for i := range p.gtpu {
 		if a := p.gtpu[i].Address; a.Is4() {
-			all[n] = networkOrder4(a)
+			all[n] = networkOrder(a)[3]
+			n++
+		}
+	}
+	return all
+}
+
+// local6 returns the IPv6 addresses likewise.
+func (p *ports) local6() [maxEndpoints][4]uint32 {
+	var all [maxEndpoints][4]uint32
+	n := 0
+	for i := range p.gtpu {
+		if a := p.gtpu[i].Address6; a.Is6() {
+			all[n] = networkOrder(a)
 			n++
 		}
 	}

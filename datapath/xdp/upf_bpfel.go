@@ -13,6 +13,11 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type upfEndpointIp6 struct {
+	_    structs.HostLayout
+	Word [4]uint32
+}
+
 type upfException struct {
 	_         structs.HostLayout
 	Octets    uint32
@@ -123,6 +128,7 @@ const (
 	upfProgUpfN6Xdp       = "upf_n6_xdp"
 	upfVarAnswerTat       = "answer_tat"
 	upfVarEndpointIp4     = "endpoint_ip4"
+	upfVarEndpointIp6     = "endpoint_ip6"
 	upfVarIndexMask       = "index_mask"
 	upfVarN6              = "n6"
 	upfVarOverflows       = "overflows"
@@ -204,6 +210,7 @@ type upfMapSpecs struct {
 type upfVariableSpecs struct {
 	AnswerTat       *ebpf.VariableSpec `ebpf:"answer_tat"`
 	EndpointIp4     *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
+	EndpointIp6     *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
 	N6              *ebpf.VariableSpec `ebpf:"n6"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
@@ -273,6 +280,7 @@ func (m *upfMaps) Close() error {
 type upfVariables struct {
 	AnswerTat       *ebpf.Variable `ebpf:"answer_tat"`
 	EndpointIp4     *ebpf.Variable `ebpf:"endpoint_ip4"`
+	EndpointIp6     *ebpf.Variable `ebpf:"endpoint_ip6"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
 	N6              *ebpf.Variable `ebpf:"n6"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`

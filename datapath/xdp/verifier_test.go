@@ -39,6 +39,9 @@ func TestVerifier(t *testing.T) {
 	if err := spec.Variables["endpoint_ip4"].Set(local); err != nil {
 		t.Fatal(err)
 	}
+	if err := spec.Variables["endpoint_ip6"].Set([maxEndpoints][4]uint32{{1}, {2}}); err != nil {
+		t.Fatal(err)
+	}
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
 		Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats},
 	})

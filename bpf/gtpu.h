@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#pragma once
+#include "packet.h"
+
+#define GTPU_PORT	2152
+#define GTPU_V1_PT	0x30	/* version 1, protocol type GTP */
+#define GTPU_V_PT_MASK	0xf0
+#define GTPU_OPT_MASK	0x07	/* E, S or PN: the optional word is present */
+#define GTPU_E		0x04
+#define GTPU_G_PDU	255
+#define GTPU_EXT_PSC	0x85	/* PDU Session Container */
+#define GTPU_PSC_DOWNLINK 0x00	/* PDU types, in their place */
+#define GTPU_PSC_UPLINK	0x10
+#define GTPU_PSC_QFI	0x3f	/* in the octet of the QFI */
+#define GTPU_EXT_MAX	8	/* extension headers that are stepped over */
+
+struct gtpu_hdr {
+	__u8 flags, type;
+	__be16 length;
+	__be32 teid;
+};
+
+struct gtpu_opt {
+	__be16 seq;
+	__u8 npdu, next_ext;
+};
+
+/* PDU Session Container of one word, TS 38.415, 5.5.2 */
+struct gtpu_psc {
+	__u8 len, pdu_type, qfi, next_ext;
+};
+
+/* gtpu_comprehended - whether an extension header of @type may be stepped over:
+ * it is one that we know, or comprehension is not required (bit 8 is 0)
+ *
+ * Source: TS 29.281 V18.1.0, figures 5.2.1-2 and 5.2.1-3.
+ */
+static __always_inline int gtpu_comprehended(__u8 type)
+{
+	return !(type & 0x80) || (type >= 0x81 && type <= GTPU_EXT_PSC) || type == 0xc0;
+}
+
+/* gtpu_note_ext - keep what the stages have to know of an extension header
+ *
+ * Of several PDU Session Containers the first one counts.
+ */
+static __always_inline void gtpu_note_ext(struct packet *p, const struct gtpu_psc *ext, __u32 type)
+{
+	if (type == GTPU_EXT_PSC && !p->has_psc) {
+		p->pdu_type = ext->pdu_type;
+		p->qfi = ext->qfi;
+		p->has_psc = 1;
+		p->exts |= ext->len ^ 1;
+	} else {
+		p->exts = 1;
+	}
+}
+
+/* gtpu_skip_ext - step over the chain of extension headers, the first of @type
+ *
+ * Source: TS 29.281 V18.1.0, 5.2.1. Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int gtpu_skip_ext(struct packet *p, __u8 type)
+{
+	for (int i = 0; i < GTPU_EXT_MAX; i++) {
+		const struct gtpu_psc *ext = p->pos;
+		__u32 octets;
+
+		if (!type)
+			return 0;
+		if (!gtpu_comprehended(type))
+			return -DROP_GTPU_EXT_TYPE;
+		if (!packet_has(p, sizeof(*ext)))
+			return -DROP_GTPU_SHORT;
+		if (!ext->len)
+			return -DROP_GTPU_EXT;
+		gtpu_note_ext(p, ext, type);
+		octets = ext->len * 4;
+		if (!packet_has(p, octets))
+			return -DROP_GTPU_SHORT;
+		packet_pull(p, octets);
+		type = *(__u8 *)(p->pos - 1);
+	}
+	return type ? -DROP_GTPU_EXT : 0;
+}
+
+/* parse_gtpu - step over a GTPv1-U header, extension headers included
+ *
+ * The optional word is there if any of E, S and PN is set, but its last octet
+ * means something only if E is.
+ *
+ * Source: TS 29.281 V18.1.0, 5.1 and table 6.1-1.
+ * Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int parse_gtpu(struct packet *p)
+{
+	const struct gtpu_hdr *h = p->pos;
+	const struct gtpu_opt *opt = (void *)(h + 1);
+	__u32 octets;
+
+	if (!packet_has(p, sizeof(*h)))
+		return -DROP_GTPU_SHORT;
+	if ((h->flags & GTPU_V_PT_MASK) != GTPU_V1_PT)
+		return -DROP_GTPU_VERSION;
+	octets = sizeof(*h) + bpf_ntohs(h->length);
+	if (octets > p->left)
+		return -DROP_GTPU_SHORT;
+	if (h->type != GTPU_G_PDU)
+		return -PASS_SIGNALLING;
+
+	p->teid = bpf_ntohl(h->teid);
+	p->left = octets;
+	packet_pull(p, sizeof(*h));
+	if (!(h->flags & GTPU_OPT_MASK))
+		return 0;
+	if (!packet_has(p, sizeof(*opt)))
+		return -DROP_GTPU_SHORT;
+	packet_pull(p, sizeof(*opt));
+	return gtpu_skip_ext(p, h->flags & GTPU_E ? opt->next_ext : 0);
+}
