@@ -126,6 +126,8 @@ const volatile struct endpoint_ip6 {
 /* Changed while packets flow, each word whole. */
 volatile struct n6_route n6;
 volatile __u64 answer_tat;	/* theoretical time of the next answer, ns */
+#define ANSWER_SHARES 1024
+volatile __u64 share_tat[ANSWER_SHARES]; /* the same of answers to users, by hash */
 volatile __u32 overflows;	/* how many rules are not at home */
 
 const struct exception *unused_exception __attribute__((unused));

@@ -8,9 +8,43 @@
  * that a packet can still be handed to the slow path, which starts afresh.
  */
 
-/* upf_dropped - count on the rule what its QERs and FAR drop */
+#define ANSWER_TIME	10000000ULL	/* ns: 100 a second */
+#define ANSWER_BURST	1000000000ULL
+#define SHARE_TIME	100000000ULL	/* ns: 10 a second */
+
+/* answer_allow - take one answer at @tat, one in @time ns
+ *
+ * Of two CPUs at once one may go away empty: it is a bound, not a rate.
+ */
+static __always_inline int answer_allow(volatile __u64 *tat, __u64 time)
+{
+	__u64 now = bpf_ktime_get_ns(), was = *tat, start = was > now ? was : now;
+
+	if (start > now + ANSWER_BURST)
+		return 0;
+	return __sync_val_compare_and_swap(tat, was, start + time) == was;
+}
+
+/* upf_share - whether the slow path shall tell the sender of a user packet why we
+ * drop it: a few packets a second of a user, whoever sends how many
+ *
+ * @key: of the rule, so that a user who uses up a share uses up no other's
+ * Return: 1 or 0.
+ */
+__noinline int upf_share(__u64 key)
+{
+	__u32 share = (__u32)(key ^ key >> 32) * 0x9e3779b1U >> 22;
+
+	return answer_allow(&share_tat[share & (ANSWER_SHARES - 1)], SHARE_TIME);
+}
+
+/* upf_dropped - count on the rule what its QERs and FAR drop, but not what the
+ * slow path drops, which counts it there
+ */
 static __always_inline int upf_dropped(const struct match *m, int err)
 {
+	if (err == -DROP_TTL && upf_share(m->key))
+		return -PASS_ANSWER;
 	if (!IS_PASS(-err))
 		measure_dropped(m);
 	return err;
@@ -111,9 +145,6 @@ static __always_inline int upf_finish(int result)
 	return IS_PASS(-result) ? CTX_PASS : CTX_DROP;
 }
 
-#define ANSWER_TIME	10000000ULL	/* ns: 100 a second */
-#define ANSWER_BURST	1000000000ULL
-
 /* upf_answer - whether the slow path shall tell the sender why we drop this
  *
  * It does so for a few packets a second, whoever sends how many. Return: @err, or
@@ -121,18 +152,9 @@ static __always_inline int upf_finish(int result)
  */
 __noinline int upf_answer(int err)
 {
-	__u64 now, tat, start;
-
 	if (err != -DROP_NO_PDR && err != -DROP_GTPU_EXT_TYPE)
 		return err;
-	now = bpf_ktime_get_ns();
-	tat = answer_tat;
-	start = tat > now ? tat : now;
-	if (start > now + ANSWER_BURST)
-		return err;
-	if (__sync_val_compare_and_swap(&answer_tat, tat, start + ANSWER_TIME) != tat)
-		return err;
-	return -PASS_ANSWER;
+	return answer_allow(&answer_tat, ANSWER_TIME) ? -PASS_ANSWER : err;
 }
 
 /* upf_gtpu - a frame of a device on which GTP-U is terminated

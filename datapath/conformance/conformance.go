@@ -47,6 +47,8 @@ var (
 	Neighbour    = netip.MustParseAddr("10.6.0.9")
 	Missing      = netip.MustParseAddr("10.6.0.77")
 	Neighbour6   = netip.MustParseAddr("2001:db8:6::9")
+	N6Address    = netip.MustParseAddr("10.6.0.1") // the UPF's, from which its ICMP errors come
+	N6Address6   = netip.MustParseAddr("2001:db8:6::1")
 	OnlinkPrefix = netip.MustParsePrefix("10.6.0.0/24")
 	Onlink6      = netip.MustParsePrefix("2001:db8:6::/64")
 

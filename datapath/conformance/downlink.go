@@ -22,7 +22,7 @@ var downlinkRows = []packet{
 	fromN6("DSCP is copied, ECN is not", tos(down4, 0xbb), tos(dn4x, 0xbb), portDown4, 46, size4),
 	fromN6("IPv6 DSCP is copied", tos(down6, 0xb8), tos(dn6x, 0xb8), portDown6, 46, size6),
 	fromN6("largest that fits N3", size(down4, MTU-44), size(dn4x, MTU-44), portDown4, 0, MTU-44),
-	slowly(fromN6("one octet more goes the slow way", size(down4, MTU-43), size(dn4x, MTU-43), portDown4, 0, MTU-43)),
+	cutInTwo(fromN6("one octet more is cut", size(down4, toolong), piece(size(dn4x, toolong), 0, 1432), portDown4, 0, toolong)),
 	fromN6("fragment: ports are not looked at", header(down4, fragment), header(dn4x, fragment), portDown4NoPorts, 0, size4),
 	fromN6("wrong checksum stays wrong", header(down4, wrongSum), header(dn4x, wrongSum), portDown4, 0, size4),
 	{
@@ -56,6 +56,12 @@ func fragment(b []byte) []byte {
 	return b
 }
 
+func cutInTwo(p packet) packet {
+	second := gpdu(pscDL("00000101"), piece(size(dn4x, toolong), 1432, toolong-20))
+	p.sent = [][]byte{outN3(GNBAddress, GNBMAC, portDown4, 0, second)[14:]}
+	return slowly(p)
+}
+
 func slowly(p packet) packet {
 	p.slow = true
 	return p
@@ -65,8 +71,10 @@ func slowly(p packet) packet {
 var downlinkDrops = []packet{
 	{name: "downlink, gate closed", port: N6, in: onN6(to(down4, "10.45.0.2")), reason: datapath.DropGate, seid: gated, pdr: 2},
 	{name: "downlink, FAR DROP", port: N6, in: onN6(to(down4, "10.45.0.3")), reason: datapath.DropFAR, seid: dropped, pdr: 2},
-	{name: "downlink, TTL 1", port: N6, in: onN6(ttl(down4, 1)), reason: datapath.DropTTL, seid: plain, pdr: 2},
-	{name: "downlink, Hop Limit 1", port: N6, in: onN6(ttl(down6, 1)), reason: datapath.DropTTL, seid: plain, pdr: 2},
+	{name: "downlink, TTL 1", port: N6, in: onN6(ttl(down4, 1)), reason: datapath.DropTTL, seid: plain, pdr: 2,
+		sent: [][]byte{icmp4(ttlExceeded, 0, ttl(down4, 1))}},
+	{name: "downlink, Hop Limit 1", port: N6, in: onN6(ttl(down6, 1)), reason: datapath.DropTTL, seid: plain, pdr: 2,
+		sent: [][]byte{icmp6(ttlExceeded6, 0, ttl(down6, 1))}},
 	{name: "downlink, address that no UE has", port: N6, in: onN6(to(down4, other.String())), reason: datapath.PassHost},
 	{name: "downlink, prefix that no UE has", port: N6, in: onN6(to(down6, "2001:db8:45:9::7")), reason: datapath.PassHost},
 	{name: "downlink, an octet short", port: N6, in: cut(onN6(down4), 1), reason: datapath.DropIPShort},

@@ -200,9 +200,9 @@ func wrongSum(b []byte) []byte {
 var uplinkDrops = []packet{
 	{name: "uplink, gate closed", port: N3, in: onN3(gpdu(pscUL("00000002"), from(up4, "10.45.0.2"))), reason: datapath.DropGate, seid: gated, pdr: 1},
 	{name: "uplink, FAR DROP", port: N3, in: onN3(gpdu(pscUL("00000003"), from(up4, "10.45.0.3"))), reason: datapath.DropFAR, seid: dropped, pdr: 1},
-	{name: "uplink, TTL 1", port: N3, in: onN3(gpdu(pscUL("00000001"), ttl(up4, 1))), reason: datapath.DropTTL, seid: plain, pdr: 1},
-	{name: "uplink, TTL 0", port: N3, in: onN3(gpdu(pscUL("00000001"), ttl(up4, 0))), reason: datapath.DropTTL, seid: plain, pdr: 1},
-	{name: "uplink, Hop Limit 1", port: N3, in: onN3(gpdu(pscUL("00000001"), ttl(up6, 1))), reason: datapath.DropTTL, seid: plain, pdr: 1},
+	expiredUp("TTL 1", ttl(up4, 1), toUE(portError4, icmp4(ttlExceeded, 0, ttl(up4, 1)))),
+	expiredUp("TTL 0", ttl(up4, 0), toUE(portError4, icmp4(ttlExceeded, 0, ttl(up4, 0)))),
+	expiredUp("Hop Limit 1", ttl(up6, 1), toUE(portError6, icmp6(ttlExceeded6, 0, ttl(up6, 1)))),
 	{name: "uplink, spoofed IPv4", port: N3, in: onN3(gpdu(pscUL("00000001"), from(up4, "10.45.0.2"))), reason: datapath.DropUEAddress},
 	{name: "uplink, spoofed IPv6", port: N3, in: onN3(gpdu(pscUL("00000001"), from(up6, "2001:db8:45:2::7"))), reason: datapath.DropUEAddress},
 	{name: "uplink, IPv6 on an IPv4 session", port: N3, in: onN3(gpdu(pscUL("00000005"), up6)), reason: datapath.DropUEAddress},

@@ -147,7 +147,7 @@ var big = packet{
 	seid: 1, pdr: 1, octets: 1500,
 }
 
-var scripts = slices.Concat(sessionScripts, usageScripts, bufferScripts, signalScripts)
+var scripts = slices.Concat(sessionScripts, usageScripts, bufferScripts, signalScripts, errorScripts)
 
 // sessionScripts: sessions come, change and go.
 var sessionScripts = []script{
@@ -255,4 +255,12 @@ var sessionScripts = []script{
 		remove(17)(t, d, false)
 		mustApply(t, d, s)
 	}}},
+}
+
+// named sends a row under its name.
+func named(p packet) step {
+	return func(t *testing.T, d Datapath, fast bool) {
+		t.Helper()
+		t.Run(p.name, func(t *testing.T) { p.run(t, d, fast) })
+	}
 }

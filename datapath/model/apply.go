@@ -65,6 +65,7 @@ func (u *UPF) Apply(_ context.Context, c *api.Change) error {
 	u.leave(old)
 	for _, o := range u.stages.Release(c.GetSeid(), rules, c.GetDropBuffered()) {
 		u.cfg.Send(o.Packet)
+		u.send(o.Others)
 	}
 	for _, m := range c.GetEndMarkers() {
 		to := gtpu.Tunnel{TEID: m.GetTeid(), Peer: peer(m)}

@@ -34,8 +34,9 @@ func TestConformance(t *testing.T) {
 		u.UPF = model.New(model.Config{
 			Endpoints:   conformance.Endpoints,
 			MaxSessions: conformance.MaxSessions,
-			Now:         func() uint64 { return 1_000_000_000 },
-			Send:        func(packet []byte) { *u.sent = append(*u.sent, packet) },
+			MTU:         conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6,
+			Now:  func() uint64 { return 1_000_000_000 },
+			Send: func(packet []byte) { *u.sent = append(*u.sent, packet) },
 		})
 		return u
 	})

@@ -9,14 +9,26 @@ import (
 
 const maxPacket = 65535 // octets of an IPv4 packet, and of an IPv6 payload
 
-// emit makes the packet that leaves.
-func (r *Rule) emit(a arrived) []byte {
-	if r.Outer == nil {
-		out := append(user(nil), a.user...)
-		out.hop()
-		return out
+// emit makes the packet that leaves, or several if it has to be cut: inside the
+// tunnel, so that the UE puts it together and not the gNB.
+func (s *Stages) emit(r *Rule, a arrived) []Sent {
+	if !r.routes(a) {
+		return []Sent{{r.Outer.encapsulate(a, r.QFI, a.user), r.Outer}}
 	}
-	return r.Outer.encapsulate(a, r.QFI, r.routes(a))
+	pieces := []user{append(user(nil), a.user...)}
+	if limit := s.limit(r, a); len(a.user) > limit {
+		pieces = a.user.fragments(limit)
+	}
+	var out []Sent
+	for _, piece := range pieces {
+		piece.hop()
+		if r.Outer == nil {
+			out = append(out, Sent{Packet: piece})
+			continue
+		}
+		out = append(out, Sent{r.Outer.encapsulate(arrived{piece, a.header}, r.QFI, a.user), r.Outer})
+	}
+	return out
 }
 
 // size returns how many octets the packet with its outer header has.
@@ -28,23 +40,19 @@ func (o *Outer) size(a arrived, qfi byte) int {
 	return size + lenUDP + len(o.header(a, qfi)) + len(a.user)
 }
 
-// encapsulate is Outer Header Creation with GTP-U/UDP/IP. With hop the user
-// packet takes one more.
+// encapsulate is Outer Header Creation with GTP-U/UDP/IP. All pieces of a packet
+// go the way of the whole one.
 //
 // Source: TS 29.244 V18.6.0, 8.2.56; TS 29.281 V18.1.0, 4.4.2.
-func (o *Outer) encapsulate(a arrived, qfi byte, hop bool) []byte {
+func (o *Outer) encapsulate(a arrived, qfi byte, whole user) []byte {
 	dscp := a.user.dscp()
 	if o.DSCP >= 0 {
 		dscp = byte(o.DSCP)
 	}
-	payload := append(o.header(a, qfi), a.user...)
-	if hop {
-		user(payload[len(payload)-len(a.user):]).hop()
-	}
 	d := Datagram{
-		From: netip.AddrPortFrom(o.Local, a.user.sourcePort()), To: netip.AddrPortFrom(o.Peer, gtpu.Port),
-		DSCP: dscp, FlowLabel: a.user.outerFlowLabel(),
-		Payload: payload,
+		From: netip.AddrPortFrom(o.Local, whole.sourcePort()), To: netip.AddrPortFrom(o.Peer, gtpu.Port),
+		DSCP: dscp, FlowLabel: whole.outerFlowLabel(),
+		Payload: append(o.header(a, qfi), a.user...),
 	}
 	return d.Packet()
 }
@@ -87,7 +95,7 @@ func (d *Datagram) packet6() []byte {
 	b = append(b, from[:]...)
 	b = append(b, to[:]...)
 	b = d.appendUDP(b)
-	binary.BigEndian.PutUint16(b[lenIPv6+6:], checksum6(b))
+	binary.BigEndian.PutUint16(b[lenIPv6+6:], upperChecksum(b, protoUDP, lenIPv6))
 	return b
 }
 

@@ -13,14 +13,22 @@ import (
 // takes it out counts. So Router Solicitations, which must arrive with Hop Limit
 // 255, reach whoever answers them.
 //
-// Source: TS 29.244 V18.6.0, 8.2.26; RFC 2003, 3.1; RFC 4861, 4.1.
-func (r *Rule) forward(a arrived) datapath.Reason {
+// A router cuts what is too long for the next link, if it may, or drops it. A
+// relay, which must not look, has the tunnel's packets fragmented outside.
+//
+// Source: TS 29.244 V18.6.0, 8.2.26; RFC 2003, 3.1; RFC 4861, 4.1; RFC 1812,
+// 4.2.2.7 (fragmentation).
+func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 	switch {
 	case r.Action == api.Action_DROP:
 		return datapath.DropFAR
-	case r.Action == api.Action_FORW && r.routes(a) && *a.user.ttl() <= 1:
+	case r.Action != api.Action_FORW:
+		return datapath.ReasonNone
+	case r.routes(a) && *a.user.ttl() <= 1:
 		return datapath.DropTTL
-	case r.Action == api.Action_FORW && r.Outer != nil && r.Outer.size(a, r.QFI) > maxPacket:
+	case r.routes(a) && len(a.user) > s.limit(r, a) && !a.user.mayFragment():
+		return datapath.DropMTU
+	case r.Outer != nil && r.Outer.size(a, r.QFI) > maxPacket:
 		return datapath.DropMTU
 	}
 	return datapath.ReasonNone

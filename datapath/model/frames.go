@@ -58,7 +58,14 @@ func (u *UPF) finish(o Out) Frame {
 	if o.Reason != datapath.ReasonNone {
 		u.drops[o.Reason]++
 	}
+	u.send(o.Others)
 	return Frame{Reason: o.Reason, Packet: o.Packet, Tunnel: o.Tunnelled()}
+}
+
+func (u *UPF) send(sent []Sent) {
+	for _, s := range sent {
+		u.cfg.Send(s.Packet)
+	}
 }
 
 // datagram returns the UDP datagram of a frame to a GTP-U address and port.

@@ -84,7 +84,10 @@ type Stages struct {
 	Tables Tables
 	Now    func() (ns uint64) // clock of the meters
 	Post   func(e *api.Event) // takes events; nil: nobody does
-	Buffer *Buffer            // for BUFF; nil where Tables has no such rule
+	Links  Links              // nil: any packet fits, and nobody is told of others
+	// Answers bounds what senders are told; nil: nothing.
+	Answers *Answers
+	Buffer  *Buffer // for BUFF; nil where Tables has no such rule
 }
 
 // Out is what becomes of a packet.
@@ -92,6 +95,9 @@ type Out struct {
 	Reason datapath.Reason // ReasonNone: Packet is to be sent
 	Packet []byte          // an IP packet in memory of its own
 	Rule   *Rule           // that matched; nil: none
+	// Others leave because of it, behind Packet: further fragments, and what its
+	// sender is told.
+	Others []Sent
 }
 
 // Tunnelled reports whether the packet leaves with an outer header, towards a
@@ -145,12 +151,18 @@ func (s *Stages) treat(r *Rule, a arrived) Out {
 	switch {
 	case reason != datapath.ReasonNone:
 		r.countDropped()
-		return Out{Reason: reason, Rule: r}
+		return Out{Reason: reason, Rule: r, Others: s.tell(r, a, reason)}
 	case r.Action == api.Action_BUFF:
 		return Out{Reason: s.buffer(r, a), Rule: r}
 	}
 	s.measure(r, len(a.user))
-	return Out{Packet: r.emit(a), Rule: r}
+	return s.out(r, a)
+}
+
+// out is what becomes of a packet that leaves by r.
+func (s *Stages) out(r *Rule, a arrived) Out {
+	sent := s.emit(r, a)
+	return Out{Packet: sent[0].Packet, Rule: r, Others: sent[1:]}
 }
 
 // judge says why a packet that matched is dropped; ReasonNone: it is not. One
@@ -165,7 +177,7 @@ func (s *Stages) judge(r *Rule, a arrived) datapath.Reason {
 
 // allow is all of judge but the meters.
 func (s *Stages) allow(r *Rule, a arrived) datapath.Reason {
-	if reason := r.forward(a); reason != datapath.ReasonNone {
+	if reason := s.forward(r, a); reason != datapath.ReasonNone {
 		return reason
 	}
 	if r.Gate {

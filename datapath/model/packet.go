@@ -174,11 +174,15 @@ func parseGTPU(b []byte) (gtpu.Header, []byte, datapath.Reason) {
 	return nil, nil, datapath.DropGTPUShort
 }
 
-// checksum returns the Internet checksum of a header whose own is 0.
+// checksum returns the Internet checksum of b whose own is 0; of one whose own is
+// right it is 0. Source: RFC 1071.
 func checksum(b []byte) uint16 {
 	var sum uint32
 	for i := 0; i+1 < len(b); i += 2 {
 		sum += uint32(binary.BigEndian.Uint16(b[i:]))
+	}
+	if len(b)%2 == 1 {
+		sum += uint32(b[len(b)-1]) << 8
 	}
 	for sum > 0xffff {
 		sum = sum&0xffff + sum>>16
@@ -186,20 +190,27 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// checksum6 returns the UDP checksum of a whole IPv6 packet whose own is 0.
-// Source: RFC 8200, 8.1.
-func checksum6(packet []byte) uint16 {
-	size := len(packet) - lenIPv6
-	pseudo := append([]byte(nil), packet[8:lenIPv6]...)
-	pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(size))
-	pseudo = append(pseudo, 0, 0, 0, protoUDP)
-	pseudo = append(pseudo, packet[lenIPv6:]...)
-	if len(pseudo)%2 == 1 {
-		pseudo = append(pseudo, 0)
-	}
+// upperChecksum returns the checksum of what proto says stands at octet at of a
+// whole IP packet, whose own is 0; never 0, which for UDP means that there is
+// none and for the others is the same as this.
+//
+// Source: RFC 8200, 8.1; RFC 9293, 3.1; RFC 768.
+func upperChecksum(packet user, proto byte, at int) uint16 {
+	pseudo := append([]byte(nil), packet.addresses()...)
+	pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(len(packet)-at))
+	pseudo = append(pseudo, 0, 0, 0, proto)
+	pseudo = append(pseudo, packet[at:]...)
 	sum := checksum(pseudo)
 	if sum == 0 {
 		return 0xffff
 	}
 	return sum
+}
+
+// addresses returns source and destination as they stand in the header.
+func (u user) addresses() []byte {
+	if u.isIPv6() {
+		return u[8:lenIPv6]
+	}
+	return u[12:lenIPv4]
 }

@@ -76,5 +76,5 @@ func (s *Stages) release(w *waiting, e *list.Element, r *Rule, discard bool) (ou
 		return Out{}, true
 	}
 	s.measure(r, len(h.user))
-	return Out{Packet: r.emit(h.arrived), Rule: r}, true
+	return s.out(r, h.arrived), true
 }

@@ -16,6 +16,9 @@ type Config struct {
 	MaxSessions uint64
 	Now         func() (ns uint64) // clock of meters, buffer and limits
 	Buffer      BufferLimits       // zero value: [DefaultBufferLimits]
+	MTU         int                // octets of IP packet on all links; 0: any fits
+	Router4     netip.Addr         // of ICMP errors: see [Links]
+	Router6     netip.Addr
 	// Send takes what leaves of its own accord: buffered packets, End Markers,
 	// answers to GTP-U signalling. It is called with the UPF locked. Nil: lost.
 	Send func(packet []byte)
@@ -45,6 +48,9 @@ func New(cfg Config) *UPF {
 	if cfg.Buffer == (BufferLimits{}) {
 		cfg.Buffer = DefaultBufferLimits
 	}
+	if cfg.MTU == 0 {
+		cfg.MTU = maxPacket
+	}
 	if cfg.Send == nil {
 		cfg.Send = func([]byte) {}
 	}
@@ -59,6 +65,7 @@ func New(cfg Config) *UPF {
 	u.stages = Stages{
 		Tables: tables{u}, Now: cfg.Now, Post: u.events.Post,
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
+		Links:  links{&u.cfg}, Answers: NewAnswers(),
 	}
 	return u
 }
@@ -152,4 +159,18 @@ func (u *UPF) Close() error {
 	}
 	u.events.Close()
 	return nil
+}
+
+// links is the [Links] of the UPF.
+type links struct{ *Config }
+
+// MTU implements [Links].
+func (l links) MTU(*Rule) int { return l.Config.MTU }
+
+// Router implements [Links].
+func (l links) Router(v6 bool) netip.Addr {
+	if v6 {
+		return l.Router6
+	}
+	return l.Router4
 }

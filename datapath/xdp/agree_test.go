@@ -22,7 +22,10 @@ func FuzzAgreesWithModel(f *testing.F) {
 		}
 	}
 	b := openBed(f, conformance.MaxSessions)
-	m := model.New(model.Config{Endpoints: conformance.Endpoints, MaxSessions: conformance.MaxSessions, Now: monotonic})
+	m := model.New(model.Config{
+		Endpoints: conformance.Endpoints, MaxSessions: conformance.MaxSessions, Now: monotonic,
+		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6,
+	})
 	for _, s := range conformance.Sessions() {
 		c := &api.Change{Seid: s.GetSeid(), Session: s}
 		if err := b.Apply(context.Background(), c); err != nil {

@@ -54,7 +54,7 @@ func openPinned(t testing.TB, maxSessions int, pin string) *bed {
 	b := &bed{Driver: d}
 	b.slow = newSlowPath(d, nil)
 	b.slow.send = b
-	b.slow.local = func(a netip.Addr) bool { return !a.IsGlobalUnicast() }
+	b.slow.host = bedHost{}
 	b.resolve(t)
 	for _, start := range []func() error{b.startURREvents, b.startWatching} {
 		if err := start(); err != nil {
@@ -62,6 +62,18 @@ func openPinned(t testing.TB, maxSessions int, pin string) *bed {
 		}
 	}
 	return b
+}
+
+// bedHost has no addresses but those of the bed's N6.
+type bedHost struct{}
+
+func (bedHost) has(a netip.Addr) bool { return !a.IsGlobalUnicast() }
+
+func (bedHost) router(v6 bool) netip.Addr {
+	if v6 {
+		return conformance.N6Address6
+	}
+	return conformance.N6Address
 }
 
 func wideMAC(m [6]byte) [8]byte { return [8]byte{m[0], m[1], m[2], m[3], m[4], m[5]} }

@@ -7,8 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -140,16 +143,23 @@ func (n *network) downlink(t *testing.T, payload []byte) {
 	t.Helper()
 	_, err := n.dn.WriteToUDPAddrPort(payload, netip.AddrPortFrom(n.ue, uePort))
 	check(t, err)
+	if user := n.atGNB(t); !bytes.Equal(user[28:], payload) {
+		t.Fatalf("gNB got %d octets, want %d", len(user), 28+len(payload))
+	}
+}
+
+// atGNB reads a user packet at the gNB.
+func (n *network) atGNB(t *testing.T) []byte {
+	t.Helper()
 	buf := make([]byte, 4096)
 	size, err := n.gnb.Read(buf)
 	check(t, err)
 	h, err := gtpu.Parse(buf[:size])
 	check(t, err)
-	qfi, _ := h.QFI()
-	user := buf[len(h):size]
-	if h.TEID() != dlTEID || qfi != 9 || !bytes.Equal(user[28:], payload) {
-		t.Fatalf("gNB got TEID %#x, QFI %d, %d octets; want %#x, 9, %d", h.TEID(), qfi, len(user), dlTEID, 28+len(payload))
+	if qfi, _ := h.QFI(); h.TEID() != dlTEID || qfi != 9 {
+		t.Fatalf("gNB got TEID %#x, QFI %d; want %#x, 9", h.TEID(), qfi, dlTEID)
 	}
+	return buf[len(h):size]
 }
 
 func payload(octets int) []byte { return bytes.Repeat([]byte("plumbline."), octets/10+1)[:octets] }
@@ -166,17 +176,74 @@ func TestNetwork(t *testing.T) {
 				n.downlink(t, payload(octets))
 			}
 			t.Run("outer fragments on N3", func(t *testing.T) { n.uplink(t, payload(1472)) })
-			t.Run("longer than N3 takes", func(t *testing.T) { n.downlink(t, payload(1472)) })
 			usage, err := n.upf.Usage(1)
 			check(t, err)
-			for _, u := range usage.GetRules() {
-				if u.GetPackets() != 6 || u.GetOctets() != 6*28+1+100+1000+1428+1472 || u.GetDroppedPackets() != 0 {
+			for i, u := range usage.GetRules() {
+				want := []uint64{6, 6*28 + 1 + 100 + 1000 + 1428 + 1472}
+				if i == 1 {
+					want = []uint64{5, 5*28 + 1 + 100 + 1000 + 1428}
+				}
+				if u.GetPackets() != want[0] || u.GetOctets() != want[1] || u.GetDroppedPackets() != 0 {
 					t.Errorf("counted %v", u)
 				}
 			}
+			t.Run("longer than N3 takes", n.longer)
 			t.Run("echo", n.echo)
 			t.Run("to the UPF itself", n.toUPF)
 		})
+	}
+}
+
+// longer: a packet that may be cut is cut; of one that may not its sender is
+// told, believes it, and cuts the next one.
+func (n *network) longer(t *testing.T) {
+	discover := func(how int) {
+		raw, err := n.dn.SyscallConn()
+		check(t, err)
+		var opt error
+		check(t, raw.Control(func(fd uintptr) { opt = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, how) }))
+		check(t, opt)
+	}
+	send := func() {
+		_, err := n.dn.WriteToUDPAddrPort(payload(1472), netip.AddrPortFrom(n.ue, uePort))
+		check(t, err)
+	}
+	for _, step := range []struct {
+		name  string
+		how   int
+		lost  int
+		first int // octets of the first of two fragments
+	}{
+		{"without DF the UPF cuts", unix.IP_PMTUDISC_DONT, 0, 1452},
+		{"with DF the sender does", unix.IP_PMTUDISC_WANT, 1, 1452},
+	} {
+		discover(step.how)
+		for range step.lost {
+			send()
+			n.waitDrops(t, "mtu", 1)
+		}
+		send()
+		first, second := n.atGNB(t), n.atGNB(t)
+		if len(first) != step.first || first[6] != 0x20 || !bytes.Equal(slices.Concat(first[28:], second[20:]), payload(1472)) {
+			t.Errorf("%s: the gNB got %x and %x", step.name, first, second)
+		}
+	}
+}
+
+// waitDrops waits until so many packets were dropped for a reason.
+func (n *network) waitDrops(t *testing.T, reason string, want uint64) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		drops, err := n.upf.Drops()
+		check(t, err)
+		if drops[reason] >= want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("drops %v, want %d of %s", drops, want, reason)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -29,13 +29,19 @@ const lenEthernet = 14
 type slowPath struct {
 	d      *Driver
 	stages model.Stages
-	local  func(netip.Addr) bool // whether an address is the host's own
+	host   host
 	send   sender
 	counts []atomic.Uint64 // by reason
 
 	mu        sync.Mutex // of what follows
 	answers   model.Limiter
 	strangers model.Limiter // Echo Requests of whom we do not send to
+}
+
+// host knows this host's addresses.
+type host interface {
+	has(a netip.Addr) bool     // whether a user packet to a must not be given to it
+	router(v6 bool) netip.Addr // of ICMP errors; not valid: none
 }
 
 // sender puts IP packets on the wire.
@@ -49,13 +55,14 @@ const answersPerSecond = 100
 
 func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 	s := &slowPath{
-		d: d, local: (&localAddresses{kernel: kernel}).has,
+		d: d, host: &localAddresses{kernel: kernel, n6: d.ports.n6.index},
 		counts:  make([]atomic.Uint64, len(datapath.Reasons())+1),
 		answers: model.Limiter{PerSecond: answersPerSecond}, strangers: model.Limiter{PerSecond: answersPerSecond},
 	}
 	s.stages = model.Stages{
 		Tables: slowTables{d}, Now: monotonic, Post: d.events.Post,
 		Buffer: model.NewBuffer(model.DefaultBufferLimits, monotonic, s.count),
+		Links:  slowLinks{s}, Answers: model.NewAnswers(),
 	}
 	return s
 }
@@ -143,17 +150,28 @@ func (s *slowPath) fromN6(frame []byte) {
 	s.finish(s.stages.Bare(frame[lenEthernet:]))
 }
 
-// finish sends a packet, or counts why it is not sent.
+// finish sends a packet, or counts why it is not sent, and sends what else leaves
+// because of it.
 func (s *slowPath) finish(o model.Out) {
-	switch {
-	case o.Reason != datapath.ReasonNone:
+	if o.Reason != datapath.ReasonNone {
 		s.count(o.Reason)
-	case o.Tunnelled():
-		s.count(sendReason(s.send.tunnel(o.Packet, o.Rule.Outer.Local)))
-	case s.local(destination(o.Packet)):
+	} else {
+		s.emit(model.Sent{Packet: o.Packet, Outer: o.Rule.Outer})
+	}
+	for _, other := range o.Others {
+		s.emit(other)
+	}
+}
+
+// emit sends one packet.
+func (s *slowPath) emit(p model.Sent) {
+	switch {
+	case p.Outer != nil:
+		s.count(sendReason(s.send.tunnel(p.Packet, p.Outer.Local)))
+	case s.host.has(destination(p.Packet)):
 		s.count(datapath.DropLocal)
 	default:
-		s.count(sendReason(s.send.n6(o.Packet)))
+		s.count(sendReason(s.send.n6(p.Packet)))
 	}
 }
 

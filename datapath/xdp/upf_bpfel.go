@@ -133,6 +133,7 @@ const (
 	upfVarN6              = "n6"
 	upfVarOverflows       = "overflows"
 	upfVarQueueMax        = "queue_max"
+	upfVarShareTat        = "share_tat"
 	upfVarUnusedException = "unused_exception"
 	upfVarUnusedUrrEvent  = "unused_urr_event"
 )
@@ -215,6 +216,7 @@ type upfVariableSpecs struct {
 	N6              *ebpf.VariableSpec `ebpf:"n6"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
+	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedUrrEvent  *ebpf.VariableSpec `ebpf:"unused_urr_event"`
 }
@@ -285,6 +287,7 @@ type upfVariables struct {
 	N6              *ebpf.Variable `ebpf:"n6"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
+	ShareTat        *ebpf.Variable `ebpf:"share_tat"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedUrrEvent  *ebpf.Variable `ebpf:"unused_urr_event"`
 }

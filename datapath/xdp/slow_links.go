@@ -1,0 +1,28 @@
+package xdp
+
+import (
+	"net/netip"
+
+	"plumbline/datapath/model"
+)
+
+// slowLinks is what the slow path knows of the devices. The driver's lock is
+// held.
+type slowLinks struct{ *slowPath }
+
+// MTU implements [model.Links].
+func (l slowLinks) MTU(r *model.Rule) int {
+	p := l.d.ports
+	if r.Outer == nil {
+		return p.n6.mtu
+	}
+	for i := range p.gtpu {
+		if e := &p.gtpu[i]; e.Address == r.Outer.Local || e.Address6 == r.Outer.Local {
+			return e.mtu
+		}
+	}
+	return p.n6.mtu
+}
+
+// Router implements [model.Links]: the first global address of N6.
+func (l slowLinks) Router(v6 bool) netip.Addr { return l.host.router(v6) }
