@@ -82,8 +82,9 @@ var outer6Rows = []packet{
 		want: out6(0xf2e1, 0xcb84e, 0, gpdu(pscDL("00000123"), hop(size(dn12, MTU-64)))), seid: outer6, pdr: 2, octets: MTU - 64,
 	},
 	{
-		name: "outer IPv6, one octet more goes the slow way", port: N6, in: onN6(size(dn12, MTU-63)),
-		want: out6(0xf2e1, 0xcb84e, 0, gpdu(pscDL("00000123"), hop(size(dn12, MTU-63)))), seid: outer6, pdr: 2, octets: MTU - 63, slow: true,
+		name: "outer IPv6, one octet more is cut", port: N6, in: onN6(size(dn12, MTU-63)),
+		want: out6(0xf2e1, 0xcb84e, 0, gpdu(pscDL("00000123"), piece(hop(size(dn12, MTU-63)), 0, 1416))), seid: outer6, pdr: 2, octets: MTU - 63, slow: true,
+		sent: [][]byte{out6(0xf2e1, 0xcb84e, 0, gpdu(pscDL("00000123"), piece(hop(size(dn12, MTU-63)), 1416, 1417)))[14:]},
 	},
 	{
 		name: "outer IPv6, checksum that would be 0 is all ones", port: N6, in: onN6(balanced(dn12)),
