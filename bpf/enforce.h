@@ -3,20 +3,7 @@
 #include "detect.h"
 #include "urr.h"
 
-#define METER_BURST_TIME	(10000000ULL << METER_FRACTION)	/* 10 ms of the rate */
-#define METER_BURST_OCTETS	(3 * 1500)			/* and never less */
-
 #define METER_TRIES	16	/* of the compare-and-swap, one per CPU that is faster */
-
-/* meter_burst - the tolerance of a rate: below three packets of full size TCP
- * cannot use it
- */
-static __always_inline __u64 meter_burst(__u64 octet_time)
-{
-	__u64 least = octet_time * METER_BURST_OCTETS >> METER_SHIFT;
-
-	return least > METER_BURST_TIME ? least : METER_BURST_TIME;
-}
 
 /* meter_conforms - take @octets from the meter with this index if they fit
  *
@@ -31,13 +18,12 @@ __noinline int meter_conforms(__u32 index, __u32 octets)
 {
 	struct meter *m = bpf_map_lookup_elem(&meters, &index);
 	__u64 now = bpf_ktime_get_ns() << METER_FRACTION;
-	__u64 octet_time, cost, latest;
+	__u64 cost, latest;
 
 	if (!m)
 		return 1;
-	octet_time = m->octet_time;
-	cost = octet_time * octets >> METER_SHIFT;
-	latest = now + meter_burst(octet_time);
+	cost = m->unit_time * octets >> METER_SHIFT;
+	latest = now + m->tolerance;
 	for (int i = 0; i < METER_TRIES; i++) {
 		__u64 tat = *(volatile __u64 *)&m->tat;
 		__u64 start = tat > now ? tat : now;

@@ -73,17 +73,19 @@ static __always_inline __u64 rule_key_ip4(__u32 addr)
 	return 1ULL << 32 | addr;
 }
 
-/* A rate as GCRA knows it (ITU-T I.371, Annex A). Times are in units of 2^-8 ns
- * of bpf_ktime_get_ns(), so that one octet at 100 Gbit/s is 20 of them. The
- * tolerance follows from the rate: meter_burst().
+/* A rate as GCRA knows it (ITU-T I.371, Annex A), of octets or of packets. Times
+ * are in units of 2^-8 ns of bpf_ktime_get_ns(), so that one octet at 100 Gbit/s
+ * is 20 of them.
  */
 struct meter {
 	__u64 tat;		/* theoretical arrival time of the next packet */
-	__u64 octet_time;	/* of one octet, in 2^-24 ns */
+	__u64 unit_time;	/* of one octet, in 2^-24 ns; of one packet, in 2^-8 ns */
+	__u64 tolerance;	/* how far tat may be ahead, in 2^-8 ns: the burst */
+	__u64 reserved;
 };
 
 #define METER_FRACTION	8	/* bits of tat behind the nanosecond */
-#define METER_SHIFT	16	/* from octet_time to tat */
+#define METER_SHIFT	16	/* from the time of an octet to tat */
 
 /* What the slow path has of a rule: the packets in the ring that it has not
  * finished yet.

@@ -80,7 +80,7 @@ func TestEachCapability(t *testing.T) {
 			func(s *api.Session) {
 				uplink(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Encapsulation: api.Encapsulation_UDP, Ipv4: 3, Port: 9}
 			}, api.RuleType_FAR_RULE, 11},
-		{"GBR", func(h *api.Capabilities) { h.Gbr = false }, qer(&api.QER{DownlinkGbrBps: 1}), api.RuleType_QER_RULE, 6},
+		{"GBR", func(h *api.Capabilities) { h.Gbr = false }, qer(&api.QER{DownlinkGbrBps: MinMBR}), api.RuleType_QER_RULE, 6},
 		{"Packet Rate", func(h *api.Capabilities) { h.PacketRate = false },
 			qer(&api.QER{UplinkPacketRate: &api.PacketRate{Packets: 1, TimeMs: 1}}), api.RuleType_QER_RULE, 6},
 		{"RQI", func(h *api.Capabilities) { h.Marking = false }, qer(&api.QER{Rqi: true}), api.RuleType_QER_RULE, 6},
@@ -156,6 +156,7 @@ func TestBounds(t *testing.T) {
 		"a tag in an IP session":       outer(&api.OuterHeaderCreation{Encapsulation: api.Encapsulation_TAG, CTag: ptr(1)}),
 		"Encapsulation 7":              outer(&api.OuterHeaderCreation{Encapsulation: 7, Ipv4: 1}),
 		"GBR above what a meter knows": qer(&api.QER{UplinkGbrBps: MaxMBR + 1}),
+		"MBR of 999 bit/s":             qer(&api.QER{DownlinkMbrBps: MinMBR - 1}),
 		"no packets in a second":       qer(&api.QER{UplinkPacketRate: &api.PacketRate{TimeMs: 1000}}),
 		"packets in no time":           qer(&api.QER{DownlinkPacketRate: &api.PacketRate{Packets: 1}}),
 		"packets in eight days":        qer(&api.QER{DownlinkPacketRate: &api.PacketRate{Packets: 1, TimeMs: 8 * 24 * 3600 * 1000}}),

@@ -20,11 +20,9 @@ func checkQERs(s *api.Session, has *api.Capabilities) error {
 }
 
 func checkQER(q *api.QER, has *api.Capabilities) error {
-	mbr := max(q.GetUplinkMbrBps(), q.GetDownlinkMbrBps())
-	gbr := max(q.GetUplinkGbrBps(), q.GetDownlinkGbrBps())
 	marks := q.GetRqi() || q.GetDownlinkTosMask() != 0 || q.ServiceClass != nil || q.PagingPolicy != nil
 	what := lacks(
-		need{gbr != 0, has.GetGbr(), "GBR"},
+		need{q.GetUplinkGbrBps() != 0 || q.GetDownlinkGbrBps() != 0, has.GetGbr(), "GBR"},
 		need{q.GetUplinkPacketRate() != nil || q.GetDownlinkPacketRate() != nil, has.GetPacketRate(), "Packet Rate"},
 		need{marks, has.GetMarking(), "RQI, paging policy or DL Flow Level Marking"},
 	)
@@ -33,16 +31,17 @@ func checkQER(q *api.QER, has *api.Capabilities) error {
 		return fmt.Errorf("%s: %w", what, ErrUnsupported)
 	case q.GetQfi() > 63:
 		return fmt.Errorf("QFI %d: %w", q.GetQfi(), ErrUnsupported)
-	case mbr > MaxMBR:
-		return fmt.Errorf("MBR %d bit/s: %w", mbr, ErrUnsupported)
-	case gbr > MaxMBR:
-		return fmt.Errorf("GBR %d bit/s: %w", gbr, ErrUnsupported)
 	case q.GetDownlinkTos() > 255 || q.GetDownlinkTosMask() > 255:
 		return fmt.Errorf("ToS %#x, mask %#x: %w", q.GetDownlinkTos(), q.GetDownlinkTosMask(), ErrUnsupported)
 	case q.GetServiceClass() > 255:
 		return fmt.Errorf("Service Class Indicator %d: %w", q.GetServiceClass(), ErrUnsupported)
 	case q.GetPagingPolicy() > 7:
 		return fmt.Errorf("paging policy indicator %d: %w", q.GetPagingPolicy(), ErrUnsupported)
+	}
+	for _, bps := range []uint64{q.GetUplinkMbrBps(), q.GetDownlinkMbrBps(), q.GetUplinkGbrBps(), q.GetDownlinkGbrBps()} {
+		if bps != 0 && (bps < MinMBR || bps > MaxMBR) {
+			return fmt.Errorf("MBR or GBR of %d bit/s: %w", bps, ErrUnsupported)
+		}
 	}
 	for _, r := range []*api.PacketRate{q.GetUplinkPacketRate(), q.GetDownlinkPacketRate()} {
 		if r != nil && (r.GetPackets() == 0 || r.GetTimeMs() == 0 || r.GetTimeMs() > maxRateTime) {

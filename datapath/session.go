@@ -8,8 +8,9 @@ import (
 	"plumbline/api"
 )
 
-// MaxMBR is the highest rate in bit/s that a meter has to know.
-const MaxMBR = 1_000_000_000_000
+// MinMBR and MaxMBR are the lowest and the highest rate in bit/s that a meter has
+// to know. Over N4 rates come in kbit/s.
+const MinMBR, MaxMBR = 1_000, 1_000_000_000_000
 
 // Key is what a packet's first look-up goes by: the TEID of its tunnel, or,
 // if it came bare, its destination. Exactly one field is set.

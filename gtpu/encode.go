@@ -1,7 +1,5 @@
 package gtpu
 
-import "encoding/binary"
-
 // PDU types of a PDU Session Container. Source: TS 38.415 V18.0.0, 5.5.3.2.
 const (
 	PDUTypeDownlink = 0
@@ -20,13 +18,5 @@ const (
 //
 // Source: TS 29.281 V18.1.0, 5.1; TS 38.415 V18.0.0, 5.5.2.
 func AppendGPDU(b []byte, teid uint32, pduType, qfi byte, size int) []byte {
-	if qfi == 0 {
-		b = append(b, v1GTP, GPDU)
-		b = binary.BigEndian.AppendUint16(b, uint16(size))
-		return binary.BigEndian.AppendUint32(b, teid)
-	}
-	b = append(b, v1GTP|flagE, GPDU)
-	b = binary.BigEndian.AppendUint16(b, uint16(size+LenGPDUWithQFI-lenFixed))
-	b = binary.BigEndian.AppendUint32(b, teid)
-	return append(b, 0, 0, 0, ExtPDUSessionContainer, 1, pduType<<4, qfi&0x3f, 0)
+	return Marks{PDUType: pduType, QFI: qfi}.AppendGPDU(b, teid, size)
 }

@@ -29,7 +29,8 @@ func TestAppendRelayed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
-		if got, want := AppendRelayed(nil, h, 2, PDUTypeUplink, tc.qfi, 2), octets(t, tc.want); !bytes.Equal(got, want) {
+		marks := Marks{PDUType: PDUTypeUplink, QFI: tc.qfi}
+		if got, want := marks.AppendRelayed(nil, h, 2, 2), octets(t, tc.want); !bytes.Equal(got, want) {
 			t.Errorf("%s:\n got %x\nwant %x", tc.name, got, want)
 		}
 	}
@@ -51,7 +52,8 @@ func FuzzAppendRelayed(f *testing.F) {
 		}
 		qfi &= 0x3f
 		const size = 3
-		out := AppendRelayed(nil, h, 2, PDUTypeDownlink, qfi, size)
+		marks := Marks{PDUType: PDUTypeDownlink, QFI: qfi}
+		out := marks.AppendRelayed(nil, h, 2, size)
 		message := append(bytes.Clone(out), make([]byte, size)...)
 		again, err := parseAny(message)
 		if err != nil {
@@ -67,7 +69,7 @@ func FuzzAppendRelayed(f *testing.F) {
 		if got, ok := again.QFI(); got != want || ok != carried {
 			t.Errorf("%x relayed as %x: QFI %d, %v; want %d, %v", b, out, got, ok, want, carried)
 		}
-		if twice := AppendRelayed(nil, again, 2, PDUTypeDownlink, qfi, size); !bytes.Equal(twice, out) {
+		if twice := marks.AppendRelayed(nil, again, 2, size); !bytes.Equal(twice, out) {
 			t.Errorf("%x relayed again as %x", out, twice)
 		}
 	})

@@ -23,12 +23,14 @@ func TestScapy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	paged := Marks{QFI: 9, RQI: true, HasPagingPolicy: true, PagingPolicy: 5}
 	ours := map[string][]byte{
 		"echo request":     AppendEchoRequest(nil, 7),
 		"echo response":    AppendEchoResponse(nil, 7),
 		"end marker":       AppendEndMarker(nil, 0x01020304),
 		"error indication": AppendErrorIndication(nil, Tunnel{0x99, v4}, 50001),
-		"relayed":          append(AppendRelayed(nil, h, 2, PDUTypeUplink, 5, 2), 0x45, 0),
+		"relayed":          append(Marks{PDUType: PDUTypeUplink, QFI: 5}.AppendRelayed(nil, h, 2, 2), 0x45, 0),
+		"marked":           append(paged.AppendGPDU(nil, 2, 2), 0x45, 0),
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if len(lines) != len(ours) {

@@ -107,11 +107,11 @@ func (a arrived) ue() netip.Addr {
 // rule by which one from the data network would go there, if that forwards. It is
 // neither metered nor measured: it is the UPF's, not the user's.
 func (s *Stages) toUE(packet user) []Sent {
-	r, reason := detect(s.Tables.Candidates(ueKey(packet.destination())), nil, packet)
+	r, reason := detect(s.towards(packet.destination()), nil, packet)
 	if reason != datapath.ReasonNone || !r.answers() {
 		return nil
 	}
-	return []Sent{{r.Outer.encapsulate(arrived{user: packet}, r.QFI, packet), r.Outer}}
+	return []Sent{{r.encapsulate(arrived{user: packet}, packet), r.Outer}}
 }
 
 // answers reports whether packets of the UPF's own may leave by r.
@@ -128,5 +128,5 @@ func (s *Stages) limit(r *Rule, a arrived) int {
 	if r.Outer == nil {
 		return mtu
 	}
-	return max(mtu-(r.Outer.size(a, r.QFI)-len(a.user)), a.user.minMTU())
+	return max(mtu-(r.outerSize(a)-len(a.user)), a.user.minMTU())
 }

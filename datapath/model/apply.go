@@ -31,11 +31,12 @@ type counterKey struct {
 	key datapath.Key
 }
 
-// meterKey is a QER of a session, or, with seid 0, the number under which QERs
-// of several sessions share.
+// meterKey is a meter of a QER of a session, or, with seid 0, of the number under
+// which QERs of several sessions share.
 type meterKey struct {
 	seid   uint64
 	id     uint32
+	kind   MeterKind
 	uplink bool
 }
 
@@ -118,10 +119,18 @@ func (u *UPF) compile(in *api.Session, old *session) *session {
 
 // bind puts the rules of s into the table.
 func (u *UPF) bind(s *session) {
-	for i, r := range s.in.GetRules() {
+	for _, r := range s.in.GetRules() {
 		for _, k := range datapath.Keys(r) {
-			u.rules[k] = append(u.rules[k], s.rules[i])
-			s.keys = append(s.keys, k)
+			if !slices.Contains(s.keys, k) {
+				s.keys = append(s.keys, k)
+			}
+		}
+	}
+	for _, k := range s.keys {
+		for i, r := range s.in.GetRules() {
+			if datapath.Covers(r, k) {
+				u.rules[k] = append(u.rules[k], s.rules[i])
+			}
 		}
 	}
 }
@@ -190,10 +199,10 @@ func (s *state) Counters(r *api.Rule) *Counters {
 
 // Meter implements [State]. The rate of a shared meter is what the last session
 // says.
-func (s *state) Meter(q *api.QER, uplink bool) *Meter {
-	k := meterKey{seid: s.made.in.GetSeid(), id: q.GetId(), uplink: uplink}
+func (s *state) Meter(q *api.QER, kind MeterKind, uplink bool) *Meter {
+	k := meterKey{seid: s.made.in.GetSeid(), id: q.GetId(), kind: kind, uplink: uplink}
 	if q.GetShared() != 0 {
-		k = meterKey{id: q.GetShared(), uplink: uplink}
+		k = meterKey{id: q.GetShared(), kind: kind, uplink: uplink}
 	}
 	if m := s.made.meters[k]; m != nil {
 		return m
@@ -205,11 +214,7 @@ func (s *state) Meter(q *api.QER, uplink bool) *Meter {
 	if m == nil {
 		m = &Meter{}
 	}
-	source := api.Interface_CORE
-	if uplink {
-		source = api.Interface_ACCESS
-	}
-	m.SetRate(datapath.MBR(q, source))
+	m.Set(q, kind, uplink, s.cfg.MeterBurst)
 	s.made.meters[k] = m
 	return m
 }

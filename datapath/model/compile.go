@@ -11,7 +11,8 @@ import (
 // State is where a driver keeps what outlives a change of rules.
 type State interface {
 	Counters(r *api.Rule) *Counters
-	Meter(q *api.QER, uplink bool) *Meter // with an MBR in this direction
+	// Meter is that of a QER which has such a limit in this direction.
+	Meter(q *api.QER, kind MeterKind, uplink bool) *Meter
 	URR(u *api.URR) URR
 	// Local is the source address of packets to peer.
 	Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr
@@ -34,9 +35,13 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 		if out.QFI == 0 {
 			out.QFI = byte(q.GetQfi())
 		}
-		if datapath.MBR(q, source) != 0 {
-			out.Meters = append(out.Meters, state.Meter(q, out.Uplink))
+		out.Marks.add(q)
+		if l := newLimit(q, source, state); l != (Limit{}) {
+			out.Limits = append(out.Limits, l)
 		}
+	}
+	if out.Uplink {
+		out.Marks = Marks{}
 	}
 	for _, id := range r.GetUrrIds() {
 		out.URRs = append(out.URRs, state.URR(datapath.FindURR(s, id)))
@@ -47,6 +52,20 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 	return out
 }
 
+func newLimit(q *api.QER, source api.Interface, state State) (l Limit) {
+	uplink := datapath.Uplink(source)
+	if datapath.MBR(q, source) != 0 {
+		l.MBR = state.Meter(q, MBR, uplink)
+	}
+	if datapath.GBR(q, source) != 0 {
+		l.GBR = state.Meter(q, GBR, uplink)
+	}
+	if datapath.PacketRate(q, source) != nil {
+		l.Packets = state.Meter(q, PacketRate, uplink)
+	}
+	return l
+}
+
 func (r *Rule) detect(d *api.Detect) {
 	if a := d.GetUeAddress().GetIpv4(); a != 0 {
 		r.UEIPv4 = ipv4(a)
@@ -55,6 +74,9 @@ func (r *Rule) detect(d *api.Detect) {
 		var b [16]byte
 		binary.BigEndian.PutUint64(b[:], p)
 		r.UEIPv6 = netip.PrefixFrom(netip.AddrFrom16(b), 64)
+	}
+	for _, p := range d.GetFramedRoutes() {
+		r.Routes = append(r.Routes, datapath.Route(p))
 	}
 	for _, q := range d.GetQfis() {
 		r.QFIs |= 1 << q

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"plumbline/datapath"
 	"plumbline/gtpu"
@@ -15,6 +16,23 @@ func ueKey(a netip.Addr) datapath.Key {
 		return datapath.Key{IPv4: binary.BigEndian.Uint32(b)}
 	}
 	return datapath.Key{IPv6: binary.BigEndian.Uint64(b)}
+}
+
+// towards returns the candidates for bare packets to a: those of the UE address,
+// else those of the longest framed route that contains it.
+//
+// Source: TS 29.244 V18.6.0, 8.2.109 and 8.2.111.
+func (s *Stages) towards(a netip.Addr) []*Rule {
+	if found := s.Tables.Candidates(ueKey(a)); len(found) > 0 {
+		return found
+	}
+	for bits := min(a.BitLen(), 64) - 1; bits > 0; bits-- {
+		route := netip.PrefixFrom(a, bits).Masked()
+		if found := s.Tables.Candidates(datapath.Key{Route: route}); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
 }
 
 // detect returns the first of the candidates that matches. If none does, the
@@ -48,14 +66,15 @@ func (r *Rule) match(h gtpu.Header, u user) datapath.Reason {
 }
 
 func (r *Rule) matchUE(u user) bool {
-	if !r.UEIPv4.IsValid() && !r.UEIPv6.IsValid() {
+	if !r.UEIPv4.IsValid() && !r.UEIPv6.IsValid() && len(r.Routes) == 0 {
 		return true
 	}
 	ue := u.destination()
 	if r.Uplink {
 		ue = u.source()
 	}
-	return ue == r.UEIPv4 || r.UEIPv6.IsValid() && r.UEIPv6.Contains(ue)
+	return ue == r.UEIPv4 || r.UEIPv6.IsValid() && r.UEIPv6.Contains(ue) ||
+		slices.ContainsFunc(r.Routes, func(p netip.Prefix) bool { return p.Contains(ue) })
 }
 
 func (r *Rule) matchQFI(h gtpu.Header) bool {

@@ -13,7 +13,7 @@ const maxPacket = 65535 // octets of an IPv4 packet, and of an IPv6 payload
 // tunnel, so that the UE puts it together and not the gNB.
 func (s *Stages) emit(r *Rule, a arrived) []Sent {
 	if !r.routes(a) {
-		return []Sent{{r.Outer.encapsulate(a, r.QFI, a.user), r.Outer}}
+		return []Sent{{r.encapsulate(a, a.user), r.Outer}}
 	}
 	pieces := []user{append(user(nil), a.user...)}
 	if limit := s.limit(r, a); len(a.user) > limit {
@@ -26,33 +26,33 @@ func (s *Stages) emit(r *Rule, a arrived) []Sent {
 			out = append(out, Sent{Packet: piece})
 			continue
 		}
-		out = append(out, Sent{r.Outer.encapsulate(arrived{piece, a.header}, r.QFI, a.user), r.Outer})
+		out = append(out, Sent{r.encapsulate(arrived{piece, a.header}, a.user), r.Outer})
 	}
 	return out
 }
 
-// size returns how many octets the packet with its outer header has.
-func (o *Outer) size(a arrived, qfi byte) int {
+// outerSize returns how many octets the packet with its outer header has.
+func (r *Rule) outerSize(a arrived) int {
 	size := lenIPv4
-	if o.Peer.Is6() {
+	if r.Outer.Peer.Is6() {
 		size = lenIPv6
 	}
-	return size + lenUDP + len(o.header(a, qfi)) + len(a.user)
+	return size + lenUDP + len(r.header(a)) + len(a.user)
 }
 
 // encapsulate is Outer Header Creation with GTP-U/UDP/IP. All pieces of a packet
 // go the way of the whole one.
 //
 // Source: TS 29.244 V18.6.0, 8.2.56; TS 29.281 V18.1.0, 4.4.2.
-func (o *Outer) encapsulate(a arrived, qfi byte, whole user) []byte {
-	dscp := a.user.dscp()
+func (r *Rule) encapsulate(a arrived, whole user) []byte {
+	o, dscp := r.Outer, a.user.dscp()
 	if o.DSCP >= 0 {
 		dscp = byte(o.DSCP)
 	}
 	d := Datagram{
 		From: netip.AddrPortFrom(o.Local, whole.sourcePort()), To: netip.AddrPortFrom(o.Peer, gtpu.Port),
-		DSCP: dscp, FlowLabel: whole.outerFlowLabel(),
-		Payload: append(o.header(a, qfi), a.user...),
+		DSCP: r.Marks.dscp(dscp), FlowLabel: whole.outerFlowLabel(),
+		Payload: append(r.header(a), a.user...),
 	}
 	return d.Packet()
 }

@@ -28,7 +28,7 @@ func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 		return datapath.DropTTL
 	case r.routes(a) && len(a.user) > s.limit(r, a) && !a.user.mayFragment():
 		return datapath.DropMTU
-	case r.Outer != nil && r.Outer.size(a, r.QFI) > maxPacket:
+	case r.Outer != nil && r.outerSize(a) > maxPacket:
 		return datapath.DropMTU
 	}
 	return datapath.ReasonNone

@@ -1,25 +1,52 @@
 package model
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"plumbline/api"
 	"plumbline/datapath"
 )
 
-// admit looks at the URRs before a packet is metered: START_OF_TRAFFIC is
-// raised, and the packet is dropped if a quota is used up.
-func (s *Stages) admit(r *Rule) datapath.Reason {
-	reason, direction := datapath.ReasonNone, r.direction()
+// spent reports whether a quota is used up for packets of r.
+func (r *Rule) spent() bool {
+	return slices.ContainsFunc(r.URRs, func(u URR) bool { return u.usedUp(r.direction()) })
+}
+
+// measureArrived counts a packet that arrives for the URRs that measure before
+// enforcement: whatever gates and meters do with it, but not if a quota stops it.
+//
+// Source: TS 29.244 V18.6.0, 8.2.68 (MBQE).
+func (s *Stages) measureArrived(r *Rule, octets int, spent bool) {
 	for _, u := range r.URRs {
-		if u.clear(FlagStart) {
-			s.post(api.EventKind_START_OF_TRAFFIC, u)
+		if !u.has(FlagBefore) {
+			continue
 		}
-		if u.usedUp(direction) {
-			reason = datapath.DropQuota
+		s.start(u)
+		if !spent {
+			s.count(u, r.direction(), octets)
 		}
 	}
-	return reason
+}
+
+// admit is gate and quota. Unless the gate is closed START_OF_TRAFFIC is raised.
+func (s *Stages) admit(r *Rule, spent bool) datapath.Reason {
+	if r.Gate {
+		return datapath.DropGate
+	}
+	for _, u := range r.URRs {
+		s.start(u)
+	}
+	if spent {
+		return datapath.DropQuota
+	}
+	return datapath.ReasonNone
+}
+
+func (s *Stages) start(u URR) {
+	if u.clear(FlagStart) {
+		s.post(api.EventKind_START_OF_TRAFFIC, u)
+	}
 }
 
 // measure counts a packet that is forwarded.
@@ -27,9 +54,15 @@ func (s *Stages) measure(r *Rule, octets int) {
 	atomic.AddUint64(&r.Counters.Packets, 1)
 	atomic.AddUint64(&r.Counters.Octets, uint64(octets))
 	for _, u := range r.URRs {
-		for _, kind := range u.count(r.direction(), uint64(octets)) {
-			s.post(kind, u)
+		if !u.has(FlagBefore) {
+			s.count(u, r.direction(), octets)
 		}
+	}
+}
+
+func (s *Stages) count(u URR, direction, octets int) {
+	for _, kind := range u.count(direction, uint64(octets)) {
+		s.post(kind, u)
 	}
 }
 

@@ -3,39 +3,94 @@ package model
 import (
 	"math/bits"
 	"sync/atomic"
+	"time"
+
+	"plumbline/api"
+	"plumbline/datapath"
 )
 
-// Meter is a rate as GCRA knows it. Its layout is that of struct meter in
-// bpf/rules.h, so that fast and slow path can share one. Times are in units of
-// 2^-8 ns.
+// Meter is a rate of octets or packets as GCRA knows it. Its layout is that of
+// struct meter in bpf/rules.h, so that fast and slow path can share one. Times
+// are in units of 2^-8 ns.
 //
 // Source: ITU-T I.371, Annex A (virtual scheduling).
 type Meter struct {
 	tat       uint64 // theoretical arrival time of the next packet
-	octetTime uint64 // of one octet, in 2^-24 ns
+	unitTime  uint64 // of one octet, in 2^-24 ns; of one packet, in 2^-8 ns
+	tolerance uint64 // how far tat may be ahead of the clock: the burst
+	_         uint64
 }
 
-// Fixed-point places of [Meter], and its tolerance. TS 29.244 leaves the burst
-// to the UPF: 10 ms of the rate, and never less than three full-size packets,
-// below which TCP cannot use a low rate.
+// MeterKind says what a meter of a QER holds packets against.
+type MeterKind uint8
+
+// The meters that a QER may have in each direction.
+const (
+	MBR MeterKind = iota
+	GBR
+	PacketRate
+)
+
+// DefaultBurst is how much of a rate may come at once, if the configuration does
+// not say. TS 29.244 leaves it to the UPF.
+const DefaultBurst = 10 * time.Millisecond
+
+// OnePacket is the size of a packet for a meter of packets.
+const OnePacket = 0
+
+// Fixed-point places of [Meter], and its limits.
 const (
 	meterFraction = 8
 	meterShift    = 16
-	burstTime     = 10_000_000 // ns
-	burstOctets   = 3 * 1500
-	meterTries    = 16
+	// burstOctets is three full-size packets: with less of a burst TCP cannot use
+	// a low rate.
+	burstOctets = 3 * 1500
+	meterTries  = 16
+	// meterAhead is how far tat may be beyond tolerance and the cost of one
+	// packet, which is less than unitTime. What is further ahead is from long ago,
+	// and the clock has gone round.
+	meterAhead = 1 << 38
 )
 
-// SetRate makes m a meter of rate bit/s, from 1 to 10^12, and keeps its state.
-func (m *Meter) SetRate(bps uint64) { atomic.StoreUint64(&m.octetTime, octetTime(bps)) }
+// Set makes m what q says for a direction. What it has seen stays.
+func (m *Meter) Set(q *api.QER, kind MeterKind, uplink bool, burst time.Duration) {
+	source := api.Interface_CORE
+	if uplink {
+		source = api.Interface_ACCESS
+	}
+	switch kind {
+	case MBR:
+		m.SetRate(datapath.MBR(q, source), burst)
+	case GBR:
+		m.SetRate(datapath.GBR(q, source), burst)
+	case PacketRate:
+		m.setPacketRate(datapath.PacketRate(q, source))
+	}
+}
+
+// SetRate makes m a meter of rate bit/s, from 10^3 to 10^12, which lets through
+// at once what the rate has in a time of burst, but never less than three packets
+// of full size, and keeps its state.
+func (m *Meter) SetRate(bps uint64, burst time.Duration) {
+	if burst == 0 {
+		burst = DefaultBurst
+	}
+	octet := octetTime(bps)
+	atomic.StoreUint64(&m.unitTime, octet)
+	atomic.StoreUint64(&m.tolerance, max(uint64(burst)<<meterFraction, octet*burstOctets>>meterShift))
+}
+
+// setPacketRate makes m a meter of so many packets in a time, which may all come
+// at once, and keeps its state.
+func (m *Meter) setPacketRate(r *api.PacketRate) {
+	const fractionsInMs = 1_000_000 << meterFraction
+	each := uint64(r.GetTimeMs()) * fractionsInMs / uint64(r.GetPackets())
+	atomic.StoreUint64(&m.unitTime, each)
+	atomic.StoreUint64(&m.tolerance, each*uint64(r.GetPackets()-1))
+}
 
 // Reset forgets what m has seen.
 func (m *Meter) Reset() { atomic.StoreUint64(&m.tat, 0) }
-
-// burst returns the tolerance of a rate.
-func burst(octetTime uint64) uint64 {
-	return max(burstTime<<meterFraction, octetTime*burstOctets>>meterShift)
-}
 
 // octetTime returns 8·10^9/bps ns in units of 2^-24 ns, rounded.
 func octetTime(bps uint64) uint64 {
@@ -45,22 +100,59 @@ func octetTime(bps uint64) uint64 {
 	return q
 }
 
-// Conforms takes a packet of size octets at time now_ns from the meter if it
-// fits, and reports whether it does.
-func (m *Meter) Conforms(nowNs uint64, octets int) bool {
-	now := nowNs << meterFraction
-	octet := atomic.LoadUint64(&m.octetTime)
-	cost := octet * uint64(octets) >> meterShift
-	latest := now + burst(octet)
+// cost returns for how long size octets use the meter, or [OnePacket].
+func (m *Meter) cost(octets int) uint64 {
+	if octets == OnePacket {
+		return atomic.LoadUint64(&m.unitTime)
+	}
+	return atomic.LoadUint64(&m.unitTime) * uint64(octets) >> meterShift
+}
+
+// ahead returns how far the meter is ahead of the clock, at most as far as the
+// packet that was let through last could bring it.
+func (m *Meter) ahead(tat, now uint64) uint64 {
+	ahead := tat - now
+	if ahead > atomic.LoadUint64(&m.tolerance)+atomic.LoadUint64(&m.unitTime)+meterAhead {
+		return 0 // behind, or from long ago
+	}
+	return ahead
+}
+
+// take charges the meter with size octets, or with [OnePacket], at time now_ns if
+// they fit, and reports whether they do. What it charged it returns, for
+// [Meter.giveBack].
+func (m *Meter) take(nowNs uint64, octets int) (charged uint64, ok bool) {
+	now, cost := nowNs<<meterFraction, m.cost(octets)
 	for range meterTries {
 		tat := atomic.LoadUint64(&m.tat)
-		start := max(tat, now)
-		if start > latest {
+		ahead := m.ahead(tat, now)
+		if ahead > atomic.LoadUint64(&m.tolerance) {
 			break
 		}
-		if atomic.CompareAndSwapUint64(&m.tat, tat, start+cost) {
-			return true
+		if atomic.CompareAndSwapUint64(&m.tat, tat, now+ahead+cost) {
+			return cost, true
 		}
 	}
-	return false
+	return 0, false
 }
+
+// force charges the meter with octets that do not fit, but no further than one
+// packet that fits could bring it: they hold back others, and not for long.
+func (m *Meter) force(nowNs uint64, octets int) (charged uint64) {
+	now := nowNs << meterFraction
+	most := atomic.LoadUint64(&m.tolerance) + m.cost(octets)
+	for range meterTries {
+		tat := atomic.LoadUint64(&m.tat)
+		ahead := m.ahead(tat, now)
+		if ahead >= most {
+			break
+		}
+		if atomic.CompareAndSwapUint64(&m.tat, tat, now+most) {
+			return most - ahead
+		}
+	}
+	return 0
+}
+
+// giveBack takes back what was charged.
+func (m *Meter) giveBack(charged uint64) { atomic.AddUint64(&m.tat, -charged) }

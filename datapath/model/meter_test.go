@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync"
 	"testing"
+
+	"plumbline/api"
 )
 
 // TestMeter offers twice the rate for a second of the meter's own clock: what
@@ -14,17 +16,17 @@ func TestMeter(t *testing.T) {
 		for _, octets := range []int{64, 1500} {
 			t.Run(fmt.Sprintf("%d bit/s, %d octets", bps, octets), func(t *testing.T) {
 				var m Meter
-				m.SetRate(bps)
+				m.SetRate(bps, 0)
 				gap := float64(octets) * 8e9 / float64(bps) / 2 // ns
 				n := int(math.Min(math.Ceil(10e9/gap), 2e6))
 				var passed uint64
 				for i := range n {
-					if m.Conforms(1e9+uint64(float64(i)*gap), octets) {
+					if _, ok := m.take(1e9+uint64(float64(i)*gap), octets); ok {
 						passed += uint64(octets)
 					}
 				}
 				seconds := float64(n) * gap / 1e9
-				burst := math.Max(float64(bps)/8*burstTime/1e9, burstOctets) + float64(octets)
+				burst := math.Max(float64(bps)/8*DefaultBurst.Seconds(), burstOctets) + float64(octets)
 				want := float64(bps) / 8 * seconds
 				if got := float64(passed); got < want*0.99-float64(octets) || got > want*1.01+burst {
 					t.Errorf("%.0f octets in %.3f s, want %.0f and a burst of %.0f", got, seconds, want, burst)
@@ -38,7 +40,7 @@ func TestMeter(t *testing.T) {
 func TestMeterManyCPUs(t *testing.T) {
 	const bps, octets, now = 1_000_000_000, 1500, 1_000_000_000
 	var m Meter
-	m.SetRate(bps)
+	m.SetRate(bps, 0)
 	var (
 		all    sync.WaitGroup
 		passed [4]int
@@ -46,7 +48,7 @@ func TestMeterManyCPUs(t *testing.T) {
 	for i := range passed {
 		all.Go(func() {
 			for range 10_000 {
-				if m.Conforms(now, octets) {
+				if _, ok := m.take(now, octets); ok {
 					passed[i]++
 				}
 			}
@@ -58,5 +60,80 @@ func TestMeterManyCPUs(t *testing.T) {
 	most := bps/8/100/octets + 1
 	if total > most+1 || total < most*9/10 {
 		t.Errorf("%d packets passed, want %d", total, most)
+	}
+}
+
+// TestPacketRate: all packets of a time may come at once; then one each time that
+// the rate has for one.
+func TestPacketRate(t *testing.T) {
+	for _, r := range []*api.PacketRate{
+		{Packets: 1, TimeMs: 1}, {Packets: 1, TimeMs: 7 * 24 * 3600 * 1000}, {Packets: 3, TimeMs: 1000}, {Packets: 1 << 31, TimeMs: 60_000},
+	} {
+		var m Meter
+		m.setPacketRate(r)
+		now, passed := uint64(1e9), uint32(0)
+		for passed < min(r.Packets, 1000) {
+			if _, ok := m.take(now, OnePacket); !ok {
+				break
+			}
+			passed++
+		}
+		if r.Packets > 1000 {
+			continue
+		}
+		if _, ok := m.take(now, OnePacket); ok || passed != r.Packets {
+			t.Errorf("%v: %d at once, and one more: %v", r, passed, ok)
+		}
+		each := uint64(r.TimeMs) * 1_000_000 / uint64(r.Packets)
+		if _, ok := m.take(now+each-2, OnePacket); ok {
+			t.Errorf("%v: one before its time", r)
+		}
+		if _, ok := m.take(now+each+1, OnePacket); !ok {
+			t.Errorf("%v: none in its time", r)
+		}
+	}
+}
+
+// TestMeterClock: a meter that was not used for years, or whose clock has gone
+// round, is idle.
+func TestMeterClock(t *testing.T) {
+	for _, last := range []uint64{1e9, 1<<56 - 1e9, 1 << 55} {
+		var m Meter
+		m.SetRate(1000, 0)
+		for range 4 {
+			m.take(last, 1500)
+		}
+		if _, ok := m.take(last, 1500); ok {
+			t.Fatalf("at %d: a fifth packet in the burst of three", last)
+		}
+		for _, later := range []uint64{60e9, 1 << 54, 1 << 55} {
+			if _, ok := m.take(last+later, 1500); !ok {
+				t.Errorf("at %d: not idle %d ns later", last, later)
+			}
+			m.giveBack(m.cost(1500))
+		}
+	}
+}
+
+// TestForce: what does not fit is charged no further than what fits could be, and
+// what is given back is as if it had never been.
+func TestForce(t *testing.T) {
+	const now = 1e9
+	var m Meter
+	m.SetRate(1000, 0)
+	for range 4 {
+		m.take(now, 1500)
+	}
+	before := m.tat
+	if n := m.force(now, 1500); n != 0 || m.tat != before {
+		t.Errorf("beyond the last packet that fits %d were charged", n)
+	}
+	charged := m.force(now+1e9, 1500) // a second later there is room for 125 octets more
+	if want := uint64(1e9) << meterFraction; charged != want {
+		t.Errorf("charged %d, want %d", charged, want)
+	}
+	m.giveBack(charged)
+	if m.tat != before {
+		t.Errorf("after giving back tat is %d, want %d", m.tat, before)
 	}
 }

@@ -36,20 +36,22 @@ type Rule struct {
 	PDRID uint32
 
 	// The PDI beside the key by which the rule was found.
-	Uplink  bool         // Source Interface ACCESS: the UE is the source
-	UEIPv4  netip.Addr   // not valid: none
-	UEIPv6  netip.Prefix // /64; not valid: none
-	QFIs    uint64       // bit n is QFI n; 0: any
-	Filters []Filter     // one has to match; none: any packet
+	Uplink  bool           // Source Interface ACCESS: the UE is the source
+	UEIPv4  netip.Addr     // not valid: none
+	UEIPv6  netip.Prefix   // /64; not valid: none
+	Routes  []netip.Prefix // framed routes: addresses of the UE as well
+	QFIs    uint64         // bit n is QFI n; 0: any
+	Filters []Filter       // one has to match; none: any packet
 
 	Action api.Action
 	Notify bool     // with BUFF: the first packet raises DOWNLINK_DATA
 	BAR    *api.BAR // with BUFF; nil: none
 	Outer  *Outer   // with FORW: Outer Header Creation; nil: out bare
 	QFI    byte     // of the first QER that has one; 0: none
+	Marks  Marks    // of downlink packets, beside the QFI
 
 	Gate   bool // a QER closes it
-	Meters []*Meter
+	Limits []Limit
 	URRs   []URR
 
 	Counters *Counters
@@ -128,7 +130,7 @@ func (s *Stages) Bare(packet []byte) Out {
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}
-	candidates := s.Tables.Candidates(ueKey(u.destination()))
+	candidates := s.towards(u.destination())
 	if len(candidates) == 0 {
 		return Out{Reason: datapath.PassHost}
 	}
@@ -169,19 +171,21 @@ func (s *Stages) out(r *Rule, a arrived) Out {
 // that is to be buffered is metered when it arrives, not when it leaves: it came
 // at the rate at which it came.
 func (s *Stages) judge(r *Rule, a arrived) datapath.Reason {
-	if reason := s.allow(r, a); reason != datapath.ReasonNone {
+	if reason := s.forward(r, a); reason != datapath.ReasonNone {
+		return reason
+	}
+	spent := r.spent() // by the packets before this one
+	s.measureArrived(r, len(a.user), spent)
+	if reason := s.admit(r, spent); reason != datapath.ReasonNone {
 		return reason
 	}
 	return s.enforce(r, len(a.user))
 }
 
-// allow is all of judge but the meters.
+// allow is all of judge but the meters, for a packet that has arrived before.
 func (s *Stages) allow(r *Rule, a arrived) datapath.Reason {
 	if reason := s.forward(r, a); reason != datapath.ReasonNone {
 		return reason
 	}
-	if r.Gate {
-		return datapath.DropGate
-	}
-	return s.admit(r)
+	return s.admit(r, r.spent())
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"time"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -19,6 +20,8 @@ type Config struct {
 	MTU         int                // octets of IP packet on all links; 0: any fits
 	Router4     netip.Addr         // of ICMP errors: see [Links]
 	Router6     netip.Addr
+	// MeterBurst is how much of a rate may come at once; 0: [DefaultBurst].
+	MeterBurst time.Duration
 	// Send takes what leaves of its own accord: buffered packets, End Markers,
 	// answers to GTP-U signalling. It is called with the UPF locked. Nil: lost.
 	Send func(packet []byte)
@@ -77,8 +80,8 @@ func (u *UPF) Capabilities() *api.Capabilities {
 	c := &api.Capabilities{
 		Name: "model", MaxSessions: u.cfg.MaxSessions,
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
-		FramedRoutes: false, Hosts: false, Marking: false, PacketRate: false, Gbr: false, Duplicate: false, Redirect: false,
-		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: false, BeforeEnforcement: false,
+		FramedRoutes: true, Hosts: false, Marking: true, PacketRate: true, Gbr: true, Duplicate: false, Redirect: false,
+		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: false, BeforeEnforcement: true,
 	}
 	for _, e := range u.cfg.Endpoints {
 		if e.Address.IsValid() {

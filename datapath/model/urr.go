@@ -43,6 +43,7 @@ const (
 const (
 	FlagStart      = 0x01 // the next packet raises START_OF_TRAFFIC
 	FlagStartAsked = 0x02 // the rule says so: what makes one event of many changes
+	FlagBefore     = 0x04 // counts what arrives, before enforcement
 	flagBoth       = 0x10 // << index: threshold and quota are the same
 )
 
@@ -119,6 +120,9 @@ func (u URR) SetLimits(in *api.URR) []api.EventKind {
 	}
 	threshold, quota := limits(in.GetThreshold()), limits(in.GetQuota())
 	flags := u.startFlags(in)
+	if in.GetBeforeEnforcement() {
+		flags |= FlagBefore
+	}
 	for i := range quota {
 		atomic.StoreUint64(&u.Owner.Quota[i], quota[i])
 		if threshold[i] == quota[i] && quota[i] != NoLimit {

@@ -39,7 +39,7 @@ func (c *change) setMeters() {
 				continue
 			}
 			if slot, ok := c.find(meterKind(q, datapath.Uplink(source))); ok {
-				c.d.meters.meter(slot).SetRate(rate)
+				c.d.meters.meter(slot).SetRate(rate, 0)
 				c.d.meters.orphans.remove(slot)
 			}
 		}

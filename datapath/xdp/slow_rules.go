@@ -66,7 +66,7 @@ func (s *slowState) Counters(r *api.Rule) *model.Counters {
 }
 
 // Meter implements [model.State].
-func (s *slowState) Meter(q *api.QER, uplink bool) *model.Meter {
+func (s *slowState) Meter(q *api.QER, _ model.MeterKind, uplink bool) *model.Meter {
 	slot, err := s.meter(q, uplink, 0)
 	if err != nil && s.err == nil {
 		s.err = &datapath.RuleError{Type: api.RuleType_QER_RULE, ID: q.GetId(), Err: err}

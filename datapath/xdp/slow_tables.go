@@ -72,7 +72,7 @@ func (t slowTables) rule(tab *table, slot uint32) *model.Rule {
 	}
 	for _, slot := range r.Meter {
 		if slot != 0 {
-			m.Meters = append(m.Meters, t.meters.meter(slot))
+			m.Limits = append(m.Limits, model.Limit{MBR: t.meters.meter(slot)})
 		}
 	}
 	if r.Urr != 0 {

@@ -51,7 +51,9 @@ type upfIn6Addr struct {
 type upfMeter struct {
 	_         structs.HostLayout
 	Tat       uint64
-	OctetTime uint64
+	UnitTime  uint64
+	Tolerance uint64
+	Reserved  uint64
 }
 
 type upfN6Route struct {

@@ -15,6 +15,8 @@ messages = {
     / Raw(bytes(IE_TEIDI(TEIDI=0x99)) + bytes(IE_GSNAddress(ietype=133, length=4, ipv4_address="10.3.0.1"))),
     "relayed": GTP_U_Header(E=1, next_ex=0x85, gtp_type=255, teid=2)
     / GTPPDUSessionContainer(type=1, QFI=5) / Raw(b"\x45\x00"),
+    "marked": GTP_U_Header(E=1, next_ex=0x85, gtp_type=255, teid=2)
+    / GTPPDUSessionContainer(type=0, QFI=9, RQI=1, PPP=1, PPI=5) / Raw(b"\x45\x00"),
 }
 
 for name, message in messages.items():
