@@ -3,8 +3,6 @@ package bench
 import (
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"plumbline/upf"
 )
 
@@ -31,20 +29,4 @@ func (r *run) upfConfig() *upf.Config {
 func (r *run) mtu() int {
 	const ethernet, ipv4, udp, gtpu = 1500, 20, 8, 16
 	return max(ethernet, r.PayloadOctets+2*(ipv4+udp)+gtpu)
-}
-
-// cpu returns the highest CPU that this process may run on: interrupts mostly
-// go to the lowest. -1 if the kernel does not say.
-func (r *run) cpu() int {
-	var set unix.CPUSet
-	if unix.SchedGetaffinity(0, &set) != nil {
-		return -1
-	}
-	const maxCPU = 1023 // of a CPUSet
-	for cpu := maxCPU; cpu >= 0; cpu-- {
-		if set.IsSet(cpu) {
-			return cpu
-		}
-	}
-	return -1
 }

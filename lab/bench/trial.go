@@ -117,7 +117,7 @@ func roundRate(pps float64) uint64 {
 // real-time throttling), and that would be the latency. A rate loses 5 %, bed
 // and UPF alike.
 func (r *run) load(rate uint64) generator.Load {
-	return generator.Load{Rate: rate, Duration: r.Duration, CPU: r.cpu(), Realtime: rate == 0}
+	return generator.Load{Rate: rate, Duration: r.Duration, CPU: generator.LastCPU(), Realtime: rate == 0}
 }
 
 // trial puts a measurement into the form of the result. The shares of the bed

@@ -1,0 +1,137 @@
+package correctness
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plumbline/lab/report"
+	"plumbline/upf"
+)
+
+var plumb string // the program, built for these tests
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "plt-correctness-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		plumb = filepath.Join(dir, "plumb")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", plumb, "plumbline/cmd/plumb")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			panic(err)
+		}
+		return m.Run()
+	}())
+}
+
+// inFlight is how many packets may be in a UPF when a quota is used up: what the
+// generator hands to the device at once.
+const inFlight = 64
+
+// TestRun measures a UPF and judges what does not depend on how fast this
+// machine is.
+func TestRun(t *testing.T) {
+	r, err := Run(t.Context(), Config{
+		Binary: plumb, Datapath: upf.DatapathXDP, Parts: []Part{Rates, Usage, Effects, Buffers},
+		Directions: []report.Direction{report.Uplink, report.Downlink},
+		Kbps:       []uint64{50_000}, Duration: 400 * time.Millisecond, Repeats: 3,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Rates { // less is the machine's, which may keep the generator waiting
+		if f.ErrorPercent > 1 || f.PassedBPS == 0 {
+			t.Errorf("MBR %.0f %s: got %.0f bit/s", f.AskedBPS, f.Direction, f.PassedBPS)
+		}
+	}
+	for _, f := range r.Volumes {
+		if f.ReportedOctets != f.MeteredOctets || f.MeteredOctets == 0 {
+			t.Errorf("usage %s at %.0f frames/s: reported %d octets, metered %d", f.Direction, f.RatePPS, f.ReportedOctets, f.MeteredOctets)
+		}
+	}
+	for _, f := range r.Limits {
+		switch {
+		case f.Kind == "quota" && (f.OverPackets < 0 || f.OverPackets > inFlight):
+			t.Errorf("quota of %d octets %s: %d passed", f.AskedOctets, f.Direction, f.PassedOctets)
+		case f.Kind == "threshold" && f.ReportedOctets < f.AskedOctets:
+			t.Errorf("threshold of %d octets %s: reported at %d", f.AskedOctets, f.Direction, f.ReportedOctets)
+		}
+	}
+	for _, f := range r.Effects {
+		if f.OldAfter != 0 || f.Lost != 0 || f.Reordered != 0 || f.Kind == pathSwitch && f.EndMarkers != f.Repeats {
+			t.Errorf("rule to %s: got %+v", f.Kind, f)
+		}
+	}
+	for _, f := range r.Buffers {
+		if f.Lost != 0 || f.Reordered != 0 || f.Duplicated != 0 || f.Frames == 0 || f.NoticeNS <= 0 {
+			t.Errorf("buffering: got %+v", f)
+		}
+	}
+}
+
+func TestJudgeSwitch(t *testing.T) {
+	const before, after = downlinkTEID, otherTEID
+	for _, test := range []struct {
+		name   string
+		frames []frame
+		want   outcome
+	}{
+		{"clean", []frame{
+			{at: 10, sent: 5, sequence: 0, teid: before}, {at: 12, teid: before, endMarker: true}, {at: 30, sent: 25, sequence: 1, teid: after},
+		}, outcome{lastOld: -15, gap: 20, endMarkers: 1}},
+		{"old after the response, behind the End Marker", []frame{
+			{at: 12, teid: before, endMarker: true}, {at: 30, sent: 25, sequence: 0, teid: before}, {at: 31, sent: 26, sequence: 1, teid: after},
+		}, outcome{lastOld: 5, oldAfter: 1, gap: 1}},
+		{"lost and out of order", []frame{
+			{at: 10, sent: 5, sequence: 2, teid: before}, {at: 11, sent: 6, sequence: 1, teid: after},
+		}, outcome{lastOld: -15, gap: 1, lost: 1, reordered: 1}},
+	} {
+		c := changed{accepted: 20, sent: 2, frames: test.frames}
+		if test.name == "lost and out of order" {
+			c.sent = 3
+		}
+		if got := c.judge(pathSwitch); got != test.want {
+			t.Errorf("%s: got %+v, want %+v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	c := changed{accepted: 1_000_000, sent: 5, frames: []frame{
+		{at: 2_000_000, sent: 500_000, sequence: 0}, {at: 2_000_001, sent: 600_000, sequence: 2}, {at: 2_000_002, sent: 550_000, sequence: 1},
+		{at: 2_000_003, sent: 600_000, sequence: 2}, {at: 2_000_100, sent: 2_000_050, sequence: 4},
+	}}
+	var got report.BufferFigure
+	c.count(&got)
+	if diff := cmp.Diff(report.BufferFigure{Frames: 5, Buffered: 3, Lost: 1, Reordered: 1, Duplicated: 1}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := Config{Parts: Parts, Kbps: DefaultKbps, TCPKbps: DefaultTCPKbps, Duration: time.Second, Repeats: 1}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, spoil := range map[string]func(*Config){
+		"duration": func(c *Config) { c.Duration = 0 },
+		"repeats":  func(c *Config) { c.Repeats = 0 },
+		"MBR":      func(c *Config) { c.Kbps = []uint64{0} },
+		"part":     func(c *Config) { c.Parts = []Part{"x"} },
+	} {
+		c := good
+		spoil(&c)
+		if _, err := Run(context.Background(), c); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package correctness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/meter"
+	"plumbline/lab/report"
+)
+
+// Octets of the user packets' IPv4 and UDP headers, and of what frames have
+// around user packets.
+const (
+	userHeaders = 20 + 8
+	etherOctets = 14
+	tunnelled   = etherOctets + 20 + 8 + 16 // with a PDU Session Container
+)
+
+const (
+	offer       = 1.3  // of the MBR is offered
+	leastFrames = 1000 // that pass in a measurement: one more or less is 0.1 %
+	smallFrames = 1_000_000
+	leastWarmUp = 300 * time.Millisecond
+	burstOctets = 16 << 10               // that a UPF may let pass at once, whatever the rate
+	burstTime   = 250 * time.Millisecond // or of the rate
+)
+
+// payloadAt is how long the UDP payload of user packets is at an MBR: at a low
+// one packets are small, or there would be few of them.
+func payloadAt(kbps uint64) int {
+	if kbps*1000 <= smallFrames {
+		return generator.StampOctets
+	}
+	return 1400
+}
+
+// rateDuration is how long a rate is measured.
+func (b *bed) rateDuration(kbps uint64) time.Duration {
+	packet := float64(8*(payloadAt(kbps)+userHeaders)) / float64(kbps*1000)
+	return max(b.Duration, time.Duration(leastFrames*packet*float64(time.Second)))
+}
+
+// warmUp is until what is offered above the MBR has used up the burst.
+func warmUp(kbps uint64) time.Duration {
+	burst := max(burstTime, time.Duration(8*burstOctets*float64(time.Second)/float64(kbps*1000)))
+	return max(leastWarmUp, time.Duration(float64(burst)/(offer-1)))
+}
+
+func (b *bed) rateTime(kbps uint64) time.Duration { return warmUp(kbps) + b.rateDuration(kbps) }
+
+// rates measures what passes of frames at each MBR.
+func (b *bed) rates(ctx context.Context) error {
+	for _, d := range b.Directions {
+		for _, kbps := range b.Kbps {
+			b.step(fmt.Sprintf("MBR %d kbit/s %s", kbps, d), b.rateTime(kbps))
+			f, err := b.rate(ctx, d, kbps)
+			if err != nil {
+				return fmt.Errorf("MBR %d kbit/s %s: %w", kbps, d, err)
+			}
+			b.result.Rates = append(b.result.Rates, f)
+		}
+	}
+	return nil
+}
+
+func (b *bed) rate(ctx context.Context, d report.Direction, kbps uint64) (f report.RateFigure, err error) {
+	s, err := b.establish(ctx, b.nextUE(), shape{mbr: kbps})
+	if err != nil {
+		return f, err
+	}
+	payload := payloadAt(kbps)
+	w, err := b.watch(s, d, payload)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	asked := float64(kbps) * 1000
+	bits := float64(8 * (payload + userHeaders))
+	duration := b.rateDuration(kbps)
+	ended := w.start(ctx, generator.Load{Rate: uint64(offer*asked/bits) + 1, Duration: warmUp(kbps) + duration, CPU: generator.LastCPU(), Realtime: true})
+	time.Sleep(warmUp(kbps))
+	before, err := w.read()
+	if err != nil {
+		return f, err
+	}
+	sent := <-ended
+	if sent.err != nil {
+		return f, sent.err
+	}
+	time.Sleep(settle)
+	after, err := w.read()
+	if err != nil {
+		return f, err
+	}
+	f = report.RateFigure{
+		Direction: d, Protocol: "UDP", AskedBPS: asked, PacketOctets: payload + userHeaders,
+		OfferedBPS: bits * float64(sent.Sent) / sent.Elapsed.Seconds(), DurationNS: int64(after.LastNs - before.LastNs),
+	}
+	if after.LastNs > before.LastNs {
+		f.PassedBPS = bits * float64(after.Received-before.Received) * 1e9 / float64(after.LastNs-before.LastNs)
+	}
+	f.Reached = f.OfferedBPS > asked*1.02
+	f.ErrorPercent = 100 * (f.PassedBPS/asked - 1)
+	_, err = s.delete(ctx)
+	return f, err
+}
+
+// watcher is a generator before the UPF and a meter behind it.
+type watcher struct {
+	generator *generator.Generator
+	meter     *meter.Meter
+}
+
+type sent struct {
+	generator.Result
+	err error
+}
+
+const settle = 50 * time.Millisecond // after the last frame was sent
+
+// watch makes both for the session's frames of direction d.
+func (b *bed) watch(s *session, d report.Direction, payload int) (*watcher, error) {
+	way, port := generator.Uplink, b.topology.N6.Peer
+	if d == report.Downlink {
+		way, port = generator.Downlink, b.topology.N3.Peer
+	}
+	g, err := b.sender(s, way, payload)
+	if err != nil {
+		return nil, err
+	}
+	m, err := meter.Attach(meter.Config{Port: port, N3: b.topology.N3, Direction: way, Run: b.run})
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return &watcher{g, m}, nil
+}
+
+// start runs the load; the result comes when it has ended.
+func (w *watcher) start(ctx context.Context, l generator.Load) <-chan sent {
+	ended := make(chan sent, 1)
+	go func() {
+		r, err := w.generator.Run(ctx, l)
+		ended <- sent{r, err}
+	}()
+	return ended
+}
+
+// read returns what has arrived. Frames that are not what they should be are an
+// error.
+func (w *watcher) read() (meter.Stream, error) {
+	s, err := w.meter.Read()
+	if err != nil {
+		return meter.Stream{}, err
+	}
+	if n := s.Streams[0].MisdeliveredTotal() + s.Streams[0].Duplicated; n > 0 {
+		return meter.Stream{}, fmt.Errorf("correctness: %d frames arrived wrong or twice", n)
+	}
+	return s.Streams[0], nil
+}
+
+func (w *watcher) close() error { return errors.Join(w.meter.Close(), w.generator.Close()) }

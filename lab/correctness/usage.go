@@ -1,0 +1,155 @@
+package correctness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/report"
+	"plumbline/pfcp"
+)
+
+// usageRates are the frames per second at which volumes are counted; 0: as many
+// as there can be. limitRates are those at which limits are reached.
+var (
+	usageRates = []uint64{1_000, 100_000, 0}
+	limitRates = []uint64{1_000, 100_000, 0}
+)
+
+const usagePayload = 1400
+
+// usage compares Usage Reports with the meter.
+func (b *bed) usage(ctx context.Context) error {
+	for _, d := range b.Directions {
+		for _, rate := range usageRates {
+			b.step(fmt.Sprintf("usage %s at %s", d, inWords(rate)), b.Duration+usageTime)
+			if err := b.volume(ctx, d, rate, 0); err != nil {
+				return fmt.Errorf("usage %s: %w", d, err)
+			}
+		}
+		if err := b.volume(ctx, d, 100_000, 500_000); err != nil { // half of it is dropped
+			return fmt.Errorf("usage under an MBR %s: %w", d, err)
+		}
+		for _, rate := range limitRates {
+			b.step(fmt.Sprintf("threshold and quota %s at %s", d, inWords(rate)), b.Duration+usageTime)
+			if err := b.limit(ctx, d, rate, "threshold"); err != nil {
+				return fmt.Errorf("threshold %s: %w", d, err)
+			}
+			if err := b.limit(ctx, d, rate, "quota"); err != nil {
+				return fmt.Errorf("quota %s: %w", d, err)
+			}
+		}
+	}
+	return nil
+}
+
+func inWords(rate uint64) string {
+	if rate == 0 {
+		return "the highest rate"
+	}
+	return fmt.Sprintf("%d frames/s", rate)
+}
+
+// volume sends for some time and takes the count out of the deletion's report.
+func (b *bed) volume(ctx context.Context, d report.Direction, rate, mbr uint64) (err error) {
+	s, err := b.establish(ctx, b.nextUE(), shape{mbr: mbr, urr: true})
+	if err != nil {
+		return err
+	}
+	w, err := b.watch(s, d, usagePayload)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	done := <-w.start(ctx, generator.Load{Rate: rate, Duration: b.Duration, CPU: generator.LastCPU(), Realtime: rate == 0})
+	if done.err != nil {
+		return done.err
+	}
+	time.Sleep(settle)
+	got, err := w.read()
+	if err != nil {
+		return err
+	}
+	reports, err := s.delete(ctx)
+	if err != nil {
+		return err
+	}
+	f := report.VolumeFigure{
+		Direction: d, RatePPS: float64(got.Received) / done.Elapsed.Seconds(), MBR: mbr != 0,
+		ReportedOctets: octetsOf(reports), MeteredOctets: got.Received * (usagePayload + userHeaders),
+	}
+	f.ErrorPPM = 1e6 * (float64(f.ReportedOctets)/float64(max(f.MeteredOctets, 1)) - 1)
+	b.result.Volumes = append(b.result.Volumes, f)
+	return nil
+}
+
+// octetsOf is the sum of the reports of URR 1.
+func octetsOf(reports []pfcp.UsageReport) (sum uint64) {
+	for i := range reports {
+		if v := &reports[i].Volume.Value; reports[i].URRID == ruleID && v.Total.Present {
+			sum += v.Total.Value
+		} else if reports[i].URRID == ruleID {
+			sum += v.Uplink.Value + v.Downlink.Value
+		}
+	}
+	return sum
+}
+
+// limitOctets is the threshold or quota at a rate: reached after about half of
+// the time, and no multiple of the packets.
+func (b *bed) limitOctets(rate uint64) uint64 {
+	if rate == 0 {
+		rate = 500_000
+	}
+	return uint64(b.Duration.Seconds()/2*float64(rate))*(usagePayload+userHeaders) + 7
+}
+
+// limit sends over a threshold or a quota.
+func (b *bed) limit(ctx context.Context, d report.Direction, rate uint64, kind string) (err error) {
+	asked := b.limitOctets(rate)
+	x := shape{urr: true, triggers: pfcp.ReportVOLTH}
+	volume := pfcp.Some(pfcp.Volume{Total: pfcp.Some(asked)})
+	if kind == "quota" {
+		x.triggers, x.volume.VolumeQuota = pfcp.ReportVOLQU, volume
+	} else {
+		x.volume.VolumeThreshold = volume
+	}
+	s, err := b.establish(ctx, b.nextUE(), x)
+	if err != nil {
+		return err
+	}
+	w, err := b.watch(s, d, usagePayload)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	ended := w.start(ctx, generator.Load{Rate: rate, Duration: b.Duration, CPU: generator.LastCPU(), Realtime: rate == 0})
+	said, err := s.report(ctx, b.Duration+2*time.Second)
+	done := <-ended
+	if err := errors.Join(err, done.err); err != nil {
+		return err
+	}
+	time.Sleep(settle)
+	got, err := w.read()
+	if err != nil {
+		return err
+	}
+	const octets = usagePayload + userHeaders
+	f := report.LimitFigure{
+		Kind: kind, Direction: d, RatePPS: float64(done.Sent) / done.Elapsed.Seconds(), PacketOctets: octets, AskedOctets: asked,
+		ReportedOctets: octetsOf(said.m.UsageReports), PassedOctets: got.Received * octets,
+	}
+	over := f.ReportedOctets
+	if kind == "quota" {
+		over = f.PassedOctets
+	} else if rate > 0 {
+		reached := int64(got.FirstNs) + int64(float64(asked)/octets*1e9/float64(rate))
+		f.DelayNS = said.at - reached
+	}
+	f.OverPackets = (float64(over) - float64(asked)) / octets
+	b.result.Limits = append(b.result.Limits, f)
+	_, err = s.delete(ctx)
+	return err
+}

@@ -1,0 +1,123 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// CorrectnessSchema names the version of the form of a [Correctness]. The rules
+// are those of [Schema].
+const CorrectnessSchema = "plumbline.correctness/1"
+
+// Correctness is how far a UPF is from what its rules say.
+type Correctness struct {
+	Schema        string         `json:"schema"`
+	Started       time.Time      `json:"started"`
+	Host          Host           `json:"host"`
+	Datapath      string         `json:"datapath"`
+	Configuration string         `json:"configuration"` // of the DUT
+	Rates         []RateFigure   `json:"rates"`
+	Volumes       []VolumeFigure `json:"volumes"`
+	Limits        []LimitFigure  `json:"limits"`
+	Effects       []EffectFigure `json:"effects"`
+	Buffers       []BufferFigure `json:"buffers"`
+}
+
+// RateFigure is an MBR, and what passed of more than that. Rates are of user
+// packets, from their IP header on.
+type RateFigure struct {
+	Direction    Direction `json:"direction"`
+	Protocol     string    `json:"protocol"` // UDP, of the generator; TCP, of iperf3
+	AskedBPS     float64   `json:"asked_bps"`
+	OfferedBPS   float64   `json:"offered_bps"` // 0: as much as there can be, which TCP finds out
+	PassedBPS    float64   `json:"passed_bps"`
+	ErrorPercent float64   `json:"error_percent"` // of PassedBPS, below 0: less than asked
+	PacketOctets int       `json:"packet_octets"` // of the user packets; 0: TCP's
+	DurationNS   int64     `json:"duration_ns"`
+	// Reached is whether more was offered than asked: else nothing is known.
+	Reached bool `json:"reached"`
+}
+
+// VolumeFigure is what a URR counted beside what arrived behind the UPF.
+type VolumeFigure struct {
+	Direction      Direction `json:"direction"`
+	RatePPS        float64   `json:"rate_pps"` // that was forwarded
+	MBR            bool      `json:"mbr"`      // while a QER dropped a part
+	ReportedOctets uint64    `json:"reported_octets"`
+	MeteredOctets  uint64    `json:"metered_octets"`
+	ErrorPPM       float64   `json:"error_ppm"`
+}
+
+// LimitFigure is a Volume Threshold or Quota under traffic.
+type LimitFigure struct {
+	Kind           string    `json:"kind"` // threshold, quota
+	Direction      Direction `json:"direction"`
+	RatePPS        float64   `json:"rate_pps"` // that was offered
+	PacketOctets   int       `json:"packet_octets"`
+	AskedOctets    uint64    `json:"asked_octets"`
+	ReportedOctets uint64    `json:"reported_octets"`
+	PassedOctets   uint64    `json:"passed_octets"` // quota: in all, by the meter
+	// OverPackets is by how many user packets the threshold was passed when it
+	// was reported, or the quota by what was forwarded.
+	OverPackets float64 `json:"over_packets"`
+	DelayNS     int64   `json:"delay_ns"` // threshold: from the packet that reached it to the report; 0: not measured
+}
+
+// EffectFigure is a change of a FAR under traffic, done Repeats times.
+type EffectFigure struct {
+	Kind    string  `json:"kind"` // drop, forward, path switch
+	RatePPS float64 `json:"rate_pps"`
+	Repeats int     `json:"repeats"`
+	// OldAfter is how many packets were sent after the CP function had the
+	// response, and treated by the old rule all the same.
+	OldAfter int `json:"old_after_packets"`
+	// LastOldNS is when the last such packet was sent, or the last packet
+	// of the old rule at all, after the response: below 0 it was before. Median, and
+	// the highest.
+	LastOldNS    int64 `json:"last_old_ns"`
+	LastOldMaxNS int64 `json:"last_old_max_ns"`
+	// Of a path switch:
+	Lost       int   `json:"lost_packets"`
+	Reordered  int   `json:"reordered_packets"`
+	GapNS      int64 `json:"gap_ns"` // from the last packet in the old tunnel to the first in the new one, median
+	GapMaxNS   int64 `json:"gap_max_ns"`
+	EndMarkers int   `json:"end_markers"` // that came after the last packet in the old tunnel, and before nothing else there
+}
+
+// BufferFigure is buffering for an idle UE, and its release, done Repeats times.
+type BufferFigure struct {
+	RatePPS     float64 `json:"rate_pps"`
+	Repeats     int     `json:"repeats"`
+	Frames      int     `json:"frames"`   // sent in all
+	Buffered    int     `json:"buffered"` // of them, released ones
+	Lost        int     `json:"lost_packets"`
+	Reordered   int     `json:"reordered_packets"`
+	Duplicated  int     `json:"duplicated_packets"`
+	NoticeNS    int64   `json:"notice_ns"` // from the first packet to the Downlink Data Report, median
+	NoticeMaxNS int64   `json:"notice_max_ns"`
+}
+
+// WriteCorrectness stores r.
+func WriteCorrectness(w io.Writer, r *Correctness) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// ReadCorrectness takes back what [WriteCorrectness] stored.
+func ReadCorrectness(rd io.Reader) (*Correctness, error) {
+	r := new(Correctness)
+	if err := json.NewDecoder(rd).Decode(r); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if r.Schema != CorrectnessSchema {
+		return nil, fmt.Errorf("report: schema %q: want %q: %w", r.Schema, CorrectnessSchema, errors.ErrUnsupported)
+	}
+	return r, nil
+}
