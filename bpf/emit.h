@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
 #include "forward.h"
+#include "trace.h"
 
 #define TTL_OUTER 64
 
@@ -40,6 +41,7 @@ static __always_inline void emit_eth(struct ethhdr *eth, const struct route *r, 
 	emit_mac(eth->h_dest, r->dst);
 	emit_mac(eth->h_source, r->hop->src);
 	eth->h_proto = bpf_htons(proto);
+	trace_sent(r->hop->ifindex);
 }
 
 /* emit_resize - make the frame @head octets of new headers and the user packet

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
-#include "detect.h"
+#include "trace.h"
 #include "urr.h"
 
 /* measure - count a packet that is forwarded */
@@ -25,4 +25,5 @@ static __always_inline void count(__u32 what)
 
 	if (n)
 		(*n)++;
+	trace_reason(what);
 }

@@ -170,8 +170,10 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 
 	packet_init(&p, ctx);
 	err = parse_tunnelled(&p);
+	trace_packet(&p, 1);
 	if (!err)
 		err = upf_tunnelled(ctx, &p, &m);
+	trace_match(&m);
 	if (err >= 0)
 		return err;
 	if (!IS_PASS(-err))
@@ -187,8 +189,10 @@ static __always_inline int upf_n6(struct ctx *ctx)
 
 	packet_init(&p, ctx);
 	err = parse_bare(&p);
+	trace_packet(&p, 0);
 	if (!err)
 		err = upf_bare(ctx, &p, &m);
+	trace_match(&m);
 	reason = -err;
 	if (err < 0 && IS_PASS(reason) && reason != PASS_HOST)
 		return upf_exception(ctx, m.key, 0, reason);

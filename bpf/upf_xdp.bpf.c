@@ -11,6 +11,7 @@ int upf_gtpu_xdp(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
+	trace_divert(&ctx, TRACED_GTPU);
 	return upf_finish(upf_gtpu(&ctx));
 }
 
@@ -19,6 +20,7 @@ int upf_n6_xdp(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
+	trace_divert(&ctx, TRACED_N6);
 	return upf_n6(&ctx);
 }
 
@@ -26,8 +28,10 @@ SEC("xdp")
 int upf_both_xdp(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
-	int result = upf_gtpu(&ctx);
+	int result;
 
+	trace_divert(&ctx, TRACED_BOTH);
+	result = upf_gtpu(&ctx);
 	return result == -PASS_HOST ? upf_n6(&ctx) : upf_finish(result);
 }
 

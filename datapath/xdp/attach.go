@@ -14,7 +14,7 @@ import (
 // start makes the driver work: neighbours, slow path, and last the programs.
 func (d *Driver) start() error {
 	// The sockets come first: they are refused if another UPF still runs here.
-	for _, step := range []func() error{d.startSlow, d.watchHops, d.startURREvents, d.startWatching} {
+	for _, step := range []func() error{d.startTracer, d.startSlow, d.watchHops, d.startURREvents, d.startWatching} {
 		if err := step(); err != nil {
 			return err
 		}

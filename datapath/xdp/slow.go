@@ -121,7 +121,7 @@ func (s *slowPath) fromTunnel(m model.Datagram) {
 	s.d.mu.RLock()
 	defer s.d.mu.RUnlock()
 	out := s.stages.Tunnelled(m.Payload)
-	s.finish(out)
+	s.finish(out, came{message: &m})
 	if out.Reason != datapath.ReasonNone {
 		s.signal(m, out.Reason)
 	}
@@ -147,31 +147,34 @@ func (s *slowPath) fromN6(frame []byte) {
 	}
 	s.d.mu.RLock()
 	defer s.d.mu.RUnlock()
-	s.finish(s.stages.Bare(frame[lenEthernet:]))
+	s.finish(s.stages.Bare(frame[lenEthernet:]), came{packet: frame[lenEthernet:]})
 }
 
 // finish sends a packet, or counts why it is not sent, and sends what else leaves
 // because of it.
-func (s *slowPath) finish(o model.Out) {
-	if o.Reason != datapath.ReasonNone {
-		s.count(o.Reason)
-	} else {
-		s.emit(model.Sent{Packet: o.Packet, Outer: o.Rule.Outer})
+func (s *slowPath) finish(o model.Out, c came) {
+	reason := o.Reason
+	if reason == datapath.ReasonNone {
+		reason = s.emit(model.Sent{Packet: o.Packet, Outer: o.Rule.Outer})
 	}
+	s.count(reason)
+	s.d.tracer.slowly(c, o, reason)
 	for _, other := range o.Others {
-		s.emit(other)
+		reason := s.emit(other)
+		s.count(reason)
+		s.d.tracer.besides(c, o, other, reason)
 	}
 }
 
-// emit sends one packet.
-func (s *slowPath) emit(p model.Sent) {
+// emit sends one packet, or returns why it is not sent.
+func (s *slowPath) emit(p model.Sent) datapath.Reason {
 	switch {
 	case p.Outer != nil:
-		s.count(sendReason(s.send.tunnel(p.Packet, p.Outer.Local)))
+		return sendReason(s.send.tunnel(p.Packet, p.Outer.Local))
 	case s.host.has(destination(p.Packet)):
-		s.count(datapath.DropLocal)
+		return datapath.DropLocal
 	default:
-		s.count(sendReason(s.send.n6(p.Packet)))
+		return sendReason(s.send.n6(p.Packet))
 	}
 }
 
@@ -179,7 +182,7 @@ func (s *slowPath) emit(p model.Sent) {
 // The caller holds the driver's lock.
 func (s *slowPath) release(seid uint64, rules []*model.Rule, discard bool) {
 	for _, o := range s.stages.Release(seid, rules, discard) {
-		s.finish(o)
+		s.finish(o, came{})
 	}
 }
 

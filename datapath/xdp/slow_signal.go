@@ -26,6 +26,7 @@ func (s *slowPath) signal(m model.Datagram, reason datapath.Reason) {
 	for _, answer := range s.stages.Signal(m, reason) {
 		if s.allow(m, reason) {
 			s.sendSignal(answer)
+			s.d.tracer.answered(m, answer)
 		}
 	}
 }

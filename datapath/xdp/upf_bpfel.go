@@ -122,6 +122,7 @@ const (
 	upfMapRuleByTeid      = "rule_by_teid"
 	upfMapRuleByUe        = "rule_by_ue"
 	upfMapScratch         = "scratch"
+	upfMapTracedPrograms  = "traced_programs"
 	upfMapUrrEvents       = "urr_events"
 	upfMapUrrOwners       = "urr_owners"
 	upfMapUrrs            = "urrs"
@@ -136,6 +137,7 @@ const (
 	upfVarOverflows       = "overflows"
 	upfVarQueueMax        = "queue_max"
 	upfVarShareTat        = "share_tat"
+	upfVarTraceOn         = "trace_on"
 	upfVarUnusedException = "unused_exception"
 	upfVarUnusedUrrEvent  = "unused_urr_event"
 )
@@ -191,20 +193,21 @@ type upfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfMapSpecs struct {
-	Counts      *ebpf.MapSpec `ebpf:"counts"`
-	Exceptions  *ebpf.MapSpec `ebpf:"exceptions"`
-	GuestByTeid *ebpf.MapSpec `ebpf:"guest_by_teid"`
-	GuestByUe   *ebpf.MapSpec `ebpf:"guest_by_ue"`
-	HopByIp     *ebpf.MapSpec `ebpf:"hop_by_ip"`
-	Hops        *ebpf.MapSpec `ebpf:"hops"`
-	Meters      *ebpf.MapSpec `ebpf:"meters"`
-	Queues      *ebpf.MapSpec `ebpf:"queues"`
-	RuleByTeid  *ebpf.MapSpec `ebpf:"rule_by_teid"`
-	RuleByUe    *ebpf.MapSpec `ebpf:"rule_by_ue"`
-	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
-	UrrEvents   *ebpf.MapSpec `ebpf:"urr_events"`
-	UrrOwners   *ebpf.MapSpec `ebpf:"urr_owners"`
-	Urrs        *ebpf.MapSpec `ebpf:"urrs"`
+	Counts         *ebpf.MapSpec `ebpf:"counts"`
+	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
+	GuestByTeid    *ebpf.MapSpec `ebpf:"guest_by_teid"`
+	GuestByUe      *ebpf.MapSpec `ebpf:"guest_by_ue"`
+	HopByIp        *ebpf.MapSpec `ebpf:"hop_by_ip"`
+	Hops           *ebpf.MapSpec `ebpf:"hops"`
+	Meters         *ebpf.MapSpec `ebpf:"meters"`
+	Queues         *ebpf.MapSpec `ebpf:"queues"`
+	RuleByTeid     *ebpf.MapSpec `ebpf:"rule_by_teid"`
+	RuleByUe       *ebpf.MapSpec `ebpf:"rule_by_ue"`
+	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
+	TracedPrograms *ebpf.MapSpec `ebpf:"traced_programs"`
+	UrrEvents      *ebpf.MapSpec `ebpf:"urr_events"`
+	UrrOwners      *ebpf.MapSpec `ebpf:"urr_owners"`
+	Urrs           *ebpf.MapSpec `ebpf:"urrs"`
 }
 
 // upfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -219,6 +222,7 @@ type upfVariableSpecs struct {
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
+	TraceOn         *ebpf.VariableSpec `ebpf:"trace_on"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedUrrEvent  *ebpf.VariableSpec `ebpf:"unused_urr_event"`
 }
@@ -243,20 +247,21 @@ func (o *upfObjects) Close() error {
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfMaps struct {
-	Counts      *ebpf.Map `ebpf:"counts"`
-	Exceptions  *ebpf.Map `ebpf:"exceptions"`
-	GuestByTeid *ebpf.Map `ebpf:"guest_by_teid"`
-	GuestByUe   *ebpf.Map `ebpf:"guest_by_ue"`
-	HopByIp     *ebpf.Map `ebpf:"hop_by_ip"`
-	Hops        *ebpf.Map `ebpf:"hops"`
-	Meters      *ebpf.Map `ebpf:"meters"`
-	Queues      *ebpf.Map `ebpf:"queues"`
-	RuleByTeid  *ebpf.Map `ebpf:"rule_by_teid"`
-	RuleByUe    *ebpf.Map `ebpf:"rule_by_ue"`
-	Scratch     *ebpf.Map `ebpf:"scratch"`
-	UrrEvents   *ebpf.Map `ebpf:"urr_events"`
-	UrrOwners   *ebpf.Map `ebpf:"urr_owners"`
-	Urrs        *ebpf.Map `ebpf:"urrs"`
+	Counts         *ebpf.Map `ebpf:"counts"`
+	Exceptions     *ebpf.Map `ebpf:"exceptions"`
+	GuestByTeid    *ebpf.Map `ebpf:"guest_by_teid"`
+	GuestByUe      *ebpf.Map `ebpf:"guest_by_ue"`
+	HopByIp        *ebpf.Map `ebpf:"hop_by_ip"`
+	Hops           *ebpf.Map `ebpf:"hops"`
+	Meters         *ebpf.Map `ebpf:"meters"`
+	Queues         *ebpf.Map `ebpf:"queues"`
+	RuleByTeid     *ebpf.Map `ebpf:"rule_by_teid"`
+	RuleByUe       *ebpf.Map `ebpf:"rule_by_ue"`
+	Scratch        *ebpf.Map `ebpf:"scratch"`
+	TracedPrograms *ebpf.Map `ebpf:"traced_programs"`
+	UrrEvents      *ebpf.Map `ebpf:"urr_events"`
+	UrrOwners      *ebpf.Map `ebpf:"urr_owners"`
+	Urrs           *ebpf.Map `ebpf:"urrs"`
 }
 
 func (m *upfMaps) Close() error {
@@ -272,6 +277,7 @@ func (m *upfMaps) Close() error {
 		m.RuleByTeid,
 		m.RuleByUe,
 		m.Scratch,
+		m.TracedPrograms,
 		m.UrrEvents,
 		m.UrrOwners,
 		m.Urrs,
@@ -290,6 +296,7 @@ type upfVariables struct {
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat        *ebpf.Variable `ebpf:"share_tat"`
+	TraceOn         *ebpf.Variable `ebpf:"trace_on"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedUrrEvent  *ebpf.Variable `ebpf:"unused_urr_event"`
 }

@@ -30,29 +30,9 @@ var (
 // otherwise, so only the one of the record is compared. PLUMBLINE_RECORD=1
 // writes the record anew.
 func TestVerifier(t *testing.T) {
-	spec, err := loadUpf()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Without an endpoint the verifier would see no packet past the address.
-	local := [maxEndpoints]uint32{1, 2}
-	if err := spec.Variables["endpoint_ip4"].Set(local); err != nil {
-		t.Fatal(err)
-	}
-	if err := spec.Variables["endpoint_ip6"].Set([maxEndpoints][4]uint32{{1}, {2}}); err != nil {
-		t.Fatal(err)
-	}
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
-		Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats},
-	})
-	if err != nil {
-		t.Fatalf("%+v", err)
-	}
-	defer coll.Close()
-
 	got := map[string]complexity{}
-	for name, prog := range coll.Programs {
-		got[name] = parseComplexity(t, prog.VerifierLog)
+	for _, load := range []func() (*ebpf.CollectionSpec, error){loadUpf, loadTraced} {
+		verify(t, load, got)
 	}
 	record := map[string]map[string]complexity{}
 	if b, err := os.ReadFile(complexityFile); err == nil {
@@ -73,6 +53,30 @@ func TestVerifier(t *testing.T) {
 		if c.Stack > 512 || c.Instructions == 0 {
 			t.Errorf("%s: %+v", name, c)
 		}
+	}
+}
+
+// verify loads the programs and notes what they cost.
+func verify(t *testing.T, load func() (*ebpf.CollectionSpec, error), got map[string]complexity) {
+	t.Helper()
+	spec, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without an endpoint the verifier would see no packet past the address.
+	local := [maxEndpoints]uint32{1, 2}
+	if err := spec.Variables["endpoint_ip4"].Set(local); err != nil {
+		t.Fatal(err)
+	}
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
+		Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats},
+	})
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	defer coll.Close()
+	for name, prog := range coll.Programs {
+		got[name] = parseComplexity(t, prog.VerifierLog)
 	}
 }
 

@@ -67,7 +67,7 @@ type Driver struct {
 	cfg   Config
 	log   *slog.Logger
 	ports *ports
-	objs  upfObjects
+	objs  objects
 	about *api.Capabilities
 
 	// mu is held for writing while tables change; the slow path reads under it.
@@ -93,6 +93,7 @@ type Driver struct {
 	beside   *beside // nil: there are no old tables beside ours
 
 	slow    *slowPath
+	tracer  *tracer // nil until started
 	errored *errorIndications
 	paths   *paths
 	settled bool // all sessions from before the start have been applied, or are gone

@@ -1,0 +1,39 @@
+//go:build ignore
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* The twins of the programs of upf_xdp.bpf.c that run while somebody traces: the
+ * same stages over the same tables, with a record of each packet. See trace.h.
+ */
+#define UPF_TRACED
+#include "ctx_xdp.h"
+#include "upf.h"
+
+SEC("xdp")
+int upf_gtpu_traced(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	trace_arrived(&ctx);
+	return trace_finish(&ctx, upf_finish(upf_gtpu(&ctx)));
+}
+
+SEC("xdp")
+int upf_n6_traced(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	trace_arrived(&ctx);
+	return trace_finish(&ctx, upf_n6(&ctx));
+}
+
+SEC("xdp")
+int upf_both_traced(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+	int result;
+
+	trace_arrived(&ctx);
+	result = upf_gtpu(&ctx);
+	return trace_finish(&ctx, result == -PASS_HOST ? upf_n6(&ctx) : upf_finish(result));
+}
+
+char _license[] SEC("license") = "GPL";

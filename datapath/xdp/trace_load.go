@@ -1,0 +1,130 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
+)
+
+// objects are the programs and tables, and the memory of the programs' variables.
+type objects struct {
+	upfObjects
+	sections
+}
+
+type sections struct {
+	Bss    *ebpf.Map `ebpf:".bss"`
+	Rodata *ebpf.Map `ebpf:".rodata"`
+}
+
+// Close frees what was loaded.
+func (o *objects) Close() error {
+	return errors.Join(o.upfObjects.Close(), o.Bss.Close(), o.Rodata.Close())
+}
+
+// shared returns all maps by name.
+func (o *objects) shared() map[string]*ebpf.Map {
+	all := map[string]*ebpf.Map{".bss": o.Bss, ".rodata": o.Rodata}
+	for v, i := reflect.ValueOf(o.upfMaps), 0; i < v.NumField(); i++ {
+		all[v.Type().Field(i).Tag.Get("ebpf")] = v.Field(i).Interface().(*ebpf.Map)
+	}
+	return all
+}
+
+// startTracer loads the twins of the programs over the same tables.
+func (d *Driver) startTracer() error {
+	spec, err := loadTraced()
+	if err != nil {
+		return fmt.Errorf("xdp: traced programs: %w", err)
+	}
+	if err := sameVariables(spec); err != nil {
+		return err
+	}
+	shared := d.objs.shared()
+	for name, m := range shared {
+		s := spec.Maps[name]
+		if s == nil {
+			delete(shared, name)
+			continue
+		}
+		s.MaxEntries = m.MaxEntries()
+	}
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
+	if err != nil {
+		return loadError(err)
+	}
+	t := &tracer{d: d, coll: coll}
+	if t.wants, err = mapMemory[tracedTraceWant](coll.Maps["trace_wants"]); err != nil {
+		coll.Close()
+		return err
+	}
+	for i, name := range []string{"upf_gtpu_traced", "upf_n6_traced", "upf_both_traced"} {
+		if err := d.objs.TracedPrograms.Put(uint32(i), coll.Programs[name]); err != nil {
+			return errors.Join(fmt.Errorf("xdp: traced programs: %w", err), t.close())
+		}
+	}
+	d.tracer = t
+	d.detach = append(d.detach, t.close)
+	return nil
+}
+
+// sameVariables reports whether the twins have the variables of the programs,
+// each in its place: they are the same memory.
+func sameVariables(traced *ebpf.CollectionSpec) error {
+	spec, err := loadUpf()
+	if err != nil {
+		return fmt.Errorf("xdp: programs: %w", err)
+	}
+	for name, v := range spec.Variables {
+		o := traced.Variables[name]
+		if o == nil || o.SectionName != v.SectionName || o.Offset != v.Offset || o.Size() != v.Size() {
+			return fmt.Errorf("xdp: variable %s of the traced programs is not where it should be", name)
+		}
+	}
+	return nil
+}
+
+// open starts to read the ring, and diverts packets into the twins. The lock is
+// held.
+func (t *tracer) open() error {
+	if t.ring != nil {
+		return nil
+	}
+	ring, err := ringbuf.NewReader(t.coll.Maps["trace_ring"])
+	if err != nil {
+		return fmt.Errorf("xdp: ring of traces: %w", err)
+	}
+	if err := t.turn(1); err != nil {
+		return errors.Join(err, ring.Close())
+	}
+	t.ring, t.done = ring, make(chan struct{})
+	go t.read(ring, t.done)
+	return nil
+}
+
+// turn switches the twins on or off.
+func (t *tracer) turn(on uint32) error {
+	if err := t.d.objs.TraceOn.Set(on); err != nil {
+		return fmt.Errorf("xdp: set trace_on: %w", err)
+	}
+	return nil
+}
+
+// close ends all traces.
+func (t *tracer) close() error {
+	t.mu.Lock()
+	t.ended = true
+	traces := t.traces
+	t.mu.Unlock()
+	for _, x := range traces {
+		if x != nil {
+			x.Close()
+		}
+	}
+	err := t.wants.unmap()
+	t.coll.Close()
+	return err
+}

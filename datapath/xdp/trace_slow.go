@@ -1,0 +1,181 @@
+package xdp
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"time"
+
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+	"plumbline/gtpu"
+)
+
+// came is how a packet came into the slow path; zero: out of the buffer.
+type came struct {
+	message *model.Datagram
+	packet  []byte // bare
+}
+
+// slowly tells the traces what became of a packet in the slow path.
+func (t *tracer) slowly(c came, o model.Out, reason datapath.Reason) {
+	if !t.runs() {
+		return
+	}
+	var sent *model.Sent
+	if o.Reason == datapath.ReasonNone {
+		sent = &model.Sent{Packet: o.Packet, Outer: o.Rule.Outer}
+	}
+	t.offer(t.slowPacket(c, o.Rule, sent, reason))
+}
+
+// besides tells them what else left because of the packet: further fragments, or
+// what its sender is told.
+func (t *tracer) besides(c came, o model.Out, other model.Sent, reason datapath.Reason) {
+	if !t.runs() {
+		return
+	}
+	p, ends := t.slowPacket(c, o.Rule, &other, reason)
+	p.Answer = o.Reason != datapath.ReasonNone
+	t.offer(p, ends)
+}
+
+// answered tells them what the sender of a GTP-U message is told.
+func (t *tracer) answered(m, answer model.Datagram) {
+	if !t.runs() {
+		return
+	}
+	sent := model.Sent{Packet: answer.Packet(), Outer: &model.Outer{Local: answer.From.Addr()}}
+	p, ends := t.slowPacket(came{message: &m}, nil, &sent, datapath.ReasonNone)
+	p.Answer = true
+	t.offer(p, ends)
+}
+
+// runs reports whether there are traces. Beds of tests have no tracer.
+func (t *tracer) runs() bool { return t != nil && t.on.Load() != 0 }
+
+// offer gives a packet of the slow path to the traces that want it.
+func (t *tracer) offer(p *datapath.TracePacket, ends [2]netip.Addr) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.traces {
+		if x == nil || !x.wantsSlow(p, ends) {
+			continue
+		}
+		x.wanted.Add(1)
+		if x.filter.Sample > 1 && rand.IntN(x.filter.Sample) != 0 {
+			continue
+		}
+		if !x.rate.Allow(monotonic()) {
+			x.limited.Add(1)
+			continue
+		}
+		own := *p
+		own.Arrived.Data, own.Left.Data = x.clip(p.Arrived.Data), x.clip(p.Left.Data)
+		x.put(&own)
+	}
+}
+
+// wantsSlow is trace_wanted() of the programs. ends are source and destination of
+// the user packet, not valid if it has none.
+func (x *trace) wantsSlow(p *datapath.TracePacket, ends [2]netip.Addr) bool {
+	if x.filter.All || slices.Contains(x.filter.Reasons, p.Reason) {
+		return true
+	}
+	if p.TEID != 0 && slices.Contains(x.filter.TEIDs, p.TEID) {
+		return true
+	}
+	return slices.ContainsFunc(x.filter.UEs, func(ue netip.Addr) bool {
+		return sameUE(ue, ends[0]) || sameUE(ue, ends[1])
+	})
+}
+
+// sameUE reports whether an address is of a UE: of IPv6 its first 64 bits count.
+func sameUE(ue, a netip.Addr) bool {
+	if ue = ue.Unmap(); ue.Is6() && a.Is6() {
+		return number6(ue) == number6(a)
+	}
+	return ue == a
+}
+
+// slowPacket returns what is known of a packet of the slow path, and between
+// whom it is. It shares the memory of the packet.
+func (t *tracer) slowPacket(c came, r *model.Rule, sent *model.Sent, reason datapath.Reason) (*datapath.TracePacket, [2]netip.Addr) {
+	p := &datapath.TracePacket{At: time.Now(), CPU: -1, Slow: true, Reason: reason}
+	user := c.packet
+	if r != nil {
+		p.PDRID = r.PDRID
+	}
+	switch {
+	case c.message != nil:
+		p.Arrived = datapath.TraceFrame{IP: true, Data: c.message.Packet(), Device: t.deviceOf(c.message.To.Addr())}
+		if h, err := gtpu.Parse(c.message.Payload); err == nil {
+			p.TEID, user = h.TEID(), c.message.Payload[len(h):]
+			p.Key.TEID = p.TEID
+		}
+	case c.packet != nil:
+		p.Arrived = datapath.TraceFrame{IP: true, Data: c.packet, Device: t.d.ports.n6.name}
+	}
+	if sent != nil && user == nil {
+		user = userPacket(sent)
+	}
+	if sent != nil && reason == datapath.ReasonNone {
+		p.Left = datapath.TraceFrame{IP: true, Data: sent.Packet, Device: t.d.ports.n6.name}
+		if sent.Outer != nil {
+			p.Left.Device = t.deviceOf(sent.Outer.Local)
+		}
+	}
+	p.Arrived.Octets, p.Left.Octets = len(p.Arrived.Data), len(p.Left.Data)
+	ends := packetEnds(user)
+	if c.message == nil && ends[1].IsValid() {
+		p.Key = keyOf(ends[1])
+	}
+	return p, ends
+}
+
+func keyOf(ue netip.Addr) datapath.Key {
+	if ue.Is4() {
+		return datapath.Key{IPv4: number4(ue)}
+	}
+	return datapath.Key{IPv6: number6(ue)}
+}
+
+// userPacket returns the packet inside one that is sent.
+func userPacket(s *model.Sent) []byte {
+	if s.Outer == nil {
+		return s.Packet
+	}
+	outer := 20 + lenUDP
+	if s.Packet[0]>>4 == 6 {
+		outer = 40 + lenUDP
+	}
+	if len(s.Packet) < outer {
+		return nil
+	}
+	h, err := gtpu.Parse(s.Packet[outer:])
+	if err != nil {
+		return nil
+	}
+	return s.Packet[outer+len(h):]
+}
+
+// packetEnds returns source and destination of an IP packet.
+func packetEnds(b []byte) (ends [2]netip.Addr) {
+	switch {
+	case len(b) >= 20 && b[0]>>4 == 4:
+		return [2]netip.Addr{netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))}
+	case len(b) >= 40 && b[0]>>4 == 6:
+		return [2]netip.Addr{netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))}
+	}
+	return ends
+}
+
+// deviceOf names the device of an endpoint.
+func (t *tracer) deviceOf(local netip.Addr) string {
+	for i := range t.d.ports.gtpu {
+		if p := &t.d.ports.gtpu[i]; p.Address == local || p.Address6 == local {
+			return p.name
+		}
+	}
+	return ""
+}
