@@ -44,12 +44,13 @@ static __always_inline void emit_eth(struct ethhdr *eth, const struct route *r, 
 	trace_sent(r->hop->ifindex);
 }
 
-/* emit_resize - make the frame @head octets of new headers and the user packet
+/* emit_resize - make the frame @head octets of new headers, the last @kept octets
+ * in front of the user packet, and the user packet
  *
- * What stood in front of and behind the user packet is cut off. Pointers are
- * void afterwards. Return: 0, or a negative enum upf_count.
+ * All else is cut off. Pointers are void afterwards. Return: 0, or a negative
+ * enum upf_count.
  */
-static __always_inline int emit_resize(struct ctx *ctx, const struct packet *p, int head)
+static __always_inline int emit_resize(struct ctx *ctx, const struct packet *p, int head, __u32 kept)
 {
 	long before = (long)p->pos - (long)ctx_data(ctx);
 	long behind = (long)p->end - (long)p->pos;
@@ -60,7 +61,7 @@ static __always_inline int emit_resize(struct ctx *ctx, const struct packet *p, 
 	behind -= p->octets;
 	if (behind > 0 && ctx_trim(ctx, behind))
 		return -DROP_INTERNAL;
-	return ctx_push(ctx, before - head) ? -DROP_INTERNAL : 0;
+	return ctx_push(ctx, before - kept - head) ? -DROP_INTERNAL : 0;
 }
 
 /* emit_bare - Outer Header Removal, and out on N6
@@ -73,7 +74,7 @@ static __always_inline int emit_bare(struct ctx *ctx, const struct packet *p,
 {
 	struct ethhdr *eth;
 
-	if (emit_ttl(p) || emit_resize(ctx, p, sizeof(*eth)))
+	if (emit_ttl(p) || emit_resize(ctx, p, sizeof(*eth), 0))
 		return -DROP_INTERNAL;
 	eth = ctx_data(ctx);
 	if ((void *)(eth + 1) > ctx_end(ctx))
@@ -110,7 +111,7 @@ static __always_inline __be16 emit_source_port(const struct route *r)
  */
 static __always_inline void emit_gtpu(struct gtpu_hdr *gtpu, const struct route *r, __u32 octets)
 {
-	gtpu->flags = r->has_psc ? GTPU_V1_PT | GTPU_E : GTPU_V1_PT;
+	gtpu->flags = route_optional(r) ? GTPU_V1_PT | GTPU_E : GTPU_V1_PT;
 	gtpu->type = GTPU_G_PDU;
 	gtpu->length = bpf_htons(octets);
 	gtpu->teid = r->teid;
@@ -164,6 +165,43 @@ static __always_inline void emit_psc(struct gtpu_opt *opt, const struct route *r
 	psc->next_ext = 0;
 }
 
+/* emit_kept - take what is of the old tunnel out of the optional word, which stands
+ * where it stood, and write the QFI into the first container
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int emit_kept(const struct ctx *ctx, struct gtpu_opt *opt, const struct route *r)
+{
+	struct gtpu_psc *psc = (void *)opt + (r->psc_at & RELAY_MASK);
+
+	if ((void *)(opt + 1) > ctx_end(ctx))
+		return -DROP_INTERNAL;
+	opt->seq = 0;
+	opt->npdu = 0;
+	if (!r->psc_at)
+		return 0;
+	if ((void *)(psc + 1) > ctx_end(ctx))
+		return -DROP_INTERNAL;
+	psc->qfi = r->qfi;
+	return 0;
+}
+
+/* emit_optional - write what stands behind the fixed part of GTP-U
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int emit_optional(const struct ctx *ctx, void *at, const struct route *r)
+{
+	if (r->kept)
+		return emit_kept(ctx, at, r);
+	if (!r->has_psc)
+		return 0;
+	if (at + OUTER_PSC > ctx_end(ctx))
+		return -DROP_INTERNAL;
+	emit_psc(at, r);
+	return 0;
+}
+
 #include "emit_ip6.h"
 
 /* emit_outer - Outer Header Creation, and out to the peer
@@ -174,22 +212,19 @@ static __always_inline void emit_psc(struct gtpu_opt *opt, const struct route *r
 static __always_inline int emit_outer(struct ctx *ctx, const struct packet *p,
 				      const struct route *r)
 {
-	int outer = OUTER_IP4 + (r->has_psc ? OUTER_PSC : 0);
+	int head = OUTER_IP4 + route_optional(r);
 	struct ethhdr *eth;
 
 	if (r->hop->outer != OUTER_IP4)
 		return emit_outer_ip6(ctx, p, r);
-	if (emit_resize(ctx, p, sizeof(*eth) + outer))
+	if (emit_resize(ctx, p, sizeof(*eth) + head, r->kept))
 		return -DROP_INTERNAL;
 	eth = ctx_data(ctx);
 	if ((void *)(eth + 1) + OUTER_IP4 > ctx_end(ctx))
 		return -DROP_INTERNAL;
 	emit_eth(eth, r, ETH_P_IP);
-	emit_headers((void *)(eth + 1), r, p->octets + outer);
-	if (r->has_psc) {
-		if ((void *)(eth + 1) + OUTER_IP4 + OUTER_PSC > ctx_end(ctx))
-			return -DROP_INTERNAL;
-		emit_psc((void *)(eth + 1) + OUTER_IP4, r);
-	}
+	emit_headers((void *)(eth + 1), r, head + r->kept + p->octets);
+	if (emit_optional(ctx, (void *)(eth + 1) + OUTER_IP4, r))
+		return -DROP_INTERNAL;
 	return ctx_redirect(ctx, r->hop->ifindex);
 }

@@ -125,24 +125,21 @@ static __always_inline void emit_headers_ip6(struct ipv6hdr *ip6, const struct r
  */
 static __always_inline int emit_outer_ip6(struct ctx *ctx, const struct packet *p, const struct route *r)
 {
-	const int outer = OUTER_IP6 + (r->has_psc ? OUTER_PSC : 0);
+	const int head = OUTER_IP6 + route_optional(r);
 	const __u32 udp_at = sizeof(struct ethhdr) + sizeof(struct ipv6hdr);
 	struct ethhdr *eth;
 	struct udphdr *udp;
 	__u32 sum;
 
-	if (emit_resize(ctx, p, sizeof(*eth) + outer))
+	if (emit_resize(ctx, p, sizeof(*eth) + head, r->kept))
 		return -DROP_INTERNAL;
 	eth = ctx_data(ctx);
 	if ((void *)(eth + 1) + OUTER_IP6 > ctx_end(ctx))
 		return -DROP_INTERNAL;
 	emit_eth(eth, r, ETH_P_IPV6);
-	emit_headers_ip6((void *)(eth + 1), r, p->octets + outer - sizeof(struct ipv6hdr));
-	if (r->has_psc) {
-		if ((void *)(eth + 1) + OUTER_IP6 + OUTER_PSC > ctx_end(ctx))
-			return -DROP_INTERNAL;
-		emit_psc((void *)(eth + 1) + OUTER_IP6, r);
-	}
+	emit_headers_ip6((void *)(eth + 1), r, head + r->kept + p->octets - sizeof(struct ipv6hdr));
+	if (emit_optional(ctx, (void *)(eth + 1) + OUTER_IP6, r))
+		return -DROP_INTERNAL;
 	sum = emit_sum(ctx->md, udp_at);
 	udp = (void *)eth + udp_at;
 	udp->check = emit_check_udp(r, udp->len, sum);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
 #include "detect.h"
+#include "relay.h"
 
 /* Octets in front of the user packet on N3 behind the Ethernet header. */
 #define OUTER_IP4	(sizeof(struct iphdr) + sizeof(struct udphdr) + sizeof(struct gtpu_hdr))
@@ -17,7 +18,18 @@ struct route {
 	__u8 dscp;
 	__u8 has_psc;		/* with a PDU Session Container: */
 	__u8 pdu_type, qfi;	/* its octets */
+	/* or with the extension headers that the packet came with, before it: */
+	__u32 kept;		/* octets of them; 0: none */
+	__u32 psc_at;		/* from the optional word to the container that gets qfi; 0: none does */
 };
+
+/* route_optional - octets that are written behind the fixed part of GTP-U */
+static __always_inline __u32 route_optional(const struct route *r)
+{
+	if (r->has_psc)
+		return OUTER_PSC;
+	return r->kept ? sizeof(struct gtpu_opt) : 0;
+}
 
 /* hop_use - take the hop with this index for a packet of @octets behind the
  * headers that the hop itself asks for
@@ -149,7 +161,7 @@ static __always_inline int forward_outer(const struct match *m, const struct pac
 	r->teid = rule->out.teid;
 	r->dscp = m->ctl & RULE_DSCP ? rule->out.dscp : p->dscp;
 	r->flow = flow_hash(p);
-	return hop_use(rule->out.hop, p->octets + (r->has_psc ? OUTER_PSC : 0), r);
+	return hop_use(rule->out.hop, route_optional(r) + r->kept + p->octets, r);
 }
 
 /* forward_psc - the PDU Session Container of a packet that had none
@@ -167,20 +179,25 @@ static __always_inline void forward_psc(const struct match *m, struct route *r)
  *
  * It says FORW, else the rule had no outer header. The user packet stays as it
  * is: only who routes it between N6 and the UE takes one off its TTL. The PDU
- * Session Container goes on, with the rule's QFI if it has one; packets with more
- * than that are left to the slow path.
+ * Session Container goes on, with the rule's QFI if it has one.
  *
  * Source: TS 29.281 V18.1.0, 5.2.1 (intermediate nodes); TS 29.244 V18.6.0, 5.4.2.
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int forward_relay(const struct match *m, const struct packet *p,
-					 struct route *r)
+static __always_inline int forward_relay(const struct ctx *ctx, const struct match *m,
+					 const struct packet *p, struct route *r)
 {
 	__u8 qfi = m->rule->out.qfi;
+	int err;
 
-	if (p->exts)
-		return -PASS_RULES;
-	if (p->has_psc) {
+	if (p->exts) {
+		err = relay_exts(ctx->md, relay_exts_at(ctx, p), qfi);
+		if (err < 0)
+			return err;
+		r->kept = p->exts_octets;
+		r->psc_at = err;
+		r->qfi = (p->qfi & ~GTPU_PSC_QFI) | qfi;
+	} else if (p->has_psc) {
 		r->has_psc = 1;
 		r->pdu_type = p->pdu_type;
 		r->qfi = qfi ? (p->qfi & ~GTPU_PSC_QFI) | qfi : p->qfi;

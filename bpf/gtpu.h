@@ -97,6 +97,7 @@ static __always_inline int parse_gtpu(struct packet *p)
 	const struct gtpu_hdr *h = p->pos;
 	const struct gtpu_opt *opt = (void *)(h + 1);
 	__u32 octets;
+	int err;
 
 	if (!packet_has(p, sizeof(*h)))
 		return -DROP_GTPU_SHORT;
@@ -116,5 +117,8 @@ static __always_inline int parse_gtpu(struct packet *p)
 	if (!packet_has(p, sizeof(*opt)))
 		return -DROP_GTPU_SHORT;
 	packet_pull(p, sizeof(*opt));
-	return gtpu_skip_ext(p, h->flags & GTPU_E ? opt->next_ext : 0);
+	octets = p->left;
+	err = gtpu_skip_ext(p, h->flags & GTPU_E ? opt->next_ext : 0);
+	p->exts_octets = octets - p->left;
+	return err;
 }

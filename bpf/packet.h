@@ -29,6 +29,7 @@ struct packet {
 	__u32 pdu_type;		/* this octet: PDU type and flags, */
 	__u32 qfi;		/* and this one: flags and QFI */
 	__u32 exts;		/* not 0: there are extension headers beside one of one word */
+	__u32 exts_octets;	/* of all of them, which end where the user packet begins */
 };
 
 static __always_inline void packet_init(struct packet *p, const struct ctx *ctx)

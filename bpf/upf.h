@@ -70,7 +70,7 @@ static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, const st
 {
 	struct route r = {};
 
-	return upf_admit(m, p, forward_relay(m, p, &r)) ?: emit_outer(ctx, p, &r);
+	return upf_admit(m, p, forward_relay(ctx, m, p, &r)) ?: emit_outer(ctx, p, &r);
 }
 
 /* upf_tunnelled - the way of a G-PDU

@@ -27,6 +27,7 @@ type network struct {
 	upf     *xdp.Driver
 	gnb, dn *net.UDPConn
 	ue      netip.Addr
+	n3      netip.AddrPort // of the UPF
 }
 
 const (
@@ -36,24 +37,37 @@ const (
 
 func openNetwork(t *testing.T, name string, mode xdp.Mode) *network {
 	t.Helper()
+	n := layNetwork(t, name)
+	n.start(t, mode, datapath.Endpoint{Name: "n3", Device: n.N3.UPF.Device, Address: n.N3.UPF.Address.Addr()})
+	n.n3 = netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port)
+	n.gnb = listen(t, n.GNB, netip.AddrPortFrom(n.N3.Peer.Address.Addr(), gtpu.Port))
+	return n
+}
+
+// layNetwork is a network without UPF and gNB.
+func layNetwork(t *testing.T, name string) *network {
+	t.Helper()
 	top, err := topology.New(topology.Config{Name: "plt-" + name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &network{Topology: top, ue: netip.MustParseAddr("10.64.0.1")}
 	t.Cleanup(func() { check(t, top.Close()) })
-	check(t, top.UPF.Do(func() (err error) {
+	n := &network{Topology: top, ue: netip.MustParseAddr("10.64.0.1")}
+	n.dn = listen(t, top.DN, netip.AddrPortFrom(top.N6.Peer.Address.Addr(), dnPort))
+	return n
+}
+
+// start makes the UPF.
+func (n *network) start(t *testing.T, mode xdp.Mode, n3 datapath.Endpoint) {
+	t.Helper()
+	check(t, n.UPF.Do(func() (err error) {
 		n.upf, err = xdp.New(xdp.Config{
-			Endpoints: []datapath.Endpoint{{Name: "n3", Device: top.N3.UPF.Device, Address: top.N3.UPF.Address.Addr()}},
-			N6Device:  top.N6.UPF.Device,
-			Gateway4:  top.N6.Peer.Address.Addr(), Mode: mode, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
+			Endpoints: []datapath.Endpoint{n3}, N6Device: n.N6.UPF.Device,
+			Gateway4: n.N6.Peer.Address.Addr(), Mode: mode, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
 		})
 		return err
 	}))
 	t.Cleanup(func() { check(t, n.upf.Close()) })
-	n.gnb = listen(t, top.GNB, netip.AddrPortFrom(top.N3.Peer.Address.Addr(), gtpu.Port))
-	n.dn = listen(t, top.DN, netip.AddrPortFrom(top.N6.Peer.Address.Addr(), dnPort))
-	return n
 }
 
 func check(t *testing.T, err error) {
@@ -67,7 +81,7 @@ func listen(t *testing.T, ns *topology.Namespace, at netip.AddrPort) *net.UDPCon
 	t.Helper()
 	var conn *net.UDPConn
 	check(t, ns.Do(func() (err error) {
-		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(at))
+		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 		return err
 	}))
 	t.Cleanup(func() { check(t, conn.Close()) })
@@ -90,11 +104,18 @@ func (n *network) install(t *testing.T, peer netip.Addr) {
 			Detect: &api.Detect{SourceInterface: api.Interface_CORE, UeAddress: ue},
 			Forward: &api.Forward{
 				Action: api.Action_FORW, DestinationInterface: api.Interface_ACCESS,
-				OuterHeaderCreation: &api.OuterHeaderCreation{Teid: dlTEID, Ipv4: number(peer)},
+				OuterHeaderCreation: toward(peer),
 			},
 		},
 	}, Qers: []*api.QER{{Id: 1, Qfi: 9}}}
 	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: 1, Session: s}))
+}
+
+func toward(peer netip.Addr) *api.OuterHeaderCreation {
+	if peer.Is6() {
+		return &api.OuterHeaderCreation{Teid: dlTEID, Ipv6: peer.AsSlice()}
+	}
+	return &api.OuterHeaderCreation{Teid: dlTEID, Ipv4: number(peer)}
 }
 
 func number(a netip.Addr) uint32 {
@@ -128,7 +149,7 @@ func (n *network) uplink(t *testing.T, payload []byte) {
 	t.Helper()
 	user := n.datagram(payload)
 	message := append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...)
-	_, err := n.gnb.WriteToUDPAddrPort(message, netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port))
+	_, err := n.gnb.WriteToUDPAddrPort(message, n.n3)
 	check(t, err)
 	buf := make([]byte, 4096)
 	size, from, err := n.dn.ReadFromUDPAddrPort(buf)
@@ -187,7 +208,7 @@ func TestNetwork(t *testing.T) {
 					t.Errorf("counted %v", u)
 				}
 			}
-			t.Run("longer than N3 takes", n.longer)
+			t.Run("longer than N3 takes", func(t *testing.T) { n.longer(t, 1452) })
 			t.Run("echo", n.echo)
 			t.Run("to the UPF itself", n.toUPF)
 		})
@@ -195,8 +216,9 @@ func TestNetwork(t *testing.T) {
 }
 
 // longer: a packet that may be cut is cut; of one that may not its sender is
-// told, believes it, and cuts the next one.
-func (n *network) longer(t *testing.T) {
+// told, believes it, and cuts the next one. first is how many octets the first of
+// the two fragments has.
+func (n *network) longer(t *testing.T, first int) {
 	discover := func(how int) {
 		raw, err := n.dn.SyscallConn()
 		check(t, err)
@@ -209,13 +231,12 @@ func (n *network) longer(t *testing.T) {
 		check(t, err)
 	}
 	for _, step := range []struct {
-		name  string
-		how   int
-		lost  int
-		first int // octets of the first of two fragments
+		name string
+		how  int
+		lost int
 	}{
-		{"without DF the UPF cuts", unix.IP_PMTUDISC_DONT, 0, 1452},
-		{"with DF the sender does", unix.IP_PMTUDISC_WANT, 1, 1452},
+		{"without DF the UPF cuts", unix.IP_PMTUDISC_DONT, 0},
+		{"with DF the sender does", unix.IP_PMTUDISC_WANT, 1},
 	} {
 		discover(step.how)
 		for range step.lost {
@@ -223,9 +244,9 @@ func (n *network) longer(t *testing.T) {
 			n.waitDrops(t, "mtu", 1)
 		}
 		send()
-		first, second := n.atGNB(t), n.atGNB(t)
-		if len(first) != step.first || first[6] != 0x20 || !bytes.Equal(slices.Concat(first[28:], second[20:]), payload(1472)) {
-			t.Errorf("%s: the gNB got %x and %x", step.name, first, second)
+		one, two := n.atGNB(t), n.atGNB(t)
+		if len(one) != first || one[6] != 0x20 || !bytes.Equal(slices.Concat(one[28:], two[20:]), payload(1472)) {
+			t.Errorf("%s: the gNB got %x and %x", step.name, one, two)
 		}
 	}
 }
@@ -249,7 +270,7 @@ func (n *network) waitDrops(t *testing.T, reason string, want uint64) {
 
 // echo: an Echo Request is answered with its sequence number.
 func (n *network) echo(t *testing.T) {
-	_, err := n.gnb.WriteToUDPAddrPort(gtpu.AppendEchoRequest(nil, 77), netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port))
+	_, err := n.gnb.WriteToUDPAddrPort(gtpu.AppendEchoRequest(nil, 77), n.n3)
 	check(t, err)
 	buf := make([]byte, 100)
 	size, err := n.gnb.Read(buf)
@@ -269,7 +290,7 @@ func (n *network) toUPF(t *testing.T) {
 	user[10], user[11] = 0, 0
 	binary.BigEndian.PutUint16(user[10:], sum(user[:20]))
 	message := append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...)
-	_, err := n.gnb.WriteToUDPAddrPort(message, netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port))
+	_, err := n.gnb.WriteToUDPAddrPort(message, n.n3)
 	check(t, err)
 	if size, err := host.Read(make([]byte, 100)); err == nil {
 		t.Errorf("a socket of the UPF's host got %d octets from a UE", size)
@@ -289,18 +310,5 @@ func TestUnresolvedPeer(t *testing.T) {
 	for range 20 {
 		n.downlink(t, payload(100))
 	}
-	deadline := time.Now().Add(5 * time.Second)
-	for {
-		before, err := n.upf.Passes()
-		check(t, err)
-		n.downlink(t, payload(100))
-		after, err := n.upf.Passes()
-		check(t, err)
-		if after["unresolved"] == before["unresolved"] {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still unresolved: %v, peers %+v", after, n.upf.Peers())
-		}
-	}
+	n.untilResolved(t)
 }
