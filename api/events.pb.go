@@ -35,8 +35,9 @@ const (
 	EventKind_PATH_DOWN          EventKind = 6  // a GTP-U peer does not answer Echo Requests: TS 29.281, 7.2
 	EventKind_PATH_UP            EventKind = 7  // it does again
 	EventKind_DROPPED_DOWNLINK   EventKind = 8  // Dropped DL Traffic Threshold of a URR: TS 29.244, 5.2.2.2
-	EventKind_DOWNLINK_DISCARDED EventKind = 9  // the first packet was discarded while buffering (DDPN): TS 29.244, 8.2.26
+	EventKind_DOWNLINK_DISCARDED EventKind = 9  // the first packet was discarded (DDPN): TS 29.244, 8.2.26
 	EventKind_MAC_ADDRESSES      EventKind = 10 // the UE uses others than before: TS 29.244, 5.13.5
+	EventKind_DOWNLINK_BUFFERED  EventKind = 11 // the first packet was buffered (BDPN): TS 29.244, 8.2.26
 )
 
 // Enum value maps for EventKind.
@@ -53,6 +54,7 @@ var (
 		8:  "DROPPED_DOWNLINK",
 		9:  "DOWNLINK_DISCARDED",
 		10: "MAC_ADDRESSES",
+		11: "DOWNLINK_BUFFERED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_NONE":         0,
@@ -66,6 +68,7 @@ var (
 		"DROPPED_DOWNLINK":   8,
 		"DOWNLINK_DISCARDED": 9,
 		"MAC_ADDRESSES":      10,
+		"DOWNLINK_BUFFERED":  11,
 	}
 )
 
@@ -102,10 +105,10 @@ type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          EventKind              `protobuf:"varint,1,opt,name=kind,proto3,enum=plumbline.api.EventKind" json:"kind,omitempty"`
 	Seid          uint64                 `protobuf:"fixed64,2,opt,name=seid,proto3" json:"seid,omitempty"`                                   // of the UP function; 0: not about a session
-	RuleId        uint32                 `protobuf:"varint,3,opt,name=rule_id,json=ruleId,proto3" json:"rule_id,omitempty"`                  // URR ID of the URR events, PDR ID of DOWNLINK_DATA and ERROR_INDICATION
+	RuleId        uint32                 `protobuf:"varint,3,opt,name=rule_id,json=ruleId,proto3" json:"rule_id,omitempty"`                  // URR ID of the URR events, PDR ID of DOWNLINK_... and ERROR_INDICATION
 	Tunnel        *Tunnel                `protobuf:"bytes,4,opt,name=tunnel,proto3" json:"tunnel,omitempty"`                                 // ERROR_INDICATION, PATH_DOWN, PATH_UP
-	Qfi           uint32                 `protobuf:"varint,5,opt,name=qfi,proto3" json:"qfi,omitempty"`                                      // DOWNLINK_DATA: of the rule; 0: none
-	Dscp          uint32                 `protobuf:"varint,6,opt,name=dscp,proto3" json:"dscp,omitempty"`                                    // DOWNLINK_DATA: of the packet
+	Qfi           uint32                 `protobuf:"varint,5,opt,name=qfi,proto3" json:"qfi,omitempty"`                                      // DOWNLINK_...: of the rule; 0: none
+	Dscp          uint32                 `protobuf:"varint,6,opt,name=dscp,proto3" json:"dscp,omitempty"`                                    // DOWNLINK_...: of the packet
 	MacsDetected  [][]byte               `protobuf:"bytes,7,rep,name=macs_detected,json=macsDetected,proto3" json:"macs_detected,omitempty"` // MAC_ADDRESSES: 6 octets each
 	MacsRemoved   [][]byte               `protobuf:"bytes,8,rep,name=macs_removed,json=macsRemoved,proto3" json:"macs_removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -276,7 +279,7 @@ const file_api_events_proto_rawDesc = "" +
 	"\x06Tunnel\x12\x12\n" +
 	"\x04teid\x18\x01 \x01(\rR\x04teid\x12\x12\n" +
 	"\x04ipv4\x18\x02 \x01(\aR\x04ipv4\x12\x12\n" +
-	"\x04ipv6\x18\x03 \x01(\fR\x04ipv6*\xdf\x01\n" +
+	"\x04ipv6\x18\x03 \x01(\fR\x04ipv6*\xf6\x01\n" +
 	"\tEventKind\x12\x0e\n" +
 	"\n" +
 	"EVENT_NONE\x10\x00\x12\x14\n" +
@@ -290,7 +293,8 @@ const file_api_events_proto_rawDesc = "" +
 	"\x10DROPPED_DOWNLINK\x10\b\x12\x16\n" +
 	"\x12DOWNLINK_DISCARDED\x10\t\x12\x11\n" +
 	"\rMAC_ADDRESSES\x10\n" +
-	"B\x0fZ\rplumbline/apib\x06proto3"
+	"\x12\x15\n" +
+	"\x11DOWNLINK_BUFFERED\x10\vB\x0fZ\rplumbline/apib\x06proto3"
 
 var (
 	file_api_events_proto_rawDescOnce sync.Once

@@ -1334,13 +1334,17 @@ type Forward struct {
 	Duplicates       []*Duplicate `protobuf:"bytes,8,rep,name=duplicates,proto3" json:"duplicates,omitempty"`
 	Redirect         *Redirect    `protobuf:"bytes,9,opt,name=redirect,proto3" json:"redirect,omitempty"`                                          // absent: none
 	ForwardingPolicy string       `protobuf:"bytes,10,opt,name=forwarding_policy,json=forwardingPolicy,proto3" json:"forwarding_policy,omitempty"` // a name of Capabilities.forwarding_policies; "": none
-	// The first packet that is discarded while buffering raises DOWNLINK_DISCARDED (DDPN).
+	// The first packet that is discarded raises DOWNLINK_DISCARDED (DDPN): by BUFF
+	// for want of room or after too long, or by DROP.
 	NotifyDiscarded bool `protobuf:"varint,11,opt,name=notify_discarded,json=notifyDiscarded,proto3" json:"notify_discarded,omitempty"`
 	// Proxying of Ethernet PDU sessions. TS 29.244, 8.2.99.
-	ProxyArp      bool `protobuf:"varint,12,opt,name=proxy_arp,json=proxyArp,proto3" json:"proxy_arp,omitempty"`
-	ProxyNd       bool `protobuf:"varint,13,opt,name=proxy_nd,json=proxyNd,proto3" json:"proxy_nd,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ProxyArp bool `protobuf:"varint,12,opt,name=proxy_arp,json=proxyArp,proto3" json:"proxy_arp,omitempty"`
+	ProxyNd  bool `protobuf:"varint,13,opt,name=proxy_nd,json=proxyNd,proto3" json:"proxy_nd,omitempty"`
+	// With BUFF: the first packet that is buffered raises DOWNLINK_BUFFERED (BDPN),
+	// without the delay of the BAR.
+	NotifyBuffered bool `protobuf:"varint,14,opt,name=notify_buffered,json=notifyBuffered,proto3" json:"notify_buffered,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Forward) Reset() {
@@ -1460,6 +1464,13 @@ func (x *Forward) GetProxyArp() bool {
 func (x *Forward) GetProxyNd() bool {
 	if x != nil {
 		return x.ProxyNd
+	}
+	return false
+}
+
+func (x *Forward) GetNotifyBuffered() bool {
+	if x != nil {
+		return x.NotifyBuffered
 	}
 	return false
 }
@@ -1932,9 +1943,9 @@ type URR struct {
 	StartOfTraffic bool                   `protobuf:"varint,4,opt,name=start_of_traffic,json=startOfTraffic,proto3" json:"start_of_traffic,omitempty"` // the next packet raises START_OF_TRAFFIC, once
 	// MBQE: what arrives is counted, also what QERs then drop. TS 29.244, 8.2.68.
 	BeforeEnforcement bool `protobuf:"varint,5,opt,name=before_enforcement,json=beforeEnforcement,proto3" json:"before_enforcement,omitempty"`
-	// Downlink packets that are dropped instead of buffered or paged for, counted
-	// since the URR was installed: when one of these is reached, once for each
-	// value, DROPPED_DOWNLINK is raised. 0: no limit. TS 29.244, 8.2.50 (Dropped DL Traffic Threshold).
+	// Downlink packets that are dropped instead of buffered or paged for, by BUFF or
+	// by DROP, counted since the URR was installed, while one of these is not 0:
+	// when one is reached, once for each value, DROPPED_DOWNLINK is raised. 0: no limit. TS 29.244, 8.2.50 (Dropped DL Traffic Threshold).
 	DroppedDownlinkPackets uint64 `protobuf:"varint,6,opt,name=dropped_downlink_packets,json=droppedDownlinkPackets,proto3" json:"dropped_downlink_packets,omitempty"`
 	DroppedDownlinkOctets  uint64 `protobuf:"varint,7,opt,name=dropped_downlink_octets,json=droppedDownlinkOctets,proto3" json:"dropped_downlink_octets,omitempty"`
 	MacAddresses           bool   `protobuf:"varint,8,opt,name=mac_addresses,json=macAddresses,proto3" json:"mac_addresses,omitempty"` // MAC addresses of the UE raise MAC_ADDRESSES: TS 29.244, 5.13.5
@@ -2693,7 +2704,7 @@ const file_api_rules_proto_rawDesc = "" +
 	"\tUEAddress\x12\x12\n" +
 	"\x04ipv4\x18\x01 \x01(\aR\x04ipv4\x12\x1f\n" +
 	"\vipv6_prefix\x18\x02 \x01(\x06R\n" +
-	"ipv6Prefix\"\xda\x04\n" +
+	"ipv6Prefix\"\x83\x05\n" +
 	"\aForward\x12-\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x15.plumbline.api.ActionR\x06action\x12M\n" +
 	"\x15destination_interface\x18\x02 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\x12)\n" +
@@ -2710,7 +2721,8 @@ const file_api_rules_proto_rawDesc = "" +
 	" \x01(\tR\x10forwardingPolicy\x12)\n" +
 	"\x10notify_discarded\x18\v \x01(\bR\x0fnotifyDiscarded\x12\x1b\n" +
 	"\tproxy_arp\x18\f \x01(\bR\bproxyArp\x12\x19\n" +
-	"\bproxy_nd\x18\r \x01(\bR\aproxyNdB\a\n" +
+	"\bproxy_nd\x18\r \x01(\bR\aproxyNd\x12'\n" +
+	"\x0fnotify_buffered\x18\x0e \x01(\bR\x0enotifyBufferedB\a\n" +
 	"\x05_dscp\"\xac\x02\n" +
 	"\tDuplicate\x12M\n" +
 	"\x15destination_interface\x18\x01 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\x12)\n" +

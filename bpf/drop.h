@@ -22,7 +22,8 @@
 	X(PACKET_RATE,   "above the QER's packet rate") \
 	X(QUOTA,         "a volume quota of the PDR's URRs is used up") \
 	X(FAR,           "FAR says DROP") \
-	X(BUFFER_FULL,   "FAR says BUFF and there is no room in the buffer") \
+	X(BUFFER_FULL,   "FAR says BUFF and the session has all in the buffer that it may have") \
+	X(BUFFER_TOTAL,  "FAR says BUFF and there is no room in the buffer for any session") \
 	X(BUFFER_AGE,    "buffered for too long") \
 	X(BUFFER_END,    "buffered when its rule went away or the control plane gave it up") \
 	X(NEXT_HOP,      "next hop cannot be resolved") \

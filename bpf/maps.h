@@ -49,6 +49,14 @@ struct {
 	__type(value, struct urr_owner);
 } urr_owners SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct urr_dropped);
+} urr_drops SEC(".maps");
+
 /* struct urr_event */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -142,6 +142,16 @@ struct urr_owner {
 	__u64 quota[3];		/* octets; URR_NO_LIMIT: none */
 };
 
+/* What of it was dropped instead of buffered, at the same index again: only the
+ * slow path counts here.
+ */
+struct urr_dropped {
+	__u64 packets;
+	__u64 octets;
+	__u64 limit[2];		/* packets, octets; 0: none, or reached */
+	__u64 asked[2];		/* for the driver: what the rule says; 0: none */
+};
+
 /* A URR to look at, from the programs to the driver. */
 struct urr_event {
 	__u32 index;		/* in urrs */

@@ -21,7 +21,8 @@ const (
 	DropPacketRate         // above the QER's packet rate
 	DropQuota              // a volume quota of the PDR's URRs is used up
 	DropFAR                // FAR says DROP
-	DropBufferFull         // FAR says BUFF and there is no room in the buffer
+	DropBufferFull         // FAR says BUFF and the session has all in the buffer that it may have
+	DropBufferTotal        // FAR says BUFF and there is no room in the buffer for any session
 	DropBufferAge          // buffered for too long
 	DropBufferEnd          // buffered when its rule went away or the control plane gave it up
 	DropNextHop            // next hop cannot be resolved
@@ -59,7 +60,8 @@ var reasons = [...]reason{
 	DropPacketRate:  {"packet_rate", "above the QER's packet rate", true},
 	DropQuota:       {"quota", "a volume quota of the PDR's URRs is used up", true},
 	DropFAR:         {"far", "FAR says DROP", true},
-	DropBufferFull:  {"buffer_full", "FAR says BUFF and there is no room in the buffer", true},
+	DropBufferFull:  {"buffer_full", "FAR says BUFF and the session has all in the buffer that it may have", true},
+	DropBufferTotal: {"buffer_total", "FAR says BUFF and there is no room in the buffer for any session", true},
 	DropBufferAge:   {"buffer_age", "buffered for too long", true},
 	DropBufferEnd:   {"buffer_end", "buffered when its rule went away or the control plane gave it up", true},
 	DropNextHop:     {"next_hop", "next hop cannot be resolved", true},

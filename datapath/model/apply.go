@@ -64,10 +64,10 @@ func (u *UPF) Apply(_ context.Context, c *api.Change) error {
 		rules = s.rules
 	}
 	u.leave(old)
-	for _, o := range u.stages.Release(c.GetSeid(), rules, c.GetDropBuffered()) {
+	u.stages.Release(c.GetSeid(), rules, c.GetDropBuffered(), func(o Out) {
 		u.cfg.Send(o.Packet)
 		u.send(o.Others)
-	}
+	})
 	for _, m := range c.GetEndMarkers() {
 		to := gtpu.Tunnel{TEID: m.GetTeid(), Peer: peer(m)}
 		d := EndMarker(to, u.localOf(old, to))
@@ -236,7 +236,7 @@ func (s *state) URR(in *api.URR) URR { return s.made.urrs[in.GetId()] }
 func (s *state) newURR(in *api.URR) {
 	urr, ok := s.old.urrs[in.GetId()]
 	if !ok {
-		urr = URR{&Volume{ID: in.GetId()}, &Owner{SEID: s.made.in.GetSeid()}}
+		urr = URR{&Volume{ID: in.GetId()}, &Owner{SEID: s.made.in.GetSeid()}, &DroppedDownlink{}}
 	}
 	s.made.urrs[in.GetId()] = urr
 	for _, kind := range urr.SetLimits(in) {

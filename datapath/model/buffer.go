@@ -1,9 +1,8 @@
 package model
 
 import (
-	"container/list"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"plumbline/api"
@@ -11,19 +10,28 @@ import (
 	"plumbline/gtpu"
 )
 
-// BufferLimits bounds a [Buffer]. Octets are those of the packets as they came.
+// BufferLimits bounds a [Buffer]. Octets are those of the memory that is taken:
+// packets are kept in cells of 128 octets. What is beyond a limit is dropped as
+// it comes: who waits longest is served.
 type BufferLimits struct {
-	Packets, Octets int           // of a session
-	TotalOctets     int           // of all sessions
-	Age             time.Duration // how long a packet may wait
+	Packets, Octets           int // of a session
+	TotalPackets, TotalOctets int // of all sessions
+	// Age is how long a packet may wait, MaxAge the same where a BAR says how long.
+	Age, MaxAge time.Duration
+	// NoticesPerSecond is how many events a second there are about packets that
+	// the buffer has no room for in all, and so does not remember.
+	NoticesPerSecond int
 }
 
 // DefaultBufferLimits give a session what a paged UE can use, and all of them
 // what a small machine can spare.
-var DefaultBufferLimits = BufferLimits{Packets: 256, Octets: 512 << 10, TotalOctets: 64 << 20, Age: 30 * time.Second}
+var DefaultBufferLimits = BufferLimits{
+	Packets: 256, Octets: 512 << 10, TotalPackets: 1 << 20, TotalOctets: 64 << 20,
+	Age: 30 * time.Second, MaxAge: 10 * time.Minute, NoticesPerSecond: 1000,
+}
 
 // Buffer keeps packets of rules whose FAR says BUFF, in the order in which they
-// came. What does not fit is dropped as it comes: who waits longest is served.
+// came.
 //
 // Source: TS 29.244 V18.6.0, 5.2.4 (buffering), 8.2.26 (Apply Action).
 type Buffer struct {
@@ -32,156 +40,227 @@ type Buffer struct {
 	drop   func(datapath.Reason) // counts a packet that is given up
 
 	mu       sync.Mutex
+	cells    cells
+	packets  int
 	sessions map[uint64]*waiting
-	all      list.List // of *held, oldest first
-	octets   int
+	all      []*waiting // the same, to be looked at in turn
+	cursor   int        // where that goes on
+	notices  Limiter
+	scratch  []byte // for a packet that leaves
 }
 
 // waiting is what a session has in the buffer.
 type waiting struct {
-	packets  list.List // of *held, oldest first
-	octets   int
-	notified map[uint32]*time.Timer // by PDR ID: told, or about to be
+	seid        uint64
+	index       int // in Buffer.all
+	first, last cell
+	packets     int
+	cells       int
+	pdrs        []buffered // packets name their place here
 }
 
-// held is a packet in the buffer. Its memory is its own.
-type held struct {
-	arrived
-	rule   *Rule
-	at     uint64 // ns
-	octets int
-	all    *list.Element
+// buffered is a PDR of a session that buffers.
+type buffered struct {
+	rule    *Rule
+	packets int
+	told    told
+	timer   *time.Timer // of the event that is about to be raised; nil: none
 }
 
-// heldOverhead is about what a packet costs beside its octets.
-const heldOverhead = 256
+// sessionOctets is what a session costs in the buffer beside its packets.
+const sessionOctets = 256
 
 // NewBuffer returns an empty buffer. drop is called for each packet that is
 // given up later, with the reason.
 func NewBuffer(limits BufferLimits, now func() (ns uint64), drop func(datapath.Reason)) *Buffer {
-	return &Buffer{limits: limits, now: now, drop: drop, sessions: map[uint64]*waiting{}}
+	return &Buffer{
+		limits: limits, now: now, drop: drop, sessions: map[uint64]*waiting{},
+		notices: Limiter{PerSecond: uint64(max(limits.NoticesPerSecond, 0))},
+	}
 }
+
+// Held returns what is in the buffer now.
+func (b *Buffer) Held() (sessions, packets, octets int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.sessions), b.packets, b.octets()
+}
+
+func (b *Buffer) octets() int { return b.cells.used*cellOctets + len(b.sessions)*sessionOctets }
 
 // buffer puts a packet into the buffer.
 func (s *Stages) buffer(r *Rule, a arrived) datapath.Reason {
 	b := s.Buffer
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.expire()
+	n := cellsOf(len(a.header) + len(a.user))
 	w := b.sessions[r.SEID]
+	if w != nil {
+		s.expire(w)
+		w = b.sessions[r.SEID] // which may have gone with its last packet
+	}
+	reason := b.refuses(w, r, n)
 	if w == nil {
-		w = &waiting{notified: map[uint32]*time.Timer{}}
-		b.sessions[r.SEID] = w
+		if reason != datapath.ReasonNone {
+			s.refusedUnseen(r, a)
+			return reason
+		}
+		w = b.open(r.SEID)
 	}
-	s.notify(w, r, a.user.dscp())
-	h := &held{arrived: a.clone(), rule: r, at: b.now(), octets: len(a.header) + len(a.user) + heldOverhead}
-	if !b.fits(w, h) {
-		r.countDropped()
-		return datapath.DropBufferFull
+	place := w.place(r)
+	s.tellData(w, place, a.user.dscp())
+	if reason != datapath.ReasonNone {
+		s.tellOnce(w, place, toldDiscarded, a.user.dscp())
+		s.discarded(r, len(a.user))
+		return reason
 	}
-	h.all = b.all.PushBack(h)
-	w.packets.PushBack(h)
-	w.octets += h.octets
-	b.octets += h.octets
+	s.tellOnce(w, place, toldBuffered, a.user.dscp())
+	b.append(w, b.cells.put(a, b.now(), uint32(place)), n)
+	w.pdrs[place].packets++
 	return datapath.PassBuffer
 }
 
-func (a arrived) clone() arrived {
-	if a.header != nil {
-		a.header = append(gtpu.Header(nil), a.header...)
+// refuses says why there is no room for n cells more of w, which may be nil.
+func (b *Buffer) refuses(w *waiting, r *Rule, n int) datapath.Reason {
+	session, packets, taken := sessionOctets, 0, 0
+	if w != nil {
+		session, packets, taken = 0, w.packets, w.cells
 	}
-	a.user = append(user(nil), a.user...)
-	return a
+	most := b.limits.Packets
+	if suggested := int(r.BAR.GetPackets()); suggested > 0 {
+		most = min(most, suggested)
+	}
+	switch {
+	case packets >= most, (taken+n)*cellOctets > b.limits.Octets:
+		return datapath.DropBufferFull
+	case b.packets >= b.limits.TotalPackets, b.octets()+n*cellOctets+session > b.limits.TotalOctets:
+		return datapath.DropBufferTotal
+	}
+	return datapath.ReasonNone
 }
 
-func (b *Buffer) fits(w *waiting, h *held) bool {
-	packets := b.limits.Packets
-	if n := int(h.rule.BAR.GetPackets()); n > 0 {
-		packets = min(packets, n)
-	}
-	return w.packets.Len() < packets && w.octets+h.octets <= b.limits.Octets && b.octets+h.octets <= b.limits.TotalOctets
+func (b *Buffer) open(seid uint64) *waiting {
+	w := &waiting{seid: seid, index: len(b.all)}
+	b.sessions[seid] = w
+	b.all = append(b.all, w)
+	return w
 }
 
-// notify raises DOWNLINK_DATA once for a rule, from when it begins to buffer
-// until its packets are gone, after the delay of its BAR.
-//
-// Source: TS 29.244 V18.6.0, 5.2.4.1; 8.2.28 (Downlink Data Notification Delay).
-func (s *Stages) notify(w *waiting, r *Rule, dscp byte) {
-	if _, told := w.notified[r.PDRID]; told || !r.Notify {
+// tidy forgets a session of which there is nothing to remember.
+func (b *Buffer) tidy(w *waiting) {
+	if w.packets > 0 || slices.ContainsFunc(w.pdrs, func(p buffered) bool { return p.told != 0 }) {
 		return
 	}
-	e := &api.Event{
-		Kind: api.EventKind_DOWNLINK_DATA, Seid: r.SEID, RuleId: r.PDRID,
-		Qfi: uint32(r.QFI), Dscp: uint32(dscp),
+	delete(b.sessions, w.seid)
+	last := len(b.all) - 1
+	b.all[w.index] = b.all[last]
+	b.all[w.index].index = w.index
+	b.all[last] = nil
+	b.all = b.all[:last]
+	if last == 0 {
+		b.all, b.sessions = nil, map[uint64]*waiting{} // their memory, too
 	}
-	post := func() {
-		if s.Post != nil {
-			s.Post(e)
+}
+
+// place returns where the rule's PDR is in w.pdrs.
+func (w *waiting) place(r *Rule) int {
+	for i := range w.pdrs {
+		if w.pdrs[i].rule.PDRID == r.PDRID {
+			w.pdrs[i].rule = r
+			return i
 		}
 	}
-	delay := time.Duration(r.BAR.GetNotificationDelayMs()) * time.Millisecond
-	if delay == 0 {
-		w.notified[r.PDRID] = nil
-		post()
-		return
-	}
-	w.notified[r.PDRID] = time.AfterFunc(delay, post)
+	w.pdrs = append(w.pdrs, buffered{rule: r})
+	return len(w.pdrs) - 1
 }
 
-// forget lets the rule notify again, and takes back what was not told yet.
-func (w *waiting) forget(pdr uint32) {
-	if t := w.notified[pdr]; t != nil {
-		t.Stop()
+// append puts a packet of n cells behind the others of its session.
+func (b *Buffer) append(w *waiting, id cell, n int) {
+	if w.last != 0 {
+		b.cells.setNext(w.last, id)
+	} else {
+		w.first = id
 	}
-	delete(w.notified, pdr)
+	w.last = id
+	w.packets++
+	w.cells += n
+	b.packets++
 }
 
-// expire gives up what has waited too long.
-func (b *Buffer) expire() {
-	oldest := b.all.Front()
-	for oldest != nil {
-		h := oldest.Value.(*held)
-		if b.now()-h.at < uint64(b.limits.Age) {
+// take takes the first packet of a session out of the buffer and returns its
+// octets, which are valid until the next call.
+func (b *Buffer) take(w *waiting) (packet, arrived) {
+	id := w.first
+	p := b.cells.packet(id)
+	b.scratch = b.cells.read(b.scratch[:0], id)
+	if w.first = p.next; w.first == 0 {
+		w.last = 0
+	}
+	w.cells -= b.cells.release(id)
+	w.packets--
+	b.packets--
+	w.pdrs[p.place].packets--
+	a := arrived{user: b.scratch[p.header:]}
+	if p.header > 0 {
+		a.header = gtpu.Header(b.scratch[:p.header])
+	}
+	return p, a
+}
+
+// age returns how long packets of the rule may wait.
+func (b *Buffer) age(r *Rule) uint64 {
+	if ms := r.BAR.GetDurationMs(); ms > 0 {
+		return uint64(min(time.Duration(ms)*time.Millisecond, b.limits.MaxAge))
+	}
+	return uint64(b.limits.Age)
+}
+
+// expired reports whether a packet of w has waited too long.
+func (b *Buffer) expired(w *waiting, p packet) bool {
+	return b.now()-p.at >= b.age(w.pdrs[p.place].rule)
+}
+
+// expire gives up what has waited too long. A PDR that has nothing left is
+// notified of anew.
+func (s *Stages) expire(w *waiting) {
+	b := s.Buffer
+	for w.first != 0 && b.expired(w, b.cells.packet(w.first)) {
+		p, a := b.take(w)
+		s.giveUp(w, int(p.place), a, datapath.DropBufferAge)
+		if w.pdrs[p.place].packets == 0 {
+			w.forget(int(p.place), toldData|toldBuffered)
+		}
+	}
+	b.tidy(w)
+}
+
+// giveUp drops a packet that was in the buffer.
+func (s *Stages) giveUp(w *waiting, place int, a arrived, reason datapath.Reason) {
+	s.tellOnce(w, place, toldDiscarded, a.user.dscp())
+	s.discarded(w.pdrs[place].rule, len(a.user))
+	s.Buffer.drop(reason)
+}
+
+// sweepTurns is how many calls of Sweep look at every session.
+const sweepTurns = 16
+
+// Sweep gives up packets that have waited too long of some sessions, of others
+// the next time. Whoever owns the stages calls it now and then; without, only
+// packets of a session that gets more of them, or another rule, are looked at.
+func (s *Stages) Sweep() {
+	b := s.Buffer
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for range len(b.all)/sweepTurns + 1 {
+		if len(b.all) == 0 {
 			return
 		}
-		w := b.sessions[h.rule.SEID]
-		// All packets of a session are in the order of all packets.
-		b.take(w, w.packets.Front())
-		b.giveUp(h, datapath.DropBufferAge)
-		if !w.has(h.rule.PDRID) {
-			w.forget(h.rule.PDRID)
-		}
-		b.tidy(h.rule.SEID, w)
-		oldest = b.all.Front()
+		b.cursor = (b.cursor + 1) % len(b.all)
+		s.expire(b.all[b.cursor])
 	}
 }
 
-// tidy forgets a session that has nothing in the buffer.
-func (b *Buffer) tidy(seid uint64, w *waiting) {
-	if w.packets.Len() == 0 && len(w.notified) == 0 {
-		delete(b.sessions, seid)
-	}
-}
-
-func (w *waiting) has(pdr uint32) bool {
-	for e := w.packets.Front(); e != nil; e = e.Next() {
-		if e.Value.(*held).rule.PDRID == pdr {
-			return true
-		}
-	}
-	return false
-}
-
-// take takes a packet out of the buffer.
-func (b *Buffer) take(w *waiting, e *list.Element) *held {
-	h := w.packets.Remove(e).(*held)
-	b.all.Remove(h.all)
-	w.octets -= h.octets
-	b.octets -= h.octets
-	return h
-}
-
-func (b *Buffer) giveUp(h *held, reason datapath.Reason) {
-	atomic.AddUint64(&h.rule.Counters.Dropped, 1)
-	b.drop(reason)
+// event is about a packet of the rule.
+func (r *Rule) event(kind api.EventKind, dscp byte) *api.Event {
+	return &api.Event{Kind: kind, Seid: r.SEID, RuleId: r.PDRID, Qfi: uint32(r.QFI), Dscp: uint32(dscp)}
 }

@@ -64,8 +64,14 @@ func (b *bufferBed) drops(r datapath.Reason) uint64 {
 	return all[r.String()]
 }
 
+func bounds(packets, octets, totalPackets, totalOctets int) BufferLimits {
+	return BufferLimits{
+		Packets: packets, Octets: octets, TotalPackets: totalPackets, TotalOctets: totalOctets, Age: time.Hour, MaxAge: time.Hour,
+	}
+}
+
 func TestBufferAge(t *testing.T) {
-	b := newBufferBed(t, BufferLimits{Packets: 10, Octets: 1 << 20, TotalOctets: 1 << 20, Age: time.Second})
+	b := newBufferBed(t, BufferLimits{Packets: 10, Octets: 1 << 20, TotalPackets: 10, TotalOctets: 1 << 20, Age: time.Second})
 	for at, n := range []int{2, 3} {
 		b.now = uint64(1 + at*600_000_000)
 		for range n {
@@ -88,33 +94,45 @@ func TestBufferAge(t *testing.T) {
 // TestBufferBounds: each bound holds, for a session and for all of them, and
 // room that is given back is there again.
 func TestBufferBounds(t *testing.T) {
-	const packet = 100 + heldOverhead
+	const packet = cellOctets // a packet of 100 octets takes one
 	for _, tc := range []struct {
 		name      string
 		limits    BufferLimits
-		one, two  int // how many packets sessions 1 and 2 get in, in this order
-		afterward int // how many session 2 gets in when session 1 has been released
+		reason    datapath.Reason // of what does not get in of session 2
+		one, two  int             // how many packets sessions 1 and 2 get in, in this order
+		afterward int             // how many session 2 gets in when session 1 has been released
 	}{
-		{"packets", BufferLimits{Packets: 3, Octets: 1 << 20, TotalOctets: 1 << 20, Age: time.Hour}, 3, 3, 0},
-		{"octets", BufferLimits{Packets: 100, Octets: 4 * packet, TotalOctets: 1 << 20, Age: time.Hour}, 4, 4, 0},
-		{"octets of all", BufferLimits{Packets: 100, Octets: 4 * packet, TotalOctets: 6*packet + packet - 1, Age: time.Hour}, 4, 2, 2},
+		{"packets", bounds(3, 1<<20, 100, 1<<20), datapath.DropBufferFull, 3, 3, 0},
+		{"octets", bounds(100, 4*packet, 100, 1<<20), datapath.DropBufferFull, 4, 4, 0},
+		{"packets of all", bounds(4, 1<<20, 6, 1<<20), datapath.DropBufferTotal, 4, 2, 2},
+		{"octets of all", bounds(100, 4*packet, 100, 6*packet+2*sessionOctets+packet-1), datapath.DropBufferTotal, 4, 2, 2},
+		{"sessions of all", bounds(100, 4*packet, 100, 4*packet+sessionOctets+packet-1), datapath.DropBufferTotal, 4, 0, 4},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBufferBed(t, tc.limits)
-			fill := func(seid byte) (n int) {
-				for b.frame(seid, 100) == datapath.PassBuffer {
+			fill := func(seid byte) (n int, r datapath.Reason) {
+				for {
+					if r = b.frame(seid, 100); r != datapath.PassBuffer {
+						return n, r
+					}
 					n++
 				}
-				return n
 			}
-			one, two := fill(1), fill(2)
+			one, why := fill(1)
+			if why != datapath.DropBufferFull {
+				t.Errorf("session 1: %v, want %v", why, datapath.DropBufferFull)
+			}
+			two, why := fill(2)
+			if why != tc.reason {
+				t.Errorf("session 2: %v, want %v", why, tc.reason)
+			}
 			b.apply(t, 1, api.Action_FORW)
-			if after := fill(2); one != tc.one || two != tc.two || b.sent != tc.one || after != tc.afterward {
+			if after, _ := fill(2); one != tc.one || two != tc.two || b.sent != tc.one || after != tc.afterward {
 				t.Errorf("in: %d, %d, then %d; released %d; want %d, %d, %d, %d", one, two, after, b.sent, tc.one, tc.two, tc.afterward, tc.one)
 			}
-			if err := b.Close(); err != nil || b.stages.Buffer.octets != 0 || b.stages.Buffer.all.Len() != 0 || len(b.stages.Buffer.sessions) != 0 {
-				t.Errorf("after Close: %v, %d octets in %d packets of %d sessions", err,
-					b.stages.Buffer.octets, b.stages.Buffer.all.Len(), len(b.stages.Buffer.sessions))
+			err := b.Close()
+			if sessions, packets, octets := b.stages.Buffer.Held(); err != nil || sessions != 0 || packets != 0 || octets != 0 {
+				t.Errorf("after Close: %v, %d octets in %d packets of %d sessions", err, octets, packets, sessions)
 			}
 		})
 	}

@@ -25,7 +25,8 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 	out := &Rule{
 		SEID: s.GetSeid(), PDRID: r.GetPdrId(),
 		Uplink: datapath.Uplink(source),
-		Action: f.GetAction(), Notify: f.GetNotify(), BAR: datapath.FindBAR(s, f.GetBarId()),
+		Action: f.GetAction(), Notify: f.GetNotify(),
+		NotifyBuffered: f.GetNotifyBuffered(), NotifyDiscarded: f.GetNotifyDiscarded(), BAR: datapath.FindBAR(s, f.GetBarId()),
 		Counters: state.Counters(r),
 	}
 	out.detect(d)

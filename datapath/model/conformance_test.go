@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"testing"
+	"time"
 
 	"plumbline/datapath"
 	"plumbline/datapath/conformance"
@@ -11,7 +12,11 @@ import (
 type underTest struct {
 	*model.UPF
 	sent *[][]byte
+	now  *uint64
 }
+
+// Pass lets time go by.
+func (u underTest) Pass(d time.Duration) { *u.now += uint64(d) }
 
 func (u underTest) Frame(_ testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	f := u.FromN6
@@ -30,12 +35,13 @@ func (u underTest) Sent(testing.TB) [][]byte {
 
 func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Kind{}, func(t *testing.T) conformance.Datapath {
-		u := underTest{sent: new([][]byte)}
+		u := underTest{sent: new([][]byte), now: new(uint64)}
+		*u.now = 1_000_000_000
 		u.UPF = model.New(model.Config{
 			Endpoints:   conformance.Endpoints,
 			MaxSessions: conformance.MaxSessions,
 			MTU:         conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6,
-			Now:  func() uint64 { return 1_000_000_000 },
+			Now:  func() uint64 { return *u.now },
 			Send: func(packet []byte) { *u.sent = append(*u.sent, packet) },
 		})
 		return u

@@ -65,6 +65,12 @@ func (r *Rule) match(h gtpu.Header, u user) datapath.Reason {
 	return datapath.ReasonNone
 }
 
+// MatchesAll reports whether the PDI has nothing beside its key, which is a UE
+// address if packets come bare.
+func (r *Rule) MatchesAll(bare bool) bool {
+	return (bare || !r.UEIPv4.IsValid() && !r.UEIPv6.IsValid()) && r.QFIs == 0 && len(r.Filters) == 0
+}
+
 func (r *Rule) matchUE(u user) bool {
 	if !r.UEIPv4.IsValid() && !r.UEIPv6.IsValid() && len(r.Routes) == 0 {
 		return true

@@ -44,11 +44,15 @@ type Rule struct {
 	Filters []Filter       // one has to match; none: any packet
 
 	Action api.Action
-	Notify bool     // with BUFF: the first packet raises DOWNLINK_DATA
-	BAR    *api.BAR // with BUFF; nil: none
-	Outer  *Outer   // with FORW: Outer Header Creation; nil: out bare
-	QFI    byte     // of the first QER that has one; 0: none
-	Marks  Marks    // of downlink packets, beside the QFI
+	Notify bool // with BUFF: the first packet raises DOWNLINK_DATA
+	// The first packet that is buffered raises DOWNLINK_BUFFERED, the first that is
+	// dropped for want of room, or by DROP, DOWNLINK_DISCARDED.
+	NotifyBuffered, NotifyDiscarded bool
+
+	BAR   *api.BAR // with BUFF; nil: none
+	Outer *Outer   // with FORW: Outer Header Creation; nil: out bare
+	QFI   byte     // of the first QER that has one; 0: none
+	Marks Marks    // of downlink packets, beside the QFI
 
 	Gate   bool // a QER closes it
 	Limits []Limit
@@ -151,6 +155,9 @@ type arrived struct {
 func (s *Stages) treat(r *Rule, a arrived) Out {
 	reason := s.judge(r, a)
 	switch {
+	case reason == datapath.DropFAR:
+		s.notBuffered(r, a)
+		return Out{Reason: reason, Rule: r}
 	case reason != datapath.ReasonNone:
 		r.countDropped()
 		return Out{Reason: reason, Rule: r, Others: s.tell(r, a, reason)}

@@ -1,47 +1,61 @@
 package model
 
 import (
-	"container/list"
-
 	"plumbline/api"
 	"plumbline/datapath"
 )
 
 // Release does with the buffered packets of a session what its rules now say:
-// those of rules that forward come back, in the order in which they arrived;
+// those of rules that forward go to send, in the order in which they arrived;
 // those of rules that buffer stay; all others are dropped, and so are all if
 // discard is set (DROBU) or the session has no rules any more.
 //
-// A driver calls it once the new rules are in Tables, and sends what it returns
-// before any later packet of the session can get past: with no packet of the
-// session under way in these stages, and before a fast path has the rules.
-func (s *Stages) Release(seid uint64, rules []*Rule, discard bool) []Out {
+// A driver calls it once the new rules are in Tables, and sends before any later
+// packet of the session can get past: with no packet of the session under way in
+// these stages, and before a fast path has the rules.
+func (s *Stages) Release(seid uint64, rules []*Rule, discard bool, send func(Out)) {
 	b := s.Buffer
 	if b == nil {
-		return nil
+		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.expire()
-	w := b.sessions[seid]
+	if w := b.sessions[seid]; w != nil {
+		s.expire(w)
+	}
+	w := b.sessions[seid] // which may have gone with its last packet
 	if w == nil {
-		return nil
+		return
 	}
-	var out []Out
-	for e := w.packets.Front(); e != nil; {
-		next := e.Next()
-		if o, gone := s.release(w, e, findRule(rules, e.Value.(*held).rule.PDRID), discard); gone && o.Packet != nil {
-			out = append(out, o)
+	gone := w.renew(rules)
+	for range w.packets {
+		s.releaseFirst(w, gone, discard, send)
+	}
+	for i := range w.pdrs {
+		switch r := w.pdrs[i].rule; {
+		case discard || gone[i] || r.Action == api.Action_FORW:
+			w.forget(i, toldData|toldBuffered|toldDiscarded)
+		case r.Action == api.Action_DROP:
+			w.forget(i, toldData|toldBuffered)
+		case w.pdrs[i].packets > 0: // asked for now, perhaps, and not before
+			s.tellAgain(w, i)
 		}
-		e = next
 	}
-	for pdr := range w.notified {
-		if r := findRule(rules, pdr); discard || r == nil || r.Action != api.Action_BUFF {
-			w.forget(pdr)
+	w.settle()
+	b.tidy(w)
+}
+
+// renew gives each PDR its rule of now, and says which of them have none.
+func (w *waiting) renew(rules []*Rule) (gone []bool) {
+	gone = make([]bool, len(w.pdrs))
+	for i := range w.pdrs {
+		if r := findRule(rules, w.pdrs[i].rule.PDRID); r != nil {
+			w.pdrs[i].rule = r
+		} else {
+			gone[i] = true
 		}
 	}
-	b.tidy(seid, w)
-	return out
+	return gone
 }
 
 func findRule(rules []*Rule, pdr uint32) *Rule {
@@ -53,28 +67,72 @@ func findRule(rules []*Rule, pdr uint32) *Rule {
 	return nil
 }
 
-// release does with one packet what r says, which is its rule now, or nil.
-func (s *Stages) release(w *waiting, e *list.Element, r *Rule, discard bool) (out Out, gone bool) {
-	h := e.Value.(*held)
-	if r != nil && r.Action == api.Action_BUFF && !discard {
-		h.rule = r
-		s.notify(w, r, h.user.dscp())
-		return Out{}, false
+// releaseFirst does with the first packet what its rule says. One that stays goes
+// to the end: when all have been looked at, their order is as it was.
+func (s *Stages) releaseFirst(w *waiting, gone []bool, discard bool, send func(Out)) {
+	b := s.Buffer
+	p := b.cells.packet(w.first)
+	r := w.pdrs[p.place].rule
+	if r.Action == api.Action_BUFF && !gone[p.place] && !discard {
+		w.turn(&b.cells, p)
+		return
 	}
-	s.Buffer.take(w, e)
-	if r == nil {
-		s.Buffer.drop(datapath.DropBufferEnd)
-		return Out{}, true
+	_, a := b.take(w)
+	switch {
+	case gone[p.place]:
+		b.drop(datapath.DropBufferEnd)
+	case discard: // by the control plane, which need not be told
+		s.discarded(r, len(a.user))
+		b.drop(datapath.DropBufferEnd)
+	case r.Action == api.Action_DROP:
+		s.giveUp(w, int(p.place), a, datapath.DropFAR)
+	default:
+		if reason := s.allow(r, a); reason != datapath.ReasonNone {
+			r.countDropped()
+			b.drop(reason)
+			return
+		}
+		s.measure(r, len(a.user))
+		send(s.out(r, a))
 	}
-	h.rule = r
-	if discard {
-		s.Buffer.giveUp(h, datapath.DropBufferEnd)
-		return Out{}, true
+}
+
+// turn puts the first packet behind the last one.
+func (w *waiting) turn(c *cells, p packet) {
+	if w.first == w.last {
+		return
 	}
-	if reason := s.allow(r, h.arrived); reason != datapath.ReasonNone {
-		s.Buffer.giveUp(h, reason)
-		return Out{}, true
+	id := w.first
+	w.first = p.next
+	c.setNext(w.last, id)
+	c.setNext(id, 0)
+	w.last = id
+}
+
+// tellAgain raises what the rule asks for now of packets that have come before.
+func (s *Stages) tellAgain(w *waiting, place int) {
+	b := s.Buffer
+	for id := w.first; id != 0; {
+		p := b.cells.packet(id)
+		if int(p.place) == place {
+			b.scratch = b.cells.read(b.scratch[:0], id)
+			dscp := user(b.scratch[p.header:]).dscp()
+			s.tellData(w, place, dscp)
+			s.tellOnce(w, place, toldBuffered, dscp)
+			return
+		}
+		id = p.next
 	}
-	s.measure(r, len(h.user))
-	return s.out(r, h.arrived), true
+}
+
+// settle forgets PDRs of which nothing is left, from the end on: packets name
+// the places of the others.
+func (w *waiting) settle() {
+	for n := len(w.pdrs); n > 0; n-- {
+		if p := &w.pdrs[n-1]; p.packets > 0 || p.told != 0 {
+			return
+		}
+		w.pdrs[n-1] = buffered{}
+		w.pdrs = w.pdrs[:n-1]
+	}
 }

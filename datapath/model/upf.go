@@ -81,7 +81,7 @@ func (u *UPF) Capabilities() *api.Capabilities {
 		Name: "model", MaxSessions: u.cfg.MaxSessions,
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 		FramedRoutes: true, Hosts: false, Marking: true, PacketRate: true, Gbr: true, Duplicate: false, Redirect: false,
-		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: false, BeforeEnforcement: true,
+		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: true, BeforeEnforcement: true,
 	}
 	for _, e := range u.cfg.Endpoints {
 		if e.Address.IsValid() {
@@ -158,7 +158,7 @@ func (u *UPF) Close() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for seid := range u.sessions {
-		u.stages.Release(seid, nil, true)
+		u.stages.Release(seid, nil, true, nil)
 	}
 	u.events.Close()
 	return nil

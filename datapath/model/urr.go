@@ -9,7 +9,8 @@ import (
 // URR is a usage reporting rule: what it counted, and its quota.
 type URR struct {
 	*Volume
-	Owner *Owner
+	Owner   *Owner
+	Dropped *DroppedDownlink
 }
 
 // Volume is what a URR counted and when to look at it again. Its layout is that
@@ -60,6 +61,16 @@ func (v *Volume) sum(i int) uint64 {
 }
 
 // Count returns what was counted, as a driver tells it.
+func (u URR) Count() *api.URRUsage {
+	c := u.Volume.Count()
+	if u.Dropped != nil {
+		c.DroppedDownlinkPackets = atomic.LoadUint64(&u.Dropped.Packets)
+		c.DroppedDownlinkOctets = atomic.LoadUint64(&u.Dropped.Octets)
+	}
+	return c
+}
+
+// Count returns what was counted of packets that were forwarded.
 func (v *Volume) Count() *api.URRUsage {
 	return &api.URRUsage{
 		UrrId:           v.ID,
@@ -131,6 +142,9 @@ func (u URR) SetLimits(in *api.URR) []api.EventKind {
 	}
 	atomic.StoreUint32(&u.Flags, flags)
 	var events []api.EventKind
+	if u.Dropped != nil && u.Dropped.setLimits(in) {
+		events = append(events, api.EventKind_DROPPED_DOWNLINK)
+	}
 	for i := range threshold {
 		atomic.StoreUint64(&u.Limit[i], min(threshold[i], quota[i]))
 		events = append(events, u.reached(i)...)

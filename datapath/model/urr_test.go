@@ -13,7 +13,7 @@ import (
 // under way.
 func TestURRManyCPUs(t *testing.T) {
 	const workers, packets, octets = 8, 20_000, 100
-	u := URR{&Volume{ID: 3}, &Owner{SEID: 1}}
+	u := URR{Volume: &Volume{ID: 3}, Owner: &Owner{SEID: 1}}
 	quota := uint64(workers * packets * octets / 2)
 	u.SetLimits(&api.URR{
 		Threshold: &api.Volume{Total: quota - 1, Uplink: quota / 8}, // the same packet may reach both

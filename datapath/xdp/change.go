@@ -3,6 +3,7 @@ package xdp
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -125,7 +126,7 @@ func fast(s *api.Session, r *api.Rule) bool {
 	case f.GetAction() == api.Action_BUFF:
 		return false
 	case f.GetAction() == api.Action_DROP:
-		return true
+		return !f.GetNotifyDiscarded() && !countsDropped(s, r)
 	case ohc != nil && d.GetFTeid() != nil && d.GetUeAddress().GetIpv6Prefix() != 0:
 		return false
 	}
@@ -136,6 +137,15 @@ func fast(s *api.Session, r *api.Rule) bool {
 		}
 	}
 	return meters <= maxMeters
+}
+
+// countsDropped reports whether a URR of r is to know of packets that are
+// dropped instead of buffered.
+func countsDropped(s *api.Session, r *api.Rule) bool {
+	return slices.ContainsFunc(r.GetUrrIds(), func(id uint32) bool {
+		u := datapath.FindURR(s, id)
+		return u.GetDroppedDownlinkPackets() != 0 || u.GetDroppedDownlinkOctets() != 0
+	})
 }
 
 // reserveURRs finds a record for each URR: the one that it has, also from before

@@ -111,6 +111,7 @@ func (c *change) session() *session {
 // which it was counted.
 func (c *change) write(p *placed, made *session, slice uint16) {
 	t := c.d.table(p.kind())
+	atomic.StoreUint32(&c.d.queueOf(p.kind(), p.slot()).Full, 0)
 	if holder, had := c.old.holder(p.where); had && (holder != p.id || p.slow) {
 		if s := made.slowly(holder); s != nil {
 			addCounters(s.rule.Counters, t.drain(p.slot()))

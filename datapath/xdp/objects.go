@@ -29,7 +29,7 @@ func (d *Driver) loadObjects() error {
 	o := &d.objs
 	return d.pins.pinTables(map[string]*ebpf.Map{
 		"rule_by_teid": o.RuleByTeid, "rule_by_ue": o.RuleByUe, "guest_by_teid": o.GuestByTeid, "guest_by_ue": o.GuestByUe,
-		"meters": o.Meters, "urrs": o.Urrs, "urr_owners": o.UrrOwners, "hops": o.Hops,
+		"meters": o.Meters, "urrs": o.Urrs, "urr_owners": o.UrrOwners, "urr_drops": o.UrrDrops, "hops": o.Hops,
 	})
 }
 
@@ -42,7 +42,7 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 	slots := tableSize(d.cfg.MaxSessions)
 	for name, n := range map[string]uint32{
 		"rule_by_teid": slots, "rule_by_ue": slots, "guest_by_teid": slots, "guest_by_ue": slots,
-		"meters": 2*slots + 1, "urrs": slots + 1, "urr_owners": slots + 1,
+		"meters": 2*slots + 1, "urrs": slots + 1, "urr_owners": slots + 1, "urr_drops": slots + 1,
 		"queues": 2 * slots,
 	} {
 		spec.Maps[name].MaxEntries = n

@@ -33,7 +33,7 @@ const (
 // pinnedMaps are the maps that outlive the process. What is not here is made
 // anew with the programs: counters of reasons, rings, neighbours on N6.
 var pinnedMaps = []string{
-	"rule_by_teid", "rule_by_ue", "guest_by_teid", "guest_by_ue", "meters", "urrs", "urr_owners", "hops",
+	"rule_by_teid", "rule_by_ue", "guest_by_teid", "guest_by_ue", "meters", "urrs", "urr_owners", "urr_drops", "hops",
 }
 
 // pins is the directory of the pins; nil: there is none.

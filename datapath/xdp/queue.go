@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
+	"plumbline/datapath"
 	"plumbline/datapath/model"
 	"plumbline/gtpu"
 )
@@ -13,6 +15,9 @@ import (
 // is what a reader that does not get a CPU for 20 ms leaves there of a session
 // with 1 Gbit/s, and a small part of the ring.
 const queueMax = 2048
+
+// queueBufferFull stops packets in front of the ring, as in bpf/rules.h.
+const queueBufferFull = 1
 
 // exceptionHeader is how many octets of struct exception stand before the frame.
 const exceptionHeader = 16
@@ -37,14 +42,79 @@ func parseException(record []byte) exception {
 // exceptional treats one frame of the ring. When it has been sent, or is in the
 // buffer, and not before, the next packet of its rule may go another way.
 func (s *slowPath) exceptional(e exception) {
+	s.d.mu.RLock()
+	var out model.Out
 	if !e.tunnelled {
-		s.fromN6(e.frame)
+		out = s.bare(e.frame[min(lenEthernet, len(e.frame)):])
 	} else if m, ok := outerDatagram(e.frame); ok {
-		s.fromTunnel(m)
+		out = s.tunnelled(m)
 	}
+	if out.Reason == datapath.DropBufferFull && e.queue != 0 && s.d.alone(e.queue-1, out.Rule) {
+		s.stop(e.queue - 1)
+	}
+	s.d.mu.RUnlock()
 	if e.queue != 0 {
 		atomic.AddUint32(&s.d.queues.slots[e.queue-1].Packets, ^uint32(0))
 	}
+}
+
+// alone reports whether the rule is all that there is for packets of a queue, so
+// that one that is not buffered stands for all of them, and nobody counts them.
+func (d *Driver) alone(queue uint32, r *model.Rule) bool {
+	t, slot := d.ues, queue
+	if n := uint32(len(d.ues.slots)); queue >= n {
+		t, slot = d.teids, queue-n
+	}
+	rules := d.slowRules[tableKey{t.kind, t.slots[slot].Key}]
+	return len(rules) == 1 && rules[0] == r && r.MatchesAll(t == d.ues) && !r.CountsDropped()
+}
+
+// stop lets the programs drop the packets of a queue until the next look at it,
+// so that a flood to a UE that is idle does not get as far as here.
+func (s *slowPath) stop(queue uint32) {
+	atomic.StoreUint32(&s.d.queues.slots[queue].Full, queueBufferFull)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = append(s.stopped, queue)
+}
+
+// resume lets packets of all queues in again: there may be room by now.
+func (s *slowPath) resume() {
+	s.mu.Lock()
+	stopped := s.stopped
+	s.stopped = nil
+	s.mu.Unlock()
+	for _, queue := range stopped {
+		atomic.CompareAndSwapUint32(&s.d.queues.slots[queue].Full, queueBufferFull, 0)
+	}
+}
+
+// tendInterval is how often the buffer and the queues are looked at.
+const tendInterval = 50 * time.Millisecond
+
+// tend looks for packets that have waited too long, and for room.
+func (s *slowPath) tend(closed <-chan struct{}) {
+	tick := time.NewTicker(tendInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-closed:
+			return
+		case <-tick.C:
+			s.d.mu.RLock()
+			s.stages.Sweep()
+			s.d.mu.RUnlock()
+			s.resume()
+		}
+	}
+}
+
+// queueOf is where the queue of a rule's slot is.
+func (d *Driver) queueOf(k kind, slot uint32) *upfQueue {
+	if k == ruleByTEID {
+		slot += uint32(len(d.ues.slots))
+	}
+	return &d.queues.slots[slot]
 }
 
 // Types of Ethernet frames, and of what is in IP packets.

@@ -90,14 +90,14 @@ func (s *session) usage(d *Driver, seid uint64) *api.SessionUsage {
 // urrUsage returns what a URR has counted, in old tables too as long as there are
 // any beside ours.
 func (d *Driver) urrUsage(seid uint64, h held) *api.URRUsage {
-	v := d.urrs.urr(h.slot()).Volume
+	u := d.urrs.urr(h.slot())
 	if old := d.beside.find(seid, h.id); old != nil {
 		sum := model.Volume{ID: h.id}
 		addVolume(&sum, old)
-		addVolume(&sum, v)
-		v = &sum
+		addVolume(&sum, u.Volume)
+		u.Volume = &sum
 	}
-	return v.Count()
+	return u.Count()
 }
 
 // ruleUsage is [api.Usage] while it is added up.

@@ -36,6 +36,7 @@ type slowPath struct {
 	mu        sync.Mutex // of what follows
 	answers   model.Limiter
 	strangers model.Limiter // Echo Requests of whom we do not send to
+	stopped   []uint32      // queues of which the programs drop the packets
 }
 
 // host knows this host's addresses.
@@ -61,7 +62,7 @@ func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 	}
 	s.stages = model.Stages{
 		Tables: slowTables{d}, Now: monotonic, Post: d.events.Post,
-		Buffer: model.NewBuffer(model.DefaultBufferLimits, monotonic, s.count),
+		Buffer: model.NewBuffer(d.cfg.Buffer, monotonic, s.count),
 		Links:  slowLinks{s}, Answers: model.NewAnswers(),
 	}
 	return s
@@ -94,7 +95,10 @@ func (d *Driver) startSlow() error {
 		done.Go(func() { s.readGTPU(conn, netip.AddrPortFrom(to, gtpu.Port)) })
 	}
 	done.Go(func() { s.readRing(ring) })
+	closed := make(chan struct{})
+	done.Go(func() { s.tend(closed) })
 	d.detach = append(d.detach, func() error {
+		close(closed)
 		err := errors.Join(conns.close(), ring.Close())
 		done.Wait()
 		return errors.Join(err, raw.close())
@@ -120,11 +124,17 @@ func (s *slowPath) readGTPU(conn *net.UDPConn, to netip.AddrPort) {
 func (s *slowPath) fromTunnel(m model.Datagram) {
 	s.d.mu.RLock()
 	defer s.d.mu.RUnlock()
+	s.tunnelled(m)
+}
+
+// tunnelled is fromTunnel with the driver's lock held for reading.
+func (s *slowPath) tunnelled(m model.Datagram) model.Out {
 	out := s.stages.Tunnelled(m.Payload)
 	s.finish(out, came{message: &m})
 	if out.Reason != datapath.ReasonNone {
 		s.signal(m, out.Reason)
 	}
+	return out
 }
 
 func (s *slowPath) readRing(ring *ringbuf.Reader) {
@@ -140,14 +150,11 @@ func (s *slowPath) readRing(ring *ringbuf.Reader) {
 	}
 }
 
-// fromN6 treats one frame.
-func (s *slowPath) fromN6(frame []byte) {
-	if len(frame) < lenEthernet {
-		return
-	}
-	s.d.mu.RLock()
-	defer s.d.mu.RUnlock()
-	s.finish(s.stages.Bare(frame[lenEthernet:]), came{packet: frame[lenEthernet:]})
+// bare treats a packet from N6. The driver's lock is held for reading.
+func (s *slowPath) bare(packet []byte) model.Out {
+	out := s.stages.Bare(packet)
+	s.finish(out, came{packet: packet})
+	return out
 }
 
 // finish sends a packet, or counts why it is not sent, and sends what else leaves
@@ -181,9 +188,7 @@ func (s *slowPath) emit(p model.Sent) datapath.Reason {
 // release sends what was buffered for the rules of a session that forward now.
 // The caller holds the driver's lock.
 func (s *slowPath) release(seid uint64, rules []*model.Rule, discard bool) {
-	for _, o := range s.stages.Release(seid, rules, discard) {
-		s.finish(o, came{})
-	}
+	s.stages.Release(seid, rules, discard, func(o model.Out) { s.finish(o, came{}) })
 }
 
 func (s *slowPath) count(r datapath.Reason) {

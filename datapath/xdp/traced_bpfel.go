@@ -142,6 +142,14 @@ type tracedUrr struct {
 	Id      uint32
 }
 
+type tracedUrrDropped struct {
+	_       structs.HostLayout
+	Packets uint64
+	Octets  uint64
+	Limit   [2]uint64
+	Asked   [2]uint64
+}
+
 type tracedUrrOwner struct {
 	_     structs.HostLayout
 	Seid  uint64
@@ -167,6 +175,7 @@ const (
 	tracedMapTraceRing       = "trace_ring"
 	tracedMapTraceWants      = "trace_wants"
 	tracedMapTracedPrograms  = "traced_programs"
+	tracedMapUrrDrops        = "urr_drops"
 	tracedMapUrrEvents       = "urr_events"
 	tracedMapUrrOwners       = "urr_owners"
 	tracedMapUrrs            = "urrs"
@@ -252,6 +261,7 @@ type tracedMapSpecs struct {
 	TraceRing      *ebpf.MapSpec `ebpf:"trace_ring"`
 	TraceWants     *ebpf.MapSpec `ebpf:"trace_wants"`
 	TracedPrograms *ebpf.MapSpec `ebpf:"traced_programs"`
+	UrrDrops       *ebpf.MapSpec `ebpf:"urr_drops"`
 	UrrEvents      *ebpf.MapSpec `ebpf:"urr_events"`
 	UrrOwners      *ebpf.MapSpec `ebpf:"urr_owners"`
 	Urrs           *ebpf.MapSpec `ebpf:"urrs"`
@@ -309,6 +319,7 @@ type tracedMaps struct {
 	TraceRing      *ebpf.Map `ebpf:"trace_ring"`
 	TraceWants     *ebpf.Map `ebpf:"trace_wants"`
 	TracedPrograms *ebpf.Map `ebpf:"traced_programs"`
+	UrrDrops       *ebpf.Map `ebpf:"urr_drops"`
 	UrrEvents      *ebpf.Map `ebpf:"urr_events"`
 	UrrOwners      *ebpf.Map `ebpf:"urr_owners"`
 	Urrs           *ebpf.Map `ebpf:"urrs"`
@@ -331,6 +342,7 @@ func (m *tracedMaps) Close() error {
 		m.TraceRing,
 		m.TraceWants,
 		m.TracedPrograms,
+		m.UrrDrops,
 		m.UrrEvents,
 		m.UrrOwners,
 		m.Urrs,

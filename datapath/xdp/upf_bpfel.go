@@ -95,6 +95,14 @@ type upfUrr struct {
 	Id      uint32
 }
 
+type upfUrrDropped struct {
+	_       structs.HostLayout
+	Packets uint64
+	Octets  uint64
+	Limit   [2]uint64
+	Asked   [2]uint64
+}
+
 type upfUrrEvent struct {
 	_      structs.HostLayout
 	Index  uint32
@@ -123,6 +131,7 @@ const (
 	upfMapRuleByUe        = "rule_by_ue"
 	upfMapScratch         = "scratch"
 	upfMapTracedPrograms  = "traced_programs"
+	upfMapUrrDrops        = "urr_drops"
 	upfMapUrrEvents       = "urr_events"
 	upfMapUrrOwners       = "urr_owners"
 	upfMapUrrs            = "urrs"
@@ -205,6 +214,7 @@ type upfMapSpecs struct {
 	RuleByUe       *ebpf.MapSpec `ebpf:"rule_by_ue"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
 	TracedPrograms *ebpf.MapSpec `ebpf:"traced_programs"`
+	UrrDrops       *ebpf.MapSpec `ebpf:"urr_drops"`
 	UrrEvents      *ebpf.MapSpec `ebpf:"urr_events"`
 	UrrOwners      *ebpf.MapSpec `ebpf:"urr_owners"`
 	Urrs           *ebpf.MapSpec `ebpf:"urrs"`
@@ -259,6 +269,7 @@ type upfMaps struct {
 	RuleByUe       *ebpf.Map `ebpf:"rule_by_ue"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
 	TracedPrograms *ebpf.Map `ebpf:"traced_programs"`
+	UrrDrops       *ebpf.Map `ebpf:"urr_drops"`
 	UrrEvents      *ebpf.Map `ebpf:"urr_events"`
 	UrrOwners      *ebpf.Map `ebpf:"urr_owners"`
 	Urrs           *ebpf.Map `ebpf:"urrs"`
@@ -278,6 +289,7 @@ func (m *upfMaps) Close() error {
 		m.RuleByUe,
 		m.Scratch,
 		m.TracedPrograms,
+		m.UrrDrops,
 		m.UrrEvents,
 		m.UrrOwners,
 		m.Urrs,

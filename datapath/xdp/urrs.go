@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 type urrTable struct {
 	mapped[upfUrr]
 	owners mapped[upfUrrOwner]
+	drops  mapped[upfUrrDropped]
 	freed  queue
 	next   uint32
 
@@ -32,29 +34,29 @@ type urrOrphan struct {
 	slot uint32 // 0: it has been taken
 }
 
-func newURRTable(urrs, owners *ebpf.Map) (*urrTable, error) {
+func newURRTable(urrs, owners, drops *ebpf.Map) (*urrTable, error) {
 	mem, err := mapMemory[upfUrr](urrs)
 	if err != nil {
 		return nil, err
 	}
 	t := &urrTable{mapped: mem, next: 1}
-	t.owners, err = mapMemory[upfUrrOwner](owners)
+	if t.owners, err = mapMemory[upfUrrOwner](owners); err != nil {
+		return nil, errors.Join(err, t.mapped.unmap())
+	}
+	t.drops, err = mapMemory[upfUrrDropped](drops)
 	return t, err
 }
 
 func (t *urrTable) unmap() error {
-	err := t.mapped.unmap()
-	if e := t.owners.unmap(); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(t.mapped.unmap(), t.owners.unmap(), t.drops.unmap())
 }
 
 // urr returns the slot as the model's URR, which has the same layout.
 func (t *urrTable) urr(slot uint32) model.URR {
 	return model.URR{
-		Volume: (*model.Volume)(unsafe.Pointer(&t.slots[slot])),
-		Owner:  (*model.Owner)(unsafe.Pointer(&t.owners.slots[slot])),
+		Volume:  (*model.Volume)(unsafe.Pointer(&t.slots[slot])),
+		Owner:   (*model.Owner)(unsafe.Pointer(&t.owners.slots[slot])),
+		Dropped: (*model.DroppedDownlink)(unsafe.Pointer(&t.drops.slots[slot])),
 	}
 }
 
@@ -77,6 +79,7 @@ func (t *urrTable) reserve(seid uint64, id uint32) (uint32, error) {
 	for i := range u.Limit {
 		atomic.StoreUint64(&u.Limit[i], model.NoLimit)
 	}
+	t.drops.slots[slot] = upfUrrDropped{}
 	atomic.StoreUint32(&u.Flags, 0)
 	atomic.StoreUint32(&u.Id, id)
 	atomic.StoreUint64(&o.Seid, seid)

@@ -59,6 +59,7 @@ type Config struct {
 	// EchoInterval is how often GTP-U peers in use are asked whether they are
 	// there; 0: never. Source: TS 29.281 V18.1.0, 7.2.1: not below 60 s.
 	EchoInterval time.Duration
+	Buffer       model.BufferLimits // zero value: [model.DefaultBufferLimits]
 	Log          *slog.Logger
 }
 
@@ -134,6 +135,9 @@ func load(cfg Config, p *ports) (*Driver, error) {
 	if cfg.MaxSessions < 1 || cfg.MaxSessions > 1<<24 {
 		return nil, fmt.Errorf("xdp: %d sessions: want 1 to %d", cfg.MaxSessions, 1<<24)
 	}
+	if cfg.Buffer == (model.BufferLimits{}) {
+		cfg.Buffer = model.DefaultBufferLimits
+	}
 	d := &Driver{
 		cfg: cfg, log: cfg.Log, ports: p, about: capabilities(cfg),
 		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*model.Rule{},
@@ -157,7 +161,7 @@ func capabilities(cfg Config) *api.Capabilities {
 		Name: "xdp", MaxSessions: uint64(cfg.MaxSessions),
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 		FramedRoutes: false, Hosts: false, Marking: false, PacketRate: false, Gbr: false, Duplicate: false, Redirect: false,
-		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: false, BeforeEnforcement: false,
+		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: true, BeforeEnforcement: false,
 	}
 	for _, e := range cfg.Endpoints {
 		if e.Address.Is4() {
@@ -183,7 +187,7 @@ func (d *Driver) mapTables() error {
 	if d.meters, err = newMeterTable(d.objs.Meters); err != nil {
 		return err
 	}
-	if d.urrs, err = newURRTable(d.objs.Urrs, d.objs.UrrOwners); err != nil {
+	if d.urrs, err = newURRTable(d.objs.Urrs, d.objs.UrrOwners, d.objs.UrrDrops); err != nil {
 		return err
 	}
 	if d.queues, err = mapMemory[upfQueue](d.objs.Queues); err != nil {
@@ -225,7 +229,7 @@ func (d *Driver) Capabilities() *api.Capabilities { return d.about }
 func (d *Driver) MemoryOctets() uint64 {
 	var sum uint64
 	for _, m := range []*ebpf.Map{
-		d.objs.RuleByTeid, d.objs.RuleByUe, d.objs.Meters, d.objs.Urrs, d.objs.UrrOwners, d.objs.Hops, d.objs.Queues,
+		d.objs.RuleByTeid, d.objs.RuleByUe, d.objs.Meters, d.objs.Urrs, d.objs.UrrOwners, d.objs.UrrDrops, d.objs.Hops, d.objs.Queues,
 	} {
 		sum += uint64(m.MaxEntries()) * uint64(m.ValueSize())
 	}
