@@ -18,6 +18,7 @@ type complexity struct {
 	Stack        int `json:"stack_octets"` // of the program and its deepest function
 }
 
+// complexityFile is the record, by kernel release and program.
 const complexityFile = "testdata/verifier.json"
 
 var (
