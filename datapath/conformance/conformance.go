@@ -131,7 +131,7 @@ func Run(t *testing.T, kind Kind, open func(t *testing.T) Datapath) {
 			t.Run(s.name, func(t *testing.T) { s.run(t, d, kind.Fast) })
 		}
 	})
-	for _, s := range scripts {
+	for _, s := range scriptsFor(open(t).Capabilities()) {
 		t.Run(s.name, func(t *testing.T) {
 			d := open(t)
 			if !strings.HasPrefix(s.name, unsettled) {

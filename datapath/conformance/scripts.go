@@ -147,7 +147,7 @@ var big = packet{
 	seid: 1, pdr: 1, octets: 1500,
 }
 
-var scripts = slices.Concat(sessionScripts, usageScripts, bufferScripts, discardScripts, signalScripts, errorScripts)
+var scripts = slices.Concat(sessionScripts, usageScripts, bufferScripts, discardScripts, signalScripts, errorScripts, meterScripts)
 
 // sessionScripts: sessions come, change and go.
 var sessionScripts = []script{

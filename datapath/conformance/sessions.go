@@ -23,6 +23,9 @@ const (
 	relayed6   = 40 // N3 TEID 0x33 over IPv6 to N9 over IPv4, N9 TEID 0x34 to N3; no QER
 	control    = 14 // N3 TEID 0x24: ICMPv6 to the CP function; CP function's TEID 0x25 to N3
 	lan        = 15 // the data network is an N6-LAN
+	detailed   = 16 // TEID 0x40: a PDR for each kind of filter, both ways
+	classifier = 17 // TEID 0x41: an uplink classifier; N9 TEID 0x42
+	branching  = 18 // TEID 0x43: a branching point between two prefixes of the UE
 )
 
 // sessions returns those of the packet table. PDR 1 is uplink, PDR 2 downlink.
@@ -50,6 +53,7 @@ func sessions() []*api.Session {
 	return []*api.Session{
 		p, g, d, l, m, session(guest, 0xdeadbe01, netip.MustParseAddr("10.45.1.1")),
 		classifiedSession(), relayedSession(), remarkedSession(), outer6Session(), relayed6Session(), controlSession(), lanSession(),
+		detailedSession(), classifierSession(), branchingSession(),
 	}
 }
 
