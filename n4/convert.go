@@ -13,9 +13,9 @@ import (
 //
 // What the model has no field for it lists as unsupported, so that the request
 // is refused. It passes over what changes nothing for packets: 3GPP Interface
-// Type, the S/D flag of a UE IP Address (the Source Interface says the same),
+// Type, the S/D flag of a UE IP Address (the Source Interface says the same), and
 // Averaging Window (who keeps to a rate within a short time does so within a
-// long one), and Paging Policy Indicator.
+// long one).
 type converter struct {
 	names       map[string]string // Network Instances and DNNs by their octets
 	texts       map[string]string // other names
@@ -70,9 +70,12 @@ func (c *converter) refuseRuleFor(t session.RuleType, id uint32, ie pfcp.IEType,
 }
 
 // refuse lists an IE of the request itself as unsupported, if it is one.
-func (c *converter) refuse(ie pfcp.IEType) {
+func (c *converter) refuse(ie pfcp.IEType) { c.refuseFor(ie, nil) }
+
+// refuseFor says why, too.
+func (c *converter) refuseFor(ie pfcp.IEType, err error) {
 	if ie != 0 {
-		c.unsupported = append(c.unsupported, session.Unsupported{IE: uint16(ie), What: ie.String()})
+		c.unsupported = append(c.unsupported, session.Unsupported{IE: uint16(ie), What: ie.String(), Err: err})
 	}
 }
 
@@ -127,9 +130,6 @@ func (c *converter) establishment(m *pfcp.SessionEstablishmentRequest, owner uin
 		e.CSIDs = appendFQCSIDs(e.CSIDs, &m.FQCSIDs[i])
 	}
 	refuseRules(c, ruleMAR, pfcp.IECreateMAR, m.CreateMARs)
-	if t := m.PDNType; t.Present && (t.Value == pfcp.PDNTypeNonIP || t.Value == pfcp.PDNTypeEthernet) {
-		c.refuse(pfcp.IEPDNType)
-	}
 	if m.SEReqFlags&(pfcp.SEReqSUMPC|pfcp.SEReqHRSBOM) != 0 {
 		c.refuse(pfcp.IEPFCPSEReqFlags)
 	}

@@ -20,7 +20,16 @@ func (c *converter) createFAR(out *session.FAR, f *pfcp.CreateFAR) {
 		if p.TransportLevelMarking.Present {
 			out.Forwarding.HasDSCP, out.Forwarding.DSCP = true, dscp(p.TransportLevelMarking.Value)
 		}
+		if p.RedirectInformation.Present {
+			out.Forwarding.Redirect = c.redirect(f.FARID, &p.RedirectInformation.Value)
+		}
+		out.Forwarding.ForwardingPolicy = c.text(p.ForwardingPolicy.Value)
+		out.Forwarding.ProxyARP = p.Proxying&pfcp.ProxyingARP != 0
+		out.Forwarding.ProxyND = p.Proxying&pfcp.ProxyingINS != 0
 		c.refuseRule(session.RuleFAR, f.FARID, p.Noted)
+	}
+	for i := range f.Duplicating {
+		out.Duplicates = append(out.Duplicates, c.duplicate(f.FARID, &f.Duplicating[i]))
 	}
 	c.refuseRule(session.RuleFAR, f.FARID, f.Noted)
 }
@@ -34,6 +43,9 @@ func (c *converter) updateFAR(out *session.UpdateFAR, f *pfcp.UpdateFAR) {
 	}
 	if out.HasForwarding {
 		c.updateForwarding(out, &f.UpdateForwardingParameters.Value)
+	}
+	for i := range f.UpdateDuplicating {
+		out.Duplicates = append(out.Duplicates, c.updateDuplicate(f.FARID, &f.UpdateDuplicating[i]))
 	}
 	for _, ie := range f.Removed {
 		if ie == pfcp.IEBARID {
@@ -59,6 +71,12 @@ func (c *converter) updateForwarding(out *session.UpdateFAR, p *pfcp.UpdateForwa
 	if p.TransportLevelMarking.Present {
 		out.DSCP = session.Some(dscp(p.TransportLevelMarking.Value))
 	}
+	if p.RedirectInformation.Present {
+		out.Redirect = session.Some(c.redirect(out.ID, &p.RedirectInformation.Value))
+	}
+	if p.ForwardingPolicy.Present {
+		out.ForwardingPolicy = session.Some(c.text(p.ForwardingPolicy.Value))
+	}
 	out.Endpoint = optional(p.LinkedTrafficEndpointID)
 	out.SendEndMarkers = p.SMReqFlags&pfcp.SMReqSNDEM != 0
 	for _, ie := range p.Removed {
@@ -71,31 +89,16 @@ func (c *converter) updateForwarding(out *session.UpdateFAR, p *pfcp.UpdateForwa
 			out.RemoveDSCP = true
 		case pfcp.IETrafficEndpointID:
 			out.RemoveEndpoint = true
+		case pfcp.IERedirectInformation:
+			out.Redirect = session.Some[*session.Redirect](nil)
+		case pfcp.IEForwardingPolicy:
+			out.ForwardingPolicy = session.Some("")
 		default:
 			c.refuseRule(session.RuleFAR, out.ID, ie)
 		}
 	}
 	c.refuseRule(session.RuleFAR, out.ID, p.Noted)
 }
-
-// outerHeaderCreation takes GTP-U/UDP/IPv4 and GTP-U/UDP/IPv6. If a peer has both
-// addresses, it is the IPv4 one.
-func (c *converter) outerHeaderCreation(far uint32, o *pfcp.OuterHeaderCreation) session.OuterHeaderCreation {
-	out := session.OuterHeaderCreation{TEID: o.TEID}
-	if o.Description&^(pfcp.CreateGTPUUDPIPv4|pfcp.CreateGTPUUDPIPv6) != 0 || o.Description == 0 {
-		c.refuseRule(session.RuleFAR, far, pfcp.IEOuterHeaderCreation)
-		return session.OuterHeaderCreation{}
-	}
-	if o.IPv4.IsValid() {
-		out.IPv4 = o.IPv4.As4()
-	} else if o.IPv6.IsValid() {
-		out.IPv6 = o.IPv6.As16()
-	}
-	return out
-}
-
-// dscp is the upper 6 bits of the ToS octet, as far as the mask has them.
-func dscp(m pfcp.TransportLevelMarking) uint8 { return m.Value & m.Mask >> 2 }
 
 // createBAR converts a Create BAR. The smaller of the suggested counts holds.
 func (c *converter) createBAR(out *session.BAR, b *pfcp.BAR) {

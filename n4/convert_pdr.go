@@ -2,6 +2,7 @@ package n4
 
 import (
 	"fmt"
+	"net/netip"
 
 	"plumbline/pfcp"
 	"plumbline/session"
@@ -10,10 +11,10 @@ import (
 func (c *converter) createPDR(out *session.PDR, p *pfcp.CreatePDR) {
 	names := c.predefined(out.Predefined, p.PredefinedRules.Activate)
 	filters := out.PDI.Filters
+	removal := c.outerHeaderRemoval(p.PDRID, p.OuterHeaderRemoval)
 	*out = session.PDR{
 		ID: p.PDRID, Precedence: p.Precedence, FARID: p.FARID.Value, QERIDs: p.QERIDs, URRIDs: p.URRIDs,
-		Predefined:         names,
-		OuterHeaderRemoval: c.outerHeaderRemoval(p.PDRID, p.OuterHeaderRemoval),
+		Predefined: names, OuterHeaderRemoval: removal.GTPU, Unwrap: removal.Unwrap,
 	}
 	c.pdi(&out.PDI, filters, p.PDRID, &p.PDI)
 	out.PDI.ChooseUE.Pool = c.pool(p.PDRID, p.UEIPPoolIdentities)
@@ -45,7 +46,7 @@ func (c *converter) updatePDR(out *session.UpdatePDR, p *pfcp.UpdatePDR) {
 	for _, ie := range p.Removed {
 		switch ie {
 		case pfcp.IEOuterHeaderRemoval:
-			out.OuterHeaderRemoval = session.Some(false)
+			out.OuterHeaderRemoval = session.Some(session.Removal{})
 		case pfcp.IEQERID:
 			out.QERIDs = emptyIDs
 		case pfcp.IEURRID:
@@ -93,19 +94,29 @@ func (c *converter) pool(pdr uint16, list [][]byte) string {
 	return c.text(list[0])
 }
 
-// outerHeaderRemoval reports whether GTP-U/UDP/IP is removed, which of the IP
-// versions a packet came over. All extension headers go with it.
+// outerHeaderRemoval converts an Outer Header Removal: GTP-U/UDP/IP, which of the
+// IP versions a packet came over, with all extension headers; or what is around
+// packets that come in no tunnel.
 // Source: TS 29.244 V18.6.0, 8.2.64.
-func (c *converter) outerHeaderRemoval(pdr uint16, r pfcp.Optional[pfcp.OuterHeaderRemoval]) bool {
+func (c *converter) outerHeaderRemoval(pdr uint16, r pfcp.Optional[pfcp.OuterHeaderRemoval]) (out session.Removal) {
 	if !r.Present {
-		return false
+		return out
 	}
 	switch r.Value.Description {
 	case pfcp.RemoveGTPUUDPIPv4, pfcp.RemoveGTPUUDPIPv6, pfcp.RemoveGTPUUDPIP:
+		out.GTPU = true
+	case pfcp.RemoveUDPIPv4, pfcp.RemoveUDPIPv6:
+		out.Unwrap = session.UnwrapUDP
+	case pfcp.RemoveIPv4, pfcp.RemoveIPv6:
+		out.Unwrap = session.UnwrapIP
+	case pfcp.RemoveSTAG:
+		out.Unwrap = session.UnwrapSTAG
+	case pfcp.RemoveSTAGCTAG:
+		out.Unwrap = session.UnwrapSTAGCTAG
 	default:
 		c.refuseRule(session.RulePDR, uint32(pdr), pfcp.IEOuterHeaderRemoval)
 	}
-	return true
+	return out
 }
 
 // pdi converts a PDI, its SDF filters into the memory of filters.
@@ -118,8 +129,12 @@ func (c *converter) pdi(out *session.PDI, filters []session.SDFFilter, pdr uint1
 		Filters:         filters[:0],
 	}
 	refuse := func(ie pfcp.IEType) { c.refuseRule(session.RulePDR, uint32(pdr), ie) }
-	if !ueAddress(&out.UEAddress, &out.ChooseUE, d.UEIPAddresses) {
+	if !ueAddress(&out.UEAddress, &out.ChooseUE, &out.Framed, d.UEIPAddresses) {
 		refuse(pfcp.IEUEIPAddress)
+	}
+	if hasFramedRoutes(&d.FramedRoutes) {
+		ie, err := framedRoutes(&out.Framed, &d.FramedRoutes)
+		c.refuseRuleFor(session.RulePDR, uint32(pdr), ie, err)
 	}
 	if d.QFIs.Has(0) {
 		refuse(pfcp.IEQFI)
@@ -127,15 +142,22 @@ func (c *converter) pdi(out *session.PDI, filters []session.SDFFilter, pdr uint1
 	if d.FTEID.Present {
 		out.Choose, out.FTEID = fteid(&d.FTEID.Value)
 	}
-	if n := len(d.TrafficEndpointIDs); n == 1 {
-		out.Endpoint = session.Some(d.TrafficEndpointIDs[0])
-	} else if n > 1 {
-		refuse(pfcp.IETrafficEndpointID)
+	if ids := d.TrafficEndpointIDs; len(ids) > 0 {
+		out.Endpoint = session.Some(ids[0])
+		out.MoreEndpoints = append(out.MoreEndpoints, ids[1:]...)
 	}
 	for i := range d.SDFFilters {
 		if err := sdfFilter(next(&out.Filters), &d.SDFFilters[i]); err != nil {
 			c.refuseRuleFor(session.RulePDR, uint32(pdr), pfcp.IESDFFilter, err)
 		}
+	}
+	out.EthernetSession = d.EthernetSession&pfcp.EthernetETHI != 0
+	for i := range d.EthernetFilters {
+		f, err := ethernetFilter(&d.EthernetFilters[i])
+		if err != nil {
+			c.refuseRuleFor(session.RulePDR, uint32(pdr), pfcp.IEEthernetPacketFilter, err)
+		}
+		out.Ethernet = append(out.Ethernet, f)
 	}
 	refuse(d.Noted)
 }
@@ -174,41 +196,20 @@ func fteid(f *pfcp.FTEID) (session.Choose, session.FTEID) {
 	return session.Choose{}, out
 }
 
-// ueAddress converts UE IP Addresses: at most one IPv4 address and one IPv6 prefix
-// of 64 bits, given or to be chosen. It reports whether they are no more than that.
-func ueAddress(out *session.UEAddress, choose *session.ChooseUE, list []pfcp.UEIPAddress) bool {
-	good := true
-	for i := range list {
-		a := &list[i]
-		good = good && a.IPv6Delegate.Value == 0 && (!a.IPv6Length.Present || a.IPv6Length.Value == 64)
-		if a.IPv4.IsValid() || a.CHV4 {
-			good = good && !choose.V4 && out.IPv4 == session.IPv4{}
-			choose.V4 = a.CHV4
-		}
-		if a.IPv4.IsValid() {
-			out.IPv4 = a.IPv4.As4()
-		}
-		if a.IPv6.IsValid() || a.CHV6 {
-			good = good && !choose.V6 && out.IPv6Prefix == session.IPv6Prefix{}
-			choose.V6 = a.CHV6
-		}
-		if a.IPv6.IsValid() {
-			octets := a.IPv6.As16()
-			out.IPv6Prefix = session.IPv6Prefix(octets[:8])
-		}
-	}
-	return good
-}
-
 func (c *converter) createEndpoint(out *session.TrafficEndpoint, e *pfcp.TrafficEndpoint) {
 	*out = session.TrafficEndpoint{
 		ID: e.TrafficEndpointID, NetworkInstance: c.name(e.NetworkInstance), QFIs: session.QFISet(e.QFIs),
+		EthernetSession: e.EthernetSession&pfcp.EthernetETHI != 0,
 	}
 	if e.FTEID.Present {
 		out.Choose, out.FTEID = fteid(&e.FTEID.Value)
 	}
-	if !ueAddress(&out.UEAddress, &out.ChooseUE, e.UEIPAddresses) {
+	if !ueAddress(&out.UEAddress, &out.ChooseUE, &out.Framed, e.UEIPAddresses) {
 		c.refuse(pfcp.IEUEIPAddress)
+	}
+	if hasFramedRoutes(&e.FramedRoutes) {
+		ie, err := framedRoutes(&out.Framed, &e.FramedRoutes)
+		c.refuseFor(ie, err)
 	}
 	c.refuse(e.Noted)
 }
@@ -222,12 +223,20 @@ func (c *converter) updateEndpoint(out *session.UpdateTrafficEndpoint, e *pfcp.T
 	if len(e.NetworkInstance) > 0 {
 		out.NetworkInstance = session.Some(c.name(e.NetworkInstance))
 	}
+	var framed []netip.Prefix
 	if len(e.UEIPAddresses) > 0 {
 		out.UEAddress.Present = true
 		var choose session.ChooseUE
-		if !ueAddress(&out.UEAddress.Value, &choose, e.UEIPAddresses) || choose != (session.ChooseUE{}) {
+		if !ueAddress(&out.UEAddress.Value, &choose, &framed, e.UEIPAddresses) || choose != (session.ChooseUE{}) {
 			c.refuse(pfcp.IEUEIPAddress)
 		}
+	}
+	if hasFramedRoutes(&e.FramedRoutes) {
+		ie, err := framedRoutes(&framed, &e.FramedRoutes)
+		c.refuseFor(ie, err)
+	}
+	if len(framed) > 0 { // all prefixes beside the UE's address are one list, which it replaces
+		out.Framed = session.Some(framed)
 	}
 	if e.QFIs != 0 {
 		out.QFIs = session.Some(session.QFISet(e.QFIs))
@@ -240,6 +249,9 @@ func (c *converter) updateEndpoint(out *session.UpdateTrafficEndpoint, e *pfcp.T
 			out.QFIs = session.Some(session.QFISet(0))
 		case pfcp.IEUEIPAddress:
 			out.UEAddress = session.Some(session.UEAddress{})
+		case pfcp.IEFramedRoute, pfcp.IEFramedIPv6Route:
+			out.Framed = session.Some(framed)
+		case pfcp.IEFramedRouting: // of which there is nothing but that there is none
 		default:
 			c.refuse(ie)
 		}

@@ -31,6 +31,10 @@ func (c *Config) features(can Capabilities) pfcp.UPFunctionFeatures {
 		{can.EndMarkers, pfcp.UPFeatureEMPU},
 		{can.UEAddresses, pfcp.UPFeatureUEIP},
 		{can.Predefined, pfcp.UPFeatureADPDP},
+		{can.Filters, pfcp.UPFeatureMTE},
+		{can.FramedRoutes, pfcp.UPFeatureFRRT | pfcp.UPFeatureIP6PL},
+		{can.Redirect, pfcp.UPFeatureTREU},
+		{can.Policies, pfcp.UPFeatureTRST},
 	} {
 		if x.can {
 			f |= x.f

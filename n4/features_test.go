@@ -18,7 +18,7 @@ func TestFeatures(t *testing.T) {
 	}{
 		{"nothing", Capabilities{}, 0},
 		{"N9", can(session.Capabilities{TunnelToTunnel: true, IPv6Tunnels: true}), 0},
-		{"filters", can(session.Capabilities{Filters: true}), pfcp.UPFeaturePFDM | pfcp.UPFeaturePFDE},
+		{"filters", can(session.Capabilities{Filters: true}), pfcp.UPFeaturePFDM | pfcp.UPFeaturePFDE | pfcp.UPFeatureMTE},
 		{"usage", can(session.Capabilities{Usage: true}), pfcp.UPFeatureMNOP | pfcp.UPFeatureVTIME | pfcp.UPFeatureQUOAC | pfcp.UPFeatureEPFAR},
 		{"buffering", can(session.Capabilities{Buffering: true}), pfcp.UPFeatureDDND | pfcp.UPFeatureUDBC},
 		{"End Markers", can(session.Capabilities{EndMarkers: true}), pfcp.UPFeatureEMPU},

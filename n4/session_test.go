@@ -152,7 +152,7 @@ func TestRefused(t *testing.T) {
 		}, ruleFailure, 0, rule(pfcp.RulePDR, 1)},
 		{"two IPv4 addresses", func(m *pfcp.SessionEstablishmentRequest) {
 			l := m.CreatePDRs[0].PDI.UEIPAddresses
-			m.CreatePDRs[0].PDI.UEIPAddresses = append(l, l[0])
+			m.CreatePDRs[0].PDI.UEIPAddresses = append(l, pfcp.UEIPAddress{IPv4: netip.MustParseAddr("10.45.0.99")})
 		}, ruleFailure, 0, rule(pfcp.RulePDR, 1)},
 		{"Outer Header Removal of UDP", func(m *pfcp.SessionEstablishmentRequest) {
 			m.CreatePDRs[1].OuterHeaderRemoval.Value.Description = pfcp.RemoveUDPIPv4

@@ -71,14 +71,14 @@ func TestExtendedIE(t *testing.T) {
 // TestNoted: an IE that changes a rule but is not decoded is kept in mind.
 func TestNoted(t *testing.T) {
 	pdr := append(tlv(IEPDRID, 0, 1), tlv(IEPrecedence, 0, 0, 0, 1)...)
-	pdr = append(pdr, tlv(IEPDI, append(tlv(IESourceInterface, 0), tlv(IEEthernetPacketFilter, 1)...)...)...)
+	pdr = append(pdr, tlv(IEPDI, append(tlv(IESourceInterface, 0), tlv(IEDNSQueryFilter, 1)...)...)...)
 	pdr = append(pdr, tlv(IEMARID, 0, 1)...)
 	var m SessionModificationRequest
 	if err := m.Decode(append(tlv(IECreatePDR, pdr...), tlv(IECreateSRR)...)); err != nil {
 		t.Fatal(err)
 	}
 	got := [...]IEType{m.Noted, m.CreatePDRs[0].Noted, m.CreatePDRs[0].PDI.Noted}
-	if want := [...]IEType{IECreateSRR, IEMARID, IEEthernetPacketFilter}; got != want {
+	if want := [...]IEType{IECreateSRR, IEMARID, IEDNSQueryFilter}; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -9,6 +9,7 @@ type TrafficEndpoint struct {
 	NetworkInstance   Name // empty: absent
 	UEIPAddresses     []UEIPAddress
 	FramedRoutes      FramedRoutes
+	EthernetSession   EthernetPDUSessionInformation
 	QFIs              QFISet // empty: any
 	InterfaceType     Optional[InterfaceType]
 	Noted             IEType   // the first IE that changes what is detected but is not done; 0: none
@@ -36,9 +37,9 @@ func newTrafficEndpoint(name, clause string, removed func(*TrafficEndpoint) *[]I
 		some(IEUEIPAddress, optional, MaxAddresses, func(p *TrafficEndpoint) *[]UEIPAddress { return &p.UEIPAddresses }, ueIPAddress),
 		note(IEMappedN6IPAddress, optional, (*TrafficEndpoint).noted),
 		note(IEN6RoutingInformation, optional, (*TrafficEndpoint).noted),
-		note(IEEthernetPDUSessionInformation, optional, (*TrafficEndpoint).noted),
+		flags(IEEthernetPDUSessionInformation, optional, func(p *TrafficEndpoint) *EthernetPDUSessionInformation { return &p.EthernetSession }),
 	}
-	members = append(members, framedRoutes(func(p *TrafficEndpoint) *FramedRoutes { return &p.FramedRoutes }, (*TrafficEndpoint).noted)...)
+	members = append(members, framedRoutes(func(p *TrafficEndpoint) *FramedRoutes { return &p.FramedRoutes })...)
 	return newContainer(container[TrafficEndpoint]{
 		name: name, clause: clause, reset: (*TrafficEndpoint).reset, removed: removed,
 		members: append(members,
@@ -85,11 +86,10 @@ type FramedRoutes struct {
 
 func (p *FramedRoutes) reset() { *p = FramedRoutes{IPv4: p.IPv4[:0], IPv6: p.IPv6[:0]} }
 
-// framedRoutes are decoded, but a rule that has them is refused.
-func framedRoutes[T any](get func(*T) *FramedRoutes, noted func(*T) *IEType) []member[T] {
+func framedRoutes[T any](get func(*T) *FramedRoutes) []member[T] {
 	return []member[T]{
-		refuse(some(IEFramedRoute, optional, MaxRuleRefs, func(p *T) *[][]byte { return &get(p).IPv4 }, view), noted),
-		refuse(opt(IEFramedRouting, optional, func(p *T) *Optional[uint32] { return &get(p).Routing }, u32[uint32]()), noted),
-		refuse(some(IEFramedIPv6Route, optional, MaxRuleRefs, func(p *T) *[][]byte { return &get(p).IPv6 }, view), noted),
+		some(IEFramedRoute, optional, MaxRuleRefs, func(p *T) *[][]byte { return &get(p).IPv4 }, view),
+		opt(IEFramedRouting, optional, func(p *T) *Optional[uint32] { return &get(p).Routing }, u32[uint32]()),
+		some(IEFramedIPv6Route, optional, MaxRuleRefs, func(p *T) *[][]byte { return &get(p).IPv6 }, view),
 	}
 }

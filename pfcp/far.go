@@ -24,13 +24,13 @@ var forwardingParameters = newContainer(container[ForwardingParameters]{
 	members: []member[ForwardingParameters]{
 		one(IEDestinationInterface, func(p *ForwardingParameters) *Interface { return &p.DestinationInterface }, low[Interface](0xf)),
 		octets(IENetworkInstance, optional, func(p *ForwardingParameters) *Name { return &p.NetworkInstance }),
-		refuse(opt(IERedirectInformation, conditional, func(p *ForwardingParameters) *Optional[RedirectInformation] { return &p.RedirectInformation }, redirectInformation), (*ForwardingParameters).noted),
+		opt(IERedirectInformation, conditional, func(p *ForwardingParameters) *Optional[RedirectInformation] { return &p.RedirectInformation }, redirectInformation),
 		opt(IEOuterHeaderCreation, conditional, func(p *ForwardingParameters) *Optional[OuterHeaderCreation] { return &p.OuterHeaderCreation }, outerHeaderCreation),
 		opt(IETransportLevelMarking, conditional, func(p *ForwardingParameters) *Optional[TransportLevelMarking] { return &p.TransportLevelMarking }, transportLevelMarking),
-		refuse(opt(IEForwardingPolicy, conditional, func(p *ForwardingParameters) *Optional[[]byte] { return &p.ForwardingPolicy }, forwardingPolicy), (*ForwardingParameters).noted),
+		opt(IEForwardingPolicy, conditional, func(p *ForwardingParameters) *Optional[[]byte] { return &p.ForwardingPolicy }, forwardingPolicy),
 		refuse(opt(IEHeaderEnrichment, optional, func(p *ForwardingParameters) *Optional[HeaderEnrichment] { return &p.HeaderEnrichment }, headerEnrichment), (*ForwardingParameters).noted),
 		opt(IETrafficEndpointID, conditional, func(p *ForwardingParameters) *Optional[uint8] { return &p.LinkedTrafficEndpointID }, u8[uint8]()),
-		refuse(flags(IEProxying, conditional, func(p *ForwardingParameters) *Proxying { return &p.Proxying }), (*ForwardingParameters).noted),
+		flags(IEProxying, conditional, func(p *ForwardingParameters) *Proxying { return &p.Proxying }),
 		opt(IE3GPPInterfaceType, optional, func(p *ForwardingParameters) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
 		skip[ForwardingParameters](IEDataNetworkAccessIdentifier, conditional),
 		note(IEIPAddressAndPortReplacement, conditional, (*ForwardingParameters).noted),
@@ -65,12 +65,12 @@ var updateForwardingParameters = newContainer(container[UpdateForwardingParamete
 		opt(IEDestinationInterface, conditional,
 			func(p *UpdateForwardingParameters) *Optional[Interface] { return &p.DestinationInterface }, low[Interface](0xf)),
 		octets(IENetworkInstance, conditional, func(p *UpdateForwardingParameters) *Name { return &p.NetworkInstance }),
-		refuse(opt(IERedirectInformation, conditional, func(p *UpdateForwardingParameters) *Optional[RedirectInformation] { return &p.RedirectInformation }, redirectInformation), (*UpdateForwardingParameters).noted),
+		opt(IERedirectInformation, conditional, func(p *UpdateForwardingParameters) *Optional[RedirectInformation] { return &p.RedirectInformation }, redirectInformation),
 		opt(IEOuterHeaderCreation, conditional,
 			func(p *UpdateForwardingParameters) *Optional[OuterHeaderCreation] { return &p.OuterHeaderCreation }, outerHeaderCreation),
 		opt(IETransportLevelMarking, conditional,
 			func(p *UpdateForwardingParameters) *Optional[TransportLevelMarking] { return &p.TransportLevelMarking }, transportLevelMarking),
-		refuse(opt(IEForwardingPolicy, conditional, func(p *UpdateForwardingParameters) *Optional[[]byte] { return &p.ForwardingPolicy }, forwardingPolicy), (*UpdateForwardingParameters).noted),
+		opt(IEForwardingPolicy, conditional, func(p *UpdateForwardingParameters) *Optional[[]byte] { return &p.ForwardingPolicy }, forwardingPolicy),
 		refuse(opt(IEHeaderEnrichment, conditional, func(p *UpdateForwardingParameters) *Optional[HeaderEnrichment] { return &p.HeaderEnrichment }, headerEnrichment), (*UpdateForwardingParameters).noted),
 		flags(IEPFCPSMReqFlags, conditional, func(p *UpdateForwardingParameters) *SMReqFlags { return &p.SMReqFlags }),
 		opt(IETrafficEndpointID, conditional,
@@ -104,8 +104,8 @@ var createFAR = newContainer(container[CreateFAR]{
 		one(IEApplyAction, func(p *CreateFAR) *ApplyAction { return &p.ApplyAction }, applyAction),
 		opt(IEForwardingParameters, conditional,
 			func(p *CreateFAR) *Optional[ForwardingParameters] { return &p.ForwardingParameters }, forwardingParameters.codec()),
-		refuse(some(IEDuplicatingParameters, conditional, MaxDuplicates,
-			func(p *CreateFAR) *[]DuplicatingParameters { return &p.Duplicating }, duplicatingParameters.codec()), (*CreateFAR).noted),
+		some(IEDuplicatingParameters, conditional, MaxDuplicates,
+			func(p *CreateFAR) *[]DuplicatingParameters { return &p.Duplicating }, duplicatingParameters.codec()),
 		opt(IEBARID, optional, func(p *CreateFAR) *Optional[uint8] { return &p.BARID }, u8[uint8]()),
 		note(IERedundantTransmissionForwarding, conditional, (*CreateFAR).noted),
 		note(IEMBSMulticastParameters, conditional, (*CreateFAR).noted),
@@ -127,6 +127,7 @@ type UpdateFAR struct {
 	FARID                      uint32
 	ApplyAction                Optional[ApplyAction]
 	UpdateForwardingParameters Optional[UpdateForwardingParameters]
+	UpdateDuplicating          []UpdateDuplicatingParameters // in the order of those of the FAR
 	BARID                      Optional[uint8]
 	Noted                      IEType   // the first IE that changes the rule's meaning but is not done; 0: none
 	Removed                    []IEType // IEs of null length: what they had said holds no more
@@ -136,6 +137,7 @@ func (p *UpdateFAR) reset() {
 	parameters := UpdateForwardingParameters{Removed: p.UpdateForwardingParameters.Value.Removed[:0]}
 	*p = UpdateFAR{
 		UpdateForwardingParameters: Optional[UpdateForwardingParameters]{Value: parameters},
+		UpdateDuplicating:          p.UpdateDuplicating[:0],
 		Removed:                    p.Removed[:0],
 	}
 }
@@ -151,7 +153,8 @@ var updateFAR = newContainer(container[UpdateFAR]{
 		opt(IEApplyAction, conditional, func(p *UpdateFAR) *Optional[ApplyAction] { return &p.ApplyAction }, applyAction),
 		opt(IEUpdateForwardingParameters, conditional,
 			func(p *UpdateFAR) *Optional[UpdateForwardingParameters] { return &p.UpdateForwardingParameters }, updateForwardingParameters.codec()),
-		note(IEUpdateDuplicatingParameters, conditional, (*UpdateFAR).noted),
+		some(IEUpdateDuplicatingParameters, conditional, MaxDuplicates,
+			func(p *UpdateFAR) *[]UpdateDuplicatingParameters { return &p.UpdateDuplicating }, updateDuplicatingParameters.codec()),
 		note(IERedundantTransmissionForwarding, conditional, (*UpdateFAR).noted),
 		note(IEAddMBSUnicastParameters, conditional, (*UpdateFAR).noted),
 		note(IERemoveMBSUnicastParameters, conditional, (*UpdateFAR).noted),

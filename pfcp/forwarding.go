@@ -121,3 +121,28 @@ var duplicatingParameters = newContainer(container[DuplicatingParameters]{
 		opt(IEForwardingPolicy, conditional, func(p *DuplicatingParameters) *Optional[[]byte] { return &p.ForwardingPolicy }, forwardingPolicy),
 	},
 })
+
+// UpdateDuplicatingParameters is the Update Duplicating Parameters of an Update
+// FAR: what is absent stays as it is. Source: TS 29.244 V18.6.0, table 7.5.4.3-3.
+type UpdateDuplicatingParameters struct {
+	DestinationInterface  Optional[Interface]
+	OuterHeaderCreation   Optional[OuterHeaderCreation]
+	TransportLevelMarking Optional[TransportLevelMarking]
+	ForwardingPolicy      Optional[[]byte]
+	Removed               []IEType // IEs of null length: what they had said holds no more
+}
+
+var updateDuplicatingParameters = newContainer(container[UpdateDuplicatingParameters]{
+	name: "Update Duplicating Parameters", clause: "7.5.4.3",
+	reset:   func(p *UpdateDuplicatingParameters) { *p = UpdateDuplicatingParameters{Removed: p.Removed[:0]} },
+	removed: func(p *UpdateDuplicatingParameters) *[]IEType { return &p.Removed },
+	members: []member[UpdateDuplicatingParameters]{
+		opt(IEDestinationInterface, conditional,
+			func(p *UpdateDuplicatingParameters) *Optional[Interface] { return &p.DestinationInterface }, low[Interface](0xf)),
+		opt(IEOuterHeaderCreation, conditional,
+			func(p *UpdateDuplicatingParameters) *Optional[OuterHeaderCreation] { return &p.OuterHeaderCreation }, outerHeaderCreation),
+		opt(IETransportLevelMarking, conditional,
+			func(p *UpdateDuplicatingParameters) *Optional[TransportLevelMarking] { return &p.TransportLevelMarking }, transportLevelMarking),
+		opt(IEForwardingPolicy, conditional, func(p *UpdateDuplicatingParameters) *Optional[[]byte] { return &p.ForwardingPolicy }, forwardingPolicy),
+	},
+})

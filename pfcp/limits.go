@@ -9,6 +9,7 @@ const (
 	MaxRuleRefs   = 16  // URR IDs, QER IDs in one PDR; BAR, Traffic Endpoint IDs
 	MaxOpaque     = 8   // of opaque IEs that may be repeated
 
+	MaxMACAddresses    = 16  // MAC Addresses in one Ethernet Packet Filter
 	MaxDuplicates      = 4   // Duplicating Parameters in one FAR
 	MaxMonitoringTimes = 8   // Additional Monitoring Times in one URR
 	MaxUsageReports    = 512 // in one message

@@ -9,6 +9,8 @@ type PDI struct {
 	UEIPAddresses      []UEIPAddress
 	TrafficEndpointIDs []uint8
 	SDFFilters         []SDFFilter
+	EthernetSession    EthernetPDUSessionInformation
+	EthernetFilters    []EthernetPacketFilter
 	ApplicationID      []byte // empty: absent
 	FramedRoutes       FramedRoutes
 	QFIs               QFISet // empty: any
@@ -23,6 +25,7 @@ func (p *PDI) reset() {
 		UEIPAddresses:      p.UEIPAddresses[:0],
 		TrafficEndpointIDs: p.TrafficEndpointIDs[:0],
 		SDFFilters:         p.SDFFilters[:0],
+		EthernetFilters:    p.EthernetFilters[:0],
 	}
 }
 
@@ -40,8 +43,9 @@ var pdi = newContainer(container[PDI]{
 		some(IETrafficEndpointID, conditional, MaxRuleRefs, func(p *PDI) *[]uint8 { return &p.TrafficEndpointIDs }, u8[uint8]()),
 		some(IESDFFilter, optional, MaxSDFFilters, func(p *PDI) *[]SDFFilter { return &p.SDFFilters }, sdfFilter),
 		octets(IEApplicationID, optional, func(p *PDI) *[]byte { return &p.ApplicationID }),
-		note(IEEthernetPDUSessionInformation, optional, (*PDI).noted),
-		note(IEEthernetPacketFilter, optional, (*PDI).noted),
+		flags(IEEthernetPDUSessionInformation, optional, func(p *PDI) *EthernetPDUSessionInformation { return &p.EthernetSession }),
+		some(IEEthernetPacketFilter, optional, MaxSDFFilters,
+			func(p *PDI) *[]EthernetPacketFilter { return &p.EthernetFilters }, ethernetPacketFilter.codec()),
 		qfis(func(p *PDI) *QFISet { return &p.QFIs }),
 		opt(IE3GPPInterfaceType, conditional, func(p *PDI) *Optional[InterfaceType] { return &p.InterfaceType }, low[InterfaceType](0x3f)),
 		note(IEIPMulticastAddressingInfo, optional, (*PDI).noted),
@@ -49,7 +53,7 @@ var pdi = newContainer(container[PDI]{
 		note(IEMBSSessionIdentifier, conditional, (*PDI).noted),
 		note(IEAreaSessionID, conditional, (*PDI).noted),
 		note(IEProtocolDescription, optional, (*PDI).noted),
-	}, framedRoutes(func(p *PDI) *FramedRoutes { return &p.FramedRoutes }, (*PDI).noted)...),
+	}, framedRoutes(func(p *PDI) *FramedRoutes { return &p.FramedRoutes })...),
 })
 
 func (p *PDI) noted() *IEType { return &p.Noted }

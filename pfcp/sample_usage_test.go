@@ -169,6 +169,12 @@ var ourSamples = map[string]Message{
 			PoolIdentity: Some([]byte("pool4")), SNSSAI: Some(SNSSAI{SST: 1, SD: 0xffffff}),
 		}},
 	},
+	"MAC addresses": &SessionReportRequest{ReportType: ReportTypeUSAR, UsageReports: []UsageReport{{
+		URRID: 1, Trigger: TriggerMACAR, EthernetTraffic: Some(EthernetTraffic{
+			Detected: []MACList{{Addresses: []MAC{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}}, CTAG: Some(VLANTag{VID: Some(uint16(0xabc))})}},
+			Removed:  []MACList{{Addresses: []MAC{{2, 0, 0, 0, 0, 3}}}},
+		}),
+	}}},
 	"updated PDRs": &SessionModificationResponse{
 		Cause: CauseRequestAccepted, UpdatedPDRs: []CreatedPDR{{PDRID: 2, UEIPAddresses: []UEIPAddress{{IPv4: ue4}}}},
 	},
@@ -182,7 +188,8 @@ var ourSamples = map[string]Message{
 	"rules that are refused": &SessionModificationRequest{
 		CreatePDRs: []CreatePDR{{
 			PDRID: 1, PDI: PDI{
-				UEIPAddresses: []UEIPAddress{{CHV4: true}}, Noted: IEFramedRoute,
+				UEIPAddresses: []UEIPAddress{{CHV4: true}}, Noted: IEDNSQueryFilter,
+				EthernetSession: EthernetETHI, EthernetFilters: sampleEthernet,
 				FramedRoutes: FramedRoutes{IPv4: [][]byte{[]byte("10.60.0.0/16 0.0.0.0 1")}, Routing: Some(uint32(1)), IPv6: [][]byte{[]byte("2001:db8::/48")}},
 			},
 			PredefinedRules:    PredefinedRules{Activate: [][]byte{[]byte("rule1")}, ActivationTime: Some(TimeStamp(1)), DeactivationTime: Some(TimeStamp(2))},
@@ -190,20 +197,22 @@ var ourSamples = map[string]Message{
 		}},
 		UpdatePDRs: []UpdatePDR{{PDRID: 2, PredefinedRules: PredefinedRules{Deactivate: [][]byte{[]byte("rule1")}}}},
 		CreateFARs: []CreateFAR{{
-			FARID: 1, ApplyAction: ApplyFORW | ApplyDUPL, Noted: IEDuplicatingParameters,
+			FARID: 1, ApplyAction: ApplyFORW | ApplyDUPL, Noted: IEMBSMulticastParameters,
 			Duplicating: []DuplicatingParameters{{DestinationInterface: InterfaceLIFunction, OuterHeaderCreation: gtp(1, gnb), ForwardingPolicy: Some([]byte("copy"))}},
 			ForwardingParameters: Some(ForwardingParameters{
 				RedirectInformation: Some(RedirectInformation{Type: RedirectIPv4IPv6Port, Server: []byte("10.0.0.1"), Other: []byte("::1"), Port: Some(uint16(80))}),
 				ForwardingPolicy:    Some([]byte("policy")), HeaderEnrichment: Some(HeaderEnrichment{Name: []byte("X-A"), Value: []byte("b")}),
-				Proxying: ProxyingARP, Noted: IERedirectInformation,
+				Proxying: ProxyingARP, Noted: IEHeaderEnrichment,
 			}),
 		}},
 		UpdateFARs: []UpdateFAR{{FARID: 2, Removed: []IEType{IEBARID}, UpdateForwardingParameters: Some(UpdateForwardingParameters{
-			RedirectInformation: Some(RedirectInformation{Type: RedirectURL, Server: []byte("http://a/")}), Noted: IERedirectInformation,
+			RedirectInformation: Some(RedirectInformation{Type: RedirectURL, Server: []byte("http://a/")}), Noted: IEMetadata,
 			Removed: []IEType{IETransportLevelMarking},
-		})}},
+		}), UpdateDuplicating: []UpdateDuplicatingParameters{{
+			DestinationInterface: Some(InterfaceCore), OuterHeaderCreation: gtp(3, gnb), Removed: []IEType{IEForwardingPolicy},
+		}}}},
 		CreateQERs: []CreateQER{{
-			QERID: 1, PagingPolicyIndicator: Some(uint8(5)), Noted: IEPacketRate,
+			QERID: 1, PagingPolicyIndicator: Some(uint8(5)), Noted: IEQERIndications,
 			PacketRate: Some(PacketRate{
 				Uplink: Some(PacketLimit{0, 10}), Downlink: Some(PacketLimit{1, 20}),
 				AdditionalUplink: Some(PacketLimit{2, 1}), AdditionalDownlink: Some(PacketLimit{3, 2}),
@@ -212,4 +221,20 @@ var ourSamples = map[string]Message{
 		}},
 		UpdateQERs: []UpdateQER{{QERID: 1, Removed: []IEType{IEMBR}}},
 	},
+}
+
+// sampleEthernet has Ethernet Packet Filters with all that they can have, and one of
+// an ID alone.
+var sampleEthernet = []EthernetPacketFilter{
+	{
+		FilterID: Some(uint32(7)), Properties: EthernetBIDE, Ethertype: Some(uint16(0x0800)),
+		MACAddresses: []MACAddress{
+			{Source: Some(MAC{2, 0, 0, 0, 0, 1}), UpperSource: Some(MAC{2, 0, 0, 0, 0, 9})},
+			{Destination: Some(MAC{2, 0, 0, 0, 1, 1}), UpperDestination: Some(MAC{2, 0, 0, 0, 1, 9})},
+		},
+		CTAG:       Some(VLANTag{PCP: Some(uint8(5)), DEI: Some(true), VID: Some(uint16(0xabc))}),
+		STAG:       Some(VLANTag{VID: Some(uint16(1))}),
+		SDFFilters: []SDFFilter{{FlowDescription: []byte("permit out ip from any to assigned")}},
+	},
+	{FilterID: Some(uint32(8))},
 }

@@ -88,7 +88,6 @@ var refused = func() map[place]string {
 	}
 	for _, qer := range []string{"Create QER", "Update QER"} {
 		m[place{qer, IEQERCorrelationID}] = "meters are not shared between sessions"
-		m[place{qer, IERQI}] = "if it is set: no Reflective QoS"
 	}
 	for _, bar := range []string{"Create BAR", "Update BAR (Session Modification Request)"} {
 		m[place{bar, IEDLBufferingDuration}] = "DLBD is not advertised: packets are kept for as long as the datapath does"
@@ -98,27 +97,27 @@ var refused = func() map[place]string {
 
 // inPart are IEs that are done, with what there is to say.
 var inPart = map[place]string{
-	{"Create PDR", IEActivatePredefinedRules}:              "those that are configured; others are refused, Cause 80",
-	{"Update PDR", IEActivatePredefinedRules}:              "those that are configured; others are refused, Cause 80",
-	{"Create QER", IEGBR}:                                  "needs nothing: below the MBR no packet is dropped",
-	{"Update QER", IEGBR}:                                  "needs nothing: below the MBR no packet is dropped",
-	{"Create QER", IEAveragingWindow}:                      "passed over: who keeps to a rate in a short time does so in a long one",
-	{"Update QER", IEAveragingWindow}:                      "passed over: who keeps to a rate in a short time does so in a long one",
-	{"Create QER", IEPagingPolicyIndicator}:                "passed over: no paging policies",
-	{"Update QER", IEPagingPolicyIndicator}:                "passed over: no paging policies",
-	{"PDI", IEApplicationID}:                               "by PFDs that are flow descriptions",
-	{"Application ID's PFDs", IEPFDContext}:                "flow descriptions; URLs and domain names are refused, Cause 76",
-	{"Session Establishment Request", IEPDNType}:           "IP; Ethernet and Non-IP are refused, Cause 76",
-	{"Session Establishment Request", IECreateMAR}:         "refused with its ID, Cause 73: no multi-access PDU sessions",
-	{"Session Modification Request", IECreateMAR}:          "refused with its ID, Cause 73: no multi-access PDU sessions",
-	{"Session Modification Request", IEUpdateMAR}:          "refused with its ID, Cause 73: no multi-access PDU sessions",
-	{"Session Modification Request", IERemoveMAR}:          "refused with its ID, Cause 73: no multi-access PDU sessions",
-	{"Session Establishment Request", IEUserID}:            "passed over: it changes nothing here",
-	{"Session Establishment Request", IEPFCPSEReqFlags}:    "SUMPC is refused, Cause 76",
-	{"Session Modification Request", IEPFCPSMReqFlags}:     "SUMPC, RUMUC, DETEID and HRSBOM are refused, Cause 76",
-	{"PDI", IETrafficEndpointID}:                           "one; several are refused with the PDR's ID, Cause 73",
-	{"PDI", IEUEIPAddress}:                                 "one of each IP version, IPv6 as /64; others are refused with the PDR's ID, Cause 73",
-	{"Session Establishment Request", IERecoveryTimeStamp}: "passed over: the association's counts",
-	{"Session Establishment Request", IERATType}:           "passed over: it changes nothing here",
-	{"Session Modification Request", IERATType}:            "passed over: it changes nothing here",
+	{"Create PDR", IEActivatePredefinedRules}:               "those that are configured; others are refused, Cause 80",
+	{"Update PDR", IEActivatePredefinedRules}:               "those that are configured; others are refused, Cause 80",
+	{"Create QER", IEAveragingWindow}:                       "passed over: who keeps to a rate in a short time does so in a long one",
+	{"Update QER", IEAveragingWindow}:                       "passed over: who keeps to a rate in a short time does so in a long one",
+	{"Create QER", IEPacketRate}:                            "an additional rate is refused with the QER's ID, Cause 73",
+	{"Update QER", IEPacketRate}:                            "an additional rate is refused with the QER's ID, Cause 73",
+	{"Forwarding Parameters", IERedirectInformation}:        "HTTP URL, IPv4, IPv6, both; SIP URI and ports are refused with the FAR's ID, Cause 73",
+	{"Update Forwarding Parameters", IERedirectInformation}: "HTTP URL, IPv4, IPv6, both; SIP URI and ports are refused with the FAR's ID, Cause 73",
+	{"PDI", IEFramedRouting}:                                "None alone; a routing protocol is refused with the PDR's ID, Cause 73",
+	{"Create Traffic Endpoint", IEFramedRouting}:            "None alone; a routing protocol is refused, Cause 76",
+	{"Update Traffic Endpoint", IEFramedRouting}:            "None alone; a routing protocol is refused, Cause 76",
+	{"PDI", IEApplicationID}:                                "by PFDs that are flow descriptions",
+	{"Application ID's PFDs", IEPFDContext}:                 "flow descriptions; URLs and domain names are refused, Cause 76",
+	{"Session Establishment Request", IECreateMAR}:          "refused with its ID, Cause 73: no multi-access PDU sessions",
+	{"Session Modification Request", IECreateMAR}:           "refused with its ID, Cause 73: no multi-access PDU sessions",
+	{"Session Modification Request", IEUpdateMAR}:           "refused with its ID, Cause 73: no multi-access PDU sessions",
+	{"Session Modification Request", IERemoveMAR}:           "refused with its ID, Cause 73: no multi-access PDU sessions",
+	{"Session Establishment Request", IEUserID}:             "passed over: it changes nothing here",
+	{"Session Establishment Request", IEPFCPSEReqFlags}:     "SUMPC is refused, Cause 76",
+	{"Session Modification Request", IEPFCPSMReqFlags}:      "SUMPC, RUMUC, DETEID and HRSBOM are refused, Cause 76",
+	{"Session Establishment Request", IERecoveryTimeStamp}:  "passed over: the association's counts",
+	{"Session Establishment Request", IERATType}:            "passed over: it changes nothing here",
+	{"Session Modification Request", IERATType}:             "passed over: it changes nothing here",
 }

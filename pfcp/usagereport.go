@@ -14,6 +14,7 @@ type UsageReport struct {
 	TimeOfLastPacket   Optional[TimeStamp]
 	UsageInformation   UsageInformation // 0: absent
 	QueryURRReference  Optional[uint32] // not in a Session Deletion Response
+	EthernetTraffic    Optional[EthernetTraffic]
 
 	// In a Session Report Request only.
 	UEIPAddress     Optional[UEIPAddress]
@@ -25,16 +26,16 @@ func (p *UsageReport) reset() { *p = UsageReport{EventTimeStamps: p.EventTimeSta
 
 var (
 	usageReportModification = newUsageReport("Usage Report (Session Modification Response)", "7.5.5.2",
-		usageReportReference, skip[UsageReport](IEEthernetTrafficInformation, conditional))
+		usageReportReference, usageReportEthernet)
 	usageReportDeletion = newUsageReport("Usage Report (Session Deletion Response)", "7.5.7.2",
-		skip[UsageReport](IEEthernetTrafficInformation, conditional))
+		usageReportEthernet)
 	usageReportReport = newUsageReport("Usage Report (Session Report Request)", "7.5.8.3",
 		usageReportReference,
 		skip[UsageReport](IEApplicationDetectionInformation, conditional),
 		opt(IEUEIPAddress, conditional, func(p *UsageReport) *Optional[UEIPAddress] { return &p.UEIPAddress }, ueIPAddress),
 		octets(IENetworkInstance, conditional, func(p *UsageReport) *Name { return &p.NetworkInstance }),
 		some(IETimeStamp, conditional, MaxRuleRefs, func(p *UsageReport) *[]TimeStamp { return &p.EventTimeStamps }, u32[TimeStamp]()),
-		skip[UsageReport](IEEthernetTrafficInformation, conditional),
+		usageReportEthernet,
 		skip[UsageReport](IEJoinIPMulticastInformation, conditional),
 		skip[UsageReport](IELeaveIPMulticastInformation, conditional),
 		skip[UsageReport](IEPredefinedRulesName, optional))
@@ -42,6 +43,9 @@ var (
 
 var usageReportReference = opt(IEQueryURRReference, conditional,
 	func(p *UsageReport) *Optional[uint32] { return &p.QueryURRReference }, u32[uint32]())
+
+var usageReportEthernet = opt(IEEthernetTrafficInformation, conditional,
+	func(p *UsageReport) *Optional[EthernetTraffic] { return &p.EthernetTraffic }, ethernetTraffic.codec())
 
 // newUsageReport describes a Usage Report: what all have, and more.
 func newUsageReport(name, clause string, more ...member[UsageReport]) *container[UsageReport] {

@@ -13,6 +13,7 @@ import (
 const (
 	maskPDR         = 0xffff
 	shiftPredefined = 16 // the number of the predefined rule among those of its PDR, from 1
+	shiftEndpoint   = 24 // the number of the Traffic Endpoint among the further ones of its PDR, from 1
 
 	idUP         = 1 << 31
 	idSlice      = idUP            // the QER with the rates of the slice
@@ -51,7 +52,7 @@ func (o *compilation) compile(ch *session.Change) *api.Change {
 	s := ch.Session
 	o.rules.used, o.qers.used, o.urrs.used, o.bars.used, o.markers.used = 0, 0, 0, 0, 0
 	out := &o.session
-	out.Seid, out.Slice = s.SEID, s.Slice
+	out.Seid, out.Slice, out.PduType = s.SEID, s.Slice, pduType(s.PDNType)
 	out.Rules, out.Qers, out.Urrs, out.Bars = out.Rules[:0], out.Qers[:0], out.Urrs[:0], out.Bars[:0]
 	o.slice(ch)
 	for i := range s.PDRs {
@@ -60,7 +61,7 @@ func (o *compilation) compile(ch *session.Change) *api.Change {
 	slices.SortStableFunc(out.Rules, func(a, b *api.Rule) int { return cmp.Compare(a.Precedence, b.Precedence) })
 	for i := range s.QERs {
 		if named(s, s.QERs[i].ID) {
-			out.Qers = append(out.Qers, o.qer(s.QERs[i].ID, &s.QERs[i]))
+			out.Qers = append(out.Qers, o.qer(s.QERs[i].ID, &s.QERs[i], ch.GBR()))
 		}
 	}
 	for i := range s.URRs {
@@ -91,6 +92,17 @@ func (o *compilation) slice(ch *session.Change) {
 	o.extra = append(o.extra, idSlice)
 }
 
+// pduType is what the T-PDUs of a session of that PDN Type are.
+func pduType(t session.PDNType) api.PDUType {
+	switch t {
+	case session.PDNTypeEth:
+		return api.PDUType_ETHERNET
+	case session.PDNTypeNonIP:
+		return api.PDUType_UNSTRUCTURED
+	}
+	return api.PDUType_IP
+}
+
 // named reports whether a PDR names the QER.
 func named(s *session.Session, id uint32) bool {
 	return slices.ContainsFunc(s.PDRs, func(r session.PDR) bool { return slices.Contains(r.QERIDs, id) })
@@ -109,7 +121,7 @@ func (o *compilation) pdr(ch *session.Change, p *session.PDR) {
 		r.compile(p, uint32(p.ID), p.Precedence, filters)
 		r.qers = append(append(r.qers[:0], p.QERIDs...), o.extra...)
 		r.forward(forward)
-		o.add(r)
+		o.add(s, p, r)
 	}
 	for i, name := range p.Predefined {
 		d := ch.Predefined(name)
@@ -121,7 +133,7 @@ func (o *compilation) pdr(ch *session.Change, p *session.PDR) {
 		r.qers = r.qers[:0]
 		if d.HasQER {
 			id := idPredefined + uint32(o.qers.used)
-			o.session.Qers = append(o.session.Qers, o.qer(id, &d.QER))
+			o.session.Qers = append(o.session.Qers, o.qer(id, &d.QER, ch.GBR()))
 			r.qers = append(r.qers, id)
 		} else {
 			r.qers = append(r.qers, p.QERIDs...)
@@ -132,13 +144,26 @@ func (o *compilation) pdr(ch *session.Change, p *session.PDR) {
 		} else {
 			r.forward(forward)
 		}
-		o.add(r)
+		o.add(s, p, r)
 	}
 }
 
-func (o *compilation) add(r *rule) {
+// add appends the rule, and of a PDR of several Traffic Endpoints one for each.
+func (o *compilation) add(s *session.Session, p *session.PDR, r *rule) {
 	r.Rule.QerIds = r.qers
+	r.ethernet(s, &p.PDI)
 	o.session.Rules = append(o.session.Rules, &r.Rule)
+	for i, id := range p.PDI.MoreEndpoints {
+		e := s.Endpoint(id)
+		if e == nil {
+			continue // the session was checked: there is one
+		}
+		more := o.rules.next()
+		more.copy(r)
+		more.PdrId |= uint32(i+1) << shiftEndpoint
+		more.ends(e.NetworkInstance, &e.FTEID, &e.UEAddress, e.Framed)
+		o.session.Rules = append(o.session.Rules, &more.Rule)
+	}
 }
 
 // forwarding is the FAR by which packets of the PDR go; nil: they are dropped. If
@@ -157,9 +182,9 @@ func forwarding(s *session.Session, p *session.PDR) *session.FAR {
 }
 
 // qer makes a closed gate of an MBR of 0: no packet conforms to it, and to a
-// datapath 0 means that there is no limit. The GBR needs nothing: below the MBR
-// no packet is dropped.
-func (o *compilation) qer(id uint32, q *session.QER) *api.QER {
+// datapath 0 means that there is no limit. The GBR is left out where the datapath
+// does not know it: below the MBR of its own QER no packet is dropped anyhow.
+func (o *compilation) qer(id uint32, q *session.QER, gbr bool) *api.QER {
 	out := o.qers.next()
 	out.Id, out.Qfi, out.Shared = id, uint32(q.QFI), 0
 	out.UplinkGateClosed, out.DownlinkGateClosed = q.UplinkGateClosed, q.DownlinkGateClosed
@@ -169,6 +194,7 @@ func (o *compilation) qer(id uint32, q *session.QER) *api.QER {
 		out.UplinkGateClosed = out.UplinkGateClosed || q.MBR.Uplink == 0
 		out.DownlinkGateClosed = out.DownlinkGateClosed || q.MBR.Downlink == 0
 	}
+	qerRare(out, q, gbr)
 	return out
 }
 

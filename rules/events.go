@@ -51,10 +51,19 @@ func (c Compiler) Next(ctx context.Context) (session.Event, error) {
 			continue // of a newer datapath: nobody has asked for it
 		}
 		return session.Event{
-			Kind: kind, SEID: e.GetSeid(), RuleID: e.GetRuleId(), Tunnel: farEnd(e.GetTunnel()),
+			Kind: kind, SEID: e.GetSeid(), RuleID: ruleID(e), Tunnel: farEnd(e.GetTunnel()),
 			QFI: uint8(e.GetQfi()), DSCP: uint8(e.GetDscp()),
 		}, nil
 	}
+}
+
+// ruleID is the rule of an event: a PDR may be several rules here.
+func ruleID(e *api.Event) uint32 {
+	switch e.GetKind() {
+	case api.EventKind_DOWNLINK_DATA, api.EventKind_ERROR_INDICATION:
+		return e.GetRuleId() & maskPDR
+	}
+	return e.GetRuleId()
 }
 
 // farEnd is t as sessions have it.

@@ -20,24 +20,20 @@ type rule struct {
 	dscp    uint32
 	qers    []uint32
 	filters boxes[filter]
+	framed  boxes[prefix]
 }
 
 // compile makes r that of a PDR, but for its QERs and its FAR.
 func (r *rule) compile(p *session.PDR, id, precedence uint32, filters []session.SDFFilter) {
 	r.PdrId, r.Precedence, r.FarId = id, precedence, p.FARID
 	r.OuterHeaderRemoval, r.UrrIds, r.Detect = p.OuterHeaderRemoval, p.URRIDs, &r.detect
+	r.Unwrap = api.Unwrap(p.Unwrap)
 	from, d := &p.PDI, &r.detect
-	d.SourceInterface, d.NetworkInstance = api.Interface(from.SourceInterface), from.NetworkInstance
-	d.FTeid, d.UeAddress, d.Qfis, d.Filters = nil, nil, d.Qfis[:0], d.Filters[:0]
-	if f := &from.FTEID; f.TEID != 0 {
-		r.local6 = f.IPv6
-		r.fteid.Teid, r.fteid.Ipv4, r.fteid.Ipv6 = f.TEID, ipv4(f.IPv4), ipv6(&r.local6)
-		d.FTeid = &r.fteid
-	}
-	if a := from.UEAddress; !a.IsZero() {
-		r.ue.Ipv4, r.ue.Ipv6Prefix = ipv4(a.IPv4), binary.BigEndian.Uint64(a.IPv6Prefix[:])
-		d.UeAddress = &r.ue
-	}
+	d.SourceInterface = api.Interface(from.SourceInterface)
+	// Bare frames are found by the UE's MAC addresses, and then looked at by filters.
+	d.EthernetSession = from.EthernetSession || from.FTEID.TEID == 0 && len(from.Ethernet) > 0
+	d.Qfis, d.Filters, d.EthernetFilters = d.Qfis[:0], d.Filters[:0], d.EthernetFilters[:0]
+	r.ends(from.NetworkInstance, &from.FTEID, &from.UEAddress, from.Framed)
 	if from.QFIs != 0 {
 		for q := uint8(1); q < 64; q++ {
 			if from.QFIs.Has(q) {
@@ -46,6 +42,36 @@ func (r *rule) compile(p *session.PDR, id, precedence uint32, filters []session.
 		}
 	}
 	r.detectFilters(filters)
+}
+
+// ends compiles by what packets of the rule are found.
+func (r *rule) ends(instance string, f *session.FTEID, a *session.UEAddress, framed []netip.Prefix) {
+	d := &r.detect
+	d.NetworkInstance, d.FTeid, d.UeAddress, d.FramedRoutes = instance, nil, nil, d.FramedRoutes[:0]
+	if f.TEID != 0 {
+		r.local6 = f.IPv6
+		r.fteid.Teid, r.fteid.Ipv4, r.fteid.Ipv6 = f.TEID, ipv4(f.IPv4), ipv6(&r.local6)
+		d.FTeid = &r.fteid
+	}
+	if !a.IsZero() {
+		r.ue.Ipv4, r.ue.Ipv6Prefix = ipv4(a.IPv4), binary.BigEndian.Uint64(a.IPv6Prefix[:])
+		d.UeAddress = &r.ue
+	}
+	r.framed.used = 0
+	for _, p := range framed {
+		d.FramedRoutes = append(d.FramedRoutes, r.framed.next().compile(p))
+	}
+}
+
+// copy makes r a copy of from, but for its ends, that shares memory with it.
+func (r *rule) copy(from *rule) {
+	r.PdrId, r.Precedence, r.FarId, r.QerIds, r.UrrIds = from.PdrId, from.Precedence, from.FarId, from.QerIds, from.UrrIds
+	r.OuterHeaderRemoval, r.Unwrap, r.Forward, r.Detect = from.OuterHeaderRemoval, from.Unwrap, from.Forward, &r.detect
+	d, f := &r.detect, &from.detect
+	d.SourceInterface, d.EthernetSession = f.SourceInterface, f.EthernetSession
+	d.Qfis = append(d.Qfis[:0], f.Qfis...)
+	d.Filters = append(d.Filters[:0], f.Filters...)
+	d.EthernetFilters = append(d.EthernetFilters[:0], f.EthernetFilters...)
 }
 
 // detectFilters compiles SDF filters. If one matches all packets, none is needed.
@@ -68,6 +94,7 @@ func (r *rule) forward(f *session.FAR) {
 	r.Forward = out
 	out.Action, out.DestinationInterface, out.NetworkInstance = api.Action_DROP, 0, ""
 	out.OuterHeaderCreation, out.Dscp, out.Notify, out.BarId = nil, nil, false, 0
+	out.Duplicates, out.Redirect, out.ForwardingPolicy, out.ProxyArp, out.ProxyNd = nil, nil, "", false, false
 	switch {
 	case f == nil:
 	case f.ApplyAction&session.Buffer != 0:
@@ -79,12 +106,17 @@ func (r *rule) forward(f *session.FAR) {
 		p := &f.Forwarding
 		out.Action, out.DestinationInterface = api.Action_FORW, api.Interface(p.DestinationInterface)
 		out.NetworkInstance = p.NetworkInstance
-		if p.OuterHeaderCreation.TEID != 0 {
+		if p.OuterHeaderCreation.Creates() {
 			out.OuterHeaderCreation = r.peer.compile(p.OuterHeaderCreation)
 		}
 		if p.HasDSCP {
 			r.dscp = uint32(p.DSCP)
 			out.Dscp = &r.dscp
+		}
+		out.ForwardingPolicy, out.ProxyArp, out.ProxyNd = p.ForwardingPolicy, p.ProxyARP, p.ProxyND
+		out.Redirect = redirect(p.Redirect)
+		if f.ApplyAction&session.Copy != 0 {
+			out.Duplicates = duplicates(f.Duplicates)
 		}
 	}
 }
@@ -92,12 +124,22 @@ func (r *rule) forward(f *session.FAR) {
 // outerHeader is an Outer Header Creation and its IPv6 address.
 type outerHeader struct {
 	api.OuterHeaderCreation
-	ip6 session.IPv6
+	ip6        session.IPv6
+	ctag, stag uint32
 }
 
 func (t *outerHeader) compile(o session.OuterHeaderCreation) *api.OuterHeaderCreation {
 	t.ip6 = o.IPv6
 	t.Teid, t.Ipv4, t.Ipv6 = o.TEID, ipv4(o.IPv4), ipv6(&t.ip6)
+	t.Encapsulation, t.Port, t.CTag, t.STag = api.Encapsulation(o.Encapsulation), uint32(o.Port), nil, nil
+	if o.CTAG.Present {
+		t.ctag = uint32(o.CTAG.Value)
+		t.CTag = &t.ctag
+	}
+	if o.STAG.Present {
+		t.stag = uint32(o.STAG.Value)
+		t.STag = &t.stag
+	}
 	return &t.OuterHeaderCreation
 }
 
@@ -115,7 +157,7 @@ func (f *filter) compile(from *session.SDFFilter) *api.Filter {
 	f.LocalPorts = f.compilePorts(f.LocalPorts, from.LocalPorts)
 	f.Remote, f.Local = f.remote.compile(from.Remote), f.local.compile(from.Local)
 	f.Tos, f.TosMask = uint32(from.TOS), uint32(from.TOSMask)
-	f.Protocol, f.Spi, f.FlowLabel = nil, nil, nil
+	f.Protocol, f.Spi, f.FlowLabel, f.Host, f.Path = nil, nil, nil, from.Host, from.Path
 	if from.Protocol.Present {
 		f.protocol = uint32(from.Protocol.Value)
 		f.Protocol = &f.protocol

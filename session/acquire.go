@@ -152,7 +152,7 @@ func (p *plan) chooseFTEID(c Choose, instance string, from Interface) (FTEID, er
 		return FTEID{}, fmt.Errorf("%w: %w", err, ErrFull)
 	}
 	f.TEID = teid
-	r.taken = append(r.taken, resource{resourceTEID, uint64(teid)})
+	r.taken = append(r.taken, resource{kind: resourceTEID, value: uint64(teid)})
 	if c.CHID {
 		r.chosen = append(r.chosen, choice{c.ID, f})
 	}

@@ -10,9 +10,15 @@ import (
 // resource is what only one session can have: a TEID, or a UE address to which
 // packets come that are in no tunnel. The TEID counts alone: the datapaths have
 // one space of TEIDs for all their addresses.
+//
+// A framed route is a prefix, and another session may have one inside it, or an
+// address: the longest prefix wins, as with all routes. Only the same prefix
+// twice is a clash.
 type resource struct {
 	kind  resourceKind
-	value uint64
+	bits  uint8  // length of a framed route; else 0
+	value uint64 // of IPv6 the upper half
+	low   uint64 // the lower half of a framed IPv6 route
 }
 
 type resourceKind uint8
@@ -21,11 +27,13 @@ const (
 	resourceTEID resourceKind = iota
 	resourceUEIPv4
 	resourceUEIPv6
+	resourceFramedIPv4
+	resourceFramedIPv6
 )
 
 // String names the kind.
 func (k resourceKind) String() string {
-	return [...]string{"F-TEID", "UE IPv4 address", "UE IPv6 prefix"}[k]
+	return [...]string{"F-TEID", "UE IPv4 address", "UE IPv6 prefix", "framed IPv4 route", "framed IPv6 route"}[k]
 }
 
 // String names the resource and its value.
@@ -34,8 +42,9 @@ func (r resource) String() string {
 	case resourceTEID:
 		return fmt.Sprintf("F-TEID %#x", r.value)
 	case resourceUEIPv4:
-		b := binary.BigEndian.AppendUint32(nil, uint32(r.value))
-		return fmt.Sprintf("UE IP Address %d.%d.%d.%d", b[0], b[1], b[2], b[3])
+		return fmt.Sprintf("UE IP Address %v", r.prefix().Addr())
+	case resourceFramedIPv4, resourceFramedIPv6:
+		return fmt.Sprintf("framed route %v", r.prefix())
 	default:
 		return fmt.Sprintf("UE IPv6 prefix %016x/64", r.value)
 	}
@@ -52,10 +61,10 @@ func add(list []resource, r resource) []resource {
 // addresses appends those of a, each once.
 func (a UEAddress) resources(list []resource) []resource {
 	if a.IPv4 != (IPv4{}) {
-		list = add(list, resource{resourceUEIPv4, ipv4Number(a.IPv4)})
+		list = add(list, resource{kind: resourceUEIPv4, value: ipv4Number(a.IPv4)})
 	}
 	if a.IPv6Prefix != (IPv6Prefix{}) {
-		list = add(list, resource{resourceUEIPv6, binary.BigEndian.Uint64(a.IPv6Prefix[:])})
+		list = add(list, resource{kind: resourceUEIPv6, value: binary.BigEndian.Uint64(a.IPv6Prefix[:])})
 	}
 	return list
 }
@@ -65,9 +74,9 @@ func (a UEAddress) resources(list []resource) []resource {
 // wherever they stand.
 func (d *PDI) resources(list []resource) []resource {
 	if d.FTEID.TEID != 0 {
-		list = add(list, resource{resourceTEID, uint64(d.FTEID.TEID)})
+		list = add(list, resource{kind: resourceTEID, value: uint64(d.FTEID.TEID)})
 	} else {
-		list = d.UEAddress.resources(list)
+		list = framedResources(d.UEAddress.resources(list), d.Framed)
 	}
 	return d.ChooseUE.chosen(d.UEAddress).resources(list)
 }
@@ -86,12 +95,18 @@ func (c ChooseUE) chosen(a UEAddress) UEAddress {
 // resources appends what the session needs, each once.
 func (s *Session) resources(list []resource) []resource {
 	for i := range s.PDRs {
-		list = s.PDRs[i].PDI.resources(list)
+		d := &s.PDRs[i].PDI
+		list = d.resources(list)
+		for _, id := range d.MoreEndpoints {
+			if e := s.Endpoint(id); e != nil && e.FTEID.TEID == 0 {
+				list = framedResources(e.UEAddress.resources(list), e.Framed)
+			}
+		}
 	}
 	for i := range s.Endpoints {
 		e := &s.Endpoints[i]
 		if e.FTEID.TEID != 0 {
-			list = add(list, resource{resourceTEID, uint64(e.FTEID.TEID)})
+			list = add(list, resource{kind: resourceTEID, value: uint64(e.FTEID.TEID)})
 		}
 		list = e.ChooseUE.chosen(e.UEAddress).resources(list)
 	}
@@ -110,7 +125,9 @@ type claimShard struct {
 	mu   sync.RWMutex
 	ipv4 map[uint32]uint32 // holders
 	ipv6 map[uint64]uint32
-	_    [24]byte // so that two shards do not share a cache line
+	// framed routes, nil if there is none
+	framed map[resource]uint32
+	_      [16]byte // so that two shards do not share a cache line
 }
 
 func newClaims(t *teids, p *pools) *claims {
@@ -141,10 +158,16 @@ func (c *claims) take(r resource, holder uint32) uint32 {
 	if h := s.find(r); h != 0 {
 		return h
 	}
-	if r.kind == resourceUEIPv4 {
+	switch r.kind {
+	case resourceUEIPv4:
 		s.ipv4[uint32(r.value)] = holder
-	} else {
+	case resourceUEIPv6:
 		s.ipv6[r.value] = holder
+	default:
+		if s.framed == nil {
+			s.framed = make(map[resource]uint32)
+		}
+		s.framed[r] = holder
 	}
 	return holder
 }
@@ -177,18 +200,24 @@ func (c *claims) holder(r resource) uint32 {
 }
 
 func (s *claimShard) find(r resource) uint32 {
-	if r.kind == resourceUEIPv4 {
+	switch r.kind {
+	case resourceUEIPv4:
 		return s.ipv4[uint32(r.value)]
+	case resourceUEIPv6:
+		return s.ipv6[r.value]
 	}
-	return s.ipv6[r.value]
+	return s.framed[r]
 }
 
 func (s *claimShard) drop(r resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.kind == resourceUEIPv4 {
+	switch r.kind {
+	case resourceUEIPv4:
 		delete(s.ipv4, uint32(r.value))
-	} else {
+	case resourceUEIPv6:
 		delete(s.ipv6, r.value)
+	default:
+		delete(s.framed, r)
 	}
 }

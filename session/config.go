@@ -85,6 +85,19 @@ type Capabilities struct {
 	Buffering      bool // BUFF, NOCP, BARs
 	EndMarkers     bool
 	IPv6Tunnels    bool // Outer Header Creation GTP-U/UDP/IPv6
+
+	FramedRoutes      bool // framed routes, UE prefixes that are not 64 bits long
+	Hosts             bool // SDFFilter.Host
+	Marking           bool // RQI, Paging Policy Indicator, DL Flow Level Marking
+	PacketRate        bool
+	GBR               bool // below the GBR no other QER drops
+	Duplicate         bool // DUPL
+	Redirect          bool
+	Ethernet          bool // Ethernet PDU sessions
+	Unstructured      bool // unstructured PDU sessions
+	Encapsulations    bool // outer headers other than GTP-U
+	BeforeEnforcement bool // URRs of what arrives
+	Policies          bool // there are Forwarding Policies; the datapath knows their names
 }
 
 // Store keeps records for a restart. Its methods may be called from several

@@ -1,5 +1,7 @@
 package session
 
+import "net/netip"
+
 // TrafficEndpoint is what several PDIs have in common.
 // Source: TS 29.244 V18.6.0, 7.5.2.7 and 5.2.1A.3.
 type TrafficEndpoint struct {
@@ -10,6 +12,8 @@ type TrafficEndpoint struct {
 	UEAddress       UEAddress
 	ChooseUE        ChooseUE // how UEAddress came about
 	QFIs            QFISet
+	Framed          []netip.Prefix // never changed once it is made
+	EthernetSession bool           // ETHI
 }
 
 // UpdateTrafficEndpoint changes those parts of a Traffic Endpoint that it has.
@@ -21,4 +25,5 @@ type UpdateTrafficEndpoint struct {
 	NetworkInstance Optional[string]
 	UEAddress       Optional[UEAddress]
 	QFIs            Optional[QFISet]
+	Framed          Optional[[]netip.Prefix]
 }

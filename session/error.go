@@ -29,6 +29,7 @@ const (
 	IEForwardingParameters  uint16 = 4
 	IEFTEID                 uint16 = 21
 	IEUEIPAddress           uint16 = 93
+	IEPDNType               uint16 = 113
 	IECreateTrafficEndpoint uint16 = 127
 	IEUpdateTrafficEndpoint uint16 = 129
 	IERemoveTrafficEndpoint uint16 = 130

@@ -1,5 +1,7 @@
 package session
 
+import "slices"
+
 // ApplyAction says what is done with a packet: its first octet in the low 8
 // bits, its second in the high ones.
 // Source: TS 29.244 V18.6.0, 8.2.26.
@@ -11,6 +13,7 @@ const (
 	Forward ApplyAction = 0x02
 	Buffer  ApplyAction = 0x04
 	Notify  ApplyAction = 0x08 // NOCP, with Buffer: the CP function is told
+	Copy    ApplyAction = 0x10 // DUPL, with Forward: as Duplicates say
 )
 
 // String names the flags as TS 29.244 does.
@@ -30,6 +33,18 @@ type FAR struct {
 	HasForwarding bool
 	Forwarding    ForwardingParameters
 	BARID         Optional[uint8]
+	// Duplicates are where copies go; never changed once they are made.
+	Duplicates []Duplicate
+}
+
+// Duplicate is the Duplicating Parameters of a FAR.
+// Source: TS 29.244 V18.6.0, 7.5.2.3-3.
+type Duplicate struct {
+	DestinationInterface Interface
+	HasDSCP              bool
+	DSCP                 uint8 // of the outer header, 0 to 63, if HasDSCP
+	OuterHeaderCreation  OuterHeaderCreation
+	ForwardingPolicy     string // empty: none
 }
 
 // ForwardingParameters say where a FAR sends packets, and how.
@@ -42,15 +57,50 @@ type ForwardingParameters struct {
 	NetworkInstance      string
 	// Endpoint is the Linked Traffic Endpoint ID.
 	Endpoint Optional[uint8]
+	// ForwardingPolicy is a Forwarding Policy Identifier; empty: none.
+	ForwardingPolicy string
+	Redirect         *Redirect // nil: none; never changed once it is made
+	// ProxyARP and ProxyND: the UP function answers for the UE's data network.
+	// Source: TS 29.244 V18.6.0, 8.2.99.
+	ProxyARP, ProxyND bool
 }
 
-// OuterHeaderCreation is GTP-U/UDP/IP; TEID 0: none. One of the addresses is
-// there. Source: TS 29.244 V18.6.0, 8.2.56.
+// Redirect is Redirect Information: a URL, or an address of one or each IP version.
+// Source: TS 29.244 V18.6.0, 8.2.20.
+type Redirect struct {
+	URL  string // empty: none
+	IPv4 IPv4
+	IPv6 IPv6
+}
+
+// OuterHeaderCreation is what is put around a packet; GTP-U with TEID 0: nothing.
+// One of the addresses is there, but with VLAN tags alone.
+// Source: TS 29.244 V18.6.0, 8.2.56.
 type OuterHeaderCreation struct {
 	TEID uint32
 	IPv4 IPv4 // the peer
 	IPv6 IPv6
+
+	Encapsulation Encapsulation
+	Port          uint16 // of UDP without GTP-U
+	// CTAG and STAG are put on frames of Ethernet PDU sessions: PCP, DEI and VID as
+	// on the wire, 16 bits in host order.
+	CTAG, STAG Optional[uint16]
 }
+
+// Encapsulation is the outermost part of an [OuterHeaderCreation].
+type Encapsulation uint8
+
+// Encapsulations.
+const (
+	GTPU    Encapsulation = iota // GTP-U/UDP/IP
+	UDP                          // UDP/IP
+	PlainIP                      // IP alone
+	Tags                         // VLAN tags alone
+)
+
+// Creates reports whether there is anything to be put around packets.
+func (o *OuterHeaderCreation) Creates() bool { return o.Encapsulation != GTPU || o.TEID != 0 }
 
 // UpdateFAR changes those parts of a FAR that it has.
 // Source: TS 29.244 V18.6.0, 7.5.4.3.
@@ -65,6 +115,11 @@ type UpdateFAR struct {
 	OuterHeaderCreation  Optional[OuterHeaderCreation]
 	DSCP                 Optional[uint8]
 	Endpoint             Optional[uint8]
+	ForwardingPolicy     Optional[string]
+	Redirect             Optional[*Redirect]
+	// Duplicates are Update Duplicating Parameters, in the order of those of the
+	// FAR; further ones are new.
+	Duplicates []UpdateDuplicate
 	// SendEndMarkers (SNDEM): the old tunnel gets an End Marker when the Outer
 	// Header Creation changes.
 	SendEndMarkers bool
@@ -72,9 +127,20 @@ type UpdateFAR struct {
 	RemoveBAR, RemoveDSCP, RemoveEndpoint bool
 }
 
+// UpdateDuplicate changes those parts of Duplicating Parameters that it has.
+// Source: TS 29.244 V18.6.0, 7.5.4.3-3.
+type UpdateDuplicate struct {
+	DestinationInterface Optional[Interface]
+	OuterHeaderCreation  Optional[OuterHeaderCreation]
+	DSCP                 Optional[uint8]
+	ForwardingPolicy     Optional[string]
+	RemoveDSCP           bool
+}
+
 // apply changes f as u says.
 func (u *UpdateFAR) apply(f *FAR) {
 	set(&f.ApplyAction, u.ApplyAction)
+	u.applyDuplicates(f)
 	if u.BARID.Present {
 		f.BARID = u.BARID
 	}
@@ -99,6 +165,32 @@ func (u *UpdateFAR) apply(f *FAR) {
 	if u.Endpoint.Present || u.RemoveEndpoint {
 		p.Endpoint = u.Endpoint
 	}
+	set(&p.ForwardingPolicy, u.ForwardingPolicy)
+	set(&p.Redirect, u.Redirect)
+}
+
+// applyDuplicates makes the FAR's Duplicates anew if any of them changes.
+func (u *UpdateFAR) applyDuplicates(f *FAR) {
+	if len(u.Duplicates) == 0 {
+		return
+	}
+	list := slices.Clone(f.Duplicates)
+	for i := range u.Duplicates {
+		if i == len(list) {
+			list = append(list, Duplicate{})
+		}
+		from, d := &u.Duplicates[i], &list[i]
+		set(&d.DestinationInterface, from.DestinationInterface)
+		set(&d.OuterHeaderCreation, from.OuterHeaderCreation)
+		set(&d.ForwardingPolicy, from.ForwardingPolicy)
+		if from.DSCP.Present {
+			d.HasDSCP, d.DSCP = true, from.DSCP.Value
+		}
+		if from.RemoveDSCP {
+			d.HasDSCP, d.DSCP = false, 0
+		}
+	}
+	f.Duplicates = list
 }
 
 // set changes a parameter if there is a new value.

@@ -62,6 +62,9 @@ func (c *Change) SliceMeter() (uplink, downlink BitsPerSecond) {
 	return c.tables.slices.meter(c.Session.Slice)
 }
 
+// GBR reports whether the datapath knows Guaranteed Bit Rates.
+func (c *Change) GBR() bool { return c.tables != nil && c.tables.gbr }
+
 // withTables gives what sessions name to a datapath with each of them.
 type withTables struct {
 	Datapath
@@ -119,6 +122,7 @@ func NewManager(c Config, d Datapath) (*Manager, error) {
 		config: c, claims: newClaims(t, p), timers: newTimers(c.Now().UnixNano()), usages: newUsages(),
 	}
 	m.datapath = withTables{d, &m.tables}
+	m.tables.gbr = c.Can.GBR
 	if err := m.tables.init(c.Predefined, s); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}

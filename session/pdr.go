@@ -16,7 +16,22 @@ type PDR struct {
 	// OuterHeaderRemoval: the GTP-U/UDP/IP header is taken off, with all its
 	// extension headers.
 	OuterHeaderRemoval bool
+	// Unwrap is the Outer Header Removal of packets that come in no tunnel.
+	Unwrap Unwrap
 }
+
+// Unwrap is what is taken off a packet that came bare.
+// Source: TS 29.244 V18.6.0, 8.2.64.
+type Unwrap uint8
+
+// What can be taken off.
+const (
+	UnwrapNone Unwrap = iota
+	UnwrapUDP
+	UnwrapIP
+	UnwrapSTAG
+	UnwrapSTAGCTAG
+)
 
 // PDI is the Packet Detection Information of a PDR.
 // Source: TS 29.244 V18.6.0, 7.5.2.2-2.
@@ -33,6 +48,17 @@ type PDI struct {
 	NetworkInstance string
 	Filters         []SDFFilter // one of them has to match; none: any packet
 	ApplicationID   string      // its flows have to match; empty: none
+
+	// What follows is rare. Lists are never changed once they are made.
+
+	// MoreEndpoints are further Traffic Endpoints: packets of any of them match.
+	MoreEndpoints []uint8
+	// Framed are prefixes reached through the UE: framed routes, delegated prefixes,
+	// and UE addresses beyond one of each IP version. They match as UEAddress does.
+	Framed []netip.Prefix
+	// EthernetSession (ETHI): frames of the UE's MAC addresses, as they were learnt.
+	EthernetSession bool
+	Ethernet        []EthernetFilter // one of them has to match; none: any frame
 }
 
 // FTEID is a local tunnel endpoint; TEID 0: none.
@@ -104,6 +130,10 @@ type SDFFilter struct {
 	TOS, TOSMask uint8 // ToS or Traffic Class; mask 0: not compared
 	SPI          Optional[uint32]
 	FlowLabel    Optional[uint32] // 20 bits
+	// Host is the flow's name in TLS SNI or HTTP Host, in lower case; "*.example.org"
+	// is all names below, "" any. Path is how the path of an HTTP request to it
+	// begins; "": any. Of PFDs and predefined rules.
+	Host, Path string
 }
 
 // PortRange has both ends in it.
@@ -111,11 +141,17 @@ type PortRange struct {
 	First, Last uint16
 }
 
+// Removal is an Outer Header Removal; the zero value: none.
+type Removal struct {
+	GTPU   bool
+	Unwrap Unwrap
+}
+
 // UpdatePDR changes those parts of a PDR that it has.
 // Source: TS 29.244 V18.6.0, 7.5.4.2.
 type UpdatePDR struct {
 	ID                 uint16
-	OuterHeaderRemoval Optional[bool]
+	OuterHeaderRemoval Optional[Removal]
 	Precedence         Optional[uint32]
 	PDI                Optional[PDI] // replaces the whole PDI
 	FARID              Optional[uint32]

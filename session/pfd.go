@@ -11,6 +11,7 @@ import (
 type tables struct {
 	slices     *sliceTable
 	predefined map[string]*PredefinedRule
+	gbr        bool // Capabilities.GBR
 
 	mu   sync.RWMutex
 	apps map[string][]SDFFilter // flows by Application ID; the filters never change

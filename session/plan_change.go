@@ -35,8 +35,8 @@ func (p *plan) removeDependents(req *Modification) error {
 	}
 	var gone []uint16
 	for i := range p.next.PDRs {
-		e := p.next.PDRs[i].PDI.Endpoint
-		if e.Present && slices.Contains(req.RemoveEndpoints, e.Value) {
+		d := &p.next.PDRs[i].PDI
+		if slices.ContainsFunc(req.RemoveEndpoints, d.refersTo) {
 			gone = append(gone, p.next.PDRs[i].ID)
 		}
 	}
@@ -77,7 +77,7 @@ func (p *plan) update(req *Modification) error {
 		}
 		u.apply(e)
 		for j := range s.PDRs {
-			if d := &s.PDRs[j].PDI; u.QFIs.Present && d.Endpoint == Some(u.ID) {
+			if d := &s.PDRs[j].PDI; u.QFIs.Present && d.refersTo(u.ID) {
 				d.QFIs = u.QFIs.Value
 			}
 		}
@@ -143,7 +143,7 @@ func (p *plan) updateOthers(req *Modification) error {
 // Source: TS 29.244 V18.6.0, 5.2.4.2 and 8.2.31.
 func (p *plan) endMarker(was, is OuterHeaderCreation) {
 	list := &p.r.change.EndMarkers
-	if p.m.config.Can.EndMarkers && was.TEID != 0 && was != is && !slices.Contains(*list, was) {
+	if p.m.config.Can.EndMarkers && was.Encapsulation == GTPU && was.TEID != 0 && was != is && !slices.Contains(*list, was) {
 		*list = append(*list, was)
 	}
 }
@@ -152,11 +152,13 @@ func (p *plan) endMarker(was, is OuterHeaderCreation) {
 // d has nothing of the kind. A PDI without it would match nothing; Open5GS means
 // one whose SDF filters alone have changed.
 func (d *PDI) keepEnds(was *PDI) {
-	if d.Endpoint.Present || d.Choose.CH || d.ChooseUE != (ChooseUE{}) || d.FTEID != (FTEID{}) || !d.UEAddress.IsZero() {
+	if d.Endpoint.Present || d.Choose.CH || d.ChooseUE != (ChooseUE{}) || d.FTEID != (FTEID{}) || !d.UEAddress.IsZero() ||
+		len(d.Framed) > 0 || d.EthernetSession {
 		return
 	}
 	d.Endpoint, d.Choose, d.FTEID = was.Endpoint, was.Choose, was.FTEID
 	d.UEAddress, d.ChooseUE = was.UEAddress, was.ChooseUE
+	d.MoreEndpoints, d.Framed, d.EthernetSession = was.MoreEndpoints, was.Framed, was.EthernetSession
 	if d.NetworkInstance == "" {
 		d.NetworkInstance = was.NetworkInstance
 	}
@@ -164,7 +166,9 @@ func (d *PDI) keepEnds(was *PDI) {
 
 // apply changes p as u says.
 func (u *UpdatePDR) apply(p *PDR) error {
-	set(&p.OuterHeaderRemoval, u.OuterHeaderRemoval)
+	if r := u.OuterHeaderRemoval; r.Present {
+		p.OuterHeaderRemoval, p.Unwrap = r.Value.GTPU, r.Value.Unwrap
+	}
 	set(&p.Precedence, u.Precedence)
 	set(&p.FARID, u.FARID)
 	if u.PDI.Present {
@@ -207,6 +211,7 @@ func (u *UpdateTrafficEndpoint) apply(e *TrafficEndpoint) {
 		e.ChooseUE, e.UEAddress = ChooseUE{}, u.UEAddress.Value
 	}
 	set(&e.QFIs, u.QFIs)
+	set(&e.Framed, u.Framed)
 }
 
 // apply changes r as u says; what follows of it for what is measured is rearm's.

@@ -62,7 +62,7 @@ func (p *prefixPool) allocate(holder uint32) (resource, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i, ok := p.places.take(holder)
-	return resource{p.kind, p.first + uint64(i)}, ok
+	return resource{kind: p.kind, value: p.first + uint64(i)}, ok
 }
 
 // take gives an address that the CP function chose to holder, and returns who

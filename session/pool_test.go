@@ -62,7 +62,7 @@ func TestPoolAddresses(t *testing.T) {
 // one that the CP function chose is not handed out.
 func TestPoolReuse(t *testing.T) {
 	p := mustPool(t, "10.60.0.0/28") // 14 addresses
-	chosen := resource{resourceUEIPv4, 0x0a3c0003}
+	chosen := resource{kind: resourceUEIPv4, value: 0x0a3c0003}
 	if h := p.take(chosen, 9); h != 9 || p.take(chosen, 8) != 9 {
 		t.Errorf("take: holder %d, want 9, and nobody else", h)
 	}

@@ -17,6 +17,24 @@ type QER struct {
 	QFI                uint8 // 1 to 63, marked into downlink packets; 0: none
 	HasMBR, HasGBR     bool
 	MBR, GBR           Rate
+	// UplinkPackets and DownlinkPackets are the Packet Rate.
+	UplinkPackets, DownlinkPackets PacketRate
+	// RQI is set in downlink packets: Reflective QoS.
+	RQI bool
+	// PagingPolicy is marked into downlink packets: PPI, 0 to 7.
+	PagingPolicy Optional[uint8]
+	// DL Flow Level Marking: ToS or Traffic Class of the outer header of downlink
+	// packets under a mask, 0 for none; Service Class Indicator.
+	// Source: TS 29.244 V18.6.0, 8.2.66.
+	TOS, TOSMask uint8
+	ServiceClass Optional[uint8]
+}
+
+// PacketRate is how many packets may pass in a time; TimeMs 0: any number.
+// Source: TS 29.244 V18.6.0, 8.2.63.
+type PacketRate struct {
+	Packets uint16
+	TimeMs  uint32
 }
 
 // GateStatus is the state of both gates.
@@ -32,8 +50,19 @@ type UpdateQER struct {
 	Gates    Optional[GateStatus]
 	MBR, GBR Optional[Rate]
 	QFI      Optional[uint8]
+	// Packets is the Packet Rate, uplink and downlink; without limits: none any more.
+	Packets      Optional[[2]PacketRate]
+	RQI          Optional[bool]
+	PagingPolicy Optional[uint8]
+	Marking      Optional[FlowMarking] // the zero value: none any more
 	// Parameters that hold no longer.
-	RemoveMBR, RemoveGBR bool
+	RemoveMBR, RemoveGBR, RemovePagingPolicy bool
+}
+
+// FlowMarking is a DL Flow Level Marking.
+type FlowMarking struct {
+	TOS, TOSMask uint8
+	ServiceClass Optional[uint8]
 }
 
 // apply changes q as u says.
@@ -54,4 +83,14 @@ func (u *UpdateQER) apply(q *QER) {
 		q.HasGBR, q.GBR = false, Rate{}
 	}
 	set(&q.QFI, u.QFI)
+	set(&q.RQI, u.RQI)
+	if u.Packets.Present {
+		q.UplinkPackets, q.DownlinkPackets = u.Packets.Value[0], u.Packets.Value[1]
+	}
+	if u.PagingPolicy.Present || u.RemovePagingPolicy {
+		q.PagingPolicy = u.PagingPolicy
+	}
+	if m := u.Marking; m.Present {
+		q.TOS, q.TOSMask, q.ServiceClass = m.Value.TOS, m.Value.TOSMask, m.Value.ServiceClass
+	}
 }

@@ -7,23 +7,30 @@ func (w *writer) filter(f *SDFFilter) {
 	w.fields([]uint64{
 		plus1(f.ID), pack(f.Reference), plus1(f.Protocol), remote[0], remote[1], remote[2], local[0], local[1], local[2],
 		uint64(len(f.RemotePorts)), uint64(len(f.LocalPorts)), uint64(f.TOS), uint64(f.TOSMask),
-		plus1(f.SPI), plus1(f.FlowLabel),
+		plus1(f.SPI), plus1(f.FlowLabel), pack(f.Host != "", f.Path != ""),
 	})
+	for _, s := range [...]string{f.Host, f.Path} {
+		if s != "" {
+			w.name(s)
+		}
+	}
 	w.ports(f.RemotePorts)
 	w.ports(f.LocalPorts)
 }
 
 func (r *reader) filter(f *SDFFilter) {
-	var v [15]uint64
+	var v [16]uint64
 	r.fields(v[:])
 	*f = SDFFilter{
 		ID: minus1[uint32](r, v[0]), Protocol: minus1[uint8](r, v[2]),
 		Remote: numbersPrefix(r, v[3:6]), Local: numbersPrefix(r, v[6:9]),
-		RemotePorts: r.ports(f.RemotePorts[:0], v[9]), LocalPorts: r.ports(f.LocalPorts[:0], v[10]),
+		RemotePorts: f.RemotePorts[:0], LocalPorts: f.LocalPorts[:0],
 		TOS: narrow[uint8](r, v[11]), TOSMask: narrow[uint8](r, v[12]),
 		SPI: minus1[uint32](r, v[13]), FlowLabel: minus1[uint32](r, v[14]),
 	}
 	unpack(r, v[1], &f.Reference)
+	r.some(v[15], &f.Host, &f.Path)
+	f.RemotePorts, f.LocalPorts = r.ports(f.RemotePorts, v[9]), r.ports(f.LocalPorts, v[10])
 }
 
 func (w *writer) ports(list []PortRange) {

@@ -56,14 +56,14 @@ func (s *Session) filter(id uint32, wanted func(*SDFFilter) bool) *SDFFilter {
 
 func (f *SDFFilter) equal(g *SDFFilter) bool {
 	return f.ID == g.ID && f.Reference == g.Reference && f.Protocol == g.Protocol && f.Remote == g.Remote &&
-		f.Local == g.Local && f.TOS == g.TOS && f.TOSMask == g.TOSMask && f.SPI == g.SPI && f.FlowLabel == g.FlowLabel &&
+		f.Local == g.Local && f.TOS == g.TOS && f.TOSMask == g.TOSMask && f.SPI == g.SPI && f.FlowLabel == g.FlowLabel && f.Host == g.Host && f.Path == g.Path &&
 		slices.Equal(f.RemotePorts, g.RemotePorts) && slices.Equal(f.LocalPorts, g.LocalPorts)
 }
 
 // MatchesAll reports whether every packet matches.
 func (f *SDFFilter) MatchesAll() bool {
 	return !f.Protocol.Present && !f.Remote.IsValid() && !f.Local.IsValid() && len(f.RemotePorts)+len(f.LocalPorts) == 0 &&
-		f.TOSMask == 0 && !f.SPI.Present && !f.FlowLabel.Present
+		f.TOSMask == 0 && !f.SPI.Present && !f.FlowLabel.Present && f.Host == "" && f.Path == ""
 }
 
 // fromEndpoints copies what PDIs have from their Traffic Endpoints: "the PDI shall
@@ -83,11 +83,22 @@ func (p *plan) fromEndpoints() error {
 		}
 		d.Choose, d.ChooseUE = Choose{}, ChooseUE{}
 		d.FTEID, d.NetworkInstance, d.UEAddress = e.FTEID, e.NetworkInstance, e.UEAddress
+		d.Framed, d.EthernetSession = e.Framed, e.EthernetSession
 		if e.QFIs != 0 {
 			d.QFIs = e.QFIs
 		}
+		for _, id := range d.MoreEndpoints {
+			if p.next.Endpoint(id) == nil {
+				return pdrError(r.ID, ErrReference, "Traffic Endpoint %d", id)
+			}
+		}
 	}
 	return nil
+}
+
+// refersTo reports whether the PDI has that Traffic Endpoint ID.
+func (d *PDI) refersTo(endpoint uint8) bool {
+	return d.Endpoint == Some(endpoint) || slices.Contains(d.MoreEndpoints, endpoint)
 }
 
 // tunnelled reports whether packets of the PDI come through a tunnel, if only its
@@ -109,5 +120,5 @@ func (p *plan) addressed(d *PDI) bool {
 			choose = e.ChooseUE
 		}
 	}
-	return choose.V4 || choose.V6 || !d.UEAddress.IsZero()
+	return choose.V4 || choose.V6 || !d.UEAddress.IsZero() || len(d.Framed) > 0
 }

@@ -56,15 +56,16 @@ const (
 	Core       Interface = 1
 	SGiLAN     Interface = 2 // also N6-LAN
 	CPFunction Interface = 3
+	LIFunction Interface = 4 // of copies
 )
 
 // String names the interface as TS 29.244 does.
 func (i Interface) String() string {
-	names := [...]string{"Access", "Core", "SGi-LAN/N6-LAN", "CP-function"}
+	names := [...]string{"Access", "Core", "SGi-LAN/N6-LAN", "CP-function", "LI function"}
 	if int(i) < len(names) {
 		return names[i]
 	}
-	return "interface that is not Access, Core, SGi-LAN or CP-function"
+	return "an interface that there is not here"
 }
 
 // Uplink reports whether packets from this Source Interface are uplink for
@@ -83,11 +84,14 @@ type FSEID struct {
 // Source: TS 29.244 V18.6.0, 8.2.79.
 type PDNType uint8
 
-// The PDN types whose packets the datapaths know.
+// PDN types. Those of Ethernet and of unstructured ("Non-IP") sessions need a
+// datapath that knows them.
 const (
 	PDNTypeIPv4   PDNType = 1
 	PDNTypeIPv6   PDNType = 2
 	PDNTypeIPv4v6 PDNType = 3
+	PDNTypeNonIP  PDNType = 4
+	PDNTypeEth    PDNType = 5
 )
 
 // SNSSAI is a slice: Slice/Service Type and Slice Differentiator.

@@ -61,6 +61,9 @@ func (f *SDFFilter) String() string {
 	if f.FlowLabel.Present {
 		fmt.Fprintf(&b, " flow label %#x", f.FlowLabel.Value)
 	}
+	if f.Host != "" {
+		b.WriteString(" host " + f.Host + f.Path)
+	}
 	return b.String()
 }
 

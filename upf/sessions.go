@@ -8,6 +8,7 @@ import (
 	"plumbline/datapath"
 	"plumbline/n4"
 	"plumbline/pfcp"
+	"plumbline/rules"
 	"plumbline/session"
 )
 
@@ -17,10 +18,7 @@ func (c *Config) sessionConfig(can *api.Capabilities) session.Config {
 	s := session.Config{
 		MaxSessions: c.Sessions.Max,
 		Endpoints:   c.sessionEndpoints(),
-		Can: session.Capabilities{
-			TunnelToTunnel: can.GetTunnelToTunnel(), Filters: can.GetFilters(), Usage: can.GetUsage(),
-			Buffering: can.GetBuffering(), EndMarkers: can.GetEndMarker(), IPv6Tunnels: len(can.GetN3Ipv6()) > 0,
-		},
+		Can:         rules.Capabilities(can),
 	}
 	for _, p := range c.Pools {
 		s.Pools = append(s.Pools, session.Pool{Name: p.Name, Prefixes: p.Prefixes})

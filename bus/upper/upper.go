@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -206,6 +207,9 @@ func (u *Upper) Capabilities() *api.Capabilities {
 		if all == nil {
 			all = &api.Capabilities{
 				Name: "redis", TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
+				FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
+				Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
+				ForwardingPolicies: c.GetForwardingPolicies(),
 			}
 		}
 		all.MaxSessions += c.GetMaxSessions()
@@ -216,11 +220,31 @@ func (u *Upper) Capabilities() *api.Capabilities {
 		all.Usage = all.Usage && c.GetUsage()
 		all.Buffering = all.Buffering && c.GetBuffering()
 		all.EndMarker = all.EndMarker && c.GetEndMarker()
+		alsoRare(all, c)
 	}
 	if all == nil {
 		return &api.Capabilities{Name: "redis"}
 	}
 	return all
+}
+
+// alsoRare takes out of all what c cannot do of what few sessions need.
+func alsoRare(all, c *api.Capabilities) {
+	all.FramedRoutes = all.FramedRoutes && c.GetFramedRoutes()
+	all.Hosts = all.Hosts && c.GetHosts()
+	all.Marking = all.Marking && c.GetMarking()
+	all.PacketRate = all.PacketRate && c.GetPacketRate()
+	all.Gbr = all.Gbr && c.GetGbr()
+	all.Duplicate = all.Duplicate && c.GetDuplicate()
+	all.Redirect = all.Redirect && c.GetRedirect()
+	all.Ethernet = all.Ethernet && c.GetEthernet()
+	all.Unstructured = all.Unstructured && c.GetUnstructured()
+	all.Encapsulations = all.Encapsulations && c.GetEncapsulations()
+	all.DroppedDownlink = all.DroppedDownlink && c.GetDroppedDownlink()
+	all.BeforeEnforcement = all.BeforeEnforcement && c.GetBeforeEnforcement()
+	all.ForwardingPolicies = slices.DeleteFunc(slices.Clone(all.ForwardingPolicies), func(name string) bool {
+		return !slices.Contains(c.GetForwardingPolicies(), name)
+	})
 }
 
 // Drops implements [bus.Bus]: the sum over the agents, as they last said.

@@ -46,14 +46,21 @@ func address(host byte) netip.Addr {
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
+	return newBedOver(t, func(upf *model.UPF) datapath.Driver { return upf })
+}
+
+// newBedOver returns a bed whose UP function has the driver that is made of the model.
+func newBedOver(t *testing.T, driver func(*model.UPF) datapath.Driver) *bed {
+	t.Helper()
 	b := &bed{traffic: &modelTraffic{}}
 	start := time.Now()
 	b.traffic.upf = model.New(model.Config{
 		Endpoints: []datapath.Endpoint{{Name: "n3", Address: n3}}, MaxSessions: 100,
 		Now: func() uint64 { return uint64(time.Since(start)) }, Send: b.traffic.left,
 	})
-	can := session.Capabilities{TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true}
-	compiler := rules.Compiler{Bus: bus.InProcess{Driver: b.traffic.upf}}
+	over := driver(b.traffic.upf)
+	can := rules.Capabilities(over.Capabilities())
+	compiler := rules.Compiler{Bus: bus.InProcess{Driver: over}}
 	m, err := session.NewManager(session.Config{
 		MaxSessions: 100, Endpoints: []session.Endpoint{{Name: "n3", IPv4: n3.As4()}}, Can: can,
 		Pools: []session.Pool{{Name: "pool4", Prefixes: []netip.Prefix{netip.MustParsePrefix("10.99.0.0/24")}}},

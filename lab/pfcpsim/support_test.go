@@ -1,6 +1,7 @@
 package pfcpsim
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/model"
 	"plumbline/pfcp"
 )
 
@@ -19,13 +23,13 @@ var samples = map[pfcp.IEType]any{
 	pfcp.IEAdditionalMonitoringTime:  yaml.MapSlice{{Key: "Monitoring Time", Value: "1h"}},
 	pfcp.IENumberOfReports:           3, pfcp.IEUserPlaneInactivityTimer: 60,
 	pfcp.IEActivationTime: "1h", pfcp.IEDeactivationTime: "2h",
-	pfcp.IEQERCorrelationID: 1, pfcp.IERQI: true, pfcp.IEDLBufferingDuration: "60s",
+	pfcp.IEQERCorrelationID: 1, pfcp.IERQI: true, pfcp.IEEthernetPDUSessionInformation: 0, pfcp.IEPDNType: 1, pfcp.IEDLBufferingDuration: "60s",
 	pfcp.IEPacketRate:          yaml.MapSlice{{Key: "uplink", Value: yaml.MapSlice{{Key: "packets", Value: 9}}}},
 	pfcp.IEDLFlowLevelMarking:  yaml.MapSlice{{Key: "service_class_indicator", Value: 1}},
 	pfcp.IERedirectInformation: yaml.MapSlice{{Key: "type", Value: 2}, {Key: "server", Value: "http://a/"}},
 	pfcp.IEForwardingPolicy:    "hex: 0161", pfcp.IEHeaderEnrichment: yaml.MapSlice{{Key: "name", Value: "X"}},
 	pfcp.IEProxying: "ARP", pfcp.IEDuplicatingParameters: yaml.MapSlice{{Key: "Destination Interface", Value: "Core"}},
-	pfcp.IEFramedRoute: "10.60.0.0/16 0.0.0.0 1", pfcp.IEFramedRouting: 1, pfcp.IEFramedIPv6Route: "2001:db8::/48 :: 1",
+	pfcp.IEFramedRoute: "10.60.0.0/16 0.0.0.0 1", pfcp.IEFramedRouting: 0, pfcp.IEFramedIPv6Route: "2001:db8::/48 :: 1",
 
 	// What is done.
 	pfcp.IEMeasurementPeriod: 60, pfcp.IEVolumeThreshold: 1000, pfcp.IEVolumeQuota: 2000, pfcp.IETimeThreshold: 60, pfcp.IETimeQuota: 120,
@@ -57,11 +61,27 @@ Create BAR: {BAR ID: 1}
 Create Traffic Endpoint: {Traffic Endpoint ID: 1}
 `
 
+// willing is a datapath that says it can do all, and takes what it is given: what is
+// refused is not refused by it.
+type willing struct{ *model.UPF }
+
+func (willing) Capabilities() *api.Capabilities {
+	return &api.Capabilities{
+		Name: "willing", N3Ipv4: []uint32{1}, N3Ipv6: [][]byte{make([]byte, 16)}, TunnelToTunnel: true, Filters: true, Usage: true,
+		Buffering: true, EndMarker: true, FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true,
+		Redirect: true, Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
+		ForwardingPolicies: []string{"a"},
+	}
+}
+
+func (willing) Apply(context.Context, *api.Change) error { return nil }
+func (willing) Usage(uint64) (*api.SessionUsage, error)  { return new(api.SessionUsage), nil }
+
 // TestSupported holds what docs/pfcp.md says against the UP function: each IE
 // that is said to be refused is, with its Cause, and each that is said to be done
 // is accepted.
 func TestSupported(t *testing.T) {
-	b := newBed(t)
+	b := newBedOver(t, func(upf *model.UPF) datapath.Driver { return willing{upf} })
 	if r := b.Do(t.Context(), Step{Verb: "associate"}); r.Err != nil {
 		t.Fatal(r.Err)
 	}

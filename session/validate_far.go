@@ -1,0 +1,137 @@
+package session
+
+import "fmt"
+
+// validateFAR checks one FAR by itself.
+func (p *plan) validateFAR(f *FAR) error {
+	switch f.ApplyAction {
+	case Drop, Forward:
+	case Forward | Copy:
+		if err := p.validateDuplicates(f); err != nil {
+			return err
+		}
+	case Buffer, Buffer | Notify:
+		if !p.m.config.Can.Buffering {
+			return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
+		}
+	default:
+		return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
+	}
+	if f.BARID.Present && p.next.BAR(f.BARID.Value) == nil {
+		if p.old != nil && p.old.BAR(f.BARID.Value) != nil {
+			return ruleError(RuleBAR, uint32(f.BARID.Value), fmt.Errorf("removed, but FAR %d: %w", f.ID, ErrInUse))
+		}
+		return farError(f.ID, ErrReference, "BAR %d", f.BARID.Value)
+	}
+	if f.HasForwarding {
+		return p.validateForwarding(f)
+	}
+	if f.ApplyAction&Forward == 0 {
+		return nil
+	}
+	return &Error{
+		Cause: CauseConditionalIEMissing, OffendingIE: IEForwardingParameters,
+		Err: fmt.Errorf("FAR %d: FORW without Forwarding Parameters: %w", f.ID, ErrIncomplete),
+	}
+}
+
+func (p *plan) validateForwarding(f *FAR) error {
+	can := &p.m.config.Can
+	w := &f.Forwarding
+	to, forwards := w.DestinationInterface, f.ApplyAction&Forward != 0
+	switch {
+	case to > CPFunction:
+		return farError(f.ID, ErrUnsupported, "Destination Interface %d", to)
+	case w.DSCP > 63:
+		return farError(f.ID, ErrUnsupported, "DSCP %d", w.DSCP)
+	case w.Endpoint.Present && p.next.Endpoint(w.Endpoint.Value) == nil:
+		return farError(f.ID, ErrReference, "Linked Traffic Endpoint %d", w.Endpoint.Value)
+	case w.Redirect != nil && !can.Redirect:
+		return farError(f.ID, ErrUnsupported, "Redirect Information")
+	case w.ForwardingPolicy != "" && !can.Policies:
+		return farError(f.ID, ErrUnsupported, "Forwarding Policy %q", w.ForwardingPolicy)
+	case (w.ProxyARP || w.ProxyND) && !can.Ethernet:
+		return farError(f.ID, ErrUnsupported, "Proxying")
+	}
+	// Of a FAR that does not forward yet CP functions send addresses of 0, or a
+	// TEID of 0 with an address.
+	o := &w.OuterHeaderCreation
+	tunnel := *o != OuterHeaderCreation{} && (o.Creates() || forwards)
+	if tunnel {
+		if err := p.validateCreation(o); err != nil {
+			return ruleError(RuleFAR, f.ID, err)
+		}
+	}
+	if forwards && !tunnel && (to == Access || to == CPFunction) {
+		return farError(f.ID, ErrUnsupported, "FORW towards %v without Outer Header Creation", to)
+	}
+	return nil
+}
+
+// validateCreation checks an Outer Header Creation of which there is something.
+func (p *plan) validateCreation(o *OuterHeaderCreation) error {
+	can := &p.m.config.Can
+	v4, v6 := o.IPv4 != IPv4{}, o.IPv6 != IPv6{}
+	switch {
+	case o.Encapsulation == Tags && v4 == v6 && !v4: // needs no address
+	case v4 == v6, o.Encapsulation == GTPU && o.TEID == 0, o.Encapsulation == UDP && o.Port == 0:
+		return fmt.Errorf("Outer Header Creation with TEID %#x, port %d to %v, %x: %w", o.TEID, o.Port, o.IPv4, o.IPv6, ErrIncomplete)
+	case o.Encapsulation == GTPU && v6 && !can.IPv6Tunnels:
+		return fmt.Errorf("Outer Header Creation GTP-U/UDP/IPv6: %w", ErrUnsupported)
+	case o.Encapsulation != GTPU && o.Encapsulation != Tags && !can.Encapsulations:
+		return fmt.Errorf("Outer Header Creation other than GTP-U: %w", ErrUnsupported)
+	}
+	if (o.CTAG.Present || o.STAG.Present) && (!can.Ethernet || p.next.PDNType != PDNTypeEth) {
+		return fmt.Errorf("Outer Header Creation with VLAN tags: %w", ErrUnsupported)
+	}
+	return nil
+}
+
+// validateDuplicates checks where copies go. What is not forwarded is not copied
+// either: DUPL comes with FORW.
+func (p *plan) validateDuplicates(f *FAR) error {
+	switch {
+	case !p.m.config.Can.Duplicate:
+		return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
+	case len(f.Duplicates) == 0:
+		return farError(f.ID, ErrIncomplete, "DUPL without Duplicating Parameters")
+	}
+	for i := range f.Duplicates {
+		d := &f.Duplicates[i]
+		o := &d.OuterHeaderCreation
+		creates := *o != OuterHeaderCreation{}
+		switch {
+		case d.DestinationInterface > LIFunction:
+			return farError(f.ID, ErrUnsupported, "copies to interface %d", d.DestinationInterface)
+		case !creates && d.DestinationInterface != Core && d.DestinationInterface != SGiLAN:
+			return farError(f.ID, ErrUnsupported, "copies towards %v without Outer Header Creation", d.DestinationInterface)
+		case d.ForwardingPolicy != "" && !p.m.config.Can.Policies:
+			return farError(f.ID, ErrUnsupported, "copies by Forwarding Policy %q", d.ForwardingPolicy)
+		case creates:
+			if err := p.validateCreation(o); err != nil {
+				return ruleError(RuleFAR, f.ID, fmt.Errorf("copies: %w", err))
+			}
+		}
+	}
+	return nil
+}
+
+// validatePath checks that packets of r can go where f sends them.
+func (p *plan) validatePath(r *PDR, f *FAR) error {
+	if f.ApplyAction&Forward == 0 {
+		return nil
+	}
+	in := p.tunnelled(&r.PDI)
+	if in && !r.OuterHeaderRemoval {
+		return pdrError(r.ID, ErrIncomplete, "from a tunnel at %v without Outer Header Removal", r.PDI.SourceInterface)
+	}
+	out := f.Forwarding.OuterHeaderCreation.Creates()
+	switch {
+	case in && out && !p.m.config.Can.TunnelToTunnel:
+		return pdrError(r.ID, ErrUnsupported, "from tunnel to tunnel (FAR %d)", f.ID)
+	case !in && !out:
+		return pdrError(r.ID, ErrUnsupported, "from %v to %v (FAR %d), both without a tunnel",
+			r.PDI.SourceInterface, f.Forwarding.DestinationInterface, f.ID)
+	}
+	return nil
+}
