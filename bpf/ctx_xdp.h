@@ -66,6 +66,12 @@ static __always_inline int ctx_trim(struct ctx *ctx, int octets)
 	return bpf_xdp_adjust_tail(ctx->md, -octets);
 }
 
+/* ctx_ifindex - the device on which the packet came */
+static __always_inline __u32 ctx_ifindex(const struct ctx *ctx)
+{
+	return ctx->md->ingress_ifindex;
+}
+
 static __always_inline int ctx_redirect(struct ctx *ctx, __u32 ifindex)
 {
 	(void)ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
-#include "forward.h"
+#include "forward_n6.h"
 #include "trace.h"
 
 #define TTL_OUTER 64

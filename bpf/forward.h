@@ -21,6 +21,8 @@ struct route {
 	/* or with the extension headers that the packet came with, before it: */
 	__u32 kept;		/* octets of them; 0: none */
 	__u32 psc_at;		/* from the optional word to the container that gets qfi; 0: none does */
+	/* out on N6: */
+	__u32 changes;		/* N6_* of N6_CHANGES */
 };
 
 /* route_optional - octets that are written behind the fixed part of GTP-U */
@@ -49,40 +51,6 @@ static __always_inline int hop_use(__u32 index, __u32 octets, struct route *r)
 	return octets + hop->outer > hop->mtu ? -PASS_TOO_BIG : 0;
 }
 
-/* forward_neighbour - the hop of an address on the on-link prefix of N6 */
-static __always_inline __u32 forward_neighbour(const struct packet *p)
-{
-	const struct iphdr *ip = p->pos;
-	const struct ipv6hdr *ip6 = p->pos;
-	struct in6_addr addr = {};
-	__u32 *index;
-
-	if (p->version == 4) {
-		if (!packet_has(p, sizeof(*ip)))
-			return 0;
-		addr.in6_u.u6_addr32[2] = bpf_htonl(0xffff);
-		addr.in6_u.u6_addr32[3] = ip->daddr;
-	} else {
-		if (!packet_has(p, sizeof(*ip6)))
-			return 0;
-		addr = ip6->daddr;
-	}
-	index = bpf_map_lookup_elem(&hop_by_ip, &addr);
-	return index ? *index : 0;
-}
-
-static __always_inline __u32 forward_hop(const struct packet *p)
-{
-	if (p->version == 4) {
-		if ((p->dst_ip4 & n6.mask_ip4) != n6.onlink_ip4)
-			return n6.gateway_ip4;
-	} else {
-		if ((p->dst_ip6 & n6.mask_ip6) != n6.onlink_ip6)
-			return n6.gateway_ip6;
-	}
-	return forward_neighbour(p);
-}
-
 /* forward_ttl - whether the user packet may take one more hop */
 static __always_inline int forward_ttl(const struct packet *p)
 {
@@ -97,18 +65,6 @@ static __always_inline int forward_ttl(const struct packet *p)
 			return -DROP_TTL;
 	}
 	return 0;
-}
-
-/* forward_bare - what the FAR of a G-PDU asks for: out on N6, as it is
- *
- * Source: TS 29.244 V18.6.0, 7.5.2.3. Return: 0, or a negative enum upf_count.
- */
-static __always_inline int forward_bare(const struct match *m, const struct packet *p,
-					struct route *r)
-{
-	if (!(m->ctl & RULE_FORW))
-		return -DROP_FAR;
-	return forward_ttl(p) ?: hop_use(forward_hop(p), p->octets, r);
 }
 
 /* flow_ports - the first word behind the IP header if it holds ports */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include <linux/in6.h>
 #include "drop.h"
+#include "n6.h"
 #include "rules.h"
 
 /* The loader sets the sizes: a power of two and the overflow. */
@@ -71,13 +73,38 @@ struct {
 	__type(value, struct hop);
 } hops SEC(".maps");
 
-/* Neighbours on the on-link prefix of N6: index in hops by address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, N6_WAYS);
+	__type(key, __u32);
+	__type(value, struct n6_way);
+} n6_ways SEC(".maps");
+
+/* Neighbours on N6: index in hops by address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
-	__type(key, struct in6_addr);
+	__type(key, struct neighbour_key);
 	__type(value, __u32);
 } hop_by_ip SEC(".maps");
+
+/* Routes on N6: index in route_groups, or ROUTE_ONLINK, by prefix. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 16);
+	__type(key, struct route_key);
+	__type(value, __u32);
+} group_by_prefix SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 512);
+	__type(key, __u32);
+	__type(value, struct route_group);
+} route_groups SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -94,6 +121,8 @@ struct exception {
 	__u32 reason;
 	__u32 queue;		/* index in queues of the rule, plus 1; 0: none */
 	__u32 tunnelled;	/* a G-PDU, not a bare packet */
+	__u32 ifindex;		/* on which it came */
+	__u32 unused;
 	__u8 frame[EXCEPTION_MAX];
 };
 
@@ -132,11 +161,11 @@ const volatile struct endpoint_ip6 {
 } endpoint_ip6[ENDPOINT_MAX]; /* likewise; first word 0: none more */
 
 /* Changed while packets flow, each word whole. */
-volatile struct n6_route n6;
 volatile __u64 answer_tat;	/* theoretical time of the next answer, ns */
 #define ANSWER_SHARES 1024
 volatile __u64 share_tat[ANSWER_SHARES]; /* the same of answers to users, by hash */
 volatile __u32 overflows;	/* how many rules are not at home */
 
+const struct route_key *unused_route_key __attribute__((unused));
 const struct exception *unused_exception __attribute__((unused));
 const struct urr_event *unused_urr_event __attribute__((unused));

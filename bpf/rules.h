@@ -15,7 +15,7 @@
  * cost one memory access, and any others one more.
  *
  * A writer that changes more than one word sets RULE_CHANGING first and counts
- * the generation up (the high half of ctl) when it clears it; a reader looks at
+ * the generation up (the high bits of ctl) when it clears it; a reader looks at
  * ctl before and after, and hands the packet to the slow path, which waits, if
  * they differ. So no packet sees half a rule and none is lost. The order of the
  * loads is kept by the compiler (volatile) and by x86-64; on a CPU that orders
@@ -27,7 +27,7 @@
  */
 struct rule {
 	__u64 key;		/* rule_key_teid(), or rule_key_ip4(), or the IPv6 prefix; 0: empty */
-	__u32 ctl;		/* generation << 16 | RULE_* */
+	__u32 ctl;		/* generation << 22 | n6 << 16 | RULE_*; bpf/n6.h says what n6 is */
 	__u32 meter[2];		/* indices in meters; 0: none */
 	__u32 ue_ip4;		/* UE address to compare, host order, with RULE_MATCH_IP4 */
 	union {
@@ -179,15 +179,3 @@ struct hop {
 };
 
 _Static_assert(sizeof(struct hop) == 64, "a hop is one cache line");
-
-/* Where user packets go that leave on N6: neighbours of the on-link prefix
- * directly, all others to the gateway. Indices in hops; 0: none.
- */
-struct n6_route {
-	__u32 onlink_ip4;	/* host order */
-	__u32 mask_ip4;
-	__u64 onlink_ip6;	/* high 64 bits, host order */
-	__u64 mask_ip6;
-	__u32 gateway_ip4;
-	__u32 gateway_ip6;
-};

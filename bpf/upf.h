@@ -92,7 +92,7 @@ static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, stru
 static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct match *m)
 {
 	struct route r = {};
-	int err = detect_bare(p, m);
+	int err = detect_bare(p, m) ?: forward_arrived(ctx, m);
 
 	if (err)
 		return err;
@@ -125,6 +125,7 @@ static __noinline int upf_exception(struct ctx *ctx, __u64 key, __u32 tunnelled,
 	e->octets = octets;
 	e->reason = reason;
 	e->tunnelled = tunnelled;
+	e->ifindex = ctx_ifindex(ctx);
 	e->queue = queue_add(key, tunnelled, reason == PASS_CHANGING || reason == PASS_UNRESOLVED);
 	if (bpf_ringbuf_output(&exceptions, e, offsetof(struct exception, frame) + octets, 0)) {
 		if (e->queue)

@@ -56,6 +56,8 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return farError(r, "Outer Header Creation for packets out of a tunnel: %w", ErrUnsupported)
 	case f.Dscp != nil && f.GetDscp() > 63:
 		return farError(r, "DSCP %d: %w", f.GetDscp(), ErrUnsupported)
+	case ohc != nil && f.GetForwardingPolicy() != "":
+		return farError(r, "Forwarding Policy %s with Outer Header Creation: %w", f.GetForwardingPolicy(), ErrUnsupported)
 	case ohc == nil && f.GetNetworkInstance() != "" && !knows(has, f.GetNetworkInstance()):
 		return farError(r, "Network Instance %s: %w", f.GetNetworkInstance(), ErrUnsupported)
 	}

@@ -16,16 +16,19 @@ import (
 type Config struct {
 	// NodeID is the Node ID sent to peers: an address or an FQDN.
 	// Empty: the N4 address. Source: TS 29.244 V18.6.0, 8.2.38.
-	NodeID   string   `yaml:"node_id" json:"node_id"`
-	N4       N4       `yaml:"n4" json:"n4"`
-	N3       N3       `yaml:"n3" json:"n3"`
-	GTPU     []GTPU   `yaml:"gtpu" json:"gtpu"` // endpoints beside N3
-	N6       N6       `yaml:"n6" json:"n6"`
-	Datapath string   `yaml:"datapath" json:"datapath"` // DatapathXDP, DatapathModel or DatapathAgents
-	XDP      XDP      `yaml:"xdp" json:"xdp"`
-	Sessions Sessions `yaml:"sessions" json:"sessions"`
-	Pools    []Pool   `yaml:"pools" json:"pools"`
-	Slices   []Slice  `yaml:"slices" json:"slices"`
+	NodeID string `yaml:"node_id" json:"node_id"`
+	N4     N4     `yaml:"n4" json:"n4"`
+	N3     N3     `yaml:"n3" json:"n3"`
+	GTPU   []GTPU `yaml:"gtpu" json:"gtpu"` // endpoints beside N3
+	N6     N6     `yaml:"n6" json:"n6"`
+	// DataNetworks are those beside N6's, in the order of their numbers.
+	DataNetworks []DataNetwork      `yaml:"data_networks" json:"data_networks"`
+	Policies     []ForwardingPolicy `yaml:"forwarding_policies" json:"forwarding_policies"`
+	Datapath     string             `yaml:"datapath" json:"datapath"` // DatapathXDP, DatapathModel or DatapathAgents
+	XDP          XDP                `yaml:"xdp" json:"xdp"`
+	Sessions     Sessions           `yaml:"sessions" json:"sessions"`
+	Pools        []Pool             `yaml:"pools" json:"pools"`
+	Slices       []Slice            `yaml:"slices" json:"slices"`
 	// Predefined are what CP functions may activate by name.
 	Predefined []PredefinedRule `yaml:"predefined_rules" json:"predefined_rules"`
 	Store      Store            `yaml:"store" json:"store"`
@@ -79,13 +82,37 @@ type N3 struct {
 	EchoInterval Duration `yaml:"echo_interval" json:"echo_interval"`
 }
 
-// N6 is where user packets leave to the data network.
+// N6 is where user packets leave to the data network: the first one, where there
+// are several.
 type N6 struct {
 	Device string `yaml:"device" json:"device"` // may be N3's
+	// NetworkInstances are those that mean this data network; it is also that of
+	// rules without one. Where no data network has any, every name means N6.
+	NetworkInstances []string `yaml:"network_instances" json:"network_instances"`
 	// Gateway and Gateway6 are the next hops of what is not on-link. Not
-	// valid: the kernel's default route on the device.
+	// valid: the kernel's routes on the device.
 	Gateway  netip.Addr `yaml:"gateway" json:"gateway"`
 	Gateway6 netip.Addr `yaml:"gateway6" json:"gateway6"`
+	// Gateways are more of them, of both IP versions: flows are spread over all.
+	Gateways []netip.Addr `yaml:"gateways" json:"gateways"`
+}
+
+// DataNetwork is one more place where user packets leave, for PDIs and FARs with
+// its Network Instances. It may have the same prefixes and next hops as others;
+// UE addresses are unique over all.
+type DataNetwork struct {
+	Name             string       `yaml:"name" json:"name"`
+	Device           string       `yaml:"device" json:"device"`
+	NetworkInstances []string     `yaml:"network_instances" json:"network_instances"` // empty: its name
+	Gateways         []netip.Addr `yaml:"gateways" json:"gateways"`                   // as [N6.Gateways]; empty: the kernel's routes
+}
+
+// ForwardingPolicy is what FARs may ask for by name.
+// Source: TS 29.244 V18.6.0, 8.2.23.
+type ForwardingPolicy struct {
+	Name        string       `yaml:"name" json:"name"`
+	DataNetwork string       `yaml:"data_network" json:"data_network"` // by name; empty: N6
+	Gateways    []netip.Addr `yaml:"gateways" json:"gateways"`         // in place of the routes there; empty: those
 }
 
 // XDP is how the XDP datapath attaches.

@@ -73,6 +73,12 @@ n6:
   device: eth0
   gateway: 10.6.0.2
   gateway6: fe80::1
+  gateways: [10.6.0.3]
+  network_instances: [internet]
+data_networks:
+  - {name: corp, device: eth2, network_instances: [corp.example], gateways: [10.6.0.2, "2001:db8::2"]}
+forwarding_policies:
+  - {name: filter, data_network: corp, gateways: [10.6.0.66]}
 datapath: model
 xdp: {mode: generic, pin: /sys/fs/bpf/upf}
 sessions: {max: 1000000}
@@ -119,8 +125,13 @@ log: {level: debug, format: json}
 			Name: "n9", Device: "eth1", Address: netip.MustParseAddr("10.9.0.1"), Address6: netip.MustParseAddr("2001:db8::9"),
 			Interface: InterfaceCore, NetworkInstances: []string{"n9", "transit"},
 		}},
-		N6: N6{Device: "eth0", Gateway: netip.MustParseAddr("10.6.0.2"),
+		N6: N6{Device: "eth0", Gateway: netip.MustParseAddr("10.6.0.2"), NetworkInstances: []string{"internet"}, Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.3")},
 			Gateway6: netip.MustParseAddr("fe80::1")},
+		DataNetworks: []DataNetwork{{
+			Name: "corp", Device: "eth2", NetworkInstances: []string{"corp.example"},
+			Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.2"), netip.MustParseAddr("2001:db8::2")},
+		}},
+		Policies: []ForwardingPolicy{{Name: "filter", DataNetwork: "corp", Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.66")}}},
 		Datapath: "model",
 		XDP:      XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf"},
 		Sessions: Sessions{Max: 1000000},
@@ -163,7 +174,7 @@ func TestParseMistakes(t *testing.T) {
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
 			"f:2:3: n4.adress: no such key: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"unknown section", "n9: {}\n", []string{
-			"f:1:1: n9: no such key: want one of api, bus, datapath, gtpu, log, metrics, n3, n4, n6, node_id, pools, predefined_rules, sessions, slices, store, xdp"}},
+			"f:1:1: n9: no such key: want one of api, bus, data_networks, datapath, forwarding_policies, gtpu, log, metrics, n3, n4, n6, node_id, pools, predefined_rules, sessions, slices, store, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
 			`f:1:17: sessions.max: "lots": want a decimal number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,
@@ -176,7 +187,7 @@ func TestParseMistakes(t *testing.T) {
 			"f:1:13: n4.peers: want a list, such as [10.4.0.0/24]"}},
 		{"alias", "n3: &a {device: n3}\nn6: *a\n", []string{
 			"f:1:5: n3: want keys and values: address, address6, device, echo_interval, network_instances",
-			"f:2:5: n6: want keys and values: device, gateway, gateway6"}},
+			"f:2:5: n6: want keys and values: device, gateway, gateway6, gateways, network_instances"}},
 		{"two documents", "datapath: xdp\n---\ndatapath: xdp\n", []string{
 			"f:3:1: a second YAML document: want one"}},
 		{"values", minimal + `

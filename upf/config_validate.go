@@ -71,6 +71,7 @@ func (c *Config) mistakes() []Mistake {
 	if role != RoleN4 {
 		c.checkInterfaces(&m)
 		c.checkGTPU(&m)
+		c.checkDataNetworks(&m)
 	}
 	c.checkSlices(&m)
 	c.checkPredefined(&m)

@@ -47,6 +47,7 @@ func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
 		start := time.Now()
 		return model.New(model.Config{
 			Endpoints:   endpoints(c),
+			N6:          dataNetworks(c),
 			MaxSessions: uint64(c.Sessions.Max),
 			Now:         func() uint64 { return uint64(time.Since(start)) },
 		}), nil
@@ -60,8 +61,7 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 		return nil, err
 	}
 	d, err := xdp.New(xdp.Config{
-		Endpoints: endpoints(c), N6Device: c.N6.Device,
-		Gateway4: c.N6.Gateway, Gateway6: c.N6.Gateway6,
+		Endpoints: endpoints(c), N6: dataNetworks(c),
 		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max,
 		Pin: c.XDP.Pin, EchoInterval: time.Duration(c.N3.EchoInterval), Log: log,
 	})
@@ -121,6 +121,9 @@ func describeDatapath(c *Config, d datapath.Driver) Datapath {
 		about.Devices = append(about.Devices, describeDevice("N3", c.N3.Device), describeDevice("N6", c.N6.Device))
 		for _, g := range c.GTPU {
 			about.Devices = append(about.Devices, describeDevice(g.Name, g.Device))
+		}
+		for _, n := range c.DataNetworks {
+			about.Devices = append(about.Devices, describeDevice(n.Name, n.Device))
 		}
 		about.Mode = about.Devices[0].Mode
 		if about.Devices[1].Mode != about.Mode {

@@ -23,6 +23,9 @@ func (c *Config) CheckLive() error {
 	for i, g := range c.GTPU {
 		list = append(list, device{fmt.Sprintf("gtpu[%d].device", i), g.Device})
 	}
+	for i, n := range c.DataNetworks {
+		list = append(list, device{fmt.Sprintf("data_networks[%d].device", i), n.Device})
+	}
 	for _, d := range list {
 		if d.name == "" {
 			continue

@@ -9,6 +9,7 @@ package conformance
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,7 @@ type Port int
 const (
 	N3 Port = iota
 	N6
+	N6Corp // of the second data network
 )
 
 // The bed that every datapath under test stands in:
@@ -32,6 +34,8 @@ const (
 //	UPF 10.9.0.2 ──────┴─ n9                  └─
 //
 // Frames for n3 and n9 both arrive at port N3: the address says where they go.
+// Beside N6 there is a second data network, "corp", on a device of its own, with
+// the same addresses as the first.
 var (
 	N3Address   = netip.MustParseAddr("10.3.0.1")
 	N3Address6  = netip.MustParseAddr("2001:db8:3::1")
@@ -61,7 +65,25 @@ var (
 	GatewayMAC    = [6]byte{2, 0, 0, 6, 0, 2}
 	NeighbourMAC  = [6]byte{2, 0, 0, 6, 0, 9}
 	NeighbourMAC6 = [6]byte{2, 0, 0, 6, 6, 9}
+
+	CorpMAC        = [6]byte{2, 0, 0, 7, 0, 1}
+	CorpGatewayMAC = [6]byte{2, 0, 0, 7, 0, 2}
+	// Steered is the gateway of the forwarding policy "steered", on N6.
+	Steered    = netip.MustParseAddr("10.6.0.66")
+	SteeredMAC = [6]byte{2, 0, 0, 6, 0, 66}
 )
+
+// DataNetworks are those of the bed.
+var DataNetworks = datapath.N6{
+	Networks: []datapath.DataNetwork{
+		{Name: "internet", NetworkInstances: []string{"internet"}, Device: "n6"},
+		{Name: "corp", NetworkInstances: []string{"corp", "corp.example"}, Device: "corp"},
+	},
+	Policies: []datapath.ForwardingPolicy{
+		{Name: "steered", Gateways: []netip.Addr{Steered}, DSCP: -1},
+		{Name: "to-corp", DataNetwork: "corp", DSCP: -1},
+	},
+}
 
 // Endpoints are those of the bed. N9's is for Network Instance "n9".
 var Endpoints = []datapath.Endpoint{
@@ -127,7 +149,7 @@ func Run(t *testing.T, kind Kind, open func(t *testing.T) Datapath) {
 	t.Run("refusals", func(t *testing.T) {
 		d := open(t)
 		settle(t, d)
-		for _, s := range refusals {
+		for _, s := range slices.Concat(refusals, n6Refusals) {
 			t.Run(s.name, func(t *testing.T) { s.run(t, d, kind.Fast) })
 		}
 	})

@@ -63,7 +63,7 @@ func (p packet) count(all map[uint64]sessionUsage) {
 	all[p.seid].Rules[p.pdr] = rule
 	for _, id := range p.urrs {
 		v := all[p.seid].URRs[id]
-		if p.downlink || p.port == N6 {
+		if p.downlink || p.port != N3 {
 			v.DownlinkPackets, v.DownlinkOctets = v.DownlinkPackets+1, v.DownlinkOctets+p.octets
 		} else {
 			v.UplinkPackets, v.UplinkOctets = v.UplinkPackets+1, v.UplinkOctets+p.octets

@@ -26,6 +26,9 @@ const (
 	detailed   = 16 // TEID 0x40: a PDR for each kind of filter, both ways
 	classifier = 17 // TEID 0x41: an uplink classifier; N9 TEID 0x42
 	branching  = 18 // TEID 0x43: a branching point between two prefixes of the UE
+
+	corporate = 50 // of the second data network: TEID 0x60
+	steered   = 51 // forwarding policies: TEID 0x61 "steered", 0x62 "to-corp"
 )
 
 // sessions returns those of the packet table. PDR 1 is uplink, PDR 2 downlink.
@@ -54,6 +57,7 @@ func sessions() []*api.Session {
 		p, g, d, l, m, session(guest, 0xdeadbe01, netip.MustParseAddr("10.45.1.1")),
 		classifiedSession(), relayedSession(), remarkedSession(), outer6Session(), relayed6Session(), controlSession(), lanSession(),
 		detailedSession(), classifierSession(), branchingSession(),
+		corpSession(), steeredSession(),
 	}
 }
 

@@ -10,8 +10,9 @@ import (
 
 // Links is what the stages know of the devices through which packets leave.
 type Links interface {
-	// MTU returns how many octets an IP packet may have that leaves by r.
-	MTU(r *Rule) int
+	// MTU returns how many octets an IP packet may have that leaves by r, which
+	// forwards it bare to this address, or through a tunnel.
+	MTU(r *Rule, to netip.Addr) int
 	// Router returns the address of the UPF as a router, from which it tells
 	// users and data network of packets that do not go on; not valid: it has none
 	// of this IP version.
@@ -22,6 +23,7 @@ type Links interface {
 type Sent struct {
 	Packet []byte
 	Outer  *Outer // through which it goes; nil: bare, on N6
+	Way    int    // bare: a way of [datapath.N6]
 }
 
 // Answers bounds what packets of users make the UPF say: so much for one user, or
@@ -82,7 +84,7 @@ func (s *Stages) tell(r *Rule, a arrived, reason datapath.Reason) []Sent {
 	}
 	report := p.report(a.user, router, mtu)
 	if a.header == nil {
-		return []Sent{{Packet: report}}
+		return []Sent{{Packet: report, Way: a.network}}
 	}
 	return s.toUE(report)
 }
@@ -111,7 +113,7 @@ func (s *Stages) toUE(packet user) []Sent {
 	if reason != datapath.ReasonNone || !r.answers() {
 		return nil
 	}
-	return []Sent{{r.encapsulate(arrived{user: packet}, packet), r.Outer}}
+	return []Sent{{Packet: r.encapsulate(arrived{user: packet}, packet), Outer: r.Outer}}
 }
 
 // answers reports whether packets of the UPF's own may leave by r.
@@ -124,7 +126,7 @@ func (s *Stages) limit(r *Rule, a arrived) int {
 	if s.Links == nil {
 		return maxPacket
 	}
-	mtu := s.Links.MTU(r)
+	mtu := s.Links.MTU(r, a.user.destination())
 	if r.Outer == nil {
 		return mtu
 	}

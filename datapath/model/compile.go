@@ -16,6 +16,7 @@ type State interface {
 	URR(u *api.URR) URR
 	// Local is the source address of packets to peer.
 	Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr
+	N6() *datapath.N6
 }
 
 // Compile makes the rule r of s, which [datapath.Check] has let pass.
@@ -49,6 +50,11 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 	}
 	if ohc := f.GetOuterHeaderCreation(); ohc != nil {
 		out.Outer = newOuter(f, state)
+	} else {
+		out.Way = state.N6().Way(f.GetNetworkInstance(), f.GetForwardingPolicy())
+	}
+	if d.GetFTeid() == nil {
+		out.Network = state.N6().Network(d.GetNetworkInstance())
 	}
 	return out
 }

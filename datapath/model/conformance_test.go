@@ -19,11 +19,13 @@ type underTest struct {
 func (u underTest) Pass(d time.Duration) { *u.now += uint64(d) }
 
 func (u underTest) Frame(_ testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
-	f := u.FromN6
-	if port == conformance.N3 {
-		f = u.FromN3
+	var got model.Frame
+	switch port {
+	case conformance.N3:
+		got = u.FromN3(frame)
+	default:
+		got = u.FromNetwork(1+int(port-conformance.N6), frame)
 	}
-	got := f(frame)
 	return conformance.Outcome{Reason: got.Reason, Packet: got.Packet}
 }
 
@@ -39,6 +41,7 @@ func TestConformance(t *testing.T) {
 		*u.now = 1_000_000_000
 		u.UPF = model.New(model.Config{
 			Endpoints:   conformance.Endpoints,
+			N6:          conformance.DataNetworks,
 			MaxSessions: conformance.MaxSessions,
 			MTU:         conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6,
 			Now:  func() uint64 { return *u.now },

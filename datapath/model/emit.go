@@ -13,7 +13,7 @@ const maxPacket = 65535 // octets of an IPv4 packet, and of an IPv6 payload
 // tunnel, so that the UE puts it together and not the gNB.
 func (s *Stages) emit(r *Rule, a arrived) []Sent {
 	if !r.routes(a) {
-		return []Sent{{r.encapsulate(a, a.user), r.Outer}}
+		return []Sent{{Packet: r.encapsulate(a, a.user), Outer: r.Outer}}
 	}
 	pieces := []user{append(user(nil), a.user...)}
 	if limit := s.limit(r, a); len(a.user) > limit {
@@ -23,10 +23,10 @@ func (s *Stages) emit(r *Rule, a arrived) []Sent {
 	for _, piece := range pieces {
 		piece.hop()
 		if r.Outer == nil {
-			out = append(out, Sent{Packet: piece})
+			out = append(out, Sent{Packet: piece, Way: r.Way})
 			continue
 		}
-		out = append(out, Sent{r.encapsulate(arrived{piece, a.header}, a.user), r.Outer})
+		out = append(out, Sent{Packet: r.encapsulate(arrived{user: piece, header: a.header}, a.user), Outer: r.Outer})
 	}
 	return out
 }

@@ -40,8 +40,11 @@ func (u *UPF) answer(d Datagram, reason datapath.Reason) {
 	}
 }
 
-// FromN6 treats a frame that arrives from the data network.
-func (u *UPF) FromN6(frame []byte) Frame {
+// FromN6 treats a frame that arrives from the first data network.
+func (u *UPF) FromN6(frame []byte) Frame { return u.FromNetwork(1, frame) }
+
+// FromNetwork treats a frame that arrives from the data network with this number.
+func (u *UPF) FromNetwork(network int, frame []byte) Frame {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(frame) < lenEthernet {
@@ -49,7 +52,7 @@ func (u *UPF) FromN6(frame []byte) Frame {
 	}
 	switch binary.BigEndian.Uint16(frame[12:]) {
 	case etherIPv4, etherIPv6:
-		return u.finish(u.stages.Bare(frame[lenEthernet:]))
+		return u.finish(u.stages.Bare(network, frame[lenEthernet:]))
 	}
 	return u.finish(Out{Reason: datapath.PassHost})
 }

@@ -37,6 +37,7 @@ type Rule struct {
 
 	// The PDI beside the key by which the rule was found.
 	Uplink  bool           // Source Interface ACCESS: the UE is the source
+	Network int            // data network that a bare packet comes from, from 1 on; 0: any
 	UEIPv4  netip.Addr     // not valid: none
 	UEIPv6  netip.Prefix   // /64; not valid: none
 	Routes  []netip.Prefix // framed routes: addresses of the UE as well
@@ -51,6 +52,7 @@ type Rule struct {
 
 	BAR   *api.BAR // with BUFF; nil: none
 	Outer *Outer   // with FORW: Outer Header Creation; nil: out bare
+	Way   int      // with FORW, out bare: a way of [datapath.N6]
 	QFI   byte     // of the first QER that has one; 0: none
 	Marks Marks    // of downlink packets, beside the QFI
 
@@ -128,8 +130,9 @@ func (s *Stages) Tunnelled(message []byte) Out {
 	return s.treat(r, arrived{user: u, header: h})
 }
 
-// Bare treats an IP packet that came without an outer header.
-func (s *Stages) Bare(packet []byte) Out {
+// Bare treats an IP packet that came without an outer header from the data
+// network with this number, from 1 on.
+func (s *Stages) Bare(network int, packet []byte) Out {
 	u, reason := parseUser(packet)
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
@@ -138,17 +141,22 @@ func (s *Stages) Bare(packet []byte) Out {
 	if len(candidates) == 0 {
 		return Out{Reason: datapath.PassHost}
 	}
+	candidates = fromNetwork(candidates, network)
+	if len(candidates) == 0 {
+		return Out{Reason: datapath.DropNetwork}
+	}
 	r, reason := detect(candidates, nil, u)
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}
-	return s.treat(r, arrived{user: u})
+	return s.treat(r, arrived{user: u, network: network})
 }
 
 // arrived is a user packet and how it came.
 type arrived struct {
-	user   user
-	header gtpu.Header // nil: bare
+	user    user
+	header  gtpu.Header // nil: bare
+	network int         // from which it came bare, from 1 on
 }
 
 // treat does what the rule asks for.

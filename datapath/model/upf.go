@@ -14,6 +14,7 @@ import (
 // Config says where a model UPF stands.
 type Config struct {
 	Endpoints   []datapath.Endpoint
+	N6          datapath.N6
 	MaxSessions uint64
 	Now         func() (ns uint64) // clock of meters, buffer and limits
 	Buffer      BufferLimits       // zero value: [DefaultBufferLimits]
@@ -80,6 +81,7 @@ func (u *UPF) Capabilities() *api.Capabilities {
 	c := &api.Capabilities{
 		Name: "model", MaxSessions: u.cfg.MaxSessions,
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
+		NetworkInstances: u.cfg.N6.Instances(), ForwardingPolicies: u.cfg.N6.PolicyNames(),
 		FramedRoutes: true, Hosts: false, Marking: true, PacketRate: true, Gbr: true, Duplicate: false, Redirect: false,
 		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: true, BeforeEnforcement: true,
 	}
@@ -93,6 +95,9 @@ func (u *UPF) Capabilities() *api.Capabilities {
 	}
 	return c
 }
+
+// N6 implements [State].
+func (u *UPF) N6() *datapath.N6 { return &u.cfg.N6 }
 
 // local reports whether a is an address of an endpoint.
 func (u *UPF) local(a netip.Addr) bool {
@@ -168,7 +173,7 @@ func (u *UPF) Close() error {
 type links struct{ *Config }
 
 // MTU implements [Links].
-func (l links) MTU(*Rule) int { return l.Config.MTU }
+func (l links) MTU(*Rule, netip.Addr) int { return l.Config.MTU }
 
 // Router implements [Links].
 func (l links) Router(v6 bool) netip.Addr {

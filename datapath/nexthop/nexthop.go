@@ -155,6 +155,9 @@ func (w *Watcher) neighbour(n netlink.NeighUpdate) {
 	}
 	if mac == (MAC{}) {
 		delete(w.macs, addr)
+		if n.Type == unix.RTM_DELNEIGH && len(w.via[addr]) > 0 {
+			w.manage(addr) // flushed, with the request to keep it
+		}
 	} else {
 		w.macs[addr] = mac
 	}
@@ -182,6 +185,21 @@ func (w *Watcher) Want(addr netip.Addr) {
 	}
 	if mac, known := w.macs[n]; known {
 		w.changed(addr, mac)
+	}
+}
+
+// Renew asks the kernel anew to keep all wanted neighbours resolved: it forgets
+// that when the device loses its carrier.
+func (w *Watcher) Renew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	for n := range w.via {
+		if n.IsValid() {
+			w.manage(n)
+		}
 	}
 }
 

@@ -104,7 +104,7 @@ func (t *hopTable) adopt(p *ports) {
 }
 
 // gonePort is that of hops of an endpoint that is not there any more.
-const gonePort = -2
+const gonePort = -1
 
 // keep counts a rule that refers to an adopted hop.
 func (t *hopTable) keep(slot uint32) {

@@ -47,19 +47,25 @@ func (d *Driver) startWatching() error {
 
 // attachAll puts the programs on all devices.
 func (d *Driver) attachAll() error {
-	for _, dev := range d.ports.devices() {
+	gtpu, n6 := d.ports.devices(), d.ports.n6Devices()
+	for _, dev := range gtpu {
 		prog := d.objs.UpfGtpuXdp
-		if dev.index == d.ports.n6.index {
+		if onDevice(n6, dev.index) {
 			prog = d.objs.UpfBothXdp
 		}
 		if err := d.attach(prog, dev); err != nil {
 			return err
 		}
 	}
-	if d.ports.onGTPU(d.ports.n6.index) {
-		return nil
+	for _, dev := range n6 {
+		if onDevice(gtpu, dev.index) {
+			continue
+		}
+		if err := d.attach(d.objs.UpfN6Xdp, dev); err != nil {
+			return err
+		}
 	}
-	return d.attach(d.objs.UpfN6Xdp, d.ports.n6.device)
+	return nil
 }
 
 // attach puts prog on the device in the configured mode.

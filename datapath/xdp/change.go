@@ -217,10 +217,12 @@ func (c *change) fill(p *placed) error {
 	return c.fillForward(p, qfi)
 }
 
-// fillDetect sets what is compared beside the key: of a bare packet, nothing.
+// fillDetect sets what is compared beside the key: of a bare packet, the data
+// network that it came from.
 func (c *change) fillDetect(e *upfRule, r *api.Rule) {
 	d := r.GetDetect()
 	if d.GetFTeid() == nil {
+		e.Ctl |= uint32(c.d.cfg.N6.Network(d.GetNetworkInstance())) << ruleN6Shift
 		return
 	}
 	if v4 := d.GetUeAddress().GetIpv4(); v4 != 0 {
@@ -244,6 +246,7 @@ func (c *change) fillForward(p *placed, qfi byte) error {
 	e.Ctl |= ruleForw
 	ohc := f.GetOuterHeaderCreation()
 	if ohc == nil {
+		e.Ctl |= uint32(c.d.cfg.N6.Way(f.GetNetworkInstance(), f.GetForwardingPolicy())) << ruleN6Shift
 		return nil
 	}
 	var err error

@@ -29,9 +29,13 @@ func bedPorts() *ports {
 	}
 	return &ports{
 		gtpu: []port{{conformance.Endpoints[0], dev(conformance.N3MAC)}, {conformance.Endpoints[1], dev(conformance.N9MAC)}},
-		n6:   port{device: dev(conformance.N6MAC)},
+		n6:   []port{{device: dev(conformance.N6MAC)}, {device: device{index: corpIndex, mac: wideMAC(conformance.CorpMAC), mtu: conformance.MTU}}},
 	}
 }
+
+// BPF_PROG_RUN lets frames come on device 1, where all ports of the bed are but
+// that of the second data network.
+const runIndex, corpIndex = 1, 2
 
 func openBed(t testing.TB, maxSessions int) *bed { return openPinned(t, maxSessions, "") }
 
@@ -39,7 +43,7 @@ func openBed(t testing.TB, maxSessions int) *bed { return openPinned(t, maxSessi
 func openPinned(t testing.TB, maxSessions int, pin string) *bed {
 	t.Helper()
 	d, err := load(Config{
-		Endpoints: conformance.Endpoints, MaxSessions: maxSessions, Pin: pin,
+		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: maxSessions, Pin: pin,
 		Log: slog.New(slog.DiscardHandler),
 	}, bedPorts())
 	if err != nil {
@@ -81,50 +85,61 @@ func wideMAC(m [6]byte) [8]byte { return [8]byte{m[0], m[1], m[2], m[3], m[4], m
 // resolve makes the neighbours of the conformance bed known.
 func (b *bed) resolve(t testing.TB) {
 	t.Helper()
-	route := upfN6Route{}
-	p4, p6 := conformance.OnlinkPrefix.Addr().As4(), conformance.Onlink6.Addr().As16()
-	route.OnlinkIp4, route.MaskIp4 = binary.BigEndian.Uint32(p4[:]), 0xffffff00
-	route.OnlinkIp6, route.MaskIp6 = binary.BigEndian.Uint64(p6[:]), ^uint64(0)
 	for _, n := range []struct {
 		key hopKey
 		mac [6]byte
-		use func(slot uint32)
 	}{
-		{hopKey{onN6, conformance.Gateway}, conformance.GatewayMAC, func(s uint32) { route.GatewayIp4 = s }},
-		{hopKey{onN6, conformance.Gateway6}, conformance.GatewayMAC, func(s uint32) { route.GatewayIp6 = s }},
-		{hopKey{onN6, conformance.Neighbour}, conformance.NeighbourMAC, nil},
-		{hopKey{onN6, conformance.Neighbour6}, conformance.NeighbourMAC6, nil},
-		{hopKey{0, conformance.GNBAddress}, conformance.GNBMAC, nil},
-		{hopKey{0, conformance.GNBAddress2}, conformance.GNBMAC2, nil},
-		{hopKey{0, conformance.GNBAddress6}, conformance.GNBMAC, nil},
-		{hopKey{1, conformance.PeerAddress}, conformance.PeerMAC, nil},
+		{hopKey{0, conformance.GNBAddress}, conformance.GNBMAC},
+		{hopKey{0, conformance.GNBAddress2}, conformance.GNBMAC2},
+		{hopKey{0, conformance.GNBAddress6}, conformance.GNBMAC},
+		{hopKey{1, conformance.PeerAddress}, conformance.PeerMAC},
 	} {
-		p := &b.ports.n6
-		if n.key.port != onN6 {
-			p = &b.ports.gtpu[n.key.port]
-		}
-		slot, _, err := b.hops.acquire(n.key, p)
-		if err != nil {
+		if _, _, err := b.hops.acquire(n.key, &b.ports.gtpu[n.key.port]); err != nil {
 			t.Fatal(err)
 		}
 		b.hops.resolve(n.key, nexthop.MAC(n.mac))
-		if n.use != nil {
-			n.use(slot)
-		} else if n.key.port == onN6 {
-			if err := b.hops.byIP.Put(n.key.addr.As16(), slot); err != nil {
-				t.Fatal(err)
-			}
+	}
+	internet, corp := b.networks[0], b.networks[1]
+	for _, n := range []struct {
+		network *network
+		addr    netip.Addr
+		mac     [6]byte
+	}{
+		{internet, conformance.Gateway, conformance.GatewayMAC},
+		{internet, conformance.Gateway6, conformance.GatewayMAC},
+		{internet, conformance.Neighbour, conformance.NeighbourMAC},
+		{internet, conformance.Neighbour6, conformance.NeighbourMAC6},
+		{internet, conformance.Steered, conformance.SteeredMAC},
+		{corp, conformance.Gateway, conformance.CorpGatewayMAC},
+	} {
+		n.network.neighbour(n.addr, n.mac)
+	}
+	for _, n := range b.networks {
+		n.table = nexthop.Table{Routes: append(defaults([]netip.Addr{conformance.Gateway, conformance.Gateway6}),
+			nexthop.Route{Prefix: conformance.OnlinkPrefix}, nexthop.Route{Prefix: conformance.Onlink6})}
+		for _, way := range n.ways() {
+			n.route(way)
 		}
 	}
-	if err := b.objs.N6.Set(route); err != nil {
-		t.Fatal(err)
+}
+
+// arriveOn lets the frames of BPF_PROG_RUN come from a data network.
+func (b *bed) arriveOn(network int) {
+	for i := range b.networks {
+		index := uint32(corpIndex)
+		if i == network {
+			index = runIndex
+		}
+		for _, way := range b.networks[i].ways() {
+			b.ways.slots[way].Ifindex = index
+		}
 	}
 }
 
 // tunnel and n6 implement sender.
-func (b *bed) tunnel(packet []byte, _ netip.Addr) error { return b.n6(packet) }
+func (b *bed) tunnel(packet []byte, _ netip.Addr) error { return b.n6(packet, 0) }
 
-func (b *bed) n6(packet []byte) error {
+func (b *bed) n6(packet []byte, _ int) error {
 	if b.slowly {
 		b.out = bytes.Clone(packet)
 		b.slowly = false // what else it sends is not the frame
@@ -155,6 +170,8 @@ func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conforman
 	prog := b.objs.UpfN6Xdp
 	if port == conformance.N3 {
 		prog = b.objs.UpfGtpuXdp
+	} else {
+		b.arriveOn(int(port - conformance.N6))
 	}
 	return b.frame(t, prog, port, frame)
 }
@@ -278,5 +295,8 @@ type oneDevice struct{ *bed }
 
 func (o oneDevice) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
+	if port != conformance.N3 {
+		o.arriveOn(int(port - conformance.N6))
+	}
 	return o.frame(t, o.objs.UpfBothXdp, port, frame)
 }

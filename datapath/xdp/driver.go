@@ -194,5 +194,9 @@ func (d *Driver) unmap() error {
 	if d.hops != nil {
 		errs = append(errs, d.hops.unmap())
 	}
+	if d.routes != nil {
+		errs = append(errs, d.routes.unmap())
+	}
+	errs = append(errs, d.ways.unmap())
 	return errors.Join(errs...)
 }

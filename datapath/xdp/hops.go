@@ -29,11 +29,19 @@ type hopTable struct {
 
 // hopKey is a GTP-U peer that is reached from an endpoint, or a neighbour on N6.
 type hopKey struct {
-	port int // index in ports.gtpu, or onN6
+	port int // index in ports.gtpu, or onN6 less the index in ports.n6
 	addr netip.Addr
 }
 
-const onN6 = -1
+// onN6 is the port of the first data network; those of the others are below it.
+const onN6 = -2
+
+func (k hopKey) isN6() bool { return k.port <= onN6 }
+
+// network returns the index of the data network of a hop on N6.
+func (k hopKey) network() int { return onN6 - k.port }
+
+func n6Key(network int, addr netip.Addr) hopKey { return hopKey{onN6 - network, addr} }
 
 type hopUse struct {
 	key  hopKey
@@ -82,7 +90,7 @@ func (t *hopTable) reserve() (uint32, error) {
 // hop is what the programs have to know of key, but for its MAC address.
 func (p *port) hop(key hopKey) upfHop {
 	h := upfHop{Src: binary.NativeEndian.Uint64(p.mac[:]), Ifindex: uint32(p.index), Mtu: uint32(p.mtu)}
-	if key.port == onN6 {
+	if key.isN6() {
 		return h
 	}
 	local := p.Address
@@ -146,9 +154,36 @@ func (t *hopTable) resolve(key hopKey, mac nexthop.MAC) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if slot, ok := t.slot[key]; ok {
-		var word [8]byte
-		copy(word[:], mac[:])
-		atomic.StoreUint64(&t.slots[slot].Dst, binary.NativeEndian.Uint64(word[:]))
+		atomic.StoreUint64(&t.slots[slot].Dst, macWord(mac))
+	}
+}
+
+// macWord is a MAC address as the programs have it.
+func macWord(mac nexthop.MAC) uint64 {
+	var word [8]byte
+	copy(word[:], mac[:])
+	return binary.NativeEndian.Uint64(word[:])
+}
+
+// resolved reports whether the MAC address of a hop is known.
+func (t *hopTable) resolved(slot uint32) bool { return atomic.LoadUint64(&t.slots[slot].Dst) != 0 }
+
+// setDevice lets all packets on a device leave with another source address and
+// MTU. The device's ports are among those given.
+func (t *hopTable) setDevice(ports []port, index int, mac nexthop.MAC, mtu int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range ports {
+		if p := &ports[i]; p.index == index {
+			p.mtu = mtu
+			copy(p.mac[:], mac[:])
+		}
+	}
+	for slot := range t.slots {
+		if h := &t.slots[slot]; h.Ifindex == uint32(index) {
+			atomic.StoreUint64(&h.Src, macWord(mac))
+			atomic.StoreUint32(&h.Mtu, uint32(mtu))
+		}
 	}
 }
 
@@ -175,8 +210,10 @@ func (t *hopTable) list(p *ports) []Peer {
 	for key, slot := range t.slot {
 		h := &t.slots[slot]
 		peer := Peer{Interface: "N6", Address: key.addr, MTU: h.Mtu, Sessions: t.uses[slot].refs}
-		if key.port != onN6 {
+		if !key.isN6() {
 			peer.Interface = p.gtpu[key.port].Name
+		} else if len(p.n6) > 1 {
+			peer.Interface = p.n6[key.network()].Name
 		}
 		var word [8]byte
 		binary.NativeEndian.PutUint64(word[:], atomic.LoadUint64(&h.Dst))
@@ -194,7 +231,7 @@ func (t *hopTable) peers() map[hopKey]bool {
 	defer t.mu.Unlock()
 	all := map[hopKey]bool{}
 	for key := range t.slot {
-		if key.port != onN6 {
+		if !key.isN6() {
 			all[key] = true
 		}
 	}

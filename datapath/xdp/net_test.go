@@ -62,12 +62,17 @@ func (n *network) start(t *testing.T, mode xdp.Mode, n3 datapath.Endpoint) {
 	t.Helper()
 	check(t, n.UPF.Do(func() (err error) {
 		n.upf, err = xdp.New(xdp.Config{
-			Endpoints: []datapath.Endpoint{n3}, N6Device: n.N6.UPF.Device,
-			Gateway4: n.N6.Peer.Address.Addr(), Mode: mode, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
+			Endpoints: []datapath.Endpoint{n3}, N6: n6On(n.N6.UPF.Device, n.N6.Peer.Address.Addr()),
+			Mode: mode, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
 		})
 		return err
 	}))
 	t.Cleanup(func() { check(t, n.upf.Close()) })
+}
+
+// n6On is one data network on a device.
+func n6On(device string, gateways ...netip.Addr) datapath.N6 {
+	return datapath.N6{Networks: []datapath.DataNetwork{{Name: "n6", Device: device, Gateways: gateways}}}
 }
 
 func check(t *testing.T, err error) {

@@ -18,7 +18,7 @@ func TestPaths(t *testing.T) {
 	b := openBed(t, 64)
 	b.cfg.EchoInterval = time.Minute   // the rounds are ours
 	for _, slot := range b.hops.slot { // leave one peer
-		if key := b.hops.keyOf(slot); key.port != onN6 && key.addr != conformance.GNBAddress {
+		if key := b.hops.keyOf(slot); !key.isN6() && key.addr != conformance.GNBAddress {
 			b.hops.release(slot)
 		}
 	}

@@ -30,7 +30,7 @@ type port struct {
 
 type ports struct {
 	gtpu []port
-	n6   port
+	n6   []port // by data network
 }
 
 // maxEndpoints is ENDPOINT_MAX in bpf/maps.h.
@@ -51,11 +51,18 @@ func findPorts(cfg Config) (*ports, error) {
 		}
 		p.gtpu = append(p.gtpu, port{e, dev})
 	}
-	dev, err := findDevice(cfg.N6Device)
-	if err != nil {
-		return nil, fmt.Errorf("xdp: N6: %w", err)
+	if n := cfg.N6.Ways() - 1; len(cfg.N6.Networks) == 0 || n > datapath.MaxWays {
+		return nil, fmt.Errorf("xdp: %d data networks and %d forwarding policies: want 1 to %d in all",
+			len(cfg.N6.Networks), len(cfg.N6.Policies), datapath.MaxWays)
 	}
-	p.n6 = port{datapath.Endpoint{Name: "n6", Device: cfg.N6Device}, dev}
+	for i := range cfg.N6.Networks {
+		n := &cfg.N6.Networks[i]
+		dev, err := findDevice(n.Device)
+		if err != nil {
+			return nil, fmt.Errorf("xdp: N6 of %s: %w", n.Name, err)
+		}
+		p.n6 = append(p.n6, port{datapath.Endpoint{Name: n.Name, Device: n.Device}, dev})
+	}
 	return &p, nil
 }
 
@@ -74,32 +81,32 @@ func findDevice(name string) (device, error) {
 }
 
 // devices returns those on which GTP-U is terminated, each once.
-func (p *ports) devices() []device {
+func (p *ports) devices() []device { return devicesOf(p.gtpu) }
+
+// n6Devices returns those of the data networks, each once.
+func (p *ports) n6Devices() []device { return devicesOf(p.n6) }
+
+func devicesOf(ports []port) []device {
 	var all []device
-	for i := range p.gtpu {
-		if !slices.ContainsFunc(all, func(d device) bool { return d.index == p.gtpu[i].index }) {
-			all = append(all, p.gtpu[i].device)
+	for i := range ports {
+		if !onDevice(all, ports[i].index) {
+			all = append(all, ports[i].device)
 		}
 	}
 	return all
+}
+
+func onDevice(devices []device, index int) bool {
+	return slices.ContainsFunc(devices, func(d device) bool { return d.index == index })
 }
 
 // names returns those of all devices.
 func (p *ports) names() []string {
-	all := []string{p.n6.name}
-	for _, d := range p.devices() {
+	var all []string
+	for _, d := range append(p.n6Devices(), p.devices()...) {
 		all = append(all, d.name)
 	}
 	return all
-}
-
-func (p *ports) onGTPU(index int) bool {
-	for i := range p.gtpu {
-		if p.gtpu[i].index == index {
-			return true
-		}
-	}
-	return false
 }
 
 // local4 returns the IPv4 addresses at which GTP-U is terminated, as the programs

@@ -20,13 +20,14 @@ const queueMax = 2048
 const queueBufferFull = 1
 
 // exceptionHeader is how many octets of struct exception stand before the frame.
-const exceptionHeader = 16
+const exceptionHeader = 24
 
 // exception is a frame that the programs hand to the slow path.
 type exception struct {
 	frame     []byte // the record's memory
 	queue     uint32 // index in queues of the rule, plus 1; 0: none
 	tunnelled bool   // a G-PDU, not a bare packet
+	device    int    // index of that on which it came
 }
 
 // parseException reads a record of struct exception, which the programs wrote.
@@ -36,6 +37,7 @@ func parseException(record []byte) exception {
 		frame:     record[exceptionHeader : exceptionHeader+n],
 		queue:     binary.NativeEndian.Uint32(record[8:]),
 		tunnelled: binary.NativeEndian.Uint32(record[12:]) != 0,
+		device:    int(binary.NativeEndian.Uint32(record[16:])),
 	}
 }
 
@@ -45,7 +47,7 @@ func (s *slowPath) exceptional(e exception) {
 	s.d.mu.RLock()
 	var out model.Out
 	if !e.tunnelled {
-		out = s.bare(e.frame[min(lenEthernet, len(e.frame)):])
+		out = s.bare(e.frame[min(lenEthernet, len(e.frame)):], e.device)
 	} else if m, ok := outerDatagram(e.frame); ok {
 		out = s.tunnelled(m)
 	}

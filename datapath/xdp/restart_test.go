@@ -49,7 +49,7 @@ func restartChild(config string) error {
 	}
 	d, err := xdp.New(xdp.Config{
 		Endpoints: []datapath.Endpoint{{Name: "n3", Device: c.n3, Address: netip.MustParseAddr(c.address)}},
-		N6Device:  c.n6, Gateway4: netip.MustParseAddr(c.gateway), MaxSessions: c.sessions, Pin: c.pin,
+		N6:        n6On(c.n6, netip.MustParseAddr(c.gateway)), MaxSessions: c.sessions, Pin: c.pin,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -32,7 +32,7 @@ func FuzzShapesAgreeWithModel(f *testing.F) {
 	f.Fuzz(func(t *testing.T, shape []byte) {
 		var released [][]byte
 		m := model.New(model.Config{
-			Endpoints: conformance.Endpoints, MaxSessions: conformance.MaxSessions, Now: monotonic,
+			Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Now: monotonic,
 			Send: func(packet []byte) { released = append(released, packet) },
 		})
 		held := map[uint64]bool{}

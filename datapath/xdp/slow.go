@@ -48,7 +48,7 @@ type host interface {
 // sender puts IP packets on the wire.
 type sender interface {
 	tunnel(packet []byte, local netip.Addr) error // outer packet from this address of ours
-	n6(packet []byte) error                       // user packet
+	n6(packet []byte, way int) error              // user packet
 }
 
 // answersPerSecond bounds what strangers can make the UPF send.
@@ -56,7 +56,7 @@ const answersPerSecond = 100
 
 func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 	s := &slowPath{
-		d: d, host: &localAddresses{kernel: kernel, n6: d.ports.n6.index},
+		d: d, host: &localAddresses{kernel: kernel, n6: d.ports.n6[0].index},
 		counts:  make([]atomic.Uint64, len(datapath.Reasons())+1),
 		answers: model.Limiter{PerSecond: answersPerSecond}, strangers: model.Limiter{PerSecond: answersPerSecond},
 	}
@@ -80,7 +80,7 @@ func (d *Driver) startSlow() error {
 	if err != nil {
 		return err
 	}
-	raw, err := newRawSender(conns, d.ports)
+	raw, err := newRawSender(conns, d.ports, &d.cfg.N6)
 	if err != nil {
 		return errors.Join(err, conns.close())
 	}
@@ -150,10 +150,11 @@ func (s *slowPath) readRing(ring *ringbuf.Reader) {
 	}
 }
 
-// bare treats a packet from N6. The driver's lock is held for reading.
-func (s *slowPath) bare(packet []byte) model.Out {
-	out := s.stages.Bare(packet)
-	s.finish(out, came{packet: packet})
+// bare treats a packet from N6 that came on a device. The driver's lock is held for
+// reading.
+func (s *slowPath) bare(packet []byte, device int) model.Out {
+	out := s.stages.Bare(s.d.networkOn(device), packet)
+	s.finish(out, came{packet: packet, device: device})
 	return out
 }
 
@@ -162,7 +163,7 @@ func (s *slowPath) bare(packet []byte) model.Out {
 func (s *slowPath) finish(o model.Out, c came) {
 	reason := o.Reason
 	if reason == datapath.ReasonNone {
-		reason = s.emit(model.Sent{Packet: o.Packet, Outer: o.Rule.Outer})
+		reason = s.emit(model.Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way})
 	}
 	s.count(reason)
 	s.d.tracer.slowly(c, o, reason)
@@ -181,7 +182,7 @@ func (s *slowPath) emit(p model.Sent) datapath.Reason {
 	case s.host.has(destination(p.Packet)):
 		return datapath.DropLocal
 	default:
-		return sendReason(s.send.n6(p.Packet))
+		return sendReason(s.send.n6(p.Packet, p.Way))
 	}
 }
 

@@ -11,17 +11,17 @@ import (
 type slowLinks struct{ *slowPath }
 
 // MTU implements [model.Links].
-func (l slowLinks) MTU(r *model.Rule) int {
+func (l slowLinks) MTU(r *model.Rule, to netip.Addr) int {
 	p := l.d.ports
 	if r.Outer == nil {
-		return p.n6.mtu
+		return l.d.mtu(r.Way, to)
 	}
 	for i := range p.gtpu {
 		if e := &p.gtpu[i]; e.Address == r.Outer.Local || e.Address6 == r.Outer.Local {
 			return e.mtu
 		}
 	}
-	return p.n6.mtu
+	return p.n6[0].mtu
 }
 
 // Router implements [model.Links]: the first global address of N6.

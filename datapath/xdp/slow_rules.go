@@ -80,6 +80,9 @@ func (s *slowState) URR(u *api.URR) model.URR {
 	return s.d.urrs.urr(slot)
 }
 
+// N6 implements [model.State].
+func (s *slowState) N6() *datapath.N6 { return &s.d.cfg.N6 }
+
 // Local implements [model.State].
 func (s *slowState) Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr {
 	return datapath.Local(s.d.cfg.Endpoints, networkInstance, to, peer)

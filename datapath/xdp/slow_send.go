@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -47,17 +48,17 @@ func (c gtpuSockets) close() error {
 type rawSender struct {
 	gtpu   gtpuSockets
 	device map[netip.Addr]rawSockets // by address of the endpoint
-	out    rawSockets                // N6
+	out    []rawSockets              // by way
 	all    []rawSockets
 }
 
 // rawSockets are those of a device.
 type rawSockets struct{ v4, v6 int }
 
-func newRawSender(conns gtpuSockets, p *ports) (*rawSender, error) {
+func newRawSender(conns gtpuSockets, p *ports, n6 *datapath.N6) (*rawSender, error) {
 	r := &rawSender{gtpu: conns, device: map[netip.Addr]rawSockets{}}
 	byName := map[string]rawSockets{}
-	for _, port := range append(p.gtpu[:len(p.gtpu):len(p.gtpu)], p.n6) {
+	for _, port := range slices.Concat(p.gtpu, p.n6) {
 		s, ok := byName[port.name]
 		if !ok {
 			var err error
@@ -69,7 +70,9 @@ func newRawSender(conns gtpuSockets, p *ports) (*rawSender, error) {
 		}
 		r.device[port.Address], r.device[port.Address6] = s, s
 	}
-	r.out = byName[p.n6.name]
+	for way := range n6.Ways() {
+		r.out = append(r.out, byName[p.n6[n6.Of(way)].name])
+	}
 	for _, conn := range conns {
 		if err := allowFragments(conn); err != nil {
 			return nil, errors.Join(err, r.close())
@@ -137,7 +140,7 @@ func (r *rawSender) tunnel(packet []byte, local netip.Addr) error {
 	return err
 }
 
-func (r *rawSender) n6(packet []byte) error { return r.out.send(packet) }
+func (r *rawSender) n6(packet []byte, way int) error { return r.out[way].send(packet) }
 
 func (s rawSockets) send(packet []byte) error {
 	switch to := destination(packet); {

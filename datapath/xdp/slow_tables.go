@@ -82,6 +82,12 @@ func (t slowTables) rule(tab *table, slot uint32) *model.Rule {
 		m.UEIPv4 = ipv4(r.UeIp4)
 	}
 	switch {
+	case tab.kind == ruleByUE:
+		m.Network = int(r.Ctl >> ruleN6Shift & ruleN6Mask)
+	default:
+		m.Way = int(r.Ctl >> ruleN6Shift & ruleN6Mask)
+	}
+	switch {
 	case r.Ctl&ruleOuter != 0:
 		t.outer(m, r)
 	case r.Ctl&ruleMatchIP6 != 0:

@@ -24,8 +24,11 @@ const (
 	ruleQueued   = 0x4000
 	ruleChanging = 0x8000
 
-	ruleFlags      = 0xffff
-	generationStep = 0x10000
+	ruleN6Shift = 16 // the way, or the data network: bpf/n6.h
+	ruleN6Mask  = 0x3f
+
+	ruleFlags      = 0x3fffff
+	generationStep = ruleFlags + 1
 )
 
 // table is rule_by_teid or rule_by_ue: a rule stands at (key & mask), its home,

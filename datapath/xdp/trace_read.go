@@ -76,7 +76,7 @@ func wallClock(ns uint64) time.Time {
 }
 
 func (t *tracer) deviceName(index uint32) string {
-	for _, d := range append(t.d.ports.devices(), t.d.ports.n6.device) {
+	for _, d := range append(t.d.ports.devices(), t.d.ports.n6Devices()...) {
 		if d.index == int(index) {
 			return d.name
 		}

@@ -15,6 +15,7 @@ import (
 type came struct {
 	message *model.Datagram
 	packet  []byte // bare
+	device  int    // index of that on which it came
 }
 
 // slowly tells the traces what became of a packet in the slow path.
@@ -24,7 +25,7 @@ func (t *tracer) slowly(c came, o model.Out, reason datapath.Reason) {
 	}
 	var sent *model.Sent
 	if o.Reason == datapath.ReasonNone {
-		sent = &model.Sent{Packet: o.Packet, Outer: o.Rule.Outer}
+		sent = &model.Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way}
 	}
 	t.offer(t.slowPacket(c, o.Rule, sent, reason))
 }
@@ -114,13 +115,13 @@ func (t *tracer) slowPacket(c came, r *model.Rule, sent *model.Sent, reason data
 			p.Key.TEID = p.TEID
 		}
 	case c.packet != nil:
-		p.Arrived = datapath.TraceFrame{IP: true, Data: c.packet, Device: t.d.ports.n6.name}
+		p.Arrived = datapath.TraceFrame{IP: true, Data: c.packet, Device: t.deviceName(uint32(c.device))}
 	}
 	if sent != nil && user == nil {
 		user = userPacket(sent)
 	}
 	if sent != nil && reason == datapath.ReasonNone {
-		p.Left = datapath.TraceFrame{IP: true, Data: sent.Packet, Device: t.d.ports.n6.name}
+		p.Left = datapath.TraceFrame{IP: true, Data: sent.Packet, Device: t.d.ports.n6[t.d.cfg.N6.Of(sent.Way)].name}
 		if sent.Outer != nil {
 			p.Left.Device = t.deviceOf(sent.Outer.Local)
 		}

@@ -24,6 +24,8 @@ type tracedException struct {
 	Reason    uint32
 	Queue     uint32
 	Tunnelled uint32
+	Ifindex   uint32
+	Unused    uint32
 	Frame     [9216]uint8
 }
 
@@ -40,14 +42,6 @@ type tracedHop struct {
 	Reserved uint32
 }
 
-type tracedIn6Addr struct {
-	_    structs.HostLayout
-	In6U struct {
-		_       structs.HostLayout
-		U6Addr8 [16]uint8
-	}
-}
-
 type tracedMeter struct {
 	_         structs.HostLayout
 	Tat       uint64
@@ -56,7 +50,7 @@ type tracedMeter struct {
 	Reserved  uint64
 }
 
-type tracedN6Route struct {
+type tracedN6Way struct {
 	_          structs.HostLayout
 	OnlinkIp4  uint32
 	MaskIp4    uint32
@@ -64,12 +58,52 @@ type tracedN6Route struct {
 	MaskIp6    uint64
 	GatewayIp4 uint32
 	GatewayIp6 uint32
+	Flags      uint32
+	Table      uint32
+	Network    uint32
+	Ifindex    uint32
+	MssIp4     uint16
+	MssIp6     uint16
+	Dscp       uint8
+	Unused     [11]uint8
+}
+
+type tracedNeighbourKey struct {
+	_    structs.HostLayout
+	Addr struct {
+		_    structs.HostLayout
+		In6U struct {
+			_       structs.HostLayout
+			U6Addr8 [16]uint8
+		}
+	}
+	Network uint32
 }
 
 type tracedQueue struct {
 	_       structs.HostLayout
 	Packets uint32
 	Full    uint32
+}
+
+type tracedRouteGroup struct {
+	_      structs.HostLayout
+	Hop    [64]uint16
+	Mtu    uint32
+	Unused uint32
+}
+
+type tracedRouteKey struct {
+	_         structs.HostLayout
+	Prefixlen uint32
+	Table     uint32
+	Addr      struct {
+		_    structs.HostLayout
+		In6U struct {
+			_       structs.HostLayout
+			U6Addr8 [16]uint8
+		}
+	}
 }
 
 type tracedRule struct {
@@ -162,12 +196,15 @@ type tracedUrrOwner struct {
 const (
 	tracedMapCounts          = "counts"
 	tracedMapExceptions      = "exceptions"
+	tracedMapGroupByPrefix   = "group_by_prefix"
 	tracedMapGuestByTeid     = "guest_by_teid"
 	tracedMapGuestByUe       = "guest_by_ue"
 	tracedMapHopByIp         = "hop_by_ip"
 	tracedMapHops            = "hops"
 	tracedMapMeters          = "meters"
+	tracedMapN6Ways          = "n6_ways"
 	tracedMapQueues          = "queues"
+	tracedMapRouteGroups     = "route_groups"
 	tracedMapRuleByTeid      = "rule_by_teid"
 	tracedMapRuleByUe        = "rule_by_ue"
 	tracedMapScratch         = "scratch"
@@ -186,12 +223,12 @@ const (
 	tracedVarEndpointIp4     = "endpoint_ip4"
 	tracedVarEndpointIp6     = "endpoint_ip6"
 	tracedVarIndexMask       = "index_mask"
-	tracedVarN6              = "n6"
 	tracedVarOverflows       = "overflows"
 	tracedVarQueueMax        = "queue_max"
 	tracedVarShareTat        = "share_tat"
 	tracedVarTraceOn         = "trace_on"
 	tracedVarUnusedException = "unused_exception"
+	tracedVarUnusedRouteKey  = "unused_route_key"
 	tracedVarUnusedUrrEvent  = "unused_urr_event"
 )
 
@@ -248,12 +285,15 @@ type tracedProgramSpecs struct {
 type tracedMapSpecs struct {
 	Counts         *ebpf.MapSpec `ebpf:"counts"`
 	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
+	GroupByPrefix  *ebpf.MapSpec `ebpf:"group_by_prefix"`
 	GuestByTeid    *ebpf.MapSpec `ebpf:"guest_by_teid"`
 	GuestByUe      *ebpf.MapSpec `ebpf:"guest_by_ue"`
 	HopByIp        *ebpf.MapSpec `ebpf:"hop_by_ip"`
 	Hops           *ebpf.MapSpec `ebpf:"hops"`
 	Meters         *ebpf.MapSpec `ebpf:"meters"`
+	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
 	Queues         *ebpf.MapSpec `ebpf:"queues"`
+	RouteGroups    *ebpf.MapSpec `ebpf:"route_groups"`
 	RuleByTeid     *ebpf.MapSpec `ebpf:"rule_by_teid"`
 	RuleByUe       *ebpf.MapSpec `ebpf:"rule_by_ue"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
@@ -275,12 +315,12 @@ type tracedVariableSpecs struct {
 	EndpointIp4     *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
 	EndpointIp6     *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
-	N6              *ebpf.VariableSpec `ebpf:"n6"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
 	TraceOn         *ebpf.VariableSpec `ebpf:"trace_on"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
+	UnusedRouteKey  *ebpf.VariableSpec `ebpf:"unused_route_key"`
 	UnusedUrrEvent  *ebpf.VariableSpec `ebpf:"unused_urr_event"`
 }
 
@@ -306,12 +346,15 @@ func (o *tracedObjects) Close() error {
 type tracedMaps struct {
 	Counts         *ebpf.Map `ebpf:"counts"`
 	Exceptions     *ebpf.Map `ebpf:"exceptions"`
+	GroupByPrefix  *ebpf.Map `ebpf:"group_by_prefix"`
 	GuestByTeid    *ebpf.Map `ebpf:"guest_by_teid"`
 	GuestByUe      *ebpf.Map `ebpf:"guest_by_ue"`
 	HopByIp        *ebpf.Map `ebpf:"hop_by_ip"`
 	Hops           *ebpf.Map `ebpf:"hops"`
 	Meters         *ebpf.Map `ebpf:"meters"`
+	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
 	Queues         *ebpf.Map `ebpf:"queues"`
+	RouteGroups    *ebpf.Map `ebpf:"route_groups"`
 	RuleByTeid     *ebpf.Map `ebpf:"rule_by_teid"`
 	RuleByUe       *ebpf.Map `ebpf:"rule_by_ue"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
@@ -329,12 +372,15 @@ func (m *tracedMaps) Close() error {
 	return _TracedClose(
 		m.Counts,
 		m.Exceptions,
+		m.GroupByPrefix,
 		m.GuestByTeid,
 		m.GuestByUe,
 		m.HopByIp,
 		m.Hops,
 		m.Meters,
+		m.N6Ways,
 		m.Queues,
+		m.RouteGroups,
 		m.RuleByTeid,
 		m.RuleByUe,
 		m.Scratch,
@@ -357,12 +403,12 @@ type tracedVariables struct {
 	EndpointIp4     *ebpf.Variable `ebpf:"endpoint_ip4"`
 	EndpointIp6     *ebpf.Variable `ebpf:"endpoint_ip6"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
-	N6              *ebpf.Variable `ebpf:"n6"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat        *ebpf.Variable `ebpf:"share_tat"`
 	TraceOn         *ebpf.Variable `ebpf:"trace_on"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
+	UnusedRouteKey  *ebpf.Variable `ebpf:"unused_route_key"`
 	UnusedUrrEvent  *ebpf.Variable `ebpf:"unused_urr_event"`
 }
 

@@ -24,6 +24,8 @@ type upfException struct {
 	Reason    uint32
 	Queue     uint32
 	Tunnelled uint32
+	Ifindex   uint32
+	Unused    uint32
 	Frame     [9216]uint8
 }
 
@@ -40,14 +42,6 @@ type upfHop struct {
 	Reserved uint32
 }
 
-type upfIn6Addr struct {
-	_    structs.HostLayout
-	In6U struct {
-		_       structs.HostLayout
-		U6Addr8 [16]uint8
-	}
-}
-
 type upfMeter struct {
 	_         structs.HostLayout
 	Tat       uint64
@@ -56,7 +50,7 @@ type upfMeter struct {
 	Reserved  uint64
 }
 
-type upfN6Route struct {
+type upfN6Way struct {
 	_          structs.HostLayout
 	OnlinkIp4  uint32
 	MaskIp4    uint32
@@ -64,12 +58,52 @@ type upfN6Route struct {
 	MaskIp6    uint64
 	GatewayIp4 uint32
 	GatewayIp6 uint32
+	Flags      uint32
+	Table      uint32
+	Network    uint32
+	Ifindex    uint32
+	MssIp4     uint16
+	MssIp6     uint16
+	Dscp       uint8
+	Unused     [11]uint8
+}
+
+type upfNeighbourKey struct {
+	_    structs.HostLayout
+	Addr struct {
+		_    structs.HostLayout
+		In6U struct {
+			_       structs.HostLayout
+			U6Addr8 [16]uint8
+		}
+	}
+	Network uint32
 }
 
 type upfQueue struct {
 	_       structs.HostLayout
 	Packets uint32
 	Full    uint32
+}
+
+type upfRouteGroup struct {
+	_      structs.HostLayout
+	Hop    [64]uint16
+	Mtu    uint32
+	Unused uint32
+}
+
+type upfRouteKey struct {
+	_         structs.HostLayout
+	Prefixlen uint32
+	Table     uint32
+	Addr      struct {
+		_    structs.HostLayout
+		In6U struct {
+			_       structs.HostLayout
+			U6Addr8 [16]uint8
+		}
+	}
 }
 
 type upfRule struct {
@@ -121,12 +155,15 @@ type upfUrrOwner struct {
 const (
 	upfMapCounts          = "counts"
 	upfMapExceptions      = "exceptions"
+	upfMapGroupByPrefix   = "group_by_prefix"
 	upfMapGuestByTeid     = "guest_by_teid"
 	upfMapGuestByUe       = "guest_by_ue"
 	upfMapHopByIp         = "hop_by_ip"
 	upfMapHops            = "hops"
 	upfMapMeters          = "meters"
+	upfMapN6Ways          = "n6_ways"
 	upfMapQueues          = "queues"
+	upfMapRouteGroups     = "route_groups"
 	upfMapRuleByTeid      = "rule_by_teid"
 	upfMapRuleByUe        = "rule_by_ue"
 	upfMapScratch         = "scratch"
@@ -142,12 +179,12 @@ const (
 	upfVarEndpointIp4     = "endpoint_ip4"
 	upfVarEndpointIp6     = "endpoint_ip6"
 	upfVarIndexMask       = "index_mask"
-	upfVarN6              = "n6"
 	upfVarOverflows       = "overflows"
 	upfVarQueueMax        = "queue_max"
 	upfVarShareTat        = "share_tat"
 	upfVarTraceOn         = "trace_on"
 	upfVarUnusedException = "unused_exception"
+	upfVarUnusedRouteKey  = "unused_route_key"
 	upfVarUnusedUrrEvent  = "unused_urr_event"
 )
 
@@ -204,12 +241,15 @@ type upfProgramSpecs struct {
 type upfMapSpecs struct {
 	Counts         *ebpf.MapSpec `ebpf:"counts"`
 	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
+	GroupByPrefix  *ebpf.MapSpec `ebpf:"group_by_prefix"`
 	GuestByTeid    *ebpf.MapSpec `ebpf:"guest_by_teid"`
 	GuestByUe      *ebpf.MapSpec `ebpf:"guest_by_ue"`
 	HopByIp        *ebpf.MapSpec `ebpf:"hop_by_ip"`
 	Hops           *ebpf.MapSpec `ebpf:"hops"`
 	Meters         *ebpf.MapSpec `ebpf:"meters"`
+	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
 	Queues         *ebpf.MapSpec `ebpf:"queues"`
+	RouteGroups    *ebpf.MapSpec `ebpf:"route_groups"`
 	RuleByTeid     *ebpf.MapSpec `ebpf:"rule_by_teid"`
 	RuleByUe       *ebpf.MapSpec `ebpf:"rule_by_ue"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
@@ -228,12 +268,12 @@ type upfVariableSpecs struct {
 	EndpointIp4     *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
 	EndpointIp6     *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
-	N6              *ebpf.VariableSpec `ebpf:"n6"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
 	TraceOn         *ebpf.VariableSpec `ebpf:"trace_on"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
+	UnusedRouteKey  *ebpf.VariableSpec `ebpf:"unused_route_key"`
 	UnusedUrrEvent  *ebpf.VariableSpec `ebpf:"unused_urr_event"`
 }
 
@@ -259,12 +299,15 @@ func (o *upfObjects) Close() error {
 type upfMaps struct {
 	Counts         *ebpf.Map `ebpf:"counts"`
 	Exceptions     *ebpf.Map `ebpf:"exceptions"`
+	GroupByPrefix  *ebpf.Map `ebpf:"group_by_prefix"`
 	GuestByTeid    *ebpf.Map `ebpf:"guest_by_teid"`
 	GuestByUe      *ebpf.Map `ebpf:"guest_by_ue"`
 	HopByIp        *ebpf.Map `ebpf:"hop_by_ip"`
 	Hops           *ebpf.Map `ebpf:"hops"`
 	Meters         *ebpf.Map `ebpf:"meters"`
+	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
 	Queues         *ebpf.Map `ebpf:"queues"`
+	RouteGroups    *ebpf.Map `ebpf:"route_groups"`
 	RuleByTeid     *ebpf.Map `ebpf:"rule_by_teid"`
 	RuleByUe       *ebpf.Map `ebpf:"rule_by_ue"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
@@ -279,12 +322,15 @@ func (m *upfMaps) Close() error {
 	return _UpfClose(
 		m.Counts,
 		m.Exceptions,
+		m.GroupByPrefix,
 		m.GuestByTeid,
 		m.GuestByUe,
 		m.HopByIp,
 		m.Hops,
 		m.Meters,
+		m.N6Ways,
 		m.Queues,
+		m.RouteGroups,
 		m.RuleByTeid,
 		m.RuleByUe,
 		m.Scratch,
@@ -304,12 +350,12 @@ type upfVariables struct {
 	EndpointIp4     *ebpf.Variable `ebpf:"endpoint_ip4"`
 	EndpointIp6     *ebpf.Variable `ebpf:"endpoint_ip6"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
-	N6              *ebpf.Variable `ebpf:"n6"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat        *ebpf.Variable `ebpf:"share_tat"`
 	TraceOn         *ebpf.Variable `ebpf:"trace_on"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
+	UnusedRouteKey  *ebpf.Variable `ebpf:"unused_route_key"`
 	UnusedUrrEvent  *ebpf.Variable `ebpf:"unused_urr_event"`
 }
 

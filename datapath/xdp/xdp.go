@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -46,12 +45,11 @@ const (
 // Config says where the UPF stands.
 type Config struct {
 	Endpoints []datapath.Endpoint // where GTP-U is terminated, at most 16; several may be on one device
-	N6Device  string              // may be that of an endpoint
-	// Gateway4 and Gateway6 are the next hops on N6 of all that is not on-link;
-	// not valid: those of the kernel's default routes on the device.
-	Gateway4, Gateway6 netip.Addr
-	Mode               Mode
-	MaxSessions        int // F-TEIDs, and UE addresses, that can be held
+	// N6 is where user packets leave bare and come from. A device may be that of
+	// an endpoint.
+	N6          datapath.N6
+	Mode        Mode
+	MaxSessions int // F-TEIDs, and UE addresses, that can be held
 	// Pin is a directory in bpffs where tables and attachments stay when the
 	// process ends, so that packets flow on until [New] takes them over; "":
 	// nothing outlives the driver.
@@ -78,6 +76,9 @@ type Driver struct {
 	urrs         *urrTable
 	queues       mapped[upfQueue] // by slot of ues, and behind them of teids
 	hops         *hopTable
+	ways         mapped[upfN6Way] // by number of the way
+	routes       *routeTable
+	networks     []*network          // by index in Config.N6.Networks
 	sessions     *sessionTable       // nil once the driver is closed
 	slowSessions map[uint64]*session // those of them with a rule of the slow path
 	slowRules    map[tableKey][]*model.Rule
@@ -160,6 +161,7 @@ func capabilities(cfg Config) *api.Capabilities {
 	c := &api.Capabilities{
 		Name: "xdp", MaxSessions: uint64(cfg.MaxSessions),
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
+		NetworkInstances: cfg.N6.Instances(), ForwardingPolicies: cfg.N6.PolicyNames(),
 		FramedRoutes: false, Hosts: false, Marking: false, PacketRate: false, Gbr: false, Duplicate: false, Redirect: false,
 		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: true, BeforeEnforcement: false,
 	}
@@ -193,8 +195,10 @@ func (d *Driver) mapTables() error {
 	if d.queues, err = mapMemory[upfQueue](d.objs.Queues); err != nil {
 		return err
 	}
-	d.hops, err = newHopTable(d.objs.Hops, d.objs.HopByIp)
-	return err
+	if d.hops, err = newHopTable(d.objs.Hops, d.objs.HopByIp); err != nil {
+		return err
+	}
+	return d.openNetworks()
 }
 
 // overflowed tells the programs whether they have to look beyond a rule's home.

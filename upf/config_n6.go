@@ -1,0 +1,90 @@
+package upf
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"plumbline/datapath"
+)
+
+// maxGateways is how many next hops flows are spread over.
+const maxGateways = 8
+
+// checkDataNetworks checks what there is beside N6's device and gateways.
+func (c *Config) checkDataNetworks(m *checks) {
+	m.gateways("n6.gateways", c.N6.Gateways)
+	named, instances := []string{nameN6}, []string{}
+	m.instances("n6.network_instances", c.N6.NetworkInstances, &instances)
+	devices := []string{c.N6.Device}
+	m.want(len(c.DataNetworks)+len(c.Policies) < datapath.MaxWays, "data_networks", len(c.DataNetworks),
+		fmt.Sprintf("at most %d with n6 and forwarding_policies", datapath.MaxWays))
+	for i := range c.DataNetworks {
+		n, key := &c.DataNetworks[i], fmt.Sprintf("data_networks[%d]", i)
+		m.name(key+".name", n.Name, &named)
+		m.want(isDevice(n.Device) && !slices.Contains(devices, n.Device) || n.Device == "" && c.Datapath != DatapathXDP,
+			key+".device", n.Device, "the name of a network device that no other data network has")
+		devices = append(devices, n.Device)
+		m.instances(key+".network_instances", n.instances(), &instances)
+		m.gateways(key+".gateways", n.Gateways)
+	}
+	var policies []string
+	for i := range c.Policies {
+		p, key := &c.Policies[i], fmt.Sprintf("forwarding_policies[%d]", i)
+		m.name(key+".name", p.Name, &policies)
+		m.want(p.DataNetwork == "" || slices.Contains(named, p.DataNetwork), key+".data_network", p.DataNetwork, "the name of a data network")
+		m.gateways(key+".gateways", p.Gateways)
+	}
+}
+
+// gateways checks a list of next hops.
+func (c *checks) gateways(key string, list []netip.Addr) {
+	c.want(len(list) <= maxGateways, key, len(list), fmt.Sprintf("at most %d", maxGateways))
+	for i, a := range list {
+		c.want(isHost(a) && a.Zone() == "" && !slices.Contains(list[:i], a), fmt.Sprintf("%s[%d]", key, i), a,
+			"the unicast address of another machine, each once")
+	}
+}
+
+// instances checks Network Instances, of which each means one data network.
+func (c *checks) instances(key string, list []string, seen *[]string) {
+	c.want(len(list) <= maxLabels, key, len(list), fmt.Sprintf("at most %d", maxLabels))
+	for _, n := range list {
+		c.name(key, n, seen)
+	}
+}
+
+// nameN6 is the name of the data network of [N6].
+const nameN6 = "n6"
+
+func (n *DataNetwork) instances() []string {
+	if len(n.NetworkInstances) == 0 {
+		return []string{n.Name}
+	}
+	return n.NetworkInstances
+}
+
+// dataNetworks returns all data networks and forwarding policies.
+func dataNetworks(c *Config) datapath.N6 {
+	first := datapath.DataNetwork{
+		Name: nameN6, Device: c.N6.Device, NetworkInstances: c.N6.NetworkInstances, Gateways: slices.Clone(c.N6.Gateways),
+	}
+	for _, a := range []netip.Addr{c.N6.Gateway6, c.N6.Gateway} {
+		if a.IsValid() && !slices.Contains(first.Gateways, a) {
+			first.Gateways = slices.Insert(first.Gateways, 0, a)
+		}
+	}
+	all := datapath.N6{Networks: []datapath.DataNetwork{first}}
+	for i := range c.DataNetworks {
+		n := &c.DataNetworks[i]
+		all.Networks = append(all.Networks, datapath.DataNetwork{
+			Name: n.Name, Device: n.Device, NetworkInstances: n.instances(), Gateways: n.Gateways,
+		})
+	}
+	for _, p := range c.Policies {
+		all.Policies = append(all.Policies, datapath.ForwardingPolicy{
+			Name: p.Name, DataNetwork: p.DataNetwork, Gateways: p.Gateways, DSCP: -1,
+		})
+	}
+	return all
+}
