@@ -2305,6 +2305,11 @@ type URRUsage struct {
 	// Downlink, dropped instead of buffered or paged for.
 	DroppedDownlinkPackets uint64 `protobuf:"varint,6,opt,name=dropped_downlink_packets,json=droppedDownlinkPackets,proto3" json:"dropped_downlink_packets,omitempty"`
 	DroppedDownlinkOctets  uint64 `protobuf:"varint,7,opt,name=dropped_downlink_octets,json=droppedDownlinkOctets,proto3" json:"dropped_downlink_octets,omitempty"`
+	// What was counted when VOLUME_THRESHOLD was last raised; all 0: it never was.
+	ReachedUplinkOctets    uint64 `protobuf:"varint,8,opt,name=reached_uplink_octets,json=reachedUplinkOctets,proto3" json:"reached_uplink_octets,omitempty"`
+	ReachedDownlinkOctets  uint64 `protobuf:"varint,9,opt,name=reached_downlink_octets,json=reachedDownlinkOctets,proto3" json:"reached_downlink_octets,omitempty"`
+	ReachedUplinkPackets   uint64 `protobuf:"varint,10,opt,name=reached_uplink_packets,json=reachedUplinkPackets,proto3" json:"reached_uplink_packets,omitempty"`
+	ReachedDownlinkPackets uint64 `protobuf:"varint,11,opt,name=reached_downlink_packets,json=reachedDownlinkPackets,proto3" json:"reached_downlink_packets,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
 }
@@ -2384,6 +2389,34 @@ func (x *URRUsage) GetDroppedDownlinkPackets() uint64 {
 func (x *URRUsage) GetDroppedDownlinkOctets() uint64 {
 	if x != nil {
 		return x.DroppedDownlinkOctets
+	}
+	return 0
+}
+
+func (x *URRUsage) GetReachedUplinkOctets() uint64 {
+	if x != nil {
+		return x.ReachedUplinkOctets
+	}
+	return 0
+}
+
+func (x *URRUsage) GetReachedDownlinkOctets() uint64 {
+	if x != nil {
+		return x.ReachedDownlinkOctets
+	}
+	return 0
+}
+
+func (x *URRUsage) GetReachedUplinkPackets() uint64 {
+	if x != nil {
+		return x.ReachedUplinkPackets
+	}
+	return 0
+}
+
+func (x *URRUsage) GetReachedDownlinkPackets() uint64 {
+	if x != nil {
+		return x.ReachedDownlinkPackets
 	}
 	return 0
 }
@@ -2795,7 +2828,7 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x06pdr_id\x18\x01 \x01(\rR\x05pdrId\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x16\n" +
 	"\x06octets\x18\x03 \x01(\x04R\x06octets\x12'\n" +
-	"\x0fdropped_packets\x18\x04 \x01(\x04R\x0edroppedPackets\"\xb3\x02\n" +
+	"\x0fdropped_packets\x18\x04 \x01(\x04R\x0edroppedPackets\"\x8f\x04\n" +
 	"\bURRUsage\x12\x15\n" +
 	"\x06urr_id\x18\x01 \x01(\rR\x05urrId\x12#\n" +
 	"\ruplink_octets\x18\x02 \x01(\x04R\fuplinkOctets\x12'\n" +
@@ -2803,7 +2836,12 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x0euplink_packets\x18\x04 \x01(\x04R\ruplinkPackets\x12)\n" +
 	"\x10downlink_packets\x18\x05 \x01(\x04R\x0fdownlinkPackets\x128\n" +
 	"\x18dropped_downlink_packets\x18\x06 \x01(\x04R\x16droppedDownlinkPackets\x126\n" +
-	"\x17dropped_downlink_octets\x18\a \x01(\x04R\x15droppedDownlinkOctets\"\xf0\x05\n" +
+	"\x17dropped_downlink_octets\x18\a \x01(\x04R\x15droppedDownlinkOctets\x122\n" +
+	"\x15reached_uplink_octets\x18\b \x01(\x04R\x13reachedUplinkOctets\x126\n" +
+	"\x17reached_downlink_octets\x18\t \x01(\x04R\x15reachedDownlinkOctets\x124\n" +
+	"\x16reached_uplink_packets\x18\n" +
+	" \x01(\x04R\x14reachedUplinkPackets\x128\n" +
+	"\x18reached_downlink_packets\x18\v \x01(\x04R\x16reachedDownlinkPackets\"\xf0\x05\n" +
 	"\fCapabilities\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\x12\x17\n" +

@@ -140,6 +140,9 @@ _Static_assert(sizeof(struct urr) == 64, "a URR is one cache line");
 struct urr_owner {
 	__u64 seid;		/* of the UP function; 0: free */
 	__u64 quota[3];		/* octets; URR_NO_LIMIT: none */
+	/* What was counted when VOLUME_THRESHOLD was last raised. */
+	__u64 reached_octets[2];
+	__u64 reached_packets[2];
 };
 
 /* What of it was dropped instead of buffered, at the same index again: only the

@@ -58,6 +58,18 @@ static __always_inline __u64 urr_next(__u64 limit, __u64 quota, int both, __u64 
 	return URR_USED_UP;
 }
 
+/* urr_note - keep what has been counted, for the report
+ *
+ * What is read when the report is made is more by then.
+ */
+static __always_inline void urr_note(const struct urr *u, struct urr_owner *owner)
+{
+	for (int i = 0; i < 2; i++) {
+		*(volatile __u64 *)&owner->reached_octets[i] = *(volatile __u64 *)&u->octets[i];
+		*(volatile __u64 *)&owner->reached_packets[i] = *(volatile __u64 *)&u->packets[i];
+	}
+}
+
 /* urr_pass - take the limit away that @sum has reached, and tell of it
  *
  * Return: nonzero if another CPU was faster: there may be a limit behind that one.
@@ -78,6 +90,8 @@ static __always_inline int urr_pass(struct urr *u, struct urr_owner *owner, __u3
 		bpf_ringbuf_discard(e, 0);
 		return 1;
 	}
+	if (events & URR_EVENT_THRESHOLD)
+		urr_note(u, owner);
 	e->index = index;
 	e->events = events;
 	bpf_ringbuf_submit(e, 0);

@@ -19,10 +19,17 @@ func (c Compiler) Usage(_ context.Context, seid uint64, u *session.Usage) error 
 		u.Packets += r.GetPackets()
 	}
 	for _, r := range counted.GetUrrs() {
-		u.URRs = append(u.URRs, session.URRCounts{URRID: r.GetUrrId(), Counts: session.Counts{
-			UplinkOctets: r.GetUplinkOctets(), DownlinkOctets: r.GetDownlinkOctets(),
-			UplinkPackets: r.GetUplinkPackets(), DownlinkPackets: r.GetDownlinkPackets(),
-		}})
+		u.URRs = append(u.URRs, session.URRCounts{
+			URRID: r.GetUrrId(),
+			Counts: session.Counts{
+				UplinkOctets: r.GetUplinkOctets(), DownlinkOctets: r.GetDownlinkOctets(),
+				UplinkPackets: r.GetUplinkPackets(), DownlinkPackets: r.GetDownlinkPackets(),
+			},
+			Reached: session.Counts{
+				UplinkOctets: r.GetReachedUplinkOctets(), DownlinkOctets: r.GetReachedDownlinkOctets(),
+				UplinkPackets: r.GetReachedUplinkPackets(), DownlinkPackets: r.GetReachedDownlinkPackets(),
+			},
+		})
 	}
 	return nil
 }

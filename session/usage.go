@@ -212,6 +212,21 @@ func (u *URR) due(now int64, c Counts) UsageReportTrigger {
 	return t
 }
 
+// measured is what a report for t measures up to: what was counted until now, or,
+// if it is only that a threshold was reached, until then. So the report says by
+// one packet exactly when that was, however long it took to make it.
+func (u *URR) measured(counts *Usage, t UsageReportTrigger) Counts {
+	c := counts.of(u.ID)
+	if t&^unmeasured != TriggerVOLTH {
+		return c
+	}
+	at := counts.reached(u.ID)
+	if !at.within(u.State.Reported, c) || !u.State.ThresholdAt.reached(at) {
+		return c // of an earlier threshold
+	}
+	return at
+}
+
 // unmeasured are triggers whose reports have no measurement.
 // Source: TS 29.244 V18.6.0, 5.2.2.1, NOTE.
 const unmeasured = TriggerSTART | TriggerSTOPT

@@ -242,7 +242,7 @@ func (w *usageWorld) Usage(_ context.Context, seid uint64, u *Usage) error {
 	}
 	*u = Usage{URRs: u.URRs[:0]}
 	for _, id := range slices.Sorted(maps.Keys(d.counts)) {
-		u.URRs = append(u.URRs, URRCounts{id, d.counts[id]})
+		u.URRs = append(u.URRs, URRCounts{URRID: id, Counts: d.counts[id]})
 		u.Packets += d.counts[id].packets()
 	}
 	return nil

@@ -73,7 +73,7 @@ func (b *runBed) tell(n Notice) {
 func (b *runBed) counted(c Counts) {
 	b.dp.mu.Lock()
 	defer b.dp.mu.Unlock()
-	b.dp.usage = Usage{Packets: c.packets(), URRs: []URRCounts{{1, c}}}
+	b.dp.usage = Usage{Packets: c.packets(), URRs: []URRCounts{{URRID: 1, Counts: c}}}
 }
 
 // take returns what has happened since it was called last.

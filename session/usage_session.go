@@ -68,7 +68,7 @@ func (s *Session) report(now int64, counts *Usage, due []UsageReportTrigger, ans
 		case answered == 0 && n >= maxReports && due[i]&TriggerMONIT == 0:
 			u.State.Owed |= due[i] &^ levels
 		default:
-			s.Reports = u.report(s.Reports, now, counts.of(u.ID), due[i])
+			s.Reports = u.report(s.Reports, now, u.measured(counts, due[i]), due[i])
 		}
 	}
 	for i := range s.Reports[n:] {

@@ -64,10 +64,29 @@ func (u *Usage) of(id uint32) Counts {
 	return Counts{}
 }
 
+// reached returns what was counted for a URR when a threshold was last reached.
+func (u *Usage) reached(id uint32) Counts {
+	for i := range u.URRs {
+		if u.URRs[i].URRID == id {
+			return u.URRs[i].Reached
+		}
+	}
+	return Counts{}
+}
+
+// within reports whether all counts of c are from those of a to those of b.
+func (c Counts) within(a, b Counts) bool {
+	return a.UplinkOctets <= c.UplinkOctets && c.UplinkOctets <= b.UplinkOctets &&
+		a.DownlinkOctets <= c.DownlinkOctets && c.DownlinkOctets <= b.DownlinkOctets &&
+		a.UplinkPackets <= c.UplinkPackets && c.UplinkPackets <= b.UplinkPackets &&
+		a.DownlinkPackets <= c.DownlinkPackets && c.DownlinkPackets <= b.DownlinkPackets
+}
+
 // URRCounts is what was counted for one URR.
 type URRCounts struct {
 	URRID uint32
 	Counts
+	Reached Counts // what it was when a volume threshold was last reached; zero: not known
 }
 
 // packets is how many there were.

@@ -22,6 +22,7 @@ func total(n uint64) Volume { return Volume{HasTotal: true, Total: n} }
 type usageStep struct {
 	at       float64 // seconds since it was created
 	up, down uint64  // octets counted until then
+	reached  uint64  // of up, when a threshold was reached; 0: not known
 	query    bool
 	started  bool // the datapath tells of a packet
 	update   *UpdateURR
@@ -45,6 +46,17 @@ var usageTests = []struct {
 			{at: 2, up: 700, down: 400, want: "#0 VOLTH 700/400 2s", limits: "threshold 2100"},
 			{at: 3, up: 700, down: 400, limits: "threshold 2100"},
 			{at: 4, up: 5000, down: 400, want: "#1 VOLTH 4300/0 2s", limits: "threshold 6400"},
+		},
+	},
+	{
+		"volume threshold: the report is of when it was reached, the rest belongs to the next one",
+		URR{Method: MeasureVolume, Triggers: ReportVOLTH | ReportPERIO, VolumeThreshold: total(1000), MeasurementPeriod: 10},
+		[]usageStep{
+			{at: 1, up: 1700, reached: 1100, want: "#0 VOLTH 1100/0 1s", next: 10, limits: "threshold 2100"},
+			{at: 2, up: 1900, reached: 1100, next: 10, limits: "threshold 2100"},
+			{at: 3, up: 2300, reached: 1100, want: "#1 VOLTH 1200/0 2s", next: 10, limits: "threshold 3300"},
+			{at: 4, up: 3500, reached: 3600, want: "#2 VOLTH 1200/0 1s", next: 10, limits: "threshold 4500"},
+			{at: 10, up: 4900, reached: 4500, want: "#3 PERIO+VOLTH 1400/0 6s", next: 20, limits: "threshold 5900"},
 		},
 	},
 	{
@@ -232,7 +244,10 @@ func TestUsage(t *testing.T) {
 			s := &Session{URRs: []URR{u}}
 			for _, step := range tc.steps {
 				now := born + int64(step.at*1e9)
-				counts := &Usage{URRs: []URRCounts{{7, octets(step.up, step.down)}}}
+				counts := &Usage{URRs: []URRCounts{{URRID: 7, Counts: octets(step.up, step.down)}}}
+				if step.reached != 0 {
+					counts.URRs[0].Reached = octets(step.reached, step.down)
+				}
 				s.Reports = nil
 				switch {
 				case step.query:
@@ -324,7 +339,7 @@ func TestLinked(t *testing.T) {
 	for i := range s.URRs {
 		s.URRs[i].provision(0, Counts{})
 	}
-	counts := &Usage{URRs: []URRCounts{{1, octets(100, 0)}, {2, octets(100, 0)}, {3, octets(0, 0)}, {4, octets(50, 0)}, {5, octets(100, 0)}}}
+	counts := &Usage{URRs: []URRCounts{{URRID: 1, Counts: octets(100, 0)}, {URRID: 2, Counts: octets(100, 0)}, {URRID: 3, Counts: octets(0, 0)}, {URRID: 4, Counts: octets(50, 0)}, {URRID: 5, Counts: octets(100, 0)}}}
 	s.look(second, counts, Optional[uint32]{})
 	want := "#0 VOLTH 100/0 1s, #0 LIUSA 100/0 1s, #0 LIUSA 0/0 1s, #0 START"
 	if got := reportText(s.Reports); got != want {
@@ -348,7 +363,7 @@ func TestReportsFull(t *testing.T) {
 		s.Reports = nil
 	}
 	for i := range uint64(maxReports + 5) {
-		s.look(int64(i)*second, &Usage{URRs: []URRCounts{{1, octets(100*(i+1), 0)}}}, Optional[uint32]{})
+		s.look(int64(i)*second, &Usage{URRs: []URRCounts{{URRID: 1, Counts: octets(100*(i+1), 0)}}}, Optional[uint32]{})
 	}
 	if len(s.Reports) != maxReports || s.next(0) != 0 {
 		t.Errorf("%d reports wait, next look at %d; want %d and none", len(s.Reports), s.next(0), maxReports)
@@ -358,7 +373,7 @@ func TestReportsFull(t *testing.T) {
 	}
 	tell()
 	last := octets(100*(maxReports+5), 0)
-	s.look(100*second, &Usage{URRs: []URRCounts{{1, last}}}, Optional[uint32]{})
+	s.look(100*second, &Usage{URRs: []URRCounts{{URRID: 1, Counts: last}}}, Optional[uint32]{})
 	want := fmt.Sprintf("#%d STOPT, #%d VOLTH+VOLQU 500/0 85s", maxReports, maxReports+1)
 	if got := reportText(s.Reports); got != want {
 		t.Errorf("got %s\nwant %s", got, want)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"plumbline/api"
@@ -28,6 +29,8 @@ type Volume struct {
 type Owner struct {
 	SEID  uint64
 	Quota [3]uint64 // octets; NoLimit: none
+	// What was counted when VOLUME_THRESHOLD was last raised; by direction.
+	ReachedOctets, ReachedPackets [2]uint64
 }
 
 // Indices of a [Volume], and limits that no count reaches.
@@ -62,7 +65,18 @@ func (v *Volume) sum(i int) uint64 {
 
 // Count returns what was counted, as a driver tells it.
 func (u URR) Count() *api.URRUsage {
-	c := u.Volume.Count()
+	c := &api.URRUsage{
+		UrrId:           u.ID,
+		UplinkOctets:    atomic.LoadUint64(&u.Octets[Uplink]),
+		DownlinkOctets:  atomic.LoadUint64(&u.Octets[Downlink]),
+		UplinkPackets:   atomic.LoadUint64(&u.Packets[Uplink]),
+		DownlinkPackets: atomic.LoadUint64(&u.Packets[Downlink]),
+
+		ReachedUplinkOctets:    atomic.LoadUint64(&u.Owner.ReachedOctets[Uplink]),
+		ReachedDownlinkOctets:  atomic.LoadUint64(&u.Owner.ReachedOctets[Downlink]),
+		ReachedUplinkPackets:   atomic.LoadUint64(&u.Owner.ReachedPackets[Uplink]),
+		ReachedDownlinkPackets: atomic.LoadUint64(&u.Owner.ReachedPackets[Downlink]),
+	}
 	if u.Dropped != nil {
 		c.DroppedDownlinkPackets = atomic.LoadUint64(&u.Dropped.Packets)
 		c.DroppedDownlinkOctets = atomic.LoadUint64(&u.Dropped.Octets)
@@ -70,14 +84,12 @@ func (u URR) Count() *api.URRUsage {
 	return c
 }
 
-// Count returns what was counted of packets that were forwarded.
-func (v *Volume) Count() *api.URRUsage {
-	return &api.URRUsage{
-		UrrId:           v.ID,
-		UplinkOctets:    atomic.LoadUint64(&v.Octets[Uplink]),
-		DownlinkOctets:  atomic.LoadUint64(&v.Octets[Downlink]),
-		UplinkPackets:   atomic.LoadUint64(&v.Packets[Uplink]),
-		DownlinkPackets: atomic.LoadUint64(&v.Packets[Downlink]),
+// note keeps what has been counted, for the report: what is read when that is
+// made is more by then.
+func (u URR) note() {
+	for i := range u.Owner.ReachedOctets {
+		atomic.StoreUint64(&u.Owner.ReachedOctets[i], atomic.LoadUint64(&u.Octets[i]))
+		atomic.StoreUint64(&u.Owner.ReachedPackets[i], atomic.LoadUint64(&u.Packets[i]))
 	}
 }
 
@@ -116,6 +128,9 @@ func (u URR) reached(i int) []api.EventKind {
 			events = append(events, api.EventKind_VOLUME_QUOTA)
 		}
 		if atomic.CompareAndSwapUint64(&u.Limit[i], limit, next) {
+			if slices.Contains(events, api.EventKind_VOLUME_THRESHOLD) {
+				u.note()
+			}
 			return events
 		}
 	}

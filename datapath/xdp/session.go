@@ -95,7 +95,7 @@ func (d *Driver) urrUsage(seid uint64, h held) *api.URRUsage {
 		sum := model.Volume{ID: h.id}
 		addVolume(&sum, old)
 		addVolume(&sum, u.Volume)
-		u.Volume = &sum
+		u.Volume, u.Owner = &sum, &model.Owner{} // limits are not reached in the sum
 	}
 	return u.Count()
 }

@@ -185,9 +185,11 @@ type tracedUrrDropped struct {
 }
 
 type tracedUrrOwner struct {
-	_     structs.HostLayout
-	Seid  uint64
-	Quota [3]uint64
+	_              structs.HostLayout
+	Seid           uint64
+	Quota          [3]uint64
+	ReachedOctets  [2]uint64
+	ReachedPackets [2]uint64
 }
 
 // Names of all BPF objects in the ELF.

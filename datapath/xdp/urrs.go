@@ -76,6 +76,10 @@ func (t *urrTable) reserve(seid uint64, id uint32) (uint32, error) {
 		atomic.StoreUint64(&u.Octets[i], 0)
 		atomic.StoreUint64(&u.Packets[i], 0)
 	}
+	for i := range o.ReachedOctets {
+		atomic.StoreUint64(&o.ReachedOctets[i], 0)
+		atomic.StoreUint64(&o.ReachedPackets[i], 0)
+	}
 	for i := range u.Limit {
 		atomic.StoreUint64(&u.Limit[i], model.NoLimit)
 	}

@@ -62,7 +62,7 @@ func TestRun(t *testing.T) {
 		switch {
 		case f.Kind == "quota" && (f.OverPackets < 0 || f.OverPackets > inFlight):
 			t.Errorf("quota of %d octets %s: %d passed", f.AskedOctets, f.Direction, f.PassedOctets)
-		case f.Kind == "threshold" && f.ReportedOctets < f.AskedOctets:
+		case f.Kind == "threshold" && (f.OverPackets < 0 || f.OverPackets > inFlight):
 			t.Errorf("threshold of %d octets %s: reported at %d", f.AskedOctets, f.Direction, f.ReportedOctets)
 		}
 	}

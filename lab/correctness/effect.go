@@ -55,7 +55,6 @@ func (b *bed) effects(ctx context.Context) error {
 type changed struct {
 	accepted int64 // ns: when the CP function had the response
 	started  int64 // ns: the first frame was due then
-	first    uint64
 	sent     uint64
 	frames   []frame
 }
