@@ -23,6 +23,9 @@
 	X(PACKET_RATE,   "above the QER's packet rate") \
 	X(QUOTA,         "a volume quota of the PDR's URRs is used up") \
 	X(FAR,           "FAR says DROP") \
+	X(SCOPE,         "from or to an address that is valid on one link only") \
+	X(REDIRECT,      "FAR redirects: answered here, or nothing that can be redirected") \
+	X(COPY,          "a copy that the FAR asks for could not be made or sent; the packet itself was treated") \
 	X(BUFFER_FULL,   "FAR says BUFF and the session has all in the buffer that it may have") \
 	X(BUFFER_TOTAL,  "FAR says BUFF and there is no room in the buffer for any session") \
 	X(BUFFER_AGE,    "buffered for too long") \

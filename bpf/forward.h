@@ -51,6 +51,19 @@ static __always_inline int hop_use(__u32 index, __u32 octets, struct route *r)
 	return octets + hop->outer > hop->mtu ? -PASS_TOO_BIG : 0;
 }
 
+#define IP6_LINK_LOCAL	0x3fa	/* the first 10 bits of fe80::/10 */
+
+/* forward_scope - whether an IPv6 packet must not leave the link that it came from:
+ * link-local addresses, and multicast of interface and link scope
+ *
+ * Source: RFC 4291, 2.5.6 and 2.7.
+ */
+static __always_inline int forward_scope(const struct packet *p)
+{
+	return p->src_ip6 >> 54 == IP6_LINK_LOCAL || p->dst_ip6 >> 54 == IP6_LINK_LOCAL ||
+	       (__u32)((p->dst_ip6 >> 48 & 0xff0f) - 0xff01) <= 1;
+}
+
 /* forward_ttl - whether the user packet may take one more hop */
 static __always_inline int forward_ttl(const struct packet *p)
 {
@@ -63,6 +76,8 @@ static __always_inline int forward_ttl(const struct packet *p)
 	} else {
 		if (!packet_has(p, sizeof(*ip6)) || ip6->hop_limit <= 1)
 			return -DROP_TTL;
+		if (forward_scope(p))
+			return -DROP_SCOPE;
 	}
 	return 0;
 }

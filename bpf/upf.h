@@ -43,7 +43,7 @@ __noinline int upf_share(__u64 key)
  */
 static __always_inline int upf_dropped(const struct match *m, int err)
 {
-	if (err == -DROP_TTL && upf_share(m->key))
+	if ((err == -DROP_TTL || err == -DROP_SCOPE) && upf_share(m->key))
 		return -PASS_ANSWER;
 	if (!IS_PASS(-err))
 		measure_dropped(m);
@@ -177,6 +177,8 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 	trace_match(&m);
 	if (err >= 0)
 		return err;
+	if (err == -DROP_UE_ADDRESS && p.version == 6 && forward_scope(&p) && upf_share(m.key))
+		err = -PASS_ANSWER; /* it may solicit a router */
 	if (!IS_PASS(-err))
 		return upf_answer(err);
 	return m.key ? upf_exception(ctx, m.key, 1, -err) : err;

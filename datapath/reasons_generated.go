@@ -22,6 +22,9 @@ const (
 	DropPacketRate         // above the QER's packet rate
 	DropQuota              // a volume quota of the PDR's URRs is used up
 	DropFAR                // FAR says DROP
+	DropScope              // from or to an address that is valid on one link only
+	DropRedirect           // FAR redirects: answered here, or nothing that can be redirected
+	DropCopy               // a copy that the FAR asks for could not be made or sent; the packet itself was treated
 	DropBufferFull         // FAR says BUFF and the session has all in the buffer that it may have
 	DropBufferTotal        // FAR says BUFF and there is no room in the buffer for any session
 	DropBufferAge          // buffered for too long
@@ -62,6 +65,9 @@ var reasons = [...]reason{
 	DropPacketRate:  {"packet_rate", "above the QER's packet rate", true},
 	DropQuota:       {"quota", "a volume quota of the PDR's URRs is used up", true},
 	DropFAR:         {"far", "FAR says DROP", true},
+	DropScope:       {"scope", "from or to an address that is valid on one link only", true},
+	DropRedirect:    {"redirect", "FAR redirects: answered here, or nothing that can be redirected", true},
+	DropCopy:        {"copy", "a copy that the FAR asks for could not be made or sent; the packet itself was treated", true},
 	DropBufferFull:  {"buffer_full", "FAR says BUFF and the session has all in the buffer that it may have", true},
 	DropBufferTotal: {"buffer_total", "FAR says BUFF and there is no room in the buffer for any session", true},
 	DropBufferAge:   {"buffer_age", "buffered for too long", true},

@@ -22,13 +22,14 @@ type Config struct {
 	GTPU   []GTPU `yaml:"gtpu" json:"gtpu"` // endpoints beside N3
 	N6     N6     `yaml:"n6" json:"n6"`
 	// DataNetworks are those beside N6's, in the order of their numbers.
-	DataNetworks []DataNetwork      `yaml:"data_networks" json:"data_networks"`
-	Policies     []ForwardingPolicy `yaml:"forwarding_policies" json:"forwarding_policies"`
-	Datapath     string             `yaml:"datapath" json:"datapath"` // DatapathXDP, DatapathModel or DatapathAgents
-	XDP          XDP                `yaml:"xdp" json:"xdp"`
-	Sessions     Sessions           `yaml:"sessions" json:"sessions"`
-	Pools        []Pool             `yaml:"pools" json:"pools"`
-	Slices       []Slice            `yaml:"slices" json:"slices"`
+	DataNetworks        []DataNetwork       `yaml:"data_networks" json:"data_networks"`
+	Policies            []ForwardingPolicy  `yaml:"forwarding_policies" json:"forwarding_policies"`
+	RouterAdvertisement RouterAdvertisement `yaml:"router_advertisement" json:"router_advertisement"`
+	Datapath            string              `yaml:"datapath" json:"datapath"` // DatapathXDP, DatapathModel or DatapathAgents
+	XDP                 XDP                 `yaml:"xdp" json:"xdp"`
+	Sessions            Sessions            `yaml:"sessions" json:"sessions"`
+	Pools               []Pool              `yaml:"pools" json:"pools"`
+	Slices              []Slice             `yaml:"slices" json:"slices"`
 	// Predefined are what CP functions may activate by name.
 	Predefined []PredefinedRule `yaml:"predefined_rules" json:"predefined_rules"`
 	Store      Store            `yaml:"store" json:"store"`
@@ -187,13 +188,14 @@ func Default() *Config {
 			HeartbeatInterval: Duration(30 * time.Second), T1: Duration(3 * time.Second), N1: 3,
 			Limits: N4Limits{Associations: 1024, AssociationsPerAddress: 16},
 		},
-		XDP:      XDP{Mode: ModeAuto},
-		Sessions: Sessions{Max: defaultMaxSessions},
-		Store:    Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
-		Bus:      Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
-		Metrics:  Metrics{Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 9090)},
-		API:      API{Socket: DefaultSocket},
-		Log:      Log{Level: "info", Format: FormatText},
+		RouterAdvertisement: RouterAdvertisement{Lifetime: Duration(9000 * time.Second)},
+		XDP:                 XDP{Mode: ModeAuto},
+		Sessions:            Sessions{Max: defaultMaxSessions},
+		Store:               Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
+		Bus:                 Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
+		Metrics:             Metrics{Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 9090)},
+		API:                 API{Socket: DefaultSocket},
+		Log:                 Log{Level: "info", Format: FormatText},
 	}
 }
 

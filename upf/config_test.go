@@ -35,16 +35,17 @@ func TestParseDefaults(t *testing.T) {
 			Address: netip.MustParseAddr("10.4.0.1"), HeartbeatInterval: Duration(30 * time.Second), T1: Duration(3 * time.Second), N1: 3,
 			Limits: N4Limits{Associations: 1024, AssociationsPerAddress: 16},
 		},
-		N3:       N3{Device: "n3", Address: netip.MustParseAddr("10.3.0.1")},
-		N6:       N6{Device: "n6"},
-		Datapath: "xdp",
-		XDP:      XDP{Mode: "auto"},
-		Sessions: Sessions{Max: 65536},
-		Store:    Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
-		Bus:      Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
-		Metrics:  Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
-		API:      API{Socket: "/run/plumbline/upf.sock"},
-		Log:      Log{Level: "info", Format: "text"},
+		N3:                  N3{Device: "n3", Address: netip.MustParseAddr("10.3.0.1")},
+		N6:                  N6{Device: "n6"},
+		Datapath:            "xdp",
+		RouterAdvertisement: RouterAdvertisement{Lifetime: Duration(9000 * time.Second)},
+		XDP:                 XDP{Mode: "auto"},
+		Sessions:            Sessions{Max: 65536},
+		Store:               Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
+		Bus:                 Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
+		Metrics:             Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
+		API:                 API{Socket: "/run/plumbline/upf.sock"},
+		Log:                 Log{Level: "info", Format: "text"},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -79,6 +80,7 @@ data_networks:
   - {name: corp, device: eth2, network_instances: [corp.example], gateways: [10.6.0.2, "2001:db8::2"]}
 forwarding_policies:
   - {name: filter, data_network: corp, gateways: [10.6.0.66]}
+router_advertisement: {enabled: true, lifetime: 1h, mtu: 1400, dns: ["2001:db8:53::1"], other: true}
 datapath: model
 xdp: {mode: generic, pin: /sys/fs/bpf/upf}
 sessions: {max: 1000000}
@@ -132,6 +134,9 @@ log: {level: debug, format: json}
 			Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.2"), netip.MustParseAddr("2001:db8::2")},
 		}},
 		Policies: []ForwardingPolicy{{Name: "filter", DataNetwork: "corp", Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.66")}}},
+		RouterAdvertisement: RouterAdvertisement{
+			Enabled: true, Lifetime: Duration(time.Hour), MTU: 1400, DNS: []netip.Addr{netip.MustParseAddr("2001:db8:53::1")}, Other: true,
+		},
 		Datapath: "model",
 		XDP:      XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf"},
 		Sessions: Sessions{Max: 1000000},
@@ -174,7 +179,7 @@ func TestParseMistakes(t *testing.T) {
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
 			"f:2:3: n4.adress: no such key: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"unknown section", "n9: {}\n", []string{
-			"f:1:1: n9: no such key: want one of api, bus, data_networks, datapath, forwarding_policies, gtpu, log, metrics, n3, n4, n6, node_id, pools, predefined_rules, sessions, slices, store, xdp"}},
+			"f:1:1: n9: no such key: want one of api, bus, data_networks, datapath, forwarding_policies, gtpu, log, metrics, n3, n4, n6, node_id, pools, predefined_rules, router_advertisement, sessions, slices, store, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
 			`f:1:17: sessions.max: "lots": want a decimal number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,
@@ -219,6 +224,16 @@ n6: {device: a/b, gateway: 2001:db8::2, gateway6: 10.6.0.2}
 			`f:4:14: n6.device: "a/b": want the name of a network device`,
 			`f:4:28: n6.gateway: 2001:db8::2: want the unicast IPv4 address of another machine, or none`,
 			`f:4:51: n6.gateway6: 10.6.0.2: want the unicast IPv6 address of another machine, or none`}},
+		{"Router Advertisement", `
+n4: {address: 10.4.0.1}
+n3: {device: n3, address: 10.3.0.1}
+n6: {device: n6}
+router_advertisement: {lifetime: 0s, mtu: 1279, dns: [10.0.0.53, "fe80::1%eth0"]}
+`, []string{
+			`f:5:34: router_advertisement.lifetime: 0s: want 1s to 18h12m15s`,
+			`f:5:43: router_advertisement.mtu: 1279: want 0, or 1280 to 65535`,
+			`f:5:55: router_advertisement.dns[0]: 10.0.0.53: want a unicast IPv6 address`,
+			`f:5:66: router_advertisement.dns[1]: fe80::1%eth0: want a unicast IPv6 address`}},
 		{"N4, GTP-U, slices, store", `
 n4: {address: 10.4.0.1, associate: [0.0.0.0], heartbeat_interval: 1ms, t1: soon, n1: 0, limits: {associations: 0}}
 n3: {device: n3, address: 10.3.0.1, echo_interval: 1s}

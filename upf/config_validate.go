@@ -73,6 +73,7 @@ func (c *Config) mistakes() []Mistake {
 		c.checkGTPU(&m)
 		c.checkDataNetworks(&m)
 	}
+	c.checkRouter(&m)
 	c.checkSlices(&m)
 	c.checkPredefined(&m)
 	c.checkStore(&m)

@@ -50,6 +50,7 @@ func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
 			N6:          dataNetworks(c),
 			MaxSessions: uint64(c.Sessions.Max),
 			Now:         func() uint64 { return uint64(time.Since(start)) },
+			Advertise:   c.RouterAdvertisement.advertise(),
 		}), nil
 	}
 	return nil, fmt.Errorf("datapath %q: not known", c.Datapath)
@@ -63,7 +64,8 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 	d, err := xdp.New(xdp.Config{
 		Endpoints: endpoints(c), N6: dataNetworks(c),
 		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max,
-		Pin: c.XDP.Pin, EchoInterval: time.Duration(c.N3.EchoInterval), Log: log,
+		Pin: c.XDP.Pin, EchoInterval: time.Duration(c.N3.EchoInterval),
+		Advertise: c.RouterAdvertisement.advertise(), Log: log,
 	})
 	switch {
 	case err == nil:

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"slices"
+
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
@@ -215,3 +217,6 @@ var errorScripts = []script{
 		frames(1, packet{port: N3, in: onN3(gpdu(pscUL("00000001"), ttl(up4, 1))), reason: datapath.DropTTL, seid: 1, pdr: 1}),
 	}},
 }
+
+// exceptionScripts are about what is no plain packet of a plain session.
+var exceptionScripts = slices.Concat(errorScripts, advertiseScripts)

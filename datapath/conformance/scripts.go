@@ -147,7 +147,10 @@ var big = packet{
 	seid: 1, pdr: 1, octets: 1500,
 }
 
-var scripts = slices.Concat(sessionScripts, usageScripts, bufferScripts, discardScripts, signalScripts, errorScripts, meterScripts)
+var scripts = slices.Concat(
+	sessionScripts, usageScripts, bufferScripts, discardScripts, signalScripts, meterScripts,
+	exceptionScripts,
+)
 
 // sessionScripts: sessions come, change and go.
 var sessionScripts = []script{

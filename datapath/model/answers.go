@@ -113,7 +113,12 @@ func (s *Stages) toUE(packet user) []Sent {
 	if reason != datapath.ReasonNone || !r.answers() {
 		return nil
 	}
-	return []Sent{{Packet: r.encapsulate(arrived{user: packet}, packet), Outer: r.Outer}}
+	return []Sent{r.answer(packet)}
+}
+
+// answer is a packet of the UPF's own on its way by r.
+func (r *Rule) answer(packet user) Sent {
+	return Sent{Packet: r.encapsulate(arrived{user: packet}, packet), Outer: r.Outer}
 }
 
 // answers reports whether packets of the UPF's own may leave by r.

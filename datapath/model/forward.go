@@ -26,6 +26,8 @@ func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 		return datapath.ReasonNone
 	case r.routes(a) && *a.user.ttl() <= 1:
 		return datapath.DropTTL
+	case r.routes(a) && a.user.linkScope():
+		return datapath.DropScope
 	case r.routes(a) && len(a.user) > s.limit(r, a) && !a.user.mayFragment():
 		return datapath.DropMTU
 	case r.Outer != nil && r.outerSize(a) > maxPacket:

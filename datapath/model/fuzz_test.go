@@ -40,7 +40,7 @@ func FuzzUPF(f *testing.F) {
 		}
 		u := model.New(model.Config{
 			Endpoints: conformance.Endpoints, MaxSessions: conformance.MaxSessions,
-			MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6,
+			MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
 			Now:  func() uint64 { return 1_000_000_000 },
 			Send: func(packet []byte) { checkPacket(t, packet) },
 		})

@@ -94,8 +94,9 @@ type Stages struct {
 	Post   func(e *api.Event) // takes events; nil: nobody does
 	Links  Links              // nil: any packet fits, and nobody is told of others
 	// Answers bounds what senders are told; nil: nothing.
-	Answers *Answers
-	Buffer  *Buffer // for BUFF; nil where Tables has no such rule
+	Answers   *Answers
+	Advertise *RouterAdvertisement // nil: Router Solicitations are the CP function's
+	Buffer    *Buffer              // for BUFF; nil where Tables has no such rule
 }
 
 // Out is what becomes of a packet.
@@ -123,11 +124,15 @@ func (s *Stages) Tunnelled(message []byte) Out {
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}
-	r, reason := detect(s.Tables.Candidates(datapath.Key{TEID: h.TEID()}), h, u)
+	candidates := s.Tables.Candidates(datapath.Key{TEID: h.TEID()})
+	r, reason := detect(candidates, h, u)
+	own := s.own(candidates, h, u, r, reason)
 	if reason != datapath.ReasonNone {
-		return Out{Reason: reason}
+		return Out{Reason: reason, Others: own}
 	}
-	return s.treat(r, arrived{user: u, header: h})
+	out := s.treat(r, arrived{user: u, header: h})
+	out.Others = append(out.Others, own...)
+	return out
 }
 
 // Bare treats an IP packet that came without an outer header from the data

@@ -207,6 +207,10 @@ func upperChecksum(packet user, proto byte, at int) uint16 {
 	return sum
 }
 
+// upperSumRight reports whether the checksum in what proto says stands at octet
+// at is what it should be.
+func (u user) upperSumRight(proto byte, at int) bool { return upperChecksum(u, proto, at) == 0xffff }
+
 // addresses returns source and destination as they stand in the header.
 func (u user) addresses() []byte {
 	if u.isIPv6() {

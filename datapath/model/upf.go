@@ -21,6 +21,7 @@ type Config struct {
 	MTU         int                // octets of IP packet on all links; 0: any fits
 	Router4     netip.Addr         // of ICMP errors: see [Links]
 	Router6     netip.Addr
+	Advertise   *RouterAdvertisement // nil: not done
 	// MeterBurst is how much of a rate may come at once; 0: [DefaultBurst].
 	MeterBurst time.Duration
 	// Send takes what leaves of its own accord: buffered packets, End Markers,
@@ -69,7 +70,7 @@ func New(cfg Config) *UPF {
 	u.stages = Stages{
 		Tables: tables{u}, Now: cfg.Now, Post: u.events.Post,
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
-		Links:  links{&u.cfg}, Answers: NewAnswers(),
+		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise,
 	}
 	return u
 }

@@ -44,7 +44,8 @@ func openPinned(t testing.TB, maxSessions int, pin string) *bed {
 	t.Helper()
 	d, err := load(Config{
 		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: maxSessions, Pin: pin,
-		Log: slog.New(slog.DiscardHandler),
+		Advertise: &conformance.Advertise,
+		Log:       slog.New(slog.DiscardHandler),
 	}, bedPorts())
 	if err != nil {
 		t.Fatalf("%+v", err)

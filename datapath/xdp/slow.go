@@ -63,7 +63,7 @@ func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 	s.stages = model.Stages{
 		Tables: slowTables{d}, Now: monotonic, Post: d.events.Post,
 		Buffer: model.NewBuffer(d.cfg.Buffer, monotonic, s.count),
-		Links:  slowLinks{s}, Answers: model.NewAnswers(),
+		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
 	}
 	return s
 }

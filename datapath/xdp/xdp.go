@@ -58,7 +58,10 @@ type Config struct {
 	// there; 0: never. Source: TS 29.281 V18.1.0, 7.2.1: not below 60 s.
 	EchoInterval time.Duration
 	Buffer       model.BufferLimits // zero value: [model.DefaultBufferLimits]
-	Log          *slog.Logger
+	// Advertise is what UEs are told that solicit a router; nil: that is the CP
+	// function's.
+	Advertise *model.RouterAdvertisement
+	Log       *slog.Logger
 }
 
 // Driver is a running XDP datapath.
