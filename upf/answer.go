@@ -14,6 +14,7 @@ const (
 	pathDrops        = "/v1/drops"
 	pathConfig       = "/v1/config"
 	pathSlices       = "/v1/slices"
+	pathTrace        = "/v1/trace"
 )
 
 // Associations are the PFCP associations.

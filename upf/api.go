@@ -19,6 +19,7 @@ import (
 type localAPI struct {
 	*Service
 	index seidIndex
+	desk  *traceDesk
 	log   *slog.Logger
 }
 
@@ -37,6 +38,7 @@ func (a *localAPI) routes() http.Handler {
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { a.answer(w, r, answer) })
 	}
+	mux.HandleFunc("GET "+pathTrace, a.trace)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		a.answer(w, r, func(*http.Request) (any, error) { return nil, fmt.Errorf("%s: %w", r.URL.Path, ErrNotFound) })
 	})
@@ -56,6 +58,12 @@ func (a *localAPI) answer(w http.ResponseWriter, r *http.Request, f func(*http.R
 		status = http.StatusNotFound
 	case errors.Is(err, errRequest):
 		status = http.StatusBadRequest
+	case errors.Is(err, ErrForbidden):
+		status = http.StatusForbidden
+	case errors.Is(err, errors.ErrUnsupported):
+		status = http.StatusNotImplemented
+	case errors.Is(err, datapath.ErrTraces):
+		status = http.StatusTooManyRequests
 	default:
 		status = http.StatusInternalServerError
 		a.log.Warn("api", "path", r.URL.Path, "error", err)

@@ -123,6 +123,41 @@ func (c *Client) Slices(ctx context.Context) (*Slices, error) {
 	return get[Slices](ctx, c, pathSlices)
 }
 
+// Trace calls each with every line of a trace, until ctx is done, each returns an
+// error, or the UPF ends, which is no error.
+//
+// Errors: those of ctx and of each, [ErrNotFound], [ErrForbidden],
+// [errors.ErrUnsupported] if the datapath shows no packets.
+func (c *Client) Trace(ctx context.Context, q *TraceQuery, each func(*TraceLine) error) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://upf"+pathTrace+"?"+q.values().Encode(), nil)
+	if err != nil {
+		return err
+	}
+	endless := http.Client{Transport: c.http.Transport}
+	resp, err := endless.Do(req)
+	if err != nil {
+		return c.explain(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return answerError(resp.StatusCode, io.LimitReader(resp.Body, maxAnswerOctets))
+	}
+	for lines := json.NewDecoder(resp.Body); ; {
+		line := &TraceLine{}
+		switch err := lines.Decode(line); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: %w", c.socket, err)
+		}
+		if err := each(line); err != nil {
+			return err
+		}
+	}
+}
+
 // get fetches and decodes path.
 func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://upf"+path, nil)
@@ -167,16 +202,23 @@ func answerError(status int, body io.Reader) error {
 	if err := json.NewDecoder(body).Decode(&problem); err != nil || problem.Error == "" {
 		problem.Error = http.StatusText(status)
 	}
-	if status == http.StatusNotFound {
-		return notFound(problem.Error)
+	for code, err := range map[int]error{
+		http.StatusNotFound: ErrNotFound, http.StatusForbidden: ErrForbidden, http.StatusNotImplemented: errors.ErrUnsupported,
+	} {
+		if status == code {
+			return upfError{err, problem.Error}
+		}
 	}
 	return errors.New(problem.Error)
 }
 
-// notFound is [ErrNotFound] in the words of the UPF.
-type notFound string
+// upfError is an error in the words of the UPF.
+type upfError struct {
+	err  error
+	text string
+}
 
-func (n notFound) Error() string { return string(n) }
+func (a upfError) Error() string { return a.text }
 
-// Is makes the error [ErrNotFound].
-func (notFound) Is(target error) bool { return target == ErrNotFound }
+// Unwrap returns which error it is.
+func (a upfError) Unwrap() error { return a.err }

@@ -37,6 +37,7 @@ func serveHTTP(l net.Listener, handler http.Handler, log *slog.Logger) *httpServ
 		WriteTimeout:   writeTime,
 		IdleTimeout:    idleTime,
 		MaxHeaderBytes: maxHeaderOctets,
+		ConnContext:    rememberCaller,
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}}
 	go func() {

@@ -143,7 +143,10 @@ func (s *Service) serve() {
 		s.servers = append(s.servers, serveHTTP(l, metricsHandler(s, s.log), s.log))
 	}
 	if l := s.listener.api; l != nil {
-		s.servers = append(s.servers, serveHTTP(l, (&localAPI{Service: s, log: s.log}).routes(), s.log))
+		a := &localAPI{Service: s, desk: newTraceDesk(), log: s.log}
+		h := serveHTTP(l, a.routes(), s.log)
+		h.server.RegisterOnShutdown(func() { close(a.desk.ending) })
+		s.servers = append(s.servers, h)
 	}
 	s.served = make(chan struct{})
 	go func() {

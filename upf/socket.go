@@ -1,10 +1,12 @@
 package upf
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -62,6 +64,57 @@ func (l *unixListener) Close() error {
 		return nil
 	}
 	return err
+}
+
+// Accept waits for a connection whose remote address says who is there.
+func (l *unixListener) Accept() (net.Conn, error) {
+	c, err := l.AcceptUnix()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	var who *unix.Ucred
+	controlled := raw.Control(func(fd uintptr) {
+		who, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err := errors.Join(controlled, err); err != nil {
+		return c, nil // it may read, as one who is not known
+	}
+	return callerConn{c, caller{*who, c.RemoteAddr()}}, nil
+}
+
+// callerConn is a connection of a process on this machine.
+type callerConn struct {
+	*net.UnixConn
+	caller caller
+}
+
+// RemoteAddr says who it is.
+func (c callerConn) RemoteAddr() net.Addr { return c.caller }
+
+// caller is the process at the other end, as it was when it connected.
+type caller struct {
+	unix.Ucred
+	net.Addr
+}
+
+type callerKey struct{}
+
+// rememberCaller puts who is at the other end into the context of requests.
+func rememberCaller(ctx context.Context, c net.Conn) context.Context {
+	if who, ok := c.RemoteAddr().(caller); ok {
+		return context.WithValue(ctx, callerKey{}, who)
+	}
+	return ctx
+}
+
+// callerOf returns who made a request through the socket.
+func callerOf(r *http.Request) (caller, bool) {
+	who, ok := r.Context().Value(callerKey{}).(caller)
+	return who, ok
 }
 
 func checkUnused(path string) error {

@@ -36,6 +36,7 @@ type commands struct {
 	Sessions sessionsCommand `cmd:"" help:"List the PFCP sessions of the running UPF."`
 	Show     showCommand     `cmd:"" help:"Show a session, associations, slices, datapath, peers or configuration of the running UPF."`
 	Drops    dropsCommand    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`
+	Trace    traceCommand    `cmd:"" help:"Follow chosen packets through the running UPF: which rules, where to, why dropped."`
 	Version  versionCommand  `cmd:"" help:"Print version, commit and Go toolchain."`
 }
 
