@@ -22,6 +22,9 @@ func checkForward(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 	if err := checkRedirect(f.GetRedirect()); err != nil {
 		return farError(r, "redirect %w", err)
 	}
+	if f.GetRedirect() != nil && !Uplink(r.GetDetect().GetSourceInterface()) {
+		return farError(r, "redirect of packets from %v: %w", r.GetDetect().GetSourceInterface(), ErrUnsupported)
+	}
 	switch f.GetAction() {
 	case api.Action_DROP:
 		return nil

@@ -77,7 +77,7 @@ func (s *Stages) advertise(candidates []*Rule, u user) []Sent {
 	if kind == ndNeighbourSolicitation {
 		body = neighbour(u.source())
 	}
-	answer := packet6(protoICMPv6, RouterLinkLocal, to, ndHopLimit, body, 2)
+	answer := packet6(protoICMPv6, tosControl, RouterLinkLocal, to, ndHopLimit, body, 2)
 	return []Sent{r.answer(answer)}
 }
 

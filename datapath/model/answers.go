@@ -42,10 +42,12 @@ const (
 )
 
 // NewAnswers returns the bounds of a UPF.
-func NewAnswers() *Answers {
-	a := &Answers{all: Limiter{PerSecond: answersToUsers}}
+func NewAnswers() *Answers { return newAnswers(answersToUsers, answersToUser) }
+
+func newAnswers(all, each uint64) *Answers {
+	a := &Answers{all: Limiter{PerSecond: all}}
 	for i := range a.each {
-		a.each[i].PerSecond = answersToUser
+		a.each[i].PerSecond = each
 	}
 	return a
 }

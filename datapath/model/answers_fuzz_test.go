@@ -12,7 +12,7 @@ import (
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(packetOf(nil, 100, 0)), 1500)
 	f.Add([]byte(packetOf([]byte{0x94, 4, 0, 0}, 2000, flagDF)), 1456)
-	f.Add([]byte(packet6(protoUDP, netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2"), 1, make([]byte, 2000), 6)), 1280)
+	f.Add([]byte(packet6(protoUDP, tosControl, netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2"), 1, make([]byte, 2000), 6)), 1280)
 	f.Fuzz(func(t *testing.T, b []byte, mtu int) {
 		u, reason := parseUser(b)
 		if reason != 0 {
@@ -48,8 +48,8 @@ func FuzzReport(f *testing.F) {
 // what is answered is not.
 func FuzzSolicitation(f *testing.F) {
 	ue, group := netip.MustParseAddr("fe80::7"), netip.MustParseAddr("ff02::2")
-	f.Add([]byte(packet6(protoICMPv6, ue, group, ndHopLimit, []byte{ndRouterSolicitation, 0, 0, 0, 0, 0, 0, 0}, 2)))
-	f.Add([]byte(packet6(protoICMPv6, ue, group, ndHopLimit, append([]byte{ndNeighbourSolicitation, 0, 0, 0, 0, 0, 0, 0}, RouterLinkLocal.AsSlice()...), 2)))
+	f.Add([]byte(packet6(protoICMPv6, tosControl, ue, group, ndHopLimit, []byte{ndRouterSolicitation, 0, 0, 0, 0, 0, 0, 0}, 2)))
+	f.Add([]byte(packet6(protoICMPv6, tosControl, ue, group, ndHopLimit, append([]byte{ndNeighbourSolicitation, 0, 0, 0, 0, 0, 0, 0}, RouterLinkLocal.AsSlice()...), 2)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		u, reason := parseUser(b)
 		if reason != 0 {
@@ -62,7 +62,7 @@ func FuzzSolicitation(f *testing.F) {
 		if u[7] != 255 || u[6] != 58 || u[40] != kind || u[41] != 0 || !u.upperSumRight(58, 40) {
 			t.Errorf("taken for %d: %x", kind, u)
 		}
-		answer := packet6(protoICMPv6, RouterLinkLocal, allNodes, ndHopLimit, neighbour(u.source()), 2)
+		answer := packet6(protoICMPv6, tosControl, RouterLinkLocal, allNodes, ndHopLimit, neighbour(u.source()), 2)
 		if answer.solicitation() != 0 || !answer.upperSumRight(protoICMPv6, lenIPv6) {
 			t.Errorf("answer %x", answer)
 		}

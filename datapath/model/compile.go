@@ -48,6 +48,7 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 	for _, id := range r.GetUrrIds() {
 		out.URRs = append(out.URRs, state.URR(datapath.FindURR(s, id)))
 	}
+	out.Redirect, out.Copies = newRedirect(f.GetRedirect()), newCopies(f.GetDuplicates(), state)
 	if ohc := f.GetOuterHeaderCreation(); ohc != nil {
 		out.Outer = newOuter(f, state)
 	} else {

@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 			Endpoints:   conformance.Endpoints,
 			N6:          conformance.DataNetworks,
 			MaxSessions: conformance.MaxSessions,
-			MTU:         conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
+			MTU:         conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise, Secret: conformance.Secret,
 			Now:  func() uint64 { return *u.now },
 			Send: func(packet []byte) { *u.sent = append(*u.sent, packet) },
 		})

@@ -61,6 +61,7 @@ func (u *UPF) finish(o Out) Frame {
 	if o.Reason != datapath.ReasonNone {
 		u.drops[o.Reason]++
 	}
+	u.drops[datapath.DropCopy] += uint64(o.Lost)
 	u.send(o.Others)
 	return Frame{Reason: o.Reason, Packet: o.Packet, Tunnel: o.Tunnelled()}
 }

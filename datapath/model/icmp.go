@@ -39,21 +39,21 @@ func (p problem) report(u user, router netip.Addr, mtu int) user {
 	if u.isIPv6() {
 		quoted := u[:min(len(u), maxError6-lenIPv6-lenICMP)]
 		body := append([]byte{p.type6, 0, 0, 0}, binary.BigEndian.AppendUint32(nil, uint32(mtu))...)
-		return packet6(protoICMPv6, router, u.source(), ttlOuter, append(body, quoted...), 2)
+		return packet6(protoICMPv6, tosControl, router, u.source(), ttlOuter, append(body, quoted...), 2)
 	}
 	quoted := u[:min(len(u), maxError4-lenIPv4-lenICMP)]
 	body := append([]byte{p.type4, p.code4, 0, 0}, binary.BigEndian.AppendUint32(nil, uint32(mtu))...)
 	body = append(body, quoted...)
 	binary.BigEndian.PutUint16(body[2:], checksum(body))
-	return packet4(protoICMP, router, u.source(), body)
+	return packet4(protoICMP, tosControl, router, u.source(), body)
 }
 
 // packet4 makes an IPv4 packet of the UPF's own around a payload.
-func packet4(proto byte, from, to netip.Addr, payload []byte) user {
+func packet4(proto, tos byte, from, to netip.Addr, payload []byte) user {
 	src, dst := from.As4(), to.As4()
 	size := lenIPv4 + len(payload)
 	b := make([]byte, 0, size)
-	b = append(b, 0x45, tosControl)
+	b = append(b, 0x45, tos)
 	b = binary.BigEndian.AppendUint16(b, uint16(size))
 	b = append(b, 0, 0, 0, 0, ttlOuter, proto, 0, 0)
 	b = append(b, src[:]...)
@@ -64,10 +64,10 @@ func packet4(proto byte, from, to netip.Addr, payload []byte) user {
 
 // packet6 makes an IPv6 packet of the UPF's own around a payload whose checksum,
 // at octet sum, is 0, and computes that.
-func packet6(proto byte, from, to netip.Addr, hopLimit byte, payload []byte, sum int) user {
+func packet6(proto, tos byte, from, to netip.Addr, hopLimit byte, payload []byte, sum int) user {
 	src, dst := from.As16(), to.As16()
 	b := make([]byte, 0, lenIPv6+len(payload))
-	b = binary.BigEndian.AppendUint32(b, 6<<28|tosControl<<20)
+	b = binary.BigEndian.AppendUint32(b, 6<<28|uint32(tos)<<20)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(payload)))
 	b = append(b, proto, hopLimit)
 	b = append(b, src[:]...)

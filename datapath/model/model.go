@@ -56,6 +56,9 @@ type Rule struct {
 	QFI   byte     // of the first QER that has one; 0: none
 	Marks Marks    // of downlink packets, beside the QFI
 
+	Redirect *Redirect // with FORW, uplink; nil: none
+	Copies   []Copy    // with FORW: DUPL
+
 	Gate   bool // a QER closes it
 	Limits []Limit
 	URRs   []URR
@@ -96,6 +99,7 @@ type Stages struct {
 	// Answers bounds what senders are told; nil: nothing.
 	Answers   *Answers
 	Advertise *RouterAdvertisement // nil: Router Solicitations are the CP function's
+	Redirects *Redirects           // nil where Tables has no rule that redirects
 	Buffer    *Buffer              // for BUFF; nil where Tables has no such rule
 }
 
@@ -107,6 +111,7 @@ type Out struct {
 	// Others leave because of it, behind Packet: further fragments, and what its
 	// sender is told.
 	Others []Sent
+	Lost   int // copies that could not be made: DropCopy
 }
 
 // Tunnelled reports whether the packet leaves with an outer header, towards a
@@ -177,6 +182,17 @@ func (s *Stages) treat(r *Rule, a arrived) Out {
 	case r.Action == api.Action_BUFF:
 		return Out{Reason: s.buffer(r, a), Rule: r}
 	}
+	return s.leave(r, a)
+}
+
+// leave is what becomes of a packet that nothing stops any more.
+func (s *Stages) leave(r *Rule, a arrived) Out {
+	if r.Redirect != nil {
+		return s.redirect(r, a)
+	}
+	if !r.Uplink {
+		a.user = s.Redirects.back(a.user, s.Now())
+	}
 	s.measure(r, len(a.user))
 	return s.out(r, a)
 }
@@ -184,7 +200,8 @@ func (s *Stages) treat(r *Rule, a arrived) Out {
 // out is what becomes of a packet that leaves by r.
 func (s *Stages) out(r *Rule, a arrived) Out {
 	sent := s.emit(r, a)
-	return Out{Packet: sent[0].Packet, Rule: r, Others: sent[1:]}
+	copies, lost := s.copies(r, a)
+	return Out{Packet: sent[0].Packet, Rule: r, Others: append(sent[1:], copies...), Lost: lost}
 }
 
 // judge says why a packet that matched is dropped; ReasonNone: it is not. One

@@ -92,8 +92,7 @@ func (s *Stages) releaseFirst(w *waiting, gone []bool, discard bool, send func(O
 			b.drop(reason)
 			return
 		}
-		s.measure(r, len(a.user))
-		send(s.out(r, a))
+		send(s.leave(r, a))
 	}
 }
 

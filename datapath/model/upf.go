@@ -22,6 +22,7 @@ type Config struct {
 	Router4     netip.Addr         // of ICMP errors: see [Links]
 	Router6     netip.Addr
 	Advertise   *RouterAdvertisement // nil: not done
+	Secret      []byte               // of [Redirects]
 	// MeterBurst is how much of a rate may come at once; 0: [DefaultBurst].
 	MeterBurst time.Duration
 	// Send takes what leaves of its own accord: buffered packets, End Markers,
@@ -71,6 +72,7 @@ func New(cfg Config) *UPF {
 		Tables: tables{u}, Now: cfg.Now, Post: u.events.Post,
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
 		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise,
+		Redirects: NewRedirects(cfg.Secret),
 	}
 	return u
 }
@@ -83,7 +85,7 @@ func (u *UPF) Capabilities() *api.Capabilities {
 		Name: "model", MaxSessions: u.cfg.MaxSessions,
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 		NetworkInstances: u.cfg.N6.Instances(), ForwardingPolicies: u.cfg.N6.PolicyNames(),
-		FramedRoutes: true, Hosts: false, Marking: true, PacketRate: true, Gbr: true, Duplicate: false, Redirect: false,
+		FramedRoutes: true, Hosts: false, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
 		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: true, BeforeEnforcement: true,
 	}
 	for _, e := range u.cfg.Endpoints {

@@ -121,6 +121,8 @@ func fast(s *api.Session, r *api.Rule) bool {
 	d, f := r.GetDetect(), r.GetForward()
 	ohc := f.GetOuterHeaderCreation()
 	switch {
+	case rare(s, r):
+		return false
 	case len(d.GetFilters()) > 0, len(d.GetQfis()) > maxQFIs, len(r.GetUrrIds()) > 1:
 		return false
 	case f.GetAction() == api.Action_BUFF:

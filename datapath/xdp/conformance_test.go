@@ -60,6 +60,7 @@ func openPinned(t testing.TB, maxSessions int, pin string) *bed {
 	b.slow = newSlowPath(d, nil)
 	b.slow.send = b
 	b.slow.host = bedHost{}
+	b.slow.stages.Redirects = model.NewRedirects(conformance.Secret)
 	b.resolve(t)
 	for _, start := range []func() error{b.startURREvents, b.startWatching} {
 		if err := start(); err != nil {

@@ -64,6 +64,7 @@ func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 		Tables: slowTables{d}, Now: monotonic, Post: d.events.Post,
 		Buffer: model.NewBuffer(d.cfg.Buffer, monotonic, s.count),
 		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
+		Redirects: model.NewRedirects(newSecret()),
 	}
 	return s
 }
@@ -167,6 +168,7 @@ func (s *slowPath) finish(o model.Out, c came) {
 	}
 	s.count(reason)
 	s.d.tracer.slowly(c, o, reason)
+	s.counts[datapath.DropCopy].Add(uint64(o.Lost))
 	for _, other := range o.Others {
 		reason := s.emit(other)
 		s.count(reason)

@@ -1,10 +1,18 @@
 package xdp
 
 import (
+	"crypto/rand"
 	"net/netip"
 
 	"plumbline/datapath/model"
 )
+
+// newSecret returns what makes sequence numbers of ours hard to guess.
+func newSecret() []byte {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails: package crypto/rand
+	return b
+}
 
 // slowLinks is what the slow path knows of the devices. The driver's lock is
 // held.

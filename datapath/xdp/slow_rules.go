@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -48,6 +49,19 @@ func (c *change) fillSlow() error {
 		}
 	}
 	return nil
+}
+
+// rare reports whether r asks for what only the slow path does: redirecting, for
+// which the way back has to be looked at as well, and copies.
+func rare(s *api.Session, r *api.Rule) bool {
+	f := r.GetForward()
+	if f.GetRedirect() != nil || len(f.GetDuplicates()) > 0 {
+		return true
+	}
+	return !datapath.Uplink(r.GetDetect().GetSourceInterface()) && slices.ContainsFunc(s.GetRules(), func(o *api.Rule) bool {
+		to := o.GetForward().GetRedirect()
+		return to != nil && to.GetUrl() == ""
+	})
 }
 
 // slowState is the [model.State] of the session: meters and URRs are those of

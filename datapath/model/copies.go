@@ -1,0 +1,45 @@
+package model
+
+import (
+	"plumbline/api"
+	"plumbline/datapath"
+)
+
+// Copy is where a copy of each forwarded packet goes.
+// Source: TS 29.244 V18.6.0, 7.5.2.3-3 (Duplicating Parameters).
+type Copy struct {
+	Outer *Outer // nil: out bare
+	Way   int    // bare: of [datapath.N6]
+}
+
+func newCopies(in []*api.Duplicate, state State) []Copy {
+	var out []Copy
+	for _, d := range in {
+		// The parameters are those of a FAR, less the redirect.
+		f := &api.Forward{
+			DestinationInterface: d.GetDestinationInterface(), NetworkInstance: d.GetNetworkInstance(),
+			OuterHeaderCreation: d.GetOuterHeaderCreation(), Dscp: d.Dscp,
+		}
+		if f.GetOuterHeaderCreation() != nil {
+			out = append(out, Copy{Outer: newOuter(f, state)})
+		} else {
+			out = append(out, Copy{Way: state.N6().Way(d.GetNetworkInstance(), d.GetForwardingPolicy())})
+		}
+	}
+	return out
+}
+
+// copies makes the copies of a packet that is forwarded: each what it would have
+// been if the FAR had sent it there. It returns how many could not be made.
+func (s *Stages) copies(r *Rule, a arrived) (sent []Sent, lost int) {
+	for _, c := range r.Copies {
+		to := *r
+		to.Outer, to.Way = c.Outer, c.Way
+		if s.forward(&to, a) != datapath.ReasonNone {
+			lost++
+			continue
+		}
+		sent = append(sent, s.emit(&to, a)...)
+	}
+	return sent, lost
+}
