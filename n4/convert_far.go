@@ -1,6 +1,9 @@
 package n4
 
 import (
+	"math"
+	"time"
+
 	"plumbline/pfcp"
 	"plumbline/session"
 )
@@ -106,11 +109,12 @@ func (c *converter) createBAR(out *session.BAR, b *pfcp.BAR) {
 	if n := suggestedPackets(b); n.Present {
 		out.Packets = n.Value
 	}
-	c.refuseInBAR(b)
+	out.Duration = bufferingDuration(b).Value
+	c.refuseRule(session.RuleBAR, uint32(b.BARID), b.Noted)
 }
 
 func (c *converter) updateBAR(out *session.UpdateBAR, b *pfcp.BAR) {
-	*out = session.UpdateBAR{ID: b.BARID, Packets: suggestedPackets(b)}
+	*out = session.UpdateBAR{ID: b.BARID, Packets: suggestedPackets(b), Duration: bufferingDuration(b)}
 	if b.NotificationDelay.Present {
 		out.NotificationDelay = session.Some(b.NotificationDelay.Value.Duration())
 	}
@@ -120,20 +124,26 @@ func (c *converter) updateBAR(out *session.UpdateBAR, b *pfcp.BAR) {
 			out.NotificationDelay = session.Some(pfcp.NotificationDelay(0).Duration())
 		case pfcp.IESuggestedBufferingPacketsCount, pfcp.IEDLBufferingSuggestedPacketCount:
 			out.Packets = session.Some(uint16(0))
+		case pfcp.IEDLBufferingDuration:
+			out.Duration = session.Some(time.Duration(0))
 		default:
 			c.refuseRule(session.RuleBAR, uint32(b.BARID), ie)
 		}
 	}
-	c.refuseInBAR(b)
+	c.refuseRule(session.RuleBAR, uint32(b.BARID), b.Noted)
 }
 
-// refuseInBAR lists what is not done: packets are buffered for as long as the
-// datapath does.
-func (c *converter) refuseInBAR(b *pfcp.BAR) {
-	if b.BufferingDuration.Present {
-		c.refuseRule(session.RuleBAR, uint32(b.BARID), pfcp.IEDLBufferingDuration)
+// bufferingDuration is how long packets are to be kept. A duration of 0 is that of
+// the datapath; one without end is longer than any datapath keeps them.
+func bufferingDuration(b *pfcp.BAR) session.Optional[time.Duration] {
+	d := b.BufferingDuration
+	if !d.Present {
+		return session.Optional[time.Duration]{}
 	}
-	c.refuseRule(session.RuleBAR, uint32(b.BARID), b.Noted)
+	if d.Value == pfcp.TimerInfinite {
+		return session.Some(time.Duration(math.MaxInt64))
+	}
+	return session.Some(d.Value.Duration())
 }
 
 // suggestedPackets is how many packets the CP function thinks worth buffering.

@@ -23,6 +23,7 @@ func (c *converter) createURR(out *session.URR, u *pfcp.CreateURR) {
 		SubsequentTimeQuota:       optional(u.SubsequentTimeQuotaS),
 
 		LinkedURRs: u.LinkedURRIDs, QuotaFAR: optional(u.FARIDForQuotaAction),
+		DroppedThreshold: dropped(u.DroppedDLTrafficThreshold).Value,
 	}
 	c.refuseInURR(u.URRID, &u.URRParameters)
 }
@@ -44,7 +45,7 @@ func (c *converter) updateURR(out *session.UpdateURR, u *pfcp.UpdateURR) {
 		SubsequentTimeThreshold:   optional(u.SubsequentTimeThresholdS),
 		SubsequentTimeQuota:       optional(u.SubsequentTimeQuotaS),
 
-		QuotaFAR: optional(u.FARIDForQuotaAction),
+		QuotaFAR: optional(u.FARIDForQuotaAction), DroppedThreshold: dropped(u.DroppedDLTrafficThreshold),
 	}
 	if i := u.MeasurementInformation; i.Present {
 		out.Information = session.Some(session.MeasurementInformation(i.Value))
@@ -91,6 +92,8 @@ func (c *converter) removeInURR(out *session.UpdateURR, ie pfcp.IEType) {
 		out.SubsequentTimeQuota, out.RemoveSubsequentTimeQuota = nothing, true
 	case pfcp.IEFARID:
 		out.QuotaFAR, out.RemoveQuotaFAR = nothing, true
+	case pfcp.IEDroppedDLTrafficThreshold:
+		out.DroppedThreshold = session.Some(session.DroppedThreshold{})
 	case pfcp.IELinkedURRID:
 		out.LinkedURRs = emptyIDs
 	case pfcp.IEMeasurementInformation:
@@ -100,8 +103,8 @@ func (c *converter) removeInURR(out *session.UpdateURR, ie pfcp.IEType) {
 	}
 }
 
-// refuseInURR lists what is not measured here: events, dropped packets, a
-// number of reports, several Monitoring Times, and inactivity by URR.
+// refuseInURR lists what is not measured here: events, a number of
+// reports, several Monitoring Times, and inactivity by URR.
 func (c *converter) refuseInURR(id uint32, u *pfcp.URRParameters) {
 	for _, x := range [...]struct {
 		present bool
@@ -111,7 +114,6 @@ func (c *converter) refuseInURR(id uint32, u *pfcp.URRParameters) {
 		{u.EventQuota.Present, pfcp.IEEventQuota},
 		{u.SubsequentEventThreshold.Present, pfcp.IESubsequentEventThreshold},
 		{u.SubsequentEventQuota.Present, pfcp.IESubsequentEventQuota},
-		{u.DroppedDLTrafficThreshold.Present, pfcp.IEDroppedDLTrafficThreshold},
 		{len(u.AdditionalMonitoringTimes) > 0, pfcp.IEAdditionalMonitoringTime},
 		{u.NumberOfReports.Present, pfcp.IENumberOfReports},
 		{u.UserPlaneInactivityS.Present, pfcp.IEUserPlaneInactivityTimer},
@@ -129,6 +131,13 @@ func volume(v pfcp.Optional[pfcp.Volume]) session.Optional[session.Volume] {
 		HasTotal: v.Value.Total.Present, Total: v.Value.Total.Value,
 		HasUplink: v.Value.Uplink.Present, Uplink: v.Value.Uplink.Value,
 		HasDownlink: v.Value.Downlink.Present, Downlink: v.Value.Downlink.Value,
+	}}
+}
+
+// dropped converts a Dropped DL Traffic Threshold.
+func dropped(d pfcp.Optional[pfcp.DroppedDLTraffic]) session.Optional[session.DroppedThreshold] {
+	return session.Optional[session.DroppedThreshold]{Present: d.Present, Value: session.DroppedThreshold{
+		Packets: d.Value.Packets.Value, Octets: d.Value.Octets.Value,
 	}}
 }
 

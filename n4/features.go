@@ -27,7 +27,8 @@ func (c *Config) features(can Capabilities) pfcp.UPFunctionFeatures {
 	}{
 		{can.Filters, pfcp.UPFeaturePFDM | pfcp.UPFeaturePFDE},
 		{can.Usage, pfcp.UPFeatureMNOP | pfcp.UPFeatureVTIME | pfcp.UPFeatureQUOAC | pfcp.UPFeatureEPFAR},
-		{can.Buffering, pfcp.UPFeatureDDND | pfcp.UPFeatureUDBC},
+		{can.Buffering, pfcp.UPFeatureDDND | pfcp.UPFeatureDLBD | pfcp.UPFeatureUDBC},
+		{can.Buffering && can.DroppedDownlink, pfcp.UPFeatureDDDS},
 		{can.EndMarkers, pfcp.UPFeatureEMPU},
 		{can.UEAddresses, pfcp.UPFeatureUEIP},
 		{can.Predefined, pfcp.UPFeatureADPDP},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -176,11 +177,22 @@ func reportRequest(w *session.Waiting, what *pendingReport) *pfcp.SessionReportR
 	return m
 }
 
-// downlinkData says for which PDRs packets have come, and of what kind the first
-// ones were. Source: TS 29.244 V18.6.0, 7.5.8.2 and 8.2.27.
+// downlinkData says for which PDRs packets have come, of what kind the first ones
+// were, and, if the CP function asked, what became of them.
+// Source: TS 29.244 V18.6.0, 7.5.8.2, 8.2.27 and 8.2.179.
 func downlinkData(list []session.Event) (d pfcp.DownlinkDataReport) {
 	for _, e := range list {
-		d.PDRIDs = append(d.PDRIDs, uint16(e.RuleID))
+		switch e.Kind {
+		case session.DownlinkBuffered:
+			d.Status = pfcp.Some(d.Status.Value | pfcp.DataStatusBUFF)
+		case session.DownlinkDiscarded:
+			d.Status = pfcp.Some(d.Status.Value | pfcp.DataStatusDROP)
+		}
+		id := uint16(e.RuleID)
+		if slices.Contains(d.PDRIDs, id) {
+			continue
+		}
+		d.PDRIDs = append(d.PDRIDs, id)
 		s := pfcp.DownlinkDataServiceInfo{PPI: pfcp.Some(e.DSCP)}
 		if e.QFI != 0 {
 			s.QFI = pfcp.Some(pfcp.QFI(e.QFI))

@@ -41,7 +41,7 @@ type reportQueue struct {
 type pendingReport struct {
 	inFlight, again bool // a request is under way; there is more since
 	inactive        bool
-	downlink        []session.Event // DownlinkData
+	downlink        []session.Event // DownlinkData, DownlinkBuffered, DownlinkDiscarded
 	tunnels         []session.Tunnel
 }
 
@@ -75,8 +75,8 @@ func (p *pendingReport) note(e *session.Event) {
 	switch e.Kind {
 	case session.UserPlaneInactivity:
 		p.inactive = true
-	case session.DownlinkData:
-		same := func(d session.Event) bool { return d.RuleID == e.RuleID }
+	case session.DownlinkData, session.DownlinkBuffered, session.DownlinkDiscarded:
+		same := func(d session.Event) bool { return d.RuleID == e.RuleID && d.Kind == e.Kind }
 		if len(p.downlink) < maxEventsWaiting && !slices.ContainsFunc(p.downlink, same) {
 			p.downlink = append(p.downlink, *e)
 		}

@@ -131,6 +131,36 @@ func TestReportEvents(t *testing.T) {
 	})
 }
 
+// TestReportDataStatus: what became of the first packets goes into one report, in
+// which each PDR stands once.
+func TestReportDataStatus(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		kinds []session.EventKind
+		want  pfcp.Optional[pfcp.DataStatus]
+	}{
+		{"NOCP", []session.EventKind{session.DownlinkData}, pfcp.Optional[pfcp.DataStatus]{}},
+		{"BDPN", []session.EventKind{session.DownlinkBuffered}, pfcp.Some(pfcp.DataStatusBUFF)},
+		{"DDPN", []session.EventKind{session.DownlinkDiscarded}, pfcp.Some(pfcp.DataStatusDROP)},
+		{"all", []session.EventKind{session.DownlinkData, session.DownlinkBuffered, session.DownlinkDiscarded},
+			pfcp.Some(pfcp.DataStatusBUFF | pfcp.DataStatusDROP)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var list []session.Event
+			for _, k := range tc.kinds {
+				list = append(list, session.Event{Kind: k, RuleID: 3, QFI: 9, DSCP: 46})
+			}
+			want := pfcp.DownlinkDataReport{
+				PDRIDs: []uint16{3}, Status: tc.want,
+				ServiceInfos: []pfcp.DownlinkDataServiceInfo{{PPI: pfcp.Some(uint8(46)), QFI: pfcp.Some(pfcp.QFI(9))}},
+			}
+			if diff := cmp.Diff(want, downlinkData(list)); diff != "" {
+				t.Errorf("Downlink Data Report (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 var cmpAddrs = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
 // TestReportUnanswered: a report that is not answered is sent N1 times, and kept:

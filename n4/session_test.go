@@ -118,7 +118,7 @@ func TestRefused(t *testing.T) {
 			m.CreateURRs = []pfcp.CreateURR{{URRID: 7, MeasurementMethod: pfcp.MeasureEVENT}}
 		}, ruleFailure, 0, rule(pfcp.RuleURR, 7)},
 		{"Create BAR", func(m *pfcp.SessionEstablishmentRequest) {
-			m.CreateBARs = []pfcp.BAR{{BARID: 3, BufferingDuration: pfcp.Some(pfcp.Timer(1))}}
+			m.CreateBARs = []pfcp.BAR{{BARID: 3, Noted: pfcp.IEMTEDTControlInformation}}
 		}, ruleFailure, 0, rule(pfcp.RuleBAR, 3)},
 		{"Create MAR", func(m *pfcp.SessionEstablishmentRequest) { m.CreateMARs = []uint16{3} }, ruleFailure, 0, rule(pfcp.RuleMAR, 3)},
 		{"Create Traffic Endpoint, twice", func(m *pfcp.SessionEstablishmentRequest) {

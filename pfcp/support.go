@@ -75,8 +75,7 @@ var refused = func() map[place]string {
 		for ie, why := range map[IEType]string{
 			IEEventThreshold: "events are not measured", IEEventQuota: "events are not measured",
 			IESubsequentEventThreshold: "events are not measured", IESubsequentEventQuota: "events are not measured",
-			IEDroppedDLTrafficThreshold: "dropped packets are counted for the operator alone",
-			IEAdditionalMonitoringTime:  "one Monitoring Time at a time", IENumberOfReports: "NORP is not advertised",
+			IEAdditionalMonitoringTime: "one Monitoring Time at a time", IENumberOfReports: "NORP is not advertised",
 			IEUserPlaneInactivityTimer: "UPIDP is not advertised; the session has such a timer",
 		} {
 			m[place{urr, ie}] = why
@@ -88,9 +87,6 @@ var refused = func() map[place]string {
 	}
 	for _, qer := range []string{"Create QER", "Update QER"} {
 		m[place{qer, IEQERCorrelationID}] = "meters are not shared between sessions"
-	}
-	for _, bar := range []string{"Create BAR", "Update BAR (Session Modification Request)"} {
-		m[place{bar, IEDLBufferingDuration}] = "DLBD is not advertised: packets are kept for as long as the datapath does"
 	}
 	return m
 }()

@@ -13,6 +13,6 @@ func Capabilities(can *api.Capabilities) session.Capabilities {
 		FramedRoutes: can.GetFramedRoutes(), Hosts: can.GetHosts(), Marking: can.GetMarking(), PacketRate: can.GetPacketRate(),
 		GBR: can.GetGbr(), Duplicate: can.GetDuplicate(), Redirect: can.GetRedirect(), Ethernet: can.GetEthernet(),
 		Unstructured: can.GetUnstructured(), Encapsulations: can.GetEncapsulations(),
-		BeforeEnforcement: can.GetBeforeEnforcement(), Policies: len(can.GetForwardingPolicies()) > 0,
+		DroppedDownlink: can.GetDroppedDownlink(), BeforeEnforcement: can.GetBeforeEnforcement(), Policies: len(can.GetForwardingPolicies()) > 0,
 	}
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"plumbline/api"
@@ -201,6 +202,7 @@ func (o *compilation) qer(id uint32, q *session.QER, gbr bool) *api.QER {
 func (o *compilation) bar(b *session.BAR) *api.BAR {
 	out := o.bars.next()
 	out.Id, out.NotificationDelayMs, out.Packets = uint32(b.ID), uint32(b.NotificationDelay.Milliseconds()), uint32(b.Packets)
+	out.DurationMs = uint32(min(b.Duration.Milliseconds(), math.MaxUint32))
 	return out
 }
 
@@ -213,6 +215,7 @@ type urr struct {
 func (u *urr) compile(from *session.URR) *api.URR {
 	l := from.Limits()
 	u.Id, u.StartOfTraffic = from.ID, l.StartOfTraffic
+	u.DroppedDownlinkPackets, u.DroppedDownlinkOctets = l.Dropped.Packets, l.Dropped.Octets
 	u.Threshold, u.Quota = limit(&u.threshold, l.Threshold), limit(&u.quota, l.Quota)
 	return &u.URR
 }

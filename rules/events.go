@@ -29,6 +29,7 @@ func (c Compiler) Usage(_ context.Context, seid uint64, u *session.Usage) error 
 				UplinkOctets: r.GetReachedUplinkOctets(), DownlinkOctets: r.GetReachedDownlinkOctets(),
 				UplinkPackets: r.GetReachedUplinkPackets(), DownlinkPackets: r.GetReachedDownlinkPackets(),
 			},
+			Dropped: session.Dropped{Packets: r.GetDroppedDownlinkPackets(), Octets: r.GetDroppedDownlinkOctets()},
 		})
 	}
 	return nil
@@ -37,13 +38,16 @@ func (c Compiler) Usage(_ context.Context, seid uint64, u *session.Usage) error 
 // eventKinds is what each kind of event is to a session. The limits of a URR are
 // one: which of them was reached shows in the counters.
 var eventKinds = map[api.EventKind]session.EventKind{
-	api.EventKind_VOLUME_THRESHOLD: session.UsageEvent,
-	api.EventKind_VOLUME_QUOTA:     session.UsageEvent,
-	api.EventKind_START_OF_TRAFFIC: session.StartOfTraffic,
-	api.EventKind_DOWNLINK_DATA:    session.DownlinkData,
-	api.EventKind_ERROR_INDICATION: session.ErrorIndication,
-	api.EventKind_PATH_DOWN:        session.PathDown,
-	api.EventKind_PATH_UP:          session.PathUp,
+	api.EventKind_VOLUME_THRESHOLD:   session.UsageEvent,
+	api.EventKind_VOLUME_QUOTA:       session.UsageEvent,
+	api.EventKind_START_OF_TRAFFIC:   session.StartOfTraffic,
+	api.EventKind_DOWNLINK_DATA:      session.DownlinkData,
+	api.EventKind_DOWNLINK_BUFFERED:  session.DownlinkBuffered,
+	api.EventKind_DOWNLINK_DISCARDED: session.DownlinkDiscarded,
+	api.EventKind_DROPPED_DOWNLINK:   session.UsageEvent,
+	api.EventKind_ERROR_INDICATION:   session.ErrorIndication,
+	api.EventKind_PATH_DOWN:          session.PathDown,
+	api.EventKind_PATH_UP:            session.PathUp,
 }
 
 // Next waits for the datapath's next event. Errors: those of [bus.Bus.Next].
@@ -67,7 +71,8 @@ func (c Compiler) Next(ctx context.Context) (session.Event, error) {
 // ruleID is the rule of an event: a PDR may be several rules here.
 func ruleID(e *api.Event) uint32 {
 	switch e.GetKind() {
-	case api.EventKind_DOWNLINK_DATA, api.EventKind_ERROR_INDICATION:
+	case api.EventKind_DOWNLINK_DATA, api.EventKind_DOWNLINK_BUFFERED, api.EventKind_DOWNLINK_DISCARDED,
+		api.EventKind_ERROR_INDICATION:
 		return e.GetRuleId() & maskPDR
 	}
 	return e.GetRuleId()

@@ -94,10 +94,15 @@ func (r *rule) forward(f *session.FAR) {
 	r.Forward = out
 	out.Action, out.DestinationInterface, out.NetworkInstance = api.Action_DROP, 0, ""
 	out.OuterHeaderCreation, out.Dscp, out.Notify, out.BarId = nil, nil, false, 0
+	out.NotifyBuffered, out.NotifyDiscarded = false, false
 	out.Duplicates, out.Redirect, out.ForwardingPolicy, out.ProxyArp, out.ProxyNd = nil, nil, "", false, false
 	switch {
 	case f == nil:
+	case f.ApplyAction&session.Drop != 0:
+		out.NotifyDiscarded = f.ApplyAction&session.NotifyDiscarded != 0
 	case f.ApplyAction&session.Buffer != 0:
+		out.NotifyBuffered = f.ApplyAction&session.NotifyBuffered != 0
+		out.NotifyDiscarded = f.ApplyAction&session.NotifyDiscarded != 0
 		out.Action, out.Notify, out.BarId = api.Action_BUFF, f.ApplyAction&session.Notify != 0, uint32(f.BARID.Value)
 		// A PDR may get its Outer Header Removal with the FAR that forwards, as
 		// SGW-Cs do; what is buffered is forwarded by the rules of then.

@@ -11,6 +11,8 @@ type BAR struct {
 	NotificationDelay time.Duration
 	// Packets is the Suggested Buffering Packets Count; 0: none.
 	Packets uint16
+	// Duration is the DL Buffering Duration; 0: none.
+	Duration time.Duration
 }
 
 // UpdateBAR changes those parts of a BAR that it has.
@@ -19,6 +21,7 @@ type UpdateBAR struct {
 	ID                uint8
 	NotificationDelay Optional[time.Duration]
 	Packets           Optional[uint16]
+	Duration          Optional[time.Duration]
 }
 
 // apply changes b as u says.
@@ -28,5 +31,8 @@ func (u *UpdateBAR) apply(b *BAR) {
 	}
 	if u.Packets.Present {
 		b.Packets = u.Packets.Value
+	}
+	if u.Duration.Present {
+		b.Duration = u.Duration.Value
 	}
 }

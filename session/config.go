@@ -98,6 +98,7 @@ type Capabilities struct {
 	Encapsulations    bool // outer headers other than GTP-U
 	BeforeEnforcement bool // URRs of what arrives
 	Policies          bool // there are Forwarding Policies; the datapath knows their names
+	DroppedDownlink   bool // URRs of dropped DL traffic, and notice of discarded packets
 }
 
 // Store keeps records for a restart. Its methods may be called from several

@@ -7,8 +7,8 @@ type Event struct {
 	SEID   uint64 // 0: not about a session
 	RuleID uint32 // URR ID of UsageEvent and StartOfTraffic, else PDR ID
 	Tunnel Tunnel // of ErrorIndication, PathDown and PathUp
-	QFI    uint8  // of DownlinkData; 0: none
-	DSCP   uint8  // of DownlinkData, of the packet
+	QFI    uint8  // of Downlink events; 0: none
+	DSCP   uint8  // of Downlink events, of the packet
 }
 
 // EventKind says what an [Event] is about.
@@ -31,6 +31,11 @@ const (
 	// UserPlaneInactivity: a session's User Plane Inactivity Timer has run out.
 	// It does not come from a datapath. Source: TS 29.244 V18.6.0, 5.11.
 	UserPlaneInactivity
+	// DownlinkBuffered: the first packet was buffered, DownlinkDiscarded: the first
+	// one was discarded; for the downlink data delivery status.
+	// Source: TS 29.244 V18.6.0, 8.2.26 (BDPN, DDPN).
+	DownlinkBuffered
+	DownlinkDiscarded
 )
 
 // Tunnel is the far end of a GTP-U tunnel, or, without TEID, a GTP-U peer.

@@ -14,6 +14,9 @@ const (
 	Buffer  ApplyAction = 0x04
 	Notify  ApplyAction = 0x08 // NOCP, with Buffer: the CP function is told
 	Copy    ApplyAction = 0x10 // DUPL, with Forward: as Duplicates say
+
+	NotifyBuffered  ApplyAction = 0x0200 // BDPN, with Buffer: of the first packet that is buffered
+	NotifyDiscarded ApplyAction = 0x0400 // DDPN, with Buffer or Drop: of the first packet that is discarded
 )
 
 // String names the flags as TS 29.244 does.

@@ -227,6 +227,7 @@ func (u *UpdateURR) apply(r *URR) {
 	set(&r.QuotaValidityTime, u.QuotaValidityTime)
 	set(&r.InactivityDetectionTime, u.InactivityDetectionTime)
 	set(&r.MonitoringTime, u.MonitoringTime)
+	set(&r.DroppedThreshold, u.DroppedThreshold)
 	set(&r.SubsequentVolumeThreshold, u.SubsequentVolumeThreshold)
 	set(&r.SubsequentVolumeQuota, u.SubsequentVolumeQuota)
 	set(&r.SubsequentTimeThreshold, u.SubsequentTimeThreshold)

@@ -160,13 +160,16 @@ func (r *reader) qer(q *QER) {
 }
 
 func (w *writer) bar(b *BAR) {
-	w.fields([]uint64{uint64(b.ID), uint64(b.NotificationDelay), uint64(b.Packets)})
+	w.fields([]uint64{uint64(b.ID), uint64(b.NotificationDelay), uint64(b.Packets), uint64(b.Duration)})
 }
 
 func (r *reader) bar(b *BAR) {
-	var v [3]uint64
+	var v [4]uint64
 	r.fields(v[:])
-	*b = BAR{ID: narrow[uint8](r, v[0]), NotificationDelay: time.Duration(v[1]), Packets: narrow[uint16](r, v[2])}
+	*b = BAR{
+		ID: narrow[uint8](r, v[0]), NotificationDelay: time.Duration(v[1]), Packets: narrow[uint16](r, v[2]),
+		Duration: time.Duration(v[3]),
+	}
 }
 
 func (w *writer) endpoint(e *TrafficEndpoint) {

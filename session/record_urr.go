@@ -1,7 +1,7 @@
 package session
 
 // urrNumbers is how many numbers a URR with its state has.
-const urrNumbers = 56
+const urrNumbers = 62
 
 func (w *writer) urr(u *URR) {
 	s := &u.State
@@ -22,12 +22,15 @@ func (w *writer) urr(u *URR) {
 		at := v[urrVolumes+4*i:]
 		at[0], at[1], at[2], at[3] = pack(x.HasTotal, x.HasUplink, x.HasDownlink), x.Total, x.Uplink, x.Downlink
 	}
+	d, old, limit := &s.Dropped, &s.DroppedReported, &u.DroppedThreshold
+	copy(v[urrDropped:], []uint64{d.Packets, d.Octets, old.Packets, old.Octets, limit.Packets, limit.Octets})
 	w.fields(v[:])
 	w.ids(u.LinkedURRs)
 }
 
-// urrVolumes is where the volumes stand, four numbers each.
-const urrVolumes = 32
+// urrVolumes is where the volumes stand, four numbers each, urrDropped what is
+// about dropped packets.
+const urrVolumes, urrDropped = 32, 56
 
 func (r *reader) urr(u *URR) {
 	var v [urrNumbers]uint64
@@ -57,6 +60,8 @@ func (r *reader) urr(u *URR) {
 		x.Total, x.Uplink, x.Downlink = at[1], at[2], at[3]
 		unpack(r, at[0], &x.HasTotal, &x.HasUplink, &x.HasDownlink)
 	}
+	d := v[urrDropped:]
+	s.Dropped, s.DroppedReported, u.DroppedThreshold = Dropped{d[0], d[1]}, Dropped{d[2], d[3]}, DroppedThreshold{d[4], d[5]}
 	u.LinkedURRs = r.ids(u.LinkedURRs, v[14])
 }
 

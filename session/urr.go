@@ -27,6 +27,8 @@ type URR struct {
 	LinkedURRs []uint32
 	QuotaFAR   Optional[uint32] // FAR ID for Quota Action
 
+	DroppedThreshold DroppedThreshold
+
 	State URRState
 }
 
@@ -113,6 +115,8 @@ type UpdateURR struct {
 
 	LinkedURRs []uint32 // if not nil: all from now on
 	QuotaFAR   Optional[uint32]
+
+	DroppedThreshold Optional[DroppedThreshold]
 	// Parameters that hold no longer; they are Present too.
 	RemoveTimeQuota, RemoveSubsequentTimeQuota, RemoveQuotaFAR bool
 }

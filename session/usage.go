@@ -209,7 +209,7 @@ func (u *URR) due(now int64, c Counts) UsageReportTrigger {
 	if u.MonitoringTime != 0 && now >= u.MonitoringTime {
 		t |= TriggerMONIT
 	}
-	return t
+	return t | u.droppedDue()
 }
 
 // measured is what a report for t measures up to: what was counted until now, or,
@@ -255,6 +255,9 @@ func (u *URR) report(list []UsageReport, now int64, c Counts, t UsageReportTrigg
 	}
 	s.SEQN++
 	s.Start, s.Reported, s.ReportedNs, s.After = now, c, metered, r.Before
+	if t&TriggerDROTH != 0 {
+		s.DroppedReported = s.Dropped
+	}
 	if t&TriggerPERIO != 0 { // those that nobody could look at are not made up for
 		period := max(span(0, u.MeasurementPeriod), second)
 		s.PeriodAt += (max(now-s.PeriodAt, 0)/period + 1) * period

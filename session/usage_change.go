@@ -98,6 +98,7 @@ func (c *usageChange) begin() {
 	for i := range q.CreateURRs {
 		u := c.next.URR(q.CreateURRs[i].ID)
 		u.provision(c.now, c.before.of(u.ID))
+		u.State.droppedSince(c.before.dropped(u.ID))
 	}
 	if ids := c.queried(); len(ids) > 0 {
 		c.r.Reports = c.next.query(c.r.Reports, c.now, &c.before, ids, false)

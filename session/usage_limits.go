@@ -7,6 +7,7 @@ type Limits struct {
 	Quota     Volume // reached: an event, and nothing more is forwarded
 	// StartOfTraffic: the next packet is an event.
 	StartOfTraffic bool
+	Dropped        DroppedThreshold // of what is dropped instead of buffered; 0: none
 	// Exhausted: nothing is forwarded, whatever Quota says. So it is with a time
 	// quota, of which a datapath knows nothing.
 	Exhausted bool
@@ -15,7 +16,7 @@ type Limits struct {
 // Limits returns what the datapath has to watch.
 func (u *URR) Limits() Limits {
 	s := &u.State
-	l := Limits{Quota: s.QuotaAt, Exhausted: s.Exhausted}
+	l := Limits{Quota: s.QuotaAt, Exhausted: s.Exhausted, Dropped: u.droppedLimit()}
 	if s.Exhausted && u.QuotaFAR.Present { // that says what becomes of packets
 		l.Quota = Volume{}
 	}

@@ -17,7 +17,7 @@ const maxAnswered = 16
 const answerTime = 20 * second
 
 // levels are triggers that are still due when there is room for a report again.
-const levels = TriggerVOLTH | TriggerTIMTH | TriggerPERIO | TriggerMONIT
+const levels = TriggerVOLTH | TriggerTIMTH | TriggerDROTH | TriggerPERIO | TriggerMONIT
 
 // look makes the reports that are due now that the datapath has counted so much.
 // started is a URR for which a packet has come that may not be counted, and may
@@ -31,6 +31,7 @@ func (s *Session) look(now int64, counts *Usage, started Optional[uint32]) bool 
 		if started.Present && started.Value == u.ID && u.Limits().StartOfTraffic {
 			t = u.active(u.State.clock(now))
 		}
+		u.State.Dropped = counts.dropped(u.ID)
 		due = append(due, t|u.due(now, counts.of(u.ID)))
 	}
 	n := len(s.Reports)

@@ -39,6 +39,11 @@ type URRState struct {
 	After     bool // the next report is of usage after the Monitoring Time
 	// Owed are reasons for a report that there was no room for.
 	Owed UsageReportTrigger
+
+	// Dropped is what the datapath had counted of packets that it dropped instead
+	// of buffering them when that was last looked at, DroppedReported what of it
+	// has been reported.
+	Dropped, DroppedReported Dropped
 }
 
 // Counts is what a datapath counted for a URR since it was installed: octets and
@@ -87,6 +92,7 @@ type URRCounts struct {
 	URRID uint32
 	Counts
 	Reached Counts // what it was when a volume threshold was last reached; zero: not known
+	Dropped Dropped
 }
 
 // packets is how many there were.

@@ -93,9 +93,9 @@ func (p *plan) validateQER(q *QER) error {
 	return nil
 }
 
-// notMeasured are triggers of what is not measured here: dropped packets,
-// events, Ethernet, multicast.
-const notMeasured = ReportDROTH | ReportENVCL | ReportMACAR | ReportEVETH | ReportEVEQU | ReportIPMJL | ReportREEMR | ReportUPINT
+// notMeasured are triggers of what is not measured here: events, Ethernet,
+// multicast.
+const notMeasured = ReportENVCL | ReportMACAR | ReportEVETH | ReportEVEQU | ReportIPMJL | ReportREEMR | ReportUPINT
 
 // validateURR checks one URR by itself.
 func (p *plan) validateURR(u *URR) error {
@@ -105,6 +105,8 @@ func (p *plan) validateURR(u *URR) error {
 	case u.Method&^(MeasureDuration|MeasureVolume|MeasureEvent) != 0,
 		u.Method&MeasureEvent != 0 && u.Triggers&(ReportSTART|ReportSTOPT) == 0: // the only events there are
 		return urrError(u.ID, ErrUnsupported, "Measurement Method %v", u.Method)
+	case u.Triggers&ReportDROTH != 0 && !p.m.config.Can.DroppedDownlink:
+		return urrError(u.ID, ErrUnsupported, "dropped DL traffic")
 	case u.Triggers&notMeasured != 0:
 		return urrError(u.ID, ErrUnsupported, "Reporting Triggers %v", u.Triggers)
 	case u.Information&^(InfoRADI|InfoISTM|InfoMNOP) != 0: // before QoS enforcement, paused

@@ -4,16 +4,16 @@ import "fmt"
 
 // validateFAR checks one FAR by itself.
 func (p *plan) validateFAR(f *FAR) error {
-	switch f.ApplyAction {
-	case Drop, Forward:
-	case Forward | Copy:
+	can := &p.m.config.Can
+	switch a := f.ApplyAction &^ NotifyDiscarded; {
+	case a != f.ApplyAction && (!can.DroppedDownlink || a&Forward != 0):
+		return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
+	case a == Drop, a == Forward:
+	case a == Forward|Copy:
 		if err := p.validateDuplicates(f); err != nil {
 			return err
 		}
-	case Buffer, Buffer | Notify:
-		if !p.m.config.Can.Buffering {
-			return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
-		}
+	case a&^(Notify|NotifyBuffered) == Buffer && can.Buffering:
 	default:
 		return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
 	}

@@ -54,7 +54,8 @@ func (s *Service) withAgents(c *session.Config) {
 	c.Can = session.Capabilities{
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
 		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Duplicate: true, Redirect: true,
-		Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true}
+		Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true,
+		DroppedDownlink: true}
 }
 
 // agentEndpoints lists where the agents terminate GTP-U.
