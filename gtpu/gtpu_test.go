@@ -95,3 +95,17 @@ func FuzzParse(f *testing.F) {
 		h.Sequence()
 	})
 }
+
+// TestAppendGPDUInPlace: what stands behind the header, as a T-PDU does that it is
+// written in front of, stays as it is.
+func TestAppendGPDUInPlace(t *testing.T) {
+	for qfi, header := range map[byte]int{0: LenGPDU, 9: LenGPDUWithQFI} {
+		b := bytes.Repeat([]byte{0xaa}, 40)
+		if got := len(AppendGPDU(b[:0], 7, PDUTypeUplink, qfi, 40-header)); got != header {
+			t.Errorf("QFI %d: header of %d octets, want %d", qfi, got, header)
+		}
+		if want := bytes.Repeat([]byte{0xaa}, 40-header); !bytes.Equal(b[header:], want) {
+			t.Errorf("QFI %d: behind the header got %x, want it untouched", qfi, b[header:])
+		}
+	}
+}

@@ -36,10 +36,15 @@ type Marks struct {
 }
 
 // AppendGPDU appends the header of a G-PDU whose T-PDU has size octets and came
-// without one.
+// without one. It writes nothing behind the header: the T-PDU may stand there.
 //
 // Source: TS 29.281 V18.1.0, 5.1, 5.2.1 (the container should come first).
 func (m Marks) AppendGPDU(b []byte, teid uint32, size int) []byte {
+	if m.QFI == 0 && !m.HasServiceClass {
+		b = append(b, v1GTP, GPDU)
+		b = binary.BigEndian.AppendUint16(b, uint16(size))
+		return binary.BigEndian.AppendUint32(b, teid)
+	}
 	start := len(b)
 	b, next := appendOptional(b, teid)
 	if m.QFI != 0 {
