@@ -24,6 +24,7 @@
 	X(QUOTA,         "a volume quota of the PDR's URRs is used up") \
 	X(FAR,           "FAR says DROP") \
 	X(SCOPE,         "from or to an address that is valid on one link only") \
+	X(UNWRAP,        "bare packet without the outer header that the PDR says is to be removed") \
 	X(REDIRECT,      "FAR redirects: answered here, or nothing that can be redirected") \
 	X(COPY,          "a copy that the FAR asks for could not be made or sent; the packet itself was treated") \
 	X(BUFFER_FULL,   "FAR says BUFF and the session has all in the buffer that it may have") \

@@ -158,6 +158,27 @@ __noinline int upf_answer(int err)
 	return answer_allow(&answer_tat, ANSWER_TIME) ? -PASS_ANSWER : err;
 }
 
+/* upf_opaque - what becomes of a T-PDU that is no IP packet
+ *
+ * @err: why it is none
+ *
+ * It may be of an unstructured PDU session, whose rules are the slow path's.
+ * Return: a negative enum upf_count.
+ */
+static __noinline int upf_opaque(const struct packet *p, struct match *m, int err)
+{
+	struct rule *rule;
+
+	if (!p->teid)
+		return err;
+	m->key = rule_key_teid(p->teid);
+	rule = rule_find(&rule_by_teid, &guest_by_teid, m->key);
+	if (rule && *(volatile __u32 *)&rule->ctl & RULE_SLOW)
+		return -PASS_RULES;
+	m->key = 0;
+	return err;
+}
+
 /* upf_gtpu - a frame of a device on which GTP-U is terminated
  *
  * What the kernel has to put together, or to hand to the GTP-U socket, is passed
@@ -174,6 +195,8 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 	trace_packet(&p, 1);
 	if (!err)
 		err = upf_tunnelled(ctx, &p, &m);
+	else if (err == -DROP_IP_SHORT || err == -DROP_IP_VERSION)
+		err = upf_opaque(&p, &m, err);
 	trace_match(&m);
 	if (err >= 0)
 		return err;

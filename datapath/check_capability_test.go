@@ -46,7 +46,10 @@ func TestEachCapability(t *testing.T) {
 	}{
 		{"Ethernet session", func(h *api.Capabilities) { h.Ethernet = false }, ethernet(func(*api.Session) {}), session, 0},
 		{"unstructured session", func(h *api.Capabilities) { h.Unstructured = false },
-			func(s *api.Session) { s.PduType = api.PDUType_UNSTRUCTURED }, session, 0},
+			func(s *api.Session) {
+				s.PduType = api.PDUType_UNSTRUCTURED
+				uplink(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Encapsulation: api.Encapsulation_UDP, Ipv4: 3, Port: 9}
+			}, session, 0},
 		{"framed route", func(h *api.Capabilities) { h.FramedRoutes = false },
 			func(s *api.Session) {
 				downlink(s).Detect.FramedRoutes = []*api.Prefix{{Address: []byte{192, 168, 0, 0}, Bits: 16}}

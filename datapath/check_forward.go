@@ -22,6 +22,9 @@ func checkForward(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 	if err := checkRedirect(f.GetRedirect()); err != nil {
 		return farError(r, "redirect %w", err)
 	}
+	if f.GetRedirect() != nil && s.GetPduType() != api.PDUType_IP {
+		return farError(r, "redirect of what is no IP packet: %w", ErrUnsupported)
+	}
 	if f.GetRedirect() != nil && !Uplink(r.GetDetect().GetSourceInterface()) {
 		return farError(r, "redirect of packets from %v: %w", r.GetDetect().GetSourceInterface(), ErrUnsupported)
 	}
@@ -47,6 +50,10 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return farError(r, "Destination Interface %d: %w", to, ErrUnsupported)
 	case tunnelled && !r.GetOuterHeaderRemoval():
 		return pdrError(r, "no Outer Header Removal: %w", ErrUnsupported)
+	case ohc == nil && s.GetPduType() == api.PDUType_UNSTRUCTURED:
+		return farError(r, "no Outer Header Creation for T-PDUs that are no IP packets: %w", ErrUnsupported)
+	case isWrap(ohc) && (!tunnelled || to == api.Interface_ACCESS || to == api.Interface_CP_FUNCTION):
+		return farError(r, "Outer Header Creation %v from %v to %v: %w", ohc.GetEncapsulation(), r.GetDetect().GetSourceInterface(), to, ErrUnsupported)
 	case ohc == nil && (to == api.Interface_ACCESS || to == api.Interface_CP_FUNCTION):
 		return farError(r, "no Outer Header Creation towards %v: %w", to, ErrUnsupported)
 	case ohc == nil && !tunnelled && !ethernet:
@@ -71,6 +78,11 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return farError(r, "Outer Header Creation %w", err)
 	}
 	return nil
+}
+
+// isWrap reports whether ohc is UDP/IP or IP, towards a data network.
+func isWrap(ohc *api.OuterHeaderCreation) bool {
+	return ohc.GetEncapsulation() == api.Encapsulation_UDP || ohc.GetEncapsulation() == api.Encapsulation_PLAIN_IP
 }
 
 // lacksForward returns what of the FAR this datapath cannot do, or "".
@@ -103,6 +115,8 @@ func checkDuplicate(s *api.Session, d *api.Duplicate, has *api.Capabilities) err
 		return fmt.Errorf("without Outer Header Creation towards %v: %w", to, ErrUnsupported)
 	case d.Dscp != nil && d.GetDscp() > 63:
 		return fmt.Errorf("with DSCP %d: %w", d.GetDscp(), ErrUnsupported)
+	case ohc == nil && s.GetPduType() == api.PDUType_UNSTRUCTURED:
+		return fmt.Errorf("without Outer Header Creation of what is no IP packet: %w", ErrUnsupported)
 	case ohc == nil && d.GetNetworkInstance() != "" && !knows(has, d.GetNetworkInstance()):
 		return fmt.Errorf("to Network Instance %s: %w", d.GetNetworkInstance(), ErrUnsupported)
 	case ohc == nil:
@@ -157,8 +171,10 @@ func checkOuter(s *api.Session, ohc *api.OuterHeaderCreation, has *api.Capabilit
 		return fmt.Errorf("of %v with TEID %#x: %w", kind, ohc.GetTeid(), ErrUnsupported)
 	case kind == api.Encapsulation_TAG:
 		return nil
+	case kind == api.Encapsulation_PLAIN_IP && s.GetPduType() == api.PDUType_UNSTRUCTURED:
+		return fmt.Errorf("of %v around T-PDUs that are no IP packets: %w", kind, ErrUnsupported)
 	}
-	return checkPeer(ohc, has)
+	return checkHost(ohc)
 }
 
 // checkTunnel looks at a GTP-U tunnel into which the datapath is to send.
@@ -172,14 +188,24 @@ func checkTunnel(ohc *api.OuterHeaderCreation, has *api.Capabilities) error {
 // checkPeer looks at a host to which the datapath is to send: it needs an address
 // of its own of the same IP version.
 func checkPeer(ohc *api.OuterHeaderCreation, has *api.Capabilities) error {
+	if err := checkHost(ohc); err != nil {
+		return err
+	}
 	v4, v6 := ohc.GetIpv4() != 0, len(ohc.GetIpv6()) > 0
 	switch {
-	case v4 == v6:
-		return fmt.Errorf("to %#x and %x: want one address: %w", ohc.GetIpv4(), ohc.GetIpv6(), ErrUnsupported)
 	case v4 && len(has.GetN3Ipv4()) == 0:
 		return fmt.Errorf("to %#x: no endpoint over IPv4: %w", ohc.GetIpv4(), ErrUnsupported)
-	case v6 && (len(ohc.GetIpv6()) != 16 || len(has.GetN3Ipv6()) == 0):
+	case v6 && len(has.GetN3Ipv6()) == 0:
 		return fmt.Errorf("to %x: no endpoint over IPv6: %w", ohc.GetIpv6(), ErrUnsupported)
+	}
+	return nil
+}
+
+// checkHost looks at the address of a host.
+func checkHost(ohc *api.OuterHeaderCreation) error {
+	v4, v6 := ohc.GetIpv4() != 0, len(ohc.GetIpv6()) > 0
+	if v4 == v6 || v6 && len(ohc.GetIpv6()) != 16 {
+		return fmt.Errorf("to %#x and %x: want one address: %w", ohc.GetIpv4(), ohc.GetIpv6(), ErrUnsupported)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ const (
 	DropQuota              // a volume quota of the PDR's URRs is used up
 	DropFAR                // FAR says DROP
 	DropScope              // from or to an address that is valid on one link only
+	DropUnwrap             // bare packet without the outer header that the PDR says is to be removed
 	DropRedirect           // FAR redirects: answered here, or nothing that can be redirected
 	DropCopy               // a copy that the FAR asks for could not be made or sent; the packet itself was treated
 	DropBufferFull         // FAR says BUFF and the session has all in the buffer that it may have
@@ -66,6 +67,7 @@ var reasons = [...]reason{
 	DropQuota:       {"quota", "a volume quota of the PDR's URRs is used up", true},
 	DropFAR:         {"far", "FAR says DROP", true},
 	DropScope:       {"scope", "from or to an address that is valid on one link only", true},
+	DropUnwrap:      {"unwrap", "bare packet without the outer header that the PDR says is to be removed", true},
 	DropRedirect:    {"redirect", "FAR redirects: answered here, or nothing that can be redirected", true},
 	DropCopy:        {"copy", "a copy that the FAR asks for could not be made or sent; the packet itself was treated", true},
 	DropBufferFull:  {"buffer_full", "FAR says BUFF and the session has all in the buffer that it may have", true},

@@ -70,6 +70,7 @@ func (d *dice) session(seid uint64) *api.Session {
 		}
 		s.Rules = append(s.Rules, r)
 	}
+	d.rare(s)
 	return s
 }
 

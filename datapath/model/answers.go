@@ -133,7 +133,17 @@ func (s *Stages) limit(r *Rule, a arrived) int {
 	if s.Links == nil {
 		return maxPacket
 	}
-	mtu := s.Links.MTU(r, a.user.destination())
+	to := netip.Addr{}
+	switch {
+	case r.Wrap != nil:
+		to = r.Wrap.Peer
+	case r.Outer == nil:
+		to = a.user.destination()
+	}
+	mtu := s.Links.MTU(r, to)
+	if r.Wrap != nil {
+		return mtu - r.Wrap.size()
+	}
 	if r.Outer == nil {
 		return mtu
 	}

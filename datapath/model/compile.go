@@ -48,10 +48,14 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 	for _, id := range r.GetUrrIds() {
 		out.URRs = append(out.URRs, state.URR(datapath.FindURR(s, id)))
 	}
-	out.Redirect, out.Copies = newRedirect(f.GetRedirect()), newCopies(f.GetDuplicates(), state)
-	if ohc := f.GetOuterHeaderCreation(); ohc != nil {
+	out.Redirect, out.Copies = newRedirect(f.GetRedirect()), newCopies(s, f.GetDuplicates(), state)
+	out.Opaque, out.Unwrap = s.GetPduType() == api.PDUType_UNSTRUCTURED, r.GetUnwrap()
+	if ohc := f.GetOuterHeaderCreation(); isTunnel(ohc) {
 		out.Outer = newOuter(f, state)
 	} else {
+		if ohc != nil {
+			out.Wrap = newWrap(s, f)
+		}
 		out.Way = state.N6().Way(f.GetNetworkInstance(), f.GetForwardingPolicy())
 	}
 	if d.GetFTeid() == nil {

@@ -9,10 +9,11 @@ import (
 // Source: TS 29.244 V18.6.0, 7.5.2.3-3 (Duplicating Parameters).
 type Copy struct {
 	Outer *Outer // nil: out bare
+	Wrap  *Wrap  // bare: around it; nil: nothing
 	Way   int    // bare: of [datapath.N6]
 }
 
-func newCopies(in []*api.Duplicate, state State) []Copy {
+func newCopies(s *api.Session, in []*api.Duplicate, state State) []Copy {
 	var out []Copy
 	for _, d := range in {
 		// The parameters are those of a FAR, less the redirect.
@@ -20,11 +21,15 @@ func newCopies(in []*api.Duplicate, state State) []Copy {
 			DestinationInterface: d.GetDestinationInterface(), NetworkInstance: d.GetNetworkInstance(),
 			OuterHeaderCreation: d.GetOuterHeaderCreation(), Dscp: d.Dscp,
 		}
-		if f.GetOuterHeaderCreation() != nil {
+		if isTunnel(f.GetOuterHeaderCreation()) {
 			out = append(out, Copy{Outer: newOuter(f, state)})
-		} else {
-			out = append(out, Copy{Way: state.N6().Way(d.GetNetworkInstance(), d.GetForwardingPolicy())})
+			continue
 		}
+		c := Copy{Way: state.N6().Way(d.GetNetworkInstance(), d.GetForwardingPolicy())}
+		if f.GetOuterHeaderCreation() != nil {
+			c.Wrap = newWrap(s, f)
+		}
+		out = append(out, c)
 	}
 	return out
 }
@@ -34,7 +39,7 @@ func newCopies(in []*api.Duplicate, state State) []Copy {
 func (s *Stages) copies(r *Rule, a arrived) (sent []Sent, lost int) {
 	for _, c := range r.Copies {
 		to := *r
-		to.Outer, to.Way = c.Outer, c.Way
+		to.Outer, to.Wrap, to.Way = c.Outer, c.Wrap, c.Way
 		if s.forward(&to, a) != datapath.ReasonNone {
 			lost++
 			continue

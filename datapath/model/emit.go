@@ -12,8 +12,11 @@ const maxPacket = 65535 // octets of an IPv4 packet, and of an IPv6 payload
 // emit makes the packet that leaves, or several if it has to be cut: inside the
 // tunnel, so that the UE puts it together and not the gNB.
 func (s *Stages) emit(r *Rule, a arrived) []Sent {
-	if !r.routes(a) {
+	switch {
+	case !r.routes(a) && r.Outer != nil:
 		return []Sent{{Packet: r.encapsulate(a, a.user), Outer: r.Outer}}
+	case !r.routes(a):
+		return []Sent{{Packet: s.wrap(r, a.user, nil), Way: r.Way}}
 	}
 	pieces := []user{append(user(nil), a.user...)}
 	if limit := s.limit(r, a); len(a.user) > limit {
@@ -22,11 +25,14 @@ func (s *Stages) emit(r *Rule, a arrived) []Sent {
 	var out []Sent
 	for _, piece := range pieces {
 		piece.hop()
-		if r.Outer == nil {
+		switch {
+		case r.Outer != nil:
+			out = append(out, Sent{Packet: r.encapsulate(arrived{user: piece, header: a.header}, a.user), Outer: r.Outer})
+		case r.Wrap != nil:
+			out = append(out, Sent{Packet: s.wrap(r, piece, a.user), Way: r.Way})
+		default:
 			out = append(out, Sent{Packet: piece, Way: r.Way})
-			continue
 		}
-		out = append(out, Sent{Packet: r.encapsulate(arrived{user: piece, header: a.header}, a.user), Outer: r.Outer})
 	}
 	return out
 }
@@ -45,13 +51,16 @@ func (r *Rule) outerSize(a arrived) int {
 //
 // Source: TS 29.244 V18.6.0, 8.2.56; TS 29.281 V18.1.0, 4.4.2.
 func (r *Rule) encapsulate(a arrived, whole user) []byte {
-	o, dscp := r.Outer, a.user.dscp()
+	o, dscp, port, label := r.Outer, byte(0), uint16(0xc000), uint32(0)
+	if !r.Opaque {
+		dscp, port, label = a.user.dscp(), whole.sourcePort(), whole.outerFlowLabel()
+	}
 	if o.DSCP >= 0 {
 		dscp = byte(o.DSCP)
 	}
 	d := Datagram{
-		From: netip.AddrPortFrom(o.Local, whole.sourcePort()), To: netip.AddrPortFrom(o.Peer, gtpu.Port),
-		DSCP: r.Marks.dscp(dscp), FlowLabel: whole.outerFlowLabel(),
+		From: netip.AddrPortFrom(o.Local, port), To: netip.AddrPortFrom(o.Peer, gtpu.Port),
+		DSCP: r.Marks.dscp(dscp), FlowLabel: label,
 		Payload: append(r.header(a), a.user...),
 	}
 	return d.Packet()

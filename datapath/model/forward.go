@@ -30,11 +30,14 @@ func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 		return datapath.DropScope
 	case r.routes(a) && len(a.user) > s.limit(r, a) && !a.user.mayFragment():
 		return datapath.DropMTU
-	case r.Outer != nil && r.outerSize(a) > maxPacket:
+	case r.Outer != nil && r.outerSize(a) > maxPacket, r.Opaque && r.Outer == nil && len(a.user) > s.limit(r, a):
 		return datapath.DropMTU
+	case r.Wrap != nil && !s.local(r.Wrap).IsValid():
+		return datapath.DropNextHop
 	}
 	return datapath.ReasonNone
 }
 
-// routes reports whether a comes out of a tunnel or goes into one, but not both.
-func (r *Rule) routes(a arrived) bool { return (a.header != nil) != (r.Outer != nil) }
+// routes reports whether a is an IP packet that comes out of a GTP-U tunnel or goes
+// into one, but not both.
+func (r *Rule) routes(a arrived) bool { return !r.Opaque && (a.header != nil) != (r.Outer != nil) }

@@ -65,6 +65,13 @@ func packet4(proto, tos byte, from, to netip.Addr, payload []byte) user {
 // packet6 makes an IPv6 packet of the UPF's own around a payload whose checksum,
 // at octet sum, is 0, and computes that.
 func packet6(proto, tos byte, from, to netip.Addr, hopLimit byte, payload []byte, sum int) user {
+	b := header6(proto, tos, from, to, hopLimit, payload)
+	binary.BigEndian.PutUint16(b[lenIPv6+sum:], upperChecksum(b, proto, lenIPv6))
+	return b
+}
+
+// header6 makes an IPv6 packet around a payload.
+func header6(proto, tos byte, from, to netip.Addr, hopLimit byte, payload []byte) user {
 	src, dst := from.As16(), to.As16()
 	b := make([]byte, 0, lenIPv6+len(payload))
 	b = binary.BigEndian.AppendUint32(b, 6<<28|uint32(tos)<<20)
@@ -72,9 +79,7 @@ func packet6(proto, tos byte, from, to netip.Addr, hopLimit byte, payload []byte
 	b = append(b, proto, hopLimit)
 	b = append(b, src[:]...)
 	b = append(b, dst[:]...)
-	b = append(b, payload...)
-	binary.BigEndian.PutUint16(b[lenIPv6+sum:], upperChecksum(b, proto, lenIPv6))
-	return b
+	return append(b, payload...)
 }
 
 // mayReport reports whether u's sender may be told of p at all: not of a packet

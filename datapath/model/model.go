@@ -56,8 +56,11 @@ type Rule struct {
 	QFI   byte     // of the first QER that has one; 0: none
 	Marks Marks    // of downlink packets, beside the QFI
 
-	Redirect *Redirect // with FORW, uplink; nil: none
-	Copies   []Copy    // with FORW: DUPL
+	Opaque   bool       // of an unstructured PDU session: nobody looks into its T-PDUs
+	Unwrap   api.Unwrap // bare: what is taken off
+	Wrap     *Wrap      // with FORW: what is put around instead of Outer; nil: nothing
+	Redirect *Redirect  // with FORW, uplink; nil: none
+	Copies   []Copy     // with FORW: DUPL
 
 	Gate   bool // a QER closes it
 	Limits []Limit
@@ -125,11 +128,14 @@ func (s *Stages) Tunnelled(message []byte) Out {
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}
+	candidates := s.Tables.Candidates(datapath.Key{TEID: h.TEID()})
+	if len(candidates) > 0 && candidates[0].Opaque {
+		return s.opaque(candidates, h, tpdu)
+	}
 	u, reason := parseUser(tpdu)
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}
-	candidates := s.Tables.Candidates(datapath.Key{TEID: h.TEID()})
 	r, reason := detect(candidates, h, u)
 	own := s.own(candidates, h, u, r, reason)
 	if reason != datapath.ReasonNone {
@@ -138,6 +144,15 @@ func (s *Stages) Tunnelled(message []byte) Out {
 	out := s.treat(r, arrived{user: u, header: h})
 	out.Others = append(out.Others, own...)
 	return out
+}
+
+// opaque treats a T-PDU of an unstructured PDU session.
+func (s *Stages) opaque(candidates []*Rule, h gtpu.Header, tpdu []byte) Out {
+	r, reason := detectOpaque(candidates, func(r *Rule) bool { return r.matchQFI(h) })
+	if reason != datapath.ReasonNone {
+		return Out{Reason: reason}
+	}
+	return s.treat(r, arrived{user: tpdu, header: h})
 }
 
 // Bare treats an IP packet that came without an outer header from the data
@@ -158,6 +173,12 @@ func (s *Stages) Bare(network int, packet []byte) Out {
 	r, reason := detect(candidates, nil, u)
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
+	}
+	if r.Unwrap != api.Unwrap_UNWRAP_NONE {
+		if u, reason = r.unwrap(u); reason != datapath.ReasonNone {
+			r.countDropped()
+			return Out{Reason: reason, Rule: r}
+		}
 	}
 	return s.treat(r, arrived{user: u, network: network})
 }
@@ -190,7 +211,7 @@ func (s *Stages) leave(r *Rule, a arrived) Out {
 	if r.Redirect != nil {
 		return s.redirect(r, a)
 	}
-	if !r.Uplink {
+	if !r.Uplink && !r.Opaque {
 		a.user = s.Redirects.back(a.user, s.Now())
 	}
 	s.measure(r, len(a.user))

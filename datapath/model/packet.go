@@ -81,6 +81,9 @@ func (u user) destination() netip.Addr {
 
 // dscp returns the six bits of Differentiated Services.
 func (u user) dscp() byte {
+	if len(u) < lenIPv4 {
+		return 0 // of an unstructured PDU session
+	}
 	if u.isIPv6() {
 		return byte(binary.BigEndian.Uint16(u)>>6) & 0x3f
 	}

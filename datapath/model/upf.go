@@ -86,7 +86,7 @@ func (u *UPF) Capabilities() *api.Capabilities {
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 		NetworkInstances: u.cfg.N6.Instances(), ForwardingPolicies: u.cfg.N6.PolicyNames(),
 		FramedRoutes: true, Hosts: false, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
-		Ethernet: false, Unstructured: false, Encapsulations: false, DroppedDownlink: true, BeforeEnforcement: true,
+		Ethernet: false, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
 	}
 	for _, e := range u.cfg.Endpoints {
 		if e.Address.IsValid() {

@@ -52,10 +52,14 @@ func (c *change) fillSlow() error {
 }
 
 // rare reports whether r asks for what only the slow path does: redirecting, for
-// which the way back has to be looked at as well, and copies.
+// which the way back has to be looked at as well, copies, outer headers other than
+// GTP-U, and T-PDUs that are no IP packets.
 func rare(s *api.Session, r *api.Rule) bool {
 	f := r.GetForward()
-	if f.GetRedirect() != nil || len(f.GetDuplicates()) > 0 {
+	switch {
+	case f.GetRedirect() != nil, len(f.GetDuplicates()) > 0,
+		s.GetPduType() != api.PDUType_IP, r.GetUnwrap() != api.Unwrap_UNWRAP_NONE,
+		f.GetOuterHeaderCreation().GetEncapsulation() != api.Encapsulation_GTPU:
 		return true
 	}
 	return !datapath.Uplink(r.GetDetect().GetSourceInterface()) && slices.ContainsFunc(s.GetRules(), func(o *api.Rule) bool {
