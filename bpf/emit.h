@@ -2,6 +2,7 @@
 #pragma once
 #include "forward_n6.h"
 #include "trace.h"
+#include "vlan.h"
 
 #define TTL_OUTER 64
 
@@ -44,6 +45,19 @@ static __always_inline void emit_eth(struct ethhdr *eth, const struct route *r, 
 	trace_sent(r->hop->ifindex);
 }
 
+/* emit_send - let a whole frame leave, with the tag of the port
+ *
+ * Return: an action, or a negative enum upf_count.
+ */
+static __always_inline int emit_send(struct ctx *ctx, const struct route *r)
+{
+	__u32 vid = r->hop->vlan;
+
+	if (vid && vlan_put(ctx->md, vid))
+		return -DROP_INTERNAL;
+	return ctx_redirect(ctx, r->hop->ifindex);
+}
+
 /* emit_resize - make the frame @head octets of new headers, the last @kept octets
  * in front of the user packet, and the user packet
  *
@@ -80,7 +94,7 @@ static __always_inline int emit_bare(struct ctx *ctx, const struct packet *p,
 	if ((void *)(eth + 1) > ctx_end(ctx))
 		return -DROP_INTERNAL;
 	emit_eth(eth, r, p->version == 4 ? ETH_P_IP : ETH_P_IPV6);
-	return ctx_redirect(ctx, r->hop->ifindex);
+	return emit_send(ctx, r);
 }
 
 static __always_inline __u16 emit_sum_ip4(const struct iphdr *ip)
@@ -226,5 +240,5 @@ static __always_inline int emit_outer(struct ctx *ctx, const struct packet *p,
 	emit_headers((void *)(eth + 1), r, head + r->kept + p->octets);
 	if (emit_optional(ctx, (void *)(eth + 1) + OUTER_IP4, r))
 		return -DROP_INTERNAL;
-	return ctx_redirect(ctx, r->hop->ifindex);
+	return emit_send(ctx, r);
 }

@@ -143,5 +143,5 @@ static __always_inline int emit_outer_ip6(struct ctx *ctx, const struct packet *
 	sum = emit_sum(ctx->md, udp_at);
 	udp = (void *)eth + udp_at;
 	udp->check = emit_check_udp(r, udp->len, sum);
-	return ctx_redirect(ctx, r->hop->ifindex);
+	return emit_send(ctx, r);
 }

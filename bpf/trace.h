@@ -32,6 +32,12 @@ struct {
 
 volatile __u32 trace_on;	/* there are traces */
 
+/* trace_twin - that of a port which is VLAN_* */
+static __always_inline __u32 trace_twin(__u32 role)
+{
+	return role - 1;
+}
+
 /* trace_divert - go on in the twin while somebody traces */
 static __always_inline void trace_divert(struct ctx *ctx, __u32 twin)
 {

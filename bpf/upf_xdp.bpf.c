@@ -1,7 +1,8 @@
 //go:build ignore
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /* The UPF on XDP: one program for devices on which GTP-U is terminated (N3, N9,
- * S1-U, S5/S8-U), one for the N6 device and one for a device that is both.
+ * S1-U, S5/S8-U), one for the N6 device, one for a device that is both, and one
+ * for a device with tagged ports.
  */
 #include "ctx_xdp.h"
 #include "upf.h"
@@ -33,6 +34,39 @@ int upf_both_xdp(struct xdp_md *md)
 	trace_divert(&ctx, TRACED_BOTH);
 	result = upf_gtpu(&ctx);
 	return result == -PASS_HOST ? upf_n6(&ctx) : upf_finish(result);
+}
+
+/* The stages as functions of their own, which the verifier looks at once and not
+ * for each way on which a tag may have been taken off.
+ */
+__noinline int vlan_gtpu(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return upf_gtpu(&ctx);
+}
+
+__noinline int vlan_n6(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return upf_n6(&ctx);
+}
+
+/* Of a device of which a port is tagged. */
+SEC("xdp")
+int upf_vlan_xdp(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+	__u32 role = vlan_arrive(&ctx);
+	int result = -PASS_HOST;
+
+	if (!role)
+		return CTX_PASS;
+	trace_divert(&ctx, trace_twin(role));
+	if (role & VLAN_GTPU)
+		result = vlan_gtpu(md);
+	return result == -PASS_HOST && role & VLAN_N6 ? vlan_n6(md) : upf_finish(result);
 }
 
 char _license[] SEC("license") = "GPL";

@@ -14,6 +14,7 @@ type Endpoint struct {
 	Device   string     // "" where a datapath has no devices
 	Address  netip.Addr // IPv4; not valid: none
 	Address6 netip.Addr // IPv6; not valid: none
+	VLAN     uint16     // VID of the tag of its frames on the device; 0: untagged
 	// NetworkInstances and Interfaces are those of tunnels that begin and end
 	// here; empty: no particular ones, any.
 	NetworkInstances []string

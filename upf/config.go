@@ -75,6 +75,7 @@ type N3 struct {
 	// Address is the IPv4 address of the F-TEIDs; GTP-U is UDP port 2152.
 	Address  netip.Addr `yaml:"address" json:"address"`
 	Address6 netip.Addr `yaml:"address6" json:"address6"` // IPv6; not valid: none
+	VLAN     int        `yaml:"vlan" json:"vlan"`         // VID of the tag of its frames on the device; 0: untagged
 	// NetworkInstances are those of PDIs whose F-TEID is chosen here, whatever
 	// their Source Interface.
 	NetworkInstances []string `yaml:"network_instances" json:"network_instances"`
@@ -87,6 +88,7 @@ type N3 struct {
 // are several.
 type N6 struct {
 	Device string `yaml:"device" json:"device"` // may be N3's
+	VLAN   int    `yaml:"vlan" json:"vlan"`     // VID of the tag of its frames on the device; 0: untagged
 	// NetworkInstances are those that mean this data network; it is also that of
 	// rules without one. Where no data network has any, every name means N6.
 	NetworkInstances []string `yaml:"network_instances" json:"network_instances"`
@@ -104,6 +106,7 @@ type N6 struct {
 type DataNetwork struct {
 	Name             string       `yaml:"name" json:"name"`
 	Device           string       `yaml:"device" json:"device"`
+	VLAN             int          `yaml:"vlan" json:"vlan"`                           // as [N6.VLAN]
 	NetworkInstances []string     `yaml:"network_instances" json:"network_instances"` // empty: its name
 	Gateways         []netip.Addr `yaml:"gateways" json:"gateways"`                   // as [N6.Gateways]; empty: the kernel's routes
 }

@@ -14,6 +14,7 @@ const maxGateways = 8
 // checkDataNetworks checks what there is beside N6's device and gateways.
 func (c *Config) checkDataNetworks(m *checks) {
 	m.gateways("n6.gateways", c.N6.Gateways)
+	m.vlan("n6.vlan", c.N6.VLAN)
 	named, instances := []string{nameN6}, []string{}
 	m.instances("n6.network_instances", c.N6.NetworkInstances, &instances)
 	devices := []string{c.N6.Device}
@@ -27,6 +28,7 @@ func (c *Config) checkDataNetworks(m *checks) {
 		devices = append(devices, n.Device)
 		m.instances(key+".network_instances", n.instances(), &instances)
 		m.gateways(key+".gateways", n.Gateways)
+		m.vlan(key+".vlan", n.VLAN)
 	}
 	var policies []string
 	for i := range c.Policies {
@@ -35,6 +37,12 @@ func (c *Config) checkDataNetworks(m *checks) {
 		m.want(p.DataNetwork == "" || slices.Contains(named, p.DataNetwork), key+".data_network", p.DataNetwork, "the name of a data network")
 		m.gateways(key+".gateways", p.Gateways)
 	}
+}
+
+// vlan checks a VID. Source: IEEE Std 802.1Q-2022, table 9-2.
+func (c *checks) vlan(key string, vid int) {
+	const last = 4094
+	c.want(vid >= 0 && vid <= last, key, vid, fmt.Sprintf("1 to %d, or 0 for frames without a tag", last))
 }
 
 // gateways checks a list of next hops.
@@ -67,7 +75,7 @@ func (n *DataNetwork) instances() []string {
 // dataNetworks returns all data networks and forwarding policies.
 func dataNetworks(c *Config) datapath.N6 {
 	first := datapath.DataNetwork{
-		Name: nameN6, Device: c.N6.Device, NetworkInstances: c.N6.NetworkInstances, Gateways: slices.Clone(c.N6.Gateways),
+		Name: nameN6, Device: c.N6.Device, VLAN: uint16(c.N6.VLAN), NetworkInstances: c.N6.NetworkInstances, Gateways: slices.Clone(c.N6.Gateways),
 	}
 	for _, a := range []netip.Addr{c.N6.Gateway6, c.N6.Gateway} {
 		if a.IsValid() && !slices.Contains(first.Gateways, a) {
@@ -78,7 +86,7 @@ func dataNetworks(c *Config) datapath.N6 {
 	for i := range c.DataNetworks {
 		n := &c.DataNetworks[i]
 		all.Networks = append(all.Networks, datapath.DataNetwork{
-			Name: n.Name, Device: n.Device, NetworkInstances: n.instances(), Gateways: n.Gateways,
+			Name: n.Name, Device: n.Device, VLAN: uint16(n.VLAN), NetworkInstances: n.instances(), Gateways: n.Gateways,
 		})
 	}
 	for _, p := range c.Policies {

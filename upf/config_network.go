@@ -16,6 +16,7 @@ type GTPU struct {
 	// Address and Address6 are those of the F-TEIDs; UDP port 2152.
 	Address  netip.Addr `yaml:"address" json:"address"`
 	Address6 netip.Addr `yaml:"address6" json:"address6"` // IPv6; not valid: none
+	VLAN     int        `yaml:"vlan" json:"vlan"`         // VID of the tag of its frames on the device; 0: untagged
 	// Interface is the Source Interface of PDRs whose F-TEID is chosen here,
 	// unless a Network Instance decides: InterfaceAccess or InterfaceCore.
 	Interface string `yaml:"interface" json:"interface"`

@@ -67,17 +67,18 @@ n4:
   release: true
   busy_poll: 90us
   limits: {associations: 5, associations_per_address: 2, sessions_per_association: 1000, requests_per_second: 50000}
-n3: {device: eth0, address: 10.3.0.1, address6: "2001:db8::3", network_instances: [access], echo_interval: 60s}
+n3: {device: eth0, address: 10.3.0.1, address6: "2001:db8::3", vlan: 103, network_instances: [access], echo_interval: 60s}
 gtpu:
-  - {name: n9, device: eth1, address: 10.9.0.1, address6: "2001:db8::9", interface: core, network_instances: [n9, transit]}
+  - {name: n9, device: eth1, address: 10.9.0.1, address6: "2001:db8::9", vlan: 109, interface: core, network_instances: [n9, transit]}
 n6:
   device: eth0
+  vlan: 4094
   gateway: 10.6.0.2
   gateway6: fe80::1
   gateways: [10.6.0.3]
   network_instances: [internet]
 data_networks:
-  - {name: corp, device: eth2, network_instances: [corp.example], gateways: [10.6.0.2, "2001:db8::2"]}
+  - {name: corp, device: eth2, vlan: 7, network_instances: [corp.example], gateways: [10.6.0.2, "2001:db8::2"]}
 forwarding_policies:
   - {name: filter, data_network: corp, gateways: [10.6.0.66]}
 router_advertisement: {enabled: true, lifetime: 1h, mtu: 1400, dns: ["2001:db8:53::1"], other: true}
@@ -120,17 +121,17 @@ log: {level: debug, format: json}
 			Limits: N4Limits{Associations: 5, AssociationsPerAddress: 2, SessionsPerAssociation: 1000, RequestsPerSecond: 50000},
 		},
 		N3: N3{
-			Device: "eth0", Address: netip.MustParseAddr("10.3.0.1"), Address6: netip.MustParseAddr("2001:db8::3"),
+			Device: "eth0", Address: netip.MustParseAddr("10.3.0.1"), Address6: netip.MustParseAddr("2001:db8::3"), VLAN: 103,
 			NetworkInstances: []string{"access"}, EchoInterval: Duration(time.Minute),
 		},
 		GTPU: []GTPU{{
-			Name: "n9", Device: "eth1", Address: netip.MustParseAddr("10.9.0.1"), Address6: netip.MustParseAddr("2001:db8::9"),
+			Name: "n9", Device: "eth1", Address: netip.MustParseAddr("10.9.0.1"), Address6: netip.MustParseAddr("2001:db8::9"), VLAN: 109,
 			Interface: InterfaceCore, NetworkInstances: []string{"n9", "transit"},
 		}},
-		N6: N6{Device: "eth0", Gateway: netip.MustParseAddr("10.6.0.2"), NetworkInstances: []string{"internet"}, Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.3")},
+		N6: N6{Device: "eth0", VLAN: 4094, Gateway: netip.MustParseAddr("10.6.0.2"), NetworkInstances: []string{"internet"}, Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.3")},
 			Gateway6: netip.MustParseAddr("fe80::1")},
 		DataNetworks: []DataNetwork{{
-			Name: "corp", Device: "eth2", NetworkInstances: []string{"corp.example"},
+			Name: "corp", Device: "eth2", VLAN: 7, NetworkInstances: []string{"corp.example"},
 			Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.2"), netip.MustParseAddr("2001:db8::2")},
 		}},
 		Policies: []ForwardingPolicy{{Name: "filter", DataNetwork: "corp", Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.66")}}},
@@ -249,7 +250,7 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:7:59: slices[0].uplink_mbr: "much": want a bit rate, such as 600Mbit/s`}},
 		{"N4, GTP-U, slices, store: values", `
 n4: {address: 10.4.0.1, associate: [0.0.0.0], heartbeat_interval: 1ms, n1: 0, limits: {associations: 0}}
-n3: {device: n3, address: 10.3.0.1, echo_interval: 1s}
+n3: {device: n3, address: 10.3.0.1, echo_interval: 1s, vlan: 4095}
 n6: {device: n6}
 gtpu: [{name: n3, device: n9, address: 10.3.0.1, interface: dn}]
 pools: [{name: a, prefixes: [10.45.0.0/16, 10.45.1.0/24]}, {name: a}]
@@ -261,6 +262,7 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:2:67: n4.heartbeat_interval: 1ms: want 1s to 1h0m0s`,
 			`f:2:76: n4.n1: 0: want 1 to 20`,
 			`f:2:102: n4.limits.associations: 0: want 1 to 16777216`,
+			`f:3:62: n3.vlan: 4095: want 1 to 4094, or 0 for frames without a tag`,
 			`f:3:52: n3.echo_interval: 1s: want 0, or 1m0s to 1h`,
 			`f:5:15: gtpu[0].name: "n3": want a name of at most 64 characters that no other has`,
 			`f:5:40: gtpu[0].address: 10.3.0.1: want a unicast IPv4 address of this machine that no other endpoint has`,

@@ -79,7 +79,7 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 // endpoints returns where GTP-U is terminated: N3, and what is beside it.
 func endpoints(c *Config) []datapath.Endpoint {
 	all := []datapath.Endpoint{{
-		Name: "N3", Device: c.N3.Device, Address: c.N3.Address, Address6: c.N3.Address6,
+		Name: "N3", Device: c.N3.Device, Address: c.N3.Address, Address6: c.N3.Address6, VLAN: uint16(c.N3.VLAN),
 		NetworkInstances: c.N3.NetworkInstances,
 	}}
 	if len(c.GTPU) > 0 {
@@ -94,7 +94,7 @@ func endpoints(c *Config) []datapath.Endpoint {
 // endpoint is g as a datapath knows it.
 func (g *GTPU) endpoint() datapath.Endpoint {
 	e := datapath.Endpoint{
-		Name: g.Name, Device: g.Device, Address: g.Address, Address6: g.Address6,
+		Name: g.Name, Device: g.Device, Address: g.Address, Address6: g.Address6, VLAN: uint16(g.VLAN),
 		NetworkInstances: g.NetworkInstances,
 	}
 	switch g.Interface {

@@ -47,10 +47,16 @@ func (d *Driver) startWatching() error {
 
 // attachAll puts the programs on all devices.
 func (d *Driver) attachAll() error {
+	if err := d.tagAll(); err != nil {
+		return err
+	}
 	gtpu, n6 := d.ports.devices(), d.ports.n6Devices()
 	for _, dev := range gtpu {
 		prog := d.objs.UpfGtpuXdp
-		if onDevice(n6, dev.index) {
+		switch {
+		case d.ports.tagged(dev.index):
+			prog = d.objs.UpfVlanXdp
+		case onDevice(n6, dev.index):
 			prog = d.objs.UpfBothXdp
 		}
 		if err := d.attach(prog, dev); err != nil {
@@ -61,7 +67,11 @@ func (d *Driver) attachAll() error {
 		if onDevice(gtpu, dev.index) {
 			continue
 		}
-		if err := d.attach(d.objs.UpfN6Xdp, dev); err != nil {
+		prog := d.objs.UpfN6Xdp
+		if d.ports.tagged(dev.index) {
+			prog = d.objs.UpfVlanXdp
+		}
+		if err := d.attach(prog, dev); err != nil {
 			return err
 		}
 	}

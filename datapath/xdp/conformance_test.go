@@ -21,6 +21,7 @@ type bed struct {
 	out    []byte   // what the slow path made of the last frame
 	sent   [][]byte // what left of its own accord
 	slowly bool     // a frame is in the slow path
+	vlans  bool     // its ports are tagged
 }
 
 func bedPorts() *ports {
@@ -42,11 +43,16 @@ func openBed(t testing.TB, maxSessions int) *bed { return openPinned(t, maxSessi
 // openPinned is openBed with pins, which the driver leaves.
 func openPinned(t testing.TB, maxSessions int, pin string) *bed {
 	t.Helper()
+	return openOn(t, maxSessions, pin, bedPorts())
+}
+
+func openOn(t testing.TB, maxSessions int, pin string, p *ports) *bed {
+	t.Helper()
 	d, err := load(Config{
 		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: maxSessions, Pin: pin,
 		Advertise: &conformance.Advertise,
 		Log:       slog.New(slog.DiscardHandler),
-	}, bedPorts())
+	}, p)
 	if err != nil {
 		t.Fatalf("%+v", err)
 	}
@@ -181,7 +187,7 @@ func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conforman
 func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
 	before := b.programCounts(t)
-	run := ebpf.RunOptions{Data: frame, DataOut: make([]byte, len(frame)+64)}
+	run := ebpf.RunOptions{Data: b.onWire(port, frame), DataOut: make([]byte, len(frame)+80)}
 	action, err := prog.Run(&run)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +195,8 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 	reason := moved(t, before, b.programCounts(t))
 	switch {
 	case action == xdpRedirect && reason == datapath.ReasonNone:
-		return conformance.Outcome{Ethernet: run.DataOut[:lenEthernet], Packet: run.DataOut[lenEthernet:]}
+		out := b.fromWire(t, run.DataOut)
+		return conformance.Outcome{Ethernet: out[:lenEthernet], Packet: out[lenEthernet:]}
 	case action == xdpPass && slowFromN3[reason]:
 		m := datagram(frame[lenEthernet:])
 		return b.slowPath(t, func() { b.slow.fromTunnel(m) })
@@ -279,9 +286,13 @@ func TestConformance(t *testing.T) {
 	for name, kind := range map[string]conformance.Kind{
 		"two devices": {Fast: true},
 		"one device":  {Fast: true, OneDevice: true},
+		"VLANs":       {Fast: true, OneDevice: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conformance.Run(t, kind, func(t *testing.T) conformance.Datapath {
+				if name == "VLANs" {
+					return openVLANs(t)
+				}
 				b := openBed(t, conformance.MaxSessions)
 				if kind.OneDevice {
 					return oneDevice{b}

@@ -89,7 +89,7 @@ func (t *hopTable) reserve() (uint32, error) {
 
 // hop is what the programs have to know of key, but for its MAC address.
 func (p *port) hop(key hopKey) upfHop {
-	h := upfHop{Src: binary.NativeEndian.Uint64(p.mac[:]), Ifindex: uint32(p.index), Mtu: uint32(p.mtu)}
+	h := upfHop{Src: binary.NativeEndian.Uint64(p.mac[:]), Ifindex: uint32(p.index), Mtu: uint32(p.mtu), Vlan: p.VLAN}
 	if key.isN6() {
 		return h
 	}

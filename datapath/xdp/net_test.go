@@ -60,9 +60,14 @@ func layNetwork(t *testing.T, name string) *network {
 // start makes the UPF.
 func (n *network) start(t *testing.T, mode xdp.Mode, n3 datapath.Endpoint) {
 	t.Helper()
+	n.startOn(t, mode, n6On(n.N6.UPF.Device, n.N6.Peer.Address.Addr()), n3)
+}
+
+func (n *network) startOn(t *testing.T, mode xdp.Mode, n6 datapath.N6, n3 ...datapath.Endpoint) {
+	t.Helper()
 	check(t, n.UPF.Do(func() (err error) {
 		n.upf, err = xdp.New(xdp.Config{
-			Endpoints: []datapath.Endpoint{n3}, N6: n6On(n.N6.UPF.Device, n.N6.Peer.Address.Addr()),
+			Endpoints: n3, N6: n6,
 			Mode: mode, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
 		})
 		return err

@@ -22,10 +22,12 @@ const layoutVersion = 3
 // What stands in the directory of the pins:
 //
 //	link-DEVICE            the attachment, whatever program it runs
+//	tags-DEVICE            that of the program that tags what the host sends
 //	tables-LAYOUT-SLOTS/   maps by name, all that programs and driver share
 //	next/                  tables beside those that the programs run over
 const (
 	linkPrefix   = "link-"
+	tagsPrefix   = "tags-"
 	tablesPrefix = "tables-"
 	nextTables   = "next"
 )
@@ -182,6 +184,9 @@ func (p *pins) removeStale(ours []string) error {
 	var errs []error
 	for _, e := range entries {
 		name, isLink := strings.CutPrefix(e.Name(), linkPrefix)
+		if tags, is := strings.CutPrefix(e.Name(), tagsPrefix); is {
+			name, isLink = tags, true
+		}
 		if isLink && !slices.Contains(ours, name) {
 			errs = append(errs, removeLink(filepath.Join(p.dir, e.Name())))
 		}
@@ -216,7 +221,7 @@ func Unpin(dir string) error {
 	var errs []error
 	for _, e := range entries {
 		switch path := filepath.Join(dir, e.Name()); {
-		case strings.HasPrefix(e.Name(), linkPrefix):
+		case strings.HasPrefix(e.Name(), linkPrefix), strings.HasPrefix(e.Name(), tagsPrefix):
 			errs = append(errs, removeLink(path))
 		case strings.HasPrefix(e.Name(), tablesPrefix), e.Name() == nextTables:
 			errs = append(errs, os.RemoveAll(path))

@@ -61,9 +61,9 @@ func findPorts(cfg Config) (*ports, error) {
 		if err != nil {
 			return nil, fmt.Errorf("xdp: N6 of %s: %w", n.Name, err)
 		}
-		p.n6 = append(p.n6, port{datapath.Endpoint{Name: n.Name, Device: n.Device}, dev})
+		p.n6 = append(p.n6, port{datapath.Endpoint{Name: n.Name, Device: n.Device, VLAN: n.VLAN}, dev})
 	}
-	return &p, nil
+	return &p, p.checkVLANs()
 }
 
 func findDevice(name string) (device, error) {

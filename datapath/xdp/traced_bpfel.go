@@ -192,6 +192,12 @@ type tracedUrrOwner struct {
 	ReachedPackets [2]uint64
 }
 
+type tracedVlanKey struct {
+	_       structs.HostLayout
+	Ifindex uint32
+	Vid     uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -218,6 +224,7 @@ const (
 	tracedMapUrrEvents       = "urr_events"
 	tracedMapUrrOwners       = "urr_owners"
 	tracedMapUrrs            = "urrs"
+	tracedMapVlanRoles       = "vlan_roles"
 	tracedProgUpfBothTraced  = "upf_both_traced"
 	tracedProgUpfGtpuTraced  = "upf_gtpu_traced"
 	tracedProgUpfN6Traced    = "upf_n6_traced"
@@ -307,6 +314,7 @@ type tracedMapSpecs struct {
 	UrrEvents      *ebpf.MapSpec `ebpf:"urr_events"`
 	UrrOwners      *ebpf.MapSpec `ebpf:"urr_owners"`
 	Urrs           *ebpf.MapSpec `ebpf:"urrs"`
+	VlanRoles      *ebpf.MapSpec `ebpf:"vlan_roles"`
 }
 
 // tracedVariableSpecs contains global variables before they are loaded into the kernel.
@@ -368,6 +376,7 @@ type tracedMaps struct {
 	UrrEvents      *ebpf.Map `ebpf:"urr_events"`
 	UrrOwners      *ebpf.Map `ebpf:"urr_owners"`
 	Urrs           *ebpf.Map `ebpf:"urrs"`
+	VlanRoles      *ebpf.Map `ebpf:"vlan_roles"`
 }
 
 func (m *tracedMaps) Close() error {
@@ -394,6 +403,7 @@ func (m *tracedMaps) Close() error {
 		m.UrrEvents,
 		m.UrrOwners,
 		m.Urrs,
+		m.VlanRoles,
 	)
 }
 

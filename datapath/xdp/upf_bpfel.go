@@ -151,6 +151,12 @@ type upfUrrOwner struct {
 	ReachedPackets [2]uint64
 }
 
+type upfVlanKey struct {
+	_       structs.HostLayout
+	Ifindex uint32
+	Vid     uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -174,9 +180,11 @@ const (
 	upfMapUrrEvents       = "urr_events"
 	upfMapUrrOwners       = "urr_owners"
 	upfMapUrrs            = "urrs"
+	upfMapVlanRoles       = "vlan_roles"
 	upfProgUpfBothXdp     = "upf_both_xdp"
 	upfProgUpfGtpuXdp     = "upf_gtpu_xdp"
 	upfProgUpfN6Xdp       = "upf_n6_xdp"
+	upfProgUpfVlanXdp     = "upf_vlan_xdp"
 	upfVarAnswerTat       = "answer_tat"
 	upfVarEndpointIp4     = "endpoint_ip4"
 	upfVarEndpointIp6     = "endpoint_ip6"
@@ -235,6 +243,7 @@ type upfProgramSpecs struct {
 	UpfBothXdp *ebpf.ProgramSpec `ebpf:"upf_both_xdp"`
 	UpfGtpuXdp *ebpf.ProgramSpec `ebpf:"upf_gtpu_xdp"`
 	UpfN6Xdp   *ebpf.ProgramSpec `ebpf:"upf_n6_xdp"`
+	UpfVlanXdp *ebpf.ProgramSpec `ebpf:"upf_vlan_xdp"`
 }
 
 // upfMapSpecs contains maps before they are loaded into the kernel.
@@ -260,6 +269,7 @@ type upfMapSpecs struct {
 	UrrEvents      *ebpf.MapSpec `ebpf:"urr_events"`
 	UrrOwners      *ebpf.MapSpec `ebpf:"urr_owners"`
 	Urrs           *ebpf.MapSpec `ebpf:"urrs"`
+	VlanRoles      *ebpf.MapSpec `ebpf:"vlan_roles"`
 }
 
 // upfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -318,6 +328,7 @@ type upfMaps struct {
 	UrrEvents      *ebpf.Map `ebpf:"urr_events"`
 	UrrOwners      *ebpf.Map `ebpf:"urr_owners"`
 	Urrs           *ebpf.Map `ebpf:"urrs"`
+	VlanRoles      *ebpf.Map `ebpf:"vlan_roles"`
 }
 
 func (m *upfMaps) Close() error {
@@ -341,6 +352,7 @@ func (m *upfMaps) Close() error {
 		m.UrrEvents,
 		m.UrrOwners,
 		m.Urrs,
+		m.VlanRoles,
 	)
 }
 
@@ -368,6 +380,7 @@ type upfPrograms struct {
 	UpfBothXdp *ebpf.Program `ebpf:"upf_both_xdp"`
 	UpfGtpuXdp *ebpf.Program `ebpf:"upf_gtpu_xdp"`
 	UpfN6Xdp   *ebpf.Program `ebpf:"upf_n6_xdp"`
+	UpfVlanXdp *ebpf.Program `ebpf:"upf_vlan_xdp"`
 }
 
 func (p *upfPrograms) Close() error {
@@ -375,6 +388,7 @@ func (p *upfPrograms) Close() error {
 		p.UpfBothXdp,
 		p.UpfGtpuXdp,
 		p.UpfN6Xdp,
+		p.UpfVlanXdp,
 	)
 }
 
