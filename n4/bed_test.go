@@ -107,8 +107,27 @@ var n9Addr = session.IPv4{192, 168, 13, 152}
 
 var recoveryTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
+// usualDatapath is what a datapath can do that most sessions can be on, ableDatapath
+// what one can do that can do all.
+var (
+	usualDatapath = session.Capabilities{
+		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
+	}
+	ableDatapath = session.Capabilities{
+		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
+		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, GBR: true, Duplicate: true, Redirect: true,
+		Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true,
+	}
+)
+
 // newManager returns a manager over a fake datapath at the end of a bus.
 func newManager(t testing.TB, maxSessions int) (*session.Manager, *fakeDriver) {
+	t.Helper()
+	return newManagerOver(t, maxSessions, usualDatapath)
+}
+
+// newManagerOver returns one over a fake datapath that can do what can says.
+func newManagerOver(t testing.TB, maxSessions int, can session.Capabilities) (*session.Manager, *fakeDriver) {
 	t.Helper()
 	d := &fakeDriver{sessions: make(map[uint64]*api.Session)}
 	m, err := session.NewManager(session.Config{
@@ -116,9 +135,7 @@ func newManager(t testing.TB, maxSessions int) (*session.Manager, *fakeDriver) {
 		Endpoints:   []session.Endpoint{{IPv4: n3Addr}, {IPv4: n9Addr, NetworkInstances: []string{"n9"}}},
 		Pools: []session.Pool{{Name: "internet", Prefixes: []netip.Prefix{
 			netip.MustParsePrefix("10.60.0.0/24"), netip.MustParsePrefix("2001:db8:60::/48")}}},
-		Can: session.Capabilities{
-			TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
-		},
+		Can: can,
 	}, rules.Compiler{Bus: bus.InProcess{Driver: d}})
 	if err != nil {
 		t.Fatal(err)
@@ -148,6 +165,18 @@ func newBedWith(t testing.TB, c Config, patience time.Duration) *bed {
 func newBedFrom(t testing.TB, c Config, patience time.Duration, prepare func(*Endpoint)) *bed {
 	t.Helper()
 	m, d := newManager(t, 4096)
+	return newBedAt(t, c, patience, prepare, m, d)
+}
+
+// newAbleBed returns a bed over a datapath that can do all.
+func newAbleBed(t testing.TB, c Config) *bed {
+	t.Helper()
+	m, d := newManagerOver(t, 4096, ableDatapath)
+	return newBedAt(t, c, time.Minute, func(*Endpoint) {}, m, d)
+}
+
+func newBedAt(t testing.TB, c Config, patience time.Duration, prepare func(*Endpoint), m *session.Manager, d *fakeDriver) *bed {
+	t.Helper()
 	if !c.Listen.IsValid() {
 		c.Listen = netip.MustParseAddrPort("127.0.0.1:0")
 	}

@@ -23,6 +23,10 @@ func (c *converter) createURR(out *session.URR, u *pfcp.CreateURR) {
 		SubsequentTimeQuota:       optional(u.SubsequentTimeQuotaS),
 
 		LinkedURRs: u.LinkedURRIDs, QuotaFAR: optional(u.FARIDForQuotaAction),
+		Events: session.EventLimits{
+			Threshold: u.EventThreshold.Value, Quota: optional(u.EventQuota),
+			SubsequentThreshold: u.SubsequentEventThreshold.Value, SubsequentQuota: optional(u.SubsequentEventQuota),
+		},
 		DroppedThreshold: dropped(u.DroppedDLTrafficThreshold).Value,
 	}
 	c.refuseInURR(u.URRID, &u.URRParameters)
@@ -44,6 +48,9 @@ func (c *converter) updateURR(out *session.UpdateURR, u *pfcp.UpdateURR) {
 		SubsequentVolumeQuota:     volume(u.SubsequentVolumeQuota),
 		SubsequentTimeThreshold:   optional(u.SubsequentTimeThresholdS),
 		SubsequentTimeQuota:       optional(u.SubsequentTimeQuotaS),
+
+		EventThreshold: optional(u.EventThreshold), EventQuota: optional(u.EventQuota),
+		SubsequentEventThreshold: optional(u.SubsequentEventThreshold), SubsequentEventQuota: optional(u.SubsequentEventQuota),
 
 		QuotaFAR: optional(u.FARIDForQuotaAction), DroppedThreshold: dropped(u.DroppedDLTrafficThreshold),
 	}
@@ -90,6 +97,14 @@ func (c *converter) removeInURR(out *session.UpdateURR, ie pfcp.IEType) {
 		out.SubsequentTimeThreshold = nothing
 	case pfcp.IESubsequentTimeQuota:
 		out.SubsequentTimeQuota, out.RemoveSubsequentTimeQuota = nothing, true
+	case pfcp.IEEventThreshold:
+		out.EventThreshold = nothing
+	case pfcp.IEEventQuota:
+		out.EventQuota, out.RemoveEventQuota = nothing, true
+	case pfcp.IESubsequentEventThreshold:
+		out.SubsequentEventThreshold = nothing
+	case pfcp.IESubsequentEventQuota:
+		out.SubsequentEventQuota, out.RemoveSubsequentEventQuota = nothing, true
 	case pfcp.IEFARID:
 		out.QuotaFAR, out.RemoveQuotaFAR = nothing, true
 	case pfcp.IEDroppedDLTrafficThreshold:
@@ -103,17 +118,13 @@ func (c *converter) removeInURR(out *session.UpdateURR, ie pfcp.IEType) {
 	}
 }
 
-// refuseInURR lists what is not measured here: events, a number of
-// reports, several Monitoring Times, and inactivity by URR.
+// refuseInURR lists what is not measured here: a number of reports, several
+// Monitoring Times, and inactivity by URR.
 func (c *converter) refuseInURR(id uint32, u *pfcp.URRParameters) {
 	for _, x := range [...]struct {
 		present bool
 		ie      pfcp.IEType
 	}{
-		{u.EventThreshold.Present, pfcp.IEEventThreshold},
-		{u.EventQuota.Present, pfcp.IEEventQuota},
-		{u.SubsequentEventThreshold.Present, pfcp.IESubsequentEventThreshold},
-		{u.SubsequentEventQuota.Present, pfcp.IESubsequentEventQuota},
 		{len(u.AdditionalMonitoringTimes) > 0, pfcp.IEAdditionalMonitoringTime},
 		{u.NumberOfReports.Present, pfcp.IENumberOfReports},
 		{u.UserPlaneInactivityS.Present, pfcp.IEUserPlaneInactivityTimer},

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"plumbline/pfcp"
-	"plumbline/session"
 )
 
 // pfds are the Packet Flow Descriptions that CP functions have provisioned.
@@ -25,17 +24,13 @@ type pfds struct {
 type application struct {
 	id       uint64 // of its record
 	provider string // Node ID of the CP function, as text
-	flows    []string
+	flows    []flow
 }
 
 // maxFlows bounds the PFDs of one application, maxAppID the octets of its name.
 const maxFlows, maxAppID = 256, 255
 
-// Errors of PFDs.
-var (
-	errPFDKind  = errors.New("only Flow Descriptions are matched: no URL, Domain Name or Custom PFD Content")
-	errPFDCount = errors.New("too many PFDs")
-)
+var errPFDCount = errors.New("too many PFDs")
 
 // managePFDs answers a PFD Management Request. Each Application ID that it has
 // gets the PFDs that it says in place of those it had; without any, all that
@@ -53,7 +48,7 @@ func (w *worker) managePFDs(r nodeRequest) {
 		return
 	}
 	e, provider := w.e, a.node.String()
-	change, err := pfdChange(&m)
+	change, err := pfdChange(&m, w.e.sessions.Can().Hosts)
 	if err == nil {
 		err = e.pfds.room(change, e.config.MaxApplications)
 	}
@@ -92,11 +87,11 @@ func (w *worker) provider(id pfcp.Optional[pfcp.NodeID]) *association {
 
 // pfdChange is what a request provisions: the flows of each application. All of
 // it is looked at before anything changes.
-func pfdChange(m *pfcp.PFDManagementRequest) (map[string][]string, error) {
-	change := make(map[string][]string, len(m.Applications))
+func pfdChange(m *pfcp.PFDManagementRequest, hosts bool) (map[string][]flow, error) {
+	change := make(map[string][]flow, len(m.Applications))
 	for i := range m.Applications {
 		app := &m.Applications[i]
-		flows, err := pfdFlows(app)
+		flows, err := pfdFlows(app, hosts)
 		if err != nil {
 			return nil, fmt.Errorf("application %q: %w", app.ApplicationID, err)
 		}
@@ -105,23 +100,15 @@ func pfdChange(m *pfcp.PFDManagementRequest) (map[string][]string, error) {
 	return change, nil
 }
 
-// pfdFlows lists the Flow Descriptions of one application.
-func pfdFlows(app *pfcp.ApplicationPFDs) (flows []string, err error) {
+// pfdFlows lists the flows of one application; hosts: names are looked for.
+func pfdFlows(app *pfcp.ApplicationPFDs, hosts bool) (flows []flow, err error) {
 	if len(app.ApplicationID) > maxAppID {
 		return nil, pfdError(pfcp.CauseNoResourcesAvailable, errPFDCount)
 	}
 	for _, c := range app.Contexts {
 		for i := range c.Contents {
-			p := &c.Contents[i]
-			if p.URL != nil || p.DomainName != nil || p.CustomPFDContent != nil || p.DomainNameProtocol != nil ||
-				p.AdditionalURL != nil || p.AdditionalDomainName != nil {
-				return nil, pfdError(pfcp.CauseServiceNotSupported, errPFDKind)
-			}
-			if p.FlowDescription != nil {
-				flows = append(flows, string(p.FlowDescription))
-			}
-			for f := range pfcp.PFDList(p.AdditionalFlowDescription) {
-				flows = append(flows, string(f))
+			if flows, err = pfdContents(flows, &c.Contents[i], hosts); err != nil {
+				return nil, pfdError(pfcp.CauseServiceNotSupported, err)
 			}
 		}
 	}
@@ -138,19 +125,8 @@ func pfdError(cause pfcp.Cause, err error) error {
 	return &pfcp.Error{Cause: cause, OffendingIE: pfcp.IEPFDContents, In: "PFD Management Request", Err: err}
 }
 
-// filters are flows in the words of package session.
-func filters(flows []string) ([]session.SDFFilter, error) {
-	list := make([]session.SDFFilter, len(flows))
-	for i, f := range flows {
-		if err := session.ParseFlow([]byte(f), &list[i]); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
 // room reports by an error that there are too many applications.
-func (p *pfds) room(change map[string][]string, limit int) error {
+func (p *pfds) room(change map[string][]flow, limit int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.apps)
@@ -167,7 +143,7 @@ func (p *pfds) room(change map[string][]string, limit int) error {
 
 // provision changes the PFDs of applications, here, in the store and in the
 // datapath.
-func (e *Endpoint) provision(provider string, change map[string][]string) error {
+func (e *Endpoint) provision(provider string, change map[string][]flow) error {
 	e.pfds.mu.Lock()
 	defer e.pfds.mu.Unlock()
 	var failed []error
@@ -225,8 +201,9 @@ func (app *application) record(name string) []byte {
 	b = appendShort(b, []byte(name))
 	b = binary.BigEndian.AppendUint16(b, uint16(len(app.flows)))
 	for _, f := range app.flows {
-		b = binary.BigEndian.AppendUint16(b, uint16(len(f)))
-		b = append(b, f...)
+		text := f.String()
+		b = binary.BigEndian.AppendUint16(b, uint16(len(text)))
+		b = append(b, text...)
 	}
 	return b
 }
@@ -239,7 +216,7 @@ func readPFDs(id uint64, record []byte) (name string, app *application, err erro
 	name = string(r.short())
 	n := int(r.u16())
 	for range min(n, maxFlows) {
-		app.flows = append(app.flows, string(r.take(int(r.u16()))))
+		app.flows = append(app.flows, readFlow(string(r.take(int(r.u16())))))
 	}
 	if v != recordVersion || r.bad || len(r.b) > 0 || n > maxFlows || n == 0 || id == 0 {
 		return "", nil, fmt.Errorf("PFDs %d of %d octets: %w", id, len(record), errRecord)

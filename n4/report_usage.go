@@ -1,6 +1,7 @@
 package n4
 
 import (
+	"slices"
 	"time"
 
 	"plumbline/pfcp"
@@ -28,6 +29,10 @@ func usageReport(out *pfcp.UsageReport, u *session.UsageReport) {
 	if u.Trigger&(session.TriggerSTART|session.TriggerSTOPT) != 0 {
 		return
 	}
+	if u.Trigger&session.TriggerMACAR != 0 {
+		out.EthernetTraffic = pfcp.Some(pfcp.EthernetTraffic{Detected: macLists(u.MACsDetected), Removed: macLists(u.MACsRemoved)})
+		return
+	}
 	out.StartTime, out.EndTime = pfcp.Some(stamp(u.Start)), pfcp.Some(stamp(u.End))
 	if u.Method&session.MeasureVolume != 0 {
 		up, down := u.Usage.UplinkOctets, u.Usage.DownlinkOctets
@@ -41,6 +46,14 @@ func usageReport(out *pfcp.UsageReport, u *session.UsageReport) {
 	if u.Method&session.MeasureDuration != 0 {
 		out.DurationS = pfcp.Some(u.Duration)
 	}
+	if u.Method&session.MeasureEvent != 0 {
+		for _, at := range u.EventTimes {
+			out.EventTimeStamps = append(out.EventTimeStamps, stamp(at))
+		}
+	}
+	if u.Information&session.InfoMBQE != 0 {
+		out.UsageInformation |= pfcp.UsageUBE
+	}
 	if u.Before {
 		out.UsageInformation |= pfcp.UsageBEF
 	}
@@ -51,3 +64,16 @@ func usageReport(out *pfcp.UsageReport, u *session.UsageReport) {
 
 // stamp is a point in time, in Unix nanoseconds, as messages have it.
 func stamp(ns int64) pfcp.TimeStamp { return pfcp.NewTimeStamp(time.Unix(0, ns)) }
+
+// macLists are MAC addresses as a report has them, 255 at most in each IE. Of which
+// VLAN they are is not told.
+func macLists(macs []session.MAC) (lists []pfcp.MACList) {
+	for part := range slices.Chunk(macs, 255) {
+		l := pfcp.MACList{}
+		for _, m := range part {
+			l.Addresses = append(l.Addresses, pfcp.MAC(m))
+		}
+		lists = append(lists, l)
+	}
+	return lists
+}

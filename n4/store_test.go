@@ -200,7 +200,7 @@ func FuzzRecords(f *testing.F) {
 	a := e.newAssociation(pfcp.NodeID{FQDN: pfcp.NewName("smf.example")}, netip.MustParseAddr("10.4.0.2"), recoveryTime)
 	a.setSMFSet("set")
 	f.Add(byte(KindAssociation), a.record([]netip.Addr{netip.MustParseAddr("2001:db8::1")}))
-	f.Add(byte(KindPFDs), (&application{provider: "smf", flows: []string{"permit out ip from any to assigned"}}).record("app"))
+	f.Add(byte(KindPFDs), (&application{provider: "smf", flows: []flow{{description: "permit out ip from any to assigned"}, {host: "*.example.org", path: "/a"}}}).record("app"))
 	f.Add(byte(KindMeta), recoveryRecord(5))
 	f.Fuzz(func(t *testing.T, kind byte, b []byte) {
 		var again []byte

@@ -73,8 +73,6 @@ var refused = func() map[place]string {
 	m := map[place]string{}
 	for _, urr := range []string{"Create URR", "Update URR"} {
 		for ie, why := range map[IEType]string{
-			IEEventThreshold: "events are not measured", IEEventQuota: "events are not measured",
-			IESubsequentEventThreshold: "events are not measured", IESubsequentEventQuota: "events are not measured",
 			IEAdditionalMonitoringTime: "one Monitoring Time at a time", IENumberOfReports: "NORP is not advertised",
 			IEUserPlaneInactivityTimer: "UPIDP is not advertised; the session has such a timer",
 		} {
@@ -104,8 +102,8 @@ var inPart = map[place]string{
 	{"PDI", IEFramedRouting}:                                "None alone; a routing protocol is refused with the PDR's ID, Cause 73",
 	{"Create Traffic Endpoint", IEFramedRouting}:            "None alone; a routing protocol is refused, Cause 76",
 	{"Update Traffic Endpoint", IEFramedRouting}:            "None alone; a routing protocol is refused, Cause 76",
-	{"PDI", IEApplicationID}:                                "by PFDs that are flow descriptions",
-	{"Application ID's PFDs", IEPFDContext}:                 "flow descriptions; URLs and domain names are refused, Cause 76",
+	{"PDI", IEApplicationID}:                                "by its PFDs; with SDF filters beside it refused, Cause 73",
+	{"Application ID's PFDs", IEPFDContext}:                 "flow descriptions, URLs, domain names; other regular expressions than for all names below one, other protocols than TLS_SNI and Custom PFD Content are refused, Cause 76",
 	{"Session Establishment Request", IECreateMAR}:          "refused with its ID, Cause 73: no multi-access PDU sessions",
 	{"Session Modification Request", IECreateMAR}:           "refused with its ID, Cause 73: no multi-access PDU sessions",
 	{"Session Modification Request", IEUpdateMAR}:           "refused with its ID, Cause 73: no multi-access PDU sessions",

@@ -215,6 +215,7 @@ type urr struct {
 func (u *urr) compile(from *session.URR) *api.URR {
 	l := from.Limits()
 	u.Id, u.StartOfTraffic = from.ID, l.StartOfTraffic
+	u.BeforeEnforcement, u.MacAddresses = from.Information&session.InfoMBQE != 0, from.Triggers&session.ReportMACAR != 0
 	u.DroppedDownlinkPackets, u.DroppedDownlinkOctets = l.Dropped.Packets, l.Dropped.Octets
 	u.Threshold, u.Quota = limit(&u.threshold, l.Threshold), limit(&u.quota, l.Quota)
 	return &u.URR

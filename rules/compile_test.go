@@ -17,6 +17,13 @@ import (
 
 var n3 = session.IPv4{10, 3, 0, 1}
 
+// everything is what a datapath can do that can do all.
+var everything = session.Capabilities{
+	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
+	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, GBR: true, Duplicate: true, Redirect: true,
+	Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true,
+}
+
 // establishment is a session of one PDR each way.
 func establishment() *session.Establishment {
 	ue := session.UEAddress{IPv4: session.IPv4{10, 45, 0, 2}}
@@ -107,6 +114,77 @@ func TestCompileSessions(t *testing.T) {
 			s.Rules[1].Detect.FTeid.Ipv6 = v6[:]
 			s.Rules[1].Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 6, Ipv6: v6[:]}
 		}},
+		{"rates, marks and measurement of few QERs and URRs", func(e *session.Establishment) {
+			e.CreateQERs[0] = session.QER{ID: 1, QFI: 9, HasGBR: true, GBR: session.Rate{Uplink: 7, Downlink: 8},
+				UplinkPackets: session.PacketRate{TimeMs: 60_000}, DownlinkPackets: session.PacketRate{Packets: 5, TimeMs: 3600_000},
+				RQI: true, PagingPolicy: session.Some(uint8(0)), TOS: 0xb8, TOSMask: 0xfc, ServiceClass: session.Some(uint8(3))}
+			e.CreatePDRs[0].URRIDs = []uint32{8}
+			e.CreateURRs = []session.URR{{ID: 8, Method: session.MeasureVolume, Information: session.InfoMBQE}}
+		}, func(s *api.Session) {
+			s.Rules[0].UrrIds = []uint32{8}
+			s.Urrs = []*api.URR{{Id: 8, BeforeEnforcement: true}}
+			s.Qers = []*api.QER{{Id: 1, Qfi: 9, UplinkGbrBps: 7, DownlinkGbrBps: 8, UplinkGateClosed: true, // a rate of 0
+				DownlinkPacketRate: &api.PacketRate{Packets: 5, TimeMs: 3600_000}, Rqi: true, PagingPolicy: proto.Uint32(0),
+				DownlinkTos: 0xb8, DownlinkTosMask: 0xfc, ServiceClass: proto.Uint32(3)}}
+		}},
+		{"copies, redirection, policy, and UDP around bare packets", func(e *session.Establishment) {
+			f := &e.CreateFARs[1]
+			f.ApplyAction = session.Forward | session.Copy
+			f.Duplicates = []session.Duplicate{
+				{DestinationInterface: session.LIFunction, HasDSCP: true, DSCP: 8, OuterHeaderCreation: session.OuterHeaderCreation{TEID: 4, IPv6: v6}},
+				{DestinationInterface: session.SGiLAN, ForwardingPolicy: "copy"},
+			}
+			f.Forwarding.Redirect, f.Forwarding.ForwardingPolicy = &session.Redirect{IPv4: session.IPv4{1, 2, 3, 4}, IPv6: v6}, "gold"
+			f.Forwarding.OuterHeaderCreation = session.OuterHeaderCreation{Encapsulation: session.UDP, Port: 99, IPv4: session.IPv4{1, 2, 3, 5}}
+			e.CreatePDRs[0].Unwrap = session.UnwrapIP
+		}, func(s *api.Session) {
+			s.Rules[0].Unwrap = api.Unwrap_UNWRAP_IP
+			s.Rules[1].Forward = &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE, ForwardingPolicy: "gold",
+				Redirect:            &api.Redirect{Ipv4: 0x01020304, Ipv6: v6[:]},
+				OuterHeaderCreation: &api.OuterHeaderCreation{Encapsulation: api.Encapsulation_UDP, Port: 99, Ipv4: 0x01020305},
+				Duplicates: []*api.Duplicate{
+					{DestinationInterface: api.Interface_CORE, Dscp: proto.Uint32(8), OuterHeaderCreation: &api.OuterHeaderCreation{Teid: 4, Ipv6: v6[:]}},
+					{DestinationInterface: api.Interface_SGI_LAN, ForwardingPolicy: "copy"},
+				}}
+		}},
+		{"framed routes, and several Traffic Endpoints", func(e *session.Establishment) {
+			e.CreateEndpoints = []session.TrafficEndpoint{
+				{ID: 1, UEAddress: e.CreatePDRs[0].PDI.UEAddress, NetworkInstance: "one"},
+				{ID: 2, Framed: []netip.Prefix{netip.MustParsePrefix("10.60.0.0/16"), netip.MustParsePrefix("2001:db8::/48")}},
+			}
+			e.CreatePDRs[0].PDI = session.PDI{SourceInterface: session.Core, Endpoint: session.Some(uint8(1)), MoreEndpoints: []uint8{2}, Filters: []session.SDFFilter{udp}}
+		}, func(s *api.Session) {
+			s.Rules[0].Detect.NetworkInstance, s.Rules[0].Detect.Filters = "one", []*api.Filter{apiUDP}
+			more := proto.Clone(s.Rules[0]).(*api.Rule)
+			more.PdrId = 1<<shiftEndpoint | 1
+			more.Detect.UeAddress, more.Detect.NetworkInstance = nil, ""
+			more.Detect.FramedRoutes = []*api.Prefix{{Address: []byte{10, 60, 0, 0}, Bits: 16}, {Address: []byte{0x20, 1, 0xd, 0xb8, 15: 0}, Bits: 48}}
+			s.Rules = []*api.Rule{s.Rules[0], more, s.Rules[1]}
+		}},
+		{"Ethernet: a bidirectional filter, named from the other direction", func(e *session.Establishment) {
+			e.PDNType = session.PDNTypeEth
+			a, b := session.MAC{2, 0, 0, 0, 0, 1}, session.MAC{2, 0, 0, 0, 0, 2}
+			e.CreatePDRs[1].PDI.Ethernet = []session.EthernetFilter{{ID: session.Some(uint32(7)), Bidirectional: true, Ethertype: 0x800,
+				MACs: []session.MACs{{Source: session.Some(a), UpperSource: session.Some(b)}},
+				CTAG: session.Some(session.VLANTag{VID: session.Some(uint16(5)), DEI: session.Some(false)}), Filters: []session.SDFFilter{udp}}}
+			e.CreatePDRs[0].PDI.UEAddress = session.UEAddress{}
+			e.CreatePDRs[0].PDI.Ethernet = []session.EthernetFilter{{ID: session.Some(uint32(7)), Reference: true}}
+			e.CreateFARs[1].Forwarding.OuterHeaderCreation = session.OuterHeaderCreation{Encapsulation: session.Tags, STAG: session.Some(uint16(0xe005))}
+			e.CreateFARs[1].Forwarding.ProxyARP = true
+		}, func(s *api.Session) {
+			s.PduType = api.PDUType_ETHERNET
+			filter := func(m *api.MACs) []*api.EthernetFilter {
+				return []*api.EthernetFilter{{Id: 7, Bidirectional: true, Ethertype: 0x800, Macs: []*api.MACs{m}, Filters: []*api.Filter{apiUDP},
+					CTag: &api.VLANTag{Vid: proto.Uint32(5), Dei: proto.Uint32(0)}}}
+			}
+			s.Rules[0].Detect = &api.Detect{SourceInterface: api.Interface_CORE, EthernetSession: true,
+				EthernetFilters: filter(&api.MACs{Destination: []byte{2, 0, 0, 0, 0, 1}, DestinationUpper: []byte{2, 0, 0, 0, 0, 2}})}
+			s.Rules[1].Detect.EthernetFilters = filter(&api.MACs{Source: []byte{2, 0, 0, 0, 0, 1}, SourceUpper: []byte{2, 0, 0, 0, 0, 2}})
+			s.Rules[1].Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Encapsulation: api.Encapsulation_TAG, STag: proto.Uint32(0xe005)}
+			s.Rules[1].Forward.ProxyArp = true
+		}},
+		{"unstructured", func(e *session.Establishment) { e.PDNType = session.PDNTypeNonIP },
+			func(s *api.Session) { s.PduType = api.PDUType_UNSTRUCTURED }},
 		{"URR", func(e *session.Establishment) {
 			e.CreatePDRs[0].URRIDs = []uint32{8}
 			e.CreateURRs = []session.URR{{ID: 8, Method: session.MeasureVolume, Triggers: session.ReportVOLTH | session.ReportSTART,
@@ -136,7 +214,7 @@ func TestCompileSessions(t *testing.T) {
 			d := new(driver)
 			m, err := session.NewManager(session.Config{
 				MaxSessions: 8, Endpoints: []session.Endpoint{{IPv4: n3, IPv6: v6}},
-				Can: session.Capabilities{TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true},
+				Can: everything,
 				Predefined: []session.PredefinedRule{
 					{Name: "block", Precedence: 10, Filters: []session.SDFFilter{esp}, Drop: true},
 					{Name: "slow", Precedence: 20, HasQER: true, QER: session.QER{HasMBR: true, MBR: session.Rate{Uplink: 1000, Downlink: 2000}}},

@@ -48,6 +48,7 @@ var eventKinds = map[api.EventKind]session.EventKind{
 	api.EventKind_ERROR_INDICATION:   session.ErrorIndication,
 	api.EventKind_PATH_DOWN:          session.PathDown,
 	api.EventKind_PATH_UP:            session.PathUp,
+	api.EventKind_MAC_ADDRESSES:      session.MACAddresses,
 }
 
 // Next waits for the datapath's next event. Errors: those of [bus.Bus.Next].
@@ -63,7 +64,7 @@ func (c Compiler) Next(ctx context.Context) (session.Event, error) {
 		}
 		return session.Event{
 			Kind: kind, SEID: e.GetSeid(), RuleID: ruleID(e), Tunnel: farEnd(e.GetTunnel()),
-			QFI: uint8(e.GetQfi()), DSCP: uint8(e.GetDscp()),
+			QFI: uint8(e.GetQfi()), DSCP: uint8(e.GetDscp()), MACs: macChange(e),
 		}, nil
 	}
 }
@@ -76,6 +77,23 @@ func ruleID(e *api.Event) uint32 {
 		return e.GetRuleId() & maskPDR
 	}
 	return e.GetRuleId()
+}
+
+// macChange is the MAC addresses of an event about them; nil of others.
+func macChange(e *api.Event) *session.MACChange {
+	if e.GetKind() != api.EventKind_MAC_ADDRESSES {
+		return nil
+	}
+	return &session.MACChange{Detected: macAddresses(e.GetMacsDetected()), Removed: macAddresses(e.GetMacsRemoved())}
+}
+
+func macAddresses(list [][]byte) (out []session.MAC) {
+	for _, b := range list {
+		if len(b) == len(session.MAC{}) {
+			out = append(out, session.MAC(b))
+		}
+	}
+	return out
 }
 
 // farEnd is t as sessions have it.

@@ -9,6 +9,14 @@ type Event struct {
 	Tunnel Tunnel // of ErrorIndication, PathDown and PathUp
 	QFI    uint8  // of Downlink events; 0: none
 	DSCP   uint8  // of Downlink events, of the packet
+	// MACs are those of MACAddresses; nil of other events. What it points to is never
+	// changed.
+	MACs *MACChange
+}
+
+// MACChange is MAC addresses that a UE uses now, and uses no more.
+type MACChange struct {
+	Detected, Removed []MAC
 }
 
 // EventKind says what an [Event] is about.
@@ -36,6 +44,8 @@ const (
 	// Source: TS 29.244 V18.6.0, 8.2.26 (BDPN, DDPN).
 	DownlinkBuffered
 	DownlinkDiscarded
+	// MACAddresses: the UE uses others than before. Source: TS 29.244 V18.6.0, 5.13.5.
+	MACAddresses
 )
 
 // Tunnel is the far end of a GTP-U tunnel, or, without TEID, a GTP-U peer.

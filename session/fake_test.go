@@ -72,6 +72,8 @@ func copySession(s *Session) *Session {
 // everything is what a datapath can do that can do all.
 var everything = Capabilities{
 	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
+	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, GBR: true, Duplicate: true, Redirect: true,
+	Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true,
 }
 
 func newManager(t testing.TB, maxSessions int) (*Manager, *fakeDatapath) {
@@ -156,7 +158,7 @@ func checkEmpty(t testing.TB, m *Manager, dp *fakeDatapath) {
 	}
 	for i := range m.claims.shards {
 		s := &m.claims.shards[i]
-		if n := len(s.ipv4) + len(s.ipv6); n != 0 {
+		if n := len(s.ipv4) + len(s.ipv6) + len(s.framed); n != 0 {
 			t.Errorf("shard %d of the claims: %d UE addresses are held", i, n)
 		}
 	}

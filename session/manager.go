@@ -65,6 +65,9 @@ func (c *Change) SliceMeter() (uplink, downlink BitsPerSecond) {
 // GBR reports whether the datapath knows Guaranteed Bit Rates.
 func (c *Change) GBR() bool { return c.tables != nil && c.tables.gbr }
 
+// Can returns what the datapaths can do.
+func (m *Manager) Can() Capabilities { return m.config.Can }
+
 // withTables gives what sessions name to a datapath with each of them.
 type withTables struct {
 	Datapath

@@ -231,6 +231,8 @@ func (u *UpdateURR) apply(r *URR) {
 	set(&r.SubsequentVolumeThreshold, u.SubsequentVolumeThreshold)
 	set(&r.SubsequentVolumeQuota, u.SubsequentVolumeQuota)
 	set(&r.SubsequentTimeThreshold, u.SubsequentTimeThreshold)
+	set(&r.Events.Threshold, u.EventThreshold)
+	set(&r.Events.SubsequentThreshold, u.SubsequentEventThreshold)
 	for _, o := range [...]struct {
 		to, from *Optional[uint32]
 		remove   bool
@@ -238,6 +240,8 @@ func (u *UpdateURR) apply(r *URR) {
 		{&r.TimeQuota, &u.TimeQuota, u.RemoveTimeQuota},
 		{&r.SubsequentTimeQuota, &u.SubsequentTimeQuota, u.RemoveSubsequentTimeQuota},
 		{&r.QuotaFAR, &u.QuotaFAR, u.RemoveQuotaFAR},
+		{&r.Events.Quota, &u.EventQuota, u.RemoveEventQuota},
+		{&r.Events.SubsequentQuota, &u.SubsequentEventQuota, u.RemoveSubsequentEventQuota},
 	} {
 		switch {
 		case o.remove:

@@ -1,7 +1,7 @@
 package session
 
 // urrNumbers is how many numbers a URR with its state has.
-const urrNumbers = 62
+const urrNumbers = 63
 
 func (w *writer) urr(u *URR) {
 	s := &u.State
@@ -22,15 +22,20 @@ func (w *writer) urr(u *URR) {
 		at := v[urrVolumes+4*i:]
 		at[0], at[1], at[2], at[3] = pack(x.HasTotal, x.HasUplink, x.HasDownlink), x.Total, x.Uplink, x.Downlink
 	}
+	events := u.Events.any() || s.Events.Counted != 0 || len(s.Events.Times) != 0 || s.Events.Reported|s.Events.QuotaAt != 0
+	v[urrEvents] = pack(events)
 	d, old, limit := &s.Dropped, &s.DroppedReported, &u.DroppedThreshold
 	copy(v[urrDropped:], []uint64{d.Packets, d.Octets, old.Packets, old.Octets, limit.Packets, limit.Octets})
 	w.fields(v[:])
 	w.ids(u.LinkedURRs)
+	if events {
+		w.events(&u.Events, &s.Events)
+	}
 }
 
 // urrVolumes is where the volumes stand, four numbers each, urrDropped what is
-// about dropped packets.
-const urrVolumes, urrDropped = 32, 56
+// about dropped packets, urrEvents whether events are measured.
+const urrVolumes, urrDropped, urrEvents = 32, 56, 62
 
 func (r *reader) urr(u *URR) {
 	var v [urrNumbers]uint64
@@ -63,6 +68,57 @@ func (r *reader) urr(u *URR) {
 	d := v[urrDropped:]
 	s.Dropped, s.DroppedReported, u.DroppedThreshold = Dropped{d[0], d[1]}, Dropped{d[2], d[3]}, DroppedThreshold{d[4], d[5]}
 	u.LinkedURRs = r.ids(u.LinkedURRs, v[14])
+	var events bool
+	if unpack(r, v[urrEvents], &events); events {
+		r.events(&u.Events, &s.Events)
+	}
+}
+
+func (w *writer) events(l *EventLimits, e *EventState) {
+	w.fields([]uint64{
+		uint64(l.Threshold), plus1(l.Quota), uint64(l.SubsequentThreshold), plus1(l.SubsequentQuota),
+		e.Counted, e.Reported, e.QuotaAt, uint64(len(e.Times)),
+	})
+	w.times(e.Times)
+}
+
+// events fails if there is nothing to be read: a record has one form.
+func (r *reader) events(l *EventLimits, e *EventState) {
+	var v [8]uint64
+	r.fields(v[:])
+	*l = EventLimits{narrow[uint32](r, v[0]), minus1[uint32](r, v[1]), narrow[uint32](r, v[2]), minus1[uint32](r, v[3])}
+	*e = EventState{Counted: v[4], Reported: v[5], QuotaAt: v[6], Times: r.times(v[7])}
+	r.bad = r.bad || v == [8]uint64{}
+}
+
+func (w *writer) times(list []int64) {
+	for _, t := range list {
+		w.number(uint64(t))
+	}
+}
+
+func (r *reader) times(n uint64) []int64 {
+	out := list[int64](r, n)
+	for i := range out {
+		out[i] = int64(r.number())
+	}
+	return out
+}
+
+func (w *writer) macs(list []MAC) {
+	for _, m := range list {
+		w.number(macNumber(Some(m)))
+	}
+}
+
+func (r *reader) macs(n uint64) []MAC {
+	out := list[MAC](r, n)
+	for i := range out {
+		m := numberMAC(r, r.number())
+		out[i] = m.Value
+		r.bad = r.bad || !m.Present
+	}
+	return out
 }
 
 func (w *writer) report(u *UsageReport) {
@@ -70,11 +126,15 @@ func (w *writer) report(u *UsageReport) {
 		uint64(u.URRID), uint64(u.SEQN), uint64(u.Trigger), uint64(u.Start), uint64(u.End), uint64(u.Method),
 		uint64(u.Information), u.Usage.UplinkOctets, u.Usage.DownlinkOctets, u.Usage.UplinkPackets, u.Usage.DownlinkPackets,
 		uint64(u.Duration), pack(u.Before, u.After), uint64(u.Answered),
+		uint64(len(u.EventTimes)), uint64(len(u.MACsDetected)), uint64(len(u.MACsRemoved)),
 	})
+	w.times(u.EventTimes)
+	w.macs(u.MACsDetected)
+	w.macs(u.MACsRemoved)
 }
 
 func (r *reader) report(u *UsageReport) {
-	var v [14]uint64
+	var v [17]uint64
 	r.fields(v[:])
 	*u = UsageReport{
 		URRID: narrow[uint32](r, v[0]), SEQN: narrow[uint32](r, v[1]), Trigger: UsageReportTrigger(narrow[uint32](r, v[2])),
@@ -83,4 +143,5 @@ func (r *reader) report(u *UsageReport) {
 		Duration: narrow[uint32](r, v[11]), Answered: int64(v[13]),
 	}
 	unpack(r, v[12], &u.Before, &u.After)
+	u.EventTimes, u.MACsDetected, u.MACsRemoved = r.times(v[14]), r.macs(v[15]), r.macs(v[16])
 }

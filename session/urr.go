@@ -26,6 +26,7 @@ type URR struct {
 
 	LinkedURRs []uint32
 	QuotaFAR   Optional[uint32] // FAR ID for Quota Action
+	Events     EventLimits
 
 	DroppedThreshold DroppedThreshold
 
@@ -113,12 +114,18 @@ type UpdateURR struct {
 	SubsequentTimeThreshold   Optional[uint32]
 	SubsequentTimeQuota       Optional[uint32]
 
+	EventThreshold           Optional[uint32]
+	EventQuota               Optional[uint32]
+	SubsequentEventThreshold Optional[uint32]
+	SubsequentEventQuota     Optional[uint32]
+
 	LinkedURRs []uint32 // if not nil: all from now on
 	QuotaFAR   Optional[uint32]
 
 	DroppedThreshold Optional[DroppedThreshold]
 	// Parameters that hold no longer; they are Present too.
 	RemoveTimeQuota, RemoveSubsequentTimeQuota, RemoveQuotaFAR bool
+	RemoveEventQuota, RemoveSubsequentEventQuota               bool
 }
 
 // UsageReportTrigger says why there is a report: octet 5 of the IE in bits 0 to

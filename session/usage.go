@@ -120,7 +120,8 @@ func (u *URR) quota() {
 	s := &u.State
 	s.QuotaAt = u.VolumeQuota.beyond(s.Reported)
 	s.TimeQuotaAt = span(s.ReportedNs, u.TimeQuota.Value)
-	s.Exhausted = u.VolumeQuota.none() || u.TimeQuota.Present && u.TimeQuota.Value == 0
+	noEvents := u.eventQuota()
+	s.Exhausted = u.VolumeQuota.none() || u.TimeQuota.Present && u.TimeQuota.Value == 0 || noEvents
 	s.Held = false
 }
 
@@ -157,6 +158,9 @@ func (u *URR) active(now int64) (t UsageReportTrigger) {
 	}
 	if !s.Traffic {
 		s.Traffic = true
+		if u.Events.any() {
+			u.countEvent(now)
+		}
 		t = u.wanted(ReportSTART, TriggerSTART)
 	}
 	return t
@@ -173,7 +177,7 @@ func (u *URR) wanted(r ReportingTriggers, t UsageReportTrigger) UsageReportTrigg
 // stopTime is after how many seconds without packets traffic has stopped;
 // 0: it never does, as nobody wants to know.
 func (u *URR) stopTime() uint32 {
-	if u.InactivityDetectionTime == 0 && u.Triggers&ReportSTOPT != 0 {
+	if u.InactivityDetectionTime == 0 && (u.Triggers&ReportSTOPT != 0 || u.Events.any()) {
 		return defaultStop
 	}
 	return u.InactivityDetectionTime
@@ -198,7 +202,9 @@ func (u *URR) due(now int64, c Counts) UsageReportTrigger {
 	if !s.Exhausted && time {
 		t |= u.wanted(ReportTIMQU, TriggerTIMQU)
 	}
-	s.Exhausted = s.Exhausted || volume || time
+	events, noEvents := u.dueEvents()
+	t |= events
+	s.Exhausted = s.Exhausted || volume || time || noEvents
 	if s.PeriodAt != 0 && now >= s.PeriodAt {
 		t |= u.wanted(ReportPERIO, TriggerPERIO)
 	}
@@ -253,6 +259,7 @@ func (u *URR) report(list []UsageReport, now int64, c Counts, t UsageReportTrigg
 		Usage: c.minus(s.Reported), Duration: uint32(metered/second - s.ReportedNs/second),
 		Before: t&TriggerMONIT != 0, After: s.After,
 	}
+	r.EventTimes = u.reportEvents()
 	s.SEQN++
 	s.Start, s.Reported, s.ReportedNs, s.After = now, c, metered, r.Before
 	if t&TriggerDROTH != 0 {
@@ -287,15 +294,20 @@ func (u *URR) monitored() {
 		u.TimeThreshold = u.SubsequentTimeThreshold
 		s.TimeThresholdAt = span(s.ReportedNs, u.TimeThreshold)
 	}
-	if u.SubsequentVolumeQuota.any() || u.SubsequentTimeQuota.Present {
+	set(&u.Events.Threshold, Optional[uint32]{u.Events.SubsequentThreshold, u.Events.SubsequentThreshold != 0})
+	if u.SubsequentVolumeQuota.any() || u.SubsequentTimeQuota.Present || u.Events.SubsequentQuota.Present {
 		if u.SubsequentVolumeQuota.any() {
 			u.VolumeQuota = u.SubsequentVolumeQuota
 		}
 		if u.SubsequentTimeQuota.Present {
 			u.TimeQuota = u.SubsequentTimeQuota
 		}
+		if u.Events.SubsequentQuota.Present {
+			u.Events.Quota = u.Events.SubsequentQuota
+		}
 		u.quota()
 	}
 	u.SubsequentVolumeThreshold, u.SubsequentVolumeQuota = Volume{}, Volume{}
 	u.SubsequentTimeThreshold, u.SubsequentTimeQuota = 0, Optional[uint32]{}
+	u.Events.SubsequentThreshold, u.Events.SubsequentQuota = 0, Optional[uint32]{}
 }

@@ -23,7 +23,7 @@ func (u *URR) Limits() Limits {
 	if u.Triggers&ReportVOLTH != 0 {
 		l.Threshold = s.ThresholdAt
 	}
-	l.StartOfTraffic = !s.Traffic && u.Triggers&(ReportSTART|ReportSTOPT) != 0 ||
+	l.StartOfTraffic = !s.Traffic && (u.Triggers&(ReportSTART|ReportSTOPT) != 0 || u.Events.any()) ||
 		s.MeterSince == 0 && u.meters() || s.Held
 	return l
 }
@@ -54,7 +54,7 @@ func (u *URR) rearm(up *UpdateURR, now int64) {
 	if up.VolumeThreshold.Present || up.TimeThreshold.Present {
 		u.threshold()
 	}
-	quota := up.VolumeQuota.Present || up.TimeQuota.Present
+	quota := up.VolumeQuota.Present || up.TimeQuota.Present || up.EventQuota.Present
 	if quota {
 		u.quota()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -197,7 +198,7 @@ func (w *usageWorld) hear(seid uint64, reports []UsageReport) {
 		r.Answered = 0
 		if was, ok := w.heard[k]; ok {
 			w.repeated++
-			if was != r {
+			if !reflect.DeepEqual(was, r) {
 				w.t.Errorf("UR-SEQN %d of URR %d told twice:\n%+v\n%+v", r.SEQN, r.URRID, was, r)
 			}
 		}

@@ -64,6 +64,8 @@ type hint struct {
 	seid    uint64
 	started Optional[uint32]
 	due     bool // it is time, and no event
+	urr     uint32
+	macs    *MACChange // of the URR urr; nil: it is not about that
 }
 
 // Run takes the datapath's events and looks at the time, until ctx ends, whose
@@ -99,8 +101,8 @@ func (m *Manager) events(ctx context.Context, source Source, hints chan<- hint) 
 		switch {
 		case err != nil:
 			return err
-		case e.Kind == UsageEvent || e.Kind == StartOfTraffic:
-			h := hint{seid: e.SEID}
+		case e.Kind == UsageEvent || e.Kind == StartOfTraffic || e.Kind == MACAddresses:
+			h := hint{seid: e.SEID, urr: e.RuleID, macs: e.MACs}
 			if e.Kind == StartOfTraffic {
 				h.started = Some(e.RuleID)
 			}
@@ -170,6 +172,9 @@ func (m *Manager) look(ctx context.Context, h hint) {
 	s.trim(now)
 	r.limits = s.limits(r.limits[:0])
 	made := s.look(now, &r.usage, h.started)
+	if h.macs != nil {
+		made = s.reportMACs(now, h.urr, h.macs.Detected, h.macs.Removed) || made
+	}
 	inactive := s.idle(now, r.usage.Packets)
 	n := len(r.limits)
 	r.limits = s.limits(r.limits)

@@ -17,7 +17,7 @@ const maxAnswered = 16
 const answerTime = 20 * second
 
 // levels are triggers that are still due when there is room for a report again.
-const levels = TriggerVOLTH | TriggerTIMTH | TriggerDROTH | TriggerPERIO | TriggerMONIT
+const levels = TriggerVOLTH | TriggerTIMTH | TriggerDROTH | TriggerEVETH | TriggerPERIO | TriggerMONIT
 
 // look makes the reports that are due now that the datapath has counted so much.
 // started is a URR for which a packet has come that may not be counted, and may

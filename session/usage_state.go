@@ -37,6 +37,8 @@ type URRState struct {
 	Held      bool // the Quota Holding Time has passed, and that was told
 	Exhausted bool // a quota is used up, and that was told: nothing is forwarded
 	After     bool // the next report is of usage after the Monitoring Time
+	// Events are those that have been counted.
+	Events EventState
 	// Owed are reasons for a report that there was no room for.
 	Owed UsageReportTrigger
 
@@ -129,6 +131,12 @@ type UsageReport struct {
 	Information MeasurementInformation
 	Usage       Counts // since the last report
 	Duration    uint32 // seconds
+
+	// EventTimes are when the events were that Method has, at most maxEventTimes of
+	// them; MACsDetected and MACsRemoved are what a MACAR report tells. None of these
+	// lists is changed once it is made.
+	EventTimes                []int64
+	MACsDetected, MACsRemoved []MAC
 
 	// Before and After the Monitoring Time: usage is split there.
 	Before, After bool

@@ -157,6 +157,42 @@ var usageTests = []struct {
 		},
 	},
 	{
+		"event threshold: starts of traffic are events, each with its time",
+		URR{Method: MeasureEvent, Triggers: ReportEVETH, InactivityDetectionTime: 4, Events: EventLimits{Threshold: 2}},
+		[]usageStep{
+			{at: 0, limits: "start"},
+			{at: 2, up: 100, next: 3},
+			{at: 6, up: 100, limits: "start"},
+			{at: 7, up: 200, want: "#0 EVETH 200/0 7s events 2 7", next: 8},
+			{at: 11, up: 200, limits: "start"},
+			{at: 12, up: 300, query: true, want: "#1 IMMER 100/0 5s events 12", next: 13},
+		},
+	},
+	{
+		"event quota: used up by the event that reaches it, and a new one goes on",
+		URR{Method: MeasureEvent, Triggers: ReportEVEQU, Events: EventLimits{Quota: Some(uint32(1))}},
+		[]usageStep{
+			{at: 1, up: 100, want: "#0 EVEQU 100/0 1s events 1", next: 3.5, limits: "exhausted"},
+			{at: 3, up: 100, update: &UpdateURR{EventQuota: Some(uint32(1))}, next: 5.5},
+			{at: 11, up: 100, limits: "start"},
+			{at: 12, up: 200, want: "#1 EVEQU 100/0 11s events 12", next: 14.5, limits: "exhausted"},
+		},
+	},
+	{
+		"an event quota of nothing stops packets and is not told",
+		URR{Method: MeasureEvent, Triggers: ReportEVEQU, Events: EventLimits{Quota: Some(uint32(0))}},
+		[]usageStep{{at: 1, limits: "start exhausted"}},
+	},
+	{
+		"subsequent event limits take over at the Monitoring Time",
+		URR{Method: MeasureEvent, Triggers: ReportEVETH, InactivityDetectionTime: 4, MonitoringTime: 10 * second, Events: EventLimits{Threshold: 9, SubsequentThreshold: 1}},
+		[]usageStep{
+			{at: 2, up: 100, next: 3},
+			{at: 10, up: 100, want: "#0 MONIT 100/0 10s before events 2", limits: "start"},
+			{at: 12, up: 200, want: "#1 EVETH 100/0 2s after events 12", next: 13},
+		},
+	},
+	{
 		"a packet that is told before it is counted",
 		URR{Method: MeasureDuration, Triggers: ReportSTART, TimeThreshold: 100},
 		[]usageStep{
@@ -297,6 +333,12 @@ func reportText(list []UsageReport) string {
 		}
 		if r.After {
 			text += " after"
+		}
+		if len(r.EventTimes) > 0 {
+			text += " events"
+		}
+		for _, at := range r.EventTimes {
+			text += fmt.Sprintf(" %d", at/second%1_000_000)
 		}
 		out = append(out, text)
 	}

@@ -49,9 +49,17 @@ func (m *Manager) Acknowledge(seid uint64, reports []UsageReport) {
 	defer e.change.Unlock()
 	s := &r.old
 	n := len(s.Reports)
-	s.Reports = slices.DeleteFunc(s.Reports, func(u UsageReport) bool { return slices.Contains(reports, u) })
+	s.Reports = slices.DeleteFunc(s.Reports, func(u UsageReport) bool {
+		return slices.ContainsFunc(reports, func(r UsageReport) bool { return u.same(&r) })
+	})
 	m.commit(e, s, &r.writer)
 	if n >= maxReports {
 		m.timers.set(seid, m.now()) // what there was no room for
 	}
+}
+
+// same reports whether both are one report, sent the same way: a URR of the same ID
+// that came later begins with UR-SEQN 0 again, but at another time.
+func (r *UsageReport) same(other *UsageReport) bool {
+	return r.URRID == other.URRID && r.SEQN == other.SEQN && r.Start == other.Start && r.End == other.End && r.Answered == other.Answered
 }

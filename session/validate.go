@@ -93,9 +93,9 @@ func (p *plan) validateQER(q *QER) error {
 	return nil
 }
 
-// notMeasured are triggers of what is not measured here: events, Ethernet,
-// multicast.
-const notMeasured = ReportENVCL | ReportMACAR | ReportEVETH | ReportEVEQU | ReportIPMJL | ReportREEMR | ReportUPINT
+// notMeasured are triggers of what is not measured here: envelopes, multicast, End
+// Markers, inactivity of a URR.
+const notMeasured = ReportENVCL | ReportIPMJL | ReportREEMR | ReportUPINT
 
 // validateURR checks one URR by itself.
 func (p *plan) validateURR(u *URR) error {
@@ -103,13 +103,18 @@ func (p *plan) validateURR(u *URR) error {
 	case !p.m.config.Can.Usage:
 		return urrError(u.ID, ErrUnsupported, "usage reporting")
 	case u.Method&^(MeasureDuration|MeasureVolume|MeasureEvent) != 0,
-		u.Method&MeasureEvent != 0 && u.Triggers&(ReportSTART|ReportSTOPT) == 0: // the only events there are
+		u.Method&MeasureEvent != 0 && u.Triggers&(ReportSTART|ReportSTOPT) == 0 && !u.Events.any(),
+		u.Method&MeasureEvent == 0 && u.Events.any(): // starts of traffic are the only events there are
 		return urrError(u.ID, ErrUnsupported, "Measurement Method %v", u.Method)
 	case u.Triggers&ReportDROTH != 0 && !p.m.config.Can.DroppedDownlink:
 		return urrError(u.ID, ErrUnsupported, "dropped DL traffic")
 	case u.Triggers&notMeasured != 0:
 		return urrError(u.ID, ErrUnsupported, "Reporting Triggers %v", u.Triggers)
-	case u.Information&^(InfoRADI|InfoISTM|InfoMNOP) != 0: // before QoS enforcement, paused
+	case u.Triggers&ReportMACAR != 0 && p.next.PDNType != PDNTypeEth:
+		return urrError(u.ID, ErrUnsupported, "Reporting Triggers %v of a session that is not of PDN Type Ethernet", u.Triggers)
+	case u.Information&InfoMBQE != 0 && !p.m.config.Can.BeforeEnforcement:
+		return urrError(u.ID, ErrUnsupported, "measurement before QoS enforcement")
+	case u.Information&^(InfoMBQE|InfoRADI|InfoISTM|InfoMNOP) != 0: // paused
 		return urrError(u.ID, ErrUnsupported, "Measurement Information %#x", uint16(u.Information))
 	case u.QuotaFAR.Present && p.next.FAR(u.QuotaFAR.Value) == nil:
 		return urrError(u.ID, ErrReference, "FAR %d for Quota Action", u.QuotaFAR.Value)

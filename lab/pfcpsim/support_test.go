@@ -55,7 +55,7 @@ var groups = map[string][]string{
 const goodRequest = `
 Create PDR: {PDR ID: 1, Precedence: 1, PDI: {Source Interface: Core, UE IP Address: {destination: true, ipv4: 10.45.7.7}}, FAR ID: 1}
 Create FAR: {FAR ID: 1, Apply Action: FORW, Forwarding Parameters: {Destination Interface: Access, Outer Header Creation: {teid: 1, ipv4: 10.3.0.2}}}
-Create URR: [{URR ID: 1, Measurement Method: VOLUM, Reporting Triggers: VOLTH, Volume Threshold: 100000}, {URR ID: 2, Measurement Method: VOLUM, Reporting Triggers: LIUSA}]
+Create URR: [{URR ID: 1, Measurement Method: VOLUM EVENT, Reporting Triggers: VOLTH START, Volume Threshold: 100000}, {URR ID: 2, Measurement Method: VOLUM, Reporting Triggers: LIUSA}]
 Create QER: {QER ID: 1, Gate Status: {}}
 Create BAR: {BAR ID: 1}
 Create Traffic Endpoint: {Traffic Endpoint ID: 1}
