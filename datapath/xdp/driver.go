@@ -26,8 +26,8 @@ func (d *Driver) Apply(_ context.Context, c *api.Change) error {
 	if err := d.apply(c); err != nil {
 		return err
 	}
-	for _, m := range markers {
-		d.slow.sendSignal(m)
+	if len(markers) > 0 {
+		d.slow.markers.add(markers)
 	}
 	return nil
 }

@@ -33,6 +33,8 @@ type slowPath struct {
 	send   sender
 	counts []atomic.Uint64 // by reason
 
+	markers markers
+
 	mu        sync.Mutex // of what follows
 	answers   model.Limiter
 	strangers model.Limiter // Echo Requests of whom we do not send to
@@ -66,6 +68,7 @@ func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
 		Redirects: model.NewRedirects(newSecret()),
 	}
+	s.markers.send = s.sendSignal
 	return s
 }
 
@@ -98,6 +101,8 @@ func (d *Driver) startSlow() error {
 	done.Go(func() { s.readRing(ring) })
 	closed := make(chan struct{})
 	done.Go(func() { s.tend(closed) })
+	s.markers.start()
+	done.Go(func() { s.markers.run(closed) })
 	d.detach = append(d.detach, func() error {
 		close(closed)
 		err := errors.Join(conns.close(), ring.Close())

@@ -93,6 +93,13 @@ func openRaw(device string) (rawSockets, error) {
 	return rawSockets{v4, v6}, nil
 }
 
+// sendBuffer is how many octets may be on their way to a device's driver: packets
+// of sessions that are released come all at once. The kernel may give less.
+const sendBuffer = 8 << 20
+
+// sendWait is how long a packet waits for room there, in milliseconds.
+const sendWait = 20
+
 func rawSocket(family int, device string) (int, error) {
 	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW)
 	if err != nil {
@@ -100,6 +107,9 @@ func rawSocket(family int, device string) (int, error) {
 	}
 	if err := unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_BINDTODEVICE, device); err != nil {
 		return -1, errors.Join(fmt.Errorf("xdp: bind raw socket to %s: %w", device, err), unix.Close(fd))
+	}
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
 	}
 	return fd, nil
 }
@@ -147,10 +157,23 @@ func (s rawSockets) send(packet []byte) error {
 	case s == rawSockets{}:
 		return unix.EHOSTUNREACH
 	case to.Is6():
-		return unix.Sendto(s.v6, packet, 0, &unix.SockaddrInet6{Addr: to.As16()})
+		return sendRaw(s.v6, packet, &unix.SockaddrInet6{Addr: to.As16()})
 	default:
-		return unix.Sendto(s.v4, packet, 0, &unix.SockaddrInet4{Addr: to.As4()})
+		return sendRaw(s.v4, packet, &unix.SockaddrInet4{Addr: to.As4()})
 	}
+}
+
+// sendRaw sends a packet. If the device does not take any for now it waits a
+// little: what has been buffered is not to be lost where it leaves.
+func sendRaw(fd int, packet []byte, to unix.Sockaddr) error {
+	err := unix.Sendto(fd, packet, 0, to)
+	if !errors.Is(err, unix.EAGAIN) {
+		return err
+	}
+	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, sendWait); n != 1 {
+		return err
+	}
+	return unix.Sendto(fd, packet, 0, to)
 }
 
 func (r *rawSender) close() error {

@@ -1,0 +1,90 @@
+package xdp
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/datapath/model"
+)
+
+// maxMarkers is how many End Markers wait at most. More go out at once, which may
+// be before the last packets of their tunnels.
+const maxMarkers = 1 << 16
+
+// markers sends End Markers behind the last packets of their tunnels: a packet
+// that had the old rule when it was changed is still on its way on another CPU,
+// in a batch that goes to the device when that CPU's turn ends.
+//
+// Source: TS 23.501 V18.8.0, 5.8.2.9; TS 29.281 V18.1.0, 7.3.2.
+type markers struct {
+	send func(model.Datagram)
+
+	mu      sync.Mutex
+	waiting []model.Datagram
+	wake    chan struct{} // nil: nobody waits, they are sent at once
+}
+
+// add sends End Markers, soon.
+func (m *markers) add(list []model.Datagram) {
+	m.mu.Lock()
+	wait := m.wake != nil && len(m.waiting)+len(list) <= maxMarkers
+	if wait {
+		m.waiting = append(m.waiting, list...)
+	}
+	m.mu.Unlock()
+	if !wait {
+		for _, d := range list {
+			m.send(d)
+		}
+		return
+	}
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// start lets them wait from now on. They are sent by [markers.run].
+func (m *markers) start() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wake = make(chan struct{}, 1)
+}
+
+// run sends them until closed, and then what is left.
+func (m *markers) run(closed <-chan struct{}) {
+	for {
+		done := false
+		select {
+		case <-closed:
+			done = true
+		case <-m.wake:
+		}
+		m.mu.Lock()
+		list := m.waiting
+		m.waiting = nil
+		m.mu.Unlock()
+		if len(list) > 0 {
+			waitForPackets()
+		}
+		for _, d := range list {
+			m.send(d)
+		}
+		if done {
+			return
+		}
+	}
+}
+
+// waitForPackets returns when all packets that were under way in programs have
+// gone to their devices: a program and what it sends run in one RCU section, and
+// membarrier(2) waits for the end of all. Where the kernel has none, as with full
+// dynamic ticks, longer than any batch takes.
+func waitForPackets() {
+	const global = 1 // MEMBARRIER_CMD_GLOBAL, Linux 4.3
+	if _, _, err := unix.Syscall(unix.SYS_MEMBARRIER, global, 0, 0); err != 0 {
+		time.Sleep(grace)
+	}
+}
