@@ -25,6 +25,7 @@ type Config struct {
 	DataNetworks        []DataNetwork       `yaml:"data_networks" json:"data_networks"`
 	Policies            []ForwardingPolicy  `yaml:"forwarding_policies" json:"forwarding_policies"`
 	RouterAdvertisement RouterAdvertisement `yaml:"router_advertisement" json:"router_advertisement"`
+	Buffer              Buffer              `yaml:"buffer" json:"buffer"`
 	Datapath            string              `yaml:"datapath" json:"datapath"` // DatapathXDP, DatapathModel or DatapathAgents
 	XDP                 XDP                 `yaml:"xdp" json:"xdp"`
 	Sessions            Sessions            `yaml:"sessions" json:"sessions"`
@@ -192,6 +193,7 @@ func Default() *Config {
 			Limits: N4Limits{Associations: 1024, AssociationsPerAddress: 16},
 		},
 		RouterAdvertisement: RouterAdvertisement{Lifetime: Duration(9000 * time.Second)},
+		Buffer:              defaultBuffer(),
 		XDP:                 XDP{Mode: ModeAuto},
 		Sessions:            Sessions{Max: defaultMaxSessions},
 		Store:               Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},

@@ -39,13 +39,17 @@ func TestParseDefaults(t *testing.T) {
 		N6:                  N6{Device: "n6"},
 		Datapath:            "xdp",
 		RouterAdvertisement: RouterAdvertisement{Lifetime: Duration(9000 * time.Second)},
-		XDP:                 XDP{Mode: "auto"},
-		Sessions:            Sessions{Max: 65536},
-		Store:               Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
-		Bus:                 Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
-		Metrics:             Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
-		API:                 API{Socket: "/run/plumbline/upf.sock"},
-		Log:                 Log{Level: "info", Format: "text"},
+		Buffer: Buffer{
+			Packets: 256, Octets: 524288, TotalPackets: 1048576, TotalOctets: 67108864,
+			Duration: Duration(30 * time.Second), MaxDuration: Duration(10 * time.Minute),
+		},
+		XDP:      XDP{Mode: "auto"},
+		Sessions: Sessions{Max: 65536},
+		Store:    Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
+		Bus:      Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
+		Metrics:  Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
+		API:      API{Socket: "/run/plumbline/upf.sock"},
+		Log:      Log{Level: "info", Format: "text"},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -82,6 +86,7 @@ data_networks:
 forwarding_policies:
   - {name: filter, data_network: corp, gateways: [10.6.0.66]}
 router_advertisement: {enabled: true, lifetime: 1h, mtu: 1400, dns: ["2001:db8:53::1"], other: true}
+buffer: {packets: 10, octets: 200000, total_packets: 1000, total_octets: 1000000, duration: 5s, max_duration: 1h}
 datapath: model
 xdp: {mode: generic, pin: /sys/fs/bpf/upf}
 sessions: {max: 1000000}
@@ -138,6 +143,10 @@ log: {level: debug, format: json}
 		RouterAdvertisement: RouterAdvertisement{
 			Enabled: true, Lifetime: Duration(time.Hour), MTU: 1400, DNS: []netip.Addr{netip.MustParseAddr("2001:db8:53::1")}, Other: true,
 		},
+		Buffer: Buffer{
+			Packets: 10, Octets: 200000, TotalPackets: 1000, TotalOctets: 1000000,
+			Duration: Duration(5 * time.Second), MaxDuration: Duration(time.Hour),
+		},
 		Datapath: "model",
 		XDP:      XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf"},
 		Sessions: Sessions{Max: 1000000},
@@ -180,7 +189,7 @@ func TestParseMistakes(t *testing.T) {
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
 			"f:2:3: n4.adress: no such key: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"unknown section", "n9: {}\n", []string{
-			"f:1:1: n9: no such key: want one of api, bus, data_networks, datapath, forwarding_policies, gtpu, log, metrics, n3, n4, n6, node_id, pools, predefined_rules, router_advertisement, sessions, slices, store, xdp"}},
+			"f:1:1: n9: no such key: want one of api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, metrics, n3, n4, n6, node_id, pools, predefined_rules, router_advertisement, sessions, slices, store, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
 			`f:1:17: sessions.max: "lots": want a decimal number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,
@@ -192,8 +201,8 @@ func TestParseMistakes(t *testing.T) {
 		{"no list", "n4: {peers: 10.4.0.0/24}\n", []string{
 			"f:1:13: n4.peers: want a list, such as [10.4.0.0/24]"}},
 		{"alias", "n3: &a {device: n3}\nn6: *a\n", []string{
-			"f:1:5: n3: want keys and values: address, address6, device, echo_interval, network_instances",
-			"f:2:5: n6: want keys and values: device, gateway, gateway6, gateways, network_instances"}},
+			"f:1:5: n3: want keys and values: address, address6, device, echo_interval, network_instances, vlan",
+			"f:2:5: n6: want keys and values: device, gateway, gateway6, gateways, network_instances, vlan"}},
 		{"two documents", "datapath: xdp\n---\ndatapath: xdp\n", []string{
 			"f:3:1: a second YAML document: want one"}},
 		{"values", minimal + `
@@ -235,6 +244,18 @@ router_advertisement: {lifetime: 0s, mtu: 1279, dns: [10.0.0.53, "fe80::1%eth0"]
 			`f:5:43: router_advertisement.mtu: 1279: want 0, or 1280 to 65535`,
 			`f:5:55: router_advertisement.dns[0]: 10.0.0.53: want a unicast IPv6 address`,
 			`f:5:66: router_advertisement.dns[1]: fe80::1%eth0: want a unicast IPv6 address`}},
+		{"buffer", `
+n4: {address: 10.4.0.1}
+n3: {device: n3, address: 10.3.0.1}
+n6: {device: n6}
+buffer: {packets: 0, octets: 1000, total_packets: -1, total_octets: 0, duration: 1ms, max_duration: 48h}
+`, []string{
+			`f:5:19: buffer.packets: 0: want 1 to 1073741824`,
+			`f:5:30: buffer.octets: 1000: want 131072 to 68719476736`,
+			`f:5:51: buffer.total_packets: -1: want 1 to 1073741824`,
+			`f:5:69: buffer.total_octets: 0: want 131072 to 68719476736`,
+			`f:5:82: buffer.duration: 1ms: want 1s to 24h0m0s`,
+			`f:5:101: buffer.max_duration: 48h0m0s: want buffer.duration to 24h0m0s`}},
 		{"N4, GTP-U, slices, store", `
 n4: {address: 10.4.0.1, associate: [0.0.0.0], heartbeat_interval: 1ms, t1: soon, n1: 0, limits: {associations: 0}}
 n3: {device: n3, address: 10.3.0.1, echo_interval: 1s}

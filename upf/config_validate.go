@@ -74,6 +74,7 @@ func (c *Config) mistakes() []Mistake {
 		c.checkDataNetworks(&m)
 	}
 	c.checkRouter(&m)
+	c.checkBuffer(&m)
 	c.checkSlices(&m)
 	c.checkPredefined(&m)
 	c.checkStore(&m)

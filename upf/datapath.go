@@ -51,6 +51,7 @@ func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
 			MaxSessions: uint64(c.Sessions.Max),
 			Now:         func() uint64 { return uint64(time.Since(start)) },
 			Advertise:   c.RouterAdvertisement.advertise(),
+			Buffer:      c.Buffer.limits(),
 		}), nil
 	}
 	return nil, fmt.Errorf("datapath %q: not known", c.Datapath)
@@ -65,7 +66,7 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 		Endpoints: endpoints(c), N6: dataNetworks(c),
 		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max,
 		Pin: c.XDP.Pin, EchoInterval: time.Duration(c.N3.EchoInterval),
-		Advertise: c.RouterAdvertisement.advertise(), Log: log,
+		Advertise: c.RouterAdvertisement.advertise(), Buffer: c.Buffer.limits(), Log: log,
 	})
 	switch {
 	case err == nil:
