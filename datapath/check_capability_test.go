@@ -34,6 +34,8 @@ func TestEachCapability(t *testing.T) {
 	ethernet := func(f func(s *api.Session)) func(s *api.Session) {
 		return func(s *api.Session) {
 			s.PduType = api.PDUType_ETHERNET
+			uplink(s).Detect.UeAddress, downlink(s).Detect.UeAddress = nil, nil
+			downlink(s).Detect.EthernetSession = true
 			f(s)
 		}
 	}
@@ -77,8 +79,6 @@ func TestEachCapability(t *testing.T) {
 			func(s *api.Session) {
 				downlink(s).Forward = &api.Forward{Action: api.Action_BUFF, NotifyDiscarded: true}
 			}, api.RuleType_FAR_RULE, 12},
-		{"proxying of ARP", func(h *api.Capabilities) { h.Ethernet = false },
-			func(s *api.Session) { downlink(s).Forward.ProxyArp = true }, api.RuleType_FAR_RULE, 12},
 		{"UDP/IP", func(h *api.Capabilities) { h.Encapsulations = false },
 			func(s *api.Session) {
 				uplink(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Encapsulation: api.Encapsulation_UDP, Ipv4: 3, Port: 9}

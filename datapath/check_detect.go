@@ -149,6 +149,16 @@ func checkEthernet(s *api.Session, r *api.Rule) error {
 		(len(d.GetEthernetFilters()) > 0 || d.GetEthernetSession() || r.GetUnwrap() >= api.Unwrap_UNWRAP_S_TAG) {
 		return pdrError(r, "Ethernet in a PDU session of type %v: %w", s.GetPduType(), ErrUnsupported)
 	}
+	if f := r.GetForward(); s.GetPduType() == api.PDUType_ETHERNET {
+		switch { // what is for IP packets, and a bridge does not do
+		case len(d.GetFilters()) > 0:
+			return pdrError(r, "SDF filter outside an Ethernet Packet Filter: %w", ErrUnsupported)
+		case d.GetUeAddress() != nil || len(d.GetFramedRoutes()) > 0:
+			return pdrError(r, "UE IP address of an Ethernet PDU session: %w", ErrUnsupported)
+		case f.GetRedirect() != nil || len(f.GetDuplicates()) > 0:
+			return farError(r, "redirect or copies of frames: %w", ErrUnsupported)
+		}
+	}
 	for _, f := range d.GetEthernetFilters() {
 		if err := checkEthernetFilter(f); err != nil {
 			return pdrError(r, "Ethernet Packet Filter with %w", err)

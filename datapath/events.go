@@ -13,7 +13,7 @@ import (
 type Events struct {
 	mu     sync.Mutex
 	queue  []*api.Event
-	queued map[eventKey]bool
+	queued map[eventKey]*api.Event
 	posted chan struct{} // has an element while the queue is not empty
 	closed bool
 }
@@ -39,13 +39,19 @@ func (q *Events) Post(e *api.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	k := keyOf(e)
-	if q.closed || q.queued[k] {
+	if q.closed {
+		return
+	}
+	if there := q.queued[k]; there != nil {
+		// MAC addresses are the only thing that an event tells and does not point to.
+		there.MacsDetected = append(there.MacsDetected, e.GetMacsDetected()...)
+		there.MacsRemoved = append(there.MacsRemoved, e.GetMacsRemoved()...)
 		return
 	}
 	if q.queued == nil {
-		q.queued = map[eventKey]bool{}
+		q.queued = map[eventKey]*api.Event{}
 	}
-	q.queued[k] = true
+	q.queued[k] = e
 	q.queue = append(q.queue, e)
 	q.wake()
 }

@@ -1,9 +1,12 @@
 package datapath
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
+
+	"plumbline/api"
 )
 
 // DataNetwork is what lies behind N6, SGi or an N6-LAN: where user packets come
@@ -16,6 +19,9 @@ type DataNetwork struct {
 	NetworkInstances []string
 	Device           string // "" where a datapath has no devices
 	VLAN             uint16 // VID; 0: untagged
+	// Ethernet: frames of Ethernet PDU sessions go here as they are, and nothing
+	// else does.
+	Ethernet bool
 	// Gateways are the next hops of all that is not on-link, of each IP version;
 	// of several each flow has its own. None: those of the kernel's routes.
 	Gateways []netip.Addr
@@ -98,6 +104,35 @@ func (n *N6) Of(way int) int {
 		return way - 1
 	}
 	return max(0, slices.IndexFunc(n.Networks, func(d DataNetwork) bool { return name != "" && d.Name == name }))
+}
+
+// HasEthernet reports whether any data network is for Ethernet PDU sessions.
+func (n *N6) HasEthernet() bool {
+	return slices.ContainsFunc(n.Networks, func(d DataNetwork) bool { return d.Ethernet })
+}
+
+// Check reports rules of s that forward frames to a data network for IP packets,
+// or packets to one for frames. [Check] has let pass the names.
+//
+// Errors: [RuleError], wrapping [ErrUnsupported].
+func (n *N6) Check(s *api.Session) error {
+	if !n.HasEthernet() {
+		return nil
+	}
+	ethernet := s.GetPduType() == api.PDUType_ETHERNET
+	for _, r := range s.GetRules() {
+		f := r.GetForward()
+		tunnel := f.GetOuterHeaderCreation() != nil && f.GetOuterHeaderCreation().GetEncapsulation() != api.Encapsulation_TAG
+		if f.GetAction() != api.Action_FORW || tunnel {
+			continue
+		}
+		d := &n.Networks[n.Of(n.Way(f.GetNetworkInstance(), f.GetForwardingPolicy()))]
+		if d.Ethernet != ethernet {
+			return &RuleError{api.RuleType_FAR_RULE, r.GetFarId(),
+				fmt.Errorf("data network %s, PDU session of type %v: %w", d.Name, s.GetPduType(), ErrUnsupported)}
+		}
+	}
+	return nil
 }
 
 // Instances returns the Network Instances of all data networks.

@@ -4,89 +4,95 @@ package datapath
 
 // What becomes of a packet that is not forwarded by the fast path.
 const (
-	ReasonNone      Reason = iota
-	DropIPShort            // packet ends inside its IP header or before the length that it announces
-	DropIPVersion          // T-PDU is neither IPv4 nor IPv6
-	DropTTL                // TTL or Hop Limit of the user packet ran out
-	DropGTPUShort          // packet ends inside its GTP-U header or before the Length that it announces
-	DropGTPUVersion        // GTP version is not 1, or protocol type is GTP'
-	DropGTPUExt            // GTP-U extension header of length 0, or more than eight of them
-	DropGTPUExtType        // GTP-U extension header that an endpoint must comprehend, of unknown type
-	DropNoPDR              // no PDR matches the F-TEID
-	DropNetwork            // came from another data network than that of the PDI
-	DropUEAddress          // source is not the UE IP address of the PDI
-	DropQFI                // QFI is not one of the PDI, or there is none
-	DropSDFFilter          // no SDF filter of the PDRs matches
-	DropGate               // QER gate is closed
-	DropMBR                // above the QER's MBR
-	DropPacketRate         // above the QER's packet rate
-	DropQuota              // a volume quota of the PDR's URRs is used up
-	DropFAR                // FAR says DROP
-	DropScope              // from or to an address that is valid on one link only
-	DropUnwrap             // bare packet without the outer header that the PDR says is to be removed
-	DropRedirect           // FAR redirects: answered here, or nothing that can be redirected
-	DropCopy               // a copy that the FAR asks for could not be made or sent; the packet itself was treated
-	DropBufferFull         // FAR says BUFF and the session has all in the buffer that it may have
-	DropBufferTotal        // FAR says BUFF and there is no room in the buffer for any session
-	DropBufferAge          // buffered for too long
-	DropBufferEnd          // buffered when its rule went away or the control plane gave it up
-	DropNextHop            // next hop cannot be resolved
-	DropMTU                // longer than the next hop's MTU and not to be fragmented
-	DropLocal              // user packet to an address of the UPF itself
-	DropSlowFull           // more exceptions than the slow path takes
-	DropInternal           // a helper of the kernel refused; should not happen
-	PassHost               // not user plane traffic, left to the host
-	PassSignalling         // GTP-U message other than G-PDU
-	PassFragment           // fragment of an outer packet
-	PassChanging           // its rule was being changed
-	PassUnresolved         // next hop not resolved yet
-	PassTooBig             // longer than the next hop's MTU
-	PassQueued             // the slow path had packets of its rule that came before
-	PassRules              // matched by rules that the fast path does not have
-	PassBuffer             // FAR says BUFF: it waits in the buffer
-	PassAnswer             // dropped by the slow path, with an answer to its sender
+	ReasonNone        Reason = iota
+	DropIPShort              // packet ends inside its IP header or before the length that it announces
+	DropIPVersion            // T-PDU is neither IPv4 nor IPv6
+	DropTTL                  // TTL or Hop Limit of the user packet ran out
+	DropGTPUShort            // packet ends inside its GTP-U header or before the Length that it announces
+	DropGTPUVersion          // GTP version is not 1, or protocol type is GTP'
+	DropGTPUExt              // GTP-U extension header of length 0, or more than eight of them
+	DropGTPUExtType          // GTP-U extension header that an endpoint must comprehend, of unknown type
+	DropNoPDR                // no PDR matches the F-TEID
+	DropNetwork              // came from another data network than that of the PDI
+	DropUEAddress            // source is not the UE IP address of the PDI
+	DropQFI                  // QFI is not one of the PDI, or there is none
+	DropSDFFilter            // no SDF filter of the PDRs matches
+	DropGate                 // QER gate is closed
+	DropMBR                  // above the QER's MBR
+	DropPacketRate           // above the QER's packet rate
+	DropQuota                // a volume quota of the PDR's URRs is used up
+	DropFAR                  // FAR says DROP
+	DropScope                // from or to an address that is valid on one link only
+	DropUnwrap               // bare packet without the outer header that the PDR says is to be removed
+	DropRedirect             // FAR redirects: answered here, or nothing that can be redirected
+	DropCopy                 // a copy that the FAR asks for could not be made or sent; the packet itself was treated
+	DropBufferFull           // FAR says BUFF and the session has all in the buffer that it may have
+	DropBufferTotal          // FAR says BUFF and there is no room in the buffer for any session
+	DropBufferAge            // buffered for too long
+	DropBufferEnd            // buffered when its rule went away or the control plane gave it up
+	DropNextHop              // next hop cannot be resolved
+	DropMTU                  // longer than the next hop's MTU and not to be fragmented
+	DropLocal                // user packet to an address of the UPF itself
+	DropSlowFull             // more exceptions than the slow path takes
+	DropEthernetShort        // frame of an Ethernet PDU session ends inside its header
+	DropMAC                  // source is a group, or the MAC address of another Ethernet PDU session, or one too many
+	DropNoMAC                // destination is behind no Ethernet PDU session
+	DropInternal             // a helper of the kernel refused; should not happen
+	PassHost                 // not user plane traffic, left to the host
+	PassSignalling           // GTP-U message other than G-PDU
+	PassFragment             // fragment of an outer packet
+	PassChanging             // its rule was being changed
+	PassUnresolved           // next hop not resolved yet
+	PassTooBig               // longer than the next hop's MTU
+	PassQueued               // the slow path had packets of its rule that came before
+	PassRules                // matched by rules that the fast path does not have
+	PassBuffer               // FAR says BUFF: it waits in the buffer
+	PassAnswer               // dropped by the slow path, with an answer to its sender
 )
 
 var reasons = [...]reason{
-	ReasonNone:      {"none", "forwarded", false},
-	DropIPShort:     {"ip_short", "packet ends inside its IP header or before the length that it announces", true},
-	DropIPVersion:   {"ip_version", "T-PDU is neither IPv4 nor IPv6", true},
-	DropTTL:         {"ttl", "TTL or Hop Limit of the user packet ran out", true},
-	DropGTPUShort:   {"gtpu_short", "packet ends inside its GTP-U header or before the Length that it announces", true},
-	DropGTPUVersion: {"gtpu_version", "GTP version is not 1, or protocol type is GTP'", true},
-	DropGTPUExt:     {"gtpu_ext", "GTP-U extension header of length 0, or more than eight of them", true},
-	DropGTPUExtType: {"gtpu_ext_type", "GTP-U extension header that an endpoint must comprehend, of unknown type", true},
-	DropNoPDR:       {"no_pdr", "no PDR matches the F-TEID", true},
-	DropNetwork:     {"network", "came from another data network than that of the PDI", true},
-	DropUEAddress:   {"ue_address", "source is not the UE IP address of the PDI", true},
-	DropQFI:         {"qfi", "QFI is not one of the PDI, or there is none", true},
-	DropSDFFilter:   {"sdf_filter", "no SDF filter of the PDRs matches", true},
-	DropGate:        {"gate", "QER gate is closed", true},
-	DropMBR:         {"mbr", "above the QER's MBR", true},
-	DropPacketRate:  {"packet_rate", "above the QER's packet rate", true},
-	DropQuota:       {"quota", "a volume quota of the PDR's URRs is used up", true},
-	DropFAR:         {"far", "FAR says DROP", true},
-	DropScope:       {"scope", "from or to an address that is valid on one link only", true},
-	DropUnwrap:      {"unwrap", "bare packet without the outer header that the PDR says is to be removed", true},
-	DropRedirect:    {"redirect", "FAR redirects: answered here, or nothing that can be redirected", true},
-	DropCopy:        {"copy", "a copy that the FAR asks for could not be made or sent; the packet itself was treated", true},
-	DropBufferFull:  {"buffer_full", "FAR says BUFF and the session has all in the buffer that it may have", true},
-	DropBufferTotal: {"buffer_total", "FAR says BUFF and there is no room in the buffer for any session", true},
-	DropBufferAge:   {"buffer_age", "buffered for too long", true},
-	DropBufferEnd:   {"buffer_end", "buffered when its rule went away or the control plane gave it up", true},
-	DropNextHop:     {"next_hop", "next hop cannot be resolved", true},
-	DropMTU:         {"mtu", "longer than the next hop's MTU and not to be fragmented", true},
-	DropLocal:       {"local", "user packet to an address of the UPF itself", true},
-	DropSlowFull:    {"slow_full", "more exceptions than the slow path takes", true},
-	DropInternal:    {"internal", "a helper of the kernel refused; should not happen", true},
-	PassHost:        {"host", "not user plane traffic, left to the host", false},
-	PassSignalling:  {"signalling", "GTP-U message other than G-PDU", false},
-	PassFragment:    {"fragment", "fragment of an outer packet", false},
-	PassChanging:    {"changing", "its rule was being changed", false},
-	PassUnresolved:  {"unresolved", "next hop not resolved yet", false},
-	PassTooBig:      {"too_big", "longer than the next hop's MTU", false},
-	PassQueued:      {"queued", "the slow path had packets of its rule that came before", false},
-	PassRules:       {"rules", "matched by rules that the fast path does not have", false},
-	PassBuffer:      {"buffer", "FAR says BUFF: it waits in the buffer", false},
-	PassAnswer:      {"answer", "dropped by the slow path, with an answer to its sender", false},
+	ReasonNone:        {"none", "forwarded", false},
+	DropIPShort:       {"ip_short", "packet ends inside its IP header or before the length that it announces", true},
+	DropIPVersion:     {"ip_version", "T-PDU is neither IPv4 nor IPv6", true},
+	DropTTL:           {"ttl", "TTL or Hop Limit of the user packet ran out", true},
+	DropGTPUShort:     {"gtpu_short", "packet ends inside its GTP-U header or before the Length that it announces", true},
+	DropGTPUVersion:   {"gtpu_version", "GTP version is not 1, or protocol type is GTP'", true},
+	DropGTPUExt:       {"gtpu_ext", "GTP-U extension header of length 0, or more than eight of them", true},
+	DropGTPUExtType:   {"gtpu_ext_type", "GTP-U extension header that an endpoint must comprehend, of unknown type", true},
+	DropNoPDR:         {"no_pdr", "no PDR matches the F-TEID", true},
+	DropNetwork:       {"network", "came from another data network than that of the PDI", true},
+	DropUEAddress:     {"ue_address", "source is not the UE IP address of the PDI", true},
+	DropQFI:           {"qfi", "QFI is not one of the PDI, or there is none", true},
+	DropSDFFilter:     {"sdf_filter", "no SDF filter of the PDRs matches", true},
+	DropGate:          {"gate", "QER gate is closed", true},
+	DropMBR:           {"mbr", "above the QER's MBR", true},
+	DropPacketRate:    {"packet_rate", "above the QER's packet rate", true},
+	DropQuota:         {"quota", "a volume quota of the PDR's URRs is used up", true},
+	DropFAR:           {"far", "FAR says DROP", true},
+	DropScope:         {"scope", "from or to an address that is valid on one link only", true},
+	DropUnwrap:        {"unwrap", "bare packet without the outer header that the PDR says is to be removed", true},
+	DropRedirect:      {"redirect", "FAR redirects: answered here, or nothing that can be redirected", true},
+	DropCopy:          {"copy", "a copy that the FAR asks for could not be made or sent; the packet itself was treated", true},
+	DropBufferFull:    {"buffer_full", "FAR says BUFF and the session has all in the buffer that it may have", true},
+	DropBufferTotal:   {"buffer_total", "FAR says BUFF and there is no room in the buffer for any session", true},
+	DropBufferAge:     {"buffer_age", "buffered for too long", true},
+	DropBufferEnd:     {"buffer_end", "buffered when its rule went away or the control plane gave it up", true},
+	DropNextHop:       {"next_hop", "next hop cannot be resolved", true},
+	DropMTU:           {"mtu", "longer than the next hop's MTU and not to be fragmented", true},
+	DropLocal:         {"local", "user packet to an address of the UPF itself", true},
+	DropSlowFull:      {"slow_full", "more exceptions than the slow path takes", true},
+	DropEthernetShort: {"ethernet_short", "frame of an Ethernet PDU session ends inside its header", true},
+	DropMAC:           {"mac", "source is a group, or the MAC address of another Ethernet PDU session, or one too many", true},
+	DropNoMAC:         {"no_mac", "destination is behind no Ethernet PDU session", true},
+	DropInternal:      {"internal", "a helper of the kernel refused; should not happen", true},
+	PassHost:          {"host", "not user plane traffic, left to the host", false},
+	PassSignalling:    {"signalling", "GTP-U message other than G-PDU", false},
+	PassFragment:      {"fragment", "fragment of an outer packet", false},
+	PassChanging:      {"changing", "its rule was being changed", false},
+	PassUnresolved:    {"unresolved", "next hop not resolved yet", false},
+	PassTooBig:        {"too_big", "longer than the next hop's MTU", false},
+	PassQueued:        {"queued", "the slow path had packets of its rule that came before", false},
+	PassRules:         {"rules", "matched by rules that the fast path does not have", false},
+	PassBuffer:        {"buffer", "FAR says BUFF: it waits in the buffer", false},
+	PassAnswer:        {"answer", "dropped by the slow path, with an answer to its sender", false},
 }

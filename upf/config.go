@@ -110,6 +110,8 @@ type DataNetwork struct {
 	VLAN             int          `yaml:"vlan" json:"vlan"`                           // as [N6.VLAN]
 	NetworkInstances []string     `yaml:"network_instances" json:"network_instances"` // empty: its name
 	Gateways         []netip.Addr `yaml:"gateways" json:"gateways"`                   // as [N6.Gateways]; empty: the kernel's routes
+	// Ethernet: frames of Ethernet PDU sessions leave here, and nothing else does.
+	Ethernet bool `yaml:"ethernet" json:"ethernet"`
 }
 
 // ForwardingPolicy is what FARs may ask for by name.

@@ -28,6 +28,7 @@ func (c *Config) checkDataNetworks(m *checks) {
 		devices = append(devices, n.Device)
 		m.instances(key+".network_instances", n.instances(), &instances)
 		m.gateways(key+".gateways", n.Gateways)
+		m.want(!n.Ethernet || len(n.Gateways) == 0, key+".gateways", n.Gateways, "none: an Ethernet data network is bridged")
 		m.vlan(key+".vlan", n.VLAN)
 	}
 	var policies []string
@@ -87,6 +88,7 @@ func dataNetworks(c *Config) datapath.N6 {
 		n := &c.DataNetworks[i]
 		all.Networks = append(all.Networks, datapath.DataNetwork{
 			Name: n.Name, Device: n.Device, VLAN: uint16(n.VLAN), NetworkInstances: n.instances(), Gateways: n.Gateways,
+			Ethernet: n.Ethernet,
 		})
 	}
 	for _, p := range c.Policies {

@@ -24,6 +24,8 @@ type Sent struct {
 	Packet []byte
 	Outer  *Outer // through which it goes; nil: bare, on N6
 	Way    int    // bare: a way of [datapath.N6]
+
+	Ethernet bool // bare: Packet is a frame
 }
 
 // Answers bounds what packets of users make the UPF say: so much for one user, or

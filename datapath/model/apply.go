@@ -63,6 +63,7 @@ func (u *UPF) Apply(_ context.Context, c *api.Change) error {
 		u.sessions[c.GetSeid()] = s
 		rules = s.rules
 	}
+	u.stages.Bridge.Bind(c.GetSeid(), rules)
 	u.leave(old)
 	u.stages.Release(c.GetSeid(), rules, c.GetDropBuffered(), func(o Out) {
 		u.cfg.Send(o.Packet)
@@ -79,6 +80,9 @@ func (u *UPF) Apply(_ context.Context, c *api.Change) error {
 // check says why c cannot be applied.
 func (u *UPF) check(c *api.Change) error {
 	if err := datapath.Check(c, u.Capabilities()); err != nil {
+		return err
+	}
+	if err := u.cfg.N6.Check(c.GetSession()); err != nil {
 		return err
 	}
 	old := u.sessions[c.GetSeid()]
@@ -188,7 +192,10 @@ type state struct {
 
 // Counters implements [State].
 func (s *state) Counters(r *api.Rule) *Counters {
-	k := counterKey{r.GetPdrId(), datapath.Keys(r)[0]}
+	k := counterKey{pdr: r.GetPdrId()}
+	if keys := datapath.Keys(r); len(keys) > 0 { // those of bare frames have none
+		k.key = keys[0]
+	}
 	c := s.old.counters[k]
 	if c == nil {
 		c = &Counters{}

@@ -108,13 +108,13 @@ func (s *Stages) buffer(r *Rule, a arrived) datapath.Reason {
 		w = b.open(r.SEID)
 	}
 	place := w.place(r)
-	s.tellData(w, place, a.user.dscp())
+	s.tellData(w, place, r.dscp(a))
 	if reason != datapath.ReasonNone {
-		s.tellOnce(w, place, toldDiscarded, a.user.dscp())
+		s.tellOnce(w, place, toldDiscarded, r.dscp(a))
 		s.discarded(r, len(a.user))
 		return reason
 	}
-	s.tellOnce(w, place, toldBuffered, a.user.dscp())
+	s.tellOnce(w, place, toldBuffered, r.dscp(a))
 	b.append(w, b.cells.put(a, b.now(), uint32(place)), n)
 	w.pdrs[place].packets++
 	return datapath.PassBuffer
@@ -236,7 +236,7 @@ func (s *Stages) expire(w *waiting) {
 
 // giveUp drops a packet that was in the buffer.
 func (s *Stages) giveUp(w *waiting, place int, a arrived, reason datapath.Reason) {
-	s.tellOnce(w, place, toldDiscarded, a.user.dscp())
+	s.tellOnce(w, place, toldDiscarded, w.pdrs[place].rule.dscp(a))
 	s.discarded(w.pdrs[place].rule, len(a.user))
 	s.Buffer.drop(reason)
 }

@@ -49,11 +49,12 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 		out.URRs = append(out.URRs, state.URR(datapath.FindURR(s, id)))
 	}
 	out.Redirect, out.Copies = newRedirect(f.GetRedirect()), newCopies(s, f.GetDuplicates(), state)
-	out.Opaque, out.Unwrap = s.GetPduType() == api.PDUType_UNSTRUCTURED, r.GetUnwrap()
+	out.Opaque, out.Unwrap = s.GetPduType() != api.PDUType_IP, r.GetUnwrap()
+	out.Ethernet, out.Bare = newEthernet(s, r), d.GetFTeid() == nil
 	if ohc := f.GetOuterHeaderCreation(); isTunnel(ohc) {
 		out.Outer = newOuter(f, state)
 	} else {
-		if ohc != nil {
+		if ohc != nil && out.Ethernet == nil {
 			out.Wrap = newWrap(s, f)
 		}
 		out.Way = state.N6().Way(f.GetNetworkInstance(), f.GetForwardingPolicy())

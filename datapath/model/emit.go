@@ -13,6 +13,8 @@ const maxPacket = 65535 // octets of an IPv4 packet, and of an IPv6 payload
 // tunnel, so that the UE puts it together and not the gNB.
 func (s *Stages) emit(r *Rule, a arrived) []Sent {
 	switch {
+	case r.Ethernet != nil:
+		return r.emitEthernet(a)
 	case !r.routes(a) && r.Outer != nil:
 		return []Sent{{Packet: r.encapsulate(a, a.user), Outer: r.Outer}}
 	case !r.routes(a):
@@ -51,16 +53,13 @@ func (r *Rule) outerSize(a arrived) int {
 //
 // Source: TS 29.244 V18.6.0, 8.2.56; TS 29.281 V18.1.0, 4.4.2.
 func (r *Rule) encapsulate(a arrived, whole user) []byte {
-	o, dscp, port, label := r.Outer, byte(0), uint16(0xc000), uint32(0)
-	if !r.Opaque {
-		dscp, port, label = a.user.dscp(), whole.sourcePort(), whole.outerFlowLabel()
-	}
+	o, dscp, flow := r.Outer, r.dscp(a), r.inner(whole).flow()
 	if o.DSCP >= 0 {
 		dscp = byte(o.DSCP)
 	}
 	d := Datagram{
-		From: netip.AddrPortFrom(o.Local, port), To: netip.AddrPortFrom(o.Peer, gtpu.Port),
-		DSCP: r.Marks.dscp(dscp), FlowLabel: label,
+		From: netip.AddrPortFrom(o.Local, sourcePort(flow)), To: netip.AddrPortFrom(o.Peer, gtpu.Port),
+		DSCP: r.Marks.dscp(dscp), FlowLabel: outerFlowLabel(flow),
 		Payload: append(r.header(a), a.user...),
 	}
 	return d.Packet()

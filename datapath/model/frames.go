@@ -57,6 +57,18 @@ func (u *UPF) FromNetwork(network int, frame []byte) Frame {
 	return u.finish(Out{Reason: datapath.PassHost})
 }
 
+// FromEthernet treats a frame that arrives from the Ethernet data network with
+// this number. Each session to which it goes has an outcome.
+func (u *UPF) FromEthernet(network int, frame []byte) []Frame {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var frames []Frame
+	for _, o := range u.stages.Ethernet(network, frame) {
+		frames = append(frames, u.finish(o))
+	}
+	return frames
+}
+
 func (u *UPF) finish(o Out) Frame {
 	if o.Reason != datapath.ReasonNone {
 		u.drops[o.Reason]++

@@ -12,6 +12,7 @@
 //	enforce  enforce.go, meter.go  gates and MBRs of the QERs
 //	measure  measure.go, urr.go    counters of the rule and of its URRs
 //	emit     emit.go               outer header
+//	bridge   ethernet.go bridge.go frames of Ethernet PDU sessions
 //	buffer   buffer.go             BUFF: waits here until the FAR is FORW
 //
 // A packet is tunnelled (it came as a G-PDU to one of our F-TEIDs) or bare (it
@@ -43,6 +44,9 @@ type Rule struct {
 	Routes  []netip.Prefix // framed routes: addresses of the UE as well
 	QFIs    uint64         // bit n is QFI n; 0: any
 	Filters []Filter       // one has to match; none: any packet
+
+	Bare     bool      // without F-TEID: packets come bare
+	Ethernet *Ethernet // of an Ethernet PDU session; nil: its packets are IP
 
 	Action api.Action
 	Notify bool // with BUFF: the first packet raises DOWNLINK_DATA
@@ -104,6 +108,7 @@ type Stages struct {
 	Advertise *RouterAdvertisement // nil: Router Solicitations are the CP function's
 	Redirects *Redirects           // nil where Tables has no rule that redirects
 	Buffer    *Buffer              // for BUFF; nil where Tables has no such rule
+	Bridge    *Bridge              // for Ethernet PDU sessions; nil where Tables has none
 }
 
 // Out is what becomes of a packet.
@@ -129,6 +134,9 @@ func (s *Stages) Tunnelled(message []byte) Out {
 		return Out{Reason: reason}
 	}
 	candidates := s.Tables.Candidates(datapath.Key{TEID: h.TEID()})
+	if len(candidates) > 0 && candidates[0].Ethernet != nil {
+		return s.etherTunnelled(h, tpdu, candidates)
+	}
 	if len(candidates) > 0 && candidates[0].Opaque {
 		return s.opaque(candidates, h, tpdu)
 	}

@@ -79,7 +79,7 @@ func (w *waiting) forget(place int, what told) {
 func (s *Stages) refusedUnseen(r *Rule, a arrived) {
 	for what := toldData; what <= toldDiscarded; what <<= 1 {
 		if what != toldBuffered && r.asks()&what != 0 && s.Buffer.notices.Allow(s.Buffer.now()) {
-			s.raise(r.event(toldKinds[what], a.user.dscp()))
+			s.raise(r.event(toldKinds[what], r.dscp(a)))
 		}
 	}
 	s.discarded(r, len(a.user))
@@ -98,13 +98,13 @@ func (s *Stages) notBuffered(r *Rule, a arrived) {
 	if w == nil {
 		if b.octets()+sessionOctets > b.limits.TotalOctets {
 			if b.notices.Allow(b.now()) {
-				s.raise(r.event(api.EventKind_DOWNLINK_DISCARDED, a.user.dscp()))
+				s.raise(r.event(api.EventKind_DOWNLINK_DISCARDED, r.dscp(a)))
 			}
 			return
 		}
 		w = b.open(r.SEID)
 	}
-	s.tellOnce(w, w.place(r), toldDiscarded, a.user.dscp())
+	s.tellOnce(w, w.place(r), toldDiscarded, r.dscp(a))
 }
 
 func (s *Stages) raise(e *api.Event) {

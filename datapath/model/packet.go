@@ -136,8 +136,11 @@ func (u user) ports() uint32 {
 }
 
 // flow returns a number that is the same for all packets of a flow of the user,
-// its good bits first.
+// its good bits first; 0 if there is no packet.
 func (u user) flow() uint32 {
+	if u == nil {
+		return 0
+	}
 	h := u.ports()
 	if u.isIPv6() {
 		h ^= binary.BigEndian.Uint32(u[8:]) ^ binary.BigEndian.Uint32(u[12:]) ^ binary.BigEndian.Uint32(u[28:])
@@ -149,11 +152,11 @@ func (u user) flow() uint32 {
 
 // sourcePort returns the UDP source port of the outer header, one for each flow
 // of the user. Source: TS 29.281 V18.1.0, 4.4.2.0.
-func (u user) sourcePort() uint16 { return 0xc000 | uint16(u.flow()>>18) }
+func sourcePort(flow uint32) uint16 { return 0xc000 | uint16(flow>>18) }
 
 // outerFlowLabel returns the Flow Label of the outer header, one for each flow
 // of the user. Source: RFC 6438, 3.
-func (u user) outerFlowLabel() uint32 { return u.flow() >> 12 }
+func outerFlowLabel(flow uint32) uint32 { return flow >> 12 }
 
 // parseGTPU returns the header of a G-PDU and its T-PDU.
 func parseGTPU(b []byte) (gtpu.Header, []byte, datapath.Reason) {

@@ -71,7 +71,7 @@ func New(cfg Config) *UPF {
 	u.stages = Stages{
 		Tables: tables{u}, Now: cfg.Now, Post: u.events.Post,
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
-		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise,
+		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise, Bridge: NewBridge(),
 		Redirects: NewRedirects(cfg.Secret),
 	}
 	return u
@@ -86,7 +86,7 @@ func (u *UPF) Capabilities() *api.Capabilities {
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 		NetworkInstances: u.cfg.N6.Instances(), ForwardingPolicies: u.cfg.N6.PolicyNames(),
 		FramedRoutes: true, Hosts: false, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
-		Ethernet: false, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
+		Ethernet: u.cfg.N6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
 	}
 	for _, e := range u.cfg.Endpoints {
 		if e.Address.IsValid() {

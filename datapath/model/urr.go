@@ -48,6 +48,7 @@ const (
 	FlagStart      = 0x01 // the next packet raises START_OF_TRAFFIC
 	FlagStartAsked = 0x02 // the rule says so: what makes one event of many changes
 	FlagBefore     = 0x04 // counts what arrives, before enforcement
+	FlagMACs       = 0x08 // MAC addresses behind the UE raise MAC_ADDRESSES
 	flagBoth       = 0x10 // << index: threshold and quota are the same
 )
 
@@ -148,6 +149,9 @@ func (u URR) SetLimits(in *api.URR) []api.EventKind {
 	flags := u.startFlags(in)
 	if in.GetBeforeEnforcement() {
 		flags |= FlagBefore
+	}
+	if in.GetMacAddresses() {
+		flags |= FlagMACs
 	}
 	for i := range quota {
 		atomic.StoreUint64(&u.Owner.Quota[i], quota[i])

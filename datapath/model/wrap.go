@@ -85,7 +85,7 @@ func (s *Stages) local(w *Wrap) netip.Addr {
 func (s *Stages) wrap(r *Rule, tpdu []byte, whole user) []byte {
 	w, tos, label := r.Wrap, byte(0), uint32(0)
 	if !r.Opaque {
-		tos, label = whole.dscp()<<2, whole.outerFlowLabel()
+		tos, label = whole.dscp()<<2, outerFlowLabel(whole.flow())
 	}
 	if w.DSCP >= 0 {
 		tos = byte(w.DSCP) << 2

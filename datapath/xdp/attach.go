@@ -14,7 +14,7 @@ import (
 // start makes the driver work: neighbours, slow path, and last the programs.
 func (d *Driver) start() error {
 	// The sockets come first: they are refused if another UPF still runs here.
-	for _, step := range []func() error{d.startTracer, d.startSlow, d.watchHops, d.startURREvents, d.startWatching} {
+	for _, step := range []func() error{d.startTracer, d.startSlow, d.startEthernet, d.watchHops, d.startURREvents, d.startWatching} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (d *Driver) attachAll() error {
 	if err := d.tagAll(); err != nil {
 		return err
 	}
-	gtpu, n6 := d.ports.devices(), d.ports.n6Devices()
+	gtpu, n6 := d.ports.devices(), devicesOf(d.routed())
 	for _, dev := range gtpu {
 		prog := d.objs.UpfGtpuXdp
 		switch {
@@ -76,6 +76,17 @@ func (d *Driver) attachAll() error {
 		}
 	}
 	return nil
+}
+
+// routed returns the ports of the data networks that are not Ethernet ones.
+func (d *Driver) routed() []port {
+	var all []port
+	for i := range d.ports.n6 {
+		if !d.cfg.N6.Networks[i].Ethernet {
+			all = append(all, d.ports.n6[i])
+		}
+	}
+	return all
 }
 
 // attach puts prog on the device in the configured mode.

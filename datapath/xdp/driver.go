@@ -17,6 +17,9 @@ func (d *Driver) Apply(_ context.Context, c *api.Change) error {
 	if err := datapath.Check(c, d.about); err != nil {
 		return err
 	}
+	if err := d.cfg.N6.Check(c.GetSession()); err != nil {
+		return err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.sessions == nil {

@@ -31,7 +31,8 @@ type slowPath struct {
 	stages model.Stages
 	host   host
 	send   sender
-	counts []atomic.Uint64 // by reason
+	ether  map[int]*etherPort // by index of the data network
+	counts []atomic.Uint64    // by reason
 
 	markers markers
 
@@ -59,6 +60,7 @@ const answersPerSecond = 100
 func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 	s := &slowPath{
 		d: d, host: &localAddresses{kernel: kernel, n6: d.ports.n6[0].index},
+		ether:   map[int]*etherPort{},
 		counts:  make([]atomic.Uint64, len(datapath.Reasons())+1),
 		answers: model.Limiter{PerSecond: answersPerSecond}, strangers: model.Limiter{PerSecond: answersPerSecond},
 	}
@@ -66,7 +68,7 @@ func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 		Tables: slowTables{d}, Now: monotonic, Post: d.events.Post,
 		Buffer: model.NewBuffer(d.cfg.Buffer, monotonic, s.count),
 		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
-		Redirects: model.NewRedirects(newSecret()),
+		Redirects: model.NewRedirects(newSecret()), Bridge: model.NewBridge(),
 	}
 	s.markers.send = s.sendSignal
 	return s
@@ -169,7 +171,7 @@ func (s *slowPath) bare(packet []byte, device int) model.Out {
 func (s *slowPath) finish(o model.Out, c came) {
 	reason := o.Reason
 	if reason == datapath.ReasonNone {
-		reason = s.emit(model.Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way})
+		reason = s.emit(model.Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way, Ethernet: o.Rule.Ethernet != nil})
 	}
 	s.count(reason)
 	s.d.tracer.slowly(c, o, reason)
@@ -186,6 +188,8 @@ func (s *slowPath) emit(p model.Sent) datapath.Reason {
 	switch {
 	case p.Outer != nil:
 		return sendReason(s.send.tunnel(p.Packet, p.Outer.Local))
+	case p.Ethernet:
+		return s.sendEther(p.Packet, p.Way)
 	case s.host.has(destination(p.Packet)):
 		return datapath.DropLocal
 	default:

@@ -14,7 +14,7 @@ import (
 // fillSlow makes the rules of the slow path, if it does any PDR of the session,
 // or did and has packets of it.
 func (c *change) fillSlow() error {
-	some := false
+	some := c.in.GetPduType() == api.PDUType_ETHERNET
 	for i := range c.rules {
 		some = some || c.rules[i].slow
 	}
@@ -35,7 +35,7 @@ func (c *change) fillSlow() error {
 			return state.err
 		}
 		c.models = append(c.models, rule)
-		if len(s.keys) > 0 {
+		if len(s.keys) > 0 || rule.Ethernet != nil {
 			s.rule = rule
 			if s.rule.Outer != nil {
 				var err error
@@ -143,6 +143,20 @@ func (d *Driver) bindSlow(seid uint64, old, made *session) {
 	if len(made.slow) > 0 {
 		d.slowSessions[seid] = made
 	}
+	if d.slow != nil && len(old.slow)+len(made.slow) > 0 {
+		d.slow.stages.Bridge.Bind(seid, made.slowModels())
+	}
+}
+
+// slowModels returns the rules of the slow path.
+func (s *session) slowModels() []*model.Rule {
+	var all []*model.Rule
+	for i := range s.slow {
+		if r := s.slow[i].rule; r != nil {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // retireSlow keeps what PDRs of the slow path counted that are gone.

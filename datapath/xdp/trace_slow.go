@@ -121,7 +121,7 @@ func (t *tracer) slowPacket(c came, r *model.Rule, sent *model.Sent, reason data
 		user = userPacket(sent)
 	}
 	if sent != nil && reason == datapath.ReasonNone {
-		p.Left = datapath.TraceFrame{IP: true, Data: sent.Packet, Device: t.d.ports.n6[t.d.cfg.N6.Of(sent.Way)].name}
+		p.Left = datapath.TraceFrame{IP: !sent.Ethernet, Data: sent.Packet, Device: t.d.ports.n6[t.d.cfg.N6.Of(sent.Way)].name}
 		if sent.Outer != nil {
 			p.Left.Device = t.deviceOf(sent.Outer.Local)
 		}

@@ -166,7 +166,7 @@ func capabilities(cfg Config) *api.Capabilities {
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 		NetworkInstances: cfg.N6.Instances(), ForwardingPolicies: cfg.N6.PolicyNames(),
 		FramedRoutes: false, Hosts: false, Marking: false, PacketRate: false, Gbr: false, Duplicate: true, Redirect: true,
-		Ethernet: false, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: false,
+		Ethernet: cfg.N6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: false,
 	}
 	for _, e := range cfg.Endpoints {
 		if e.Address.Is4() {

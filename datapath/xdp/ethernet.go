@@ -1,0 +1,199 @@
+package xdp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/datapath"
+)
+
+// Ethernet data networks are those of Ethernet PDU sessions. The programs are not
+// on their devices: packet sockets take all frames off them, and the slow path
+// bridges them.
+
+// etherPort is the socket of an Ethernet data network.
+type etherPort struct {
+	fd      int
+	network int // number of the data network, from 1 on
+	index   int // of the device
+}
+
+// Octets in front of each frame of the socket: struct virtio_net_hdr, which says
+// what is left to be done to the frame.
+const (
+	lenVirtio     = 10
+	needsChecksum = 0x01 // VIRTIO_NET_HDR_F_NEEDS_CSUM
+)
+
+// etherIdle is how long a reader waits before it looks whether it is to end, and
+// what MAC addresses have not been seen for long.
+const etherIdle = 200 * time.Millisecond
+
+// startEthernet opens the sockets of the Ethernet data networks and starts to
+// read them.
+func (d *Driver) startEthernet() error {
+	var ports []*etherPort
+	var done sync.WaitGroup
+	ended := make(chan struct{})
+	d.detach = append(d.detach, func() error {
+		close(ended)
+		done.Wait()
+		var errs []error
+		for _, p := range ports {
+			errs = append(errs, unix.Close(p.fd))
+		}
+		return errors.Join(errs...)
+	})
+	for i := range d.cfg.N6.Networks {
+		if !d.cfg.N6.Networks[i].Ethernet {
+			continue
+		}
+		dev := d.ports.n6[i].device
+		p, err := openEther(dev.index, i+1)
+		if err != nil {
+			return fmt.Errorf("xdp: packet socket on %s (needs CAP_NET_RAW): %w", dev.name, err)
+		}
+		ports = append(ports, p)
+		d.slow.ether[i] = p
+	}
+	for _, p := range ports {
+		done.Go(func() { d.slow.readEther(p, ended) })
+	}
+	return nil
+}
+
+func openEther(index, network int) (*etherPort, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	idle := unix.NsecToTimeval(int64(etherIdle))
+	err = errors.Join(
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &idle),
+		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1),
+		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1),
+		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
+		unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP,
+			&unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC}),
+		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: unix.ETH_P_ALL<<8 | unix.ETH_P_ALL>>8, Ifindex: index}))
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return &etherPort{fd, network, index}, nil
+}
+
+// readEther treats the frames of an Ethernet data network until ended is closed.
+func (s *slowPath) readEther(p *etherPort, ended <-chan struct{}) {
+	frame, control := make([]byte, 1<<16), make([]byte, 64)
+	for {
+		select {
+		case <-ended:
+			return
+		default:
+		}
+		n, c, _, _, err := unix.Recvmsg(p.fd, frame[4:], control, 0)
+		if err != nil || n < lenVirtio+lenEthernet {
+			s.stages.Age()
+			continue
+		}
+		f, reason := whole(frame[:4+n], control[:c])
+		if reason != datapath.ReasonNone {
+			s.count(reason)
+			continue
+		}
+		s.fromEthernet(p.network, f)
+	}
+}
+
+// whole makes the frame what it is on the wire: with the tag that the kernel has
+// taken off, and with the checksum that it has left to others. b is room for a
+// tag, struct virtio_net_hdr and frame. One that has still to be cut into
+// segments is too long.
+//
+// Source: Linux include/uapi/linux/virtio_net.h, if_packet.h (tpacket_auxdata).
+func whole(b, control []byte) ([]byte, datapath.Reason) {
+	header, f := b[4:4+lenVirtio], b[4+lenVirtio:]
+	if header[1] != 0 { // gso_type
+		return nil, datapath.DropMTU
+	}
+	if header[0]&needsChecksum != 0 {
+		start, at := int(binary.NativeEndian.Uint16(header[6:])), int(binary.NativeEndian.Uint16(header[8:]))
+		if start+at+2 > len(f) {
+			return nil, datapath.DropEthernetShort
+		}
+		binary.BigEndian.PutUint16(f[start+at:], checksum(f[start:])) // it holds the sum of the pseudo header
+	}
+	tpid, tci, ok := strippedTag(control)
+	if !ok {
+		return f, datapath.ReasonNone
+	}
+	tagged := b[lenVirtio:]
+	copy(tagged, f[:12])
+	binary.BigEndian.PutUint16(tagged[12:], tpid)
+	binary.BigEndian.PutUint16(tagged[14:], tci)
+	return tagged, datapath.ReasonNone
+}
+
+// strippedTag returns the VLAN tag in a struct tpacket_auxdata.
+func strippedTag(control []byte) (tpid, tci uint16, ok bool) {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return 0, 0, false
+	}
+	for _, m := range messages {
+		if m.Header.Level != unix.SOL_PACKET || m.Header.Type != unix.PACKET_AUXDATA || len(m.Data) < 20 {
+			continue
+		}
+		status := binary.NativeEndian.Uint32(m.Data)
+		if status&unix.TP_STATUS_VLAN_VALID == 0 {
+			return 0, 0, false
+		}
+		tpid = unix.ETH_P_8021Q
+		if status&unix.TP_STATUS_VLAN_TPID_VALID != 0 {
+			tpid = binary.NativeEndian.Uint16(m.Data[18:])
+		}
+		return tpid, binary.NativeEndian.Uint16(m.Data[16:]), true
+	}
+	return 0, 0, false
+}
+
+func checksum(b []byte) uint16 {
+	var sum uint32
+	for ; len(b) > 1; b = b[2:] {
+		sum += uint32(binary.BigEndian.Uint16(b))
+	}
+	if len(b) == 1 {
+		sum += uint32(b[0]) << 8
+	}
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	if sum == 0xffff {
+		return 0xffff // 0 means none. Source: RFC 768.
+	}
+	return ^uint16(sum)
+}
+
+// fromEthernet treats a frame of an Ethernet data network.
+func (s *slowPath) fromEthernet(network int, frame []byte) {
+	s.d.mu.RLock()
+	defer s.d.mu.RUnlock()
+	for _, out := range s.stages.Ethernet(network, frame) {
+		s.finish(out, came{})
+	}
+}
+
+// sendEther puts a frame on the device of an Ethernet data network.
+func (s *slowPath) sendEther(frame []byte, way int) datapath.Reason {
+	p := s.ether[s.d.cfg.N6.Of(way)]
+	if p == nil {
+		return datapath.DropNextHop // its network is for IP
+	}
+	out := append(make([]byte, lenVirtio, lenVirtio+len(frame)), frame...)
+	return sendReason(unix.Sendto(p.fd, out, unix.MSG_DONTWAIT, &unix.SockaddrLinklayer{Ifindex: p.index}))
+}
