@@ -11,6 +11,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 GIT := git -c safe.directory='$(CURDIR)'
 GO_TEST = gotestsum --format pkgname --
 FUZZTIME ?= 3s
+SOAK ?= 10m
 OUT ?= out
 
 # The layers of tests, by package; every package is in one of them.
@@ -58,10 +59,13 @@ namespace: setup ## end to end over veth pairs in namespaces, and scripts of eac
 fuzz: setup ## every fuzz target for FUZZTIME (3s; any Go duration)
 	@EXEC='$(SUDO)' scripts/fuzz '$(FUZZTIME)'
 
+soak: setup ## random scripts on every datapath against the model, for SOAK (10m; any Go duration)
+	SOAK='$(SOAK)' go test -exec '$(SUDO)' -count=1 -timeout 0 -v -run '^TestRandom$$' ./datapath/xdp
+
 bench: setup ## go benchmarks, five of each for benchstat: ns per packet in the kernel, sessions over N4
 	go test -exec '$(SUDO)' -run '^$$' -bench 'Program|Establish' -count 5 -timeout 60m -p 1 ./datapath/xdp ./lab/n4load
 
 clean: ## what was built; tools under .tools stay
 	rm -rf bin $(OUT)
 
-.PHONY: help setup build demo test lint generate generate-check unit kernel namespace fuzz bench clean
+.PHONY: help setup build demo test lint generate generate-check unit kernel namespace fuzz soak bench clean

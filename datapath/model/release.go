@@ -79,7 +79,8 @@ func (s *Stages) releaseFirst(w *waiting, gone []bool, discard bool, send func(O
 	}
 	_, a := b.take(w)
 	switch {
-	case gone[p.place]:
+	case gone[p.place] || r.Action == api.Action_FORW && a.header == nil && r.Outer == nil:
+		// Its PDR went away, or is about packets that come through a tunnel now.
 		b.drop(datapath.DropBufferEnd)
 	case discard: // by the control plane, which need not be told
 		s.discarded(r, len(a.user))

@@ -161,6 +161,16 @@ func (u *UPF) Drops() (map[string]uint64, error) {
 	return drops, nil
 }
 
+// Sweep gives up buffered packets that have waited too long, which otherwise
+// happens when another packet or change of their session comes.
+func (u *UPF) Sweep() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for range sweepTurns {
+		u.stages.Sweep()
+	}
+}
+
 // Close implements [datapath.Driver].
 func (u *UPF) Close() error {
 	u.mu.Lock()

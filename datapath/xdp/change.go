@@ -127,9 +127,9 @@ func fast(s *api.Session, r *api.Rule) bool {
 		return false
 	case f.GetAction() == api.Action_BUFF:
 		return false
-	case f.GetAction() == api.Action_DROP:
-		return !f.GetNotifyDiscarded() && !countsDropped(s, r)
-	case ohc != nil && d.GetFTeid() != nil && d.GetUeAddress().GetIpv6Prefix() != 0:
+	case f.GetAction() == api.Action_DROP && (f.GetNotifyDiscarded() || countsDropped(s, r)):
+		return false
+	case f.GetAction() != api.Action_DROP && ohc != nil && d.GetFTeid() != nil && d.GetUeAddress().GetIpv6Prefix() != 0:
 		return false
 	}
 	meters := 0

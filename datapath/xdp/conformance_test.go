@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
 
 	"plumbline/datapath"
 	"plumbline/datapath/conformance"
@@ -21,7 +23,8 @@ type bed struct {
 	out    []byte   // what the slow path made of the last frame
 	sent   [][]byte // what left of its own accord
 	slowly bool     // a frame is in the slow path
-	vlans  bool     // its ports are tagged
+	ring   *ringbuf.Reader
+	vlans  bool // its ports are tagged
 }
 
 func bedPorts() *ports {
@@ -43,16 +46,20 @@ func openBed(t testing.TB, maxSessions int) *bed { return openPinned(t, maxSessi
 // openPinned is openBed with pins, which the driver leaves.
 func openPinned(t testing.TB, maxSessions int, pin string) *bed {
 	t.Helper()
-	return openOn(t, maxSessions, pin, bedPorts())
+	return openConfig(t, Config{MaxSessions: maxSessions, Pin: pin}, bedPorts())
 }
 
 func openOn(t testing.TB, maxSessions int, pin string, p *ports) *bed {
 	t.Helper()
-	d, err := load(Config{
-		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: maxSessions, Pin: pin,
-		Advertise: &conformance.Advertise,
-		Log:       slog.New(slog.DiscardHandler),
-	}, p)
+	return openConfig(t, Config{MaxSessions: maxSessions, Pin: pin}, p)
+}
+
+// openConfig is openBed with a configuration, to which the bed's is added.
+func openConfig(t testing.TB, cfg Config, p *ports) *bed {
+	t.Helper()
+	cfg.Endpoints, cfg.N6, cfg.Advertise = conformance.Endpoints, conformance.DataNetworks, &conformance.Advertise
+	cfg.Log = slog.New(slog.DiscardHandler)
+	d, err := load(cfg, p)
 	if err != nil {
 		t.Fatalf("%+v", err)
 	}
@@ -63,6 +70,13 @@ func openOn(t testing.TB, maxSessions int, pin string, p *ports) *bed {
 	})
 	d.Keep()
 	b := &bed{Driver: d}
+	t.Cleanup(func() {
+		if b.ring != nil {
+			if err := b.ring.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	b.slow = newSlowPath(d, nil)
 	b.slow.send = b
 	b.slow.host = bedHost{}
@@ -201,7 +215,7 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 		m := datagram(frame[lenEthernet:])
 		return b.slowPath(t, func() { b.slow.fromTunnel(m) })
 	case action == xdpDrop && !reason.IsDrop():
-		in := readException(t, b.Driver)
+		in := b.exception(t)
 		return b.slowPath(t, func() { b.slow.exceptional(in) })
 	case action == xdpDrop && reason.IsDrop(), action == xdpPass && !reason.IsDrop():
 		return conformance.Outcome{Reason: reason}
@@ -232,21 +246,26 @@ func datagram(ip []byte) model.Datagram {
 func (b *bed) slowPath(t testing.TB, run func()) conformance.Outcome {
 	t.Helper()
 	b.out, b.slowly = nil, true
+	already := len(b.sent)
 	before := slowCounts(b.slow)
 	run()
 	b.slowly = false
 	reason := moved(t, before, slowCounts(b.slow))
 	if reason != datapath.ReasonNone && b.out != nil { // an answer, not the packet
-		b.sent = append(b.sent, b.out)
+		b.sent = slices.Insert(b.sent, already, b.out)
 		b.out = nil
 	}
 	return conformance.Outcome{Reason: reason, Packet: b.out}
 }
 
+// slowCounts returns the counters that a frame in the slow path moves: not those
+// of packets that have waited before and are given up meanwhile.
 func slowCounts(s *slowPath) []uint64 {
 	n := make([]uint64, len(s.counts))
 	for i := range n {
-		n[i] = s.counts[i].Load()
+		if r := datapath.Reason(i); r != datapath.DropBufferAge && r != datapath.DropBufferEnd {
+			n[i] = s.counts[i].Load()
+		}
 	}
 	return n
 }
@@ -254,13 +273,15 @@ func slowCounts(s *slowPath) []uint64 {
 func (b *bed) programCounts(t testing.TB) []uint64 {
 	t.Helper()
 	n := make([]uint64, len(datapath.Reasons())+1)
-	for i := range n {
-		var perCPU []uint64
-		if err := b.objs.Counts.Lookup(uint32(i), &perCPU); err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range perCPU {
-			n[i] += v
+	cpus := ebpf.MustPossibleCPU()
+	keys, perCPU := make([]uint32, len(n)), make([]uint64, len(n)*cpus)
+	var cursor ebpf.MapBatchCursor
+	if read, err := b.objs.Counts.BatchLookup(&cursor, keys, perCPU, nil); read != len(n) {
+		t.Fatalf("%d of %d counters: %v", read, len(n), err)
+	}
+	for i, key := range keys {
+		for _, v := range perCPU[i*cpus : (i+1)*cpus] {
+			n[key] += v
 		}
 	}
 	return n

@@ -59,6 +59,9 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 	if !d.ports.anyTagged() {
 		leaveOut(spec.Programs["upf_vlan_xdp"])
 	}
+	if d.cfg.edit != nil {
+		return spec, d.cfg.edit(spec)
+	}
 	return spec, nil
 }
 

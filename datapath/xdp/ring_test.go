@@ -12,20 +12,18 @@ import (
 
 var gnbPort = netip.AddrPortFrom(netip.MustParseAddr("10.3.0.2"), gtpu.Port)
 
-// readException returns the next frame in the exception ring.
-func readException(t testing.TB, d *Driver) exception {
+// exception returns the next frame in the exception ring.
+func (b *bed) exception(t testing.TB) exception {
 	t.Helper()
-	ring, err := ringbuf.NewReader(d.objs.Exceptions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := ring.Close(); err != nil {
-			t.Error(err)
+	if b.ring == nil {
+		ring, err := ringbuf.NewReader(b.objs.Exceptions)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	ring.SetDeadline(time.Now().Add(time.Second))
-	record, err := ring.Read()
+		b.ring = ring
+	}
+	b.ring.SetDeadline(time.Now().Add(time.Second))
+	record, err := b.ring.Read()
 	if err != nil {
 		t.Fatalf("exception ring: %v", err)
 	}

@@ -65,8 +65,8 @@ func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 		answers: model.Limiter{PerSecond: answersPerSecond}, strangers: model.Limiter{PerSecond: answersPerSecond},
 	}
 	s.stages = model.Stages{
-		Tables: slowTables{d}, Now: monotonic, Post: d.events.Post,
-		Buffer: model.NewBuffer(d.cfg.Buffer, monotonic, s.count),
+		Tables: slowTables{d}, Now: d.cfg.now, Post: d.events.Post,
+		Buffer: model.NewBuffer(d.cfg.Buffer, d.cfg.now, s.count),
 		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
 		Redirects: model.NewRedirects(newSecret()), Bridge: model.NewBridge(),
 	}

@@ -40,9 +40,9 @@ func (s *slowPath) allow(m model.Datagram, reason datapath.Reason) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if reason == datapath.PassSignalling {
-		return s.strangers.Allow(monotonic())
+		return s.strangers.Allow(s.d.cfg.now())
 	}
-	return s.answers.Allow(monotonic())
+	return s.answers.Allow(s.d.cfg.now())
 }
 
 // sendSignal sends a message. One that cannot be sent is one that got lost: the

@@ -62,6 +62,11 @@ type Config struct {
 	// function's.
 	Advertise *model.RouterAdvertisement
 	Log       *slog.Logger
+
+	// Tests give a clock of their own to meters, buffers and limits, and to the
+	// programs. Nil: the kernel's.
+	now  func() (ns uint64)
+	edit func(spec *ebpf.CollectionSpec) error
 }
 
 // Driver is a running XDP datapath.
@@ -133,6 +138,9 @@ func New(cfg Config) (*Driver, error) {
 
 // load makes the tables and loads the programs, and attaches nothing.
 func load(cfg Config, p *ports) (*Driver, error) {
+	if cfg.now == nil {
+		cfg.now = monotonic
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}

@@ -1,0 +1,258 @@
+package random
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/conformance"
+)
+
+// Datapath is one of the two that are compared. It has no sessions when a script
+// begins.
+type Datapath interface {
+	conformance.Datapath
+	// Pass lets the clock of meters, buffers and limits go on; nothing else does.
+	Pass(d time.Duration)
+	// EventWait is how long an event may take from its reason to Next; 0: it is
+	// there at once.
+	EventWait() time.Duration
+}
+
+// Disagreement is the first difference that a script shows.
+type Disagreement struct {
+	Step int // of the script
+	What string
+}
+
+// Run runs the script on both and returns how they differ, or nil. Afterwards
+// both are as they were before, but for the clock. Want is the oracle; it raises
+// its events at once.
+func Run(t testing.TB, s Script, want, got Datapath) *Disagreement {
+	r := &run{t: t, want: want, got: got, held: map[uint64]bool{}}
+	r.drops = [2]map[string]uint64{r.dropsOf(want), r.dropsOf(got)}
+	defer r.clear()
+	for i, step := range s {
+		if what := r.step(step); what != "" {
+			return &Disagreement{i, what}
+		}
+	}
+	if what := r.end(); what != "" {
+		return &Disagreement{len(s) - 1, what}
+	}
+	return nil
+}
+
+type run struct {
+	t         testing.TB
+	want, got Datapath
+	held      map[uint64]bool
+	before    [2]map[uint64]*api.SessionUsage
+	drops     [2]map[string]uint64 // when the script began
+}
+
+// step does one step and says what differs.
+func (r *run) step(s Step) string {
+	var what string
+	switch {
+	case s.Change != nil:
+		what = r.change(s.Change)
+	case s.Frame != nil:
+		what = r.frame(s)
+	default:
+		r.want.Pass(s.Wait)
+		r.got.Pass(s.Wait)
+	}
+	for _, compare := range []func() string{r.compareSent, r.compareEvents, r.compareUsage} {
+		if what != "" {
+			return what
+		}
+		what = compare()
+	}
+	if s.Change != nil {
+		r.before = r.usages() // what a change leaves of the counts is open
+	}
+	return what
+}
+
+func (r *run) change(c *api.Change) string {
+	want, got := r.want.Apply(context.Background(), c), r.got.Apply(context.Background(), c)
+	if !SameRefusal(want, got) {
+		return fmt.Sprintf("applied: want %v, got %v", want, got)
+	}
+	if want == nil {
+		r.held[c.GetSeid()] = c.GetSession() != nil
+	}
+	r.before = [2]map[uint64]*api.SessionUsage{}
+	return ""
+}
+
+func (r *run) frame(s Step) string {
+	want, got := r.want.Frame(r.t, s.Port, bytes.Clone(s.Frame)), r.got.Frame(r.t, s.Port, bytes.Clone(s.Frame))
+	if want.Reason != got.Reason || !bytes.Equal(want.Packet, got.Packet) {
+		return fmt.Sprintf("frame: want %v %x\n        got %v %x", want.Reason, want.Packet, got.Reason, got.Packet)
+	}
+	return ""
+}
+
+func (r *run) compareSent() string {
+	want, got := r.want.Sent(r.t), r.got.Sent(r.t)
+	if !slices.EqualFunc(want, got, bytes.Equal) {
+		return fmt.Sprintf("left of its own accord: want %x\n        got %x", want, got)
+	}
+	return ""
+}
+
+// compareEvents takes what the first has raised, and waits for as many of the
+// second. More than that come out with a later step, or at the end.
+func (r *run) compareEvents() string {
+	want := drain(r.want, 0)
+	if len(want) == 0 {
+		return ""
+	}
+	return sameEvents(want, drain(r.got, len(want)))
+}
+
+// drain takes all events that are there, and waits until there are n.
+func drain(d Datapath, n int) (events []*api.Event) {
+	ctx, cancel := context.WithTimeout(context.Background(), d.EventWait())
+	defer cancel()
+	for {
+		if len(events) >= n {
+			cancel()
+		}
+		e, err := d.Next(ctx)
+		if err != nil {
+			return events
+		}
+		events = append(events, e)
+	}
+}
+
+func sameEvents(want, got []*api.Event) string {
+	order := func(a, b *api.Event) int { return bytes.Compare(key(a), key(b)) }
+	slices.SortFunc(want, order)
+	slices.SortFunc(got, order)
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		return "events (-want +got):\n" + diff
+	}
+	return ""
+}
+
+func key(e *api.Event) []byte {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(e)
+	if err != nil {
+		panic(err) // a message of ours is always valid
+	}
+	return b
+}
+
+func (r *run) compareUsage() string {
+	if r.before[0] == nil {
+		return ""
+	}
+	now := r.usages()
+	for seid := range now[0] {
+		want, got := added(r.before[0][seid], now[0][seid]), added(r.before[1][seid], now[1][seid])
+		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+			return fmt.Sprintf("usage of session %d (-want +got):\n%s", seid, diff)
+		}
+	}
+	return ""
+}
+
+// usages returns what both have counted for the sessions that are there.
+func (r *run) usages() (all [2]map[uint64]*api.SessionUsage) {
+	for i, d := range []Datapath{r.want, r.got} {
+		all[i] = map[uint64]*api.SessionUsage{}
+		for seid, is := range r.held {
+			if !is {
+				continue
+			}
+			u, err := d.Usage(seid)
+			if err != nil {
+				r.t.Fatalf("usage of session %d: %v", seid, err)
+			}
+			all[i][seid] = u
+		}
+	}
+	return all
+}
+
+// added returns after with the counts of its rules less those of before. Those of
+// URRs are absolute.
+func added(before, after *api.SessionUsage) *api.SessionUsage {
+	after = proto.CloneOf(after)
+	for i, u := range after.GetRules() {
+		b := before.GetRules()[i]
+		u.Packets -= b.GetPackets()
+		u.Octets -= b.GetOctets()
+		u.DroppedPackets -= b.GetDroppedPackets()
+	}
+	return after
+}
+
+func (r *run) dropsOf(d Datapath) map[string]uint64 {
+	drops, err := d.Drops()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return drops
+}
+
+// end compares the counters of drops, and looks for events that only the second
+// has raised.
+func (r *run) end() string {
+	now := [2]map[string]uint64{r.dropsOf(r.want), r.dropsOf(r.got)}
+	for reason := range now[0] {
+		want, got := now[0][reason]-r.drops[0][reason], now[1][reason]-r.drops[1][reason]
+		if want != got {
+			return fmt.Sprintf("packets dropped for %s: want %d, got %d", reason, want, got)
+		}
+	}
+	time.Sleep(min(r.got.EventWait(), time.Millisecond))
+	return sameEvents(drain(r.want, 0), drain(r.got, 0))
+}
+
+// clear removes what the script has left, and lets so much time pass that no
+// limit remembers it.
+func (r *run) clear() {
+	for _, d := range []Datapath{r.want, r.got} {
+		for seid, is := range r.held {
+			if !is {
+				continue
+			}
+			if err := d.Apply(context.Background(), &api.Change{Seid: seid, DropBuffered: true}); err != nil && !errors.Is(err, datapath.ErrNoSession) {
+				r.t.Fatalf("remove session %d: %v", seid, err)
+			}
+		}
+		d.Pass(time.Minute)
+		d.Sent(r.t)
+		drain(d, 0)
+	}
+}
+
+// SameRefusal reports whether both errors are about the same rule, for the same
+// reason; nil is one, too.
+func SameRefusal(a, b error) bool {
+	var ra, rb *datapath.RuleError
+	if errors.As(a, &ra) != errors.As(b, &rb) || ra != nil && (ra.Type != rb.Type || ra.ID != rb.ID) {
+		return false
+	}
+	for _, is := range []error{datapath.ErrClash, datapath.ErrFull, datapath.ErrNoRule, datapath.ErrNoSession, datapath.ErrUnsupported} {
+		if errors.Is(a, is) != errors.Is(b, is) {
+			return false
+		}
+	}
+	return (a == nil) == (b == nil)
+}

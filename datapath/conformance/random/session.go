@@ -1,0 +1,267 @@
+package random
+
+import (
+	"net/netip"
+	"slices"
+
+	"plumbline/api"
+	"plumbline/datapath/conformance"
+)
+
+// maker makes sessions of what a datapath can do.
+type maker struct {
+	dice
+	has *api.Capabilities
+}
+
+// ends is what the rules of a session mostly have in common.
+type ends struct {
+	teid uint32
+	ue   *api.UEAddress
+	peer *api.OuterHeaderCreation
+}
+
+// session makes a session: mostly one that makes sense, now and then anything.
+func (m maker) session(seid uint64) *api.Session {
+	s := &api.Session{Seid: seid}
+	for id := range uint32(pick(m.dice, 0, 1, 1, 2, 3, 4)) {
+		s.Qers = append(s.Qers, m.qer(id+1))
+	}
+	for id := range uint32(pick(m.dice, 0, 0, 1, 1, 2, 3, 5)) {
+		s.Urrs = append(s.Urrs, m.urr(id+1))
+	}
+	if m.has.GetBuffering() && m.one(3) {
+		s.Bars = []*api.BAR{{Id: 1, Packets: uint32(m.IntN(4)), DurationMs: pick(m.dice, uint32(0), 0, 5, 1000)}}
+	}
+	e := ends{own(m, teids, seid), m.ue(seid), m.peer()}
+	n := pick(m.dice, 1, 2, 2, 2, 3, 4, 6, 8)
+	if m.has.GetFilters() && m.one(12) {
+		n = 20 // more than are looked at one by one
+	}
+	for id := range uint32(n) {
+		s.Rules = append(s.Rules, m.rule(s, id+1, e))
+	}
+	slices.SortStableFunc(s.Rules, func(a, b *api.Rule) int { return int(a.Precedence) - int(b.Precedence) })
+	return s
+}
+
+// own returns one of list that is mostly this session's, so that sessions clash
+// now and then.
+func own[T any](m maker, list []T, seid uint64) T {
+	if m.one(12) {
+		return pick(m.dice, list...)
+	}
+	mine := int(seid-1) % sessions
+	return list[mine+sessions*m.IntN((len(list)-mine+sessions-1)/sessions)]
+}
+
+func (m maker) ue(seid uint64) *api.UEAddress {
+	ue := &api.UEAddress{}
+	kind := m.IntN(4)
+	if kind != 1 {
+		ue.Ipv4 = ipv4(own(m, ues4, seid))
+	}
+	if kind <= 1 {
+		ue.Ipv6Prefix = upper64(own(m, ues6, seid))
+	}
+	return ue
+}
+
+func (m maker) peer() *api.OuterHeaderCreation {
+	o := &api.OuterHeaderCreation{Teid: pick(m.dice, uint32(0x101), 0x102)}
+	switch {
+	case m.one(6) && len(m.has.GetN3Ipv6()) > 0:
+		o.Ipv6 = conformance.GNBAddress6.AsSlice()
+	default:
+		o.Ipv4 = ipv4(pick(m.dice, peers4...))
+	}
+	return o
+}
+
+// rule makes a PDR: uplink, downlink or a relay's.
+func (m maker) rule(s *api.Session, id uint32, e ends) *api.Rule {
+	r := &api.Rule{PdrId: id, FarId: id, Precedence: uint32(m.IntN(4)), Detect: &api.Detect{}, Forward: &api.Forward{Action: api.Action_FORW}}
+	if m.one(6) {
+		e.ue = m.ue(s.Seid)
+	}
+	if m.one(6) {
+		e.teid = own(m, teids, s.Seid)
+	}
+	if m.one(6) {
+		e.peer = m.peer()
+	}
+	switch kind := m.IntN(8); {
+	case kind < 3:
+		m.uplink(r, e)
+	case kind < 6:
+		m.downlink(r, e)
+	default:
+		m.relay(r, e)
+	}
+	if m.has.GetFilters() && !m.one(3) {
+		for range m.IntN(3) {
+			r.Detect.Filters = append(r.Detect.Filters, m.filter())
+		}
+	}
+	if m.has.GetFramedRoutes() && m.one(4) {
+		for range 1 + m.IntN(2) {
+			r.Detect.FramedRoutes = append(r.Detect.FramedRoutes, prefixOf(pick(m.dice, routes...)))
+		}
+	}
+	for _, q := range some(m.dice, s.Qers) {
+		if len(r.QerIds) == 0 || m.has.GetGbr() { // who has no GBR need not charge several as one
+			r.QerIds = append(r.QerIds, q.Id)
+		}
+	}
+	for _, u := range some(m.dice, s.Urrs) {
+		r.UrrIds = append(r.UrrIds, u.Id)
+	}
+	m.act(r, s)
+	if m.one(40) {
+		m.senseless(r)
+	}
+	return r
+}
+
+func (m maker) uplink(r *api.Rule, e ends) {
+	m.tunnelled(r, e.teid, api.Interface_ACCESS)
+	if !m.one(4) {
+		r.Detect.UeAddress = e.ue
+	}
+	r.Forward.DestinationInterface = pick(m.dice, api.Interface_CORE, api.Interface_CORE, api.Interface_SGI_LAN)
+}
+
+func (m maker) downlink(r *api.Rule, e ends) {
+	r.Detect.SourceInterface = pick(m.dice, api.Interface_CORE, api.Interface_CORE, api.Interface_SGI_LAN)
+	r.Detect.UeAddress = e.ue
+	r.Forward.DestinationInterface, r.Forward.OuterHeaderCreation = api.Interface_ACCESS, e.peer
+	m.mark(r)
+}
+
+func (m maker) relay(r *api.Rule, e ends) {
+	m.tunnelled(r, e.teid, pick(m.dice, api.Interface_ACCESS, api.Interface_CORE, api.Interface_CP_FUNCTION))
+	if m.one(2) {
+		r.Detect.UeAddress = e.ue
+	}
+	r.Forward.OuterHeaderCreation = e.peer
+	r.Forward.DestinationInterface = pick(m.dice, api.Interface_ACCESS, api.Interface_CORE, api.Interface_CP_FUNCTION)
+	if m.one(3) {
+		r.Forward.NetworkInstance = "n9"
+		r.Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 0x103, Ipv4: ipv4(conformance.PeerAddress)}
+	}
+	m.mark(r)
+}
+
+func (m maker) tunnelled(r *api.Rule, teid uint32, source api.Interface) {
+	r.OuterHeaderRemoval = true
+	r.Detect.SourceInterface = source
+	r.Detect.FTeid = &api.FTEID{Teid: teid, Ipv4: ipv4(conformance.N3Address)}
+	if len(m.has.GetN3Ipv6()) > 0 && m.one(3) {
+		r.Detect.FTeid.Ipv6 = conformance.N3Address6.AsSlice()
+	}
+	if m.one(3) {
+		r.Detect.Qfis = some(m.dice, qfis)
+	}
+	if m.one(20) {
+		r.Detect.Qfis = []uint32{9, 20, 21, 22, 23, 24, 25}
+	}
+}
+
+func (m maker) mark(r *api.Rule) {
+	if m.one(4) {
+		r.Forward.Dscp = optional(pick(m.dice, uint32(0), 10, 46))
+	}
+}
+
+func (m maker) act(r *api.Rule, s *api.Session) {
+	switch {
+	case m.one(8):
+		r.Forward.Action = api.Action_DROP
+	case m.one(8) && m.has.GetBuffering():
+		m.hold(r, s)
+	}
+}
+
+// hold makes the FAR say BUFF.
+func (m maker) hold(r *api.Rule, s *api.Session) {
+	r.Forward.Action, r.Forward.Notify = api.Action_BUFF, m.one(2)
+	r.Forward.NotifyDiscarded = m.has.GetDroppedDownlink() && m.one(2)
+	if len(s.Bars) > 0 && m.one(2) {
+		r.Forward.BarId = s.Bars[0].Id
+	}
+}
+
+// senseless makes the rule one that is refused, perhaps.
+func (m maker) senseless(r *api.Rule) {
+	switch m.IntN(5) {
+	case 0:
+		r.OuterHeaderRemoval = !r.OuterHeaderRemoval
+	case 1:
+		r.Detect.UeAddress = nil
+	case 2:
+		r.Forward.OuterHeaderCreation = nil
+	case 3:
+		r.QerIds = append(r.QerIds, 99)
+	case 4:
+		r.Detect.FTeid = nil
+	}
+}
+
+func (m maker) filter() *api.Filter {
+	f := &api.Filter{}
+	if m.one(2) {
+		f.Protocol = optional(pick(m.dice, protocols...))
+	}
+	if m.one(2) {
+		f.Remote = prefixOf(pick(m.dice, prefixes...))
+	}
+	if m.one(6) {
+		f.Local = prefixOf(pick(m.dice, prefixes...))
+	}
+	if m.one(3) {
+		f.RemotePorts = m.ports()
+	}
+	if m.one(6) {
+		f.LocalPorts = m.ports()
+	}
+	if m.one(6) {
+		f.Tos, f.TosMask = uint32(pick(m.dice, classes...)), pick(m.dice, uint32(0xfc), 0xff, 0xe0)
+	}
+	if m.one(10) {
+		f.Spi = optional(pick(m.dice, spis...))
+	}
+	if m.one(10) {
+		f.FlowLabel = optional(pick(m.dice, labels...))
+	}
+	return f
+}
+
+func (m maker) ports() (out []*api.PortRange) {
+	for range 1 + m.IntN(3) {
+		a, b := pick(m.dice, ports...), pick(m.dice, ports...)
+		if m.one(2) {
+			b = a
+		}
+		out = append(out, &api.PortRange{First: min(a, b), Last: max(a, b)})
+	}
+	return out
+}
+
+// asNetIP returns the addresses of the UE of r that packets may have.
+func asNetIP(r *api.Rule) (all []netip.Addr) {
+	ue := r.GetDetect().GetUeAddress()
+	for _, a := range ues4 {
+		if ue.GetIpv4() == ipv4(a) {
+			all = append(all, a)
+		}
+	}
+	for _, a := range ues6 {
+		if ue.GetIpv6Prefix() == upper64(a) {
+			all = append(all, a)
+		}
+	}
+	if len(r.GetDetect().GetFramedRoutes()) > 0 {
+		all = append(all, behind...)
+	}
+	return all
+}
