@@ -1552,7 +1552,8 @@ func (x *Duplicate) GetForwardingPolicy() string {
 	return ""
 }
 
-// Redirect is Redirect Information: one of the fields. TS 29.244, 8.2.20.
+// Redirect is Redirect Information: url, or an address of one or of each IP
+// version, packets of another one being dropped. TS 29.244, 8.2.20.
 type Redirect struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Url           string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`     // HTTP requests are answered with 302 to there; other packets are dropped

@@ -125,22 +125,18 @@ func checkDuplicate(s *api.Session, d *api.Duplicate, has *api.Capabilities) err
 	return checkOuter(s, ohc, has)
 }
 
-// checkRedirect: one of the three, and a URL that can stand in an HTTP header.
+// checkRedirect: a URL that can stand in an HTTP header, or a host of one or of
+// each IP version.
 // Source: RFC 3986, 2.
 func checkRedirect(r *api.Redirect) error {
 	if r == nil {
 		return nil
 	}
-	n := 0
-	for _, is := range []bool{r.GetUrl() != "", r.GetIpv4() != 0, len(r.GetIpv6()) > 0} {
-		if is {
-			n++
-		}
-	}
+	host := r.GetIpv4() != 0 || len(r.GetIpv6()) > 0
 	odd := strings.ContainsFunc(r.GetUrl(), func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", c) })
 	switch {
-	case n != 1:
-		return fmt.Errorf("to %d places: %w", n, ErrUnsupported)
+	case host == (r.GetUrl() != ""):
+		return fmt.Errorf("to URL %.40q and host %#x, %x: %w", r.GetUrl(), r.GetIpv4(), r.GetIpv6(), ErrUnsupported)
 	case odd || len(r.GetUrl()) > 1024:
 		return fmt.Errorf("to URL %.40q: %w", r.GetUrl(), ErrUnsupported)
 	case len(r.GetIpv6()) != 0 && len(r.GetIpv6()) != 16:

@@ -203,7 +203,7 @@ func fromHost(a netip.Addr) func(b []byte) []byte {
 }
 
 func hostSteps6() []step {
-	return append([]step{install(portalSession(&api.Redirect{Ipv6: host6.AsSlice()}))},
+	return append([]step{install(portalSession(&api.Redirect{Ipv4: ipv4(host), Ipv6: host6.AsSlice()}))},
 		toHost("UDP over IPv6", udp(ue16, far6, 1000, 9, 64), udp(ue16, host6, 1000, 9, 63),
 			udp(host6, ue16, 9, 1000, 64), udp(far6, ue16, 9, 1000, 63), 0xffb2, size6)...)
 }
@@ -211,7 +211,7 @@ func hostSteps6() []step {
 var redirectScripts = []script{
 	{"redirect to a URL", toPortal()},
 	{"redirect to an IPv4 host", hostSteps4()},
-	{"redirect to an IPv6 host", hostSteps6()},
+	{"redirect to a host of both IP versions", hostSteps6()},
 	refusal("redirect of packets from CORE", datapath.ErrUnsupported, farRule, 2, func(s *api.Session) {
 		s.Rules[1].Forward.Redirect = &api.Redirect{Url: portalURL}
 	}),

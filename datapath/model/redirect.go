@@ -10,11 +10,14 @@ import (
 	"plumbline/datapath"
 )
 
-// Redirect is Redirect Information of a FAR: one of the two.
+// Redirect is Redirect Information of a FAR: a URL, or a host of one or of each IP
+// version.
 // Source: TS 29.244 V18.6.0, 8.2.20.
 type Redirect struct {
-	URL  string     // HTTP requests are answered with 302 to there; all else is dropped
-	Host netip.Addr // packets go there instead, and its answers come back as from the first one
+	URL string // HTTP requests are answered with 302 to there; all else is dropped
+	// Packets go there instead, and its answers come back as from the first one.
+	// Not valid: those of this IP version are dropped.
+	Host4, Host6 netip.Addr
 }
 
 func newRedirect(in *api.Redirect) *Redirect {
@@ -24,7 +27,22 @@ func newRedirect(in *api.Redirect) *Redirect {
 	case in.GetUrl() != "":
 		return &Redirect{URL: in.GetUrl()}
 	}
-	return &Redirect{Host: peer(&api.OuterHeaderCreation{Ipv4: in.GetIpv4(), Ipv6: in.GetIpv6()})}
+	r := &Redirect{}
+	if in.GetIpv4() != 0 {
+		r.Host4 = ipv4(in.GetIpv4())
+	}
+	if a, ok := netip.AddrFromSlice(in.GetIpv6()); ok {
+		r.Host6 = a
+	}
+	return r
+}
+
+// host returns that of an IP version; not valid: there is none.
+func (r *Redirect) host(v6 bool) netip.Addr {
+	if v6 {
+		return r.Host6
+	}
+	return r.Host4
 }
 
 // Redirects is what redirecting has to know: a secret, for answers of TCP for
@@ -78,7 +96,7 @@ func (s *Stages) redirect(r *Rule, a arrived) Out {
 		r.countDropped()
 		return Out{Reason: datapath.DropRedirect, Rule: r, Others: s.respond(r.Redirect.URL, a.user)}
 	}
-	to, ok := s.Redirects.away(a.user, r.Redirect.Host, s.Now())
+	to, ok := s.Redirects.away(a.user, r.Redirect.host(a.user.isIPv6()), s.Now())
 	if !ok {
 		r.countDropped()
 		return Out{Reason: datapath.DropRedirect, Rule: r}
@@ -101,7 +119,7 @@ func (s *Stages) respond(url string, u user) []Sent {
 // away returns u as it goes to host, if there is room to remember from where its
 // answers are to come.
 func (d *Redirects) away(u user, host netip.Addr, nowNs uint64) (user, bool) {
-	if u.isIPv6() != host.Is6() {
+	if !host.IsValid() {
 		return nil, false
 	}
 	p := u.upper()
