@@ -52,14 +52,12 @@ func checkDetect(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 func lacksDetect(r *api.Rule, has *api.Capabilities) string {
 	d := r.GetDetect()
 	ethernet := len(d.GetEthernetFilters()) > 0 || d.GetEthernetSession() || r.GetUnwrap() >= api.Unwrap_UNWRAP_S_TAG
-	hosts := hasHosts(d.GetFilters())
-	for _, e := range d.GetEthernetFilters() {
-		hosts = hosts || hasHosts(e.GetFilters())
-	}
+	framed := slices.ContainsFunc(d.GetEthernetFilters(), func(e *api.EthernetFilter) bool { return hasHosts(e.GetFilters()) })
 	bare := d.GetFTeid() == nil
 	return lacks(
 		need{len(d.GetFilters()) > 0, has.GetFilters(), "SDF filter"},
-		need{hosts, has.GetHosts(), "host name of an application"},
+		need{hasHosts(d.GetFilters()), has.GetHosts(), "host name of an application"},
+		need{framed, false, "host name in an Ethernet Packet Filter"},
 		need{len(d.GetFramedRoutes()) > 0, has.GetFramedRoutes(), "framed route"},
 		need{ethernet, has.GetEthernet(), "Ethernet PDU session"},
 		need{r.GetUnwrap() == api.Unwrap_UNWRAP_UDP || r.GetUnwrap() == api.Unwrap_UNWRAP_IP, has.GetEncapsulations(), "outer header other than GTP-U"},

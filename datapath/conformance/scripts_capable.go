@@ -19,6 +19,7 @@ var capableScripts = []capable{
 	{(*api.Capabilities).GetMarking, markingScripts},
 	{(*api.Capabilities).GetBeforeEnforcement, beforeScripts},
 	{(*api.Capabilities).GetFramedRoutes, routeScripts},
+	{(*api.Capabilities).GetHosts, hostScripts},
 }
 
 // scriptsFor returns those that a datapath of these capabilities runs.

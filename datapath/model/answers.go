@@ -113,7 +113,7 @@ func (a arrived) ue() netip.Addr {
 // rule by which one from the data network would go there, if that forwards. It is
 // neither metered nor measured: it is the UPF's, not the user's.
 func (s *Stages) toUE(packet user) []Sent {
-	r, reason := detect(s.towards(packet.destination()), nil, packet)
+	r, reason := s.detect(s.towards(packet.destination()), nil, packet)
 	if reason != datapath.ReasonNone || !r.answers() {
 		return nil
 	}

@@ -56,6 +56,9 @@ func (u *UPF) Apply(_ context.Context, c *api.Change) error {
 	old := u.sessions[c.GetSeid()]
 	u.unbind(old)
 	delete(u.sessions, c.GetSeid())
+	if c.GetSession() == nil {
+		u.stages.Names.Forget(c.GetSeid())
+	}
 	var rules []*Rule
 	if in := c.GetSession(); in != nil {
 		s := u.compile(in, old)

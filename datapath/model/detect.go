@@ -40,10 +40,10 @@ func (s *Stages) towards(a netip.Addr) []*Rule {
 // then SDF filters are compared.
 //
 // Source: TS 29.244 V18.6.0, 5.2.1A.
-func detect(candidates []*Rule, h gtpu.Header, u user) (*Rule, datapath.Reason) {
+func (s *Stages) detect(candidates []*Rule, h gtpu.Header, u user) (*Rule, datapath.Reason) {
 	nearest := datapath.DropNoPDR
 	for _, r := range candidates {
-		reason := r.match(h, u)
+		reason := s.match(r, h, u)
 		if reason == datapath.ReasonNone {
 			return r, reason
 		}
@@ -53,13 +53,13 @@ func detect(candidates []*Rule, h gtpu.Header, u user) (*Rule, datapath.Reason) 
 }
 
 // match compares what the PDI has beside its key.
-func (r *Rule) match(h gtpu.Header, u user) datapath.Reason {
+func (s *Stages) match(r *Rule, h gtpu.Header, u user) datapath.Reason {
 	switch {
 	case !r.matchUE(u):
 		return datapath.DropUEAddress
 	case !r.matchQFI(h):
 		return datapath.DropQFI
-	case !r.matchFilters(u):
+	case !s.matchFilters(r, u):
 		return datapath.DropSDFFilter
 	}
 	return datapath.ReasonNone
@@ -100,11 +100,13 @@ func qfiOf(h gtpu.Header) (qfi byte, ok bool) {
 	return h.QFI()
 }
 
-func (r *Rule) matchFilters(u user) bool {
+func (s *Stages) matchFilters(r *Rule, u user) bool {
 	if len(r.Filters) == 0 {
 		return true
 	}
 	f := fieldsOf(u, r.Uplink)
+	// Names are learnt from packets for which a filter asks.
+	f.name = func() (flowName, bool) { return s.Names.look(r.SEID, &f, u.upper(), r.Uplink, s.Now()) }
 	for i := range r.Filters {
 		if r.Filters[i].match(&f) {
 			return true

@@ -18,7 +18,11 @@ type Filter struct {
 	TOS, TOSMask            byte
 	SPI                     int64 // -1: not compared
 	FlowLabel               int32 // -1: not compared
+	Host, Path              string
 }
+
+// Named reports whether the filter has to know what the packet's flow is called.
+func (f *Filter) Named() bool { return f.Host != "" || f.Path != "" }
 
 // Ports is a range with both ends in it.
 type Ports struct{ First, Last uint16 }
@@ -29,6 +33,10 @@ func newFilter(in *api.Filter) Filter {
 		Remote: newPrefix(in.GetRemote()), Local: newPrefix(in.GetLocal()),
 		RemotePorts: newPorts(in.GetRemotePorts()), LocalPorts: newPorts(in.GetLocalPorts()),
 		TOS: byte(in.GetTos()), TOSMask: byte(in.GetTosMask()),
+	}
+	f.Host, f.Path = in.GetHost(), in.GetPath()
+	if f.Named() {
+		f.Protocol = protoTCP // flows of others have no names
 	}
 	if in.Protocol != nil {
 		f.Protocol = int(in.GetProtocol())
@@ -67,6 +75,7 @@ type fields struct {
 	tos                   byte
 	spi                   int64 // -1: none
 	flowLabel             int32 // -1: IPv4
+	name                  func() (flowName, bool) // of the flow; nil: none
 }
 
 func fieldsOf(u user, uplink bool) fields {
@@ -100,7 +109,14 @@ func (f *Filter) match(p *fields) bool {
 		f.FlowLabel >= 0 && f.FlowLabel != p.flowLabel:
 		return false
 	}
-	return true
+	if !f.Named() {
+		return true
+	}
+	if p.name == nil {
+		return false
+	}
+	name, known := p.name()
+	return known && name.match(f.Host, f.Path)
 }
 
 func matchPorts(ranges []Ports, has bool, port uint16) bool {

@@ -107,6 +107,7 @@ type Stages struct {
 	Answers   *Answers
 	Advertise *RouterAdvertisement // nil: Router Solicitations are the CP function's
 	Redirects *Redirects           // nil where Tables has no rule that redirects
+	Names     *Names               // nil where Tables has no filter with a host
 	Buffer    *Buffer              // for BUFF; nil where Tables has no such rule
 	Bridge    *Bridge              // for Ethernet PDU sessions; nil where Tables has none
 }
@@ -144,7 +145,7 @@ func (s *Stages) Tunnelled(message []byte) Out {
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}
-	r, reason := detect(candidates, h, u)
+	r, reason := s.detect(candidates, h, u)
 	own := s.own(candidates, h, u, r, reason)
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason, Others: own}
@@ -178,7 +179,7 @@ func (s *Stages) Bare(network int, packet []byte) Out {
 	if len(candidates) == 0 {
 		return Out{Reason: datapath.DropNetwork}
 	}
-	r, reason := detect(candidates, nil, u)
+	r, reason := s.detect(candidates, nil, u)
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}

@@ -72,7 +72,7 @@ func New(cfg Config) *UPF {
 		Tables: tables{u}, Now: cfg.Now, Post: u.events.Post,
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
 		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise, Bridge: NewBridge(),
-		Redirects: NewRedirects(cfg.Secret),
+		Redirects: NewRedirects(cfg.Secret), Names: NewNames(),
 	}
 	return u
 }
@@ -85,7 +85,7 @@ func (u *UPF) Capabilities() *api.Capabilities {
 		Name: "model", MaxSessions: u.cfg.MaxSessions,
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 		NetworkInstances: u.cfg.N6.Instances(), ForwardingPolicies: u.cfg.N6.PolicyNames(),
-		FramedRoutes: true, Hosts: false, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
+		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
 		Ethernet: u.cfg.N6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
 	}
 	for _, e := range u.cfg.Endpoints {

@@ -44,6 +44,9 @@ func (d *Driver) apply(c *api.Change) error {
 		}
 		d.remove(seid, old)
 		d.sessions.remove(seid)
+		if d.slow != nil {
+			d.slow.stages.Names.Forget(seid)
+		}
 		return nil
 	}
 	if old == nil {

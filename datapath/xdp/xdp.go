@@ -173,7 +173,7 @@ func capabilities(cfg Config) *api.Capabilities {
 		Name: "xdp", MaxSessions: uint64(cfg.MaxSessions),
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 		NetworkInstances: cfg.N6.Instances(), ForwardingPolicies: cfg.N6.PolicyNames(),
-		FramedRoutes: false, Hosts: false, Marking: false, PacketRate: false, Gbr: false, Duplicate: true, Redirect: true,
+		FramedRoutes: false, Hosts: true, Marking: false, PacketRate: false, Gbr: false, Duplicate: true, Redirect: true,
 		Ethernet: cfg.N6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: false,
 	}
 	for _, e := range cfg.Endpoints {

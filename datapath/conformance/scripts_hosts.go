@@ -1,0 +1,129 @@
+package conformance
+
+import (
+	"crypto/tls"
+	"net"
+	"net/netip"
+
+	"github.com/gopacket/gopacket/layers"
+
+	"plumbline/api"
+	"plumbline/datapath"
+)
+
+// clientHello is how a client of crypto/tls begins that wants to speak to host,
+// with a key so short that it fits into a packet.
+func clientHello(host string) string {
+	client, server := net.Pipe()
+	defer server.Close()
+	go func() {
+		_ = tls.Client(client, &tls.Config{ServerName: host, CurvePreferences: []tls.CurveID{tls.X25519}}).Handshake() // nobody answers
+	}()
+	buf := make([]byte, 8192)
+	n, err := server.Read(buf)
+	must(err)
+	return string(buf[:n])
+}
+
+const (
+	hostTEID = 0x70
+	hostSEID = 60
+)
+
+var ue70 = netip.MustParseAddr("10.45.0.70")
+
+// hostSession drops what goes to and comes from *.example.org (PDRs 1 and 4) and
+// paths below /hd of video.test (PDR 2); PDRs 3 and 5 forward the rest.
+func hostSession() *api.Session {
+	drop := func(f ...*api.Filter) func(r *api.Rule) {
+		return func(r *api.Rule) { r.Detect.Filters, r.Forward.Action = f, api.Action_DROP }
+	}
+	example, video := &api.Filter{Host: "*.example.org"}, &api.Filter{Host: "video.test", Path: "/hd"}
+	return &api.Session{Seid: hostSEID, Qers: []*api.QER{{Id: 1, Qfi: 9}}, Rules: []*api.Rule{
+		uplink(1, 10, hostTEID, ue70, drop(example)),
+		downlink(4, 10, hostTEID+0x100, ue70, drop(example)),
+		uplink(2, 20, hostTEID, ue70, drop(video)),
+		uplink(3, 30, hostTEID, ue70, func(*api.Rule) {}),
+		downlink(5, 30, hostTEID+0x100, ue70, func(r *api.Rule) { r.QerIds = []uint32{1} }),
+	}}
+}
+
+// talk is a TCP connection of ue70 from a port.
+type talk uint16
+
+// says is an uplink segment that PDR pdr forwards, if it is 3, and drops else.
+func (c talk) says(seq uint32, flags, data string, pdr uint32) step {
+	t := layers.TCP{SrcPort: layers.TCPPort(c), DstPort: 443, Seq: seq, Window: 64000}
+	setFlags(&t, flags)
+	u := tcp(ue70, far, t, data)
+	p := packet{port: N3, in: onN3(gpdu(pscUL("00000070"), u)), seid: hostSEID, pdr: pdr, reason: datapath.DropFAR, either: true}
+	if pdr == 3 {
+		p.reason, p.want, p.octets = datapath.ReasonNone, outN6(GatewayMAC, header(u, oneHop)), uint64(len(u.raw))
+	}
+	return frames(1, p)
+}
+
+// hears is a downlink segment that PDR 4 drops, or PDR 5 forwards.
+func (c talk) hears(data string, pdr uint32) step {
+	t := layers.TCP{SrcPort: 443, DstPort: layers.TCPPort(c), Window: 64000, ACK: true}
+	u := tcp(far, ue70, t, data)
+	p := packet{port: N6, in: onN6(u), seid: hostSEID, pdr: pdr, reason: datapath.DropFAR, either: true}
+	if pdr == 5 {
+		p.reason, p.octets = datapath.ReasonNone, uint64(len(u.raw))
+		p.want = outN3(GNBAddress, GNBMAC, outerPort(user{src: far, dst: ue70, port: 443, raw: u.raw}), 0,
+			gpdu(pscDL("00000170"), header(u, oneHop)))
+	}
+	return frames(1, p)
+}
+
+// oneHop takes one off the TTL of an IPv4 packet.
+func oneHop(b []byte) []byte {
+	b[8]--
+	sum := uint32(b[10])<<8 | uint32(b[11])
+	sum += 0x0100
+	sum = sum&0xffff + sum>>16
+	b[10], b[11] = byte(sum>>8), byte(sum)
+	return b
+}
+
+var hostScripts = makeHostScripts()
+
+func makeHostScripts() []script {
+	hello, other := clientHello("www.example.org"), clientHello("example.org")
+	first, rest := hello[:100], hello[100:]
+	next := func(s string) uint32 { return 1001 + uint32(len(s)) }
+	begin := install(hostSession())
+	end := remove(hostSEID)
+	return []script{
+		{"host: TLS server name", []step{
+			begin,
+			talk(4001).says(1000, "S", "fast open", 3), talk(4001).says(1001, "A", hello, 1),
+			talk(4001).says(next(hello), "A", "more data", 1), talk(4001).hears("more data", 4),
+			talk(4002).says(1001, "A", "more data", 3), talk(4002).hears("more data", 5), // another connection
+			talk(4001).says(9000, "S", "fast open", 3), talk(4001).says(9001, "A", "more data", 3), // the same ends anew
+			talk(4003).says(1001, "A", other, 3), talk(4003).says(next(other), "A", "more data", 3), // the name itself is not below it
+			end,
+		}},
+		{"host: server name in two segments", []step{
+			begin,
+			talk(4004).says(1001, "A", first, 3), talk(4004).says(next(first)+1, "A", rest[1:], 3), // a gap: not known
+			talk(4004).says(next(first), "A", rest, 1), talk(4004).hears("more data", 4),
+			talk(4005).says(1001, "A", first, 3), talk(4005).says(1001, "A", first, 3), // sent again
+			talk(4005).says(next(first), "A", rest, 1),
+			end,
+		}},
+		{"host: HTTP host and path", []step{
+			begin,
+			talk(4006).says(1001, "A", "GET / HTTP/1.1\r\nHost: WWW.Example.org:80\r\n\r\n", 1), talk(4006).hears("HTTP/1.1 200", 4),
+			talk(4007).says(1001, "A", "GET /sd/1 HTTP/1.1\r\nhost: video.test\r\n\r\n", 3),
+			talk(4007).says(1100, "A", "GET /hd/1 HTTP/1.1\r\nhost: video.test\r\n\r\n", 2), // another request
+			talk(4007).says(1200, "A", "its body", 2),
+			talk(4008).says(1001, "A", "GET http://a.example.org/x HTTP/1.1\r\nHost: b.test\r\n\r\n", 1), // to a proxy
+			talk(4009).says(1001, "A", "GET / HTTP/1.1\r\nHo", 3), talk(4009).says(1019, "A", "st: a.example.org\r\n\r\n", 1),
+			end,
+		}},
+		{"host: a session that is new knows nothing", []step{
+			begin, talk(4001).says(1001, "A", hello, 1), end, begin, talk(4001).says(2000, "A", "more data", 3), end,
+		}},
+	}
+}

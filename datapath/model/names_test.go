@@ -1,0 +1,173 @@
+package model
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// hello is a ClientHello of crypto/tls.
+func hello(t testing.TB, config *tls.Config) []byte {
+	t.Helper()
+	client, server := net.Pipe()
+	defer server.Close()
+	go func() {
+		_ = tls.Client(client, config).Handshake() // nobody answers
+	}()
+	buf := make([]byte, 8192)
+	n, err := server.Read(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buf[:n]
+}
+
+// records cuts the only record in b into several of size octets.
+func records(b []byte, size int) []byte {
+	var out []byte
+	for message := b[lenRecord:]; len(message) > 0; {
+		n := min(size, len(message))
+		out = binary.BigEndian.AppendUint16(append(out, tlsHandshake, 3, 1), uint16(n))
+		out, message = append(out, message[:n]...), message[n:]
+	}
+	return out
+}
+
+func TestReadName(t *testing.T) {
+	whole := hello(t, &tls.Config{ServerName: "Host.Example.org"})
+	for _, tc := range []struct {
+		name string
+		in   []byte
+		want flowName
+		v    nameVerdict
+	}{
+		{"TLS", whole, flowName{host: "host.example.org"}, nameFound},
+		{"TLS in records of 7 octets", records(whole, 7), flowName{host: "host.example.org"}, nameFound},
+		{"TLS without a name", hello(t, &tls.Config{InsecureSkipVerify: true}), flowName{}, nameNone},
+		{"TLS, cut off before the name", whole[:60], flowName{}, nameMore},
+		{"TLS, a ServerHello", append([]byte{22, 3, 3, 0, 4, 2}, 0, 0, 0), flowName{}, nameNone},
+		{"TLS, then no handshake", []byte{22, 3, 1, 0, 1, 1, 23, 3, 3, 0, 1, 0}, flowName{}, nameMore},
+		{"HTTP", []byte("GET /a?b HTTP/1.0\r\nAccept: *\r\nHOST:  a.Test. \r\n"), flowName{"a.test", "/a?b"}, nameFound},
+		{"HTTP with a port", []byte("PUT / HTTP/1.1\r\nHost: [2001:db8::1]:80\r\n"), flowName{"[2001:db8::1]", "/"}, nameFound},
+		{"HTTP to a proxy", []byte("GET http://a.test:81/b HTTP/1.1\r\n"), flowName{"a.test", "/b"}, nameFound},
+		{"HTTP, cut off", []byte("GET / HTTP/1.1\r\nHost: a.te"), flowName{}, nameMore},
+		{"HTTP without Host", []byte("GET / HTTP/1.0\r\n\r\n"), flowName{}, nameNone},
+		{"HTTP with a Host that is none", []byte("GET / HTTP/1.1\r\nHost: a b\r\n"), flowName{}, nameNone},
+		{"HTTP/2", []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), flowName{}, nameNone},
+	} {
+		if got, v := readName(tc.in); got != tc.want || v != tc.v {
+			t.Errorf("%s: got %+v, %d, want %+v, %d", tc.name, got, v, tc.want, tc.v)
+		}
+	}
+}
+
+func TestNameMatch(t *testing.T) {
+	for _, tc := range []struct {
+		name       flowName
+		host, path string
+		want       bool
+	}{
+		{flowName{host: "a.b.test"}, "*.b.test", "", true},
+		{flowName{host: "b.test"}, "*.b.test", "", false},
+		{flowName{host: "ab.test"}, "*.b.test", "", false},
+		{flowName{host: "b.test"}, "b.test", "", true},
+		{flowName{host: "a.b.test"}, "b.test", "", false},
+		{flowName{"b.test", "/hd/1"}, "b.test", "/hd", true},
+		{flowName{"b.test", "/sd/1"}, "b.test", "/hd", false},
+		{flowName{host: "b.test"}, "b.test", "/hd", false},
+		{flowName{"b.test", "/hd"}, "", "/hd", true},
+	} {
+		if got := tc.name.match(tc.host, tc.path); got != tc.want {
+			t.Errorf("%+v, %q %q: got %t", tc.name, tc.host, tc.path, got)
+		}
+	}
+}
+
+// say lets a packet of TCP of session seid from a port be seen.
+func (n *Names) say(seid uint64, port uint16, seq uint32, flags byte, data string, nowNs uint64) (flowName, bool) {
+	segment := make([]byte, lenTCP, lenTCP+len(data))
+	binary.BigEndian.PutUint32(segment[4:], seq)
+	segment[12], segment[13] = 5<<4, flags
+	f := &fields{remote: netip.AddrFrom4([4]byte{1}), local: netip.AddrFrom4([4]byte{2}), remotePort: 443, localPort: port}
+	return n.look(seid, f, upper{protoTCP, append(segment, data...)}, true, nowNs)
+}
+
+// TestNamesBounds: no user can make the table grow, nor another's flows be
+// forgotten.
+func TestNamesBounds(t *testing.T) {
+	const request = "GET / HTTP/1.1\r\nHost: a.test\r\n"
+	n := NewNames()
+	n.say(1, 1, 1, tcpACK, request, 0)
+	for port := range uint16(3 * maxNamedSession) {
+		n.say(2, port, 1, tcpACK, request, 0)
+		n.say(3, port, 1, tcpACK, "GET / HTTP/1.1\r\n", 0) // never complete
+	}
+	if n.own[2].Len() != maxNamedSession || n.all.Len() != len(n.flows) || n.partial.Len() > maxPartial || len(n.flows) > 1+2*maxNamedSession {
+		t.Errorf("%d flows, %d in order, %d not complete", len(n.flows), n.all.Len(), n.partial.Len())
+	}
+	if _, ok := n.say(1, 1, 100, tcpACK, "x", 1); !ok {
+		t.Error("another session's flow is forgotten")
+	}
+	if _, ok := n.say(1, 1, 100, tcpACK, "x", namedIdle+2); ok {
+		t.Error("a flow that was silent for too long is known")
+	}
+	if _, ok := n.say(2, 3*maxNamedSession-1, 100, tcpRST, "", 0); !ok {
+		t.Error("the last packet of a flow has no name")
+	}
+	if _, ok := n.say(2, 3*maxNamedSession-1, 100, tcpACK, "x", 0); ok {
+		t.Error("a flow that was reset is known")
+	}
+	for seid := range uint64(4) {
+		n.Forget(seid)
+	}
+	if len(n.flows) != 0 || n.all.Len() != 0 || n.partial.Len() != 0 || len(n.own) != 0 {
+		t.Errorf("left: %d flows, %d in order, %d not complete, %d sessions", len(n.flows), n.all.Len(), n.partial.Len(), len(n.own))
+	}
+	for seid := range uint64(2 * maxNamed / maxNamedSession) {
+		for port := range uint16(maxNamedSession) {
+			n.say(100+seid, port, 1, tcpACK, request, 0)
+		}
+	}
+	if len(n.flows) != maxNamed {
+		t.Errorf("%d flows, want %d", len(n.flows), maxNamed)
+	}
+	n.say(1, 1, 1, tcpACK, "GET / HTTP/1.1\r\n", 0)
+	n.say(1, 1, 17, tcpACK, strings.Repeat("a", 2*maxPartialSize), 0)
+	if n.partial.Len() != 0 {
+		t.Error("a name that is too long is waited for")
+	}
+}
+
+// FuzzReadName: a name that is found in the first octets is the same with any
+// octets behind, and what is too short is not refused for what it does not show.
+func FuzzReadName(f *testing.F) {
+	whole := hello(f, &tls.Config{ServerName: "host.example.org"})
+	f.Add(whole, 100)
+	f.Add(records(whole, 50), 3)
+	f.Add([]byte("GET /a HTTP/1.1\r\nHost: a.test\r\n\r\n"), 20)
+	f.Add([]byte("GET http://a.test/ HTTP/1.1\r\n\r\n"), 5)
+	f.Add([]byte{22, 3, 1, 0, 5, 1, 0, 0, 1, 0}, 7)
+	f.Fuzz(func(t *testing.T, b []byte, cut int) {
+		if len(b) < 2 || cut < 1 || cut > len(b) || !showsName(b) {
+			return
+		}
+		all, v := readName(b)
+		part, early := readName(b[:cut])
+		if early == nameFound && (v != nameFound || part != all) {
+			t.Errorf("first %d octets: %+v; all: %+v, %d", cut, part, all, v)
+		}
+		if v == nameFound && (all.host == "" || len(all.host) > maxHostName || all.host != strings.ToLower(all.host)) {
+			t.Errorf("name %+v", all)
+		}
+		if early == nameNone && v != nameNone {
+			t.Errorf("first %d octets show none, all show %+v", cut, all)
+		}
+		if again, w := readName(bytes.Clone(b)); again != all || w != v {
+			t.Errorf("not the same again: %+v, %+v", all, again)
+		}
+	})
+}
