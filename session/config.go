@@ -11,7 +11,7 @@ type Config struct {
 	// MaxSessions is how many sessions there can be, 1 to 2^24. There are as
 	// many F-TEIDs, rounded up to a power of two.
 	MaxSessions int
-	// MaxRules is how many rules of a kind a session may have, up to 4096; 0: 64.
+	// MaxRules is how many rules of a kind a session may have, up to 4096; 0: 128.
 	MaxRules int
 	// Endpoints is where the datapaths terminate GTP-U, at least one. An F-TEID
 	// is chosen at the first one of the session's agent that has the PDI's

@@ -4,7 +4,7 @@ import "fmt"
 
 // defaultMaxRules is how many rules of a kind a session may have, so that one
 // request cannot take F-TEIDs and memory without measure.
-const defaultMaxRules = 64
+const defaultMaxRules = 128
 
 // checkSupported refuses a request that asks for anything this UP function
 // does not do.

@@ -27,6 +27,9 @@ type benchCommand struct {
 	Duration  time.Duration `default:"5s" help:"Of each trial."`
 	Repeat    int           `default:"3" placeholder:"N" help:"Trials of each kind, bed and UPF in turn. Default: 3."`
 	Threaded  bool          `help:"Let the UPF's devices receive in threads of their own (threaded NAPI), so that it can be overloaded."`
+	PDRs      int           `name:"pdrs" default:"1" placeholder:"N" help:"PDRs of a session in each direction; frames match the last one, all others have an SDF filter. Default: 1."`
+	MBR       uint64        `name:"mbr" placeholder:"KBPS" help:"MBR of the QER, in both directions. Default: none."`
+	URR       bool          `name:"urr" help:"A URR with a volume threshold for all PDRs."`
 	N4        bool          `name:"n4" help:"Measure the control plane instead: sessions established and modified per second, response times, with 1, 2 cores and a store."`
 	JSON      string        `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.result/1); - is standard output."`
 	HTML      string        `name:"html" placeholder:"FILE" help:"Write the result as a page with plots that loads nothing else."`
@@ -44,6 +47,8 @@ Examples:
     plumb bench --sessions 1,100000 --html result.html --json result.json
     plumb bench --direction uplink --rate 900kpps --duration 60s --repeat 1
     plumb bench --payload 64 --access zipf --sessions 10000
+    plumb bench --sessions 1,100000 --mbr 100000000 --urr
+    plumb bench --pdrs 16
     plumb bench --n4 --sessions 1000,100000,1000000
 `
 }
@@ -89,6 +94,8 @@ func (c *benchCommand) config() (bench.Config, error) {
 	case c.Payload < generator.StampOctets || c.Payload > bench.MaxPayloadOctets:
 		return bench.Config{}, usageError{fmt.Errorf("--payload %d: want %d to %d octets", c.Payload,
 			generator.StampOctets, bench.MaxPayloadOctets)}
+	case c.PDRs < 1 || c.PDRs > bench.MaxPDRs:
+		return bench.Config{}, usageError{fmt.Errorf("--pdrs %d: want 1 to %d", c.PDRs, bench.MaxPDRs)}
 	case c.Repeat < 1 || c.Repeat > bench.MaxRepeats:
 		return bench.Config{}, usageError{fmt.Errorf("--repeat %d: want 1 to %d", c.Repeat, bench.MaxRepeats)}
 	case c.Duration < bench.MinDuration || c.Duration > bench.MaxDuration:
@@ -103,6 +110,7 @@ func (c *benchCommand) config() (bench.Config, error) {
 	return bench.Config{
 		Datapath: c.Datapath, XDPMode: c.XDPMode, Directions: directions, Sessions: c.Sessions, Access: access,
 		PayloadOctets: c.Payload, RatePPS: uint64(c.Rate), Duration: c.Duration, Repeats: c.Repeat, Threaded: c.Threaded,
+		Rules:       bench.Rules{PDRs: c.PDRs, MBRKbps: c.MBR, URR: c.URR},
 		CommandLine: "plumb " + strings.Join(os.Args[1:], " "), Version: version, Commit: commit,
 	}, nil
 }

@@ -47,6 +47,7 @@ type Config struct {
 	Duration      time.Duration // of a trial
 	Repeats       int
 	Threaded      bool // the UPF's devices receive in threads of their own
+	Rules         Rules
 
 	CommandLine, Version, Commit string // for the result
 
@@ -152,7 +153,7 @@ func (r *run) build(ctx context.Context) error {
 	r.mode = xdpMode(answer)
 	r.result.Setup = report.Setup{
 		Arrangement: arrangement(r.Threaded), Threaded: r.Threaded, Configuration: r.dut.File,
-		DurationNS: r.Duration.Nanoseconds(), Repeats: r.Repeats, PayloadOctets: r.PayloadOctets,
+		DurationNS: r.Duration.Nanoseconds(), Repeats: r.Repeats, PayloadOctets: r.PayloadOctets, Rules: r.Rules.String(),
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ func (r *run) establish(ctx context.Context, n int) error {
 	template := n4load.Template{
 		UE:     r.topology.Config.UEPools[0].Addr().Next(), // the network's own address is nobody's
 		GNB:    r.topology.N3.Peer.Address.Addr(),
-		DLTEID: 1, QFI: qfi,
+		DLTEID: 1, QFI: qfi, URR: r.Rules.URR, PDRs: 2 * max(r.Rules.PDRs, 1),
+		MBR: pfcp.BitRates{UplinkKbps: r.Rules.MBRKbps, DownlinkKbps: r.Rules.MBRKbps},
 	}
 	more := template.Sessions(len(r.sessions), n-len(r.sessions))
 	report, err := r.n4.Establish(ctx, &template, more)

@@ -32,7 +32,7 @@ type Template struct {
 }
 
 // MaxPDRs is how many PDRs a session of a [Template] may have.
-const MaxPDRs = 16
+const MaxPDRs = 128
 
 // Validate says what is wrong with t.
 func (t *Template) Validate() error {

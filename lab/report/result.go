@@ -72,6 +72,9 @@ type Setup struct {
 	DurationNS    int64  `json:"duration_ns"` // of each trial
 	Repeats       int    `json:"repeats"`
 	PayloadOctets int    `json:"payload_octets"` // UDP payload of the user packet
+	// Rules is what sessions have beside a PDR, a FAR and a QFI for each direction,
+	// in words; empty: nothing.
+	Rules string `json:"rules,omitempty"`
 }
 
 // Install is how the sessions got into the DUT, over PFCP: all of a run, which

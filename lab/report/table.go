@@ -41,8 +41,12 @@ func (r *Result) title() string {
 		return "bed limit only"
 	}
 	t := &r.Trials[0]
-	return fmt.Sprintf("%s, datapath %s%s, %s, access %s, UDP payload %d octets, %d x %s",
-		t.DUT, t.Datapath, parenthesised(t.XDPMode), r.sessionsText(), t.Access,
+	rules := ""
+	if r.Setup.Rules != "" {
+		rules = " with " + r.Setup.Rules
+	}
+	return fmt.Sprintf("%s, datapath %s%s, %s%s, access %s, UDP payload %d octets, %d x %s",
+		t.DUT, t.Datapath, parenthesised(t.XDPMode), r.sessionsText(), rules, t.Access,
 		r.Setup.PayloadOctets, r.Setup.Repeats, duration(r.Setup.DurationNS))
 }
 
