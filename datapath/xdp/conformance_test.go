@@ -24,7 +24,9 @@ type bed struct {
 	sent   [][]byte // what left of its own accord
 	slowly bool     // a frame is in the slow path
 	ring   *ringbuf.Reader
-	vlans  bool // its ports are tagged
+
+	slowFrames int  // how many frames went through the slow path
+	vlans      bool // its ports are tagged
 }
 
 func bedPorts() *ports {
@@ -246,6 +248,7 @@ func datagram(ip []byte) model.Datagram {
 func (b *bed) slowPath(t testing.TB, run func()) conformance.Outcome {
 	t.Helper()
 	b.out, b.slowly = nil, true
+	b.slowFrames++
 	already := len(b.sent)
 	before := slowCounts(b.slow)
 	run()

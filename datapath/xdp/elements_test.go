@@ -1,0 +1,43 @@
+package xdp
+
+import (
+	"errors"
+	"testing"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/conformance"
+)
+
+// TestElements: the column of docs/rules.md. What is not refused is done by the
+// slow path if one of an uplink and a downlink packet of the session gets there.
+func TestElements(t *testing.T) {
+	b := openBed(t, conformance.MaxSessions)
+	up, down := conformance.BenchFrames()
+	for _, e := range datapath.Elements {
+		s := conformance.Sessions()[0]
+		e.Use(s)
+		got := datapath.Program
+		err := b.Apply(t.Context(), &api.Change{Seid: s.GetSeid(), Session: s})
+		switch {
+		case errors.Is(err, datapath.ErrUnsupported):
+			got = datapath.Refused
+		case err != nil:
+			t.Errorf("%s, %s: %v", e.Rule, e.Name, err)
+			continue
+		default:
+			before := b.slowFrames
+			b.Frame(t, conformance.N3, up)
+			b.Frame(t, conformance.N6, down)
+			if b.slowFrames != before {
+				got = datapath.SlowPath
+			}
+			if err := b.Apply(t.Context(), &api.Change{Seid: s.GetSeid(), DropBuffered: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got != e.XDP {
+			t.Errorf("%s, %s: is %q in datapath/elements.go, but the way is %q: %v", e.Rule, e.Name, e.XDP, got, err)
+		}
+	}
+}
