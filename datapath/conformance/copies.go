@@ -39,7 +39,27 @@ func copyRows() []step {
 	)
 }
 
+// mirrored has bare copies of bare packets, as they came, and in UDP/IP.
+func mirrored() *api.Session {
+	return change(plainSession(), func(s *api.Session) {
+		s.Rules[1].Forward.Duplicates = []*api.Duplicate{
+			{DestinationInterface: api.Interface_SGI_LAN},
+			{DestinationInterface: api.Interface_SGI_LAN, OuterHeaderCreation: &api.OuterHeaderCreation{
+				Encapsulation: api.Encapsulation_UDP, Ipv4: ipv4(host), Port: 4000,
+			}},
+		}
+	})
+}
+
 var copyScripts = []script{
+	{"bare copies of bare packets", []step{
+		install(mirrored()),
+		frames(1, packet{
+			port: N6, in: onN6(down4), want: outN3(GNBAddress, GNBMAC, portDown4, 0, gpdu(pscDL("00000101"), dn4x)),
+			seid: plain, pdr: 2, octets: size4, either: true,
+			sent: [][]byte{down4.bytes(), inUDP(N6Address, host, wrapPorts, 0, 0, down4.bytes()).bytes()},
+		}),
+	}},
 	{"copies", append([]step{install(copied())}, copyRows()...)},
 	{"copies of a dropped packet", []step{
 		install(change(copied(), func(s *api.Session) { s.Qers[0].UplinkGateClosed = true })),

@@ -17,8 +17,10 @@ func (s *Stages) emit(r *Rule, a arrived) []Sent {
 		return r.emitEthernet(a)
 	case !r.routes(a) && r.Outer != nil:
 		return []Sent{{Packet: r.encapsulate(a, a.user), Outer: r.Outer}}
-	case !r.routes(a):
-		return []Sent{{Packet: s.wrap(r, a.user, nil), Way: r.Way}}
+	case !r.routes(a) && r.Wrap != nil:
+		return []Sent{{Packet: s.wrap(r, a.user, a.user), Way: r.Way}}
+	case !r.routes(a): // a copy on another data network: as it came
+		return []Sent{{Packet: append([]byte(nil), a.user...), Way: r.Way}}
 	}
 	pieces := []user{append(user(nil), a.user...)}
 	if limit := s.limit(r, a); len(a.user) > limit {
