@@ -98,13 +98,13 @@ func TestEstablishRefused(t *testing.T) {
 		{"linked to no URR", func(e *Establishment) { e.CreateURRs = []URR{{ID: 5, LinkedURRs: []uint32{6}}} },
 			Error{CauseRuleFailure, 0, true, RuleURR, 5, ErrReference}},
 		{"QFI 64", func(e *Establishment) { e.CreateQERs[0].QFI = 64 }, Error{CauseRuleFailure, 0, true, RuleQER, 1, ErrUnsupported}},
-		{"65 PDRs", func(e *Establishment) {
-			for i := range uint16(63) {
+		{"129 PDRs", func(e *Establishment) {
+			for i := range uint16(127) {
 				r := e.CreatePDRs[1]
 				r.ID = 10 + i
 				e.CreatePDRs = append(e.CreatePDRs, r)
 			}
-		}, Error{CauseNoResources, 0, true, RulePDR, 72, ErrFull}},
+		}, Error{CauseNoResources, 0, true, RulePDR, 136, ErrFull}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m, dp := newManager(t, 8)
