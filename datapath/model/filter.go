@@ -73,8 +73,8 @@ type fields struct {
 	hasPorts              bool
 	protocol              byte
 	tos                   byte
-	spi                   int64 // -1: none
-	flowLabel             int32 // -1: IPv4
+	spi                   int64                   // -1: none
+	flowLabel             int32                   // -1: IPv4
 	name                  func() (flowName, bool) // of the flow; nil: none
 }
 

@@ -20,7 +20,9 @@ type stormed struct {
 	told     atomic.Int64 // DOWNLINK_DATA
 }
 
-func stormUE(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 66 + byte(i>>16), byte(i >> 8), byte(i)}) }
+func stormUE(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, 66 + byte(i>>16), byte(i >> 8), byte(i)})
+}
 
 // applyAll gives all idle UEs a FAR.
 func (s *stormed) applyAll(t *testing.T, f *api.Forward) {
