@@ -11,6 +11,7 @@
 #define GTPU_EXT_PSC	0x85	/* PDU Session Container */
 #define GTPU_PSC_DOWNLINK 0x00	/* PDU types, in their place */
 #define GTPU_PSC_UPLINK	0x10
+#define GTPU_PSC_TYPE	0xf0	/* in the octet of the PDU type */
 #define GTPU_PSC_QFI	0x3f	/* in the octet of the QFI */
 #define GTPU_EXT_MAX	8	/* extension headers that are stepped over */
 

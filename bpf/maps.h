@@ -160,6 +160,11 @@ const volatile struct endpoint_ip6 {
 	__be32 word[4];
 } endpoint_ip6[ENDPOINT_MAX]; /* likewise; first word 0: none more */
 
+#define SPREAD_MAX 64
+const volatile __u32 spread_count;	/* CPUs over which packets are spread */
+const volatile __u32 spread_cpus[SPREAD_MAX];
+const volatile __u32 spread_opaque;	/* T-PDUs may be no IP packets: by TEID, not by UE */
+
 /* Changed while packets flow, each word whole. */
 volatile __u64 answer_tat;	/* theoretical time of the next answer, ns */
 #define ANSWER_SHARES 1024

@@ -5,7 +5,7 @@
  * for a device with tagged ports.
  */
 #include "ctx_xdp.h"
-#include "upf.h"
+#include "spread.h"
 
 SEC("xdp")
 int upf_gtpu_xdp(struct xdp_md *md)
@@ -67,6 +67,43 @@ int upf_vlan_xdp(struct xdp_md *md)
 	if (role & VLAN_GTPU)
 		result = vlan_gtpu(md);
 	return result == -PASS_HOST && role & VLAN_N6 ? vlan_n6(md) : upf_finish(result);
+}
+
+/* Of a device whose packets are spread over CPUs. While somebody traces, packets
+ * stay on the CPU on which they came.
+ */
+SEC("xdp")
+int upf_spread_xdp(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+	__u32 role = vlan_arrive(&ctx);
+	int result = -PASS_HOST;
+
+	if (!role)
+		return CTX_PASS;
+	trace_divert(&ctx, trace_twin(role));
+	if (role & VLAN_GTPU)
+		result = spread_gpdu(&ctx);
+	if (result == -PASS_HOST && role & VLAN_N6)
+		result = spread_bare(&ctx);
+	return upf_finish(result);
+}
+
+/* The stages, on the CPU to which a packet was handed. */
+SEC("xdp/cpumap")
+int upf_gtpu_cpu(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return upf_finish(upf_gtpu(&ctx));
+}
+
+SEC("xdp/cpumap")
+int upf_n6_cpu(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return upf_n6(&ctx);
 }
 
 char _license[] SEC("license") = "GPL";

@@ -34,6 +34,7 @@ const (
 	DropMTU                  // longer than the next hop's MTU and not to be fragmented
 	DropLocal                // user packet to an address of the UPF itself
 	DropSlowFull             // more exceptions than the slow path takes
+	DropSpreadFull           // more packets than the queue of their CPU takes
 	DropEthernetShort        // frame of an Ethernet PDU session ends inside its header
 	DropMAC                  // source is a group, or the MAC address of another Ethernet PDU session, or one too many
 	DropNoMAC                // destination is behind no Ethernet PDU session
@@ -81,6 +82,7 @@ var reasons = [...]reason{
 	DropMTU:           {"mtu", "longer than the next hop's MTU and not to be fragmented", true},
 	DropLocal:         {"local", "user packet to an address of the UPF itself", true},
 	DropSlowFull:      {"slow_full", "more exceptions than the slow path takes", true},
+	DropSpreadFull:    {"spread_full", "more packets than the queue of their CPU takes", true},
 	DropEthernetShort: {"ethernet_short", "frame of an Ethernet PDU session ends inside its header", true},
 	DropMAC:           {"mac", "source is a group, or the MAC address of another Ethernet PDU session, or one too many", true},
 	DropNoMAC:         {"no_mac", "destination is behind no Ethernet PDU session", true},

@@ -128,6 +128,9 @@ type XDP struct {
 	// Pin is a directory in bpffs where tables and attachments stay when the
 	// process ends, so that packets flow on until it is back; empty: none.
 	Pin string `yaml:"pin" json:"pin"`
+	// Spread are numbers of the CPUs that treat packets, each those of its UEs,
+	// whichever CPU they arrive on; empty: they are treated where they arrive.
+	Spread []int `yaml:"spread" json:"spread"`
 }
 
 // Sessions limits what the UPF holds.

@@ -88,7 +88,7 @@ forwarding_policies:
 router_advertisement: {enabled: true, lifetime: 1h, mtu: 1400, dns: ["2001:db8:53::1"], other: true}
 buffer: {packets: 10, octets: 200000, total_packets: 1000, total_octets: 1000000, duration: 5s, max_duration: 1h}
 datapath: model
-xdp: {mode: generic, pin: /sys/fs/bpf/upf}
+xdp: {mode: generic, pin: /sys/fs/bpf/upf, spread: [2, 3]}
 sessions: {max: 1000000}
 pools:
   - {name: internet, prefixes: [10.45.0.0/16, "2001:db8:45::/48"]}
@@ -148,7 +148,7 @@ log: {level: debug, format: json}
 			Duration: Duration(5 * time.Second), MaxDuration: Duration(time.Hour),
 		},
 		Datapath: "model",
-		XDP:      XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf"},
+		XDP:      XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf", Spread: []int{2, 3}},
 		Sessions: Sessions{Max: 1000000},
 		Pools: []Pool{{Name: "internet", Prefixes: []netip.Prefix{
 			netip.MustParsePrefix("10.45.0.0/16"), netip.MustParsePrefix("2001:db8:45::/48")}}},

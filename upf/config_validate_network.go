@@ -136,6 +136,7 @@ func (c *Config) checkStore(m *checks) {
 	m.oneOf("store.after_reboot", s.AfterReboot, RebootRestore, RebootForget)
 	m.want(s.Path == "" || s.Redis.Address == "", "store.redis.address", s.Redis.Address, "only one of store.path and store.redis")
 	m.want(isPrintable(s.Redis.Address), "store.redis.address", s.Redis.Address, "HOST:PORT, or the path of a Unix socket")
+	m.spread(c.XDP.Spread)
 	p := c.XDP.Pin
 	m.want(p == "" || filepath.IsAbs(p) && isPrintable(p), "xdp.pin", p, "an absolute path in bpffs, such as /sys/fs/bpf/plumbline")
 }
@@ -153,5 +154,15 @@ func (c *checks) names(key string, list []string) {
 	var seen []string
 	for _, n := range list {
 		c.name(key, n, &seen)
+	}
+}
+
+// spread checks the CPUs over which packets are spread.
+func (c *checks) spread(cpus []int) {
+	const most, last = 64, 1023
+	c.want(len(cpus) <= most, "xdp.spread", len(cpus), fmt.Sprintf("at most %d CPUs", most))
+	for i, cpu := range cpus {
+		c.want(cpu >= 0 && cpu <= last && !slices.Contains(cpus[:i], cpu), fmt.Sprintf("xdp.spread[%d]", i), cpu,
+			fmt.Sprintf("the number of a CPU, 0 to %d, each once", last))
 	}
 }

@@ -65,7 +65,7 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 	d, err := xdp.New(xdp.Config{
 		Endpoints: endpoints(c), N6: dataNetworks(c),
 		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max,
-		Pin: c.XDP.Pin, EchoInterval: time.Duration(c.N3.EchoInterval),
+		Pin: c.XDP.Pin, Spread: c.XDP.Spread, EchoInterval: time.Duration(c.N3.EchoInterval),
 		Advertise: c.RouterAdvertisement.advertise(), Buffer: c.Buffer.limits(), Log: log,
 	})
 	switch {

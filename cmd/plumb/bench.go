@@ -27,6 +27,7 @@ type benchCommand struct {
 	Duration  time.Duration `default:"5s" help:"Of each trial."`
 	Repeat    int           `default:"3" placeholder:"N" help:"Trials of each kind, bed and UPF in turn. Default: 3."`
 	Threaded  bool          `help:"Let the UPF's devices receive in threads of their own (threaded NAPI), so that it can be overloaded."`
+	Spread    []int         `placeholder:"CPU,..." help:"Let the UPF spread packets over these CPUs (xdp.spread). The generator has the highest one. Default: none."`
 	PDRs      int           `name:"pdrs" default:"1" placeholder:"N" help:"PDRs of a session in each direction; frames match the last one, all others have an SDF filter. Default: 1."`
 	MBR       uint64        `name:"mbr" placeholder:"KBPS" help:"MBR of the QER, in both directions. Default: none."`
 	URR       bool          `name:"urr" help:"A URR with a volume threshold for all PDRs."`
@@ -109,7 +110,7 @@ func (c *benchCommand) config() (bench.Config, error) {
 	version, commit := builtFrom(info, commit)
 	return bench.Config{
 		Datapath: c.Datapath, XDPMode: c.XDPMode, Directions: directions, Sessions: c.Sessions, Access: access,
-		PayloadOctets: c.Payload, RatePPS: uint64(c.Rate), Duration: c.Duration, Repeats: c.Repeat, Threaded: c.Threaded,
+		PayloadOctets: c.Payload, RatePPS: uint64(c.Rate), Duration: c.Duration, Repeats: c.Repeat, Threaded: c.Threaded, Spread: c.Spread,
 		Rules:       bench.Rules{PDRs: c.PDRs, MBRKbps: c.MBR, URR: c.URR},
 		CommandLine: "plumb " + strings.Join(os.Args[1:], " "), Version: version, Commit: commit,
 	}, nil

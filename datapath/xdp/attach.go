@@ -47,19 +47,18 @@ func (d *Driver) startWatching() error {
 
 // attachAll puts the programs on all devices.
 func (d *Driver) attachAll() error {
-	if err := d.tagAll(); err != nil {
-		return err
+	for _, step := range []func() error{d.tagAll, d.startSpread} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	gtpu, n6 := d.ports.devices(), devicesOf(d.routed())
 	for _, dev := range gtpu {
 		prog := d.objs.UpfGtpuXdp
-		switch {
-		case d.ports.tagged(dev.index):
-			prog = d.objs.UpfVlanXdp
-		case onDevice(n6, dev.index):
+		if onDevice(n6, dev.index) {
 			prog = d.objs.UpfBothXdp
 		}
-		if err := d.attach(prog, dev); err != nil {
+		if err := d.attach(d.programOf(dev, prog), dev); err != nil {
 			return err
 		}
 	}
@@ -67,15 +66,23 @@ func (d *Driver) attachAll() error {
 		if onDevice(gtpu, dev.index) {
 			continue
 		}
-		prog := d.objs.UpfN6Xdp
-		if d.ports.tagged(dev.index) {
-			prog = d.objs.UpfVlanXdp
-		}
-		if err := d.attach(prog, dev); err != nil {
+		if err := d.attach(d.programOf(dev, d.objs.UpfN6Xdp), dev); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// programOf returns the program of a device, which is plain if its ports have no
+// tags and its packets stay where they come.
+func (d *Driver) programOf(dev device, plain *ebpf.Program) *ebpf.Program {
+	switch {
+	case len(d.cfg.Spread) > 0:
+		return d.objs.UpfSpreadXdp
+	case d.ports.tagged(dev.index):
+		return d.objs.UpfVlanXdp
+	}
+	return plain
 }
 
 // routed returns the ports of the data networks that are not Ethernet ones.

@@ -28,6 +28,7 @@ type network struct {
 	gnb, dn *net.UDPConn
 	ue      netip.Addr
 	n3      netip.AddrPort // of the UPF
+	spread  []int          // CPUs
 }
 
 const (
@@ -67,7 +68,7 @@ func (n *network) startOn(t *testing.T, mode xdp.Mode, n6 datapath.N6, n3 ...dat
 	t.Helper()
 	check(t, n.UPF.Do(func() (err error) {
 		n.upf, err = xdp.New(xdp.Config{
-			Endpoints: n3, N6: n6,
+			Endpoints: n3, N6: n6, Spread: n.spread,
 			Mode: mode, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
 		})
 		return err
@@ -102,8 +103,13 @@ func listen(t *testing.T, ns *topology.Namespace, at netip.AddrPort) *net.UDPCon
 // install sets up the one session, towards the gNB at peer.
 func (n *network) install(t *testing.T, peer netip.Addr) {
 	t.Helper()
+	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: 1, Session: n.session(peer)}))
+}
+
+// session is that of n.ue.
+func (n *network) session(peer netip.Addr) *api.Session {
 	ue := &api.UEAddress{Ipv4: number(n.ue)}
-	s := &api.Session{Seid: 1, Rules: []*api.Rule{
+	return &api.Session{Seid: 1, Rules: []*api.Rule{
 		{
 			PdrId: 1, OuterHeaderRemoval: true,
 			Detect:  &api.Detect{FTeid: &api.FTEID{Teid: ulTEID, Ipv4: number(n.N3.UPF.Address.Addr())}, UeAddress: ue},
@@ -118,7 +124,6 @@ func (n *network) install(t *testing.T, peer netip.Addr) {
 			},
 		},
 	}, Qers: []*api.QER{{Id: 1, Qfi: 9}}}
-	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: 1, Session: s}))
 }
 
 func toward(peer netip.Addr) *api.OuterHeaderCreation {

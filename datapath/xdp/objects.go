@@ -56,6 +56,9 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 			return nil, fmt.Errorf("xdp: set %s: %w", name, err)
 		}
 	}
+	if err := d.setSpread(spec); err != nil {
+		return nil, err
+	}
 	if !d.ports.anyTagged() {
 		leaveOut(spec.Programs["upf_vlan_xdp"])
 	}

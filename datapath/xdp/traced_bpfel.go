@@ -235,6 +235,9 @@ const (
 	tracedVarOverflows       = "overflows"
 	tracedVarQueueMax        = "queue_max"
 	tracedVarShareTat        = "share_tat"
+	tracedVarSpreadCount     = "spread_count"
+	tracedVarSpreadCpus      = "spread_cpus"
+	tracedVarSpreadOpaque    = "spread_opaque"
 	tracedVarTraceOn         = "trace_on"
 	tracedVarUnusedException = "unused_exception"
 	tracedVarUnusedRouteKey  = "unused_route_key"
@@ -328,6 +331,9 @@ type tracedVariableSpecs struct {
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
+	SpreadCount     *ebpf.VariableSpec `ebpf:"spread_count"`
+	SpreadCpus      *ebpf.VariableSpec `ebpf:"spread_cpus"`
+	SpreadOpaque    *ebpf.VariableSpec `ebpf:"spread_opaque"`
 	TraceOn         *ebpf.VariableSpec `ebpf:"trace_on"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedRouteKey  *ebpf.VariableSpec `ebpf:"unused_route_key"`
@@ -418,6 +424,9 @@ type tracedVariables struct {
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat        *ebpf.Variable `ebpf:"share_tat"`
+	SpreadCount     *ebpf.Variable `ebpf:"spread_count"`
+	SpreadCpus      *ebpf.Variable `ebpf:"spread_cpus"`
+	SpreadOpaque    *ebpf.Variable `ebpf:"spread_opaque"`
 	TraceOn         *ebpf.Variable `ebpf:"trace_on"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedRouteKey  *ebpf.Variable `ebpf:"unused_route_key"`

@@ -13,6 +13,15 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type upfBpfCpumapVal struct {
+	_       structs.HostLayout
+	Qsize   uint32
+	BpfProg struct {
+		_  structs.HostLayout
+		Fd int32
+	}
+}
+
 type upfEndpointIp6 struct {
 	_    structs.HostLayout
 	Word [4]uint32
@@ -175,6 +184,8 @@ const (
 	upfMapRuleByTeid      = "rule_by_teid"
 	upfMapRuleByUe        = "rule_by_ue"
 	upfMapScratch         = "scratch"
+	upfMapSpreadGtpu      = "spread_gtpu"
+	upfMapSpreadN6        = "spread_n6"
 	upfMapTracedPrograms  = "traced_programs"
 	upfMapUrrDrops        = "urr_drops"
 	upfMapUrrEvents       = "urr_events"
@@ -182,8 +193,11 @@ const (
 	upfMapUrrs            = "urrs"
 	upfMapVlanRoles       = "vlan_roles"
 	upfProgUpfBothXdp     = "upf_both_xdp"
+	upfProgUpfGtpuCpu     = "upf_gtpu_cpu"
 	upfProgUpfGtpuXdp     = "upf_gtpu_xdp"
+	upfProgUpfN6Cpu       = "upf_n6_cpu"
 	upfProgUpfN6Xdp       = "upf_n6_xdp"
+	upfProgUpfSpreadXdp   = "upf_spread_xdp"
 	upfProgUpfVlanXdp     = "upf_vlan_xdp"
 	upfVarAnswerTat       = "answer_tat"
 	upfVarEndpointIp4     = "endpoint_ip4"
@@ -192,6 +206,9 @@ const (
 	upfVarOverflows       = "overflows"
 	upfVarQueueMax        = "queue_max"
 	upfVarShareTat        = "share_tat"
+	upfVarSpreadCount     = "spread_count"
+	upfVarSpreadCpus      = "spread_cpus"
+	upfVarSpreadOpaque    = "spread_opaque"
 	upfVarTraceOn         = "trace_on"
 	upfVarUnusedException = "unused_exception"
 	upfVarUnusedRouteKey  = "unused_route_key"
@@ -240,10 +257,13 @@ type upfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfProgramSpecs struct {
-	UpfBothXdp *ebpf.ProgramSpec `ebpf:"upf_both_xdp"`
-	UpfGtpuXdp *ebpf.ProgramSpec `ebpf:"upf_gtpu_xdp"`
-	UpfN6Xdp   *ebpf.ProgramSpec `ebpf:"upf_n6_xdp"`
-	UpfVlanXdp *ebpf.ProgramSpec `ebpf:"upf_vlan_xdp"`
+	UpfBothXdp   *ebpf.ProgramSpec `ebpf:"upf_both_xdp"`
+	UpfGtpuCpu   *ebpf.ProgramSpec `ebpf:"upf_gtpu_cpu"`
+	UpfGtpuXdp   *ebpf.ProgramSpec `ebpf:"upf_gtpu_xdp"`
+	UpfN6Cpu     *ebpf.ProgramSpec `ebpf:"upf_n6_cpu"`
+	UpfN6Xdp     *ebpf.ProgramSpec `ebpf:"upf_n6_xdp"`
+	UpfSpreadXdp *ebpf.ProgramSpec `ebpf:"upf_spread_xdp"`
+	UpfVlanXdp   *ebpf.ProgramSpec `ebpf:"upf_vlan_xdp"`
 }
 
 // upfMapSpecs contains maps before they are loaded into the kernel.
@@ -264,6 +284,8 @@ type upfMapSpecs struct {
 	RuleByTeid     *ebpf.MapSpec `ebpf:"rule_by_teid"`
 	RuleByUe       *ebpf.MapSpec `ebpf:"rule_by_ue"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
+	SpreadGtpu     *ebpf.MapSpec `ebpf:"spread_gtpu"`
+	SpreadN6       *ebpf.MapSpec `ebpf:"spread_n6"`
 	TracedPrograms *ebpf.MapSpec `ebpf:"traced_programs"`
 	UrrDrops       *ebpf.MapSpec `ebpf:"urr_drops"`
 	UrrEvents      *ebpf.MapSpec `ebpf:"urr_events"`
@@ -283,6 +305,9 @@ type upfVariableSpecs struct {
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
+	SpreadCount     *ebpf.VariableSpec `ebpf:"spread_count"`
+	SpreadCpus      *ebpf.VariableSpec `ebpf:"spread_cpus"`
+	SpreadOpaque    *ebpf.VariableSpec `ebpf:"spread_opaque"`
 	TraceOn         *ebpf.VariableSpec `ebpf:"trace_on"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedRouteKey  *ebpf.VariableSpec `ebpf:"unused_route_key"`
@@ -323,6 +348,8 @@ type upfMaps struct {
 	RuleByTeid     *ebpf.Map `ebpf:"rule_by_teid"`
 	RuleByUe       *ebpf.Map `ebpf:"rule_by_ue"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
+	SpreadGtpu     *ebpf.Map `ebpf:"spread_gtpu"`
+	SpreadN6       *ebpf.Map `ebpf:"spread_n6"`
 	TracedPrograms *ebpf.Map `ebpf:"traced_programs"`
 	UrrDrops       *ebpf.Map `ebpf:"urr_drops"`
 	UrrEvents      *ebpf.Map `ebpf:"urr_events"`
@@ -347,6 +374,8 @@ func (m *upfMaps) Close() error {
 		m.RuleByTeid,
 		m.RuleByUe,
 		m.Scratch,
+		m.SpreadGtpu,
+		m.SpreadN6,
 		m.TracedPrograms,
 		m.UrrDrops,
 		m.UrrEvents,
@@ -367,6 +396,9 @@ type upfVariables struct {
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat        *ebpf.Variable `ebpf:"share_tat"`
+	SpreadCount     *ebpf.Variable `ebpf:"spread_count"`
+	SpreadCpus      *ebpf.Variable `ebpf:"spread_cpus"`
+	SpreadOpaque    *ebpf.Variable `ebpf:"spread_opaque"`
 	TraceOn         *ebpf.Variable `ebpf:"trace_on"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedRouteKey  *ebpf.Variable `ebpf:"unused_route_key"`
@@ -377,17 +409,23 @@ type upfVariables struct {
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfPrograms struct {
-	UpfBothXdp *ebpf.Program `ebpf:"upf_both_xdp"`
-	UpfGtpuXdp *ebpf.Program `ebpf:"upf_gtpu_xdp"`
-	UpfN6Xdp   *ebpf.Program `ebpf:"upf_n6_xdp"`
-	UpfVlanXdp *ebpf.Program `ebpf:"upf_vlan_xdp"`
+	UpfBothXdp   *ebpf.Program `ebpf:"upf_both_xdp"`
+	UpfGtpuCpu   *ebpf.Program `ebpf:"upf_gtpu_cpu"`
+	UpfGtpuXdp   *ebpf.Program `ebpf:"upf_gtpu_xdp"`
+	UpfN6Cpu     *ebpf.Program `ebpf:"upf_n6_cpu"`
+	UpfN6Xdp     *ebpf.Program `ebpf:"upf_n6_xdp"`
+	UpfSpreadXdp *ebpf.Program `ebpf:"upf_spread_xdp"`
+	UpfVlanXdp   *ebpf.Program `ebpf:"upf_vlan_xdp"`
 }
 
 func (p *upfPrograms) Close() error {
 	return _UpfClose(
 		p.UpfBothXdp,
+		p.UpfGtpuCpu,
 		p.UpfGtpuXdp,
+		p.UpfN6Cpu,
 		p.UpfN6Xdp,
+		p.UpfSpreadXdp,
 		p.UpfVlanXdp,
 	)
 }

@@ -76,7 +76,7 @@ func (d *Driver) setRoles() error {
 		if i >= len(d.ports.gtpu) {
 			role = roleN6
 		}
-		if d.ports.tagged(p.index) {
+		if d.ports.tagged(p.index) || len(d.cfg.Spread) > 0 {
 			roles[upfVlanKey{Ifindex: uint32(p.index), Vid: uint32(p.VLAN)}] |= role
 		}
 	}

@@ -47,8 +47,11 @@ type Config struct {
 	Endpoints []datapath.Endpoint // where GTP-U is terminated, at most 16; several may be on one device
 	// N6 is where user packets leave bare and come from. A device may be that of
 	// an endpoint.
-	N6          datapath.N6
-	Mode        Mode
+	N6   datapath.N6
+	Mode Mode
+	// Spread are the CPUs on which the stages run, each with the packets of its UEs,
+	// whichever CPU they arrive on; empty: where they arrive. At most 64.
+	Spread      []int
 	MaxSessions int // F-TEIDs, and UE addresses, that can be held
 	// Pin is a directory in bpffs where tables and attachments stay when the
 	// process ends, so that packets flow on until [New] takes them over; "":
@@ -97,6 +100,8 @@ type Driver struct {
 
 	totalsMu sync.Mutex // held for a scan, before mu
 	totals   totals     // last returned
+
+	spreadCounts *ebpf.Map // packets by CPU; nil: none are spread, or nobody can count
 
 	pins     *pins
 	adopting bool    // the tables are those of a process before this one

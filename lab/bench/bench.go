@@ -46,7 +46,8 @@ type Config struct {
 	RatePPS       uint64        // 0: as fast as possible
 	Duration      time.Duration // of a trial
 	Repeats       int
-	Threaded      bool // the UPF's devices receive in threads of their own
+	Threaded      bool  // the UPF's devices receive in threads of their own
+	Spread        []int // CPUs over which the UPF spreads packets; empty: none
 	Rules         Rules
 
 	CommandLine, Version, Commit string // for the result
@@ -152,7 +153,7 @@ func (r *run) build(ctx context.Context) error {
 	}
 	r.mode = xdpMode(answer)
 	r.result.Setup = report.Setup{
-		Arrangement: arrangement(r.Threaded), Threaded: r.Threaded, Configuration: r.dut.File,
+		Arrangement: arrangement(r.Threaded) + spreading(r.Spread), Threaded: r.Threaded, Configuration: r.dut.File,
 		DurationNS: r.Duration.Nanoseconds(), Repeats: r.Repeats, PayloadOctets: r.PayloadOctets, Rules: r.Rules.String(),
 	}
 	return nil
@@ -290,4 +291,13 @@ func arrangement(threaded bool) string {
 	}
 	return "Generator, UPF (or bed) and meter take turns on one CPU: the generator is slowed by what follows it, so nothing is " +
 		"lost, and the time per frame is the sum of all three."
+}
+
+// spreading says what the UPF does with packets before it treats them.
+func spreading(cpus []int) string {
+	if len(cpus) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" The UPF hands each packet to the CPU of its UE, one of %v, where it is treated and where the meter runs; what finds "+
+		"no room in the queue of a CPU is lost.", cpus)
 }

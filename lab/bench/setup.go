@@ -19,6 +19,7 @@ func (r *run) upfConfig() *upf.Config {
 		Gateway: t.N6.Peer.Address.Addr(), Gateway6: t.N6.Peer.Address6.Addr(),
 	}
 	c.Datapath, c.XDP.Mode = r.Datapath, r.XDPMode
+	c.XDP.Spread = r.Spread
 	c.Sessions.Max = max(c.Sessions.Max, slices.Max(r.Sessions))
 	return c
 }

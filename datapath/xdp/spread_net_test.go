@@ -1,0 +1,131 @@
+package xdp_test
+
+import (
+	"context"
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/xdp"
+	"plumbline/gtpu"
+)
+
+// TestSpread: packets of many UEs go through the CPUs, tagged and untagged, all
+// arrive, those of a UE in their order, and a UE has one CPU both ways.
+func TestSpread(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("needs two CPUs")
+	}
+	for _, tc := range []struct {
+		name string
+		mode xdp.Mode
+		vlan bool
+	}{{"native", xdp.Native, false}, {"generic", xdp.Generic, false}, {"vlan", xdp.Native, true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			n := layNetwork(t, "xdp-spread-"+tc.name)
+			n.spread = []int{0, 1}
+			if tc.vlan {
+				n.tag(t, tc.mode, netip.Addr{})
+			} else {
+				n.start(t, tc.mode, datapath.Endpoint{Name: "n3", Device: n.N3.UPF.Device, Address: n.N3.UPF.Address.Addr()})
+			}
+			n.n3 = netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port)
+			n.gnb = listen(t, n.GNB, netip.AddrPortFrom(n.N3.Peer.Address.Addr(), gtpu.Port))
+			n.install(t, n.N3.Peer.Address.Addr())
+			n.untilResolved(t)
+			n.uplink(t, payload(100))
+			n.uplink(t, payload(1472)) // fragments
+			n.echo(t)
+			n.inOrder(t)
+		})
+	}
+}
+
+const spreadUEs, spreadPackets = 8, 50
+
+// spreadUE is the address of a UE, which has the TEID 0x100 and its number.
+func spreadUE(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 64, 1, byte(i)}) }
+
+// inOrder sends packets of all UEs in turn, and sees them arrive.
+func (n *network) inOrder(t *testing.T) {
+	t.Helper()
+	for i := range spreadUEs {
+		n.ue = spreadUE(i)
+		n.installAs(t, uint64(2+i), uint32(0x100+i))
+	}
+	before := n.given(t)
+	next := [spreadUEs]byte{}
+	buf := make([]byte, 2048)
+	for seq := range spreadPackets {
+		for i := range spreadUEs {
+			n.ue = spreadUE(i)
+			user := n.datagram([]byte{byte(i), byte(seq)})
+			message := append(gtpu.AppendGPDU(nil, uint32(0x100+i), gtpu.PDUTypeUplink, 9, len(user)), user...)
+			_, err := n.gnb.WriteToUDPAddrPort(message, n.n3)
+			check(t, err)
+		}
+		for range spreadUEs {
+			_, from, err := n.dn.ReadFromUDPAddrPort(buf)
+			check(t, err)
+			if buf[1] != next[buf[0]] || from.Addr() != spreadUE(int(buf[0])) {
+				t.Fatalf("packet %d of UE %d from %v, want %d", buf[1], buf[0], from, next[buf[0]])
+			}
+			next[buf[0]]++
+		}
+	}
+	after := n.given(t)
+	if sum := after[0] + after[1] - before[0] - before[1]; sum != spreadUEs*spreadPackets || after[0] == before[0] || after[1] == before[1] {
+		t.Errorf("packets by CPU: %v, before %v", after, before)
+	}
+	for i := range spreadUEs {
+		n.oneCPU(t, i)
+	}
+}
+
+// oneCPU: packets of the UE have the same CPU both ways.
+func (n *network) oneCPU(t *testing.T, ue int) {
+	t.Helper()
+	n.ue = spreadUE(ue)
+	before := n.given(t)
+	user := n.datagram(payload(10))
+	message := append(gtpu.AppendGPDU(nil, uint32(0x100+ue), gtpu.PDUTypeUplink, 9, len(user)), user...)
+	_, err := n.gnb.WriteToUDPAddrPort(message, n.n3)
+	check(t, err)
+	_, _, err = n.dn.ReadFromUDPAddrPort(make([]byte, 100))
+	check(t, err)
+	n.downlink(t, payload(10))
+	after := n.given(t)
+	if !(after[0] == before[0]+2 && after[1] == before[1]) && !(after[1] == before[1]+2 && after[0] == before[0]) {
+		t.Errorf("UE %d: packets by CPU %v, before %v", ue, after, before)
+	}
+}
+
+// given returns how many packets each CPU was given, once that is known of all.
+func (n *network) given(t *testing.T) []uint64 {
+	t.Helper()
+	last := []uint64{0, 0}
+	for {
+		time.Sleep(20 * time.Millisecond)
+		given, err := n.upf.Spread()
+		check(t, err)
+		if len(given) != 2 {
+			t.Fatalf("packets of %d CPUs, want 2", len(given))
+		}
+		if given[0] == last[0] && given[1] == last[1] {
+			return given
+		}
+		last = given
+	}
+}
+
+// installAs sets up a session of n.ue with this TEID.
+func (n *network) installAs(t *testing.T, seid uint64, teid uint32) {
+	t.Helper()
+	s := n.session(n.N3.Peer.Address.Addr())
+	s.Seid = seid
+	s.Rules[0].Detect.FTeid.Teid = teid
+	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: seid, Session: s}))
+}
