@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
-#include "maps.h"
-#include "parse.h"
+#include "list.h"
 #include "queue.h"
 
 /* What the stages may use of a rule: read once, so that all see the same. */
 struct match {
 	struct rule *rule;
 	__u64 key;
-	__u32 ctl;
-	__u32 meter[2];
+	__u32 seen;		/* the rule's control word */
+	__u32 ctl;		/* RULE_*: seen, or, with RULE_LIST, that of the PDR */
+	__u32 meter[2];		/* with RULE_LIST the first is the index in pdrs */
 	__u32 urr;
+	struct outer out;	/* with RULE_OUTER */
 };
 
 static __always_inline struct rule *rule_overflow(void *table, void *by_key, __u64 key)
@@ -45,16 +46,18 @@ static __always_inline struct rule *rule_find(void *table, void *by_key, __u64 k
 static __always_inline int match_begin(struct match *m, struct rule *rule, __u32 tunnelled)
 {
 	m->rule = rule;
-	m->ctl = *(volatile __u32 *)&rule->ctl;
-	if (m->ctl & (RULE_CHANGING | RULE_SLOW | RULE_QUEUED)) {
-		int err = queue_enter(m->key, m->ctl, tunnelled);
+	m->seen = *(volatile __u32 *)&rule->ctl;
+	if (m->seen & (RULE_CHANGING | RULE_SLOW | RULE_QUEUED)) {
+		int err = queue_enter(m->key, m->seen, tunnelled);
 
 		if (err)
 			return err;
 	}
+	m->ctl = m->seen;
 	m->meter[0] = rule->meter[0];
 	m->meter[1] = rule->meter[1];
 	m->urr = rule->urr;
+	m->out = rule->out;
 	return 0;
 }
 
@@ -62,7 +65,7 @@ static __always_inline int match_begin(struct match *m, struct rule *rule, __u32
 static __always_inline int match_end(const struct match *m)
 {
 	barrier();
-	if ((*(volatile __u32 *)&m->rule->ctl ^ m->ctl) & ~RULE_QUEUED || *(volatile __u64 *)&m->rule->key != m->key)
+	if ((*(volatile __u32 *)&m->rule->ctl ^ m->seen) & ~RULE_QUEUED || *(volatile __u64 *)&m->rule->key != m->key)
 		return -PASS_CHANGING;
 	return 0;
 }
@@ -95,12 +98,51 @@ static __always_inline int detect_qfi(__u32 qfis, __u8 qfi)
 	return qfi && (differs - 0x01010101U) & ~differs & 0x80808080U;
 }
 
+/* detect_pdr - what the PDR with index @pdr of a list asks for
+ *
+ * All is read from memory, nothing is decided: for the verifier what follows is
+ * then the same as for a rule that is no list, and need not be looked at again.
+ */
+static __always_inline int detect_pdr(const struct packet *p, struct match *m, __u32 pdr)
+{
+	const struct pdr *found = bpf_map_lookup_elem(&pdrs, &pdr);
+
+	if (!found)
+		return -DROP_INTERNAL;
+	m->meter[0] = pdr;
+	m->ctl = found->ctl;
+	m->out = found->out;
+	m->out.dscp |= p->dscp & found->dscp_copied;
+	if (found->ctl & RULE_SLOW)
+		return match_end(m) ?: -PASS_RULES;
+	return 0;
+}
+
+/* detect_list - find the PDR of a rule that is a list
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int detect_list(const struct ctx *ctx, const struct packet *p, struct match *m)
+{
+	__u64 user = user_at(ctx, p);
+	int found;
+
+	if (m->seen & RULE_UPLINK)
+		user |= (__u64)FLOW_UPLINK << USER_HAS;
+	if (p->has_psc)
+		user |= (__u64)FLOW_QFI << USER_HAS | (__u64)(p->qfi & GTPU_PSC_QFI) << USER_QFI;
+	found = list_detect(ctx->md, user, m->rule->list, m->meter[LIST_FIRST], m->meter[LIST_COUNT]);
+	if (found < 0)
+		return match_end(m) ?: found;
+	return detect_pdr(p, m, found);
+}
+
 /* detect_tunnelled - find the PDR of a G-PDU by its F-TEID and compare its PDI
  *
  * Source: TS 29.244 V18.6.0, 5.2.1A and 7.5.2.2.
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int detect_tunnelled(const struct packet *p, struct match *m)
+static __always_inline int detect_tunnelled(const struct ctx *ctx, const struct packet *p, struct match *m)
 {
 	struct rule *rule;
 	__u32 qfis;
@@ -113,6 +155,9 @@ static __always_inline int detect_tunnelled(const struct packet *p, struct match
 	err = match_begin(m, rule, 1);
 	if (err)
 		return err;
+	/* The verifier shall see lists first: detect_pdr(). */
+	if (__builtin_expect(m->seen & RULE_LIST, 1))
+		return detect_list(ctx, p, m);
 	if (!detect_ue(p, m))
 		return match_end(m) ?: -DROP_UE_ADDRESS;
 	qfis = *(__u32 *)rule->qfis;
@@ -125,11 +170,22 @@ static __always_inline int detect_tunnelled(const struct packet *p, struct match
  *
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int detect_bare(const struct packet *p, struct match *m)
+static __always_inline int detect_bare(const struct ctx *ctx, const struct packet *p, struct match *m)
 {
 	struct rule *rule;
+	int err;
 
 	m->key = p->version == 4 ? rule_key_ip4(p->dst_ip4) : p->dst_ip6;
 	rule = rule_find(&rule_by_ue, &guest_by_ue, m->key);
-	return rule ? match_begin(m, rule, 0) : -PASS_HOST;
+	if (!rule && framed_routes) {
+		m->key = list_framed(ctx->md, user_at(ctx, p));
+		rule = m->key ? rule_find(&rule_by_ue, &guest_by_ue, m->key) : NULL;
+	}
+	if (!rule)
+		return -PASS_HOST;
+	err = match_begin(m, rule, 0);
+	if (err)
+		return err;
+	/* The verifier shall see lists first: detect_pdr(). */
+	return __builtin_expect(m->seen & RULE_LIST, 1) ? detect_list(ctx, p, m) : 0;
 }

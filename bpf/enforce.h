@@ -1,60 +1,190 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
 #include "detect.h"
+#include "gcra.h"
 #include "urr.h"
 
-#define METER_TRIES	16	/* of the compare-and-swap, one per CPU that is faster */
+/* A packet and the meters of a PDR of a list, while they are asked. */
+struct charge {
+	__u64 now;
+	__u32 octets;
+	__u32 within;	/* QERs, one bit each, within whose GBR the packet is */
+	__u32 taken;	/* of refs[], one bit each, from which it has been taken */
+	__u32 reserved;
+};
 
-/* meter_conforms - take @octets from the meter with this index if they fit
- *
- * GCRA in its virtual scheduling form: the packet conforms unless it comes
- * earlier than the theoretical arrival time less the tolerance. One 64-bit
- * compare-and-swap keeps it exact on any number of CPUs. The function is global
- * for the verifier's sake, as those in urr.h.
- *
- * Source: ITU-T I.371, Annex A. Return: nonzero if the packet conforms.
- */
-__noinline int meter_conforms(__u32 index, __u32 octets)
+static __always_inline __u32 charge_octets(const struct charge *c, __u32 ref)
 {
-	struct meter *m = bpf_map_lookup_elem(&meters, &index);
-	__u64 now = bpf_ktime_get_ns() << METER_FRACTION;
-	__u64 cost, latest;
+	return (ref & METER_KIND) == METER_PACKETS ? METER_PACKET : c->octets;
+}
 
-	if (!m)
-		return 1;
-	cost = m->unit_time * octets >> METER_SHIFT;
-	latest = now + m->tolerance;
-	for (int i = 0; i < METER_TRIES; i++) {
-		__u64 tat = *(volatile __u64 *)&m->tat;
-		__u64 start = tat > now ? tat : now;
+/* charge_forced - whether an MBR cannot drop the packet, because it is within the
+ * GBR of another QER
+ */
+static __always_inline int charge_forced(const struct charge *c, __u32 ref)
+{
+	return (ref & METER_KIND) == METER_MBR && c->within & ~(1U << ((ref & METER_QER) >> 26));
+}
 
-		if (start > latest)
-			break;
-		if (__sync_val_compare_and_swap(&m->tat, tat, start + cost) == tat)
-			return 1;
-	}
+static __always_inline int charge_refused(__u32 ref)
+{
+	return (ref & METER_KIND) == METER_PACKETS ? -DROP_PACKET_RATE : -DROP_MBR;
+}
+
+/* charge_ask - whether a meter would let the packet pass; of a GBR, which lets
+ * every packet pass, that is noted
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
+__noinline int charge_ask(struct charge *c, __u32 ref)
+{
+	int fits;
+
+	if (!c)
+		return -DROP_INTERNAL;
+	fits = meter_conforms(ref & METER_INDEX, c->now);
+	if ((ref & METER_KIND) == METER_GBR)
+		c->within |= (fits ? 1U : 0) << ((ref & METER_QER) >> 26);
+	else if (!fits && !charge_forced(c, ref))
+		return charge_refused(ref);
 	return 0;
+}
+
+/* charge_take - take the packet from the meter refs[@i], unless it is one that is
+ * forced
+ *
+ * A GBR that it does not fit any more because another CPU was faster protects it
+ * no more. Return: 0, or a negative enum upf_count.
+ */
+__noinline int charge_take(struct charge *c, __u32 ref, __u32 i)
+{
+	__u32 qer = 1U << ((ref & METER_QER) >> 26);
+	int gbr = (ref & METER_KIND) == METER_GBR;
+
+	if (!c)
+		return -DROP_INTERNAL;
+	if (charge_forced(c, ref) || (gbr && !(c->within & qer)))
+		return 0;
+	if (meter_take(ref & METER_INDEX, charge_octets(c, ref), c->now)) {
+		c->taken |= 1U << (i & 31);
+		return 0;
+	}
+	if (!gbr)
+		return charge_refused(ref);
+	c->within &= ~qer;
+	return 0;
+}
+
+/* charge_end - give back what was taken from refs[@i], or, if the packet can @pass,
+ * take it from an MBR that does not matter because of a GBR
+ */
+__noinline int charge_end(const struct charge *c, __u32 ref, __u32 i, int pass)
+{
+	if (!c)
+		return 0;
+	if (!pass && c->taken >> (i & 31) & 1)
+		meter_return(ref & METER_INDEX, charge_octets(c, ref), c->now);
+	else if (pass && charge_forced(c, ref))
+		meter_force(ref & METER_INDEX, c->octets, c->now);
+	return 0;
+}
+
+/* pdr_charge - take the packet from all meters of the PDR, or from none
+ *
+ * They stand in the order Packet Rates, GBRs, MBRs. A packet that is within the
+ * GBR of one QER is not dropped by the MBR of another, but taken from it.
+ *
+ * Source: TS 29.244 V18.6.0, 5.4.4, 8.2.8 (MBR), 8.2.9 (GBR), 8.2.63 (Packet Rate).
+ * Return: 0, or a negative enum upf_count.
+ */
+static __noinline int pdr_charge(const struct pdr *pdr, __u32 octets)
+{
+	struct charge c = { .now = gcra_now(), .octets = octets };
+	int err = 0;
+
+	for (__u32 i = 0; !err && i < PDR_METERS && i < pdr->meters; i++)
+		err = charge_ask(&c, pdr->refs[i]);
+	if (err)
+		return err;
+	for (__u32 i = 0; !err && i < PDR_METERS && i < pdr->meters; i++)
+		err = charge_take(&c, pdr->refs[i], i);
+	if (!err && !c.within)
+		return 0;
+	for (__u32 i = 0; i < PDR_METERS && i < pdr->meters; i++)
+		charge_end(&c, pdr->refs[i], i, !err);
+	return err;
+}
+
+/* pdr_urr - the URR with number @i of the PDR, as among refs; 0: none */
+static __always_inline __u32 pdr_urr(const struct pdr *pdr, __u32 i)
+{
+	__u32 at = pdr->meters + i;
+
+	barrier_var(at); /* what is compared is what is used */
+	return at < PDR_REFS ? pdr->refs[at] : 0;
+}
+
+static __always_inline __u32 pdr_direction(const struct pdr *pdr)
+{
+	return pdr->ctl & RULE_UPLINK ? URR_UPLINK : URR_DOWNLINK;
+}
+
+/* pdr_admit - quotas, START_OF_TRAFFIC and gate; those URRs that measure before
+ * enforcement count what arrives, but not if a quota stops it
+ *
+ * Source: TS 29.244 V18.6.0, 5.4.3 (gating), 5.2.2.2 (quota), 8.2.68 (MBQE).
+ * Return: 0, or a negative enum upf_count.
+ */
+static __noinline int pdr_admit(const struct pdr *pdr, __u32 octets)
+{
+	__u32 direction = pdr_direction(pdr);
+	int spent = 0, before = 0;
+
+	for (__u32 i = 0; i < PDR_URRS && i < pdr->urrs; i++) {
+		spent |= urr_spent(pdr_urr(pdr, i) & URR_INDEX, direction);
+		before |= pdr_urr(pdr, i) & URR_BEFORE;
+	}
+	for (__u32 i = 0; before && i < PDR_URRS && i < pdr->urrs; i++)
+		if (pdr_urr(pdr, i) & URR_BEFORE)
+			urr_arrived(pdr_urr(pdr, i) & URR_INDEX, direction, spent ? 0 : octets);
+	if (pdr->ctl & RULE_GATE)
+		return -DROP_GATE;
+	for (__u32 i = 0; i < PDR_URRS && i < pdr->urrs; i++)
+		urr_start(pdr_urr(pdr, i) & URR_INDEX);
+	return spent ? -DROP_QUOTA : 0;
+}
+
+/* pdr_enforce - gate, quotas and meters of a PDR of a list
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
+__noinline int pdr_enforce(__u32 index, __u32 octets)
+{
+	const struct pdr *pdr = bpf_map_lookup_elem(&pdrs, &index);
+	int err;
+
+	if (!pdr)
+		return -DROP_INTERNAL;
+	err = pdr_admit(pdr, octets);
+	if (err)
+		return err;
+	return pdr->meters ? pdr_charge(pdr, octets) : 0;
 }
 
 /* enforce - gate, quota and meters of the rule
  *
- * The meters are asked in the order of the PDR's QER IDs; a packet that passes
- * the first and not the second has used up the first.
+ * A packet is taken from all of the PDR's meters or from none.
  *
  * Source: TS 29.244 V18.6.0, 5.4.3 (gating), 5.4.4 (MBR), 5.2.2.2 (quota).
  * Return: 0, or a negative enum upf_count.
  */
 static __always_inline int enforce(const struct match *m, const struct packet *p)
 {
-	if (m->ctl & RULE_GATE)
-		return -DROP_GATE;
+	if (m->ctl & (RULE_GATE | RULE_LIST))
+		return m->ctl & RULE_LIST ? pdr_enforce(m->meter[0], p->octets) : -DROP_GATE;
 	if (m->urr && urr_used_up(m->urr, match_direction(m)))
 		return -DROP_QUOTA;
-	if (!m->meter[0])
-		return 0;
-	if (!meter_conforms(m->meter[0], p->octets))
-		return -DROP_MBR;
-	if (m->meter[1] && !meter_conforms(m->meter[1], p->octets))
+	if (m->meter[0] && !meters_take(m->meter[0], m->meter[1], p->octets))
 		return -DROP_MBR;
 	return 0;
 }

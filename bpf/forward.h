@@ -127,12 +127,10 @@ static __always_inline __u32 flow_hash(const struct packet *p)
 static __always_inline int forward_outer(const struct match *m, const struct packet *p,
 					 struct route *r)
 {
-	const struct rule *rule = m->rule;
-
-	r->teid = rule->out.teid;
-	r->dscp = m->ctl & RULE_DSCP ? rule->out.dscp : p->dscp;
+	r->teid = m->out.teid;
+	r->dscp = m->ctl & RULE_DSCP ? m->out.dscp : p->dscp;
 	r->flow = flow_hash(p);
-	return hop_use(rule->out.hop, route_optional(r) + r->kept + p->octets, r);
+	return hop_use(m->out.hop, route_optional(r) + r->kept + p->octets, r);
 }
 
 /* forward_psc - the PDU Session Container of a packet that had none
@@ -141,7 +139,7 @@ static __always_inline int forward_outer(const struct match *m, const struct pac
  */
 static __always_inline void forward_psc(const struct match *m, struct route *r)
 {
-	r->qfi = m->rule->out.qfi;
+	r->qfi = m->out.qfi;
 	r->has_psc = r->qfi != 0;
 	r->pdu_type = m->ctl & RULE_TO_ACCESS ? GTPU_PSC_DOWNLINK : GTPU_PSC_UPLINK;
 }
@@ -158,7 +156,7 @@ static __always_inline void forward_psc(const struct match *m, struct route *r)
 static __always_inline int forward_relay(const struct ctx *ctx, const struct match *m,
 					 const struct packet *p, struct route *r)
 {
-	__u8 qfi = m->rule->out.qfi;
+	__u8 qfi = m->out.qfi;
 	int err;
 
 	if (p->exts) {

@@ -27,6 +27,53 @@ struct overflow {
 struct overflow guest_by_teid SEC(".maps");
 struct overflow guest_by_ue SEC(".maps");
 
+/* Lists: runs of entries, and the PDRs that they lead to. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct entry);
+} entries SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pdr);
+} pdrs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pdr_counter);
+} pdr_counters SEC(".maps");
+
+/* What long lists made of flows, 2^FLOW_CACHE_BITS for each CPU. struct flow is
+ * what the programs have in a place.
+ */
+#define FLOW_CACHE_BITS	12
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE); /* whole pages: a flow is one cache line */
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__uint(value_size, 64);
+} flows SEC(".maps");
+
+/* Framed routes: key in rule_by_ue by prefix. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct framed_key);
+	__type(value, __u64);
+} framed_by_prefix SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -170,6 +217,7 @@ volatile __u64 answer_tat;	/* theoretical time of the next answer, ns */
 #define ANSWER_SHARES 1024
 volatile __u64 share_tat[ANSWER_SHARES]; /* the same of answers to users, by hash */
 volatile __u32 overflows;	/* how many rules are not at home */
+volatile __u32 framed_routes;	/* how many framed_by_prefix has */
 
 const struct route_key *unused_route_key __attribute__((unused));
 const struct exception *unused_exception __attribute__((unused));

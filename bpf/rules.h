@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include <linux/in6.h>
 
 /* The tables that the control plane writes and the stages read. Sizes and byte
  * offsets are those of the Go types in package datapath/xdp (bpf2go makes them
  * from here).
  */
+
+/* Outer Header Creation, and what is marked into the container in it. */
+struct outer {
+	__u16 hop;		/* index in hops: the peer */
+	__u8 qfi;		/* and RQI, as in the container; 0: none */
+	__u8 dscp;		/* with RULE_DSCP */
+	__be32 teid;
+};
 
 /* One F-TEID, or one UE address to which packets come bare from N6, in one
  * cache line.
@@ -21,23 +30,21 @@
  * loads is kept by the compiler (volatile) and by x86-64; on a CPU that orders
  * loads weakly the window is a few instructions wide.
  *
- * What does not fit in here stands with RULE_SLOW, and is done by the slow path:
- * several PDRs on one key, SDF filters, more than two meters, one URR or four
- * QFIs, buffering, an outer header for a PDI with a UE IPv6 prefix.
+ * What does not fit in here, several PDRs on one key, SDF filters, more than two
+ * meters, one URR or four QFIs, GBR, packet rates, marking, stands with RULE_LIST:
+ * the line names a run of struct entry, in Precedence order. What the programs do
+ * not do at all stands with RULE_SLOW and is done by the slow path: buffering, a
+ * list that is too long.
  */
 struct rule {
 	__u64 key;		/* rule_key_teid(), or rule_key_ip4(), or the IPv6 prefix; 0: empty */
 	__u32 ctl;		/* generation << 22 | n6 << 16 | RULE_*; bpf/n6.h says what n6 is */
-	__u32 meter[2];		/* indices in meters; 0: none */
+	__u32 meter[2];		/* indices in meters; 0: none. With RULE_LIST: LIST_* */
 	__u32 ue_ip4;		/* UE address to compare, host order, with RULE_MATCH_IP4 */
 	union {
 		__u64 ue_ip6;	/* UE prefix to compare, host order, with RULE_MATCH_IP6 */
-		struct {	/* Outer Header Creation, with RULE_OUTER */
-			__u16 hop;	/* index in hops: the peer */
-			__u8 qfi;	/* to mark; 0: none */
-			__u8 dscp;	/* with RULE_DSCP */
-			__be32 teid;
-		} out;
+		__u64 list;	/* number of the list, which no other ever had, with RULE_LIST */
+		struct outer out;	/* with RULE_OUTER */
 	};
 	__u8 qfis[4];		/* that match; 0: none more; all 0: any */
 	__u32 urr;		/* index in urrs; 0: none */
@@ -57,6 +64,7 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_OUTER	0x0040	/* create an outer header; else out on N6 as it is */
 #define RULE_SLOW	0x0080	/* all is done by the slow path */
 #define RULE_TO_ACCESS	0x0100	/* Destination Interface Access */
+#define RULE_LIST	0x0200	/* several PDRs, or more of one than fits in here */
 #define RULE_QUEUED	0x4000	/* the slow path may have packets that came before: see queue.h */
 #define RULE_CHANGING	0x8000
 
@@ -73,6 +81,111 @@ static __always_inline __u64 rule_key_ip4(__u32 addr)
 	return 1ULL << 32 | addr;
 }
 
+/* The key of what is reached through framed routes of a session; neither IPv4
+ * nor a unicast IPv6 prefix. The driver makes it of the SEID.
+ */
+#define RULE_KEY_ROUTES	(1ULL << 62)
+
+/* The key of framed_by_prefix: IPv4 as ::ffff:a.b.c.d. */
+struct framed_key {
+	__u32 bits;
+	struct in6_addr addr;
+};
+
+/* The words of struct rule.meter with RULE_LIST: a run of struct entry, of which
+ * the first ones say what UE addresses there are, the others what matches.
+ */
+#define LIST_FIRST	0	/* index in entries */
+#define LIST_COUNT	1	/* how many match; above LIST_UES_SHIFT how many stand before */
+#define LIST_COUNT_MASK	0xffff
+#define LIST_UES_SHIFT	16
+#define LIST_MAX	256	/* entries of a run */
+#define LIST_LINEAR	16	/* of those that match: beyond that the flow cache is asked */
+
+/* One thing that a packet may match: QFIs and one SDF filter of a PDR, with one
+ * range of ports on each side, in one cache line. All of it has to match. A PDR
+ * with several filters has several entries, one behind the other. Remote and local
+ * are as in the filter: local is the UE's end.
+ *
+ * An entry with ENTRY_UE stands before those that match: an address at the UE's
+ * end inside remote is one of the set of addresses whose number is ue. So what
+ * PDRs have in common is compared once.
+ *
+ * Addresses and prefixes are in host order, high half first; those of IPv4 are
+ * the last 32 bits, and their lengths are counted from there.
+ */
+struct entry {
+	__u64 qfis;		/* bit n is QFI n; 0: any */
+	__u64 remote[2], local[2];
+	union {
+		__u16 port[4];	/* remote first and last, local first and last */
+		__u32 spi;	/* of ESP or AH, with ENTRY_SPI */
+	};
+	__u32 pdr;		/* index in pdrs */
+	__u32 flow_label;
+	__u16 flags;		/* ENTRY_* */
+	__u8 remote_bits, local_bits;	/* length of the prefix */
+	__u8 protocol;
+	__u8 tos, tos_mask;	/* tos is under the mask */
+	__u8 ue;		/* set of UE addresses, from 1 on; 0: any address */
+};
+
+_Static_assert(sizeof(struct entry) == 64, "an entry is one cache line");
+
+#define ENTRY_IP4	0x0001	/* matches IPv4 only */
+#define ENTRY_IP6	0x0002	/* matches IPv6 only */
+#define ENTRY_REMOTE	0x0004	/* remote is compared */
+#define ENTRY_LOCAL	0x0008
+#define ENTRY_REMOTE_PORT 0x0010
+#define ENTRY_LOCAL_PORT 0x0020
+#define ENTRY_PROTOCOL	0x0040
+#define ENTRY_SPI	0x0080
+#define ENTRY_FLOW_LABEL 0x0100
+#define ENTRY_UE	0x0200
+#define ENTRY_UES	63	/* sets of UE addresses of a list */
+
+#define PDR_REFS	26
+#define PDR_METERS	16	/* at most among them */
+#define PDR_URRS	10
+
+/* What is done with a packet that matched: a PDR's FAR, QERs and URRs. Never
+ * changed while a list names it: a PDR that changes gets another one.
+ */
+struct pdr {
+	__u32 ctl;		/* RULE_*, RULE_LIST among them; without a generation */
+	__u32 counter;		/* index in pdr_counters */
+	struct outer out;	/* with RULE_OUTER */
+	__u8 dscp_copied;	/* bits of the user packet's DSCP to add to out.dscp */
+	__u8 reserved;
+	__u8 meters, urrs;	/* how many of refs[] are in use: first meters, then URRs */
+	__u16 pdr_id;
+	__u16 reserved2;
+	__u32 refs[PDR_REFS];
+};
+
+_Static_assert(sizeof(struct pdr) == 128, "a PDR is two cache lines");
+
+/* A meter among refs: index in meters, and what it does. */
+#define METER_INDEX	0x03ffffff
+#define METER_QER	0x3c000000	/* which of the PDR's QERs it is of */
+#define METER_KIND	0xc0000000
+#define METER_MBR	0x00000000
+#define METER_GBR	0x40000000
+#define METER_PACKETS	0x80000000	/* Packet Rate */
+
+/* A URR among refs: index in urrs. */
+#define URR_INDEX	0x7fffffff
+#define URR_BEFORE	0x80000000	/* counts before enforcement (MBQE) */
+
+/* What was counted for a PDR of a list; as at the end of struct rule. */
+struct pdr_counter {
+	__u64 packets;		/* forwarded */
+	__u64 octets;		/* forwarded, of the user packet */
+	__u64 dropped;		/* packets that matched and were then dropped */
+	__u32 pdr_id;
+	__u32 reserved;
+};
+
 /* A rate as GCRA knows it (ITU-T I.371, Annex A), of octets or of packets. Times
  * are in units of 2^-8 ns of bpf_ktime_get_ns(), so that one octet at 100 Gbit/s
  * is 20 of them.
@@ -86,6 +199,12 @@ struct meter {
 
 #define METER_FRACTION	8	/* bits of tat behind the nanosecond */
 #define METER_SHIFT	16	/* from the time of an octet to tat */
+#define METER_PACKET	0	/* as a number of octets: one packet */
+
+/* tat is never further ahead than this beyond tolerance and unit_time: then it is
+ * from long ago, and the clock has gone round.
+ */
+#define METER_AHEAD	(1ULL << 38)
 
 /* What the slow path has of a rule: the packets in the ring that it has not
  * finished yet.

@@ -80,7 +80,7 @@ static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, const st
 static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, struct match *m)
 {
 	struct route r = {};
-	int err = detect_tunnelled(p, m);
+	int err = detect_tunnelled(ctx, p, m);
 
 	if (err)
 		return err;
@@ -92,7 +92,7 @@ static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, stru
 static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct match *m)
 {
 	struct route r = {};
-	int err = detect_bare(p, m) ?: forward_arrived(ctx, m);
+	int err = detect_bare(ctx, p, m) ?: forward_arrived(ctx, m);
 
 	if (err)
 		return err;
@@ -160,23 +160,21 @@ __noinline int upf_answer(int err)
 
 /* upf_opaque - what becomes of a T-PDU that is no IP packet
  *
- * @err: why it is none
+ * @teid: through which it came; 0: no G-PDU
+ * @err:  why it is none
  *
- * It may be of an unstructured PDU session, whose rules are the slow path's.
+ * It may be of an unstructured PDU session, whose rules are the slow path's. The
+ * function takes no pointers: what the common packet needs stays in registers.
  * Return: a negative enum upf_count.
  */
-static __noinline int upf_opaque(const struct packet *p, struct match *m, int err)
+__noinline int upf_opaque(__u32 teid, int err)
 {
 	struct rule *rule;
 
-	if (!p->teid)
+	if (!teid)
 		return err;
-	m->key = rule_key_teid(p->teid);
-	rule = rule_find(&rule_by_teid, &guest_by_teid, m->key);
-	if (rule && *(volatile __u32 *)&rule->ctl & RULE_SLOW)
-		return -PASS_RULES;
-	m->key = 0;
-	return err;
+	rule = rule_find(&rule_by_teid, &guest_by_teid, rule_key_teid(teid));
+	return rule && *(volatile __u32 *)&rule->ctl & RULE_SLOW ? -PASS_RULES : err;
 }
 
 /* upf_gtpu - a frame of a device on which GTP-U is terminated
@@ -196,7 +194,9 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 	if (!err)
 		err = upf_tunnelled(ctx, &p, &m);
 	else if (err == -DROP_IP_SHORT || err == -DROP_IP_VERSION)
-		err = upf_opaque(&p, &m, err);
+		err = upf_opaque(p.teid, err);
+	if (err == -PASS_RULES)
+		m.key = rule_key_teid(p.teid);
 	trace_match(&m);
 	if (err >= 0)
 		return err;

@@ -33,7 +33,28 @@ static __noinline int urr_started(struct urr *u, __u32 index)
 	return 0;
 }
 
-/* urr_used_up - whether a quota is; START_OF_TRAFFIC on the way */
+/* urr_start - raise START_OF_TRAFFIC if it was asked for */
+__noinline int urr_start(__u32 index)
+{
+	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+
+	if (u && *(volatile __u32 *)&u->flags & URR_START)
+		urr_started(u, index);
+	return 0;
+}
+
+/* urr_spent - whether a quota is used up */
+__noinline int urr_spent(__u32 index, __u32 direction)
+{
+	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+
+	if (!u || direction > URR_DOWNLINK)
+		return 0;
+	return *(volatile __u64 *)&u->limit[direction] == URR_USED_UP ||
+	       *(volatile __u64 *)&u->limit[URR_TOTAL] == URR_USED_UP;
+}
+
+/* urr_used_up - both of the above in one: of rules with one URR */
 __noinline int urr_used_up(__u32 index, __u32 direction)
 {
 	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
@@ -126,5 +147,17 @@ __noinline int urr_count(__u32 index, __u32 direction, __u32 octets)
 		urr_reached(u, index, direction, own);
 	if (total >= *(volatile __u64 *)&u->limit[URR_TOTAL])
 		urr_reached(u, index, URR_TOTAL, total);
+	return 0;
+}
+
+/* urr_arrived - a packet that arrives, for a URR that measures before enforcement
+ *
+ * @octets: 0: a quota stops it, and it is not counted
+ */
+__noinline int urr_arrived(__u32 index, __u32 direction, __u32 octets)
+{
+	urr_start(index);
+	if (octets)
+		urr_count(index, direction, octets);
 	return 0;
 }

@@ -152,11 +152,11 @@ func multihomedRows() []step {
 	return rows(
 		packet{
 			name: "the first prefix goes out here", port: N3, in: onN3(gpdu(pscUL("00000001"), up6)), want: outN6(GatewayMAC, up6x),
-			seid: plain, pdr: 1, octets: size6, slow: true,
+			seid: plain, pdr: 1, octets: size6,
 		},
 		packet{
 			name: "the second goes to another anchor", port: N3, in: onN3(gpdu(pscUL("00000001"), second)),
-			want: outN9(portSecond, gpdu("34ff LEN 00000140 0000 00 85 01 10 09 00", second)), seid: plain, pdr: 3, octets: size6, slow: true,
+			want: outN9(portSecond, gpdu("34ff LEN 00000140 0000 00 85 01 10 09 00", second)), seid: plain, pdr: 3, octets: size6,
 		},
 		asks("both are advertised", "00000001", datapath.DropUEAddress, solicit(linkLocal, 255),
 			toUE(portFromRouter, advertised(linkLocal, "2001:db8:45:1::", "2001:db8:45:2::").bytes())),

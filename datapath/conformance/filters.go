@@ -73,11 +73,11 @@ const pscQFI5 = "34ff LEN 00000020 0000 00 85 01 10 05 00"
 var filterRows = []packet{
 	{
 		name: "filters, uplink: remote prefix and port", port: N3, in: onN3(gpdu(pscUL("00000020"), up8(1000, "198.18.0.1"))),
-		want: outN6(GatewayMAC, hop(up8(1000, "198.18.0.1"))), seid: classified, pdr: 1, octets: size4, slow: true,
+		want: outN6(GatewayMAC, hop(up8(1000, "198.18.0.1"))), seid: classified, pdr: 1, octets: size4,
 	},
 	{
 		name: "filters, uplink: the first PDR wins over the second", port: N3, in: onN3(gpdu(pscUL("00000020"), up8(2000, "198.18.0.1"))),
-		want: outN6(GatewayMAC, hop(up8(2000, "198.18.0.1"))), seid: classified, pdr: 1, octets: size4, slow: true,
+		want: outN6(GatewayMAC, hop(up8(2000, "198.18.0.1"))), seid: classified, pdr: 1, octets: size4,
 	},
 	{
 		name: "filters, uplink: the second PDR drops", port: N3, in: onN3(gpdu(pscUL("00000020"), up8(2999, "203.0.113.1"))),
@@ -89,7 +89,7 @@ var filterRows = []packet{
 	},
 	{
 		name: "filters, uplink: the third PDR goes by QFI", port: N3, in: onN3(gpdu(pscQFI5, up8(3000, "203.0.113.1"))),
-		want: outN6(GatewayMAC, hop(up8(3000, "203.0.113.1"))), seid: classified, pdr: 3, octets: size4, slow: true,
+		want: outN6(GatewayMAC, hop(up8(3000, "203.0.113.1"))), seid: classified, pdr: 3, octets: size4,
 	},
 	{
 		name: "filters, uplink: none matches", port: N3, in: onN3(gpdu(pscUL("00000020"), up8(3000, "203.0.113.1"))),
@@ -101,7 +101,7 @@ var filterRows = []packet{
 	{
 		name: "filters, uplink: a first fragment has ports", port: N3,
 		in:   onN3(gpdu(pscUL("00000020"), header(up8(1000, "198.18.0.1"), fragment))),
-		want: outN6(GatewayMAC, header(hop(up8(1000, "198.18.0.1")), fragment)), seid: classified, pdr: 1, octets: size4, slow: true,
+		want: outN6(GatewayMAC, header(hop(up8(1000, "198.18.0.1")), fragment)), seid: classified, pdr: 1, octets: size4,
 	},
 	{
 		name: "filters, uplink: a later fragment has none", port: N3,
@@ -110,17 +110,17 @@ var filterRows = []packet{
 	{
 		name: "filters, uplink: a later fragment matches a PDR without ports", port: N3,
 		in:   onN3(gpdu(pscQFI5, header(up8(1000, "198.18.0.1"), laterFragment))),
-		want: outN6(GatewayMAC, header(hop(up8(1000, "198.18.0.1")), laterFragment)), seid: classified, pdr: 3, octets: size4, slow: true,
+		want: outN6(GatewayMAC, header(hop(up8(1000, "198.18.0.1")), laterFragment)), seid: classified, pdr: 3, octets: size4,
 	},
 	{
 		name: "filters, downlink: DSCP and remote port, QFI 5", port: N6, in: onN6(tos(down8(1000, "198.18.0.1"), 0xbb)),
 		want: outN3(GNBAddress, GNBMAC, portDown8, 0xb8>>2, gpdu("34ff LEN 00000120 0000 00 85 01 00 05 00", tos(hop(down8(1000, "198.18.0.1")), 0xbb))),
-		seid: classified, pdr: 4, octets: size4, slow: true,
+		seid: classified, pdr: 4, octets: size4,
 	},
 	{
 		name: "filters, downlink: the last PDR, QFI 9", port: N6, in: onN6(down8(1000, "198.18.0.1")),
 		want: outN3(GNBAddress, GNBMAC, portDown8, 0, gpdu(pscDL("00000120"), hop(down8(1000, "198.18.0.1")))),
-		seid: classified, pdr: 6, octets: size4, slow: true,
+		seid: classified, pdr: 6, octets: size4,
 	},
 	{
 		name: "filters, downlink: the second PDR drops", port: N6, in: onN6(down8(3000, "198.18.0.1")),

@@ -166,7 +166,7 @@ var usageScripts = []script{
 		})),
 		frames(1, with(downRow)),
 		frames(1, packet{
-			port: N3, in: upRow.in, want: upRow.want, seid: 1, pdr: 1, octets: size4, urrs: []uint32{1, 7}, slow: true,
+			port: N3, in: upRow.in, want: upRow.want, seid: 1, pdr: 1, octets: size4, urrs: []uint32{1, 7},
 			events: []*api.Event{thresholdReached, {Kind: api.EventKind_VOLUME_QUOTA, Seid: 1, RuleId: 7}},
 		}),
 		frames(1, upSpent), frames(1, with(downRow)),
@@ -185,7 +185,7 @@ var usageScripts = []script{
 			s.Qers = append(s.Qers, &api.QER{Id: 2, UplinkMbrBps: 1e9}, &api.QER{Id: 3, UplinkMbrBps: 1e9}, &api.QER{Id: 4, UplinkMbrBps: 1000})
 			s.Rules[0].QerIds = []uint32{1, 2, 3, 4}
 		})),
-		frames(4, slowly(big)),
+		frames(4, big),
 		frames(1, packet{port: N3, in: big.in, reason: datapath.DropMBR, seid: 1, pdr: 1}),
 	}},
 }

@@ -12,8 +12,16 @@ import (
 func (d *Driver) adopt() {
 	d.hops.adopt(d.ports)
 	d.meters.orphans = newBitmap(len(d.meters.slots))
+	d.lists.orphans = newBitmap(len(d.lists.counters.slots))
+	var used [2][]run
 	for _, t := range []*table{d.teids, d.ues} {
 		t.adopt(func(r *upfRule) {
+			if r.Ctl&ruleList != 0 {
+				if l := d.lists.of(r); l != (list{}) && r.Ctl&ruleChanging == 0 {
+					d.adoptList(l, &used)
+				}
+				return
+			}
 			for _, m := range r.Meter {
 				if int(m) < len(d.meters.slots) && m != 0 {
 					d.meters.orphans.add(m)
@@ -26,6 +34,8 @@ func (d *Driver) adopt() {
 	}
 	d.hops.settle()
 	d.meters.adopt()
+	d.lists.adopt(&used)
+	d.framed.adopt()
 	d.urrs.adoptAll()
 }
 
@@ -142,10 +152,12 @@ func (d *Driver) dropOrphans() {
 		for w, set := range t.orphans {
 			for ; set != 0; set &= set - 1 {
 				slot := uint32(w*64 + bits.TrailingZeros64(set))
-				hops := t.hop(nil, slot)
 				key := t.slots[slot].Key
+				had := d.listAt(t.kind, slot, key)
+				hops := d.listHops(t.hop(nil, slot), had)
 				t.clear(slot)
 				t.release(slot, key)
+				d.lists.remove(had, monotonic())
 				for _, hop := range hops {
 					d.releasePeer(hop)
 				}
@@ -159,6 +171,13 @@ func (d *Driver) dropOrphans() {
 		}
 	}
 	d.meters.orphans = nil
+	for w, set := range d.lists.orphans {
+		for ; set != 0; set &= set - 1 {
+			d.lists.freeCounters.give(uint32(w*64+bits.TrailingZeros64(set)), 1, monotonic())
+		}
+	}
+	d.lists.orphans = nil
+	d.framed.settle(d.ues)
 	for _, o := range d.urrs.orphans {
 		if o.slot != 0 {
 			d.urrs.release(o.slot)

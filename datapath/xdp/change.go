@@ -3,6 +3,7 @@ package xdp
 import (
 	"encoding/binary"
 	"math/bits"
+	"net/netip"
 	"slices"
 
 	"plumbline/api"
@@ -21,7 +22,9 @@ type change struct {
 	others []held   // meters and URRs
 	slow   []slowRule
 	hops   []uint32
-	models []*model.Rule // of all PDRs, if the slow path does or did any of them
+	models []*model.Rule  // of all PDRs, if the slow path does or did any of them
+	routes []netip.Prefix // framed routes
+	fresh  []netip.Prefix // those of them that were not there before
 }
 
 // placed is a rule in a slot.
@@ -29,8 +32,9 @@ type placed struct {
 	held
 	key     uint64
 	rule    *api.Rule // the first one on this key
-	slow    bool
-	hop     uint32 // that the rule refers to; 0: none
+	slow    bool      // one line does not hold it: a list, or the slow path
+	list    list      // that content names
+	hop     uint32    // that the rule refers to; 0: none
 	content upfRule
 }
 
@@ -40,27 +44,66 @@ type tableKey struct {
 	key  uint64
 }
 
-// tableKeys returns those of a rule, as [datapath.Keys].
-func tableKeys(r *api.Rule) (keys [2]tableKey, n int) {
+// tableKeys appends those of a rule: its [datapath.Keys], but for framed routes,
+// which have one key in all.
+func tableKeys(keys []tableKey, seid uint64, r *api.Rule) []tableKey {
 	d := r.GetDetect()
 	if f := d.GetFTeid(); f != nil {
-		keys[0] = tableKey{ruleByTEID, 1<<32 | uint64(f.GetTeid())}
-		return keys, 1
+		return append(keys, tableKey{ruleByTEID, 1<<32 | uint64(f.GetTeid())})
 	}
 	if a := d.GetUeAddress().GetIpv4(); a != 0 {
-		keys[n] = tableKey{ruleByUE, 1<<32 | uint64(a)}
-		n++
+		keys = append(keys, tableKey{ruleByUE, 1<<32 | uint64(a)})
 	}
 	if p := d.GetUeAddress().GetIpv6Prefix(); p != 0 {
-		keys[n] = tableKey{ruleByUE, p}
-		n++
+		keys = append(keys, tableKey{ruleByUE, p})
 	}
-	return keys, n
+	if len(d.GetFramedRoutes()) == 0 {
+		return keys
+	}
+	for _, k := range datapath.Keys(r) {
+		if key := placeOf(seid, k); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// placeOf returns where the programs look for k.
+func placeOf(seid uint64, k datapath.Key) tableKey {
+	switch {
+	case k.TEID != 0:
+		return tableKey{ruleByTEID, 1<<32 | uint64(k.TEID)}
+	case k.IPv4 != 0:
+		return tableKey{ruleByUE, 1<<32 | uint64(k.IPv4)}
+	case k.IPv6 != 0:
+		return tableKey{ruleByUE, k.IPv6}
+	}
+	return tableKey{ruleByUE, routesKey(seid)}
+}
+
+// covers reports whether r is a candidate for packets that are found by the key
+// of p: see [datapath.Covers].
+func (c *change) covers(r *api.Rule, p *placed) bool {
+	var buf [4]tableKey
+	own := tableKey{p.kind(), p.key}
+	if slices.Contains(tableKeys(buf[:0], c.in.GetSeid(), r), own) {
+		return true
+	}
+	if len(c.routes) == 0 || own.kind == ruleByTEID || r.GetDetect().GetFTeid() != nil {
+		return false
+	}
+	switch {
+	case own.key == routesKey(c.in.GetSeid()):
+		return false
+	case own.key>>32 == 1:
+		return datapath.Covers(r, datapath.Key{IPv4: uint32(own.key)})
+	}
+	return datapath.Covers(r, datapath.Key{IPv6: own.key})
 }
 
 // plan reserves all that the session needs. After an error nothing is.
 func (c *change) plan() error {
-	for _, step := range []func() error{c.placeAll, c.reserveURRs, c.fillAll} {
+	for _, step := range []func() error{c.placeAll, c.placeRoutes, c.reserveURRs, c.fillAll} {
 		if err := step(); err != nil {
 			c.abort()
 			return err
@@ -71,10 +114,11 @@ func (c *change) plan() error {
 
 // placeAll finds a slot for each key, and which keys are for the slow path.
 func (c *change) placeAll() error {
+	c.routes = routesOf(c.in)
+	var buf [4]tableKey
 	for _, r := range c.in.GetRules() {
 		slow := !fast(c.in, r)
-		keys, n := tableKeys(r)
-		for _, k := range keys[:n] {
+		for _, k := range tableKeys(buf[:0], c.in.GetSeid(), r) {
 			if p := c.placedAt(k); p != nil {
 				p.slow = true // another PDR of the session is there
 				continue
@@ -84,6 +128,15 @@ func (c *change) placeAll() error {
 				return &datapath.RuleError{Type: api.RuleType_PDR_RULE, ID: r.GetPdrId(), Err: err}
 			}
 			c.rules = append(c.rules, placed{held: hold(k.kind, r.GetPdrId(), slot), key: k.key, rule: r, slow: slow})
+		}
+	}
+	if len(c.routes) == 0 {
+		return nil
+	}
+	for i := range c.rules {
+		p := &c.rules[i]
+		for _, r := range c.in.GetRules() {
+			p.slow = p.slow || r != p.rule && c.covers(r, p)
 		}
 	}
 	return nil
@@ -123,7 +176,9 @@ func fast(s *api.Session, r *api.Rule) bool {
 	switch {
 	case rare(s, r):
 		return false
-	case len(d.GetFilters()) > 0, len(d.GetQfis()) > maxQFIs, len(r.GetUrrIds()) > 1:
+	case len(d.GetFilters()) > 0, len(d.GetQfis()) > maxQFIs, len(r.GetUrrIds()) > 1, len(d.GetFramedRoutes()) > 0:
+		return false
+	case len(r.GetUrrIds()) == 1 && datapath.FindURR(s, r.GetUrrIds()[0]).GetBeforeEnforcement():
 		return false
 	case f.GetAction() == api.Action_BUFF:
 		return false
@@ -132,13 +187,22 @@ func fast(s *api.Session, r *api.Rule) bool {
 	case f.GetAction() != api.Action_DROP && ohc != nil && d.GetFTeid() != nil && d.GetUeAddress().GetIpv6Prefix() != 0:
 		return false
 	}
-	meters := 0
+	n, source := 0, d.GetSourceInterface()
 	for _, id := range r.GetQerIds() {
-		if datapath.MBR(datapath.FindQER(s, id), d.GetSourceInterface()) != 0 {
-			meters++
+		q := datapath.FindQER(s, id)
+		if datapath.GBR(q, source) != 0 || datapath.PacketRate(q, source) != nil || !datapath.Uplink(source) && marks(q) {
+			return false
+		}
+		if datapath.MBR(q, source) != 0 {
+			n++
 		}
 	}
-	return meters <= maxMeters
+	return n <= maxMeters
+}
+
+// marks reports whether q writes more than a QFI into downlink packets.
+func marks(q *api.QER) bool {
+	return q.GetRqi() || q.GetDownlinkTosMask() != 0 || q.ServiceClass != nil || q.PagingPolicy != nil
 }
 
 // countsDropped reports whether a URR of r is to know of packets that are
@@ -181,7 +245,11 @@ func (c *change) fillAll() error {
 			return err
 		}
 	}
-	return c.fillSlow()
+	if err := c.fillSlow(); err != nil {
+		return err
+	}
+	c.fillLists()
+	return nil
 }
 
 // fill makes the content of p from PDR, FAR, QERs and URR.
@@ -192,8 +260,11 @@ func (c *change) fill(p *placed) error {
 	if datapath.Uplink(source) {
 		e.Ctl |= ruleUplink
 	}
-	qfi, meters := byte(0), 0
-	before := c.d.table(p.kind()).slots[p.slot()].Meter
+	qfi, n := byte(0), 0
+	var before [maxMeters]uint32
+	if had := &c.d.table(p.kind()).slots[p.slot()]; had.Ctl&ruleList == 0 {
+		before = had.Meter
+	}
 	for _, id := range r.GetQerIds() {
 		q := datapath.FindQER(c.in, id)
 		if datapath.GateClosed(q, source) {
@@ -205,12 +276,12 @@ func (c *change) fill(p *placed) error {
 		if datapath.MBR(q, source) == 0 {
 			continue
 		}
-		slot, err := c.meter(q, datapath.Uplink(source), before[meters])
+		slot, err := c.meter(q, model.MBR, datapath.Uplink(source), before[n])
 		if err != nil {
 			return &datapath.RuleError{Type: api.RuleType_QER_RULE, ID: id, Err: err}
 		}
-		e.Meter[meters] = slot
-		meters++
+		e.Meter[n] = slot
+		n++
 	}
 	for _, id := range r.GetUrrIds() {
 		e.Urr, _ = c.find(urr, id)
@@ -315,13 +386,13 @@ func (c *change) find(k kind, id uint32) (uint32, bool) {
 
 // meter returns the slot of the QER's meter: the session's, also from before the
 // start, when the rule named the slot before, or a new one.
-func (c *change) meter(q *api.QER, uplink bool, before uint32) (uint32, error) {
-	k, id := meterKind(q, uplink)
+func (c *change) meter(q *api.QER, limit model.MeterKind, uplink bool, before uint32) (uint32, error) {
+	k, id := meterKind(q, limit, uplink)
 	if slot, ok := c.find(k, id); ok {
 		return slot, nil
 	}
 	slot, ok := c.old.find(k, id)
-	if !ok && k >= sharedUplinkMeter {
+	if !ok && k.isShared() {
 		slot, ok = c.d.meters.findShared(k, id)
 	}
 	if !ok && before != 0 && c.d.meters.orphans.has(before) && !c.holds(before) {
@@ -335,7 +406,7 @@ func (c *change) meter(q *api.QER, uplink bool, before uint32) (uint32, error) {
 	}
 	h := hold(k, id, slot)
 	c.others = append(c.others, h)
-	if k >= sharedUplinkMeter && !c.old.has(h) {
+	if k.isShared() && !c.old.has(h) {
 		c.d.meters.shared[h]++
 	}
 	return slot, nil
@@ -344,17 +415,17 @@ func (c *change) meter(q *api.QER, uplink bool, before uint32) (uint32, error) {
 // holds reports whether the new session holds this slot for a meter.
 func (c *change) holds(meter uint32) bool {
 	for _, h := range c.others {
-		if h.kind() != urr && h.slot() == meter {
+		if h.kind().isMeter() && h.slot() == meter {
 			return true
 		}
 	}
 	return false
 }
 
-func meterKind(q *api.QER, uplink bool) (k kind, id uint32) {
-	k, id = uplinkMeter, q.GetId()
+func meterKind(q *api.QER, limit model.MeterKind, uplink bool) (k kind, id uint32) {
+	k, id = meters+kind(limit)*meterKinds, q.GetId()
 	if q.GetShared() != 0 {
-		k, id = sharedUplinkMeter, q.GetShared()
+		k, id = k+sharedMeters, q.GetShared()
 	}
 	if !uplink {
 		k++

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 
 	"plumbline/api"
-	"plumbline/datapath"
+	"plumbline/datapath/model"
 )
 
 // commit makes the change visible; it cannot fail. The slow path is locked out
@@ -22,6 +22,7 @@ func (c *change) commit(discard bool) *session {
 	for i := range c.rules {
 		c.write(&c.rules[i], made, uint16(c.in.GetSlice()))
 	}
+	c.d.framed.keep(routesKey(c.in.GetSeid()), c.routes)
 	c.d.retireSlow(c.old, made)
 	c.d.giveBack(c.old, made)
 	for _, hop := range before {
@@ -33,15 +34,18 @@ func (c *change) commit(discard bool) *session {
 // setMeters sets the rates, and takes adopted meters from the orphans.
 func (c *change) setMeters() {
 	for _, q := range c.in.GetQers() {
-		for _, source := range []api.Interface{api.Interface_ACCESS, api.Interface_CORE} {
-			rate := datapath.MBR(q, source)
-			if rate == 0 {
-				continue
+		for limit := model.MBR; limit <= model.PacketRate; limit++ {
+			for _, uplink := range []bool{true, false} {
+				if slot, ok := c.find(meterKind(q, limit, uplink)); ok {
+					c.d.meters.meter(slot).Set(q, limit, uplink, c.d.cfg.MeterBurst)
+					c.d.meters.orphans.remove(slot)
+				}
 			}
-			if slot, ok := c.find(meterKind(q, datapath.Uplink(source))); ok {
-				c.d.meters.meter(slot).SetRate(rate, 0)
-				c.d.meters.orphans.remove(slot)
-			}
+		}
+	}
+	for _, h := range c.others {
+		if h.kind() == pdrCounter {
+			c.d.lists.orphans.remove(h.slot())
 		}
 	}
 }
@@ -65,6 +69,7 @@ func (c *change) hopsBefore() []uint32 {
 		if t := c.d.table(p.kind()); t.orphans.has(p.slot()) {
 			t.orphans.remove(p.slot())
 			c.hops = t.hop(c.hops, p.slot())
+			c.hops = c.d.listHops(c.hops, c.d.listAt(p.kind(), p.slot(), p.key))
 		}
 	}
 	return c.hops
@@ -119,7 +124,11 @@ func (c *change) write(p *placed, made *session, slice uint16) {
 			t.retire(p.slot(), atomic.LoadUint32(&t.slots[p.slot()].Ctl))
 		}
 	}
+	had := c.d.listAt(p.kind(), p.slot(), t.slots[p.slot()].Key)
 	t.write(p.slot(), &p.content, slice)
+	if had != p.list {
+		c.d.lists.remove(had, monotonic())
+	}
 	if s := c.old.slowly(p.id); s != nil && !p.slow && made.slowly(p.id) == nil {
 		addCounters(t.counters(p.slot()), drainCounters(s.rule.Counters))
 	}
@@ -132,6 +141,9 @@ func (c *change) abort() {
 		if p.hop != 0 {
 			c.d.releasePeer(p.hop)
 		}
+		if p.list != c.d.listAt(p.kind(), p.slot(), p.key) {
+			c.d.lists.remove(p.list, 0)
+		}
 		if t := c.d.table(p.kind()); !c.old.has(p.held) && !t.orphans.has(p.slot()) {
 			t.release(p.slot(), p.key)
 		}
@@ -141,10 +153,15 @@ func (c *change) abort() {
 			c.d.releasePeer(c.slow[i].hop)
 		}
 	}
+	for _, p := range c.fresh {
+		c.d.framed.remove(p)
+	}
 	for _, h := range c.others {
 		switch {
 		case c.old.has(h):
-		case h.kind() != urr:
+		case h.kind() == pdrCounter:
+			c.d.lists.releaseCounter(h.slot())
+		case h.kind().isMeter():
 			c.d.meters.release(h)
 		case h.kind() == urr && c.d.urrs.adopt(c.in.GetSeid(), h.id) == 0:
 			c.d.urrs.release(h.slot())
@@ -156,6 +173,7 @@ func (c *change) abort() {
 func (d *Driver) remove(seid uint64, s *session) {
 	hops := d.hopsOf(nil, s)
 	none := &session{}
+	d.framed.keep(routesKey(seid), nil)
 	d.bindSlow(seid, s, none)
 	if len(s.slow) > 0 && d.slow != nil {
 		d.slow.release(seid, nil, true)
@@ -174,8 +192,10 @@ func (d *Driver) giveBack(s, keep *session) {
 		if h.isRule() && !keep.has(h) {
 			t := d.table(h.kind())
 			key := t.slots[h.slot()].Key
+			had := d.listAt(h.kind(), h.slot(), key)
 			t.clear(h.slot())
 			t.release(h.slot(), key)
+			d.lists.remove(had, monotonic())
 		}
 	}
 	for _, h := range s.held {
@@ -183,6 +203,8 @@ func (d *Driver) giveBack(s, keep *session) {
 		case h.isRule() || keep.has(h):
 		case h.kind() == urr:
 			d.urrs.release(h.slot())
+		case h.kind() == pdrCounter:
+			d.lists.releaseCounter(h.slot())
 		default:
 			d.meters.release(h)
 		}

@@ -43,7 +43,7 @@ func (t *meterTable) reserve() (uint32, error) {
 // release gives back what a session holds, or a change that is given up has
 // reserved. What no session has adopted yet stays as it is.
 func (t *meterTable) release(h held) {
-	if h.kind() >= sharedUplinkMeter {
+	if h.kind().isShared() {
 		if t.shared[h]--; t.shared[h] > 0 {
 			return
 		}

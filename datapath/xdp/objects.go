@@ -15,7 +15,7 @@ func (d *Driver) loadObjects() error {
 	if err != nil {
 		return err
 	}
-	if d.pins, err = openPins(d.cfg.Pin, tableSize(d.cfg.MaxSessions)); err != nil {
+	if d.pins, err = openPins(d.cfg.Pin, tableSize(d.cfg.MaxSessions), d.listed()); err != nil {
 		return err
 	}
 	adopted := d.pins.adopted(spec)
@@ -31,7 +31,23 @@ func (d *Driver) loadObjects() error {
 	return d.pins.pinTables(map[string]*ebpf.Map{
 		"rule_by_teid": o.RuleByTeid, "rule_by_ue": o.RuleByUe, "guest_by_teid": o.GuestByTeid, "guest_by_ue": o.GuestByUe,
 		"meters": o.Meters, "urrs": o.Urrs, "urr_owners": o.UrrOwners, "urr_drops": o.UrrDrops, "hops": o.Hops,
+		"entries": o.Entries, "pdrs": o.Pdrs, "pdr_counters": o.PdrCounters, "framed_by_prefix": o.FramedByPrefix,
 	})
+}
+
+// minListed is how many PDRs of lists there is room for at least, and
+// entriesPerPDR how many entries for each on average.
+const minListed, entriesPerPDR = 1024, 2
+
+// flowCacheBits is FLOW_CACHE_BITS of bpf/maps.h.
+const flowCacheBits = 12
+
+// listed returns how many PDRs of lists there is room for.
+func (d *Driver) listed() uint32 {
+	if d.cfg.MaxListedPDRs > 0 {
+		return uint32(d.cfg.MaxListedPDRs)
+	}
+	return max(tableSize(d.cfg.MaxSessions)/2, minListed)
 }
 
 // spec returns the programs and tables of this configuration.
@@ -40,10 +56,16 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("xdp: programs: %w", err)
 	}
-	slots := tableSize(d.cfg.MaxSessions)
+	slots, listed := tableSize(d.cfg.MaxSessions), d.listed()
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return nil, fmt.Errorf("xdp: number of CPUs: %w", err)
+	}
 	for name, n := range map[string]uint32{
 		"rule_by_teid": slots, "rule_by_ue": slots, "guest_by_teid": slots, "guest_by_ue": slots,
-		"meters": 2*slots + 1, "urrs": slots + 1, "urr_owners": slots + 1, "urr_drops": slots + 1,
+		"meters": 2*slots + listed + 1, "urrs": slots + listed + 1, "urr_owners": slots + listed + 1, "urr_drops": slots + listed + 1,
+		"entries": entriesPerPDR*listed + 1, "pdrs": listed + 1, "pdr_counters": listed + 1, "framed_by_prefix": listed,
+		"flows":  uint32(cpus) << flowCacheBits,
 		"queues": 2 * slots,
 	} {
 		spec.Maps[name].MaxEntries = n

@@ -17,13 +17,13 @@ import (
 
 // layoutVersion is counted up when bpf/rules.h changes so that tables of before
 // cannot be read any more.
-const layoutVersion = 3
+const layoutVersion = 4
 
 // What stands in the directory of the pins:
 //
 //	link-DEVICE            the attachment, whatever program it runs
 //	tags-DEVICE            that of the program that tags what the host sends
-//	tables-LAYOUT-SLOTS/   maps by name, all that programs and driver share
+//	tables-LAYOUT-SIZES/   maps by name, all that programs and driver share
 //	next/                  tables beside those that the programs run over
 const (
 	linkPrefix   = "link-"
@@ -36,6 +36,7 @@ const (
 // anew with the programs: counters of reasons, rings, neighbours on N6.
 var pinnedMaps = []string{
 	"rule_by_teid", "rule_by_ue", "guest_by_teid", "guest_by_ue", "meters", "urrs", "urr_owners", "urr_drops", "hops",
+	"entries", "pdrs", "pdr_counters", "framed_by_prefix",
 }
 
 // pins is the directory of the pins; nil: there is none.
@@ -49,7 +50,7 @@ type pins struct {
 }
 
 // openPins makes the directory and looks at what is there.
-func openPins(dir string, slots uint32) (*pins, error) {
+func openPins(dir string, slots, listed uint32) (*pins, error) {
 	if dir == "" {
 		return nil, nil
 	}
@@ -63,7 +64,7 @@ func openPins(dir string, slots uint32) (*pins, error) {
 	if st.Type != unix.BPF_FS_MAGIC {
 		return nil, fmt.Errorf("xdp: directory of pins %s is not in a bpffs (mount -t bpf bpf /sys/fs/bpf): %w", dir, errors.ErrUnsupported)
 	}
-	p := &pins{dir: dir, tables: filepath.Join(dir, fmt.Sprintf("%s%d-%d", tablesPrefix, layoutVersion, slots))}
+	p := &pins{dir: dir, tables: filepath.Join(dir, fmt.Sprintf("%s%d-%d-%d", tablesPrefix, layoutVersion, slots, listed))}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("xdp: directory of pins: %w", err)

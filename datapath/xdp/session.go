@@ -26,14 +26,21 @@ type kind uint32
 const (
 	ruleByTEID kind = iota // the PDR of an F-TEID
 	ruleByUE               // the PDR of a UE address
-	uplinkMeter
-	downlinkMeter
-	sharedUplinkMeter // of all sessions that name its number
-	sharedDownlinkMeter
 	urr
+	pdrCounter // of a PDR of a list
+	// The meters: MBR, GBR and Packet Rate, each uplink and downlink, of the
+	// session and of all sessions that name its number.
+	meters
 
-	kindShift = 28
+	meterKinds   = 4 // of each limit
+	sharedMeters = 2
+	kindShift    = 28
 )
+
+func (k kind) isMeter() bool { return k >= meters }
+
+// isShared reports whether k is of meters that sessions share.
+func (k kind) isShared() bool { return k >= meters && (k-meters)&sharedMeters != 0 }
 
 func hold(k kind, id, slot uint32) held { return held{id, uint32(k)<<kindShift | slot} }
 

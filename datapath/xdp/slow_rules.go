@@ -24,12 +24,12 @@ func (c *change) fillSlow() error {
 	state := &slowState{change: c}
 	for _, r := range c.in.GetRules() {
 		s := slowRule{pdrID: r.GetPdrId(), slice: uint16(c.in.GetSlice())}
-		keys, n := tableKeys(r)
-		for _, k := range keys[:n] {
-			if c.placedAt(k).slow {
-				s.keys = append(s.keys, k)
+		for j := range c.rules {
+			if p := &c.rules[j]; p.slow && c.covers(r, p) {
+				s.keys = append(s.keys, tableKey{p.kind(), p.key})
 			}
 		}
+		state.rule = r
 		rule := model.Compile(c.in, r, state)
 		if state.err != nil {
 			return state.err
@@ -72,24 +72,8 @@ func rare(s *api.Session, r *api.Rule) bool {
 // the programs.
 type slowState struct {
 	*change
-	err error // the first that there was
-}
-
-// Counters implements [model.State].
-func (s *slowState) Counters(r *api.Rule) *model.Counters {
-	if o := s.old.slowly(r.GetPdrId()); o != nil {
-		return o.rule.Counters
-	}
-	return &model.Counters{}
-}
-
-// Meter implements [model.State].
-func (s *slowState) Meter(q *api.QER, _ model.MeterKind, uplink bool) *model.Meter {
-	slot, err := s.meter(q, uplink, 0)
-	if err != nil && s.err == nil {
-		s.err = &datapath.RuleError{Type: api.RuleType_QER_RULE, ID: q.GetId(), Err: err}
-	}
-	return s.d.meters.meter(slot)
+	rule *api.Rule // that is compiled
+	err  error     // the first that there was
 }
 
 // URR implements [model.State].

@@ -27,12 +27,9 @@ type slowTables struct{ *Driver }
 
 // Candidates implements [model.Tables].
 func (t slowTables) Candidates(k datapath.Key) []*model.Rule {
-	key := tableKey{ruleByUE, k.IPv6}
-	switch {
-	case k.TEID != 0:
-		key = tableKey{ruleByTEID, 1<<32 | uint64(k.TEID)}
-	case k.IPv4 != 0:
-		key = tableKey{ruleByUE, 1<<32 | uint64(k.IPv4)}
+	key := placeOf(0, k)
+	if k.Route.IsValid() {
+		key.key = t.framed.key[k.Route]
 	}
 	tab := t.table(key.kind)
 	if tab.slots == nil || key.key == 0 {
@@ -43,7 +40,7 @@ func (t slowTables) Candidates(k datapath.Key) []*model.Rule {
 		return nil
 	}
 	switch ctl := tab.slots[slot].Ctl; {
-	case ctl&ruleSlow != 0:
+	case ctl&(ruleSlow|ruleList) != 0:
 		return t.slowRules[key]
 	case ctl&ruleChanging != 0:
 		return nil // whose writer was killed: its session is about to be applied

@@ -21,6 +21,7 @@ const (
 	ruleOuter    = 0x0040
 	ruleSlow     = 0x0080
 	ruleToAccess = 0x0100
+	ruleList     = 0x0200
 	ruleQueued   = 0x4000
 	ruleChanging = 0x8000
 

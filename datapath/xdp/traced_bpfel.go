@@ -18,6 +18,23 @@ type tracedEndpointIp6 struct {
 	Word [4]uint32
 }
 
+type tracedEntry struct {
+	_          structs.HostLayout
+	Qfis       uint64
+	Remote     [2]uint64
+	Local      [2]uint64
+	Port       [4]uint16
+	Pdr        uint32
+	FlowLabel  uint32
+	Flags      uint16
+	RemoteBits uint8
+	LocalBits  uint8
+	Protocol   uint8
+	Tos        uint8
+	TosMask    uint8
+	Ue         uint8
+}
+
 type tracedException struct {
 	_         structs.HostLayout
 	Octets    uint32
@@ -27,6 +44,33 @@ type tracedException struct {
 	Ifindex   uint32
 	Unused    uint32
 	Frame     [9216]uint8
+}
+
+type tracedFlow struct {
+	_        structs.HostLayout
+	List     uint64
+	Remote   [2]uint64
+	Local    [2]uint64
+	Word     uint32
+	Label    uint32
+	Protocol uint8
+	Has      uint8
+	Qfi      uint8
+	Reserved [5]uint8
+	Found    int32
+	Unused   uint32
+}
+
+type tracedFramedKey struct {
+	_    structs.HostLayout
+	Bits uint32
+	Addr struct {
+		_    structs.HostLayout
+		In6U struct {
+			_       structs.HostLayout
+			U6Addr8 [16]uint8
+		}
+	}
 }
 
 type tracedHop struct {
@@ -78,6 +122,35 @@ type tracedNeighbourKey struct {
 		}
 	}
 	Network uint32
+}
+
+type tracedPdr struct {
+	_       structs.HostLayout
+	Ctl     uint32
+	Counter uint32
+	Out     struct {
+		_    structs.HostLayout
+		Hop  uint16
+		Qfi  uint8
+		Dscp uint8
+		Teid uint32
+	}
+	DscpCopied uint8
+	Reserved   uint8
+	Meters     uint8
+	Urrs       uint8
+	PdrId      uint16
+	Reserved2  uint16
+	Refs       [26]uint32
+}
+
+type tracedPdrCounter struct {
+	_        structs.HostLayout
+	Packets  uint64
+	Octets   uint64
+	Dropped  uint64
+	PdrId    uint32
+	Reserved uint32
 }
 
 type tracedQueue struct {
@@ -203,7 +276,11 @@ type tracedVlanKey struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	tracedMapCounts          = "counts"
+	tracedMapEntries         = "entries"
 	tracedMapExceptions      = "exceptions"
+	tracedMapFlowNow         = "flow_now"
+	tracedMapFlows           = "flows"
+	tracedMapFramedByPrefix  = "framed_by_prefix"
 	tracedMapGroupByPrefix   = "group_by_prefix"
 	tracedMapGuestByTeid     = "guest_by_teid"
 	tracedMapGuestByUe       = "guest_by_ue"
@@ -211,6 +288,8 @@ const (
 	tracedMapHops            = "hops"
 	tracedMapMeters          = "meters"
 	tracedMapN6Ways          = "n6_ways"
+	tracedMapPdrCounters     = "pdr_counters"
+	tracedMapPdrs            = "pdrs"
 	tracedMapQueues          = "queues"
 	tracedMapRouteGroups     = "route_groups"
 	tracedMapRuleByTeid      = "rule_by_teid"
@@ -231,6 +310,7 @@ const (
 	tracedVarAnswerTat       = "answer_tat"
 	tracedVarEndpointIp4     = "endpoint_ip4"
 	tracedVarEndpointIp6     = "endpoint_ip6"
+	tracedVarFramedRoutes    = "framed_routes"
 	tracedVarIndexMask       = "index_mask"
 	tracedVarOverflows       = "overflows"
 	tracedVarQueueMax        = "queue_max"
@@ -296,7 +376,11 @@ type tracedProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedMapSpecs struct {
 	Counts         *ebpf.MapSpec `ebpf:"counts"`
+	Entries        *ebpf.MapSpec `ebpf:"entries"`
 	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
+	FlowNow        *ebpf.MapSpec `ebpf:"flow_now"`
+	Flows          *ebpf.MapSpec `ebpf:"flows"`
+	FramedByPrefix *ebpf.MapSpec `ebpf:"framed_by_prefix"`
 	GroupByPrefix  *ebpf.MapSpec `ebpf:"group_by_prefix"`
 	GuestByTeid    *ebpf.MapSpec `ebpf:"guest_by_teid"`
 	GuestByUe      *ebpf.MapSpec `ebpf:"guest_by_ue"`
@@ -304,6 +388,8 @@ type tracedMapSpecs struct {
 	Hops           *ebpf.MapSpec `ebpf:"hops"`
 	Meters         *ebpf.MapSpec `ebpf:"meters"`
 	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
+	PdrCounters    *ebpf.MapSpec `ebpf:"pdr_counters"`
+	Pdrs           *ebpf.MapSpec `ebpf:"pdrs"`
 	Queues         *ebpf.MapSpec `ebpf:"queues"`
 	RouteGroups    *ebpf.MapSpec `ebpf:"route_groups"`
 	RuleByTeid     *ebpf.MapSpec `ebpf:"rule_by_teid"`
@@ -327,6 +413,7 @@ type tracedVariableSpecs struct {
 	AnswerTat       *ebpf.VariableSpec `ebpf:"answer_tat"`
 	EndpointIp4     *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
 	EndpointIp6     *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
+	FramedRoutes    *ebpf.VariableSpec `ebpf:"framed_routes"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
@@ -361,7 +448,11 @@ func (o *tracedObjects) Close() error {
 // It can be passed to loadTracedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedMaps struct {
 	Counts         *ebpf.Map `ebpf:"counts"`
+	Entries        *ebpf.Map `ebpf:"entries"`
 	Exceptions     *ebpf.Map `ebpf:"exceptions"`
+	FlowNow        *ebpf.Map `ebpf:"flow_now"`
+	Flows          *ebpf.Map `ebpf:"flows"`
+	FramedByPrefix *ebpf.Map `ebpf:"framed_by_prefix"`
 	GroupByPrefix  *ebpf.Map `ebpf:"group_by_prefix"`
 	GuestByTeid    *ebpf.Map `ebpf:"guest_by_teid"`
 	GuestByUe      *ebpf.Map `ebpf:"guest_by_ue"`
@@ -369,6 +460,8 @@ type tracedMaps struct {
 	Hops           *ebpf.Map `ebpf:"hops"`
 	Meters         *ebpf.Map `ebpf:"meters"`
 	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
+	PdrCounters    *ebpf.Map `ebpf:"pdr_counters"`
+	Pdrs           *ebpf.Map `ebpf:"pdrs"`
 	Queues         *ebpf.Map `ebpf:"queues"`
 	RouteGroups    *ebpf.Map `ebpf:"route_groups"`
 	RuleByTeid     *ebpf.Map `ebpf:"rule_by_teid"`
@@ -388,7 +481,11 @@ type tracedMaps struct {
 func (m *tracedMaps) Close() error {
 	return _TracedClose(
 		m.Counts,
+		m.Entries,
 		m.Exceptions,
+		m.FlowNow,
+		m.Flows,
+		m.FramedByPrefix,
 		m.GroupByPrefix,
 		m.GuestByTeid,
 		m.GuestByUe,
@@ -396,6 +493,8 @@ func (m *tracedMaps) Close() error {
 		m.Hops,
 		m.Meters,
 		m.N6Ways,
+		m.PdrCounters,
+		m.Pdrs,
 		m.Queues,
 		m.RouteGroups,
 		m.RuleByTeid,
@@ -420,6 +519,7 @@ type tracedVariables struct {
 	AnswerTat       *ebpf.Variable `ebpf:"answer_tat"`
 	EndpointIp4     *ebpf.Variable `ebpf:"endpoint_ip4"`
 	EndpointIp6     *ebpf.Variable `ebpf:"endpoint_ip6"`
+	FramedRoutes    *ebpf.Variable `ebpf:"framed_routes"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`

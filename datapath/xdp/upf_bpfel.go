@@ -27,6 +27,23 @@ type upfEndpointIp6 struct {
 	Word [4]uint32
 }
 
+type upfEntry struct {
+	_          structs.HostLayout
+	Qfis       uint64
+	Remote     [2]uint64
+	Local      [2]uint64
+	Port       [4]uint16
+	Pdr        uint32
+	FlowLabel  uint32
+	Flags      uint16
+	RemoteBits uint8
+	LocalBits  uint8
+	Protocol   uint8
+	Tos        uint8
+	TosMask    uint8
+	Ue         uint8
+}
+
 type upfException struct {
 	_         structs.HostLayout
 	Octets    uint32
@@ -36,6 +53,33 @@ type upfException struct {
 	Ifindex   uint32
 	Unused    uint32
 	Frame     [9216]uint8
+}
+
+type upfFlow struct {
+	_        structs.HostLayout
+	List     uint64
+	Remote   [2]uint64
+	Local    [2]uint64
+	Word     uint32
+	Label    uint32
+	Protocol uint8
+	Has      uint8
+	Qfi      uint8
+	Reserved [5]uint8
+	Found    int32
+	Unused   uint32
+}
+
+type upfFramedKey struct {
+	_    structs.HostLayout
+	Bits uint32
+	Addr struct {
+		_    structs.HostLayout
+		In6U struct {
+			_       structs.HostLayout
+			U6Addr8 [16]uint8
+		}
+	}
 }
 
 type upfHop struct {
@@ -87,6 +131,35 @@ type upfNeighbourKey struct {
 		}
 	}
 	Network uint32
+}
+
+type upfPdr struct {
+	_       structs.HostLayout
+	Ctl     uint32
+	Counter uint32
+	Out     struct {
+		_    structs.HostLayout
+		Hop  uint16
+		Qfi  uint8
+		Dscp uint8
+		Teid uint32
+	}
+	DscpCopied uint8
+	Reserved   uint8
+	Meters     uint8
+	Urrs       uint8
+	PdrId      uint16
+	Reserved2  uint16
+	Refs       [26]uint32
+}
+
+type upfPdrCounter struct {
+	_        structs.HostLayout
+	Packets  uint64
+	Octets   uint64
+	Dropped  uint64
+	PdrId    uint32
+	Reserved uint32
 }
 
 type upfQueue struct {
@@ -171,7 +244,11 @@ type upfVlanKey struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	upfMapCounts          = "counts"
+	upfMapEntries         = "entries"
 	upfMapExceptions      = "exceptions"
+	upfMapFlowNow         = "flow_now"
+	upfMapFlows           = "flows"
+	upfMapFramedByPrefix  = "framed_by_prefix"
 	upfMapGroupByPrefix   = "group_by_prefix"
 	upfMapGuestByTeid     = "guest_by_teid"
 	upfMapGuestByUe       = "guest_by_ue"
@@ -179,6 +256,8 @@ const (
 	upfMapHops            = "hops"
 	upfMapMeters          = "meters"
 	upfMapN6Ways          = "n6_ways"
+	upfMapPdrCounters     = "pdr_counters"
+	upfMapPdrs            = "pdrs"
 	upfMapQueues          = "queues"
 	upfMapRouteGroups     = "route_groups"
 	upfMapRuleByTeid      = "rule_by_teid"
@@ -202,6 +281,7 @@ const (
 	upfVarAnswerTat       = "answer_tat"
 	upfVarEndpointIp4     = "endpoint_ip4"
 	upfVarEndpointIp6     = "endpoint_ip6"
+	upfVarFramedRoutes    = "framed_routes"
 	upfVarIndexMask       = "index_mask"
 	upfVarOverflows       = "overflows"
 	upfVarQueueMax        = "queue_max"
@@ -271,7 +351,11 @@ type upfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfMapSpecs struct {
 	Counts         *ebpf.MapSpec `ebpf:"counts"`
+	Entries        *ebpf.MapSpec `ebpf:"entries"`
 	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
+	FlowNow        *ebpf.MapSpec `ebpf:"flow_now"`
+	Flows          *ebpf.MapSpec `ebpf:"flows"`
+	FramedByPrefix *ebpf.MapSpec `ebpf:"framed_by_prefix"`
 	GroupByPrefix  *ebpf.MapSpec `ebpf:"group_by_prefix"`
 	GuestByTeid    *ebpf.MapSpec `ebpf:"guest_by_teid"`
 	GuestByUe      *ebpf.MapSpec `ebpf:"guest_by_ue"`
@@ -279,6 +363,8 @@ type upfMapSpecs struct {
 	Hops           *ebpf.MapSpec `ebpf:"hops"`
 	Meters         *ebpf.MapSpec `ebpf:"meters"`
 	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
+	PdrCounters    *ebpf.MapSpec `ebpf:"pdr_counters"`
+	Pdrs           *ebpf.MapSpec `ebpf:"pdrs"`
 	Queues         *ebpf.MapSpec `ebpf:"queues"`
 	RouteGroups    *ebpf.MapSpec `ebpf:"route_groups"`
 	RuleByTeid     *ebpf.MapSpec `ebpf:"rule_by_teid"`
@@ -301,6 +387,7 @@ type upfVariableSpecs struct {
 	AnswerTat       *ebpf.VariableSpec `ebpf:"answer_tat"`
 	EndpointIp4     *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
 	EndpointIp6     *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
+	FramedRoutes    *ebpf.VariableSpec `ebpf:"framed_routes"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
@@ -335,7 +422,11 @@ func (o *upfObjects) Close() error {
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfMaps struct {
 	Counts         *ebpf.Map `ebpf:"counts"`
+	Entries        *ebpf.Map `ebpf:"entries"`
 	Exceptions     *ebpf.Map `ebpf:"exceptions"`
+	FlowNow        *ebpf.Map `ebpf:"flow_now"`
+	Flows          *ebpf.Map `ebpf:"flows"`
+	FramedByPrefix *ebpf.Map `ebpf:"framed_by_prefix"`
 	GroupByPrefix  *ebpf.Map `ebpf:"group_by_prefix"`
 	GuestByTeid    *ebpf.Map `ebpf:"guest_by_teid"`
 	GuestByUe      *ebpf.Map `ebpf:"guest_by_ue"`
@@ -343,6 +434,8 @@ type upfMaps struct {
 	Hops           *ebpf.Map `ebpf:"hops"`
 	Meters         *ebpf.Map `ebpf:"meters"`
 	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
+	PdrCounters    *ebpf.Map `ebpf:"pdr_counters"`
+	Pdrs           *ebpf.Map `ebpf:"pdrs"`
 	Queues         *ebpf.Map `ebpf:"queues"`
 	RouteGroups    *ebpf.Map `ebpf:"route_groups"`
 	RuleByTeid     *ebpf.Map `ebpf:"rule_by_teid"`
@@ -361,7 +454,11 @@ type upfMaps struct {
 func (m *upfMaps) Close() error {
 	return _UpfClose(
 		m.Counts,
+		m.Entries,
 		m.Exceptions,
+		m.FlowNow,
+		m.Flows,
+		m.FramedByPrefix,
 		m.GroupByPrefix,
 		m.GuestByTeid,
 		m.GuestByUe,
@@ -369,6 +466,8 @@ func (m *upfMaps) Close() error {
 		m.Hops,
 		m.Meters,
 		m.N6Ways,
+		m.PdrCounters,
+		m.Pdrs,
 		m.Queues,
 		m.RouteGroups,
 		m.RuleByTeid,
@@ -392,6 +491,7 @@ type upfVariables struct {
 	AnswerTat       *ebpf.Variable `ebpf:"answer_tat"`
 	EndpointIp4     *ebpf.Variable `ebpf:"endpoint_ip4"`
 	EndpointIp6     *ebpf.Variable `ebpf:"endpoint_ip6"`
+	FramedRoutes    *ebpf.Variable `ebpf:"framed_routes"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`

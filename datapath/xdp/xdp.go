@@ -16,6 +16,7 @@
 package xdp
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -53,6 +54,11 @@ type Config struct {
 	// whichever CPU they arrive on; empty: where they arrive. At most 64.
 	Spread      []int
 	MaxSessions int // F-TEIDs, and UE addresses, that can be held
+	// MaxListedPDRs is how many PDRs the fast path can hold that do not fit in one
+	// cache line: of several to one F-TEID or UE address, with SDF filters, several
+	// meters or URRs. 0: half of MaxSessions, and at least 1024. What is beyond is
+	// done by the slow path.
+	MaxListedPDRs int
 	// Pin is a directory in bpffs where tables and attachments stay when the
 	// process ends, so that packets flow on until [New] takes them over; "":
 	// nothing outlives the driver.
@@ -64,7 +70,10 @@ type Config struct {
 	// Advertise is what UEs are told that solicit a router; nil: that is the CP
 	// function's.
 	Advertise *model.RouterAdvertisement
-	Log       *slog.Logger
+	// MeterBurst is how much of a QER's rate may come at once, but never less than
+	// three packets; 0: [model.DefaultBurst].
+	MeterBurst time.Duration
+	Log        *slog.Logger
 
 	// Tests give a clock of their own to meters, buffers and limits, and to the
 	// programs. Nil: the kernel's.
@@ -85,6 +94,8 @@ type Driver struct {
 	teids, ues   *table
 	meters       *meterTable
 	urrs         *urrTable
+	lists        *listTable
+	framed       *framedTable
 	queues       mapped[upfQueue] // by slot of ues, and behind them of teids
 	hops         *hopTable
 	ways         mapped[upfN6Way] // by number of the way
@@ -149,8 +160,12 @@ func load(cfg Config, p *ports) (*Driver, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	cfg.MeterBurst = cmp.Or(cfg.MeterBurst, model.DefaultBurst)
 	if cfg.MaxSessions < 1 || cfg.MaxSessions > 1<<24 {
 		return nil, fmt.Errorf("xdp: %d sessions: want 1 to %d", cfg.MaxSessions, 1<<24)
+	}
+	if cfg.MaxListedPDRs < 0 || cfg.MaxListedPDRs > 1<<24 {
+		return nil, fmt.Errorf("xdp: %d PDRs of lists: want 0 to %d", cfg.MaxListedPDRs, 1<<24)
 	}
 	if cfg.Buffer == (model.BufferLimits{}) {
 		cfg.Buffer = model.DefaultBufferLimits
@@ -178,8 +193,8 @@ func capabilities(cfg Config) *api.Capabilities {
 		Name: "xdp", MaxSessions: uint64(cfg.MaxSessions),
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 		NetworkInstances: cfg.N6.Instances(), ForwardingPolicies: cfg.N6.PolicyNames(),
-		FramedRoutes: false, Hosts: true, Marking: false, PacketRate: false, Gbr: false, Duplicate: true, Redirect: true,
-		Ethernet: cfg.N6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: false,
+		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
+		Ethernet: cfg.N6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
 	}
 	for _, e := range cfg.Endpoints {
 		if e.Address.Is4() {
@@ -211,6 +226,10 @@ func (d *Driver) mapTables() error {
 	if d.queues, err = mapMemory[upfQueue](d.objs.Queues); err != nil {
 		return err
 	}
+	if d.lists, err = newListTable(&d.objs); err != nil {
+		return err
+	}
+	d.framed = newFramedTable(d.objs.FramedByPrefix, d.framedChanged)
 	if d.hops, err = newHopTable(d.objs.Hops, d.objs.HopByIp); err != nil {
 		return err
 	}
@@ -222,6 +241,13 @@ func (d *Driver) overflowed(change int) {
 	d.overflows += change
 	if err := d.objs.Overflows.Set(uint32(d.overflows)); err != nil {
 		d.log.Error("xdp: set overflows", "err", err)
+	}
+}
+
+// framedChanged tells the programs whether there are framed routes.
+func (d *Driver) framedChanged(routes int) {
+	if err := d.objs.FramedRoutes.Set(uint32(routes)); err != nil {
+		d.log.Error("xdp: set framed_routes", "err", err)
 	}
 }
 
@@ -250,6 +276,7 @@ func (d *Driver) MemoryOctets() uint64 {
 	var sum uint64
 	for _, m := range []*ebpf.Map{
 		d.objs.RuleByTeid, d.objs.RuleByUe, d.objs.Meters, d.objs.Urrs, d.objs.UrrOwners, d.objs.UrrDrops, d.objs.Hops, d.objs.Queues,
+		d.objs.Entries, d.objs.Pdrs, d.objs.PdrCounters, d.objs.Flows,
 	} {
 		sum += uint64(m.MaxEntries()) * uint64(m.ValueSize())
 	}

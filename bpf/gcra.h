@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#pragma once
+#include "maps.h"
+
+/* What is done with a meter: GCRA in its virtual scheduling form. A packet
+ * conforms unless the theoretical arrival time is further ahead of the clock than
+ * the tolerance. One 64-bit compare-and-swap keeps it exact on any number of
+ * CPUs. The clock is read once for a packet, in units of 2^-8 ns: gcra_now().
+ * @octets is METER_PACKET for a Packet Rate.
+ *
+ * The functions are global for the verifier's sake, as those in urr.h.
+ * Source: ITU-T I.371, Annex A.
+ */
+
+#define GCRA_TRIES	16	/* of the compare-and-swap, one per CPU that is faster */
+
+static __always_inline __u64 gcra_now(void)
+{
+	return bpf_ktime_get_ns() << METER_FRACTION;
+}
+
+static __always_inline __u64 gcra_cost(const struct meter *m, __u32 octets)
+{
+	__u64 unit = m->unit_time;
+
+	return octets == METER_PACKET ? unit : unit * octets >> METER_SHIFT;
+}
+
+/* gcra_ahead - how far @tat is ahead of the clock; 0: not at all */
+static __always_inline __u64 gcra_ahead(const struct meter *m, __u64 tat, __u64 now)
+{
+	__u64 ahead = tat - now;
+
+	return ahead > m->tolerance + m->unit_time + METER_AHEAD ? 0 : ahead;
+}
+
+static __always_inline int gcra_conforms(const struct meter *m, __u64 now)
+{
+	return gcra_ahead(m, *(volatile __u64 *)&m->tat, now) <= m->tolerance;
+}
+
+static __always_inline int gcra_take(struct meter *m, __u32 octets, __u64 now)
+{
+	__u64 cost = gcra_cost(m, octets);
+
+	for (int i = 0; i < GCRA_TRIES; i++) {
+		__u64 tat = *(volatile __u64 *)&m->tat;
+		__u64 ahead = gcra_ahead(m, tat, now);
+
+		if (ahead > m->tolerance)
+			return 0;
+		if (__sync_val_compare_and_swap(&m->tat, tat, now + ahead + cost) == tat)
+			return 1;
+	}
+	return 0;
+}
+
+/* gcra_return - give back what gcra_take() took at @now
+ *
+ * It is worth something only as long as the clock has not passed it: later on it
+ * would be more than was taken.
+ */
+static __always_inline void gcra_return(struct meter *m, __u32 octets, __u64 now)
+{
+	__u64 cost = gcra_cost(m, octets);
+
+	if (gcra_now() - now < cost)
+		__sync_fetch_and_sub(&m->tat, cost);
+}
+
+/* meter_conforms - whether the meter would take a packet
+ *
+ * Return: nonzero if so, or if there is no such meter.
+ */
+__noinline int meter_conforms(__u32 index, __u64 now)
+{
+	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+
+	return m ? gcra_conforms(m, now) : 1;
+}
+
+/* meter_take - take @octets from the meter if it conforms
+ *
+ * Return: nonzero if it does, or if there is no such meter.
+ */
+__noinline int meter_take(__u32 index, __u32 octets, __u64 now)
+{
+	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+
+	return m ? gcra_take(m, octets, now) : 1;
+}
+
+/* meter_return - undo meter_take() of the same @octets at the same @now */
+__noinline int meter_return(__u32 index, __u32 octets, __u64 now)
+{
+	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+
+	if (m)
+		gcra_return(m, octets, now);
+	return 0;
+}
+
+/* meter_force - take @octets whether or not the meter conforms
+ *
+ * It never gets further behind than by this packet.
+ */
+__noinline int meter_force(__u32 index, __u32 octets, __u64 now)
+{
+	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+	__u64 cost;
+
+	if (!m)
+		return 0;
+	cost = gcra_cost(m, octets);
+	for (int i = 0; i < GCRA_TRIES; i++) {
+		__u64 tat = *(volatile __u64 *)&m->tat;
+		__u64 ahead = gcra_ahead(m, tat, now);
+		__u64 from = ahead < m->tolerance ? ahead : m->tolerance;
+
+		if (ahead >= from + cost)
+			break;
+		if (__sync_val_compare_and_swap(&m->tat, tat, now + from + cost) == tat)
+			break;
+	}
+	return 0;
+}
+
+/* meters_take - take @octets from one MBR meter or from two: from both or none
+ *
+ * @second: 0: there is one
+ *
+ * Return: nonzero if they conform.
+ */
+__noinline int meters_take(__u32 first, __u32 second, __u32 octets)
+{
+	__u64 now = gcra_now();
+
+	if (!second)
+		return meter_take(first, octets, now);
+	if (!meter_conforms(second, now) || !meter_take(first, octets, now))
+		return 0;
+	if (meter_take(second, octets, now))
+		return 1;
+	meter_return(first, octets, now); /* another CPU was faster */
+	return 0;
+}
