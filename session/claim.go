@@ -58,7 +58,7 @@ func add(list []resource, r resource) []resource {
 	return append(list, r)
 }
 
-// addresses appends those of a, each once.
+// resources appends those of a, each once.
 func (a UEAddress) resources(list []resource) []resource {
 	if a.IPv4 != (IPv4{}) {
 		list = add(list, resource{kind: resourceUEIPv4, value: ipv4Number(a.IPv4)})
