@@ -31,6 +31,8 @@
 	X(BUFFER_TOTAL,  "FAR says BUFF and there is no room in the buffer for any session") \
 	X(BUFFER_AGE,    "buffered for too long") \
 	X(BUFFER_END,    "buffered when its rule went away or the control plane gave it up") \
+	X(NAT_MAPPING,   "no mapping of the NAT for it, or nothing that a NAT translates") \
+	X(NAT_FULL,      "no port, block or mapping of the NAT is left for the UE") \
 	X(NEXT_HOP,      "next hop cannot be resolved") \
 	X(MTU,           "longer than the next hop's MTU and not to be fragmented") \
 	X(LOCAL,         "user packet to an address of the UPF itself") \
@@ -51,6 +53,7 @@
 	X(TOO_BIG,    "longer than the next hop's MTU") \
 	X(QUEUED,     "the slow path had packets of its rule that came before") \
 	X(RULES,      "matched by rules that the fast path does not have") \
+	X(N6,         "needs more of NAT or MSS clamp than the fast path does") \
 	X(BUFFER,     "FAR says BUFF: it waits in the buffer") \
 	X(ANSWER,     "dropped by the slow path, with an answer to its sender")
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
-#include "forward_n6.h"
+#include "mss.h"
 #include "trace.h"
 #include "vlan.h"
 

@@ -44,6 +44,15 @@ static __always_inline int packet_has(const struct packet *p, __u32 octets)
 	return octets <= p->left && p->pos + octets <= p->end;
 }
 
+/* packet_at - the octet of the frame at which the cursor is */
+static __always_inline __u32 packet_at(const struct ctx *ctx, const struct packet *p)
+{
+	long at = (long)p->pos - (long)ctx_data(ctx);
+
+	barrier_var(at);
+	return at;
+}
+
 static __always_inline void packet_pull(struct packet *p, __u32 octets)
 {
 	p->pos += octets;

@@ -80,25 +80,42 @@ static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, const st
 static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, struct match *m)
 {
 	struct route r = {};
-	int err = detect_tunnelled(ctx, p, m);
+	int err = detect_tunnelled(ctx, p, m), mapping = 0;
 
 	if (err)
 		return err;
 	if (m->ctl & RULE_OUTER)
 		return upf_relay(ctx, p, m);
-	return upf_admit(m, p, forward_bare(m, p, &r)) ?: emit_bare(ctx, p, &r);
+	err = forward_bare(m, p, &r);
+	if (!err && r.changes) {
+		mapping = n6_prepare(ctx, rule_n6(m->ctl), r.changes, packet_at(ctx, p));
+		if (mapping < 0)
+			err = mapping;
+	}
+	err = upf_admit(m, p, err);
+	if (!err && r.changes)
+		err = n6_leave(ctx, rule_n6(m->ctl), r.changes, packet_at(ctx, p), mapping);
+	return err ?: emit_bare(ctx, p, &r);
 }
 
 static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct match *m)
 {
 	struct route r = {};
-	int err = detect_bare(ctx, p, m) ?: forward_arrived(ctx, m);
+	int err = detect_bare(ctx, p, m) ?: forward_arrived(ctx, m), clamp = 0;
 
 	if (err)
 		return err;
-	err = upf_admit(m, p, forward_n6(m, p, &r));
+	err = forward_n6(m, p, &r);
+	if (!err && n6_arrivals & N6_MSS) {
+		clamp = n6_arrive(ctx, packet_at(ctx, p));
+		if (clamp < 0)
+			err = clamp;
+	}
+	err = upf_admit(m, p, err);
 	if (err)
 		return err;
+	if (clamp)
+		n6_clamp(ctx->md, clamp, packet_at(ctx, p));
 	return emit_ttl(p) ? -DROP_INTERNAL : emit_outer(ctx, p, &r);
 }
 
@@ -207,18 +224,41 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 	return m.key ? upf_exception(ctx, m.key, 1, -err) : err;
 }
 
-static __always_inline int upf_n6(struct ctx *ctx)
+/* upf_n6_once - a frame from N6 through the stages */
+static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m)
 {
 	struct packet p = {};
-	struct match m = {};
-	int err, reason;
+	int err;
 
 	packet_init(&p, ctx);
 	err = parse_bare(&p);
 	trace_packet(&p, 0);
 	if (!err)
-		err = upf_bare(ctx, &p, &m);
-	trace_match(&m);
+		err = upf_bare(ctx, &p, m);
+	trace_match(m);
+	return err;
+}
+
+/* upf_n6 - a frame from N6
+ *
+ * One that is to an address of a NAT goes through the stages once more, when it
+ * has the address of its UE again.
+ */
+static __always_inline int upf_n6(struct ctx *ctx)
+{
+	struct match m;
+	int err, reason;
+
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < 2; i++) {
+		m = (struct match){};
+		err = upf_n6_once(ctx, &m);
+		if (err != -PASS_HOST || !(n6_arrivals & N6_NAT))
+			break;
+		err = i ? -DROP_NAT_MAPPING : n6_untranslate(ctx->md);
+		if (err)
+			break;
+	}
 	reason = -err;
 	if (err < 0 && IS_PASS(reason) && reason != PASS_HOST)
 		return upf_exception(ctx, m.key, 0, reason);

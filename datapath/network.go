@@ -177,3 +177,35 @@ func DefaultNAT(addresses ...netip.Prefix) *NAT {
 		UDP: 5 * time.Minute, TCP: 2*time.Hour + 4*time.Minute, Transitory: 4 * time.Minute, ICMP: time.Minute,
 	}
 }
+
+// MaxMappings is how many mappings the NATs of a datapath have in all.
+const MaxMappings = 1 << 18
+
+// MSS returns what the MSS is clamped to, octets, between a data network and
+// tunnels that take IP packets of these sizes; 0: it is not.
+//
+// Source: RFC 9293, 3.7.1: the MSS counts neither IP nor TCP options.
+func (n *DataNetwork) MSS(n6MTU, tunnelMTU int, v6 bool) int {
+	headers := 20 + 20
+	if v6 {
+		headers = 40 + 20
+	}
+	switch {
+	case n.MSSClamp == ClampToMTU && n6MTU > headers && tunnelMTU > headers:
+		return min(n6MTU, tunnelMTU) - headers
+	case n.MSSClamp == ClampToMTU:
+		return 0
+	}
+	return n.MSSClamp
+}
+
+// OuterOctets returns how many octets the outer headers of a G-PDU have at most
+// that leaves from one of the endpoints: IP, UDP, GTP-U, PDU Session Container.
+func OuterOctets(endpoints []Endpoint) int {
+	for i := range endpoints {
+		if endpoints[i].Address6.IsValid() {
+			return 40 + 8 + 8 + 8
+		}
+	}
+	return 20 + 8 + 8 + 8
+}

@@ -30,6 +30,8 @@ const (
 	DropBufferTotal          // FAR says BUFF and there is no room in the buffer for any session
 	DropBufferAge            // buffered for too long
 	DropBufferEnd            // buffered when its rule went away or the control plane gave it up
+	DropNATMapping           // no mapping of the NAT for it, or nothing that a NAT translates
+	DropNATFull              // no port, block or mapping of the NAT is left for the UE
 	DropNextHop              // next hop cannot be resolved
 	DropMTU                  // longer than the next hop's MTU and not to be fragmented
 	DropLocal                // user packet to an address of the UPF itself
@@ -47,6 +49,7 @@ const (
 	PassTooBig               // longer than the next hop's MTU
 	PassQueued               // the slow path had packets of its rule that came before
 	PassRules                // matched by rules that the fast path does not have
+	PassN6                   // needs more of NAT or MSS clamp than the fast path does
 	PassBuffer               // FAR says BUFF: it waits in the buffer
 	PassAnswer               // dropped by the slow path, with an answer to its sender
 )
@@ -78,6 +81,8 @@ var reasons = [...]reason{
 	DropBufferTotal:   {"buffer_total", "FAR says BUFF and there is no room in the buffer for any session", true},
 	DropBufferAge:     {"buffer_age", "buffered for too long", true},
 	DropBufferEnd:     {"buffer_end", "buffered when its rule went away or the control plane gave it up", true},
+	DropNATMapping:    {"nat_mapping", "no mapping of the NAT for it, or nothing that a NAT translates", true},
+	DropNATFull:       {"nat_full", "no port, block or mapping of the NAT is left for the UE", true},
 	DropNextHop:       {"next_hop", "next hop cannot be resolved", true},
 	DropMTU:           {"mtu", "longer than the next hop's MTU and not to be fragmented", true},
 	DropLocal:         {"local", "user packet to an address of the UPF itself", true},
@@ -95,6 +100,7 @@ var reasons = [...]reason{
 	PassTooBig:        {"too_big", "longer than the next hop's MTU", false},
 	PassQueued:        {"queued", "the slow path had packets of its rule that came before", false},
 	PassRules:         {"rules", "matched by rules that the fast path does not have", false},
+	PassN6:            {"n6", "needs more of NAT or MSS clamp than the fast path does", false},
 	PassBuffer:        {"buffer", "FAR says BUFF: it waits in the buffer", false},
 	PassAnswer:        {"answer", "dropped by the slow path, with an answer to its sender", false},
 }

@@ -99,6 +99,9 @@ type N6 struct {
 	Gateway6 netip.Addr `yaml:"gateway6" json:"gateway6"`
 	// Gateways are more of them, of both IP versions: flows are spread over all.
 	Gateways []netip.Addr `yaml:"gateways" json:"gateways"`
+	NAT      NAT          `yaml:"nat" json:"nat"`
+	// MSSClamp is the largest MSS that TCP may announce, either way.
+	MSSClamp MSS `yaml:"mss_clamp" json:"mss_clamp"`
 }
 
 // DataNetwork is one more place where user packets leave, for PDIs and FARs with
@@ -110,8 +113,27 @@ type DataNetwork struct {
 	VLAN             int          `yaml:"vlan" json:"vlan"`                           // as [N6.VLAN]
 	NetworkInstances []string     `yaml:"network_instances" json:"network_instances"` // empty: its name
 	Gateways         []netip.Addr `yaml:"gateways" json:"gateways"`                   // as [N6.Gateways]; empty: the kernel's routes
+	NAT              NAT          `yaml:"nat" json:"nat"`
+	MSSClamp         MSS          `yaml:"mss_clamp" json:"mss_clamp"`
 	// Ethernet: frames of Ethernet PDU sessions leave here, and nothing else does.
 	Ethernet bool `yaml:"ethernet" json:"ethernet"`
+}
+
+// NAT is IPv4 network address and port translation towards a data network. A
+// value of 0 is the default: [datapath.DefaultNAT].
+type NAT struct {
+	// Addresses are what UEs are translated to: the UPF's alone, routed to it or
+	// answered for by the host; empty: no NAT.
+	Addresses []netip.Prefix `yaml:"addresses" json:"addresses"`
+	Ports     PortRange      `yaml:"ports" json:"ports"` // outside
+	// A UE gets ports in blocks of BlockPorts, BlocksPerUE at most.
+	BlockPorts  int `yaml:"block_ports" json:"block_ports"`
+	BlocksPerUE int `yaml:"blocks_per_ue" json:"blocks_per_ue"`
+	// How long a mapping lasts without packets of the UE.
+	UDPTimeout        Duration `yaml:"udp_timeout" json:"udp_timeout"`
+	TCPTimeout        Duration `yaml:"tcp_timeout" json:"tcp_timeout"`
+	TransitoryTimeout Duration `yaml:"transitory_timeout" json:"transitory_timeout"` // TCP that begins or ends
+	ICMPTimeout       Duration `yaml:"icmp_timeout" json:"icmp_timeout"`
 }
 
 // ForwardingPolicy is what FARs may ask for by name.
@@ -120,6 +142,7 @@ type ForwardingPolicy struct {
 	Name        string       `yaml:"name" json:"name"`
 	DataNetwork string       `yaml:"data_network" json:"data_network"` // by name; empty: N6
 	Gateways    []netip.Addr `yaml:"gateways" json:"gateways"`         // in place of the routes there; empty: those
+	DSCP        DSCP         `yaml:"dscp" json:"dscp"`                 // of the user packet that leaves
 }
 
 // XDP is how the XDP datapath attaches.

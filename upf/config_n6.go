@@ -14,6 +14,7 @@ const maxGateways = 8
 // checkDataNetworks checks what there is beside N6's device and gateways.
 func (c *Config) checkDataNetworks(m *checks) {
 	m.gateways("n6.gateways", c.N6.Gateways)
+	m.nat("n6.nat", &c.N6.NAT, c.Pools)
 	m.vlan("n6.vlan", c.N6.VLAN)
 	named, instances := []string{nameN6}, []string{}
 	m.instances("n6.network_instances", c.N6.NetworkInstances, &instances)
@@ -28,6 +29,7 @@ func (c *Config) checkDataNetworks(m *checks) {
 		devices = append(devices, n.Device)
 		m.instances(key+".network_instances", n.instances(), &instances)
 		m.gateways(key+".gateways", n.Gateways)
+		m.nat(key+".nat", &n.NAT, c.Pools)
 		m.want(!n.Ethernet || len(n.Gateways) == 0, key+".gateways", n.Gateways, "none: an Ethernet data network is bridged")
 		m.vlan(key+".vlan", n.VLAN)
 	}
@@ -77,6 +79,7 @@ func (n *DataNetwork) instances() []string {
 func dataNetworks(c *Config) datapath.N6 {
 	first := datapath.DataNetwork{
 		Name: nameN6, Device: c.N6.Device, VLAN: uint16(c.N6.VLAN), NetworkInstances: c.N6.NetworkInstances, Gateways: slices.Clone(c.N6.Gateways),
+		NAT: c.N6.NAT.some(), MSSClamp: int(c.N6.MSSClamp),
 	}
 	for _, a := range []netip.Addr{c.N6.Gateway6, c.N6.Gateway} {
 		if a.IsValid() && !slices.Contains(first.Gateways, a) {
@@ -88,12 +91,13 @@ func dataNetworks(c *Config) datapath.N6 {
 		n := &c.DataNetworks[i]
 		all.Networks = append(all.Networks, datapath.DataNetwork{
 			Name: n.Name, Device: n.Device, VLAN: uint16(n.VLAN), NetworkInstances: n.instances(), Gateways: n.Gateways,
+			NAT: n.NAT.some(), MSSClamp: int(n.MSSClamp),
 			Ethernet: n.Ethernet,
 		})
 	}
 	for _, p := range c.Policies {
 		all.Policies = append(all.Policies, datapath.ForwardingPolicy{
-			Name: p.Name, DataNetwork: p.DataNetwork, Gateways: p.Gateways, DSCP: -1,
+			Name: p.Name, DataNetwork: p.DataNetwork, Gateways: p.Gateways, DSCP: int(p.DSCP) - 1,
 		})
 	}
 	return all

@@ -81,10 +81,12 @@ n6:
   gateway6: fe80::1
   gateways: [10.6.0.3]
   network_instances: [internet]
+  mss_clamp: true
+  nat: {addresses: [198.51.100.0/29], ports: 2000-2999, block_ports: 100, blocks_per_ue: 2, udp_timeout: 3m, tcp_timeout: 3h, transitory_timeout: 5m, icmp_timeout: 2m}
 data_networks:
-  - {name: corp, device: eth2, vlan: 7, network_instances: [corp.example], gateways: [10.6.0.2, "2001:db8::2"]}
+  - {name: corp, device: eth2, vlan: 7, network_instances: [corp.example], gateways: [10.6.0.2, "2001:db8::2"], mss_clamp: 1360}
 forwarding_policies:
-  - {name: filter, data_network: corp, gateways: [10.6.0.66]}
+  - {name: filter, data_network: corp, gateways: [10.6.0.66], dscp: 46}
 router_advertisement: {enabled: true, lifetime: 1h, mtu: 1400, dns: ["2001:db8:53::1"], other: true}
 buffer: {packets: 10, octets: 200000, total_packets: 1000, total_octets: 1000000, duration: 5s, max_duration: 1h}
 datapath: model
@@ -134,12 +136,16 @@ log: {level: debug, format: json}
 			Interface: InterfaceCore, NetworkInstances: []string{"n9", "transit"},
 		}},
 		N6: N6{Device: "eth0", VLAN: 4094, Gateway: netip.MustParseAddr("10.6.0.2"), NetworkInstances: []string{"internet"}, Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.3")},
-			Gateway6: netip.MustParseAddr("fe80::1")},
+			Gateway6: netip.MustParseAddr("fe80::1"), MSSClamp: -1, NAT: NAT{
+				Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/29")}, Ports: PortRange{2000, 2999},
+				BlockPorts: 100, BlocksPerUE: 2, UDPTimeout: Duration(3 * time.Minute), TCPTimeout: Duration(3 * time.Hour),
+				TransitoryTimeout: Duration(5 * time.Minute), ICMPTimeout: Duration(2 * time.Minute),
+			}},
 		DataNetworks: []DataNetwork{{
 			Name: "corp", Device: "eth2", VLAN: 7, NetworkInstances: []string{"corp.example"},
-			Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.2"), netip.MustParseAddr("2001:db8::2")},
+			Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.2"), netip.MustParseAddr("2001:db8::2")}, MSSClamp: 1360,
 		}},
-		Policies: []ForwardingPolicy{{Name: "filter", DataNetwork: "corp", Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.66")}}},
+		Policies: []ForwardingPolicy{{Name: "filter", DataNetwork: "corp", Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.66")}, DSCP: 47}},
 		RouterAdvertisement: RouterAdvertisement{
 			Enabled: true, Lifetime: Duration(time.Hour), MTU: 1400, DNS: []netip.Addr{netip.MustParseAddr("2001:db8:53::1")}, Other: true,
 		},
@@ -202,7 +208,7 @@ func TestParseMistakes(t *testing.T) {
 			"f:1:13: n4.peers: want a list, such as [10.4.0.0/24]"}},
 		{"alias", "n3: &a {device: n3}\nn6: *a\n", []string{
 			"f:1:5: n3: want keys and values: address, address6, device, echo_interval, network_instances, vlan",
-			"f:2:5: n6: want keys and values: device, gateway, gateway6, gateways, network_instances, vlan"}},
+			"f:2:5: n6: want keys and values: device, gateway, gateway6, gateways, mss_clamp, nat, network_instances, vlan"}},
 		{"two documents", "datapath: xdp\n---\ndatapath: xdp\n", []string{
 			"f:3:1: a second YAML document: want one"}},
 		{"values", minimal + `

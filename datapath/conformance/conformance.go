@@ -25,6 +25,7 @@ const (
 	N3 Port = iota
 	N6
 	N6Corp // of the second data network
+	N6NAT  // of the third one, which has a NAT and an MSS clamp
 )
 
 // The bed that every datapath under test stands in:
@@ -78,6 +79,10 @@ var DataNetworks = datapath.N6{
 	Networks: []datapath.DataNetwork{
 		{Name: "internet", NetworkInstances: []string{"internet"}, Device: "n6"},
 		{Name: "corp", NetworkInstances: []string{"corp", "corp.example"}, Device: "corp"},
+		{
+			Name: "nat", NetworkInstances: []string{"nat"}, Device: "nat", MSSClamp: 1300,
+			NAT: datapath.DefaultNAT(netip.MustParsePrefix("198.51.100.0/30")),
+		},
 	},
 	Policies: []datapath.ForwardingPolicy{
 		{Name: "steered", Gateways: []netip.Addr{Steered}, DSCP: -1},

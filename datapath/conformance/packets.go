@@ -68,7 +68,7 @@ func size(u user, octets int) user {
 func header(u user, change func(b []byte) []byte) user { return user{raw: change(u.bytes())} }
 
 var packets = concat(gtpuForms, uplinkRows, uplinkDrops, downlinkRows, downlinkDrops,
-	relayRows, relaySignals, filterRows, outer6Rows, interfaceRows, detailRows, splitRows, n6Rows,
+	relayRows, relaySignals, filterRows, outer6Rows, interfaceRows, detailRows, splitRows, n6Rows, natRows,
 	untouchedRows)
 
 func concat(tables ...[]packet) []packet {

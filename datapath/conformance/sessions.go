@@ -28,6 +28,7 @@ const (
 	branching  = 18 // TEID 0x43: a branching point between two prefixes of the UE
 
 	corporate = 50 // of the second data network: TEID 0x60
+	natted    = 52 // of the data network with a NAT: TEID 0x63
 	steered   = 51 // forwarding policies: TEID 0x61 "steered", 0x62 "to-corp"
 )
 
@@ -57,7 +58,7 @@ func sessions() []*api.Session {
 		p, g, d, l, m, session(guest, 0xdeadbe01, netip.MustParseAddr("10.45.1.1")),
 		classifiedSession(), relayedSession(), remarkedSession(), outer6Session(), relayed6Session(), controlSession(), lanSession(),
 		detailedSession(), classifierSession(), branchingSession(),
-		corpSession(), steeredSession(),
+		corpSession(), steeredSession(), natSession(),
 	}
 }
 

@@ -88,6 +88,7 @@ func (s *Stages) tell(r *Rule, a arrived, reason datapath.Reason) []Sent {
 	}
 	report := p.report(a.user, router, mtu)
 	if a.header == nil {
+		s.quoteOutside(a.network, report)
 		return []Sent{{Packet: report, Way: a.network}}
 	}
 	return s.toUE(report)

@@ -15,6 +15,9 @@ func (s *Stages) emit(r *Rule, a arrived) []Sent {
 	switch {
 	case r.Ethernet != nil:
 		return r.emitEthernet(a)
+	case r.departs(a):
+		sent, _ := s.emitBare(r, a)
+		return sent
 	case !r.routes(a) && r.Outer != nil:
 		return []Sent{{Packet: r.encapsulate(a, a.user), Outer: r.Outer}}
 	case !r.routes(a) && r.Wrap != nil:
@@ -32,10 +35,8 @@ func (s *Stages) emit(r *Rule, a arrived) []Sent {
 		switch {
 		case r.Outer != nil:
 			out = append(out, Sent{Packet: r.encapsulate(arrived{user: piece, header: a.header}, a.user), Outer: r.Outer})
-		case r.Wrap != nil:
-			out = append(out, Sent{Packet: s.wrap(r, piece, a.user), Way: r.Way})
 		default:
-			out = append(out, Sent{Packet: piece, Way: r.Way})
+			out = append(out, Sent{Packet: s.wrap(r, piece, a.user), Way: r.Way})
 		}
 	}
 	return out

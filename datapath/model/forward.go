@@ -35,7 +35,7 @@ func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 	case r.Wrap != nil && !s.local(r.Wrap).IsValid():
 		return datapath.DropNextHop
 	}
-	return datapath.ReasonNone
+	return s.admitN6(r, a)
 }
 
 // routes reports whether a is an IP packet that comes out of a GTP-U tunnel or goes

@@ -19,6 +19,7 @@ type Frame struct {
 func (u *UPF) FromN3(frame []byte) Frame {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.stages.N6.Expire(u.cfg.Now())
 	d, reason := u.datagram(frame)
 	if reason != datapath.ReasonNone {
 		return u.finish(Out{Reason: reason})
@@ -47,6 +48,7 @@ func (u *UPF) FromN6(frame []byte) Frame { return u.FromNetwork(1, frame) }
 func (u *UPF) FromNetwork(network int, frame []byte) Frame {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.stages.N6.Expire(u.cfg.Now())
 	if len(frame) < lenEthernet {
 		return u.finish(Out{Reason: datapath.PassHost})
 	}

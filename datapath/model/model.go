@@ -14,6 +14,7 @@
 //	emit     emit.go               outer header
 //	bridge   ethernet.go bridge.go frames of Ethernet PDU sessions
 //	buffer   buffer.go             BUFF: waits here until the FAR is FORW
+//	N6       n6.go, nat.go, mss.go NAT and MSS, behind emit and before detect
 //
 // A packet is tunnelled (it came as a G-PDU to one of our F-TEIDs) or bare (it
 // came from N6, SGi or an N6-LAN). Uplink is what comes from Source Interface
@@ -110,6 +111,7 @@ type Stages struct {
 	Names     *Names               // nil where Tables has no filter with a host
 	Buffer    *Buffer              // for BUFF; nil where Tables has no such rule
 	Bridge    *Bridge              // for Ethernet PDU sessions; nil where Tables has none
+	N6        Networks             // zero value: packets leave and come as they are
 }
 
 // Out is what becomes of a packet.
@@ -171,6 +173,21 @@ func (s *Stages) Bare(network int, packet []byte) Out {
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}
+	all, reason := s.arrive(network, u)
+	if reason != datapath.ReasonNone {
+		return Out{Reason: reason}
+	}
+	out := s.bare(network, all[0])
+	for _, u := range all[1:] { // fragments that have waited for this one
+		if o := s.bare(network, u); o.Reason == datapath.ReasonNone {
+			out.Others = append(append(out.Others, Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way}), o.Others...)
+		}
+	}
+	return out
+}
+
+// bare is what becomes of one packet behind the NAT.
+func (s *Stages) bare(network int, u user) Out {
 	candidates := s.towards(u.destination())
 	if len(candidates) == 0 {
 		return Out{Reason: datapath.PassHost}
@@ -229,6 +246,9 @@ func (s *Stages) leave(r *Rule, a arrived) Out {
 
 // out is what becomes of a packet that leaves by r.
 func (s *Stages) out(r *Rule, a arrived) Out {
+	if r.departs(a) {
+		return s.outBare(r, a)
+	}
 	sent := s.emit(r, a)
 	copies, lost := s.copies(r, a)
 	return Out{Packet: sent[0].Packet, Rule: r, Others: append(sent[1:], copies...), Lost: lost}

@@ -72,6 +72,7 @@ func New(cfg Config) *UPF {
 		Tables: tables{u}, Now: cfg.Now, Post: u.events.Post,
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
 		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise, Bridge: NewBridge(),
+		N6:        heapNetworks(&u.cfg),
 		Redirects: NewRedirects(cfg.Secret), Names: NewNames(),
 	}
 	return u

@@ -34,6 +34,7 @@ func (d *Driver) startWatching() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { d.reportErrors(ctx) })
+	done.Go(func() { d.expireNATs(ctx) })
 	if d.cfg.EchoInterval > 0 {
 		done.Go(func() { d.supervise(ctx) })
 	}

@@ -35,13 +35,13 @@ func bedPorts() *ports {
 	}
 	return &ports{
 		gtpu: []port{{conformance.Endpoints[0], dev(conformance.N3MAC)}, {conformance.Endpoints[1], dev(conformance.N9MAC)}},
-		n6:   []port{{device: dev(conformance.N6MAC)}, {device: device{index: corpIndex, mac: wideMAC(conformance.CorpMAC), mtu: conformance.MTU}}},
+		n6:   []port{{device: dev(conformance.N6MAC)}, {device: device{index: corpIndex, mac: wideMAC(conformance.CorpMAC), mtu: conformance.MTU}}, {device: device{index: natIndex, mac: wideMAC(conformance.CorpMAC), mtu: conformance.MTU}}},
 	}
 }
 
 // BPF_PROG_RUN lets frames come on device 1, where all ports of the bed are but
 // that of the second data network.
-const runIndex, corpIndex = 1, 2
+const runIndex, corpIndex, natIndex, awayIndex = 1, 2, 3, 4
 
 func openBed(t testing.TB, maxSessions int) *bed { return openPinned(t, maxSessions, "") }
 
@@ -60,6 +60,7 @@ func openOn(t testing.TB, maxSessions int, pin string, p *ports) *bed {
 func openConfig(t testing.TB, cfg Config, p *ports) *bed {
 	t.Helper()
 	cfg.Endpoints, cfg.N6, cfg.Advertise = conformance.Endpoints, conformance.DataNetworks, &conformance.Advertise
+	cfg.ChoosePort = func(int) int { return 0 }
 	cfg.Log = slog.New(slog.DiscardHandler)
 	d, err := load(cfg, p)
 	if err != nil {
@@ -135,6 +136,8 @@ func (b *bed) resolve(t testing.TB) {
 		{internet, conformance.Neighbour6, conformance.NeighbourMAC6},
 		{internet, conformance.Steered, conformance.SteeredMAC},
 		{corp, conformance.Gateway, conformance.CorpGatewayMAC},
+		{b.networks[2], conformance.Gateway, conformance.CorpGatewayMAC},
+		{b.networks[2], conformance.Gateway6, conformance.CorpGatewayMAC},
 	} {
 		n.network.neighbour(n.addr, n.mac)
 	}
@@ -148,9 +151,13 @@ func (b *bed) resolve(t testing.TB) {
 }
 
 // arriveOn lets the frames of BPF_PROG_RUN come from a data network.
-func (b *bed) arriveOn(network int) {
+func (b *bed) arriveOn(t testing.TB, network int) {
+	t.Helper()
+	if err := b.objs.N6ByDevice.Put(uint32(runIndex), uint32(network+1)); err != nil {
+		t.Fatal(err)
+	}
 	for i := range b.networks {
-		index := uint32(corpIndex)
+		index := uint32(awayIndex)
 		if i == network {
 			index = runIndex
 		}
@@ -195,7 +202,7 @@ func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conforman
 	if port == conformance.N3 {
 		prog = b.objs.UpfGtpuXdp
 	} else {
-		b.arriveOn(int(port - conformance.N6))
+		b.arriveOn(t, int(port-conformance.N6))
 	}
 	return b.frame(t, prog, port, frame)
 }
@@ -333,7 +340,7 @@ type oneDevice struct{ *bed }
 func (o oneDevice) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
 	if port != conformance.N3 {
-		o.arriveOn(int(port - conformance.N6))
+		o.arriveOn(t, int(port-conformance.N6))
 	}
 	return o.frame(t, o.objs.UpfBothXdp, port, frame)
 }

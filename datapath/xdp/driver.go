@@ -203,6 +203,9 @@ func (d *Driver) unmap() error {
 	if d.routes != nil {
 		errs = append(errs, d.routes.unmap())
 	}
+	if d.nat != nil {
+		errs = append(errs, d.nat.unmap())
+	}
 	errs = append(errs, d.ways.unmap())
 	return errors.Join(errs...)
 }

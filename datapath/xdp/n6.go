@@ -51,6 +51,17 @@ func (d *Driver) openNetworks() error {
 		for _, way := range n.ways() {
 			n.open(way)
 		}
+		n.clamp()
+	}
+	if err := d.openNATs(); err != nil {
+		return err
+	}
+	arrivals := uint32(0)
+	for i := range d.ways.slots {
+		arrivals |= d.ways.slots[i].Flags & (n6NAT | n6MSS)
+	}
+	if err := d.objs.N6Arrivals.Set(arrivals); err != nil {
+		return fmt.Errorf("xdp: set what arrivals on N6 need: %w", err)
 	}
 	return nil
 }
@@ -71,6 +82,9 @@ func (n *network) open(way int) {
 	w := &n.d.ways.slots[way]
 	w.Network, w.Table, w.Ifindex = uint32(n.index), n.tableOf(way), uint32(n.d.ports.n6[n.index].index)
 	w.OnlinkIp4, w.OnlinkIp6 = 1, 1 // behind a mask of 0: nothing is on-link
+	if n.cfg.NAT != nil {
+		w.Flags |= n6NAT
+	}
 	if p := n.d.cfg.N6.Policy(way); p != nil && p.DSCP >= 0 {
 		w.Dscp = uint8(p.DSCP)
 		w.Flags |= n6DSCP
@@ -197,6 +211,7 @@ func (n *network) changed(t nexthop.Table) {
 	for _, way := range n.ways() {
 		n.route(way)
 	}
+	n.clamp()
 	wanted := n.wanted
 	d.routes.mu.Unlock()
 	// The watcher calls back, so it is not called under the lock.

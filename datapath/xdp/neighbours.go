@@ -40,6 +40,11 @@ func (d *Driver) watchDevice(index int, w *nexthop.Watcher) error {
 	t, err := nexthop.WatchDevice(index, d.log, func(t nexthop.Table) {
 		if t.MTU != 0 {
 			d.hops.setDevice(d.ports.gtpu, index, t.MAC, t.MTU)
+			d.routes.mu.Lock()
+			for _, n := range d.networks {
+				n.clamp()
+			}
+			d.routes.mu.Unlock()
 		}
 		if t.Up && !up {
 			w.Renew()

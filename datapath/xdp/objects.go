@@ -3,9 +3,12 @@ package xdp
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+
+	"plumbline/datapath"
 )
 
 // loadObjects loads the programs, over the tables that are pinned, if there are
@@ -69,6 +72,11 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 		"queues": 2 * slots,
 	} {
 		spec.Maps[name].MaxEntries = n
+	}
+	if slices.ContainsFunc(d.cfg.N6.Networks, func(n datapath.DataNetwork) bool { return n.NAT != nil }) {
+		for _, name := range []string{"nat_mappings", "nat_out", "nat_in"} {
+			spec.Maps[name].MaxEntries = datapath.MaxMappings + 1
+		}
 	}
 	for name, value := range map[string]any{
 		"index_mask": slots - 1, "queue_max": uint32(queueMax),

@@ -112,6 +112,35 @@ type tracedN6Way struct {
 	Unused     [11]uint8
 }
 
+type tracedNatKey struct {
+	_        structs.HostLayout
+	Network  uint32
+	Ip4      uint32
+	Port     uint16
+	Protocol uint8
+	Unused   uint8
+}
+
+type tracedNatMapping struct {
+	_           structs.HostLayout
+	UeIp4       uint32
+	OutsideIp4  uint32
+	UePort      uint16
+	OutsidePort uint16
+	Protocol    uint8
+	Unused      uint8
+	Network     uint16
+	State       uint32
+	Unused2     uint32
+	Last        uint64
+}
+
+type tracedNatPool struct {
+	_    structs.HostLayout
+	Ip4  [8]uint32
+	Mask [8]uint32
+}
+
 type tracedNeighbourKey struct {
 	_    structs.HostLayout
 	Addr struct {
@@ -287,7 +316,12 @@ const (
 	tracedMapHopByIp         = "hop_by_ip"
 	tracedMapHops            = "hops"
 	tracedMapMeters          = "meters"
+	tracedMapN6ByDevice      = "n6_by_device"
 	tracedMapN6Ways          = "n6_ways"
+	tracedMapNatIn           = "nat_in"
+	tracedMapNatMappings     = "nat_mappings"
+	tracedMapNatOut          = "nat_out"
+	tracedMapNatPools        = "nat_pools"
 	tracedMapPdrCounters     = "pdr_counters"
 	tracedMapPdrs            = "pdrs"
 	tracedMapQueues          = "queues"
@@ -312,6 +346,7 @@ const (
 	tracedVarEndpointIp6     = "endpoint_ip6"
 	tracedVarFramedRoutes    = "framed_routes"
 	tracedVarIndexMask       = "index_mask"
+	tracedVarN6Arrivals      = "n6_arrivals"
 	tracedVarOverflows       = "overflows"
 	tracedVarQueueMax        = "queue_max"
 	tracedVarShareTat        = "share_tat"
@@ -387,7 +422,12 @@ type tracedMapSpecs struct {
 	HopByIp        *ebpf.MapSpec `ebpf:"hop_by_ip"`
 	Hops           *ebpf.MapSpec `ebpf:"hops"`
 	Meters         *ebpf.MapSpec `ebpf:"meters"`
+	N6ByDevice     *ebpf.MapSpec `ebpf:"n6_by_device"`
 	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
+	NatIn          *ebpf.MapSpec `ebpf:"nat_in"`
+	NatMappings    *ebpf.MapSpec `ebpf:"nat_mappings"`
+	NatOut         *ebpf.MapSpec `ebpf:"nat_out"`
+	NatPools       *ebpf.MapSpec `ebpf:"nat_pools"`
 	PdrCounters    *ebpf.MapSpec `ebpf:"pdr_counters"`
 	Pdrs           *ebpf.MapSpec `ebpf:"pdrs"`
 	Queues         *ebpf.MapSpec `ebpf:"queues"`
@@ -415,6 +455,7 @@ type tracedVariableSpecs struct {
 	EndpointIp6     *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
 	FramedRoutes    *ebpf.VariableSpec `ebpf:"framed_routes"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
+	N6Arrivals      *ebpf.VariableSpec `ebpf:"n6_arrivals"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
@@ -459,7 +500,12 @@ type tracedMaps struct {
 	HopByIp        *ebpf.Map `ebpf:"hop_by_ip"`
 	Hops           *ebpf.Map `ebpf:"hops"`
 	Meters         *ebpf.Map `ebpf:"meters"`
+	N6ByDevice     *ebpf.Map `ebpf:"n6_by_device"`
 	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
+	NatIn          *ebpf.Map `ebpf:"nat_in"`
+	NatMappings    *ebpf.Map `ebpf:"nat_mappings"`
+	NatOut         *ebpf.Map `ebpf:"nat_out"`
+	NatPools       *ebpf.Map `ebpf:"nat_pools"`
 	PdrCounters    *ebpf.Map `ebpf:"pdr_counters"`
 	Pdrs           *ebpf.Map `ebpf:"pdrs"`
 	Queues         *ebpf.Map `ebpf:"queues"`
@@ -492,7 +538,12 @@ func (m *tracedMaps) Close() error {
 		m.HopByIp,
 		m.Hops,
 		m.Meters,
+		m.N6ByDevice,
 		m.N6Ways,
+		m.NatIn,
+		m.NatMappings,
+		m.NatOut,
+		m.NatPools,
 		m.PdrCounters,
 		m.Pdrs,
 		m.Queues,
@@ -521,6 +572,7 @@ type tracedVariables struct {
 	EndpointIp6     *ebpf.Variable `ebpf:"endpoint_ip6"`
 	FramedRoutes    *ebpf.Variable `ebpf:"framed_routes"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
+	N6Arrivals      *ebpf.Variable `ebpf:"n6_arrivals"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat        *ebpf.Variable `ebpf:"share_tat"`

@@ -121,6 +121,35 @@ type upfN6Way struct {
 	Unused     [11]uint8
 }
 
+type upfNatKey struct {
+	_        structs.HostLayout
+	Network  uint32
+	Ip4      uint32
+	Port     uint16
+	Protocol uint8
+	Unused   uint8
+}
+
+type upfNatMapping struct {
+	_           structs.HostLayout
+	UeIp4       uint32
+	OutsideIp4  uint32
+	UePort      uint16
+	OutsidePort uint16
+	Protocol    uint8
+	Unused      uint8
+	Network     uint16
+	State       uint32
+	Unused2     uint32
+	Last        uint64
+}
+
+type upfNatPool struct {
+	_    structs.HostLayout
+	Ip4  [8]uint32
+	Mask [8]uint32
+}
+
 type upfNeighbourKey struct {
 	_    structs.HostLayout
 	Addr struct {
@@ -255,7 +284,12 @@ const (
 	upfMapHopByIp         = "hop_by_ip"
 	upfMapHops            = "hops"
 	upfMapMeters          = "meters"
+	upfMapN6ByDevice      = "n6_by_device"
 	upfMapN6Ways          = "n6_ways"
+	upfMapNatIn           = "nat_in"
+	upfMapNatMappings     = "nat_mappings"
+	upfMapNatOut          = "nat_out"
+	upfMapNatPools        = "nat_pools"
 	upfMapPdrCounters     = "pdr_counters"
 	upfMapPdrs            = "pdrs"
 	upfMapQueues          = "queues"
@@ -283,6 +317,7 @@ const (
 	upfVarEndpointIp6     = "endpoint_ip6"
 	upfVarFramedRoutes    = "framed_routes"
 	upfVarIndexMask       = "index_mask"
+	upfVarN6Arrivals      = "n6_arrivals"
 	upfVarOverflows       = "overflows"
 	upfVarQueueMax        = "queue_max"
 	upfVarShareTat        = "share_tat"
@@ -362,7 +397,12 @@ type upfMapSpecs struct {
 	HopByIp        *ebpf.MapSpec `ebpf:"hop_by_ip"`
 	Hops           *ebpf.MapSpec `ebpf:"hops"`
 	Meters         *ebpf.MapSpec `ebpf:"meters"`
+	N6ByDevice     *ebpf.MapSpec `ebpf:"n6_by_device"`
 	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
+	NatIn          *ebpf.MapSpec `ebpf:"nat_in"`
+	NatMappings    *ebpf.MapSpec `ebpf:"nat_mappings"`
+	NatOut         *ebpf.MapSpec `ebpf:"nat_out"`
+	NatPools       *ebpf.MapSpec `ebpf:"nat_pools"`
 	PdrCounters    *ebpf.MapSpec `ebpf:"pdr_counters"`
 	Pdrs           *ebpf.MapSpec `ebpf:"pdrs"`
 	Queues         *ebpf.MapSpec `ebpf:"queues"`
@@ -389,6 +429,7 @@ type upfVariableSpecs struct {
 	EndpointIp6     *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
 	FramedRoutes    *ebpf.VariableSpec `ebpf:"framed_routes"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
+	N6Arrivals      *ebpf.VariableSpec `ebpf:"n6_arrivals"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
@@ -433,7 +474,12 @@ type upfMaps struct {
 	HopByIp        *ebpf.Map `ebpf:"hop_by_ip"`
 	Hops           *ebpf.Map `ebpf:"hops"`
 	Meters         *ebpf.Map `ebpf:"meters"`
+	N6ByDevice     *ebpf.Map `ebpf:"n6_by_device"`
 	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
+	NatIn          *ebpf.Map `ebpf:"nat_in"`
+	NatMappings    *ebpf.Map `ebpf:"nat_mappings"`
+	NatOut         *ebpf.Map `ebpf:"nat_out"`
+	NatPools       *ebpf.Map `ebpf:"nat_pools"`
 	PdrCounters    *ebpf.Map `ebpf:"pdr_counters"`
 	Pdrs           *ebpf.Map `ebpf:"pdrs"`
 	Queues         *ebpf.Map `ebpf:"queues"`
@@ -465,7 +511,12 @@ func (m *upfMaps) Close() error {
 		m.HopByIp,
 		m.Hops,
 		m.Meters,
+		m.N6ByDevice,
 		m.N6Ways,
+		m.NatIn,
+		m.NatMappings,
+		m.NatOut,
+		m.NatPools,
 		m.PdrCounters,
 		m.Pdrs,
 		m.Queues,
@@ -493,6 +544,7 @@ type upfVariables struct {
 	EndpointIp6     *ebpf.Variable `ebpf:"endpoint_ip6"`
 	FramedRoutes    *ebpf.Variable `ebpf:"framed_routes"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
+	N6Arrivals      *ebpf.Variable `ebpf:"n6_arrivals"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat        *ebpf.Variable `ebpf:"share_tat"`

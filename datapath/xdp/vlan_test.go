@@ -34,7 +34,7 @@ type vlanBed struct{ *bed }
 func (v *vlanBed) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
 	if port != conformance.N3 {
-		v.arriveOn(int(port - conformance.N6))
+		v.arriveOn(t, int(port-conformance.N6))
 	}
 	return v.frame(t, v.objs.UpfVlanXdp, port, frame)
 }

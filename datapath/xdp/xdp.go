@@ -48,8 +48,11 @@ type Config struct {
 	Endpoints []datapath.Endpoint // where GTP-U is terminated, at most 16; several may be on one device
 	// N6 is where user packets leave bare and come from. A device may be that of
 	// an endpoint.
-	N6   datapath.N6
-	Mode Mode
+	N6 datapath.N6
+	// ChoosePort returns a number below n: where a NAT begins to look for a free
+	// port; nil: anywhere.
+	ChoosePort func(n int) int
+	Mode       Mode
 	// Spread are the CPUs on which the stages run, each with the packets of its UEs,
 	// whichever CPU they arrive on; empty: where they arrive. At most 64.
 	Spread      []int
@@ -100,7 +103,8 @@ type Driver struct {
 	hops         *hopTable
 	ways         mapped[upfN6Way] // by number of the way
 	routes       *routeTable
-	networks     []*network          // by index in Config.N6.Networks
+	networks     []*network // by index in Config.N6.Networks
+	nat          *natTables
 	sessions     *sessionTable       // nil once the driver is closed
 	slowSessions map[uint64]*session // those of them with a rule of the slow path
 	slowRules    map[tableKey][]*model.Rule

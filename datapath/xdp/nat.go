@@ -1,0 +1,214 @@
+package xdp
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+)
+
+// natTables is where the mappings of all NATs are: made here, used by programs
+// and slow path alike.
+type natTables struct {
+	mapped[model.Mapping]
+	out, in *ebpf.Map
+
+	mu    sync.Mutex
+	free  []uint32
+	next  uint32 // slot 0 is none
+	nats  []*model.NAT
+	drops func(error)
+}
+
+// natStore is the [model.NATStore] of one data network.
+type natStore struct {
+	*natTables
+	network uint16
+}
+
+// openNATs makes the NATs that are configured, and tells the programs of their
+// addresses.
+func (d *Driver) openNATs() error {
+	mem, err := mapMemory[model.Mapping](d.objs.NatMappings)
+	if err != nil {
+		return err
+	}
+	d.nat = &natTables{mapped: mem, out: d.objs.NatOut, in: d.objs.NatIn, next: 1}
+	d.nat.drops = func(err error) { d.log.Warn("mapping of the NAT", "err", err) }
+	choose := d.cfg.ChoosePort
+	if choose == nil {
+		choose = rand.IntN
+	}
+	for _, n := range d.networks {
+		var nat *model.NAT
+		if n.cfg.NAT != nil {
+			nat = model.NewNAT(n.cfg.NAT, natStore{d.nat, uint16(n.index)}, choose, n.told)
+			if err := d.objs.NatPools.Put(uint32(n.index), natPool(n.cfg.NAT.Addresses)); err != nil {
+				return fmt.Errorf("xdp: addresses of the NAT of %s: %w", n.cfg.Name, err)
+			}
+		}
+		d.nat.nats = append(d.nat.nats, nat)
+		if err := d.objs.N6ByDevice.Put(uint32(d.ports.n6[n.index].index), uint32(n.index+1)); err != nil {
+			return fmt.Errorf("xdp: device of %s: %w", n.cfg.Name, err)
+		}
+	}
+	return nil
+}
+
+// natPrefixes is NAT_PREFIXES.
+const natPrefixes = 8
+
+// natPool is struct nat_pool.
+func natPool(prefixes []netip.Prefix) (pool [2 * natPrefixes]uint32) {
+	for i := range natPrefixes {
+		pool[i] = 1
+		if i < len(prefixes) {
+			a := prefixes[i].Masked().Addr().As4()
+			pool[i] = binary.BigEndian.Uint32(a[:])
+			pool[natPrefixes+i] = uint32(^uint64(0) << (32 - prefixes[i].Bits()))
+		}
+	}
+	return pool
+}
+
+// told logs which UE has which ports: all that has to be kept to know later whose
+// a packet was.
+//
+// Source: RFC 6888, 4 (logging), REQ-12 to REQ-14.
+func (n *network) told(b model.PortBlock, given bool) {
+	what := "ports returned"
+	if given {
+		what = "ports given"
+	}
+	n.d.log.Info(what, "network", n.cfg.Name, "ue", b.UE, "address", b.Outside, "first", b.First, "last", b.Last)
+}
+
+// Add implements [model.NATStore].
+func (s natStore) Add(m model.Mapping) *model.Mapping {
+	slot, ok := s.take()
+	if !ok {
+		return nil
+	}
+	m.Network = s.network
+	s.slots[slot] = m
+	err := s.in.Put(natKey(s.network, m.Outside, m.OutsidePort, m.Protocol), slot)
+	if err == nil {
+		err = s.out.Put(natKey(s.network, m.UE, m.UEPort, m.Protocol), slot)
+	}
+	if err != nil {
+		s.drops(err)
+		s.Remove(&s.slots[slot])
+		return nil
+	}
+	return &s.slots[slot]
+}
+
+// Remove implements [model.NATStore].
+func (s natStore) Remove(m *model.Mapping) {
+	for _, e := range []struct {
+		table *ebpf.Map
+		key   [12]byte
+	}{
+		{s.out, natKey(s.network, m.UE, m.UEPort, m.Protocol)},
+		{s.in, natKey(s.network, m.Outside, m.OutsidePort, m.Protocol)},
+	} {
+		if err := e.table.Delete(e.key); err != nil {
+			s.drops(err)
+		}
+	}
+	at := uintptr(unsafe.Pointer(m)) - uintptr(unsafe.Pointer(&s.slots[0]))
+	s.give(uint32(at / unsafe.Sizeof(*m)))
+}
+
+func (t *natTables) take() (uint32, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.free); n > 0 {
+		slot := t.free[n-1]
+		t.free = t.free[:n-1]
+		return slot, true
+	}
+	if int(t.next) >= len(t.slots) {
+		return 0, false
+	}
+	t.next++
+	return t.next - 1, true
+}
+
+func (t *natTables) give(slot uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.free = append(t.free, slot)
+}
+
+// natKey is struct nat_key.
+func natKey(network uint16, addr uint32, port uint16, protocol uint8) (k [12]byte) {
+	binary.NativeEndian.PutUint32(k[0:], uint32(network))
+	binary.NativeEndian.PutUint32(k[4:], addr)
+	binary.NativeEndian.PutUint16(k[8:], port)
+	k[10] = protocol
+	return k
+}
+
+// expireNATs removes mappings that are not used any more, until ctx is done.
+func (d *Driver) expireNATs(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			d.slow.stages.N6.Expire(monotonic())
+		}
+	}
+}
+
+// n6Side is what the slow path does on the side of N6.
+func (d *Driver) n6Side() model.Networks {
+	return model.Networks{N6: &d.cfg.N6, NATs: d.nat.nats, MSS: func(network int, v6 bool) int {
+		w := &d.ways.slots[network+1]
+		switch {
+		case w.Flags&n6MSS == 0:
+			return 0
+		case v6:
+			return int(w.MssIp6)
+		}
+		return int(w.MssIp4)
+	}}
+}
+
+// clamp sets what the MSS of a data network's TCP is clamped to, by the MTUs of
+// now. The caller holds routeTable.mu.
+func (n *network) clamp() {
+	if n.cfg.MSSClamp == 0 {
+		return
+	}
+	d := n.d
+	d.hops.mu.Lock()
+	n6, tunnel := d.ports.n6[n.index].mtu, 1<<16
+	for i := range d.ports.gtpu {
+		tunnel = min(tunnel, d.ports.gtpu[i].mtu)
+	}
+	d.hops.mu.Unlock()
+	tunnel -= datapath.OuterOctets(d.cfg.Endpoints)
+	v4, v6 := n.cfg.MSS(n6, tunnel, false), n.cfg.MSS(n6, tunnel, true)
+	for _, way := range n.ways() {
+		w := &d.ways.slots[way]
+		if v4 <= 0 || v6 <= 0 {
+			continue
+		}
+		w.MssIp4, w.MssIp6 = uint16(v4), uint16(v6)
+		atomic.StoreUint32(&w.Flags, atomic.LoadUint32(&w.Flags)|n6MSS)
+	}
+}
