@@ -36,10 +36,11 @@ const (
 // listBuilder makes a list for the programs of the rules that the slow path has
 // of a key. A rule that they cannot do stands there as one of the slow path.
 type listBuilder struct {
-	d    *Driver
-	urr  func(id uint32) *api.URR           // of the session
-	hop  func(r *model.Rule) (uint32, bool) // of its Outer Header Creation
-	rare func(r *model.Rule) bool           // whether only the slow path does it
+	d         *Driver
+	tunnelled bool                               // packets come out of a tunnel
+	urr       func(id uint32) *api.URR           // of the session
+	hop       func(r *model.Rule) (uint32, bool) // of its Outer Header Creation
+	rare      func(r *model.Rule) bool           // whether only the slow path does it
 
 	ues     []upfEntry
 	sets    map[string]uint8 // number of a set of UE addresses by its prefixes
@@ -223,10 +224,11 @@ func (b *listBuilder) pdr(r *model.Rule) (upfPdr, bool) {
 }
 
 // outer is Outer Header Creation with what is marked. A container that is longer
-// than one word is made by the slow path.
+// than one word is made by the slow path; RQI is set by it in one that came with
+// the packet, which may be an uplink one.
 func (b *listBuilder) outer(p *upfPdr, r *model.Rule) bool {
 	hop, ok := b.hop(r)
-	if !ok || r.Marks.HasPaging || r.Marks.HasServiceClass {
+	if !ok || r.Marks.HasPaging || r.Marks.HasServiceClass || b.tunnelled && r.Marks.RQI {
 		return false
 	}
 	p.Ctl |= ruleOuter | uint32(r.Network)<<ruleN6Shift
@@ -234,7 +236,7 @@ func (b *listBuilder) outer(p *upfPdr, r *model.Rule) bool {
 		p.Ctl |= ruleToAccess
 	}
 	p.Out.Hop, p.Out.Qfi = uint16(hop), r.QFI
-	if r.Marks.RQI && r.QFI != 0 {
+	if r.Marks.RQI && r.QFI != 0 && r.Outer.ToAccess {
 		p.Out.Qfi |= qfiRQI
 	}
 	var teid [4]byte

@@ -22,7 +22,7 @@ func (c *change) fillLists() {
 			continue
 		}
 		b := listBuilder{
-			d: c.d, urr: func(id uint32) *api.URR { return datapath.FindURR(c.in, id) }, hop: c.hopOf, rare: c.isRare,
+			d: c.d, tunnelled: p.kind() == ruleByTEID, urr: func(id uint32) *api.URR { return datapath.FindURR(c.in, id) }, hop: c.hopOf, rare: c.isRare,
 		}
 		if !b.build(rules, p.kind() == ruleByTEID || p.key == routesKey(c.in.GetSeid())) {
 			continue
