@@ -53,7 +53,7 @@ func (s *Service) withAgents(c *session.Config) {
 	c.AgentUp = u.Up
 	c.Can = session.Capabilities{
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
-		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Duplicate: true, Redirect: true,
+		GBR: true, FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Duplicate: true, Redirect: true,
 		Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true,
 		DroppedDownlink: true}
 }

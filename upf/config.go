@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"plumbline/datapath/model"
 )
 
 // Config is everything that an operator can set of a UPF. [Load] and [Parse]
@@ -26,11 +28,14 @@ type Config struct {
 	Policies            []ForwardingPolicy  `yaml:"forwarding_policies" json:"forwarding_policies"`
 	RouterAdvertisement RouterAdvertisement `yaml:"router_advertisement" json:"router_advertisement"`
 	Buffer              Buffer              `yaml:"buffer" json:"buffer"`
-	Datapath            string              `yaml:"datapath" json:"datapath"` // DatapathXDP, DatapathModel or DatapathAgents
-	XDP                 XDP                 `yaml:"xdp" json:"xdp"`
-	Sessions            Sessions            `yaml:"sessions" json:"sessions"`
-	Pools               []Pool              `yaml:"pools" json:"pools"`
-	Slices              []Slice             `yaml:"slices" json:"slices"`
+	// MeterBurst is how much of a QER's rate may come at once, but never less than
+	// three packets of 1500 octets.
+	MeterBurst Duration `yaml:"meter_burst" json:"meter_burst"`
+	Datapath   string   `yaml:"datapath" json:"datapath"` // DatapathXDP, DatapathModel or DatapathAgents
+	XDP        XDP      `yaml:"xdp" json:"xdp"`
+	Sessions   Sessions `yaml:"sessions" json:"sessions"`
+	Pools      []Pool   `yaml:"pools" json:"pools"`
+	Slices     []Slice  `yaml:"slices" json:"slices"`
 	// Predefined are what CP functions may activate by name.
 	Predefined []PredefinedRule `yaml:"predefined_rules" json:"predefined_rules"`
 	Store      Store            `yaml:"store" json:"store"`
@@ -215,7 +220,8 @@ const (
 // addresses and devices, so it is not valid yet.
 func Default() *Config {
 	return &Config{
-		Datapath: DatapathXDP,
+		Datapath:   DatapathXDP,
+		MeterBurst: Duration(model.DefaultBurst),
 		N4: N4{
 			HeartbeatInterval: Duration(30 * time.Second), T1: Duration(3 * time.Second), N1: 3,
 			Limits: N4Limits{Associations: 1024, AssociationsPerAddress: 16},

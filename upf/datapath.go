@@ -52,6 +52,7 @@ func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
 			Now:         func() uint64 { return uint64(time.Since(start)) },
 			Advertise:   c.RouterAdvertisement.advertise(),
 			Buffer:      c.Buffer.limits(),
+			MeterBurst:  time.Duration(c.MeterBurst),
 		}), nil
 	}
 	return nil, fmt.Errorf("datapath %q: not known", c.Datapath)
@@ -66,7 +67,7 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 		Endpoints: endpoints(c), N6: dataNetworks(c),
 		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max,
 		Pin: c.XDP.Pin, Spread: c.XDP.Spread, EchoInterval: time.Duration(c.N3.EchoInterval),
-		Advertise: c.RouterAdvertisement.advertise(), Buffer: c.Buffer.limits(), Log: log,
+		Advertise: c.RouterAdvertisement.advertise(), Buffer: c.Buffer.limits(), MeterBurst: time.Duration(c.MeterBurst), Log: log,
 	})
 	switch {
 	case err == nil:

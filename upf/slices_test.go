@@ -9,6 +9,7 @@ import (
 
 	"github.com/wmnsk/go-pfcp/ie"
 
+	"plumbline/datapath/model"
 	"plumbline/lab/generator"
 	"plumbline/lab/meter"
 )
@@ -86,11 +87,11 @@ func TestSliceIsolation(t *testing.T) {
 	b.checkSliceMetrics(t, sentCalm, gotLoud)
 }
 
-// checkRate: what passed is the MBR times the time, and the burst of 10 ms. On a
+// checkRate: what passed is the MBR times the time, and the burst. On a
 // machine that keeps the generator waiting it may be less, but never more.
 func checkRate(t *testing.T, bits uint64, elapsed time.Duration, mbr float64) {
 	t.Helper()
-	want := mbr * (elapsed.Seconds() + 0.010)
+	want := mbr * (elapsed.Seconds() + model.DefaultBurst.Seconds())
 	if got := float64(bits); got > want*1.01 || got < want*0.5 {
 		t.Errorf("slice loud: %.0f bit passed in %v, want %.0f", got, elapsed, want)
 	}

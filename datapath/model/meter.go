@@ -32,8 +32,11 @@ const (
 )
 
 // DefaultBurst is how much of a rate may come at once, if the configuration does
-// not say. TS 29.244 leaves it to the UPF.
-const DefaultBurst = 10 * time.Millisecond
+// not say. TS 29.244 leaves it to the UPF. TCP waits for a retransmission
+// time-out of at least 200 ms (Linux) when a policer has dropped the end of a
+// window: what the rate has in that time has to be there when it goes on, or TCP
+// never gets its rate.
+const DefaultBurst = 250 * time.Millisecond
 
 // OnePacket is the size of a packet for a meter of packets.
 const OnePacket = 0

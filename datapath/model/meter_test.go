@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 	"testing"
+	"time"
 
 	"plumbline/api"
 )
@@ -40,7 +41,7 @@ func TestMeter(t *testing.T) {
 func TestMeterManyCPUs(t *testing.T) {
 	const bps, octets, now = 1_000_000_000, 1500, 1_000_000_000
 	var m Meter
-	m.SetRate(bps, 0)
+	m.SetRate(bps, 10*time.Millisecond)
 	var (
 		all    sync.WaitGroup
 		passed [4]int

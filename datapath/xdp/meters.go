@@ -10,7 +10,9 @@ import (
 	"plumbline/datapath/model"
 )
 
-// meterTable hands out the slots of the map meters. Slot 0 stands for none.
+// meterTable hands out the slots of the map meters. Slot 0 stands for none. The
+// first one is 2, so that the two directions of a QER share a cache line, and
+// sessions do not.
 type meterTable struct {
 	mapped[upfMeter]
 	freed queue
@@ -22,7 +24,7 @@ type meterTable struct {
 
 func newMeterTable(m *ebpf.Map) (*meterTable, error) {
 	mem, err := mapMemory[upfMeter](m)
-	return &meterTable{mapped: mem, next: 1, shared: map[held]int{}}, err
+	return &meterTable{mapped: mem, next: 2, shared: map[held]int{}}, err
 }
 
 // reserve takes a slot for a new meter, which has seen nothing.

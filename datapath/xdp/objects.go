@@ -66,7 +66,7 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 	}
 	for name, n := range map[string]uint32{
 		"rule_by_teid": slots, "rule_by_ue": slots, "guest_by_teid": slots, "guest_by_ue": slots,
-		"meters": 2*slots + listed + 1, "urrs": slots + listed + 1, "urr_owners": slots + listed + 1, "urr_drops": slots + listed + 1,
+		"meters": 2*slots + listed + 2, "urrs": slots + listed + 1, "urr_owners": slots + listed + 1, "urr_drops": slots + listed + 1,
 		"entries": entriesPerPDR*listed + 1, "pdrs": listed + 1, "pdr_counters": listed + 1, "framed_by_prefix": listed,
 		"flows":  uint32(cpus) << flowCacheBits,
 		"queues": 2 * slots,
