@@ -68,17 +68,17 @@ var Elements = []Element{
 	{"PDI", "Source Interface, Local F-TEID, UE IP Address", "8.2.2, 8.2.3, 8.2.62", func(*api.Session) {}, Done, Program},
 	{"PDI", "Local F-TEID over IPv6", "8.2.3", func(s *api.Session) { up(s).Detect.FTeid.Ipv6 = make([]byte, 16) }, Done, Program},
 	{"PDI", "QFI, one of up to four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 5, 7, 9} }, Done, Program},
-	{"PDI", "QFI, more than four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 2, 3, 4, 9} }, Done, SlowPath},
-	{"PDI", "SDF Filter: protocol", "8.2.5", filtered(&api.Filter{Protocol: number(17)}), Done, SlowPath},
-	{"PDI", "SDF Filter: addresses with masks", "8.2.5", filtered(&api.Filter{Remote: rest(15)}), Done, SlowPath},
-	{"PDI", "SDF Filter: lists and ranges of ports", "8.2.5", filtered(&api.Filter{RemotePorts: []*api.PortRange{{First: 9, Last: 9}, {First: 1000, Last: 1999}}}), Done, SlowPath},
-	{"PDI", "SDF Filter: ToS or Traffic Class", "8.2.5", filtered(&api.Filter{TosMask: 0xfc}), Done, SlowPath},
-	{"PDI", "SDF Filter: Security Parameter Index", "8.2.5", filtered(&api.Filter{Spi: number(1)}), Done, SlowPath},
-	{"PDI", "SDF Filter: Flow Label", "8.2.5", filtered(&api.Filter{FlowLabel: number(1)}), Done, SlowPath},
+	{"PDI", "QFI, more than four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 2, 3, 4, 9} }, Done, Program},
+	{"PDI", "SDF Filter: protocol", "8.2.5", filtered(&api.Filter{Protocol: number(17)}), Done, Program},
+	{"PDI", "SDF Filter: addresses with masks", "8.2.5", filtered(&api.Filter{Remote: rest(15)}), Done, Program},
+	{"PDI", "SDF Filter: lists and ranges of ports", "8.2.5", filtered(&api.Filter{RemotePorts: []*api.PortRange{{First: 9, Last: 9}, {First: 1000, Last: 1999}}}), Done, Program},
+	{"PDI", "SDF Filter: ToS or Traffic Class", "8.2.5", filtered(&api.Filter{TosMask: 0xfc}), Done, Program},
+	{"PDI", "SDF Filter: Security Parameter Index", "8.2.5", filtered(&api.Filter{Spi: number(1)}), Done, Program},
+	{"PDI", "SDF Filter: Flow Label", "8.2.5", filtered(&api.Filter{FlowLabel: number(1)}), Done, Program},
 	{"PDI", "Application ID: host of TLS SNI or HTTP", "8.2.6, 8.2.39", filtered(&api.Filter{Host: "example.org"}), Done, SlowPath},
 	{"PDI", "Framed-Route, Framed-IPv6-Route, delegated prefix", "8.2.109, 8.2.111", func(s *api.Session) {
 		down(s).Detect.FramedRoutes = []*api.Prefix{{Address: []byte{192, 168, 0, 0}, Bits: 16}}
-	}, Done, Refused},
+	}, Done, Program},
 	{"PDI", "Ethernet PDU Session Information", "8.2.102", func(s *api.Session) {
 		s.PduType, down(s).Detect.EthernetSession = api.PDUType_ETHERNET, true
 	}, Refused, Refused},
@@ -87,7 +87,7 @@ var Elements = []Element{
 			PdrId: 3, Precedence: down(s).GetPrecedence(), FarId: 3, OuterHeaderRemoval: true, Detect: up(s).GetDetect(), Forward: up(s).GetForward(),
 		}
 		s.Rules = append(s.Rules, again)
-	}, Done, SlowPath},
+	}, Done, Program},
 	{"PDR", "Outer Header Removal: GTP-U", "8.2.64", func(s *api.Session) { up(s).OuterHeaderRemoval = true }, Done, Program},
 	{"PDR", "Outer Header Removal: UDP/IP", "8.2.64", func(s *api.Session) { down(s).Unwrap = api.Unwrap_UNWRAP_UDP }, Done, SlowPath},
 	{"FAR", "Apply Action: DROP", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_DROP }, Done, Program},
@@ -122,19 +122,19 @@ var Elements = []Element{
 			s.Qers = append(s.Qers, &api.QER{Id: id, UplinkMbrBps: MaxMBR})
 			up(s).QerIds = append(up(s).QerIds, id)
 		}
-	}, Done, SlowPath},
-	{"QER", "GBR", "8.2.9", limited(func(q *api.QER) { q.UplinkGbrBps = MinMBR }), Done, Refused},
-	{"QER", "Packet Rate", "8.2.63", limited(func(q *api.QER) { q.UplinkPacketRate = &api.PacketRate{Packets: 9, TimeMs: 1} }), Done, Refused},
-	{"QER", "DL Flow Level Marking", "8.2.66", limited(func(q *api.QER) { q.DownlinkTosMask = 0xfc }), Done, Refused},
-	{"QER", "RQI", "8.2.88", limited(func(q *api.QER) { q.Rqi = true }), Done, Refused},
-	{"QER", "Paging Policy Indicator", "8.2.116", limited(func(q *api.QER) { q.PagingPolicy = number(1) }), Done, Refused},
+	}, Done, Program},
+	{"QER", "GBR", "8.2.9", limited(func(q *api.QER) { q.UplinkGbrBps = MinMBR }), Done, Program},
+	{"QER", "Packet Rate", "8.2.63", limited(func(q *api.QER) { q.UplinkPacketRate = &api.PacketRate{Packets: 9, TimeMs: 1} }), Done, Program},
+	{"QER", "DL Flow Level Marking", "8.2.66", limited(func(q *api.QER) { q.DownlinkTosMask = 0xfc }), Done, Program},
+	{"QER", "RQI", "8.2.88", limited(func(q *api.QER) { q.Rqi = true }), Done, Program},
+	{"QER", "Paging Policy Indicator", "8.2.116", limited(func(q *api.QER) { q.PagingPolicy = number(1) }), Done, SlowPath},
 	{"URR", "volume, Volume Threshold, Volume Quota", "7.5.2.4", counted(&api.URR{Id: 1, Threshold: &api.Volume{Total: 1}, Quota: &api.Volume{Total: 1 << 40}}), Done, Program},
 	{"URR", "start of traffic", "7.5.2.4", counted(&api.URR{Id: 1, StartOfTraffic: true}), Done, Program},
 	{"URR", "several URRs of a PDR", "7.5.2.2", func(s *api.Session) {
 		s.Urrs = []*api.URR{{Id: 1}, {Id: 2}}
 		up(s).UrrIds = []uint32{1, 2}
-	}, Done, SlowPath},
-	{"URR", "Measurement Information: MBQE", "8.2.68", counted(&api.URR{Id: 1, BeforeEnforcement: true}), Done, Refused},
+	}, Done, Program},
+	{"URR", "Measurement Information: MBQE", "8.2.68", counted(&api.URR{Id: 1, BeforeEnforcement: true}), Done, Program},
 	{"URR", "Dropped DL Traffic Threshold", "7.5.2.4", counted(&api.URR{Id: 1, DroppedDownlinkPackets: 1}), Done, Program},
 	{"URR", "MAC Addresses Reporting", "7.5.2.4", counted(&api.URR{Id: 1, MacAddresses: true}), Refused, Refused},
 	{"BAR", "Downlink Data Notification Delay, Suggested Buffering Packets Count, DL Buffering Duration", "7.5.2.6", func(s *api.Session) {

@@ -4,10 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"plumbline/api"
 	"plumbline/datapath/conformance"
 )
+
+// wide is how many octets of payload fit anywhere.
+const wide = 1300
 
 // frame adds a packet that meets a rule of a session, or nearly.
 func (g *generator) frame() {
@@ -33,6 +37,11 @@ func (g *generator) frame() {
 	}
 	for range pick(g.dice, 1, 1, 1, 2, 4) {
 		g.script = append(g.script, step)
+	}
+	if p.ttl <= 1 || p.payload > wide {
+		// The sender is told, but not as often as it likes; how many datapaths
+		// look at before one is told is theirs to say.
+		g.script = append(g.script, Step{Wait: time.Second})
 	}
 }
 

@@ -245,11 +245,31 @@ func (r *run) clear() {
 	}
 }
 
+// remembered is how many steps of earlier scripts are kept.
+const remembered = 2000
+
+// After returns a script that does the last steps of before, removes what is
+// there, and then does s.
+func After(before, s Script) Script {
+	out := slices.Clone(before[max(0, len(before)-remembered):])
+	if len(out) > 0 {
+		for seid := range uint64(sessions) {
+			out = append(out, Step{Change: &api.Change{Seid: seid + 1, DropBuffered: true}})
+		}
+		out = append(out, Step{Wait: time.Minute})
+	}
+	return append(out, s...)
+}
+
 // SameRefusal reports whether both errors are about the same rule, for the same
-// reason; nil is one, too.
+// reason; nil is one, too. Of several PDRs that clash with other sessions any may
+// be named.
 func SameRefusal(a, b error) bool {
 	var ra, rb *datapath.RuleError
-	if errors.As(a, &ra) != errors.As(b, &rb) || ra != nil && (ra.Type != rb.Type || ra.ID != rb.ID) {
+	if errors.As(a, &ra) != errors.As(b, &rb) {
+		return false
+	}
+	if ra != nil && (ra.Type != rb.Type || ra.ID != rb.ID && !errors.Is(a, datapath.ErrClash)) {
 		return false
 	}
 	for _, is := range []error{datapath.ErrClash, datapath.ErrFull, datapath.ErrNoRule, datapath.ErrNoSession, datapath.ErrUnsupported} {
