@@ -132,8 +132,10 @@ static __always_inline int detect_list(const struct ctx *ctx, const struct packe
 	if (p->has_psc)
 		user |= (__u64)FLOW_QFI << USER_HAS | (__u64)(p->qfi & GTPU_PSC_QFI) << USER_QFI;
 	found = list_detect(ctx->md, user, m->rule->list, m->meter[LIST_FIRST], m->meter[LIST_COUNT]);
-	if (found < 0)
+	if (found < 0) {
+		m->meter[0] = 0; /* no PDR: pdrs has none there */
 		return match_end(m) ?: found;
+	}
 	return detect_pdr(p, m, found);
 }
 

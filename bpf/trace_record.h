@@ -131,6 +131,24 @@ static __always_inline void trace_packet(const struct packet *p, __u32 tunnelled
 	r->head.dst_ip6 = p->dst_ip6;
 }
 
+/* trace_pdr - the ID of the PDR of a list that matched; 0: none, or the slow path
+ * decides which
+ *
+ * @ctl:   of the match
+ * @index: in pdrs, if the rule is a list
+ *
+ * A global function, so that the verifier looks at it once.
+ */
+__noinline int trace_pdr(__u32 ctl, __u32 index)
+{
+	const struct pdr *found;
+
+	if (!(ctl & RULE_LIST) || ctl & RULE_SLOW)
+		return 0;
+	found = bpf_map_lookup_elem(&pdrs, &index);
+	return found ? found->pdr_id : 0;
+}
+
 /* trace_match - which rule detect looked at */
 static __always_inline void trace_match(const struct match *m)
 {
@@ -140,6 +158,7 @@ static __always_inline void trace_match(const struct match *m)
 		return;
 	r->head.key = m->key;
 	r->head.ctl = m->ctl;
+	r->head.pdr = trace_pdr(m->ctl, m->meter[0]);
 }
 
 /* trace_sent - by which device emit sends */

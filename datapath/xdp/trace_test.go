@@ -2,11 +2,16 @@ package xdp_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
 	"net/netip"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/xdp"
 	"plumbline/gtpu"
@@ -213,6 +218,48 @@ func TestTraceSlowPath(t *testing.T) {
 				t.Errorf("answer: %+v", p)
 			}
 			break
+		}
+	}
+}
+
+// TestTraceList: which PDR of several with the same key a packet has met, and none
+// if it has met none.
+func TestTraceList(t *testing.T) {
+	n := openNetwork(t, "trace-list", xdp.Native)
+	s := n.session(n.N3.Peer.Address.Addr())
+	all := s.Rules[0]
+	all.PdrId, all.Precedence, s.Rules[1].Precedence = 300, 30, 20
+	closed := proto.CloneOf(all)
+	closed.PdrId, closed.Precedence = 7, 10
+	closed.Detect.Filters = []*api.Filter{{RemotePorts: []*api.PortRange{{First: dnPort + 1, Last: dnPort + 1}}}}
+	closed.Forward = &api.Forward{Action: api.Action_DROP}
+	all.Detect.Filters = []*api.Filter{{Protocol: new(uint32(17))}}
+	s.Rules = []*api.Rule{closed, s.Rules[1], all}
+	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: 1, Session: s}))
+	n.uplink(t, payload(10)) // resolves the neighbour
+	x := startTrace(t, n, everything)
+	packet := func(change int, to byte) []byte {
+		user := n.datagram(payload(10))
+		user[change] += to
+		if change < 20 {
+			binary.BigEndian.PutUint16(user[10:], 0)
+			binary.BigEndian.PutUint16(user[10:], sum(user[:20]))
+		}
+		return user
+	}
+	for _, c := range []struct {
+		name   string
+		user   []byte
+		pdr    uint32
+		reason datapath.Reason
+	}{
+		{"last", packet(0, 0), 300, datapath.ReasonNone},
+		{"first", packet(23, 1), 7, datapath.DropFAR},
+		{"none", packet(9, 1), 0, datapath.DropSDFFilter},
+	} {
+		n.send(t, ulTEID, c.user)
+		if p := nextPacket(t, x); p.PDRID != c.pdr || p.Reason != c.reason || p.Key != (datapath.Key{TEID: ulTEID}) || p.Slow {
+			t.Errorf("%s: got PDR %d, %v: %+v; want PDR %d, %v", c.name, p.PDRID, p.Reason, p, c.pdr, c.reason)
 		}
 	}
 }
