@@ -38,6 +38,38 @@ func (t ReportingTriggers) String() string {
 	})
 }
 
+// String names the flags as TS 29.244 does.
+func (i MeasurementInformation) String() string {
+	return flagNames(uint32(i), []string{"MBQE", "INAM", "RADI", "ISTM", "MNOP", "SSPOC", "ASPOC", "CIAM"})
+}
+
+// String names the type as TS 29.244 does; "": none given.
+func (t PDNType) String() string {
+	names := [...]string{"", "IPv4", "IPv6", "IPv4v6", "Non-IP", "Ethernet"}
+	if int(t) < len(names) {
+		return names[t]
+	}
+	return "a PDN type that there is not here"
+}
+
+// String names what is taken off; "": nothing.
+func (u Unwrap) String() string {
+	names := [...]string{"", "UDP/IP", "IP", "S-TAG", "S-TAG and C-TAG"}
+	if int(u) < len(names) {
+		return names[u]
+	}
+	return "an Outer Header Removal that there is not here"
+}
+
+// String names the outermost part as TS 29.244 does.
+func (e Encapsulation) String() string {
+	names := [...]string{"GTP-U/UDP/IP", "UDP/IP", "IP", "VLAN tags"}
+	if int(e) < len(names) {
+		return names[e]
+	}
+	return "an Outer Header Creation that there is not here"
+}
+
 // String is the filter as an IPFilterRule, with what that cannot say behind it.
 // Source: RFC 6733, 4.3.1; TS 29.212 V18, 5.4.2.
 func (f *SDFFilter) String() string {

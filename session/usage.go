@@ -3,6 +3,7 @@ package session
 import (
 	"math"
 	"math/bits"
+	"time"
 )
 
 // This file is what becomes of one URR as packets are counted and time goes by.
@@ -31,6 +32,9 @@ const defaultStop = 10
 
 // meters reports whether the URR measures the duration of traffic.
 func (u *URR) meters() bool { return u.Method&MeasureDuration != 0 }
+
+// Metered is how long the URR has metered until now, in Unix nanoseconds.
+func (u *URR) Metered(now int64) time.Duration { return time.Duration(u.State.meteredNs(now)) }
 
 // meteredNs is how long it has metered until now, in nanoseconds.
 func (s *URRState) meteredNs(now int64) int64 {

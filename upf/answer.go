@@ -42,6 +42,26 @@ type Datapath struct {
 	MemoryOctets uint64       `json:"memory_octets"` // of its tables; 0: not known
 	N3Addresses  []netip.Addr `json:"n3_addresses"`  // of F-TEIDs
 	Devices      []Device     `json:"devices"`       // empty: it opens none
+	// Buffer and Tables are as they are now; nil: not known.
+	Buffer *Buffered  `json:"buffer,omitempty"`
+	Tables []TableUse `json:"tables,omitempty"`
+}
+
+// Buffered is what waits for UEs that are idle, and how much may. Octets are those
+// of memory.
+type Buffered struct {
+	Sessions   int `json:"sessions"`
+	Packets    int `json:"packets"`
+	MaxPackets int `json:"max_packets"`
+	Octets     int `json:"octets"`
+	MaxOctets  int `json:"max_octets"`
+}
+
+// TableUse is how full a table of the datapath is.
+type TableUse struct {
+	Name string `json:"name"`
+	Used int    `json:"used"`
+	Max  int    `json:"max"`
 }
 
 // Device is a network device of the datapath.

@@ -34,7 +34,20 @@ func (a *localAPI) nodeIDs() map[uint32]string {
 	return ids
 }
 
-func (a *localAPI) describe(*http.Request) (any, error) { return a.about, nil }
+// describe adds to what was known at the start how full the datapath is.
+func (a *localAPI) describe(*http.Request) (any, error) {
+	about := a.about
+	if d, ok := a.driver.(bufferTeller); ok {
+		b := Buffered(d.Buffered())
+		about.Buffer = &b
+	}
+	if d, ok := a.driver.(tableTeller); ok {
+		for _, t := range d.TableUse() {
+			about.Tables = append(about.Tables, TableUse(t))
+		}
+	}
+	return about, nil
+}
 
 func (a *localAPI) configuration(*http.Request) (any, error) { return a.config, nil }
 

@@ -21,21 +21,22 @@ func TestAPISession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dscp, up, down := uint8(46), uint64(50_000_000), uint64(100_000_000)
+	teid, dscp, up, down := TEID(0x78), uint8(46), uint64(50_000_000), uint64(100_000_000)
 	want := &Session{
 		SessionRow: SessionRow{SEID: SEID(made.SEID), CPSEID: 1007, NodeID: got.NodeID,
 			UEAddresses: []string{"10.45.0.7"}, TEIDs: []TEID{7}, PDRs: 2, FARs: 2, QERs: 1},
 		Rules: Rules{
 			PDRs: []PDR{
 				{ID: 1, Precedence: 32, SourceInterface: "Access", FTEID: &FTEID{TEID: 7, IPv4: s.config.N3.Address},
-					UEAddresses: []string{"10.45.0.7"}, QFIs: []uint8{9}, OuterHeaderRemoval: true, FARID: 1, QERIDs: []uint32{1}},
+					UEAddresses: []string{"10.45.0.7"}, QFIs: []uint8{9}, OuterHeaderRemoval: "GTP-U/UDP/IP", FARID: 1, QERIDs: []uint32{1}},
 				{ID: 2, Precedence: 64, SourceInterface: "Core", UEAddresses: []string{"10.45.0.7"},
 					NetworkInstance: "internet", FARID: 2, QERIDs: []uint32{1}},
 			},
 			FARs: []FAR{
 				{ID: 1, ApplyAction: "FORW", DestinationInterface: "Core"},
 				{ID: 2, ApplyAction: "FORW", DestinationInterface: "Access", DSCP: &dscp,
-					OuterHeaderCreation: &FTEID{TEID: 0x78, IPv4: netip.MustParseAddr("10.3.0.2")}},
+					OuterHeaderCreation: &OuterHeaderCreation{
+						Description: "GTP-U/UDP/IP", TEID: &teid, IPv4: netip.MustParseAddr("10.3.0.2")}},
 			},
 			QERs: []QER{{ID: 1, QFI: 9, UplinkMBR: &up, DownlinkMBR: &down}},
 			URRs: []URR{}, BARs: []BAR{},

@@ -2,6 +2,7 @@ package upf
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -351,6 +352,48 @@ func TestLoadExample(t *testing.T) {
 	if diff := cmp.Diff(want, c, netips, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s: -default +file\n%s", path, diff)
 	}
+}
+
+// TestExampleLists: each key that an element of a list may have is in the example
+// above that list in the file that is shipped, or in a section of that name.
+func TestExampleLists(t *testing.T) {
+	path := filepath.Join("..", "deploy", "upf.yaml")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, element := range lists("", reflect.TypeFor[Config]()) {
+		if name == "bus.agents" { // of plumb n4
+			continue
+		}
+		before, _, found := strings.Cut(string(data), "\n"+name+": []\n")
+		example := before[strings.LastIndex(before, "\n\n")+1:]
+		if !found {
+			t.Errorf("%s: no list %s", path, name)
+		}
+		for i := range element.NumField() {
+			key := element.Field(i).Tag.Get("yaml") + ":"
+			if !strings.Contains(example, "#     "+key) && !strings.Contains(example, "#   - "+key) {
+				t.Errorf("%s: the example of %s has no %s", path, name, key)
+			}
+		}
+	}
+}
+
+// lists returns the type of the elements of each list of sections.
+func lists(prefix string, t reflect.Type) map[string]reflect.Type {
+	all := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key := prefix + f.Tag.Get("yaml")
+		switch {
+		case f.Type.PkgPath() == t.PkgPath() && f.Type.Kind() == reflect.Struct:
+			maps.Copy(all, lists(key+".", f.Type))
+		case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct && f.Type.Elem().PkgPath() == t.PkgPath():
+			all[key] = f.Type.Elem()
+		}
+	}
+	return all
 }
 
 // keys lists the keys of a configuration, sections first.

@@ -26,7 +26,9 @@ type (
 	passTeller   interface {
 		Passes() (map[string]uint64, error)
 	}
-	totalTeller interface{ SliceTotals() []xdp.SliceTotal }
+	bufferTeller interface{ Buffered() datapath.Buffered }
+	tableTeller  interface{ TableUse() []datapath.TableUse }
+	totalTeller  interface{ SliceTotals() []xdp.SliceTotal }
 )
 
 // openDriver opens the datapath, or the way to those that are other processes.

@@ -68,6 +68,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(ch, descBuild, 1, c.options.Commit, runtime.Version())
 	c.collectPackets(ch)
+	c.collectOccupancy(ch)
 	gauge(ch, descAssociations, float64(len(c.endpoint.Associations())))
 	c.collectPFCP(ch, c.endpoint.Counters())
 }

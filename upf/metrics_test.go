@@ -51,10 +51,13 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]map[string]float64{
-		"upf_sessions":      {"": 3},
-		"upf_sessions_max":  {"": 65536},
-		"upf_datapath_info": {"datapath=model ": 1},
-		"upf_drops_total":   drops,
+		"upf_sessions":           {"": 3},
+		"upf_sessions_max":       {"": 65536},
+		"upf_datapath_info":      {"datapath=model ": 1},
+		"upf_drops_total":        drops,
+		"upf_buffer_sessions":    {"": 0},
+		"upf_buffer_packets_max": {"": 1048576},
+		"upf_buffer_bytes_max":   {"": 67108864},
 	} {
 		if diff := cmp.Diff(want, page[name]); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)

@@ -69,6 +69,15 @@ func TestPaging(t *testing.T) {
 	if status, err := report.DataStatus(); err != nil || status != 2 { // BUFF
 		t.Errorf("Data Status %#x, %v; want 2", status, err)
 	}
+	page := b.scrape(t)
+	for name, want := range map[string]float64{"upf_buffer_sessions": 1, "upf_buffer_packets": 1} {
+		if got, ok := page[name][""]; !ok || got != want {
+			t.Errorf("%s: got %v (%t), want %v", name, got, ok, want)
+		}
+	}
+	if got := page["upf_buffer_bytes"][""]; got < 28+6 {
+		t.Errorf("upf_buffer_bytes: got %v, want that of a packet of %d octets at least", got, 28+6)
+	}
 	slices.Sort(delays)
 	slices.Sort(releases)
 	t.Logf("packet in to report out: median %v, longest %v; modification: median %v", delays[rounds/2], delays[rounds-1], releases[rounds/2])

@@ -236,11 +236,7 @@ func forwardText(s *Session, pdr *PDR) string {
 			text += " to " + f.DestinationInterface
 		}
 		if o := f.OuterHeaderCreation; o != nil {
-			at := o.IPv4
-			if !at.IsValid() {
-				at = o.IPv6
-			}
-			text += fmt.Sprintf(", GTP-U %s at %s", o.TEID, at)
+			text += ", " + o.explain()
 		}
 		return text
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"time"
 
 	"plumbline/api"
 	"plumbline/session"
@@ -60,6 +61,7 @@ type SessionRow struct {
 	Slice       string   `json:"slice,omitempty"` // name; empty: none
 	SNSSAI      string   `json:"s_nssai,omitempty"`
 	DNN         string   `json:"dnn,omitempty"`
+	PDNType     string   `json:"pdn_type,omitempty"` // as TS 29.244 names it
 	PDRs        int      `json:"pdrs"`
 	FARs        int      `json:"fars"`
 	QERs        int      `json:"qers"`
@@ -77,7 +79,11 @@ type SessionPage struct {
 // Session is everything about one PFCP session.
 type Session struct {
 	SessionRow
-	Rules Rules `json:"rules"`
+	// InactivityTimer is the User Plane Inactivity Timer; 0: none.
+	InactivityTimer uint32 `json:"user_plane_inactivity_timer_s,omitempty"`
+	// Reports are those that the CP function has not acknowledged.
+	Reports int   `json:"usage_reports_waiting,omitempty"`
+	Rules   Rules `json:"rules"`
 }
 
 // Rules are the rules of a session. The PDRs are in Precedence order.
@@ -87,25 +93,8 @@ type Rules struct {
 	QERs []QER `json:"qers"`
 	URRs []URR `json:"urrs"`
 	BARs []BAR `json:"bars"`
-}
 
-// PDR is a Packet Detection Rule and what it counted.
-type PDR struct {
-	ID                 uint16   `json:"id"`
-	Precedence         uint32   `json:"precedence"`
-	SourceInterface    string   `json:"source_interface"`
-	FTEID              *FTEID   `json:"f_teid,omitempty"`
-	UEAddresses        []string `json:"ue_addresses,omitempty"`
-	QFIs               []uint8  `json:"qfis,omitempty"` // empty: any
-	NetworkInstance    string   `json:"network_instance,omitempty"`
-	Filters            []string `json:"filters,omitempty"` // SDF filters; empty: any packet
-	ApplicationID      string   `json:"application_id,omitempty"`
-	Predefined         []string `json:"predefined_rules,omitempty"`
-	OuterHeaderRemoval bool     `json:"outer_header_removal"`
-	FARID              uint32   `json:"far_id"`
-	QERIDs             []uint32 `json:"qer_ids,omitempty"`
-	URRIDs             []uint32 `json:"urr_ids,omitempty"`
-	Usage              Usage    `json:"usage"`
+	TrafficEndpoints []TrafficEndpoint `json:"traffic_endpoints,omitempty"`
 }
 
 // FTEID is a tunnel endpoint.
@@ -130,6 +119,7 @@ func (s *Service) viewRow(x *session.Session, nodeID string) SessionRow {
 		UEAddresses: []string{}, TEIDs: []TEID{}, Slice: s.sliceName(x.Slice), DNN: x.DNN,
 		PDRs: len(x.PDRs), FARs: len(x.FARs), QERs: len(x.QERs), URRs: len(x.URRs),
 	}
+	row.PDNType = x.PDNType.String()
 	if n := x.SNSSAI; n.Present {
 		row.SNSSAI = SNSSAI{SST: n.Value.SST, SD: n.Value.SD, Set: true}.String()
 	}
@@ -169,8 +159,9 @@ func (s *Service) viewSession(x *session.Session, nodeID string, usage *api.Sess
 	for _, u := range usage.GetRules() {
 		counted[u.GetPdrId()] = Usage{u.GetPackets(), u.GetOctets(), u.GetDroppedPackets()}
 	}
-	v := Session{SessionRow: s.viewRow(x, nodeID)}
+	v := Session{SessionRow: s.viewRow(x, nodeID), InactivityTimer: x.InactivityTimer, Reports: len(x.Reports)}
 	v.Rules = Rules{PDRs: []PDR{}, FARs: []FAR{}, QERs: []QER{}, URRs: []URR{}, BARs: []BAR{}}
+	now := time.Now().UnixNano()
 	for i := range x.PDRs {
 		v.Rules.PDRs = append(v.Rules.PDRs, viewPDR(&x.PDRs[i], counted[uint32(x.PDRs[i].ID)]))
 	}
@@ -181,29 +172,13 @@ func (s *Service) viewSession(x *session.Session, nodeID string, usage *api.Sess
 		v.Rules.QERs = append(v.Rules.QERs, viewQER(&x.QERs[i]))
 	}
 	for i := range x.URRs {
-		v.Rules.URRs = append(v.Rules.URRs, viewURR(&x.URRs[i], usage))
+		v.Rules.URRs = append(v.Rules.URRs, viewURR(&x.URRs[i], usage, now))
 	}
 	for i := range x.BARs {
 		v.Rules.BARs = append(v.Rules.BARs, viewBAR(&x.BARs[i]))
 	}
-	return v
-}
-
-func viewPDR(p *session.PDR, usage Usage) PDR {
-	v := PDR{
-		ID: p.ID, Precedence: p.Precedence, SourceInterface: p.PDI.SourceInterface.String(),
-		UEAddresses: viewUEAddress(p.PDI.UEAddress), NetworkInstance: p.PDI.NetworkInstance,
-		ApplicationID: p.PDI.ApplicationID, Predefined: p.Predefined,
-		OuterHeaderRemoval: p.OuterHeaderRemoval, FARID: p.FARID, QERIDs: p.QERIDs, URRIDs: p.URRIDs, Usage: usage,
-	}
-	v.FTEID = viewFTEID(p.PDI.FTEID.TEID, p.PDI.FTEID.IPv4, p.PDI.FTEID.IPv6)
-	for i := range p.PDI.Filters {
-		v.Filters = append(v.Filters, p.PDI.Filters[i].String())
-	}
-	for q := uint8(1); q < 64; q++ {
-		if p.PDI.QFIs.Has(q) {
-			v.QFIs = append(v.QFIs, q)
-		}
+	for i := range x.Endpoints {
+		v.Rules.TrafficEndpoints = append(v.Rules.TrafficEndpoints, viewEndpoint(&x.Endpoints[i]))
 	}
 	return v
 }
@@ -226,12 +201,5 @@ func viewFTEID(teid uint32, ipv4 session.IPv4, ipv6 session.IPv6) *FTEID {
 	if teid == 0 {
 		return nil
 	}
-	v := &FTEID{TEID: TEID(teid)}
-	if ipv4 != (session.IPv4{}) {
-		v.IPv4 = netip.AddrFrom4(ipv4)
-	}
-	if ipv6 != (session.IPv6{}) {
-		v.IPv6 = netip.AddrFrom16(ipv6)
-	}
-	return v
+	return &FTEID{TEID: TEID(teid), IPv4: viewIPv4(ipv4), IPv6: viewIPv6(ipv6)}
 }

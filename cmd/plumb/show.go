@@ -65,11 +65,28 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "datapath %s at %s, %d sessions at most, %d octets of tables\n",
 		d.Name, words(d.N3Addresses), d.MaxSessions, d.MemoryOctets)
-	if len(d.Devices) == 0 {
+	if b := d.Buffer; b != nil {
+		fmt.Fprintf(stdout, "buffer: packets of %d sessions, %d of %d packets, %d of %d octets\n",
+			b.Sessions, b.Packets, b.MaxPackets, b.Octets, b.MaxOctets)
+	}
+	if err := printDevices(stdout, d.Devices); err != nil || len(d.Tables) == 0 {
+		return err
+	}
+	fmt.Fprintln(stdout)
+	t := newTable(stdout, "TABLE", "USED", "MAX")
+	for _, table := range d.Tables {
+		t.row(table.Name, table.Used, table.Max)
+	}
+	return t.flush()
+}
+
+func printDevices(w io.Writer, devices []upf.Device) error {
+	if len(devices) == 0 {
 		return nil
 	}
-	t := newTable(stdout, "INTERFACE", "DEVICE", "XDP MODE", "MTU")
-	for _, d := range d.Devices {
+	fmt.Fprintln(w)
+	t := newTable(w, "INTERFACE", "DEVICE", "XDP MODE", "MTU")
+	for _, d := range devices {
 		t.row(d.Interface, d.Name, d.Mode, d.MTU)
 	}
 	return t.flush()

@@ -24,10 +24,16 @@ func (c *showSession) Run(ctx context.Context, stdout io.Writer) error {
 		return writeJSON(stdout, s)
 	}
 	fmt.Fprintf(stdout, "SEID %s, of CP function %s (its SEID %s)\n", s.SEID, s.NodeID, s.CPSEID)
-	for _, about := range []struct{ name, value string }{{"slice", s.Slice}, {"S-NSSAI", s.SNSSAI}, {"DNN", s.DNN}} {
+	for _, about := range []struct{ name, value string }{{"slice", s.Slice}, {"S-NSSAI", s.SNSSAI}, {"DNN", s.DNN}, {"PDN type", s.PDNType}} {
 		if about.value != "" {
 			fmt.Fprintf(stdout, "%s %s\n", about.name, about.value)
 		}
+	}
+	if s.InactivityTimer != 0 {
+		fmt.Fprintf(stdout, "User Plane Inactivity Timer %ds\n", s.InactivityTimer)
+	}
+	if s.Reports != 0 {
+		fmt.Fprintf(stdout, "%d Usage Reports that the CP function has not acknowledged\n", s.Reports)
 	}
 	if err := printPDRs(stdout, s.Rules.PDRs); err != nil {
 		return err
@@ -41,45 +47,10 @@ func (c *showSession) Run(ctx context.Context, stdout io.Writer) error {
 	if err := printURRs(stdout, s.Rules.URRs); err != nil {
 		return err
 	}
-	return printBARs(stdout, s.Rules.BARs)
-}
-
-func printPDRs(w io.Writer, pdrs []upf.PDR) error {
-	fmt.Fprintln(w)
-	t := newTable(w, "PDR", "PRECEDENCE", "FROM", "F-TEID", "UE ADDRESS", "QFI", "NETWORK INSTANCE", "OHR", "FAR", "QER", "URR",
-		"PACKETS", "OCTETS", "DROPPED")
-	for _, p := range pdrs {
-		t.row(p.ID, p.Precedence, p.SourceInterface, endpoint(p.FTEID), words(p.UEAddresses), words(p.QFIs), p.NetworkInstance,
-			yesNo(p.OuterHeaderRemoval), p.FARID, words(p.QERIDs), words(p.URRIDs), p.Usage.Packets, p.Usage.Octets, p.Usage.DroppedPackets)
-	}
-	if err := t.flush(); err != nil {
+	if err := printBARs(stdout, s.Rules.BARs); err != nil {
 		return err
 	}
-	for _, p := range pdrs {
-		for _, f := range p.Filters {
-			fmt.Fprintf(w, "PDR %d: %s\n", p.ID, f)
-		}
-		if p.ApplicationID != "" {
-			fmt.Fprintf(w, "PDR %d: application %s\n", p.ID, p.ApplicationID)
-		}
-		for _, name := range p.Predefined {
-			fmt.Fprintf(w, "PDR %d: predefined rule %s\n", p.ID, name)
-		}
-	}
-	return nil
-}
-
-func printFARs(w io.Writer, fars []upf.FAR) error {
-	fmt.Fprintln(w)
-	t := newTable(w, "FAR", "ACTION", "TO", "GTP-U TO", "NETWORK INSTANCE", "DSCP")
-	for _, f := range fars {
-		dscp := ""
-		if f.DSCP != nil {
-			dscp = fmt.Sprint(*f.DSCP)
-		}
-		t.row(f.ID, f.ApplyAction, f.DestinationInterface, endpoint(f.OuterHeaderCreation), f.NetworkInstance, dscp)
-	}
-	return t.flush()
+	return printEndpoints(stdout, s.Rules.TrafficEndpoints)
 }
 
 func printQERs(w io.Writer, qers []upf.QER) error {
@@ -92,20 +63,43 @@ func printQERs(w io.Writer, qers []upf.QER) error {
 		t.row(q.ID, q.QFI, gate(q.UplinkGateClosed), gate(q.DownlinkGateClosed),
 			rate(q.UplinkMBR), rate(q.DownlinkMBR), rate(q.UplinkGBR), rate(q.DownlinkGBR))
 	}
-	return t.flush()
+	if err := t.flush(); err != nil {
+		return err
+	}
+	for i := range qers {
+		q := &qers[i]
+		more := notes{w, fmt.Sprintf("QER %d", q.ID)}
+		more.some("uplink Packet Rate", packetRate(q.UplinkPacketRate))
+		more.some("downlink Packet Rate", packetRate(q.DownlinkPacketRate))
+		if q.RQI {
+			more.add("RQI")
+		}
+		if q.PagingPolicy != nil {
+			more.add("Paging Policy Indicator", *q.PagingPolicy)
+		}
+		if m := q.Marking; m != nil {
+			more.some("DL Flow Level Marking", marking(m))
+		}
+	}
+	return nil
 }
 
-func printURRs(w io.Writer, urrs []upf.URR) error {
-	if len(urrs) == 0 {
-		return nil
+func packetRate(r *upf.PacketRate) string {
+	if r == nil {
+		return ""
 	}
-	fmt.Fprintln(w)
-	t := newTable(w, "URR", "METHOD", "TRIGGERS", "THRESHOLD", "QUOTA", "UL OCTETS", "DL OCTETS", "UL PACKETS", "DL PACKETS")
-	for _, u := range urrs {
-		t.row(u.ID, u.Method, u.Triggers, volume(u.VolumeThreshold), volume(u.VolumeQuota),
-			u.UplinkOctets, u.DownlinkOctets, u.UplinkPackets, u.DownlinkPackets)
+	return fmt.Sprintf("%d in %v", r.Packets, milliseconds(int64(r.TimeMs)))
+}
+
+func marking(m *upf.FlowMarking) string {
+	var list []string
+	if m.TOSMask != 0 {
+		list = append(list, fmt.Sprintf("ToS %#02x/%#02x", m.TOS, m.TOSMask))
 	}
-	return t.flush()
+	if m.ServiceClass != nil {
+		list = append(list, fmt.Sprintf("Service Class Indicator %d", *m.ServiceClass))
+	}
+	return strings.Join(list, ", ")
 }
 
 func printBARs(w io.Writer, bars []upf.BAR) error {
@@ -113,28 +107,52 @@ func printBARs(w io.Writer, bars []upf.BAR) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "BAR", "NOTIFICATION DELAY", "PACKETS")
+	t := newTable(w, "BAR", "NOTIFICATION DELAY", "PACKETS", "DL BUFFERING DURATION")
 	for _, b := range bars {
-		t.row(b.ID, fmt.Sprintf("%dms", b.NotificationDelayMs), b.Packets)
+		duration := ""
+		if b.DurationMs != 0 {
+			duration = milliseconds(b.DurationMs).String()
+		}
+		t.row(b.ID, fmt.Sprintf("%dms", b.NotificationDelayMs), b.Packets, duration)
 	}
 	return t.flush()
 }
 
-// volume shows the limits there are, in octets.
-func volume(v *upf.Volume) string {
-	if v == nil {
-		return ""
+func printEndpoints(w io.Writer, endpoints []upf.TrafficEndpoint) error {
+	if len(endpoints) == 0 {
+		return nil
 	}
-	var list []string
-	for _, l := range []struct {
-		name  string
-		value *uint64
-	}{{"total", v.Total}, {"uplink", v.Uplink}, {"downlink", v.Downlink}} {
-		if l.value != nil {
-			list = append(list, fmt.Sprintf("%s %d", l.name, *l.value))
+	fmt.Fprintln(w)
+	t := newTable(w, "TRAFFIC ENDPOINT", "F-TEID", "UE ADDRESS", "QFI", "NETWORK INSTANCE")
+	for _, e := range endpoints {
+		t.row(e.ID, endpoint(e.FTEID), words(e.UEAddresses), words(e.QFIs), e.NetworkInstance)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	for _, e := range endpoints {
+		more := notes{w, fmt.Sprintf("Traffic Endpoint %d", e.ID)}
+		more.some("framed routes", words(e.FramedRoutes))
+		if e.EthernetSession {
+			more.add("Ethernet PDU session")
 		}
 	}
-	return strings.Join(list, ", ")
+	return nil
+}
+
+// notes are what few rules have: a line each, below the table.
+type notes struct {
+	w    io.Writer
+	rule string // "PDR 1"
+}
+
+func (n notes) add(what ...any) { fmt.Fprint(n.w, n.rule, ": ", fmt.Sprintln(what...)) }
+
+// some adds a line if there is a value.
+func (n notes) some(name, value string) {
+	if value != "" {
+		n.add(name, value)
+	}
 }
 
 // endpoint is a tunnel endpoint as TEID@address.
@@ -154,13 +172,6 @@ func gate(closed bool) string {
 		return "closed"
 	}
 	return "open"
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }
 
 // rate shows bit/s with the largest unit that keeps it a whole number, so that

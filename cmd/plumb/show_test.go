@@ -2,6 +2,8 @@ package main
 
 import (
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -34,58 +36,62 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestShowSession prints a session with something in every column.
+// TestShowSession prints a session with something in every column and every note.
 func TestShowSession(t *testing.T) {
-	dscp, mbr, gbr := uint8(46), uint64(50_000_000), uint64(64_000)
+	dscp, mbr, gbr, teid, vid, ppi := uint8(46), uint64(50_000_000), uint64(64_000), upf.TEID(0x78), uint16(100|3<<13), uint8(5)
+	five, endpointID, peer := uint32(5), uint8(7), netip.MustParseAddr("10.3.0.2")
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	framed := []netip.Prefix{netip.MustParsePrefix("10.60.0.0/16")}
 	s := upf.Session{Rules: upf.Rules{
 		PDRs: []upf.PDR{
 			{ID: 1, Precedence: 32, SourceInterface: "Access", FTEID: &upf.FTEID{TEID: 7, IPv4: netip.MustParseAddr("10.3.0.1")},
 				UEAddresses: []string{"10.45.0.7", "2001:db8::/64"}, QFIs: []uint8{1, 9}, NetworkInstance: "internet",
-				OuterHeaderRemoval: true, FARID: 1, QERIDs: []uint32{1, 2}, URRIDs: []uint32{4},
+				OuterHeaderRemoval: "GTP-U/UDP/IP", FARID: 1, QERIDs: []uint32{1, 2}, URRIDs: []uint32{4},
+				TrafficEndpoints: []uint8{7, 8}, FramedRoutes: framed, Predefined: []string{"free"}, ApplicationID: "video",
 				Filters: []string{"permit out 17 from any to assigned 53"}, Usage: upf.Usage{Packets: 3, Octets: 300, DroppedPackets: 1}},
 			{ID: 2, SourceInterface: "Core", UEAddresses: []string{"10.45.0.7"}, FARID: 2},
+			{ID: 3, SourceInterface: "Core", FARID: 2, EthernetSession: true, EthernetFilters: []string{"Ethertype 0x0800"}},
 		},
 		FARs: []upf.FAR{
-			{ID: 1, ApplyAction: "FORW", DestinationInterface: "Access", NetworkInstance: "ran", DSCP: &dscp,
-				OuterHeaderCreation: &upf.FTEID{TEID: 0x78, IPv4: netip.MustParseAddr("10.3.0.2")}},
-			{ID: 2, ApplyAction: "DROP"},
+			{ID: 1, ApplyAction: "FORW+DUPL", DestinationInterface: "Access", NetworkInstance: "ran", DSCP: &dscp,
+				OuterHeaderCreation: &upf.OuterHeaderCreation{Description: "GTP-U/UDP/IP", TEID: &teid, IPv4: peer},
+				ForwardingPolicy:    "filter", TrafficEndpoint: &endpointID, Proxying: []string{"ARP", "INS"},
+				Duplicates: []upf.Duplicate{{DestinationInterface: "LI function", DSCP: &dscp, ForwardingPolicy: "filter",
+					OuterHeaderCreation: &upf.OuterHeaderCreation{Description: "UDP/IP", IPv4: peer, Port: 9000}}}},
+			{ID: 2, ApplyAction: "BUFF+NOCP+BDPN", BARID: &endpointID, Redirect: &upf.Redirect{URL: "http://portal.example.org/"}},
+			{ID: 3, ApplyAction: "FORW", DestinationInterface: "Core",
+				OuterHeaderCreation: &upf.OuterHeaderCreation{Description: "VLAN tags", CTAG: &vid}},
 		},
-		QERs: []upf.QER{{ID: 1, QFI: 9, UplinkGateClosed: true, UplinkMBR: &mbr, DownlinkGBR: &gbr}},
+		QERs: []upf.QER{{ID: 1, QFI: 9, UplinkGateClosed: true, UplinkMBR: &mbr, DownlinkGBR: &gbr,
+			UplinkPacketRate: &upf.PacketRate{Packets: 10, TimeMs: 60_000}, DownlinkPacketRate: &upf.PacketRate{Packets: 20, TimeMs: 360_000},
+			RQI: true, PagingPolicy: &ppi, Marking: &upf.FlowMarking{TOS: 0xb8, TOSMask: 0xfc, ServiceClass: &ppi}}},
 		URRs: []upf.URR{{
-			ID: 4, Method: "VOLUM", Triggers: "VOLTH", VolumeThreshold: &upf.Volume{Total: &mbr, Uplink: &gbr},
-			UplinkOctets: 300, UplinkPackets: 3,
+			ID: 4, Method: "DURAT+VOLUM", Triggers: "VOLTH", Information: "MBQE+MNOP", VolumeThreshold: &upf.Volume{Total: &mbr, Uplink: &gbr},
+			VolumeQuota: &upf.Volume{Downlink: &mbr}, TimeThreshold: 60, TimeQuota: &five, EventThreshold: 3, EventQuota: &five,
+			MonitoringTime: &at, SubsequentVolumeThreshold: &upf.Volume{Total: &gbr}, SubsequentTimeQuota: &five,
+			Period: 600, QuotaHoldingTime: 30, QuotaValidityTime: 40, InactivityTime: 50, LinkedURRs: []uint32{5, 6}, QuotaFAR: &five,
+			DroppedThreshold: &upf.DroppedUsage{Packets: 10}, DroppedDownlink: &upf.DroppedUsage{Packets: 1, Octets: 60},
+			UplinkOctets: 300, UplinkPackets: 3, Events: 2, DurationMs: 1500, Exhausted: true, Reports: 2,
+			Reported: upf.Reported{UplinkOctets: 200, DurationMs: 1000, Events: 1},
 		}},
-		BARs: []upf.BAR{{ID: 5, NotificationDelayMs: 100, Packets: 20}},
+		BARs: []upf.BAR{{ID: 5, NotificationDelayMs: 100, Packets: 20, DurationMs: 60_000}},
+		TrafficEndpoints: []upf.TrafficEndpoint{{ID: 7, FTEID: &upf.FTEID{TEID: 7, IPv6: netip.MustParseAddr("2001:db8::3")},
+			UEAddresses: []string{"10.45.0.7"}, QFIs: []uint8{9}, NetworkInstance: "internet", FramedRoutes: framed, EthernetSession: true}},
 	}}
 	var b strings.Builder
 	for _, err := range []error{
 		printPDRs(&b, s.Rules.PDRs), printFARs(&b, s.Rules.FARs), printQERs(&b, s.Rules.QERs),
-		printURRs(&b, s.Rules.URRs), printBARs(&b, s.Rules.BARs),
+		printURRs(&b, s.Rules.URRs), printBARs(&b, s.Rules.BARs), printEndpoints(&b, s.Rules.TrafficEndpoints),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := `
-PDR  PRECEDENCE  FROM    F-TEID               UE ADDRESS               QFI  NETWORK INSTANCE  OHR  FAR  QER  URR  PACKETS  OCTETS  DROPPED
-1    32          Access  0x00000007@10.3.0.1  10.45.0.7,2001:db8::/64  1,9  internet          yes  1    1,2  4    3        300     1
-2    0           Core    -                    10.45.0.7                -    -                 no   2    -    -    0        0       0
-PDR 1: permit out 17 from any to assigned 53
-
-FAR  ACTION  TO      GTP-U TO             NETWORK INSTANCE  DSCP
-1    FORW    Access  0x00000078@10.3.0.2  ran               46
-2    DROP    -       -                    -                 -
-
-QER  QFI  UL GATE  DL GATE  UL MBR    DL MBR  UL GBR  DL GBR
-1    9    closed   open     50Mbit/s  -       -       64kbit/s
-
-URR  METHOD  TRIGGERS  THRESHOLD                     QUOTA  UL OCTETS  DL OCTETS  UL PACKETS  DL PACKETS
-4    VOLUM   VOLTH     total 50000000, uplink 64000  -      300        0          3           0
-
-BAR  NOTIFICATION DELAY  PACKETS
-5    100ms               20
-`
-	if diff := cmp.Diff(want, b.String()); diff != "" {
+	want, err := os.ReadFile(filepath.Join("testdata", "show_session.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"plumbline/api"
+	"plumbline/datapath"
 )
 
 // Bridge is the Ethernet data networks: which Ethernet PDU sessions are on each,
@@ -56,6 +57,13 @@ const (
 // NewBridge returns a bridge without sessions.
 func NewBridge() *Bridge {
 	return &Bridge{sessions: map[uint64]*bridged{}, macs: map[macKey]*list.Element{}}
+}
+
+// Occupancy is how many MAC addresses are known.
+func (b *Bridge) Occupancy() datapath.TableUse {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return datapath.TableUse{Name: "mac_addresses", Used: len(b.macs), Max: macsInAll}
 }
 
 // Bind makes rules those of an Ethernet PDU session; none that take bare frames:

@@ -86,6 +86,13 @@ func (b *Buffer) Held() (sessions, packets, octets int) {
 	return len(b.sessions), b.packets, b.octets()
 }
 
+// Occupancy is what is in the buffer now, and how much may be.
+func (b *Buffer) Occupancy() datapath.Buffered {
+	o := datapath.Buffered{MaxPackets: b.limits.TotalPackets, MaxOctets: b.limits.TotalOctets}
+	o.Sessions, o.Packets, o.Octets = b.Held()
+	return o
+}
+
 func (b *Buffer) octets() int { return b.cells.used*cellOctets + len(b.sessions)*sessionOctets }
 
 // buffer puts a packet into the buffer.

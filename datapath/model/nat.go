@@ -105,6 +105,17 @@ func NewNAT(cfg *datapath.NAT, store NATStore, choose func(n int) int, told func
 	return n
 }
 
+// Blocks is how many blocks of ports UEs have, and how many there are.
+func (n *NAT) Blocks() (used, all int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.blocks {
+		b := &n.blocks[i]
+		used, all = used+len(b.owner)-b.free, all+len(b.owner)
+	}
+	return used, all
+}
+
 func number4(a netip.Addr) uint32 {
 	b := a.As4()
 	return binary.BigEndian.Uint32(b[:])

@@ -136,6 +136,9 @@ func (u *UPF) Usage(seid uint64) (*api.SessionUsage, error) {
 	return usage, nil
 }
 
+// Buffered is what waits for UEs that are idle.
+func (u *UPF) Buffered() datapath.Buffered { return u.stages.Buffer.Occupancy() }
+
 // Next implements [datapath.Driver].
 func (u *UPF) Next(ctx context.Context) (*api.Event, error) { return u.events.Next(ctx) }
 

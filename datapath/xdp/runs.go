@@ -3,6 +3,8 @@ package xdp
 import (
 	"math/bits"
 	"slices"
+
+	"plumbline/datapath"
 )
 
 // runs hands out contiguous runs of slots of a table, in powers of two. Slot 0 is
@@ -12,6 +14,7 @@ type runs struct {
 	size  uint32
 	next  uint32 // all from here on were never handed out
 	freed [runClasses]lateQueue
+	spare uint32 // slots in freed
 }
 
 // runClasses is how many sizes of runs there are: 1 to 1024 slots.
@@ -28,6 +31,7 @@ func runClass(n int) int { return bits.Len(uint(n - 1)) }
 func (r *runs) take(n int) (uint32, bool) {
 	class := runClass(n)
 	if slot, ok := r.freed[class].take(); ok {
+		r.spare -= 1 << class
 		return slot, true
 	}
 	if length := uint32(1) << class; r.size-r.next >= length {
@@ -39,6 +43,7 @@ func (r *runs) take(n int) (uint32, bool) {
 		if !ok {
 			continue
 		}
+		r.spare -= 1 << class
 		for larger--; larger >= class; larger-- { // what is not needed of it
 			r.freed[larger].put(slot+1<<larger, 0)
 		}
@@ -49,7 +54,15 @@ func (r *runs) take(n int) (uint32, bool) {
 
 // give gives a run of n back, which packets may still see until now_ns has passed
 // by a grace.
-func (r *runs) give(slot uint32, n int, nowNs uint64) { r.freed[runClass(n)].put(slot, nowNs) }
+func (r *runs) give(slot uint32, n int, nowNs uint64) {
+	r.freed[runClass(n)].put(slot, nowNs)
+	r.spare += 1 << runClass(n)
+}
+
+// use is how many slots are handed out, of how many.
+func (r *runs) use(name string) datapath.TableUse {
+	return datapath.TableUse{Name: name, Used: int(r.next - 1 - r.spare), Max: int(r.size) - 1}
+}
 
 // run is one that is in use.
 type run struct{ first, length uint32 }
@@ -69,6 +82,7 @@ func (r *runs) gap(first, end uint32) {
 	for first < end {
 		class := min(bits.Len32(end-first)-1, runClasses-1)
 		r.freed[class].put(first, 0)
+		r.spare += 1 << class
 		first += 1 << class
 	}
 }

@@ -47,6 +47,13 @@ func TestRuns(t *testing.T) {
 			owner[s] = i
 		}
 		held[i] = h
+		want := 0
+		for _, h := range held {
+			want += 1 << runClass(int(h.length))
+		}
+		if use := r.use("runs"); use.Used != want || use.Max != size-1 {
+			t.Fatalf("in use: got %+v, want %d of %d", use, want, size-1)
+		}
 	}
 }
 
