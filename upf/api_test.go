@@ -28,7 +28,7 @@ func TestAPISession(t *testing.T) {
 		Rules: Rules{
 			PDRs: []PDR{
 				{ID: 1, Precedence: 32, SourceInterface: "Access", FTEID: &FTEID{TEID: 7, IPv4: s.config.N3.Address},
-					UEAddresses: []string{"10.45.0.7"}, QFIs: []uint8{9}, OuterHeaderRemoval: "GTP-U/UDP/IP", FARID: 1, QERIDs: []uint32{1}},
+					UEAddresses: []string{"10.45.0.7"}, QFIs: []uint16{9}, OuterHeaderRemoval: "GTP-U/UDP/IP", FARID: 1, QERIDs: []uint32{1}},
 				{ID: 2, Precedence: 64, SourceInterface: "Core", UEAddresses: []string{"10.45.0.7"},
 					NetworkInstance: "internet", FARID: 2, QERIDs: []uint32{1}},
 			},

@@ -6,18 +6,19 @@ import (
 	"plumbline/session"
 )
 
-// PDR is a Packet Detection Rule and what it counted.
+// PDR is a Packet Detection Rule and what it counted. Lists of octets are of 16
+// bits, as package json would make a string of them.
 type PDR struct {
 	ID               uint16   `json:"id"`
 	Precedence       uint32   `json:"precedence"`
 	SourceInterface  string   `json:"source_interface"`
-	TrafficEndpoints []uint8  `json:"traffic_endpoint_ids,omitempty"`
+	TrafficEndpoints []uint16 `json:"traffic_endpoint_ids,omitempty"`
 	FTEID            *FTEID   `json:"f_teid,omitempty"`
 	UEAddresses      []string `json:"ue_addresses,omitempty"`
 	// FramedRoutes are prefixes behind the UE: framed routes, delegated prefixes and
 	// further UE addresses.
 	FramedRoutes    []netip.Prefix `json:"framed_routes,omitempty"`
-	QFIs            []uint8        `json:"qfis,omitempty"` // empty: any
+	QFIs            []uint16       `json:"qfis,omitempty"` // empty: any
 	NetworkInstance string         `json:"network_instance,omitempty"`
 	Filters         []string       `json:"filters,omitempty"`              // SDF filters; empty: any packet
 	EthernetSession bool           `json:"ethernet_pdu_session,omitempty"` // ETHI
@@ -39,7 +40,7 @@ type TrafficEndpoint struct {
 	FTEID           *FTEID         `json:"f_teid,omitempty"`
 	UEAddresses     []string       `json:"ue_addresses,omitempty"`
 	FramedRoutes    []netip.Prefix `json:"framed_routes,omitempty"` // as [PDR.FramedRoutes]
-	QFIs            []uint8        `json:"qfis,omitempty"`
+	QFIs            []uint16       `json:"qfis,omitempty"`
 	NetworkInstance string         `json:"network_instance,omitempty"`
 	EthernetSession bool           `json:"ethernet_pdu_session,omitempty"` // ETHI
 }
@@ -57,7 +58,10 @@ func viewPDR(p *session.PDR, usage Usage) PDR {
 		v.OuterHeaderRemoval = session.GTPU.String()
 	}
 	if d.Endpoint.Present {
-		v.TrafficEndpoints = append([]uint8{d.Endpoint.Value}, d.MoreEndpoints...)
+		v.TrafficEndpoints = []uint16{uint16(d.Endpoint.Value)}
+		for _, id := range d.MoreEndpoints {
+			v.TrafficEndpoints = append(v.TrafficEndpoints, uint16(id))
+		}
 	}
 	for i := range d.Filters {
 		v.Filters = append(v.Filters, d.Filters[i].String())
@@ -75,10 +79,10 @@ func viewEndpoint(e *session.TrafficEndpoint) TrafficEndpoint {
 	}
 }
 
-func viewQFIs(set session.QFISet) []uint8 {
-	var list []uint8
-	for q := uint8(1); q < 64; q++ {
-		if set.Has(q) {
+func viewQFIs(set session.QFISet) []uint16 {
+	var list []uint16
+	for q := uint16(1); q < 64; q++ {
+		if set.Has(uint8(q)) {
 			list = append(list, q)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 type showCommand struct {
-	Session      showSession      `cmd:"" help:"One PFCP session: its PDRs, FARs, QERs and what they counted."`
+	Session      showSession      `cmd:"" help:"One PFCP session: its rules, what they counted and what was reported."`
 	Associations showAssociations `cmd:"" help:"PFCP associations with CP functions."`
-	Datapath     showDatapath     `cmd:"" help:"What forwards packets, and what it can do."`
+	Datapath     showDatapath     `cmd:"" help:"What forwards packets, and how full its buffer and tables are."`
 	Slices       showSlices       `cmd:"" help:"Slices: their sessions and what they sent and received."`
 	Peers        showPeers        `cmd:"" help:"Next hops on N3 and N6 that the datapath knows."`
 	Config       showConfig       `cmd:"" help:"The configuration with which the UPF runs, defaults included."`

@@ -60,7 +60,11 @@ func printQERs(w io.Writer, qers []upf.QER) error {
 	fmt.Fprintln(w)
 	t := newTable(w, "QER", "QFI", "UL GATE", "DL GATE", "UL MBR", "DL MBR", "UL GBR", "DL GBR")
 	for _, q := range qers {
-		t.row(q.ID, q.QFI, gate(q.UplinkGateClosed), gate(q.DownlinkGateClosed),
+		qfi := ""
+		if q.QFI != 0 {
+			qfi = fmt.Sprint(q.QFI)
+		}
+		t.row(q.ID, qfi, gate(q.UplinkGateClosed), gate(q.DownlinkGateClosed),
 			rate(q.UplinkMBR), rate(q.DownlinkMBR), rate(q.UplinkGBR), rate(q.DownlinkGBR))
 	}
 	if err := t.flush(); err != nil {

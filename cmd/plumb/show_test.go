@@ -45,9 +45,9 @@ func TestShowSession(t *testing.T) {
 	s := upf.Session{Rules: upf.Rules{
 		PDRs: []upf.PDR{
 			{ID: 1, Precedence: 32, SourceInterface: "Access", FTEID: &upf.FTEID{TEID: 7, IPv4: netip.MustParseAddr("10.3.0.1")},
-				UEAddresses: []string{"10.45.0.7", "2001:db8::/64"}, QFIs: []uint8{1, 9}, NetworkInstance: "internet",
+				UEAddresses: []string{"10.45.0.7", "2001:db8::/64"}, QFIs: []uint16{1, 9}, NetworkInstance: "internet",
 				OuterHeaderRemoval: "GTP-U/UDP/IP", FARID: 1, QERIDs: []uint32{1, 2}, URRIDs: []uint32{4},
-				TrafficEndpoints: []uint8{7, 8}, FramedRoutes: framed, Predefined: []string{"free"}, ApplicationID: "video",
+				TrafficEndpoints: []uint16{7, 8}, FramedRoutes: framed, Predefined: []string{"free"}, ApplicationID: "video",
 				Filters: []string{"permit out 17 from any to assigned 53"}, Usage: upf.Usage{Packets: 3, Octets: 300, DroppedPackets: 1}},
 			{ID: 2, SourceInterface: "Core", UEAddresses: []string{"10.45.0.7"}, FARID: 2},
 			{ID: 3, SourceInterface: "Core", FARID: 2, EthernetSession: true, EthernetFilters: []string{"Ethertype 0x0800"}},
@@ -76,7 +76,7 @@ func TestShowSession(t *testing.T) {
 		}},
 		BARs: []upf.BAR{{ID: 5, NotificationDelayMs: 100, Packets: 20, DurationMs: 60_000}},
 		TrafficEndpoints: []upf.TrafficEndpoint{{ID: 7, FTEID: &upf.FTEID{TEID: 7, IPv6: netip.MustParseAddr("2001:db8::3")},
-			UEAddresses: []string{"10.45.0.7"}, QFIs: []uint8{9}, NetworkInstance: "internet", FramedRoutes: framed, EthernetSession: true}},
+			UEAddresses: []string{"10.45.0.7"}, QFIs: []uint16{9}, NetworkInstance: "internet", FramedRoutes: framed, EthernetSession: true}},
 	}}
 	var b strings.Builder
 	for _, err := range []error{
