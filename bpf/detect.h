@@ -124,14 +124,19 @@ static __always_inline int detect_pdr(const struct packet *p, struct match *m, _
  */
 static __always_inline int detect_list(const struct ctx *ctx, const struct packet *p, struct match *m)
 {
-	__u64 user = user_at(ctx, p);
-	int found;
+	__u64 user = user_at(ctx, p), list = *(volatile __u64 *)&m->rule->list;
+	int found = match_end(m);
 
+	/* The flow cache must not learn one list under the number of another. */
+	if (found) {
+		m->meter[0] = 0;
+		return found;
+	}
 	if (m->seen & RULE_UPLINK)
 		user |= (__u64)FLOW_UPLINK << USER_HAS;
 	if (p->has_psc)
 		user |= (__u64)FLOW_QFI << USER_HAS | (__u64)(p->qfi & GTPU_PSC_QFI) << USER_QFI;
-	found = list_detect(ctx->md, user, m->rule->list, m->meter[LIST_FIRST], m->meter[LIST_COUNT]);
+	found = list_detect(ctx->md, user, list, m->meter[LIST_FIRST], m->meter[LIST_COUNT]);
 	if (found < 0) {
 		m->meter[0] = 0; /* no PDR: pdrs has none there */
 		return match_end(m) ?: found;

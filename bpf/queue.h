@@ -69,7 +69,11 @@ __noinline int queue_enter(__u64 key, __u32 ctl, __u32 tunnelled)
 	if (!packets && !(ctl & RULE_SLOW)) {
 		at.queue->full = 0;
 		__sync_val_compare_and_swap(&at.rule->ctl, ctl, ctl & ~RULE_QUEUED);
-		return 0;
+		packets = *(volatile __u32 *)&at.queue->packets;
+		if (!packets)
+			return 0;
+		/* Another CPU put one there meanwhile, and its mark has gone perhaps. */
+		__sync_fetch_and_or(&at.rule->ctl, RULE_QUEUED);
 	}
 	if (!full && packets < queue_max)
 		return ctl & RULE_SLOW ? -PASS_RULES : -PASS_QUEUED;
