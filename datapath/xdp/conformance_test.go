@@ -62,6 +62,9 @@ func openConfig(t testing.TB, cfg Config, p *ports) *bed {
 	cfg.Endpoints, cfg.N6, cfg.Advertise = conformance.Endpoints, conformance.DataNetworks, &conformance.Advertise
 	cfg.ChoosePort = func(int) int { return 0 }
 	cfg.Log = slog.New(slog.DiscardHandler)
+	if cfg.programs == nil {
+		cfg.programs = twoDevices
+	}
 	d, err := load(cfg, p)
 	if err != nil {
 		t.Fatalf("%+v", err)
@@ -324,15 +327,18 @@ func TestConformance(t *testing.T) {
 				if name == "VLANs" {
 					return openVLANs(t)
 				}
-				b := openBed(t, conformance.MaxSessions)
 				if kind.OneDevice {
-					return oneDevice{b}
+					cfg := Config{MaxSessions: conformance.MaxSessions, programs: []string{"upf_both_xdp"}}
+					return oneDevice{openConfig(t, cfg, bedPorts())}
 				}
-				return b
+				return openBed(t, conformance.MaxSessions)
 			})
 		})
 	}
 }
+
+// twoDevices are the programs of a bed with N3 and N6 on devices of their own.
+var twoDevices = []string{"upf_gtpu_xdp", "upf_n6_xdp"}
 
 // oneDevice is the bed with N3 and N6 on one device.
 type oneDevice struct{ *bed }

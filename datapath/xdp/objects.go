@@ -89,13 +89,41 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 	if err := d.setSpread(spec); err != nil {
 		return nil, err
 	}
-	if !d.ports.anyTagged() {
-		leaveOut(spec.Programs["upf_vlan_xdp"])
+	for _, name := range d.unused() {
+		leaveOut(spec.Programs[name])
 	}
 	if d.cfg.edit != nil {
 		return spec, d.cfg.edit(spec)
 	}
 	return spec, nil
+}
+
+// unused returns the programs that no device of this configuration gets.
+func (d *Driver) unused() []string {
+	var names []string
+	if !d.ports.anyTagged() {
+		names = append(names, "upf_vlan_xdp")
+	}
+	if d.cfg.programs != nil { // of a test, which runs them without devices
+		for _, name := range []string{"upf_gtpu_xdp", "upf_n6_xdp", "upf_both_xdp"} {
+			if !slices.Contains(d.cfg.programs, name) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	gtpu, n6 := d.ports.devices(), devicesOf(d.routed())
+	both := slices.ContainsFunc(gtpu, func(p device) bool { return onDevice(n6, p.index) })
+	if !both {
+		names = append(names, "upf_both_xdp")
+	}
+	if !slices.ContainsFunc(gtpu, func(p device) bool { return !onDevice(n6, p.index) }) {
+		names = append(names, "upf_gtpu_xdp")
+	}
+	if !slices.ContainsFunc(n6, func(p device) bool { return !onDevice(gtpu, p.index) }) {
+		names = append(names, "upf_n6_xdp")
+	}
+	return names
 }
 
 // leaveOut makes a program that nobody needs one that passes everything, so that

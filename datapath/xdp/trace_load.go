@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
@@ -51,6 +52,11 @@ func (d *Driver) startTracer() error {
 			continue
 		}
 		s.MaxEntries = m.MaxEntries()
+	}
+	for _, name := range d.unused() {
+		if p := spec.Programs[strings.Replace(name, "_xdp", "_traced", 1)]; p != nil {
+			leaveOut(p)
+		}
 	}
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
 	if err != nil {

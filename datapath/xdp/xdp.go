@@ -82,6 +82,8 @@ type Config struct {
 	// programs. Nil: the kernel's.
 	now  func() (ns uint64)
 	edit func(spec *ebpf.CollectionSpec) error
+	// programs are those that a test runs without devices; nil: those of the devices.
+	programs []string
 }
 
 // Driver is a running XDP datapath.
