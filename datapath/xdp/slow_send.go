@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -53,7 +54,15 @@ type rawSender struct {
 }
 
 // rawSockets are those of a device.
-type rawSockets struct{ v4, v6 int }
+type rawSockets struct{ v4, v6 *rawSocket }
+
+// rawSocket is one that takes whole packets of one IP version.
+type rawSocket struct {
+	fd int
+	// stuck: a packet has waited in vain, and none has been taken since. No other
+	// waits then: who sends holds the driver's lock, and may have many.
+	stuck atomic.Bool
+}
 
 func newRawSender(conns gtpuSockets, p *ports, n6 *datapath.N6) (*rawSender, error) {
 	r := &rawSender{gtpu: conns, device: map[netip.Addr]rawSockets{}}
@@ -82,15 +91,15 @@ func newRawSender(conns gtpuSockets, p *ports, n6 *datapath.N6) (*rawSender, err
 }
 
 func openRaw(device string) (rawSockets, error) {
-	v4, err := rawSocket(unix.AF_INET, device)
+	v4, err := openRawSocket(unix.AF_INET, device)
 	if err != nil {
 		return rawSockets{}, err
 	}
-	v6, err := rawSocket(unix.AF_INET6, device)
+	v6, err := openRawSocket(unix.AF_INET6, device)
 	if err != nil {
 		return rawSockets{}, errors.Join(err, unix.Close(v4))
 	}
-	return rawSockets{v4, v6}, nil
+	return rawSockets{&rawSocket{fd: v4}, &rawSocket{fd: v6}}, nil
 }
 
 // sendBuffer is how many octets may be on their way to a device's driver: packets
@@ -100,7 +109,7 @@ const sendBuffer = 8 << 20
 // sendWait is how long a packet waits for room there, in milliseconds.
 const sendWait = 20
 
-func rawSocket(family int, device string) (int, error) {
+func openRawSocket(family int, device string) (int, error) {
 	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW)
 	if err != nil {
 		return -1, fmt.Errorf("xdp: raw socket for %s (needs CAP_NET_RAW): %w", device, err)
@@ -157,29 +166,29 @@ func (s rawSockets) send(packet []byte) error {
 	case s == rawSockets{}:
 		return unix.EHOSTUNREACH
 	case to.Is6():
-		return sendRaw(s.v6, packet, &unix.SockaddrInet6{Addr: to.As16()})
+		return s.v6.send(packet, &unix.SockaddrInet6{Addr: to.As16()})
 	default:
-		return sendRaw(s.v4, packet, &unix.SockaddrInet4{Addr: to.As4()})
+		return s.v4.send(packet, &unix.SockaddrInet4{Addr: to.As4()})
 	}
 }
 
-// sendRaw sends a packet. If the device does not take any for now it waits a
-// little: what has been buffered is not to be lost where it leaves.
-func sendRaw(fd int, packet []byte, to unix.Sockaddr) error {
-	err := unix.Sendto(fd, packet, 0, to)
-	if !errors.Is(err, unix.EAGAIN) {
-		return err
+// send sends a packet. If the device does not take any for now it waits a little:
+// what has been buffered is not to be lost where it leaves.
+func (s *rawSocket) send(packet []byte, to unix.Sockaddr) error {
+	err := unix.Sendto(s.fd, packet, 0, to)
+	if errors.Is(err, unix.EAGAIN) && !s.stuck.Load() {
+		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}, sendWait); n == 1 {
+			err = unix.Sendto(s.fd, packet, 0, to)
+		}
 	}
-	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, sendWait); n != 1 {
-		return err
-	}
-	return unix.Sendto(fd, packet, 0, to)
+	s.stuck.Store(errors.Is(err, unix.EAGAIN))
+	return err
 }
 
 func (r *rawSender) close() error {
 	var errs []error
 	for _, s := range r.all {
-		errs = append(errs, unix.Close(s.v4), unix.Close(s.v6))
+		errs = append(errs, unix.Close(s.v4.fd), unix.Close(s.v6.fd))
 	}
 	return errors.Join(errs...)
 }
