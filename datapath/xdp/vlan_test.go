@@ -18,10 +18,11 @@ const vlanN3, vlanN9, vlanN6, vlanCorp = 103, 109, 106, 107
 func openVLANs(t testing.TB) *vlanBed {
 	t.Helper()
 	p := bedPorts()
-	p.gtpu[0].VLAN, p.gtpu[1].VLAN, p.n6[0].VLAN, p.n6[1].VLAN = vlanN3, vlanN9, vlanN6, vlanCorp
+	p.gtpu[0].VLAN, p.gtpu[1].VLAN, p.n6[0].VLAN = vlanN3, vlanN9, vlanN6
+	p.n6[1].VLAN, p.n6[2].VLAN = vlanCorp, vlanCorp // they have one MAC address
 	b := openOn(t, conformance.MaxSessions, "", p)
 	b.vlans = true
-	p.n6[1].index = runIndex // where its frames come from in the bed
+	p.n6[1].index, p.n6[2].index = runIndex, runIndex // where their frames come from in the bed
 	if err := b.setRoles(); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func (v *vlanBed) Frame(t testing.TB, port conformance.Port, frame []byte) confo
 
 // onWire is a frame as it arrives: with the tag of its port, if there is one.
 func (b *bed) onWire(port conformance.Port, frame []byte) []byte {
-	vid := map[conformance.Port]uint16{conformance.N3: vlanN3, conformance.N6: vlanN6, conformance.N6 + 1: vlanCorp}[port]
+	vid := map[conformance.Port]uint16{conformance.N3: vlanN3, conformance.N6: vlanN6, conformance.N6 + 1: vlanCorp, conformance.N6 + 2: vlanCorp}[port]
 	if !b.vlans || len(frame) < lenEthernet {
 		return frame
 	}
