@@ -138,6 +138,11 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("correctness: MBR of %d kbit/s: want 1 to %d", r, MaxKbps)
 		}
 	}
+	for _, d := range c.Directions {
+		if !slices.Contains(report.Directions, d) {
+			return fmt.Errorf("correctness: direction %q: want uplink or downlink", d)
+		}
+	}
 	for _, p := range c.Parts {
 		if !slices.Contains(Parts, p) {
 			return fmt.Errorf("correctness: part %q: want one of %v", p, Parts)
