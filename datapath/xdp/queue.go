@@ -143,7 +143,7 @@ func outerDatagram(frame []byte) (m model.Datagram, ok bool) {
 		header, size, protocol = 40, 40+int(binary.BigEndian.Uint16(ip[4:])), ip[6]
 		from, to = netip.AddrFrom16([16]byte(ip[8:24])), netip.AddrFrom16([16]byte(ip[24:40]))
 	}
-	if protocol != protoUDP || size < header+lenUDP || size > len(ip) {
+	if protocol != protoUDP || header < 20 || size < header+lenUDP || size > len(ip) {
 		return m, false
 	}
 	udp := ip[header:size]

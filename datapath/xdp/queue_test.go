@@ -33,6 +33,7 @@ func TestOuterDatagram(t *testing.T) {
 		{"ARP", macs + "0806" + ipv4 + udp + payload, netip.AddrPort{}},
 		{"IPv4, cut", macs + "0800" + ipv4 + udp + "30ff", netip.AddrPort{}},
 		{"IPv4, no UDP", macs + "0800 4500 0018" + ipv4[9:] + "12340868", netip.AddrPort{}},
+		{"IPv4, header shorter than one", macs + "0800 40" + ipv4[2:] + udp + payload, netip.AddrPort{}},
 		{"IPv6, cut", macs + "86dd" + ipv6 + udp + "30ff", netip.AddrPort{}},
 		{"no header", macs + "0800 45", netip.AddrPort{}},
 		{"nothing", "", netip.AddrPort{}},

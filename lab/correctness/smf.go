@@ -22,6 +22,7 @@ type smf struct {
 	upf      netip.AddrPort
 	node     netip.Addr
 	sequence uint32
+	started  pfcp.TimeStamp // Recovery Time Stamp: another one would be a restart
 	answers  chan datagram
 
 	mu       sync.Mutex
@@ -63,7 +64,7 @@ func now() int64 {
 func newSMF(ctx context.Context, t *topology.Topology) (*smf, error) {
 	s := &smf{
 		upf: netip.AddrPortFrom(t.Config.N4UPF, pfcp.Port), node: t.Config.N4SMF,
-		sequence: uint32(now()) & 0xffff, answers: make(chan datagram, queued),
+		sequence: uint32(now()) & 0xffff, started: pfcp.NewTimeStamp(time.Now()), answers: make(chan datagram, queued),
 		sessions: map[uint64]uint64{}, reports: map[uint64]chan reported{},
 	}
 	err := t.UPF.Do(func() (err error) {
@@ -76,7 +77,7 @@ func newSMF(ctx context.Context, t *topology.Topology) (*smf, error) {
 	s.done.Go(s.receive)
 	var r pfcp.AssociationSetupResponse
 	_, err = s.ask(ctx, 0, &pfcp.AssociationSetupRequest{
-		NodeID: pfcp.NodeID{Addr: s.node}, RecoveryTimeStamp: pfcp.NewTimeStamp(time.Now()),
+		NodeID: pfcp.NodeID{Addr: s.node}, RecoveryTimeStamp: s.started,
 	}, &r)
 	if err == nil && !r.Cause.Accepted() {
 		err = fmt.Errorf("association: %s: %w", r.Cause, errRefused)
@@ -138,7 +139,7 @@ func (s *smf) receive() {
 		switch {
 		case err != nil:
 		case h.Type == pfcp.MsgHeartbeatRequest:
-			s.answer(h, 0, &pfcp.HeartbeatResponse{RecoveryTimeStamp: pfcp.NewTimeStamp(time.Now())}, from)
+			s.answer(h, 0, &pfcp.HeartbeatResponse{RecoveryTimeStamp: s.started}, from)
 		case h.Type == pfcp.MsgSessionReportRequest:
 			s.report(h, body, at, from)
 		case !h.Type.IsRequest():
