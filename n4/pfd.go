@@ -216,7 +216,9 @@ func readPFDs(id uint64, record []byte) (name string, app *application, err erro
 	name = string(r.short())
 	n := int(r.u16())
 	for range min(n, maxFlows) {
-		app.flows = append(app.flows, readFlow(string(r.take(int(r.u16())))))
+		f, ok := readFlow(string(r.take(int(r.u16()))))
+		r.bad = r.bad || !ok
+		app.flows = append(app.flows, f)
 	}
 	if v != recordVersion || r.bad || len(r.b) > 0 || n > maxFlows || n == 0 || id == 0 {
 		return "", nil, fmt.Errorf("PFDs %d of %d octets: %w", id, len(record), errRecord)

@@ -206,9 +206,11 @@ func (f flow) String() string {
 	return f.description + "\x00" + f.host + "\x00" + f.path
 }
 
-// readFlow is the inverse of [flow.String].
-func readFlow(text string) flow {
+// readFlow is the inverse of [flow.String]; false for a text that no flow is
+// written as.
+func readFlow(text string) (f flow, ok bool) {
 	description, name, _ := strings.Cut(text, "\x00")
 	host, path, _ := strings.Cut(name, "\x00")
-	return flow{description, host, path}
+	f = flow{description, host, path}
+	return f, f.String() == text
 }

@@ -73,7 +73,7 @@ func TestPFDContents(t *testing.T) {
 				t.Error(err)
 			}
 			for _, f := range got {
-				if again := readFlow(f.String()); again != f {
+				if again, ok := readFlow(f.String()); !ok || again != f {
 					t.Errorf("%+v is %+v in a record", f, again)
 				}
 			}
@@ -101,7 +101,7 @@ func FuzzPFDContents(f *testing.F) {
 			if f.host == "" && url != nil || f.host != "" && !isHost(bare) || len(f.host) > maxHost || len(f.path) > maxPath {
 				t.Errorf("%q, %q: %+v", url, name, f)
 			}
-			if again := readFlow(f.String()); again != f {
+			if again, ok := readFlow(f.String()); !ok || again != f {
 				t.Errorf("%+v is %+v in a record", f, again)
 			}
 		}
