@@ -132,7 +132,7 @@ type Kind struct {
 }
 
 // Run runs all cases: the packets on one datapath, the refusals on another, and
-// each script on one of its own. Where N3 and N6 are one device only the packets
+// the scripts on others. Where N3 and N6 are one device only the packets
 // are different.
 func Run(t *testing.T, kind Kind, open func(t *testing.T) Datapath) {
 	t.Run("packets", func(t *testing.T) {
@@ -158,14 +158,33 @@ func Run(t *testing.T, kind Kind, open func(t *testing.T) Datapath) {
 			t.Run(s.name, func(t *testing.T) { s.run(t, d, kind.Fast) })
 		}
 	})
-	for _, s := range scriptsFor(open(t).Capabilities()) {
-		t.Run(s.name, func(t *testing.T) {
-			d := open(t)
-			if !strings.HasPrefix(s.name, unsettled) {
-				settle(t, d)
+	runScripts(t, kind, open)
+}
+
+// runScripts runs each script on a datapath of its own, or all of them on one, if
+// it can be shared: but not those that run before Settle, nor what comes behind a
+// script that has failed.
+func runScripts(t *testing.T, kind Kind, open func(t *testing.T) Datapath) {
+	d := open(t)
+	for _, s := range scriptsFor(d.Capabilities()) {
+		ok := t.Run(s.name, func(t *testing.T) {
+			if strings.HasPrefix(s.name, unsettled) {
+				s.run(t, open(t), kind.Fast)
+				return
 			}
-			s.run(t, d, kind.Fast)
+			settle(t, d)
+			shared, ok := d.(Shared)
+			if !ok {
+				s.run(t, d, kind.Fast)
+				return
+			}
+			l := lend(t, shared)
+			s.run(t, l, kind.Fast)
+			l.giveBack(t)
 		})
+		if _, shared := d.(Shared); !shared || !ok {
+			d = open(t)
+		}
 	}
 }
 

@@ -331,7 +331,7 @@ func TestConformance(t *testing.T) {
 					cfg := Config{MaxSessions: conformance.MaxSessions, programs: []string{"upf_both_xdp"}}
 					return oneDevice{openConfig(t, cfg, bedPorts())}
 				}
-				return openBed(t, conformance.MaxSessions)
+				return openShared(t, Config{}, bedPorts())
 			})
 		})
 	}

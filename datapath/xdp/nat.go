@@ -169,7 +169,7 @@ func (d *Driver) expireNATs(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			d.slow.stages.N6.Expire(monotonic())
+			d.slow.stages.N6.Expire(d.cfg.now())
 		}
 	}
 }

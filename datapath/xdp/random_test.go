@@ -16,31 +16,14 @@ import (
 )
 
 // randomBed is the programs with their slow path, as random scripts see them.
-type randomBed struct {
-	*bed
-	*clock
-}
+type randomBed struct{ sharedBed }
 
 func openRandom(t testing.TB) randomBed {
-	c := newClock(t)
-	b := randomBed{openConfig(t, Config{MaxSessions: conformance.MaxSessions, now: c.read, edit: c.edit}, bedPorts()), c}
+	b := randomBed{openShared(t, Config{}, bedPorts())}
 	if err := b.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return b
-}
-
-// Pass implements [random.Datapath]: the clock goes on, and what has to be looked
-// after is. Each session comes to its turn in so many.
-func (b randomBed) Pass(d time.Duration) {
-	const turns = 64
-	b.clock.Pass(d)
-	for range turns {
-		b.mu.RLock()
-		b.slow.stages.Sweep()
-		b.mu.RUnlock()
-	}
-	b.slow.resume()
 }
 
 // EventWait implements [random.Datapath]: events come through a ring.
