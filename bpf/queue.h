@@ -15,7 +15,22 @@
  * that waited, until it has none of them, and then past it, none overtaking any.
  * If they come faster than the slow path sends they would do so for ever: when
  * queue_max are in the ring the next ones are dropped until it is drained.
+ *
+ * If the process has ended, what it has left in the ring goes nowhere, and nobody
+ * has to wait for it.
  */
+
+/* A socket of the process. The kernel takes it out when the process ends, however
+ * it does (Linux 5.3; commit 0402acd683c6): kill -9 is seen by the next packet. On a
+ * kernel without AF_XDP the loader makes this an array, in which something always
+ * is.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} attended SEC(".maps");
 
 struct place {
 	struct rule *rule;
@@ -50,6 +65,18 @@ static __always_inline int place_find(struct place *at, __u64 key, __u32 tunnell
 	return at->queue ? 0 : -1;
 }
 
+/* queue_packets - how many packets the slow path has that it will finish */
+static __always_inline __u32 queue_packets(struct queue *q)
+{
+	__u32 packets = *(volatile __u32 *)&q->packets, zero = 0;
+
+	if (!packets || bpf_map_lookup_elem(&attended, &zero))
+		return packets;
+	q->packets = 0;
+	q->full = 0;
+	return 0;
+}
+
 /* queue_enter - what becomes of a packet whose rule says that it is changing,
  * that the slow path does it, or that this may have packets of it
  *
@@ -64,7 +91,7 @@ __noinline int queue_enter(__u64 key, __u32 ctl, __u32 tunnelled)
 
 	if (ctl & RULE_CHANGING || place_find(&at, key, tunnelled))
 		return -PASS_CHANGING;
-	packets = *(volatile __u32 *)&at.queue->packets;
+	packets = queue_packets(at.queue);
 	full = *(volatile __u32 *)&at.queue->full;
 	if (!packets && !(ctl & RULE_SLOW)) {
 		at.queue->full = 0;

@@ -88,11 +88,15 @@ func (s *AgentService) start(ctx context.Context, c *Config, o Options) error {
 	return nil
 }
 
-// Wait returns when ctx is done, or with the error that ended the agent.
+// Wait returns when ctx is done, or with the error that ended the agent or the
+// datapath.
 func (s *AgentService) Wait(ctx context.Context) error {
+	ended, why := endOf(s.driver)
 	select {
 	case <-ctx.Done():
 		return nil
+	case <-ended:
+		return why()
 	case <-s.ended:
 		return s.err
 	}

@@ -29,7 +29,20 @@ type (
 	bufferTeller interface{ Buffered() datapath.Buffered }
 	tableTeller  interface{ TableUse() []datapath.TableUse }
 	totalTeller  interface{ SliceTotals() []xdp.SliceTotal }
+	endTeller    interface {
+		Ended() <-chan struct{}
+		Err() error
+	}
 )
+
+// endOf returns what is closed when the datapath cannot go on, and why; nil: it
+// always can.
+func endOf(d datapath.Driver) (ended <-chan struct{}, why func() error) {
+	if e, ok := d.(endTeller); ok {
+		return e.Ended(), e.Err
+	}
+	return nil, nil
+}
 
 // openDriver opens the datapath, or the way to those that are other processes.
 func (s *Service) openDriver(ctx context.Context) (datapath.Driver, error) {

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"plumbline/bus"
-	"plumbline/bus/upper"
 	"plumbline/datapath"
 	"plumbline/n4"
 	"plumbline/rules"
@@ -163,18 +162,15 @@ func (s *Service) MetricsAddr() net.Addr {
 	return s.listener.metrics.Addr()
 }
 
-// Wait returns when ctx is done, or with the error that ended PFCP or the bus.
+// Wait returns when ctx is done, or with the error that ended PFCP, the bus or the
+// datapath.
 func (s *Service) Wait(ctx context.Context) error {
-	var ended <-chan struct{} // nil: never
-	u, ok := s.driver.(*upper.Upper)
-	if ok {
-		ended = u.Ended()
-	}
+	ended, why := endOf(s.driver)
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-ended:
-		return u.Err()
+		return why()
 	case <-s.served:
 		return s.serveErr
 	}

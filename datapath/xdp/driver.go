@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"golang.org/x/sys/unix"
+
 	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/model"
@@ -166,6 +168,9 @@ func (d *Driver) Close() error {
 		var errs []error
 		for i := len(d.detach) - 1; i >= 0; i-- {
 			errs = append(errs, d.detach[i]())
+		}
+		if d.attends >= 0 {
+			errs = append(errs, unix.Close(d.attends))
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()

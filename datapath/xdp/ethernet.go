@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -90,24 +91,34 @@ func openEther(index, network int) (*etherPort, error) {
 // readEther treats the frames of an Ethernet data network until ended is closed.
 func (s *slowPath) readEther(p *etherPort, ended <-chan struct{}) {
 	frame, control := make([]byte, 1<<16), make([]byte, 64)
-	for {
+	s.d.ending.fail(s.d.readAll("an Ethernet data network", func() error {
 		select {
 		case <-ended:
-			return
+			return net.ErrClosed
 		default:
 		}
 		n, c, _, _, err := unix.Recvmsg(p.fd, frame[4:], control, 0)
-		if err != nil || n < lenVirtio+lenEthernet {
+		switch {
+		case err == nil && n >= lenVirtio+lenEthernet:
+			s.readFrame(p, frame[:4+n], control[:c])
+		case err == nil, errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 			s.stages.Age()
-			continue
+		case errors.Is(err, unix.ENETDOWN): // said once, and the next read waits
+		default:
+			return err
 		}
-		f, reason := whole(frame[:4+n], control[:c])
-		if reason != datapath.ReasonNone {
-			s.count(reason)
-			continue
-		}
-		s.fromEthernet(p.network, f)
+		return nil
+	}))
+}
+
+// readFrame treats a frame as a packet socket gives it.
+func (s *slowPath) readFrame(p *etherPort, b, control []byte) {
+	f, reason := whole(b, control)
+	if reason != datapath.ReasonNone {
+		s.count(reason)
+		return
 	}
+	s.fromEthernet(p.network, f)
 }
 
 // whole makes the frame what it is on the wire: with the tag that the kernel has

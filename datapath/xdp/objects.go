@@ -92,6 +92,9 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 	for _, name := range d.unused() {
 		leaveOut(spec.Programs[name])
 	}
+	if !hasXSK() {
+		spec.Maps["attended"].Type = ebpf.Array
+	}
 	if d.cfg.edit != nil {
 		return spec, d.cfg.edit(spec)
 	}

@@ -59,7 +59,7 @@ const answersPerSecond = 100
 
 func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 	s := &slowPath{
-		d: d, host: &localAddresses{kernel: kernel, n6: d.ports.n6[0].index},
+		d: d, host: newLocalAddresses(d, kernel),
 		ether:   map[int]*etherPort{},
 		counts:  make([]atomic.Uint64, len(datapath.Reasons())+1),
 		answers: model.Limiter{PerSecond: answersPerSecond}, strangers: model.Limiter{PerSecond: answersPerSecond},
@@ -117,16 +117,14 @@ func (d *Driver) startSlow() error {
 
 func (s *slowPath) readGTPU(conn *net.UDPConn, to netip.AddrPort) {
 	buf := make([]byte, 65536)
-	for {
+	s.d.ending.fail(s.d.readAll("GTP-U", func() error {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
 		if err == nil {
 			from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 			s.fromTunnel(model.Datagram{From: from, To: to, Payload: buf[:n]})
 		}
-	}
+		return err
+	}))
 }
 
 // fromTunnel treats one GTP-U message.
@@ -148,15 +146,13 @@ func (s *slowPath) tunnelled(m model.Datagram) model.Out {
 
 func (s *slowPath) readRing(ring *ringbuf.Reader) {
 	var record ringbuf.Record
-	for {
+	s.d.ending.fail(s.d.readAll("the ring of exceptions", func() error {
 		err := ring.ReadInto(&record)
-		if errors.Is(err, ringbuf.ErrClosed) {
-			return
-		}
 		if err == nil {
 			s.exceptional(parseException(record.RawSample))
 		}
-	}
+		return err
+	}))
 }
 
 // bare treats a packet from N6 that came on a device. The driver's lock is held for

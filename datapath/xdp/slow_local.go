@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"log/slog"
 	"net/netip"
 	"sync"
 	"time"
@@ -8,19 +9,26 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// localAddresses knows the host's own addresses, read anew when they are older
-// than localAge.
+// localAddresses knows the host's own addresses, asked for anew when they are
+// older than localAge.
 type localAddresses struct {
-	kernel *netlink.Handle
-	n6     int // index of the device
+	list func() ([]netlink.Addr, error)
+	n6   int // index of the device
+	log  *slog.Logger
 
 	mu     sync.Mutex
-	read   time.Time
+	asked  time.Time
+	err    error // of when they were asked for
 	addrs  map[netip.Addr]bool
 	n6Addr [2]netip.Addr // of the UPF as a router: IPv4, IPv6; not valid: none
 }
 
 const localAge = time.Second
+
+func newLocalAddresses(d *Driver, kernel *netlink.Handle) *localAddresses {
+	list := func() ([]netlink.Addr, error) { return kernel.AddrList(nil, netlink.FAMILY_ALL) }
+	return &localAddresses{list: list, n6: d.ports.n6[0].index, log: d.log}
+}
 
 // has reports whether a user packet to a must not be given to the kernel, which
 // would deliver it to this host: a UE has no business with the UPF's own
@@ -47,16 +55,21 @@ func (l *localAddresses) router(v6 bool) netip.Addr {
 	return l.n6Addr[0]
 }
 
-// fresh reads the addresses if they are old, and reports whether that went well.
+// fresh asks for the addresses if they are old, and reports whether they are known:
+// what failed is not asked again for each packet.
 func (l *localAddresses) fresh() bool {
-	if time.Since(l.read) <= localAge {
-		return true
+	if !l.asked.IsZero() && time.Since(l.asked) <= localAge {
+		return l.err == nil
 	}
-	addrs, err := l.kernel.AddrList(nil, netlink.FAMILY_ALL)
+	addrs, err := l.list()
+	if err != nil && l.err == nil {
+		l.log.Warn("addresses of this host are not known: user packets of the slow path are dropped", "error", err)
+	}
+	l.asked, l.err = time.Now(), err
 	if err != nil {
 		return false
 	}
-	l.read, l.addrs, l.n6Addr = time.Now(), map[netip.Addr]bool{}, [2]netip.Addr{}
+	l.addrs, l.n6Addr = map[netip.Addr]bool{}, [2]netip.Addr{}
 	for _, a := range addrs {
 		ip, ok := netip.AddrFromSlice(a.IP)
 		if !ok {

@@ -51,7 +51,7 @@ func (d *Driver) startTracer() error {
 			delete(shared, name)
 			continue
 		}
-		s.MaxEntries = m.MaxEntries()
+		s.MaxEntries, s.Type = m.MaxEntries(), m.Type()
 	}
 	for _, name := range d.unused() {
 		if p := spec.Programs[strings.Replace(name, "_xdp", "_traced", 1)]; p != nil {
@@ -123,6 +123,16 @@ func (t *tracer) turn(on uint32) error {
 func (t *tracer) close() error {
 	t.mu.Lock()
 	t.ended = true
+	t.mu.Unlock()
+	t.end()
+	err := t.wants.unmap()
+	t.coll.Close()
+	return err
+}
+
+// end closes the traces that there are.
+func (t *tracer) end() {
+	t.mu.Lock()
 	traces := t.traces
 	t.mu.Unlock()
 	for _, x := range traces {
@@ -130,7 +140,4 @@ func (t *tracer) close() error {
 			x.Close()
 		}
 	}
-	err := t.wants.unmap()
-	t.coll.Close()
-	return err
 }

@@ -3,7 +3,6 @@ package xdp
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,14 +15,16 @@ import (
 func (t *tracer) read(ring *ringbuf.Reader, done chan struct{}) {
 	defer close(done)
 	var record ringbuf.Record
-	for {
+	err := t.d.readAll("the ring of traces", func() error {
 		err := ring.ReadInto(&record)
-		if errors.Is(err, ringbuf.ErrClosed) {
-			return
-		}
 		if err == nil {
 			t.deliver(record.RawSample)
 		}
+		return err
+	})
+	if err != nil {
+		t.d.log.Error("traces end", "error", err)
+		go t.end() // which waits for us
 	}
 }
 

@@ -304,6 +304,7 @@ type tracedVlanKey struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	tracedMapAttended        = "attended"
 	tracedMapCounts          = "counts"
 	tracedMapEntries         = "entries"
 	tracedMapExceptions      = "exceptions"
@@ -410,6 +411,7 @@ type tracedProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedMapSpecs struct {
+	Attended       *ebpf.MapSpec `ebpf:"attended"`
 	Counts         *ebpf.MapSpec `ebpf:"counts"`
 	Entries        *ebpf.MapSpec `ebpf:"entries"`
 	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
@@ -488,6 +490,7 @@ func (o *tracedObjects) Close() error {
 //
 // It can be passed to loadTracedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedMaps struct {
+	Attended       *ebpf.Map `ebpf:"attended"`
 	Counts         *ebpf.Map `ebpf:"counts"`
 	Entries        *ebpf.Map `ebpf:"entries"`
 	Exceptions     *ebpf.Map `ebpf:"exceptions"`
@@ -526,6 +529,7 @@ type tracedMaps struct {
 
 func (m *tracedMaps) Close() error {
 	return _TracedClose(
+		m.Attended,
 		m.Counts,
 		m.Entries,
 		m.Exceptions,

@@ -272,6 +272,7 @@ type upfVlanKey struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	upfMapAttended        = "attended"
 	upfMapCounts          = "counts"
 	upfMapEntries         = "entries"
 	upfMapExceptions      = "exceptions"
@@ -385,6 +386,7 @@ type upfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfMapSpecs struct {
+	Attended       *ebpf.MapSpec `ebpf:"attended"`
 	Counts         *ebpf.MapSpec `ebpf:"counts"`
 	Entries        *ebpf.MapSpec `ebpf:"entries"`
 	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
@@ -462,6 +464,7 @@ func (o *upfObjects) Close() error {
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfMaps struct {
+	Attended       *ebpf.Map `ebpf:"attended"`
 	Counts         *ebpf.Map `ebpf:"counts"`
 	Entries        *ebpf.Map `ebpf:"entries"`
 	Exceptions     *ebpf.Map `ebpf:"exceptions"`
@@ -499,6 +502,7 @@ type upfMaps struct {
 
 func (m *upfMaps) Close() error {
 	return _UpfClose(
+		m.Attended,
 		m.Counts,
 		m.Entries,
 		m.Exceptions,

@@ -2,7 +2,6 @@ package xdp
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -31,15 +30,13 @@ func (d *Driver) startURREvents() error {
 	go func() {
 		defer close(done)
 		var record ringbuf.Record
-		for {
+		d.ending.fail(d.readAll("the ring of URR events", func() error {
 			err := ring.ReadInto(&record)
-			if errors.Is(err, ringbuf.ErrClosed) {
-				return
-			}
 			if err == nil {
 				d.postURREvents(record.RawSample)
 			}
-		}
+			return err
+		}))
 	}()
 	d.detach = append(d.detach, func() error {
 		err := ring.Close()

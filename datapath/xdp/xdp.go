@@ -123,11 +123,13 @@ type Driver struct {
 	pins     *pins
 	adopting bool    // the tables are those of a process before this one
 	beside   *beside // nil: there are no old tables beside ours
+	attends  int     // socket in the map attended; -1: none
 
 	slow    *slowPath
 	tracer  *tracer // nil until started
 	errored *errorIndications
 	paths   *paths
+	ending  ending
 	settled bool // all sessions from before the start have been applied, or are gone
 	events  datapath.Events
 	detach  []func() error
@@ -179,13 +181,15 @@ func load(cfg Config, p *ports) (*Driver, error) {
 	d := &Driver{
 		cfg: cfg, log: cfg.Log, ports: p, about: capabilities(cfg),
 		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*model.Rule{},
-		retired: totals{}, totals: totals{}, errored: newErrorIndications(), paths: newPaths(),
+		retired: totals{}, totals: totals{}, errored: newErrorIndications(), paths: newPaths(), attends: -1,
 	}
 	if err := d.loadObjects(); err != nil {
 		return nil, errors.Join(err, d.objs.Close())
 	}
-	if err := d.mapTables(); err != nil {
-		return nil, errors.Join(err, d.Close())
+	for _, step := range []func() error{d.mapTables, d.attend} {
+		if err := step(); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
 	}
 	if d.adopting {
 		d.adopt()
