@@ -128,6 +128,15 @@ struct {
 	__type(value, struct n6_way);
 } n6_ways SEC(".maps");
 
+/* For the driver alone: by number of the way. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, N6_WAYS);
+	__type(key, __u32);
+	__type(value, struct n6_name);
+} n6_names SEC(".maps");
+
 /* Neighbours on N6: index in hops by address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

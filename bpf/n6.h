@@ -18,7 +18,7 @@ struct n6_way {
 	__u32 gateway_ip6;
 	__u32 flags;		/* N6_* */
 	__u32 table;		/* of routes */
-	__u32 network;		/* of neighbours and mappings */
+	__u32 network;		/* its number: of neighbours and mappings */
 	__u32 ifindex;		/* of arrival */
 	__u16 mss_ip4;		/* octets, with N6_MSS */
 	__u16 mss_ip6;
@@ -36,6 +36,18 @@ _Static_assert(sizeof(struct n6_way) == 64, "a way is one cache line");
 #define N6_CHANGES	(N6_NAT | N6_MSS | N6_DSCP)	/* more than the next hop */
 
 #define N6_WAYS		64
+
+/* Whose number a way is, for a process that takes over rules in which it stands.
+ * Number 0 has none: it is the first data network's, whatever that is.
+ */
+struct n6_name {
+	__u32 kind;		/* N6_NAME_*; 0: nobody's */
+	__u32 octets;
+	__u8 name[64];
+};
+
+#define N6_NAME_NETWORK	1
+#define N6_NAME_POLICY	2
 
 /* A rule's way, or the data network from which a bare packet has to come, is in
  * its control word. 0: the first data network; any.

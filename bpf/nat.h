@@ -15,7 +15,7 @@ struct nat_mapping {
 	__u16 ue_port, outside_port;	/* host order; ICMP: Identifier */
 	__u8 protocol;
 	__u8 unused;
-	__u16 network;
+	__u16 network;		/* number of the data network */
 	__u32 state;		/* NAT_*, by atomic operations */
 	__u32 unused2;
 	__u64 last;		/* ns: when the UE last used it */
@@ -253,6 +253,9 @@ __noinline int n6_translate(struct xdp_md *md, __u32 mapping, __u32 at, int dest
 
 	if (!m || !ip)
 		return -DROP_INTERNAL;
+	/* It may have come to its end since it was found, and be another's. */
+	if (bpf_ntohl(destination ? ip->daddr : ip->saddr) != (destination ? m->outside_ip4 : m->ue_ip4))
+		return -DROP_NAT_MAPPING;
 	nat_use(m, ip, end, destination);
 	if (destination)
 		return nat_rewrite(ip, end, 1, bpf_htonl(m->ue_ip4), bpf_htons(m->ue_port));

@@ -46,7 +46,7 @@ type Mapping struct {
 	UEPort, OutsidePort uint16
 	Protocol            uint8
 	_                   uint8
-	Network             uint16 // index of the data network
+	Network             uint16 // that the store gave it
 	State               uint32 // NAT_* of bpf/nat.h, by atomic operations
 	_                   uint32
 	Last                uint64 // ns: when the UE last used it; likewise
@@ -131,13 +131,12 @@ func (n *NAT) has(a netip.Addr) bool {
 	return false
 }
 
-// mapping returns the mapping of a UE's end, which is made if it is not there and
-// make is set.
-func (n *NAT) mapping(k natKey, make bool) (*Mapping, datapath.Reason) {
+// mapping returns the mapping of a UE's end, which is made if it is not there.
+func (n *NAT) mapping(k natKey) (*Mapping, datapath.Reason) {
 	if m := n.out[k]; m != nil {
 		return m, datapath.ReasonNone
 	}
-	if !make {
+	if k.addr == 0 { // 0 is the owner of what nobody has
 		return nil, datapath.DropNATMapping
 	}
 	ue := n.ues[k.addr]

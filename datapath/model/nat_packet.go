@@ -154,7 +154,7 @@ func (n *NAT) Admit(u user, nowNs uint64) datapath.Reason {
 	if !ok {
 		return datapath.DropNATMapping
 	}
-	m, reason := n.mapping(u.key(source, port, payload), true)
+	m, reason := n.mapping(u.key(source, port, payload))
 	if m != nil && atomic.LoadUint64(&m.Last) == 0 {
 		atomic.StoreUint64(&m.Last, nowNs)
 	}
@@ -190,7 +190,7 @@ func (n *NAT) translate(u user, e end, nowNs uint64) ([]user, datapath.Reason) {
 // find returns the mapping of a packet's end.
 func (n *NAT) find(k natKey, e end) (*Mapping, datapath.Reason) {
 	if e == source {
-		return n.mapping(k, true)
+		return n.mapping(k)
 	}
 	if m := n.in[k]; m != nil {
 		return m, datapath.ReasonNone

@@ -19,6 +19,7 @@ func (d *Driver) start() error {
 			return err
 		}
 	}
+	d.nat.tidy()
 	if d.beside != nil {
 		return nil // not before Settle
 	}

@@ -68,7 +68,7 @@ func (c *change) fill(p *placed) error {
 func (c *change) fillDetect(e *upfRule, r *api.Rule) {
 	d := r.GetDetect()
 	if d.GetFTeid() == nil {
-		e.Ctl |= uint32(c.d.cfg.N6.Network(d.GetNetworkInstance())) << ruleN6Shift
+		e.Ctl |= c.d.numbers.inRule(c.d.cfg.N6.Network(d.GetNetworkInstance()))
 		return
 	}
 	if v4 := d.GetUeAddress().GetIpv4(); v4 != 0 {
@@ -92,7 +92,7 @@ func (c *change) fillForward(p *placed, qfi byte) error {
 	e.Ctl |= ruleForw
 	ohc := f.GetOuterHeaderCreation()
 	if ohc == nil {
-		e.Ctl |= uint32(c.d.cfg.N6.Way(f.GetNetworkInstance(), f.GetForwardingPolicy())) << ruleN6Shift
+		e.Ctl |= c.d.numbers.inRule(c.d.cfg.N6.Way(f.GetNetworkInstance(), f.GetForwardingPolicy()))
 		return nil
 	}
 	var err error

@@ -59,7 +59,10 @@ func openOn(t testing.TB, maxSessions int, pin string, p *ports) *bed {
 // openConfig is openBed with a configuration, to which the bed's is added.
 func openConfig(t testing.TB, cfg Config, p *ports) *bed {
 	t.Helper()
-	cfg.Endpoints, cfg.N6, cfg.Advertise = conformance.Endpoints, conformance.DataNetworks, &conformance.Advertise
+	cfg.Endpoints, cfg.Advertise = conformance.Endpoints, &conformance.Advertise
+	if cfg.N6.Networks == nil {
+		cfg.N6 = conformance.DataNetworks
+	}
 	cfg.ChoosePort = func(int) int { return 0 }
 	cfg.Log = slog.New(slog.DiscardHandler)
 	if cfg.programs == nil {
@@ -127,7 +130,7 @@ func (b *bed) resolve(t testing.TB) {
 		}
 		b.hops.resolve(n.key, nexthop.MAC(n.mac))
 	}
-	internet, corp := b.networks[0], b.networks[1]
+	internet, corp, natted := b.named("internet"), b.named("corp"), b.named("nat")
 	for _, n := range []struct {
 		network *network
 		addr    netip.Addr
@@ -139,10 +142,12 @@ func (b *bed) resolve(t testing.TB) {
 		{internet, conformance.Neighbour6, conformance.NeighbourMAC6},
 		{internet, conformance.Steered, conformance.SteeredMAC},
 		{corp, conformance.Gateway, conformance.CorpGatewayMAC},
-		{b.networks[2], conformance.Gateway, conformance.CorpGatewayMAC},
-		{b.networks[2], conformance.Gateway6, conformance.CorpGatewayMAC},
+		{natted, conformance.Gateway, conformance.CorpGatewayMAC},
+		{natted, conformance.Gateway6, conformance.CorpGatewayMAC},
 	} {
-		n.network.neighbour(n.addr, n.mac)
+		if n.network != nil {
+			n.network.neighbour(n.addr, n.mac)
+		}
 	}
 	for _, n := range b.networks {
 		n.table = nexthop.Table{Routes: append(defaults([]netip.Addr{conformance.Gateway, conformance.Gateway6}),
@@ -153,10 +158,20 @@ func (b *bed) resolve(t testing.TB) {
 	}
 }
 
+// named returns the data network with this name, or nil.
+func (b *bed) named(name string) *network {
+	for _, n := range b.networks {
+		if n.cfg.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
 // arriveOn lets the frames of BPF_PROG_RUN come from a data network.
 func (b *bed) arriveOn(t testing.TB, network int) {
 	t.Helper()
-	if err := b.objs.N6ByDevice.Put(uint32(runIndex), uint32(network+1)); err != nil {
+	if err := b.objs.N6ByDevice.Put(uint32(runIndex), b.networks[network].number()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range b.networks {
@@ -165,7 +180,7 @@ func (b *bed) arriveOn(t testing.TB, network int) {
 			index = runIndex
 		}
 		for _, way := range b.networks[i].ways() {
-			b.ways.slots[way].Ifindex = index
+			b.way(way).Ifindex = index
 		}
 	}
 }

@@ -121,6 +121,7 @@ func (d *Driver) Settle(context.Context) error {
 		return fmt.Errorf("xdp: %w", datapath.ErrClosed)
 	}
 	d.dropOrphans()
+	d.numbers.settle()
 	if d.beside != nil {
 		if err := d.takeOver(); err != nil {
 			return err
@@ -212,5 +213,8 @@ func (d *Driver) unmap() error {
 		errs = append(errs, d.nat.unmap())
 	}
 	errs = append(errs, d.ways.unmap())
+	if d.numbers != nil {
+		errs = append(errs, d.numbers.unmap())
+	}
 	return errors.Join(errs...)
 }

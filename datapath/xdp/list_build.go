@@ -219,7 +219,7 @@ func (b *listBuilder) pdr(r *model.Rule) (upfPdr, bool) {
 	if r.Outer != nil {
 		return p, b.outer(&p, r)
 	}
-	p.Ctl |= uint32(r.Way) << ruleN6Shift
+	p.Ctl |= b.d.numbers.inRule(r.Way)
 	return p, true
 }
 
@@ -231,7 +231,7 @@ func (b *listBuilder) outer(p *upfPdr, r *model.Rule) bool {
 	if !ok || r.Marks.HasPaging || r.Marks.HasServiceClass || b.tunnelled && r.Marks.RQI {
 		return false
 	}
-	p.Ctl |= ruleOuter | uint32(r.Network)<<ruleN6Shift
+	p.Ctl |= ruleOuter | b.d.numbers.inRule(r.Network)
 	if r.Outer.ToAccess {
 		p.Ctl |= ruleToAccess
 	}

@@ -40,6 +40,9 @@ func (d *Driver) openNetworks() error {
 	if d.ways, err = mapMemory[upfN6Way](d.objs.N6Ways); err != nil {
 		return err
 	}
+	if d.numbers, err = openNumbers(d.objs.N6Names, &d.cfg.N6); err != nil {
+		return err
+	}
 	if d.routes, err = newRouteTable(d.objs.GroupByPrefix, d.objs.RouteGroups, d.hops); err != nil {
 		return err
 	}
@@ -66,7 +69,10 @@ func (d *Driver) openNetworks() error {
 	return nil
 }
 
-// ways returns the numbers of the ways that lead to n.
+// number returns that of n in the tables.
+func (n *network) number() uint32 { return n.d.numbers.number[n.index+1] }
+
+// ways returns the ways that lead to n.
 func (n *network) ways() []int {
 	var all []int
 	for way := range n.d.cfg.N6.Ways() {
@@ -79,8 +85,8 @@ func (n *network) ways() []int {
 
 // open sets what of a way does not change.
 func (n *network) open(way int) {
-	w := &n.d.ways.slots[way]
-	w.Network, w.Table, w.Ifindex = uint32(n.index), n.tableOf(way), uint32(n.d.ports.n6[n.index].index)
+	w := n.d.way(way)
+	w.Network, w.Table, w.Ifindex = n.number(), n.tableOf(way), uint32(n.d.ports.n6[n.index].index)
 	w.OnlinkIp4, w.OnlinkIp6 = 1, 1 // behind a mask of 0: nothing is on-link
 	if n.cfg.NAT != nil {
 		w.Flags |= n6NAT
@@ -119,7 +125,7 @@ func (d *Driver) mtu(way int, to netip.Addr) int {
 // on the device with this index; 0: none.
 func (d *Driver) networkOn(device int) int {
 	for i := range d.networks {
-		if d.ways.slots[i+1].Ifindex == uint32(device) {
+		if d.way(i+1).Ifindex == uint32(device) {
 			return i + 1
 		}
 	}
@@ -168,7 +174,7 @@ func (n *network) neighbour(addr netip.Addr, mac nexthop.MAC) {
 func (n *network) neighbourKey(addr netip.Addr) (k [20]byte) {
 	a := addr.As16()
 	copy(k[:], a[:])
-	binary.NativeEndian.PutUint32(k[16:], uint32(n.index))
+	binary.NativeEndian.PutUint32(k[16:], n.number())
 	return k
 }
 
@@ -238,7 +244,7 @@ func (n *network) route(way int) {
 			n.wanted[g.Addr] = true
 		}
 	}
-	w := &n.d.ways.slots[way]
+	w := n.d.way(way)
 	table := n.tableOf(way)
 	var err error
 	if n.owns(way) {

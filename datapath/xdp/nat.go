@@ -23,11 +23,12 @@ type natTables struct {
 	mapped[model.Mapping]
 	out, in *ebpf.Map
 
-	mu    sync.Mutex
-	free  []uint32
-	next  uint32 // slot 0 is none
-	nats  []*model.NAT
-	drops func(error)
+	mu       sync.Mutex
+	free     lateQueue // packets may still be under way with one that was given back
+	next     uint32    // slot 0 is none
+	nats     []*model.NAT
+	leftover []leftover // of a process before this one
+	drops    func(error)
 }
 
 // natStore is the [model.NATStore] of one data network.
@@ -49,20 +50,22 @@ func (d *Driver) openNATs() error {
 	if choose == nil {
 		choose = rand.IntN
 	}
+	byNumber := map[uint16]*model.NAT{}
 	for _, n := range d.networks {
 		var nat *model.NAT
 		if n.cfg.NAT != nil {
-			nat = model.NewNAT(n.cfg.NAT, natStore{d.nat, uint16(n.index)}, choose, n.told)
-			if err := d.objs.NatPools.Put(uint32(n.index), natPool(n.cfg.NAT.Addresses)); err != nil {
+			nat = model.NewNAT(n.cfg.NAT, natStore{d.nat, uint16(n.number())}, choose, n.told)
+			if err := d.objs.NatPools.Put(n.number(), natPool(n.cfg.NAT.Addresses)); err != nil {
 				return fmt.Errorf("xdp: addresses of the NAT of %s: %w", n.cfg.Name, err)
 			}
 		}
 		d.nat.nats = append(d.nat.nats, nat)
-		if err := d.objs.N6ByDevice.Put(uint32(d.ports.n6[n.index].index), uint32(n.index+1)); err != nil {
+		byNumber[uint16(n.number())] = nat
+		if err := d.objs.N6ByDevice.Put(uint32(d.ports.n6[n.index].index), n.number()); err != nil {
 			return fmt.Errorf("xdp: device of %s: %w", n.cfg.Name, err)
 		}
 	}
-	return nil
+	return d.nat.adopt(byNumber)
 }
 
 // natPrefixes is NAT_PREFIXES.
@@ -133,22 +136,17 @@ func (s natStore) Remove(m *model.Mapping) {
 func (t *natTables) take() (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := len(t.free); n > 0 {
-		slot := t.free[n-1]
-		t.free = t.free[:n-1]
-		return slot, true
+	if int(t.next) < len(t.slots) {
+		t.next++
+		return t.next - 1, true
 	}
-	if int(t.next) >= len(t.slots) {
-		return 0, false
-	}
-	t.next++
-	return t.next - 1, true
+	return t.free.take()
 }
 
 func (t *natTables) give(slot uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.free = append(t.free, slot)
+	t.free.put(slot, monotonic())
 }
 
 // natKey is struct nat_key.
@@ -177,7 +175,7 @@ func (d *Driver) expireNATs(ctx context.Context) {
 // n6Side is what the slow path does on the side of N6.
 func (d *Driver) n6Side() model.Networks {
 	return model.Networks{N6: &d.cfg.N6, NATs: d.nat.nats, MSS: func(network int, v6 bool) int {
-		w := &d.ways.slots[network+1]
+		w := d.way(network + 1)
 		switch {
 		case w.Flags&n6MSS == 0:
 			return 0
@@ -204,7 +202,7 @@ func (n *network) clamp() {
 	tunnel -= datapath.OuterOctets(d.cfg.Endpoints)
 	v4, v6 := n.cfg.MSS(n6, tunnel, false), n.cfg.MSS(n6, tunnel, true)
 	for _, way := range n.ways() {
-		w := &d.ways.slots[way]
+		w := d.way(way)
 		if v4 <= 0 || v6 <= 0 {
 			continue
 		}

@@ -21,21 +21,19 @@ func (d *Driver) loadObjects() error {
 	if d.pins, err = openPins(d.cfg.Pin, tableSize(d.cfg.MaxSessions), d.listed()); err != nil {
 		return err
 	}
-	adopted := d.pins.adopted(spec)
+	adopted, tables := d.pins.adopt(spec)
 	defer closeMaps(adopted) // the collection has references of its own
 	err = spec.LoadAndAssign(&d.objs, &ebpf.CollectionOptions{MapReplacements: adopted})
 	if err != nil {
 		return loadError(err)
 	}
-	if d.adopting = adopted != nil; d.adopting {
-		return nil
-	}
-	o := &d.objs
-	return d.pins.pinTables(map[string]*ebpf.Map{
-		"rule_by_teid": o.RuleByTeid, "rule_by_ue": o.RuleByUe, "guest_by_teid": o.GuestByTeid, "guest_by_ue": o.GuestByUe,
-		"meters": o.Meters, "urrs": o.Urrs, "urr_owners": o.UrrOwners, "urr_drops": o.UrrDrops, "hops": o.Hops,
-		"entries": o.Entries, "pdrs": o.Pdrs, "pdr_counters": o.PdrCounters, "framed_by_prefix": o.FramedByPrefix,
-	})
+	d.adopting = tables
+	return d.pins.pin(d.objs.shared(), adopted, tables, d.hasNAT())
+}
+
+// hasNAT reports whether any data network has a NAT.
+func (d *Driver) hasNAT() bool {
+	return slices.ContainsFunc(d.cfg.N6.Networks, func(n datapath.DataNetwork) bool { return n.NAT != nil })
 }
 
 // minListed is how many PDRs of lists there is room for at least, and
@@ -73,7 +71,7 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 	} {
 		spec.Maps[name].MaxEntries = n
 	}
-	if slices.ContainsFunc(d.cfg.N6.Networks, func(n datapath.DataNetwork) bool { return n.NAT != nil }) {
+	if d.hasNAT() {
 		for _, name := range []string{"nat_mappings", "nat_out", "nat_in"} {
 			spec.Maps[name].MaxEntries = datapath.MaxMappings + 1
 		}

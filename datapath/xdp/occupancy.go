@@ -43,5 +43,5 @@ func (d *Driver) TableUse() []datapath.TableUse {
 func (t *natTables) use() datapath.TableUse {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return datapath.TableUse{Name: "nat_mappings", Used: int(t.next) - 1 - len(t.free), Max: len(t.slots) - 1}
+	return datapath.TableUse{Name: "nat_mappings", Used: int(t.next) - 1 - t.free.held(), Max: len(t.slots) - 1}
 }

@@ -17,7 +17,11 @@ import (
 
 // layoutVersion is counted up when bpf/rules.h changes so that tables of before
 // cannot be read any more.
-const layoutVersion = 4
+const layoutVersion = 5
+
+// n6LayoutVersion is the same of struct n6_name in bpf/n6.h and struct nat_mapping
+// and nat_key in bpf/nat.h.
+const n6LayoutVersion = 1
 
 // What stands in the directory of the pins:
 //
@@ -25,10 +29,12 @@ const layoutVersion = 4
 //	tags-DEVICE            that of the program that tags what the host sends
 //	tables-LAYOUT-SIZES/   maps by name, all that programs and driver share
 //	next/                  tables beside those that the programs run over
+//	n6-LAYOUT/             maps of the side of N6, which know no sizes
 const (
 	linkPrefix   = "link-"
 	tagsPrefix   = "tags-"
 	tablesPrefix = "tables-"
+	n6Prefix     = "n6-"
 	nextTables   = "next"
 )
 
@@ -39,14 +45,24 @@ var pinnedMaps = []string{
 	"entries", "pdrs", "pdr_counters", "framed_by_prefix",
 }
 
+// pinnedNames and pinnedNAT are those of the side of N6, which stay whatever the
+// sizes of the tables are.
+var (
+	pinnedNames = []string{"n6_names"}
+	pinnedNAT   = []string{"nat_mappings", "nat_out", "nat_in"}
+)
+
 // pins is the directory of the pins; nil: there is none.
 type pins struct {
 	dir    string
 	tables string   // directory of our tables
+	n6     string   // and of those of the side of N6
 	next   string   // where they stand until the programs run over them; "": they do
 	others []string // directories of tables that we cannot adopt
 	keep   bool     // on an orderly end, too
 	failed bool     // to start: what was there before us stays, and nothing else
+	nat    bool     // there are mappings to keep
+	made   []string // pins of the side of N6 that were not there before us
 }
 
 // openPins makes the directory and looks at what is there.
@@ -64,7 +80,10 @@ func openPins(dir string, slots, listed uint32) (*pins, error) {
 	if st.Type != unix.BPF_FS_MAGIC {
 		return nil, fmt.Errorf("xdp: directory of pins %s is not in a bpffs (mount -t bpf bpf /sys/fs/bpf): %w", dir, errors.ErrUnsupported)
 	}
-	p := &pins{dir: dir, tables: filepath.Join(dir, fmt.Sprintf("%s%d-%d-%d", tablesPrefix, layoutVersion, slots, listed))}
+	p := &pins{
+		dir: dir, tables: filepath.Join(dir, fmt.Sprintf("%s%d-%d-%d", tablesPrefix, layoutVersion, slots, listed)),
+		n6: filepath.Join(dir, fmt.Sprint(n6Prefix, n6LayoutVersion)),
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("xdp: directory of pins: %w", err)
@@ -82,15 +101,12 @@ func openPins(dir string, slots, listed uint32) (*pins, error) {
 	return p, nil
 }
 
-// adopted returns our tables as they were left, or nil if they are not all there
-// or not as spec wants them.
-func (p *pins) adopted(spec *ebpf.CollectionSpec) map[string]*ebpf.Map {
-	if p == nil {
-		return nil
-	}
+// adopted returns the maps with these names as they were left in a directory, or
+// nil if they are not all there or not as spec wants them.
+func (p *pins) adopted(dir string, names []string, spec *ebpf.CollectionSpec) map[string]*ebpf.Map {
 	maps := map[string]*ebpf.Map{}
-	for _, name := range pinnedMaps {
-		m, err := ebpf.LoadPinnedMap(filepath.Join(p.tables, name), nil)
+	for _, name := range names {
+		m, err := ebpf.LoadPinnedMap(filepath.Join(dir, name), nil)
 		if err == nil {
 			maps[name] = m
 			err = spec.Maps[name].Compatible(m)
@@ -109,11 +125,58 @@ func closeMaps(maps map[string]*ebpf.Map) {
 	}
 }
 
-// pinTables pins new tables in place of whatever is there.
-func (p *pins) pinTables(maps map[string]*ebpf.Map) error {
+// adopt returns all that a process before this one has left and spec wants: the
+// side of N6 as far as it is there, and the tables, if it is known which data
+// networks their rules mean.
+func (p *pins) adopt(spec *ebpf.CollectionSpec) (all map[string]*ebpf.Map, tables bool) {
+	if p == nil {
+		return nil, false
+	}
+	all = p.adopted(p.n6, pinnedNames, spec)
+	if all == nil {
+		return nil, false
+	}
+	found := p.adopted(p.tables, pinnedMaps, spec)
+	for _, more := range []map[string]*ebpf.Map{found, p.adopted(p.n6, pinnedNAT, spec)} {
+		for name, m := range more {
+			all[name] = m
+		}
+	}
+	return all, found != nil
+}
+
+// pin pins new tables in place of whatever is there. nat says whether there are
+// mappings to keep.
+func (p *pins) pin(maps, adopted map[string]*ebpf.Map, tables, nat bool) error {
 	if p == nil {
 		return nil
 	}
+	names := pinnedNames
+	if p.nat = nat; nat {
+		names = append(names[:len(names):len(names)], pinnedNAT...)
+	}
+	if err := os.MkdirAll(p.n6, 0o700); err != nil {
+		return fmt.Errorf("xdp: pins: %w", err)
+	}
+	for _, name := range names {
+		if adopted[name] != nil {
+			continue
+		}
+		path := filepath.Join(p.n6, name)
+		if err := os.Remove(path); err != nil {
+			p.made = append(p.made, path)
+		}
+		if err := maps[name].Pin(path); err != nil {
+			return fmt.Errorf("xdp: pin %s: %w", name, err)
+		}
+	}
+	if tables {
+		return nil
+	}
+	return p.pinTables(maps)
+}
+
+func (p *pins) pinTables(maps map[string]*ebpf.Map) error {
 	dir := p.tables
 	if len(p.others) > 0 {
 		p.next = filepath.Join(p.dir, nextTables)
@@ -154,8 +217,12 @@ func (p *pins) giveUp(adopted bool) {
 	p.keep, p.failed = true, true
 	if !adopted {
 		_ = os.RemoveAll(cmp.Or(p.next, p.tables))
-		_ = os.Remove(p.dir) // which fails if there is more
 	}
+	for _, path := range p.made {
+		_ = os.Remove(path)
+	}
+	_ = os.Remove(p.n6)  // which fails if
+	_ = os.Remove(p.dir) // there is more
 }
 
 func (p *pins) link(device string) string { return filepath.Join(p.dir, linkPrefix+device) }
@@ -192,8 +259,18 @@ func (p *pins) removeStale(ours []string) error {
 			errs = append(errs, removeLink(filepath.Join(p.dir, e.Name())))
 		}
 	}
-	for _, dir := range p.others {
-		errs = append(errs, os.RemoveAll(dir))
+	for _, e := range entries {
+		if path := filepath.Join(p.dir, e.Name()); strings.HasPrefix(e.Name(), n6Prefix) && path != p.n6 {
+			p.others = append(p.others, path)
+		}
+	}
+	if !p.nat {
+		for _, name := range pinnedNAT {
+			p.others = append(p.others, filepath.Join(p.n6, name))
+		}
+	}
+	for _, path := range p.others {
+		errs = append(errs, os.RemoveAll(path))
 	}
 	p.others = nil
 	return errors.Join(errs...)
@@ -224,7 +301,7 @@ func Unpin(dir string) error {
 		switch path := filepath.Join(dir, e.Name()); {
 		case strings.HasPrefix(e.Name(), linkPrefix), strings.HasPrefix(e.Name(), tagsPrefix):
 			errs = append(errs, removeLink(path))
-		case strings.HasPrefix(e.Name(), tablesPrefix), e.Name() == nextTables:
+		case strings.HasPrefix(e.Name(), tablesPrefix), strings.HasPrefix(e.Name(), n6Prefix), e.Name() == nextTables:
 			errs = append(errs, os.RemoveAll(path))
 		}
 	}

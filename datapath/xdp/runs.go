@@ -98,6 +98,9 @@ type lateSlot struct {
 	freed uint64 // ns, monotonic
 }
 
+// held is how many slots wait in q.
+func (q *lateQueue) held() int { return len(q.slots) - q.head }
+
 func (q *lateQueue) put(slot uint32, nowNs uint64) { q.slots = append(q.slots, lateSlot{slot, nowNs}) }
 
 func (q *lateQueue) take() (uint32, bool) {

@@ -45,7 +45,10 @@ func (t slowTables) Candidates(k datapath.Key) []*model.Rule {
 	case ctl&ruleChanging != 0:
 		return nil // whose writer was killed: its session is about to be applied
 	}
-	return []*model.Rule{t.rule(tab, slot)}
+	if r := t.rule(tab, slot); r.Network >= 0 && r.Way >= 0 {
+		return []*model.Rule{r}
+	}
+	return nil // of a data network that is gone, and so its session perhaps
 }
 
 // Towards implements [model.Tables]. Error Indications are looked into by
@@ -80,9 +83,9 @@ func (t slowTables) rule(tab *table, slot uint32) *model.Rule {
 	}
 	switch {
 	case tab.kind == ruleByUE:
-		m.Network = int(r.Ctl >> ruleN6Shift & ruleN6Mask)
+		m.Network = t.numbers.ofRule(r.Ctl)
 	default:
-		m.Way = int(r.Ctl >> ruleN6Shift & ruleN6Mask)
+		m.Way = t.numbers.ofRule(r.Ctl)
 	}
 	switch {
 	case r.Ctl&ruleOuter != 0:

@@ -94,6 +94,13 @@ type tracedMeter struct {
 	Reserved  uint64
 }
 
+type tracedN6Name struct {
+	_      structs.HostLayout
+	Kind   uint32
+	Octets uint32
+	Name   [64]uint8
+}
+
 type tracedN6Way struct {
 	_          structs.HostLayout
 	OnlinkIp4  uint32
@@ -318,6 +325,7 @@ const (
 	tracedMapHops            = "hops"
 	tracedMapMeters          = "meters"
 	tracedMapN6ByDevice      = "n6_by_device"
+	tracedMapN6Names         = "n6_names"
 	tracedMapN6Ways          = "n6_ways"
 	tracedMapNatIn           = "nat_in"
 	tracedMapNatMappings     = "nat_mappings"
@@ -425,6 +433,7 @@ type tracedMapSpecs struct {
 	Hops           *ebpf.MapSpec `ebpf:"hops"`
 	Meters         *ebpf.MapSpec `ebpf:"meters"`
 	N6ByDevice     *ebpf.MapSpec `ebpf:"n6_by_device"`
+	N6Names        *ebpf.MapSpec `ebpf:"n6_names"`
 	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
 	NatIn          *ebpf.MapSpec `ebpf:"nat_in"`
 	NatMappings    *ebpf.MapSpec `ebpf:"nat_mappings"`
@@ -504,6 +513,7 @@ type tracedMaps struct {
 	Hops           *ebpf.Map `ebpf:"hops"`
 	Meters         *ebpf.Map `ebpf:"meters"`
 	N6ByDevice     *ebpf.Map `ebpf:"n6_by_device"`
+	N6Names        *ebpf.Map `ebpf:"n6_names"`
 	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
 	NatIn          *ebpf.Map `ebpf:"nat_in"`
 	NatMappings    *ebpf.Map `ebpf:"nat_mappings"`
@@ -543,6 +553,7 @@ func (m *tracedMaps) Close() error {
 		m.Hops,
 		m.Meters,
 		m.N6ByDevice,
+		m.N6Names,
 		m.N6Ways,
 		m.NatIn,
 		m.NatMappings,

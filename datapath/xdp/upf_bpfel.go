@@ -103,6 +103,13 @@ type upfMeter struct {
 	Reserved  uint64
 }
 
+type upfN6Name struct {
+	_      structs.HostLayout
+	Kind   uint32
+	Octets uint32
+	Name   [64]uint8
+}
+
 type upfN6Way struct {
 	_          structs.HostLayout
 	OnlinkIp4  uint32
@@ -286,6 +293,7 @@ const (
 	upfMapHops            = "hops"
 	upfMapMeters          = "meters"
 	upfMapN6ByDevice      = "n6_by_device"
+	upfMapN6Names         = "n6_names"
 	upfMapN6Ways          = "n6_ways"
 	upfMapNatIn           = "nat_in"
 	upfMapNatMappings     = "nat_mappings"
@@ -400,6 +408,7 @@ type upfMapSpecs struct {
 	Hops           *ebpf.MapSpec `ebpf:"hops"`
 	Meters         *ebpf.MapSpec `ebpf:"meters"`
 	N6ByDevice     *ebpf.MapSpec `ebpf:"n6_by_device"`
+	N6Names        *ebpf.MapSpec `ebpf:"n6_names"`
 	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
 	NatIn          *ebpf.MapSpec `ebpf:"nat_in"`
 	NatMappings    *ebpf.MapSpec `ebpf:"nat_mappings"`
@@ -478,6 +487,7 @@ type upfMaps struct {
 	Hops           *ebpf.Map `ebpf:"hops"`
 	Meters         *ebpf.Map `ebpf:"meters"`
 	N6ByDevice     *ebpf.Map `ebpf:"n6_by_device"`
+	N6Names        *ebpf.Map `ebpf:"n6_names"`
 	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
 	NatIn          *ebpf.Map `ebpf:"nat_in"`
 	NatMappings    *ebpf.Map `ebpf:"nat_mappings"`
@@ -516,6 +526,7 @@ func (m *upfMaps) Close() error {
 		m.Hops,
 		m.Meters,
 		m.N6ByDevice,
+		m.N6Names,
 		m.N6Ways,
 		m.NatIn,
 		m.NatMappings,

@@ -103,7 +103,8 @@ type Driver struct {
 	framed       *framedTable
 	queues       mapped[upfQueue] // by slot of ues, and behind them of teids
 	hops         *hopTable
-	ways         mapped[upfN6Way] // by number of the way
+	ways         mapped[upfN6Way] // by number
+	numbers      *wayNumbers
 	routes       *routeTable
 	networks     []*network // by index in Config.N6.Networks
 	nat          *natTables
