@@ -83,7 +83,7 @@ __noinline int charge_end(const struct charge *c, __u32 ref, __u32 i, int pass)
 	if (!c)
 		return 0;
 	if (!pass && c->taken >> (i & 31) & 1)
-		meter_return(ref & METER_INDEX, charge_octets(c, ref), c->now);
+		meter_return(ref & METER_INDEX, charge_octets(c, ref));
 	else if (pass && charge_forced(c, ref))
 		meter_force(ref & METER_INDEX, c->octets, c->now);
 	return 0;

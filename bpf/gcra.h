@@ -12,7 +12,7 @@
  * Source: ITU-T I.371, Annex A.
  */
 
-#define GCRA_TRIES	16	/* of the compare-and-swap, one per CPU that is faster */
+#define GCRA_TRIES	16	/* of the compare-and-swap: each time another CPU was faster */
 
 static __always_inline __u64 gcra_now(void)
 {
@@ -39,6 +39,12 @@ static __always_inline int gcra_conforms(const struct meter *m, __u64 now)
 	return gcra_ahead(m, *(volatile __u64 *)&m->tat, now) <= m->tolerance;
 }
 
+/* gcra_take - take @octets if the meter conforms
+ *
+ * A packet that conformed is not dropped because other CPUs were faster each time:
+ * they have left tat at the clock or ahead of it, where to take is to add. What passes
+ * so beyond what conforms is under way at once: a packet for each CPU.
+ */
 static __always_inline int gcra_take(struct meter *m, __u32 octets, __u64 now)
 {
 	__u64 cost = gcra_cost(m, octets);
@@ -52,20 +58,23 @@ static __always_inline int gcra_take(struct meter *m, __u32 octets, __u64 now)
 		if (__sync_val_compare_and_swap(&m->tat, tat, now + ahead + cost) == tat)
 			return 1;
 	}
-	return 0;
+	__sync_fetch_and_add(&m->tat, cost);
+	return 1;
 }
 
-/* gcra_return - give back what gcra_take() took at @now
+/* gcra_return - give back what gcra_take() took of the same @octets
  *
- * It is worth something only as long as the clock has not passed it: later on it
- * would be more than was taken.
+ * Nothing is lost: tat was moved by the cost, and every taker since has gone on from
+ * there. What can be won is less than the time that has passed since: if the meter was
+ * idle and another CPU took after the clock had passed a part of the cost, that part
+ * had no effect any more and is given back all the same. That is as much as the rate
+ * has for the time between take and return, a fraction of a microsecond; never more
+ * than the cost; and tat does not get behind the clock at the take, so that an idle
+ * meter has its burst and no more.
  */
-static __always_inline void gcra_return(struct meter *m, __u32 octets, __u64 now)
+static __always_inline void gcra_return(struct meter *m, __u32 octets)
 {
-	__u64 cost = gcra_cost(m, octets);
-
-	if (gcra_now() - now < cost)
-		__sync_fetch_and_sub(&m->tat, cost);
+	__sync_fetch_and_sub(&m->tat, gcra_cost(m, octets));
 }
 
 /* meter_conforms - whether the meter would take a packet
@@ -90,13 +99,13 @@ __noinline int meter_take(__u32 index, __u32 octets, __u64 now)
 	return m ? gcra_take(m, octets, now) : 1;
 }
 
-/* meter_return - undo meter_take() of the same @octets at the same @now */
-__noinline int meter_return(__u32 index, __u32 octets, __u64 now)
+/* meter_return - undo meter_take() of the same @octets */
+__noinline int meter_return(__u32 index, __u32 octets)
 {
 	struct meter *m = bpf_map_lookup_elem(&meters, &index);
 
 	if (m)
-		gcra_return(m, octets, now);
+		gcra_return(m, octets);
 	return 0;
 }
 
@@ -141,6 +150,6 @@ __noinline int meters_take(__u32 first, __u32 second, __u32 octets)
 		return 0;
 	if (meter_take(second, octets, now))
 		return 1;
-	meter_return(first, octets, now); /* another CPU was faster */
+	meter_return(first, octets); /* another CPU was faster */
 	return 0;
 }

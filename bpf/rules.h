@@ -231,7 +231,8 @@ struct queue {
  *	else, if there is a quota, URR_USED_UP, with VOLUME_QUOTA;
  *	else URR_NO_LIMIT
  *
- * So the packet that reaches a quota is the last one that is forwarded.
+ * So the packet that reaches a quota is the last one that is forwarded, or on several
+ * CPUs one of those that were under way.
  */
 struct urr {
 	__u64 octets[2];	/* URR_UPLINK, URR_DOWNLINK: of user packets forwarded */
@@ -252,6 +253,10 @@ _Static_assert(sizeof(struct urr) == 64, "a URR is one cache line");
 #define URR_START	0x01	/* the next packet raises START_OF_TRAFFIC */
 #define URR_START_ASKED	0x02	/* for the driver: the rule says so */
 #define URR_BOTH	0x10	/* << URR_UPLINK ...: threshold and quota are the same */
+/* << URR_OWED_SHIFT: URR_EVENT_* for which the ring had no room. In flags of index 0,
+ * which is no URR: what any URR has.
+ */
+#define URR_OWED_SHIFT	8
 
 /* What is looked at only when a limit is reached, and whose the URR is. Beside
  * struct urr at the same index.

@@ -7,29 +7,33 @@
  * way that leads there; only packets of rules with a URR pay for the call.
  */
 
-/* urr_reserve - room in the ring to tell the driver
+/* urr_tell - tell the driver of @events, which happened
  *
- * Return: NULL if there is none: nothing is changed then, and the next packet
- * tries again.
+ * What the ring has no room for is left in the URR, and the driver finds it when it
+ * has emptied the ring: what a limit stops does not wait for that.
  */
-static __always_inline struct urr_event *urr_reserve(void)
+static __noinline int urr_tell(struct urr *u, __u32 index, __u32 events)
 {
-	return bpf_ringbuf_reserve(&urr_events, sizeof(struct urr_event), 0);
+	struct urr_event *e = bpf_ringbuf_reserve(&urr_events, sizeof(*e), 0);
+	__u32 none = 0;
+
+	if (e) {
+		e->index = index;
+		e->events = events;
+		bpf_ringbuf_submit(e, 0);
+		return 0;
+	}
+	__sync_fetch_and_or(&u->flags, events << URR_OWED_SHIFT);
+	u = bpf_map_lookup_elem(&urrs, &none);
+	if (u)
+		__sync_fetch_and_or(&u->flags, events << URR_OWED_SHIFT);
+	return 0;
 }
 
 static __noinline int urr_started(struct urr *u, __u32 index)
 {
-	struct urr_event *e = urr_reserve();
-
-	if (!e)
-		return 0;
-	if (!(__sync_fetch_and_and(&u->flags, ~URR_START) & URR_START)) {
-		bpf_ringbuf_discard(e, 0); /* another CPU was faster */
-		return 0;
-	}
-	e->index = index;
-	e->events = URR_EVENT_START;
-	bpf_ringbuf_submit(e, 0);
+	if (__sync_fetch_and_and(&u->flags, ~URR_START) & URR_START)
+		urr_tell(u, index, URR_EVENT_START);
 	return 0;
 }
 
@@ -79,44 +83,55 @@ static __always_inline __u64 urr_next(__u64 limit, __u64 quota, int both, __u64 
 	return URR_USED_UP;
 }
 
-/* urr_note - keep what has been counted, for the report
+/* What was counted at some time. */
+struct urr_count {
+	__u64 octets[2];
+	__u64 packets[2];
+};
+
+static __always_inline void urr_read(const struct urr *u, struct urr_count *n)
+{
+	for (int i = 0; i < 2; i++) {
+		n->octets[i] = *(volatile __u64 *)&u->octets[i];
+		n->packets[i] = *(volatile __u64 *)&u->packets[i];
+	}
+}
+
+/* urr_note - keep what had been counted, for the report
  *
  * What is read when the report is made is more by then.
  */
-static __always_inline void urr_note(const struct urr *u, struct urr_owner *owner)
+static __always_inline void urr_note(struct urr_owner *owner, const struct urr_count *n)
 {
 	for (int i = 0; i < 2; i++) {
-		*(volatile __u64 *)&owner->reached_octets[i] = *(volatile __u64 *)&u->octets[i];
-		*(volatile __u64 *)&owner->reached_packets[i] = *(volatile __u64 *)&u->packets[i];
+		*(volatile __u64 *)&owner->reached_octets[i] = n->octets[i];
+		*(volatile __u64 *)&owner->reached_packets[i] = n->packets[i];
 	}
 }
 
 /* urr_pass - take the limit away that @sum has reached, and tell of it
+ *
+ * What is noted is read before: a packet that comes later finds the limit reached and
+ * takes it away itself. So all CPUs together have at most one packet each in it that
+ * came after the one that reached the limit.
  *
  * Return: nonzero if another CPU was faster: there may be a limit behind that one.
  */
 static __always_inline int urr_pass(struct urr *u, struct urr_owner *owner, __u32 index, __u32 i, __u64 sum)
 {
 	__u64 limit = *(volatile __u64 *)&u->limit[i], next;
-	struct urr_event *e;
+	struct urr_count n;
 	__u32 events;
 
 	if (sum < limit || limit == URR_USED_UP)
 		return 0;
 	next = urr_next(limit, owner->quota[i], u->flags & URR_BOTH << i, sum, &events);
-	e = urr_reserve();
-	if (!e)
-		return 0;
-	if (__sync_val_compare_and_swap(&u->limit[i], limit, next) != limit) {
-		bpf_ringbuf_discard(e, 0);
+	urr_read(u, &n);
+	if (__sync_val_compare_and_swap(&u->limit[i], limit, next) != limit)
 		return 1;
-	}
 	if (events & URR_EVENT_THRESHOLD)
-		urr_note(u, owner);
-	e->index = index;
-	e->events = events;
-	bpf_ringbuf_submit(e, 0);
-	return 0;
+		urr_note(owner, &n);
+	return urr_tell(u, index, events);
 }
 
 /* urr_reached - @sum is not below limit[@i] any more

@@ -224,7 +224,7 @@ func (s *state) Meter(q *api.QER, kind MeterKind, uplink bool) *Meter {
 	if m == nil {
 		m = &Meter{}
 	}
-	m.Set(q, kind, uplink, s.cfg.MeterBurst)
+	m.Set(q, kind, uplink, s.cfg.MeterBurst, s.cfg.Now())
 	s.made.meters[k] = m
 	return m
 }

@@ -55,41 +55,70 @@ const (
 	meterAhead = 1 << 38
 )
 
-// Set makes m what q says for a direction. What it has seen stays.
-func (m *Meter) Set(q *api.QER, kind MeterKind, uplink bool, burst time.Duration) {
+// Set makes m what q says for a direction. What it has seen stays, as [Meter.set]
+// says.
+func (m *Meter) Set(q *api.QER, kind MeterKind, uplink bool, burst time.Duration, nowNs uint64) {
 	source := api.Interface_CORE
 	if uplink {
 		source = api.Interface_ACCESS
 	}
 	switch kind {
 	case MBR:
-		m.SetRate(datapath.MBR(q, source), burst)
+		m.SetRate(datapath.MBR(q, source), burst, nowNs)
 	case GBR:
-		m.SetRate(datapath.GBR(q, source), burst)
+		m.SetRate(datapath.GBR(q, source), burst, nowNs)
 	case PacketRate:
-		m.setPacketRate(datapath.PacketRate(q, source))
+		m.setPacketRate(datapath.PacketRate(q, source), nowNs)
 	}
 }
 
 // SetRate makes m a meter of rate bit/s, from 10^3 to 10^12, which lets through
 // at once what the rate has in a time of burst, but never less than three packets
-// of full size, and keeps its state.
-func (m *Meter) SetRate(bps uint64, burst time.Duration) {
+// of full size.
+func (m *Meter) SetRate(bps uint64, burst time.Duration, nowNs uint64) {
 	if burst == 0 {
 		burst = DefaultBurst
 	}
 	octet := octetTime(bps)
-	atomic.StoreUint64(&m.unitTime, octet)
-	atomic.StoreUint64(&m.tolerance, max(uint64(burst)<<meterFraction, octet*burstOctets>>meterShift))
+	tolerance := max(uint64(burst)<<meterFraction, octet*burstOctets>>meterShift)
+	m.set(nowNs, octet, tolerance, atomic.LoadUint64(&m.tolerance), tolerance)
 }
 
 // setPacketRate makes m a meter of so many packets in a time, which may all come
-// at once, and keeps its state.
-func (m *Meter) setPacketRate(r *api.PacketRate) {
+// at once.
+func (m *Meter) setPacketRate(r *api.PacketRate, nowNs uint64) {
 	const fractionsInMs = 1_000_000 << meterFraction
 	each := uint64(r.GetTimeMs()) * fractionsInMs / uint64(r.GetPackets())
-	atomic.StoreUint64(&m.unitTime, each)
-	atomic.StoreUint64(&m.tolerance, each*uint64(r.GetPackets()-1))
+	tolerance := each * uint64(r.GetPackets()-1)
+	m.set(nowNs, each, tolerance, atomic.LoadUint64(&m.tolerance)+atomic.LoadUint64(&m.unitTime), tolerance+each)
+}
+
+// set makes m one of another rate. The part of the burst that is in use stays in use:
+// no change of the rate wins any of it, nor loses any. was and is are the whole of it
+// before and from now on.
+//
+// What grows is stored first, and what shrinks last, so that a packet that comes
+// meanwhile does not find tat too far ahead and takes the meter for an idle one.
+func (m *Meter) set(nowNs, unitTime, tolerance, was, is uint64) {
+	now := nowNs << meterFraction
+	atomic.CompareAndSwapUint64(&m.tat, 0, now) // idle from now on, wherever the clock stands
+	far := m.far()
+	atomic.StoreUint64(&m.unitTime, max(unitTime, atomic.LoadUint64(&m.unitTime)))
+	atomic.StoreUint64(&m.tolerance, max(tolerance, atomic.LoadUint64(&m.tolerance)))
+	for was != is {
+		tat := atomic.LoadUint64(&m.tat)
+		ahead := tat - now
+		hi, lo := bits.Mul64(ahead, is)
+		if ahead > far || hi >= was {
+			break // idle
+		}
+		ahead, _ = bits.Div64(hi, lo, was)
+		if atomic.CompareAndSwapUint64(&m.tat, tat, now+ahead) {
+			break
+		}
+	}
+	atomic.StoreUint64(&m.unitTime, unitTime)
+	atomic.StoreUint64(&m.tolerance, tolerance)
 }
 
 // Reset forgets what m has seen.
@@ -111,14 +140,19 @@ func (m *Meter) cost(octets int) uint64 {
 	return atomic.LoadUint64(&m.unitTime) * uint64(octets) >> meterShift
 }
 
+// far is how far tat is ahead of the clock at most. What is further is behind it, or
+// from long ago.
+func (m *Meter) far() uint64 {
+	return atomic.LoadUint64(&m.tolerance) + atomic.LoadUint64(&m.unitTime) + meterAhead
+}
+
 // ahead returns how far the meter is ahead of the clock, at most as far as the
-// packet that was let through last could bring it.
+// packet that was let through last could bring it; 0: it is idle.
 func (m *Meter) ahead(tat, now uint64) uint64 {
-	ahead := tat - now
-	if ahead > atomic.LoadUint64(&m.tolerance)+atomic.LoadUint64(&m.unitTime)+meterAhead {
-		return 0 // behind, or from long ago
+	if ahead := tat - now; ahead <= m.far() {
+		return ahead
 	}
-	return ahead
+	return 0
 }
 
 // take charges the meter with size octets, or with [OnePacket], at time now_ns if
@@ -126,17 +160,20 @@ func (m *Meter) ahead(tat, now uint64) uint64 {
 // [Meter.giveBack].
 func (m *Meter) take(nowNs uint64, octets int) (charged uint64, ok bool) {
 	now, cost := nowNs<<meterFraction, m.cost(octets)
-	for range meterTries {
+	for i := 1; ; i++ {
 		tat := atomic.LoadUint64(&m.tat)
 		ahead := m.ahead(tat, now)
 		if ahead > atomic.LoadUint64(&m.tolerance) {
-			break
+			return 0, false
 		}
 		if atomic.CompareAndSwapUint64(&m.tat, tat, now+ahead+cost) {
 			return cost, true
 		}
+		if i == meterTries { // the others have left tat at the clock or ahead of it
+			atomic.AddUint64(&m.tat, cost)
+			return cost, true
+		}
 	}
-	return 0, false
 }
 
 // force charges the meter with octets that do not fit, but no further than one

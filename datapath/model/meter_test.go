@@ -17,7 +17,7 @@ func TestMeter(t *testing.T) {
 		for _, octets := range []int{64, 1500} {
 			t.Run(fmt.Sprintf("%d bit/s, %d octets", bps, octets), func(t *testing.T) {
 				var m Meter
-				m.SetRate(bps, 0)
+				m.SetRate(bps, 0, 1e9)
 				gap := float64(octets) * 8e9 / float64(bps) / 2 // ns
 				n := int(math.Min(math.Ceil(10e9/gap), 2e6))
 				var passed uint64
@@ -41,7 +41,7 @@ func TestMeter(t *testing.T) {
 func TestMeterManyCPUs(t *testing.T) {
 	const bps, octets, now = 1_000_000_000, 1500, 1_000_000_000
 	var m Meter
-	m.SetRate(bps, 10*time.Millisecond)
+	m.SetRate(bps, 10*time.Millisecond, now)
 	var (
 		all    sync.WaitGroup
 		passed [4]int
@@ -71,7 +71,7 @@ func TestPacketRate(t *testing.T) {
 		{Packets: 1, TimeMs: 1}, {Packets: 1, TimeMs: 7 * 24 * 3600 * 1000}, {Packets: 3, TimeMs: 1000}, {Packets: 1 << 31, TimeMs: 60_000},
 	} {
 		var m Meter
-		m.setPacketRate(r)
+		m.setPacketRate(r, 1e9)
 		now, passed := uint64(1e9), uint32(0)
 		for passed < min(r.Packets, 1000) {
 			if _, ok := m.take(now, OnePacket); !ok {
@@ -100,7 +100,7 @@ func TestPacketRate(t *testing.T) {
 func TestMeterClock(t *testing.T) {
 	for _, last := range []uint64{1e9, 1<<56 - 1e9, 1 << 55} {
 		var m Meter
-		m.SetRate(1000, 0)
+		m.SetRate(1000, 0, 1e9)
 		for range 4 {
 			m.take(last, 1500)
 		}
@@ -121,7 +121,7 @@ func TestMeterClock(t *testing.T) {
 func TestForce(t *testing.T) {
 	const now = 1e9
 	var m Meter
-	m.SetRate(1000, 0)
+	m.SetRate(1000, 0, now)
 	for range 4 {
 		m.take(now, 1500)
 	}

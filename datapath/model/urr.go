@@ -50,6 +50,8 @@ const (
 	FlagBefore     = 0x04 // counts what arrives, before enforcement
 	FlagMACs       = 0x08 // MAC addresses behind the UE raise MAC_ADDRESSES
 	flagBoth       = 0x10 // << index: threshold and quota are the same
+	FlagsOwed      = 0x700
+	OwedShift      = 8 // events that XDP's programs could not tell of, as in bpf/rules.h
 )
 
 func (v *Volume) has(flag uint32) bool { return atomic.LoadUint32(&v.Flags)&flag != 0 }
@@ -146,7 +148,7 @@ func (u URR) SetLimits(in *api.URR) []api.EventKind {
 		atomic.StoreUint64(&u.Limit[i], NoLimit)
 	}
 	threshold, quota := limits(in.GetThreshold()), limits(in.GetQuota())
-	flags := u.startFlags(in)
+	var flags uint32
 	if in.GetBeforeEnforcement() {
 		flags |= FlagBefore
 	}
@@ -159,7 +161,7 @@ func (u URR) SetLimits(in *api.URR) []api.EventKind {
 			flags |= flagBoth << i
 		}
 	}
-	atomic.StoreUint32(&u.Flags, flags)
+	u.setFlags(in, flags)
 	var events []api.EventKind
 	if u.Dropped != nil && u.Dropped.setLimits(in) {
 		events = append(events, api.EventKind_DROPPED_DOWNLINK)
@@ -171,13 +173,23 @@ func (u URR) SetLimits(in *api.URR) []api.EventKind {
 	return events
 }
 
-// startFlags arms START_OF_TRAFFIC when in asks for it and did not before.
-func (u URR) startFlags(in *api.URR) uint32 {
+// setFlags sets flags, and START_OF_TRAFFIC when in asks for it and did not before.
+// A packet may clear that meanwhile, or leave an event.
+func (v *Volume) setFlags(in *api.URR, flags uint32) {
+	for {
+		was := atomic.LoadUint32(&v.Flags)
+		if atomic.CompareAndSwapUint32(&v.Flags, was, flags|was&FlagsOwed|startFlags(in, was)) {
+			return
+		}
+	}
+}
+
+func startFlags(in *api.URR, was uint32) uint32 {
 	switch {
 	case !in.GetStartOfTraffic():
 		return 0
-	case u.has(FlagStartAsked):
-		return atomic.LoadUint32(&u.Flags) & (FlagStart | FlagStartAsked)
+	case was&FlagStartAsked != 0:
+		return was & (FlagStart | FlagStartAsked)
 	}
 	return FlagStart | FlagStartAsked
 }

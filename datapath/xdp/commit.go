@@ -33,11 +33,12 @@ func (c *change) commit(discard bool) *session {
 
 // setMeters sets the rates, and takes adopted meters from the orphans.
 func (c *change) setMeters() {
+	now := c.d.cfg.now()
 	for _, q := range c.in.GetQers() {
 		for limit := model.MBR; limit <= model.PacketRate; limit++ {
 			for _, uplink := range []bool{true, false} {
 				if slot, ok := c.find(meterKind(q, limit, uplink)); ok {
-					c.d.meters.meter(slot).Set(q, limit, uplink, c.d.cfg.MeterBurst)
+					c.d.meters.meter(slot).Set(q, limit, uplink, c.d.cfg.MeterBurst, now)
 					c.d.meters.orphans.remove(slot)
 				}
 			}

@@ -2,12 +2,16 @@ package xdp
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/cilium/ebpf/ringbuf"
 
 	"plumbline/api"
+	"plumbline/datapath/model"
 )
 
 // Bits of struct urr_event, as in bpf/rules.h.
@@ -20,6 +24,10 @@ var urrEvents = []struct {
 	{4, api.EventKind_VOLUME_QUOTA},
 }
 
+// owedInterval is how often events are looked for that the ring had no room for,
+// if it is not read empty before, when they are too.
+const owedInterval = time.Second
+
 // startURREvents passes on what the programs tell of URRs.
 func (d *Driver) startURREvents() error {
 	ring, err := ringbuf.NewReader(d.objs.UrrEvents)
@@ -31,11 +39,20 @@ func (d *Driver) startURREvents() error {
 		defer close(done)
 		var record ringbuf.Record
 		d.ending.fail(d.readAll("the ring of URR events", func() error {
+			ring.SetDeadline(time.Now().Add(owedInterval))
 			err := ring.ReadInto(&record)
-			if err == nil {
-				d.postURREvents(record.RawSample)
+			switch {
+			case errors.Is(err, os.ErrDeadlineExceeded):
+				d.postOwed()
+				return nil
+			case err != nil:
+				return err
 			}
-			return err
+			d.postURRRecord(record.RawSample)
+			if record.Remaining == 0 {
+				d.postOwed()
+			}
+			return nil
 		}))
 	}()
 	d.detach = append(d.detach, func() error {
@@ -46,12 +63,15 @@ func (d *Driver) startURREvents() error {
 	return nil
 }
 
-// postURREvents posts those of one record.
-func (d *Driver) postURREvents(record []byte) {
-	if len(record) < 8 {
-		return
+// postURRRecord posts what one record tells.
+func (d *Driver) postURRRecord(record []byte) {
+	if len(record) >= 8 {
+		d.postURREvents(binary.NativeEndian.Uint32(record), binary.NativeEndian.Uint32(record[4:]))
 	}
-	slot, bits := binary.NativeEndian.Uint32(record), binary.NativeEndian.Uint32(record[4:])
+}
+
+// postURREvents posts events of the URR in a slot.
+func (d *Driver) postURREvents(slot, bits uint32) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if int(slot) >= len(d.urrs.slots) {
@@ -64,6 +84,27 @@ func (d *Driver) postURREvents(record []byte) {
 	for _, e := range urrEvents {
 		if bits&e.bit != 0 {
 			d.events.Post(&api.Event{Kind: e.kind, Seid: seid, RuleId: atomic.LoadUint32(&d.urrs.slots[slot].Id)})
+		}
+	}
+}
+
+// postOwed posts the events for which the ring had no room. Slot 0 says whether
+// there are any; it is cleared first, so that what comes meanwhile is found by the
+// next look.
+func (d *Driver) postOwed() {
+	slots := d.urrs.slots // there until the reader has ended
+	if atomic.LoadUint32(&slots[0].Flags) == 0 {
+		return
+	}
+	atomic.StoreUint32(&slots[0].Flags, 0)
+	d.mu.RLock()
+	used := d.urrs.next
+	d.mu.RUnlock()
+	for slot := uint32(1); slot < used; slot++ {
+		flags := &slots[slot].Flags
+		if atomic.LoadUint32(flags)&model.FlagsOwed != 0 {
+			owed := atomic.AndUint32(flags, ^uint32(model.FlagsOwed)) & model.FlagsOwed
+			d.postURREvents(slot, owed>>model.OwedShift)
 		}
 	}
 }
