@@ -88,6 +88,9 @@ func (s *AgentService) start(ctx context.Context, c *Config, o Options) error {
 	return nil
 }
 
+// Prepare is as [Service.Prepare].
+func (s *AgentService) Prepare() { prepare(s.driver, s.log) }
+
 // Wait returns when ctx is done, or with the error that ended the agent or the
 // datapath.
 func (s *AgentService) Wait(ctx context.Context) error {

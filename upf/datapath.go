@@ -35,6 +35,17 @@ type (
 	}
 )
 
+// prepare has the datapath do what it has put off at its start.
+func prepare(d datapath.Driver, log *slog.Logger) {
+	p, ok := d.(interface{ PrepareTraces() error })
+	if !ok {
+		return
+	}
+	if err := p.PrepareTraces(); err != nil {
+		log.Warn("packets cannot be traced", "error", err)
+	}
+}
+
 // endOf returns what is closed when the datapath cannot go on, and why; nil: it
 // always can.
 func endOf(d datapath.Driver) (ended <-chan struct{}, why func() error) {

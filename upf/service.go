@@ -162,6 +162,10 @@ func (s *Service) MetricsAddr() net.Addr {
 	return s.listener.metrics.Addr()
 }
 
+// Prepare does what may take its time, since the UPF serves already, but has to be
+// done while the process has the privileges of its start.
+func (s *Service) Prepare() { prepare(s.driver, s.log) }
+
 // Wait returns when ctx is done, or with the error that ended PFCP, the bus or the
 // datapath.
 func (s *Service) Wait(ctx context.Context) error {

@@ -210,6 +210,23 @@ func BenchmarkRestart(bench *testing.B) {
 	bench.ReportMetric(float64(b.sent-packets), "packets-not-counted")
 }
 
+// BenchmarkStart is the start of `plumb upf` that finds its tables, with few
+// sessions, until N4 answers: time, and what it had of the CPUs until then.
+func BenchmarkStart(bench *testing.B) {
+	b := newRestartBed(bench, "plt-start", 10)
+	var took, cpu time.Duration
+	for bench.Loop() {
+		b.upf.kill()
+		begin := time.Now()
+		b.start("")
+		took += time.Since(begin)
+		cpu += b.upf.cpu()
+	}
+	bench.ReportMetric(0, "ns/op")
+	bench.ReportMetric(took.Seconds()/float64(bench.N), "s-up")
+	bench.ReportMetric(cpu.Seconds()/float64(bench.N), "cpu-s")
+}
+
 // restored is the line of the log about the sessions restored.
 func (p *process) restored() string {
 	p.mu.Lock()

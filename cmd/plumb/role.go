@@ -31,6 +31,7 @@ func runRole(ctx context.Context, file string, role upf.Role) error {
 	if err != nil {
 		return err
 	}
+	s.Prepare()
 	confine(log)
 	err = s.Wait(ctx)
 	log.Info("stopping")
@@ -39,6 +40,7 @@ func runRole(ctx context.Context, file string, role upf.Role) error {
 
 // roleService is what runs.
 type roleService interface {
+	Prepare()
 	Wait(ctx context.Context) error
 	Close() error
 }

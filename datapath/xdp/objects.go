@@ -23,8 +23,12 @@ func (d *Driver) loadObjects() error {
 	}
 	adopted, tables := d.pins.adopt(spec)
 	defer closeMaps(adopted) // the collection has references of its own
-	err = spec.LoadAndAssign(&d.objs, &ebpf.CollectionOptions{MapReplacements: adopted})
+	coll, err := loadAtOnce(spec, adopted)
 	if err != nil {
+		return loadError(err)
+	}
+	defer coll.Close() // what is not assigned
+	if err := coll.Assign(&d.objs); err != nil {
 		return loadError(err)
 	}
 	d.adopting = tables

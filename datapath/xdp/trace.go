@@ -21,14 +21,15 @@ const (
 	maxTraceNum = 1 << 30 // of a sample
 )
 
-// tracer is all traces of a driver. The twins of the programs are loaded with
-// them, because later the process may not have the right to.
+// tracer is all traces of a driver.
 type tracer struct {
-	d    *Driver
-	coll *ebpf.Collection
-	on   atomic.Int32 // traces; the slow path asks
+	d  *Driver
+	on atomic.Int32 // traces; the slow path asks
 
-	mu     sync.Mutex // of what follows
+	loading sync.Mutex // held while the twins of the programs are loaded, before mu
+
+	mu     sync.Mutex       // of what follows
+	coll   *ebpf.Collection // the twins; nil: not loaded yet
 	wants  mapped[tracedTraceWant]
 	traces [datapath.MaxTraces]*trace
 	ring   *ringbuf.Reader // nil while there is no trace
@@ -65,6 +66,9 @@ func (d *Driver) Trace(f datapath.TraceFilter) (datapath.Trace, error) {
 	}
 	want, err := traceWant(&f)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.PrepareTraces(); err != nil {
 		return nil, err
 	}
 	t.mu.Lock()

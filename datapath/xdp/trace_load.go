@@ -8,6 +8,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
+
+	"plumbline/datapath"
 )
 
 // objects are the programs and tables, and the memory of the programs' variables.
@@ -35,14 +37,44 @@ func (o *objects) shared() map[string]*ebpf.Map {
 	return all
 }
 
-// startTracer loads the twins of the programs over the same tables.
+// startTracer makes a tracer, which has no programs yet.
 func (d *Driver) startTracer() error {
+	d.tracer = &tracer{d: d}
+	d.detach = append(d.detach, d.tracer.close)
+	return nil
+}
+
+// PrepareTraces loads what traces need, if that has not been done: the verifier
+// takes as long for it as for all that packets need, so a start does not wait for
+// it. The first trace does it, too, but only if the process still has the
+// privileges with which it was started.
+func (d *Driver) PrepareTraces() error {
+	t := d.tracer
+	if t == nil {
+		return fmt.Errorf("xdp: trace: %w", datapath.ErrClosed)
+	}
+	t.loading.Lock()
+	defer t.loading.Unlock()
+	t.mu.Lock()
+	ended := t.ended
+	t.mu.Unlock()
+	switch {
+	case ended:
+		return fmt.Errorf("xdp: trace: %w", datapath.ErrClosed)
+	case t.coll != nil:
+		return nil
+	}
+	return t.load()
+}
+
+// twins returns the twins of the programs, over the same tables.
+func (d *Driver) twins() (*ebpf.CollectionSpec, map[string]*ebpf.Map, error) {
 	spec, err := loadTraced()
 	if err != nil {
-		return fmt.Errorf("xdp: traced programs: %w", err)
+		return nil, nil, fmt.Errorf("xdp: traced programs: %w", err)
 	}
 	if err := sameVariables(spec); err != nil {
-		return err
+		return nil, nil, err
 	}
 	shared := d.objs.shared()
 	for name, m := range shared {
@@ -58,22 +90,33 @@ func (d *Driver) startTracer() error {
 			leaveOut(p)
 		}
 	}
+	return spec, shared, nil
+}
+
+// load loads the twins.
+func (t *tracer) load() error {
+	spec, shared, err := t.d.twins()
+	if err != nil {
+		return err
+	}
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
 	if err != nil {
 		return loadError(err)
 	}
-	t := &tracer{d: d, coll: coll}
-	if t.wants, err = mapMemory[tracedTraceWant](coll.Maps["trace_wants"]); err != nil {
+	wants, err := mapMemory[tracedTraceWant](coll.Maps["trace_wants"])
+	if err != nil {
 		coll.Close()
 		return err
 	}
 	for i, name := range []string{"upf_gtpu_traced", "upf_n6_traced", "upf_both_traced"} {
-		if err := d.objs.TracedPrograms.Put(uint32(i), coll.Programs[name]); err != nil {
-			return errors.Join(fmt.Errorf("xdp: traced programs: %w", err), t.close())
+		if err := t.d.objs.TracedPrograms.Put(uint32(i), coll.Programs[name]); err != nil {
+			coll.Close()
+			return errors.Join(fmt.Errorf("xdp: traced programs: %w", err), wants.unmap())
 		}
 	}
-	d.tracer = t
-	d.detach = append(d.detach, t.close)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.coll, t.wants = coll, wants
 	return nil
 }
 
@@ -125,6 +168,11 @@ func (t *tracer) close() error {
 	t.ended = true
 	t.mu.Unlock()
 	t.end()
+	t.loading.Lock()
+	defer t.loading.Unlock()
+	if t.coll == nil {
+		return nil
+	}
 	err := t.wants.unmap()
 	t.coll.Close()
 	return err
