@@ -24,6 +24,7 @@ type Sent struct {
 	Packet []byte
 	Outer  *Outer // through which it goes; nil: bare, on N6
 	Way    int    // bare: a way of [datapath.N6]
+	Flow   uint32 // bare: of the user, for the choice of a next hop
 
 	Ethernet bool // bare: Packet is a frame
 }

@@ -119,6 +119,7 @@ type Out struct {
 	Reason datapath.Reason // ReasonNone: Packet is to be sent
 	Packet []byte          // an IP packet in memory of its own
 	Rule   *Rule           // that matched; nil: none
+	Flow   uint32          // as in [Sent]
 	// Others leave because of it, behind Packet: further fragments, and what its
 	// sender is told.
 	Others []Sent
@@ -180,7 +181,7 @@ func (s *Stages) Bare(network int, packet []byte) Out {
 	out := s.bare(network, all[0])
 	for _, u := range all[1:] { // fragments that have waited for this one
 		if o := s.bare(network, u); o.Reason == datapath.ReasonNone {
-			out.Others = append(append(out.Others, Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way}), o.Others...)
+			out.Others = append(append(out.Others, Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way, Flow: o.Flow}), o.Others...)
 		}
 	}
 	return out
@@ -251,7 +252,7 @@ func (s *Stages) out(r *Rule, a arrived) Out {
 	}
 	sent := s.emit(r, a)
 	copies, lost := s.copies(r, a)
-	return Out{Packet: sent[0].Packet, Rule: r, Others: append(sent[1:], copies...), Lost: lost}
+	return Out{Packet: sent[0].Packet, Rule: r, Flow: sent[0].Flow, Others: append(sent[1:], copies...), Lost: lost}
 }
 
 // judge says why a packet that matched is dropped; ReasonNone: it is not. One

@@ -140,7 +140,7 @@ func (s *Stages) outBare(r *Rule, a arrived) Out {
 		return s.Bare(s.N6.of(r.Way)+1, sent[0].Packet)
 	}
 	copies, lost := s.copies(r, a)
-	return Out{Packet: sent[0].Packet, Rule: r, Others: append(sent[1:], copies...), Lost: lost}
+	return Out{Packet: sent[0].Packet, Rule: r, Flow: sent[0].Flow, Others: append(sent[1:], copies...), Lost: lost}
 }
 
 // emitBare makes the packet that leaves for a data network, or several if it is
@@ -156,7 +156,7 @@ func (s *Stages) emitBare(r *Rule, a arrived) ([]Sent, datapath.Reason) {
 			pieces = u.fragments(limit)
 		}
 		for _, piece := range pieces {
-			sent = append(sent, Sent{Packet: piece, Way: r.Way})
+			sent = append(sent, Sent{Packet: piece, Way: r.Way, Flow: a.user.flow()})
 		}
 	}
 	return sent, reason

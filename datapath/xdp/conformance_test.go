@@ -186,9 +186,9 @@ func (b *bed) arriveOn(t testing.TB, network int) {
 }
 
 // tunnel and n6 implement sender.
-func (b *bed) tunnel(packet []byte, _ netip.Addr) error { return b.n6(packet, 0) }
+func (b *bed) tunnel(packet []byte, _ netip.Addr) error { return b.n6(packet, 0, netip.Addr{}) }
 
-func (b *bed) n6(packet []byte, _ int) error {
+func (b *bed) n6(packet []byte, _ int, _ netip.Addr) error {
 	if b.slowly {
 		b.out = bytes.Clone(packet)
 		b.slowly = false // what else it sends is not the frame

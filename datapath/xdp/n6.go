@@ -121,6 +121,14 @@ func (d *Driver) mtu(way int, to netip.Addr) int {
 	return mtu
 }
 
+// nextHop returns the neighbour to which the slow path sends a packet that leaves
+// by a way: that of the programs for this flow.
+func (d *Driver) nextHop(way int, to netip.Addr, flow uint32) netip.Addr {
+	d.routes.mu.Lock()
+	defer d.routes.mu.Unlock()
+	return d.routes.via(d.networks[d.cfg.N6.Of(way)].tableOf(way), to, flow)
+}
+
 // networkOn returns the number, from 1 on, of the data network whose packets come
 // on the device with this index; 0: none.
 func (d *Driver) networkOn(device int) int {

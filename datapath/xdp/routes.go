@@ -212,20 +212,44 @@ func (m member) score(bucket int) float64 {
 
 // mtu returns the MTU of the route to an address; 0: that of the device.
 func (t *routeTable) mtu(table uint32, to netip.Addr) int {
+	value, ok := t.find(table, to)
+	if !ok || value == routeOnlink {
+		return 0
+	}
+	return int(t.slots[value].Mtu)
+}
+
+// find returns what the trie has for an address: the longest prefix's.
+func (t *routeTable) find(table uint32, to netip.Addr) (value uint32, ok bool) {
 	values := t.values[table]
 	for bits := to.BitLen(); bits >= 0; bits-- {
 		p, err := to.Prefix(bits)
 		if err != nil {
-			return 0
+			return 0, false
 		}
 		if value, ok := values[p]; ok {
-			if value == routeOnlink {
-				return 0
-			}
-			return int(t.slots[value].Mtu)
+			return value, true
 		}
 	}
-	return 0
+	return 0, false
+}
+
+// via returns the neighbour to which packets of a flow go, as the programs choose
+// it; while none of a route is resolved, the first one, which is not known to
+// fail. Without a route it is the destination.
+func (t *routeTable) via(table uint32, to netip.Addr, flow uint32) netip.Addr {
+	value, ok := t.find(table, to)
+	if !ok || value == routeOnlink || t.broken[table] {
+		return to
+	}
+	hop := uint32(t.slots[value].Hop[flow>>26%uint32(len(upfRouteGroup{}.Hop))])
+	members := t.bySlot[value].members
+	for _, m := range members {
+		if m.hop == hop {
+			return m.key.addr
+		}
+	}
+	return members[0].key.addr
 }
 
 // gateway returns the hop of a gateway in one of the routes of a table; 0: none.

@@ -50,8 +50,8 @@ type host interface {
 
 // sender puts IP packets on the wire.
 type sender interface {
-	tunnel(packet []byte, local netip.Addr) error // outer packet from this address of ours
-	n6(packet []byte, way int) error              // user packet
+	tunnel(packet []byte, local netip.Addr) error    // outer packet from this address of ours
+	n6(packet []byte, way int, via netip.Addr) error // user packet, to a neighbour
 }
 
 // answersPerSecond bounds what strangers can make the UPF send.
@@ -168,7 +168,7 @@ func (s *slowPath) bare(packet []byte, device int) model.Out {
 func (s *slowPath) finish(o model.Out, c came) {
 	reason := o.Reason
 	if reason == datapath.ReasonNone {
-		reason = s.emit(model.Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way, Ethernet: o.Rule.Ethernet != nil})
+		reason = s.emit(model.Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way, Flow: o.Flow, Ethernet: o.Rule.Ethernet != nil})
 	}
 	s.count(reason)
 	s.d.tracer.slowly(c, o, reason)
@@ -190,7 +190,7 @@ func (s *slowPath) emit(p model.Sent) datapath.Reason {
 	case s.host.has(destination(p.Packet)):
 		return datapath.DropLocal
 	default:
-		return sendReason(s.send.n6(p.Packet, p.Way))
+		return sendReason(s.send.n6(p.Packet, p.Way, s.d.nextHop(p.Way, destination(p.Packet), p.Flow)))
 	}
 }
 

@@ -143,7 +143,7 @@ func allowFragments(conn *net.UDPConn) error {
 const lenUDP = 8
 
 func (r *rawSender) tunnel(packet []byte, local netip.Addr) error {
-	err := r.device[local].send(packet)
+	err := r.device[local].send(packet, destination(packet))
 	if !errors.Is(err, unix.EMSGSIZE) {
 		return err
 	}
@@ -159,10 +159,15 @@ func (r *rawSender) tunnel(packet []byte, local netip.Addr) error {
 	return err
 }
 
-func (r *rawSender) n6(packet []byte, way int) error { return r.out[way].send(packet) }
+func (r *rawSender) n6(packet []byte, way int, via netip.Addr) error {
+	return r.out[way].send(packet, via)
+}
 
-func (s rawSockets) send(packet []byte) error {
-	switch to := destination(packet); {
+// send sends a packet to a neighbour, or to where the kernel's routes lead from
+// here to an address: for a socket that takes whole packets it is not the header
+// that says where they go.
+func (s rawSockets) send(packet []byte, to netip.Addr) error {
+	switch {
 	case s == rawSockets{}:
 		return unix.EHOSTUNREACH
 	case to.Is6():
