@@ -96,25 +96,24 @@ type end struct {
 	at     []string // addresses with their prefix lengths
 }
 
-// connect makes a veth pair between two namespaces. The far end leaves no checksum
-// for others to compute: XDP would see frames without.
+// connect makes a veth pair between two namespaces, whose ends know each other if
+// both have addresses. The far end leaves no checksum for others to compute: XDP
+// would see frames without.
 func connect(t *testing.T, near, far end) {
 	t.Helper()
-	for i, e := range []end{near, far} {
-		check(t, e.in.do(func() error {
-			if i == 0 {
-				attrs := netlink.NewLinkAttrs()
-				attrs.Name, attrs.HardwareAddr = near.device, hardware(near.mac)
-				return netlink.LinkAdd(&netlink.Veth{
-					LinkAttrs: attrs, PeerName: far.device, PeerHardwareAddr: hardware(far.mac), PeerNamespace: netlink.NsFd(far.in.handle),
-				})
-			}
-			return nil
-		}))
-	}
-	for _, e := range []end{near, far} {
-		check(t, e.in.do(func() error { return e.raise(e.device == far.device && e.in == far.in) }))
-	}
+	check(t, near.in.do(func() error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.HardwareAddr = near.device, hardware(near.mac)
+		return netlink.LinkAdd(&netlink.Veth{
+			LinkAttrs: attrs, PeerName: far.device, PeerHardwareAddr: hardware(far.mac), PeerNamespace: netlink.NsFd(far.in.handle),
+		})
+	}))
+	// As an end comes up the kernel looks at the other's GRO, to see whether XDP may
+	// redirect frames to it.
+	check(t, near.in.do(func() error { return near.features(map[string]bool{"rx-gro": true}) }))
+	check(t, far.in.do(func() error { return far.features(map[string]bool{"rx-gro": true, "tx-checksum-ip-generic": false}) }))
+	check(t, near.in.do(func() error { return near.raise(far) }))
+	check(t, far.in.do(func() error { return far.raise(near) }))
 }
 
 func hardware(s string) net.HardwareAddr {
@@ -125,19 +124,17 @@ func hardware(s string) net.HardwareAddr {
 	return mac
 }
 
-func (e end) raise(outer bool) error {
+func (e end) features(features map[string]bool) error {
 	tool, err := ethtool.NewEthtool()
 	if err != nil {
 		return err
 	}
 	defer tool.Close()
-	features := map[string]bool{"rx-gro": true}
-	if outer {
-		features["tx-checksum-ip-generic"] = false
-	}
-	if err := tool.Change(e.device, features); err != nil {
-		return err
-	}
+	return tool.Change(e.device, features)
+}
+
+// raise gives an end its addresses, brings it up and introduces the other one.
+func (e end) raise(other end) error {
 	link, err := netlink.LinkByName(e.device)
 	if err != nil {
 		return err
@@ -154,7 +151,19 @@ func (e end) raise(outer bool) error {
 			return err
 		}
 	}
-	return netlink.LinkSetUp(link)
+	if err := netlink.LinkSetUp(link); err != nil || len(e.at) == 0 {
+		return err
+	}
+	for _, a := range other.at {
+		err := netlink.NeighSet(&netlink.Neigh{
+			LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT, HardwareAddr: hardware(other.mac),
+			IP: netip.MustParsePrefix(a).Addr().AsSlice(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // route leads a prefix to a neighbour, in the namespace of the caller.

@@ -210,12 +210,7 @@ func startFlow(t *testing.T, top *topology.Topology) *flow {
 		message: append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...),
 		to:      netip.AddrPortFrom(top.N3.UPF.Address.Addr(), gtpu.Port),
 	}
-	raw, err := f.dn.SyscallConn()
-	check(t, err)
-	check(t, raw.Control(func(fd uintptr) { // a test that is kept waiting must not lose packets
-		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)
-	}))
-	check(t, err)
+	patient(t, f.dn)
 	check(t, f.dn.SetReadDeadline(time.Now().Add(time.Minute)))
 	f.lost.Go(func() {
 		buf := make([]byte, 2048)
@@ -230,6 +225,18 @@ func startFlow(t *testing.T, top *topology.Topology) *flow {
 		}
 	})
 	return f
+}
+
+// patient lets a socket hold what a test that is kept waiting has not read.
+func patient(t *testing.T, conn *net.UDPConn) {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	check(t, err)
+	var opt error
+	check(t, raw.Control(func(fd uintptr) {
+		opt = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)
+	}))
+	check(t, opt)
 }
 
 // run sends for so long, some thousand packets a second.
