@@ -173,6 +173,33 @@ static __always_inline int detect_tunnelled(const struct ctx *ctx, const struct 
 	return 0;
 }
 
+/* detect_network - whether a bare packet comes from the data network of its PDI
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int detect_network(const struct ctx *ctx, const struct match *m)
+{
+	__u32 network = rule_n6(m->ctl);
+	const struct n6_way *w;
+
+	if (!network)
+		return 0;
+	w = bpf_map_lookup_elem(&n6_ways, &network);
+	if (w && w->ifindex == ctx_ifindex(ctx))
+		return 0;
+	return match_end(m) ?: -DROP_NETWORK;
+}
+
+/* ip6_unicast - whether a prefix is one that a UE can have: 2000::/3 or fc00::/7
+ *
+ * Others must not be looked for: 0 is the key of an empty slot, and 0:1::/32 those
+ * of IPv4 addresses.
+ */
+static __always_inline int ip6_unicast(__u64 prefix)
+{
+	return prefix >> 61 == 1 || prefix >> 57 == 0x7e;
+}
+
 /* detect_bare - find the PDR of a packet from N6 by its destination
  *
  * Return: 0, or a negative enum upf_count.
@@ -182,6 +209,8 @@ static __always_inline int detect_bare(const struct ctx *ctx, const struct packe
 	struct rule *rule;
 	int err;
 
+	if (p->version != 4 && !ip6_unicast(p->dst_ip6))
+		return -PASS_HOST;
 	m->key = p->version == 4 ? rule_key_ip4(p->dst_ip4) : p->dst_ip6;
 	rule = rule_find(&rule_by_ue, &guest_by_ue, m->key);
 	if (!rule && framed_routes) {
@@ -190,7 +219,7 @@ static __always_inline int detect_bare(const struct ctx *ctx, const struct packe
 	}
 	if (!rule)
 		return -PASS_HOST;
-	err = match_begin(m, rule, 0);
+	err = match_begin(m, rule, 0) ?: detect_network(ctx, m);
 	if (err)
 		return err;
 	/* The verifier shall see lists first: detect_pdr(). */

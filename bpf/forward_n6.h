@@ -125,20 +125,3 @@ static __always_inline int forward_bare(const struct match *m, const struct pack
 		return -DROP_FAR;
 	return forward_ttl(p) ?: forward_way(p, rule_n6(m->ctl), r);
 }
-
-/* forward_arrived - whether a bare packet comes from the data network of its PDI
- *
- * Return: 0, or a negative enum upf_count.
- */
-static __always_inline int forward_arrived(const struct ctx *ctx, const struct match *m)
-{
-	__u32 network = rule_n6(m->ctl);
-	const struct n6_way *w;
-
-	if (!network)
-		return 0;
-	w = bpf_map_lookup_elem(&n6_ways, &network);
-	if (w && w->ifindex == ctx_ifindex(ctx))
-		return 0;
-	return match_end(m) ?: -DROP_NETWORK;
-}

@@ -184,6 +184,7 @@ static __always_inline int parse_tunnelled(struct packet *p)
 
 /* parse_bare - from the frame to the user packet
  *
+ * One whose version is not that of the frame's type is nobody's packet.
  * Return: 0, or a negative enum upf_count.
  */
 static __always_inline int parse_bare(struct packet *p)
@@ -195,5 +196,7 @@ static __always_inline int parse_bare(struct packet *p)
 	if (eth->h_proto != bpf_htons(ETH_P_IP) && eth->h_proto != bpf_htons(ETH_P_IPV6))
 		return -PASS_HOST;
 	packet_pull(p, sizeof(*eth));
+	if (packet_has(p, 1) && *(__u8 *)p->pos >> 4 == (eth->h_proto == bpf_htons(ETH_P_IP) ? 6 : 4))
+		return -PASS_HOST;
 	return parse_user(p);
 }

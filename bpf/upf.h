@@ -101,7 +101,7 @@ static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, stru
 static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct match *m)
 {
 	struct route r = {};
-	int err = detect_bare(ctx, p, m) ?: forward_arrived(ctx, m), clamp = 0;
+	int err = detect_bare(ctx, p, m), clamp = 0;
 
 	if (err)
 		return err;

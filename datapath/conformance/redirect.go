@@ -22,8 +22,8 @@ const portalURL = "http://portal.example.org/pay?from=here"
 const found = "HTTP/1.1 302 Found\r\nLocation: " + portalURL +
 	"\r\nContent-Length: 0\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
 
-// cookie is the UPF's first sequence number towards a UE.
-func cookie(ue, server netip.Addr, port uint16) uint32 {
+// Cookie is the UPF's first sequence number towards a UE.
+func Cookie(ue, server netip.Addr, port uint16) uint32 {
 	h := hmac.New(sha256.New, Secret)
 	h.Write(slices.Concat(ue.AsSlice(), server.AsSlice(), []byte{byte(port >> 8), byte(port), 0, 80}))
 	return binary.BigEndian.Uint32(h.Sum(nil))
@@ -115,9 +115,9 @@ func portalSession(to *api.Redirect) *api.Session {
 // toPortal are packets that are redirected to a URL.
 func toPortal() []step {
 	web4 := surfer{ue: ue1, server: far, port: 0xf61c}
-	web4.first = cookie(ue1, far, 1000) + 1
+	web4.first = Cookie(ue1, far, 1000) + 1
 	web6 := surfer{ue: ue16, server: far6, port: 0xcfac}
-	web6.first = cookie(ue16, far6, 1000) + 1
+	web6.first = Cookie(ue16, far6, 1000) + 1
 	steps := append([]step{install(portalSession(&api.Redirect{Url: portalURL}))}, web4.steps()...)
 	steps = append(steps, web6.steps()...)
 	other := layers.TCP{SrcPort: 1000, DstPort: 443, SYN: true}

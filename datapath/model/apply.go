@@ -69,8 +69,10 @@ func (u *UPF) Apply(_ context.Context, c *api.Change) error {
 	u.stages.Bridge.Bind(c.GetSeid(), rules)
 	u.leave(old)
 	u.stages.Release(c.GetSeid(), rules, c.GetDropBuffered(), func(o Out) {
-		u.cfg.Send(o.Packet)
-		u.send(o.Others)
+		if o.Reason == datapath.ReasonNone {
+			u.cfg.Send(o.Packet)
+		}
+		u.finish(o)
 	})
 	for _, m := range c.GetEndMarkers() {
 		to := gtpu.Tunnel{TEID: m.GetTeid(), Peer: peer(m)}
@@ -265,7 +267,7 @@ func (t tables) Towards(to gtpu.Tunnel) []*Rule {
 	var found []*Rule
 	for _, s := range t.sessions {
 		for _, r := range s.rules {
-			if r.Outer != nil && r.Outer.TEID == to.TEID && r.Outer.Peer == to.Peer {
+			if r.Action == api.Action_FORW && r.Outer != nil && r.Outer.TEID == to.TEID && r.Outer.Peer == to.Peer {
 				found = append(found, r)
 			}
 		}

@@ -13,6 +13,8 @@ type Frame struct {
 	Reason datapath.Reason // ReasonNone: Packet is sent
 	Packet []byte          // an IP packet
 	Tunnel bool            // it leaves towards a GTP-U peer, not on N6
+	SEID   uint64          // of the session whose PDR matched; 0: none did
+	PDRID  uint32
 }
 
 // FromN3 treats a frame that arrives where GTP-U does.
@@ -52,11 +54,22 @@ func (u *UPF) FromNetwork(network int, frame []byte) Frame {
 	if len(frame) < lenEthernet {
 		return u.finish(Out{Reason: datapath.PassHost})
 	}
-	switch binary.BigEndian.Uint16(frame[12:]) {
-	case etherIPv4, etherIPv6:
-		return u.finish(u.stages.Bare(network, frame[lenEthernet:]))
+	packet := frame[lenEthernet:]
+	other := map[uint16]byte{etherIPv4: 6, etherIPv6: 4}[binary.BigEndian.Uint16(frame[12:])]
+	if other == 0 || len(packet) > 0 && packet[0]>>4 == other {
+		return u.finish(Out{Reason: datapath.PassHost})
 	}
-	return u.finish(Out{Reason: datapath.PassHost})
+	return u.finish(u.stages.Bare(network, packet))
+}
+
+// FromBoth treats a frame that arrives on a device that is both, N3 and that of
+// the data network with this number.
+func (u *UPF) FromBoth(network int, frame []byte) Frame {
+	f := u.FromN3(frame)
+	if f.Reason == datapath.PassHost {
+		return u.FromNetwork(network, frame)
+	}
+	return f
 }
 
 // FromEthernet treats a frame that arrives from the Ethernet data network with
@@ -77,7 +90,11 @@ func (u *UPF) finish(o Out) Frame {
 	}
 	u.drops[datapath.DropCopy] += uint64(o.Lost)
 	u.send(o.Others)
-	return Frame{Reason: o.Reason, Packet: o.Packet, Tunnel: o.Tunnelled()}
+	f := Frame{Reason: o.Reason, Packet: o.Packet, Tunnel: o.Tunnelled()}
+	if o.Rule != nil {
+		f.SEID, f.PDRID = o.Rule.SEID, o.Rule.PDRID
+	}
+	return f
 }
 
 func (u *UPF) send(sent []Sent) {

@@ -178,20 +178,30 @@ func (s *Stages) Bare(network int, packet []byte) Out {
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}
-	out := s.bare(network, all[0])
+	translated := u.destination() != all[0].destination()
+	out := s.bare(network, all[0], translated)
 	for _, u := range all[1:] { // fragments that have waited for this one
-		if o := s.bare(network, u); o.Reason == datapath.ReasonNone {
+		if o := s.bare(network, u, translated); o.Reason == datapath.ReasonNone {
 			out.Others = append(append(out.Others, Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way, Flow: o.Flow}), o.Others...)
 		}
 	}
 	return out
 }
 
+// reasonOfNobody is why a bare packet goes to no session: it may be the host's, but
+// not if it came to an address of a NAT.
+func reasonOfNobody(translated bool) datapath.Reason {
+	if translated {
+		return datapath.DropNATMapping
+	}
+	return datapath.PassHost
+}
+
 // bare is what becomes of one packet behind the NAT.
-func (s *Stages) bare(network int, u user) Out {
+func (s *Stages) bare(network int, u user, translated bool) Out {
 	candidates := s.towards(u.destination())
 	if len(candidates) == 0 {
-		return Out{Reason: datapath.PassHost}
+		return Out{Reason: reasonOfNobody(translated)}
 	}
 	candidates = fromNetwork(candidates, network)
 	if len(candidates) == 0 {

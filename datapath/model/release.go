@@ -45,14 +45,15 @@ func (s *Stages) Release(seid uint64, rules []*Rule, discard bool, send func(Out
 	b.tidy(w)
 }
 
-// renew gives each PDR its rule of now, and says which of them have none.
+// renew gives each PDR its rule of now, and says which of them have none. Packets
+// that are no packets of the session's type any more have none, either.
 func (w *waiting) renew(rules []*Rule) (gone []bool) {
 	gone = make([]bool, len(w.pdrs))
 	for i := range w.pdrs {
-		if r := findRule(rules, w.pdrs[i].rule.PDRID); r != nil {
+		r, was := findRule(rules, w.pdrs[i].rule.PDRID), w.pdrs[i].rule
+		gone[i] = r == nil || r.Opaque != was.Opaque || (r.Ethernet == nil) != (was.Ethernet == nil)
+		if r != nil {
 			w.pdrs[i].rule = r
-		} else {
-			gone[i] = true
 		}
 	}
 	return gone

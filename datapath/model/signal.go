@@ -48,7 +48,7 @@ func (s *Stages) Signal(d Datagram, reason datapath.Reason) []Datagram {
 	case gtpu.EndMarker:
 		return s.relayEndMarker(h.TEID())
 	case gtpu.ErrorIndication:
-		s.errorIndication(d.Payload)
+		s.errorIndication(d)
 	}
 	return nil
 }
@@ -86,10 +86,13 @@ func EndMarker(t gtpu.Tunnel, local netip.Addr) Datagram {
 }
 
 // errorIndication raises an event for each session that sends into the tunnel,
-// about the first of its rules. Source: TS 29.244 V18.6.0, 5.10.
-func (s *Stages) errorIndication(message []byte) {
-	t, err := gtpu.ParseErrorIndication(message)
-	if err != nil || s.Post == nil {
+// about the first of its rules. One that does not come from the peer that it is
+// about means nothing: it would give anybody the power to end tunnels.
+//
+// Source: TS 29.244 V18.6.0, 5.10; TS 29.281 V18.1.0, 7.3.1.
+func (s *Stages) errorIndication(d Datagram) {
+	t, err := gtpu.ParseErrorIndication(d.Payload)
+	if err != nil || s.Post == nil || t.Peer != d.From.Addr() {
 		return
 	}
 	told := map[uint64]bool{}

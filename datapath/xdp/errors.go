@@ -108,7 +108,7 @@ func (d *Driver) findErrored(tunnels map[gtpu.Tunnel]bool) {
 // sendsTo returns the first PDR of s that sends into one of the tunnels.
 func (d *Driver) sendsTo(s *session, teids map[uint32]bool, tunnels map[gtpu.Tunnel]bool) (uint32, sending, bool) {
 	for i := range s.slow {
-		if r := s.slow[i].rule; r != nil && r.Outer != nil {
+		if r := s.slow[i].rule; r != nil && r.Action == api.Action_FORW && r.Outer != nil {
 			if t := (gtpu.Tunnel{TEID: r.Outer.TEID, Peer: r.Outer.Peer}); tunnels[t] {
 				return r.PDRID, sending{t, r.Outer.Local}, true
 			}

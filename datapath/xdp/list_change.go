@@ -37,6 +37,9 @@ func (c *change) fillLists() {
 		if rules[0].Uplink {
 			p.content.Ctl |= ruleUplink
 		}
+		if p.kind() == ruleByUE {
+			p.content.Ctl |= uint32(rules[0].Network) << ruleN6Shift
+		}
 		l.name(&p.content)
 	}
 }

@@ -1,7 +1,6 @@
 package xdp
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,156 +11,207 @@ import (
 	"plumbline/datapath"
 	"plumbline/datapath/conformance"
 	"plumbline/datapath/conformance/random"
-	"plumbline/datapath/model"
 )
 
 // randomBed is the programs with their slow path, as random scripts see them.
-type randomBed struct{ sharedBed }
+type randomBed struct {
+	sharedBed
+	shape    shape
+	patience time.Duration // for an event
+}
 
-func openRandom(t testing.TB) randomBed {
-	b := randomBed{openShared(t, Config{}, bedPorts())}
+// shape says which programs are on the devices of a bed.
+type shape int
+
+const (
+	twoPrograms shape = iota // N3 and N6 on devices of their own
+	oneProgram               // on the same
+	vlanProgram              // on the same, all ports tagged
+	shapes
+)
+
+var shapeNames = [shapes]string{"two devices", "one device", "VLANs"}
+
+// Events come through a ring. Where it is known that one is missing, or another is,
+// nobody waits for long.
+const patient, impatient = 5 * time.Second, 100 * time.Millisecond
+
+func openRandom(t testing.TB, kind shape, patience time.Duration) randomBed {
+	t.Helper()
+	cfg := Config{}
+	b := randomBed{shape: kind, patience: patience}
+	switch kind {
+	case oneProgram:
+		cfg.programs = []string{"upf_both_xdp"}
+		b.sharedBed = openShared(t, cfg, bedPorts())
+	case vlanProgram:
+		cfg.programs = []string{"upf_vlan_xdp"}
+		b.sharedBed = openShared(t, cfg, vlanPorts())
+		b.tag(t)
+	default:
+		b.sharedBed = openShared(t, cfg, bedPorts())
+	}
 	if err := b.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// EventWait implements [random.Datapath]: events come through a ring.
-func (randomBed) EventWait() time.Duration { return 5 * time.Second }
+// oracleOf is the model of a bed.
+func oracleOf(t testing.TB, kind shape) *random.Oracle {
+	o := random.NewOracle(t)
+	o.OneDevice = kind == oneProgram
+	return o
+}
+
+// EventWait implements [random.Datapath].
+func (b randomBed) EventWait() time.Duration { return b.patience }
 
 // Frame implements [conformance.Datapath]. The next look at queues that are
 // stopped comes at once: until then packets are dropped that would fit, being
 // shorter, or that another reason stops.
 func (b randomBed) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	defer b.slow.resume()
+	switch b.shape {
+	case oneProgram:
+		b.arriveOn(t, max(0, int(port-conformance.N6)))
+		return b.frame(t, b.objs.UpfBothXdp, port, frame)
+	case vlanProgram:
+		return (&vlanBed{b.bed}).Frame(t, port, frame)
+	}
 	return b.bed.Frame(t, port, frame)
-}
-
-// oracle is a model with a clock of its own.
-type oracle struct {
-	*model.UPF
-	now  uint64
-	sent [][]byte
-}
-
-func newOracle(t testing.TB) *oracle {
-	o := &oracle{now: 1e9}
-	o.UPF = model.New(model.Config{
-		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
-		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
-		Now:  func() uint64 { return o.now },
-		Send: func(packet []byte) { o.sent = append(o.sent, bytes.Clone(packet)) },
-	})
-	if err := o.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-func (o *oracle) Pass(d time.Duration) {
-	o.now += uint64(d)
-	o.Sweep()
-}
-
-func (o *oracle) EventWait() time.Duration { return 0 }
-
-func (o *oracle) Frame(_ testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
-	treat := o.FromN6
-	if port == conformance.N3 {
-		treat = o.FromN3
-	}
-	out := treat(frame)
-	return conformance.Outcome{Reason: out.Reason, Packet: out.Packet}
-}
-
-func (o *oracle) Sent(testing.TB) [][]byte {
-	sent := o.sent
-	o.sent = nil
-	return sent
 }
 
 // Seeds of every run, and how long it goes on with seeds of its own. SOAK sets
 // another time (make soak).
 const (
-	firstSeeds = 60
-	randomTime = 4 * time.Second
+	firstSeeds = 240
+	randomTime = 12 * time.Second
 )
 
 // TestRandom: whatever sessions come, change and go, and whatever arrives, the
 // programs with their slow path do what the model does. What it finds it shrinks,
-// prints, and keeps in the corpus of package random.
+// prints, and keeps in the corpus of package random. Each element of docs/rules.md
+// that the programs do is met by packets of the first seeds.
 func TestRandom(t *testing.T) {
-	limit := randomTime
-	soak := os.Getenv("SOAK")
+	limit, soak := randomTime, os.Getenv("SOAK")
 	if soak != "" {
 		var err error
 		if limit, err = time.ParseDuration(soak); err != nil {
 			t.Fatalf("SOAK: %v", err)
 		}
 	}
-	b, o := openRandom(t), newOracle(t)
-	has := b.Capabilities()
+	r := newRandomRun(t)
 	begin, start := time.Now(), rand.Uint64()
-	fmt.Printf("random scripts: seeds 0 to %d, and from %d on\n", firstSeeds-1, start)
 	shown := begin
-	var before random.Script // what the tables have seen of late
+	fmt.Printf("random scripts: seeds 0 to %d, and from %d on\n", firstSeeds-1, start)
 	for n := uint64(0); n < firstSeeds || time.Since(begin) < limit; n++ {
 		seed := n
 		if n >= firstSeeds {
 			seed = start + n
 		}
-		s := random.Generate(seed, has)
-		if d := random.Run(t, s, o, b); d != nil {
-			report(t, seed, before, s, d)
+		r.run(t, seed)
+		if n == firstSeeds-1 {
+			for _, name := range r.coverage.Missing(func(e datapath.Element) datapath.Way { return e.XDP }) {
+				t.Errorf("no packet of seeds 0 to %d meets %s", n, name)
+			}
 		}
-		before = random.After(before, s)
 		if now := time.Now(); soak != "" && now.Sub(shown) >= 10*time.Second {
 			shown = now
 			fmt.Printf("%v: %d scripts, %.0f scripts/s, the last one of seed %d\n",
 				now.Sub(begin).Round(time.Second), n+1, float64(n+1)/now.Sub(begin).Seconds(), seed)
 		}
 	}
+	t.Logf("%d frames in the slow path\n%s", r.slowFrames(), &r.coverage)
 }
+
+// randomRun is a bed of each shape, which have scripts in turn.
+type randomRun struct {
+	beds     [shapes]randomBed
+	oracles  [shapes]*random.Oracle
+	before   [shapes]random.Script // what the tables have seen of late
+	coverage random.Coverage
+}
+
+func newRandomRun(t *testing.T) *randomRun {
+	t.Helper()
+	r := &randomRun{}
+	for kind := range shapes {
+		r.beds[kind], r.oracles[kind] = openRandom(t, kind, patient), oracleOf(t, kind)
+	}
+	return r
+}
+
+// run makes the script of a seed and runs it on one of the beds: which one is the
+// seed's, too.
+func (r *randomRun) run(t *testing.T, seed uint64) {
+	t.Helper()
+	kind := shape(seed % uint64(shapes))
+	s := random.Generate(seed, r.beds[kind].Capabilities())
+	if d := random.RunCounting(t, s, r.oracles[kind], r.beds[kind], &r.coverage); d != nil {
+		report(t, kind, seed, r.before[kind], s, d)
+	}
+	if all := r.beds[kind].Remains(); all != nil {
+		t.Fatalf("seed %d: without sessions: %q", seed, all)
+	}
+	r.before[kind] = random.After(r.before[kind], s)
+}
+
+func (r *randomRun) slowFrames() (n int) {
+	for kind := range shapes {
+		n += r.beds[kind].slowFrames
+	}
+	return n
+}
+
+// shrinkTime is how long a script is made smaller. Each step of it is the same
+// script again, which takes milliseconds.
+const shrinkTime = 2 * time.Minute
 
 // report shrinks a script on datapaths of its own and keeps it. If what earlier
 // scripts have left is needed for it, they are a part of it.
-func report(t *testing.T, seed uint64, before, s random.Script, d *random.Disagreement) {
+func report(t *testing.T, kind shape, seed uint64, before, s random.Script, d *random.Disagreement) {
 	t.Helper()
-	t.Errorf("seed %d, step %d of %d: %s", seed, d.Step+1, len(s), d.What)
-	b, o := openRandom(t), newOracle(t)
+	t.Errorf("seed %d, %s, step %d of %d: %s", seed, shapeNames[kind], d.Step+1, len(s), d.What)
+	b, o := openRandom(t, kind, impatient), oracleOf(t, kind)
 	if d = random.Run(t, s, o, b); d == nil {
 		s = random.After(before, s)
-		b = openRandom(t)
+		b, o = openRandom(t, kind, impatient), oracleOf(t, kind)
 		if d = random.Run(t, s, o, b); d == nil {
 			t.Fatalf("not so on fresh tables, nor after the last scripts")
 		}
 	}
-	end := time.Now().Add(time.Minute)
+	end := time.Now().Add(shrinkTime)
 	small := random.Shrink(s[:d.Step+1], func(s random.Script) bool {
 		return time.Now().Before(end) && random.Run(t, s, o, b) != nil
 	})
+	b.patience = patient
 	what := random.Run(t, small, o, b)
-	text := fmt.Sprintf("# seed %d\n%s", seed, small)
-	path := filepath.Join("..", "conformance", "random", "testdata", fmt.Sprintf("seed-%d.txt", seed))
+	name := fmt.Sprintf("seed-%d.txt", seed)
+	again := "go test -run 'TestRandomCorpus/.*" + name + "' ./datapath/xdp"
+	text := fmt.Sprintf("# seed %d, on %s\n# again: %s\n%s", seed, shapeNames[kind], again, small)
+	path := filepath.Join("..", "conformance", "random", "testdata", name)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Error(err)
 	}
-	t.Fatalf("shrunk to %d steps: %v\n%s\nkept in %s", len(small), what, text, path)
+	t.Fatalf("shrunk to %d steps: %v\n%s\nkept in %s; again: %s", len(small), what, text, path, again)
 }
 
-// TestRandomCorpus replays what has once been found.
+// TestRandomCorpus replays what has once been found, on beds of all shapes.
 func TestRandomCorpus(t *testing.T) {
 	scripts, err := random.Corpus()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, o := openRandom(t), newOracle(t)
+	r := newRandomRun(t)
 	for name, s := range scripts {
-		t.Run(name, func(t *testing.T) {
-			if d := random.Run(t, s, o, b); d != nil {
-				t.Errorf("step %d: %s", d.Step+1, d.What)
-			}
-		})
+		for kind := range shapes {
+			t.Run(shapeNames[kind]+"/"+filepath.Base(name), func(t *testing.T) {
+				if d := random.Run(t, s, r.oracles[kind], r.beds[kind]); d != nil {
+					t.Errorf("step %d: %s", d.Step+1, d.What)
+				}
+			})
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package xdp
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -40,6 +41,8 @@ func (t slowTables) Candidates(k datapath.Key) []*model.Rule {
 		return nil
 	}
 	switch ctl := tab.slots[slot].Ctl; {
+	case ctl&(ruleSlow|ruleList) != 0 && k.Route.IsValid():
+		return reached(t.slowRules[key], k.Route)
 	case ctl&(ruleSlow|ruleList) != 0:
 		return t.slowRules[key]
 	case ctl&ruleChanging != 0:
@@ -49,6 +52,18 @@ func (t slowTables) Candidates(k datapath.Key) []*model.Rule {
 		return []*model.Rule{r}
 	}
 	return nil // of a data network that is gone, and so its session perhaps
+}
+
+// reached returns those of a session's rules whose framed routes have all of route in
+// them: all routes of a session have one key here.
+func reached(rules []*model.Rule, route netip.Prefix) (some []*model.Rule) {
+	has := func(p netip.Prefix) bool { return p.Bits() <= route.Bits() && p.Contains(route.Addr()) }
+	for _, r := range rules {
+		if slices.ContainsFunc(r.Routes, has) {
+			some = append(some, r)
+		}
+	}
+	return some
 }
 
 // Towards implements [model.Tables]. Error Indications are looked into by

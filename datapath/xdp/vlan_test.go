@@ -17,16 +17,27 @@ const vlanN3, vlanN9, vlanN6, vlanCorp = 103, 109, 106, 107
 // openVLANs is the bed with all ports tagged on one device.
 func openVLANs(t testing.TB) *vlanBed {
 	t.Helper()
+	b := openOn(t, conformance.MaxSessions, "", vlanPorts())
+	b.tag(t)
+	return &vlanBed{b}
+}
+
+// vlanPorts are those of the bed, with tags.
+func vlanPorts() *ports {
 	p := bedPorts()
 	p.gtpu[0].VLAN, p.gtpu[1].VLAN, p.n6[0].VLAN = vlanN3, vlanN9, vlanN6
 	p.n6[1].VLAN, p.n6[2].VLAN = vlanCorp, vlanCorp // they have one MAC address
-	b := openOn(t, conformance.MaxSessions, "", p)
+	return p
+}
+
+// tag tells the programs of the tags.
+func (b *bed) tag(t testing.TB) {
+	t.Helper()
 	b.vlans = true
-	p.n6[1].index, p.n6[2].index = runIndex, runIndex // where their frames come from in the bed
+	b.ports.n6[1].index, b.ports.n6[2].index = runIndex, runIndex // where their frames come from in the bed
 	if err := b.setRoles(); err != nil {
 		t.Fatal(err)
 	}
-	return &vlanBed{b}
 }
 
 type vlanBed struct{ *bed }

@@ -18,7 +18,7 @@ const sessions = 3
 // the same one each time.
 func Generate(seed uint64, has *api.Capabilities) Script {
 	d := dice{rand.New(rand.NewPCG(seed, 0x706c756d62))}
-	g := &generator{maker: maker{d, has}, held: map[uint64]*api.Session{}}
+	g := &generator{maker: maker{d, d.part(has)}, held: map[uint64]*api.Session{}, full: has, hostile: d.one(8)}
 	g.apply(g.create())
 	for range 10 + d.IntN(50) {
 		switch kind := d.IntN(20); {
@@ -35,13 +35,28 @@ func Generate(seed uint64, has *api.Capabilities) Script {
 
 type generator struct {
 	maker
-	held   map[uint64]*api.Session
-	script Script
+	held    map[uint64]*api.Session
+	full    *api.Capabilities // of which the script uses a part
+	hostile bool // half of the frames are spoilt
+	script  Script
+}
+
+// part returns capabilities of which some are missing: what one PDR asks for is done
+// to all that share its key, and what few ask for is the slow path's.
+func (d dice) part(has *api.Capabilities) *api.Capabilities {
+	p := proto.CloneOf(has)
+	for _, can := range []*bool{&p.Hosts, &p.Duplicate, &p.Redirect, &p.Encapsulations, &p.Unstructured, &p.Marking, &p.Buffering} {
+		*can = *can && d.one(3)
+	}
+	for _, can := range []*bool{&p.Filters, &p.FramedRoutes, &p.Gbr, &p.PacketRate, &p.BeforeEnforcement, &p.DroppedDownlink} {
+		*can = *can && !d.one(4)
+	}
+	return p
 }
 
 func (g *generator) apply(c *api.Change) {
 	g.script = append(g.script, Step{Change: c})
-	if datapath.Check(c, g.has) == nil && !g.clashes(c) {
+	if datapath.Check(c, g.full) == nil && !g.clashes(c) {
 		g.held[c.GetSeid()] = c.GetSession()
 	}
 }
@@ -87,7 +102,7 @@ func (g *generator) change() *api.Change {
 // modify changes one thing, as procedures do.
 func (g *generator) modify(c *api.Change) {
 	s := c.Session
-	switch g.IntN(9) {
+	switch g.IntN(11) {
 	case 0:
 		g.pathSwitch(c)
 	case 1: // the UE is idle, or comes back
@@ -110,7 +125,7 @@ func (g *generator) modify(c *api.Change) {
 		g.removeRule(s)
 	case 5:
 		if n := len(s.Rules); n > 0 {
-			e := ends{own(g.maker, teids, s.Seid), g.ue(s.Seid), g.peer()}
+			e := ends{own(g.maker, teids, s.Seid), g.ue(s.Seid), g.peer(), g.network()}
 			r := g.rule(s, uint32(30+g.IntN(3)), e)
 			g.insert(s, r)
 		}
@@ -121,6 +136,20 @@ func (g *generator) modify(c *api.Change) {
 	case 7:
 		if n := len(s.Rules); n > 0 && g.has.GetFilters() {
 			s.Rules[g.IntN(n)].Detect.Filters = []*api.Filter{g.filter()}
+		}
+	case 8:
+		for i, b := range s.Bars {
+			s.Bars[i] = g.bar(b.Id)
+		}
+	case 9:
+		if n := len(s.Rules); n > 0 && g.has.GetDuplicate() {
+			s.Rules[g.IntN(n)].Forward.Duplicates = g.duplicates()
+		}
+	case 10:
+		for _, r := range s.Rules {
+			if g.has.GetRedirect() && r.Detect.SourceInterface == api.Interface_ACCESS {
+				r.Forward.Redirect = pick(g.dice, nil, g.redirect())
+			}
 		}
 	}
 }
@@ -144,7 +173,7 @@ func (g *generator) pathSwitch(c *api.Change) {
 	to := g.peer()
 	for _, r := range c.Session.Rules {
 		old := r.Forward.OuterHeaderCreation
-		if old == nil || r.Forward.NetworkInstance != "" {
+		if old.GetTeid() == 0 || isN9(r) {
 			continue
 		}
 		if g.has.GetEndMarker() && len(c.EndMarkers) == 0 && !proto.Equal(old, to) {

@@ -2,7 +2,7 @@ package random
 
 import (
 	"encoding/binary"
-	"net/netip"
+	"slices"
 
 	"plumbline/api"
 	"plumbline/datapath/conformance"
@@ -19,8 +19,13 @@ var extensions = []struct {
 	{0xc0, "\x01\x00\x01"}, {0x20, "\x01\x07\x00"}, {0x40, "\x01\x08\x68"}, {0x10, "\x01\xab\xcd"}, {0x86, "\x01\x00\x00"}, {0x84, "\x01\x00\x00"},
 }
 
-// gpdu puts GTP-U/UDP/IP around a user packet that comes through the tunnel f.
-func (g *generator) gpdu(f *api.FTEID, qfis []uint32, user []byte) []byte {
+// gpdu puts GTP-U/UDP/IP around a user packet that comes through the tunnel of r.
+func (g *generator) gpdu(p *packet, r *api.Rule, user []byte) []byte {
+	f, qfis := r.GetDetect().GetFTeid(), r.GetDetect().GetQfis()
+	if g.one(25) {
+		p.traits = append(p.traits, "signalling")
+		return g.udp(p, f, g.signal(r, user))
+	}
 	var ext []byte
 	kind := byte(0)
 	at := -1
@@ -43,6 +48,7 @@ func (g *generator) gpdu(f *api.FTEID, qfis []uint32, user []byte) []byte {
 	for g.one(6) {
 		e := pick(g.dice, extensions...)
 		add(e.kind, e.body)
+		p.traits = append(p.traits, "GTP-U extension headers")
 	}
 	flags, opt := byte(0x30), []byte{}
 	if len(ext) > 0 {
@@ -50,77 +56,117 @@ func (g *generator) gpdu(f *api.FTEID, qfis []uint32, user []byte) []byte {
 	} else if g.one(4) {
 		flags, opt = 0x32, []byte{0, 7, 0, 0}
 	}
-	size := len(opt) + len(ext) + len(user)
-	b := []byte{flags, g.messageType(), byte(size >> 8), byte(size)}
-	b = binary.BigEndian.AppendUint32(b, f.GetTeid())
-	b = append(append(append(b, opt...), ext...), user...)
-	return g.udp(f, b)
+	return g.udp(p, f, message(flags, 255, f.GetTeid(), opt, ext, user))
 }
 
-// messageType is mostly that of a G-PDU, and now and then an End Marker, an Echo
-// Request or none that there is.
-func (g *generator) messageType() byte {
-	if g.one(25) {
-		return pick(g.dice, byte(254), 1, 2, 26, 31, 77)
+// message is one of GTP-U.
+func message(flags, kind byte, teid uint32, parts ...[]byte) []byte {
+	rest := slices.Concat(parts...)
+	b := []byte{flags, kind, byte(len(rest) >> 8), byte(len(rest))}
+	return append(binary.BigEndian.AppendUint32(b, teid), rest...)
+}
+
+// signal is a message that is no G-PDU: of the tunnel, of its peer, or none that
+// there is.
+func (g *generator) signal(r *api.Rule, user []byte) []byte {
+	teid := r.GetDetect().GetFTeid().GetTeid()
+	sequence := []byte{0, 7, 0, 0}
+	switch g.IntN(6) {
+	case 0:
+		return message(0x30, 254, teid) // End Marker
+	case 1:
+		return message(0x32, 1, 0, sequence) // Echo Request
+	case 2:
+		return message(0x32, 2, 0, sequence, []byte{14, 0})
+	case 3: // Error Indication
+		about := r.GetForward().GetOuterHeaderCreation()
+		ie := append(binary.BigEndian.AppendUint32([]byte{16}, about.GetTeid()), 133, 0, 4)
+		return message(0x32, 26, 0, sequence, binary.BigEndian.AppendUint32(ie, about.GetIpv4()))
+	case 4:
+		return message(0x32, 31, 0, sequence, []byte{141, 1, 0x85})
 	}
-	return 255
+	return message(0x30, pick(g.dice, byte(77), 255, 26, 1), pick(g.dice, teid, 0, 0x777), user)
 }
 
 // udp is the outer header: over IPv6 where the tunnel has such an address, now
 // and then.
-func (g *generator) udp(f *api.FTEID, message []byte) []byte {
-	p := packet{
-		src: conformance.GNBAddress, dst: conformance.N3Address, protocol: 17, ttl: 64, class: pick(g.dice, byte(0), 0, 0xb8, 0x03),
-		options: g.one(20),
+func (g *generator) udp(p *packet, f *api.FTEID, message []byte) []byte {
+	o := packet{
+		src: pick(g.dice, conformance.GNBAddress, conformance.GNBAddress, conformance.GNBAddress2), dst: conformance.N3Address,
+		protocol: 17, ttl: 64, class: pick(g.dice, byte(0), 0, 0xb8, 0x03),
 	}
 	if g.one(10) {
-		p.src, p.dst = conformance.PeerAddress, conformance.N9Address
+		o.src, o.dst = conformance.PeerAddress, conformance.N9Address
 	}
 	if len(f.GetIpv6()) > 0 && g.one(2) {
-		p.src, p.dst, p.options = conformance.GNBAddress6, conformance.N3Address6, false
+		o.src, o.dst = conformance.GNBAddress6, conformance.N3Address6
+		p.traits = append(p.traits, "outer IPv6")
+	}
+	switch g.IntN(60) {
+	case 0, 1:
+		o.fragment = pick(g.dice, uint16(0x2000), 1)
+		p.traits = append(p.traits, "outer fragment")
+	case 2, 3:
+		o.options = []byte("\x01\x01\x01\x00")
+	case 4:
+		if o.src.Is6() {
+			o.chain = []header{pick(g.dice, chain6...)}
+		}
+	}
+	if o.src.Is6() {
+		o.options = nil
 	}
 	udp := binary.BigEndian.AppendUint16(nil, pick(g.dice, uint16(2152), 2152, 50001))
 	udp = binary.BigEndian.AppendUint16(udp, 2152)
 	udp = binary.BigEndian.AppendUint16(udp, uint16(8+len(message)))
 	udp = append(append(udp, 0, 0), message...)
-	if p.src.Is4() {
-		return p.ip4(udp)
+	if o.src.Is4() {
+		return o.ip4(udp)
 	}
-	b := p.ip6(udp)
-	sum6(b, p.src, p.dst)
-	return b
+	o.check(udp, 6)
+	return o.ip6(udp)
 }
 
-// sum6 writes the UDP checksum of an IPv6 packet.
-func sum6(b []byte, src, dst netip.Addr) {
-	udp := b[40:]
-	sum := uint32(17 + len(udp))
-	for _, part := range [][]byte{src.AsSlice(), dst.AsSlice(), udp} {
-		for i := 0; i < len(part); i += 2 {
-			word := uint32(part[i]) << 8
-			if i+1 < len(part) {
-				word |= uint32(part[i+1])
-			}
-			sum += word
+// wrapped puts UDP/IP or IP around a bare packet, to the same address.
+func (g *generator) wrapped(p *packet, kind api.Unwrap, octets []byte) []byte {
+	o := packet{src: p.src, dst: p.dst, protocol: 17, ttl: 64, class: p.class, sum: p.sum}
+	p.traits = append(p.traits, "in UDP/IP or IP")
+	if kind == api.Unwrap_UNWRAP_IP {
+		o.protocol = 4
+		if p.src.Is6() {
+			o.protocol = 41
 		}
+		if o.src.Is4() {
+			return o.ip4(octets)
+		}
+		return o.ip6(octets)
 	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
+	if g.one(4) {
+		octets = octets[:g.IntN(len(octets))]
 	}
-	if sum = 0xffff - sum; sum == 0 {
-		sum = 0xffff
+	port := pick(g.dice, uint16(9), 5683)
+	udp := binary.BigEndian.AppendUint16(nil, port)
+	udp = binary.BigEndian.AppendUint16(udp, port)
+	udp = binary.BigEndian.AppendUint16(udp, uint16(8+len(octets)+pick(g.dice, 0, 0, 0, 0, -1, 1)))
+	udp = append(append(udp, 0, 0), octets...)
+	o.check(udp, 6)
+	if o.src.Is4() {
+		return o.ip4(udp)
 	}
-	binary.BigEndian.PutUint16(udp[6:], uint16(sum))
+	return o.ip6(udp)
 }
 
 // ethernet puts a header in front, and padding behind what is short.
 func (g *generator) ethernet(port conformance.Port, packet []byte) []byte {
 	dst := conformance.N6MAC
-	if port == conformance.N3 {
+	switch port {
+	case conformance.N3:
 		dst = conformance.N3MAC
+	case conformance.N6Corp, conformance.N6NAT:
+		dst = conformance.CorpMAC
 	}
 	kind := uint16(0x0800)
-	if packet[0]>>4 == 6 {
+	if len(packet) > 0 && packet[0]>>4 == 6 {
 		kind = 0x86dd
 	}
 	b := append(dst[:], 2, 0, 0, 0, 0, 0xfe)
@@ -129,20 +175,4 @@ func (g *generator) ethernet(port conformance.Port, packet []byte) []byte {
 		b = append(b, 0)
 	}
 	return b
-}
-
-// spoil changes a few octets, or cuts the frame, or adds to it.
-func (g *generator) spoil(frame []byte) []byte {
-	const header = 14
-	switch g.IntN(4) {
-	case 0:
-		return frame[:header+g.IntN(len(frame)-header)]
-	case 1:
-		return append(frame, make([]byte, 1+g.IntN(64))...)
-	}
-	for range 1 + g.IntN(3) {
-		at := header + g.IntN(min(len(frame)-header, 120))
-		frame[at] = pick(g.dice, frame[at]^1<<g.IntN(8), byte(g.IntN(256)), 0, 0xff)
-	}
-	return frame
 }

@@ -5,55 +5,18 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"plumbline/api"
 	"plumbline/datapath/conformance"
 	"plumbline/datapath/conformance/random"
-	"plumbline/datapath/model"
 )
 
-// oracle is a model whose clock the script has.
-type oracle struct {
-	*model.UPF
-	now  uint64
-	sent [][]byte
-}
-
-func newOracle(t testing.TB) *oracle {
-	o := &oracle{now: 1e9}
-	o.UPF = model.New(model.Config{
-		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
-		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
-		Now:  func() uint64 { return o.now },
-		Send: func(packet []byte) { o.sent = append(o.sent, bytes.Clone(packet)) },
-	})
-	if err := o.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+func newOracle(t testing.TB) *random.Oracle {
+	o := random.NewOracle(t)
 	t.Cleanup(func() { _ = o.Close() })
 	return o
-}
-
-func (o *oracle) Pass(d time.Duration) { o.now += uint64(d) }
-
-func (o *oracle) EventWait() time.Duration { return 0 }
-
-func (o *oracle) Frame(_ testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
-	treat := o.FromN6
-	if port == conformance.N3 {
-		treat = o.FromN3
-	}
-	out := treat(frame)
-	return conformance.Outcome{Reason: out.Reason, Packet: out.Packet}
-}
-
-func (o *oracle) Sent(testing.TB) [][]byte {
-	sent := o.sent
-	o.sent = nil
-	return sent
 }
 
 // TestText: a script is what its text says, and the same each time it is made.
@@ -122,7 +85,7 @@ func TestScriptsMeet(t *testing.T) {
 
 // wrong is a datapath with a fault.
 type wrong struct {
-	*oracle
+	*random.Oracle
 	change func(c *api.Change)
 	frame  func(o conformance.Outcome) conformance.Outcome
 }
@@ -132,11 +95,11 @@ func (w wrong) Apply(ctx context.Context, c *api.Change) error {
 	if w.change != nil && c.Session != nil {
 		w.change(c)
 	}
-	return w.oracle.Apply(ctx, c)
+	return w.Oracle.Apply(ctx, c)
 }
 
 func (w wrong) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
-	o := w.oracle.Frame(t, port, frame)
+	o := w.Oracle.Frame(t, port, frame)
 	if w.frame != nil && o.Packet != nil {
 		o = w.frame(o)
 	}
@@ -254,7 +217,7 @@ func TestFindsFaults(t *testing.T) {
 			t.Parallel()
 			right := newOracle(t)
 			bad := fault
-			bad.oracle = newOracle(t)
+			bad.Oracle = newOracle(t)
 			const most, lines = 1000, 12
 			for seed := range uint64(most) {
 				s := random.Generate(seed, right.Capabilities())

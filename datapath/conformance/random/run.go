@@ -39,7 +39,13 @@ type Disagreement struct {
 // both are as they were before, but for the clock. Want is the oracle; it raises
 // its events at once.
 func Run(t testing.TB, s Script, want, got Datapath) *Disagreement {
-	r := &run{t: t, want: want, got: got, held: map[uint64]bool{}}
+	return RunCounting(t, s, want, got, &Coverage{})
+}
+
+// RunCounting is [Run], and adds to c what the script exercises.
+func RunCounting(t testing.TB, s Script, want, got Datapath, c *Coverage) *Disagreement {
+	r := &run{t: t, want: want, got: got, held: map[uint64]*api.Session{}, coverage: c}
+	c.Scripts++
 	r.drops = [2]map[string]uint64{r.dropsOf(want), r.dropsOf(got)}
 	defer r.clear()
 	for i, step := range s {
@@ -56,7 +62,8 @@ func Run(t testing.TB, s Script, want, got Datapath) *Disagreement {
 type run struct {
 	t         testing.TB
 	want, got Datapath
-	held      map[uint64]bool
+	held      map[uint64]*api.Session
+	coverage  *Coverage
 	before    [2]map[uint64]*api.SessionUsage
 	drops     [2]map[string]uint64 // when the script began
 }
@@ -91,7 +98,10 @@ func (r *run) change(c *api.Change) string {
 		return fmt.Sprintf("applied: want %v, got %v", want, got)
 	}
 	if want == nil {
-		r.held[c.GetSeid()] = c.GetSession() != nil
+		r.coverage.changed(c, r.held[c.GetSeid()])
+		r.held[c.GetSeid()] = c.GetSession()
+	} else {
+		r.coverage.Refused++
 	}
 	r.before = [2]map[uint64]*api.SessionUsage{}
 	return ""
@@ -99,6 +109,11 @@ func (r *run) change(c *api.Change) string {
 
 func (r *run) frame(s Step) string {
 	want, got := r.want.Frame(r.t, s.Port, bytes.Clone(s.Frame)), r.got.Frame(r.t, s.Port, bytes.Clone(s.Frame))
+	r.coverage.frame(s, want.Reason)
+	if o, ok := r.want.(interface{ Matched() (uint64, uint32) }); ok {
+		seid, pdrID := o.Matched()
+		r.coverage.matched(r.held[seid], pdrID)
+	}
 	if want.Reason != got.Reason || !bytes.Equal(want.Packet, got.Packet) {
 		return fmt.Sprintf("frame: want %v %x\n        got %v %x", want.Reason, want.Packet, got.Reason, got.Packet)
 	}
@@ -107,6 +122,9 @@ func (r *run) frame(s Step) string {
 
 func (r *run) compareSent() string {
 	want, got := r.want.Sent(r.t), r.got.Sent(r.t)
+	if len(want) > 0 {
+		add(&r.coverage.traits, "something left of its own accord")
+	}
 	if !slices.EqualFunc(want, got, bytes.Equal) {
 		return fmt.Sprintf("left of its own accord: want %x\n        got %x", want, got)
 	}
@@ -119,6 +137,9 @@ func (r *run) compareEvents() string {
 	want := drain(r.want, 0)
 	if len(want) == 0 {
 		return ""
+	}
+	for _, e := range want {
+		add(&r.coverage.events, e.GetKind().String())
 	}
 	return sameEvents(want, drain(r.got, len(want)))
 }
@@ -178,8 +199,8 @@ func (r *run) compareUsage() string {
 func (r *run) usages() (all [2]map[uint64]*api.SessionUsage) {
 	for i, d := range []Datapath{r.want, r.got} {
 		all[i] = map[uint64]*api.SessionUsage{}
-		for seid, is := range r.held {
-			if !is {
+		for seid, s := range r.held {
+			if s == nil {
 				continue
 			}
 			u, err := d.Usage(seid)
@@ -231,19 +252,22 @@ func (r *run) end() string {
 // limit remembers it.
 func (r *run) clear() {
 	for _, d := range []Datapath{r.want, r.got} {
-		for seid, is := range r.held {
-			if !is {
+		for seid, s := range r.held {
+			if s == nil {
 				continue
 			}
 			if err := d.Apply(context.Background(), &api.Change{Seid: seid, DropBuffered: true}); err != nil && !errors.Is(err, datapath.ErrNoSession) {
 				r.t.Fatalf("remove session %d: %v", seid, err)
 			}
 		}
-		d.Pass(time.Minute)
+		d.Pass(longAgo)
 		d.Sent(r.t)
 		drain(d, 0)
 	}
 }
+
+// longAgo is after how long all limits, mappings and names are forgotten.
+const longAgo = 3 * time.Hour
 
 // remembered is how many steps of earlier scripts are kept.
 const remembered = 2000
@@ -256,7 +280,7 @@ func After(before, s Script) Script {
 		for seid := range uint64(sessions) {
 			out = append(out, Step{Change: &api.Change{Seid: seid + 1, DropBuffered: true}})
 		}
-		out = append(out, Step{Wait: time.Minute})
+		out = append(out, Step{Wait: longAgo})
 	}
 	return append(out, s...)
 }

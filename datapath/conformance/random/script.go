@@ -17,10 +17,8 @@ package random
 import (
 	"bufio"
 	"bytes"
-	"embed"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +36,7 @@ type Step struct {
 	Port   conformance.Port
 	Frame  []byte        // from the Ethernet header on, without FCS
 	Note   string        // what the frame was before it was spoilt
+	Traits []string      // what is remarkable about it, for [Coverage]; not a part of the text
 	Wait   time.Duration // the clock goes on
 }
 
@@ -48,9 +47,12 @@ type Script []Step
 const (
 	wordApply = "apply"
 	wordWait  = "wait"
-	wordN3    = "n3"
-	wordN6    = "n6"
 )
+
+// portWords begin the line of a frame: where it arrives.
+var portWords = map[conformance.Port]string{
+	conformance.N3: "n3", conformance.N6: "n6", conformance.N6Corp: "corp", conformance.N6NAT: "nat",
+}
 
 // String returns the script as text that [Parse] reads.
 func (s Script) String() string {
@@ -60,11 +62,7 @@ func (s Script) String() string {
 		case step.Change != nil:
 			fmt.Fprintf(&b, "%s %s\n", wordApply, plain(step.Change))
 		case step.Frame != nil:
-			word := wordN6
-			if step.Port == conformance.N3 {
-				word = wordN3
-			}
-			fmt.Fprintf(&b, "%s %s # %s\n", word, digits(step.Frame), step.Note)
+			fmt.Fprintf(&b, "%s %s # %s\n", portWords[step.Port], digits(step.Frame), step.Note)
 		default:
 			fmt.Fprintf(&b, "%s %v\n", wordWait, step.Wait)
 		}
@@ -166,36 +164,13 @@ func parseStep(line string) (Step, error) {
 	case wordWait:
 		d, err := time.ParseDuration(rest)
 		return Step{Wait: d}, err
-	case wordN3, wordN6:
-		octets, note, _ := strings.Cut(rest, "#")
-		frame, err := parseDigits(octets)
-		port := conformance.N6
-		if word == wordN3 {
-			port = conformance.N3
+	}
+	for port, name := range portWords {
+		if name == word {
+			octets, note, _ := strings.Cut(rest, "#")
+			frame, err := parseDigits(octets)
+			return Step{Port: port, Frame: frame, Note: strings.TrimSpace(note)}, err
 		}
-		return Step{Port: port, Frame: frame, Note: strings.TrimSpace(note)}, err
 	}
 	return Step{}, fmt.Errorf("%q is no step", word)
-}
-
-//go:embed testdata
-var corpus embed.FS
-
-// Corpus returns the scripts of testdata by their names: what has once been found.
-func Corpus() (map[string]Script, error) {
-	files, err := fs.Glob(corpus, "testdata/*.txt")
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]Script{}
-	for _, name := range files {
-		text, err := corpus.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		if all[name], err = Parse(text); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return all, nil
 }

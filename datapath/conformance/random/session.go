@@ -19,11 +19,24 @@ type ends struct {
 	teid uint32
 	ue   *api.UEAddress
 	peer *api.OuterHeaderCreation
+	// Network Instance of N6; "": none is said.
+	network string
+}
+
+// network returns a Network Instance of N6, or none.
+func (m maker) network() string {
+	if m.one(2) || len(m.has.GetNetworkInstances()) == 0 {
+		return ""
+	}
+	return pick(m.dice, m.has.GetNetworkInstances()...)
 }
 
 // session makes a session: mostly one that makes sense, now and then anything.
 func (m maker) session(seid uint64) *api.Session {
 	s := &api.Session{Seid: seid}
+	if m.has.GetUnstructured() && m.one(16) {
+		s.PduType = api.PDUType_UNSTRUCTURED
+	}
 	for id := range uint32(pick(m.dice, 0, 1, 1, 2, 3, 4)) {
 		s.Qers = append(s.Qers, m.qer(id+1))
 	}
@@ -31,9 +44,9 @@ func (m maker) session(seid uint64) *api.Session {
 		s.Urrs = append(s.Urrs, m.urr(id+1))
 	}
 	if m.has.GetBuffering() && m.one(3) {
-		s.Bars = []*api.BAR{{Id: 1, Packets: uint32(m.IntN(4)), DurationMs: pick(m.dice, uint32(0), 0, 5, 1000)}}
+		s.Bars = []*api.BAR{m.bar(1)}
 	}
-	e := ends{own(m, teids, seid), m.ue(seid), m.peer()}
+	e := ends{own(m, teids, seid), m.ue(seid), m.peer(), m.network()}
 	n := pick(m.dice, 1, 2, 2, 2, 3, 4, 6, 8)
 	if m.has.GetFilters() && m.one(12) {
 		n = 20 // more than are looked at one by one
@@ -90,18 +103,17 @@ func (m maker) rule(s *api.Session, id uint32, e ends) *api.Rule {
 	if m.one(6) {
 		e.peer = m.peer()
 	}
+	opaque := s.PduType == api.PDUType_UNSTRUCTURED
 	switch kind := m.IntN(8); {
 	case kind < 3:
-		m.uplink(r, e)
+		m.uplink(r, e, opaque)
 	case kind < 6:
-		m.downlink(r, e)
+		m.downlink(r, e, opaque)
 	default:
 		m.relay(r, e)
 	}
-	if m.has.GetFilters() && !m.one(3) {
-		for range m.IntN(3) {
-			r.Detect.Filters = append(r.Detect.Filters, m.filter())
-		}
+	if m.has.GetFilters() {
+		m.filters(r)
 	}
 	if m.has.GetFramedRoutes() && m.one(4) {
 		for range 1 + m.IntN(2) {
@@ -118,26 +130,61 @@ func (m maker) rule(s *api.Session, id uint32, e ends) *api.Rule {
 	}
 	m.act(r, s)
 	if m.one(40) {
-		m.senseless(r)
+		m.senseless(r, s)
 	}
 	return r
 }
 
-func (m maker) uplink(r *api.Rule, e ends) {
+// uplink makes a PDR from N3 to N6.
+func (m maker) uplink(r *api.Rule, e ends, opaque bool) {
 	m.tunnelled(r, e.teid, api.Interface_ACCESS)
 	if !m.one(4) {
 		r.Detect.UeAddress = e.ue
 	}
 	r.Forward.DestinationInterface = pick(m.dice, api.Interface_CORE, api.Interface_CORE, api.Interface_SGI_LAN)
+	r.Forward.NetworkInstance = e.network
+	if names := m.has.GetForwardingPolicies(); len(names) > 0 && m.one(10) {
+		r.Forward.ForwardingPolicy = pick(m.dice, names...)
+	}
+	if m.has.GetEncapsulations() && (opaque || m.one(14)) {
+		r.Forward.OuterHeaderCreation = m.wrap()
+		r.Forward.ForwardingPolicy = ""
+		m.mark(r)
+	}
+	if m.has.GetRedirect() && m.one(12) {
+		r.Forward.Redirect = m.redirect()
+	}
 }
 
-func (m maker) downlink(r *api.Rule, e ends) {
+// wrap is an outer header that is not GTP-U, towards a host of a data network.
+func (m maker) wrap() *api.OuterHeaderCreation {
+	o := &api.OuterHeaderCreation{Encapsulation: api.Encapsulation_UDP, Port: pick(m.dice, uint32(9), 5683)}
+	if m.one(2) {
+		o.Encapsulation, o.Port = api.Encapsulation_PLAIN_IP, 0
+	}
+	if m.one(2) {
+		o.Ipv6 = pick(m.dice, remotes6...).AsSlice()
+	} else {
+		o.Ipv4 = ipv4(pick(m.dice, remotes4...))
+	}
+	return o
+}
+
+// downlink makes a PDR from N6 to N3.
+func (m maker) downlink(r *api.Rule, e ends, opaque bool) {
 	r.Detect.SourceInterface = pick(m.dice, api.Interface_CORE, api.Interface_CORE, api.Interface_SGI_LAN)
 	r.Detect.UeAddress = e.ue
+	if m.one(2) {
+		r.Detect.NetworkInstance = e.network
+	}
+	if m.has.GetEncapsulations() && (opaque || m.one(14)) {
+		r.Unwrap = pick(m.dice, api.Unwrap_UNWRAP_UDP, api.Unwrap_UNWRAP_UDP, api.Unwrap_UNWRAP_IP)
+	}
 	r.Forward.DestinationInterface, r.Forward.OuterHeaderCreation = api.Interface_ACCESS, e.peer
 	m.mark(r)
 }
 
+// relay makes a PDR from tunnel to tunnel.
 func (m maker) relay(r *api.Rule, e ends) {
 	m.tunnelled(r, e.teid, pick(m.dice, api.Interface_ACCESS, api.Interface_CORE, api.Interface_CP_FUNCTION))
 	if m.one(2) {
@@ -165,86 +212,6 @@ func (m maker) tunnelled(r *api.Rule, teid uint32, source api.Interface) {
 	if m.one(20) {
 		r.Detect.Qfis = []uint32{9, 20, 21, 22, 23, 24, 25}
 	}
-}
-
-func (m maker) mark(r *api.Rule) {
-	if m.one(4) {
-		r.Forward.Dscp = optional(pick(m.dice, uint32(0), 10, 46))
-	}
-}
-
-func (m maker) act(r *api.Rule, s *api.Session) {
-	switch {
-	case m.one(8):
-		r.Forward.Action = api.Action_DROP
-	case m.one(8) && m.has.GetBuffering():
-		m.hold(r, s)
-	}
-}
-
-// hold makes the FAR say BUFF.
-func (m maker) hold(r *api.Rule, s *api.Session) {
-	r.Forward.Action, r.Forward.Notify = api.Action_BUFF, m.one(2)
-	r.Forward.NotifyDiscarded = m.has.GetDroppedDownlink() && m.one(2)
-	if len(s.Bars) > 0 && m.one(2) {
-		r.Forward.BarId = s.Bars[0].Id
-	}
-}
-
-// senseless makes the rule one that is refused, perhaps.
-func (m maker) senseless(r *api.Rule) {
-	switch m.IntN(5) {
-	case 0:
-		r.OuterHeaderRemoval = !r.OuterHeaderRemoval
-	case 1:
-		r.Detect.UeAddress = nil
-	case 2:
-		r.Forward.OuterHeaderCreation = nil
-	case 3:
-		r.QerIds = append(r.QerIds, 99)
-	case 4:
-		r.Detect.FTeid = nil
-	}
-}
-
-func (m maker) filter() *api.Filter {
-	f := &api.Filter{}
-	if m.one(2) {
-		f.Protocol = optional(pick(m.dice, protocols...))
-	}
-	if m.one(2) {
-		f.Remote = prefixOf(pick(m.dice, prefixes...))
-	}
-	if m.one(6) {
-		f.Local = prefixOf(pick(m.dice, prefixes...))
-	}
-	if m.one(3) {
-		f.RemotePorts = m.ports()
-	}
-	if m.one(6) {
-		f.LocalPorts = m.ports()
-	}
-	if m.one(6) {
-		f.Tos, f.TosMask = uint32(pick(m.dice, classes...)), pick(m.dice, uint32(0xfc), 0xff, 0xe0)
-	}
-	if m.one(10) {
-		f.Spi = optional(pick(m.dice, spis...))
-	}
-	if m.one(10) {
-		f.FlowLabel = optional(pick(m.dice, labels...))
-	}
-	return f
-}
-
-func (m maker) ports() (out []*api.PortRange) {
-	for range 1 + m.IntN(3) {
-		a, b := pick(m.dice, ports...), pick(m.dice, ports...)
-		if m.one(2) {
-			b = a
-		}
-		out = append(out, &api.PortRange{First: min(a, b), Last: max(a, b)})
-	}
-	return out
 }
 
 // asNetIP returns the addresses of the UE of r that packets may have.

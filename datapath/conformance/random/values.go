@@ -44,8 +44,8 @@ var (
 	}
 	behind = []netip.Addr{addr("192.168.1.7"), addr("192.168.2.7"), addr("2001:db8:45:9::7"), addr("2001:db8:46:9::7")}
 
-	remotes4 = []netip.Addr{addr("198.18.0.1"), addr("198.18.0.2"), addr("203.0.113.9"), conformance.Neighbour, conformance.Missing}
-	remotes6 = []netip.Addr{addr("2001:db8:99::1"), addr("2001:db8:98::1"), conformance.Neighbour6}
+	remotes4 = []netip.Addr{addr("198.18.0.1"), addr("198.18.0.2"), addr("203.0.113.9"), conformance.Neighbour, conformance.Missing, addr("198.51.100.7")}
+	remotes6 = []netip.Addr{addr("2001:db8:99::1"), addr("2001:db8:98::1"), conformance.Neighbour6, addr("2001:db8:51::7")}
 	prefixes = []netip.Prefix{
 		netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.18.0.1/32"), netip.MustParsePrefix("0.0.0.0/0"),
 		netip.MustParsePrefix("2001:db8:98::/47"), netip.MustParsePrefix("2001:db8:99::1/128"), netip.MustParsePrefix("::/0"),
@@ -60,6 +60,12 @@ var (
 
 	// Octets of a user packet: of the limits of URRs, and of MTU and fragments.
 	sizes = []int{0, 1, 32, 33, 100, 500, 1200, 1408, 1428, 1472, 1473, 1600}
+
+	// Where users are redirected to, and addresses of the NAT: the first that it
+	// gives, and one that it does not.
+	portal4, portal6 = addr("198.51.100.7"), addr("2001:db8:51::7")
+	outside          = []netip.Addr{addr("198.51.100.0"), addr("198.51.100.0"), addr("198.51.100.1"), addr("198.51.100.3")}
+	firstOutside     = uint32(1024) // port
 
 	peers4 = []netip.Addr{conformance.GNBAddress, conformance.GNBAddress2}
 )

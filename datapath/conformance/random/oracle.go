@@ -1,0 +1,76 @@
+package random
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"plumbline/datapath/conformance"
+	"plumbline/datapath/model"
+)
+
+// Oracle is the model in the bed of package conformance, with a clock of its own.
+type Oracle struct {
+	*model.UPF
+	// OneDevice: what arrives on N3 and is no GTP-U arrives on N6, and the other
+	// way round.
+	OneDevice bool
+
+	now     uint64
+	sent    [][]byte
+	matched model.Frame // the last one
+}
+
+// NewOracle returns one without sessions.
+func NewOracle(t testing.TB) *Oracle {
+	t.Helper()
+	o := &Oracle{now: 1e9}
+	o.UPF = model.New(model.Config{
+		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
+		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
+		Secret: conformance.Secret,
+		Now:    func() uint64 { return o.now },
+		Send:   func(packet []byte) { o.sent = append(o.sent, bytes.Clone(packet)) },
+	})
+	if err := o.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// Pass implements [Datapath].
+func (o *Oracle) Pass(d time.Duration) {
+	o.now += uint64(d)
+	o.Sweep()
+}
+
+// EventWait implements [Datapath].
+func (o *Oracle) EventWait() time.Duration { return 0 }
+
+// Frame implements [conformance.Datapath].
+func (o *Oracle) Frame(_ testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
+	var out model.Frame
+	network := 1 + max(0, int(port-conformance.N6))
+	switch {
+	case o.OneDevice:
+		out = o.FromBoth(network, frame)
+	case port == conformance.N3:
+		out = o.FromN3(frame)
+	default:
+		out = o.FromNetwork(network, frame)
+	}
+	o.matched = out
+	return conformance.Outcome{Reason: out.Reason, Packet: out.Packet}
+}
+
+// Sent implements [conformance.Datapath].
+func (o *Oracle) Sent(testing.TB) [][]byte {
+	sent := o.sent
+	o.sent = nil
+	return sent
+}
+
+// Matched returns which PDR the last frame matched; 0: none.
+func (o *Oracle) Matched() (seid uint64, pdrID uint32) { return o.matched.SEID, o.matched.PDRID }
+
+var _ Datapath = (*Oracle)(nil)
