@@ -53,6 +53,7 @@
 	X(TOO_BIG,    "longer than the next hop's MTU") \
 	X(QUEUED,     "the slow path had packets of its rule that came before") \
 	X(RULES,      "matched by rules that the fast path does not have") \
+	X(NAME,       "the name of its flow decides, and the slow path has to look at it") \
 	X(N6,         "needs more of NAT or MSS clamp than the fast path does") \
 	X(BUFFER,     "FAR says BUFF: it waits in the buffer") \
 	X(ANSWER,     "dropped by the slow path, with an answer to its sender")

@@ -15,7 +15,9 @@ struct flow {
 	__u8 protocol;		/* of the upper layer */
 	__u8 has;		/* FLOW_PORTS or FLOW_SPI: what word is */
 	__u8 qfi;		/* with FLOW_QFI */
-	__u8 reserved[5];
+	__u8 reserved;
+	__u16 verdict;		/* what the name of the flow is to the list; 0: nothing */
+	__u16 reserved2;
 	__s32 found;		/* by the cache: index in pdrs, or a negative enum upf_count */
 	__u32 unused;
 };
@@ -234,25 +236,29 @@ static __always_inline void flow_read4(struct flow *f, struct upper *u, const st
  * at it once and not for each way through parse.
  *
  * @user: user_at() and what else is known, USER_*
+ * @u:    is set
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int flow_read(struct xdp_md *md, __u64 user, struct flow *f)
+static __always_inline int flow_read(struct xdp_md *md, __u64 user, struct flow *f, struct upper *u)
 {
-	struct upper u = { .user = user & 0xffff, .octets = user >> USER_OCTETS & 0xffff };
 	struct head h = {};
-	__u32 octets = u.octets < HEAD_OCTETS ? u.octets : HEAD_OCTETS;
+	__u32 octets = user >> USER_OCTETS & 0xffff;
 	int err = 0;
 
+	u->user = user & 0xffff;
+	u->octets = octets;
+	if (octets > HEAD_OCTETS)
+		octets = HEAD_OCTETS;
 	f->qfi = user >> USER_QFI;
 	f->has = user >> USER_HAS;
 	barrier_var(octets); /* what is compared is what is used */
-	if (octets < sizeof(struct iphdr) || octets > HEAD_OCTETS || bpf_xdp_load_bytes(md, u.user, &h, octets))
+	if (octets < sizeof(struct iphdr) || octets > HEAD_OCTETS || bpf_xdp_load_bytes(md, u->user, &h, octets))
 		return -DROP_INTERNAL;
 	if (*(__u8 *)&h >> 4 == 6)
-		err = flow_read6(md, f, &u, &h);
+		err = flow_read6(md, f, u, &h);
 	else
-		flow_read4(f, &u, &h);
+		flow_read4(f, u, &h);
 	if (!err)
-		flow_upper(md, f, &u, &h);
+		flow_upper(md, f, u, &h);
 	return err;
 }

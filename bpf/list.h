@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
-#include "flow.h"
+#include "names.h"
 
 /* Which PDR of a list a packet matches. The functions are global, so that the
  * verifier looks at them once.
@@ -66,7 +66,7 @@ static __always_inline int entry_filter(const struct entry *e, const struct flow
 		return 0;
 	if (e->flags & ENTRY_SPI && (!(f->has & FLOW_SPI) || f->word != e->spi))
 		return 0;
-	return !(e->flags & ENTRY_FLOW_LABEL) || (ip6 && (f->label & 0xfffff) == e->flow_label);
+	return !(e->flags & ENTRY_FLOW_LABEL) || (ip6 && !((f->label ^ e->flow_label) & 0xfffff));
 }
 
 /* entry_match - compare what the entry has
@@ -74,10 +74,12 @@ static __always_inline int entry_filter(const struct entry *e, const struct flow
  * @ues: sets of UE addresses, one bit each, in which the packet's is
  *
  * Return: index in pdrs, or what does not match, negative, in the order of
- * enum upf_count.
+ * enum upf_count; or -PASS_NAME, if that is not known.
  */
 __noinline int entry_match(__u32 index, const struct flow *f, __u64 ues)
 {
+	int has;
+
 	const struct entry *e = bpf_map_lookup_elem(&entries, &index);
 
 	if (!e || !f)
@@ -88,6 +90,11 @@ __noinline int entry_match(__u32 index, const struct flow *f, __u64 ues)
 		return -DROP_QFI;
 	if (!entry_filter(e, f))
 		return -DROP_SDF_FILTER;
+	if (e->flags & ENTRY_HOST) {
+		has = name_host(e->flow_label >> ENTRY_HOST_SHIFT);
+		if (has <= 0)
+			return has ?: -DROP_SDF_FILTER;
+	}
 	return e->pdr;
 }
 
@@ -128,7 +135,7 @@ __noinline int list_match(__u32 first, __u32 count, const struct flow *f, __u64 
 	for (__u32 i = 0; i < LIST_MAX && i < count; i++) {
 		int found = entry_match(first + i, f, ues);
 
-		if (found >= 0)
+		if (found >= 0 || IS_PASS(-found))
 			return found;
 		nearest = found < nearest ? found : nearest;
 	}
@@ -140,6 +147,8 @@ static __always_inline int list_scan(__u32 first, __u32 count, const struct flow
 	__u32 before = count >> LIST_UES_SHIFT;
 	__u64 ues = before ? list_ues(first, before, f) : 0;
 
+	if (count & LIST_HOSTS)
+		before++;
 	return list_match(first + before, count & LIST_COUNT_MASK, f, ues);
 }
 
@@ -167,7 +176,8 @@ static __always_inline int flow_same(const struct flow *a, const struct flow *b)
  *
  * The cache is direct-mapped. Its key has all that a list may look at, and the
  * number of the list, which changes with every change: so what it remembers is
- * never wrong, and nobody has to clear it.
+ * never wrong, and nobody has to clear it. A name that is not known, or may change
+ * by this packet, has no place in it.
  */
 static __always_inline int list_find(__u32 first, __u32 count, struct flow *f)
 {
@@ -175,6 +185,8 @@ static __always_inline int list_find(__u32 first, __u32 count, struct flow *f)
 	struct flow *had;
 
 	if ((count & LIST_COUNT_MASK) <= LIST_LINEAR)
+		return list_scan(first, count, f);
+	if (count & LIST_HOSTS && f->protocol == IPPROTO_TCP && !f->verdict)
 		return list_scan(first, count, f);
 	index = bpf_get_smp_processor_id() << FLOW_CACHE_BITS | flow_place(f);
 	had = bpf_map_lookup_elem(&flows, &index);
@@ -198,14 +210,19 @@ __noinline int list_detect(struct xdp_md *md, __u64 user, __u64 list, __u32 firs
 {
 	__u32 zero = 0;
 	struct flow *f = bpf_map_lookup_elem(&flow_now, &zero);
+	struct upper u = {};
 	int err;
 
 	if (!f)
 		return -DROP_INTERNAL;
 	__builtin_memset(f, 0, sizeof(*f));
 	f->list = list;
-	err = flow_read(md, user, f);
-	return err ?: list_find(first, count, f);
+	err = flow_read(md, user, f, &u);
+	if (err)
+		return err;
+	if (count & LIST_HOSTS)
+		f->verdict = name_look(md, f, &u, first + (count >> LIST_UES_SHIFT));
+	return list_find(first, count, f);
 }
 
 /* list_framed - the key of the framed route in which the destination of the user

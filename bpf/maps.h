@@ -178,7 +178,7 @@ struct exception {
 	__u32 queue;		/* index in queues of the rule, plus 1; 0: none */
 	__u32 tunnelled;	/* a G-PDU, not a bare packet */
 	__u32 ifindex;		/* on which it came */
-	__u32 unused;
+	__u32 wait;		/* index in name_waits, plus 1; 0: none */
 	__u8 frame[EXCEPTION_MAX];
 };
 

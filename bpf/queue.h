@@ -65,12 +65,20 @@ static __always_inline int place_find(struct place *at, __u64 key, __u32 tunnell
 	return at->queue ? 0 : -1;
 }
 
+/* queue_attended - whether there is a process that reads the ring */
+static __always_inline int queue_attended(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&attended, &zero) != NULL;
+}
+
 /* queue_packets - how many packets the slow path has that it will finish */
 static __always_inline __u32 queue_packets(struct queue *q)
 {
-	__u32 packets = *(volatile __u32 *)&q->packets, zero = 0;
+	__u32 packets = *(volatile __u32 *)&q->packets;
 
-	if (!packets || bpf_map_lookup_elem(&attended, &zero))
+	if (!packets || queue_attended())
 		return packets;
 	q->packets = 0;
 	q->full = 0;
@@ -112,10 +120,13 @@ __noinline int queue_enter(__u64 key, __u32 ctl, __u32 tunnelled)
 	return -DROP_SLOW_FULL;
 }
 
+#define QUEUE_NO_ROOM	(~0U)
+
 /* queue_add - count a packet that goes into the ring
  *
  * @in_passing: only as its rule was changing, or its next hop was not known
- * Return: its index in queues, plus 1; 0: none.
+ * Return: its index in queues, plus 1; 0: none; QUEUE_NO_ROOM: so many of its rule
+ * are in there that it is to be dropped.
  */
 __noinline int queue_add(__u64 key, __u32 tunnelled, __u32 in_passing)
 {
@@ -123,7 +134,11 @@ __noinline int queue_add(__u64 key, __u32 tunnelled, __u32 in_passing)
 
 	if (!key || place_find(&at, key, tunnelled))
 		return 0;
-	__sync_fetch_and_add(&at.queue->packets, 1);
+	if (__sync_fetch_and_add(&at.queue->packets, 1) >= queue_max) {
+		__sync_fetch_and_sub(&at.queue->packets, 1);
+		__sync_fetch_and_add(&at.rule->dropped, 1);
+		return QUEUE_NO_ROOM;
+	}
 	if (in_passing)
 		__sync_fetch_and_or(&at.rule->ctl, RULE_QUEUED);
 	return at.index + 1;

@@ -97,7 +97,8 @@ struct framed_key {
  */
 #define LIST_FIRST	0	/* index in entries */
 #define LIST_COUNT	1	/* how many match; above LIST_UES_SHIFT how many stand before */
-#define LIST_COUNT_MASK	0xffff
+#define LIST_COUNT_MASK	0x7fff
+#define LIST_HOSTS	0x8000	/* and one with ENTRY_HOSTS between these and those */
 #define LIST_UES_SHIFT	16
 #define LIST_MAX	256	/* entries of a run */
 #define LIST_LINEAR	16	/* of those that match: beyond that the flow cache is asked */
@@ -111,6 +112,10 @@ struct framed_key {
  * end inside remote is one of the set of addresses whose number is ue. So what
  * PDRs have in common is compared once.
  *
+ * An entry with ENTRY_HOST matches packets of flows that have host number
+ * ENTRY_HOST_SHIFT of the set whose number is qfis of the entry with ENTRY_HOSTS,
+ * which stands in front of all that match: see names.h.
+ *
  * Addresses and prefixes are in host order, high half first; those of IPv4 are
  * the last 32 bits, and their lengths are counted from there.
  */
@@ -122,7 +127,7 @@ struct entry {
 		__u32 spi;	/* of ESP or AH, with ENTRY_SPI */
 	};
 	__u32 pdr;		/* index in pdrs */
-	__u32 flow_label;
+	__u32 flow_label;	/* and, with ENTRY_HOST, the number of a host above */
 	__u16 flags;		/* ENTRY_* */
 	__u8 remote_bits, local_bits;	/* length of the prefix */
 	__u8 protocol;
@@ -142,6 +147,9 @@ _Static_assert(sizeof(struct entry) == 64, "an entry is one cache line");
 #define ENTRY_SPI	0x0080
 #define ENTRY_FLOW_LABEL 0x0100
 #define ENTRY_UE	0x0200
+#define ENTRY_HOST	0x0400
+#define ENTRY_HOSTS	0x0800
+#define ENTRY_HOST_SHIFT 20
 #define ENTRY_UES	63	/* sets of UE addresses of a list */
 
 #define PDR_REFS	26

@@ -144,9 +144,16 @@ static __noinline int upf_exception(struct ctx *ctx, __u64 key, __u32 tunnelled,
 	e->tunnelled = tunnelled;
 	e->ifindex = ctx_ifindex(ctx);
 	e->queue = queue_add(key, tunnelled, reason == PASS_CHANGING || reason == PASS_UNRESOLVED);
+	if (e->queue == QUEUE_NO_ROOM) {
+		count(DROP_SLOW_FULL);
+		return CTX_DROP;
+	}
+	e->wait = reason == PASS_NAME ? name_wait_add() : 0;
 	if (bpf_ringbuf_output(&exceptions, e, offsetof(struct exception, frame) + octets, 0)) {
 		if (e->queue)
 			queue_remove(e->queue);
+		if (e->wait)
+			name_wait_remove(e->wait);
 		count(DROP_SLOW_FULL);
 		return CTX_DROP;
 	}

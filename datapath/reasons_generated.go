@@ -49,6 +49,7 @@ const (
 	PassTooBig               // longer than the next hop's MTU
 	PassQueued               // the slow path had packets of its rule that came before
 	PassRules                // matched by rules that the fast path does not have
+	PassName                 // the name of its flow decides, and the slow path has to look at it
 	PassN6                   // needs more of NAT or MSS clamp than the fast path does
 	PassBuffer               // FAR says BUFF: it waits in the buffer
 	PassAnswer               // dropped by the slow path, with an answer to its sender
@@ -100,6 +101,7 @@ var reasons = [...]reason{
 	PassTooBig:        {"too_big", "longer than the next hop's MTU", false},
 	PassQueued:        {"queued", "the slow path had packets of its rule that came before", false},
 	PassRules:         {"rules", "matched by rules that the fast path does not have", false},
+	PassName:          {"name", "the name of its flow decides, and the slow path has to look at it", false},
 	PassN6:            {"n6", "needs more of NAT or MSS clamp than the fast path does", false},
 	PassBuffer:        {"buffer", "FAR says BUFF: it waits in the buffer", false},
 	PassAnswer:        {"answer", "dropped by the slow path, with an answer to its sender", false},

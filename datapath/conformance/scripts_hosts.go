@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/netip"
 
@@ -86,6 +87,27 @@ func oneHop(b []byte) []byte {
 	return b
 }
 
+// longHosts has so many hosts that a datapath may want to remember what they made
+// of a flow.
+func longHosts(hello string) []step {
+	s := hostSession()
+	for i := range 30 {
+		f := &api.Filter{Host: fmt.Sprintf("host%d.test", i)}
+		s.Rules[0].Detect.Filters = append([]*api.Filter{f}, s.Rules[0].Detect.Filters...)
+		s.Rules[1].Detect.Filters = append(s.Rules[1].Detect.Filters, f)
+	}
+	steps := []step{install(s), talk(4001).says(1000, "S", "fast open", 3), talk(4001).says(1001, "A", hello, 1)}
+	for range 3 {
+		steps = append(steps,
+			talk(4001).says(2000, "A", "more data", 1), talk(4001).hears("more data", 4),
+			talk(4002).says(2000, "A", "more data", 3), talk(4002).hears("more data", 5),
+			talk(4003).says(2000, "A", "GET / HTTP/1.1\r\nHost: host17.test\r\n\r\n", 1), talk(4003).hears("more data", 4),
+			talk(4003).says(2100, "A", "GET / HTTP/1.1\r\nHost: host30.test\r\n\r\n", 3), talk(4003).hears("more data", 5),
+		)
+	}
+	return append(steps, remove(hostSEID))
+}
+
 var hostScripts = makeHostScripts()
 
 func makeHostScripts() []script {
@@ -122,6 +144,32 @@ func makeHostScripts() []script {
 			talk(4009).says(1001, "A", "GET / HTTP/1.1\r\nHo", 3), talk(4009).says(1019, "A", "st: a.example.org\r\n\r\n", 1),
 			end,
 		}},
+		{"host: server name sent again, cut elsewhere", []step{
+			begin,
+			talk(4010).says(1001, "A", first, 3), talk(4010).says(1001, "A", hello, 1), talk(4010).says(1001, "A", hello, 1),
+			talk(4011).says(1001, "A", first, 3), talk(4011).says(1001+1<<20, "A", "far behind", 3), // what is missing does not come
+			talk(4011).says(next(first), "A", rest, 3), talk(4011).says(1001, "A", hello, 1),
+			end,
+		}},
+		{"host: a name behind other data, and one that ends", []step{
+			begin,
+			talk(4012).says(1000, "S", "fast open", 3), talk(4012).hears("220 ready", 5), talk(4012).says(1001, "A", "STARTTLS\r\n", 3),
+			talk(4012).hears("and so on", 5), talk(4012).says(1011, "A", hello, 1), talk(4012).hears("more data", 4),
+			talk(4012).says(1011+uint32(len(hello)), "AR", "", 1), talk(4012).says(2000, "A", "more data", 3), talk(4012).hears("more data", 5),
+			end,
+		}},
+		{"host: rules change, names stay", []step{
+			begin, talk(4001).says(1001, "A", hello, 1), talk(4002).says(1001, "A", "others", 3),
+			install(change(hostSession(), func(s *api.Session) { s.Rules[0].PdrId = 6 })), // the same hosts
+			talk(4001).says(next(hello), "A", "more data", 6), talk(4002).says(1006, "A", "others", 3), talk(4001).hears("more data", 4),
+			install(change(hostSession(), func(s *api.Session) { // other hosts
+				s.Rules[0].PdrId, s.Rules[0].Detect.Filters = 7, []*api.Filter{{Host: "other.test"}, {Host: "www.example.org"}}
+				s.Rules[1].Detect.Filters = []*api.Filter{{Host: "other.test"}}
+			})),
+			talk(4001).says(next(hello), "A", "more data", 7), talk(4002).says(1011, "A", "others", 3), talk(4001).hears("more data", 5),
+			end,
+		}},
+		{"host: a long list", longHosts(hello)},
 		{"host: a session that is new knows nothing", []step{
 			begin, talk(4001).says(1001, "A", hello, 1), end, begin, talk(4001).says(2000, "A", "more data", 3), end,
 		}},

@@ -30,6 +30,8 @@ const (
 
 	webMSS    = minMTU6 - lenIPv6 - lenTCP // so that what the client sends fits anywhere
 	webWindow = 16384
+
+	minMethod = 3 // letters of a request's method
 )
 
 // segment is a TCP segment with what of its header matters here.
@@ -106,12 +108,14 @@ func (s segment) answer(cookie uint32, response []byte) (segment, bool) {
 	return segment{seq: s.ack, ack: end, flags: tcpACK}, true
 }
 
-// isRequest reports whether b is how an HTTP request begins: a method and a
-// space. Source: RFC 9112, 3.
+// isRequest reports whether b is how an HTTP request begins: a method, of which
+// none is shorter than GET, and a space.
+//
+// Source: RFC 9112, 3; RFC 9110, 16.1.1 (methods).
 func isRequest(b []byte) bool {
 	for i, c := range b[:min(len(b), 17)] {
 		if c == ' ' {
-			return i > 0
+			return i >= minMethod
 		}
 		if c < 'A' || c > 'Z' {
 			return false

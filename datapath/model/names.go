@@ -2,7 +2,6 @@ package model
 
 import (
 	"container/list"
-	"encoding/binary"
 	"net/netip"
 	"strings"
 	"sync"
@@ -10,12 +9,18 @@ import (
 
 // Limits of [Names].
 const (
-	maxNamed        = 1 << 16 // flows in all
+	// MaxNamed is how many flows are known in all.
+	MaxNamed        = 1 << 16
 	maxNamedSession = 1 << 10 // of a session: one user cannot make others' be forgotten
+	fairNamed       = 1 << 6  // of a session, and if all are taken it gives up its own for more
 	maxPartial      = 1 << 10 // flows whose name is not complete, in all: the first of them is given up
 	maxPartialSize  = 8192    // octets kept of one
+	maxGap          = 1 << 16 // octets that may come before what is missing of it
+	secondChances   = 8       // flows that are looked at for one that is not used, before the next is forgotten
 	// namedIdle is how long a flow may be silent. Source: RFC 5382, REQ-5.
 	namedIdle = (2*3600 + 4*60) * 1_000_000_000 // ns
+	// learntFresh is how old what a [Learner] was told may be without being told again.
+	learntFresh = 1_000_000_000 // ns
 )
 
 // Names knows what the flows of users are called: by the server name of a TLS
@@ -25,22 +30,31 @@ const (
 // the one that was silent longest is forgotten. A name that is in several segments
 // is put together if they come in order.
 //
+// Flows of which no packet has shown a name are in the table, too, so that a
+// [Learner] can be told of them within the same limits.
+//
 // It is for several goroutines.
 type Names struct {
+	learner Learner // nil: none
+
 	mu      sync.Mutex
-	flows   map[namedKey]*namedFlow
+	flows   map[NamedFlow]*namedFlow
 	all     list.List             // of *namedFlow, the one that was seen last in front
 	own     map[uint64]*list.List // the same, of a session
 	partial list.List             // of *namedFlow whose name is not complete, the first in front
 }
 
-// NewNames returns one that knows nothing.
-func NewNames() *Names { return &Names{flows: map[namedKey]*namedFlow{}, own: map[uint64]*list.List{}} }
+// NewNames returns one that knows nothing, and tells l, if there is one, what it
+// learns.
+func NewNames(l Learner) *Names {
+	return &Names{learner: l, flows: map[NamedFlow]*namedFlow{}, own: map[uint64]*list.List{}}
+}
 
-type namedKey struct {
-	seid                  uint64
-	remote, local         netip.Addr
-	remotePort, localPort uint16
+// NamedFlow is a TCP connection of a session. The local end is the UE's.
+type NamedFlow struct {
+	SEID                  uint64
+	Remote, Local         netip.Addr
+	RemotePort, LocalPort uint16
 }
 
 // flowName is what a flow is called.
@@ -50,15 +64,15 @@ type flowName struct {
 }
 
 type namedFlow struct {
-	key      namedKey
-	name     flowName
-	known    bool
-	uplink   bool   // the side that says the name
-	part     []byte // what it has said of it, if not known
+	key      NamedFlow
+	said     Said
+	part     []byte // what has been said of a name that is not complete
 	next     uint32 // sequence number behind that
 	seenNs   uint64
+	told     uint64 // what the learner called it; 0: it does not know the flow
+	toldNs   uint64
 	all, own *list.Element
-	partial  *list.Element // nil: known
+	partial  *list.Element // nil: no name has begun, or it is known
 }
 
 // match reports whether a filter with a host means name.
@@ -74,25 +88,6 @@ func (n flowName) match(host, path string) bool {
 	return host == "" || host == n.host
 }
 
-// tcpSegment is what matters of one here.
-type tcpSegment struct {
-	flags byte
-	seq   uint32
-	data  []byte
-}
-
-// readTCP reports false if p is no TCP segment, or does not have its header.
-func readTCP(p upper) (t tcpSegment, ok bool) {
-	if p.protocol != protoTCP || len(p.payload) < lenTCP {
-		return t, false
-	}
-	header := 4 * int(p.payload[12]>>4)
-	if header < lenTCP || header > len(p.payload) {
-		return t, false
-	}
-	return tcpSegment{p.payload[13], binary.BigEndian.Uint32(p.payload[4:]), p.payload[header:]}, true
-}
-
 // look returns the name of the flow to which a packet of session seid belongs,
 // and learns from it. It reports false if the name is not known.
 func (n *Names) look(seid uint64, f *fields, p upper, uplink bool, nowNs uint64) (flowName, bool) {
@@ -102,80 +97,73 @@ func (n *Names) look(seid uint64, f *fields, p upper, uplink bool, nowNs uint64)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	key := namedKey{seid, f.remote, f.local, f.remotePort, f.localPort}
+	key := NamedFlow{seid, f.remote, f.local, f.remotePort, f.localPort}
 	flow := n.flows[key]
-	if flow != nil && (nowNs-flow.seenNs > namedIdle || t.flags&(tcpSYN|tcpACK) == tcpSYN) {
+	if flow != nil && (t.flags&(tcpSYN|tcpACK) == tcpSYN || n.isIdle(flow, nowNs)) {
 		n.forget(flow)
 		flow = nil
 	}
+	ends := t.flags&tcpRST != 0
 	if flow == nil {
-		if !showsName(t.data) {
+		if ends && !showsName(t.data) {
 			return flowName{}, false
 		}
-		flow = n.add(key, uplink, t.seq)
+		flow = n.add(key, nowNs)
 	}
 	n.touch(flow, nowNs)
+	before := flow.said
 	n.learn(flow, t, uplink)
-	if t.flags&tcpRST != 0 && n.flows[key] == flow {
+	if ends {
 		n.forget(flow)
+	} else {
+		n.tell(flow, flow.said != before, nowNs)
 	}
-	return flow.name, flow.known
+	return flow.said.name, flow.said.Known
 }
 
-// learn takes from a segment what it says of the name of its flow. Another
-// request of the same connection may be to another host, or path.
-func (n *Names) learn(flow *namedFlow, t tcpSegment, uplink bool) {
-	if uplink != flow.uplink || len(t.data) == 0 {
-		return
-	}
-	if flow.known {
-		if flow.name.path == "" || !isRequest(t.data) {
-			return
-		}
-		if name, v := requestName(t.data); v == nameFound {
-			flow.name = name
-		}
-		return
-	}
-	if t.seq != flow.next {
-		return // again, or too early: it comes once more
-	}
-	flow.part = append(flow.part, t.data[:min(len(t.data), maxPartialSize-len(flow.part))]...)
-	flow.next += uint32(len(t.data))
-	name, v := readName(flow.part)
+// isIdle reports whether a flow has been silent for too long, here and where the
+// learner is.
+func (n *Names) isIdle(flow *namedFlow, nowNs uint64) bool {
+	return flow.silentNs(nowNs) > namedIdle && !(n.used(flow) && flow.silentNs(nowNs) <= namedIdle)
+}
+
+// silentNs is how long nothing has come; what came meanwhile counts as now.
+func (f *namedFlow) silentNs(nowNs uint64) int64 { return int64(nowNs - f.seenNs) }
+
+// add makes a flow of which nothing is known, and room for it.
+func (n *Names) add(key NamedFlow, nowNs uint64) *namedFlow {
+	own := n.own[key.SEID]
+	full := n.all.Len() == MaxNamed
 	switch {
-	case v == nameFound:
-		n.partial.Remove(flow.partial)
-		flow.name, flow.known, flow.part, flow.partial = name, true, nil, nil
-	case v == nameNone || len(flow.part) == maxPartialSize:
-		n.forget(flow)
+	case own != nil && (own.Len() == maxNamedSession || full && own.Len() >= fairNamed):
+		n.forget(n.silent(own))
+	case full:
+		n.forget(n.silent(&n.all))
 	}
-}
-
-func (n *Names) add(key namedKey, uplink bool, seq uint32) *namedFlow {
-	if own := n.own[key.seid]; own != nil && own.Len() == maxNamedSession {
-		n.forget(own.Back().Value.(*namedFlow))
-	} else if n.all.Len() == maxNamed {
-		n.forget(n.all.Back().Value.(*namedFlow))
-	}
-	if n.partial.Len() == maxPartial {
-		n.forget(n.partial.Front().Value.(*namedFlow))
-	}
-	own := n.own[key.seid]
-	if own == nil {
+	if own = n.own[key.SEID]; own == nil {
 		own = list.New()
-		n.own[key.seid] = own
+		n.own[key.SEID] = own
 	}
-	flow := &namedFlow{key: key, uplink: uplink, next: seq}
-	flow.all, flow.own, flow.partial = n.all.PushFront(flow), own.PushFront(flow), n.partial.PushBack(flow)
+	flow := &namedFlow{key: key, seenNs: nowNs}
+	flow.all, flow.own = n.all.PushFront(flow), own.PushFront(flow)
 	n.flows[key] = flow
 	return flow
+}
+
+// silent returns the one of some flows that was silent longest, or nearly.
+func (n *Names) silent(flows *list.List) *namedFlow {
+	for range secondChances {
+		if flow := flows.Back().Value.(*namedFlow); !n.used(flow) {
+			return flow
+		}
+	}
+	return flows.Back().Value.(*namedFlow)
 }
 
 func (n *Names) touch(flow *namedFlow, nowNs uint64) {
 	flow.seenNs = nowNs
 	n.all.MoveToFront(flow.all)
-	n.own[flow.key.seid].MoveToFront(flow.own)
+	n.own[flow.key.SEID].MoveToFront(flow.own)
 }
 
 // Forget forgets the flows of a session, which has ended.
@@ -188,14 +176,13 @@ func (n *Names) Forget(seid uint64) {
 }
 
 func (n *Names) forget(flow *namedFlow) {
-	if flow.partial != nil {
-		n.partial.Remove(flow.partial)
-	}
+	n.giveUp(flow)
+	n.untell(flow)
 	delete(n.flows, flow.key)
 	n.all.Remove(flow.all)
-	own := n.own[flow.key.seid]
+	own := n.own[flow.key.SEID]
 	own.Remove(flow.own)
 	if own.Len() == 0 {
-		delete(n.own, flow.key.seid)
+		delete(n.own, flow.key.SEID)
 	}
 }

@@ -100,7 +100,7 @@ func (n *Names) say(seid uint64, port uint16, seq uint32, flags byte, data strin
 // forgotten.
 func TestNamesBounds(t *testing.T) {
 	const request = "GET / HTTP/1.1\r\nHost: a.test\r\n"
-	n := NewNames()
+	n := NewNames(nil)
 	n.say(1, 1, 1, tcpACK, request, 0)
 	for port := range uint16(3 * maxNamedSession) {
 		n.say(2, port, 1, tcpACK, request, 0)
@@ -127,13 +127,13 @@ func TestNamesBounds(t *testing.T) {
 	if len(n.flows) != 0 || n.all.Len() != 0 || n.partial.Len() != 0 || len(n.own) != 0 {
 		t.Errorf("left: %d flows, %d in order, %d not complete, %d sessions", len(n.flows), n.all.Len(), n.partial.Len(), len(n.own))
 	}
-	for seid := range uint64(2 * maxNamed / maxNamedSession) {
+	for seid := range uint64(2 * MaxNamed / maxNamedSession) {
 		for port := range uint16(maxNamedSession) {
 			n.say(100+seid, port, 1, tcpACK, request, 0)
 		}
 	}
-	if len(n.flows) != maxNamed {
-		t.Errorf("%d flows, want %d", len(n.flows), maxNamed)
+	if len(n.flows) != MaxNamed {
+		t.Errorf("%d flows, want %d", len(n.flows), MaxNamed)
 	}
 	n.say(1, 1, 1, tcpACK, "GET / HTTP/1.1\r\n", 0)
 	n.say(1, 1, 17, tcpACK, strings.Repeat("a", 2*maxPartialSize), 0)

@@ -73,7 +73,7 @@ func New(cfg Config) *UPF {
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
 		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise, Bridge: NewBridge(),
 		N6:        heapNetworks(&u.cfg),
-		Redirects: NewRedirects(cfg.Secret), Names: NewNames(),
+		Redirects: NewRedirects(cfg.Secret), Names: NewNames(nil),
 	}
 	return u
 }

@@ -25,6 +25,7 @@ type change struct {
 	models []*model.Rule  // of all PDRs, if the slow path does or did any of them
 	routes []netip.Prefix // framed routes
 	fresh  []netip.Prefix // those of them that were not there before
+	hosts  *hostSet       // that filters name; nil: none
 }
 
 // placed is a rule in a slot.

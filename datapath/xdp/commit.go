@@ -16,6 +16,7 @@ func (c *change) commit(discard bool) *session {
 	before := c.hopsBefore()
 	made := c.session()
 	c.d.bindSlow(c.in.GetSeid(), c.old, made)
+	c.d.names.bind(c.in.GetSeid(), c.hosts)
 	if len(c.old.slow) > 0 && c.d.slow != nil {
 		c.d.slow.release(c.in.GetSeid(), c.models, discard)
 	}
@@ -176,6 +177,7 @@ func (d *Driver) remove(seid uint64, s *session) {
 	none := &session{}
 	d.framed.keep(routesKey(seid), nil)
 	d.bindSlow(seid, s, none)
+	d.names.bind(seid, nil)
 	if len(s.slow) > 0 && d.slow != nil {
 		d.slow.release(seid, nil, true)
 	}

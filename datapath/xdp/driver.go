@@ -57,7 +57,7 @@ func (d *Driver) apply(c *api.Change) error {
 	s := &d.scratch
 	*s = change{
 		d: d, in: c.GetSession(), old: old,
-		routes: nil, fresh: s.fresh[:0], rules: s.rules[:0], others: s.others[:0], slow: s.slow[:0], hops: s.hops[:0], models: s.models[:0],
+		routes: nil, hosts: nil, fresh: s.fresh[:0], rules: s.rules[:0], others: s.others[:0], slow: s.slow[:0], hops: s.hops[:0], models: s.models[:0],
 	}
 	err := s.plan()
 	if err == nil {
@@ -187,7 +187,7 @@ func (d *Driver) Close() error {
 
 // unmap gives the tables' memory back, as far as there is any.
 func (d *Driver) unmap() error {
-	errs := []error{d.queues.unmap(), d.lists.unmap()}
+	errs := []error{d.queues.unmap(), d.waits.unmap(), d.lists.unmap()}
 	if d.teids != nil {
 		errs = append(errs, d.teids.unmap())
 	}

@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -85,5 +86,35 @@ func BenchmarkLimits(b *testing.B) {
 			_, down := conformance.BenchFrames()
 			measure(b, bed.objs.UpfN6Xdp, harness.Packet{Frame: down, Sessions: 1, AddressAt: downAddressAt, Address: benchAddress})
 		})
+	}
+}
+
+// BenchmarkHosts is a packet of TCP from N6 of a flow that has been learnt, behind
+// the PDRs of so many hosts, which are not its own; and the same without hosts, of
+// filters for other ports.
+func BenchmarkHosts(b *testing.B) {
+	for _, n := range []uint32{1, 4, 14, 64} {
+		for _, hosts := range []bool{false, true} {
+			b.Run(fmt.Sprintf("filters=%d/hosts=%t", n, hosts), func(b *testing.B) {
+				bed := openBed(b, 64)
+				s := benchList(2)
+				s.Rules[0].Detect.Filters, s.Rules[1].Detect.Filters = nil, nil
+				for i := range n {
+					f := &api.Filter{Protocol: new(uint32(protoTCP)), RemotePorts: []*api.PortRange{{First: 60_000 + i, Last: 60_000 + i}}}
+					if hosts {
+						f = &api.Filter{Host: fmt.Sprintf("host%d.test", i)}
+					}
+					s.Rules[0].Detect.Filters = append(s.Rules[0].Detect.Filters, f)
+				}
+				if err := bed.Apply(context.Background(), &api.Change{Seid: s.GetSeid(), Session: s}); err != nil {
+					b.Fatal(err)
+				}
+				_, down := conformance.BenchFrames()
+				binary.BigEndian.PutUint32(down[downAddressAt:], benchAddress)
+				down[lenEthernet+9], down[lenEthernet+20+12], down[lenEthernet+20+13] = protoTCP, 5<<4, 0x10
+				bed.Frame(b, conformance.N6, bytes.Clone(down)) // is learnt
+				measure(b, bed.objs.UpfN6Xdp, harness.Packet{Frame: down, Sessions: 1, AddressAt: downAddressAt, Address: benchAddress})
+			})
+		}
 	}
 }

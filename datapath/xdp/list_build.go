@@ -22,6 +22,9 @@ const (
 	entrySPI        = 0x0080
 	entryFlowLabel  = 0x0100
 	entryUE         = 0x0200
+	entryHost       = 0x0400
+	entryHosts      = 0x0800
+	entryHostShift  = 20
 	maxUESets       = 63
 
 	maxPDRRefs, maxPDRMeters, maxPDRURRs = 26, 16, 10
@@ -41,12 +44,31 @@ type listBuilder struct {
 	urr       func(id uint32) *api.URR           // of the session
 	hop       func(r *model.Rule) (uint32, bool) // of its Outer Header Creation
 	rare      func(r *model.Rule) bool           // whether only the slow path does it
+	hosts     *hostSet                           // of the session; nil: its filters name none
 
 	ues     []upfEntry
 	sets    map[string]uint8 // number of a set of UE addresses by its prefixes
 	entries []upfEntry       // whose pdr is an index in pdrs
 	pdrs    []upfPdr
+	named   bool // an entry has a host
 	fast    bool // there is a rule that the programs can do
+}
+
+// shape returns how long the list is, without places.
+func (b *listBuilder) shape() list {
+	before := b.before()
+	return list{
+		ues: uint32(len(b.ues)), hosts: uint32(len(before) - len(b.ues)),
+		entries: run{length: uint32(len(before) + len(b.entries))}, pdrs: run{length: uint32(len(b.pdrs))},
+	}
+}
+
+// before returns the entries that stand before those that match.
+func (b *listBuilder) before() []upfEntry {
+	if !b.named {
+		return b.ues
+	}
+	return append(b.ues[:len(b.ues):len(b.ues)], upfEntry{Flags: entryHosts, Qfis: b.hosts.number})
 }
 
 // build makes the list of rules, which are those of a key in their order. With
@@ -61,7 +83,7 @@ func (b *listBuilder) build(rules []*model.Rule, ue bool) bool {
 			}
 		}
 		b.add(r, set)
-		if len(b.ues)+len(b.entries) > maxRun {
+		if len(b.before())+len(b.entries) > maxRun {
 			return false
 		}
 	}
@@ -118,6 +140,7 @@ func (b *listBuilder) add(r *model.Rule, set uint8) {
 	}
 	for i := range r.Filters {
 		f := &r.Filters[i]
+		e := b.host(e, f)
 		for _, remote := range anyPorts(f.RemotePorts) {
 			for _, local := range anyPorts(f.LocalPorts) {
 				if len(b.entries) > maxRun {
@@ -127,6 +150,17 @@ func (b *listBuilder) add(r *model.Rule, set uint8) {
 			}
 		}
 	}
+}
+
+// host returns e with the host of a filter, if it has one. Without a number for it
+// the slow path does what might match: see [listBuilder.pdr].
+func (b *listBuilder) host(e upfEntry, f *model.Filter) upfEntry {
+	if n, ok := b.hosts.place(f); ok && f.Named() {
+		b.named = true
+		e.Flags |= entryHost
+		e.FlowLabel = n << entryHostShift
+	}
+	return e
 }
 
 // anyPorts returns the ranges, or one that is no range, if there are none.
@@ -170,7 +204,7 @@ func (e upfEntry) filter(f *model.Filter, remote, local model.Ports) upfEntry {
 	}
 	if f.FlowLabel >= 0 {
 		e.Flags |= entryFlowLabel
-		e.FlowLabel = uint32(f.FlowLabel)
+		e.FlowLabel |= uint32(f.FlowLabel)
 	}
 	return e
 }
@@ -199,8 +233,11 @@ func (e *upfEntry) prefix(to *[2]uint64, bits *uint8, p netip.Prefix) {
 // pdr makes the record of a rule, or reports false if the programs cannot do it.
 func (b *listBuilder) pdr(r *model.Rule) (upfPdr, bool) {
 	p := upfPdr{Ctl: ruleList, PdrId: uint16(r.PDRID), Counter: b.d.lists.counterSlot(r.Counters)}
-	named := slices.ContainsFunc(r.Filters, func(f model.Filter) bool { return f.Named() })
-	if p.Counter == 0 || named || r.Action == api.Action_BUFF || r.NotifyDiscarded || b.rare(r) {
+	unknown := slices.ContainsFunc(r.Filters, func(f model.Filter) bool {
+		_, ok := b.hosts.place(&f)
+		return f.Named() && !ok
+	})
+	if p.Counter == 0 || unknown || r.Action == api.Action_BUFF || r.NotifyDiscarded || b.rare(r) {
 		return p, false
 	}
 	if r.Uplink {

@@ -12,6 +12,7 @@ import (
 // fillLists lets the programs do what they can of the keys that are for the slow
 // path: a list of the rules that it has of them.
 func (c *change) fillLists() {
+	c.hosts = c.hostsOf()
 	for i := range c.rules {
 		p := &c.rules[i]
 		if !p.slow {
@@ -23,6 +24,7 @@ func (c *change) fillLists() {
 		}
 		b := listBuilder{
 			d: c.d, tunnelled: p.kind() == ruleByTEID, urr: func(id uint32) *api.URR { return datapath.FindURR(c.in, id) }, hop: c.hopOf, rare: c.isRare,
+			hosts: c.hosts,
 		}
 		if !b.build(rules, p.kind() == ruleByTEID || p.key == routesKey(c.in.GetSeid())) {
 			continue
@@ -183,6 +185,9 @@ func (d *Driver) adoptList(l list, used *[2][]run) {
 		}
 	}
 	d.lists.number = max(d.lists.number, l.number)
+	if l.hosts != 0 {
+		d.lists.number = max(d.lists.number, d.lists.entries.slots[l.entries.first+l.ues].Qfis)
+	}
 }
 
 // adopt takes the runs that are in use, and the counters.

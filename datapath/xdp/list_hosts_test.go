@@ -1,10 +1,10 @@
 package xdp
 
 import (
-	"context"
 	"encoding/binary"
 	"net/netip"
 	"testing"
+	"time"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -13,71 +13,154 @@ import (
 	"plumbline/gtpu"
 )
 
-// TestListHosts: the programs never take a filter with a host for one without. A
-// TCP packet that it might match goes to the slow path, which knows names; what it
-// cannot match, or an earlier PDR matches, they do themselves.
-func TestListHosts(t *testing.T) {
-	b := openBed(t, conformance.MaxSessions)
+// hostSession has three PDRs uplink and two downlink: what goes to and comes from
+// port 22 is forwarded, then what *.video.test is dropped, the rest forwarded.
+func hostSession() *api.Session {
 	s := &api.Session{Seid: 1}
-	for i, r := range []struct {
-		action api.Action
-		filter *api.Filter
-	}{
-		{api.Action_FORW, &api.Filter{RemotePorts: []*api.PortRange{{First: 22, Last: 22}}}},
-		{api.Action_DROP, &api.Filter{Host: "video.test"}},
-		{api.Action_FORW, nil},
-	} {
-		rule := &api.Rule{
-			PdrId: uint32(i) + 1, FarId: uint32(i) + 1, Precedence: uint32(i), OuterHeaderRemoval: true,
-			Detect:  &api.Detect{FTeid: &api.FTEID{Teid: 1, Ipv4: 0x0a030001}, UeAddress: &api.UEAddress{Ipv4: 0x0a2d0001}},
-			Forward: &api.Forward{Action: r.action, DestinationInterface: api.Interface_CORE},
+	add := func(source api.Interface, action api.Action, f *api.Filter) {
+		r := &api.Rule{
+			PdrId: uint32(len(s.Rules)) + 1, Precedence: uint32(len(s.Rules)), OuterHeaderRemoval: source == api.Interface_ACCESS,
+			Detect:  &api.Detect{SourceInterface: source, UeAddress: &api.UEAddress{Ipv4: 0x0a2d0001}},
+			Forward: &api.Forward{Action: action, DestinationInterface: api.Interface_CORE},
 		}
-		if r.filter != nil {
-			rule.Detect.Filters = []*api.Filter{r.filter}
+		if source == api.Interface_ACCESS {
+			r.Detect.FTeid = &api.FTEID{Teid: 1, Ipv4: 0x0a030001}
+		} else {
+			r.Forward = toGNBOf(action)
 		}
-		s.Rules = append(s.Rules, rule)
+		if f != nil {
+			r.Detect.Filters = []*api.Filter{f}
+		}
+		r.FarId = r.PdrId
+		s.Rules = append(s.Rules, r)
 	}
-	if err := b.Apply(context.Background(), &api.Change{Seid: 1, Session: s}); err != nil {
-		t.Fatal(err)
+	for _, from := range []api.Interface{api.Interface_ACCESS, api.Interface_CORE} {
+		add(from, api.Action_FORW, &api.Filter{RemotePorts: []*api.PortRange{{First: 22, Last: 22}}})
+		add(from, api.Action_DROP, &api.Filter{Host: "*.video.test"})
+		add(from, api.Action_FORW, nil)
 	}
+	return s
+}
+
+func toGNBOf(action api.Action) *api.Forward {
+	peer := conformance.GNBAddress.As4()
+	return &api.Forward{
+		Action: action, DestinationInterface: api.Interface_ACCESS,
+		OuterHeaderCreation: &api.OuterHeaderCreation{Teid: 0x101, Ipv4: binary.BigEndian.Uint32(peer[:])},
+	}
+}
+
+// TestListHosts: packets of a flow take the slow path until it has learnt what the
+// flow is called, and when one may change that; all others are the programs', and
+// are treated alike.
+func TestListHosts(t *testing.T) {
+	c := newClock(t)
+	b := openConfig(t, Config{MaxSessions: conformance.MaxSessions, now: c.read, edit: c.edit}, bedPorts())
+	apply(t, b, hostSession())
 	if b.teids.slots[1].Ctl&ruleList == 0 {
 		t.Fatal("the programs have no list")
 	}
-	request := "GET / HTTP/1.1\r\nHost: video.test\r\n\r\n"
-	for _, c := range []struct {
-		name     string
-		protocol byte
-		port     uint16
-		data     string
-		slow     bool
-		reason   datapath.Reason
+	const request, other = "GET / HTTP/1.1\r\nHost: a.video.test\r\n\r\n", "GET / HTTP/1.1\r\nHost: b.test\r\n\r\n"
+	const syn, ack, rst = 0x02, 0x10, 0x14
+	forwarded, dropped := datapath.ReasonNone, datapath.DropFAR
+	for _, step := range []struct {
+		name   string
+		after  time.Duration
+		port   conformance.Port
+		in     hostPacket
+		slow   bool
+		reason datapath.Reason
 	}{
-		{"no TCP", 17, 80, request, false, datapath.ReasonNone},
-		{"no name yet", 6, 80, "", true, datapath.ReasonNone},
-		{"of an earlier PDR", 6, 22, request, false, datapath.ReasonNone},
-		{"shows the name", 6, 80, request, true, datapath.DropFAR},
-		{"its next packet", 6, 80, "body", true, datapath.DropFAR},
-		{"another flow", 6, 81, "body", true, datapath.ReasonNone},
+		{"no TCP", 0, conformance.N3, hostPacket{protocol: 17, port: 80, flags: 0, data: request}, false, forwarded},
+		{"of an earlier PDR", 0, conformance.N3, hostPacket{protocol: 6, port: 22, flags: ack, data: request}, false, forwarded},
+		{"SYN", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: syn, data: ""}, true, forwarded},
+		{"its answer, the same flow", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: syn | ack, data: ""}, false, forwarded},
+		{"no name yet", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, false, forwarded},
+		{"shows the name", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: request}, true, dropped},
+		{"its next packet", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, false, dropped},
+		{"from the other side", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: ack, data: "HTTP/1.1 200"}, false, dropped},
+		{"what would be a request, from the other side", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: ack, data: other}, false, dropped},
+		{"another name", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: other}, true, forwarded},
+		{"its next packet", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, false, forwarded},
+		{"used once in a while", 50 * time.Second, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, false, forwarded},
+		{"used once in a while", 50 * time.Second, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, false, forwarded},
+		{"silent for a while", 61 * time.Second, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, true, forwarded},
+		{"and not", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, false, forwarded},
+		{"the first name again", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: request}, true, dropped},
+		{"silent for two hours", 2 * time.Hour, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, true, dropped},
+		{"silent for too long", 3 * time.Hour, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, true, forwarded},
+		{"the name of nobody, in two packets", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request[:30]}, true, forwarded},
+		{"while it is not known", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, true, forwarded},
+		{"its end", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request[30:]}, true, dropped},
+		{"is known", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, false, dropped},
+		{"RST", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: rst, data: ""}, true, dropped},
+		{"behind it", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, true, forwarded},
 	} {
+		c.Pass(step.after)
 		before := b.slowFrames
-		got := b.Frame(t, conformance.N3, hostFrame(c.protocol, c.port, c.data))
-		if slow := b.slowFrames != before; slow != c.slow || got.Reason != c.reason {
-			t.Errorf("%s: got slow %t, %v; want %t, %v", c.name, slow, got.Reason, c.slow, c.reason)
+		if step.in.seq = 1000; step.in.data == request[30:] {
+			step.in.seq += 30
+		}
+		got := b.Frame(t, step.port, step.in.frame(step.port))
+		if slow := b.slowFrames != before; slow != step.slow || got.Reason != step.reason {
+			t.Errorf("%s: got slow %t, %v; want %t, %v", step.name, slow, got.Reason, step.slow, step.reason)
+		}
+	}
+	if err := b.Apply(t.Context(), &api.Change{Seid: 1}); err != nil {
+		t.Fatal(err)
+	}
+	b.checkNames(t, 0)
+}
+
+// checkNames states how many flows the programs know, and that none waits.
+func (b *bed) checkNames(t testing.TB, want int) {
+	t.Helper()
+	var k upfNamedKey
+	var v upfNamed
+	n, all := 0, b.objs.Names.Iterate()
+	for all.Next(&k, &v) {
+		n++
+	}
+	if all.Err() != nil || n != want {
+		t.Errorf("the programs know %d flows, want %d: %v", n, want, all.Err())
+	}
+	for i := range b.waits.slots {
+		if n := b.waits.slots[i].Packets; n != 0 {
+			t.Errorf("%d packets wait at %d", n, i)
 		}
 	}
 }
 
-// hostFrame is a packet of the UE to a port, in a frame from the gNB. With TCP it
-// is an ACK with data.
-func hostFrame(protocol byte, port uint16, data string) []byte {
-	upper := binary.BigEndian.AppendUint16([]byte{0x13, 0x88}, port)
-	rest := []byte{0, 0, 3, 232, 0, 0, 0, 0, 5 << 4, 0x10, 0xff, 0xff, 0, 0, 0, 0}
-	if protocol == 17 {
-		rest = []byte{0, byte(8 + len(data)), 0, 0}
+// hostPacket is a packet between the UE, port 5000, and a port.
+type hostPacket struct {
+	protocol byte
+	port     uint16
+	flags    byte // of TCP
+	data     string
+	seq      uint32
+	offset   byte // Data Offset is so many words more than it should be
+}
+
+// frame is that as it arrives.
+func (p hostPacket) frame(port conformance.Port) []byte {
+	local := uint16(5000)
+	remote, ue := [4]byte{203, 0, 113, 9}, [4]byte{10, 45, 0, 1}
+	source, destination, from, to := remote, ue, p.port, local
+	if port == conformance.N3 {
+		source, destination, from, to = ue, remote, local, p.port
 	}
-	upper = append(append(upper, rest...), data...)
-	user := []byte{0x45, 0, 0, byte(20 + len(upper)), 0, 0, 0, 0, 64, protocol, 0, 0, 10, 45, 0, 1, 203, 0, 113, 9}
-	user = append(user, upper...)
+	upper := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, from), to)
+	if p.protocol == protoUDP {
+		upper = append(upper, 0, byte(8+len(p.data)), 0, 0)
+	} else {
+		upper = append(binary.BigEndian.AppendUint32(upper, p.seq), 0, 0, 0, 0, (5+p.offset)<<4, p.flags, 0xff, 0xff, 0, 0, 0, 0)
+	}
+	upper = append(upper, p.data...)
+	user := append([]byte{0x45, 0, 0, byte(20 + len(upper)), 0, 0, 0, 0, 64, p.protocol, 0, 0}, source[:]...)
+	user = append(append(user, destination[:]...), upper...)
+	if port != conformance.N3 {
+		return append(binary.BigEndian.AppendUint16(make([]byte, 12), etherIPv4), user...)
+	}
 	message := append(gtpu.AppendGPDU(nil, 1, gtpu.PDUTypeUplink, 9, len(user)), user...)
 	out := model.Datagram{From: gnbPort, To: netip.AddrPortFrom(conformance.N3Address, gtpu.Port), Payload: message}
 	return append(binary.BigEndian.AppendUint16(make([]byte, 12), etherIPv4), out.Packet()...)

@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -18,7 +19,7 @@ type listTable struct {
 
 	freeEntries, freePDRs, freeCounters runs
 
-	number  uint64 // of the last list
+	number  uint64 // of the last list, or set of hosts
 	orphans bitmap // counters of sessions from before that were not applied yet
 }
 
@@ -82,25 +83,35 @@ func slotOf[T any](slots []T, p unsafe.Pointer) uint32 {
 	return uint32(i)
 }
 
+// next returns a number that no list and no set of hosts has had.
+func (t *listTable) next() uint64 {
+	t.number++
+	return t.number
+}
+
 // list is one, as a rule names it; the zero value is none.
 type list struct {
-	entries run // sets of UE addresses first
+	entries run // sets of UE addresses first, then that of hosts
 	ues     uint32
+	hosts   uint32 // 1: there is one
 	pdrs    run
 	number  uint64
 }
 
-// listUESShift is LIST_UES_SHIFT of bpf/rules.h.
-const listUESShift = 16
+// LIST_UES_SHIFT and LIST_HOSTS of bpf/rules.h.
+const (
+	listUESShift = 16
+	listHosts    = 0x8000
+)
 
 // of returns the list that a rule with RULE_LIST names.
 func (t *listTable) of(r *upfRule) list {
-	l := list{ues: r.Meter[1] >> listUESShift, number: r.UeIp6}
-	l.entries = run{r.Meter[0], l.ues + r.Meter[1]&(1<<listUESShift-1)}
-	if l.entries.length == l.ues || int(l.entries.first+l.entries.length) > len(t.entries.slots) {
+	l := list{ues: r.Meter[1] >> listUESShift, hosts: r.Meter[1] & listHosts / listHosts, number: r.UeIp6}
+	l.entries = run{r.Meter[0], l.before() + r.Meter[1]&(listHosts-1)}
+	if l.entries.length == l.before() || int(l.entries.first+l.entries.length) > len(t.entries.slots) {
 		return list{}
 	}
-	first := t.entries.slots[l.entries.first+l.ues].Pdr
+	first := t.entries.slots[l.entries.first+l.before()].Pdr
 	last := t.entries.slots[l.entries.first+l.entries.length-1].Pdr
 	if last < first || int(last) >= len(t.pdrs.slots) {
 		return list{}
@@ -109,9 +120,12 @@ func (t *listTable) of(r *upfRule) list {
 	return l
 }
 
+// before is how many entries stand before those that match.
+func (l list) before() uint32 { return l.ues + l.hosts }
+
 // name makes r name the list.
 func (l list) name(r *upfRule) {
-	r.Meter = [2]uint32{l.entries.first, l.entries.length - l.ues | l.ues<<listUESShift}
+	r.Meter = [2]uint32{l.entries.first, l.entries.length - l.before() | l.hosts*listHosts | l.ues<<listUESShift}
 	r.UeIp6 = l.number
 }
 
@@ -124,8 +138,7 @@ func (t *listTable) install(b *listBuilder, had list) (list, bool) {
 	if t.same(b, had) {
 		return had, true
 	}
-	l := list{ues: uint32(len(b.ues)), number: t.number + 1}
-	l.entries.length, l.pdrs.length = uint32(len(b.ues)+len(b.entries)), uint32(len(b.pdrs))
+	l := b.shape()
 	var ok bool
 	if l.entries.first, ok = t.freeEntries.take(int(l.entries.length)); !ok {
 		return list{}, false
@@ -134,31 +147,30 @@ func (t *listTable) install(b *listBuilder, had list) (list, bool) {
 		t.freeEntries.give(l.entries.first, int(l.entries.length), 0)
 		return list{}, false
 	}
-	t.number++
+	l.number = t.next()
 	copy(t.records(l), b.pdrs)
-	to := t.entries.slots[l.entries.first:]
-	copy(to, b.ues)
+	to := t.entries.slots[l.entries.first:][:l.entries.length]
+	n := copy(to, b.before())
 	for i, e := range b.entries {
 		e.Pdr += l.pdrs.first
-		to[len(b.ues)+i] = e
+		to[n+i] = e
 	}
 	return l, true
 }
 
 // same reports whether l is what b has built.
 func (t *listTable) same(b *listBuilder, l list) bool {
-	if l.entries.length != uint32(len(b.ues)+len(b.entries)) || l.ues != uint32(len(b.ues)) || l.pdrs.length != uint32(len(b.pdrs)) {
+	if s := b.shape(); l.entries.length != s.entries.length || l.ues != s.ues || l.hosts != s.hosts || l.pdrs.length != s.pdrs.length {
 		return false
 	}
-	had := t.entries.slots[l.entries.first:]
-	for i := range b.ues {
-		if had[i] != b.ues[i] {
-			return false
-		}
+	had := t.entries.slots[l.entries.first:][:l.entries.length]
+	before := b.before()
+	if !slices.Equal(had[:len(before)], before) {
+		return false
 	}
 	for i, e := range b.entries {
 		e.Pdr += l.pdrs.first
-		if had[len(b.ues)+i] != e {
+		if had[len(before)+i] != e {
 			return false
 		}
 	}

@@ -28,6 +28,7 @@ type exception struct {
 	queue     uint32 // index in queues of the rule, plus 1; 0: none
 	tunnelled bool   // a G-PDU, not a bare packet
 	device    int    // index of that on which it came
+	wait      uint32 // index in name_waits of its flow, plus 1; 0: none
 }
 
 // parseException reads a record of struct exception, which the programs wrote.
@@ -38,6 +39,7 @@ func parseException(record []byte) exception {
 		queue:     binary.NativeEndian.Uint32(record[8:]),
 		tunnelled: binary.NativeEndian.Uint32(record[12:]) != 0,
 		device:    int(binary.NativeEndian.Uint32(record[16:])),
+		wait:      binary.NativeEndian.Uint32(record[20:]),
 	}
 }
 
@@ -57,6 +59,9 @@ func (s *slowPath) exceptional(e exception) {
 	s.d.mu.RUnlock()
 	if e.queue != 0 {
 		atomic.AddUint32(&s.d.queues.slots[e.queue-1].Packets, ^uint32(0))
+	}
+	if e.wait != 0 {
+		atomic.AddUint32(&s.d.waits.slots[e.wait-1].Packets, ^uint32(0))
 	}
 }
 
@@ -126,7 +131,7 @@ const (
 	etherCustomer = 0x8100 // VLAN tags: C-TAG
 	etherService  = 0x88a8 // S-TAG
 
-	protoUDP = 17
+	protoTCP, protoUDP = 6, 17
 )
 
 // outerDatagram returns the datagram in a frame that the programs have found a

@@ -69,7 +69,7 @@ func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 		Buffer: model.NewBuffer(d.cfg.Buffer, d.cfg.now, s.count),
 		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
 		N6:        d.n6Side(),
-		Redirects: model.NewRedirects(newSecret()), Names: model.NewNames(), Bridge: model.NewBridge(),
+		Redirects: model.NewRedirects(newSecret()), Names: model.NewNames(d.names), Bridge: model.NewBridge(),
 	}
 	s.markers.send = s.sendSignal
 	return s

@@ -42,23 +42,25 @@ type tracedException struct {
 	Queue     uint32
 	Tunnelled uint32
 	Ifindex   uint32
-	Unused    uint32
+	Wait      uint32
 	Frame     [9216]uint8
 }
 
 type tracedFlow struct {
-	_        structs.HostLayout
-	List     uint64
-	Remote   [2]uint64
-	Local    [2]uint64
-	Word     uint32
-	Label    uint32
-	Protocol uint8
-	Has      uint8
-	Qfi      uint8
-	Reserved [5]uint8
-	Found    int32
-	Unused   uint32
+	_         structs.HostLayout
+	List      uint64
+	Remote    [2]uint64
+	Local     [2]uint64
+	Word      uint32
+	Label     uint32
+	Protocol  uint8
+	Has       uint8
+	Qfi       uint8
+	Reserved  uint8
+	Verdict   uint16
+	Reserved2 uint16
+	Found     int32
+	Unused    uint32
 }
 
 type tracedFramedKey struct {
@@ -117,6 +119,42 @@ type tracedN6Way struct {
 	MssIp6     uint16
 	Dscp       uint8
 	Unused     [11]uint8
+}
+
+type tracedNameNow struct {
+	_       structs.HostLayout
+	Key     tracedNamedKey
+	Hosts   [4]uint64
+	Err     int32
+	Verdict uint32
+	Wait    uint32
+	Data    uint32
+	Octets  uint32
+	Flags   uint32
+}
+
+type tracedNameWait struct {
+	_        structs.HostLayout
+	Packets  uint32
+	Reserved uint32
+}
+
+type tracedNamed struct {
+	_        structs.HostLayout
+	Hosts    [4]uint64
+	Last     uint64
+	Verdict  uint16
+	Shows    uint16
+	Reserved uint32
+}
+
+type tracedNamedKey struct {
+	_      structs.HostLayout
+	Set    uint64
+	Remote [2]uint64
+	Local  [2]uint64
+	Ports  uint32
+	Ip6    uint32
 }
 
 type tracedNatKey struct {
@@ -327,6 +365,9 @@ const (
 	tracedMapN6ByDevice      = "n6_by_device"
 	tracedMapN6Names         = "n6_names"
 	tracedMapN6Ways          = "n6_ways"
+	tracedMapNameScratch     = "name_scratch"
+	tracedMapNameWaits       = "name_waits"
+	tracedMapNames           = "names"
 	tracedMapNatIn           = "nat_in"
 	tracedMapNatMappings     = "nat_mappings"
 	tracedMapNatOut          = "nat_out"
@@ -435,6 +476,9 @@ type tracedMapSpecs struct {
 	N6ByDevice     *ebpf.MapSpec `ebpf:"n6_by_device"`
 	N6Names        *ebpf.MapSpec `ebpf:"n6_names"`
 	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
+	NameScratch    *ebpf.MapSpec `ebpf:"name_scratch"`
+	NameWaits      *ebpf.MapSpec `ebpf:"name_waits"`
+	Names          *ebpf.MapSpec `ebpf:"names"`
 	NatIn          *ebpf.MapSpec `ebpf:"nat_in"`
 	NatMappings    *ebpf.MapSpec `ebpf:"nat_mappings"`
 	NatOut         *ebpf.MapSpec `ebpf:"nat_out"`
@@ -515,6 +559,9 @@ type tracedMaps struct {
 	N6ByDevice     *ebpf.Map `ebpf:"n6_by_device"`
 	N6Names        *ebpf.Map `ebpf:"n6_names"`
 	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
+	NameScratch    *ebpf.Map `ebpf:"name_scratch"`
+	NameWaits      *ebpf.Map `ebpf:"name_waits"`
+	Names          *ebpf.Map `ebpf:"names"`
 	NatIn          *ebpf.Map `ebpf:"nat_in"`
 	NatMappings    *ebpf.Map `ebpf:"nat_mappings"`
 	NatOut         *ebpf.Map `ebpf:"nat_out"`
@@ -555,6 +602,9 @@ func (m *tracedMaps) Close() error {
 		m.N6ByDevice,
 		m.N6Names,
 		m.N6Ways,
+		m.NameScratch,
+		m.NameWaits,
+		m.Names,
 		m.NatIn,
 		m.NatMappings,
 		m.NatOut,

@@ -51,23 +51,25 @@ type upfException struct {
 	Queue     uint32
 	Tunnelled uint32
 	Ifindex   uint32
-	Unused    uint32
+	Wait      uint32
 	Frame     [9216]uint8
 }
 
 type upfFlow struct {
-	_        structs.HostLayout
-	List     uint64
-	Remote   [2]uint64
-	Local    [2]uint64
-	Word     uint32
-	Label    uint32
-	Protocol uint8
-	Has      uint8
-	Qfi      uint8
-	Reserved [5]uint8
-	Found    int32
-	Unused   uint32
+	_         structs.HostLayout
+	List      uint64
+	Remote    [2]uint64
+	Local     [2]uint64
+	Word      uint32
+	Label     uint32
+	Protocol  uint8
+	Has       uint8
+	Qfi       uint8
+	Reserved  uint8
+	Verdict   uint16
+	Reserved2 uint16
+	Found     int32
+	Unused    uint32
 }
 
 type upfFramedKey struct {
@@ -126,6 +128,42 @@ type upfN6Way struct {
 	MssIp6     uint16
 	Dscp       uint8
 	Unused     [11]uint8
+}
+
+type upfNameNow struct {
+	_       structs.HostLayout
+	Key     upfNamedKey
+	Hosts   [4]uint64
+	Err     int32
+	Verdict uint32
+	Wait    uint32
+	Data    uint32
+	Octets  uint32
+	Flags   uint32
+}
+
+type upfNameWait struct {
+	_        structs.HostLayout
+	Packets  uint32
+	Reserved uint32
+}
+
+type upfNamed struct {
+	_        structs.HostLayout
+	Hosts    [4]uint64
+	Last     uint64
+	Verdict  uint16
+	Shows    uint16
+	Reserved uint32
+}
+
+type upfNamedKey struct {
+	_      structs.HostLayout
+	Set    uint64
+	Remote [2]uint64
+	Local  [2]uint64
+	Ports  uint32
+	Ip6    uint32
 }
 
 type upfNatKey struct {
@@ -295,6 +333,9 @@ const (
 	upfMapN6ByDevice      = "n6_by_device"
 	upfMapN6Names         = "n6_names"
 	upfMapN6Ways          = "n6_ways"
+	upfMapNameScratch     = "name_scratch"
+	upfMapNameWaits       = "name_waits"
+	upfMapNames           = "names"
 	upfMapNatIn           = "nat_in"
 	upfMapNatMappings     = "nat_mappings"
 	upfMapNatOut          = "nat_out"
@@ -410,6 +451,9 @@ type upfMapSpecs struct {
 	N6ByDevice     *ebpf.MapSpec `ebpf:"n6_by_device"`
 	N6Names        *ebpf.MapSpec `ebpf:"n6_names"`
 	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
+	NameScratch    *ebpf.MapSpec `ebpf:"name_scratch"`
+	NameWaits      *ebpf.MapSpec `ebpf:"name_waits"`
+	Names          *ebpf.MapSpec `ebpf:"names"`
 	NatIn          *ebpf.MapSpec `ebpf:"nat_in"`
 	NatMappings    *ebpf.MapSpec `ebpf:"nat_mappings"`
 	NatOut         *ebpf.MapSpec `ebpf:"nat_out"`
@@ -489,6 +533,9 @@ type upfMaps struct {
 	N6ByDevice     *ebpf.Map `ebpf:"n6_by_device"`
 	N6Names        *ebpf.Map `ebpf:"n6_names"`
 	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
+	NameScratch    *ebpf.Map `ebpf:"name_scratch"`
+	NameWaits      *ebpf.Map `ebpf:"name_waits"`
+	Names          *ebpf.Map `ebpf:"names"`
 	NatIn          *ebpf.Map `ebpf:"nat_in"`
 	NatMappings    *ebpf.Map `ebpf:"nat_mappings"`
 	NatOut         *ebpf.Map `ebpf:"nat_out"`
@@ -528,6 +575,9 @@ func (m *upfMaps) Close() error {
 		m.N6ByDevice,
 		m.N6Names,
 		m.N6Ways,
+		m.NameScratch,
+		m.NameWaits,
+		m.Names,
 		m.NatIn,
 		m.NatMappings,
 		m.NatOut,

@@ -69,6 +69,9 @@ func verify(t *testing.T, load func() (*ebpf.CollectionSpec, error), got map[str
 	if err := spec.Variables["endpoint_ip4"].Set(local); err != nil {
 		t.Fatal(err)
 	}
+	if err := spec.Variables["queue_max"].Set(uint32(queueMax)); err != nil {
+		t.Fatal(err)
+	}
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
 		Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats},
 	})

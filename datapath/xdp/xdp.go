@@ -101,7 +101,9 @@ type Driver struct {
 	urrs         *urrTable
 	lists        *listTable
 	framed       *framedTable
-	queues       mapped[upfQueue] // by slot of ues, and behind them of teids
+	queues       mapped[upfQueue]    // by slot of ues, and behind them of teids
+	waits        mapped[upfNameWait] // packets of flows that wait for their names
+	names        *learntNames
 	hops         *hopTable
 	ways         mapped[upfN6Way] // by number
 	numbers      *wayNumbers
@@ -237,6 +239,12 @@ func (d *Driver) mapTables() error {
 	if d.queues, err = mapMemory[upfQueue](d.objs.Queues); err != nil {
 		return err
 	}
+	if d.waits, err = mapMemory[upfNameWait](d.objs.NameWaits); err != nil {
+		return err
+	}
+	d.names = &learntNames{table: d.objs.Names, sets: map[uint64]*hostSet{}, failed: func(err error) {
+		d.log.Error("xdp: names of flows", "err", err)
+	}}
 	if d.lists, err = newListTable(&d.objs); err != nil {
 		return err
 	}
