@@ -217,9 +217,10 @@ func (x *Batch) GetUsages() []*UsageRequest {
 type VersionedChange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       uint64                 `protobuf:"fixed64,1,opt,name=version,proto3" json:"version,omitempty"`
-	Seid          uint64                 `protobuf:"fixed64,2,opt,name=seid,proto3" json:"seid,omitempty"`                             // SEID of the UP function's F-SEID, never 0
-	Session       []byte                 `protobuf:"bytes,3,opt,name=session,proto3" json:"session,omitempty"`                         // an encoded Session; empty: the session is removed
-	EndMarkers    []*OuterHeaderCreation `protobuf:"bytes,4,rep,name=end_markers,json=endMarkers,proto3" json:"end_markers,omitempty"` // as in Change
+	Seid          uint64                 `protobuf:"fixed64,2,opt,name=seid,proto3" json:"seid,omitempty"`                                    // SEID of the UP function's F-SEID, never 0
+	Session       []byte                 `protobuf:"bytes,3,opt,name=session,proto3" json:"session,omitempty"`                                // an encoded Session; empty: the session is removed
+	EndMarkers    []*OuterHeaderCreation `protobuf:"bytes,4,rep,name=end_markers,json=endMarkers,proto3" json:"end_markers,omitempty"`        // as in Change
+	DropBuffered  bool                   `protobuf:"varint,5,opt,name=drop_buffered,json=dropBuffered,proto3" json:"drop_buffered,omitempty"` // as in Change
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -280,6 +281,13 @@ func (x *VersionedChange) GetEndMarkers() []*OuterHeaderCreation {
 		return x.EndMarkers
 	}
 	return nil
+}
+
+func (x *VersionedChange) GetDropBuffered() bool {
+	if x != nil {
+		return x.DropBuffered
+	}
+	return false
 }
 
 // UsageRequest asks what was counted for a session.
@@ -716,11 +724,15 @@ type Alive struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Instance      uint64                 `protobuf:"fixed64,1,opt,name=instance,proto3" json:"instance,omitempty"`
 	Capabilities  *Capabilities          `protobuf:"bytes,2,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
-	Version       uint64                 `protobuf:"fixed64,3,opt,name=version,proto3" json:"version,omitempty"`                                                                      // of the last change that was dealt with
-	Sessions      uint64                 `protobuf:"varint,4,opt,name=sessions,proto3" json:"sessions,omitempty"`                                                                     // that the datapath holds
-	Refused       uint64                 `protobuf:"varint,5,opt,name=refused,proto3" json:"refused,omitempty"`                                                                       // desired sessions that the datapath refused when they were given to it anew
-	Reconciled    bool                   `protobuf:"varint,6,opt,name=reconciled,proto3" json:"reconciled,omitempty"`                                                                 // it holds what is desired, and nothing else
-	Drops         map[string]uint64      `protobuf:"bytes,7,rep,name=drops,proto3" json:"drops,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // packets since start, by reason
+	Version       uint64                 `protobuf:"fixed64,3,opt,name=version,proto3" json:"version,omitempty"`                                                                        // of the last change that was dealt with
+	Sessions      uint64                 `protobuf:"varint,4,opt,name=sessions,proto3" json:"sessions,omitempty"`                                                                       // that the datapath holds
+	Refused       uint64                 `protobuf:"varint,5,opt,name=refused,proto3" json:"refused,omitempty"`                                                                         // desired sessions that the datapath refused when they were given to it anew
+	Reconciled    bool                   `protobuf:"varint,6,opt,name=reconciled,proto3" json:"reconciled,omitempty"`                                                                   // it holds what is desired, and nothing else
+	Drops         map[string]uint64      `protobuf:"bytes,7,rep,name=drops,proto3" json:"drops,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`   // packets since start, by reason
+	Passes        map[string]uint64      `protobuf:"bytes,8,rep,name=passes,proto3" json:"passes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // packets that the fast path handed on, by reason
+	Slices        []*SliceTotal          `protobuf:"bytes,9,rep,name=slices,proto3" json:"slices,omitempty"`                                                                            // what rules counted since start
+	Buffered      *Buffered              `protobuf:"bytes,10,opt,name=buffered,proto3" json:"buffered,omitempty"`                                                                       // absent: not known
+	Tables        []*TableUse            `protobuf:"bytes,11,rep,name=tables,proto3" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -804,6 +816,294 @@ func (x *Alive) GetDrops() map[string]uint64 {
 	return nil
 }
 
+func (x *Alive) GetPasses() map[string]uint64 {
+	if x != nil {
+		return x.Passes
+	}
+	return nil
+}
+
+func (x *Alive) GetSlices() []*SliceTotal {
+	if x != nil {
+		return x.Slices
+	}
+	return nil
+}
+
+func (x *Alive) GetBuffered() *Buffered {
+	if x != nil {
+		return x.Buffered
+	}
+	return nil
+}
+
+func (x *Alive) GetTables() []*TableUse {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+// SliceTotal is what the rules of the sessions of one slice counted.
+type SliceTotal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Slice         uint32                 `protobuf:"varint,1,opt,name=slice,proto3" json:"slice,omitempty"` // as in Session
+	Uplink        *Total                 `protobuf:"bytes,2,opt,name=uplink,proto3" json:"uplink,omitempty"`
+	Downlink      *Total                 `protobuf:"bytes,3,opt,name=downlink,proto3" json:"downlink,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SliceTotal) Reset() {
+	*x = SliceTotal{}
+	mi := &file_api_bus_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SliceTotal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SliceTotal) ProtoMessage() {}
+
+func (x *SliceTotal) ProtoReflect() protoreflect.Message {
+	mi := &file_api_bus_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SliceTotal.ProtoReflect.Descriptor instead.
+func (*SliceTotal) Descriptor() ([]byte, []int) {
+	return file_api_bus_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SliceTotal) GetSlice() uint32 {
+	if x != nil {
+		return x.Slice
+	}
+	return 0
+}
+
+func (x *SliceTotal) GetUplink() *Total {
+	if x != nil {
+		return x.Uplink
+	}
+	return nil
+}
+
+func (x *SliceTotal) GetDownlink() *Total {
+	if x != nil {
+		return x.Downlink
+	}
+	return nil
+}
+
+// Total is what rules counted, those included that are gone.
+type Total struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Packets       uint64                 `protobuf:"varint,1,opt,name=packets,proto3" json:"packets,omitempty"` // forwarded
+	Octets        uint64                 `protobuf:"varint,2,opt,name=octets,proto3" json:"octets,omitempty"`   // of these, from their IP header on
+	Dropped       uint64                 `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"` // packets that matched and were then dropped
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Total) Reset() {
+	*x = Total{}
+	mi := &file_api_bus_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Total) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Total) ProtoMessage() {}
+
+func (x *Total) ProtoReflect() protoreflect.Message {
+	mi := &file_api_bus_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Total.ProtoReflect.Descriptor instead.
+func (*Total) Descriptor() ([]byte, []int) {
+	return file_api_bus_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Total) GetPackets() uint64 {
+	if x != nil {
+		return x.Packets
+	}
+	return 0
+}
+
+func (x *Total) GetOctets() uint64 {
+	if x != nil {
+		return x.Octets
+	}
+	return 0
+}
+
+func (x *Total) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+// Buffered is what waits for UEs that are idle, and how much may.
+type Buffered struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sessions      uint64                 `protobuf:"varint,1,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Packets       uint64                 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"`
+	MaxPackets    uint64                 `protobuf:"varint,3,opt,name=max_packets,json=maxPackets,proto3" json:"max_packets,omitempty"`
+	Octets        uint64                 `protobuf:"varint,4,opt,name=octets,proto3" json:"octets,omitempty"` // of memory
+	MaxOctets     uint64                 `protobuf:"varint,5,opt,name=max_octets,json=maxOctets,proto3" json:"max_octets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Buffered) Reset() {
+	*x = Buffered{}
+	mi := &file_api_bus_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Buffered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Buffered) ProtoMessage() {}
+
+func (x *Buffered) ProtoReflect() protoreflect.Message {
+	mi := &file_api_bus_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Buffered.ProtoReflect.Descriptor instead.
+func (*Buffered) Descriptor() ([]byte, []int) {
+	return file_api_bus_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Buffered) GetSessions() uint64 {
+	if x != nil {
+		return x.Sessions
+	}
+	return 0
+}
+
+func (x *Buffered) GetPackets() uint64 {
+	if x != nil {
+		return x.Packets
+	}
+	return 0
+}
+
+func (x *Buffered) GetMaxPackets() uint64 {
+	if x != nil {
+		return x.MaxPackets
+	}
+	return 0
+}
+
+func (x *Buffered) GetOctets() uint64 {
+	if x != nil {
+		return x.Octets
+	}
+	return 0
+}
+
+func (x *Buffered) GetMaxOctets() uint64 {
+	if x != nil {
+		return x.MaxOctets
+	}
+	return 0
+}
+
+// TableUse is how much of a table of the datapath is in use.
+type TableUse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Used          uint64                 `protobuf:"varint,2,opt,name=used,proto3" json:"used,omitempty"`
+	Max           uint64                 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableUse) Reset() {
+	*x = TableUse{}
+	mi := &file_api_bus_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableUse) ProtoMessage() {}
+
+func (x *TableUse) ProtoReflect() protoreflect.Message {
+	mi := &file_api_bus_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableUse.ProtoReflect.Descriptor instead.
+func (*TableUse) Descriptor() ([]byte, []int) {
+	return file_api_bus_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *TableUse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TableUse) GetUsed() uint64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *TableUse) GetMax() uint64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
 var File_api_bus_proto protoreflect.FileDescriptor
 
 const file_api_bus_proto_rawDesc = "" +
@@ -816,13 +1116,14 @@ const file_api_bus_proto_rawDesc = "" +
 	"\bprevious\x18\x01 \x01(\x06R\bprevious\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x06R\x04last\x128\n" +
 	"\achanges\x18\x03 \x03(\v2\x1e.plumbline.api.VersionedChangeR\achanges\x123\n" +
-	"\x06usages\x18\x04 \x03(\v2\x1b.plumbline.api.UsageRequestR\x06usages\"\x9e\x01\n" +
+	"\x06usages\x18\x04 \x03(\v2\x1b.plumbline.api.UsageRequestR\x06usages\"\xc3\x01\n" +
 	"\x0fVersionedChange\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x06R\aversion\x12\x12\n" +
 	"\x04seid\x18\x02 \x01(\x06R\x04seid\x12\x18\n" +
 	"\asession\x18\x03 \x01(\fR\asession\x12C\n" +
 	"\vend_markers\x18\x04 \x03(\v2\".plumbline.api.OuterHeaderCreationR\n" +
-	"endMarkers\"2\n" +
+	"endMarkers\x12#\n" +
+	"\rdrop_buffered\x18\x05 \x01(\bR\fdropBuffered\"2\n" +
 	"\fUsageRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x06R\x02id\x12\x12\n" +
 	"\x04seid\x18\x02 \x01(\x06R\x04seid\"\x8a\x01\n" +
@@ -861,7 +1162,7 @@ const file_api_bus_proto_rawDesc = "" +
 	"\x06events\x18\x03 \x03(\v2\x14.plumbline.api.EventR\x06events\"F\n" +
 	"\fAcknowledged\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x06R\binstance\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x06R\bsequence\"\xc5\x02\n" +
+	"\bsequence\x18\x02 \x01(\x06R\bsequence\"\xd3\x04\n" +
 	"\x05Alive\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x06R\binstance\x12?\n" +
 	"\fcapabilities\x18\x02 \x01(\v2\x1b.plumbline.api.CapabilitiesR\fcapabilities\x12\x18\n" +
@@ -871,11 +1172,40 @@ const file_api_bus_proto_rawDesc = "" +
 	"\n" +
 	"reconciled\x18\x06 \x01(\bR\n" +
 	"reconciled\x125\n" +
-	"\x05drops\x18\a \x03(\v2\x1f.plumbline.api.Alive.DropsEntryR\x05drops\x1a8\n" +
+	"\x05drops\x18\a \x03(\v2\x1f.plumbline.api.Alive.DropsEntryR\x05drops\x128\n" +
+	"\x06passes\x18\b \x03(\v2 .plumbline.api.Alive.PassesEntryR\x06passes\x121\n" +
+	"\x06slices\x18\t \x03(\v2\x19.plumbline.api.SliceTotalR\x06slices\x123\n" +
+	"\bbuffered\x18\n" +
+	" \x01(\v2\x17.plumbline.api.BufferedR\bbuffered\x12/\n" +
+	"\x06tables\x18\v \x03(\v2\x17.plumbline.api.TableUseR\x06tables\x1a8\n" +
 	"\n" +
 	"DropsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01B\x0fZ\rplumbline/apib\x06proto3"
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a9\n" +
+	"\vPassesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x82\x01\n" +
+	"\n" +
+	"SliceTotal\x12\x14\n" +
+	"\x05slice\x18\x01 \x01(\rR\x05slice\x12,\n" +
+	"\x06uplink\x18\x02 \x01(\v2\x14.plumbline.api.TotalR\x06uplink\x120\n" +
+	"\bdownlink\x18\x03 \x01(\v2\x14.plumbline.api.TotalR\bdownlink\"S\n" +
+	"\x05Total\x12\x18\n" +
+	"\apackets\x18\x01 \x01(\x04R\apackets\x12\x16\n" +
+	"\x06octets\x18\x02 \x01(\x04R\x06octets\x12\x18\n" +
+	"\adropped\x18\x03 \x01(\x04R\adropped\"\x98\x01\n" +
+	"\bBuffered\x12\x1a\n" +
+	"\bsessions\x18\x01 \x01(\x04R\bsessions\x12\x18\n" +
+	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x1f\n" +
+	"\vmax_packets\x18\x03 \x01(\x04R\n" +
+	"maxPackets\x12\x16\n" +
+	"\x06octets\x18\x04 \x01(\x04R\x06octets\x12\x1d\n" +
+	"\n" +
+	"max_octets\x18\x05 \x01(\x04R\tmaxOctets\"D\n" +
+	"\bTableUse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04used\x18\x02 \x01(\x04R\x04used\x12\x10\n" +
+	"\x03max\x18\x03 \x01(\x04R\x03maxB\x0fZ\rplumbline/apib\x06proto3"
 
 var (
 	file_api_bus_proto_rawDescOnce sync.Once
@@ -890,7 +1220,7 @@ func file_api_bus_proto_rawDescGZIP() []byte {
 }
 
 var file_api_bus_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_api_bus_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_api_bus_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_api_bus_proto_goTypes = []any{
 	(Failure_Kind)(0),           // 0: plumbline.api.Failure.Kind
 	(*Desired)(nil),             // 1: plumbline.api.Desired
@@ -904,32 +1234,43 @@ var file_api_bus_proto_goTypes = []any{
 	(*Events)(nil),              // 9: plumbline.api.Events
 	(*Acknowledged)(nil),        // 10: plumbline.api.Acknowledged
 	(*Alive)(nil),               // 11: plumbline.api.Alive
-	nil,                         // 12: plumbline.api.Alive.DropsEntry
-	(*OuterHeaderCreation)(nil), // 13: plumbline.api.OuterHeaderCreation
-	(*SessionUsage)(nil),        // 14: plumbline.api.SessionUsage
-	(RuleType)(0),               // 15: plumbline.api.RuleType
-	(*Event)(nil),               // 16: plumbline.api.Event
-	(*Capabilities)(nil),        // 17: plumbline.api.Capabilities
+	(*SliceTotal)(nil),          // 12: plumbline.api.SliceTotal
+	(*Total)(nil),               // 13: plumbline.api.Total
+	(*Buffered)(nil),            // 14: plumbline.api.Buffered
+	(*TableUse)(nil),            // 15: plumbline.api.TableUse
+	nil,                         // 16: plumbline.api.Alive.DropsEntry
+	nil,                         // 17: plumbline.api.Alive.PassesEntry
+	(*OuterHeaderCreation)(nil), // 18: plumbline.api.OuterHeaderCreation
+	(*SessionUsage)(nil),        // 19: plumbline.api.SessionUsage
+	(RuleType)(0),               // 20: plumbline.api.RuleType
+	(*Event)(nil),               // 21: plumbline.api.Event
+	(*Capabilities)(nil),        // 22: plumbline.api.Capabilities
 }
 var file_api_bus_proto_depIdxs = []int32{
 	3,  // 0: plumbline.api.Batch.changes:type_name -> plumbline.api.VersionedChange
 	4,  // 1: plumbline.api.Batch.usages:type_name -> plumbline.api.UsageRequest
-	13, // 2: plumbline.api.VersionedChange.end_markers:type_name -> plumbline.api.OuterHeaderCreation
+	18, // 2: plumbline.api.VersionedChange.end_markers:type_name -> plumbline.api.OuterHeaderCreation
 	6,  // 3: plumbline.api.Replies.applied:type_name -> plumbline.api.Applied
 	7,  // 4: plumbline.api.Replies.usages:type_name -> plumbline.api.UsageReply
 	8,  // 5: plumbline.api.Applied.failure:type_name -> plumbline.api.Failure
-	14, // 6: plumbline.api.UsageReply.usage:type_name -> plumbline.api.SessionUsage
+	19, // 6: plumbline.api.UsageReply.usage:type_name -> plumbline.api.SessionUsage
 	8,  // 7: plumbline.api.UsageReply.failure:type_name -> plumbline.api.Failure
 	0,  // 8: plumbline.api.Failure.kind:type_name -> plumbline.api.Failure.Kind
-	15, // 9: plumbline.api.Failure.rule_type:type_name -> plumbline.api.RuleType
-	16, // 10: plumbline.api.Events.events:type_name -> plumbline.api.Event
-	17, // 11: plumbline.api.Alive.capabilities:type_name -> plumbline.api.Capabilities
-	12, // 12: plumbline.api.Alive.drops:type_name -> plumbline.api.Alive.DropsEntry
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	20, // 9: plumbline.api.Failure.rule_type:type_name -> plumbline.api.RuleType
+	21, // 10: plumbline.api.Events.events:type_name -> plumbline.api.Event
+	22, // 11: plumbline.api.Alive.capabilities:type_name -> plumbline.api.Capabilities
+	16, // 12: plumbline.api.Alive.drops:type_name -> plumbline.api.Alive.DropsEntry
+	17, // 13: plumbline.api.Alive.passes:type_name -> plumbline.api.Alive.PassesEntry
+	12, // 14: plumbline.api.Alive.slices:type_name -> plumbline.api.SliceTotal
+	14, // 15: plumbline.api.Alive.buffered:type_name -> plumbline.api.Buffered
+	15, // 16: plumbline.api.Alive.tables:type_name -> plumbline.api.TableUse
+	13, // 17: plumbline.api.SliceTotal.uplink:type_name -> plumbline.api.Total
+	13, // 18: plumbline.api.SliceTotal.downlink:type_name -> plumbline.api.Total
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_api_bus_proto_init() }
@@ -945,7 +1286,7 @@ func file_api_bus_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_bus_proto_rawDesc), len(file_api_bus_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

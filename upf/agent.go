@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime"
 
@@ -24,7 +23,7 @@ type AgentService struct {
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the agent has ended,
 	err     error         // with this
-	metrics *httpServer   // nil: none
+	servers []*httpServer // of metrics and of the local API
 }
 
 // StartAgent opens the datapath of c, which is a configuration of
@@ -56,25 +55,24 @@ func (s *AgentService) start(ctx context.Context, c *Config, o Options) error {
 	if err := c.CheckLive(); err != nil {
 		return err
 	}
-	var listener net.Listener
-	var err error
-	if a := c.Metrics.Address; a.IsValid() {
-		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", a.String()); err != nil {
-			return explainListen("metrics.address", a, err)
-		}
+	listener, err := s.listen(ctx, c)
+	if err != nil {
+		return err
 	}
 	if s.driver, err = openDatapath(c, s.log); err == nil {
 		s.agent, err = agent.New(agent.Config{
 			Server: c.Bus.Redis.server(), Prefix: c.Bus.Redis.Prefix, Name: c.Bus.Agent, Driver: s.driver, Log: s.log})
 	}
 	if err != nil {
-		if listener != nil {
-			listener.Close()
-		}
-		return err
+		return errors.Join(err, closeListeners(listener.metrics, listener.api))
 	}
-	if listener != nil {
-		s.metrics = serveHTTP(listener, s.metricsHandler(o), s.log)
+	about := describeDatapath(c, s.driver)
+	if listener.metrics != nil {
+		s.servers = append(s.servers, serveHTTP(listener.metrics, s.metricsHandler(o), s.log))
+	}
+	if listener.api != nil {
+		part := &Service{config: c, log: s.log, driver: s.driver, about: about}
+		s.servers = append(s.servers, serveAPI(listener.api, part, s.log))
 	}
 	running, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -82,10 +80,18 @@ func (s *AgentService) start(ctx context.Context, c *Config, o Options) error {
 		defer close(s.ended)
 		s.err = s.agent.Run(running)
 	}()
-	about := describeDatapath(c, s.driver)
 	s.log.Info("up", "agent", c.Bus.Agent, "redis", c.Bus.Redis.Address, "datapath", about.Name, "n3", c.N3.Address,
-		"sessions_max", about.MaxSessions, "tables_octets", about.MemoryOctets)
+		"sessions_max", about.MaxSessions, "tables_octets", about.MemoryOctets, "api", c.API.Socket)
 	return nil
+}
+
+// listen opens the sockets of the metrics and of the local API.
+func (s *AgentService) listen(ctx context.Context, c *Config) (listeners, error) {
+	part := &Service{config: c}
+	if err := part.listen(ctx); err != nil {
+		return listeners{}, errors.Join(err, closeListeners(part.listener.metrics, part.listener.api))
+	}
+	return part.listener, nil
 }
 
 // Prepare is as [Service.Prepare].
@@ -113,8 +119,8 @@ func (s *AgentService) Close() error {
 		s.cancel()
 	}
 	<-s.ended
-	if s.metrics != nil {
-		errs = append(errs, s.metrics.Close())
+	for _, h := range s.servers {
+		errs = append(errs, h.Close())
 	}
 	if s.driver != nil {
 		keepPinned(s.driver)
@@ -165,6 +171,8 @@ func (c *agentCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(ch, descBuild, 1, c.commit, runtime.Version())
 	about := &collector{Service: &Service{driver: c.driver}, log: c.log}
 	about.collectPackets(ch)
+	about.collectForwarded(ch)
+	about.collectOccupancy(ch)
 }
 
 func (s *AgentService) metricsHandler(o Options) http.Handler {

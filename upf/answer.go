@@ -45,6 +45,21 @@ type Datapath struct {
 	// Buffer and Tables are as they are now; nil: not known.
 	Buffer *Buffered  `json:"buffer,omitempty"`
 	Tables []TableUse `json:"tables,omitempty"`
+	// Agents are the datapaths that are other processes, by number.
+	Agents []AgentState `json:"agents,omitempty"`
+}
+
+// AgentState is a datapath that is another process, as it last said of itself.
+type AgentState struct {
+	Name     string     `json:"name"`
+	Number   int        `json:"number"`
+	Up       bool       `json:"up"`                 // new sessions can be placed on it
+	Datapath string     `json:"datapath,omitempty"` // DatapathXDP or DatapathModel
+	Desired  int        `json:"desired"`            // sessions that it is to hold
+	Sessions uint64     `json:"sessions"`           // that it holds
+	Refused  uint64     `json:"refused"`            // desired ones that it could not take when it came back
+	Buffer   *Buffered  `json:"buffer,omitempty"`
+	Tables   []TableUse `json:"tables,omitempty"`
 }
 
 // Buffered is what waits for UEs that are idle, and how much may. Octets are those

@@ -23,19 +23,26 @@ type localAPI struct {
 	log   *slog.Logger
 }
 
-// routes returns the handler of the local API.
+// routes returns the handler of the local API. Of a datapath alone there is nothing
+// about sessions.
 func (a *localAPI) routes() http.Handler {
 	mux := http.NewServeMux()
-	for path, answer := range map[string]func(*http.Request) (any, error){
+	answers := map[string]func(*http.Request) (any, error){
 		pathSessions:             a.sessionPage,
 		pathSessions + "/{seid}": a.oneSession,
 		pathAssociations:         a.associations,
+		pathSlices:               a.slices,
 		pathDatapath:             a.describe,
 		pathPeers:                a.peers,
 		pathDrops:                a.drops,
 		pathConfig:               a.configuration,
-		pathSlices:               a.slices,
-	} {
+	}
+	if a.sessions == nil {
+		for _, path := range []string{pathSessions, pathSessions + "/{seid}", pathAssociations, pathSlices} {
+			answers[path] = notOfDatapath
+		}
+	}
+	for path, answer := range answers {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { a.answer(w, r, answer) })
 	}
 	mux.HandleFunc("GET "+pathTrace, a.trace)
@@ -43,6 +50,12 @@ func (a *localAPI) routes() http.Handler {
 		a.answer(w, r, func(*http.Request) (any, error) { return nil, fmt.Errorf("%s: %w", r.URL.Path, ErrNotFound) })
 	})
 	return mux
+}
+
+// notOfDatapath answers what only a control plane knows.
+func notOfDatapath(*http.Request) (any, error) {
+	return nil, fmt.Errorf("this process is a datapath: sessions, associations and slices are known to 'plumb n4' (--socket): %w",
+		errors.ErrUnsupported)
 }
 
 // errRequest is wrapped by what is wrong with the request itself.

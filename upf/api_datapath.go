@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"plumbline/bus/upper"
 	"plumbline/datapath"
 )
 
@@ -42,11 +43,34 @@ func (a *localAPI) describe(*http.Request) (any, error) {
 		about.Buffer = &b
 	}
 	if d, ok := a.driver.(tableTeller); ok {
-		for _, t := range d.TableUse() {
-			about.Tables = append(about.Tables, TableUse(t))
+		about.Tables = viewTables(d.TableUse())
+	}
+	if u, ok := a.driver.(*upper.Upper); ok {
+		for _, x := range u.Agents() {
+			about.Agents = append(about.Agents, viewAgent(&x))
 		}
 	}
 	return about, nil
+}
+
+func viewTables(list []datapath.TableUse) []TableUse {
+	var all []TableUse
+	for _, t := range list {
+		all = append(all, TableUse(t))
+	}
+	return all
+}
+
+func viewAgent(x *upper.AgentStatus) AgentState {
+	v := AgentState{
+		Name: x.Name, Number: int(x.Number), Up: x.Up, Datapath: x.Datapath, Desired: x.Desired, Sessions: x.Sessions,
+		Refused: x.Refused, Tables: viewTables(x.Tables),
+	}
+	if x.Buffered != nil {
+		b := Buffered(*x.Buffered)
+		v.Buffer = &b
+	}
+	return v
 }
 
 func (a *localAPI) configuration(*http.Request) (any, error) { return a.config, nil }

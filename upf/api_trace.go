@@ -1,6 +1,7 @@
 package upf
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,6 +117,9 @@ func (a *localAPI) traceTargets(q *TraceQuery) (t datapath.TraceTargets, err err
 	if q.UE.IsValid() {
 		t.UEs = append(t.UEs, q.UE)
 	}
+	if a.sessions == nil {
+		return a.datapathTargets(t, q)
+	}
 	for _, by := range []SessionQuery{{UEAddress: q.UE}, {SEID: q.SEID}} {
 		if !by.isFilter() {
 			continue
@@ -137,11 +141,43 @@ func (a *localAPI) traceTargets(q *TraceQuery) (t datapath.TraceTargets, err err
 			}
 		}
 	}
+	return t, checkTargets(t)
+}
+
+func checkTargets(t datapath.TraceTargets) error {
 	if len(t.TEIDs) > datapath.MaxTraceKeys || len(t.UEs) > datapath.MaxTraceKeys {
-		return t, fmt.Errorf("%w: %d TEIDs and %d UE addresses: at most %d of each",
+		return fmt.Errorf("%w: %d TEIDs and %d UE addresses: at most %d of each",
 			errRequest, len(t.TEIDs), len(t.UEs), datapath.MaxTraceKeys)
 	}
-	return t, nil
+	return nil
+}
+
+// datapathTargets adds to t what a datapath alone knows of the session that q names.
+func (a *localAPI) datapathTargets(t datapath.TraceTargets, q *TraceQuery) (datapath.TraceTargets, error) {
+	if q.SEID == 0 {
+		return t, nil
+	}
+	d, ok := a.driver.(keyTeller)
+	if !ok {
+		return t, fmt.Errorf("datapath %s tells nothing of sessions: %w", a.about.Name, errors.ErrUnsupported)
+	}
+	keys, err := d.Keys(uint64(q.SEID))
+	if err != nil {
+		return t, fmt.Errorf("session %s: %w", q.SEID, ErrNotFound)
+	}
+	for _, k := range keys {
+		switch {
+		case k.TEID != 0:
+			t.TEIDs = appendNew(t.TEIDs, k.TEID)
+		case k.IPv4 != 0:
+			t.UEs = appendNew(t.UEs, addrFromUint32(k.IPv4))
+		case k.IPv6 != 0:
+			var b [16]byte
+			binary.BigEndian.PutUint64(b[:], k.IPv6)
+			t.UEs = appendNew(t.UEs, netip.AddrFrom16(b))
+		}
+	}
+	return t, checkTargets(t)
 }
 
 // traceStream is an answer that is being given.

@@ -159,6 +159,9 @@ type XDP struct {
 	// Spread are numbers of the CPUs that treat packets, each those of its UEs,
 	// whichever CPU they arrive on; empty: they are treated where they arrive.
 	Spread []int `yaml:"spread" json:"spread"`
+	// MaxListedPDRs is how many PDRs the fast path holds that do not fit into one
+	// cache line, up to MaxSessions; 0: half of Sessions.Max, and at least 1024.
+	MaxListedPDRs int `yaml:"max_listed_pdrs" json:"max_listed_pdrs"`
 }
 
 // Sessions limits what the UPF holds.

@@ -103,7 +103,6 @@ slices:
     uplink_mbr: 1.5 Gbit/s
     downlink_mbr: 3000kbit/s
     max_sessions: 5000
-    agent: one
   - {name: any-urllc, s_nssai: 2}
 predefined_rules:
   - {name: free, precedence: 10, flows: [permit out udp from 198.51.100.0/24 53 to assigned], drop: true, qfi: 7, uplink_mbr: 1, downlink_mbr: 2kbit/s}
@@ -163,7 +162,7 @@ log: {level: debug, format: json}
 			{
 				Name: "embb", SNSSAI: SNSSAI{SST: 1, SD: 0x0a0b0c, Set: true}, DNNs: []string{"internet"},
 				NetworkInstances: []string{"internet"}, Pools: []string{"internet"},
-				UplinkMBR: 1_500_000_000, DownlinkMBR: 3_000_000, MaxSessions: 5000, Agent: "one",
+				UplinkMBR: 1_500_000_000, DownlinkMBR: 3_000_000, MaxSessions: 5000,
 			},
 			{Name: "any-urllc", SNSSAI: SNSSAI{SST: 2, SD: NoSD, Set: true}},
 		},

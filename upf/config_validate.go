@@ -73,6 +73,7 @@ func (c *Config) mistakes() []Mistake {
 		c.checkGTPU(&m)
 		c.checkDataNetworks(&m)
 	}
+	c.checkRole(&m)
 	c.checkRouter(&m)
 	c.checkBuffer(&m)
 	c.checkSlices(&m)
@@ -81,6 +82,8 @@ func (c *Config) mistakes() []Mistake {
 	c.checkBus(&m)
 	m.oneOf("datapath", c.Datapath, DatapathXDP, DatapathModel, DatapathAgents)
 	m.oneOf("xdp.mode", c.XDP.Mode, ModeAuto, ModeNative, ModeGeneric)
+	m.want(c.XDP.MaxListedPDRs >= 0 && c.XDP.MaxListedPDRs <= MaxSessions,
+		"xdp.max_listed_pdrs", c.XDP.MaxListedPDRs, fmt.Sprintf("0 to %d", MaxSessions))
 	m.want(c.Sessions.Max >= 1 && c.Sessions.Max <= MaxSessions,
 		"sessions.max", c.Sessions.Max, fmt.Sprintf("1 to %d", MaxSessions))
 	a := c.Metrics.Address

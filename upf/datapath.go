@@ -28,8 +28,11 @@ type (
 	}
 	bufferTeller interface{ Buffered() datapath.Buffered }
 	tableTeller  interface{ TableUse() []datapath.TableUse }
-	totalTeller  interface{ SliceTotals() []xdp.SliceTotal }
-	endTeller    interface {
+	totalTeller  interface{ SliceTotals() []datapath.SliceTotal }
+	keyTeller    interface {
+		Keys(seid uint64) ([]datapath.Key, error)
+	}
+	endTeller interface {
 		Ended() <-chan struct{}
 		Err() error
 	}
@@ -91,7 +94,7 @@ func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
 	}
 	d, err := xdp.New(xdp.Config{
 		Endpoints: endpoints(c), N6: dataNetworks(c),
-		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max,
+		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max, MaxListedPDRs: c.XDP.MaxListedPDRs,
 		Pin: c.XDP.Pin, Spread: c.XDP.Spread, EchoInterval: time.Duration(c.N3.EchoInterval),
 		Advertise: c.RouterAdvertisement.advertise(), Buffer: c.Buffer.limits(), MeterBurst: time.Duration(c.MeterBurst), Log: log,
 	})

@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"plumbline/datapath"
 )
 
 // maxScrapes is how many scrapes are answered at once; more get 503.
@@ -58,6 +60,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(ch, descSessions, float64(c.sessions.Len()))
 	gauge(ch, descCapacity, float64(c.config.Sessions.Max))
 	c.collectSlices(ch)
+	c.collectForwarded(ch)
 	c.collectAgents(ch)
 	gauge(ch, descDatapath, 1, c.about.Name)
 	for _, d := range c.about.Devices {
@@ -82,11 +85,9 @@ func (c *collector) collectPackets(ch chan<- prometheus.Metric) {
 	}
 }
 
-// collectSlices says what sessions and packets there were of each slice, and in
-// all.
+// collectSlices says what sessions and packets there were of each slice.
 func (c *collector) collectSlices(ch chan<- prometheus.Metric) {
 	_, counts := c.driver.(totalTeller)
-	var uplink, downlink Usage
 	for _, s := range c.sliceStates() {
 		gauge(ch, descSliceSessions, float64(s.Sessions), s.Name)
 		for direction, u := range map[string]Usage{"uplink": s.Uplink, "downlink": s.Downlink} {
@@ -97,16 +98,23 @@ func (c *collector) collectSlices(ch chan<- prometheus.Metric) {
 			counter(ch, descSliceBytes, u.Octets, s.Name, direction)
 			counter(ch, descSliceDropped, u.DroppedPackets, s.Name, direction)
 		}
-		uplink.Packets += s.Uplink.Packets
-		uplink.Octets += s.Uplink.Octets
-		downlink.Packets += s.Downlink.Packets
-		downlink.Octets += s.Downlink.Octets
 	}
-	if counts {
-		counter(ch, descPackets, uplink.Packets, "uplink")
-		counter(ch, descPackets, downlink.Packets, "downlink")
-		counter(ch, descBytes, uplink.Octets, "uplink")
-		counter(ch, descBytes, downlink.Octets, "downlink")
+}
+
+// collectForwarded says what was forwarded in all.
+func (c *collector) collectForwarded(ch chan<- prometheus.Metric) {
+	d, ok := c.driver.(totalTeller)
+	if !ok {
+		return
+	}
+	var uplink, downlink datapath.Total
+	for _, t := range d.SliceTotals() {
+		uplink.Add(t.Uplink)
+		downlink.Add(t.Downlink)
+	}
+	for direction, t := range map[string]datapath.Total{"uplink": uplink, "downlink": downlink} {
+		counter(ch, descPackets, t.Packets, direction)
+		counter(ch, descBytes, t.Octets, direction)
 	}
 }
 

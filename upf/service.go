@@ -38,7 +38,7 @@ type Service struct {
 	advertiser atomic.Pointer[n4.Endpoint]
 	served     chan struct{} // closed when the endpoint has stopped,
 	serveErr   error         // with this
-	listener   struct{ api, metrics net.Listener }
+	listener   listeners
 	servers    []*httpServer
 	closing    sync.Once
 	closed     error
@@ -142,16 +142,34 @@ func (s *Service) serve() {
 		s.servers = append(s.servers, serveHTTP(l, metricsHandler(s, s.log), s.log))
 	}
 	if l := s.listener.api; l != nil {
-		a := &localAPI{Service: s, desk: newTraceDesk(), log: s.log}
-		h := serveHTTP(l, a.routes(), s.log)
-		h.server.RegisterOnShutdown(func() { close(a.desk.ending) })
-		s.servers = append(s.servers, h)
+		s.servers = append(s.servers, serveAPI(l, s, s.log))
 	}
 	s.served = make(chan struct{})
 	go func() {
 		defer close(s.served)
 		s.serveErr = s.endpoint.Serve()
 	}()
+}
+
+// serveAPI serves the local API of s, which may be a part of a UPF.
+func serveAPI(l net.Listener, s *Service, log *slog.Logger) *httpServer {
+	a := &localAPI{Service: s, desk: newTraceDesk(), log: log}
+	h := serveHTTP(l, a.routes(), log)
+	h.server.RegisterOnShutdown(func() { close(a.desk.ending) })
+	return h
+}
+
+// listeners are those of the local API and of the metrics; nil: none.
+type listeners struct{ api, metrics net.Listener }
+
+func closeListeners(list ...net.Listener) error {
+	var errs []error
+	for _, l := range list {
+		if l != nil {
+			errs = append(errs, l.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // MetricsAddr is where the metrics are served, or nil.
@@ -208,11 +226,7 @@ func (s *Service) stop() error {
 		errs = append(errs, h.Close())
 	}
 	if len(s.servers) == 0 { // which own the sockets once they run
-		for _, l := range []net.Listener{s.listener.api, s.listener.metrics} {
-			if l != nil {
-				errs = append(errs, l.Close())
-			}
-		}
+		errs = append(errs, closeListeners(s.listener.api, s.listener.metrics))
 	}
 	if s.driver != nil {
 		if s.store != nil && !s.config.N4.Release {

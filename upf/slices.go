@@ -3,7 +3,7 @@ package upf
 import (
 	"net/http"
 
-	"plumbline/datapath/xdp"
+	"plumbline/datapath"
 )
 
 // Slices are the configured slices, and last what is in none of them.
@@ -55,7 +55,7 @@ func (s *Service) sliceStates() []SliceState {
 	return list
 }
 
-func usageOf(t xdp.Total) Usage { return Usage{t.Packets, t.Octets, t.Dropped} }
+func usageOf(t datapath.Total) Usage { return Usage{t.Packets, t.Octets, t.Dropped} }
 
 // noSlice is the name of what belongs to no configured slice.
 const noSlice = "none"

@@ -75,6 +75,9 @@ func (x *explainer) explain(p *datapath.TracePacket) *TracePacket {
 			v.UE = ue.String()
 		}
 	}
+	if s == nil && stageOf(p.Reason) != "detect" {
+		v.PDR = uint16(p.PDRID)
+	}
 	v.Stages = x.stages(p, v, &in, &out, s, pdr)
 	return v
 }
@@ -110,6 +113,9 @@ func viewFrame(f *datapath.TraceFrame) *TraceFrame {
 
 // session returns the session of a packet as it is now, or nil.
 func (x *explainer) session(p *datapath.TracePacket) *Session {
+	if x.api.sessions == nil {
+		return nil // a datapath alone knows no names of rules
+	}
 	var s *session.Session
 	switch k := p.Key; {
 	case k.TEID != 0:

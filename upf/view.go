@@ -82,8 +82,10 @@ type Session struct {
 	// InactivityTimer is the User Plane Inactivity Timer; 0: none.
 	InactivityTimer uint32 `json:"user_plane_inactivity_timer_s,omitempty"`
 	// Reports are those that the CP function has not acknowledged.
-	Reports int   `json:"usage_reports_waiting,omitempty"`
-	Rules   Rules `json:"rules"`
+	Reports int `json:"usage_reports_waiting,omitempty"`
+	// FQCSIDs are the connection sets that it belongs to, as "node/CSID".
+	FQCSIDs []string `json:"fq_csids,omitempty"`
+	Rules   Rules    `json:"rules"`
 }
 
 // Rules are the rules of a session. The PDRs are in Precedence order.
@@ -160,6 +162,9 @@ func (s *Service) viewSession(x *session.Session, nodeID string, usage *api.Sess
 		counted[u.GetPdrId()] = Usage{u.GetPackets(), u.GetOctets(), u.GetDroppedPackets()}
 	}
 	v := Session{SessionRow: s.viewRow(x, nodeID), InactivityTimer: x.InactivityTimer, Reports: len(x.Reports)}
+	for i := range x.CSIDs {
+		v.FQCSIDs = append(v.FQCSIDs, x.CSIDs[i].String())
+	}
 	v.Rules = Rules{PDRs: []PDR{}, FARs: []FAR{}, QERs: []QER{}, URRs: []URR{}, BARs: []BAR{}}
 	now := time.Now().UnixNano()
 	for i := range x.PDRs {

@@ -20,7 +20,7 @@ func TestViewSession(t *testing.T) {
 	peer := session.IPv4{10, 3, 0, 2}
 	framed := []netip.Prefix{netip.MustParsePrefix("10.60.0.0/16")}
 	x := &session.Session{
-		SEID: 1, CP: session.FSEID{SEID: 2}, PDNType: session.PDNTypeEth, InactivityTimer: 60, Reports: make([]session.UsageReport, 2),
+		SEID: 1, CP: session.FSEID{SEID: 2}, PDNType: session.PDNTypeEth, InactivityTimer: 60, CSIDs: []session.FQCSID{{Node: [16]byte{10, 4, 0, 2}, CSID: 17}}, Reports: make([]session.UsageReport, 2),
 		PDRs: []session.PDR{{ID: 1, Unwrap: session.UnwrapSTAG, PDI: session.PDI{
 			Endpoint: some8(7), MoreEndpoints: []uint8{8}, Framed: framed, QFIs: 1<<1 | 1<<9, EthernetSession: true,
 			Ethernet: []session.EthernetFilter{{Ethertype: 0x800}},

@@ -65,10 +65,12 @@ func (a *Agent) alive() *api.Alive {
 	if err != nil {
 		a.log.Debug("no drops", "agent", a.name, "error", err)
 	}
-	return &api.Alive{
+	alive := &api.Alive{
 		Instance: a.instance, Capabilities: a.driver.Capabilities(), Version: s.Version,
 		Sessions: uint64(s.Sessions), Refused: uint64(s.Refused), Reconciled: s.Reconciled, Drops: drops,
 	}
+	a.figures(alive)
+	return alive
 }
 
 // acknowledged forgets the events that were dealt with.

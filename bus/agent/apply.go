@@ -21,7 +21,7 @@ func (a *Agent) change(ctx context.Context, c *api.VersionedChange) error {
 	}
 	hash := maphash.Bytes(a.seed, c.GetSession())
 	removed := len(c.GetSession()) == 0
-	if held && !removed && old.hash == hash && len(c.GetEndMarkers()) == 0 {
+	if held && !removed && old.hash == hash && len(c.GetEndMarkers()) == 0 && !c.GetDropBuffered() {
 		a.held[seid] = holding{c.GetVersion(), hash}
 		a.applied(c, nil)
 		return nil
@@ -48,7 +48,7 @@ func (a *Agent) drive(ctx context.Context, c *api.VersionedChange) error {
 	if err != nil {
 		return err
 	}
-	err = a.driver.Apply(ctx, &api.Change{Seid: c.GetSeid(), Session: s, EndMarkers: c.GetEndMarkers()})
+	err = a.driver.Apply(ctx, &api.Change{Seid: c.GetSeid(), Session: s, EndMarkers: c.GetEndMarkers(), DropBuffered: c.GetDropBuffered()})
 	if s == nil && errors.Is(err, datapath.ErrNoSession) {
 		return nil
 	}

@@ -27,6 +27,7 @@ const patience = 60 * time.Second
 type memory struct {
 	mu       sync.Mutex
 	sessions map[uint64][]byte
+	dropped  map[uint64]int  // how often what was buffered was to be dropped
 	applied  map[uint64]bool // since it was opened
 	effects  map[uint64][]uint32
 	refuse   func(*api.Change) error
@@ -37,7 +38,7 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{
-		sessions: map[uint64][]byte{}, applied: map[uint64]bool{}, effects: map[uint64][]uint32{},
+		sessions: map[uint64][]byte{}, dropped: map[uint64]int{}, applied: map[uint64]bool{}, effects: map[uint64][]uint32{},
 		events: make(chan *api.Event, 1000),
 	}
 }
@@ -68,6 +69,9 @@ func (m *memory) Apply(ctx context.Context, c *api.Change) error {
 		}
 	}
 	m.applied[c.Seid] = true
+	if c.DropBuffered {
+		m.dropped[c.Seid]++
+	}
 	if c.Session == nil {
 		if _, ok := m.sessions[c.Seid]; ok {
 			m.effects[c.Seid] = append(m.effects[c.Seid], removed)
@@ -118,7 +122,20 @@ func (m *memory) Settle(context.Context) error {
 }
 
 func (m *memory) Drops() (map[string]uint64, error) { return map[string]uint64{"no_pdr": 3}, nil }
-func (m *memory) Close() error                      { return nil }
+
+// What a datapath may tell of itself.
+func (m *memory) Passes() (map[string]uint64, error) { return map[string]uint64{"buffer": 4}, nil }
+func (m *memory) Buffered() datapath.Buffered {
+	return datapath.Buffered{Sessions: 1, Packets: 2, MaxPackets: 3, Octets: 4, MaxOctets: 5}
+}
+func (m *memory) TableUse() []datapath.TableUse {
+	return []datapath.TableUse{{Name: "pdrs", Used: 6, Max: 7}}
+}
+func (m *memory) SliceTotals() []datapath.SliceTotal {
+	return []datapath.SliceTotal{{Slice: 8, Uplink: datapath.Total{Packets: 9, Octets: 10, Dropped: 11}, Downlink: datapath.Total{Packets: 12}}}
+}
+
+func (m *memory) Close() error { return nil }
 
 // reopen is what a new process does to pinned tables.
 func (m *memory) reopen() {

@@ -42,6 +42,7 @@ type link struct {
 	usages    map[uint64]chan *api.UsageReply // by id
 	lastID    uint64
 	alive     *api.Alive // last sign of life; nil: down
+	figures   *api.Alive // the same, also while it is down
 	instance  uint64     // of the latest process of the agent
 	reread    bool       // the stream of replies begins anew
 	ended     error
@@ -71,6 +72,9 @@ type op struct {
 	seid       uint64
 	session    []byte // as it is to be; nil: removed
 	endMarkers []*api.OuterHeaderCreation
+	// dropBuffered: as in api.Change. Packets that an agent buffers it loses when it
+	// ends, so it need not be desired.
+	dropBuffered bool
 	// correction: write what is desired when it is its turn, whatever that is
 	// then. No answer of the agent is waited for.
 	correction bool
@@ -89,9 +93,10 @@ func (o *op) finish(err error) {
 }
 
 // apply is [Upper.Apply] for the sessions of this agent.
-func (l *link) apply(ctx context.Context, seid uint64, session []byte, endMarkers []*api.OuterHeaderCreation) error {
+func (l *link) apply(ctx context.Context, c *api.Change, session []byte) error {
+	seid := c.GetSeid()
 	l.mu.Lock()
-	same := string(l.desired[seid]) == string(session) && len(endMarkers) == 0
+	same := string(l.desired[seid]) == string(session) && len(c.GetEndMarkers()) == 0 && !c.GetDropBuffered()
 	o := &op{seid: seid, done: make(chan error, 1)}
 	switch {
 	case l.ended != nil:
@@ -114,7 +119,7 @@ func (l *link) apply(ctx context.Context, seid uint64, session []byte, endMarker
 		l.mu.Unlock()
 		return fmt.Errorf("agent %s: %w", l.name, ErrAgentDown)
 	}
-	o.session, o.endMarkers = session, endMarkers
+	o.session, o.endMarkers, o.dropBuffered = session, c.GetEndMarkers(), c.GetDropBuffered()
 	l.push(o)
 	done := o.done
 	l.mu.Unlock()

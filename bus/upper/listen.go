@@ -177,6 +177,9 @@ func (l *link) setAlive(alive *api.Alive) {
 	l.instance = max(l.instance, alive.GetInstance())
 	before := l.up() != nil
 	l.alive = alive
+	if alive != nil {
+		l.figures = alive
+	}
 	after := l.up() != nil
 	sessions := len(l.desired)
 	l.mu.Unlock()

@@ -173,7 +173,7 @@ func (u *Upper) Apply(ctx context.Context, c *api.Change) error {
 			return err
 		}
 	}
-	return l.apply(ctx, c.GetSeid(), session, c.GetEndMarkers())
+	return l.apply(ctx, c, session)
 }
 
 // Usage implements [bus.Bus]; its errors are those of Apply and of a driver.
@@ -247,19 +247,6 @@ func alsoRare(all, c *api.Capabilities) {
 	})
 }
 
-// Drops implements [bus.Bus]: the sum over the agents, as they last said.
-func (u *Upper) Drops() (map[string]uint64, error) {
-	sum := map[string]uint64{}
-	for _, l := range u.all() {
-		l.mu.Lock()
-		for reason, n := range l.alive.GetDrops() {
-			sum[reason] += n
-		}
-		l.mu.Unlock()
-	}
-	return sum, nil
-}
-
 // Up reports whether new sessions can be placed on an agent.
 func (u *Upper) Up(agent uint8) bool {
 	l := u.links[agent]
@@ -283,32 +270,4 @@ func (u *Upper) Close() error {
 	u.cancel()
 	<-u.ended
 	return nil
-}
-
-// AgentStatus is what is known of an agent.
-type AgentStatus struct {
-	Number   uint8
-	Name     string
-	Up       bool   // it holds what is desired, and sessions can be placed on it
-	Desired  int    // sessions that it is to hold
-	Sessions uint64 // that it held at its last sign of life
-	Refused  uint64 // desired ones that it refused when they were given to it anew
-	Stats    Stats
-}
-
-// Agents says how each agent is, by number.
-func (u *Upper) Agents() []AgentStatus {
-	var list []AgentStatus
-	for number, l := range u.links {
-		if l == nil {
-			continue
-		}
-		l.mu.Lock()
-		list = append(list, AgentStatus{
-			Number: uint8(number), Name: l.name, Up: l.up() != nil, Desired: len(l.desired),
-			Sessions: l.alive.GetSessions(), Refused: l.alive.GetRefused(), Stats: l.stats,
-		})
-		l.mu.Unlock()
-	}
-	return list
 }

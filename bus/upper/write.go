@@ -121,7 +121,7 @@ func (l *link) take() (*batch, error) {
 			l.waiting[o.version] = o
 		}
 		message.Changes = append(message.Changes, &api.VersionedChange{
-			Version: o.version, Seid: o.seid, Session: o.session, EndMarkers: o.endMarkers})
+			Version: o.version, Seid: o.seid, Session: o.session, EndMarkers: o.endMarkers, DropBuffered: o.dropBuffered})
 	}
 	l.queue = l.queue[n:]
 	if len(l.queue) == 0 {

@@ -69,13 +69,57 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 		fmt.Fprintf(stdout, "buffer: packets of %d sessions, %d of %d packets, %d of %d octets\n",
 			b.Sessions, b.Packets, b.MaxPackets, b.Octets, b.MaxOctets)
 	}
-	if err := printDevices(stdout, d.Devices); err != nil || len(d.Tables) == 0 {
+	for _, print := range []func() error{
+		func() error { return printDevices(stdout, d.Devices) },
+		func() error { return printTables(stdout, d.Tables) },
+		func() error { return printAgents(stdout, d.Agents) },
+	} {
+		if err := print(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printTables(w io.Writer, tables []upf.TableUse) error {
+	if len(tables) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := newTable(w, "TABLE", "USED", "MAX")
+	for _, table := range tables {
+		t.row(table.Name, table.Used, table.Max)
+	}
+	return t.flush()
+}
+
+// printAgents prints one line per datapath that is another process, and one per
+// table of theirs.
+func printAgents(w io.Writer, agents []upf.AgentState) error {
+	if len(agents) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := newTable(w, "AGENT", "NUMBER", "STATE", "DATAPATH", "DESIRED", "HELD", "REFUSED", "BUFFERED PACKETS", "MAX", "OCTETS", "MAX")
+	for _, a := range agents {
+		state, buffer := "down", &upf.Buffered{}
+		if a.Up {
+			state = "up"
+		}
+		if a.Buffer != nil {
+			buffer = a.Buffer
+		}
+		t.row(a.Name, a.Number, state, a.Datapath, a.Desired, a.Sessions, a.Refused, buffer.Packets, buffer.MaxPackets, buffer.Octets, buffer.MaxOctets)
+	}
+	if err := t.flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(stdout)
-	t := newTable(stdout, "TABLE", "USED", "MAX")
-	for _, table := range d.Tables {
-		t.row(table.Name, table.Used, table.Max)
+	fmt.Fprintln(w)
+	t = newTable(w, "AGENT", "TABLE", "USED", "MAX")
+	for _, a := range agents {
+		for _, table := range a.Tables {
+			t.row(a.Name, table.Name, table.Used, table.Max)
+		}
 	}
 	return t.flush()
 }

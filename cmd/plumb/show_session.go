@@ -32,6 +32,9 @@ func (c *showSession) Run(ctx context.Context, stdout io.Writer) error {
 	if s.InactivityTimer != 0 {
 		fmt.Fprintf(stdout, "User Plane Inactivity Timer %ds\n", s.InactivityTimer)
 	}
+	if len(s.FQCSIDs) > 0 {
+		fmt.Fprintf(stdout, "FQ-CSID %s\n", words(s.FQCSIDs))
+	}
 	if s.Reports != 0 {
 		fmt.Fprintf(stdout, "%d Usage Reports that the CP function has not acknowledged\n", s.Reports)
 	}

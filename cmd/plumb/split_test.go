@@ -29,7 +29,7 @@ func newSplitBed(t *testing.T, name string) *splitBed {
 	b := &splitBed{trafficBed: newTrafficBed(t, name), redis: redistest.Start(t)}
 	n4 := b.upfConfig()
 	n4.Datapath = upf.DatapathAgents
-	n4.N3, n4.N6 = upf.N3{}, upf.N6{}
+	n4.N3, n4.N6, n4.XDP = upf.N3{}, upf.N6{}, upf.Default().XDP
 	n4.Store.Path = filepath.Join(b.dir, "store")
 	n4.Bus.Redis.Address = b.redis.Address
 	n4.Bus.Timeout = upf.Duration(time.Second)
@@ -38,7 +38,8 @@ func newSplitBed(t *testing.T, name string) *splitBed {
 
 	agent := upf.Default()
 	b.ports(agent)
-	agent.Metrics, agent.API = upf.Metrics{}, upf.API{}
+	agent.Metrics = upf.Metrics{}
+	agent.API.Socket = filepath.Join(b.dir, "agent-api")
 	agent.XDP.Pin = b.pin()
 	agent.Bus.Redis.Address, agent.Bus.Agent = b.redis.Address, "one"
 	b.agentFile = b.file("datapath.yaml", agent)

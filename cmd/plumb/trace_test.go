@@ -23,9 +23,15 @@ import (
 // runTrace starts plumb trace and returns when it runs; wait ends it.
 func (b *restartBed) runTrace(args ...string) (wait func() (stdout, stderr string)) {
 	b.t.Helper()
+	return b.runTraceOf("api", args...)
+}
+
+// runTraceOf is runTrace of the process that listens there.
+func (b *restartBed) runTraceOf(socket string, args ...string) (wait func() (stdout, stderr string)) {
+	b.t.Helper()
 	before := strings.Count(b.upf.log(), "msg=trace ")
 	var out, log bytes.Buffer
-	cmd := exec.Command("plumb", append([]string{"trace", "--socket", filepath.Join(b.dir, "api")}, args...)...)
+	cmd := exec.Command("plumb", append([]string{"trace", "--socket", filepath.Join(b.dir, socket)}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Start(); err != nil {
 		b.t.Fatal(err)

@@ -165,18 +165,18 @@ func (t *table) counters(slot uint32) *model.Counters {
 }
 
 // drain takes what a slot has counted.
-func (t *table) drain(slot uint32) Total { return drainCounters(t.counters(slot)) }
+func (t *table) drain(slot uint32) datapath.Total { return drainCounters(t.counters(slot)) }
 
-func drainCounters(c *model.Counters) Total {
-	return Total{atomic.SwapUint64(&c.Packets, 0), atomic.SwapUint64(&c.Octets, 0), atomic.SwapUint64(&c.Dropped, 0)}
+func drainCounters(c *model.Counters) datapath.Total {
+	return datapath.Total{Packets: atomic.SwapUint64(&c.Packets, 0), Octets: atomic.SwapUint64(&c.Octets, 0), Dropped: atomic.SwapUint64(&c.Dropped, 0)}
 }
 
-func addCounters(c *model.Counters, t Total) {
+func addCounters(c *model.Counters, t datapath.Total) {
 	atomic.AddUint64(&c.Packets, t.Packets)
 	atomic.AddUint64(&c.Octets, t.Octets)
 	atomic.AddUint64(&c.Dropped, t.Dropped)
 }
 
-func totalOf(c *model.Counters) Total {
-	return Total{atomic.LoadUint64(&c.Packets), atomic.LoadUint64(&c.Octets), atomic.LoadUint64(&c.Dropped)}
+func totalOf(c *model.Counters) datapath.Total {
+	return datapath.Total{Packets: atomic.LoadUint64(&c.Packets), Octets: atomic.LoadUint64(&c.Octets), Dropped: atomic.LoadUint64(&c.Dropped)}
 }

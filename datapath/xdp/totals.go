@@ -3,26 +3,9 @@ package xdp
 import (
 	"math/bits"
 	"sync/atomic"
+
+	"plumbline/datapath"
 )
-
-// Total is what rules counted since the start, those included that are gone.
-// Octets are those of user packets, from their IP header on.
-type Total struct {
-	Packets, Octets uint64 // forwarded
-	Dropped         uint64 // packets that matched, then were dropped by gate, quota, meter or FAR
-}
-
-func (t *Total) add(u Total) {
-	t.Packets += u.Packets
-	t.Octets += u.Octets
-	t.Dropped += u.Dropped
-}
-
-// SliceTotal is what the rules of the sessions of one slice counted.
-type SliceTotal struct {
-	Slice            uint32 // number of the slice; 0: of sessions without one
-	Uplink, Downlink Total
-}
 
 // bucket is the part of the totals that a rule counts in.
 type bucket struct {
@@ -32,11 +15,11 @@ type bucket struct {
 
 func bucketOf(slice uint16, ctl uint32) bucket { return bucket{slice, ctl&ruleUplink != 0} }
 
-type totals map[bucket]Total
+type totals map[bucket]datapath.Total
 
-func (t totals) add(b bucket, u Total) {
+func (t totals) add(b bucket, u datapath.Total) {
 	sum := t[b]
-	sum.add(u)
+	sum.Add(u)
 	t[b] = sum
 }
 
@@ -47,15 +30,15 @@ const scanWords = 64
 // SliceTotals adds up what the rules of each slice counted, in no order. It
 // looks at every rule and is meant for now and then, such as a scrape of
 // metrics. No value is ever less than one returned before.
-func (d *Driver) SliceTotals() []SliceTotal {
+func (d *Driver) SliceTotals() []datapath.SliceTotal {
 	d.totalsMu.Lock()
 	defer d.totalsMu.Unlock()
 	d.scan()
-	slices := map[uint16]*SliceTotal{}
+	slices := map[uint16]*datapath.SliceTotal{}
 	for b, t := range d.totals {
 		s := slices[b.slice]
 		if s == nil {
-			s = &SliceTotal{Slice: uint32(b.slice)}
+			s = &datapath.SliceTotal{Slice: uint32(b.slice)}
 			slices[b.slice] = s
 		}
 		if b.uplink {
@@ -64,7 +47,7 @@ func (d *Driver) SliceTotals() []SliceTotal {
 			s.Downlink = t
 		}
 	}
-	all := make([]SliceTotal, 0, len(slices))
+	all := make([]datapath.SliceTotal, 0, len(slices))
 	for _, s := range slices {
 		all = append(all, *s)
 	}
@@ -93,7 +76,7 @@ func (d *Driver) scan() {
 	}
 	for b, t := range now {
 		had := d.totals[b]
-		d.totals[b] = Total{max(had.Packets, t.Packets), max(had.Octets, t.Octets), max(had.Dropped, t.Dropped)}
+		d.totals[b] = datapath.Total{Packets: max(had.Packets, t.Packets), Octets: max(had.Octets, t.Octets), Dropped: max(had.Dropped, t.Dropped)}
 	}
 }
 
@@ -119,8 +102,8 @@ func (d *Driver) scanTable(t *table, now totals) bool {
 }
 
 // total is what a rule counted.
-func (r *upfRule) total() Total {
-	return Total{atomic.LoadUint64(&r.Packets), atomic.LoadUint64(&r.Octets), atomic.LoadUint64(&r.Dropped)}
+func (r *upfRule) total() datapath.Total {
+	return datapath.Total{Packets: atomic.LoadUint64(&r.Packets), Octets: atomic.LoadUint64(&r.Octets), Dropped: atomic.LoadUint64(&r.Dropped)}
 }
 
 // retire keeps what a slot counted for a rule that leaves it, and lets the slot
@@ -139,5 +122,5 @@ func (t *table) move(slot, ctl uint32, slice uint16, next uint32) {
 	}
 	had := t.slots[slot].total()
 	t.retired.add(from, had)
-	t.retired.add(to, Total{-had.Packets, -had.Octets, -had.Dropped})
+	t.retired.add(to, datapath.Total{Packets: -had.Packets, Octets: -had.Octets, Dropped: -had.Dropped})
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"plumbline/datapath"
 )
 
 // TestTotals: what rules counted stays in the totals when they go and when
@@ -26,10 +28,10 @@ func TestTotals(t *testing.T) {
 		tab.clear(slot)
 		tab.release(slot, key)
 	}
-	check := func(when string, wantUplink, wantDownlink Total) {
+	check := func(when string, wantUplink, wantDownlink datapath.Total) {
 		t.Helper()
 		uplink, downlink := b.Totals()
-		if diff := cmp.Diff([]Total{wantUplink, wantDownlink}, []Total{uplink, downlink}); diff != "" {
+		if diff := cmp.Diff([]datapath.Total{wantUplink, wantDownlink}, []datapath.Total{uplink, downlink}); diff != "" {
 			t.Errorf("%s: -want +got\n%s", when, diff)
 		}
 	}
@@ -37,10 +39,10 @@ func TestTotals(t *testing.T) {
 	first.Packets, first.Octets, first.Dropped = 3, 300, 1
 	down := install(b.ues, 1<<32|5)
 	down.Packets, down.Octets = 7, 7000
-	check("two rules", Total{3, 300, 1}, Total{7, 7000, 0})
+	check("two rules", datapath.Total{Packets: 3, Octets: 300, Dropped: 1}, datapath.Total{Packets: 7, Octets: 7000, Dropped: 0})
 
 	remove(b.teids, 1<<32|5)
-	check("one removed", Total{3, 300, 1}, Total{7, 7000, 0})
+	check("one removed", datapath.Total{Packets: 3, Octets: 300, Dropped: 1}, datapath.Total{Packets: 7, Octets: 7000, Dropped: 0})
 	first.Packets++ // a packet that was on its way
 	first.Octets += 100
 
@@ -49,14 +51,14 @@ func TestTotals(t *testing.T) {
 		t.Errorf("second rule: %d packets in slot %p, want 0 in %p", second.Packets, second, first)
 	}
 	second.Packets, second.Octets = 10, 1000
-	check("its slot taken by another", Total{14, 1400, 1}, Total{7, 7000, 0})
+	check("its slot taken by another", datapath.Total{Packets: 14, Octets: 1400, Dropped: 1}, datapath.Total{Packets: 7, Octets: 7000, Dropped: 0})
 	b.ues.write(uint32(5), &upfRule{Key: 1<<32 | 5, Ctl: ruleForw | ruleDSCP}, 0)
-	check("a rule changed", Total{14, 1400, 1}, Total{7, 7000, 0})
+	check("a rule changed", datapath.Total{Packets: 14, Octets: 1400, Dropped: 1}, datapath.Total{Packets: 7, Octets: 7000, Dropped: 0})
 
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	check("closed", Total{14, 1400, 1}, Total{7, 7000, 0})
+	check("closed", datapath.Total{Packets: 14, Octets: 1400, Dropped: 1}, datapath.Total{Packets: 7, Octets: 7000, Dropped: 0})
 }
 
 // BenchmarkTotals is what a scrape of metrics costs.
@@ -85,10 +87,10 @@ func direction(t *table) uint32 {
 }
 
 // Totals adds up what uplink and downlink rules counted.
-func (d *Driver) Totals() (uplink, downlink Total) {
+func (d *Driver) Totals() (uplink, downlink datapath.Total) {
 	for _, s := range d.SliceTotals() {
-		uplink.add(s.Uplink)
-		downlink.add(s.Downlink)
+		uplink.Add(s.Uplink)
+		downlink.Add(s.Downlink)
 	}
 	return uplink, downlink
 }
