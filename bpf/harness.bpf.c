@@ -24,6 +24,19 @@ volatile __u32 teid_at;		/* where to put TEID + session; 0: nowhere */
 volatile __u32 address_at;	/* where to put UE address + session */
 volatile __u32 teid, address;	/* of the first session */
 
+/* The clock of the programs under test, if a test has given them one in ns, and how
+ * far it goes on with each run.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} clock SEC(".maps");
+
+volatile __u64 tick;
+
 static __u64 state = 0x9e3779b97f4a7c15;
 
 static __always_inline __u32 choose(void)
@@ -45,6 +58,15 @@ static __always_inline void put(const struct ctx *ctx, __u32 at, __u32 value)
 		*(__be32 *)p = bpf_htonl(value);
 }
 
+static __always_inline void turn_clock(void)
+{
+	__u32 zero = 0;
+	__u64 *now = bpf_map_lookup_elem(&clock, &zero);
+
+	if (now)
+		__sync_fetch_and_add(now, tick);
+}
+
 SEC("xdp")
 int restore(struct xdp_md *md)
 {
@@ -52,6 +74,8 @@ int restore(struct xdp_md *md)
 	__u32 session = choose();
 	__u8 *packet;
 
+	if (tick)
+		turn_clock();
 	if (ctx_push(&ctx, ctx_octets(&ctx) - frame_octets))
 		return XDP_ABORTED;
 	packet = ctx_data(&ctx);

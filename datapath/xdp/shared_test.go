@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ type sharedBed struct {
 func openShared(t testing.TB, cfg Config, p *ports) sharedBed {
 	t.Helper()
 	c := newClock(t)
-	cfg.MaxSessions, cfg.now, cfg.edit = conformance.MaxSessions, c.read, c.edit
+	cfg.MaxSessions, cfg.now, cfg.edit = cmp.Or(cfg.MaxSessions, conformance.MaxSessions), c.read, c.edit
 	b := sharedBed{bed: openConfig(t, cfg, p), clock: c}
 	b.peers = b.peerRefs()
 	return b

@@ -21,17 +21,21 @@ type Oracle struct {
 	matched model.Frame // the last one
 }
 
-// NewOracle returns one without sessions.
-func NewOracle(t testing.TB) *Oracle {
+// NewOracle returns one without sessions, of the bed's configuration as changed.
+func NewOracle(t testing.TB, change ...func(c *model.Config)) *Oracle {
 	t.Helper()
 	o := &Oracle{now: 1e9}
-	o.UPF = model.New(model.Config{
+	cfg := model.Config{
 		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
 		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
 		Secret: conformance.Secret,
 		Now:    func() uint64 { return o.now },
 		Send:   func(packet []byte) { o.sent = append(o.sent, bytes.Clone(packet)) },
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	o.UPF = model.New(cfg)
 	if err := o.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -27,9 +27,16 @@ type Packet struct {
 type Harness struct{ objs harnessObjects }
 
 // Open loads the harness.
-func Open() (*Harness, error) {
-	h := &Harness{}
-	if err := loadHarnessObjects(&h.objs, nil); err != nil {
+func Open() (*Harness, error) { return OpenClock(nil) }
+
+// OpenClock loads the harness with the clock that the programs under test have: an
+// array of one word, in ns. Nil: they have the kernel's.
+func OpenClock(clock *ebpf.Map) (*Harness, error) {
+	h, opts := &Harness{}, &ebpf.CollectionOptions{}
+	if clock != nil {
+		opts.MapReplacements = map[string]*ebpf.Map{"clock": clock}
+	}
+	if err := loadHarnessObjects(&h.objs, opts); err != nil {
 		return nil, fmt.Errorf("harness: %w", err)
 	}
 	return h, nil

@@ -16,6 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	harnessMapClock       = "clock"
 	harnessMapTarget      = "target"
 	harnessProgNothing    = "nothing"
 	harnessProgRestore    = "restore"
@@ -27,6 +28,7 @@ const (
 	harnessVarSessions    = "sessions"
 	harnessVarTeid        = "teid"
 	harnessVarTeidAt      = "teid_at"
+	harnessVarTick        = "tick"
 )
 
 // loadHarness returns the embedded CollectionSpec for harness.
@@ -79,6 +81,7 @@ type harnessProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type harnessMapSpecs struct {
+	Clock  *ebpf.MapSpec `ebpf:"clock"`
 	Target *ebpf.MapSpec `ebpf:"target"`
 }
 
@@ -94,6 +97,7 @@ type harnessVariableSpecs struct {
 	Sessions    *ebpf.VariableSpec `ebpf:"sessions"`
 	Teid        *ebpf.VariableSpec `ebpf:"teid"`
 	TeidAt      *ebpf.VariableSpec `ebpf:"teid_at"`
+	Tick        *ebpf.VariableSpec `ebpf:"tick"`
 }
 
 // harnessObjects contains all objects after they have been loaded into the kernel.
@@ -116,11 +120,13 @@ func (o *harnessObjects) Close() error {
 //
 // It can be passed to loadHarnessObjects or ebpf.CollectionSpec.LoadAndAssign.
 type harnessMaps struct {
+	Clock  *ebpf.Map `ebpf:"clock"`
 	Target *ebpf.Map `ebpf:"target"`
 }
 
 func (m *harnessMaps) Close() error {
 	return _HarnessClose(
+		m.Clock,
 		m.Target,
 	)
 }
@@ -137,6 +143,7 @@ type harnessVariables struct {
 	Sessions    *ebpf.Variable `ebpf:"sessions"`
 	Teid        *ebpf.Variable `ebpf:"teid"`
 	TeidAt      *ebpf.Variable `ebpf:"teid_at"`
+	Tick        *ebpf.Variable `ebpf:"tick"`
 }
 
 // harnessPrograms contains all programs after they have been loaded into the kernel.
