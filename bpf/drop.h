@@ -23,10 +23,11 @@
 	X(PACKET_RATE,   "above the QER's packet rate") \
 	X(QUOTA,         "a volume quota of the PDR's URRs is used up") \
 	X(FAR,           "FAR says DROP") \
-	X(SCOPE,         "from or to an address that is valid on one link only") \
+	X(SCOPE,         "from or to an address that routers do not forward: of one link, loopback, unspecified, multicast, broadcast, reserved") \
 	X(UNWRAP,        "bare packet without the outer header that the PDR says is to be removed") \
 	X(REDIRECT,      "FAR redirects: answered here, or nothing that can be redirected") \
 	X(COPY,          "a copy that the FAR asks for could not be made or sent; the packet itself was treated") \
+	X(COPY_FULL,     "more packets to copy than the slow path takes: their copies are lost; the packets themselves were treated") \
 	X(BUFFER_FULL,   "FAR says BUFF and the session has all in the buffer that it may have") \
 	X(BUFFER_TOTAL,  "FAR says BUFF and there is no room in the buffer for any session") \
 	X(BUFFER_AGE,    "buffered for too long") \

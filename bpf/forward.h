@@ -51,17 +51,60 @@ static __always_inline int hop_use(__u32 index, __u32 octets, struct route *r)
 	return octets + hop->outer > hop->mtu ? -PASS_TOO_BIG : 0;
 }
 
+#define IP4_LINK_LOCAL	0xa9fe	/* the first 16 bits of 169.254.0.0/16 */
 #define IP6_LINK_LOCAL	0x3fa	/* the first 10 bits of fe80::/10 */
+#define IP6_MULTICAST	0xff	/* the first 8 bits */
 
-/* forward_scope - whether an IPv6 packet must not leave the link that it came from:
- * link-local addresses, and multicast of interface and link scope
+/* First octets of addresses among which there are some that are not forwarded. */
+#define SCOPE_IP4	1
+#define SCOPE_IP6	2
+static const __u8 scope_octet[256] = {
+	[0] = SCOPE_IP4 | SCOPE_IP6, [127] = SCOPE_IP4, [169] = SCOPE_IP4,
+	[224 ... 253] = SCOPE_IP4, [254 ... 255] = SCOPE_IP4 | SCOPE_IP6,
+};
+
+/* scope_confined - whether a router forwards no packet from or to this address
  *
- * Source: RFC 4291, 2.5.6 and 2.7.
+ * @addr: IPv4, or the first 64 bits of IPv6, host order
+ *
+ * IPv4: this network, loopback, link-local, multicast, reserved and broadcast. IPv6:
+ * ::/64, in which are the unspecified address, loopback and IPv4 addresses,
+ * link-local, multicast. A UPF without IP multicast routes none.
+ *
+ * Source: RFC 1812, 5.3.7; RFC 3927, 2.7; RFC 4291, 2.5 and 2.7.
+ */
+static __always_inline int scope_confined(__u64 addr, int ip6)
+{
+	__u32 first = addr >> 24;
+
+	if (ip6)
+		return !addr || addr >> 54 == IP6_LINK_LOCAL || addr >> 56 == IP6_MULTICAST;
+	return first == 0 || first == 127 || first >= 224 || addr >> 16 == IP4_LINK_LOCAL;
+}
+
+/* scope_refused - whether a packet between these addresses is not forwarded; global,
+ * so that the verifier looks at it once
+ */
+__noinline int scope_refused(__u64 src, __u64 dst, __u32 ip6)
+{
+	return scope_confined(src, ip6) || scope_confined(dst, ip6);
+}
+
+/* forward_scope - whether a router forwards the user packet, by its addresses
+ *
+ * Most packets are known by the first octets. Return: 0, or -DROP_SCOPE.
  */
 static __always_inline int forward_scope(const struct packet *p)
 {
-	return p->src_ip6 >> 54 == IP6_LINK_LOCAL || p->dst_ip6 >> 54 == IP6_LINK_LOCAL ||
-	       (__u32)((p->dst_ip6 >> 48 & 0xff0f) - 0xff01) <= 1;
+	if (p->version == 4) {
+		if ((scope_octet[p->src_ip4 >> 24] | scope_octet[p->dst_ip4 >> 24]) & SCOPE_IP4 &&
+		    scope_refused(p->src_ip4, p->dst_ip4, 0))
+			return -DROP_SCOPE;
+	} else if ((scope_octet[p->src_ip6 >> 56] | scope_octet[p->dst_ip6 >> 56]) & SCOPE_IP6 &&
+		   scope_refused(p->src_ip6, p->dst_ip6, 1)) {
+		return -DROP_SCOPE;
+	}
+	return 0;
 }
 
 /* forward_ttl - whether the user packet may take one more hop */
@@ -73,13 +116,10 @@ static __always_inline int forward_ttl(const struct packet *p)
 	if (p->version == 4) {
 		if (!packet_has(p, sizeof(*ip)) || ip->ttl <= 1)
 			return -DROP_TTL;
-	} else {
-		if (!packet_has(p, sizeof(*ip6)) || ip6->hop_limit <= 1)
-			return -DROP_TTL;
-		if (forward_scope(p))
-			return -DROP_SCOPE;
+	} else if (!packet_has(p, sizeof(*ip6)) || ip6->hop_limit <= 1) {
+		return -DROP_TTL;
 	}
-	return 0;
+	return forward_scope(p);
 }
 
 /* flow_ports - the first word behind the IP header if it holds ports */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include "copies.h"
 #include "enforce.h"
 #include "trace.h"
 
-/* pdr_measure - count a packet of a PDR of a list that is forwarded; those URRs
- * that count before enforcement have done so
+/* pdr_measure - count a packet of a PDR of a list that is forwarded, and let copies
+ * of it be made; those URRs that count before enforcement have done so
  */
-__noinline int pdr_measure(__u32 index, __u32 octets)
+__noinline int pdr_measure(struct xdp_md *md, __u32 index, __u32 octets, __u32 tunnelled)
 {
 	const struct pdr *pdr = bpf_map_lookup_elem(&pdrs, &index);
 	struct pdr_counter *n;
@@ -21,6 +22,8 @@ __noinline int pdr_measure(__u32 index, __u32 octets)
 	for (__u32 i = 0; i < PDR_URRS && i < pdr->urrs; i++)
 		if (!(pdr_urr(pdr, i) & URR_BEFORE))
 			urr_count(pdr_urr(pdr, i), pdr_direction(pdr), octets);
+	if (pdr->ctl & RULE_COPY)
+		copy_offer(md, index, tunnelled);
 	return 0;
 }
 
@@ -39,10 +42,10 @@ __noinline int pdr_measure_dropped(__u32 index)
 }
 
 /* measure - count a packet that is forwarded */
-static __always_inline void measure(const struct match *m, const struct packet *p)
+static __always_inline void measure(const struct ctx *ctx, const struct match *m, const struct packet *p)
 {
 	if (m->ctl & RULE_LIST) {
-		pdr_measure(m->meter[0], p->octets);
+		pdr_measure(ctx->md, m->meter[0], p->octets, p->teid != 0);
 		return;
 	}
 	__sync_fetch_and_add(&m->rule->packets, 1);

@@ -14,7 +14,9 @@
  * So after a change from BUFF to FORW packets go through the ring, behind those
  * that waited, until it has none of them, and then past it, none overtaking any.
  * If they come faster than the slow path sends they would do so for ever: when
- * queue_max are in the ring the next ones are dropped until it is drained.
+ * queue_max are in the ring the next ones are dropped until it is drained. Packets
+ * of a rule that goes the fast way, but which go the slow way themselves, being too
+ * big or of a PDR that only the slow path does, find room there for so many as well.
  *
  * If the process has ended, what it has left in the ring goes nowhere, and nobody
  * has to wait for it.

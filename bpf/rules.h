@@ -65,6 +65,7 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_SLOW	0x0080	/* all is done by the slow path */
 #define RULE_TO_ACCESS	0x0100	/* Destination Interface Access */
 #define RULE_LIST	0x0200	/* several PDRs, or more of one than fits in here */
+#define RULE_COPY	0x0400	/* of a PDR of a list: there are copies of its packets to be made */
 #define RULE_QUEUED	0x4000	/* the slow path may have packets that came before: see queue.h */
 #define RULE_CHANGING	0x8000
 
@@ -191,7 +192,7 @@ struct pdr_counter {
 	__u64 octets;		/* forwarded, of the user packet */
 	__u64 dropped;		/* packets that matched and were then dropped */
 	__u32 pdr_id;
-	__u32 reserved;
+	__u32 serial;		/* another one for each PDR that has the counters, one after the other */
 };
 
 /* A rate as GCRA knows it (ITU-T I.371, Annex A), of octets or of packets. Times

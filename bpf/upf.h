@@ -54,7 +54,7 @@ static __always_inline int upf_dropped(const struct match *m, int err)
  *
  * Return: 0, when it has been counted, or a negative enum upf_count.
  */
-static __always_inline int upf_admit(const struct match *m, const struct packet *p, int err)
+static __always_inline int upf_admit(const struct ctx *ctx, const struct match *m, const struct packet *p, int err)
 {
 	if (!err || !IS_PASS(-err))
 		err = match_end(m) ?: err;
@@ -62,7 +62,7 @@ static __always_inline int upf_admit(const struct match *m, const struct packet 
 		err = enforce(m, p);
 	if (err)
 		return upf_dropped(m, err);
-	measure(m, p);
+	measure(ctx, m, p);
 	return 0;
 }
 
@@ -70,7 +70,7 @@ static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, const st
 {
 	struct route r = {};
 
-	return upf_admit(m, p, forward_relay(ctx, m, p, &r)) ?: emit_outer(ctx, p, &r);
+	return upf_admit(ctx, m, p, forward_relay(ctx, m, p, &r)) ?: emit_outer(ctx, p, &r);
 }
 
 /* upf_tunnelled - the way of a G-PDU
@@ -92,7 +92,7 @@ static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, stru
 		if (mapping < 0)
 			err = mapping;
 	}
-	err = upf_admit(m, p, err);
+	err = upf_admit(ctx, m, p, err);
 	if (!err && r.changes)
 		err = n6_leave(ctx, rule_n6(m->ctl), r.changes, packet_at(ctx, p), mapping);
 	return err ?: emit_bare(ctx, p, &r);
@@ -111,7 +111,7 @@ static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct ma
 		if (clamp < 0)
 			err = clamp;
 	}
-	err = upf_admit(m, p, err);
+	err = upf_admit(ctx, m, p, err);
 	if (err)
 		return err;
 	if (clamp)

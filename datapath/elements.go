@@ -98,7 +98,7 @@ var Elements = []Element{
 	}, Done, SlowPath},
 	{"FAR", "Apply Action: DUPL", "7.5.2.3-3", func(s *api.Session) {
 		up(s).Forward.Duplicates = []*api.Duplicate{{OuterHeaderCreation: down(s).GetForward().GetOuterHeaderCreation()}}
-	}, Done, SlowPath},
+	}, Done, Program},
 	{"FAR", "Outer Header Creation: GTP-U/UDP/IPv4", "8.2.56", func(*api.Session) {}, Done, Program},
 	{"FAR", "Outer Header Creation: GTP-U/UDP/IPv6", "8.2.56", func(s *api.Session) {
 		down(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 1, Ipv6: []byte{0x20, 1, 0xd, 0xb8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}

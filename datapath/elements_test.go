@@ -48,6 +48,8 @@ the control plane's, and so is what is refused before any datapath is asked (Hea
 - A packet rate lets all packets of its time come at once.
 - RQI and paging policy are written into a PDU Session Container; a downlink packet without QFI has none, and none is made for them.
 - DL Flow Level Marking comes after Transport Level Marking, under its mask, and leaves ECN alone.
+- A packet of a FAR with DUPL goes on in the program; the slow path makes its copies, which are lost, and counted (copy_full), if it has
+  no time for them.
 - Measurement before enforcement counts what gates and meters drop, but not what a quota or a FAR stops.
 `
 

@@ -22,10 +22,11 @@ const (
 	DropPacketRate           // above the QER's packet rate
 	DropQuota                // a volume quota of the PDR's URRs is used up
 	DropFAR                  // FAR says DROP
-	DropScope                // from or to an address that is valid on one link only
+	DropScope                // from or to an address that routers do not forward: of one link, loopback, unspecified, multicast, broadcast, reserved
 	DropUnwrap               // bare packet without the outer header that the PDR says is to be removed
 	DropRedirect             // FAR redirects: answered here, or nothing that can be redirected
 	DropCopy                 // a copy that the FAR asks for could not be made or sent; the packet itself was treated
+	DropCopyFull             // more packets to copy than the slow path takes: their copies are lost; the packets themselves were treated
 	DropBufferFull           // FAR says BUFF and the session has all in the buffer that it may have
 	DropBufferTotal          // FAR says BUFF and there is no room in the buffer for any session
 	DropBufferAge            // buffered for too long
@@ -74,10 +75,11 @@ var reasons = [...]reason{
 	DropPacketRate:    {"packet_rate", "above the QER's packet rate", true},
 	DropQuota:         {"quota", "a volume quota of the PDR's URRs is used up", true},
 	DropFAR:           {"far", "FAR says DROP", true},
-	DropScope:         {"scope", "from or to an address that is valid on one link only", true},
+	DropScope:         {"scope", "from or to an address that routers do not forward: of one link, loopback, unspecified, multicast, broadcast, reserved", true},
 	DropUnwrap:        {"unwrap", "bare packet without the outer header that the PDR says is to be removed", true},
 	DropRedirect:      {"redirect", "FAR redirects: answered here, or nothing that can be redirected", true},
 	DropCopy:          {"copy", "a copy that the FAR asks for could not be made or sent; the packet itself was treated", true},
+	DropCopyFull:      {"copy_full", "more packets to copy than the slow path takes: their copies are lost; the packets themselves were treated", true},
 	DropBufferFull:    {"buffer_full", "FAR says BUFF and the session has all in the buffer that it may have", true},
 	DropBufferTotal:   {"buffer_total", "FAR says BUFF and there is no room in the buffer for any session", true},
 	DropBufferAge:     {"buffer_age", "buffered for too long", true},

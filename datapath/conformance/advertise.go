@@ -109,27 +109,6 @@ func advertiseRows() []step {
 	)
 }
 
-// scopeRows: what must not leave its link, where the PDI does not look at the
-// source.
-func scopeRows() []step {
-	scope := func(name string, u user) packet {
-		p := asks(name, "00000004", datapath.DropScope, u)
-		p.seid, p.pdr = lte, 1
-		return p
-	}
-	return rows(
-		scope("link-local source", from(up6, "fe80::7")),
-		scope("link-local destination", to(up6, "fe80::7")),
-		scope("to all nodes of a link", to(up6, "ff02::1")),
-		scope("to all of an interface", to(up6, "ff31::1")),
-		scope("Router Solicitation: nobody knows the prefix", solicit(linkLocal, 255)),
-		packet{
-			name: "to a site", port: N3, in: onN3(gpdu(pscUL("00000004"), to(up6, "ff35::1"))), want: outN6(GatewayMAC, to(up6x, "ff35::1")),
-			seid: lte, pdr: 1, octets: size6,
-		},
-	)
-}
-
 // multihomed has two prefixes on one F-TEID: its uplink PDRs go by the source.
 func multihomed() *api.Session {
 	s := plainSession()
@@ -165,6 +144,5 @@ func multihomedRows() []step {
 
 var advertiseScripts = []script{
 	{"a UE solicits its router", append([]step{install(plainSession()), install(sessions()[1])}, advertiseRows()...)},
-	{"what must not leave its link", append([]step{install(sessions()[3])}, scopeRows()...)},
 	{"a UE with two prefixes", append([]step{install(multihomed())}, multihomedRows()...)},
 }

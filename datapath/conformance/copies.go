@@ -29,11 +29,11 @@ func copyRows() []step {
 	return rows(
 		packet{
 			name: "uplink", port: N3, in: onN3(gpdu(pscUL("00000001"), up4)), want: outN6(GatewayMAC, up4x),
-			seid: plain, pdr: 1, octets: size4, either: true, sent: [][]byte{toCP, up4x.bytes()},
+			seid: plain, pdr: 1, octets: size4, sent: [][]byte{toCP, up4x.bytes()},
 		},
 		packet{
 			name: "downlink", port: N6, in: onN6(down4), want: outN3(GNBAddress, GNBMAC, portDown4, 0, gpdu(pscDL("00000101"), dn4x)),
-			seid: plain, pdr: 2, octets: size4, either: true, sent: [][]byte{toPeer},
+			seid: plain, pdr: 2, octets: size4, sent: [][]byte{toPeer},
 		},
 		expiredUp("dropped, and no copy", ttl(up4, 1), toUE(portError4, icmp4(ttlExceeded, 0, ttl(up4, 1)))),
 	)
@@ -56,7 +56,7 @@ var copyScripts = []script{
 		install(mirrored()),
 		frames(1, packet{
 			port: N6, in: onN6(down4), want: outN3(GNBAddress, GNBMAC, portDown4, 0, gpdu(pscDL("00000101"), dn4x)),
-			seid: plain, pdr: 2, octets: size4, either: true,
+			seid: plain, pdr: 2, octets: size4,
 			sent: [][]byte{down4.bytes(), inUDP(N6Address, host, wrapPorts, 0, 0, down4.bytes()).bytes()},
 		}),
 	}},

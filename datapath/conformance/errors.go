@@ -161,7 +161,7 @@ func fragmentRows() []step {
 		tooBigUp("IPv6, too long", long6(up6, 1501), toUE(portError6, icmp6(tooBig6, 1500, long6(up6, 1501)))),
 		tooBigDown("wrong checksum, too long", header(size(down4, toolong), wrongSum)),
 		tooBigDown("DF, too long, a later fragment", flags(size(down4, toolong), 0x40, 1)),
-		tooBigDown("DF, too long, from nobody", df(from(size(down4, toolong), "0.0.0.0"))),
+		withReason(tooBigDown("DF, too long, from nobody", df(from(size(down4, toolong), "0.0.0.0"))), datapath.DropScope),
 	)
 }
 
@@ -219,4 +219,4 @@ var errorScripts = []script{
 }
 
 // exceptionScripts are about what is no plain packet of a plain session.
-var exceptionScripts = slices.Concat(errorScripts, advertiseScripts, redirectScripts, copyScripts, wrapScripts)
+var exceptionScripts = slices.Concat(errorScripts, advertiseScripts, scopeScripts, redirectScripts, copyScripts, wrapScripts)

@@ -128,10 +128,10 @@ func toPortal() []step {
 			b[36]++
 			return b
 		})),
-		web4.row("to many", header(web4.says(100, 0, "S", ""), func(b []byte) []byte {
+		withReason(web4.row("to many", header(web4.says(100, 0, "S", ""), func(b []byte) []byte {
 			copy(b[16:], []byte{239, 1, 2, 3})
 			return b
-		})),
+		})), datapath.DropScope),
 		packet{
 			name: "a packet from outside is not", port: N6, in: onN6(down4), seid: plain, pdr: 2, octets: size4,
 			want: outN3(GNBAddress, GNBMAC, portDown4, 0, gpdu(pscDL("00000101"), dn4x)),

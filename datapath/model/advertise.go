@@ -41,23 +41,12 @@ const (
 	maxDNS                             = 8
 )
 
-// linkScope reports whether an IPv6 packet must not leave the link that it came
-// from. Source: RFC 4291, 2.5.6 and 2.7.
-func (u user) linkScope() bool {
-	if !u.isIPv6() {
-		return false
-	}
-	to := u.destination()
-	scope := u[25] & 0xf
-	return u.source().IsLinkLocalUnicast() || to.IsLinkLocalUnicast() || to.IsMulticast() && (scope == 1 || scope == 2)
-}
-
 // advertise answers what a UE asks of the router on its link, if that is asked of
 // the UPF and may be a UE's: whatever its rules say of link-local addresses.
 //
 // Source: RFC 4861, 6.2.6 (answers to Router Solicitations) and 7.2.4.
 func (s *Stages) advertise(candidates []*Rule, u user) []Sent {
-	if s.Advertise == nil || !u.linkScope() {
+	if s.Advertise == nil || u.isForwarded() {
 		return nil
 	}
 	kind := u.solicitation()

@@ -48,3 +48,27 @@ func (s *Stages) copies(r *Rule, a arrived) (sent []Sent, lost int) {
 	}
 	return sent, lost
 }
+
+// CopyTunnelled makes the copies of a G-PDU that r has sent on already.
+func (s *Stages) CopyTunnelled(r *Rule, message []byte) (sent []Sent, lost int) {
+	h, tpdu, reason := parseGTPU(message)
+	if reason != datapath.ReasonNone {
+		return nil, len(r.Copies)
+	}
+	u, reason := parseUser(tpdu)
+	if reason != datapath.ReasonNone {
+		return nil, len(r.Copies)
+	}
+	return s.copies(r, arrived{user: u, header: h})
+}
+
+// CopyBare makes the copies of a packet from the data network with this number that
+// r has sent on already. The NAT has translated it. It is changed.
+func (s *Stages) CopyBare(r *Rule, network int, packet []byte) (sent []Sent, lost int) {
+	u, reason := parseUser(packet)
+	if reason != datapath.ReasonNone {
+		return nil, len(r.Copies)
+	}
+	s.N6.clamp(network-1, u)
+	return s.copies(r, arrived{user: u, network: network})
+}

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"net/netip"
+
 	"plumbline/api"
 	"plumbline/datapath"
 )
@@ -17,7 +19,7 @@ import (
 // relay, which must not look, has the tunnel's packets fragmented outside.
 //
 // Source: TS 29.244 V18.6.0, 8.2.26; RFC 2003, 3.1; RFC 4861, 4.1; RFC 1812,
-// 4.2.2.7 (fragmentation).
+// 4.2.2.7 (fragmentation), 5.3.7 (martian addresses).
 func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 	switch {
 	case r.Action == api.Action_DROP:
@@ -26,7 +28,7 @@ func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 		return datapath.ReasonNone
 	case r.routes(a) && *a.user.ttl() <= 1:
 		return datapath.DropTTL
-	case r.routes(a) && a.user.linkScope():
+	case r.routes(a) && !a.user.isForwarded():
 		return datapath.DropScope
 	case r.routes(a) && len(a.user) > s.limit(r, a) && !a.user.mayFragment():
 		return datapath.DropMTU
@@ -36,6 +38,20 @@ func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 		return datapath.DropNextHop
 	}
 	return s.admitN6(r, a)
+}
+
+// isForwarded reports whether a router forwards u, by its addresses. The UPF routes no
+// multicast.
+func (u user) isForwarded() bool { return isForwarded(u.source()) && isForwarded(u.destination()) }
+
+// isForwarded reports whether a router forwards packets from and to a: not of this
+// network, the host, one link, many, or reserved. Source: RFC 1812, 5.3.7; RFC 3927,
+// 2.7; RFC 4291, 2.5 and 2.7.
+func isForwarded(a netip.Addr) bool {
+	if a.Is6() && ueKey(a).IPv6 == 0 {
+		return false // ::/64: unspecified, loopback, and IPv4 addresses
+	}
+	return isHost(a) && !a.IsLinkLocalUnicast()
 }
 
 // routes reports whether a is an IP packet that comes out of a GTP-U tunnel or goes

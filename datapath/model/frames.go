@@ -90,6 +90,7 @@ func (u *UPF) finish(o Out) Frame {
 	}
 	u.drops[datapath.DropCopy] += uint64(o.Lost)
 	u.send(o.Others)
+	u.send(o.Copies)
 	f := Frame{Reason: o.Reason, Packet: o.Packet, Tunnel: o.Tunnelled()}
 	if o.Rule != nil {
 		f.SEID, f.PDRID = o.Rule.SEID, o.Rule.PDRID

@@ -123,7 +123,10 @@ type Out struct {
 	// Others leave because of it, behind Packet: further fragments, and what its
 	// sender is told.
 	Others []Sent
-	Lost   int // copies that could not be made: DropCopy
+	// Copies are those that the FAR asks for; Lost is how many could not be made:
+	// DropCopy.
+	Copies []Sent
+	Lost   int
 }
 
 // Tunnelled reports whether the packet leaves with an outer header, towards a
@@ -183,6 +186,7 @@ func (s *Stages) Bare(network int, packet []byte) Out {
 	for _, u := range all[1:] { // fragments that have waited for this one
 		if o := s.bare(network, u, translated); o.Reason == datapath.ReasonNone {
 			out.Others = append(append(out.Others, Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way, Flow: o.Flow}), o.Others...)
+			out.Copies, out.Lost = append(out.Copies, o.Copies...), out.Lost+o.Lost
 		}
 	}
 	return out
@@ -262,7 +266,7 @@ func (s *Stages) out(r *Rule, a arrived) Out {
 	}
 	sent := s.emit(r, a)
 	copies, lost := s.copies(r, a)
-	return Out{Packet: sent[0].Packet, Rule: r, Flow: sent[0].Flow, Others: append(sent[1:], copies...), Lost: lost}
+	return Out{Packet: sent[0].Packet, Rule: r, Flow: sent[0].Flow, Others: sent[1:], Copies: copies, Lost: lost}
 }
 
 // judge says why a packet that matched is dropped; ReasonNone: it is not. One

@@ -140,7 +140,7 @@ func (s *Stages) outBare(r *Rule, a arrived) Out {
 		return s.Bare(s.N6.of(r.Way)+1, sent[0].Packet)
 	}
 	copies, lost := s.copies(r, a)
-	return Out{Packet: sent[0].Packet, Rule: r, Flow: sent[0].Flow, Others: append(sent[1:], copies...), Lost: lost}
+	return Out{Packet: sent[0].Packet, Rule: r, Flow: sent[0].Flow, Others: sent[1:], Copies: copies, Lost: lost}
 }
 
 // emitBare makes the packet that leaves for a data network, or several if it is

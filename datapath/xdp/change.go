@@ -177,7 +177,7 @@ func fast(s *api.Session, r *api.Rule) bool {
 	switch {
 	case rare(s, r):
 		return false
-	case len(d.GetFilters()) > 0, len(d.GetQfis()) > maxQFIs, len(r.GetUrrIds()) > 1, len(d.GetFramedRoutes()) > 0:
+	case len(f.GetDuplicates()) > 0, len(d.GetFilters()) > 0, len(d.GetQfis()) > maxQFIs, len(r.GetUrrIds()) > 1, len(d.GetFramedRoutes()) > 0:
 		return false
 	case len(r.GetUrrIds()) == 1 && datapath.FindURR(s, r.GetUrrIds()[0]).GetBeforeEnforcement():
 		return false

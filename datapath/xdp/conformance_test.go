@@ -24,6 +24,7 @@ type bed struct {
 	sent   [][]byte // what left of its own accord
 	slowly bool     // a frame is in the slow path
 	ring   *ringbuf.Reader
+	copies *ringbuf.Reader
 
 	slowFrames int  // how many frames went through the slow path
 	vlans      bool // its ports are tagged
@@ -80,8 +81,11 @@ func openConfig(t testing.TB, cfg Config, p *ports) *bed {
 	d.Keep()
 	b := &bed{Driver: d}
 	t.Cleanup(func() {
-		if b.ring != nil {
-			if err := b.ring.Close(); err != nil {
+		for _, ring := range []*ringbuf.Reader{b.ring, b.copies} {
+			if ring == nil {
+				continue
+			}
+			if err := ring.Close(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -234,6 +238,7 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 		t.Fatal(err)
 	}
 	reason := moved(t, before, b.programCounts(t))
+	defer b.copyAll(t)
 	switch {
 	case action == xdpRedirect && reason == datapath.ReasonNone:
 		out := b.fromWire(t, run.DataOut)

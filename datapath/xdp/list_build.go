@@ -253,6 +253,9 @@ func (b *listBuilder) pdr(r *model.Rule) (upfPdr, bool) {
 		return p, true
 	}
 	p.Ctl |= ruleForw
+	if len(r.Copies) > 0 {
+		p.Ctl |= ruleCopy
+	}
 	if r.Outer != nil {
 		return p, b.outer(&p, r)
 	}

@@ -50,6 +50,7 @@ func (t *listTable) reserveCounter(pdrID uint32) (uint32, bool) {
 	slot, ok := t.freeCounters.take(1)
 	if ok {
 		drainCounters(t.counter(slot))
+		atomic.AddUint32(&t.counters.slots[slot].Serial, 1)
 		atomic.StoreUint32(&t.counters.slots[slot].PdrId, pdrID)
 	}
 	return slot, ok

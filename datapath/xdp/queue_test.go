@@ -1,10 +1,16 @@
 package xdp
 
 import (
+	"context"
 	"encoding/hex"
 	"net/netip"
 	"testing"
 
+	"github.com/cilium/ebpf"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/conformance"
 	"plumbline/datapath/model"
 	"plumbline/gtpu"
 )
@@ -64,6 +70,55 @@ func FuzzOuterDatagram(f *testing.F) {
 			t.Errorf("got %d octets of payload from a frame of %d: %+v", len(m.Payload), len(frame), model.Datagram{From: m.From, To: m.To})
 		}
 	})
+}
+
+// TestQueueOfBigPackets: packets that are too big for the next hop, of a rule that goes
+// the fast way, are bounded in the ring like any others, and the next ones dropped and
+// counted until there is room.
+func TestQueueOfBigPackets(t *testing.T) {
+	b := openBed(t, 64)
+	s := conformance.Sessions()[0]
+	if err := b.Apply(context.Background(), &api.Change{Seid: s.GetSeid(), Session: s}); err != nil {
+		t.Fatal(err)
+	}
+	_, big := conformance.BenchFramesOf(conformance.MTU - 28) // of IPv4 and UDP
+	before := b.programCounts(t)
+	run := func(n int) {
+		for range n {
+			run := ebpf.RunOptions{Data: big, DataOut: make([]byte, len(big)+80)}
+			if action, err := b.objs.UpfN6Xdp.Run(&run); err != nil || action != xdpDrop {
+				t.Fatalf("action %d, %v", action, err)
+			}
+		}
+	}
+	expect := func(passed, dropped uint64) {
+		t.Helper()
+		now := b.programCounts(t)
+		for reason, want := range map[datapath.Reason]uint64{datapath.PassTooBig: passed, datapath.DropSlowFull: dropped} {
+			if got := now[reason] - before[reason]; got != want {
+				t.Errorf("%v: %d packets, want %d", reason, got, want)
+			}
+		}
+		u, err := b.Usage(s.GetSeid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := u.Rules[1].DroppedPackets; got != dropped {
+			t.Errorf("%d packets counted as dropped, want %d", got, dropped)
+		}
+	}
+	run(queueMax + 10)
+	expect(queueMax, 10)
+	b.slow.exceptional(b.exception(t))
+	run(2)
+	expect(queueMax+1, 11)
+	for range queueMax {
+		b.slow.exceptional(b.exception(t))
+	}
+	slot, _ := b.ues.find(1<<32 | uint64(s.GetRules()[1].GetDetect().GetUeAddress().GetIpv4()))
+	if got := b.queueOf(ruleByUE, slot).Packets; got != 0 {
+		t.Errorf("%d packets are said to be in the ring, which is empty", got)
+	}
 }
 
 func unhex(t testing.TB, s string) []byte {

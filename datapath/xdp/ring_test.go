@@ -1,7 +1,9 @@
 package xdp
 
 import (
+	"errors"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -28,4 +30,27 @@ func (b *bed) exception(t testing.TB) exception {
 		t.Fatalf("exception ring: %v", err)
 	}
 	return parseException(record.RawSample)
+}
+
+// copyAll makes the copies of the frames in the ring of copies.
+func (b *bed) copyAll(t testing.TB) {
+	t.Helper()
+	if b.copies == nil {
+		ring, err := ringbuf.NewReader(b.objs.Copies)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.copies = ring
+	}
+	b.copies.SetDeadline(time.Unix(1, 0)) // of what is there
+	for {
+		record, err := b.copies.Read()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("ring of copies: %v", err)
+		}
+		b.slow.copier.take(parseCopy(record.RawSample))
+	}
 }

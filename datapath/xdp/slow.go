@@ -35,6 +35,7 @@ type slowPath struct {
 	counts []atomic.Uint64    // by reason
 
 	markers markers
+	copier  copier
 
 	mu        sync.Mutex // of what follows
 	answers   model.Limiter
@@ -72,6 +73,7 @@ func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 		Redirects: model.NewRedirects(newSecret()), Names: model.NewNames(d.names), Bridge: model.NewBridge(),
 	}
 	s.markers.send = s.sendSignal
+	s.copier.s = s
 	return s
 }
 
@@ -96,19 +98,24 @@ func (d *Driver) startSlow() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("xdp: exception ring: %w", err), conns.close(), raw.close())
 	}
+	copies, err := s.copier.start(d.objs.Copies)
+	if err != nil {
+		return errors.Join(err, conns.close(), raw.close(), ring.Close())
+	}
 	d.slow = s
 	var done sync.WaitGroup
 	for to, conn := range conns {
 		done.Go(func() { s.readGTPU(conn, netip.AddrPortFrom(to, gtpu.Port)) })
 	}
 	done.Go(func() { s.readRing(ring) })
+	done.Go(func() { s.copier.read(copies) })
 	closed := make(chan struct{})
 	done.Go(func() { s.tend(closed) })
 	s.markers.start()
 	done.Go(func() { s.markers.run(closed) })
 	d.detach = append(d.detach, func() error {
 		close(closed)
-		err := errors.Join(conns.close(), ring.Close())
+		err := errors.Join(conns.close(), ring.Close(), copies.Close())
 		done.Wait()
 		return errors.Join(err, raw.close())
 	})
@@ -172,7 +179,7 @@ func (s *slowPath) finish(o model.Out, c came) {
 	}
 	s.count(reason)
 	s.d.tracer.slowly(c, o, reason)
-	s.counts[datapath.DropCopy].Add(uint64(o.Lost))
+	s.copier.later(o)
 	for _, other := range o.Others {
 		reason := s.emit(other)
 		s.count(reason)

@@ -52,12 +52,12 @@ func (c *change) fillSlow() error {
 }
 
 // rare reports whether r asks for what only the slow path does: redirecting, for
-// which the way back has to be looked at as well, copies, outer headers other than
-// GTP-U, and T-PDUs that are no IP packets.
+// which the way back has to be looked at as well, outer headers other than GTP-U,
+// and T-PDUs that are no IP packets.
 func rare(s *api.Session, r *api.Rule) bool {
 	f := r.GetForward()
 	switch {
-	case f.GetRedirect() != nil, len(f.GetDuplicates()) > 0,
+	case f.GetRedirect() != nil,
 		s.GetPduType() != api.PDUType_IP, r.GetUnwrap() != api.Unwrap_UNWRAP_NONE,
 		f.GetOuterHeaderCreation().GetEncapsulation() != api.Encapsulation_GTPU:
 		return true
@@ -116,6 +116,7 @@ func (d *Driver) bindSlow(seid uint64, old, made *session) {
 		for _, k := range old.slow[i].keys {
 			delete(d.slowRules, k)
 		}
+		d.forgetCopies(old.slow[i].rule)
 	}
 	delete(d.slowSessions, seid)
 	for i := range made.slow {
@@ -123,6 +124,7 @@ func (d *Driver) bindSlow(seid uint64, old, made *session) {
 		for _, k := range s.keys {
 			d.slowRules[k] = append(d.slowRules[k], s.rule)
 		}
+		d.bindCopies(s.rule)
 	}
 	if len(made.slow) > 0 {
 		d.slowSessions[seid] = made

@@ -22,6 +22,7 @@ const (
 	ruleSlow     = 0x0080
 	ruleToAccess = 0x0100
 	ruleList     = 0x0200
+	ruleCopy     = 0x0400
 	ruleQueued   = 0x4000
 	ruleChanging = 0x8000
 

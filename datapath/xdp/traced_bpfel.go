@@ -13,6 +13,18 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type tracedCopy struct {
+	_         structs.HostLayout
+	Time      uint64
+	Octets    uint32
+	Counter   uint32
+	Serial    uint32
+	Tunnelled uint32
+	Ifindex   uint32
+	Unused    uint32
+	Frame     [9216]uint8
+}
+
 type tracedEndpointIp6 struct {
 	_    structs.HostLayout
 	Word [4]uint32
@@ -219,12 +231,12 @@ type tracedPdr struct {
 }
 
 type tracedPdrCounter struct {
-	_        structs.HostLayout
-	Packets  uint64
-	Octets   uint64
-	Dropped  uint64
-	PdrId    uint32
-	Reserved uint32
+	_       structs.HostLayout
+	Packets uint64
+	Octets  uint64
+	Dropped uint64
+	PdrId   uint32
+	Serial  uint32
 }
 
 type tracedQueue struct {
@@ -350,6 +362,8 @@ type tracedVlanKey struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	tracedMapAttended        = "attended"
+	tracedMapCopies          = "copies"
+	tracedMapCopyScratch     = "copy_scratch"
 	tracedMapCounts          = "counts"
 	tracedMapEntries         = "entries"
 	tracedMapExceptions      = "exceptions"
@@ -404,6 +418,7 @@ const (
 	tracedVarSpreadCpus      = "spread_cpus"
 	tracedVarSpreadOpaque    = "spread_opaque"
 	tracedVarTraceOn         = "trace_on"
+	tracedVarUnusedCopy      = "unused_copy"
 	tracedVarUnusedException = "unused_exception"
 	tracedVarUnusedRouteKey  = "unused_route_key"
 	tracedVarUnusedUrrEvent  = "unused_urr_event"
@@ -461,6 +476,8 @@ type tracedProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedMapSpecs struct {
 	Attended       *ebpf.MapSpec `ebpf:"attended"`
+	Copies         *ebpf.MapSpec `ebpf:"copies"`
+	CopyScratch    *ebpf.MapSpec `ebpf:"copy_scratch"`
 	Counts         *ebpf.MapSpec `ebpf:"counts"`
 	Entries        *ebpf.MapSpec `ebpf:"entries"`
 	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
@@ -518,6 +535,7 @@ type tracedVariableSpecs struct {
 	SpreadCpus      *ebpf.VariableSpec `ebpf:"spread_cpus"`
 	SpreadOpaque    *ebpf.VariableSpec `ebpf:"spread_opaque"`
 	TraceOn         *ebpf.VariableSpec `ebpf:"trace_on"`
+	UnusedCopy      *ebpf.VariableSpec `ebpf:"unused_copy"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedRouteKey  *ebpf.VariableSpec `ebpf:"unused_route_key"`
 	UnusedUrrEvent  *ebpf.VariableSpec `ebpf:"unused_urr_event"`
@@ -544,6 +562,8 @@ func (o *tracedObjects) Close() error {
 // It can be passed to loadTracedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedMaps struct {
 	Attended       *ebpf.Map `ebpf:"attended"`
+	Copies         *ebpf.Map `ebpf:"copies"`
+	CopyScratch    *ebpf.Map `ebpf:"copy_scratch"`
 	Counts         *ebpf.Map `ebpf:"counts"`
 	Entries        *ebpf.Map `ebpf:"entries"`
 	Exceptions     *ebpf.Map `ebpf:"exceptions"`
@@ -587,6 +607,8 @@ type tracedMaps struct {
 func (m *tracedMaps) Close() error {
 	return _TracedClose(
 		m.Attended,
+		m.Copies,
+		m.CopyScratch,
 		m.Counts,
 		m.Entries,
 		m.Exceptions,
@@ -645,6 +667,7 @@ type tracedVariables struct {
 	SpreadCpus      *ebpf.Variable `ebpf:"spread_cpus"`
 	SpreadOpaque    *ebpf.Variable `ebpf:"spread_opaque"`
 	TraceOn         *ebpf.Variable `ebpf:"trace_on"`
+	UnusedCopy      *ebpf.Variable `ebpf:"unused_copy"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedRouteKey  *ebpf.Variable `ebpf:"unused_route_key"`
 	UnusedUrrEvent  *ebpf.Variable `ebpf:"unused_urr_event"`

@@ -22,6 +22,18 @@ type upfBpfCpumapVal struct {
 	}
 }
 
+type upfCopy struct {
+	_         structs.HostLayout
+	Time      uint64
+	Octets    uint32
+	Counter   uint32
+	Serial    uint32
+	Tunnelled uint32
+	Ifindex   uint32
+	Unused    uint32
+	Frame     [9216]uint8
+}
+
 type upfEndpointIp6 struct {
 	_    structs.HostLayout
 	Word [4]uint32
@@ -228,12 +240,12 @@ type upfPdr struct {
 }
 
 type upfPdrCounter struct {
-	_        structs.HostLayout
-	Packets  uint64
-	Octets   uint64
-	Dropped  uint64
-	PdrId    uint32
-	Reserved uint32
+	_       structs.HostLayout
+	Packets uint64
+	Octets  uint64
+	Dropped uint64
+	PdrId   uint32
+	Serial  uint32
 }
 
 type upfQueue struct {
@@ -318,6 +330,8 @@ type upfVlanKey struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	upfMapAttended        = "attended"
+	upfMapCopies          = "copies"
+	upfMapCopyScratch     = "copy_scratch"
 	upfMapCounts          = "counts"
 	upfMapEntries         = "entries"
 	upfMapExceptions      = "exceptions"
@@ -375,6 +389,7 @@ const (
 	upfVarSpreadCpus      = "spread_cpus"
 	upfVarSpreadOpaque    = "spread_opaque"
 	upfVarTraceOn         = "trace_on"
+	upfVarUnusedCopy      = "unused_copy"
 	upfVarUnusedException = "unused_exception"
 	upfVarUnusedRouteKey  = "unused_route_key"
 	upfVarUnusedUrrEvent  = "unused_urr_event"
@@ -436,6 +451,8 @@ type upfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfMapSpecs struct {
 	Attended       *ebpf.MapSpec `ebpf:"attended"`
+	Copies         *ebpf.MapSpec `ebpf:"copies"`
+	CopyScratch    *ebpf.MapSpec `ebpf:"copy_scratch"`
 	Counts         *ebpf.MapSpec `ebpf:"counts"`
 	Entries        *ebpf.MapSpec `ebpf:"entries"`
 	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
@@ -492,6 +509,7 @@ type upfVariableSpecs struct {
 	SpreadCpus      *ebpf.VariableSpec `ebpf:"spread_cpus"`
 	SpreadOpaque    *ebpf.VariableSpec `ebpf:"spread_opaque"`
 	TraceOn         *ebpf.VariableSpec `ebpf:"trace_on"`
+	UnusedCopy      *ebpf.VariableSpec `ebpf:"unused_copy"`
 	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedRouteKey  *ebpf.VariableSpec `ebpf:"unused_route_key"`
 	UnusedUrrEvent  *ebpf.VariableSpec `ebpf:"unused_urr_event"`
@@ -518,6 +536,8 @@ func (o *upfObjects) Close() error {
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfMaps struct {
 	Attended       *ebpf.Map `ebpf:"attended"`
+	Copies         *ebpf.Map `ebpf:"copies"`
+	CopyScratch    *ebpf.Map `ebpf:"copy_scratch"`
 	Counts         *ebpf.Map `ebpf:"counts"`
 	Entries        *ebpf.Map `ebpf:"entries"`
 	Exceptions     *ebpf.Map `ebpf:"exceptions"`
@@ -560,6 +580,8 @@ type upfMaps struct {
 func (m *upfMaps) Close() error {
 	return _UpfClose(
 		m.Attended,
+		m.Copies,
+		m.CopyScratch,
 		m.Counts,
 		m.Entries,
 		m.Exceptions,
@@ -617,6 +639,7 @@ type upfVariables struct {
 	SpreadCpus      *ebpf.Variable `ebpf:"spread_cpus"`
 	SpreadOpaque    *ebpf.Variable `ebpf:"spread_opaque"`
 	TraceOn         *ebpf.Variable `ebpf:"trace_on"`
+	UnusedCopy      *ebpf.Variable `ebpf:"unused_copy"`
 	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedRouteKey  *ebpf.Variable `ebpf:"unused_route_key"`
 	UnusedUrrEvent  *ebpf.Variable `ebpf:"unused_urr_event"`

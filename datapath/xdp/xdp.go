@@ -113,7 +113,8 @@ type Driver struct {
 	sessions     *sessionTable       // nil once the driver is closed
 	slowSessions map[uint64]*session // those of them with a rule of the slow path
 	slowRules    map[tableKey][]*model.Rule
-	retired      totals // counted by rules that are gone
+	copied       map[uint32]*model.Rule // that ask for copies, by slot of their counters
+	retired      totals                 // counted by rules that are gone
 	overflows    int
 	watchers     map[int]*nexthop.Watcher // by device; nil until started
 	scratch      change
@@ -183,7 +184,7 @@ func load(cfg Config, p *ports) (*Driver, error) {
 	}
 	d := &Driver{
 		cfg: cfg, log: cfg.Log, ports: p, about: capabilities(cfg),
-		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*model.Rule{},
+		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*model.Rule{}, copied: map[uint32]*model.Rule{},
 		retired: totals{}, totals: totals{}, errored: newErrorIndications(), paths: newPaths(), attends: -1,
 	}
 	if err := d.loadObjects(); err != nil {
