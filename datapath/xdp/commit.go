@@ -156,7 +156,7 @@ func (c *change) abort() {
 		}
 	}
 	for _, p := range c.fresh {
-		c.d.framed.remove(p)
+		c.d.framed.giveBack(p)
 	}
 	for _, h := range c.others {
 		switch {

@@ -27,6 +27,11 @@ type framedTable struct {
 	changed  func(routes int) // told how many there are
 	key      map[netip.Prefix]uint64
 	prefixes map[uint64][]netip.Prefix // by key
+	// orphans are those of a process before this one whose sessions have not been
+	// applied yet: who asks for one gets it, as that session may be gone. displaced is
+	// where they led to.
+	orphans   map[netip.Prefix]bool
+	displaced map[netip.Prefix]uint64
 }
 
 func newFramedTable(trie *ebpf.Map, changed func(routes int)) *framedTable {
@@ -58,18 +63,42 @@ func unframedKey(k [20]byte) netip.Prefix {
 //
 // Errors: [datapath.ErrClash], [datapath.ErrFull].
 func (t *framedTable) add(p netip.Prefix, key uint64) (fresh bool, err error) {
-	if had, ok := t.key[p]; ok {
-		if had != key {
-			return false, fmt.Errorf("xdp: framed route %v: %w", p, datapath.ErrClash)
-		}
+	had, ok := t.key[p]
+	switch {
+	case ok && had == key:
+		delete(t.orphans, p)
 		return false, nil
+	case ok && !t.orphans[p]:
+		return false, fmt.Errorf("xdp: framed route %v: %w", p, datapath.ErrClash)
 	}
 	if err := t.trie.Put(framedKey(p), key); err != nil {
 		return false, fmt.Errorf("xdp: framed route %v: %w: %w", p, err, datapath.ErrFull)
 	}
+	if ok {
+		t.forget(p, had)
+		delete(t.orphans, p)
+		t.displaced[p] = had
+	}
 	t.know(p, key)
 	t.changed(len(t.key))
 	return true, nil
+}
+
+// giveBack takes p away as it was added in vain: an orphan has it again.
+func (t *framedTable) giveBack(p netip.Prefix) {
+	had, ok := t.displaced[p]
+	if !ok {
+		t.remove(p)
+		return
+	}
+	delete(t.displaced, p)
+	t.forget(p, t.key[p])
+	if err := t.trie.Put(framedKey(p), had); err != nil {
+		return // there was room for it: it is there
+	}
+	t.know(p, had)
+	t.orphans[p] = true
+	t.changed(len(t.key))
 }
 
 func (t *framedTable) know(p netip.Prefix, key uint64) {
@@ -77,14 +106,20 @@ func (t *framedTable) know(p netip.Prefix, key uint64) {
 	t.prefixes[key] = append(t.prefixes[key], p)
 }
 
-// remove takes p away.
-func (t *framedTable) remove(p netip.Prefix) {
-	key := t.key[p]
+// forget is the inverse of know.
+func (t *framedTable) forget(p netip.Prefix, key uint64) {
 	delete(t.key, p)
 	t.prefixes[key] = slices.DeleteFunc(t.prefixes[key], func(o netip.Prefix) bool { return o == p })
 	if len(t.prefixes[key]) == 0 {
 		delete(t.prefixes, key)
 	}
+}
+
+// remove takes p away.
+func (t *framedTable) remove(p netip.Prefix) {
+	t.forget(p, t.key[p])
+	delete(t.orphans, p)
+	delete(t.displaced, p)
 	// A stale entry leads to a key that no rule has: harmless.
 	_ = t.trie.Delete(framedKey(p))
 	t.changed(len(t.key))
@@ -105,14 +140,17 @@ func (t *framedTable) adopt() {
 		k   [20]byte
 		key uint64
 	)
+	t.orphans, t.displaced = map[netip.Prefix]bool{}, map[netip.Prefix]uint64{}
 	for all := t.trie.Iterate(); all.Next(&k, &key); {
 		t.know(unframedKey(k), key)
+		t.orphans[unframedKey(k)] = true
 	}
 	t.changed(len(t.key))
 }
 
 // settle removes the routes that lead to no rule.
 func (t *framedTable) settle(ues *table) {
+	t.orphans, t.displaced = nil, nil
 	for _, key := range slices.Collect(maps.Keys(t.prefixes)) {
 		if _, ok := ues.find(key); !ok {
 			t.keep(key, nil)

@@ -15,6 +15,7 @@ type runs struct {
 	next  uint32 // all from here on were never handed out
 	freed [runClasses]lateQueue
 	spare uint32 // slots in freed
+	given bool   // something was since they were joined
 }
 
 // runClasses is how many sizes of runs there are: 1 to 1024 slots.
@@ -30,6 +31,16 @@ func runClass(n int) int { return bits.Len(uint(n - 1)) }
 // take returns the first slot of a run of n, or false if there is no room.
 func (r *runs) take(n int) (uint32, bool) {
 	class := runClass(n)
+	slot, ok := r.takeClass(class)
+	if !ok && r.given && r.spare+r.size-r.next >= 1<<class {
+		r.join()
+		return r.takeClass(class)
+	}
+	return slot, ok
+}
+
+// takeClass is take of a run of 2^class slots, of what lies ready.
+func (r *runs) takeClass(class int) (uint32, bool) {
 	if slot, ok := r.freed[class].take(); ok {
 		r.spare -= 1 << class
 		return slot, true
@@ -57,6 +68,38 @@ func (r *runs) take(n int) (uint32, bool) {
 func (r *runs) give(slot uint32, n int, nowNs uint64) {
 	r.freed[runClass(n)].put(slot, nowNs)
 	r.spare += 1 << runClass(n)
+	r.given = true
+}
+
+// join makes as few and as long runs as it can of those that are free. It is done
+// when there is no run of a length, which a table that has been in use for long
+// comes to: what is free then lies in many short ones, side by side.
+func (r *runs) join() {
+	var free []run
+	late := [runClasses]lateQueue{}
+	for class := range r.freed {
+		for _, s := range r.freed[class].slots[r.freed[class].head:] {
+			if s.isLate() {
+				late[class].slots = append(late[class].slots, s)
+			} else {
+				free = append(free, run{s.slot, 1 << class})
+				r.spare -= 1 << class
+			}
+		}
+	}
+	r.freed, r.given = late, slices.ContainsFunc(late[:], func(q lateQueue) bool { return len(q.slots) > 0 })
+	slices.SortFunc(free, func(a, b run) int { return int(a.first) - int(b.first) })
+	for i := 0; i < len(free); {
+		first, end := free[i].first, free[i].first
+		for ; i < len(free) && free[i].first == end; i++ {
+			end += free[i].length
+		}
+		if end == r.next {
+			r.next = first
+		} else {
+			r.gap(first, end)
+		}
+	}
 }
 
 // use is how many slots are handed out, of how many.
@@ -101,6 +144,9 @@ type lateSlot struct {
 // held is how many slots wait in q.
 func (q *lateQueue) held() int { return len(q.slots) - q.head }
 
+// isLate reports whether packets may still see it.
+func (s lateSlot) isLate() bool { return s.freed != 0 && monotonic() < s.freed+uint64(grace) }
+
 func (q *lateQueue) put(slot uint32, nowNs uint64) { q.slots = append(q.slots, lateSlot{slot, nowNs}) }
 
 func (q *lateQueue) take() (uint32, bool) {
@@ -108,7 +154,7 @@ func (q *lateQueue) take() (uint32, bool) {
 		return 0, false
 	}
 	s := q.slots[q.head]
-	if s.freed != 0 && monotonic() < s.freed+uint64(grace) {
+	if s.isLate() {
 		return 0, false
 	}
 	q.head++

@@ -98,3 +98,82 @@ func TestRunsAdopt(t *testing.T) {
 		t.Errorf("%d of 63 slots could be used", len(taken))
 	}
 }
+
+// TestRunsChurn takes and gives for long, nearly all of the table, runs of changing
+// lengths: one is refused only if nowhere so many slots that are free lie side by
+// side, and what is kept about the free ones does not grow.
+func TestRunsChurn(t *testing.T) {
+	const size = 2048
+	rng := rand.New(rand.NewPCG(5, 6))
+	r := newRuns(size)
+	taken := make([]bool, size) // slots, with what runs are rounded up to
+	taken[0] = true
+	set := func(h run, to bool) {
+		for s := h.first; s < h.first+1<<runClass(int(h.length)); s++ {
+			if taken[s] == to {
+				t.Fatalf("slot %d of %+v is taken: %v", s, h, to)
+			}
+			taken[s] = to
+		}
+	}
+	var held []run
+	refused := 0
+	for i := range 60_000 {
+		// Long ones and short ones in turn, so that the one has to be made of the other.
+		most := 4
+		if i/5000%2 == 1 {
+			most = 128
+		}
+		length := 1 + rng.IntN(most)
+		first, ok := r.take(length)
+		if ok {
+			h := run{first, uint32(length)}
+			set(h, true)
+			held = append(held, h)
+			continue
+		}
+		refused++
+		if longest := longestFree(taken); longest >= 1<<runClass(length) {
+			t.Fatalf("step %d: %d slots refused, %d are free side by side", i, length, longest)
+		}
+		for range 1 + rng.IntN(len(held)) {
+			at := rng.IntN(len(held))
+			set(held[at], false)
+			r.give(held[at].first, int(held[at].length), 0)
+			held[at] = held[len(held)-1]
+			held = held[:len(held)-1]
+		}
+		kept := 0
+		for class := range r.freed {
+			kept += len(r.freed[class].slots)
+		}
+		if kept > runClasses*2048+size {
+			t.Fatalf("step %d: %d runs are kept of %d slots", i, kept, size)
+		}
+	}
+	if refused < 100 {
+		t.Errorf("the table was full %d times only", refused)
+	}
+	for _, h := range held {
+		r.give(h.first, int(h.length), 0)
+	}
+	if use := r.use("runs"); use.Used != 0 {
+		t.Errorf("in use behind all: %+v", use)
+	}
+	if _, ok := r.take(1024); !ok {
+		t.Error("an empty table has no run of 1024")
+	}
+}
+
+// longestFree is how many slots lie side by side at most that are not taken.
+func longestFree(taken []bool) int {
+	longest, run := 0, 0
+	for _, is := range taken {
+		run++
+		if is {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return longest
+}
