@@ -155,31 +155,37 @@ __noinline int n6_mark(struct xdp_md *md, __u32 way, __u32 at)
 
 /* n6_prepare - what the packet at octet @at needs to leave by a way
  *
- * @changes: N6_* of the way
+ * @changes: N6_* of the way; an MSS that is not there is taken out
  * Return: the index of its mapping, 0, or a negative enum upf_count.
  */
-static __always_inline int n6_prepare(struct ctx *ctx, __u32 way, __u32 changes, __u32 at)
+static __always_inline int n6_prepare(struct ctx *ctx, __u32 way, __u32 *changes, __u32 at)
 {
-	int mss = changes & N6_MSS ? n6_mss(ctx->md, at) : 0;
+	int mss = *changes & N6_MSS ? n6_mss(ctx->md, at) : 0;
 
 	if (mss < 0)
 		return mss;
-	return changes & N6_NAT ? n6_mapping(ctx->md, way, at) : 0;
+	if (!mss)
+		*changes &= ~N6_MSS;
+	return *changes & N6_NAT ? n6_mapping(ctx->md, way, at) : 0;
 }
 
 /* n6_arrive - the way whose MSS a bare packet at octet @at gets
  *
- * Return: its number; 0: none; or a negative enum upf_count.
+ * Most packets are no SYNs: where they come from need not be known then. Return:
+ * its number; 0: none; or a negative enum upf_count.
  */
-static __always_inline int n6_arrive(struct ctx *ctx, __u32 at)
+__noinline int n6_arrive(struct xdp_md *md, __u32 at)
 {
-	__u32 way = n6_number(ctx_ifindex(ctx));
-	const struct n6_way *w = bpf_map_lookup_elem(&n6_ways, &way);
-	int mss;
+	const struct n6_way *w;
+	int mss = n6_mss(md, at);
+	__u32 way;
 
+	if (!mss)
+		return 0;
+	way = n6_number(md->ingress_ifindex);
+	w = bpf_map_lookup_elem(&n6_ways, &way);
 	if (!way || !w || !(w->flags & N6_MSS))
 		return 0;
-	mss = n6_mss(ctx->md, at);
 	return mss > 0 ? (int)way : mss;
 }
 

@@ -68,7 +68,11 @@ struct {
 	__type(value, struct nat_pool);
 } nat_pools SEC(".maps");
 
-/* Number of the data network by the device of arrival. */
+/* Number of the data network by the device of arrival: in the one device's place,
+ * or, if that is taken by another, in the hash.
+ */
+#define N6_DEVICES	64
+volatile __u64 n6_devices[N6_DEVICES];	/* number << 32 | ifindex, by low bits of ifindex; 0: free */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, N6_WAYS);
@@ -189,13 +193,15 @@ static __always_inline int nat_rewrite(struct iphdr *ip, void *end, int destinat
 static __always_inline void nat_use(struct nat_mapping *m, const struct iphdr *ip, void *end, int destination)
 {
 	const __u8 *tcp = (void *)(ip + 1);
-	__u64 now = bpf_ktime_get_ns();
 
 	if (destination) {
 		if (!(*(volatile __u32 *)&m->state & NAT_REPLIED))
 			__sync_fetch_and_or(&m->state, NAT_REPLIED);
-	} else if (now - *(volatile __u64 *)&m->last > NAT_FRESH) {
-		*(volatile __u64 *)&m->last = now;
+	} else {
+		__u64 now = bpf_ktime_get_coarse_ns();
+
+		if ((__s64)(now - *(volatile __u64 *)&m->last) > (__s64)NAT_FRESH)
+			*(volatile __u64 *)&m->last = now;
 	}
 	if (ip->protocol != IPPROTO_TCP || (void *)(tcp + 14) > end)
 		return;
@@ -265,8 +271,12 @@ __noinline int n6_translate(struct xdp_md *md, __u32 mapping, __u32 at, int dest
 /* n6_number - the number of the data network from which a packet comes; 0: none */
 static __always_inline __u32 n6_number(__u32 ifindex)
 {
-	__u32 *way = bpf_map_lookup_elem(&n6_by_device, &ifindex);
+	__u64 home = n6_devices[ifindex & (N6_DEVICES - 1)];
+	__u32 *way;
 
+	if ((__u32)home == ifindex)
+		return home >> 32;
+	way = bpf_map_lookup_elem(&n6_by_device, &ifindex);
 	return way ? *way : 0;
 }
 

@@ -88,7 +88,7 @@ static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, stru
 		return upf_relay(ctx, p, m);
 	err = forward_bare(m, p, &r);
 	if (!err && r.changes) {
-		mapping = n6_prepare(ctx, rule_n6(m->ctl), r.changes, packet_at(ctx, p));
+		mapping = n6_prepare(ctx, rule_n6(m->ctl), &r.changes, packet_at(ctx, p));
 		if (mapping < 0)
 			err = mapping;
 	}
@@ -107,7 +107,7 @@ static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct ma
 		return err;
 	err = forward_n6(m, p, &r);
 	if (!err && n6_arrivals & N6_MSS) {
-		clamp = n6_arrive(ctx, packet_at(ctx, p));
+		clamp = n6_arrive(ctx->md, packet_at(ctx, p));
 		if (clamp < 0)
 			err = clamp;
 	}

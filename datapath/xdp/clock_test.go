@@ -16,7 +16,7 @@ import (
 )
 
 // clock is one that a test moves, for programs and slow path: the call of
-// bpf_ktime_get_ns() is replaced by one of a function that reads a map.
+// bpf_ktime_get_ns(), and of the coarse one, is replaced by one of a function that reads a map.
 type clock struct {
 	table *ebpf.Map
 	mapped[uint64]
@@ -70,7 +70,7 @@ func (c *clock) edit(spec *ebpf.CollectionSpec) error {
 // replace changes calls of the helper, in their place, so that no jump changes.
 func (c *clock) replace(code asm.Instructions) (calls int) {
 	for i, ins := range code {
-		if !ins.IsBuiltinCall() || ins.Constant != int64(asm.FnKtimeGetNs) {
+		if !ins.IsBuiltinCall() || ins.Constant != int64(asm.FnKtimeGetNs) && ins.Constant != int64(asm.FnKtimeGetCoarseNs) {
 			continue
 		}
 		ins.Src, ins.Constant = asm.PseudoCall, -1

@@ -175,7 +175,7 @@ func (b *bed) named(name string) *network {
 // arriveOn lets the frames of BPF_PROG_RUN come from a data network.
 func (b *bed) arriveOn(t testing.TB, network int) {
 	t.Helper()
-	if err := b.objs.N6ByDevice.Put(uint32(runIndex), b.networks[network].number()); err != nil {
+	if err := b.arriveFrom(runIndex, b.networks[network].number()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range b.networks {

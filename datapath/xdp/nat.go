@@ -61,11 +61,28 @@ func (d *Driver) openNATs() error {
 		}
 		d.nat.nats = append(d.nat.nats, nat)
 		byNumber[uint16(n.number())] = nat
-		if err := d.objs.N6ByDevice.Put(uint32(d.ports.n6[n.index].index), n.number()); err != nil {
+		if err := d.arriveFrom(uint32(d.ports.n6[n.index].index), n.number()); err != nil {
 			return fmt.Errorf("xdp: device of %s: %w", n.cfg.Name, err)
 		}
 	}
 	return d.nat.adopt(byNumber)
+}
+
+// n6Devices is N6_DEVICES.
+const n6Devices = 64
+
+// arriveFrom tells the programs which data network, by its number, is on a device.
+func (d *Driver) arriveFrom(device, number uint32) error {
+	var homes [n6Devices]uint64
+	if err := d.objs.N6Devices.Get(&homes); err != nil {
+		return err
+	}
+	home := &homes[device%n6Devices]
+	if *home != 0 && uint32(*home) != device {
+		return d.objs.N6ByDevice.Put(device, number)
+	}
+	*home = uint64(number)<<32 | uint64(device)
+	return d.objs.N6Devices.Set(homes)
 }
 
 // natPrefixes is NAT_PREFIXES.

@@ -411,6 +411,7 @@ const (
 	tracedVarFramedRoutes    = "framed_routes"
 	tracedVarIndexMask       = "index_mask"
 	tracedVarN6Arrivals      = "n6_arrivals"
+	tracedVarN6Devices       = "n6_devices"
 	tracedVarOverflows       = "overflows"
 	tracedVarQueueMax        = "queue_max"
 	tracedVarShareTat        = "share_tat"
@@ -528,6 +529,7 @@ type tracedVariableSpecs struct {
 	FramedRoutes    *ebpf.VariableSpec `ebpf:"framed_routes"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
 	N6Arrivals      *ebpf.VariableSpec `ebpf:"n6_arrivals"`
+	N6Devices       *ebpf.VariableSpec `ebpf:"n6_devices"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
@@ -660,6 +662,7 @@ type tracedVariables struct {
 	FramedRoutes    *ebpf.Variable `ebpf:"framed_routes"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
 	N6Arrivals      *ebpf.Variable `ebpf:"n6_arrivals"`
+	N6Devices       *ebpf.Variable `ebpf:"n6_devices"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat        *ebpf.Variable `ebpf:"share_tat"`

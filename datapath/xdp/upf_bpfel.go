@@ -382,6 +382,7 @@ const (
 	upfVarFramedRoutes    = "framed_routes"
 	upfVarIndexMask       = "index_mask"
 	upfVarN6Arrivals      = "n6_arrivals"
+	upfVarN6Devices       = "n6_devices"
 	upfVarOverflows       = "overflows"
 	upfVarQueueMax        = "queue_max"
 	upfVarShareTat        = "share_tat"
@@ -502,6 +503,7 @@ type upfVariableSpecs struct {
 	FramedRoutes    *ebpf.VariableSpec `ebpf:"framed_routes"`
 	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
 	N6Arrivals      *ebpf.VariableSpec `ebpf:"n6_arrivals"`
+	N6Devices       *ebpf.VariableSpec `ebpf:"n6_devices"`
 	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
 	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
@@ -632,6 +634,7 @@ type upfVariables struct {
 	FramedRoutes    *ebpf.Variable `ebpf:"framed_routes"`
 	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
 	N6Arrivals      *ebpf.Variable `ebpf:"n6_arrivals"`
+	N6Devices       *ebpf.Variable `ebpf:"n6_devices"`
 	Overflows       *ebpf.Variable `ebpf:"overflows"`
 	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat        *ebpf.Variable `ebpf:"share_tat"`
