@@ -45,6 +45,7 @@ type Config struct {
 	MaxSessionsPerAssociation int // default: no limit but that of the session manager
 	MaxSessions               int // that of the session manager, for the load; default: not known
 	RequestsPerSecond         int // of one address; default: no limit
+	ReportsPerSecond          int // Session Report Requests to one CP function; default: no limit
 	MaxApplications           int // with PFDs; default 4096
 
 	// BusyPoll is how long after the last datagram sockets are asked for more

@@ -73,7 +73,10 @@ func (e *Endpoint) Report(n session.Notice) {
 // pump sends what a queue has, as far as it may.
 func (e *Endpoint) pump(q *reportQueue) {
 	for {
-		seid, what, ok := e.reports.take(q)
+		seid, what, wait, ok := e.reports.take(q, time.Now(), e.config.ReportsPerSecond)
+		if wait > 0 {
+			e.background.Go(func() { e.rest(q, wait) })
+		}
 		if !ok || e.run.Err() != nil {
 			return
 		}
@@ -85,6 +88,17 @@ func (e *Endpoint) pump(q *reportQueue) {
 			e.pump(q)
 		})
 	}
+}
+
+// rest goes on with a queue after a while, when its CP function may be sent more.
+func (e *Endpoint) rest(q *reportQueue, wait time.Duration) {
+	select {
+	case <-e.run.Done():
+		return
+	case <-time.After(wait):
+	}
+	e.reports.rested(q)
+	e.pump(q)
 }
 
 // hold lets a queue rest until its CP function may be there again.

@@ -3,6 +3,7 @@ package n4
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"plumbline/session"
 )
@@ -35,6 +36,9 @@ type reportQueue struct {
 	inFlight int
 	window   int  // how many may be
 	held     bool // the CP function does not answer: nothing is sent for a while
+
+	next    time.Time // of requests that are sent at their rate
+	resting bool      // that is ahead: who noticed goes on when it is not
 }
 
 // pendingReport is what a session has to tell, besides its usage.
@@ -88,12 +92,18 @@ func (p *pendingReport) note(e *session.Event) {
 }
 
 // take takes out the next session of a queue that may be reported now, with what
-// is to be told besides its usage. It reports false if there is none.
-func (r *reports) take(q *reportQueue) (seid uint64, what pendingReport, ok bool) {
+// is to be told besides its usage. It reports false if there is none. If that is
+// because the CP function has been sent perSecond requests a second (0: any number),
+// the caller goes on after wait, with [reports.rested].
+func (r *reports) take(q *reportQueue, now time.Time, perSecond int) (seid uint64, what pendingReport, wait time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if q.held || q.inFlight >= q.window || len(q.order) == 0 {
-		return 0, what, false
+	if q.held || q.resting || q.inFlight >= q.window || len(q.order) == 0 {
+		return 0, what, 0, false
+	}
+	if wait = q.pace(now, perSecond); wait > 0 {
+		q.resting = true
+		return 0, what, wait, false
 	}
 	seid = q.order[0]
 	q.order = q.order[1:]
@@ -101,7 +111,32 @@ func (r *reports) take(q *reportQueue) (seid uint64, what pendingReport, ok bool
 	what = *p
 	*p = pendingReport{inFlight: true}
 	q.inFlight++
-	return seid, what, true
+	return seid, what, 0, true
+}
+
+// reportBurst is how far the requests to a CP function may be ahead of their rate.
+const reportBurst = 100 * time.Millisecond
+
+// pace takes one request of the rate, or returns how long to wait for it.
+func (q *reportQueue) pace(now time.Time, perSecond int) time.Duration {
+	if perSecond == 0 {
+		return 0
+	}
+	if ahead := q.next.Sub(now); ahead > reportBurst {
+		return ahead - reportBurst
+	}
+	if q.next.Before(now) {
+		q.next = now
+	}
+	q.next = q.next.Add(time.Second / time.Duration(perSecond))
+	return 0
+}
+
+// rested lets a queue go on that was ahead of its rate.
+func (r *reports) rested(q *reportQueue) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q.resting = false
 }
 
 // outcome is what became of a Session Report Request.

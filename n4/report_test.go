@@ -264,7 +264,7 @@ func TestReportQueue(t *testing.T) {
 	}
 	take := func() (list []uint64) {
 		for {
-			seid, what, ok := r.take(q)
+			seid, what, _, ok := r.take(q, time.Now(), 0)
 			if !ok {
 				return list
 			}

@@ -73,6 +73,7 @@ type N4Limits struct {
 	AssociationsPerAddress int `yaml:"associations_per_address" json:"associations_per_address"` // of one address
 	SessionsPerAssociation int `yaml:"sessions_per_association" json:"sessions_per_association"` // 0: sessions.max
 	RequestsPerSecond      int `yaml:"requests_per_second" json:"requests_per_second"`           // of one address; 0: any
+	ReportsPerSecond       int `yaml:"reports_per_second" json:"reports_per_second"`             // to one CP function; 0: any
 }
 
 // N3 is where GTP-U is terminated.

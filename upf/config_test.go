@@ -68,7 +68,7 @@ n4:
   n1: 4
   release: true
   busy_poll: 90us
-  limits: {associations: 5, associations_per_address: 2, sessions_per_association: 1000, requests_per_second: 50000}
+  limits: {associations: 5, associations_per_address: 2, sessions_per_association: 1000, requests_per_second: 50000, reports_per_second: 7000}
 n3: {device: eth0, address: 10.3.0.1, address6: "2001:db8::3", vlan: 103, network_instances: [access], echo_interval: 60s}
 gtpu:
   - {name: n9, device: eth1, address: 10.9.0.1, address6: "2001:db8::9", vlan: 109, interface: core, network_instances: [n9, transit]}
@@ -124,7 +124,7 @@ log: {level: debug, format: json}
 			netip.MustParsePrefix("10.4.0.0/24"), netip.MustParsePrefix("10.9.9.9/32"), netip.MustParsePrefix("2001:db8::/32")},
 			Associate:         []netip.Addr{netip.MustParseAddr("2001:db8::5")},
 			HeartbeatInterval: Duration(time.Minute), T1: Duration(500 * time.Millisecond), N1: 4, Release: true, BusyPoll: Duration(90 * time.Microsecond),
-			Limits: N4Limits{Associations: 5, AssociationsPerAddress: 2, SessionsPerAssociation: 1000, RequestsPerSecond: 50000},
+			Limits: N4Limits{Associations: 5, AssociationsPerAddress: 2, SessionsPerAssociation: 1000, RequestsPerSecond: 50000, ReportsPerSecond: 7000},
 		},
 		N3: N3{
 			Device: "eth0", Address: netip.MustParseAddr("10.3.0.1"), Address6: netip.MustParseAddr("2001:db8::3"), VLAN: 103,

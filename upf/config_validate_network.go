@@ -52,6 +52,7 @@ func (c *Config) checkN4(m *checks) {
 		{"associations_per_address", l.AssociationsPerAddress, 1},
 		{"sessions_per_association", l.SessionsPerAssociation, 0},
 		{"requests_per_second", l.RequestsPerSecond, 0},
+		{"reports_per_second", l.ReportsPerSecond, 0},
 	} {
 		m.want(n.value >= n.least && n.value <= MaxSessions, "n4.limits."+n.key, n.value,
 			fmt.Sprintf("%d to %d", n.least, MaxSessions))

@@ -90,6 +90,6 @@ func (c *Config) n4Config(s session.Config) n4.Config {
 		HeartbeatInterval: time.Duration(c.N4.HeartbeatInterval), T1: time.Duration(c.N4.T1), N1: c.N4.N1,
 		MaxAssociations: l.Associations, MaxAssociationsPerAddress: l.AssociationsPerAddress,
 		MaxSessionsPerAssociation: l.SessionsPerAssociation, MaxSessions: c.Sessions.Max,
-		RequestsPerSecond: l.RequestsPerSecond, BusyPoll: time.Duration(c.N4.BusyPoll),
+		RequestsPerSecond: l.RequestsPerSecond, ReportsPerSecond: l.ReportsPerSecond, BusyPoll: time.Duration(c.N4.BusyPoll),
 	}
 }

@@ -46,7 +46,7 @@ func openNetwork(t *testing.T, name string, mode xdp.Mode) *network {
 }
 
 // layNetwork is a network without UPF and gNB.
-func layNetwork(t *testing.T, name string) *network {
+func layNetwork(t testing.TB, name string) *network {
 	t.Helper()
 	top, err := topology.New(topology.Config{Name: "plt-" + name})
 	if err != nil {
@@ -81,14 +81,14 @@ func n6On(device string, gateways ...netip.Addr) datapath.N6 {
 	return datapath.N6{Networks: []datapath.DataNetwork{{Name: "n6", Device: device, Gateways: gateways}}}
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func listen(t *testing.T, ns *topology.Namespace, at netip.AddrPort) *net.UDPConn {
+func listen(t testing.TB, ns *topology.Namespace, at netip.AddrPort) *net.UDPConn {
 	t.Helper()
 	var conn *net.UDPConn
 	check(t, ns.Do(func() (err error) {

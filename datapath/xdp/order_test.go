@@ -38,7 +38,7 @@ func toGNB(teid uint32, peer netip.Addr) *api.Forward {
 	return &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_ACCESS, OuterHeaderCreation: o}
 }
 
-func (n *network) apply(t *testing.T, f *api.Forward, markers ...*api.OuterHeaderCreation) {
+func (n *network) apply(t testing.TB, f *api.Forward, markers ...*api.OuterHeaderCreation) {
 	t.Helper()
 	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: 1, Session: n.downSession(f), EndMarkers: markers}))
 }
@@ -301,7 +301,7 @@ func (n *network) layN3(t *testing.T, ipv6 bool) netip.Addr {
 
 // downlinkAny sends a packet and waits until one comes by the fast way: neighbours
 // are known then.
-func (n *network) downlinkAny(t *testing.T) {
+func (n *network) downlinkAny(t testing.TB) {
 	t.Helper()
 	buf := make([]byte, 2048)
 	for range 20 {

@@ -25,7 +25,7 @@ func stormUE(i int) netip.Addr {
 }
 
 // applyAll gives all idle UEs a FAR.
-func (s *stormed) applyAll(t *testing.T, f *api.Forward) {
+func (s *stormed) applyAll(t testing.TB, f *api.Forward) {
 	t.Helper()
 	for i := range s.sessions {
 		r := s.downSession(f)
