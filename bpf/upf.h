@@ -201,6 +201,14 @@ __noinline int upf_opaque(__u32 teid, int err)
 	return rule && *(volatile __u32 *)&rule->ctl & RULE_SLOW ? -PASS_RULES : err;
 }
 
+_Static_assert(DROP_SDF_FILTER == DROP_UE_ADDRESS + 2 && DROP_QFI == DROP_UE_ADDRESS + 1, "in the order of how near a PDR comes");
+
+/* upf_unmatched - whether @reason is that PDRs have the F-TEID but do not match */
+static __always_inline int upf_unmatched(int reason)
+{
+	return (__u32)reason - DROP_UE_ADDRESS <= DROP_SDF_FILTER - DROP_UE_ADDRESS;
+}
+
 /* upf_gtpu - a frame of a device on which GTP-U is terminated
  *
  * What the kernel has to put together, or to hand to the GTP-U socket, is passed
@@ -224,7 +232,7 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 	trace_match(&m);
 	if (err >= 0)
 		return err;
-	if (err == -DROP_UE_ADDRESS && p.version == 6 && forward_scope(&p) && upf_share(m.key))
+	if (upf_unmatched(-err) && p.version == 6 && forward_scope(&p) && upf_share(m.key))
 		err = -PASS_ANSWER; /* it may solicit a router */
 	if (!IS_PASS(-err))
 		return upf_answer(err);

@@ -2,9 +2,12 @@ package xdp
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +37,7 @@ var shapeNames = [shapes]string{"two devices", "one device", "VLANs"}
 
 // Events come through a ring. Where it is known that one is missing, or another is,
 // nobody waits for long.
-const patient, impatient = 5 * time.Second, 100 * time.Millisecond
+const patient, impatient = 5 * time.Second, 500 * time.Millisecond
 
 func openRandom(t testing.TB, kind shape, patience time.Duration) randomBed {
 	t.Helper()
@@ -122,7 +125,7 @@ func TestRandom(t *testing.T) {
 				now.Sub(begin).Round(time.Second), n+1, float64(n+1)/now.Sub(begin).Seconds(), seed)
 		}
 	}
-	t.Logf("%d frames in the slow path\n%s", r.slowFrames(), &r.coverage)
+	t.Logf("%s%s", &r.coverage, r.passes(t))
 }
 
 // randomRun is a bed of each shape, which have scripts in turn.
@@ -157,11 +160,28 @@ func (r *randomRun) run(t *testing.T, seed uint64) {
 	r.before[kind] = random.After(r.before[kind], s)
 }
 
-func (r *randomRun) slowFrames() (n int) {
+// passes says why the programs handed packets on.
+func (r *randomRun) passes(t *testing.T) string {
+	t.Helper()
+	all, slow := map[string]uint64{}, 0
 	for kind := range shapes {
-		n += r.beds[kind].slowFrames
+		passes, err := r.beds[kind].Passes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for reason, n := range passes {
+			all[reason] += n
+		}
+		slow += r.beds[kind].slowFrames
 	}
-	return n
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%d packets went through the slow path; handed on, by it or to it:\n", slow)
+	for _, reason := range slices.Sorted(maps.Keys(all)) {
+		if all[reason] > 0 {
+			fmt.Fprintf(&b, "%9d  %s\n", all[reason], reason)
+		}
+	}
+	return b.String()
 }
 
 // shrinkTime is how long a script is made smaller. Each step of it is the same
@@ -181,12 +201,14 @@ func report(t *testing.T, kind shape, seed uint64, before, s random.Script, d *r
 			t.Fatalf("not so on fresh tables, nor after the last scripts")
 		}
 	}
-	end := time.Now().Add(shrinkTime)
-	small := random.Shrink(s[:d.Step+1], func(s random.Script) bool {
-		return time.Now().Before(end) && random.Run(t, s, o, b) != nil
-	})
+	s = s[:d.Step+1]
+	small, what := shrink(t, s, o, b, d), d
 	b.patience = patient
-	what := random.Run(t, small, o, b)
+	if again := random.Run(t, small, o, b); again != nil {
+		what = again
+	} else {
+		small = s // an event was only late
+	}
 	name := fmt.Sprintf("seed-%d.txt", seed)
 	again := "go test -run 'TestRandomCorpus/.*" + name + "' ./datapath/xdp"
 	text := fmt.Sprintf("# seed %d, on %s\n# again: %s\n%s", seed, shapeNames[kind], again, small)
@@ -195,6 +217,19 @@ func report(t *testing.T, kind shape, seed uint64, before, s random.Script, d *r
 		t.Error(err)
 	}
 	t.Fatalf("shrunk to %d steps: %v\n%s\nkept in %s; again: %s", len(small), what, text, path, again)
+}
+
+// shrink returns a script that shows a difference of the same kind as d.
+func shrink(t *testing.T, s random.Script, want, got random.Datapath, d *random.Disagreement) random.Script {
+	end := time.Now().Add(shrinkTime)
+	kind, _, _ := strings.Cut(d.What, " ")
+	return random.Shrink(s, func(s random.Script) bool {
+		if time.Now().After(end) {
+			return false
+		}
+		now := random.Run(t, s, want, got)
+		return now != nil && strings.HasPrefix(now.What, kind)
+	})
 }
 
 // TestRandomCorpus replays what has once been found, on beds of all shapes.

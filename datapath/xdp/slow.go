@@ -179,12 +179,12 @@ func (s *slowPath) finish(o model.Out, c came) {
 	}
 	s.count(reason)
 	s.d.tracer.slowly(c, o, reason)
-	s.copier.later(o)
 	for _, other := range o.Others {
 		reason := s.emit(other)
 		s.count(reason)
 		s.d.tracer.besides(c, o, other, reason)
 	}
+	s.copier.later(o)
 }
 
 // emit sends one packet, or returns why it is not sent.

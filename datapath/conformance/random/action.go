@@ -19,7 +19,7 @@ func (m maker) act(r *api.Rule, s *api.Session) {
 		r.Forward.NotifyDiscarded = m.has.GetDroppedDownlink() && m.one(3)
 	case m.one(8) && m.has.GetBuffering():
 		m.hold(r, s)
-	case m.one(10) && m.has.GetDuplicate():
+	case m.one(10) && m.has.GetDuplicate() && s.PduType != api.PDUType_ETHERNET:
 		r.Forward.Duplicates = m.duplicates()
 	}
 }

@@ -51,7 +51,7 @@ func (c *Coverage) frame(s Step, reason datapath.Reason) {
 func (c *Coverage) asks(s *api.Session, r *api.Rule) {
 	for i := range datapath.Elements {
 		e := &datapath.Elements[i]
-		if uses[[2]string{e.Rule, e.Name}](s, r) {
+		if asks := uses[[2]string{e.Rule, e.Name}]; asks != nil && asks(s, r) {
 			add(&c.elements, nameOf(e))
 		}
 	}

@@ -16,6 +16,13 @@ func filtered(has func(f *api.Filter) bool) use {
 	return func(_ *api.Session, r *api.Rule) bool { return slices.ContainsFunc(r.GetDetect().GetFilters(), has) }
 }
 
+// framed reports whether an Ethernet Packet Filter of the PDR does.
+func framed(has func(f *api.EthernetFilter) bool) use {
+	return func(_ *api.Session, r *api.Rule) bool {
+		return slices.ContainsFunc(r.GetDetect().GetEthernetFilters(), has)
+	}
+}
+
 // limited reports whether a QER of the PDR does, in its direction.
 func limited(has func(q *api.QER, source api.Interface) bool) use {
 	return func(s *api.Session, r *api.Rule) bool {
@@ -98,6 +105,11 @@ var uses = map[[2]string]use{
 	},
 	{"PDI", "Ethernet PDU Session Information"}: func(_ *api.Session, r *api.Rule) bool { return r.GetDetect().GetEthernetSession() },
 
+	{"PDI", "Ethernet Packet Filter: MAC addresses, ranges of them"}: framed(func(f *api.EthernetFilter) bool { return len(f.GetMacs()) > 0 }),
+	{"PDI", "Ethernet Packet Filter: Ethertype"}:                     framed(func(f *api.EthernetFilter) bool { return f.GetEthertype() != 0 }),
+	{"PDI", "Ethernet Packet Filter: C-TAG, S-TAG"}:                  framed(func(f *api.EthernetFilter) bool { return f.CTag != nil || f.STag != nil }),
+	{"PDI", "Ethernet Packet Filter: SDF Filter"}:                    framed(func(f *api.EthernetFilter) bool { return len(f.GetFilters()) > 0 }),
+
 	{"PDR", "Precedence: several PDRs of an F-TEID or UE IP address"}: sharesKey,
 	{"PDR", "Outer Header Removal: GTP-U"}:                            func(_ *api.Session, r *api.Rule) bool { return r.GetOuterHeaderRemoval() },
 	{"PDR", "Outer Header Removal: UDP/IP"}:                           func(_ *api.Session, r *api.Rule) bool { return r.GetUnwrap() == api.Unwrap_UNWRAP_UDP },
@@ -122,9 +134,10 @@ var uses = map[[2]string]use{
 	{"FAR", "Outer Header Creation: C-TAG, S-TAG"}: outer(func(o *api.OuterHeaderCreation, _ *api.Rule) bool {
 		return o.GetEncapsulation() == api.Encapsulation_TAG
 	}),
-	{"FAR", "Transport Level Marking"}: forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.Dscp != nil && f.OuterHeaderCreation != nil }),
-	{"FAR", "Redirect Information"}:    forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.Redirect != nil }),
-	{"FAR", "Proxying"}:                forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.ProxyArp || f.ProxyNd }),
+	{"FAR", "Transport Level Marking"}:                  forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.Dscp != nil && f.OuterHeaderCreation != nil }),
+	{"FAR", "Redirect Information"}:                     forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.Redirect != nil }),
+	{"FAR", "Proxying, beside the slow path's answers"}: forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.ProxyArp || f.ProxyNd }),
+	{"FAR", "Proxying"}:                                 forwarded(api.Action_FORW, func(f *api.Forward) bool { return f.ProxyArp || f.ProxyNd }),
 
 	{"QER", "Gate Status"}: limited(datapath.GateClosed),
 	{"QER", "QFI"}:         marked(func(q *api.QER) bool { return q.GetQfi() != 0 }),

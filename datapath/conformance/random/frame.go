@@ -14,8 +14,8 @@ const wide = 1300
 
 // frame adds a packet that meets a rule of a session, or nearly.
 func (g *generator) frame() {
-	r, opaque := g.aim()
-	step := g.userFrame(r, opaque)
+	r, kind := g.aim()
+	step := g.userFrame(r, kind)
 	share := 10
 	if g.hostile {
 		share = 2
@@ -45,29 +45,33 @@ func isTold(trait string) bool {
 }
 
 // aim returns a rule that a packet shall meet, mostly one that is there, and
-// whether its T-PDUs are octets.
-func (g *generator) aim() (r *api.Rule, opaque bool) {
+// and what its T-PDUs are.
+func (g *generator) aim() (r *api.Rule, kind api.PDUType) {
 	type target struct {
-		rule   *api.Rule
-		opaque bool
+		rule *api.Rule
+		kind api.PDUType
 	}
 	var all []target
 	for seid := range uint64(sessions + 1) {
 		for _, r := range g.held[seid].GetRules() {
-			all = append(all, target{r, g.held[seid].GetPduType() == api.PDUType_UNSTRUCTURED})
+			all = append(all, target{r, g.held[seid].GetPduType()})
 		}
 	}
 	if len(all) == 0 {
 		e := ends{teid: teids[0], ue: g.ue(1), peer: g.peer()}
-		return g.rule(&api.Session{Seid: 1}, 1, e), false
+		return g.rule(&api.Session{Seid: 1}, 1, e), api.PDUType_IP
 	}
 	t := pick(g.dice, all...)
-	return t.rule, t.opaque
+	return t.rule, t.kind
 }
 
 // userFrame is a frame with a user packet for r.
-func (g *generator) userFrame(r *api.Rule, opaque bool) Step {
+func (g *generator) userFrame(r *api.Rule, kind api.PDUType) Step {
 	f := r.GetDetect().GetFTeid()
+	if kind == api.PDUType_ETHERNET && !g.one(12) {
+		return g.bridgedFrame(r)
+	}
+	opaque := kind == api.PDUType_UNSTRUCTURED
 	step := Step{Port: conformance.N3}
 	if f == nil {
 		step.Port = g.arrival(r)
@@ -90,6 +94,19 @@ func (g *generator) userFrame(r *api.Rule, opaque bool) Step {
 	if len(octets) > conformance.MTU {
 		step.Traits = append(step.Traits, "too big")
 	}
+	return step
+}
+
+// bridgedFrame is one of an Ethernet PDU session for r.
+func (g *generator) bridgedFrame(r *api.Rule) Step {
+	p := packet{traits: []string{"Ethernet frame"}}
+	step := Step{Port: lanPort}
+	step.Frame, step.Note = g.etherFrame(r)
+	if r.GetDetect().GetFTeid() != nil {
+		step.Port = conformance.N3
+		step.Frame = g.ethernet(step.Port, g.gpdu(&p, r, step.Frame))
+	}
+	step.Traits = p.traits
 	return step
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/datapath/conformance"
 )
 
 // sessions is how many a script has at most.
@@ -37,7 +38,7 @@ type generator struct {
 	maker
 	held    map[uint64]*api.Session
 	full    *api.Capabilities // of which the script uses a part
-	hostile bool // half of the frames are spoilt
+	hostile bool              // half of the frames are spoilt
 	script  Script
 }
 
@@ -45,7 +46,7 @@ type generator struct {
 // to all that share its key, and what few ask for is the slow path's.
 func (d dice) part(has *api.Capabilities) *api.Capabilities {
 	p := proto.CloneOf(has)
-	for _, can := range []*bool{&p.Hosts, &p.Duplicate, &p.Redirect, &p.Encapsulations, &p.Unstructured, &p.Marking, &p.Buffering} {
+	for _, can := range []*bool{&p.Hosts, &p.Duplicate, &p.Redirect, &p.Encapsulations, &p.Unstructured, &p.Marking, &p.Buffering, &p.Ethernet} {
 		*can = *can && d.one(3)
 	}
 	for _, can := range []*bool{&p.Filters, &p.FramedRoutes, &p.Gbr, &p.PacketRate, &p.BeforeEnforcement, &p.DroppedDownlink} {
@@ -56,7 +57,7 @@ func (d dice) part(has *api.Capabilities) *api.Capabilities {
 
 func (g *generator) apply(c *api.Change) {
 	g.script = append(g.script, Step{Change: c})
-	if datapath.Check(c, g.full) == nil && !g.clashes(c) {
+	if datapath.Check(c, g.full) == nil && conformance.DataNetworks.Check(c.GetSession()) == nil && !g.clashes(c) {
 		g.held[c.GetSeid()] = c.GetSession()
 	}
 }
@@ -102,6 +103,7 @@ func (g *generator) change() *api.Change {
 // modify changes one thing, as procedures do.
 func (g *generator) modify(c *api.Change) {
 	s := c.Session
+	ethernet := s.GetPduType() == api.PDUType_ETHERNET
 	switch g.IntN(11) {
 	case 0:
 		g.pathSwitch(c)
@@ -125,7 +127,7 @@ func (g *generator) modify(c *api.Change) {
 		g.removeRule(s)
 	case 5:
 		if n := len(s.Rules); n > 0 {
-			e := ends{own(g.maker, teids, s.Seid), g.ue(s.Seid), g.peer(), g.network()}
+			e := ends{own(g.maker, teids, s.Seid), g.ue(s.Seid), g.peer(), g.network(), ""}
 			r := g.rule(s, uint32(30+g.IntN(3)), e)
 			g.insert(s, r)
 		}
@@ -134,7 +136,7 @@ func (g *generator) modify(c *api.Change) {
 			g.act(s.Rules[g.IntN(n)], s)
 		}
 	case 7:
-		if n := len(s.Rules); n > 0 && g.has.GetFilters() {
+		if n := len(s.Rules); n > 0 && g.has.GetFilters() && !ethernet {
 			s.Rules[g.IntN(n)].Detect.Filters = []*api.Filter{g.filter()}
 		}
 	case 8:
@@ -142,12 +144,12 @@ func (g *generator) modify(c *api.Change) {
 			s.Bars[i] = g.bar(b.Id)
 		}
 	case 9:
-		if n := len(s.Rules); n > 0 && g.has.GetDuplicate() {
+		if n := len(s.Rules); n > 0 && g.has.GetDuplicate() && !ethernet {
 			s.Rules[g.IntN(n)].Forward.Duplicates = g.duplicates()
 		}
 	case 10:
 		for _, r := range s.Rules {
-			if g.has.GetRedirect() && r.Detect.SourceInterface == api.Interface_ACCESS {
+			if g.has.GetRedirect() && !ethernet && r.Detect.SourceInterface == api.Interface_ACCESS {
 				r.Forward.Redirect = pick(g.dice, nil, g.redirect())
 			}
 		}

@@ -54,6 +54,7 @@ func (m maker) urr(id uint32) *api.URR {
 	if m.one(3) {
 		u.Quota = m.volume()
 	}
+	u.MacAddresses = m.has.GetEthernet() && m.one(4)
 	u.BeforeEnforcement = m.has.GetBeforeEnforcement() && m.one(3)
 	if m.has.GetDroppedDownlink() && m.one(4) {
 		u.DroppedDownlinkPackets, u.DroppedDownlinkOctets = uint64(m.IntN(3)), pick(m.dice, uint64(0), 1, 100)

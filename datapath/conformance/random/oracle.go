@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"plumbline/datapath"
 	"plumbline/datapath/conformance"
 	"plumbline/datapath/model"
 )
@@ -56,6 +57,8 @@ func (o *Oracle) Frame(_ testing.TB, port conformance.Port, frame []byte) confor
 	var out model.Frame
 	network := 1 + max(0, int(port-conformance.N6))
 	switch {
+	case port == lanPort:
+		out = o.fromLAN(network, frame)
 	case o.OneDevice:
 		out = o.FromBoth(network, frame)
 	case port == conformance.N3:
@@ -65,6 +68,18 @@ func (o *Oracle) Frame(_ testing.TB, port conformance.Port, frame []byte) confor
 	}
 	o.matched = out
 	return conformance.Outcome{Reason: out.Reason, Packet: out.Packet}
+}
+
+// fromLAN is what becomes of a frame of the Ethernet data network: towards the first
+// session to which it goes, and what goes to others leaves beside it.
+func (o *Oracle) fromLAN(network int, frame []byte) model.Frame {
+	all := o.FromEthernet(network, frame)
+	for _, f := range all[1:] {
+		if f.Reason == datapath.ReasonNone {
+			o.sent = append(o.sent, f.Packet)
+		}
+	}
+	return all[0]
 }
 
 // Sent implements [conformance.Datapath].

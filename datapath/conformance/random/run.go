@@ -157,6 +157,9 @@ func drain(d Datapath, n int) (events []*api.Event) {
 		if err != nil {
 			return events
 		}
+		if e.GetKind() == api.EventKind_ERROR_INDICATION {
+			e.RuleId = 0 // any PDR that sends there
+		}
 		if !slices.ContainsFunc(events, func(o *api.Event) bool { return proto.Equal(o, e) }) {
 			events = append(events, e)
 		}

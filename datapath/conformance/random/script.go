@@ -10,8 +10,9 @@
 // for octet and in its order, reasons, usage of rules and URRs, events, refusals.
 // The clock is the script's, so that meters agree to the packet, too.
 //
-// What is not compared: events in their order within a step, Ethernet headers, and
-// whether the counts of a rule survive a change of its match, which is open.
+// What is not compared: events in their order within a step, which of several PDRs
+// an ERROR_INDICATION names, Ethernet headers, and whether the counts of a rule
+// survive a change of its match, which is open.
 package random
 
 import (
@@ -52,6 +53,7 @@ const (
 // portWords begin the line of a frame: where it arrives.
 var portWords = map[conformance.Port]string{
 	conformance.N3: "n3", conformance.N6: "n6", conformance.N6Corp: "corp", conformance.N6NAT: "nat",
+	lanPort: "lan",
 }
 
 // String returns the script as text that [Parse] reads.

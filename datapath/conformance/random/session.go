@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plumbline/api"
+	"plumbline/datapath"
 	"plumbline/datapath/conformance"
 )
 
@@ -19,8 +20,8 @@ type ends struct {
 	teid uint32
 	ue   *api.UEAddress
 	peer *api.OuterHeaderCreation
-	// Network Instance of N6; "": none is said.
-	network string
+	// Network Instances of N6, where packets leave and come from; "": none is said.
+	network, arrival string
 }
 
 // network returns a Network Instance of N6, or none.
@@ -28,14 +29,24 @@ func (m maker) network() string {
 	if m.one(2) || len(m.has.GetNetworkInstances()) == 0 {
 		return ""
 	}
-	return pick(m.dice, m.has.GetNetworkInstances()...)
+	for {
+		n := pick(m.dice, conformance.DataNetworks.Networks...)
+		if !isLAN(n) || m.one(10) {
+			return pick(m.dice, n.NetworkInstances...)
+		}
+	}
 }
+
+func isLAN(n datapath.DataNetwork) bool { return n.Ethernet }
 
 // session makes a session: mostly one that makes sense, now and then anything.
 func (m maker) session(seid uint64) *api.Session {
 	s := &api.Session{Seid: seid}
 	if m.has.GetUnstructured() && m.one(16) {
 		s.PduType = api.PDUType_UNSTRUCTURED
+	}
+	if m.has.GetEthernet() && m.one(2) {
+		s.PduType = api.PDUType_ETHERNET
 	}
 	for id := range uint32(pick(m.dice, 0, 1, 1, 2, 3, 4)) {
 		s.Qers = append(s.Qers, m.qer(id+1))
@@ -46,7 +57,10 @@ func (m maker) session(seid uint64) *api.Session {
 	if m.has.GetBuffering() && m.one(3) {
 		s.Bars = []*api.BAR{m.bar(1)}
 	}
-	e := ends{own(m, teids, seid), m.ue(seid), m.peer(), m.network()}
+	e := ends{own(m, teids, seid), m.ue(seid), m.peer(), m.network(), ""}
+	if m.one(2) {
+		e.arrival = e.network
+	}
 	n := pick(m.dice, 1, 2, 2, 2, 3, 4, 6, 8)
 	if m.has.GetFilters() && m.one(12) {
 		n = 20 // more than are looked at one by one
@@ -105,6 +119,10 @@ func (m maker) rule(s *api.Session, id uint32, e ends) *api.Rule {
 	}
 	opaque := s.PduType == api.PDUType_UNSTRUCTURED
 	switch kind := m.IntN(8); {
+	case s.PduType == api.PDUType_ETHERNET && !m.one(12):
+		m.frames(r, e)
+		m.refer(r, s)
+		return r
 	case kind < 3:
 		m.uplink(r, e, opaque)
 	case kind < 6:
@@ -120,6 +138,12 @@ func (m maker) rule(s *api.Session, id uint32, e ends) *api.Rule {
 			r.Detect.FramedRoutes = append(r.Detect.FramedRoutes, prefixOf(pick(m.dice, routes...)))
 		}
 	}
+	m.refer(r, s)
+	return r
+}
+
+// refer lets a rule name QERs and URRs, and do something else, now and then.
+func (m maker) refer(r *api.Rule, s *api.Session) {
 	for _, q := range some(m.dice, s.Qers) {
 		if len(r.QerIds) == 0 || m.has.GetGbr() { // who has no GBR need not charge several as one
 			r.QerIds = append(r.QerIds, q.Id)
@@ -132,7 +156,6 @@ func (m maker) rule(s *api.Session, id uint32, e ends) *api.Rule {
 	if m.one(40) {
 		m.senseless(r, s)
 	}
-	return r
 }
 
 // uplink makes a PDR from N3 to N6.
@@ -174,8 +197,9 @@ func (m maker) wrap() *api.OuterHeaderCreation {
 func (m maker) downlink(r *api.Rule, e ends, opaque bool) {
 	r.Detect.SourceInterface = pick(m.dice, api.Interface_CORE, api.Interface_CORE, api.Interface_SGI_LAN)
 	r.Detect.UeAddress = e.ue
-	if m.one(2) {
-		r.Detect.NetworkInstance = e.network
+	r.Detect.NetworkInstance = e.arrival
+	if m.one(16) {
+		r.Detect.NetworkInstance = m.network()
 	}
 	if m.has.GetEncapsulations() && (opaque || m.one(14)) {
 		r.Unwrap = pick(m.dice, api.Unwrap_UNWRAP_UDP, api.Unwrap_UNWRAP_UDP, api.Unwrap_UNWRAP_IP)
@@ -186,7 +210,11 @@ func (m maker) downlink(r *api.Rule, e ends, opaque bool) {
 
 // relay makes a PDR from tunnel to tunnel.
 func (m maker) relay(r *api.Rule, e ends) {
-	m.tunnelled(r, e.teid, pick(m.dice, api.Interface_ACCESS, api.Interface_CORE, api.Interface_CP_FUNCTION))
+	source := pick(m.dice, api.Interface_ACCESS, api.Interface_CORE, api.Interface_CP_FUNCTION)
+	if source != api.Interface_ACCESS && !m.one(8) {
+		e.teid ^= 0x40 // another F-TEID than that of N3, as it should be
+	}
+	m.tunnelled(r, e.teid, source)
 	if m.one(2) {
 		r.Detect.UeAddress = e.ue
 	}
