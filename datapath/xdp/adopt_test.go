@@ -3,8 +3,6 @@ package xdp
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,12 +16,7 @@ import (
 // TestAdopt: a driver over the tables of one before it finds slots, counters and
 // URRs of the sessions that are applied again, and gives back all that is not.
 func TestAdopt(t *testing.T) {
-	pin := fmt.Sprintf("/sys/fs/bpf/plt-xdp-adopt-%d", os.Getpid())
-	t.Cleanup(func() {
-		if err := Unpin(pin); err != nil {
-			t.Error(err)
-		}
-	})
+	pin := pinFor(t, "adopt")
 	up := conformance.Frames(conformance.N3)[0]
 	before := openPinned(t, conformance.MaxSessions, pin)
 	for _, s := range adoptSessions() {

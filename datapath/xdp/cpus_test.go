@@ -185,6 +185,32 @@ func (b clockedCPUs) sharedMeter(t *testing.T) {
 	}
 }
 
+// TestTrueClock: by the clock of the kernel two CPUs take together what the rate has,
+// between two packets that were refused: then the meter was full. How long it takes to
+// send them does not matter, as the time of both is known from before and behind.
+func TestTrueClock(t *testing.T) {
+	const bps, runs = 100_000_000, 100_000
+	b := openCPUs(t, openConfig(t, Config{MaxSessions: conformance.MaxSessions, MeterBurst: 10 * time.Second}, exactPorts()), nil)
+	b.install(t, 0, false, []*api.QER{{Id: 1, UplinkMbrBps: bps}}, nil)
+	refused := func() (before, after time.Duration) {
+		for passed := true; passed; after = time.Duration(monotonic()) {
+			before = time.Duration(monotonic())
+			passed = b.one(t)
+		}
+		return before, after
+	}
+	b.load(t, 1, runs, 0) // until the burst, of 78125 packets, is used up
+	begin, begun := refused()
+	had := b.uplink(t, 1)
+	b.load(t, 1, runs, 0)
+	end, ended := refused()
+	passed := b.uplink(t, 1) - had
+	if least, most := uint64((end-begun)/cost(bps)), uint64((ended-begin)/cost(bps))+1; passed+1 < least || passed > most {
+		t.Errorf("%d packets passed in %v to %v, want %d to %d", passed, end-begun, ended-begin, least, most)
+	}
+	t.Logf("%d packets passed in %v to %v", passed, end-begun, ended-begin)
+}
+
 // usage: what two CPUs count is what was forwarded, to the octet, in every URR.
 func (b cpuBed) usage(t *testing.T) {
 	const runs = 30_000

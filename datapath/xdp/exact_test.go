@@ -22,6 +22,10 @@ type exactBed struct{ sharedBed }
 const exactOctets = 3000 // of a user packet
 
 func openExact(t testing.TB) exactBed {
+	return exactBed{openShared(t, Config{MaxSessions: 2048}, exactPorts())}
+}
+
+func exactPorts() *ports {
 	p := bedPorts()
 	for i := range p.n6 {
 		p.n6[i].mtu = exactOctets
@@ -29,7 +33,7 @@ func openExact(t testing.TB) exactBed {
 	for i := range p.gtpu {
 		p.gtpu[i].mtu = exactOctets + 64
 	}
-	return exactBed{openShared(t, Config{MaxSessions: 2048}, p)}
+	return p
 }
 
 // Pass implements [exact.Datapath].

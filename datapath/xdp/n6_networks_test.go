@@ -209,7 +209,7 @@ func startFlows(t *testing.T, n *network, gateways [2]gateway) *flows {
 			return err
 		}))
 		t.Cleanup(func() { check(t, conn.Close()) })
-		patient(t, conn)
+		wide(t, conn)
 		go func() {
 			buf := make([]byte, 100)
 			for {

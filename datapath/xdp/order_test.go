@@ -58,7 +58,8 @@ func (n *network) startFor(t *testing.T, n3 datapath.Endpoint) {
 	t.Cleanup(func() { check(t, n.upf.Close()) })
 }
 
-// wide gives a socket room for what a test sends.
+// wide gives a socket room for what a test sends while it does not read, or is kept
+// waiting.
 func wide(t *testing.T, conn *net.UDPConn) {
 	t.Helper()
 	raw, err := conn.SyscallConn()

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/xdp"
@@ -210,7 +208,7 @@ func startFlow(t *testing.T, top *topology.Topology) *flow {
 		message: append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...),
 		to:      netip.AddrPortFrom(top.N3.UPF.Address.Addr(), gtpu.Port),
 	}
-	patient(t, f.dn)
+	wide(t, f.dn)
 	check(t, f.dn.SetReadDeadline(time.Now().Add(time.Minute)))
 	f.lost.Go(func() {
 		buf := make([]byte, 2048)
@@ -225,18 +223,6 @@ func startFlow(t *testing.T, top *topology.Topology) *flow {
 		}
 	})
 	return f
-}
-
-// patient lets a socket hold what a test that is kept waiting has not read.
-func patient(t *testing.T, conn *net.UDPConn) {
-	t.Helper()
-	raw, err := conn.SyscallConn()
-	check(t, err)
-	var opt error
-	check(t, raw.Control(func(fd uintptr) {
-		opt = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)
-	}))
-	check(t, opt)
 }
 
 // run sends for so long, some thousand packets a second.

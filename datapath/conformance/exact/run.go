@@ -56,7 +56,6 @@ type sender struct {
 
 	session *api.Session
 	limits  [2]map[uint32]*limits // by port, and QER ID
-	forced  time.Duration         // that packets take at the rate of the first QER's MBR
 	frames  map[[2]int][]byte
 }
 
