@@ -19,6 +19,8 @@ func (datapathCommand) Help() string {
 
 While Redis or the control plane is away, packets flow by the rules that are there. With xdp.pin they do so while this process is away, too.
 
+plumb trace, plumb drops, plumb show datapath, show peers and show config ask it at its api.socket (--socket); sessions are known to plumb n4.
+
 Needs CAP_NET_ADMIN, CAP_BPF, CAP_PERFMON and CAP_NET_RAW for the datapath xdp; root has them. Once it is up it keeps the first two.
 
 Examples:

@@ -20,7 +20,7 @@ type showCommand struct {
 
 // Help is shown by plumb show --help.
 func (showCommand) Help() string {
-	return `Shows what the UPF that runs on this machine holds. It changes nothing.
+	return `Shows what the UPF that runs on this machine holds. It changes nothing. Of a UPF that is several processes plumb n4 shows sessions, slices and what its datapaths told it, each plumb datapath itself (--socket).
 
 Examples:
 

@@ -40,7 +40,7 @@ func (traceCommand) Help() string {
 		`With -v a line more for each stage (parse, detect, forward, enforce, measure, emit). A packet that the program in the kernel hands on is seen again in the slow path.
 
 The kernel chooses and samples the packets, so what is not traced is not slowed; a trace has a rate, and what is above it is counted and not shown. ` +
-		`Packets are those of users: only root and the user of the UPF may trace, one trace for each process, four at once.
+		`Packets are those of users: only root and the user of the UPF may trace, one trace for each process, four at once. Of a UPF that is several processes plumb datapath shows them (--socket): it knows no names of rules.
 
 Examples:
 

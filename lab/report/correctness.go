@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -108,16 +107,4 @@ func WriteCorrectness(w io.Writer, r *Correctness) error {
 	}
 	_, err = w.Write(append(b, '\n'))
 	return err
-}
-
-// ReadCorrectness takes back what [WriteCorrectness] stored.
-func ReadCorrectness(rd io.Reader) (*Correctness, error) {
-	r := new(Correctness)
-	if err := json.NewDecoder(rd).Decode(r); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	if r.Schema != CorrectnessSchema {
-		return nil, fmt.Errorf("report: schema %q: want %q: %w", r.Schema, CorrectnessSchema, errors.ErrUnsupported)
-	}
-	return r, nil
 }
