@@ -184,28 +184,45 @@ static __always_inline void forward_psc(const struct match *m, struct route *r)
 	r->pdu_type = m->ctl & RULE_TO_ACCESS ? GTPU_PSC_DOWNLINK : GTPU_PSC_UPLINK;
 }
 
+/* forward_rqi - put the rule's RQI into the container of the packet, if it is a
+ * downlink one, or take it from the one that is made, if that is none or not
+ *
+ * Source: TS 38.415 V18.0.0, 5.5.2.
+ */
+static __always_inline void forward_rqi(struct match *m, struct packet *p)
+{
+	if (p->has_psc) {
+		if ((p->pdu_type & GTPU_PSC_TYPE) == GTPU_PSC_DOWNLINK)
+			p->qfi |= GTPU_PSC_RQI;
+	} else if (m->out.qfi == GTPU_PSC_RQI || !(m->ctl & RULE_TO_ACCESS)) {
+		m->out.qfi &= GTPU_PSC_QFI;
+	}
+}
+
 /* forward_relay - what the FAR of a G-PDU asks for: out through another tunnel
  *
  * It says FORW, else the rule had no outer header. The user packet stays as it
  * is: only who routes it between N6 and the UE takes one off its TTL. The PDU
- * Session Container goes on, with the rule's QFI if it has one.
+ * Session Container goes on, with the rule's QFI and RQI if it has them.
  *
  * Source: TS 29.281 V18.1.0, 5.2.1 (intermediate nodes); TS 29.244 V18.6.0, 5.4.2.
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int forward_relay(const struct ctx *ctx, const struct match *m,
-					 const struct packet *p, struct route *r)
+static __always_inline int forward_relay(const struct ctx *ctx, struct match *m, struct packet *p,
+					 struct route *r)
 {
-	__u8 qfi = m->out.qfi;
+	__u8 qfi = m->out.qfi & GTPU_PSC_QFI;
 	int err;
 
+	if (m->out.qfi & GTPU_PSC_RQI)
+		forward_rqi(m, p);
 	if (p->exts) {
-		err = relay_exts(ctx->md, relay_exts_at(ctx, p), qfi);
+		err = relay_exts(ctx->md, relay_exts_at(ctx, p), m->out.qfi);
 		if (err < 0)
 			return err;
 		r->kept = p->exts_octets;
 		r->psc_at = err;
-		r->qfi = (p->qfi & ~GTPU_PSC_QFI) | qfi;
+		r->qfi = qfi ? (p->qfi & ~GTPU_PSC_QFI) | qfi : p->qfi;
 	} else if (p->has_psc) {
 		r->has_psc = 1;
 		r->pdu_type = p->pdu_type;

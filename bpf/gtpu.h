@@ -13,6 +13,7 @@
 #define GTPU_PSC_UPLINK	0x10
 #define GTPU_PSC_TYPE	0xf0	/* in the octet of the PDU type */
 #define GTPU_PSC_QFI	0x3f	/* in the octet of the QFI */
+#define GTPU_PSC_RQI	0x40	/* likewise, of a downlink one */
 #define GTPU_EXT_MAX	8	/* extension headers that are stepped over */
 
 struct gtpu_hdr {

@@ -35,15 +35,15 @@ static __always_inline int relay_passes_on(__u32 type)
 }
 
 /* relay_exts - whether the extension headers from @at, which parse has let pass,
- * can go on as they are, but for @qfi in the first container
+ * can go on as they are, but for @marks, QFI and RQI, in the first container
  *
  * If one is for this hop only, or a container has to come before them, the slow
  * path makes them anew. Global, so that the verifier looks at it once.
  *
- * Return: if @qfi is not 0 the octets from the optional word to that container,
+ * Return: if there are marks the octets from the optional word to that container,
  * else 0; or a negative enum upf_count.
  */
-__noinline int relay_exts(struct xdp_md *md, __u32 at, __u32 qfi)
+__noinline int relay_exts(struct xdp_md *md, __u32 at, __u32 marks)
 {
 	struct ctx ctx = { .md = md };
 	__u32 start = at - sizeof(struct gtpu_opt), psc_at = 0;
@@ -59,7 +59,7 @@ __noinline int relay_exts(struct xdp_md *md, __u32 at, __u32 qfi)
 			psc_at = at - start;
 		at += relay_octet(&ctx, at) * 4;
 	}
-	if (!qfi)
-		return 0;
-	return psc_at ? psc_at & RELAY_MASK : -PASS_RULES;
+	if (marks && psc_at)
+		return psc_at & RELAY_MASK;
+	return marks & GTPU_PSC_QFI ? -PASS_RULES : 0;
 }

@@ -66,7 +66,7 @@ static __always_inline int upf_admit(const struct ctx *ctx, const struct match *
 	return 0;
 }
 
-static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, const struct match *m)
+static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, struct match *m)
 {
 	struct route r = {};
 

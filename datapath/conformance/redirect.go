@@ -169,11 +169,53 @@ func udp(src, dst netip.Addr, sport, dport uint16, ttl uint8) user {
 	return user{raw: serialize(ip.NetworkLayer().(gopacket.SerializableLayer), d, gopacket.Payload(make([]byte, 32)))}
 }
 
+// errorAbout is an ICMP error, port unreachable, about a packet.
+func errorAbout(src, dst netip.Addr, ttl uint8, about user) user {
+	b := gopacket.Payload(about.bytes())
+	if src.Is4() {
+		ip := &layers.IPv4{Version: 4, TTL: ttl, Protocol: layers.IPProtocolICMPv4, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
+		return user{src: src, dst: dst, raw: serialize(ip, &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(3, 3)}, b)}
+	}
+	ip := &layers.IPv6{Version: 6, HopLimit: ttl, NextHeader: layers.IPProtocolICMPv6, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
+	icmp := &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(1, 4)}
+	must(icmp.SetNetworkLayerForChecksum(ip))
+	return user{src: src, dst: dst, raw: serialize(ip, icmp, gopacket.Payload(append(make([]byte, 4), b...)))}
+}
+
+// errorRows are ICMP errors about packets of a flow between two ports of ue and first,
+// which is redirected to host: the packet that they quote is as their receiver knows
+// it. Others have a quoted packet of no such flow.
+func errorRows(ue, first, host, router netip.Addr) []step {
+	n := uint64(len(errorAbout(ue, first, 64, udp(first, ue, 9, 1000, 63)).bytes()))
+	up := func(name string, in, out user) packet {
+		return packet{
+			name: name, port: N3, in: onN3(gpdu(pscUL("00000001"), in)), want: outN6(GatewayMAC, out), seid: plain, pdr: 1, octets: n, slow: true,
+		}
+	}
+	down := func(name string, in, out user) packet {
+		return packet{
+			name: name, port: N6, in: onN6(in), seid: plain, pdr: 2, octets: n, slow: true,
+			want: outN3(GNBAddress, GNBMAC, outerPort(out), 0, gpdu(pscDL("00000101"), out)),
+		}
+	}
+	sent, got := udp(ue, host, 1000, 9, 63), udp(host, ue, 9, 1000, 63)
+	seenSent, seenGot := udp(ue, first, 1000, 9, 63), udp(first, ue, 9, 1000, 63)
+	other := udp(ue, host, 1000, 10, 63)
+	return rows(
+		up("ICMP error of the UE", errorAbout(ue, first, 64, seenGot), errorAbout(ue, host, 63, got)),
+		down("ICMP error of the host", errorAbout(host, ue, 64, sent), errorAbout(first, ue, 63, seenSent)),
+		down("ICMP error of a router", errorAbout(router, ue, 64, sent), errorAbout(router, ue, 63, seenSent)),
+		down("ICMP error about another flow", errorAbout(router, ue, 64, other), errorAbout(router, ue, 63, other)),
+		down("ICMP error about a packet of another", errorAbout(router, ue, 64, got), errorAbout(router, ue, 63, got)),
+	)
+}
+
 func hostSteps4() []step {
 	elsewhere := netip.MustParseAddr("198.18.0.2")
 	steps := append([]step{install(portalSession(&api.Redirect{Ipv4: ipv4(host)}))},
 		toHost("UDP", udp(ue1, far, 1000, 9, 64), udp(ue1, host, 1000, 9, 63),
 			udp(host, ue1, 9, 1000, 64), udp(far, ue1, 9, 1000, 63), 0xf002, size4)...)
+	steps = append(steps, errorRows(ue1, far, host, netip.MustParseAddr("203.0.113.1"))...)
 	later := func(u user) user { return flags(u, 0, 4) }
 	steps = append(steps, toHost("a later fragment", later(udp(ue1, far, 1000, 9, 64)), header(later(udp(ue1, far, 1000, 9, 63)), toward(host)),
 		header(later(udp(far, ue1, 9, 1000, 64)), fromHost(host)), later(udp(far, ue1, 9, 1000, 63)), portDown4NoPorts, size4)...)
@@ -203,9 +245,10 @@ func fromHost(a netip.Addr) func(b []byte) []byte {
 }
 
 func hostSteps6() []step {
-	return append([]step{install(portalSession(&api.Redirect{Ipv4: ipv4(host), Ipv6: host6.AsSlice()}))},
+	steps := append([]step{install(portalSession(&api.Redirect{Ipv4: ipv4(host), Ipv6: host6.AsSlice()}))},
 		toHost("UDP over IPv6", udp(ue16, far6, 1000, 9, 64), udp(ue16, host6, 1000, 9, 63),
 			udp(host6, ue16, 9, 1000, 64), udp(far6, ue16, 9, 1000, 63), 0xffb2, size6)...)
+	return append(steps, errorRows(ue16, far6, host6, netip.MustParseAddr("2001:db8:113::1"))...)
 }
 
 var redirectScripts = []script{

@@ -23,6 +23,14 @@ func markedDown(in user, dscp uint8, header string) packet {
 
 const plainDL = "34ff LEN 00000101 0000 00 85 01 00 09 00"
 
+// remarking is session relayed with a QER both ways.
+func remarking(q *api.QER) *api.Session {
+	return change(relayedSession(), func(s *api.Session) {
+		s.Qers = []*api.QER{q}
+		s.Rules[0].QerIds, s.Rules[1].QerIds = []uint32{1}, []uint32{1}
+	})
+}
+
 var markingScripts = []script{
 	{"RQI", []step{
 		install(marks(func(q *api.QER) { q.Rqi = true })),
@@ -67,6 +75,23 @@ var markingScripts = []script{
 		})),
 		frames(1, markedDown(down4, 0, "34ff LEN 00000101 0000 00 85 02 00 c9 20 000000 20 01 07 00 00")),
 	}},
+	{"a relay marks RQI in the container that came", append([]step{install(remarking(&api.QER{Id: 1, Rqi: true}))}, rows(
+		toN3("RQI", "34ff LEN 00000031 0000 00 85 01 00 05 00", "34ff LEN 00000131 0000 00 85 01 00 45 00", dn9),
+		toN3("RQI in a longer container", "34ff LEN 00000031 0000 00 85 02 00 85 a0000000 00", "34ff LEN 00000131 0000 00 85 02 00 c5 a0000000 00", dn9),
+		toN3("RQI behind another header", "34ff LEN 00000031 0000 00 c0 01 0001 85 01 00 05 00",
+			"34ff LEN 00000131 0000 00 c0 01 0001 85 01 00 45 00", dn9),
+		toN3("no RQI in an uplink container", "34ff LEN 00000031 0000 00 85 01 10 05 00", "34ff LEN 00000131 0000 00 85 01 10 05 00", dn9),
+		toN3("no RQI in a longer uplink container", "34ff LEN 00000031 0000 00 85 02 18 05 01 020304 00",
+			"34ff LEN 00000131 0000 00 85 02 18 05 01 020304 00", dn9),
+		toN3("no container, no RQI", "30ff LEN 00000031", "30ff LEN 00000131", dn9),
+		toN3("another header, no RQI", "34ff LEN 00000031 0000 00 c0 01 0001 00", "34ff LEN 00000131 0000 00 c0 01 0001 00", dn9),
+		toN9("uplink", pscUL("00000030"), "34ff LEN 00000130 0000 00 85 01 10 09 00", up9),
+	)...)},
+	{"a relay marks QFI and RQI", append([]step{install(remarking(&api.QER{Id: 1, Qfi: 7, Rqi: true}))}, rows(
+		toN3("QFI and RQI", "34ff LEN 00000031 0000 00 85 01 00 05 00", "34ff LEN 00000131 0000 00 85 01 00 47 00", dn9),
+		toN3("a container of ours", "30ff LEN 00000031", "34ff LEN 00000131 0000 00 85 01 00 47 00", dn9),
+		toN3("QFI alone in an uplink container", "34ff LEN 00000031 0000 00 85 01 10 05 00", "34ff LEN 00000131 0000 00 85 01 10 07 00", dn9),
+	)...)},
 	{"a relay marks in the container that came", []step{
 		install(change(relayedSession(), func(s *api.Session) {
 			s.Qers = []*api.QER{{Id: 1, Rqi: true, PagingPolicy: value(3)}}

@@ -126,6 +126,9 @@ func (d *Redirects) away(u user, host netip.Addr, nowNs uint64) (user, bool) {
 	k := flowKey{ue: u.source(), host: host, protocol: p.protocol}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if out := d.errorAway(u, host, nowNs); out != nil {
+		return out, true
+	}
 	if p.hasPorts() {
 		withPorts := k
 		withPorts.uePort, withPorts.hostPort = binary.BigEndian.Uint16(p.payload), binary.BigEndian.Uint16(p.payload[2:])
@@ -185,6 +188,9 @@ func (d *Redirects) back(u user, nowNs uint64) user {
 	defer d.mu.Unlock()
 	if d.ofUE[u.destination()] == 0 {
 		return u
+	}
+	if out := d.errorBack(u, nowNs); out != nil {
+		return out
 	}
 	p := u.upper()
 	k := flowKey{ue: u.destination(), host: u.source(), protocol: p.protocol}

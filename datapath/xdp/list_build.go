@@ -264,11 +264,11 @@ func (b *listBuilder) pdr(r *model.Rule) (upfPdr, bool) {
 }
 
 // outer is Outer Header Creation with what is marked. A container that is longer
-// than one word is made by the slow path; RQI is set by it in one that came with
-// the packet, which may be an uplink one.
+// than one word is made by the slow path. In one that came with the packet the
+// programs look themselves whether it is a downlink one, which has RQI.
 func (b *listBuilder) outer(p *upfPdr, r *model.Rule) bool {
 	hop, ok := b.hop(r)
-	if !ok || r.Marks.HasPaging || r.Marks.HasServiceClass || b.tunnelled && r.Marks.RQI {
+	if !ok || r.Marks.HasPaging || r.Marks.HasServiceClass {
 		return false
 	}
 	p.Ctl |= ruleOuter | b.d.numbers.inRule(r.Network)
@@ -276,7 +276,7 @@ func (b *listBuilder) outer(p *upfPdr, r *model.Rule) bool {
 		p.Ctl |= ruleToAccess
 	}
 	p.Out.Hop, p.Out.Qfi = uint16(hop), r.QFI
-	if r.Marks.RQI && r.QFI != 0 && r.Outer.ToAccess {
+	if r.Marks.RQI && (b.tunnelled || r.QFI != 0 && r.Outer.ToAccess) {
 		p.Out.Qfi |= qfiRQI
 	}
 	var teid [4]byte
