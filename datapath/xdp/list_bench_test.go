@@ -1,7 +1,6 @@
 package xdp
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -89,9 +88,16 @@ func BenchmarkLimits(b *testing.B) {
 	}
 }
 
-// BenchmarkHosts is a packet of TCP from N6 of a flow that has been learnt, behind
-// the PDRs of so many hosts, which are not its own; and the same without hosts, of
-// filters for other ports.
+// benchHost is a packet to the UE of the benchmarks.
+func benchHost(p hostPacket) []byte {
+	frame := p.frame(conformance.N6)
+	binary.BigEndian.PutUint32(frame[downAddressAt:], benchAddress)
+	return frame
+}
+
+// BenchmarkHosts is a packet of TCP from N6 of a flow whose TLS server name is
+// known, behind the filters of so many hosts, which are not its own; and the same
+// without hosts, of filters for other ports.
 func BenchmarkHosts(b *testing.B) {
 	for _, n := range []uint32{1, 4, 14, 64} {
 		for _, hosts := range []bool{false, true} {
@@ -109,10 +115,10 @@ func BenchmarkHosts(b *testing.B) {
 				if err := bed.Apply(context.Background(), &api.Change{Seid: s.GetSeid(), Session: s}); err != nil {
 					b.Fatal(err)
 				}
-				_, down := conformance.BenchFrames()
-				binary.BigEndian.PutUint32(down[downAddressAt:], benchAddress)
-				down[lenEthernet+9], down[lenEthernet+20+12], down[lenEthernet+20+13] = protoTCP, 5<<4, 0x10
-				bed.Frame(b, conformance.N6, bytes.Clone(down)) // is learnt
+				p := hostPacket{protocol: protoTCP, port: 443, flags: 0x10, data: string(shortHello)}
+				bed.Frame(b, conformance.N6, benchHost(p))
+				p.data = string(make([]byte, 64))
+				down := benchHost(p)
 				measure(b, bed.objs.UpfN6Xdp, harness.Packet{Frame: down, Sessions: 1, AddressAt: downAddressAt, Address: benchAddress})
 			})
 		}

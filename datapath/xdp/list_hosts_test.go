@@ -112,6 +112,38 @@ func TestListHosts(t *testing.T) {
 	b.checkNames(t, 0)
 }
 
+// TestHostsOfHostile: a UE that opens flow upon flow takes none of what another's
+// are known by, and no more room than its own.
+func TestHostsOfHostile(t *testing.T) {
+	b := openBed(t, conformance.MaxSessions)
+	apply(t, b, hostSession())
+	quiet := hostSession()
+	quiet.Seid = 2
+	for _, r := range quiet.Rules {
+		r.Detect.UeAddress = &api.UEAddress{Ipv4: 0x0a2d0002}
+		if r.Detect.FTeid != nil {
+			r.Detect.FTeid.Teid = 2
+		}
+	}
+	apply(t, b, quiet)
+	const ack, request = 0x10, "GET / HTTP/1.1\r\nHost: a.video.test\r\n\r\n"
+	own := func(data string) (datapath.Reason, bool) {
+		frame := hostPacket{protocol: protoTCP, port: 80, flags: ack, data: data}.frame(conformance.N6)
+		frame[lenEthernet+19] = 2
+		before := b.slowFrames
+		got := b.Frame(t, conformance.N6, frame)
+		return got.Reason, b.slowFrames != before
+	}
+	own(request)
+	for port := range uint16(1500) {
+		b.Frame(t, conformance.N3, hostPacket{protocol: protoTCP, port: 1000 + port, flags: ack, data: request}.frame(conformance.N3))
+	}
+	b.checkNames(t, 1024+1)
+	if reason, slow := own("body"); reason != datapath.DropFAR || slow {
+		t.Errorf("the other UE's flow: %v, slow %t; want %v, false", reason, slow, datapath.DropFAR)
+	}
+}
+
 // checkNames states how many flows the programs know, and that none waits.
 func (b *bed) checkNames(t testing.TB, want int) {
 	t.Helper()
