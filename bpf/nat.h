@@ -18,13 +18,13 @@ struct nat_mapping {
 	__u16 network;		/* number of the data network */
 	__u32 state;		/* NAT_*, by atomic operations */
 	__u32 unused2;
-	__u64 last;		/* ns: when the UE last used it */
+	__u64 last;		/* ns: when the UE last used it, or NAT_CLOSING came */
 };
 
 _Static_assert(sizeof(struct nat_mapping) == 32, "two mappings in a cache line");
 
 #define NAT_REPLIED	1	/* a packet came from outside */
-#define NAT_CLOSING	2	/* TCP: the last of SYN, FIN and RST was no SYN */
+#define NAT_CLOSING	2	/* TCP: FIN or RST was seen, and no SYN of the UE since */
 #define NAT_FRESH	1000000000ULL /* ns: last is not written for less */
 
 struct nat_key {
@@ -205,10 +205,12 @@ static __always_inline void nat_use(struct nat_mapping *m, const struct iphdr *i
 	}
 	if (ip->protocol != IPPROTO_TCP || (void *)(tcp + 14) > end)
 		return;
-	if (tcp[13] & (TCP_FIN | TCP_RST))
-		__sync_fetch_and_or(&m->state, NAT_CLOSING);
-	else if (tcp[13] & TCP_SYN)
+	if (tcp[13] & (TCP_FIN | TCP_RST)) {
+		if (!(__sync_fetch_and_or(&m->state, NAT_CLOSING) & NAT_CLOSING))
+			*(volatile __u64 *)&m->last = bpf_ktime_get_coarse_ns();
+	} else if (tcp[13] & TCP_SYN && !destination) {
 		__sync_fetch_and_and(&m->state, ~NAT_CLOSING);
+	}
 }
 
 /* nat_find - the mapping of a packet's end

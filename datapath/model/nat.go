@@ -49,13 +49,13 @@ type Mapping struct {
 	Network             uint16 // that the store gave it
 	State               uint32 // NAT_* of bpf/nat.h, by atomic operations
 	_                   uint32
-	Last                uint64 // ns: when the UE last used it; likewise
+	Last                uint64 // ns: when the UE last used it, or natClosing came; likewise
 }
 
 // Bits of [Mapping.State].
 const (
 	natReplied = 1 // a packet came from outside
-	natClosing = 2 // TCP: the last of SYN, FIN and RST was no SYN
+	natClosing = 2 // TCP: FIN or RST was seen, and no SYN of the UE since
 )
 
 // PortBlock is ports of an address outside that one UE has.

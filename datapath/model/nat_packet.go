@@ -206,7 +206,9 @@ func (m *Mapping) toward(e end) (addr uint32, port uint16) {
 	return m.UE, m.UEPort
 }
 
-// use notes a packet. Only those of the UE let a mapping live (RFC 4787, REQ-6).
+// use notes a packet. Only those of the UE let a mapping live (RFC 4787, REQ-6),
+// but who ends a connection, from either side, gives the other one time to do so
+// (RFC 5382, REQ-5): once, since only the UE opens it again.
 func (m *Mapping) use(e end, protocol byte, payload []byte, nowNs uint64) {
 	if e == source {
 		atomic.StoreUint64(&m.Last, nowNs)
@@ -218,8 +220,10 @@ func (m *Mapping) use(e end, protocol byte, payload []byte, nowNs uint64) {
 	}
 	switch flags := payload[13]; {
 	case flags&(tcpFIN|tcpRST) != 0:
-		atomic.OrUint32(&m.State, natClosing)
-	case flags&tcpSYN != 0:
+		if atomic.OrUint32(&m.State, natClosing)&natClosing == 0 {
+			atomic.StoreUint64(&m.Last, nowNs)
+		}
+	case flags&tcpSYN != 0 && e == source:
 		atomic.AndUint32(&m.State, ^uint32(natClosing))
 	}
 }

@@ -72,7 +72,9 @@ func TestNATExpiry(t *testing.T) {
 		{"TCP that is not answered", protoTCP, []step{{0, true, tcpSYN}}, 4 * minute},
 		{"TCP that stands", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {minute, true, 0}}, 125 * minute},
 		{"TCP, closed by the UE", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {minute, true, tcpFIN}}, 5 * minute},
-		{"TCP, reset from outside", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {minute, false, tcpRST}}, 4 * minute},
+		{"TCP, reset from outside", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {minute, false, tcpRST}, {2 * minute, false, tcpRST}}, 5 * minute},
+		{"TCP, ended from outside after long", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpSYN}, {60 * minute, false, tcpFIN}}, 64 * minute},
+		{"TCP, SYN from outside after that", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpRST}, {minute, false, tcpSYN}}, 4 * minute},
 		{"TCP, opened again", protoTCP, []step{{0, true, tcpSYN}, {0, false, tcpRST}, {minute, true, tcpSYN}}, 125 * minute},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
