@@ -70,21 +70,24 @@ static __always_inline int match_end(const struct match *m)
 	return 0;
 }
 
-static __always_inline __u32 match_direction(const struct match *m)
+
+/* match_ue - the UE's end of the packet: its address, or the prefix */
+static __always_inline __u64 match_ue(const struct packet *p, const struct match *m)
 {
-	return m->ctl & RULE_UPLINK ? URR_UPLINK : URR_DOWNLINK;
+	int uplink = m->ctl & RULE_UPLINK;
+
+	if (p->version == 4)
+		return uplink ? p->src_ip4 : p->dst_ip4;
+	return uplink ? p->src_ip6 : p->dst_ip6;
 }
 
 static __always_inline int detect_ue(const struct packet *p, const struct match *m)
 {
-	int uplink = m->ctl & RULE_UPLINK;
-
 	if (!(m->ctl & (RULE_MATCH_IP4 | RULE_MATCH_IP6)))
 		return 1;
 	if (p->version == 4)
-		return m->ctl & RULE_MATCH_IP4 &&
-		       m->rule->ue_ip4 == (uplink ? p->src_ip4 : p->dst_ip4);
-	return m->ctl & RULE_MATCH_IP6 && m->rule->ue_ip6 == (uplink ? p->src_ip6 : p->dst_ip6);
+		return m->ctl & RULE_MATCH_IP4 && m->rule->ue_ip4 == match_ue(p, m);
+	return m->ctl & RULE_MATCH_IP6 && m->rule->ue_ip6 == match_ue(p, m);
 }
 
 /* detect_qfi - whether @qfi is one of the octets of @qfis

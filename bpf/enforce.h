@@ -32,7 +32,7 @@ static __always_inline int charge_refused(__u32 ref)
 }
 
 /* charge_ask - whether a meter would let the packet pass; of a GBR, which lets
- * every packet pass, that is noted
+ * every packet pass, that is noted: but by the coarse clock only that it fits
  *
  * Return: 0, or a negative enum upf_count.
  */
@@ -43,7 +43,7 @@ __noinline int charge_ask(struct charge *c, __u32 ref)
 	if (!c)
 		return -DROP_INTERNAL;
 	fits = meter_conforms(ref & METER_INDEX, c->now);
-	if ((ref & METER_KIND) == METER_GBR)
+	if ((ref & METER_KIND) == METER_GBR && (fits || !(c->now & GCRA_COARSE)))
 		c->within |= (fits ? 1U : 0) << ((ref & METER_QER) >> 26);
 	else if (!fits && !charge_forced(c, ref))
 		return charge_refused(ref);
@@ -89,7 +89,7 @@ __noinline int charge_end(const struct charge *c, __u32 ref, __u32 i, int pass)
 	return 0;
 }
 
-/* pdr_charge - take the packet from all meters of the PDR, or from none
+/* pdr_charge_at - take the packet from all meters of the PDR, or from none
  *
  * They stand in the order Packet Rates, GBRs, MBRs. A packet that is within the
  * GBR of one QER is not dropped by the MBR of another, but taken from it.
@@ -97,9 +97,9 @@ __noinline int charge_end(const struct charge *c, __u32 ref, __u32 i, int pass)
  * Source: TS 29.244 V18.6.0, 5.4.4, 8.2.8 (MBR), 8.2.9 (GBR), 8.2.63 (Packet Rate).
  * Return: 0, or a negative enum upf_count.
  */
-static __noinline int pdr_charge(const struct pdr *pdr, __u32 octets)
+static __always_inline int pdr_charge_at(const struct pdr *pdr, __u32 octets, __u64 now)
 {
-	struct charge c = { .now = gcra_now(), .octets = octets };
+	struct charge c = { .now = now, .octets = octets };
 	int err = 0;
 
 	for (__u32 i = 0; !err && i < PDR_METERS && i < pdr->meters; i++)
@@ -112,6 +112,19 @@ static __noinline int pdr_charge(const struct pdr *pdr, __u32 octets)
 		return 0;
 	for (__u32 i = 0; i < PDR_METERS && i < pdr->meters; i++)
 		charge_end(&c, pdr->refs[i], i, !err);
+	return err;
+}
+
+/* pdr_charge - the same by the clock that it takes */
+static __always_inline int pdr_charge(const struct pdr *pdr, __u32 octets)
+{
+	int err = 0;
+
+	for (int exact = 0; exact < 2; exact++) {
+		err = pdr_charge_at(pdr, octets, exact ? gcra_now() : gcra_coarse());
+		if (!err)
+			break;
+	}
 	return err;
 }
 
@@ -135,7 +148,7 @@ static __always_inline __u32 pdr_direction(const struct pdr *pdr)
  * Source: TS 29.244 V18.6.0, 5.4.3 (gating), 5.2.2.2 (quota), 8.2.68 (MBQE).
  * Return: 0, or a negative enum upf_count.
  */
-static __noinline int pdr_admit(const struct pdr *pdr, __u32 octets)
+static __always_inline int pdr_admit(const struct pdr *pdr, __u32 octets)
 {
 	__u32 direction = pdr_direction(pdr);
 	int spent = 0, before = 0;
@@ -158,33 +171,27 @@ static __noinline int pdr_admit(const struct pdr *pdr, __u32 octets)
  *
  * Return: 0, or a negative enum upf_count.
  */
-__noinline int pdr_enforce(__u32 index, __u32 octets)
+static __always_inline int pdr_enforce(const struct pdr *pdr, __u32 octets)
 {
-	const struct pdr *pdr = bpf_map_lookup_elem(&pdrs, &index);
-	int err;
+	int err = pdr_admit(pdr, octets);
 
-	if (!pdr)
-		return -DROP_INTERNAL;
-	err = pdr_admit(pdr, octets);
 	if (err)
 		return err;
 	return pdr->meters ? pdr_charge(pdr, octets) : 0;
 }
 
-/* enforce - gate, quota and meters of the rule
+/* rule_enforce - quota and meters of a rule that is no list, 0 where there is none
  *
  * A packet is taken from all of the PDR's meters or from none.
  *
- * Source: TS 29.244 V18.6.0, 5.4.3 (gating), 5.4.4 (MBR), 5.2.2.2 (quota).
+ * Source: TS 29.244 V18.6.0, 5.4.4 (MBR), 5.2.2.2 (quota).
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int enforce(const struct match *m, const struct packet *p)
+static __always_inline int rule_enforce(__u32 first, __u32 second, __u32 urr, __u32 direction, __u32 octets)
 {
-	if (m->ctl & (RULE_GATE | RULE_LIST))
-		return m->ctl & RULE_LIST ? pdr_enforce(m->meter[0], p->octets) : -DROP_GATE;
-	if (m->urr && urr_used_up(m->urr, match_direction(m)))
+	if (urr && urr_used_up(urr, direction))
 		return -DROP_QUOTA;
-	if (m->meter[0] && !meters_take(m->meter[0], m->meter[1], p->octets))
+	if (first && !meters_take(first, second, octets))
 		return -DROP_MBR;
 	return 0;
 }

@@ -5,8 +5,14 @@
 /* What is done with a meter: GCRA in its virtual scheduling form. A packet
  * conforms unless the theoretical arrival time is further ahead of the clock than
  * the tolerance. One 64-bit compare-and-swap keeps it exact on any number of
- * CPUs. The clock is read once for a packet, in units of 2^-8 ns: gcra_now().
+ * CPUs. The clock is read once for a packet, in units of 2^-8 ns.
  * @octets is METER_PACKET for a Packet Rate.
+ *
+ * There are two clocks. The coarse one stands still between ticks of the kernel
+ * and costs nothing, where the true one costs as much as all the rest. It is never
+ * ahead of the true one, so what conforms by it conforms. Only what does not is
+ * asked again by the true one: a rate is exact, and a burst longer by a tick at
+ * most. Meters whose burst is not many ticks long know the true one only.
  *
  * The functions are global for the verifier's sake, as those in urr.h.
  * Source: ITU-T I.371, Annex A.
@@ -14,9 +20,22 @@
 
 #define GCRA_TRIES	16	/* of the compare-and-swap: each time another CPU was faster */
 
+#define GCRA_COARSE	1	/* in a time: by the coarse clock; too short to matter in it */
+
 static __always_inline __u64 gcra_now(void)
 {
 	return bpf_ktime_get_ns() << METER_FRACTION;
+}
+
+static __always_inline __u64 gcra_coarse(void)
+{
+	return bpf_ktime_get_coarse_ns() << METER_FRACTION | GCRA_COARSE;
+}
+
+/* gcra_limit - how far tat must not be ahead any more for a packet to conform */
+static __always_inline __u64 gcra_limit(const struct meter *m, __u64 now)
+{
+	return now & GCRA_COARSE ? m->coarse : m->tolerance + 1;
 }
 
 static __always_inline __u64 gcra_cost(const struct meter *m, __u32 octets)
@@ -36,7 +55,7 @@ static __always_inline __u64 gcra_ahead(const struct meter *m, __u64 tat, __u64 
 
 static __always_inline int gcra_conforms(const struct meter *m, __u64 now)
 {
-	return gcra_ahead(m, *(volatile __u64 *)&m->tat, now) <= m->tolerance;
+	return gcra_ahead(m, *(volatile __u64 *)&m->tat, now) < gcra_limit(m, now);
 }
 
 /* gcra_take - take @octets if the meter conforms
@@ -47,13 +66,13 @@ static __always_inline int gcra_conforms(const struct meter *m, __u64 now)
  */
 static __always_inline int gcra_take(struct meter *m, __u32 octets, __u64 now)
 {
-	__u64 cost = gcra_cost(m, octets);
+	__u64 cost = gcra_cost(m, octets), limit = gcra_limit(m, now);
 
 	for (int i = 0; i < GCRA_TRIES; i++) {
 		__u64 tat = *(volatile __u64 *)&m->tat;
 		__u64 ahead = gcra_ahead(m, tat, now);
 
-		if (ahead > m->tolerance)
+		if (ahead >= limit)
 			return 0;
 		if (__sync_val_compare_and_swap(&m->tat, tat, now + ahead + cost) == tat)
 			return 1;
@@ -68,8 +87,8 @@ static __always_inline int gcra_take(struct meter *m, __u32 octets, __u64 now)
  * there. What can be won is less than the time that has passed since: if the meter was
  * idle and another CPU took after the clock had passed a part of the cost, that part
  * had no effect any more and is given back all the same. That is as much as the rate
- * has for the time between take and return, a fraction of a microsecond; never more
- * than the cost; and tat does not get behind the clock at the take, so that an idle
+ * has for the time between take and return, or by the coarse clock for a tick; never
+ * more than the cost; and tat does not get behind the clock at the take, so that an idle
  * meter has its burst and no more.
  */
 static __always_inline void gcra_return(struct meter *m, __u32 octets)
@@ -134,16 +153,32 @@ __noinline int meter_force(__u32 index, __u32 octets, __u64 now)
 	return 0;
 }
 
-/* meters_take - take @octets from one MBR meter or from two: from both or none
+/* meter_first - take @octets from the only meter, in line: by the coarse clock, and
+ * if no other CPU is faster
+ *
+ * Return: nonzero if that was it; else meters_take() has to say.
+ */
+static __always_inline int meter_first(__u32 index, __u32 octets)
+{
+	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+	__u64 tat, ahead, now;
+
+	if (!m)
+		return 0;
+	tat = *(volatile __u64 *)&m->tat;
+	now = gcra_coarse();
+	ahead = gcra_ahead(m, tat, now);
+	return ahead < m->coarse &&
+	       __sync_val_compare_and_swap(&m->tat, tat, now + ahead + gcra_cost(m, octets)) == tat;
+}
+
+/* meters_take_at - take @octets from one MBR meter or from two: from both or none
  *
  * @second: 0: there is one
- *
  * Return: nonzero if they conform.
  */
-__noinline int meters_take(__u32 first, __u32 second, __u32 octets)
+static __always_inline int meters_take_at(__u32 first, __u32 second, __u32 octets, __u64 now)
 {
-	__u64 now = gcra_now();
-
 	if (!second)
 		return meter_take(first, octets, now);
 	if (!meter_conforms(second, now) || !meter_take(first, octets, now))
@@ -152,4 +187,18 @@ __noinline int meters_take(__u32 first, __u32 second, __u32 octets)
 		return 1;
 	meter_return(first, octets); /* another CPU was faster */
 	return 0;
+}
+
+/* meters_retry - meters_take() by the clock that it takes, or with other CPUs at
+ * the meter
+ */
+__noinline int meters_retry(__u32 first, __u32 second, __u32 octets)
+{
+	return meters_take_at(first, second, octets, gcra_coarse()) || meters_take_at(first, second, octets, gcra_now());
+}
+
+/* meters_take - take @octets from one MBR meter or from two, if @second is not 0 */
+static __always_inline int meters_take(__u32 first, __u32 second, __u32 octets)
+{
+	return (!second && meter_first(first, octets)) || meters_retry(first, second, octets);
 }

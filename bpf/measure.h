@@ -4,17 +4,13 @@
 #include "enforce.h"
 #include "trace.h"
 
-/* pdr_measure - count a packet of a PDR of a list that is forwarded, and let copies
- * of it be made; those URRs that count before enforcement have done so
+/* pdr_measure - count a packet of a PDR of a list that is forwarded; those URRs
+ * that count before enforcement have done so
  */
-__noinline int pdr_measure(struct xdp_md *md, __u32 index, __u32 octets, __u32 tunnelled)
+static __always_inline void pdr_measure(const struct pdr *pdr, __u32 octets)
 {
-	const struct pdr *pdr = bpf_map_lookup_elem(&pdrs, &index);
-	struct pdr_counter *n;
+	struct pdr_counter *n = bpf_map_lookup_elem(&pdr_counters, &pdr->counter);
 
-	if (!pdr)
-		return 0;
-	n = bpf_map_lookup_elem(&pdr_counters, &pdr->counter);
 	if (n) {
 		__sync_fetch_and_add(&n->packets, 1);
 		__sync_fetch_and_add(&n->octets, octets);
@@ -22,8 +18,78 @@ __noinline int pdr_measure(struct xdp_md *md, __u32 index, __u32 octets, __u32 t
 	for (__u32 i = 0; i < PDR_URRS && i < pdr->urrs; i++)
 		if (!(pdr_urr(pdr, i) & URR_BEFORE))
 			urr_count(pdr_urr(pdr, i), pdr_direction(pdr), octets);
-	if (pdr->ctl & RULE_COPY)
-		copy_offer(md, index, tunnelled);
+}
+
+/* Enforce and measure are one call: it costs about as much as either of them, and
+ * nothing between them can refuse a packet.
+ */
+
+/* pdr_pass - enforce and measure, for a PDR of a list
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
+__noinline int pdr_pass(__u32 index, __u32 octets)
+{
+	const struct pdr *pdr = bpf_map_lookup_elem(&pdrs, &index);
+	int err;
+
+	if (!pdr)
+		return -DROP_INTERNAL;
+	err = pdr_enforce(pdr, octets);
+	if (!err)
+		pdr_measure(pdr, octets);
+	return err;
+}
+
+/* rule_pass - enforce and measure by the URR, for a rule that is no list
+ *
+ * @pair: the first meter, and the second one in the high half
+ * @ue: the low half of match_ue()
+ * Return: 0, or a negative enum upf_count.
+ */
+__noinline int rule_pass(__u64 pair, __u32 urr, __u32 ctl, __u32 ue, __u32 octets)
+{
+	__u32 first = pair, second = pair >> 32, home = ue & index_mask;
+	__u32 direction = ctl & RULE_UPLINK ? URR_UPLINK : URR_DOWNLINK;
+	int err;
+
+	if (ctl & RULE_AT_HOME) {
+		first = first ? home_meter(home, ctl & RULE_UPLINK) : 0;
+		urr = urr ? home_urr(home) : 0;
+	}
+	err = rule_enforce(first, second, urr, direction, octets);
+	if (!err && urr)
+		urr_add(urr, direction, octets);
+	return err;
+}
+
+/* list_pass - pdr_pass(), and let copies be made of a packet that gets through */
+static __always_inline int list_pass(const struct ctx *ctx, const struct match *m, const struct packet *p)
+{
+	int err = pdr_pass(m->meter[0], p->octets);
+
+	if (!err && m->ctl & RULE_COPY)
+		copy_offer(ctx->md, m->meter[0], p->teid != 0);
+	return err;
+}
+
+/* pass - enforce and measure: a packet that gets through has been counted
+ *
+ * Source: TS 29.244 V18.6.0, 5.4.3 (gating).
+ * Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int pass(const struct ctx *ctx, const struct match *m, const struct packet *p)
+{
+	int err = 0;
+
+	if (m->ctl & (RULE_GATE | RULE_LIST))
+		return m->ctl & RULE_LIST ? list_pass(ctx, m, p) : -DROP_GATE;
+	if (m->meter[0] | m->urr)
+		err = rule_pass((__u64)m->meter[1] << 32 | m->meter[0], m->urr, m->ctl, match_ue(p, m), p->octets);
+	if (err)
+		return err;
+	__sync_fetch_and_add(&m->rule->packets, 1);
+	__sync_fetch_and_add(&m->rule->octets, p->octets);
 	return 0;
 }
 
@@ -39,19 +105,6 @@ __noinline int pdr_measure_dropped(__u32 index)
 	if (n)
 		__sync_fetch_and_add(&n->dropped, 1);
 	return 0;
-}
-
-/* measure - count a packet that is forwarded */
-static __always_inline void measure(const struct ctx *ctx, const struct match *m, const struct packet *p)
-{
-	if (m->ctl & RULE_LIST) {
-		pdr_measure(ctx->md, m->meter[0], p->octets, p->teid != 0);
-		return;
-	}
-	__sync_fetch_and_add(&m->rule->packets, 1);
-	__sync_fetch_and_add(&m->rule->octets, p->octets);
-	if (m->urr)
-		urr_count(m->urr, match_direction(m), p->octets);
 }
 
 /* measure_dropped - count a packet that matched and is dropped */

@@ -66,6 +66,7 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_TO_ACCESS	0x0100	/* Destination Interface Access */
 #define RULE_LIST	0x0200	/* several PDRs, or more of one than fits in here */
 #define RULE_COPY	0x0400	/* of a PDR of a list: there are copies of its packets to be made */
+#define RULE_AT_HOME	0x0800	/* meter and URR stand where the UE address says */
 #define RULE_QUEUED	0x4000	/* the slow path may have packets that came before: see queue.h */
 #define RULE_CHANGING	0x8000
 
@@ -80,6 +81,23 @@ static __always_inline __u64 rule_key_teid(__u32 teid)
 static __always_inline __u64 rule_key_ip4(__u32 addr)
 {
 	return 1ULL << 32 | addr;
+}
+
+/* Where the URR and the meters of a session stand if they can: at the home of its
+ * UE address among the rules of bare packets. A packet tells that without its rule,
+ * so that with RULE_AT_HOME all that is needed of a session is on its way from
+ * memory at once, and not one behind the other.
+ *
+ * @home: ue_home()
+ */
+static __always_inline __u32 home_meter(__u32 home, int uplink)
+{
+	return 2 + 2 * home + !uplink;
+}
+
+static __always_inline __u32 home_urr(__u32 home)
+{
+	return 1 + home;
 }
 
 /* The key of what is reached through framed routes of a session; neither IPv4
@@ -203,7 +221,7 @@ struct meter {
 	__u64 tat;		/* theoretical arrival time of the next packet */
 	__u64 unit_time;	/* of one octet, in 2^-24 ns; of one packet, in 2^-8 ns */
 	__u64 tolerance;	/* how far tat may be ahead, in 2^-8 ns: the burst */
-	__u64 reserved;
+	__u64 coarse;		/* so far ahead of the coarse clock is too far; 0: it is not asked */
 };
 
 #define METER_FRACTION	8	/* bits of tat behind the nanosecond */

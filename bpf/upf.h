@@ -59,11 +59,8 @@ static __always_inline int upf_admit(const struct ctx *ctx, const struct match *
 	if (!err || !IS_PASS(-err))
 		err = match_end(m) ?: err;
 	if (!err)
-		err = enforce(m, p);
-	if (err)
-		return upf_dropped(m, err);
-	measure(ctx, m, p);
-	return 0;
+		err = pass(ctx, m, p);
+	return err ? upf_dropped(m, err) : 0;
 }
 
 static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, struct match *m)

@@ -59,7 +59,7 @@ __noinline int urr_spent(__u32 index, __u32 direction)
 }
 
 /* urr_used_up - both of the above in one: of rules with one URR */
-__noinline int urr_used_up(__u32 index, __u32 direction)
+static __always_inline int urr_used_up(__u32 index, __u32 direction)
 {
 	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
 
@@ -138,7 +138,7 @@ static __always_inline int urr_pass(struct urr *u, struct urr_owner *owner, __u3
  *
  * There are two limits, a threshold and the quota behind it, so two tries do.
  */
-static __noinline int urr_reached(struct urr *u, __u32 index, __u32 i, __u64 sum)
+static __always_inline int urr_reached(struct urr *u, __u32 index, __u32 i, __u64 sum)
 {
 	struct urr_owner *owner = bpf_map_lookup_elem(&urr_owners, &index);
 
@@ -147,21 +147,41 @@ static __noinline int urr_reached(struct urr *u, __u32 index, __u32 i, __u64 sum
 	return urr_pass(u, owner, index, i, sum) && urr_pass(u, owner, index, i, sum);
 }
 
-/* urr_count - a packet of @octets that is forwarded in @direction */
-__noinline int urr_count(__u32 index, __u32 direction, __u32 octets)
+/* urr_check - hold the sums against their limits: @own that of @direction */
+__noinline int urr_check(__u32 index, __u32 direction, __u64 own)
 {
 	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
-	__u64 own, total;
+	__u64 total;
 
 	if (!u || direction > URR_DOWNLINK)
 		return 0;
-	own = __sync_fetch_and_add(&u->octets[direction], octets) + octets;
-	__sync_fetch_and_add(&u->packets[direction], 1);
 	total = own + *(volatile __u64 *)&u->octets[direction ^ 1];
 	if (own >= *(volatile __u64 *)&u->limit[direction])
 		urr_reached(u, index, direction, own);
 	if (total >= *(volatile __u64 *)&u->limit[URR_TOTAL])
 		urr_reached(u, index, URR_TOTAL, total);
+	return 0;
+}
+
+/* urr_add - a packet of @octets that is forwarded in @direction, in line */
+static __always_inline void urr_add(__u32 index, __u32 direction, __u32 octets)
+{
+	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+	__u64 own, total;
+
+	if (!u || direction > URR_DOWNLINK)
+		return;
+	own = __sync_fetch_and_add(&u->octets[direction], octets) + octets;
+	__sync_fetch_and_add(&u->packets[direction], 1);
+	total = own + *(volatile __u64 *)&u->octets[direction ^ 1];
+	if (own >= *(volatile __u64 *)&u->limit[direction] || total >= *(volatile __u64 *)&u->limit[URR_TOTAL])
+		urr_check(index, direction, own);
+}
+
+/* urr_count - urr_add() as a function */
+__noinline int urr_count(__u32 index, __u32 direction, __u32 octets)
+{
+	urr_add(index, direction, octets);
 	return 0;
 }
 
@@ -173,6 +193,6 @@ __noinline int urr_arrived(__u32 index, __u32 direction, __u32 octets)
 {
 	urr_start(index);
 	if (octets)
-		urr_count(index, direction, octets);
+		urr_add(index, direction, octets);
 	return 0;
 }

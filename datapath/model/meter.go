@@ -2,8 +2,11 @@ package model
 
 import (
 	"math/bits"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -18,7 +21,7 @@ type Meter struct {
 	tat       uint64 // theoretical arrival time of the next packet
 	unitTime  uint64 // of one octet, in 2^-24 ns; of one packet, in 2^-8 ns
 	tolerance uint64 // how far tat may be ahead of the clock: the burst
-	_         uint64
+	coarse    uint64 // so far ahead of the programs' coarse clock is too far; 0: they do not ask it
 }
 
 // MeterKind says what a meter of a QER holds packets against.
@@ -103,6 +106,7 @@ func (m *Meter) set(nowNs, unitTime, tolerance, was, is uint64) {
 	now := nowNs << meterFraction
 	atomic.CompareAndSwapUint64(&m.tat, 0, now) // idle from now on, wherever the clock stands
 	far := m.far()
+	atomic.StoreUint64(&m.coarse, 0)
 	atomic.StoreUint64(&m.unitTime, max(unitTime, atomic.LoadUint64(&m.unitTime)))
 	atomic.StoreUint64(&m.tolerance, max(tolerance, atomic.LoadUint64(&m.tolerance)))
 	for was != is {
@@ -119,7 +123,23 @@ func (m *Meter) set(nowNs, unitTime, tolerance, was, is uint64) {
 	}
 	atomic.StoreUint64(&m.unitTime, unitTime)
 	atomic.StoreUint64(&m.tolerance, tolerance)
+	if tolerance >= burstTicks*tick() {
+		atomic.StoreUint64(&m.coarse, tolerance+1)
+	}
 }
+
+// burstTicks is how many ticks of the coarse clock a burst has at least where a
+// tick more does not matter.
+const burstTicks = 32
+
+// tick is that of the coarse clock, in units of 2^-8 ns.
+var tick = sync.OnceValue(func() uint64 {
+	var ts unix.Timespec
+	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &ts); err != nil {
+		panic(err) // the clock exists on every Linux
+	}
+	return uint64(ts.Nano()) << meterFraction
+})
 
 // Reset forgets what m has seen.
 func (m *Meter) Reset() { atomic.StoreUint64(&m.tat, 0) }

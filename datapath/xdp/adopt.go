@@ -33,7 +33,7 @@ func (d *Driver) adopt() {
 		})
 	}
 	d.hops.settle()
-	d.meters.adopt()
+	d.meters.places.adopt(d.meters.orphans.has)
 	d.lists.adopt(&used)
 	d.framed.adopt()
 	d.urrs.adoptAll()
@@ -59,34 +59,15 @@ func (t *table) adopt(found func(r *upfRule)) {
 	}
 }
 
-// adopt gives all slots back that are below the last one in use and not in use.
-func (t *meterTable) adopt() {
-	for slot := len(t.slots) - 1; slot > 0; slot-- {
-		if t.orphans.has(uint32(slot)) {
-			t.next = uint32(slot) + 1
-			break
-		}
-	}
-	for slot := uint32(1); slot < t.next; slot++ {
-		if !t.orphans.has(slot) {
-			t.freed.put(slot)
-		}
-	}
-}
-
 // adoptAll finds all URRs that have an owner.
 func (t *urrTable) adoptAll() {
-	last := uint32(0)
-	for i := 1; i < len(t.owners.slots); i++ {
-		if seid := t.owners.slots[i].Seid; seid != 0 {
-			t.orphans = append(t.orphans, urrOrphan{seid, t.slots[i].Id, uint32(i)})
-			for slot := last + 1; slot < uint32(i); slot++ {
-				t.freed.put(slot)
-			}
-			last = uint32(i)
+	t.places.adopt(func(slot uint32) bool {
+		seid := t.owners.slots[slot].Seid
+		if seid != 0 {
+			t.orphans = append(t.orphans, urrOrphan{seid, t.slots[slot].Id, slot})
 		}
-	}
-	t.next = last + 1
+		return seid != 0
+	})
 	slices.SortFunc(t.orphans, compareOrphans)
 }
 
@@ -167,7 +148,7 @@ func (d *Driver) dropOrphans() {
 	}
 	for w, set := range d.meters.orphans {
 		for ; set != 0; set &= set - 1 {
-			d.meters.freed.put(uint32(w*64 + bits.TrailingZeros64(set)))
+			d.meters.places.give(uint32(w*64 + bits.TrailingZeros64(set)))
 		}
 	}
 	d.meters.orphans = nil

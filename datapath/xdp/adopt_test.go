@@ -89,10 +89,10 @@ func checkFree(t *testing.T, b *bed) {
 	if b.teids.held != 0 || b.ues.held != 0 {
 		t.Errorf("%d and %d rules are held", b.teids.held, b.ues.held)
 	}
-	if n := len(b.meters.freed.slots) - b.meters.freed.head; n != int(b.meters.next)-1 {
-		t.Errorf("%d of %d meters are free", n, b.meters.next-1)
+	if n := b.meters.places.free(); n != len(b.meters.slots)-2 {
+		t.Errorf("%d of %d meters are free", n, len(b.meters.slots)-2)
 	}
-	if n := len(b.urrs.freed.slots) - b.urrs.freed.head; n != int(b.urrs.next)-1 {
-		t.Errorf("%d of %d URRs are free", n, b.urrs.next-1)
+	if n := b.urrs.places.free(); n != len(b.urrs.slots)-1 {
+		t.Errorf("%d of %d URRs are free", n, len(b.urrs.slots)-1)
 	}
 }

@@ -225,7 +225,7 @@ func (c *change) reserveURRs() error {
 		}
 		if slot == 0 {
 			var err error
-			if slot, err = c.d.urrs.reserve(c.in.GetSeid(), u.GetId()); err != nil {
+			if slot, err = c.d.urrs.reserve(c.in.GetSeid(), u.GetId(), c.homeURR()); err != nil {
 				return &datapath.RuleError{Type: api.RuleType_URR_RULE, ID: u.GetId(), Err: err}
 			}
 		}
@@ -281,7 +281,11 @@ func (c *change) meter(q *api.QER, limit model.MeterKind, uplink bool, before ui
 	}
 	if !ok {
 		var err error
-		if slot, err = c.d.meters.reserve(); err != nil {
+		home := uint32(0)
+		if limit == model.MBR && !k.isShared() {
+			home = c.homeMeter(uplink)
+		}
+		if slot, err = c.d.meters.reserve(home); err != nil {
 			return 0, err
 		}
 	}

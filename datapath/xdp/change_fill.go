@@ -60,6 +60,9 @@ func (c *change) fill(p *placed) error {
 		e.Urr, _ = c.find(urr, id)
 	}
 	c.fillDetect(e, r)
+	if c.atHome(p) {
+		e.Ctl |= ruleAtHome
+	}
 	return c.fillForward(p, qfi)
 }
 

@@ -10,32 +10,35 @@ import (
 	"plumbline/datapath/model"
 )
 
-// meterTable hands out the slots of the map meters. Slot 0 stands for none. The
-// first one is 2, so that the two directions of a QER share a cache line, and
-// sessions do not.
+// meterTable hands out the slots of the map meters. Slot 0 stands for none. Those
+// of a session's first MBR are at home, both directions in one cache line: see
+// home_meter() in bpf/rules.h.
 type meterTable struct {
 	mapped[upfMeter]
-	freed queue
-	next  uint32
+	places slots
 
 	shared  map[held]int // how many sessions hold a shared meter
 	orphans bitmap       // of sessions from before that were not applied yet
 }
 
-func newMeterTable(m *ebpf.Map) (*meterTable, error) {
+func newMeterTable(m *ebpf.Map, homes uint32) (*meterTable, error) {
 	mem, err := mapMemory[upfMeter](m)
-	return &meterTable{mapped: mem, next: 2, shared: map[held]int{}}, err
+	return &meterTable{mapped: mem, places: newSlots(m.MaxEntries(), homeMeter(0, true), homeMeter(homes, true)), shared: map[held]int{}}, err
 }
 
-// reserve takes a slot for a new meter, which has seen nothing.
-func (t *meterTable) reserve() (uint32, error) {
-	slot, ok := t.freed.take()
-	switch {
-	case ok:
-	case int(t.next) < len(t.slots):
-		slot = t.next
-		t.next++
-	default:
+// homeMeter is home_meter() of bpf/rules.h.
+func homeMeter(home uint32, uplink bool) uint32 {
+	if uplink {
+		return 2 + 2*home
+	}
+	return 3 + 2*home
+}
+
+// reserve takes a slot for a new meter, which has seen nothing: this one, if it is
+// free.
+func (t *meterTable) reserve(home uint32) (uint32, error) {
+	slot, ok := t.places.take(home)
+	if !ok {
 		return 0, fmt.Errorf("xdp: all %d meters are taken: %w", len(t.slots)-1, datapath.ErrFull)
 	}
 	t.meter(slot).Reset()
@@ -52,7 +55,7 @@ func (t *meterTable) release(h held) {
 		delete(t.shared, h)
 	}
 	if !t.orphans.has(h.slot()) {
-		t.freed.put(h.slot())
+		t.places.give(h.slot())
 	}
 }
 

@@ -85,6 +85,47 @@ func measure(b *testing.B, prog *ebpf.Program, p harness.Packet) {
 	b.ReportMetric(float64(ns.Nanoseconds()), "ns/op")
 }
 
+// BenchmarkEnforce is what an MBR and a URR with a threshold add to a packet of
+// the plainest session, uplink: both are far from their limits.
+func BenchmarkEnforce(b *testing.B) {
+	peer := conformance.GNBAddress.As4()
+	up, _ := conformance.BenchFrames()
+	for _, n := range []uint32{1, 100_000} {
+		for _, c := range []struct {
+			name     string
+			mbr, urr bool
+		}{{name: "none"}, {name: "mbr", mbr: true}, {name: "urr", urr: true}, {name: "mbr+urr", mbr: true, urr: true}} {
+			bed := openBed(b, int(n))
+			for i := range n {
+				s := benchSession(i, binary.BigEndian.Uint32(peer[:]))
+				limit(s, c.mbr, c.urr)
+				if err := bed.Apply(context.Background(), &api.Change{Seid: s.GetSeid(), Session: s}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.Run(fmt.Sprintf("sessions=%d/%s", n, c.name), func(b *testing.B) {
+				measure(b, bed.objs.UpfGtpuXdp, harness.Packet{
+					Frame: up, Sessions: n, Random: n > 1, TEIDAt: upTEIDAt, AddressAt: upAddressAt, TEID: benchTEID, Address: benchAddress,
+				})
+			})
+			if err := bed.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// limit gives s an MBR that no packet exceeds, and a URR of both directions.
+func limit(s *api.Session, mbr, urr bool) {
+	if mbr {
+		s.Qers[0].UplinkMbrBps, s.Qers[0].DownlinkMbrBps = 1_000_000_000_000, 1_000_000_000_000
+	}
+	if urr {
+		s.Urrs = []*api.URR{{Id: 1, Threshold: &api.Volume{Total: 1 << 60}}}
+		s.Rules[0].UrrIds, s.Rules[1].UrrIds = []uint32{1}, []uint32{1}
+	}
+}
+
 // BenchmarkRelay is a G-PDU that goes on through another tunnel (N9), without and
 // with a URR, and uplink out on N6 with a URR and with a meter beside.
 func BenchmarkRelay(b *testing.B) {

@@ -67,9 +67,9 @@ func (b sharedBed) Remains() (all []string) {
 	}
 	left("guests that the programs look for", b.overflows)
 	left("framed routes", len(b.framed.key)+len(b.framed.prefixes))
-	left("meters", int(b.meters.next)-2-(len(b.meters.freed.slots)-b.meters.freed.head))
+	left("meters", len(b.meters.slots)-2-b.meters.places.free())
 	left("shared meters", len(b.meters.shared))
-	left("URRs", int(b.urrs.next)-1-(len(b.urrs.freed.slots)-b.urrs.freed.head))
+	left("URRs", len(b.urrs.slots)-1-b.urrs.places.free())
 	left("rules of the slow path", len(b.slowRules)+len(b.slowSessions))
 	for seid := range b.sessions.all() {
 		all = append(all, fmt.Sprintf("session %#x", seid))
@@ -98,8 +98,8 @@ func TestRemains(t *testing.T) {
 	}
 	for name, leave := range map[string]func(){
 		"rule":    func() { b.teids.slots[3].Key = 7 },
-		"meter":   func() { _, _ = b.meters.reserve() },
-		"URR":     func() { _, _ = b.urrs.reserve(1, 1) },
+		"meter":   func() { _, _ = b.meters.reserve(0) },
+		"URR":     func() { _, _ = b.urrs.reserve(1, 1, 0) },
 		"packet":  func() { b.queues.slots[1].Packets = 1 },
 		"hop":     func() { b.hops.uses[1].refs++ },
 		"list":    func() { b.lists.freeEntries.take(3) },

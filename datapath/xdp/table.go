@@ -23,6 +23,7 @@ const (
 	ruleToAccess = 0x0100
 	ruleList     = 0x0200
 	ruleCopy     = 0x0400
+	ruleAtHome   = 0x0800
 	ruleQueued   = 0x4000
 	ruleChanging = 0x8000
 

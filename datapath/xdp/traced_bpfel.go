@@ -105,7 +105,7 @@ type tracedMeter struct {
 	Tat       uint64
 	UnitTime  uint64
 	Tolerance uint64
-	Reserved  uint64
+	Coarse    uint64
 }
 
 type tracedN6Name struct {

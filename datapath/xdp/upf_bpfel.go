@@ -114,7 +114,7 @@ type upfMeter struct {
 	Tat       uint64
 	UnitTime  uint64
 	Tolerance uint64
-	Reserved  uint64
+	Coarse    uint64
 }
 
 type upfN6Name struct {

@@ -97,10 +97,7 @@ func (d *Driver) postOwed() {
 		return
 	}
 	atomic.StoreUint32(&slots[0].Flags, 0)
-	d.mu.RLock()
-	used := d.urrs.next
-	d.mu.RUnlock()
-	for slot := uint32(1); slot < used; slot++ {
+	for slot := uint32(1); slot < uint32(len(slots)); slot++ {
 		flags := &slots[slot].Flags
 		if atomic.LoadUint32(flags)&model.FlagsOwed != 0 {
 			owed := atomic.AndUint32(flags, ^uint32(model.FlagsOwed)) & model.FlagsOwed

@@ -15,14 +15,13 @@ import (
 )
 
 // urrTable hands out the slots of the maps urrs and urr_owners. Slot 0 stands
-// for none. What is given back is used again last, so that a packet that is
-// still on its way does not count for another session.
+// for none. That of a session's first URR is at home: see home_urr() in
+// bpf/rules.h.
 type urrTable struct {
 	mapped[upfUrr]
 	owners mapped[upfUrrOwner]
 	drops  mapped[upfUrrDropped]
-	freed  queue
-	next   uint32
+	places slots
 
 	orphans []urrOrphan // of sessions from before that were not applied yet, sorted
 }
@@ -34,12 +33,12 @@ type urrOrphan struct {
 	slot uint32 // 0: it has been taken
 }
 
-func newURRTable(urrs, owners, drops *ebpf.Map) (*urrTable, error) {
+func newURRTable(urrs, owners, drops *ebpf.Map, homes uint32) (*urrTable, error) {
 	mem, err := mapMemory[upfUrr](urrs)
 	if err != nil {
 		return nil, err
 	}
-	t := &urrTable{mapped: mem, next: 1}
+	t := &urrTable{mapped: mem, places: newSlots(urrs.MaxEntries(), 1, homeURR(homes))}
 	if t.owners, err = mapMemory[upfUrrOwner](owners); err != nil {
 		return nil, errors.Join(err, t.mapped.unmap())
 	}
@@ -60,16 +59,14 @@ func (t *urrTable) urr(slot uint32) model.URR {
 	}
 }
 
-// reserve takes a slot for a new URR, which starts at 0.
-func (t *urrTable) reserve(seid uint64, id uint32) (uint32, error) {
-	slot := t.next
-	if int(slot) < len(t.slots) {
-		t.next++
-	} else {
-		var ok bool
-		if slot, ok = t.freed.take(); !ok {
-			return 0, fmt.Errorf("xdp: all %d URRs are taken: %w", len(t.slots)-1, datapath.ErrFull)
-		}
+// homeURR is home_urr() of bpf/rules.h.
+func homeURR(home uint32) uint32 { return 1 + home }
+
+// reserve takes a slot for a new URR, which starts at 0: this one, if it is free.
+func (t *urrTable) reserve(seid uint64, id, home uint32) (uint32, error) {
+	slot, ok := t.places.take(home)
+	if !ok {
+		return 0, fmt.Errorf("xdp: all %d URRs are taken: %w", len(t.slots)-1, datapath.ErrFull)
 	}
 	u, o := &t.slots[slot], &t.owners.slots[slot]
 	for i := range u.Octets {
@@ -92,7 +89,7 @@ func (t *urrTable) reserve(seid uint64, id uint32) (uint32, error) {
 
 func (t *urrTable) release(slot uint32) {
 	atomic.StoreUint64(&t.owners.slots[slot].Seid, 0)
-	t.freed.put(slot)
+	t.places.give(slot)
 }
 
 // adopt returns the slot that the URR had before the start, or 0.
@@ -113,25 +110,4 @@ func (t *urrTable) adopted(seid uint64, id uint32) {
 
 func compareOrphans(a, b urrOrphan) int {
 	return cmp.Or(cmp.Compare(a.seid, b.seid), cmp.Compare(a.id, b.id))
-}
-
-// queue gives back first what was put in first.
-type queue struct {
-	slots []uint32
-	head  int
-}
-
-func (q *queue) put(slot uint32) { q.slots = append(q.slots, slot) }
-
-func (q *queue) take() (uint32, bool) {
-	if q.head == len(q.slots) {
-		return 0, false
-	}
-	slot := q.slots[q.head]
-	q.head++
-	if q.head > 1024 && q.head*2 > len(q.slots) {
-		q.slots = append(q.slots[:0], q.slots[q.head:]...)
-		q.head = 0
-	}
-	return slot, true
 }

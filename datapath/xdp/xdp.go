@@ -231,10 +231,10 @@ func (d *Driver) mapTables() error {
 		return err
 	}
 	d.teids.overflowed, d.ues.overflowed = d.overflowed, d.overflowed
-	if d.meters, err = newMeterTable(d.objs.Meters); err != nil {
+	if d.meters, err = newMeterTable(d.objs.Meters, uint32(len(d.ues.slots))); err != nil {
 		return err
 	}
-	if d.urrs, err = newURRTable(d.objs.Urrs, d.objs.UrrOwners, d.objs.UrrDrops); err != nil {
+	if d.urrs, err = newURRTable(d.objs.Urrs, d.objs.UrrOwners, d.objs.UrrDrops, uint32(len(d.ues.slots))); err != nil {
 		return err
 	}
 	if d.queues, err = mapMemory[upfQueue](d.objs.Queues); err != nil {
