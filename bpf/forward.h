@@ -136,7 +136,7 @@ static __always_inline __u32 flow_ports(const struct packet *p)
 			proto = ip->protocol;
 			ports = (void *)(ip + 1);
 		}
-	} else if (packet_has(p, sizeof(*ip6) + 4)) {
+	} else if (p->octets >= sizeof(*ip6) + 4 && packet_has(p, sizeof(*ip6) + 4)) {
 		proto = ip6->nexthdr;
 		ports = (void *)(ip6 + 1);
 	}

@@ -210,7 +210,7 @@ func report(t *testing.T, kind shape, seed uint64, before, s random.Script, d *r
 		small = s // an event was only late
 	}
 	name := fmt.Sprintf("seed-%d.txt", seed)
-	again := "go test -run 'TestRandomCorpus/.*" + name + "' ./datapath/xdp"
+	again := "go test -run 'TestRandomCorpus/.*/" + name + "' ./datapath/xdp"
 	text := fmt.Sprintf("# seed %d, on %s\n# again: %s\n%s", seed, shapeNames[kind], again, small)
 	path := filepath.Join("..", "conformance", "random", "testdata", name)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -109,7 +109,7 @@ func (w wrong) Frame(t testing.TB, port conformance.Port, frame []byte) conforma
 func eachRule(f func(r *api.Rule)) func(c *api.Change) {
 	return func(c *api.Change) {
 		for _, r := range c.Session.Rules {
-			if r.Detect != nil {
+			if r.Detect != nil && r.Forward != nil {
 				f(r)
 			}
 		}
@@ -172,6 +172,13 @@ var faults = map[string]wrong{
 	"End Markers are not sent":              {change: func(c *api.Change) { c.EndMarkers = nil }},
 	"what is buffered is not given up":      {change: func(c *api.Change) { c.DropBuffered = false }},
 	"of equal Precedence the last PDR wins": {change: turnAround},
+	"copies are forgotten":                  {change: eachRule(func(r *api.Rule) { r.Forward.Duplicates = nil })},
+	"the portal is forgotten":               {change: eachRule(func(r *api.Rule) { r.Forward.Redirect = nil })},
+	"the host is not compared":              {change: eachFilter(func(f *api.Filter) { f.Host, f.Path = "", "" })},
+	"the FAR's data network is forgotten":   {change: eachRule(func(r *api.Rule) { r.Forward.NetworkInstance = "" })},
+	"the PDI's data network is forgotten":   {change: eachRule(func(r *api.Rule) { r.Detect.NetworkInstance = "" })},
+	"UDP/IP is not taken off":               {change: eachRule(func(r *api.Rule) { r.Unwrap = api.Unwrap_UNWRAP_NONE })},
+	"BDPN is not obeyed":                    {change: eachRule(func(r *api.Rule) { r.Forward.NotifyBuffered = false })},
 	"the last octet of a long packet is cut": {frame: func(o conformance.Outcome) conformance.Outcome {
 		if len(o.Packet) > 1000 {
 			o.Packet = o.Packet[:len(o.Packet)-1]
