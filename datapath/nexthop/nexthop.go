@@ -13,12 +13,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,10 +31,13 @@ type MAC [6]byte
 // Watcher follows the neighbours and routes of one device.
 type Watcher struct {
 	link    netlink.Link
+	ns      netns.NsHandle
 	kernel  *netlink.Handle
 	changed func(addr netip.Addr, mac MAC)
 	log     *slog.Logger
+	news    *neighbourNews // the first ones
 	done    chan struct{}
+	ended   sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
@@ -54,52 +60,90 @@ func Watch(index int, log *slog.Logger, changed func(addr netip.Addr, mac MAC)) 
 		kernel.Close()
 		return nil, fmt.Errorf("nexthop: device %d: %w", index, err)
 	}
+	ns, err := netns.Get()
+	if err != nil {
+		kernel.Close()
+		return nil, fmt.Errorf("nexthop: network namespace: %w", err)
+	}
 	w := &Watcher{
-		link: link, kernel: kernel, changed: changed, log: log, done: make(chan struct{}),
+		link: link, ns: ns, kernel: kernel, changed: changed, log: log, done: make(chan struct{}),
 		macs:   map[netip.Addr]MAC{},
 		wanted: map[netip.Addr]netip.Addr{},
 		via:    map[netip.Addr]map[netip.Addr]bool{},
 	}
-	neighs, routes := make(chan netlink.NeighUpdate, 64), make(chan netlink.RouteUpdate, 64)
-	onError := w.netlinkError
-	err = netlink.NeighSubscribeWithOptions(neighs, w.done, netlink.NeighSubscribeOptions{ListExisting: true, ErrorCallback: onError})
-	if err != nil {
+	if w.news, err = w.subscribe(); err != nil {
 		w.Close()
-		return nil, fmt.Errorf("nexthop: neighbours of %s: %w", link.Attrs().Name, err)
-	}
-	err = netlink.RouteSubscribeWithOptions(routes, w.done, netlink.RouteSubscribeOptions{ErrorCallback: onError})
-	if err != nil {
-		w.Close()
-		return nil, fmt.Errorf("nexthop: routes of %s: %w", link.Attrs().Name, err)
+		return nil, err
 	}
 	w.list()
-	go w.run(neighs, routes)
+	w.ended.Go(w.run)
 	return w, nil
 }
 
+// neighbourNews are the subscriptions of a [Watcher].
+type neighbourNews struct {
+	done   chan struct{}
+	neighs chan netlink.NeighUpdate
+	routes chan netlink.RouteUpdate
+	once   sync.Once
+}
+
+// end ends the subscriptions, whose channels are closed then.
+func (n *neighbourNews) end() { n.once.Do(func() { close(n.done) }) }
+
+func (w *Watcher) subscribe() (*neighbourNews, error) {
+	n := &neighbourNews{done: make(chan struct{}), neighs: make(chan netlink.NeighUpdate, 64), routes: make(chan netlink.RouteUpdate, 64)}
+	failed := func(err error) {
+		select {
+		case <-n.done:
+		default:
+			w.netlinkError(err)
+		}
+	}
+	err := errors.Join(
+		netlink.NeighSubscribeWithOptions(n.neighs, n.done, netlink.NeighSubscribeOptions{
+			Namespace: &w.ns, ListExisting: true, ErrorCallback: failed, ReceiveBufferSize: newsOctets,
+		}),
+		netlink.RouteSubscribeWithOptions(n.routes, n.done, netlink.RouteSubscribeOptions{
+			Namespace: &w.ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets,
+		}))
+	if err != nil {
+		n.end()
+		return nil, fmt.Errorf("nexthop: neighbours and routes of %s: %w", w.link.Attrs().Name, err)
+	}
+	return n, nil
+}
+
 // list tells of the neighbours that there are, so that nobody has to wait for
-// the first of the news.
+// the first of the news, and of those that are no more.
 func (w *Watcher) list() {
 	neighs, err := w.kernel.NeighList(w.link.Attrs().Index, netlink.FAMILY_ALL)
 	if err != nil {
 		w.netlinkError(err) // they come with the news
 		return
 	}
+	gone := w.known()
 	for _, n := range neighs {
 		w.neighbour(netlink.NeighUpdate{Type: unix.RTM_NEWNEIGH, Neigh: n})
+		if a, ok := netip.AddrFromSlice(n.IP); ok {
+			delete(gone, a.Unmap())
+		}
+	}
+	for a := range gone {
+		w.neighbour(netlink.NeighUpdate{Type: unix.RTM_DELNEIGH, Neigh: netlink.Neigh{LinkIndex: w.link.Attrs().Index, IP: a.AsSlice()}})
 	}
 }
 
-// netlinkError logs what the subscriptions complain of, but for two things that
-// are no mistakes: that their sockets are being closed, and that each hears the
-// request for the first listing of another, which the library sends to the whole
-// multicast group.
+func (w *Watcher) known() map[netip.Addr]MAC {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.macs)
+}
+
+// netlinkError logs what the subscriptions complain of, but for one thing that is
+// no mistake: that each hears the request for the first listing of another, which
+// the library sends to the whole multicast group.
 func (w *Watcher) netlinkError(err error) {
-	select {
-	case <-w.done:
-		return
-	default:
-	}
 	if !strings.HasPrefix(err.Error(), "Wrong sender portid") { // it has no type
 		w.log.Warn("nexthop: netlink", "device", w.link.Attrs().Name, "err", err)
 	}
@@ -109,21 +153,46 @@ func (w *Watcher) netlinkError(err error) {
 // It must not be used afterwards.
 func (w *Watcher) Close() {
 	close(w.done)
+	w.ended.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
 	w.kernel.Close()
+	_ = w.ns.Close()
 }
 
-func (w *Watcher) run(neighs <-chan netlink.NeighUpdate, routes <-chan netlink.RouteUpdate) {
+// run follows the news, and subscribes anew when some were lost.
+func (w *Watcher) run() {
+	for n := w.news; ; {
+		if n != nil {
+			w.follow(n)
+			n.end()
+		}
+		select {
+		case <-w.done:
+			return
+		case <-time.After(retry):
+		}
+		var err error
+		if n, err = w.subscribe(); err != nil {
+			w.log.Warn("nexthop: neighbours are not followed", "device", w.link.Attrs().Name, "err", err)
+			continue
+		}
+		w.list()
+		w.reroute()
+	}
+}
+
+// follow returns when the watcher is closed or news were lost.
+func (w *Watcher) follow(news *neighbourNews) {
 	for {
 		select {
-		case n, ok := <-neighs:
+		case n, ok := <-news.neighs:
 			if !ok {
 				return
 			}
 			w.neighbour(n)
-		case _, ok := <-routes:
+		case _, ok := <-news.routes:
 			if !ok {
 				return
 			}
