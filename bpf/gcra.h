@@ -68,6 +68,7 @@ static __always_inline int gcra_take(struct meter *m, __u32 octets, __u64 now)
 {
 	__u64 cost = gcra_cost(m, octets), limit = gcra_limit(m, now);
 
+	now &= ~(__u64)GCRA_COARSE; /* no part of tat: the true clock may say the same */
 	for (int i = 0; i < GCRA_TRIES; i++) {
 		__u64 tat = *(volatile __u64 *)&m->tat;
 		__u64 ahead = gcra_ahead(m, tat, now);
@@ -166,7 +167,7 @@ static __always_inline int meter_first(__u32 index, __u32 octets)
 	if (!m)
 		return 0;
 	tat = *(volatile __u64 *)&m->tat;
-	now = gcra_coarse();
+	now = bpf_ktime_get_coarse_ns() << METER_FRACTION;
 	ahead = gcra_ahead(m, tat, now);
 	return ahead < m->coarse &&
 	       __sync_val_compare_and_swap(&m->tat, tat, now + ahead + gcra_cost(m, octets)) == tat;
