@@ -41,13 +41,13 @@ static __always_inline struct rule *rule_find(void *table, void *by_key, __u64 k
 
 /* match_begin - read the control word before the rest of the rule
  *
- * Return: 0, or a negative enum upf_count.
+ * Return: 0, -PASS_ETHER, or a negative enum upf_count.
  */
 static __always_inline int match_begin(struct match *m, struct rule *rule, __u32 tunnelled)
 {
 	m->rule = rule;
 	m->seen = *(volatile __u32 *)&rule->ctl;
-	if (m->seen & (RULE_CHANGING | RULE_SLOW | RULE_QUEUED)) {
+	if (m->seen & (RULE_CHANGING | RULE_SLOW | RULE_QUEUED | RULE_ETHER)) {
 		int err = queue_enter(m->key, m->seen, tunnelled);
 
 		if (err)
@@ -224,7 +224,7 @@ static __always_inline int detect_bare(const struct ctx *ctx, const struct packe
 		return -PASS_HOST;
 	err = match_begin(m, rule, 0) ?: detect_network(ctx, m);
 	if (err)
-		return err;
+		return err == -PASS_ETHER ? -PASS_HOST : err; /* it is no UE address */
 	/* The verifier shall see lists first: detect_pdr(). */
 	return __builtin_expect(m->seen & RULE_LIST, 1) ? detect_list(ctx, p, m) : 0;
 }

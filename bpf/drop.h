@@ -41,7 +41,9 @@
 	X(SPREAD_FULL,   "more packets than the queue of their CPU takes") \
 	X(ETHERNET_SHORT, "frame of an Ethernet PDU session ends inside its header") \
 	X(MAC,           "source is a group, or the MAC address of another Ethernet PDU session, or one too many") \
-	X(NO_MAC,        "destination is behind no Ethernet PDU session") \
+	X(NO_MAC,        "destination is behind no Ethernet PDU session, or behind the one from which it came") \
+	X(FLOOD,         "more copies of frames to groups than the bridge makes in a second") \
+	X(PROXIED,       "ARP request or Neighbour Solicitation that the FAR lets the UPF answer") \
 	X(INTERNAL,      "a helper of the kernel refused; should not happen")
 
 /* Why a packet is handed on instead of being dropped or forwarded here. */
@@ -56,6 +58,7 @@
 	X(RULES,      "matched by rules that the fast path does not have") \
 	X(NAME,       "the name of its flow decides, and the slow path has to look at it") \
 	X(N6,         "needs more of NAT or MSS clamp than the fast path does") \
+	X(BRIDGE,     "frame of which a bridge has to learn, or to a group") \
 	X(BUFFER,     "FAR says BUFF: it waits in the buffer") \
 	X(ANSWER,     "dropped by the slow path, with an answer to its sender")
 

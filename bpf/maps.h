@@ -65,6 +65,14 @@ struct {
 	__uint(value_size, 64);
 } flows SEC(".maps");
 
+/* MAC addresses of UEs: the bridge of the slow path learns and forgets them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct station_key);
+	__type(value, struct station);
+} stations SEC(".maps");
+
 /* Framed routes: key in rule_by_ue by prefix. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
@@ -179,6 +187,8 @@ struct exception {
 	__u32 tunnelled;	/* a G-PDU, not a bare packet */
 	__u32 ifindex;		/* on which it came */
 	__u32 wait;		/* index in name_waits, plus 1; 0: none */
+	__u32 network;		/* of an Ethernet data network, on which the frame is; 0: none */
+	__u32 unused;
 	__u8 frame[EXCEPTION_MAX];
 };
 
@@ -231,3 +241,4 @@ volatile __u32 framed_routes;	/* how many framed_by_prefix has */
 const struct route_key *unused_route_key __attribute__((unused));
 const struct exception *unused_exception __attribute__((unused));
 const struct urr_event *unused_urr_event __attribute__((unused));
+const struct ether_entry *unused_ether_entry __attribute__((unused));

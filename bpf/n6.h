@@ -23,7 +23,9 @@ struct n6_way {
 	__u16 mss_ip4;		/* octets, with N6_MSS */
 	__u16 mss_ip6;
 	__u8 dscp;		/* with N6_DSCP */
-	__u8 unused[11];
+	__u8 unused;
+	__u16 mtu;		/* of an Ethernet data network: octets behind the header of a frame */
+	__u8 unused2[8];
 };
 
 _Static_assert(sizeof(struct n6_way) == 64, "a way is one cache line");

@@ -162,12 +162,12 @@ static __always_inline int parse_outer(struct packet *p)
 	return eth->h_proto == bpf_htons(ETH_P_IPV6) ? parse_outer_ip6(p) : -PASS_HOST;
 }
 
-/* parse_tunnelled - from the frame to the user packet inside a G-PDU
+/* parse_message - from the frame to the T-PDU inside a G-PDU
  *
  * The outer UDP checksum is not looked at: the user packet has its own.
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int parse_tunnelled(struct packet *p)
+static __always_inline int parse_message(struct packet *p)
 {
 	const struct udphdr *udp;
 	int err = parse_outer(p);
@@ -178,7 +178,17 @@ static __always_inline int parse_tunnelled(struct packet *p)
 	if (!packet_has(p, sizeof(*udp)) || udp->dest != bpf_htons(GTPU_PORT))
 		return -PASS_HOST;
 	packet_pull(p, sizeof(*udp));
-	err = parse_gtpu(p);
+	return parse_gtpu(p);
+}
+
+/* parse_tunnelled - from the frame to the user packet inside a G-PDU
+ *
+ * Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int parse_tunnelled(struct packet *p)
+{
+	int err = parse_message(p);
+
 	return err ? err : parse_user(p);
 }
 

@@ -67,6 +67,13 @@ static __always_inline int place_find(struct place *at, __u64 key, __u32 tunnell
 	return at->queue ? 0 : -1;
 }
 
+/* What stages of IP packets say of a rule of an Ethernet PDU session. */
+#define PASS_ETHER	COUNT_MAX
+
+/* How a packet meets its rule. */
+#define QUEUE_TUNNELLED	1	/* through a tunnel, not bare */
+#define QUEUE_FRAMES	2	/* in the stages for frames */
+
 /* queue_attended - whether there is a process that reads the ring */
 static __always_inline int queue_attended(void)
 {
@@ -91,15 +98,18 @@ static __always_inline __u32 queue_packets(struct queue *q)
  * that the slow path does it, or that this may have packets of it
  *
  * @ctl: control word of the rule as it was read
- * Return: 0 if the packet may go on, the fast way, and RULE_QUEUED is cleared; or
- * a negative enum upf_count.
+ * @how: QUEUE_*
+ * Return: 0 if the packet may go on, the fast way, and RULE_QUEUED is cleared;
+ * -PASS_ETHER, or a negative enum upf_count.
  */
-__noinline int queue_enter(__u64 key, __u32 ctl, __u32 tunnelled)
+__noinline int queue_enter(__u64 key, __u32 ctl, __u32 how)
 {
 	struct place at = {};
 	__u32 packets, full;
 
-	if (ctl & RULE_CHANGING || place_find(&at, key, tunnelled))
+	if (ctl & RULE_ETHER && !(how & QUEUE_FRAMES))
+		return -PASS_ETHER;
+	if (ctl & RULE_CHANGING || place_find(&at, key, how & QUEUE_TUNNELLED))
 		return -PASS_CHANGING;
 	packets = queue_packets(at.queue);
 	full = *(volatile __u32 *)&at.queue->full;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include <stddef.h>
 #include <linux/in6.h>
 
 /* The tables that the control plane writes and the stages read. Sizes and byte
@@ -67,6 +68,7 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_LIST	0x0200	/* several PDRs, or more of one than fits in here */
 #define RULE_COPY	0x0400	/* of a PDR of a list: there are copies of its packets to be made */
 #define RULE_AT_HOME	0x0800	/* meter and URR stand where the UE address says */
+#define RULE_ETHER	0x1000	/* of an Ethernet PDU session, with RULE_LIST or RULE_SLOW: see ether.h */
 #define RULE_QUEUED	0x4000	/* the slow path may have packets that came before: see queue.h */
 #define RULE_CHANGING	0x8000
 
@@ -104,6 +106,29 @@ static __always_inline __u32 home_urr(__u32 home)
  * nor a unicast IPv6 prefix. The driver makes it of the SEID.
  */
 #define RULE_KEY_ROUTES	(1ULL << 62)
+
+/* Frames to a UE of an Ethernet PDU session have the same kind of key: such a
+ * session has no framed routes. Of a rule of such a session with RULE_LIST ue_ip4
+ * is where that rule stands in rule_by_ue, plus 1; 0: the session has none.
+ */
+#define RULE_KEY_FRAMES	RULE_KEY_ROUTES
+
+/* A MAC address that was learnt of a UE, and the data network on which it is. */
+struct station_key {
+	__u8 mac[6];
+	__u16 network;		/* as in struct n6_way */
+};
+
+struct station {
+	__u64 key;		/* of the rule for frames that go there */
+	__u64 seen_ns;		/* bpf_ktime_get_ns() of a frame from there, to STATION_STEP */
+	__u64 seid;		/* for the driver: whose it is */
+	__u32 slot;		/* of the rule in rule_by_ue, plus 1 */
+	__u32 reserved;
+};
+
+#define STATION_AGE	300000000000ULL	/* ns: forgotten after so long */
+#define STATION_STEP	1000000000ULL
 
 /* The key of framed_by_prefix: IPv4 as ::ffff:a.b.c.d. */
 struct framed_key {
@@ -170,6 +195,30 @@ _Static_assert(sizeof(struct entry) == 64, "an entry is one cache line");
 #define ENTRY_HOSTS	0x0800
 #define ENTRY_HOST_SHIFT 20
 #define ENTRY_UES	63	/* sets of UE addresses of a list */
+
+/* The same for a frame of an Ethernet PDU session: QFIs of a PDR, and one Ethernet
+ * Packet Filter with one pair of MAC addresses. SDF filters inside of it are a run
+ * of struct entry among those that stand in front of the ones that match.
+ *
+ * MAC addresses are numbers: the first octet on the wire is the highest of 48 bits.
+ */
+struct ether_entry {
+	__u64 qfis;
+	__u64 source[2], destination[2];	/* first and last that match */
+	__u16 c_tci, c_mask;	/* with ETHER_C_TAG; c_tci is under the mask */
+	__u16 s_tci, s_mask;	/* with ETHER_S_TAG */
+	__u32 pdr;		/* where struct entry has it */
+	__u16 sdf, sdfs;	/* the first, counted from the list's first entry, and how many; 0: none */
+	__u16 flags;
+	__u16 ethertype;	/* behind the tags; 0: any */
+	__u32 reserved;
+};
+
+_Static_assert(sizeof(struct ether_entry) == sizeof(struct entry), "both stand in one table");
+_Static_assert(offsetof(struct ether_entry, pdr) == offsetof(struct entry, pdr), "whoever walks a list finds its PDRs");
+
+#define ETHER_C_TAG	0x0001	/* has to be there */
+#define ETHER_S_TAG	0x0002
 
 #define PDR_REFS	26
 #define PDR_METERS	16	/* at most among them */

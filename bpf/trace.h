@@ -21,7 +21,9 @@
 #define TRACED_GTPU	0
 #define TRACED_N6	1
 #define TRACED_BOTH	2
-#define TRACED_MAX	3
+#define TRACED_ETHER	3
+#define TRACED_ETHER_GPDU	4	/* to which the first and the third go on */
+#define TRACED_MAX	5
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

@@ -116,14 +116,18 @@ static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct ma
 	return emit_ttl(p) ? -DROP_INTERNAL : emit_outer(ctx, p, &r);
 }
 
+#define EXCEPTION_TUNNELLED	1	/* a G-PDU, not a bare packet */
+#define EXCEPTION_NETWORK_SHIFT	16	/* above: Ethernet data network, on which a frame is */
+
 /* upf_exception - hand a frame to the slow path
  *
  * @key: of its rule; 0: none
+ * @how: EXCEPTION_*
  * Return: the action.
  */
-static __noinline int upf_exception(struct ctx *ctx, __u64 key, __u32 tunnelled, __u32 reason)
+static __noinline int upf_exception(struct ctx *ctx, __u64 key, __u32 how, __u32 reason)
 {
-	__u32 octets = ctx_octets(ctx), zero = 0;
+	__u32 octets = ctx_octets(ctx), zero = 0, tunnelled = how & EXCEPTION_TUNNELLED;
 	struct exception *e = bpf_map_lookup_elem(&scratch, &zero);
 
 	if (!e)
@@ -139,8 +143,9 @@ static __noinline int upf_exception(struct ctx *ctx, __u64 key, __u32 tunnelled,
 	e->octets = octets;
 	e->reason = reason;
 	e->tunnelled = tunnelled;
+	e->network = how >> EXCEPTION_NETWORK_SHIFT;
 	e->ifindex = ctx_ifindex(ctx);
-	e->queue = queue_add(key, tunnelled, reason == PASS_CHANGING || reason == PASS_UNRESOLVED);
+	e->queue = queue_add(key, tunnelled, reason == PASS_CHANGING || reason == PASS_UNRESOLVED || reason == PASS_BRIDGE);
 	if (e->queue == QUEUE_NO_ROOM) {
 		count(DROP_SLOW_FULL);
 		return CTX_DROP;
@@ -184,18 +189,23 @@ __noinline int upf_answer(int err)
  * @teid: through which it came; 0: no G-PDU
  * @err:  why it is none
  *
- * It may be of an unstructured PDU session, whose rules are the slow path's. The
- * function takes no pointers: what the common packet needs stays in registers.
- * Return: a negative enum upf_count.
+ * It may be of an Ethernet PDU session, or of an unstructured one, whose rules are
+ * the slow path's. The function takes no pointers: what the common packet needs
+ * stays in registers.
+ * Return: -PASS_ETHER, or a negative enum upf_count.
  */
 __noinline int upf_opaque(__u32 teid, int err)
 {
 	struct rule *rule;
+	__u32 ctl;
 
 	if (!teid)
 		return err;
 	rule = rule_find(&rule_by_teid, &guest_by_teid, rule_key_teid(teid));
-	return rule && *(volatile __u32 *)&rule->ctl & RULE_SLOW ? -PASS_RULES : err;
+	ctl = rule ? *(volatile __u32 *)&rule->ctl : 0;
+	if (ctl & RULE_ETHER)
+		return -PASS_ETHER;
+	return ctl & RULE_SLOW ? -PASS_RULES : err;
 }
 
 _Static_assert(DROP_SDF_FILTER == DROP_UE_ADDRESS + 2 && DROP_QFI == DROP_UE_ADDRESS + 1, "in the order of how near a PDR comes");
@@ -209,7 +219,8 @@ static __always_inline int upf_unmatched(int reason)
 /* upf_gtpu - a frame of a device on which GTP-U is terminated
  *
  * What the kernel has to put together, or to hand to the GTP-U socket, is passed
- * to it; a G-PDU that has a rule goes through the ring, in its order.
+ * to it; a G-PDU that has a rule goes through the ring, in its order. Return: an
+ * action, -PASS_ETHER, or a negative enum upf_count.
  */
 static __always_inline int upf_gtpu(struct ctx *ctx)
 {
@@ -227,7 +238,7 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 	if (err == -PASS_RULES)
 		m.key = rule_key_teid(p.teid);
 	trace_match(&m);
-	if (err >= 0)
+	if (err >= 0 || err == -PASS_ETHER)
 		return err;
 	if (upf_unmatched(-err) && p.version == 6 && forward_scope(&p) && upf_share(m.key))
 		err = -PASS_ANSWER; /* it may solicit a router */

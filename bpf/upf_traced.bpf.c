@@ -5,7 +5,7 @@
  */
 #define UPF_TRACED
 #include "ctx_xdp.h"
-#include "upf.h"
+#include "ether.h"
 
 SEC("xdp")
 int upf_gtpu_traced(struct xdp_md *md)
@@ -13,7 +13,7 @@ int upf_gtpu_traced(struct xdp_md *md)
 	struct ctx ctx = { .md = md };
 
 	trace_arrived(&ctx);
-	return trace_finish(&ctx, upf_finish(upf_gtpu(&ctx)));
+	return trace_finish(&ctx, upf_finish(ether_divert(&ctx, &traced_programs, TRACED_ETHER_GPDU, upf_gtpu(&ctx))));
 }
 
 SEC("xdp")
@@ -32,8 +32,26 @@ int upf_both_traced(struct xdp_md *md)
 	int result;
 
 	trace_arrived(&ctx);
-	result = upf_gtpu(&ctx);
+	result = ether_divert(&ctx, &traced_programs, TRACED_ETHER_GPDU, upf_gtpu(&ctx));
 	return trace_finish(&ctx, result == -PASS_HOST ? upf_n6(&ctx) : upf_finish(result));
+}
+
+SEC("xdp")
+int upf_ether_traced(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	trace_arrived(&ctx);
+	return trace_finish(&ctx, ether_arrive(&ctx));
+}
+
+/* It goes on with the record of the one before it. */
+SEC("xdp")
+int upf_ether_gpdu_traced(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return trace_finish(&ctx, ether_gpdu(&ctx));
 }
 
 char _license[] SEC("license") = "GPL";

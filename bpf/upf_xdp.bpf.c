@@ -5,6 +5,7 @@
  * for a device with tagged ports.
  */
 #include "ctx_xdp.h"
+#include "ether.h"
 #include "spread.h"
 
 SEC("xdp")
@@ -13,7 +14,7 @@ int upf_gtpu_xdp(struct xdp_md *md)
 	struct ctx ctx = { .md = md };
 
 	trace_divert(&ctx, TRACED_GTPU);
-	return upf_finish(upf_gtpu(&ctx));
+	return upf_finish(ether_divert(&ctx, &ether_program, 0, upf_gtpu(&ctx)));
 }
 
 SEC("xdp")
@@ -32,7 +33,7 @@ int upf_both_xdp(struct xdp_md *md)
 	int result;
 
 	trace_divert(&ctx, TRACED_BOTH);
-	result = upf_gtpu(&ctx);
+	result = ether_divert(&ctx, &ether_program, 0, upf_gtpu(&ctx));
 	return result == -PASS_HOST ? upf_n6(&ctx) : upf_finish(result);
 }
 
@@ -65,7 +66,7 @@ int upf_vlan_xdp(struct xdp_md *md)
 		return CTX_PASS;
 	trace_divert(&ctx, trace_twin(role));
 	if (role & VLAN_GTPU)
-		result = vlan_gtpu(md);
+		result = ether_divert(&ctx, &ether_program, 0, vlan_gtpu(md));
 	return result == -PASS_HOST && role & VLAN_N6 ? vlan_n6(md) : upf_finish(result);
 }
 
@@ -95,7 +96,7 @@ int upf_gtpu_cpu(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
-	return upf_finish(upf_gtpu(&ctx));
+	return upf_finish(ether_divert(&ctx, &ether_cpu_program, 0, upf_gtpu(&ctx)));
 }
 
 SEC("xdp/cpumap")
@@ -104,6 +105,33 @@ int upf_n6_cpu(struct xdp_md *md)
 	struct ctx ctx = { .md = md };
 
 	return upf_n6(&ctx);
+}
+
+/* Behind ether_divert(): G-PDUs of Ethernet PDU sessions. */
+SEC("xdp")
+int upf_ether_gpdu_xdp(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return ether_gpdu(&ctx);
+}
+
+SEC("xdp/cpumap")
+int upf_ether_cpu(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return ether_gpdu(&ctx);
+}
+
+/* Of the device of an Ethernet data network. */
+SEC("xdp")
+int upf_ether_xdp(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	trace_divert(&ctx, TRACED_ETHER);
+	return ether_arrive(&ctx);
 }
 
 char _license[] SEC("license") = "GPL";

@@ -93,7 +93,7 @@ func lacksForward(f *api.Forward, has *api.Capabilities) string {
 		need{len(f.GetDuplicates()) > MaxDuplicates, false, "so many copies"},
 		need{f.GetRedirect() != nil, has.GetRedirect(), "redirect"},
 		need{f.GetNotifyDiscarded(), has.GetDroppedDownlink(), "notice of discarded packets"},
-		need{f.GetProxyArp() || f.GetProxyNd(), false, "proxying of ARP and Neighbour Discovery"},
+		need{f.GetProxyArp() || f.GetProxyNd(), has.GetEthernet(), "proxying of ARP and Neighbour Discovery"},
 		need{unknownPolicy(f, has), false, "unknown Forwarding Policy"},
 	)
 }

@@ -59,6 +59,24 @@ func overUDP(s *api.Session) {
 	}
 }
 
+// framed makes the session one of frames before it is changed, on the data network
+// with Network Instance "lan".
+func framed(change func(s *api.Session)) func(s *api.Session) {
+	return func(s *api.Session) {
+		s.PduType = api.PDUType_ETHERNET
+		up(s).Detect.UeAddress, up(s).Detect.Filters, up(s).Forward.NetworkInstance = nil, nil, "lan"
+		down(s).Detect = &api.Detect{SourceInterface: api.Interface_CORE, EthernetSession: true, NetworkInstance: "lan"}
+		change(s)
+	}
+}
+
+// etherFiltered gives both PDRs an Ethernet Packet Filter.
+func etherFiltered(f *api.EthernetFilter) func(s *api.Session) {
+	return func(s *api.Session) {
+		up(s).Detect.EthernetFilters, down(s).Detect.EthernetFilters = []*api.EthernetFilter{f}, []*api.EthernetFilter{f}
+	}
+}
+
 func number(n uint32) *uint32 { return &n }
 
 func rest(bits uint32) *api.Prefix { return &api.Prefix{Address: []byte{198, 18, 0, 0}, Bits: bits} }
@@ -79,9 +97,16 @@ var Elements = []Element{
 	{"PDI", "Framed-Route, Framed-IPv6-Route, delegated prefix", "8.2.109, 8.2.111", func(s *api.Session) {
 		down(s).Detect.FramedRoutes = []*api.Prefix{{Address: []byte{192, 168, 0, 0}, Bits: 16}}
 	}, Done, Program},
-	{"PDI", "Ethernet PDU Session Information", "8.2.102", func(s *api.Session) {
-		s.PduType, down(s).Detect.EthernetSession = api.PDUType_ETHERNET, true
-	}, Refused, Refused},
+	{"PDI", "Ethernet PDU Session Information", "8.2.102", framed(func(*api.Session) {}), Done, Program},
+	{"PDI", "Ethernet Packet Filter: MAC addresses, ranges of them", "8.2.93", framed(etherFiltered(&api.EthernetFilter{
+		Macs: []*api.MACs{{Source: []byte{2, 0, 0, 0, 0, 0}, SourceUpper: []byte{2, 0xff, 0, 0, 0, 0}, Destination: make([]byte, 6), DestinationUpper: []byte{2, 0xff, 0, 0, 0, 0}}},
+	})), Done, Program},
+	{"PDI", "Ethernet Packet Filter: Ethertype", "8.2.96", framed(etherFiltered(&api.EthernetFilter{Ethertype: 0x0800})), Done, Program},
+	{"PDI", "Ethernet Packet Filter: C-TAG, S-TAG", "8.2.94, 8.2.95", framed(func(s *api.Session) {
+		tagged := &api.EthernetFilter{CTag: &api.VLANTag{Vid: number(1)}, STag: &api.VLANTag{Pcp: number(1)}}
+		up(s).Detect.EthernetFilters, down(s).Detect.EthernetFilters = []*api.EthernetFilter{tagged, {}}, []*api.EthernetFilter{tagged, {}}
+	}), Done, Program},
+	{"PDI", "Ethernet Packet Filter: SDF Filter", "8.2.5", framed(etherFiltered(&api.EthernetFilter{Filters: []*api.Filter{{Protocol: number(17)}}})), Done, Program},
 	{"PDR", "Precedence: several PDRs of an F-TEID or UE IP address", "8.2.11", func(s *api.Session) {
 		again := &api.Rule{
 			PdrId: 3, Precedence: down(s).GetPrecedence(), FarId: 3, OuterHeaderRemoval: true, Detect: up(s).GetDetect(), Forward: up(s).GetForward(),
@@ -108,12 +133,14 @@ var Elements = []Element{
 		up(s).Forward.OuterHeaderCreation = down(s).GetForward().GetOuterHeaderCreation()
 	}, Done, Program},
 	{"FAR", "Outer Header Creation: UDP/IP, IP", "8.2.56", overUDP, Done, SlowPath},
-	{"FAR", "Outer Header Creation: C-TAG, S-TAG", "8.2.56", func(s *api.Session) {
+	{"FAR", "Outer Header Creation: C-TAG, S-TAG", "8.2.56", framed(func(s *api.Session) {
 		up(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Encapsulation: api.Encapsulation_TAG, CTag: number(1)}
-	}, Refused, Refused},
+	}), Done, SlowPath},
 	{"FAR", "Transport Level Marking", "8.2.12", func(s *api.Session) { down(s).Forward.Dscp = number(46) }, Done, Program},
 	{"FAR", "Redirect Information", "8.2.20", func(s *api.Session) { up(s).Forward.Redirect = &api.Redirect{Url: "http://example.org/"} }, Done, SlowPath},
-	{"FAR", "Proxying", "8.2.99", func(s *api.Session) { down(s).Forward.ProxyArp = true }, Refused, Refused},
+	{"FAR", "Proxying, beside the slow path's answers", "8.2.97", framed(func(s *api.Session) {
+		up(s).Forward.ProxyArp, down(s).Forward.ProxyArp, down(s).Forward.ProxyNd = true, true, true
+	}), Done, Program},
 	{"QER", "Gate Status", "8.2.7", limited(func(q *api.QER) { q.UplinkGateClosed = true }), Done, Program},
 	{"QER", "QFI", "8.2.89", limited(func(q *api.QER) { q.Qfi = 5 }), Done, Program},
 	{"QER", "MBR", "8.2.8", limited(func(q *api.QER) { q.UplinkMbrBps, q.DownlinkMbrBps = MaxMBR, MaxMBR }), Done, Program},
@@ -136,12 +163,12 @@ var Elements = []Element{
 	}, Done, Program},
 	{"URR", "Measurement Information: MBQE", "8.2.68", counted(&api.URR{Id: 1, BeforeEnforcement: true}), Done, Program},
 	{"URR", "Dropped DL Traffic Threshold", "7.5.2.4", counted(&api.URR{Id: 1, DroppedDownlinkPackets: 1}), Done, Program},
-	{"URR", "MAC Addresses Reporting", "7.5.2.4", counted(&api.URR{Id: 1, MacAddresses: true}), Refused, Refused},
+	{"URR", "MAC Addresses Reporting", "7.5.2.4", framed(counted(&api.URR{Id: 1, MacAddresses: true})), Done, Program},
 	{"BAR", "Downlink Data Notification Delay, Suggested Buffering Packets Count, DL Buffering Duration", "7.5.2.6", func(s *api.Session) {
 		s.Bars = []*api.BAR{{Id: 1, Packets: 9, DurationMs: 1000}}
 		down(s).Forward.Action, down(s).Forward.BarId = api.Action_BUFF, 1
 	}, Done, SlowPath},
-	{"Session", "PDN Type: Ethernet", "8.2.79", func(s *api.Session) { s.PduType = api.PDUType_ETHERNET }, Refused, Refused},
+	{"Session", "PDN Type: Ethernet", "8.2.79", framed(func(*api.Session) {}), Done, Program},
 	{"Session", "PDN Type: unstructured", "8.2.79", func(s *api.Session) {
 		s.PduType = api.PDUType_UNSTRUCTURED
 		overUDP(s)

@@ -50,6 +50,7 @@ the control plane's, and so is what is refused before any datapath is asked (Hea
 - DL Flow Level Marking comes after Transport Level Marking, under its mask, and leaves ECN alone.
 - A packet of a FAR with DUPL goes on in the program; the slow path makes its copies, which are lost, and counted (copy_full), if it has
   no time for them.
+- The first frame of a MAC address of a UE goes through the slow path, which learns of it, and so do frames to groups, ARP, and what proxying answers.
 - Measurement before enforcement counts what gates and meters drop, but not what a quota or a FAR stops.
 `
 

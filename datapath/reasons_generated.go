@@ -40,7 +40,9 @@ const (
 	DropSpreadFull           // more packets than the queue of their CPU takes
 	DropEthernetShort        // frame of an Ethernet PDU session ends inside its header
 	DropMAC                  // source is a group, or the MAC address of another Ethernet PDU session, or one too many
-	DropNoMAC                // destination is behind no Ethernet PDU session
+	DropNoMAC                // destination is behind no Ethernet PDU session, or behind the one from which it came
+	DropFlood                // more copies of frames to groups than the bridge makes in a second
+	DropProxied              // ARP request or Neighbour Solicitation that the FAR lets the UPF answer
 	DropInternal             // a helper of the kernel refused; should not happen
 	PassHost                 // not user plane traffic, left to the host
 	PassSignalling           // GTP-U message other than G-PDU
@@ -52,6 +54,7 @@ const (
 	PassRules                // matched by rules that the fast path does not have
 	PassName                 // the name of its flow decides, and the slow path has to look at it
 	PassN6                   // needs more of NAT or MSS clamp than the fast path does
+	PassBridge               // frame of which a bridge has to learn, or to a group
 	PassBuffer               // FAR says BUFF: it waits in the buffer
 	PassAnswer               // dropped by the slow path, with an answer to its sender
 )
@@ -93,7 +96,9 @@ var reasons = [...]reason{
 	DropSpreadFull:    {"spread_full", "more packets than the queue of their CPU takes", true},
 	DropEthernetShort: {"ethernet_short", "frame of an Ethernet PDU session ends inside its header", true},
 	DropMAC:           {"mac", "source is a group, or the MAC address of another Ethernet PDU session, or one too many", true},
-	DropNoMAC:         {"no_mac", "destination is behind no Ethernet PDU session", true},
+	DropNoMAC:         {"no_mac", "destination is behind no Ethernet PDU session, or behind the one from which it came", true},
+	DropFlood:         {"flood", "more copies of frames to groups than the bridge makes in a second", true},
+	DropProxied:       {"proxied", "ARP request or Neighbour Solicitation that the FAR lets the UPF answer", true},
 	DropInternal:      {"internal", "a helper of the kernel refused; should not happen", true},
 	PassHost:          {"host", "not user plane traffic, left to the host", false},
 	PassSignalling:    {"signalling", "GTP-U message other than G-PDU", false},
@@ -105,6 +110,7 @@ var reasons = [...]reason{
 	PassRules:         {"rules", "matched by rules that the fast path does not have", false},
 	PassName:          {"name", "the name of its flow decides, and the slow path has to look at it", false},
 	PassN6:            {"n6", "needs more of NAT or MSS clamp than the fast path does", false},
+	PassBridge:        {"bridge", "frame of which a bridge has to learn, or to a group", false},
 	PassBuffer:        {"buffer", "FAR says BUFF: it waits in the buffer", false},
 	PassAnswer:        {"answer", "dropped by the slow path, with an answer to its sender", false},
 }

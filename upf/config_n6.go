@@ -32,6 +32,7 @@ func (c *Config) checkDataNetworks(m *checks) {
 		m.nat(key+".nat", &n.NAT, c.Pools)
 		m.want(!n.Ethernet || len(n.Gateways) == 0, key+".gateways", n.Gateways, "none: an Ethernet data network is bridged")
 		m.vlan(key+".vlan", n.VLAN)
+		m.want(!n.Ethernet || n.VLAN == 0, key+".vlan", n.VLAN, "0: an Ethernet data network has frames with any tag")
 	}
 	var policies []string
 	for i := range c.Policies {

@@ -26,6 +26,7 @@ const (
 	N6
 	N6Corp // of the second data network
 	N6NAT  // of the third one, which has a NAT and an MSS clamp
+	N6LAN  // of the fourth one, an Ethernet data network
 )
 
 // The bed that every datapath under test stands in:
@@ -83,6 +84,7 @@ var DataNetworks = datapath.N6{
 			Name: "nat", NetworkInstances: []string{"nat"}, Device: "nat", MSSClamp: 1300,
 			NAT: datapath.DefaultNAT(netip.MustParsePrefix("198.51.100.0/30")),
 		},
+		{Name: "lan", NetworkInstances: []string{"lan"}, Device: "lan", Ethernet: true},
 	},
 	Policies: []datapath.ForwardingPolicy{
 		{Name: "steered", Gateways: []netip.Addr{Steered}, DSCP: -1},
@@ -105,7 +107,7 @@ const MaxSessions = 64
 // Outcome is what a datapath made of a frame.
 type Outcome struct {
 	Reason datapath.Reason // ReasonNone: sent
-	Packet []byte          // from the IP header on
+	Packet []byte          // from the IP header on; a frame of an Ethernet data network may be whole
 	// Ethernet is the header in front of Packet; empty where the datapath left
 	// it to the kernel (the slow path) or has none (the model).
 	Ethernet []byte

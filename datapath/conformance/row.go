@@ -24,10 +24,12 @@ type packet struct {
 	reason datapath.Reason
 	seid   uint64 // whose counters move; 0: nobody's
 	pdr    uint32
-	octets uint64 // counted as forwarded; with a drop reason one packet is counted as dropped
-	slow   bool   // leaves through the kernel, which makes the Ethernet header
-	either bool   // leaves the one way or the other
-	split  bool   // holds only where N3 and N6 are separate devices
+	octets uint64   // counted as forwarded; with a drop reason one packet is counted as dropped
+	slow   bool     // leaves through the kernel, which makes the Ethernet header
+	either bool     // leaves the one way or the other
+	split  bool     // holds only where N3 and N6 are separate devices
+	frame  bool     // leaves as a frame on an Ethernet data network, whole as it is in want
+	also   []packet // what else counts it: seid, pdr, octets, urrs and downlink
 
 	urrs     []uint32 // that count it, if it is forwarded
 	downlink bool     // by URRs: came from N3, but not from Source Interface ACCESS
@@ -41,6 +43,9 @@ func (p packet) run(t *testing.T, d Datapath, fast bool) {
 	got := d.Frame(t, p.port, bytes.Clone(p.in))
 	p.compare(t, got, fast)
 	p.count(want)
+	for _, other := range p.also {
+		other.count(want)
+	}
 	if diff := cmp.Diff(want, usage(t, d)); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
@@ -84,6 +89,15 @@ func (p packet) compare(t *testing.T, got Outcome, fast bool) {
 		return
 	}
 	const ethernet = 14
+	if p.frame {
+		if whole := append(bytes.Clone(got.Ethernet), got.Packet...); !bytes.Equal(whole, p.want) {
+			t.Errorf("frame\n got %s\nwant %s", hex.Dump(whole), hex.Dump(p.want))
+		}
+		if fast && (got.Ethernet == nil) != p.slow {
+			t.Errorf("took the slow path: %v, want %v", got.Ethernet == nil, p.slow)
+		}
+		return
+	}
 	if !bytes.Equal(got.Packet, p.want[ethernet:]) {
 		t.Errorf("packet\n got %s\nwant %s", hex.Dump(got.Packet), hex.Dump(p.want[ethernet:]))
 	}

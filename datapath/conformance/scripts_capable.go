@@ -20,6 +20,7 @@ var capableScripts = []capable{
 	{(*api.Capabilities).GetBeforeEnforcement, beforeScripts},
 	{(*api.Capabilities).GetFramedRoutes, routeScripts},
 	{(*api.Capabilities).GetHosts, hostScripts},
+	{(*api.Capabilities).GetEthernet, etherScripts},
 }
 
 // scriptsFor returns those that a datapath of these capabilities runs.

@@ -58,6 +58,7 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 			out.Wrap = newWrap(s, f)
 		}
 		out.Way = state.N6().Way(f.GetNetworkInstance(), f.GetForwardingPolicy())
+		out.LAN = state.N6().Of(out.Way) + 1
 	}
 	if d.GetFTeid() == nil {
 		out.Network = state.N6().Network(d.GetNetworkInstance())

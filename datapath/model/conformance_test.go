@@ -23,6 +23,14 @@ func (u underTest) Frame(_ testing.TB, port conformance.Port, frame []byte) conf
 	switch port {
 	case conformance.N3:
 		got = u.FromN3(frame)
+	case conformance.N6LAN:
+		all := u.FromEthernet(1+int(port-conformance.N6), frame)
+		got = all[0]
+		for _, f := range all[1:] {
+			if f.Reason == datapath.ReasonNone {
+				*u.sent = append(*u.sent, f.Packet)
+			}
+		}
 	default:
 		got = u.FromNetwork(1+int(port-conformance.N6), frame)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
-	"plumbline/gtpu"
 )
 
 // Ethernet is what a rule of an Ethernet PDU session has beside all others: its
@@ -19,6 +18,8 @@ type Ethernet struct {
 	Filters []EthernetFilter // one has to match; none: any frame
 	Push    []uint32         // tags to put on, the outer one first: TPID << 16 | TCI
 	Pull    int              // tags to take off
+
+	ProxyARP, ProxyND bool // answered here, for who has the address
 }
 
 // mac is a MAC address.
@@ -80,11 +81,17 @@ type EthernetFilter struct {
 	filters []Filter
 }
 
+// Packet returns the filter but for what it compares of an IP packet inside.
+func (e *EthernetFilter) Packet() *api.EthernetFilter { return e.in }
+
+// SDF returns the SDF filters, of which one has to match; none: any frame.
+func (e *EthernetFilter) SDF() []Filter { return e.filters }
+
 func newEthernet(s *api.Session, r *api.Rule) *Ethernet {
 	if s.GetPduType() != api.PDUType_ETHERNET {
 		return nil
 	}
-	e := &Ethernet{}
+	e := &Ethernet{ProxyARP: r.GetForward().GetProxyArp(), ProxyND: r.GetForward().GetProxyNd()}
 	for _, in := range r.GetDetect().GetEthernetFilters() {
 		f := EthernetFilter{in: in}
 		for _, sdf := range in.GetFilters() {
@@ -148,67 +155,6 @@ func matchTag(t *api.VLANTag, tci int) bool {
 		(t.Vid == nil || t.GetVid() == uint32(tci)&0xfff) &&
 		(t.Pcp == nil || t.GetPcp() == uint32(tci)>>13) &&
 		(t.Dei == nil || t.GetDei() == uint32(tci)>>12&1)
-}
-
-// detectEthernet returns the first of the candidates that matches. If none does,
-// the reason is that of the one that came nearest.
-func detectEthernet(candidates []*Rule, h gtpu.Header, f *etherFrame) (*Rule, datapath.Reason) {
-	nearest := datapath.DropNoPDR
-	for _, r := range candidates {
-		switch {
-		case !r.matchQFI(h):
-			nearest = max(nearest, datapath.DropQFI)
-		case len(r.Ethernet.Filters) > 0 && !slices.ContainsFunc(r.Ethernet.Filters, func(e EthernetFilter) bool { return e.match(f, r.Uplink) }):
-			nearest = max(nearest, datapath.DropSDFFilter)
-		default:
-			return r, datapath.ReasonNone
-		}
-	}
-	return nil, nearest
-}
-
-// etherTunnelled treats a frame out of a tunnel. The bridge learns where its
-// source is.
-func (s *Stages) etherTunnelled(h gtpu.Header, tpdu []byte, candidates []*Rule) Out {
-	f, reason := parseEthernet(tpdu)
-	if reason != datapath.ReasonNone {
-		return Out{Reason: reason}
-	}
-	r, reason := detectEthernet(candidates, h, &f)
-	if reason != datapath.ReasonNone {
-		return Out{Reason: reason}
-	}
-	if r.Uplink && r.Outer == nil && !s.Bridge.learn(s, r, f.source) {
-		r.countDropped()
-		return Out{Reason: datapath.DropMAC, Rule: r}
-	}
-	return s.treat(r, arrived{user: f.octets, header: h})
-}
-
-// Ethernet treats a frame that came from the Ethernet data network with this
-// number: one to the MAC address of a UE goes to its session, one to a group to
-// all sessions there, and any other nowhere.
-//
-// Source: TS 23.501 V18.8.0, 5.6.10.2.
-func (s *Stages) Ethernet(network int, frame []byte) []Out {
-	f, reason := parseEthernet(frame)
-	if reason != datapath.ReasonNone {
-		return []Out{{Reason: reason}}
-	}
-	sessions := s.Bridge.towards(network, f.destination, s.Now())
-	if len(sessions) == 0 {
-		return []Out{{Reason: datapath.DropNoMAC}}
-	}
-	var outs []Out
-	for _, candidates := range sessions {
-		r, reason := detectEthernet(candidates, nil, &f)
-		if reason != datapath.ReasonNone {
-			outs = append(outs, Out{Reason: reason})
-			continue
-		}
-		outs = append(outs, s.treat(r, arrived{user: f.octets}))
-	}
-	return outs
 }
 
 // emitEthernet makes the frame that leaves, or the G-PDU around it.

@@ -152,25 +152,25 @@ func TestBridge(t *testing.T) {
 func TestLearning(t *testing.T) {
 	l := newLAN()
 	l.install(t, etherSession(1))
-	for i := range macsPerSession + 1 {
+	for i := range stationsPerSession + 1 {
 		want := datapath.ReasonNone
-		if i == macsPerSession {
+		if i == stationsPerSession {
 			want = datapath.DropMAC
 		}
-		if got := l.up(1, ether(9, byte(i), 0x88b5, "")); got.Reason != want {
+		if got := l.up(1, ether(0x99, byte(i), 0x88b5, "")); got.Reason != want {
 			t.Fatalf("address %d: got %v, want %v", i, got.Reason, want)
 		}
 	}
 	e, err := l.Next(t.Context())
-	if err != nil || e.GetKind() != api.EventKind_MAC_ADDRESSES || e.GetSeid() != 1 || e.GetRuleId() != 1 || len(e.GetMacsDetected()) != macsPerSession {
+	if err != nil || e.GetKind() != api.EventKind_MAC_ADDRESSES || e.GetSeid() != 1 || e.GetRuleId() != 1 || len(e.GetMacsDetected()) != stationsPerSession {
 		t.Errorf("event: got %v, %v", e, err)
 	}
-	l.now += uint64(macAge) - 1
-	l.up(1, ether(9, 7, 0x88b5, ""))
+	l.now += uint64(stationAge) - 1
+	l.up(1, ether(0x99, 7, 0x88b5, ""))
 	l.now++
 	l.stages.Age()
 	e, err = l.Next(t.Context())
-	if err != nil || len(e.GetMacsRemoved()) != macsPerSession-1 || len(e.GetMacsDetected()) != 0 {
+	if err != nil || len(e.GetMacsRemoved()) != stationsPerSession-1 || len(e.GetMacsDetected()) != 0 {
 		t.Errorf("event of ageing: got %d removed, %v", len(e.GetMacsRemoved()), err)
 	}
 	if outs := l.FromEthernet(2, ether(7, 9, 0x88b5, "")); len(outs) != 1 || outs[0].Reason != datapath.ReasonNone {
@@ -182,7 +182,7 @@ func TestLearning(t *testing.T) {
 	if outs := l.FromEthernet(2, ether(7, 9, 0x88b5, "")); outs[0].Reason != datapath.DropNoMAC {
 		t.Errorf("after the session: got %+v", outs)
 	}
-	if n := len(l.stages.Bridge.macs) + len(l.stages.Bridge.sessions) + l.stages.Bridge.byAge.Len(); n != 0 {
+	if n := len(l.stages.Bridge.stations) + len(l.stages.Bridge.sessions) + len(l.stages.Bridge.byAge); n != 0 {
 		t.Errorf("the bridge remembers %d things of a session that is gone", n)
 	}
 }

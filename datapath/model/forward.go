@@ -26,13 +26,15 @@ func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 		return datapath.DropFAR
 	case r.Action != api.Action_FORW:
 		return datapath.ReasonNone
+	case r.Ethernet != nil:
+		return s.forwardFrame(r, a)
 	case r.routes(a) && *a.user.ttl() <= 1:
 		return datapath.DropTTL
 	case r.routes(a) && !a.user.isForwarded():
 		return datapath.DropScope
 	case r.routes(a) && len(a.user) > s.limit(r, a) && !a.user.mayFragment():
 		return datapath.DropMTU
-	case r.Outer != nil && r.outerSize(a) > maxPacket, r.Opaque && r.Outer == nil && len(a.user) > s.limit(r, a):
+	case r.Outer != nil && r.outerSize(a) > maxPacket:
 		return datapath.DropMTU
 	case r.Wrap != nil && !s.local(r.Wrap).IsValid():
 		return datapath.DropNextHop

@@ -13,6 +13,7 @@ type Frame struct {
 	Reason datapath.Reason // ReasonNone: Packet is sent
 	Packet []byte          // an IP packet
 	Tunnel bool            // it leaves towards a GTP-U peer, not on N6
+	Bridge bool            // Packet is a frame, on an Ethernet data network
 	SEID   uint64          // of the session whose PDR matched; 0: none did
 	PDRID  uint32
 }
@@ -91,9 +92,15 @@ func (u *UPF) finish(o Out) Frame {
 	u.drops[datapath.DropCopy] += uint64(o.Lost)
 	u.send(o.Others)
 	u.send(o.Copies)
+	for _, b := range o.Bridged {
+		if f := u.finish(b); f.Reason == datapath.ReasonNone {
+			u.cfg.Send(f.Packet)
+		}
+	}
 	f := Frame{Reason: o.Reason, Packet: o.Packet, Tunnel: o.Tunnelled()}
 	if o.Rule != nil {
 		f.SEID, f.PDRID = o.Rule.SEID, o.Rule.PDRID
+		f.Bridge = o.Reason == datapath.ReasonNone && o.Rule.Ethernet != nil && o.Rule.Outer == nil
 	}
 	return f
 }

@@ -12,7 +12,7 @@
 //	enforce  enforce.go, meter.go  gates and MBRs of the QERs
 //	measure  measure.go, urr.go    counters of the rule and of its URRs
 //	emit     emit.go               outer header
-//	bridge   ethernet.go bridge.go frames of Ethernet PDU sessions
+//	bridge   ethernet.go bridge*.go frames of Ethernet PDU sessions, proxy*.go
 //	buffer   buffer.go             BUFF: waits here until the FAR is FORW
 //	N6       n6.go, nat.go, mss.go NAT and MSS, behind emit and before detect
 //
@@ -47,6 +47,7 @@ type Rule struct {
 	Filters []Filter       // one has to match; none: any packet
 
 	Bare     bool      // without F-TEID: packets come bare
+	LAN      int       // number of the data network of Way, from 1 on
 	Ethernet *Ethernet // of an Ethernet PDU session; nil: its packets are IP
 
 	Action api.Action
@@ -127,6 +128,8 @@ type Out struct {
 	// DropCopy.
 	Copies []Sent
 	Lost   int
+	// Bridged is what becomes of a frame to a group at other Ethernet PDU sessions.
+	Bridged []Out
 }
 
 // Tunnelled reports whether the packet leaves with an outer header, towards a
@@ -243,6 +246,8 @@ func (s *Stages) treat(r *Rule, a arrived) Out {
 		return Out{Reason: reason, Rule: r, Others: s.tell(r, a, reason)}
 	case r.Action == api.Action_BUFF:
 		return Out{Reason: s.buffer(r, a), Rule: r}
+	case r.bridges():
+		return s.bridged(s.leave(r, a))
 	}
 	return s.leave(r, a)
 }

@@ -18,6 +18,8 @@ func (s *Stages) Release(seid uint64, rules []*Rule, discard bool, send func(Out
 	if b == nil {
 		return
 	}
+	send, bridge := s.afterwards(send)
+	defer bridge() // with the buffer unlocked: a frame may go there again
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w := b.sessions[seid]; w != nil {
@@ -135,5 +137,23 @@ func (w *waiting) settle() {
 		}
 		w.pdrs[n-1] = buffered{}
 		w.pdrs = w.pdrs[:n-1]
+	}
+}
+
+// afterwards returns send for all but frames that go to a bridge: those wait for
+// the call of the second function.
+func (s *Stages) afterwards(send func(Out)) (first func(Out), bridge func()) {
+	var waiting []Out
+	first = func(o Out) {
+		if o.Reason == datapath.ReasonNone && o.Rule.bridges() {
+			waiting = append(waiting, o)
+			return
+		}
+		send(o)
+	}
+	return first, func() {
+		for _, o := range waiting {
+			send(s.bridged(o))
+		}
 	}
 }

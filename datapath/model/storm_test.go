@@ -65,7 +65,7 @@ func (b *idle) forward(session int) (n int) {
 	return n
 }
 
-func heap() uint64 {
+func heapInUse() uint64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -81,14 +81,14 @@ func TestStorm(t *testing.T) {
 	limits := DefaultBufferLimits
 	limits.TotalOctets = most
 	b := newIdle(sessions, limits)
-	before := heap()
+	before := heapInUse()
 	p := make([]byte, 100)
 	for i := range sessions {
 		if o := b.Bare(0, b.packetTo(p, i)); o.Reason != datapath.PassBuffer {
 			t.Fatalf("session %d: %v", i, o.Reason)
 		}
 	}
-	one := heap() - before
+	one := heapInUse() - before
 	full, in := 0, sessions
 	for round := 0; full == 0; round++ {
 		for i := range sessions {
@@ -102,7 +102,7 @@ func TestStorm(t *testing.T) {
 			}
 		}
 	}
-	all := heap() - before
+	all := heapInUse() - before
 	_, packets, octets := b.Buffer.Held()
 	t.Logf("one packet of 100 octets each: %d octets of heap a session; full: %d packets, %d octets of %d allowed, %d of heap, %.0f a packet",
 		one/sessions, packets, octets, most, all, float64(all)/float64(packets))
@@ -117,7 +117,7 @@ func TestStorm(t *testing.T) {
 	for i := range sessions {
 		left += b.forward(i)
 	}
-	after := int64(heap()) - int64(before)
+	after := int64(heapInUse()) - int64(before)
 	if s, n, o := b.Buffer.Held(); left != in || s != 0 || n != 0 || o != 0 || after > 1<<20 {
 		t.Errorf("%d of %d packets released; %d sessions, %d packets, %d octets held, %d of heap more than before", left, in, s, n, o, after)
 	}

@@ -71,7 +71,7 @@ func New(cfg Config) *UPF {
 	u.stages = Stages{
 		Tables: tables{u}, Now: cfg.Now, Post: u.events.Post,
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
-		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise, Bridge: NewBridge(),
+		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise, Bridge: NewBridge(nil),
 		N6:        heapNetworks(&u.cfg),
 		Redirects: NewRedirects(cfg.Secret), Names: NewNames(nil),
 	}

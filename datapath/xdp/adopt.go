@@ -36,6 +36,7 @@ func (d *Driver) adopt() {
 	d.meters.places.adopt(d.meters.orphans.has)
 	d.lists.adopt(&used)
 	d.framed.adopt()
+	d.stations.adopt()
 	d.urrs.adoptAll()
 }
 
@@ -159,6 +160,7 @@ func (d *Driver) dropOrphans() {
 	}
 	d.lists.orphans = nil
 	d.framed.settle(d.ues)
+	d.stations.settle()
 	for _, o := range d.urrs.orphans {
 		if o.slot != 0 {
 			d.urrs.release(o.slot)

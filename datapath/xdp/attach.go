@@ -72,6 +72,14 @@ func (d *Driver) attachAll() error {
 			return err
 		}
 	}
+	for i := range d.ports.n6 {
+		if !d.cfg.N6.Networks[i].Ethernet {
+			continue
+		}
+		if err := d.attach(d.objs.UpfEtherXdp, d.ports.n6[i].device); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -46,7 +46,7 @@ type tableKey struct {
 }
 
 // tableKeys appends those of a rule: its [datapath.Keys], but for framed routes,
-// which have one key in all.
+// which have one key in all, as have the frames to an Ethernet PDU session.
 func tableKeys(keys []tableKey, seid uint64, r *api.Rule) []tableKey {
 	d := r.GetDetect()
 	if f := d.GetFTeid(); f != nil {
@@ -57,6 +57,9 @@ func tableKeys(keys []tableKey, seid uint64, r *api.Rule) []tableKey {
 	}
 	if p := d.GetUeAddress().GetIpv6Prefix(); p != 0 {
 		keys = append(keys, tableKey{ruleByUE, p})
+	}
+	if d.GetEthernetSession() {
+		keys = append(keys, tableKey{ruleByUE, routesKey(seid)})
 	}
 	if len(d.GetFramedRoutes()) == 0 {
 		return keys
@@ -175,7 +178,7 @@ func fast(s *api.Session, r *api.Rule) bool {
 	d, f := r.GetDetect(), r.GetForward()
 	ohc := f.GetOuterHeaderCreation()
 	switch {
-	case rare(s, r):
+	case rare(s, r), s.GetPduType() == api.PDUType_ETHERNET: // whose rules are lists
 		return false
 	case len(f.GetDuplicates()) > 0, len(d.GetFilters()) > 0, len(d.GetQfis()) > maxQFIs, len(r.GetUrrIds()) > 1, len(d.GetFramedRoutes()) > 0:
 		return false

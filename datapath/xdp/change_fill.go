@@ -11,6 +11,9 @@ func (c *change) fillAll() error {
 	for i := range c.rules {
 		p := &c.rules[i]
 		p.content = upfRule{Key: p.key, Ctl: ruleSlow}
+		if c.ethernet() {
+			p.content.Ctl |= ruleEther
+		}
 		if p.slow {
 			continue
 		}
@@ -24,6 +27,9 @@ func (c *change) fillAll() error {
 	c.fillLists()
 	return nil
 }
+
+// ethernet reports whether the session's T-PDUs are frames.
+func (c *change) ethernet() bool { return c.in.GetPduType() == api.PDUType_ETHERNET }
 
 // fill makes the content of p from PDR, FAR, QERs and URR.
 func (c *change) fill(p *placed) error {

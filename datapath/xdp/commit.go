@@ -23,6 +23,9 @@ func (c *change) commit(discard bool) *session {
 	for i := range c.rules {
 		c.write(&c.rules[i], made, uint16(c.in.GetSlice()))
 	}
+	if c.ethernet() {
+		c.d.bindFrames(c.in.GetSeid())
+	}
 	c.d.framed.keep(routesKey(c.in.GetSeid()), c.routes)
 	c.d.retireSlow(c.old, made)
 	c.d.giveBack(c.old, made)

@@ -36,13 +36,13 @@ func bedPorts() *ports {
 	}
 	return &ports{
 		gtpu: []port{{conformance.Endpoints[0], dev(conformance.N3MAC)}, {conformance.Endpoints[1], dev(conformance.N9MAC)}},
-		n6:   []port{{device: dev(conformance.N6MAC)}, {device: device{index: corpIndex, mac: wideMAC(conformance.CorpMAC), mtu: conformance.MTU}}, {device: device{index: natIndex, mac: wideMAC(conformance.CorpMAC), mtu: conformance.MTU}}},
+		n6:   []port{{device: dev(conformance.N6MAC)}, {device: device{index: corpIndex, mac: wideMAC(conformance.CorpMAC), mtu: conformance.MTU}}, {device: device{index: natIndex, mac: wideMAC(conformance.CorpMAC), mtu: conformance.MTU}}, {device: device{index: lanIndex, mac: wideMAC(conformance.CorpMAC), mtu: conformance.MTU}}},
 	}
 }
 
 // BPF_PROG_RUN lets frames come on device 1, where all ports of the bed are but
 // that of the second data network.
-const runIndex, corpIndex, natIndex, awayIndex = 1, 2, 3, 4
+const runIndex, corpIndex, natIndex, awayIndex, lanIndex = 1, 2, 3, 4, 5
 
 func openBed(t testing.TB, maxSessions int) *bed { return openPinned(t, maxSessions, "") }
 
@@ -202,6 +202,9 @@ func (b *bed) n6(packet []byte, _ int, _ netip.Addr) error {
 	return nil
 }
 
+// ethernet implements sender.
+func (b *bed) ethernet(frame []byte, way int) error { return b.n6(frame, way, netip.Addr{}) }
+
 // Sent implements [conformance.Datapath].
 func (b *bed) Sent(t testing.TB) [][]byte {
 	t.Helper()
@@ -221,9 +224,13 @@ const xdpPass, xdpDrop, xdpRedirect = 2, 1, 4
 func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
 	prog := b.objs.UpfN6Xdp
-	if port == conformance.N3 {
+	switch port {
+	case conformance.N3:
 		prog = b.objs.UpfGtpuXdp
-	} else {
+	case conformance.N6LAN:
+		b.arriveOn(t, int(port-conformance.N6))
+		prog = b.objs.UpfEtherXdp
+	default:
 		b.arriveOn(t, int(port-conformance.N6))
 	}
 	return b.frame(t, prog, port, frame)
@@ -246,6 +253,8 @@ func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, fra
 	case action == xdpPass && slowFromN3[reason]:
 		m := datagram(frame[lenEthernet:])
 		return b.slowPath(t, func() { b.slow.fromTunnel(m) })
+	case action == xdpPass && reason == datapath.PassBridge: // to the packet socket
+		return b.slowPath(t, func() { b.slow.fromEthernet(1+int(port-conformance.N6), frame) })
 	case action == xdpDrop && !reason.IsDrop():
 		in := b.exception(t)
 		return b.slowPath(t, func() { b.slow.exceptional(in) })
@@ -366,6 +375,9 @@ type oneDevice struct{ *bed }
 
 func (o oneDevice) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
+	if port == conformance.N6LAN { // which has a device of its own
+		return o.bed.Frame(t, port, frame)
+	}
 	if port != conformance.N3 {
 		o.arriveOn(t, int(port-conformance.N6))
 	}

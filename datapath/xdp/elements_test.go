@@ -27,8 +27,16 @@ func TestElements(t *testing.T) {
 			continue
 		default:
 			before := b.slowFrames
-			b.Frame(t, conformance.N3, up)
-			b.Frame(t, conformance.N6, down)
+			if s.GetPduType() == api.PDUType_ETHERNET {
+				frameUp, frameDown := conformance.BenchEtherFrames(64)
+				b.Frame(t, conformance.N3, frameUp) // of which the bridge learns
+				before = b.slowFrames
+				b.Frame(t, conformance.N3, frameUp)
+				b.Frame(t, conformance.N6LAN, frameDown)
+			} else {
+				b.Frame(t, conformance.N3, up)
+				b.Frame(t, conformance.N6, down)
+			}
 			if b.slowFrames != before {
 				got = datapath.SlowPath
 			}

@@ -11,11 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/datapath"
+	"plumbline/datapath/model"
 )
 
-// Ethernet data networks are those of Ethernet PDU sessions. The programs are not
-// on their devices: packet sockets take all frames off them, and the slow path
-// bridges them.
+// Ethernet data networks are those of Ethernet PDU sessions: bpf/ether.h. Frames to
+// groups are passed to packet sockets on their devices, and the slow path bridges
+// them; it sends through these sockets, too.
 
 // etherPort is the socket of an Ethernet data network.
 type etherPort struct {
@@ -60,7 +61,10 @@ func (d *Driver) startEthernet() error {
 			return fmt.Errorf("xdp: packet socket on %s (needs CAP_NET_RAW): %w", dev.name, err)
 		}
 		ports = append(ports, p)
-		d.slow.ether[i] = p
+		raw := d.slow.send.(*rawSender)
+		for _, way := range d.networks[i].ways() {
+			raw.ether[way] = p
+		}
 	}
 	for _, p := range ports {
 		done.Go(func() { d.slow.readEther(p, ended) })
@@ -190,21 +194,29 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// fromEthernet treats a frame of an Ethernet data network.
+// fromEthernet treats a frame to a group that came from an Ethernet data network.
 func (s *slowPath) fromEthernet(network int, frame []byte) {
 	s.d.mu.RLock()
 	defer s.d.mu.RUnlock()
-	for _, out := range s.stages.Ethernet(network, frame) {
-		s.finish(out, came{})
-	}
+	s.bridge(network, frame)
 }
 
-// sendEther puts a frame on the device of an Ethernet data network.
-func (s *slowPath) sendEther(frame []byte, way int) datapath.Reason {
-	p := s.ether[s.d.cfg.N6.Of(way)]
+// bridge treats a frame on an Ethernet data network with the driver's lock held for
+// reading. It returns what becomes of it at the last session to which it goes.
+func (s *slowPath) bridge(network int, frame []byte) model.Out {
+	var last model.Out
+	for _, out := range s.stages.Ethernet(network, frame) {
+		s.finish(out, came{})
+		last = out
+	}
+	return last
+}
+
+func (r *rawSender) ethernet(frame []byte, way int) error {
+	p := r.ether[way]
 	if p == nil {
-		return datapath.DropNextHop // its network is for IP
+		return unix.EHOSTUNREACH // its network is for IP
 	}
 	out := append(make([]byte, lenVirtio, lenVirtio+len(frame)), frame...)
-	return sendReason(unix.Sendto(p.fd, out, unix.MSG_DONTWAIT, &unix.SockaddrLinklayer{Ifindex: p.index}))
+	return unix.Sendto(p.fd, out, unix.MSG_DONTWAIT, &unix.SockaddrLinklayer{Ifindex: p.index})
 }

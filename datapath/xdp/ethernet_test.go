@@ -2,20 +2,17 @@ package xdp_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
-	"log/slog"
+	"errors"
 	"net"
 	"net/netip"
 	"testing"
 	"time"
 
+	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"plumbline/api"
-	"plumbline/datapath"
-	"plumbline/datapath/xdp"
 	"plumbline/gtpu"
 )
 
@@ -25,20 +22,9 @@ import (
 func TestEthernet(t *testing.T) {
 	n := layNetwork(t, "xdp-ether")
 	lan := n.layLAN(t)
-	check(t, n.UPF.Do(func() (err error) {
-		n6 := n6On(n.N6.UPF.Device, n.N6.Peer.Address.Addr())
-		n6.Networks[0].NetworkInstances = []string{"internet"}
-		n6.Networks = append(n6.Networks, datapath.DataNetwork{Name: "lan", NetworkInstances: []string{"lan"}, Device: "lan0", Ethernet: true})
-		n.upf, err = xdp.New(xdp.Config{
-			Endpoints: []datapath.Endpoint{{Name: "n3", Device: n.N3.UPF.Device, Address: n.N3.UPF.Address.Addr()}},
-			N6:        n6, Mode: xdp.Native, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
-		})
-		return err
-	}))
-	t.Cleanup(func() { check(t, n.upf.Close()) })
-	n.n3 = netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port)
+	n.startLAN(t)
 	n.gnb = listen(t, n.GNB, netip.AddrPortFrom(n.N3.Peer.Address.Addr(), gtpu.Port))
-	n.installEthernet(t)
+	n.installFrames(t, 1, ulTEID, dlTEID)
 
 	ue, server := net.HardwareAddr{2, 0, 0, 0, 0x77, 1}, lan.MAC
 	// ARP. Source: RFC 826.
@@ -101,9 +87,19 @@ func (n *network) layLAN(t *testing.T) *host {
 		if err := netlink.LinkAdd(pair); err != nil {
 			return err
 		}
-		return netlink.LinkSetUp(pair)
+		// As of the bed's other links: XDP redirects to an end with GRO only, and
+		// frames have their checksums.
+		return errors.Join(setFeatures("lan0", map[string]bool{"rx-gro": true}),
+			setFeatures("lan1", map[string]bool{"rx-gro": true, "tx-checksum-ip-generic": false}))
 	}))
 	check(t, n.UPF.Do(func() error {
+		near, err := netlink.LinkByName("lan0")
+		if err != nil {
+			return err
+		}
+		if err := netlink.LinkSetUp(near); err != nil {
+			return err
+		}
 		far, err := netlink.LinkByName("lan1")
 		if err != nil {
 			return err
@@ -133,6 +129,15 @@ func (n *network) layLAN(t *testing.T) *host {
 	return h
 }
 
+func setFeatures(device string, features map[string]bool) error {
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return err
+	}
+	defer tool.Close()
+	return tool.Change(device, features)
+}
+
 // send puts a frame on the link at the far end.
 func (h *host) send(t *testing.T, frame []byte) {
 	t.Helper()
@@ -144,24 +149,6 @@ func (h *host) send(t *testing.T, frame []byte) {
 		defer unix.Close(fd)
 		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: h.index})
 	}))
-}
-
-func (n *network) installEthernet(t *testing.T) {
-	t.Helper()
-	s := &api.Session{Seid: 1, PduType: api.PDUType_ETHERNET, Rules: []*api.Rule{
-		{
-			PdrId: 1, OuterHeaderRemoval: true,
-			Detect:  &api.Detect{FTeid: &api.FTEID{Teid: ulTEID, Ipv4: number(n.N3.UPF.Address.Addr())}},
-			Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE, NetworkInstance: "lan"},
-		}, {
-			PdrId: 2, QerIds: []uint32{1},
-			Detect: &api.Detect{SourceInterface: api.Interface_CORE, EthernetSession: true, NetworkInstance: "lan"},
-			Forward: &api.Forward{
-				Action: api.Action_FORW, DestinationInterface: api.Interface_ACCESS, OuterHeaderCreation: toward(n.N3.Peer.Address.Addr()),
-			},
-		},
-	}, Qers: []*api.QER{{Id: 1, Qfi: 9}}}
-	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: 1, Session: s}))
 }
 
 func (n *network) etherUp(t *testing.T, frame []byte) {

@@ -82,7 +82,11 @@ func (b *listBuilder) build(rules []*model.Rule, ue bool) bool {
 				return false
 			}
 		}
-		b.add(r, set)
+		if r.Ethernet != nil {
+			b.addFrames(r)
+		} else {
+			b.add(r, set)
+		}
 		if len(b.before())+len(b.entries) > maxRun {
 			return false
 		}
@@ -129,12 +133,7 @@ func (b *listBuilder) ueSet(r *model.Rule) (uint8, bool) {
 // add adds the entries of r: one for each filter and each pair of port ranges.
 func (b *listBuilder) add(r *model.Rule, set uint8) {
 	e := upfEntry{Qfis: r.QFIs, Ue: set, Pdr: uint32(len(b.pdrs))}
-	p, ok := b.pdr(r)
-	if !ok {
-		p = upfPdr{Ctl: ruleList | ruleSlow, Counter: p.Counter, PdrId: p.PdrId}
-	}
-	b.fast = b.fast || ok
-	b.pdrs = append(b.pdrs, p)
+	b.addPDR(r)
 	if len(r.Filters) == 0 {
 		b.entries = append(b.entries, e)
 	}
@@ -150,6 +149,16 @@ func (b *listBuilder) add(r *model.Rule, set uint8) {
 			}
 		}
 	}
+}
+
+// addPDR adds what is done by r.
+func (b *listBuilder) addPDR(r *model.Rule) {
+	p, ok := b.pdr(r)
+	if !ok {
+		p = upfPdr{Ctl: ruleList | ruleSlow, Counter: p.Counter, PdrId: p.PdrId}
+	}
+	b.fast = b.fast || ok
+	b.pdrs = append(b.pdrs, p)
 }
 
 // host returns e with the host of a filter, if it has one. Without a number for it

@@ -43,7 +43,20 @@ func (c *change) fillLists() {
 			p.content.Ctl |= uint32(rules[0].Network) << ruleN6Shift
 		}
 		l.name(&p.content)
+		if c.ethernet() {
+			p.content.Ctl |= ruleEther
+			p.content.UeIp4 = c.frames()
+		}
 	}
+}
+
+// frames returns where the rule for frames to an Ethernet PDU session stands, plus
+// 1; 0: there is none.
+func (c *change) frames() uint32 {
+	if p := c.placedAt(tableKey{ruleByUE, routesKey(c.in.GetSeid())}); p != nil {
+		return p.slot() + 1
+	}
+	return 0
 }
 
 // modelsOf returns the rules of a key, or false if bare packets have to come from

@@ -55,6 +55,7 @@ func (d *Driver) openNetworks() error {
 			n.open(way)
 		}
 		n.clamp()
+		n.setMTU()
 	}
 	if err := d.openNATs(); err != nil {
 		return err
@@ -71,6 +72,17 @@ func (d *Driver) openNetworks() error {
 
 // number returns that of n in the tables.
 func (n *network) number() uint32 { return n.d.numbers.number[n.index+1] }
+
+// numbered returns which data network, from 1 on, has the number in the programs; 0:
+// none any more.
+func (d *Driver) numbered(number uint32) int {
+	for i, n := range d.networks {
+		if n.number() == number {
+			return i + 1
+		}
+	}
+	return 0
+}
 
 // ways returns the ways that lead to n.
 func (n *network) ways() []int {
@@ -97,6 +109,20 @@ func (n *network) open(way int) {
 	}
 }
 
+// setMTU tells the programs how long frames may be: an Ethernet data network has
+// no hops that say so.
+func (n *network) setMTU() {
+	if !n.cfg.Ethernet {
+		return
+	}
+	n.d.hops.mu.Lock()
+	mtu := n.d.ports.n6[n.index].mtu
+	n.d.hops.mu.Unlock()
+	for _, way := range n.ways() {
+		n.d.way(way).Mtu = uint16(min(mtu, 1<<16-1))
+	}
+}
+
 // tableOf returns the number of the table in which the routes of a way are: that
 // of the data network, but for a policy with gateways of its own.
 func (n *network) tableOf(way int) uint32 {
@@ -115,6 +141,9 @@ func (d *Driver) mtu(way int, to netip.Addr) int {
 	d.hops.mu.Lock()
 	mtu := d.ports.n6[n.index].mtu
 	d.hops.mu.Unlock()
+	if n.cfg.Ethernet {
+		return mtu
+	}
 	if m := d.routes.mtu(n.tableOf(way), to); m != 0 {
 		return min(m, mtu)
 	}
@@ -217,6 +246,7 @@ func (n *network) changed(t nexthop.Table) {
 	if t.MTU != 0 {
 		d.hops.setDevice(d.ports.n6, d.ports.n6[n.index].index, t.MAC, t.MTU)
 	}
+	n.setMTU()
 	d.routes.mu.Lock()
 	renew := t.Up && !n.table.Up && n.table.MTU != 0
 	n.table = t

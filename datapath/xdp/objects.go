@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"plumbline/datapath"
+	"plumbline/datapath/model"
 )
 
 // loadObjects loads the programs, over the tables that are pinned, if there are
@@ -31,6 +32,9 @@ func (d *Driver) loadObjects() error {
 	if err := coll.Assign(&d.objs); err != nil {
 		return loadError(err)
 	}
+	if err := d.divertFrames(); err != nil {
+		return err
+	}
 	d.adopting = tables
 	return d.pins.pin(d.objs.shared(), adopted, tables, d.hasNAT())
 }
@@ -38,6 +42,16 @@ func (d *Driver) loadObjects() error {
 // hasNAT reports whether any data network has a NAT.
 func (d *Driver) hasNAT() bool {
 	return slices.ContainsFunc(d.cfg.N6.Networks, func(n datapath.DataNetwork) bool { return n.NAT != nil })
+}
+
+// divertFrames lets the programs find those that are for Ethernet PDU sessions.
+func (d *Driver) divertFrames() error {
+	if err := errors.Join(
+		d.objs.EtherProgram.Put(uint32(0), d.objs.UpfEtherGpduXdp),
+		d.objs.EtherCpuProgram.Put(uint32(0), d.objs.UpfEtherCpu)); err != nil {
+		return fmt.Errorf("xdp: programs of Ethernet PDU sessions: %w", err)
+	}
+	return nil
 }
 
 // minListed is how many PDRs of lists there is room for at least, and
@@ -80,6 +94,9 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 			spec.Maps[name].MaxEntries = datapath.MaxMappings + 1
 		}
 	}
+	if d.cfg.N6.HasEthernet() {
+		spec.Maps["stations"].MaxEntries = model.MaxStations
+	}
 	for name, value := range map[string]any{
 		"index_mask": slots - 1, "queue_max": uint32(queueMax),
 		"endpoint_ip4": d.ports.local4(), "endpoint_ip6": d.ports.local6(),
@@ -108,6 +125,12 @@ func (d *Driver) unused() []string {
 	var names []string
 	if !d.ports.anyTagged() {
 		names = append(names, "upf_vlan_xdp")
+	}
+	if !d.cfg.N6.HasEthernet() {
+		names = append(names, "upf_ether_xdp", "upf_ether_gpdu_xdp")
+	}
+	if !d.cfg.N6.HasEthernet() || len(d.cfg.Spread) == 0 {
+		names = append(names, "upf_ether_cpu")
 	}
 	if d.cfg.programs != nil { // of a test, which runs them without devices
 		for _, name := range []string{"upf_gtpu_xdp", "upf_n6_xdp", "upf_both_xdp"} {

@@ -17,7 +17,7 @@ import (
 
 // layoutVersion is counted up when bpf/rules.h changes so that tables of before
 // cannot be read any more.
-const layoutVersion = 5
+const layoutVersion = 6
 
 // n6LayoutVersion is the same of struct n6_name in bpf/n6.h and struct nat_mapping
 // and nat_key in bpf/nat.h.
@@ -42,7 +42,8 @@ const (
 // anew with the programs: counters of reasons, rings, neighbours on N6.
 var pinnedMaps = []string{
 	"rule_by_teid", "rule_by_ue", "guest_by_teid", "guest_by_ue", "meters", "urrs", "urr_owners", "urr_drops", "hops",
-	"entries", "pdrs", "pdr_counters", "framed_by_prefix",
+	"entries", "pdrs", "pdr_counters", "framed_by_prefix", "stations",
+	"ether_program", "ether_cpu_program", // which the kernel would empty
 }
 
 // pinnedNames and pinnedNAT are those of the side of N6, which stay whatever the

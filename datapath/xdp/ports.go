@@ -63,7 +63,24 @@ func findPorts(cfg Config) (*ports, error) {
 		}
 		p.n6 = append(p.n6, port{datapath.Endpoint{Name: n.Name, Device: n.Device, VLAN: n.VLAN}, dev})
 	}
-	return &p, p.checkVLANs()
+	return &p, errors.Join(p.checkVLANs(), p.checkEthernet(&cfg.N6))
+}
+
+// checkEthernet: an Ethernet data network has a device of its own, of which it takes
+// all frames.
+func (p *ports) checkEthernet(n6 *datapath.N6) error {
+	for i := range p.n6 {
+		if !n6.Networks[i].Ethernet {
+			continue
+		}
+		for j, q := range p.all() {
+			if q.index == p.n6[i].index && j != len(p.gtpu)+i || p.n6[i].VLAN != 0 {
+				return fmt.Errorf("xdp: Ethernet data network %s on %s, VLAN %d: want a device of its own: %w",
+					p.n6[i].Name, p.n6[i].name, p.n6[i].VLAN, errors.ErrUnsupported)
+			}
+		}
+	}
+	return nil
 }
 
 func findDevice(name string) (device, error) {

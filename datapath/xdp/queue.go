@@ -20,7 +20,7 @@ const queueMax = 2048
 const queueBufferFull = 1
 
 // exceptionHeader is how many octets of struct exception stand before the frame.
-const exceptionHeader = 24
+const exceptionHeader = 32
 
 // exception is a frame that the programs hand to the slow path.
 type exception struct {
@@ -29,6 +29,7 @@ type exception struct {
 	tunnelled bool   // a G-PDU, not a bare packet
 	device    int    // index of that on which it came
 	wait      uint32 // index in name_waits of its flow, plus 1; 0: none
+	network   int    // number of that on which a frame of an Ethernet PDU session is; 0: it is none
 }
 
 // parseException reads a record of struct exception, which the programs wrote.
@@ -40,6 +41,7 @@ func parseException(record []byte) exception {
 		tunnelled: binary.NativeEndian.Uint32(record[12:]) != 0,
 		device:    int(binary.NativeEndian.Uint32(record[16:])),
 		wait:      binary.NativeEndian.Uint32(record[20:]),
+		network:   int(binary.NativeEndian.Uint32(record[24:])),
 	}
 }
 
@@ -48,7 +50,9 @@ func parseException(record []byte) exception {
 func (s *slowPath) exceptional(e exception) {
 	s.d.mu.RLock()
 	var out model.Out
-	if !e.tunnelled {
+	if e.network != 0 {
+		out = s.bridge(s.d.numbered(uint32(e.network)), e.frame)
+	} else if !e.tunnelled {
 		out = s.bare(e.frame[min(lenEthernet, len(e.frame)):], e.device)
 	} else if m, ok := outerDatagram(e.frame); ok {
 		out = s.tunnelled(m)

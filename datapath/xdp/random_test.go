@@ -78,6 +78,9 @@ func (b randomBed) Frame(t testing.TB, port conformance.Port, frame []byte) conf
 	switch b.shape {
 	case oneProgram:
 		b.arriveOn(t, max(0, int(port-conformance.N6)))
+		if port == conformance.N6LAN { // which has a device of its own
+			return b.bed.Frame(t, port, frame)
+		}
 		return b.frame(t, b.objs.UpfBothXdp, port, frame)
 	case vlanProgram:
 		return (&vlanBed{b.bed}).Frame(t, port, frame)

@@ -31,8 +31,7 @@ type slowPath struct {
 	stages model.Stages
 	host   host
 	send   sender
-	ether  map[int]*etherPort // by index of the data network
-	counts []atomic.Uint64    // by reason
+	counts []atomic.Uint64 // by reason
 
 	markers markers
 	copier  copier
@@ -53,6 +52,7 @@ type host interface {
 type sender interface {
 	tunnel(packet []byte, local netip.Addr) error    // outer packet from this address of ours
 	n6(packet []byte, way int, via netip.Addr) error // user packet, to a neighbour
+	ethernet(frame []byte, way int) error            // frame of an Ethernet PDU session
 }
 
 // answersPerSecond bounds what strangers can make the UPF send.
@@ -61,7 +61,6 @@ const answersPerSecond = 100
 func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 	s := &slowPath{
 		d: d, host: newLocalAddresses(d, kernel),
-		ether:   map[int]*etherPort{},
 		counts:  make([]atomic.Uint64, len(datapath.Reasons())+1),
 		answers: model.Limiter{PerSecond: answersPerSecond}, strangers: model.Limiter{PerSecond: answersPerSecond},
 	}
@@ -70,7 +69,7 @@ func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
 		Buffer: model.NewBuffer(d.cfg.Buffer, d.cfg.now, s.count),
 		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
 		N6:        d.n6Side(),
-		Redirects: model.NewRedirects(newSecret()), Names: model.NewNames(d.names), Bridge: model.NewBridge(),
+		Redirects: model.NewRedirects(newSecret()), Names: model.NewNames(d.names), Bridge: model.NewBridge(d.stations),
 	}
 	s.markers.send = s.sendSignal
 	s.copier.s = s
@@ -185,6 +184,9 @@ func (s *slowPath) finish(o model.Out, c came) {
 		s.d.tracer.besides(c, o, other, reason)
 	}
 	s.copier.later(o)
+	for _, b := range o.Bridged {
+		s.finish(b, c)
+	}
 }
 
 // emit sends one packet, or returns why it is not sent.
@@ -193,7 +195,7 @@ func (s *slowPath) emit(p model.Sent) datapath.Reason {
 	case p.Outer != nil:
 		return sendReason(s.send.tunnel(p.Packet, p.Outer.Local))
 	case p.Ethernet:
-		return s.sendEther(p.Packet, p.Way)
+		return sendReason(s.send.ethernet(p.Packet, p.Way))
 	case s.host.has(destination(p.Packet)):
 		return datapath.DropLocal
 	default:

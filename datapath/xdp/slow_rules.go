@@ -14,7 +14,7 @@ import (
 // fillSlow makes the rules of the slow path, if it does any PDR of the session,
 // or did and has packets of it.
 func (c *change) fillSlow() error {
-	some := c.in.GetPduType() == api.PDUType_ETHERNET
+	some := c.ethernet()
 	for i := range c.rules {
 		some = some || c.rules[i].slow
 	}
@@ -53,12 +53,12 @@ func (c *change) fillSlow() error {
 
 // rare reports whether r asks for what only the slow path does: redirecting, for
 // which the way back has to be looked at as well, outer headers other than GTP-U,
-// and T-PDUs that are no IP packets.
+// and T-PDUs that are neither IP packets nor frames.
 func rare(s *api.Session, r *api.Rule) bool {
 	f := r.GetForward()
 	switch {
 	case f.GetRedirect() != nil,
-		s.GetPduType() != api.PDUType_IP, r.GetUnwrap() != api.Unwrap_UNWRAP_NONE,
+		s.GetPduType() == api.PDUType_UNSTRUCTURED, r.GetUnwrap() != api.Unwrap_UNWRAP_NONE,
 		f.GetOuterHeaderCreation().GetEncapsulation() != api.Encapsulation_GTPU:
 		return true
 	}

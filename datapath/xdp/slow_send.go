@@ -51,6 +51,7 @@ type rawSender struct {
 	device map[netip.Addr]rawSockets // by address of the endpoint
 	out    []rawSockets              // by way
 	all    []rawSockets
+	ether  []*etherPort // by way; nil: of a network for packets
 }
 
 // rawSockets are those of a device.
@@ -79,6 +80,7 @@ func newRawSender(conns gtpuSockets, p *ports, n6 *datapath.N6) (*rawSender, err
 		}
 		r.device[port.Address], r.device[port.Address6] = s, s
 	}
+	r.ether = make([]*etherPort, n6.Ways())
 	for way := range n6.Ways() {
 		r.out = append(r.out, byName[p.n6[n6.Of(way)].name])
 	}

@@ -24,6 +24,7 @@ const (
 	ruleList     = 0x0200
 	ruleCopy     = 0x0400
 	ruleAtHome   = 0x0800
+	ruleEther    = 0x1000
 	ruleQueued   = 0x4000
 	ruleChanging = 0x8000
 

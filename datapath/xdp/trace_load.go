@@ -108,7 +108,7 @@ func (t *tracer) load() error {
 		coll.Close()
 		return err
 	}
-	for i, name := range []string{"upf_gtpu_traced", "upf_n6_traced", "upf_both_traced"} {
+	for i, name := range []string{"upf_gtpu_traced", "upf_n6_traced", "upf_both_traced", "upf_ether_traced", "upf_ether_gpdu_traced"} {
 		if err := t.d.objs.TracedPrograms.Put(uint32(i), coll.Programs[name]); err != nil {
 			coll.Close()
 			return errors.Join(fmt.Errorf("xdp: traced programs: %w", err), wants.unmap())

@@ -55,6 +55,8 @@ type tracedException struct {
 	Tunnelled uint32
 	Ifindex   uint32
 	Wait      uint32
+	Network   uint32
+	Unused    uint32
 	Frame     [9216]uint8
 }
 
@@ -73,6 +75,20 @@ type tracedFlow struct {
 	Reserved2 uint16
 	Found     int32
 	Unused    uint32
+}
+
+type tracedFrame struct {
+	_           structs.HostLayout
+	Source      uint64
+	Destination uint64
+	User        uint64
+	Flow        uint32
+	Dscp        uint32
+	S_tci       uint16
+	C_tci       uint16
+	Ethertype   uint16
+	Has         uint8
+	Qfi         uint8
 }
 
 type tracedFramedKey struct {
@@ -130,7 +146,9 @@ type tracedN6Way struct {
 	MssIp4     uint16
 	MssIp6     uint16
 	Dscp       uint8
-	Unused     [11]uint8
+	Unused     uint8
+	Mtu        uint16
+	Unused2    [8]uint8
 }
 
 type tracedNameNow struct {
@@ -279,6 +297,21 @@ type tracedRule struct {
 	Dropped uint64
 }
 
+type tracedStation struct {
+	_        structs.HostLayout
+	Key      uint64
+	SeenNs   uint64
+	Seid     uint64
+	Slot     uint32
+	Reserved uint32
+}
+
+type tracedStationKey struct {
+	_       structs.HostLayout
+	Mac     [6]uint8
+	Network uint16
+}
+
 type tracedTraceHead struct {
 	_              structs.HostLayout
 	TimeNs         uint64
@@ -361,68 +394,75 @@ type tracedVlanKey struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	tracedMapAttended        = "attended"
-	tracedMapCopies          = "copies"
-	tracedMapCopyScratch     = "copy_scratch"
-	tracedMapCounts          = "counts"
-	tracedMapEntries         = "entries"
-	tracedMapExceptions      = "exceptions"
-	tracedMapFlowNow         = "flow_now"
-	tracedMapFlows           = "flows"
-	tracedMapFramedByPrefix  = "framed_by_prefix"
-	tracedMapGroupByPrefix   = "group_by_prefix"
-	tracedMapGuestByTeid     = "guest_by_teid"
-	tracedMapGuestByUe       = "guest_by_ue"
-	tracedMapHopByIp         = "hop_by_ip"
-	tracedMapHops            = "hops"
-	tracedMapMeters          = "meters"
-	tracedMapN6ByDevice      = "n6_by_device"
-	tracedMapN6Names         = "n6_names"
-	tracedMapN6Ways          = "n6_ways"
-	tracedMapNameScratch     = "name_scratch"
-	tracedMapNameWaits       = "name_waits"
-	tracedMapNames           = "names"
-	tracedMapNatIn           = "nat_in"
-	tracedMapNatMappings     = "nat_mappings"
-	tracedMapNatOut          = "nat_out"
-	tracedMapNatPools        = "nat_pools"
-	tracedMapPdrCounters     = "pdr_counters"
-	tracedMapPdrs            = "pdrs"
-	tracedMapQueues          = "queues"
-	tracedMapRouteGroups     = "route_groups"
-	tracedMapRuleByTeid      = "rule_by_teid"
-	tracedMapRuleByUe        = "rule_by_ue"
-	tracedMapScratch         = "scratch"
-	tracedMapTraceRecords    = "trace_records"
-	tracedMapTraceRing       = "trace_ring"
-	tracedMapTraceWants      = "trace_wants"
-	tracedMapTracedPrograms  = "traced_programs"
-	tracedMapUrrDrops        = "urr_drops"
-	tracedMapUrrEvents       = "urr_events"
-	tracedMapUrrOwners       = "urr_owners"
-	tracedMapUrrs            = "urrs"
-	tracedMapVlanRoles       = "vlan_roles"
-	tracedProgUpfBothTraced  = "upf_both_traced"
-	tracedProgUpfGtpuTraced  = "upf_gtpu_traced"
-	tracedProgUpfN6Traced    = "upf_n6_traced"
-	tracedVarAnswerTat       = "answer_tat"
-	tracedVarEndpointIp4     = "endpoint_ip4"
-	tracedVarEndpointIp6     = "endpoint_ip6"
-	tracedVarFramedRoutes    = "framed_routes"
-	tracedVarIndexMask       = "index_mask"
-	tracedVarN6Arrivals      = "n6_arrivals"
-	tracedVarN6Devices       = "n6_devices"
-	tracedVarOverflows       = "overflows"
-	tracedVarQueueMax        = "queue_max"
-	tracedVarShareTat        = "share_tat"
-	tracedVarSpreadCount     = "spread_count"
-	tracedVarSpreadCpus      = "spread_cpus"
-	tracedVarSpreadOpaque    = "spread_opaque"
-	tracedVarTraceOn         = "trace_on"
-	tracedVarUnusedCopy      = "unused_copy"
-	tracedVarUnusedException = "unused_exception"
-	tracedVarUnusedRouteKey  = "unused_route_key"
-	tracedVarUnusedUrrEvent  = "unused_urr_event"
+	tracedMapAttended            = "attended"
+	tracedMapCopies              = "copies"
+	tracedMapCopyScratch         = "copy_scratch"
+	tracedMapCounts              = "counts"
+	tracedMapEntries             = "entries"
+	tracedMapEtherCpuProgram     = "ether_cpu_program"
+	tracedMapEtherProgram        = "ether_program"
+	tracedMapExceptions          = "exceptions"
+	tracedMapFlowNow             = "flow_now"
+	tracedMapFlows               = "flows"
+	tracedMapFrameNow            = "frame_now"
+	tracedMapFramedByPrefix      = "framed_by_prefix"
+	tracedMapGroupByPrefix       = "group_by_prefix"
+	tracedMapGuestByTeid         = "guest_by_teid"
+	tracedMapGuestByUe           = "guest_by_ue"
+	tracedMapHopByIp             = "hop_by_ip"
+	tracedMapHops                = "hops"
+	tracedMapMeters              = "meters"
+	tracedMapN6ByDevice          = "n6_by_device"
+	tracedMapN6Names             = "n6_names"
+	tracedMapN6Ways              = "n6_ways"
+	tracedMapNameScratch         = "name_scratch"
+	tracedMapNameWaits           = "name_waits"
+	tracedMapNames               = "names"
+	tracedMapNatIn               = "nat_in"
+	tracedMapNatMappings         = "nat_mappings"
+	tracedMapNatOut              = "nat_out"
+	tracedMapNatPools            = "nat_pools"
+	tracedMapPdrCounters         = "pdr_counters"
+	tracedMapPdrs                = "pdrs"
+	tracedMapQueues              = "queues"
+	tracedMapRouteGroups         = "route_groups"
+	tracedMapRuleByTeid          = "rule_by_teid"
+	tracedMapRuleByUe            = "rule_by_ue"
+	tracedMapScratch             = "scratch"
+	tracedMapStations            = "stations"
+	tracedMapTraceRecords        = "trace_records"
+	tracedMapTraceRing           = "trace_ring"
+	tracedMapTraceWants          = "trace_wants"
+	tracedMapTracedPrograms      = "traced_programs"
+	tracedMapUrrDrops            = "urr_drops"
+	tracedMapUrrEvents           = "urr_events"
+	tracedMapUrrOwners           = "urr_owners"
+	tracedMapUrrs                = "urrs"
+	tracedMapVlanRoles           = "vlan_roles"
+	tracedProgUpfBothTraced      = "upf_both_traced"
+	tracedProgUpfEtherGpduTraced = "upf_ether_gpdu_traced"
+	tracedProgUpfEtherTraced     = "upf_ether_traced"
+	tracedProgUpfGtpuTraced      = "upf_gtpu_traced"
+	tracedProgUpfN6Traced        = "upf_n6_traced"
+	tracedVarAnswerTat           = "answer_tat"
+	tracedVarEndpointIp4         = "endpoint_ip4"
+	tracedVarEndpointIp6         = "endpoint_ip6"
+	tracedVarFramedRoutes        = "framed_routes"
+	tracedVarIndexMask           = "index_mask"
+	tracedVarN6Arrivals          = "n6_arrivals"
+	tracedVarN6Devices           = "n6_devices"
+	tracedVarOverflows           = "overflows"
+	tracedVarQueueMax            = "queue_max"
+	tracedVarShareTat            = "share_tat"
+	tracedVarSpreadCount         = "spread_count"
+	tracedVarSpreadCpus          = "spread_cpus"
+	tracedVarSpreadOpaque        = "spread_opaque"
+	tracedVarTraceOn             = "trace_on"
+	tracedVarUnusedCopy          = "unused_copy"
+	tracedVarUnusedEtherEntry    = "unused_ether_entry"
+	tracedVarUnusedException     = "unused_exception"
+	tracedVarUnusedRouteKey      = "unused_route_key"
+	tracedVarUnusedUrrEvent      = "unused_urr_event"
 )
 
 // loadTraced returns the embedded CollectionSpec for traced.
@@ -467,80 +507,87 @@ type tracedSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedProgramSpecs struct {
-	UpfBothTraced *ebpf.ProgramSpec `ebpf:"upf_both_traced"`
-	UpfGtpuTraced *ebpf.ProgramSpec `ebpf:"upf_gtpu_traced"`
-	UpfN6Traced   *ebpf.ProgramSpec `ebpf:"upf_n6_traced"`
+	UpfBothTraced      *ebpf.ProgramSpec `ebpf:"upf_both_traced"`
+	UpfEtherGpduTraced *ebpf.ProgramSpec `ebpf:"upf_ether_gpdu_traced"`
+	UpfEtherTraced     *ebpf.ProgramSpec `ebpf:"upf_ether_traced"`
+	UpfGtpuTraced      *ebpf.ProgramSpec `ebpf:"upf_gtpu_traced"`
+	UpfN6Traced        *ebpf.ProgramSpec `ebpf:"upf_n6_traced"`
 }
 
 // tracedMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedMapSpecs struct {
-	Attended       *ebpf.MapSpec `ebpf:"attended"`
-	Copies         *ebpf.MapSpec `ebpf:"copies"`
-	CopyScratch    *ebpf.MapSpec `ebpf:"copy_scratch"`
-	Counts         *ebpf.MapSpec `ebpf:"counts"`
-	Entries        *ebpf.MapSpec `ebpf:"entries"`
-	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
-	FlowNow        *ebpf.MapSpec `ebpf:"flow_now"`
-	Flows          *ebpf.MapSpec `ebpf:"flows"`
-	FramedByPrefix *ebpf.MapSpec `ebpf:"framed_by_prefix"`
-	GroupByPrefix  *ebpf.MapSpec `ebpf:"group_by_prefix"`
-	GuestByTeid    *ebpf.MapSpec `ebpf:"guest_by_teid"`
-	GuestByUe      *ebpf.MapSpec `ebpf:"guest_by_ue"`
-	HopByIp        *ebpf.MapSpec `ebpf:"hop_by_ip"`
-	Hops           *ebpf.MapSpec `ebpf:"hops"`
-	Meters         *ebpf.MapSpec `ebpf:"meters"`
-	N6ByDevice     *ebpf.MapSpec `ebpf:"n6_by_device"`
-	N6Names        *ebpf.MapSpec `ebpf:"n6_names"`
-	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
-	NameScratch    *ebpf.MapSpec `ebpf:"name_scratch"`
-	NameWaits      *ebpf.MapSpec `ebpf:"name_waits"`
-	Names          *ebpf.MapSpec `ebpf:"names"`
-	NatIn          *ebpf.MapSpec `ebpf:"nat_in"`
-	NatMappings    *ebpf.MapSpec `ebpf:"nat_mappings"`
-	NatOut         *ebpf.MapSpec `ebpf:"nat_out"`
-	NatPools       *ebpf.MapSpec `ebpf:"nat_pools"`
-	PdrCounters    *ebpf.MapSpec `ebpf:"pdr_counters"`
-	Pdrs           *ebpf.MapSpec `ebpf:"pdrs"`
-	Queues         *ebpf.MapSpec `ebpf:"queues"`
-	RouteGroups    *ebpf.MapSpec `ebpf:"route_groups"`
-	RuleByTeid     *ebpf.MapSpec `ebpf:"rule_by_teid"`
-	RuleByUe       *ebpf.MapSpec `ebpf:"rule_by_ue"`
-	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
-	TraceRecords   *ebpf.MapSpec `ebpf:"trace_records"`
-	TraceRing      *ebpf.MapSpec `ebpf:"trace_ring"`
-	TraceWants     *ebpf.MapSpec `ebpf:"trace_wants"`
-	TracedPrograms *ebpf.MapSpec `ebpf:"traced_programs"`
-	UrrDrops       *ebpf.MapSpec `ebpf:"urr_drops"`
-	UrrEvents      *ebpf.MapSpec `ebpf:"urr_events"`
-	UrrOwners      *ebpf.MapSpec `ebpf:"urr_owners"`
-	Urrs           *ebpf.MapSpec `ebpf:"urrs"`
-	VlanRoles      *ebpf.MapSpec `ebpf:"vlan_roles"`
+	Attended        *ebpf.MapSpec `ebpf:"attended"`
+	Copies          *ebpf.MapSpec `ebpf:"copies"`
+	CopyScratch     *ebpf.MapSpec `ebpf:"copy_scratch"`
+	Counts          *ebpf.MapSpec `ebpf:"counts"`
+	Entries         *ebpf.MapSpec `ebpf:"entries"`
+	EtherCpuProgram *ebpf.MapSpec `ebpf:"ether_cpu_program"`
+	EtherProgram    *ebpf.MapSpec `ebpf:"ether_program"`
+	Exceptions      *ebpf.MapSpec `ebpf:"exceptions"`
+	FlowNow         *ebpf.MapSpec `ebpf:"flow_now"`
+	Flows           *ebpf.MapSpec `ebpf:"flows"`
+	FrameNow        *ebpf.MapSpec `ebpf:"frame_now"`
+	FramedByPrefix  *ebpf.MapSpec `ebpf:"framed_by_prefix"`
+	GroupByPrefix   *ebpf.MapSpec `ebpf:"group_by_prefix"`
+	GuestByTeid     *ebpf.MapSpec `ebpf:"guest_by_teid"`
+	GuestByUe       *ebpf.MapSpec `ebpf:"guest_by_ue"`
+	HopByIp         *ebpf.MapSpec `ebpf:"hop_by_ip"`
+	Hops            *ebpf.MapSpec `ebpf:"hops"`
+	Meters          *ebpf.MapSpec `ebpf:"meters"`
+	N6ByDevice      *ebpf.MapSpec `ebpf:"n6_by_device"`
+	N6Names         *ebpf.MapSpec `ebpf:"n6_names"`
+	N6Ways          *ebpf.MapSpec `ebpf:"n6_ways"`
+	NameScratch     *ebpf.MapSpec `ebpf:"name_scratch"`
+	NameWaits       *ebpf.MapSpec `ebpf:"name_waits"`
+	Names           *ebpf.MapSpec `ebpf:"names"`
+	NatIn           *ebpf.MapSpec `ebpf:"nat_in"`
+	NatMappings     *ebpf.MapSpec `ebpf:"nat_mappings"`
+	NatOut          *ebpf.MapSpec `ebpf:"nat_out"`
+	NatPools        *ebpf.MapSpec `ebpf:"nat_pools"`
+	PdrCounters     *ebpf.MapSpec `ebpf:"pdr_counters"`
+	Pdrs            *ebpf.MapSpec `ebpf:"pdrs"`
+	Queues          *ebpf.MapSpec `ebpf:"queues"`
+	RouteGroups     *ebpf.MapSpec `ebpf:"route_groups"`
+	RuleByTeid      *ebpf.MapSpec `ebpf:"rule_by_teid"`
+	RuleByUe        *ebpf.MapSpec `ebpf:"rule_by_ue"`
+	Scratch         *ebpf.MapSpec `ebpf:"scratch"`
+	Stations        *ebpf.MapSpec `ebpf:"stations"`
+	TraceRecords    *ebpf.MapSpec `ebpf:"trace_records"`
+	TraceRing       *ebpf.MapSpec `ebpf:"trace_ring"`
+	TraceWants      *ebpf.MapSpec `ebpf:"trace_wants"`
+	TracedPrograms  *ebpf.MapSpec `ebpf:"traced_programs"`
+	UrrDrops        *ebpf.MapSpec `ebpf:"urr_drops"`
+	UrrEvents       *ebpf.MapSpec `ebpf:"urr_events"`
+	UrrOwners       *ebpf.MapSpec `ebpf:"urr_owners"`
+	Urrs            *ebpf.MapSpec `ebpf:"urrs"`
+	VlanRoles       *ebpf.MapSpec `ebpf:"vlan_roles"`
 }
 
 // tracedVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedVariableSpecs struct {
-	AnswerTat       *ebpf.VariableSpec `ebpf:"answer_tat"`
-	EndpointIp4     *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
-	EndpointIp6     *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
-	FramedRoutes    *ebpf.VariableSpec `ebpf:"framed_routes"`
-	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
-	N6Arrivals      *ebpf.VariableSpec `ebpf:"n6_arrivals"`
-	N6Devices       *ebpf.VariableSpec `ebpf:"n6_devices"`
-	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
-	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
-	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
-	SpreadCount     *ebpf.VariableSpec `ebpf:"spread_count"`
-	SpreadCpus      *ebpf.VariableSpec `ebpf:"spread_cpus"`
-	SpreadOpaque    *ebpf.VariableSpec `ebpf:"spread_opaque"`
-	TraceOn         *ebpf.VariableSpec `ebpf:"trace_on"`
-	UnusedCopy      *ebpf.VariableSpec `ebpf:"unused_copy"`
-	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
-	UnusedRouteKey  *ebpf.VariableSpec `ebpf:"unused_route_key"`
-	UnusedUrrEvent  *ebpf.VariableSpec `ebpf:"unused_urr_event"`
+	AnswerTat        *ebpf.VariableSpec `ebpf:"answer_tat"`
+	EndpointIp4      *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
+	EndpointIp6      *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
+	FramedRoutes     *ebpf.VariableSpec `ebpf:"framed_routes"`
+	IndexMask        *ebpf.VariableSpec `ebpf:"index_mask"`
+	N6Arrivals       *ebpf.VariableSpec `ebpf:"n6_arrivals"`
+	N6Devices        *ebpf.VariableSpec `ebpf:"n6_devices"`
+	Overflows        *ebpf.VariableSpec `ebpf:"overflows"`
+	QueueMax         *ebpf.VariableSpec `ebpf:"queue_max"`
+	ShareTat         *ebpf.VariableSpec `ebpf:"share_tat"`
+	SpreadCount      *ebpf.VariableSpec `ebpf:"spread_count"`
+	SpreadCpus       *ebpf.VariableSpec `ebpf:"spread_cpus"`
+	SpreadOpaque     *ebpf.VariableSpec `ebpf:"spread_opaque"`
+	TraceOn          *ebpf.VariableSpec `ebpf:"trace_on"`
+	UnusedCopy       *ebpf.VariableSpec `ebpf:"unused_copy"`
+	UnusedEtherEntry *ebpf.VariableSpec `ebpf:"unused_ether_entry"`
+	UnusedException  *ebpf.VariableSpec `ebpf:"unused_exception"`
+	UnusedRouteKey   *ebpf.VariableSpec `ebpf:"unused_route_key"`
+	UnusedUrrEvent   *ebpf.VariableSpec `ebpf:"unused_urr_event"`
 }
 
 // tracedObjects contains all objects after they have been loaded into the kernel.
@@ -563,47 +610,51 @@ func (o *tracedObjects) Close() error {
 //
 // It can be passed to loadTracedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedMaps struct {
-	Attended       *ebpf.Map `ebpf:"attended"`
-	Copies         *ebpf.Map `ebpf:"copies"`
-	CopyScratch    *ebpf.Map `ebpf:"copy_scratch"`
-	Counts         *ebpf.Map `ebpf:"counts"`
-	Entries        *ebpf.Map `ebpf:"entries"`
-	Exceptions     *ebpf.Map `ebpf:"exceptions"`
-	FlowNow        *ebpf.Map `ebpf:"flow_now"`
-	Flows          *ebpf.Map `ebpf:"flows"`
-	FramedByPrefix *ebpf.Map `ebpf:"framed_by_prefix"`
-	GroupByPrefix  *ebpf.Map `ebpf:"group_by_prefix"`
-	GuestByTeid    *ebpf.Map `ebpf:"guest_by_teid"`
-	GuestByUe      *ebpf.Map `ebpf:"guest_by_ue"`
-	HopByIp        *ebpf.Map `ebpf:"hop_by_ip"`
-	Hops           *ebpf.Map `ebpf:"hops"`
-	Meters         *ebpf.Map `ebpf:"meters"`
-	N6ByDevice     *ebpf.Map `ebpf:"n6_by_device"`
-	N6Names        *ebpf.Map `ebpf:"n6_names"`
-	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
-	NameScratch    *ebpf.Map `ebpf:"name_scratch"`
-	NameWaits      *ebpf.Map `ebpf:"name_waits"`
-	Names          *ebpf.Map `ebpf:"names"`
-	NatIn          *ebpf.Map `ebpf:"nat_in"`
-	NatMappings    *ebpf.Map `ebpf:"nat_mappings"`
-	NatOut         *ebpf.Map `ebpf:"nat_out"`
-	NatPools       *ebpf.Map `ebpf:"nat_pools"`
-	PdrCounters    *ebpf.Map `ebpf:"pdr_counters"`
-	Pdrs           *ebpf.Map `ebpf:"pdrs"`
-	Queues         *ebpf.Map `ebpf:"queues"`
-	RouteGroups    *ebpf.Map `ebpf:"route_groups"`
-	RuleByTeid     *ebpf.Map `ebpf:"rule_by_teid"`
-	RuleByUe       *ebpf.Map `ebpf:"rule_by_ue"`
-	Scratch        *ebpf.Map `ebpf:"scratch"`
-	TraceRecords   *ebpf.Map `ebpf:"trace_records"`
-	TraceRing      *ebpf.Map `ebpf:"trace_ring"`
-	TraceWants     *ebpf.Map `ebpf:"trace_wants"`
-	TracedPrograms *ebpf.Map `ebpf:"traced_programs"`
-	UrrDrops       *ebpf.Map `ebpf:"urr_drops"`
-	UrrEvents      *ebpf.Map `ebpf:"urr_events"`
-	UrrOwners      *ebpf.Map `ebpf:"urr_owners"`
-	Urrs           *ebpf.Map `ebpf:"urrs"`
-	VlanRoles      *ebpf.Map `ebpf:"vlan_roles"`
+	Attended        *ebpf.Map `ebpf:"attended"`
+	Copies          *ebpf.Map `ebpf:"copies"`
+	CopyScratch     *ebpf.Map `ebpf:"copy_scratch"`
+	Counts          *ebpf.Map `ebpf:"counts"`
+	Entries         *ebpf.Map `ebpf:"entries"`
+	EtherCpuProgram *ebpf.Map `ebpf:"ether_cpu_program"`
+	EtherProgram    *ebpf.Map `ebpf:"ether_program"`
+	Exceptions      *ebpf.Map `ebpf:"exceptions"`
+	FlowNow         *ebpf.Map `ebpf:"flow_now"`
+	Flows           *ebpf.Map `ebpf:"flows"`
+	FrameNow        *ebpf.Map `ebpf:"frame_now"`
+	FramedByPrefix  *ebpf.Map `ebpf:"framed_by_prefix"`
+	GroupByPrefix   *ebpf.Map `ebpf:"group_by_prefix"`
+	GuestByTeid     *ebpf.Map `ebpf:"guest_by_teid"`
+	GuestByUe       *ebpf.Map `ebpf:"guest_by_ue"`
+	HopByIp         *ebpf.Map `ebpf:"hop_by_ip"`
+	Hops            *ebpf.Map `ebpf:"hops"`
+	Meters          *ebpf.Map `ebpf:"meters"`
+	N6ByDevice      *ebpf.Map `ebpf:"n6_by_device"`
+	N6Names         *ebpf.Map `ebpf:"n6_names"`
+	N6Ways          *ebpf.Map `ebpf:"n6_ways"`
+	NameScratch     *ebpf.Map `ebpf:"name_scratch"`
+	NameWaits       *ebpf.Map `ebpf:"name_waits"`
+	Names           *ebpf.Map `ebpf:"names"`
+	NatIn           *ebpf.Map `ebpf:"nat_in"`
+	NatMappings     *ebpf.Map `ebpf:"nat_mappings"`
+	NatOut          *ebpf.Map `ebpf:"nat_out"`
+	NatPools        *ebpf.Map `ebpf:"nat_pools"`
+	PdrCounters     *ebpf.Map `ebpf:"pdr_counters"`
+	Pdrs            *ebpf.Map `ebpf:"pdrs"`
+	Queues          *ebpf.Map `ebpf:"queues"`
+	RouteGroups     *ebpf.Map `ebpf:"route_groups"`
+	RuleByTeid      *ebpf.Map `ebpf:"rule_by_teid"`
+	RuleByUe        *ebpf.Map `ebpf:"rule_by_ue"`
+	Scratch         *ebpf.Map `ebpf:"scratch"`
+	Stations        *ebpf.Map `ebpf:"stations"`
+	TraceRecords    *ebpf.Map `ebpf:"trace_records"`
+	TraceRing       *ebpf.Map `ebpf:"trace_ring"`
+	TraceWants      *ebpf.Map `ebpf:"trace_wants"`
+	TracedPrograms  *ebpf.Map `ebpf:"traced_programs"`
+	UrrDrops        *ebpf.Map `ebpf:"urr_drops"`
+	UrrEvents       *ebpf.Map `ebpf:"urr_events"`
+	UrrOwners       *ebpf.Map `ebpf:"urr_owners"`
+	Urrs            *ebpf.Map `ebpf:"urrs"`
+	VlanRoles       *ebpf.Map `ebpf:"vlan_roles"`
 }
 
 func (m *tracedMaps) Close() error {
@@ -613,9 +664,12 @@ func (m *tracedMaps) Close() error {
 		m.CopyScratch,
 		m.Counts,
 		m.Entries,
+		m.EtherCpuProgram,
+		m.EtherProgram,
 		m.Exceptions,
 		m.FlowNow,
 		m.Flows,
+		m.FrameNow,
 		m.FramedByPrefix,
 		m.GroupByPrefix,
 		m.GuestByTeid,
@@ -640,6 +694,7 @@ func (m *tracedMaps) Close() error {
 		m.RuleByTeid,
 		m.RuleByUe,
 		m.Scratch,
+		m.Stations,
 		m.TraceRecords,
 		m.TraceRing,
 		m.TraceWants,
@@ -656,38 +711,43 @@ func (m *tracedMaps) Close() error {
 //
 // It can be passed to loadTracedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedVariables struct {
-	AnswerTat       *ebpf.Variable `ebpf:"answer_tat"`
-	EndpointIp4     *ebpf.Variable `ebpf:"endpoint_ip4"`
-	EndpointIp6     *ebpf.Variable `ebpf:"endpoint_ip6"`
-	FramedRoutes    *ebpf.Variable `ebpf:"framed_routes"`
-	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
-	N6Arrivals      *ebpf.Variable `ebpf:"n6_arrivals"`
-	N6Devices       *ebpf.Variable `ebpf:"n6_devices"`
-	Overflows       *ebpf.Variable `ebpf:"overflows"`
-	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
-	ShareTat        *ebpf.Variable `ebpf:"share_tat"`
-	SpreadCount     *ebpf.Variable `ebpf:"spread_count"`
-	SpreadCpus      *ebpf.Variable `ebpf:"spread_cpus"`
-	SpreadOpaque    *ebpf.Variable `ebpf:"spread_opaque"`
-	TraceOn         *ebpf.Variable `ebpf:"trace_on"`
-	UnusedCopy      *ebpf.Variable `ebpf:"unused_copy"`
-	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
-	UnusedRouteKey  *ebpf.Variable `ebpf:"unused_route_key"`
-	UnusedUrrEvent  *ebpf.Variable `ebpf:"unused_urr_event"`
+	AnswerTat        *ebpf.Variable `ebpf:"answer_tat"`
+	EndpointIp4      *ebpf.Variable `ebpf:"endpoint_ip4"`
+	EndpointIp6      *ebpf.Variable `ebpf:"endpoint_ip6"`
+	FramedRoutes     *ebpf.Variable `ebpf:"framed_routes"`
+	IndexMask        *ebpf.Variable `ebpf:"index_mask"`
+	N6Arrivals       *ebpf.Variable `ebpf:"n6_arrivals"`
+	N6Devices        *ebpf.Variable `ebpf:"n6_devices"`
+	Overflows        *ebpf.Variable `ebpf:"overflows"`
+	QueueMax         *ebpf.Variable `ebpf:"queue_max"`
+	ShareTat         *ebpf.Variable `ebpf:"share_tat"`
+	SpreadCount      *ebpf.Variable `ebpf:"spread_count"`
+	SpreadCpus       *ebpf.Variable `ebpf:"spread_cpus"`
+	SpreadOpaque     *ebpf.Variable `ebpf:"spread_opaque"`
+	TraceOn          *ebpf.Variable `ebpf:"trace_on"`
+	UnusedCopy       *ebpf.Variable `ebpf:"unused_copy"`
+	UnusedEtherEntry *ebpf.Variable `ebpf:"unused_ether_entry"`
+	UnusedException  *ebpf.Variable `ebpf:"unused_exception"`
+	UnusedRouteKey   *ebpf.Variable `ebpf:"unused_route_key"`
+	UnusedUrrEvent   *ebpf.Variable `ebpf:"unused_urr_event"`
 }
 
 // tracedPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadTracedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedPrograms struct {
-	UpfBothTraced *ebpf.Program `ebpf:"upf_both_traced"`
-	UpfGtpuTraced *ebpf.Program `ebpf:"upf_gtpu_traced"`
-	UpfN6Traced   *ebpf.Program `ebpf:"upf_n6_traced"`
+	UpfBothTraced      *ebpf.Program `ebpf:"upf_both_traced"`
+	UpfEtherGpduTraced *ebpf.Program `ebpf:"upf_ether_gpdu_traced"`
+	UpfEtherTraced     *ebpf.Program `ebpf:"upf_ether_traced"`
+	UpfGtpuTraced      *ebpf.Program `ebpf:"upf_gtpu_traced"`
+	UpfN6Traced        *ebpf.Program `ebpf:"upf_n6_traced"`
 }
 
 func (p *tracedPrograms) Close() error {
 	return _TracedClose(
 		p.UpfBothTraced,
+		p.UpfEtherGpduTraced,
+		p.UpfEtherTraced,
 		p.UpfGtpuTraced,
 		p.UpfN6Traced,
 	)

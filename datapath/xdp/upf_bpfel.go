@@ -56,6 +56,23 @@ type upfEntry struct {
 	Ue         uint8
 }
 
+type upfEtherEntry struct {
+	_           structs.HostLayout
+	Qfis        uint64
+	Source      [2]uint64
+	Destination [2]uint64
+	C_tci       uint16
+	C_mask      uint16
+	S_tci       uint16
+	S_mask      uint16
+	Pdr         uint32
+	Sdf         uint16
+	Sdfs        uint16
+	Flags       uint16
+	Ethertype   uint16
+	Reserved    uint32
+}
+
 type upfException struct {
 	_         structs.HostLayout
 	Octets    uint32
@@ -64,6 +81,8 @@ type upfException struct {
 	Tunnelled uint32
 	Ifindex   uint32
 	Wait      uint32
+	Network   uint32
+	Unused    uint32
 	Frame     [9216]uint8
 }
 
@@ -82,6 +101,20 @@ type upfFlow struct {
 	Reserved2 uint16
 	Found     int32
 	Unused    uint32
+}
+
+type upfFrame struct {
+	_           structs.HostLayout
+	Source      uint64
+	Destination uint64
+	User        uint64
+	Flow        uint32
+	Dscp        uint32
+	S_tci       uint16
+	C_tci       uint16
+	Ethertype   uint16
+	Has         uint8
+	Qfi         uint8
 }
 
 type upfFramedKey struct {
@@ -139,7 +172,9 @@ type upfN6Way struct {
 	MssIp4     uint16
 	MssIp6     uint16
 	Dscp       uint8
-	Unused     [11]uint8
+	Unused     uint8
+	Mtu        uint16
+	Unused2    [8]uint8
 }
 
 type upfNameNow struct {
@@ -288,6 +323,21 @@ type upfRule struct {
 	Dropped uint64
 }
 
+type upfStation struct {
+	_        structs.HostLayout
+	Key      uint64
+	SeenNs   uint64
+	Seid     uint64
+	Slot     uint32
+	Reserved uint32
+}
+
+type upfStationKey struct {
+	_       structs.HostLayout
+	Mac     [6]uint8
+	Network uint16
+}
+
 type upfUrr struct {
 	_       structs.HostLayout
 	Octets  [2]uint64
@@ -329,71 +379,79 @@ type upfVlanKey struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	upfMapAttended        = "attended"
-	upfMapCopies          = "copies"
-	upfMapCopyScratch     = "copy_scratch"
-	upfMapCounts          = "counts"
-	upfMapEntries         = "entries"
-	upfMapExceptions      = "exceptions"
-	upfMapFlowNow         = "flow_now"
-	upfMapFlows           = "flows"
-	upfMapFramedByPrefix  = "framed_by_prefix"
-	upfMapGroupByPrefix   = "group_by_prefix"
-	upfMapGuestByTeid     = "guest_by_teid"
-	upfMapGuestByUe       = "guest_by_ue"
-	upfMapHopByIp         = "hop_by_ip"
-	upfMapHops            = "hops"
-	upfMapMeters          = "meters"
-	upfMapN6ByDevice      = "n6_by_device"
-	upfMapN6Names         = "n6_names"
-	upfMapN6Ways          = "n6_ways"
-	upfMapNameScratch     = "name_scratch"
-	upfMapNameWaits       = "name_waits"
-	upfMapNames           = "names"
-	upfMapNatIn           = "nat_in"
-	upfMapNatMappings     = "nat_mappings"
-	upfMapNatOut          = "nat_out"
-	upfMapNatPools        = "nat_pools"
-	upfMapPdrCounters     = "pdr_counters"
-	upfMapPdrs            = "pdrs"
-	upfMapQueues          = "queues"
-	upfMapRouteGroups     = "route_groups"
-	upfMapRuleByTeid      = "rule_by_teid"
-	upfMapRuleByUe        = "rule_by_ue"
-	upfMapScratch         = "scratch"
-	upfMapSpreadGtpu      = "spread_gtpu"
-	upfMapSpreadN6        = "spread_n6"
-	upfMapTracedPrograms  = "traced_programs"
-	upfMapUrrDrops        = "urr_drops"
-	upfMapUrrEvents       = "urr_events"
-	upfMapUrrOwners       = "urr_owners"
-	upfMapUrrs            = "urrs"
-	upfMapVlanRoles       = "vlan_roles"
-	upfProgUpfBothXdp     = "upf_both_xdp"
-	upfProgUpfGtpuCpu     = "upf_gtpu_cpu"
-	upfProgUpfGtpuXdp     = "upf_gtpu_xdp"
-	upfProgUpfN6Cpu       = "upf_n6_cpu"
-	upfProgUpfN6Xdp       = "upf_n6_xdp"
-	upfProgUpfSpreadXdp   = "upf_spread_xdp"
-	upfProgUpfVlanXdp     = "upf_vlan_xdp"
-	upfVarAnswerTat       = "answer_tat"
-	upfVarEndpointIp4     = "endpoint_ip4"
-	upfVarEndpointIp6     = "endpoint_ip6"
-	upfVarFramedRoutes    = "framed_routes"
-	upfVarIndexMask       = "index_mask"
-	upfVarN6Arrivals      = "n6_arrivals"
-	upfVarN6Devices       = "n6_devices"
-	upfVarOverflows       = "overflows"
-	upfVarQueueMax        = "queue_max"
-	upfVarShareTat        = "share_tat"
-	upfVarSpreadCount     = "spread_count"
-	upfVarSpreadCpus      = "spread_cpus"
-	upfVarSpreadOpaque    = "spread_opaque"
-	upfVarTraceOn         = "trace_on"
-	upfVarUnusedCopy      = "unused_copy"
-	upfVarUnusedException = "unused_exception"
-	upfVarUnusedRouteKey  = "unused_route_key"
-	upfVarUnusedUrrEvent  = "unused_urr_event"
+	upfMapAttended         = "attended"
+	upfMapCopies           = "copies"
+	upfMapCopyScratch      = "copy_scratch"
+	upfMapCounts           = "counts"
+	upfMapEntries          = "entries"
+	upfMapEtherCpuProgram  = "ether_cpu_program"
+	upfMapEtherProgram     = "ether_program"
+	upfMapExceptions       = "exceptions"
+	upfMapFlowNow          = "flow_now"
+	upfMapFlows            = "flows"
+	upfMapFrameNow         = "frame_now"
+	upfMapFramedByPrefix   = "framed_by_prefix"
+	upfMapGroupByPrefix    = "group_by_prefix"
+	upfMapGuestByTeid      = "guest_by_teid"
+	upfMapGuestByUe        = "guest_by_ue"
+	upfMapHopByIp          = "hop_by_ip"
+	upfMapHops             = "hops"
+	upfMapMeters           = "meters"
+	upfMapN6ByDevice       = "n6_by_device"
+	upfMapN6Names          = "n6_names"
+	upfMapN6Ways           = "n6_ways"
+	upfMapNameScratch      = "name_scratch"
+	upfMapNameWaits        = "name_waits"
+	upfMapNames            = "names"
+	upfMapNatIn            = "nat_in"
+	upfMapNatMappings      = "nat_mappings"
+	upfMapNatOut           = "nat_out"
+	upfMapNatPools         = "nat_pools"
+	upfMapPdrCounters      = "pdr_counters"
+	upfMapPdrs             = "pdrs"
+	upfMapQueues           = "queues"
+	upfMapRouteGroups      = "route_groups"
+	upfMapRuleByTeid       = "rule_by_teid"
+	upfMapRuleByUe         = "rule_by_ue"
+	upfMapScratch          = "scratch"
+	upfMapSpreadGtpu       = "spread_gtpu"
+	upfMapSpreadN6         = "spread_n6"
+	upfMapStations         = "stations"
+	upfMapTracedPrograms   = "traced_programs"
+	upfMapUrrDrops         = "urr_drops"
+	upfMapUrrEvents        = "urr_events"
+	upfMapUrrOwners        = "urr_owners"
+	upfMapUrrs             = "urrs"
+	upfMapVlanRoles        = "vlan_roles"
+	upfProgUpfBothXdp      = "upf_both_xdp"
+	upfProgUpfEtherCpu     = "upf_ether_cpu"
+	upfProgUpfEtherGpduXdp = "upf_ether_gpdu_xdp"
+	upfProgUpfEtherXdp     = "upf_ether_xdp"
+	upfProgUpfGtpuCpu      = "upf_gtpu_cpu"
+	upfProgUpfGtpuXdp      = "upf_gtpu_xdp"
+	upfProgUpfN6Cpu        = "upf_n6_cpu"
+	upfProgUpfN6Xdp        = "upf_n6_xdp"
+	upfProgUpfSpreadXdp    = "upf_spread_xdp"
+	upfProgUpfVlanXdp      = "upf_vlan_xdp"
+	upfVarAnswerTat        = "answer_tat"
+	upfVarEndpointIp4      = "endpoint_ip4"
+	upfVarEndpointIp6      = "endpoint_ip6"
+	upfVarFramedRoutes     = "framed_routes"
+	upfVarIndexMask        = "index_mask"
+	upfVarN6Arrivals       = "n6_arrivals"
+	upfVarN6Devices        = "n6_devices"
+	upfVarOverflows        = "overflows"
+	upfVarQueueMax         = "queue_max"
+	upfVarShareTat         = "share_tat"
+	upfVarSpreadCount      = "spread_count"
+	upfVarSpreadCpus       = "spread_cpus"
+	upfVarSpreadOpaque     = "spread_opaque"
+	upfVarTraceOn          = "trace_on"
+	upfVarUnusedCopy       = "unused_copy"
+	upfVarUnusedEtherEntry = "unused_ether_entry"
+	upfVarUnusedException  = "unused_exception"
+	upfVarUnusedRouteKey   = "unused_route_key"
+	upfVarUnusedUrrEvent   = "unused_urr_event"
 )
 
 // loadUpf returns the embedded CollectionSpec for upf.
@@ -438,83 +496,91 @@ type upfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfProgramSpecs struct {
-	UpfBothXdp   *ebpf.ProgramSpec `ebpf:"upf_both_xdp"`
-	UpfGtpuCpu   *ebpf.ProgramSpec `ebpf:"upf_gtpu_cpu"`
-	UpfGtpuXdp   *ebpf.ProgramSpec `ebpf:"upf_gtpu_xdp"`
-	UpfN6Cpu     *ebpf.ProgramSpec `ebpf:"upf_n6_cpu"`
-	UpfN6Xdp     *ebpf.ProgramSpec `ebpf:"upf_n6_xdp"`
-	UpfSpreadXdp *ebpf.ProgramSpec `ebpf:"upf_spread_xdp"`
-	UpfVlanXdp   *ebpf.ProgramSpec `ebpf:"upf_vlan_xdp"`
+	UpfBothXdp      *ebpf.ProgramSpec `ebpf:"upf_both_xdp"`
+	UpfEtherCpu     *ebpf.ProgramSpec `ebpf:"upf_ether_cpu"`
+	UpfEtherGpduXdp *ebpf.ProgramSpec `ebpf:"upf_ether_gpdu_xdp"`
+	UpfEtherXdp     *ebpf.ProgramSpec `ebpf:"upf_ether_xdp"`
+	UpfGtpuCpu      *ebpf.ProgramSpec `ebpf:"upf_gtpu_cpu"`
+	UpfGtpuXdp      *ebpf.ProgramSpec `ebpf:"upf_gtpu_xdp"`
+	UpfN6Cpu        *ebpf.ProgramSpec `ebpf:"upf_n6_cpu"`
+	UpfN6Xdp        *ebpf.ProgramSpec `ebpf:"upf_n6_xdp"`
+	UpfSpreadXdp    *ebpf.ProgramSpec `ebpf:"upf_spread_xdp"`
+	UpfVlanXdp      *ebpf.ProgramSpec `ebpf:"upf_vlan_xdp"`
 }
 
 // upfMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfMapSpecs struct {
-	Attended       *ebpf.MapSpec `ebpf:"attended"`
-	Copies         *ebpf.MapSpec `ebpf:"copies"`
-	CopyScratch    *ebpf.MapSpec `ebpf:"copy_scratch"`
-	Counts         *ebpf.MapSpec `ebpf:"counts"`
-	Entries        *ebpf.MapSpec `ebpf:"entries"`
-	Exceptions     *ebpf.MapSpec `ebpf:"exceptions"`
-	FlowNow        *ebpf.MapSpec `ebpf:"flow_now"`
-	Flows          *ebpf.MapSpec `ebpf:"flows"`
-	FramedByPrefix *ebpf.MapSpec `ebpf:"framed_by_prefix"`
-	GroupByPrefix  *ebpf.MapSpec `ebpf:"group_by_prefix"`
-	GuestByTeid    *ebpf.MapSpec `ebpf:"guest_by_teid"`
-	GuestByUe      *ebpf.MapSpec `ebpf:"guest_by_ue"`
-	HopByIp        *ebpf.MapSpec `ebpf:"hop_by_ip"`
-	Hops           *ebpf.MapSpec `ebpf:"hops"`
-	Meters         *ebpf.MapSpec `ebpf:"meters"`
-	N6ByDevice     *ebpf.MapSpec `ebpf:"n6_by_device"`
-	N6Names        *ebpf.MapSpec `ebpf:"n6_names"`
-	N6Ways         *ebpf.MapSpec `ebpf:"n6_ways"`
-	NameScratch    *ebpf.MapSpec `ebpf:"name_scratch"`
-	NameWaits      *ebpf.MapSpec `ebpf:"name_waits"`
-	Names          *ebpf.MapSpec `ebpf:"names"`
-	NatIn          *ebpf.MapSpec `ebpf:"nat_in"`
-	NatMappings    *ebpf.MapSpec `ebpf:"nat_mappings"`
-	NatOut         *ebpf.MapSpec `ebpf:"nat_out"`
-	NatPools       *ebpf.MapSpec `ebpf:"nat_pools"`
-	PdrCounters    *ebpf.MapSpec `ebpf:"pdr_counters"`
-	Pdrs           *ebpf.MapSpec `ebpf:"pdrs"`
-	Queues         *ebpf.MapSpec `ebpf:"queues"`
-	RouteGroups    *ebpf.MapSpec `ebpf:"route_groups"`
-	RuleByTeid     *ebpf.MapSpec `ebpf:"rule_by_teid"`
-	RuleByUe       *ebpf.MapSpec `ebpf:"rule_by_ue"`
-	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
-	SpreadGtpu     *ebpf.MapSpec `ebpf:"spread_gtpu"`
-	SpreadN6       *ebpf.MapSpec `ebpf:"spread_n6"`
-	TracedPrograms *ebpf.MapSpec `ebpf:"traced_programs"`
-	UrrDrops       *ebpf.MapSpec `ebpf:"urr_drops"`
-	UrrEvents      *ebpf.MapSpec `ebpf:"urr_events"`
-	UrrOwners      *ebpf.MapSpec `ebpf:"urr_owners"`
-	Urrs           *ebpf.MapSpec `ebpf:"urrs"`
-	VlanRoles      *ebpf.MapSpec `ebpf:"vlan_roles"`
+	Attended        *ebpf.MapSpec `ebpf:"attended"`
+	Copies          *ebpf.MapSpec `ebpf:"copies"`
+	CopyScratch     *ebpf.MapSpec `ebpf:"copy_scratch"`
+	Counts          *ebpf.MapSpec `ebpf:"counts"`
+	Entries         *ebpf.MapSpec `ebpf:"entries"`
+	EtherCpuProgram *ebpf.MapSpec `ebpf:"ether_cpu_program"`
+	EtherProgram    *ebpf.MapSpec `ebpf:"ether_program"`
+	Exceptions      *ebpf.MapSpec `ebpf:"exceptions"`
+	FlowNow         *ebpf.MapSpec `ebpf:"flow_now"`
+	Flows           *ebpf.MapSpec `ebpf:"flows"`
+	FrameNow        *ebpf.MapSpec `ebpf:"frame_now"`
+	FramedByPrefix  *ebpf.MapSpec `ebpf:"framed_by_prefix"`
+	GroupByPrefix   *ebpf.MapSpec `ebpf:"group_by_prefix"`
+	GuestByTeid     *ebpf.MapSpec `ebpf:"guest_by_teid"`
+	GuestByUe       *ebpf.MapSpec `ebpf:"guest_by_ue"`
+	HopByIp         *ebpf.MapSpec `ebpf:"hop_by_ip"`
+	Hops            *ebpf.MapSpec `ebpf:"hops"`
+	Meters          *ebpf.MapSpec `ebpf:"meters"`
+	N6ByDevice      *ebpf.MapSpec `ebpf:"n6_by_device"`
+	N6Names         *ebpf.MapSpec `ebpf:"n6_names"`
+	N6Ways          *ebpf.MapSpec `ebpf:"n6_ways"`
+	NameScratch     *ebpf.MapSpec `ebpf:"name_scratch"`
+	NameWaits       *ebpf.MapSpec `ebpf:"name_waits"`
+	Names           *ebpf.MapSpec `ebpf:"names"`
+	NatIn           *ebpf.MapSpec `ebpf:"nat_in"`
+	NatMappings     *ebpf.MapSpec `ebpf:"nat_mappings"`
+	NatOut          *ebpf.MapSpec `ebpf:"nat_out"`
+	NatPools        *ebpf.MapSpec `ebpf:"nat_pools"`
+	PdrCounters     *ebpf.MapSpec `ebpf:"pdr_counters"`
+	Pdrs            *ebpf.MapSpec `ebpf:"pdrs"`
+	Queues          *ebpf.MapSpec `ebpf:"queues"`
+	RouteGroups     *ebpf.MapSpec `ebpf:"route_groups"`
+	RuleByTeid      *ebpf.MapSpec `ebpf:"rule_by_teid"`
+	RuleByUe        *ebpf.MapSpec `ebpf:"rule_by_ue"`
+	Scratch         *ebpf.MapSpec `ebpf:"scratch"`
+	SpreadGtpu      *ebpf.MapSpec `ebpf:"spread_gtpu"`
+	SpreadN6        *ebpf.MapSpec `ebpf:"spread_n6"`
+	Stations        *ebpf.MapSpec `ebpf:"stations"`
+	TracedPrograms  *ebpf.MapSpec `ebpf:"traced_programs"`
+	UrrDrops        *ebpf.MapSpec `ebpf:"urr_drops"`
+	UrrEvents       *ebpf.MapSpec `ebpf:"urr_events"`
+	UrrOwners       *ebpf.MapSpec `ebpf:"urr_owners"`
+	Urrs            *ebpf.MapSpec `ebpf:"urrs"`
+	VlanRoles       *ebpf.MapSpec `ebpf:"vlan_roles"`
 }
 
 // upfVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfVariableSpecs struct {
-	AnswerTat       *ebpf.VariableSpec `ebpf:"answer_tat"`
-	EndpointIp4     *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
-	EndpointIp6     *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
-	FramedRoutes    *ebpf.VariableSpec `ebpf:"framed_routes"`
-	IndexMask       *ebpf.VariableSpec `ebpf:"index_mask"`
-	N6Arrivals      *ebpf.VariableSpec `ebpf:"n6_arrivals"`
-	N6Devices       *ebpf.VariableSpec `ebpf:"n6_devices"`
-	Overflows       *ebpf.VariableSpec `ebpf:"overflows"`
-	QueueMax        *ebpf.VariableSpec `ebpf:"queue_max"`
-	ShareTat        *ebpf.VariableSpec `ebpf:"share_tat"`
-	SpreadCount     *ebpf.VariableSpec `ebpf:"spread_count"`
-	SpreadCpus      *ebpf.VariableSpec `ebpf:"spread_cpus"`
-	SpreadOpaque    *ebpf.VariableSpec `ebpf:"spread_opaque"`
-	TraceOn         *ebpf.VariableSpec `ebpf:"trace_on"`
-	UnusedCopy      *ebpf.VariableSpec `ebpf:"unused_copy"`
-	UnusedException *ebpf.VariableSpec `ebpf:"unused_exception"`
-	UnusedRouteKey  *ebpf.VariableSpec `ebpf:"unused_route_key"`
-	UnusedUrrEvent  *ebpf.VariableSpec `ebpf:"unused_urr_event"`
+	AnswerTat        *ebpf.VariableSpec `ebpf:"answer_tat"`
+	EndpointIp4      *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
+	EndpointIp6      *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
+	FramedRoutes     *ebpf.VariableSpec `ebpf:"framed_routes"`
+	IndexMask        *ebpf.VariableSpec `ebpf:"index_mask"`
+	N6Arrivals       *ebpf.VariableSpec `ebpf:"n6_arrivals"`
+	N6Devices        *ebpf.VariableSpec `ebpf:"n6_devices"`
+	Overflows        *ebpf.VariableSpec `ebpf:"overflows"`
+	QueueMax         *ebpf.VariableSpec `ebpf:"queue_max"`
+	ShareTat         *ebpf.VariableSpec `ebpf:"share_tat"`
+	SpreadCount      *ebpf.VariableSpec `ebpf:"spread_count"`
+	SpreadCpus       *ebpf.VariableSpec `ebpf:"spread_cpus"`
+	SpreadOpaque     *ebpf.VariableSpec `ebpf:"spread_opaque"`
+	TraceOn          *ebpf.VariableSpec `ebpf:"trace_on"`
+	UnusedCopy       *ebpf.VariableSpec `ebpf:"unused_copy"`
+	UnusedEtherEntry *ebpf.VariableSpec `ebpf:"unused_ether_entry"`
+	UnusedException  *ebpf.VariableSpec `ebpf:"unused_exception"`
+	UnusedRouteKey   *ebpf.VariableSpec `ebpf:"unused_route_key"`
+	UnusedUrrEvent   *ebpf.VariableSpec `ebpf:"unused_urr_event"`
 }
 
 // upfObjects contains all objects after they have been loaded into the kernel.
@@ -537,46 +603,50 @@ func (o *upfObjects) Close() error {
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfMaps struct {
-	Attended       *ebpf.Map `ebpf:"attended"`
-	Copies         *ebpf.Map `ebpf:"copies"`
-	CopyScratch    *ebpf.Map `ebpf:"copy_scratch"`
-	Counts         *ebpf.Map `ebpf:"counts"`
-	Entries        *ebpf.Map `ebpf:"entries"`
-	Exceptions     *ebpf.Map `ebpf:"exceptions"`
-	FlowNow        *ebpf.Map `ebpf:"flow_now"`
-	Flows          *ebpf.Map `ebpf:"flows"`
-	FramedByPrefix *ebpf.Map `ebpf:"framed_by_prefix"`
-	GroupByPrefix  *ebpf.Map `ebpf:"group_by_prefix"`
-	GuestByTeid    *ebpf.Map `ebpf:"guest_by_teid"`
-	GuestByUe      *ebpf.Map `ebpf:"guest_by_ue"`
-	HopByIp        *ebpf.Map `ebpf:"hop_by_ip"`
-	Hops           *ebpf.Map `ebpf:"hops"`
-	Meters         *ebpf.Map `ebpf:"meters"`
-	N6ByDevice     *ebpf.Map `ebpf:"n6_by_device"`
-	N6Names        *ebpf.Map `ebpf:"n6_names"`
-	N6Ways         *ebpf.Map `ebpf:"n6_ways"`
-	NameScratch    *ebpf.Map `ebpf:"name_scratch"`
-	NameWaits      *ebpf.Map `ebpf:"name_waits"`
-	Names          *ebpf.Map `ebpf:"names"`
-	NatIn          *ebpf.Map `ebpf:"nat_in"`
-	NatMappings    *ebpf.Map `ebpf:"nat_mappings"`
-	NatOut         *ebpf.Map `ebpf:"nat_out"`
-	NatPools       *ebpf.Map `ebpf:"nat_pools"`
-	PdrCounters    *ebpf.Map `ebpf:"pdr_counters"`
-	Pdrs           *ebpf.Map `ebpf:"pdrs"`
-	Queues         *ebpf.Map `ebpf:"queues"`
-	RouteGroups    *ebpf.Map `ebpf:"route_groups"`
-	RuleByTeid     *ebpf.Map `ebpf:"rule_by_teid"`
-	RuleByUe       *ebpf.Map `ebpf:"rule_by_ue"`
-	Scratch        *ebpf.Map `ebpf:"scratch"`
-	SpreadGtpu     *ebpf.Map `ebpf:"spread_gtpu"`
-	SpreadN6       *ebpf.Map `ebpf:"spread_n6"`
-	TracedPrograms *ebpf.Map `ebpf:"traced_programs"`
-	UrrDrops       *ebpf.Map `ebpf:"urr_drops"`
-	UrrEvents      *ebpf.Map `ebpf:"urr_events"`
-	UrrOwners      *ebpf.Map `ebpf:"urr_owners"`
-	Urrs           *ebpf.Map `ebpf:"urrs"`
-	VlanRoles      *ebpf.Map `ebpf:"vlan_roles"`
+	Attended        *ebpf.Map `ebpf:"attended"`
+	Copies          *ebpf.Map `ebpf:"copies"`
+	CopyScratch     *ebpf.Map `ebpf:"copy_scratch"`
+	Counts          *ebpf.Map `ebpf:"counts"`
+	Entries         *ebpf.Map `ebpf:"entries"`
+	EtherCpuProgram *ebpf.Map `ebpf:"ether_cpu_program"`
+	EtherProgram    *ebpf.Map `ebpf:"ether_program"`
+	Exceptions      *ebpf.Map `ebpf:"exceptions"`
+	FlowNow         *ebpf.Map `ebpf:"flow_now"`
+	Flows           *ebpf.Map `ebpf:"flows"`
+	FrameNow        *ebpf.Map `ebpf:"frame_now"`
+	FramedByPrefix  *ebpf.Map `ebpf:"framed_by_prefix"`
+	GroupByPrefix   *ebpf.Map `ebpf:"group_by_prefix"`
+	GuestByTeid     *ebpf.Map `ebpf:"guest_by_teid"`
+	GuestByUe       *ebpf.Map `ebpf:"guest_by_ue"`
+	HopByIp         *ebpf.Map `ebpf:"hop_by_ip"`
+	Hops            *ebpf.Map `ebpf:"hops"`
+	Meters          *ebpf.Map `ebpf:"meters"`
+	N6ByDevice      *ebpf.Map `ebpf:"n6_by_device"`
+	N6Names         *ebpf.Map `ebpf:"n6_names"`
+	N6Ways          *ebpf.Map `ebpf:"n6_ways"`
+	NameScratch     *ebpf.Map `ebpf:"name_scratch"`
+	NameWaits       *ebpf.Map `ebpf:"name_waits"`
+	Names           *ebpf.Map `ebpf:"names"`
+	NatIn           *ebpf.Map `ebpf:"nat_in"`
+	NatMappings     *ebpf.Map `ebpf:"nat_mappings"`
+	NatOut          *ebpf.Map `ebpf:"nat_out"`
+	NatPools        *ebpf.Map `ebpf:"nat_pools"`
+	PdrCounters     *ebpf.Map `ebpf:"pdr_counters"`
+	Pdrs            *ebpf.Map `ebpf:"pdrs"`
+	Queues          *ebpf.Map `ebpf:"queues"`
+	RouteGroups     *ebpf.Map `ebpf:"route_groups"`
+	RuleByTeid      *ebpf.Map `ebpf:"rule_by_teid"`
+	RuleByUe        *ebpf.Map `ebpf:"rule_by_ue"`
+	Scratch         *ebpf.Map `ebpf:"scratch"`
+	SpreadGtpu      *ebpf.Map `ebpf:"spread_gtpu"`
+	SpreadN6        *ebpf.Map `ebpf:"spread_n6"`
+	Stations        *ebpf.Map `ebpf:"stations"`
+	TracedPrograms  *ebpf.Map `ebpf:"traced_programs"`
+	UrrDrops        *ebpf.Map `ebpf:"urr_drops"`
+	UrrEvents       *ebpf.Map `ebpf:"urr_events"`
+	UrrOwners       *ebpf.Map `ebpf:"urr_owners"`
+	Urrs            *ebpf.Map `ebpf:"urrs"`
+	VlanRoles       *ebpf.Map `ebpf:"vlan_roles"`
 }
 
 func (m *upfMaps) Close() error {
@@ -586,9 +656,12 @@ func (m *upfMaps) Close() error {
 		m.CopyScratch,
 		m.Counts,
 		m.Entries,
+		m.EtherCpuProgram,
+		m.EtherProgram,
 		m.Exceptions,
 		m.FlowNow,
 		m.Flows,
+		m.FrameNow,
 		m.FramedByPrefix,
 		m.GroupByPrefix,
 		m.GuestByTeid,
@@ -615,6 +688,7 @@ func (m *upfMaps) Close() error {
 		m.Scratch,
 		m.SpreadGtpu,
 		m.SpreadN6,
+		m.Stations,
 		m.TracedPrograms,
 		m.UrrDrops,
 		m.UrrEvents,
@@ -628,42 +702,49 @@ func (m *upfMaps) Close() error {
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfVariables struct {
-	AnswerTat       *ebpf.Variable `ebpf:"answer_tat"`
-	EndpointIp4     *ebpf.Variable `ebpf:"endpoint_ip4"`
-	EndpointIp6     *ebpf.Variable `ebpf:"endpoint_ip6"`
-	FramedRoutes    *ebpf.Variable `ebpf:"framed_routes"`
-	IndexMask       *ebpf.Variable `ebpf:"index_mask"`
-	N6Arrivals      *ebpf.Variable `ebpf:"n6_arrivals"`
-	N6Devices       *ebpf.Variable `ebpf:"n6_devices"`
-	Overflows       *ebpf.Variable `ebpf:"overflows"`
-	QueueMax        *ebpf.Variable `ebpf:"queue_max"`
-	ShareTat        *ebpf.Variable `ebpf:"share_tat"`
-	SpreadCount     *ebpf.Variable `ebpf:"spread_count"`
-	SpreadCpus      *ebpf.Variable `ebpf:"spread_cpus"`
-	SpreadOpaque    *ebpf.Variable `ebpf:"spread_opaque"`
-	TraceOn         *ebpf.Variable `ebpf:"trace_on"`
-	UnusedCopy      *ebpf.Variable `ebpf:"unused_copy"`
-	UnusedException *ebpf.Variable `ebpf:"unused_exception"`
-	UnusedRouteKey  *ebpf.Variable `ebpf:"unused_route_key"`
-	UnusedUrrEvent  *ebpf.Variable `ebpf:"unused_urr_event"`
+	AnswerTat        *ebpf.Variable `ebpf:"answer_tat"`
+	EndpointIp4      *ebpf.Variable `ebpf:"endpoint_ip4"`
+	EndpointIp6      *ebpf.Variable `ebpf:"endpoint_ip6"`
+	FramedRoutes     *ebpf.Variable `ebpf:"framed_routes"`
+	IndexMask        *ebpf.Variable `ebpf:"index_mask"`
+	N6Arrivals       *ebpf.Variable `ebpf:"n6_arrivals"`
+	N6Devices        *ebpf.Variable `ebpf:"n6_devices"`
+	Overflows        *ebpf.Variable `ebpf:"overflows"`
+	QueueMax         *ebpf.Variable `ebpf:"queue_max"`
+	ShareTat         *ebpf.Variable `ebpf:"share_tat"`
+	SpreadCount      *ebpf.Variable `ebpf:"spread_count"`
+	SpreadCpus       *ebpf.Variable `ebpf:"spread_cpus"`
+	SpreadOpaque     *ebpf.Variable `ebpf:"spread_opaque"`
+	TraceOn          *ebpf.Variable `ebpf:"trace_on"`
+	UnusedCopy       *ebpf.Variable `ebpf:"unused_copy"`
+	UnusedEtherEntry *ebpf.Variable `ebpf:"unused_ether_entry"`
+	UnusedException  *ebpf.Variable `ebpf:"unused_exception"`
+	UnusedRouteKey   *ebpf.Variable `ebpf:"unused_route_key"`
+	UnusedUrrEvent   *ebpf.Variable `ebpf:"unused_urr_event"`
 }
 
 // upfPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfPrograms struct {
-	UpfBothXdp   *ebpf.Program `ebpf:"upf_both_xdp"`
-	UpfGtpuCpu   *ebpf.Program `ebpf:"upf_gtpu_cpu"`
-	UpfGtpuXdp   *ebpf.Program `ebpf:"upf_gtpu_xdp"`
-	UpfN6Cpu     *ebpf.Program `ebpf:"upf_n6_cpu"`
-	UpfN6Xdp     *ebpf.Program `ebpf:"upf_n6_xdp"`
-	UpfSpreadXdp *ebpf.Program `ebpf:"upf_spread_xdp"`
-	UpfVlanXdp   *ebpf.Program `ebpf:"upf_vlan_xdp"`
+	UpfBothXdp      *ebpf.Program `ebpf:"upf_both_xdp"`
+	UpfEtherCpu     *ebpf.Program `ebpf:"upf_ether_cpu"`
+	UpfEtherGpduXdp *ebpf.Program `ebpf:"upf_ether_gpdu_xdp"`
+	UpfEtherXdp     *ebpf.Program `ebpf:"upf_ether_xdp"`
+	UpfGtpuCpu      *ebpf.Program `ebpf:"upf_gtpu_cpu"`
+	UpfGtpuXdp      *ebpf.Program `ebpf:"upf_gtpu_xdp"`
+	UpfN6Cpu        *ebpf.Program `ebpf:"upf_n6_cpu"`
+	UpfN6Xdp        *ebpf.Program `ebpf:"upf_n6_xdp"`
+	UpfSpreadXdp    *ebpf.Program `ebpf:"upf_spread_xdp"`
+	UpfVlanXdp      *ebpf.Program `ebpf:"upf_vlan_xdp"`
 }
 
 func (p *upfPrograms) Close() error {
 	return _UpfClose(
 		p.UpfBothXdp,
+		p.UpfEtherCpu,
+		p.UpfEtherGpduXdp,
+		p.UpfEtherXdp,
 		p.UpfGtpuCpu,
 		p.UpfGtpuXdp,
 		p.UpfN6Cpu,

@@ -101,6 +101,7 @@ type Driver struct {
 	urrs         *urrTable
 	lists        *listTable
 	framed       *framedTable
+	stations     *stationTable
 	queues       mapped[upfQueue]    // by slot of ues, and behind them of teids
 	waits        mapped[upfNameWait] // packets of flows that wait for their names
 	names        *learntNames
@@ -250,6 +251,7 @@ func (d *Driver) mapTables() error {
 		return err
 	}
 	d.framed = newFramedTable(d.objs.FramedByPrefix, d.framedChanged)
+	d.stations = newStationTable(d)
 	if d.hops, err = newHopTable(d.objs.Hops, d.objs.HopByIp); err != nil {
 		return err
 	}

@@ -100,18 +100,13 @@ func (m maker) etherFilter() *api.EthernetFilter {
 	return f
 }
 
-// etherFrame makes a frame that the PDI of r is about.
+// etherFrame makes a frame that the PDI of r is about. None is to a group: that has
+// an outcome for each session, and a step only one; scripts of conformance have such.
 func (g *generator) etherFrame(r *api.Rule) (frame []byte, note string) {
 	ue, remote := pick(g.dice, ueMACs...), pick(g.dice, remoteMACs...)
-	if g.one(5) {
-		remote = pick(g.dice, groupMACs...)
-	}
 	dst, src := remote, ue
 	if r.GetDetect().GetSourceInterface() != api.Interface_ACCESS {
 		dst, src = ue, pick(g.dice, remoteMACs...)
-		if g.one(4) {
-			dst = pick(g.dice, groupMACs...)
-		}
 	}
 	frame = append(dst[:], src[:]...)
 	if g.one(4) {
