@@ -72,9 +72,15 @@ func (b randomBed) EventWait() time.Duration { return b.patience }
 
 // Frame implements [conformance.Datapath]. The next look at queues that are
 // stopped comes at once: until then packets are dropped that would fit, being
-// shorter, or that another reason stops.
+// shorter, or that another reason stops. So does the look for sessions that an
+// Error Indication is about: later they may be others.
 func (b randomBed) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	defer b.slow.resume()
+	defer func() {
+		if tunnels := b.errored.take(); len(tunnels) > 0 {
+			b.findErrored(tunnels)
+		}
+	}()
 	switch b.shape {
 	case oneProgram:
 		b.arriveOn(t, max(0, int(port-conformance.N6)))
