@@ -3,6 +3,9 @@ package random
 // spoil changes a few octets, or cuts the frame, or adds to it.
 func (g *generator) spoil(frame []byte) []byte {
 	const header = 14
+	if len(frame) <= header {
+		return append(frame, make([]byte, g.IntN(64))...)
+	}
 	switch g.IntN(8) {
 	case 0, 1:
 		return frame[:header+g.IntN(len(frame)-header)]
