@@ -81,6 +81,27 @@ static __always_inline __u64 match_ue(const struct packet *p, const struct match
 	return uplink ? p->src_ip6 : p->dst_ip6;
 }
 
+/* match_touch - ask for meter and URR of a rule with RULE_AT_HOME
+ *
+ * They are used so much later that a CPU would not get there while it waits for the
+ * rule. Nothing depends on what is read, and where it is on nothing of the rule.
+ */
+static __always_inline void match_touch(const struct packet *p, const struct match *m)
+{
+	__u32 home = match_ue(p, m) & index_mask, index;
+	struct meter *meter;
+	struct urr *urr;
+
+	index = home_meter(home, 1); /* both directions are in one line */
+	meter = m->meter[0] ? bpf_map_lookup_elem(&meters, &index) : NULL;
+	if (meter)
+		*(volatile __u64 *)&meter->tat;
+	index = home_urr(home);
+	urr = m->urr ? bpf_map_lookup_elem(&urrs, &index) : NULL;
+	if (urr)
+		*(volatile __u32 *)&urr->flags;
+}
+
 static __always_inline int detect_ue(const struct packet *p, const struct match *m)
 {
 	if (!(m->ctl & (RULE_MATCH_IP4 | RULE_MATCH_IP6)))
@@ -168,6 +189,8 @@ static __always_inline int detect_tunnelled(const struct ctx *ctx, const struct 
 	/* The verifier shall see lists first: detect_pdr(). */
 	if (__builtin_expect(m->seen & RULE_LIST, 1))
 		return detect_list(ctx, p, m);
+	if (m->seen & RULE_AT_HOME)
+		match_touch(p, m);
 	if (!detect_ue(p, m))
 		return match_end(m) ?: -DROP_UE_ADDRESS;
 	qfis = *(__u32 *)rule->qfis;
@@ -226,5 +249,9 @@ static __always_inline int detect_bare(const struct ctx *ctx, const struct packe
 	if (err)
 		return err == -PASS_ETHER ? -PASS_HOST : err; /* it is no UE address */
 	/* The verifier shall see lists first: detect_pdr(). */
-	return __builtin_expect(m->seen & RULE_LIST, 1) ? detect_list(ctx, p, m) : 0;
+	if (__builtin_expect(m->seen & RULE_LIST, 1))
+		return detect_list(ctx, p, m);
+	if (m->seen & RULE_AT_HOME)
+		match_touch(p, m);
+	return 0;
 }
