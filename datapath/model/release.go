@@ -37,8 +37,10 @@ func (s *Stages) Release(seid uint64, rules []*Rule, discard bool, send func(Out
 		switch r := w.pdrs[i].rule; {
 		case discard || gone[i] || r.Action == api.Action_FORW:
 			w.forget(i, toldData|toldBuffered|toldDiscarded)
-		case r.Action == api.Action_DROP:
+		case r.Action == api.Action_DROP && r.NotifyDiscarded:
 			w.forget(i, toldData|toldBuffered)
+		case r.Action == api.Action_DROP: // who does not ask is not remembered
+			w.forget(i, toldData|toldBuffered|toldDiscarded)
 		case w.pdrs[i].packets > 0: // asked for now, perhaps, and not before
 			s.tellAgain(w, i)
 		}

@@ -163,7 +163,7 @@ func (r *randomRun) run(t *testing.T, seed uint64) {
 		report(t, kind, seed, r.before[kind], s, d)
 	}
 	if all := r.beds[kind].Remains(); all != nil {
-		t.Fatalf("seed %d: without sessions: %q", seed, all)
+		t.Fatalf("seed %d, %s: without sessions: %q, after\n%s", seed, shapeNames[kind], all, s)
 	}
 	r.before[kind] = random.After(r.before[kind], s)
 }
@@ -252,6 +252,9 @@ func TestRandomCorpus(t *testing.T) {
 			t.Run(shapeNames[kind]+"/"+filepath.Base(name), func(t *testing.T) {
 				if d := random.Run(t, s, r.oracles[kind], r.beds[kind]); d != nil {
 					t.Errorf("step %d: %s", d.Step+1, d.What)
+				}
+				if all := r.beds[kind].Remains(); all != nil {
+					t.Errorf("without sessions: %q", all)
 				}
 			})
 		}
