@@ -23,12 +23,12 @@ func (c *change) commit(discard bool) *session {
 	for i := range c.rules {
 		c.write(&c.rules[i], made, uint16(c.in.GetSlice()))
 	}
-	if c.ethernet() {
-		c.d.bindFrames(c.in.GetSeid())
-	}
 	c.d.framed.keep(routesKey(c.in.GetSeid()), c.routes)
 	c.d.retireSlow(c.old, made)
 	c.d.giveBack(c.old, made)
+	if c.ethernet() { // when a rule that is gone is not found any more
+		c.d.bindFrames(c.in.GetSeid())
+	}
 	for _, hop := range before {
 		c.d.releasePeer(hop)
 	}
