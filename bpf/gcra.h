@@ -5,7 +5,7 @@
 /* What is done with a meter: GCRA in its virtual scheduling form. A packet
  * conforms unless the theoretical arrival time is further ahead of the clock than
  * the tolerance. One 64-bit compare-and-swap keeps it exact on any number of
- * CPUs. The clock is read once for a packet, in units of 2^-8 ns.
+ * CPUs. Times are in units of 2^-8 ns.
  * @octets is METER_PACKET for a Packet Rate.
  *
  * There are two clocks. The coarse one stands still between ticks of the kernel
@@ -190,12 +190,11 @@ static __always_inline int meters_take_at(__u32 first, __u32 second, __u32 octet
 	return 0;
 }
 
-/* meters_retry - meters_take() by the clock that it takes, or with other CPUs at
- * the meter
- */
+/* meters_retry - meters_take() by the clock that it takes */
 __noinline int meters_retry(__u32 first, __u32 second, __u32 octets)
 {
-	return meters_take_at(first, second, octets, gcra_coarse()) || meters_take_at(first, second, octets, gcra_now());
+	return (second && meters_take_at(first, second, octets, gcra_coarse())) ||
+	       meters_take_at(first, second, octets, gcra_now());
 }
 
 /* meters_take - take @octets from one MBR meter or from two, if @second is not 0 */

@@ -5,7 +5,7 @@
 #include "n6.h"
 #include "rules.h"
 
-/* The loader sets the sizes: a power of two and the overflow. */
+/* The loader sets the sizes: a power of two. */
 struct rules {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -180,6 +180,8 @@ struct {
 /* Frames that the slow path has to send on, each as long as it is. */
 #define EXCEPTION_MAX 9216 /* octets of a frame */
 
+#define EXCEPTIONS_OCTETS (1 << 23)
+
 struct exception {
 	__u32 octets;
 	__u32 reason;
@@ -194,7 +196,7 @@ struct exception {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 23);
+	__uint(max_entries, EXCEPTIONS_OCTETS);
 } exceptions SEC(".maps");
 
 /* Where an exception is put together: a program is not interrupted by another

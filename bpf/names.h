@@ -189,12 +189,16 @@ static __always_inline int name_waited(__u32 index)
  */
 static __always_inline int name_learnt(struct xdp_md *md, struct name_now *now, __u32 uplink)
 {
-	struct named *had = bpf_map_lookup_elem(&names, &now->key);
 	__u64 time = bpf_ktime_get_ns();
+	struct named *had;
 	__s64 age;
 	__u32 shows;
 
-	if (!had || name_waited(now->wait))
+	/* Who finds nothing waiting finds what those that waited have taught. */
+	if (name_waited(now->wait))
+		return -PASS_NAME;
+	had = bpf_map_lookup_elem(&names, &now->key);
+	if (!had)
 		return -PASS_NAME;
 	age = time - *(volatile __u64 *)&had->last;
 	if (age > (__s64)NAME_AGE && queue_attended())

@@ -113,6 +113,8 @@ __noinline int queue_enter(__u64 key, __u32 ctl, __u32 how)
 		return -PASS_CHANGING;
 	packets = queue_packets(at.queue);
 	full = *(volatile __u32 *)&at.queue->full;
+	if (ctl & RULE_SLOW && full == QUEUE_DRAINING)
+		full = 0; /* of the rule as it was: all goes through the ring now */
 	if (!packets && !(ctl & RULE_SLOW)) {
 		at.queue->full = 0;
 		__sync_val_compare_and_swap(&at.rule->ctl, ctl, ctl & ~RULE_QUEUED);

@@ -20,8 +20,8 @@ struct outer {
  * cache line.
  *
  * The tables are direct-mapped: a rule stands at (key & mask), and the whole
- * key is compared; keys whose place is taken stand in the overflow part behind,
- * found through a hash. So addresses from a pool and TEIDs that we allocate
+ * key is compared; keys whose place is taken stand in any other slot, found
+ * through a hash. So addresses from a pool and TEIDs that we allocate
  * cost one memory access, and any others one more.
  *
  * A writer that changes more than one word sets RULE_CHANGING first and counts
@@ -111,7 +111,6 @@ static __always_inline __u32 home_urr(__u32 home)
  * session has no framed routes. Of a rule of such a session with RULE_LIST ue_ip4
  * is where that rule stands in rule_by_ue, plus 1; 0: the session has none.
  */
-#define RULE_KEY_FRAMES	RULE_KEY_ROUTES
 
 /* A MAC address that was learnt of a UE, and the data network on which it is. */
 struct station_key {

@@ -151,6 +151,11 @@ static __noinline int upf_exception(struct ctx *ctx, __u64 key, __u32 how, __u32
 		return CTX_DROP;
 	}
 	e->wait = reason == PASS_NAME ? name_wait_add() : 0;
+	/* Frames of no rule, which a stranger may send, leave half of the ring to rules. */
+	if (!e->queue && !e->wait && bpf_ringbuf_query(&exceptions, BPF_RB_AVAIL_DATA) > EXCEPTIONS_OCTETS / 2) {
+		count(DROP_SLOW_FULL);
+		return CTX_DROP;
+	}
 	if (bpf_ringbuf_output(&exceptions, e, offsetof(struct exception, frame) + octets, 0)) {
 		if (e->queue)
 			queue_remove(e->queue);

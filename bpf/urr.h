@@ -4,7 +4,8 @@
 
 /* What a URR does with a packet; struct urr in rules.h says what that is. The
  * functions are global, so that the verifier looks at them once and not for each
- * way that leads there; only packets of rules with a URR pay for the call.
+ * way that leads there, but for those of rules with one URR, which are in line in
+ * one that is. Only packets of rules with a URR pay for the call.
  */
 
 /* urr_tell - tell the driver of @events, which happened

@@ -53,6 +53,9 @@ func pfdContents(list []flow, p *pfcp.PFDContents, hosts bool) ([]flow, error) {
 		return append(list, names...), nil
 	}
 	for _, d := range descriptions {
+		if d == "" {
+			return nil, fmt.Errorf("an empty Flow Description: %w", session.ErrIncomplete)
+		}
 		for _, n := range names {
 			if n.description != "" {
 				return nil, fmt.Errorf("a port in the URL beside a Flow Description: %w", errPFDURL)

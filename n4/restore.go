@@ -35,11 +35,6 @@ func (e *Endpoint) restoreAssociation(owner uint32, record []byte) error {
 	return e.peers.add(a, int(^uint(0)>>1), int(^uint(0)>>1))
 }
 
-// SessionsLost says that sessions which CP functions have established are gone:
-// the Recovery Time Stamp becomes now, which tells them. It is called before
-// Serve. Source: TS 23.527 V18, 4.2.
-func (e *Endpoint) SessionsLost() { e.recovery, e.restored = pfcp.NewTimeStamp(time.Now()), false }
-
 // resume goes on where the process before this one ended: the Recovery Time
 // Stamp is kept from now on, and the associations' peers are watched again.
 func (e *Endpoint) resume() {

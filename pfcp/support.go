@@ -35,6 +35,9 @@ func Supported() []Support {
 // is refused, unless the tables below say otherwise.
 func (d *description) support(r row) Support {
 	s := Support{In: d.name, IE: r.ie, Fate: Done, Why: inPart[place{d.name, r.ie}]}
+	if unsent[r.ie] {
+		s.Why = "passed over, and never sent"
+	}
 	if why, ok := refused[place{d.name, r.ie}]; ok {
 		s.Fate, s.Why = Refused, why
 	}
@@ -89,6 +92,12 @@ var refused = func() map[place]string {
 	return m
 }()
 
+// unsent are IEs of what the UP function sends that it leaves out.
+var unsent = map[IEType]bool{
+	IETimeOfFirstPacket: true, IETimeOfLastPacket: true, IEPeerUPRestartReport: true, IEUEIPAddressUsageInformation: true,
+	IEUserPlaneIPResourceInformation: true, IEAdditionalUsageReportsInformation: true, IENFInstanceID: true, IEDLDataPacketsSize: true,
+}
+
 // inPart are IEs that are done, with what there is to say.
 var inPart = map[place]string{
 	{"Create PDR", IEActivatePredefinedRules}:               "those that are configured; others are refused, Cause 80",
@@ -99,6 +108,7 @@ var inPart = map[place]string{
 	{"Update QER", IEPacketRate}:                            "an additional rate is refused with the QER's ID, Cause 73",
 	{"Forwarding Parameters", IERedirectInformation}:        "HTTP URL, IPv4, IPv6, both; SIP URI and ports are refused with the FAR's ID, Cause 73",
 	{"Update Forwarding Parameters", IERedirectInformation}: "HTTP URL, IPv4, IPv6, both; SIP URI and ports are refused with the FAR's ID, Cause 73",
+	{"Forwarding Parameters", IEProxying}:                   "of Ethernet PDU sessions; of others refused with the FAR's ID, Cause 73",
 	{"PDI", IEFramedRouting}:                                "None alone; a routing protocol is refused with the PDR's ID, Cause 73",
 	{"Create Traffic Endpoint", IEFramedRouting}:            "None alone; a routing protocol is refused, Cause 76",
 	{"Update Traffic Endpoint", IEFramedRouting}:            "None alone; a routing protocol is refused, Cause 76",
@@ -109,9 +119,18 @@ var inPart = map[place]string{
 	{"Session Modification Request", IEUpdateMAR}:           "refused with its ID, Cause 73: no multi-access PDU sessions",
 	{"Session Modification Request", IERemoveMAR}:           "refused with its ID, Cause 73: no multi-access PDU sessions",
 	{"Session Establishment Request", IEUserID}:             "passed over: it changes nothing here",
-	{"Session Establishment Request", IEPFCPSEReqFlags}:     "SUMPC is refused, Cause 76",
+	{"Session Establishment Request", IEPFCPSEReqFlags}:     "SUMPC and HRSBOM are refused, Cause 76",
 	{"Session Modification Request", IEPFCPSMReqFlags}:      "SUMPC, RUMUC, DETEID and HRSBOM are refused, Cause 76",
 	{"Session Establishment Request", IERecoveryTimeStamp}:  "passed over: the association's counts",
 	{"Session Establishment Request", IERATType}:            "passed over: it changes nothing here",
 	{"Session Modification Request", IERATType}:             "passed over: it changes nothing here",
+	{"Session Establishment Request", IEGroupID}:            "passed over: groups are not supported",
+	{"Session Modification Request", IEGroupID}:             "passed over: groups are not supported",
+	{"Session Report Response", IEGroupID}:                  "passed over: groups are not supported",
+	{"PFCP Session Change Info", IEGroupID}:                 "refused, Cause 76: groups are not supported",
+	{"PDI", IE3GPPInterfaceType}:                            "passed over: it changes nothing here",
+	{"Forwarding Parameters", IE3GPPInterfaceType}:          "passed over: it changes nothing here",
+	{"Update Forwarding Parameters", IE3GPPInterfaceType}:   "passed over: it changes nothing here",
+	{"Create Traffic Endpoint", IE3GPPInterfaceType}:        "passed over: it changes nothing here",
+	{"Update Traffic Endpoint", IE3GPPInterfaceType}:        "passed over: it changes nothing here",
 }

@@ -50,7 +50,7 @@ func (p *plan) validateForwarding(f *FAR) error {
 		return farError(f.ID, ErrUnsupported, "Redirect Information")
 	case w.ForwardingPolicy != "" && !can.Policies:
 		return farError(f.ID, ErrUnsupported, "Forwarding Policy %q", w.ForwardingPolicy)
-	case (w.ProxyARP || w.ProxyND) && !can.Ethernet:
+	case (w.ProxyARP || w.ProxyND) && (!can.Ethernet || p.next.PDNType != PDNTypeEth):
 		return farError(f.ID, ErrUnsupported, "Proxying")
 	}
 	// Of a FAR that does not forward yet CP functions send addresses of 0, or a

@@ -91,6 +91,14 @@ type neighbourNews struct {
 // end ends the subscriptions, whose channels are closed then.
 func (n *neighbourNews) end() { n.once.Do(func() { close(n.done) }) }
 
+// drain takes what the ended subscriptions still want to tell, and so lets them go.
+func (n *neighbourNews) drain() {
+	for range n.neighs {
+	}
+	for range n.routes {
+	}
+}
+
 func (w *Watcher) subscribe() (*neighbourNews, error) {
 	n := &neighbourNews{done: make(chan struct{}), neighs: make(chan netlink.NeighUpdate, 64), routes: make(chan netlink.RouteUpdate, 64)}
 	failed := func(err error) {
@@ -167,6 +175,7 @@ func (w *Watcher) run() {
 		if n != nil {
 			w.follow(n)
 			n.end()
+			go n.drain()
 		}
 		select {
 		case <-w.done:

@@ -40,7 +40,7 @@ func (c *change) fillLists() {
 			p.content.Ctl |= ruleUplink
 		}
 		if p.kind() == ruleByUE {
-			p.content.Ctl |= uint32(rules[0].Network) << ruleN6Shift
+			p.content.Ctl |= c.d.numbers.inRule(rules[0].Network)
 		}
 		l.name(&p.content)
 		if c.ethernet() {

@@ -1,19 +1,30 @@
 package xdp
 
-import "math/bits"
+import (
+	"math/bits"
+	"time"
+)
 
 // slots hands out the slots of a table, but for some at its begin. Those below
 // homes are for who asks for one of them; they are given to others only when
-// there are no more. What is given back is used again last, so that a packet that
-// is still on its way does not count for another session.
+// there are no more. What is given back is used again last, and a home after a
+// grace, so that a packet that is still on its way does not count for another
+// session.
 type slots struct {
 	taken bitmap
 	size  uint32
 	homes uint32 // the first slot that is nobody's home
 	next  uint32 // the first one from there on that was never used
 	freed queue  // of those that were
+	late  []lateHome
 
 	cursor uint32 // where the search for a free home goes on
+}
+
+// lateHome is a home that was given back, and when.
+type lateHome struct {
+	slot uint32
+	at   time.Time
 }
 
 // newSlots is of a table of size slots, of which those below first are not handed
@@ -28,6 +39,9 @@ func newSlots(size, first, homes uint32) slots {
 
 // take returns a free slot: home if it is one, unless it is 0.
 func (s *slots) take(home uint32) (slot uint32, ok bool) {
+	if home != 0 && s.taken.has(home) {
+		s.settle()
+	}
 	switch {
 	case home != 0 && !s.taken.has(home):
 		slot, ok = home, true
@@ -47,6 +61,7 @@ func (s *slots) take(home uint32) (slot uint32, ok bool) {
 
 // freeHome returns a home that nobody has taken.
 func (s *slots) freeHome() (uint32, bool) {
+	s.settle()
 	words := (s.homes + 63) / 64
 	for range words {
 		w := s.cursor % words
@@ -60,10 +75,22 @@ func (s *slots) freeHome() (uint32, bool) {
 
 // give gives a slot back.
 func (s *slots) give(slot uint32) {
-	s.taken.remove(slot)
-	if slot >= s.homes {
-		s.freed.put(slot)
+	if slot < s.homes {
+		s.late = append(s.late, lateHome{slot, time.Now()})
+		return
 	}
+	s.taken.remove(slot)
+	s.freed.put(slot)
+}
+
+// settle frees the homes whose grace is over.
+func (s *slots) settle() {
+	n := 0
+	for n < len(s.late) && time.Since(s.late[n].at) >= grace {
+		s.taken.remove(s.late[n].slot)
+		n++
+	}
+	s.late = s.late[n:]
 }
 
 // adopt takes all slots that are in use, of which there are none yet.
@@ -84,7 +111,7 @@ func (s *slots) adopt(used func(slot uint32) bool) {
 
 // free is how many slots can be taken.
 func (s *slots) free() int {
-	n := int(s.size)
+	n := int(s.size) + len(s.late)
 	for _, w := range s.taken {
 		n -= bits.OnesCount64(w)
 	}

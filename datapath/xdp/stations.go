@@ -85,9 +85,12 @@ func (t *stationTable) restore(seid uint64) {
 
 // settle forgets what is of no session.
 func (t *stationTable) settle() {
-	for _, all := range t.orphans {
+	for seid, all := range t.orphans {
 		for _, o := range all {
-			t.remove(o.key)
+			var s upfStation
+			if t.m.Lookup(o.key, &s) == nil && s.Seid == seid { // nobody else has it by now
+				t.remove(o.key)
+			}
 		}
 	}
 	t.orphans = nil

@@ -97,7 +97,8 @@ func TestSupported(t *testing.T) {
 			value = "hex: 0102030405060708" // it is enough that it is there
 		case !ok || s.Fate == pfcp.NotApplicable:
 			continue
-		case s.In == "PDI" && s.IE == pfcp.IEQFI: // means nothing without a tunnel; the dialects have it
+		case s.In == "PDI" && s.IE == pfcp.IEQFI, // means nothing without a tunnel; the dialects have it
+			s.IE == pfcp.IEProxying: // nor outside Ethernet PDU sessions
 			continue
 		}
 		var request yaml.MapSlice
