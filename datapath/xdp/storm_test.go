@@ -95,10 +95,7 @@ func TestStormOnNetwork(t *testing.T) {
 	sent := <-flooded
 	after, err := n.upf.Usage(1)
 	check(t, err)
-	passes, err := n.upf.Passes()
-	check(t, err)
-	drops, err := n.upf.Drops()
-	check(t, err)
+	passes, drops := s.settle(t, uint64(sent))
 	forwarded := after.GetRules()[0].GetPackets() - before.GetRules()[0].GetPackets()
 	t.Logf("storm: %d packets sent, %d buffered, %d sessions told of, dropped %v; beside it %d of %d came",
 		sent, passes["buffer"], s.told.Load(), positive(drops), seq.got, seq.sent)
@@ -111,6 +108,28 @@ func TestStormOnNetwork(t *testing.T) {
 	s.releaseAll(t, peer, passes["buffer"])
 	cancel()
 	<-listened
+}
+
+// settle waits until all that was sent is in the buffer or dropped, but for what
+// devices on the way have lost, and returns what became of it.
+func (s *stormed) settle(t *testing.T, sent uint64) (passes, drops map[string]uint64) {
+	t.Helper()
+	for range 300 {
+		var err error
+		passes, err = s.upf.Passes()
+		check(t, err)
+		drops, err = s.upf.Drops()
+		check(t, err)
+		got := passes["buffer"]
+		for _, n := range drops {
+			got += n
+		}
+		if got >= sent {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return passes, drops
 }
 
 // releaseAll lets all UEs have what waits for them, and says how fast.
