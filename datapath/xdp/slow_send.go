@@ -184,7 +184,12 @@ func (s rawSockets) send(packet []byte, to netip.Addr) error {
 func (s *rawSocket) send(packet []byte, to unix.Sockaddr) error {
 	err := unix.Sendto(s.fd, packet, 0, to)
 	if errors.Is(err, unix.EAGAIN) && !s.stuck.Load() {
-		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}, sendWait); n == 1 {
+		wait := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}
+		n, interrupted := unix.Poll(wait, sendWait)
+		for errors.Is(interrupted, unix.EINTR) { // a signal to this thread says nothing of the device
+			n, interrupted = unix.Poll(wait, sendWait)
+		}
+		if n == 1 {
 			err = unix.Sendto(s.fd, packet, 0, to)
 		}
 	}
