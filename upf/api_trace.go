@@ -18,6 +18,7 @@ import (
 
 const (
 	traceWriteTime = 5 * time.Second // for a reader to take what it asked for
+	traceLeaveTime = time.Second     // for a trace of before, whose caller has gone, to end
 	traceTick      = time.Second     // how often counts are told, and sessions looked at anew
 )
 
@@ -39,17 +40,27 @@ func (d *traceDesk) enter(r *http.Request) (who caller, leave func(), err error)
 	if !ok || who.Uid != 0 && int(who.Uid) != os.Geteuid() {
 		return who, nil, fmt.Errorf("%w: packets of users are shown to root and to the user of the UPF only", ErrForbidden)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.pids[who.Pid] {
-		return who, nil, fmt.Errorf("%w: process %d has a trace already", errRequest, who.Pid)
+	for begin := time.Now(); !d.take(who.Pid); time.Sleep(traceLeaveTime / 100) {
+		if r.Context().Err() != nil || time.Since(begin) > traceLeaveTime {
+			return who, nil, fmt.Errorf("%w: process %d has a trace already", errRequest, who.Pid)
+		}
 	}
-	d.pids[who.Pid] = true
 	return who, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		delete(d.pids, who.Pid)
 	}, nil
+}
+
+// take reports whether the process had no trace; it has one then.
+func (d *traceDesk) take(pid int32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.pids[pid] {
+		return false
+	}
+	d.pids[pid] = true
+	return true
 }
 
 // trace answers with a line for each packet, until the caller goes away.
