@@ -157,7 +157,7 @@ __noinline int meter_force(__u32 index, __u32 octets, __u64 now)
 /* meter_first - take @octets from the only meter, in line: by the coarse clock, and
  * if no other CPU is faster
  *
- * Return: nonzero if that was it; else meters_take() has to say.
+ * Return: nonzero if that was it; else meters_retry() has to say.
  */
 static __always_inline int meter_first(__u32 index, __u32 octets)
 {
