@@ -31,7 +31,7 @@ type Config struct {
 	// MeterBurst is how much of a QER's rate may come at once, but never less than
 	// three packets of 1500 octets.
 	MeterBurst Duration `yaml:"meter_burst" json:"meter_burst"`
-	Datapath   string   `yaml:"datapath" json:"datapath"` // DatapathXDP, DatapathModel or DatapathAgents
+	Datapath   string   `yaml:"datapath" json:"datapath"` // DatapathAuto, DatapathXDP ...
 	XDP        XDP      `yaml:"xdp" json:"xdp"`
 	Sessions   Sessions `yaml:"sessions" json:"sessions"`
 	Pools      []Pool   `yaml:"pools" json:"pools"`
@@ -192,8 +192,13 @@ type Log struct {
 
 // Values of [Config.Datapath], [XDP.Mode] and [Log.Format].
 const (
-	DatapathXDP   = "xdp"
-	DatapathModel = "model"
+	DatapathAuto  = "auto"  // what suits the machine and its devices best
+	DatapathXDP   = "xdp"   // programs on devices, below the kernel's network stack
+	DatapathTC    = "tc"    // programs on socket buffers
+	DatapathAFXDP = "afxdp" // user space, frames through AF_XDP sockets
+	DatapathTUN   = "tun"   // user space, UDP sockets and a TUN device
+	DatapathTAP   = "tap"   // user space, UDP sockets and a TAP device
+	DatapathModel = "model" // carries no packets
 	// DatapathAgents: the datapaths are other processes, [Bus.Agents].
 	DatapathAgents = "agents"
 

@@ -24,7 +24,7 @@ func (c *Config) checkDataNetworks(m *checks) {
 	for i := range c.DataNetworks {
 		n, key := &c.DataNetworks[i], fmt.Sprintf("data_networks[%d]", i)
 		m.name(key+".name", n.Name, &named)
-		m.want(isDevice(n.Device) && !slices.Contains(devices, n.Device) || n.Device == "" && c.Datapath != DatapathXDP,
+		m.want(isDevice(n.Device) && !slices.Contains(devices, n.Device) || n.Device == "" && !c.takesDevices(),
 			key+".device", n.Device, "the name of a network device that no other data network has")
 		devices = append(devices, n.Device)
 		m.instances(key+".network_instances", n.instances(), &instances)

@@ -80,7 +80,7 @@ func (c *Config) mistakes() []Mistake {
 	c.checkPredefined(&m)
 	c.checkStore(&m)
 	c.checkBus(&m)
-	m.oneOf("datapath", c.Datapath, DatapathXDP, DatapathModel, DatapathAgents)
+	m.oneOf("datapath", c.Datapath, append(datapathNames(), DatapathAgents)...)
 	m.oneOf("xdp.mode", c.XDP.Mode, ModeAuto, ModeNative, ModeGeneric)
 	m.want(c.XDP.MaxListedPDRs >= 0 && c.XDP.MaxListedPDRs <= MaxSessions,
 		"xdp.max_listed_pdrs", c.XDP.MaxListedPDRs, fmt.Sprintf("0 to %d", MaxSessions))
@@ -100,7 +100,7 @@ func (c *Config) mistakes() []Mistake {
 func (c *Config) checkInterfaces(m *checks) {
 	n3 := c.N3.Address
 	m.want(n3.Is4() && isHost(n3), "n3.address", n3, "a unicast IPv4 address of this machine")
-	if c.Datapath == DatapathXDP {
+	if c.takesDevices() {
 		m.want(isDevice(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
 		m.want(isDevice(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
 	} else {

@@ -72,7 +72,7 @@ func (c *Config) checkGTPU(m *checks) {
 	for i := range c.GTPU {
 		g, key := &c.GTPU[i], fmt.Sprintf("gtpu[%d]", i)
 		m.name(key+".name", g.Name, &seen)
-		m.want(isDevice(g.Device) || g.Device == "" && c.Datapath != DatapathXDP, key+".device", g.Device,
+		m.want(isDevice(g.Device) || g.Device == "" && !c.takesDevices(), key+".device", g.Device,
 			"the name of a network device")
 		m.want(g.Address.Is4() && isHost(g.Address) && !slices.Contains(at, g.Address), key+".address", g.Address,
 			"a unicast IPv4 address of this machine that no other endpoint has")

@@ -2,27 +2,21 @@ package upf
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
-	"golang.org/x/sys/unix"
 
 	"plumbline/api"
 	"plumbline/datapath"
-	"plumbline/datapath/model"
-	"plumbline/datapath/xdp"
-	"plumbline/gtpu"
 )
 
 // What a datapath may tell besides what every [datapath.Driver] does.
 type (
 	memoryTeller interface{ MemoryOctets() uint64 }
-	peerTeller   interface{ Peers() []xdp.Peer }
+	peerTeller   interface{ Peers() []datapath.Peer }
 	passTeller   interface {
 		Passes() (map[string]uint64, error)
 	}
@@ -58,6 +52,47 @@ func endOf(d datapath.Driver) (ended <-chan struct{}, why func() error) {
 	return nil, nil
 }
 
+// opening is what a datapath is opened with.
+type opening struct {
+	*Config
+	log *slog.Logger
+}
+
+// datapaths are those that a configuration can name, the best first, and how each
+// is opened: in the network namespace of the caller, with an error that wraps
+// [errors.ErrUnsupported] where this machine, kernel or device cannot do it.
+var datapaths = []struct {
+	name    string
+	devices bool // it takes N3's and N6's devices
+	open    func(opening) (datapath.Driver, error)
+}{
+	{DatapathXDP, true, openXDP},
+	{DatapathTC, true, openTC},
+	{DatapathAFXDP, true, openAFXDP},
+	{DatapathTUN, false, openTUN},
+	{DatapathTAP, false, openTUN},
+	{DatapathModel, false, openModel},
+}
+
+// datapathNames lists what a configuration can name.
+func datapathNames() []string {
+	names := []string{DatapathAuto}
+	for _, d := range datapaths {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+// takesDevices says whether N3 and N6 need devices: what "auto" chooses may take them.
+func (c *Config) takesDevices() bool {
+	for _, d := range datapaths {
+		if d.name == c.Datapath {
+			return d.devices
+		}
+	}
+	return c.Datapath == DatapathAuto
+}
+
 // openDriver opens the datapath, or the way to those that are other processes.
 func (s *Service) openDriver(ctx context.Context) (datapath.Driver, error) {
 	if s.config.Role() == RoleN4 {
@@ -68,43 +103,18 @@ func (s *Service) openDriver(ctx context.Context) (datapath.Driver, error) {
 
 // openDatapath opens what c.Datapath names.
 func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
-	switch c.Datapath {
-	case DatapathXDP:
-		return openXDP(c, log)
-	case DatapathModel:
-		log.Warn("datapath model carries no packets: it opens no device")
-		start := time.Now()
-		return model.New(model.Config{
-			Endpoints:   endpoints(c),
-			N6:          dataNetworks(c),
-			MaxSessions: uint64(c.Sessions.Max),
-			Now:         func() uint64 { return uint64(time.Since(start)) },
-			Advertise:   c.RouterAdvertisement.advertise(),
-			Buffer:      c.Buffer.limits(),
-			MeterBurst:  time.Duration(c.MeterBurst),
-		}), nil
+	name := c.Datapath
+	if name == DatapathAuto {
+		name = DatapathXDP
+	}
+	chosen := *c
+	chosen.Datapath = name
+	for _, d := range datapaths {
+		if d.name == name {
+			return d.open(opening{&chosen, log})
+		}
 	}
 	return nil, fmt.Errorf("datapath %q: not known", c.Datapath)
-}
-
-// openXDP attaches the XDP datapath, after it has seen that this process may.
-func openXDP(c *Config, log *slog.Logger) (datapath.Driver, error) {
-	if err := checkCapabilities(); err != nil {
-		return nil, err
-	}
-	d, err := xdp.New(xdp.Config{
-		Endpoints: endpoints(c), N6: dataNetworks(c),
-		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max, MaxListedPDRs: c.XDP.MaxListedPDRs,
-		Pin: c.XDP.Pin, Spread: c.XDP.Spread, EchoInterval: time.Duration(c.N3.EchoInterval),
-		Advertise: c.RouterAdvertisement.advertise(), Buffer: c.Buffer.limits(), MeterBurst: time.Duration(c.MeterBurst), Log: log,
-	})
-	switch {
-	case err == nil:
-		return d, nil
-	case errors.Is(err, unix.EADDRINUSE):
-		return nil, explainListen("n3.address", netip.AddrPortFrom(c.N3.Address, gtpu.Port), unix.EADDRINUSE)
-	}
-	return nil, fmt.Errorf("datapath %w", err)
 }
 
 // endpoints returns where GTP-U is terminated: N3, and what is beside it.
@@ -150,7 +160,7 @@ func describeDatapath(c *Config, d datapath.Driver) Datapath {
 	if m, ok := d.(memoryTeller); ok {
 		about.MemoryOctets = m.MemoryOctets()
 	}
-	if _, ok := d.(*xdp.Driver); ok {
+	if about.Name != DatapathModel && c.N3.Device != "" && c.N6.Device != "" {
 		about.Devices = append(about.Devices, describeDevice("N3", c.N3.Device), describeDevice("N6", c.N6.Device))
 		for _, g := range c.GTPU {
 			about.Devices = append(about.Devices, describeDevice(g.Name, g.Device))
@@ -166,7 +176,7 @@ func describeDatapath(c *Config, d datapath.Driver) Datapath {
 	return about
 }
 
-// describeDevice asks the kernel about a device that has an XDP program.
+// describeDevice asks the kernel about a device of the datapath.
 func describeDevice(reference, name string) Device {
 	d := Device{Interface: reference, Name: name}
 	link, err := netlink.LinkByName(name)

@@ -20,15 +20,16 @@ var (
 	ErrCapability = errors.New("capability missing")
 )
 
-// checkCapabilities refuses to start without what the XDP datapath needs.
-func checkCapabilities() error {
+// checkCapabilities refuses to start without what the datapath of that name
+// needs, if it loads programs.
+func checkCapabilities(name string) error {
 	missing, err := privilege.Missing()
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("datapath xdp: %w: %s: run as root or with these capabilities",
-			ErrCapability, strings.Join(missing, ", "))
+		return fmt.Errorf("datapath %s: %w: %s: run as root or with these capabilities",
+			name, ErrCapability, strings.Join(missing, ", "))
 	}
 	return nil
 }

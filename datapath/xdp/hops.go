@@ -194,22 +194,13 @@ func (t *hopTable) keyOf(slot uint32) hopKey {
 	return t.uses[slot].key
 }
 
-// Peer is a next hop as people see it.
-type Peer struct {
-	Interface string // name of the endpoint, or N6
-	Address   netip.Addr
-	MAC       string // "" while it is not resolved
-	MTU       uint32 // octets of IP packet
-	Sessions  int    // rules and routes that use it
-}
-
-func (t *hopTable) list(p *ports) []Peer {
+func (t *hopTable) list(p *ports) []datapath.Peer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	peers := make([]Peer, 0, len(t.slot))
+	peers := make([]datapath.Peer, 0, len(t.slot))
 	for key, slot := range t.slot {
 		h := &t.slots[slot]
-		peer := Peer{Interface: "N6", Address: key.addr, MTU: h.Mtu, Sessions: t.uses[slot].refs}
+		peer := datapath.Peer{Interface: "N6", Address: key.addr, MTU: h.Mtu, Sessions: t.uses[slot].refs}
 		if !key.isN6() {
 			peer.Interface = p.gtpu[key.port].Name
 		} else if len(p.n6) > 1 {

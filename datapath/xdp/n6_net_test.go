@@ -88,13 +88,13 @@ func TestRoutesAtRunTime(t *testing.T) {
 			return netlink.RouteReplace(r)
 		})
 	}
-	peer := func(a netip.Addr) xdp.Peer {
+	peer := func(a netip.Addr) datapath.Peer {
 		for _, p := range n.upf.Peers() {
 			if p.Interface == "N6" && p.Address == a {
 				return p
 			}
 		}
-		return xdp.Peer{}
+		return datapath.Peer{}
 	}
 	if got := n.flows(t, count); len(got) != count {
 		t.Errorf("to a neighbour %d of %d flows", len(got), count)

@@ -281,7 +281,7 @@ func (d *Driver) table(k kind) *table {
 }
 
 // Peers lists the next hops.
-func (d *Driver) Peers() []Peer {
+func (d *Driver) Peers() []datapath.Peer {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.sessions == nil { // closed, and the tables' memory with it
