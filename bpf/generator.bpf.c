@@ -14,6 +14,8 @@
 #include "lab_stamp.h"
 
 #define HEADERS_MAX	112	/* octets: Ethernet to inner UDP, whole words */
+#define SHAPES_MAX	4	/* a power of two */
+#define TURNS_MAX	64
 #define DUE_SHIFT	20	/* due and interval count 2^-20 ns */
 
 /* The session of a frame, as it stands in the last two words of the stamp. The
@@ -38,12 +40,25 @@ struct {
 	__type(value, struct access);
 } access_by_position SEC(".maps");
 
+/* What frames of one length have in common. Sums are partial ones' complement
+ * sums of 16-bit words, in the byte order of the machine.
+ */
+struct shape {
+	__u64 headers[HEADERS_MAX / 8];	/* Ethernet to inner UDP, session fields 0 */
+	__u64 udp_sum;		/* of pseudo header, UDP header, padding, run and magic */
+	__u32 ip_sum;		/* of the user packet's IP header without UE address */
+	__u32 pseudo_sum;	/* of the user packet's pseudo header without UE address */
+	__u32 outer_sum;	/* of outer pseudo header, UDP and GTP-U header */
+	__u32 cut;		/* octets that the frame is shorter than the longest */
+};
+
 /* What a generator is, constant from loading on. */
 const volatile __u32 device;		/* interface index to send by */
 const volatile __u32 access_len;	/* entries of access_by_position */
-const volatile __u32 ip_sum;		/* of the user packet's IPv4 header without UE address */
-const volatile __u64 udp_sum;		/* of pseudo header, UDP header, padding, run and magic */
-__u64 headers[HEADERS_MAX / 8];		/* Ethernet to inner UDP, session fields 0 */
+const volatile __u8 outer_checksum;	/* uplink: the outer UDP header has one */
+const volatile __u32 turns = 1;		/* after so many frames their lengths repeat */
+const volatile __u8 shape_by_turn[TURNS_MAX];
+const volatile struct shape shapes[SHAPES_MAX];
 __u64 stamp_head;			/* magic and run as they stand in the stamp */
 
 /* A run: what it shall do, set before it, and what it has done. */
@@ -56,7 +71,8 @@ struct run {
 	__u64 sent;		/* frames, over all runs: also the next sequence number */
 	__u64 last_ns;		/* when the last frame was made */
 	__u32 position;		/* next entry of access_by_position */
-	__u32 finished;		/* 1 when the run is done */
+	__u16 turn;		/* of the next frame */
+	__u16 finished;		/* 1 when the run is done */
 };
 
 struct run current;
@@ -89,6 +105,17 @@ static __always_inline const struct access *next_access(void)
 	return bpf_map_lookup_elem(&access_by_position, &key);
 }
 
+/* next_shape - the frame's length, by turns */
+static __always_inline const volatile struct shape *next_shape(void)
+{
+	__u32 turn = current.turn;
+
+	if (turns == 1)
+		return &shapes[0];
+	current.turn = turn + 1 < turns ? turn + 1 : 0;
+	return &shapes[shape_by_turn[turn % TURNS_MAX] % SHAPES_MAX];
+}
+
 /* write_stamp - write the stamp at @s
  *
  * Return: the sum of what differs from frame to frame, for the checksum.
@@ -112,7 +139,7 @@ static __always_inline __u64 write_stamp(void *s, const struct access *a, __u64 
  *
  * Return: the sum of the address.
  */
-static __always_inline __u64 write_ue4(struct iphdr *ip, const struct access *a, int uplink)
+static __always_inline __u64 write_ue4(struct iphdr *ip, const struct access *a, int uplink, __u32 ip_sum)
 {
 	if (uplink)
 		ip->saddr = a->ue;
@@ -132,6 +159,23 @@ static __always_inline __u64 write_ue6(struct ipv6hdr *ip6, const struct access 
 	return lab_halves(from[0]) + lab_halves(from[1]);
 }
 
+/* outer_check - the outer UDP checksum, without a look at the user packet: its IPv4
+ * header sums up to nothing, its datagram to the complement of its pseudo header.
+ *
+ * @ue: sum of the UE's address
+ *
+ * Source: RFC 768; Linux Documentation/networking/checksum-offloads.rst, LCO.
+ */
+static __always_inline __u16 outer_check(const volatile struct shape *s, const struct access *a, __u64 ue, int ipv6)
+{
+	__u64 sum = s->outer_sum + (__u64)a->teid + a->qfi; /* qfi is the first octet of its word */
+
+	sum += (__u16)~lab_fold(s->pseudo_sum + ue);
+	if (ipv6)
+		sum += s->ip_sum + ue;
+	return (__u16)~lab_fold(sum) ?: 0xffff;
+}
+
 /* generate - make one frame
  *
  * @uplink: the frame is GTP-U; else plain IP
@@ -145,32 +189,39 @@ static __always_inline int generate(struct xdp_md *ctx, int uplink, int ipv6)
 	const __u32 user = ETH_HLEN + outer;
 	const __u32 udp = user + (ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
 	const __u32 stamp = udp + sizeof(struct udphdr);
-	void *data = (void *)(long)ctx->data;
-	__u64 now = bpf_ktime_get_ns(), intended, sum;
+	__u64 now = bpf_ktime_get_ns(), intended, sum, ue, *words;
+	const volatile struct shape *shape;
 	const struct access *a;
 	struct lab_gtpu *gtpu;
 	struct udphdr *inner;
-	__u64 *words = data;
+	void *data;
 
-	if (data + stamp + sizeof(struct stamp) > (void *)(long)ctx->data_end)
-		return XDP_ABORTED;
 	if (next_intended(now, &intended))
 		return XDP_DROP;
 	a = next_access();
 	if (!a)
 		return XDP_ABORTED;
+	shape = next_shape();
+	if (turns > 1 && shape->cut && bpf_xdp_adjust_tail(ctx, -(int)shape->cut))
+		return XDP_ABORTED;
+	data = (void *)(long)ctx->data;
+	if (data + stamp + sizeof(struct stamp) > (void *)(long)ctx->data_end)
+		return XDP_ABORTED;
 
 	/* The last word may reach into the stamp, which comes after. */
+	words = data;
 	for (__u32 i = 0; i < (stamp + 7) / 8; i++)
-		words[i] = headers[i];
-	sum = udp_sum + write_stamp(data + stamp, a, intended, now);
-	sum += ipv6 ? write_ue6(data + user, a, uplink) : write_ue4(data + user, a, uplink);
+		words[i] = shape->headers[i];
+	sum = shape->udp_sum + write_stamp(data + stamp, a, intended, now);
+	ue = ipv6 ? write_ue6(data + user, a, uplink) : write_ue4(data + user, a, uplink, shape->ip_sum);
 	inner = data + udp;
-	inner->check = (__u16)~lab_fold(sum) ?: 0xffff; /* 0 means none. Source: RFC 768. */
+	inner->check = (__u16)~lab_fold(sum + ue) ?: 0xffff; /* 0 means none. Source: RFC 768. */
 	if (uplink) {
 		gtpu = data + user - sizeof(*gtpu);
 		gtpu->teid = a->teid;
 		gtpu->qfi = a->qfi;
+		if (outer_checksum)
+			((struct udphdr *)gtpu - 1)->check = outer_check(shape, a, ue, ipv6);
 	}
 	current.sent++;
 	current.last_ns = now;

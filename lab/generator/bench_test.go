@@ -54,7 +54,7 @@ func BenchmarkProgram(b *testing.B) {
 			if _, err := g.begin(Load{Frames: 1 << 62}); err != nil {
 				b.Fatal(err)
 			}
-			benchmarkProgram(b, fmt.Sprintf("%v/IPv6=%v", d, ipv6), g.program, g.frame.octets)
+			benchmarkProgram(b, fmt.Sprintf("%v/IPv6=%v", d, ipv6), g.program, g.frames[0].octets)
 		}
 	}
 }

@@ -9,7 +9,8 @@
 //	downlink  Ethernet │                                      IP │ UDP │ stamp │ padding
 //
 // All checksums of the user packet are valid; the outer UDP checksum is 0, which
-// over IPv4 means none (RFC 768). The [Stamp] says what the frame is and
+// over IPv4 means none (RFC 768), unless [Config.OuterChecksum] asks for one.
+// Frames may be of several lengths in turn ([Config.Mix]). The [Stamp] says what the frame is and
 // when it was due, so that the meter at the far end can tell lost, late,
 // doubled and misdelivered frames from the frames alone.
 //

@@ -14,24 +14,25 @@ const (
 	gtpuOctets  = 16 // with sequence number word and PDU Session Container
 )
 
-// frame is the first frame of a generator, with the fields of the session and
-// the stamp 0, and what of its checksums does not change.
+// frame is a frame of one length, with the fields of the session and the stamp 0,
+// and what of its checksums does not change.
 type frame struct {
-	octets  []byte
-	headers int    // octets before the stamp
-	ipSum   uint32 // of the user packet's IPv4 header
-	udpSum  uint64 // of the user packet's pseudo header and UDP datagram
+	octets    []byte
+	headers   int    // octets before the stamp
+	ipSum     uint32 // of the user packet's IP header
+	udpSum    uint64 // of the user packet's pseudo header and UDP datagram
+	pseudoSum uint32 // of the former alone
+	outerSum  uint32 // of the outer pseudo header, UDP and GTP-U header; 0 downlink
 }
 
-// newFrame builds the frame for c, which is valid.
-func newFrame(c *Config) frame {
-	user := userPacket(c)
-	f := frame{headers: len(user) - c.PayloadOctets}
+// newFrame builds the frame with so much payload for c, which is valid.
+func newFrame(c *Config, payload int) frame {
+	user := userPacket(c, payload)
+	f := frame{headers: len(user) - payload}
 	udp := user[f.headers-udpOctets:]
-	f.udpSum = pseudoSum(c.Server, len(udp)) + sum(udp)
-	if c.Server.Is4() {
-		f.ipSum = uint32(sum(user[:ip4Octets]))
-	}
+	pseudo := pseudoSum(c.Server, len(udp))
+	f.ipSum, f.pseudoSum = uint32(sum(user[:f.headers-udpOctets])), uint32(pseudo)
+	f.udpSum = pseudo + sum(udp)
 	var ether []byte
 	ether = append(ether, c.Link.UPF.MAC...)
 	ether = append(ether, c.Link.Peer.MAC...)
@@ -45,6 +46,7 @@ func newFrame(c *Config) frame {
 	binary.BigEndian.PutUint16(outer[10:], checksum(outer))
 	outer = append(outer, udpHeader(gtpuPort, gtpuOctets+len(user))...)
 	outer = append(outer, gtpuHeader(len(user))...)
+	f.outerSum = uint32(sum(gnb.AsSlice()) + pseudoSum(upf, udpOctets+gtpuOctets+len(user)) + sum(outer[ip4Octets:]))
 	f.headers += etherOctets + len(outer)
 	f.octets = append(append(appendEtherType(ether, gnb), outer...), user...)
 	return f
@@ -54,7 +56,7 @@ const gtpuPort = 2152 // Source: TS 29.281 V18.1.0, 4.4.2.
 
 // userPacket returns the packet between UE and server, with the UE's address and
 // the checksums 0 and the head of the stamp in place.
-func userPacket(c *Config) []byte {
+func userPacket(c *Config, payload int) []byte {
 	src, dst := netip.IPv4Unspecified(), c.Server
 	if c.Server.Is6() {
 		src = netip.IPv6Unspecified()
@@ -66,11 +68,11 @@ func userPacket(c *Config) []byte {
 	if c.Server.Is6() {
 		ip = ip6
 	}
-	packet := ip(src, dst, udpOctets+c.PayloadOctets)
-	packet = append(packet, udpHeader(Port, c.PayloadOctets)...)
+	packet := ip(src, dst, udpOctets+payload)
+	packet = append(packet, udpHeader(Port, payload)...)
 	start := len(packet)
 	packet = Stamp{Run: c.Run}.Append(packet)
-	for len(packet) < start+c.PayloadOctets {
+	for len(packet) < start+payload {
 		packet = append(packet, byte(len(packet)-start)) // a ramp: shifted octets show
 	}
 	return packet

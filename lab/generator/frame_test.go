@@ -22,19 +22,24 @@ func TestFrames(t *testing.T) {
 	for _, d := range []Direction{Uplink, Downlink} {
 		for _, ipv6 := range []bool{false, true} {
 			for _, payload := range []int{StampOctets, 64, 127, 1400} {
-				t.Run(fmt.Sprintf("%v/IPv6 %v/%d", d, ipv6, payload), func(t *testing.T) { testFrames(t, d, ipv6, payload) })
+				t.Run(fmt.Sprintf("%v/IPv6 %v/%d", d, ipv6, payload), func(t *testing.T) {
+					testFrames(t, d, ipv6, Config{PayloadOctets: payload})
+				})
 			}
+			t.Run(fmt.Sprintf("%v/IPv6 %v/IMIX, outer checksum", d, ipv6), func(t *testing.T) {
+				testFrames(t, d, ipv6, Config{Mix: IMIX, OuterChecksum: true})
+			})
 		}
 	}
 }
 
-func testFrames(t *testing.T, d Direction, ipv6 bool, payload int) {
+func testFrames(t *testing.T, d Direction, ipv6 bool, shape Config) {
 	const frames = 300 // pages are used again after a batch of 64
 	bed := newBed(t, "plt-frames")
 	c := config(bed, d, ipv6)
-	c.PayloadOctets, c.Sessions, c.Access = payload, sessions(200, ipv6), Uniform
+	c.PayloadOctets, c.Mix, c.OuterChecksum, c.Sessions, c.Access = shape.PayloadOctets, shape.Mix, shape.OuterChecksum, sessions(200, ipv6), Uniform
 	g := mustNew(t, c)
-	stampOffset := g.FrameOctets() - payload
+	stampOffset := g.FrameOctets() - c.shapes()[0]
 	scribble(t, c.Link.UPF, stampOffset+8, stampOffset+StampOctets)
 	link := newCapture(t, c.Link.UPF)
 	before := now()
@@ -68,7 +73,8 @@ func wantFrame(t *testing.T, c *Config, stamp Stamp) []byte {
 		Run: c.Run, Stream: c.Stream, Sequence: stamp.Sequence, IntendedNs: stamp.IntendedNs, SentNs: stamp.SentNs,
 		Session: stamp.Session, TEID: s.TEID, QFI: s.QFI, UE: FoldUE(s.UE),
 	}.Append(nil)
-	for len(data) < c.PayloadOctets {
+	turns := c.turns()
+	for len(data) < turns[stamp.Sequence%uint64(len(turns))] {
 		data = append(data, byte(len(data)))
 	}
 	src, dst := s.UE.AsSlice(), c.Server.AsSlice()
@@ -98,9 +104,19 @@ func wantFrame(t *testing.T, c *Config, stamp Stamp) []byte {
 	gtpu = append(gtpu, 0, 0, 0, 0x85, 1, 0x10, s.QFI, 0)
 	outer := *ip4
 	outer.SrcIP, outer.DstIP = c.Link.Peer.Address.Addr().AsSlice(), c.Link.UPF.Address.Addr().AsSlice()
+	if c.OuterChecksum {
+		return serialize(t, ether, &outer, outerUDP(&outer), gopacket.Payload(append(gtpu, user...)))
+	}
 	outerUDP := binary.BigEndian.AppendUint16([]byte{0x08, 0x68, 0x08, 0x68}, uint16(8+len(gtpu)+len(user)))
 	outerUDP = append(outerUDP, 0, 0) // no checksum
 	return serialize(t, ether, &outer, gopacket.Payload(append(append(outerUDP, gtpu...), user...)))
+}
+
+// outerUDP is a header whose checksum gopacket computes over all that follows.
+func outerUDP(outer *layers.IPv4) *layers.UDP {
+	udp := &layers.UDP{SrcPort: 2152, DstPort: 2152}
+	udp.SetNetworkLayerForChecksum(outer)
+	return udp
 }
 
 func serialize(t *testing.T, l ...gopacket.SerializableLayer) []byte {

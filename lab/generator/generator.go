@@ -56,6 +56,10 @@ type Config struct {
 	Server netip.Addr
 
 	PayloadOctets int // of the user packet's UDP datagram: StampOctets at least
+	// Mix, if there is one, takes PayloadOctets' place: the payloads of successive
+	// frames, which then begin again, such as [IMIX].
+	Mix           []int
+	OuterChecksum bool // uplink: the outer UDP header has a checksum, as that of a gNB's kernel
 	Sessions      []Session
 	Access        Access
 	ZipfExponent  float64 // s of Zipf; default 1
@@ -71,7 +75,7 @@ type Config struct {
 // several generators may run at once.
 type Generator struct {
 	config  Config
-	frame   frame
+	frames  []frame // by shape, the longest first
 	objects generatorObjects
 	program *ebpf.Program
 	parking *parking
@@ -85,7 +89,10 @@ func New(c Config) (*Generator, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("generator: %w", err)
 	}
-	g := &Generator{config: c, frame: newFrame(&c)}
+	g := &Generator{config: c}
+	for _, payload := range c.shapes() {
+		g.frames = append(g.frames, newFrame(&c, payload))
+	}
 	if err := g.checkDevice(); err != nil {
 		return nil, fmt.Errorf("generator: %w", err)
 	}
@@ -95,8 +102,9 @@ func New(c Config) (*Generator, error) {
 	return g, nil
 }
 
-// FrameOctets returns the length of the frames, Ethernet header included, FCS not.
-func (g *Generator) FrameOctets() int { return len(g.frame.octets) }
+// FrameOctets returns the length of the longest frames, Ethernet header included,
+// FCS not.
+func (g *Generator) FrameOctets() int { return len(g.frames[0].octets) }
 
 // Close frees the generator.
 func (g *Generator) Close() error {
@@ -113,8 +121,6 @@ func (c *Config) validate() error {
 		return fmt.Errorf("direction %d: want %d or %d", c.Direction, Uplink, Downlink)
 	case !c.Server.IsValid():
 		return errors.New("server: no address")
-	case c.PayloadOctets < StampOctets:
-		return fmt.Errorf("payload of %d octets: want %d at least", c.PayloadOctets, StampOctets)
 	case len(c.Sessions) == 0:
 		return errors.New("no sessions")
 	case c.Access > Zipf:
@@ -123,6 +129,9 @@ func (c *Config) validate() error {
 		return fmt.Errorf("zipf exponent %v: negative", c.ZipfExponent)
 	case c.Batch < 0 || c.Batch > maxBatch:
 		return fmt.Errorf("batch of %d: want 1 to %d", c.Batch, maxBatch)
+	}
+	if err := c.validateMix(); err != nil {
+		return err
 	}
 	for i, s := range c.Sessions {
 		if s.QFI > 63 {
@@ -134,9 +143,6 @@ func (c *Config) validate() error {
 	}
 	return nil
 }
-
-// headersMax is HEADERS_MAX of bpf/generator.bpf.c.
-const headersMax = 112
 
 // maxBatch is TEST_XDP_MAX_BATCH of the kernel, and the length of a veth's ring:
 // a larger batch would overrun it. Source: Linux net/bpf/test_run.c,
@@ -154,7 +160,7 @@ func (g *Generator) checkDevice() error {
 		if device.Flags&net.FlagUp == 0 {
 			return fmt.Errorf("%s of %s: is down", port.Device, port.Namespace.Name)
 		}
-		if packet := len(g.frame.octets) - etherOctets; packet > device.MTU {
+		if packet := g.FrameOctets() - etherOctets; packet > device.MTU {
 			return fmt.Errorf("packet of %d octets on %s of %s: its MTU is %d",
 				packet, port.Device, port.Namespace.Name, device.MTU)
 		}
@@ -170,15 +176,15 @@ func (g *Generator) load() error {
 	}
 	order := pattern(g.config.Access, len(g.config.Sessions), g.config.ZipfExponent, g.config.Seed)
 	spec.Maps["access_by_position"].MaxEntries = uint32(len(order))
-	var headers [headersMax]byte
-	copy(headers[:], g.frame.octets[:g.frame.headers])
+	turns := g.config.turns()
 	for name, value := range map[string]any{
-		"device":     uint32(g.config.Link.Peer.Index),
-		"access_len": uint32(len(order)),
-		"ip_sum":     g.frame.ipSum,
-		"udp_sum":    g.frame.udpSum,
-		"headers":    headers,
-		"stamp_head": binary.NativeEndian.Uint64(g.frame.octets[g.frame.headers:]),
+		"device":         uint32(g.config.Link.Peer.Index),
+		"access_len":     uint32(len(order)),
+		"outer_checksum": flag(g.config.OuterChecksum),
+		"turns":          uint32(len(turns)),
+		"shape_by_turn":  g.shapeByTurn(turns),
+		"shapes":         g.shapesInProgram(),
+		"stamp_head":     binary.NativeEndian.Uint64(g.frames[0].octets[g.frames[0].headers:]),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return err

@@ -34,7 +34,18 @@ type generatorRun struct {
 	Sent     uint64
 	LastNs   uint64
 	Position uint32
-	Finished uint32
+	Turn     uint16
+	Finished uint16
+}
+
+type generatorShape struct {
+	_         structs.HostLayout
+	Headers   [14]uint64
+	UdpSum    uint64
+	IpSum     uint32
+	PseudoSum uint32
+	OuterSum  uint32
+	Cut       uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -49,10 +60,11 @@ const (
 	generatorVarAccessLen          = "access_len"
 	generatorVarCurrent            = "current"
 	generatorVarDevice             = "device"
-	generatorVarHeaders            = "headers"
-	generatorVarIpSum              = "ip_sum"
+	generatorVarOuterChecksum      = "outer_checksum"
+	generatorVarShapeByTurn        = "shape_by_turn"
+	generatorVarShapes             = "shapes"
 	generatorVarStampHead          = "stamp_head"
-	generatorVarUdpSum             = "udp_sum"
+	generatorVarTurns              = "turns"
 )
 
 // loadGenerator returns the embedded CollectionSpec for generator.
@@ -114,13 +126,14 @@ type generatorMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type generatorVariableSpecs struct {
-	AccessLen *ebpf.VariableSpec `ebpf:"access_len"`
-	Current   *ebpf.VariableSpec `ebpf:"current"`
-	Device    *ebpf.VariableSpec `ebpf:"device"`
-	Headers   *ebpf.VariableSpec `ebpf:"headers"`
-	IpSum     *ebpf.VariableSpec `ebpf:"ip_sum"`
-	StampHead *ebpf.VariableSpec `ebpf:"stamp_head"`
-	UdpSum    *ebpf.VariableSpec `ebpf:"udp_sum"`
+	AccessLen     *ebpf.VariableSpec `ebpf:"access_len"`
+	Current       *ebpf.VariableSpec `ebpf:"current"`
+	Device        *ebpf.VariableSpec `ebpf:"device"`
+	OuterChecksum *ebpf.VariableSpec `ebpf:"outer_checksum"`
+	ShapeByTurn   *ebpf.VariableSpec `ebpf:"shape_by_turn"`
+	Shapes        *ebpf.VariableSpec `ebpf:"shapes"`
+	StampHead     *ebpf.VariableSpec `ebpf:"stamp_head"`
+	Turns         *ebpf.VariableSpec `ebpf:"turns"`
 }
 
 // generatorObjects contains all objects after they have been loaded into the kernel.
@@ -156,13 +169,14 @@ func (m *generatorMaps) Close() error {
 //
 // It can be passed to loadGeneratorObjects or ebpf.CollectionSpec.LoadAndAssign.
 type generatorVariables struct {
-	AccessLen *ebpf.Variable `ebpf:"access_len"`
-	Current   *ebpf.Variable `ebpf:"current"`
-	Device    *ebpf.Variable `ebpf:"device"`
-	Headers   *ebpf.Variable `ebpf:"headers"`
-	IpSum     *ebpf.Variable `ebpf:"ip_sum"`
-	StampHead *ebpf.Variable `ebpf:"stamp_head"`
-	UdpSum    *ebpf.Variable `ebpf:"udp_sum"`
+	AccessLen     *ebpf.Variable `ebpf:"access_len"`
+	Current       *ebpf.Variable `ebpf:"current"`
+	Device        *ebpf.Variable `ebpf:"device"`
+	OuterChecksum *ebpf.Variable `ebpf:"outer_checksum"`
+	ShapeByTurn   *ebpf.Variable `ebpf:"shape_by_turn"`
+	Shapes        *ebpf.Variable `ebpf:"shapes"`
+	StampHead     *ebpf.Variable `ebpf:"stamp_head"`
+	Turns         *ebpf.Variable `ebpf:"turns"`
 }
 
 // generatorPrograms contains all programs after they have been loaded into the kernel.

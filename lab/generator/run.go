@@ -115,7 +115,7 @@ func (g *Generator) state() (run generatorRun, err error) {
 // result is the difference between two states of a run.
 func (g *Generator) result(l Load, before, after generatorRun) Result {
 	r := Result{Sent: after.Sent - before.Sent}
-	r.SentOctets = r.Sent * uint64(len(g.frame.octets))
+	r.SentOctets = g.octets(int(before.Turn), r.Sent)
 	end := max(after.LastNs, after.StartNs+after.Due>>dueShift)
 	if after.Finished != 0 && after.Sent < after.Limit {
 		end = after.EndNs
@@ -131,7 +131,7 @@ func (g *Generator) result(l Load, before, after generatorRun) Result {
 // drive runs the program until it has finished.
 func (g *Generator) drive(ctx context.Context, run generatorRun) error {
 	options := ebpf.RunOptions{
-		Data:      g.frame.octets,
+		Data:      g.frames[0].octets,
 		Flags:     unix.BPF_F_TEST_XDP_LIVE_FRAMES,
 		BatchSize: g.batch(run.Interval),
 	}

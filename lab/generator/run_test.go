@@ -148,6 +148,8 @@ func TestErrors(t *testing.T) {
 		{"no direction", func(c *Config) { c.Direction = 0 }, "direction 0: want 1 or 2"},
 		{"no server", func(c *Config) { c.Server = netip.Addr{} }, "server: no address"},
 		{"payload", func(c *Config) { c.PayloadOctets = 47 }, "payload of 47 octets: want 48 at least"},
+		{"short frame in a mix", func(c *Config) { c.Mix = []int{64, 40} }, "payload of 40 octets: want 48 at least"},
+		{"mix", func(c *Config) { c.Mix = []int{64, 65, 66, 67, 68} }, "mix of 5 frames with 5 lengths: want 64 and 4 at most"},
 		{"no sessions", func(c *Config) { c.Sessions = nil }, "no sessions"},
 		{"QFI", func(c *Config) { c.Sessions[0].QFI = 64 }, "session 0: QFI 64: want 0 to 63"},
 		{"family", func(c *Config) { c.Server = netip.MustParseAddr("fd06::2") }, "session 0: UE 10.64.0.0 and server fd06::2: not of one family"},
