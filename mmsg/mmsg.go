@@ -38,13 +38,18 @@ type Receiver struct {
 	// wake. 0: not at all.
 	BusyPoll time.Duration
 
-	conn    syscall.RawConn
-	headers []mmsghdr
-	names   []name
-	iovecs  []unix.Iovec
-	poll    func(fd uintptr) bool // r.receive, bound once
-	n       int
-	errno   syscall.Errno
+	// Most is how many messages one Next takes at most; 0: as many as there are
+	// buffers.
+	Most int
+
+	conn     syscall.RawConn
+	headers  []mmsghdr
+	names    []name
+	iovecs   []unix.Iovec
+	controls []controlGRO          // nil: none are asked for
+	poll     func(fd uintptr) bool // r.receive, bound once
+	n        int
+	errno    syscall.Errno
 }
 
 // NewReceiver returns a receiver into bufs, which must stay referenced and
@@ -73,6 +78,9 @@ func NewReceiver(conn syscall.RawConn, bufs [][]byte) *Receiver {
 func (r *Receiver) Next() (int, error) {
 	for i := range r.n { // the kernel has changed those that it used
 		r.headers[i].msg.Namelen = uint32(unsafe.Sizeof(name{}))
+		if r.controls != nil {
+			r.headers[i].msg.SetControllen(int(unsafe.Sizeof(controlGRO{})))
+		}
 	}
 	r.n = 0
 	if err := r.conn.Read(r.poll); err != nil {
@@ -86,12 +94,16 @@ func (r *Receiver) Next() (int, error) {
 
 // receive is called when Next begins, and whenever the socket is ready.
 func (r *Receiver) receive(fd uintptr) bool {
-	r.n, r.errno = mmsg(unix.SYS_RECVMMSG, fd, r.headers)
+	headers := r.headers
+	if r.Most > 0 && r.Most < len(headers) {
+		headers = headers[:r.Most]
+	}
+	r.n, r.errno = mmsg(unix.SYS_RECVMMSG, fd, headers)
 	if r.errno != unix.EAGAIN || r.BusyPoll <= 0 {
 		return r.errno != unix.EAGAIN
 	}
 	for begin := time.Now(); time.Since(begin) < r.BusyPoll; {
-		r.n, r.errno = mmsg(unix.SYS_RECVMMSG, fd, r.headers)
+		r.n, r.errno = mmsg(unix.SYS_RECVMMSG, fd, headers)
 		if r.errno != unix.EAGAIN {
 			return true
 		}

@@ -1,6 +1,7 @@
 package mmsg
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net/netip"
 	"os"
@@ -19,19 +20,51 @@ const (
 	maxMessageOctets = 65000
 )
 
-// controlUDPSegment is a control message UDP_SEGMENT. Source: udp(7).
-type controlUDPSegment struct {
-	header unix.Cmsghdr
-	size   uint16
-	_      [6]byte
+// controls are the control messages of a message: UDP_SEGMENT and, behind it,
+// IP_TOS or IPV6_TCLASS. Source: udp(7), ip(7), ipv6(7).
+type controls struct {
+	segment struct {
+		header unix.Cmsghdr
+		size   uint16
+		_      [6]byte
+	}
+	class struct {
+		header unix.Cmsghdr
+		tos    int32
+		_      [4]byte
+	}
+}
+
+// attach gives m those of its control messages that it needs.
+func (c *controls) attach(m *unix.Msghdr, size int, segments bool, tos byte) {
+	both, one := int(unsafe.Sizeof(*c)), int(unsafe.Sizeof(c.class))
+	switch {
+	case segments && tos != 0:
+		m.Control = (*byte)(unsafe.Pointer(&c.segment))
+		m.SetControllen(both)
+	case segments:
+		m.Control = (*byte)(unsafe.Pointer(&c.segment))
+		m.SetControllen(both - one)
+	case tos != 0:
+		m.Control = (*byte)(unsafe.Pointer(&c.class))
+		m.SetControllen(one)
+	default:
+		m.Control = nil
+		m.SetControllen(0)
+	}
+	c.segment.size, c.class.tos = uint16(size), int32(tos)
 }
 
 // Sender sends batches of datagrams. It is not safe for concurrent use.
 type Sender struct {
+	// SegmentOctets is how long a datagram may be that AddTo sends together with
+	// others: it has to fit into the path's MTU with its headers. 0: 1200.
+	SegmentOctets int
+
 	conn     syscall.RawConn
 	headers  []mmsghdr
 	names    []name
-	controls []controlUDPSegment
+	controls []controls
 	iovecs   []unix.Iovec
 	poll     func(fd uintptr) bool // s.send, bound once
 	first    int                   // message to send next
@@ -41,6 +74,7 @@ type Sender struct {
 	errno    syscall.Errno
 
 	to     netip.AddrPort // of the last message that AddTo made; not valid: none can be added to it
+	tos    byte           // of the same
 	size   int            // of its first datagram
 	octets int            // of all of them
 	single bool           // the socket's device cannot cut messages
@@ -52,14 +86,16 @@ func NewSender(conn syscall.RawConn, capacity int) *Sender {
 		conn:     conn,
 		headers:  make([]mmsghdr, capacity),
 		names:    make([]name, capacity),
-		controls: make([]controlUDPSegment, capacity),
+		controls: make([]controls, capacity),
 		iovecs:   make([]unix.Iovec, capacity),
 	}
 	s.poll = s.send
 	for i := range s.controls {
-		c := &s.controls[i].header
-		c.Level, c.Type = unix.SOL_UDP, unix.UDP_SEGMENT
-		c.SetLen(unix.CmsgLen(int(unsafe.Sizeof(uint16(0)))))
+		segment, class := &s.controls[i].segment.header, &s.controls[i].class.header
+		segment.Level, segment.Type = unix.SOL_UDP, unix.UDP_SEGMENT
+		segment.SetLen(unix.CmsgLen(int(unsafe.Sizeof(uint16(0)))))
+		class.Level, class.Type = unix.SOL_IP, unix.IP_TOS
+		class.SetLen(unix.CmsgLen(int(unsafe.Sizeof(int32(0)))))
 	}
 	return s
 }
@@ -77,7 +113,7 @@ func (s *Sender) Room() int { return len(s.iovecs) - s.iovCount }
 // Preconditions: no more bufs than there is room, none of them empty.
 func (s *Sender) Add(bufs [][]byte) {
 	s.begin()
-	s.to = netip.AddrPort{}
+	s.to, s.tos = netip.AddrPort{}, 0
 	s.headers[s.count-1].msg.Name, s.headers[s.count-1].msg.Namelen = nil, 0
 	for _, b := range bufs {
 		s.append(b, len(bufs[0]))
@@ -90,11 +126,16 @@ func (s *Sender) Add(bufs [][]byte) {
 // as it is until Flush has returned.
 //
 // Preconditions: there is room, b is not empty.
-func (s *Sender) AddTo(to netip.AddrPort, b []byte) {
-	if !s.joins(to, b) {
+func (s *Sender) AddTo(to netip.AddrPort, b []byte) { s.AddMarked(to, 0, b) }
+
+// AddMarked is AddTo with a Type of Service octet or Traffic Class: DSCP and ECN.
+// 0 is that of the socket.
+func (s *Sender) AddMarked(to netip.AddrPort, tos byte, b []byte) {
+	if s.tos != tos || !s.joins(to, b) {
 		s.begin()
-		s.to, s.size, s.octets = to, len(b), 0
+		s.to, s.tos, s.size, s.octets = to, tos, len(b), 0
 		setName(&s.headers[s.count-1].msg, &s.names[s.count-1], to)
+		s.setClass(to.Addr(), tos)
 	}
 	s.append(b, s.size)
 	s.octets += len(b)
@@ -103,9 +144,19 @@ func (s *Sender) AddTo(to netip.AddrPort, b []byte) {
 	}
 }
 
+// setClass gives the message that has begun its Type of Service or Traffic Class.
+func (s *Sender) setClass(to netip.Addr, tos byte) {
+	c := &s.controls[s.count-1]
+	c.class.header.Level, c.class.header.Type = unix.SOL_IP, unix.IP_TOS
+	if to.Is6() {
+		c.class.header.Level, c.class.header.Type = unix.SOL_IPV6, unix.IPV6_TCLASS
+	}
+	c.attach(&s.headers[s.count-1].msg, 0, false, tos)
+}
+
 // joins reports whether a datagram can be part of the last message.
 func (s *Sender) joins(to netip.AddrPort, b []byte) bool {
-	return s.to == to && s.to.IsValid() && !s.single && len(b) <= s.size && s.size <= maxSegmentOctets &&
+	return s.to == to && s.to.IsValid() && !s.single && len(b) <= s.size && s.size <= cmp.Or(s.SegmentOctets, maxSegmentOctets) &&
 		s.octets+len(b) <= maxMessageOctets && int(s.headers[s.count-1].msg.Iovlen) < maxSegments
 }
 
@@ -127,10 +178,7 @@ func (s *Sender) append(b []byte, size int) {
 	m := &s.headers[s.count-1].msg
 	m.SetIovlen(int(m.Iovlen) + 1)
 	if m.Iovlen == 2 {
-		c := &s.controls[s.count-1]
-		c.size = uint16(size)
-		m.Control = (*byte)(unsafe.Pointer(c))
-		m.SetControllen(int(unsafe.Sizeof(*c)))
+		s.controls[s.count-1].attach(m, size, true, s.tos)
 	}
 }
 
@@ -181,7 +229,7 @@ func (s *Sender) split() bool {
 	s.single = s.single || s.errno == syscall.EIO
 	at := s.iovCount
 	for j := s.count - 1; j >= s.first; j-- { // from the end: a datagram's number is never below its message's
-		n := s.names[j]
+		n, class := s.names[j], s.controls[j].class
 		for range int(s.headers[j].msg.Iovlen) {
 			at--
 			s.names[at] = n
@@ -189,6 +237,8 @@ func (s *Sender) split() bool {
 				Name: (*byte)(unsafe.Pointer(&s.names[at])), Namelen: s.headers[j].msg.Namelen, Iov: &s.iovecs[at],
 			}
 			s.headers[at].msg.SetIovlen(1)
+			s.controls[at].class = class
+			s.controls[at].attach(&s.headers[at].msg, 0, false, byte(class.tos))
 		}
 	}
 	s.first, s.count = at, s.iovCount
