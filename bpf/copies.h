@@ -57,7 +57,7 @@ static __always_inline __u32 copy_fill(struct copy *c, const struct ctx *ctx, __
 	if (!n || octets > EXCEPTION_MAX)
 		return 0;
 	barrier_var(octets); /* of two comparisons in one the verifier learns nothing */
-	if (!octets || bpf_xdp_load_bytes(ctx->md, 0, c->frame, octets))
+	if (!octets || md_load(ctx->md, 0, c->frame, octets))
 		return 0;
 	c->time = bpf_ktime_get_ns();
 	c->octets = octets;
@@ -71,7 +71,7 @@ static __always_inline __u32 copy_fill(struct copy *c, const struct ctx *ctx, __
 /* copy_offer - hand a frame that is about to leave, and of which nothing has been
  * changed yet, to the slow path for the copies that the PDR with this index asks for
  */
-__noinline int copy_offer(struct xdp_md *md, __u32 index, __u32 tunnelled)
+__noinline int copy_offer(struct ctx_md *md, __u32 index, __u32 tunnelled)
 {
 	struct ctx ctx = { .md = md };
 	__u32 zero = 0;

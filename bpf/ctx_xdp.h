@@ -12,6 +12,9 @@
 #define CTX_PASS	XDP_PASS
 #define CTX_DROP	XDP_DROP
 
+/* The kernel's context of the hook, as global functions take it. */
+#define ctx_md		xdp_md
+
 struct ctx {
 	struct xdp_md *md;
 };
@@ -66,10 +69,15 @@ static __always_inline int ctx_trim(struct ctx *ctx, int octets)
 	return bpf_xdp_adjust_tail(ctx->md, -octets);
 }
 
-/* ctx_ifindex - the device on which the packet came */
+/* md_ifindex - the device on which the packet came */
+static __always_inline __u32 md_ifindex(const struct ctx_md *md)
+{
+	return md->ingress_ifindex;
+}
+
 static __always_inline __u32 ctx_ifindex(const struct ctx *ctx)
 {
-	return ctx->md->ingress_ifindex;
+	return md_ifindex(ctx->md);
 }
 
 static __always_inline int ctx_redirect(struct ctx *ctx, __u32 ifindex)
@@ -78,7 +86,13 @@ static __always_inline int ctx_redirect(struct ctx *ctx, __u32 ifindex)
 	return bpf_redirect(ifindex, 0);
 }
 
+/* md_load - copy @octets from octet @at of the frame on. Return: 0, or an error. */
+static __always_inline long md_load(struct ctx_md *md, __u32 at, void *to, __u32 octets)
+{
+	return bpf_xdp_load_bytes(md, at, to, octets);
+}
+
 static __always_inline int ctx_load(struct ctx *ctx, void *to, __u32 octets)
 {
-	return bpf_xdp_load_bytes(ctx->md, 0, to, octets);
+	return md_load(ctx->md, 0, to, octets);
 }

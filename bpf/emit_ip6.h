@@ -53,7 +53,7 @@ static __always_inline __u64 emit_sum_rest(const struct ctx *ctx, __u32 at)
  * Global, so that the verifier looks at it once. The mask lets it forget how far
  * the loop is, so that it does not look at what follows once for each step.
  */
-__noinline __u32 emit_sum(struct xdp_md *md, __u32 at)
+__noinline __u32 emit_sum(struct ctx_md *md, __u32 at)
 {
 	struct ctx ctx = { .md = md };
 	__u64 sum = 0;

@@ -224,7 +224,7 @@ static __always_inline int ether_up(struct ctx *ctx, struct packet *p, struct ma
  *
  * Return: an action, or ETHER_BRIDGED.
  */
-__noinline int ether_tunnelled(struct xdp_md *md)
+__noinline int ether_tunnelled(struct ctx_md *md)
 {
 	struct ctx ctx = { .md = md };
 	struct packet p = {};
@@ -293,7 +293,7 @@ static __always_inline int ether_down(struct ctx *ctx, struct packet *p, struct 
  *
  * Return: the action.
  */
-__noinline int ether_frame(struct xdp_md *md, __u32 network)
+__noinline int ether_frame(struct ctx_md *md, __u32 network)
 {
 	struct ctx ctx = { .md = md };
 	struct packet p = {};

@@ -99,7 +99,7 @@ static __always_inline void ether_inner(const struct ctx *ctx, struct packet *p,
  *
  * Source: IEEE Std 802.1Q-2022, 9.5. Return: 0, or a negative enum upf_count.
  */
-__noinline int ether_parse(struct xdp_md *md, __u64 at, struct frame *f)
+__noinline int ether_parse(struct ctx_md *md, __u64 at, struct frame *f)
 {
 	struct ctx ctx = { .md = md };
 	struct packet p = { .end = ctx_end(&ctx), .left = at >> USER_OCTETS & 0xffff };
@@ -178,7 +178,7 @@ __noinline int ether_match(__u32 index, const struct frame *f, __u32 first)
  *
  * Return: 0, or a negative enum upf_count.
  */
-__noinline int ether_flow(struct xdp_md *md, __u64 user)
+__noinline int ether_flow(struct ctx_md *md, __u64 user)
 {
 	__u32 zero = 0;
 	struct flow *f = bpf_map_lookup_elem(&flow_now, &zero);
@@ -195,7 +195,7 @@ __noinline int ether_flow(struct xdp_md *md, __u64 user)
  * @count: LIST_COUNT
  * Return: index in pdrs, or a negative enum upf_count.
  */
-__noinline int ether_list(struct xdp_md *md, const struct frame *f, __u32 first, __u32 count)
+__noinline int ether_list(struct ctx_md *md, const struct frame *f, __u32 first, __u32 count)
 {
 	__u32 before = count >> LIST_UES_SHIFT;
 	int nearest = -DROP_NO_PDR;

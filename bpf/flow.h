@@ -104,12 +104,12 @@ struct {
  *
  * Return: nonzero if there may be another one.
  */
-static __always_inline int upper_step(struct xdp_md *md, struct upper *u)
+static __always_inline int upper_step(struct ctx_md *md, struct upper *u)
 {
 	struct ext_hdr ext = {};
 	__u32 octets = sizeof(ext);
 
-	if (u->at + sizeof(ext) > u->octets || bpf_xdp_load_bytes(md, u->user + u->at, &ext, sizeof(ext)))
+	if (u->at + sizeof(ext) > u->octets || md_load(md, u->user + u->at, &ext, sizeof(ext)))
 		goto none;
 	if (u->protocol != EXT_FRAGMENT) {
 		octets = (ext.len + 1) * 8;
@@ -140,7 +140,7 @@ static __always_inline int upper_is_ext(__u32 protocol)
  *
  * Return: 0, or a negative enum upf_count if there are too many.
  */
-__noinline int upper_ip6(struct xdp_md *md, struct upper *u)
+__noinline int upper_ip6(struct ctx_md *md, struct upper *u)
 {
 	if (!u)
 		return -DROP_INTERNAL;
@@ -154,7 +154,7 @@ __noinline int upper_ip6(struct xdp_md *md, struct upper *u)
  *
  * Return: 0, or -1 if the packet does not have it.
  */
-static __always_inline int upper_word(struct xdp_md *md, const struct upper *u, const struct head *h,
+static __always_inline int upper_word(struct ctx_md *md, const struct upper *u, const struct head *h,
 				      __u32 n, __u32 *to)
 {
 	__u32 at = u->at + n * 4;
@@ -166,14 +166,14 @@ static __always_inline int upper_word(struct xdp_md *md, const struct upper *u, 
 		*to = bpf_ntohl(h->words[at / 4]);
 		return 0;
 	}
-	if (bpf_xdp_load_bytes(md, u->user + at, &word, sizeof(word)))
+	if (md_load(md, u->user + at, &word, sizeof(word)))
 		return -1;
 	*to = bpf_ntohl(word);
 	return 0;
 }
 
 /* flow_upper - what ports, or SPI, the packet has */
-static __always_inline void flow_upper(struct xdp_md *md, struct flow *f, const struct upper *u,
+static __always_inline void flow_upper(struct ctx_md *md, struct flow *f, const struct upper *u,
 				       const struct head *h)
 {
 	__u32 word;
@@ -204,7 +204,7 @@ static __always_inline void flow_addr6(__u64 *to, const struct in6_addr *a)
 	to[1] = (__u64)bpf_ntohl(a->in6_u.u6_addr32[2]) << 32 | bpf_ntohl(a->in6_u.u6_addr32[3]);
 }
 
-static __always_inline int flow_read6(struct xdp_md *md, struct flow *f, struct upper *u, const struct head *h)
+static __always_inline int flow_read6(struct ctx_md *md, struct flow *f, struct upper *u, const struct head *h)
 {
 	const struct ipv6hdr *ip6 = (const void *)h;
 	int uplink = f->has & FLOW_UPLINK;
@@ -239,7 +239,7 @@ static __always_inline void flow_read4(struct flow *f, struct upper *u, const st
  * @u:    is set
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int flow_read(struct xdp_md *md, __u64 user, struct flow *f, struct upper *u)
+static __always_inline int flow_read(struct ctx_md *md, __u64 user, struct flow *f, struct upper *u)
 {
 	struct head h = {};
 	__u32 octets = user >> USER_OCTETS & 0xffff;
@@ -252,7 +252,7 @@ static __always_inline int flow_read(struct xdp_md *md, __u64 user, struct flow 
 	f->qfi = user >> USER_QFI;
 	f->has = user >> USER_HAS;
 	barrier_var(octets); /* what is compared is what is used */
-	if (octets < sizeof(struct iphdr) || octets > HEAD_OCTETS || bpf_xdp_load_bytes(md, u->user, &h, octets))
+	if (octets < sizeof(struct iphdr) || octets > HEAD_OCTETS || md_load(md, u->user, &h, octets))
 		return -DROP_INTERNAL;
 	if (*(__u8 *)&h >> 4 == 6)
 		err = flow_read6(md, f, u, &h);

@@ -206,7 +206,7 @@ static __always_inline int list_find(__u32 first, __u32 count, struct flow *f)
  *
  * Return: index in pdrs, or a negative enum upf_count.
  */
-__noinline int list_detect(struct xdp_md *md, __u64 user, __u64 list, __u32 first, __u32 count)
+__noinline int list_detect(struct ctx_md *md, __u64 user, __u64 list, __u32 first, __u32 count)
 {
 	__u32 zero = 0;
 	struct flow *f = bpf_map_lookup_elem(&flow_now, &zero);
@@ -228,7 +228,7 @@ __noinline int list_detect(struct xdp_md *md, __u64 user, __u64 list, __u32 firs
 /* list_framed - the key of the framed route in which the destination of the user
  * packet at @user is; 0: there is none
  */
-__noinline __u64 list_framed(struct xdp_md *md, __u64 user)
+__noinline __u64 list_framed(struct ctx_md *md, __u64 user)
 {
 	struct framed_key k = { .bits = 128 };
 	__u32 at = user & 0xffff;
@@ -236,13 +236,13 @@ __noinline __u64 list_framed(struct xdp_md *md, __u64 user)
 	__u64 *key;
 	long err;
 
-	if (bpf_xdp_load_bytes(md, at, &first, 1))
+	if (md_load(md, at, &first, 1))
 		return 0;
 	if (first >> 4 == 4) {
 		k.addr.in6_u.u6_addr32[2] = bpf_htonl(0xffff);
-		err = bpf_xdp_load_bytes(md, at + offsetof(struct iphdr, daddr), &k.addr.in6_u.u6_addr32[3], 4);
+		err = md_load(md, at + offsetof(struct iphdr, daddr), &k.addr.in6_u.u6_addr32[3], 4);
 	} else {
-		err = bpf_xdp_load_bytes(md, at + offsetof(struct ipv6hdr, daddr), &k.addr, 16);
+		err = md_load(md, at + offsetof(struct ipv6hdr, daddr), &k.addr, 16);
 	}
 	key = err ? NULL : bpf_map_lookup_elem(&framed_by_prefix, &k);
 	return key ? *key : 0;

@@ -12,7 +12,7 @@
  *
  * Return: its octet in the frame; 0: there is none; or a negative enum upf_count.
  */
-static __always_inline int mss_tcp(struct xdp_md *md, __u32 at)
+static __always_inline int mss_tcp(struct ctx_md *md, __u32 at)
 {
 	void *data = (void *)(long)md->data, *end = (void *)(long)md->data_end;
 	const struct ipv6hdr *ip6;
@@ -51,7 +51,7 @@ static __always_inline int mss_tcp(struct xdp_md *md, __u32 at)
  *
  * Return: 0 if there is none, or a negative enum upf_count.
  */
-static __always_inline int mss_find(struct xdp_md *md, __u32 tcp_at)
+static __always_inline int mss_find(struct ctx_md *md, __u32 tcp_at)
 {
 	void *data = (void *)(long)md->data, *end = (void *)(long)md->data_end;
 	const __u8 *tcp = data + (tcp_at & 0x7ff), *o;
@@ -87,7 +87,7 @@ static __always_inline int mss_find(struct xdp_md *md, __u32 tcp_at)
  *
  * Return: 0 if there is none, or a negative enum upf_count.
  */
-__noinline int n6_mss(struct xdp_md *md, __u32 at)
+__noinline int n6_mss(struct ctx_md *md, __u32 at)
 {
 	int tcp_at = mss_tcp(md, at);
 
@@ -98,7 +98,7 @@ __noinline int n6_mss(struct xdp_md *md, __u32 at)
  *
  * Its place was found before, so it is found again.
  */
-__noinline int n6_clamp(struct xdp_md *md, __u32 way, __u32 at)
+__noinline int n6_clamp(struct ctx_md *md, __u32 way, __u32 at)
 {
 	const struct n6_way *w = bpf_map_lookup_elem(&n6_ways, &way);
 	void *data = (void *)(long)md->data, *end = (void *)(long)md->data_end;
@@ -130,7 +130,7 @@ __noinline int n6_clamp(struct xdp_md *md, __u32 way, __u32 at)
 }
 
 /* n6_mark - set the DSCP of the user packet at octet @at to that of a way */
-__noinline int n6_mark(struct xdp_md *md, __u32 way, __u32 at)
+__noinline int n6_mark(struct ctx_md *md, __u32 way, __u32 at)
 {
 	const struct n6_way *w = bpf_map_lookup_elem(&n6_ways, &way);
 	void *data = (void *)(long)md->data;
@@ -174,7 +174,7 @@ static __always_inline int n6_prepare(struct ctx *ctx, __u32 way, __u32 *changes
  * Most packets are no SYNs: where they come from need not be known then. Return:
  * its number; 0: none; or a negative enum upf_count.
  */
-__noinline int n6_arrive(struct xdp_md *md, __u32 at)
+__noinline int n6_arrive(struct ctx_md *md, __u32 at)
 {
 	const struct n6_way *w;
 	int mss = n6_mss(md, at);
@@ -182,7 +182,7 @@ __noinline int n6_arrive(struct xdp_md *md, __u32 at)
 
 	if (!mss)
 		return 0;
-	way = n6_number(md->ingress_ifindex);
+	way = n6_number(md_ifindex(md));
 	w = bpf_map_lookup_elem(&n6_ways, &way);
 	if (!way || !w || !(w->flags & N6_MSS))
 		return 0;

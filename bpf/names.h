@@ -104,13 +104,13 @@ struct {
  *
  * Return: nonzero if there is one, whole.
  */
-static __always_inline int name_segment(struct xdp_md *md, struct name_now *now, const struct upper *u)
+static __always_inline int name_segment(struct ctx_md *md, struct name_now *now, const struct upper *u)
 {
 	__u8 h[2] = {};
 	__u32 octets;
 
 	if (u->protocol != IPPROTO_TCP || u->at + NAME_TCP > u->octets ||
-	    bpf_xdp_load_bytes(md, u->user + u->at + NAME_TCP_DATA, h, sizeof(h)))
+	    md_load(md, u->user + u->at + NAME_TCP_DATA, h, sizeof(h)))
 		return 0;
 	octets = (h[0] >> 4) * 4;
 	if (octets < NAME_TCP || u->at + octets > u->octets)
@@ -144,7 +144,7 @@ static __always_inline int name_hello(const __u8 *b, __u32 octets)
  * @shows: NAME_*
  * Return: 1 or 0; 1 if it cannot be read.
  */
-static __noinline int name_shown(struct xdp_md *md, __u32 data, __u32 octets, __u32 shows)
+static __noinline int name_shown(struct ctx_md *md, __u32 data, __u32 octets, __u32 shows)
 {
 	__u8 b[NAME_LOOK] = {};
 
@@ -153,7 +153,7 @@ static __noinline int name_shown(struct xdp_md *md, __u32 data, __u32 octets, __
 	if (octets > NAME_LOOK)
 		octets = NAME_LOOK;
 	barrier_var(octets); /* what is compared is what is used */
-	if (octets < 1 || octets > NAME_LOOK || bpf_xdp_load_bytes(md, data, b, octets))
+	if (octets < 1 || octets > NAME_LOOK || md_load(md, data, b, octets))
 		return 1;
 	if (shows & NAME_HELLO && name_hello(b, octets))
 		return 1;
@@ -187,7 +187,7 @@ static __always_inline int name_waited(__u32 index)
  *
  * Return: 0 or -PASS_NAME.
  */
-static __always_inline int name_learnt(struct xdp_md *md, struct name_now *now, __u32 uplink)
+static __always_inline int name_learnt(struct ctx_md *md, struct name_now *now, __u32 uplink)
 {
 	__u64 time = bpf_ktime_get_ns();
 	struct named *had;
@@ -213,7 +213,7 @@ static __always_inline int name_learnt(struct xdp_md *md, struct name_now *now, 
 	return 0;
 }
 
-static __always_inline int name_ask(struct xdp_md *md, const struct flow *f, const struct upper *u,
+static __always_inline int name_ask(struct ctx_md *md, const struct flow *f, const struct upper *u,
 				    struct name_now *now)
 {
 	if (!name_segment(md, now, u))
@@ -234,7 +234,7 @@ static __always_inline int name_ask(struct xdp_md *md, const struct flow *f, con
  * Return: the number under which the flow cache may have what the list makes of the
  * packet; 0: it must not be asked.
  */
-__noinline __u32 name_look(struct xdp_md *md, const struct flow *f, const struct upper *u, __u32 hosts)
+__noinline __u32 name_look(struct ctx_md *md, const struct flow *f, const struct upper *u, __u32 hosts)
 {
 	const struct entry *e = bpf_map_lookup_elem(&entries, &hosts);
 	__u32 zero = 0;

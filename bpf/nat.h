@@ -96,7 +96,7 @@ struct transport {		/* TCP, UDP, or ICMP Echo */
 /* nat_packet - the IPv4 packet at octet @at, if its transport header stands
  * whole behind a header without options
  */
-static __always_inline struct iphdr *nat_packet(struct xdp_md *md, __u32 at)
+static __always_inline struct iphdr *nat_packet(struct ctx_md *md, __u32 at)
 {
 	void *data = (void *)(long)md->data, *end = (void *)(long)md->data_end;
 	struct iphdr *ip;
@@ -236,7 +236,7 @@ static __always_inline int nat_find(const struct iphdr *ip, __u32 network, int d
  *
  * Return: its index; 0: none is needed; or a negative enum upf_count.
  */
-__noinline int n6_mapping(struct xdp_md *md, __u32 way, __u32 at)
+__noinline int n6_mapping(struct ctx_md *md, __u32 way, __u32 at)
 {
 	const struct n6_way *w = bpf_map_lookup_elem(&n6_ways, &way);
 	const struct iphdr *ip;
@@ -253,7 +253,7 @@ __noinline int n6_mapping(struct xdp_md *md, __u32 way, __u32 at)
 }
 
 /* n6_translate - translate the packet at octet @at by a mapping */
-__noinline int n6_translate(struct xdp_md *md, __u32 mapping, __u32 at, int destination)
+__noinline int n6_translate(struct ctx_md *md, __u32 mapping, __u32 at, int destination)
 {
 	struct nat_mapping *m = bpf_map_lookup_elem(&nat_mappings, &mapping);
 	struct iphdr *ip = nat_packet(md, at);
@@ -285,7 +285,7 @@ static __always_inline __u32 n6_number(__u32 ifindex)
 /* nat_at - the octet of the IPv4 packet in a frame, behind one VLAN tag at most; 0:
  * there is none
  */
-static __always_inline __u32 nat_at(struct xdp_md *md)
+static __always_inline __u32 nat_at(struct ctx_md *md)
 {
 	void *data = (void *)(long)md->data, *end = (void *)(long)md->data_end;
 	const struct ethhdr *eth = data;
@@ -304,9 +304,9 @@ static __always_inline __u32 nat_at(struct xdp_md *md)
  *
  * Return: 0 if it now has the UE's address, or a negative enum upf_count.
  */
-__noinline int n6_untranslate(struct xdp_md *md)
+__noinline int n6_untranslate(struct ctx_md *md)
 {
-	__u32 way = n6_number(md->ingress_ifindex), at = nat_at(md);
+	__u32 way = n6_number(md_ifindex(md)), at = nat_at(md);
 	const struct n6_way *w = bpf_map_lookup_elem(&n6_ways, &way);
 	void *data = (void *)(long)md->data;
 	const struct iphdr *any, *ip;

@@ -43,7 +43,7 @@ static __always_inline int relay_passes_on(__u32 type)
  * Return: if there are marks the octets from the optional word to that container,
  * else 0; or a negative enum upf_count.
  */
-__noinline int relay_exts(struct xdp_md *md, __u32 at, __u32 marks)
+__noinline int relay_exts(struct ctx_md *md, __u32 at, __u32 marks)
 {
 	struct ctx ctx = { .md = md };
 	__u32 start = at - sizeof(struct gtpu_opt), psc_at = 0;

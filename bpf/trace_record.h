@@ -106,7 +106,7 @@ static __always_inline void trace_arrived(struct ctx *ctx)
 	__builtin_memset(&r->head, 0, sizeof(r->head));
 	r->head.time_ns = bpf_ktime_get_ns();
 	r->head.cpu = bpf_get_smp_processor_id();
-	r->head.arrived_ifindex = ctx->md->ingress_ifindex;
+	r->head.arrived_ifindex = ctx_ifindex(ctx);
 	r->head.arrived_octets = octets;
 	snap = trace_snap();
 	if (snap > octets)

@@ -93,7 +93,7 @@ static __always_inline __u32 vlan_arrive(struct ctx *ctx)
  *
  * Global, so that the verifier looks at it once. Return: 0, or an error.
  */
-__noinline int vlan_put(struct xdp_md *md, __u32 vid)
+__noinline int vlan_put(struct ctx_md *md, __u32 vid)
 {
 	struct ctx ctx = { .md = md };
 	struct vlan_frame *f;
