@@ -1,8 +1,6 @@
 package model
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -14,92 +12,56 @@ import (
 	"plumbline/gtpu"
 )
 
-// session is what the UPF holds of a PFCP session.
-type session struct {
-	in       *api.Session
-	rules    []*Rule // in the order of in.Rules
-	keys     []datapath.Key
-	counters map[counterKey]*Counters
-	meters   map[meterKey]*Meter
-	urrs     map[uint32]URR
-}
-
-// counterKey is what makes a rule the same one after a change: counts go on if
-// the PDR ID and its first key do.
-type counterKey struct {
-	pdr uint32
-	key datapath.Key
-}
-
-// meterKey is a meter of a QER of a session, or, with seid 0, of the number under
-// which QERs of several sessions share.
-type meterKey struct {
-	seid   uint64
-	id     uint32
-	kind   MeterKind
-	uplink bool
-}
-
-// sharedMeter is there as long as a session uses it.
-type sharedMeter struct {
-	Meter
-	users int
-}
-
-// Apply implements [datapath.Driver].
-func (u *UPF) Apply(_ context.Context, c *api.Change) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if err := u.check(c); err != nil {
+// Apply makes the session of c what c says, or changes nothing. What was buffered
+// and leaves goes to out, in its order, and End Markers behind it to marker.
+//
+// Errors: as [datapath.Driver].
+func (s *Sessions) Apply(c *api.Change, can *api.Capabilities, out func(Out), marker func(Datagram)) error {
+	if err := s.check(c, can); err != nil {
 		return err
 	}
-	old := u.sessions[c.GetSeid()]
-	u.unbind(old)
-	delete(u.sessions, c.GetSeid())
+	seid, stages := c.GetSeid(), s.cfg.Stages
+	old := s.all[seid]
+	s.unbind(old)
+	delete(s.all, seid)
 	if c.GetSession() == nil {
-		u.stages.Names.Forget(c.GetSeid())
+		stages.Names.Forget(seid)
 	}
 	var rules []*Rule
 	if in := c.GetSession(); in != nil {
-		s := u.compile(in, old)
-		u.bind(s)
-		u.sessions[c.GetSeid()] = s
-		rules = s.rules
+		made := s.compile(in, old)
+		s.bind(made, in)
+		s.all[seid] = made
+		rules = made.rules
 	}
-	u.stages.Bridge.Bind(c.GetSeid(), rules)
-	u.leave(old)
-	u.stages.Release(c.GetSeid(), rules, c.GetDropBuffered(), func(o Out) {
-		if o.Reason == datapath.ReasonNone {
-			u.cfg.Send(o.Packet)
-		}
-		u.finish(o)
-	})
+	stages.Bridge.Bind(seid, rules)
+	s.leave(old)
+	stages.Release(seid, rules, c.GetDropBuffered(), out)
 	for _, m := range c.GetEndMarkers() {
 		to := gtpu.Tunnel{TEID: m.GetTeid(), Peer: peer(m)}
-		d := EndMarker(to, u.localOf(old, to))
-		u.cfg.Send(d.Packet())
+		marker(EndMarker(to, s.localOf(old, to)))
 	}
 	return nil
 }
 
 // check says why c cannot be applied.
-func (u *UPF) check(c *api.Change) error {
-	if err := datapath.Check(c, u.Capabilities()); err != nil {
+func (s *Sessions) check(c *api.Change, can *api.Capabilities) error {
+	if err := datapath.Check(c, can); err != nil {
 		return err
 	}
-	if err := u.cfg.N6.Check(c.GetSession()); err != nil {
+	if err := s.cfg.N6.Check(c.GetSession()); err != nil {
 		return err
 	}
-	old := u.sessions[c.GetSeid()]
+	old := s.all[c.GetSeid()]
 	switch {
 	case c.GetSession() == nil && old == nil:
-		return fmt.Errorf("model: SEID %#x: %w", c.GetSeid(), datapath.ErrNoSession)
-	case old == nil && uint64(len(u.sessions)) >= u.cfg.MaxSessions:
-		return fmt.Errorf("model: %d sessions: %w", len(u.sessions), datapath.ErrFull)
+		return s.noSession(c.GetSeid())
+	case old == nil && uint64(len(s.all)) >= s.cfg.Max:
+		return fmt.Errorf("%s: %d sessions: %w", s.cfg.Name, len(s.all), datapath.ErrFull)
 	}
 	for _, r := range c.GetSession().GetRules() {
 		for _, k := range datapath.Keys(r) {
-			if held := u.rules[k]; len(held) > 0 && held[0].SEID != c.GetSeid() {
+			if held := s.cfg.Index.Candidates(k); len(held) > 0 && held[0].SEID != c.GetSeid() {
 				return &datapath.RuleError{Type: api.RuleType_PDR_RULE, ID: r.GetPdrId(), Err: datapath.ErrClash}
 			}
 		}
@@ -109,117 +71,144 @@ func (u *UPF) check(c *api.Change) error {
 
 // compile makes the session as it will be, with counters, meters and URRs of
 // old, which may be nil.
-func (u *UPF) compile(in *api.Session, old *session) *session {
-	s := &session{
-		in: proto.CloneOf(in), counters: map[counterKey]*Counters{}, meters: map[meterKey]*Meter{}, urrs: map[uint32]URR{},
-	}
+func (s *Sessions) compile(in *api.Session, old *session) *session {
 	if old == nil {
 		old = &session{}
 	}
-	state := &state{u, s, old}
-	for _, urr := range s.in.GetUrrs() {
+	made := &session{slice: in.GetSlice()}
+	state := &state{Sessions: s, in: in, made: made, old: old}
+	for _, urr := range in.GetUrrs() {
 		state.newURR(urr)
 	}
-	for _, r := range s.in.GetRules() {
-		s.rules = append(s.rules, Compile(s.in, r, state))
+	made.keep(in)
+	for _, r := range in.GetRules() {
+		rule := Compile(in, r, state)
+		rule.keep()
+		made.rules = append(made.rules, rule)
 	}
-	return s
+	return made
 }
 
-// bind puts the rules of s into the table.
-func (u *UPF) bind(s *session) {
-	for _, r := range s.in.GetRules() {
-		for _, k := range datapath.Keys(r) {
-			if !slices.Contains(s.keys, k) {
+// keep makes the keys those of in.
+func (s *session) keep(in *api.Session) {
+	for _, r := range in.GetRules() {
+		first := -1
+		for i, k := range datapath.Keys(r) {
+			at := slices.Index(s.keys, k)
+			if at < 0 {
+				at = len(s.keys)
 				s.keys = append(s.keys, k)
 			}
-		}
-	}
-	for _, k := range s.keys {
-		for i, r := range s.in.GetRules() {
-			if datapath.Covers(r, k) {
-				u.rules[k] = append(u.rules[k], s.rules[i])
+			if i == 0 {
+				first = at
 			}
 		}
+		s.first = append(s.first, int32(first))
 	}
 }
 
-// unbind takes the rules of s, which may be nil, out of the table.
-func (u *UPF) unbind(s *session) {
-	if s == nil {
+// keep makes the rule have nothing of the Change, which is its sender's.
+func (r *Rule) keep() {
+	if r.BAR != nil {
+		r.BAR = proto.CloneOf(r.BAR)
+	}
+	if r.Ethernet != nil {
+		for i := range r.Ethernet.Filters {
+			f := &r.Ethernet.Filters[i]
+			f.in = proto.CloneOf(f.in)
+		}
+	}
+}
+
+// bind lets the rules of made, which in says, be found.
+func (s *Sessions) bind(made *session, in *api.Session) {
+	for _, k := range made.keys {
+		var rules []*Rule
+		for i, r := range in.GetRules() {
+			if datapath.Covers(r, k) {
+				rules = append(rules, made.rules[i])
+			}
+		}
+		s.cfg.Index.Bind(k, rules)
+	}
+}
+
+// unbind takes the rules of old, which may be nil, out of the table.
+func (s *Sessions) unbind(old *session) {
+	if old == nil {
 		return
 	}
-	for _, k := range s.keys {
-		delete(u.rules, k)
+	for _, k := range old.keys {
+		s.cfg.Index.Unbind(k)
 	}
 }
 
-// leave gives up the shared meters of s, which may be nil. Those that a new
+// leave gives up the shared meters of old, which may be nil. Those that a new
 // session of the same SEID uses have been taken before.
-func (u *UPF) leave(s *session) {
-	if s == nil {
+func (s *Sessions) leave(old *session) {
+	if old == nil {
 		return
 	}
-	for k := range s.meters {
-		if k.seid != 0 {
+	for _, h := range old.meters {
+		if h.seid != 0 {
 			continue
 		}
-		m := u.shared[k]
+		m := s.shared[h.meterKey]
 		if m.users--; m.users == 0 {
-			delete(u.shared, k)
+			delete(s.shared, h.meterKey)
 		}
 	}
-}
-
-// Local returns the source of packets to peer.
-func (u *UPF) Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr {
-	return datapath.Local(u.cfg.Endpoints, networkInstance, to, peer)
-}
-
-// localOf returns the address from which old, which may be nil, sent into a
-// tunnel.
-func (u *UPF) localOf(old *session, to gtpu.Tunnel) netip.Addr {
-	if old != nil {
-		for _, r := range old.rules {
-			if r.Outer != nil && r.Outer.TEID == to.TEID && r.Outer.Peer == to.Peer {
-				return r.Outer.Local
-			}
-		}
-	}
-	return u.Local("", api.Interface_ACCESS, to.Peer)
 }
 
 // state is the [State] of a session that is made anew.
 type state struct {
-	*UPF
+	*Sessions
+	in        *api.Session
 	made, old *session
 }
 
-// Counters implements [State].
+// N6 implements [State].
+func (s *state) N6() *datapath.N6 { return s.cfg.N6 }
+
+// Local implements [State].
+func (s *state) Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr {
+	return s.local(networkInstance, to, peer)
+}
+
+// Counters implements [State]. A rule is the same one after a change, and its counts
+// go on, if the PDR ID and its first key are.
 func (s *state) Counters(r *api.Rule) *Counters {
-	k := counterKey{pdr: r.GetPdrId()}
+	var key datapath.Key
 	if keys := datapath.Keys(r); len(keys) > 0 { // those of bare frames have none
-		k.key = keys[0]
+		key = keys[0]
 	}
-	c := s.old.counters[k]
-	if c == nil {
-		c = &Counters{}
+	for i, old := range s.old.rules {
+		if old.PDRID == r.GetPdrId() && s.old.firstKey(i) == key {
+			return old.Counters
+		}
 	}
-	s.made.counters[k] = c
-	return c
+	return &Counters{}
+}
+
+// firstKey returns the first key of rule i; zero: it has none.
+func (s *session) firstKey(i int) datapath.Key {
+	if at := s.first[i]; at >= 0 {
+		return s.keys[at]
+	}
+	return datapath.Key{}
 }
 
 // Meter implements [State]. The rate of a shared meter is what the last session
 // says.
 func (s *state) Meter(q *api.QER, kind MeterKind, uplink bool) *Meter {
-	k := meterKey{seid: s.made.in.GetSeid(), id: q.GetId(), kind: kind, uplink: uplink}
+	k := meterKey{seid: s.in.GetSeid(), id: q.GetId(), kind: kind, uplink: uplink}
 	if q.GetShared() != 0 {
 		k = meterKey{id: q.GetShared(), kind: kind, uplink: uplink}
 	}
-	if m := s.made.meters[k]; m != nil {
+	if m := s.made.meter(k); m != nil {
 		return m
 	}
-	m := s.old.meters[k]
+	m := s.old.meter(k)
 	if k.seid == 0 {
 		m = s.share(k)
 	}
@@ -227,8 +216,18 @@ func (s *state) Meter(q *api.QER, kind MeterKind, uplink bool) *Meter {
 		m = &Meter{}
 	}
 	m.Set(q, kind, uplink, s.cfg.MeterBurst, s.cfg.Now())
-	s.made.meters[k] = m
+	s.made.meters = append(s.made.meters, heldMeter{k, m})
 	return m
+}
+
+// meter returns the meter that s has of this key, or nil.
+func (s *session) meter(k meterKey) *Meter {
+	for i := range s.meters {
+		if s.meters[i].meterKey == k {
+			return s.meters[i].meter
+		}
+	}
+	return nil
 }
 
 func (s *state) share(k meterKey) *Meter {
@@ -242,36 +241,28 @@ func (s *state) share(k meterKey) *Meter {
 }
 
 // URR implements [State].
-func (s *state) URR(in *api.URR) URR { return s.made.urrs[in.GetId()] }
+func (s *state) URR(in *api.URR) URR {
+	u, _ := s.made.urr(in.GetId())
+	return u
+}
+
+func (s *session) urr(id uint32) (URR, bool) {
+	for _, u := range s.urrs {
+		if u.Volume.ID == id {
+			return u, true
+		}
+	}
+	return URR{}, false
+}
 
 // newURR takes over the URR of the old session or makes one.
 func (s *state) newURR(in *api.URR) {
-	urr, ok := s.old.urrs[in.GetId()]
+	urr, ok := s.old.urr(in.GetId())
 	if !ok {
-		urr = URR{&Volume{ID: in.GetId()}, &Owner{SEID: s.made.in.GetSeid()}, &DroppedDownlink{}}
+		urr = URR{&Volume{ID: in.GetId()}, &Owner{SEID: s.in.GetSeid()}, &DroppedDownlink{}}
 	}
-	s.made.urrs[in.GetId()] = urr
+	s.made.urrs = append(s.made.urrs, urr)
 	for _, kind := range urr.SetLimits(in) {
-		s.stages.post(kind, urr)
+		s.cfg.Stages.post(kind, urr)
 	}
-}
-
-// tables is the [Tables] of the UPF, which is locked.
-type tables struct{ *UPF }
-
-// Candidates implements [Tables].
-func (t tables) Candidates(k datapath.Key) []*Rule { return t.rules[k] }
-
-// Towards implements [Tables].
-func (t tables) Towards(to gtpu.Tunnel) []*Rule {
-	var found []*Rule
-	for _, s := range t.sessions {
-		for _, r := range s.rules {
-			if r.Action == api.Action_FORW && r.Outer != nil && r.Outer.TEID == to.TEID && r.Outer.Peer == to.Peer {
-				found = append(found, r)
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b *Rule) int { return cmp.Compare(a.SEID, b.SEID) })
-	return found
 }

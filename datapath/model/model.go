@@ -25,6 +25,7 @@ package model
 
 import (
 	"net/netip"
+	"sync/atomic"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -88,6 +89,11 @@ type Outer struct {
 // Counters is what was counted for a rule. Octets are those of user packets.
 type Counters struct {
 	Packets, Octets, Dropped uint64
+}
+
+// Total returns what was counted.
+func (c *Counters) Total() datapath.Total {
+	return datapath.Total{Packets: atomic.LoadUint64(&c.Packets), Octets: atomic.LoadUint64(&c.Octets), Dropped: atomic.LoadUint64(&c.Dropped)}
 }
 
 // Tables finds the rules of a key, in Precedence order, lowest value first.

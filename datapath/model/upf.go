@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -38,9 +37,7 @@ type UPF struct {
 	events datapath.Events
 
 	mu       sync.Mutex
-	sessions map[uint64]*session
-	rules    map[datapath.Key][]*Rule // in Precedence order
-	shared   map[meterKey]*sharedMeter
+	sessions *Sessions
 	drops    map[datapath.Reason]uint64
 	answers  Limiter
 	settled  bool
@@ -61,15 +58,16 @@ func New(cfg Config) *UPF {
 		cfg.Send = func([]byte) {}
 	}
 	u := &UPF{
-		cfg:      cfg,
-		sessions: map[uint64]*session{},
-		rules:    map[datapath.Key][]*Rule{},
-		shared:   map[meterKey]*sharedMeter{},
-		drops:    map[datapath.Reason]uint64{},
-		answers:  Limiter{PerSecond: answersPerSecond},
+		cfg:     cfg,
+		drops:   map[datapath.Reason]uint64{},
+		answers: Limiter{PerSecond: answersPerSecond},
 	}
+	u.sessions = NewSessions(SessionsConfig{
+		Name: "model", Endpoints: cfg.Endpoints, N6: &u.cfg.N6, Max: cfg.MaxSessions, MeterBurst: cfg.MeterBurst, Now: cfg.Now,
+		Index: rulesByKey{}, Stages: &u.stages,
+	})
 	u.stages = Stages{
-		Tables: tables{u}, Now: cfg.Now, Post: u.events.Post,
+		Tables: u.sessions, Now: cfg.Now, Post: u.events.Post,
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
 		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise, Bridge: NewBridge(nil),
 		N6:        heapNetworks(&u.cfg),
@@ -82,14 +80,20 @@ var _ datapath.Driver = (*UPF)(nil)
 
 // Capabilities implements [datapath.Driver]: what is true here is done.
 func (u *UPF) Capabilities() *api.Capabilities {
+	return Capabilities("model", u.cfg.Endpoints, &u.cfg.N6, u.cfg.MaxSessions)
+}
+
+// Capabilities is what the model can do, and so a datapath that has it as its slow
+// path.
+func Capabilities(name string, endpoints []datapath.Endpoint, n6 *datapath.N6, maxSessions uint64) *api.Capabilities {
 	c := &api.Capabilities{
-		Name: "model", MaxSessions: u.cfg.MaxSessions,
+		Name: name, MaxSessions: maxSessions,
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
-		NetworkInstances: u.cfg.N6.Instances(), ForwardingPolicies: u.cfg.N6.PolicyNames(),
+		NetworkInstances: n6.Instances(), ForwardingPolicies: n6.PolicyNames(),
 		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
-		Ethernet: u.cfg.N6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
+		Ethernet: n6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
 	}
-	for _, e := range u.cfg.Endpoints {
+	for _, e := range endpoints {
 		if e.Address.IsValid() {
 			c.N3Ipv4 = append(c.N3Ipv4, ueKey(e.Address).IPv4)
 		}
@@ -99,9 +103,6 @@ func (u *UPF) Capabilities() *api.Capabilities {
 	}
 	return c
 }
-
-// N6 implements [State].
-func (u *UPF) N6() *datapath.N6 { return &u.cfg.N6 }
 
 // local reports whether a is an address of an endpoint.
 func (u *UPF) local(a netip.Addr) bool {
@@ -113,27 +114,24 @@ func (u *UPF) local(a netip.Addr) bool {
 	return false
 }
 
+// Apply implements [datapath.Driver].
+func (u *UPF) Apply(_ context.Context, c *api.Change) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	released := func(o Out) {
+		if o.Reason == datapath.ReasonNone {
+			u.cfg.Send(o.Packet)
+		}
+		u.finish(o)
+	}
+	return u.sessions.Apply(c, u.Capabilities(), released, func(d Datagram) { u.cfg.Send(d.Packet()) })
+}
+
 // Usage implements [datapath.Driver].
 func (u *UPF) Usage(seid uint64) (*api.SessionUsage, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s := u.sessions[seid]
-	if s == nil {
-		return nil, fmt.Errorf("model: SEID %#x: %w", seid, datapath.ErrNoSession)
-	}
-	usage := &api.SessionUsage{}
-	for _, r := range s.rules {
-		usage.Rules = append(usage.Rules, &api.Usage{
-			PdrId:          r.PDRID,
-			Packets:        r.Counters.Packets,
-			Octets:         r.Counters.Octets,
-			DroppedPackets: r.Counters.Dropped,
-		})
-	}
-	for _, urr := range s.in.GetUrrs() {
-		usage.Urrs = append(usage.Urrs, s.urrs[urr.GetId()].Count())
-	}
-	return usage, nil
+	return u.sessions.Usage(seid)
 }
 
 // Buffered is what waits for UEs that are idle.
@@ -179,7 +177,7 @@ func (u *UPF) Sweep() {
 func (u *UPF) Close() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for seid := range u.sessions {
+	for seid := range u.sessions.all {
 		u.stages.Release(seid, nil, true, nil)
 	}
 	u.events.Close()
@@ -199,3 +197,15 @@ func (l links) Router(v6 bool) netip.Addr {
 	}
 	return l.Router4
 }
+
+// rulesByKey is the [Index] of the model.
+type rulesByKey map[datapath.Key][]*Rule
+
+// Candidates implements [Index].
+func (m rulesByKey) Candidates(k datapath.Key) []*Rule { return m[k] }
+
+// Bind implements [Index].
+func (m rulesByKey) Bind(k datapath.Key, rules []*Rule) { m[k] = rules }
+
+// Unbind implements [Index].
+func (m rulesByKey) Unbind(k datapath.Key) { delete(m, k) }

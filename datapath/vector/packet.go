@@ -2,7 +2,7 @@
 // without an allocation for a packet. It is what the datapaths tun, tap and
 // afxdp have in common; they bring packets in and out.
 //
-//	I/O of a worker ─► [Worker.Run]: parse ► detect ► enforce ► measure ► forward ► emit ─► I/O
+//	I/O of a worker ─► [Worker.Run]: parse ► detect ► forward ► enforce ► measure ► emit ─► I/O
 //	                         └─ what is rare, in its turn ─► package model, over the same rules,
 //	                            meters and counters
 //
@@ -14,6 +14,7 @@ package vector
 import (
 	"net/netip"
 
+	"plumbline/datapath"
 	"plumbline/datapath/model"
 )
 
@@ -27,23 +28,29 @@ const Headroom = 128
 
 // Packet is a packet on its way, in a buffer of who read it. What counts of the
 // buffer is Buf[Start:End]. It arrives as a GTP-U message (the payload of a UDP
-// datagram) or as a bare IP packet, and leaves as one of both.
+// datagram, signalling too), as a bare IP packet, or as an Ethernet frame from an
+// Ethernet data network, and leaves as one of them.
+//
+// A bare packet must not be shorter than Start says: what its IP header says of its
+// length is looked at here, and what follows it is cut off.
 type Packet struct {
 	Buf        []byte
 	Start, End int
 
 	// How it came.
-	Network int            // the data network from which it came bare, from 1 on; 0: a GTP-U message
-	From    netip.AddrPort // of a GTP-U message: who sent it
+	Network int            // number of the data network from which it came bare, from 1 on; 0: a GTP-U message
+	From    netip.AddrPort // of a GTP-U message: who sent it; IPv4 addresses are no IPv6 ones
 	To      netip.Addr     // of a GTP-U message: our address
 
-	// How it leaves. Outer is nil if it leaves bare.
-	Outer *model.Outer // to whom the GTP-U message goes, and from which address
-	Port  uint16       // UDP port at Outer.Peer; 0: that of GTP-U
-	DSCP  byte         // of the outer header
-	Flow  uint32       // the same for all packets of a user's flow, good bits first
-	Way   int          // bare: a way of [datapath.N6]
-	Frame bool         // bare: an Ethernet frame of an Ethernet PDU session
+	// How it leaves.
+	Reason datapath.Reason // of one that came: what became of it; ReasonNone: it leaves, here or as others
+	Outer  *model.Outer    // to whom the GTP-U message goes, and from which address; nil: bare
+	Source uint16          // with Outer: UDP source port that it should have: one for each flow of the user
+	Port   uint16          // with Outer: UDP destination port
+	DSCP   byte            // with Outer: of the outer header
+	Flow   uint32          // the same for all packets of a user's flow, good bits first
+	Way    int             // bare: a way of [datapath.N6]
+	Frame  bool            // bare: an Ethernet frame of an Ethernet PDU session
 }
 
 // Octets returns what counts of the buffer.

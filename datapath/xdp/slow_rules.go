@@ -178,7 +178,3 @@ func addCounters(c *model.Counters, t datapath.Total) {
 	atomic.AddUint64(&c.Octets, t.Octets)
 	atomic.AddUint64(&c.Dropped, t.Dropped)
 }
-
-func totalOf(c *model.Counters) datapath.Total {
-	return datapath.Total{Packets: atomic.LoadUint64(&c.Packets), Octets: atomic.LoadUint64(&c.Octets), Dropped: atomic.LoadUint64(&c.Dropped)}
-}

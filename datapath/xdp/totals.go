@@ -66,7 +66,7 @@ func (d *Driver) scan() {
 	for _, s := range d.slowSessions {
 		for i := range s.slow {
 			if r := &s.slow[i]; r.rule != nil {
-				now.add(r.bucket(), totalOf(r.rule.Counters))
+				now.add(r.bucket(), r.rule.Counters.Total())
 			}
 		}
 	}

@@ -1,0 +1,87 @@
+package vector
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"plumbline/datapath"
+	"plumbline/gtpu"
+)
+
+const extFragment = 44 // IPv6: Fragment Header
+
+// TakeOuter takes the outer header off an IP packet that came where GTP-U does, for
+// a datapath that reads IP packets, and notes who sent it: what is left is a GTP-U
+// message. The UDP checksum is not looked at: the user packet has its own.
+//
+// What is not [datapath.ReasonNone] is not for the engine: PassHost is no GTP-U
+// message to one of our addresses, PassFragment part of one, perhaps. What is
+// dropped is to be counted with [Worker.Refuse].
+func (e *Engine) TakeOuter(p *Packet) datapath.Reason {
+	b := p.Octets()
+	switch {
+	case len(b) >= lenIPv4 && b[0]>>4 == 4:
+		return e.takeOuter4(p, b)
+	case len(b) >= lenIPv6 && b[0]>>4 == 6:
+		return e.takeOuter6(p, b)
+	}
+	return datapath.PassHost
+}
+
+func (e *Engine) takeOuter4(p *Packet, b []byte) datapath.Reason {
+	to := netip.AddrFrom4([4]byte(b[16:20]))
+	if b[9] != protoUDP || !e.local(to) {
+		return datapath.PassHost
+	}
+	if binary.BigEndian.Uint16(b[6:])&maskFragment != 0 {
+		return datapath.PassFragment
+	}
+	header, size := 4*int(b[0]&0xf), int(binary.BigEndian.Uint16(b[2:]))
+	if header < lenIPv4 || size < header || size > len(b) {
+		return datapath.DropIPShort
+	}
+	return p.takeUDP(header, size, netip.AddrFrom4([4]byte(b[12:16])), to)
+}
+
+// takeOuter6 takes datagrams without extension headers: those with some are left to
+// the host, which steps over them.
+func (e *Engine) takeOuter6(p *Packet, b []byte) datapath.Reason {
+	to := netip.AddrFrom16([16]byte(b[24:40]))
+	if b[6] != protoUDP && b[6] != extFragment || !e.local(to) {
+		return datapath.PassHost
+	}
+	if b[6] == extFragment {
+		return datapath.PassFragment
+	}
+	size := lenIPv6 + int(binary.BigEndian.Uint16(b[4:]))
+	if size > len(b) {
+		return datapath.DropIPShort
+	}
+	return p.takeUDP(lenIPv6, size, netip.AddrFrom16([16]byte(b[8:24])), to)
+}
+
+// takeUDP makes the payload of the datagram what counts. Its header is at octet at of
+// a packet of size octets.
+func (p *Packet) takeUDP(at, size int, from, to netip.Addr) datapath.Reason {
+	udp := p.Buf[p.Start+at : p.Start+size]
+	if len(udp) < lenUDP || binary.BigEndian.Uint16(udp[2:]) != gtpu.Port {
+		return datapath.PassHost
+	}
+	p.From, p.To = netip.AddrPortFrom(from, binary.BigEndian.Uint16(udp)), to
+	p.Network = 0
+	p.Start, p.End = p.Start+at+lenUDP, p.Start+size
+	return datapath.ReasonNone
+}
+
+// local reports whether a is an address of an endpoint.
+func (e *Engine) local(a netip.Addr) bool {
+	for i := range e.cfg.Endpoints {
+		if a == e.cfg.Endpoints[i].Address || a == e.cfg.Endpoints[i].Address6 {
+			return true
+		}
+	}
+	return false
+}
+
+// Refuse counts a packet that does not get into a vector, or does not leave.
+func (w *Worker) Refuse(r datapath.Reason) { w.count(r) }

@@ -1,0 +1,216 @@
+package vector
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"plumbline/datapath"
+	"plumbline/datapath/conformance"
+	"plumbline/datapath/model"
+)
+
+// bed is an engine with devices that are not there.
+type bed struct {
+	*Engine
+	worker    *Worker
+	now       uint64
+	mtu       int
+	oneDevice bool     // N3 and N6 are the same
+	sent      [][]byte // what left beside the packets that came
+}
+
+func openBed(t testing.TB, change ...func(b *bed, c *Config)) *bed {
+	t.Helper()
+	b := &bed{now: 1e9, mtu: conformance.MTU}
+	cfg := Config{
+		Name: "vector", Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
+		Links: b, Advertise: &conformance.Advertise, Secret: conformance.Secret, ChoosePort: func(int) int { return 0 },
+		Now: func() uint64 { return b.now }, Send: b.own,
+	}
+	for _, f := range change {
+		f(b, &cfg)
+	}
+	b.Engine = New(cfg)
+	b.worker = b.NewWorker()
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// MTU implements [Links].
+func (b *bed) MTU(*model.Rule, netip.Addr) int { return b.mtu }
+
+// Router implements [Links].
+func (b *bed) Router(v6 bool) netip.Addr {
+	if v6 {
+		return conformance.N6Address6
+	}
+	return conformance.N6Address
+}
+
+// Least implements [Links].
+func (b *bed) Least() int { return b.mtu }
+
+// MTUs implements [Links].
+func (b *bed) MTUs(int) (n6, tunnel int) { return b.mtu, b.mtu }
+
+// own takes what leaves of its own accord.
+func (b *bed) own(out []*Packet) {
+	for _, p := range out {
+		b.sent = append(b.sent, wire(p))
+	}
+}
+
+// wire is a packet as it is on the wire, from its IP header on.
+func wire(p *Packet) []byte {
+	if p.Outer != nil && !p.PutOuter() {
+		panic(fmt.Sprintf("no room in front of %x", p.Octets()))
+	}
+	return bytes.Clone(p.Octets())
+}
+
+// packetOf returns a packet in a buffer as an I/O has it.
+func packetOf(octets []byte) *Packet {
+	p := &Packet{Buf: make([]byte, Headroom+len(octets)), Start: Headroom, End: Headroom + len(octets)}
+	copy(p.Buf[Headroom:], octets)
+	return p
+}
+
+// Frame implements [conformance.Datapath].
+func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
+	t.Helper()
+	before := b.drops(t)
+	got := b.frame(port, frame)
+	if after := b.drops(t); got.Reason == datapath.ReasonNone && !bytes.Equal(before, after) {
+		t.Errorf("sent, and counted as dropped: %s, before %s", after, before)
+	}
+	return got
+}
+
+func (b *bed) drops(t testing.TB) []byte {
+	t.Helper()
+	all := b.counted(true)
+	for _, r := range []datapath.Reason{datapath.DropBufferAge, datapath.DropBufferEnd, datapath.DropCopy} {
+		delete(all, r.String())
+	}
+	return fmt.Append(nil, all)
+}
+
+func (b *bed) frame(port conformance.Port, frame []byte) conformance.Outcome {
+	if port == conformance.N3 || b.oneDevice && port != conformance.N6LAN {
+		if got := b.fromN3(frame); !b.oneDevice || got.Reason != datapath.PassHost {
+			return got
+		}
+	}
+	network := 1 + max(0, int(port-conformance.N6))
+	if port == conformance.N6LAN {
+		return b.run(network, frame)
+	}
+	if len(frame) < lenEthernet {
+		return b.refuse(datapath.PassHost)
+	}
+	packet, other := frame[lenEthernet:], map[uint16]byte{0x0800: 6, 0x86dd: 4}[binary.BigEndian.Uint16(frame[12:])]
+	if other == 0 || len(packet) > 0 && packet[0]>>4 == other {
+		return b.refuse(datapath.PassHost)
+	}
+	return b.run(network, packet)
+}
+
+const lenEthernet = 14
+
+func (b *bed) refuse(r datapath.Reason) conformance.Outcome {
+	b.worker.Refuse(r)
+	return conformance.Outcome{Reason: r}
+}
+
+func (b *bed) fromN3(frame []byte) conformance.Outcome {
+	if len(frame) < lenEthernet {
+		return b.refuse(datapath.PassHost)
+	}
+	version := map[uint16]byte{0x0800: 4, 0x86dd: 6}[binary.BigEndian.Uint16(frame[12:])]
+	p := packetOf(frame[lenEthernet:])
+	if p.Start == p.End || p.Octets()[0]>>4 != version {
+		return b.refuse(datapath.PassHost)
+	}
+	if reason := b.TakeOuter(p); reason != datapath.ReasonNone {
+		return b.refuse(reason)
+	}
+	return b.vector(p)
+}
+
+func (b *bed) run(network int, octets []byte) conformance.Outcome {
+	p := packetOf(octets)
+	p.Network = network
+	return b.vector(p)
+}
+
+// vector treats one packet.
+func (b *bed) vector(p *Packet) conformance.Outcome {
+	first, got := true, conformance.Outcome{}
+	b.tend()
+	b.worker.Run([]*Packet{p}, func(out []*Packet) {
+		for _, o := range out {
+			if first && p.Reason == datapath.ReasonNone {
+				got.Packet = wire(o)
+			} else {
+				b.sent = append(b.sent, wire(o))
+			}
+			first = false
+		}
+	})
+	got.Reason = p.Reason
+	return got
+}
+
+// Sent implements [conformance.Datapath].
+func (b *bed) Sent(testing.TB) [][]byte {
+	sent := b.sent
+	b.sent = nil
+	return sent
+}
+
+// Pass implements [conformance.Shared]: each session comes to its turn in so many.
+func (b *bed) Pass(d time.Duration) {
+	b.now += uint64(d)
+	for range 16 {
+		b.tend()
+	}
+}
+
+// EventWait implements [random.Datapath].
+func (b *bed) EventWait() time.Duration { return 0 }
+
+// Remains implements [conformance.Shared].
+func (b *bed) Remains() (all []string) {
+	left := func(what string, n int) {
+		if n != 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	left("sessions", b.sessions.Len())
+	o := b.Buffered()
+	left("buffered packets, and sessions that have some", o.Packets+o.Sessions)
+	for _, u := range b.TableUse() {
+		left("of "+u.Name, u.Used)
+	}
+	return all
+}
+
+var _ conformance.Shared = (*bed)(nil)
+
+func TestConformance(t *testing.T) {
+	for name, oneDevice := range map[string]bool{"two devices": false, "one device": true} {
+		t.Run(name, func(t *testing.T) {
+			conformance.Run(t, conformance.Kind{OneDevice: oneDevice}, func(t *testing.T) conformance.Datapath {
+				return openBed(t, func(b *bed, _ *Config) { b.oneDevice = oneDevice })
+			})
+		})
+	}
+}

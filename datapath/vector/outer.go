@@ -1,0 +1,101 @@
+package vector
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Octets of headers.
+const (
+	lenIPv4 = 20
+	lenIPv6 = 40
+	lenUDP  = 8
+)
+
+const (
+	protoTCP, protoUDP, protoSCTP = 6, 17, 132
+	ttlOuter                      = 64
+	flagDF                        = 0x4000
+	maskFragment                  = 0x3fff // more fragments, or an offset
+)
+
+// PutOuter puts the UDP and IP header in front of a packet that leaves with Outer,
+// for a datapath that sends IP packets: the same that package model makes. The UDP
+// checksum is 0 over IPv4 and computed over IPv6.
+//
+// It reports false, and has done nothing, if there is no room for it in front of the
+// packet, or Outer has no source address.
+func (p *Packet) PutOuter() bool {
+	if !p.Outer.Local.IsValid() {
+		return false
+	}
+	if p.Outer.Peer.Is6() {
+		return p.putOuter6()
+	}
+	size := lenIPv4 + lenUDP + p.End - p.Start
+	if p.Start < lenIPv4+lenUDP || size > 0xffff {
+		return false
+	}
+	p.Start -= lenIPv4 + lenUDP
+	b := p.Buf[p.Start:p.End]
+	from, to := p.Outer.Local.As4(), p.Outer.Peer.As4()
+	binary.BigEndian.PutUint32(b, 0x4500<<16|uint32(p.DSCP)<<18|uint32(size))
+	binary.BigEndian.PutUint32(b[4:], flagDF)
+	binary.BigEndian.PutUint32(b[8:], ttlOuter<<24|protoUDP<<16)
+	copy(b[12:16], from[:])
+	copy(b[16:20], to[:])
+	binary.BigEndian.PutUint16(b[10:], ^fold(sum(0, b[:lenIPv4])))
+	p.putUDP(b[lenIPv4:])
+	return true
+}
+
+func (p *Packet) putOuter6() bool {
+	size := lenUDP + p.End - p.Start
+	if p.Start < lenIPv6+lenUDP || size > 0xffff {
+		return false
+	}
+	p.Start -= lenIPv6 + lenUDP
+	b := p.Buf[p.Start:p.End]
+	from, to := p.Outer.Local.As16(), p.Outer.Peer.As16()
+	binary.BigEndian.PutUint32(b, 6<<28|uint32(p.DSCP)<<22|p.label())
+	binary.BigEndian.PutUint32(b[4:], uint32(size)<<16|protoUDP<<8|ttlOuter)
+	copy(b[8:24], from[:])
+	copy(b[24:40], to[:])
+	p.putUDP(b[lenIPv6:])
+	check := ^fold(sum(sum(uint64(size)+protoUDP, b[8:40]), b[lenIPv6:]))
+	if check == 0 {
+		check = 0xffff
+	}
+	binary.BigEndian.PutUint16(b[lenIPv6+6:], check)
+	return true
+}
+
+// label returns the outer Flow Label: none for signalling, which has no flow.
+func (p *Packet) label() uint32 { return p.Flow >> 12 }
+
+func (p *Packet) putUDP(b []byte) {
+	binary.BigEndian.PutUint16(b, p.Source)
+	binary.BigEndian.PutUint16(b[2:], p.Port)
+	binary.BigEndian.PutUint32(b[4:], uint32(len(b))<<16)
+}
+
+// sum adds the 16-bit words of b to a sum. Source: RFC 1071.
+func sum(s uint64, b []byte) uint64 {
+	for ; len(b) >= 8; b = b[8:] {
+		var carry uint64
+		s, carry = bits.Add64(s, binary.BigEndian.Uint64(b), 0)
+		s += carry
+	}
+	var rest [8]byte
+	copy(rest[:], b)
+	s, carry := bits.Add64(s, binary.BigEndian.Uint64(rest[:]), 0)
+	return s + carry
+}
+
+func fold(s uint64) uint16 {
+	s = s>>32 + s&0xffffffff
+	s = s>>32 + s&0xffffffff
+	s = s>>16 + s&0xffff
+	s = s>>16 + s&0xffff
+	return uint16(s)
+}

@@ -1,0 +1,103 @@
+package vector
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+	"plumbline/gtpu"
+)
+
+// slowly treats a packet by the model.
+func (w *Worker) slowly(p *Packet) {
+	switch stages := &w.e.stages; {
+	case p.Network == 0:
+		w.tunnelled(p)
+	case w.e.isEthernet(p.Network):
+		for i, o := range stages.Ethernet(p.Network, p.Octets()) {
+			if reason := w.finished(o); i == 0 {
+				p.Reason = reason
+			}
+		}
+	default:
+		p.Reason = w.finished(stages.Bare(p.Network, p.Octets()))
+	}
+}
+
+// tunnelled treats a GTP-U message.
+func (w *Worker) tunnelled(p *Packet) {
+	out := w.e.stages.Tunnelled(p.Octets())
+	p.Reason = w.finished(out)
+	if out.Reason == datapath.ReasonNone {
+		return
+	}
+	m := model.Datagram{From: p.From, To: netip.AddrPortFrom(p.To, gtpu.Port), Payload: p.Octets()}
+	w.answer(m, out.Reason)
+}
+
+// finish lets leave what the model made of a packet, or counts why it does not.
+func (w *Worker) finish(o model.Out) { w.finished(o) }
+
+// finished is finish, and returns what became of the packet itself.
+func (w *Worker) finished(o model.Out) datapath.Reason {
+	reason := o.Reason
+	if reason == datapath.ReasonNone {
+		reason = w.leave(model.Sent{
+			Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way, Flow: o.Flow,
+			Ethernet: o.Rule.Ethernet != nil,
+		})
+	}
+	w.count(reason)
+	for _, s := range o.Others {
+		w.count(w.leave(s))
+	}
+	for _, s := range o.Copies {
+		w.count(w.leave(s))
+	}
+	w.countMany(datapath.DropCopy, o.Lost)
+	for _, b := range o.Bridged {
+		w.finish(b)
+	}
+	return reason
+}
+
+// leave lets a packet leave that the model made, or says why it does not.
+func (w *Worker) leave(s model.Sent) datapath.Reason {
+	if s.Outer == nil && !s.Ethernet && w.e.cfg.Hosts.Has(destination(s.Packet)) {
+		return datapath.DropLocal
+	}
+	p := w.fresh()
+	p.Buf, p.End = s.Packet, len(s.Packet)
+	if s.Outer != nil {
+		p.Outer = s.Outer
+		p.takeOuter()
+	} else {
+		p.Way, p.Flow, p.Frame = s.Way, s.Flow, s.Ethernet
+	}
+	w.add(p)
+	return datapath.ReasonNone
+}
+
+// takeOuter takes the outer header off a packet of the model, and notes what it says.
+func (p *Packet) takeOuter() {
+	udp := lenIPv4
+	p.DSCP = p.Buf[1] >> 2
+	if p.Buf[0]>>4 == 6 {
+		udp = lenIPv6
+		p.DSCP = byte(binary.BigEndian.Uint16(p.Buf)>>6) & 0x3f
+	}
+	p.Source, p.Port = binary.BigEndian.Uint16(p.Buf[udp:]), binary.BigEndian.Uint16(p.Buf[udp+2:])
+	p.Flow = uint32(p.Source) << 18 // as much of it as there is
+	if udp == lenIPv6 {
+		p.Flow = binary.BigEndian.Uint32(p.Buf) << 12
+	}
+	p.Start = udp + lenUDP
+}
+
+func destination(packet []byte) netip.Addr {
+	if packet[0]>>4 == 6 {
+		return netip.AddrFrom16([16]byte(packet[24:40]))
+	}
+	return netip.AddrFrom4([4]byte(packet[16:20]))
+}

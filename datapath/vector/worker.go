@@ -1,0 +1,103 @@
+package vector
+
+import (
+	"sync/atomic"
+
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+)
+
+// cacheLine is how many octets counters of workers keep away from each other.
+const cacheLine = 64
+
+// Worker treats vectors of packets, one after the other. It is for one goroutine.
+type Worker struct {
+	e      *Engine
+	counts []uint64 // by reason; by atomic operations
+
+	send func(out []*Packet)
+	out  []*Packet
+	made []*Packet // packets of which the model made the octets
+	used int       // of made
+}
+
+// NewWorker returns a worker. It is there as long as the engine.
+func (e *Engine) NewWorker() *Worker {
+	e.ownMu.Lock()
+	defer e.ownMu.Unlock()
+	return e.newWorker()
+}
+
+func (e *Engine) newWorker() *Worker {
+	const apart = cacheLine / 8
+	n := len(datapath.Reasons()) + 1
+	w := &Worker{e: e, counts: make([]uint64, n+2*apart)[apart:][:n], out: make([]*Packet, 0, MaxVector)}
+	e.workers = append(e.workers, w)
+	return w
+}
+
+// Run treats a vector of at most [MaxVector] packets and gives what leaves to send,
+// in its order: packets of in, where they are, and others. send is called with at
+// most MaxVector packets at a time, any number of times, and keeps none of them; all
+// that it was given has left, or is on its way in order, when it returns. No rule
+// changes until Run returns. Afterwards the buffers are the caller's again.
+//
+// Where to go stands in each packet that leaves, and in each one of in what became
+// of it: Reason. One for nobody, PassHost, is the caller's.
+func (w *Worker) Run(in []*Packet, send func(out []*Packet)) {
+	w.e.mu.RLock()
+	defer w.e.mu.RUnlock()
+	w.send = send
+	for _, p := range in {
+		w.slowly(p)
+	}
+	w.flush()
+}
+
+// flush sends what has been collected.
+func (w *Worker) flush() {
+	if len(w.out) > 0 {
+		w.send(w.out)
+		clear(w.out)
+		w.out = w.out[:0]
+	}
+	for _, p := range w.made[:w.used] {
+		*p = Packet{}
+	}
+	w.used = 0
+}
+
+// add lets a packet leave.
+func (w *Worker) add(p *Packet) {
+	w.out = append(w.out, p)
+	if len(w.out) == cap(w.out) {
+		w.flush()
+	}
+}
+
+// fresh returns a packet whose octets are not in the buffer of one that came.
+func (w *Worker) fresh() *Packet {
+	if w.used == len(w.made) {
+		w.made = append(w.made, &Packet{})
+	}
+	w.used++
+	return w.made[w.used-1]
+}
+
+func (w *Worker) count(r datapath.Reason) { w.countMany(r, 1) }
+
+func (w *Worker) countMany(r datapath.Reason, n int) {
+	if r != datapath.ReasonNone && n > 0 {
+		atomic.AddUint64(&w.counts[r], uint64(n))
+	}
+}
+
+// signal lets a GTP-U message of the UPF's own leave.
+func (w *Worker) signal(d model.Datagram) {
+	p := w.fresh()
+	p.Outer = &model.Outer{Peer: d.To.Addr(), Local: d.From.Addr(), DSCP: int(d.DSCP)}
+	p.Buf = d.Packet()
+	p.End = len(p.Buf)
+	p.takeOuter()
+	w.add(p)
+}
