@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"plumbline/gnb"
+	"plumbline/lab/programs"
 	"plumbline/lab/topology"
 )
 
@@ -28,15 +29,15 @@ func TestBackToBack(t *testing.T) {
 	g := start(t, gnb.Config{N3: gnb.N3{Address: n3, UPF: peer, Namespace: bed.GNB.Name}, UEs: []gnb.UE{near}})
 	start(t, gnb.Config{N3: gnb.N3{Address: peer, UPF: n3, Namespace: bed.UPF.Name}, UEs: []gnb.UE{far}})
 
-	file := newContent(4 << 20)
-	serveHTTP(t, far.Namespace, file)
+	file := programs.NewContent(4 << 20)
+	programs.ServeHTTP(t, far.Namespace, file)
 	for _, to := range far.Addresses {
-		ping(t, near.Namespace, to, 56)
-		ping(t, near.Namespace, to, g.MTU()-48) // the largest that is not a fragment, for IPv6
-		curl(t, near.Namespace, to, file)
-		iperf(t, near.Namespace, far.Namespace, to, "--bytes", "64M")
-		iperf(t, near.Namespace, far.Namespace, to, "--bytes", "64M", "--reverse")
-		iperf(t, near.Namespace, far.Namespace, to, "--bytes", "2M", "--udp", "--bitrate", "50M", "--length", "1200")
+		programs.Ping(t, near.Namespace, to, 56)
+		programs.Ping(t, near.Namespace, to, g.MTU()-48) // the largest that is not a fragment, for IPv6
+		programs.Curl(t, near.Namespace, to, file)
+		programs.Iperf(t, near.Namespace, far.Namespace, to, "--bytes", "64M")
+		programs.Iperf(t, near.Namespace, far.Namespace, to, "--bytes", "64M", "--reverse")
+		programs.Iperf(t, near.Namespace, far.Namespace, to, "--bytes", "2M", "--udp", "--bitrate", "50M", "--length", "1200")
 	}
 
 	s := g.Stats()

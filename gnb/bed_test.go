@@ -1,17 +1,12 @@
 package gnb_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"runtime"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -44,25 +39,6 @@ func newNamespace(t testing.TB, suffix string) string {
 		}
 	})
 	return name
-}
-
-// within runs f on a thread in a namespace. What f opens stays there.
-func within(namespace string, f func() error) error {
-	h, err := netns.GetFromName(namespace)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good
-		err := netns.Set(h)
-		if err == nil {
-			err = f()
-		}
-		done <- err
-	}()
-	return <-done
 }
 
 func loopbackUp() error {
@@ -108,65 +84,4 @@ func start(t testing.TB, c gnb.Config) *gnb.GNB {
 		}
 	})
 	return g
-}
-
-// command returns a command that runs in a namespace, by nsenter: unlike `ip
-// netns exec` it leaves /sys alone. It is killed when ctx ends.
-func command(ctx context.Context, namespace string, args ...string) *exec.Cmd {
-	enter := []string{"--net=/run/netns/" + namespace}
-	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
-}
-
-// output runs a command in a namespace and returns what it printed.
-func output(t *testing.T, namespace string, args ...string) []byte {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := command(ctx, namespace, args...)
-	cmd.Stderr = t.Output()
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v in %s: %v\n%s", args, namespace, err, out)
-	}
-	return out
-}
-
-// serve starts a server in a namespace, waits until it prints ready, and ends
-// it when the test does. The result is closed when it has ended.
-func serve(t *testing.T, namespace, ready string, args ...string) (over <-chan struct{}) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := command(ctx, namespace, args...)
-	cmd.Stderr = t.Output()
-	stdout, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		cancel()
-		t.Fatal(err)
-	}
-	printed, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tell := sync.OnceFunc(func() { close(printed) })
-		for scan := bufio.NewScanner(stdout); scan.Scan(); {
-			if strings.Contains(scan.Text(), ready) {
-				tell()
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-		_ = cmd.Wait() // its exit status is that of the kill
-	})
-	select {
-	case <-printed:
-	case <-ended:
-		t.Fatalf("%v ended before it printed %q", args, ready)
-	case <-time.After(10 * time.Second):
-		t.Fatalf("%v did not print %q", args, ready)
-	}
-	return ended
 }

@@ -14,6 +14,7 @@ import (
 	"plumbline/datapath"
 	"plumbline/datapath/xdp"
 	"plumbline/gnb"
+	"plumbline/lab/programs"
 	"plumbline/lab/topology"
 )
 
@@ -37,8 +38,8 @@ func TestRedirect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file := newContent(1 << 20)
-	serveHTTP(t, bed.DN.Name, file)
+	file := programs.NewContent(1 << 20)
+	programs.ServeHTTP(t, bed.DN.Name, file)
 	server, server6 := bed.N6.Peer.Address.Addr(), bed.N6.Peer.Address6.Addr()
 
 	install(nil)
@@ -49,7 +50,7 @@ func TestRedirect(t *testing.T) {
 
 	install(&api.Redirect{Url: portal})
 	for _, any := range []string{"198.18.0.1", "[2001:db8:99::1]", server.String()} {
-		got := output(t, ue.Namespace, "curl", "--silent", "--show-error", "--max-time", "30", "--output", filepath.Join(t.TempDir(), "none"),
+		got := programs.Output(t, ue.Namespace, "curl", "--silent", "--show-error", "--max-time", "30", "--output", filepath.Join(t.TempDir(), "none"),
 			"--write-out", "%{http_code} %{redirect_url}", "http://"+any+"/some/page?with=more")
 		if want := "302 " + portal; string(got) != want {
 			t.Errorf("curl of %s: %s, want %s", any, got, want)
@@ -58,10 +59,10 @@ func TestRedirect(t *testing.T) {
 
 	host := server.As4()
 	install(&api.Redirect{Ipv4: binary.BigEndian.Uint32(host[:])})
-	curl(t, ue.Namespace, netip.MustParseAddr("198.18.0.1"), file)
-	ping(t, ue.Namespace, netip.MustParseAddr("198.18.0.2"), 56)
+	programs.Curl(t, ue.Namespace, netip.MustParseAddr("198.18.0.1"), file)
+	programs.Ping(t, ue.Namespace, netip.MustParseAddr("198.18.0.2"), 56)
 	install(&api.Redirect{Ipv6: server6.AsSlice()})
-	curl(t, ue.Namespace, netip.MustParseAddr("2001:db8:99::1"), file)
+	programs.Curl(t, ue.Namespace, netip.MustParseAddr("2001:db8:99::1"), file)
 }
 
 // openXDP opens the XDP datapath in the UPF's namespace.

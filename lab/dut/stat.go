@@ -146,3 +146,12 @@ func (d *DUT) Datapath(ctx context.Context) (*upf.Datapath, error) {
 	}
 	return answer, nil
 }
+
+// Session returns what the DUT says of a session of its own, by its SEID there.
+func (d *DUT) Session(ctx context.Context, seid uint64) (*upf.Session, error) {
+	answer, err := d.client.Session(ctx, upf.SEID(seid))
+	if err != nil {
+		return nil, fmt.Errorf("dut: session %#x: %w", seid, err)
+	}
+	return answer, nil
+}

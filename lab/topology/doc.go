@@ -28,8 +28,8 @@
 //
 // The data network routes the UE pools to the UPF's N6 address; the UPF has no
 // route to them, since its datapath carries those packets. The UPF forwards IP
-// and filters no reverse path. At the outer ends checksum offload is off,
-// because an XDP program would otherwise see frames whose checksums are not
+// and filters no reverse path. At the outer ends checksum offload is off unless
+// [Config.Offload], because an XDP program would otherwise see frames whose checksums are not
 // written yet; GRO is on at every end, because a veth hands a frame that XDP
 // redirected to it on only if its receiving end has an XDP program or GRO.
 //

@@ -18,7 +18,7 @@ func (t *Topology) link() error {
 		UPF:  Port{Namespace: t.UPF, Device: "n3", MAC: mac(3, 1), Address: t.Config.N3UPF},
 		Peer: Port{Namespace: t.GNB, Device: "n3", MAC: mac(3, 2), Address: t.Config.N3GNB},
 	}
-	if err := t.N3.make(t.Config.MTU); err != nil {
+	if err := t.N3.make(t.Config); err != nil {
 		return err
 	}
 	t.N6 = Link{
@@ -27,7 +27,7 @@ func (t *Topology) link() error {
 	}
 	if t.Config.OnAStick {
 		t.N6 = t.N3
-	} else if err := t.N6.make(t.Config.MTU); err != nil {
+	} else if err := t.N6.make(t.Config); err != nil {
 		return err
 	}
 	t.N6.UPF.Address, t.N6.UPF.Address6 = t.Config.N6UPF, t.Config.N6UPF6
@@ -43,14 +43,14 @@ func mac(referencePoint, end byte) net.HardwareAddr {
 
 // make creates the pair, notes the interface indices, sets offloads and brings
 // both ends up.
-func (l *Link) make(mtu int) error {
+func (l *Link) make(c Config) error {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.HardwareAddr = l.UPF.Device, mtu, l.UPF.MAC
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = l.UPF.Device, c.MTU, l.UPF.MAC
 	pair := &netlink.Veth{
 		LinkAttrs:        attrs,
 		PeerName:         l.Peer.Device,
 		PeerHardwareAddr: l.Peer.MAC,
-		PeerMTU:          uint32(mtu),
+		PeerMTU:          uint32(c.MTU),
 		PeerNamespace:    netlink.NsFd(l.Peer.Namespace.handle),
 	}
 	err := l.UPF.Namespace.links.LinkAdd(pair)
@@ -65,7 +65,7 @@ func (l *Link) make(mtu int) error {
 	if err := l.UPF.prepare(map[string]bool{"rx-gro": true}); err != nil {
 		return err
 	}
-	if err := l.Peer.prepare(map[string]bool{"rx-gro": true, "tx-checksum-ip-generic": false}); err != nil {
+	if err := l.Peer.prepare(map[string]bool{"rx-gro": true, "tx-checksum-ip-generic": c.Offload}); err != nil {
 		return err
 	}
 	return errors.Join(l.UPF.raise(), l.Peer.raise())

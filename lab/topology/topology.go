@@ -18,6 +18,11 @@ type Config struct {
 	// OnAStick puts N3 and N6 on one device of the UPF.
 	OnAStick bool
 
+	// Offload leaves checksums and segmentation of what the outer ends send to
+	// whoever is at the UPF's: for datapaths that see packets as the kernel has
+	// them, and not frames.
+	Offload bool
+
 	// MTU of every link, in octets, IP header included: 1280 to MaxMTU. Default
 	// 1500.
 	MTU int

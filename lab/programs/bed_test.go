@@ -1,0 +1,206 @@
+package programs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"plumbline/gnb"
+	"plumbline/lab/dut"
+	"plumbline/lab/n4load"
+	"plumbline/lab/topology"
+	"plumbline/pfcp"
+	"plumbline/upf"
+)
+
+// The second UE's MBR in kbit/s, both ways, and how much of it may come at once.
+const (
+	mbr   = 8_000
+	burst = 50 * time.Millisecond
+)
+
+// bed is a UPF between two UEs behind a gNB and a data network. Both UEs' usage
+// is measured by a URR; the second one has an MBR.
+//
+//	…-ue0 ── TUN ─┐
+//	              ├─ gNB ─ n3 ── N3 ── n3 ─ UPF ─ n6 ── N6 ── n6 …-dn
+//	…-ue1 ── TUN ─┘
+type bed struct {
+	*topology.Topology
+	upf      *dut.DUT
+	gnb      *gnb.GNB
+	ues      []gnb.UE
+	sessions []n4load.Session // of ues
+}
+
+// newBed builds a bed and starts everything. Its error wraps
+// [errors.ErrUnsupported] if the UPF said that it cannot run here.
+func newBed(t *testing.T, binary string, row row) (*bed, error) {
+	t.Helper()
+	top, err := topology.New(topology.Config{Name: "plt-programs", OnAStick: row.onAStick, Offload: row.offload})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := top.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b := &bed{Topology: top}
+	if err := b.startUPF(t, binary, row); err != nil {
+		return nil, err
+	}
+	for i := range 2 {
+		name := fmt.Sprintf("ue%d", i)
+		b.ues = append(b.ues, gnb.UE{
+			Name: name, Namespace: newNamespace(t, name), QFI: 9, DownlinkTEID: 0x2001 + uint32(i),
+			Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 64, 0, byte(1 + i)}), netip.MustParseAddr(fmt.Sprintf("fd64:0:0:%x::1", i))},
+		})
+	}
+	b.establish(t)
+	b.startGNB(t)
+	return b, nil
+}
+
+func (b *bed) startUPF(t *testing.T, binary string, row row) error {
+	t.Helper()
+	c := upf.Default()
+	c.NodeID, c.N4.Address = b.Config.N4UPF.String(), b.Config.N4UPF
+	c.N3 = upf.N3{Device: b.N3.UPF.Device, Address: b.N3.UPF.Address.Addr()}
+	c.N6 = upf.N6{
+		Device: b.N6.UPF.Device, Gateway: b.N6.Peer.Address.Addr(), Gateway6: b.N6.Peer.Address6.Addr(),
+	}
+	c.Datapath, c.MeterBurst = row.datapath, upf.Duration(burst)
+	if row.mode != "" {
+		c.XDP.Mode = row.mode
+	}
+	d, err := dut.Start(t.Context(), dut.Config{Binary: binary, Namespace: b.UPF, UPF: c})
+	if err != nil {
+		return err
+	}
+	b.upf = d
+	t.Cleanup(func() {
+		datapath, err := d.Datapath(context.Background())
+		drops, dropsErr := d.Drops(context.Background())
+		if err := errors.Join(err, dropsErr, d.Stop()); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("UPF's datapath: %+v\ndrops: %v\n%s", datapath, drops, d.Log())
+		}
+	})
+	return nil
+}
+
+// establish makes the sessions over PFCP: the UPF chooses the uplink F-TEIDs.
+func (b *bed) establish(t *testing.T) {
+	t.Helper()
+	var smf *n4load.Client
+	err := b.UPF.Do(func() (err error) {
+		smf, err = n4load.Dial(n4load.Config{
+			Local:  netip.AddrPortFrom(b.Config.N4SMF, pfcp.Port),
+			Remote: netip.AddrPortFrom(b.Config.N4UPF, pfcp.Port),
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { smf.Close() })
+	if _, err := smf.Associate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, ue := range b.ues {
+		template := &n4load.Template{GNB: b.N3.Peer.Address.Addr(), QFI: pfcp.QFI(ue.QFI), URR: true}
+		if i == 1 {
+			template.MBR = pfcp.BitRates{UplinkKbps: mbr, DownlinkKbps: mbr}
+		}
+		sessions := []n4load.Session{{
+			LocalSEID: uint64(1 + i), DLTEID: ue.DownlinkTEID, UE: ue.Addresses[0], UEPrefix: netip.PrefixFrom(ue.Addresses[1], 64),
+		}}
+		if _, err := smf.Establish(t.Context(), template, sessions); err != nil {
+			t.Fatal(err)
+		}
+		b.ues[i].UplinkTEID, b.ues[i].UPF = sessions[0].ULTEID, sessions[0].N3
+		b.sessions = append(b.sessions, sessions[0])
+	}
+}
+
+func (b *bed) startGNB(t *testing.T) {
+	t.Helper()
+	n3 := gnb.N3{Address: b.N3.Peer.Address.Addr(), Namespace: b.GNB.Name, EchoInterval: time.Second}
+	g, err := gnb.New(gnb.Config{N3: n3, UEs: b.ues}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.gnb = g
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- g.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			_ = g.Stats().Print(t.Output())
+		}
+	})
+}
+
+// newNamespace makes a network namespace with its loopback up, removes it when
+// the test ends, and returns its name.
+func newNamespace(t *testing.T, suffix string) string {
+	t.Helper()
+	name := fmt.Sprintf("plt-programs-%d-%s", os.Getpid(), suffix)
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		h, err := netns.NewNamed(name)
+		if err == nil {
+			defer h.Close()
+			var lo netlink.Link
+			if lo, err = netlink.LinkByName("lo"); err == nil {
+				err = netlink.LinkSetUp(lo)
+			}
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := netns.DeleteNamed(name); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
+}
+
+// buildPlumb compiles the program whose UPF the test runs. The go command is
+// that of `go test`, which says where it is; PATH is not what it was if the
+// test is run by sudo.
+func buildPlumb(t *testing.T) string {
+	t.Helper()
+	goTool := "go"
+	if root := os.Getenv("GOROOT"); root != "" {
+		goTool = filepath.Join(root, "bin", "go")
+	}
+	binary := filepath.Join(t.TempDir(), "plumb")
+	out, err := exec.Command(goTool, "build", "-buildvcs=false", "-o", binary, "plumbline/cmd/plumb").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build plumb: %v\n%s", err, out)
+	}
+	return binary
+}
