@@ -148,6 +148,27 @@ static __always_inline int urr_reached(struct urr *u, __u32 index, __u32 i, __u6
 	return urr_pass(u, owner, index, i, sum) && urr_pass(u, owner, index, i, sum);
 }
 
+/* urr_renew - let the quotas count that are there now
+ *
+ * The driver may have put a limit back as it was, with another quota behind it, while
+ * urr_pass() took it away: what stands there then is above the new quota, or says that
+ * a new one is used up which is not. A limit that is too low by that mends itself.
+ */
+__noinline int urr_renew(__u32 index)
+{
+	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+	const struct urr_owner *owner = bpf_map_lookup_elem(&urr_owners, &index);
+
+	for (int i = 0; u && owner && i <= URR_TOTAL; i++) {
+		__u64 limit = *(volatile __u64 *)&u->limit[i], quota = *(volatile __u64 *)&owner->quota[i];
+		__u64 sum = i == URR_TOTAL ? u->octets[0] + u->octets[1] : u->octets[i & 1];
+
+		if (limit > quota || (limit == URR_USED_UP && sum < quota))
+			__sync_val_compare_and_swap(&u->limit[i], limit, quota);
+	}
+	return 0;
+}
+
 /* urr_check - hold the sums against their limits: @own that of @direction */
 __noinline int urr_check(__u32 index, __u32 direction, __u64 own)
 {
@@ -161,7 +182,7 @@ __noinline int urr_check(__u32 index, __u32 direction, __u64 own)
 		urr_reached(u, index, direction, own);
 	if (total >= *(volatile __u64 *)&u->limit[URR_TOTAL])
 		urr_reached(u, index, URR_TOTAL, total);
-	return 0;
+	return urr_renew(index);
 }
 
 /* urr_add - a packet of @octets that is forwarded in @direction, in line */

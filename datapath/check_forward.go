@@ -11,7 +11,7 @@ import (
 // checkForward looks at the FAR of r.
 func checkForward(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 	f := r.GetForward()
-	if what := lacksForward(f, has); what != "" {
+	if what := lacksForward(s, f, has); what != "" {
 		return farError(r, "%s: %w", what, ErrUnsupported)
 	}
 	for _, d := range f.GetDuplicates() {
@@ -85,15 +85,15 @@ func isWrap(ohc *api.OuterHeaderCreation) bool {
 	return ohc.GetEncapsulation() == api.Encapsulation_UDP || ohc.GetEncapsulation() == api.Encapsulation_PLAIN_IP
 }
 
-// lacksForward returns what of the FAR this datapath cannot do, or "".
-func lacksForward(f *api.Forward, has *api.Capabilities) string {
+// lacksForward returns what of the FAR this datapath cannot do for s, or "".
+func lacksForward(s *api.Session, f *api.Forward, has *api.Capabilities) string {
 	return lacks(
 		need{f.GetAction() == api.Action_BUFF, has.GetBuffering(), "BUFF"},
 		need{len(f.GetDuplicates()) > 0, has.GetDuplicate(), "DUPL"},
 		need{len(f.GetDuplicates()) > MaxDuplicates, false, "so many copies"},
 		need{f.GetRedirect() != nil, has.GetRedirect(), "redirect"},
 		need{f.GetNotifyDiscarded(), has.GetDroppedDownlink(), "notice of discarded packets"},
-		need{f.GetProxyArp() || f.GetProxyNd(), has.GetEthernet(), "proxying of ARP and Neighbour Discovery"},
+		need{f.GetProxyArp() || f.GetProxyNd(), has.GetEthernet() && s.GetPduType() == api.PDUType_ETHERNET, "proxying of ARP and Neighbour Discovery"},
 		need{unknownPolicy(f, has), false, "unknown Forwarding Policy"},
 	)
 }

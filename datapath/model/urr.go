@@ -131,12 +131,26 @@ func (u URR) reached(i int) []api.EventKind {
 			events = append(events, api.EventKind_VOLUME_QUOTA)
 		}
 		if atomic.CompareAndSwapUint64(&u.Limit[i], limit, next) {
+			events = append(events, u.renew(i, sum, next)...)
 			if slices.Contains(events, api.EventKind_VOLUME_THRESHOLD) {
 				u.note()
 			}
 			return events
 		}
 	}
+}
+
+// renew lets the quota count that is there now, behind a limit that became next:
+// SetLimits may have put the same limit back, with another quota behind it.
+func (u URR) renew(i int, sum, next uint64) []api.EventKind {
+	now := atomic.LoadUint64(&u.Owner.Quota[i])
+	if sum >= now {
+		now = UsedUp
+	}
+	if now != next && atomic.CompareAndSwapUint64(&u.Limit[i], next, now) && now == UsedUp {
+		return []api.EventKind{api.EventKind_VOLUME_QUOTA}
+	}
+	return nil
 }
 
 // SetLimits makes threshold, quota and start of traffic those of in and returns

@@ -50,6 +50,31 @@ func TestURRManyCPUs(t *testing.T) {
 	}
 }
 
+// TestURRRenew: a quota that was changed while the limit before it was reached, and
+// came back as it was, is the one that counts.
+func TestURRRenew(t *testing.T) {
+	const sum = 120
+	for _, tc := range []struct {
+		name             string
+		next, now, limit uint64
+		quota            bool // the event
+	}{
+		{"the same", 200, 200, 200, false},
+		{"less", 200, 150, 150, false},
+		{"less than was counted", 200, 110, UsedUp, true},
+		{"more", 200, 250, 250, false},
+		{"more than one that was used up", UsedUp, 150, 150, false},
+		{"another that is used up as well", UsedUp, 115, UsedUp, false},
+	} {
+		u := URR{Volume: &Volume{ID: 3}, Owner: &Owner{SEID: 1}}
+		u.Limit[Total], u.Owner.Quota[Total] = tc.next, tc.now
+		events := u.renew(Total, sum, tc.next)
+		if u.Limit[Total] != tc.limit || len(events) == 1 != tc.quota {
+			t.Errorf("%s: limit %d and %v, want %d and the event %v", tc.name, u.Limit[Total], events, tc.limit, tc.quota)
+		}
+	}
+}
+
 // TestLimiter: a burst of a second's worth, and the rate from then on.
 func TestLimiter(t *testing.T) {
 	l := Limiter{PerSecond: 100}

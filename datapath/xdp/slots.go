@@ -1,9 +1,6 @@
 package xdp
 
-import (
-	"math/bits"
-	"time"
-)
+import "math/bits"
 
 // slots hands out the slots of a table, but for some at its begin. Those below
 // homes are for who asks for one of them; they are given to others only when
@@ -13,18 +10,12 @@ import (
 type slots struct {
 	taken bitmap
 	size  uint32
-	homes uint32 // the first slot that is nobody's home
-	next  uint32 // the first one from there on that was never used
-	freed queue  // of those that were
-	late  []lateHome
+	homes uint32    // the first slot that is nobody's home
+	next  uint32    // the first one from there on that was never used
+	freed queue     // of those that were
+	late  lateQueue // of homes
 
 	cursor uint32 // where the search for a free home goes on
-}
-
-// lateHome is a home that was given back, and when.
-type lateHome struct {
-	slot uint32
-	at   time.Time
 }
 
 // newSlots is of a table of size slots, of which those below first are not handed
@@ -76,7 +67,7 @@ func (s *slots) freeHome() (uint32, bool) {
 // give gives a slot back.
 func (s *slots) give(slot uint32) {
 	if slot < s.homes {
-		s.late = append(s.late, lateHome{slot, time.Now()})
+		s.late.put(slot, monotonic())
 		return
 	}
 	s.taken.remove(slot)
@@ -85,12 +76,9 @@ func (s *slots) give(slot uint32) {
 
 // settle frees the homes whose grace is over.
 func (s *slots) settle() {
-	n := 0
-	for n < len(s.late) && time.Since(s.late[n].at) >= grace {
-		s.taken.remove(s.late[n].slot)
-		n++
+	for slot, ok := s.late.take(); ok; slot, ok = s.late.take() {
+		s.taken.remove(slot)
 	}
-	s.late = s.late[n:]
 }
 
 // adopt takes all slots that are in use, of which there are none yet.
@@ -111,7 +99,7 @@ func (s *slots) adopt(used func(slot uint32) bool) {
 
 // free is how many slots can be taken.
 func (s *slots) free() int {
-	n := int(s.size) + len(s.late)
+	n := int(s.size) + s.late.held()
 	for _, w := range s.taken {
 		n -= bits.OnesCount64(w)
 	}

@@ -5,22 +5,11 @@ import (
 	"net/netip"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/model"
 	"plumbline/gtpu"
 )
-
-// monotonic is the clock of bpf_ktime_get_ns().
-func monotonic() uint64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic(err) // the clock exists on every Linux
-	}
-	return uint64(ts.Nano())
-}
 
 // slowTables reads rules as the programs do. The driver's lock is held, so no
 // rule is being changed.
