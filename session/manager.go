@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -63,10 +64,19 @@ func (c *Change) SliceMeter() (uplink, downlink BitsPerSecond) {
 }
 
 // GBR reports whether the datapath knows Guaranteed Bit Rates.
-func (c *Change) GBR() bool { return c.tables != nil && c.tables.gbr }
+func (c *Change) GBR() bool { return c.tables != nil && c.tables.gbr.Load() }
 
 // Can returns what the datapaths can do.
-func (m *Manager) Can() Capabilities { return m.config.Can }
+func (m *Manager) Can() Capabilities { return *m.can() }
+
+func (m *Manager) can() *Capabilities { return m.capable.Load() }
+
+// SetCan says what the datapaths can do from now on: those of before have been
+// replaced.
+func (m *Manager) SetCan(can Capabilities) {
+	m.capable.Store(&can)
+	m.tables.gbr.Store(can.GBR)
+}
 
 // withTables gives what sessions name to a datapath with each of them.
 type withTables struct {
@@ -86,6 +96,7 @@ func (d withTables) Install(ctx context.Context, c *Change) error {
 type Manager struct {
 	config   Config
 	datapath Datapath
+	capable  atomic.Pointer[Capabilities]
 	table    table
 	claims   *claims
 	tables   tables
@@ -125,7 +136,7 @@ func NewManager(c Config, d Datapath) (*Manager, error) {
 		config: c, claims: newClaims(t, p), timers: newTimers(c.Now().UnixNano()), usages: newUsages(),
 	}
 	m.datapath = withTables{d, &m.tables}
-	m.tables.gbr = c.Can.GBR
+	m.SetCan(c.Can)
 	if err := m.tables.init(c.Predefined, s); err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
@@ -232,6 +243,12 @@ func (m *Manager) All() iter.Seq[*Session] {
 // seids yields the SEIDs of the sessions whose records want says yes to. It is
 // called with the record locked, so it must not wait.
 func (m *Manager) seids(want func(record []byte) bool) iter.Seq[uint64] {
+	return m.places(func(record []byte) bool { return record != nil && want(record) })
+}
+
+// places is seids with those sessions that are being established, whose records are
+// nil.
+func (m *Manager) places(want func(record []byte) bool) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for i := range m.table.chunks {
 			c := m.table.chunks[i].Load()
@@ -242,7 +259,7 @@ func (m *Manager) seids(want func(record []byte) bool) iter.Seq[uint64] {
 				e := &c[j]
 				e.mu.Lock()
 				seid := e.seid
-				ok := seid != 0 && e.record != nil && want(e.record)
+				ok := seid != 0 && want(e.record)
 				e.mu.Unlock()
 				if ok && !yield(seid) {
 					return

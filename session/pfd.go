@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // tables are what sessions name and have from elsewhere.
 type tables struct {
 	slices     *sliceTable
 	predefined map[string]*PredefinedRule
-	gbr        bool // Capabilities.GBR
+	gbr        atomic.Bool // Capabilities.GBR
 
 	mu   sync.RWMutex
 	apps map[string][]SDFFilter // flows by Application ID; the filters never change

@@ -143,7 +143,7 @@ func (p *plan) updateOthers(req *Modification) error {
 // Source: TS 29.244 V18.6.0, 5.2.4.2 and 8.2.31.
 func (p *plan) endMarker(was, is OuterHeaderCreation) {
 	list := &p.r.change.EndMarkers
-	if p.m.config.Can.EndMarkers && was.Encapsulation == GTPU && was.TEID != 0 && was != is && !slices.Contains(*list, was) {
+	if p.m.can().EndMarkers && was.Encapsulation == GTPU && was.TEID != 0 && was != is && !slices.Contains(*list, was) {
 		*list = append(*list, was)
 	}
 }

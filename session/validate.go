@@ -41,7 +41,7 @@ func (p *plan) validate() error {
 			return err
 		}
 	}
-	if len(s.BARs) > 0 && !p.m.config.Can.Buffering {
+	if len(s.BARs) > 0 && !p.m.can().Buffering {
 		return ruleError(RuleBAR, uint32(s.BARs[0].ID), fmt.Errorf("buffering: %w", ErrUnsupported))
 	}
 	for i := range s.FARs {
@@ -59,7 +59,7 @@ func (p *plan) validate() error {
 			return err
 		}
 	}
-	if !p.m.config.Can.Filters {
+	if !p.m.can().Filters {
 		return p.checkDetectable()
 	}
 	return nil
@@ -67,7 +67,7 @@ func (p *plan) validate() error {
 
 // validateType checks that the datapath knows what the session's packets are.
 func (p *plan) validateType() error {
-	can := &p.m.config.Can
+	can := p.m.can()
 	switch t := p.next.PDNType; {
 	case t == PDNTypeEth && !can.Ethernet, t == PDNTypeNonIP && !can.Unstructured, t > PDNTypeEth:
 		return &Error{Cause: CauseServiceNotSupported, OffendingIE: IEPDNType, Err: fmt.Errorf("PDN Type %d: %w", t, ErrUnsupported)}
@@ -77,7 +77,7 @@ func (p *plan) validateType() error {
 
 // validateQER checks one QER by itself.
 func (p *plan) validateQER(q *QER) error {
-	can := &p.m.config.Can
+	can := p.m.can()
 	switch {
 	case q.QFI > 63:
 		return qerError(q.ID, ErrUnsupported, "QFI %d", q.QFI)
@@ -100,19 +100,19 @@ const notMeasured = ReportENVCL | ReportIPMJL | ReportREEMR | ReportUPINT
 // validateURR checks one URR by itself.
 func (p *plan) validateURR(u *URR) error {
 	switch {
-	case !p.m.config.Can.Usage:
+	case !p.m.can().Usage:
 		return urrError(u.ID, ErrUnsupported, "usage reporting")
 	case u.Method&^(MeasureDuration|MeasureVolume|MeasureEvent) != 0,
 		u.Method&MeasureEvent != 0 && u.Triggers&(ReportSTART|ReportSTOPT) == 0 && !u.Events.any(),
 		u.Method&MeasureEvent == 0 && u.Events.any(): // starts of traffic are the only events there are
 		return urrError(u.ID, ErrUnsupported, "Measurement Method %v", u.Method)
-	case u.Triggers&ReportDROTH != 0 && !p.m.config.Can.DroppedDownlink:
+	case u.Triggers&ReportDROTH != 0 && !p.m.can().DroppedDownlink:
 		return urrError(u.ID, ErrUnsupported, "dropped DL traffic")
 	case u.Triggers&notMeasured != 0:
 		return urrError(u.ID, ErrUnsupported, "Reporting Triggers %v", u.Triggers)
 	case u.Triggers&ReportMACAR != 0 && p.next.PDNType != PDNTypeEth:
 		return urrError(u.ID, ErrUnsupported, "Reporting Triggers %v of a session that is not of PDN Type Ethernet", u.Triggers)
-	case u.Information&InfoMBQE != 0 && !p.m.config.Can.BeforeEnforcement:
+	case u.Information&InfoMBQE != 0 && !p.m.can().BeforeEnforcement:
 		return urrError(u.ID, ErrUnsupported, "measurement before QoS enforcement")
 	case u.Information&^(InfoMBQE|InfoRADI|InfoISTM|InfoMNOP) != 0: // paused
 		return urrError(u.ID, ErrUnsupported, "Measurement Information %#x", uint16(u.Information))

@@ -4,7 +4,7 @@ import "fmt"
 
 // validateFAR checks one FAR by itself.
 func (p *plan) validateFAR(f *FAR) error {
-	can := &p.m.config.Can
+	can := p.m.can()
 	switch a := f.ApplyAction &^ NotifyDiscarded; {
 	case a != f.ApplyAction && (!can.DroppedDownlink || a&Forward != 0):
 		return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
@@ -36,7 +36,7 @@ func (p *plan) validateFAR(f *FAR) error {
 }
 
 func (p *plan) validateForwarding(f *FAR) error {
-	can := &p.m.config.Can
+	can := p.m.can()
 	w := &f.Forwarding
 	to, forwards := w.DestinationInterface, f.ApplyAction&Forward != 0
 	switch {
@@ -70,7 +70,7 @@ func (p *plan) validateForwarding(f *FAR) error {
 
 // validateCreation checks an Outer Header Creation of which there is something.
 func (p *plan) validateCreation(o *OuterHeaderCreation) error {
-	can := &p.m.config.Can
+	can := p.m.can()
 	v4, v6 := o.IPv4 != IPv4{}, o.IPv6 != IPv6{}
 	switch {
 	case o.Encapsulation == Tags && v4 == v6 && !v4: // needs no address
@@ -91,7 +91,7 @@ func (p *plan) validateCreation(o *OuterHeaderCreation) error {
 // either: DUPL comes with FORW.
 func (p *plan) validateDuplicates(f *FAR) error {
 	switch {
-	case !p.m.config.Can.Duplicate:
+	case !p.m.can().Duplicate:
 		return farError(f.ID, ErrUnsupported, "Apply Action %v", f.ApplyAction)
 	case len(f.Duplicates) == 0:
 		return farError(f.ID, ErrIncomplete, "DUPL without Duplicating Parameters")
@@ -105,7 +105,7 @@ func (p *plan) validateDuplicates(f *FAR) error {
 			return farError(f.ID, ErrUnsupported, "copies to interface %d", d.DestinationInterface)
 		case !creates && d.DestinationInterface != Core && d.DestinationInterface != SGiLAN:
 			return farError(f.ID, ErrUnsupported, "copies towards %v without Outer Header Creation", d.DestinationInterface)
-		case d.ForwardingPolicy != "" && !p.m.config.Can.Policies:
+		case d.ForwardingPolicy != "" && !p.m.can().Policies:
 			return farError(f.ID, ErrUnsupported, "copies by Forwarding Policy %q", d.ForwardingPolicy)
 		case creates:
 			if err := p.validateCreation(o); err != nil {
@@ -127,7 +127,7 @@ func (p *plan) validatePath(r *PDR, f *FAR) error {
 	}
 	out := f.Forwarding.OuterHeaderCreation.Creates()
 	switch {
-	case in && out && !p.m.config.Can.TunnelToTunnel:
+	case in && out && !p.m.can().TunnelToTunnel:
 		return pdrError(r.ID, ErrUnsupported, "from tunnel to tunnel (FAR %d)", f.ID)
 	case !in && !out:
 		return pdrError(r.ID, ErrUnsupported, "from %v to %v (FAR %d), both without a tunnel",

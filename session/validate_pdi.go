@@ -27,7 +27,7 @@ func (p *plan) validatePDI(r *PDR) error {
 
 // validateRarePDI checks what few PDIs have against what the datapath can do.
 func (p *plan) validateRarePDI(r *PDR) error {
-	can, d := &p.m.config.Can, &r.PDI
+	can, d := p.m.can(), &r.PDI
 	switch {
 	case len(d.Framed) > 0 && !can.FramedRoutes:
 		return pdrError(r.ID, ErrUnsupported, "framed routes or UE prefixes %v", d.Framed)
@@ -60,7 +60,7 @@ func (p *plan) validateRarePDI(r *PDR) error {
 func (p *plan) validateFilters(r *PDR) error {
 	d := &r.PDI
 	matchAll := slices.ContainsFunc(d.Filters, func(f SDFFilter) bool { return f.MatchesAll() })
-	if (len(d.Filters) > 0 && !matchAll || len(r.Predefined) > 0 || d.ApplicationID != "") && !p.m.config.Can.Filters {
+	if (len(d.Filters) > 0 && !matchAll || len(r.Predefined) > 0 || d.ApplicationID != "") && !p.m.can().Filters {
 		return pdrError(r.ID, ErrUnsupported, "SDF filters")
 	}
 	if d.ApplicationID == "" {

@@ -148,7 +148,7 @@ var big = packet{
 }
 
 var scripts = slices.Concat(
-	sessionScripts, usageScripts, bufferScripts, discardScripts, signalScripts, meterScripts,
+	sessionScripts, usageScripts, carryScripts, bufferScripts, discardScripts, signalScripts, meterScripts,
 	exceptionScripts,
 )
 

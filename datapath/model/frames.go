@@ -22,6 +22,9 @@ type Frame struct {
 func (u *UPF) FromN3(frame []byte) Frame {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.paused {
+		return Frame{Reason: datapath.PassHost}
+	}
 	u.stages.N6.Expire(u.cfg.Now())
 	d, reason := u.datagram(frame)
 	if reason != datapath.ReasonNone {
@@ -51,6 +54,9 @@ func (u *UPF) FromN6(frame []byte) Frame { return u.FromNetwork(1, frame) }
 func (u *UPF) FromNetwork(network int, frame []byte) Frame {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.paused {
+		return Frame{Reason: datapath.PassHost}
+	}
 	u.stages.N6.Expire(u.cfg.Now())
 	if len(frame) < lenEthernet {
 		return u.finish(Out{Reason: datapath.PassHost})
@@ -79,6 +85,9 @@ func (u *UPF) FromEthernet(network int, frame []byte) []Frame {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var frames []Frame
+	if u.paused {
+		return nil
+	}
 	for _, o := range u.stages.Ethernet(network, frame) {
 		frames = append(frames, u.finish(o))
 	}

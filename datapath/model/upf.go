@@ -24,6 +24,7 @@ type Config struct {
 	Secret      []byte               // of [Redirects]
 	// MeterBurst is how much of a rate may come at once; 0: [DefaultBurst].
 	MeterBurst time.Duration
+	Paused     bool // until [UPF.Resume]
 	// Send takes what leaves of its own accord: buffered packets, End Markers,
 	// answers to GTP-U signalling. It is called with the UPF locked. Nil: lost.
 	Send func(packet []byte)
@@ -41,6 +42,7 @@ type UPF struct {
 	drops    map[datapath.Reason]uint64
 	answers  Limiter
 	settled  bool
+	paused   bool // frames that come are lost
 }
 
 // answersPerSecond bounds what strangers can make the UPF send.
@@ -61,6 +63,7 @@ func New(cfg Config) *UPF {
 		cfg:     cfg,
 		drops:   map[datapath.Reason]uint64{},
 		answers: Limiter{PerSecond: answersPerSecond},
+		paused:  cfg.Paused,
 	}
 	u.sessions = NewSessions(SessionsConfig{
 		Name: "model", Endpoints: cfg.Endpoints, N6: &u.cfg.N6, Max: cfg.MaxSessions, MeterBurst: cfg.MeterBurst, Now: cfg.Now,

@@ -11,19 +11,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// start makes the driver work: neighbours, slow path, and last the programs.
+// start makes the driver work: slow path, neighbours, and last the programs.
 func (d *Driver) start() error {
 	// The sockets come first: they are refused if another UPF still runs here.
-	for _, step := range []func() error{d.startTracer, d.startSlow, d.startEthernet, d.watchHops, d.startURREvents, d.startWatching} {
+	if err := d.startTracer(); err != nil {
+		return err
+	}
+	if err := d.serve(d.startSlow, d.startEthernet); err != nil {
+		return err
+	}
+	for _, step := range []func() error{d.watchHops, d.startURREvents} {
 		if err := step(); err != nil {
 			return err
 		}
+	}
+	if err := d.serve(d.startWatching); err != nil {
+		return err
 	}
 	d.nat.tidy()
 	if d.beside != nil {
 		return nil // not before Settle
 	}
-	if err := d.attachAll(); err != nil {
+	if err := d.serve(d.attachAll); err != nil {
 		return err
 	}
 	d.hops.leaveLimbo()
@@ -122,7 +131,7 @@ func (d *Driver) attach(prog *ebpf.Program, p device) error {
 			return errors.Join(fmt.Errorf("xdp: pin attachment to %s: %w", p.name, err), l.Close())
 		}
 	}
-	d.detach = append(d.detach, func() error { return d.detachLink(l, true) })
+	d.attached(linkPrefix+p.name, l, true)
 	d.log.Info("attached", "device", p.name, "mode", string(mode))
 	return nil
 }
@@ -133,9 +142,19 @@ func (d *Driver) replace(l link.Link, prog *ebpf.Program, p device) error {
 	if err := l.Update(prog); err != nil {
 		return errors.Join(fmt.Errorf("xdp: replace the program on %s: %w", p.name, err), l.Close())
 	}
-	d.detach = append(d.detach, func() error { return d.detachLink(l, false) })
+	d.attached(linkPrefix+p.name, l, false)
 	d.log.Info("taken over", "device", p.name)
 	return nil
+}
+
+// attached notes an attachment, and under which name it is pinned, if any is. anew
+// says that it was not there before us.
+func (d *Driver) attached(pin string, l link.Link, anew bool) {
+	if d.links == nil {
+		d.links = map[string]link.Link{}
+	}
+	d.links[pin] = l
+	d.detach = append(d.detach, func() error { return d.detachLink(l, anew) })
 }
 
 // detachLink takes the program off its device, unless it is to stay. anew says

@@ -73,7 +73,7 @@ const grace = 20 * time.Millisecond
 // takeOver lets the programs run over the new tables, and adds to the URRs what
 // was counted in the old ones. The next packet holds the sums against the limits.
 func (d *Driver) takeOver() error {
-	if err := d.attachAll(); err != nil {
+	if err := d.serve(d.attachAll); err != nil {
 		return err
 	}
 	time.Sleep(grace)

@@ -91,7 +91,7 @@ func openConfig(t testing.TB, cfg Config, p *ports) *bed {
 			}
 		}
 	})
-	b.slow = newSlowPath(d, nil)
+	b.slow = newSlowPath(d)
 	b.slow.send = b
 	b.slow.host = bedHost{}
 	b.slow.stages.Redirects = model.NewRedirects(conformance.Secret)

@@ -128,6 +128,9 @@ func (d *Driver) Settle(context.Context) error {
 		}
 		d.hops.leaveLimbo()
 	}
+	if d.cfg.Paused {
+		return d.pinNow()
+	}
 	if d.pins == nil {
 		return nil
 	}
@@ -166,10 +169,7 @@ func (d *Driver) counts(drops bool) (map[string]uint64, error) {
 func (d *Driver) Close() error {
 	d.closing.Do(func() {
 		d.events.Close()
-		var errs []error
-		for i := len(d.detach) - 1; i >= 0; i-- {
-			errs = append(errs, d.detach[i]())
-		}
+		errs := []error{undo(&d.serving), undo(&d.detach)}
 		if d.attends >= 0 {
 			errs = append(errs, unix.Close(d.attends))
 		}

@@ -19,8 +19,10 @@ func (d *Driver) loadObjects() error {
 	if err != nil {
 		return err
 	}
-	if d.pins, err = openPins(d.cfg.Pin, tableSize(d.cfg.MaxSessions), d.listed()); err != nil {
-		return err
+	if !d.cfg.Paused { // else by Settle, when who has pinned there before us is gone
+		if d.pins, err = openPins(d.cfg.Pin, tableSize(d.cfg.MaxSessions), d.listed()); err != nil {
+			return err
+		}
 	}
 	adopted, tables := d.pins.adopt(spec)
 	defer closeMaps(adopted) // the collection has references of its own

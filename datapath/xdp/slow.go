@@ -58,9 +58,10 @@ type sender interface {
 // answersPerSecond bounds what strangers can make the UPF send.
 const answersPerSecond = 100
 
-func newSlowPath(d *Driver, kernel *netlink.Handle) *slowPath {
+// newSlowPath returns one that has no sockets yet.
+func newSlowPath(d *Driver) *slowPath {
 	s := &slowPath{
-		d: d, host: newLocalAddresses(d, kernel),
+		d: d, send: deaf{}, host: deaf{},
 		counts:  make([]atomic.Uint64, len(datapath.Reasons())+1),
 		answers: model.Limiter{PerSecond: answersPerSecond}, strangers: model.Limiter{PerSecond: answersPerSecond},
 	}
@@ -83,7 +84,10 @@ func (d *Driver) startSlow() error {
 		return fmt.Errorf("xdp: netlink: %w", err)
 	}
 	d.detach = append(d.detach, func() error { kernel.Close(); return nil })
-	s := newSlowPath(d, kernel)
+	if d.slow == nil {
+		d.slow = newSlowPath(d)
+	}
+	s := d.slow
 	conns, err := listenGTPU(d.cfg.Endpoints)
 	if err != nil {
 		return err
@@ -92,7 +96,6 @@ func (d *Driver) startSlow() error {
 	if err != nil {
 		return errors.Join(err, conns.close())
 	}
-	s.send = raw
 	ring, err := ringbuf.NewReader(d.objs.Exceptions)
 	if err != nil {
 		return errors.Join(fmt.Errorf("xdp: exception ring: %w", err), conns.close(), raw.close())
@@ -101,7 +104,7 @@ func (d *Driver) startSlow() error {
 	if err != nil {
 		return errors.Join(err, conns.close(), raw.close(), ring.Close())
 	}
-	d.slow = s
+	s.connect(raw, newLocalAddresses(d, kernel))
 	var done sync.WaitGroup
 	for to, conn := range conns {
 		done.Go(func() { s.readGTPU(conn, netip.AddrPortFrom(to, gtpu.Port)) })
@@ -114,8 +117,10 @@ func (d *Driver) startSlow() error {
 	done.Go(func() { s.markers.run(closed) })
 	d.detach = append(d.detach, func() error {
 		close(closed)
+		d.drain(ring, copies)
 		err := errors.Join(conns.close(), ring.Close(), copies.Close())
 		done.Wait()
+		s.connect(deaf{}, deaf{})
 		return errors.Join(err, raw.close())
 	})
 	return nil

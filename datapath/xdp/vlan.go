@@ -132,7 +132,7 @@ func (d *Driver) attachTags(prog *ebpf.Program, dev device) error {
 		pin = filepath.Join(d.pins.dir, tagsPrefix+dev.name)
 		if l, err := link.LoadPinnedLink(pin, nil); err == nil {
 			if err = l.Update(prog); err == nil {
-				d.detach = append(d.detach, func() error { return d.detachLink(l, false) })
+				d.attached(tagsPrefix+dev.name, l, false)
 				return nil
 			}
 			_ = errors.Join(l.Unpin(), l.Close()) // of a device that went
@@ -147,7 +147,7 @@ func (d *Driver) attachTags(prog *ebpf.Program, dev device) error {
 			return errors.Join(fmt.Errorf("xdp: pin VLAN program of %s: %w", dev.name, err), l.Close())
 		}
 	}
-	d.detach = append(d.detach, func() error { return d.detachLink(l, true) })
+	d.attached(tagsPrefix+dev.name, l, true)
 	return nil
 }
 

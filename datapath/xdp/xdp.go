@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -76,7 +77,10 @@ type Config struct {
 	// MeterBurst is how much of a QER's rate may come at once, but never less than
 	// three packets; 0: [model.DefaultBurst].
 	MeterBurst time.Duration
-	Log        *slog.Logger
+	// Paused: nothing is attached, listened to or pinned until [Driver.Resume] and
+	// [Driver.Settle].
+	Paused bool
+	Log    *slog.Logger
 
 	// Tests give a clock of their own to meters, buffers and limits, and to the
 	// programs. Nil: the kernel's.
@@ -137,7 +141,10 @@ type Driver struct {
 	ending  ending
 	settled bool // all sessions from before the start have been applied, or are gone
 	events  datapath.Events
-	detach  []func() error
+	detach  []func() error       // in the order in which it was made, what Close undoes
+	serving []func() error       // the same of what Pause undoes
+	links   map[string]link.Link // attachments, by the name of their pins
+	pausing sync.Mutex           // held while it is paused or resumed
 	closing sync.Once
 	done    error
 }
@@ -158,7 +165,11 @@ func New(cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.start(); err != nil {
+	start := d.start
+	if cfg.Paused {
+		start = d.stand
+	}
+	if err := start(); err != nil {
 		d.pins.giveUp(d.adopting)
 		return nil, errors.Join(err, d.Close())
 	}
