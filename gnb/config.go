@@ -51,6 +51,10 @@ type N3 struct {
 	// kernel to cut a burst into G-PDUs. Needed where a UPF sees a veth peer's
 	// frames before they are cut (generic XDP or TC, with tx offloads on).
 	DisableGSO bool `yaml:"disable_gso"`
+	// SuperPackets sends what a UE's TCP hands down at once, up to 64 KiB, as one
+	// G-PDU. Only for a UPF at the other end of a veth that takes user packets out
+	// of such G-PDUs before they are cut; any other one would lose them.
+	SuperPackets bool `yaml:"super_packets"`
 }
 
 // UE is one PDU session and the TUN device that stands for the UE. With a

@@ -104,6 +104,9 @@ func configureTUN(u UE, mtu, index int) error {
 	if err := netlink.LinkSetMTU(link, mtu); err != nil {
 		return fmt.Errorf("MTU %d of %s: %w", mtu, u.Name, err)
 	}
+	if err := netlink.LinkSetGSOMaxSize(link, maxSuper); err != nil {
+		return fmt.Errorf("segments of %d octets of %s: %w", maxSuper, u.Name, err)
+	}
 	if err := netlink.LinkSetTxQLen(link, txQueueLen); err != nil {
 		return fmt.Errorf("queue length %d of %s: %w", txQueueLen, u.Name, err)
 	}
@@ -150,25 +153,24 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// deviceMTU returns the MTU of the device that has address a, in the caller's
-// namespace.
-func deviceMTU(a netip.Addr) (int, error) {
+// deviceOf returns the device that has address a, in the caller's namespace.
+func deviceOf(a netip.Addr) (netlink.Link, error) {
 	links, err := netlink.LinkList()
 	if err != nil {
-		return 0, fmt.Errorf("gnb: devices: %w", err)
+		return nil, fmt.Errorf("gnb: devices: %w", err)
 	}
 	for _, link := range links {
 		addresses, err := netlink.AddrList(link, netlink.FAMILY_V4)
 		if err != nil {
-			return 0, fmt.Errorf("gnb: addresses of %s: %w", link.Attrs().Name, err)
+			return nil, fmt.Errorf("gnb: addresses of %s: %w", link.Attrs().Name, err)
 		}
 		for _, has := range addresses {
 			if has.IP.Equal(a.AsSlice()) {
-				return min(link.Attrs().MTU, maxMTU), nil
+				return link, nil
 			}
 		}
 	}
-	return 0, fmt.Errorf("gnb: n3.address %v is on no device", a)
+	return nil, fmt.Errorf("gnb: n3.address %v is on no device", a)
 }
 
 // readiness tells whether a device has a packet to read.

@@ -2,6 +2,7 @@ package gnb
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -14,10 +15,9 @@ import (
 	"plumbline/mmsg"
 )
 
-// headroom is what lies in a slot before a datagram, vnetHeader what the TUN
-// library writes before a user packet (struct virtio_net_hdr). With the 8
-// octets of a GTP-U header before a user packet there is always room for it.
-const headroom, vnetHeader = 16, 10
+// headroom is what lies in a slot before a datagram. With the 8 octets of a GTP-U
+// header before a user packet there is always room for a virtio header.
+const headroom = 16
 
 // verdict is what became of a datagram from N3. Each has exactly one.
 type verdict int
@@ -71,6 +71,9 @@ type ue struct {
 	device tun.Device
 	batch  [][]byte // user packets in their slots, vnetHeader octets before each
 	octets int      // of the batch
+
+	super io.Writer // device, for packets whose virtio header is written here; nil: all are whole
+	mtu   int       // of the device
 
 	packets     atomic.Uint64 // user packets given to the device
 	total       atomic.Uint64 // octets of user packets, from the IP header on
@@ -154,6 +157,10 @@ func (d *downlink) deliver(slot []byte, start int, h gtpu.Header, from netip.Add
 	if qfi, ok := h.QFI(); ok && u.QFI != 0 && qfi != u.QFI {
 		u.otherQFI.Add(1)
 	}
+	if v, ok := u.unfinished(slot[start:]); ok {
+		u.writeSuper(slot, start, v)
+		return delivered
+	}
 	if len(u.batch) == 0 {
 		d.touched = append(d.touched, u)
 	}
@@ -176,14 +183,22 @@ func isIP(b []byte) bool {
 // flush writes each UE's batch to its device.
 func (d *downlink) flush() {
 	for _, u := range d.touched {
-		u.packets.Add(uint64(len(u.batch)))
-		u.total.Add(uint64(u.octets))
-		if _, err := u.device.Write(u.batch, vnetHeader); err != nil {
-			u.writeErrors.Add(1)
-		}
-		u.batch, u.octets = u.batch[:0], 0
+		u.flush()
 	}
 	d.touched = d.touched[:0]
+}
+
+// flush writes the batch.
+func (u *ue) flush() {
+	if len(u.batch) == 0 {
+		return
+	}
+	u.packets.Add(uint64(len(u.batch)))
+	u.total.Add(uint64(u.octets))
+	if _, err := u.device.Write(u.batch, vnetHeader); err != nil {
+		u.writeErrors.Add(1)
+	}
+	u.batch, u.octets = u.batch[:0], 0
 }
 
 // endMarker counts an End Marker: the UPF will send no more to this tunnel.

@@ -9,7 +9,8 @@
 // There is one goroutine for each UE's device (uplink) and one for everything
 // that arrives on N3 (downlink). Packets are moved in batches and are not
 // allocated for: device and socket read into memory that stays. TCP crosses
-// the device in segments of up to 64 KiB in both directions.
+// the device in segments of up to 64 KiB in both directions, and N3 too if the
+// UPF is on this machine and takes them ([N3.SuperPackets]).
 //
 // The gNB is no control plane: TEIDs come from its configuration, and sessions
 // are installed at the UPF by somebody else.
@@ -26,6 +27,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/vishvananda/netlink"
+
 	"plumbline/mmsg"
 )
 
@@ -37,6 +40,7 @@ type GNB struct {
 	down   *downlink
 	ues    []*ue
 	ups    []*uplink // of ues, by index
+	super  *superN3  // nil: none are sent
 	log    *slog.Logger
 	close  sync.Once
 	lost   atomic.Uint64 // drops of conn, when it was closed
@@ -57,10 +61,11 @@ func New(config Config, log *slog.Logger) (*GNB, error) {
 			return nil, err
 		}
 	}
-	conn, mtu, err := listenN3(config.N3)
+	conn, device, err := listenN3(config.N3)
 	if err != nil {
 		return nil, err
 	}
+	mtu := min(device.Attrs().MTU, maxMTU)
 	if config.N3.MTU != 0 {
 		mtu = config.N3.MTU
 	}
@@ -68,7 +73,7 @@ func New(config Config, log *slog.Logger) (*GNB, error) {
 	if g.mtu < minMTU {
 		err = fmt.Errorf("%w: MTU %d of N3 leaves %d for UEs, IPv6 needs %d", ErrConfig, mtu, g.mtu, minMTU)
 	} else if err = g.openDownlink(); err == nil {
-		err = g.openUEs()
+		err = g.openUEs(device)
 	}
 	if err != nil {
 		g.Close()
@@ -102,7 +107,16 @@ func (g *GNB) openDownlink() error {
 	return nil
 }
 
-func (g *GNB) openUEs() error {
+func (g *GNB) openUEs(n3 netlink.Link) error {
+	if g.config.N3.SuperPackets {
+		err := inNamespace(g.config.N3.Namespace, func() (err error) {
+			g.super, err = openSuper(n3)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
 	for i, config := range g.config.UEs {
 		device, err := openTUN(config, g.mtu, i)
 		if err != nil {
@@ -113,7 +127,17 @@ func (g *GNB) openUEs() error {
 			device.Close()
 			return err
 		}
+		if g.super != nil {
+			if err := up.openSuper(g.super); err != nil {
+				device.Close()
+				up.free()
+				return err
+			}
+		}
 		u := &ue{UE: config, device: device, batch: make([][]byte, 0, batchSize)}
+		if isVeth(n3) {
+			u.super, u.mtu = device.File(), g.mtu
+		}
 		g.ues, g.ups = append(g.ues, u), append(g.ups, up)
 		g.down.byTEID[config.DownlinkTEID] = u
 		g.down.byPeer[fteid{config.UplinkTEID, config.UPF}] = u
@@ -181,6 +205,9 @@ func (g *GNB) Close() {
 		g.shut()
 		for _, up := range g.ups {
 			up.free()
+		}
+		if g.super != nil {
+			g.super.close()
 		}
 		if g.down != nil {
 			g.down.mem.free()

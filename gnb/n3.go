@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"syscall"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"plumbline/gtpu"
@@ -21,10 +22,10 @@ const (
 )
 
 // listenN3 opens the socket of the gNB's F-TEIDs, which receives everything,
-// and returns it with the MTU of its device.
-func listenN3(n N3) (conn *net.UDPConn, mtu int, err error) {
+// and returns it with its device.
+func listenN3(n N3) (conn *net.UDPConn, device netlink.Link, err error) {
 	err = inNamespace(n.Namespace, func() error {
-		if mtu, err = deviceMTU(n.Address); err != nil {
+		if device, err = deviceOf(n.Address); err != nil {
 			return err
 		}
 		at := net.UDPAddrFromAddrPort(netip.AddrPortFrom(n.Address, gtpu.Port))
@@ -40,7 +41,7 @@ func listenN3(n N3) (conn *net.UDPConn, mtu int, err error) {
 	if err != nil && conn != nil {
 		conn.Close()
 	}
-	return conn, mtu, err
+	return conn, device, err
 }
 
 // dialN3 opens a socket for one UE's uplink. Its source port is its own, which

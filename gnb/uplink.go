@@ -39,7 +39,8 @@ type uplink struct {
 	teid    uint32
 	qfi     uint8
 	gso     bool
-	lenGPDU int // octets of a G-PDU's header
+	lenGPDU int          // octets of a G-PDU's header
+	super   *superUplink // nil: TCP's super-packets are cut
 
 	mem   arena
 	slots [][]byte // of mem: header, then what the device gave
@@ -93,9 +94,8 @@ func newUplink(n N3, u UE, device tun.Device) (*uplink, error) {
 // run carries packets until the device is closed.
 func (u *uplink) run() {
 	for {
-		n, err := u.read()
-		u.encapsulate(n)
-		u.send()
+		n, err := u.take()
+		u.flush(n)
 		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrClosed):
@@ -107,6 +107,19 @@ func (u *uplink) run() {
 			time.Sleep(retryDelay)
 		}
 	}
+}
+
+func (u *uplink) take() (n int, err error) {
+	if u.super != nil {
+		return u.readSuper()
+	}
+	return u.read()
+}
+
+// flush sends what is in the first n slots.
+func (u *uplink) flush(n int) {
+	u.encapsulate(n)
+	u.send()
 }
 
 // read waits for packets, and then takes as many as there are while a whole
