@@ -69,7 +69,7 @@ func newBed(t *testing.T, binary string, row row) (*bed, error) {
 		})
 	}
 	b.establish(t)
-	b.startGNB(t)
+	b.startGNB(t, row.super)
 	return b, nil
 }
 
@@ -137,9 +137,9 @@ func (b *bed) establish(t *testing.T) {
 	}
 }
 
-func (b *bed) startGNB(t *testing.T) {
+func (b *bed) startGNB(t *testing.T, super bool) {
 	t.Helper()
-	n3 := gnb.N3{Address: b.N3.Peer.Address.Addr(), Namespace: b.GNB.Name, EchoInterval: time.Second}
+	n3 := gnb.N3{Address: b.N3.Peer.Address.Addr(), Namespace: b.GNB.Name, EchoInterval: time.Second, SuperPackets: super}
 	g, err := gnb.New(gnb.Config{N3: n3, UEs: b.ues}, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
