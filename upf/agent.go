@@ -18,7 +18,7 @@ import (
 // AgentService is a running datapath whose control plane is another process.
 type AgentService struct {
 	log     *slog.Logger
-	driver  datapath.Driver
+	part    *Service // what it has in common with a whole UPF: the datapath
 	agent   *agent.Agent
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the agent has ended,
@@ -59,20 +59,21 @@ func (s *AgentService) start(ctx context.Context, c *Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	if s.driver, err = openDatapath(c, s.log); err == nil {
+	s.part = &Service{config: c, log: s.log}
+	if err = s.part.openDriver(ctx); err == nil {
+		s.part.describe("configured")
 		s.agent, err = agent.New(agent.Config{
-			Server: c.Bus.Redis.server(), Prefix: c.Bus.Redis.Prefix, Name: c.Bus.Agent, Driver: s.driver, Log: s.log})
+			Server: c.Bus.Redis.server(), Prefix: c.Bus.Redis.Prefix, Name: c.Bus.Agent, Driver: s.part.driver, Log: s.log})
 	}
 	if err != nil {
 		return errors.Join(err, closeListeners(listener.metrics, listener.api))
 	}
-	about := describeDatapath(c, s.driver)
+	about := s.part.about.Load()
 	if listener.metrics != nil {
 		s.servers = append(s.servers, serveHTTP(listener.metrics, s.metricsHandler(o), s.log))
 	}
 	if listener.api != nil {
-		part := &Service{config: c, log: s.log, driver: s.driver, about: about}
-		s.servers = append(s.servers, serveAPI(listener.api, part, s.log))
+		s.servers = append(s.servers, serveAPI(listener.api, s.part, s.log))
 	}
 	running, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -95,12 +96,12 @@ func (s *AgentService) listen(ctx context.Context, c *Config) (listeners, error)
 }
 
 // Prepare is as [Service.Prepare].
-func (s *AgentService) Prepare() { prepare(s.driver, s.log) }
+func (s *AgentService) Prepare() { prepare(s.part.forwarder(), s.log) }
 
 // Wait returns when ctx is done, or with the error that ended the agent or the
 // datapath.
 func (s *AgentService) Wait(ctx context.Context) error {
-	ended, why := endOf(s.driver)
+	ended, why := endOf(s.part.driver)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -122,9 +123,9 @@ func (s *AgentService) Close() error {
 	for _, h := range s.servers {
 		errs = append(errs, h.Close())
 	}
-	if s.driver != nil {
-		keepPinned(s.driver)
-		errs = append(errs, s.driver.Close())
+	if s.part != nil && s.part.driver != nil {
+		keepPinned(s.part.forwarder())
+		errs = append(errs, s.part.driver.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop: %w", err)
@@ -169,7 +170,7 @@ func (c *agentCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(ch, desc, value)
 	}
 	gauge(ch, descBuild, 1, c.commit, runtime.Version())
-	about := &collector{Service: &Service{driver: c.driver}, log: c.log}
+	about := &collector{Service: c.part, log: c.log}
 	about.collectPackets(ch)
 	about.collectForwarded(ch)
 	about.collectOccupancy(ch)

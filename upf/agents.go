@@ -33,7 +33,7 @@ func (s *Service) openAgents(ctx context.Context) (datapath.Driver, error) {
 }
 
 // agentsChanged tells CP functions what the datapaths can do now that one came
-// or went.
+// or went, or another one took its place.
 func (s *Service) agentsChanged() {
 	e := s.advertiser.Load()
 	if e == nil {

@@ -10,6 +10,7 @@ const (
 	pathSessions     = "/v1/sessions" // and /v1/sessions/SEID
 	pathAssociations = "/v1/associations"
 	pathDatapath     = "/v1/datapath"
+	pathMove         = "/v1/move"
 	pathPeers        = "/v1/peers"
 	pathDrops        = "/v1/drops"
 	pathConfig       = "/v1/config"
@@ -36,7 +37,9 @@ type Association struct {
 
 // Datapath is what forwards packets, and what it can do.
 type Datapath struct {
-	Name         string       `json:"name"` // DatapathXDP or DatapathModel
+	Name         string       `json:"name"` // DatapathXDP, DatapathTC ...
+	Since        time.Time    `json:"since"`
+	Why          string       `json:"why"`  // it was chosen
 	Mode         string       `json:"mode"` // of its devices, joined by "+" if they differ
 	MaxSessions  uint64       `json:"max_sessions"`
 	MemoryOctets uint64       `json:"memory_octets"` // of its tables; 0: not known
@@ -54,7 +57,7 @@ type AgentState struct {
 	Name     string     `json:"name"`
 	Number   int        `json:"number"`
 	Up       bool       `json:"up"`                 // new sessions can be placed on it
-	Datapath string     `json:"datapath,omitempty"` // DatapathXDP or DatapathModel
+	Datapath string     `json:"datapath,omitempty"` // DatapathXDP, DatapathTC ...
 	Desired  int        `json:"desired"`            // sessions that it is to hold
 	Sessions uint64     `json:"sessions"`           // that it holds
 	Refused  uint64     `json:"refused"`            // desired ones that it could not take when it came back

@@ -14,8 +14,9 @@ import (
 	"plumbline/session"
 )
 
-// localAPI answers the requests to the local API. It only reads: what it asks for is
-// either immutable (sessions) or a copy.
+// localAPI answers the requests to the local API. All but one only read: what they
+// ask for is either immutable (sessions) or a copy. The one that moves sessions to
+// another datapath is a POST.
 type localAPI struct {
 	*Service
 	index seidIndex
@@ -46,6 +47,10 @@ func (a *localAPI) routes() http.Handler {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { a.answer(w, r, answer) })
 	}
 	mux.HandleFunc("GET "+pathTrace, a.trace)
+	mux.HandleFunc("POST "+pathMove, func(w http.ResponseWriter, r *http.Request) {
+		endless(w)
+		a.answer(w, r, a.move)
+	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		a.answer(w, r, func(*http.Request) (any, error) { return nil, fmt.Errorf("%s: %w", r.URL.Path, ErrNotFound) })
 	})
@@ -69,6 +74,8 @@ func (a *localAPI) answer(w http.ResponseWriter, r *http.Request, f func(*http.R
 	case err == nil:
 	case errors.Is(err, ErrNotFound):
 		status = http.StatusNotFound
+	case errors.Is(err, ErrRefused):
+		status = http.StatusConflict
 	case errors.Is(err, errRequest):
 		status = http.StatusBadRequest
 	case errors.Is(err, ErrForbidden):

@@ -37,12 +37,12 @@ func (a *localAPI) nodeIDs() map[uint32]string {
 
 // describe adds to what was known at the start how full the datapath is.
 func (a *localAPI) describe(*http.Request) (any, error) {
-	about := a.about
-	if d, ok := a.driver.(bufferTeller); ok {
+	about := *a.about.Load()
+	if d, ok := a.forwarder().(bufferTeller); ok {
 		b := Buffered(d.Buffered())
 		about.Buffer = &b
 	}
-	if d, ok := a.driver.(tableTeller); ok {
+	if d, ok := a.forwarder().(tableTeller); ok {
 		about.Tables = viewTables(d.TableUse())
 	}
 	if u, ok := a.driver.(*upper.Upper); ok {
@@ -78,7 +78,7 @@ func (a *localAPI) configuration(*http.Request) (any, error) { return a.config, 
 // peers lists the next hops, those on N3 first, by address.
 func (a *localAPI) peers(*http.Request) (any, error) {
 	answer := Peers{Peers: []Peer{}}
-	d, ok := a.driver.(peerTeller)
+	d, ok := a.forwarder().(peerTeller)
 	if !ok {
 		return answer, nil
 	}

@@ -87,9 +87,9 @@ func (a *localAPI) trace(w http.ResponseWriter, r *http.Request) {
 
 // openTrace starts what the request asks for.
 func (a *localAPI) openTrace(r *http.Request) (datapath.Trace, *TraceQuery, func(), error) {
-	tracer, ok := a.driver.(datapath.Tracer)
+	tracer, ok := a.forwarder().(datapath.Tracer)
 	if !ok {
-		return nil, nil, nil, fmt.Errorf("datapath %s shows no packets: %w", a.about.Name, errors.ErrUnsupported)
+		return nil, nil, nil, fmt.Errorf("datapath %s shows no packets: %w", a.about.Load().Name, errors.ErrUnsupported)
 	}
 	q, err := parseTrace(r.URL.Query())
 	if err != nil {
@@ -168,9 +168,9 @@ func (a *localAPI) datapathTargets(t datapath.TraceTargets, q *TraceQuery) (data
 	if q.SEID == 0 {
 		return t, nil
 	}
-	d, ok := a.driver.(keyTeller)
+	d, ok := a.forwarder().(keyTeller)
 	if !ok {
-		return t, fmt.Errorf("datapath %s tells nothing of sessions: %w", a.about.Name, errors.ErrUnsupported)
+		return t, fmt.Errorf("datapath %s tells nothing of sessions: %w", a.about.Load().Name, errors.ErrUnsupported)
 	}
 	keys, err := d.Keys(uint64(q.SEID))
 	if err != nil {

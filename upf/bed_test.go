@@ -43,7 +43,7 @@ func child(file string) int {
 		if err != nil {
 			return err
 		}
-		if err := privilege.Confine(); err != nil && !errors.Is(err, syscall.ENOTSUP) {
+		if err := privilege.Confine(c.API.Move); err != nil && !errors.Is(err, syscall.ENOTSUP) {
 			return err
 		}
 		return errors.Join(s.Wait(ctx), s.Close())

@@ -123,6 +123,14 @@ func (c *Client) Slices(ctx context.Context) (*Slices, error) {
 	return get[Slices](ctx, c, pathSlices)
 }
 
+// Move lets another datapath forward, and returns when it does.
+//
+// Errors: [ErrRefused], [ErrForbidden], [errors.ErrUnsupported].
+func (c *Client) Move(ctx context.Context, to string) (*Moved, error) {
+	path := pathMove + "?" + url.Values{"to": {to}}.Encode()
+	return fetch[Moved](ctx, c, &http.Client{Transport: c.http.Transport}, http.MethodPost, path)
+}
+
 // Trace calls each with every line of a trace, until ctx is done, each returns an
 // error, or the UPF ends, which is no error.
 //
@@ -160,11 +168,16 @@ func (c *Client) Trace(ctx context.Context, q *TraceQuery, each func(*TraceLine)
 
 // get fetches and decodes path.
 func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://upf"+path, nil)
+	return fetch[T](ctx, c, &c.http, http.MethodGet, path)
+}
+
+// fetch makes a request and decodes what is answered.
+func fetch[T any](ctx context.Context, c *Client, by *http.Client, method, path string) (*T, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://upf"+path, nil)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.http.Do(req)
+	resp, err := by.Do(req)
 	if err != nil {
 		return nil, c.explain(err)
 	}
@@ -204,6 +217,7 @@ func answerError(status int, body io.Reader) error {
 	}
 	for code, err := range map[int]error{
 		http.StatusNotFound: ErrNotFound, http.StatusForbidden: ErrForbidden, http.StatusNotImplemented: errors.ErrUnsupported,
+		http.StatusConflict: ErrRefused,
 	} {
 		if status == code {
 			return upfError{err, problem.Error}

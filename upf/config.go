@@ -179,9 +179,12 @@ type Metrics struct {
 	AllowRemote bool `yaml:"allow_remote" json:"allow_remote"`
 }
 
-// API is the read-only local interface.
+// API is the local interface.
 type API struct {
 	Socket string `yaml:"socket" json:"socket"` // absolute path; empty: no API
+	// Move: root and the UPF's own user may let another datapath take the place of
+	// the one that forwards, for which the process keeps the capabilities to start one.
+	Move bool `yaml:"move" json:"move"`
 }
 
 // Log is what goes to stderr.
@@ -242,7 +245,7 @@ func Default() *Config {
 		Store:               Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
 		Bus:                 Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
 		Metrics:             Metrics{Address: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 9090)},
-		API:                 API{Socket: DefaultSocket},
+		API:                 API{Socket: DefaultSocket, Move: true},
 		Log:                 Log{Level: "info", Format: FormatText},
 	}
 }

@@ -46,7 +46,7 @@ func TestParseDefaults(t *testing.T) {
 		Store:      Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
 		Bus:        Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
 		Metrics:    Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
-		API:        API{Socket: "/run/plumbline/upf.sock"},
+		API:        API{Socket: "/run/plumbline/upf.sock", Move: true},
 		Log:        Log{Level: "info", Format: "text"},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
@@ -112,7 +112,7 @@ store:
   after_reboot: forget
   redis: {username: upf, password_file: /etc/password, tls: true, ca_file: /etc/ca.pem, prefix: upf1}
 metrics: {address: "0.0.0.0:9191", allow_remote: true}
-api: {socket: /tmp/upf.sock}
+api: {socket: /tmp/upf.sock, move: false}
 log: {level: debug, format: json}
 `))
 	if err != nil {
@@ -221,7 +221,7 @@ api: {socket: upf.sock}
 log: {level: loud, format: xml}
 `, []string{
 			`f:6:10: node_id: "10.4.0": want an IP address or a domain name`,
-			`f:7:11: datapath: "dpdk": want xdp or model or agents`,
+			`f:7:11: datapath: "dpdk": want auto or xdp or tc or afxdp or tun or tap or model or agents`,
 			`f:8:13: xdp.mode: "offload": want auto or native or generic`,
 			`f:9:17: sessions.max: 0: want 1 to 16777216`,
 			`f:10:20: metrics.address: 10.0.0.1:9090: want a loopback address, or metrics.allow_remote: true (the page has no authentication)`,

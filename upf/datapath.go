@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/datapath/move"
 )
 
 // What a datapath may tell besides what every [datapath.Driver] does.
@@ -56,6 +58,8 @@ func endOf(d datapath.Driver) (ended <-chan struct{}, why func() error) {
 type opening struct {
 	*Config
 	log *slog.Logger
+	// paused: it takes no packets until it is told to (datapath.Movable).
+	paused bool
 }
 
 // datapaths are those that a configuration can name, the best first, and how each
@@ -94,27 +98,62 @@ func (c *Config) takesDevices() bool {
 }
 
 // openDriver opens the datapath, or the way to those that are other processes.
-func (s *Service) openDriver(ctx context.Context) (datapath.Driver, error) {
+func (s *Service) openDriver(ctx context.Context) error {
 	if s.config.Role() == RoleN4 {
-		return s.openAgents(ctx)
+		var err error
+		s.driver, err = s.openAgents(ctx)
+		return err
 	}
-	return openDatapath(s.config, s.log)
+	d, err := openDatapath(opening{Config: s.config, log: s.log})
+	if err != nil {
+		return err
+	}
+	s.use(d)
+	return nil
 }
 
-// openDatapath opens what c.Datapath names.
-func openDatapath(c *Config, log *slog.Logger) (datapath.Driver, error) {
-	name := c.Datapath
+// use makes d the datapath, which another one may follow if it is movable.
+func (s *Service) use(d datapath.Driver) {
+	if m, ok := d.(datapath.Movable); ok {
+		s.mover = move.New(m, s.log)
+		s.driver = s.mover
+		return
+	}
+	s.driver = d
+}
+
+// forwarder is the datapath that forwards now, for what it may tell.
+func (s *Service) forwarder() datapath.Driver {
+	if s.mover == nil {
+		return s.driver
+	}
+	d, _ := s.mover.Current()
+	return d
+}
+
+// totals is what the rules of each slice counted; nil: the datapath does not say.
+func (s *Service) totals() []datapath.SliceTotal {
+	if t, ok := s.driver.(totalTeller); ok {
+		return t.SliceTotals()
+	}
+	return nil
+}
+
+// openDatapath opens what o.Datapath names.
+func openDatapath(o opening) (datapath.Driver, error) {
+	name := o.Datapath
 	if name == DatapathAuto {
 		name = DatapathXDP
 	}
-	chosen := *c
+	chosen := *o.Config
 	chosen.Datapath = name
+	o.Config = &chosen
 	for _, d := range datapaths {
 		if d.name == name {
-			return d.open(opening{&chosen, log})
+			return d.open(o)
 		}
 	}
-	return nil, fmt.Errorf("datapath %q: not known", c.Datapath)
+	return nil, fmt.Errorf("datapath %q: not known", name)
 }
 
 // endpoints returns where GTP-U is terminated: N3, and what is beside it.
@@ -147,7 +186,17 @@ func (g *GTPU) endpoint() datapath.Endpoint {
 	return e
 }
 
-// describeDatapath says what forwards packets, as it was at the start.
+// describe notes what forwards packets from now on, and why.
+func (s *Service) describe(why string) {
+	about := describeDatapath(s.config, s.forwarder())
+	about.Why, about.Since = why, time.Now()
+	if s.mover != nil {
+		_, about.Since = s.mover.Current()
+	}
+	s.about.Store(&about)
+}
+
+// describeDatapath says what forwards packets.
 func describeDatapath(c *Config, d datapath.Driver) Datapath {
 	capabilities := d.Capabilities()
 	about := Datapath{

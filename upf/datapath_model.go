@@ -19,5 +19,6 @@ func openModel(o opening) (datapath.Driver, error) {
 		Advertise:   o.RouterAdvertisement.advertise(),
 		Buffer:      o.Buffer.limits(),
 		MeterBurst:  time.Duration(o.MeterBurst),
+		Paused:      o.paused,
 	}), nil
 }

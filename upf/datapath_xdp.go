@@ -24,6 +24,7 @@ func openXDP(o opening) (datapath.Driver, error) {
 		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max, MaxListedPDRs: c.XDP.MaxListedPDRs,
 		Pin: c.XDP.Pin, Spread: c.XDP.Spread, EchoInterval: time.Duration(c.N3.EchoInterval),
 		Advertise: c.RouterAdvertisement.advertise(), Buffer: c.Buffer.limits(), MeterBurst: time.Duration(c.MeterBurst), Log: o.log,
+		Paused: o.paused,
 	})
 	switch {
 	case err == nil:

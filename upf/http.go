@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -29,10 +30,11 @@ type httpServer struct {
 	done   chan struct{}
 }
 
-// serveHTTP starts to serve; the listener is the server's from then on.
-func serveHTTP(l net.Listener, handler http.Handler, log *slog.Logger) *httpServer {
+// serveHTTP starts to serve; the listener is the server's from then on. What is at
+// one of the paths of writes may change something.
+func serveHTTP(l net.Listener, handler http.Handler, log *slog.Logger, writes ...string) *httpServer {
 	s := &httpServer{addr: l.Addr(), done: make(chan struct{}), server: &http.Server{
-		Handler:        readOnly(handler),
+		Handler:        readOnly(handler, writes),
 		ReadTimeout:    readTime,
 		WriteTimeout:   writeTime,
 		IdleTimeout:    idleTime,
@@ -49,16 +51,25 @@ func serveHTTP(l net.Listener, handler http.Handler, log *slog.Logger) *httpServ
 	return s
 }
 
-// readOnly lets only requests through that ask for something.
-func readOnly(next http.Handler) http.Handler {
+// readOnly lets only requests through that ask for something, but at the paths of
+// writes.
+func readOnly(next http.Handler, writes []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && !slices.Contains(writes, r.URL.Path) {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "read only", http.StatusMethodNotAllowed)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// endless lets an answer take as long as it takes. Without a deadline for reading,
+// the end of the connection is seen as soon as it comes.
+func endless(w http.ResponseWriter) {
+	out := http.NewResponseController(w)
+	_ = out.SetWriteDeadline(time.Time{}) // which the connections of this server can
+	_ = out.SetReadDeadline(time.Time{})
 }
 
 // Close lets requests that are being answered finish for a moment, then ends

@@ -62,12 +62,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.collectSlices(ch)
 	c.collectForwarded(ch)
 	c.collectAgents(ch)
-	gauge(ch, descDatapath, 1, c.about.Name)
-	for _, d := range c.about.Devices {
+	about := c.about.Load()
+	gauge(ch, descDatapath, 1, about.Name)
+	for _, d := range about.Devices {
 		gauge(ch, descDevice, 1, d.Interface, d.Name, d.Mode)
 	}
-	if c.about.MemoryOctets > 0 {
-		gauge(ch, descMemory, float64(c.about.MemoryOctets))
+	if about.MemoryOctets > 0 {
+		gauge(ch, descMemory, float64(about.MemoryOctets))
 	}
 	gauge(ch, descBuild, 1, c.options.Commit, runtime.Version())
 	c.collectPackets(ch)
@@ -87,7 +88,7 @@ func (c *collector) collectPackets(ch chan<- prometheus.Metric) {
 
 // collectSlices says what sessions and packets there were of each slice.
 func (c *collector) collectSlices(ch chan<- prometheus.Metric) {
-	_, counts := c.driver.(totalTeller)
+	counts := c.totals() != nil
 	for _, s := range c.sliceStates() {
 		gauge(ch, descSliceSessions, float64(s.Sessions), s.Name)
 		for direction, u := range map[string]Usage{"uplink": s.Uplink, "downlink": s.Downlink} {
@@ -103,12 +104,12 @@ func (c *collector) collectSlices(ch chan<- prometheus.Metric) {
 
 // collectForwarded says what was forwarded in all.
 func (c *collector) collectForwarded(ch chan<- prometheus.Metric) {
-	d, ok := c.driver.(totalTeller)
-	if !ok {
+	totals := c.totals()
+	if totals == nil {
 		return
 	}
 	var uplink, downlink datapath.Total
-	for _, t := range d.SliceTotals() {
+	for _, t := range totals {
 		uplink.Add(t.Uplink)
 		downlink.Add(t.Downlink)
 	}

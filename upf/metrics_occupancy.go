@@ -14,7 +14,7 @@ var (
 
 // collectOccupancy says how full the buffer and the tables are.
 func (c *collector) collectOccupancy(ch chan<- prometheus.Metric) {
-	if d, ok := c.driver.(bufferTeller); ok {
+	if d, ok := c.forwarder().(bufferTeller); ok {
 		b := d.Buffered()
 		gauge(ch, descBufferSessions, float64(b.Sessions))
 		gauge(ch, descBufferPackets, float64(b.Packets))
@@ -22,7 +22,7 @@ func (c *collector) collectOccupancy(ch chan<- prometheus.Metric) {
 		gauge(ch, descBufferBytes, float64(b.Octets))
 		gauge(ch, descBufferBytesMax, float64(b.MaxOctets))
 	}
-	if d, ok := c.driver.(tableTeller); ok {
+	if d, ok := c.forwarder().(tableTeller); ok {
 		for _, t := range d.TableUse() {
 			gauge(ch, descTableEntries, float64(t.Used), t.Name)
 			gauge(ch, descTableEntriesMax, float64(t.Max), t.Name)

@@ -12,6 +12,7 @@ import (
 
 	"plumbline/bus"
 	"plumbline/datapath"
+	"plumbline/datapath/move"
 	"plumbline/n4"
 	"plumbline/rules"
 	"plumbline/session"
@@ -30,8 +31,9 @@ type Service struct {
 	options  Options
 	log      *slog.Logger
 	driver   datapath.Driver
+	mover    *move.Mover // driver, if another datapath can take its place; else nil
 	store    store.Store // nil: nothing outlives the process
-	about    Datapath
+	about    atomic.Pointer[Datapath]
 	sessions *session.Manager
 	endpoint *n4.Endpoint
 	// advertiser is endpoint, as soon as it is there.
@@ -82,11 +84,10 @@ func (s *Service) start(ctx context.Context) error {
 	if err := s.openStore(ctx); err != nil {
 		return err
 	}
-	var err error
-	if s.driver, err = s.openDriver(ctx); err != nil {
+	if err := s.openDriver(ctx); err != nil {
 		return err
 	}
-	s.about = describeDatapath(s.config, s.driver)
+	s.describe("configured")
 	if err := s.openControlPlane(); err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (s *Service) serve() {
 // serveAPI serves the local API of s, which may be a part of a UPF.
 func serveAPI(l net.Listener, s *Service, log *slog.Logger) *httpServer {
 	a := &localAPI{Service: s, desk: newTraceDesk(), log: log}
-	h := serveHTTP(l, a.routes(), log)
+	h := serveHTTP(l, a.routes(), log, pathMove)
 	h.server.RegisterOnShutdown(func() { close(a.desk.ending) })
 	return h
 }
@@ -182,7 +183,7 @@ func (s *Service) MetricsAddr() net.Addr {
 
 // Prepare does what may take its time, since the UPF serves already, but has to be
 // done while the process has the privileges of its start.
-func (s *Service) Prepare() { prepare(s.driver, s.log) }
+func (s *Service) Prepare() { prepare(s.forwarder(), s.log) }
 
 // Wait returns when ctx is done, or with the error that ended PFCP, the bus or the
 // datapath.
@@ -230,7 +231,7 @@ func (s *Service) stop() error {
 	}
 	if s.driver != nil {
 		if s.store != nil && !s.config.N4.Release {
-			keepPinned(s.driver)
+			keepPinned(s.forwarder())
 		}
 		errs = append(errs, s.driver.Close())
 	}
@@ -242,11 +243,12 @@ func (s *Service) stop() error {
 
 // logUp is the one line that says what runs.
 func (s *Service) logUp() {
-	attrs := []any{"node_id", s.config.NodeID, "n4", s.endpoint.Addr(), "n3", s.config.N3.Address, "datapath", s.about.Name}
-	for _, d := range s.about.Devices {
+	about := s.about.Load()
+	attrs := []any{"node_id", s.config.NodeID, "n4", s.endpoint.Addr(), "n3", s.config.N3.Address, "datapath", about.Name}
+	for _, d := range about.Devices {
 		attrs = append(attrs, strings.ToLower(d.Interface)+"_device", d.Name, strings.ToLower(d.Interface)+"_mode", d.Mode)
 	}
-	attrs = append(attrs, "sessions_max", s.about.MaxSessions, "tables_octets", s.about.MemoryOctets)
+	attrs = append(attrs, "sessions_max", about.MaxSessions, "tables_octets", about.MemoryOctets)
 	if a := s.MetricsAddr(); a != nil {
 		attrs = append(attrs, "metrics", a)
 	}

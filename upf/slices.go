@@ -39,11 +39,7 @@ func (s *Service) sliceStates() []SliceState {
 		rest -= n
 	}
 	list = append(list, SliceState{Name: noSlice, Sessions: max(rest, 0)})
-	d, ok := s.driver.(totalTeller)
-	if !ok {
-		return list
-	}
-	for _, t := range d.SliceTotals() {
+	for _, t := range s.totals() {
 		i := int(t.Slice) - 1 // number 0 is the last one
 		if i < 0 {
 			i = len(list) - 1

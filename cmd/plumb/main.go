@@ -37,6 +37,7 @@ type commands struct {
 	Show     showCommand     `cmd:"" help:"Show a session, associations, slices, datapath, peers or configuration of the running UPF."`
 	Drops    dropsCommand    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`
 	Trace    traceCommand    `cmd:"" help:"Follow chosen packets through the running UPF: which rules, where to, why dropped."`
+	Move     moveCommand     `cmd:"" help:"Let another datapath forward the packets of the running UPF."`
 	Version  versionCommand  `cmd:"" help:"Print version, commit and Go toolchain."`
 }
 

@@ -32,7 +32,7 @@ func runRole(ctx context.Context, file string, role upf.Role) error {
 		return err
 	}
 	s.Prepare()
-	confine(log)
+	confine(log, config.API.Socket != "" && config.API.Move && role == upf.RoleUPF)
 	err = s.Wait(ctx)
 	log.Info("stopping")
 	return errors.Join(err, s.Close())
@@ -52,10 +52,11 @@ func startRole(ctx context.Context, c *upf.Config, o upf.Options) (roleService, 
 	return upf.Start(ctx, c, o)
 }
 
-// confine gives up privileges. A UPF that keeps them works as well, so it only
-// says so.
-func confine(log *slog.Logger) {
-	err := privilege.Confine()
+// confine gives up privileges, but the right to those that a move to another
+// datapath needs, if there may be one. A UPF that keeps them works as well, so it
+// only says so.
+func confine(log *slog.Logger, moves bool) {
+	err := privilege.Confine(moves)
 	if errors.Is(err, syscall.ENOTSUP) {
 		log.Info("capabilities kept: built with cgo, whose threads cannot give them up")
 	} else if err != nil {

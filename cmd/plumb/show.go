@@ -65,6 +65,7 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "datapath %s at %s, %d sessions at most, %d octets of tables\n",
 		d.Name, words(d.N3Addresses), d.MaxSessions, d.MemoryOctets)
+	fmt.Fprintf(stdout, "since %s: %s\n", d.Since.Format(time.RFC3339), d.Why)
 	if b := d.Buffer; b != nil {
 		fmt.Fprintf(stdout, "buffer: packets of %d sessions, %d of %d packets, %d of %d octets\n",
 			b.Sessions, b.Packets, b.MaxPackets, b.Octets, b.MaxOctets)

@@ -129,3 +129,24 @@ func addURR(u, x *api.URRUsage) {
 		u.ReachedUplinkPackets, u.ReachedDownlinkPackets = x.GetReachedUplinkPackets(), x.GetReachedDownlinkPackets()
 	}
 }
+
+// Buffered is what waits in the datapath for UEs that are idle; all 0: it does not
+// say.
+func (m *Mover) Buffered() datapath.Buffered {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if d, ok := m.driver.(bufferTeller); ok {
+		return d.Buffered()
+	}
+	return datapath.Buffered{}
+}
+
+// TableUse is how full the tables of the datapath are; nil: it does not say.
+func (m *Mover) TableUse() []datapath.TableUse {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if d, ok := m.driver.(tableTeller); ok {
+		return d.TableUse()
+	}
+	return nil
+}

@@ -40,6 +40,7 @@ type (
 		Passes() (map[string]uint64, error)
 	}
 	bufferTeller interface{ Buffered() datapath.Buffered }
+	tableTeller  interface{ TableUse() []datapath.TableUse }
 	totalTeller  interface{ SliceTotals() []datapath.SliceTotal }
 )
 
@@ -90,13 +91,17 @@ func (m *Mover) Passes() (map[string]uint64, error) {
 func (m *Mover) SliceTotals() []datapath.SliceTotal {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	t, ok := m.driver.(totalTeller)
+	if !ok && len(m.past.totals) == 0 {
+		return nil
+	}
 	sum := maps.Clone(m.past.totals)
-	if t, ok := m.driver.(totalTeller); ok {
+	if ok {
 		for _, s := range t.SliceTotals() {
 			sum[s.Slice] = sumOf(sum[s.Slice], s)
 		}
 	}
-	var all []datapath.SliceTotal
+	all := []datapath.SliceTotal{}
 	for _, s := range sum {
 		all = append(all, s)
 	}

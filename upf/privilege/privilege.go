@@ -7,10 +7,12 @@
 package privilege
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -67,12 +69,13 @@ func effective() (uint64, error) {
 
 // Confine gives up for good, in every thread, the privileges that a running UPF
 // does not need: all capabilities but CAP_NET_ADMIN and CAP_BPF, and the right to
-// gain any by executing a program. It is for a process that is nothing
-// but a UPF, once that is up.
+// gain any by executing a program. If it may move to another datapath it keeps the
+// right to those that are needed to start one, for [With], but has them not. It is
+// for a process that is nothing but a UPF, once that is up.
 //
 // Errors: [syscall.ENOTSUP] if the program was built with cgo, whose threads Go
 // cannot reach; then the service manager has to do it.
-func Confine() error {
+func Confine(moves bool) error {
 	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("no_new_privs: %w", errno)
 	}
@@ -80,22 +83,64 @@ func Confine() error {
 	if err != nil {
 		return err
 	}
-	var keep uint64
+	keep, permitted := masks(have)
+	if !moves {
+		permitted = keep
+	}
+	if err := set(keep, permitted); err != nil {
+		return fmt.Errorf("give up capabilities: %w", err)
+	}
+	withheld.Lock()
+	defer withheld.Unlock()
+	withheld.keep, withheld.permitted = keep, permitted
+	return nil
+}
+
+// withheld is what Confine has left.
+var withheld struct {
+	sync.Mutex
+	keep, permitted uint64 // both 0: everything
+}
+
+// With calls f with the capabilities that are needed to start a datapath, as far as
+// Confine has left a right to them. No other call is under way meanwhile.
+func With(f func() error) error {
+	withheld.Lock()
+	defer withheld.Unlock()
+	if withheld.permitted == withheld.keep {
+		return f()
+	}
+	if err := set(withheld.permitted, withheld.permitted); err != nil {
+		return fmt.Errorf("raise capabilities: %w", err)
+	}
+	err := f()
+	return errors.Join(err, set(withheld.keep, withheld.permitted))
+}
+
+// masks returns which of the capabilities that a process has a running UPF needs,
+// and which of them a start needs.
+func masks(have uint64) (keep, start uint64) {
 	for _, c := range needed {
+		start |= have & (1 << c.bit)
 		if c.keep {
 			keep |= have & (1 << c.bit)
 		}
 	}
+	return keep, start
+}
+
+// set sets the capabilities of every thread.
+func set(effective, permitted uint64) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	data := [2]unix.CapUserData{}
 	for i := range data {
-		data[i].Permitted = uint32(keep >> (32 * i))
-		data[i].Effective = data[i].Permitted
+		data[i].Permitted = uint32(permitted >> (32 * i))
+		data[i].Effective = uint32(effective >> (32 * i))
 	}
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET,
 		uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)
 	if errno != 0 {
-		return fmt.Errorf("give up capabilities: %w", errno)
+		return errno
 	}
 	return nil
 }

@@ -18,11 +18,14 @@ import (
 // childEnv makes the test binary confine itself and print what its threads have.
 const childEnv = "PLUMBLINE_TEST_CONFINE"
 
+// movesEnv makes it one that may move, and print what it has within With, too.
+const movesEnv = "PLUMBLINE_TEST_MOVES"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) == "" {
 		os.Exit(m.Run())
 	}
-	if err := Confine(); err != nil {
+	if err := Confine(os.Getenv(movesEnv) != ""); err != nil {
 		if errors.Is(err, syscall.ENOTSUP) {
 			fmt.Println("cgo")
 			os.Exit(0)
@@ -30,6 +33,20 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	if os.Getenv(movesEnv) != "" {
+		if err := With(func() error { printThreads(); return nil }); err != nil {
+			panic(err)
+		}
+		fmt.Println(behind)
+	}
+	printThreads()
+	os.Exit(0)
+}
+
+// behind stands between what threads have within With and behind it.
+const behind = "-- behind With"
+
+func printThreads() {
 	files, err := filepath.Glob("/proc/self/task/*/status")
 	if err != nil {
 		panic(err)
@@ -41,7 +58,49 @@ func TestMain(m *testing.M) {
 		}
 		os.Stdout.Write(status)
 	}
-	os.Exit(0)
+}
+
+// TestWith: who may move has the capabilities of a start while it does, and only
+// then.
+func TestWith(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), childEnv+"=1", movesEnv+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if string(out) == "cgo\n" {
+		if !usesCgo {
+			t.Fatal("Confine says that the program uses cgo, which it does not")
+		}
+		t.Skip("the race detector brings cgo in, whose threads Go cannot confine")
+	}
+	have, err := effective()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep, start := masks(have)
+	within, after, ok := bytes.Cut(out, []byte(behind))
+	if !ok {
+		t.Fatalf("nothing behind With: %s", out)
+	}
+	for where, tc := range map[string]struct {
+		out       []byte
+		effective uint64
+	}{"within": {within, start}, "behind": {after, keep}} {
+		want := map[string]bool{
+			fmt.Sprintf("CapEff:\t%016x", tc.effective): true, fmt.Sprintf("CapPrm:\t%016x", start): true, "NoNewPrivs:\t1": true,
+		}
+		got := lines(tc.out, "CapEff:", "CapPrm:", "NoNewPrivs:")
+		if len(got) < 6 {
+			t.Errorf("%s With: %d lines of threads, want more than one thread", where, len(got))
+		}
+		for _, line := range got {
+			if !want[line] {
+				t.Errorf("%s With: a thread has %q, want one of %v", where, line, want)
+			}
+		}
+	}
 }
 
 // TestConfine: after it no thread has another capability than those that a

@@ -1,0 +1,129 @@
+package upf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"plumbline/bus"
+	"plumbline/datapath"
+	"plumbline/datapath/move"
+	"plumbline/rules"
+	"plumbline/upf/privilege"
+)
+
+// Moved is what a move to another datapath has done.
+type Moved struct {
+	From     string `json:"from"`
+	To       string `json:"to"`
+	Sessions int    `json:"sessions"`
+	// Gap is how long no datapath took packets.
+	Gap  Duration `json:"gap"`
+	Took Duration `json:"took"`
+	// Configured is what the next start takes.
+	Configured string `json:"configured"`
+}
+
+// ErrRefused is wrapped by what a UPF refuses to do as things are; nothing has
+// changed.
+var ErrRefused = errors.New("refused")
+
+// Move lets another datapath forward, as if the configuration named it: sessions,
+// F-TEIDs, UE addresses and usage go on. who asked for it stands in the log.
+//
+// Errors: [ErrRefused] if sessions ask for what the datapath cannot do, or another
+// move is under way, [ConfigError], [errors.ErrUnsupported], and those of [Start]
+// that are about a datapath. After any of them the one of before forwards.
+func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
+	if s.mover == nil || s.sessions == nil {
+		return nil, fmt.Errorf("this process cannot change its datapath while it runs: start it with another one: %w", errors.ErrUnsupported)
+	}
+	c, err := s.configFor(to)
+	if err != nil {
+		return nil, err
+	}
+	from := s.about.Load().Name
+	if c.Datapath == from {
+		return nil, fmt.Errorf("%w: datapath %s forwards already", ErrRefused, from)
+	}
+	s.log.Info("moving", "from", from, "to", c.Datapath, "by", who)
+	var r move.Result
+	err = privilege.With(func() error {
+		var err error
+		r, err = s.mover.Move(ctx, func() (datapath.Movable, error) { return s.openPaused(c) }, s.fill)
+		return err
+	})
+	if err != nil {
+		s.log.Warn("not moved", "from", from, "to", c.Datapath, "error", err)
+		if errors.Is(err, move.ErrRefused) || errors.Is(err, move.ErrBusy) {
+			err = fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+		return nil, err
+	}
+	s.describe("moved here from " + from + " by " + who)
+	s.sessions.SetCan(rules.Capabilities(s.driver.Capabilities()))
+	s.agentsChanged()
+	s.log.Info("moved", "from", from, "to", c.Datapath, "sessions", r.Sessions, "gap", r.Gap, "took", r.Took)
+	return &Moved{
+		From: from, To: c.Datapath, Sessions: r.Sessions, Gap: Duration(r.Gap), Took: Duration(r.Took.Round(time.Microsecond)),
+		Configured: s.config.Datapath,
+	}, nil
+}
+
+// configFor is the configuration with another datapath.
+func (s *Service) configFor(to string) (*Config, error) {
+	names := datapathNames()
+	if s.config.Datapath != DatapathModel {
+		names = slices.DeleteFunc(names, func(n string) bool { return n == DatapathModel })
+	}
+	if !slices.Contains(names, to) {
+		return nil, fmt.Errorf("%w: datapath %q: want one of %q", errRequest, to, names)
+	}
+	c := *s.config
+	c.Datapath = to
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errRequest, err)
+	}
+	return &c, c.CheckLive()
+}
+
+// openPaused opens the datapath of c beside the one that forwards.
+func (s *Service) openPaused(c *Config) (datapath.Movable, error) {
+	d, err := openDatapath(opening{Config: c, log: s.log, paused: true})
+	if err != nil {
+		return nil, err
+	}
+	m, ok := d.(datapath.Movable)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("datapath %s takes no sessions over: %w", c.Datapath, errors.ErrUnsupported), d.Close())
+	}
+	prepare(d, s.log) // while it has the privileges
+	return m, nil
+}
+
+// fill gives a datapath every session.
+func (s *Service) fill(ctx context.Context, to datapath.Driver) error {
+	return s.sessions.Copy(ctx, rules.Compiler{Bus: bus.InProcess{Driver: to}})
+}
+
+// move answers a request to change the datapath. It is the only one that changes
+// anything: for root, and for the user of the UPF.
+func (a *localAPI) move(r *http.Request) (any, error) {
+	who, ok := callerOf(r)
+	if !ok || who.Uid != 0 && int(who.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%w: only root and the user of the UPF may change its datapath", ErrForbidden)
+	}
+	if !a.config.API.Move {
+		return nil, fmt.Errorf("%w: api.move is false in the configuration of this UPF", ErrForbidden)
+	}
+	query := r.URL.Query()
+	if len(query) != 1 || len(query["to"]) != 1 {
+		return nil, fmt.Errorf("%w: want ?to=DATAPATH", errRequest)
+	}
+	return a.Move(r.Context(), query.Get("to"), "uid "+strconv.Itoa(int(who.Uid))+", pid "+strconv.Itoa(int(who.Pid)))
+}
