@@ -39,7 +39,7 @@ func (s *Stages) etherTunnelled(h gtpu.Header, tpdu []byte, candidates []*Rule) 
 	}
 	if r.bridges() && r.Uplink {
 		if !s.Bridge.learn(s, r, f.source) {
-			r.countDropped()
+			r.CountDropped()
 			return Out{Reason: datapath.DropMAC, Rule: r}
 		}
 		s.Bridge.heard(s.Now(), r.LAN, r.SEID, &f)

@@ -54,7 +54,7 @@ func (r *Rule) CountsDropped() bool {
 
 // discarded counts a packet that is dropped instead of buffered.
 func (s *Stages) discarded(r *Rule, octets int) {
-	r.countDropped()
+	r.CountDropped()
 	if r.Uplink {
 		return
 	}

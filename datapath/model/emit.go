@@ -56,16 +56,21 @@ func (r *Rule) outerSize(a arrived) int {
 //
 // Source: TS 29.244 V18.6.0, 8.2.56; TS 29.281 V18.1.0, 4.4.2.
 func (r *Rule) encapsulate(a arrived, whole user) []byte {
-	o, dscp, flow := r.Outer, r.dscp(a), r.inner(whole).flow()
-	if o.DSCP >= 0 {
-		dscp = byte(o.DSCP)
-	}
+	o, flow := r.Outer, r.inner(whole).flow()
 	d := Datagram{
 		From: netip.AddrPortFrom(o.Local, sourcePort(flow)), To: netip.AddrPortFrom(o.Peer, gtpu.Port),
-		DSCP: r.Marks.dscp(dscp), FlowLabel: outerFlowLabel(flow),
+		DSCP: r.OuterDSCP(r.dscp(a)), FlowLabel: outerFlowLabel(flow),
 		Payload: append(r.header(a), a.user...),
 	}
 	return d.Packet()
+}
+
+// OuterDSCP returns the DSCP of the outer header of a packet that has this one.
+func (r *Rule) OuterDSCP(user byte) byte {
+	if r.Outer.DSCP >= 0 {
+		user = byte(r.Outer.DSCP)
+	}
+	return r.Marks.dscp(user)
 }
 
 // Datagram is a GTP-U message and how it goes over IP.

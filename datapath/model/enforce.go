@@ -24,28 +24,29 @@ type charge struct {
 // guarantee leave room for those with one; see [Meter.force].
 //
 // Source: TS 29.244 V18.6.0, 5.4.4, 8.2.8 (MBR), 8.2.9 (GBR), 8.2.63 (Packet Rate).
-func (s *Stages) enforce(r *Rule, octets int) datapath.Reason {
-	if len(r.Limits) == 0 {
-		return datapath.ReasonNone
-	}
-	now := s.Now()
-	var taken []charge
+func enforce(r *Rule, octets int, now uint64) datapath.Reason {
+	var room [8]charge // enough for most, so that nothing is allocated
+	taken := room[:0]
+	var fits bool
 	for i := range r.Limits {
-		if !take(&taken, r.Limits[i].Packets, now, OnePacket) {
+		if taken, fits = take(taken, r.Limits[i].Packets, now, OnePacket); !fits {
 			giveBack(taken)
 			return datapath.DropPacketRate
 		}
 	}
 	var within uint32 // bit i: the packet fits into the GBR of QER i
 	for i := range r.Limits {
-		if gbr := r.Limits[i].GBR; gbr != nil && take(&taken, gbr, now, octets) {
-			within |= 1 << i
+		if gbr := r.Limits[i].GBR; gbr != nil {
+			if taken, fits = take(taken, gbr, now, octets); fits {
+				within |= 1 << i
+			}
 		}
 	}
 	for i := range r.Limits {
 		mbr := r.Limits[i].MBR
+		taken, fits = take(taken, mbr, now, octets)
 		switch {
-		case take(&taken, mbr, now, octets):
+		case fits:
 		case within&^(1<<i) != 0:
 			taken = append(taken, charge{mbr, mbr.force(now, octets)})
 		default:
@@ -57,15 +58,15 @@ func (s *Stages) enforce(r *Rule, octets int) datapath.Reason {
 }
 
 // take charges m, which may be nil, and reports whether the packet fits.
-func take(taken *[]charge, m *Meter, now uint64, octets int) bool {
+func take(taken []charge, m *Meter, now uint64, octets int) ([]charge, bool) {
 	if m == nil {
-		return true
+		return taken, true
 	}
 	amount, ok := m.take(now, octets)
 	if ok {
-		*taken = append(*taken, charge{m, amount})
+		taken = append(taken, charge{m, amount})
 	}
-	return ok
+	return taken, ok
 }
 
 func giveBack(taken []charge) {

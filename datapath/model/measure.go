@@ -1,7 +1,6 @@
 package model
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"plumbline/api"
@@ -10,7 +9,12 @@ import (
 
 // spent reports whether a quota is used up for packets of r.
 func (r *Rule) spent() bool {
-	return slices.ContainsFunc(r.URRs, func(u URR) bool { return u.usedUp(r.direction()) })
+	for i := range r.URRs {
+		if r.URRs[i].usedUp(r.direction()) {
+			return true
+		}
+	}
+	return false
 }
 
 // measureArrived counts a packet that arrives for the URRs that measure before
@@ -49,8 +53,8 @@ func (s *Stages) start(u URR) {
 	}
 }
 
-// measure counts a packet that is forwarded.
-func (s *Stages) measure(r *Rule, octets int) {
+// Measure counts a packet that is forwarded. It allocates nothing but events.
+func (s *Stages) Measure(r *Rule, octets int) {
 	atomic.AddUint64(&r.Counters.Packets, 1)
 	atomic.AddUint64(&r.Counters.Octets, uint64(octets))
 	for _, u := range r.URRs {
@@ -73,7 +77,21 @@ func (r *Rule) direction() int {
 	return Downlink
 }
 
-func (r *Rule) countDropped() { atomic.AddUint64(&r.Counters.Dropped, 1) }
+// Touch reads what of a rule lies elsewhere, so that it comes from memory before it
+// is needed; nil: there is none. What it returns means nothing.
+func Touch(c *Counters, m *Meter, v *Volume) (sink uint64) {
+	sink = atomic.LoadUint64(&c.Packets)
+	if m != nil {
+		sink += atomic.LoadUint64(&m.tat)
+	}
+	if v != nil {
+		sink += atomic.LoadUint64(&v.Packets[0])
+	}
+	return sink
+}
+
+// CountDropped counts a packet that matched and is dropped.
+func (r *Rule) CountDropped() { atomic.AddUint64(&r.Counters.Dropped, 1) }
 
 func (s *Stages) post(kind api.EventKind, u URR) {
 	if s.Post != nil {

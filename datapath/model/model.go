@@ -226,7 +226,7 @@ func (s *Stages) bare(network int, u user, translated bool) Out {
 	}
 	if r.Unwrap != api.Unwrap_UNWRAP_NONE {
 		if u, reason = r.unwrap(u); reason != datapath.ReasonNone {
-			r.countDropped()
+			r.CountDropped()
 			return Out{Reason: reason, Rule: r}
 		}
 	}
@@ -248,7 +248,7 @@ func (s *Stages) treat(r *Rule, a arrived) Out {
 		s.notBuffered(r, a)
 		return Out{Reason: reason, Rule: r}
 	case reason != datapath.ReasonNone:
-		r.countDropped()
+		r.CountDropped()
 		return Out{Reason: reason, Rule: r, Others: s.tell(r, a, reason)}
 	case r.Action == api.Action_BUFF:
 		return Out{Reason: s.buffer(r, a), Rule: r}
@@ -266,7 +266,7 @@ func (s *Stages) leave(r *Rule, a arrived) Out {
 	if !r.Uplink && !r.Opaque {
 		a.user = s.Redirects.back(a.user, s.Now())
 	}
-	s.measure(r, len(a.user))
+	s.Measure(r, len(a.user))
 	return s.out(r, a)
 }
 
@@ -287,12 +287,25 @@ func (s *Stages) judge(r *Rule, a arrived) datapath.Reason {
 	if reason := s.forward(r, a); reason != datapath.ReasonNone {
 		return reason
 	}
+	now := uint64(0)
+	if len(r.Limits) > 0 {
+		now = s.Now()
+	}
+	return s.Admit(r, len(a.user), now)
+}
+
+// Admit is what gates, quotas and meters say to a packet of so many octets that
+// can be forwarded, at a time. It allocates nothing.
+func (s *Stages) Admit(r *Rule, octets int, nowNs uint64) datapath.Reason {
 	spent := r.spent() // by the packets before this one
-	s.measureArrived(r, len(a.user), spent)
+	s.measureArrived(r, octets, spent)
 	if reason := s.admit(r, spent); reason != datapath.ReasonNone {
 		return reason
 	}
-	return s.enforce(r, len(a.user))
+	if len(r.Limits) == 0 {
+		return datapath.ReasonNone
+	}
+	return enforce(r, octets, nowNs)
 }
 
 // allow is all of judge but the meters, for a packet that has arrived before.

@@ -71,7 +71,7 @@ func (s *Stages) arrive(network int, u user) ([]user, datapath.Reason) {
 	}
 	u = append(user(nil), u...)
 	s.N6.clamp(network-1, u)
-	if nat == nil || u.isIPv6() || !nat.has(u.destination()) {
+	if nat == nil || u.isIPv6() || !nat.Has(u.destination()) {
 		return []user{u}, datapath.ReasonNone
 	}
 	return nat.In(u, s.Now())
@@ -112,7 +112,7 @@ func (s *Stages) depart(r *Rule, u user) ([]user, datapath.Reason) {
 // its destination is an address of the NAT there. RFC 4787, REQ-9.
 func (s *Stages) hairpin(r *Rule, u user) bool {
 	nat := s.N6.nat(s.N6.of(r.Way))
-	return nat != nil && !u.isIPv6() && nat.has(u.destination())
+	return nat != nil && !u.isIPv6() && nat.Has(u.destination())
 }
 
 // setDSCP marks a packet, whose ECN stays. RFC 1624.

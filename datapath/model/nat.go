@@ -121,8 +121,8 @@ func number4(a netip.Addr) uint32 {
 	return binary.BigEndian.Uint32(b[:])
 }
 
-// has reports whether a is one of the addresses outside.
-func (n *NAT) has(a netip.Addr) bool {
+// Has reports whether a is one of the addresses outside.
+func (n *NAT) Has(a netip.Addr) bool {
 	for _, p := range n.cfg.Addresses {
 		if p.Contains(a) {
 			return true

@@ -135,6 +135,9 @@ func (u user) ports() uint32 {
 	return 0
 }
 
+// FlowFactor spreads the bits of what a flow is known by: ports, addresses.
+const FlowFactor uint32 = 0x9e3779b1
+
 // flow returns a number that is the same for all packets of a flow of the user,
 // its good bits first; 0 if there is no packet.
 func (u user) flow() uint32 {
@@ -147,7 +150,7 @@ func (u user) flow() uint32 {
 	} else {
 		h ^= binary.BigEndian.Uint32(u[12:]) ^ binary.BigEndian.Uint32(u[16:])
 	}
-	return h * 0x9e3779b1
+	return h * FlowFactor
 }
 
 // sourcePort returns the UDP source port of the outer header, one for each flow

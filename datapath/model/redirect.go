@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -52,6 +53,7 @@ type Redirects struct {
 	secret  []byte
 	answers *Answers
 
+	some  atomic.Int32 // how many flows there are
 	mu    sync.Mutex
 	flows map[flowKey]*list.Element // of *flow
 	byAge list.List                 // of *flow, the one that was quiet longest first
@@ -93,16 +95,16 @@ func NewRedirects(secret []byte) *Redirects {
 // redirect treats an uplink packet whose FAR redirects.
 func (s *Stages) redirect(r *Rule, a arrived) Out {
 	if r.Redirect.URL != "" {
-		r.countDropped()
+		r.CountDropped()
 		return Out{Reason: datapath.DropRedirect, Rule: r, Others: s.respond(r.Redirect.URL, a.user)}
 	}
 	to, ok := s.Redirects.away(a.user, r.Redirect.host(a.user.isIPv6()), s.Now())
 	if !ok {
-		r.countDropped()
+		r.CountDropped()
 		return Out{Reason: datapath.DropRedirect, Rule: r}
 	}
 	a.user = to
-	s.measure(r, len(a.user))
+	s.Measure(r, len(a.user))
 	return s.out(r, a)
 }
 
@@ -162,6 +164,7 @@ func (d *Redirects) remember(k flowKey, original netip.Addr, nowNs, again uint64
 	}
 	d.flows[k] = d.byAge.PushBack(&flow{k, original, nowNs})
 	d.ofUE[k.ue]++
+	d.some.Add(1)
 	return true
 }
 
@@ -173,9 +176,21 @@ func (d *Redirects) touch(e *list.Element, nowNs uint64) {
 func (d *Redirects) forget(e *list.Element) {
 	k := d.byAge.Remove(e).(*flow).key
 	delete(d.flows, k)
+	d.some.Add(-1)
 	if d.ofUE[k.ue]--; d.ofUE[k.ue] == 0 {
 		delete(d.ofUE, k.ue)
 	}
+}
+
+// Some reports whether any packet may be such an answer: see [Redirects.Of].
+func (d *Redirects) Some() bool { return d.some.Load() != 0 }
+
+// Of reports whether packets to a UE may be answers of one to whom it was
+// redirected.
+func (d *Redirects) Of(ue netip.Addr) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ofUE[ue] != 0
 }
 
 // back returns a downlink packet as it came from the host to which the UE had

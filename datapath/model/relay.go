@@ -11,7 +11,11 @@ import "plumbline/gtpu"
 //
 // Source: TS 29.281 V18.1.0, 5.1 and figure 5.2.1-2; TS 29.244 V18.6.0, 5.4.2
 // (QFI marking).
-func (r *Rule) header(a arrived) gtpu.Header {
+func (r *Rule) header(a arrived) gtpu.Header { return r.AppendHeader(nil, a.header, len(a.user)) }
+
+// AppendHeader appends the GTP-U header of a packet of so many octets that leaves
+// through r.Outer. It came with header h, or bare: nil.
+func (r *Rule) AppendHeader(b []byte, h gtpu.Header, octets int) []byte {
 	marks := gtpu.Marks{
 		PDUType: gtpu.PDUTypeUplink, QFI: r.QFI, RQI: r.Marks.RQI,
 		HasPagingPolicy: r.Marks.HasPaging, PagingPolicy: r.Marks.Paging,
@@ -20,8 +24,8 @@ func (r *Rule) header(a arrived) gtpu.Header {
 	if r.Outer.ToAccess {
 		marks.PDUType = gtpu.PDUTypeDownlink
 	}
-	if a.header == nil {
-		return marks.AppendGPDU(nil, r.Outer.TEID, len(a.user))
+	if h == nil {
+		return marks.AppendGPDU(b, r.Outer.TEID, octets)
 	}
-	return marks.AppendRelayed(nil, a.header, r.Outer.TEID, len(a.user))
+	return marks.AppendRelayed(b, h, r.Outer.TEID, octets)
 }

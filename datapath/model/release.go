@@ -94,7 +94,7 @@ func (s *Stages) releaseFirst(w *waiting, gone []bool, discard bool, send func(O
 		s.giveUp(w, int(p.place), a, datapath.DropFAR)
 	default:
 		if reason := s.allow(r, a); reason != datapath.ReasonNone {
-			r.countDropped()
+			r.CountDropped()
 			b.drop(reason)
 			return
 		}

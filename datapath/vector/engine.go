@@ -57,6 +57,8 @@ type Engine struct {
 	stages   model.Stages
 	events   datapath.Events
 	sessions *model.Sessions
+	tables   *tables
+	bare     []bool // by number of the data network: it is there, and for IP packets
 	mappings mappings
 
 	// mu is held for reading while a vector is treated, and for writing while a
@@ -80,9 +82,14 @@ func New(cfg Config) *Engine {
 	cfg.complete()
 	e := &Engine{cfg: cfg, mappings: mappings{max: datapath.MaxMappings}}
 	e.answers.PerSecond, e.strangers.PerSecond = answersPerSecond, answersPerSecond
+	e.tables = newTables(cfg.MaxSessions, e.compile)
+	e.bare = make([]bool, 1+len(cfg.N6.Networks))
+	for i := range cfg.N6.Networks {
+		e.bare[1+i] = !cfg.N6.Networks[i].Ethernet
+	}
 	e.sessions = model.NewSessions(model.SessionsConfig{
 		Name: cfg.Name, Endpoints: cfg.Endpoints, N6: &e.cfg.N6, Max: uint64(cfg.MaxSessions), MeterBurst: cfg.MeterBurst,
-		Now: cfg.Now, Index: rulesByKey{}, Stages: &e.stages,
+		Now: cfg.Now, Index: e.tables, Stages: &e.stages,
 	})
 	e.own = e.newWorker()
 	e.stages = model.Stages{

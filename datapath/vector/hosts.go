@@ -1,8 +1,11 @@
 package vector
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"sync/atomic"
+
+	"plumbline/datapath/model"
 )
 
 // Hosts is the addresses of this host, to which no user packet may go: a UE has no
@@ -23,14 +26,19 @@ func (h *Hosts) Set(addrs []netip.Addr) {
 	for _, a := range addrs {
 		a = a.Unmap()
 		s.addrs[a] = true
-		word, bit := hostBit(a)
-		s.filter[word] |= bit
+		at, bit := hostBit(hostWord(a))
+		s.filter[at] |= bit
 	}
 	h.set.Store(s)
 }
 
 // Has reports whether a is one of them.
 func (h *Hosts) Has(a netip.Addr) bool {
+	return h.maybe(hostWord(a)) && h.set.Load().addrs[a]
+}
+
+// maybe reports whether one of them has this word.
+func (h *Hosts) maybe(word uint32) bool {
 	if h == nil {
 		return false
 	}
@@ -38,14 +46,21 @@ func (h *Hosts) Has(a netip.Addr) bool {
 	if s == nil {
 		return false
 	}
-	word, bit := hostBit(a)
-	return s.filter[word]&bit != 0 && s.addrs[a]
+	at, bit := hostBit(word)
+	return s.filter[at]&bit != 0
 }
 
-func hostBit(a netip.Addr) (word uint32, bit uint64) {
+// hostWord is what of an address is looked at first: IPv4 all of it, IPv6 the second
+// and the last word.
+func hostWord(a netip.Addr) uint32 {
 	b := a.As16()
-	x := uint32(b[12])<<24 | uint32(b[13])<<16 | uint32(b[14])<<8 | uint32(b[15])
-	x ^= uint32(b[4])<<24 | uint32(b[5])<<16 | uint32(b[6])<<8 | uint32(b[7])
-	x *= 0x9e3779b1
-	return x >> 26, 1 << (x >> 20 & 63)
+	if a.Is4() {
+		return binary.BigEndian.Uint32(b[12:])
+	}
+	return binary.BigEndian.Uint32(b[4:]) ^ binary.BigEndian.Uint32(b[12:])
+}
+
+func hostBit(word uint32) (at uint32, bit uint64) {
+	word *= model.FlowFactor
+	return word >> 26, 1 << (word >> 20 & 63)
 }

@@ -14,9 +14,11 @@ const (
 
 const (
 	protoTCP, protoUDP, protoSCTP = 6, 17, 132
+	protoESP, protoAH             = 50, 51
 	ttlOuter                      = 64
 	flagDF                        = 0x4000
 	maskFragment                  = 0x3fff // more fragments, or an offset
+	maskOffset                    = 0x1fff
 )
 
 // PutOuter puts the UDP and IP header in front of a packet that leaves with Outer,

@@ -11,6 +11,7 @@ import (
 
 // slowly treats a packet by the model.
 func (w *Worker) slowly(p *Packet) {
+	w.slow++
 	switch stages := &w.e.stages; {
 	case p.Network == 0:
 		w.tunnelled(p)

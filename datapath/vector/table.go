@@ -1,18 +1,190 @@
 package vector
 
 import (
+	"math/bits"
+	"net/netip"
+
 	"plumbline/datapath"
 	"plumbline/datapath/model"
 )
 
-// rulesByKey is the [model.Index].
-type rulesByKey map[datapath.Key][]*model.Rule
+// record is what a packet finds by its key: two cache lines, of which the first one
+// says which PDR it is, and the second what to do.
+type record struct {
+	key   uint64 // 0: the place is free
+	rules []rule // in Precedence order: one, or those of more
+	one   [1]rule
+	more  *several // nil: one rule
+	_     [8]byte
+}
+
+// several are the PDRs of a key that has more than one.
+type several struct {
+	rules  []rule
+	models []*model.Rule
+}
+
+// candidates returns the same rules for the model.
+func (r *record) candidates() []*model.Rule {
+	if r.more != nil {
+		return r.more.models
+	}
+	return r.one[0].model[:]
+}
+
+// table finds records. It is direct-mapped: a record stands where the low bits of its
+// key say, or, if another one is there, among the guests. TEIDs that we allocate have
+// a dense number there, and addresses of a pool are dense of themselves. Places are
+// made by pages, when there is something to put there.
+type table struct {
+	pages  []*page
+	mask   uint64
+	guests map[uint64]*record
+}
+
+const pageRecords = 64
+
+type page struct {
+	records [pageRecords]record
+	used    int
+}
+
+// newTable returns a table of at least so many places.
+func newTable(places int) table {
+	n := max(1<<bits.Len(uint(places-1)), pageRecords)
+	return table{pages: make([]*page, n/pageRecords), mask: uint64(n - 1), guests: map[uint64]*record{}}
+}
+
+// home returns the place of a key, whosever it is; nil: it is not made.
+func (t *table) home(key uint64) *record {
+	place := key & t.mask
+	p := t.pages[place/pageRecords]
+	if p == nil {
+		return nil
+	}
+	return &p.records[place%pageRecords]
+}
+
+// find returns the record of a key, or nil.
+func (t *table) find(key uint64) *record {
+	if r := t.home(key); r != nil && r.key == key {
+		return r
+	}
+	if len(t.guests) == 0 || key == 0 {
+		return nil
+	}
+	return t.guests[key]
+}
+
+// put returns a record for a key that has none.
+func (t *table) put(key uint64) *record {
+	at := &t.pages[key&t.mask/pageRecords]
+	if *at == nil {
+		*at = &page{}
+	}
+	r := &(*at).records[key&t.mask%pageRecords]
+	if r.key == 0 {
+		(*at).used++
+	} else {
+		r = &record{}
+		t.guests[key] = r
+	}
+	r.key = key
+	return r
+}
+
+// remove takes the record of a key away, if there is one.
+func (t *table) remove(key uint64) {
+	r := t.home(key)
+	if r == nil || r.key != key {
+		delete(t.guests, key)
+		return
+	}
+	*r = record{}
+	at := &t.pages[key&t.mask/pageRecords]
+	if (*at).used--; (*at).used == 0 {
+		*at = nil
+	}
+}
+
+// tables are those of an engine: its [model.Index].
+type tables struct {
+	teids, v4, v6 table
+	routes        map[netip.Prefix][]*model.Rule
+	routeBits     [2]uint64 // bit n: there may be a route of n bits; IPv4, IPv6
+	compile       func(r *model.Rule) rule
+}
+
+// newTables returns those of so many sessions.
+func newTables(sessions int, compile func(r *model.Rule) rule) *tables {
+	n := 2 * sessions
+	return &tables{newTable(n), newTable(n), newTable(n), map[netip.Prefix][]*model.Rule{}, [2]uint64{}, compile}
+}
+
+// of returns the table of a key, and the key there; nil: it is a framed route.
+func (t *tables) of(k datapath.Key) (*table, uint64) {
+	switch {
+	case k.TEID != 0:
+		return &t.teids, uint64(k.TEID)
+	case k.IPv4 != 0:
+		return &t.v4, uint64(k.IPv4)
+	case k.IPv6 != 0:
+		return &t.v6, k.IPv6
+	}
+	return nil, 0
+}
 
 // Candidates implements [model.Index].
-func (m rulesByKey) Candidates(k datapath.Key) []*model.Rule { return m[k] }
+func (t *tables) Candidates(k datapath.Key) []*model.Rule {
+	if tab, key := t.of(k); tab != nil {
+		if r := tab.find(key); r != nil {
+			return r.candidates()
+		}
+		return nil
+	}
+	if version, bit := routeBit(k.Route); !k.Route.IsValid() || t.routeBits[version]&bit == 0 {
+		return nil
+	}
+	return t.routes[k.Route]
+}
+
+func routeBit(p netip.Prefix) (version int, bit uint64) {
+	if p.Addr().Is6() {
+		version = 1
+	}
+	return version, 1 << (p.Bits() & 63)
+}
 
 // Bind implements [model.Index].
-func (m rulesByKey) Bind(k datapath.Key, rules []*model.Rule) { m[k] = rules }
+func (t *tables) Bind(k datapath.Key, rules []*model.Rule) {
+	tab, key := t.of(k)
+	if tab == nil {
+		version, bit := routeBit(k.Route)
+		t.routeBits[version] |= bit
+		t.routes[k.Route] = rules
+		return
+	}
+	r := tab.put(key)
+	if len(rules) == 1 {
+		r.one[0] = t.compile(rules[0])
+		r.rules = r.one[:]
+		return
+	}
+	r.more = &several{models: rules}
+	for _, m := range rules {
+		r.more.rules = append(r.more.rules, t.compile(m))
+	}
+	r.rules = r.more.rules
+}
 
 // Unbind implements [model.Index].
-func (m rulesByKey) Unbind(k datapath.Key) { delete(m, k) }
+func (t *tables) Unbind(k datapath.Key) {
+	if tab, key := t.of(k); tab != nil {
+		tab.remove(key)
+		return
+	}
+	delete(t.routes, k.Route)
+	if len(t.routes) == 0 {
+		t.routeBits = [2]uint64{}
+	}
+}

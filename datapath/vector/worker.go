@@ -15,6 +15,13 @@ type Worker struct {
 	e      *Engine
 	counts []uint64 // by reason; by atomic operations
 
+	works  [MaxVector]work
+	slow   uint64 // packets that the model has treated
+	now    uint64 // ns: when the vector came
+	least  int    // MTU of all links
+	header [256]byte
+	sink   uint64
+
 	send func(out []*Packet)
 	out  []*Packet
 	made []*Packet // packets of which the model made the octets
@@ -48,10 +55,30 @@ func (w *Worker) Run(in []*Packet, send func(out []*Packet)) {
 	w.e.mu.RLock()
 	defer w.e.mu.RUnlock()
 	w.send = send
-	for _, p := range in {
-		w.slowly(p)
+	w.now, w.least = w.e.cfg.Now(), w.e.cfg.Links.Least()
+	w.parse(in)
+	w.find(len(in))
+	w.detect(len(in))
+	for i := range in {
+		w.finishOne(&w.works[i])
 	}
 	w.flush()
+}
+
+// finishOne does with a packet what its rule says, or has the model treat it. One
+// comes after the other here, since what becomes of a packet may depend on those
+// before: meters, quotas, and what the model has learnt of them.
+func (w *Worker) finishOne(k *work) {
+	p := k.packet
+	if k.rule == nil || !w.forward(k) {
+		w.slowly(p)
+		return
+	}
+	if p.Reason = w.enforce(k); p.Reason != datapath.ReasonNone {
+		return
+	}
+	w.measure(k)
+	w.emit(k)
 }
 
 // flush sends what has been collected.

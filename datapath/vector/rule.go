@@ -1,0 +1,133 @@
+package vector
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"plumbline/api"
+	"plumbline/datapath/model"
+)
+
+// rule is a PDR with what it names, as the stages have it.
+type rule struct {
+	flags   flags
+	ue4     uint32 // UE IP address: IPv4; 0: none
+	teid    uint32 // of the outer header
+	network uint8  // from which packets come bare, from 1 on; 0: any
+	way     uint8  // bare
+	qfi     uint8  // of the container
+	dscp    uint8  // of the outer header, with hasDSCP
+	ue6     uint64 // IPv6 prefix; 0: none
+	qfis    uint64 // bit n is QFI n; 0: any
+
+	sdf      []filter
+	model    [1]*model.Rule
+	counters *model.Counters
+	outer    *model.Outer
+	first    touched
+}
+
+// touched is what of a rule lies elsewhere, so that it can be on its way from
+// memory before it is needed; nil: there is none.
+type touched struct {
+	meter  *model.Meter
+	volume *model.Volume
+}
+
+type flags uint32
+
+const (
+	// The model has to say whether the PDR matches, or what to do.
+	undetected flags = 1 << iota
+	slow
+
+	uplink   // the source is the UE
+	address  // the UE address is compared
+	filtered // SDF filters are
+	tunnel   // it leaves with an outer header
+	outer6   // over IPv6
+	plain    // of GTP-U's header there is no more than TEID and, with qfi, that
+	hasQFI
+	hasDSCP   // of the outer header: else that of the user packet
+	toAccess  // PDU type of the container
+	natted    // IPv4 leaves through a NAT
+	clamped   // the MSS of SYNs that leave is clamped
+	accounted // there is a gate, a meter or a URR
+)
+
+func (r *rule) has(f flags) bool { return r.flags&f != 0 }
+
+// compile makes the rule that the stages have of one of the model.
+func (e *Engine) compile(m *model.Rule) rule {
+	r := rule{model: [1]*model.Rule{m}, counters: m.Counters, outer: m.Outer, network: uint8(m.Network), way: uint8(m.Way), qfi: m.QFI, qfis: m.QFIs}
+	r.set(uplink, m.Uplink)
+	r.set(accounted, m.Gate || len(m.Limits)+len(m.URRs) > 0)
+	r.set(undetected, m.Opaque || m.Ethernet != nil || len(m.Routes) > 0 || slices.ContainsFunc(m.Filters, func(f model.Filter) bool { return f.Named() }))
+	r.set(slow, m.Action != api.Action_FORW || m.Wrap != nil || m.Unwrap != api.Unwrap_UNWRAP_NONE || m.Redirect != nil || len(m.Copies) > 0)
+	if m.UEIPv4.IsValid() || m.UEIPv6.IsValid() {
+		r.flags |= address
+	}
+	if a := m.UEIPv4; a.Is4() {
+		b := a.As4()
+		r.ue4 = binary.BigEndian.Uint32(b[:])
+	}
+	if p := m.UEIPv6; p.IsValid() {
+		b := p.Addr().As16()
+		r.ue6 = binary.BigEndian.Uint64(b[:])
+	}
+	if len(m.Filters) > 0 {
+		r.flags |= filtered
+		for i := range m.Filters {
+			r.sdf = append(r.sdf, newFilter(&m.Filters[i]))
+		}
+	}
+	if m.Outer != nil {
+		r.compileOuter(m)
+	} else {
+		e.compileBare(&r, m)
+	}
+	r.touch(m)
+	return r
+}
+
+func (r *rule) set(f flags, is bool) {
+	if is {
+		r.flags |= f
+	}
+}
+
+func (r *rule) compileOuter(m *model.Rule) {
+	r.flags |= tunnel
+	r.teid = m.Outer.TEID
+	r.set(outer6, m.Outer.Peer.Is6())
+	r.set(toAccess, m.Outer.ToAccess)
+	r.set(hasQFI, m.QFI != 0)
+	r.set(slow, !m.Outer.Local.IsValid())
+	r.set(plain, m.Marks == model.Marks{})
+	if m.Outer.DSCP >= 0 {
+		r.flags |= hasDSCP
+		r.dscp = m.OuterDSCP(0)
+	}
+}
+
+// compileBare: what the way does with packets, beside routing them.
+func (e *Engine) compileBare(r *rule, m *model.Rule) {
+	n6 := &e.cfg.N6
+	if len(n6.Networks) == 0 {
+		return
+	}
+	network := &n6.Networks[n6.Of(m.Way)]
+	r.set(natted, network.NAT != nil)
+	r.set(clamped, network.MSSClamp != 0)
+	p := n6.Policy(m.Way)
+	r.set(slow, p != nil && p.DSCP >= 0)
+}
+
+func (r *rule) touch(m *model.Rule) {
+	if len(m.Limits) > 0 {
+		r.first.meter = m.Limits[0].MBR
+	}
+	if len(m.URRs) > 0 {
+		r.first.volume = m.URRs[0].Volume
+	}
+}
