@@ -64,8 +64,9 @@ func ipv6Prefix(a netip.Addr) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// prefix returns the destinations that k stands for, of a bare packet.
-func (k Key) prefix() netip.Prefix {
+// Prefix returns the destinations that k stands for, of a bare packet; not valid: it is
+// a TEID.
+func (k Key) Prefix() netip.Prefix {
 	switch {
 	case k.IPv4 != 0:
 		return netip.PrefixFrom(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, k.IPv4))), 32)
@@ -86,7 +87,7 @@ func Covers(r *api.Rule, k Key) bool {
 		if own == k {
 			return true
 		}
-		if k.TEID == 0 && own.Route.IsValid() && own.Route.Bits() <= k.prefix().Bits() && own.Route.Overlaps(k.prefix()) {
+		if k.TEID == 0 && own.Route.IsValid() && own.Route.Bits() <= k.Prefix().Bits() && own.Route.Overlaps(k.Prefix()) {
 			return true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"plumbline/datapath/model"
+	"plumbline/datapath/tun"
 )
 
 // Config is everything that an operator can set of a UPF. [Load] and [Parse]
@@ -33,6 +34,7 @@ type Config struct {
 	MeterBurst Duration `yaml:"meter_burst" json:"meter_burst"`
 	Datapath   string   `yaml:"datapath" json:"datapath"` // DatapathAuto, DatapathXDP ...
 	XDP        XDP      `yaml:"xdp" json:"xdp"`
+	TUN        TUN      `yaml:"tun" json:"tun"`
 	Sessions   Sessions `yaml:"sessions" json:"sessions"`
 	Pools      []Pool   `yaml:"pools" json:"pools"`
 	Slices     []Slice  `yaml:"slices" json:"slices"`
@@ -241,6 +243,7 @@ func Default() *Config {
 		RouterAdvertisement: RouterAdvertisement{Lifetime: Duration(9000 * time.Second)},
 		Buffer:              defaultBuffer(),
 		XDP:                 XDP{Mode: ModeAuto},
+		TUN:                 TUN{Device: tun.DefaultPrefix, MTU: tun.DefaultMTU},
 		Sessions:            Sessions{Max: defaultMaxSessions},
 		Store:               Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
 		Bus:                 Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},

@@ -84,6 +84,7 @@ func (c *Config) mistakes() []Mistake {
 	m.oneOf("xdp.mode", c.XDP.Mode, ModeAuto, ModeNative, ModeGeneric)
 	m.want(c.XDP.MaxListedPDRs >= 0 && c.XDP.MaxListedPDRs <= MaxSessions,
 		"xdp.max_listed_pdrs", c.XDP.MaxListedPDRs, fmt.Sprintf("0 to %d", MaxSessions))
+	c.checkTUN(&m)
 	m.want(c.Sessions.Max >= 1 && c.Sessions.Max <= MaxSessions,
 		"sessions.max", c.Sessions.Max, fmt.Sprintf("1 to %d", MaxSessions))
 	a := c.Metrics.Address

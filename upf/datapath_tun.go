@@ -3,11 +3,64 @@ package upf
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plumbline/datapath"
+	"plumbline/datapath/tun"
+	"plumbline/gtpu"
 )
+
+// TUN is how the datapaths tun and tap stand between sockets and the kernel's routes.
+type TUN struct {
+	// Device begins the names of the devices that are made: the index of the data
+	// network follows.
+	Device string `yaml:"device" json:"device"`
+	MTU    int    `yaml:"mtu" json:"mtu"` // of the devices, octets of IP packet
+	// Workers is how many goroutines share what comes from N3, and from each data
+	// network; 0: as many as there are CPUs.
+	Workers int `yaml:"workers" json:"workers"`
+	// Addresses are those of the first data network's device; none are needed.
+	Addresses []netip.Prefix `yaml:"addresses" json:"addresses"`
+	// Routes are led to that device beside the pools: UE addresses that CP functions
+	// choose. What is beside them gets a route for each session.
+	Routes []netip.Prefix `yaml:"routes" json:"routes"`
+}
 
 // openTUN opens the datapath on UDP sockets and a TUN or TAP device.
 func openTUN(o opening) (datapath.Driver, error) {
-	return nil, fmt.Errorf("datapath %s: not built yet: %w", o.Datapath, errors.ErrUnsupported)
+	c := o.Config
+	cfg := tun.Config{
+		TAP: c.Datapath == DatapathTAP, Endpoints: endpoints(c), N6: dataNetworks(c), MaxSessions: c.Sessions.Max,
+		Prefix: c.TUN.Device, MTU: c.TUN.MTU, Workers: c.TUN.Workers, Addresses: c.TUN.Addresses, Pools: c.TUN.Routes,
+		EchoInterval: time.Duration(c.N3.EchoInterval), Buffer: c.Buffer.limits(), Advertise: c.RouterAdvertisement.advertise(),
+		MeterBurst: time.Duration(c.MeterBurst), Log: o.log,
+	}
+	for _, p := range c.Pools {
+		cfg.Pools = append(cfg.Pools, p.Prefixes...)
+	}
+	d, err := tun.New(cfg)
+	switch {
+	case err == nil:
+		return d, nil
+	case errors.Is(err, unix.EADDRINUSE):
+		return nil, explainListen("n3.address", netip.AddrPortFrom(c.N3.Address, gtpu.Port), unix.EADDRINUSE)
+	}
+	return nil, fmt.Errorf("datapath %s: %w", c.Datapath, err)
+}
+
+func (c *Config) checkTUN(m *checks) {
+	t := &c.TUN
+	m.want(isDevice(t.Device) && len(t.Device) <= tun.MaxPrefix, "tun.device", t.Device,
+		fmt.Sprintf("the beginning of the name of a network device, at most %d octets", tun.MaxPrefix))
+	m.want(t.MTU >= tun.MinMTU && t.MTU <= tun.MaxMTU, "tun.mtu", t.MTU, fmt.Sprintf("%d to %d", tun.MinMTU, tun.MaxMTU))
+	m.want(t.Workers >= 0 && t.Workers <= tun.MaxWorkers, "tun.workers", t.Workers, fmt.Sprintf("0 to %d", tun.MaxWorkers))
+	for i, a := range t.Addresses {
+		m.want(a.IsValid() && isHost(a.Addr()), fmt.Sprintf("tun.addresses[%d]", i), a, "an address with the length of its prefix")
+	}
+	for i, p := range t.Routes {
+		m.want(p.IsValid() && p == p.Masked(), fmt.Sprintf("tun.routes[%d]", i), p, "a prefix")
+	}
 }

@@ -1,0 +1,149 @@
+package tun
+
+import (
+	"crypto/rand"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"plumbline/vnet"
+)
+
+// txQueueLen is how many packets the kernel keeps for a worker that is late.
+const txQueueLen = 4096
+
+// addrGenModeNone is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h.
+const addrGenModeNone = 1
+
+// device is where bare packets leave and come from.
+type device struct {
+	*vnet.Device
+	link   netlink.Link
+	frames bool // of an Ethernet data network: frames as they are
+
+	// Of a TAP device for IP packets: its address, and that of the UEs behind it.
+	mac, peer [6]byte
+}
+
+// openDevices makes the device of each data network, and says which a way leaves by.
+func (d *Driver) openDevices() error {
+	n6 := &d.cfg.N6
+	for i := range n6.Networks {
+		dev, err := openDevice(&d.cfg, d.cfg.Prefix+strconv.Itoa(i), n6.Networks[i].Ethernet)
+		if err != nil {
+			return err
+		}
+		d.devices = append(d.devices, dev)
+	}
+	for _, a := range d.cfg.Addresses {
+		address := &netlink.Addr{IPNet: ipNet(a)}
+		if a.Addr().Is6() {
+			address.Flags = unix.IFA_F_NODAD // nobody else is on this link
+		}
+		if err := netlink.AddrAdd(d.devices[0].link, address); err != nil {
+			return errorf("address %v on %s: %w", a, d.devices[0].Name, err)
+		}
+	}
+	for way := range n6.Ways() {
+		d.ways = append(d.ways, d.devices[n6.Of(way)])
+	}
+	return nil
+}
+
+func openDevice(c *Config, name string, ethernet bool) (*device, error) {
+	opened, err := vnet.Open(vnet.Config{Name: name, TAP: c.TAP || ethernet, Queues: c.Workers})
+	if err != nil {
+		return nil, errorf("%w", err)
+	}
+	dev := &device{Device: opened, frames: ethernet}
+	if err := dev.configure(c.MTU); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return dev, nil
+}
+
+// configure sets the device up.
+func (dev *device) configure(mtu int) error {
+	var err error
+	if dev.link, err = netlink.LinkByName(dev.Name); err != nil {
+		return errorf("find %s: %w", dev.Name, err)
+	}
+	if dev.TAP {
+		dev.mac, dev.peer = localMAC(), localMAC()
+		if err := netlink.LinkSetHardwareAddr(dev.link, dev.mac[:]); err != nil {
+			return errorf("address of %s: %w", dev.Name, err)
+		}
+	}
+	// No link-local address: nothing is said on this link unasked.
+	_ = netlink.LinkSetIP6AddrGenMode(dev.link, addrGenModeNone)
+	if err := netlink.LinkSetMTU(dev.link, mtu); err != nil {
+		return errorf("MTU %d of %s: %w", mtu, dev.Name, err)
+	}
+	if err := netlink.LinkSetTxQLen(dev.link, txQueueLen); err != nil {
+		return errorf("queue length %d of %s: %w", txQueueLen, dev.Name, err)
+	}
+	dev.switches()
+	if err := netlink.LinkSetUp(dev.link); err != nil {
+		return errorf("set %s up: %w", dev.Name, err)
+	}
+	if dev.TAP && !dev.frames {
+		return dev.introduce()
+	}
+	return nil
+}
+
+// switches sets the kernel's switches of this device, which is the UPF's own. Where one
+// is not there, or not to be written, that of the namespace holds.
+func (dev *device) switches() {
+	for path, value := range map[string]string{
+		"ipv4/conf/" + dev.Name + "/forwarding":       "1",
+		"ipv4/conf/" + dev.Name + "/rp_filter":        "0",
+		"ipv4/conf/" + dev.Name + "/accept_redirects": "0",
+		"ipv4/conf/" + dev.Name + "/send_redirects":   "0",
+		"ipv6/conf/" + dev.Name + "/accept_ra":        "0",
+		"ipv6/conf/" + dev.Name + "/accept_redirects": "0",
+	} {
+		_ = os.WriteFile("/proc/sys/net/"+path, []byte(value), 0)
+	}
+}
+
+// localMAC returns a locally administered address that nobody else has.
+func localMAC() (m [6]byte) {
+	_, _ = rand.Read(m[:]) // never fails: package crypto/rand
+	m[0] = m[0]&^1 | 2
+	return m
+}
+
+// Next hops of UEs behind a TAP device: nobody has these addresses, they only name the
+// neighbour that all UEs are behind. So the kernel's table of neighbours has two entries
+// and not one for each UE. Source: RFC 7600, 4.8 (192.0.0.8).
+var (
+	nextHop4 = netip.AddrFrom4([4]byte{192, 0, 0, 8})
+	nextHop6 = netip.MustParseAddr("fe80::1")
+)
+
+// introduce tells the kernel the neighbour that UEs are behind.
+func (dev *device) introduce() error {
+	for _, a := range []netip.Addr{nextHop4, nextHop6} {
+		err := netlink.NeighSet(&netlink.Neigh{
+			LinkIndex: dev.link.Attrs().Index, State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: net.HardwareAddr(dev.peer[:]),
+		})
+		if err != nil && a.Is4() { // there may be no IPv6
+			return errorf("neighbour %v on %s: %w", a, dev.Name, err)
+		}
+	}
+	return nil
+}
+
+func (dev *device) index() int { return dev.link.Attrs().Index }
+
+func (dev *device) close() error { return dev.Close() }
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}

@@ -1,0 +1,340 @@
+package tun
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"plumbline/datapath/model"
+	"plumbline/datapath/vector"
+)
+
+// maxPeers is how many GTP-U peers the MTUs of the routes to are known; those of others
+// are the devices'.
+const maxPeers = 1024
+
+// How long the host's addresses and links are looked at after they have changed, and how
+// often the routes to peers are, of which the kernel does not tell when it learns an MTU.
+const (
+	settleTime = 20 * time.Millisecond
+	peerTime   = 10 * time.Second
+)
+
+// host is what the datapath knows of this host: its addresses, MTUs. It is the
+// [vector.Links].
+type host struct {
+	d       *Driver
+	own     vector.Hosts
+	kernel  *netlink.Handle
+	changed chan struct{} // something may have changed
+	done    chan struct{}
+	links   []int // indices of the devices, by index of the data network
+	n6      int   // index of N6's device, of which ICMP errors come; 0: none
+	now     atomic.Pointer[linkState]
+
+	mu    sync.Mutex
+	peers map[netip.Addr]int // MTU of the route, or 0
+}
+
+// linkState is what packets ask for.
+type linkState struct {
+	tunnel    map[netip.Addr]int // MTU of the device that has an address of ours
+	peer      map[netip.Addr]int // MTU of the route to a peer
+	n6        []int              // MTU of the device of a data network
+	least     int
+	leastTun  int
+	router    [2]netip.Addr  // IPv4, IPv6
+	connected []netip.Prefix // of other devices
+}
+
+func openHost(d *Driver) (*host, error) {
+	kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, errorf("netlink: %w", err)
+	}
+	h := &host{d: d, kernel: kernel, changed: make(chan struct{}, 1), done: make(chan struct{}), peers: map[netip.Addr]int{}}
+	for _, dev := range d.devices {
+		h.links = append(h.links, dev.index())
+	}
+	if name := d.cfg.N6.Networks[0].Device; name != "" {
+		if link, err := kernel.LinkByName(name); err == nil {
+			h.n6 = link.Attrs().Index
+		}
+	}
+	if err := h.refresh(); err != nil {
+		kernel.Close()
+		return nil, err
+	}
+	if err := h.subscribe(); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// subscribe has changed told of addresses and links that change.
+func (h *host) subscribe() error {
+	addrs, links := make(chan netlink.AddrUpdate, 16), make(chan netlink.LinkUpdate, 16)
+	lost := func(error) { h.tell() } // news that were lost are news
+	if err := netlink.AddrSubscribeWithOptions(addrs, h.done, netlink.AddrSubscribeOptions{ErrorCallback: lost}); err != nil {
+		return errorf("addresses of this host: %w", err)
+	}
+	if err := netlink.LinkSubscribeWithOptions(links, h.done, netlink.LinkSubscribeOptions{ErrorCallback: lost}); err != nil {
+		return errorf("links of this host: %w", err)
+	}
+	go func() {
+		for range addrs {
+			h.tell()
+		}
+	}()
+	go func() {
+		for range links {
+			h.tell()
+		}
+	}()
+	return nil
+}
+
+func (h *host) tell() {
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// watch looks at what has changed until ctx is done.
+func (h *host) watch(ctx context.Context) {
+	tick := time.NewTicker(peerTime)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			h.lookAtPeers()
+		case <-h.changed:
+			time.Sleep(settleTime) // what belongs together comes together
+		}
+		if err := h.refresh(); err != nil {
+			h.d.log.Warn("addresses and links of this host are as they were", "error", err)
+		}
+	}
+}
+
+func (h *host) close() {
+	close(h.done)
+	h.kernel.Close()
+}
+
+// refresh asks the kernel.
+func (h *host) refresh() error {
+	addrs, err := h.kernel.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return errorf("addresses of this host: %w", err)
+	}
+	links, err := h.kernel.LinkList()
+	if err != nil {
+		return errorf("links of this host: %w", err)
+	}
+	mtus := map[int]int{}
+	for _, l := range links {
+		mtus[l.Attrs().Index] = min(l.Attrs().MTU, maxPacket)
+	}
+	s := &linkState{tunnel: map[netip.Addr]int{}}
+	for _, index := range h.links {
+		s.n6 = append(s.n6, mtus[index])
+	}
+	h.own.Set(h.addresses(s, addrs, mtus))
+	h.complete(s)
+	return nil
+}
+
+// maxPacket is the most octets that an IP packet has.
+const maxPacket = 65535
+
+// addresses returns all that packets are delivered to here, and puts into s what they say.
+func (h *host) addresses(s *linkState, addrs []netlink.Addr, mtus map[int]int) []netip.Addr {
+	var own []netip.Addr
+	for _, a := range addrs {
+		ip, ok := netip.AddrFromSlice(a.IP)
+		if !ok {
+			continue
+		}
+		ip = ip.Unmap()
+		ones, _ := a.Mask.Size()
+		prefix := netip.PrefixFrom(ip, ones).Masked()
+		own = append(own, ip, prefix.Addr()) // and the subnet's anycast address, or old broadcast address
+		if b, ok := netip.AddrFromSlice(a.Broadcast); ok {
+			own = append(own, b.Unmap())
+		}
+		if ip.IsLinkLocalUnicast() || ip.IsLoopback() {
+			continue
+		}
+		s.tunnel[ip] = mtus[a.LinkIndex]
+		if !h.isOurs(a.LinkIndex) {
+			s.connected = append(s.connected, prefix)
+		}
+		version := 0
+		if ip.Is6() {
+			version = 1
+		}
+		if a.LinkIndex == h.router() && ip.IsGlobalUnicast() && !s.router[version].IsValid() {
+			s.router[version] = ip
+		}
+	}
+	return own
+}
+
+// router is the index of the device whose addresses ICMP errors come from: N6's, else
+// that of our own.
+func (h *host) router() int {
+	if h.n6 != 0 {
+		return h.n6
+	}
+	return h.links[0]
+}
+
+func (h *host) isOurs(index int) bool {
+	for _, l := range h.links {
+		if l == index {
+			return true
+		}
+	}
+	return false
+}
+
+// complete makes s what packets see.
+func (h *host) complete(s *linkState) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.peer = map[netip.Addr]int{}
+	s.leastTun = maxPacket
+	for _, e := range h.d.cfg.Endpoints {
+		for _, a := range []netip.Addr{e.Address, e.Address6} {
+			if mtu := s.tunnel[a]; mtu != 0 {
+				s.leastTun = min(s.leastTun, mtu)
+			}
+		}
+	}
+	for a, mtu := range h.peers {
+		if mtu != 0 {
+			s.peer[a] = mtu
+			s.leastTun = min(s.leastTun, mtu)
+		}
+	}
+	s.least = s.leastTun
+	for _, mtu := range s.n6 {
+		s.least = min(s.least, mtu)
+	}
+	h.now.Store(s)
+}
+
+// learn asks for the route to a peer that packets are going to be sent to.
+func (h *host) learn(peers []netip.Addr) {
+	fresh := false
+	for _, a := range peers {
+		h.mu.Lock()
+		_, known := h.peers[a]
+		full := len(h.peers) >= maxPeers
+		h.mu.Unlock()
+		if known || full {
+			continue
+		}
+		mtu := h.ask(a)
+		h.mu.Lock()
+		h.peers[a] = mtu
+		h.mu.Unlock()
+		fresh = fresh || mtu != 0
+	}
+	if fresh {
+		s := *h.now.Load()
+		h.complete(&s)
+	}
+}
+
+// ask returns the MTU of the route to a, if it has one of its own, or one that the kernel
+// has learnt; else 0.
+func (h *host) ask(a netip.Addr) int {
+	routes, err := h.kernel.RouteGet(a.AsSlice())
+	if err != nil || len(routes) == 0 {
+		return 0
+	}
+	return routes[0].MTU
+}
+
+// lookAtPeers asks anew for the routes to all peers.
+func (h *host) lookAtPeers() {
+	h.mu.Lock()
+	var all []netip.Addr
+	for a := range h.peers {
+		all = append(all, a)
+	}
+	h.mu.Unlock()
+	for _, a := range all {
+		mtu := h.ask(a)
+		h.mu.Lock()
+		h.peers[a] = mtu
+		h.mu.Unlock()
+	}
+}
+
+// MTU implements [model.Links].
+func (h *host) MTU(r *model.Rule, _ netip.Addr) int {
+	s := h.now.Load()
+	if r.Outer == nil {
+		return s.n6[h.d.cfg.N6.Of(r.Way)]
+	}
+	mtu := s.tunnel[r.Outer.Local]
+	if mtu == 0 {
+		mtu = s.leastTun
+	}
+	if peer := s.peer[r.Outer.Peer]; peer != 0 {
+		mtu = min(mtu, peer)
+	}
+	return mtu
+}
+
+// Router implements [model.Links].
+func (h *host) Router(v6 bool) netip.Addr {
+	s := h.now.Load()
+	if v6 {
+		return s.router[1]
+	}
+	return s.router[0]
+}
+
+// Least implements [vector.Links].
+func (h *host) Least() int { return h.now.Load().least }
+
+// MTUs implements [vector.Links].
+func (h *host) MTUs(network int) (n6, tunnel int) {
+	s := h.now.Load()
+	return s.n6[network], s.leastTun
+}
+
+// segment returns how long GTP-U messages are at most that any tunnel carries whole.
+func (h *host) segment(v6 bool) int {
+	headers := 20 + 8
+	if v6 {
+		headers = 40 + 8
+	}
+	return h.now.Load().leastTun - headers
+}
+
+// overlaps returns a prefix of another device that p overlaps.
+func (h *host) overlaps(p netip.Prefix) (netip.Prefix, error) {
+	for _, c := range h.now.Load().connected {
+		if c.Overlaps(p) {
+			return c, errOverlap
+		}
+	}
+	return netip.Prefix{}, nil
+}
+
+var errOverlap = errors.New("overlaps what this host is connected to")

@@ -1,0 +1,126 @@
+package tun
+
+import (
+	"errors"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/datapath"
+	"plumbline/datapath/vector"
+	"plumbline/gtpu"
+	"plumbline/mmsg"
+	"plumbline/vnet"
+)
+
+// output sends what leaves a vector: it is of one goroutine.
+type output struct {
+	worker  *vector.Worker // counts what cannot be sent
+	host    *host
+	senders []sender
+	writers []*vnet.Writer // by way; several ways may have the same
+	each    []*vnet.Writer // the same, each once
+}
+
+// sender sends from one of our addresses.
+type sender struct {
+	local netip.Addr
+	*mmsg.Sender
+	used bool // since the last flush
+}
+
+func (d *Driver) newOutput(worker int) *output {
+	o := &output{worker: d.NewWorker(), host: d.host}
+	for _, s := range d.sockets.all[worker] {
+		out := mmsg.NewSender(atOnce{s.raw}, vector.MaxVector)
+		o.senders = append(o.senders, sender{local: s.address, Sender: out})
+	}
+	of := map[*device]*vnet.Writer{}
+	for _, dev := range d.ways {
+		w := of[dev]
+		if w == nil {
+			w = vnet.NewWriter(dev.Queues[worker%len(dev.Queues)], vector.MaxVector, dev.mac, dev.peer)
+			of[dev] = w
+			o.each = append(o.each, w)
+		}
+		o.writers = append(o.writers, w)
+	}
+	return o
+}
+
+// send sends packets in their order, those of a tunnel's peer, and those of a device.
+func (o *output) send(out []*vector.Packet) {
+	for _, p := range out {
+		switch {
+		case p.Outer != nil:
+			o.tunnel(p)
+		case p.Frame:
+			o.writers[p.Way].AddFrame(p.Octets())
+		default:
+			o.writers[p.Way].Add(p.Octets(), p.Flow)
+		}
+	}
+	for i := range o.senders {
+		if s := &o.senders[i]; s.used {
+			o.flush(s)
+		}
+	}
+	for _, w := range o.each {
+		if lost, err := w.Flush(); lost > 0 {
+			o.refuse(lost, err)
+		}
+	}
+}
+
+// tunnel adds a GTP-U message to those that leave from its local address.
+func (o *output) tunnel(p *vector.Packet) {
+	for i := range o.senders {
+		s := &o.senders[i]
+		if s.local != p.Outer.Local {
+			continue
+		}
+		if !s.used {
+			s.used = true
+			s.SegmentOctets = o.host.segment(s.local.Is6())
+		}
+		port := p.Port
+		if port == 0 {
+			port = gtpu.Port
+		}
+		s.AddMarked(netip.AddrPortFrom(p.Outer.Peer, port), p.DSCP<<2, p.Octets())
+		return
+	}
+	o.worker.Refuse(datapath.DropNextHop)
+}
+
+// flush sends what a sender has. What the kernel refuses is lost, and the rest goes on.
+func (o *output) flush(s *sender) {
+	for {
+		_, err := s.Flush()
+		if err == nil {
+			break
+		}
+		o.refuse(1, err)
+		s.Skip()
+	}
+	s.Reset()
+	s.used = false
+}
+
+func (o *output) refuse(n int, err error) {
+	reason := sendReason(err)
+	for range n {
+		o.worker.Refuse(reason)
+	}
+}
+
+// sendReason says what an error of the kernel means for a packet.
+func sendReason(err error) datapath.Reason {
+	switch {
+	case errors.Is(err, unix.EMSGSIZE):
+		return datapath.DropMTU
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENOMEM):
+		return datapath.DropSlowFull
+	}
+	return datapath.DropNextHop
+}
