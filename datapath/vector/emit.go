@@ -92,6 +92,7 @@ func (w *Worker) putHeader(k *work) {
 		came = gtpu.Header(p.Buf[p.Start:k.at])
 	}
 	h := k.rule.model[0].AppendHeader(w.header[:0], came, int(k.size))
-	p.Start = int(k.at) - len(h)
+	w.makeRoom(k, len(h))
+	p.Start, p.End = int(k.at)-len(h), int(k.at+k.size)
 	copy(p.Buf[p.Start:], h)
 }

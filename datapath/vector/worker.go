@@ -20,6 +20,7 @@ type Worker struct {
 	now    uint64 // ns: when the vector came
 	least  int    // MTU of all links
 	header [256]byte
+	room   []byte // for packets that have none for their headers
 	sink   uint64
 
 	send func(out []*Packet)
@@ -92,6 +93,7 @@ func (w *Worker) flush() {
 		*p = Packet{}
 	}
 	w.used = 0
+	w.room = w.room[:0]
 }
 
 // add lets a packet leave.
