@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,23 +18,29 @@ import (
 )
 
 type benchCommand struct {
-	Datapath  string        `default:"xdp" enum:"xdp" help:"Datapath of the UPF: ${enum}."`
-	XDPMode   string        `name:"xdp-mode" default:"auto" enum:"auto,native,generic" help:"How XDP attaches: ${enum}."`
-	Direction string        `default:"both" enum:"uplink,downlink,both" help:"Uplink is N3 to N6: ${enum}."`
-	Sessions  []int         `default:"1" placeholder:"N,..." help:"PFCP sessions; several numbers are measured one after the other. Default: 1."`
-	Access    string        `default:"uniform" enum:"same,uniform,zipf" help:"Which session each frame belongs to: ${enum}."`
-	Payload   int           `default:"1400" placeholder:"OCTETS" help:"UDP payload of the user packets. Default: 1400."`
-	Rate      frameRate     `default:"max" placeholder:"RATE" help:"Frames per second, such as 900kpps, 1.5Mpps or max. Default: max."`
-	Duration  time.Duration `default:"5s" help:"Of each trial."`
-	Repeat    int           `default:"3" placeholder:"N" help:"Trials of each kind, bed and UPF in turn. Default: 3."`
-	Threaded  bool          `help:"Let the UPF's devices receive in threads of their own (threaded NAPI), so that it can be overloaded."`
-	Spread    []int         `placeholder:"CPU,..." help:"Let the UPF spread packets over these CPUs (xdp.spread). The generator has the highest one. Default: none."`
-	PDRs      int           `name:"pdrs" default:"1" placeholder:"N" help:"PDRs of a session in each direction; frames match the last one, all others have an SDF filter. Default: 1."`
-	MBR       uint64        `name:"mbr" placeholder:"KBPS" help:"MBR of the QER, in both directions. Default: none."`
-	URR       bool          `name:"urr" help:"A URR with a volume threshold for all PDRs."`
-	N4        bool          `name:"n4" help:"Measure the control plane instead: sessions established and modified per second, response times, with 1, 2 cores and a store."`
-	JSON      string        `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.result/1); - is standard output."`
-	HTML      string        `name:"html" placeholder:"FILE" help:"Write the result as a page with plots that loads nothing else."`
+	Datapath  []string       `default:"xdp" placeholder:"NAME,..." help:"Datapath of the UPF: xdp, tc, afxdp, tun or tap. Several, or all: each has its turn in one run, and one table compares them. Default: xdp."`
+	XDPMode   string         `name:"xdp-mode" default:"auto" enum:"auto,native,generic" help:"How XDP attaches: ${enum}."`
+	Direction string         `default:"both" enum:"uplink,downlink,both" help:"Uplink is N3 to N6: ${enum}."`
+	Sessions  []int          `placeholder:"N,..." help:"PFCP sessions; several numbers are measured one after the other. Default: 1; of several datapaths 1 and 100000."`
+	Access    string         `default:"uniform" enum:"same,uniform,zipf" help:"Which session each frame belongs to: ${enum}."`
+	Payload   []string       `placeholder:"OCTETS" help:"UDP payload of the user packets. Default: 1400. Of several datapaths any number of them, and imix: 64, 512, 1400 and imix."`
+	Rate      frameRate      `default:"max" placeholder:"RATE" help:"Frames per second, such as 900kpps, 1.5Mpps or max. Default: max."`
+	Duration  *time.Duration `placeholder:"TIME" help:"Of each trial. Default: 5s; of several datapaths 1s."`
+	Repeat    *int           `placeholder:"N" help:"Trials of each kind, bed and UPF in turn. Default: 3."`
+	Threaded  bool           `help:"Let the UPF's devices receive in threads of their own (threaded NAPI), so that it can be overloaded."`
+	Spread    []int          `placeholder:"CPU,..." help:"Let the UPF spread packets over these CPUs (xdp.spread). The generator has the highest one. Default: none."`
+	PDRs      int            `name:"pdrs" default:"1" placeholder:"N" help:"PDRs of a session in each direction; frames match the last one, all others have an SDF filter. Default: 1."`
+	MBR       uint64         `name:"mbr" placeholder:"KBPS" help:"MBR of the QER, in both directions. Default: none."`
+	URR       bool           `name:"urr" help:"A URR with a volume threshold for all PDRs."`
+	Load      []int          `placeholder:"PERCENT,..." help:"Latency of several datapaths at these parts of the throughput of each; 0 is idle. Default: 0, 10, 50 and 90."`
+	Loss      float64        `default:"0.1" placeholder:"PERCENT" help:"Throughput of several datapaths: the highest rate that loses no more. Default: 0.1."`
+	TCP       *time.Duration `name:"tcp" placeholder:"TIME" help:"Of each TCP trial of several datapaths (iperf3), in whole seconds; 0s: none. Default: 5s."`
+	Checksum  bool           `name:"outer-checksum" help:"Uplink frames have an outer UDP checksum. Default: none, as most gNBs."`
+	Quick     bool           `help:"Compare several datapaths in minutes: fewer payloads and loads, short trials, once each."`
+	N4        bool           `name:"n4" help:"Measure the control plane instead: sessions established and modified per second, response times, with 1, 2 cores and a store."`
+	JSON      string         `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.result/1); - is standard output."`
+	SVG       string         `name:"svg" placeholder:"FILE" help:"Write the plot of several datapaths."`
+	HTML      string         `name:"html" placeholder:"FILE" help:"Write the result as a page with plots that loads nothing else."`
 }
 
 // Help is shown by plumb bench --help.
@@ -50,12 +57,18 @@ Examples:
     plumb bench --payload 64 --access zipf --sessions 10000
     plumb bench --sessions 1,100000 --mbr 100000000 --urr
     plumb bench --pdrs 16
+    plumb bench --datapath all --html result.html --json result.json
+    plumb bench --datapath xdp,tun --quick
     plumb bench --n4 --sessions 1000,100000,1000000
 `
 }
 
 // Run measures, prints the table and writes the files.
 func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
+	if datapaths, several := c.several(); several {
+		return c.runCompare(ctx, stdout, datapaths)
+	}
+	c.fillIn([]int{1}, []string{"1400"}, 5*time.Second, 3)
 	config, err := c.config()
 	if err != nil {
 		return err
@@ -80,8 +93,41 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	return errors.Join(report.Table(stdout, result), outputs.write(result))
 }
 
+// fillIn gives flags that are not there their default, which depends on what is
+// measured.
+func (c *benchCommand) fillIn(sessions []int, payload []string, duration time.Duration, repeat int) {
+	if c.Sessions == nil {
+		c.Sessions = sessions
+	}
+	if c.Payload == nil {
+		c.Payload = payload
+	}
+	if c.Duration == nil {
+		c.Duration = &duration
+	}
+	if c.Repeat == nil {
+		c.Repeat = &repeat
+	}
+}
+
 // config turns the flags into what package bench takes.
 func (c *benchCommand) config() (bench.Config, error) {
+	config, err := c.common()
+	if err != nil {
+		return config, err
+	}
+	payload, err := bench.ParsePayload(c.Payload[0])
+	if err != nil || len(payload) > 1 || len(c.Payload) > 1 {
+		return config, usageError{fmt.Errorf("--payload %s: want %d to %d octets, one number unless there are several datapaths",
+			strings.Join(c.Payload, ","), generator.StampOctets, bench.MaxPayloadOctets)}
+	}
+	config.Datapath, config.PayloadOctets = c.Datapath[0], payload[0]
+	config.RatePPS, config.Threaded, config.Spread = uint64(c.Rate), c.Threaded, c.Spread
+	return config, nil
+}
+
+// common is what one and several datapaths take alike.
+func (c *benchCommand) common() (bench.Config, error) {
 	access, err := generator.ParseAccess(c.Access)
 	if err != nil {
 		return bench.Config{}, err
@@ -91,16 +137,18 @@ func (c *benchCommand) config() (bench.Config, error) {
 			return bench.Config{}, usageError{fmt.Errorf("--sessions %d: want 1 to %d", n, bench.MaxSessions)}
 		}
 	}
+	for _, name := range c.Datapath {
+		if !slices.Contains(datapaths, name) {
+			return bench.Config{}, usageError{fmt.Errorf("--datapath %s: want %s, or all", name, strings.Join(datapaths, ", "))}
+		}
+	}
 	switch {
-	case c.Payload < generator.StampOctets || c.Payload > bench.MaxPayloadOctets:
-		return bench.Config{}, usageError{fmt.Errorf("--payload %d: want %d to %d octets", c.Payload,
-			generator.StampOctets, bench.MaxPayloadOctets)}
 	case c.PDRs < 1 || c.PDRs > bench.MaxPDRs:
 		return bench.Config{}, usageError{fmt.Errorf("--pdrs %d: want 1 to %d", c.PDRs, bench.MaxPDRs)}
-	case c.Repeat < 1 || c.Repeat > bench.MaxRepeats:
-		return bench.Config{}, usageError{fmt.Errorf("--repeat %d: want 1 to %d", c.Repeat, bench.MaxRepeats)}
-	case c.Duration < bench.MinDuration || c.Duration > bench.MaxDuration:
-		return bench.Config{}, usageError{fmt.Errorf("--duration %v: want %v to %v", c.Duration, bench.MinDuration, bench.MaxDuration)}
+	case *c.Repeat < 1 || *c.Repeat > bench.MaxRepeats:
+		return bench.Config{}, usageError{fmt.Errorf("--repeat %d: want 1 to %d", *c.Repeat, bench.MaxRepeats)}
+	case *c.Duration < bench.MinDuration || *c.Duration > bench.MaxDuration:
+		return bench.Config{}, usageError{fmt.Errorf("--duration %v: want %v to %v", *c.Duration, bench.MinDuration, bench.MaxDuration)}
 	}
 	directions := report.Directions
 	if c.Direction != "both" {
@@ -109,9 +157,8 @@ func (c *benchCommand) config() (bench.Config, error) {
 	info, _ := debug.ReadBuildInfo()
 	version, commit := builtFrom(info, commit)
 	return bench.Config{
-		Datapath: c.Datapath, XDPMode: c.XDPMode, Directions: directions, Sessions: c.Sessions, Access: access,
-		PayloadOctets: c.Payload, RatePPS: uint64(c.Rate), Duration: c.Duration, Repeats: c.Repeat, Threaded: c.Threaded, Spread: c.Spread,
-		Rules:       bench.Rules{PDRs: c.PDRs, MBRKbps: c.MBR, URR: c.URR},
+		XDPMode: c.XDPMode, Directions: directions, Sessions: c.Sessions, Access: access, OuterChecksum: c.Checksum,
+		Duration: *c.Duration, Repeats: *c.Repeat, Rules: bench.Rules{PDRs: c.PDRs, MBRKbps: c.MBR, URR: c.URR},
 		CommandLine: "plumb " + strings.Join(os.Args[1:], " "), Version: version, Commit: commit,
 	}, nil
 }

@@ -43,6 +43,8 @@ type Config struct {
 	Sessions      []int // numbers of sessions to measure with
 	Access        generator.Access
 	PayloadOctets int           // UDP payload of the user packets
+	Mix           []int         // in its place, as [generator.Config.Mix]
+	OuterChecksum bool          // uplink frames have an outer UDP checksum
 	RatePPS       uint64        // 0: as fast as possible
 	Duration      time.Duration // of a trial
 	Repeats       int
@@ -78,9 +80,10 @@ const (
 	pacedShare = 0.5 // of the throughput, for latency
 )
 
-// run is what Run works with.
+// run is what Run works with: one UPF in a test bed.
 type run struct {
 	Config
+	place
 	topology *topology.Topology
 	dut      *dut.DUT
 	n4       *n4load.Client
@@ -97,7 +100,7 @@ type run struct {
 // Errors: [errors.ErrUnsupported] for what this machine or kernel lacks, or for
 // missing privilege.
 func Run(ctx context.Context, c Config) (result *report.Result, err error) {
-	r := &run{Config: c, result: &report.Result{
+	r := &run{Config: c, place: place{name: runName}, result: &report.Result{
 		Schema:  report.Schema,
 		Started: time.Now().UTC().Truncate(time.Second),
 		Host:    DescribeHost(c.Version, c.Commit, c.CommandLine),
@@ -131,11 +134,7 @@ func Run(ctx context.Context, c Config) (result *report.Result, err error) {
 // build makes the bed and starts the UPF.
 func (r *run) build(ctx context.Context) error {
 	r.step("start", startTime)
-	if _, err := topology.Sweep(runName); err != nil {
-		return err
-	}
-	var err error
-	if r.topology, err = topology.New(topology.Config{Name: runName, MTU: r.mtu()}); err != nil {
+	if err := r.buildTopology(); err != nil {
 		return err
 	}
 	if r.Threaded {
@@ -143,7 +142,36 @@ func (r *run) build(ctx context.Context) error {
 			return err
 		}
 	}
-	r.dut, err = dut.Start(ctx, dut.Config{Binary: r.Binary, Namespace: r.topology.UPF, UPF: r.upfConfig()})
+	if err := r.startUPF(ctx); err != nil {
+		return err
+	}
+	r.result.Setup = report.Setup{
+		Arrangement: arrangement(r.Threaded) + spreading(r.Spread), Threaded: r.Threaded, Configuration: r.dut.File,
+		DurationNS: r.Duration.Nanoseconds(), Repeats: r.Repeats, PayloadOctets: r.PayloadOctets, Rules: r.Rules.String(),
+	}
+	return nil
+}
+
+// place is where a run stands.
+type place struct {
+	name     string // of its namespaces
+	offloads bool   // of the outer ends of its links
+	cpus     []int  // that the UPF's process may run on; empty: any
+}
+
+// buildTopology makes the bed, and sweeps away what a dead process left of one.
+func (r *run) buildTopology() error {
+	if _, err := topology.Sweep(r.name); err != nil {
+		return err
+	}
+	var err error
+	r.topology, err = topology.New(topology.Config{Name: r.name, MTU: r.mtu(), Offload: r.offloads})
+	return err
+}
+
+func (r *run) startUPF(ctx context.Context) error {
+	var err error
+	r.dut, err = dut.Start(ctx, dut.Config{Binary: r.Binary, Namespace: r.topology.UPF, CPUs: r.cpus, UPF: r.upfConfig()})
 	if err != nil {
 		return err
 	}
@@ -152,10 +180,6 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	r.mode = xdpMode(answer)
-	r.result.Setup = report.Setup{
-		Arrangement: arrangement(r.Threaded) + spreading(r.Spread), Threaded: r.Threaded, Configuration: r.dut.File,
-		DurationNS: r.Duration.Nanoseconds(), Repeats: r.Repeats, PayloadOctets: r.PayloadOctets, Rules: r.Rules.String(),
-	}
 	return nil
 }
 

@@ -20,12 +20,7 @@ func (r *run) establish(ctx context.Context, n int) error {
 	if err := r.associate(ctx); err != nil {
 		return err
 	}
-	template := n4load.Template{
-		UE:     r.topology.Config.UEPools[0].Addr().Next(), // the network's own address is nobody's
-		GNB:    r.topology.N3.Peer.Address.Addr(),
-		DLTEID: 1, QFI: qfi, URR: r.Rules.URR, PDRs: 2 * max(r.Rules.PDRs, 1),
-		MBR: pfcp.BitRates{UplinkKbps: r.Rules.MBRKbps, DownlinkKbps: r.Rules.MBRKbps},
-	}
+	template := r.template()
 	more := template.Sessions(len(r.sessions), n-len(r.sessions))
 	report, err := r.n4.Establish(ctx, &template, more)
 	if err != nil {
@@ -44,6 +39,16 @@ func (r *run) establish(ctx context.Context, n int) error {
 	i.LatencyNS = latency(report.Latency)
 	i.DUTMemoryOctets, i.MapMemoryOctets = memory.ResidentOctets, memory.MapOctets
 	return nil
+}
+
+// template is what all sessions have in common.
+func (r *run) template() n4load.Template {
+	return n4load.Template{
+		UE:     r.topology.Config.UEPools[0].Addr().Next(), // the network's own address is nobody's
+		GNB:    r.topology.N3.Peer.Address.Addr(),
+		DLTEID: 1, QFI: qfi, URR: r.Rules.URR, PDRs: 2 * max(r.Rules.PDRs, 1),
+		MBR: pfcp.BitRates{UplinkKbps: r.Rules.MBRKbps, DownlinkKbps: r.Rules.MBRKbps},
+	}
 }
 
 // associate sets up the association, unless it stands.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"plumbline/lab/generator"
@@ -25,7 +26,7 @@ func (r *run) newLane(d report.Direction, id uint32) (*lane, error) {
 	t := r.topology
 	g := generator.Config{
 		Link: t.N3, Direction: generator.Uplink, Run: id, Server: t.N6.Peer.Address.Addr(),
-		PayloadOctets: r.PayloadOctets, Access: r.Access, Seed: 1,
+		PayloadOctets: r.PayloadOctets, Mix: r.Mix, OuterChecksum: r.OuterChecksum, Access: r.Access, Seed: 1,
 	}
 	m := meter.Config{Port: t.N6.Peer, N3: t.N3, Direction: generator.Uplink, Run: id, Streams: 1}
 	if d == report.Downlink {
@@ -42,7 +43,7 @@ func (r *run) newLane(d report.Direction, id uint32) (*lane, error) {
 
 // measurement is what one run of a generator sent and the meter saw of it.
 type measurement struct {
-	frameOctets int
+	frameOctets int // as sent; the mean of a mix
 	sent        generator.Result
 	received    meter.Stream
 	cpu         report.CPU
@@ -66,32 +67,57 @@ func (r *run) measureLane(ctx context.Context, l *lane, load generator.Load, bed
 	if _, err := l.generator.Run(ctx, warm); err != nil {
 		return m, err
 	}
-	time.Sleep(settle)
+	if _, err := drained(ctx, meter); err != nil {
+		return m, err
+	}
 	if err := meter.Reset(); err != nil {
 		return m, err
 	}
 	if err := r.generate(ctx, l, load, &m); err != nil {
 		return m, err
 	}
-	time.Sleep(settle)
-	snapshot, err := meter.Read()
+	snapshot, err := drained(ctx, meter)
 	if err != nil {
 		return m, err
 	}
 	if ctx.Err() != nil {
 		return m, ctx.Err()
 	}
-	m.received, m.frameOctets = snapshot.Streams[0], l.generator.FrameOctets()
-	return m, m.sound()
+	m.received = snapshot.Streams[0]
+	if err := m.sound(); err != nil {
+		return m, err
+	}
+	m.frameOctets = int(m.sent.SentOctets / m.sent.Sent)
+	return m, nil
+}
+
+// drained returns what the meter has seen once nothing more arrives: a UPF may hold
+// many frames in its queues.
+func drained(ctx context.Context, m *meter.Meter) (*meter.Snapshot, error) {
+	const often, tries = settle / 5, 100
+	time.Sleep(settle - often)
+	last := uint64(math.MaxUint64)
+	for range tries {
+		time.Sleep(often)
+		s, err := m.Read()
+		if err != nil || ctx.Err() != nil {
+			return s, errors.Join(err, ctx.Err())
+		}
+		if s.Streams[0].Received == last || last == math.MaxUint64 && s.Streams[0].Received == 0 {
+			return s, nil
+		}
+		last = s.Streams[0].Received
+	}
+	return nil, fmt.Errorf("frames still arrive %v after the last was sent", tries*often)
 }
 
 // generate runs the load and notes what CPUs and UPF did meanwhile.
 func (r *run) generate(ctx context.Context, l *lane, load generator.Load, m *measurement) error {
-	dropsBefore, err := r.dut.Drops(ctx)
+	dropsBefore, err := r.drops(ctx)
 	if err != nil {
 		return err
 	}
-	before, err := readCPU(r.dut)
+	before, err := readCPU(r.process())
 	if err != nil {
 		return err
 	}
@@ -99,12 +125,12 @@ func (r *run) generate(ctx context.Context, l *lane, load generator.Load, m *mea
 		return err
 	}
 	r.result.Setup.Realtime = r.result.Setup.Realtime || m.sent.Realtime
-	after, err := readCPU(r.dut)
+	after, err := readCPU(r.process())
 	if err != nil {
 		return err
 	}
 	m.cpu = after.since(before)
-	drops, err := r.dut.Drops(ctx)
+	drops, err := r.drops(ctx)
 	if err != nil {
 		return err
 	}
@@ -115,6 +141,22 @@ func (r *run) generate(ctx context.Context, l *lane, load generator.Load, m *mea
 		}
 	}
 	return nil
+}
+
+// process is the UPF's, nil where there is none.
+func (r *run) process() process {
+	if r.dut == nil {
+		return nil
+	}
+	return r.dut
+}
+
+// drops are what the UPF says that it dropped so far, by reason.
+func (r *run) drops(ctx context.Context) (map[string]uint64, error) {
+	if r.dut == nil {
+		return nil, nil
+	}
+	return r.dut.Drops(ctx)
 }
 
 // sound refuses a measurement that would be a figure without a meaning.

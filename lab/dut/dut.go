@@ -187,7 +187,7 @@ func (d *DUT) Stop() error {
 		return d.clean() // whoever used it has seen Err
 	default:
 	}
-	errs := []error{d.signal(syscall.SIGTERM)}
+	errs := []error{d.signal(syscall.SIGTERM), d.Resume()} // a stopped process would not notice
 	select {
 	case <-d.done:
 		if d.status != nil {
@@ -199,6 +199,13 @@ func (d *DUT) Stop() error {
 	}
 	return errors.Join(append(errs, d.clean())...)
 }
+
+// Park stops all of the process, so that it takes no CPU while others are measured;
+// what the kernel does for it goes on. Nothing may be asked of it until Resume.
+func (d *DUT) Park() error { return d.signal(syscall.SIGSTOP) }
+
+// Resume lets a parked process go on, and does nothing to any other.
+func (d *DUT) Resume() error { return d.signal(syscall.SIGCONT) }
 
 func (d *DUT) signal(s syscall.Signal) error {
 	if err := d.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {

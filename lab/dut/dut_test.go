@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"plumbline/lab/topology"
 	"plumbline/upf"
@@ -53,5 +55,43 @@ func TestStartSaysWhyItFailed(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(temp, "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestPark wants a process that stops and goes on, and ends although it is stopped.
+func TestPark(t *testing.T) {
+	d := &DUT{cmd: exec.Command("sleep", "60"), log: &tail{}, done: make(chan struct{})}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		d.status = d.cmd.Wait()
+		close(d.done)
+	}()
+	stopped := func() bool {
+		stat, err := os.ReadFile(d.proc("stat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(stat), ") T ")
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want bool
+	}{{"park", d.Park, true}, {"resume", d.Resume, false}, {"resume again", d.Resume, false}, {"park again", d.Park, true}} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		for deadline := time.Now().Add(5 * time.Second); stopped() != step.want; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: stopped: got %v, want %v", step.name, !step.want, step.want)
+			}
+		}
+	}
+	before := time.Now()
+	_ = d.Stop() // sleep ends by the signal, which is not well
+	if took := time.Since(before); took >= graceTime {
+		t.Errorf("a parked process took %v to end", took)
 	}
 }

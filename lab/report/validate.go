@@ -127,6 +127,11 @@ func (t *Trial) validate(bed *Bed) error {
 	if limit := bed.Limit(t.Direction); limit == nil || len(limit.Of(t.Sessions)) == 0 {
 		return invalid("bed", t.Direction, fmt.Sprintf("no bed limit of %d sessions in this direction", t.Sessions))
 	}
+	return t.validateFigures()
+}
+
+// validateFigures checks what a trial says of itself.
+func (t *Trial) validateFigures() error {
 	if err := first(
 		text("dut", t.DUT), text("datapath", t.Datapath), text("access", t.Access), text("xdp_mode", t.XDPMode),
 		between("sessions", float64(t.Sessions), 1, maxSessions),

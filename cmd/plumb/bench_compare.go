@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"plumbline/lab/bench"
+	"plumbline/lab/report"
+	"plumbline/upf"
+)
+
+// datapaths are those that carry packets, in the order in which they are compared.
+var datapaths = []string{upf.DatapathXDP, upf.DatapathTC, upf.DatapathAFXDP, upf.DatapathTUN, upf.DatapathTAP}
+
+// allDatapaths stands for all of them.
+const allDatapaths = "all"
+
+// several returns the datapaths to compare, and whether there are several.
+func (c *benchCommand) several() ([]string, bool) {
+	if slices.Equal(c.Datapath, []string{allDatapaths}) {
+		return datapaths, true
+	}
+	return c.Datapath, len(c.Datapath) > 1
+}
+
+// runCompare is plumb bench with several datapaths.
+func (c *benchCommand) runCompare(ctx context.Context, stdout io.Writer, datapaths []string) error {
+	config, err := c.compareConfig(datapaths)
+	if err != nil {
+		return err
+	}
+	files, err := openOutputs(
+		output[*report.Comparison]{c.JSON, report.WriteComparison}, output[*report.Comparison]{c.HTML, report.ComparisonHTML},
+		output[*report.Comparison]{c.SVG, report.ComparisonSVG})
+	if err != nil {
+		return err
+	}
+	bar := newProgress(os.Stderr, "bench")
+	config.OnStep = bar.step
+	result, err := bench.Compare(ctx, config)
+	bar.close()
+	if err != nil {
+		return errors.Join(err, files.discard())
+	}
+	if c.JSON == "-" {
+		return errors.Join(report.WriteComparison(stdout, result), files.write(result))
+	}
+	return errors.Join(report.ComparisonTable(stdout, result), files.write(result))
+}
+
+// compareConfig turns the flags into what package bench takes.
+func (c *benchCommand) compareConfig(datapaths []string) (config bench.CompareConfig, err error) {
+	if c.Rate != 0 || c.Threaded || len(c.Spread) > 0 || c.N4 {
+		return config, usageError{errors.New("--rate, --threaded, --spread and --n4 are for one datapath")}
+	}
+	c.Datapath = datapaths
+	payloads, duration, repeats := []string{"64", "512", "1400", report.PayloadIMIX}, time.Second, 3
+	loads, tcp := []int{0, 10, 50, 90}, 5*time.Second
+	if c.Quick {
+		payloads, duration, repeats = []string{"64", "1400"}, 300*time.Millisecond, 1
+		loads, tcp = []int{0, 50}, 2*time.Second
+	}
+	c.fillIn([]int{1, 100_000}, payloads, duration, repeats)
+	if c.Load != nil {
+		loads = c.Load
+	}
+	if c.TCP != nil {
+		tcp = *c.TCP
+	}
+	common, err := c.common()
+	if err != nil {
+		return config, err
+	}
+	for _, name := range c.Payload {
+		if _, err := bench.ParsePayload(name); err != nil {
+			return config, usageError{fmt.Errorf("--payload: %w", err)}
+		}
+	}
+	config = bench.CompareConfig{
+		Config: common, Datapaths: datapaths, Payloads: c.Payload, Loads: loads, LossGoal: c.Loss / 100, TCP: tcp,
+	}
+	if err := config.Validate(); err != nil {
+		return config, usageError{err}
+	}
+	return config, nil
+}

@@ -1,0 +1,378 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/report"
+	"plumbline/lab/tcp"
+	"plumbline/upf"
+)
+
+// CompareConfig says which datapaths to measure in turn, and with what. Of Config,
+// Datapath, PayloadOctets, Mix, RatePPS, Threaded and Spread are not used.
+type CompareConfig struct {
+	Config
+	Datapaths []string      // upf.DatapathXDP, ...
+	Payloads  []string      // octets, or report.PayloadIMIX
+	Loads     []int         // of latency trials, in percent of the throughput of each; 0: idle
+	LossGoal  float64       // ratio: the throughput is the highest rate that loses no more
+	TCP       time.Duration // of a TCP trial, in whole seconds; 0: none
+}
+
+// Bounds of what [CompareConfig] may say.
+const (
+	maxLossGoal = 0.5
+	maxTCP      = 10 * time.Minute
+)
+
+const (
+	// The search is for a rate between these parts of what is received at the highest
+	// rate, to so much.
+	searchLow, searchHigh, searchPrecision = 0.125, 1.5, 1.03
+
+	longSearch = 500 * time.Millisecond // of its trials, at most
+	idlePPS    = 1000                   // frames so far apart that each finds the path asleep
+	tcpOmitted = time.Second            // slow start
+	tcpLimit   = 20 * time.Second       // beyond the duration: then it hangs
+)
+
+// ParsePayload returns the payloads of successive frames that a name stands for, in
+// octets.
+func ParsePayload(name string) ([]int, error) {
+	if name == report.PayloadIMIX {
+		return generator.IMIX, nil
+	}
+	n, err := strconv.Atoi(name)
+	if err != nil || n < generator.StampOctets || n > MaxPayloadOctets {
+		return nil, fmt.Errorf("payload %q: want %d to %d octets, or %s", name, generator.StampOctets, MaxPayloadOctets, report.PayloadIMIX)
+	}
+	return []int{n}, nil
+}
+
+// Validate says which flag of a comparison is out of range, or given twice.
+func (c *CompareConfig) Validate() error {
+	for _, list := range [][]string{c.Datapaths, c.Payloads} {
+		for i, name := range list {
+			if slices.Contains(list[:i], name) {
+				return fmt.Errorf("%s is given twice", name)
+			}
+		}
+	}
+	for _, load := range c.Loads {
+		if load < 0 || load > 100 {
+			return fmt.Errorf("load of %d %%: want 0 to 100", load)
+		}
+	}
+	switch {
+	case c.LossGoal < 0 || c.LossGoal > maxLossGoal || math.IsNaN(c.LossGoal):
+		return fmt.Errorf("loss of %g %%: want 0 to %g", 100*c.LossGoal, 100*maxLossGoal)
+	case c.TCP < 0 || c.TCP > maxTCP || c.TCP%time.Second != 0:
+		return fmt.Errorf("TCP for %v: want whole seconds, %v at most", c.TCP, maxTCP)
+	}
+	return nil
+}
+
+// octets are the payloads by name; names are valid.
+func (c *CompareConfig) octets() [][]int {
+	var all [][]int
+	for _, name := range c.Payloads {
+		octets, _ := ParsePayload(name)
+		all = append(all, octets)
+	}
+	return all
+}
+
+// comparison is what Compare works with.
+type comparison struct {
+	CompareConfig
+	contestants []*contestant // the bed first
+	result      *report.Comparison
+	started     time.Time
+	left        work
+}
+
+// Compare measures datapaths in turn: each has a test bed and a UPF of its own, and
+// whichever the frames do not go through is stopped. Within a number of sessions,
+// a payload and a direction, all have their first turn at the highest rate, then
+// all have their second; then each is measured for latency. A datapath that this
+// machine cannot run, or that fails, is out, and the result says why.
+//
+//	bed ─ A ─ B ─ C ─ bed ─ A ─ B ─ C ─ …   highest rate, and the search where it is too high
+//	bed ─ A ─ B ─ C ─ …                     latency at each load
+//	A ─ B ─ C ─ A ─ B ─ C ─ …               TCP
+//
+// It leaves nothing behind. Errors: those of [Run].
+func Compare(ctx context.Context, c CompareConfig) (result *report.Comparison, err error) {
+	slices.Sort(c.Sessions)
+	c.Sessions = slices.Compact(c.Sessions)
+	r := &comparison{CompareConfig: c, started: time.Now(), result: &report.Comparison{
+		Schema: report.ComparisonSchema, Started: time.Now().UTC().Truncate(time.Second),
+		Host: DescribeHost(c.Version, c.Commit, c.CommandLine), Setup: c.setup(),
+	}}
+	defer func() { err = errors.Join(explain(ctx, err), r.close()) }()
+	if err := r.start(ctx); err != nil {
+		return nil, err
+	}
+	for _, n := range c.Sessions {
+		if err := r.measureSessions(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.measureTCP(ctx); err != nil {
+		return nil, err
+	}
+	for _, k := range r.contestants {
+		r.result.Paths = append(r.result.Paths, k.path)
+	}
+	return r.result, r.result.Validate()
+}
+
+func (c *CompareConfig) setup() report.ComparisonSetup {
+	return report.ComparisonSetup{
+		Payloads: c.Payloads, Sessions: c.Sessions, Access: c.Access.String(), LoadsPercent: c.Loads, IdlePPS: idlePPS,
+		LossGoalRatio: c.LossGoal, DurationNS: c.Duration.Nanoseconds(), SearchNS: min(c.Duration, longSearch).Nanoseconds(),
+		TCPNS: c.TCP.Nanoseconds(), Repeats: c.Repeats, OuterChecksum: c.OuterChecksum, Rules: c.Rules.String(),
+	}
+}
+
+// start builds all test beds, one by one.
+func (r *comparison) start(ctx context.Context) error {
+	cpus, err := allowedCPUs()
+	if err != nil {
+		return err
+	}
+	sender := cpus[len(cpus)-1]
+	upfs := cpus
+	if len(cpus) > 1 {
+		upfs = cpus[:len(cpus)-1]
+	}
+	r.result.Setup.Arrangement = fmt.Sprintf("The sender has CPU %d, and with it the softirq of what it sends: there XDP and TC programs and the meter "+
+		"run, which slow the sender, so that they lose nothing. The UPF's process has CPUs %v; it is offered what it cannot take.", sender, upfs)
+	for _, name := range append([]string{report.PathBed}, r.Datapaths...) {
+		k := newContestant(&r.CompareConfig, name, upfs)
+		r.contestants = append(r.contestants, k)
+		r.left.starts++
+	}
+	r.left.plan(r)
+	for _, k := range r.contestants {
+		r.step(k.path.Name+": start", startTime)
+		r.left.starts--
+		if err := r.attempt(ctx, k, func(ctx context.Context) error { return k.start(ctx) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attempt does something with a contestant that is not out yet. If it fails, the
+// contestant is out; only what stops all is an error.
+func (r *comparison) attempt(ctx context.Context, k *contestant, f func(ctx context.Context) error) error {
+	if k.out {
+		return nil
+	}
+	err := k.turn(ctx, f)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && k.path.Name == report.PathBed {
+		return fmt.Errorf("bed: %w", err) // nothing can be compared without it
+	}
+	if err != nil {
+		k.leave(err)
+		r.left.plan(r)
+	}
+	return nil
+}
+
+// each makes the attempt with every contestant.
+func (r *comparison) each(ctx context.Context, f func(ctx context.Context, k *contestant) error) error {
+	for _, k := range r.contestants {
+		if err := r.attempt(ctx, k, func(ctx context.Context) error { return f(ctx, k) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureSessions measures all payloads and directions with n sessions.
+func (r *comparison) measureSessions(ctx context.Context, n int) error {
+	err := r.each(ctx, func(ctx context.Context, k *contestant) error {
+		more := n - len(k.sessions)
+		r.step(fmt.Sprintf("%s: establish %d sessions over PFCP", k.path.Name, more), installTime(more))
+		return k.establishUpTo(ctx, n)
+	})
+	if err != nil {
+		return err
+	}
+	r.left.established = n
+	octets := r.octets()
+	for i, payload := range r.Payloads {
+		for _, d := range r.Directions {
+			if err := r.measureCell(ctx, report.Cell{Payload: payload, Sessions: n, Direction: d}, octets[i]); err != nil {
+				return err
+			}
+			r.left.cells--
+		}
+	}
+	return nil
+}
+
+// measureCell lets all contestants take turns over frames of one sort.
+func (r *comparison) measureCell(ctx context.Context, cell report.Cell, octets []int) error {
+	r.left.cellSince = time.Now()
+	defer func() { r.left.cellSince = time.Time{} }()
+	id := rand.Uint32()
+	err := r.each(ctx, func(_ context.Context, k *contestant) error { return k.open(cell, octets, id) })
+	if err != nil {
+		return err
+	}
+	for repeat := 1; repeat <= r.Repeats; repeat++ {
+		err := r.each(ctx, func(ctx context.Context, k *contestant) error { return r.throughput(ctx, k, cell, repeat) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, load := range r.Loads {
+		err := r.each(ctx, func(ctx context.Context, k *contestant) error { return r.latency(ctx, k, cell, load) })
+		if err != nil {
+			return err
+		}
+	}
+	return r.each(ctx, func(_ context.Context, k *contestant) error { return k.closeLanes() })
+}
+
+// close ends what still stands.
+func (r *comparison) close() error {
+	var errs []error
+	for _, k := range r.contestants {
+		if !k.out {
+			errs = append(errs, k.close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// throughput offers as much as possible, and if that was too much, searches for the
+// highest rate that is not.
+func (r *comparison) throughput(ctx context.Context, k *contestant, cell report.Cell, repeat int) error {
+	r.step(fmt.Sprintf("%s: %s, %d/%d", k.path.Name, describe(cell), repeat, r.Repeats), r.turnTime(k))
+	saturated, err := r.trial(ctx, k, cell, report.Saturated, repeat, k.load(0))
+	if err != nil {
+		return err
+	}
+	if k.lossy = saturated.LossRatio > r.LossGoal; !k.lossy {
+		return nil
+	}
+	low, high := searchLow*saturated.ReceivedPPS, searchHigh*saturated.ReceivedPPS
+	_, err = highest(low, min(high, saturated.OfferedPPS), searchPrecision, func(rate float64) (bool, error) {
+		load := k.load(max(1, roundRate(rate)))
+		load.Duration = min(load.Duration, longSearch)
+		t, err := r.trial(ctx, k, cell, report.Search, repeat, load)
+		return t.LossRatio <= r.LossGoal, err
+	})
+	return err
+}
+
+// latency offers a part of the contestant's throughput, or next to nothing.
+func (r *comparison) latency(ctx context.Context, k *contestant, cell report.Cell, percent int) error {
+	r.step(fmt.Sprintf("%s: %s, latency at %d %%", k.path.Name, describe(cell), percent), k.trialTime())
+	rate := uint64(idlePPS)
+	if percent > 0 {
+		_, pps := r.result.Row(cell, k.path.Name).ThroughputPPS()
+		if rate = roundRate(pps * float64(percent) / 100); rate == 0 {
+			return nil // it has no throughput
+		}
+	}
+	t, err := r.trial(ctx, k, cell, report.Paced, 1, k.load(rate))
+	t.LoadPercent = percent
+	return err
+}
+
+// trial adds a trial to the result and returns it.
+func (r *comparison) trial(ctx context.Context, k *contestant, cell report.Cell, kind report.Kind, repeat int, load generator.Load) (*report.PathTrial, error) {
+	t, err := k.trial(ctx, cell, kind, load)
+	if err != nil {
+		return &t, err
+	}
+	t.Repeat = repeat
+	r.result.Setup.Realtime = k.result.Setup.Realtime || r.result.Setup.Realtime
+	r.result.Trials = append(r.result.Trials, t)
+	return &r.result.Trials[len(r.result.Trials)-1], nil
+}
+
+// measureTCP lets all datapaths take turns with a TCP connection each way.
+func (r *comparison) measureTCP(ctx context.Context) error {
+	if r.TCP == 0 {
+		r.result.TCPMissing = "not asked for"
+		return nil
+	}
+	if err := tcp.Available(); err != nil {
+		r.result.TCPMissing = err.Error()
+		return nil
+	}
+	for _, d := range r.Directions {
+		for repeat := 1; repeat <= r.Repeats; repeat++ {
+			err := r.each(ctx, func(ctx context.Context, k *contestant) error {
+				if k.bed != nil {
+					return nil
+				}
+				r.step(fmt.Sprintf("%s: TCP %s, %d/%d", k.path.Name, d, repeat, r.Repeats), tcpOmitted+r.TCP)
+				r.left.tcp--
+				t, err := k.tcp(ctx, d, r.TCP)
+				if err != nil {
+					return fmt.Errorf("TCP %s: %w", d, err)
+				}
+				t.Repeat = repeat
+				r.result.TCP = append(r.result.TCP, t)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tcp measures one connection of the first session's UE.
+func (k *contestant) tcp(ctx context.Context, d report.Direction, duration time.Duration) (t report.TCPTrial, err error) {
+	s := k.sessions[0]
+	ue := tcp.UE{
+		Address: s.UE, UplinkTEID: s.ULTEID, DownlinkTEID: s.DLTEID, QFI: qfi,
+		SuperPackets: k.path.Name == upf.DatapathTC, // the only one that takes them whole
+	}
+	detach, err := tcp.Attach(ctx, k.topology, ue)
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, detach()) }()
+	before, err := readCPU(k.process())
+	if err != nil {
+		return t, err
+	}
+	test, err := tcp.Start(ctx, k.topology, tcp.Flow{UE: ue, Downlink: d == report.Downlink, Duration: duration, Omit: tcpOmitted})
+	if err != nil {
+		return t, err
+	}
+	got, err := test.Wait(ctx, duration+tcpOmitted+tcpLimit)
+	if err != nil {
+		return t, err
+	}
+	after, err := readCPU(k.process())
+	if err != nil {
+		return t, err
+	}
+	return report.TCPTrial{Path: k.path.Name, Direction: d, BPS: got.BPS, Retransmits: got.Retransmits, CPU: after.since(before)}, nil
+}
+
+func describe(c report.Cell) string {
+	return fmt.Sprintf("payload %s, %d sessions, %s", c.Payload, c.Sessions, c.Direction)
+}
