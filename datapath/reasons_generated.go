@@ -38,6 +38,8 @@ const (
 	DropLocal                // user packet to an address of the UPF itself
 	DropSlowFull             // more exceptions than the slow path takes
 	DropSpreadFull           // more packets than the queue of their CPU takes
+	DropRxFull               // more packets than user space takes from a queue of the device
+	DropTxFull               // more packets than a queue of the device sends
 	DropEthernetShort        // frame of an Ethernet PDU session ends inside its header
 	DropMAC                  // source is a group, or the MAC address of another Ethernet PDU session, or one too many
 	DropNoMAC                // destination is behind no Ethernet PDU session, or behind the one from which it came
@@ -94,6 +96,8 @@ var reasons = [...]reason{
 	DropLocal:         {"local", "user packet to an address of the UPF itself", true},
 	DropSlowFull:      {"slow_full", "more exceptions than the slow path takes", true},
 	DropSpreadFull:    {"spread_full", "more packets than the queue of their CPU takes", true},
+	DropRxFull:        {"rx_full", "more packets than user space takes from a queue of the device", true},
+	DropTxFull:        {"tx_full", "more packets than a queue of the device sends", true},
 	DropEthernetShort: {"ethernet_short", "frame of an Ethernet PDU session ends inside its header", true},
 	DropMAC:           {"mac", "source is a group, or the MAC address of another Ethernet PDU session, or one too many", true},
 	DropNoMAC:         {"no_mac", "destination is behind no Ethernet PDU session, or behind the one from which it came", true},

@@ -34,6 +34,7 @@ type Config struct {
 	MeterBurst Duration `yaml:"meter_burst" json:"meter_burst"`
 	Datapath   string   `yaml:"datapath" json:"datapath"` // DatapathAuto, DatapathXDP ...
 	XDP        XDP      `yaml:"xdp" json:"xdp"`
+	AFXDP      AFXDP    `yaml:"afxdp" json:"afxdp"`
 	TUN        TUN      `yaml:"tun" json:"tun"`
 	Sessions   Sessions `yaml:"sessions" json:"sessions"`
 	Pools      []Pool   `yaml:"pools" json:"pools"`
@@ -167,6 +168,20 @@ type XDP struct {
 	MaxListedPDRs int `yaml:"max_listed_pdrs" json:"max_listed_pdrs"`
 }
 
+// AFXDP is how the AF_XDP datapath works.
+type AFXDP struct {
+	Mode string `yaml:"mode" json:"mode"` // ModeAdaptive, ModePoll or ModeInterrupt
+	// Queues is how many workers there are, each with one queue of each device; 0:
+	// as many as every device has queues.
+	Queues int `yaml:"queues" json:"queues"`
+	// CPUs are those of the workers, in turn; empty: any.
+	CPUs []int `yaml:"cpus" json:"cpus"`
+	// Frames is how many each worker has.
+	Frames int `yaml:"frames" json:"frames"`
+	// ZeroCopy lets drivers that can use the workers' memory.
+	ZeroCopy bool `yaml:"zero_copy" json:"zero_copy"`
+}
+
 // Sessions limits what the UPF holds.
 type Sessions struct {
 	Max int `yaml:"max" json:"max"` // PFCP sessions at once, 1 to MaxSessions
@@ -207,9 +222,12 @@ const (
 	// DatapathAgents: the datapaths are other processes, [Bus.Agents].
 	DatapathAgents = "agents"
 
-	ModeAuto    = "auto" // native where the driver has it, else generic
-	ModeNative  = "native"
-	ModeGeneric = "generic"
+	ModeAuto      = "auto" // native where the driver has it, else generic
+	ModeNative    = "native"
+	ModeGeneric   = "generic"
+	ModeAdaptive  = "adaptive"
+	ModePoll      = "poll"
+	ModeInterrupt = "interrupt"
 
 	FormatText = "text"
 	FormatJSON = "json"
@@ -243,6 +261,7 @@ func Default() *Config {
 		RouterAdvertisement: RouterAdvertisement{Lifetime: Duration(9000 * time.Second)},
 		Buffer:              defaultBuffer(),
 		XDP:                 XDP{Mode: ModeAuto},
+		AFXDP:               AFXDP{Mode: ModeAdaptive, Frames: 4096, ZeroCopy: true},
 		TUN:                 TUN{Device: tun.DefaultPrefix, MTU: tun.DefaultMTU},
 		Sessions:            Sessions{Max: defaultMaxSessions},
 		Store:               Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},

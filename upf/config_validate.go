@@ -82,6 +82,7 @@ func (c *Config) mistakes() []Mistake {
 	c.checkBus(&m)
 	m.oneOf("datapath", c.Datapath, append(datapathNames(), DatapathAgents)...)
 	m.oneOf("xdp.mode", c.XDP.Mode, ModeAuto, ModeNative, ModeGeneric)
+	c.AFXDP.check(&m)
 	m.want(c.XDP.MaxListedPDRs >= 0 && c.XDP.MaxListedPDRs <= MaxSessions,
 		"xdp.max_listed_pdrs", c.XDP.MaxListedPDRs, fmt.Sprintf("0 to %d", MaxSessions))
 	c.checkTUN(&m)

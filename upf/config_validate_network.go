@@ -138,7 +138,7 @@ func (c *Config) checkStore(m *checks) {
 	m.oneOf("store.after_reboot", s.AfterReboot, RebootRestore, RebootForget)
 	m.want(s.Path == "" || s.Redis.Address == "", "store.redis.address", s.Redis.Address, "only one of store.path and store.redis")
 	m.want(isPrintable(s.Redis.Address), "store.redis.address", s.Redis.Address, "HOST:PORT, or the path of a Unix socket")
-	m.spread(c.XDP.Spread)
+	m.cpus("xdp.spread", c.XDP.Spread)
 	p := c.XDP.Pin
 	m.want(p == "" || filepath.IsAbs(p) && isPrintable(p), "xdp.pin", p, "an absolute path in bpffs, such as /sys/fs/bpf/plumbline")
 }
@@ -159,12 +159,21 @@ func (c *checks) names(key string, list []string) {
 	}
 }
 
-// spread checks the CPUs over which packets are spread.
-func (c *checks) spread(cpus []int) {
+// cpus checks a list of CPUs.
+func (c *checks) cpus(key string, cpus []int) {
 	const most, last = 64, 1023
-	c.want(len(cpus) <= most, "xdp.spread", len(cpus), fmt.Sprintf("at most %d CPUs", most))
+	c.want(len(cpus) <= most, key, len(cpus), fmt.Sprintf("at most %d CPUs", most))
 	for i, cpu := range cpus {
-		c.want(cpu >= 0 && cpu <= last && !slices.Contains(cpus[:i], cpu), fmt.Sprintf("xdp.spread[%d]", i), cpu,
+		c.want(cpu >= 0 && cpu <= last && !slices.Contains(cpus[:i], cpu), fmt.Sprintf("%s[%d]", key, i), cpu,
 			fmt.Sprintf("the number of a CPU, 0 to %d, each once", last))
 	}
+}
+
+// check checks how the AF_XDP datapath works.
+func (a *AFXDP) check(m *checks) {
+	const queues, leastFrames, frames = 64, 512, 1 << 20
+	m.oneOf("afxdp.mode", a.Mode, ModeAdaptive, ModePoll, ModeInterrupt)
+	m.want(a.Queues >= 0 && a.Queues <= queues, "afxdp.queues", a.Queues, fmt.Sprintf("0 to %d", queues))
+	m.cpus("afxdp.cpus", a.CPUs)
+	m.want(a.Frames >= leastFrames && a.Frames <= frames, "afxdp.frames", a.Frames, fmt.Sprintf("%d to %d", leastFrames, frames))
 }

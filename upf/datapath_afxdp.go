@@ -3,11 +3,34 @@ package upf
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plumbline/datapath"
+	"plumbline/datapath/afxdp"
+	"plumbline/gtpu"
 )
 
-// openAFXDP opens the datapath on AF_XDP sockets.
+// openAFXDP opens the datapath on AF_XDP sockets, after it has seen that this process
+// may.
 func openAFXDP(o opening) (datapath.Driver, error) {
-	return nil, fmt.Errorf("datapath %s: not built yet: %w", DatapathAFXDP, errors.ErrUnsupported)
+	if err := checkCapabilities(DatapathAFXDP); err != nil {
+		return nil, err
+	}
+	c := o.Config
+	d, err := afxdp.New(afxdp.Config{
+		Endpoints: endpoints(c), N6: dataNetworks(c), MaxSessions: c.Sessions.Max,
+		Mode: afxdp.Mode(c.AFXDP.Mode), Queues: c.AFXDP.Queues, CPUs: c.AFXDP.CPUs, Frames: c.AFXDP.Frames, Copy: !c.AFXDP.ZeroCopy,
+		EchoInterval: time.Duration(c.N3.EchoInterval), Advertise: c.RouterAdvertisement.advertise(),
+		Buffer: c.Buffer.limits(), MeterBurst: time.Duration(c.MeterBurst), Log: o.log,
+	})
+	switch {
+	case err == nil:
+		return d, nil
+	case errors.Is(err, unix.EADDRINUSE):
+		return nil, explainListen("n3.address", netip.AddrPortFrom(c.N3.Address, gtpu.Port), unix.EADDRINUSE)
+	}
+	return nil, fmt.Errorf("datapath %w", err)
 }

@@ -107,9 +107,9 @@ func openConfig(t testing.TB, cfg Config, p *ports) *bed {
 // bedHost has no addresses but those of the bed's N6.
 type bedHost struct{}
 
-func (bedHost) has(a netip.Addr) bool { return !a.IsGlobalUnicast() }
+func (bedHost) Has(a netip.Addr) bool { return !a.IsGlobalUnicast() }
 
-func (bedHost) router(v6 bool) netip.Addr {
+func (bedHost) Router(v6 bool) netip.Addr {
 	if v6 {
 		return conformance.N6Address6
 	}
@@ -155,7 +155,7 @@ func (b *bed) resolve(t testing.TB) {
 		}
 	}
 	for _, n := range b.networks {
-		n.table = nexthop.Table{Routes: append(defaults([]netip.Addr{conformance.Gateway, conformance.Gateway6}),
+		n.table = nexthop.Table{Routes: append(nexthop.Defaults([]netip.Addr{conformance.Gateway, conformance.Gateway6}),
 			nexthop.Route{Prefix: conformance.OnlinkPrefix}, nexthop.Route{Prefix: conformance.Onlink6})}
 		for _, way := range n.ways() {
 			n.route(way)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync/atomic"
 
 	"plumbline/datapath"
@@ -327,16 +326,9 @@ func (n *network) owns(way int) bool {
 // in place of its default routes; or those of a policy.
 func (n *network) routesOf(way int) []nexthop.Route {
 	if p := n.d.cfg.N6.Policy(way); p != nil && len(p.Gateways) > 0 {
-		return defaults(p.Gateways)
+		return nexthop.Defaults(p.Gateways)
 	}
-	set := defaults(n.cfg.Gateways)
-	routes := slices.Clone(set)
-	for _, r := range n.table.Routes {
-		if !slices.ContainsFunc(set, func(d nexthop.Route) bool { return d.Prefix == r.Prefix }) {
-			routes = append(routes, r)
-		}
-	}
-	return routes
+	return nexthop.Instead(n.cfg.Gateways, n.table.Routes)
 }
 
 // String is what logs say.

@@ -8,27 +8,6 @@ import (
 	"plumbline/datapath/nexthop"
 )
 
-// defaults returns default routes through gateways, of each IP version that they
-// have.
-func defaults(gateways []netip.Addr) []nexthop.Route {
-	var v4, v6 []nexthop.Gateway
-	for _, a := range gateways {
-		if a.Is4() {
-			v4 = append(v4, nexthop.Gateway{Addr: a, Weight: 1})
-		} else {
-			v6 = append(v6, nexthop.Gateway{Addr: a, Weight: 1})
-		}
-	}
-	var routes []nexthop.Route
-	if v4 != nil {
-		routes = append(routes, nexthop.Route{Prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Gateways: v4})
-	}
-	if v6 != nil {
-		routes = append(routes, nexthop.Route{Prefix: netip.PrefixFrom(netip.IPv6Unspecified(), 0), Gateways: v6})
-	}
-	return routes
-}
-
 // usual returns the on-link prefix and the gateway of an IP version, if there is
 // no more than that.
 func usual(routes []nexthop.Route, is4 bool) (onlink netip.Prefix, gateway netip.Addr, ok bool) {

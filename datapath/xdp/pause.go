@@ -182,5 +182,5 @@ type deaf struct{}
 func (deaf) tunnel([]byte, netip.Addr) error  { return unix.ENETDOWN }
 func (deaf) n6([]byte, int, netip.Addr) error { return unix.ENETDOWN }
 func (deaf) ethernet([]byte, int) error       { return unix.ENETDOWN }
-func (deaf) has(netip.Addr) bool              { return false }
-func (deaf) router(bool) netip.Addr           { return netip.Addr{} }
+func (deaf) Has(netip.Addr) bool              { return false }
+func (deaf) Router(bool) netip.Addr           { return netip.Addr{} }

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -73,45 +71,6 @@ func TestEnded(t *testing.T) {
 		d.ending.fail(unix.EIO) // later ones do not count
 		if err := d.Err(); !errors.Is(err, unix.EBADF) {
 			t.Errorf("ended with %v, want EBADF", err)
-		}
-	})
-}
-
-// TestLocalAddressesAsk: while the kernel does not tell the host's addresses, it is
-// asked once a second, and nothing may reach the host.
-func TestLocalAddressesAsk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log strings.Builder
-		asked, failing := 0, error(unix.ENOBUFS)
-		ours := netip.MustParseAddr("10.6.0.1")
-		l := &localAddresses{n6: 7, log: slog.New(slog.NewTextHandler(&log, nil)), list: func() ([]netlink.Addr, error) {
-			asked++
-			return []netlink.Addr{{IPNet: &net.IPNet{IP: ours.AsSlice(), Mask: net.CIDRMask(24, 32)}, LinkIndex: 7}}, failing
-		}}
-		look := func(wantAsked int, wantLocal, wantOther bool) {
-			t.Helper()
-			for range 1000 {
-				local, other := l.has(ours), l.has(netip.MustParseAddr("10.6.0.2"))
-				if local != wantLocal || other != wantOther || l.router(false).IsValid() == wantOther {
-					t.Fatalf("ours: %v, other: %v, router %v", local, other, l.router(false))
-				}
-			}
-			if asked != wantAsked {
-				t.Errorf("the kernel was asked %d times, want %d", asked, wantAsked)
-			}
-		}
-		look(1, true, true)
-		time.Sleep(localAge + time.Millisecond)
-		look(2, true, true)
-		failing = nil
-		look(2, true, true) // not yet
-		time.Sleep(localAge + time.Millisecond)
-		look(3, true, false)
-		failing = unix.ENOBUFS
-		time.Sleep(localAge + time.Millisecond)
-		look(4, true, true)
-		if n := strings.Count(log.String(), "not known"); n != 2 {
-			t.Errorf("%d lines in the log, want 2:\n%s", n, log.String())
 		}
 	})
 }

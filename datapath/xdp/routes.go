@@ -43,9 +43,9 @@ type group struct {
 }
 
 type member struct {
-	key    hopKey
-	hop    uint32
-	weight int
+	nexthop.Gateway
+	key hopKey
+	hop uint32
 }
 
 func newRouteTable(trie, groups *ebpf.Map, hops *hopTable) (*routeTable, error) {
@@ -129,7 +129,7 @@ func (t *routeTable) acquire(network int, port *port, r nexthop.Route) (uint32, 
 			t.drop(g)
 			return 0, err
 		}
-		g.members = append(g.members, member{key, hop, max(gw.Weight, 1)})
+		g.members = append(g.members, member{gw, key, hop})
 	}
 	t.groups[name], t.bySlot[slot] = g, g
 	atomic.StoreUint32(&t.slots[slot].Mtu, uint32(min(r.MTU, math.MaxUint16)))
@@ -170,15 +170,12 @@ func (t *routeTable) resolved(key hopKey) {
 }
 
 // fill gives each bucket to that of the resolved hops which has the highest
-// score there, so that only buckets of a hop that went or came change hands.
-//
-// Source: Thaler, Ravishankar, Using name-based mappings to increase hit rates,
-// IEEE/ACM Transactions on Networking 6 (1), 1998 (highest random weight).
+// score there.
 func (t *routeTable) fill(g *group) {
 	for b := range t.slots[g.slot].Hop {
 		best, hop := -1.0, uint32(0)
 		for _, m := range g.members {
-			if s := m.score(b); t.hops.resolved(m.hop) && s > best {
+			if s := m.Score(b); t.hops.resolved(m.hop) && s > best {
 				best, hop = s, m.hop
 			}
 		}
@@ -193,21 +190,6 @@ func (t *routeTable) setBucket(slot uint32, b int, hop uint16) {
 	binary.NativeEndian.PutUint32(pair[:], words[b/2])
 	binary.NativeEndian.PutUint16(pair[b%2*2:], hop)
 	atomic.StoreUint32(&words[b/2], binary.NativeEndian.Uint32(pair[:]))
-}
-
-// score is a number that is the same whenever a hop is asked about a bucket, and
-// is the highest of all for a part of the buckets as large as the weight says.
-func (m member) score(bucket int) float64 {
-	a := m.key.addr.As16()
-	h := uint64(bucket) + 1
-	for _, word := range []uint64{binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(a[8:])} {
-		h ^= word
-		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9 // splitmix64
-		h = (h ^ h>>27) * 0x94d049bb133111eb
-		h ^= h >> 31
-	}
-	uniform := (float64(h>>11) + 0.5) / (1 << 53)
-	return float64(m.weight) / -math.Log(uniform)
 }
 
 // mtu returns the MTU of the route to an address; 0: that of the device.

@@ -14,10 +14,11 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	"plumbline/datapath/rawip"
 	"plumbline/gtpu"
 )
 
-const lenEthernet = 14
+const lenEthernet, lenUDP = 14, 8
 
 // slowPath finishes what the programs hand on: it reads GTP-U messages that the
 // kernel has put together and passed to the sockets, and frames from N6 out of
@@ -44,8 +45,8 @@ type slowPath struct {
 
 // host knows this host's addresses.
 type host interface {
-	has(a netip.Addr) bool     // whether a user packet to a must not be given to it
-	router(v6 bool) netip.Addr // of ICMP errors; not valid: none
+	Has(a netip.Addr) bool     // whether a user packet to a must not be given to it
+	Router(v6 bool) netip.Addr // of ICMP errors; not valid: none
 }
 
 // sender puts IP packets on the wire.
@@ -88,23 +89,23 @@ func (d *Driver) startSlow() error {
 		d.slow = newSlowPath(d)
 	}
 	s := d.slow
-	conns, err := listenGTPU(d.cfg.Endpoints)
+	conns, err := rawip.ListenGTPU(d.cfg.Endpoints)
 	if err != nil {
 		return err
 	}
 	raw, err := newRawSender(conns, d.ports, &d.cfg.N6)
 	if err != nil {
-		return errors.Join(err, conns.close())
+		return errors.Join(err, conns.Close())
 	}
 	ring, err := ringbuf.NewReader(d.objs.Exceptions)
 	if err != nil {
-		return errors.Join(fmt.Errorf("xdp: exception ring: %w", err), conns.close(), raw.close())
+		return errors.Join(fmt.Errorf("xdp: exception ring: %w", err), conns.Close(), raw.close())
 	}
 	copies, err := s.copier.start(d.objs.Copies)
 	if err != nil {
-		return errors.Join(err, conns.close(), raw.close(), ring.Close())
+		return errors.Join(err, conns.Close(), raw.close(), ring.Close())
 	}
-	s.connect(raw, newLocalAddresses(d, kernel))
+	s.connect(raw, rawip.NewHost(kernel, d.ports.n6[0].index, d.log))
 	var done sync.WaitGroup
 	for to, conn := range conns {
 		done.Go(func() { s.readGTPU(conn, netip.AddrPortFrom(to, gtpu.Port)) })
@@ -118,7 +119,7 @@ func (d *Driver) startSlow() error {
 	d.detach = append(d.detach, func() error {
 		close(closed)
 		d.drain(ring, copies)
-		err := errors.Join(conns.close(), ring.Close(), copies.Close())
+		err := errors.Join(conns.Close(), ring.Close(), copies.Close())
 		done.Wait()
 		s.connect(deaf{}, deaf{})
 		return errors.Join(err, raw.close())
@@ -198,13 +199,13 @@ func (s *slowPath) finish(o model.Out, c came) {
 func (s *slowPath) emit(p model.Sent) datapath.Reason {
 	switch {
 	case p.Outer != nil:
-		return sendReason(s.send.tunnel(p.Packet, p.Outer.Local))
+		return rawip.Reason(s.send.tunnel(p.Packet, p.Outer.Local))
 	case p.Ethernet:
-		return sendReason(s.send.ethernet(p.Packet, p.Way))
-	case s.host.has(destination(p.Packet)):
+		return rawip.Reason(s.send.ethernet(p.Packet, p.Way))
+	case s.host.Has(rawip.Destination(p.Packet)):
 		return datapath.DropLocal
 	default:
-		return sendReason(s.send.n6(p.Packet, p.Way, s.d.nextHop(p.Way, destination(p.Packet), p.Flow)))
+		return rawip.Reason(s.send.n6(p.Packet, p.Way, s.d.nextHop(p.Way, rawip.Destination(p.Packet), p.Flow)))
 	}
 }
 
@@ -218,24 +219,4 @@ func (s *slowPath) count(r datapath.Reason) {
 	if r != datapath.ReasonNone {
 		s.counts[r].Add(1)
 	}
-}
-
-// sendReason says what an error of the kernel means for a packet.
-func sendReason(err error) datapath.Reason {
-	switch {
-	case err == nil:
-		return datapath.ReasonNone
-	case errors.Is(err, unix.EMSGSIZE):
-		return datapath.DropMTU
-	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS):
-		return datapath.DropSlowFull
-	}
-	return datapath.DropNextHop
-}
-
-func destination(packet []byte) netip.Addr {
-	if packet[0]>>4 == 6 {
-		return netip.AddrFrom16([16]byte(packet[24:40]))
-	}
-	return netip.AddrFrom4([4]byte(packet[16:20]))
 }

@@ -33,4 +33,4 @@ func (l slowLinks) MTU(r *model.Rule, to netip.Addr) int {
 }
 
 // Router implements [model.Links]: the first global address of N6.
-func (l slowLinks) Router(v6 bool) netip.Addr { return l.host.router(v6) }
+func (l slowLinks) Router(v6 bool) netip.Addr { return l.host.Router(v6) }

@@ -32,6 +32,7 @@ var matrix = []row{
 	{name: "tc, one device", datapath: upf.DatapathTC, onAStick: true},
 	{name: "tc, super-packets", datapath: upf.DatapathTC, offload: true, super: true},
 	{name: "afxdp", datapath: upf.DatapathAFXDP},
+	{name: "afxdp, one device", datapath: upf.DatapathAFXDP, onAStick: true},
 	{name: "tun", datapath: upf.DatapathTUN, offload: true},
 	{name: "tap", datapath: upf.DatapathTAP, offload: true},
 }

@@ -1,4 +1,4 @@
-package xdp
+package rawip
 
 import (
 	"log/slog"
@@ -9,9 +9,9 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// localAddresses knows the host's own addresses, asked for anew when they are
-// older than localAge.
-type localAddresses struct {
+// Host knows the host's own addresses, asked for anew when they are older than
+// localAge.
+type Host struct {
 	list func() ([]netlink.Addr, error)
 	n6   int // index of the device
 	log  *slog.Logger
@@ -25,15 +25,17 @@ type localAddresses struct {
 
 const localAge = time.Second
 
-func newLocalAddresses(d *Driver, kernel *netlink.Handle) *localAddresses {
+// NewHost returns what knows the addresses of the network namespace of kernel. n6 is
+// the index of the device whose addresses are those of the UPF as a router.
+func NewHost(kernel *netlink.Handle, n6 int, log *slog.Logger) *Host {
 	list := func() ([]netlink.Addr, error) { return kernel.AddrList(nil, netlink.FAMILY_ALL) }
-	return &localAddresses{list: list, n6: d.ports.n6[0].index, log: d.log}
+	return &Host{list: list, n6: n6, log: log}
 }
 
-// has reports whether a user packet to a must not be given to the kernel, which
+// Has reports whether a user packet to a must not be given to the kernel, which
 // would deliver it to this host: a UE has no business with the UPF's own
 // sockets. What is not global unicast is treated the same.
-func (l *localAddresses) has(a netip.Addr) bool {
+func (l *Host) Has(a netip.Addr) bool {
 	if !a.IsGlobalUnicast() {
 		return true
 	}
@@ -42,8 +44,8 @@ func (l *localAddresses) has(a netip.Addr) bool {
 	return !l.fresh() || l.addrs[a]
 }
 
-// router returns the first global address of N6.
-func (l *localAddresses) router(v6 bool) netip.Addr {
+// Router returns the first global address of N6.
+func (l *Host) Router(v6 bool) netip.Addr {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -57,7 +59,7 @@ func (l *localAddresses) router(v6 bool) netip.Addr {
 
 // fresh asks for the addresses if they are old, and reports whether they are known:
 // what failed is not asked again for each packet.
-func (l *localAddresses) fresh() bool {
+func (l *Host) fresh() bool {
 	if !l.asked.IsZero() && time.Since(l.asked) <= localAge {
 		return l.err == nil
 	}

@@ -1,4 +1,4 @@
-package xdp
+package rawip
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func TestSendStuck(t *testing.T) {
 			}
 		}
 	})
-	s := &rawSocket{fd: pair[0]}
+	s := &socket{fd: pair[0]}
 	packet := []byte{1}
 	sent := 0
 	for s.send(packet, nil) == nil {

@@ -1,0 +1,71 @@
+package afxdp
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mode says what a worker does while nothing arrives.
+type Mode string
+
+// Modes.
+const (
+	// Adaptive: it looks on for a little, then sleeps until something arrives.
+	Adaptive Mode = "adaptive"
+	// Poll: it looks on, and has the device polled for it: a CPU for each worker.
+	Poll Mode = "poll"
+	// Interrupt: it sleeps at once.
+	Interrupt Mode = "interrupt"
+)
+
+// attention is how long an adaptive worker looks on.
+const attention = 50 * time.Microsecond
+
+// longestRest is how long a worker sleeps at most: frames that have been sent come
+// back without waking it.
+const longestRest = 200 // milliseconds
+
+// rests says whether a worker that has had nothing to do since a time is to sleep.
+func (m *machine) rests(since time.Time) bool {
+	switch m.d.cfg.Mode {
+	case Poll:
+		return false
+	case Interrupt:
+		return true
+	}
+	return time.Since(since) > attention
+}
+
+// rest sleeps until something arrives or the machine stops. What a TX ring still has
+// is sent meanwhile.
+func (w *worker) rest() error {
+	for _, s := range w.sockets {
+		if s.tx.unread() > 0 {
+			_ = wake(s.fd) // fails as long as the device takes nothing
+			return nil
+		}
+	}
+	_, err := unix.Poll(w.polled, longestRest)
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return fmt.Errorf("afxdp: worker %d: poll: %w", w.number, err)
+	}
+	return nil
+}
+
+// How the kernel is to poll a device for us.
+const (
+	busyPoll   = 20 // microseconds in a system call that finds nothing
+	busyBudget = 64 // packets in one
+)
+
+// busy lets the kernel poll the device when we ask, and not interrupt us. It is no
+// error if it cannot: then it interrupts.
+func (s *socket) busy() error {
+	return errors.Join(
+		unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_PREFER_BUSY_POLL, 1),
+		unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_BUSY_POLL, busyPoll),
+		unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_BUSY_POLL_BUDGET, busyBudget))
+}

@@ -1,0 +1,190 @@
+package afxdp
+
+import (
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/datapath"
+	"plumbline/datapath/rawip"
+	"plumbline/datapath/vector"
+)
+
+// leave sends packets in their order: each is made a frame on the socket of its
+// device, and all are handed to the kernel at the end. What cannot go that way (its
+// neighbour is not known, it is too long, there is no frame for it) goes through the
+// kernel, behind what was before it.
+func (w *worker) leave(out []*vector.Packet) {
+	for _, p := range out {
+		if reason := w.one(p); reason != datapath.ReasonNone {
+			w.engine.Refuse(reason)
+		}
+	}
+	for _, s := range w.out {
+		w.flush(s)
+	}
+}
+
+// one sends one packet, or says why not.
+func (w *worker) one(p *vector.Packet) datapath.Reason {
+	switch {
+	case p.Outer != nil:
+		return w.tunnel(p)
+	case p.Frame:
+		return w.frame(p)
+	}
+	return w.bare(p)
+}
+
+// tunnel sends a GTP-U message.
+func (w *worker) tunnel(p *vector.Packet) datapath.Reason {
+	h, dev := w.m.peer(&w.lastPeer, p.Outer)
+	outer, etherType := lenIPv4+lenUDP, uint16(etherIPv4)
+	if p.Outer.Peer.Is6() {
+		outer, etherType = lenIPv6+lenUDP, etherIPv6
+	}
+	if h == nil || h.mac.Load() == 0 || outer+p.End-p.Start > int(dev.mtu.Load()) {
+		return w.slowly(p)
+	}
+	s := w.out[dev.number]
+	offset, ok := w.room(p, outer+lenEthernet)
+	if !ok {
+		return datapath.DropTxFull
+	}
+	if !p.PutOuter() {
+		return datapath.DropNextHop
+	}
+	w.put(s, p, offset, h.mac.Load(), etherType)
+	return datapath.ReasonNone
+}
+
+// bare sends a user packet to a data network.
+func (w *worker) bare(p *vector.Packet) datapath.Reason {
+	way := w.m.d.ways[p.Way]
+	b := p.Octets()
+	h, _, mtu := way.next(rawip.Destination(b), p.Flow)
+	if h == nil || h.mac.Load() == 0 || len(b) > mtu {
+		return w.slowly(p)
+	}
+	etherType := uint16(etherIPv4)
+	if b[0]>>4 == 6 {
+		etherType = etherIPv6
+	}
+	offset, ok := w.room(p, lenEthernet)
+	if !ok {
+		return datapath.DropTxFull
+	}
+	w.put(w.out[way.dev.number], p, offset, h.mac.Load(), etherType)
+	return datapath.ReasonNone
+}
+
+// frame sends a frame of an Ethernet PDU session as it is.
+func (w *worker) frame(p *vector.Packet) datapath.Reason {
+	dev := w.m.d.ways[p.Way].dev
+	if !dev.ethernet {
+		return datapath.DropNextHop // its network is for IP
+	}
+	if p.End-p.Start > int(dev.mtu.Load())+lenEthernet+lenTag {
+		return datapath.DropMTU
+	}
+	offset, ok := w.room(p, 0)
+	if !ok {
+		return datapath.DropTxFull
+	}
+	w.add(w.out[dev.number], p, offset)
+	return datapath.ReasonNone
+}
+
+const lenTag = 4
+
+// slowly sends a packet through the kernel, behind those before it.
+func (w *worker) slowly(p *vector.Packet) datapath.Reason {
+	for _, s := range w.out {
+		w.flush(s)
+	}
+	return w.m.slow.send(p)
+}
+
+// room sees to it that a packet stands in a frame of ours which nothing else needs,
+// with so many octets free before it. It returns where the frame is. ok: there is
+// one.
+func (w *worker) room(p *vector.Packet, before int) (offset uint64, ok bool) {
+	if offset, ok = offsetIn(w.umem.mem, p.Buf); ok && w.umem.ownerOf(offset) == ownVector && p.Start >= before {
+		return offset, true
+	}
+	offset, ok = w.umem.take()
+	if !ok && w.reclaim() == nil {
+		offset, ok = w.umem.take()
+	}
+	if !ok {
+		return 0, false
+	}
+	w.made = append(w.made, offset)
+	frame := w.umem.bytes(offset)
+	if vector.Headroom+p.End-p.Start > len(frame) {
+		return 0, false
+	}
+	n := copy(frame[vector.Headroom:], p.Octets())
+	p.Buf, p.Start, p.End = frame, vector.Headroom, vector.Headroom+n
+	return offset, true
+}
+
+// put adds the Ethernet header and lets the packet leave on a socket.
+func (w *worker) put(s *socket, p *vector.Packet, offset, to uint64, etherType uint16) {
+	p.Start -= lenEthernet
+	putEthernet(p.Buf[p.Start:], to, s.device.mac.Load(), etherType)
+	w.add(s, p, offset)
+}
+
+// add lets a frame leave on a socket with the next flush.
+func (w *worker) add(s *socket, p *vector.Packet, offset uint64) {
+	w.umem.give(offset, ownSent)
+	s.leaving = append(s.leaving, unix.XDPDesc{Addr: offset + uint64(p.Start), Len: uint32(p.End - p.Start)})
+}
+
+// patience is how often a device that takes nothing is asked again before packets
+// are dropped.
+const patience = 16
+
+// flush hands all that is to leave on a socket to the kernel. In copy mode it has
+// left when flush returns, unless the device takes no more: then it stays in the
+// ring, in its order, and what finds no room there is dropped.
+func (w *worker) flush(s *socket) {
+	for tries := 0; len(s.leaving) > 0; tries++ {
+		n := s.tx.put(s.leaving)
+		s.leaving = s.leaving[:copy(s.leaving, s.leaving[n:])]
+		w.push(s)
+		if n == 0 && tries >= patience {
+			for _, d := range s.leaving {
+				w.engine.Refuse(datapath.DropTxFull)
+				w.umem.put(d.Addr)
+			}
+			s.leaving = s.leaving[:0]
+		}
+	}
+}
+
+// push has the kernel send what is in the TX ring. In copy mode it takes a few of
+// them in one call.
+func (w *worker) push(s *socket) {
+	for tries := 0; tries < patience; {
+		before := s.tx.unread()
+		if before == 0 || !s.tx.asleep() {
+			return
+		}
+		err := wake(s.fd)
+		switch {
+		case s.zero && err == nil:
+			return // the driver goes on by itself
+		case s.tx.unread() == before:
+			tries++
+			_ = w.reclaim() // what the kernel waits for may be room for what it gives back
+		}
+	}
+}
+
+// slowVia is where the kernel sends a bare packet that goes through it.
+func (w *way) slowVia(packet []byte, flow uint32) netip.Addr {
+	_, via, _ := w.next(rawip.Destination(packet), flow)
+	return via
+}

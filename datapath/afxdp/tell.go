@@ -1,0 +1,151 @@
+package afxdp
+
+import (
+	"net/netip"
+
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+)
+
+// links is what the engine knows of the devices.
+type links struct{ *Driver }
+
+// MTU implements [model.Links].
+func (l links) MTU(r *model.Rule, to netip.Addr) int {
+	if r.Outer == nil {
+		return l.ways[r.Way].mtuTo(to)
+	}
+	if dev := l.peers.local[r.Outer.Local]; dev != nil {
+		return int(dev.mtu.Load())
+	}
+	return int(l.devices[0].mtu.Load())
+}
+
+// Router implements [model.Links]: the first global address of N6.
+func (l links) Router(v6 bool) netip.Addr { return l.host.Router(v6) }
+
+// Least implements [vector.Links].
+func (l links) Least() int { return int(l.least.Load()) }
+
+// MTUs implements [vector.Links].
+func (l links) MTUs(network int) (n6, tunnel int) {
+	n6 = int(l.networks[network].dev.mtu.Load())
+	for _, d := range l.devices {
+		if mtu := int(d.mtu.Load()); len(d.locals) > 0 && (tunnel == 0 || mtu < tunnel) {
+			tunnel = mtu
+		}
+	}
+	return n6, tunnel
+}
+
+// setLeast notes the smallest MTU of all devices and routes.
+func (d *Driver) setLeast() {
+	least := int(d.devices[0].mtu.Load())
+	for _, dev := range d.devices {
+		least = min(least, int(dev.mtu.Load()))
+	}
+	for _, n := range d.networks {
+		least = min(least, n.leastMTU())
+	}
+	d.least.Store(int32(least))
+}
+
+// networkOf returns the data network of a device, or nil.
+func (d *Driver) networkOf(dev *device) *network {
+	if dev.network == 0 {
+		return nil
+	}
+	return d.networks[dev.network-1]
+}
+
+// Drops implements [datapath.Driver].
+func (d *Driver) Drops() (map[string]uint64, error) {
+	all, err := d.Engine.Drops()
+	if err != nil {
+		return nil, err
+	}
+	lost := d.lost.Load()
+	if m := d.machine.Load(); m != nil {
+		lost += m.lost()
+	}
+	all[datapath.DropRxFull.String()] += lost
+	return all, nil
+}
+
+// Passes returns how many packets were left to the kernel, or wait, by reason.
+func (d *Driver) Passes() (map[string]uint64, error) {
+	all, err := d.Engine.Passes()
+	if err != nil {
+		return nil, err
+	}
+	passed, err := d.tables.passed()
+	for r, n := range passed {
+		all[r.String()] += n
+	}
+	return all, err
+}
+
+// lost returns how many packets found no room on their way to a worker.
+func (m *machine) lost() uint64 {
+	sum := uint64(0)
+	for _, w := range m.workers {
+		for _, s := range w.sockets {
+			if n, err := s.lost(); err == nil {
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+// keepLost notes what the sockets of a machine have lost, which is about to close
+// them.
+func (d *Driver) keepLost(m *machine) { d.lost.Add(m.lost()) }
+
+// MemoryOctets returns what the frames of all workers take.
+func (d *Driver) MemoryOctets() uint64 {
+	m := d.machine.Load()
+	if m == nil {
+		return 0
+	}
+	sum := uint64(0)
+	for _, w := range m.workers {
+		sum += uint64(len(w.umem.mem))
+	}
+	return sum
+}
+
+// Peers lists the next hops.
+func (d *Driver) Peers() []datapath.Peer {
+	var all []datapath.Peer
+	for dev, table := range d.peers.hops {
+		for _, h := range table.list() {
+			all = append(all, datapath.Peer{
+				Interface: d.endpointOn(dev, h.addr), Address: h.addr, MAC: macText(h.mac.Load()), MTU: uint32(dev.mtu.Load()),
+				Sessions: d.peers.count(peer{dev, h.addr}),
+			})
+		}
+	}
+	for _, n := range d.networks {
+		name := "N6"
+		if len(d.networks) > 1 {
+			name = n.cfg.Name
+		}
+		for _, h := range n.hops() {
+			all = append(all, datapath.Peer{Interface: name, Address: h.addr, MAC: macText(h.mac.Load()), MTU: uint32(n.dev.mtu.Load())})
+		}
+	}
+	return all
+}
+
+// endpointOn returns the name of the first endpoint on a device that speaks the IP
+// version of a peer.
+func (d *Driver) endpointOn(dev *device, a netip.Addr) string {
+	for i := range d.cfg.Endpoints {
+		e := &d.cfg.Endpoints[i]
+		if e.Device == dev.name && (a.Is4() && e.Address.IsValid() || a.Is6() && e.Address6.IsValid()) {
+			return e.Name
+		}
+	}
+	return dev.name
+}

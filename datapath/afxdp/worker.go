@@ -1,0 +1,208 @@
+package afxdp
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/datapath"
+	"plumbline/datapath/vector"
+)
+
+// worker treats the packets of its queues: one of each device, or more where a device
+// has more queues than there are workers. Sockets, frames and rings are its own.
+type worker struct {
+	m       *machine
+	number  int
+	engine  *vector.Worker
+	umem    *umem
+	sockets []*socket
+	out     []*socket // on which it sends, by device index in machine.devices
+
+	arrived  [vector.MaxVector]unix.XDPDesc
+	packets  [vector.MaxVector]vector.Packet
+	in       []*vector.Packet
+	made     []uint64 // frames that were taken for packets of this vector
+	given    []uint64 // frames that come back
+	send     func(out []*vector.Packet)
+	polled   []unix.PollFd
+	lastPeer peerCache
+}
+
+// newWorker opens the sockets of a worker. The first one has the UMEM; all have to
+// bind in the same mode, zero copy or not.
+func (m *machine) newWorker(number int, flags uint16) (*worker, error) {
+	w := &worker{
+		m: m, number: number, engine: m.d.workers[number], given: make([]uint64, m.entries),
+		out: make([]*socket, len(m.devices)),
+	}
+	w.send = w.leave
+	var err error
+	if w.umem, err = newUMEM(m.frames, m.octets); err != nil {
+		return nil, err
+	}
+	for i, dev := range m.devices {
+		for q := number; q < dev.receives; q += m.count {
+			shared := -1
+			if len(w.sockets) > 0 {
+				shared = w.sockets[0].fd
+			}
+			s, err := openSocket(dev, q, w.umem, m.entries, shared, flags)
+			if err != nil {
+				return nil, errors.Join(err, w.close())
+			}
+			w.sockets = append(w.sockets, s)
+			if q == number {
+				w.out[i] = s
+			}
+		}
+	}
+	for _, s := range w.sockets {
+		w.polled = append(w.polled, unix.PollFd{Fd: int32(s.fd), Events: unix.POLLIN})
+	}
+	w.polled = append(w.polled, unix.PollFd{Fd: int32(m.stop), Events: unix.POLLIN})
+	w.refill() // before anything arrives
+	return w, nil
+}
+
+func (w *worker) close() error {
+	var errs []error
+	for _, s := range slices.Backward(w.sockets) {
+		errs = append(errs, s.close())
+	}
+	return errors.Join(append(errs, w.umem.close())...)
+}
+
+// run treats packets until the machine stops. It has a thread of its own.
+func (w *worker) run() error {
+	runtime.LockOSThread() // and never gives it back: it may be pinned
+	if err := w.pin(); err != nil {
+		return err
+	}
+	last, idle := time.Now(), false
+	for !w.m.stopping.Load() {
+		busy, err := w.turn()
+		switch {
+		case err != nil:
+			return fmt.Errorf("afxdp: worker %d: %w", w.number, err)
+		case busy:
+			idle = false
+		case !idle:
+			last, idle = time.Now(), true
+		case w.m.rests(last):
+			if err := w.rest(); err != nil {
+				return err
+			}
+			idle = false
+		}
+	}
+	return nil
+}
+
+func (w *worker) pin() error {
+	cpus := w.m.d.cfg.CPUs
+	if len(cpus) == 0 {
+		return nil
+	}
+	var set unix.CPUSet
+	cpu := cpus[w.number%len(cpus)]
+	set.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("afxdp: worker %d on CPU %d: %w", w.number, cpu, err)
+	}
+	return nil
+}
+
+// turn treats one vector of each queue, and reports whether there was any.
+func (w *worker) turn() (busy bool, err error) {
+	for _, s := range w.sockets {
+		if n := s.rx.take(w.arrived[:]); n > 0 {
+			w.treat(s, w.arrived[:n])
+			busy = true
+		}
+	}
+	if err := w.reclaim(); err != nil {
+		return busy, err
+	}
+	w.refill()
+	return busy, nil
+}
+
+// treat lets the stages treat what has arrived on a socket.
+func (w *worker) treat(s *socket, arrived []unix.XDPDesc) {
+	w.in = w.in[:0]
+	for i := range arrived {
+		d := &arrived[i]
+		w.umem.give(d.Addr, ownVector)
+		p := &w.packets[i]
+		start := int(d.Addr - w.umem.base(d.Addr))
+		*p = vector.Packet{Buf: w.umem.bytes(d.Addr), Start: start, End: start + int(d.Len)}
+		if reason := w.arrive(s.device, p); reason != datapath.ReasonNone {
+			w.engine.Refuse(reason)
+			continue
+		}
+		w.in = append(w.in, p)
+	}
+	w.engine.Run(w.in, w.send)
+	for i := range arrived {
+		w.settle(arrived[i].Addr)
+	}
+	for _, offset := range w.made {
+		w.settle(offset)
+	}
+	w.made = w.made[:0]
+}
+
+// settle makes a frame of the vector free that was not sent.
+func (w *worker) settle(offset uint64) {
+	if w.umem.ownerOf(offset) == ownVector {
+		w.umem.put(offset)
+	}
+}
+
+// reclaim takes back the frames that have been sent.
+func (w *worker) reclaim() error {
+	for _, s := range w.sockets {
+		for {
+			n := s.completion.take(w.given)
+			for _, offset := range w.given[:n] {
+				if err := w.umem.reclaim(offset); err != nil {
+					return err
+				}
+			}
+			if n < len(w.given) {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// kept is how many frames are not given away to be filled: for packets that are made
+// here.
+const kept = vector.MaxVector
+
+// refill gives the kernel frames to fill, and wakes it where it waits for them.
+func (w *worker) refill() {
+	for _, s := range w.sockets {
+		free := w.umem.free
+		n := min(int(s.fill.room(s.fill.size)), len(free)-kept)
+		if n <= 0 {
+			continue
+		}
+		give := free[len(free)-n:]
+		slices.Reverse(give) // the one that was used last is to be filled first
+		for _, offset := range give {
+			w.umem.give(offset, ownKernel)
+		}
+		s.fill.put(give)
+		w.umem.free = free[:len(free)-n]
+		if s.fill.asleep() {
+			_ = poke(s.fd) // what it says is said again by the next packet
+		}
+	}
+}
