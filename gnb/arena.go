@@ -10,9 +10,12 @@ import (
 // more.
 const batchSize = 128
 
-// slotSize has room for the largest IP packet and GTP-U header with headroom
-// in front. A packet at an offset of 16 or more can grow in its slot, when the
-// TUN library joins segments, without passing 65535 octets.
+// mostMessages is how many messages are received at a time: each may be many
+// datagrams, and what is not written soon is no more in the CPU's caches.
+const mostMessages = 32
+
+// slotSize has room for the largest UDP payload, and for the largest packet of a
+// device with what goes before it.
 const slotSize = 1 << 16
 
 // arena is memory for one batch outside of the garbage collector's heap. Only

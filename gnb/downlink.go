@@ -2,22 +2,15 @@ package gnb
 
 import (
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
 	"sync/atomic"
 	"time"
 
-	"golang.zx2c4.com/wireguard/tun"
-
 	"plumbline/gtpu"
 	"plumbline/mmsg"
 )
-
-// headroom is what lies in a slot before a datagram. With the 8 octets of a GTP-U
-// header before a user packet there is always room for a virtio header.
-const headroom = 16
 
 // verdict is what became of a datagram from N3. Each has exactly one.
 type verdict int
@@ -39,9 +32,9 @@ const (
 // downlink takes everything that arrives on N3 and gives user packets to the
 // UE's device. One goroutine runs it.
 //
-// A datagram's way: slot of the arena > permitted peer > gtpu.Parse > UE by
-// TEID > the UE's batch, still in its slot > device, which joins TCP segments.
-// All of it is hostile: what is not understood ends as a count.
+// A datagram's way: slot of the arena, maybe with others behind it > permitted peer >
+// gtpu.Parse > UE by TEID > the UE's batch, still in its slot, joined to others of
+// its flow > device. All of it is hostile: what is not understood ends as a count.
 type downlink struct {
 	conn *net.UDPConn
 	in   *mmsg.Receiver
@@ -59,30 +52,6 @@ type downlink struct {
 	errs    atomic.Uint64 // of the socket
 }
 
-// fteid is a UPF's tunnel endpoint, the uplink of one UE.
-type fteid struct {
-	teid    uint32
-	address netip.Addr
-}
-
-// ue is a UE as the downlink sees it.
-type ue struct {
-	UE
-	device tun.Device
-	batch  [][]byte // user packets in their slots, vnetHeader octets before each
-	octets int      // of the batch
-
-	super io.Writer // device, for packets whose virtio header is written here; nil: all are whole
-	mtu   int       // of the device
-
-	packets     atomic.Uint64 // user packets given to the device
-	total       atomic.Uint64 // octets of user packets, from the IP header on
-	writeErrors atomic.Uint64 // writes that the device refused
-	otherQFI    atomic.Uint64 // user packets of another QoS flow
-	endMarkers  atomic.Uint64
-	errorIndics atomic.Uint64 // Error Indications about the uplink TEID
-}
-
 // run delivers packets until the socket is closed.
 func (d *downlink) run() {
 	for {
@@ -96,23 +65,28 @@ func (d *downlink) run() {
 			continue
 		}
 		for i := range n {
-			slot := d.mem.slot(i)
-			d.receive(slot[:headroom+d.in.Size(i)], d.in.Source(i))
+			d.message(d.mem.slot(i)[:d.in.Size(i)], d.in.Segment(i), d.in.Source(i))
 		}
 		d.flush()
 	}
 }
 
-// receive handles the datagram that follows the headroom of slot.
-func (d *downlink) receive(slot []byte, from netip.AddrPort) {
-	d.counts[d.judge(slot, from)].Add(1)
+// message handles datagrams of so many octets that the kernel has put together;
+// the last may be shorter.
+func (d *downlink) message(b []byte, segment int, from netip.AddrPort) {
+	for {
+		n := min(segment, len(b))
+		d.counts[d.judge(b[:n], from)].Add(1)
+		if b = b[n:]; len(b) == 0 {
+			return
+		}
+	}
 }
 
-func (d *downlink) judge(slot []byte, from netip.AddrPort) verdict {
+func (d *downlink) judge(b []byte, from netip.AddrPort) verdict {
 	if !d.permitted(from.Addr()) {
 		return unknownPeer
 	}
-	b := slot[headroom:]
 	h, err := gtpu.Parse(b)
 	if err != nil {
 		return malformed
@@ -120,7 +94,7 @@ func (d *downlink) judge(slot []byte, from netip.AddrPort) verdict {
 	end := gtpu.LenGPDU + h.Length()
 	switch h.Type() {
 	case gtpu.GPDU:
-		return d.deliver(slot[:headroom+end], headroom+len(h), h, from)
+		return d.deliver(b[len(h):end], h, from)
 	case gtpu.EchoRequest:
 		d.paths.answer(h, from)
 		return echoRequest
@@ -144,28 +118,23 @@ func (d *downlink) permitted(from netip.Addr) bool {
 	return len(d.peers) == 0
 }
 
-// deliver puts the user packet slot[start:] into its UE's batch.
-func (d *downlink) deliver(slot []byte, start int, h gtpu.Header, from netip.AddrPort) verdict {
+// deliver puts a user packet into its UE's batch.
+func (d *downlink) deliver(packet []byte, h gtpu.Header, from netip.AddrPort) verdict {
 	u, ok := d.byTEID[h.TEID()]
 	if !ok {
 		d.indic.send(h.TEID(), from.Addr())
 		return unknownTEID
 	}
-	if !isIP(slot[start:]) {
+	if !isIP(packet) {
 		return badTPDU
 	}
 	if qfi, ok := h.QFI(); ok && u.QFI != 0 && qfi != u.QFI {
 		u.otherQFI.Add(1)
 	}
-	if v, ok := u.unfinished(slot[start:]); ok {
-		u.writeSuper(slot, start, v)
-		return delivered
-	}
-	if len(u.batch) == 0 {
+	if u.batch.count == 0 {
 		d.touched = append(d.touched, u)
 	}
-	u.batch = append(u.batch, slot[start-vnetHeader:])
-	u.octets += len(slot) - start
+	u.add(packet)
 	return delivered
 }
 
@@ -186,19 +155,6 @@ func (d *downlink) flush() {
 		u.flush()
 	}
 	d.touched = d.touched[:0]
-}
-
-// flush writes the batch.
-func (u *ue) flush() {
-	if len(u.batch) == 0 {
-		return
-	}
-	u.packets.Add(uint64(len(u.batch)))
-	u.total.Add(uint64(u.octets))
-	if _, err := u.device.Write(u.batch, vnetHeader); err != nil {
-		u.writeErrors.Add(1)
-	}
-	u.batch, u.octets = u.batch[:0], 0
 }
 
 // endMarker counts an End Marker: the UPF will send no more to this tunnel.

@@ -58,7 +58,7 @@ func parseTransport(b []byte) (h transport, ok bool) {
 // but completing it gives what it was. That is why only packets that came over a
 // veth are looked at.
 func (u *ue) unfinished(b []byte) (v vnet, ok bool) {
-	if u.super == nil {
+	if !u.local {
 		return v, false
 	}
 	h, ok := parseTransport(b)
@@ -100,17 +100,4 @@ func (v *vnet) cut(b []byte, mtu int) bool {
 		v.gsoType |= vnetGSOECN
 	}
 	return true
-}
-
-// writeSuper writes the user packet slot[start:] to the device, behind those of
-// before it.
-func (u *ue) writeSuper(slot []byte, start int, v vnet) {
-	u.flush()
-	packets, octets := v.volume(len(slot) - start)
-	v.put(slot[start-vnetHeader:])
-	u.packets.Add(packets)
-	u.total.Add(octets)
-	if _, err := u.super.Write(slot[start-vnetHeader:]); err != nil {
-		u.writeErrors.Add(1)
-	}
 }

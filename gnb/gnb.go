@@ -97,13 +97,15 @@ func (g *GNB) openDownlink() error {
 	}
 	bufs := make([][]byte, batchSize)
 	for i := range bufs {
-		bufs[i] = mem.slot(i)[headroom:]
+		bufs[i] = mem.slot(i)
 	}
 	raw, err := g.conn.SyscallConn()
 	if err != nil {
 		return err
 	}
 	g.down.in = mmsg.NewReceiver(raw, bufs)
+	g.down.in.Most = mostMessages
+	_ = g.down.in.AcceptSegments() // before Linux 5.0 each comes by itself
 	return nil
 }
 
@@ -118,29 +120,36 @@ func (g *GNB) openUEs(n3 netlink.Link) error {
 		}
 	}
 	for i, config := range g.config.UEs {
-		device, err := openTUN(config, g.mtu, i)
-		if err != nil {
+		if err := g.openUE(config, i, isVeth(n3)); err != nil {
 			return err
 		}
-		up, err := newUplink(g.config.N3, config, device)
-		if err != nil {
-			device.Close()
-			return err
-		}
-		if g.super != nil {
-			if err := up.openSuper(g.super); err != nil {
-				device.Close()
-				up.free()
-				return err
-			}
-		}
-		u := &ue{UE: config, device: device, batch: make([][]byte, 0, batchSize)}
-		if isVeth(n3) {
-			u.super, u.mtu = device.File(), g.mtu
-		}
-		g.ues, g.ups = append(g.ues, u), append(g.ups, up)
-		g.down.byTEID[config.DownlinkTEID] = u
-		g.down.byPeer[fteid{config.UplinkTEID, config.UPF}] = u
+	}
+	return nil
+}
+
+// openUE makes the device of a UE and both ways through it. local says that
+// packets on N3 may never have been on a wire.
+func (g *GNB) openUE(config UE, index int, local bool) error {
+	device, err := openTUN(config, g.mtu, index)
+	if err != nil {
+		return err
+	}
+	up, err := newUplink(g.config.N3, config, device)
+	if err != nil {
+		device.Close()
+		return err
+	}
+	g.ups = append(g.ups, up)
+	writer, err := newTUNWriter(device.File())
+	if err != nil {
+		return err
+	}
+	u := &ue{UE: config, device: writer, mtu: g.mtu, local: local, batch: joiner{datagrams: writer.joinsDatagrams()}}
+	g.ues = append(g.ues, u)
+	g.down.byTEID[config.DownlinkTEID] = u
+	g.down.byPeer[fteid{config.UplinkTEID, config.UPF}] = u
+	if g.super != nil {
+		return up.openSuper(g.super)
 	}
 	return nil
 }
@@ -191,8 +200,8 @@ func (g *GNB) Run(ctx context.Context) error {
 func (g *GNB) shut() {
 	g.lost.Store(g.socketDrops())
 	g.conn.Close()
-	for _, u := range g.ues {
-		u.device.Close()
+	for _, up := range g.ups {
+		up.device.Close()
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 	vnetGSONone       = 0    // GSO types
 	vnetGSOTCPv4      = 1    //
 	vnetGSOTCPv6      = 4    //
+	vnetGSOUDP        = 5    // datagrams of one size (VIRTIO_NET_HDR_GSO_UDP_L4, Linux 6.2)
 	vnetGSOECN        = 0x80 // with one of these: CWR is of the first segment only
 )
 
