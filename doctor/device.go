@@ -19,6 +19,7 @@ type device struct {
 	mtu      int // octets
 	queues   int // receive queues; 0: unknown
 	up       bool
+	ethernet bool
 	xdp      netlink.LinkXdp
 	features xdpFeatures
 	// announced: features were reported (Linux 6.3 or later)
@@ -36,6 +37,8 @@ func devices(attach []string) []Check {
 	tool, err := ethtool.NewEthtool()
 	if err == nil {
 		defer tool.Close()
+	} else {
+		tool = nil
 	}
 	var checks []Check
 	for _, l := range links {
@@ -44,16 +47,7 @@ func devices(attach []string) []Check {
 		if attrs.Flags&net.FlagLoopback != 0 && !asked {
 			continue
 		}
-		d := device{name: attrs.Name, driver: l.Type(), mtu: attrs.MTU, up: attrs.OperState == netlink.OperUp}
-		d.features, err = announcedXDP(attrs.Index)
-		d.announced = err == nil
-		d.queues = receiveQueues(d.name)
-		if attrs.Xdp != nil {
-			d.xdp = *attrs.Xdp
-		}
-		if tool != nil {
-			d.ask(tool)
-		}
+		d := readDevice(l, tool)
 		checks = append(checks, d.check(asked))
 	}
 	for _, name := range attach {
@@ -65,6 +59,25 @@ func devices(attach []string) []Check {
 		}
 	}
 	return checks
+}
+
+// readDevice reads about one device; tool may be nil.
+func readDevice(l netlink.Link, tool *ethtool.Ethtool) device {
+	attrs := l.Attrs()
+	d := device{
+		name: attrs.Name, driver: l.Type(), mtu: attrs.MTU, up: attrs.OperState == netlink.OperUp,
+		ethernet: attrs.EncapType == "ether", queues: receiveQueues(attrs.Name),
+	}
+	var err error
+	d.features, err = announcedXDP(attrs.Index)
+	d.announced = err == nil
+	if attrs.Xdp != nil {
+		d.xdp = *attrs.Xdp
+	}
+	if tool != nil {
+		d.ask(tool)
+	}
+	return d
 }
 
 // ask fills in what the driver says. A driver that says nothing leaves the

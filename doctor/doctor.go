@@ -61,6 +61,8 @@ type Report struct {
 	// UPFRunsHere: no required check is missing.
 	UPFRunsHere bool    `json:"upf_runs_here"`
 	Checks      []Check `json:"checks"`
+	// Datapaths are those of the UPF, the best one for this machine first.
+	Datapaths []Datapath `json:"datapaths"`
 }
 
 // Options of [Examine].
@@ -68,6 +70,8 @@ type Options struct {
 	// Attach names devices to attach an XDP program to, for a moment: it passes
 	// every packet, but some drivers reset the link for it.
 	Attach []string
+	// Devices are those of the UPF, for [Report].Datapaths; none: any that is up.
+	Devices []string
 }
 
 // Examine looks at the machine that it runs on and at the network namespace of
@@ -82,6 +86,7 @@ func Examine(o Options) *Report {
 	r.add(network()...)
 	r.add(devices(o.Attach)...)
 	r.add(tools()...)
+	r.Datapaths = Datapaths(append(o.Devices, o.Attach...), false)
 	r.UPFRunsHere = len(r.missing()) == 0
 	return r
 }

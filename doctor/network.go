@@ -17,9 +17,9 @@ var networkFeatureTable = []feature{
 	{"namespaces and veth", "plumb bench, and all tests of paths", version{3, 0}, false, func() error { return nil }},
 	{"native XDP on veth", "plumb bench at full speed", version{4, 19}, false, func() error { return attachTo("a", link.XDPDriverMode) }},
 	{"generic XDP", "devices whose driver has no XDP", version{4, 12}, false, func() error { return attachTo("a", link.XDPGenericMode) }},
-	{"tcx", "programs on socket buffers; no datapath uses it yet", version{6, 6}, false, tryTCX},
-	{"AF_XDP", "AF_XDP senders", version{4, 18}, false, func() error { return trySocket(unix.AF_XDP, unix.SOCK_RAW, 0) }},
-	{"TUN", "plumb gnb", version{2, 4}, false, func() error { return tryTUN(0, 0) }},
+	{"tcx", "the tc datapath", version{6, 6}, false, tryTCX},
+	{"AF_XDP", "the afxdp datapath, AF_XDP senders", version{4, 18}, false, func() error { return trySocket(unix.AF_XDP, unix.SOCK_RAW, 0) }},
+	{"TUN", "the tun and tap datapaths, plumb gnb", version{2, 4}, false, func() error { return tryTUN(0, 0) }},
 	{
 		"TUN TCP offload", "plumb gnb: super-packets cross in one call",
 		version{2, 6},

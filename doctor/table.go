@@ -23,8 +23,27 @@ func (r *Report) WriteTable(w io.Writer) error {
 			fmt.Fprintf(out, "  %-7s  %-*s  > %s\n", "", name, "", c.Advice)
 		}
 	}
+	r.writeDatapaths(out)
 	fmt.Fprintf(out, "\n%s\n", r.Summary())
 	return out.Flush()
+}
+
+// writeDatapaths writes which datapaths run here, the best first.
+func (r *Report) writeDatapaths(out io.Writer) {
+	if len(r.Datapaths) == 0 {
+		return
+	}
+	fmt.Fprintln(out, "datapath")
+	for _, d := range r.Datapaths {
+		state := "no"
+		if d.Runs {
+			state = "runs"
+		}
+		fmt.Fprintf(out, "  %-7s  %-5s  %s\n", state, d.Name, d.Found)
+		if d.Advice != "" {
+			fmt.Fprintf(out, "  %-7s  %-5s  > %s\n", "", "", d.Advice)
+		}
+	}
 }
 
 // widths returns the widths of two columns. The second is capped, so that one

@@ -61,7 +61,6 @@ func (s *AgentService) start(ctx context.Context, c *Config, o Options) error {
 	}
 	s.part = &Service{config: c, log: s.log}
 	if err = s.part.openDriver(ctx); err == nil {
-		s.part.describe("configured")
 		s.agent, err = agent.New(agent.Config{
 			Server: c.Bus.Redis.server(), Prefix: c.Bus.Redis.Prefix, Name: c.Bus.Agent, Driver: s.part.driver, Log: s.log})
 	}

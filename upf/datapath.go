@@ -101,14 +101,20 @@ func (c *Config) takesDevices() bool {
 func (s *Service) openDriver(ctx context.Context) error {
 	if s.config.Role() == RoleN4 {
 		var err error
-		s.driver, err = s.openAgents(ctx)
+		if s.driver, err = s.openAgents(ctx); err == nil {
+			s.describe("configured")
+		}
 		return err
 	}
-	d, err := openDatapath(opening{Config: s.config, log: s.log})
+	d, why, err := openChosen(opening{Config: s.config, log: s.log})
 	if err != nil {
 		return err
 	}
 	s.use(d)
+	s.describe(why)
+	if s.config.Datapath == DatapathAuto {
+		s.log.Info("datapath chosen", "datapath", d.Capabilities().GetName(), "why", why)
+	}
 	return nil
 }
 
@@ -139,21 +145,14 @@ func (s *Service) totals() []datapath.SliceTotal {
 	return nil
 }
 
-// openDatapath opens what o.Datapath names.
+// openDatapath opens what o.Datapath names, which is not DatapathAuto.
 func openDatapath(o opening) (datapath.Driver, error) {
-	name := o.Datapath
-	if name == DatapathAuto {
-		name = DatapathXDP
-	}
-	chosen := *o.Config
-	chosen.Datapath = name
-	o.Config = &chosen
 	for _, d := range datapaths {
-		if d.name == name {
+		if d.name == o.Datapath {
 			return d.open(o)
 		}
 	}
-	return nil, fmt.Errorf("datapath %q: not known", name)
+	return nil, fmt.Errorf("datapath %q: not known", o.Datapath)
 }
 
 // endpoints returns where GTP-U is terminated: N3, and what is beside it.

@@ -53,9 +53,13 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 	}
 	s.log.Info("moving", "from", from, "to", c.Datapath, "by", who)
 	var r move.Result
+	var why string
 	err = privilege.With(func() error {
 		var err error
-		r, err = s.mover.Move(ctx, func() (datapath.Movable, error) { return s.openPaused(c) }, s.fill)
+		r, err = s.mover.Move(ctx, func() (d datapath.Movable, err error) {
+			d, why, err = s.openPaused(c, from)
+			return d, err
+		}, s.fill)
 		return err
 	})
 	if err != nil {
@@ -65,12 +69,16 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 		}
 		return nil, err
 	}
-	s.describe("moved here from " + from + " by " + who)
+	if c.Datapath != DatapathAuto {
+		why = "asked for"
+	}
+	s.describe(fmt.Sprintf("moved from %s by %s: %s", from, who, why))
+	to = s.about.Load().Name
 	s.sessions.SetCan(rules.Capabilities(s.driver.Capabilities()))
 	s.agentsChanged()
-	s.log.Info("moved", "from", from, "to", c.Datapath, "sessions", r.Sessions, "gap", r.Gap, "took", r.Took)
+	s.log.Info("moved", "from", from, "to", to, "sessions", r.Sessions, "gap", r.Gap, "took", r.Took)
 	return &Moved{
-		From: from, To: c.Datapath, Sessions: r.Sessions, Gap: Duration(r.Gap), Took: Duration(r.Took.Round(time.Microsecond)),
+		From: from, To: to, Sessions: r.Sessions, Gap: Duration(r.Gap), Took: Duration(r.Took.Round(time.Microsecond)),
 		Configured: s.config.Datapath,
 	}, nil
 }
@@ -92,18 +100,25 @@ func (s *Service) configFor(to string) (*Config, error) {
 	return &c, c.CheckLive()
 }
 
-// openPaused opens the datapath of c beside the one that forwards.
-func (s *Service) openPaused(c *Config) (datapath.Movable, error) {
-	d, err := openDatapath(opening{Config: c, log: s.log, paused: true})
+// openPaused opens the datapath of c beside the one that forwards, and returns why it
+// is that one.
+func (s *Service) openPaused(c *Config, from string) (datapath.Movable, string, error) {
+	d, why, err := openChosen(opening{Config: c, log: s.log, paused: true})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
+	name := d.Capabilities().GetName()
 	m, ok := d.(datapath.Movable)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("datapath %s takes no sessions over: %w", c.Datapath, errors.ErrUnsupported), d.Close())
+	switch {
+	case !ok:
+		err = fmt.Errorf("datapath %s takes no sessions over: %w", name, errors.ErrUnsupported)
+	case name == from:
+		err = fmt.Errorf("%w: datapath %s forwards already (%s)", ErrRefused, from, why)
+	default:
+		prepare(d, s.log) // while it has the privileges
+		return m, why, nil
 	}
-	prepare(d, s.log) // while it has the privileges
-	return m, nil
+	return nil, "", errors.Join(err, d.Close())
 }
 
 // fill gives a datapath every session.

@@ -87,7 +87,6 @@ func (s *Service) start(ctx context.Context) error {
 	if err := s.openDriver(ctx); err != nil {
 		return err
 	}
-	s.describe("configured")
 	if err := s.openControlPlane(); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 type doctorCommand struct {
 	JSON   bool     `name:"json" help:"Print JSON instead of the table."`
+	Config string   `placeholder:"FILE" help:"Configuration of a UPF: which datapaths run on its devices, and which one auto takes. None: on any device that is up."`
 	Device []string `placeholder:"DEVICE" help:"Attach an XDP program that passes everything to DEVICE for a moment, to see whether that works. Some drivers reset the link. May be repeated."`
 }
 
@@ -25,13 +26,23 @@ Examples:
 
     plumb doctor
     plumb doctor --device eth1
+    plumb doctor --config upf.yaml
+    plumb doctor --json | jq '.datapaths[] | select(.runs) | .name'
     plumb doctor --json | jq '.checks[] | select(.status != "ok")'
 `
 }
 
 // Run prints the report.
 func (c *doctorCommand) Run(stdout io.Writer) error {
-	report := doctor.Examine(doctor.Options{Attach: c.Device})
+	o := doctor.Options{Attach: c.Device}
+	if c.Config != "" {
+		config, err := loadConfig(c.Config)
+		if err != nil {
+			return err
+		}
+		o.Devices = config.Devices()
+	}
+	report := doctor.Examine(o)
 	write := report.WriteTable
 	if c.JSON {
 		write = func(w io.Writer) error {

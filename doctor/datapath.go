@@ -1,0 +1,251 @@
+package doctor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/features"
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Datapath says whether a datapath of the UPF can run here.
+type Datapath struct {
+	Name string `json:"name"` // "xdp", "tc", "afxdp", "tun" or "tap"
+	Runs bool   `json:"runs"`
+	// Found is how it runs, or why it does not.
+	Found string `json:"found"`
+	// Advice is what to do so that it runs, or runs better; empty: nothing.
+	Advice string `json:"advice,omitempty"`
+	// Rank is its place among those that run here, the best one being 1; 0: it does
+	// not run.
+	Rank int `json:"rank"`
+}
+
+// Ranks before they are counted off: what costs a packet least comes first. The
+// user-space datapaths come behind those in the kernel; tap, which carries Ethernet
+// headers that IP sessions have no use for, comes last.
+const (
+	rankNative = iota + 1
+	rankTC
+	rankGeneric
+	rankAFXDP
+	rankTUN
+	rankTAP
+)
+
+// facts is what decides which datapaths run.
+type facts struct {
+	missing       []string // capabilities that programs need
+	netAdmin      bool
+	xdp, cls, xsk error // nil: the kernel has it
+	tcx           error
+	tun           error
+	devices       []device
+	absent        []string // devices that were named and are not there
+	ours          bool     // XDP programs on the devices are the UPF's own
+}
+
+// Datapaths looks at this machine and the network namespace of the calling thread,
+// for a UPF on the devices with these names; none: on any that is up. It changes
+// nothing and needs no privilege: what it may not look at counts as absent. ours says
+// that XDP programs which the devices have are the UPF's own. The best one comes
+// first, then the others that run, then those that do not.
+func Datapaths(names []string, ours bool) []Datapath { return judge(gather(names, ours)) }
+
+// gather looks.
+func gather(names []string, ours bool) *facts {
+	f := &facts{ours: ours}
+	for _, c := range capabilityChecks(readFile("/proc/self/status")) {
+		has := c.Status == OK
+		if c.Required && !has {
+			f.missing = append(f.missing, c.Name)
+		}
+		f.netAdmin = f.netAdmin || has && c.Name == "CAP_NET_ADMIN"
+	}
+	f.xdp = errors.Join(features.HaveProgramType(ebpf.XDP), features.HaveMapFlag(features.BPF_F_MMAPABLE), features.HaveMapType(ebpf.RingBuf))
+	f.cls = features.HaveProgramType(ebpf.SchedCLS)
+	f.xsk = errors.Join(features.HaveMapType(ebpf.XSKMap), trySocket(unix.AF_XDP, unix.SOCK_RAW, 0))
+	f.tcx = haveTCX(kernelRelease())
+	f.tun = openTUN()
+	f.devices, f.absent = named(names)
+	return f
+}
+
+// haveTCX reports by its version whether the kernel has tcx.
+func haveTCX(release string) error {
+	if !releaseAtLeast(release, 6, 6) {
+		return fmt.Errorf("Linux %s has no tcx", release)
+	}
+	return nil
+}
+
+// openTUN opens the device of which TUN and TAP devices are made, and makes none.
+func openTUN() error {
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("/dev/net/tun: %w", err)
+	}
+	return unix.Close(fd)
+}
+
+// named returns the devices with these names, or all that are up, and which names
+// there are no devices of.
+func named(names []string) (found []device, absent []string) {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return nil, names
+	}
+	tool, err := ethtool.NewEthtool()
+	if err == nil {
+		defer tool.Close()
+	} else {
+		tool = nil
+	}
+	for _, l := range links {
+		attrs := l.Attrs()
+		any := len(names) == 0 && attrs.OperState == netlink.OperUp && attrs.Flags&net.FlagLoopback == 0
+		if any || slices.Contains(names, attrs.Name) {
+			found = append(found, readDevice(l, tool))
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(found, func(d device) bool { return d.name == name }) && !slices.Contains(absent, name) {
+			absent = append(absent, name)
+		}
+	}
+	return found, absent
+}
+
+// judge says which datapaths run, the best first.
+func judge(f *facts) []Datapath {
+	all := []Datapath{f.judgeXDP(), f.judgeTC(), f.judgeAFXDP(), f.judgeTUN("tun", rankTUN), f.judgeTUN("tap", rankTAP)}
+	slices.SortStableFunc(all, func(a, b Datapath) int {
+		if a.Runs != b.Runs {
+			return map[bool]int{true: -1, false: 1}[a.Runs]
+		}
+		return cmp.Compare(a.Rank, b.Rank)
+	})
+	for i := range all {
+		if all[i].Rank = i + 1; !all[i].Runs {
+			all[i].Rank = 0
+		}
+	}
+	return all
+}
+
+// programs says what stands against programs on the devices; "": nothing.
+func (f *facts) programs(err error) (why, advice string) {
+	switch {
+	case len(f.missing) > 0:
+		return "not effective: " + strings.Join(f.missing, ", "),
+			"run as root, or with these capabilities"
+	case err != nil:
+		return firstLine(err), "a newer kernel, or one that is built with it"
+	case len(f.absent) > 0:
+		return "no device " + strings.Join(f.absent, ", "), "see ip -br link"
+	case len(f.devices) == 0:
+		return "no device is up", "ip link set DEVICE up"
+	}
+	for _, d := range f.devices {
+		if !d.ethernet {
+			return d.name + " is no Ethernet device", "another device, or datapath tc or tun"
+		}
+	}
+	return "", ""
+}
+
+// taken returns the devices of which another XDP program has hold.
+func (f *facts) taken() (names []string) {
+	for _, d := range f.devices {
+		if d.xdp.Attached && !f.ours {
+			names = append(names, fmt.Sprintf("%s (program %d)", d.name, d.xdp.ProgId))
+		}
+	}
+	return names
+}
+
+// without returns the devices that do not announce all of these features.
+func (f *facts) without(want xdpFeatures) (names []string) {
+	for _, d := range f.devices {
+		if d.features&want != want {
+			names = append(names, d.name)
+		}
+	}
+	return names
+}
+
+func (f *facts) judgeXDP() Datapath {
+	d := Datapath{Name: "xdp"}
+	if d.Found, d.Advice = f.programs(f.xdp); d.Found != "" {
+		return d
+	}
+	if taken := f.taken(); len(taken) > 0 {
+		d.Found, d.Advice = "another XDP program has "+strings.Join(taken, ", "), "detach it, or take tc"
+		return d
+	}
+	d.Runs, d.Rank, d.Found = true, rankNative, "native on "+f.names()
+	if generic := f.without(xdpBasic | xdpRedirect); len(generic) > 0 {
+		d.Rank = rankGeneric
+		d.Found = "generic, which is slower: no native XDP with redirect announced by " + strings.Join(generic, ", ")
+		d.Advice = "another device or driver; some announce it only with enough queues, without LRO or below an MTU (--device tries)"
+	}
+	return d
+}
+
+func (f *facts) judgeTC() Datapath {
+	d := Datapath{Name: "tc"}
+	err := f.cls
+	if d.Found, d.Advice = f.programs(err); d.Found != "" {
+		return d
+	}
+	d.Runs, d.Rank, d.Found = true, rankTC, "tcx on "+f.names()
+	if f.tcx != nil {
+		d.Found, d.Advice = "clsact on "+f.names()+": "+f.tcx.Error(), "Linux 6.6 or later has tcx"
+	}
+	return d
+}
+
+func (f *facts) judgeAFXDP() Datapath {
+	d := Datapath{Name: "afxdp"}
+	if d.Found, d.Advice = f.programs(errors.Join(f.xsk, f.xdp)); d.Found != "" {
+		return d
+	}
+	if taken := f.taken(); len(taken) > 0 {
+		d.Found, d.Advice = "another XDP program has "+strings.Join(taken, ", "), "detach it, or take tc"
+		return d
+	}
+	d.Runs, d.Rank, d.Found = true, rankAFXDP, "zero copy on "+f.names()
+	if copied := f.without(xdpBasic | xdpRedirect | xdpZeroCopy); len(copied) > 0 {
+		d.Found = "frames are copied: no zero copy announced by " + strings.Join(copied, ", ")
+	}
+	return d
+}
+
+func (f *facts) judgeTUN(name string, rank int) Datapath {
+	d := Datapath{Name: name}
+	switch {
+	case f.tun != nil:
+		d.Found, d.Advice = f.tun.Error(), "modprobe tun; a container has to be given /dev/net/tun"
+	case !f.netAdmin:
+		d.Found, d.Advice = "not effective: CAP_NET_ADMIN", "run as root, or with this capability"
+	default:
+		d.Runs, d.Rank, d.Found = true, rank, "user space, "+strings.ToUpper(name)+" device"
+	}
+	return d
+}
+
+// names lists the devices.
+func (f *facts) names() string {
+	var names []string
+	for _, d := range f.devices {
+		names = append(names, d.name)
+	}
+	return strings.Join(names, ", ")
+}

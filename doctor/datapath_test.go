@@ -1,0 +1,97 @@
+package doctor
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+)
+
+// TestJudge: what runs, in which order, and why the others do not.
+func TestJudge(t *testing.T) {
+	nic := device{name: "eth1", ethernet: true, features: xdpBasic | xdpRedirect | xdpZeroCopy, announced: true}
+	plain := device{name: "eth2", ethernet: true, announced: true}
+	taken := nic
+	taken.xdp = netlink.LinkXdp{Attached: true, ProgId: 7}
+	none := errors.New("invalid argument")
+	for _, tc := range []struct {
+		name  string
+		facts facts
+		runs  string            // in this order
+		found map[string]string // what is in Found
+	}{
+		{"a network card", facts{netAdmin: true, devices: []device{nic}}, "xdp tc afxdp tun tap",
+			map[string]string{"xdp": "native on eth1", "tc": "tcx", "afxdp": "zero copy on eth1"}},
+		{"one of two devices without native XDP", facts{netAdmin: true, devices: []device{nic, plain}}, "tc xdp afxdp tun tap",
+			map[string]string{"xdp": "generic, which is slower: no native XDP with redirect announced by eth2", "afxdp": "copied: no zero copy announced by eth2"}},
+		{"no tcx", facts{netAdmin: true, devices: []device{nic}, tcx: errors.New("Linux 6.1 has no tcx")}, "xdp tc afxdp tun tap",
+			map[string]string{"tc": "clsact on eth1: Linux 6.1 has no tcx"}},
+		{"another XDP program", facts{netAdmin: true, devices: []device{taken}}, "tc tun tap",
+			map[string]string{"xdp": "eth1 (program 7)", "afxdp": "eth1 (program 7)"}},
+		{"an XDP program of the UPF", facts{netAdmin: true, devices: []device{taken}, ours: true}, "xdp tc afxdp tun tap", nil},
+		{"few capabilities", facts{netAdmin: true, missing: []string{"CAP_BPF"}, devices: []device{nic}}, "tun tap",
+			map[string]string{"xdp": "not effective: CAP_BPF", "tc": "CAP_BPF", "afxdp": "CAP_BPF"}},
+		{"no capabilities", facts{missing: []string{"CAP_NET_ADMIN", "CAP_BPF"}, devices: []device{nic}}, "",
+			map[string]string{"tun": "CAP_NET_ADMIN", "tap": "CAP_NET_ADMIN"}},
+		{"a device that is not there", facts{netAdmin: true, devices: []device{nic}, absent: []string{"eth9"}}, "tun tap",
+			map[string]string{"xdp": "no device eth9", "tc": "no device eth9", "afxdp": "no device eth9"}},
+		{"a device without Ethernet", facts{netAdmin: true, devices: []device{{name: "wg0"}}}, "tun tap",
+			map[string]string{"xdp": "wg0 is no Ethernet device"}},
+		{"an old kernel", facts{netAdmin: true, devices: []device{nic}, xdp: none}, "tc tun tap", map[string]string{"xdp": "invalid argument", "afxdp": "invalid argument"}},
+		{"no AF_XDP", facts{netAdmin: true, devices: []device{nic}, xsk: none}, "xdp tc tun tap", map[string]string{"afxdp": "invalid argument"}},
+		{"no TUN", facts{netAdmin: true, devices: []device{nic}, tun: errors.New("/dev/net/tun: no such file")}, "xdp tc afxdp",
+			map[string]string{"tun": "/dev/net/tun: no such file"}},
+		{"nothing is up", facts{netAdmin: true}, "tun tap", map[string]string{"xdp": "no device is up"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var runs []string
+			for i, d := range judge(&tc.facts) {
+				if d.Runs {
+					runs = append(runs, d.Name)
+				}
+				if d.Runs != (d.Rank == i+1) || !d.Runs && d.Rank != 0 || d.Found == "" || !d.Runs && d.Advice == "" {
+					t.Errorf("not whole: %+v", d)
+				}
+				if !strings.Contains(d.Found, tc.found[d.Name]) {
+					t.Errorf("%s: found %q, want %q in it", d.Name, d.Found, tc.found[d.Name])
+				}
+			}
+			if got := strings.Join(runs, " "); got != tc.runs {
+				t.Errorf("runs: %q, want %q", got, tc.runs)
+			}
+		})
+	}
+}
+
+// TestDatapathsHere: on a veth pair of this machine, as root, everything runs, and
+// nothing has changed.
+func TestDatapathsHere(t *testing.T) {
+	var all, absent []Datapath
+	var left []string
+	err := inScratchNamespace(func() error {
+		all, absent = Datapaths([]string{"a", "b"}, false), Datapaths([]string{"a", "c"}, false)
+		left = deviceNames(t)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range all {
+		if !d.Runs {
+			t.Errorf("%s: %s", d.Name, d.Found)
+		}
+	}
+	if len(all) != 5 || all[0].Name != "xdp" || all[0].Found != "native on a, b" && all[0].Found != "native on b, a" {
+		t.Errorf("got %+v, want xdp first, native", all)
+	}
+	if i := slices.IndexFunc(absent, func(d Datapath) bool { return d.Name == "tc" }); absent[i].Runs {
+		t.Errorf("without device c: got %+v", absent[i])
+	}
+	for _, name := range left {
+		if strings.HasPrefix(name, "plumb") {
+			t.Errorf("device %s is left", name)
+		}
+	}
+}

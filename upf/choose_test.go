@@ -1,0 +1,52 @@
+package upf
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAuto: the best datapath for the devices of the UPF is taken, and it is said
+// why, and of others that run not.
+func TestAuto(t *testing.T) {
+	b := newNamedBed(t, "plt-auto")
+	b.config.Datapath = DatapathAuto
+	b.start(t)
+	d, err := b.api.Datapath(t.Context())
+	if err != nil || d.Name != DatapathXDP || !strings.HasPrefix(d.Why, "auto; xdp: native on ") || d.Since.IsZero() {
+		t.Errorf("got %+v, %v, want xdp, and why", d, err)
+	}
+	if !strings.Contains(b.log.String(), "datapath chosen") {
+		t.Error("the log does not say which datapath was chosen")
+	}
+	b.stop(t)
+	b.checkNothingLeft(t)
+}
+
+// TestMoveRefused: what is asked for wrongly changes nothing.
+func TestMoveRefused(t *testing.T) {
+	b := newNamedBed(t, "plt-refused")
+	b.start(t)
+	for to, want := range map[string]string{
+		DatapathXDP: "forwards already", DatapathAuto: "forwards already", DatapathModel: `datapath "model": want one of`, "": "want one of", "x\ny": "want one of",
+	} {
+		if m, err := b.api.Move(t.Context(), to); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("move to %q: got %+v, %v, want %q", to, m, err, want)
+		}
+	}
+	d, err := b.api.Datapath(t.Context())
+	if err != nil || d.Name != DatapathXDP || d.Why != "configured" {
+		t.Errorf("got %+v, %v, want xdp as configured", d, err)
+	}
+	b.stop(t)
+	b.checkNothingLeft(t)
+}
+
+// TestMoveForbidden: with api.move false nobody moves anything.
+func TestMoveForbidden(t *testing.T) {
+	b := newNamedBed(t, "plt-forbidden")
+	b.config.API.Move = false
+	b.start(t)
+	if m, err := b.api.Move(t.Context(), DatapathTUN); err == nil || !strings.Contains(err.Error(), "api.move is false") {
+		t.Errorf("got %+v, %v, want that it is forbidden", m, err)
+	}
+}
