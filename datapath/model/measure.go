@@ -55,11 +55,25 @@ func (s *Stages) start(u URR) {
 
 // Measure counts a packet that is forwarded. It allocates nothing but events.
 func (s *Stages) Measure(r *Rule, octets int) {
-	atomic.AddUint64(&r.Counters.Packets, 1)
-	atomic.AddUint64(&r.Counters.Octets, uint64(octets))
+	r.Counters.Add(octets)
 	for _, u := range r.URRs {
 		if !u.has(FlagBefore) {
 			s.count(u, r.direction(), octets)
+		}
+	}
+}
+
+// Add counts a packet that is forwarded.
+func (c *Counters) Add(octets int) {
+	atomic.AddUint64(&c.Packets, 1)
+	atomic.AddUint64(&c.Octets, uint64(octets))
+}
+
+// Reached raises what is to be told of a URR whose [Volume.Add] has reported a limit.
+func (s *Stages) Reached(u URR, direction int) {
+	for _, i := range [...]int{direction, Total} {
+		for _, kind := range u.reached(i) {
+			s.post(kind, u)
 		}
 	}
 }

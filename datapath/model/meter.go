@@ -196,6 +196,13 @@ func (m *Meter) take(nowNs uint64, octets int) (charged uint64, ok bool) {
 	}
 }
 
+// Take charges the meter with octets at time now_ns if they fit, and reports whether
+// they do.
+func (m *Meter) Take(nowNs uint64, octets int) bool {
+	_, ok := m.take(nowNs, octets)
+	return ok
+}
+
 // force charges the meter with octets that do not fit, but no further than one
 // packet that fits could bring it: they hold back others, and not for long.
 func (m *Meter) force(nowNs uint64, octets int) (charged uint64) {

@@ -88,7 +88,7 @@ func (s *Sessions) Towards(to gtpu.Tunnel) []*Rule {
 	var found []*Rule
 	for _, one := range s.all {
 		for _, r := range one.rules {
-			if r.sendsTo(to) {
+			if r.Sends() && (gtpu.Tunnel{TEID: r.Outer.TEID, Peer: r.Outer.Peer}) == to {
 				found = append(found, r)
 			}
 		}
@@ -97,10 +97,8 @@ func (s *Sessions) Towards(to gtpu.Tunnel) []*Rule {
 	return found
 }
 
-// sendsTo reports whether packets of r go into a tunnel.
-func (r *Rule) sendsTo(t gtpu.Tunnel) bool {
-	return r.Action == api.Action_FORW && r.Outer != nil && r.Outer.TEID == t.TEID && r.Outer.Peer == t.Peer
-}
+// Sends reports whether packets of r go into a tunnel.
+func (r *Rule) Sends() bool { return r.Action == api.Action_FORW && r.Outer != nil }
 
 // Len returns how many sessions there are.
 func (s *Sessions) Len() int { return len(s.all) }

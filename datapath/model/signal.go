@@ -103,12 +103,13 @@ func (s *Stages) errorIndication(d Datagram) {
 		told[r.SEID] = true
 		s.Post(&api.Event{
 			Kind: api.EventKind_ERROR_INDICATION, Seid: r.SEID, RuleId: r.PDRID,
-			Tunnel: eventTunnel(t),
+			Tunnel: EventTunnel(t),
 		})
 	}
 }
 
-func eventTunnel(t gtpu.Tunnel) *api.Tunnel {
+// EventTunnel is a tunnel, or a peer with TEID 0, as an event names it.
+func EventTunnel(t gtpu.Tunnel) *api.Tunnel {
 	out := &api.Tunnel{Teid: t.TEID}
 	if t.Peer.Is4() {
 		out.Ipv4 = ueKey(t.Peer).IPv4

@@ -101,9 +101,27 @@ func (u URR) note() {
 //
 // Source: TS 29.244 V18.6.0, 5.2.2.2 (volume threshold), 8.2.50 (volume quota).
 func (u URR) count(direction int, octets uint64) []api.EventKind {
-	atomic.AddUint64(&u.Packets[direction], 1)
-	atomic.AddUint64(&u.Octets[direction], octets)
+	if !u.Add(direction, octets) {
+		return nil
+	}
 	return append(u.reached(direction), u.reached(Total)...)
+}
+
+// Add counts a packet and reports whether a limit is reached: see [Stages.Reached].
+func (v *Volume) Add(direction int, octets uint64) (limit bool) {
+	atomic.AddUint64(&v.Packets[direction], 1)
+	sum := atomic.AddUint64(&v.Octets[direction], octets)
+	if sum >= atomic.LoadUint64(&v.Limit[direction]) {
+		return true
+	}
+	all := atomic.LoadUint64(&v.Limit[Total])
+	return all != NoLimit && sum+atomic.LoadUint64(&v.Octets[1-direction]) >= all
+}
+
+// Quiet reports whether packets of a direction are only counted, once they have passed
+// the meters: none of them is stopped by a quota, or the first one for long.
+func (v *Volume) Quiet(direction int) bool {
+	return atomic.LoadUint32(&v.Flags)&(FlagStart|FlagBefore) == 0 && !v.usedUp(direction)
 }
 
 // usedUp reports whether a quota for this direction is.

@@ -175,6 +175,7 @@ func (b *bed) vector(p *Packet) conformance.Outcome {
 		}
 	})
 	got.Reason = p.Reason
+	b.findErrored()
 	return got
 }
 
@@ -206,6 +207,16 @@ func (b *bed) Remains() (all []string) {
 	left("sessions", b.sessions.Len())
 	o := b.Buffered()
 	left("buffered packets, and sessions that have some", o.Packets+o.Sessions)
+	left("peers", len(b.peers.rules)+len(b.peers.addrs))
+	for name, t := range map[string]*table{"TEIDs": &b.tables.teids, "IPv4": &b.tables.v4, "IPv6": &b.tables.v6} {
+		left(name+" beside their home", len(t.guests))
+		for _, p := range t.pages {
+			if p != nil {
+				left("records of "+name, p.used)
+			}
+		}
+	}
+	left("framed routes", len(b.tables.routes))
 	for _, u := range b.TableUse() {
 		left("of "+u.Name, u.Used)
 	}

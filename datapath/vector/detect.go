@@ -2,13 +2,21 @@ package vector
 
 import "plumbline/datapath/model"
 
-// find finds the records of the packets. It only asks where they are: that all of
-// them are on their way from memory at once is what vectors are for.
+// find asks where the records of the packets are, and then for both lines of each of
+// them: that all are on their way from memory at once is what vectors are for.
 func (w *Worker) find(n int) {
 	for i := range n {
 		k := &w.works[i]
 		if k.table != nil {
 			k.record = k.table.home(k.key)
+		}
+	}
+	for i := range n {
+		if r := w.works[i].record; r != nil {
+			w.sink += r.key + uint64(r.one[0].flags)
+			if r.more != nil {
+				w.sink++
+			}
 		}
 	}
 }

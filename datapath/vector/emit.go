@@ -20,11 +20,11 @@ func (w *Worker) emit(k *work) {
 	if k.header == 0 {
 		k.hop(u)
 	}
-	p.End = int(k.at + k.size)
 	p.Outer, p.Source, p.Port = r.outer, 0xc000|uint16(p.Flow>>18), gtpu.Port
 	p.DSCP = r.outerDSCP(k, u)
 	if k.header == 0 && r.has(plain) {
-		p.Start = r.putHeader(p.Buf, int(k.at), int(k.size))
+		w.makeRoom(k, lenOptional+4)
+		p.Start, p.End = r.putHeader(p.Buf, int(k.at), int(k.size)), int(k.at+k.size)
 	} else {
 		w.putHeader(k)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,6 +72,10 @@ type Engine struct {
 	ownMu   sync.Mutex
 	workers []*Worker // guarded by ownMu
 
+	peers              peers
+	retired            totals
+	errored            *model.Errored
+	paths              *model.Paths[peer]
 	answers, strangers limiter
 }
 
@@ -80,7 +85,11 @@ const answersPerSecond = 100
 // New returns an engine without sessions. Its owner runs [Engine.Tend].
 func New(cfg Config) *Engine {
 	cfg.complete()
-	e := &Engine{cfg: cfg, mappings: mappings{max: datapath.MaxMappings}}
+	e := &Engine{
+		cfg: cfg, mappings: mappings{max: datapath.MaxMappings}, peers: peers{map[peer]int{}, map[netip.Addr]int{}},
+		retired: totals{}, errored: model.NewErrored(),
+	}
+	e.paths = e.newPaths()
 	e.answers.PerSecond, e.strangers.PerSecond = answersPerSecond, answersPerSecond
 	e.tables = newTables(cfg.MaxSessions, e.compile)
 	e.bare = make([]bool, 1+len(cfg.N6.Networks))
@@ -140,9 +149,18 @@ func (e *Engine) Apply(_ context.Context, c *api.Change) error {
 	if e.closed {
 		return datapath.ErrClosed
 	}
-	return e.sending(func(w *Worker) error {
+	before, was := e.sessions.Rules(c.GetSeid())
+	err := e.sending(func(w *Worker) error {
 		return e.sessions.Apply(c, e.cfg.About, w.finish, w.signal)
 	})
+	if err != nil {
+		return err
+	}
+	after, is := e.sessions.Rules(c.GetSeid())
+	e.peers.add(after, 1)
+	e.peers.add(before, -1)
+	e.retired.changed(before, was, after, is)
+	return nil
 }
 
 // sending lets do give packets to the engine's own worker, and sends them. The

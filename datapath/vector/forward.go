@@ -13,7 +13,7 @@ func (w *Worker) forward(k *work) bool {
 		return false
 	}
 	came, leaves := k.header != 0, r.has(tunnel)
-	if !came && !leaves || leaves && int(k.at) < int(k.header)+maxHeader-lenIPv6-lenUDP {
+	if !came && !leaves {
 		return false
 	}
 	if came != leaves && !k.routable(u) {

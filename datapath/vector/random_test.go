@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"plumbline/datapath"
+	"plumbline/datapath/conformance/exact"
 	"plumbline/datapath/conformance/random"
 )
 
@@ -123,3 +124,11 @@ func TestRandomCorpus(t *testing.T) {
 }
 
 var _ random.Datapath = (*bed)(nil)
+
+// TestExact holds meters and URRs against exact arithmetic, for jumbo frames too.
+func TestExact(t *testing.T) {
+	const octets = 9000
+	exact.Run(t, exact.Bed{MaxOctets: octets, Open: func(t testing.TB, burst time.Duration) exact.Datapath {
+		return openBed(t, func(b *bed, c *Config) { b.mtu, c.MeterBurst = octets+64, burst })
+	}})
+}

@@ -53,6 +53,7 @@ const (
 	natted    // IPv4 leaves through a NAT
 	clamped   // the MSS of SYNs that leave is clamped
 	accounted // there is a gate, a meter or a URR
+	simple    // and no more than one MBR and one URR, which are those of first
 )
 
 func (r *rule) has(f flags) bool { return r.flags&f != 0 }
@@ -62,6 +63,7 @@ func (e *Engine) compile(m *model.Rule) rule {
 	r := rule{model: [1]*model.Rule{m}, counters: m.Counters, outer: m.Outer, network: uint8(m.Network), way: uint8(m.Way), qfi: m.QFI, qfis: m.QFIs}
 	r.set(uplink, m.Uplink)
 	r.set(accounted, m.Gate || len(m.Limits)+len(m.URRs) > 0)
+	r.set(simple, !m.Gate && len(m.URRs) <= 1 && (len(m.Limits) == 0 || len(m.Limits) == 1 && m.Limits[0].GBR == nil && m.Limits[0].Packets == nil))
 	r.set(undetected, m.Opaque || m.Ethernet != nil || len(m.Routes) > 0 || slices.ContainsFunc(m.Filters, func(f model.Filter) bool { return f.Named() }))
 	r.set(slow, m.Action != api.Action_FORW || m.Wrap != nil || m.Unwrap != api.Unwrap_UNWRAP_NONE || m.Redirect != nil || len(m.Copies) > 0)
 	if m.UEIPv4.IsValid() || m.UEIPv6.IsValid() {

@@ -3,62 +3,15 @@ package xdp
 import (
 	"context"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"plumbline/api"
-	"plumbline/datapath/model"
 	"plumbline/gtpu"
 )
 
-// errorIndications collects Error Indications and looks once for all of them
-// which sessions they are about: that takes a look at every session, so it is
-// done seldom, for as many as there are.
-type errorIndications struct {
-	mu      sync.Mutex
-	tunnels map[gtpu.Tunnel]bool
-	some    chan struct{}
-}
-
-// maxErrored is how many tunnels wait at most. A peer repeats its Error
-// Indication as long as packets come.
-const maxErrored = 4096
-
 // scanShare is the part of the time that looking may take: one in so many.
 const scanShare = 20
-
-func newErrorIndications() *errorIndications {
-	return &errorIndications{tunnels: map[gtpu.Tunnel]bool{}, some: make(chan struct{}, 1)}
-}
-
-// add keeps an Error Indication if it comes from the peer that it is about: to
-// anybody else it would give the power to end tunnels.
-//
-// Source: TS 29.281 V18.1.0, 7.3.1.
-func (e *errorIndications) add(m model.Datagram) {
-	t, err := gtpu.ParseErrorIndication(m.Payload)
-	if err != nil || t.Peer != m.From.Addr() {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.tunnels) < maxErrored {
-		e.tunnels[t] = true
-	}
-	select {
-	case e.some <- struct{}{}:
-	default:
-	}
-}
-
-func (e *errorIndications) take() map[gtpu.Tunnel]bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	taken := e.tunnels
-	e.tunnels = map[gtpu.Tunnel]bool{}
-	return taken
-}
 
 // reportErrors raises ERROR_INDICATION until ctx is done.
 func (d *Driver) reportErrors(ctx context.Context) {
@@ -66,10 +19,10 @@ func (d *Driver) reportErrors(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.errored.some:
+		case <-d.errored.Some:
 		}
 		start := time.Now()
-		d.findErrored(d.errored.take())
+		d.findErrored(d.errored.Take())
 		wait := max(scanShare*time.Since(start), 10*time.Millisecond)
 		select {
 		case <-ctx.Done():

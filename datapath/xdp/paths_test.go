@@ -16,7 +16,7 @@ import (
 // and told of again when it answers. A stranger's answer does not count.
 func TestPaths(t *testing.T) {
 	b := openBed(t, 64)
-	b.cfg.EchoInterval = time.Minute   // the rounds are ours
+	b.paths.Interval = time.Minute     // the rounds are ours
 	for _, slot := range b.hops.slot { // leave one peer
 		if key := b.hops.keyOf(slot); !key.isN6() && key.addr != conformance.GNBAddress {
 			b.hops.release(slot)
@@ -26,13 +26,13 @@ func TestPaths(t *testing.T) {
 	round := func(after time.Duration, requests int) {
 		t.Helper()
 		now = now.Add(after)
-		b.paths.round(b.Driver, now)
+		b.paths.Round(b.hops.peers(), now)
 		if sent := b.Sent(t); len(sent) != requests {
 			t.Errorf("at %v: %d messages sent, want %d", now, len(sent), requests)
 		}
 	}
 	answer := func(from netip.Addr, seq uint16) {
-		b.paths.answered(model.Datagram{From: netip.AddrPortFrom(from, gtpu.Port), Payload: gtpu.AppendEchoResponse(nil, seq)})
+		b.paths.Answered(model.Datagram{From: netip.AddrPortFrom(from, gtpu.Port), Payload: gtpu.AppendEchoResponse(nil, seq)})
 	}
 	round(0, 1)
 	answer(conformance.GNBAddress, 1)
@@ -41,9 +41,9 @@ func TestPaths(t *testing.T) {
 	round(10*time.Second, 1) // the interval is over: number 2
 	answer(conformance.GNBAddress2, 2)
 	answer(conformance.GNBAddress, 1)
-	round(echoT3, 1)
-	round(echoT3, 1)
-	round(echoT3, 0) // given up
+	round(model.EchoT3, 1)
+	round(model.EchoT3, 1)
+	round(model.EchoT3, 0) // given up
 	expectPath(t, b, api.EventKind_PATH_DOWN)
 	round(time.Minute, 1) // number 3
 	answer(conformance.GNBAddress, 3)

@@ -77,7 +77,7 @@ func (b randomBed) EventWait() time.Duration { return b.patience }
 func (b randomBed) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	defer b.slow.resume()
 	defer func() {
-		if tunnels := b.errored.take(); len(tunnels) > 0 {
+		if tunnels := b.errored.Take(); len(tunnels) > 0 {
 			b.findErrored(tunnels)
 		}
 	}()

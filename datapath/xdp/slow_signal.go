@@ -14,10 +14,10 @@ func (s *slowPath) signal(m model.Datagram, reason datapath.Reason) {
 		case err != nil:
 			return
 		case h.Type() == gtpu.ErrorIndication:
-			s.d.errored.add(m)
+			s.d.errored.Add(m)
 			return
 		case h.Type() == gtpu.EchoResponse:
-			s.d.paths.answered(m)
+			s.d.paths.Answered(m)
 			return
 		}
 	} else if !s.d.settled {

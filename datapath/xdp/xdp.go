@@ -136,8 +136,8 @@ type Driver struct {
 
 	slow    *slowPath
 	tracer  *tracer // nil until started
-	errored *errorIndications
-	paths   *paths
+	errored *model.Errored
+	paths   *model.Paths[hopKey]
 	ending  ending
 	settled bool // all sessions from before the start have been applied, or are gone
 	events  datapath.Events
@@ -197,8 +197,9 @@ func load(cfg Config, p *ports) (*Driver, error) {
 	d := &Driver{
 		cfg: cfg, log: cfg.Log, ports: p, about: capabilities(cfg),
 		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*model.Rule{}, copied: map[uint32]*model.Rule{},
-		retired: totals{}, totals: totals{}, errored: newErrorIndications(), paths: newPaths(), attends: -1,
+		retired: totals{}, totals: totals{}, errored: model.NewErrored(), attends: -1,
 	}
+	d.paths = d.newPaths()
 	if err := d.loadObjects(); err != nil {
 		return nil, errors.Join(err, d.objs.Close())
 	}
