@@ -1,19 +1,16 @@
 package gnb
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
-	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-	"golang.zx2c4.com/wireguard/tun"
-)
 
-const cloneDevice = "/dev/net/tun"
+	"plumbline/vnet"
+)
 
 // Limits of an MTU in octets: what an IPv6 link must carry (RFC 8200, 5), and
 // what fits into an IPv4 packet.
@@ -32,11 +29,11 @@ const addrGenModeNone = 1
 // gone when the result is closed. index, unique for each UE, is the metric of
 // its routes, so that several UEs of one namespace can have the same routes: a
 // program picks its UE by binding to a device or address.
-func openTUN(u UE, mtu, index int) (tun.Device, error) {
-	var device tun.Device
+func openTUN(u UE, mtu, index int) (*vnet.Device, error) {
+	var device *vnet.Device
 	err := inNamespace(u.Namespace, func() error {
 		var err error
-		if device, err = createTUN(u.Name); err != nil {
+		if device, err = vnet.Open(vnet.Config{Name: u.Name}); err != nil {
 			return err
 		}
 		if err = configureTUN(u, mtu, index); err != nil {
@@ -48,42 +45,6 @@ func openTUN(u UE, mtu, index int) (tun.Device, error) {
 		return nil, fmt.Errorf("gnb: ue %s: %w", u.Name, err)
 	}
 	return device, nil
-}
-
-// createTUN makes a TUN device whose packets have a virtio header, so that
-// segmentation and checksums are left to this end. It does without the
-// library's watch over the device, which would not see it in a namespace that
-// is not the caller's.
-func createTUN(name string) (tun.Device, error) {
-	fd, err := unix.Open(cloneDevice, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", cloneDevice, err)
-	}
-	request, err := unix.NewIfreq(name)
-	if err == nil {
-		request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
-		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
-	}
-	if err != nil {
-		unix.Close(fd)
-		return nil, tunError(name, err)
-	}
-	device, _, err := tun.CreateUnmonitoredTUNFromFD(fd)
-	if err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("TUN device %s: %w", name, err)
-	}
-	return device, nil
-}
-
-func tunError(name string, err error) error {
-	switch {
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("TUN device %s needs CAP_NET_ADMIN: %w", name, err)
-	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("TUN device %s is there and in use: %w", name, err)
-	}
-	return fmt.Errorf("TUN device %s: %w", name, err)
 }
 
 // configureTUN sets up the device with addresses and routes. It runs in the device's namespace.
@@ -171,33 +132,4 @@ func deviceOf(a netip.Addr) (netlink.Link, error) {
 		}
 	}
 	return nil, fmt.Errorf("gnb: n3.address %v is on no device", a)
-}
-
-// readiness tells whether a device has a packet to read.
-type readiness struct {
-	conn    syscall.RawConn
-	request [1]unix.PollFd
-	poll    func(fd uintptr) // r.ask, bound once
-}
-
-func newReadiness(file *os.File) (*readiness, error) {
-	conn, err := file.SyscallConn()
-	if err != nil {
-		return nil, fmt.Errorf("gnb: %s: %w", cloneDevice, err)
-	}
-	r := &readiness{conn: conn}
-	r.poll = r.ask
-	return r, nil
-}
-
-// now does not wait.
-func (r *readiness) now() bool {
-	return r.conn.Control(r.poll) == nil && r.request[0].Revents == unix.POLLIN
-}
-
-func (r *readiness) ask(fd uintptr) {
-	r.request[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-	if _, err := unix.Poll(r.request[:], 0); err != nil {
-		r.request[0].Revents = 0
-	}
 }

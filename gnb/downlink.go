@@ -131,7 +131,7 @@ func (d *downlink) deliver(packet []byte, h gtpu.Header, from netip.AddrPort) ve
 	if qfi, ok := h.QFI(); ok && u.QFI != 0 && qfi != u.QFI {
 		u.otherQFI.Add(1)
 	}
-	if u.batch.count == 0 {
+	if !u.added {
 		d.touched = append(d.touched, u)
 	}
 	u.add(packet)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -29,19 +28,19 @@ var (
 
 // recorder is a device that keeps what is written to it.
 type recorder struct {
-	packets []string // hex; behind the virtio header, if that says anything
+	packetWriter
+	packets []string // hex
+	added   []string // since Flush
 }
 
-func (r *recorder) write(p *joined) error {
-	text := hex.EncodeToString(p.first)
-	for _, b := range p.rest {
-		text += hex.EncodeToString(b)
-	}
-	if p.header != (vnet{}) {
-		text = fmt.Sprintf("%+v %s", p.header, text)
-	}
-	r.packets = append(r.packets, text)
-	return nil
+func (r *recorder) Room() int { return 128 - len(r.added) }
+func (r *recorder) Add(packet []byte, _ uint32) {
+	r.added = append(r.added, hex.EncodeToString(packet))
+}
+
+func (r *recorder) Flush() (int, error) {
+	r.packets, r.added = append(r.packets, r.added...), r.added[:0]
+	return 0, nil
 }
 
 // listenLoopback returns a UDP socket on the loopback device.
@@ -65,7 +64,7 @@ func newDownlink(t testing.TB) (*downlink, *recorder) {
 	t.Cleanup(mem.free)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	conn, device := listenLoopback(t), &recorder{}
-	u := &ue{UE: testUE, device: device}
+	u := &ue{UE: testUE, out: device}
 	return &downlink{
 		conn: conn, mem: mem, log: log,
 		byTEID: map[uint32]*ue{testUE.DownlinkTEID: u},
@@ -190,7 +189,7 @@ func TestDownlinkPeers(t *testing.T) {
 func TestDownlinkAllocates(t *testing.T) {
 	d, _ := newDownlink(t)
 	u := d.byTEID[testUE.DownlinkTEID]
-	u.device = discard{}
+	u.out = discard{}
 	b := octets(t, "34ff 001c 00000021 0000 00 85 01000900"+user4)
 	from := netip.AddrPortFrom(loopback, 9)
 	if n := testing.AllocsPerRun(1000, func() { d.take(from, b, b, b) }); n != 0 {
@@ -199,9 +198,11 @@ func TestDownlinkAllocates(t *testing.T) {
 }
 
 // discard is a device that forgets what is written to it.
-type discard struct{}
+type discard struct{ packetWriter }
 
-func (discard) write(*joined) error { return nil }
+func (discard) Room() int           { return 1 }
+func (discard) Add([]byte, uint32)  {}
+func (discard) Flush() (int, error) { return 0, nil }
 
 // FuzzDownlink sends one datagram: it ends as exactly one count, and reaches
 // the UE if and only if it is a G-PDU by the book, octet for octet.

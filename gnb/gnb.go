@@ -30,6 +30,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"plumbline/mmsg"
+	"plumbline/vnet"
 )
 
 // GNB is a gNB with its devices. Make one with [New].
@@ -41,9 +42,11 @@ type GNB struct {
 	ues    []*ue
 	ups    []*uplink // of ues, by index
 	super  *superN3  // nil: none are sent
-	log    *slog.Logger
-	close  sync.Once
-	lost   atomic.Uint64 // drops of conn, when it was closed
+
+	devices []*vnet.Device // of ues
+	log     *slog.Logger
+	close   sync.Once
+	lost    atomic.Uint64 // drops of conn, when it was closed
 }
 
 // New opens the N3 socket and makes the UEs' devices, which are there, up and
@@ -134,23 +137,19 @@ func (g *GNB) openUE(config UE, index int, local bool) error {
 	if err != nil {
 		return err
 	}
-	up, err := newUplink(g.config.N3, config, device)
+	g.devices = append(g.devices, device)
+	up, err := newUplink(g.config.N3, config)
 	if err != nil {
-		device.Close()
 		return err
 	}
 	g.ups = append(g.ups, up)
-	writer, err := newTUNWriter(device.File())
-	if err != nil {
+	if err := up.read(device.Queues[0], g.super); err != nil {
 		return err
 	}
-	u := &ue{UE: config, device: writer, mtu: g.mtu, local: local, batch: joiner{datagrams: writer.joinsDatagrams()}}
+	u := &ue{UE: config, mtu: g.mtu, local: local, out: vnet.NewWriter(device.Queues[0], mostWritten, [6]byte{}, [6]byte{})}
 	g.ues = append(g.ues, u)
 	g.down.byTEID[config.DownlinkTEID] = u
 	g.down.byPeer[fteid{config.UplinkTEID, config.UPF}] = u
-	if g.super != nil {
-		return up.openSuper(g.super)
-	}
 	return nil
 }
 
@@ -200,8 +199,8 @@ func (g *GNB) Run(ctx context.Context) error {
 func (g *GNB) shut() {
 	g.lost.Store(g.socketDrops())
 	g.conn.Close()
-	for _, up := range g.ups {
-		up.device.Close()
+	for _, device := range g.devices {
+		device.Close()
 	}
 }
 

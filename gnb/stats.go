@@ -52,7 +52,7 @@ type UEStats struct {
 	UplinkErrors     uint64 `json:"uplink_errors"` // packets not read or not sent
 	DownlinkPackets  uint64 `json:"downlink_packets"`
 	DownlinkOctets   uint64 `json:"downlink_octets"`
-	DownlinkErrors   uint64 `json:"downlink_errors"` // batches that the device refused, whole or in part
+	DownlinkErrors   uint64 `json:"downlink_errors"` // packets that the device refused
 	OtherQFI         uint64 `json:"other_qfi"`       // downlink packets of another QoS flow
 	EndMarkers       uint64 `json:"end_markers"`
 	ErrorIndications uint64 `json:"error_indications"`

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/gtpu"
+	"plumbline/vnet"
 )
 
 //go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package gnb super ../bpf/superpacket.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf -I/usr/include/x86_64-linux-gnu
@@ -25,7 +26,7 @@ const (
 	lenEthernet = 14
 	lenIPv4     = 20
 	lenUDP      = 8
-	superRoom   = vnetHeader + lenEthernet + lenIPv4 + lenUDP
+	superRoom   = vnet.HeaderLen + lenEthernet + lenIPv4 + lenUDP
 )
 
 // maxSuper is the most octets that a UE's device gives at once where they are to
@@ -118,20 +119,25 @@ func frameBetween(from, to netip.AddrPort) (f frame) {
 	return f
 }
 
-// send sends the G-PDU b[superRoom:], whose T-PDU has the virtio header v. What is
-// before it in b is overwritten.
-//
-// Precondition: the T-PDU begins at octet tpdu of b.
-func (s *superN3) send(f *frame, b []byte, v vnet, tpdu int) error {
-	inner := uint16(tpdu - vnetHeader)
-	v.checksumAt += inner
-	v.headers += inner
-	v.put(b)
-	copy(b[vnetHeader:], f[:])
-	ip := b[vnetHeader+lenEthernet:]
+// send sends the G-PDU b[superRoom:], in which the user packet begins at octet
+// tpdu of b. What is before the G-PDU in b is overwritten.
+func (s *superN3) send(f *frame, b []byte, super vnet.Super, tpdu int) error {
+	super.Put(b, tpdu-vnet.HeaderLen)
+	copy(b[vnet.HeaderLen:], f[:])
+	ip := b[vnet.HeaderLen+lenEthernet:]
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
-	binary.BigEndian.PutUint16(ip[10:], ^fold(sum(ip[:lenIPv4], 0)))
+	binary.BigEndian.PutUint16(ip[10:], headerChecksum(ip[:lenIPv4]))
 	binary.BigEndian.PutUint16(ip[lenIPv4+4:], uint16(len(ip)-lenIPv4))
 	_, err := unix.Write(s.socket, b)
 	return err
+}
+
+// headerChecksum returns that of an IPv4 header whose own is 0. Source: RFC 791, 3.1.
+func headerChecksum(header []byte) uint16 {
+	var sum uint32
+	for i := 0; i < len(header); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(header[i:]))
+	}
+	sum = sum>>16 + sum&0xffff
+	return ^uint16(sum + sum>>16)
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"golang.zx2c4.com/wireguard/tun"
 
 	"plumbline/gtpu"
 	"plumbline/mmsg"
+	"plumbline/vnet"
 )
 
 // Limits of one message that the kernel cuts: the UDP payload of an IPv4
@@ -29,30 +29,39 @@ const retryDelay = time.Millisecond
 // with a PDU Session Container of PDU type 1.
 //
 // A device hands over a TCP segment of up to 64 KiB at once, cut to the MTU by
-// the TUN library. The G-PDUs of such a burst have the same size, so that they
+// its reader. The G-PDUs of such a burst have the same size, so that they
 // go down the kernel's stack as one message (UDP_SEGMENT).
 type uplink struct {
-	device  tun.Device
-	ready   *readiness // of the device
+	in      packetReader
 	conn    *net.UDPConn
 	out     *mmsg.Sender
 	teid    uint32
 	qfi     uint8
 	gso     bool
-	lenGPDU int          // octets of a G-PDU's header
-	super   *superUplink // nil: TCP's super-packets are cut
+	lenGPDU int // octets of a G-PDU's header
+
+	senseless *uint64 // packets that in could not make sense of; errCount has seen of them
+	seen      uint64
+
+	super *superN3 // nil: TCP's super-packets are cut
+	frame frame    // of super-packets
 
 	mem   arena
-	slots [][]byte // of mem: header, then what the device gave
-	sizes []int
-	burst [][]byte // of slots: whole G-PDUs
+	burst [][]byte // of mem: whole G-PDUs
 
 	packets  atomic.Uint64 // user packets that were sent
 	octets   atomic.Uint64 // of user packets, from the IP header on
 	errCount atomic.Uint64 // user packets that could not be read or sent
 }
 
-func newUplink(n N3, u UE, device tun.Device) (*uplink, error) {
+// packetReader is a [vnet.Reader].
+type packetReader interface {
+	Next() (int, error)
+	Packet(i int) (buf []byte, start, end int)
+	Super(i int) (vnet.Super, bool)
+}
+
+func newUplink(n N3, u UE) (*uplink, error) {
 	conn, err := dialN3(n, u.UPF)
 	if err != nil {
 		return nil, err
@@ -62,91 +71,91 @@ func newUplink(n N3, u UE, device tun.Device) (*uplink, error) {
 		conn.Close()
 		return nil, err
 	}
-	out := mmsg.NewSender(raw, batchSize)
 	mem, err := newArena()
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	ready, err := newReadiness(device.File())
-	if err != nil {
-		conn.Close()
-		mem.free()
-		return nil, err
-	}
 	up := &uplink{
-		device: device, ready: ready, conn: conn, out: out, mem: mem,
+		conn: conn, out: mmsg.NewSender(raw, batchSize), mem: mem,
 		teid: u.UplinkTEID, qfi: u.QFI, lenGPDU: gtpu.LenGPDU,
 		gso:   !n.DisableGSO && segments(conn),
-		slots: make([][]byte, batchSize),
-		sizes: make([]int, batchSize),
 		burst: make([][]byte, 0, batchSize),
 	}
 	if u.QFI != 0 {
 		up.lenGPDU = gtpu.LenGPDUWithQFI
 	}
-	for i := range up.slots {
-		up.slots[i] = mem.slot(i)
-	}
 	return up, nil
 }
 
-// run carries packets until the device is closed.
+// read makes u read a device, and send TCP's super-packets through super, unless
+// that is nil.
+func (u *uplink) read(device *vnet.Queue, super *superN3) error {
+	bufs := make([][]byte, batchSize)
+	for i := range bufs {
+		bufs[i] = u.mem.slot(i)
+	}
+	in := vnet.NewReader(device, bufs, superRoom+u.lenGPDU)
+	u.in, u.senseless = in, &in.Senseless
+	if super == nil {
+		return nil
+	}
+	u.super, u.frame = super, newFrame(u.conn)
+	return in.KeepWhole()
+}
+
+// run carries packets until the device is closed or removed.
 func (u *uplink) run() {
 	for {
-		n, err := u.take()
-		u.flush(n)
-		switch {
-		case err == nil:
-		case errors.Is(err, os.ErrClosed):
+		n, err := u.in.Next()
+		if errors.Is(err, os.ErrClosed) || errors.Is(err, unix.EBADFD) {
 			return
-		case errors.Is(err, tun.ErrTooManySegments):
-			u.errCount.Add(1)
-		default:
+		}
+		if err != nil {
 			u.errCount.Add(1)
 			time.Sleep(retryDelay)
+			continue
 		}
+		u.encapsulate(n)
+		u.errCount.Add(*u.senseless - u.seen)
+		u.seen = *u.senseless
 	}
 }
 
-func (u *uplink) take() (n int, err error) {
-	if u.super != nil {
-		return u.readSuper()
-	}
-	return u.read()
-}
-
-// flush sends what is in the first n slots.
-func (u *uplink) flush(n int) {
-	u.encapsulate(n)
-	u.send()
-}
-
-// read waits for packets, and then takes as many as there are while a whole
-// TCP segment still fits. Packets of small writes so go out together, as one
-// message if they have one size. There may be packets with an error, too.
-func (u *uplink) read() (n int, err error) {
-	for {
-		more, err := u.device.Read(u.slots[n:], u.sizes[n:], u.lenGPDU)
-		n += more
-		if err != nil || n > batchSize-maxSegments || !u.ready.now() {
-			return n, err
-		}
-	}
-}
-
-// encapsulate makes a G-PDU of each of the first n slots.
+// encapsulate makes a G-PDU of each of the n packets that were read, and sends them.
 func (u *uplink) encapsulate(n int) {
 	u.burst = u.burst[:0]
 	for i := range n {
-		size := u.sizes[i]
+		buf, start, end := u.in.Packet(i)
+		if s, ok := u.in.Super(i); ok {
+			u.send() // what came before
+			u.burst = u.burst[:0]
+			u.sendSuper(buf[:end], start, s)
+			continue
+		}
+		size := end - start
 		if size <= 0 || u.lenGPDU+size > maxDatagram {
 			u.errCount.Add(1)
 			continue
 		}
-		gtpu.AppendGPDU(u.slots[i][:0], u.teid, gtpu.PDUTypeUplink, u.qfi, size)
-		u.burst = append(u.burst, u.slots[i][:u.lenGPDU+size])
+		begin := start - u.lenGPDU
+		gtpu.AppendGPDU(buf[begin:begin], u.teid, gtpu.PDUTypeUplink, u.qfi, size)
+		u.burst = append(u.burst, buf[begin:end])
 	}
+	u.send()
+}
+
+// sendSuper sends the packet b[start:] as one G-PDU.
+func (u *uplink) sendSuper(b []byte, start int, s vnet.Super) {
+	packets, octets := s.Volume(len(b) - start)
+	begin := start - u.lenGPDU
+	gtpu.AppendGPDU(b[begin:begin], u.teid, gtpu.PDUTypeUplink, u.qfi, len(b)-start)
+	if err := u.super.send(&u.frame, b[begin-superRoom:], s, superRoom+u.lenGPDU); err != nil {
+		u.errCount.Add(uint64(packets))
+		return
+	}
+	u.packets.Add(uint64(packets))
+	u.octets.Add(uint64(octets))
 }
 
 // send sends the burst. G-PDUs that cannot be sent are lost, as on any link.

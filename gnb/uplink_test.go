@@ -12,49 +12,46 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.zx2c4.com/wireguard/tun"
 
 	"plumbline/gtpu"
+	"plumbline/vnet"
 )
 
 // source is a device that gives bursts of packets, and is then closed.
 type source struct {
-	tun.Device
 	bursts [][]int // packet sizes
-	file   *os.File
+	bufs   [][]byte
+	sizes  []int // of the packets in bufs
 }
 
-// newSource returns a source that says of itself that it has something to read,
-// or never has.
-func newSource(t testing.TB, readable bool, bursts ...[]int) *source {
-	t.Helper()
-	file, end, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+// sourceRoom is where packets begin in a source's buffers.
+const sourceRoom = superRoom + gtpu.LenGPDUWithQFI
+
+func newSource(bursts ...[]int) *source {
+	s := &source{bursts: bursts}
+	for range batchSize {
+		s.bufs = append(s.bufs, make([]byte, slotSize))
 	}
-	t.Cleanup(func() { file.Close(); end.Close() })
-	if readable {
-		if _, err := end.Write([]byte{0}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &source{bursts: bursts, file: file}
+	return s
 }
 
-func (s *source) File() *os.File { return s.file }
-
-func (s *source) Read(bufs [][]byte, sizes []int, offset int) (int, error) {
+func (s *source) Next() (int, error) {
 	if len(s.bursts) == 0 {
 		return 0, os.ErrClosed
 	}
-	burst := s.bursts[0]
+	s.sizes = s.bursts[0]
 	s.bursts = s.bursts[1:]
-	for i, size := range burst {
-		copy(bufs[i][offset:], testPacket(i, size))
-		sizes[i] = size
+	for i, size := range s.sizes {
+		copy(s.bufs[i][sourceRoom:], testPacket(i, size))
 	}
-	return len(burst), nil
+	return len(s.sizes), nil
 }
+
+func (s *source) Packet(i int) (buf []byte, start, end int) {
+	return s.bufs[i], sourceRoom, sourceRoom + s.sizes[i]
+}
+
+func (s *source) Super(int) (vnet.Super, bool) { return vnet.Super{}, false }
 
 // testPacket returns size octets that tell the ith packet of a burst from the
 // others.
@@ -65,7 +62,7 @@ var upfAddress = netip.MustParseAddr("127.29.28.1")
 
 // newUplinkBed returns the uplink of u on the loopback device, and the socket of
 // its UPF.
-func newUplinkBed(t testing.TB, u UE, device tun.Device, disableGSO bool) (*uplink, *net.UDPConn) {
+func newUplinkBed(t testing.TB, u UE, in packetReader, disableGSO bool) (*uplink, *net.UDPConn) {
 	t.Helper()
 	u.UPF = upfAddress
 	upf, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(u.UPF, gtpu.Port)))
@@ -76,11 +73,12 @@ func newUplinkBed(t testing.TB, u UE, device tun.Device, disableGSO bool) (*upli
 	if err := setBuffers(upf, receiveBuffer, 0); err != nil {
 		t.Fatal(err)
 	}
-	up, err := newUplink(N3{Address: loopback, DisableGSO: disableGSO}, u, device)
+	up, err := newUplink(N3{Address: loopback, DisableGSO: disableGSO}, u)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(up.free)
+	up.in, up.senseless = in, new(uint64)
 	return up, upf
 }
 
@@ -108,26 +106,25 @@ func TestUplink(t *testing.T) {
 		many[i] = 1456
 	}
 	for _, tc := range []struct {
-		name     string
-		qfi      uint8
-		readable bool // the next burst is there when one has been read
-		bursts   [][]int
+		name   string
+		qfi    uint8
+		bursts [][]int
 	}{
-		{"one packet", 9, false, [][]int{{84}}},
-		{"no PDU Session Container", 0, false, [][]int{{84}, {84, 84}}},
-		{"one size", 63, false, [][]int{{1456, 1456, 1456}}},
-		{"the last is smaller", 9, false, [][]int{{1456, 1456, 100}}},
-		{"growing", 9, false, [][]int{{60, 1456, 1456, 60, 60, 1400}}},
-		{"more than one message holds", 9, false, [][]int{many}},
-		{"one after the other", 9, true, [][]int{{1228}, {1228}, {1228}, {60}}},
-		{"more than one read takes", 9, true, [][]int{many[:44], many[:44], many[:10]}},
-		{"largest", 9, false, [][]int{{maxDatagram - 16}}},
+		{"one packet", 9, [][]int{{84}}},
+		{"no PDU Session Container", 0, [][]int{{84}, {84, 84}}},
+		{"one size", 63, [][]int{{1456, 1456, 1456}}},
+		{"the last is smaller", 9, [][]int{{1456, 1456, 100}}},
+		{"growing", 9, [][]int{{60, 1456, 1456, 60, 60, 1400}}},
+		{"more than one message holds", 9, [][]int{many}},
+		{"one after the other", 9, [][]int{{1228}, {1228}, {1228}, {60}}},
+		{"more than one read takes", 9, [][]int{many[:44], many[:44], many[:10]}},
+		{"largest", 9, [][]int{{maxDatagram - 16}}},
 	} {
 		for _, mode := range []string{"GSO", "single"} {
 			t.Run(tc.name+"/"+mode, func(t *testing.T) {
 				ue := testUE
 				ue.QFI = tc.qfi
-				up, upf := newUplinkBed(t, ue, newSource(t, tc.readable, tc.bursts...), mode == "single")
+				up, upf := newUplinkBed(t, ue, newSource(tc.bursts...), mode == "single")
 				if up.gso == (mode == "single") {
 					t.Fatalf("gso is %v", up.gso)
 				}
@@ -169,7 +166,7 @@ func wantGPDU(u UE, packet []byte) []byte {
 // TestUplinkRefused sends to a UPF that is not there: its host's ICMP errors
 // are counted, and what comes after they are over is sent.
 func TestUplinkRefused(t *testing.T) {
-	device := newSource(t, false, []int{100}, []int{100, 100}, []int{100})
+	device := newSource([]int{100}, []int{100, 100}, []int{100})
 	up, upf := newUplinkBed(t, testUE, device, false)
 	upf.Close()
 	up.run()
@@ -179,15 +176,11 @@ func TestUplinkRefused(t *testing.T) {
 }
 
 func TestUplinkAllocates(t *testing.T) {
-	up, upf := newUplinkBed(t, testUE, newSource(t, false), false)
+	in := newSource([]int{1000, 1000, 1000, 60})
+	up, upf := newUplinkBed(t, testUE, in, false)
 	go func() { _, _ = io.Copy(io.Discard, upf) }()
-	for i := range 10 {
-		up.sizes[i] = 1000
-	}
-	n := testing.AllocsPerRun(100, func() {
-		up.encapsulate(10)
-		up.send()
-	})
+	count, _ := in.Next()
+	n := testing.AllocsPerRun(100, func() { up.encapsulate(count) })
 	if n != 0 {
 		t.Errorf("%v allocations per burst, want 0", n)
 	}

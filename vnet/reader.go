@@ -16,14 +16,15 @@ type Reader struct {
 	// could not be completed.
 	Senseless uint64
 
-	queue *Queue
-	bufs  [][]byte // one more than there are packets: the last has the super-packet
-	at    int      // where in a buffer a packet begins
-	sizes []int
-	n     int
-	cut   splitter
-	poll  func(fd uintptr) bool // r.receive, bound once
-	errno syscall.Errno
+	queue  *Queue
+	bufs   [][]byte // one more than there are packets: the last has the super-packet
+	at     int      // where in a buffer a packet begins
+	sizes  []int
+	supers []header // of those that come whole; nil: none do
+	n      int
+	cut    splitter
+	poll   func(fd uintptr) bool // r.receive, bound once
+	errno  syscall.Errno
 }
 
 // NewReader returns a reader of at most len(bufs)-1 packets at a time into bufs,
@@ -94,7 +95,16 @@ func (r *Reader) take(b []byte) {
 			return
 		}
 		r.sizes[r.n] = len(packet)
+		if r.supers != nil {
+			r.supers[r.n] = header{}
+		}
 		r.n++
+		return
+	}
+	if r.supers != nil {
+		if !r.keep(packet, h) {
+			r.Senseless++
+		}
 		return
 	}
 	spare := len(r.bufs) - 1
