@@ -44,7 +44,7 @@ func (c *Config) check() error {
 // checkForwarding says what to type if the kernel does not forward what leaves the
 // devices, and what comes for them. It changes nothing: what a machine forwards is not
 // the UPF's to decide.
-func checkForwarding(c *Config, log *slog.Logger) error {
+func checkForwarding(c *Config) error {
 	if c.onlyEthernet() {
 		return nil
 	}
@@ -59,7 +59,7 @@ func checkForwarding(c *Config, log *slog.Logger) error {
 			return errorf("pool %v, and this host does not forward IPv6 packets: sysctl -w net.ipv6.conf.all.forwarding=1", p)
 		}
 	}
-	log.Warn("this host does not forward IPv6 packets, so UEs have no IPv6: sysctl -w net.ipv6.conf.all.forwarding=1")
+	c.Log.Warn("this host does not forward IPv6 packets, so UEs have no IPv6: sysctl -w net.ipv6.conf.all.forwarding=1")
 	return nil
 }
 

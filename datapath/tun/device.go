@@ -6,10 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strconv"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"plumbline/vnet"
 )
@@ -28,31 +26,6 @@ type device struct {
 
 	// Of a TAP device for IP packets: its address, and that of the UEs behind it.
 	mac, peer [6]byte
-}
-
-// openDevices makes the device of each data network, and says which a way leaves by.
-func (d *Driver) openDevices() error {
-	n6 := &d.cfg.N6
-	for i := range n6.Networks {
-		dev, err := openDevice(&d.cfg, d.cfg.Prefix+strconv.Itoa(i), n6.Networks[i].Ethernet)
-		if err != nil {
-			return err
-		}
-		d.devices = append(d.devices, dev)
-	}
-	for _, a := range d.cfg.Addresses {
-		address := &netlink.Addr{IPNet: ipNet(a)}
-		if a.Addr().Is6() {
-			address.Flags = unix.IFA_F_NODAD // nobody else is on this link
-		}
-		if err := netlink.AddrAdd(d.devices[0].link, address); err != nil {
-			return errorf("address %v on %s: %w", a, d.devices[0].Name, err)
-		}
-	}
-	for way := range n6.Ways() {
-		d.ways = append(d.ways, d.devices[n6.Of(way)])
-	}
-	return nil
 }
 
 func openDevice(c *Config, name string, ethernet bool) (*device, error) {
@@ -141,8 +114,6 @@ func (dev *device) introduce() error {
 }
 
 func (dev *device) index() int { return dev.link.Attrs().Index }
-
-func (dev *device) close() error { return dev.Close() }
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}

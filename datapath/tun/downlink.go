@@ -27,19 +27,19 @@ type downlink struct {
 	vector  []*vector.Packet
 }
 
-func (d *Driver) newDownlink(worker, network int, dev *device) (*downlink, error) {
+func (t *traffic) newDownlink(worker, network int, dev *device) (*downlink, error) {
 	memory, err := newArena(vector.MaxVector + 1)
 	if err != nil {
 		return nil, err
 	}
 	u := &downlink{
-		device: dev, network: network, memory: memory, out: d.newOutput(worker),
+		device: dev, network: network, memory: memory, out: t.newOutput(worker),
 		packets: make([]vector.Packet, vector.MaxVector), vector: make([]*vector.Packet, 0, vector.MaxVector),
 	}
 	u.worker, u.send = u.out.worker, u.out.send
 	queue := dev.Queues[worker%len(dev.Queues)]
 	u.in = vnet.NewReader(queue, memory.slots, vector.Headroom)
-	u.proxy = proxy{dev: dev, covers: func(a netip.Addr) bool { return d.routes.covers(network-1, a) }}
+	u.proxy = proxy{dev: dev, covers: func(a netip.Addr) bool { return t.d.routes.covers(network-1, a) }}
 	u.proxy.out = vnet.NewWriter(queue, vector.MaxVector, dev.mac, dev.peer)
 	return u, nil
 }

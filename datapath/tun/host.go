@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,12 +35,13 @@ type host struct {
 	kernel  *netlink.Handle
 	changed chan struct{} // something may have changed
 	done    chan struct{}
-	links   []int // indices of the devices, by index of the data network
-	n6      int   // index of N6's device, of which ICMP errors come; 0: none
+	n6      int // index of N6's device, whose addresses ICMP errors come from; 0: that of our own
 	now     atomic.Pointer[linkState]
 
-	mu    sync.Mutex
-	peers map[netip.Addr]int // MTU of the route, or 0
+	refreshing sync.Mutex
+	mu         sync.Mutex
+	links      []int              // indices of our devices, those of data networks first; none: paused
+	peers      map[netip.Addr]int // MTU of the route, or 0
 }
 
 // linkState is what packets ask for.
@@ -59,9 +61,6 @@ func openHost(d *Driver) (*host, error) {
 		return nil, errorf("netlink: %w", err)
 	}
 	h := &host{d: d, kernel: kernel, changed: make(chan struct{}, 1), done: make(chan struct{}), peers: map[netip.Addr]int{}}
-	for _, dev := range d.devices {
-		h.links = append(h.links, dev.index())
-	}
 	if name := d.cfg.N6.Networks[0].Device; name != "" {
 		if link, err := kernel.LinkByName(name); err == nil {
 			h.n6 = link.Attrs().Index
@@ -132,8 +131,28 @@ func (h *host) close() {
 	h.kernel.Close()
 }
 
+// attach makes devices ours.
+func (h *host) attach(devices []*device) error {
+	h.mu.Lock()
+	h.links = nil
+	for _, dev := range devices {
+		h.links = append(h.links, dev.index())
+	}
+	h.mu.Unlock()
+	return h.refresh()
+}
+
+// detach is the inverse of attach.
+func (h *host) detach() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.links = nil
+}
+
 // refresh asks the kernel.
 func (h *host) refresh() error {
+	h.refreshing.Lock()
+	defer h.refreshing.Unlock()
 	addrs, err := h.kernel.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
 		return errorf("addresses of this host: %w", err)
@@ -146,11 +165,18 @@ func (h *host) refresh() error {
 	for _, l := range links {
 		mtus[l.Attrs().Index] = min(l.Attrs().MTU, maxPacket)
 	}
+	h.mu.Lock()
+	ours := append([]int(nil), h.links...)
+	h.mu.Unlock()
 	s := &linkState{tunnel: map[netip.Addr]int{}}
-	for _, index := range h.links {
-		s.n6 = append(s.n6, mtus[index])
+	for i := range h.d.cfg.N6.Networks {
+		mtu := h.d.cfg.MTU
+		if i < len(ours) && mtus[ours[i]] != 0 {
+			mtu = mtus[ours[i]]
+		}
+		s.n6 = append(s.n6, mtu)
 	}
-	h.own.Set(h.addresses(s, addrs, mtus))
+	h.own.Set(h.addresses(s, addrs, mtus, ours))
 	h.complete(s)
 	return nil
 }
@@ -159,7 +185,11 @@ func (h *host) refresh() error {
 const maxPacket = 65535
 
 // addresses returns all that packets are delivered to here, and puts into s what they say.
-func (h *host) addresses(s *linkState, addrs []netlink.Addr, mtus map[int]int) []netip.Addr {
+func (h *host) addresses(s *linkState, addrs []netlink.Addr, mtus map[int]int, ours []int) []netip.Addr {
+	router := h.n6
+	if router == 0 && len(ours) > 0 {
+		router = ours[0]
+	}
 	var own []netip.Addr
 	for _, a := range addrs {
 		ip, ok := netip.AddrFromSlice(a.IP)
@@ -177,36 +207,18 @@ func (h *host) addresses(s *linkState, addrs []netlink.Addr, mtus map[int]int) [
 			continue
 		}
 		s.tunnel[ip] = mtus[a.LinkIndex]
-		if !h.isOurs(a.LinkIndex) {
+		if !slices.Contains(ours, a.LinkIndex) {
 			s.connected = append(s.connected, prefix)
 		}
 		version := 0
 		if ip.Is6() {
 			version = 1
 		}
-		if a.LinkIndex == h.router() && ip.IsGlobalUnicast() && !s.router[version].IsValid() {
+		if a.LinkIndex == router && ip.IsGlobalUnicast() && !s.router[version].IsValid() {
 			s.router[version] = ip
 		}
 	}
 	return own
-}
-
-// router is the index of the device whose addresses ICMP errors come from: N6's, else
-// that of our own.
-func (h *host) router() int {
-	if h.n6 != 0 {
-		return h.n6
-	}
-	return h.links[0]
-}
-
-func (h *host) isOurs(index int) bool {
-	for _, l := range h.links {
-		if l == index {
-			return true
-		}
-	}
-	return false
 }
 
 // complete makes s what packets see.

@@ -176,6 +176,9 @@ func TestBothWays(t *testing.T) {
 		{"tun", Config{}},
 		{"tap", Config{TAP: true}},
 		{"tun, pool, three workers", Config{Workers: 3, Pools: []netip.Prefix{netip.MustParsePrefix("10.64.0.0/16"), netip.MustParsePrefix("fd64::/32")}}},
+		{"tun, gateway", Config{N6: datapath.N6{Networks: []datapath.DataNetwork{{
+			Name: "n6", Device: "n6", Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.2"), netip.MustParseAddr("fd06::2")},
+		}}}}},
 		{"tap, pool", Config{TAP: true, Pools: []netip.Prefix{netip.MustParsePrefix("10.64.0.0/16"), netip.MustParsePrefix("fd64::/32")}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -29,14 +29,14 @@ type sender struct {
 	used bool // since the last flush
 }
 
-func (d *Driver) newOutput(worker int) *output {
-	o := &output{worker: d.NewWorker(), host: d.host}
-	for _, s := range d.sockets.all[worker] {
+func (t *traffic) newOutput(worker int) *output {
+	o := &output{worker: t.worker(), host: t.d.host}
+	for _, s := range t.sockets.all[worker] {
 		out := mmsg.NewSender(atOnce{s.raw}, vector.MaxVector)
 		o.senders = append(o.senders, sender{local: s.address, Sender: out})
 	}
 	of := map[*device]*vnet.Writer{}
-	for _, dev := range d.ways {
+	for _, dev := range t.ways {
 		w := of[dev]
 		if w == nil {
 			w = vnet.NewWriter(dev.Queues[worker%len(dev.Queues)], vector.MaxVector, dev.mac, dev.peer)
@@ -120,7 +120,7 @@ func sendReason(err error) datapath.Reason {
 	case errors.Is(err, unix.EMSGSIZE):
 		return datapath.DropMTU
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENOMEM):
-		return datapath.DropSlowFull
+		return datapath.DropTxFull
 	}
 	return datapath.DropNextHop
 }

@@ -25,9 +25,10 @@ const minBits4, minBits6 = 8, 16
 // is the host's own is refused.
 type routes struct {
 	d     *Driver
-	pools []netip.Prefix // on the first device
+	fixed []leading // pools, on the first device, and addresses of NATs
 
 	mu       sync.Mutex
+	devices  []*device // none: paused
 	sessions map[uint64][]leading
 	refs     map[leading]int
 }
@@ -39,29 +40,49 @@ type leading struct {
 }
 
 func newRoutes(d *Driver) *routes {
-	return &routes{d: d, sessions: map[uint64][]leading{}, refs: map[leading]int{}}
-}
-
-// addPools leads to the devices what is always theirs: pools, and addresses of NATs.
-func (r *routes) addPools() error {
-	for _, p := range r.d.cfg.Pools {
-		if err := r.add(leading{p.Masked(), 0}); err != nil {
-			return errorf("pool: %w", err)
-		}
-		r.pools = append(r.pools, p.Masked())
+	r := &routes{d: d, sessions: map[uint64][]leading{}, refs: map[leading]int{}}
+	for _, p := range d.cfg.Pools {
+		r.fixed = append(r.fixed, leading{p.Masked(), 0})
 	}
-	for i := range r.d.cfg.N6.Networks {
-		nat := r.d.cfg.N6.Networks[i].NAT
-		if nat == nil {
-			continue
-		}
-		for _, p := range nat.Addresses {
-			if err := r.add(leading{p.Masked(), i}); err != nil {
-				return errorf("addresses of the NAT: %w", err)
+	for i := range d.cfg.N6.Networks {
+		if nat := d.cfg.N6.Networks[i].NAT; nat != nil {
+			for _, p := range nat.Addresses {
+				r.fixed = append(r.fixed, leading{p.Masked(), i})
 			}
 		}
 	}
+	return r
+}
+
+// attach leads to the devices what is theirs.
+func (r *routes) attach(devices []*device) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.devices = devices
+	for _, l := range r.fixed {
+		if err := r.add(l); err != nil {
+			return err
+		}
+	}
+	for l := range r.refs {
+		if err := r.add(l); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// detach removes what would stay: a device that is persistent is not gone with us.
+func (r *routes) detach() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.fixed {
+		r.remove(l)
+	}
+	for l := range r.refs {
+		r.remove(l)
+	}
+	r.devices = nil
 }
 
 // prepare adds the routes that a session needs. done removes those that it no longer
@@ -160,8 +181,8 @@ func (r *routes) check(p netip.Prefix) error {
 }
 
 func (r *routes) pooled(l leading) bool {
-	return l.network == 0 && slices.ContainsFunc(r.pools, func(p netip.Prefix) bool {
-		return p.Bits() <= l.prefix.Bits() && p.Contains(l.prefix.Addr())
+	return slices.ContainsFunc(r.fixed, func(f leading) bool {
+		return f.network == l.network && f.prefix.Bits() <= l.prefix.Bits() && f.prefix.Contains(l.prefix.Addr())
 	})
 }
 
@@ -185,26 +206,38 @@ func (r *routes) releaseAll(all []leading) {
 			continue
 		}
 		delete(r.refs, l)
-		if err := r.d.host.kernel.RouteDel(r.route(l)); err != nil && !errors.Is(err, unix.ESRCH) {
-			r.d.log.Warn("a route of a session that is gone stays", "route", l.prefix, "error", err)
-		}
+		r.remove(l)
 	}
 }
 
-// add adds a route to the kernel's table. One that is there already is somebody else's.
+// remove removes a route from the kernel's table.
+func (r *routes) remove(l leading) {
+	if len(r.devices) == 0 {
+		return
+	}
+	if err := r.d.host.kernel.RouteDel(r.route(l)); err != nil && !errors.Is(err, unix.ESRCH) {
+		r.d.log.Warn("a route that nobody needs stays", "route", l.prefix, "error", err)
+	}
+}
+
+// add adds a route to the kernel's table, unless the datapath is paused. One that is there
+// already is somebody else's.
 func (r *routes) add(l leading) error {
+	if len(r.devices) == 0 {
+		return nil
+	}
 	err := r.d.host.kernel.RouteAdd(r.route(l))
 	switch {
 	case errors.Is(err, unix.EEXIST):
 		return errorf("route %v is there already: %w", l.prefix, datapath.ErrClash)
 	case err != nil:
-		return errorf("route %v by %s: %w", l.prefix, r.d.devices[l.network].Name, err)
+		return errorf("route %v by %s: %w", l.prefix, r.devices[l.network].Name, err)
 	}
 	return nil
 }
 
 func (r *routes) route(l leading) *netlink.Route {
-	dev := r.d.devices[l.network]
+	dev := r.devices[l.network]
 	route := &netlink.Route{LinkIndex: dev.index(), Dst: ipNet(l.prefix), Protocol: protocol}
 	switch {
 	case !dev.TAP && l.prefix.Addr().Is4():
@@ -229,19 +262,6 @@ func (r *routes) covers(network int, a netip.Addr) bool {
 		return true
 	}
 	return r.pooled(leading{netip.PrefixFrom(a, a.BitLen()), network})
-}
-
-// close removes what would stay: a device that is persistent is not gone with us.
-func (r *routes) close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for l := range r.refs {
-		_ = r.d.host.kernel.RouteDel(r.route(l))
-	}
-	for _, p := range r.pools {
-		_ = r.d.host.kernel.RouteDel(r.route(leading{p, 0}))
-	}
-	return nil
 }
 
 // peersOf returns the GTP-U peers that a session sends to.

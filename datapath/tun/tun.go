@@ -25,6 +25,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"plumbline/api"
@@ -68,31 +69,28 @@ type Config struct {
 	MeterBurst   time.Duration
 	Log          *slog.Logger
 
+	// Paused: nothing is opened before [Driver.Resume].
+	Paused bool
+
 	secret []byte             // tests: of [vector.Config]
 	choose func(n int) int    // tests: its ChoosePort
 	now    func() (ns uint64) // tests: its Now
 }
 
-// loop carries packets of one socket, or of one queue of a device.
-type loop interface {
-	run() error // until that is closed; the error is why the datapath cannot go on
-	free()      // when run has returned
-}
-
-// Driver is a running datapath.
+// Driver is a datapath.
 type Driver struct {
 	*vector.Engine
 	cfg     Config
 	log     *slog.Logger
-	devices []*device // by index of the data network, then those of policies
-	ways    []*device // by way
-	sockets *sockets
 	host    *host
 	routes  *routes
-	own     *output // of what leaves of its own accord
-	loops   []loop
+	workers []*vector.Worker // that traffic has had, to be used again
 
-	running sync.WaitGroup
+	mu      sync.Mutex // held while traffic begins and ends
+	traffic *traffic   // nil: paused
+	own     atomic.Pointer[output]
+
+	tending sync.WaitGroup
 	cancel  context.CancelFunc
 	closing sync.Once
 	closed  error
@@ -102,7 +100,10 @@ type Driver struct {
 	why   error
 }
 
-var _ datapath.Driver = (*Driver)(nil)
+var (
+	_ datapath.Driver  = (*Driver)(nil)
+	_ datapath.Movable = (*Driver)(nil)
+)
 
 // New opens sockets and devices in the network namespace of the caller and carries
 // packets until it is closed.
@@ -114,22 +115,43 @@ func New(cfg Config) (*Driver, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	if err := checkForwarding(&cfg); err != nil {
+		return nil, err
+	}
 	d := &Driver{cfg: cfg, log: cfg.Log, ended: make(chan struct{})}
+	var err error
+	if d.host, err = openHost(d); err != nil {
+		return nil, err
+	}
+	d.routes = newRoutes(d)
+	d.Engine = vector.New(d.engine())
 	ctx, cancel := context.WithCancel(context.Background())
 	d.cancel = cancel
-	if err := d.open(ctx); err != nil {
+	d.tending.Go(func() { d.host.watch(ctx) })
+	d.tending.Go(func() { d.Tend(ctx) })
+	if cfg.Paused {
+		return d, nil
+	}
+	if err := d.Resume(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// Engine's part of the configuration.
+// engine is the engine's part of the configuration.
 func (d *Driver) engine() vector.Config {
 	return vector.Config{
 		Name: d.cfg.name(), Endpoints: d.cfg.Endpoints, N6: d.cfg.N6, MaxSessions: d.cfg.MaxSessions,
 		Links: d.host, Hosts: &d.host.own, Buffer: d.cfg.Buffer, Advertise: d.cfg.Advertise, MeterBurst: d.cfg.MeterBurst,
 		Echo: d.cfg.EchoInterval, Log: d.log, Secret: d.cfg.secret, ChoosePort: d.cfg.choose, Now: d.cfg.now,
-		Send: func(out []*vector.Packet) { d.own.send(out) },
+		Send: d.send,
+	}
+}
+
+// send sends what leaves of its own accord. While the datapath is paused it is lost.
+func (d *Driver) send(out []*vector.Packet) {
+	if own := d.own.Load(); own != nil {
+		own.send(out)
 	}
 }
 
@@ -140,57 +162,34 @@ func (c *Config) name() string {
 	return "tun"
 }
 
-// open opens all that there is, and lets packets flow.
-func (d *Driver) open(ctx context.Context) error {
-	var err error
-	if err = checkForwarding(&d.cfg, d.log); err != nil {
-		return err
+// Resume implements [datapath.Movable], in the network namespace of the caller.
+func (d *Driver) Resume() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.traffic != nil {
+		return nil
 	}
-	if d.sockets, err = listen(d.cfg.Endpoints, d.cfg.Workers); err != nil {
-		return err
+	t, err := d.open()
+	if err != nil {
+		return errors.Join(err, t.close())
 	}
-	if err = d.openDevices(); err != nil {
-		return err
-	}
-	if d.host, err = openHost(d); err != nil {
-		return err
-	}
-	d.routes = newRoutes(d)
-	if err = d.routes.addPools(); err != nil {
-		return err
-	}
-	d.Engine = vector.New(d.engine())
-	d.own = d.newOutput(0)
-	if err = d.openLoops(); err != nil {
-		return err
-	}
-	d.running.Go(func() { d.host.watch(ctx) })
-	d.running.Go(func() { d.Tend(ctx) })
-	for _, l := range d.loops {
-		d.running.Go(func() { d.fail(l.run()) })
-	}
+	d.traffic = t
+	t.start()
 	return nil
 }
 
-// openLoops makes what carries packets: for each worker one of each socket and device.
-func (d *Driver) openLoops() error {
-	for w := range d.cfg.Workers {
-		for _, s := range d.sockets.all[w] {
-			up, err := d.newUplink(w, s)
-			if err != nil {
-				return err
-			}
-			d.loops = append(d.loops, up)
-		}
-		for i := range d.cfg.N6.Networks {
-			down, err := d.newDownlink(w, i+1, d.devices[i])
-			if err != nil {
-				return err
-			}
-			d.loops = append(d.loops, down)
-		}
+// Pause implements [datapath.Movable]. The devices are gone when it returns, and with them
+// the routes.
+func (d *Driver) Pause() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.traffic == nil {
+		return nil
 	}
-	return nil
+	d.own.Store(nil)
+	err := d.traffic.close()
+	d.traffic = nil
+	return err
 }
 
 // fail notes why the datapath cannot go on, if it is so.
@@ -228,39 +227,21 @@ func (d *Driver) Apply(ctx context.Context, c *api.Change) error {
 // Close implements [datapath.Driver]: devices and their routes are gone when it returns.
 func (d *Driver) Close() error {
 	d.closing.Do(func() {
+		err := d.Pause()
 		d.cancel()
-		var errs []error
-		if d.sockets != nil {
-			errs = append(errs, d.sockets.close())
-		}
-		if d.routes != nil {
-			errs = append(errs, d.routes.close())
-		}
-		for _, dev := range d.devices {
-			errs = append(errs, dev.close())
-		}
-		d.running.Wait()
-		for _, l := range d.loops {
-			l.free()
-		}
-		if d.Engine != nil {
-			errs = append(errs, d.Engine.Close())
-		}
-		if d.host != nil {
-			d.host.close()
-		}
-		d.closed = errors.Join(errs...)
+		d.tending.Wait()
+		d.closed = errors.Join(err, d.Engine.Close())
+		d.host.close()
 	})
 	return d.closed
 }
 
-// Devices returns the names of the devices, in the order of the data networks.
-func (d *Driver) Devices() []string {
-	var names []string
-	for _, dev := range d.devices {
-		names = append(names, dev.Name)
+// worker returns the nth worker of the engine that sockets and devices have.
+func (d *Driver) worker(n int) *vector.Worker {
+	for n >= len(d.workers) {
+		d.workers = append(d.workers, d.NewWorker())
 	}
-	return names
+	return d.workers[n]
 }
 
 func errorf(format string, args ...any) error { return fmt.Errorf("tun: "+format, args...) }

@@ -36,12 +36,12 @@ type uplink struct {
 	vector  []*vector.Packet // of packets
 }
 
-func (d *Driver) newUplink(worker int, s *socket) (*uplink, error) {
+func (t *traffic) newUplink(worker int, s *socket) (*uplink, error) {
 	memory, err := newArena(maxMessages)
 	if err != nil {
 		return nil, err
 	}
-	u := &uplink{to: s.address, memory: memory, out: d.newOutput(worker), packets: make([]vector.Packet, vector.MaxVector)}
+	u := &uplink{to: s.address, memory: memory, out: t.newOutput(worker), packets: make([]vector.Packet, vector.MaxVector)}
 	u.worker, u.send = u.out.worker, u.out.send
 	bufs := make([][]byte, maxMessages)
 	for i := range bufs {
@@ -49,7 +49,7 @@ func (d *Driver) newUplink(worker int, s *socket) (*uplink, error) {
 	}
 	u.in = mmsg.NewReceiver(s.raw, bufs)
 	if err := u.in.AcceptSegments(); err != nil {
-		d.log.Info("the kernel does not put datagrams together", "error", err)
+		t.d.log.Info("the kernel does not put datagrams together", "error", err)
 	}
 	for i := range u.packets {
 		u.vector = append(u.vector, &u.packets[i])

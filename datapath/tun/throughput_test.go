@@ -1,0 +1,105 @@
+package tun
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/safchain/ethtool"
+
+	"plumbline/api"
+	"plumbline/lab/generator"
+	"plumbline/lab/meter"
+)
+
+// BenchmarkThroughput is what arrives per second of frames of 1400 octets that are offered
+// at a rate, or as fast as there are CPUs for: through veth pairs, with the laboratory's
+// generator and meter, one worker.
+//
+//	kpps      of frames that arrive
+//	loss/%    of those that were sent
+func BenchmarkThroughput(b *testing.B) {
+	for _, tap := range []bool{false, true} {
+		for _, direction := range []generator.Direction{generator.Uplink, generator.Downlink} {
+			for _, sessions := range []int{1, 1000} {
+				for _, rate := range []uint64{500_000, 0} {
+					name := fmt.Sprintf("%s/%v/%d/%d", (&Config{TAP: tap}).name(), direction, sessions, rate)
+					b.Run(name, func(b *testing.B) { throughput(b, tap, direction, sessions, rate) })
+				}
+			}
+		}
+	}
+}
+
+// forwarded has N6 put together UDP datagrams that are not for this host, as it does TCP's
+// segments: what docs/datapaths.md tells who wants more of tun to do.
+const forwarded = "rx-udp-gro-forwarding"
+
+func throughput(b *testing.B, tap bool, direction generator.Direction, sessions int, rate uint64) {
+	n := openNetwork(b, "tunrate", Config{TAP: tap, Workers: 1, Pools: []netip.Prefix{netip.MustParsePrefix("10.64.0.0/10")}})
+	check(b, n.UPF.Do(func() error { return feature(n.N6.UPF.Device, forwarded) }))
+	c := generator.Config{
+		Link: n.N3, Direction: direction, Run: 7, Server: n.N6.Peer.Address.Addr(), PayloadOctets: 1400, OuterChecksum: true, Seed: 1,
+	}
+	m := meter.Config{Port: n.N6.Peer, N3: n.N3, Direction: direction, Run: 7, Streams: 1}
+	if direction == generator.Downlink {
+		c.Link, m.Port = n.N6, n.N3.Peer
+	}
+	c.Sessions = n.populate(b, sessions, direction)
+	g, err := generator.New(c)
+	check(b, err)
+	defer g.Close()
+	arrived, err := meter.Attach(m)
+	check(b, err)
+	defer arrived.Close()
+	load := generator.Load{Rate: rate, Duration: 300 * time.Millisecond, CPU: generator.LastCPU()}
+	_, err = g.Run(context.Background(), load)
+	check(b, err)
+	time.Sleep(50 * time.Millisecond)
+	check(b, arrived.Reset())
+	load.Duration = 2 * time.Second
+	b.ResetTimer()
+	sent, err := g.Run(context.Background(), load)
+	check(b, err)
+	b.StopTimer()
+	time.Sleep(100 * time.Millisecond)
+	got, err := arrived.Read()
+	check(b, err)
+	s := got.Streams[0]
+	if s.Received == 0 || s.MisdeliveredTotal() > 0 {
+		drops, _ := n.upf.Drops()
+		b.Errorf("%d frames of %d arrived, %d of them wrong; dropped: %v", s.Received, sent.Sent, s.MisdeliveredTotal(), drops)
+	}
+	b.ReportMetric(float64(s.Received)/sent.Elapsed.Seconds()/1000, "kpps")
+	b.ReportMetric(100*float64(sent.Sent-s.Received)/float64(sent.Sent), "loss/%")
+	b.ReportMetric(0, "ns/op")
+}
+
+func feature(device, name string) error {
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return err
+	}
+	defer tool.Close()
+	return tool.Change(device, map[string]bool{name: true})
+}
+
+// populate installs sessions, and returns them as the generator and the meter want them.
+func (n *network) populate(b *testing.B, sessions int, direction generator.Direction) []generator.Session {
+	b.Helper()
+	var all []generator.Session
+	base := n.ue.As4()
+	for i := range sessions {
+		ue := netip.AddrFrom4([4]byte{base[0], base[1], byte((i + 1) >> 8), byte(i + 1)})
+		seid := uint64(i + 1)
+		check(b, n.upf.Apply(context.Background(), &api.Change{Seid: seid, Session: n.session(seid, ue, netip.Addr{})}))
+		s := generator.Session{TEID: uint32(seid)<<8 | ulTEID, UE: ue, QFI: 9}
+		if direction == generator.Downlink {
+			s.TEID = uint32(seid)<<8 | dlTEID
+		}
+		all = append(all, s)
+	}
+	return all
+}

@@ -1,0 +1,104 @@
+package tun
+
+import (
+	"errors"
+	"sync"
+
+	"plumbline/datapath/vector"
+)
+
+// traffic is sockets, devices and what carries packets between them.
+type traffic struct {
+	d       *Driver
+	devices []*device // by index of the data network, then those of policies
+	ways    []*device // by way
+	sockets *sockets
+	steered []steering
+	loops   []loop
+	outputs int
+	running sync.WaitGroup
+}
+
+// loop carries packets of one socket, or of one queue of a device.
+type loop interface {
+	run() error // until that is closed; the error is why the datapath cannot go on
+	free()      // when run has returned
+}
+
+// open opens all that there is, and carries nothing yet. What it returns is to be closed
+// whether there is an error or not.
+func (d *Driver) open() (*traffic, error) {
+	t := &traffic{d: d}
+	var err error
+	if t.sockets, err = listen(d.cfg.Endpoints, d.cfg.Workers); err != nil {
+		return t, err
+	}
+	if err := t.openDevices(); err != nil {
+		return t, err
+	}
+	if err := d.host.attach(t.devices); err != nil {
+		return t, err
+	}
+	if err := t.steer(); err != nil {
+		return t, err
+	}
+	if err := d.routes.attach(t.devices); err != nil {
+		return t, err
+	}
+	d.own.Store(t.newOutput(0))
+	return t, t.openLoops()
+}
+
+// openLoops makes what carries packets: for each worker one of each socket and device.
+func (t *traffic) openLoops() error {
+	for w := range t.d.cfg.Workers {
+		for _, s := range t.sockets.all[w] {
+			up, err := t.newUplink(w, s)
+			if err != nil {
+				return err
+			}
+			t.loops = append(t.loops, up)
+		}
+		for i := range t.d.cfg.N6.Networks {
+			down, err := t.newDownlink(w, i+1, t.devices[i])
+			if err != nil {
+				return err
+			}
+			t.loops = append(t.loops, down)
+		}
+	}
+	return nil
+}
+
+// start lets packets flow.
+func (t *traffic) start() {
+	for _, l := range t.loops {
+		t.running.Go(func() { t.d.fail(l.run()) })
+	}
+}
+
+// close returns when no packet is under way any more.
+func (t *traffic) close() error {
+	t.d.own.Store(nil)
+	var errs []error
+	if t.sockets != nil {
+		errs = append(errs, t.sockets.close())
+	}
+	t.d.routes.detach()
+	errs = append(errs, t.straighten())
+	for _, dev := range t.devices {
+		errs = append(errs, dev.Close())
+	}
+	t.d.host.detach()
+	t.running.Wait()
+	for _, l := range t.loops {
+		l.free()
+	}
+	return errors.Join(errs...)
+}
+
+// worker returns a worker of the engine for a goroutine of its own.
+func (t *traffic) worker() *vector.Worker {
+	t.outputs++
+	return t.d.worker(t.outputs - 1)
+}
