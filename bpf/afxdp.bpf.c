@@ -108,6 +108,14 @@ static __always_inline int is_gtpu(const struct udphdr *udp, const void *end)
 	return (const void *)(udp + 1) <= end && udp->dest == bpf_htons(GTPU_PORT);
 }
 
+/* spoilt - a packet that ends inside its IP header, or has none: on N6 the UPF counts
+ * it as such
+ */
+static __always_inline __u32 spoilt(void)
+{
+	return is_n6 ? COUNT_NONE : PASS_HOST;
+}
+
 /* claim_ip4 - whether an IPv4 packet is the UPF's
  *
  * Outer fragments are not: the kernel puts them together and gives the message to
@@ -118,8 +126,10 @@ static __always_inline __u32 claim_ip4(const struct iphdr *ip, const void *end)
 {
 	struct address to = { .word = { 0, 0, bpf_htonl(0xffff) } };
 
-	if ((const void *)(ip + 1) > end || ip->version != 4)
-		return PASS_HOST;
+	if ((const void *)(ip + 1) > end)
+		return spoilt();
+	if (ip->version != 4)
+		return ip->version == 6 ? PASS_HOST : spoilt();
 	to.word[3] = ip->daddr;
 	if (endpoint_count && ip->protocol == IPPROTO_UDP && is_endpoint(&to)) {
 		if (ip->frag_off & bpf_htons(IP_FRAGMENT))
@@ -139,8 +149,10 @@ static __always_inline __u32 claim_ip6(const struct ipv6hdr *ip, const void *end
 	struct address to;
 	__be64 prefix;
 
-	if ((const void *)(ip + 1) > end || ip->version != 6)
-		return PASS_HOST;
+	if ((const void *)(ip + 1) > end)
+		return spoilt();
+	if (ip->version != 6)
+		return ip->version == 4 ? PASS_HOST : spoilt();
 	__builtin_memcpy(&to, &ip->daddr, sizeof(to));
 	if (endpoint_count && is_endpoint(&to)) {
 		if (ip->nexthdr == IPPROTO_FRAGMENT)

@@ -111,7 +111,7 @@ type held struct {
 	peers []peer
 }
 
-var _ datapath.Driver = (*Driver)(nil)
+var _ datapath.Movable = (*Driver)(nil)
 
 // New opens the datapath, in the network namespace of the caller.
 //

@@ -20,7 +20,7 @@ func (w *worker) arrive(d *device, p *vector.Packet) datapath.Reason {
 	if d.ethernet {
 		return datapath.ReasonNone
 	}
-	if p.End-p.Start <= lenEthernet {
+	if p.End-p.Start < lenEthernet {
 		return datapath.DropIPShort
 	}
 	p.Start += lenEthernet

@@ -20,9 +20,7 @@ func (w *worker) leave(out []*vector.Packet) {
 			w.engine.Refuse(reason)
 		}
 	}
-	for _, s := range w.out {
-		w.flush(s)
-	}
+	w.flushAll()
 }
 
 // one sends one packet, or says why not.
@@ -43,8 +41,11 @@ func (w *worker) tunnel(p *vector.Packet) datapath.Reason {
 	if p.Outer.Peer.Is6() {
 		outer, etherType = lenIPv6+lenUDP, etherIPv6
 	}
-	if h == nil || h.mac.Load() == 0 || outer+p.End-p.Start > int(dev.mtu.Load()) {
-		return w.slowly(p)
+	switch {
+	case h == nil || h.mac.Load() == 0:
+		return w.slowly(p, datapath.PassUnresolved)
+	case outer+p.End-p.Start > int(dev.mtu.Load()):
+		return w.slowly(p, datapath.PassTooBig)
 	}
 	s := w.out[dev.number]
 	offset, ok := w.room(p, outer+lenEthernet)
@@ -63,8 +64,11 @@ func (w *worker) bare(p *vector.Packet) datapath.Reason {
 	way := w.m.d.ways[p.Way]
 	b := p.Octets()
 	h, _, mtu := way.next(rawip.Destination(b), p.Flow)
-	if h == nil || h.mac.Load() == 0 || len(b) > mtu {
-		return w.slowly(p)
+	switch {
+	case h == nil || h.mac.Load() == 0:
+		return w.slowly(p, datapath.PassUnresolved)
+	case len(b) > mtu:
+		return w.slowly(p, datapath.PassTooBig)
 	}
 	etherType := uint16(etherIPv4)
 	if b[0]>>4 == 6 {
@@ -97,11 +101,10 @@ func (w *worker) frame(p *vector.Packet) datapath.Reason {
 
 const lenTag = 4
 
-// slowly sends a packet through the kernel, behind those before it.
-func (w *worker) slowly(p *vector.Packet) datapath.Reason {
-	for _, s := range w.out {
-		w.flush(s)
-	}
+// slowly sends a packet through the kernel for a reason, behind those before it.
+func (w *worker) slowly(p *vector.Packet, why datapath.Reason) datapath.Reason {
+	w.engine.Refuse(why)
+	w.flushAll()
 	return w.m.slow.send(p)
 }
 
@@ -139,7 +142,18 @@ func (w *worker) put(s *socket, p *vector.Packet, offset, to uint64, etherType u
 // add lets a frame leave on a socket with the next flush.
 func (w *worker) add(s *socket, p *vector.Packet, offset uint64) {
 	w.umem.give(offset, ownSent)
+	if len(s.leaving) == 0 {
+		w.leaving = append(w.leaving, s)
+	}
 	s.leaving = append(s.leaving, unix.XDPDesc{Addr: offset + uint64(p.Start), Len: uint32(p.End - p.Start)})
+}
+
+// flushAll hands all that is to leave to the kernel, one device after the other.
+func (w *worker) flushAll() {
+	for _, s := range w.leaving {
+		w.flush(s)
+	}
+	w.leaving = w.leaving[:0]
 }
 
 // patience is how often a device that takes nothing is asked again before packets
@@ -164,12 +178,12 @@ func (w *worker) flush(s *socket) {
 	}
 }
 
-// push has the kernel send what is in the TX ring. In copy mode it takes a few of
-// them in one call.
+// push has the kernel send what is in the TX ring. In copy mode nobody else does, and
+// it takes a few of them in one call.
 func (w *worker) push(s *socket) {
 	for tries := 0; tries < patience; {
 		before := s.tx.unread()
-		if before == 0 || !s.tx.asleep() {
+		if before == 0 || s.zero && !s.tx.asleep() {
 			return
 		}
 		err := wake(s.fd)

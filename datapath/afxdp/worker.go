@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,9 +27,11 @@ type worker struct {
 	arrived  [vector.MaxVector]unix.XDPDesc
 	packets  [vector.MaxVector]vector.Packet
 	in       []*vector.Packet
-	made     []uint64 // frames that were taken for packets of this vector
-	given    []uint64 // frames that come back
+	treated  atomic.Uint64 // packets
+	made     []uint64      // frames that were taken for packets of this vector
+	given    []uint64      // frames that come back
 	send     func(out []*vector.Packet)
+	leaving  []*socket // that have something to send, in the order in which it came
 	polled   []unix.PollFd
 	lastPeer peerCache
 }
@@ -155,6 +158,7 @@ func (w *worker) treat(s *socket, arrived []unix.XDPDesc) {
 		w.settle(offset)
 	}
 	w.made = w.made[:0]
+	w.treated.Add(uint64(len(arrived)))
 }
 
 // settle makes a frame of the vector free that was not sent.

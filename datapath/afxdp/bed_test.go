@@ -1,0 +1,578 @@
+package afxdp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/conformance"
+	"plumbline/datapath/rawip"
+	"plumbline/datapath/vector"
+)
+
+// bed is the bed of package conformance with real devices: veth pairs between the
+// UPF's network namespace and another one, from where frames are sent and where all
+// that comes is caught.
+type bed struct {
+	*Driver
+	upf     netns.NsHandle
+	kernel  *netlink.Handle // of the UPF's namespace
+	catcher int             // packet socket of the other namespace
+	devices map[string]ends
+	stick   bool // N3 and N6 on one device
+	clock   atomic.Uint64
+	begun   time.Time
+	sent    [][]byte
+	caught  uint64
+	asked   uint64 // ARP requests that were answered: the answers stay with the kernel
+	before  uint64 // frames that the UPF's devices have sent
+}
+
+// ends are the indices of a pair.
+type ends struct{ upf, other int }
+
+// link is a device of the bed.
+type bedLink struct {
+	name   string
+	mac    [6]byte
+	addrs  []string
+	routes []netip.Addr // default gateways, if they are in the kernel's table
+	metric int
+	neighs map[netip.Addr][6]byte
+}
+
+func bedLinks() []bedLink {
+	c := conformance.CorpGatewayMAC
+	return []bedLink{
+		{name: "n3", mac: conformance.N3MAC, addrs: []string{"10.3.0.1/24", "2001:db8:3::1/64"}, neighs: map[netip.Addr][6]byte{
+			conformance.GNBAddress: conformance.GNBMAC, conformance.GNBAddress2: conformance.GNBMAC2, conformance.GNBAddress6: conformance.GNBMAC,
+		}},
+		{name: "n9", mac: conformance.N9MAC, addrs: []string{"10.9.0.1/24"}, neighs: map[netip.Addr][6]byte{
+			conformance.PeerAddress: conformance.PeerMAC,
+		}},
+		{name: "n6", mac: conformance.N6MAC, addrs: []string{"10.6.0.1/24", "2001:db8:6::1/64"}, neighs: map[netip.Addr][6]byte{
+			conformance.Gateway: conformance.GatewayMAC, conformance.Gateway6: conformance.GatewayMAC,
+			conformance.Neighbour: conformance.NeighbourMAC, conformance.Neighbour6: conformance.NeighbourMAC6,
+			conformance.Steered: conformance.SteeredMAC,
+		}},
+		{name: "corp", mac: conformance.CorpMAC, metric: 1000, neighs: map[netip.Addr][6]byte{conformance.Gateway: c, conformance.Gateway6: c}},
+		{name: "nat", mac: conformance.CorpMAC, metric: 2000, neighs: map[netip.Addr][6]byte{conformance.Gateway: c, conformance.Gateway6: c}},
+		{name: "lan", mac: conformance.CorpMAC},
+	}
+}
+
+// inNamespace runs f on a thread of its own in a namespace.
+func inNamespace(t testing.TB, ns netns.NsHandle, f func() error) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		err := netns.Set(ns)
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	check(t, <-done)
+}
+
+// newNamespace makes one without a name, which goes when nobody uses it any more.
+func newNamespace(t testing.TB) netns.NsHandle {
+	t.Helper()
+	made := make(chan netns.NsHandle)
+	go func() {
+		runtime.LockOSThread()
+		h, err := netns.New()
+		if err != nil {
+			h = netns.None()
+		}
+		for name, value := range map[string]string{"addr_gen_mode": "1", "router_solicitations": "0"} { // a quiet one
+			_ = os.WriteFile("/proc/sys/net/ipv6/conf/default/"+name, []byte(value), 0o644)
+		}
+		made <- h
+	}()
+	h := <-made
+	if !h.IsOpen() {
+		t.Fatal("no network namespace")
+	}
+	t.Cleanup(func() { check(t, h.Close()) })
+	return h
+}
+
+// openBed makes the bed; the driver is opened by [bed.open].
+func openBed(t testing.TB) *bed {
+	t.Helper()
+	b := &bed{devices: map[string]ends{}, upf: newNamespace(t), begun: time.Now()}
+	other := newNamespace(t)
+	var err error
+	b.kernel, err = netlink.NewHandleAt(b.upf)
+	check(t, err)
+	t.Cleanup(b.kernel.Close)
+	far, err := netlink.NewHandleAt(other)
+	check(t, err)
+	t.Cleanup(far.Close)
+	for _, l := range bedLinks() {
+		b.link(t, far, other, l)
+	}
+	inNamespace(t, other, func() (err error) {
+		b.catcher, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, int(htons(unix.ETH_P_ALL)))
+		return errors.Join(err,
+			unix.SetsockoptInt(b.catcher, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20),
+			unix.SetsockoptInt(b.catcher, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1),
+			unix.SetsockoptInt(b.catcher, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))
+	})
+	t.Cleanup(func() { check(t, unix.Close(b.catcher)) })
+	b.before = b.transmitted(t)
+	return b
+}
+
+func htons(v uint16) uint16 { return v<<8 | v>>8 }
+
+// link makes a pair, with addresses, neighbours and routes as the bed has them.
+func (b *bed) link(t testing.TB, far *netlink.Handle, other netns.NsHandle, l bedLink) {
+	t.Helper()
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU, attrs.HardwareAddr = l.name, conformance.MTU, l.mac[:]
+	check(t, b.kernel.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: l.name, PeerNamespace: netlink.NsFd(other), PeerMTU: conformance.MTU + 100}))
+	near, err := b.kernel.LinkByName(l.name)
+	check(t, err)
+	peer, err := far.LinkByName(l.name)
+	check(t, err)
+	check(t, errors.Join(b.kernel.LinkSetUp(near), far.LinkSetUp(peer), far.SetPromiscOn(peer)))
+	b.devices[l.name] = ends{near.Attrs().Index, peer.Attrs().Index}
+	for _, a := range l.addrs {
+		addr, err := netlink.ParseAddr(a)
+		check(t, err)
+		if addr.IP.To4() == nil {
+			addr.Flags = unix.IFA_F_NODAD
+		}
+		check(t, b.kernel.AddrAdd(near, addr))
+	}
+	for a, mac := range l.neighs {
+		check(t, b.kernel.NeighSet(&netlink.Neigh{
+			LinkIndex: near.Attrs().Index, State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: mac[:],
+		}))
+	}
+	if l.metric > 0 { // as VRFs would have it: the same prefixes once more
+		for _, p := range []netip.Prefix{conformance.OnlinkPrefix, conformance.Onlink6} {
+			check(t, b.kernel.RouteAdd(&netlink.Route{
+				LinkIndex: near.Attrs().Index, Priority: l.metric, Scope: netlink.SCOPE_LINK,
+				Dst: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())},
+			}))
+		}
+	}
+}
+
+// open opens a driver on the bed.
+func (b *bed) open(t testing.TB) {
+	t.Helper()
+	before := b.Driver
+	if before != nil {
+		check(t, before.Pause())
+	}
+	cfg := Config{
+		Endpoints: conformance.Endpoints, MaxSessions: conformance.MaxSessions, Advertise: &conformance.Advertise,
+		ChoosePort: func(int) int { return 0 }, secret: conformance.Secret, Mode: Interrupt,
+		now: func() uint64 { return b.clock.Load() + uint64(time.Since(b.begun)) },
+	}
+	cfg.N6.Policies = conformance.DataNetworks.Policies
+	for _, n := range conformance.DataNetworks.Networks {
+		if !n.Ethernet {
+			n.Gateways = []netip.Addr{conformance.Gateway, conformance.Gateway6}
+		}
+		cfg.N6.Networks = append(cfg.N6.Networks, n)
+	}
+	inNamespace(t, b.upf, func() (err error) {
+		b.Driver, err = New(cfg)
+		return err
+	})
+	d := b.Driver
+	b.inOrder()
+	t.Cleanup(func() {
+		check(t, d.Close())
+		if b.Driver = before; before != nil {
+			inNamespace(t, b.upf, before.Resume)
+			b.inOrder()
+		}
+	})
+}
+
+// inOrder lets packets leave one at a time, in their order also over several devices.
+func (b *bed) inOrder() {
+	for _, w := range b.machine.Load().workers {
+		w.send = func(out []*vector.Packet) {
+			for _, p := range out {
+				w.leave([]*vector.Packet{p})
+			}
+		}
+	}
+}
+
+// Pass implements [conformance.Shared].
+func (b *bed) Pass(d time.Duration) {
+	b.clock.Add(uint64(d))
+	left := b.Buffered().Packets
+	for _, u := range b.TableUse() {
+		left += u.Used
+	}
+	if left > 0 {
+		time.Sleep(3 * tendRound) // the engine looks at its clock that often
+	}
+}
+
+const tendRound = 50 * time.Millisecond
+
+// EventWait implements random.Datapath: not used here.
+func (b *bed) EventWait() time.Duration { return time.Second }
+
+// Remains implements [conformance.Shared].
+func (b *bed) Remains() (all []string) {
+	left := func(what string, n int) {
+		if n != 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	left("sessions", len(b.held))
+	left("destinations", len(b.tables.keys.uses)-1) // but that of the NAT
+	left("peers", len(b.peers.uses))
+	o := b.Buffered()
+	left("buffered packets, and sessions that have some", o.Packets+o.Sessions)
+	for _, u := range b.TableUse() {
+		left("of "+u.Name, u.Used)
+	}
+	for _, w := range b.machine.Load().workers {
+		left("frames lost", b.lostFrames(w))
+	}
+	return all
+}
+
+// lostFrames returns how many frames are neither free nor the kernel's.
+func (b *bed) lostFrames(w *worker) int { return w.umem.census()[ownVector] }
+
+var _ conformance.Shared = (*bed)(nil)
+
+// onDevice returns the device on which a frame of the tables arrives.
+func (b *bed) onDevice(port conformance.Port, frame []byte) string {
+	switch port {
+	case conformance.N3:
+		if len(frame) >= 6 && [6]byte(frame) == conformance.N9MAC {
+			return "n9"
+		}
+		return "n3"
+	case conformance.N6LAN:
+		return "lan"
+	}
+	return conformance.DataNetworks.Networks[port-conformance.N6].Device
+}
+
+// counts returns all counters that a frame may move.
+func (b *bed) counts(t testing.TB) map[string]uint64 {
+	t.Helper()
+	drops, err := b.Drops()
+	check(t, err)
+	passes, err := b.Passes()
+	check(t, err)
+	for name, n := range passes {
+		drops[name] = n
+	}
+	for _, r := range []datapath.Reason{datapath.DropBufferAge, datapath.DropBufferEnd, datapath.DropCopy, datapath.PassUnresolved, datapath.PassTooBig} {
+		delete(drops, r.String())
+	}
+	return drops
+}
+
+// taken returns how many frames came to an end: at a worker, or with the kernel.
+func (b *bed) taken(t testing.TB) (worker, kernel uint64) {
+	t.Helper()
+	for _, w := range b.machine.Load().workers {
+		worker += w.treated.Load()
+	}
+	passed, err := b.tables.passed()
+	check(t, err)
+	for _, n := range passed {
+		kernel += n
+	}
+	return worker, kernel
+}
+
+// Frame implements [conformance.Datapath].
+func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
+	t.Helper()
+	b.settleWire(t)
+	device := b.onDevice(port, frame)
+	before := b.counts(t)
+	worker, kernel := b.taken(t)
+	pieces := b.onWire(port, frame)
+	for _, piece := range pieces {
+		if len(piece) > lenEthernet+conformance.MTU+lenTag {
+			t.Skipf("a frame of %d octets does not come over the links of this bed", len(piece))
+		}
+		check(t, unix.Sendto(b.catcher, piece, 0, &unix.SockaddrLinklayer{Ifindex: b.devices[device].other}))
+	}
+	if len(pieces) > 1 {
+		before[datapath.PassFragment.String()] += uint64(len(pieces))
+	}
+	byWorker, asked := len(pieces) > 1, b.asked // behind the GTP-U socket
+	b.await(t, "a frame to be treated", func() bool {
+		w, k := b.taken(t)
+		byWorker = byWorker || w > worker
+		return w+k >= worker+kernel+uint64(len(pieces))
+	})
+	if !byWorker { // what the kernel says is its own
+		b.settleWire(t)
+		return conformance.Outcome{Reason: b.moved(t, before)}
+	}
+	var sent []caughtFrame
+	reason := datapath.ReasonNone
+	b.await(t, "what becomes of a frame", func() bool {
+		sent = append(sent, b.settleWire(t)...)
+		before[datapath.PassHost.String()] += b.asked - asked
+		asked = b.asked
+		reason = b.moved(t, before)
+		return len(sent) > 0 || reason != datapath.ReasonNone
+	})
+	if reason == datapath.ReasonNone {
+		if sent[0].isCut() {
+			b.settleWire(t)
+			b.skip(t, "the kernel has cut it outside, as it does: from the port of the GTP-U socket, with an Identification")
+		}
+		b.add(sent[1:])
+		return sent[0].outcome()
+	}
+	b.add(append(sent, b.settleWire(t)...))
+	return conformance.Outcome{Reason: reason}
+}
+
+// skip ends a case that this bed cannot show. What it has set up goes.
+func (b *bed) skip(t testing.TB, why string) {
+	t.Helper()
+	for seid := range b.held {
+		check(t, b.Apply(t.Context(), &api.Change{Seid: seid}))
+	}
+	t.Skip(why)
+}
+
+// onWire returns the frames as which one comes over a link of the bed's MTU: a GTP-U
+// message that is longer comes in fragments.
+func (b *bed) onWire(port conformance.Port, frame []byte) [][]byte {
+	const most = lenEthernet + conformance.MTU
+	if len(frame) <= most || port != conformance.N3 || frame[lenEthernet] != 0x45 {
+		return [][]byte{frame}
+	}
+	const first = 1200 // octets behind the IP header, a multiple of 8
+	header := frame[:lenEthernet+lenIPv4]
+	one := slices.Concat(header, frame[len(header):len(header)+first])
+	two := slices.Concat(header, frame[len(header)+first:])
+	for i, piece := range [][]byte{one, two} {
+		ip := piece[lenEthernet:]
+		binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
+		binary.BigEndian.PutUint16(ip[4:], uint16(b.caught)+1)
+		binary.BigEndian.PutUint16(ip[6:], [...]uint16{0x2000, first / 8}[i])
+		ip[10], ip[11] = 0, 0
+		binary.BigEndian.PutUint16(ip[10:], sum(ip[:lenIPv4]))
+	}
+	return [][]byte{one, two}
+}
+
+// moved returns the reason whose counter has moved.
+func (b *bed) moved(t testing.TB, before map[string]uint64) datapath.Reason {
+	t.Helper()
+	found := datapath.ReasonNone
+	after := b.counts(t)
+	for _, r := range datapath.Reasons() {
+		if after[r.String()] == before[r.String()] {
+			continue
+		}
+		if found != datapath.ReasonNone {
+			t.Logf("%v and %v", found, r)
+		}
+		found = r
+	}
+	return found
+}
+
+// frame is one that was caught, on a device.
+type caughtFrame struct {
+	octets []byte
+	device string
+}
+
+// outcome is what became of a frame that left.
+func (f caughtFrame) outcome() conformance.Outcome {
+	if f.device == "lan" {
+		return conformance.Outcome{Packet: f.octets}
+	}
+	return conformance.Outcome{Packet: f.octets[lenEthernet:], Ethernet: f.octets[:lenEthernet]}
+}
+
+// isCut reports whether it is a fragment of an outer packet.
+func (f caughtFrame) isCut() bool {
+	return (f.device == "n3" || f.device == "n9") && f.octets[12] == 8 && f.octets[lenEthernet+6]&0x20 != 0
+}
+
+func (b *bed) add(frames []caughtFrame) {
+	for _, f := range frames {
+		b.sent = append(b.sent, f.outcome().Packet)
+	}
+}
+
+// Sent implements [conformance.Datapath].
+func (b *bed) Sent(t testing.TB) [][]byte {
+	t.Helper()
+	b.add(b.settleWire(t))
+	sent := b.sent
+	b.sent = nil
+	return sent
+}
+
+// settleWire returns what has come when all that the UPF's devices have sent is
+// there.
+func (b *bed) settleWire(t testing.TB) []caughtFrame {
+	t.Helper()
+	var all []caughtFrame
+	patience := time.Now().Add(500 * time.Millisecond)
+	for missing := uint64(1); missing > 0; {
+		sent := b.transmitted(t) - b.before
+		all = append(all, b.catch(t)...)
+		missing = sent - min(sent, b.caught)
+		if missing > 0 && time.Now().After(patience) {
+			b.before += missing
+			b.skip(t, "the kernel frees a tagged frame without octets before a socket sees it")
+		}
+	}
+	return all
+}
+
+// transmitted returns how many frames the UPF's devices have sent.
+func (b *bed) transmitted(t testing.TB) (n uint64) {
+	t.Helper()
+	links, err := b.kernel.LinkList()
+	check(t, err)
+	for _, l := range links {
+		if _, ours := b.devices[l.Attrs().Name]; ours {
+			n += l.Attrs().Statistics.TxPackets
+		}
+	}
+	return n
+}
+
+// catch returns what has come, but for what the kernels say to each other.
+func (b *bed) catch(t testing.TB) (all []caughtFrame) {
+	t.Helper()
+	buf, control := make([]byte, 1<<16), make([]byte, 64)
+	for {
+		n, c, _, from, err := unix.Recvmsg(b.catcher, buf[lenTag:], control, 0)
+		if errors.Is(err, unix.EAGAIN) {
+			return all
+		}
+		check(t, err)
+		frame := withTag(t, buf[:lenTag+n], control[:c])
+		ll := from.(*unix.SockaddrLinklayer)
+		name := b.nameOf(ll.Ifindex)
+		if ll.Pkttype == unix.PACKET_OUTGOING || name == "" {
+			continue
+		}
+		b.caught++
+		b.answer(t, frame, ll.Ifindex)
+		if name == "lan" || !isNoise(name, frame) {
+			b.checkEthernet(t, name, frame)
+			all = append(all, caughtFrame{bytes.Clone(frame), name})
+		}
+	}
+}
+
+func (b *bed) nameOf(index int) string {
+	for name, e := range b.devices {
+		if e.other == index {
+			return name
+		}
+	}
+	return ""
+}
+
+// isNoise: ARP, Neighbour Discovery and group membership of the kernel, and what it
+// says of fragments whose others never came.
+func isNoise(device string, frame []byte) bool {
+	return slices.Equal(frame[12:14], []byte{8, 6}) || frame[0] == 0x33 && frame[1] == 0x33 ||
+		(device == "n3" || device == "n9") && frame[12] == 8 && frame[23] == unix.IPPROTO_ICMP
+}
+
+// station is who answers ARP requests.
+var station = [6]byte{2, 0, 0, 0, 0, 0xaa}
+
+// checkEthernet: a frame comes from the device and goes to the neighbour that its
+// packet is for, or to a gateway.
+func (b *bed) checkEthernet(t testing.TB, device string, frame []byte) {
+	t.Helper()
+	i := slices.IndexFunc(bedLinks(), func(l bedLink) bool { return l.name == device })
+	l := bedLinks()[i]
+	if device == "lan" {
+		return // who sends what there is in the rows
+	}
+	to := rawip.Destination(frame[lenEthernet:])
+	want := [][6]byte{l.neighs[to], station, l.neighs[conformance.Steered]}
+	if l.neighs[to] == ([6]byte{}) && !conformance.OnlinkPrefix.Contains(to) && !conformance.Onlink6.Contains(to) {
+		want = [][6]byte{l.neighs[conformance.Gateway], l.neighs[conformance.Steered]}
+	}
+	proto := [2]byte{0x08, 0x00}
+	if to.Is6() {
+		proto = [2]byte{0x86, 0xdd}
+	}
+	if got := [6]byte(frame); got == ([6]byte{}) || !slices.Contains(want, got) || [6]byte(frame[6:]) != l.mac || [2]byte(frame[12:]) != proto {
+		t.Errorf("frame to %v on %s has header %x; want one of %x from %x", to, device, frame[:lenEthernet], want, l.mac)
+	}
+}
+
+// withTag returns the frame behind room for a tag, with the tag that the kernel has
+// taken off.
+func withTag(t testing.TB, b, control []byte) []byte {
+	messages, err := unix.ParseSocketControlMessage(control)
+	check(t, err)
+	for _, m := range messages {
+		if m.Header.Type != unix.PACKET_AUXDATA || binary.NativeEndian.Uint32(m.Data)&unix.TP_STATUS_VLAN_VALID == 0 {
+			continue
+		}
+		copy(b, b[lenTag:lenTag+12])
+		binary.BigEndian.PutUint16(b[12:], binary.NativeEndian.Uint16(m.Data[18:]))
+		binary.BigEndian.PutUint16(b[14:], binary.NativeEndian.Uint16(m.Data[16:]))
+		return b
+	}
+	return b[lenTag:]
+}
+
+// answer answers an ARP request of the UPF's kernel.
+func (b *bed) answer(t testing.TB, frame []byte, index int) {
+	if len(frame) < 42 || !slices.Equal(frame[12:14], []byte{8, 6}) || frame[21] != 1 {
+		return
+	}
+	b.asked++
+	reply := slices.Concat(frame[6:12], station[:], frame[12:20], []byte{0, 2}, station[:], frame[38:42], frame[22:32])
+	check(t, unix.Sendto(b.catcher, reply, 0, &unix.SockaddrLinklayer{Ifindex: index}))
+}
+
+// await waits until done.
+func (b *bed) await(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+}
