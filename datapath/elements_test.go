@@ -21,6 +21,7 @@ var columns = []struct {
 }{
 	{"model", func(e Element) Way { return e.Model }},
 	{"xdp", func(e Element) Way { return e.XDP }},
+	{"afxdp, tun, tap", func(e Element) Way { return e.Vector }},
 }
 
 const rulesHead = `# What the datapaths do of the rules
@@ -30,7 +31,8 @@ cells against what the datapath does: whether it takes a session with the elemen
 
 - **done**: by the one path that there is.
 - **program**: in the kernel, by the fast path.
-- **slow path**: handed on by the program, for correctness and not for speed. A PDR that shares its F-TEID or UE IP address with one of the slow
+- **vectors**: in user space, by the stages that treat vectors of packets.
+- **slow path**: handed on by the program or the stages, for correctness and not for speed. A PDR that shares its F-TEID or UE IP address with one of the slow
   path goes there, too.
 - **refused**: the datapath's capabilities lack it. A request that asks for it is refused whole, with Cause 73 and the Failed Rule ID of the
   PDR, FAR, QER, URR or BAR that does ([pfcp.md](pfcp.md)); what is about the session as such has no Failed Rule ID. Nothing is accepted that is

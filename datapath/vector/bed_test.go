@@ -109,55 +109,56 @@ func (b *bed) drops(t testing.TB) []byte {
 }
 
 func (b *bed) frame(port conformance.Port, frame []byte) conformance.Outcome {
+	p, reason := b.arrive(port, frame)
+	if reason != datapath.ReasonNone {
+		b.worker.Refuse(reason)
+		return conformance.Outcome{Reason: reason}
+	}
+	return b.vector(p)
+}
+
+// arrive returns what an I/O makes of a frame, or why it is none of the engine's.
+func (b *bed) arrive(port conformance.Port, frame []byte) (*Packet, datapath.Reason) {
 	if port == conformance.N3 || b.oneDevice && port != conformance.N6LAN {
-		if got := b.fromN3(frame); !b.oneDevice || got.Reason != datapath.PassHost {
-			return got
+		if p, reason := b.fromN3(frame); !b.oneDevice || reason != datapath.PassHost {
+			return p, reason
 		}
 	}
 	network := 1 + max(0, int(port-conformance.N6))
-	if port == conformance.N6LAN {
-		return b.run(network, frame)
+	if port != conformance.N6LAN {
+		if len(frame) < lenEthernet {
+			return nil, datapath.PassHost
+		}
+		other := map[uint16]byte{0x0800: 6, 0x86dd: 4}[binary.BigEndian.Uint16(frame[12:])]
+		frame = frame[lenEthernet:]
+		if other == 0 || len(frame) > 0 && frame[0]>>4 == other {
+			return nil, datapath.PassHost
+		}
 	}
-	if len(frame) < lenEthernet {
-		return b.refuse(datapath.PassHost)
-	}
-	packet, other := frame[lenEthernet:], map[uint16]byte{0x0800: 6, 0x86dd: 4}[binary.BigEndian.Uint16(frame[12:])]
-	if other == 0 || len(packet) > 0 && packet[0]>>4 == other {
-		return b.refuse(datapath.PassHost)
-	}
-	return b.run(network, packet)
+	p := packetOf(frame)
+	p.Network = network
+	return p, datapath.ReasonNone
 }
 
 const lenEthernet = 14
 
-func (b *bed) refuse(r datapath.Reason) conformance.Outcome {
-	b.worker.Refuse(r)
-	return conformance.Outcome{Reason: r}
-}
-
-func (b *bed) fromN3(frame []byte) conformance.Outcome {
+func (b *bed) fromN3(frame []byte) (*Packet, datapath.Reason) {
 	if len(frame) < lenEthernet {
-		return b.refuse(datapath.PassHost)
+		return nil, datapath.PassHost
 	}
 	version := map[uint16]byte{0x0800: 4, 0x86dd: 6}[binary.BigEndian.Uint16(frame[12:])]
 	p := packetOf(frame[lenEthernet:])
 	if p.Start == p.End || p.Octets()[0]>>4 != version {
-		return b.refuse(datapath.PassHost)
+		return nil, datapath.PassHost
 	}
 	if reason := b.TakeOuter(p); reason != datapath.ReasonNone {
-		return b.refuse(reason)
+		return nil, reason
 	}
 	if b.tight {
 		p.Buf = p.Buf[p.Start:p.End:p.End]
 		p.Start, p.End = 0, len(p.Buf)
 	}
-	return b.vector(p)
-}
-
-func (b *bed) run(network int, octets []byte) conformance.Outcome {
-	p := packetOf(octets)
-	p.Network = network
-	return b.vector(p)
+	return p, datapath.ReasonNone
 }
 
 // vector treats one packet.

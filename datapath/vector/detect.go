@@ -1,6 +1,9 @@
 package vector
 
-import "plumbline/datapath/model"
+import (
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+)
 
 // find asks where the records of the packets are, and then for both lines of each of
 // them: that all are on their way from memory at once is what vectors are for.
@@ -21,28 +24,38 @@ func (w *Worker) find(n int) {
 	}
 }
 
-// detect finds the PDR of each packet: the first one of its key that matches. Whatever
-// it is not sure of is the model's.
+// detect finds the PDR of each packet: the first one of its key that matches, or why
+// none does. Whatever it is not sure of is the model's.
 func (w *Worker) detect(n int) {
 	for i := range n {
 		k := &w.works[i]
-		if k.table == nil {
+		if k.table == nil || k.key == 0 { // which nobody can have
 			continue
 		}
-		record := k.record
-		if record == nil || record.key != k.key {
-			if len(k.table.guests) == 0 {
-				continue
-			}
-			if record = k.table.guests[k.key]; record == nil {
-				continue
-			}
+		if k.record == nil || k.record.key != k.key {
+			k.record = w.elsewhere(k)
 		}
-		if r := record.detect(k); r != nil {
-			k.rule = r
-			w.touch(r)
+		if k.record == nil {
+			continue
+		}
+		if k.rule, k.reason = k.record.detect(k); k.rule != nil {
+			w.touch(k.rule)
 		}
 	}
+}
+
+// elsewhere returns the record of a packet whose key is not at home: it is a guest's,
+// or within a framed route; nil: it is nobody's.
+func (w *Worker) elsewhere(k *work) *record {
+	if len(k.table.guests) > 0 {
+		if r := k.table.guests[k.key]; r != nil {
+			return r
+		}
+	}
+	if k.header == 0 && len(w.e.tables.routes) > 0 {
+		return w.e.tables.longest(destination(k.user()))
+	}
+	return nil
 }
 
 // touch has what a rule needs come from memory.
@@ -50,44 +63,68 @@ func (w *Worker) touch(r *rule) {
 	w.sink += model.Touch(r.counters, r.first.meter, r.first.volume)
 }
 
-func (r *record) detect(k *work) *rule {
+// detect returns the first PDR that matches; if none does, why not: the reason is that
+// of the one that came nearest, as in package model. Nothing: the model has to say.
+func (r *record) detect(k *work) (*rule, datapath.Reason) {
 	var f fields
-	read := false
+	read, nearest := false, datapath.DropNetwork
 	for i := range r.rules {
 		one := &r.rules[i]
+		if one.has(undetected) {
+			return nil, datapath.ReasonNone
+		}
+		if k.header == 0 && one.network != 0 && int(one.network) != k.packet.Network {
+			continue
+		}
+		if nearest == datapath.DropNetwork {
+			nearest = datapath.DropUEAddress
+		}
 		switch {
-		case one.has(undetected):
-			return nil
-		case k.header == 0 && one.network != 0 && int(one.network) != k.packet.Network,
-			one.has(address) && !one.matchUE(k),
-			one.qfis != 0 && (k.qfi < 0 || one.qfis>>k.qfi&1 == 0):
+		case one.has(address) && !one.matchUE(k):
+			continue
+		case one.qfis != 0 && (k.qfi < 0 || one.qfis>>k.qfi&1 == 0):
+			nearest = max(nearest, datapath.DropQFI)
 			continue
 		case !one.has(filtered):
-			return one
+			return one, datapath.ReasonNone
 		}
 		if !read {
 			if !f.read(k.user()) {
-				return nil
+				return nil, datapath.ReasonNone
 			}
 			read = true
 		}
 		for j := range one.sdf {
 			if one.sdf[j].match(&f, one.has(uplink)) {
-				return one
+				return one, datapath.ReasonNone
 			}
 		}
+		nearest = datapath.DropSDFFilter
 	}
-	return nil
+	return nil, nearest
 }
 
-// matchUE compares the UE IP address.
+// matchUE compares the UE IP address, and the framed routes.
 func (r *rule) matchUE(k *work) bool {
 	ue := k.dst
 	if r.has(uplink) {
 		ue = k.src
 	}
-	if k.v6 {
-		return r.ue6 != 0 && r.ue6 == ue
+	if k.v6 && r.ue6 != 0 && r.ue6 == ue || !k.v6 && r.ue4 != 0 && uint64(r.ue4) == ue {
+		return true
 	}
-	return r.ue4 != 0 && uint64(r.ue4) == ue
+	return r.has(routed) && r.inRoutes(k)
+}
+
+func (r *rule) inRoutes(k *work) bool {
+	a := destination(k.user())
+	if r.has(uplink) {
+		a = source(k.user())
+	}
+	for _, p := range r.model[0].Routes {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
 }

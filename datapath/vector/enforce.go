@@ -7,11 +7,13 @@ import (
 
 // enforce asks gates, quotas and meters, and counts the packet if they let it not pass.
 func (w *Worker) enforce(k *work) datapath.Reason {
-	r := k.rule
-	if !r.has(accounted) {
-		return datapath.ReasonNone
+	r, reason := k.rule, datapath.ReasonNone
+	switch {
+	case r.has(dropped):
+		reason = datapath.DropFAR
+	case r.has(accounted):
+		reason = w.admit(r, int(k.size))
 	}
-	reason := w.admit(r, int(k.size))
 	if reason != datapath.ReasonNone {
 		r.model[0].CountDropped()
 		w.count(reason)

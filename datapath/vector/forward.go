@@ -9,7 +9,10 @@ import (
 // What cannot, for whatever reason, is the model's.
 func (w *Worker) forward(k *work) bool {
 	r, u := k.rule, k.user()
-	if r.has(slow) {
+	switch {
+	case r.has(dropped):
+		return k.header != 0 || w.arrives(k, u)
+	case r.has(slow):
 		return false
 	}
 	came, leaves := k.header != 0, r.has(tunnel)
@@ -28,12 +31,33 @@ func (w *Worker) forward(k *work) bool {
 	return r.has(uplink) || !w.e.stages.Redirects.Some() || !w.e.stages.Redirects.Of(destination(u))
 }
 
+// unmatched drops a packet that no PDR of its key matches, or reports that the model has
+// to: it may be for the UPF itself, or for a NAT.
+func (w *Worker) unmatched(k *work) bool {
+	u := k.user()
+	if !k.inScope() || k.header == 0 && !w.arrives(k, u) {
+		return false
+	}
+	k.packet.Reason = k.reason
+	w.count(k.reason)
+	return true
+}
+
+// inScope reports whether a router forwards packets of these addresses.
+func (k *work) inScope() bool {
+	if k.v6 {
+		return isForwarded6(k.src) && isForwarded6(k.dst)
+	}
+	return isForwarded4(k.src) && isForwarded4(k.dst)
+}
+
 // routable reports whether a router forwards u: by its TTL and its addresses.
 func (k *work) routable(u []byte) bool {
+	ttl := u[8]
 	if k.v6 {
-		return u[7] > 1 && isForwarded6(k.src) && isForwarded6(k.dst)
+		ttl = u[7]
 	}
-	return u[8] > 1 && isForwarded4(k.src) && isForwarded4(k.dst)
+	return ttl > 1 && k.inScope()
 }
 
 // isForwarded4 reports whether a router forwards packets from and to an address:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"plumbline/datapath"
 	"plumbline/datapath/model"
 	"plumbline/gtpu"
 )
@@ -11,8 +12,9 @@ import (
 // work is a packet of the vector that is treated.
 type work struct {
 	packet *Packet
-	record *record // at home of its key
-	rule   *rule   // that matches; nil: the model treats the packet
+	record *record // of its key; until detect: what is at home there
+	rule   *rule   // that matches; nil: the model treats the packet, if there is no reason
+	reason datapath.Reason
 	table  *table
 	key    uint64
 	// Source and destination of the user packet: an IPv4 address, or the first half
@@ -32,7 +34,7 @@ func (k *work) user() []byte { return k.packet.Buf[k.at : k.at+k.size] }
 func (w *Worker) parse(in []*Packet) {
 	for i, p := range in {
 		k := &w.works[i]
-		k.packet, k.rule, k.record, k.table = p, nil, nil, nil
+		k.packet, k.rule, k.reason, k.record, k.table = p, nil, datapath.ReasonNone, nil, nil
 		if len(p.Buf) > math.MaxInt32 {
 			continue
 		}

@@ -40,9 +40,11 @@ const (
 	// The model has to say whether the PDR matches, or what to do.
 	undetected flags = 1 << iota
 	slow
+	dropped // by the FAR, and nobody is told
 
 	uplink   // the source is the UE
 	address  // the UE address is compared
+	routed   // and framed routes
 	filtered // SDF filters are
 	tunnel   // it leaves with an outer header
 	outer6   // over IPv6
@@ -64,11 +66,11 @@ func (e *Engine) compile(m *model.Rule) rule {
 	r.set(uplink, m.Uplink)
 	r.set(accounted, m.Gate || len(m.Limits)+len(m.URRs) > 0)
 	r.set(simple, !m.Gate && len(m.URRs) <= 1 && (len(m.Limits) == 0 || len(m.Limits) == 1 && m.Limits[0].GBR == nil && m.Limits[0].Packets == nil))
-	r.set(undetected, m.Opaque || m.Ethernet != nil || len(m.Routes) > 0 || slices.ContainsFunc(m.Filters, func(f model.Filter) bool { return f.Named() }))
+	r.set(undetected, m.Opaque || m.Ethernet != nil || slices.ContainsFunc(m.Filters, func(f model.Filter) bool { return f.Named() }))
 	r.set(slow, m.Action != api.Action_FORW || m.Wrap != nil || m.Unwrap != api.Unwrap_UNWRAP_NONE || m.Redirect != nil || len(m.Copies) > 0)
-	if m.UEIPv4.IsValid() || m.UEIPv6.IsValid() {
-		r.flags |= address
-	}
+	r.set(address, m.UEIPv4.IsValid() || m.UEIPv6.IsValid() || len(m.Routes) > 0)
+	r.set(routed, len(m.Routes) > 0)
+	r.set(dropped, m.Action == api.Action_DROP && !m.NotifyDiscarded && !m.CountsDropped() && m.Unwrap == api.Unwrap_UNWRAP_NONE)
 	if a := m.UEIPv4; a.Is4() {
 		b := a.As4()
 		r.ue4 = binary.BigEndian.Uint32(b[:])

@@ -102,3 +102,10 @@ func destination(packet []byte) netip.Addr {
 	}
 	return netip.AddrFrom4([4]byte(packet[16:20]))
 }
+
+func source(packet []byte) netip.Addr {
+	if packet[0]>>4 == 6 {
+		return netip.AddrFrom16([16]byte(packet[8:24]))
+	}
+	return netip.AddrFrom4([4]byte(packet[12:16]))
+}

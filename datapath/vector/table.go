@@ -110,7 +110,7 @@ func (t *table) remove(key uint64) {
 // tables are those of an engine: its [model.Index].
 type tables struct {
 	teids, v4, v6 table
-	routes        map[netip.Prefix][]*model.Rule
+	routes        map[netip.Prefix]*record
 	routeBits     [2]uint64 // bit n: there may be a route of n bits; IPv4, IPv6
 	compile       func(r *model.Rule) rule
 }
@@ -118,7 +118,7 @@ type tables struct {
 // newTables returns those of so many sessions.
 func newTables(sessions int, compile func(r *model.Rule) rule) *tables {
 	n := 2 * sessions
-	return &tables{newTable(n), newTable(n), newTable(n), map[netip.Prefix][]*model.Rule{}, [2]uint64{}, compile}
+	return &tables{newTable(n), newTable(n), newTable(n), map[netip.Prefix]*record{}, [2]uint64{}, compile}
 }
 
 // of returns the table of a key, and the key there; nil: it is a framed route.
@@ -142,10 +142,38 @@ func (t *tables) Candidates(k datapath.Key) []*model.Rule {
 		}
 		return nil
 	}
-	if version, bit := routeBit(k.Route); !k.Route.IsValid() || t.routeBits[version]&bit == 0 {
+	if r := t.route(k.Route); r != nil {
+		return r.candidates()
+	}
+	return nil
+}
+
+// route returns the record of a framed route, or nil.
+func (t *tables) route(p netip.Prefix) *record {
+	if len(t.routes) == 0 || !p.IsValid() {
 		return nil
 	}
-	return t.routes[k.Route]
+	if version, bit := routeBit(p); t.routeBits[version]&bit == 0 {
+		return nil
+	}
+	return t.routes[p]
+}
+
+// longest returns the record of the longest framed route that contains an address, or
+// nil: none does.
+func (t *tables) longest(a netip.Addr) *record {
+	version, most := 0, 31
+	if a.Is6() {
+		version, most = 1, 63
+	}
+	for set := t.routeBits[version] & (1<<(most+1) - 1); set != 0; {
+		n := bits.Len64(set) - 1
+		set &^= 1 << n
+		if p, err := a.Prefix(n); err == nil && t.routes[p] != nil {
+			return t.routes[p]
+		}
+	}
+	return nil
 }
 
 func routeBit(p netip.Prefix) (version int, bit uint64) {
@@ -158,13 +186,19 @@ func routeBit(p netip.Prefix) (version int, bit uint64) {
 // Bind implements [model.Index].
 func (t *tables) Bind(k datapath.Key, rules []*model.Rule) {
 	tab, key := t.of(k)
-	if tab == nil {
-		version, bit := routeBit(k.Route)
-		t.routeBits[version] |= bit
-		t.routes[k.Route] = rules
+	if tab != nil {
+		t.fill(tab.put(key), rules)
 		return
 	}
-	r := tab.put(key)
+	version, bit := routeBit(k.Route)
+	t.routeBits[version] |= bit
+	r := &record{}
+	t.fill(r, rules)
+	t.routes[k.Route] = r
+}
+
+// fill makes the rules those of a record.
+func (t *tables) fill(r *record, rules []*model.Rule) {
 	if len(rules) == 1 {
 		r.one[0] = t.compile(rules[0])
 		r.rules = r.one[:]

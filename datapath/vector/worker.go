@@ -71,6 +71,9 @@ func (w *Worker) Run(in []*Packet, send func(out []*Packet)) {
 // before: meters, quotas, and what the model has learnt of them.
 func (w *Worker) finishOne(k *work) {
 	p := k.packet
+	if k.reason != datapath.ReasonNone && w.unmatched(k) {
+		return
+	}
 	if k.rule == nil || !w.forward(k) {
 		w.slowly(p)
 		return
