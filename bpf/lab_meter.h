@@ -27,7 +27,7 @@ enum misdelivery {
  * below the round b / WINDOW_BLOCKS that they belong to. So one word says whether a
  * number is new, and a window moves on without anything being cleared.
  */
-#define WINDOW_BLOCKS		128
+#define WINDOW_BLOCKS		2048
 #define WINDOW_SEQUENCES	(32 * WINDOW_BLOCKS)
 
 struct window {

@@ -38,6 +38,8 @@ const volatile __u8 encapsulated;	/* a GTP-U header belongs on the frames */
 const volatile __u8 many_queues;	/* the program may run on several CPUs at once */
 const volatile __be32 outer_source, outer_destination;
 
+__u64 counted_from;	/* frames before this sequence number are not counted */
+
 const enum misdelivery *unused_misdelivery __attribute__((unused));
 
 /* misdelivery_of - the first thing that is wrong with a frame
@@ -164,7 +166,7 @@ static __always_inline void count_new(struct stream_count *c, struct window *w, 
 
 /* account - count a frame
  *
- * Return: 1 if the stream is metered.
+ * Return: 1 if the stream is metered, though it may be before counted_from.
  */
 static __always_inline int account(const struct arrival *a)
 {
@@ -176,6 +178,8 @@ static __always_inline int account(const struct arrival *a)
 	c = bpf_map_lookup_elem(&count_by_stream, &stream);
 	if (!w || !c)
 		return 0;
+	if (a->stamp->sequence < counted_from)
+		return 1;
 	switch (window_note(w, a->stamp->sequence)) {
 	case NEW:
 		count_new(c, w, a, bpf_ktime_get_ns());

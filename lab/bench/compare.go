@@ -34,9 +34,12 @@ const (
 )
 
 const (
-	// The search is for a rate between these parts of what is received at the highest
-	// rate, to so much.
+	// The search begins between these parts of what is received at the highest rate,
+	// and ends with so much.
 	searchLow, searchHigh, searchPrecision = 0.125, 1.5, 1.03
+
+	searchTries   = 3    // of a rate that was not sent as it ought to have been
+	searchOffered = 0.97 // of the rate, at least
 
 	longSearch = 500 * time.Millisecond // of its trials, at most
 	idlePPS    = 1000                   // frames so far apart that each finds the path asleep
@@ -271,14 +274,37 @@ func (r *comparison) throughput(ctx context.Context, k *contestant, cell report.
 	if k.lossy = saturated.LossRatio > r.LossGoal; !k.lossy {
 		return nil
 	}
-	low, high := searchLow*saturated.ReceivedPPS, searchHigh*saturated.ReceivedPPS
-	_, err = highest(low, min(high, saturated.OfferedPPS), searchPrecision, func(rate float64) (bool, error) {
-		load := k.load(max(1, roundRate(rate)))
-		load.Duration = min(load.Duration, longSearch)
-		t, err := r.trial(ctx, k, cell, report.Search, repeat, load)
-		return t.LossRatio <= r.LossGoal, err
+	_, err = searchFor(&saturated.Trial).highest(func(rate float64) (bool, error) {
+		return r.passes(ctx, k, cell, repeat, rate)
 	})
 	return err
+}
+
+// searchFor is where the throughput is looked for, given what a trial at the highest
+// rate was like.
+func searchFor(saturated *report.Trial) bracket {
+	return bracket{
+		low: searchLow * saturated.ReceivedPPS, high: min(searchHigh*saturated.ReceivedPPS, saturated.OfferedPPS),
+		limit: saturated.OfferedPPS, precision: searchPrecision,
+	}
+}
+
+// passes reports whether a rate loses no more than the goal. If other programs kept
+// the sender from sending it, it is tried again; a rate that cannot be sent does not
+// pass.
+func (r *comparison) passes(ctx context.Context, k *contestant, cell report.Cell, repeat int, rate float64) (bool, error) {
+	load := k.load(max(1, roundRate(rate)))
+	load.Duration = min(load.Duration, longSearch)
+	for range searchTries {
+		t, err := r.trial(ctx, k, cell, report.Search, repeat, load)
+		if err != nil || t.LossRatio > r.LossGoal {
+			return false, err
+		}
+		if t.OfferedPPS >= searchOffered*t.IntendedPPS {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // latency offers a part of the contestant's throughput, or next to nothing.

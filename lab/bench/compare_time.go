@@ -71,7 +71,7 @@ func (r *comparison) turnTime(k *contestant) time.Duration {
 	if k.lossy {
 		short := *k.run
 		short.Duration = min(short.Duration, longSearch)
-		t += time.Duration(searchSteps(searchLow, searchHigh, searchPrecision)) * short.trialTime()
+		t += time.Duration(bracket{low: searchLow, high: searchHigh, precision: searchPrecision}.steps()) * short.trialTime()
 	}
 	return t
 }

@@ -20,6 +20,9 @@ func (r *run) upfConfig() *upf.Config {
 	}
 	c.Datapath, c.XDP.Mode = r.Datapath, r.XDPMode
 	c.XDP.Spread = r.Spread
+	if r.Datapath == upf.DatapathTUN || r.Datapath == upf.DatapathTAP {
+		c.TUN.Routes = t.Config.UEPools // else there is one for each session
+	}
 	c.Sessions.Max = max(c.Sessions.Max, slices.Max(r.Sessions))
 	return c
 }

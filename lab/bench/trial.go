@@ -128,7 +128,7 @@ func (r *run) trial(l *lane, m *measurement, kind report.Kind, repeat int, rate 
 		FrameOctets: m.frameOctets, IntendedPPS: float64(rate),
 		OfferedPPS: m.perSecond(m.sent.Sent), ReceivedPPS: m.perSecond(m.received.Received),
 		ReceivedBPS: 8 * m.perSecond(m.received.ReceivedOctets), LossRatio: m.lossRatio(),
-		Misdelivered: m.received.MisdeliveredTotal(), Duplicated: m.received.Duplicated, Reordered: m.received.Reordered,
+		Misdelivered: m.received.MisdeliveredTotal(), Duplicated: m.received.Duplicated, Reordered: m.received.Reordered + m.received.Stale,
 		LatencyNS: latency(m.received.FromIntended), CPU: m.cpu,
 
 		Kind: kind, Repeat: repeat, XDPMode: r.mode, DurationNS: m.sent.Elapsed.Nanoseconds(),

@@ -112,6 +112,15 @@ func (g *Generator) state() (run generatorRun, err error) {
 	return run, g.objects.Current.Get(&run)
 }
 
+// Next returns the sequence number of the next frame.
+func (g *Generator) Next() (uint64, error) {
+	run, err := g.state()
+	if err != nil {
+		return 0, fmt.Errorf("generator: %w", err)
+	}
+	return run.Sent, nil
+}
+
 // result is the difference between two states of a run.
 func (g *Generator) result(l Load, before, after generatorRun) Result {
 	r := Result{Sent: after.Sent - before.Sent}

@@ -77,7 +77,7 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// maxStreams bounds the memory: 61 kB per stream and CPU.
+// maxStreams bounds the memory: 61 kB per stream and CPU, and 16 kB.
 const maxStreams = 256
 
 func (m *Meter) load() error {

@@ -45,7 +45,7 @@ type meterStreamCount struct {
 
 type meterWindow struct {
 	_      structs.HostLayout
-	Blocks [128]uint64
+	Blocks [2048]uint64
 	Next   uint64
 }
 
@@ -57,6 +57,7 @@ const (
 	meterMapLatencyByStream   = "latency_by_stream"
 	meterMapWindowByStream    = "window_by_stream"
 	meterProgMeter            = "meter"
+	meterVarCountedFrom       = "counted_from"
 	meterVarEncapsulated      = "encapsulated"
 	meterVarManyQueues        = "many_queues"
 	meterVarOuterDestination  = "outer_destination"
@@ -124,6 +125,7 @@ type meterMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type meterVariableSpecs struct {
+	CountedFrom       *ebpf.VariableSpec `ebpf:"counted_from"`
 	Encapsulated      *ebpf.VariableSpec `ebpf:"encapsulated"`
 	ManyQueues        *ebpf.VariableSpec `ebpf:"many_queues"`
 	OuterDestination  *ebpf.VariableSpec `ebpf:"outer_destination"`
@@ -170,6 +172,7 @@ func (m *meterMaps) Close() error {
 //
 // It can be passed to loadMeterObjects or ebpf.CollectionSpec.LoadAndAssign.
 type meterVariables struct {
+	CountedFrom       *ebpf.Variable `ebpf:"counted_from"`
 	Encapsulated      *ebpf.Variable `ebpf:"encapsulated"`
 	ManyQueues        *ebpf.Variable `ebpf:"many_queues"`
 	OuterDestination  *ebpf.Variable `ebpf:"outer_destination"`

@@ -19,7 +19,7 @@ type Stream struct {
 	ReceivedOctets uint64 // of these, Ethernet header included, FCS not
 	Duplicated     uint64 // further arrivals of a frame that was already received
 	Reordered      uint64 // of Received: came after one that was sent later (RFC 4737, 3.3)
-	Stale          uint64 // came more than 3968 numbers after a later one: late or duplicated, who knows
+	Stale          uint64 // came more than 65,000 numbers after a later one: late or duplicated, who knows
 
 	// Misdelivered counts frames of Received that are wrong, each once, under
 	// the first wrong thing found.
@@ -107,6 +107,15 @@ func (m *Meter) readLatency(key uint32) (*hdrhistogram.Histogram, error) {
 		SignificantFigures:    significantFigures,
 		Counts:                total,
 	}), nil
+}
+
+// ResetFrom is [Meter.Reset] while frames may be on their way: those before this
+// sequence number are not counted any more.
+func (m *Meter) ResetFrom(sequence uint64) error {
+	if err := m.objects.CountedFrom.Set(sequence); err != nil {
+		return fmt.Errorf("meter: reset: %w", err)
+	}
+	return m.Reset()
 }
 
 // Reset sets every count to zero. No frame may be on its way.

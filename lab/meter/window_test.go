@@ -15,6 +15,8 @@ import (
 	"plumbline/lab/topology"
 )
 
+const window = 32 * uint64(len(meterWindow{}.Blocks))
+
 // order is what the meter counts of the order of frames.
 type order struct{ Received, Duplicated, Reordered, Stale uint64 }
 
@@ -61,9 +63,9 @@ func TestWindow(t *testing.T) {
 		{"three times", []uint64{7, 8, 7, 7}, order{Received: 2, Duplicated: 2}},
 		{"swap", []uint64{0, 2, 1, 3}, order{Received: 4, Reordered: 1}},
 		{"two late", []uint64{0, 3, 1, 2, 4}, order{Received: 5, Reordered: 2}},
-		{"late by the whole window", []uint64{0, 4096, 130}, order{Received: 3, Reordered: 1}},
-		{"later than the window", []uint64{0, 4096, 1}, order{Received: 2, Stale: 1}},
-		{"the window comes round", []uint64{5, 4096 + 5, 8192 + 5, 8192 + 5}, order{Received: 3, Duplicated: 1}},
+		{"late by the whole window", []uint64{0, window, 130}, order{Received: 3, Reordered: 1}},
+		{"later than the window", []uint64{0, window, 1}, order{Received: 2, Stale: 1}},
+		{"the window comes round", []uint64{5, window + 5, 2*window + 5, 2*window + 5}, order{Received: 3, Duplicated: 1}},
 		{"jump over many rounds", []uint64{5, 1<<32 + 5, 1<<32 + 6}, order{Received: 3}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -77,6 +79,24 @@ func TestWindow(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestResetFrom wants frames of before not to count when they arrive late.
+func TestResetFrom(t *testing.T) {
+	bed, err := topology.New(topology.Config{Name: "plt-reset"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bed.Close() })
+	m := loadOnly(t, bed, generator.Uplink, false)
+	feed(t, m, bed, []uint64{0, 1, 2})
+	if err := m.ResetFrom(6); err != nil {
+		t.Fatal(err)
+	}
+	feed(t, m, bed, []uint64{3, 5, 6, 4, 8, 7, 0})
+	if diff := gocmp.Diff(order{Received: 3, Reordered: 1}, orderOf(m.stream(t))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -211,9 +211,30 @@ func (c *Comparison) arrangement() string {
 	return s.text()
 }
 
+// correctness tells order within one session from that among many: a datapath may
+// take up the packets of one UE after those of another, but not those of a flow.
 func (c *Comparison) correctness() string {
-	r := Result{Trials: c.plainTrials()}
-	return r.correctness()
+	var one, all Result
+	for _, t := range c.Trials {
+		if t.Sessions == 1 {
+			one.Trials = append(one.Trials, t.Trial)
+		}
+		all.Trials = append(all.Trials, t.Trial)
+	}
+	sum := func(r Result, of func(*Trial) uint64) string {
+		total := uint64(0)
+		for i := range r.Trials {
+			total += of(&r.Trials[i])
+		}
+		return grouped(total)
+	}
+	reordered := func(t *Trial) uint64 { return t.Reordered }
+	text := fmt.Sprintf("%s misdelivered, %s duplicated of %s frames; ", sum(all, func(t *Trial) uint64 { return t.Misdelivered }),
+		sum(all, func(t *Trial) uint64 { return t.Duplicated }), sum(all, func(t *Trial) uint64 { return t.ReceivedFrames }))
+	if len(one.Trials) > 0 {
+		text += fmt.Sprintf("%s of %s reordered with one session, ", sum(one, reordered), sum(one, func(t *Trial) uint64 { return t.ReceivedFrames }))
+	}
+	return text + sum(all, reordered) + " of all, where frames of different sessions may overtake each other"
 }
 
 // drops are those of saturated trials above all, by path.
@@ -231,12 +252,4 @@ func (c *Comparison) drops() string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-func (c *Comparison) plainTrials() []Trial {
-	var trials []Trial
-	for _, t := range c.Trials {
-		trials = append(trials, t.Trial)
-	}
-	return trials
 }

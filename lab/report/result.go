@@ -172,7 +172,9 @@ type Trial struct {
 	LossRatio    float64 `json:"loss_ratio"` // of the offered frames
 	Misdelivered uint64  `json:"misdelivered"`
 	Duplicated   uint64  `json:"duplicated"`
-	Reordered    uint64  `json:"reordered"`
+	// Reordered frames came after one that was sent later, of whichever session. What
+	// came so late that it may be a duplicate is among them, and counts as lost.
+	Reordered uint64 `json:"reordered"`
 	// BedRatio is ReceivedPPS by that of the bed trial of the same sessions and
 	// repeat; of a paced trial by the median of that of all repeats.
 	BedRatio  float64 `json:"bed_ratio"`
