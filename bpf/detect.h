@@ -2,6 +2,7 @@
 #pragma once
 #include "list.h"
 #include "queue.h"
+#include "split.h"
 
 /* What the stages may use of a rule: read once, so that all see the same. */
 struct match {
@@ -183,6 +184,8 @@ static __always_inline int detect_tunnelled(const struct ctx *ctx, const struct 
 	rule = rule_find(&rule_by_teid, &guest_by_teid, m->key);
 	if (!rule)
 		return -DROP_NO_PDR;
+	if (split_first(p, rule))
+		return -PASS_SPLIT;
 	err = match_begin(m, rule, 1);
 	if (err)
 		return err;
@@ -245,6 +248,8 @@ static __always_inline int detect_bare(const struct ctx *ctx, const struct packe
 	}
 	if (!rule)
 		return -PASS_HOST;
+	if (split_first(p, rule) || split_unfinished(ctx, p))
+		return -PASS_SPLIT;
 	err = match_begin(m, rule, 0) ?: detect_network(ctx, m);
 	if (err)
 		return err == -PASS_ETHER ? -PASS_HOST : err; /* it is no UE address */

@@ -62,7 +62,8 @@
 	X(N6,         "needs more of NAT or MSS clamp than the fast path does") \
 	X(BRIDGE,     "frame of which a bridge has to learn, or to a group") \
 	X(BUFFER,     "FAR says BUFF: it waits in the buffer") \
-	X(ANSWER,     "dropped by the slow path, with an answer to its sender")
+	X(ANSWER,     "dropped by the slow path, with an answer to its sender") \
+	X(SPLIT,      "super-packet to be cut, or checksum to be finished, before it is treated")
 
 enum upf_count {
 	COUNT_NONE,

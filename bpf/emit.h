@@ -61,21 +61,21 @@ static __always_inline int emit_send(struct ctx *ctx, const struct route *r)
 /* emit_resize - make the frame @head octets of new headers, the last @kept octets
  * in front of the user packet, and the user packet
  *
+ * @outer: IP version of the new headers, if they are a tunnel's; else 0
+ *
  * All else is cut off. Pointers are void afterwards. Return: 0, or a negative
  * enum upf_count.
  */
-static __always_inline int emit_resize(struct ctx *ctx, const struct packet *p, int head, __u32 kept)
+static __always_inline int emit_resize(struct ctx *ctx, const struct packet *p, int head, __u32 kept, __u32 outer)
 {
 	long before = (long)p->pos - (long)ctx_data(ctx);
-	long behind = (long)p->end - (long)p->pos;
+	long behind = packet_behind(ctx, p);
 
 	/* Pointers are subtracted on 64 bits and before anything else. */
 	barrier_var(before);
 	barrier_var(behind);
 	behind -= p->octets;
-	if (behind > 0 && ctx_trim(ctx, behind))
-		return -DROP_INTERNAL;
-	return ctx_push(ctx, before - kept - head) ? -DROP_INTERNAL : 0;
+	return ctx_resize(ctx, before - kept, head, behind, outer, p->version) ? -DROP_INTERNAL : 0;
 }
 
 /* emit_bare - Outer Header Removal, and out on N6
@@ -88,7 +88,7 @@ static __always_inline int emit_bare(struct ctx *ctx, const struct packet *p,
 {
 	struct ethhdr *eth;
 
-	if (emit_ttl(p) || emit_resize(ctx, p, sizeof(*eth), 0))
+	if (emit_ttl(p) || emit_resize(ctx, p, sizeof(*eth), 0, 0))
 		return -DROP_INTERNAL;
 	eth = ctx_data(ctx);
 	if ((void *)(eth + 1) > ctx_end(ctx))
@@ -227,11 +227,12 @@ static __always_inline int emit_outer(struct ctx *ctx, const struct packet *p,
 				      const struct route *r)
 {
 	int head = OUTER_IP4 + route_optional(r);
+	__u32 stays = route_stays(r);
 	struct ethhdr *eth;
 
 	if (r->hop->outer != OUTER_IP4)
 		return emit_outer_ip6(ctx, p, r);
-	if (emit_resize(ctx, p, sizeof(*eth) + head, r->kept))
+	if (emit_resize(ctx, p, sizeof(*eth) + head + r->kept - stays, stays, 4))
 		return -DROP_INTERNAL;
 	eth = ctx_data(ctx);
 	if ((void *)(eth + 1) + OUTER_IP4 > ctx_end(ctx))

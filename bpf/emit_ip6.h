@@ -127,11 +127,13 @@ static __always_inline int emit_outer_ip6(struct ctx *ctx, const struct packet *
 {
 	const int head = OUTER_IP6 + route_optional(r);
 	const __u32 udp_at = sizeof(struct ethhdr) + sizeof(struct ipv6hdr);
+	__u32 stays = route_stays(r), sum;
 	struct ethhdr *eth;
 	struct udphdr *udp;
-	__u32 sum;
 
-	if (emit_resize(ctx, p, sizeof(*eth) + head, r->kept))
+	if (emit_resize(ctx, p, sizeof(*eth) + head + r->kept - stays, stays, 6))
+		return -DROP_INTERNAL;
+	if (ctx_reach(ctx))
 		return -DROP_INTERNAL;
 	eth = ctx_data(ctx);
 	if ((void *)(eth + 1) + OUTER_IP6 > ctx_end(ctx))

@@ -19,12 +19,14 @@
  * the T-PDU.
  */
 
+#ifndef CTX_SKB
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
 } ether_program SEC(".maps");
+#endif
 
 /* The same for programs on a CPUMAP, which the kernel tells apart. */
 struct {
@@ -193,7 +195,7 @@ static __always_inline int ether_leave(struct ctx *ctx, struct packet *p, const 
 	err = upf_admit(ctx, m, p, err);
 	if (err)
 		return err;
-	if (emit_resize(ctx, p, 0, 0))
+	if (emit_resize(ctx, p, 0, 0, 0))
 		return -DROP_INTERNAL;
 	if (to)
 		return ETHER_BRIDGED | network;
@@ -236,6 +238,7 @@ __noinline int ether_tunnelled(struct ctx_md *md)
 	if (err)
 		return upf_finish(err);
 	p.octets = p.left;
+	packet_single(&p);
 	trace_packet(&p, 1);
 	m.key = rule_key_teid(p.teid);
 	err = ether_up(&ctx, &p, &m);
@@ -302,6 +305,7 @@ __noinline int ether_frame(struct ctx_md *md, __u32 network)
 
 	packet_init(&p, &ctx);
 	p.octets = p.left;
+	packet_single(&p);
 	trace_packet(&p, 0);
 	err = ether_down(&ctx, &p, &m, network);
 	trace_match(&m);

@@ -33,6 +33,14 @@ static __always_inline __u32 route_optional(const struct route *r)
 	return r->kept ? sizeof(struct gtpu_opt) : 0;
 }
 
+/* route_stays - octets in front of the user packet that stay as they came: the optional
+ * word, and the extension headers behind it
+ */
+static __always_inline __u32 route_stays(const struct route *r)
+{
+	return r->kept ? sizeof(struct gtpu_opt) + r->kept : 0;
+}
+
 /* hop_use - take the hop with this index for a packet of @octets behind the
  * headers that the hop itself asks for
  *
@@ -170,7 +178,7 @@ static __always_inline int forward_outer(const struct match *m, const struct pac
 	r->teid = m->out.teid;
 	r->dscp = m->ctl & RULE_DSCP ? m->out.dscp : p->dscp;
 	r->flow = flow_hash(p);
-	return hop_use(m->out.hop, route_optional(r) + r->kept + p->octets, r);
+	return hop_use(m->out.hop, route_optional(r) + r->kept + packet_longest(p), r) ?: super_tunnel(p, r->hop);
 }
 
 /* forward_psc - the PDU Session Container of a packet that had none

@@ -87,8 +87,8 @@ static __always_inline int forward_routed(const struct packet *p, __u32 way, str
 		     bpf_ntohl(ip6->daddr.in6_u.u6_addr32[3]);
 	}
 	found = route_hop(way, hi, lo, flow_hash(p));
-	err = hop_use(found & 0xffff, p->octets, r);
-	if (!err && found >> 16 && p->octets > found >> 16)
+	err = hop_use(found & 0xffff, packet_longest(p), r);
+	if (!err && found >> 16 && packet_longest(p) > found >> 16)
 		return -PASS_TOO_BIG;
 	return err;
 }
@@ -111,7 +111,7 @@ static __always_inline int forward_way(const struct packet *p, __u32 way, struct
 			return forward_routed(p, way, r);
 		hop = (p->dst_ip6 & w->mask_ip6) == w->onlink_ip6 ? forward_neighbour(p, w->network) : w->gateway_ip6;
 	}
-	return hop_use(hop, p->octets, r);
+	return hop_use(hop, packet_longest(p), r);
 }
 
 /* forward_bare - what the FAR of a G-PDU asks for: out on N6, as it is

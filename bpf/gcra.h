@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
-#include "maps.h"
+#include "packet.h"
 
 /* What is done with a meter: GCRA in its virtual scheduling form. A packet
  * conforms unless the theoretical arrival time is further ahead of the clock than
  * the tolerance. One 64-bit compare-and-swap keeps it exact on any number of
  * CPUs. Times are in units of 2^-8 ns.
- * @octets is METER_PACKET for a Packet Rate.
+ * @octets is METER_PACKET for a Packet Rate, or an amount: AMOUNT_*.
  *
  * There are two clocks. The coarse one stands still between ticks of the kernel
  * and costs nothing, where the true one costs as much as all the rest. It is never
@@ -42,7 +42,7 @@ static __always_inline __u64 gcra_cost(const struct meter *m, __u32 octets)
 {
 	__u64 unit = m->unit_time;
 
-	return octets == METER_PACKET ? unit : unit * octets >> METER_SHIFT;
+	return octets == METER_PACKET ? unit : unit * AMOUNT_OCTETS(octets) >> METER_SHIFT;
 }
 
 /* gcra_ahead - how far @tat is ahead of the clock; 0: not at all */

@@ -2,22 +2,23 @@
 #pragma once
 #include "copies.h"
 #include "enforce.h"
+#include "fits.h"
 #include "trace.h"
 
 /* pdr_measure - count a packet of a PDR of a list that is forwarded; those URRs
  * that count before enforcement have done so
  */
-static __always_inline void pdr_measure(const struct pdr *pdr, __u32 octets)
+static __always_inline void pdr_measure(const struct pdr *pdr, __u32 amount)
 {
 	struct pdr_counter *n = bpf_map_lookup_elem(&pdr_counters, &pdr->counter);
 
 	if (n) {
-		__sync_fetch_and_add(&n->packets, 1);
-		__sync_fetch_and_add(&n->octets, octets);
+		__sync_fetch_and_add(&n->packets, AMOUNT_PACKETS(amount));
+		__sync_fetch_and_add(&n->octets, AMOUNT_OCTETS(amount));
 	}
 	for (__u32 i = 0; i < PDR_URRS && i < pdr->urrs; i++)
 		if (!(pdr_urr(pdr, i) & URR_BEFORE))
-			urr_count(pdr_urr(pdr, i), pdr_direction(pdr), octets);
+			urr_count(pdr_urr(pdr, i), pdr_direction(pdr), amount);
 }
 
 /* Enforce and measure are one call: it costs about as much as either of them, and
@@ -28,16 +29,16 @@ static __always_inline void pdr_measure(const struct pdr *pdr, __u32 octets)
  *
  * Return: 0, or a negative enum upf_count.
  */
-__noinline int pdr_pass(__u32 index, __u32 octets)
+__noinline int pdr_pass(__u32 index, __u32 amount)
 {
 	const struct pdr *pdr = bpf_map_lookup_elem(&pdrs, &index);
 	int err;
 
 	if (!pdr)
 		return -DROP_INTERNAL;
-	err = pdr_enforce(pdr, octets);
+	err = pdr_enforce(pdr, amount);
 	if (!err)
-		pdr_measure(pdr, octets);
+		pdr_measure(pdr, amount);
 	return err;
 }
 
@@ -47,7 +48,7 @@ __noinline int pdr_pass(__u32 index, __u32 octets)
  * @ue: the low half of match_ue()
  * Return: 0, or a negative enum upf_count.
  */
-__noinline int rule_pass(__u64 pair, __u32 urr, __u32 ctl, __u32 ue, __u32 octets)
+__noinline int rule_pass(__u64 pair, __u32 urr, __u32 ctl, __u32 ue, __u32 amount)
 {
 	__u32 first = pair, second = pair >> 32, home = ue & index_mask;
 	__u32 direction = ctl & RULE_UPLINK ? URR_UPLINK : URR_DOWNLINK;
@@ -57,16 +58,16 @@ __noinline int rule_pass(__u64 pair, __u32 urr, __u32 ctl, __u32 ue, __u32 octet
 		first = first ? home_meter(home, ctl & RULE_UPLINK) : 0;
 		urr = urr ? home_urr(home) : 0;
 	}
-	err = rule_enforce(first, second, urr, direction, octets);
+	err = rule_enforce(first, second, urr, direction, amount);
 	if (!err && urr)
-		urr_add(urr, direction, octets);
+		urr_add(urr, direction, amount);
 	return err;
 }
 
 /* list_pass - pdr_pass(), and let copies be made of a packet that gets through */
 static __always_inline int list_pass(const struct ctx *ctx, const struct match *m, const struct packet *p)
 {
-	int err = pdr_pass(m->meter[0], p->octets);
+	int err = pdr_pass(m->meter[0], packet_amount(p));
 
 	if (!err && m->ctl & RULE_COPY)
 		copy_offer(ctx->md, m->meter[0], p->teid != 0);
@@ -82,14 +83,16 @@ static __always_inline int pass(const struct ctx *ctx, const struct match *m, co
 {
 	int err = 0;
 
+	if (packet_super(p) && !super_fits(p, m))
+		return -PASS_SPLIT;
 	if (m->ctl & (RULE_GATE | RULE_LIST))
 		return m->ctl & RULE_LIST ? list_pass(ctx, m, p) : -DROP_GATE;
 	if (m->meter[0] | m->urr)
-		err = rule_pass((__u64)m->meter[1] << 32 | m->meter[0], m->urr, m->ctl, match_ue(p, m), p->octets);
+		err = rule_pass((__u64)m->meter[1] << 32 | m->meter[0], m->urr, m->ctl, match_ue(p, m), packet_amount(p));
 	if (err)
 		return err;
-	__sync_fetch_and_add(&m->rule->packets, 1);
-	__sync_fetch_and_add(&m->rule->octets, p->octets);
+	__sync_fetch_and_add(&m->rule->packets, AMOUNT_PACKETS(packet_amount(p)));
+	__sync_fetch_and_add(&m->rule->octets, AMOUNT_OCTETS(packet_amount(p)));
 	return 0;
 }
 

@@ -321,6 +321,8 @@ __noinline int n6_untranslate(struct ctx_md *md)
 	ip = nat_packet(md, at);
 	if (!ip)
 		return -PASS_N6;
+	if (split_before_nat(md, at))
+		return -PASS_SPLIT;
 	mapping = nat_find(ip, w->network, 1, -DROP_NAT_MAPPING);
 	return mapping < 0 ? mapping : n6_translate(md, mapping, at, 1);
 }

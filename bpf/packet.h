@@ -30,6 +30,12 @@ struct packet {
 	__u32 qfi;		/* and this one: flags and QFI */
 	__u32 exts;		/* not 0: there are extension headers beside one of one word */
 	__u32 exts_octets;	/* of all of them, which end where the user packet begins */
+#ifdef CTX_SKB
+	struct __sk_buff *md;
+	__u32 whole;		/* of a super-packet: it can go on as it is */
+	__u32 longest;		/* octets of the user packet, or of the longest that it stands for */
+	__u32 amount;		/* what it counts as: AMOUNT_* */
+#endif
 };
 
 static __always_inline void packet_init(struct packet *p, const struct ctx *ctx)
@@ -37,6 +43,9 @@ static __always_inline void packet_init(struct packet *p, const struct ctx *ctx)
 	p->pos = ctx_data(ctx);
 	p->end = ctx_end(ctx);
 	p->left = ctx_octets(ctx);
+#ifdef CTX_SKB
+	p->md = ctx->md;
+#endif
 }
 
 static __always_inline int packet_has(const struct packet *p, __u32 octets)
@@ -58,3 +67,16 @@ static __always_inline void packet_pull(struct packet *p, __u32 octets)
 	p->pos += octets;
 	p->left -= octets;
 }
+
+/* packet_behind - octets from the cursor to the end of the frame, on 64 bits */
+static __always_inline long packet_behind(const struct ctx *ctx, const struct packet *p)
+{
+#ifdef CTX_SKB
+	return ctx_octets(ctx) - packet_at(ctx, p);
+#else
+	(void)ctx;
+	return (long)p->end - (long)p->pos;
+#endif
+}
+
+#include "super.h"

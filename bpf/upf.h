@@ -41,8 +41,10 @@ __noinline int upf_share(__u64 key)
 /* upf_dropped - count on the rule what its QERs and FAR drop, but not what the
  * slow path drops, which counts it there
  */
-static __always_inline int upf_dropped(const struct match *m, int err)
+static __always_inline int upf_dropped(const struct match *m, const struct packet *p, int err)
 {
+	if (packet_super(p))
+		return -PASS_SPLIT;
 	if ((err == -DROP_TTL || err == -DROP_SCOPE) && upf_share(m->key))
 		return -PASS_ANSWER;
 	if (!IS_PASS(-err))
@@ -60,7 +62,7 @@ static __always_inline int upf_admit(const struct ctx *ctx, const struct match *
 		err = match_end(m) ?: err;
 	if (!err)
 		err = pass(ctx, m, p);
-	return err ? upf_dropped(m, err) : 0;
+	return err ? upf_dropped(m, p, err) : 0;
 }
 
 static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, struct match *m)
@@ -84,6 +86,8 @@ static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, stru
 	if (m->ctl & RULE_OUTER)
 		return upf_relay(ctx, p, m);
 	err = forward_bare(m, p, &r);
+	if (!err && packet_super(p) && r.changes & N6_NAT)
+		err = -PASS_SPLIT;
 	if (!err && r.changes) {
 		mapping = n6_prepare(ctx, rule_n6(m->ctl), &r.changes, packet_at(ctx, p));
 		if (mapping < 0)
@@ -236,13 +240,17 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 	packet_init(&p, ctx);
 	err = parse_tunnelled(&p);
 	trace_packet(&p, 1);
-	if (!err)
+	if (!err) {
+		super_begin(ctx, &p);
 		err = upf_tunnelled(ctx, &p, &m);
-	else if (err == -DROP_IP_SHORT || err == -DROP_IP_VERSION)
+	} else if (err == -DROP_IP_SHORT || err == -DROP_IP_VERSION) {
 		err = upf_opaque(p.teid, err);
+	}
 	if (err == -PASS_RULES)
 		m.key = rule_key_teid(p.teid);
 	trace_match(&m);
+	if (split_wanted(ctx, &p, err))
+		return split_off(ctx, VLAN_GTPU);
 	if (err >= 0 || err == -PASS_ETHER)
 		return err;
 	if (upf_unmatched(-err) && p.version == 6 && forward_scope(&p) && upf_share(m.key))
@@ -261,10 +269,12 @@ static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m)
 	packet_init(&p, ctx);
 	err = parse_bare(&p);
 	trace_packet(&p, 0);
-	if (!err)
+	if (!err) {
+		super_begin(ctx, &p);
 		err = upf_bare(ctx, &p, m);
+	}
 	trace_match(m);
-	return err;
+	return split_wanted(ctx, &p, err) ? split_off(ctx, VLAN_N6) : err;
 }
 
 /* upf_n6 - a frame from N6
@@ -287,6 +297,8 @@ static __always_inline int upf_n6(struct ctx *ctx)
 		if (err)
 			break;
 	}
+	if (err == -PASS_SPLIT)
+		return split_off(ctx, VLAN_N6);
 	reason = -err;
 	if (err < 0 && IS_PASS(reason) && reason != PASS_HOST)
 		return upf_exception(ctx, m.key, 0, reason);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
-#include "maps.h"
+#include "packet.h"
 
 /* What a URR does with a packet; struct urr in rules.h says what that is. The
  * functions are global, so that the verifier looks at them once and not for each
@@ -185,36 +185,36 @@ __noinline int urr_check(__u32 index, __u32 direction, __u64 own)
 	return urr_renew(index);
 }
 
-/* urr_add - a packet of @octets that is forwarded in @direction, in line */
-static __always_inline void urr_add(__u32 index, __u32 direction, __u32 octets)
+/* urr_add - a packet that is forwarded in @direction, in line; @amount: AMOUNT_* */
+static __always_inline void urr_add(__u32 index, __u32 direction, __u32 amount)
 {
 	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
 	__u64 own, total;
 
 	if (!u || direction > URR_DOWNLINK)
 		return;
-	own = __sync_fetch_and_add(&u->octets[direction], octets) + octets;
-	__sync_fetch_and_add(&u->packets[direction], 1);
+	own = __sync_fetch_and_add(&u->octets[direction], AMOUNT_OCTETS(amount)) + AMOUNT_OCTETS(amount);
+	__sync_fetch_and_add(&u->packets[direction], AMOUNT_PACKETS(amount));
 	total = own + *(volatile __u64 *)&u->octets[direction ^ 1];
 	if (own >= *(volatile __u64 *)&u->limit[direction] || total >= *(volatile __u64 *)&u->limit[URR_TOTAL])
 		urr_check(index, direction, own);
 }
 
 /* urr_count - urr_add() as a function */
-__noinline int urr_count(__u32 index, __u32 direction, __u32 octets)
+__noinline int urr_count(__u32 index, __u32 direction, __u32 amount)
 {
-	urr_add(index, direction, octets);
+	urr_add(index, direction, amount);
 	return 0;
 }
 
 /* urr_arrived - a packet that arrives, for a URR that measures before enforcement
  *
- * @octets: 0: a quota stops it, and it is not counted
+ * @amount: 0: a quota stops it, and it is not counted
  */
-__noinline int urr_arrived(__u32 index, __u32 direction, __u32 octets)
+__noinline int urr_arrived(__u32 index, __u32 direction, __u32 amount)
 {
 	urr_start(index);
-	if (octets)
-		urr_add(index, direction, octets);
+	if (amount)
+		urr_add(index, direction, amount);
 	return 0;
 }

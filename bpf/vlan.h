@@ -12,12 +12,12 @@
  */
 
 #define VLAN_VID	0x0fff	/* in the TCI */
-#define VLAN_OCTETS	4	/* of a tag */
 #define VLAN_MAX	128	/* tags on all devices */
 
 /* What a port is. */
 #define VLAN_GTPU	1
 #define VLAN_N6		2
+#define VLAN_ETHER	4	/* of an Ethernet data network */
 
 struct vlan_key {
 	__u32 ifindex;
@@ -32,16 +32,6 @@ struct {
 	__type(value, __u32);
 } vlan_roles SEC(".maps");
 
-struct vlan_macs {
-	__u32 word[3];
-};
-
-struct vlan_frame {
-	struct vlan_macs macs;
-	__be16 proto;
-	__be16 tci;
-};
-
 static __always_inline __u32 vlan_role(const struct ctx *ctx, __u32 vid)
 {
 	struct vlan_key key = { .ifindex = ctx_ifindex(ctx), .vid = vid };
@@ -50,41 +40,21 @@ static __always_inline __u32 vlan_role(const struct ctx *ctx, __u32 vid)
 	return role ? *role : 0;
 }
 
-/* vlan_move - move the MAC addresses and the start of the frame by @octets
- *
- * All pointers into the packet are void afterwards. Return: 0, or an error.
- */
-static __always_inline int vlan_move(struct ctx *ctx, int octets)
-{
-	struct vlan_macs *at = ctx_data(ctx), macs;
-
-	if ((void *)(at + 1) > ctx_end(ctx))
-		return -1;
-	macs = *at;
-	if (ctx_push(ctx, octets))
-		return -1;
-	at = ctx_data(ctx);
-	if ((void *)(at + 1) > ctx_end(ctx))
-		return -1;
-	*at = macs;
-	return 0;
-}
-
 /* vlan_arrive - which port a frame is of, and take off its tag
  *
  * Return: VLAN_*, or 0 and the frame as it was.
  */
 static __always_inline __u32 vlan_arrive(struct ctx *ctx)
 {
-	const struct vlan_frame *f = ctx_data(ctx);
+	int tci = ctx_tag(ctx);
 	__u32 role;
 
-	if ((void *)(f + 1) > ctx_end(ctx))
-		return 0;
-	if (f->proto != bpf_htons(ETH_P_8021Q))
+	if (tci == CTX_TAG_NONE)
 		return vlan_role(ctx, 0);
-	role = vlan_role(ctx, bpf_ntohs(f->tci) & VLAN_VID);
-	if (!role || vlan_move(ctx, VLAN_OCTETS))
+	if (tci < 0)
+		return 0;
+	role = vlan_role(ctx, tci & VLAN_VID);
+	if (!role || ctx_tag_off(ctx))
 		return 0;
 	return role;
 }
@@ -95,15 +65,5 @@ static __always_inline __u32 vlan_arrive(struct ctx *ctx)
  */
 __noinline int vlan_put(struct ctx_md *md, __u32 vid)
 {
-	struct ctx ctx = { .md = md };
-	struct vlan_frame *f;
-
-	if (vlan_move(&ctx, -VLAN_OCTETS))
-		return -1;
-	f = ctx_data(&ctx);
-	if ((void *)(f + 1) > ctx_end(&ctx))
-		return -1;
-	f->proto = bpf_htons(ETH_P_8021Q);
-	f->tci = bpf_htons(vid & VLAN_VID);
-	return 0;
+	return md_tag_on(md, vid & VLAN_VID);
 }

@@ -59,6 +59,7 @@ const (
 	PassBridge               // frame of which a bridge has to learn, or to a group
 	PassBuffer               // FAR says BUFF: it waits in the buffer
 	PassAnswer               // dropped by the slow path, with an answer to its sender
+	PassSplit                // super-packet to be cut, or checksum to be finished, before it is treated
 )
 
 var reasons = [...]reason{
@@ -117,4 +118,5 @@ var reasons = [...]reason{
 	PassBridge:        {"bridge", "frame of which a bridge has to learn, or to a group", false},
 	PassBuffer:        {"buffer", "FAR says BUFF: it waits in the buffer", false},
 	PassAnswer:        {"answer", "dropped by the slow path, with an answer to its sender", false},
+	PassSplit:         {"split", "super-packet to be cut, or checksum to be finished, before it is treated", false},
 }

@@ -34,6 +34,7 @@ type Config struct {
 	MeterBurst Duration `yaml:"meter_burst" json:"meter_burst"`
 	Datapath   string   `yaml:"datapath" json:"datapath"` // DatapathAuto, DatapathXDP ...
 	XDP        XDP      `yaml:"xdp" json:"xdp"`
+	TC         TC       `yaml:"tc" json:"tc"`
 	AFXDP      AFXDP    `yaml:"afxdp" json:"afxdp"`
 	TUN        TUN      `yaml:"tun" json:"tun"`
 	Sessions   Sessions `yaml:"sessions" json:"sessions"`
@@ -166,6 +167,15 @@ type XDP struct {
 	// MaxListedPDRs is how many PDRs the fast path holds that do not fit into one
 	// cache line, up to MaxSessions; 0: half of Sessions.Max, and at least 1024.
 	MaxListedPDRs int `yaml:"max_listed_pdrs" json:"max_listed_pdrs"`
+}
+
+// TC is what the datapath on socket buffers has beside what it shares with XDP: pins and
+// limits.
+type TC struct {
+	// SuperPackets says that all gNBs and peers behind N3 and GTPU take G-PDUs that are
+	// longer than the link's MTU, as `plumb gnb` on this machine does: packets that
+	// their sender left to the kernel to be cut go through whole.
+	SuperPackets bool `yaml:"super_packets" json:"super_packets"`
 }
 
 // AFXDP is how the AF_XDP datapath works.

@@ -12,7 +12,7 @@ import (
 var notOf = map[Role][]string{
 	RoleUPF: {"bus"},
 	RoleN4: {
-		"n3", "gtpu", "n6", "data_networks", "forwarding_policies", "router_advertisement", "buffer", "meter_burst", "xdp", "tun",
+		"n3", "gtpu", "n6", "data_networks", "forwarding_policies", "router_advertisement", "buffer", "meter_burst", "xdp", "tc", "tun",
 		"bus.agent",
 	},
 	RoleDatapath: {"node_id", "n4", "pools", "slices", "predefined_rules", "store", "bus.agents", "bus.timeout"},

@@ -18,19 +18,30 @@ func openXDP(o opening) (datapath.Driver, error) {
 	if err := checkCapabilities(DatapathXDP); err != nil {
 		return nil, err
 	}
+	cfg := programs(o)
+	cfg.Mode, cfg.Spread = xdp.Mode(o.XDP.Mode), o.XDP.Spread
+	d, err := xdp.New(cfg)
+	if err != nil {
+		return nil, explainPrograms(o.Config, err)
+	}
+	return d, nil
+}
+
+// programs is what the datapaths that are programs in the kernel have in common.
+func programs(o opening) xdp.Config {
 	c := o.Config
-	d, err := xdp.New(xdp.Config{
-		Endpoints: endpoints(c), N6: dataNetworks(c),
-		Mode: xdp.Mode(c.XDP.Mode), MaxSessions: c.Sessions.Max, MaxListedPDRs: c.XDP.MaxListedPDRs,
-		Pin: c.XDP.Pin, Spread: c.XDP.Spread, EchoInterval: time.Duration(c.N3.EchoInterval),
+	return xdp.Config{
+		Endpoints: endpoints(c), N6: dataNetworks(c), MaxSessions: c.Sessions.Max, MaxListedPDRs: c.XDP.MaxListedPDRs,
+		Pin: c.XDP.Pin, EchoInterval: time.Duration(c.N3.EchoInterval),
 		Advertise: c.RouterAdvertisement.advertise(), Buffer: c.Buffer.limits(), MeterBurst: time.Duration(c.MeterBurst), Log: o.log,
 		Paused: o.paused,
-	})
-	switch {
-	case err == nil:
-		return d, nil
-	case errors.Is(err, unix.EADDRINUSE):
-		return nil, explainListen("n3.address", netip.AddrPortFrom(c.N3.Address, gtpu.Port), unix.EADDRINUSE)
 	}
-	return nil, fmt.Errorf("datapath %w", err)
+}
+
+// explainPrograms says why they were not attached.
+func explainPrograms(c *Config, err error) error {
+	if errors.Is(err, unix.EADDRINUSE) {
+		return explainListen("n3.address", netip.AddrPortFrom(c.N3.Address, gtpu.Port), unix.EADDRINUSE)
+	}
+	return fmt.Errorf("datapath %w", err)
 }

@@ -58,7 +58,7 @@ func (d *Driver) startWatching() error {
 
 // attachAll puts the programs on all devices.
 func (d *Driver) attachAll() error {
-	for _, step := range []func() error{d.tagAll, d.startSpread} {
+	for _, step := range []func() error{d.tagAll, d.startSpread, d.attachCutter} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (d *Driver) attachAll() error {
 			return err
 		}
 	}
-	return nil
+	return d.pins.leaveHooks()
 }
 
 // programOf returns the program of a device, which is plain if its ports have no
@@ -115,43 +115,52 @@ func (d *Driver) routed() []port {
 	return all
 }
 
-// attach puts prog on the device in the configured mode.
+// devices returns the names of all on which programs are.
+func (d *Driver) devices() []string {
+	names := d.ports.names()
+	if d.cut != nil {
+		names = append(names, d.cut.rx.name)
+	}
+	return names
+}
+
+// attach puts prog on the device.
 func (d *Driver) attach(prog *ebpf.Program, p device) error {
 	if d.pins != nil {
-		if l := d.pins.attached(p); l != nil {
+		if l := d.hook.attached(d, p); l != nil {
 			return d.replace(l, prog, p)
 		}
 	}
-	l, mode, err := d.attachAnew(prog, p)
+	l, mode, err := d.hook.attach(d, prog, p)
 	if err != nil {
 		return err
 	}
 	if d.pins != nil {
-		if err := l.Pin(d.pins.link(p.name)); err != nil {
+		if err := l.Pin(d.pins.attachment(d.hook.pinOf(mode), p.name)); err != nil {
 			return errors.Join(fmt.Errorf("xdp: pin attachment to %s: %w", p.name, err), l.Close())
 		}
 	}
-	d.attached(linkPrefix+p.name, l, true)
-	d.log.Info("attached", "device", p.name, "mode", string(mode))
+	d.attached(d.hook.pinOf(mode)+p.name, l, true)
+	d.log.Info("attached", "device", p.name, "mode", mode)
 	return nil
 }
 
 // replace puts prog in the place of the program that an earlier process left on
 // the device: each packet meets the one or the other.
-func (d *Driver) replace(l link.Link, prog *ebpf.Program, p device) error {
+func (d *Driver) replace(l attachment, prog *ebpf.Program, p device) error {
 	if err := l.Update(prog); err != nil {
 		return errors.Join(fmt.Errorf("xdp: replace the program on %s: %w", p.name, err), l.Close())
 	}
-	d.attached(linkPrefix+p.name, l, false)
+	d.attached(d.hook.pinOf(modeOf(l))+p.name, l, false)
 	d.log.Info("taken over", "device", p.name)
 	return nil
 }
 
 // attached notes an attachment, and under which name it is pinned, if any is. anew
 // says that it was not there before us.
-func (d *Driver) attached(pin string, l link.Link, anew bool) {
+func (d *Driver) attached(pin string, l attachment, anew bool) {
 	if d.links == nil {
-		d.links = map[string]link.Link{}
+		d.links = map[string]attachment{}
 	}
 	d.links[pin] = l
 	d.detach = append(d.detach, func() error { return d.detachLink(l, anew) })
@@ -159,14 +168,15 @@ func (d *Driver) attached(pin string, l link.Link, anew bool) {
 
 // detachLink takes the program off its device, unless it is to stay. anew says
 // that it was not there before us.
-func (d *Driver) detachLink(l link.Link, anew bool) error {
+func (d *Driver) detachLink(l attachment, anew bool) error {
 	if d.pins == nil || d.pins.keep && !(anew && d.pins.failed) {
 		return l.Close()
 	}
 	return errors.Join(l.Unpin(), l.Close())
 }
 
-func (d *Driver) attachAnew(prog *ebpf.Program, p device) (link.Link, Mode, error) {
+// attachXDP puts prog on the device in the configured mode.
+func (d *Driver) attachXDP(prog *ebpf.Program, p device) (attachment, string, error) {
 	modes := map[Mode][]Mode{Auto: {Native, Generic}, "": {Native, Generic}, Native: {Native}, Generic: {Generic}}
 	flags := map[Mode]link.XDPAttachFlags{Native: link.XDPDriverMode, Generic: link.XDPGenericMode}
 	if modes[d.cfg.Mode] == nil {
@@ -177,7 +187,7 @@ func (d *Driver) attachAnew(prog *ebpf.Program, p device) (link.Link, Mode, erro
 		var l link.Link
 		l, err = link.AttachXDP(link.XDPOptions{Program: prog, Interface: p.index, Flags: flags[m]})
 		if err == nil {
-			return l, m, nil
+			return l, string(m), nil
 		}
 		if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EINVAL) {
 			break

@@ -134,7 +134,7 @@ func (d *Driver) Settle(context.Context) error {
 	if d.pins == nil {
 		return nil
 	}
-	return d.pins.removeStale(d.ports.names())
+	return d.pins.removeStale(d.devices())
 }
 
 // Keep lets tables and attachments stay pinned when the driver is closed, so that

@@ -27,8 +27,9 @@ type network struct {
 	upf     *xdp.Driver
 	gnb, dn *net.UDPConn
 	ue      netip.Addr
-	n3      netip.AddrPort // of the UPF
-	spread  []int          // CPUs
+	n3      netip.AddrPort              // of the UPF
+	spread  []int                       // CPUs
+	on      func(xdp.Config) xdp.Config // another hook than XDP; nil: that
 }
 
 const (
@@ -38,7 +39,22 @@ const (
 
 func openNetwork(t *testing.T, name string, mode xdp.Mode) *network {
 	t.Helper()
+	return openNetworkOn(t, name, mode, nil)
+}
+
+// onTC and onClsact are other hooks.
+func onTC(c xdp.Config) xdp.Config {
+	c.Hook = xdp.HookTC
+	return c
+}
+
+func onClsact(c xdp.Config) xdp.Config { return onTC(c).WithoutTCX() }
+
+// openNetworkOn is openNetwork with the programs on another hook, if on is not nil.
+func openNetworkOn(t *testing.T, name string, mode xdp.Mode, on func(xdp.Config) xdp.Config) *network {
+	t.Helper()
 	n := layNetwork(t, name)
+	n.on = on
 	n.start(t, mode, datapath.Endpoint{Name: "n3", Device: n.N3.UPF.Device, Address: n.N3.UPF.Address.Addr()})
 	n.n3 = netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port)
 	n.gnb = listen(t, n.GNB, netip.AddrPortFrom(n.N3.Peer.Address.Addr(), gtpu.Port))
@@ -67,10 +83,14 @@ func (n *network) start(t *testing.T, mode xdp.Mode, n3 datapath.Endpoint) {
 func (n *network) startOn(t *testing.T, mode xdp.Mode, n6 datapath.N6, n3 ...datapath.Endpoint) {
 	t.Helper()
 	check(t, n.UPF.Do(func() (err error) {
-		n.upf, err = xdp.New(xdp.Config{
+		c := xdp.Config{
 			Endpoints: n3, N6: n6, Spread: n.spread,
 			Mode: mode, MaxSessions: 64, Log: slog.New(slog.DiscardHandler),
-		})
+		}
+		if n.on != nil {
+			c = n.on(c)
+		}
+		n.upf, err = xdp.New(c)
 		return err
 	}))
 	t.Cleanup(func() { check(t, n.upf.Close()) })
@@ -203,9 +223,14 @@ func payload(octets int) []byte { return bytes.Repeat([]byte("plumbline."), octe
 // TestNetwork sends real packets through namespaces: those that the programs
 // finish, and those that go the slow way.
 func TestNetwork(t *testing.T) {
-	for _, mode := range []xdp.Mode{xdp.Native, xdp.Generic} {
-		t.Run(string(mode), func(t *testing.T) {
-			n := openNetwork(t, "xdp-"+string(mode), mode)
+	for name, at := range map[string]struct {
+		mode xdp.Mode
+		on   func(xdp.Config) xdp.Config
+	}{
+		"native": {mode: xdp.Native}, "generic": {mode: xdp.Generic}, "tcx": {on: onTC}, "clsact": {on: onClsact},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := openNetworkOn(t, "xdp-"+name, at.mode, at.on)
 			n.install(t, n.N3.Peer.Address.Addr())
 			for _, octets := range []int{0, 1, 100, 1000, 1428} {
 				n.uplink(t, payload(octets))

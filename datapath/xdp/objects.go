@@ -20,7 +20,7 @@ func (d *Driver) loadObjects() error {
 		return err
 	}
 	if !d.cfg.Paused { // else by Settle, when who has pinned there before us is gone
-		if d.pins, err = openPins(d.cfg.Pin, tableSize(d.cfg.MaxSessions), d.listed()); err != nil {
+		if d.pins, err = openPins(d.cfg.Pin, d.hook, tableSize(d.cfg.MaxSessions), d.listed()); err != nil {
 			return err
 		}
 	}
@@ -31,10 +31,10 @@ func (d *Driver) loadObjects() error {
 		return loadError(err)
 	}
 	defer coll.Close() // what is not assigned
-	if err := coll.Assign(&d.objs); err != nil {
+	if err := d.objs.assign(coll); err != nil {
 		return loadError(err)
 	}
-	if err := d.divertFrames(); err != nil {
+	if err := d.hook.divert(d); err != nil {
 		return err
 	}
 	d.adopting = tables
@@ -73,9 +73,9 @@ func (d *Driver) listed() uint32 {
 
 // spec returns the programs and tables of this configuration.
 func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
-	spec, err := loadUpf()
+	spec, err := d.hook.load()
 	if err != nil {
-		return nil, fmt.Errorf("xdp: programs: %w", err)
+		return nil, fmt.Errorf("%s: programs: %w", d.hook.name, err)
 	}
 	slots, listed := tableSize(d.cfg.MaxSessions), d.listed()
 	cpus, err := ebpf.PossibleCPU()
@@ -107,11 +107,11 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 			return nil, fmt.Errorf("xdp: set %s: %w", name, err)
 		}
 	}
-	if err := d.setSpread(spec); err != nil {
+	if err := errors.Join(d.setSpread(spec), d.setCutter(spec)); err != nil {
 		return nil, err
 	}
-	for _, name := range d.unused() {
-		leaveOut(spec.Programs[name])
+	for _, name := range d.hook.unused(d) {
+		leaveOut(spec.Programs[name], d.hook.pass)
 	}
 	if !hasXSK() {
 		spec.Maps["attended"].Type = ebpf.Array
@@ -122,8 +122,8 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 	return spec, nil
 }
 
-// unused returns the programs that no device of this configuration gets.
-func (d *Driver) unused() []string {
+// unusedXDP returns the programs that no device of this configuration gets.
+func (d *Driver) unusedXDP() []string {
 	var names []string
 	if !d.ports.anyTagged() {
 		names = append(names, "upf_vlan_xdp")
@@ -158,8 +158,7 @@ func (d *Driver) unused() []string {
 
 // leaveOut makes a program that nobody needs one that passes everything, so that
 // the verifier does not take its time for it.
-func leaveOut(p *ebpf.ProgramSpec) {
-	const pass = 2 // XDP_PASS
+func leaveOut(p *ebpf.ProgramSpec, pass int32) {
 	p.Instructions = asm.Instructions{asm.Mov.Imm(asm.R0, pass), asm.Return()}
 }
 

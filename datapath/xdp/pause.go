@@ -131,7 +131,7 @@ func (d *Driver) pinNow() error {
 	if err := Unpin(d.cfg.Pin); err != nil {
 		return err
 	}
-	p, err := openPins(d.cfg.Pin, tableSize(d.cfg.MaxSessions), d.listed())
+	p, err := openPins(d.cfg.Pin, d.hook, tableSize(d.cfg.MaxSessions), d.listed())
 	if err != nil {
 		return err
 	}

@@ -25,14 +25,12 @@ const n6LayoutVersion = 1
 
 // What stands in the directory of the pins:
 //
-//	link-DEVICE            the attachment, whatever program it runs
+//	link-DEVICE            the attachment, whatever program it runs; of TC: tcx-, filter-
 //	tags-DEVICE            that of the program that tags what the host sends
 //	tables-LAYOUT-SIZES/   maps by name, all that programs and driver share
 //	next/                  tables beside those that the programs run over
 //	n6-LAYOUT/             maps of the side of N6, which know no sizes
 const (
-	linkPrefix   = "link-"
-	tagsPrefix   = "tags-"
 	tablesPrefix = "tables-"
 	n6Prefix     = "n6-"
 	nextTables   = "next"
@@ -43,7 +41,6 @@ const (
 var pinnedMaps = []string{
 	"rule_by_teid", "rule_by_ue", "guest_by_teid", "guest_by_ue", "meters", "urrs", "urr_owners", "urr_drops", "hops",
 	"entries", "pdrs", "pdr_counters", "framed_by_prefix", "stations",
-	"ether_program", "ether_cpu_program", // which the kernel would empty
 }
 
 // pinnedNames and pinnedNAT are those of the side of N6, which stay whatever the
@@ -56,6 +53,7 @@ var (
 // pins is the directory of the pins; nil: there is none.
 type pins struct {
 	dir    string
+	hook   *hook
 	tables string   // directory of our tables
 	n6     string   // and of those of the side of N6
 	next   string   // where they stand until the programs run over them; "": they do
@@ -67,7 +65,7 @@ type pins struct {
 }
 
 // openPins makes the directory and looks at what is there.
-func openPins(dir string, slots, listed uint32) (*pins, error) {
+func openPins(dir string, h *hook, slots, listed uint32) (*pins, error) {
 	if dir == "" {
 		return nil, nil
 	}
@@ -82,7 +80,7 @@ func openPins(dir string, slots, listed uint32) (*pins, error) {
 		return nil, fmt.Errorf("xdp: directory of pins %s is not in a bpffs (mount -t bpf bpf /sys/fs/bpf): %w", dir, errors.ErrUnsupported)
 	}
 	p := &pins{
-		dir: dir, tables: filepath.Join(dir, fmt.Sprintf("%s%d-%d-%d", tablesPrefix, layoutVersion, slots, listed)),
+		dir: dir, hook: h, tables: filepath.Join(dir, fmt.Sprintf("%s%d-%d-%d", tablesPrefix, layoutVersion, slots, listed)),
 		n6: filepath.Join(dir, fmt.Sprint(n6Prefix, n6LayoutVersion)),
 	}
 	entries, err := os.ReadDir(dir)
@@ -138,7 +136,7 @@ func (p *pins) adopt(spec *ebpf.CollectionSpec) (all map[string]*ebpf.Map, table
 		return nil, false
 	}
 	found := p.adopted(p.tables, pinnedMaps, spec)
-	for _, more := range []map[string]*ebpf.Map{found, p.adopted(p.n6, pinnedNAT, spec)} {
+	for _, more := range []map[string]*ebpf.Map{found, p.adopted(p.tables, p.hook.arrays, spec), p.adopted(p.n6, pinnedNAT, spec)} {
 		for name, m := range more {
 			all[name] = m
 		}
@@ -171,10 +169,24 @@ func (p *pins) pin(maps, adopted map[string]*ebpf.Map, tables, nat bool) error {
 			return fmt.Errorf("xdp: pin %s: %w", name, err)
 		}
 	}
-	if tables {
-		return nil
+	if !tables {
+		return p.pinTables(maps)
 	}
-	return p.pinTables(maps)
+	return p.pinArrays(p.tables, maps, adopted)
+}
+
+// pinArrays pins the program arrays of the hook, which the kernel would empty if nobody
+// held them, unless they were there.
+func (p *pins) pinArrays(dir string, maps, adopted map[string]*ebpf.Map) error {
+	for _, name := range p.hook.arrays {
+		if adopted[name] != nil {
+			continue
+		}
+		if err := maps[name].Pin(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("xdp: pin %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func (p *pins) pinTables(maps map[string]*ebpf.Map) error {
@@ -194,7 +206,7 @@ func (p *pins) pinTables(maps map[string]*ebpf.Map) error {
 			return fmt.Errorf("xdp: pin %s: %w", name, err)
 		}
 	}
-	return nil
+	return p.pinArrays(dir, maps, nil)
 }
 
 // serve says that the programs run over our tables now.
@@ -226,11 +238,9 @@ func (p *pins) giveUp(adopted bool) {
 	_ = os.Remove(p.dir) // there is more
 }
 
-func (p *pins) link(device string) string { return filepath.Join(p.dir, linkPrefix+device) }
-
-// attached returns the pinned attachment of the device, or nil.
-func (p *pins) attached(dev device) link.Link {
-	l, err := link.LoadPinnedLink(p.link(dev.name), nil)
+// attachedXDP returns what an earlier process has left on the device, or nil.
+func (d *Driver) attachedXDP(dev device) attachment {
+	l, err := link.LoadPinnedLink(d.pins.attachment(linkPrefix, dev.name), nil)
 	if err != nil {
 		return nil
 	}
@@ -243,6 +253,39 @@ func (p *pins) attached(dev device) link.Link {
 	return nil
 }
 
+// attachmentPrefixes are those of pins of attachments, of any hook.
+var attachmentPrefixes = []string{linkPrefix, tcxPrefix, filterPrefix, tagsPrefix}
+
+// cutAttachment returns the device of a pin, and the prefix, if it is that of an
+// attachment.
+func cutAttachment(pin string) (prefix, device string, is bool) {
+	for _, prefix := range attachmentPrefixes {
+		if device, is := strings.CutPrefix(pin, prefix); is {
+			return prefix, device, true
+		}
+	}
+	return "", "", false
+}
+
+// leaveHooks ends the attachments of other hooks, in whose place ours are.
+func (p *pins) leaveHooks() error {
+	if p == nil {
+		return nil
+	}
+	entries, err := os.ReadDir(p.dir)
+	if err != nil {
+		return fmt.Errorf("xdp: directory of pins: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		prefix, device, is := cutAttachment(e.Name())
+		if is && prefix != tagsPrefix && !slices.Contains(p.hook.pins, prefix) {
+			errs = append(errs, removeAttachment(p.dir, prefix, device))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // removeStale ends what is pinned and belongs to nobody any more: attachments to
 // devices that are not ours, and tables that we have replaced.
 func (p *pins) removeStale(ours []string) error {
@@ -252,12 +295,8 @@ func (p *pins) removeStale(ours []string) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		name, isLink := strings.CutPrefix(e.Name(), linkPrefix)
-		if tags, is := strings.CutPrefix(e.Name(), tagsPrefix); is {
-			name, isLink = tags, true
-		}
-		if isLink && !slices.Contains(ours, name) {
-			errs = append(errs, removeLink(filepath.Join(p.dir, e.Name())))
+		if prefix, device, is := cutAttachment(e.Name()); is && !slices.Contains(ours, device) {
+			errs = append(errs, removeAttachment(p.dir, prefix, device))
 		}
 	}
 	for _, e := range entries {
@@ -277,12 +316,18 @@ func (p *pins) removeStale(ours []string) error {
 	return errors.Join(errs...)
 }
 
-func removeLink(path string) error {
+// removeAttachment ends a pinned attachment, and the device if it was there for that
+// alone.
+func removeAttachment(dir, prefix, device string) error {
+	path := filepath.Join(dir, prefix+device)
+	if prefix == filterPrefix {
+		return errors.Join(removeFilter(path, device), removeCutter(device))
+	}
 	l, err := link.LoadPinnedLink(path, nil)
 	if err != nil {
-		return os.Remove(path)
+		return errors.Join(os.Remove(path), removeCutter(device))
 	}
-	return errors.Join(l.Unpin(), l.Close())
+	return errors.Join(l.Unpin(), l.Close(), removeCutter(device))
 }
 
 // Unpin takes the programs that are pinned in dir off their devices and removes
@@ -299,9 +344,10 @@ func Unpin(dir string) error {
 	}
 	var errs []error
 	for _, e := range entries {
+		prefix, device, is := cutAttachment(e.Name())
 		switch path := filepath.Join(dir, e.Name()); {
-		case strings.HasPrefix(e.Name(), linkPrefix), strings.HasPrefix(e.Name(), tagsPrefix):
-			errs = append(errs, removeLink(path))
+		case is:
+			errs = append(errs, removeAttachment(dir, prefix, device))
 		case strings.HasPrefix(e.Name(), tablesPrefix), strings.HasPrefix(e.Name(), n6Prefix), e.Name() == nextTables:
 			errs = append(errs, os.RemoveAll(path))
 		}

@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -56,6 +57,9 @@ var _ datapath.Tracer = (*Driver)(nil)
 
 // Trace implements [datapath.Tracer].
 func (d *Driver) Trace(f datapath.TraceFilter) (datapath.Trace, error) {
+	if d.hook != &onXDP {
+		return nil, fmt.Errorf("%s: trace: %w", d.hook.name, errors.ErrUnsupported)
+	}
 	t := d.tracer
 	if t == nil {
 		return nil, fmt.Errorf("xdp: trace: %w", datapath.ErrClosed)

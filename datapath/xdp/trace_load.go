@@ -16,6 +16,26 @@ import (
 type objects struct {
 	upfObjects
 	sections
+	extra map[string]*ebpf.Map // tables of the hook's programs alone
+	split *ebpf.Program        // of TC's helper pair; nil on XDP
+}
+
+// assign takes programs and tables out of coll.
+func (o *objects) assign(coll *ebpf.Collection) error {
+	if err := coll.Assign(&o.upfObjects); err != nil {
+		return err
+	}
+	if err := coll.Assign(&o.sections); err != nil {
+		return err
+	}
+	o.split = coll.DetachProgram(splitProgram)
+	o.extra = map[string]*ebpf.Map{}
+	for _, name := range onTC.arrays {
+		if m := coll.DetachMap(name); m != nil {
+			o.extra[name] = m
+		}
+	}
+	return nil
 }
 
 type sections struct {
@@ -25,7 +45,8 @@ type sections struct {
 
 // Close frees what was loaded.
 func (o *objects) Close() error {
-	return errors.Join(o.upfObjects.Close(), o.Bss.Close(), o.Rodata.Close())
+	closeMaps(o.extra)
+	return errors.Join(o.upfObjects.Close(), o.Bss.Close(), o.Rodata.Close(), o.split.Close())
 }
 
 // shared returns all maps by name.
@@ -33,6 +54,9 @@ func (o *objects) shared() map[string]*ebpf.Map {
 	all := map[string]*ebpf.Map{".bss": o.Bss, ".rodata": o.Rodata}
 	for v, i := reflect.ValueOf(o.upfMaps), 0; i < v.NumField(); i++ {
 		all[v.Type().Field(i).Tag.Get("ebpf")] = v.Field(i).Interface().(*ebpf.Map)
+	}
+	for name, m := range o.extra {
+		all[name] = m
 	}
 	return all
 }
@@ -52,6 +76,9 @@ func (d *Driver) PrepareTraces() error {
 	t := d.tracer
 	if t == nil {
 		return fmt.Errorf("xdp: trace: %w", datapath.ErrClosed)
+	}
+	if d.hook != &onXDP {
+		return nil // Trace says that there is none
 	}
 	t.loading.Lock()
 	defer t.loading.Unlock()
@@ -85,9 +112,9 @@ func (d *Driver) twins() (*ebpf.CollectionSpec, map[string]*ebpf.Map, error) {
 		}
 		s.MaxEntries, s.Type = m.MaxEntries(), m.Type()
 	}
-	for _, name := range d.unused() {
+	for _, name := range d.hook.unused(d) {
 		if p := spec.Programs[strings.Replace(name, "_xdp", "_traced", 1)]; p != nil {
-			leaveOut(p)
+			leaveOut(p, xdpVerdictPass)
 		}
 	}
 	return spec, shared, nil

@@ -32,7 +32,7 @@ var (
 // writes the record anew.
 func TestVerifier(t *testing.T) {
 	got := map[string]complexity{}
-	for _, load := range []func() (*ebpf.CollectionSpec, error){loadUpf, loadTraced} {
+	for _, load := range []func() (*ebpf.CollectionSpec, error){loadUpf, loadTraced, loadSkb} {
 		verify(t, load, got)
 	}
 	record := map[string]map[string]complexity{}

@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -54,6 +53,12 @@ type Config struct {
 	// port; nil: anywhere.
 	ChoosePort func(n int) int
 	Mode       Mode
+	Hook       Hook // where the programs run
+	// SuperPackets says that whoever is behind the GTP-U endpoints takes G-PDUs that are
+	// longer than the link's MTU, with the checksum of the user packet left to be made:
+	// the packets of a sender on this machine that the kernel keeps whole until a device
+	// cuts them (GSO). Only [HookTC] knows of them.
+	SuperPackets bool
 	// Spread are the CPUs on which the stages run, each with the packets of its UEs,
 	// whichever CPU they arrive on; empty: where they arrive. At most 64.
 	Spread      []int
@@ -86,6 +91,8 @@ type Config struct {
 	// programs. Nil: the kernel's.
 	now  func() (ns uint64)
 	edit func(spec *ebpf.CollectionSpec) error
+	// clsact lets TC do without tcx.
+	clsact bool
 	// programs are those that a test runs without devices; nil: those of the devices.
 	programs []string
 }
@@ -93,6 +100,8 @@ type Config struct {
 // Driver is a running XDP datapath.
 type Driver struct {
 	cfg   Config
+	hook  *hook
+	cut   *cutter // of TC; nil: there is none
 	log   *slog.Logger
 	ports *ports
 	objs  objects
@@ -141,10 +150,10 @@ type Driver struct {
 	ending  ending
 	settled bool // all sessions from before the start have been applied, or are gone
 	events  datapath.Events
-	detach  []func() error       // in the order in which it was made, what Close undoes
-	serving []func() error       // the same of what Pause undoes
-	links   map[string]link.Link // attachments, by the name of their pins
-	pausing sync.Mutex           // held while it is paused or resumed
+	detach  []func() error        // in the order in which it was made, what Close undoes
+	serving []func() error        // the same of what Pause undoes
+	links   map[string]attachment // attachments, by the name of their pins
+	pausing sync.Mutex            // held while it is paused or resumed
 	closing sync.Once
 	done    error
 }
@@ -194,15 +203,23 @@ func load(cfg Config, p *ports) (*Driver, error) {
 	if cfg.Buffer == (model.BufferLimits{}) {
 		cfg.Buffer = model.DefaultBufferLimits
 	}
+	h, err := cfg.Hook.get()
+	if err != nil {
+		return nil, err
+	}
 	d := &Driver{
-		cfg: cfg, log: cfg.Log, ports: p, about: capabilities(cfg),
+		hook: h, cfg: cfg, log: cfg.Log, ports: p, about: capabilities(cfg),
 		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*model.Rule{}, copied: map[uint32]*model.Rule{},
 		retired: totals{}, totals: totals{}, errored: model.NewErrored(), attends: -1,
 	}
 	d.paths = d.newPaths()
-	if err := d.loadObjects(); err != nil {
-		return nil, errors.Join(err, d.objs.Close())
+	if err := d.openCutter(); err != nil {
+		return nil, err
 	}
+	if err := d.loadObjects(); err != nil {
+		return nil, errors.Join(err, d.objs.Close(), d.closeCutter())
+	}
+	d.detach = append(d.detach, d.closeCutter)
 	for _, step := range []func() error{d.mapTables, d.attend} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, d.Close())
@@ -217,7 +234,7 @@ func load(cfg Config, p *ports) (*Driver, error) {
 
 func capabilities(cfg Config) *api.Capabilities {
 	c := &api.Capabilities{
-		Name: "xdp", MaxSessions: uint64(cfg.MaxSessions),
+		Name: cmp.Or(string(cfg.Hook), "xdp"), MaxSessions: uint64(cfg.MaxSessions),
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 		NetworkInstances: cfg.N6.Instances(), ForwardingPolicies: cfg.N6.PolicyNames(),
 		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,

@@ -82,6 +82,7 @@ func (b *bed) startUPF(t *testing.T, binary string, row row) error {
 		Device: b.N6.UPF.Device, Gateway: b.N6.Peer.Address.Addr(), Gateway6: b.N6.Peer.Address6.Addr(),
 	}
 	c.Datapath, c.MeterBurst = row.datapath, upf.Duration(burst)
+	c.TC.SuperPackets = row.super
 	if row.mode != "" {
 		c.XDP.Mode = row.mode
 	}
