@@ -74,6 +74,7 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 	}
 	s.describe(fmt.Sprintf("moved from %s by %s: %s", from, who, why))
 	to = s.about.Load().Name
+	s.preparing.Go(func() { _ = privilege.With(func() error { prepare(s.forwarder(), s.log); return nil }) })
 	s.sessions.SetCan(rules.Capabilities(s.driver.Capabilities()))
 	s.agentsChanged()
 	s.log.Info("moved", "from", from, "to", to, "sessions", r.Sessions, "gap", r.Gap, "took", r.Took)
@@ -115,7 +116,6 @@ func (s *Service) openPaused(c *Config, from string) (datapath.Movable, string, 
 	case name == from:
 		err = fmt.Errorf("%w: datapath %s forwards already (%s)", ErrRefused, from, why)
 	default:
-		prepare(d, s.log) // while it has the privileges
 		return m, why, nil
 	}
 	return nil, "", errors.Join(err, d.Close())

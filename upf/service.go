@@ -27,15 +27,17 @@ type Options struct {
 
 // Service is a running UPF.
 type Service struct {
-	config   *Config
-	options  Options
-	log      *slog.Logger
-	driver   datapath.Driver
-	mover    *move.Mover // driver, if another datapath can take its place; else nil
-	store    store.Store // nil: nothing outlives the process
-	about    atomic.Pointer[Datapath]
-	sessions *session.Manager
-	endpoint *n4.Endpoint
+	config  *Config
+	options Options
+	log     *slog.Logger
+	driver  datapath.Driver
+	mover   *move.Mover // driver, if another datapath can take its place; else nil
+	store   store.Store // nil: nothing outlives the process
+	about   atomic.Pointer[Datapath]
+	// preparing is what a datapath puts off, after a move.
+	preparing sync.WaitGroup
+	sessions  *session.Manager
+	endpoint  *n4.Endpoint
 	// advertiser is endpoint, as soon as it is there.
 	advertiser atomic.Pointer[n4.Endpoint]
 	served     chan struct{} // closed when the endpoint has stopped,
@@ -228,6 +230,7 @@ func (s *Service) stop() error {
 	if len(s.servers) == 0 { // which own the sockets once they run
 		errs = append(errs, closeListeners(s.listener.api, s.listener.metrics))
 	}
+	s.preparing.Wait()
 	if s.driver != nil {
 		if s.store != nil && !s.config.N4.Release {
 			keepPinned(s.forwarder())
