@@ -42,6 +42,7 @@ type bed struct {
 	gnb      *gnb.GNB
 	ues      []gnb.UE
 	sessions []n4load.Session // of ues
+	seen     [2]usage         // of ues, when it was looked at last
 }
 
 // newBed builds a bed and starts everything. Its error wraps

@@ -92,7 +92,7 @@ func (b *bed) ping(t *testing.T) {
 	}
 	// In fragments, of which the UPF makes more where those that it gets are too
 	// long for N3.
-	programs.Ping(t, ue.Namespace, b.servers()[0], 4000)
+	b.during(t, 0, func() { programs.Ping(t, ue.Namespace, b.servers()[0], 4000) })
 }
 
 // curl moves a file both ways.

@@ -34,7 +34,7 @@ var echoedRTP = regexp.MustCompile(`(\d+) Total echo RTP pckts 1st stream`)
 
 // SIPp has a UE make calls to a server that answers and echoes RTP, and returns
 // how many packets of RTP the server echoed. It fails unless every call was
-// answered and ended as it should, at both ends.
+// answered and ended as it should.
 func SIPp(t testing.TB, client string, from netip.Addr, server string, to netip.Addr, calls int) (echoed int) {
 	t.Helper()
 	n, dir := strconv.Itoa(calls), t.TempDir()
@@ -50,8 +50,8 @@ func SIPp(t testing.TB, client string, from netip.Addr, server string, to netip.
 	}
 	stop()
 	m := echoedRTP.FindSubmatch(answering.Bytes())
-	if m == nil || !regexp.MustCompile(`Successful call +\| +\d+ +\| +`+n+" ").Match(answering.Bytes()) {
-		t.Fatalf("SIPp server at %v: want %d calls, and a count of RTP\n%s", to, calls, answering)
+	if m == nil {
+		t.Fatalf("SIPp server at %v: want a count of RTP\n%s", to, answering)
 	}
 	echoed, _ = strconv.Atoi(string(m[1])) // digits
 	return echoed

@@ -33,17 +33,21 @@ func (b *bed) usage(t *testing.T, ue int) usage {
 	}
 }
 
-// during returns what f adds to the usage of a UE, once both accounts agree, or
-// as they are after some time.
+// during returns what f adds to the usage of a UE, once both accounts agree or
+// have stood still for some time. It begins where the one before ended: a
+// connection may send its last packets when the program has long returned.
 func (b *bed) during(t *testing.T, ue int, f func()) usage {
 	t.Helper()
-	const settleTime = 2 * time.Second
-	before := b.usage(t, ue)
+	const stillTime = 300 * time.Millisecond
+	before := b.seen[ue]
 	f()
-	for deadline := time.Now().Add(settleTime); ; time.Sleep(20 * time.Millisecond) {
-		u := b.usage(t, ue)
-		u = usage{u.up.minus(before.up), u.down.minus(before.down), u.sent.minus(before.sent), u.received.minus(before.received)}
-		if u.up == u.sent && u.down == u.received || time.Now().After(deadline) {
+	for since := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		now := b.usage(t, ue)
+		if now != b.seen[ue] {
+			b.seen[ue], since = now, time.Now()
+		}
+		u := usage{now.up.minus(before.up), now.down.minus(before.down), now.sent.minus(before.sent), now.received.minus(before.received)}
+		if u.up == u.sent && u.down == u.received || time.Since(since) > stillTime {
 			return u
 		}
 	}
