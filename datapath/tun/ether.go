@@ -27,10 +27,10 @@ func (dev *device) unframe(p *vector.Packet) bool {
 	switch binary.BigEndian.Uint16(b[12:]) {
 	case etherIPv4:
 		p.Start += lenEthernet
-		return version == 4
+		return version != 6
 	case etherIPv6:
 		p.Start += lenEthernet
-		return version == 6
+		return version != 4
 	}
 	return false
 }

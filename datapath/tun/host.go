@@ -1,6 +1,7 @@
 package tun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -163,7 +164,7 @@ func (h *host) refresh() error {
 	}
 	mtus := map[int]int{}
 	for _, l := range links {
-		mtus[l.Attrs().Index] = min(l.Attrs().MTU, maxPacket)
+		mtus[l.Attrs().Index] = min(l.Attrs().MTU, cmp.Or(h.d.cfg.most, maxPacket))
 	}
 	h.mu.Lock()
 	ours := append([]int(nil), h.links...)

@@ -39,7 +39,7 @@ const forwarded = "rx-udp-gro-forwarding"
 
 func throughput(b *testing.B, tap bool, direction generator.Direction, sessions int, rate uint64) {
 	n := openNetwork(b, "tunrate", Config{TAP: tap, Workers: 1, Pools: []netip.Prefix{netip.MustParsePrefix("10.64.0.0/10")}})
-	check(b, n.UPF.Do(func() error { return feature(n.N6.UPF.Device, forwarded) }))
+	check(b, n.UPF.Do(func() error { return feature(n.N6.UPF.Device, forwarded, true) }))
 	c := generator.Config{
 		Link: n.N3, Direction: direction, Run: 7, Server: n.N6.Peer.Address.Addr(), PayloadOctets: 1400, OuterChecksum: true, Seed: 1,
 	}
@@ -77,13 +77,13 @@ func throughput(b *testing.B, tap bool, direction generator.Direction, sessions 
 	b.ReportMetric(0, "ns/op")
 }
 
-func feature(device, name string) error {
+func feature(device, name string, on bool) error {
 	tool, err := ethtool.NewEthtool()
 	if err != nil {
 		return err
 	}
 	defer tool.Close()
-	return tool.Change(device, map[string]bool{name: true})
+	return tool.Change(device, map[string]bool{name: on})
 }
 
 // populate installs sessions, and returns them as the generator and the meter want them.

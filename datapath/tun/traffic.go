@@ -45,7 +45,8 @@ func (d *Driver) open() (*traffic, error) {
 	if err := d.routes.attach(t.devices); err != nil {
 		return t, err
 	}
-	d.own.Store(t.newOutput(0))
+	own := t.newOutput(0).send
+	d.own.Store(&own)
 	return t, t.openLoops()
 }
 

@@ -75,6 +75,7 @@ type Config struct {
 	secret []byte             // tests: of [vector.Config]
 	choose func(n int) int    // tests: its ChoosePort
 	now    func() (ns uint64) // tests: its Now
+	most   int                // tests: octets that a link takes at most; 0: as its MTU says
 }
 
 // Driver is a datapath.
@@ -86,9 +87,9 @@ type Driver struct {
 	routes  *routes
 	workers []*vector.Worker // that traffic has had, to be used again
 
-	mu      sync.Mutex // held while traffic begins and ends
-	traffic *traffic   // nil: paused
-	own     atomic.Pointer[output]
+	mu      sync.Mutex                             // held while traffic begins and ends
+	traffic *traffic                               // nil: paused
+	own     atomic.Pointer[func([]*vector.Packet)] // sends what leaves of its own accord; nil: paused
 
 	tending sync.WaitGroup
 	cancel  context.CancelFunc
@@ -128,7 +129,9 @@ func New(cfg Config) (*Driver, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	d.cancel = cancel
 	d.tending.Go(func() { d.host.watch(ctx) })
-	d.tending.Go(func() { d.Tend(ctx) })
+	if cfg.now == nil {
+		d.tending.Go(func() { d.Tend(ctx) })
+	}
 	if cfg.Paused {
 		return d, nil
 	}
@@ -151,7 +154,7 @@ func (d *Driver) engine() vector.Config {
 // send sends what leaves of its own accord. While the datapath is paused it is lost.
 func (d *Driver) send(out []*vector.Packet) {
 	if own := d.own.Load(); own != nil {
-		own.send(out)
+		(*own)(out)
 	}
 }
 

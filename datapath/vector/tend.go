@@ -41,6 +41,10 @@ func (e *Engine) Tend(ctx context.Context) {
 	}
 }
 
+// TendNow does at once what Tend does in its turn, but for Echo Requests: for who has a
+// clock of his own.
+func (e *Engine) TendNow() { e.tend(); e.findErrored() }
+
 func (e *Engine) tend() {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
