@@ -211,10 +211,8 @@ func (b *bed) Remains() (all []string) {
 	left("peers", len(b.peers.rules)+len(b.peers.addrs))
 	for name, t := range map[string]*table{"TEIDs": &b.tables.teids, "IPv4": &b.tables.v4, "IPv6": &b.tables.v6} {
 		left(name+" beside their home", len(t.guests))
-		for _, p := range t.pages {
-			if p != nil {
-				left("records of "+name, p.used)
-			}
+		for _, used := range t.used {
+			left("records of "+name, int(used))
 		}
 	}
 	left("framed routes", len(b.tables.routes))

@@ -94,14 +94,22 @@ func (r *record) detect(k *work) (*rule, datapath.Reason) {
 			}
 			read = true
 		}
-		for j := range one.sdf {
-			if one.sdf[j].match(&f, one.has(uplink)) {
-				return one, datapath.ReasonNone
-			}
+		if one.matchFilters(&f) {
+			return one, datapath.ReasonNone
 		}
 		nearest = datapath.DropSDFFilter
 	}
 	return nil, nearest
+}
+
+func (r *rule) matchFilters(f *fields) bool {
+	all := *r.sdf
+	for i := range all {
+		if all[i].match(f, r.has(uplink)) {
+			return true
+		}
+	}
+	return false
 }
 
 // matchUE compares the UE IP address, and the framed routes.

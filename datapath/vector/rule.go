@@ -20,7 +20,7 @@ type rule struct {
 	ue6     uint64 // IPv6 prefix; 0: none
 	qfis    uint64 // bit n is QFI n; 0: any
 
-	sdf      []filter
+	sdf      *[]filter // with filtered: one has to match
 	model    [1]*model.Rule
 	counters *model.Counters
 	outer    *model.Outer
@@ -81,9 +81,11 @@ func (e *Engine) compile(m *model.Rule) rule {
 	}
 	if len(m.Filters) > 0 {
 		r.flags |= filtered
-		for i := range m.Filters {
-			r.sdf = append(r.sdf, newFilter(&m.Filters[i]))
+		all := make([]filter, len(m.Filters))
+		for i := range all {
+			all[i] = newFilter(&m.Filters[i])
 		}
+		r.sdf = &all
 	}
 	if m.Outer != nil {
 		r.compileOuter(m)

@@ -3,6 +3,7 @@ package vector
 import (
 	"math/bits"
 	"net/netip"
+	"unsafe"
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
@@ -38,21 +39,21 @@ func (r *record) candidates() []*model.Rule {
 // made by pages, when there is something to put there.
 type table struct {
 	pages  []*page
+	used   []uint16 // records of each page
 	mask   uint64
 	guests map[uint64]*record
 }
 
-const pageRecords = 64
+// pageRecords make a page of 32 KiB: the runtime gives it memory of its own, which
+// begins with a cache line.
+const pageRecords = 256
 
-type page struct {
-	records [pageRecords]record
-	used    int
-}
+type page [pageRecords]record
 
 // newTable returns a table of at least so many places.
 func newTable(places int) table {
 	n := max(1<<bits.Len(uint(places-1)), pageRecords)
-	return table{pages: make([]*page, n/pageRecords), mask: uint64(n - 1), guests: map[uint64]*record{}}
+	return table{pages: make([]*page, n/pageRecords), used: make([]uint16, n/pageRecords), mask: uint64(n - 1), guests: map[uint64]*record{}}
 }
 
 // home returns the place of a key, whosever it is; nil: it is not made.
@@ -62,7 +63,7 @@ func (t *table) home(key uint64) *record {
 	if p == nil {
 		return nil
 	}
-	return &p.records[place%pageRecords]
+	return &p[place%pageRecords]
 }
 
 // find returns the record of a key, or nil.
@@ -78,13 +79,13 @@ func (t *table) find(key uint64) *record {
 
 // put returns a record for a key that has none.
 func (t *table) put(key uint64) *record {
-	at := &t.pages[key&t.mask/pageRecords]
-	if *at == nil {
-		*at = &page{}
+	at := key & t.mask / pageRecords
+	if t.pages[at] == nil {
+		t.pages[at] = &page{}
 	}
-	r := &(*at).records[key&t.mask%pageRecords]
+	r := t.home(key)
 	if r.key == 0 {
-		(*at).used++
+		t.used[at]++
 	} else {
 		r = &record{}
 		t.guests[key] = r
@@ -101,9 +102,9 @@ func (t *table) remove(key uint64) {
 		return
 	}
 	*r = record{}
-	at := &t.pages[key&t.mask/pageRecords]
-	if (*at).used--; (*at).used == 0 {
-		*at = nil
+	at := key & t.mask / pageRecords
+	if t.used[at]--; t.used[at] == 0 {
+		t.pages[at] = nil
 	}
 }
 
@@ -221,4 +222,22 @@ func (t *tables) Unbind(k datapath.Key) {
 	if len(t.routes) == 0 {
 		t.routeBits = [2]uint64{}
 	}
+}
+
+// octets is how much memory the records take, rules that share a key aside.
+func (t *table) octets() uint64 {
+	n := len(t.pages)*int(2+unsafe.Sizeof(t.pages[0])) + len(t.guests)*int(unsafe.Sizeof(record{}))
+	for _, p := range t.pages {
+		if p != nil {
+			n += int(unsafe.Sizeof(*p))
+		}
+	}
+	return uint64(n)
+}
+
+// MemoryOctets is how much memory the records take by which packets find their rules.
+func (e *Engine) MemoryOctets() uint64 {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.tables.teids.octets() + e.tables.v4.octets() + e.tables.v6.octets()
 }
