@@ -18,6 +18,7 @@ import (
 // What a datapath may tell besides what every [datapath.Driver] does.
 type (
 	memoryTeller interface{ MemoryOctets() uint64 }
+	copyTeller   interface{ ZeroCopy() bool }
 	peerTeller   interface{ Peers() []datapath.Peer }
 	passTeller   interface {
 		Passes() (map[string]uint64, error)
@@ -216,12 +217,31 @@ func describeDatapath(c *Config, d datapath.Driver) Datapath {
 		for _, n := range c.DataNetworks {
 			about.Devices = append(about.Devices, describeDevice(n.Name, n.Device))
 		}
+		tellCopies(about.Devices, d)
 		about.Mode = about.Devices[0].Mode
 		if about.Devices[1].Mode != about.Mode {
 			about.Mode += "+" + about.Devices[1].Mode
 		}
 	}
 	return about
+}
+
+// tellCopies adds to the mode of each device whether the datapath copies its frames, if
+// it is one to say so.
+func tellCopies(devices []Device, d datapath.Driver) {
+	t, ok := d.(copyTeller)
+	if !ok {
+		return
+	}
+	text := ", copied"
+	if t.ZeroCopy() {
+		text = ", zero copy"
+	}
+	for i := range devices {
+		if devices[i].Mode != "" {
+			devices[i].Mode += text
+		}
+	}
 }
 
 // describeDevice asks the kernel about a device of the datapath.

@@ -34,7 +34,6 @@ type bed struct {
 	kernel  *netlink.Handle // of the UPF's namespace
 	catcher int             // packet socket of the other namespace
 	devices map[string]ends
-	stick   bool // N3 and N6 on one device
 	clock   atomic.Uint64
 	begun   time.Time
 	sent    [][]byte
@@ -51,7 +50,6 @@ type bedLink struct {
 	name   string
 	mac    [6]byte
 	addrs  []string
-	routes []netip.Addr // default gateways, if they are in the kernel's table
 	metric int
 	neighs map[netip.Addr][6]byte
 }

@@ -163,12 +163,7 @@ func (m *machine) close() error {
 	for _, p := range m.programs {
 		errs = append(errs, p.close())
 	}
-	m.stopping.Store(true)
-	if m.stop >= 0 {
-		_, err := unix.Write(m.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-		errs = append(errs, err)
-	}
-	m.ended.Wait()
+	m.halt()
 	for _, end := range m.watching {
 		end()
 	}
@@ -178,6 +173,15 @@ func (m *machine) close() error {
 		errs = append(errs, unix.Close(m.stop))
 	}
 	return errors.Join(errs...)
+}
+
+// halt ends the workers.
+func (m *machine) halt() {
+	m.stopping.Store(true)
+	if m.stop >= 0 {
+		_, _ = unix.Write(m.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // fails if it is full: then they wake
+	}
+	m.ended.Wait()
 }
 
 // watch starts to follow devices, neighbours and routes.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/datapath/vector"
 )
 
 // socket is an AF_XDP socket on one queue of a device, with its rings.
@@ -51,6 +53,7 @@ func openSocket(dev *device, queue int, u *umem, entries, shared int, flags uint
 	}
 	if err == nil {
 		s.zero, err = zeroCopy(fd)
+		s.allowMore()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("afxdp: queue %d of %s: %w", queue, dev.name, err), s.close())
@@ -88,6 +91,20 @@ func (s *socket) openRings(entries int) error {
 	s.rx.entries = descriptors(s.rx.mem, o.Rx.Desc, entries)
 	s.tx.entries = descriptors(s.tx.mem, o.Tx.Desc, entries)
 	return nil
+}
+
+// sendBuffer is how many octets may be on their way to the device in copy mode.
+const sendBuffer = 8 << 20
+
+// allowMore lets the kernel take a whole vector in one system call in copy mode, where
+// it can, instead of 32 frames. The kernel may give less.
+//
+// Source: Linux 6.17, XDP_MAX_TX_SKB_BUDGET.
+func (s *socket) allowMore() {
+	_ = unix.SetsockoptInt(s.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, vector.MaxVector)
+	if unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer) != nil {
+		_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+	}
 }
 
 func bindError(err error, dev *device, queue int) error {

@@ -149,3 +149,9 @@ func (d *Driver) endpointOn(dev *device, a netip.Addr) string {
 	}
 	return dev.name
 }
+
+// ZeroCopy reports whether the drivers put frames into the workers' memory themselves.
+func (d *Driver) ZeroCopy() bool {
+	m := d.machine.Load()
+	return m != nil && m.zero()
+}
