@@ -38,7 +38,7 @@ func (w *Worker) detect(n int) {
 		if k.record == nil {
 			continue
 		}
-		if k.rule, k.reason = k.record.detect(k); k.rule != nil {
+		if k.rule, k.reason = w.match(k); k.rule != nil {
 			w.touch(k.rule)
 		}
 	}
@@ -63,11 +63,29 @@ func (w *Worker) touch(r *rule) {
 	w.sink += model.Touch(r.counters, r.first.meter, r.first.volume)
 }
 
-// detect returns the first PDR that matches; if none does, why not: the reason is that
-// of the one that came nearest, as in package model. Nothing: the model has to say.
-func (r *record) detect(k *work) (*rule, datapath.Reason) {
+// match returns the PDR of a packet whose record is found, or why it has none; neither:
+// the model has to say.
+func (w *Worker) match(k *work) (*rule, datapath.Reason) {
+	r := k.record
+	if len(r.rules) <= longList {
+		return r.detect(k, &fields{}, false)
+	}
 	var f fields
-	read, nearest := false, datapath.DropNetwork
+	if !f.read(k.user()) {
+		return nil, datapath.ReasonNone
+	}
+	known, ok := w.flowOf(r.more, k, &f)
+	if !ok {
+		known.rule, known.reason = r.detect(k, &f, true)
+	}
+	return known.rule, known.reason
+}
+
+// detect returns the first PDR that matches; if none does, why not: the reason is that
+// of the one that came nearest, as in package model. Nothing: the model has to say. f
+// is what filters look at, if it has been read.
+func (r *record) detect(k *work, f *fields, read bool) (*rule, datapath.Reason) {
+	nearest := datapath.DropNetwork
 	for i := range r.rules {
 		one := &r.rules[i]
 		if one.has(undetected) {
@@ -94,7 +112,7 @@ func (r *record) detect(k *work) (*rule, datapath.Reason) {
 			}
 			read = true
 		}
-		if one.matchFilters(&f) {
+		if one.matchFilters(f) {
 			return one, datapath.ReasonNone
 		}
 		nearest = datapath.DropSDFFilter

@@ -21,6 +21,7 @@ type Worker struct {
 	least  int    // MTU of all links
 	header [256]byte
 	room   []byte // for packets that have none for their headers
+	flows  []flow // of long lists
 	sink   uint64
 
 	send func(out []*Packet)
