@@ -45,9 +45,8 @@ type bed struct {
 	seen     [2]usage         // of ues, when it was looked at last
 }
 
-// newBed builds a bed and starts everything. Its error wraps
-// [errors.ErrUnsupported] if the UPF said that it cannot run here.
-func newBed(t *testing.T, binary string, row row) (*bed, error) {
+// newBed builds a bed and starts everything.
+func newBed(t *testing.T, binary string, row row) *bed {
 	t.Helper()
 	top, err := topology.New(topology.Config{Name: "plt-programs", OnAStick: row.onAStick, Offload: row.offload})
 	if err != nil {
@@ -59,9 +58,7 @@ func newBed(t *testing.T, binary string, row row) (*bed, error) {
 		}
 	})
 	b := &bed{Topology: top}
-	if err := b.startUPF(t, binary, row); err != nil {
-		return nil, err
-	}
+	b.startUPF(t, binary, row)
 	for i := range 2 {
 		name := fmt.Sprintf("ue%d", i)
 		b.ues = append(b.ues, gnb.UE{
@@ -71,10 +68,10 @@ func newBed(t *testing.T, binary string, row row) (*bed, error) {
 	}
 	b.establish(t)
 	b.startGNB(t, row.super)
-	return b, nil
+	return b
 }
 
-func (b *bed) startUPF(t *testing.T, binary string, row row) error {
+func (b *bed) startUPF(t *testing.T, binary string, row row) {
 	t.Helper()
 	c := upf.Default()
 	c.NodeID, c.N4.Address = b.Config.N4UPF.String(), b.Config.N4UPF
@@ -84,12 +81,13 @@ func (b *bed) startUPF(t *testing.T, binary string, row row) error {
 	}
 	c.Datapath, c.MeterBurst = row.datapath, upf.Duration(burst)
 	c.TC.SuperPackets = row.super
+	c.TC.SuperPackets = row.super
 	if row.mode != "" {
 		c.XDP.Mode = row.mode
 	}
 	d, err := dut.Start(t.Context(), dut.Config{Binary: binary, Namespace: b.UPF, UPF: c})
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	b.upf = d
 	t.Cleanup(func() {
@@ -102,7 +100,6 @@ func (b *bed) startUPF(t *testing.T, binary string, row row) error {
 			t.Logf("UPF's datapath: %+v\ndrops: %v\n%s", datapath, drops, d.Log())
 		}
 	})
-	return nil
 }
 
 // establish makes the sessions over PFCP: the UPF chooses the uplink F-TEIDs.
