@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -34,6 +35,7 @@ type bed struct {
 	kernel  *netlink.Handle // of the UPF's namespace
 	catcher int             // packet socket of the other namespace
 	devices map[string]ends
+	stick   bool // N3 and N6 on one device
 	clock   atomic.Uint64
 	begun   time.Time
 	sent    [][]byte
@@ -54,9 +56,10 @@ type bedLink struct {
 	neighs map[netip.Addr][6]byte
 }
 
-func bedLinks() []bedLink {
+// bedLinks returns the devices of the bed; stick: N6 is on that of N3.
+func bedLinks(stick bool) []bedLink {
 	c := conformance.CorpGatewayMAC
-	return []bedLink{
+	links := []bedLink{
 		{name: "n3", mac: conformance.N3MAC, addrs: []string{"10.3.0.1/24", "2001:db8:3::1/64"}, neighs: map[netip.Addr][6]byte{
 			conformance.GNBAddress: conformance.GNBMAC, conformance.GNBAddress2: conformance.GNBMAC2, conformance.GNBAddress6: conformance.GNBMAC,
 		}},
@@ -72,6 +75,14 @@ func bedLinks() []bedLink {
 		{name: "nat", mac: conformance.CorpMAC, metric: 2000, neighs: map[netip.Addr][6]byte{conformance.Gateway: c, conformance.Gateway6: c}},
 		{name: "lan", mac: conformance.CorpMAC},
 	}
+	if stick {
+		// The kernel tells IPv4 addresses in their order and IPv6 ones from the last to
+		// the first: that of the router is the first that it tells.
+		links[0].addrs = []string{"10.6.0.1/24", "10.3.0.1/24", "2001:db8:3::1/64", "2001:db8:6::1/64"}
+		maps.Copy(links[0].neighs, links[2].neighs)
+		links = slices.Delete(links, 2, 3)
+	}
+	return links
 }
 
 // inNamespace runs f on a thread of its own in a namespace.
@@ -113,9 +124,9 @@ func newNamespace(t testing.TB) netns.NsHandle {
 }
 
 // openBed makes the bed; the driver is opened by [bed.open].
-func openBed(t testing.TB) *bed {
+func openBed(t testing.TB, stick bool) *bed {
 	t.Helper()
-	b := &bed{devices: map[string]ends{}, upf: newNamespace(t), begun: time.Now()}
+	b := &bed{devices: map[string]ends{}, stick: stick, upf: newNamespace(t), begun: time.Now()}
 	other := newNamespace(t)
 	var err error
 	b.kernel, err = netlink.NewHandleAt(b.upf)
@@ -124,7 +135,7 @@ func openBed(t testing.TB) *bed {
 	far, err := netlink.NewHandleAt(other)
 	check(t, err)
 	t.Cleanup(far.Close)
-	for _, l := range bedLinks() {
+	for _, l := range bedLinks(stick) {
 		b.link(t, far, other, l)
 	}
 	inNamespace(t, other, func() (err error) {
@@ -192,6 +203,9 @@ func (b *bed) open(t testing.TB) {
 	for _, n := range conformance.DataNetworks.Networks {
 		if !n.Ethernet {
 			n.Gateways = []netip.Addr{conformance.Gateway, conformance.Gateway6}
+		}
+		if n.Device == "n6" && b.stick {
+			n.Device = "n3"
 		}
 		cfg.N6.Networks = append(cfg.N6.Networks, n)
 	}
@@ -275,7 +289,10 @@ func (b *bed) onDevice(port conformance.Port, frame []byte) string {
 	case conformance.N6LAN:
 		return "lan"
 	}
-	return conformance.DataNetworks.Networks[port-conformance.N6].Device
+	if device := conformance.DataNetworks.Networks[port-conformance.N6].Device; device != "n6" || !b.stick {
+		return device
+	}
+	return "n3"
 }
 
 // counts returns all counters that a frame may move.
@@ -359,7 +376,7 @@ func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conforman
 // skip ends a case that this bed cannot show. What it has set up goes.
 func (b *bed) skip(t testing.TB, why string) {
 	t.Helper()
-	for seid := range b.held {
+	for seid := range maps.Clone(b.held) {
 		check(t, b.Apply(t.Context(), &api.Change{Seid: seid}))
 	}
 	t.Skip(why)
@@ -420,7 +437,7 @@ func (f caughtFrame) outcome() conformance.Outcome {
 
 // isCut reports whether it is a fragment of an outer packet.
 func (f caughtFrame) isCut() bool {
-	return (f.device == "n3" || f.device == "n9") && f.octets[12] == 8 && f.octets[lenEthernet+6]&0x20 != 0
+	return fromEndpoint(f.octets) && f.octets[lenEthernet+6]&0x20 != 0
 }
 
 func (b *bed) add(frames []caughtFrame) {
@@ -487,7 +504,7 @@ func (b *bed) catch(t testing.TB) (all []caughtFrame) {
 		}
 		b.caught++
 		b.answer(t, frame, ll.Ifindex)
-		if name == "lan" || !isNoise(name, frame) {
+		if name == "lan" || !isNoise(frame) {
 			b.checkEthernet(t, name, frame)
 			all = append(all, caughtFrame{bytes.Clone(frame), name})
 		}
@@ -505,9 +522,19 @@ func (b *bed) nameOf(index int) string {
 
 // isNoise: ARP, Neighbour Discovery and group membership of the kernel, and what it
 // says of fragments whose others never came.
-func isNoise(device string, frame []byte) bool {
+func isNoise(frame []byte) bool {
 	return slices.Equal(frame[12:14], []byte{8, 6}) || frame[0] == 0x33 && frame[1] == 0x33 ||
-		(device == "n3" || device == "n9") && frame[12] == 8 && frame[23] == unix.IPPROTO_ICMP
+		fromEndpoint(frame) && frame[23] == unix.IPPROTO_ICMP
+}
+
+// fromEndpoint reports whether a frame has an IPv4 packet from where GTP-U is
+// terminated.
+func fromEndpoint(frame []byte) bool {
+	if frame[12] != 8 || frame[13] != 0 || len(frame) < lenEthernet+lenIPv4 {
+		return false
+	}
+	from := netip.AddrFrom4([4]byte(frame[lenEthernet+12:]))
+	return from == conformance.N3Address || from == conformance.N9Address
 }
 
 // station is who answers ARP requests.
@@ -517,15 +544,15 @@ var station = [6]byte{2, 0, 0, 0, 0, 0xaa}
 // packet is for, or to a gateway.
 func (b *bed) checkEthernet(t testing.TB, device string, frame []byte) {
 	t.Helper()
-	i := slices.IndexFunc(bedLinks(), func(l bedLink) bool { return l.name == device })
-	l := bedLinks()[i]
+	links := bedLinks(b.stick)
+	l := links[slices.IndexFunc(links, func(l bedLink) bool { return l.name == device })]
 	if device == "lan" {
 		return // who sends what there is in the rows
 	}
 	to := rawip.Destination(frame[lenEthernet:])
 	want := [][6]byte{l.neighs[to], station, l.neighs[conformance.Steered]}
 	if l.neighs[to] == ([6]byte{}) && !conformance.OnlinkPrefix.Contains(to) && !conformance.Onlink6.Contains(to) {
-		want = [][6]byte{l.neighs[conformance.Gateway], l.neighs[conformance.Steered]}
+		want = append(want[:1], l.neighs[conformance.Gateway], l.neighs[conformance.Steered])
 	}
 	proto := [2]byte{0x08, 0x00}
 	if to.Is6() {

@@ -8,9 +8,13 @@ import (
 
 // TestConformance: the whole suite over veth pairs, whole frames in and out.
 func TestConformance(t *testing.T) {
-	b := openBed(t)
-	conformance.Run(t, conformance.Kind{}, func(t *testing.T) conformance.Datapath {
-		b.open(t)
-		return b
-	})
+	for name, stick := range map[string]bool{"two devices": false, "one device": true} {
+		t.Run(name, func(t *testing.T) {
+			b := openBed(t, stick)
+			conformance.Run(t, conformance.Kind{OneDevice: stick}, func(t *testing.T) conformance.Datapath {
+				b.open(t)
+				return b
+			})
+		})
+	}
 }
