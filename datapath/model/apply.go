@@ -165,6 +165,7 @@ type state struct {
 	*Sessions
 	in        *api.Session
 	made, old *session
+	rooms     rooms
 }
 
 // N6 implements [State].
@@ -187,7 +188,7 @@ func (s *state) Counters(r *api.Rule) *Counters {
 			return old.Counters
 		}
 	}
-	return &Counters{}
+	return s.rooms.newCounters(directionOf(datapath.Uplink(r.GetDetect().GetSourceInterface())))
 }
 
 // firstKey returns the first key of rule i; zero: it has none.
@@ -213,7 +214,7 @@ func (s *state) Meter(q *api.QER, kind MeterKind, uplink bool) *Meter {
 		m = s.share(k)
 	}
 	if m == nil {
-		m = &Meter{}
+		m = s.rooms.newMeter(directionOf(uplink))
 	}
 	m.Set(q, kind, uplink, s.cfg.MeterBurst, s.cfg.Now())
 	s.made.meters = append(s.made.meters, heldMeter{k, m})
@@ -259,7 +260,7 @@ func (s *session) urr(id uint32) (URR, bool) {
 func (s *state) newURR(in *api.URR) {
 	urr, ok := s.old.urr(in.GetId())
 	if !ok {
-		urr = URR{&Volume{ID: in.GetId()}, &Owner{SEID: s.in.GetSeid()}, &DroppedDownlink{}}
+		urr = URR{s.rooms.newVolume(in.GetId()), &Owner{SEID: s.in.GetSeid()}, &DroppedDownlink{}}
 	}
 	s.made.urrs = append(s.made.urrs, urr)
 	for _, kind := range urr.SetLimits(in) {

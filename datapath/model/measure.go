@@ -84,12 +84,7 @@ func (s *Stages) count(u URR, direction, octets int) {
 	}
 }
 
-func (r *Rule) direction() int {
-	if r.Uplink {
-		return Uplink
-	}
-	return Downlink
-}
+func (r *Rule) direction() int { return directionOf(r.Uplink) }
 
 // Touch reads what of a rule lies elsewhere, so that it comes from memory before it
 // is needed; nil: there is none. What it returns means nothing.
