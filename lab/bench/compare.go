@@ -12,8 +12,6 @@ import (
 
 	"plumbline/lab/generator"
 	"plumbline/lab/report"
-	"plumbline/lab/tcp"
-	"plumbline/upf"
 )
 
 // CompareConfig says which datapaths to measure in turn, and with what. Of Config,
@@ -38,13 +36,12 @@ const (
 	// and ends with so much.
 	searchLow, searchHigh, searchPrecision = 0.125, 1.5, 1.03
 
+	trialTries    = 3    // of a trial in which nothing arrives
 	searchTries   = 3    // of a rate that was not sent as it ought to have been
 	searchOffered = 0.97 // of the rate, at least
 
 	longSearch = 500 * time.Millisecond // of its trials, at most
 	idlePPS    = 1000                   // frames so far apart that each finds the path asleep
-	tcpOmitted = time.Second            // slow start
-	tcpLimit   = 20 * time.Second       // beyond the duration: then it hangs
 )
 
 // ParsePayload returns the payloads of successive frames that a name stands for, in
@@ -325,6 +322,9 @@ func (r *comparison) latency(ctx context.Context, k *contestant, cell report.Cel
 // trial adds a trial to the result and returns it.
 func (r *comparison) trial(ctx context.Context, k *contestant, cell report.Cell, kind report.Kind, repeat int, load generator.Load) (*report.PathTrial, error) {
 	t, err := k.trial(ctx, cell, kind, load)
+	for try := 1; errors.Is(err, errNothing) && try < trialTries; try++ {
+		t, err = k.trial(ctx, cell, kind, load)
+	}
 	if err != nil {
 		return &t, err
 	}
@@ -332,71 +332,6 @@ func (r *comparison) trial(ctx context.Context, k *contestant, cell report.Cell,
 	r.result.Setup.Realtime = k.result.Setup.Realtime || r.result.Setup.Realtime
 	r.result.Trials = append(r.result.Trials, t)
 	return &r.result.Trials[len(r.result.Trials)-1], nil
-}
-
-// measureTCP lets all datapaths take turns with a TCP connection each way.
-func (r *comparison) measureTCP(ctx context.Context) error {
-	if r.TCP == 0 {
-		r.result.TCPMissing = "not asked for"
-		return nil
-	}
-	if err := tcp.Available(); err != nil {
-		r.result.TCPMissing = err.Error()
-		return nil
-	}
-	for _, d := range r.Directions {
-		for repeat := 1; repeat <= r.Repeats; repeat++ {
-			err := r.each(ctx, func(ctx context.Context, k *contestant) error {
-				if k.bed != nil {
-					return nil
-				}
-				r.step(fmt.Sprintf("%s: TCP %s, %d/%d", k.path.Name, d, repeat, r.Repeats), tcpOmitted+r.TCP)
-				r.left.tcp--
-				t, err := k.tcp(ctx, d, r.TCP)
-				if err != nil {
-					return fmt.Errorf("TCP %s: %w", d, err)
-				}
-				t.Repeat = repeat
-				r.result.TCP = append(r.result.TCP, t)
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// tcp measures one connection of the first session's UE.
-func (k *contestant) tcp(ctx context.Context, d report.Direction, duration time.Duration) (t report.TCPTrial, err error) {
-	s := k.sessions[0]
-	ue := tcp.UE{
-		Address: s.UE, UplinkTEID: s.ULTEID, DownlinkTEID: s.DLTEID, QFI: qfi,
-		SuperPackets: k.path.Name == upf.DatapathTC, // the only one that takes them whole
-	}
-	detach, err := tcp.Attach(ctx, k.topology, ue)
-	if err != nil {
-		return t, err
-	}
-	defer func() { err = errors.Join(err, detach()) }()
-	before, err := readCPU(k.process())
-	if err != nil {
-		return t, err
-	}
-	test, err := tcp.Start(ctx, k.topology, tcp.Flow{UE: ue, Downlink: d == report.Downlink, Duration: duration, Omit: tcpOmitted})
-	if err != nil {
-		return t, err
-	}
-	got, err := test.Wait(ctx, duration+tcpOmitted+tcpLimit)
-	if err != nil {
-		return t, err
-	}
-	after, err := readCPU(k.process())
-	if err != nil {
-		return t, err
-	}
-	return report.TCPTrial{Path: k.path.Name, Direction: d, BPS: got.BPS, Retransmits: got.Retransmits, CPU: after.since(before)}, nil
 }
 
 func describe(c report.Cell) string {

@@ -163,13 +163,16 @@ func (r *run) drops(ctx context.Context) (map[string]uint64, error) {
 	return r.dut.Drops(ctx)
 }
 
+// errNothing: a busy machine may hold up a process for as long as a short trial lasts.
+var errNothing = errors.New("nothing to measure")
+
 // sound refuses a measurement that would be a figure without a meaning.
 func (m *measurement) sound() error {
 	switch {
 	case m.sent.Sent == 0 || m.sent.Elapsed <= 0:
-		return errors.New("the generator sent nothing")
+		return fmt.Errorf("%w: the generator sent no frame", errNothing)
 	case m.received.Received == 0:
-		return fmt.Errorf("none of %d frames arrived; the UPF dropped %v", m.sent.Sent, m.drops)
+		return fmt.Errorf("%w: none of %d frames arrived; the UPF dropped %v", errNothing, m.sent.Sent, m.drops)
 	case m.received.Received > m.sent.Sent:
 		return fmt.Errorf("%d frames arrived of %d that were sent", m.received.Received, m.sent.Sent)
 	}

@@ -20,6 +20,7 @@ func (r *run) upfConfig() *upf.Config {
 	}
 	c.Datapath, c.XDP.Mode = r.Datapath, r.XDPMode
 	c.XDP.Spread = r.Spread
+	c.TC.SuperPackets = r.Datapath == upf.DatapathTC // package gnb takes them
 	if r.Datapath == upf.DatapathTUN || r.Datapath == upf.DatapathTAP {
 		c.TUN.Routes = t.Config.UEPools // else there is one for each session
 	}

@@ -29,9 +29,18 @@ func (a linear) ticks() []tick {
 	step := roundStep(a.high / 5)
 	for i := 0; float64(i)*step <= a.high*1.0001; i++ {
 		v := float64(i) * step
-		ticks = append(ticks, tick{a.at(v), fmt.Sprintf("%.4g", v)})
+		ticks = append(ticks, tick{a.at(v), plain(v)})
 	}
 	return ticks
+}
+
+// plain writes four places of v, without an exponent where people can read it.
+func plain(v float64) string {
+	s := fmt.Sprintf("%.4g", v)
+	if f, err := strconv.ParseFloat(s, 64); err == nil && f < 1e9 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return s
 }
 
 // roundStep returns the 1, 2 or 5 times a power of ten that is not below v.

@@ -83,7 +83,7 @@ func newComparisonPlot(c *Comparison) *comparisonPlot {
 		for _, payload := range c.Setup.Payloads {
 			panels = append(panels, c.ratePanel(payload, sessions))
 		}
-		p.line(c, "Million frames per second, "+count(uint64(sessions), "session")+": loss within the goal, and pale: saturated", panels)
+		p.line(c, "Million frames per second, "+count(uint64(sessions), "session")+": loss within the goal, and pale: saturated", true, panels)
 	}
 	last := cells[len(cells)-1]
 	shown := Cell{Payload: c.shownPayload(), Sessions: last.Sessions}
@@ -92,8 +92,8 @@ func newComparisonPlot(c *Comparison) *comparisonPlot {
 		panels = append(panels, c.latencyPanel(shown, load))
 	}
 	of := fmt.Sprintf("payload %s, %s", shown.Payload, count(uint64(shown.Sessions), "session"))
-	p.line(c, "One-way latency in µs from p50 (the figure) to p99, "+of+", at parts of each one's own rate", panels)
-	p.line(c, "CPU, memory and TCP: "+of, []panel{c.cpuPanel(shown), c.memoryPanel(shown.Sessions), c.tcpPanel()})
+	p.line(c, "One-way latency in µs from p50 (the figure) to p99, "+of+", at parts of each one's own rate", true, panels)
+	p.line(c, "CPU, memory and TCP: "+of, false, []panel{c.cpuPanel(shown), c.memoryPanel(shown.Sessions), c.tcpPanel()})
 	return p
 }
 
@@ -137,7 +137,7 @@ func (c *Comparison) latencyPanel(cell Cell, load int) panel {
 		}
 		l := row.Paced[load].LatencyNS
 		v := panelValue{ok: true, low: max(float64(l.P50), 1) / 1e3, solid: max(float64(l.P99), 1) / 1e3}
-		v.label = fmt.Sprintf("%.3g", v.low)
+		v.label = shortMicros(l.P50)
 		v.text = fmt.Sprintf("%s, %s: p50 %s, p90 %s, p99 %s, p99.9 %s µs", path, d, micros(l.P50), micros(l.P90), micros(l.P99), micros(l.P999))
 		return v
 	}}
@@ -191,8 +191,8 @@ func (c *Comparison) tcpPanel() panel {
 	}}
 }
 
-// line draws panels side by side below what is there.
-func (p *comparisonPlot) line(c *Comparison, title string, panels []panel) {
+// line draws panels side by side below what is there; shared: they have one axis.
+func (p *comparisonPlot) line(c *Comparison, title string, shared bool, panels []panel) {
 	if len(panels) == 0 {
 		return
 	}
@@ -205,20 +205,29 @@ func (p *comparisonPlot) line(c *Comparison, title string, panels []panel) {
 		p.Labels = append(p.Labels, label{X: panelLeft - 10, Y: rowTop(top, i) + pathHeight/2 + 4, Text: path.Name, Anchor: "end"})
 	}
 	width := (plotWidth-panelLeft+panelGap)/float64(len(panels)) - panelGap
+	all := noSpan
+	for _, one := range panels {
+		all = all.with(one.span(c))
+	}
 	for i, one := range panels {
-		p.panel(c, one, panelLeft+float64(i)*(width+panelGap), top, width)
+		s := all
+		if !shared {
+			s = one.span(c)
+		}
+		p.panel(c, one, s, panelLeft+float64(i)*(width+panelGap), top, width)
 	}
 	p.Height = rowTop(top, len(c.Paths)) + panelFoot
 }
 
 func rowTop(top float64, row int) float64 { return top + panelHead - 8 + float64(row)*pathHeight }
 
-func (p *comparisonPlot) panel(c *Comparison, one panel, left, top, width float64) {
+// panel draws one panel with an axis for values from s.
+func (p *comparisonPlot) panel(c *Comparison, one panel, s span, left, top, width float64) {
 	p.Labels = append(p.Labels, label{X: left, Y: top + 14, Text: one.title, Class: "soft", Anchor: "start"})
-	at, ticks, ok := one.axis(c, width-labelReserve)
-	if !ok {
+	if one.span(c) == noSpan {
 		return
 	}
+	at, ticks := s.axis(one.logarithmic, width-labelReserve)
 	bottom := rowTop(top, len(c.Paths))
 	for _, t := range ticks {
 		p.Grid = append(p.Grid, mark{X: left + t.At, Y: rowTop(top, 0), Height: bottom - rowTop(top, 0)})
@@ -254,30 +263,37 @@ func (p *comparisonPlot) bar(v panelValue, at func(float64) float64, left, y flo
 	p.Labels = append(p.Labels, label{X: left + end + 5, Y: y + markHeight, Text: v.label, Class: "small", Anchor: "start"})
 }
 
-// axis returns where a value is and the marks of the axis; false: there is nothing
-// to show.
-func (one panel) axis(c *Comparison, width float64) (at func(float64) float64, ticks []tick, ok bool) {
-	low, high := math.Inf(1), 0.0
+// span is from the lowest to the highest value of a panel; inverted: there is none.
+type span struct{ low, high float64 }
+
+var noSpan = span{math.Inf(1), 0}
+
+func (s span) with(other span) span { return span{min(s.low, other.low), max(s.high, other.high)} }
+
+func (one panel) span(c *Comparison) span {
+	s := noSpan
 	for _, path := range c.Paths {
 		for _, d := range Directions {
 			if v := one.values(path.Name, d); v.ok {
-				low, high = min(low, v.low), max(high, v.solid, v.pale)
+				s = s.with(span{v.low, max(v.solid, v.pale)})
 			}
 		}
 	}
-	if math.IsInf(low, 1) {
-		return nil, nil, false
-	}
-	high = max(high, leastHigh)
-	if one.logarithmic {
-		a := newLogarithmic(max(low, 1e-3), high, width)
-		return a.at, decades(a.ticks()), true
+	return s
+}
+
+// axis returns where a value is, and the marks.
+func (s span) axis(isLogarithmic bool, width float64) (at func(float64) float64, ticks []tick) {
+	high := max(s.high, leastHigh)
+	if isLogarithmic {
+		a := newLogarithmic(max(s.low, leastHigh), high, width)
+		return a.at, decades(a.ticks())
 	}
 	a := newLinear(high, width)
 	if ticks = a.ticks(); width < roomyAxis {
 		ticks = everyOther(ticks)
 	}
-	return a.at, ticks, true
+	return a.at, ticks
 }
 
 // decades leaves the marks that are powers of ten: there is little room.

@@ -113,9 +113,17 @@ func latencyOf(row *PathRow, load int, of func(Latency) []int64) []string {
 	}
 	var cells []string
 	for _, ns := range of(t.LatencyNS) {
-		cells = append(cells, micros(ns))
+		cells = append(cells, shortMicros(ns))
 	}
 	return cells
+}
+
+// shortMicros leaves the decimal to those whom it matters to.
+func shortMicros(ns int64) string {
+	if ns >= 1e6 {
+		return fmt.Sprintf("%.0f", float64(ns)/1e3)
+	}
+	return micros(ns)
 }
 
 func loadName(percent int) string {
