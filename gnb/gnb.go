@@ -115,7 +115,7 @@ func (g *GNB) openDownlink() error {
 func (g *GNB) openUEs(n3 netlink.Link) error {
 	if g.config.N3.SuperPackets {
 		err := inNamespace(g.config.N3.Namespace, func() (err error) {
-			g.super, err = openSuper(n3)
+			g.super, err = openSuper(n3, g.config.UEs)
 			return err
 		})
 		if err != nil {

@@ -47,11 +47,15 @@ type superN3 struct {
 
 // openSuper attaches the program and opens the socket, in the caller's namespace.
 //
-// Errors: [ErrConfig] if device is not a veth, from which frames could reach a wire
-// as they are; [errors.ErrUnsupported] before Linux 6.6.
-func openSuper(device netlink.Link) (*superN3, error) {
+// Errors: [ErrConfig] if the UEs' UPFs are not at the other end of device, a veth:
+// then G-PDUs could reach a wire, before which the kernel would cut them into what
+// nobody understands; [errors.ErrUnsupported] before Linux 6.6.
+func openSuper(device netlink.Link, ues []UE) (*superN3, error) {
 	if !isVeth(device) {
 		return nil, fmt.Errorf("%w: n3.super_packets: device %s is a %s, not a veth", ErrConfig, device.Attrs().Name, device.Type())
+	}
+	if err := checkFarEnd(device, ues); err != nil {
+		return nil, err
 	}
 	s := &superN3{socket: -1}
 	if err := s.open(device.Attrs().Index); err != nil {
@@ -91,6 +95,25 @@ func (s *superN3) close() {
 	if s.socket >= 0 {
 		unix.Close(s.socket)
 	}
+}
+
+// checkFarEnd returns an error unless every UE's UPF is at the other end of a veth.
+func checkFarEnd(veth netlink.Link, ues []UE) error {
+	seen := make(map[netip.Addr]bool)
+	for _, u := range ues {
+		if seen[u.UPF] {
+			continue
+		}
+		seen[u.UPF] = true
+		there, err := farEndHas(veth, u.UPF)
+		if err != nil {
+			return fmt.Errorf("gnb: n3.super_packets: %w", err)
+		}
+		if !there {
+			return fmt.Errorf("%w: n3.super_packets: UPF %v of ue %s is not at the other end of %s", ErrConfig, u.UPF, u.Name, veth.Attrs().Name)
+		}
+	}
+	return nil
 }
 
 func isVeth(device netlink.Link) bool { return device.Type() == "veth" }
