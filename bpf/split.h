@@ -149,7 +149,8 @@ static __always_inline int split_wanted(const struct ctx *ctx, const struct pack
 	if (err == -PASS_SPLIT)
 		return 1;
 	(void)p;
-	return err < 0 && md_segment(ctx->md) && err != -PASS_HOST && err != -PASS_SIGNALLING && err != -PASS_FRAGMENT;
+	return err < 0 && md_segment(ctx->md) && err != -PASS_HOST && err != -PASS_SIGNALLING && err != -PASS_FRAGMENT &&
+	       err != -DROP_INTERNAL; /* it has been counted by then */
 }
 
 /* split_off - send the packet to be cut; @role: VLAN_* of the port it came on

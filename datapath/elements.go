@@ -24,7 +24,7 @@ type Element struct {
 	// Use changes a session of two PDRs, uplink and downlink, with a QER, so that
 	// it asks for the element.
 	Use func(s *api.Session)
-	// By datapath.
+	// By datapath. TC does what XDP does: they have the programs' stages in common.
 	Model, XDP, Vector Way
 }
 

@@ -20,7 +20,7 @@ var columns = []struct {
 	way  func(e Element) Way
 }{
 	{"model", func(e Element) Way { return e.Model }},
-	{"xdp", func(e Element) Way { return e.XDP }},
+	{"xdp, tc", func(e Element) Way { return e.XDP }},
 	{"afxdp, tun, tap", func(e Element) Way { return e.Vector }},
 }
 

@@ -12,7 +12,15 @@ import (
 // TestElements: the column of docs/rules.md. What is not refused is done by the
 // slow path if one of an uplink and a downlink packet of the session gets there.
 func TestElements(t *testing.T) {
-	b := openBed(t, conformance.MaxSessions)
+	for name, hook := range map[string]Hook{"xdp": HookXDP, "tc": HookTC} {
+		t.Run(name, func(t *testing.T) {
+			testElements(t, openConfig(t, Config{Hook: hook, MaxSessions: conformance.MaxSessions}, bedPorts()))
+		})
+	}
+}
+
+func testElements(t *testing.T, b *bed) {
+	t.Helper()
 	up, down := conformance.BenchFrames()
 	for _, e := range datapath.Elements {
 		s := conformance.Sessions()[0]

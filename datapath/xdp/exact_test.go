@@ -21,8 +21,10 @@ type exactBed struct{ sharedBed }
 
 const exactOctets = 3000 // of a user packet
 
-func openExact(t testing.TB) exactBed {
-	return exactBed{openShared(t, Config{MaxSessions: 2048}, exactPorts())}
+func openExact(t testing.TB) exactBed { return openExactOn(t, HookXDP) }
+
+func openExactOn(t testing.TB, hook Hook) exactBed {
+	return exactBed{openShared(t, Config{Hook: hook, MaxSessions: 2048}, exactPorts())}
 }
 
 func exactPorts() *ports {
@@ -52,6 +54,9 @@ func TestExact(t *testing.T) {
 	t.Run("quota on two CPUs", cpus.quota)
 	t.Run("quota while the ring of events is full", b.fullRing)
 }
+
+// TestExactTC: the same meters, asked for skbs.
+func TestExactTC(t *testing.T) { openExactOn(t, HookTC).meters(t) }
 
 // meters: what is longer than this bed's packets is charged by the same product, which
 // has room for 65535 octets at 1 kbit/s.

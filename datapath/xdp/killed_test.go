@@ -27,7 +27,7 @@ func TestKilledWhileQueued(t *testing.T) {
 	pin := filepath.Join("/sys/fs/bpf", fmt.Sprintf("plt-xdp-killed-%d", os.Getpid()))
 	t.Cleanup(func() { check(t, xdp.Unpin(pin)) })
 	c := restartConfig{
-		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64,
+		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64, "xdp",
 	}
 	upf := startChild(t, top.UPF, c)
 	f := startFlow(t, top)

@@ -220,8 +220,14 @@ func (n *network) volumes(t *testing.T) (octets map[uint32]uint64, asked uint64)
 // startUE makes a gNB with the UE as a TUN device in its namespace.
 func (n *network) startUE(t *testing.T) {
 	t.Helper()
+	n.startUEOf(t, false)
+}
+
+// startUEOf is startUE with a gNB that takes and sends super-packets, if super.
+func (n *network) startUEOf(t *testing.T, super bool) {
+	t.Helper()
 	g, err := gnb.New(gnb.Config{
-		N3: gnb.N3{Address: n.N3.Peer.Address.Addr(), UPF: n.N3.UPF.Address.Addr(), Namespace: n.GNB.Path()},
+		N3: gnb.N3{Address: n.N3.Peer.Address.Addr(), UPF: n.N3.UPF.Address.Addr(), Namespace: n.GNB.Path(), SuperPackets: super},
 		UEs: []gnb.UE{{
 			Name: "ue", Namespace: n.GNB.Path(), Addresses: []netip.Addr{n.ue}, UplinkTEID: ulTEID, DownlinkTEID: dlTEID, QFI: 9,
 			Routes: []netip.Prefix{netip.PrefixFrom(n.N6.Peer.Address.Addr(), 32)},

@@ -93,7 +93,14 @@ func (n *network) startOn(t *testing.T, mode xdp.Mode, n6 datapath.N6, n3 ...dat
 		n.upf, err = xdp.New(c)
 		return err
 	}))
-	t.Cleanup(func() { check(t, n.upf.Close()) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			drops, err := n.upf.Drops()
+			passes, errPasses := n.upf.Passes()
+			t.Log(drops, err, passes, errPasses)
+		}
+		check(t, n.upf.Close())
+	})
 }
 
 // n6On is one data network on a device.

@@ -42,14 +42,14 @@ const restartEnv = "PLUMBLINE_RESTART_CHILD"
 // input with what its URRs have counted.
 func restartChild(config string) error {
 	var c restartConfig
-	if _, err := fmt.Sscan(config, &c.n3, &c.n6, &c.address, &c.gateway, &c.pin, &c.sessions); err != nil {
+	if _, err := fmt.Sscan(config, &c.n3, &c.n6, &c.address, &c.gateway, &c.pin, &c.sessions, &c.hook); err != nil {
 		return err
 	}
-	d, err := xdp.New(xdp.Config{
+	d, err := xdp.New(restartHooks[c.hook](xdp.Config{
 		Endpoints: []datapath.Endpoint{{Name: "n3", Device: c.n3, Address: netip.MustParseAddr(c.address)}},
 		N6:        n6On(c.n6, netip.MustParseAddr(c.gateway)), MaxSessions: c.sessions, Pin: c.pin,
 		Log: slog.New(slog.DiscardHandler),
-	})
+	}))
 	if err != nil {
 		return err
 	}
@@ -78,10 +78,15 @@ func restartChild(config string) error {
 type restartConfig struct {
 	n3, n6, address, gateway, pin string
 	sessions                      int
+	hook                          string // of restartHooks
+}
+
+var restartHooks = map[string]func(xdp.Config) xdp.Config{
+	"xdp": func(c xdp.Config) xdp.Config { return c }, "tc": onTC, "clsact": onClsact,
 }
 
 func (c restartConfig) String() string {
-	return fmt.Sprint(c.n3, " ", c.n6, " ", c.address, " ", c.gateway, " ", c.pin, " ", c.sessions)
+	return fmt.Sprint(c.n3, " ", c.n6, " ", c.address, " ", c.gateway, " ", c.pin, " ", c.sessions, " ", c.hook)
 }
 
 func restartSession(local, peer netip.Addr) *api.Session {
@@ -141,20 +146,28 @@ func (c *child) kill() {
 	_ = c.cmd.Wait()
 }
 
-// TestRestart kills a UPF under traffic, more than once, and starts another, at
-// last one with larger tables: no packet is lost, and usage is exact.
+// TestRestart kills a UPF under traffic, more than once, and starts another, also on
+// another hook, at last one with larger tables: no packet is lost, and usage is exact.
 func TestRestart(t *testing.T) {
-	top, err := topology.New(topology.Config{Name: "plt-xdp-restart"})
+	for name, hooks := range map[string][]string{
+		"xdp": {"xdp", "xdp", "xdp", "xdp"}, "hooks": {"xdp", "tc", "tc", "xdp", "clsact", "clsact", "xdp", "tc"},
+	} {
+		t.Run(name, func(t *testing.T) { testRestart(t, name, hooks) })
+	}
+}
+
+func testRestart(t *testing.T, name string, hooks []string) {
+	top, err := topology.New(topology.Config{Name: "plt-restart-" + name})
 	check(t, err)
 	t.Cleanup(func() { check(t, top.Close()) })
-	pin := filepath.Join("/sys/fs/bpf", fmt.Sprintf("plt-xdp-restart-%d", os.Getpid()))
+	pin := filepath.Join("/sys/fs/bpf", fmt.Sprintf("plt-restart-%s-%d", name, os.Getpid()))
 	t.Cleanup(func() { check(t, xdp.Unpin(pin)) })
 	c := restartConfig{
-		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64,
+		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64, hooks[0],
 	}
 	upf := startChild(t, top.UPF, c)
 	f := startFlow(t, top)
-	for range 3 {
+	for _, c.hook = range hooks[1:] {
 		f.run(t, 300*time.Millisecond)
 		upf.kill()
 		f.run(t, 200*time.Millisecond) // nobody is there
