@@ -47,6 +47,7 @@ type facts struct {
 	xdp, cls, xsk error // nil: the kernel has it
 	tcx           error
 	tun           error
+	still         bool // the kernel forwards no IPv4 packets
 	devices       []device
 	absent        []string // devices that were named and are not there
 	ours          bool     // XDP programs on the devices are the UPF's own
@@ -73,7 +74,7 @@ func gather(names []string, ours bool) *facts {
 	f.cls = features.HaveProgramType(ebpf.SchedCLS)
 	f.xsk = errors.Join(features.HaveMapType(ebpf.XSKMap), trySocket(unix.AF_XDP, unix.SOCK_RAW, 0))
 	f.tcx = haveTCX(kernelRelease())
-	f.tun = openTUN()
+	f.tun, f.still = openTUN(), readFile("/proc/sys/net/ipv4/ip_forward") != "1"
 	f.devices, f.absent = named(names)
 	return f
 }
@@ -235,6 +236,8 @@ func (f *facts) judgeTUN(name string, rank int) Datapath {
 		d.Found, d.Advice = f.tun.Error(), "modprobe tun; a container has to be given /dev/net/tun"
 	case !f.netAdmin:
 		d.Found, d.Advice = "not effective: CAP_NET_ADMIN", "run as root, or with this capability"
+	case f.still:
+		d.Found, d.Advice = "this host does not forward IPv4 packets", "sysctl -w "+switchIPv4+"=1"
 	default:
 		d.Runs, d.Rank, d.Found = true, rank, "user space, "+strings.ToUpper(name)+" device"
 	}

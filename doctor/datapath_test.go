@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,8 @@ func TestJudge(t *testing.T) {
 		{"no AF_XDP", facts{netAdmin: true, devices: []device{nic}, xsk: none}, "xdp tc tun tap", map[string]string{"afxdp": "invalid argument"}},
 		{"no TUN", facts{netAdmin: true, devices: []device{nic}, tun: errors.New("/dev/net/tun: no such file")}, "xdp tc afxdp",
 			map[string]string{"tun": "/dev/net/tun: no such file"}},
+		{"no forwarding", facts{netAdmin: true, devices: []device{nic}, still: true}, "xdp tc afxdp",
+			map[string]string{"tun": "does not forward IPv4 packets"}},
 		{"nothing is up", facts{netAdmin: true}, "tun tap", map[string]string{"xdp": "no device is up"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -71,6 +74,9 @@ func TestDatapathsHere(t *testing.T) {
 	var all, absent []Datapath
 	var left []string
 	err := inScratchNamespace(func() error {
+		if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
+			return err
+		}
 		all, absent = Datapaths([]string{"a", "b"}, false), Datapaths([]string{"a", "c"}, false)
 		left = deviceNames(t)
 		return nil

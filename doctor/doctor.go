@@ -84,6 +84,7 @@ func Examine(o Options) *Report {
 	r.add(kernel()...)
 	r.add(ebpfFeatures()...)
 	r.add(network()...)
+	r.add(forwarding()...)
 	r.add(devices(o.Attach)...)
 	r.add(tools()...)
 	r.Datapaths = Datapaths(append(o.Devices, o.Attach...), false)

@@ -28,6 +28,9 @@ func TestExamine(t *testing.T) {
 		{Area: AreaNetwork, Name: "native XDP on veth", Status: OK, Found: "works"},
 		{Area: AreaNetwork, Name: "generic XDP", Status: OK, Found: "works"},
 		{Area: AreaNetwork, Name: "TUN UDP offload", Status: OK, Found: "works"},
+		{Area: AreaNetwork, Name: "IPv4 forwarding", Status: Warn, Found: "off"},
+		{Area: AreaNetwork, Name: "UDP GRO", Status: OK, Found: "works"},
+		{Area: AreaNetwork, Name: "UDP GSO", Status: OK, Found: "works"},
 		{Area: AreaDevice, Name: "nosuch", Status: Missing, Found: "no such device in this network namespace"},
 	} {
 		got := find(t, report, want.Area, want.Name)

@@ -134,10 +134,21 @@ func (s *sockets) close() error {
 }
 
 // atOnce is a socket whose calls never wait: who sends holds a lock, and what a device
-// does not take now is lost, as on any link.
-type atOnce struct{ syscall.RawConn }
+// does not take now is lost, as on any link. It is for one goroutine.
+type atOnce struct {
+	syscall.RawConn
+	write func(fd uintptr) bool
+	once  func(fd uintptr) // calls write; bound once
+}
+
+func newAtOnce(raw syscall.RawConn) *atOnce {
+	a := &atOnce{RawConn: raw}
+	a.once = func(fd uintptr) { a.write(fd) }
+	return a
+}
 
 // Write implements [syscall.RawConn].
-func (a atOnce) Write(f func(fd uintptr) bool) error {
-	return a.Control(func(fd uintptr) { f(fd) })
+func (a *atOnce) Write(f func(fd uintptr) bool) error {
+	a.write = f
+	return a.Control(a.once)
 }
