@@ -20,6 +20,7 @@ const (
 	Session     byte = 's' // the number is the SEID of the UP function
 	Association byte = 'a' // the number is the association's owner number
 	PFD         byte = 'p' // a running number
+	Usage       byte = 'u' // what a datapath had counted that ended; the number is the SEID
 	Meta        byte = 'm' // number 0: the Recovery Time Stamp; 1: the machine's boot id
 )
 

@@ -3,7 +3,6 @@ package upf
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"plumbline/datapath"
@@ -32,11 +31,7 @@ func openChosen(o opening) (datapath.Driver, string, error) {
 		return d, "configured", err
 	}
 	// Programs of an earlier process, or of a datapath of this one, stand aside.
-	ours := o.paused
-	if o.XDP.Pin != "" {
-		_, err := os.Stat(o.XDP.Pin)
-		ours = ours || err == nil
-	}
+	ours := o.paused || o.pinned()
 	why, errs := "auto", []error{}
 	for _, can := range doctor.Datapaths(o.Devices(), ours) {
 		text := fmt.Sprintf("%s: %s", can.Name, can.Found)
@@ -46,7 +41,7 @@ func openChosen(o opening) (datapath.Driver, string, error) {
 		}
 		c := *o.Config
 		c.Datapath = can.Name
-		d, err := openDatapath(opening{Config: &c, log: o.log, paused: o.paused})
+		d, err := openDatapath(opening{Config: &c, log: o.log, paused: o.paused, inherits: o.inherits})
 		if err == nil {
 			return d, why + "; " + text, nil
 		}

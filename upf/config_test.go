@@ -203,7 +203,7 @@ func TestParseMistakes(t *testing.T) {
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
 			"f:2:3: n4.adress: no such key: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"unknown section", "n9: {}\n", []string{
-			"f:1:1: n9: no such key: want one of afxdp, api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, meter_burst, metrics, n3, n4, n6, node_id, pools, predefined_rules, router_advertisement, sessions, slices, store, tun, xdp"}},
+			"f:1:1: n9: no such key: want one of afxdp, api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, meter_burst, metrics, n3, n4, n6, node_id, pools, predefined_rules, router_advertisement, sessions, slices, store, tc, tun, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
 			`f:1:17: sessions.max: "lots": want a decimal number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,

@@ -61,6 +61,9 @@ type opening struct {
 	log *slog.Logger
 	// paused: it takes no packets until it is told to (datapath.Movable).
 	paused bool
+	// inherits says whether a datapath of that name is to be paused, since it goes on
+	// with what another one has counted; nil: none.
+	inherits func(name string) bool
 }
 
 // datapaths are those that a configuration can name, the best first, and how each
@@ -107,11 +110,16 @@ func (s *Service) openDriver(ctx context.Context) error {
 		}
 		return err
 	}
-	d, why, err := openChosen(opening{Config: s.config, log: s.log})
+	d, why, err := openChosen(opening{Config: s.config, log: s.log, inherits: s.inherits})
 	if err != nil {
 		return err
 	}
 	s.use(d)
+	if s.mover != nil && s.inherits(d.Capabilities().GetName()) {
+		if err := s.inherit(s.mover); err != nil {
+			return err
+		}
+	}
 	s.describe(why)
 	if s.config.Datapath == DatapathAuto {
 		s.log.Info("datapath chosen", "datapath", d.Capabilities().GetName(), "why", why)
@@ -148,6 +156,7 @@ func (s *Service) totals() []datapath.SliceTotal {
 
 // openDatapath opens what o.Datapath names, which is not DatapathAuto.
 func openDatapath(o opening) (datapath.Driver, error) {
+	o.paused = o.paused || o.inherits != nil && o.inherits(o.Datapath)
 	for _, d := range datapaths {
 		if d.name == o.Datapath {
 			return d.open(o)

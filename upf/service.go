@@ -34,6 +34,7 @@ type Service struct {
 	mover   *move.Mover // driver, if another datapath can take its place; else nil
 	store   store.Store // nil: nothing outlives the process
 	about   atomic.Pointer[Datapath]
+	kept    *keptUsage // of the datapath before this start; nil: none, or carried over
 	// preparing is what a datapath puts off, after a move.
 	preparing sync.WaitGroup
 	sessions  *session.Manager
@@ -231,6 +232,7 @@ func (s *Service) stop() error {
 		errs = append(errs, closeListeners(s.listener.api, s.listener.metrics))
 	}
 	s.preparing.Wait()
+	errs = append(errs, s.keepUsage())
 	if s.driver != nil {
 		if s.store != nil && !s.config.N4.Release {
 			keepPinned(s.forwarder())

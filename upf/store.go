@@ -48,13 +48,17 @@ type keptRecord struct {
 // datapath lets go of all that is not among them.
 func (s *Service) restore(ctx context.Context) error {
 	if s.store == nil {
-		return s.driver.Settle(ctx)
+		return s.explainSettle(s.driver.Settle(ctx))
 	}
 	start := time.Now()
 	loaded, err := s.sessions.Load(ctx, func(ctx context.Context, each func(byte, uint64, []byte) error) error {
 		others, err := s.load(ctx, each)
 		// PFDs have to be there before sessions that name their applications.
 		for _, r := range others {
+			if r.kind == store.Usage { // of a datapath whose tables are there
+				s.store.Drop(r.kind, r.id)
+				continue
+			}
 			if err := s.endpoint.Restore(r.kind, r.id, r.record); err != nil {
 				s.log.Error("store: record passed over", "kind", string(rune(r.kind)), "id", r.id, "error", err)
 			}
@@ -72,8 +76,9 @@ func (s *Service) restore(ctx context.Context) error {
 			"error", loaded.Absent[0].Err)
 	}
 	if err := s.driver.Settle(ctx); err != nil {
-		return err
+		return s.explainSettle(err)
 	}
+	s.forgetKept()
 	if n := loaded.Sessions; n > 0 {
 		s.log.Info("sessions restored", "sessions", n, "took", time.Since(start).Round(time.Millisecond))
 	}
@@ -95,6 +100,8 @@ func (s *Service) load(ctx context.Context, each func(byte, uint64, []byte) erro
 		switch {
 		case kind == store.Meta && id == metaBoot:
 			boot = bytes.Clone(record)
+		case kind == store.Usage && s.kept != nil:
+			return s.kept.take(id, record)
 		case kind != store.Session:
 			others = append(others, keptRecord{kind, id, bytes.Clone(record)})
 		case forget:
@@ -113,6 +120,7 @@ func (s *Service) load(ctx context.Context, each func(byte, uint64, []byte) erro
 			s.store.Drop(r.kind, r.id)
 		}
 		held, others = nil, nil
+		s.forgetKept()
 	}
 	for _, r := range held {
 		if err := each(r.kind, r.id, r.record); err != nil {

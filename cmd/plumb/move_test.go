@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,14 +19,14 @@ type moveBed struct {
 // userOctets is the length of the generator's user packets: IPv4, UDP, payload.
 const userOctets = 20 + 8 + 64
 
-func newMoveBed(t *testing.T, name, datapath string, change func(*upf.Config)) *moveBed {
+func newMoveBed(t *testing.T, name, datapath string, change func(*moveBed)) *moveBed {
 	b := &moveBed{restartBed: &restartBed{trafficBed: newTrafficBed(t, name)}}
 	b.config = b.upfConfig()
 	b.config.Datapath = datapath
 	b.config.Sessions.Max = 1000
 	b.config.TUN.Routes = b.Config.UEPools
 	if change != nil {
-		change(b.config)
+		change(b)
 	}
 	b.file = b.trafficBed.file("upf.yaml", b.config)
 	b.api = upf.NewClient(b.config.API.Socket)
@@ -139,7 +140,7 @@ func tour(names []string) []string {
 	return list
 }
 
-var movable = []string{upf.DatapathXDP, upf.DatapathAFXDP, upf.DatapathTUN, upf.DatapathTAP}
+var movable = []string{upf.DatapathXDP, upf.DatapathTC, upf.DatapathAFXDP, upf.DatapathTUN, upf.DatapathTAP}
 
 // TestMove: sessions go from each datapath to each other one under traffic. Nothing
 // that was counted is lost, N4 works on, and of the frames only those of the gap.
@@ -169,4 +170,89 @@ func TestMove(t *testing.T) {
 		t.Errorf("deletion of all: %+v, %v", report, err)
 	}
 	b.upf.stop()
+}
+
+// TestMoveKilled: a UPF that is killed at any moment of a move starts again as it is
+// configured, with all its sessions. As long as the move was not done, all is there that
+// was counted before it began, and nothing is counted that did not arrive.
+func TestMoveKilled(t *testing.T) {
+	b := newMoveBed(t, "plt-movekill", upf.DatapathXDP, func(b *moveBed) {
+		b.config.Store.Path, b.config.XDP.Pin = t.TempDir()+"/store", b.pin()
+	})
+	for _, delay := range []time.Duration{0, 5, 20, 50, 100, 200} {
+		before, _ := b.urrs()
+		moved := make(chan error, 1)
+		_, got := b.uplink(b.sessions, generator.Load{Rate: 20_000, CPU: -1}, func() {
+			go func() {
+				_, err := b.api.Move(t.Context(), upf.DatapathTUN)
+				moved <- err
+			}()
+			time.Sleep(delay * time.Millisecond)
+			b.upf.kill()
+			b.start("")
+		})
+		done := <-moved == nil
+		after, octets := b.urrs()
+		if after > before+got.Received || octets != after*userOctets || !done && after < before {
+			t.Errorf("killed after %d ms, moved %v: %d packets of %d octets counted, before %d, of %d that arrived:\n%s",
+				delay, done, after, octets, before, got.Received, b.upf.log())
+		}
+		if d, err := b.api.Datapath(t.Context()); err != nil || d.Name != upf.DatapathXDP {
+			t.Errorf("killed after %d ms: %+v, %v forwards", delay, d, err)
+		}
+		b.checkForwarded("after a kill in a move", b.sessions)
+	}
+}
+
+// TestRestartElsewhere: the UPF is started again with another datapath, after an orderly
+// stop, and where tables were pinned after kill -9, too. All sessions are there, and all
+// that was counted.
+func TestRestartElsewhere(t *testing.T) {
+	b := newMoveBed(t, "plt-elsewhere", upf.DatapathXDP, func(b *moveBed) { b.config.Store.Path = t.TempDir() + "/store" })
+	again := func(datapath, pin string, end func()) {
+		t.Helper()
+		b.config.Datapath, b.config.XDP.Pin = datapath, pin
+		b.file = b.trafficBed.file("upf.yaml", b.config)
+		end()
+		b.start("")
+	}
+	pin := b.pin()
+	for _, step := range []struct {
+		to   string
+		pin  string
+		kill bool
+	}{
+		{upf.DatapathTUN, "", false}, {upf.DatapathXDP, pin, false}, {upf.DatapathAFXDP, pin, true}, {upf.DatapathTC, pin, false},
+		{upf.DatapathTAP, pin, true}, {upf.DatapathXDP, pin, false}, {upf.DatapathTC, pin, true},
+	} {
+		what := fmt.Sprintf("restart with %s, pin %q, kill %v", step.to, step.pin, step.kill)
+		before, octets := b.urrs()
+		again(step.to, step.pin, map[bool]func(){true: b.upf.kill, false: b.upf.stop}[step.kill])
+		if after, more := b.urrs(); after != before || more != octets {
+			t.Errorf("%s: %d packets of %d octets counted, before it %d of %d", what, after, more, before, octets)
+		}
+		if d, err := b.api.Datapath(t.Context()); err != nil || d.Name != step.to {
+			t.Errorf("%s: %+v, %v forwards", what, d, err)
+		}
+		sent, got := b.uplink(b.sessions, generator.Load{Rate: 20_000, Frames: 4000, CPU: -1}, nil)
+		if after, more := b.urrs(); after != before+got.Received || more != octets+got.Received*userOctets || got.Received == 0 {
+			t.Errorf("%s: %d packets of %d octets counted, want %d and %d; %d of %d frames arrived:\n%s",
+				what, after, more, before+got.Received, octets+got.Received*userOctets, got.Received, sent, b.upf.log())
+		}
+	}
+}
+
+// urrs is what all URRs counted, uplink.
+func (b *moveBed) urrs() (packets, octets uint64) {
+	b.t.Helper()
+	for _, s := range b.sessions {
+		x, err := b.api.Session(b.t.Context(), upf.SEID(s.RemoteSEID))
+		if err != nil {
+			b.t.Fatalf("session %#x: %v\n%s", s.RemoteSEID, err, b.upf.log())
+		}
+		for _, u := range x.Rules.URRs {
+			packets, octets = packets+u.UplinkPackets, octets+u.UplinkOctets
+		}
+	}
+	return packets, octets
 }
