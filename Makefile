@@ -60,7 +60,7 @@ fuzz: setup ## every fuzz target for FUZZTIME (3s; any Go duration)
 	@EXEC='$(SUDO)' scripts/fuzz '$(FUZZTIME)'
 
 soak: setup ## random scripts on every datapath against the model, for SOAK (10m; any Go duration)
-	SOAK='$(SOAK)' go test -exec '$(SUDO)' -count=1 -timeout 0 -v -run '^TestRandom$$' ./datapath/xdp
+	SOAK='$(SOAK)' go test -exec '$(SUDO)' -count=1 -timeout 0 -v -run '^TestRandom$$' ./datapath/xdp ./datapath/vector
 
 bench: setup ## go benchmarks, five of each for benchstat: ns per packet in the kernel, sessions over N4
 	go test -exec '$(SUDO)' -run '^$$' -bench 'Program|Establish' -count 5 -timeout 60m -p 1 ./datapath/xdp ./lab/n4load

@@ -164,7 +164,7 @@ func (b *bed) fromN3(frame []byte) (*Packet, datapath.Reason) {
 // vector treats one packet.
 func (b *bed) vector(p *Packet) conformance.Outcome {
 	first, got := true, conformance.Outcome{}
-	b.tend()
+	b.stages.N6.Expire(b.cfg.Now()) // as the model does, and no more
 	b.worker.Run([]*Packet{p}, func(out []*Packet) {
 		for _, o := range out {
 			if first && p.Reason == datapath.ReasonNone {

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"unsafe"
 
+	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	"plumbline/gtpu"
 )
 
 // TestRecord: a record is two cache lines, and begins one.
@@ -80,6 +82,34 @@ func TestHosts(t *testing.T) {
 	for i := range 1 << 16 {
 		if a := netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}); h.Has(a) {
 			t.Errorf("%v is known", a)
+		}
+	}
+}
+
+// TestLocal: what a UE sends to this host is dropped, and what is for its neighbour is
+// not.
+func TestLocal(t *testing.T) {
+	var h Hosts
+	h.Set([]netip.Addr{netip.MustParseAddr("10.6.0.1"), netip.MustParseAddr("2001:db8:6::1")})
+	b := openBed(t, func(_ *bed, c *Config) { c.Hosts = &h })
+	s := benchSession(0, limited{})
+	s.Rules[0].Detect.UeAddress = nil
+	if err := b.Apply(t.Context(), &api.Change{Seid: 1, Session: s}); err != nil {
+		t.Fatal(err)
+	}
+	for to, want := range map[string]datapath.Reason{
+		"10.6.0.1": datapath.DropLocal, "10.6.0.9": datapath.ReasonNone,
+		"2001:db8:6::1": datapath.DropLocal, "2001:db8:6::9": datapath.ReasonNone,
+	} {
+		a := netip.MustParseAddr(to)
+		user := append([]byte{0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1}, a.AsSlice()...)
+		if a.Is6() {
+			user = append([]byte{0x60, 0, 0, 0, 0, 0, 59, 64}, netip.MustParseAddr("2001:db8:1::1").AsSlice()...)
+			user = append(user, a.AsSlice()...)
+		}
+		p := packetOf(append(gtpu.AppendGPDU(nil, benchTEID, gtpu.PDUTypeUplink, 9, len(user)), user...))
+		if got := b.vector(p); got.Reason != want {
+			t.Errorf("to %s: %v, want %v", to, got.Reason, want)
 		}
 	}
 }
