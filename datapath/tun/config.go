@@ -51,6 +51,9 @@ func checkForwarding(c *Config) error {
 	if !forwards("ipv4/ip_forward", "ipv4/conf/"+c.N6.Networks[0].Device+"/forwarding") {
 		return errorf("this host does not forward IPv4 packets: sysctl -w net.ipv4.ip_forward=1")
 	}
+	if sysctl("ipv4/conf/all/rp_filter") == "1" {
+		c.Log.Warn("a strict reverse path filter on all devices drops ICMP errors of the UPF towards N6: sysctl -w net.ipv4.conf.all.rp_filter=2")
+	}
 	if forwards("ipv6/conf/all/forwarding", "") {
 		return nil
 	}

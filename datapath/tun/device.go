@@ -76,6 +76,7 @@ func (dev *device) switches() {
 	for path, value := range map[string]string{
 		"ipv4/conf/" + dev.Name + "/forwarding":       "1",
 		"ipv4/conf/" + dev.Name + "/rp_filter":        "0",
+		"ipv4/conf/" + dev.Name + "/accept_local":     "1", // ICMP errors of the UPF come from N6's address
 		"ipv4/conf/" + dev.Name + "/accept_redirects": "0",
 		"ipv4/conf/" + dev.Name + "/send_redirects":   "0",
 		"ipv6/conf/" + dev.Name + "/accept_ra":        "0",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/safchain/ethtool"
+	"golang.org/x/sys/unix"
 
 	"plumbline/api"
 	"plumbline/lab/generator"
@@ -20,6 +21,8 @@ import (
 //
 //	kpps      of frames that arrive
 //	loss/%    of those that were sent
+//	cpu-ns    of this process for each that arrived: UPF, generator and what the kernel
+//	          does for both while they call it
 func BenchmarkThroughput(b *testing.B) {
 	for _, tap := range []bool{false, true} {
 		for _, direction := range []generator.Direction{generator.Uplink, generator.Downlink} {
@@ -61,10 +64,12 @@ func throughput(b *testing.B, tap bool, direction generator.Direction, sessions 
 	check(b, arrived.Reset())
 	load.Duration = 2 * time.Second
 	b.ResetTimer()
+	before := cpuTime(b)
 	sent, err := g.Run(context.Background(), load)
 	check(b, err)
 	b.StopTimer()
 	time.Sleep(100 * time.Millisecond)
+	spent := cpuTime(b) - before
 	got, err := arrived.Read()
 	check(b, err)
 	s := got.Streams[0]
@@ -74,7 +79,16 @@ func throughput(b *testing.B, tap bool, direction generator.Direction, sessions 
 	}
 	b.ReportMetric(float64(s.Received)/sent.Elapsed.Seconds()/1000, "kpps")
 	b.ReportMetric(100*float64(sent.Sent-s.Received)/float64(sent.Sent), "loss/%")
+	b.ReportMetric(float64(spent)/float64(max(s.Received, 1)), "cpu-ns")
 	b.ReportMetric(0, "ns/op")
+}
+
+// cpuTime is how long CPUs have run this process.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var r unix.Rusage
+	check(b, unix.Getrusage(unix.RUSAGE_SELF, &r))
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 func feature(device, name string, on bool) error {

@@ -1,0 +1,83 @@
+package tun
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/api"
+	"plumbline/datapath"
+)
+
+// TestNetworks: a session of the second data network leaves by its device, and what comes
+// for its UE comes by that one; what comes for it by the other is dropped.
+func TestNetworks(t *testing.T) {
+	n := openNetwork(t, "tunnets", Config{
+		Pools: []netip.Prefix{netip.MustParsePrefix("10.64.0.0/16")},
+		N6: datapath.N6{Networks: []datapath.DataNetwork{
+			{Name: "n6", Device: "n6", NetworkInstances: []string{"internet"}}, {Name: "corp", NetworkInstances: []string{"corp"}},
+		}},
+	})
+	n.ue, n.sessions = netip.MustParseAddr("10.65.0.1"), 1
+	s := n.session(1, n.ue, netip.Addr{})
+	s.Rules[0].Forward.NetworkInstance, s.Rules[1].Detect.NetworkInstance = "corp", "corp"
+	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: 1, Session: s}))
+
+	n.uplink(t, datagram(n.ue, n.Config.N6DN.Addr(), []byte("uplink")))
+	if got, _ := receive(t, n.dn); string(got) != "uplink" {
+		t.Errorf("got %q", got)
+	}
+	_, err := n.dn.WriteToUDPAddrPort([]byte("downlink"), netip.AddrPortFrom(n.ue, uePort))
+	check(t, err)
+	n.isDownlink(t, n.ue, "downlink")
+	for i, want := range []uint64{0, 1} {
+		link, err := n.upf.host.kernel.LinkByName(n.upf.traffic.devices[i].Name)
+		check(t, err)
+		if s := link.Attrs().Statistics; s.RxPackets != want || s.TxPackets < want {
+			t.Errorf("%s: %d packets from the UPF and %d to it, want %d of each", link.Attrs().Name, s.RxPackets, s.TxPackets, want)
+		}
+	}
+}
+
+// TestTooLong: what does not fit into the tunnel has its sender told of the MTU that is
+// left, whose kernel sends no more of it.
+func TestTooLong(t *testing.T) {
+	n := openNetwork(t, "tunmtu", Config{})
+	n.install(t)
+	ue := netip.AddrPortFrom(n.ue, uePort)
+	raw, err := n.dn.SyscallConn()
+	check(t, err)
+	check(t, pathMTU(raw))
+	// 1500 octets less IPv4, UDP, GTP-U with a PDU Session Container.
+	const most = 1500 - 20 - 8 - 16 - 28
+	_, err = n.dn.WriteToUDPAddrPort(make([]byte, most), ue)
+	check(t, err)
+	n.isDownlink(t, n.ue, string(make([]byte, most)))
+	_, err = n.dn.WriteToUDPAddrPort(make([]byte, most+1), ue)
+	check(t, err)
+	for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(time.Millisecond) { // until that has been told
+		if _, err = n.dn.WriteToUDPAddrPort(make([]byte, most+1), ue); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, unix.EMSGSIZE) {
+		t.Errorf("one octet too many: %v, want %v", err, unix.EMSGSIZE)
+	}
+	_, err = n.dn.WriteToUDPAddrPort(make([]byte, most), ue)
+	check(t, err)
+	n.isDownlink(t, n.ue, string(make([]byte, most)))
+}
+
+// pathMTU has a socket send with DF.
+func pathMTU(raw syscall.RawConn) error {
+	var err error
+	control := raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
+	})
+	return errors.Join(control, err)
+}
