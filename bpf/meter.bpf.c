@@ -5,6 +5,7 @@
  * to the kernel.
  */
 #include <linux/bpf.h>
+#include <linux/pkt_cls.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include "lab_arrival.h"
@@ -194,13 +195,38 @@ static __always_inline int account(const struct arrival *a)
 	return 1;
 }
 
+/* metered - take a frame if it is the generator's
+ *
+ * Return: 1 if it has been counted, and is nobody else's.
+ */
+static __always_inline int metered(struct rest r)
+{
+	struct arrival a = { .qfi = QFI_NONE, .octets = r.end - r.pos };
+
+	return arrival_parse(&a, &r) && account(&a);
+}
+
 SEC("xdp")
 int meter(struct xdp_md *ctx)
 {
 	struct rest r = { (void *)(long)ctx->data, (void *)(long)ctx->data_end };
-	struct arrival a = { .qfi = QFI_NONE, .octets = r.end - r.pos };
 
-	return arrival_parse(&a, &r) && account(&a) ? XDP_DROP : XDP_PASS;
+	return metered(r) ? XDP_DROP : XDP_PASS;
+}
+
+/* The same for socket buffers, which an XDP program would first have copied into
+ * frames.
+ */
+SEC("tcx/ingress")
+int meter_skb(struct __sk_buff *skb)
+{
+	struct rest r;
+
+	if (skb->data_end - skb->data < skb->len)
+		bpf_skb_pull_data(skb, skb->len);
+	r.pos = (void *)(long)skb->data;
+	r.end = (void *)(long)skb->data_end;
+	return metered(r) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 char _license[] SEC("license") = "GPL";

@@ -156,6 +156,7 @@ func (r *run) build(ctx context.Context) error {
 type place struct {
 	name     string // of its namespaces
 	offloads bool   // of the outer ends of its links
+	packets  bool   // the meter takes socket buffers, and not frames
 	cpus     []int  // that the UPF's process may run on; empty: any
 }
 

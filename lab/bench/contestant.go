@@ -34,12 +34,15 @@ func newContestant(c *CompareConfig, name string, cpus []int) *contestant {
 	k := &contestant{
 		run: &run{
 			Config: config, result: &report.Result{},
-			place: place{name: runName + "-" + name, offloads: takesOffloads(name), cpus: cpus},
+			place: place{name: runName + "-" + name, offloads: takesOffloads(name), packets: name == upf.DatapathTC, cpus: cpus},
 		},
 		path: report.Path{Name: name, Offloads: offloadsOff},
 	}
 	if k.offloads {
 		k.path.Offloads = offloadsOn
+	}
+	if k.packets {
+		k.path.Offloads += "; meter: tcx"
 	}
 	k.lossy = !slices.Contains([]string{report.PathBed, upf.DatapathXDP, upf.DatapathTC}, name)
 	return k

@@ -27,7 +27,7 @@ func (r *run) newLane(d report.Direction, id uint32) (*lane, error) {
 		Link: t.N3, Direction: generator.Uplink, Run: id, Server: t.N6.Peer.Address.Addr(),
 		PayloadOctets: r.PayloadOctets, Mix: r.Mix, OuterChecksum: r.OuterChecksum, Access: r.Access, Seed: 1,
 	}
-	m := meter.Config{Port: t.N6.Peer, N3: t.N3, Direction: generator.Uplink, Run: id, Streams: 1}
+	m := meter.Config{Port: t.N6.Peer, N3: t.N3, Direction: generator.Uplink, Run: id, Streams: 1, Packets: r.packets}
 	if d == report.Downlink {
 		g.Link, g.Direction = t.N6, generator.Downlink
 		m.Port, m.Direction = t.N3.Peer, generator.Downlink

@@ -70,36 +70,43 @@ func newRig(t testing.TB, form topology.Config, c generator.Config, m Config) *r
 }
 
 // TestBed sends frames of every sort through the redirecting program: all must
-// arrive as they were sent, in order, over two devices and over one.
+// arrive as they were sent, in order, over two devices and over one, as frames and as
+// socket buffers.
 func TestBed(t *testing.T) {
-	const frames = 2000
 	for _, onAStick := range []bool{false, true} {
 		for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
 			for _, ipv6 := range []bool{false, true} {
-				t.Run(fmt.Sprintf("on a stick %v/%v/IPv6 %v", onAStick, d, ipv6), func(t *testing.T) {
-					c := generator.Config{Direction: d, PayloadOctets: 200, Sessions: sessions(500, ipv6), Access: generator.Uniform, Stream: 1}
-					if ipv6 {
-						c.Server = netip.MustParseAddr("fd06::2")
-					}
-					r := newRig(t, topology.Config{Name: "plt-bed", OnAStick: onAStick}, c, Config{Bed: true, Streams: 2})
-					bed, err := r.bed.AttachBed()
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer bed.Close()
-					if _, err := r.generator.Run(context.Background(), generator.Load{Rate: 100_000, Frames: frames, CPU: -1}); err != nil {
-						t.Fatal(err)
-					}
-					want := Stream{Received: frames, ReceivedOctets: frames * uint64(r.generator.FrameOctets())}
-					if diff := cmp.Diff(want, r.read(t, 1, frames), ignoreTimes); diff != "" {
-						t.Errorf("stream 1 (-want +got):\n%s", diff)
-					}
-					if diff := cmp.Diff(Stream{}, r.read(t, 0, 0), ignoreTimes); diff != "" {
-						t.Errorf("stream 0 (-want +got):\n%s", diff)
-					}
-				})
+				for _, packets := range []bool{false, true} {
+					t.Run(fmt.Sprintf("on a stick %v/%v/IPv6 %v/socket buffers %v", onAStick, d, ipv6, packets), func(t *testing.T) {
+						c := generator.Config{Direction: d, PayloadOctets: 200, Sessions: sessions(500, ipv6), Access: generator.Uniform, Stream: 1}
+						if ipv6 {
+							c.Server = netip.MustParseAddr("fd06::2")
+						}
+						testBed(t, topology.Config{Name: "plt-bed", OnAStick: onAStick}, c, Config{Bed: true, Streams: 2, Packets: packets})
+					})
+				}
 			}
 		}
+	}
+}
+
+func testBed(t *testing.T, form topology.Config, c generator.Config, m Config) {
+	const frames = 2000
+	r := newRig(t, form, c, m)
+	bed, err := r.bed.AttachBed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	if _, err := r.generator.Run(context.Background(), generator.Load{Rate: 100_000, Frames: frames, CPU: -1}); err != nil {
+		t.Fatal(err)
+	}
+	want := Stream{Received: frames, ReceivedOctets: frames * uint64(r.generator.FrameOctets())}
+	if diff := cmp.Diff(want, r.read(t, 1, frames), ignoreTimes); diff != "" {
+		t.Errorf("stream 1 (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Stream{}, r.read(t, 0, 0), ignoreTimes); diff != "" {
+		t.Errorf("stream 0 (-want +got):\n%s", diff)
 	}
 }
 

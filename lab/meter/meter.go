@@ -26,6 +26,10 @@ type Config struct {
 	Run       uint32 // frames of other runs are passed on to the kernel
 	Streams   int    // number of streams, from 0; default 1
 
+	// Packets attaches the meter to socket buffers (tcx) and not to frames (XDP): for
+	// a UPF that sends such, one for each frame. XDP would have them copied first.
+	Packets bool
+
 	// Bed says that the UPF's place is taken by [topology.Bed]: frames must
 	// arrive as the generator sent them, GTP-U uplink and plain IP downlink.
 	Bed bool
@@ -39,7 +43,7 @@ type Meter struct {
 	link    link.Link
 }
 
-// Attach puts a meter on a port, in native mode.
+// Attach puts a meter on a port, with XDP in native mode.
 func Attach(c Config) (*Meter, error) {
 	if c.Streams == 0 {
 		c.Streams = 1
@@ -50,12 +54,19 @@ func Attach(c Config) (*Meter, error) {
 	m := &Meter{config: c}
 	err := m.load()
 	if err == nil {
-		m.link, err = c.Port.AttachXDP(m.objects.Meter)
+		m.link, err = m.attach()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("meter: %w", errors.Join(err, m.Close()))
 	}
 	return m, nil
+}
+
+func (m *Meter) attach() (link.Link, error) {
+	if m.config.Packets {
+		return m.config.Port.AttachTCX(m.objects.MeterSkb)
+	}
+	return m.config.Port.AttachXDP(m.objects.Meter)
 }
 
 // Close takes the meter off its device.

@@ -57,6 +57,7 @@ const (
 	meterMapLatencyByStream   = "latency_by_stream"
 	meterMapWindowByStream    = "window_by_stream"
 	meterProgMeter            = "meter"
+	meterProgMeterSkb         = "meter_skb"
 	meterVarCountedFrom       = "counted_from"
 	meterVarEncapsulated      = "encapsulated"
 	meterVarManyQueues        = "many_queues"
@@ -109,7 +110,8 @@ type meterSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type meterProgramSpecs struct {
-	Meter *ebpf.ProgramSpec `ebpf:"meter"`
+	Meter    *ebpf.ProgramSpec `ebpf:"meter"`
+	MeterSkb *ebpf.ProgramSpec `ebpf:"meter_skb"`
 }
 
 // meterMapSpecs contains maps before they are loaded into the kernel.
@@ -186,12 +188,14 @@ type meterVariables struct {
 //
 // It can be passed to loadMeterObjects or ebpf.CollectionSpec.LoadAndAssign.
 type meterPrograms struct {
-	Meter *ebpf.Program `ebpf:"meter"`
+	Meter    *ebpf.Program `ebpf:"meter"`
+	MeterSkb *ebpf.Program `ebpf:"meter_skb"`
 }
 
 func (p *meterPrograms) Close() error {
 	return _MeterClose(
 		p.Meter,
+		p.MeterSkb,
 	)
 }
 

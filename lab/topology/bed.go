@@ -91,3 +91,18 @@ func (p Port) AttachXDP(program *ebpf.Program) (l link.Link, err error) {
 	}
 	return l, nil
 }
+
+// AttachTCX attaches program to what the port receives, on socket buffers. Closing
+// the link takes it off.
+//
+// tcx came with Linux 6.6.
+func (p Port) AttachTCX(program *ebpf.Program) (l link.Link, err error) {
+	err = p.Namespace.Do(func() error {
+		l, err = link.AttachTCX(link.TCXOptions{Program: program, Interface: p.Index, Attach: ebpf.AttachTCXIngress})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("attach tcx to %s of %s: %w", p.Device, p.Namespace.Name, err)
+	}
+	return l, nil
+}
