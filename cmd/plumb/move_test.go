@@ -256,3 +256,33 @@ func (b *moveBed) urrs() (packets, octets uint64) {
 	}
 	return packets, octets
 }
+
+// BenchmarkMove moves 100 k sessions from xdp to tun and back, under traffic: how long
+// no datapath took packets, and how long it took in all.
+func BenchmarkMove(bench *testing.B) {
+	const sessions = 100_000
+	b := &restartBed{trafficBed: newTrafficBed(bench, "plt-movebench")}
+	b.config = b.upfConfig()
+	b.config.Sessions.Max, b.config.TUN.Routes = sessions+10, b.Config.UEPools
+	b.file = b.trafficBed.file("upf.yaml", b.config)
+	b.api = upf.NewClient(b.config.API.Socket)
+	b.start("")
+	b.associate()
+	b.establish(sessions)
+	var gap, took time.Duration
+	for bench.Loop() {
+		b.uplink(b.sessions, generator.Load{Rate: 20_000, CPU: -1}, func() {
+			for _, to := range []string{upf.DatapathTUN, upf.DatapathXDP} {
+				m, err := b.api.Move(bench.Context(), to)
+				if err != nil {
+					bench.Fatal(err)
+				}
+				gap, took = gap+time.Duration(m.Gap), took+time.Duration(m.Took)
+				bench.Logf("to %s: gap %v of %v", to, time.Duration(m.Gap), time.Duration(m.Took))
+			}
+		})
+	}
+	bench.ReportMetric(0, "ns/op")
+	bench.ReportMetric(gap.Seconds()/float64(2*bench.N), "s-gap")
+	bench.ReportMetric(took.Seconds()/float64(2*bench.N), "s-move")
+}
