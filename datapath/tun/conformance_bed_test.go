@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -90,6 +91,21 @@ func (b *bed) open(tap bool) error {
 	return err
 }
 
+// waitUp returns when a device sends: until then, some time after it was set up, the kernel
+// throws away what is to leave.
+func waitUp(name string) error {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		if link.Attrs().OperState == netlink.OperUp {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is not up", name)
+}
+
 // addLink makes a device without neighbours to resolve, with a far end.
 func addLink(name string, addresses []string) error {
 	attrs := netlink.NewLinkAttrs()
@@ -112,6 +128,9 @@ func addLink(name string, addresses []string) error {
 		if err := netlink.LinkSetUp(link); err != nil {
 			return err
 		}
+	}
+	if err := waitUp(name); err != nil {
+		return err
 	}
 	for _, a := range addresses {
 		address, err := netlink.ParseAddr(a)
