@@ -269,13 +269,40 @@ func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conforman
 	return b.frame(t, prog, port, frame)
 }
 
+// runnable reports whether BPF_PROG_RUN makes an skb of the frame: not if it ends in its
+// IP header.
+func runnable(frame []byte) bool {
+	switch n := len(frame) - lenEthernet; {
+	case n < 1:
+		return false
+	case binary.BigEndian.Uint16(frame[12:]) == 0x0800:
+		return n >= 20
+	case binary.BigEndian.Uint16(frame[12:]) == 0x86dd:
+		return n >= 40
+	}
+	return true
+}
+
+// ofShort is what becomes of a frame that ends in its IP header; n3 says that no bare
+// packets come where it did.
+func ofShort(n3 bool, frame []byte) datapath.Reason {
+	ip := frame[lenEthernet:]
+	v6 := binary.BigEndian.Uint16(frame[12:]) == 0x86dd
+	switch {
+	case n3, len(ip) > 0 && (v6 && ip[0]>>4 == 4 || !v6 && ip[0]>>4 == 6):
+		return datapath.PassHost
+	case len(ip) > 0 && ip[0]>>4 != 4 && ip[0]>>4 != 6:
+		return datapath.DropIPVersion
+	}
+	return datapath.DropIPShort
+}
+
 func (b *bed) frame(t testing.TB, prog *ebpf.Program, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
-	if b.cfg.Hook == HookTC && len(frame) <= lenEthernet { // BPF_PROG_RUN makes no skb of that
-		if port == conformance.N3 {
-			return conformance.Outcome{Reason: datapath.PassHost}
-		}
-		return conformance.Outcome{Reason: datapath.DropIPShort}
+	if b.cfg.Hook == HookTC && !runnable(frame) {
+		reason := ofShort(port == conformance.N3 && prog != b.objs.UpfBothXdp, frame)
+		b.slow.count(reason)
+		return conformance.Outcome{Reason: reason}
 	}
 	before := b.programCounts(t)
 	action, left := b.run(t, prog, b.onWire(port, frame), 0)

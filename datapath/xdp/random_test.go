@@ -39,9 +39,9 @@ var shapeNames = [shapes]string{"two devices", "one device", "VLANs"}
 // nobody waits for long.
 const patient, impatient = 5 * time.Second, 500 * time.Millisecond
 
-func openRandom(t testing.TB, kind shape, patience time.Duration) randomBed {
+func openRandom(t testing.TB, hook Hook, kind shape, patience time.Duration) randomBed {
 	t.Helper()
-	cfg := Config{}
+	cfg := Config{Hook: hook}
 	b := randomBed{shape: kind, patience: patience}
 	switch kind {
 	case oneProgram:
@@ -110,7 +110,7 @@ func TestRandom(t *testing.T) {
 			t.Fatalf("SOAK: %v", err)
 		}
 	}
-	r := newRandomRun(t)
+	r := newRandomRun(t, HookXDP)
 	begin, start := time.Now(), rand.Uint64()
 	shown := begin
 	if soak != "" {
@@ -136,19 +136,36 @@ func TestRandom(t *testing.T) {
 	t.Logf("%s%s", &r.coverage, r.passes(t))
 }
 
+// firstSeedsTC are those of every run of TC, whose stages are the same.
+const firstSeedsTC = 120
+
+// TestRandomTC is TestRandom for the programs on skbs.
+func TestRandomTC(t *testing.T) {
+	r := newRandomRun(t, HookTC)
+	for seed := range uint64(firstSeedsTC) {
+		r.run(t, seed)
+	}
+	t.Logf("%s%s", &r.coverage, r.passes(t))
+}
+
 // randomRun is a bed of each shape, which have scripts in turn.
 type randomRun struct {
+	hook     Hook
+	shapes   shape // so many of them
 	beds     [shapes]randomBed
 	oracles  [shapes]*random.Oracle
 	before   [shapes]random.Script // what the tables have seen of late
 	coverage random.Coverage
 }
 
-func newRandomRun(t *testing.T) *randomRun {
+func newRandomRun(t *testing.T, hook Hook) *randomRun {
 	t.Helper()
-	r := &randomRun{}
-	for kind := range shapes {
-		r.beds[kind], r.oracles[kind] = openRandom(t, kind, patient), oracleOf(t, kind)
+	r := &randomRun{hook: hook, shapes: shapes}
+	if hook == HookTC {
+		r.shapes = vlanProgram // BPF_PROG_RUN does not take tags out of what arrives, as the kernel does
+	}
+	for kind := range r.shapes {
+		r.beds[kind], r.oracles[kind] = openRandom(t, hook, kind, patient), oracleOf(t, kind)
 	}
 	return r
 }
@@ -157,10 +174,13 @@ func newRandomRun(t *testing.T) *randomRun {
 // seed's, too.
 func (r *randomRun) run(t *testing.T, seed uint64) {
 	t.Helper()
-	kind := shape(seed % uint64(shapes))
+	kind := shape(seed % uint64(r.shapes))
 	s := random.Generate(seed, r.beds[kind].Capabilities())
+	if r.hook == HookTC {
+		s = slices.DeleteFunc(s, func(s random.Step) bool { return s.Port == conformance.N6LAN && len(s.Frame) > 0 && !runnable(s.Frame) })
+	}
 	if d := random.RunCounting(t, s, r.oracles[kind], r.beds[kind], &r.coverage); d != nil {
-		report(t, kind, seed, r.before[kind], s, d)
+		report(t, r.hook, kind, seed, r.before[kind], s, d)
 	}
 	if all := r.beds[kind].Remains(); all != nil {
 		t.Fatalf("seed %d, %s: without sessions: %q, after\n%s", seed, shapeNames[kind], all, s)
@@ -172,7 +192,7 @@ func (r *randomRun) run(t *testing.T, seed uint64) {
 func (r *randomRun) passes(t *testing.T) string {
 	t.Helper()
 	all, slow := map[string]uint64{}, 0
-	for kind := range shapes {
+	for kind := range r.shapes {
 		passes, err := r.beds[kind].Passes()
 		if err != nil {
 			t.Fatal(err)
@@ -198,13 +218,13 @@ const shrinkTime = 2 * time.Minute
 
 // report shrinks a script on datapaths of its own and keeps it. If what earlier
 // scripts have left is needed for it, they are a part of it.
-func report(t *testing.T, kind shape, seed uint64, before, s random.Script, d *random.Disagreement) {
+func report(t *testing.T, hook Hook, kind shape, seed uint64, before, s random.Script, d *random.Disagreement) {
 	t.Helper()
 	t.Errorf("seed %d, %s, step %d of %d: %s", seed, shapeNames[kind], d.Step+1, len(s), d.What)
-	b, o := openRandom(t, kind, impatient), oracleOf(t, kind)
+	b, o := openRandom(t, hook, kind, impatient), oracleOf(t, kind)
 	if d = random.Run(t, s, o, b); d == nil {
 		s = random.After(before, s)
-		b, o = openRandom(t, kind, impatient), oracleOf(t, kind)
+		b, o = openRandom(t, hook, kind, impatient), oracleOf(t, kind)
 		if d = random.Run(t, s, o, b); d == nil {
 			t.Fatalf("not so on fresh tables, nor after the last scripts")
 		}
@@ -241,14 +261,18 @@ func shrink(t *testing.T, s random.Script, want, got random.Datapath, d *random.
 }
 
 // TestRandomCorpus replays what has once been found, on beds of all shapes.
-func TestRandomCorpus(t *testing.T) {
+func TestRandomCorpus(t *testing.T) { testRandomCorpus(t, HookXDP) }
+
+func TestRandomCorpusTC(t *testing.T) { testRandomCorpus(t, HookTC) }
+
+func testRandomCorpus(t *testing.T, hook Hook) {
 	scripts, err := random.Corpus()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRandomRun(t)
+	r := newRandomRun(t, hook)
 	for name, s := range scripts {
-		for kind := range shapes {
+		for kind := range r.shapes {
 			t.Run(shapeNames[kind]+"/"+filepath.Base(name), func(t *testing.T) {
 				if d := random.Run(t, s, r.oracles[kind], r.beds[kind]); d != nil {
 					t.Errorf("step %d: %s", d.Step+1, d.What)

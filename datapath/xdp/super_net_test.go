@@ -36,10 +36,18 @@ func TestSuperPackets(t *testing.T) {
 	}{
 		{"whole", true, onTC, 4, 4, 100},
 		{"whole, clsact", true, onClsact, 4, 4, 100},
+		{"whole, and N6 can do nothing itself", true, onTC, 4, 4, 100},
 		{"cut", false, onTC, 0.9, 0.9, 1.1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := layOffloaded(t)
+			if tc.name == "whole, and N6 can do nothing itself" {
+				check(t, n.UPF.Do(func() error {
+					return setFeatures(n.N6.UPF.Device, map[string]bool{
+						"tx-checksum-ip-generic": false, "tx-tcp-segmentation": false, "tx-tcp6-segmentation": false, "tx-udp_tnl-segmentation": false,
+					})
+				}))
+			}
 			n.on = func(c xdp.Config) xdp.Config {
 				c = tc.on(c)
 				c.SuperPackets = tc.takes

@@ -81,7 +81,6 @@ func (b *bed) startUPF(t *testing.T, binary string, row row) {
 	}
 	c.Datapath, c.MeterBurst = row.datapath, upf.Duration(burst)
 	c.TC.SuperPackets = row.super
-	c.TC.SuperPackets = row.super
 	if row.mode != "" {
 		c.XDP.Mode = row.mode
 	}
