@@ -91,9 +91,10 @@ const vlanN3, vlanN6 = 103, 4094
 // TestVLANs: N3 and N6 are tagged, no kernel here has a VLAN device, neighbours have
 // to be found by ARP or Neighbour Discovery, and ping works.
 func TestVLANs(t *testing.T) {
-	for _, mode := range []xdp.Mode{xdp.Native, xdp.Generic} {
-		t.Run(string(mode), func(t *testing.T) {
-			n := layNetwork(t, "xdp-vlan-"+string(mode))
+	for name, on := range map[string]func(xdp.Config) xdp.Config{"native": nil, "generic": nil, "tcx": onTC} {
+		t.Run(name, func(t *testing.T) {
+			n, mode := layNetwork(t, "xdp-vlan-"+name), xdp.Mode(name)
+			n.on = on
 			upf6, gnb6 := addAddress(t, n.N3.UPF, "fd03::1/64"), addAddress(t, n.N3.Peer, "fd03::2/64")
 			n.tag(t, mode, upf6)
 			gnb := n.N3.Peer.Address.Addr()
