@@ -185,6 +185,9 @@ func (c *Comparison) notes() []note {
 			notes = append(notes, note{p.Name, "missing: " + lastLine(p.Missing)})
 		}
 	}
+	if busy, ok := c.disturbed(); ok {
+		notes = append(notes, beware(busy))
+	}
 	notes = append(notes, []note{
 		{"correctness", c.correctness()},
 		{"rates", fmt.Sprintf("saturated: received while as much as possible was sent. Loss <= goal: the highest rate with a loss of %s %% at most, "+
@@ -217,6 +220,17 @@ func trimmed(v float64) string { return fmt.Sprintf("%.3g", v) }
 func (c *Comparison) arrangement() string {
 	s := Setup{Arrangement: c.Setup.Arrangement, Realtime: c.Setup.Realtime}
 	return s.text()
+}
+
+// disturbed is that of [Result], by the trials of the bed, which takes one CPU.
+func (c *Comparison) disturbed() (percent float64, ok bool) {
+	var r Result
+	for _, t := range c.Trials {
+		if t.Datapath == PathBed && t.Kind == Saturated {
+			r.Trials = append(r.Trials, t.Trial)
+		}
+	}
+	return r.disturbed()
 }
 
 // correctness tells order within one session from that among many: a datapath may

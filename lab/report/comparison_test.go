@@ -57,6 +57,9 @@ func sampleTrials(cell Cell) []PathTrial {
 			ReceivedBPS: pps * 8 * 1442, OfferedBPS: offered * 8 * 1486, OfferedFrames: uint64(offered), ReceivedFrames: uint64(pps),
 			CPU: CPU{DUTPercent: 50, SoftirqPercent: 60, SystemPercent: 40, BusyPercent: 180},
 		}}
+		if path == PathBed {
+			t.CPU.DUTPercent, t.CPU.BusyPercent = 0, 101
+		}
 		if kind == Paced {
 			t.LatencyNS = Latency{Min: 900, P50: 1500, P90: 1900, P99: 12_000, P999: 40_000, Max: 90_000}
 		}
@@ -144,6 +147,22 @@ func TestComparisonFigures(t *testing.T) {
 	}
 	if row := c.Row(cell, "tap"); row != nil {
 		t.Errorf("a missing path: got %+v, want no row", row)
+	}
+}
+
+func TestComparisonIsDisturbed(t *testing.T) {
+	for busy, want := range map[float64]bool{101: false, 180: true} {
+		c := sampleComparison()
+		for i := range c.Trials {
+			c.Trials[i].CPU.BusyPercent = busy
+		}
+		var b bytes.Buffer
+		if err := ComparisonTable(&b, c); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.String(), "beware"); got != want {
+			t.Errorf("busy %v %%: warned: got %v, want %v", busy, got, want)
+		}
 	}
 }
 

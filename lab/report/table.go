@@ -174,8 +174,7 @@ func (r *Result) notes() []note {
 func (r *Result) resultNotes() []note {
 	notes := []note{{"correctness", r.correctness()}, {"frames", r.frames()}}
 	if busy, ok := r.disturbed(); ok {
-		notes = append(notes, note{"beware", fmt.Sprintf("other programs took about %.0f %% of a CPU meanwhile: rates are lower and more "+
-			"scattered, and high percentiles of latency longer, than on a machine at rest", busy)})
+		notes = append(notes, beware(busy))
 	}
 	if drops := r.drops(); drops != "" {
 		notes = append(notes, note{"UPF dropped", drops})
@@ -188,6 +187,11 @@ func (r *Result) resultNotes() []note {
 			p.Name, p.Direction, count(uint64(p.Sessions), "session"), p.RunNS)})
 	}
 	return notes
+}
+
+func beware(busyPercent float64) note {
+	return note{"beware", fmt.Sprintf("other programs took about %.0f %% of a CPU meanwhile: rates are lower and more "+
+		"scattered, and high percentiles of latency longer, than on a machine at rest", busyPercent)}
 }
 
 func (r *Result) correctness() string {
