@@ -25,6 +25,8 @@ type Moved struct {
 	// Gap is how long no datapath took packets.
 	Gap  Duration `json:"gap"`
 	Took Duration `json:"took"`
+	// BufferedDropped is how many packets waited for UEs to be paged, and are lost.
+	BufferedDropped int `json:"buffered_dropped"`
 	// Configured is what the next start takes.
 	Configured string `json:"configured"`
 }
@@ -77,10 +79,10 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 	s.preparing.Go(func() { _ = privilege.With(func() error { prepare(s.forwarder(), s.log); return nil }) })
 	s.sessions.SetCan(rules.Capabilities(s.driver.Capabilities()))
 	s.agentsChanged()
-	s.log.Info("moved", "from", from, "to", to, "sessions", r.Sessions, "gap", r.Gap, "took", r.Took)
+	s.log.Info("moved", "from", from, "to", to, "sessions", r.Sessions, "gap", r.Gap, "buffered_dropped", r.Dropped, "took", r.Took)
 	return &Moved{
 		From: from, To: to, Sessions: r.Sessions, Gap: Duration(r.Gap), Took: Duration(r.Took.Round(time.Microsecond)),
-		Configured: s.config.Datapath,
+		BufferedDropped: r.Dropped, Configured: s.config.Datapath,
 	}, nil
 }
 

@@ -114,6 +114,7 @@ type Result struct {
 	Sessions int           // that went over
 	Took     time.Duration // in all
 	Gap      time.Duration // in which no datapath took packets
+	Dropped  int           // packets that the one of before had buffered
 }
 
 // Move makes the datapath that open returns, paused, the one that forwards. fill
@@ -195,7 +196,7 @@ func (m *Mover) exchange(over *handover) (Result, error) {
 	}
 	r.Gap = over.resumed.Sub(start)
 	over.carry(m.log, false)
-	m.past.add(old)
+	r.Dropped = m.past.add(old)
 	drain(old, &m.events)
 	m.pumping()
 	m.moved = true

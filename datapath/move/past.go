@@ -45,13 +45,14 @@ type (
 )
 
 // add adds what a datapath has counted that is paused. What it has buffered is lost
-// with it.
-func (p *past) add(d datapath.Driver) {
+// with it: dropped is how many packets that was.
+func (p *past) add(d datapath.Driver) (dropped int) {
 	if sum, err := p.drops.with(d.Drops); err == nil {
 		p.drops = sum
 	}
 	if b, ok := d.(bufferTeller); ok {
-		p.drops[datapath.DropBufferEnd.String()] += uint64(b.Buffered().Packets)
+		dropped = b.Buffered().Packets
+		p.drops[datapath.DropBufferEnd.String()] += uint64(dropped)
 	}
 	if t, ok := d.(passTeller); ok {
 		if sum, err := p.passes.with(t.Passes); err == nil {
@@ -63,6 +64,7 @@ func (p *past) add(d datapath.Driver) {
 			p.totals[s.Slice] = sumOf(p.totals[s.Slice], s)
 		}
 	}
+	return dropped
 }
 
 func sumOf(a, b datapath.SliceTotal) datapath.SliceTotal {
