@@ -246,8 +246,13 @@ func (s *Sender) split() bool {
 	return true
 }
 
-// Skip gives up the message that Flush could not send.
-func (s *Sender) Skip() { s.first++ }
+// Skip gives up the message that Flush could not send, and returns how many
+// datagrams it had.
+func (s *Sender) Skip() (datagrams int) {
+	n := int(s.headers[s.first].msg.Iovlen)
+	s.first++
+	return n
+}
 
 func (s *Sender) send(fd uintptr) bool {
 	s.n, s.errno = mmsg(unix.SYS_SENDMMSG, fd, s.headers[s.first:s.count])

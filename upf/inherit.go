@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -24,11 +23,7 @@ var adopts = map[string]bool{DatapathXDP: true, DatapathTC: true}
 
 // pinned reports whether a process has left tables and attachments.
 func (c *Config) pinned() bool {
-	if c.XDP.Pin == "" {
-		return false
-	}
-	_, err := os.Stat(c.XDP.Pin)
-	return err == nil
+	return c.XDP.Pin != "" && xdp.Pinned(c.XDP.Pin)
 }
 
 // inherits says whether the datapath is to start with what another one has counted.
@@ -109,6 +104,9 @@ func (s *Service) forgetKept() {
 func (s *Service) keepUsage() error {
 	if s.mover == nil || s.store == nil || s.sessions == nil || s.config.N4.Release {
 		return nil
+	}
+	if s.kept != nil {
+		return nil // not carried over: the store has it still
 	}
 	d, _ := s.mover.Current()
 	if adopts[d.Capabilities().GetName()] && s.config.XDP.Pin != "" {

@@ -45,6 +45,10 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 	if s.mover == nil || s.sessions == nil {
 		return nil, fmt.Errorf("this process cannot change its datapath while it runs: start it with another one: %w", errors.ErrUnsupported)
 	}
+	if !s.moving.TryLock() {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, move.ErrBusy)
+	}
+	defer s.moving.Unlock()
 	c, err := s.configFor(to)
 	if err != nil {
 		return nil, err
@@ -56,14 +60,16 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 	s.log.Info("moving", "from", from, "to", c.Datapath, "by", who)
 	var r move.Result
 	var why string
-	err = privilege.With(func() error {
-		var err error
+	rights := privilege.With(func() error {
 		r, err = s.mover.Move(ctx, func() (d datapath.Movable, err error) {
 			d, why, err = s.openPaused(c, from)
 			return d, err
 		}, s.fill)
-		return err
+		return nil
 	})
+	if rights != nil {
+		s.log.Error("capabilities to start a datapath", "error", rights)
+	}
 	if err != nil {
 		s.log.Warn("not moved", "from", from, "to", c.Datapath, "error", err)
 		if errors.Is(err, move.ErrRefused) || errors.Is(err, move.ErrBusy) {

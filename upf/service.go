@@ -35,6 +35,7 @@ type Service struct {
 	store   store.Store // nil: nothing outlives the process
 	about   atomic.Pointer[Datapath]
 	kept    *keptUsage // of the datapath before this start; nil: none, or carried over
+	moving  sync.Mutex // held by a move
 	// preparing is what a datapath puts off, after a move.
 	preparing sync.WaitGroup
 	sessions  *session.Manager

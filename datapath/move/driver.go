@@ -76,7 +76,10 @@ func (m *Mover) inherit() error {
 		return errors.Join(err, over.from.Resume())
 	}
 	over.carry(m.log, false)
-	return over.from.Close()
+	if err := over.from.Close(); err != nil {
+		m.log.Error("what is left of the datapath of before does not end as it should", "error", err)
+	}
+	return nil
 }
 
 // Drops implements [datapath.Driver]: those of datapaths before this one, too.

@@ -158,9 +158,11 @@ func (m *Mover) Move(ctx context.Context, open func() (datapath.Movable, error),
 	if err := old.Close(); err != nil {
 		m.log.Error("the datapath of before does not end as it should", "error", err)
 	}
-	err = next.Settle(context.WithoutCancel(ctx))
+	if err := next.Settle(context.WithoutCancel(ctx)); err != nil {
+		m.log.Error("the datapath forwards, but does not settle as it should", "error", err)
+	}
 	r.Took = time.Since(start)
-	return r, err
+	return r, nil
 }
 
 // begin lets changes reach next, too.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plumbline/datapath"
 	"plumbline/datapath/vector"
 	"plumbline/vnet"
 )
@@ -25,6 +26,8 @@ type downlink struct {
 
 	packets []vector.Packet
 	vector  []*vector.Packet
+
+	senseless uint64 // of in.Senseless, counted as dropped
 }
 
 func (t *traffic) newDownlink(worker, network int, dev *device) (*downlink, error) {
@@ -48,6 +51,9 @@ func (t *traffic) newDownlink(worker, network int, dev *device) (*downlink, erro
 func (u *downlink) run() error {
 	for {
 		n, err := u.in.Next()
+		for ; u.senseless < u.in.Senseless; u.senseless++ {
+			u.worker.Refuse(datapath.DropInternal)
+		}
 		switch {
 		case err == nil:
 			u.treat(n)

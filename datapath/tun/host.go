@@ -266,6 +266,8 @@ func (h *host) learn(peers []netip.Addr) {
 		fresh = fresh || mtu != 0
 	}
 	if fresh {
+		h.refreshing.Lock() // what refresh finds meanwhile is not undone
+		defer h.refreshing.Unlock()
 		s := *h.now.Load()
 		h.complete(&s)
 	}

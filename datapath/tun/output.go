@@ -100,8 +100,7 @@ func (o *output) flush(s *sender) {
 		if err == nil {
 			break
 		}
-		o.refuse(1, err)
-		s.Skip()
+		o.refuse(s.Skip(), err)
 	}
 	s.Reset()
 	s.used = false

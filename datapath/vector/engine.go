@@ -74,6 +74,8 @@ type Engine struct {
 
 	peers              peers
 	retired            totals
+	totalsMu           sync.Mutex // held for a sum, before mu
+	totals             totals     // last returned
 	errored            *model.Errored
 	paths              *model.Paths[peer]
 	answers, strangers limiter
@@ -87,7 +89,7 @@ func New(cfg Config) *Engine {
 	cfg.complete()
 	e := &Engine{
 		cfg: cfg, mappings: mappings{max: datapath.MaxMappings}, peers: peers{map[peer]int{}, map[netip.Addr]int{}},
-		retired: totals{}, errored: model.NewErrored(),
+		retired: totals{}, totals: totals{}, errored: model.NewErrored(),
 	}
 	e.paths = e.newPaths()
 	e.answers.PerSecond, e.strangers.PerSecond = answersPerSecond, answersPerSecond

@@ -22,29 +22,24 @@ func (w *Worker) answer(m model.Datagram, reason datapath.Reason) {
 			e.errored.Add(m)
 			return
 		case h.Type() == gtpu.EchoResponse:
-			e.paths.Answered(m)
+			if e.peers.known(m.From.Addr()) {
+				e.paths.Answered(m)
+			}
 			return
 		}
-	} else if !e.settled {
-		return // the session may yet come back
+	} else if !e.settled || reason != datapath.DropNoPDR && reason != datapath.DropGTPUExtType || !e.answers.allow(e.cfg.Now()) {
+		return // the session may yet come back; or nothing is to be said, or enough was
 	}
 	for _, d := range e.stages.Signal(m, reason) {
-		if e.allow(m, reason) {
+		if reason != datapath.PassSignalling || e.allow(m) {
 			w.signal(d)
 		}
 	}
 }
 
-// allow bounds what is sent to whom we do not send packets anyway, and all that a
-// packet to nobody causes.
-func (e *Engine) allow(m model.Datagram, reason datapath.Reason) bool {
-	switch {
-	case reason != datapath.PassSignalling:
-		return e.answers.allow(e.cfg.Now())
-	case e.peers.known(m.From.Addr()):
-		return true
-	}
-	return e.strangers.allow(e.cfg.Now())
+// allow bounds what is sent to whom we do not send packets anyway.
+func (e *Engine) allow(m model.Datagram) bool {
+	return e.peers.known(m.From.Addr()) || e.strangers.allow(e.cfg.Now())
 }
 
 // findErrored raises ERROR_INDICATION for each session that sends into a tunnel of

@@ -41,11 +41,25 @@ func (t totals) changed(before []*model.Rule, was uint32, after []*model.Rule, i
 	}
 }
 
-// SliceTotals returns what the sessions of each slice have counted since the start.
+// SliceTotals returns what the sessions of each slice have counted since the start. No
+// value is ever less than one returned before.
 func (e *Engine) SliceTotals() []datapath.SliceTotal {
+	e.totalsMu.Lock()
+	defer e.totalsMu.Unlock()
+	for b, n := range e.sum() {
+		had := e.totals[b]
+		e.totals[b] = datapath.Total{Packets: max(had.Packets, n.Packets), Octets: max(had.Octets, n.Octets), Dropped: max(had.Dropped, n.Dropped)}
+	}
+	return e.totals.bySlice()
+}
+
+// sum adds up what all sessions have counted. The lock is given up now and then, so
+// that no change waits for long, and no packet for that; a session that goes meanwhile
+// may be missed, and is not the next time.
+func (e *Engine) sum() totals {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	all := totals{}
+	all, n := totals{}, 0
 	for b, n := range e.retired {
 		all[b] = n
 	}
@@ -53,15 +67,23 @@ func (e *Engine) SliceTotals() []datapath.SliceTotal {
 		for _, r := range rules {
 			all.add(s.Slice, r, r.Counters.Total())
 		}
+		if n++; n%1024 == 0 {
+			e.mu.RUnlock()
+			e.mu.RLock()
+		}
 	}
+	return all
+}
+
+func (t totals) bySlice() []datapath.SliceTotal {
 	bySlice := map[uint32]*datapath.SliceTotal{}
 	var out []datapath.SliceTotal
-	for b := range all {
+	for b := range t {
 		if bySlice[b.slice] == nil {
 			bySlice[b.slice] = &datapath.SliceTotal{Slice: b.slice}
 		}
 	}
-	for b, n := range all {
+	for b, n := range t {
 		if b.uplink {
 			bySlice[b.slice].Uplink.Add(n)
 		} else {

@@ -67,12 +67,15 @@ func (d *Driver) attachCutter() error {
 	if d.cut == nil {
 		return nil
 	}
+	if d.pins == nil {
+		d.cut.made = true // one that was there is ours: nobody else has the sockets
+	}
 	return d.attach(d.objs.split, d.cut.rx)
 }
 
 // closeCutter removes the pair, unless programs are left that need it.
 func (d *Driver) closeCutter() error {
-	if d.cut == nil || d.pins != nil && d.pins.keep && !(d.cut.made && d.pins.failed) {
+	if d.cut == nil || d.pins == nil && !d.cut.made || d.pins != nil && d.pins.keep && !(d.cut.made && d.pins.failed) {
 		return nil
 	}
 	return d.cut.remove()
@@ -93,10 +96,13 @@ func makeCutter(first int) (*cutter, error) {
 		dev  *device
 	}{{in, &c.tx}, {out, &c.rx}} {
 		if *end.dev, err = readyCutter(end.name); err != nil {
-			return nil, errors.Join(err, c.remove())
+			return nil, errors.Join(err, c.giveUp())
 		}
 	}
-	return c, leaveNothing(in, out)
+	if err := leaveNothing(in, out); err != nil {
+		return nil, errors.Join(err, c.giveUp())
+	}
+	return c, nil
 }
 
 // readyCutter brings one end up, which is nobody's but ours.
@@ -140,6 +146,14 @@ func leaveNothing(in, out string) error {
 		return fmt.Errorf("tc: features of %s: %w", out, err)
 	}
 	return nil
+}
+
+// giveUp removes the pair if it was made.
+func (c *cutter) giveUp() error {
+	if !c.made {
+		return nil
+	}
+	return c.remove()
 }
 
 func (c *cutter) remove() error {

@@ -24,6 +24,15 @@ type Left struct {
 	old *beside // nil: no tables
 }
 
+// Pinned reports whether a process has left tables or attachments in a directory.
+func Pinned(dir string) bool {
+	entries, _ := os.ReadDir(dir) // none if it is not there
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		_, _, is := cutAttachment(e.Name())
+		return is || strings.HasPrefix(e.Name(), tablesPrefix)
+	})
+}
+
 // OpenLeft looks at what is pinned in a directory.
 func OpenLeft(dir string) (*Left, error) {
 	entries, err := os.ReadDir(dir)

@@ -352,7 +352,10 @@ func Unpin(dir string) error {
 			errs = append(errs, os.RemoveAll(path))
 		}
 	}
-	if err := errors.Join(append(errs, os.Remove(dir))...); err != nil {
+	if err := os.Remove(dir); !errors.Is(err, fs.ErrPermission) { // else it is root's, and stays, empty
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("xdp: remove pins: %w", err)
 	}
 	return nil

@@ -104,7 +104,7 @@ var withheld struct {
 
 // With calls f with the capabilities that are needed to start a datapath, as far as
 // Confine has left a right to them. No other call is under way meanwhile.
-func With(f func() error) error {
+func With(f func() error) (err error) {
 	withheld.Lock()
 	defer withheld.Unlock()
 	if withheld.permitted == withheld.keep {
@@ -113,8 +113,8 @@ func With(f func() error) error {
 	if err := set(withheld.permitted, withheld.permitted); err != nil {
 		return fmt.Errorf("raise capabilities: %w", err)
 	}
-	err := f()
-	return errors.Join(err, set(withheld.keep, withheld.permitted))
+	defer func() { err = errors.Join(err, set(withheld.keep, withheld.permitted)) }()
+	return f()
 }
 
 // masks returns which of the capabilities that a process has a running UPF needs,
