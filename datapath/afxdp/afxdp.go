@@ -95,6 +95,9 @@ type Driver struct {
 	stop     context.CancelFunc
 	tended   sync.WaitGroup
 
+	// using is held for reading by who looks at machine without mu, and for writing when it
+	// goes.
+	using   sync.RWMutex
 	mu      sync.Mutex // of changes, and of what follows
 	held    map[uint64]held
 	machine atomic.Pointer[machine] // nil while paused

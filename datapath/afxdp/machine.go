@@ -167,7 +167,6 @@ func (m *machine) close() error {
 	for _, end := range m.watching {
 		end()
 	}
-	m.d.keepLost(m)
 	errs = append(errs, m.closeWorkers(), m.slow.close())
 	if m.stop >= 0 {
 		errs = append(errs, unix.Close(m.stop))
@@ -189,6 +188,9 @@ func (m *machine) watch() error {
 	watchers := map[*device]*nexthop.Watcher{}
 	for _, dev := range m.devices {
 		n := m.d.networkOf(dev)
+		if n != nil {
+			n.begin()
+		}
 		w, err := nexthop.Watch(dev.index, m.d.log, func(a netip.Addr, mac nexthop.MAC) {
 			m.d.peers.resolve(dev, a, mac)
 			if n != nil {

@@ -60,6 +60,17 @@ func newNetworks(n6 *datapath.N6, devices []*device) ([]*network, []*way) {
 // our memory.
 const maxNeighbours = 1024
 
+// begin forgets the gateways and neighbours of a watcher before: the next one tells of
+// those that are there.
+func (n *network) begin() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.gateway = map[netip.Addr]*hop{}
+	for _, h := range n.neighbours.list() {
+		n.neighbours.remove(h.addr)
+	}
+}
+
 // neighbour is told that the MAC address of a neighbour came, changed or went.
 func (n *network) neighbour(addr netip.Addr, mac nexthop.MAC) {
 	n.mu.Lock()

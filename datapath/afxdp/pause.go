@@ -17,7 +17,12 @@ func (d *Driver) Pause() error {
 }
 
 func (d *Driver) pause() error {
+	d.using.Lock() // until nobody looks at it any more
 	m := d.machine.Swap(nil)
+	if m != nil {
+		d.lost.Add(m.lost())
+	}
+	d.using.Unlock()
 	if m == nil {
 		return nil
 	}
@@ -58,6 +63,8 @@ const drained = time.Millisecond
 // release sends what leaves of its own accord: through the kernel, behind what the
 // workers have sent.
 func (d *Driver) release(out []*vector.Packet) {
+	d.using.RLock()
+	defer d.using.RUnlock()
 	m := d.machine.Load()
 	if m == nil {
 		for range out {

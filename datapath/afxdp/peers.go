@@ -114,6 +114,9 @@ func (t *peerTable) watch(watchers map[*device]*nexthop.Watcher) {
 	defer t.mu.Unlock()
 	t.watchers = watchers
 	for p := range t.uses {
+		if h := t.hops[p.dev].find(p.addr); h != nil && watchers == nil {
+			h.mac.Store(0) // nobody would tell of another one
+		}
 		if w := watchers[p.dev]; w != nil {
 			w.Want(p.addr)
 		}

@@ -28,6 +28,9 @@ const attention = 50 * time.Microsecond
 // back without waking it.
 const longestRest = 200 // milliseconds
 
+// retryRest is how long it sleeps while a device takes nothing, such as one that is down.
+const retryRest = 1 // milliseconds
+
 // rests says whether a worker that has had nothing to do since a time is to sleep.
 func (m *machine) rests(since time.Time) bool {
 	switch m.d.cfg.Mode {
@@ -42,13 +45,17 @@ func (m *machine) rests(since time.Time) bool {
 // rest sleeps until something arrives or the machine stops. What a TX ring still has
 // is sent meanwhile.
 func (w *worker) rest() error {
+	timeout := longestRest
 	for _, s := range w.sockets {
-		if s.tx.unread() > 0 {
-			_ = wake(s.fd) // fails as long as the device takes nothing
+		if s.tx.unread() == 0 {
+			continue
+		}
+		if wake(s.fd) == nil {
 			return nil
 		}
+		timeout = retryRest
 	}
-	_, err := unix.Poll(w.polled, longestRest)
+	_, err := unix.Poll(w.polled, timeout)
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		return fmt.Errorf("afxdp: worker %d: poll: %w", w.number, err)
 	}

@@ -3,6 +3,7 @@ package afxdp
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -49,7 +50,7 @@ func openSocket(dev *device, queue int, u *umem, entries, shared int, flags uint
 		err = s.openRings(entries)
 	}
 	if err == nil {
-		err = bindError(unix.Bind(fd, sa), dev, queue)
+		err = bindError(bind(fd, sa), dev, queue)
 	}
 	if err == nil {
 		s.zero, err = zeroCopy(fd)
@@ -106,6 +107,18 @@ func (s *socket) allowMore() {
 		_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
 	}
 }
+
+// bind binds the socket to its queue. One of before that was just closed may have it yet
+// for a moment: the kernel frees it later.
+func bind(fd int, sa *unix.SockaddrXDP) error {
+	err := unix.Bind(fd, sa)
+	for deadline := time.Now().Add(bindPatience); errors.Is(err, unix.EBUSY) && time.Now().Before(deadline); err = unix.Bind(fd, sa) {
+		time.Sleep(bindPatience / 50)
+	}
+	return err
+}
+
+const bindPatience = 500 * time.Millisecond
 
 func bindError(err error, dev *device, queue int) error {
 	switch {

@@ -64,6 +64,8 @@ func (d *Driver) Drops() (map[string]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.using.RLock()
+	defer d.using.RUnlock()
 	lost := d.lost.Load()
 	if m := d.machine.Load(); m != nil {
 		lost += m.lost()
@@ -98,12 +100,10 @@ func (m *machine) lost() uint64 {
 	return sum
 }
 
-// keepLost notes what the sockets of a machine have lost, which is about to close
-// them.
-func (d *Driver) keepLost(m *machine) { d.lost.Add(m.lost()) }
-
 // MemoryOctets returns what the frames of all workers take.
 func (d *Driver) MemoryOctets() uint64 {
+	d.using.RLock()
+	defer d.using.RUnlock()
 	m := d.machine.Load()
 	if m == nil {
 		return 0
@@ -152,6 +152,8 @@ func (d *Driver) endpointOn(dev *device, a netip.Addr) string {
 
 // ZeroCopy reports whether the drivers put frames into the workers' memory themselves.
 func (d *Driver) ZeroCopy() bool {
+	d.using.RLock()
+	defer d.using.RUnlock()
 	m := d.machine.Load()
 	return m != nil && m.zero()
 }

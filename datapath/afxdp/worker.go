@@ -103,7 +103,16 @@ func (w *worker) run() error {
 			idle = false
 		}
 	}
-	return nil
+	return w.drain()
+}
+
+// drain treats what has arrived yet: the programs are off the devices.
+func (w *worker) drain() error {
+	for {
+		if busy, err := w.turn(); err != nil || !busy {
+			return err
+		}
+	}
 }
 
 func (w *worker) pin() error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/safchain/ethtool"
@@ -70,7 +71,21 @@ func (d *Driver) attachCutter() error {
 	if d.pins == nil {
 		d.cut.made = true // one that was there is ours: nobody else has the sockets
 	}
-	return d.attach(d.objs.split, d.cut.rx)
+	if err := d.attach(d.objs.split, d.cut.rx); err != nil {
+		return err
+	}
+	d.detach = append(d.detach, d.waitForCutter)
+	return nil
+}
+
+// waitForCutter returns when what is on its way through the pair has come, if no program
+// sends anything there any more.
+func (d *Driver) waitForCutter() error {
+	if d.pins == nil || !d.pins.keep {
+		waitForPackets()
+		time.Sleep(grace) // in the queues of CPUs
+	}
+	return nil
 }
 
 // closeCutter removes the pair, unless programs are left that need it.
@@ -150,7 +165,7 @@ func leaveNothing(in, out string) error {
 
 // giveUp removes the pair if it was made.
 func (c *cutter) giveUp() error {
-	if !c.made {
+	if c == nil || !c.made {
 		return nil
 	}
 	return c.remove()

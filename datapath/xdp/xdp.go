@@ -217,11 +217,12 @@ func load(cfg Config, p *ports) (*Driver, error) {
 		return nil, err
 	}
 	if err := d.loadObjects(); err != nil {
-		return nil, errors.Join(err, d.objs.Close(), d.closeCutter())
+		return nil, errors.Join(err, d.objs.Close(), d.cut.giveUp())
 	}
 	d.detach = append(d.detach, d.closeCutter)
 	for _, step := range []func() error{d.mapTables, d.attend} {
 		if err := step(); err != nil {
+			d.pins.giveUp(d.adopting)
 			return nil, errors.Join(err, d.Close())
 		}
 	}
