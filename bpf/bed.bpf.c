@@ -6,6 +6,7 @@
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
 
 struct hop {
@@ -15,27 +16,42 @@ struct hop {
 
 const volatile struct hop to_n3, to_n6;
 
-static __always_inline int redirect(struct xdp_md *ctx, const volatile struct hop *hop)
+/* redirect - send a frame over @hop; return: what bpf_redirect() says, or @drop */
+static __always_inline int redirect(__u16 *words, const void *end, const volatile struct hop *hop, int drop)
 {
-	__u16 *words = (void *)(long)ctx->data;
-
-	if ((void *)words + ETH_HLEN > (void *)(long)ctx->data_end)
-		return XDP_DROP;
+	if ((void *)words + ETH_HLEN > end)
+		return drop;
 	for (int i = 0; i < ETH_ALEN; i++)
 		words[i] = hop->addresses[i];
 	return bpf_redirect(hop->device, 0);
 }
 
+#define REDIRECT(ctx, hop, drop) \
+	redirect((void *)(long)(ctx)->data, (void *)(long)(ctx)->data_end, hop, drop)
+
 SEC("xdp")
 int bed_n3(struct xdp_md *ctx)
 {
-	return redirect(ctx, &to_n6);
+	return REDIRECT(ctx, &to_n6, XDP_DROP);
 }
 
 SEC("xdp")
 int bed_n6(struct xdp_md *ctx)
 {
-	return redirect(ctx, &to_n3);
+	return REDIRECT(ctx, &to_n3, XDP_DROP);
+}
+
+/* The same on socket buffers. */
+SEC("tc")
+int bed_n3_tc(struct __sk_buff *ctx)
+{
+	return REDIRECT(ctx, &to_n6, TC_ACT_SHOT);
+}
+
+SEC("tc")
+int bed_n6_tc(struct __sk_buff *ctx)
+{
+	return REDIRECT(ctx, &to_n3, TC_ACT_SHOT);
 }
 
 char _license[] SEC("license") = "GPL";

@@ -27,9 +27,25 @@ static __always_inline __u64 gcra_now(void)
 	return bpf_ktime_get_ns() << METER_FRACTION;
 }
 
+/* coarse_ns - the coarse clock, without a call but for the first packet in a tick
+ *
+ * Of two CPUs at once either may be the one whose time stays: both are of this tick.
+ */
+static __always_inline __u64 coarse_ns(void)
+{
+	__u64 jiffies = bpf_jiffies64(), ns;
+
+	if (coarse.jiffies == jiffies)
+		return coarse.ns;
+	ns = bpf_ktime_get_ns();
+	coarse.ns = ns;
+	coarse.jiffies = jiffies;
+	return ns;
+}
+
 static __always_inline __u64 gcra_coarse(void)
 {
-	return bpf_ktime_get_coarse_ns() << METER_FRACTION | GCRA_COARSE;
+	return coarse_ns() << METER_FRACTION | GCRA_COARSE;
 }
 
 /* gcra_limit - how far tat must not be ahead any more for a packet to conform */
@@ -167,7 +183,7 @@ static __always_inline int meter_first(__u32 index, __u32 octets)
 	if (!m)
 		return 0;
 	tat = *(volatile __u64 *)&m->tat;
-	now = bpf_ktime_get_coarse_ns() << METER_FRACTION;
+	now = coarse_ns() << METER_FRACTION;
 	ahead = gcra_ahead(m, tat, now);
 	return ahead < m->coarse &&
 	       __sync_val_compare_and_swap(&m->tat, tat, now + ahead + gcra_cost(m, octets)) == tat;

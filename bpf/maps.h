@@ -234,6 +234,17 @@ const volatile __u32 spread_cpus[SPREAD_MAX];
 const volatile __u32 spread_opaque;	/* T-PDUs may be no IP packets: by TEID, not by UE */
 
 /* Changed while packets flow, each word whole. */
+/* The clock of meters that stands still between ticks of the kernel: what it was when
+ * the first packet in a tick asked. In a cache line that nothing else is in.
+ */
+struct coarse {
+	__u64 jiffies;
+	__u64 ns;
+	__u64 reserved[6];
+};
+
+volatile struct coarse coarse __attribute__((aligned(64)));
+
 volatile __u64 answer_tat;	/* theoretical time of the next answer, ns */
 #define ANSWER_SHARES 1024
 volatile __u64 share_tat[ANSWER_SHARES]; /* the same of answers to users, by hash */

@@ -70,7 +70,7 @@ func (c *clock) edit(spec *ebpf.CollectionSpec) error {
 // replace changes calls of the helper, in their place, so that no jump changes.
 func (c *clock) replace(code asm.Instructions) (calls int) {
 	for i, ins := range code {
-		if !ins.IsBuiltinCall() || ins.Constant != int64(asm.FnKtimeGetNs) && ins.Constant != int64(asm.FnKtimeGetCoarseNs) {
+		if !ins.IsBuiltinCall() || ins.Constant != int64(asm.FnKtimeGetNs) && ins.Constant != int64(asm.FnKtimeGetCoarseNs) && ins.Constant != int64(asm.FnJiffies64) {
 			continue
 		}
 		ins.Src, ins.Constant = asm.PseudoCall, -1

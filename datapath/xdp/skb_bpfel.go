@@ -66,6 +66,7 @@ const (
 	skbProgUpfSplitTc      = "upf_split_tc"
 	skbProgUpfVlanTc       = "upf_vlan_tc"
 	skbVarAnswerTat        = "answer_tat"
+	skbVarCoarse           = "coarse"
 	skbVarEndpointIp4      = "endpoint_ip4"
 	skbVarEndpointIp6      = "endpoint_ip6"
 	skbVarFramedRoutes     = "framed_routes"
@@ -193,6 +194,7 @@ type skbMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type skbVariableSpecs struct {
 	AnswerTat        *ebpf.VariableSpec `ebpf:"answer_tat"`
+	Coarse           *ebpf.VariableSpec `ebpf:"coarse"`
 	EndpointIp4      *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
 	EndpointIp6      *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
 	FramedRoutes     *ebpf.VariableSpec `ebpf:"framed_routes"`
@@ -332,6 +334,7 @@ func (m *skbMaps) Close() error {
 // It can be passed to loadSkbObjects or ebpf.CollectionSpec.LoadAndAssign.
 type skbVariables struct {
 	AnswerTat        *ebpf.Variable `ebpf:"answer_tat"`
+	Coarse           *ebpf.Variable `ebpf:"coarse"`
 	EndpointIp4      *ebpf.Variable `ebpf:"endpoint_ip4"`
 	EndpointIp6      *ebpf.Variable `ebpf:"endpoint_ip6"`
 	FramedRoutes     *ebpf.Variable `ebpf:"framed_routes"`

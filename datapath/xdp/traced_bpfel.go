@@ -13,6 +13,13 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type tracedCoarse struct {
+	_        structs.HostLayout
+	Jiffies  uint64
+	Ns       uint64
+	Reserved [6]uint64
+}
+
 type tracedCopy struct {
 	_         structs.HostLayout
 	Time      uint64
@@ -445,6 +452,7 @@ const (
 	tracedProgUpfGtpuTraced      = "upf_gtpu_traced"
 	tracedProgUpfN6Traced        = "upf_n6_traced"
 	tracedVarAnswerTat           = "answer_tat"
+	tracedVarCoarse              = "coarse"
 	tracedVarEndpointIp4         = "endpoint_ip4"
 	tracedVarEndpointIp6         = "endpoint_ip6"
 	tracedVarFramedRoutes        = "framed_routes"
@@ -570,6 +578,7 @@ type tracedMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedVariableSpecs struct {
 	AnswerTat        *ebpf.VariableSpec `ebpf:"answer_tat"`
+	Coarse           *ebpf.VariableSpec `ebpf:"coarse"`
 	EndpointIp4      *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
 	EndpointIp6      *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
 	FramedRoutes     *ebpf.VariableSpec `ebpf:"framed_routes"`
@@ -712,6 +721,7 @@ func (m *tracedMaps) Close() error {
 // It can be passed to loadTracedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedVariables struct {
 	AnswerTat        *ebpf.Variable `ebpf:"answer_tat"`
+	Coarse           *ebpf.Variable `ebpf:"coarse"`
 	EndpointIp4      *ebpf.Variable `ebpf:"endpoint_ip4"`
 	EndpointIp6      *ebpf.Variable `ebpf:"endpoint_ip6"`
 	FramedRoutes     *ebpf.Variable `ebpf:"framed_routes"`

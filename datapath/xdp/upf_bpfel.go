@@ -22,6 +22,13 @@ type upfBpfCpumapVal struct {
 	}
 }
 
+type upfCoarse struct {
+	_        structs.HostLayout
+	Jiffies  uint64
+	Ns       uint64
+	Reserved [6]uint64
+}
+
 type upfCopy struct {
 	_         structs.HostLayout
 	Time      uint64
@@ -434,6 +441,7 @@ const (
 	upfProgUpfSpreadXdp    = "upf_spread_xdp"
 	upfProgUpfVlanXdp      = "upf_vlan_xdp"
 	upfVarAnswerTat        = "answer_tat"
+	upfVarCoarse           = "coarse"
 	upfVarEndpointIp4      = "endpoint_ip4"
 	upfVarEndpointIp6      = "endpoint_ip6"
 	upfVarFramedRoutes     = "framed_routes"
@@ -563,6 +571,7 @@ type upfMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfVariableSpecs struct {
 	AnswerTat        *ebpf.VariableSpec `ebpf:"answer_tat"`
+	Coarse           *ebpf.VariableSpec `ebpf:"coarse"`
 	EndpointIp4      *ebpf.VariableSpec `ebpf:"endpoint_ip4"`
 	EndpointIp6      *ebpf.VariableSpec `ebpf:"endpoint_ip6"`
 	FramedRoutes     *ebpf.VariableSpec `ebpf:"framed_routes"`
@@ -703,6 +712,7 @@ func (m *upfMaps) Close() error {
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfVariables struct {
 	AnswerTat        *ebpf.Variable `ebpf:"answer_tat"`
+	Coarse           *ebpf.Variable `ebpf:"coarse"`
 	EndpointIp4      *ebpf.Variable `ebpf:"endpoint_ip4"`
 	EndpointIp6      *ebpf.Variable `ebpf:"endpoint_ip6"`
 	FramedRoutes     *ebpf.Variable `ebpf:"framed_routes"`

@@ -12,6 +12,7 @@ import (
 
 	"plumbline/lab/generator"
 	"plumbline/lab/report"
+	"plumbline/upf"
 )
 
 // CompareConfig says which datapaths to measure in turn, and with what. Of Config,
@@ -93,7 +94,7 @@ func (c *CompareConfig) octets() [][]int {
 // comparison is what Compare works with.
 type comparison struct {
 	CompareConfig
-	contestants []*contestant // the bed first
+	contestants []*contestant // the bed first; with tc, that of socket buffers behind it
 	result      *report.Comparison
 	started     time.Time
 	left        work
@@ -156,7 +157,11 @@ func (r *comparison) start(ctx context.Context) error {
 	}
 	r.result.Setup.Arrangement = fmt.Sprintf("The sender has CPU %d, and with it the softirq of what it sends: there XDP and TC programs and the meter "+
 		"run, which slow the sender, so that they lose nothing. The UPF's process has CPUs %v; it is offered what it cannot take.", sender, upfs)
-	for _, name := range append([]string{report.PathBed}, r.Datapaths...) {
+	beds := []string{report.PathBed}
+	if slices.Contains(r.Datapaths, upf.DatapathTC) {
+		beds = append(beds, report.PathBedTC)
+	}
+	for _, name := range append(beds, r.Datapaths...) {
 		k := newContestant(&r.CompareConfig, name, upfs)
 		r.contestants = append(r.contestants, k)
 		r.left.starts++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"plumbline/lab/generator"
@@ -34,7 +35,7 @@ func newContestant(c *CompareConfig, name string, cpus []int) *contestant {
 	k := &contestant{
 		run: &run{
 			Config: config, result: &report.Result{},
-			place: place{name: runName + "-" + name, offloads: takesOffloads(name), packets: name == upf.DatapathTC, cpus: cpus},
+			place: place{name: runName + "-" + strings.ReplaceAll(name, " ", ""), offloads: takesOffloads(name), packets: onBuffers(name), cpus: cpus},
 		},
 		path: report.Path{Name: name, Offloads: offloadsOff},
 	}
@@ -44,9 +45,12 @@ func newContestant(c *CompareConfig, name string, cpus []int) *contestant {
 	if k.packets {
 		k.path.Offloads += "; meter: tcx"
 	}
-	k.lossy = !slices.Contains([]string{report.PathBed, upf.DatapathXDP, upf.DatapathTC}, name)
+	k.lossy = !slices.Contains([]string{report.PathBed, report.PathBedTC, upf.DatapathXDP, upf.DatapathTC}, name)
 	return k
 }
+
+// onBuffers reports whether a path is of TC, on socket buffers.
+func onBuffers(path string) bool { return path == upf.DatapathTC || path == report.PathBedTC }
 
 // takesOffloads reports whether a datapath leaves it to the kernel to read and
 // write frames, so that a user leaves the offloads of its neighbours on. XDP
@@ -66,8 +70,12 @@ func (k *contestant) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if k.path.Name == report.PathBed {
+	switch k.path.Name {
+	case report.PathBed:
 		k.bed, err = k.topology.AttachBed()
+		return err
+	case report.PathBedTC:
+		k.bed, err = k.topology.AttachBedTC()
 		return err
 	}
 	if err := k.startUPF(ctx); err != nil {

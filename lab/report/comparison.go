@@ -40,12 +40,16 @@ type ComparisonSetup struct {
 	Rules         string   `json:"rules,omitempty"` // as [Setup.Rules]
 }
 
-// PathBed is the name of the bed among the paths, and PayloadIMIX that of the mix
-// among the payloads.
+// PathBed is the name of the bed among the paths, PathBedTC that of one whose program
+// redirects socket buffers, and PayloadIMIX that of the mix among the payloads.
 const (
 	PathBed     = "bed"
+	PathBedTC   = "bed tc"
 	PayloadIMIX = "imix"
 )
+
+// isBed reports whether a path is no datapath.
+func isBed(path string) bool { return path == PathBed || path == PathBedTC }
 
 // Path is the bed or a datapath.
 type Path struct {

@@ -240,7 +240,7 @@ func (p *comparisonPlot) panel(c *Comparison, one panel, s span, left, top, widt
 				continue
 			}
 			class := string(d)
-			if path.Name == PathBed {
+			if isBed(path.Name) {
 				class = PathBed
 			}
 			y := rowTop(top, i) + markInset + float64(j)*(markHeight+1)

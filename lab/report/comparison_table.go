@@ -29,7 +29,7 @@ func ComparisonTable(w io.Writer, c *Comparison) error {
 func (c *Comparison) title() string {
 	var names []string
 	for _, p := range c.Paths {
-		if p.Name != PathBed {
+		if !isBed(p.Name) {
 			names = append(names, p.Name)
 		}
 	}
@@ -90,7 +90,7 @@ func rateOf(row *PathRow) []string {
 	if process, softirq, ok := row.CPUNS(); ok {
 		cells[4], cells[5] = fmt.Sprintf("%.0f", process), fmt.Sprintf("%.0f", softirq)
 	}
-	if row.Path == PathBed {
+	if isBed(row.Path) {
 		cells[4] = ""
 	}
 	return cells

@@ -24,6 +24,41 @@ type Bed struct {
 // While another process has linked a program there, the redirecting one takes
 // its place until [Bed.Close], in the mode of the link.
 func (t *Topology) AttachBed() (*Bed, error) {
+	b, err := t.loadBed()
+	if err != nil {
+		return nil, err
+	}
+	err = b.attach(t.N3.UPF, b.objects.BedN3)
+	if err == nil && !t.Config.OnAStick {
+		err = b.attach(t.N6.UPF, b.objects.BedN6)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("topology: bed: %w", errors.Join(err, b.Close()))
+	}
+	return b, nil
+}
+
+// AttachBedTC does the same on socket buffers, by tcx: the limit of what is made of
+// them for every frame. Nothing else is to be attached.
+func (t *Topology) AttachBedTC() (*Bed, error) {
+	b, err := t.loadBed()
+	if err != nil {
+		return nil, err
+	}
+	for _, on := range []struct {
+		port    Port
+		program *ebpf.Program
+	}{{t.N3.UPF, b.objects.BedN3Tc}, {t.N6.UPF, b.objects.BedN6Tc}} {
+		hold, err := on.port.AttachTCX(on.program)
+		if err != nil {
+			return nil, fmt.Errorf("topology: bed: %w", errors.Join(err, b.Close()))
+		}
+		b.holds = append(b.holds, hold)
+	}
+	return b, nil
+}
+
+func (t *Topology) loadBed() (*Bed, error) {
 	spec, err := loadBed()
 	if err != nil {
 		return nil, fmt.Errorf("topology: bed: %w", err)
@@ -37,13 +72,6 @@ func (t *Topology) AttachBed() (*Bed, error) {
 	b := &Bed{}
 	if err := spec.LoadAndAssign(&b.objects, nil); err != nil {
 		return nil, fmt.Errorf("topology: bed: %w", err)
-	}
-	err = b.attach(t.N3.UPF, b.objects.BedN3)
-	if err == nil && !t.Config.OnAStick {
-		err = b.attach(t.N6.UPF, b.objects.BedN6)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("topology: bed: %w", errors.Join(err, b.Close()))
 	}
 	return b, nil
 }

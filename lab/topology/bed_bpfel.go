@@ -23,10 +23,12 @@ type bedHop struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	bedProgBedN3 = "bed_n3"
-	bedProgBedN6 = "bed_n6"
-	bedVarToN3   = "to_n3"
-	bedVarToN6   = "to_n6"
+	bedProgBedN3   = "bed_n3"
+	bedProgBedN3Tc = "bed_n3_tc"
+	bedProgBedN6   = "bed_n6"
+	bedProgBedN6Tc = "bed_n6_tc"
+	bedVarToN3     = "to_n3"
+	bedVarToN6     = "to_n6"
 )
 
 // loadBed returns the embedded CollectionSpec for bed.
@@ -71,8 +73,10 @@ type bedSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bedProgramSpecs struct {
-	BedN3 *ebpf.ProgramSpec `ebpf:"bed_n3"`
-	BedN6 *ebpf.ProgramSpec `ebpf:"bed_n6"`
+	BedN3   *ebpf.ProgramSpec `ebpf:"bed_n3"`
+	BedN3Tc *ebpf.ProgramSpec `ebpf:"bed_n3_tc"`
+	BedN6   *ebpf.ProgramSpec `ebpf:"bed_n6"`
+	BedN6Tc *ebpf.ProgramSpec `ebpf:"bed_n6_tc"`
 }
 
 // bedMapSpecs contains maps before they are loaded into the kernel.
@@ -127,14 +131,18 @@ type bedVariables struct {
 //
 // It can be passed to loadBedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bedPrograms struct {
-	BedN3 *ebpf.Program `ebpf:"bed_n3"`
-	BedN6 *ebpf.Program `ebpf:"bed_n6"`
+	BedN3   *ebpf.Program `ebpf:"bed_n3"`
+	BedN3Tc *ebpf.Program `ebpf:"bed_n3_tc"`
+	BedN6   *ebpf.Program `ebpf:"bed_n6"`
+	BedN6Tc *ebpf.Program `ebpf:"bed_n6_tc"`
 }
 
 func (p *bedPrograms) Close() error {
 	return _BedClose(
 		p.BedN3,
+		p.BedN3Tc,
 		p.BedN6,
+		p.BedN6Tc,
 	)
 }
 
