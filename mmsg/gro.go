@@ -52,9 +52,6 @@ func (r *Receiver) Segment(i int) int {
 	return int(c.size)
 }
 
-// Truncated reports whether datagram i was longer than its buffer.
-func (r *Receiver) Truncated(i int) bool { return r.headers[i].msg.Flags&unix.MSG_TRUNC != 0 }
-
 func setOption(conn syscall.RawConn, level, option, value int) error {
 	var err error
 	control := conn.Control(func(fd uintptr) {

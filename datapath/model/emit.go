@@ -111,7 +111,7 @@ func (d *Datagram) packet6() []byte {
 	b = append(b, from[:]...)
 	b = append(b, to[:]...)
 	b = d.appendUDP(b)
-	binary.BigEndian.PutUint16(b[lenIPv6+6:], upperChecksum(b, protoUDP, lenIPv6))
+	binary.BigEndian.PutUint16(b[lenIPv6+6:], UpperChecksum(b, protoUDP, lenIPv6))
 	return b
 }
 

@@ -156,6 +156,6 @@ func (u user) reply(s segment) user {
 		return packet6(protoTCP, 0, u.destination(), u.source(), ttlOuter, t, 16)
 	}
 	b := packet4(protoTCP, 0, u.destination(), u.source(), t)
-	binary.BigEndian.PutUint16(b[lenIPv4+16:], upperChecksum(b, protoTCP, lenIPv4))
+	binary.BigEndian.PutUint16(b[lenIPv4+16:], UpperChecksum(b, protoTCP, lenIPv4))
 	return b
 }

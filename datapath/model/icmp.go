@@ -66,7 +66,7 @@ func packet4(proto, tos byte, from, to netip.Addr, payload []byte) user {
 // at octet sum, is 0, and computes that.
 func packet6(proto, tos byte, from, to netip.Addr, hopLimit byte, payload []byte, sum int) user {
 	b := header6(proto, tos, from, to, hopLimit, payload)
-	binary.BigEndian.PutUint16(b[lenIPv6+sum:], upperChecksum(b, proto, lenIPv6))
+	binary.BigEndian.PutUint16(b[lenIPv6+sum:], UpperChecksum(b, proto, lenIPv6))
 	return b
 }
 

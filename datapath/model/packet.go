@@ -199,13 +199,13 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// upperChecksum returns the checksum of what proto says stands at octet at of a
+// UpperChecksum returns the checksum of what proto says stands at octet at of a
 // whole IP packet, whose own is 0; never 0, which for UDP means that there is
 // none and for the others is the same as this.
 //
 // Source: RFC 8200, 8.1; RFC 9293, 3.1; RFC 768.
-func upperChecksum(packet user, proto byte, at int) uint16 {
-	pseudo := append([]byte(nil), packet.addresses()...)
+func UpperChecksum(packet []byte, proto byte, at int) uint16 {
+	pseudo := append([]byte(nil), user(packet).addresses()...)
 	pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(len(packet)-at))
 	pseudo = append(pseudo, 0, 0, 0, proto)
 	pseudo = append(pseudo, packet[at:]...)
@@ -218,7 +218,7 @@ func upperChecksum(packet user, proto byte, at int) uint16 {
 
 // upperSumRight reports whether the checksum in what proto says stands at octet
 // at is what it should be.
-func (u user) upperSumRight(proto byte, at int) bool { return upperChecksum(u, proto, at) == 0xffff }
+func (u user) upperSumRight(proto byte, at int) bool { return UpperChecksum(u, proto, at) == 0xffff }
 
 // addresses returns source and destination as they stand in the header.
 func (u user) addresses() []byte {

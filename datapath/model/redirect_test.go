@@ -51,7 +51,7 @@ func webSegment(ue, server netip.Addr, s segment) user {
 	t = binary.BigEndian.AppendUint32(t, s.ack)
 	t = append(append(t, 5<<4, s.flags, 1, 0, 0, 0, 0, 0), s.payload...)
 	b := packet4(protoTCP, 0, ue, server, t)
-	binary.BigEndian.PutUint16(b[lenIPv4+16:], upperChecksum(b, protoTCP, lenIPv4))
+	binary.BigEndian.PutUint16(b[lenIPv4+16:], UpperChecksum(b, protoTCP, lenIPv4))
 	return b
 }
 

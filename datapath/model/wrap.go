@@ -98,7 +98,7 @@ func (s *Stages) wrap(r *Rule, tpdu []byte, whole user) []byte {
 		}
 		b := d.Packet()
 		if !w.Peer.Is6() { // what is inside may have no checksum of its own
-			binary.BigEndian.PutUint16(b[lenIPv4+6:], upperChecksum(b, protoUDP, lenIPv4))
+			binary.BigEndian.PutUint16(b[lenIPv4+6:], UpperChecksum(b, protoUDP, lenIPv4))
 		}
 		return b
 	}

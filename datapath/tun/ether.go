@@ -128,16 +128,6 @@ func (x *proxy) neighbour(b []byte) []byte {
 	b[78] = 2                                      // target's link-layer address
 	copy(b[80:86], x.dev.peer[:])
 	b[56], b[57] = 0, 0
-	binary.BigEndian.PutUint16(b[56:], ^upperSum(b[lenEthernet:]))
+	binary.BigEndian.PutUint16(b[56:], model.UpperChecksum(b[lenEthernet:], protoICMPv6, lenIPv6))
 	return b
-}
-
-// upperSum is the sum of an ICMPv6 message and its pseudo header.
-func upperSum(ip []byte) uint16 {
-	s := uint32(len(ip)-lenIPv6) + protoICMPv6
-	for b := ip[8:]; len(b) >= 2; b = b[2:] {
-		s += uint32(binary.BigEndian.Uint16(b))
-	}
-	s = s>>16 + s&0xffff
-	return uint16(s>>16 + s)
 }
