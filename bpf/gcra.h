@@ -29,7 +29,8 @@ static __always_inline __u64 gcra_now(void)
 
 /* coarse_ns - the coarse clock, without a call but for the first packet in a tick
  *
- * Of two CPUs at once either may be the one whose time stays: both are of this tick.
+ * A CPU that is held up between reading and storing may leave an older time until the
+ * next store, never a later one.
  */
 static __always_inline __u64 coarse_ns(void)
 {

@@ -233,7 +233,6 @@ const volatile __u32 spread_count;	/* CPUs over which packets are spread */
 const volatile __u32 spread_cpus[SPREAD_MAX];
 const volatile __u32 spread_opaque;	/* T-PDUs may be no IP packets: by TEID, not by UE */
 
-/* Changed while packets flow, each word whole. */
 /* The clock of meters that stands still between ticks of the kernel: what it was when
  * the first packet in a tick asked. In a cache line that nothing else is in.
  */
@@ -245,6 +244,7 @@ struct coarse {
 
 volatile struct coarse coarse __attribute__((aligned(64)));
 
+/* Changed while packets flow, each word whole. */
 volatile __u64 answer_tat;	/* theoretical time of the next answer, ns */
 #define ANSWER_SHARES 1024
 volatile __u64 share_tat[ANSWER_SHARES]; /* the same of answers to users, by hash */

@@ -19,6 +19,7 @@ type output struct {
 	host    *host
 	senders []sender
 	writers []*vnet.Writer // by way; several ways may have the same
+	frames  []bool         // by way: its device is for Ethernet frames, not for IP packets
 	each    []*vnet.Writer // the same, each once
 }
 
@@ -44,6 +45,7 @@ func (t *traffic) newOutput(worker int) *output {
 			o.each = append(o.each, w)
 		}
 		o.writers = append(o.writers, w)
+		o.frames = append(o.frames, dev.frames)
 	}
 	return o
 }
@@ -54,6 +56,8 @@ func (o *output) send(out []*vector.Packet) {
 		switch {
 		case p.Outer != nil:
 			o.tunnel(p)
+		case p.Frame != o.frames[p.Way]:
+			o.worker.Refuse(datapath.DropNextHop)
 		case p.Frame:
 			o.writers[p.Way].AddFrame(p.Octets())
 		default:
