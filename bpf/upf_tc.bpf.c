@@ -80,7 +80,7 @@ int upf_gtpu_tc(struct __sk_buff *md)
 	int result;
 
 	if (md_linear(md, REACH_GPDU))
-		return TC_ACT_SHOT;
+		return upf_finish(-DROP_INTERNAL);
 	result = ether_divert(&ctx, &tc_programs, TC_ETHER_GPDU, skb_tunnelled(md));
 	if (result == -PASS_HOST && md->cb[CB_WORD] == CB_BOTH)
 		bpf_tail_call(md, &tc_programs, TC_N6);
@@ -93,7 +93,7 @@ int upf_n6_tc(struct __sk_buff *md)
 	struct ctx ctx = { .md = md };
 
 	if (md_linear(md, md->protocol == bpf_htons(ETH_P_IPV6) ? REACH_BARE6 : REACH_BARE4))
-		return TC_ACT_SHOT;
+		return upf_finish(-DROP_INTERNAL);
 	return skb_finish(md, upf_n6(&ctx));
 }
 
@@ -139,11 +139,11 @@ int upf_ether_tc(struct __sk_buff *md)
 	struct ctx ctx = { .md = md };
 
 	if (md_linear(md, REACH_BARE6))
-		return TC_ACT_SHOT;
+		return upf_finish(-DROP_INTERNAL);
 	if (split_frame(md))
 		return split_off(&ctx, VLAN_ETHER);
 	if (md_tags_back(md))
-		return TC_ACT_SHOT;
+		return upf_finish(-DROP_INTERNAL);
 	return skb_finish(md, ether_arrive(&ctx));
 }
 

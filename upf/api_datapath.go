@@ -38,6 +38,7 @@ func (a *localAPI) nodeIDs() map[uint32]string {
 // describe adds to what was known at the start how full the datapath is.
 func (a *localAPI) describe(*http.Request) (any, error) {
 	about := *a.about.Load()
+	about.MemoryOctets = tablesOctets(a.forwarder())
 	if d, ok := a.forwarder().(bufferTeller); ok {
 		b := Buffered(d.Buffered())
 		about.Buffer = &b

@@ -205,6 +205,14 @@ func (s *Service) describe(why string) {
 	s.about.Store(&about)
 }
 
+// tablesOctets is the memory of a datapath's tables now; 0: not known.
+func tablesOctets(d datapath.Driver) uint64 {
+	if m, ok := d.(memoryTeller); ok {
+		return m.MemoryOctets()
+	}
+	return 0
+}
+
 // describeDatapath says what forwards packets.
 func describeDatapath(c *Config, d datapath.Driver) Datapath {
 	capabilities := d.Capabilities()
@@ -215,9 +223,7 @@ func describeDatapath(c *Config, d datapath.Driver) Datapath {
 	for _, a := range capabilities.GetN3Ipv4() {
 		about.N3Addresses = append(about.N3Addresses, addrFromUint32(a))
 	}
-	if m, ok := d.(memoryTeller); ok {
-		about.MemoryOctets = m.MemoryOctets()
-	}
+	about.MemoryOctets = tablesOctets(d)
 	if about.Name != DatapathModel && c.N3.Device != "" && c.N6.Device != "" {
 		about.Devices = append(about.Devices, describeDevice("N3", c.N3.Device), describeDevice("N6", c.N6.Device))
 		for _, g := range c.GTPU {

@@ -67,8 +67,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, d := range about.Devices {
 		gauge(ch, descDevice, 1, d.Interface, d.Name, d.Mode)
 	}
-	if about.MemoryOctets > 0 {
-		gauge(ch, descMemory, float64(about.MemoryOctets))
+	if octets := tablesOctets(c.forwarder()); octets > 0 {
+		gauge(ch, descMemory, float64(octets))
 	}
 	gauge(ch, descBuild, 1, c.options.Commit, runtime.Version())
 	c.collectPackets(ch)

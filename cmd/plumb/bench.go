@@ -15,6 +15,7 @@ import (
 	"plumbline/lab/bench"
 	"plumbline/lab/generator"
 	"plumbline/lab/report"
+	"plumbline/upf"
 )
 
 type benchCommand struct {
@@ -112,6 +113,12 @@ func (c *benchCommand) fillIn(sessions []int, payload []string, duration time.Du
 
 // config turns the flags into what package bench takes.
 func (c *benchCommand) config() (bench.Config, error) {
+	switch {
+	case c.SVG != "" || c.Quick || c.Load != nil || c.TCP != nil:
+		return bench.Config{}, usageError{errors.New("--svg, --quick, --load and --tcp are for several datapaths")}
+	case len(c.Spread) > 0 && c.Datapath[0] != upf.DatapathXDP:
+		return bench.Config{}, usageError{fmt.Errorf("--spread: datapath %s does not spread packets; xdp does", c.Datapath[0])}
+	}
 	config, err := c.common()
 	if err != nil {
 		return config, err

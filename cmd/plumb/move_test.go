@@ -126,7 +126,7 @@ func (b *moveBed) counts() map[uint64]uint64 {
 // inKernel says which datapaths lose nothing on a machine that has other work.
 var inKernel = map[string]bool{upf.DatapathXDP: true, upf.DatapathTC: true}
 
-// tour visits every ordered pair of the datapaths: it begins and ends with the first.
+// tour visits every ordered pair of the datapaths: it begins with the first.
 func tour(names []string) []string {
 	list := []string{names[0]}
 	for i := range names {

@@ -146,5 +146,5 @@ func frameOctets(devices []*device) (int, error) {
 			return octets, nil
 		}
 	}
-	return 0, fmt.Errorf("afxdp: MTU of %d octets: frames have at most %d: %w", longest, 4096-unix.XDP_PACKET_HEADROOM, errors.ErrUnsupported)
+	return 0, fmt.Errorf("afxdp: MTU of %d octets: want %d at most: %w", longest, 4096-unix.XDP_PACKET_HEADROOM-lenEthernet-lenTag, errors.ErrUnsupported)
 }

@@ -179,12 +179,6 @@ func (c *Comparison) best(cell Cell, path string, repeat int) (saturated, best *
 	return saturated, best
 }
 
-// Lossy reports whether any saturated trial of the row lost more than the goal,
-// so that its throughput had to be searched.
-func (r *PathRow) Lossy() bool {
-	return slices.ContainsFunc(r.Throughput, func(t *Trial) bool { return t == nil || t.Kind == Search })
-}
-
 // SaturatedPPS is the median of what was received at the highest rate.
 func (r *PathRow) SaturatedPPS() float64 {
 	return medianOf(r.Saturated, receivedPPS)

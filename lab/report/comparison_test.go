@@ -118,19 +118,18 @@ func TestComparisonFigures(t *testing.T) {
 	cell := Cell{"1400", 1, Uplink}
 	type figures struct {
 		Saturated, Throughput, Share, CPU float64
-		Lossy                             bool
 	}
 	for _, tc := range []struct {
 		path string
 		want figures
 	}{
-		{"xdp", figures{2.4e6, 2.4e6, 2.4 / 2.7, 0.5e9 / 2.4e6, false}},
-		{"tun", figures{5e5, 299_902, 299_902 / 2.7e6, 0.5e9 / 299_902, true}},
+		{"xdp", figures{2.4e6, 2.4e6, 2.4 / 2.7, 0.5e9 / 2.4e6}},
+		{"tun", figures{5e5, 299_902, 299_902 / 2.7e6, 0.5e9 / 299_902}},
 	} {
 		row := c.Row(cell, tc.path)
 		_, pps := row.ThroughputPPS()
 		process, _, _ := row.CPUNS()
-		got := figures{row.SaturatedPPS(), pps, Median(row.Shares()), process, row.Lossy()}
+		got := figures{row.SaturatedPPS(), pps, Median(row.Shares()), process}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.path, diff)
 		}
