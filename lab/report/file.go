@@ -2,8 +2,11 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 )
 
 // maxFile is the largest result.json that is read, in octets.
@@ -16,6 +19,29 @@ func Write(w io.Writer, r *Result) error { return write(w, r) }
 
 // WriteComparison is [Write] for a comparison.
 func WriteComparison(w io.Writer, c *Comparison) error { return write(w, c) }
+
+// WriteLab is [Write] for a result of several methods and systems.
+func WriteLab(w io.Writer, l *Lab) error { return write(w, l) }
+
+// WriteLabFile stores l under a name, so that whoever looks finds either what was
+// there before or all of l, whatever happens meanwhile. The directory must be there.
+//
+// Errors: [ErrInvalid], and those of the file system.
+func WriteLabFile(name string, l *Lab) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part")
+	if err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(WriteLab(f, l), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
 
 func write(w io.Writer, r interface{ Validate() error }) error {
 	if err := r.Validate(); err != nil {
@@ -44,6 +70,26 @@ func Read(in io.Reader) (*Result, error) {
 func ReadComparison(in io.Reader) (*Comparison, error) {
 	var c Comparison
 	return &c, read(in, &c)
+}
+
+// ReadLab is [Read] for a result of several methods and systems.
+func ReadLab(in io.Reader) (*Lab, error) {
+	var l Lab
+	return &l, read(in, &l)
+}
+
+// ReadLabFile is [ReadLab] from a file, whose name is in its errors.
+func ReadLabFile(name string) (*Lab, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	l, err := ReadLab(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return l, nil
 }
 
 func read(in io.Reader, r interface{ Validate() error }) error {

@@ -20,6 +20,9 @@ type Lab struct {
 	Plan     LabPlan    `json:"plan"`
 	Systems  []System   `json:"systems"` // in the order of their turns; the bed is the first
 	Turns    []Turn     `json:"turns"`   // in the order in which they were made
+	// References are figures of others that were published elsewhere. They are shown
+	// beside those of this run and never ranked or compared with them.
+	References []Reference `json:"references,omitempty"`
 }
 
 // LabPlan is what was asked for. A file is gone on with only by the same plan.
@@ -64,6 +67,16 @@ type System struct {
 // SystemBed is the name of the bed among the systems.
 const SystemBed = PathBed
 
+// Reference is what somebody else published of a system, measured elsewhere.
+type Reference struct {
+	System     string   `json:"system"`
+	Version    string   `json:"version,omitempty"`
+	Source     string   `json:"source"`               // publication
+	Conditions string   `json:"conditions,omitempty"` // machine, links, generator, in words
+	Cell       LabCell  `json:"cell"`                 // what it comes nearest to; need not be in the plan
+	Figures    []Figure `json:"figures"`
+}
+
 // Turn is one system's turn in a cell.
 type Turn struct {
 	Cell    int       `json:"cell"` // index in Plan.Cells
@@ -73,6 +86,7 @@ type Turn struct {
 	Failed  string    `json:"failed,omitempty"` // why there are no figures, or not all
 	Figures []Figure  `json:"figures"`
 	Trials  []Trial   `json:"trials,omitempty"`
+	N4      []N4Phase `json:"n4,omitempty"` // of methods that load N4
 }
 
 // Figure is one quantity that a turn measured. Figures of the same cell and name are
@@ -97,3 +111,23 @@ const (
 	Higher Better = "higher"
 	Lower  Better = "lower"
 )
+
+// System returns the system of that name; nil: there is none.
+func (l *Lab) System(name string) *System {
+	for i := range l.Systems {
+		if l.Systems[i].Name == name {
+			return &l.Systems[i]
+		}
+	}
+	return nil
+}
+
+// Figure returns the figure of that name; nil: the turn has none.
+func (t *Turn) Figure(name string) *Figure {
+	for i := range t.Figures {
+		if t.Figures[i].Name == name {
+			return &t.Figures[i]
+		}
+	}
+	return nil
+}

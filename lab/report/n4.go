@@ -141,17 +141,20 @@ func (r *N4Result) Validate() error {
 		return err
 	}
 	for i := range r.Phases {
-		p := &r.Phases[i]
-		err := first(text("name", p.Name), text("operation", p.Operation), between("intended_per_second", p.Rate, 0, maxPPS),
-			p.Total.validate())
-		for _, c := range p.Operations {
-			err = first(err, c.validate())
-		}
-		if err != nil {
+		if err := r.Phases[i].validate(); err != nil {
 			return fmt.Errorf("phase %d: %w", i, err)
 		}
 	}
 	return nil
+}
+
+func (p *N4Phase) validate() error {
+	err := first(text("name", p.Name), text("operation", p.Operation), between("intended_per_second", p.Rate, 0, maxPPS),
+		p.Total.validate())
+	for _, c := range p.Operations {
+		err = first(err, c.validate())
+	}
+	return err
 }
 
 func (c *N4Count) validate() error {

@@ -196,6 +196,18 @@ type Trial struct {
 	Drops map[string]uint64 `json:"drops,omitempty"`
 	// LatencyCurve is the latency by percentile, ascending.
 	LatencyCurve []Percentile `json:"latency_curve,omitempty"`
+
+	// Of trials of a [Lab].
+
+	Started time.Time `json:"started,omitzero"` // after the warm-up
+	// IntendedFrames is how many there are at the intended rate; 0: as many as possible.
+	IntendedFrames uint64 `json:"intended_frames,omitempty"`
+	// SentFrames is how many of OfferedFrames the sender's device took, where that is
+	// told apart; 0: it is not. The others count as lost, as RFC 2544 and MLRsearch
+	// have it: nobody knows whether the DUT would have forwarded them.
+	SentFrames uint64 `json:"sent_frames,omitempty"`
+	// LatencyHistogram has every latency, in nanoseconds: see [EncodeHistogram].
+	LatencyHistogram string `json:"latency_histogram,omitempty"`
 }
 
 // Latency is one-way, from the frame's intended send time to its arrival at the
@@ -207,6 +219,16 @@ type Latency struct {
 	P99  int64 `json:"p99"`
 	P999 int64 `json:"p999"`
 	Max  int64 `json:"max"`
+
+	// Absent where they were not measured, as in results of one UPF.
+
+	P9999 int64 `json:"p9999,omitempty"`
+	Mean  int64 `json:"mean,omitempty"`
+	// PDV is P999 less Min. Source: RFC 8219, 7.3.1; RFC 5481, 4.2.
+	PDV int64 `json:"pdv,omitempty"`
+	// Variation is the mean of the absolute differences between the latencies of
+	// frames that follow each other. Source: RFC 5481, 4.1.
+	Variation int64 `json:"variation,omitempty"`
 }
 
 // Percentile is one point of a latency curve.

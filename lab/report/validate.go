@@ -156,7 +156,7 @@ func (t *Trial) validateFigures() error {
 			return err
 		}
 	}
-	return validateCurve(t.LatencyCurve)
+	return first(validateCurve(t.LatencyCurve), validateHistogram(t.LatencyHistogram))
 }
 
 func validateCurve(curve []Percentile) error {
@@ -184,7 +184,12 @@ func (l Latency) validate() error {
 		}
 		last = ns
 	}
-	return nil
+	return first(
+		between("latency_ns p9999", float64(l.P9999), 0, float64(maxLatencyNS)),
+		between("latency_ns mean", float64(l.Mean), 0, float64(l.Max)),
+		between("latency_ns pdv", float64(l.PDV), 0, float64(l.Max)),
+		between("latency_ns variation", float64(l.Variation), 0, float64(l.Max)),
+	)
 }
 
 func (c CPU) validate() error {

@@ -1,0 +1,182 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLabRoundTrip(t *testing.T) {
+	want := sampleLab(t)
+	name := filepath.Join(t.TempDir(), "lab.json")
+	if err := WriteLabFile(name, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadLabFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if left, _ := filepath.Glob(name + "*"); len(left) != 1 {
+		t.Errorf("files: got %v, want %s alone", left, name)
+	}
+}
+
+// TestWriteLabFileKeeps: what is there stays when what shall replace it is invalid.
+func TestWriteLabFileKeeps(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lab.json")
+	if err := os.WriteFile(name, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteLabFile(name, &Lab{}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("got %v, want %v", err, ErrInvalid)
+	}
+	got, err := os.ReadFile(name)
+	if err != nil || string(got) != "before" {
+		t.Errorf("got %q, %v, want the file of before", got, err)
+	}
+	if left, _ := filepath.Glob(name + "*"); len(left) != 1 {
+		t.Errorf("files: got %v, want %s alone", left, name)
+	}
+}
+
+func TestLabRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		break_ func(*Lab)
+	}{
+		{"schema of another version", func(l *Lab) { l.Schema = "plumbline.lab/2" }},
+		{"finished before it started", func(l *Lab) { *l.Finished = l.Started.Add(-time.Second) }},
+		{"no system", func(l *Lab) { l.Systems, l.Turns = nil, nil }},
+		{"system twice", func(l *Lab) { l.Systems[1].Name = SystemBed }},
+		{"system of two lines", func(l *Lab) { l.Systems[1].Name = "a\nb" }},
+		{"cell of no method", func(l *Lab) { l.Plan.Cells[0].Method = "guess" }},
+		{"cell of another direction", func(l *Lab) { l.Plan.Cells[0].Direction = "sideways" }},
+		{"turn in no cell", func(l *Lab) { l.Turns[0].Cell = len(l.Plan.Cells) }},
+		{"turn of no system", func(l *Lab) { l.Turns[0].System = "ghost" }},
+		{"turn beyond the repeats", func(l *Lab) { l.Turns[0].Repeat = l.Plan.Repeats + 1 }},
+		{"turn twice", func(l *Lab) { l.Turns[1] = l.Turns[0] }},
+		{"figure without name", func(l *Lab) { l.Turns[0].Figures[0].Name = "" }},
+		{"figure twice", func(l *Lab) { l.Turns[0].Figures[1] = l.Turns[0].Figures[0] }},
+		{"figure that is no number", func(l *Lab) { l.Turns[0].Figures[0].Value = math.NaN() }},
+		{"figure outside its bounds", func(l *Lab) { l.Turns[0].Figures[0].High = l.Turns[0].Figures[0].Low }},
+		{"better sideways", func(l *Lab) { l.Turns[0].Figures[0].Better = "sideways" }},
+		{"more sent than offered", func(l *Lab) { l.Turns[0].Trials[0].SentFrames++ }},
+		{"trial of no kind", func(l *Lab) { l.Turns[0].Trials[0].Kind = "" }},
+		{"histogram that is none", func(l *Lab) { l.Turns[0].Trials[0].LatencyHistogram = "AAAA" }},
+		{"reference without source", func(l *Lab) { l.References[0].Source = "" }},
+		{"escape sequence in an option", func(l *Lab) { l.Plan.Options["goals"] = "\x1b[2J" }},
+		{"mean above the maximum", func(l *Lab) { l.Turns[0].Trials[0].LatencyNS.Mean = 1e15 }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			l := sampleLab(t)
+			tc.break_(l)
+			if err := WriteLab(io.Discard, l); !errors.Is(err, ErrInvalid) {
+				t.Errorf("got %v, want %v", err, ErrInvalid)
+			}
+		})
+	}
+}
+
+// TestDecodeHistogramRefuses what would unpack to much, before it does.
+func TestDecodeHistogramRefuses(t *testing.T) {
+	encode := func(h *hdrhistogram.Histogram) string {
+		b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for name, s := range map[string]string{
+		"no base64":    "!",
+		"short":        "AAAA",
+		"no zlib":      "HISTFAAAAAAAAAAA",
+		"empty":        encode(hdrhistogram.New(1, 1000, 2)),
+		"too fine":     encode(one(hdrhistogram.New(1, 1000, 5))),
+		"beyond hours": encode(one(hdrhistogram.New(1, math.MaxInt64/2, 2))),
+		"long":         strings.Repeat("A", maxHistogram+4),
+	} {
+		if h, err := DecodeHistogram(s); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: got %v, %v, want %v", name, h, err, ErrInvalid)
+		}
+	}
+}
+
+func one(h *hdrhistogram.Histogram) *hdrhistogram.Histogram {
+	if err := h.RecordValue(7); err != nil {
+		panic(err)
+	}
+	return h
+}
+
+// smallLab has one cell of each method, for seeds of the fuzzer.
+func smallLab(t testing.TB) *Lab {
+	l := sampleLab(t)
+	seen := map[string]bool{}
+	keep := map[int]bool{}
+	for i, c := range l.Plan.Cells {
+		keep[i] = !seen[c.Method]
+		seen[c.Method] = true
+	}
+	var turns []Turn
+	for _, turn := range l.Turns {
+		if keep[turn.Cell] && turn.Repeat == 1 && turn.System != "plumbline tc" {
+			turn.Trials = turn.Trials[:min(2, len(turn.Trials))]
+			turns = append(turns, turn)
+		}
+	}
+	l.Turns = turns
+	return l
+}
+
+// FuzzReadLab: what ReadLab accepts is read back the same after WriteLab.
+func FuzzReadLab(f *testing.F) {
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(smallLab(f)); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, in []byte) {
+		l, err := ReadLab(bytes.NewReader(in))
+		if err != nil {
+			return
+		}
+		var out bytes.Buffer
+		if err := WriteLab(&out, l); err != nil {
+			t.Fatalf("WriteLab of what ReadLab accepted: %v", err)
+		}
+		again, err := ReadLab(&out)
+		if err != nil {
+			t.Fatalf("ReadLab of what WriteLab wrote: %v", err)
+		}
+		if diff := cmp.Diff(l, again); diff != "" {
+			t.Errorf("(-first +second):\n%s", diff)
+		}
+	})
+}
+
+func BenchmarkWriteLab(b *testing.B) {
+	l := sampleLab(b)
+	for b.Loop() {
+		if err := WriteLab(io.Discard, l); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	if err := WriteLab(&out, l); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(out.Len()), "octets")
+}
