@@ -100,6 +100,9 @@ type Figure struct {
 	// relevant bounds); both 0 otherwise.
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
+	// Note says why the value is not what it was meant to be: a search that ended at its
+	// highest rate, or when its time was up.
+	Note string `json:"note,omitempty"`
 }
 
 // Better says which values of a figure are better: those higher, those lower; empty:

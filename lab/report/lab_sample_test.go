@@ -149,7 +149,7 @@ func (s *sampler) throughput() {
 			share float64
 		}{{"throughput at loss 0", 0.93}, {"throughput at loss 0.5 %", 1}} {
 			pps := capacity * goal.share
-			t.Figures = append(t.Figures, Figure{goal.name, "pps", Higher, pps, pps * 0.99, pps * 1.01})
+			t.Figures = append(t.Figures, Figure{Name: goal.name, Unit: "pps", Better: Higher, Value: pps, Low: pps * 0.99, High: pps * 1.01})
 		}
 		cost := Figure{Name: "CPU per frame", Unit: "ns", Better: Lower, Value: 1e9 / capacity}
 		t.Figures = append(t.Figures, cost)
@@ -217,7 +217,7 @@ func (s *sampler) n4() {
 					LatencyNS: N4Latency{l.Min, l.P50, l.P90, l.P99, l.P999, l.P9999, l.Max}, LatencyCurve: Curve(h),
 				},
 			})
-			t.Figures = append(t.Figures, Figure{fmt.Sprintf("p99 at %.0f/s", rate), "ns", Lower, float64(l.P99), 0, 0})
+			t.Figures = append(t.Figures, Figure{Name: fmt.Sprintf("p99 at %.0f/s", rate), Unit: "ns", Better: Lower, Value: float64(l.P99)})
 		}
 	})
 }

@@ -183,6 +183,7 @@ func (f *Figure) validate() error {
 	if err := first(
 		word("name", f.Name), line("unit", f.Unit), between(f.Name, f.Value, -maxFigure, maxFigure),
 		between(f.Name+" low", f.Low, -maxFigure, maxFigure), between(f.Name+" high", f.High, -maxFigure, maxFigure),
+		line("note", f.Note),
 	); err != nil {
 		return err
 	}

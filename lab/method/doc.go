@@ -1,0 +1,22 @@
+// Package method measures systems by the methods of the laboratory: throughput,
+// latency, frame loss rate, campaigns.
+//
+// A run is a list of cells; a cell is a [Method] at one point of the axes (rules,
+// sessions, frames, direction, churn). In a cell the systems take turns, the bed
+// first, as often as there are repeats, so that whatever changes on the machine
+// changes for all of them:
+//
+//	rules 1: start  bed A B C
+//	  sessions 1: establish  bed A B C
+//	    cell 1:  bed A B C  bed A B C  bed A B C
+//	    cell 2:  bed A B C  bed A B C  bed A B C
+//	  sessions 2: establish  bed A B C
+//	    ...
+//	rules 2: start  bed A B C (anew)
+//	    ...
+//
+// What a turn leaves is a [report.Turn]: trials as they were made, and figures. The
+// result file is written after each turn, whole and under its name or not at all,
+// so a run that was interrupted goes on behind its last turn. A system that fails
+// is out, and the result says why; without the bed there is nothing to compare with.
+package method

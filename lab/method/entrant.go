@@ -1,0 +1,89 @@
+package method
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"plumbline/lab/report"
+)
+
+// entrant is a system in a run.
+type entrant struct {
+	System
+	started  bool
+	sessions int // established
+}
+
+const (
+	startTime    = 2 * time.Second // expected of a bed and its UPF
+	sessionsRate = 15_000          // expected of session establishment, 1/s
+)
+
+func installTime(sessions int) time.Duration {
+	return time.Duration(float64(sessions) / sessionsRate * float64(time.Second))
+}
+
+// attempt does something with a system that is not out. If it fails, the system is
+// out; only what stops all is an error.
+func (r *run) attempt(ctx context.Context, e *entrant, f func(context.Context) error) error {
+	if r.out[e.Name()] {
+		return nil
+	}
+	err := e.Turn(ctx, f)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil && e.Name() == report.SystemBed {
+		return fmt.Errorf("bed: %w", err) // nothing can be compared without it
+	}
+	r.note(e)
+	if err == nil {
+		return nil
+	}
+	return r.leave(e, err)
+}
+
+// note brings what the result says of a system up to date.
+func (r *run) note(e *entrant) {
+	s := r.system(e.Name())
+	missing, memory := s.Missing, s.Memory
+	*s = e.Describe()
+	s.Missing = missing
+	if len(s.Memory) < len(memory) {
+		s.Memory = memory // of other rules
+	}
+}
+
+// leave takes a system out of the group.
+func (r *run) leave(e *entrant, why error) error {
+	text := why.Error()
+	if err := r.closeOne(e); err != nil {
+		text += "\n" + err.Error()
+	}
+	r.out[e.Name()] = true
+	r.system(e.Name()).Missing = text
+	r.observer.Left(e.Name(), text)
+	if len(r.out) == len(r.entrants)-1 && len(r.entrants) > 1 {
+		return fmt.Errorf("no system is left: %s: %w", e.Name(), why)
+	}
+	return nil
+}
+
+func (r *run) closeOne(e *entrant) error {
+	if !e.started {
+		return nil
+	}
+	e.started = false
+	return e.Close()
+}
+
+// close ends what still stands.
+func (r *run) close() error {
+	var errs []error
+	for _, e := range r.entrants {
+		errs = append(errs, r.closeOne(e))
+	}
+	return errors.Join(errs...)
+}
