@@ -43,6 +43,8 @@ struct stream_count {
 	__u64 reordered;
 	__u64 stale;
 	__u64 first_ns, last_ns;
+	__u64 before_ns;	/* latency of the last frame */
+	__u64 variation_ns;	/* sum of what latencies differ from the one before */
 	__u64 misdelivered[MISDELIVERED_MAX];
 };
 

@@ -149,10 +149,24 @@ static __always_inline void latency_record(__u32 key, __u64 from, __u64 now)
 		l->counts[index]++;
 }
 
+/* vary - add how much the latency differs from that of the frame before on this CPU
+ *
+ * Source: RFC 5481, 4.1, of frames in the order of their arrival.
+ */
+static __always_inline void vary(struct stream_count *c, __u64 from, __u64 now)
+{
+	__u64 ns = now > from ? now - from : 0;
+
+	if (c->received)
+		c->variation_ns += ns > c->before_ns ? ns - c->before_ns : c->before_ns - ns;
+	c->before_ns = ns;
+}
+
 static __always_inline void count_new(struct stream_count *c, struct window *w, const struct arrival *a, __u64 now)
 {
 	__u32 wrong = misdelivery_of(a);
 
+	vary(c, a->stamp->intended_ns, now);
 	c->received++;
 	c->received_octets += a->octets;
 	c->reordered += window_advance(w, a->stamp->sequence);

@@ -15,6 +15,7 @@ import (
 	"plumbline/lab/bench"
 	"plumbline/lab/generator"
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 	"plumbline/upf"
 )
 
@@ -150,8 +151,8 @@ func (c *benchCommand) common() (bench.Config, error) {
 		}
 	}
 	switch {
-	case c.PDRs < 1 || c.PDRs > bench.MaxPDRs:
-		return bench.Config{}, usageError{fmt.Errorf("--pdrs %d: want 1 to %d", c.PDRs, bench.MaxPDRs)}
+	case c.PDRs < 1 || c.PDRs > system.MaxPDRs:
+		return bench.Config{}, usageError{fmt.Errorf("--pdrs %d: want 1 to %d", c.PDRs, system.MaxPDRs)}
 	case *c.Repeat < 1 || *c.Repeat > bench.MaxRepeats:
 		return bench.Config{}, usageError{fmt.Errorf("--repeat %d: want 1 to %d", *c.Repeat, bench.MaxRepeats)}
 	case *c.Duration < bench.MinDuration || *c.Duration > bench.MaxDuration:
@@ -165,7 +166,7 @@ func (c *benchCommand) common() (bench.Config, error) {
 	version, commit := builtFrom(info, commit)
 	return bench.Config{
 		XDPMode: c.XDPMode, Directions: directions, Sessions: c.Sessions, Access: access, OuterChecksum: c.Checksum,
-		Duration: *c.Duration, Repeats: *c.Repeat, Rules: bench.Rules{PDRs: c.PDRs, MBRKbps: c.MBR, URR: c.URR},
+		Duration: *c.Duration, Repeats: *c.Repeat, Rules: system.Rules{PDRs: c.PDRs, MBRKbps: c.MBR, URR: c.URR},
 		CommandLine: "plumb " + strings.Join(os.Args[1:], " "), Version: version, Commit: commit,
 	}, nil
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/bench"
 	"plumbline/lab/correctness"
+	"plumbline/lab/host"
 	"plumbline/lab/report"
 	"plumbline/upf"
 )
@@ -55,7 +55,7 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 	config := correctness.Config{
 		Binary: c.Binary, Datapath: c.Datapath, Parts: c.Parts, Directions: c.Direction, Kbps: c.MBR, TCPKbps: c.TCPMBR,
 		Duration: c.Duration, Repeats: c.Repeats,
-		Host: bench.DescribeHost(version, commit, "plumb "+strings.Join(os.Args[1:], " ")),
+		Host: host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")),
 	}
 	if len(config.Parts) == 0 {
 		config.Parts = correctness.Parts

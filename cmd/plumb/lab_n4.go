@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"plumbline/lab/bench"
+	"plumbline/lab/host"
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
 	"plumbline/pfcp"
@@ -114,7 +114,7 @@ func (c *labN4Command) prepare() (*n4load.Campaign, error) {
 		Options: n4load.Options{Spin: c.Spin, CPUs: c.CPU}, Template: template, Sessions: c.Sessions, Keep: c.Keep,
 		Shape: c.Shape.String(),
 		Host: func() report.Host {
-			return bench.DescribeHost(version, commit, "plumb "+strings.Join(os.Args[1:], " "))
+			return host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " "))
 		},
 	}
 	load := n4load.Load{Shares: c.Operation, Arrival: c.Arrival.arrival, Burst: c.Arrival.burst,

@@ -18,18 +18,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"plumbline/lab/dut"
 	"plumbline/lab/generator"
-	"plumbline/lab/n4load"
+	"plumbline/lab/host"
 	"plumbline/lab/report"
-	"plumbline/lab/topology"
+	"plumbline/lab/system"
 	"plumbline/upf"
 )
 
@@ -50,7 +45,7 @@ type Config struct {
 	Repeats       int
 	Threaded      bool  // the UPF's devices receive in threads of their own
 	Spread        []int // CPUs over which the UPF spreads packets; empty: none
-	Rules         Rules
+	Rules         system.Rules
 
 	CommandLine, Version, Commit string // for the result
 
@@ -70,9 +65,7 @@ const (
 const (
 	runName = "plumb-bench" // of the namespaces
 
-	longWarmUp = 200 * time.Millisecond // of each trial, at most: next hops, caches, clock speed
-	settle     = 50 * time.Millisecond  // after the last frame was sent
-	accounting = time.Second            // of the trial with BPF statistics, at most
+	accounting = time.Second // of the trial with BPF statistics, at most
 
 	startTime    = 2 * time.Second // expected of topology and UPF
 	sessionsRate = 15_000          // expected of session establishment, 1/s
@@ -83,15 +76,9 @@ const (
 // run is what Run works with: one UPF in a test bed.
 type run struct {
 	Config
-	place
-	topology *topology.Topology
-	dut      *dut.DUT
-	n4       *n4load.Client
-	sessions []n4load.Session // established so far
-	lanes    []*lane          // of the present number of sessions
-	result   *report.Result
-	mode     string        // of XDP, as the UPF says
-	spent    time.Duration // expected of the steps so far
+	system *system.System
+	result *report.Result
+	spent  time.Duration // expected of the steps so far
 }
 
 // Run measures what c says. It leaves no namespace, process or program behind,
@@ -100,138 +87,96 @@ type run struct {
 // Errors: [errors.ErrUnsupported] for what this machine or kernel lacks, or for
 // missing privilege.
 func Run(ctx context.Context, c Config) (result *report.Result, err error) {
-	r := &run{Config: c, place: place{name: runName}, result: &report.Result{
+	r := &run{Config: c, result: &report.Result{
 		Schema:  report.Schema,
 		Started: time.Now().UTC().Truncate(time.Second),
-		Host:    DescribeHost(c.Version, c.Commit, c.CommandLine),
+		Host:    host.Describe(c.Version, c.Commit, c.CommandLine),
 	}}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer func() { err = errors.Join(explain(ctx, err), r.close()) }()
-
-	if err := r.build(ctx); err != nil {
+	defer func() { err = errors.Join(system.Explain(ctx, err), r.close()) }()
+	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
-	go func() { // a UPF that has ended must not be measured any longer
-		select {
-		case <-r.dut.Done():
-			cancel(r.dut.Err())
-		case <-ctx.Done():
-		}
-	}()
 	slices.Sort(r.Sessions)
-	for _, n := range slices.Compact(r.Sessions) {
-		if err := r.prepare(ctx, n); err != nil {
-			return nil, err
+	err = r.system.Watch(ctx, func(ctx context.Context) error {
+		for _, n := range slices.Compact(r.Sessions) {
+			if err := r.prepare(ctx, n); err != nil {
+				return err
+			}
+			if err := r.measure(ctx); err != nil {
+				return err
+			}
 		}
-		if err := r.measure(ctx); err != nil {
-			return nil, err
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	r.result.Install = r.system.Installed()
 	return r.result, r.result.Validate()
 }
 
-// build makes the bed and starts the UPF.
-func (r *run) build(ctx context.Context) error {
+// start makes the bed and starts the UPF.
+func (r *run) start(ctx context.Context) (err error) {
 	r.step("start", startTime)
-	if err := r.buildTopology(); err != nil {
-		return err
-	}
-	if r.Threaded {
-		if err := r.topology.SetThreaded(true); err != nil {
-			return err
-		}
-	}
-	if err := r.startUPF(ctx); err != nil {
+	if r.system, err = system.New(ctx, r.systemConfig()); err != nil {
 		return err
 	}
 	r.result.Setup = report.Setup{
-		Arrangement: arrangement(r.Threaded) + spreading(r.Spread), Threaded: r.Threaded, Configuration: r.dut.File,
-		DurationNS: r.Duration.Nanoseconds(), Repeats: r.Repeats, PayloadOctets: r.PayloadOctets, Rules: r.Rules.String(),
+		Arrangement: arrangement(r.Threaded) + spreading(r.Spread), Threaded: r.Threaded,
+		Configuration: r.system.Describe().Configuration,
+		DurationNS:    r.Duration.Nanoseconds(), Repeats: r.Repeats, PayloadOctets: r.PayloadOctets, Rules: r.Rules.String(),
 	}
 	return nil
 }
 
-// place is where a run stands.
-type place struct {
-	name     string // of its namespaces
-	offloads bool   // of the outer ends of its links
-	packets  bool   // the meter takes socket buffers, and not frames
-	cpus     []int  // that the UPF's process may run on; empty: any
+// systemConfig is the UPF's test bed.
+func (c *Config) systemConfig() system.Config {
+	return system.Config{
+		Run: runName, Name: c.Datapath, MTU: c.mtu(), Threaded: c.Threaded, MaxSessions: slices.Max(c.Sessions),
+		CPUs: system.CPUs{Senders: []int{generator.LastCPU()}},
+		UPF: system.UPF{Binary: c.Binary, Datapath: c.Datapath, Adjust: func(u *upf.Config) {
+			u.XDP.Mode, u.XDP.Spread = c.XDPMode, c.Spread
+		}},
+	}
 }
 
-// buildTopology makes the bed, and sweeps away what a dead process left of one.
-func (r *run) buildTopology() error {
-	if _, err := topology.Sweep(r.name); err != nil {
-		return err
-	}
-	var err error
-	r.topology, err = topology.New(topology.Config{Name: r.name, MTU: r.mtu(), Offload: r.offloads})
-	return err
+// mtu is what the frames need.
+func (c *Config) mtu() int {
+	const ipv4, udp = 20, 8
+	return system.MTU(c.PayloadOctets + ipv4 + udp)
 }
 
-func (r *run) startUPF(ctx context.Context) error {
-	var err error
-	r.dut, err = dut.Start(ctx, dut.Config{Binary: r.Binary, Namespace: r.topology.UPF, CPUs: r.cpus, UPF: r.upfConfig()})
-	if err != nil {
-		return err
-	}
-	answer, err := r.dut.Datapath(ctx)
-	if err != nil {
-		return err
-	}
-	r.mode = xdpMode(answer)
-	return nil
+// frames are those of the run.
+func (c *Config) frames() system.Frames {
+	return system.Frames{PayloadOctets: c.PayloadOctets, Mix: c.Mix, OuterChecksum: c.OuterChecksum, Access: c.Access}
 }
 
-// xdpMode returns the mode of the UPF's devices, empty for a datapath that is not
-// XDP.
-func xdpMode(d *upf.Datapath) string {
-	var modes []string
-	for _, device := range d.Devices {
-		if device.Mode != "" && !slices.Contains(modes, device.Mode) {
-			modes = append(modes, device.Mode)
-		}
-	}
-	return strings.Join(modes, " and ")
-}
-
-// prepare establishes sessions up to n and makes a lane for each direction.
+// prepare establishes sessions up to n.
 func (r *run) prepare(ctx context.Context, n int) error {
-	if err := r.closeLanes(); err != nil {
-		return err
-	}
-	r.step(fmt.Sprintf("establish %d sessions over PFCP", n-len(r.sessions)), installTime(n-len(r.sessions)))
-	if err := r.establish(ctx, n); err != nil {
-		return err
-	}
-	id := rand.Uint32()
-	for _, d := range r.Directions {
-		l, err := r.newLane(d, id)
-		if err != nil {
-			return err
-		}
-		r.lanes = append(r.lanes, l)
-	}
-	return nil
+	more := n - len(r.system.Sessions())
+	r.step(fmt.Sprintf("establish %d sessions over PFCP", more), installTime(more))
+	return r.system.Establish(ctx, n, r.Rules)
 }
 
 // measure makes all trials.
 func (r *run) measure(ctx context.Context) error {
+	if err := r.system.Open(r.frames(), r.Directions, system.NewRun()); err != nil {
+		return err
+	}
 	for repeat := 1; repeat <= r.Repeats; repeat++ {
-		for _, l := range r.lanes {
-			if err := r.repeat(ctx, l, repeat); err != nil {
+		for _, d := range r.Directions {
+			if err := r.repeat(ctx, d, repeat); err != nil {
 				return err
 			}
 		}
 	}
-	for _, l := range r.lanes {
-		if err := r.paced(ctx, l); err != nil {
+	for _, d := range r.Directions {
+		if err := r.paced(ctx, d); err != nil {
 			return err
 		}
 	}
-	for _, l := range r.lanes {
-		if err := r.account(ctx, l); err != nil {
+	for _, d := range r.Directions {
+		if err := r.account(ctx, d); err != nil {
 			return err
 		}
 	}
@@ -256,56 +201,22 @@ func (r *run) expected() time.Duration {
 	return startTime + installTime(slices.Max(r.Sessions)) + time.Duration(lanes)*lane
 }
 
-func (r *run) warmUp() time.Duration { return min(longWarmUp, r.Duration) }
+func (r *run) trialTime() time.Duration { return system.At(0, r.Duration).Time() }
 
-func (r *run) trialTime() time.Duration { return r.warmUp() + r.Duration + 2*settle }
-
-func (r *run) accountTime() time.Duration { return r.warmUp() + 2*settle + min(accounting, r.Duration) }
+func (r *run) accountTime() time.Duration {
+	return system.At(0, min(accounting, r.Duration)).Time()
+}
 
 func installTime(sessions int) time.Duration {
 	return time.Duration(float64(sessions) / sessionsRate * float64(time.Second))
 }
 
-// close undoes build and prepare, in reverse.
+// close undoes start.
 func (r *run) close() error {
-	errs := []error{r.closeLanes()}
-	if r.n4 != nil {
-		errs = append(errs, r.n4.Close())
-	}
-	if r.dut != nil {
-		errs = append(errs, r.dut.Stop())
-	}
-	if r.topology != nil {
-		errs = append(errs, r.topology.Close())
-	}
-	return errors.Join(errs...)
-}
-
-func (r *run) closeLanes() error {
-	var errs []error
-	for _, l := range r.lanes {
-		errs = append(errs, l.generator.Close())
-	}
-	r.lanes = nil
-	return errors.Join(errs...)
-}
-
-// explain says why ctx is done, if it is, and what an error for want of
-// privilege means.
-func explain(ctx context.Context, err error) error {
-	switch {
-	case err == nil:
+	if r.system == nil {
 		return nil
-	case errors.Is(context.Cause(ctx), context.Canceled):
-		return errors.New("interrupted")
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return fmt.Errorf("%w: bench makes network namespaces and attaches XDP programs: run it as root: %w",
-			errors.ErrUnsupported, err)
-	default:
-		return err
 	}
+	return r.system.Close()
 }
 
 // arrangement says how the parts share the CPUs.

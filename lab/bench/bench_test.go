@@ -169,7 +169,7 @@ func tempDir(cmd *exec.Cmd) string {
 // files, which go when the UPF has ended.
 func assertGone(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	for _, pattern := range []string{"/run/netns/" + runName + "-" + strconv.Itoa(cmd.Process.Pid) + "-*", filepath.Join(tempDir(cmd), "*")} {
+	for _, pattern := range []string{"/run/netns/" + runName + "-*-" + strconv.Itoa(cmd.Process.Pid) + "-*", filepath.Join(tempDir(cmd), "*")} {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}

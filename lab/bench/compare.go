@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
 
 	"plumbline/lab/generator"
+	"plumbline/lab/host"
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 	"plumbline/upf"
 )
 
@@ -116,9 +117,9 @@ func Compare(ctx context.Context, c CompareConfig) (result *report.Comparison, e
 	c.Sessions = slices.Compact(c.Sessions)
 	r := &comparison{CompareConfig: c, started: time.Now(), result: &report.Comparison{
 		Schema: report.ComparisonSchema, Started: time.Now().UTC().Truncate(time.Second),
-		Host: DescribeHost(c.Version, c.Commit, c.CommandLine), Setup: c.setup(),
+		Host: host.Describe(c.Version, c.Commit, c.CommandLine), Setup: c.setup(),
 	}}
-	defer func() { err = errors.Join(explain(ctx, err), r.close()) }()
+	defer func() { err = errors.Join(system.Explain(ctx, err), r.close()) }()
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
@@ -146,23 +147,17 @@ func (c *CompareConfig) setup() report.ComparisonSetup {
 
 // start builds all test beds, one by one.
 func (r *comparison) start(ctx context.Context) error {
-	cpus, err := allowedCPUs()
+	cpus, err := system.ShareCPUs(1)
 	if err != nil {
 		return err
 	}
-	sender := cpus[len(cpus)-1]
-	upfs := cpus
-	if len(cpus) > 1 {
-		upfs = cpus[:len(cpus)-1]
-	}
-	r.result.Setup.Arrangement = fmt.Sprintf("The sender has CPU %d, and with it the softirq of what it sends: there XDP and TC programs and the meter "+
-		"run, which slow the sender, so that they lose nothing. The UPF's process has CPUs %v; it is offered what it cannot take.", sender, upfs)
+	r.result.Setup.Arrangement = cpus.String()
 	beds := []string{report.PathBed}
 	if slices.Contains(r.Datapaths, upf.DatapathTC) {
 		beds = append(beds, report.PathBedTC)
 	}
 	for _, name := range append(beds, r.Datapaths...) {
-		k := newContestant(&r.CompareConfig, name, upfs)
+		k := newContestant(&r.CompareConfig, name, cpus)
 		r.contestants = append(r.contestants, k)
 		r.left.starts++
 	}
@@ -210,9 +205,9 @@ func (r *comparison) each(ctx context.Context, f func(ctx context.Context, k *co
 // measureSessions measures all payloads and directions with n sessions.
 func (r *comparison) measureSessions(ctx context.Context, n int) error {
 	err := r.each(ctx, func(ctx context.Context, k *contestant) error {
-		more := n - len(k.sessions)
+		more := n - len(k.system.Sessions())
 		r.step(fmt.Sprintf("%s: establish %d sessions over PFCP", k.path.Name, more), installTime(more))
-		return k.establishUpTo(ctx, n)
+		return k.establish(ctx, n)
 	})
 	if err != nil {
 		return err
@@ -234,8 +229,8 @@ func (r *comparison) measureSessions(ctx context.Context, n int) error {
 func (r *comparison) measureCell(ctx context.Context, cell report.Cell, octets []int) error {
 	r.left.cellSince = time.Now()
 	defer func() { r.left.cellSince = time.Time{} }()
-	id := rand.Uint32()
-	err := r.each(ctx, func(_ context.Context, k *contestant) error { return k.open(cell, octets, id) })
+	run := system.NewRun()
+	err := r.each(ctx, func(_ context.Context, k *contestant) error { return k.open(cell, octets, run) })
 	if err != nil {
 		return err
 	}
@@ -251,7 +246,7 @@ func (r *comparison) measureCell(ctx context.Context, cell report.Cell, octets [
 			return err
 		}
 	}
-	return r.each(ctx, func(_ context.Context, k *contestant) error { return k.closeLanes() })
+	return nil
 }
 
 // close ends what still stands.
@@ -269,7 +264,7 @@ func (r *comparison) close() error {
 // highest rate that is not.
 func (r *comparison) throughput(ctx context.Context, k *contestant, cell report.Cell, repeat int) error {
 	r.step(fmt.Sprintf("%s: %s, %d/%d", k.path.Name, describe(cell), repeat, r.Repeats), r.turnTime(k))
-	saturated, err := r.trial(ctx, k, cell, report.Saturated, repeat, k.load(0))
+	saturated, err := r.trial(ctx, k, cell, report.Saturated, repeat, system.At(0, r.Duration))
 	if err != nil {
 		return err
 	}
@@ -295,8 +290,7 @@ func searchFor(saturated *report.Trial) bracket {
 // the sender from sending it, it is tried again; a rate that cannot be sent does not
 // pass.
 func (r *comparison) passes(ctx context.Context, k *contestant, cell report.Cell, repeat int, rate float64) (bool, error) {
-	load := k.load(max(1, roundRate(rate)))
-	load.Duration = min(load.Duration, longSearch)
+	load := system.At(max(1, roundRate(rate)), min(r.Duration, longSearch))
 	for range searchTries {
 		t, err := r.trial(ctx, k, cell, report.Search, repeat, load)
 		if err != nil || t.LossRatio > r.LossGoal {
@@ -311,7 +305,7 @@ func (r *comparison) passes(ctx context.Context, k *contestant, cell report.Cell
 
 // latency offers a part of the contestant's throughput, or next to nothing.
 func (r *comparison) latency(ctx context.Context, k *contestant, cell report.Cell, percent int) error {
-	r.step(fmt.Sprintf("%s: %s, latency at %d %%", k.path.Name, describe(cell), percent), k.trialTime())
+	r.step(fmt.Sprintf("%s: %s, latency at %d %%", k.path.Name, describe(cell), percent), r.trialTime())
 	rate := uint64(idlePPS)
 	if percent > 0 {
 		_, pps := r.result.Row(cell, k.path.Name).ThroughputPPS()
@@ -319,22 +313,22 @@ func (r *comparison) latency(ctx context.Context, k *contestant, cell report.Cel
 			return nil // it has no throughput
 		}
 	}
-	t, err := r.trial(ctx, k, cell, report.Paced, 1, k.load(rate))
+	t, err := r.trial(ctx, k, cell, report.Paced, 1, system.At(rate, r.Duration))
 	t.LoadPercent = percent
 	return err
 }
 
 // trial adds a trial to the result and returns it.
-func (r *comparison) trial(ctx context.Context, k *contestant, cell report.Cell, kind report.Kind, repeat int, load generator.Load) (*report.PathTrial, error) {
+func (r *comparison) trial(ctx context.Context, k *contestant, cell report.Cell, kind report.Kind, repeat int, load system.Load) (*report.PathTrial, error) {
 	t, err := k.trial(ctx, cell, kind, load)
-	for try := 1; errors.Is(err, errNothing) && try < trialTries; try++ {
+	for try := 1; errors.Is(err, system.ErrNothing) && try < trialTries; try++ {
 		t, err = k.trial(ctx, cell, kind, load)
 	}
 	if err != nil {
 		return &t, err
 	}
 	t.Repeat = repeat
-	r.result.Setup.Realtime = k.result.Setup.Realtime || r.result.Setup.Realtime
+	r.result.Setup.Realtime = r.result.Setup.Realtime || t.Realtime
 	r.result.Trials = append(r.result.Trials, t)
 	return &r.result.Trials[len(r.result.Trials)-1], nil
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"plumbline/lab/host"
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 	"plumbline/lab/tcp"
 	"plumbline/upf"
 )
@@ -29,7 +31,7 @@ func (r *comparison) measureTCP(ctx context.Context) error {
 	for _, d := range r.Directions {
 		for repeat := 1; repeat <= r.Repeats; repeat++ {
 			err := r.each(ctx, func(ctx context.Context, k *contestant) error {
-				if k.bed != nil {
+				if k.bed {
 					return nil
 				}
 				r.step(fmt.Sprintf("%s: TCP %s, %d/%d", k.path.Name, d, repeat, r.Repeats), tcpOmitted+r.TCP)
@@ -52,21 +54,21 @@ func (r *comparison) measureTCP(ctx context.Context) error {
 
 // tcp measures one connection of the first session's UE.
 func (k *contestant) tcp(ctx context.Context, d report.Direction, duration time.Duration) (t report.TCPTrial, err error) {
-	s := k.sessions[0]
+	s := k.system.Sessions()[0]
 	ue := tcp.UE{
-		Address: s.UE, UplinkTEID: s.ULTEID, DownlinkTEID: s.DLTEID, QFI: qfi,
+		Address: s.UE, UplinkTEID: s.ULTEID, DownlinkTEID: s.DLTEID, QFI: system.QFI,
 		SuperPackets: k.path.Name == upf.DatapathTC, // the only one that takes them whole
 	}
-	detach, err := tcp.Attach(ctx, k.topology, ue)
+	detach, err := tcp.Attach(ctx, k.system.Topology(), ue)
 	if err != nil {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, detach()) }()
-	before, err := readCPU(k.process())
+	before, err := host.ReadTimes(k.system.DUT())
 	if err != nil {
 		return t, err
 	}
-	test, err := tcp.Start(ctx, k.topology, tcp.Flow{UE: ue, Downlink: d == report.Downlink, Duration: duration, Omit: tcpOmitted})
+	test, err := tcp.Start(ctx, k.system.Topology(), tcp.Flow{UE: ue, Downlink: d == report.Downlink, Duration: duration, Omit: tcpOmitted})
 	if err != nil {
 		return t, err
 	}
@@ -74,9 +76,9 @@ func (k *contestant) tcp(ctx context.Context, d report.Direction, duration time.
 	if err != nil {
 		return t, err
 	}
-	after, err := readCPU(k.process())
+	after, err := host.ReadTimes(k.system.DUT())
 	if err != nil {
 		return t, err
 	}
-	return report.TCPTrial{Path: k.path.Name, Direction: d, BPS: got.BPS, Retransmits: got.Retransmits, CPU: after.since(before)}, nil
+	return report.TCPTrial{Path: k.path.Name, Direction: d, BPS: got.BPS, Retransmits: got.Retransmits, CPU: after.Since(before)}, nil
 }

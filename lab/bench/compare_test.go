@@ -185,8 +185,8 @@ func TestParsePayload(t *testing.T) {
 func TestLeave(t *testing.T) {
 	broken := errors.New("broken")
 	fails := func(context.Context) error { return broken }
-	upfOut := &contestant{run: &run{}, path: report.Path{Name: "tun"}}
-	bed := &contestant{run: &run{}, path: report.Path{Name: report.PathBed}}
+	upfOut := &contestant{path: report.Path{Name: "tun"}}
+	bed := &contestant{path: report.Path{Name: report.PathBed}}
 	r := &comparison{contestants: []*contestant{bed, upfOut}}
 	if err := r.attempt(context.Background(), upfOut, fails); err != nil || !upfOut.out || upfOut.path.Missing != "broken" {
 		t.Errorf("got %v, %+v, want it out and to say why", err, upfOut.path)

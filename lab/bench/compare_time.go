@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 )
 
 // work is what a comparison still has to do.
@@ -53,7 +54,7 @@ func (r *comparison) remaining() time.Duration {
 	perCell := time.Duration(0)
 	for _, k := range r.contestants {
 		if !k.out {
-			perCell += time.Duration(r.Repeats)*r.turnTime(k) + time.Duration(len(r.Loads))*k.trialTime()
+			perCell += time.Duration(r.Repeats)*r.turnTime(k) + time.Duration(len(r.Loads))*r.trialTime()
 		}
 	}
 	cells := time.Duration(r.left.cells) * perCell
@@ -67,11 +68,12 @@ func (r *comparison) remaining() time.Duration {
 // turnTime is what one turn at the highest rate takes, with the search if there was
 // one the last time.
 func (r *comparison) turnTime(k *contestant) time.Duration {
-	t := k.trialTime()
+	t := r.trialTime()
 	if k.lossy {
-		short := *k.run
-		short.Duration = min(short.Duration, longSearch)
-		t += time.Duration(bracket{low: searchLow, high: searchHigh, precision: searchPrecision}.steps()) * short.trialTime()
+		steps := bracket{low: searchLow, high: searchHigh, precision: searchPrecision}.steps()
+		t += time.Duration(steps) * system.At(1, min(r.Duration, longSearch)).Time()
 	}
 	return t
 }
+
+func (r *comparison) trialTime() time.Duration { return system.At(0, r.Duration).Time() }

@@ -11,11 +11,10 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"plumbline/lab/dut"
+	"plumbline/lab/host"
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 	"plumbline/lab/topology"
 	"plumbline/pfcp"
 	"plumbline/upf"
@@ -57,19 +56,20 @@ const (
 	n4WarmUp  = 500 * time.Millisecond
 	n4Poll    = 100 * time.Microsecond
 	n4Forward = 0.5 // of the bed limit, while the control plane is loaded
+	n4Payload = 1400
 )
 
 // n4Template is a session of the usual shape: 2 PDR, 2 FAR, 1 QER, 1 URR.
 func n4Template(t *topology.Topology) n4load.Template {
 	return n4load.Template{
-		UE: t.Config.UEPools[0].Addr().Next(), GNB: t.N3.Peer.Address.Addr(), DLTEID: 1, QFI: qfi, URR: true,
+		UE: t.Config.UEPools[0].Addr().Next(), GNB: t.N3.Peer.Address.Addr(), DLTEID: 1, QFI: system.QFI, URR: true,
 	}
 }
 
 // n4Run is the measurement of one variant.
 type n4Run struct {
-	*run
 	N4Config
+	system     *system.System
 	variant    n4Variant
 	out        *report.N4Result
 	directory  string // of the store
@@ -83,7 +83,7 @@ type n4Run struct {
 // response times, with the UPF on one CPU and the CP functions on another. It
 // leaves nothing behind. Errors: those of [Run].
 func N4(ctx context.Context, c N4Config) (*report.N4Result, error) {
-	cpus, err := allowedCPUs()
+	cpus, err := host.CPUs()
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func N4(ctx context.Context, c N4Config) (*report.N4Result, error) {
 	}
 	out := &report.N4Result{
 		Schema: report.N4Schema, Started: time.Now().UTC().Truncate(time.Second),
-		Host: DescribeHost(c.Version, c.Commit, c.CommandLine),
+		Host: host.Describe(c.Version, c.Commit, c.CommandLine),
 		Setup: report.N4Setup{
 			Threads: 1, T1NS: n4load.DefaultT1.Nanoseconds(), N1: n4load.DefaultN1, SpinNS: n4load.DefaultSpin.Nanoseconds(),
 			Shape:    "2 PDR + 2 FAR + 1 QER + 1 URR, F-TEID chosen by the UP function",
@@ -118,78 +118,49 @@ func n4Time(c *N4Config) time.Duration {
 	return startTime + 2*installTime(slices.Max(c.Sessions))/3 + time.Duration(2*len(c.Sessions)+1)*(c.Duration+n4WarmUp)
 }
 
-// allowedCPUs returns the CPUs that this process may run on, ascending.
-func allowedCPUs() ([]int, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, fmt.Errorf("CPUs: %w", err)
-	}
-	var list []int
-	for cpu := range 8 * len(set) * 8 {
-		if set.IsSet(cpu) {
-			list = append(list, cpu)
-		}
-	}
-	return list, nil
-}
-
 // n4One measures one variant with a UPF of its own.
 func n4One(ctx context.Context, c N4Config, v n4Variant, cpus []int, out *report.N4Result) (err error) {
-	r := &n4Run{N4Config: c, variant: v, out: out, run: &run{
-		Config: Config{
-			Binary: c.Binary, Datapath: "xdp", XDPMode: c.XDPMode, Directions: []report.Direction{report.Uplink},
-			Sessions: c.Sessions, PayloadOctets: 1400, Duration: c.Duration, Repeats: 1,
-		},
-		result: &report.Result{},
-	}}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer func() { err = errors.Join(explain(ctx, err), r.end()) }()
+	r := &n4Run{N4Config: c, variant: v, out: out}
+	defer func() { err = errors.Join(system.Explain(ctx, err), r.end()) }()
 	if err := r.start(ctx, cpus); err != nil {
 		return err
 	}
-	go func() {
-		select {
-		case <-r.dut.Done():
-			cancel(r.dut.Err())
-		case <-ctx.Done():
+	return r.system.Watch(ctx, func(ctx context.Context) error {
+		for _, n := range c.Sessions {
+			if err := r.measureHeld(ctx, n); err != nil {
+				return err
+			}
 		}
-	}()
-	for _, n := range c.Sessions {
-		if err := r.measureHeld(ctx, n); err != nil {
-			return err
+		if v.forward {
+			return r.measureForwarding(ctx)
 		}
-	}
-	if v.forward {
-		return r.measureForwarding(ctx)
-	}
-	return nil
+		return nil
+	})
 }
 
 // start builds the bed, starts the UPF on its CPUs and associates.
 func (r *n4Run) start(ctx context.Context, cpus []int) error {
 	var err error
-	if _, err := topology.Sweep(n4RunName); err != nil {
-		return err
-	}
-	if r.topology, err = topology.New(topology.Config{Name: n4RunName, MTU: r.mtu()}); err != nil {
-		return err
-	}
-	config := r.upfConfig()
-	config.Sessions.Max = max(config.Sessions.Max, slices.Max(r.N4Config.Sessions))
-	if r.variant.poll {
-		config.N4.BusyPoll = upf.Duration(n4Poll)
-	}
 	if r.variant.store {
 		if r.directory, err = os.MkdirTemp("", "plumb-n4-"); err != nil {
 			return err
 		}
-		config.Store.Path = filepath.Join(r.directory, "journal")
 	}
-	r.dut, err = dut.Start(ctx, dut.Config{
-		Binary: r.N4Config.Binary, Namespace: r.topology.UPF, UPF: config, CPUs: cpus[:r.variant.cores],
-	})
-	if err != nil {
+	bench := Config{
+		Binary: r.Binary, Datapath: upf.DatapathXDP, XDPMode: r.XDPMode, Sessions: r.Sessions, PayloadOctets: n4Payload,
+	}
+	c := bench.systemConfig()
+	c.Run, c.CPUs = n4RunName, system.CPUs{Senders: cpus[len(cpus)-1:], UPF: cpus[:r.variant.cores]}
+	c.UPF.Adjust = func(u *upf.Config) {
+		u.XDP.Mode = r.XDPMode
+		if r.variant.poll {
+			u.N4.BusyPoll = upf.Duration(n4Poll)
+		}
+		if r.variant.store {
+			u.Store.Path = filepath.Join(r.directory, "journal")
+		}
+	}
+	if r.system, err = system.New(ctx, c); err != nil {
 		return err
 	}
 	if r.resident, err = r.ownOctets(); err != nil {
@@ -202,12 +173,13 @@ const n4RunName = "plumb-n4"
 
 // ownOctets is the resident set of the UPF without BPF maps.
 func (r *n4Run) ownOctets() (uint64, error) {
-	m, err := r.dut.Memory()
+	m, err := r.system.DUT().Memory()
 	return m.AnonymousOctets, err
 }
 
 func (r *n4Run) associateAll(ctx context.Context, cpus []int) error {
-	c := r.topology.Config
+	t := r.system.Topology()
+	c := t.Config
 	configs := make([]n4load.Config, n4CPs)
 	r.out.Setup.UPFunction, r.out.Setup.CPFunctions = netip.AddrPortFrom(c.N4UPF, pfcp.Port).String(), nil
 	for i := range configs {
@@ -218,7 +190,7 @@ func (r *n4Run) associateAll(ctx context.Context, cpus []int) error {
 			configs[i].NodeID = pfcp.NodeID{FQDN: pfcp.NewName(fmt.Sprintf("cp%d.n4load", i))}
 		}
 	}
-	err := r.topology.UPF.Do(func() (err error) {
+	err := t.UPF.Do(func() (err error) {
 		r.group, err = n4load.DialGroup(n4load.Options{Spin: n4load.DefaultSpin, CPUs: cpus}, configs...)
 		return err
 	})
@@ -228,11 +200,11 @@ func (r *n4Run) associateAll(ctx context.Context, cpus []int) error {
 	for _, client := range r.group.Clients() {
 		r.out.Setup.CPFunctions = append(r.out.Setup.CPFunctions, client.LocalAddr().String())
 		if _, err := client.Associate(ctx); err != nil {
-			return fmt.Errorf("%w; the end of the UPF's log:\n%s", err, r.dut.Log())
+			return fmt.Errorf("%w; the end of the UPF's log:\n%s", err, r.system.DUT().Log())
 		}
 	}
-	template := n4Template(r.topology)
-	r.population = n4load.NewPopulation(&template, slices.Max(r.N4Config.Sessions), n4Window, r.group)
+	template := n4Template(t)
+	r.population = n4load.NewPopulation(&template, slices.Max(r.Sessions), n4Window, r.group)
 	return nil
 }
 
@@ -242,7 +214,9 @@ func (r *n4Run) end() error {
 	if r.group != nil {
 		errs = append(errs, r.group.Close())
 	}
-	errs = append(errs, r.close())
+	if r.system != nil {
+		errs = append(errs, r.system.Close())
+	}
 	if r.directory != "" {
 		errs = append(errs, os.RemoveAll(r.directory))
 	}

@@ -2,10 +2,12 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 )
 
 // measureHeld brings the population up to n, and measures modifications in a
@@ -29,7 +31,7 @@ func (r *n4Run) measureHeld(ctx context.Context, n int) error {
 // load is modifications.
 func (r *n4Run) load(ctx context.Context, l n4load.Load) (report.N4Phase, error) {
 	l.Shares[n4load.OpModify] = 1
-	l.WarmUp, l.Duration, l.Seed = n4WarmUp, r.N4Config.Duration, 1
+	l.WarmUp, l.Duration, l.Seed = n4WarmUp, r.Duration, 1
 	loaded, err := r.population.Run(ctx, l, nil)
 	if err != nil {
 		return report.N4Phase{}, err
@@ -40,7 +42,7 @@ func (r *n4Run) load(ctx context.Context, l n4load.Load) (report.N4Phase, error)
 // phase measures what f costs the UPF, and adds it to the result. n sessions
 // are held at its end.
 func (r *n4Run) phase(n int, f func() (report.N4Phase, error)) error {
-	before, err := r.dut.CPUTime()
+	before, err := r.system.DUT().CPUTime()
 	if err != nil {
 		return err
 	}
@@ -48,7 +50,7 @@ func (r *n4Run) phase(n int, f func() (report.N4Phase, error)) error {
 	if err != nil {
 		return err
 	}
-	after, err := r.dut.CPUTime()
+	after, err := r.system.DUT().CPUTime()
 	if err != nil {
 		return err
 	}
@@ -74,38 +76,37 @@ func (r *n4Run) phase(n int, f func() (report.N4Phase, error)) error {
 // measureForwarding measures the open loop once more, while packets of all
 // sessions go uplink at half the bed limit.
 func (r *n4Run) measureForwarding(ctx context.Context) error {
-	r.sessions = r.population.Sessions()
-	l, err := r.newLane(report.Uplink, 1)
+	sessions := r.population.Sessions()
+	r.system.Adopt(sessions)
+	uplink, frames := []report.Direction{report.Uplink}, system.Frames{PayloadOctets: n4Payload}
+	if err := r.system.Open(frames, uplink, system.NewRun()); err != nil {
+		return err
+	}
+	var bed []report.Trial
+	err := r.system.InBed(func() (err error) {
+		bed, err = r.system.Trial(ctx, system.At(0, r.Duration))
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	r.lanes = append(r.lanes, l)
-	bed, err := r.bedTrial(ctx, l, 1)
-	if err != nil {
-		return err
-	}
-	rate := roundRate(n4Forward * bed.ReceivedPPS)
 	type result struct {
-		m   measurement
-		err error
+		trials []report.Trial
+		err    error
 	}
 	done := make(chan result, 1)
+	load := system.At(roundRate(n4Forward*bed[0].ReceivedPPS), r.Duration+2*n4WarmUp)
 	go func() {
-		load := r.run.load(rate)
-		load.Duration = r.N4Config.Duration + 2*n4WarmUp
-		m, err := r.measureLane(ctx, l, load, false)
-		done <- result{m, err}
+		trials, err := r.system.Trial(ctx, load)
+		done <- result{trials, err}
 	}()
-	time.Sleep(longWarmUp + settle) // until packets flow
-	err = r.phase(len(r.sessions), func() (report.N4Phase, error) { return r.load(ctx, n4load.Load{Rate: r.Rate}) })
+	time.Sleep(load.Time() - load.Duration) // until packets flow
+	err = r.phase(len(sessions), func() (report.N4Phase, error) { return r.load(ctx, n4load.Load{Rate: r.Rate}) })
 	forwarded := <-done
-	if err != nil {
+	if err := errors.Join(err, forwarded.err); err != nil {
 		return err
 	}
-	if forwarded.err != nil {
-		return forwarded.err
-	}
-	d := r.out.Phases[len(r.out.Phases)-1].DUT
-	d.BedPPS, d.ForwardedPPS, d.FrameLossRatio = bed.ReceivedPPS, forwarded.m.perSecond(forwarded.m.received.Received), forwarded.m.lossRatio()
+	d, t := r.out.Phases[len(r.out.Phases)-1].DUT, &forwarded.trials[0]
+	d.BedPPS, d.ForwardedPPS, d.FrameLossRatio = bed[0].ReceivedPPS, t.ReceivedPPS, t.LossRatio
 	return nil
 }

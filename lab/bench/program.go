@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 	"plumbline/lab/topology"
 )
 
@@ -19,11 +20,12 @@ import (
 // on the device, adds nothing.
 //
 // BPF_ENABLE_STATS came with Linux 5.8.
-func (r *run) account(ctx context.Context, l *lane) (err error) {
-	r.step(fmt.Sprintf("%s, %d sessions, cost of the BPF program", l.direction, len(r.sessions)), r.accountTime())
-	port := r.topology.N3.UPF
-	if l.direction == report.Downlink {
-		port = r.topology.N6.UPF
+func (r *run) account(ctx context.Context, d report.Direction) (err error) {
+	sessions := len(r.system.Sessions())
+	r.step(fmt.Sprintf("%s, %d sessions, cost of the BPF program", d, sessions), r.accountTime())
+	port := r.system.Topology().N3.UPF
+	if d == report.Downlink {
+		port = r.system.Topology().N6.UPF
 	}
 	program, name, err := attachedProgram(port)
 	if program == nil || err != nil {
@@ -43,10 +45,9 @@ func (r *run) account(ctx context.Context, l *lane) (err error) {
 	if err != nil {
 		return err
 	}
-	load := r.load(r.RatePPS)
-	load.Duration = min(accounting, r.Duration)
-	if _, err := r.measureLane(ctx, l, load, false); err != nil {
-		return fmt.Errorf("%s with BPF statistics: %w", l.direction, err)
+	load := system.At(r.RatePPS, min(accounting, r.Duration)).In(d)
+	if _, err := r.trial(ctx, report.Throughput, load); err != nil {
+		return fmt.Errorf("%s with BPF statistics: %w", d, err)
 	}
 	after, err := program.Stats()
 	if err != nil {
@@ -55,7 +56,7 @@ func (r *run) account(ctx context.Context, l *lane) (err error) {
 	runs, spent := after.RunCount-before.RunCount, after.Runtime-before.Runtime
 	if runs > 0 {
 		r.result.Program = append(r.result.Program, report.Program{
-			Name: name, Direction: l.direction, Sessions: len(r.sessions), Runs: runs, RunNS: float64(spent/time.Nanosecond) / float64(runs),
+			Name: name, Direction: d, Sessions: sessions, Runs: runs, RunNS: float64(spent/time.Nanosecond) / float64(runs),
 		})
 	}
 	return nil

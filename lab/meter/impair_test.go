@@ -60,7 +60,7 @@ func TestImpaired(t *testing.T) {
 }
 
 // ignoreTimes leaves what depends on when frames arrived out of a comparison.
-var ignoreTimes = cmpopts.IgnoreFields(Stream{}, "FirstNs", "LastNs", "FromIntended", "FromSent")
+var ignoreTimes = cmpopts.IgnoreFields(Stream{}, "FirstNs", "LastNs", "FromIntended", "FromSent", "Followed", "VariationSumNs")
 
 // read returns a stream once so many frames have arrived, or after 5 s.
 func (r *rig) read(t *testing.T, stream int, arrivals uint64) Stream {

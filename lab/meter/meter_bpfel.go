@@ -40,6 +40,8 @@ type meterStreamCount struct {
 	Stale          uint64
 	FirstNs        uint64
 	LastNs         uint64
+	BeforeNs       uint64
+	VariationNs    uint64
 	Misdelivered   [7]uint64
 }
 

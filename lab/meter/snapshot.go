@@ -27,6 +27,9 @@ type Stream struct {
 
 	FirstNs, LastNs uint64 // first and last arrival, CLOCK_MONOTONIC; 0 if none
 
+	Followed       uint64 // of Received: came after another one on the same CPU
+	VariationSumNs uint64 // sum of the absolute differences between their latencies
+
 	FromIntended *hdrhistogram.Histogram // latency in ns since the intended send time
 	FromSent     *hdrhistogram.Histogram // latency in ns since the real send time
 }
@@ -38,6 +41,16 @@ func (s *Stream) MisdeliveredTotal() uint64 {
 		total += n
 	}
 	return total
+}
+
+// VariationNs is the mean of the absolute differences between the latencies, from the
+// intended send time, of frames that arrived one after the other on the same CPU, in
+// ns; 0 if there is none. Source: RFC 5481, 4.1 (IPDV), and RFC 8219, 7.3.
+func (s *Stream) VariationNs() int64 {
+	if s.Followed == 0 {
+		return 0
+	}
+	return int64(s.VariationSumNs / s.Followed)
 }
 
 // Read returns what was counted so far. While frames arrive, its figures may be
@@ -70,6 +83,8 @@ func (m *Meter) readStream(stream uint32, s *Stream) (err error) {
 // add adds what one CPU counted.
 func (s *Stream) add(c meterStreamCount) {
 	s.Received += c.Received
+	s.Followed += c.Received - min(c.Received, 1)
+	s.VariationSumNs += c.VariationNs
 	s.ReceivedOctets += c.ReceivedOctets
 	s.Duplicated += c.Duplicated
 	s.Reordered += c.Reordered

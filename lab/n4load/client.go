@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -223,10 +224,18 @@ func (c *Client) response(h pfcp.Header, body []byte, now time.Duration) {
 	}
 }
 
-// owns adds sessions of which the UP function may report.
+// owns adds sessions of which the UP function may report. Those of before that had
+// their SEIDs are forgotten.
 func (c *Client) owns(sessions []Session) {
+	if len(sessions) == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	first, last := sessions[0].LocalSEID, sessions[len(sessions)-1].LocalSEID
+	c.own = slices.DeleteFunc(c.own, func(old []Session) bool {
+		return old[0].LocalSEID >= first && old[len(old)-1].LocalSEID <= last
+	})
 	c.own = append(c.own, sessions)
 }
 
@@ -236,7 +245,7 @@ func (c *Client) remote(local uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, sessions := range c.own { // their SEIDs count up
-		if len(sessions) == 0 || local < sessions[0].LocalSEID {
+		if local < sessions[0].LocalSEID {
 			continue
 		}
 		if i := local - sessions[0].LocalSEID; i < uint64(len(sessions)) && sessions[i].RemoteSEID != 0 {

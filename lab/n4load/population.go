@@ -33,8 +33,14 @@ type Population struct {
 // established, spread over the clients of the groups. Fill and Drain keep
 // window requests in flight in each group.
 func NewPopulation(t *Template, n, window int, groups ...*Group) *Population {
-	p := &Population{groups: groups, window: window}
-	sessions := t.Sessions(0, n)
+	return NewPopulationOf(t, t.Sessions(0, n), window, groups...)
+}
+
+// NewPopulationOf is [NewPopulation] of given sessions, which may be established
+// already and are kept up to date. While a method of the population runs they must
+// be left alone.
+func NewPopulationOf(t *Template, sessions []Session, window int, groups ...*Group) *Population {
+	p, n := &Population{groups: groups, window: window}, len(sessions)
 	for i, g := range groups {
 		first, end := n*i/len(groups), n*(i+1)/len(groups)
 		p.parts = append(p.parts, newPart(t, g, sessions[first:end:end], uint64(i)))
@@ -176,10 +182,10 @@ func newPart(t *Template, g *Group, sessions []Session, seed uint64) *part {
 		c.owns(sessions)
 	}
 	p.free.ring = make([]int, len(sessions))
-	for i := range sessions {
-		p.free.push(i)
-	}
 	p.held = make([]int, 0, len(sessions))
+	for i := range sessions {
+		p.back(OpEstablish, i)
+	}
 	return p
 }
 

@@ -206,6 +206,9 @@ type Trial struct {
 	// told apart; 0: it is not. The others count as lost, as RFC 2544 and MLRsearch
 	// have it: nobody knows whether the DUT would have forwarded them.
 	SentFrames uint64 `json:"sent_frames,omitempty"`
+	Realtime   bool   `json:"realtime,omitempty"` // sent from a real-time thread
+	// Churn is of other sessions, that came, changed and went while the frames flowed.
+	Churn *N4Phase `json:"churn,omitempty"`
 	// LatencyHistogram has every latency, in nanoseconds: see [EncodeHistogram].
 	LatencyHistogram string `json:"latency_histogram,omitempty"`
 }

@@ -1,4 +1,6 @@
-package bench
+// Package host says what machine the figures of the laboratory belong to, and
+// what its CPUs did meanwhile.
+package host
 
 import (
 	"bufio"
@@ -14,10 +16,10 @@ import (
 	"plumbline/lab/report"
 )
 
-// DescribeHost collects what the figures belong to: this machine, and what was
+// Describe collects what the figures belong to: this machine, and what was
 // run on it. What the machine does not say is "unknown": no measurement fails
 // for it.
-func DescribeHost(version, commit, commandLine string) report.Host {
+func Describe(version, commit, commandLine string) report.Host {
 	var uts unix.Utsname
 	kernel := "unknown"
 	if unix.Uname(&uts) == nil {

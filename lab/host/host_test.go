@@ -1,4 +1,4 @@
-package bench
+package host
 
 import (
 	"testing"
@@ -12,12 +12,12 @@ import (
 func TestParseStat(t *testing.T) {
 	for _, tc := range []struct {
 		name, in string
-		want     cpuTimes
+		want     Times
 		fails    bool
 	}{
 		{
 			name: "kernel 6", in: "cpu  100 20 300 4000 50 6 700 0 0 0\ncpu0 1 2 3\n",
-			want: cpuTimes{
+			want: Times{
 				user: 1200 * time.Millisecond, system: 3 * time.Second, irq: 60 * time.Millisecond, softirq: 7 * time.Second,
 			},
 		},
@@ -28,7 +28,7 @@ func TestParseStat(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := parseStat(tc.in)
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(cpuTimes{})); diff != "" || (err != nil) != tc.fails {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Times{})); diff != "" || (err != nil) != tc.fails {
 				t.Errorf("error %v, want %v; (-want +got):\n%s", err, tc.fails, diff)
 			}
 		})
@@ -37,13 +37,13 @@ func TestParseStat(t *testing.T) {
 
 func TestSharesOfACPU(t *testing.T) {
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	before := cpuTimes{at: start, user: time.Second, softirq: time.Second, process: time.Second}
-	after := cpuTimes{
+	before := Times{at: start, user: time.Second, softirq: time.Second, process: time.Second}
+	after := Times{
 		at: start.Add(2 * time.Second), user: 2 * time.Second, system: 500 * time.Millisecond,
 		softirq: 3 * time.Second, irq: 20 * time.Millisecond, process: 1100 * time.Millisecond,
 	}
 	want := report.CPU{DUTPercent: 5, SoftirqPercent: 100, SystemPercent: 25, BusyPercent: 176}
-	if diff := cmp.Diff(want, after.since(before)); diff != "" {
+	if diff := cmp.Diff(want, after.Since(before)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

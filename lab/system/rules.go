@@ -1,4 +1,4 @@
-package bench
+package system
 
 import (
 	"fmt"
@@ -7,11 +7,13 @@ import (
 	"plumbline/lab/n4load"
 )
 
-// Rules is what sessions have beside a PDR, a FAR and a QFI for each direction.
+// Rules is what sessions have beside a PDR, a FAR and a QFI for each direction. The
+// zero value is nothing.
 type Rules struct {
 	PDRs    int    // of each direction; all but the last matched have an SDF filter, which no frame matches; 0: 1
 	MBRKbps uint64 // of the QER, both directions; 0: none
 	URR     bool   // volume, with a threshold
+	IPv6    bool   // UEs have an IPv6 prefix as well
 }
 
 // MaxPDRs is how many PDRs of each direction a session may have.
@@ -28,6 +30,9 @@ func (r Rules) String() string {
 	}
 	if r.URR {
 		words = append(words, "URR")
+	}
+	if r.IPv6 {
+		words = append(words, "IPv4 and IPv6")
 	}
 	return strings.Join(words, ", ")
 }

@@ -1,0 +1,63 @@
+package system
+
+import (
+	"fmt"
+	"time"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/report"
+)
+
+const (
+	longWarmUp = 200 * time.Millisecond // at most, if a load does not say: next hops, caches, clock speed
+	settle     = 50 * time.Millisecond  // after the last frame was sent
+)
+
+// Load is what a trial offers.
+type Load struct {
+	Direction report.Direction // empty: in all that are open, at the same time, so much in each
+
+	Rate     uint64        // frames per second; 0: as many as possible
+	Duration time.Duration // of what is measured
+	WarmUp   time.Duration // before, at the same rate; 0: as the duration, and 200 ms at most
+	// Realtime sends from threads that no ordinary program can interrupt. The kernel
+	// takes such a thread off its CPU for up to 50 ms of each second, which would be
+	// the latency of paced frames.
+	Realtime bool
+	Churn    Churn // of other sessions, while frames flow
+
+	// OnSample is called twice a second for each direction while frames flow, by
+	// another goroutine. It may be nil.
+	OnSample func(Sample)
+}
+
+// At is a load of so many frames per second, 0 for as many as possible, for so long.
+func At(rate uint64, d time.Duration) Load { return Load{Rate: rate, Duration: d, Realtime: rate == 0} }
+
+// In is the load in one direction only.
+func (l Load) In(d report.Direction) Load {
+	l.Direction = d
+	return l
+}
+
+// Time is how long a trial with the load takes, about.
+func (l Load) Time() time.Duration { return l.warmUp() + l.Duration + 2*settle }
+
+func (l Load) warmUp() time.Duration {
+	if l.WarmUp > 0 {
+		return l.WarmUp
+	}
+	return min(longWarmUp, l.Duration)
+}
+
+func (l Load) validate() error {
+	if l.Duration <= 0 || l.WarmUp < 0 {
+		return fmt.Errorf("duration of %v after a warm-up of %v", l.Duration, l.WarmUp)
+	}
+	return l.Churn.validate()
+}
+
+// of is the load of one pass.
+func (l Load) of(p *pass, d time.Duration) generator.Load {
+	return generator.Load{Rate: l.Rate, Duration: d, CPU: p.cpu, Realtime: l.Realtime}
+}

@@ -1,0 +1,163 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/n4load"
+	"plumbline/lab/report"
+	"plumbline/pfcp"
+)
+
+const (
+	// QFI is that of all sessions: not 0, so that it can go wrong.
+	QFI = 9
+
+	installWindow = 32   // requests in flight while sessions are established and deleted
+	churnWindow   = 1024 // and at most while others come and go as time wills
+)
+
+// Establish brings the sessions to n, over PFCP from the CP function's address, and
+// notes what that took. Those that there are stay if they have the same rules, and
+// are deleted otherwise, as are those beyond n. What is open is closed.
+func (s *System) Establish(ctx context.Context, n int, r Rules) error {
+	if err := s.closeLanes(); err != nil {
+		return err
+	}
+	if s.bed != nil && s.dut == nil {
+		t := s.template(r)
+		s.sessions = t.Sessions(0, n)
+		return nil
+	}
+	if err := s.associate(ctx); err != nil {
+		return err
+	}
+	keep := min(n, len(s.sessions))
+	if r != s.rules {
+		keep = 0
+	}
+	if err := s.delete(ctx, keep); err != nil {
+		return err
+	}
+	s.rules = r
+	if more := n - len(s.sessions); more > 0 {
+		if err := s.add(ctx, more); err != nil {
+			return err
+		}
+		return s.rest(ctx)
+	}
+	return nil
+}
+
+// delete deletes all sessions but the first ones.
+func (s *System) delete(ctx context.Context, keep int) error {
+	if keep == len(s.sessions) {
+		return nil
+	}
+	t := s.template(s.rules)
+	_, err := n4load.NewPopulationOf(&t, s.sessions[keep:], installWindow, s.n4).Drain(ctx, nil)
+	if err != nil {
+		return err
+	}
+	s.sessions = s.sessions[:keep:keep]
+	return nil
+}
+
+// add establishes further sessions.
+func (s *System) add(ctx context.Context, more int) error {
+	t := s.template(s.rules)
+	sessions := t.Sessions(len(s.sessions), more)
+	got, err := n4load.NewPopulationOf(&t, sessions, installWindow, s.n4).Fill(ctx, more, nil)
+	if err != nil {
+		return err
+	}
+	s.sessions = append(s.sessions, sessions...)
+	return s.account(got)
+}
+
+// account adds what the establishment of sessions took to what is known of it.
+func (s *System) account(got *n4load.Report) error {
+	memory, err := s.dut.Memory()
+	if err != nil {
+		return err
+	}
+	i := &s.install
+	i.Sessions += got.Accepted
+	i.DurationNS += got.Duration.Nanoseconds()
+	i.SessionsPerSec = float64(i.Sessions) * 1e9 / float64(max(i.DurationNS, 1))
+	i.RequestsRepeated += got.Repeated
+	i.LatencyNS = latency(got.Latency)
+	i.DUTMemoryOctets, i.MapMemoryOctets = memory.ResidentOctets, memory.MapOctets
+	s.about.Memory = append(s.about.Memory, report.PathMemory{
+		Sessions: len(s.sessions), ResidentOctets: i.DUTMemoryOctets, MapOctets: i.MapMemoryOctets, InstallPerSec: i.SessionsPerSec,
+	})
+	return nil
+}
+
+// Adopt takes sessions that somebody else has established, for the frames.
+func (s *System) Adopt(sessions []n4load.Session) { s.sessions = sessions }
+
+// Sessions returns those that frames belong to. They must not be changed.
+func (s *System) Sessions() []n4load.Session { return s.sessions }
+
+// Installed returns what the establishment of all sessions so far took.
+func (s *System) Installed() report.Install { return s.install }
+
+// template is what all sessions have in common.
+func (s *System) template(r Rules) n4load.Template {
+	t := s.topology
+	template := n4load.Template{
+		UE:     t.Config.UEPools[0].Addr().Next(), // the network's own address is nobody's
+		GNB:    t.N3.Peer.Address.Addr(),
+		DLTEID: 1, QFI: QFI, URR: r.URR, PDRs: 2 * max(r.PDRs, 1),
+		MBR: pfcp.BitRates{UplinkKbps: r.MBRKbps, DownlinkKbps: r.MBRKbps},
+	}
+	if r.IPv6 {
+		template.UEPrefix = netip.PrefixFrom(t.Config.UEPools[1].Addr(), 64)
+	}
+	return template
+}
+
+// associate sets up the association, unless it stands.
+func (s *System) associate(ctx context.Context) error {
+	if s.n4 != nil {
+		return nil
+	}
+	memory, err := s.dut.Memory()
+	if err != nil {
+		return err
+	}
+	s.install.DUTMemoryBeforeOctets = memory.ResidentOctets
+	c := s.topology.Config
+	err = s.topology.UPF.Do(func() error {
+		s.n4, err = n4load.DialGroup(n4load.Options{CPUs: s.config.CPUs.UPF}, n4load.Config{
+			Local: netip.AddrPortFrom(c.N4SMF, pfcp.Port), Remote: netip.AddrPortFrom(c.N4UPF, 0), Window: churnWindow,
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err = s.n4.Clients()[0].Associate(ctx); err != nil {
+		return fmt.Errorf("%w; the end of the UPF's log:\n%s", err, s.dut.Log())
+	}
+	return nil
+}
+
+// towards is what the generator of direction d must know of the sessions. ipv6 says
+// which of the UE's addresses the frames have.
+func towards(d report.Direction, sessions []n4load.Session, ipv6 bool) []generator.Session {
+	list := make([]generator.Session, len(sessions))
+	for i, s := range sessions {
+		list[i] = generator.Session{TEID: s.ULTEID, UE: s.UE, QFI: QFI}
+		if d == report.Downlink {
+			list[i].TEID = s.DLTEID
+		}
+		if ipv6 {
+			list[i].UE = s.UEPrefix.Addr().Next() // an interface identifier of 1
+		}
+	}
+	return list
+}

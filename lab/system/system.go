@@ -1,0 +1,252 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/lab/dut"
+	"plumbline/lab/n4load"
+	"plumbline/lab/report"
+	"plumbline/lab/topology"
+	"plumbline/upf"
+)
+
+// Bed says whether a program that only redirects is all that there is of a UPF.
+type Bed uint8
+
+// What forwards.
+const (
+	NoBed   Bed = iota // a UPF
+	BedXDP             // a program that redirects frames
+	BedSkbs            // one that redirects socket buffers
+)
+
+// Config describes a system.
+type Config struct {
+	Name string // of the system among others: the namespaces are called after it
+	Run  string // of the measurement, before Name
+
+	Bed Bed
+	// UPF is what runs where there is no bed.
+	UPF UPF
+
+	// MTU of all links, in octets; see [MTU]. 0: that of Ethernet.
+	MTU int
+	// Offload leaves checksums and segmentation of what gNB and data network send to
+	// whoever is at the UPF's end of the links.
+	Offload bool
+	// Skbs has the meter take socket buffers and not frames.
+	Skbs     bool
+	Threaded bool // the UPF's devices receive in threads of their own
+
+	CPUs        CPUs
+	MaxSessions int // that the UPF is configured for, those of churn included
+}
+
+// UPF is our own UPF.
+type UPF struct {
+	Binary   string            // plumb; empty: this program
+	Datapath string            // upf.DatapathXDP, ...
+	Adjust   func(*upf.Config) // changes its configuration; may be nil
+}
+
+// System is a UPF, or a bed alone, in a test bed of its own. Its methods are for one
+// goroutine.
+type System struct {
+	config   Config
+	topology *topology.Topology
+	dut      *dut.DUT // nil: a bed
+	bed      *topology.Bed
+	n4       *n4load.Group
+	rules    Rules
+	sessions []n4load.Session // established so far
+	lanes    []*lane          // that are open
+	churn    *churn           // nil: none so far
+	install  report.Install
+	about    report.System
+}
+
+// New builds the test bed and starts what forwards in it. It sweeps away what a dead
+// process left of one.
+//
+// Errors: [errors.ErrUnsupported] for what this machine or kernel lacks.
+func New(ctx context.Context, c Config) (*System, error) {
+	s := &System{config: c, about: report.System{Name: c.Name, Offloads: offloads(&c)}}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// offloads says in words how frames come to the UPF and to the meter.
+func offloads(c *Config) string {
+	words := "checksum and TSO off, GRO on"
+	if c.Offload {
+		words = "checksum, TSO and GRO on"
+	}
+	if c.Skbs {
+		words += "; meter: tcx"
+	}
+	return words
+}
+
+func (s *System) start(ctx context.Context) (err error) {
+	c := &s.config
+	name := c.Run + "-" + strings.ReplaceAll(c.Name, " ", "")
+	if _, err := topology.Sweep(name); err != nil {
+		return err
+	}
+	if s.topology, err = topology.New(topology.Config{Name: name, MTU: c.MTU, Offload: c.Offload}); err != nil {
+		return err
+	}
+	if c.Threaded {
+		if err := s.topology.SetThreaded(true); err != nil {
+			return err
+		}
+	}
+	switch c.Bed {
+	case BedXDP:
+		s.bed, err = s.topology.AttachBed()
+	case BedSkbs:
+		s.bed, err = s.topology.AttachBedTC()
+	default:
+		err = s.startUPF(ctx)
+	}
+	return err
+}
+
+// startUPF starts it, and waits until it has done what a start leaves to do.
+func (s *System) startUPF(ctx context.Context) error {
+	c := &s.config
+	var err error
+	s.dut, err = dut.Start(ctx, dut.Config{Binary: c.UPF.Binary, Namespace: s.topology.UPF, CPUs: c.CPUs.UPF, UPF: s.upfConfig()})
+	if err != nil {
+		return err
+	}
+	answer, err := s.dut.Datapath(ctx)
+	if err != nil {
+		return err
+	}
+	s.about.Mode, s.about.Configuration = xdpMode(answer), s.dut.File
+	return s.rest(ctx)
+}
+
+// upfConfig is the UPF's configuration for the topology: everything that the
+// measurement does not ask for is as the UPF has it by default.
+func (s *System) upfConfig() *upf.Config {
+	t, c := s.topology, upf.Default()
+	c.NodeID = t.Config.N4UPF.String()
+	c.N4.Address = t.Config.N4UPF
+	c.N3 = upf.N3{Device: t.N3.UPF.Device, Address: t.N3.UPF.Address.Addr()}
+	c.N6 = upf.N6{
+		Device:  t.N6.UPF.Device,
+		Gateway: t.N6.Peer.Address.Addr(), Gateway6: t.N6.Peer.Address6.Addr(),
+	}
+	c.Datapath = s.config.UPF.Datapath
+	c.TC.SuperPackets = c.Datapath == upf.DatapathTC // package gnb takes them
+	if c.Datapath == upf.DatapathTUN || c.Datapath == upf.DatapathTAP {
+		c.TUN.Routes = t.Config.UEPools // else there is one for each session
+	}
+	c.Sessions.Max = max(c.Sessions.Max, s.config.MaxSessions)
+	if s.config.UPF.Adjust != nil {
+		s.config.UPF.Adjust(c)
+	}
+	return c
+}
+
+// xdpMode returns the mode of the UPF's devices, empty for a datapath that is not
+// XDP.
+func xdpMode(d *upf.Datapath) string {
+	var modes []string
+	for _, device := range d.Devices {
+		if device.Mode != "" && !slices.Contains(modes, device.Mode) {
+			modes = append(modes, device.Mode)
+		}
+	}
+	return strings.Join(modes, " and ")
+}
+
+// MTU returns that of links over which user packets of so many octets go through a
+// tunnel: with outer IPv4, UDP and GTP-U headers, the latter with a PDU Session
+// Container. It is never less than that of Ethernet.
+func MTU(packet int) int {
+	const ethernet, ipv4, udp, gtpu = 1500, 20, 8, 16
+	return max(ethernet, packet+ipv4+udp+gtpu)
+}
+
+// Close ends all that there is of the system, and removes it.
+func (s *System) Close() error {
+	errs := []error{s.closeLanes()}
+	if s.n4 != nil {
+		errs = append(errs, s.n4.Close())
+	}
+	if s.bed != nil {
+		errs = append(errs, s.bed.Close())
+	}
+	if s.dut != nil {
+		errs = append(errs, s.dut.Stop())
+	}
+	if s.topology != nil {
+		errs = append(errs, s.topology.Close())
+	}
+	s.n4, s.bed, s.dut, s.topology = nil, nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// Describe returns what the system says of itself, for the result: without Missing.
+func (s *System) Describe() report.System {
+	about := s.about
+	about.Memory = slices.Clone(about.Memory)
+	return about
+}
+
+// Topology returns the test bed.
+func (s *System) Topology() *topology.Topology { return s.topology }
+
+// DUT returns the UPF, nil if there is a bed in its place.
+func (s *System) DUT() *dut.DUT { return s.dut }
+
+// Explain says why ctx is done, if it is, and what an error for want of privilege
+// means. err is what came of measuring.
+func Explain(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(context.Cause(ctx), context.Canceled):
+		return errors.New("interrupted")
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%w: the laboratory makes network namespaces and attaches XDP programs: run it as root: %w",
+			errors.ErrUnsupported, err)
+	default:
+		return err
+	}
+}
+
+// rest waits until the UPF has done what it still has to do after a start or many new
+// sessions, lest that be in what is measured first. One that never rests is not
+// waited for for long.
+func (s *System) rest(ctx context.Context) error {
+	const often, most, idle = 250 * time.Millisecond, 5 * time.Second, 10 * time.Millisecond
+	last := time.Duration(0)
+	for waited := time.Duration(0); waited < most; waited += often {
+		used, err := s.dut.CPUTime()
+		if err != nil || used-last <= idle {
+			return err
+		}
+		last = used
+		select {
+		case <-time.After(often):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/host"
+	"plumbline/lab/meter"
+	"plumbline/lab/n4load"
+	"plumbline/lab/report"
+)
+
+// ErrNothing says that there is nothing to measure: in some direction nothing was
+// sent, or nothing arrived. A busy machine may hold up a process for as long as a
+// short trial lasts; if it comes again, nothing is forwarded.
+var ErrNothing = errors.New("nothing to measure")
+
+// trial is what one trial has to do with.
+type trial struct {
+	system  *System
+	load    Load
+	passes  []*pass
+	churned *n4load.LoadReport // nil: no churn
+	started time.Time
+	cpu     report.CPU
+	drops   map[string]uint64
+}
+
+// pass is one direction of a trial.
+type pass struct {
+	*lane
+	cpu      int // of the sender; -1: any
+	at       *meter.Meter
+	first    uint64 // sequence number of the first frame that counts
+	sent     generator.Result
+	received meter.Stream
+}
+
+// Trial offers the load in all directions that are open, at the same time, and returns
+// what became of it, one trial for each direction. Kind, Repeat and shares of the bed
+// limit are the caller's. The first frames, sent before the meters are set to zero,
+// warm up what the path resolves and caches.
+//
+// Errors: [ErrNothing] with the trials, whose figures are those of a loss of all
+// frames.
+func (s *System) Trial(ctx context.Context, l Load) ([]report.Trial, error) {
+	if err := l.validate(); err != nil {
+		return nil, fmt.Errorf("trial: %w", err)
+	}
+	t := &trial{system: s, load: l}
+	for _, lane := range s.lanes {
+		if l.Direction == "" || l.Direction == lane.direction {
+			t.passes = append(t.passes, &pass{lane: lane, cpu: s.config.CPUs.sender(len(t.passes))})
+		}
+	}
+	if len(t.passes) == 0 {
+		return nil, fmt.Errorf("trial: nothing is open %s", l.Direction)
+	}
+	if err := t.run(ctx); err != nil {
+		return nil, err
+	}
+	return t.results()
+}
+
+func (t *trial) run(ctx context.Context) (err error) {
+	defer func() {
+		for _, p := range t.passes {
+			if p.at != nil {
+				err = errors.Join(err, p.at.Close())
+			}
+		}
+	}()
+	for _, p := range t.passes {
+		c := p.meter
+		c.Bed = t.system.bed != nil
+		if p.at, err = meter.Attach(c); err != nil {
+			return err
+		}
+	}
+	if err := t.warmUp(ctx); err != nil {
+		return err
+	}
+	if err := t.measure(ctx); err != nil {
+		return err
+	}
+	return t.drain(ctx, func(p *pass, s *meter.Snapshot) error {
+		p.received = s.Streams[0]
+		return nil
+	})
+}
+
+// warmUp sends frames that do not count.
+func (t *trial) warmUp(ctx context.Context) error {
+	err := t.each(ctx, func(ctx context.Context, p *pass) error {
+		_, err := p.generator.Run(ctx, t.load.of(p, t.load.warmUp()))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return t.drain(ctx, func(p *pass, _ *meter.Snapshot) error {
+		var err error
+		if p.first, err = p.generator.Next(); err != nil {
+			return err
+		}
+		return p.at.ResetFrom(p.first)
+	})
+}
+
+// measure runs the load and notes what CPUs and UPF did meanwhile.
+func (t *trial) measure(ctx context.Context) error {
+	churn, err := t.system.prepareChurn(ctx, t.load)
+	if err != nil {
+		return err
+	}
+	dropsBefore, err := t.system.drops(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := host.ReadTimes(t.system.process())
+	if err != nil {
+		return err
+	}
+	t.started = time.Now().UTC()
+	stop := t.sample(ctx, before, dropsBefore)
+	err = t.each(ctx, func(ctx context.Context, p *pass) (err error) {
+		p.sent, err = p.generator.Run(ctx, t.load.of(p, t.load.Duration))
+		return err
+	}, func(ctx context.Context) (err error) {
+		t.churned, err = churn(ctx)
+		return err
+	})
+	if err := errors.Join(err, stop()); err != nil {
+		return err
+	}
+	after, err := host.ReadTimes(t.system.process())
+	if err != nil {
+		return err
+	}
+	t.cpu = after.Since(before)
+	drops, err := t.system.drops(ctx)
+	t.drops = less(drops, dropsBefore)
+	return err
+}
+
+// each does f with all passes at the same time, and others besides. The first error
+// ends all.
+func (t *trial) each(ctx context.Context, f func(context.Context, *pass) error, others ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	do := func(f func() error) {
+		running.Go(func() {
+			if err := f(); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	for _, p := range t.passes {
+		do(func() error { return f(ctx, p) })
+	}
+	for _, other := range others {
+		do(func() error { return other(ctx) })
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// drain waits until nothing arrives any more, and hands on what has.
+func (t *trial) drain(ctx context.Context, f func(*pass, *meter.Snapshot) error) error {
+	for _, p := range t.passes {
+		s, err := drained(ctx, p.at)
+		if err == nil {
+			err = f(p, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drained returns what the meter has seen once nothing more has arrived for a while:
+// a UPF may hold many frames in its queues.
+func drained(ctx context.Context, m *meter.Meter) (*meter.Snapshot, error) {
+	const often, polls, most = settle / 5, 5, 200
+	last, quiet := uint64(0), 0
+	for range most {
+		time.Sleep(often)
+		s, err := m.Read()
+		if err != nil || ctx.Err() != nil {
+			return s, errors.Join(err, ctx.Err())
+		}
+		if quiet++; s.Streams[0].Received != last {
+			last, quiet = s.Streams[0].Received, 0
+		}
+		if quiet == polls {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("frames still arrive %v after the last was sent", most*often)
+}
+
+// process is the UPF's, nil where there is none.
+func (s *System) process() host.Process {
+	if s.dut == nil {
+		return nil
+	}
+	return s.dut
+}
+
+// drops are what the UPF says that it dropped so far, by reason.
+func (s *System) drops(ctx context.Context) (map[string]uint64, error) {
+	if s.dut == nil {
+		return nil, nil
+	}
+	return s.dut.Drops(ctx)
+}
+
+// less returns by how much counts have grown.
+func less(now, before map[string]uint64) map[string]uint64 {
+	grown := map[string]uint64{}
+	for name, n := range now {
+		if n > before[name] {
+			grown[name] = n - before[name]
+		}
+	}
+	return grown
+}
