@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"plumbline/lab/report"
@@ -65,10 +66,15 @@ func (r *run) leave(e *entrant, why error) error {
 	r.out[e.Name()] = true
 	r.system(e.Name()).Missing = text
 	r.observer.Left(e.Name(), text)
-	if len(r.out) == len(r.entrants)-1 && len(r.entrants) > 1 {
+	if e.Name() != e.Bed() && !r.anyUPF() {
 		return fmt.Errorf("no system is left: %s: %w", e.Name(), why)
 	}
 	return nil
+}
+
+// anyUPF reports whether anything but beds is left.
+func (r *run) anyUPF() bool {
+	return slices.ContainsFunc(r.entrants, func(e *entrant) bool { return e.Name() != e.Bed() && !r.out[e.Name()] })
 }
 
 func (r *run) closeOne(e *entrant) error {

@@ -38,6 +38,8 @@ func (d *diary) add(format string, args ...any) {
 
 func (f *fake) Name() string { return f.name }
 
+func (f *fake) Bed() string { return report.SystemBed }
+
 func (f *fake) do(what string) error {
 	f.diary.add("%s: %s", f.name, what)
 	return f.fails[what]
@@ -116,6 +118,7 @@ func (f *fake) trial(d report.Direction, l Load) report.Trial {
 		ReceivedPPS: float64(received) / seconds, ReceivedBPS: float64(received) / seconds * 480, ReceivedFrames: received,
 		LossRatio:  float64(sent-received) / float64(sent),
 		DurationNS: l.Duration.Nanoseconds(),
+		CPU:        report.CPU{DUTPercent: 50},
 		LatencyNS:  report.Latency{Min: ns, Mean: ns, P50: ns, P90: ns, P99: ns, P999: ns, P9999: ns, Max: ns},
 	}
 }

@@ -11,6 +11,9 @@ import (
 type System interface {
 	// Name is what it is called in the result, before it is started as well.
 	Name() string
+	// Bed is the name of the bed that it is compared with, of a bed its own: one in
+	// which frames come to the meter as they do here.
+	Bed() string
 	// Start builds the bed and starts the UPF. It is followed by Close whether it
 	// succeeds or not.
 	Start(ctx context.Context) error

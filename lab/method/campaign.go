@@ -1,0 +1,89 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"plumbline/lab/report"
+)
+
+// Campaign sends frames of one length at each of the loads for a long time, as
+// published comparisons of UPFs do, and says what was sent and received.
+type Campaign struct {
+	Loads    []Level
+	Duration time.Duration
+}
+
+// NameCampaign is the name of [Campaign].
+const NameCampaign = "campaign"
+
+// Name is "campaign".
+func (Campaign) Name() string { return NameCampaign }
+
+// Cells are the point at each load.
+func (m Campaign) Cells(point report.LabCell) []report.LabCell {
+	return cells(point, m.Name(), m.Loads)
+}
+
+// Options say how long trials are.
+func (m Campaign) Options() map[string]string {
+	return map[string]string{"campaign trials": m.Duration.String()}
+}
+
+// Expected is the trial, with its warm-up and the time in which queues run empty.
+func (m Campaign) Expected(report.LabCell) time.Duration { return m.Duration + trialOverhead }
+
+// Measure makes the trial.
+func (m Campaign) Measure(ctx context.Context, t *Turn) error {
+	pps, ok := levelOf(t.Cell, m.Loads).rate(t, t.System.Name())
+	if !ok {
+		return fmt.Errorf("no throughput, so no %s of it", t.Cell.Load)
+	}
+	load, kind := Load{Rate: pps, Duration: m.Duration}, report.Paced
+	if pps == 0 {
+		load, kind = Fastest(m.Duration), report.Saturated
+	}
+	trials, err := t.Trial(ctx, kind, load)
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name, unit string
+		of         func(*report.Trial) float64
+	}{
+		{"Tx", "bit/s", func(t *report.Trial) float64 { return t.OfferedBPS }},
+		{"Rx", "bit/s", func(t *report.Trial) float64 { return t.ReceivedBPS }},
+		{"Tx frames", "pps", func(t *report.Trial) float64 { return t.OfferedPPS }},
+		{"Rx frames", "pps", receivedPPS},
+	} {
+		better := report.Better("")
+		if f.name[0] == 'R' {
+			better = report.Higher
+		}
+		t.Figure(report.Figure{Name: f.name, Unit: f.unit, Better: better, Value: sum(trials, f.of)})
+	}
+	t.Figure(report.Figure{Name: "loss", Unit: "ratio", Better: report.Lower, Value: lossOf(trials)})
+	cpu := trials[0].CPU // of all directions
+	t.Figure(report.Figure{Name: "CPU of the process", Unit: "percent", Better: report.Lower, Value: cpu.DUTPercent})
+	t.Figure(report.Figure{Name: "CPU of softirq", Unit: "percent", Value: cpu.SoftirqPercent})
+	if kind == report.Paced { // otherwise frames wait in the sender
+		for i := range trials {
+			t.Figure(report.Figure{
+				Name: t.prefix(trials[i].Direction) + "latency p50", Unit: "ns", Better: report.Lower, Value: float64(trials[i].LatencyNS.P50)})
+			t.Figure(report.Figure{
+				Name: t.prefix(trials[i].Direction) + "latency p99", Unit: "ns", Better: report.Lower, Value: float64(trials[i].LatencyNS.P99)})
+		}
+	}
+	return nil
+}
+
+// lossOf is the loss ratio of all directions together.
+func lossOf(trials []report.Trial) float64 {
+	offered := sum(trials, func(t *report.Trial) float64 { return float64(t.OfferedFrames) })
+	received := sum(trials, func(t *report.Trial) float64 { return float64(t.ReceivedFrames) })
+	if offered == 0 {
+		return 0
+	}
+	return 1 - received/offered
+}

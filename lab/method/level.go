@@ -1,0 +1,121 @@
+package method
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"plumbline/lab/report"
+)
+
+// Level says how much is offered: a rate, a part of what a system can forward, next to
+// nothing, or as much as possible. The zero value is next to nothing.
+type Level struct {
+	PPS     uint64  // frames per second, if not 0
+	Percent float64 // of the system's own throughput, if not 0
+	Max     bool    // as much as possible
+}
+
+// IdlePPS are frames so far apart that each finds the path asleep.
+const IdlePPS = 1000
+
+// ParseLevel takes idle, max, a percentage such as 50 or 50%, or a rate such as
+// 900kpps.
+func ParseLevel(s string) (Level, error) {
+	switch s {
+	case "idle", "0":
+		return Level{}, nil
+	case "max":
+		return Level{Max: true}, nil
+	}
+	if pps, err := ParseRate(s); err == nil {
+		return Level{PPS: pps}, nil
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
+	if err != nil || !(percent > 0 && percent <= 100) {
+		return Level{}, fmt.Errorf("load %q: want idle, max, 1 to 100 (percent of the throughput), or a rate such as 900kpps", s)
+	}
+	return Level{Percent: percent}, nil
+}
+
+const maxRate = 1e9 // a frame per nanosecond
+
+// ParseRate takes a number with pps, kpps or Mpps and returns frames per second.
+func ParseRate(s string) (uint64, error) {
+	for _, unit := range []struct {
+		suffix string
+		pps    float64
+	}{{"kpps", 1e3}, {"Mpps", 1e6}, {"pps", 1}} {
+		number, ok := strings.CutSuffix(s, unit.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(number, 64)
+		if pps := n * unit.pps; err == nil && pps >= 1 && pps <= maxRate {
+			return uint64(math.Round(pps)), nil
+		}
+		break
+	}
+	return 0, fmt.Errorf("%q: want a rate from 1pps to 1000Mpps, such as 900kpps", s)
+}
+
+// String is the load of [report.LabCell].
+func (l Level) String() string {
+	switch {
+	case l.Max:
+		return "max"
+	case l.Percent > 0:
+		return fmt.Sprintf("%g %%", l.Percent)
+	case l.PPS >= 1e6:
+		return fmt.Sprintf("%gMpps", float64(l.PPS)/1e6)
+	case l.PPS >= 1e3:
+		return fmt.Sprintf("%gkpps", float64(l.PPS)/1e3)
+	case l.PPS > 0:
+		return fmt.Sprintf("%dpps", l.PPS)
+	}
+	return "idle"
+}
+
+// cells are a point at each of the levels.
+func cells(point report.LabCell, method string, levels []Level) []report.LabCell {
+	var list []report.LabCell
+	for _, l := range levels {
+		point.Method, point.Load = method, l.String()
+		list = append(list, point)
+	}
+	return list
+}
+
+// of returns the level that a cell's load is.
+func levelOf(cell report.LabCell, levels []Level) Level {
+	for _, l := range levels {
+		if l.String() == cell.Load {
+			return l
+		}
+	}
+	return Level{}
+}
+
+// rate is what the level is of a system in frames per second and direction, 0 as much
+// as possible; false: the system has no throughput to be a part of.
+func (l Level) rate(t *Turn, system string) (pps uint64, ok bool) {
+	switch {
+	case l.Max:
+		return 0, true
+	case l.PPS > 0:
+		return l.PPS, true
+	case l.Percent == 0:
+		return IdlePPS, true
+	}
+	pps = roundRate(t.throughput(system) * l.Percent / 100)
+	return pps, pps > 0
+}
+
+// roundRate takes a rate to 1000 frames per second, if it is that high.
+func roundRate(pps float64) uint64 {
+	if pps < 10_000 {
+		return uint64(pps)
+	}
+	return uint64(math.Round(pps/1000)) * 1000
+}
