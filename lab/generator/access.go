@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 )
 
-// Access says which session each frame belongs to.
+// Access says which session each frame of a stream belongs to.
 type Access uint8
 
 // Access patterns.
@@ -16,6 +16,7 @@ const (
 	Same    Access = iota // the first session only
 	Uniform               // each session equally likely, independently
 	Zipf                  // the r-th most popular session in proportion to 1/r^s
+	Each                  // one session after the other, in an order drawn by lot
 )
 
 // String returns the name that [ParseAccess] takes.
@@ -33,10 +34,10 @@ func ParseAccess(name string) (Access, error) {
 			return Access(i), nil
 		}
 	}
-	return 0, fmt.Errorf("generator: access pattern %q: want same, uniform or zipf", name)
+	return 0, fmt.Errorf("generator: access pattern %q: want same, uniform, zipf or each", name)
 }
 
-var accessNames = [...]string{"same", "uniform", "zipf"}
+var accessNames = [...]string{"same", "uniform", "zipf", "each"}
 
 // The access pattern repeats after so many frames. At four times the number of
 // sessions, 98 % of the sessions have a frame in each period of Uniform.
@@ -47,26 +48,32 @@ const (
 
 // period returns the length of the pattern of n sessions.
 func period(a Access, n int) int {
-	if a == Same || n == 1 {
+	switch {
+	case a == Same || n == 1:
 		return 1
+	case a == Each:
+		return min(n, maxPeriod)
 	}
 	p := 1 << bits.Len(uint(4*n-1))
 	return min(max(p, minPeriod), maxPeriod)
 }
 
-// pattern returns the indices of the sessions in the order of their frames.
-func pattern(a Access, n int, exponent float64, seed uint64) []uint32 {
-	order := make([]uint32, period(a, n))
-	if len(order) == 1 {
-		return order
-	}
-	random := rand.New(rand.NewPCG(seed, seed))
-	if a == Zipf {
+// pattern returns the indices of n sessions in the order of so many frames.
+func pattern(a Access, n, frames int, exponent float64, random *rand.Rand) []uint32 {
+	order := make([]uint32, frames)
+	switch {
+	case a == Same || n == 1: // the first
+	case a == Zipf:
 		drawZipf(order, n, exponent, random)
-		return order
-	}
-	for i := range order {
-		order[i] = random.Uint32N(uint32(n))
+	case a == Each:
+		session := random.Perm(n)
+		for i := range order {
+			order[i] = uint32(session[i%n])
+		}
+	default:
+		for i := range order {
+			order[i] = random.Uint32N(uint32(n))
+		}
 	}
 	return order
 }
@@ -95,17 +102,18 @@ func drawZipf(order []uint32, n int, exponent float64, random *rand.Rand) {
 	random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 }
 
-// accessOctets is the size of struct access in bpf/generator.bpf.c.
+// accessOctets is the size of struct access in bpf/lab_write.h.
 const accessOctets = 32
 
-// appendAccess adds a session as the program wants it: the last two words of the
+// appendAccess adds an entry as the program wants it: the last two words of the
 // stamp, then the IPv6 address.
-func appendAccess(b []byte, stream uint16, index uint32, s Session) []byte {
-	b = binary.LittleEndian.AppendUint32(b, index)
+func appendAccess(b []byte, stream uint16, e *entry, s *Session, ipv6 bool) []byte {
+	ue := s.address(ipv6)
+	b = binary.LittleEndian.AppendUint32(b, e.session)
 	b = binary.BigEndian.AppendUint32(b, s.TEID)
-	b = binary.BigEndian.AppendUint32(b, FoldUE(s.UE))
+	b = binary.BigEndian.AppendUint32(b, FoldUE(ue))
 	b = binary.LittleEndian.AppendUint16(b, stream)
-	b = append(b, s.QFI, 0)
-	ue6 := s.UE.As16()
+	b = append(b, e.qfi, e.dscp)
+	ue6 := ue.As16()
 	return append(b, ue6[:]...)
 }

@@ -2,6 +2,7 @@ package generator
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -18,12 +19,18 @@ func TestPeriod(t *testing.T) {
 		{Uniform, 100_000, 1 << 19},
 		{Uniform, 1 << 18, 1 << 20},
 		{Zipf, 1_000_000, 1 << 22},
+		{Each, 1000, 1000},
 		{Zipf, 10_000_000, 1 << 22},
 	} {
 		if got := period(tc.access, tc.n); got != tc.want {
 			t.Errorf("%v of %d: got %d, want %d", tc.access, tc.n, got, tc.want)
 		}
 	}
+}
+
+// drawn is one period of a pattern.
+func drawn(a Access, n int, exponent float64, seed uint64) []uint32 {
+	return pattern(a, n, period(a, n), exponent, rand.New(rand.NewPCG(seed, seed)))
 }
 
 // count returns how often each session has a frame in a period.
@@ -36,7 +43,7 @@ func count(order []uint32, n int) []int {
 }
 
 func TestSame(t *testing.T) {
-	if got := pattern(Same, 1000, 1, 1); !slices.Equal(got, []uint32{0}) {
+	if got := drawn(Same, 1000, 1, 1); !slices.Equal(got, []uint32{0}) {
 		t.Errorf("got %v, want [0]", got)
 	}
 }
@@ -45,7 +52,7 @@ func TestSame(t *testing.T) {
 // mean 255, standard deviation 22.6, for 256 sessions.
 func TestUniform(t *testing.T) {
 	const n = 256
-	order := pattern(Uniform, n, 1, 7)
+	order := drawn(Uniform, n, 1, 7)
 	expected := float64(len(order)) / n
 	chi := 0.0
 	for _, c := range count(order, n) {
@@ -66,7 +73,7 @@ func TestUniform(t *testing.T) {
 
 func TestUniformReachesAll(t *testing.T) {
 	missed := 0
-	for _, c := range count(pattern(Uniform, 100_000, 1, 7), 100_000) {
+	for _, c := range count(drawn(Uniform, 100_000, 1, 7), 100_000) {
 		if c == 0 {
 			missed++
 		}
@@ -80,7 +87,7 @@ func TestUniformReachesAll(t *testing.T) {
 func TestZipf(t *testing.T) {
 	const n = 1000
 	for _, exponent := range []float64{0.8, 1, 1.2} {
-		order := pattern(Zipf, n, exponent, 7)
+		order := drawn(Zipf, n, exponent, 7)
 		counts := count(order, n)
 		if slices.IsSortedFunc(counts, func(a, b int) int { return b - a }) {
 			t.Errorf("s = %v: the most popular sessions are the first of the list", exponent)
@@ -102,20 +109,32 @@ func TestZipf(t *testing.T) {
 	}
 }
 
+func TestEach(t *testing.T) {
+	order := drawn(Each, 1000, 1, 7)
+	if slices.IsSorted(order) {
+		t.Error("the sessions come in the order of the list")
+	}
+	for session, n := range count(order, 1000) {
+		if n != 1 {
+			t.Errorf("session %d: got %d frames in a period, want 1", session, n)
+		}
+	}
+}
+
 func TestPatternSeed(t *testing.T) {
-	for _, a := range []Access{Uniform, Zipf} {
-		first := pattern(a, 1000, 1, 1)
-		if !slices.Equal(first, pattern(a, 1000, 1, 1)) {
+	for _, a := range []Access{Uniform, Zipf, Each} {
+		first := drawn(a, 1000, 1, 1)
+		if !slices.Equal(first, drawn(a, 1000, 1, 1)) {
 			t.Errorf("%v: not the same for the same seed", a)
 		}
-		if slices.Equal(first, pattern(a, 1000, 1, 2)) {
+		if slices.Equal(first, drawn(a, 1000, 1, 2)) {
 			t.Errorf("%v: the same for another seed", a)
 		}
 	}
 }
 
 func TestParseAccess(t *testing.T) {
-	for _, want := range []Access{Same, Uniform, Zipf} {
+	for _, want := range []Access{Same, Uniform, Zipf, Each} {
 		if got, err := ParseAccess(want.String()); err != nil || got != want {
 			t.Errorf("%v: got %v, %v", want, got, err)
 		}

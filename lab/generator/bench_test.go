@@ -51,10 +51,12 @@ func BenchmarkProgram(b *testing.B) {
 	for _, d := range []Direction{Uplink, Downlink} {
 		for _, ipv6 := range []bool{false, true} {
 			g := mustNew(b, config(bed, d, ipv6))
-			if _, err := g.begin(Load{Frames: 1 << 62}); err != nil {
+			load := Load{Frames: 1 << 62}
+			run, _ := load.schedule(generatorRun{}, now())
+			if err := g.sender.begin(run, nil); err != nil {
 				b.Fatal(err)
 			}
-			benchmarkProgram(b, fmt.Sprintf("%v/IPv6=%v", d, ipv6), g.program, g.frames[0].octets)
+			benchmarkProgram(b, fmt.Sprintf("%v/IPv6=%v", d, ipv6), g.sender.(*live).program, g.layout.template())
 		}
 	}
 }

@@ -14,10 +14,12 @@ const (
 	gtpuOctets  = 16 // with sequence number word and PDU Session Container
 )
 
-// frame is a frame of one length, with the fields of the session and the stamp 0,
-// and what of its checksums does not change.
+// frame is a frame of one length of a stream, with the fields of the session and the
+// stamp 0 but for its head, and what of its checksums does not change.
 type frame struct {
 	octets    []byte
+	ipv6      bool   // the user packet is
+	short     bool   // its stamp is
 	headers   int    // octets before the stamp
 	ipSum     uint32 // of the user packet's IP header
 	udpSum    uint64 // of the user packet's pseudo header and UDP datagram
@@ -25,19 +27,19 @@ type frame struct {
 	outerSum  uint32 // of the outer pseudo header, UDP and GTP-U header; 0 downlink
 }
 
-// newFrame builds the frame with so much payload for c, which is valid.
-func newFrame(c *Config, payload int) frame {
-	user := userPacket(c, payload)
-	f := frame{headers: len(user) - payload}
+// newFrame builds the frame of a stream with so much payload. c is valid.
+func newFrame(c *Config, server netip.Addr, stream uint16, payload int) frame {
+	user := userPacket(c, server, stream, payload)
+	f := frame{headers: len(user) - payload, ipv6: server.Is6(), short: payload < StampOctets}
 	udp := user[f.headers-udpOctets:]
-	pseudo := pseudoSum(c.Server, len(udp))
+	pseudo := pseudoSum(server, len(udp))
 	f.ipSum, f.pseudoSum = uint32(sum(user[:f.headers-udpOctets])), uint32(pseudo)
 	f.udpSum = pseudo + sum(udp)
 	var ether []byte
 	ether = append(ether, c.Link.UPF.MAC...)
 	ether = append(ether, c.Link.Peer.MAC...)
 	if c.Direction == Downlink {
-		f.octets = append(appendEtherType(ether, c.Server), user...)
+		f.octets = append(appendEtherType(ether, server), user...)
 		f.headers += etherOctets
 		return f
 	}
@@ -52,28 +54,44 @@ func newFrame(c *Config, payload int) frame {
 	return f
 }
 
+// stampEnd is where the padding begins.
+func (f *frame) stampEnd() int {
+	if f.short {
+		return f.headers + ShortStampOctets
+	}
+	return f.headers + StampOctets
+}
+
 const gtpuPort = 2152 // Source: TS 29.281 V18.1.0, 4.4.2.
+
+// offset is where the user packet begins in a frame.
+func (c *Config) offset() int {
+	if c.Direction == Downlink {
+		return etherOctets
+	}
+	return etherOctets + ip4Octets + udpOctets + gtpuOctets
+}
 
 // userPacket returns the packet between UE and server, with the UE's address and
 // the checksums 0 and the head of the stamp in place.
-func userPacket(c *Config, payload int) []byte {
-	src, dst := netip.IPv4Unspecified(), c.Server
-	if c.Server.Is6() {
-		src = netip.IPv6Unspecified()
+func userPacket(c *Config, server netip.Addr, stream uint16, payload int) []byte {
+	src, dst, ip := netip.IPv4Unspecified(), server, ip4
+	if server.Is6() {
+		src, ip = netip.IPv6Unspecified(), ip6
 	}
 	if c.Direction == Downlink {
 		src, dst = dst, src
 	}
-	ip := ip4
-	if c.Server.Is6() {
-		ip = ip6
-	}
 	packet := ip(src, dst, udpOctets+payload)
 	packet = append(packet, udpHeader(Port, payload)...)
-	start := len(packet)
-	packet = Stamp{Run: c.Run}.Append(packet)
-	for len(packet) < start+payload {
-		packet = append(packet, byte(len(packet)-start)) // a ramp: shifted octets show
+	end := len(packet) + payload
+	if payload < StampOctets {
+		packet = ShortStamp{Head: shortHead(c.Run, stream)}.Append(packet)
+	} else {
+		packet = Stamp{Run: c.Run}.Append(packet)
+	}
+	for len(packet) < end {
+		packet = append(packet, byte(c.offset()+len(packet))) // the octet's place in the frame: shifted ones show
 	}
 	return packet
 }

@@ -16,12 +16,12 @@ import (
 )
 
 // TestFrames compares every octet of frames on the link with what gopacket
-// builds: each direction and family, even and odd payloads, and pages that have
-// been scribbled over.
+// builds: each direction and family, even and odd payloads, short stamps, and pages that
+// have been scribbled over.
 func TestFrames(t *testing.T) {
 	for _, d := range []Direction{Uplink, Downlink} {
 		for _, ipv6 := range []bool{false, true} {
-			for _, payload := range []int{StampOctets, 64, 127, 1400} {
+			for _, payload := range []int{ShortStampOctets, 31, 47, StampOctets, 64, 127, 1400} {
 				t.Run(fmt.Sprintf("%v/IPv6 %v/%d", d, ipv6, payload), func(t *testing.T) {
 					testFrames(t, d, ipv6, Config{PayloadOctets: payload})
 				})
@@ -29,79 +29,170 @@ func TestFrames(t *testing.T) {
 			t.Run(fmt.Sprintf("%v/IPv6 %v/IMIX, outer checksum", d, ipv6), func(t *testing.T) {
 				testFrames(t, d, ipv6, Config{Mix: IMIX, OuterChecksum: true})
 			})
+			t.Run(fmt.Sprintf("%v/IPv6 %v/QFI and DSCP, outer checksum", d, ipv6), func(t *testing.T) {
+				testFrames(t, d, ipv6, Config{OuterChecksum: true, Streams: []Stream{
+					{Payloads: []int{100, 20}, Access: Uniform, QFI: []Weighted{{5, 1}, {63, 2}}, DSCP: []Weighted{{0, 1}, {46, 1}, {63, 1}}},
+				}})
+			})
 		}
+	}
+}
+
+// TestStreams compares every octet of frames of several streams of both families, whose
+// stamps stand at different places of the same pages.
+func TestStreams(t *testing.T) {
+	for _, d := range []Direction{Uplink, Downlink} {
+		t.Run(d.String(), func(t *testing.T) {
+			bed := newBed(t, "plt-streams")
+			c := config(bed, d, false)
+			c.Seed, c.OuterChecksum = 9, true
+			c.Sessions = sessions(50, false)
+			for i, s := range sessions(50, true) {
+				c.Sessions[i].UE6 = s.UE
+			}
+			server6 := bed.N6.Peer.Address6.Addr()
+			c.Streams = []Stream{
+				{Payloads: []int{18, 33, 548, 1400}, Sessions: 20, Access: Uniform, Share: 3},
+				{Payloads: []int{47, 48, 60, 1350}, Server: server6, First: 10, Access: Zipf, DSCP: []Weighted{{18, 1}}},
+				{Payloads: []int{18}, Access: Each, QFI: []Weighted{{1, 1}, {2, 1}}, Train: 3, Share: 2},
+				{Payloads: []int{18, 99}, Server: server6, Access: Same},
+			}
+			compareFrames(t, &c, 400, func(uint64) bool { return true })
+		})
 	}
 }
 
 func testFrames(t *testing.T, d Direction, ipv6 bool, shape Config) {
-	const frames = 300 // pages are used again after a batch of 64
 	bed := newBed(t, "plt-frames")
 	c := config(bed, d, ipv6)
 	c.PayloadOctets, c.Mix, c.OuterChecksum, c.Sessions, c.Access = shape.PayloadOctets, shape.Mix, shape.OuterChecksum, sessions(200, ipv6), Uniform
-	g := mustNew(t, c)
-	stampOffset := g.FrameOctets() - c.shapes()[0]
-	scribble(t, c.Link.UPF, stampOffset+8, stampOffset+StampOctets)
+	c.Streams = shape.Streams
+	l := newLayout(&c)
+	if l.unlike() {
+		compareFrames(t, &c, 300, func(uint64) bool { return true })
+		return
+	}
+	f := &l.frames[0]
+	sequence := f.headers + 8
+	if f.short {
+		sequence = f.headers + 4
+	}
+	scribble(t, c.Link.UPF, sequence, f.stampEnd())
+	compareFrames(t, &c, 300, func(sequence uint64) bool { return sequence%2 == 1 })
+}
+
+// compareFrames sends so many frames and compares those of them that arrive.
+func compareFrames(t *testing.T, c *Config, frames uint64, arrives func(sequence uint64) bool) {
+	t.Helper()
+	g := mustNew(t, *c)
 	link := newCapture(t, c.Link.UPF)
 	before := now()
-	if _, err := g.Run(context.Background(), Load{Rate: 100_000, Frames: frames, CPU: -1}); err != nil {
+	result, err := g.Run(context.Background(), Load{Rate: 100_000, Frames: frames, CPU: -1})
+	if err != nil {
 		t.Fatal(err)
 	}
 	after := now()
-	for i, got := range link.frames(t, frames/2, stampOffset) {
-		stamp, err := DecodeStamp(got[stampOffset:])
-		if err != nil {
-			t.Fatal(err)
+	order, next, octets := c.entries(), make([]uint64, len(g.layout.streams)), make([]uint64, len(g.layout.streams))
+	for i := range frames {
+		e := &order[i%uint64(len(order))]
+		sequence := next[e.stream]
+		next[e.stream]++
+		octets[e.stream] += uint64(len(g.layout.frame(int(e.stream), sequence).octets))
+		if !arrives(sequence) {
+			continue
 		}
-		if stamp.Sequence != uint64(2*i+1) {
-			t.Fatalf("frame %d: got sequence number %d, want %d", i, stamp.Sequence, 2*i+1)
+		got := link.next(t)
+		stamp := stampOf(t, c, e, g.layout.frame(int(e.stream), sequence), got, before)
+		if stamp.Sequence != sequence || stamp.IntendedNs < before || stamp.SentNs < stamp.IntendedNs || stamp.SentNs > after {
+			t.Fatalf("frame %d: got number %d, intended at %d, sent at %d, want number %d in a run from %d to %d",
+				i, stamp.Sequence, stamp.IntendedNs, stamp.SentNs, sequence, before, after)
 		}
-		if stamp.IntendedNs < before || stamp.SentNs < stamp.IntendedNs || stamp.SentNs > after {
-			t.Errorf("frame %d: intended at %d, sent at %d, run from %d to %d", i, stamp.IntendedNs, stamp.SentNs, before, after)
-		}
-		if want := wantFrame(t, &c, stamp); !bytes.Equal(got, want) {
+		if want := wantFrame(t, c, e, stamp); !bytes.Equal(got, want) {
 			t.Fatalf("frame %d\n got %x\nwant %x", i, got, want)
+		}
+	}
+	for i, s := range result.Streams {
+		if s.Sent != next[i] || s.SentOctets != octets[i] || s.First != 0 {
+			t.Errorf("stream %d: got %+v, want %d frames of %d octets from 0", i, s, next[i], octets[i])
 		}
 	}
 }
 
+// stampOf returns the stamp that the frame carries. Of a short one, times are completed
+// and the rest is taken from the entry.
+func stampOf(t *testing.T, c *Config, e *entry, f *frame, got []byte, since uint64) Stamp {
+	t.Helper()
+	if len(got) != len(f.octets) {
+		t.Fatalf("got %d octets, want %d: %x", len(got), len(f.octets), got)
+	}
+	if !f.short {
+		stamp, err := DecodeStamp(got[f.headers:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stamp
+	}
+	short, err := DecodeShortStamp(got[f.headers:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := wantStamp(c, e)
+	s.Sequence = uint64(short.Sequence)
+	s.IntendedNs = since + (short.IntendedNs-since)&(1<<shortTimeBits-1)
+	s.SentNs = s.IntendedNs
+	return s
+}
+
+// wantStamp is the stamp of an entry, without number and times.
+func wantStamp(c *Config, e *entry) Stamp {
+	s := &c.Sessions[e.session]
+	ue := s.address(c.streams()[e.stream].Server.Is6())
+	return Stamp{Run: c.Run, Stream: c.Stream + e.stream, Session: e.session, TEID: s.TEID, QFI: e.qfi, DSCP: e.dscp, UE: FoldUE(ue)}
+}
+
 // wantFrame builds the frame that ought to have this stamp: numbers and times
 // are taken from it, all else from the configuration.
-func wantFrame(t *testing.T, c *Config, stamp Stamp) []byte {
+func wantFrame(t *testing.T, c *Config, e *entry, got Stamp) []byte {
 	t.Helper()
-	s := c.Sessions[stamp.Session]
-	data := Stamp{
-		Run: c.Run, Stream: c.Stream, Sequence: stamp.Sequence, IntendedNs: stamp.IntendedNs, SentNs: stamp.SentNs,
-		Session: stamp.Session, TEID: s.TEID, QFI: s.QFI, UE: FoldUE(s.UE),
-	}.Append(nil)
-	turns := c.turns()
-	for len(data) < turns[stamp.Sequence%uint64(len(turns))] {
-		data = append(data, byte(len(data)))
+	s, stream := c.Sessions[e.session], c.streams()[e.stream]
+	ue := s.address(stream.Server.Is6())
+	stamp := wantStamp(c, e)
+	stamp.Sequence, stamp.IntendedNs, stamp.SentNs = got.Sequence, got.IntendedNs, got.SentNs
+	payload := stream.Payloads[got.Sequence%uint64(len(stream.Payloads))]
+	data := stamp.Append(nil)
+	if payload < StampOctets {
+		data = stamp.Short().Append(nil)
 	}
-	src, dst := s.UE.AsSlice(), c.Server.AsSlice()
+	at := map[Direction]int{Uplink: 14 + 44, Downlink: 14}[c.Direction] + map[bool]int{false: 28, true: 48}[ue.Is6()]
+	for len(data) < payload {
+		data = append(data, byte(at+len(data)))
+	}
+	src, dst := ue.AsSlice(), stream.Server.AsSlice()
 	if c.Direction == Downlink {
 		src, dst = dst, src
 	}
 	udp := &layers.UDP{SrcPort: Port, DstPort: Port}
 	ether := &layers.Ethernet{SrcMAC: c.Link.Peer.MAC, DstMAC: c.Link.UPF.MAC, EthernetType: layers.EthernetTypeIPv4}
-	ip4 := &layers.IPv4{Version: 4, TTL: 64, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolUDP, SrcIP: src, DstIP: dst}
+	tos := e.dscp << 2
+	ip4 := &layers.IPv4{Version: 4, TTL: 64, TOS: tos, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolUDP, SrcIP: src, DstIP: dst}
 	var ip interface {
 		gopacket.SerializableLayer
 		gopacket.NetworkLayer
 	} = ip4
-	if c.Server.Is6() {
-		ip = &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolUDP, SrcIP: src, DstIP: dst}
+	if ue.Is6() {
+		ip = &layers.IPv6{Version: 6, HopLimit: 64, TrafficClass: tos, NextHeader: layers.IPProtocolUDP, SrcIP: src, DstIP: dst}
 	}
 	udp.SetNetworkLayerForChecksum(ip)
 	user := serialize(t, ip, udp, gopacket.Payload(data))
 	if c.Direction == Downlink {
-		if c.Server.Is6() {
+		if ue.Is6() {
 			ether.EthernetType = layers.EthernetTypeIPv6
 		}
 		return serialize(t, ether, gopacket.Payload(user))
 	}
 	gtpu := binary.BigEndian.AppendUint16([]byte{0x34, 0xff}, uint16(8+len(user)))
 	gtpu = binary.BigEndian.AppendUint32(gtpu, s.TEID)
-	gtpu = append(gtpu, 0, 0, 0, 0x85, 1, 0x10, s.QFI, 0)
+	gtpu = append(gtpu, 0, 0, 0, 0x85, 1, 0x10, e.qfi, 0)
 	outer := *ip4
 	outer.SrcIP, outer.DstIP = c.Link.Peer.Address.Addr().AsSlice(), c.Link.UPF.Address.Addr().AsSlice()
 	if c.OuterChecksum {

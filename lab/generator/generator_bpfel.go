@@ -14,38 +14,57 @@ import (
 )
 
 type generatorAccess struct {
-	_        structs.HostLayout
-	Session  uint32
-	Teid     uint32
-	Ue       uint32
-	Stream   uint16
-	Qfi      uint8
-	Reserved uint8
-	Ue6      [16]uint8
+	_       structs.HostLayout
+	Session uint32
+	Teid    uint32
+	Ue      uint32
+	Stream  uint16
+	Qfi     uint8
+	Dscp    uint8
+	Ue6     [16]uint8
 }
 
 type generatorRun struct {
-	_        structs.HostLayout
-	StartNs  uint64
-	EndNs    uint64
-	Interval uint64
-	Limit    uint64
-	Due      uint64
-	Sent     uint64
-	LastNs   uint64
-	Position uint32
-	Turn     uint16
-	Finished uint16
+	_          structs.HostLayout
+	StartNs    uint64
+	EndNs      uint64
+	Interval   uint64
+	Limit      uint64
+	Due        uint64
+	Sent       uint64
+	LastNs     uint64
+	Position   uint32
+	Turn       uint16
+	Finished   uint16
+	Further    uint32
+	Left       uint32
+	SegmentEnd uint64
+	Segment    uint64
 }
 
 type generatorShape struct {
-	_         structs.HostLayout
-	Headers   [14]uint64
-	UdpSum    uint64
-	IpSum     uint32
-	PseudoSum uint32
-	OuterSum  uint32
-	Cut       uint32
+	_          structs.HostLayout
+	Headers    [14]uint64
+	UdpSum     uint64
+	StampHead  uint64
+	IpSum      uint32
+	PseudoSum  uint32
+	OuterSum   uint32
+	Cut        uint16
+	ShortStamp uint8
+	Ipv6       uint8
+}
+
+type generatorStream struct {
+	_    structs.HostLayout
+	Sent uint64
+	Turn uint64
+}
+
+type generatorTurnRange struct {
+	_     structs.HostLayout
+	First uint16
+	Count uint16
 }
 
 // Names of all BPF objects in the ELF.
@@ -53,18 +72,26 @@ type generatorShape struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	generatorMapAccessByPosition   = "access_by_position"
+	generatorProgGenerateDownlink  = "generate_downlink"
 	generatorProgGenerateDownlink4 = "generate_downlink4"
 	generatorProgGenerateDownlink6 = "generate_downlink6"
+	generatorProgGenerateUplink    = "generate_uplink"
 	generatorProgGenerateUplink4   = "generate_uplink4"
 	generatorProgGenerateUplink6   = "generate_uplink6"
 	generatorVarAccessLen          = "access_len"
 	generatorVarCurrent            = "current"
 	generatorVarDevice             = "device"
+	generatorVarFirstStream        = "first_stream"
+	generatorVarIntervalBySegment  = "interval_by_segment"
+	generatorVarMarked             = "marked"
 	generatorVarOuterChecksum      = "outer_checksum"
 	generatorVarShapeByTurn        = "shape_by_turn"
 	generatorVarShapes             = "shapes"
-	generatorVarStampHead          = "stamp_head"
+	generatorVarStreamByNumber     = "stream_by_number"
+	generatorVarStreams            = "streams"
 	generatorVarTurns              = "turns"
+	generatorVarTurnsByStream      = "turns_by_stream"
+	generatorVarUnlike             = "unlike"
 )
 
 // loadGenerator returns the embedded CollectionSpec for generator.
@@ -109,8 +136,10 @@ type generatorSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type generatorProgramSpecs struct {
+	GenerateDownlink  *ebpf.ProgramSpec `ebpf:"generate_downlink"`
 	GenerateDownlink4 *ebpf.ProgramSpec `ebpf:"generate_downlink4"`
 	GenerateDownlink6 *ebpf.ProgramSpec `ebpf:"generate_downlink6"`
+	GenerateUplink    *ebpf.ProgramSpec `ebpf:"generate_uplink"`
 	GenerateUplink4   *ebpf.ProgramSpec `ebpf:"generate_uplink4"`
 	GenerateUplink6   *ebpf.ProgramSpec `ebpf:"generate_uplink6"`
 }
@@ -126,14 +155,20 @@ type generatorMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type generatorVariableSpecs struct {
-	AccessLen     *ebpf.VariableSpec `ebpf:"access_len"`
-	Current       *ebpf.VariableSpec `ebpf:"current"`
-	Device        *ebpf.VariableSpec `ebpf:"device"`
-	OuterChecksum *ebpf.VariableSpec `ebpf:"outer_checksum"`
-	ShapeByTurn   *ebpf.VariableSpec `ebpf:"shape_by_turn"`
-	Shapes        *ebpf.VariableSpec `ebpf:"shapes"`
-	StampHead     *ebpf.VariableSpec `ebpf:"stamp_head"`
-	Turns         *ebpf.VariableSpec `ebpf:"turns"`
+	AccessLen         *ebpf.VariableSpec `ebpf:"access_len"`
+	Current           *ebpf.VariableSpec `ebpf:"current"`
+	Device            *ebpf.VariableSpec `ebpf:"device"`
+	FirstStream       *ebpf.VariableSpec `ebpf:"first_stream"`
+	IntervalBySegment *ebpf.VariableSpec `ebpf:"interval_by_segment"`
+	Marked            *ebpf.VariableSpec `ebpf:"marked"`
+	OuterChecksum     *ebpf.VariableSpec `ebpf:"outer_checksum"`
+	ShapeByTurn       *ebpf.VariableSpec `ebpf:"shape_by_turn"`
+	Shapes            *ebpf.VariableSpec `ebpf:"shapes"`
+	StreamByNumber    *ebpf.VariableSpec `ebpf:"stream_by_number"`
+	Streams           *ebpf.VariableSpec `ebpf:"streams"`
+	Turns             *ebpf.VariableSpec `ebpf:"turns"`
+	TurnsByStream     *ebpf.VariableSpec `ebpf:"turns_by_stream"`
+	Unlike            *ebpf.VariableSpec `ebpf:"unlike"`
 }
 
 // generatorObjects contains all objects after they have been loaded into the kernel.
@@ -169,30 +204,40 @@ func (m *generatorMaps) Close() error {
 //
 // It can be passed to loadGeneratorObjects or ebpf.CollectionSpec.LoadAndAssign.
 type generatorVariables struct {
-	AccessLen     *ebpf.Variable `ebpf:"access_len"`
-	Current       *ebpf.Variable `ebpf:"current"`
-	Device        *ebpf.Variable `ebpf:"device"`
-	OuterChecksum *ebpf.Variable `ebpf:"outer_checksum"`
-	ShapeByTurn   *ebpf.Variable `ebpf:"shape_by_turn"`
-	Shapes        *ebpf.Variable `ebpf:"shapes"`
-	StampHead     *ebpf.Variable `ebpf:"stamp_head"`
-	Turns         *ebpf.Variable `ebpf:"turns"`
+	AccessLen         *ebpf.Variable `ebpf:"access_len"`
+	Current           *ebpf.Variable `ebpf:"current"`
+	Device            *ebpf.Variable `ebpf:"device"`
+	FirstStream       *ebpf.Variable `ebpf:"first_stream"`
+	IntervalBySegment *ebpf.Variable `ebpf:"interval_by_segment"`
+	Marked            *ebpf.Variable `ebpf:"marked"`
+	OuterChecksum     *ebpf.Variable `ebpf:"outer_checksum"`
+	ShapeByTurn       *ebpf.Variable `ebpf:"shape_by_turn"`
+	Shapes            *ebpf.Variable `ebpf:"shapes"`
+	StreamByNumber    *ebpf.Variable `ebpf:"stream_by_number"`
+	Streams           *ebpf.Variable `ebpf:"streams"`
+	Turns             *ebpf.Variable `ebpf:"turns"`
+	TurnsByStream     *ebpf.Variable `ebpf:"turns_by_stream"`
+	Unlike            *ebpf.Variable `ebpf:"unlike"`
 }
 
 // generatorPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadGeneratorObjects or ebpf.CollectionSpec.LoadAndAssign.
 type generatorPrograms struct {
+	GenerateDownlink  *ebpf.Program `ebpf:"generate_downlink"`
 	GenerateDownlink4 *ebpf.Program `ebpf:"generate_downlink4"`
 	GenerateDownlink6 *ebpf.Program `ebpf:"generate_downlink6"`
+	GenerateUplink    *ebpf.Program `ebpf:"generate_uplink"`
 	GenerateUplink4   *ebpf.Program `ebpf:"generate_uplink4"`
 	GenerateUplink6   *ebpf.Program `ebpf:"generate_uplink6"`
 }
 
 func (p *generatorPrograms) Close() error {
 	return _GeneratorClose(
+		p.GenerateDownlink,
 		p.GenerateDownlink4,
 		p.GenerateDownlink6,
+		p.GenerateUplink,
 		p.GenerateUplink4,
 		p.GenerateUplink6,
 	)

@@ -2,7 +2,6 @@ package generator
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 )
 
@@ -15,54 +14,100 @@ import (
 // Source: RFC 6985, 1, for what a mix must say of itself.
 var IMIX = []int{64, 548, 64, 64, 548, 64, 1400, 64, 548, 64, 64, 548}
 
-// Bounds of a mix.
-const (
-	maxTurns  = 64 // bpf/generator.bpf.c: TURNS_MAX
-	maxShapes = 4  // SHAPES_MAX
-)
-
-// turns are the payloads of successive frames.
-func (c *Config) turns() []int {
-	if len(c.Mix) > 0 {
-		return c.Mix
-	}
-	return []int{c.PayloadOctets}
+// layout is how the frames of a generator look.
+type layout struct {
+	streams []Stream
+	frames  []frame // by shape: of each stream, the longest first
+	turns   [MaxStreams]generatorTurnRange
+	shapes  [maxTurns]uint8 // by turn
+	longest int             // octets of the longest frame
 }
 
-// shapes are the payloads that there are, the largest first.
-func (c *Config) shapes() []int {
-	sizes := slices.Sorted(slices.Values(c.turns()))
-	slices.Reverse(sizes)
-	return slices.Compact(sizes)
+// newLayout builds the frames of c, which is valid.
+func newLayout(c *Config) *layout {
+	l := &layout{streams: c.streams()}
+	next := 0
+	for i := range l.streams {
+		s, first := &l.streams[i], len(l.frames)
+		for _, payload := range s.shapes() {
+			f := newFrame(c, s.Server, c.Stream+uint16(i), payload)
+			l.frames, l.longest = append(l.frames, f), max(l.longest, len(f.octets))
+		}
+		l.turns[i] = generatorTurnRange{First: uint16(next), Count: uint16(len(s.Payloads))}
+		for _, payload := range s.Payloads {
+			l.shapes[next] = uint8(first + slices.Index(s.shapes(), payload))
+			next++
+		}
+	}
+	return l
 }
 
-func (c *Config) validateMix() error {
-	if len(c.Mix) > maxTurns || len(c.shapes()) > maxShapes {
-		return fmt.Errorf("mix of %d frames with %d lengths: want %d and %d at most", len(c.Mix), len(c.shapes()), maxTurns, maxShapes)
+// frame returns the frame of a stream that has this sequence number.
+func (l *layout) frame(stream int, sequence uint64) *frame {
+	t := l.turns[stream]
+	return &l.frames[l.shapes[uint64(t.First)+sequence%uint64(t.Count)]]
+}
+
+// octets returns how many octets the n frames of a stream from sequence on have.
+func (l *layout) octets(stream int, sequence, n uint64) uint64 {
+	turns, round := uint64(l.turns[stream].Count), uint64(0)
+	for turn := range turns {
+		round += uint64(len(l.frame(stream, turn).octets))
 	}
-	for _, payload := range c.turns() {
-		if payload < StampOctets {
-			return fmt.Errorf("payload of %d octets: want %d at least", payload, StampOctets)
+	sum := n / turns * round
+	for i := range n % turns {
+		sum += uint64(len(l.frame(stream, sequence+i).octets))
+	}
+	return sum
+}
+
+// family returns whether there are IPv4 and IPv6 streams.
+func (l *layout) family() (ipv4, ipv6 bool) {
+	for i := range l.streams {
+		ipv6 = ipv6 || l.streams[i].Server.Is6()
+		ipv4 = ipv4 || l.streams[i].Server.Is4()
+	}
+	return ipv4, ipv6
+}
+
+// marked reports whether frames have a DSCP.
+func (l *layout) marked() bool {
+	return slices.ContainsFunc(l.streams, func(s Stream) bool { return s.marked() })
+}
+
+// unlike reports whether what is padding in some frames is a stamp in others.
+func (l *layout) unlike() bool {
+	stampsEnd := 0
+	for i := range l.frames {
+		stampsEnd = max(stampsEnd, l.frames[i].stampEnd())
+	}
+	for i := range l.frames {
+		if end := l.frames[i].stampEnd(); end < min(stampsEnd, len(l.frames[i].octets)) {
+			return true
+		}
+	}
+	return false
+}
+
+// template is a frame of the greatest length, whose end every shorter one has too: the
+// padding goes on evenly.
+func (l *layout) template() []byte {
+	for i := range l.frames {
+		if len(l.frames[i].octets) == l.longest {
+			return l.frames[i].octets
 		}
 	}
 	return nil
 }
 
-// shapeByTurn is the index of each turn's payload in g.frames.
-func (g *Generator) shapeByTurn(turns []int) (out [maxTurns]uint8) {
-	shapes := g.config.shapes()
-	for turn, payload := range turns {
-		out[turn] = uint8(slices.Index(shapes, payload))
-	}
-	return out
-}
-
-// shapesInProgram are g.frames as the program wants them.
-func (g *Generator) shapesInProgram() (out [maxShapes]generatorShape) {
-	for i, f := range g.frames {
+// shapesInProgram are the frames as the program wants them.
+func (l *layout) shapesInProgram() (out [maxShapes]generatorShape) {
+	for i := range l.frames {
+		f := &l.frames[i]
 		out[i] = generatorShape{
 			UdpSum: f.udpSum, IpSum: f.ipSum, PseudoSum: f.pseudoSum, OuterSum: f.outerSum,
-			Cut: uint32(g.FrameOctets() - len(f.octets)),
+			Cut: uint16(l.longest - len(f.octets)), ShortStamp: flag(f.short), Ipv6: flag(f.ipv6),
+			StampHead: binary.NativeEndian.Uint64(f.octets[f.headers:]),
 		}
 		var headers [len(out[i].Headers) * 8]byte
 		copy(headers[:], f.octets[:f.headers])
@@ -71,22 +116,6 @@ func (g *Generator) shapesInProgram() (out [maxShapes]generatorShape) {
 		}
 	}
 	return out
-}
-
-// octets returns how many octets n frames have, the first of them in this turn.
-func (g *Generator) octets(turn int, n uint64) uint64 {
-	turns := g.config.turns()
-	around := g.FrameOctets() - slices.Max(turns)
-	round := uint64(0)
-	for _, payload := range turns {
-		round += uint64(around + payload)
-	}
-	sum := n / uint64(len(turns)) * round
-	for range n % uint64(len(turns)) {
-		sum += uint64(around + turns[turn])
-		turn = (turn + 1) % len(turns)
-	}
-	return sum
 }
 
 func flag(b bool) uint8 {

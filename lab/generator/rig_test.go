@@ -1,7 +1,9 @@
 package generator
 
 import (
+	"bytes"
 	"encoding/binary"
+	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -71,11 +73,14 @@ func config(bed *topology.Topology, d Direction, ipv6 bool) Config {
 
 // capture receives frames at the UPF's end of the link, until none comes for a
 // while.
-type capture struct{ fd int }
+type capture struct {
+	fd  int
+	mac net.HardwareAddr
+}
 
 func newCapture(t *testing.T, p topology.Port) capture {
 	t.Helper()
-	c := capture{-1}
+	c := capture{-1, p.MAC}
 	err := p.Namespace.Do(func() (err error) {
 		all := int(binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, unix.ETH_P_ALL)))
 		if c.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, all); err != nil {
@@ -91,6 +96,25 @@ func newCapture(t *testing.T, p topology.Port) capture {
 	}
 	t.Cleanup(func() { unix.Close(c.fd) })
 	return c
+}
+
+// next returns the next frame to the port: what its kernel answers is not.
+func (c capture) next(t *testing.T) []byte {
+	t.Helper()
+	timeout := unix.NsecToTimeval((2 * time.Second).Nanoseconds())
+	if err := unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, 4096)
+	for {
+		length, _, err := unix.Recvfrom(c.fd, buffer, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.HasPrefix(buffer[:length], c.mac) {
+			return buffer[:length]
+		}
+	}
 }
 
 // frames returns the next n frames with a stamp at the offset.

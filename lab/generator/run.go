@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,6 +15,12 @@ type Load struct {
 	Duration time.Duration // ends the run; 0: no limit
 	Frames   uint64        // ends the run; 0: no limit
 	CPU      int           // to run on; -1: any
+
+	// RampTo is the rate at the end of the duration: the rate changes evenly, in steps of a
+	// 1024th of the duration. 0: it stays. Frames must be 0.
+	RampTo uint64
+	// Burst frames are due at one moment, and the next ones when Rate allows. 0: 1.
+	Burst int
 
 	// Realtime sends from a thread that no ordinary program can interrupt
 	// (SCHED_FIFO), where that is permitted; Result says whether it was.
@@ -29,8 +33,16 @@ type Result struct {
 	Intended   uint64        // frames that were due before the end; Sent if the rate is 0
 	Sent       uint64        // frames handed to the device
 	SentOctets uint64        // of these, Ethernet header included, FCS not
+	Streams    []StreamSent  // the same of each stream
 	Elapsed    time.Duration // from the first intended send time to the last frame, or the end of the duration
 	Realtime   bool          // sent from a real-time thread
+}
+
+// StreamSent is what one run of a generator sent of a stream.
+type StreamSent struct {
+	First      uint64 // sequence number of the first frame
+	Sent       uint64
+	SentOctets uint64
 }
 
 // maxDuration of a paced run: the schedule counts 2^-20 ns in 64 bits.
@@ -55,20 +67,43 @@ func (g *Generator) Run(ctx context.Context, l Load) (Result, error) {
 			relax, realtime = elevate()
 			defer relax()
 		}
-		before, err := g.begin(l)
-		if err != nil {
-			return err
-		}
-		err = g.drive(ctx, before)
-		after, getErr := g.state()
-		result = g.result(l, before, after)
+		result, err = g.run(ctx, l)
 		result.Realtime = realtime
-		return errors.Join(err, getErr)
+		return err
 	})
 	if err != nil {
 		return result, fmt.Errorf("generator: %w", err)
 	}
 	return result, nil
+}
+
+// run sends the load from this thread.
+func (g *Generator) run(ctx context.Context, l Load) (Result, error) {
+	first, err := g.sender.sequences()
+	if err != nil {
+		return Result{}, err
+	}
+	before, err := g.sender.run()
+	if err != nil {
+		return Result{}, err
+	}
+	begun, ramp := l.schedule(before, now()+uint64(lead))
+	if err := g.sender.begin(begun, ramp); err != nil {
+		return Result{}, err
+	}
+	err = g.drive(ctx, begun)
+	after, runErr := g.sender.run()
+	next, nextErr := g.sender.sequences()
+	if err := errors.Join(runErr, nextErr); err != nil {
+		return Result{}, err
+	}
+	r := result(begun, after, ramp)
+	for i := range first {
+		sent := StreamSent{First: first[i], Sent: next[i] - first[i], SentOctets: g.layout.octets(i, first[i], next[i]-first[i])}
+		r.Streams = append(r.Streams, sent)
+		r.SentOctets += sent.SentOctets
+	}
+	return r, err
 }
 
 func (l Load) validate() error {
@@ -77,86 +112,60 @@ func (l Load) validate() error {
 		return errors.New("load without end: neither duration nor frames")
 	case l.Rate > 1e9:
 		return fmt.Errorf("rate of %d frames/s: want 1e9 at most", l.Rate)
+	case l.RampTo > 1e9:
+		return fmt.Errorf("ramp to %d frames/s: want 1e9 at most", l.RampTo)
+	case l.RampTo > 0 && (l.Rate == 0 || l.Duration <= 0 || l.Frames > 0):
+		return fmt.Errorf("ramp to %d frames/s: want a rate to begin with, a duration, and no number of frames", l.RampTo)
+	case l.Burst < 0 || l.Burst > MaxBurst || l.Burst > 1 && l.Rate == 0:
+		return fmt.Errorf("burst of %d frames: want %d at most, and a rate", l.Burst, MaxBurst)
 	case l.Rate > 0 && l.Duration > maxDuration:
 		return fmt.Errorf("duration %v: want %v at most", l.Duration, maxDuration)
 	}
 	return nil
 }
 
-// begin writes the run into the program's memory and returns it.
-func (g *Generator) begin(l Load) (generatorRun, error) {
-	run, err := g.state()
-	if err != nil {
-		return run, err
-	}
-	run.StartNs, run.Due, run.LastNs, run.Finished = now()+uint64(lead), 0, 0, 0
-	run.EndNs, run.Limit, run.Interval = math.MaxUint64, math.MaxUint64, 0
-	if l.Duration > 0 {
-		run.EndNs = run.StartNs + uint64(l.Duration)
-	}
-	if l.Frames > 0 {
-		run.Limit = run.Sent + l.Frames
-	}
-	if l.Rate > 0 {
-		run.Interval = (1e9<<dueShift + l.Rate/2) / l.Rate
-	}
-	return run, g.objects.Current.Set(run)
-}
+// MaxBurst is the highest number of frames in a burst.
+const MaxBurst = 1 << 16
 
-// lead is the time to get into the kernel before the first frame is due.
-const lead = 200 * time.Microsecond
-
-const dueShift = 20 // bpf/generator.bpf.c: DUE_SHIFT
-
-func (g *Generator) state() (run generatorRun, err error) {
-	return run, g.objects.Current.Get(&run)
-}
-
-// Next returns the sequence number of the next frame.
+// Next returns the sequence number of the next frame of the first stream.
 func (g *Generator) Next() (uint64, error) {
-	run, err := g.state()
+	next, err := g.sender.sequences()
 	if err != nil {
 		return 0, fmt.Errorf("generator: %w", err)
 	}
-	return run.Sent, nil
+	return next[0], nil
 }
 
-// result is the difference between two states of a run.
-func (g *Generator) result(l Load, before, after generatorRun) Result {
-	r := Result{Sent: after.Sent - before.Sent}
-	r.SentOctets = g.octets(int(before.Turn), r.Sent)
+// result is the difference between a run as it began and as it ended.
+func result(begun, after generatorRun, ramp *[maxSegments]uint64) Result {
+	r := Result{Sent: after.Sent - begun.Sent}
 	end := max(after.LastNs, after.StartNs+after.Due>>dueShift)
 	if after.Finished != 0 && after.Sent < after.Limit {
 		end = after.EndNs
 	}
 	r.Elapsed = time.Duration(end - after.StartNs)
 	r.Intended = r.Sent
-	if after.Interval > 0 && after.Sent < after.Limit {
-		r.Intended = (uint64(r.Elapsed)<<dueShift + after.Interval - 1) / after.Interval
+	if begun.Interval > 0 && after.Sent < after.Limit {
+		r.Intended = dueWithin(begun, ramp, r.Elapsed)
 	}
 	return r
 }
 
-// drive runs the program until it has finished.
+// drive lets the sender send until the run has finished.
 func (g *Generator) drive(ctx context.Context, run generatorRun) error {
-	options := ebpf.RunOptions{
-		Data:      g.frames[0].octets,
-		Flags:     unix.BPF_F_TEST_XDP_LIVE_FRAMES,
-		BatchSize: g.batch(run.Interval),
-	}
-	options.Repeat = options.BatchSize
-	callTime := callTimeFor(run.Interval)
+	batch := g.batch(run)
+	times, callTime := batch, callTimeFor(run.Interval)
 	for run.Finished == 0 {
 		if err := sleepUntilDue(ctx, run); err != nil {
 			return err
 		}
 		start := now()
-		if _, err := g.program.Run(&options); err != nil {
-			return fmt.Errorf("run with live frames: %w", err)
+		if err := g.sender.send(times, batch); err != nil {
+			return err
 		}
-		options.Repeat = adapt(options.Repeat, time.Duration(now()-start), callTime)
+		times = adapt(times, time.Duration(now()-start), callTime)
 		var err error
-		if run, err = g.state(); err != nil {
+		if run, err = g.sender.run(); err != nil {
 			return err
 		}
 	}
@@ -166,15 +175,15 @@ func (g *Generator) drive(ctx context.Context, run generatorRun) error {
 // batch returns how many times the program runs before the device is flushed. At
 // the highest rate that is a NAPI poll's worth; paced, as many as are due in
 // about 8 µs, because every frame waits for the last run of its batch.
-func (g *Generator) batch(interval uint64) uint32 {
+func (g *Generator) batch(run generatorRun) uint32 {
 	const most, least, span = 64, 4, 8_000 // ns
 	if g.config.Batch > 0 {
 		return uint32(g.config.Batch)
 	}
-	if interval == 0 {
+	if run.Interval == 0 {
 		return most
 	}
-	return uint32(min(max(span<<dueShift/interval, least), most))
+	return uint32(min(max(span<<dueShift*uint64(run.Further+1)/run.Interval, uint64(run.Further+1), least), most))
 }
 
 // callTimeFor returns how long one system call should last. Long, so that what

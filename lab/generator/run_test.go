@@ -146,15 +146,15 @@ func TestErrors(t *testing.T) {
 		want   string
 	}{
 		{"no direction", func(c *Config) { c.Direction = 0 }, "direction 0: want 1 or 2"},
-		{"no server", func(c *Config) { c.Server = netip.Addr{} }, "server: no address"},
-		{"payload", func(c *Config) { c.PayloadOctets = 47 }, "payload of 47 octets: want 48 at least"},
-		{"short frame in a mix", func(c *Config) { c.Mix = []int{64, 40} }, "payload of 40 octets: want 48 at least"},
-		{"mix", func(c *Config) { c.Mix = []int{64, 65, 66, 67, 68} }, "mix of 5 frames with 5 lengths: want 64 and 4 at most"},
+		{"no server", func(c *Config) { c.Server = netip.Addr{} }, "stream 0: server: no address"},
+		{"payload", func(c *Config) { c.PayloadOctets = 17 }, "payload of 17 octets: want 18 at least"},
+		{"short frame in a mix", func(c *Config) { c.Mix = []int{64, 4} }, "payload of 4 octets: want 18 at least"},
+		{"mix", func(c *Config) { c.Mix = make([]int, 65) }, "mix of 65 frames: want 1 to 64"},
 		{"no sessions", func(c *Config) { c.Sessions = nil }, "no sessions"},
 		{"QFI", func(c *Config) { c.Sessions[0].QFI = 64 }, "session 0: QFI 64: want 0 to 63"},
 		{"family", func(c *Config) { c.Server = netip.MustParseAddr("fd06::2") }, "session 0: UE 10.64.0.0 and server fd06::2: not of one family"},
 		{"batch", func(c *Config) { c.Batch = 257 }, "batch of 257: want 1 to 256"},
-		{"pattern", func(c *Config) { c.Access = 3 }, "access pattern 3: unknown"},
+		{"pattern", func(c *Config) { c.Access = 4 }, "access pattern 4: unknown"},
 		{"MTU", func(c *Config) { c.PayloadOctets = 1429 }, "packet of 1501 octets on n3 of " + bed.GNB.Name + ": its MTU is 1500"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"net/netip"
 )
 
-// StampOctets is the length of a [Stamp] in a frame: the least payload.
+// StampOctets is the length of a [Stamp] in a frame. A shorter payload has a
+// [ShortStamp].
 const StampOctets = 48
 
 // Port is the UDP port of both ends of the user packets. It is one of the
@@ -26,6 +27,7 @@ type Stamp struct {
 	Session    uint32 // index in Config.Sessions
 	TEID       uint32 // uplink: that of the frame; downlink: the one to arrive with
 	QFI        uint8
+	DSCP       uint8  // of the user packet
 	UE         uint32 // see FoldUE
 }
 
@@ -56,6 +58,7 @@ func DecodeStamp(payload []byte) (Stamp, error) {
 		UE:         be.Uint32(payload[40:]),
 		Stream:     le.Uint16(payload[44:]),
 		QFI:        payload[46],
+		DSCP:       payload[47],
 	}, nil
 }
 
@@ -71,7 +74,7 @@ func (s Stamp) Append(b []byte) []byte {
 	b = be.AppendUint32(b, s.TEID)
 	b = be.AppendUint32(b, s.UE)
 	b = le.AppendUint16(b, s.Stream)
-	return append(b, s.QFI, 0)
+	return append(b, s.QFI, s.DSCP)
 }
 
 // FoldUE is a UE address as a stamp has it: the IPv4 address, or the four words
