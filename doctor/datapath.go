@@ -13,6 +13,8 @@ import (
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"plumbline/netdev"
 )
 
 // Datapath says whether a datapath of the UPF can run here.
@@ -173,7 +175,7 @@ func (f *facts) taken() (names []string) {
 }
 
 // without returns the devices that do not announce all of these features.
-func (f *facts) without(want xdpFeatures) (names []string) {
+func (f *facts) without(want netdev.Features) (names []string) {
 	for _, d := range f.devices {
 		if d.features&want != want {
 			names = append(names, d.name)
@@ -192,7 +194,7 @@ func (f *facts) judgeXDP() Datapath {
 		return d
 	}
 	d.Runs, d.Rank, d.Found = true, rankNative, "native on "+f.names()
-	if generic := f.without(xdpBasic | xdpRedirect); len(generic) > 0 {
+	if generic := f.without(netdev.Basic | netdev.Redirect); len(generic) > 0 {
 		d.Rank = rankGeneric
 		d.Found = "generic, which is slower: no native XDP with redirect announced by " + strings.Join(generic, ", ")
 		d.Advice = "another device or driver; some announce it only with enough queues, without LRO or below an MTU (--device tries)"
@@ -223,7 +225,7 @@ func (f *facts) judgeAFXDP() Datapath {
 		return d
 	}
 	d.Runs, d.Rank, d.Found = true, rankAFXDP, "zero copy on "+f.names()
-	if copied := f.without(xdpBasic | xdpRedirect | xdpZeroCopy); len(copied) > 0 {
+	if copied := f.without(netdev.Basic | netdev.Redirect | netdev.ZeroCopy); len(copied) > 0 {
 		d.Found = "frames are copied: no zero copy announced by " + strings.Join(copied, ", ")
 	}
 	return d

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+
+	"plumbline/netdev"
 )
 
 // TestJudge: what runs, in which order, and why the others do not.
 func TestJudge(t *testing.T) {
-	nic := device{name: "eth1", ethernet: true, features: xdpBasic | xdpRedirect | xdpZeroCopy, announced: true}
+	nic := device{name: "eth1", ethernet: true, features: netdev.Basic | netdev.Redirect | netdev.ZeroCopy, announced: true}
 	plain := device{name: "eth2", ethernet: true, announced: true}
 	taken := nic
 	taken.xdp = netlink.LinkXdp{Attached: true, ProgId: 7}

@@ -10,6 +10,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
+
+	"plumbline/netdev"
 )
 
 // device is what can be read about one network device without touching it.
@@ -21,7 +23,7 @@ type device struct {
 	up       bool
 	ethernet bool
 	xdp      netlink.LinkXdp
-	features xdpFeatures
+	features netdev.Features
 	// announced: features were reported (Linux 6.3 or later)
 	announced bool
 	gro, lro  bool
@@ -69,7 +71,7 @@ func readDevice(l netlink.Link, tool *ethtool.Ethtool) device {
 		ethernet: attrs.EncapType == "ether", queues: receiveQueues(attrs.Name),
 	}
 	var err error
-	d.features, err = announcedXDP(attrs.Index)
+	d.features, err = netdev.Announced(attrs.Index)
 	d.announced = err == nil
 	if attrs.Xdp != nil {
 		d.xdp = *attrs.Xdp
@@ -149,9 +151,9 @@ func (d *device) xdpSupport() (found, advice string) {
 	switch {
 	case !d.announced:
 		return "XDP support not announced by this kernel", "plumb doctor --device " + d.name + " tries it"
-	case d.features&xdpBasic == 0:
+	case d.features&netdev.Basic == 0:
 		return "no native XDP", d.genericAdvice()
-	case d.features&xdpRedirect == 0:
+	case d.features&netdev.Redirect == 0:
 		return "native XDP without redirect", d.genericAdvice()
 	default:
 		return "native XDP (" + d.features.String() + ")", ""

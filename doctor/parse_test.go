@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -156,60 +155,6 @@ broken - tracefs
 	expect(t, "there, with optional fields", mounted(mountinfo, "bpf", "/sys/fs/bpf", ""), OK, "/sys/fs/bpf")
 	expect(t, "on a broken line only", mounted(mountinfo, "tracefs", "/sys/kernel/tracing", ""), Warn, "no")
 	expect(t, "empty", mounted("", "bpf", "/sys/fs/bpf", ""), Warn, "no")
-}
-
-// TestParseNetdev reads answers of NETDEV_CMD_DEV_GET, whole, as a little
-// endian machine receives them. "veth" was recorded on Linux 6.18.
-func TestParseNetdev(t *testing.T) {
-	for _, tc := range []struct {
-		name, in string
-		index    int
-		want     xdpFeatures
-		wantErr  bool
-	}{
-		{"loopback", "01010000 0800010001000000 0c00030000000000 00000000", 1, 0, false},
-		{"index only", "01010000 0800010001000000", 1, 0, false},
-		{
-			"veth", "01010000 0800010002000000 0c00030023000000 00000000 0c00050007000000 00000000 0c00060000000000 00000000",
-			2, xdpBasic | xdpRedirect | xdpReceiveFrag, false,
-		},
-		{"unknown attribute", "01010000 08006300ffffffff 0800010007000000", 7, 0, false},
-		{"features of the wrong length", "01010000 0800010007000000 0800030023000000", 7, 0, false},
-		{"no index", "01010000 0c00030023000000 00000000", 0, 0, true},
-		{"header cut", "0101", 0, 0, true},
-		{"attribute beyond the end", "01010000 ff00010001000000", 0, 0, true},
-		{"padding of the last attribute missing", "01010000 0800010007000000 05006300ff", 7, 0, false},
-		{"octets after the last attribute", "01010000 0800010007000000 0000", 0, 0, true},
-		{"attribute shorter than its header", "01010000 0200010001000000", 0, 0, true},
-	} {
-		in, err := hex.DecodeString(strings.ReplaceAll(tc.in, " ", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		index, got, err := parseNetdev(in)
-		if index != tc.index || got != tc.want || (err != nil) != tc.wantErr {
-			t.Errorf("%s: got %d, %#x, %v; want %d, %#x, error %t", tc.name, index, got, err, tc.index, tc.want, tc.wantErr)
-		}
-	}
-}
-
-func FuzzParseNetdev(f *testing.F) {
-	for _, seed := range []string{"010100000800010001000000", "0101000008000100020000000c0003002300000000000000"} {
-		in, err := hex.DecodeString(seed)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(in)
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		index, features, err := parseNetdev(in)
-		if (err == nil) != (index != 0) {
-			t.Errorf("parseNetdev(%x): got index %d, error %v", in, index, err)
-		}
-		if err != nil && features != 0 {
-			t.Errorf("parseNetdev(%x): got features %#x with error %v", in, features, err)
-		}
-	})
 }
 
 func TestAdvice(t *testing.T) {

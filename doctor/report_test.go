@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+
+	"plumbline/netdev"
 )
 
 func TestTable(t *testing.T) {
@@ -43,7 +45,7 @@ func TestFirstLine(t *testing.T) {
 }
 
 func TestDevice(t *testing.T) {
-	const all = xdpBasic | xdpRedirect | xdpTransmit
+	const all = netdev.Basic | netdev.Redirect | netdev.Transmit
 	for _, tc := range []struct {
 		name   string
 		in     device
@@ -67,7 +69,7 @@ func TestDevice(t *testing.T) {
 		},
 		{
 			"no redirect",
-			device{name: "eth1", driver: "x", mtu: 1500, queues: 1, up: true, announced: true, features: xdpBasic},
+			device{name: "eth1", driver: "x", mtu: 1500, queues: 1, up: true, announced: true, features: netdev.Basic},
 			Warn, "x, MTU 1500, 1 rx queue(s), native XDP without redirect",
 		},
 		{

@@ -27,6 +27,10 @@ type device struct {
 	network  int          // number of the data network whose packets come here, from 1 on; 0: none
 	ethernet bool         // of an Ethernet data network
 
+	veth      bool
+	redirects atomic.Bool // a veth device that now sends what XDP redirects to it
+	refused   atomic.Bool // the kernel did not after all
+
 	mac atomic.Uint64 // as putEthernet has it
 	mtu atomic.Int32  // octets of IP packet
 }
@@ -94,7 +98,7 @@ func find(all *[]*device, port, name string, vlan uint16) (*device, error) {
 	if len(a.HardwareAddr) != 6 {
 		return nil, fmt.Errorf("afxdp: %s: device %q has no Ethernet address: %w", port, name, errors.ErrUnsupported)
 	}
-	d := &device{number: len(*all), name: name, index: a.Index}
+	d := &device{number: len(*all), name: name, index: a.Index, veth: link.Type() == "veth"}
 	d.set([6]byte(a.HardwareAddr), a.MTU)
 	if d.receives, d.queues, err = queuesOf(name, a); err != nil {
 		return nil, err

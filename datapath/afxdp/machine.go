@@ -206,6 +206,7 @@ func (m *machine) watch() error {
 			return err
 		}
 	}
+	m.watchTargets()
 	m.d.peers.watch(watchers)
 	m.watching = slices.Insert(m.watching, 0, func() { m.d.peers.watch(nil) })
 	return nil

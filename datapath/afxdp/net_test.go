@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -79,8 +82,16 @@ func listen(t testing.TB, ns *topology.Namespace, at netip.AddrPort) *net.UDPCon
 	t.Helper()
 	var conn *net.UDPConn
 	check(t, ns.Do(func() (err error) {
-		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
-		return err
+		if conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(at)); err != nil {
+			return err
+		}
+		raw, err := conn.SyscallConn()
+		if err != nil {
+			return err
+		}
+		// What XDP frames become counts as a page each.
+		force := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20) })
+		return errors.Join(force, err)
 	}))
 	t.Cleanup(func() { check(t, conn.Close()) })
 	check(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))

@@ -164,6 +164,9 @@ const patience = 16
 // left when flush returns, unless the device takes no more: then it stays in the
 // ring, in its order, and what finds no room there is dropped.
 func (w *worker) flush(s *socket) {
+	if w.live != nil && len(s.leaving) >= liveLeast && s.device.redirects.Load() && s.tx.unread() == 0 {
+		w.flushLive(s)
+	}
 	for tries := 0; len(s.leaving) > 0; tries++ {
 		n := s.tx.put(s.leaving)
 		s.leaving = s.leaving[:copy(s.leaving, s.leaving[n:])]
@@ -174,6 +177,26 @@ func (w *worker) flush(s *socket) {
 				w.umem.put(d.Addr)
 			}
 			s.leaving = s.leaving[:0]
+		}
+	}
+}
+
+// flushLive sends as XDP frames what can be. If the kernel does not, it is not asked
+// again, and the rest is left.
+func (w *worker) flushLive(s *socket) {
+	for len(s.leaving) > 0 {
+		n, ok, err := w.live.send(s.device, s.leaving[:min(len(s.leaving), burstMax)], w.umem.frame)
+		for _, d := range s.leaving[:n] {
+			w.umem.put(d.Addr)
+		}
+		s.leaving = s.leaving[:copy(s.leaving, s.leaving[n:])]
+		if err != nil {
+			w.m.d.log.Warn("frames are sent one by one from now on", "device", s.device.name, "err", err)
+			s.device.refused.Store(true)
+			s.device.redirects.Store(false)
+		}
+		if err != nil || !ok {
+			return
 		}
 	}
 }

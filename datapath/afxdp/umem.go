@@ -15,6 +15,7 @@ import (
 // Owners say so, so that no frame is given away twice, whatever the stages return.
 type umem struct {
 	mem   []byte
+	own   bool     // mem is to be unmapped
 	frame uint64   // octets, a power of two
 	free  []uint64 // offsets of frames, the one that was used last on top: its lines are in the cache
 	owner []owner  // by frame
@@ -36,11 +37,19 @@ func newUMEM(frames, octets int) (*umem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("afxdp: memory for %d frames of %d octets: %w", frames, octets, err)
 	}
+	u := newUMEMOver(mem, octets)
+	u.own = true
+	return u, nil
+}
+
+// newUMEMOver makes frames of memory that stays its owner's.
+func newUMEMOver(mem []byte, octets int) *umem {
+	frames := len(mem) / octets
 	u := &umem{mem: mem, frame: uint64(octets), owner: make([]owner, frames)}
 	for i := range frames {
 		u.free = append(u.free, uint64(frames-1-i)*u.frame)
 	}
-	return u, nil
+	return u
 }
 
 func (u *umem) close() error {
@@ -49,6 +58,9 @@ func (u *umem) close() error {
 	}
 	mem := u.mem
 	u.mem = nil
+	if !u.own {
+		return nil
+	}
 	return unix.Munmap(mem)
 }
 

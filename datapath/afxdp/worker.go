@@ -21,6 +21,7 @@ type worker struct {
 	number  int
 	engine  *vector.Worker
 	umem    *umem
+	live    *live // nil: all frames are sent through sockets
 	sockets []*socket
 	out     []*socket // on which it sends, by device index in machine.devices
 
@@ -45,7 +46,7 @@ func (m *machine) newWorker(number int, flags uint16) (*worker, error) {
 	}
 	w.send = w.leave
 	var err error
-	if w.umem, err = newUMEM(m.frames, m.octets); err != nil {
+	if err = w.openMemory(flags); err != nil {
 		return nil, err
 	}
 	for i, dev := range m.devices {
@@ -72,12 +73,27 @@ func (m *machine) newWorker(number int, flags uint16) (*worker, error) {
 	return w, nil
 }
 
+// openMemory makes the frames: where they are copied and a device is a veth, memory from
+// which they can also be sent as XDP frames.
+func (w *worker) openMemory(flags uint16) (err error) {
+	m := w.m
+	if flags&unix.XDP_COPY != 0 && slices.ContainsFunc(m.devices, func(d *device) bool { return d.veth }) {
+		if w.live, err = openLive(m.frames, m.octets, m.devices); err == nil {
+			w.umem = newUMEMOver(w.live.memory, m.octets)
+			return nil
+		}
+		m.d.log.Info("frames are sent one by one", "worker", w.number, "reason", err)
+	}
+	w.umem, err = newUMEM(m.frames, m.octets)
+	return err
+}
+
 func (w *worker) close() error {
 	var errs []error
 	for _, s := range slices.Backward(w.sockets) {
 		errs = append(errs, s.close())
 	}
-	return errors.Join(append(errs, w.umem.close())...)
+	return errors.Join(append(errs, w.umem.close(), w.live.close())...)
 }
 
 // run treats packets until the machine stops. It has a thread of its own.

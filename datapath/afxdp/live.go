@@ -1,0 +1,192 @@
+package afxdp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"plumbline/datapath/vector"
+)
+
+// live sends a worker's frames as XDP frames. In copy mode a socket makes a socket buffer
+// of each frame and hands it to the device by itself; this way the kernel copies frames
+// into pages of its own and hands them over in batches, for a third of the time.
+//
+//	frame in the UMEM ─► program, run once for each frame ─► page of the kernel ─► device
+//
+// It is for veth devices: what is sent both ways there is in one queue of the other end,
+// so that packets keep their order. The pages are the receiver's when send returns.
+//
+// Source: Linux, Documentation/bpf/bpf_prog_run.rst; 5.18 or later.
+type live struct {
+	transmitObjects
+	space  netns.NsHandle
+	held   link.Link
+	memory []byte // the UMEM's
+	burst  []byte // struct burst of bpf/afxdp_send.bpf.c
+	blank  []byte // of which the kernel makes its pages, before the program fills them
+	run    progRun
+}
+
+const (
+	// liveLeast is how many frames are worth a run: to begin one costs about as much as
+	// a socket takes for 16 of them.
+	liveLeast = 32
+	// startMax and burstMax are START_MAX and BURST_MAX of the program.
+	startMax, burstMax = 512, 256
+	// liveOctets is how long a frame can be that fits into a page with what the kernel
+	// puts around it.
+	liveOctets = 3392
+	// liveBatch is how many frames the kernel hands to the device at a time.
+	liveBatch = 64
+)
+
+var _ [burstMax - vector.MaxVector]struct{} // a vector fits
+
+// openLive makes the memory of so many frames, and what sends them to devices.
+//
+// Errors: those of the kernel; then frames go through sockets.
+func openLive(frames, octets int, devices []*device) (*live, error) {
+	spec, err := loadTransmit()
+	if err != nil {
+		return nil, fmt.Errorf("afxdp: program: %w", err)
+	}
+	longest := min(octets-startMax, liveOctets)
+	spec.Maps["places"].MaxEntries, spec.Maps["places"].ValueSize = uint32(frames), uint32(octets)
+	if err := spec.Variables["longest"].Set(uint32(longest)); err != nil {
+		return nil, fmt.Errorf("afxdp: set longest: %w", err)
+	}
+	l := &live{space: netns.None(), blank: make([]byte, longest)}
+	if err := spec.LoadAndAssign(&l.transmitObjects, nil); err != nil {
+		return nil, loadError(err)
+	}
+	for _, step := range []func() error{
+		func() error { return l.mapMemory(frames * octets) },
+		func() error { return l.name(devices) },
+		l.hold,
+	} {
+		if err := step(); err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+	}
+	l.run = progRun{
+		program: uint32(l.AfxdpSend.FD()), in: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(l.blank)))),
+		flags: unix.BPF_F_TEST_XDP_LIVE_FRAMES, batch: liveBatch,
+	}
+	return l, nil
+}
+
+func (l *live) mapMemory(octets int) (err error) {
+	const both, shared = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_POPULATE
+	if l.memory, err = unix.Mmap(l.Places.FD(), 0, octets, both, shared); err != nil {
+		return fmt.Errorf("afxdp: map %d octets for frames: %w", octets, err)
+	}
+	if l.burst, err = unix.Mmap(l.Bursts.FD(), 0, int(unsafe.Sizeof(transmitBurst{})), both, shared); err != nil {
+		return fmt.Errorf("afxdp: map a burst: %w", err)
+	}
+	return nil
+}
+
+// name tells the program the devices by number.
+func (l *live) name(devices []*device) error {
+	for _, d := range devices {
+		if !d.veth {
+			continue
+		}
+		if err := l.Devices.Put(uint32(d.number), uint32(d.index)); err != nil {
+			return fmt.Errorf("afxdp: device %s as a target: %w", d.name, err)
+		}
+	}
+	return nil
+}
+
+// hold attaches the program where nothing ever comes: to the loopback device of a network
+// namespace without a name. The kernel keeps programs that are attached at hand (the XDP
+// dispatcher); another one is patched into it for each run and out again, which takes
+// 25 ms.
+func (l *live) hold() error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never gives it back: the thread ends with its namespace
+		done <- func() (err error) {
+			if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
+				return fmt.Errorf("afxdp: network namespace: %w", err)
+			}
+			if l.space, err = netns.Get(); err != nil {
+				return fmt.Errorf("afxdp: network namespace: %w", err)
+			}
+			const loopback = 1
+			l.held, err = link.AttachXDP(link.XDPOptions{Program: l.AfxdpSend, Interface: loopback, Flags: link.XDPGenericMode})
+			if err != nil {
+				return fmt.Errorf("afxdp: hold the program: %w", err)
+			}
+			return nil
+		}()
+	}()
+	return <-done
+}
+
+// send sends frames of the memory, in places of so many octets, to a device. It returns
+// how many of them are sent, or lost on the device; ok: they can go this way at all, else
+// none is.
+//
+// Preconditions: no more than [burstMax] frames.
+func (l *live) send(d *device, frames []unix.XDPDesc, place uint64) (sent int, ok bool, err error) {
+	const head, lenLeaving = 16, 8
+	for i := range frames {
+		f := &frames[i]
+		start := f.Addr & (place - 1)
+		if start > startMax || int(f.Len) > len(l.blank) || f.Len < lenEthernet {
+			return 0, false, nil
+		}
+		b := l.burst[head+lenLeaving*i:][:lenLeaving]
+		binary.NativeEndian.PutUint32(b, uint32(f.Addr/place))
+		binary.NativeEndian.PutUint16(b[4:], uint16(start))
+		binary.NativeEndian.PutUint16(b[6:], uint16(f.Len))
+	}
+	binary.NativeEndian.PutUint32(l.burst, uint32(d.number))
+	binary.NativeEndian.PutUint32(l.burst[4:], uint32(len(frames)))
+	binary.NativeEndian.PutUint32(l.burst[8:], 0)
+	l.run.octets = frames[0].Len // so that the most have their length already
+	for sent < len(frames) {
+		l.run.repeat, l.run.octetsOut = uint32(len(frames)-sent), 0 // which the kernel has set
+		err = runProgram(&l.run)
+		before := sent
+		sent = int(binary.NativeEndian.Uint32(l.burst[8:]))
+		if err == nil && sent == before {
+			err = errNotRun
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) { // a signal ends a run early
+			return sent, true, err
+		}
+	}
+	return sent, true, nil
+}
+
+var errNotRun = errors.New("afxdp: the kernel did not run the program")
+
+func (l *live) close() error {
+	if l == nil {
+		return nil
+	}
+	var errs []error
+	if l.held != nil {
+		errs = append(errs, l.held.Close())
+	}
+	if l.space.IsOpen() {
+		errs = append(errs, l.space.Close())
+	}
+	if l.burst != nil {
+		errs = append(errs, unix.Munmap(l.burst))
+	}
+	if l.memory != nil {
+		errs = append(errs, unix.Munmap(l.memory))
+	}
+	return errors.Join(append(errs, l.transmitObjects.Close())...)
+}

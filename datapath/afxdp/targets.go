@@ -1,0 +1,59 @@
+package afxdp
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"plumbline/netdev"
+)
+
+// targetsPeriod is how often devices are asked whether they send what is redirected to
+// them: a veth does as long as the other end has an XDP program, or GRO.
+const targetsPeriod = time.Second
+
+// watchTargets follows which veth devices XDP frames can be sent to. A kernel that does
+// not say (before 6.3) gets none.
+func (m *machine) watchTargets() {
+	var veths []*device
+	for _, d := range m.devices {
+		d.redirects.Store(false)
+		if d.veth {
+			veths = append(veths, d)
+		}
+	}
+	if !slices.ContainsFunc(m.workers, func(w *worker) bool { return w.live != nil }) {
+		return
+	}
+	kernel, err := netdev.Open()
+	if err != nil {
+		m.d.log.Info("frames are sent one by one", "reason", err)
+		return
+	}
+	look := func() {
+		for _, d := range veths {
+			f, err := kernel.Announced(d.index)
+			d.redirects.Store(err == nil && f&netdev.Transmit != 0 && !d.refused.Load())
+		}
+	}
+	look()
+	stop := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		tick := time.NewTicker(targetsPeriod)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				look()
+			case <-stop:
+				return
+			}
+		}
+	})
+	m.watching = append(m.watching, func() {
+		close(stop)
+		ended.Wait()
+		kernel.Close()
+	})
+}
