@@ -12,7 +12,11 @@
  * every combination of them.
  */
 struct arrival {
-	const struct stamp *stamp;
+	const struct stamp *stamp;	/* NULL: it is a short one */
+	__u32 stream;
+	__u64 sequence;		/* of a short stamp the low 32 bits */
+	__u64 intended_ns;	/* of a short stamp the low 40 bits */
+	__u64 short_check;
 	__be32 outer_source, outer_destination;
 	__be32 teid;
 	__be32 ue;		/* folded as in the stamp */
@@ -20,6 +24,7 @@ struct arrival {
 	__u32 wrong_length;	/* not 0: so */
 	__u32 wrong_checksum;	/* not 0: so */
 	__u8 qfi;		/* QFI_NONE: none */
+	__u8 dscp;		/* of the user packet */
 	__u8 encapsulated;
 };
 
@@ -31,6 +36,7 @@ struct rest {
 };
 
 const volatile __u32 run;	/* frames of other runs are not ours */
+const volatile __u32 short_head;	/* the same in short stamps, whose lowest octet is the stream */
 const volatile __u8 uplink;	/* the UE is the source of the user packet */
 
 #define EXT_MAX	4	/* extension headers that are looked at */
@@ -61,6 +67,7 @@ static __always_inline int arrival_ip4(struct arrival *a, struct rest *r, struct
 		sum += words[i];
 	a->wrong_checksum |= lab_fold(sum) ^ 0xffff;
 	a->wrong_length |= bpf_ntohs((*ip)->tot_len) ^ (__u32)(r->end - (void *)*ip);
+	a->dscp = (*ip)->tos >> 2;
 	return 1;
 }
 
@@ -70,6 +77,7 @@ static __always_inline int arrival_ip6(struct arrival *a, struct rest *r, struct
 	if (!*ip6 || (*ip6)->nexthdr != IPPROTO_UDP)
 		return 0;
 	a->wrong_length |= bpf_ntohs((*ip6)->payload_len) ^ (__u32)(r->end - r->pos);
+	a->dscp = bpf_ntohs(*(__be16 *)*ip6) >> 6 & 0x3f;
 	return 1;
 }
 
@@ -82,13 +90,40 @@ static __always_inline struct udphdr *arrival_udp(struct arrival *a, struct rest
 	return udp;
 }
 
+/* arrival_stamp - read a stamp of either kind
+ *
+ * Return: 1 if it is one of the generator's, of this run.
+ */
+static __always_inline int arrival_stamp(struct arrival *a, struct rest *r)
+{
+	const __u64 *words = rest_pull(r, SHORT_STAMP_OCTETS);
+	const struct stamp *stamp = (const void *)words;
+
+	if (!words)
+		return 0;
+	if (((__u32)words[0] & ~0xff) == short_head) {
+		a->stream = words[0] & 0xff;
+		a->sequence = words[0] >> 32;
+		a->intended_ns = words[1] & SHORT_TIME_MASK;
+		a->short_check = words[1] >> SHORT_TIME_BITS |
+				 (__u64)*(const __u16 *)(words + 2) << (64 - SHORT_TIME_BITS);
+		return 1;
+	}
+	if (stamp->magic != STAMP_MAGIC || stamp->run != run || !rest_pull(r, sizeof(*stamp) - SHORT_STAMP_OCTETS))
+		return 0;
+	a->stamp = stamp;
+	a->stream = stamp->stream;
+	a->sequence = stamp->sequence;
+	a->intended_ns = stamp->intended_ns;
+	return 1;
+}
+
 /* arrival_user - read a user packet up to its stamp
  *
  * Return: 1 if it is one of the generator's.
  */
 static __always_inline int arrival_user(struct arrival *a, struct rest *r, int ipv6)
 {
-	const struct stamp *stamp;
 	struct udphdr *udp;
 	struct ipv6hdr *ip6;
 	struct iphdr *ip;
@@ -108,11 +143,7 @@ static __always_inline int arrival_user(struct arrival *a, struct rest *r, int i
 	udp = arrival_udp(a, r);
 	if (!udp || udp->dest != bpf_htons(STAMP_PORT))
 		return 0;
-	stamp = rest_pull(r, sizeof(*stamp));
-	if (!stamp || stamp->magic != STAMP_MAGIC || stamp->run != run)
-		return 0;
-	a->stamp = stamp;
-	return 1;
+	return arrival_stamp(a, r);
 }
 
 /* arrival_extensions - step over extension headers, reading the PDU Session
@@ -167,7 +198,7 @@ static __always_inline int arrival_outer(struct arrival *a, struct rest *r)
 
 /* arrival_parse - read a frame
  *
- * @a: qfi QFI_NONE, the rest 0
+ * @a: qfi QFI_NONE, the rest but octets 0
  * @r: the frame
  *
  * Return: 1 if it is one of the generator's, of this run.

@@ -13,7 +13,8 @@
 	X(OUTER_ADDRESS, "outer addresses are not those of UPF and gNB") \
 	X(UE,            "address of another UE") \
 	X(TEID,          "TEID of another session") \
-	X(QFI,           "QFI of another QoS flow, or none")
+	X(QFI,           "QFI of another QoS flow, or none") \
+	X(DSCP,          "the user packet's DSCP was changed")
 
 enum misdelivery {
 #define X(name, text) MISDELIVERED_##name,

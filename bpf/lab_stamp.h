@@ -30,7 +30,7 @@ struct stamp {
 	__u16 stream;
 	__u8 qfi;
 	__u8 dscp;		/* of the user packet */
-} __attribute__((packed, aligned(2)));
+};
 
 /* The short stamp, of frames whose payload cannot hold the other one:
  *

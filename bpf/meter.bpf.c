@@ -39,9 +39,41 @@ const volatile __u8 encapsulated;	/* a GTP-U header belongs on the frames */
 const volatile __u8 many_queues;	/* the program may run on several CPUs at once */
 const volatile __be32 outer_source, outer_destination;
 
-__u64 counted_from;	/* frames before this sequence number are not counted */
+#define STREAMS_MAX	256
+
+__u64 counted_from[STREAMS_MAX];	/* by stream: frames before this sequence number are not counted */
 
 const enum misdelivery *unused_misdelivery __attribute__((unused));
+
+/* session_mismatch - the first thing of the session's that is not as the stamp has it */
+static __always_inline __u32 session_mismatch(const struct arrival *a)
+{
+	if (a->ue != a->stamp->ue)
+		return MISDELIVERED_UE;
+	if (encapsulated && a->teid != a->stamp->teid)
+		return MISDELIVERED_TEID;
+	if (encapsulated && a->qfi != a->stamp->qfi)
+		return MISDELIVERED_QFI;
+	if (a->dscp != a->stamp->dscp)
+		return MISDELIVERED_DSCP;
+	return MISDELIVERED_MAX;
+}
+
+/* short_mismatch - the same of a short stamp */
+static __always_inline __u32 short_mismatch(const struct arrival *a)
+{
+	__u64 check = a->short_check;
+
+	if (stamp_hash(a->ue) != SHORT_CHECK_UE(check))
+		return MISDELIVERED_UE;
+	if (encapsulated && stamp_hash(a->teid) != SHORT_CHECK_TEID(check))
+		return MISDELIVERED_TEID;
+	if (encapsulated && a->qfi != SHORT_CHECK_QFI(check))
+		return MISDELIVERED_QFI;
+	if (a->dscp != SHORT_CHECK_DSCP(check))
+		return MISDELIVERED_DSCP;
+	return MISDELIVERED_MAX;
+}
 
 /* misdelivery_of - the first thing that is wrong with a frame
  *
@@ -57,13 +89,7 @@ static __always_inline __u32 misdelivery_of(const struct arrival *a)
 		return MISDELIVERED_CHECKSUM;
 	if (encapsulated && (a->outer_source != outer_source || a->outer_destination != outer_destination))
 		return MISDELIVERED_OUTER_ADDRESS;
-	if (a->ue != a->stamp->ue)
-		return MISDELIVERED_UE;
-	if (encapsulated && a->teid != a->stamp->teid)
-		return MISDELIVERED_TEID;
-	if (encapsulated && a->qfi != a->stamp->qfi)
-		return MISDELIVERED_QFI;
-	return MISDELIVERED_MAX;
+	return a->stamp ? session_mismatch(a) : short_mismatch(a);
 }
 
 /* exchange - replace @old at @word by @new
@@ -166,38 +192,61 @@ static __always_inline void count_new(struct stream_count *c, struct window *w, 
 {
 	__u32 wrong = misdelivery_of(a);
 
-	vary(c, a->stamp->intended_ns, now);
+	vary(c, a->intended_ns, now);
 	c->received++;
 	c->received_octets += a->octets;
-	c->reordered += window_advance(w, a->stamp->sequence);
+	c->reordered += window_advance(w, a->sequence);
 	if (!c->first_ns)
 		c->first_ns = now;
 	c->last_ns = now;
 	if (wrong < MISDELIVERED_MAX)
 		c->misdelivered[wrong]++;
-	latency_record(2 * a->stamp->stream, a->stamp->intended_ns, now);
-	latency_record(2 * a->stamp->stream + 1, a->stamp->sent_ns, now);
+	latency_record(2 * a->stream, a->intended_ns, now);
+	if (a->stamp)
+		latency_record(2 * a->stream + 1, a->stamp->sent_ns, now);
+}
+
+/* complete - the upper halves of what a short stamp has of sequence number and time: the
+ * number is near the highest one so far, the time is past
+ *
+ * Return: 0, or -1 if the number cannot be.
+ */
+static __always_inline int complete(struct arrival *a, const struct window *w, __u64 from, __u64 now)
+{
+	__u64 near = w->next > from ? w->next : from;
+	__s64 sequence = near + (__s32)((__u32)a->sequence - (__u32)near);
+	__u64 late = (now - a->intended_ns) & SHORT_TIME_MASK;
+
+	if (late > SHORT_TIME_MASK / 2)
+		late = 0; /* it came before it was due: clocks of CPUs */
+	a->sequence = sequence;
+	a->intended_ns = now - late;
+	return sequence < 0 ? -1 : 0;
 }
 
 /* account - count a frame
  *
  * Return: 1 if the stream is metered, though it may be before counted_from.
  */
-static __always_inline int account(const struct arrival *a)
+static __always_inline int account(struct arrival *a)
 {
+	__u64 now = bpf_ktime_get_ns(), from;
 	struct stream_count *c;
-	__u32 stream = a->stamp->stream;
+	__u32 stream = a->stream;
 	struct window *w;
 
 	w = bpf_map_lookup_elem(&window_by_stream, &stream);
 	c = bpf_map_lookup_elem(&count_by_stream, &stream);
 	if (!w || !c)
 		return 0;
-	if (a->stamp->sequence < counted_from)
+	from = counted_from[stream % STREAMS_MAX];
+	if (!a->stamp && complete(a, w, from, now))
+		return 0;
+	if (a->sequence < from)
 		return 1;
-	switch (window_note(w, a->stamp->sequence)) {
+	switch (window_note(w, a->sequence)) {
 	case NEW:
-		count_new(c, w, a, bpf_ktime_get_ns());
+		count_new(c, w, a, now);
 		break;
 	case DUPLICATE:
 		c->duplicated++;

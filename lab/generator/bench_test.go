@@ -12,7 +12,7 @@ import (
 // program over a veth to a program that drops it.
 func BenchmarkGenerate(b *testing.B) {
 	for _, d := range []Direction{Uplink, Downlink} {
-		for _, payload := range []int{64, 1400} {
+		for _, payload := range []int{ShortStampOctets, 64, 1400} {
 			for _, n := range []int{1, 1_000_000} {
 				b.Run(fmt.Sprintf("%v/%dB/%dsessions", d, payload, n), func(b *testing.B) { benchmarkGenerate(b, d, payload, n) })
 			}

@@ -10,9 +10,13 @@
 //
 // All checksums of the user packet are valid; the outer UDP checksum is 0, which
 // over IPv4 means none (RFC 768), unless [Config.OuterChecksum] asks for one.
-// Frames may be of several lengths in turn ([Config.Mix]). The [Stamp] says what the frame is and
+// Frames may be of several lengths in turn. The [Stamp] says what the frame is and
 // when it was due, so that the meter at the far end can tell lost, late,
-// doubled and misdelivered frames from the frames alone.
+// doubled and misdelivered frames from the frames alone. A frame that cannot hold
+// it, down to 64 octets with FCS, has a [ShortStamp].
+//
+// One generator may send several streams ([Config.Streams]), each with lengths,
+// sessions, QFIs, DSCPs and sequence numbers of its own.
 //
 // Which session a frame belongs to is decided before the run: the access
 // pattern is a list of sessions in the order of their frames, which the program
@@ -28,6 +32,9 @@
 // so that a generator that was held up counts the wait as latency (no
 // coordinated omission). User space sleeps while the next frame is more than
 // 200 µs away; otherwise the generator spins and takes a CPU.
+//
+// Frames may be due several at one moment ([Load.Burst]), and the rate may change
+// evenly ([Load.RampTo]): the program then has a table of intervals.
 //
 // Frames go to the device in batches, since that is how drivers and UPFs work at
 // speed. A batch ends after so many runs of the program, whether these made a

@@ -86,7 +86,7 @@ func userPacket(c *Config, server netip.Addr, stream uint16, payload int) []byte
 	packet = append(packet, udpHeader(Port, payload)...)
 	end := len(packet) + payload
 	if payload < StampOctets {
-		packet = ShortStamp{Head: shortHead(c.Run, stream)}.Append(packet)
+		packet = ShortStamp{Head: ShortHead(c.Run) | uint32(stream)&maxShortStream}.Append(packet)
 	} else {
 		packet = Stamp{Run: c.Run}.Append(packet)
 	}

@@ -13,7 +13,7 @@ const ShortStampOctets = 18
 // ShortStamp is what stands at the start of a UDP payload that is too short for a
 // [Stamp]: bpf/lab_stamp.h.
 type ShortStamp struct {
-	Head       uint32 // see shortHead
+	Head       uint32 // see ShortHead
 	Sequence   uint32 // the low 32 bits
 	IntendedNs uint64 // the low 40 bits
 	Check      uint64 // see shortCheck; 40 bits
@@ -29,10 +29,11 @@ const (
 	stampHashBits = 14
 )
 
-// shortHead is the first word of the short stamps of a stream.
-func shortHead(run uint32, stream uint16) uint32 {
+// ShortHead is the first word of the short stamps of a run; its lowest octet is the
+// number of the stream.
+func ShortHead(run uint32) uint32 {
 	hash := (magic ^ run) * stampHash
-	return shortHeadBit | hash&^0xff | uint32(stream)&0xff
+	return shortHeadBit | hash&^0xff
 }
 
 // shortCheck is what a short stamp says of the session of a frame.
@@ -46,7 +47,7 @@ func shortCheck(ue, teid uint32, qfi, dscp uint8) uint64 {
 // Short returns the short stamp that says the same.
 func (s Stamp) Short() ShortStamp {
 	return ShortStamp{
-		Head: shortHead(s.Run, s.Stream), Sequence: uint32(s.Sequence), IntendedNs: s.IntendedNs & (1<<shortTimeBits - 1),
+		Head: ShortHead(s.Run) | uint32(s.Stream)&maxShortStream, Sequence: uint32(s.Sequence), IntendedNs: s.IntendedNs & (1<<shortTimeBits - 1),
 		Check: shortCheck(s.UE, s.TEID, s.QFI, s.DSCP),
 	}
 }

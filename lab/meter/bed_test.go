@@ -110,6 +110,52 @@ func testBed(t *testing.T, form topology.Config, c generator.Config, m Config) {
 	}
 }
 
+// TestStreams sends four streams of both families, with stamps of both kinds, QFIs and
+// DSCPs, and wants each counted for itself.
+func TestStreams(t *testing.T) {
+	for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
+		t.Run(d.String(), func(t *testing.T) {
+			const frames = 5000
+			c := generator.Config{Direction: d, Sessions: sessions(300, false), Stream: 2, OuterChecksum: true}
+			for i, s := range sessions(300, true) {
+				c.Sessions[i].UE6 = s.UE
+			}
+			server6 := netip.MustParseAddr("fd06::2")
+			c.Streams = []generator.Stream{
+				{Payloads: []int{18, 100, 1200}, Access: generator.Zipf, Share: 2},
+				{Payloads: []int{18}, Access: generator.Uniform, QFI: []generator.Weighted{{Value: 1, Weight: 1}, {Value: 60, Weight: 3}}},
+				{Payloads: []int{18, 64}, Server: server6, Access: generator.Each, DSCP: []generator.Weighted{{Value: 46, Weight: 1}, {Value: 0, Weight: 1}}},
+				{Payloads: []int{20}, Server: server6, First: 299, Access: generator.Same, DSCP: []generator.Weighted{{Value: 1, Weight: 1}}},
+			}
+			r := newRig(t, topology.Config{Name: "plt-streams"}, c, Config{Bed: true, Streams: 6})
+			bed, err := r.bed.AttachBed()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer bed.Close()
+			for range 2 {
+				result, err := r.generator.Run(context.Background(), generator.Load{Rate: 200_000, Frames: frames, CPU: -1, Burst: 16})
+				if err != nil || result.Sent != frames {
+					t.Fatalf("got %+v, %v, want %d frames", result, err, frames)
+				}
+				for i, sent := range result.Streams {
+					want := Stream{Received: sent.Sent, ReceivedOctets: sent.SentOctets}
+					if diff := cmp.Diff(want, r.read(t, i+2, sent.Sent), ignoreTimes); diff != "" || sent.Sent < frames/5-1 {
+						t.Errorf("stream %d of %d frames (-want +got):\n%s", i, sent.Sent, diff)
+					}
+				}
+				next, err := r.generator.Sequences()
+				if err == nil {
+					err = r.meter.ResetFrom(append([]uint64{0, 0}, next...)...)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // TestThreaded overloads a UPF's place that has a CPU of its own. How many frames
 // are lost is up to the machine; that those which arrive are whole, in order and
 // no more than were sent is not.
@@ -144,7 +190,7 @@ func TestThreaded(t *testing.T) {
 // through the redirecting program to the meter.
 func BenchmarkBed(b *testing.B) {
 	for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
-		for _, payload := range []int{64, 1400} {
+		for _, payload := range []int{generator.ShortStampOctets, 64, 1400} {
 			for _, n := range []int{1, 100_000} {
 				b.Run(fmt.Sprintf("%v/%dB/%dsessions", d, payload, n), func(b *testing.B) {
 					benchmarkBed(b, generator.Config{Direction: d, PayloadOctets: payload, Sessions: sessions(n, false), Access: generator.Uniform})

@@ -4,9 +4,9 @@
 // A frame of the run comes in, is read down to its stamp, and is dropped; other
 // frames go on to the kernel. By its sequence number the frame is new,
 // duplicated, or too old to tell (stale). A new one is compared with its stamp
-// (right UE, TEID, QFI, outer addresses, lengths, IPv4 header checksums) and its
+// (right UE, TEID, QFI, DSCP, outer addresses, lengths, IPv4 header checksums) and its
 // latency goes into two histograms: from when it was due, and from when it was
-// sent. So
+// sent, which a short stamp does not say. So
 //
 //	lost = Result.Sent of the generator - Received
 //

@@ -26,7 +26,11 @@ func frameFor(t testing.TB, bed *topology.Topology, d generator.Direction, stamp
 	if d == generator.Downlink {
 		src, dst = dst, src
 	}
-	data := append(stamp.Append(nil), make([]byte, payload-generator.StampOctets)...)
+	data := stamp.Append(nil)
+	if payload < generator.StampOctets {
+		data = stamp.Short().Append(nil)
+	}
+	data = append(data, make([]byte, payload-len(data))...)
 	user := serialize(t, append(ipUDP(src, dst, generator.Port), gopacket.Payload(data))...)
 	ether := layers.Ethernet{SrcMAC: bed.N6.UPF.MAC, DstMAC: bed.N6.Peer.MAC, EthernetType: layers.EthernetTypeIPv4}
 	if d == generator.Uplink {

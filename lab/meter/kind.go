@@ -14,6 +14,7 @@ const (
 	UE            = Kind(meterMisdeliveryMISDELIVERED_UE)
 	TEID          = Kind(meterMisdeliveryMISDELIVERED_TEID)
 	QFI           = Kind(meterMisdeliveryMISDELIVERED_QFI)
+	DSCP          = Kind(meterMisdeliveryMISDELIVERED_DSCP)
 
 	// Kinds is the number of kinds.
 	Kinds = int(meterMisdeliveryMISDELIVERED_MAX)
@@ -35,4 +36,5 @@ var kindNames = [Kinds]string{
 	UE:            "ue",
 	TEID:          "teid",
 	QFI:           "qfi",
+	DSCP:          "dscp",
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -122,6 +123,11 @@ func TestFrames(t *testing.T) {
 		{"GTP-U length", down, false, put(outerN3+2, 0, 1), xdpDrop, Length},
 		{"UDP length", up, false, put(14+20+4, 0, 9), xdpDrop, Length},
 
+		{"DSCP", up, false, fix4(14, put(14+1, 46<<2)), xdpDrop, DSCP},
+		{"DSCP, IPv6", up, true, put(14, 0x6b, 0x80), xdpDrop, DSCP},
+		{"congestion experienced", down, false, fix4(userN3, put(userN3+1, 3)), xdpDrop, right},
+		{"outer DSCP", down, false, fix4(outerIP, put(outerIP+1, 46<<2)), xdpDrop, right},
+
 		{"ARP", up, false, put(12, 0x08, 0x06), xdpPass, right},
 		{"other port", up, false, put(14+20+2, 0, 53), xdpPass, right},
 		{"TCP", up, false, put(14+9, 6), xdpPass, right},
@@ -148,6 +154,62 @@ func TestFrames(t *testing.T) {
 				want.Misdelivered[tc.kind] = 1
 			}
 			m.expect(t, frame, tc.action, want)
+		})
+	}
+}
+
+// TestShortFrames is TestFrames with short stamps.
+func TestShortFrames(t *testing.T) {
+	bed, err := topology.New(topology.Config{Name: "plt-short"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bed.Close() })
+	const up, down, right = generator.Uplink, generator.Downlink, Kind(255)
+	meters := map[generator.Direction]*Meter{up: loadOnly(t, bed, up, false), down: loadOnly(t, bed, down, false)}
+	same := func(f []byte) []byte { return f }
+	for _, tc := range []struct {
+		name      string
+		direction generator.Direction
+		ipv6      bool
+		change    func([]byte) []byte
+		action    uint32
+		kind      Kind
+	}{
+		{"uplink", up, false, same, xdpDrop, right},
+		{"uplink, IPv6", up, true, same, xdpDrop, right},
+		{"downlink", down, false, same, xdpDrop, right},
+		{"downlink, IPv6", down, true, same, xdpDrop, right},
+		{"uplink from another UE", up, false, fix4(14, put(14+12, 10, 64, 1, 1)), xdpDrop, UE},
+		{"uplink from another UE, IPv6", up, true, put(14+8, 0xfd, 0x65), xdpDrop, UE},
+		{"downlink to the next UE", down, false, fix4(userN3, put(userN3+16, 10, 64, 0, 1)), xdpDrop, UE},
+		{"next TEID", down, false, put(outerN3+4, 0, 1, 0, 1), xdpDrop, TEID},
+		{"other QFI", down, false, put(outerN3+14, 10), xdpDrop, QFI},
+		{"DSCP", down, false, fix4(userN3, put(userN3+1, 46<<2)), xdpDrop, DSCP},
+		{"UDP length", up, false, put(14+20+4, 0, 9), xdpDrop, Length},
+		{"other run", up, false, put(14+28+1, 9), xdpPass, right},
+		{"stream that is not metered", up, false, put(14+28, 2), xdpPass, right},
+		{"ends in the stamp", up, false, func(f []byte) []byte { return f[:14+28+17] }, xdpPass, right},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := meters[tc.direction]
+			if err := m.Reset(); err != nil {
+				t.Fatal(err)
+			}
+			stamp := generator.Stamp{Run: testRun, IntendedNs: uint64(monotonic(t))}
+			frame := tc.change(frameFor(t, bed, tc.direction, stamp, sessions(1, tc.ipv6)[0], generator.ShortStampOctets))
+			var want Stream
+			if tc.action == xdpDrop {
+				want.Received, want.ReceivedOctets = 1, uint64(len(frame))
+			}
+			if tc.kind != right {
+				want.Misdelivered[tc.kind] = 1
+			}
+			m.expect(t, frame, tc.action, want)
+			s := m.stream(t)
+			if n := s.FromIntended.TotalCount(); n != int64(want.Received) || s.FromIntended.Max() > time.Minute.Nanoseconds() || s.FromSent.TotalCount() != 0 {
+				t.Errorf("got %d latencies up to %d ns, %d from when it was sent, want %d and 0", n, s.FromIntended.Max(), s.FromSent.TotalCount(), want.Received)
+			}
 		})
 	}
 }

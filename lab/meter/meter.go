@@ -107,6 +107,7 @@ func (m *Meter) load() error {
 	}
 	for name, value := range map[string]any{
 		"run":               m.config.Run,
+		"short_head":        generator.ShortHead(m.config.Run),
 		"uplink":            flag(uplink),
 		"encapsulated":      flag(uplink == m.config.Bed),
 		"many_queues":       flag(m.config.Port.Queues > 1),

@@ -28,7 +28,8 @@ const (
 	meterMisdeliveryMISDELIVERED_UE            meterMisdelivery = 4
 	meterMisdeliveryMISDELIVERED_TEID          meterMisdelivery = 5
 	meterMisdeliveryMISDELIVERED_QFI           meterMisdelivery = 6
-	meterMisdeliveryMISDELIVERED_MAX           meterMisdelivery = 7
+	meterMisdeliveryMISDELIVERED_DSCP          meterMisdelivery = 7
+	meterMisdeliveryMISDELIVERED_MAX           meterMisdelivery = 8
 )
 
 type meterStreamCount struct {
@@ -42,7 +43,7 @@ type meterStreamCount struct {
 	LastNs         uint64
 	BeforeNs       uint64
 	VariationNs    uint64
-	Misdelivered   [7]uint64
+	Misdelivered   [8]uint64
 }
 
 type meterWindow struct {
@@ -66,6 +67,7 @@ const (
 	meterVarOuterDestination  = "outer_destination"
 	meterVarOuterSource       = "outer_source"
 	meterVarRun               = "run"
+	meterVarShortHead         = "short_head"
 	meterVarUnusedMisdelivery = "unused_misdelivery"
 	meterVarUplink            = "uplink"
 )
@@ -135,6 +137,7 @@ type meterVariableSpecs struct {
 	OuterDestination  *ebpf.VariableSpec `ebpf:"outer_destination"`
 	OuterSource       *ebpf.VariableSpec `ebpf:"outer_source"`
 	Run               *ebpf.VariableSpec `ebpf:"run"`
+	ShortHead         *ebpf.VariableSpec `ebpf:"short_head"`
 	UnusedMisdelivery *ebpf.VariableSpec `ebpf:"unused_misdelivery"`
 	Uplink            *ebpf.VariableSpec `ebpf:"uplink"`
 }
@@ -182,6 +185,7 @@ type meterVariables struct {
 	OuterDestination  *ebpf.Variable `ebpf:"outer_destination"`
 	OuterSource       *ebpf.Variable `ebpf:"outer_source"`
 	Run               *ebpf.Variable `ebpf:"run"`
+	ShortHead         *ebpf.Variable `ebpf:"short_head"`
 	UnusedMisdelivery *ebpf.Variable `ebpf:"unused_misdelivery"`
 	Uplink            *ebpf.Variable `ebpf:"uplink"`
 }

@@ -31,7 +31,7 @@ type Stream struct {
 	VariationSumNs uint64 // sum of the absolute differences between their latencies
 
 	FromIntended *hdrhistogram.Histogram // latency in ns since the intended send time
-	FromSent     *hdrhistogram.Histogram // latency in ns since the real send time
+	FromSent     *hdrhistogram.Histogram // latency in ns since the real send time; of frames with a short stamp none
 }
 
 // MisdeliveredTotal returns how many frames of Received are wrong.
@@ -124,10 +124,14 @@ func (m *Meter) readLatency(key uint32) (*hdrhistogram.Histogram, error) {
 	}), nil
 }
 
-// ResetFrom is [Meter.Reset] while frames may be on their way: those before this
-// sequence number are not counted any more.
-func (m *Meter) ResetFrom(sequence uint64) error {
-	if err := m.objects.CountedFrom.Set(sequence); err != nil {
+// ResetFrom is [Meter.Reset] while frames may be on their way: those of each stream
+// before its sequence number are not counted any more. Streams without one begin with 0.
+func (m *Meter) ResetFrom(sequences ...uint64) error {
+	var from [maxStreams]uint64
+	if copied := copy(from[:m.config.Streams], sequences); copied < len(sequences) {
+		return fmt.Errorf("meter: reset: sequence numbers of %d streams: there are %d", len(sequences), m.config.Streams)
+	}
+	if err := m.objects.CountedFrom.Set(from); err != nil {
 		return fmt.Errorf("meter: reset: %w", err)
 	}
 	return m.Reset()

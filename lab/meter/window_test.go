@@ -82,6 +82,46 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestShortWindow: of a short stamp the upper half of the number is what makes it near the
+// highest one so far.
+func TestShortWindow(t *testing.T) {
+	bed, err := topology.New(topology.Config{Name: "plt-short-window"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bed.Close() })
+	m := loadOnly(t, bed, generator.Uplink, false)
+	for _, tc := range []struct {
+		name string
+		from uint64
+		in   []uint64
+		want order
+	}{
+		{"in order", 0, []uint64{0, 1, 2}, order{Received: 3}},
+		{"loss, swap, duplicate", 0, []uint64{0, 5, 4, 5, 9}, order{Received: 4, Reordered: 1, Duplicated: 1}},
+		{"over 32 bits", 1<<32 - 2, []uint64{1<<32 - 2, 1 << 32, 1<<32 - 1, 1<<32 + 1}, order{Received: 4, Reordered: 1}},
+		{"of before", 3 << 32, []uint64{3<<32 - 1, 3<<32 + 2}, order{Received: 1}},
+		{"in the middle of 32 bits", 5<<32 + 1<<31, []uint64{5<<32 + 1<<31, 5<<32 + 1<<31 + 1}, order{Received: 2}},
+		{"before the first of all", 0, []uint64{1<<32 - 7}, order{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if err := m.ResetFrom(tc.from); err != nil {
+				t.Fatal(err)
+			}
+			for _, sequence := range tc.in {
+				stamp := generator.Stamp{Run: testRun, Sequence: sequence}
+				frame := frameFor(t, bed, generator.Uplink, stamp, sessions(1, false)[0], 18)
+				if _, _, err := m.objects.Meter.Test(frame); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := gocmp.Diff(tc.want, orderOf(m.stream(t))); diff != "" {
+				t.Errorf("sequence numbers %v (-want +got):\n%s", tc.in, diff)
+			}
+		})
+	}
+}
+
 // TestResetFrom wants frames of before not to count when they arrive late.
 func TestResetFrom(t *testing.T) {
 	bed, err := topology.New(topology.Config{Name: "plt-reset"})
@@ -91,6 +131,9 @@ func TestResetFrom(t *testing.T) {
 	t.Cleanup(func() { bed.Close() })
 	m := loadOnly(t, bed, generator.Uplink, false)
 	feed(t, m, bed, []uint64{0, 1, 2})
+	if err := m.ResetFrom(6, 0, 0); err == nil {
+		t.Error("sequence numbers of three streams were taken: there are two")
+	}
 	if err := m.ResetFrom(6); err != nil {
 		t.Fatal(err)
 	}
