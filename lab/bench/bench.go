@@ -21,6 +21,7 @@ import (
 	"slices"
 	"time"
 
+	"plumbline/lab/dut"
 	"plumbline/lab/generator"
 	"plumbline/lab/host"
 	"plumbline/lab/report"
@@ -134,10 +135,22 @@ func (c *Config) systemConfig() system.Config {
 	return system.Config{
 		Run: runName, Name: c.Datapath, MTU: c.mtu(), Threaded: c.Threaded, MaxSessions: slices.Max(c.Sessions),
 		CPUs: system.CPUs{Senders: []int{generator.LastCPU()}},
-		UPF: system.UPF{Binary: c.Binary, Datapath: c.Datapath, Adjust: func(u *upf.Config) {
-			u.XDP.Mode, u.XDP.Spread = c.XDPMode, c.Spread
-		}},
+		Kind: c.kind(nil),
 	}
+}
+
+// kind is the UPF: everything that the measurement does not ask for is as it has it by
+// default. adjust, which may be nil, has the last word.
+func (c *Config) kind(adjust func(*upf.Config)) dut.Kind {
+	k := dut.Plumbline(c.Datapath, func(u *upf.Config) {
+		u.XDP.Mode, u.XDP.Spread = c.XDPMode, c.Spread
+		u.TC.SuperPackets = c.Datapath == upf.DatapathTC // package gnb takes them
+		if adjust != nil {
+			adjust(u)
+		}
+	})
+	k.Path = c.Binary
+	return k
 }
 
 // mtu is what the frames need.

@@ -7,7 +7,6 @@ import (
 
 	"plumbline/lab/report"
 	"plumbline/lab/system"
-	"plumbline/upf"
 )
 
 // contestant is a datapath in a test bed of its own, or the bed alone. While others
@@ -31,28 +30,19 @@ func newContestant(c *CompareConfig, name string, cpus system.CPUs) *contestant 
 	config.Datapath, config.PayloadOctets = name, slices.Max(slices.Concat(c.octets()...))
 	k := &contestant{config: config, cpus: cpus, path: report.Path{Name: name}}
 	k.bed = name == report.PathBed || name == report.PathBedTC
-	k.lossy = !k.bed && name != upf.DatapathXDP && name != upf.DatapathTC
+	k.lossy = !k.bed && config.kind(nil).Lossy
 	return k
-}
-
-// takesOffloads reports whether a datapath leaves it to the kernel to read and
-// write frames, so that a user leaves the offloads of its neighbours on. XDP
-// programs and AF_XDP sockets see a frame as it was handed to the device.
-func takesOffloads(datapath string) bool {
-	return !slices.Contains([]string{report.PathBed, upf.DatapathXDP, upf.DatapathAFXDP}, datapath)
 }
 
 // start builds the bed, and starts the UPF, or the program that only redirects.
 func (k *contestant) start(ctx context.Context) (err error) {
 	c, name := k.config.systemConfig(), k.path.Name
-	c.CPUs, c.Offload = k.cpus, takesOffloads(name)
+	c.CPUs, c.Offload, c.Skbs = k.cpus, c.Kind.Offloads, c.Kind.Packets
 	switch name {
 	case report.PathBed:
 		c.Bed = system.BedXDP
 	case report.PathBedTC:
-		c.Bed, c.Skbs = system.BedSkbs, true
-	case upf.DatapathTC:
-		c.Skbs = true
+		c.Bed, c.Offload, c.Skbs = system.BedSkbs, true, true
 	}
 	if k.system, err = system.New(ctx, c); err != nil {
 		return err

@@ -151,15 +151,14 @@ func (r *n4Run) start(ctx context.Context, cpus []int) error {
 	}
 	c := bench.systemConfig()
 	c.Run, c.CPUs = n4RunName, system.CPUs{Senders: cpus[len(cpus)-1:], UPF: cpus[:r.variant.cores]}
-	c.UPF.Adjust = func(u *upf.Config) {
-		u.XDP.Mode = r.XDPMode
+	c.Kind = bench.kind(func(u *upf.Config) {
 		if r.variant.poll {
 			u.N4.BusyPoll = upf.Duration(n4Poll)
 		}
 		if r.variant.store {
 			u.Store.Path = filepath.Join(r.directory, "journal")
 		}
-	}
+	})
 	if r.system, err = system.New(ctx, c); err != nil {
 		return err
 	}

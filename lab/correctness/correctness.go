@@ -73,7 +73,7 @@ const runName = "plumb-correct" // of the namespaces
 type bed struct {
 	Config
 	topology *topology.Topology
-	dut      *dut.DUT
+	dut      *dut.Instance
 	smf      *smf
 	sink     *net.UDPConn // GTP-U port of the gNB: nobody answers that it is closed
 	result   *report.Correctness
@@ -160,23 +160,16 @@ func (b *bed) build(ctx context.Context) error {
 	if b.topology, err = topology.New(topology.Config{Name: runName}); err != nil {
 		return err
 	}
-	t := b.topology
-	c := upf.Default()
-	c.NodeID, c.N4.Address = t.Config.N4UPF.String(), t.Config.N4UPF
-	c.N3 = upf.N3{Device: t.N3.UPF.Device, Address: t.N3.UPF.Address.Addr()}
-	c.N6 = upf.N6{Device: t.N6.UPF.Device, Gateway: t.N6.Peer.Address.Addr(), Gateway6: t.N6.Peer.Address6.Addr()}
-	c.Datapath = b.Datapath
-	if b.Adjust != nil {
-		b.Adjust(c)
-	}
-	if b.dut, err = dut.Start(ctx, dut.Config{Binary: b.Binary, Namespace: t.UPF, UPF: c}); err != nil {
+	kind := dut.Plumbline(b.Datapath, b.Adjust)
+	kind.Path = b.Binary
+	if b.dut, err = dut.Start(ctx, kind, dut.At(b.topology)); err != nil {
 		return err
 	}
 	b.result.Configuration = b.dut.File
-	if b.sink, err = listenGTPU(t); err != nil {
+	if b.sink, err = listenGTPU(b.topology); err != nil {
 		return err
 	}
-	b.smf, err = newSMF(ctx, t)
+	b.smf, err = newSMF(ctx, b.topology)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,9 +43,9 @@ func TestStartSaysWhyItFailed(t *testing.T) {
 			if err := os.WriteFile(script, []byte("#!/bin/sh\n"+tc.script+"\n"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			config := upf.Default()
-			config.N4.Address = bed.Config.N4UPF
-			_, err := Start(context.Background(), Config{Binary: script, Namespace: bed.UPF, UPF: config})
+			kind := Plumbline(upf.DatapathXDP, nil)
+			kind.Path = script
+			_, err := Start(context.Background(), kind, At(bed))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want it to say %q", err, tc.want)
 			}
@@ -60,7 +61,8 @@ func TestStartSaysWhyItFailed(t *testing.T) {
 
 // TestPark wants a process that stops and goes on, and ends although it is stopped.
 func TestPark(t *testing.T) {
-	d := &DUT{cmd: exec.Command("sleep", "60"), log: &tail{}, done: make(chan struct{})}
+	d := &Instance{cmd: exec.Command("sleep", "60"), log: &tail{}, done: make(chan struct{})}
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestPark(t *testing.T) {
 		close(d.done)
 	}()
 	stopped := func() bool {
-		stat, err := os.ReadFile(d.proc("stat"))
+		stat, err := os.ReadFile(proc(d.PID(), "stat"))
 		if err != nil {
 			t.Fatal(err)
 		}

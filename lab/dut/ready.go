@@ -2,13 +2,16 @@ package dut
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"time"
 
-	"plumbline/lab/topology"
+	"plumbline/gtpu"
 	"plumbline/pfcp"
 )
 
@@ -17,17 +20,22 @@ const (
 	maxDatagram    = 65535
 )
 
-// waitReady returns when the UPF answers a Heartbeat Request, has ended, or has
-// had time enough.
-func (d *DUT) waitReady(ctx context.Context, c Config) error {
-	conn, err := dialN4(c.Namespace, c.UPF.N4.Address)
-	if err != nil {
-		return err
+// waitReady returns when the UPF answers a Heartbeat Request, or has its sockets
+// if it answers no stranger, has ended, or has had time enough.
+func (d *Instance) waitReady(ctx context.Context) error {
+	probe, what := d.listens, "has no sockets for N4 and GTP-U"
+	if d.plan == nil || !d.plan.Silent {
+		conn, err := d.dialN4()
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		sequence := uint32(0)
+		probe = func() (bool, error) { sequence++; return heartbeat(conn, sequence) }
+		what = "answers no Heartbeat Request"
 	}
-	defer conn.Close()
-	deadline := time.Now().Add(readyTime)
-	for sequence := uint32(1); time.Now().Before(deadline); sequence++ {
-		if answered, err := heartbeat(conn, sequence); answered || err != nil {
+	for deadline := time.Now().Add(readyTime); time.Now().Before(deadline); {
+		if ready, err := probe(); ready || err != nil {
 			return err
 		}
 		select {
@@ -38,14 +46,13 @@ func (d *DUT) waitReady(ctx context.Context, c Config) error {
 		case <-time.After(heartbeatEvery):
 		}
 	}
-	return fmt.Errorf("N4 %v answers no Heartbeat Request within %v; the end of the UPF's log:\n%s",
-		c.UPF.N4.Address, readyTime, d.log)
+	return fmt.Errorf("N4 %v %s within %v; the end of the UPF's log:\n%s", d.Place.N4UPF, what, readyTime, d.log)
 }
 
 // dialN4 makes a socket in the namespace.
-func dialN4(ns *topology.Namespace, address netip.Addr) (conn *net.UDPConn, err error) {
-	err = ns.Do(func() error {
-		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, pfcp.Port)))
+func (d *Instance) dialN4() (conn *net.UDPConn, err error) {
+	err = d.Place.do(func() error {
+		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(d.Place.N4UPF, pfcp.Port)))
 		return err
 	})
 	return conn, err
@@ -76,4 +83,34 @@ func heartbeat(conn *net.UDPConn, sequence uint32) (answered bool, err error) {
 	}
 	h, _, _, err := pfcp.Parse(b[:n])
 	return err == nil && h.Type == pfcp.MsgHeartbeatResponse, nil
+}
+
+// listens says whether the UPF's sockets for N4 and for GTP-U on N3 are there.
+func (d *Instance) listens() (bool, error) {
+	var table []byte
+	err := d.Place.do(func() (err error) {
+		table, err = os.ReadFile("/proc/thread-self/net/udp")
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	sockets := string(table)
+	return hasSocket(sockets, netip.AddrPortFrom(d.Place.N4UPF, pfcp.Port)) &&
+		hasSocket(sockets, netip.AddrPortFrom(d.Place.N3.UPF.Address.Addr(), gtpu.Port)), nil
+}
+
+// hasSocket says whether a table as /proc/net/udp has a socket that takes what
+// is sent to local. Addresses are there as the kernel has them in memory, as one
+// hexadecimal number, and ports in host order. Source: proc(5).
+func hasSocket(table string, local netip.AddrPort) bool {
+	address := local.Addr().As4()
+	own := fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(address[:]), local.Port())
+	any := fmt.Sprintf("%08X:%04X", 0, local.Port())
+	for line := range strings.Lines(table) {
+		if f := strings.Fields(line); len(f) > 1 && (f[1] == own || f[1] == any) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,7 +1,6 @@
 package dut
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,23 +8,63 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
-
-	"plumbline/upf"
 )
 
 // tick is the unit of times in /proc: the kernel's USER_HZ is 100 on every
 // architecture that Go runs on. Source: proc(5), /proc/pid/stat.
 const tick = time.Second / 100
 
-// CPUTime returns the user and system time that the process has used. XDP
-// programs run in softirq, so their time is not in it.
-func (d *DUT) CPUTime() (time.Duration, error) {
-	b, err := os.ReadFile(d.proc("stat"))
+// CPUTime returns the user and system time that the UPF's processes have used, 0
+// of an External kind. XDP programs run in softirq, and kernel modules wherever
+// the packet is, so their time is not in it.
+func (d *Instance) CPUTime() (time.Duration, error) {
+	pids, err := d.processes()
 	if err != nil {
 		return 0, fmt.Errorf("dut: %w", err)
 	}
-	return parseCPUTime(string(b))
+	var sum time.Duration
+	for _, pid := range pids {
+		b, err := os.ReadFile(proc(pid, "stat"))
+		if ended(err) && pid != d.PID() {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("dut: %w", err)
+		}
+		used, err := parseCPUTime(string(b))
+		if err != nil {
+			return 0, err
+		}
+		sum += used
+	}
+	return sum, nil
+}
+
+// ended says whether err is that of reading about a process that is no more.
+func ended(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
+
+// processes returns the process ids of the group, the program's first.
+func (d *Instance) processes() ([]int, error) {
+	if d.cmd == nil {
+		return nil, nil
+	}
+	list := []int{d.PID()}
+	names, err := filepath.Glob("/proc/[1-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err != nil || pid == d.PID() {
+			continue
+		}
+		if group, err := syscall.Getpgid(pid); err == nil && group == d.PID() {
+			list = append(list, pid)
+		}
+	}
+	return list, nil
 }
 
 // parseCPUTime reads fields 14 (utime) and 15 (stime) of /proc/pid/stat. The
@@ -48,60 +87,78 @@ func parseCPUTime(stat string) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// Memory is what the DUT occupies.
+// Memory is what the UPF's processes occupy.
 type Memory struct {
-	// ResidentOctets is the resident set of the process. Maps that it has
-	// mapped into its memory are in it as far as it touched them.
+	// ResidentOctets is the resident set. BPF maps that a process has mapped into its
+	// memory are in it as far as it touched them.
 	ResidentOctets uint64
-	// AnonymousOctets is what of it is the process's own: heap and stacks.
+	// AnonymousOctets is what of it is the processes' own: heap and stacks.
 	AnonymousOctets uint64
-	MapOctets       uint64 // all BPF maps that it holds, by the kernel's account
+	MapOctets       uint64 // all BPF maps that they hold, by the kernel's account, each once
 }
 
-// Memory returns what the DUT occupies now.
-func (d *DUT) Memory() (Memory, error) {
-	status, err := os.ReadFile(d.proc("status"))
+// Memory returns what the UPF's processes occupy now: nothing, of an External kind.
+func (d *Instance) Memory() (Memory, error) {
+	pids, err := d.processes()
 	if err != nil {
 		return Memory{}, fmt.Errorf("dut: %w", err)
 	}
+	var sum Memory
+	maps := map[uint64]uint64{} // octets by map id
+	for _, pid := range pids {
+		err := addMemory(pid, &sum, maps)
+		if ended(err) && pid != d.PID() {
+			continue
+		}
+		if err != nil {
+			return Memory{}, fmt.Errorf("dut: %w", err)
+		}
+	}
+	for _, octets := range maps {
+		sum.MapOctets += octets
+	}
+	return sum, nil
+}
+
+// addMemory adds what a process occupies.
+func addMemory(pid int, sum *Memory, maps map[uint64]uint64) error {
+	status, err := os.ReadFile(proc(pid, "status"))
+	if err != nil {
+		return err
+	}
 	kib, ok := field(string(status), "VmRSS:")
 	if !ok {
-		return Memory{}, errors.New("dut: /proc/pid/status has no VmRSS")
+		return fmt.Errorf("%s has no VmRSS", proc(pid, "status"))
 	}
 	anonymous, ok := field(string(status), "RssAnon:")
 	if !ok {
-		return Memory{}, errors.New("dut: /proc/pid/status has no RssAnon")
+		return fmt.Errorf("%s has no RssAnon", proc(pid, "status"))
 	}
-	maps, err := d.mapOctets()
-	return Memory{ResidentOctets: kib << 10, AnonymousOctets: anonymous << 10, MapOctets: maps}, err
+	sum.ResidentOctets += kib << 10
+	sum.AnonymousOctets += anonymous << 10
+	return addMaps(pid, maps)
 }
 
-// mapOctets adds up the memlock of the BPF maps among the process's files, each
-// map once.
-func (d *DUT) mapOctets() (uint64, error) {
-	files, err := os.ReadDir(d.proc("fdinfo"))
+// addMaps notes the memlock of the BPF maps among the process's files.
+func addMaps(pid int, maps map[uint64]uint64) error {
+	files, err := os.ReadDir(proc(pid, "fdinfo"))
 	if err != nil {
-		return 0, fmt.Errorf("dut: %w", err)
+		return err
 	}
-	octets := map[uint64]uint64{} // by map id
 	for _, f := range files {
-		info, err := os.ReadFile(filepath.Join(d.proc("fdinfo"), f.Name()))
+		info, err := os.ReadFile(filepath.Join(proc(pid, "fdinfo"), f.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // closed since
 		}
 		if err != nil {
-			return 0, fmt.Errorf("dut: %w", err)
+			return err
 		}
 		id, isMap := field(string(info), "map_id:")
 		if memlock, ok := field(string(info), "memlock:"); ok && isMap {
-			octets[id] = memlock
+			maps[id] = memlock
 		}
 	}
-	var sum uint64
-	for _, n := range octets {
-		sum += n
-	}
-	return sum, nil
+	return nil
 }
 
 // field returns the number after name at the start of a line.
@@ -121,37 +178,4 @@ func field(text, name string) (uint64, bool) {
 	return 0, false
 }
 
-func (d *DUT) proc(name string) string {
-	return filepath.Join("/proc", strconv.Itoa(d.PID()), name)
-}
-
-// Drops returns how many packets the DUT says that it dropped, by reason.
-func (d *DUT) Drops(ctx context.Context) (map[string]uint64, error) {
-	answer, err := d.client.Drops(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("dut: drops: %w", err)
-	}
-	drops := make(map[string]uint64, len(answer.Drops))
-	for _, r := range answer.Drops {
-		drops[r.Reason] = r.Packets
-	}
-	return drops, nil
-}
-
-// Datapath returns what the DUT says forwards its packets.
-func (d *DUT) Datapath(ctx context.Context) (*upf.Datapath, error) {
-	answer, err := d.client.Datapath(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("dut: datapath: %w", err)
-	}
-	return answer, nil
-}
-
-// Session returns what the DUT says of a session of its own, by its SEID there.
-func (d *DUT) Session(ctx context.Context, seid uint64) (*upf.Session, error) {
-	answer, err := d.client.Session(ctx, upf.SEID(seid))
-	if err != nil {
-		return nil, fmt.Errorf("dut: session %#x: %w", seid, err)
-	}
-	return answer, nil
-}
+func proc(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }

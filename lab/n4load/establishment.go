@@ -40,6 +40,7 @@ func (t *Template) establishment(node pfcp.NodeID, local netip.Addr) pfcp.Sessio
 	for pair := range max(t.PDRs, 2) / 2 {
 		m.CreatePDRs = append(m.CreatePDRs, t.pdrs(ni, pair)...)
 	}
+	t.Dialect.Adapt(&m)
 	return m
 }
 

@@ -29,6 +29,9 @@ type Template struct {
 	PDRs            int    // 2, 4, ... MaxPDRs; 0: 2
 	NetworkInstance string // empty: absent
 	DNN             string // empty: absent
+
+	// Dialect adds what this UP function needs.
+	Dialect Dialect
 }
 
 // MaxPDRs is how many PDRs a session of a [Template] may have.
@@ -38,6 +41,12 @@ const MaxPDRs = 128
 func (t *Template) Validate() error {
 	if t.PDRs < 0 || t.PDRs > MaxPDRs || t.PDRs%2 != 0 {
 		return fmt.Errorf("n4load: %d PDRs: want an even number up to %d", t.PDRs, MaxPDRs)
+	}
+	if most := t.Dialect.PDRs; most > 0 && t.PDRs > most {
+		return fmt.Errorf("n4load: %d PDRs: this UP function tells no more than %d of a session apart", t.PDRs, most)
+	}
+	if t.Dialect.CPFTEID && (t.ULTEID == 0 || !t.N3.Is4()) {
+		return fmt.Errorf("n4load: uplink TEID %#x, N3 %v: this UP function chooses no F-TEIDs: give both", t.ULTEID, t.N3)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ const (
 //	…-ue1 ── TUN ─┘
 type bed struct {
 	*topology.Topology
-	upf      *dut.DUT
+	upf      *dut.Instance
 	gnb      *gnb.GNB
 	ues      []gnb.UE
 	sessions []n4load.Session // of ues
@@ -73,18 +73,14 @@ func newBed(t *testing.T, binary string, row row) *bed {
 
 func (b *bed) startUPF(t *testing.T, binary string, row row) {
 	t.Helper()
-	c := upf.Default()
-	c.NodeID, c.N4.Address = b.Config.N4UPF.String(), b.Config.N4UPF
-	c.N3 = upf.N3{Device: b.N3.UPF.Device, Address: b.N3.UPF.Address.Addr()}
-	c.N6 = upf.N6{
-		Device: b.N6.UPF.Device, Gateway: b.N6.Peer.Address.Addr(), Gateway6: b.N6.Peer.Address6.Addr(),
-	}
-	c.Datapath, c.MeterBurst = row.datapath, upf.Duration(burst)
-	c.TC.SuperPackets = row.super
-	if row.mode != "" {
-		c.XDP.Mode = row.mode
-	}
-	d, err := dut.Start(t.Context(), dut.Config{Binary: binary, Namespace: b.UPF, UPF: c})
+	kind := dut.Plumbline(row.datapath, func(c *upf.Config) {
+		c.MeterBurst, c.TC.SuperPackets = upf.Duration(burst), row.super
+		if row.mode != "" {
+			c.XDP.Mode = row.mode
+		}
+	})
+	kind.Path = binary
+	d, err := dut.Start(t.Context(), kind, dut.At(b.Topology))
 	if err != nil {
 		t.Fatal(err)
 	}

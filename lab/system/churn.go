@@ -95,10 +95,13 @@ func (s *System) fillChurn(ctx context.Context, held, room int) error {
 			return err
 		}
 	}
-	t := s.template(s.rules)
+	t, err := s.template(s.rules)
+	if err != nil {
+		return err
+	}
 	sessions := t.Sessions(len(s.sessions), held+room)
-	s.churn = &churn{population: n4load.NewPopulationOf(&t, sessions, installWindow, s.n4), first: len(s.sessions), rules: s.rules}
-	_, err := s.churn.population.Fill(ctx, held, nil)
+	s.churn = &churn{population: n4load.NewPopulationOf(&t, sessions, s.window(), s.n4), first: len(s.sessions), rules: s.rules}
+	_, err = s.churn.population.Fill(ctx, held, nil)
 	return err
 }
 

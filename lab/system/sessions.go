@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"plumbline/lab/dut"
 	"plumbline/lab/generator"
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
@@ -15,8 +16,7 @@ const (
 	// QFI is that of all sessions: not 0, so that it can go wrong.
 	QFI = 9
 
-	installWindow = 32   // requests in flight while sessions are established and deleted
-	churnWindow   = 1024 // and at most while others come and go as time wills
+	churnWindow = 1024 // requests in flight while sessions come and go as time wills, at most
 )
 
 // Establish brings the sessions to n, over PFCP from the CP function's address, and
@@ -27,9 +27,9 @@ func (s *System) Establish(ctx context.Context, n int, r Rules) error {
 		return err
 	}
 	if s.bed != nil && s.dut == nil {
-		t := s.template(r)
+		t, err := s.template(r)
 		s.sessions = t.Sessions(0, n)
-		return nil
+		return err
 	}
 	if err := s.associate(ctx); err != nil {
 		return err
@@ -56,8 +56,11 @@ func (s *System) delete(ctx context.Context, keep int) error {
 	if keep == len(s.sessions) {
 		return nil
 	}
-	t := s.template(s.rules)
-	_, err := n4load.NewPopulationOf(&t, s.sessions[keep:], installWindow, s.n4).Drain(ctx, nil)
+	t, err := s.template(s.rules)
+	if err != nil {
+		return err
+	}
+	_, err = n4load.NewPopulationOf(&t, s.sessions[keep:], s.window(), s.n4).Drain(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -67,9 +70,12 @@ func (s *System) delete(ctx context.Context, keep int) error {
 
 // add establishes further sessions.
 func (s *System) add(ctx context.Context, more int) error {
-	t := s.template(s.rules)
+	t, err := s.template(s.rules)
+	if err != nil {
+		return err
+	}
 	sessions := t.Sessions(len(s.sessions), more)
-	got, err := n4load.NewPopulationOf(&t, sessions, installWindow, s.n4).Fill(ctx, more, nil)
+	got, err := n4load.NewPopulationOf(&t, sessions, s.window(), s.n4).Fill(ctx, more, nil)
 	if err != nil {
 		return err
 	}
@@ -105,19 +111,28 @@ func (s *System) Sessions() []n4load.Session { return s.sessions }
 // Installed returns what the establishment of all sessions so far took.
 func (s *System) Installed() report.Install { return s.install }
 
-// template is what all sessions have in common.
-func (s *System) template(r Rules) n4load.Template {
-	t := s.topology
-	template := n4load.Template{
-		UE:     t.Config.UEPools[0].Addr().Next(), // the network's own address is nobody's
-		GNB:    t.N3.Peer.Address.Addr(),
-		DLTEID: 1, QFI: QFI, URR: r.URR, PDRs: 2 * max(r.PDRs, 1),
-		MBR: pfcp.BitRates{UplinkKbps: r.MBRKbps, DownlinkKbps: r.MBRKbps},
+// window is how many requests are in flight while sessions are established and deleted.
+func (s *System) window() int {
+	if most := s.config.Kind.Dialect.Window; most > 0 {
+		return most
 	}
+	return n4load.DefaultWindow
+}
+
+// template is what all sessions have in common.
+func (s *System) template(r Rules) (n4load.Template, error) {
+	t := s.topology
+	place := dut.At(t)
+	template, err := s.config.Kind.Template(&place)
+	if err != nil {
+		return template, err
+	}
+	template.QFI, template.URR, template.PDRs = QFI, r.URR, 2*max(r.PDRs, 1)
+	template.MBR = pfcp.BitRates{UplinkKbps: r.MBRKbps, DownlinkKbps: r.MBRKbps}
 	if r.IPv6 {
 		template.UEPrefix = netip.PrefixFrom(t.Config.UEPools[1].Addr(), 64)
 	}
-	return template
+	return template, template.Validate()
 }
 
 // associate sets up the association, unless it stands.

@@ -32,9 +32,8 @@ type Config struct {
 	Name string // of the system among others: the namespaces are called after it
 	Run  string // of the measurement, before Name
 
-	Bed Bed
-	// UPF is what runs where there is no bed.
-	UPF UPF
+	Bed  Bed
+	Kind dut.Kind // what runs where there is no bed
 
 	// MTU of all links, in octets; see [MTU]. 0: that of Ethernet.
 	MTU int
@@ -49,19 +48,12 @@ type Config struct {
 	MaxSessions int // that the UPF is configured for, those of churn included
 }
 
-// UPF is our own UPF.
-type UPF struct {
-	Binary   string            // plumb; empty: this program
-	Datapath string            // upf.DatapathXDP, ...
-	Adjust   func(*upf.Config) // changes its configuration; may be nil
-}
-
 // System is a UPF, or a bed alone, in a test bed of its own. Its methods are for one
 // goroutine.
 type System struct {
 	config   Config
 	topology *topology.Topology
-	dut      *dut.DUT // nil: a bed
+	dut      *dut.Instance // nil: a bed
 	bed      *topology.Bed
 	n4       *n4load.Group
 	rules    Rules
@@ -122,42 +114,21 @@ func (s *System) start(ctx context.Context) (err error) {
 }
 
 // startUPF starts it, and waits until it has done what a start leaves to do.
-func (s *System) startUPF(ctx context.Context) error {
-	c := &s.config
-	var err error
-	s.dut, err = dut.Start(ctx, dut.Config{Binary: c.UPF.Binary, Namespace: s.topology.UPF, CPUs: c.CPUs.UPF, UPF: s.upfConfig()})
-	if err != nil {
+func (s *System) startUPF(ctx context.Context) (err error) {
+	place := dut.At(s.topology)
+	place.CPUs, place.Sessions = s.config.CPUs.UPF, s.config.MaxSessions
+	if s.dut, err = dut.Start(ctx, s.config.Kind, place); err != nil {
 		return err
 	}
-	answer, err := s.dut.Datapath(ctx)
-	if err != nil {
-		return err
+	s.about.Version, s.about.Configuration = s.dut.Program.Version, s.dut.File
+	if s.config.Kind.Own {
+		answer, err := s.dut.Datapath(ctx)
+		if err != nil {
+			return err
+		}
+		s.about.Mode = xdpMode(answer)
 	}
-	s.about.Mode, s.about.Configuration = xdpMode(answer), s.dut.File
 	return s.rest(ctx)
-}
-
-// upfConfig is the UPF's configuration for the topology: everything that the
-// measurement does not ask for is as the UPF has it by default.
-func (s *System) upfConfig() *upf.Config {
-	t, c := s.topology, upf.Default()
-	c.NodeID = t.Config.N4UPF.String()
-	c.N4.Address = t.Config.N4UPF
-	c.N3 = upf.N3{Device: t.N3.UPF.Device, Address: t.N3.UPF.Address.Addr()}
-	c.N6 = upf.N6{
-		Device:  t.N6.UPF.Device,
-		Gateway: t.N6.Peer.Address.Addr(), Gateway6: t.N6.Peer.Address6.Addr(),
-	}
-	c.Datapath = s.config.UPF.Datapath
-	c.TC.SuperPackets = c.Datapath == upf.DatapathTC // package gnb takes them
-	if c.Datapath == upf.DatapathTUN || c.Datapath == upf.DatapathTAP {
-		c.TUN.Routes = t.Config.UEPools // else there is one for each session
-	}
-	c.Sessions.Max = max(c.Sessions.Max, s.config.MaxSessions)
-	if s.config.UPF.Adjust != nil {
-		s.config.UPF.Adjust(c)
-	}
-	return c
 }
 
 // xdpMode returns the mode of the UPF's devices, empty for a datapath that is not
@@ -210,7 +181,7 @@ func (s *System) Describe() report.System {
 func (s *System) Topology() *topology.Topology { return s.topology }
 
 // DUT returns the UPF, nil if there is a bed in its place.
-func (s *System) DUT() *dut.DUT { return s.dut }
+func (s *System) DUT() *dut.Instance { return s.dut }
 
 // Explain says why ctx is done, if it is, and what an error for want of privilege
 // means. err is what came of measuring.

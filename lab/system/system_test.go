@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"plumbline/lab/dut"
 	"plumbline/lab/generator"
 	"plumbline/lab/report"
 	"plumbline/upf"
@@ -43,9 +44,7 @@ func TestMain(m *testing.M) {
 func newSystem(t *testing.T, c Config) *System {
 	t.Helper()
 	c.Run = "plt-system"
-	if c.UPF.Binary == "" {
-		c.UPF.Binary = plumb
-	}
+	c.Kind.Path = plumb
 	cpus, err := ShareCPUs(2)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +105,7 @@ func TestBothDirections(t *testing.T) {
 	for _, c := range []Config{
 		{Name: "bed", Bed: BedXDP},
 		{Name: "bed tc", Bed: BedSkbs, Offload: true, Skbs: true},
-		{Name: "xdp", UPF: UPF{Datapath: upf.DatapathXDP}},
+		{Name: "xdp", Kind: dut.Plumbline(upf.DatapathXDP, nil)},
 	} {
 		t.Run(c.Name, func(t *testing.T) {
 			s := newSystem(t, c)
@@ -143,7 +142,7 @@ func TestBothDirections(t *testing.T) {
 // TestEstablish brings sessions up and down, and changes their rules; frames of all
 // must pass each time, and of a deleted one must not.
 func TestEstablish(t *testing.T) {
-	s := newSystem(t, Config{Name: "xdp", UPF: UPF{Datapath: upf.DatapathXDP}})
+	s := newSystem(t, Config{Name: "xdp", Kind: dut.Plumbline(upf.DatapathXDP, nil)})
 	for _, tc := range []struct {
 		n     int
 		rules Rules
@@ -181,7 +180,7 @@ func TestEstablish(t *testing.T) {
 // TestChurn establishes, modifies and deletes while frames flow, of which none may be
 // lost, twice with the same sessions and once with more.
 func TestChurn(t *testing.T) {
-	s := newSystem(t, Config{Name: "xdp", UPF: UPF{Datapath: upf.DatapathXDP}, MaxSessions: 10_000})
+	s := newSystem(t, Config{Name: "xdp", Kind: dut.Plumbline(upf.DatapathXDP, nil), MaxSessions: 10_000})
 	establish(t, s, 10, Rules{})
 	open(t, s, Frames{PayloadOctets: 64, Access: generator.Uniform}, report.Uplink)
 	for _, churn := range []Churn{{200, 400, 200}, {200, 400, 200}, {Delete: 300}} {
@@ -207,7 +206,7 @@ func TestChurn(t *testing.T) {
 // TestTurn wants a UPF that stands still between turns, and one that dies to end its
 // turn.
 func TestTurn(t *testing.T) {
-	s := newSystem(t, Config{Name: "tun", Offload: true, UPF: UPF{Datapath: upf.DatapathTUN}})
+	s := newSystem(t, Config{Name: "tun", Offload: true, Kind: dut.Plumbline(upf.DatapathTUN, nil)})
 	state := func() string {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(s.DUT().PID()) + "/stat")
 		if err != nil {

@@ -213,9 +213,9 @@ func (s *System) process() host.Process {
 	return s.dut
 }
 
-// drops are what the UPF says that it dropped so far, by reason.
+// drops are what the UPF says that it dropped so far, by reason; nil if it does not.
 func (s *System) drops(ctx context.Context) (map[string]uint64, error) {
-	if s.dut == nil {
+	if s.dut == nil || !s.dut.Kind.Own {
 		return nil, nil
 	}
 	return s.dut.Drops(ctx)
