@@ -1,6 +1,12 @@
 package generator
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 // elevate gives the calling thread the lowest real-time priority, which is above
 // that of every ordinary program, and returns how to take it away again. It
@@ -22,4 +28,28 @@ func elevate() (relax func(), ok bool) {
 		return func() {}, false
 	}
 	return func() { _ = unix.SchedSetAttr(0, before, 0) }, true
+}
+
+// keepsCPU reports whether the kernel leaves a real-time thread its CPU as long as nobody
+// else wants it: since Linux 6.12, or if there is no limit. Otherwise it has none for 50 ms
+// of each second, after which paced frames would come in a burst.
+func keepsCPU() bool {
+	limit, err := os.ReadFile("/proc/sys/kernel/sched_rt_runtime_us")
+	if err == nil && strings.TrimSpace(string(limit)) == "-1" {
+		return true
+	}
+	var uts unix.Utsname
+	if unix.Uname(&uts) != nil {
+		return false
+	}
+	return hasFairServer(unix.ByteSliceToString(uts.Release[:]))
+}
+
+// hasFairServer reports whether a kernel of that release has sched/deadline.c's.
+func hasFairServer(release string) bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(release, "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major > 6 || major == 6 && minor >= 12
 }

@@ -2,7 +2,9 @@ package generator
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,5 +28,48 @@ func TestElevateAndRelax(t *testing.T) {
 	relax()
 	if got := policy(); got != before {
 		t.Errorf("relax: policy %d, want %d", got, before)
+	}
+}
+
+func TestHasFairServer(t *testing.T) {
+	for release, want := range map[string]bool{
+		"6.18.5": true, "6.12.0-rc1": true, "7.0.1-arch1": true, "6.11.9": false, "6.1.0-28-amd64": false, "5.15": false, "unknown": false,
+	} {
+		if got := hasFairServer(release); got != want {
+			t.Errorf("%s: got %v, want %v", release, got, want)
+		}
+	}
+}
+
+// Two threads that want the same CPU wait for each other.
+func TestHeld(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	ready := make(chan struct{})
+	var stop atomic.Bool
+	defer stop.Store(true)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		restore, err := pin(LastCPU())
+		if err != nil {
+			t.Error(err)
+		}
+		defer restore()
+		close(ready)
+		for !stop.Load() {
+		}
+	}()
+	<-ready
+	restore, err := pin(LastCPU())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer restore()
+	before := held()
+	for deadline := time.Now().Add(10 * time.Second); held()-before < 10*time.Millisecond; {
+		if time.Now().After(deadline) {
+			t.Fatalf("held for %v of 10 s beside another thread on the same CPU", held()-before)
+		}
 	}
 }

@@ -23,7 +23,8 @@ type Load struct {
 	Burst int
 
 	// Realtime sends from a thread that no ordinary program can interrupt
-	// (SCHED_FIFO), where that is permitted; Result says whether it was.
+	// (SCHED_FIFO), where that is permitted and, with a rate, does no harm; Result says
+	// whether it was.
 	Realtime bool
 }
 
@@ -36,6 +37,7 @@ type Result struct {
 	Streams    []StreamSent  // the same of each stream
 	Elapsed    time.Duration // from the first intended send time to the last frame, or the end of the duration
 	Realtime   bool          // sent from a real-time thread
+	Held       time.Duration // that the thread was ready to send, but something else had its CPU
 }
 
 // StreamSent is what one run of a generator sent of a stream.
@@ -62,7 +64,7 @@ func (g *Generator) Run(ctx context.Context, l Load) (Result, error) {
 		}
 		defer restore()
 		realtime := false
-		if l.Realtime {
+		if l.Realtime && (l.Rate == 0 || keepsCPU()) {
 			var relax func()
 			relax, realtime = elevate()
 			defer relax()
@@ -91,13 +93,16 @@ func (g *Generator) run(ctx context.Context, l Load) (Result, error) {
 	if err := g.sender.begin(begun, ramp); err != nil {
 		return Result{}, err
 	}
+	waited := held()
 	err = g.drive(ctx, begun)
+	waited = held() - waited
 	after, runErr := g.sender.run()
 	next, nextErr := g.sender.sequences()
 	if err := errors.Join(runErr, nextErr); err != nil {
 		return Result{}, err
 	}
 	r := result(begun, after, ramp)
+	r.Held = waited
 	for i := range first {
 		sent := StreamSent{First: first[i], Sent: next[i] - first[i], SentOctets: g.layout.octets(i, first[i], next[i]-first[i])}
 		r.Streams = append(r.Streams, sent)

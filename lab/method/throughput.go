@@ -125,7 +125,7 @@ func bounds(most []report.Trial) (highest, start uint64) {
 // outcome makes a trial of a search. That nothing arrives is an answer, too.
 func (t *Turn) outcome(ctx context.Context, trial search.Trial) (search.Outcome, error) {
 	began := time.Now()
-	trials, err := t.Trial(ctx, report.Search, Load{Rate: trial.Load, Duration: trial.Duration})
+	trials, err := t.Trial(ctx, report.Search, Load{Rate: trial.Load, Duration: trial.Duration, Realtime: true})
 	if err != nil && !errors.Is(err, ErrNothing) {
 		return search.Outcome{}, err
 	}
@@ -134,6 +134,7 @@ func (t *Turn) outcome(ctx context.Context, trial search.Trial) (search.Outcome,
 		o.Intended += trials[i].IntendedFrames
 		o.Sent += trials[i].OfferedFrames
 		o.Received += trials[i].ReceivedFrames
+		o.Held = max(o.Held, time.Duration(trials[i].HeldNS))
 	}
 	if len(trials) == 0 {
 		return o, err

@@ -207,6 +207,8 @@ type Trial struct {
 	// have it: nobody knows whether the DUT would have forwarded them.
 	SentFrames uint64 `json:"sent_frames,omitempty"`
 	Realtime   bool   `json:"realtime,omitempty"` // sent from a real-time thread
+	// HeldNS is how long the sender was ready to send, but something else had its CPU.
+	HeldNS int64 `json:"held_ns,omitempty"`
 	// Churn is of other sessions, that came, changed and went while the frames flowed.
 	Churn *N4Phase `json:"churn,omitempty"`
 	// LatencyHistogram has every latency, in nanoseconds: see [EncodeHistogram].

@@ -18,6 +18,7 @@ type dut struct {
 	stall    time.Duration
 	jitter   float64       // standard deviation of the capacity from trial to trial, as a part of it
 	sender   float64       // frames per second at most; 0: no limit
+	held     time.Duration // of the sender, in every other trial: it owes what was due, and the rest comes in haste
 	overhead time.Duration // of each trial beside its duration
 	random   *rand.Rand
 
@@ -35,6 +36,10 @@ func (d *dut) measure(_ context.Context, t Trial) (Outcome, error) {
 	o.Sent = o.Intended
 	if d.sender > 0 {
 		o.Sent = min(o.Sent, uint64(d.sender*seconds))
+	}
+	if d.held > 0 && d.trials%2 == 0 {
+		o.Held = d.held
+		o.Sent -= uint64(float64(o.Intended) * d.held.Seconds() / seconds)
 	}
 	received := math.Min(float64(o.Sent), d.carries(float64(t.Load))*seconds+d.buffer)
 	received -= d.loss * float64(o.Sent)

@@ -17,8 +17,9 @@ type MLR struct {
 	Min, Max uint64
 	Start    uint64        // where to begin, if something is known already; 0: at Max
 	Budget   time.Duration // of all trials with their waits; no trial begins after it. 0: none
-	// Tolerated is the part of the intended frames that the sender may owe, see
-	// [Outcome.LossRatio].
+	// Tolerated is the part of the intended frames that the sender may owe, and of the
+	// duration that it may be held: see [Outcome]. A trial that lost frames while it was
+	// held for longer is made again.
 	Tolerated float64
 }
 

@@ -105,6 +105,38 @@ func TestMLRSenderLimit(t *testing.T) {
 	}
 }
 
+// Something takes the CPU from the sender in every other trial. That is not evidence, and
+// does not end the search either if it goes on.
+func TestMLRHeld(t *testing.T) {
+	d := newDUT(1_000_000, 1)
+	d.held = 50 * time.Millisecond
+	r := find(t, d, MLR{})
+	for _, g := range r.Goals {
+		if g.Irregular != "" || !within(g.Throughput, d.capacity, g.Width) {
+			t.Errorf("goal (%v): got %v (%s), want %v", g.Goal, g.Throughput, g.Irregular, d.capacity)
+		}
+	}
+	disturbed := 0
+	for _, rec := range r.Records {
+		if rec.Disturbed {
+			disturbed++
+		}
+	}
+	if disturbed == 0 || len(r.Records) != d.trials {
+		t.Errorf("got %d disturbed records, %d in all of %d trials", disturbed, len(r.Records), d.trials)
+	}
+	always := func(ctx context.Context, tr Trial) (Outcome, error) {
+		o, err := newDUT(1_000_000, 1).measure(ctx, tr)
+		o.Held, o.Sent = tr.Duration/10, o.Sent*9/10
+		o.Received = min(o.Received, o.Sent)
+		return o, err
+	}
+	m := MLR{Goals: threeGoals(time.Second), Min: 1000, Max: capacityMax, Tolerated: Tolerated}
+	if r, err := m.Search(context.Background(), always); err != nil || r.Goals[0].Irregular != AtMin {
+		t.Errorf("held in all trials: got %+v, %v", r.Goals[0], err)
+	}
+}
+
 // A large buffer lets short trials pass that long ones do not.
 func TestMLRBuffer(t *testing.T) {
 	d := newDUT(1_000_000, 1)
@@ -252,6 +284,9 @@ func TestMLRValidate(t *testing.T) {
 func check(m MLR, r Result) error {
 	known := byLoad{}
 	for _, rec := range r.Records {
+		if rec.Disturbed {
+			continue
+		}
 		if rec.Load < m.Min || rec.Load > m.Max {
 			return fmt.Errorf("trial at %d frames/s, outside of %d to %d", rec.Load, m.Min, m.Max)
 		}

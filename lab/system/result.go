@@ -49,7 +49,7 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 	s := t.system
 	r := report.Trial{
 		DUT: s.config.Name, Datapath: s.config.Name, Direction: p.direction, Sessions: len(s.sessions), Access: p.access,
-		XDPMode: s.about.Mode, Started: t.started, Realtime: p.sent.Realtime,
+		XDPMode: s.about.Mode, Started: t.started, Realtime: p.sent.Realtime, HeldNS: p.sent.Held.Nanoseconds(),
 
 		IntendedPPS: float64(t.load.Rate), DurationNS: p.sent.Elapsed.Nanoseconds(),
 		IntendedFrames: p.sent.Intended, OfferedFrames: p.sent.Sent, ReceivedFrames: p.received.Received,
