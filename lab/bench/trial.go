@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"plumbline/lab/report"
+	"plumbline/lab/stats"
 	"plumbline/lab/system"
 )
 
@@ -84,7 +85,7 @@ func medians(trials []report.BedTrial) (pps, bps float64) {
 	for _, t := range trials {
 		p, b = append(p, t.ReceivedPPS), append(b, t.ReceivedBPS)
 	}
-	return report.Median(p), report.Median(b)
+	return stats.Median(p), stats.Median(b)
 }
 
 // paced measures latency at a part of the throughput: at the highest rate a
@@ -101,7 +102,7 @@ func (r *run) paced(ctx context.Context, d report.Direction) error {
 			rates = append(rates, t.ReceivedPPS)
 		}
 	}
-	rate := max(1, roundRate(pacedShare*report.Median(rates)))
+	rate := max(1, roundRate(pacedShare*stats.Median(rates)))
 	r.step(fmt.Sprintf("%s, %d sessions, %s latency", d, sessions, r.Datapath), r.trialTime())
 	t, err := r.trial(ctx, report.Paced, system.At(rate, r.Duration).In(d))
 	if err != nil {

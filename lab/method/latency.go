@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plumbline/lab/report"
+	"plumbline/lab/stats"
 )
 
 // Latency measures one-way latency at given loads, from the intended send time of each
@@ -161,5 +162,5 @@ func (t *Turn) throughput(system string) float64 {
 		}
 		all = append(all, value/float64(t.directions()))
 	}
-	return report.Median(all)
+	return stats.Median(all)
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"slices"
 	"time"
+
+	"plumbline/lab/stats"
 )
 
 // ComparisonSchema names the version of the form of a [Comparison].
@@ -193,7 +195,7 @@ func (r *PathRow) ThroughputPPS() (all []float64, median float64) {
 		}
 		all = append(all, pps)
 	}
-	return all, Median(all)
+	return all, stats.Median(all)
 }
 
 // Shares are the throughputs by what the bed received in the same repeat.
@@ -218,7 +220,7 @@ func (r *PathRow) CPUNS() (process, softirq float64, ok bool) {
 			s = append(s, nsPerFrame(t.CPU.SoftirqPercent, t))
 		}
 	}
-	return Median(p), Median(s), len(p) > 0
+	return stats.Median(p), stats.Median(s), len(p) > 0
 }
 
 func nsPerFrame(percent float64, t *Trial) float64 { return percent / 100 * 1e9 / t.ReceivedPPS }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"plumbline/lab/stats"
 )
 
 // The plot of a comparison is panels, each with a row for every path. Numbers are
@@ -25,27 +27,10 @@ const (
 	leastHigh    = 1e-3 // of an axis: what is less is nothing in every unit here
 )
 
-// mark is something drawn in a panel. Class says which colour it has.
-type mark struct {
-	X, Y, Width, Height float64
-	Class, Title        string
-}
-
-// Bottom is where a line of the grid ends.
-func (m mark) Bottom() float64 { return m.Y + m.Height }
-
-// label is a text; Anchor is start, middle or end.
-type label struct {
-	X, Y                float64
-	Text, Class, Anchor string
-}
-
-// comparisonPlot is what the template draws, in its order.
+// comparisonPlot is a drawing plotWidth wide.
 type comparisonPlot struct {
 	Height float64
-	Grid   []mark // lines of no width: from Y to Y+Height
-	Marks  []mark
-	Labels []label
+	drawing
 }
 
 // Framed is the height of the picture with a margin and the key, Below where that
@@ -184,7 +169,7 @@ func (c *Comparison) tcpPanel() panel {
 		if len(rates) == 0 {
 			return panelValue{}
 		}
-		v := panelValue{ok: true, solid: Median(rates) / 1e9}
+		v := panelValue{ok: true, solid: stats.Median(rates) / 1e9}
 		v.label = fmt.Sprintf("%.2f", v.solid)
 		v.text = fmt.Sprintf("%s, %s: %.2f to %.2f Gbit/s", path, d, slices.Min(rates)/1e9, slices.Max(rates)/1e9)
 		return v
@@ -230,7 +215,7 @@ func (p *comparisonPlot) panel(c *Comparison, one panel, s span, left, top, widt
 	at, ticks := s.axis(one.logarithmic, width-labelReserve)
 	bottom := rowTop(top, len(c.Paths))
 	for _, t := range ticks {
-		p.Grid = append(p.Grid, mark{X: left + t.At, Y: rowTop(top, 0), Height: bottom - rowTop(top, 0)})
+		p.vertical(left+t.At, rowTop(top, 0), bottom)
 		p.Labels = append(p.Labels, label{X: left + t.At, Y: bottom + 15, Text: t.Label, Class: "soft", Anchor: "middle"})
 	}
 	for i, path := range c.Paths {

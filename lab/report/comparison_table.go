@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"plumbline/lab/stats"
 )
 
 // ComparisonTable writes c as text for a terminal: a line for each path under the
@@ -84,7 +86,7 @@ func rateOf(row *PathRow) []string {
 	_, pps := row.ThroughputPPS()
 	cells := []string{kpps(row.SaturatedPPS()), throughputText(pps), "", "", "", ""}
 	if shares := row.Shares(); row.Path != PathBed && len(shares) > 0 && pps > 0 {
-		cells[2] = fmt.Sprintf("%.3f", Median(shares))
+		cells[2] = fmt.Sprintf("%.3f", stats.Median(shares))
 		cells[3] = fmt.Sprintf("%.3f-%.3f", slices.Min(shares), slices.Max(shares))
 	}
 	if process, softirq, ok := row.CPUNS(); ok {
@@ -168,7 +170,7 @@ func tcpText(rates []float64) string {
 	if len(rates) == 0 {
 		return ""
 	}
-	return gbps(Median(rates))
+	return gbps(stats.Median(rates))
 }
 
 // lastLine is where a program that failed says why, without its own name.

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"plumbline/lab/stats"
 )
 
 // sampleComparison has a path that loses nothing, one that must be searched, and one
@@ -129,7 +131,7 @@ func TestComparisonFigures(t *testing.T) {
 		row := c.Row(cell, tc.path)
 		_, pps := row.ThroughputPPS()
 		process, _, _ := row.CPUNS()
-		got := figures{row.SaturatedPPS(), pps, Median(row.Shares()), process}
+		got := figures{row.SaturatedPPS(), pps, stats.Median(row.Shares()), process}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.path, diff)
 		}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -94,4 +95,51 @@ func (g *grid) writeCells(b *strings.Builder, widths []int, cells []string) {
 		}
 	}
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+}
+
+// split cuts a grid that is wider than that many characters into several under each
+// other, each with the first columns of all; it cuts before bars only.
+func (g *grid) split(width, first int) []*grid {
+	widths := g.widths()
+	total := func(from, to int) int {
+		sum := 0
+		for i := from; i < to; i++ {
+			sum += widths[i] + 1
+			if g.columns[i].flags&bar != 0 {
+				sum += 2
+			}
+		}
+		return sum
+	}
+	var parts []*grid
+	for from := first; from < len(g.columns) || len(parts) == 0; {
+		to := g.nextBar(from)
+		for to < len(g.columns) {
+			next := g.nextBar(to)
+			if total(0, first)+total(from, next) > width {
+				break
+			}
+			to = next
+		}
+		parts = append(parts, g.part(first, from, to))
+		from = to
+	}
+	return parts
+}
+
+// nextBar is the next column after i that a bar stands before, or the end.
+func (g *grid) nextBar(i int) int {
+	for i++; i < len(g.columns) && g.columns[i].flags&bar == 0; {
+		i++
+	}
+	return min(i, len(g.columns))
+}
+
+// part has the first columns, and those from to to.
+func (g *grid) part(first, from, to int) *grid {
+	p := &grid{columns: slices.Concat(g.columns[:first], g.columns[from:to])}
+	for _, row := range g.rows {
+		p.rows = append(p.rows, slices.Concat(row[:first], row[from:to]))
+	}
+	return p
 }

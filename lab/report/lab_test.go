@@ -141,7 +141,8 @@ func smallLab(t testing.TB) *Lab {
 	return l
 }
 
-// FuzzReadLab: what ReadLab accepts is read back the same after WriteLab.
+// FuzzReadLab: what ReadLab accepts is read back the same after WriteLab, and can be
+// shown.
 func FuzzReadLab(f *testing.F) {
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(smallLab(f)); err != nil {
@@ -163,6 +164,13 @@ func FuzzReadLab(f *testing.F) {
 		}
 		if diff := cmp.Diff(l, again); diff != "" {
 			t.Errorf("(-first +second):\n%s", diff)
+		}
+		var table bytes.Buffer
+		if err := errors.Join(LabTable(&table, l), LabHTML(io.Discard, l)); err != nil {
+			t.Error(err)
+		}
+		if strings.ContainsFunc(table.String(), func(r rune) bool { return r < ' ' && r != '\n' }) {
+			t.Errorf("control character in %q", table.String())
 		}
 	})
 }

@@ -204,22 +204,6 @@ func TestDisturbedIsSaid(t *testing.T) {
 	}
 }
 
-func TestMedian(t *testing.T) {
-	for _, tc := range []struct {
-		in   []float64
-		want float64
-	}{
-		{[]float64{3}, 3}, {[]float64{3, 1}, 2}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 3, 2}, 2.5},
-	} {
-		if got := Median(tc.in); got != tc.want {
-			t.Errorf("Median(%v): got %v, want %v", tc.in, got, tc.want)
-		}
-	}
-	if got := Median(nil); !math.IsNaN(got) {
-		t.Errorf("Median(nil): got %v, want NaN", got)
-	}
-}
-
 // FuzzRead: what Read accepts is read back the same after Write, and can be
 // shown: no line of the table with control characters, no page that fails.
 func FuzzRead(f *testing.F) {

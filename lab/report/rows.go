@@ -2,8 +2,9 @@ package report
 
 import (
 	"maps"
-	"math"
 	"slices"
+
+	"plumbline/lab/stats"
 )
 
 // Row is the trials of one kind that differ in nothing but the repeat: one line
@@ -73,7 +74,7 @@ func (r *Result) SessionCounts() []int {
 func (w Row) First() *Trial { return w.Trials[0] }
 
 // Median returns the median over the repeats.
-func (w Row) Median(of func(*Trial) float64) float64 { return Median(w.values(of)) }
+func (w Row) Median(of func(*Trial) float64) float64 { return stats.Median(w.values(of)) }
 
 // Spread returns the lowest and the highest of the repeats.
 func (w Row) Spread(of func(*Trial) float64) (low, high float64) {
@@ -102,7 +103,7 @@ func (w Row) CostNS() (float64, bool) {
 	if len(v) == 0 {
 		return 0, false
 	}
-	return Median(v), true
+	return stats.Median(v), true
 }
 
 // LatencyNS returns the medians of the repeats' percentiles, the lowest minimum
@@ -136,19 +137,5 @@ func medianOf[T any](all []T, of func(T) float64) float64 {
 	for i := range all {
 		v[i] = of(all[i])
 	}
-	return Median(v)
-}
-
-// Median returns the middle of v, or the mean of the two in the middle; NaN if v
-// is empty. v is left as it is.
-func Median(v []float64) float64 {
-	if len(v) == 0 {
-		return math.NaN()
-	}
-	v = slices.Sorted(slices.Values(v))
-	middle := len(v) / 2
-	if len(v)%2 == 1 {
-		return v[middle]
-	}
-	return v[middle-1] + (v[middle]-v[middle-1])/2
+	return stats.Median(v)
 }

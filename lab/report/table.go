@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"plumbline/lab/stats"
 )
 
 // TableColumns is the widest that a line of [Table] gets, as long as no name in
@@ -223,7 +225,7 @@ func (r *Result) disturbed() (percent float64, ok bool) {
 	if r.Setup.Threaded || len(others) == 0 {
 		return 0, false
 	}
-	percent = Median(others)
+	percent = stats.Median(others)
 	return percent, percent > bearable
 }
 

@@ -34,21 +34,33 @@ func Rank(systems [][]float64, higherIsBetter bool) []Place {
 	for i, values := range systems {
 		intervals[i] = MedianInterval(values, Usual)
 	}
-	places := make([]Place, len(systems))
-	for i := range systems {
-		places[i] = Place{First: 1, Last: len(systems)}
-		for j := range systems {
-			if len(systems[i]) < fewest || len(systems[j]) < fewest || intervals[i].Overlaps(intervals[j]) {
-				continue
-			}
-			if better := intervals[i].Low > intervals[j].High; better == higherIsBetter {
+	return Places(intervals, higherIsBetter)
+}
+
+// Places is [Rank] by intervals that are known already.
+func Places(intervals []Interval, higherIsBetter bool) []Place {
+	places := make([]Place, len(intervals))
+	for i, own := range intervals {
+		places[i] = Place{First: 1, Last: len(intervals)}
+		for _, other := range intervals {
+			switch {
+			case own.Better(other, higherIsBetter):
 				places[i].Last--
-			} else {
+			case other.Better(own, higherIsBetter):
 				places[i].First++
 			}
 		}
 	}
 	return places
+}
+
+// Better reports whether i is better than j beyond doubt: they have no value in common, and
+// both are of enough values to say so.
+func (i Interval) Better(j Interval, higherIsBetter bool) bool {
+	if enough := bearable(fewest); i.Confidence < enough || j.Confidence < enough || i.Overlaps(j) {
+		return false
+	}
+	return (i.Low > j.High) == higherIsBetter
 }
 
 // Order returns the indexes of systems from the best median to the worst, those without

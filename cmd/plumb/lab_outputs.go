@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"plumbline/lab/report"
+)
+
+// labOutputs is the flags that say in which forms a result of the laboratory is wanted
+// beside its JSON.
+type labOutputs struct {
+	HTML    string `name:"html" placeholder:"FILE" help:"Write the report: one page with charts and tables that loads nothing else."`
+	SVG     string `name:"svg" placeholder:"FILE" help:"Write the charts as one picture."`
+	CSV     string `name:"csv" placeholder:"DIR" help:"Write figures, trials, histograms and N4 loads as CSV, a file each."`
+	Parquet string `name:"parquet" placeholder:"DIR" help:"Write the same as Parquet."`
+	Hgrm    string `name:"hgrm" placeholder:"DIR" help:"Write latencies for the tools of HdrHistogram: a log of all trials, and a .hgrm for each system and load."`
+}
+
+// labFiles are the files of labOutputs, before there is something to write.
+type labFiles struct {
+	flags *labOutputs
+	files outputs[*report.Lab]
+}
+
+// open makes the files and directories before the run, so that a name that cannot be
+// written costs no measurement.
+func (o *labOutputs) open() (labFiles, error) {
+	for _, directory := range []string{o.CSV, o.Parquet, o.Hgrm} {
+		if directory == "" {
+			continue
+		}
+		if err := os.MkdirAll(directory, 0o755); err != nil {
+			return labFiles{}, err
+		}
+	}
+	files, err := openOutputs(output[*report.Lab]{o.HTML, report.LabHTML}, output[*report.Lab]{o.SVG, report.LabSVG})
+	return labFiles{o, files}, err
+}
+
+// write fills them.
+func (f labFiles) write(l *report.Lab) error {
+	errs := []error{f.files.write(l)}
+	for _, form := range []struct {
+		directory string
+		write     func(string, *report.Lab) error
+	}{{f.flags.CSV, report.LabCSV}, {f.flags.Parquet, report.LabParquet}, {f.flags.Hgrm, report.LabHgrm}} {
+		if form.directory != "" {
+			errs = append(errs, form.write(form.directory, l))
+		}
+	}
+	return errors.Join(errs...)
+}

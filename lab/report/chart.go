@@ -1,0 +1,158 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// Charts of a [Lab] are half as wide as a page, so that two stand beside each other on
+// a desk and one fills a phone. Numbers are pixels of a canvas chartWidth wide.
+const (
+	chartWidth   = 520.0
+	chartNames   = 8.4 // of a character of a system's name, at most
+	maxName      = 16  // characters of a name that have room in a chart
+	chartRow     = 15.0
+	chartBar     = 10.0
+	chartGroup   = 10.0 // between groups of bars
+	chartCaption = 18.0 // of a group's name
+	chartFoot    = 44.0 // marks and name of the axis
+	chartTop     = 10.0
+	curveHead    = 24.0  // above it: the name of the axis
+	chartPlot    = 240.0 // height of the area of curves
+	chartLeft    = 58.0  // of it: marks and name of the axis
+	chartValue   = 84.0  // right of bars: the value of the longest
+	maxCharts    = 96    // of a page
+	maxSystemCSS = 10    // colours in page.css
+)
+
+// chart is a drawing chartWidth wide, with what stands above it.
+type chart struct {
+	Title, Sub string
+	Height     float64
+	drawing
+}
+
+// class is the colour of a system: its place among all but the bed.
+func (v *labView) class(system string) string {
+	if isBed(system) {
+		return "bed"
+	}
+	i := 0
+	for _, s := range v.Systems {
+		if s.Name == system {
+			break
+		}
+		if !isBed(s.Name) {
+			i++
+		}
+	}
+	class := fmt.Sprintf("s%d", i%maxSystemCSS+1)
+	if i >= maxSystemCSS {
+		class += " dashed"
+	}
+	return class
+}
+
+// shortName is a name that has room in a chart.
+func shortName(name string) string {
+	if utf8.RuneCountInString(name) <= maxName {
+		return name
+	}
+	return string([]rune(name)[:maxName-1]) + "…"
+}
+
+// namesWidth is the room that names take.
+func namesWidth(names []string) float64 {
+	longest := 4
+	for _, name := range names {
+		longest = max(longest, utf8.RuneCountInString(shortName(name)))
+	}
+	return chartNames*float64(longest)*0.82 + 10
+}
+
+// barValue is a bar of a chart.
+type barValue struct {
+	system, class string
+	estimate      Estimate
+	note          string    // beside the value
+}
+
+// barGroup is bars with a name in common.
+type barGroup struct {
+	name string
+	bars []barValue
+}
+
+// newBarChart draws groups of horizontal bars, each with its interval and repeats;
+// nil: there is nothing to draw.
+func newBarChart(title, sub, axis string, u unit, groups []barGroup) *chart {
+	highest, names := 0.0, []string(nil)
+	for _, g := range groups {
+		for _, b := range g.bars {
+			highest = max(highest, u.value(b.estimate.High))
+			names = append(names, b.system)
+		}
+	}
+	if highest <= 0 || math.IsInf(highest, 0) {
+		return nil
+	}
+	c := &chart{Title: title, Sub: sub}
+	left := namesWidth(names)
+	x := newLinear(highest, chartWidth-left-chartValue)
+	y := chartTop
+	for i, g := range groups {
+		if i > 0 {
+			y += chartGroup
+		}
+		if g.name != "" {
+			c.label(0, y+11, g.name, "soft", "start")
+			y += chartCaption
+		}
+		for _, b := range g.bars {
+			c.bar(b, u, x, left, y)
+			y += chartRow
+		}
+	}
+	for _, t := range everySecond(x.ticks()) {
+		c.vertical(left+t.At, chartTop, y)
+		c.label(left+t.At, y+15, t.Label, "soft", "middle")
+	}
+	c.label(left+x.width/2, y+34, axis, "soft", "middle")
+	c.Height = y + chartFoot
+	return c
+}
+
+// everySecond thins out marks that would touch each other.
+func everySecond(ticks []tick) []tick {
+	if len(ticks) > 5 {
+		return everyOther(ticks)
+	}
+	return ticks
+}
+
+func (c *chart) bar(b barValue, u unit, x linear, left, y float64) {
+	c.label(left-8, y+9, shortName(b.system), "small", "end")
+	e := b.estimate
+	if e.Repeats == 0 {
+		c.label(left+4, y+9, b.note, "small", "start")
+		return
+	}
+	text := u.text(e.Median)
+	if b.note != "" {
+		text += " · " + b.note
+	}
+	title := b.system + ": " + u.both(e) + " " + u.name
+	at := func(v float64) float64 { return left + x.at(max(u.value(v), 0)) }
+	c.Marks = append(c.Marks, mark{left, y, max(at(e.Median)-left, 1), chartBar, b.class, title})
+	end := at(e.Median)
+	if e.Known() {
+		middle := y + chartBar/2
+		c.Grid = append(c.Grid, segment{at(e.Low), middle, at(e.High), middle, "whisker"})
+		for _, v := range []float64{e.Low, e.High} {
+			c.Grid = append(c.Grid, segment{at(v), middle - 3.5, at(v), middle + 3.5, "whisker"})
+		}
+		end = at(e.High)
+	}
+	c.label(end+6, y+9, text, "small", "start")
+}

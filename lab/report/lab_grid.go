@@ -1,0 +1,181 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// fewFigures is how many figures have room for their intervals in a terminal.
+const fewFigures = 4
+
+// groupFigures is how many figures without intervals stand together.
+const groupFigures = 4
+
+// grid has a line for each system of each cell of the method, under the bed's; wide
+// is whether every figure has its interval.
+func (m *methodView) grid(wide bool) *grid {
+	wide = wide || len(m.figures) <= fewFigures
+	g := &grid{}
+	for _, a := range m.axes {
+		flags := 0
+		if a.left {
+			flags = left
+		}
+		g.columns = append(g.columns, column{"", a.name, flags})
+	}
+	g.columns = append(g.columns, column{"", "system", left}, column{"", "place", 0})
+	for i := range m.figures {
+		g.columns = append(g.columns, m.columnsOf(i, wide)...)
+	}
+	for _, cell := range m.cells {
+		m.addCell(g, cell, wide)
+	}
+	return g.withoutEmpty(m.first())
+}
+
+// first is how many columns say which row it is.
+func (m *methodView) first() int { return len(m.axes) + 2 }
+
+// columnsOf are the columns of a figure: with their intervals in a group of its own,
+// else in one with others of the same unit.
+func (m *methodView) columnsOf(i int, wide bool) []column {
+	f := &m.figures[i]
+	if wide {
+		columns := []column{{f.unit.label(f.name), "median", bar}, {"", "low-high", 0}}
+		if m.sharesOf(f) {
+			columns = append(columns, column{"", "of bed", 0})
+		}
+		return columns
+	}
+	short := strings.TrimPrefix(f.name, m.name+" ")
+	if i%groupFigures == 0 || m.figures[i-1].unit != f.unit {
+		return []column{{strings.TrimPrefix(f.unit.name, "frames"), short, bar}}
+	}
+	return []column{{"", short, 0}}
+}
+
+// sharesOf reports whether a figure is shown as a share of the bed's: rates are.
+func (m *methodView) sharesOf(f *figureView) bool {
+	return f.better == Higher && (f.kept == "pps" || f.kept == "bit/s") && m.System(SystemBed) != nil
+}
+
+func (m *methodView) addCell(g *grid, cell int, wide bool) {
+	systems := m.systemsOf(cell)
+	places := m.placesOf(cell, systems)
+	if isBed(systems[0]) && !m.hasFigures(cell, systems[0]) {
+		systems = systems[1:] // the method does not concern it
+	}
+	for i, name := range systems {
+		var row []string
+		for _, a := range m.axes {
+			text := ""
+			if i == 0 {
+				text = a.text(m.cell(cell))
+			}
+			row = append(row, text)
+		}
+		row = append(row, name, places[name])
+		for j := range m.figures {
+			row = append(row, m.cellsOf(cell, name, &m.figures[j], wide)...)
+		}
+		g.add(row...)
+	}
+}
+
+func (m *methodView) hasFigures(cell int, system string) bool {
+	return slices.ContainsFunc(m.of(cell, system), func(t *Turn) bool { return len(t.Figures) > 0 })
+}
+
+// cellsOf are the cells of columnsOf.
+func (m *methodView) cellsOf(cell int, system string, f *figureView, wide bool) []string {
+	u, e := f.unit, m.figure(cell, system, f.name)
+	if !wide {
+		return []string{u.estimate(e)}
+	}
+	cells := []string{u.estimate(e), u.interval(e)}
+	if m.sharesOf(f) {
+		share := m.share(cell, system, f.name)
+		text := ""
+		if share.Repeats > 0 && !isBed(system) {
+			text = fmt.Sprintf("%.3f", share.Median)
+		}
+		cells = append(cells, text)
+	}
+	return cells
+}
+
+// withoutEmpty leaves out columns in which nothing stands, behind the first ones. What
+// they begin passes to the next column of the group.
+func (g *grid) withoutEmpty(first int) *grid {
+	kept := &grid{rows: make([][]string, len(g.rows))}
+	group, flags := "", 0
+	for i, c := range g.columns {
+		if c.group != "" || c.flags&bar != 0 {
+			group, flags = "", 0
+		}
+		if i >= first && !slices.ContainsFunc(g.rows, func(row []string) bool { return row[i] != "" }) {
+			group, flags = group+c.group, flags|c.flags&bar
+			continue
+		}
+		c.group, c.flags = group+c.group, c.flags|flags
+		group, flags = "", 0
+		kept.columns = append(kept.columns, c)
+		for j, row := range g.rows {
+			kept.rows[j] = append(kept.rows[j], row[i])
+		}
+	}
+	return kept
+}
+
+// systemsGrid is what a system has once.
+func (v *labView) systemsGrid() *grid {
+	g := &grid{columns: []column{
+		{"", "system", left}, {"", "version", left}, {"", "mode", left}, {"", "offloads of the outer ends", left},
+	}}
+	var counts []int
+	for _, s := range v.Systems {
+		for _, m := range s.Memory {
+			if !slices.Contains(counts, m.Sessions) {
+				counts = append(counts, m.Sessions)
+			}
+		}
+	}
+	slices.Sort(counts)
+	for i, n := range counts {
+		group, flags := "", 0
+		if i == 0 {
+			group, flags = "memory, MiB: processes + maps", bar
+		}
+		g.columns = append(g.columns, column{group, count(uint64(n), "session"), flags})
+	}
+	for _, s := range v.Systems {
+		path := Path{Memory: s.Memory}
+		row := []string{s.Name, s.Version, s.Mode, s.Offloads}
+		for _, n := range counts {
+			row = append(row, path.memoryText(n))
+		}
+		g.add(row...)
+	}
+	return g.withoutEmpty(1)
+}
+
+// referencesGrid is what others published; nil: there is nothing.
+func (v *labView) referencesGrid() *grid {
+	if len(v.References) == 0 {
+		return nil
+	}
+	g := &grid{columns: []column{
+		{"", "system", left}, {"", "version", left}, {"", "what", left}, {"", "figure", left}, {"", "value", bar}, {"", "unit", left},
+	}}
+	for i := range v.References {
+		r := &v.References[i]
+		what := strings.TrimPrefix(r.Cell.Method+", "+r.Cell.words(labAxes), ", ")
+		for _, f := range r.Figures {
+			u := unitOf(f.Unit, math.Abs(f.Value))
+			g.add(r.System, r.Version, what, f.Name, u.text(f.Value), u.name)
+		}
+	}
+	return g
+}

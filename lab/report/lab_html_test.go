@@ -1,0 +1,152 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+)
+
+// TestLabTable: every line fits, and every system, figure and reason is said.
+func TestLabTable(t *testing.T) {
+	var b bytes.Buffer
+	if err := LabTable(&b, sampleLab(t)); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > TableColumns {
+			t.Errorf("%d columns, want %d at most: %s", n, TableColumns, line)
+		}
+	}
+	for _, want := range []string{
+		"throughput at loss 0, kpps", "throughput at loss 0.5 %", "sample upf", "absentd: not installed", "Cause 75", "of bed",
+		"published by others", "p99.99", "0 misdelivered",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+}
+
+// TestLabTableFigures: what the table says of a cell is what the turns say.
+func TestLabTableFigures(t *testing.T) {
+	l := &Lab{
+		Schema: LabSchema, Systems: []System{{Name: SystemBed}, {Name: "a"}, {Name: "b"}, {Name: "c"}},
+		Plan: LabPlan{Methods: []string{"throughput"}, Cells: []LabCell{{Method: "throughput"}}, Repeats: 3},
+	}
+	for system, kpps := range map[string][]float64{SystemBed: {1000, 1000, 1000}, "a": {500, 510, 520}, "b": {300, 330, 360}, "c": {340, 350, 370}} {
+		for i, v := range kpps {
+			l.Turns = append(l.Turns, Turn{System: system, Repeat: i + 1, Figures: []Figure{{Name: "rate", Unit: "pps", Better: Higher, Value: v * 1e3}}})
+		}
+	}
+	m := newLabView(l).methods()[0]
+	var got [][]string
+	for _, row := range m.grid(false).rows {
+		got = append(got, []string{row[0], row[1], row[2], row[len(row)-1]})
+	}
+	want := [][]string{{"bed", "", "1000.0", ""}, {"a", "1", "510.0", "0.510"}, {"b", "2 to 3", "330.0", "0.330"}, {"c", "2 to 3", "350.0", "0.350"}}
+	if !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func labPageOf(t *testing.T, l *Lab) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := LabHTML(&b, l); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestLabHTMLEscapesAndLoadsNothing(t *testing.T) {
+	l := sampleLab(t)
+	evil := `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
+	l.Systems[1].Version, l.Systems[1].Configuration, l.Host.CommandLine = evil, evil, evil
+	l.Systems[4].Name, l.Plan.Cells[0].Frames, l.References[0].Source = evil, evil, evil
+	for i := range l.Turns {
+		if l.Turns[i].System == "sample upf" {
+			l.Turns[i].System = evil
+		}
+	}
+	if err := l.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	page := labPageOf(t, l)
+	for _, bad := range []string{"<script", "<img", "http://", "https://", "url(", "@import", "ZgotmplZ"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("page contains %q", bad)
+		}
+	}
+}
+
+// TestLabHTMLStructure reads the page as a browser does.
+func TestLabHTMLStructure(t *testing.T) {
+	page := labPageOf(t, sampleLab(t))
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(page, "NaN") + strings.Count(page, "Inf"); n > 0 {
+		t.Errorf("%d values that are no numbers", n)
+	}
+	count := map[string]int{}
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode {
+			count[n.Data]++
+			count[n.Data+"."+attribute(n, "class")]++
+			count["#"+attribute(n, "id")]++
+		}
+	}
+	// Charts: two figures each of 2 directions and 2 frames, and one more on demand with
+	// the loss of 12 searches; latency 2 and 8; loss 1; n4 1.
+	charts := 8 + 4 + 12 + 2 + 8 + 1 + 1
+	for what, want := range map[string]int{
+		"figure.chart": charts, "#throughput": 1, "#latency": 1, "#loss": 1, "#n4": 1, "#systems": 1, "#references": 1,
+		"h1": 1, "script": 0, "link": 0, "img": 0, "details": 3 + 1 + 4,
+	} {
+		if count[what] != want {
+			t.Errorf("%s: got %d, want %d", what, count[what], want)
+		}
+	}
+	if got := count["table"]; got != 4+2 {
+		t.Errorf("tables: got %d, want one of each method, systems, references", got)
+	}
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// TestLabShowsAnything: results with little in them can be shown.
+func TestLabShowsAnything(t *testing.T) {
+	bare := func() *Lab {
+		return &Lab{Schema: LabSchema, Host: Host{CPUs: 1}, Systems: []System{{Name: SystemBed}}, Plan: LabPlan{Repeats: 1}}
+	}
+	failed := bare()
+	failed.Plan.Methods, failed.Plan.Cells = []string{"throughput"}, []LabCell{{Method: "throughput"}}
+	failed.Turns = []Turn{{System: SystemBed, Repeat: 1, Failed: "no reason"}}
+	zero := bare()
+	zero.Plan = failed.Plan
+	zero.Turns = []Turn{{System: SystemBed, Repeat: 1, Figures: []Figure{{Name: "n", Better: Higher}, {Name: "m", Unit: "pps", Better: Higher, Value: -1}}}}
+	many := sampleLab(t)
+	for i := range maxSystems - len(many.Systems) {
+		many.Systems = append(many.Systems, System{Name: fmt.Sprint("system ", strings.Repeat("x", i*5))})
+	}
+	for name, l := range map[string]*Lab{"bare": bare(), "failed": failed, "zero": zero, "many systems": many} {
+		if err := errors.Join(l.Validate(), LabTable(io.Discard, l), LabHTML(io.Discard, l)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

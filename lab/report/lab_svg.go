@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"io"
+)
+
+// The picture of all charts has them side by side, in lines.
+const (
+	svgColumns = 2
+	svgGap     = 28.0
+	svgMargin  = 20.0
+	svgTitle   = 44.0 // above each chart
+)
+
+// svgPage is what the template draws.
+type svgPage struct {
+	Width, Height float64
+	Charts        []svgChart
+	Key           []svgKey
+	KeyY          float64
+}
+
+// svgChart is a chart and where it stands.
+type svgChart struct {
+	X, Y float64
+	*chart
+}
+
+// svgKey is a system and where its colour stands.
+type svgKey struct {
+	X float64
+	keyEntry
+}
+
+// LabSVG writes the charts that the page shows as a picture of its own.
+func LabSVG(w io.Writer, l *Lab) error {
+	v := newLabView(l)
+	p := &svgPage{Width: 2*svgMargin + svgColumns*chartWidth + (svgColumns-1)*svgGap}
+	y, x := svgMargin, svgMargin
+	for _, k := range v.key() {
+		p.Key = append(p.Key, svgKey{x, k})
+		x += 34 + chartNames*float64(len(k.Name))
+	}
+	p.KeyY = y
+	y += 26
+	for _, m := range v.methods() {
+		shown, _ := m.charts()
+		for len(shown) > 0 {
+			line := shown[:min(svgColumns, len(shown))]
+			shown = shown[len(line):]
+			height := 0.0
+			for i, c := range line {
+				p.Charts = append(p.Charts, svgChart{svgMargin + float64(i)*(chartWidth+svgGap), y + svgTitle, c})
+				height = max(height, c.Height)
+			}
+			y += svgTitle + height + svgGap
+		}
+	}
+	p.Height = y + svgMargin
+	if err := labTemplate.ExecuteTemplate(w, "lab.svg", p); err != nil {
+		return fmt.Errorf("picture: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"plumbline/lab/stats"
+)
+
+// LabTable writes l as text for a terminal: the figures of each method, what the
+// systems are, and what the figures belong to.
+func LabTable(w io.Writer, l *Lab) error {
+	v := newLabView(l)
+	var b strings.Builder
+	fmt.Fprintf(&b, " %s\n\n", v.title())
+	for _, m := range v.methods() {
+		fmt.Fprintf(&b, " %s\n\n", m.title())
+		for _, g := range m.grid(false).split(TableColumns, m.first()) {
+			g.write(&b)
+			b.WriteByte('\n')
+		}
+	}
+	v.systemsGrid().write(&b)
+	b.WriteByte('\n')
+	if g := v.referencesGrid(); g != nil {
+		b.WriteString(" published by others, measured elsewhere\n\n")
+		g.write(&b)
+		b.WriteByte('\n')
+	}
+	for _, n := range v.notes() {
+		writeNote(&b, n)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// title says in one line who took part and how often.
+func (v *labView) title() string {
+	var names []string
+	for _, s := range v.Systems {
+		if !isBed(s.Name) && s.Missing == "" {
+			names = append(names, s.Name)
+		}
+	}
+	who := "the bed alone"
+	if len(names) > 0 {
+		who = strings.Join(names, ", ") + " in turn"
+	}
+	text := fmt.Sprintf("%s: %s", strings.Join(v.Plan.Methods, ", "), who)
+	if v.Plan.DurationNS > 0 {
+		text += fmt.Sprintf(", %d x %s", v.Plan.Repeats, duration(v.Plan.DurationNS))
+	} else {
+		text += ", " + count(uint64(v.Plan.Repeats), "repeat")
+	}
+	return text
+}
+
+// title is the method and what all its cells have in common.
+func (m *methodView) title() string {
+	if c := m.constants(); c != "" {
+		return m.name + ": " + c
+	}
+	return m.name
+}
+
+// notes are what has no column, and what the figures belong to.
+func (v *labView) notes() []note {
+	notes := v.resultNotes()
+	for _, r := range v.publications() {
+		notes = append(notes, note{"published", r})
+	}
+	h := &v.Host
+	return append(notes, note{"arrangement", v.Plan.Arrangement},
+		note{"host", fmt.Sprintf("%s, %s, Linux %s, plumb %s", h.CPUModel, count(uint64(h.CPUs), "CPU"), h.Kernel, strings.TrimSpace(h.Version+" "+h.Commit))})
+}
+
+func (v *labView) resultNotes() []note {
+	var notes []note
+	if v.Finished == nil {
+		notes = append(notes, note{"unfinished", v.progress()})
+	}
+	for _, s := range v.Systems {
+		if s.Missing != "" {
+			notes = append(notes, note{s.Name, "missing: " + lastLine(s.Missing)})
+		}
+	}
+	notes = append(notes, v.failureNotes()...)
+	if text := v.correctness(); text != "" {
+		notes = append(notes, note{"correctness", text})
+	}
+	if text := v.selfLimits(); text != "" {
+		notes = append(notes, note{"beware", text})
+	}
+	for _, s := range v.Systems {
+		if drops := v.drops(s.Name); drops != "" {
+			notes = append(notes, note{"dropped", s.Name + ": " + drops})
+		}
+	}
+	notes = append(notes, v.figureNotes()...)
+	notes = append(notes, note{"intervals", v.intervalText()})
+	if text := v.rankText(); text != "" {
+		notes = append(notes, note{"place", text})
+	}
+	for _, name := range sortedKeys(v.Plan.Options) {
+		notes = append(notes, note{name, v.Plan.Options[name]})
+	}
+	return notes
+}
+
+func (v *labView) intervalText() string {
+	interval := stats.MedianInterval(make([]float64, v.Plan.Repeats), stats.Usual)
+	return fmt.Sprintf("low-high is where the median is, of %d repeats with a confidence of %.0f %%, together with what the method itself leaves open; "+
+		"of bed: by the bed's figure of the same repeat", v.Plan.Repeats, 100*interval.Confidence)
+}
+
+// rankText says what ranks mean, where there are any.
+func (v *labView) rankText() string {
+	var by []string
+	for _, m := range v.methods() {
+		if f := m.main(); f != nil {
+			by = append(by, m.name+" by "+f.name)
+		}
+	}
+	if len(by) == 0 {
+		return ""
+	}
+	return strings.Join(by, ", ") + ". 2 to 3 says that the order is not known: intervals overlap, or there are fewer than three repeats"
+}
+
+func (v *labView) progress() string {
+	return fmt.Sprintf("%d of %d turns were made: the run was interrupted or goes on", len(v.Turns), v.planned())
+}
+
+// planned is how many turns the plan has, without those of systems that are missing.
+func (v *labView) planned() int {
+	systems := 0
+	for _, s := range v.Systems {
+		if s.Missing == "" {
+			systems++
+		}
+	}
+	return max(len(v.Turns), systems*len(v.Plan.Cells)*v.Plan.Repeats)
+}
+
+// failureNotes have one line for each system and reason, and where it happened first.
+func (v *labView) failureNotes() []note {
+	type key struct{ system, reason string }
+	times, where := map[key]int{}, map[key]string{}
+	var order []key
+	for i := range v.Turns {
+		t := &v.Turns[i]
+		if t.Failed == "" {
+			continue
+		}
+		k := key{t.System, t.Failed}
+		if times[k]++; times[k] == 1 {
+			order = append(order, k)
+			c := &v.Plan.Cells[t.Cell]
+			where[k] = strings.TrimSuffix(c.Method+", "+c.words(labAxes), ", ")
+		}
+	}
+	var notes []note
+	for _, k := range order {
+		notes = append(notes, note{"failed", fmt.Sprintf("%s: %s (%s, first: %s)", k.system, lastLine(k.reason), count(uint64(times[k]), "turn"), where[k])})
+	}
+	return notes
+}
+
+// figureNotes say why figures are not what they were meant to be, each reason once.
+func (v *labView) figureNotes() []note {
+	var order []string
+	systems := map[string][]string{}
+	for i := range v.Turns {
+		t := &v.Turns[i]
+		for _, f := range t.Figures {
+			if f.Note == "" {
+				continue
+			}
+			text := f.Name + ": " + f.Note
+			if systems[text] == nil {
+				order = append(order, text)
+			}
+			if !slices.Contains(systems[text], t.System) {
+				systems[text] = append(systems[text], t.System)
+			}
+		}
+	}
+	var notes []note
+	for _, text := range order {
+		notes = append(notes, note{"note", text + " (" + strings.Join(systems[text], ", ") + ")"})
+	}
+	return notes
+}
+
+func (v *labView) correctness() string {
+	var r Result
+	for i := range v.Turns {
+		r.Trials = append(r.Trials, v.Turns[i].Trials...)
+	}
+	if len(r.Trials) == 0 {
+		return ""
+	}
+	return r.correctness() + ", of all systems"
+}
+
+// selfLimited is the share of the intended frames above which a sender that did not
+// send them is worth a word.
+const selfLimited = 0.01
+
+// selfLimits says how often the sender, not the system, was the limit.
+func (v *labView) selfLimits() string {
+	trials, limited := 0, 0
+	for i := range v.Turns {
+		for _, t := range v.Turns[i].Trials {
+			if t.IntendedPPS == 0 {
+				continue
+			}
+			trials++
+			if t.OfferedPPS < t.IntendedPPS*(1-selfLimited) {
+				limited++
+			}
+		}
+	}
+	if limited == 0 {
+		return ""
+	}
+	return fmt.Sprintf("in %d of %d trials at a given rate the sender sent more than 1 %% less than intended: what it did not send counts as lost", limited, trials)
+}
+
+func (v *labView) drops(system string) string {
+	var r Result
+	for i := range v.Turns {
+		if v.Turns[i].System == system {
+			r.Trials = append(r.Trials, v.Turns[i].Trials...)
+		}
+	}
+	return r.drops()
+}
+
+// publications are where references come from, each once.
+func (v *labView) publications() []string {
+	var all []string
+	for _, r := range v.References {
+		text := r.Source
+		if r.Conditions != "" {
+			text += ": " + r.Conditions
+		}
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// took is how long the run took, empty if it is not over.
+func (v *labView) took() string {
+	if v.Finished == nil {
+		return ""
+	}
+	return v.Finished.Sub(v.Started).Round(time.Second).String()
+}
