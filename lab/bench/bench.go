@@ -26,6 +26,7 @@ import (
 	"plumbline/lab/host"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
+	"plumbline/lab/traffic"
 	"plumbline/upf"
 )
 
@@ -39,7 +40,6 @@ type Config struct {
 	Sessions      []int // numbers of sessions to measure with
 	Access        generator.Access
 	PayloadOctets int           // UDP payload of the user packets
-	Mix           []int         // in its place, as [generator.Config.Mix]
 	OuterChecksum bool          // uplink frames have an outer UDP checksum
 	RatePPS       uint64        // 0: as fast as possible
 	Duration      time.Duration // of a trial
@@ -134,7 +134,7 @@ func (r *run) start(ctx context.Context) (err error) {
 func (c *Config) systemConfig() system.Config {
 	return system.Config{
 		Run: runName, Name: c.Datapath, MTU: c.mtu(), Threaded: c.Threaded, MaxSessions: slices.Max(c.Sessions),
-		CPUs: system.CPUs{Senders: []int{generator.LastCPU()}},
+		OuterChecksum: c.OuterChecksum, CPUs: system.CPUs{Senders: []int{generator.LastCPU()}},
 		Kind: c.kind(nil),
 	}
 }
@@ -159,9 +159,20 @@ func (c *Config) mtu() int {
 	return system.MTU(c.PayloadOctets + ipv4 + udp)
 }
 
-// frames are those of the run.
-func (c *Config) frames() system.Frames {
-	return system.Frames{PayloadOctets: c.PayloadOctets, Mix: c.Mix, OuterChecksum: c.OuterChecksum, Access: c.Access}
+// profile is frames with these UDP payloads in turn, in each of the directions.
+func (c *Config) profile(payloads []int, directions ...report.Direction) *traffic.Profile {
+	p := &traffic.Profile{Seed: 1}
+	for _, d := range directions {
+		s := traffic.Stream{Name: string(d), Direction: generator.Uplink, Access: c.Access}
+		if d == report.Downlink {
+			s.Direction = generator.Downlink
+		}
+		for _, n := range payloads {
+			s.Octets = append(s.Octets, traffic.FrameOctets(n, false))
+		}
+		p.Streams = append(p.Streams, s)
+	}
+	return p
 }
 
 // prepare establishes sessions up to n.
@@ -173,7 +184,8 @@ func (r *run) prepare(ctx context.Context, n int) error {
 
 // measure makes all trials.
 func (r *run) measure(ctx context.Context) error {
-	if err := r.system.Open(r.frames(), r.Directions, system.NewRun()); err != nil {
+	profile := r.profile([]int{r.PayloadOctets}, r.Directions...)
+	if err := r.system.Open(profile, system.NewRun()); err != nil {
 		return err
 	}
 	for repeat := 1; repeat <= r.Repeats; repeat++ {

@@ -38,7 +38,6 @@ const (
 	// and ends with so much.
 	searchLow, searchHigh, searchPrecision = 0.125, 1.5, 1.03
 
-	trialTries    = 3    // of a trial in which nothing arrives
 	searchTries   = 3    // of a rate that was not sent as it ought to have been
 	searchOffered = 0.97 // of the rate, at least
 
@@ -321,9 +320,6 @@ func (r *comparison) latency(ctx context.Context, k *contestant, cell report.Cel
 // trial adds a trial to the result and returns it.
 func (r *comparison) trial(ctx context.Context, k *contestant, cell report.Cell, kind report.Kind, repeat int, load system.Load) (*report.PathTrial, error) {
 	t, err := k.trial(ctx, cell, kind, load)
-	for try := 1; errors.Is(err, system.ErrNothing) && try < trialTries; try++ {
-		t, err = k.trial(ctx, cell, kind, load)
-	}
 	if err != nil {
 		return &t, err
 	}

@@ -87,19 +87,15 @@ func (k *contestant) close() error {
 
 // open makes ready for the frames of a cell.
 func (k *contestant) open(cell report.Cell, octets []int, run uint32) error {
-	f := k.config.frames()
-	f.Mix = octets
-	return k.system.Open(f, []report.Direction{cell.Direction}, run)
+	return k.system.Open(k.config.profile(octets, cell.Direction), run)
 }
 
 // trial sends load through the contestant and returns what became of it.
 func (k *contestant) trial(ctx context.Context, cell report.Cell, kind report.Kind, load system.Load) (report.PathTrial, error) {
-	trials, err := k.system.Trial(ctx, load)
+	t, err := measure(ctx, k.system, kind, load)
 	if err != nil {
 		return report.PathTrial{}, fmt.Errorf("%d sessions, payload %s: %w", cell.Sessions, cell.Payload, err)
 	}
-	t := trials[0]
-	t.DUT, t.Kind, t.Repeat = "plumbline", kind, 1
 	if kind != report.Paced {
 		t.LatencyNS, t.LatencyCurve, t.LatencyHistogram = report.Latency{}, nil, "" // the sender's
 	}

@@ -78,8 +78,8 @@ func (r *n4Run) phase(n int, f func() (report.N4Phase, error)) error {
 func (r *n4Run) measureForwarding(ctx context.Context) error {
 	sessions := r.population.Sessions()
 	r.system.Adopt(sessions)
-	uplink, frames := []report.Direction{report.Uplink}, system.Frames{PayloadOctets: n4Payload}
-	if err := r.system.Open(frames, uplink, system.NewRun()); err != nil {
+	profile := (&Config{}).profile([]int{n4Payload}, report.Uplink)
+	if err := r.system.Open(profile, system.NewRun()); err != nil {
 		return err
 	}
 	var bed []report.Trial

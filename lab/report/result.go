@@ -211,8 +211,26 @@ type Trial struct {
 	HeldNS int64 `json:"held_ns,omitempty"`
 	// Churn is of other sessions, that came, changed and went while the frames flowed.
 	Churn *N4Phase `json:"churn,omitempty"`
+	// Streams is what became of each stream of the traffic profile, if there are several.
+	Streams []StreamTrial `json:"streams,omitempty"`
 	// LatencyHistogram has every latency, in nanoseconds: see [EncodeHistogram].
 	LatencyHistogram string `json:"latency_histogram,omitempty"`
+}
+
+// StreamTrial is what became of one of the streams of a [Trial], of the same fields.
+type StreamTrial struct {
+	Name             string  `json:"name"`
+	OfferedFrames    uint64  `json:"offered_frames"`
+	ReceivedFrames   uint64  `json:"received_frames"`
+	OfferedPPS       float64 `json:"offered_pps"`
+	ReceivedPPS      float64 `json:"received_pps"`
+	ReceivedBPS      float64 `json:"received_bps"`
+	LossRatio        float64 `json:"loss_ratio"`
+	Misdelivered     uint64  `json:"misdelivered"`
+	Duplicated       uint64  `json:"duplicated"`
+	Reordered        uint64  `json:"reordered"`
+	LatencyNS        Latency `json:"latency_ns"`
+	LatencyHistogram string  `json:"latency_histogram,omitempty"`
 }
 
 // Latency is one-way, from the frame's intended send time to its arrival at the

@@ -17,7 +17,11 @@ const (
 type Load struct {
 	Direction report.Direction // empty: in all that are open, at the same time, so much in each
 
-	Rate     uint64        // frames per second; 0: as many as possible
+	Rate uint64 // frames per second; 0: as many as possible
+	// AsProfile takes rate, ramp and bursts from the profile; Rate is then the
+	// throughput that percentages in it are of, and the rate where it says none.
+	AsProfile bool
+
 	Duration time.Duration // of what is measured
 	WarmUp   time.Duration // before, at the same rate; 0: as the duration, and 200 ms at most
 	// Realtime sends from threads that no ordinary program can interrupt. The kernel
@@ -59,5 +63,9 @@ func (l Load) validate() error {
 
 // of is the load of one pass.
 func (l Load) of(p *pass, d time.Duration) generator.Load {
-	return generator.Load{Rate: l.Rate, Duration: d, CPU: p.cpu, Realtime: l.Realtime}
+	load := generator.Load{Rate: l.Rate, Duration: d, CPU: p.cpu, Realtime: l.Realtime}
+	if l.AsProfile {
+		p.profile.Load(p.meter.Direction, float64(l.Rate), &load)
+	}
+	return load
 }

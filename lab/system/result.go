@@ -48,10 +48,10 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 	}
 	s := t.system
 	r := report.Trial{
-		DUT: s.config.Name, Datapath: s.config.Name, Direction: p.direction, Sessions: len(s.sessions), Access: p.access,
+		DUT: s.config.Name, Datapath: s.config.Name, Direction: p.direction, Sessions: len(s.sessions), Access: p.access(),
 		XDPMode: s.about.Mode, Started: t.started, Realtime: p.sent.Realtime, HeldNS: p.sent.Held.Nanoseconds(),
 
-		IntendedPPS: float64(t.load.Rate), DurationNS: p.sent.Elapsed.Nanoseconds(),
+		IntendedPPS: p.intendedPPS(&t.load), DurationNS: p.sent.Elapsed.Nanoseconds(),
 		IntendedFrames: p.sent.Intended, OfferedFrames: p.sent.Sent, ReceivedFrames: p.received.Received,
 		OfferedPPS: p.perSecond(p.sent.Sent), OfferedBPS: 8 * p.perSecond(p.sent.SentOctets),
 		ReceivedPPS: p.perSecond(p.received.Received), ReceivedBPS: 8 * p.perSecond(p.received.ReceivedOctets),
@@ -60,10 +60,13 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 		LatencyNS: latency(p.received.FromIntended), LatencyCurve: report.Curve(p.received.FromIntended), LatencyHistogram: histogram,
 		CPU: t.cpu, Drops: t.drops,
 	}
-	if t.load.Rate == 0 {
+	if r.IntendedPPS == 0 {
 		r.IntendedFrames = 0
 	}
 	r.LatencyNS.Variation = p.received.VariationNs()
+	if r.Streams, err = p.ofStreams(); err != nil {
+		return report.Trial{}, err
+	}
 	if p.sent.Sent > 0 {
 		r.FrameOctets = int(p.sent.SentOctets / p.sent.Sent)
 		r.LossRatio = float64(p.sent.Sent-p.received.Received) / float64(p.sent.Sent)
@@ -73,6 +76,16 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 		r.Churn = &phase
 	}
 	return r, nil
+}
+
+// intendedPPS is the rate that was asked for; 0: as much as possible. It is the mean of
+// a ramp.
+func (p *pass) intendedPPS(l *Load) float64 {
+	asked := l.of(p, l.Duration)
+	if asked.RampTo > 0 {
+		return float64(asked.Rate+asked.RampTo) / 2
+	}
+	return float64(asked.Rate)
 }
 
 // perSecond is a count as a rate over the time in which the generator sent.

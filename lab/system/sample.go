@@ -50,7 +50,7 @@ func (t *trial) sample(ctx context.Context, cpu host.Times, drops map[string]uin
 		sent: make([]uint64, len(t.passes)), received: make([]uint64, len(t.passes)), latency: make([]*hdrhistogram.Histogram, len(t.passes)),
 	}
 	for i, p := range t.passes {
-		s.sent[i] = p.first
+		s.sent[i] = sum(p.first)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -102,15 +102,16 @@ func (s *sampler) take(ctx context.Context) error {
 // fill adds what generator and meter of a pass have counted in a span of time.
 func (s *sampler) fill(sample *Sample, i int, span time.Duration) error {
 	p := s.trial.passes[i]
-	sent, err := p.generator.Next()
+	next, err := p.generator.Sequences()
 	if err != nil {
 		return err
 	}
+	sent := sum(next)
 	snapshot, err := p.at.Read()
 	if err != nil {
 		return err
 	}
-	stream := &snapshot.Streams[0]
+	stream := together(snapshot.Streams)
 	offered, received := sent-s.sent[i], stream.Received-s.received[i]
 	sample.OfferedPPS, sample.ReceivedPPS = float64(offered)/span.Seconds(), float64(received)/span.Seconds()
 	if offered > received {
@@ -121,6 +122,14 @@ func (s *sampler) fill(sample *Sample, i int, span time.Duration) error {
 	}
 	s.sent[i], s.received[i], s.latency[i] = sent, stream.Received, stream.FromIntended
 	return nil
+}
+
+func sum(numbers []uint64) uint64 {
+	total := uint64(0)
+	for _, n := range numbers {
+		total += n
+	}
+	return total
 }
 
 // since returns what a histogram has more than an earlier one of the same form, which

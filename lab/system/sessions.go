@@ -161,17 +161,16 @@ func (s *System) associate(ctx context.Context) error {
 	return nil
 }
 
-// towards is what the generator of direction d must know of the sessions. ipv6 says
-// which of the UE's addresses the frames have.
-func towards(d report.Direction, sessions []n4load.Session, ipv6 bool) []generator.Session {
+// towards is what the generator of direction d must know of the sessions.
+func towards(d report.Direction, sessions []n4load.Session) []generator.Session {
 	list := make([]generator.Session, len(sessions))
 	for i, s := range sessions {
 		list[i] = generator.Session{TEID: s.ULTEID, UE: s.UE, QFI: QFI}
 		if d == report.Downlink {
 			list[i].TEID = s.DLTEID
 		}
-		if ipv6 {
-			list[i].UE = s.UEPrefix.Addr().Next() // an interface identifier of 1
+		if s.UEPrefix.IsValid() {
+			list[i].UE6 = s.UEPrefix.Addr().Next() // an interface identifier of 1
 		}
 	}
 	return list

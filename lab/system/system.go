@@ -43,6 +43,8 @@ type Config struct {
 	// Skbs has the meter take socket buffers and not frames.
 	Skbs     bool
 	Threaded bool // the UPF's devices receive in threads of their own
+	// OuterChecksum gives uplink frames an outer UDP checksum.
+	OuterChecksum bool
 
 	CPUs        CPUs
 	MaxSessions int // that the UPF is configured for, those of churn included

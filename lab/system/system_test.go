@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"plumbline/lab/dut"
 	"plumbline/lab/generator"
 	"plumbline/lab/report"
+	"plumbline/lab/traffic"
 	"plumbline/upf"
 )
 
@@ -65,9 +67,14 @@ func newSystem(t *testing.T, c Config) *System {
 	return s
 }
 
-func open(t *testing.T, s *System, f Frames, directions ...report.Direction) {
+// open has frames of 128 octets sent, of the sessions in turn.
+func open(t *testing.T, s *System, directions ...generator.Direction) {
 	t.Helper()
-	if err := s.Open(f, directions, NewRun()); err != nil {
+	p, err := traffic.Simple("128", generator.Uniform, directions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Open(p, NewRun()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -79,6 +86,22 @@ func establish(t *testing.T, s *System, n int, r Rules) {
 	}
 	if got := len(s.Sessions()); got != n {
 		t.Fatalf("%d sessions, want %d", got, n)
+	}
+}
+
+// send makes a trial, again if other programs kept the sender from sending at all.
+func send(t *testing.T, s *System, l Load) []report.Trial {
+	t.Helper()
+	l.Realtime = true
+	const tries = 5
+	for try := 1; ; try++ {
+		trials, err := s.Trial(t.Context(), l)
+		switch {
+		case err == nil:
+			return trials
+		case !errors.Is(err, ErrNothing) || try == tries:
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -110,7 +133,7 @@ func TestBothDirections(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			s := newSystem(t, c)
 			establish(t, s, 10, Rules{})
-			open(t, s, Frames{PayloadOctets: 64, Access: generator.Uniform}, report.Directions...)
+			open(t, s, generator.Uplink, generator.Downlink)
 			var mu sync.Mutex
 			samples := map[report.Direction]int{}
 			load := At(2000, 1200*time.Millisecond)
@@ -121,9 +144,9 @@ func TestBothDirections(t *testing.T) {
 					samples[s.Direction]++
 				}
 			}
-			trials, err := s.Trial(t.Context(), load)
-			if err != nil || len(trials) != 2 {
-				t.Fatalf("%d trials, %v", len(trials), err)
+			trials := send(t, s, load)
+			if len(trials) != 2 {
+				t.Fatalf("%d trials, want 2", len(trials))
 			}
 			for i, d := range report.Directions {
 				trial := &trials[i]
@@ -139,6 +162,47 @@ func TestBothDirections(t *testing.T) {
 	}
 }
 
+// TestStreams sends two streams of each direction, of which one has a rate of the
+// profile's own, and wants them told apart.
+func TestStreams(t *testing.T) {
+	s := newSystem(t, Config{Name: "bed", Bed: BedXDP, MTU: 1600})
+	establish(t, s, 10, Rules{IPv6: true})
+	p, err := traffic.Parse([]byte(`
+streams:
+  - {name: small, direction: uplink, frames: 64, sessions: {first: 0, count: 5}, rate: 1000pps}
+  - {name: large, direction: uplink, frames: 1518, sessions: {first: 5, count: 5}, ip: 6, rate: 3000pps}
+  - {name: down, direction: downlink, frames: imix, rate: 2000pps}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Open(p, NewRun()); err != nil {
+		t.Fatal(err)
+	}
+	load := At(1, 500*time.Millisecond)
+	load.AsProfile = true
+	trials := send(t, s, load)
+	if len(trials) != 2 {
+		t.Fatalf("%d trials, want 2", len(trials))
+	}
+	up, down := &trials[0], &trials[1]
+	if up.IntendedPPS != 4000 || down.IntendedPPS != 2000 || len(up.Streams) != 2 || down.Streams != nil {
+		t.Fatalf("got %+v\n%+v", up, down)
+	}
+	for i, want := range []struct {
+		name  string
+		share float64
+	}{{"small", 0.25}, {"large", 0.75}} {
+		got := &up.Streams[i]
+		share := float64(got.OfferedFrames) / float64(up.OfferedFrames)
+		if got.Name != want.name || math.Abs(share-want.share) > 0.01 || got.ReceivedFrames != got.OfferedFrames || got.LatencyNS.Min == 0 {
+			t.Errorf("got %.3f of the frames, want %v: %+v", share, want, got)
+		}
+	}
+	assertClean(t, up)
+	assertClean(t, down)
+}
+
 // TestEstablish brings sessions up and down, and changes their rules; frames of all
 // must pass each time, and of a deleted one must not.
 func TestEstablish(t *testing.T) {
@@ -149,11 +213,13 @@ func TestEstablish(t *testing.T) {
 		ipv6  bool
 	}{{n: 20}, {n: 50}, {n: 5}, {n: 5, rules: Rules{PDRs: 3, URR: true}}, {n: 8, rules: Rules{IPv6: true}, ipv6: true}} {
 		establish(t, s, tc.n, tc.rules)
-		open(t, s, Frames{PayloadOctets: 64, IPv6: tc.ipv6, Access: generator.Uniform}, report.Uplink)
-		trials, err := s.Trial(t.Context(), At(5000, 100*time.Millisecond))
-		if err != nil {
+		p := &traffic.Profile{Seed: 1, Streams: []traffic.Stream{
+			{Name: "uplink", Direction: generator.Uplink, Octets: []int{128}, IPv6: tc.ipv6, Access: generator.Each},
+		}}
+		if err := s.Open(p, NewRun()); err != nil {
 			t.Fatal(err)
 		}
+		trials := send(t, s, At(5000, 200*time.Millisecond))
 		if trials[0].ReceivedFrames != trials[0].OfferedFrames {
 			t.Errorf("%d sessions, %v: %d of %d arrived", tc.n, tc.rules, trials[0].ReceivedFrames, trials[0].OfferedFrames)
 		}
@@ -170,8 +236,10 @@ func TestEstablish(t *testing.T) {
 		}
 	}
 	s.Adopt(gone)
-	open(t, s, Frames{PayloadOctets: 64}, report.Uplink)
-	trials, err := s.Trial(t.Context(), At(1000, 100*time.Millisecond))
+	open(t, s, generator.Uplink)
+	load := At(1000, 200*time.Millisecond)
+	load.Realtime = true
+	trials, err := s.Trial(t.Context(), load)
 	if !errors.Is(err, ErrNothing) || len(trials) != 1 || trials[0].LossRatio != 1 {
 		t.Errorf("a deleted session: got %+v, %v, want a loss of all", trials, err)
 	}
@@ -182,14 +250,11 @@ func TestEstablish(t *testing.T) {
 func TestChurn(t *testing.T) {
 	s := newSystem(t, Config{Name: "xdp", Kind: dut.Plumbline(upf.DatapathXDP, nil), MaxSessions: 10_000})
 	establish(t, s, 10, Rules{})
-	open(t, s, Frames{PayloadOctets: 64, Access: generator.Uniform}, report.Uplink)
+	open(t, s, generator.Uplink)
 	for _, churn := range []Churn{{200, 400, 200}, {200, 400, 200}, {Delete: 300}} {
 		load := At(5000, 500*time.Millisecond)
 		load.Churn = churn
-		trials, err := s.Trial(t.Context(), load)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trials := send(t, s, load)
 		got := trials[0].Churn
 		sum := churn.Establish + churn.Modify + churn.Delete
 		if got == nil || float64(got.Total.Accepted) < 0.4*sum || got.Total.Lost > 0 || len(got.Total.Refused) > 0 {

@@ -35,9 +35,10 @@ type pass struct {
 	*lane
 	cpu      int // of the sender; -1: any
 	at       *meter.Meter
-	first    uint64 // sequence number of the first frame that counts
+	first    []uint64 // sequence number of the first frame that counts, by stream
 	sent     generator.Result
-	received meter.Stream
+	received meter.Stream   // of all streams together
+	streams  []meter.Stream // of each
 }
 
 // Trial offers the load in all directions that are open, at the same time, and returns
@@ -88,7 +89,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 		return err
 	}
 	return t.drain(ctx, func(p *pass, s *meter.Snapshot) error {
-		p.received = s.Streams[0]
+		p.received, p.streams = together(s.Streams), s.Streams
 		return nil
 	})
 }
@@ -104,10 +105,10 @@ func (t *trial) warmUp(ctx context.Context) error {
 	}
 	return t.drain(ctx, func(p *pass, _ *meter.Snapshot) error {
 		var err error
-		if p.first, err = p.generator.Next(); err != nil {
+		if p.first, err = p.generator.Sequences(); err != nil {
 			return err
 		}
-		return p.at.ResetFrom(p.first)
+		return p.at.ResetFrom(p.first...)
 	})
 }
 
@@ -195,8 +196,12 @@ func drained(ctx context.Context, m *meter.Meter) (*meter.Snapshot, error) {
 		if err != nil || ctx.Err() != nil {
 			return s, errors.Join(err, ctx.Err())
 		}
-		if quiet++; s.Streams[0].Received != last {
-			last, quiet = s.Streams[0].Received, 0
+		received := uint64(0)
+		for i := range s.Streams {
+			received += s.Streams[i].Received
+		}
+		if quiet++; received != last {
+			last, quiet = received, 0
 		}
 		if quiet == polls {
 			return s, nil

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is a named network namespace that this package made.
+// Namespace is a named network namespace that this package made, or that of
+// [NewExternal], which has no name.
 type Namespace struct {
 	Name   string // as in `ip netns`
 	handle netns.NsHandle
@@ -96,8 +97,11 @@ func (n *Namespace) remove() error {
 	if n.links != nil {
 		n.links.Close()
 	}
-	errs := []error{netns.DeleteNamed(n.Name), n.handle.Close()}
-	return errors.Join(errs...)
+	var err error
+	if n.Name != "" {
+		err = netns.DeleteNamed(n.Name)
+	}
+	return errors.Join(err, n.handle.Close())
 }
 
 // setSysctls sets variables of the namespace, each "name=value" with the name

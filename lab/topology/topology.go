@@ -18,6 +18,10 @@ type Config struct {
 	// OnAStick puts N3 and N6 on one device of the UPF.
 	OnAStick bool
 
+	// Together puts gNB and data network into one namespace, as if one machine were
+	// both: [Topology.DN] is [Topology.GNB].
+	Together bool
+
 	// Offload leaves checksums and segmentation of what the outer ends send to
 	// whoever is at the UPF's: for datapaths that see packets as the kernel has
 	// them, and not frames.
@@ -65,7 +69,7 @@ type Topology struct {
 	Config Config // as it was built, defaults filled in
 
 	GNB, UPF *Namespace
-	DN       *Namespace // the same as GNB on a stick
+	DN       *Namespace // the same as GNB on a stick, or together
 	N3, N6   Link       // on a stick the same devices with different addresses
 }
 
@@ -103,7 +107,7 @@ func (t *Topology) build() error {
 		return err
 	}
 	t.DN = t.GNB
-	if !t.Config.OnAStick {
+	if !t.Config.OnAStick && !t.Config.Together {
 		if t.DN, err = newNamespace(run + "-dn"); err != nil {
 			return err
 		}
