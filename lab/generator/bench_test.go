@@ -20,10 +20,26 @@ func BenchmarkGenerate(b *testing.B) {
 	}
 }
 
+// BenchmarkSender is the same for each sender.
+func BenchmarkSender(b *testing.B) {
+	for _, s := range senders {
+		for _, payload := range []int{ShortStampOctets, 1400} {
+			b.Run(fmt.Sprintf("%v/%dB", s, payload), func(b *testing.B) {
+				c := Config{Sender: s, PayloadOctets: payload}
+				benchmarkBy(b, &c, Downlink, 1000)
+			})
+		}
+	}
+}
+
 func benchmarkGenerate(b *testing.B, d Direction, payload, n int) {
+	benchmarkBy(b, &Config{PayloadOctets: payload}, d, n)
+}
+
+func benchmarkBy(b *testing.B, of *Config, d Direction, n int) {
 	bed := newBed(b, "plt-bench")
 	c := config(bed, d, false)
-	c.PayloadOctets, c.Sessions, c.Access = payload, sessions(n, false), Uniform
+	c.Sender, c.PayloadOctets, c.Sessions, c.Access = of.Sender, of.PayloadOctets, sessions(n, false), Uniform
 	attach(b, c.Link.UPF, dropAll)
 	g := mustNew(b, c)
 	b.SetBytes(int64(g.FrameOctets()))

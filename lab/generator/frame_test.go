@@ -81,8 +81,16 @@ func testFrames(t *testing.T, d Direction, ipv6 bool, shape Config) {
 	compareFrames(t, &c, 300, func(sequence uint64) bool { return sequence%2 == 1 })
 }
 
-// compareFrames sends so many frames and compares those of them that arrive.
+// compareFrames sends so many frames by each sender and compares those of them that
+// arrive. The seed of all is the same, so each sends the same.
 func compareFrames(t *testing.T, c *Config, frames uint64, arrives func(sequence uint64) bool) {
+	t.Helper()
+	for _, c.Sender = range []Sender{Live, XDPSocket, Packet} {
+		compareFramesBy(t, c, frames, arrives)
+	}
+}
+
+func compareFramesBy(t *testing.T, c *Config, frames uint64, arrives func(sequence uint64) bool) {
 	t.Helper()
 	g := mustNew(t, *c)
 	link := newCapture(t, c.Link.UPF)
@@ -108,7 +116,7 @@ func compareFrames(t *testing.T, c *Config, frames uint64, arrives func(sequence
 				i, stamp.Sequence, stamp.IntendedNs, stamp.SentNs, sequence, before, after)
 		}
 		if want := wantFrame(t, c, e, stamp); !bytes.Equal(got, want) {
-			t.Fatalf("frame %d\n got %x\nwant %x", i, got, want)
+			t.Fatalf("%v: frame %d\n got %x\nwant %x", c.Sender, i, got, want)
 		}
 	}
 	for i, s := range result.Streams {

@@ -67,6 +67,8 @@ type Config struct {
 	// ZipfExponent. They have the numbers from Stream on.
 	Streams []Stream
 
+	Sender Sender
+
 	// Batch is the number of times the program runs before the device is
 	// flushed, 1 to 256. A frame waits for the end of its batch, so the default
 	// is 64 at the highest rate and less when paced: see doc.go.
@@ -91,7 +93,7 @@ func New(c Config) (*Generator, error) {
 		return nil, fmt.Errorf("generator: %w", err)
 	}
 	var err error
-	if g.sender, err = newLive(&c, g.layout); err != nil {
+	if g.sender, err = newSender(&g.config, g.layout); err != nil {
 		return nil, fmt.Errorf("generator: %w", err)
 	}
 	return g, nil

@@ -63,7 +63,7 @@ func setVariables(spec *ebpf.CollectionSpec, c *Config, l *layout, entries int) 
 	return nil
 }
 
-func (s *live) run() (run generatorRun, err error) { return run, s.objects.Current.Get(&run) }
+func (s *live) state() (run generatorRun, err error) { return run, s.objects.Current.Get(&run) }
 
 func (s *live) begin(run generatorRun, ramp *[maxSegments]uint64) error {
 	if ramp != nil {
@@ -76,7 +76,7 @@ func (s *live) begin(run generatorRun, ramp *[maxSegments]uint64) error {
 
 func (s *live) sequences() ([]uint64, error) {
 	if s.streams == 1 {
-		run, err := s.run()
+		run, err := s.state()
 		return []uint64{run.Sent}, err
 	}
 	var state [MaxStreams]generatorStream

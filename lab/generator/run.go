@@ -85,7 +85,7 @@ func (g *Generator) run(ctx context.Context, l Load) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	before, err := g.sender.run()
+	before, err := g.sender.state()
 	if err != nil {
 		return Result{}, err
 	}
@@ -96,7 +96,7 @@ func (g *Generator) run(ctx context.Context, l Load) (Result, error) {
 	waited := held()
 	err = g.drive(ctx, begun)
 	waited = held() - waited
-	after, runErr := g.sender.run()
+	after, runErr := g.sender.state()
 	next, nextErr := g.sender.sequences()
 	if err := errors.Join(runErr, nextErr); err != nil {
 		return Result{}, err
@@ -132,11 +132,12 @@ func (l Load) validate() error {
 // MaxBurst is the highest number of frames in a burst.
 const MaxBurst = 1 << 16
 
-// Next returns the sequence number of the next frame of the first stream.
+// Next returns the sequence number of the next frame of the first stream. It may be called
+// by any goroutine.
 func (g *Generator) Next() (uint64, error) {
-	next, err := g.sender.sequences()
+	next, err := g.Sequences()
 	if err != nil {
-		return 0, fmt.Errorf("generator: %w", err)
+		return 0, err
 	}
 	return next[0], nil
 }
@@ -170,7 +171,7 @@ func (g *Generator) drive(ctx context.Context, run generatorRun) error {
 		}
 		times = adapt(times, time.Duration(now()-start), callTime)
 		var err error
-		if run, err = g.sender.run(); err != nil {
+		if run, err = g.sender.state(); err != nil {
 			return err
 		}
 	}

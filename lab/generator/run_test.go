@@ -94,13 +94,48 @@ func TestRate(t *testing.T) {
 
 // TestMaximum only asks for much more than any paced test sends.
 func TestMaximum(t *testing.T) {
-	bed := newBed(t, "plt-maximum")
-	attach(t, bed.N3.UPF, dropAll)
-	g := mustNew(t, config(bed, Uplink, false))
-	got, err := g.Run(context.Background(), Load{Duration: 200 * time.Millisecond, CPU: -1})
-	if err != nil || got.Intended != got.Sent || got.Sent < 20_000 {
-		t.Errorf("got %+v, %v, want over 20000 frames in 200 ms", got, err)
-	}
+	eachSender(t, func(t *testing.T, s Sender) {
+		bed := newBed(t, "plt-maximum")
+		attach(t, bed.N3.UPF, dropAll)
+		c := config(bed, Uplink, false)
+		c.Sender = s
+		g := mustNew(t, c)
+		got, err := g.Run(context.Background(), Load{Duration: 200 * time.Millisecond, CPU: -1})
+		if err != nil || got.Intended != got.Sent || got.Sent < 10_000 {
+			t.Errorf("got %+v, %v, want over 10000 frames in 200 ms", got, err)
+		}
+	})
+}
+
+// TestNext asks for numbers while frames are sent.
+func TestNext(t *testing.T) {
+	eachSender(t, func(t *testing.T, s Sender) {
+		bed := newBed(t, "plt-next")
+		attach(t, bed.N3.UPF, dropAll)
+		c := config(bed, Uplink, false)
+		c.Sender = s
+		g := mustNew(t, c)
+		var group errgroup.Group
+		group.Go(func() error {
+			_, err := g.Run(context.Background(), Load{Rate: 20_000, Frames: 4000, CPU: -1})
+			return err
+		})
+		last := uint64(0)
+		for range 20 {
+			next, err := g.Next()
+			if err != nil || next < last {
+				t.Errorf("got %d, %v after %d", next, err, last)
+			}
+			last = next
+			time.Sleep(5 * time.Millisecond)
+		}
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+		if next, err := g.Next(); err != nil || next != 4000 {
+			t.Errorf("got %d, %v, want 4000", next, err)
+		}
+	})
 }
 
 func TestCancel(t *testing.T) {
@@ -169,6 +204,14 @@ func TestErrors(t *testing.T) {
 	g := mustNew(t, config(bed, Uplink, false))
 	if _, err := g.Run(context.Background(), Load{Rate: 5}); err == nil {
 		t.Error("a load without end was accepted")
+	}
+	for _, l := range []Load{
+		{Rate: 5, RampTo: 10, Frames: 5}, {RampTo: 10, Duration: time.Second}, {Rate: 5, RampTo: 1e10, Duration: time.Second},
+		{Rate: 5, Burst: -1, Frames: 5}, {Burst: 2, Frames: 5}, {Rate: 5, Burst: MaxBurst + 1, Frames: 5},
+	} {
+		if _, err := g.Run(context.Background(), l); err == nil {
+			t.Errorf("%+v was accepted", l)
+		}
 	}
 	if _, err := g.Run(context.Background(), Load{Frames: 5, CPU: 4000}); err == nil {
 		t.Error("CPU 4000 was accepted")
