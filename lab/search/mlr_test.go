@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -51,10 +52,29 @@ func TestMLRCapacity(t *testing.T) {
 			}
 		}
 		most = max(most, d.trials)
+		if a, b := nearest(r.Records); capacity > 10_000 && float64(b-a) < 0.0005*float64(b) {
+			t.Errorf("capacity %v: tried both %d and %d frames/s, which say the same", capacity, a, b)
+		}
 	}
 	if most > 30 {
 		t.Errorf("got up to %d trials for three goals, want 30 at most", most)
 	}
+}
+
+// nearest returns the two loads that are the closest to each other by ratio.
+func nearest(records []Record) (a, b uint64) {
+	var loads []uint64
+	for _, r := range records {
+		loads = append(loads, r.Load)
+	}
+	slices.Sort(loads)
+	loads = slices.Compact(loads)
+	for i := 1; i < len(loads); i++ {
+		if b == 0 || float64(loads[i])/float64(loads[i-1]) < float64(b)/float64(a) {
+			a, b = loads[i-1], loads[i]
+		}
+	}
+	return a, b
 }
 
 // Loss spikes and a capacity that varies from trial to trial: goals that tolerate half of

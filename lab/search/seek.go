@@ -51,29 +51,36 @@ func (s *seeker) done(now bounds) bool {
 	return now.within(s.goal().Width) || now.upper == s.limit.lower || now.upper == 0 && now.lower == s.limit.upper
 }
 
-// follow notes how the bounds have moved, and whether the load that is being tried is
-// still of interest.
+// follow notes how the bounds have moved, and whether the load that was chosen is still of
+// interest: one that was not tried before they moved would be chosen otherwise now.
 func (s *seeker) follow(now bounds) {
-	if now != s.found {
-		up := now.lower > s.found.lower
-		if s.runs > 0 && up != s.up {
-			s.runs = 0
-		}
-		s.runs, s.up = s.runs+1, up
-		s.found = now
+	if now == s.found {
+		return
 	}
-	if s.load <= now.lower || now.upper != 0 && s.load >= now.upper {
+	up := now.lower > s.found.lower
+	if s.runs > 0 && up != s.up {
+		s.runs = 0
+	}
+	s.runs, s.up = s.runs+1, up
+	s.found = now
+	if len(s.known[s.load]) == 0 || s.load <= now.lower || now.upper != 0 && s.load >= now.upper {
 		s.load = 0
 	}
 }
 
-// choose returns a load strictly between the bounds, or that of a missing bound.
+// choose returns a load strictly between the bounds, or that of a missing bound. One that
+// is near a bound would say nothing new.
 func (s *seeker) choose(now bounds) uint64 {
-	low, high := now.lower+1, s.limit.upper
+	low, high := max(now.lower+1, s.limit.lower), s.limit.upper
+	load := uint64(s.guess(now))
 	if now.upper != 0 {
 		high = now.upper - 1
 	}
-	return min(max(uint64(s.guess(now)), low, s.limit.lower), high)
+	if now.upper != 0 && now.lower != 0 {
+		margin := min(uint64(s.goal().Width/2*float64(now.upper)), (now.upper-now.lower)/2)
+		load = min(max(load, now.lower+margin), now.upper-margin)
+	}
+	return min(max(load, low), high)
 }
 
 // guess is where the bound that is missing, or the end of the way, is looked for: at what
@@ -98,7 +105,7 @@ func (s *seeker) guess(now bounds) float64 {
 	switch {
 	case now.lower == 0:
 		return max(min(carried, float64(now.upper)*step), middle)
-	case carried > float64(now.lower) && carried < middle:
+	case carried > float64(now.lower)/(1-width/2) && carried < middle:
 		return carried
 	case s.up:
 		return math.Ceil(min(float64(now.lower)/step, middle))
