@@ -42,9 +42,11 @@ func NewRun() uint32 { return rand.Uint32() }
 
 func (s *System) newLane(p *traffic.Profile, d generator.Direction, run uint32) (*lane, error) {
 	t, way := s.topology, report.Uplink
+	run += uint32(d) // both may arrive at one device
 	g := generator.Config{Link: t.N3, Direction: d, Run: run, OuterChecksum: s.config.OuterChecksum}
 	m := meter.Config{
-		Port: t.N6.Peer, N3: t.N3, Direction: d, Run: run, Streams: len(p.StreamNames(d)), Packets: s.config.Skbs,
+		Port: t.N6.Peer, N3: t.N3, Direction: d, Run: run, Streams: len(p.StreamNames(d)),
+		Packets: s.config.Skbs || s.oneDevice(),
 	}
 	if d == generator.Downlink {
 		way, g.Link, m.Port = report.Downlink, t.N6, t.N3.Peer
@@ -58,6 +60,13 @@ func (s *System) newLane(p *traffic.Profile, d generator.Direction, run uint32) 
 		return nil, err
 	}
 	return &lane{direction: way, profile: p, names: p.StreamNames(d), generator: gen, meter: m}, nil
+}
+
+// oneDevice reports whether both meters are on one device, where there is room for one
+// XDP program only.
+func (s *System) oneDevice() bool {
+	t := s.topology
+	return t.GNB == t.DN && t.N3.Peer.Index == t.N6.Peer.Index
 }
 
 // access is which session each frame belongs to, in a word.

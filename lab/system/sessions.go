@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"plumbline/lab/dut"
 	"plumbline/lab/generator"
@@ -159,6 +160,18 @@ func (s *System) associate(ctx context.Context) error {
 		return fmt.Errorf("%w; the end of the UPF's log:\n%s", err, s.dut.Log())
 	}
 	return nil
+}
+
+const releaseTime = 10 * time.Second // for an external UPF, with all its sessions
+
+// release has an external UPF delete all sessions. Any other ends by itself.
+func (s *System) release() error {
+	if s.config.External == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+	defer cancel()
+	return s.n4.Clients()[0].Release(ctx)
 }
 
 // towards is what the generator of direction d must know of the sessions.

@@ -34,6 +34,9 @@ type Config struct {
 
 	Bed  Bed
 	Kind dut.Kind // what runs where there is no bed
+	// External is where a Kind that is there already is to be found, in place of a test
+	// bed of ours. The namespace of the thread that calls [New] is this machine.
+	External *topology.External
 
 	// MTU of all links, in octets; see [MTU]. 0: that of Ethernet.
 	MTU int
@@ -92,17 +95,13 @@ func offloads(c *Config) string {
 
 func (s *System) start(ctx context.Context) (err error) {
 	c := &s.config
-	name := c.Run + "-" + strings.ReplaceAll(c.Name, " ", "")
-	if _, err := topology.Sweep(name); err != nil {
-		return err
+	if c.External == nil {
+		err = s.build()
+	} else if s.topology, err = topology.NewExternal(*c.External); err == nil && !c.Kind.External {
+		err = fmt.Errorf("%s: cannot be run where an external UPF is", c.Kind.Name)
 	}
-	if s.topology, err = topology.New(topology.Config{Name: name, MTU: c.MTU, Offload: c.Offload}); err != nil {
+	if err != nil {
 		return err
-	}
-	if c.Threaded {
-		if err := s.topology.SetThreaded(true); err != nil {
-			return err
-		}
 	}
 	switch c.Bed {
 	case BedXDP:
@@ -113,6 +112,22 @@ func (s *System) start(ctx context.Context) (err error) {
 		err = s.startUPF(ctx)
 	}
 	return err
+}
+
+// build makes a test bed, and sweeps away what a dead process left of one.
+func (s *System) build() (err error) {
+	c := &s.config
+	name := c.Run + "-" + strings.ReplaceAll(c.Name, " ", "")
+	if _, err := topology.Sweep(name); err != nil {
+		return err
+	}
+	if s.topology, err = topology.New(topology.Config{Name: name, MTU: c.MTU, Offload: c.Offload}); err != nil {
+		return err
+	}
+	if c.Threaded {
+		return s.topology.SetThreaded(true)
+	}
+	return nil
 }
 
 // startUPF starts it, and waits until it has done what a start leaves to do.
@@ -157,7 +172,7 @@ func MTU(packet int) int {
 func (s *System) Close() error {
 	errs := []error{s.closeLanes()}
 	if s.n4 != nil {
-		errs = append(errs, s.n4.Close())
+		errs = append(errs, s.release(), s.n4.Close())
 	}
 	if s.bed != nil {
 		errs = append(errs, s.bed.Close())

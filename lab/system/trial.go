@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"plumbline/lab/generator"
 	"plumbline/lab/host"
 	"plumbline/lab/meter"
@@ -76,9 +78,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 		}
 	}()
 	for _, p := range t.passes {
-		c := p.meter
-		c.Bed = t.system.bed != nil
-		if p.at, err = meter.Attach(c); err != nil {
+		if p.at, err = t.system.attach(p.lane); err != nil {
 			return err
 		}
 	}
@@ -92,6 +92,19 @@ func (t *trial) run(ctx context.Context) (err error) {
 		p.received, p.streams = together(s.Streams), s.Streams
 		return nil
 	})
+}
+
+// attach puts the meter of a lane on its device: a real one without native XDP gets it
+// at tcx.
+func (s *System) attach(l *lane) (*meter.Meter, error) {
+	c := l.meter
+	c.Bed = s.bed != nil
+	m, err := meter.Attach(c)
+	if s.config.External == nil || c.Packets || !errors.Is(err, unix.EOPNOTSUPP) {
+		return m, err
+	}
+	l.meter.Packets, c.Packets = true, true
+	return meter.Attach(c)
 }
 
 // warmUp sends frames that do not count.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -227,4 +228,57 @@ func (t *Topology) mtu() (int, error) {
 		}
 	}
 	return lowest, nil
+}
+
+// UnmarshalText reads "n3=eth1@10.3.0.1,n6=eth2@10.6.0.1,n4=10.4.0.1,ue=10.64.0.0/10":
+// for N3 and N6 the device here and the address of the UPF behind it, for N4 the
+// address of the UPF, and the pools of UE addresses. An address of the CP function
+// follows that of the UPF after @, a second pool the first one after +.
+func (e *External) UnmarshalText(text []byte) error {
+	*e = External{}
+	given := map[string]bool{}
+	for part := range strings.SplitSeq(string(text), ",") {
+		name, value, _ := strings.Cut(part, "=")
+		if given[name] {
+			return fmt.Errorf("external UPF: %s is given twice", name)
+		}
+		given[name] = true
+		if err := e.set(name, value); err != nil {
+			return fmt.Errorf("external UPF: %q: %w", part, err)
+		}
+	}
+	for _, name := range []string{"n3", "n6", "n4", "ue"} {
+		if !given[name] {
+			return fmt.Errorf("external UPF: %s is missing: want n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX", name)
+		}
+	}
+	return nil
+}
+
+// set takes one of the parts.
+func (e *External) set(name, value string) (err error) {
+	first, second, at := strings.Cut(value, "@")
+	switch name {
+	case "n3":
+		e.N3 = first
+		e.N3UPF, err = netip.ParseAddr(second)
+	case "n6":
+		e.N6 = first
+		e.N6UPF, err = netip.ParseAddr(second)
+	case "n4":
+		if e.N4UPF, err = netip.ParseAddr(first); err == nil && at {
+			e.N4SMF, err = netip.ParseAddr(second)
+		}
+	case "ue":
+		for pool := range strings.SplitSeq(value, "+") {
+			prefix, err := netip.ParsePrefix(pool)
+			if err != nil {
+				return err
+			}
+			e.UEPools = append(e.UEPools, prefix.Masked())
+		}
+	default:
+		return errors.New("want n3, n6, n4 or ue")
+	}
+	return err
 }

@@ -101,3 +101,32 @@ func TestExternalIsNotThere(t *testing.T) {
 		})
 	}
 }
+
+func TestExternalFromText(t *testing.T) {
+	var got External
+	if err := got.UnmarshalText([]byte("n3=eth1@10.3.0.1,n6=eth2@fd06::1,n4=10.4.0.1@10.4.0.2,ue=10.64.0.7/10+fd64::/32")); err != nil {
+		t.Fatal(err)
+	}
+	want := External{
+		N3: "eth1", N6: "eth2", N3UPF: netip.MustParseAddr("10.3.0.1"), N6UPF: netip.MustParseAddr("fd06::1"),
+		N4UPF: netip.MustParseAddr("10.4.0.1"), N4SMF: netip.MustParseAddr("10.4.0.2"),
+		UEPools: []netip.Prefix{netip.MustParsePrefix("10.64.0.0/10"), netip.MustParsePrefix("fd64::/32")},
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		"":                        "want n3, n6, n4 or ue",
+		"n3=eth1@10.3.0.1":        "n6 is missing",
+		"n3=eth1":                 "unable to parse IP",
+		"n4=10.4.0.1,n4=10.4.0.1": "given twice",
+		"n4=10.4.0.1@":            "unable to parse IP",
+		"ue=10.64.0.0":            "no '/'",
+		"n5=10.0.0.1":             "want n3, n6, n4 or ue",
+		"n3=e@10.3.0.1,n6=f@10.6.0.1,n4=10.4.0.1,ue=10.0.0.0/8,": "want n3, n6, n4 or ue",
+	} {
+		if err := new(External).UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want it to say %q", text, err, want)
+		}
+	}
+}
