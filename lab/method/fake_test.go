@@ -15,7 +15,8 @@ import (
 type fake struct {
 	name     string
 	capacity float64
-	latency  int64 // ns, of every frame
+	latency  int64   // ns, of every frame
+	hinders  float64 // part of the sender's limit that is left at the highest rate; 0: all
 	diary    *diary
 	fails    map[string]error // by what is done: "start", "establish 20", "trial"
 
@@ -103,6 +104,9 @@ func (f *fake) trial(d report.Direction, l Load) report.Trial {
 	offered := float64(l.Rate)
 	if l.Rate == 0 || offered > senderPPS {
 		offered = senderPPS
+	}
+	if l.Rate == 0 && f.hinders > 0 {
+		offered *= f.hinders
 	}
 	sent := uint64(offered * seconds)
 	received := min(sent, uint64(f.capacity*seconds))

@@ -92,6 +92,27 @@ func TestThroughputOfWhatIsAsFastAsTheSender(t *testing.T) {
 	}
 }
 
+// TestThroughputBeginsWhereItWas wants a repeat to need fewer trials than the first
+// search, and to go up to what the bed could do even if its sender was held up.
+func TestThroughputBeginsWhereItWas(t *testing.T) {
+	systems, _ := bedAnd("a")
+	a := systems[1].(*fake)
+	a.capacity, a.hinders = 4.2e5, 0.1
+	lab := measured(t, systems, func(c *Config) { c.Repeats = 2 }, testThroughput)
+	var trials []int
+	for _, turn := range lab.Turns {
+		if turn.System == "a" {
+			trials = append(trials, len(turn.Trials))
+		}
+	}
+	if len(trials) != 2 || trials[1] >= trials[0] {
+		t.Errorf("got %v trials, want fewer in the second repeat", trials)
+	}
+	if f := figure(t, lab, "a", "throughput", "", "throughput at loss 0"); math.Abs(f.Value/a.capacity-1) > 0.01 || f.Note != "" {
+		t.Errorf("got %+v, want %g", f, a.capacity)
+	}
+}
+
 // TestThroughputOfNothing wants a system that forwards nothing to be none that leaves
 // the run, but one without throughput.
 func TestThroughputOfNothing(t *testing.T) {

@@ -97,7 +97,7 @@ func (m Throughput) Measure(ctx context.Context, t *Turn) error {
 
 // search finds the goals, given what came of as much as possible.
 func (m Throughput) search(ctx context.Context, t *Turn, most []report.Trial) (search.Result, error) {
-	highest, start := bounds(most)
+	highest, start := t.loads(most)
 	if m.Binary {
 		g := m.Goals[0]
 		s := search.Binary{
