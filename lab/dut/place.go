@@ -53,6 +53,16 @@ func (p *Place) pool() (netip.Prefix, error) {
 	return netip.Prefix{}, errors.New("dut: the place has no UE pool of IPv4")
 }
 
+// pool6 is the first UE pool of IPv6; zero: none.
+func (p *Place) pool6() netip.Prefix {
+	for _, pool := range p.UEPools {
+		if pool.Addr().Is6() {
+			return pool.Masked()
+		}
+	}
+	return netip.Prefix{}
+}
+
 // firstTEID is the TEID of session 0 on both ends of the tunnels: not 0.
 const firstTEID = 1
 

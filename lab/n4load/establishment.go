@@ -36,6 +36,10 @@ func (t *Template) establishment(node pfcp.NodeID, local netip.Addr) pfcp.Sessio
 		CreateQERs: t.qers(),
 		CreateURRs: t.urrs(),
 		APNDNN:     pfcp.NewName(t.DNN),
+		PDNType:    pfcp.Some(pfcp.PDNTypeIPv4),
+	}
+	if t.UEPrefix.IsValid() {
+		m.PDNType.Value = pfcp.PDNTypeIPv4v6
 	}
 	for pair := range max(t.PDRs, 2) / 2 {
 		m.CreatePDRs = append(m.CreatePDRs, t.pdrs(ni, pair)...)

@@ -1,0 +1,124 @@
+package dut_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"plumbline/lab/dut"
+	"plumbline/lab/generator"
+	"plumbline/lab/report"
+	"plumbline/lab/system"
+	"plumbline/lab/traffic"
+)
+
+// programs are the variables that say where others' programs are, by kind, if they
+// are not in PATH.
+var programs = map[string]string{
+	"eupf": "PLUMB_EUPF", "open5gs-tun": "PLUMB_OPEN5GS", "open5gs-tap": "PLUMB_OPEN5GS",
+}
+
+// peer returns a kind of others whose program is here, and skips the test if it is not.
+func peer(t *testing.T, name string) dut.Kind {
+	t.Helper()
+	kinds, err := dut.Select([]string{name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := kinds[0]
+	k.Path = os.Getenv(programs[name])
+	if _, err := k.Find(); errors.Is(err, dut.ErrNotInstalled) {
+		t.Skip(err)
+	}
+	if k.Needs != nil {
+		if err := k.Needs(); errors.Is(err, errors.ErrUnsupported) {
+			t.Skip(err)
+		}
+	}
+	return k
+}
+
+// TestPeers drives others' UPFs as the methods do: sessions in their dialect,
+// frames both ways that must all arrive, at the right UE and in the right tunnel,
+// while other sessions come, move and go; parked and resumed; nothing left.
+func TestPeers(t *testing.T) {
+	for name := range programs {
+		t.Run(name, func(t *testing.T) {
+			kind := peer(t, name)
+			t.Setenv("TMPDIR", t.TempDir())
+			cpus, err := system.ShareCPUs(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const sessions = 200
+			s, err := system.New(t.Context(), system.Config{
+				Run: "plt-peer", Name: name, Kind: kind, Offload: kind.Offloads, Skbs: kind.Packets, CPUs: cpus, MaxSessions: 2 * sessions,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { assertNothingLeft(t, s) })
+			t.Logf("%s\n%s", s.DUT().Program.Version, s.DUT().File)
+			for _, n := range []int{sessions, sessions / 10} {
+				err := s.Turn(t.Context(), func(ctx context.Context) error { return pass(ctx, t, s, n) })
+				if err != nil {
+					t.Fatalf("%v; the log:\n%s", err, s.DUT().Log())
+				}
+			}
+		})
+	}
+}
+
+// pass brings the sessions to n and sends through them, at a rate that the slowest
+// takes while others use the machine.
+func pass(ctx context.Context, t *testing.T, s *system.System, n int) error {
+	if err := s.Establish(ctx, n, system.Rules{}); err != nil {
+		return err
+	}
+	profile, err := traffic.Simple("128", generator.Uniform, generator.Uplink, generator.Downlink)
+	if err != nil {
+		return err
+	}
+	if err := s.Open(profile, system.NewRun()); err != nil {
+		return err
+	}
+	load := system.At(200, time.Second)
+	load.Churn = system.Churn{Establish: 20, Modify: 20, Delete: 20}
+	trials, err := s.Trial(ctx, load)
+	for i := range trials {
+		assertArrived(t, &trials[i])
+	}
+	return err
+}
+
+// assertArrived wants all frames where they belong.
+func assertArrived(t *testing.T, trial *report.Trial) {
+	t.Helper()
+	if trial.ReceivedFrames == 0 || trial.ReceivedFrames != trial.OfferedFrames || trial.Misdelivered+trial.Duplicated > 0 {
+		t.Errorf("%s: %d received of %d, %d misdelivered, %d duplicated", trial.Direction, trial.ReceivedFrames, trial.OfferedFrames,
+			trial.Misdelivered, trial.Duplicated)
+	}
+}
+
+// assertNothingLeft ends the system, and wants its process, namespaces and files gone.
+func assertNothingLeft(t *testing.T, s *system.System) {
+	t.Helper()
+	pid := s.DUT().PID()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("process %d: got %v, want it gone", pid, err)
+	}
+	for _, pattern := range []string{"/run/netns/plt-peer-*", "/sys/fs/bpf/upf*", filepath.Join(os.TempDir(), "plumb-dut-*")} {
+		left, _ := filepath.Glob(pattern)
+		if len(left) > 0 {
+			t.Errorf("left behind: %s", strings.Join(left, " "))
+		}
+	}
+}
