@@ -8,12 +8,12 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"plumbline/lab/bench"
 	"plumbline/lab/generator"
+	"plumbline/lab/method"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
 	"plumbline/upf"
@@ -178,29 +178,16 @@ func (c *benchCommand) open() (outputs[*report.Result], error) {
 // frameRate is a number of frames per second; 0: as many as possible.
 type frameRate uint64
 
-const maxFrameRate = 1e9 // a frame per nanosecond
-
 // UnmarshalText takes max, or a number with pps, kpps or Mpps.
 func (r *frameRate) UnmarshalText(text []byte) error {
-	s := string(text)
-	if s == "max" {
+	if string(text) == "max" {
 		*r = 0
 		return nil
 	}
-	for _, unit := range []struct {
-		suffix string
-		pps    float64
-	}{{"kpps", 1e3}, {"Mpps", 1e6}, {"pps", 1}} {
-		number, ok := strings.CutSuffix(s, unit.suffix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseFloat(number, 64)
-		if pps := n * unit.pps; err == nil && pps >= 1 && pps <= maxFrameRate {
-			*r = frameRate(pps)
-			return nil
-		}
-		break
+	pps, err := method.ParseRate(string(text))
+	if err != nil {
+		return fmt.Errorf("%q: want max or a rate from 1pps to 1000Mpps, such as 900kpps", text)
 	}
-	return fmt.Errorf("%q: want max or a rate from 1pps to 1000Mpps, such as 900kpps", s)
+	*r = frameRate(pps)
+	return nil
 }

@@ -1,6 +1,11 @@
 package main
 
 type labCommand struct {
+	Throughput labThroughputCommand `cmd:"" help:"Search the highest rates with no more loss than given goals allow."`
+	Latency    labLatencyCommand    `cmd:"" help:"Measure latency and its variation, idle and at parts of the throughput."`
+	Loss       labLossCommand       `cmd:"" help:"Measure the frame loss rate at rates from the highest down."`
+	Campaign   labCampaignCommand   `cmd:"" help:"Measure UPFs for a minute each, as published comparisons do."`
+
 	N4 labN4Command `cmd:"" name:"n4" help:"Load any UPF with PFCP requests and measure its response times."`
 
 	Correctness labCorrectnessCommand `cmd:"" help:"Measure how far a UPF is from what its rules say: MBR, usage, changes of rules, buffering."`

@@ -60,6 +60,16 @@ func (p *progress) tell(detail string) {
 	p.detail = ": " + detail
 }
 
+// say writes a line that stays.
+func (p *progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.terminal {
+		fmt.Fprint(p.out, clearLine)
+	}
+	fmt.Fprintf(p.out, "%s: %s\n", p.name, text)
+}
+
 // close takes the line away.
 func (p *progress) close() {
 	close(p.stop)

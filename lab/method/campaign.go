@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 )
 
 // Campaign sends frames of one length at each of the loads for a long time, as
@@ -32,7 +33,7 @@ func (m Campaign) Options() map[string]string {
 }
 
 // Expected is the trial, with its warm-up and the time in which queues run empty.
-func (m Campaign) Expected(report.LabCell) time.Duration { return m.Duration + trialOverhead }
+func (m Campaign) Expected(report.LabCell) time.Duration { return system.At(0, m.Duration).Time() }
 
 // Measure makes the trial.
 func (m Campaign) Measure(ctx context.Context, t *Turn) error {
@@ -40,11 +41,11 @@ func (m Campaign) Measure(ctx context.Context, t *Turn) error {
 	if !ok {
 		return fmt.Errorf("no throughput, so no %s of it", t.Cell.Load)
 	}
-	load, kind := Load{Rate: pps, Duration: m.Duration}, report.Paced
+	kind := report.Paced
 	if pps == 0 {
-		load, kind = Fastest(m.Duration), report.Saturated
+		kind = report.Saturated
 	}
-	trials, err := t.Trial(ctx, kind, load)
+	trials, err := t.Trial(ctx, kind, system.At(pps, m.Duration))
 	if err != nil {
 		return err
 	}

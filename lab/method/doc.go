@@ -6,14 +6,12 @@
 // first, as often as there are repeats, so that whatever changes on the machine
 // changes for all of them:
 //
-//	rules 1: start  bed A B C
-//	  sessions 1: establish  bed A B C
-//	    cell 1:  bed A B C  bed A B C  bed A B C
-//	    cell 2:  bed A B C  bed A B C  bed A B C
-//	  sessions 2: establish  bed A B C
-//	    ...
-//	rules 2: start  bed A B C (anew)
-//	    ...
+//	start  bed A B C
+//	rules, sessions: establish  bed A B C
+//	  cell 1:  bed A B C  bed A B C  bed A B C
+//	  cell 2:  bed A B C  bed A B C  bed A B C
+//	further rules or sessions: establish  bed A B C
+//	  ...
 //
 // What a turn leaves is a [report.Turn]: trials as they were made, and figures. The
 // result file is written after each turn, whole and under its name or not at all,

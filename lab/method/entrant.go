@@ -14,7 +14,8 @@ import (
 type entrant struct {
 	System
 	started  bool
-	sessions int // established
+	sessions int    // that are established
+	rules    string // of theirs
 }
 
 const (
@@ -49,15 +50,12 @@ func (r *run) attempt(ctx context.Context, e *entrant, f func(context.Context) e
 // note brings what the result says of a system up to date.
 func (r *run) note(e *entrant) {
 	s := r.system(e.Name())
-	missing, memory := s.Missing, s.Memory
+	missing := s.Missing
 	*s = e.Describe()
 	s.Missing = missing
-	if len(s.Memory) < len(memory) {
-		s.Memory = memory // of other rules
-	}
 }
 
-// leave takes a system out of the group.
+// leave takes a system out of the run.
 func (r *run) leave(e *entrant, why error) error {
 	text := why.Error()
 	if err := r.closeOne(e); err != nil {

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"slices"
 	"time"
 )
 
@@ -54,23 +53,12 @@ func (e *estimate) left() time.Duration {
 	r, left := e.run, time.Duration(0)
 	for i := range r.lab.Plan.Cells {
 		for _, name := range r.names {
-			for repeat := 1; repeat <= r.lab.Plan.Repeats && !r.gone(i, name); repeat++ {
+			for repeat := 1; repeat <= r.lab.Plan.Repeats && !r.out[name]; repeat++ {
 				if r.pending(i, name, repeat) {
 					left += e.turn(i, name)
 				}
 			}
 		}
 	}
-	return left + e.starts()
-}
-
-// starts is what starts and sessions of later groups will take.
-func (e *estimate) starts() time.Duration {
-	r, later := e.run, 0
-	for _, rules := range orNone(r.Axes.Rules) {
-		if rules != r.rules && r.pendingRules(rules) {
-			later++
-		}
-	}
-	return time.Duration(later*len(r.names)) * (startTime + installTime(slices.Max(r.Axes.Sessions)))
+	return left
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 )
 
 // fake is a system that forwards so many frames per second and loses the rest. It keeps
@@ -22,6 +23,7 @@ type fake struct {
 
 	running, started bool
 	sessions         int
+	rules            string
 	cell             report.LabCell
 }
 
@@ -62,20 +64,20 @@ func (f *fake) Turn(ctx context.Context, g func(context.Context) error) error {
 	return g(ctx)
 }
 
-func (f *fake) Establish(_ context.Context, n int) error {
-	f.sessions = n
-	return f.do(fmt.Sprintf("establish %d", n))
+func (f *fake) Establish(_ context.Context, cell report.LabCell) error {
+	f.sessions, f.rules = cell.Sessions, cell.Rules
+	return f.do(fmt.Sprintf("establish %d%s", cell.Sessions, cell.Rules))
 }
 
 func (f *fake) Open(cell report.LabCell, _ uint32) error {
-	if cell.Sessions > f.sessions {
-		return fmt.Errorf("%d sessions of %d", cell.Sessions, f.sessions)
+	if cell.Sessions != f.sessions || cell.Rules != f.rules {
+		return fmt.Errorf("%d sessions of %d, rules %q of %q", cell.Sessions, f.sessions, cell.Rules, f.rules)
 	}
 	f.cell = cell
 	return nil
 }
 
-func (f *fake) Trial(ctx context.Context, l Load) ([]report.Trial, error) {
+func (f *fake) Trial(ctx context.Context, l system.Load) ([]report.Trial, error) {
 	if err := errors.Join(ctx.Err(), f.do("trial")); err != nil {
 		return nil, err
 	}
@@ -83,7 +85,7 @@ func (f *fake) Trial(ctx context.Context, l Load) ([]report.Trial, error) {
 		return nil, errors.New("trial out of turn")
 	}
 	if l.OnSample != nil {
-		l.OnSample(Sample{Direction: f.cell.Direction})
+		l.OnSample(system.Sample{Direction: f.cell.Direction})
 	}
 	directions := []report.Direction{f.cell.Direction}
 	if f.cell.Direction == "" {
@@ -99,7 +101,7 @@ func (f *fake) Trial(ctx context.Context, l Load) ([]report.Trial, error) {
 // senderPPS is what the fake sender can do at most.
 const senderPPS = 2e6
 
-func (f *fake) trial(d report.Direction, l Load) report.Trial {
+func (f *fake) trial(d report.Direction, l system.Load) report.Trial {
 	seconds := l.Duration.Seconds()
 	offered := float64(l.Rate)
 	if l.Rate == 0 || offered > senderPPS {
@@ -157,7 +159,7 @@ func (c counting) Measure(ctx context.Context, t *Turn) error {
 	if c.trial != nil {
 		return c.trial(ctx, t)
 	}
-	trials, err := t.Trial(ctx, report.Paced, Load{Rate: 1000, Duration: time.Second})
+	trials, err := t.Trial(ctx, report.Paced, system.Load{Rate: 1000, Duration: time.Second})
 	if err != nil {
 		return err
 	}

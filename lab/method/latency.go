@@ -8,6 +8,7 @@ import (
 
 	"plumbline/lab/report"
 	"plumbline/lab/stats"
+	"plumbline/lab/system"
 )
 
 // Latency measures one-way latency at given loads, from the intended send time of each
@@ -40,10 +41,7 @@ func (m Latency) Options() map[string]string {
 }
 
 // Expected is the trial, with its warm-up and the time in which queues run empty.
-func (m Latency) Expected(report.LabCell) time.Duration { return m.Duration + trialOverhead }
-
-// trialOverhead is what a trial takes beside its duration, about.
-const trialOverhead = 350 * time.Millisecond
+func (m Latency) Expected(report.LabCell) time.Duration { return system.At(0, m.Duration).Time() }
 
 // Measure makes the trial; of the bed one at the rate of each system.
 func (m Latency) Measure(ctx context.Context, t *Turn) error {
@@ -52,7 +50,7 @@ func (m Latency) Measure(ctx context.Context, t *Turn) error {
 	if !ok {
 		return fmt.Errorf("no throughput, so no %s of it", t.Cell.Load)
 	}
-	trials, err := t.Trial(ctx, report.Paced, m.load(pps))
+	trials, err := t.Trial(ctx, report.Paced, system.At(pps, m.Duration))
 	if err != nil {
 		return err
 	}
@@ -63,19 +61,12 @@ func (m Latency) Measure(ctx context.Context, t *Turn) error {
 	for _, name := range t.comparedWith() {
 		if pps, ok := level.rate(t, name); ok && !made[pps] {
 			made[pps] = true
-			if _, err := t.Trial(ctx, report.Paced, m.load(pps)); err != nil {
+			if _, err := t.Trial(ctx, report.Paced, system.At(pps, m.Duration)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func (m Latency) load(pps uint64) Load {
-	if pps == 0 {
-		return Fastest(m.Duration)
-	}
-	return Load{Rate: pps, Duration: m.Duration}
 }
 
 // quantity is one thing that a latency is measured by.

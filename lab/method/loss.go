@@ -8,6 +8,7 @@ import (
 
 	"plumbline/lab/report"
 	"plumbline/lab/search"
+	"plumbline/lab/system"
 )
 
 // Loss measures the frame loss rate at parts of what the bed carries, from all of it
@@ -45,7 +46,7 @@ func (m Loss) Options() map[string]string {
 }
 
 // Expected is for ten steps.
-func (m Loss) Expected(report.LabCell) time.Duration { return 10 * (m.Duration + trialOverhead) }
+func (m Loss) Expected(report.LabCell) time.Duration { return 10 * system.At(0, m.Duration).Time() }
 
 // Measure goes down from the bed's rate.
 func (m Loss) Measure(ctx context.Context, t *Turn) error {
@@ -82,7 +83,7 @@ func clean(records []search.Record) bool {
 // turn, and taken from there in those of others.
 func (m Loss) most(ctx context.Context, t *Turn) (float64, error) {
 	if t.System.Name() == t.System.Bed() {
-		trials, err := t.Trial(ctx, report.Saturated, Fastest(m.Duration))
+		trials, err := t.most(ctx, m.Duration)
 		if err != nil {
 			return 0, err
 		}

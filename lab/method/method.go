@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 )
 
 // Method is one way to measure systems.
@@ -43,11 +44,11 @@ const trialTries = 3
 // Trial sends a load and keeps what became of it. There is a trial for each direction
 // of the cell.
 //
-// Errors: [ErrNothing] with the trials, if it comes several times.
-func (t *Turn) Trial(ctx context.Context, kind report.Kind, l Load) ([]report.Trial, error) {
-	l.OnSample = func(s Sample) { t.run.observer.Sample(t.System.Name(), s) }
+// Errors: [system.ErrNothing] with the trials, if it comes several times.
+func (t *Turn) Trial(ctx context.Context, kind report.Kind, l system.Load) ([]report.Trial, error) {
+	l.OnSample = func(s system.Sample) { t.run.observer.Sample(t.System.Name(), s) }
 	trials, err := t.System.Trial(ctx, l)
-	for try := 1; errors.Is(err, ErrNothing) && try < trialTries; try++ {
+	for try := 1; errors.Is(err, system.ErrNothing) && try < trialTries; try++ {
 		trials, err = t.System.Trial(ctx, l)
 	}
 	for i := range trials {

@@ -1,6 +1,9 @@
 package method
 
-import "plumbline/lab/report"
+import (
+	"plumbline/lab/report"
+	"plumbline/lab/system"
+)
 
 // Observer hears of a run while it goes on. Its methods return soon and may be called
 // from any goroutine, though never two at once.
@@ -11,7 +14,7 @@ type Observer interface {
 	Detail(text string)
 	// Sample is what the trial under way of a system is like, twice a second for each
 	// direction.
-	Sample(system string, s Sample)
+	Sample(name string, s system.Sample)
 	// Turn is the end of a turn.
 	Turn(cell report.LabCell, turn report.Turn)
 	// Left says that a system is out of the run, and why.
@@ -23,6 +26,6 @@ type silent struct{}
 
 func (silent) Step(report.Step)                 {}
 func (silent) Detail(string)                    {}
-func (silent) Sample(string, Sample)            {}
+func (silent) Sample(string, system.Sample)     {}
 func (silent) Turn(report.LabCell, report.Turn) {}
 func (silent) Left(string, string)              {}

@@ -18,9 +18,9 @@ type Axes struct {
 	Access     string             // of all of them
 }
 
-// cells are the cells of all methods at all points. Rules are outermost, because
-// systems start anew for them; sessions are next and ascend, because they are only
-// added.
+// cells are the cells of all methods at all points. Rules are outermost, because all
+// sessions are established anew for others; sessions are next and ascend, because they
+// are only added.
 func (a *Axes) cells(methods []Method) []report.LabCell {
 	var cells []report.LabCell
 	a.each(func(point report.LabCell) {

@@ -50,26 +50,21 @@ func (r *run) pending(cell int, system string, repeat int) bool {
 	})
 }
 
-// gone reports whether a system is out of the run in a cell.
-func (r *run) gone(cell int, system string) bool {
-	return r.out[system] && r.lab.Plan.Cells[cell].Rules == r.rules
-}
-
-func (r *run) pendingCell(cell int) bool {
-	for _, name := range r.names {
-		for repeat := 1; repeat <= r.lab.Plan.Repeats; repeat++ {
-			if !r.gone(cell, name) && r.pending(cell, name, repeat) {
-				return true
-			}
+func (r *run) pendingAny() bool {
+	for i := range r.lab.Plan.Cells {
+		if r.pendingCell(i) {
+			return true
 		}
 	}
 	return false
 }
 
-func (r *run) pendingRules(rules string) bool {
-	for i, cell := range r.lab.Plan.Cells {
-		if cell.Rules == rules && r.pendingCell(i) {
-			return true
+func (r *run) pendingCell(cell int) bool {
+	for _, name := range r.names {
+		for repeat := 1; repeat <= r.lab.Plan.Repeats; repeat++ {
+			if !r.out[name] && r.pending(cell, name, repeat) {
+				return true
+			}
 		}
 	}
 	return false

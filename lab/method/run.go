@@ -15,9 +15,7 @@ import (
 type Config struct {
 	Methods []Method
 	Axes    Axes
-	// Systems makes those that take part with sessions of these rules, the bed first.
-	// It starts none. There are as many for all rules, and they have the same names.
-	Systems func(rules string) ([]System, error)
+	Systems []System // the bed first; none is started
 	Repeats int
 
 	Duration, WarmUp time.Duration // of trials, for the result: methods have their own
@@ -41,10 +39,9 @@ type run struct {
 	observer Observer
 	methods  map[string]Method
 	lab      *report.Lab
-	names    []string        // of all systems
-	rules    string          // of this group, as what follows
-	out      map[string]bool // those that have left
+	names    []string // of all systems
 	entrants []*entrant
+	out      map[string]bool // those that have left
 	estimate estimate
 }
 
@@ -58,13 +55,8 @@ func Run(ctx context.Context, c Config) (lab *report.Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, rules := range orNone(c.Axes.Rules) {
-		if !r.pendingRules(rules) {
-			continue
-		}
-		if err := r.group(ctx, rules); err != nil {
-			return r.lab, err
-		}
+	if err := r.measure(ctx); err != nil {
+		return r.lab, err
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	r.lab.Finished = &now
@@ -72,7 +64,7 @@ func Run(ctx context.Context, c Config) (lab *report.Lab, err error) {
 }
 
 func newRun(c Config) (*run, error) {
-	r := &run{Config: c, observer: c.Observer, methods: map[string]Method{}}
+	r := &run{Config: c, observer: c.Observer, methods: map[string]Method{}, out: map[string]bool{}}
 	if r.observer == nil {
 		r.observer = silent{}
 	}
@@ -83,14 +75,11 @@ func newRun(c Config) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	systems, err := c.Systems(orNone(c.Axes.Rules)[0])
-	if err != nil {
-		return nil, err
-	}
 	r.lab = &report.Lab{
 		Schema: report.LabSchema, Started: time.Now().UTC().Truncate(time.Second), Host: c.Host, Plan: plan, References: c.References,
 	}
-	for _, s := range systems {
+	for _, s := range c.Systems {
+		r.entrants = append(r.entrants, &entrant{System: s})
 		r.names = append(r.names, s.Name())
 		r.lab.Systems = append(r.lab.Systems, report.System{Name: s.Name()})
 	}
@@ -103,15 +92,10 @@ func newRun(c Config) (*run, error) {
 	return r, r.save()
 }
 
-// group measures all cells of some rules, with systems of its own.
-func (r *run) group(ctx context.Context, rules string) (err error) {
-	systems, err := r.Systems(rules)
-	if err != nil {
-		return err
-	}
-	r.rules, r.out, r.entrants = rules, map[string]bool{}, nil
-	for _, s := range systems {
-		r.entrants = append(r.entrants, &entrant{System: s})
+// measure starts the systems and measures all cells.
+func (r *run) measure(ctx context.Context) (err error) {
+	if !r.pendingAny() {
+		return nil
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	for _, e := range r.entrants {
@@ -122,7 +106,7 @@ func (r *run) group(ctx context.Context, rules string) (err error) {
 		}
 	}
 	for i := range r.lab.Plan.Cells {
-		if r.lab.Plan.Cells[i].Rules != rules || !r.pendingCell(i) {
+		if !r.pendingCell(i) {
 			continue
 		}
 		if err := r.cell(ctx, i); err != nil {
@@ -157,12 +141,12 @@ func (r *run) cell(ctx context.Context, index int) error {
 
 // open establishes the sessions that are missing and prepares the frames.
 func (r *run) open(ctx context.Context, e *entrant, cell report.LabCell, id uint32) error {
-	if more := cell.Sessions - e.sessions; more > 0 {
-		r.step(fmt.Sprintf("%s: establish %d sessions over PFCP", e.Name(), more), installTime(more))
-		if err := e.Establish(ctx, cell.Sessions); err != nil {
+	if cell.Sessions != e.sessions || cell.Rules != e.rules {
+		r.step(fmt.Sprintf("%s: establish %s over PFCP", e.Name(), sessions(cell.Sessions)), installTime(cell.Sessions))
+		if err := e.Establish(ctx, cell); err != nil {
 			return err
 		}
-		e.sessions = cell.Sessions
+		e.sessions, e.rules = cell.Sessions, cell.Rules
 	}
 	return e.Open(cell, id)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 )
 
 // bedAnd returns fakes of these names behind the bed, and what they write into.
@@ -31,7 +32,7 @@ func testConfig(systems []System) Config {
 	return Config{
 		Methods: []Method{counting{}},
 		Axes:    Axes{Sessions: []int{20, 1}, Frames: []string{"64"}, Directions: []report.Direction{report.Uplink}, Access: "uniform"},
-		Systems: func(string) ([]System, error) { return systems, nil },
+		Systems: systems,
 		Repeats: 2, Duration: time.Second,
 		Host: report.Host{CPUs: 1, Kernel: "6.18", CommandLine: "plumb lab counting"},
 	}
@@ -66,25 +67,20 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestRulesStartAnew wants other rules to have systems of their own.
-func TestRulesStartAnew(t *testing.T) {
+// TestRules wants other rules to have the sessions established anew.
+func TestRules(t *testing.T) {
 	systems, d := bedAnd("a")
 	c := testConfig(systems)
 	c.Axes.Rules, c.Axes.Sessions, c.Repeats = []string{"", "URR"}, []int{1}, 1
-	var asked []string
-	c.Systems = func(rules string) ([]System, error) {
-		asked = append(asked, rules)
-		return systems, nil
-	}
 	lab, err := Run(t.Context(), c)
 	if err != nil || len(lab.Turns) != 4 {
 		t.Fatalf("got %v, %d turns, want 4", err, len(lab.Turns))
 	}
-	if want := []string{"", "", "URR"}; !slices.Equal(asked, want) { // the first for the names
-		t.Errorf("got systems for %q, want %q", asked, want)
-	}
-	one := []string{"bed: start", "a: start", "bed: establish 1", "a: establish 1", "bed: trial", "a: trial", "bed: close", "a: close"}
-	if diff := cmp.Diff(slices.Concat(one, one), d.lines); diff != "" {
+	want := []string{"bed: start", "a: start",
+		"bed: establish 1", "a: establish 1", "bed: trial", "a: trial",
+		"bed: establish 1URR", "a: establish 1URR", "bed: trial", "a: trial",
+		"bed: close", "a: close"}
+	if diff := cmp.Diff(want, d.lines); diff != "" {
 		t.Errorf("want-, got+:\n%s", diff)
 	}
 }
@@ -202,7 +198,7 @@ func TestResumeOfSomethingElse(t *testing.T) {
 		"repeats":  func(c *Config) { c.Repeats = 3 },
 		"systems": func(c *Config) {
 			systems, _ := bedAnd("a")
-			c.Systems = func(string) ([]System, error) { return systems, nil }
+			c.Systems = systems
 		},
 		"kernel": func(c *Config) { c.Host.Kernel = "6.12" },
 		"commit": func(c *Config) { c.Host.Commit = "0" },
@@ -226,15 +222,15 @@ func TestResumeOfSomethingElse(t *testing.T) {
 func TestNothingArrivesOnce(t *testing.T) {
 	systems, d := bedAnd("a")
 	a := systems[1].(*fake)
-	a.fails = map[string]error{"trial": ErrNothing}
+	a.fails = map[string]error{"trial": system.ErrNothing}
 	c := testConfig(systems)
 	c.Axes.Sessions, c.Repeats = []int{1}, 1
 	c.Methods = []Method{counting{trial: func(ctx context.Context, turn *Turn) error {
-		_, err := turn.Trial(ctx, report.Paced, Load{Rate: 1000, Duration: time.Second})
+		_, err := turn.Trial(ctx, report.Paced, system.Load{Rate: 1000, Duration: time.Second})
 		return err
 	}}}
 	_, err := Run(t.Context(), c)
-	if !errors.Is(err, ErrNothing) || count(d.lines, "a: trial") != trialTries {
+	if !errors.Is(err, system.ErrNothing) || count(d.lines, "a: trial") != trialTries {
 		t.Errorf("got %v after %d trials, want %d", err, count(d.lines, "a: trial"), trialTries)
 	}
 }
@@ -268,10 +264,10 @@ type listener struct {
 	onTurn func(n int)
 }
 
-func (l *listener) Step(s report.Step)    { l.steps = append(l.steps, s) }
-func (l *listener) Detail(string)         {}
-func (l *listener) Sample(string, Sample) {}
-func (l *listener) Left(name, _ string)   { l.left = append(l.left, name) }
+func (l *listener) Step(s report.Step)           { l.steps = append(l.steps, s) }
+func (l *listener) Detail(string)                {}
+func (l *listener) Sample(string, system.Sample) {}
+func (l *listener) Left(name, _ string)          { l.left = append(l.left, name) }
 func (l *listener) Turn(report.LabCell, report.Turn) {
 	l.turns++
 	if l.onTurn != nil {

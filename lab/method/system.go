@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 )
 
 // System is what takes turns: a UPF in a test bed of its own, or the bed alone. Its
@@ -22,16 +23,16 @@ type System interface {
 	// Turn lets it run while f measures it. If the UPF ends meanwhile, that is the
 	// error. The turn in which it is started begins without it.
 	Turn(ctx context.Context, f func(context.Context) error) error
-	// Establish brings the sessions up to n; n never falls.
-	Establish(ctx context.Context, n int) error
-	// Open prepares the frames of a cell: its direction, sessions, frames, access and
-	// churn. What was open before is closed. run tells its frames from any others.
+	// Establish has the sessions of a cell established, with its rules.
+	Establish(ctx context.Context, cell report.LabCell) error
+	// Open prepares the frames of a cell, and its churn. What was open before is closed.
+	// run tells its frames from any others.
 	Open(cell report.LabCell, run uint32) error
 	// Trial sends a load and returns what became of it, for each direction of the cell.
 	//
-	// Errors: [ErrNothing] with the trials, whose figures are those of a loss of all
-	// frames.
-	Trial(ctx context.Context, l Load) ([]report.Trial, error)
+	// Errors: [system.ErrNothing] with the trials, whose figures are those of a loss of
+	// all frames.
+	Trial(ctx context.Context, l system.Load) ([]report.Trial, error)
 	// Close undoes what there is of Start.
 	Close() error
 }

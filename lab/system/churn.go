@@ -15,8 +15,10 @@ type Churn struct {
 	Establish, Modify, Delete float64
 }
 
+// MaxChurn is how many sessions may come, change or go per second.
+const MaxChurn = 1e6
+
 const (
-	maxChurn  = 1e6  // per second, of each
 	churnPool = 1000 // sessions to begin with, and room for more
 )
 
@@ -30,8 +32,8 @@ func (c Churn) String() string {
 
 func (c Churn) validate() error {
 	for _, rate := range []float64{c.Establish, c.Modify, c.Delete} {
-		if !(rate >= 0 && rate <= maxChurn) {
-			return fmt.Errorf("churn of %g per second: want 0 to %g", rate, maxChurn)
+		if !(rate >= 0 && rate <= MaxChurn) {
+			return fmt.Errorf("churn of %g per second: want 0 to %g", rate, MaxChurn)
 		}
 	}
 	return nil

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"plumbline/lab/method"
+	"plumbline/lab/search"
+)
+
+type labLatencyCommand struct {
+	labRun
+
+	Load []labLoad `default:"idle,10,50,90" placeholder:"LOAD,..." help:"idle (1000 frames per second), percent of each one's own throughput, or rates such as 900kpps. Default: idle, 10, 50, 90."`
+	Loss lossRatio `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
+}
+
+// Help is shown by plumb lab latency --help.
+func (labLatencyCommand) Help() string {
+	return `Measures one-way latency from the intended send time of each frame, its percentiles and its variation (RFC 2544, RFC 8219), idle and at parts of the throughput, which is searched first. The bed alone is measured at the same rates, and its latency taken off beside: what is left is the UPF.
+
+It builds a test bed of network namespaces for each system and needs root.
+
+Examples:
+
+    plumb lab latency
+    plumb lab latency --dut all --json r.json
+    plumb lab latency --dut xdp,tc --load 100kpps,900kpps --sessions 1,20000
+    plumb lab latency --frames 64,128,256,512,1024,1280,1518 --load 50
+`
+}
+
+// Run measures, prints the table and writes the files.
+func (c *labLatencyCommand) Run(ctx context.Context, stdout io.Writer) error {
+	d := labDefaults{sessions: []int{20_000}, frames: []string{"512"}, duration: 5 * time.Second, repeat: 3}
+	if c.Quick {
+		d.duration, d.repeat = 500*time.Millisecond, 1
+	}
+	c.fillIn(d)
+	if err := errors.Join(c.validate(), once("load", c.Load)); err != nil {
+		return err
+	}
+	m := method.Latency{Loads: levels(c.Load), Duration: *c.Duration}
+	methods := append(searchFirst(m.Loads, c.Loss, *c.Duration), m)
+	return c.measure(ctx, stdout, m.Name(), method.LatencyReferences(), methods...)
+}
+
+// searchFirst is the search for the throughput, if loads are parts of it.
+func searchFirst(loads []method.Level, loss lossRatio, duration time.Duration) []method.Method {
+	for _, l := range loads {
+		if l.Percent > 0 {
+			d := min(duration, 500*time.Millisecond)
+			g := search.NewGoal(float64(loss), d)
+			g.Width = max(0.02, g.LossRatio)
+			return []method.Method{method.Throughput{Goals: []search.Goal{g}, Most: d}}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"plumbline/lab/dut"
+	"plumbline/lab/generator"
+	"plumbline/lab/host"
+	"plumbline/lab/method"
+	"plumbline/lab/report"
+	"plumbline/lab/system"
+)
+
+// labRun is what the commands of the laboratory have in common in which systems take
+// turns.
+type labRun struct {
+	DUT       []string       `name:"dut" default:"xdp" placeholder:"NAME,..." help:"What to measure, in turn: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, or all: all of ours and whatever else is installed. Default: xdp."`
+	Sessions  []int          `placeholder:"N,..." help:"PFCP sessions, an axis: all numbers are measured."`
+	Frames    []string       `placeholder:"OCTETS,..." help:"Ethernet frames on N6, FCS included, an axis: octets from 64 on, imix, a built-in traffic profile, or a file with one."`
+	Direction []string       `default:"uplink,downlink" enum:"uplink,downlink,bidirectional" help:"An axis: ${enum} (both at once). Default: uplink, downlink."`
+	Rules     []labRules     `placeholder:"RULES,..." help:"What sessions have beside a PDR, a FAR and a QFI each way, an axis: none, or of Npdr, mbr=KBPS and urr joined by +, such as 16pdr+mbr=100000000+urr. Default: none."`
+	Churn     []labChurn     `placeholder:"E:M:D,..." help:"Other sessions established, modified and deleted per second while frames flow, an axis: none, or three numbers such as 100:800:100. Default: none."`
+	Access    string         `default:"uniform" enum:"same,uniform,zipf" help:"Which session each frame belongs to: ${enum}."`
+	Duration  *time.Duration `placeholder:"TIME" help:"Of a trial."`
+	Repeat    *int           `placeholder:"N" help:"Turns of each system in each cell."`
+	Quick     bool           `help:"Short trials, once each: to see whether all works, and about what comes of it."`
+	Resume    string         `placeholder:"FILE" type:"existingfile" help:"Go on with a result that was interrupted (--json), with the same flags otherwise."`
+	JSON      string         `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.lab/1), after each turn; - is standard output."`
+
+	labOutputs
+}
+
+// labDefaults are those of a command, for flags that are not there.
+type labDefaults struct {
+	sessions []int
+	frames   []string
+	duration time.Duration
+	repeat   int
+}
+
+// Bounds of flags.
+const (
+	labMinDuration = 50 * time.Millisecond
+	labMaxDuration = time.Hour
+	labMaxSessions = 1 << 22 // addresses in the UE pool
+)
+
+func (c *labRun) fillIn(d labDefaults) {
+	if c.Sessions == nil {
+		c.Sessions = d.sessions
+	}
+	if c.Frames == nil {
+		c.Frames = d.frames
+	}
+	if c.Duration == nil {
+		c.Duration = &d.duration
+	}
+	if c.Repeat == nil {
+		c.Repeat = &d.repeat
+	}
+}
+
+// validate checks the flags that all these commands have.
+func (c *labRun) validate() error {
+	if err := c.unique(); err != nil {
+		return err
+	}
+	for _, n := range c.Sessions {
+		if n < 1 || n > labMaxSessions {
+			return usageError{fmt.Errorf("--sessions %d: want 1 to %d", n, labMaxSessions)}
+		}
+	}
+	switch {
+	case *c.Duration < labMinDuration || *c.Duration > labMaxDuration:
+		return usageError{fmt.Errorf("--duration %v: want %v to %v", *c.Duration, labMinDuration, labMaxDuration)}
+	case *c.Repeat < 1 || *c.Repeat > method.MaxRepeats:
+		return usageError{fmt.Errorf("--repeat %d: want 1 to %d", *c.Repeat, method.MaxRepeats)}
+	case c.Resume != "" && c.JSON != "" && c.JSON != c.Resume:
+		return usageError{errors.New("--resume goes on with its file: --json is not for another one")}
+	}
+	return nil
+}
+
+// unique says which value is given twice: a cell is measured once.
+func (c *labRun) unique() error {
+	return errors.Join(
+		once("sessions", c.Sessions), once("frames", c.Frames), once("direction", c.Direction), once("rules", c.Rules), once("churn", c.Churn))
+}
+
+func once[T comparable](flag string, list []T) error {
+	for i, v := range list {
+		if slices.Contains(list[:i], v) {
+			return usageError{fmt.Errorf("--%s %v is given twice", flag, v)}
+		}
+	}
+	return nil
+}
+
+// measure runs the methods with the flags, and prints and writes the result.
+func (c *labRun) measure(ctx context.Context, stdout io.Writer, name string, references []report.Reference, methods ...method.Method) error {
+	config, err := c.config(methods)
+	if err != nil {
+		return err
+	}
+	config.References = references
+	files, err := c.open()
+	if err != nil {
+		return err
+	}
+	bar := newProgress(os.Stderr, "lab "+name)
+	config.Observer = &labObserver{progress: bar}
+	lab, err := method.Run(ctx, config)
+	bar.close()
+	if err != nil {
+		return errors.Join(c.broken(system.Explain(ctx, err), lab), files.discard())
+	}
+	if c.JSON == "-" {
+		return errors.Join(report.WriteLab(stdout, lab), files.write(lab))
+	}
+	return errors.Join(report.LabTable(stdout, lab), files.write(lab))
+}
+
+// broken says how to go on with what was measured.
+func (c *labRun) broken(err error, lab *report.Lab) error {
+	if c.file() == "" || lab == nil || len(lab.Turns) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %s has %d turns; go on with the same flags and --resume %s", err, c.file(), len(lab.Turns), c.file())
+}
+
+// file is where the result is written after each turn.
+func (c *labRun) file() string {
+	switch {
+	case c.Resume != "":
+		return c.Resume
+	case c.JSON == "-":
+		return ""
+	}
+	return c.JSON
+}
+
+// config turns the flags into what package method takes.
+func (c *labRun) config(methods []method.Method) (method.Config, error) {
+	info, _ := debug.ReadBuildInfo()
+	version, commit := builtFrom(info, commit)
+	config := method.Config{
+		Methods: methods, Repeats: *c.Repeat, Duration: *c.Duration, File: c.file(),
+		Host: host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")),
+		Axes: method.Axes{Sessions: c.Sessions, Frames: c.Frames, Access: c.Access},
+	}
+	roster, err := c.roster(&config.Axes)
+	if err != nil {
+		return config, err
+	}
+	config.Arrangement, config.Systems = roster.CPUs.String(), roster.Systems()
+	if c.Resume != "" {
+		if config.Resume, err = report.ReadLabFile(c.Resume); err != nil {
+			return config, err
+		}
+	}
+	return config, nil
+}
+
+// roster says which systems take part, and names what the axes have of flags.
+func (c *labRun) roster(axes *method.Axes) (*method.Roster, error) {
+	access, err := generator.ParseAccess(c.Access)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := kindsOf(c.DUT)
+	if err != nil {
+		return nil, err
+	}
+	r := &method.Roster{
+		Run: "plumb-lab", Access: access, Kinds: kinds, MaxSessions: slices.Max(c.Sessions),
+		Rules: map[string]system.Rules{}, Churn: map[string]system.Churn{},
+	}
+	senders := 1
+	axes.Directions = directionsOf(c.Direction)
+	if slices.Contains(axes.Directions, "") {
+		senders = 2
+	}
+	for _, rules := range c.Rules {
+		axes.Rules, r.Rules[rules.Rules.String()] = append(axes.Rules, rules.Rules.String()), rules.Rules
+	}
+	for _, churn := range c.Churn {
+		axes.Churn, r.Churn[churn.Churn.String()] = append(axes.Churn, churn.Churn.String()), churn.Churn
+		r.MaxSessions = max(r.MaxSessions, slices.Max(c.Sessions)+churn.Sessions(*c.Duration))
+	}
+	if err := r.Fit(axes); err != nil {
+		return nil, usageError{fmt.Errorf("--frames: %w", err)}
+	}
+	r.CPUs, err = system.ShareCPUs(senders)
+	return r, err
+}
+
+// kindsOf returns the UPFs that flags name, all of them installed.
+func kindsOf(names []string) ([]dut.Kind, error) {
+	kinds, err := dut.Select(names)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--dut: %w", err)}
+	}
+	for _, k := range kinds {
+		if _, err := k.Find(); errors.Is(err, dut.ErrNotInstalled) {
+			return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+		}
+	}
+	return kinds, nil
+}
+
+// directionsOf turns flags into directions, of which the empty one is both at once.
+func directionsOf(flags []string) []report.Direction {
+	var list []report.Direction
+	for _, d := range flags {
+		if d == "bidirectional" {
+			d = ""
+		}
+		list = append(list, report.Direction(d))
+	}
+	return list
+}
+
+// labObserver shows a run in a line, or in lines.
+type labObserver struct{ progress *progress }
+
+// Step shows what is done now.
+func (o *labObserver) Step(s report.Step) { o.progress.step(s) }
+
+// Detail shows how far it is.
+func (o *labObserver) Detail(text string) { o.progress.tell(text) }
+
+// Sample shows nothing.
+func (o *labObserver) Sample(string, system.Sample) {}
+
+// Turn shows nothing.
+func (o *labObserver) Turn(report.LabCell, report.Turn) {}
+
+// Left says at once who is out: it may be worth an interruption.
+func (o *labObserver) Left(name, why string) { o.progress.say(name + " is out: " + why) }

@@ -1,0 +1,157 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"plumbline/lab/dut"
+	"plumbline/lab/generator"
+	"plumbline/lab/report"
+	"plumbline/lab/system"
+	"plumbline/lab/traffic"
+)
+
+// Roster says which systems take part, and what the words of cells stand for.
+type Roster struct {
+	Run   string // of the namespaces, before the system's name
+	Kinds []dut.Kind
+
+	Access generator.Access
+	Rules  map[string]system.Rules // by [report.LabCell.Rules]
+	Churn  map[string]system.Churn // by [report.LabCell.Churn]
+
+	CPUs        system.CPUs
+	MaxSessions int // those of churn included
+
+	mtu  int  // that the frames need, in octets
+	ipv6 bool // some frames are
+}
+
+// Systems returns the systems that are to be measured, none of them started: the bed, a
+// second one if any has its frames metered as socket buffers, and the UPFs.
+func (r *Roster) Systems() []System {
+	list := []System{r.contender(report.SystemBed, report.SystemBed, system.Config{Bed: system.BedXDP})}
+	if slices.ContainsFunc(r.Kinds, func(k dut.Kind) bool { return k.Packets }) {
+		list = append(list, r.contender(report.PathBedTC, report.PathBedTC, system.Config{Bed: system.BedSkbs, Skbs: true, Offload: true}))
+	}
+	for _, k := range r.Kinds {
+		bed := report.SystemBed
+		if k.Packets {
+			bed = report.PathBedTC
+		}
+		list = append(list, r.contender(NameOf(&k), bed, system.Config{Kind: k, Offload: k.Offloads, Skbs: k.Packets}))
+	}
+	return list
+}
+
+// ethernetMTU is that of links if no frames need more.
+const ethernetMTU = 1500
+
+func (r *Roster) contender(name, bed string, c system.Config) *contender {
+	c.Name, c.Run, c.MTU, c.CPUs, c.MaxSessions = name, r.Run, max(ethernetMTU, r.mtu), r.CPUs, r.MaxSessions
+	return &contender{roster: r, config: c, bed: bed}
+}
+
+// NameOf is what a kind is called in results.
+func NameOf(k *dut.Kind) string {
+	if k.Own {
+		return "plumbline " + k.Name
+	}
+	return k.Name
+}
+
+// contender is a [System] over package system.
+type contender struct {
+	roster *Roster
+	config system.Config
+	bed    string
+	system *system.System // nil: not started, or closed
+	churn  system.Churn   // of the cell that is open
+}
+
+func (c *contender) Name() string { return c.config.Name }
+func (c *contender) Bed() string  { return c.bed }
+
+func (c *contender) Start(ctx context.Context) (err error) {
+	c.system, err = system.New(ctx, c.config)
+	if err != nil {
+		return err
+	}
+	return c.system.Park()
+}
+
+func (c *contender) Describe() report.System {
+	if c.system == nil {
+		return report.System{Name: c.config.Name}
+	}
+	return c.system.Describe()
+}
+
+func (c *contender) Turn(ctx context.Context, f func(context.Context) error) error {
+	if c.system == nil {
+		return f(ctx) // it is the start
+	}
+	return c.system.Turn(ctx, f)
+}
+
+func (c *contender) Establish(ctx context.Context, cell report.LabCell) error {
+	rules := c.roster.Rules[cell.Rules]
+	rules.IPv6 = rules.IPv6 || c.roster.ipv6
+	return c.system.Establish(ctx, cell.Sessions, rules)
+}
+
+func (c *contender) Open(cell report.LabCell, run uint32) error {
+	p, err := c.roster.profile(cell.Frames, cell.Direction)
+	if err != nil {
+		return err
+	}
+	c.churn = c.roster.Churn[cell.Churn]
+	return c.system.Open(p, run)
+}
+
+func (c *contender) Trial(ctx context.Context, l system.Load) ([]report.Trial, error) {
+	l.Churn = c.churn
+	return c.system.Trial(ctx, l)
+}
+
+func (c *contender) Close() error {
+	if c.system == nil {
+		return nil
+	}
+	err := c.system.Close()
+	c.system = nil
+	return err
+}
+
+// Fit looks at what all cells of some axes need of links and sessions, and has the
+// systems made for it.
+//
+// Errors: [traffic.ErrProfile], and those of files with profiles.
+func (r *Roster) Fit(a *Axes) error {
+	for _, frames := range a.Frames {
+		for _, d := range a.Directions {
+			p, err := r.profile(frames, d)
+			if err != nil {
+				return err
+			}
+			if least := slices.Min(a.Sessions); p.Sessions() > least {
+				return fmt.Errorf("profile %s is of %d sessions: there are %d: %w", frames, p.Sessions(), least, traffic.ErrProfile)
+			}
+			r.mtu, r.ipv6 = max(r.mtu, p.MTU()), r.ipv6 || p.IPv6()
+		}
+	}
+	return nil
+}
+
+// profile is what a name of frames stands for in a direction, or in both.
+func (r *Roster) profile(frames string, d report.Direction) (*traffic.Profile, error) {
+	directions := []generator.Direction{generator.Uplink, generator.Downlink}
+	switch d {
+	case report.Uplink:
+		directions = directions[:1]
+	case report.Downlink:
+		directions = directions[1:]
+	}
+	return traffic.Named(frames, r.Access, directions...)
+}
