@@ -31,7 +31,7 @@ struct {
 /* What the frames of one length of a stream have in common. */
 struct shape {
 	__u64 headers[HEADERS_MAX / 8];	/* Ethernet to inner UDP, session fields 0 */
-	__u64 udp_sum;		/* of pseudo header, UDP header, padding, head of the stamp */
+	__u64 l4_sum;		/* of pseudo header, UDP header, padding, head of the stamp */
 	__u64 stamp_head;	/* the stamp's first word, or the short stamp's first half of it */
 	__u32 ip_sum;		/* of the user packet's IP header without UE address */
 	__u32 pseudo_sum;	/* of the user packet's pseudo header without UE address */
@@ -101,24 +101,6 @@ static __always_inline const volatile struct shape *next_shape(const struct acce
 	return &shapes[shape_by_turn[turn % TURNS_MAX] % SHAPES_MAX];
 }
 
-/* outer_check - the outer UDP checksum, without a look at the user packet: its IPv4
- * header sums up to nothing, its datagram to the complement of its pseudo header.
- *
- * @ue:  sum of the UE's address
- * @ip6: sum of the rest of an IPv6 header; 0 for IPv4
- *
- * Source: RFC 768; Linux Documentation/networking/checksum-offloads.rst, LCO.
- */
-static __always_inline __u16 outer_check(const volatile struct shape *s, const struct access *a, __u64 ue, __u64 ip6)
-{
-	__u64 sum = s->outer_sum + (__u64)a->teid + a->qfi; /* qfi is the first octet of its word */
-
-	sum += (__u16)~lab_fold(s->pseudo_sum + ue);
-	if (ip6)
-		sum += ip6 + ue;
-	return (__u16)~lab_fold(sum) ?: 0xffff;
-}
-
 /* make - write a frame
  *
  * @uplink: the frame is GTP-U; else plain IP
@@ -135,7 +117,7 @@ static __always_inline int make(struct xdp_md *ctx, int uplink, int ipv6, const 
 	const __u32 user = ETH_HLEN + outer;
 	const __u32 udp = user + (ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
 	const __u32 stamp = udp + sizeof(struct udphdr);
-	__u64 sum = shape->udp_sum, ue, ip6 = ipv6 ? shape->ip_sum : 0, *words;
+	__u64 sum = shape->l4_sum, ue, ip6 = ipv6 ? shape->ip_sum : 0, *words;
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct lab_gtpu *gtpu;
 	struct udphdr *inner;
@@ -169,7 +151,7 @@ static __always_inline int make(struct xdp_md *ctx, int uplink, int ipv6, const 
 	if (marked)
 		mark4(data + ETH_HLEN, a->dscp);
 	if (outer_checksum)
-		((struct udphdr *)gtpu - 1)->check = outer_check(shape, a, ue, ip6);
+		((struct udphdr *)gtpu - 1)->check = outer_check(shape->outer_sum, shape->pseudo_sum, a, ue, ip6);
 	return 0;
 }
 

@@ -37,6 +37,7 @@ struct rest {
 
 const volatile __u32 run;	/* frames of other runs are not ours */
 const volatile __u32 short_head;	/* the same in short stamps, whose lowest octet is the stream */
+const volatile __u8 replayed;	/* stamps stand in any UDP datagram or TCP segment */
 const volatile __u8 uplink;	/* the UE is the source of the user packet */
 
 #define EXT_MAX	4	/* extension headers that are looked at */
@@ -61,7 +62,7 @@ static __always_inline int arrival_ip4(struct arrival *a, struct rest *r, struct
 	__u64 sum = 0;
 
 	*ip = rest_pull(r, sizeof(**ip));
-	if (!*ip || (*ip)->ihl != 5 || (*ip)->protocol != IPPROTO_UDP)
+	if (!*ip || (*ip)->ihl != 5)
 		return 0;
 	for (int i = 0; i < 5; i++)
 		sum += words[i];
@@ -74,7 +75,7 @@ static __always_inline int arrival_ip4(struct arrival *a, struct rest *r, struct
 static __always_inline int arrival_ip6(struct arrival *a, struct rest *r, struct ipv6hdr **ip6)
 {
 	*ip6 = rest_pull(r, sizeof(**ip6));
-	if (!*ip6 || (*ip6)->nexthdr != IPPROTO_UDP)
+	if (!*ip6)
 		return 0;
 	a->wrong_length |= bpf_ntohs((*ip6)->payload_len) ^ (__u32)(r->end - r->pos);
 	a->dscp = bpf_ntohs(*(__be16 *)*ip6) >> 6 & 0x3f;
@@ -88,6 +89,29 @@ static __always_inline struct udphdr *arrival_udp(struct arrival *a, struct rest
 	if (udp)
 		a->wrong_length |= bpf_ntohs(udp->len) ^ (__u32)(r->end - (void *)udp);
 	return udp;
+}
+
+/* arrival_segment - step over the transport header of a user packet
+ *
+ * Return: 1 if a stamp may be behind it.
+ */
+static __always_inline int arrival_segment(struct arrival *a, struct rest *r, __u8 protocol)
+{
+	const struct udphdr *udp;
+	const __u8 *tcp;
+	__u32 octets;
+
+	if (protocol == IPPROTO_UDP) {
+		udp = arrival_udp(a, r);
+		return udp && (replayed || udp->dest == bpf_htons(STAMP_PORT));
+	}
+	if (!replayed || protocol != IPPROTO_TCP)
+		return 0;
+	tcp = rest_pull(r, 20);
+	if (!tcp)
+		return 0;
+	octets = (tcp[12] >> 4) * 4;
+	return octets >= 20 && rest_pull(r, octets - 20);
 }
 
 /* arrival_stamp - read a stamp of either kind
@@ -124,26 +148,24 @@ static __always_inline int arrival_stamp(struct arrival *a, struct rest *r)
  */
 static __always_inline int arrival_user(struct arrival *a, struct rest *r, int ipv6)
 {
-	struct udphdr *udp;
 	struct ipv6hdr *ip6;
 	struct iphdr *ip;
+	const __be32 *w;
+	__u8 protocol;
 
 	if (ipv6) {
-		const __be32 *w;
-
 		if (!arrival_ip6(a, r, &ip6))
 			return 0;
 		w = uplink ? ip6->saddr.in6_u.u6_addr32 : ip6->daddr.in6_u.u6_addr32;
 		a->ue = w[0] ^ w[1] ^ w[2] ^ w[3];
+		protocol = ip6->nexthdr;
 	} else {
 		if (!arrival_ip4(a, r, &ip))
 			return 0;
 		a->ue = uplink ? ip->saddr : ip->daddr;
+		protocol = ip->protocol;
 	}
-	udp = arrival_udp(a, r);
-	if (!udp || udp->dest != bpf_htons(STAMP_PORT))
-		return 0;
-	return arrival_stamp(a, r);
+	return arrival_segment(a, r, protocol) && arrival_stamp(a, r);
 }
 
 /* arrival_extensions - step over extension headers, reading the PDU Session
@@ -179,7 +201,7 @@ static __always_inline int arrival_outer(struct arrival *a, struct rest *r)
 	struct iphdr *ip;
 	const __u8 *opt;
 
-	if (!arrival_ip4(a, r, &ip))
+	if (!arrival_ip4(a, r, &ip) || ip->protocol != IPPROTO_UDP)
 		return 0;
 	udp = arrival_udp(a, r);
 	gtpu = rest_pull(r, offsetof(struct lab_gtpu, sequence));
@@ -216,7 +238,7 @@ static __always_inline int arrival_parse(struct arrival *a, struct rest *r)
 	udp = r->pos + sizeof(struct iphdr);
 	if (eth->h_proto != bpf_htons(ETH_P_IP) || (void *)(udp + 1) > r->end)
 		return 0;
-	if (udp->dest != bpf_htons(LAB_GTPU_PORT))
+	if (udp->dest != bpf_htons(LAB_GTPU_PORT) || *(__u8 *)(r->pos + offsetof(struct iphdr, protocol)) != IPPROTO_UDP)
 		return arrival_user(a, r, 0);
 	if (!arrival_outer(a, r))
 		return 0;

@@ -24,6 +24,7 @@ struct run {
 	__u32 left;		/* of these, still to come */
 	__u64 segment_end;	/* the interval changes when due has reached this */
 	__u64 segment;		/* length of a segment of a ramp, 2^-20 ns */
+	__u64 stretch;		/* of a replay: 2^-20 ns for each ns of the file; 0: the interval holds */
 };
 
 struct run current;

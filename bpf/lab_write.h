@@ -113,3 +113,23 @@ static __always_inline __u64 mark6(struct ipv6hdr *ip6, __u8 dscp)
 	*word |= add;
 	return add;
 }
+
+/* outer_check - the outer UDP checksum, without a look at the user packet: its IPv4
+ * header sums up to nothing, its segment to the complement of its pseudo header.
+ *
+ * @outer_sum:  of outer pseudo header, UDP and GTP-U header
+ * @pseudo_sum: of the user packet's pseudo header without UE address
+ * @ue:         of the UE's address
+ * @ip6:        of the rest of an IPv6 header; 0 for IPv4
+ *
+ * Source: RFC 768; Linux Documentation/networking/checksum-offloads.rst, LCO.
+ */
+static __always_inline __u16 outer_check(__u32 outer_sum, __u32 pseudo_sum, const struct access *a, __u64 ue, __u64 ip6)
+{
+	__u64 sum = outer_sum + (__u64)a->teid + a->qfi; /* qfi is the first octet of its word */
+
+	sum += (__u16)~lab_fold(pseudo_sum + ue);
+	if (ip6)
+		sum += ip6 + ue;
+	return (__u16)~lab_fold(sum) ?: 0xffff;
+}

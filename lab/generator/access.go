@@ -108,12 +108,14 @@ const accessOctets = 32
 // appendAccess adds an entry as the program wants it: the last two words of the
 // stamp, then the IPv6 address.
 func appendAccess(b []byte, stream uint16, e *entry, s *Session, ipv6 bool) []byte {
-	ue := s.address(ipv6)
 	b = binary.LittleEndian.AppendUint32(b, e.session)
 	b = binary.BigEndian.AppendUint32(b, s.TEID)
-	b = binary.BigEndian.AppendUint32(b, FoldUE(ue))
+	b = binary.BigEndian.AppendUint32(b, FoldUE(s.address(ipv6)))
 	b = binary.LittleEndian.AppendUint16(b, stream)
 	b = append(b, e.qfi, e.dscp)
-	ue6 := ue.As16()
+	var ue6 [16]byte
+	if a := s.address(true); a.IsValid() {
+		ue6 = a.As16()
+	}
 	return append(b, ue6[:]...)
 }

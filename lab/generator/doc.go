@@ -43,8 +43,8 @@
 // # Senders
 //
 // What is said of the program holds for all senders ([Config.Sender]). [XDPSocket] and
-// [Packet] make the same frames in user space by the same schedule, at a half and a
-// third of the rate on a veth; they are for devices that take no redirected frames.
+// [Packet] make the same frames in user space by the same schedule. They are slower, and
+// are for devices that take no redirected frames.
 //
 // The package needs CAP_NET_ADMIN and CAP_BPF, and Linux 5.18 or later.
 package generator

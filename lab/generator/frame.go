@@ -3,6 +3,7 @@ package generator
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 )
 
 // Header lengths in octets.
@@ -14,45 +15,61 @@ const (
 	gtpuOctets  = 16 // with sequence number word and PDU Session Container
 )
 
-// frame is a frame of one length of a stream, with the fields of the session and the
-// stamp 0 but for its head, and what of its checksums does not change.
+// frame is a frame of one length of a stream, or of a replay, with the fields of the
+// session and the stamp 0 but for its head, and what of its checksums does not change.
 type frame struct {
 	octets    []byte
 	ipv6      bool   // the user packet is
 	short     bool   // its stamp is
 	headers   int    // octets before the stamp
+	check     int    // where the checksum of the user packet's datagram or segment is
 	ipSum     uint32 // of the user packet's IP header
-	udpSum    uint64 // of the user packet's pseudo header and UDP datagram
+	l4Sum     uint64 // of the user packet's pseudo header and datagram or segment
 	pseudoSum uint32 // of the former alone
 	outerSum  uint32 // of the outer pseudo header, UDP and GTP-U header; 0 downlink
+
+	dscp uint8  // of a replay: the user packet's
+	ue   int    // of a replay: number of the UE in the file
+	gap  uint64 // of a replay: until the next frame, ns
 }
 
 // newFrame builds the frame of a stream with so much payload. c is valid.
 func newFrame(c *Config, server netip.Addr, stream uint16, payload int) frame {
 	user := userPacket(c, server, stream, payload)
-	f := frame{headers: len(user) - payload, ipv6: server.Is6(), short: payload < StampOctets}
-	udp := user[f.headers-udpOctets:]
-	pseudo := pseudoSum(server, len(udp))
-	f.ipSum, f.pseudoSum = uint32(sum(user[:f.headers-udpOctets])), uint32(pseudo)
-	f.udpSum = pseudo + sum(udp)
-	var ether []byte
-	ether = append(ether, c.Link.UPF.MAC...)
-	ether = append(ether, c.Link.Peer.MAC...)
+	headers := len(user) - payload
+	f := frame{headers: headers, check: headers - 2, short: payload < StampOctets}
+	f.finish(c, server, protocolUDP, user, headers-udpOctets)
+	return f
+}
+
+// finish makes the frame of a user packet, in which headers and check are offsets, and the
+// segment begins at l4.
+func (f *frame) finish(c *Config, server netip.Addr, protocol uint8, user []byte, l4 int) {
+	pseudo := pseudoSum(server, protocol, len(user)-l4)
+	f.ipv6 = server.Is6()
+	f.ipSum, f.pseudoSum = uint32(sum(user[:l4])), uint32(pseudo)
+	f.l4Sum = pseudo + sum(user[l4:])
+	ether := slices.Concat(c.Link.UPF.MAC, c.Link.Peer.MAC)
+	f.headers, f.check = f.headers+c.offset(), f.check+c.offset()
 	if c.Direction == Downlink {
 		f.octets = append(appendEtherType(ether, server), user...)
-		f.headers += etherOctets
-		return f
+		return
 	}
 	gnb, upf := c.Link.Peer.Address.Addr(), c.Link.UPF.Address.Addr()
 	outer := ip4(gnb, upf, udpOctets+gtpuOctets+len(user))
-	binary.BigEndian.PutUint16(outer[10:], checksum(outer))
+	mark(outer, f.dscp)
+	fixIPv4(outer)
 	outer = append(outer, udpHeader(gtpuPort, gtpuOctets+len(user))...)
 	outer = append(outer, gtpuHeader(len(user))...)
-	f.outerSum = uint32(sum(gnb.AsSlice()) + pseudoSum(upf, udpOctets+gtpuOctets+len(user)) + sum(outer[ip4Octets:]))
-	f.headers += etherOctets + len(outer)
-	f.octets = append(append(appendEtherType(ether, gnb), outer...), user...)
-	return f
+	f.outerSum = uint32(sum(gnb.AsSlice()) + pseudoSum(upf, protocolUDP, udpOctets+gtpuOctets+len(user)) + sum(outer[ip4Octets:]))
+	f.octets = slices.Concat(appendEtherType(ether, gnb), outer, user)
 }
+
+// IP protocols.
+const (
+	protocolTCP = 6
+	protocolUDP = 17
+)
 
 // stampEnd is where the padding begins.
 func (f *frame) stampEnd() int {
@@ -61,6 +78,8 @@ func (f *frame) stampEnd() int {
 	}
 	return f.headers + StampOctets
 }
+
+const hopLimit = 64
 
 const gtpuPort = 2152 // Source: TS 29.281 V18.1.0, 4.4.2.
 
@@ -109,7 +128,7 @@ func ip4(src, dst netip.Addr, payload int) []byte {
 	b[0] = 4<<4 | ip4Octets/4
 	binary.BigEndian.PutUint16(b[2:], uint16(ip4Octets+payload))
 	binary.BigEndian.PutUint16(b[6:], 1<<14) // don't fragment
-	b[8], b[9] = 64, 17                      // TTL, UDP
+	b[8], b[9] = hopLimit, protocolUDP
 	copy(b[12:], src.AsSlice())
 	copy(b[16:], dst.AsSlice())
 	return b
@@ -120,7 +139,7 @@ func ip6(src, dst netip.Addr, payload int) []byte {
 	b := make([]byte, ip6Octets)
 	b[0] = 6 << 4
 	binary.BigEndian.PutUint16(b[4:], uint16(payload))
-	b[6], b[7] = 17, 64 // UDP, hop limit
+	b[6], b[7] = protocolUDP, hopLimit
 	copy(b[8:], src.AsSlice())
 	copy(b[24:], dst.AsSlice())
 	return b
@@ -163,10 +182,10 @@ func sum(b []byte) uint64 {
 
 // pseudoSum is the sum of the pseudo header without the UE's address.
 // Source: RFC 768; RFC 8200, 8.1.
-func pseudoSum(server netip.Addr, udpLength int) uint64 {
+func pseudoSum(server netip.Addr, protocol uint8, length int) uint64 {
 	b := append([]byte{}, server.AsSlice()...)
-	b = binary.BigEndian.AppendUint32(b, uint32(udpLength))
-	return sum(append(b, 0, 17))
+	b = binary.BigEndian.AppendUint32(b, uint32(length))
+	return sum(append(b, 0, protocol))
 }
 
 // checksum returns the Internet checksum of b, most significant octet first.

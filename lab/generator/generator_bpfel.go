@@ -40,12 +40,13 @@ type generatorRun struct {
 	Left       uint32
 	SegmentEnd uint64
 	Segment    uint64
+	Stretch    uint64
 }
 
 type generatorShape struct {
 	_          structs.HostLayout
 	Headers    [14]uint64
-	UdpSum     uint64
+	L4Sum      uint64
 	StampHead  uint64
 	IpSum      uint32
 	PseudoSum  uint32

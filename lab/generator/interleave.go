@@ -14,6 +14,11 @@ type entry struct {
 func (c *Config) entries() []entry {
 	streams := c.streams()
 	random := rand.New(rand.NewPCG(c.Seed, c.Seed))
+	if ues := streams[0].replayUEs(); ues > 0 {
+		// A whole number of times: the UEs of the file are different sessions at any time.
+		frames := max(periodOf(&streams[0]), ues)
+		return c.entriesOf(&streams[0], 0, frames-frames%ues, random)
+	}
 	if len(streams) == 1 {
 		return c.entriesOf(&streams[0], 0, periodOf(&streams[0]), random)
 	}

@@ -33,7 +33,7 @@ func newLive(c *Config, l *layout) (*live, error) {
 		return nil, err
 	}
 	s.program = s.pick(c.Direction, l)
-	if err := s.writePattern(c, l, order); err != nil {
+	if err := writePattern(s.objects.AccessByPosition, c, l, order); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	if s.parking, err = park(s.program); err != nil {
@@ -127,8 +127,8 @@ func (s *live) pick(d Direction, l *layout) *ebpf.Program {
 	return s.objects.GenerateDownlink6
 }
 
-func (s *live) writePattern(c *Config, l *layout, order []entry) error {
-	memory, err := s.objects.AccessByPosition.Memory()
+func writePattern(to *ebpf.Map, c *Config, l *layout, order []entry) error {
+	memory, err := to.Memory()
 	if err != nil {
 		return fmt.Errorf("access pattern: %w", err)
 	}

@@ -14,17 +14,22 @@ type maker struct {
 	order  []entry
 	run    generatorRun
 	ramp   *[maxSegments]uint64
+	ues    int             // of a replay: in the file
+	base   int             // of a replay: entry of the file's UE 0
 	next   []atomic.Uint64 // sequence number by stream, read from elsewhere
 }
 
 func newMaker(c *Config, l *layout) *maker {
-	return &maker{config: c, layout: l, order: c.entries(), next: make([]atomic.Uint64, len(l.streams))}
+	return &maker{config: c, layout: l, order: c.entries(), ues: l.streams[0].replayUEs(), next: make([]atomic.Uint64, len(l.streams))}
 }
 
 // due takes a place in the schedule: when the frame that is due now was intended to be
 // sent. ok: there is one. It sets run.Finished at the end.
 func (m *maker) due(now uint64) (intended uint64, ok bool) {
 	r := &m.run
+	if r.Stretch > 0 {
+		r.Interval = step(r, &m.layout.frames[r.Position])
+	}
 	if now >= r.EndNs || r.Sent >= r.Limit {
 		r.Finished = 1
 		return 0, false
@@ -57,14 +62,31 @@ func (m *maker) nextSegment() {
 	}
 }
 
+// entry takes the place of the next frame in the access pattern.
+func (m *maker) entry() entry {
+	r := &m.run
+	if !m.layout.replays() {
+		e := m.order[r.Position]
+		r.Position = (r.Position + 1) % uint32(len(m.order))
+		return e
+	}
+	f := &m.layout.frames[r.Position]
+	e := m.order[m.base+f.ue]
+	e.dscp = f.dscp
+	if r.Position++; int(r.Position) == len(m.layout.frames) {
+		r.Position = 0
+		m.base += m.ues
+		if m.base+m.ues > len(m.order) {
+			m.base = 0
+		}
+	}
+	return e
+}
+
 // make writes the next frame into b, which has room for the longest one, and returns
 // its length.
 func (m *maker) make(b []byte, intended, now uint64) int {
-	r := &m.run
-	e := &m.order[r.Position]
-	if r.Position++; int(r.Position) == len(m.order) {
-		r.Position = 0
-	}
+	e := m.entry()
 	sequence := m.next[e.stream].Load()
 	m.next[e.stream].Store(sequence + 1)
 	f := m.layout.frame(int(e.stream), sequence)
@@ -74,8 +96,8 @@ func (m *maker) make(b []byte, intended, now uint64) int {
 		Session: e.session, TEID: s.TEID, QFI: e.qfi, DSCP: e.dscp, UE: FoldUE(s.address(f.ipv6)),
 	}
 	m.config.write(b[:len(f.octets)], f, s, &stamp)
-	r.Sent++
-	r.LastNs = now
+	m.run.Sent++
+	m.run.LastNs = now
 	return len(f.octets)
 }
 
@@ -91,8 +113,10 @@ func (c *Config) write(b []byte, f *frame, s *Session, stamp *Stamp) {
 	}
 	user := b[c.offset():]
 	ue := c.writeUE(user, s.address(f.ipv6))
-	binary.NativeEndian.PutUint16(b[f.headers-2:], complement(f.udpSum+sum(variable)+ue))
-	mark(user, stamp.DSCP)
+	binary.NativeEndian.PutUint16(b[f.check:], complement(f.l4Sum+sum(variable)+ue))
+	if f.dscp == 0 {
+		mark(user, stamp.DSCP)
+	}
 	if !f.ipv6 {
 		fixIPv4(user)
 	}
@@ -103,8 +127,10 @@ func (c *Config) write(b []byte, f *frame, s *Session, stamp *Stamp) {
 	udp, gtpu := outer[ip4Octets:], outer[ip4Octets+udpOctets:]
 	binary.BigEndian.PutUint32(gtpu[4:], s.TEID)
 	gtpu[14] = stamp.QFI
-	mark(outer, stamp.DSCP)
-	fixIPv4(outer)
+	if f.dscp == 0 {
+		mark(outer, stamp.DSCP)
+		fixIPv4(outer)
+	}
 	if c.OuterChecksum {
 		binary.NativeEndian.PutUint16(udp[6:], complement(uint64(f.outerSum)+sum(gtpu[4:8])+sum(gtpu[14:16])+sum(user)))
 	}

@@ -26,6 +26,13 @@ type layout struct {
 // newLayout builds the frames of c, which is valid.
 func newLayout(c *Config) *layout {
 	l := &layout{streams: c.streams()}
+	if replay := l.streams[0].Replay; len(replay) > 0 {
+		for i := range replay {
+			l.frames = append(l.frames, newReplayFrame(c, &l.streams[0], &replay[i]))
+			l.longest = max(l.longest, len(l.frames[i].octets))
+		}
+		return l
+	}
 	next := 0
 	for i := range l.streams {
 		s, first := &l.streams[i], len(l.frames)
@@ -42,8 +49,14 @@ func newLayout(c *Config) *layout {
 	return l
 }
 
+// replays reports whether the frames are those of a replay.
+func (l *layout) replays() bool { return len(l.streams[0].Replay) > 0 }
+
 // frame returns the frame of a stream that has this sequence number.
 func (l *layout) frame(stream int, sequence uint64) *frame {
+	if l.replays() {
+		return &l.frames[sequence%uint64(len(l.frames))]
+	}
 	t := l.turns[stream]
 	return &l.frames[l.shapes[uint64(t.First)+sequence%uint64(t.Count)]]
 }
@@ -51,6 +64,9 @@ func (l *layout) frame(stream int, sequence uint64) *frame {
 // octets returns how many octets the n frames of a stream from sequence on have.
 func (l *layout) octets(stream int, sequence, n uint64) uint64 {
 	turns, round := uint64(l.turns[stream].Count), uint64(0)
+	if l.replays() {
+		turns = uint64(len(l.frames))
+	}
 	for turn := range turns {
 		round += uint64(len(l.frame(stream, turn).octets))
 	}
@@ -105,7 +121,7 @@ func (l *layout) shapesInProgram() (out [maxShapes]generatorShape) {
 	for i := range l.frames {
 		f := &l.frames[i]
 		out[i] = generatorShape{
-			UdpSum: f.udpSum, IpSum: f.ipSum, PseudoSum: f.pseudoSum, OuterSum: f.outerSum,
+			L4Sum: f.l4Sum, IpSum: f.ipSum, PseudoSum: f.pseudoSum, OuterSum: f.outerSum,
 			Cut: uint16(l.longest - len(f.octets)), ShortStamp: flag(f.short), Ipv6: flag(f.ipv6),
 			StampHead: binary.NativeEndian.Uint64(f.octets[f.headers:]),
 		}

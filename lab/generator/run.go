@@ -19,6 +19,8 @@ type Load struct {
 	// RampTo is the rate at the end of the duration: the rate changes evenly, in steps of a
 	// 1024th of the duration. 0: it stays. Frames must be 0.
 	RampTo uint64
+	// Speed sends a replay by the times of the file, so many times as fast. 0: at Rate.
+	Speed float64
 	// Burst frames are due at one moment, and the next ones when Rate allows. 0: 1.
 	Burst int
 
@@ -101,7 +103,7 @@ func (g *Generator) run(ctx context.Context, l Load) (Result, error) {
 	if err := errors.Join(runErr, nextErr); err != nil {
 		return Result{}, err
 	}
-	r := result(begun, after, ramp)
+	r := g.result(begun, after, ramp)
 	r.Held = waited
 	for i := range first {
 		sent := StreamSent{First: first[i], Sent: next[i] - first[i], SentOctets: g.layout.octets(i, first[i], next[i]-first[i])}
@@ -123,11 +125,19 @@ func (l Load) validate() error {
 		return fmt.Errorf("ramp to %d frames/s: want a rate to begin with, a duration, and no number of frames", l.RampTo)
 	case l.Burst < 0 || l.Burst > MaxBurst || l.Burst > 1 && l.Rate == 0:
 		return fmt.Errorf("burst of %d frames: want %d at most, and a rate", l.Burst, MaxBurst)
-	case l.Rate > 0 && l.Duration > maxDuration:
+	case !(l.Speed == 0 || l.Speed >= minSpeed && l.Speed <= maxSpeed) || l.Speed > 0 && l.Rate > 0:
+		return fmt.Errorf("speed %v of a replay at %d frames/s: want one of both, and a speed of %v to %v", l.Speed, l.Rate, minSpeed, maxSpeed)
+	case (l.Rate > 0 || l.Speed > 0) && l.Duration > maxDuration:
 		return fmt.Errorf("duration %v: want %v at most", l.Duration, maxDuration)
 	}
 	return nil
 }
+
+// Bounds of how fast a replay is, by the times of the file.
+const (
+	minSpeed = 0.01
+	maxSpeed = 1000
+)
 
 // MaxBurst is the highest number of frames in a burst.
 const MaxBurst = 1 << 16
@@ -143,7 +153,7 @@ func (g *Generator) Next() (uint64, error) {
 }
 
 // result is the difference between a run as it began and as it ended.
-func result(begun, after generatorRun, ramp *[maxSegments]uint64) Result {
+func (g *Generator) result(begun, after generatorRun, ramp *[maxSegments]uint64) Result {
 	r := Result{Sent: after.Sent - begun.Sent}
 	end := max(after.LastNs, after.StartNs+after.Due>>dueShift)
 	if after.Finished != 0 && after.Sent < after.Limit {
@@ -151,8 +161,11 @@ func result(begun, after generatorRun, ramp *[maxSegments]uint64) Result {
 	}
 	r.Elapsed = time.Duration(end - after.StartNs)
 	r.Intended = r.Sent
-	if begun.Interval > 0 && after.Sent < after.Limit {
+	if begun.Interval > 0 && begun.Stretch == 0 && after.Sent < after.Limit {
 		r.Intended = dueWithin(begun, ramp, r.Elapsed)
+	}
+	if begun.Stretch > 0 && after.Sent < after.Limit {
+		r.Intended = replayDue(g.layout.frames, begun, r.Elapsed)
 	}
 	return r
 }

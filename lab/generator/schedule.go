@@ -19,12 +19,16 @@ func (l *Load) schedule(before generatorRun, start uint64) (run generatorRun, ra
 	run = before
 	run.StartNs, run.Due, run.LastNs, run.Finished = start, 0, 0, 0
 	run.EndNs, run.Limit, run.Interval = math.MaxUint64, math.MaxUint64, 0
-	run.Further, run.Left, run.Segment, run.SegmentEnd = 0, 0, 0, math.MaxUint64
+	run.Further, run.Left, run.Segment, run.SegmentEnd, run.Stretch = 0, 0, 0, math.MaxUint64, 0
 	if l.Duration > 0 {
 		run.EndNs = run.StartNs + uint64(l.Duration)
 	}
 	if l.Frames > 0 {
 		run.Limit = run.Sent + l.Frames
+	}
+	if l.Speed > 0 {
+		run.Stretch = uint64((1<<dueShift)/l.Speed + 0.5)
+		run.Interval = 1 // paced: the sender knows how much
 	}
 	if l.Rate == 0 {
 		return run, nil

@@ -58,6 +58,9 @@ func newSender(c *Config, l *layout) (sender, error) {
 	var err error
 	switch c.Sender {
 	case Live:
+		if l.replays() {
+			return newLiveReplay(c, l)
+		}
 		return newLive(c, l)
 	case XDPSocket:
 		out, err = openXDP(c.Link.Peer)

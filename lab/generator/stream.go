@@ -23,6 +23,12 @@ type Stream struct {
 	DSCP []Weighted // of the user packets, and uplink of the outer headers; none: 0
 
 	Share float64 // of the frames, in relation to the other streams; default 1
+
+	// Replay, if there is one, takes the place of Payloads, QFI, DSCP and Train, and must be
+	// the only stream. Each UE of the file stands for the next session of the access
+	// pattern, and after the last packet for another one.
+	Replay  []ReplayPacket
+	Server6 netip.Addr // of a replay with IPv6 packets
 }
 
 // Weighted is a number of six bits (QFI, DSCP) and how often it is to be had, in
@@ -75,6 +81,14 @@ func (s *Stream) shapes() []int {
 	return slices.Compact(sizes)
 }
 
+// shortest is the least payload; of a replay, the least that is allowed.
+func (s *Stream) shortest() int {
+	if len(s.Replay) > 0 {
+		return ShortStampOctets
+	}
+	return slices.Min(s.Payloads)
+}
+
 // marked reports whether frames have a DSCP.
 func (s *Stream) marked() bool {
 	return slices.ContainsFunc(s.DSCP, func(w Weighted) bool { return w.Value != 0 })
@@ -90,7 +104,10 @@ func (c *Config) validateStreams() error {
 		if err := c.validateStream(s); err != nil {
 			return fmt.Errorf("stream %d: %w", i, err)
 		}
-		if s.shapes()[len(s.shapes())-1] < StampOctets && int(c.Stream)+i > maxShortStream {
+		if len(s.Replay) > 0 && len(streams) > 1 {
+			return fmt.Errorf("stream %d is a replay: want no others", i)
+		}
+		if s.shortest() < StampOctets && int(c.Stream)+i > maxShortStream {
 			return fmt.Errorf("stream %d: number %d does not go into a short stamp: want %d at most", i, int(c.Stream)+i, maxShortStream)
 		}
 		shapes += len(s.shapes())
@@ -105,7 +122,7 @@ func (c *Config) validateStream(s *Stream) error {
 	switch {
 	case !s.Server.IsValid():
 		return errors.New("server: no address")
-	case len(s.Payloads) == 0 || len(s.Payloads) > MaxTurns:
+	case len(s.Replay) == 0 && (len(s.Payloads) == 0 || len(s.Payloads) > MaxTurns):
 		return fmt.Errorf("mix of %d frames: want 1 to %d", len(s.Payloads), MaxTurns)
 	case s.First < 0 || s.Sessions < 1 || s.First+s.Sessions > len(c.Sessions):
 		return fmt.Errorf("sessions %d and %d more of %d", s.First, s.Sessions, len(c.Sessions))
@@ -115,6 +132,9 @@ func (c *Config) validateStream(s *Stream) error {
 		return fmt.Errorf("zipf exponent %v: want one above 0", s.ZipfExponent)
 	case !(s.Share > 0):
 		return fmt.Errorf("share %v: want one above 0", s.Share)
+	}
+	if len(s.Replay) > 0 {
+		return s.validateReplay(c)
 	}
 	for _, payload := range s.Payloads {
 		if payload < ShortStampOctets {
@@ -126,12 +146,17 @@ func (c *Config) validateStream(s *Stream) error {
 			return fmt.Errorf("QFI or DSCP %d with weight %v: want 0 to 63, and a weight above 0", w.Value, w.Weight)
 		}
 	}
+	return c.validateSessions(s, s.Server)
+}
+
+// validateSessions looks at those of a stream that talk to the server.
+func (c *Config) validateSessions(s *Stream, server netip.Addr) error {
 	for i, session := range c.Sessions[s.First : s.First+s.Sessions] {
 		if session.QFI > 63 {
 			return fmt.Errorf("session %d: QFI %d: want 0 to 63", s.First+i, session.QFI)
 		}
-		if !session.address(s.Server.Is6()).IsValid() {
-			return fmt.Errorf("session %d: UE %v and server %v: not of one family", s.First+i, session.UE, s.Server)
+		if !session.address(server.Is6()).IsValid() {
+			return fmt.Errorf("session %d: UE %v and server %v: not of one family", s.First+i, session.UE, server)
 		}
 	}
 	return nil

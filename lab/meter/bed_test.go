@@ -2,12 +2,16 @@ package meter
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
 
 	"plumbline/lab/generator"
 	"plumbline/lab/topology"
@@ -154,6 +158,60 @@ func TestStreams(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReplay sends UDP and TCP of both families through the redirecting program: every
+// frame is recognized and right.
+func TestReplay(t *testing.T) {
+	for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
+		t.Run(d.String(), func(t *testing.T) {
+			const frames = 3000
+			c := generator.Config{Direction: d, Sessions: sessions(30, false)}
+			for i, s := range sessions(30, true) {
+				c.Sessions[i].UE6 = s.UE
+			}
+			c.Streams = []generator.Stream{{Replay: replay(t), Server6: netip.MustParseAddr("fd06::2"), Access: generator.Each}}
+			r := newRig(t, topology.Config{Name: "plt-replay"}, c, Config{Bed: true, Replay: true})
+			bed, err := r.bed.AttachBed()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer bed.Close()
+			result, err := r.generator.Run(context.Background(), generator.Load{Rate: 100_000, Frames: frames, CPU: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := Stream{Received: frames, ReceivedOctets: result.SentOctets}
+			if diff := cmp.Diff(want, r.read(t, 0, frames), ignoreTimes); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// replay is packets of four UEs: UDP, TCP with options, of both families, with a DSCP.
+func replay(t *testing.T) []generator.ReplayPacket {
+	var list []generator.ReplayPacket
+	for i, payload := range []int{18, 47, 48, 500, 1300} {
+		for _, ipv6 := range []bool{false, true} {
+			ip4 := &layers.IPv4{Version: 4, TTL: 3, TOS: 46 << 2, Protocol: layers.IPProtocolTCP, SrcIP: net.IPv4(1, 2, 3, 4), DstIP: net.IPv4(5, 6, 7, 8)}
+			ip6 := &layers.IPv6{Version: 6, HopLimit: 3, NextHeader: layers.IPProtocolUDP, SrcIP: net.ParseIP("2001:db8::1"), DstIP: net.ParseIP("2001:db8::2")}
+			data := gopacket.Payload(make([]byte, payload))
+			tcp := &layers.TCP{SrcPort: 80, DstPort: 2152, ACK: true, Options: make([]layers.TCPOption, 4*i)}
+			udp := &layers.UDP{SrcPort: 53, DstPort: 53}
+			if err := errors.Join(tcp.SetNetworkLayerForChecksum(ip4), udp.SetNetworkLayerForChecksum(ip6)); err != nil {
+				t.Fatal(err)
+			}
+			p := generator.ReplayPacket{UE: i % 4}
+			if ipv6 {
+				p.IP = serialize(t, ip6, udp, data)
+			} else {
+				p.IP = serialize(t, ip4, tcp, data)
+			}
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // TestThreaded overloads a UPF's place that has a CPU of its own. How many frames

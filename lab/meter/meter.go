@@ -30,6 +30,10 @@ type Config struct {
 	// a UPF that sends such, one for each frame. XDP would have them copied first.
 	Packets bool
 
+	// Replay says that the frames are those of a replay: stamps stand in UDP datagrams to
+	// any port, and in TCP segments.
+	Replay bool
+
 	// Bed says that the UPF's place is taken by [topology.Bed]: frames must
 	// arrive as the generator sent them, GTP-U uplink and plain IP downlink.
 	Bed bool
@@ -108,6 +112,7 @@ func (m *Meter) load() error {
 	for name, value := range map[string]any{
 		"run":               m.config.Run,
 		"short_head":        generator.ShortHead(m.config.Run),
+		"replayed":          flag(m.config.Replay),
 		"uplink":            flag(uplink),
 		"encapsulated":      flag(uplink == m.config.Bed),
 		"many_queues":       flag(m.config.Port.Queues > 1),

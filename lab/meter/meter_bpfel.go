@@ -66,6 +66,7 @@ const (
 	meterVarManyQueues        = "many_queues"
 	meterVarOuterDestination  = "outer_destination"
 	meterVarOuterSource       = "outer_source"
+	meterVarReplayed          = "replayed"
 	meterVarRun               = "run"
 	meterVarShortHead         = "short_head"
 	meterVarUnusedMisdelivery = "unused_misdelivery"
@@ -136,6 +137,7 @@ type meterVariableSpecs struct {
 	ManyQueues        *ebpf.VariableSpec `ebpf:"many_queues"`
 	OuterDestination  *ebpf.VariableSpec `ebpf:"outer_destination"`
 	OuterSource       *ebpf.VariableSpec `ebpf:"outer_source"`
+	Replayed          *ebpf.VariableSpec `ebpf:"replayed"`
 	Run               *ebpf.VariableSpec `ebpf:"run"`
 	ShortHead         *ebpf.VariableSpec `ebpf:"short_head"`
 	UnusedMisdelivery *ebpf.VariableSpec `ebpf:"unused_misdelivery"`
@@ -184,6 +186,7 @@ type meterVariables struct {
 	ManyQueues        *ebpf.Variable `ebpf:"many_queues"`
 	OuterDestination  *ebpf.Variable `ebpf:"outer_destination"`
 	OuterSource       *ebpf.Variable `ebpf:"outer_source"`
+	Replayed          *ebpf.Variable `ebpf:"replayed"`
 	Run               *ebpf.Variable `ebpf:"run"`
 	ShortHead         *ebpf.Variable `ebpf:"short_head"`
 	UnusedMisdelivery *ebpf.Variable `ebpf:"unused_misdelivery"`
