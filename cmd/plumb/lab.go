@@ -10,5 +10,6 @@ type labCommand struct {
 
 	Correctness labCorrectnessCommand `cmd:"" help:"Measure how far a UPF is from what its rules say: MBR, usage, changes of rules, buffering."`
 
-	Report labReportCommand `cmd:"" help:"Show a result of the laboratory again, as a table, a page, CSV, Parquet or histograms."`
+	Report  labReportCommand  `cmd:"" help:"Show a result of the laboratory again, as a table, a page, CSV, Parquet or histograms."`
+	Compare labCompareCommand `cmd:"" help:"Compare results of the laboratory, and fail if something is worse."`
 }

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Charts of a [Lab] are half as wide as a page, so that two stand beside each other on
-// a desk and one fills a phone. Numbers are pixels of a canvas chartWidth wide.
+// Charts of a [Lab] are narrow, so that two stand beside each other on a desk and their
+// text can still be read where one fills a phone. Numbers are pixels of a canvas chartWidth wide.
 const (
-	chartWidth   = 520.0
-	chartNames   = 8.4 // of a character of a system's name, at most
+	chartWidth   = 400.0
+	chartNames   = 6.6 // of a character of a system's name, about
 	maxName      = 16  // characters of a name that have room in a chart
 	chartRow     = 15.0
 	chartBar     = 10.0
@@ -19,9 +19,9 @@ const (
 	chartFoot    = 44.0 // marks and name of the axis
 	chartTop     = 10.0
 	curveHead    = 24.0  // above it: the name of the axis
-	chartPlot    = 240.0 // height of the area of curves
-	chartLeft    = 58.0  // of it: marks and name of the axis
-	chartValue   = 84.0  // right of bars: the value of the longest
+	chartPlot    = 200.0 // height of the area of curves
+	chartLeft    = 48.0  // of it: marks and name of the axis
+	chartValue   = 78.0  // right of bars: the value of the longest
 	maxCharts    = 96    // of a page
 	maxSystemCSS = 10    // colours in page.css
 )
@@ -68,14 +68,14 @@ func namesWidth(names []string) float64 {
 	for _, name := range names {
 		longest = max(longest, utf8.RuneCountInString(shortName(name)))
 	}
-	return chartNames*float64(longest)*0.82 + 10
+	return chartNames*float64(longest) + 10
 }
 
 // barValue is a bar of a chart.
 type barValue struct {
 	system, class string
 	estimate      Estimate
-	note          string    // beside the value
+	note          string // beside the value
 }
 
 // barGroup is bars with a name in common.
@@ -148,9 +148,9 @@ func (c *chart) bar(b barValue, u unit, x linear, left, y float64) {
 	end := at(e.Median)
 	if e.Known() {
 		middle := y + chartBar/2
-		c.Grid = append(c.Grid, segment{at(e.Low), middle, at(e.High), middle, "whisker"})
+		c.Whiskers = append(c.Whiskers, segment{at(e.Low), middle, at(e.High), middle, "whisker"})
 		for _, v := range []float64{e.Low, e.High} {
-			c.Grid = append(c.Grid, segment{at(v), middle - 3.5, at(v), middle + 3.5, "whisker"})
+			c.Whiskers = append(c.Whiskers, segment{at(v), middle - 3.5, at(v), middle + 3.5, "whisker"})
 		}
 		end = at(e.High)
 	}

@@ -7,11 +7,12 @@ import (
 
 // drawing is what the template draws, in its order. Numbers are pixels of its canvas.
 type drawing struct {
-	Grid    []segment
-	Marks   []mark
-	Strokes []stroke
-	Dots    []dot
-	Labels  []label
+	Grid     []segment
+	Marks    []mark
+	Whiskers []segment
+	Strokes  []stroke
+	Dots     []dot
+	Labels   []label
 }
 
 // segment is a straight line.

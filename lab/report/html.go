@@ -22,8 +22,9 @@ var pageCSS string
 
 // pageTemplate escapes everything that comes from a result.
 var pageTemplate = template.Must(template.Must(template.New("drawing").Funcs(template.FuncMap{
-	"px":     func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) },
-	"middle": func(y float64) string { return strconv.FormatFloat(y+barHeight/2, 'f', 1, 64) },
+	"chartWidth": func() int { return chartWidth },
+	"px":         func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) },
+	"middle":     func(y float64) string { return strconv.FormatFloat(y+barHeight/2, 'f', 1, 64) },
 }).Parse(drawingHTML)).New("page").Parse(pageHTML))
 
 // HTML writes r as one page that loads nothing else: tiles, plots, tables, and
