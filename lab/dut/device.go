@@ -54,7 +54,7 @@ func makeTUN(p *Place, name string, tap bool) error {
 func leadTo(link netlink.Link, pool netip.Prefix, tap bool) error {
 	route := &netlink.Route{
 		LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK,
-		Dst: &net.IPNet{IP: pool.Addr().AsSlice(), Mask: net.CIDRMask(pool.Bits(), pool.Addr().BitLen())},
+		Dst: ipNet(pool),
 	}
 	if tap {
 		gateway := lastAddr(pool).AsSlice()

@@ -1,7 +1,7 @@
 package dut
 
 // others are the kinds that are not ours.
-func others() []Kind { return []Kind{eupf, open5gsTUN, open5gsTAP, external} }
+func others() []Kind { return []Kind{eupf, open5gsTUN, open5gsTAP, free5gc, upgVPP, oai, external} }
 
 // external is any UPF that runs already, at the addresses of the place.
 var external = Kind{

@@ -62,14 +62,14 @@ func (d *Instance) start() error {
 	if d.Kind.External {
 		return nil
 	}
+	var err error
+	if d.Program, err = d.Kind.Find(); err != nil {
+		return err
+	}
 	if d.Kind.Needs != nil {
 		if err := d.Kind.Needs(); err != nil {
 			return fmt.Errorf("%s: %w", d.Kind.Name, err)
 		}
-	}
-	var err error
-	if d.Program, err = d.Kind.Find(); err != nil {
-		return err
 	}
 	if d.dir, err = os.MkdirTemp("", "plumb-dut-"); err != nil {
 		return err

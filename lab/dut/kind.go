@@ -51,8 +51,8 @@ type Traits struct {
 	Own bool
 	// External: it is there already, at the place's addresses; nothing is started.
 	External bool
-	// MaxSessions is how many it can hold however it is configured. 0: more than the lab has.
-	MaxSessions int
+	// IPv4Only: packets of IPv6 do not get through it both ways.
+	IPv4Only bool
 	// Ignores are rules that it accepts and does not enforce, or enforces wrongly,
 	// for reports: one sentence each.
 	Ignores []string

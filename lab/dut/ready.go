@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"plumbline/gtpu"
 	"plumbline/pfcp"
 )
@@ -25,14 +27,9 @@ const (
 func (d *Instance) waitReady(ctx context.Context) error {
 	probe, what := d.listens, "has no sockets for N4 and GTP-U"
 	if d.plan == nil || !d.plan.Silent {
-		conn, err := d.dialN4()
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		sequence := uint32(0)
-		probe = func() (bool, error) { sequence++; return heartbeat(conn, sequence) }
-		what = "answers no Heartbeat Request"
+		n4 := &prober{d: d}
+		defer n4.close()
+		probe, what = n4.answers, "answers no Heartbeat Request"
 	}
 	for deadline := time.Now().Add(readyTime); time.Now().Before(deadline); {
 		if ready, err := probe(); ready || err != nil {
@@ -49,13 +46,37 @@ func (d *Instance) waitReady(ctx context.Context) error {
 	return fmt.Errorf("N4 %v %s within %v; the end of the UPF's log:\n%s", d.Place.N4UPF, what, readyTime, d.log)
 }
 
-// dialN4 makes a socket in the namespace.
-func (d *Instance) dialN4() (conn *net.UDPConn, err error) {
-	err = d.Place.do(func() error {
-		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(d.Place.N4UPF, pfcp.Port)))
-		return err
-	})
-	return conn, err
+// prober sends Heartbeat Requests.
+type prober struct {
+	d        *Instance
+	conn     *net.UDPConn // nil: there is no way to N4 yet
+	sequence uint32
+}
+
+// answers says whether the UPF answers a Heartbeat Request. Programs that have a
+// stack of their own make the way to N4 themselves.
+func (p *prober) answers() (bool, error) {
+	if p.conn == nil {
+		address := net.UDPAddrFromAddrPort(netip.AddrPortFrom(p.d.Place.N4UPF, pfcp.Port))
+		err := p.d.Place.do(func() (err error) {
+			p.conn, err = net.DialUDP("udp", nil, address)
+			return err
+		})
+		if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	p.sequence++
+	return heartbeat(p.conn, p.sequence)
+}
+
+func (p *prober) close() {
+	if p.conn != nil {
+		p.conn.Close()
+	}
 }
 
 // heartbeat sends one Heartbeat Request and waits a moment for its response.

@@ -1,7 +1,6 @@
 package dut
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,8 +56,8 @@ func choose(name string) ([]Kind, error) {
 	kinds := Kinds()
 	if name == All && !given {
 		return slices.DeleteFunc(kinds, func(k Kind) bool {
-			_, err := k.Find()
-			return k.External || errors.Is(err, ErrNotInstalled)
+			_, err := k.Find() // what has its name may be another's program
+			return k.External || err != nil || k.Needs != nil && k.Needs() != nil
 		}), nil
 	}
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })

@@ -15,6 +15,7 @@ type Dialect struct {
 	// AccessInstance and CoreInstance are the Network Instances of N3 and N6. Empty: absent.
 	AccessInstance, CoreInstance string
 	DNN                          string // empty: absent
+	GBR                          bool   // QERs have a GBR: of 0, if there is none
 	// PDRs is how many PDRs of a session it tells apart, so that traffic is what was
 	// established. 0: as many as [MaxPDRs].
 	PDRs int
@@ -32,6 +33,11 @@ func (d *Dialect) Adapt(m *pfcp.SessionEstablishmentRequest) {
 	for i := range m.CreateFARs {
 		if f := &m.CreateFARs[i].ForwardingParameters; f.Present {
 			d.name(f.Value.DestinationInterface, &f.Value.NetworkInstance, &f.Value.InterfaceType)
+		}
+	}
+	for i := range m.CreateQERs {
+		if q := &m.CreateQERs[i]; d.GBR && !q.GBR.Present {
+			q.GBR = pfcp.Some(pfcp.BitRates{})
 		}
 	}
 	if len(m.APNDNN) == 0 {
