@@ -34,6 +34,8 @@ enum misdelivery {
 struct window {
 	__u64 blocks[WINDOW_BLOCKS];	/* round << 32 | bits */
 	__u64 next;			/* one more than the highest number so far */
+	__u64 last_ns;			/* when the last frame came, on any CPU */
+	__u64 gap_ns, gap_end_ns;	/* the longest time without a frame between two, and its end */
 };
 
 /* Counts of a stream on one CPU. */

@@ -188,11 +188,27 @@ static __always_inline void vary(struct stream_count *c, __u64 from, __u64 now)
 	c->before_ns = ns;
 }
 
+/* gap_note - note the time since the frame before as the longest without one, if it is
+ *
+ * CPUs that do so at the same moment have a short one to note.
+ */
+static __always_inline void gap_note(struct window *w, __u64 now)
+{
+	__u64 last = w->last_ns;
+
+	if (last && now > last && now - last > w->gap_ns) {
+		w->gap_ns = now - last;
+		w->gap_end_ns = now;
+	}
+	w->last_ns = now;
+}
+
 static __always_inline void count_new(struct stream_count *c, struct window *w, const struct arrival *a, __u64 now)
 {
 	__u32 wrong = misdelivery_of(a);
 
 	vary(c, a->intended_ns, now);
+	gap_note(w, now);
 	c->received++;
 	c->received_octets += a->octets;
 	c->reordered += window_advance(w, a->sequence);

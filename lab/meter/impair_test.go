@@ -59,8 +59,38 @@ func TestImpaired(t *testing.T) {
 	}
 }
 
+// TestGap stops sending for a while, and wants to read for how long nothing came.
+func TestGap(t *testing.T) {
+	r := newRig(t, topology.Config{Name: "plt-gap"}, generator.Config{
+		Direction: generator.Uplink, PayloadOctets: 64, Sessions: sessions(1, false),
+	}, Config{Bed: true})
+	impair(t, r.bed, impairImpairmentNOTHING, 100)
+	const pause = 300 * time.Millisecond
+	for range 2 {
+		before := time.Now()
+		for _, wait := range []time.Duration{pause, 0} {
+			if _, err := r.generator.Run(context.Background(), generator.Load{Rate: 10_000, Frames: 500, CPU: -1}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(wait)
+		}
+		got := r.read(t, 0, 1000)
+		gap := time.Duration(got.GapNs)
+		if gap < pause || gap > time.Since(before) || got.GapEndNs <= got.FirstNs+got.GapNs || got.GapEndNs > got.LastNs {
+			t.Errorf("got a gap of %v that ended %v after the first arrival, want %v", gap, time.Duration(got.GapEndNs-got.FirstNs), pause)
+		}
+		next, err := r.generator.Sequences()
+		if err == nil {
+			err = r.meter.ResetFrom(next...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // ignoreTimes leaves what depends on when frames arrived out of a comparison.
-var ignoreTimes = cmpopts.IgnoreFields(Stream{}, "FirstNs", "LastNs", "FromIntended", "FromSent", "Followed", "VariationSumNs")
+var ignoreTimes = cmpopts.IgnoreFields(Stream{}, "FirstNs", "LastNs", "FromIntended", "FromSent", "Followed", "VariationSumNs", "GapNs", "GapEndNs")
 
 // read returns a stream once so many frames have arrived, or after 5 s.
 func (r *rig) read(t *testing.T, stream int, arrivals uint64) Stream {

@@ -47,9 +47,12 @@ type meterStreamCount struct {
 }
 
 type meterWindow struct {
-	_      structs.HostLayout
-	Blocks [2048]uint64
-	Next   uint64
+	_        structs.HostLayout
+	Blocks   [2048]uint64
+	Next     uint64
+	LastNs   uint64
+	GapNs    uint64
+	GapEndNs uint64
 }
 
 // Names of all BPF objects in the ELF.

@@ -27,6 +27,10 @@ type Stream struct {
 
 	FirstNs, LastNs uint64 // first and last arrival, CLOCK_MONOTONIC; 0 if none
 
+	// GapNs is the longest time without an arrival between two, GapEndNs when it ended,
+	// by CLOCK_MONOTONIC. Both are 0 if fewer than two frames arrived.
+	GapNs, GapEndNs uint64
+
 	Followed       uint64 // of Received: came after another one on the same CPU
 	VariationSumNs uint64 // sum of the absolute differences between their latencies
 
@@ -73,6 +77,11 @@ func (m *Meter) readStream(stream uint32, s *Stream) (err error) {
 	for _, c := range counts {
 		s.add(c)
 	}
+	var w meterWindow
+	if err := m.objects.WindowByStream.Lookup(stream, &w); err != nil {
+		return err
+	}
+	s.GapNs, s.GapEndNs = w.GapNs, w.GapEndNs
 	if s.FromIntended, err = m.readLatency(2 * stream); err != nil {
 		return err
 	}

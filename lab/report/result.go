@@ -211,6 +211,8 @@ type Trial struct {
 	HeldNS int64 `json:"held_ns,omitempty"`
 	// Churn is of other sessions, that came, changed and went while the frames flowed.
 	Churn *N4Phase `json:"churn,omitempty"`
+	// GapNS is the longest time between two arrivals, of any stream.
+	GapNS int64 `json:"gap_ns,omitempty"`
 	// Streams is what became of each stream of the traffic profile, if there are several.
 	Streams []StreamTrial `json:"streams,omitempty"`
 	// LatencyHistogram has every latency, in nanoseconds: see [EncodeHistogram].

@@ -43,7 +43,7 @@ func NewRun() uint32 { return rand.Uint32() }
 func (s *System) newLane(p *traffic.Profile, d generator.Direction, run uint32) (*lane, error) {
 	t, way := s.topology, report.Uplink
 	run += uint32(d) // both may arrive at one device
-	g := generator.Config{Link: t.N3, Direction: d, Run: run, OuterChecksum: s.config.OuterChecksum}
+	g := generator.Config{Link: t.N3, Direction: d, Run: run, OuterChecksum: s.config.OuterChecksum, Sender: s.config.Sender}
 	m := meter.Config{
 		Port: t.N6.Peer, N3: t.N3, Direction: d, Run: run, Streams: len(p.StreamNames(d)),
 		Packets: s.config.Skbs || s.oneDevice(),
@@ -51,7 +51,7 @@ func (s *System) newLane(p *traffic.Profile, d generator.Direction, run uint32) 
 	if d == generator.Downlink {
 		way, g.Link, m.Port = report.Downlink, t.N6, t.N3.Peer
 	}
-	g.Sessions = towards(way, s.sessions)
+	g.Sessions = towards(way, s.sessions, s.rules)
 	if err := p.Configure(&g, t.N6.Peer.Address.Addr(), t.N6.Peer.Address6.Addr()); err != nil {
 		return nil, err
 	}

@@ -30,9 +30,10 @@ type Load struct {
 	Realtime bool
 	Churn    Churn // of other sessions, while frames flow
 
-	// OnSample is called twice a second for each direction while frames flow, by
-	// another goroutine. It may be nil.
-	OnSample func(Sample)
+	// OnSample is called for each direction while frames flow, by another goroutine. It
+	// may be nil.
+	OnSample    func(Sample)
+	SampleEvery time.Duration // 0: twice a second
 }
 
 // At is a load of so many frames per second, 0 for as many as possible, for so long.

@@ -63,6 +63,7 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 	if r.IntendedPPS == 0 {
 		r.IntendedFrames = 0
 	}
+	r.GapNS = int64(p.received.GapNs)
 	r.LatencyNS.Variation = p.received.VariationNs()
 	if r.Streams, err = p.ofStreams(); err != nil {
 		return report.Trial{}, err

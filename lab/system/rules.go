@@ -14,6 +14,9 @@ type Rules struct {
 	MBRKbps uint64 // of the QER, both directions; 0: none
 	URR     bool   // volume, with a threshold
 	IPv6    bool   // UEs have an IPv6 prefix as well
+	// Slices is into how many parts the sessions are divided, as even as can be and in
+	// their order. Those of part i, from 0, have QFI + i. 0: 1.
+	Slices int
 }
 
 // MaxPDRs is how many PDRs of each direction a session may have.
@@ -34,5 +37,24 @@ func (r Rules) String() string {
 	if r.IPv6 {
 		words = append(words, "IPv4 and IPv6")
 	}
+	if r.Slices > 1 {
+		words = append(words, fmt.Sprintf("%d slices, each with its own QFI", r.Slices))
+	}
 	return strings.Join(words, ", ")
+}
+
+// MaxSlices is how many QFIs there are from [QFI] on.
+const MaxSlices = 64 - QFI
+
+func (r Rules) validate(sessions int) error {
+	if r.Slices < 0 || r.Slices > min(sessions, MaxSlices) {
+		return fmt.Errorf("%d slices of %d sessions: want one session in each, and %d at most", r.Slices, sessions, MaxSlices)
+	}
+	return nil
+}
+
+// slice returns which sessions of n are in slice i.
+func (r Rules) slice(i, n int) (first, end int) {
+	slices := max(r.Slices, 1)
+	return i * n / slices, (i + 1) * n / slices
 }

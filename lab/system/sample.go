@@ -25,7 +25,7 @@ type Sample struct {
 	Drops       map[string]uint64 // by the UPF since the trial began, by reason
 }
 
-const sampleEvery = 500 * time.Millisecond
+const sampleEvery = 500 * time.Millisecond // if a load does not say
 
 // sampler is what the next sample is compared with.
 type sampler struct {
@@ -62,7 +62,11 @@ func (t *trial) sample(ctx context.Context, cpu host.Times, drops map[string]uin
 }
 
 func (s *sampler) run(ctx context.Context) error {
-	ticker := time.NewTicker(sampleEvery)
+	every := s.trial.load.SampleEvery
+	if every <= 0 {
+		every = sampleEvery
+	}
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
@@ -79,7 +83,7 @@ func (s *sampler) run(ctx context.Context) error {
 // take makes a sample of each direction.
 func (s *sampler) take(ctx context.Context) error {
 	system := s.trial.system
-	cpu, err := host.ReadTimes(system.process())
+	cpu, err := system.times()
 	drops, dropsErr := system.drops(ctx)
 	if err := errors.Join(err, dropsErr); err != nil {
 		return err

@@ -2,8 +2,10 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"plumbline/lab/dut"
@@ -24,32 +26,40 @@ const (
 // notes what that took. Those that there are stay if they have the same rules, and
 // are deleted otherwise, as are those beyond n. What is open is closed.
 func (s *System) Establish(ctx context.Context, n int, r Rules) error {
-	if err := s.closeLanes(); err != nil {
+	err := r.validate(n)
+	if err == nil {
+		err = s.closeLanes()
+	}
+	if err != nil {
 		return err
 	}
 	if s.bed != nil && s.dut == nil {
 		t, err := s.template(r)
-		s.sessions = t.Sessions(0, n)
+		s.sessions, s.rules = t.Sessions(0, n), r
 		return err
 	}
-	if err := s.associate(ctx); err != nil {
+	if err := errors.Join(s.associate(ctx), s.endChurn(ctx)); err != nil {
 		return err
 	}
 	keep := min(n, len(s.sessions))
-	if r != s.rules {
+	if r != s.rules || r.Slices > 1 && n != len(s.sessions) {
 		keep = 0
 	}
 	if err := s.delete(ctx, keep); err != nil {
 		return err
 	}
 	s.rules = r
-	if more := n - len(s.sessions); more > 0 {
-		if err := s.add(ctx, more); err != nil {
-			return err
-		}
-		return s.rest(ctx)
+	if n == len(s.sessions) {
+		return nil
 	}
-	return nil
+	got, err := s.fill(ctx, n)
+	if err == nil {
+		err = s.account(got)
+	}
+	if err != nil {
+		return err
+	}
+	return s.rest(ctx)
 }
 
 // delete deletes all sessions but the first ones.
@@ -69,19 +79,39 @@ func (s *System) delete(ctx context.Context, keep int) error {
 	return nil
 }
 
-// add establishes further sessions.
-func (s *System) add(ctx context.Context, more int) error {
+// fill makes and establishes sessions until there are n.
+func (s *System) fill(ctx context.Context, n int) (*n4load.Report, error) {
 	t, err := s.template(s.rules)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sessions := t.Sessions(len(s.sessions), more)
-	got, err := n4load.NewPopulationOf(&t, sessions, s.window(), s.n4).Fill(ctx, more, nil)
-	if err != nil {
-		return err
+	held := len(s.sessions)
+	s.sessions = append(s.sessions, t.Sessions(held, n-held)...)
+	return s.bySlice(ctx, t, held)
+}
+
+// bySlice establishes the sessions from one on, slice after slice.
+func (s *System) bySlice(ctx context.Context, t n4load.Template, from int) (*n4load.Report, error) {
+	var sum *n4load.Report
+	for i := range max(s.rules.Slices, 1) {
+		first, end := s.rules.slice(i, len(s.sessions))
+		if first = max(first, from); first >= end {
+			continue
+		}
+		t.QFI = QFI + pfcp.QFI(i)
+		got, err := n4load.NewPopulationOf(&t, s.sessions[first:end:end], s.window(), s.n4).Fill(ctx, end-first, nil)
+		if err != nil {
+			return nil, err
+		}
+		if sum == nil {
+			sum = got
+			continue
+		}
+		took := sum.Duration + got.Duration // one after the other
+		sum.Add(got)
+		sum.Duration = took
 	}
-	s.sessions = append(s.sessions, sessions...)
-	return s.account(got)
+	return sum, nil
 }
 
 // account adds what the establishment of sessions took to what is known of it.
@@ -97,9 +127,13 @@ func (s *System) account(got *n4load.Report) error {
 	i.RequestsRepeated += got.Repeated
 	i.LatencyNS = latency(got.Latency)
 	i.DUTMemoryOctets, i.MapMemoryOctets = memory.ResidentOctets, memory.MapOctets
-	s.about.Memory = append(s.about.Memory, report.PathMemory{
+	held := report.PathMemory{
 		Sessions: len(s.sessions), ResidentOctets: i.DUTMemoryOctets, MapOctets: i.MapMemoryOctets, InstallPerSec: i.SessionsPerSec,
-	})
+	}
+	if slices.ContainsFunc(s.about.Memory, func(m report.PathMemory) bool { return m.Sessions == held.Sessions }) {
+		return nil // with other rules
+	}
+	s.about.Memory = append(s.about.Memory, held)
 	return nil
 }
 
@@ -175,10 +209,15 @@ func (s *System) release() error {
 }
 
 // towards is what the generator of direction d must know of the sessions.
-func towards(d report.Direction, sessions []n4load.Session) []generator.Session {
+func towards(d report.Direction, sessions []n4load.Session, r Rules) []generator.Session {
 	list := make([]generator.Session, len(sessions))
+	for i := range max(r.Slices, 1) {
+		for at, end := r.slice(i, len(list)); at < end; at++ {
+			list[at].QFI = QFI + uint8(i)
+		}
+	}
 	for i, s := range sessions {
-		list[i] = generator.Session{TEID: s.ULTEID, UE: s.UE, QFI: QFI}
+		list[i].TEID, list[i].UE = s.ULTEID, s.UE
 		if d == report.Downlink {
 			list[i].TEID = s.DLTEID
 		}

@@ -24,6 +24,7 @@ func together(streams []meter.Stream) meter.Stream {
 		for kind, n := range s.Misdelivered {
 			sum.Misdelivered[kind] += n
 		}
+		sum.GapNs = max(sum.GapNs, s.GapNs)
 		sum.Followed += s.Followed
 		sum.VariationSumNs += s.VariationSumNs
 		sum.FromIntended.Merge(s.FromIntended)

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"plumbline/lab/dut"
+	"plumbline/lab/generator"
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
 	"plumbline/lab/topology"
@@ -46,6 +48,7 @@ type Config struct {
 	// Skbs has the meter take socket buffers and not frames.
 	Skbs     bool
 	Threaded bool // the UPF's devices receive in threads of their own
+	Sender   generator.Sender
 	// OuterChecksum gives uplink frames an outer UDP checksum.
 	OuterChecksum bool
 
@@ -54,11 +57,10 @@ type Config struct {
 }
 
 // System is a UPF, or a bed alone, in a test bed of its own. Its methods are for one
-// goroutine.
+// goroutine, but for [System.Restart].
 type System struct {
 	config   Config
 	topology *topology.Topology
-	dut      *dut.Instance // nil: a bed
 	bed      *topology.Bed
 	n4       *n4load.Group
 	rules    Rules
@@ -67,6 +69,10 @@ type System struct {
 	churn    *churn           // nil: none so far
 	install  report.Install
 	about    report.System
+
+	mu    sync.Mutex
+	dut   *dut.Instance // nil: a bed
+	again chan struct{} // while a restart is under way; closed when it is over
 }
 
 // New builds the test bed and starts what forwards in it. It sweeps away what a dead
@@ -131,10 +137,8 @@ func (s *System) build() (err error) {
 }
 
 // startUPF starts it, and waits until it has done what a start leaves to do.
-func (s *System) startUPF(ctx context.Context) (err error) {
-	place := dut.At(s.topology)
-	place.CPUs, place.Sessions = s.config.CPUs.UPF, s.config.MaxSessions
-	if s.dut, err = dut.Start(ctx, s.config.Kind, place); err != nil {
+func (s *System) startUPF(ctx context.Context) error {
+	if err := s.startInstance(ctx); err != nil {
 		return err
 	}
 	s.about.Version, s.about.Configuration = s.dut.Program.Version, s.dut.File
@@ -146,6 +150,20 @@ func (s *System) startUPF(ctx context.Context) (err error) {
 		s.about.Mode = xdpMode(answer)
 	}
 	return s.rest(ctx)
+}
+
+// startInstance starts it at its place.
+func (s *System) startInstance(ctx context.Context) error {
+	place := dut.At(s.topology)
+	place.CPUs, place.Sessions = s.config.CPUs.UPF, s.config.MaxSessions
+	d, err := dut.Start(ctx, s.config.Kind, place)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dut = d
+	return nil
 }
 
 // xdpMode returns the mode of the UPF's devices, empty for a datapath that is not

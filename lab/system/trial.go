@@ -135,7 +135,7 @@ func (t *trial) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := host.ReadTimes(t.system.process())
+	before, err := t.system.times()
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (t *trial) measure(ctx context.Context) error {
 	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
-	after, err := host.ReadTimes(t.system.process())
+	after, err := t.system.times()
 	if err != nil {
 		return err
 	}
@@ -223,20 +223,30 @@ func drained(ctx context.Context, m *meter.Meter) (*meter.Snapshot, error) {
 	return nil, fmt.Errorf("frames still arrive %v after the last was sent", most*often)
 }
 
-// process is the UPF's, nil where there is none.
-func (s *System) process() host.Process {
-	if s.dut == nil {
-		return nil
+// times are those of the CPUs, and of the UPF where there is one that runs.
+func (s *System) times() (host.Times, error) {
+	d := s.running()
+	if d == nil {
+		return host.ReadTimes(nil)
 	}
-	return s.dut
+	t, err := host.ReadTimes(d)
+	if err != nil && s.running() != d { // it has ended meanwhile
+		return host.ReadTimes(nil)
+	}
+	return t, err
 }
 
 // drops are what the UPF says that it dropped so far, by reason; nil if it does not.
 func (s *System) drops(ctx context.Context) (map[string]uint64, error) {
-	if s.dut == nil || !s.dut.Kind.Own {
+	d := s.running()
+	if d == nil || !d.Kind.Own {
 		return nil, nil
 	}
-	return s.dut.Drops(ctx)
+	drops, err := d.Drops(ctx)
+	if err != nil && s.running() != d {
+		return nil, nil
+	}
+	return drops, err
 }
 
 // less returns by how much counts have grown.

@@ -3,6 +3,8 @@ package system
 import (
 	"context"
 	"errors"
+
+	"plumbline/lab/dut"
 )
 
 // Turn lets the system go on while f measures it, and has it stand still again. If
@@ -29,19 +31,51 @@ func (s *System) Watch(ctx context.Context, f func(ctx context.Context) error) e
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watched := s.dut
-	go func() { // a UPF that has ended must not be measured any longer
-		select {
-		case <-watched.Done():
-			cancel(watched.Err())
-		case <-ctx.Done():
-		}
-	}()
+	go func() { cancel(s.ended(ctx)) }() // a UPF that has ended must not be measured any longer
 	err := f(ctx)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// ended waits until the UPF has ended other than by a restart, and says how; or until
+// ctx is done.
+func (s *System) ended(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		d := s.dut
+		s.mu.Unlock()
+		select {
+		case <-d.Done():
+		case <-ctx.Done():
+			return nil
+		}
+		s.mu.Lock()
+		again, replaced := s.again, s.dut != d
+		s.mu.Unlock()
+		switch {
+		case replaced:
+		case again == nil:
+			return d.Err()
+		default:
+			select {
+			case <-again:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// running returns the UPF, nil if there is none, or it has ended, or is about to.
+func (s *System) running() *dut.Instance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dut == nil || s.again != nil || s.dut.Err() != nil {
+		return nil
+	}
+	return s.dut
 }
 
 // Park stops the UPF's processes until the next turn.

@@ -1,0 +1,77 @@
+package system
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"plumbline/lab/dut"
+	"plumbline/lab/generator"
+	"plumbline/lab/report"
+	"plumbline/upf"
+)
+
+// TestRestart kills a UPF while frames flow both ways, and wants them to flow again,
+// with a gap as long as frames were lost.
+func TestRestart(t *testing.T) {
+	s := newSystem(t, Config{Name: "xdp", Kind: dut.Plumbline(upf.DatapathXDP, nil)})
+	establish(t, s, 20, Rules{Slices: 2})
+	open(t, s, generator.Uplink, generator.Downlink)
+	const rate, tries = 2000, 3
+	duration := 3 * time.Second
+	for range tries { // a busy machine may take long for a start
+		trials, r := restartMeanwhile(t, s, At(rate, duration))
+		if r.Restored.After(trials[0].Started.Add(duration)) {
+			duration *= 3
+			continue
+		}
+		for _, trial := range trials {
+			lost := time.Duration(float64(time.Second) * float64(trial.OfferedFrames-trial.ReceivedFrames) / rate)
+			if gap := time.Duration(trial.GapNS); gap < lost*9/10 || gap > lost*11/10+100*time.Millisecond || lost < r.Ready.Sub(r.Killed)/2 {
+				t.Errorf("%s: a gap of %v, and %v of frames lost, of a restart of %v", trial.Direction, gap, lost, r.Restored.Sub(r.Killed))
+			}
+			if trial.Misdelivered > 0 {
+				t.Errorf("%s: %d misdelivered", trial.Direction, trial.Misdelivered)
+			}
+		}
+		break
+	}
+	for _, trial := range send(t, s, At(1000, 200*time.Millisecond)) {
+		if trial.ReceivedFrames != trial.OfferedFrames {
+			t.Errorf("after the restart, %s: %d of %d frames arrived", trial.Direction, trial.ReceivedFrames, trial.OfferedFrames)
+		}
+		assertClean(t, &trial)
+	}
+}
+
+// restartMeanwhile makes a trial, and a restart once frames flow.
+func restartMeanwhile(t *testing.T, s *System, load Load) (trials []report.Trial, r Restart) {
+	t.Helper()
+	err := s.Watch(t.Context(), func(ctx context.Context) error {
+		var once sync.Once
+		restarted := make(chan error, 1)
+		load.Realtime, load.SampleEvery = true, 50*time.Millisecond
+		load.OnSample = func(Sample) {
+			once.Do(func() {
+				go func() {
+					var err error
+					r, err = s.Restart(ctx)
+					restarted <- err
+				}()
+			})
+		}
+		var err error
+		if trials, err = s.Trial(ctx, load); err != nil {
+			return err
+		}
+		return <-restarted
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Killed.Before(r.Ready) || !r.Ready.Before(r.Restored) {
+		t.Errorf("got %+v, want one after the other", r)
+	}
+	return trials, r
+}
