@@ -25,7 +25,8 @@
 // rate that came through an overload says where to look next.
 //
 // Loads are frames per second in each direction, whole numbers. Loss is of the frames
-// sent; of those intended, where the sender stayed behind by more than is tolerated.
+// sent; of those intended, where the sender stayed behind by more than is tolerated. A
+// trial that lost frames while something else had the sender's CPU is made again.
 //
 // Source: RFC 9971, 4 (specification), appendices A and B (classification, conditional
 // throughput).
