@@ -17,23 +17,26 @@ import (
 	"plumbline/lab/method"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
+	"plumbline/lab/topology"
 )
 
 // labRun is what the commands of the laboratory have in common in which systems take
 // turns.
 type labRun struct {
-	DUT       []string       `name:"dut" default:"xdp" placeholder:"NAME,..." help:"What to measure, in turn: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, or all: all of ours and whatever else is installed. Default: xdp."`
-	Sessions  []int          `placeholder:"N,..." help:"PFCP sessions, an axis: all numbers are measured."`
-	Frames    []string       `placeholder:"OCTETS,..." help:"Ethernet frames on N6, FCS included, an axis: octets from 64 on, imix, a built-in traffic profile, or a file with one."`
-	Direction []string       `default:"uplink,downlink" enum:"uplink,downlink,bidirectional" help:"An axis: ${enum} (both at once). Default: uplink, downlink."`
-	Rules     []labRules     `placeholder:"RULES,..." help:"What sessions have beside a PDR, a FAR and a QFI each way, an axis: none, or of Npdr, mbr=KBPS and urr joined by +, such as 16pdr+mbr=100000000+urr. Default: none."`
-	Churn     []labChurn     `placeholder:"E:M:D,..." help:"Other sessions established, modified and deleted per second while frames flow, an axis: none, or three numbers such as 100:800:100. Default: none."`
-	Access    string         `default:"uniform" enum:"same,uniform,zipf" help:"Which session each frame belongs to: ${enum}."`
-	Duration  *time.Duration `placeholder:"TIME" help:"Of a trial."`
-	Repeat    *int           `placeholder:"N" help:"Turns of each system in each cell."`
-	Quick     bool           `help:"Short trials, once each: to see whether all works, and about what comes of it."`
-	Resume    string         `placeholder:"FILE" type:"existingfile" help:"Go on with a result that was interrupted (--json), with the same flags otherwise."`
-	JSON      string         `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.lab/1), after each turn; - is standard output."`
+	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME,..." help:"What to measure, in turn: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, or all: all of ours and whatever else is installed. Default: xdp."`
+	Sessions  []int              `placeholder:"N,..." help:"PFCP sessions, an axis: all numbers are measured."`
+	Frames    []string           `placeholder:"OCTETS,..." help:"Ethernet frames on N6, FCS included, an axis: octets from 64 on, imix, a built-in traffic profile, or a file with one."`
+	Direction []string           `default:"uplink,downlink" enum:"uplink,downlink,bidirectional" help:"An axis: ${enum} (both at once). Default: uplink, downlink."`
+	Rules     []labRules         `placeholder:"RULES,..." help:"What sessions have beside a PDR, a FAR and a QFI each way, an axis: none, or of Npdr, mbr=KBPS and urr joined by +, such as 16pdr+mbr=100000000+urr. Default: none."`
+	Churn     []labChurn         `placeholder:"E:M:D,..." help:"Other sessions established, modified and deleted per second while frames flow, an axis: none, or three numbers such as 100:800:100. Default: none."`
+	Sender    string             `default:"live" enum:"live,afxdp,packet" help:"What makes the frames: live (BPF_PROG_RUN), afxdp (AF_XDP sockets), packet (AF_PACKET): ${enum}."`
+	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
+	Access    string             `default:"uniform" enum:"same,uniform,zipf" help:"Which session each frame belongs to: ${enum}."`
+	Duration  *time.Duration     `placeholder:"TIME" help:"Of a trial."`
+	Repeat    *int               `placeholder:"N" help:"Turns of each system in each cell."`
+	Quick     bool               `help:"Short trials, once each: to see whether all works, and about what comes of it."`
+	Resume    string             `placeholder:"FILE" type:"existingfile" help:"Go on with a result that was interrupted (--json), with the same flags otherwise."`
+	JSON      string             `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.lab/1), after each turn; - is standard output."`
 
 	labOutputs
 }
@@ -160,7 +163,7 @@ func (c *labRun) config(methods []method.Method) (method.Config, error) {
 	if err != nil {
 		return config, err
 	}
-	config.Arrangement, config.Systems = roster.CPUs.String(), roster.Systems()
+	config.Arrangement, config.Systems, config.Options = roster.CPUs.String(), roster.Systems(), roster.Options()
 	if c.Resume != "" {
 		if config.Resume, err = report.ReadLabFile(c.Resume); err != nil {
 			return config, err
@@ -171,16 +174,17 @@ func (c *labRun) config(methods []method.Method) (method.Config, error) {
 
 // roster says which systems take part, and names what the axes have of flags.
 func (c *labRun) roster(axes *method.Axes) (*method.Roster, error) {
-	access, err := generator.ParseAccess(c.Access)
-	if err != nil {
+	access, accessErr := generator.ParseAccess(c.Access)
+	sender, senderErr := generator.ParseSender(c.Sender)
+	if err := errors.Join(accessErr, senderErr); err != nil {
 		return nil, err
 	}
-	kinds, err := kindsOf(c.DUT)
+	kinds, err := kindsOf(c.DUT, c.External)
 	if err != nil {
 		return nil, err
 	}
 	r := &method.Roster{
-		Run: "plumb-lab", Access: access, Kinds: kinds, MaxSessions: slices.Max(c.Sessions),
+		Run: "plumb-lab", Access: access, Kinds: kinds, External: c.External, Sender: sender, MaxSessions: slices.Max(c.Sessions),
 		Rules: map[string]system.Rules{}, Churn: map[string]system.Churn{},
 	}
 	senders := 1
@@ -203,12 +207,15 @@ func (c *labRun) roster(axes *method.Axes) (*method.Roster, error) {
 }
 
 // kindsOf returns the UPFs that flags name, all of them installed.
-func kindsOf(names []string) ([]dut.Kind, error) {
+func kindsOf(names []string, external *topology.External) ([]dut.Kind, error) {
 	kinds, err := dut.Select(names)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--dut: %w", err)}
 	}
 	for _, k := range kinds {
+		if k.External != (external != nil) && (k.External || len(kinds) == 1) {
+			return nil, usageError{errors.New("--dut external and --external belong together")}
+		}
 		if _, err := k.Find(); errors.Is(err, dut.ErrNotInstalled) {
 			return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 		}

@@ -2,7 +2,6 @@ package method
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"plumbline/lab/report"
@@ -39,13 +38,14 @@ func (m Campaign) Expected(report.LabCell) time.Duration { return system.At(0, m
 func (m Campaign) Measure(ctx context.Context, t *Turn) error {
 	pps, ok := levelOf(t.Cell, m.Loads).rate(t, t.System.Name())
 	if !ok {
-		return fmt.Errorf("no throughput, so no %s of it", t.Cell.Load)
+		t.Result.Failed = "no throughput was found, so no part of it" // which the next system may have
+		return nil
 	}
 	kind := report.Paced
 	if pps == 0 {
 		kind = report.Saturated
 	}
-	trials, err := t.Trial(ctx, kind, system.At(pps, m.Duration))
+	trials, err := t.Trial(ctx, kind, steady(pps, m.Duration))
 	if err != nil {
 		return err
 	}

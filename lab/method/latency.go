@@ -2,7 +2,6 @@ package method
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -48,9 +47,10 @@ func (m Latency) Measure(ctx context.Context, t *Turn) error {
 	level := levelOf(t.Cell, m.Loads)
 	pps, ok := level.rate(t, t.System.Name())
 	if !ok {
-		return fmt.Errorf("no throughput, so no %s of it", t.Cell.Load)
+		t.Result.Failed = "no throughput was found, so no part of it" // which the next system may have
+		return nil
 	}
-	trials, err := t.Trial(ctx, report.Paced, system.At(pps, m.Duration))
+	trials, err := t.Trial(ctx, report.Paced, steady(pps, m.Duration))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (m Latency) Measure(ctx context.Context, t *Turn) error {
 	for _, name := range t.comparedWith() {
 		if pps, ok := level.rate(t, name); ok && !made[pps] {
 			made[pps] = true
-			if _, err := t.Trial(ctx, report.Paced, system.At(pps, m.Duration)); err != nil {
+			if _, err := t.Trial(ctx, report.Paced, steady(pps, m.Duration)); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"plumbline/lab/report"
@@ -25,6 +26,9 @@ type Loss struct {
 
 // NameLoss is the name of [Loss].
 const NameLoss = "loss"
+
+// figureAll is the rate that the steps are parts of.
+const figureAll = "100 %"
 
 const (
 	lossStep    = 0.1
@@ -54,16 +58,18 @@ func (m Loss) Measure(ctx context.Context, t *Turn) error {
 	if err != nil {
 		return err
 	}
-	t.Figure(report.Figure{Name: "bed's rate", Unit: "pps", Value: float64(t.directions()) * most})
-	part := 1.0
+	t.Figure(report.Figure{Name: figureAll, Unit: "pps", Value: float64(t.directions()) * most})
+	part := 1.0 // of the bed's rate
 	for range lossDecades {
 		steps := search.Steps{Max: uint64(part * most), Step: lossStep, Duration: m.Duration, Tolerated: search.Tolerated}
 		if steps.Max < leastPPS {
 			return nil
 		}
 		records, err := steps.Run(ctx, t.outcome)
-		for i, r := range records {
-			t.Figure(report.Figure{Name: fmt.Sprintf("loss at %.3g %%", 100*part*(1-float64(i)*lossStep)), Unit: "ratio", Better: report.Lower, Value: r.Loss})
+		records = slices.DeleteFunc(records, func(r search.Record) bool { return r.Disturbed })
+		for _, r := range records {
+			name := fmt.Sprintf("loss at %.3g %%", 100*float64(r.Load)/most)
+			t.Figure(report.Figure{Name: name, Unit: "ratio", Better: report.Lower, Value: r.Loss})
 		}
 		if err != nil || clean(records) {
 			return err
@@ -80,21 +86,28 @@ func clean(records []search.Record) bool {
 }
 
 // most is what the bed carries, in frames per second and direction: measured in its
-// turn, and taken from there in those of others.
+// turn, and taken from there in those of others. Without a bed it is what can be
+// offered.
 func (m Loss) most(ctx context.Context, t *Turn) (float64, error) {
-	if t.System.Name() == t.System.Bed() {
+	switch t.System.Bed() {
+	case t.System.Name():
 		trials, err := t.most(ctx, m.Duration)
 		if err != nil {
 			return 0, err
 		}
-		_, received := bounds(trials)
-		return float64(received), nil
+		return lowest(trials, receivedPPS), nil
+	case "":
+		trials, err := t.most(ctx, m.Duration)
+		if err != nil {
+			return 0, err
+		}
+		return lowest(trials, offeredPPS), nil
 	}
 	for _, turn := range t.run.lab.Turns {
 		if turn.Cell != t.Result.Cell || turn.Repeat != t.Result.Repeat || turn.System != t.System.Bed() {
 			continue
 		}
-		if f := turn.Figure("bed's rate"); f != nil {
+		if f := turn.Figure(figureAll); f != nil {
 			return f.Value / float64(t.directions()), nil
 		}
 	}

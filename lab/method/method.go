@@ -61,6 +61,12 @@ func (t *Turn) Trial(ctx context.Context, kind report.Kind, l system.Load) ([]re
 	return trials, nil
 }
 
+// steady is a load whose sender no ordinary program can interrupt: on a machine that is
+// not at rest a sender would measure what the scheduler leaves to it.
+func steady(pps uint64, d time.Duration) system.Load {
+	return system.Load{Rate: pps, Duration: d, Realtime: true}
+}
+
 // Figure keeps a quantity that the turn measured.
 func (t *Turn) Figure(f report.Figure) { t.Result.Figures = append(t.Result.Figures, f) }
 

@@ -252,3 +252,16 @@ func TestLoss(t *testing.T) {
 		}
 	}
 }
+
+// TestNoThroughput wants a system without throughput to have no latency at a part of
+// it, and to stay.
+func TestNoThroughput(t *testing.T) {
+	systems, _ := bedAnd("a")
+	systems[1].(*fake).capacity = 0
+	lab := measured(t, systems, nil, testThroughput, Latency{Loads: []Level{{Percent: 50}}, Duration: time.Second})
+	for _, turn := range lab.Turns {
+		if lab.Plan.Cells[turn.Cell].Method == NameLatency && (turn.Failed != "") != (turn.System == "a") {
+			t.Errorf("%s: got %q, want only a to fail", turn.System, turn.Failed)
+		}
+	}
+}

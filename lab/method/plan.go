@@ -3,6 +3,7 @@ package method
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"plumbline/lab/report"
@@ -60,14 +61,16 @@ func (c *Config) plan() (report.LabPlan, error) {
 		Cells: c.Axes.cells(c.Methods), Repeats: c.Repeats, DurationNS: c.Duration.Nanoseconds(), WarmUpNS: c.WarmUp.Nanoseconds(),
 		Arrangement: c.Arrangement,
 	}
+	options := maps.Clone(c.Options)
 	for _, m := range c.Methods {
 		p.Methods = append(p.Methods, m.Name())
-		for name, value := range m.Options() {
-			if p.Options == nil {
-				p.Options = map[string]string{}
-			}
-			p.Options[name] = value
+		if options == nil {
+			options = map[string]string{}
 		}
+		maps.Copy(options, m.Options())
+	}
+	if len(options) > 0 { // else a plan that was read would be another one
+		p.Options = options
 	}
 	for i, cell := range p.Cells {
 		if slices.Contains(p.Cells[:i], cell) {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"plumbline/lab/dut"
 	"plumbline/lab/generator"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
+	"plumbline/lab/topology"
 	"plumbline/lab/traffic"
 )
 
@@ -16,6 +18,9 @@ import (
 type Roster struct {
 	Run   string // of the namespaces, before the system's name
 	Kinds []dut.Kind
+	// External is where the kind of that name is to be found.
+	External *topology.External
+	Sender   generator.Sender
 
 	Access generator.Access
 	Rules  map[string]system.Rules // by [report.LabCell.Rules]
@@ -29,18 +34,26 @@ type Roster struct {
 }
 
 // Systems returns the systems that are to be measured, none of them started: the bed, a
-// second one if any has its frames metered as socket buffers, and the UPFs.
+// second one if any has its frames metered as socket buffers, and the UPFs. Beside a UPF
+// that is there already there is no bed.
 func (r *Roster) Systems() []System {
-	list := []System{r.contender(report.SystemBed, report.SystemBed, system.Config{Bed: system.BedXDP})}
+	var list []System
+	if slices.ContainsFunc(r.Kinds, func(k dut.Kind) bool { return !k.External }) {
+		list = append(list, r.contender(report.SystemBed, report.SystemBed, system.Config{Bed: system.BedXDP}))
+	}
 	if slices.ContainsFunc(r.Kinds, func(k dut.Kind) bool { return k.Packets }) {
 		list = append(list, r.contender(report.PathBedTC, report.PathBedTC, system.Config{Bed: system.BedSkbs, Skbs: true, Offload: true}))
 	}
 	for _, k := range r.Kinds {
 		bed := report.SystemBed
-		if k.Packets {
+		c := system.Config{Kind: k, Offload: k.Offloads, Skbs: k.Packets}
+		switch {
+		case k.External:
+			bed, c.External = "", r.External
+		case k.Packets:
 			bed = report.PathBedTC
 		}
-		list = append(list, r.contender(NameOf(&k), bed, system.Config{Kind: k, Offload: k.Offloads, Skbs: k.Packets}))
+		list = append(list, r.contender(NameOf(&k), bed, c))
 	}
 	return list
 }
@@ -50,7 +63,20 @@ const ethernetMTU = 1500
 
 func (r *Roster) contender(name, bed string, c system.Config) *contender {
 	c.Name, c.Run, c.MTU, c.CPUs, c.MaxSessions = name, r.Run, max(ethernetMTU, r.mtu), r.CPUs, r.MaxSessions
+	c.Sender = r.Sender
 	return &contender{roster: r, config: c, bed: bed}
+}
+
+// Options are what results say of the systems beside themselves: the sender, and the
+// rules that a UPF accepts and does not enforce.
+func (r *Roster) Options() map[string]string {
+	options := map[string]string{"sender": r.Sender.String()}
+	for i := range r.Kinds {
+		if k := &r.Kinds[i]; len(k.Ignores) > 0 {
+			options[NameOf(k)+" ignores"] = strings.Join(k.Ignores, " ")
+		}
+	}
+	return options
 }
 
 // NameOf is what a kind is called in results.

@@ -15,11 +15,12 @@ import (
 type Config struct {
 	Methods []Method
 	Axes    Axes
-	Systems []System // the bed first; none is started
+	Systems []System // the bed first, if there is one; none is started
 	Repeats int
 
-	Duration, WarmUp time.Duration // of trials, for the result: methods have their own
-	Arrangement      string        // for the result
+	Duration, WarmUp time.Duration     // of trials, for the result: methods have their own
+	Arrangement      string            // for the result
+	Options          map[string]string // for the result, beside those of the methods
 	References       []report.Reference
 	Host             report.Host
 

@@ -13,7 +13,7 @@ type System interface {
 	// Name is what it is called in the result, before it is started as well.
 	Name() string
 	// Bed is the name of the bed that it is compared with, of a bed its own: one in
-	// which frames come to the meter as they do here.
+	// which frames come to the meter as they do here. Empty: there is none.
 	Bed() string
 	// Start builds the bed and starts the UPF. It is followed by Close whether it
 	// succeeds or not.

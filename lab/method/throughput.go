@@ -138,18 +138,14 @@ func (m Throughput) search(ctx context.Context, t *Turn, most []report.Trial) (s
 // itself, so that it is not the result.
 func bounds(most []report.Trial) (highest, start uint64) {
 	const above = 4
-	offered, received := most[0].OfferedPPS, most[0].ReceivedPPS
-	for _, t := range most[1:] {
-		offered, received = min(offered, t.OfferedPPS), min(received, t.ReceivedPPS)
-	}
-	highest = max(leastPPS, uint64(above*offered))
-	return highest, min(max(leastPPS, uint64(received)), highest)
+	highest = max(leastPPS, uint64(above*lowest(most, offeredPPS)))
+	return highest, min(max(leastPPS, uint64(lowest(most, receivedPPS))), highest)
 }
 
 // outcome makes a trial of a search. That nothing arrives is an answer, too.
 func (t *Turn) outcome(ctx context.Context, trial search.Trial) (search.Outcome, error) {
 	began := time.Now()
-	trials, err := t.Trial(ctx, report.Search, system.Load{Rate: trial.Load, Duration: trial.Duration, Realtime: true})
+	trials, err := t.Trial(ctx, report.Search, steady(trial.Load, trial.Duration))
 	if err != nil && !errors.Is(err, system.ErrNothing) {
 		return search.Outcome{}, err
 	}
@@ -237,4 +233,14 @@ func sum(trials []report.Trial, of func(*report.Trial) float64) float64 {
 	return total
 }
 
+// lowest is that of the direction that is the slowest.
+func lowest(trials []report.Trial, of func(*report.Trial) float64) float64 {
+	least := of(&trials[0])
+	for i := range trials {
+		least = min(least, of(&trials[i]))
+	}
+	return least
+}
+
 func receivedPPS(t *report.Trial) float64 { return t.ReceivedPPS }
+func offeredPPS(t *report.Trial) float64  { return t.OfferedPPS }
