@@ -10,17 +10,25 @@ import (
 const barFigures = 2
 
 // charts returns what is drawn of a method: what is shown, and what only on demand.
+// Where a rate is what matters it is bars; else what can be drawn as curves is.
 func (m *methodView) charts() (shown, more []*chart) {
-	if curves := m.latencyCharts(); len(curves) > 0 {
-		return curves, m.percentileCharts()
+	curves, loss := m.latencyCharts(), m.lossCharts()
+	if len(curves) > 0 {
+		more = m.percentileCharts()
 	}
-	if curves := m.n4Charts(); len(curves) > 0 {
-		return curves, nil
+	if main := m.main(); main == nil || main.better != Higher {
+		for _, drawn := range [][]*chart{curves, m.n4Charts(), loss} {
+			if len(drawn) > 0 {
+				return drawn, more
+			}
+		}
 	}
-	loss := m.lossCharts()
-	if m.name == "loss" && len(loss) > 0 {
-		return loss, nil
-	}
+	return m.bars(append(append(curves, more...), loss...))
+}
+
+// bars are those of the first figures, and behind them those of all others and what
+// there is more.
+func (m *methodView) bars(rest []*chart) (shown, more []*chart) {
 	drawn := 0
 	for _, f := range m.byImportance() {
 		if f.better == "" {
@@ -33,7 +41,7 @@ func (m *methodView) charts() (shown, more []*chart) {
 			more = append(more, bars...)
 		}
 	}
-	return shown, append(more, loss...)
+	return shown, append(more, rest...)
 }
 
 // byImportance puts the main figure first and leaves the others in their order.

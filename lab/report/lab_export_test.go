@@ -33,7 +33,7 @@ func TestExportTables(t *testing.T) {
 	if diff := cmp.Diff(trials, got, cmp.AllowUnexported(trialRow{})); diff != "" {
 		t.Errorf("trials.parquet (-want +got):\n%s", diff)
 	}
-	for table, want := range map[string]int{"trials": len(trials), "figures": len(l.figureRows()), "n4": len(l.n4Rows()), "histograms": bucketsOf(t, l)} {
+	for table, want := range map[string]int{"trials": len(trials), "figures": len(l.figureRows()), "n4": len(l.n4Rows()), "streams": len(l.streamRows()), "histograms": bucketsOf(t, l)} {
 		lines := readCSV(t, filepath.Join(directory, table+".csv"))
 		if len(lines) != want+1 || want == 0 {
 			t.Errorf("%s.csv: got %d lines, want names and %d rows", table, len(lines), want)

@@ -14,7 +14,7 @@ const fewFigures = 4
 const groupFigures = 4
 
 // grid has a line for each system of each cell of the method, under the bed's; wide
-// is whether every figure has its interval.
+// is whether every figure has its interval: the main one has it anyway.
 func (m *methodView) grid(wide bool) *grid {
 	wide = wide || len(m.figures) <= fewFigures
 	g := &grid{}
@@ -26,8 +26,13 @@ func (m *methodView) grid(wide bool) *grid {
 		g.columns = append(g.columns, column{"", a.name, flags})
 	}
 	g.columns = append(g.columns, column{"", "system", left}, column{"", "place", 0})
-	for i := range m.figures {
-		g.columns = append(g.columns, m.columnsOf(i, wide)...)
+	figures := m.byImportance()
+	for i, f := range figures {
+		if wide || i == 0 {
+			g.columns = append(g.columns, m.wideColumns(f)...)
+		} else {
+			g.columns = append(g.columns, m.narrowColumn(f, figures[i-1], (i-1)%groupFigures == 0))
+		}
 	}
 	for _, cell := range m.cells {
 		m.addCell(g, cell, wide)
@@ -38,22 +43,23 @@ func (m *methodView) grid(wide bool) *grid {
 // first is how many columns say which row it is.
 func (m *methodView) first() int { return len(m.axes) + 2 }
 
-// columnsOf are the columns of a figure: with their intervals in a group of its own,
-// else in one with others of the same unit.
-func (m *methodView) columnsOf(i int, wide bool) []column {
-	f := &m.figures[i]
-	if wide {
-		columns := []column{{f.unit.label(f.name), "median", bar}, {"", "low-high", 0}}
-		if m.sharesOf(f) {
-			columns = append(columns, column{"", "of bed", 0})
-		}
-		return columns
+// wideColumns are those of a figure with its interval, a group of its own.
+func (m *methodView) wideColumns(f *figureView) []column {
+	columns := []column{{f.unit.label(f.name), "median", bar}, {"", "low-high", 0}}
+	if m.sharesOf(f) {
+		columns = append(columns, column{"", "of bed", 0})
 	}
+	return columns
+}
+
+// narrowColumn is that of a figure without its interval, in a group with others of the
+// same unit.
+func (m *methodView) narrowColumn(f, before *figureView, begins bool) column {
 	short := strings.TrimPrefix(f.name, m.name+" ")
-	if i%groupFigures == 0 || m.figures[i-1].unit != f.unit {
-		return []column{{strings.TrimPrefix(f.unit.name, "frames"), short, bar}}
+	if begins || before.unit != f.unit {
+		return column{strings.TrimPrefix(f.unit.name, "frames"), short, bar}
 	}
-	return []column{{"", short, 0}}
+	return column{"", short, 0}
 }
 
 // sharesOf reports whether a figure is shown as a share of the bed's: rates are.
@@ -77,8 +83,8 @@ func (m *methodView) addCell(g *grid, cell int, wide bool) {
 			row = append(row, text)
 		}
 		row = append(row, name, places[name])
-		for j := range m.figures {
-			row = append(row, m.cellsOf(cell, name, &m.figures[j], wide)...)
+		for j, f := range m.byImportance() {
+			row = append(row, m.cellsOf(cell, name, f, wide || j == 0)...)
 		}
 		g.add(row...)
 	}
@@ -88,7 +94,7 @@ func (m *methodView) hasFigures(cell int, system string) bool {
 	return slices.ContainsFunc(m.of(cell, system), func(t *Turn) bool { return len(t.Figures) > 0 })
 }
 
-// cellsOf are the cells of columnsOf.
+// cellsOf are the cells of wideColumns, or of narrowColumn.
 func (m *methodView) cellsOf(cell int, system string, f *figureView, wide bool) []string {
 	u, e := f.unit, m.figure(cell, system, f.name)
 	if !wide {

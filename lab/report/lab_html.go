@@ -40,6 +40,7 @@ type keyEntry struct{ Class, Name, Version string }
 type labSection struct {
 	Name, Heading, Sub string
 	Charts, More       []*chart
+	Sides              *pageGrid // both directions of each system beside each other; nil: there are none
 	Grid               pageGrid
 	Folded             bool // the grid is long, and charts stand for it
 }
@@ -94,8 +95,28 @@ func (m *methodView) section(room int) labSection {
 	s.Charts, s.More = m.charts()
 	s.Charts = s.Charts[:min(len(s.Charts), room)]
 	s.More = s.More[:min(len(s.More), room-len(s.Charts))]
-	s.Folded = len(s.Charts) > 0 && len(g.rows) > longGrid
+	if sides := m.sides(); sides != nil {
+		page := sides.page()
+		for i := range page.Rows {
+			page.Rows[i].Class = m.sideClass(sides.rows[i])
+		}
+		s.Sides = &page
+	}
+	s.Folded = s.Sides != nil || len(s.Charts) > 0 && len(g.rows) > longGrid
 	return s
+}
+
+// sideClass tells the lines of the bed and of others apart.
+func (m *methodView) sideClass(row []string) string {
+	for _, cell := range row {
+		switch {
+		case isBed(cell):
+			return "bedrow"
+		case strings.HasSuffix(cell, referenceMark):
+			return "reference"
+		}
+	}
+	return ""
 }
 
 // pageOf is a grid with the rows of the bed told apart.

@@ -56,6 +56,53 @@ func TestLabTableFigures(t *testing.T) {
 	}
 }
 
+// TestSides: a campaign is shown as comparisons of UPFs show it, with the lines that
+// others published.
+func TestSides(t *testing.T) {
+	l := &Lab{
+		Schema: LabSchema, Host: Host{CPUs: 1}, Systems: []System{{Name: SystemBed, Version: "v0"}, {Name: "a", Version: "v1"}},
+		Plan: LabPlan{Methods: []string{"campaign"}, Repeats: 1},
+	}
+	figures := func(scale float64) []Figure {
+		return []Figure{
+			{Name: "Tx", Unit: "bit/s", Value: 10e9 * scale}, {Name: "Rx", Unit: "bit/s", Better: Higher, Value: 9e9 * scale},
+			{Name: "Tx frames", Unit: "pps", Value: 900e3 * scale}, {Name: "Rx frames", Unit: "pps", Better: Higher, Value: 810e3 * scale},
+			{Name: "loss", Unit: "ratio", Better: Lower, Value: 0.1}, {Name: "CPU of the process", Unit: "percent", Value: 50},
+		}
+	}
+	for i, d := range Directions {
+		cell := LabCell{Method: "campaign", Direction: d, Sessions: 1, Frames: "1446", Load: "max"}
+		l.Plan.Cells = append(l.Plan.Cells, cell)
+		for j, s := range l.Systems {
+			l.Turns = append(l.Turns, Turn{Cell: i, System: s.Name, Repeat: 1, Figures: figures(1 / float64(1+i+j))})
+		}
+		l.References = append(l.References, Reference{System: "other", Version: "v9", Source: "made up", Cell: cell, Figures: figures(0.1)[:5]})
+	}
+	want := [][]string{
+		{"bed", "v0", "10.000", "9.000", "900.0", "810.0", "10", "50", "5.000", "4.500", "450.0", "405.0", "10", "50"},
+		{"a", "v1", "5.000", "4.500", "450.0", "405.0", "10", "50", "3.333", "3.000", "300.0", "270.0", "10", "50"},
+		{"other †", "v9", "1.000", "0.900", "90.0", "81.0", "10", "", "1.000", "0.900", "90.0", "81.0", "10", ""},
+	}
+	if got := newLabView(l).methods()[0].sides().rows; !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for i := range l.Turns { // both directions at once
+		for j := range l.Turns[i].Figures {
+			f := &l.Turns[i].Figures[j]
+			f.Name = string(l.Plan.Cells[l.Turns[i].Cell].Direction) + " " + f.Name
+		}
+	}
+	l.Turns[0].Figures, l.Turns[1].Figures = append(l.Turns[0].Figures, l.Turns[2].Figures...), append(l.Turns[1].Figures, l.Turns[3].Figures...)
+	l.Turns, l.Plan.Cells = l.Turns[:2], l.Plan.Cells[:1]
+	l.Plan.Cells[0].Direction = ""
+	if got := newLabView(l).methods()[0].sides().rows; !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("both at once: got %q, want %q", got, want)
+	}
+	if !strings.Contains(labPageOf(t, l), `<tr class="reference">`) {
+		t.Error("no line of others in the page")
+	}
+}
+
 func labPageOf(t *testing.T, l *Lab) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -3,117 +3,9 @@ package report
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
-
-// The rows that a [Lab] is exported as: a line of CSV, a row of Parquet. The tag is
-// the column's name in both; units are in the names, as in the JSON.
-
-// turnColumns say which turn a row is of. They are columns of every table.
-type turnColumns struct {
-	Cell      int64  `parquet:"cell"`
-	Method    string `parquet:"method"`
-	Direction string `parquet:"cell_direction"` // empty: both at once
-	Sessions  int64  `parquet:"sessions"`
-	Frames    string `parquet:"frames"`
-	Access    string `parquet:"access"`
-	Rules     string `parquet:"rules"`
-	Churn     string `parquet:"churn"`
-	Load      string `parquet:"load"`
-	System    string `parquet:"system"`
-	Version   string `parquet:"version"`
-	Repeat    int64  `parquet:"repeat"`
-}
-
-// figureRow is a [Figure].
-type figureRow struct {
-	turnColumns
-	Figure string  `parquet:"figure"`
-	Unit   string  `parquet:"unit"`
-	Better string  `parquet:"better"`
-	Value  float64 `parquet:"value"`
-	Low    float64 `parquet:"low"`
-	High   float64 `parquet:"high"`
-	Note   string  `parquet:"note"`
-}
-
-// trialColumns say which trial of a turn a row is of.
-type trialColumns struct {
-	Trial          int64  `parquet:"trial"`
-	TrialDirection string `parquet:"direction"`
-	Kind           string `parquet:"kind"`
-}
-
-// trialRow is a [Trial].
-type trialRow struct {
-	turnColumns
-	trialColumns
-	Started          time.Time `parquet:"started,timestamp(nanosecond)"`
-	DurationNS       int64     `parquet:"duration_ns"`
-	FrameOctets      int64     `parquet:"frame_octets"`
-	IntendedPPS      float64   `parquet:"intended_pps"`
-	OfferedPPS       float64   `parquet:"offered_pps"`
-	ReceivedPPS      float64   `parquet:"received_pps"`
-	OfferedBPS       float64   `parquet:"offered_bps"`
-	ReceivedBPS      float64   `parquet:"received_bps"`
-	IntendedFrames   int64     `parquet:"intended_frames"`
-	OfferedFrames    int64     `parquet:"offered_frames"`
-	SentFrames       int64     `parquet:"sent_frames"`
-	ReceivedFrames   int64     `parquet:"received_frames"`
-	LossRatio        float64   `parquet:"loss_ratio"`
-	Misdelivered     int64     `parquet:"misdelivered"`
-	Duplicated       int64     `parquet:"duplicated"`
-	Reordered        int64     `parquet:"reordered"`
-	LatencyMin       int64     `parquet:"latency_min_ns"`
-	LatencyMean      int64     `parquet:"latency_mean_ns"`
-	LatencyP50       int64     `parquet:"latency_p50_ns"`
-	LatencyP90       int64     `parquet:"latency_p90_ns"`
-	LatencyP99       int64     `parquet:"latency_p99_ns"`
-	LatencyP999      int64     `parquet:"latency_p999_ns"`
-	LatencyP9999     int64     `parquet:"latency_p9999_ns"`
-	LatencyMax       int64     `parquet:"latency_max_ns"`
-	LatencyPDV       int64     `parquet:"latency_pdv_ns"`
-	LatencyVariation int64     `parquet:"latency_variation_ns"`
-	CPUDUT           float64   `parquet:"cpu_dut_percent"`
-	CPUSoftirq       float64   `parquet:"cpu_softirq_percent"`
-	CPUSystem        float64   `parquet:"cpu_system_percent"`
-	CPUBusy          float64   `parquet:"cpu_busy_percent"`
-	Drops            string    `parquet:"drops"` // reason=frames, with spaces between
-}
-
-// histogramRow is a bucket of a trial's latencies that is not empty.
-type histogramRow struct {
-	turnColumns
-	trialColumns
-	FromNS int64 `parquet:"from_ns"`
-	ToNS   int64 `parquet:"to_ns"` // included
-	Count  int64 `parquet:"frames_in_bucket"`
-}
-
-// n4Row is an [N4Phase].
-type n4Row struct {
-	turnColumns
-	Phase     string  `parquet:"phase"`
-	Operation string  `parquet:"operation"`
-	Arrival   string  `parquet:"arrival"`
-	Held      int64   `parquet:"held"`
-	Rate      float64 `parquet:"intended_per_second"`
-	Window    int64   `parquet:"window"`
-	Accepted  float64 `parquet:"accepted_per_second"`
-	Sent      int64   `parquet:"sent"`
-	Answered  int64   `parquet:"accepted"`
-	Refused   int64   `parquet:"refused"`
-	Lost      int64   `parquet:"lost"`
-	Unsent    int64   `parquet:"unsent"`
-	P50       int64   `parquet:"latency_p50_ns"`
-	P90       int64   `parquet:"latency_p90_ns"`
-	P99       int64   `parquet:"latency_p99_ns"`
-	P999      int64   `parquet:"latency_p999_ns"`
-	P9999     int64   `parquet:"latency_p9999_ns"`
-	Max       int64   `parquet:"latency_max_ns"`
-}
 
 func (l *Lab) turnColumns(t *Turn) turnColumns {
 	c, s := &l.Plan.Cells[t.Cell], l.System(t.System)
@@ -149,7 +41,7 @@ func (l *Lab) trialRow(turn *Turn, index int) trialRow {
 	lat := t.LatencyNS
 	return trialRow{
 		turnColumns: l.turnColumns(turn), trialColumns: trialColumns{int64(index), string(t.Direction), string(t.Kind)},
-		Started: t.Started.UTC(), DurationNS: t.DurationNS, FrameOctets: int64(t.FrameOctets),
+		Started: t.Started.UTC(), DurationNS: t.DurationNS, Realtime: t.Realtime, FrameOctets: int64(t.FrameOctets),
 		IntendedPPS: t.IntendedPPS, OfferedPPS: t.OfferedPPS, ReceivedPPS: t.ReceivedPPS, OfferedBPS: t.OfferedBPS, ReceivedBPS: t.ReceivedBPS,
 		IntendedFrames: int64(t.IntendedFrames), OfferedFrames: int64(t.OfferedFrames), SentFrames: int64(t.SentFrames),
 		ReceivedFrames: int64(t.ReceivedFrames), LossRatio: t.LossRatio,
@@ -159,6 +51,28 @@ func (l *Lab) trialRow(turn *Turn, index int) trialRow {
 		CPUDUT: t.CPU.DUTPercent, CPUSoftirq: t.CPU.SoftirqPercent, CPUSystem: t.CPU.SystemPercent, CPUBusy: t.CPU.BusyPercent,
 		Drops: dropsText(t.Drops),
 	}
+}
+
+func (l *Lab) streamRows() []streamRow {
+	var rows []streamRow
+	for i := range l.Turns {
+		turn := &l.Turns[i]
+		for j := range turn.Trials {
+			t := &turn.Trials[j]
+			columns := trialColumns{int64(j), string(t.Direction), string(t.Kind)}
+			for _, s := range t.Streams {
+				rows = append(rows, streamRow{
+					turnColumns: l.turnColumns(turn), trialColumns: columns, Stream: s.Name,
+					OfferedPPS: s.OfferedPPS, ReceivedPPS: s.ReceivedPPS, ReceivedBPS: s.ReceivedBPS,
+					OfferedFrames: int64(s.OfferedFrames), ReceivedFrames: int64(s.ReceivedFrames), LossRatio: s.LossRatio,
+					Misdelivered: int64(s.Misdelivered), Duplicated: int64(s.Duplicated), Reordered: int64(s.Reordered),
+					LatencyMin: s.LatencyNS.Min, LatencyP50: s.LatencyNS.P50, LatencyP99: s.LatencyNS.P99, LatencyP999: s.LatencyNS.P999,
+					LatencyMax: s.LatencyNS.Max,
+				})
+			}
+		}
+	}
+	return rows
 }
 
 func dropsText(drops map[string]uint64) string {

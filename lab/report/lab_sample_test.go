@@ -194,6 +194,7 @@ func (s *sampler) loss() {
 		capacity := s.capacity(m, c)
 		for percent := 100.0; percent >= 30; percent -= 10 {
 			trial := s.trial(m, c, "loss", capacity, 2.4e6*percent/100)
+			trial.Streams = []StreamTrial{{Name: "one", OfferedFrames: 1}, {Name: "two", ReceivedPPS: 2, LatencyNS: trial.LatencyNS}}
 			t.Trials = append(t.Trials, trial)
 			t.Figures = append(t.Figures, Figure{Name: fmt.Sprintf("loss at %.0f %%", percent), Unit: "ratio", Better: Lower, Value: trial.LossRatio})
 		}

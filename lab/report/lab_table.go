@@ -18,6 +18,10 @@ func LabTable(w io.Writer, l *Lab) error {
 	fmt.Fprintf(&b, " %s\n\n", v.title())
 	for _, m := range v.methods() {
 		fmt.Fprintf(&b, " %s\n\n", m.title())
+		if g := m.sides(); g != nil {
+			g.write(&b)
+			b.WriteByte('\n')
+		}
 		for _, g := range m.grid(false).split(TableColumns, m.first()) {
 			g.write(&b)
 			b.WriteByte('\n')
@@ -69,6 +73,9 @@ func (m *methodView) title() string {
 // notes are what has no column, and what the figures belong to.
 func (v *labView) notes() []note {
 	notes := v.resultNotes()
+	if text := v.sidesNote(); text != "" {
+		notes = append(notes, note{"†", text})
+	}
 	for _, r := range v.publications() {
 		notes = append(notes, note{"published", r})
 	}

@@ -205,7 +205,25 @@ func (t *Trial) validateOfLab() error {
 	if t.SentFrames > t.OfferedFrames {
 		return invalid("sent_frames", t.SentFrames, fmt.Sprintf("more than the %d offered", t.OfferedFrames))
 	}
+	if len(t.Streams) > maxAxis*maxAxis {
+		return invalid("streams", len(t.Streams), "too many")
+	}
+	for i := range t.Streams {
+		if err := t.Streams[i].validate(); err != nil {
+			return fmt.Errorf("stream %d: %w", i, err)
+		}
+	}
+	if t.Churn != nil {
+		if err := t.Churn.validate(); err != nil {
+			return fmt.Errorf("churn: %w", err)
+		}
+	}
 	return first(word("kind", string(t.Kind)), t.validateFigures())
+}
+
+func (s *StreamTrial) validate() error {
+	return first(word("name", s.Name), rates(s.OfferedPPS, s.ReceivedPPS, s.ReceivedBPS), between("loss_ratio", s.LossRatio, 0, 1),
+		s.LatencyNS.validate(), validateHistogram(s.LatencyHistogram))
 }
 
 // word is a line that is not empty.
