@@ -12,7 +12,7 @@ import (
 type labCampaignCommand struct {
 	labRun
 
-	Load []labLoad `default:"max,100" placeholder:"LOAD,..." help:"As much as possible (max), percent of each one's own throughput, which is searched first, or rates such as 900kpps. Default: max, 100."`
+	Load []labLoad `default:"max,100" placeholder:"LOAD,..." help:"As much as possible (max), percent of each one's own throughput, which is searched first, rates such as 900kpps, or the rate, ramp and bursts of the traffic profile (profile). Default: max, 100."`
 	Loss lossRatio `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
 }
 

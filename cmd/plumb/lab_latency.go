@@ -13,7 +13,7 @@ import (
 type labLatencyCommand struct {
 	labRun
 
-	Load []labLoad `default:"idle,10,50,90" placeholder:"LOAD,..." help:"idle (1000 frames per second), percent of each one's own throughput, or rates such as 900kpps. Default: idle, 10, 50, 90."`
+	Load []labLoad `default:"idle,10,50,90" placeholder:"LOAD,..." help:"idle (1000 frames per second), percent of each one's own throughput, rates such as 900kpps, or that of the traffic profile (profile). Default: idle, 10, 50, 90."`
 	Loss lossRatio `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
 }
 

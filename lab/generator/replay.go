@@ -56,6 +56,12 @@ func (p *ReplayPacket) segment() (protocol uint8, l4, payload, check int, err er
 	return protocol, l4, payload, check, nil
 }
 
+// Validate says what of [ReplayPacket.IP] does not hold.
+func (p *ReplayPacket) Validate() error {
+	_, _, _, _, err := p.segment()
+	return err
+}
+
 func (s *Stream) validateReplay(c *Config) error {
 	if len(s.Replay) > MaxReplayPackets {
 		return fmt.Errorf("replay of %d packets: want %d at most", len(s.Replay), MaxReplayPackets)
@@ -63,7 +69,7 @@ func (s *Stream) validateReplay(c *Config) error {
 	servers := map[netip.Addr]bool{}
 	for i := range s.Replay {
 		p := &s.Replay[i]
-		if _, _, _, _, err := p.segment(); err != nil {
+		if err := p.Validate(); err != nil {
 			return fmt.Errorf("packet %d: %w", i, err)
 		}
 		if p.UE < 0 || p.UE >= maxReplayUEs || p.Gap < 0 || p.Gap > maxReplayGap {
@@ -112,6 +118,9 @@ func newReplayFrame(c *Config, s *Stream, p *ReplayPacket) frame {
 	}
 	rewriteHeader(user, server, c.Direction)
 	clear(user[check : check+2])
+	if protocol == protocolUDP {
+		binary.BigEndian.PutUint16(user[l4+4:], uint16(len(user)-l4))
+	}
 	short := len(user)-payload < StampOctets
 	if short {
 		clear(user[payload : payload+ShortStampOctets])

@@ -125,8 +125,8 @@ func (l Load) validate() error {
 		return fmt.Errorf("ramp to %d frames/s: want a rate to begin with, a duration, and no number of frames", l.RampTo)
 	case l.Burst < 0 || l.Burst > MaxBurst || l.Burst > 1 && l.Rate == 0:
 		return fmt.Errorf("burst of %d frames: want %d at most, and a rate", l.Burst, MaxBurst)
-	case !(l.Speed == 0 || l.Speed >= minSpeed && l.Speed <= maxSpeed) || l.Speed > 0 && l.Rate > 0:
-		return fmt.Errorf("speed %v of a replay at %d frames/s: want one of both, and a speed of %v to %v", l.Speed, l.Rate, minSpeed, maxSpeed)
+	case !(l.Speed == 0 || l.Speed >= MinSpeed && l.Speed <= MaxSpeed) || l.Speed > 0 && l.Rate > 0:
+		return fmt.Errorf("speed %v of a replay at %d frames/s: want one of both, and a speed of %v to %v", l.Speed, l.Rate, MinSpeed, MaxSpeed)
 	case (l.Rate > 0 || l.Speed > 0) && l.Duration > maxDuration:
 		return fmt.Errorf("duration %v: want %v at most", l.Duration, maxDuration)
 	}
@@ -135,8 +135,8 @@ func (l Load) validate() error {
 
 // Bounds of how fast a replay is, by the times of the file.
 const (
-	minSpeed = 0.01
-	maxSpeed = 1000
+	MinSpeed = 0.01
+	MaxSpeed = 1000
 )
 
 // MaxBurst is the highest number of frames in a burst.

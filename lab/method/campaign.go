@@ -36,16 +36,17 @@ func (m Campaign) Expected(report.LabCell) time.Duration { return system.At(0, m
 
 // Measure makes the trial.
 func (m Campaign) Measure(ctx context.Context, t *Turn) error {
-	pps, ok := levelOf(t.Cell, m.Loads).rate(t, t.System.Name())
+	level := levelOf(t.Cell, m.Loads)
+	pps, ok := level.rate(t, t.System.Name())
 	if !ok {
 		t.Result.Failed = "no throughput was found, so no part of it" // which the next system may have
 		return nil
 	}
 	kind := report.Paced
-	if pps == 0 {
+	if pps == 0 && !level.Profile {
 		kind = report.Saturated
 	}
-	trials, err := t.Trial(ctx, kind, steady(pps, m.Duration))
+	trials, err := t.Trial(ctx, kind, level.load(pps, m.Duration))
 	if err != nil {
 		return err
 	}

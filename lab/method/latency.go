@@ -50,7 +50,7 @@ func (m Latency) Measure(ctx context.Context, t *Turn) error {
 		t.Result.Failed = "no throughput was found, so no part of it" // which the next system may have
 		return nil
 	}
-	trials, err := t.Trial(ctx, report.Paced, steady(pps, m.Duration))
+	trials, err := t.Trial(ctx, report.Paced, level.load(pps, m.Duration))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (m Latency) Measure(ctx context.Context, t *Turn) error {
 	for _, name := range t.comparedWith() {
 		if pps, ok := level.rate(t, name); ok && !made[pps] {
 			made[pps] = true
-			if _, err := t.Trial(ctx, report.Paced, steady(pps, m.Duration)); err != nil {
+			if _, err := t.Trial(ctx, report.Paced, level.load(pps, m.Duration)); err != nil {
 				return err
 			}
 		}

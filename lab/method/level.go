@@ -5,22 +5,26 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 )
 
 // Level says how much is offered: a rate, a part of what a system can forward, next to
-// nothing, or as much as possible. The zero value is next to nothing.
+// nothing, as much as possible, or what the traffic profile says. The zero value is next
+// to nothing.
 type Level struct {
 	PPS     uint64  // frames per second, if not 0
 	Percent float64 // of the system's own throughput, if not 0
 	Max     bool    // as much as possible
+	Profile bool    // rate, ramp and bursts of the traffic profile; percentages in it are of the system's own throughput
 }
 
 // IdlePPS are frames so far apart that each finds the path asleep.
 const IdlePPS = 1000
 
-// ParseLevel takes idle, max, a percentage such as 50 or 50%, or a rate such as
+// ParseLevel takes idle, max, profile, a percentage such as 50 or 50%, or a rate such as
 // 900kpps.
 func ParseLevel(s string) (Level, error) {
 	switch s {
@@ -28,13 +32,15 @@ func ParseLevel(s string) (Level, error) {
 		return Level{}, nil
 	case "max":
 		return Level{Max: true}, nil
+	case "profile":
+		return Level{Profile: true}, nil
 	}
 	if pps, err := ParseRate(s); err == nil {
 		return Level{PPS: pps}, nil
 	}
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
 	if err != nil || !(percent > 0 && percent <= 100) {
-		return Level{}, fmt.Errorf("load %q: want idle, max, 1 to 100 (percent of the throughput), or a rate such as 900kpps", s)
+		return Level{}, fmt.Errorf("load %q: want idle, max, profile, 1 to 100 (percent of the throughput), or a rate such as 900kpps", s)
 	}
 	return Level{Percent: percent}, nil
 }
@@ -65,6 +71,8 @@ func (l Level) String() string {
 	switch {
 	case l.Max:
 		return "max"
+	case l.Profile:
+		return "profile"
 	case l.Percent > 0:
 		return fmt.Sprintf("%g %%", l.Percent)
 	case l.PPS >= 1e6:
@@ -103,6 +111,8 @@ func (l Level) rate(t *Turn, system string) (pps uint64, ok bool) {
 	switch {
 	case l.Max:
 		return 0, true
+	case l.Profile:
+		return uint64(t.throughput(system)), true
 	case l.PPS > 0:
 		return l.PPS, true
 	case l.Percent == 0:
@@ -110,6 +120,13 @@ func (l Level) rate(t *Turn, system string) (pps uint64, ok bool) {
 	}
 	pps = roundRate(t.throughput(system) * l.Percent / 100)
 	return pps, pps > 0
+}
+
+// load is what a trial of so many frames per second offers.
+func (l Level) load(pps uint64, d time.Duration) system.Load {
+	load := steady(pps, d)
+	load.AsProfile = l.Profile
+	return load
 }
 
 // roundRate takes a rate to 1000 frames per second, if it is that high.

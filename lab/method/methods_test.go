@@ -200,7 +200,7 @@ func TestReferences(t *testing.T) {
 
 func TestParseLevel(t *testing.T) {
 	for in, want := range map[string]string{
-		"idle": "idle", "0": "idle", "max": "max", "50": "50 %", "50%": "50 %", "0.5": "0.5 %", "100": "100 %",
+		"idle": "idle", "0": "idle", "max": "max", "profile": "profile", "50": "50 %", "50%": "50 %", "0.5": "0.5 %", "100": "100 %",
 		"900kpps": "900kpps", "1.5Mpps": "1.5Mpps", "1500kpps": "1.5Mpps", "20pps": "20pps",
 	} {
 		l, err := ParseLevel(in)

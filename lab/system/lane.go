@@ -45,7 +45,7 @@ func (s *System) newLane(p *traffic.Profile, d generator.Direction, run uint32) 
 	run += uint32(d) // both may arrive at one device
 	g := generator.Config{Link: t.N3, Direction: d, Run: run, OuterChecksum: s.config.OuterChecksum, Sender: s.config.Sender}
 	m := meter.Config{
-		Port: t.N6.Peer, N3: t.N3, Direction: d, Run: run, Streams: len(p.StreamNames(d)),
+		Port: t.N6.Peer, N3: t.N3, Direction: d, Run: run, Streams: len(p.StreamNames(d)), Replay: p.Replays(d),
 		Packets: s.config.Skbs || s.oneDevice(),
 	}
 	if d == generator.Downlink {

@@ -86,6 +86,9 @@ func (p *pass) intendedPPS(l *Load) float64 {
 	if asked.RampTo > 0 {
 		return float64(asked.Rate+asked.RampTo) / 2
 	}
+	if asked.Speed > 0 { // as the times of a file say
+		return float64(p.sent.Intended) / p.sent.Elapsed.Seconds()
+	}
 	return float64(asked.Rate)
 }
 

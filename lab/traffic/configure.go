@@ -30,6 +30,12 @@ func (p *Profile) Configure(c *generator.Config, server4, server6 netip.Addr) er
 		if s.IPv6 {
 			g.Server = server6
 		}
+		if s.Replay != nil {
+			g.Replay, g.Server6 = s.Replay.Packets, server6
+			if ipv4, _ := s.Replay.families(); !ipv4 {
+				g.Server = server6
+			}
+		}
 		if !g.Server.IsValid() {
 			return fmt.Errorf("traffic: stream %q: there is no server of its family: %w", s.Name, ErrProfile)
 		}

@@ -91,12 +91,18 @@ func (p *Profile) MTU() int {
 
 // longest is the length of the stream's longest frame on N6, with FCS.
 func (s *Stream) longest() int {
+	if s.Replay != nil {
+		return s.Replay.longest()
+	}
 	return slices.Max(s.Octets)
 }
 
 // meanBits is the length of the stream's frames on N6 in bits, without FCS, on
 // average.
 func (s *Stream) meanBits() float64 {
+	if s.Replay != nil {
+		return s.Replay.meanBits()
+	}
 	sum := 0
 	for _, n := range s.Octets {
 		sum += n - fcsOctets

@@ -3,7 +3,9 @@ package traffic
 import (
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/goccy/go-yaml"
@@ -38,6 +40,13 @@ type fileStream struct {
 	DSCP   map[uint8]float64 `yaml:"dscp"`
 	Share  float64           `yaml:"share"`
 	Rate   Rate              `yaml:"rate"`
+	Replay *fileReplay       `yaml:"replay"`
+}
+
+type fileReplay struct {
+	File  string         `yaml:"file"`
+	UE    []netip.Prefix `yaml:"ue"`
+	Speed float64        `yaml:"speed"`
 }
 
 // maxFile bounds the text of a profile, in octets.
@@ -56,7 +65,7 @@ func Load(name string) (*Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("traffic: %w", err)
 	}
-	p, err := Parse(text)
+	p, err := parse(text, filepath.Dir(name))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -65,8 +74,11 @@ func Load(name string) (*Profile, error) {
 
 // Parse reads a profile in YAML, as docs/howto-lab-traffic.md describes it.
 //
-// Errors: [ErrProfile], and those of the YAML reader.
-func Parse(text []byte) (*Profile, error) {
+// Errors: [ErrProfile], and those of the YAML reader and of capture files.
+func Parse(text []byte) (*Profile, error) { return parse(text, "") }
+
+// parse is Parse; names of capture files are relative to a directory.
+func parse(text []byte, directory string) (*Profile, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("traffic: more than %d octets: %w", maxFile, ErrProfile)
 	}
@@ -76,7 +88,7 @@ func Parse(text []byte) (*Profile, error) {
 	}
 	p := &Profile{Name: in.Name, About: in.About, Seed: in.Seed, Rate: in.Rate, Ramp: in.Ramp, Burst: in.Burst}
 	for i := range in.Streams {
-		s, err := in.Streams[i].stream()
+		s, err := in.Streams[i].stream(directory)
 		if err != nil {
 			return nil, fmt.Errorf("traffic: stream %d: %w: %w", i, ErrProfile, err)
 		}
@@ -93,7 +105,7 @@ func (p *Profile) check() error {
 	return nil
 }
 
-func (in *fileStream) stream() (s Stream, err error) {
+func (in *fileStream) stream(directory string) (s Stream, err error) {
 	s = Stream{
 		Name: in.Name, First: in.Sessions.First, Sessions: in.Sessions.Count, ZipfExponent: in.Zipf, Train: in.Train,
 		QFI: weights(in.QFI), DSCP: weights(in.DSCP), Share: in.Share, Rate: in.Rate,
@@ -113,8 +125,16 @@ func (in *fileStream) stream() (s Stream, err error) {
 			return s, err
 		}
 	}
-	s.Octets, err = parseOctets(in.Frames)
-	return s, err
+	if in.Frames != nil || in.Replay == nil {
+		if s.Octets, err = parseOctets(in.Frames); err != nil {
+			return s, err
+		}
+	}
+	if in.Replay == nil {
+		return s, nil
+	}
+	s.Replay = &Replay{File: in.Replay.File, UE: in.Replay.UE, Speed: in.Replay.Speed}
+	return s, s.Replay.load(directory, s.Direction)
 }
 
 func parseDirection(name string) (generator.Direction, error) {

@@ -34,8 +34,11 @@ type Stream struct {
 	IPv6      bool // the user packets are IPv6
 
 	// Octets are the lengths of successive frames on N6, FCS included, which then
-	// begin again.
+	// begin again. A replay has none.
 	Octets []int
+	// Replay, if there is one, is where the frames come from. It has its own lengths and
+	// DSCPs, the QFI is that of the session, and it must be the only stream of its direction.
+	Replay *Replay
 
 	// First and Sessions select the sessions that frames belong to; Sessions 0: all
 	// from First on.
@@ -44,7 +47,7 @@ type Stream struct {
 	ZipfExponent    float64 // s of Zipf; 0: 1
 	Train           int     // so many successive frames of the stream are of one session; 0: 1
 
-	QFI  []generator.Weighted // QFIs of the frames; empty: that of the session
+	QFI  []generator.Weighted // QFIs of uplink frames; empty: that of the session
 	DSCP []generator.Weighted // DSCPs of the user packets; empty: 0
 
 	// Share is the part of the direction's frames, in relation to the shares of the
@@ -85,7 +88,18 @@ func (p *Profile) Sessions() int {
 
 // IPv6 reports whether sessions need an IPv6 address.
 func (p *Profile) IPv6() bool {
-	return slices.ContainsFunc(p.Streams, func(s Stream) bool { return s.IPv6 })
+	return slices.ContainsFunc(p.Streams, func(s Stream) bool {
+		if s.Replay != nil {
+			_, ipv6 := s.Replay.families()
+			return ipv6
+		}
+		return s.IPv6
+	})
+}
+
+// Replays reports whether direction d replays a file: the meter must know.
+func (p *Profile) Replays(d generator.Direction) bool {
+	return slices.ContainsFunc(p.of(d), func(s Stream) bool { return s.Replay != nil })
 }
 
 // of returns the streams of a direction.
@@ -137,6 +151,12 @@ func (p *Profile) validateDirection(d generator.Direction) error {
 		return fmt.Errorf("%d streams: want %d at most", len(streams), MaxStreams)
 	}
 	for _, s := range streams {
+		if s.Replay != nil && len(streams) > 1 {
+			return fmt.Errorf("stream %q replays a file: want no others", s.Name)
+		}
+		if s.Replay != nil && s.Replay.Speed > 0 && (s.Rate.isSet() || p.Rate.isSet()) {
+			return fmt.Errorf("stream %q: a rate, and a speed of the file: want one of them", s.Name)
+		}
 		if s.Rate.isSet() != streams[0].Rate.isSet() {
 			return fmt.Errorf("stream %q has a rate and stream %q has none, or the other way round", s.Name, streams[0].Name)
 		}
@@ -163,6 +183,8 @@ func (s *Stream) validate() error {
 		return fmt.Errorf("share %v: want 0 to 1e9", s.Share)
 	case s.Share > 0 && s.Rate.isSet():
 		return errors.New("a share and a rate: want one of them")
+	case len(s.QFI) > 0 && s.Direction == generator.Downlink:
+		return errors.New("qfi of downlink frames: the rules of the UPF decide")
 	case s.Rate.Percent > 0:
 		return fmt.Errorf("rate %v: want one that does not depend on the throughput", s.Rate)
 	case s.Rate.PerSession && s.Sessions == 0:
@@ -174,7 +196,13 @@ func (s *Stream) validate() error {
 	if err := validateWeights("dscp", s.DSCP); err != nil {
 		return err
 	}
-	return validateOctets(s.Octets, s.IPv6)
+	if s.Replay == nil {
+		return validateOctets(s.Octets, s.IPv6)
+	}
+	if len(s.Octets)+len(s.QFI)+len(s.DSCP) > 0 || s.Train > 1 || s.IPv6 {
+		return errors.New("replay: want no frames, ip, qfi, dscp or train besides")
+	}
+	return s.Replay.validate()
 }
 
 // maxSessions is more than a UE pool has addresses.

@@ -20,13 +20,16 @@ var mixed = &Profile{
 	Streams: []Stream{
 		{
 			Name: "video", Direction: generator.Downlink, Octets: []int{1518, 1518, 512}, Sessions: 1000, Access: generator.Zipf, ZipfExponent: 1.1,
-			Train: 8, QFI: []generator.Weighted{{Value: 5, Weight: 20}, {Value: 9, Weight: 80}}, Share: 3,
+			Train: 8, Share: 3,
 		},
 		{
 			Name: "calls", Direction: generator.Downlink, IPv6: true, Octets: []int{218}, First: 1000, Access: generator.Each,
 			DSCP: []generator.Weighted{{Value: 46, Weight: 1}},
 		},
-		{Name: "acknowledgements", Direction: generator.Uplink, Octets: IMIX, Access: generator.Uniform},
+		{
+			Name: "acknowledgements", Direction: generator.Uplink, Octets: IMIX, Access: generator.Uniform,
+			QFI: []generator.Weighted{{Value: 5, Weight: 20}, {Value: 9, Weight: 80}},
+		},
 	},
 }
 
@@ -66,6 +69,7 @@ func TestParseErrors(t *testing.T) {
 		{"too many lengths", stream("frames: [imix, imix, imix, imix, imix, imix]"), `stream "b": 72 frame lengths: want 1 to 64`},
 		{"access", stream("frames: 64, access: random"), `access pattern "random": want same, uniform, zipf or each`},
 		{"qfi", stream("frames: 64, qfi: {64: 1}"), "qfi 64 with weight 1: want 0 to 63"},
+		{"qfi downlink", "streams: [{name: a, direction: downlink, frames: 64, qfi: {5: 1}}]", "qfi of downlink frames: the rules of the UPF decide"},
 		{"dscp", stream("frames: 64, dscp: {4: 0}"), "dscp 4 with weight 0: want 0 to 63, and a weight above 0"},
 		{"sessions", stream("frames: 64, sessions: {first: -1}"), "sessions -1 and 0 more: want 0 to 16777216"},
 		{"train", stream("frames: 64, train: 5000"), "train of 5000 frames: want 4096 at most"},
@@ -159,12 +163,15 @@ func TestConfigure(t *testing.T) {
 	want := []generator.Stream{
 		{
 			Server: server4, Payloads: []int{1472, 1472, 466}, Sessions: 1000, Access: generator.Zipf, ZipfExponent: 1.1, Train: 8, Share: 3,
-			QFI: []generator.Weighted{{Value: 5, Weight: 20}, {Value: 9, Weight: 80}},
 		},
 		{Server: server6, Payloads: []int{152}, First: 1000, Access: generator.Each, Share: 1, DSCP: []generator.Weighted{{Value: 46, Weight: 1}}},
 	}
 	if diff := cmp.Diff(want, c.Streams, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" || c.Seed != 7 {
 		t.Errorf("seed %d (-want +got):\n%s", c.Seed, diff)
+	}
+	up := generator.Config{Direction: generator.Uplink, Sessions: make([]generator.Session, 1001)}
+	if err := mixed.Configure(&up, server4, server6); err != nil || len(up.Streams) != 1 || len(up.Streams[0].QFI) != 2 {
+		t.Errorf("got %+v, %v, want a stream of two QFIs", up.Streams, err)
 	}
 	few := generator.Config{Direction: generator.Downlink, Sessions: make([]generator.Session, 1000)}
 	if err := mixed.Configure(&few, server4, server6); !errors.Is(err, ErrProfile) {

@@ -118,7 +118,7 @@ func (r Rate) framesPerSecond(bits float64, sessions int, throughput float64) fl
 // HasRate reports whether the profile itself says how much a direction sends.
 func (p *Profile) HasRate(d generator.Direction) bool {
 	streams := p.of(d)
-	return p.Rate.isSet() || len(streams) > 0 && streams[0].Rate.isSet()
+	return p.Rate.isSet() || len(streams) > 0 && (streams[0].Rate.isSet() || streams[0].speed() > 0)
 }
 
 // Load writes rate, ramp and burst of direction d into l: frames per second, rounded.
@@ -127,6 +127,10 @@ func (p *Profile) HasRate(d generator.Direction) bool {
 func (p *Profile) Load(d generator.Direction, throughput float64, l *generator.Load) {
 	l.Burst = p.Burst
 	streams, pps := p.of(d), 0.0
+	if len(streams) == 1 && streams[0].speed() > 0 {
+		l.Rate, l.Burst, l.Speed = 0, 0, streams[0].speed()
+		return
+	}
 	for _, s := range streams {
 		pps += s.Rate.framesPerSecond(s.meanBits(), s.Sessions, throughput)
 	}
@@ -140,6 +144,14 @@ func (p *Profile) Load(d generator.Direction, throughput float64, l *generator.L
 	if p.Ramp.isSet() {
 		l.RampTo = max(1, uint64(min(p.Ramp.framesPerSecond(bits, 0, throughput), maxPPS)+0.5))
 	}
+}
+
+// speed is that of a replay by the times of its file; 0: there is a rate.
+func (s *Stream) speed() float64 {
+	if s.Replay == nil {
+		return 0
+	}
+	return s.Replay.Speed
 }
 
 // meanBits is the length of a direction's frames on N6 in bits, without FCS, on

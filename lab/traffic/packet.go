@@ -1,0 +1,172 @@
+package traffic
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"plumbline/gtpu"
+	"plumbline/lab/generator"
+)
+
+// Link types: tcpdump.org/linktypes.html.
+const (
+	linkEthernet = 1
+	linkRaw      = 101
+	linkSLL      = 113
+	linkIPv4     = 228
+	linkIPv6     = 229
+	linkSLL2     = 276
+)
+
+// Ethernet types.
+const (
+	etherIPv4 = 0x0800
+	etherIPv6 = 0x86dd
+	etherVLAN = 0x8100
+	etherQinQ = 0x88a8
+)
+
+const (
+	protocolTCP = 6
+	protocolUDP = 17
+	gtpuPort    = 2152 // Source: TS 29.281 V18.1.0, 4.4.2.
+	gtpuGPDU    = 255
+)
+
+// ipOf returns the IP packet of a frame, nil if there is none.
+func ipOf(link uint32, b []byte) []byte {
+	switch link {
+	case linkRaw, linkIPv4, linkIPv6:
+		return b
+	case linkSLL:
+		return behind(b, 14, 16)
+	case linkSLL2:
+		return behind(b, 0, 20)
+	case linkEthernet:
+		at := 12
+		for range 2 { // tags
+			if len(b) < at+2 || !isTag(binary.BigEndian.Uint16(b[at:])) {
+				break
+			}
+			at += 4
+		}
+		return behind(b, at, at+2)
+	}
+	return nil
+}
+
+func isTag(etherType uint16) bool { return etherType == etherVLAN || etherType == etherQinQ }
+
+// behind returns what is behind a header of so many octets if its type, at an offset, is IP.
+func behind(b []byte, at, octets int) []byte {
+	if len(b) < octets {
+		return nil
+	}
+	if t := binary.BigEndian.Uint16(b[at:]); t != etherIPv4 && t != etherIPv6 {
+		return nil
+	}
+	return b[octets:]
+}
+
+// user is a user packet with what is looked at of it.
+type user struct {
+	ip       []byte // whole, as long as its header says; a copy
+	src, dst netip.Addr
+	protocol uint8
+	l4       int // where the transport header begins
+	payload  int // where the payload does
+}
+
+// Reasons to leave a packet out.
+const (
+	skipNoIP     = "no IP packet"
+	skipFragment = "fragment"
+	skipOptions  = "IPv4 options or IPv6 extension headers"
+	skipProtocol = "neither TCP nor UDP"
+	skipDamaged  = "headers cut off"
+	skipLong     = "too long"
+	skipOther    = "neither from nor to a UE, or the other direction"
+)
+
+// userOf returns the user packet that begins with b, out of its tunnel if it is in one. If
+// the end was not captured, it is 0. skip says why there is none.
+func userOf(b []byte) (u user, skip string) {
+	for range 2 {
+		if u, skip = parseIP(b); skip != "" {
+			return u, skip
+		}
+		inner := tunnelled(&u)
+		if inner == nil {
+			return u, ""
+		}
+		b = inner
+	}
+	return u, skipProtocol
+}
+
+// tunnelled returns the T-PDU of a G-PDU, nil if u is none.
+func tunnelled(u *user) []byte {
+	if u.protocol != protocolUDP || binary.BigEndian.Uint16(u.ip[u.l4+2:]) != gtpuPort {
+		return nil
+	}
+	h, err := gtpu.Parse(u.ip[u.payload:])
+	if err != nil || h.Type() != gtpuGPDU {
+		return nil
+	}
+	return u.ip[u.payload+len(h):]
+}
+
+func parseIP(b []byte) (u user, skip string) {
+	octets := 0
+	switch {
+	case len(b) >= 20 && b[0]>>4 == 4:
+		octets, u.l4, u.protocol = int(binary.BigEndian.Uint16(b[2:])), 20, b[9]
+		u.src, u.dst = netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
+		if b[0]&0x0f != 5 {
+			return u, skipOptions
+		}
+		if binary.BigEndian.Uint16(b[6:])&0x3fff != 0 {
+			return u, skipFragment
+		}
+	case len(b) >= 40 && b[0]>>4 == 6:
+		octets, u.l4, u.protocol = 40+int(binary.BigEndian.Uint16(b[4:])), 40, b[6]
+		u.src, u.dst = netip.AddrFrom16([16]byte(b[8:])), netip.AddrFrom16([16]byte(b[24:]))
+		if extensions[u.protocol] {
+			return u, skipOptions
+		}
+	default:
+		return u, skipNoIP
+	}
+	u.payload = u.l4 + udpOctets
+	if u.protocol == protocolTCP && len(b) > u.l4+12 {
+		u.payload = u.l4 + int(b[u.l4+12]>>4)*4
+	}
+	switch {
+	case u.protocol != protocolTCP && u.protocol != protocolUDP:
+		return u, skipProtocol
+	case u.protocol == protocolTCP && u.payload < u.l4+20, len(b) < u.payload, octets < u.payload:
+		return u, skipDamaged
+	}
+	u.ip = make([]byte, octets)
+	copy(u.ip, b)
+	return u, ""
+}
+
+// extensions are the extension headers of IPv6 that a packet may begin with: Hop-by-Hop Options,
+// Routing, Fragment, Destination Options. Source: RFC 8200, 4.1.
+var extensions = map[uint8]bool{0: true, 43: true, 44: true, 60: true}
+
+// lengthen makes room for a short stamp in the payload. It reports whether it had to.
+func (u *user) lengthen() bool {
+	missing := u.payload + generator.ShortStampOctets - len(u.ip)
+	if missing <= 0 {
+		return false
+	}
+	u.ip = append(u.ip, make([]byte, missing)...)
+	if u.l4 == 20 {
+		binary.BigEndian.PutUint16(u.ip[2:], uint16(len(u.ip)))
+	} else {
+		binary.BigEndian.PutUint16(u.ip[4:], uint16(len(u.ip)-40))
+	}
+	return true
+}
