@@ -18,7 +18,7 @@ var eupf = Kind{
 	Install: "eUPF: https://github.com/edgecomllc/eupf, docs/install.md: go generate ./cmd/... and go build ./cmd, or its container image; " +
 		"then --dut eupf=/path/to/eupf",
 	Tested: "With a8d774a (v0.7.1 and later commits) on Linux 6.18: sessions and packets both ways.",
-	Traits: Traits{IPv4Only: true, Ignores: []string{
+	Traits: Traits{Mode: "native", IPv4Only: true, Ignores: []string{
 		"SDF filters but one of each tunnel or UE address, and Precedence.",
 		"MBR within 5 to 70 %, none above 1 Gbit/s; GBR.",
 		"URR: volumes are those of all sessions together, reported when the session ends only.",

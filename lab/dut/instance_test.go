@@ -28,16 +28,21 @@ func TestInstance(t *testing.T) {
 	for _, tc := range []struct {
 		name, mode string
 		end        func(*Instance) error
+		own        bool
+		want       string // what the end says against it
 	}{
-		{"answers, killed", "answering", (*Instance).Kill},
-		{"silent, killed", "silent", (*Instance).Kill},
-		{"stopped by signal", "answering", (*Instance).Stop},
+		{name: "answers, killed", mode: "answering", end: (*Instance).Kill},
+		{name: "silent, killed", mode: "silent", end: (*Instance).Kill},
+		{name: "another's does not end well", mode: "answering", end: (*Instance).Stop},
+		{name: "ours does not end well", mode: "answering", end: (*Instance).Stop, own: true, want: "signal: terminated"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bed, all := newBed(t), &log{}
 			p := At(bed)
 			p.Log, p.CPUs = all, []int{0}
-			d := mustStart(t, fakeKind(t, tc.mode, `echo "$COLOUR"; grep Cpus_allowed_list /proc/self/status`), p)
+			kind := fakeKind(t, tc.mode, `echo "$COLOUR"; grep Cpus_allowed_list /proc/self/status`)
+			kind.Own = tc.own
+			d := mustStart(t, kind, p)
 			var pids []int
 			waitFor(t, "two processes", func() bool {
 				var err error
@@ -73,7 +78,9 @@ func TestInstance(t *testing.T) {
 					waitFor(t, step.name, func() bool { return state(pid) == "T" == step.stopped })
 				}
 			}
-			_ = tc.end(d) // the fake does not end well
+			if err := tc.end(d); (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the end: got %v, want %q", err, tc.want)
+			}
 			for _, pid := range pids {
 				waitFor(t, "the end", func() bool { return state(pid) == "" })
 			}

@@ -51,6 +51,8 @@ type Traits struct {
 	Own bool
 	// External: it is there already, at the place's addresses; nothing is started.
 	External bool
+	// Mode of XDP, "native" or "generic", if it is configured and known beforehand.
+	Mode string
 	// IPv4Only: packets of IPv6 do not get through it both ways.
 	IPv4Only bool
 	// Ignores are rules that it accepts and does not enforce, or enforces wrongly,

@@ -45,7 +45,8 @@ func peer(t *testing.T, name string) dut.Kind {
 }
 
 // TestPeers drives others' UPFs as the methods do: sessions in their dialect,
-// frames both ways that must arrive at the right UE and in the right tunnel, while other sessions come, move and go; parked and resumed; nothing left.
+// frames both ways that must arrive at the right UE and in the right tunnel, while other sessions come, move and go; parked and resumed;
+// killed and started again; nothing left.
 func TestPeers(t *testing.T) {
 	for name := range programs {
 		t.Run(name, func(t *testing.T) {
@@ -69,6 +70,16 @@ func TestPeers(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v; the log:\n%s", err, s.DUT().Log())
 				}
+			}
+			if err := s.DUT().Kill(); err != nil {
+				t.Error(err)
+			}
+			again, err := dut.Start(t.Context(), kind, dut.At(s.Topology()))
+			if err != nil {
+				t.Fatalf("after a kill: %v", err)
+			}
+			if err := again.Stop(); err != nil {
+				t.Error(err)
 			}
 		})
 	}

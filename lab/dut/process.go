@@ -91,7 +91,8 @@ func pin(cpus []int) error {
 }
 
 // Stop ends the processes, at first by SIGTERM, and removes their devices and
-// files. An error says that they had to be killed, or did not end well.
+// files. An error says that ours had to be killed, or did not end well; how others'
+// end is their own affair, and some take long with many sessions.
 func (d *Instance) Stop() error {
 	if d.cmd == nil {
 		return d.clean()
@@ -102,13 +103,17 @@ func (d *Instance) Stop() error {
 	default:
 	}
 	errs := []error{d.signal(syscall.SIGTERM), d.Resume()} // a stopped process would not notice
+	var why error
 	select {
 	case <-d.done:
 		if d.status != nil {
-			errs = append(errs, fmt.Errorf("dut: stop %s: %w; the end of its log:\n%s", d.Kind.Name, d.status, d.log))
+			why = fmt.Errorf("dut: stop %s: %w; the end of its log:\n%s", d.Kind.Name, d.status, d.log)
 		}
 	case <-time.After(graceTime):
-		errs = append(errs, fmt.Errorf("dut: %s still ran %v after SIGTERM: killed", d.Kind.Name, graceTime))
+		why = fmt.Errorf("dut: %s still ran %v after SIGTERM: killed", d.Kind.Name, graceTime)
+	}
+	if d.Kind.Own {
+		errs = append(errs, why)
 	}
 	return errors.Join(append(errs, d.Kill())...)
 }

@@ -141,7 +141,7 @@ func (s *System) startUPF(ctx context.Context) error {
 	if err := s.startInstance(ctx); err != nil {
 		return err
 	}
-	s.about.Version, s.about.Configuration = s.dut.Program.Version, s.dut.File
+	s.about.Version, s.about.Configuration, s.about.Mode = s.dut.Program.Version, s.dut.File, s.config.Kind.Mode
 	if s.config.Kind.Own {
 		answer, err := s.dut.Datapath(ctx)
 		if err != nil {
