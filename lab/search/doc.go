@@ -8,6 +8,7 @@
 //	Binary  one goal, every trial is believed                         RFC 2544, 26.1
 //	Steps   the loss at 100 %, 90 %, … of a load                      RFC 2544, 26.3
 //	Burst   the longest burst without loss                            RFC 9004
+//	Soak    the load that loses a given part on average, in hours      PLRsearch
 //
 // # MLRsearch
 //
