@@ -35,8 +35,11 @@ type chart struct {
 
 // class is the colour of a system: its place among all but the bed.
 func (v *labView) class(system string) string {
-	if isBed(system) {
+	switch system {
+	case SystemBed:
 		return "bed"
+	case PathBedTC:
+		return "bed second"
 	}
 	i := 0
 	for _, s := range v.Systems {

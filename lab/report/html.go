@@ -121,17 +121,25 @@ func (r *Result) tiles() []tile {
 }
 
 func (r *Result) correctnessTile() tile {
-	var received, wrong uint64
+	received, wrong := uint64(0), r.wrong()
 	for i := range r.Trials {
-		t := &r.Trials[i]
-		received += t.ReceivedFrames
-		wrong += t.Misdelivered + t.Duplicated + t.Reordered
+		received += r.Trials[i].ReceivedFrames
 	}
 	class := "good"
 	if wrong > 0 {
 		class = "bad"
 	}
 	return tile{Class: class, What: "wrong, double, disordered", Figure: grouped(wrong), Unit: "frames", More: "of " + count(received, "frame")}
+}
+
+// wrong is how many frames were wrong, double or out of order.
+func (r *Result) wrong() uint64 {
+	wrong := uint64(0)
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		wrong += t.Misdelivered + t.Duplicated + t.Reordered
+	}
+	return wrong
 }
 
 func (h *Host) notes() []note {

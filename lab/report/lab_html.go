@@ -212,11 +212,7 @@ func (v *labView) tiles() []tile {
 			}
 		}
 	}
-	var r Result
-	for i := range v.Turns {
-		r.Trials = append(r.Trials, v.Turns[i].Trials...)
-	}
-	if len(r.Trials) > 0 {
+	if r := v.trialsOf(""); len(r.Trials) > 0 {
 		tiles = append(tiles, r.correctnessTile())
 	}
 	return tiles
@@ -245,7 +241,7 @@ func (m *methodView) tilesOf(cell int) []tile {
 	}
 	var close []string
 	for _, name := range systems {
-		if e := m.figure(cell, name, f.name); name != best && !isBed(name) && e.Repeats > 0 && !with.Better(e.Interval, f.better == Higher) {
+		if e := m.figure(cell, name, f.name); name != best && !isBed(name) && e.Repeats > 0 && with.Overlaps(e.Interval) {
 			close = append(close, name)
 		}
 	}

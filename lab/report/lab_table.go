@@ -102,7 +102,7 @@ func (v *labView) resultNotes() []note {
 		notes = append(notes, note{"beware", text})
 	}
 	for _, s := range v.Systems {
-		if drops := v.drops(s.Name); drops != "" {
+		if drops := v.trialsOf(s.Name).drops(); drops != "" {
 			notes = append(notes, note{"dropped", s.Name + ": " + drops})
 		}
 	}
@@ -202,27 +202,43 @@ func (v *labView) figureNotes() []note {
 	return notes
 }
 
+// correctness is of all systems, and of those with wrong frames each.
 func (v *labView) correctness() string {
-	var r Result
-	for i := range v.Turns {
-		r.Trials = append(r.Trials, v.Turns[i].Trials...)
-	}
-	if len(r.Trials) == 0 {
+	all := v.trialsOf("")
+	if len(all.Trials) == 0 {
 		return ""
 	}
-	return r.correctness() + ", of all systems"
+	text := all.correctness()
+	for _, s := range v.Systems {
+		if own := v.trialsOf(s.Name); own.wrong() > 0 {
+			text += "; " + s.Name + ": " + own.correctness()
+		}
+	}
+	return text
+}
+
+// trialsOf gathers the trials of a system, or of all.
+func (v *labView) trialsOf(system string) *Result {
+	r := &Result{}
+	for i := range v.Turns {
+		if system == "" || v.Turns[i].System == system {
+			r.Trials = append(r.Trials, v.Turns[i].Trials...)
+		}
+	}
+	return r
 }
 
 // selfLimited is the share of the intended frames above which a sender that did not
 // send them is worth a word.
 const selfLimited = 0.01
 
-// selfLimits says how often the sender, not the system, was the limit.
+// selfLimits says how often the sender, not the system, was the limit, searches apart:
+// there it is an answer like any other.
 func (v *labView) selfLimits() string {
 	trials, limited := 0, 0
 	for i := range v.Turns {
 		for _, t := range v.Turns[i].Trials {
-			if t.IntendedPPS == 0 {
+			if t.IntendedPPS == 0 || t.Kind == Search {
 				continue
 			}
 			trials++
@@ -235,16 +251,6 @@ func (v *labView) selfLimits() string {
 		return ""
 	}
 	return fmt.Sprintf("in %d of %d trials at a given rate the sender sent more than 1 %% less than intended: what it did not send counts as lost", limited, trials)
-}
-
-func (v *labView) drops(system string) string {
-	var r Result
-	for i := range v.Turns {
-		if v.Turns[i].System == system {
-			r.Trials = append(r.Trials, v.Turns[i].Trials...)
-		}
-	}
-	return r.drops()
 }
 
 // publications are where references come from, each once.
