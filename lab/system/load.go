@@ -1,6 +1,7 @@
 package system
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +24,14 @@ type Load struct {
 	AsProfile bool
 
 	Duration time.Duration // of what is measured
-	WarmUp   time.Duration // before, at the same rate; 0: as the duration, and 200 ms at most
+	// Frames ends what is measured; Duration is then how long it may last. 0: no limit.
+	// With no Rate it is a burst: the warm-up is idle.
+	Frames uint64
+	WarmUp time.Duration // before, at the same rate; 0: as the duration, and 200 ms at most
+	// WarmUpRate is that of the warm-up, after which what is measured follows at once,
+	// while frames of the warm-up may be on their way. 0: as Rate, and the path is empty
+	// when what is measured begins.
+	WarmUpRate uint64
 	// Realtime sends from threads that no ordinary program can interrupt. The kernel
 	// takes such a thread off its CPU for up to 50 ms of each second, which would be
 	// the latency of paced frames.
@@ -34,6 +42,9 @@ type Load struct {
 	// may be nil.
 	OnSample    func(Sample)
 	SampleEvery time.Duration // 0: twice a second
+	// OnLoss is called for losses in the order in which they were sent, by another
+	// goroutine. There must be a Rate, and one stream. It may be nil.
+	OnLoss func(Loss)
 }
 
 // At is a load of so many frames per second, 0 for as many as possible, for so long.
@@ -59,6 +70,9 @@ func (l Load) validate() error {
 	if l.Duration <= 0 || l.WarmUp < 0 {
 		return fmt.Errorf("duration of %v after a warm-up of %v", l.Duration, l.WarmUp)
 	}
+	if l.OnLoss != nil && (l.Rate == 0 || l.AsProfile) {
+		return errors.New("losses are told of loads with a constant rate")
+	}
 	return l.Churn.validate()
 }
 
@@ -68,5 +82,27 @@ func (l Load) of(p *pass, d time.Duration) generator.Load {
 	if l.AsProfile {
 		p.profile.Load(p.meter.Direction, float64(l.Rate), &load)
 	}
+	return load
+}
+
+// burstWarmUp is the rate, in frames per second, at which the path is warmed up for a
+// burst.
+const burstWarmUp = 1000
+
+// before is the load of a pass that warms up.
+func (l Load) before(p *pass) generator.Load {
+	switch {
+	case l.WarmUpRate > 0:
+		l.Rate, l.AsProfile = l.WarmUpRate, false
+	case l.Frames > 0 && l.Rate == 0:
+		l.Rate = burstWarmUp
+	}
+	return l.of(p, l.warmUp())
+}
+
+// counted is the load of a pass that is measured.
+func (l Load) counted(p *pass) generator.Load {
+	load := l.of(p, l.Duration)
+	load.Frames = l.Frames
 	return load
 }

@@ -82,7 +82,7 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 // intendedPPS is the rate that was asked for; 0: as much as possible. It is the mean of
 // a ramp.
 func (p *pass) intendedPPS(l *Load) float64 {
-	asked := l.of(p, l.Duration)
+	asked := l.counted(p)
 	if asked.RampTo > 0 {
 		return float64(asked.Rate+asked.RampTo) / 2
 	}

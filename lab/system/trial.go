@@ -85,13 +85,18 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err := t.warmUp(ctx); err != nil {
 		return err
 	}
-	if err := t.measure(ctx); err != nil {
+	follow, err := t.follow(ctx)
+	if err != nil {
 		return err
 	}
-	return t.drain(ctx, func(p *pass, s *meter.Snapshot) error {
-		p.received, p.streams = together(s.Streams), s.Streams
-		return nil
-	})
+	err = t.measure(ctx)
+	if err == nil {
+		err = t.drain(ctx, func(p *pass, s *meter.Snapshot) error {
+			p.received, p.streams = together(s.Streams), s.Streams
+			return nil
+		})
+	}
+	return errors.Join(err, follow(err == nil))
 }
 
 // attach puts the meter of a lane on its device: a real one without native XDP gets it
@@ -110,19 +115,29 @@ func (s *System) attach(l *lane) (*meter.Meter, error) {
 // warmUp sends frames that do not count.
 func (t *trial) warmUp(ctx context.Context) error {
 	err := t.each(ctx, func(ctx context.Context, p *pass) error {
-		_, err := p.generator.Run(ctx, t.load.of(p, t.load.warmUp()))
+		_, err := p.generator.Run(ctx, t.load.before(p))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return t.drain(ctx, func(p *pass, _ *meter.Snapshot) error {
-		var err error
-		if p.first, err = p.generator.Sequences(); err != nil {
-			return err
+	if t.load.WarmUpRate > 0 {
+		for _, p := range t.passes {
+			if err := p.begin(); err != nil {
+				return err
+			}
 		}
-		return p.at.ResetFrom(p.first...)
-	})
+		return nil
+	}
+	return t.drain(ctx, func(p *pass, _ *meter.Snapshot) error { return p.begin() })
+}
+
+// begin has frames counted from the next one on.
+func (p *pass) begin() (err error) {
+	if p.first, err = p.generator.Sequences(); err != nil {
+		return err
+	}
+	return p.at.ResetFrom(p.first...)
 }
 
 // measure runs the load and notes what CPUs and UPF did meanwhile.
@@ -142,7 +157,7 @@ func (t *trial) measure(ctx context.Context) error {
 	t.started = time.Now().UTC()
 	stop := t.sample(ctx, before, dropsBefore)
 	err = t.each(ctx, func(ctx context.Context, p *pass) (err error) {
-		p.sent, err = p.generator.Run(ctx, t.load.of(p, t.load.Duration))
+		p.sent, err = p.generator.Run(ctx, t.load.counted(p))
 		return err
 	}, func(ctx context.Context) (err error) {
 		t.churned, err = churn(ctx)
