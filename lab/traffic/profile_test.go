@@ -182,6 +182,20 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
+// TestHowTo: the profile that the page shows is one.
+func TestHowTo(t *testing.T) {
+	page, err := os.ReadFile("../../docs/howto-lab-traffic.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, ok := strings.Cut(rest, "```")
+	p, err := Parse([]byte(text))
+	if !ok || err != nil || p.Name != "evening" || len(p.Streams) != 3 {
+		t.Errorf("got %+v, %v, want profile evening with 3 streams", p, err)
+	}
+}
+
 func TestNamed(t *testing.T) {
 	both := []generator.Direction{generator.Uplink, generator.Downlink}
 	for _, size := range Sizes {
