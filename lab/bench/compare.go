@@ -94,7 +94,7 @@ func (c *CompareConfig) octets() [][]int {
 // comparison is what Compare works with.
 type comparison struct {
 	CompareConfig
-	contestants []*contestant // the bed first; with tc, that of socket buffers behind it
+	contestants []*contestant // the bed first; with tc, tun or tap, that of socket buffers behind it
 	result      *report.Comparison
 	started     time.Time
 	left        work
@@ -152,7 +152,10 @@ func (r *comparison) start(ctx context.Context) error {
 	}
 	r.result.Setup.Arrangement = cpus.String()
 	beds := []string{report.PathBed}
-	if slices.Contains(r.Datapaths, upf.DatapathTC) {
+	onSkbs := func(name string) bool {
+		return name == upf.DatapathTC || name == upf.DatapathTUN || name == upf.DatapathTAP
+	}
+	if slices.ContainsFunc(r.Datapaths, onSkbs) {
 		beds = append(beds, report.PathBedTC)
 	}
 	for _, name := range append(beds, r.Datapaths...) {

@@ -40,8 +40,8 @@ type Traits struct {
 	// the links may leave checksums and segmentation to whoever is at the UPF's.
 	// Programs that see frames need those offloads off.
 	Offloads bool
-	// Packets: it forwards socket buffers in the kernel, where a meter of XDP would
-	// have them made into frames: the meter is to be at tcx.
+	// Packets: what leaves it are socket buffers, which a meter of XDP would have
+	// copied into frames first, at its expense: the meter is to be at tcx.
 	Packets bool
 	// Lossy: it loses frames at the highest rate on one CPU, since it does not slow
 	// the generator that far: its throughput must be searched.

@@ -27,7 +27,7 @@ func open5gs(name, title, device string) Kind {
 		Name: name, Title: title, Program: "open5gs-upfd",
 		Install: fmt.Sprintf(open5gsInstall, name),
 		Tested:  "With v2.8.0-66-g8f25f3b on Linux 6.18: sessions and packets both ways.",
-		Traits: Traits{Offloads: true, Lossy: true, Ignores: []string{
+		Traits: Traits{Offloads: true, Packets: true, Lossy: true, Ignores: []string{
 			"Gate Status, MBR and GBR.",
 			"Apply Action DROP of uplink FARs.",
 			"SDF filters of downlink PDRs where no PDR matches: the last one is taken.",

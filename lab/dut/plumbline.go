@@ -42,8 +42,8 @@ var own = map[string]Traits{
 	upf.DatapathXDP:   {Own: true},
 	upf.DatapathTC:    {Own: true, Offloads: true, Packets: true},
 	upf.DatapathAFXDP: {Own: true, Lossy: true},
-	upf.DatapathTUN:   {Own: true, Offloads: true, Lossy: true},
-	upf.DatapathTAP:   {Own: true, Offloads: true, Lossy: true},
+	upf.DatapathTUN:   {Own: true, Offloads: true, Packets: true, Lossy: true},
+	upf.DatapathTAP:   {Own: true, Offloads: true, Packets: true, Lossy: true},
 }
 
 // Datapaths are the names of our kinds, in the order of tables.

@@ -94,7 +94,7 @@ func offloads(c *Config) string {
 		words = "checksum, TSO and GRO on"
 	}
 	if c.Skbs {
-		words += "; meter: tcx"
+		words += "; meter: tcx, runs of UDP cut before it"
 	}
 	return words
 }

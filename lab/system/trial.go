@@ -70,6 +70,12 @@ func (s *System) Trial(ctx context.Context, l Load) ([]report.Trial, error) {
 }
 
 func (t *trial) run(ctx context.Context) (err error) {
+	if top := t.system.topology; t.system.config.Skbs { // the meter counts packets, and not runs of them
+		if err := top.LeaveUDPWhole(false); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, top.LeaveUDPWhole(true)) }()
+	}
 	defer func() {
 		for _, p := range t.passes {
 			if p.at != nil {

@@ -96,6 +96,18 @@ func (p *Port) raise() error {
 	return nil
 }
 
+// LeaveUDPWhole lets the UPF's devices take runs of UDP datagrams whole, as a veth does,
+// or has the kernel cut them first, as a device with an XDP program at its other end does.
+func (t *Topology) LeaveUDPWhole(whole bool) error {
+	for _, p := range []Port{t.N3.UPF, t.N6.UPF} {
+		err := p.Namespace.Do(func() error { return setFeatures(p.Device, map[string]bool{"tx-udp-segmentation": whole}) })
+		if err != nil {
+			return fmt.Errorf("segmentation of UDP on %s of %s: %w", p.Device, p.Namespace.Name, err)
+		}
+	}
+	return nil
+}
+
 func setFeatures(device string, features map[string]bool) error {
 	tool, err := ethtool.NewEthtool()
 	if err != nil {
