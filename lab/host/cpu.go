@@ -15,7 +15,8 @@ import (
 // Times are those of all CPUs together since boot, from /proc/stat, and that of the
 // DUT's processes. Their resolution is 10 ms.
 type Times struct {
-	at                                  time.Time
+	At time.Time // when they were read
+
 	user, system, irq, softirq, process time.Duration
 }
 
@@ -39,7 +40,7 @@ func ReadTimes(dut Process) (Times, error) {
 			return Times{}, err
 		}
 	}
-	t.at = time.Now()
+	t.At = time.Now()
 	return t, nil
 }
 
@@ -67,7 +68,7 @@ func parseStat(stat string) (Times, error) {
 
 // Since returns the shares of one CPU's time between before and t.
 func (t Times) Since(before Times) report.CPU {
-	elapsed := t.at.Sub(before.at)
+	elapsed := t.At.Sub(before.At)
 	share := func(now, then time.Duration) float64 {
 		return max(0, 100*float64(now-then)/float64(elapsed))
 	}

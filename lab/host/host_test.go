@@ -37,9 +37,9 @@ func TestParseStat(t *testing.T) {
 
 func TestSharesOfACPU(t *testing.T) {
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	before := Times{at: start, user: time.Second, softirq: time.Second, process: time.Second}
+	before := Times{At: start, user: time.Second, softirq: time.Second, process: time.Second}
 	after := Times{
-		at: start.Add(2 * time.Second), user: 2 * time.Second, system: 500 * time.Millisecond,
+		At: start.Add(2 * time.Second), user: 2 * time.Second, system: 500 * time.Millisecond,
 		softirq: 3 * time.Second, irq: 20 * time.Millisecond, process: 1100 * time.Millisecond,
 	}
 	want := report.CPU{DUTPercent: 5, SoftirqPercent: 100, SystemPercent: 25, BusyPercent: 176}

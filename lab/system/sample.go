@@ -2,7 +2,6 @@ package system
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -21,8 +20,10 @@ type Sample struct {
 	LossRatio   float64
 	P50NS       int64 // latency; 0 if nothing arrived
 	P99NS       int64
-	CPU         report.CPU
-	Drops       map[string]uint64 // by the UPF since the trial began, by reason
+	// CPU and Drops are half a second old at most; Drops are those of the UPF since the
+	// trial began, by reason.
+	CPU   report.CPU
+	Drops map[string]uint64
 }
 
 const sampleEvery = 500 * time.Millisecond // if a load does not say
@@ -32,8 +33,9 @@ type sampler struct {
 	trial    *trial
 	started  time.Time
 	at       time.Time
-	cpu      host.Times
-	drops    map[string]uint64 // when the trial began
+	cpu      host.Times        // when those of sampled were read
+	began    map[string]uint64 // drops when the trial began
+	sampled  Sample            // what is dear to read, and read twice a second at most
 	sent     []uint64
 	received []uint64
 	latency  []*hdrhistogram.Histogram
@@ -46,7 +48,7 @@ func (t *trial) sample(ctx context.Context, cpu host.Times, drops map[string]uin
 	}
 	now := time.Now()
 	s := &sampler{
-		trial: t, started: now, at: now, cpu: cpu, drops: drops,
+		trial: t, started: now, at: now, cpu: cpu, began: drops,
 		sent: make([]uint64, len(t.passes)), received: make([]uint64, len(t.passes)), latency: make([]*hdrhistogram.Histogram, len(t.passes)),
 	}
 	for i, p := range t.passes {
@@ -82,24 +84,37 @@ func (s *sampler) run(ctx context.Context) error {
 
 // take makes a sample of each direction.
 func (s *sampler) take(ctx context.Context) error {
-	system := s.trial.system
-	cpu, err := system.times()
-	drops, dropsErr := system.drops(ctx)
-	if err := errors.Join(err, dropsErr); err != nil {
-		return err
-	}
 	now := time.Now()
 	span := now.Sub(s.at)
-	for i, p := range s.trial.passes {
-		sample := Sample{
-			Direction: p.direction, Elapsed: now.Sub(s.started), CPU: cpu.Since(s.cpu), Drops: less(drops, s.drops),
+	if now.Sub(s.cpu.At) >= sampleEvery {
+		if err := s.takeSystem(ctx); err != nil {
+			return err
 		}
+	}
+	for i, p := range s.trial.passes {
+		sample := s.sampled
+		sample.Direction, sample.Elapsed = p.direction, now.Sub(s.started)
 		if err := s.fill(&sample, i, span); err != nil {
 			return err
 		}
 		s.trial.load.OnSample(sample)
 	}
-	s.at, s.cpu = now, cpu
+	s.at = now
+	return nil
+}
+
+// takeSystem reads what CPUs and UPF did.
+func (s *sampler) takeSystem(ctx context.Context) error {
+	cpu, err := s.trial.system.times()
+	if err != nil {
+		return err
+	}
+	drops, err := s.trial.system.drops(ctx)
+	if err != nil {
+		return err
+	}
+	s.sampled = Sample{CPU: cpu.Since(s.cpu), Drops: less(drops, s.began)}
+	s.cpu = cpu
 	return nil
 }
 
