@@ -28,7 +28,7 @@ func (m Campaign) Cells(point report.LabCell) []report.LabCell {
 
 // Options say how long trials are.
 func (m Campaign) Options() map[string]string {
-	return map[string]string{"campaign trials": m.Duration.String()}
+	return map[string]string{m.Name(): "trials of " + m.Duration.String()}
 }
 
 // Expected is the trial, with its warm-up and the time in which queues run empty.

@@ -36,7 +36,7 @@ func (m Latency) Cells(point report.LabCell) []report.LabCell {
 
 // Options say how long trials are.
 func (m Latency) Options() map[string]string {
-	return map[string]string{"latency trials": m.Duration.String()}
+	return map[string]string{m.Name(): "trials of " + m.Duration.String()}
 }
 
 // Expected is the trial, with its warm-up and the time in which queues run empty.

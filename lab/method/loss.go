@@ -46,7 +46,7 @@ func (m Loss) Cells(point report.LabCell) []report.LabCell {
 
 // Options say how long trials are.
 func (m Loss) Options() map[string]string {
-	return map[string]string{"loss trials": fmt.Sprintf("%v, in steps of %g %%", m.Duration, 100*lossStep)}
+	return map[string]string{m.Name(): fmt.Sprintf("trials of %v, in steps of %g %%", m.Duration, 100*lossStep)}
 }
 
 // Expected is for ten steps.

@@ -97,12 +97,19 @@ func samePoint(a, b report.LabCell) bool {
 // describe says which cell it is, in a few words.
 func describe(c report.LabCell) string {
 	text := c.Method
-	for _, part := range []string{string(c.Direction), sessions(c.Sessions), frames(c.Frames), c.Rules, c.Churn, c.Load} {
+	for _, part := range []string{direction(c.Direction), sessions(c.Sessions), frames(c.Frames), c.Rules, c.Churn, c.Load} {
 		if part != "" {
 			text += ", " + part
 		}
 	}
 	return text
+}
+
+func direction(d report.Direction) string {
+	if d == "" {
+		return "both directions"
+	}
+	return string(d)
 }
 
 func sessions(n int) string {

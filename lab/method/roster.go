@@ -71,12 +71,21 @@ func (r *Roster) contender(name, bed string, c system.Config) *contender {
 // rules that a UPF accepts and does not enforce.
 func (r *Roster) Options() map[string]string {
 	options := map[string]string{"sender": r.Sender.String()}
+	var ignored []string
 	for i := range r.Kinds {
 		if k := &r.Kinds[i]; len(k.Ignores) > 0 {
-			options[NameOf(k)+" ignores"] = strings.Join(k.Ignores, " ")
+			ignored = append(ignored, NameOf(k)+": "+strings.Join(k.Ignores, " "))
 		}
 	}
+	if len(ignored) > 0 {
+		options["not enforced"] = strings.Join(ignored, " ")
+	}
 	return options
+}
+
+// shared reports whether a sender has a CPU together with the UPFs.
+func (r *Roster) shared() bool {
+	return slices.ContainsFunc(r.CPUs.Senders, func(cpu int) bool { return slices.Contains(r.CPUs.UPF, cpu) })
 }
 
 // NameOf is what a kind is called in results.
@@ -138,6 +147,7 @@ func (c *contender) Open(cell report.LabCell, run uint32) error {
 
 func (c *contender) Trial(ctx context.Context, l system.Load) ([]report.Trial, error) {
 	l.Churn = c.churn
+	l.Realtime = l.Realtime && !c.roster.shared() // or the UPF would get what such a sender leaves
 	return c.system.Trial(ctx, l)
 }
 

@@ -55,7 +55,7 @@ func (m Throughput) Options() map[string]string {
 		options["search"] = "binary, RFC 2544"
 	}
 	if m.Budget > 0 {
-		options["time of a search"] = m.Budget.String()
+		options["search time"] = m.Budget.String()
 	}
 	return options
 }
