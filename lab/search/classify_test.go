@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"math"
 	"testing"
 	"time"
@@ -125,6 +126,26 @@ func TestLossRatio(t *testing.T) {
 	for _, tc := range cases {
 		if got := tc.o.LossRatio(Tolerated); math.Abs(got-tc.want) > 1e-12 {
 			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+// Of trials that were all disturbed the one that was held least counts, wherever in the
+// sequence it was.
+func TestTryLeastHeld(t *testing.T) {
+	held := []time.Duration{80 * time.Millisecond, 5 * time.Millisecond, 50 * time.Millisecond, 9 * time.Millisecond}
+	l := &lab{tolerated: Tolerated, measure: func(context.Context, Trial) (Outcome, error) {
+		h := held[0]
+		held = held[1:]
+		return Outcome{Intended: 1000, Sent: 1000, Received: 1000 - uint64(h/time.Millisecond), Held: h}, nil
+	}}
+	r, err := l.try(context.Background(), Trial{Load: 1000, Duration: time.Second})
+	if err != nil || r.Held != 5*time.Millisecond || r.Disturbed || len(l.records) != again {
+		t.Errorf("got %+v, %v, %d records", r, err, len(l.records))
+	}
+	for i, rec := range l.records {
+		if rec.Disturbed != (i != 1) {
+			t.Errorf("record %d: disturbed %v", i, rec.Disturbed)
 		}
 	}
 }

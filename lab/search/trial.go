@@ -50,8 +50,8 @@ type Record struct {
 	Trial
 	Outcome
 	Loss float64 // the loss ratio
-	// Disturbed trials lost frames while their sender was held. They were made again, and
-	// are not evidence.
+	// Disturbed trials lost frames while their sender was held, and one that was held less
+	// was made in their place. They are not evidence.
 	Disturbed bool
 }
 
@@ -68,24 +68,31 @@ type lab struct {
 	took      time.Duration
 }
 
-// again is how often a trial is made, at most, whose sender is held. After that the
-// machine is what it is.
+// again is how often a trial is made, at most, whose sender is held.
 const again = 4
 
-// try makes a trial, again if it was disturbed, and returns the one that counts.
+// try makes a trial, again if it was disturbed, and returns the one that counts: the first
+// that was not, or that with the shortest disturbance.
 func (l *lab) try(ctx context.Context, t Trial) (Record, error) {
-	for n := 1; ; n++ {
+	first, least := len(l.records), len(l.records)
+	for range again {
 		r, err := l.once(ctx, t)
 		if err != nil {
 			return Record{}, err
 		}
-		r.Disturbed = n < again && r.Loss > 0 && r.Held.Seconds() > l.tolerated*t.Duration.Seconds()
 		l.records = append(l.records, r)
 		l.took += max(r.Took, t.Duration)
+		if last := len(l.records) - 1; !r.Disturbed || r.Held < l.records[least].Held {
+			least = last
+		}
 		if !r.Disturbed {
-			return r, nil
+			break
 		}
 	}
+	for i := first; i < len(l.records); i++ {
+		l.records[i].Disturbed = i != least
+	}
+	return l.records[least], nil
 }
 
 func (l *lab) once(ctx context.Context, t Trial) (Record, error) {
@@ -99,5 +106,7 @@ func (l *lab) once(ctx context.Context, t Trial) (Record, error) {
 	if o.Intended == 0 && o.Sent == 0 {
 		return Record{}, fmt.Errorf("trial of %v at %d frames/s: no frame was due", t.Duration, t.Load)
 	}
-	return Record{Trial: t, Outcome: o, Loss: o.LossRatio(l.tolerated)}, nil
+	r := Record{Trial: t, Outcome: o, Loss: o.LossRatio(l.tolerated)}
+	r.Disturbed = r.Loss > 0 && r.Held.Seconds() > l.tolerated*t.Duration.Seconds()
+	return r, nil
 }
