@@ -20,7 +20,7 @@ var eupf = Kind{
 	Tested: "With a8d774a (v0.7.1 and later commits) on Linux 6.18: sessions and packets both ways.",
 	Traits: Traits{Mode: "native", IPv4Only: true, Ignores: []string{
 		"SDF filters but one of each tunnel or UE address, and Precedence.",
-		"MBR within 5 to 70 %, none above 1 Gbit/s; GBR.",
+		"MBRs that do not divide 10^9 bit/s are exceeded, up to twofold; those of 1.5 Gbit/s and more, and GBR.",
 		"URR: volumes are those of all sessions together, reported when the session ends only.",
 		"Buffering: packets are dropped.",
 	}},

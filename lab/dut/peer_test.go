@@ -3,6 +3,7 @@ package dut_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"plumbline/lab/dut"
-	"plumbline/lab/generator"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
 	"plumbline/lab/traffic"
@@ -65,10 +65,17 @@ func TestPeers(t *testing.T) {
 			}
 			t.Cleanup(func() { assertNothingLeft(t, s) })
 			t.Logf("%s\n%s", s.DUT().Program.Version, s.DUT().File)
-			for _, n := range []int{sessions, sessions / 10} {
-				err := s.Turn(t.Context(), func(ctx context.Context) error { return pass(ctx, t, s, n) })
+			passes := []struct {
+				sessions int
+				ipv6     bool
+			}{{sessions, false}, {sessions / 10, false}, {sessions / 10, true}}
+			for _, p := range passes {
+				if p.ipv6 && kind.IPv4Only {
+					continue
+				}
+				err := s.Turn(t.Context(), func(ctx context.Context) error { return pass(ctx, t, s, p.sessions, p.ipv6) })
 				if err != nil {
-					t.Fatalf("%v; the log:\n%s", err, s.DUT().Log())
+					t.Fatalf("%+v: %v; the log:\n%s", p, err, s.DUT().Log())
 				}
 			}
 			if err := s.DUT().Kill(); err != nil {
@@ -85,17 +92,28 @@ func TestPeers(t *testing.T) {
 	}
 }
 
+// profile is frames of one stream each way.
+const profile = `
+streams:
+  - {name: up, direction: uplink, ip: %[1]d, frames: 128}
+  - {name: down, direction: downlink, ip: %[1]d, frames: 128}
+`
+
 // pass brings the sessions to n and sends through them, at a rate that the slowest
 // takes while others use the machine.
-func pass(ctx context.Context, t *testing.T, s *system.System, n int) error {
-	if err := s.Establish(ctx, n, system.Rules{}); err != nil {
+func pass(ctx context.Context, t *testing.T, s *system.System, n int, ipv6 bool) error {
+	if err := s.Establish(ctx, n, system.Rules{IPv6: ipv6}); err != nil {
 		return err
 	}
-	profile, err := traffic.Simple("128", generator.Uniform, generator.Uplink, generator.Downlink)
+	ip := 4
+	if ipv6 {
+		ip = 6
+	}
+	frames, err := traffic.Parse(fmt.Appendf(nil, profile, ip))
 	if err != nil {
 		return err
 	}
-	if err := s.Open(profile, system.NewRun()); err != nil {
+	if err := s.Open(frames, system.NewRun()); err != nil {
 		return err
 	}
 	load := system.At(200, time.Second)
