@@ -49,6 +49,7 @@ struct turn_range {
 /* What a generator is, constant from loading on. */
 const volatile __u32 device;		/* interface index to send by */
 const volatile __u32 access_len;	/* entries of access_by_position */
+const volatile __u8 plain;		/* one stream of one length with whole stamps, and none of the next three */
 const volatile __u8 outer_checksum;	/* uplink: the outer UDP header has one */
 const volatile __u8 marked;		/* some frames have a DSCP */
 const volatile __u8 unlike;		/* what is padding in some frames is a stamp in others */
@@ -88,15 +89,16 @@ static __always_inline const volatile struct shape *stream_shape(__u32 number, _
 }
 
 /* next_shape - the frame's length, by turns, and its number */
-static __always_inline const volatile struct shape *next_shape(const struct access *a, __u64 *sequence)
+static __always_inline const volatile struct shape *next_shape(const struct access *a, int simple, __u64 *sequence)
 {
-	__u32 turn = current.turn;
+	__u32 turn;
 
-	if (streams > 1)
+	if (!simple && streams > 1)
 		return stream_shape(a->stream - first_stream, sequence);
 	*sequence = current.sent;
-	if (turns == 1)
+	if (simple || turns == 1)
 		return &shapes[0];
+	turn = current.turn;
 	current.turn = turn + 1 < turns ? turn + 1 : 0;
 	return &shapes[shape_by_turn[turn % TURNS_MAX] % SHAPES_MAX];
 }
@@ -105,12 +107,13 @@ static __always_inline const volatile struct shape *next_shape(const struct acce
  *
  * @uplink: the frame is GTP-U; else plain IP
  * @ipv6:   the user packet is IPv6; else IPv4
+ * @simple: what plain says
  *
- * Both are constant at compile time, and so are all offsets.
+ * They are constant at compile time, and so are all offsets.
  *
  * Return: 0, or -1 if the page is too short.
  */
-static __always_inline int make(struct xdp_md *ctx, int uplink, int ipv6, const volatile struct shape *shape,
+static __always_inline int make(struct xdp_md *ctx, int uplink, int ipv6, int simple, const volatile struct shape *shape,
 				const struct access *a, __u64 sequence, __u64 intended, __u64 now)
 {
 	const __u32 outer = uplink ? sizeof(struct iphdr) + sizeof(struct udphdr) + sizeof(struct lab_gtpu) : 0;
@@ -122,35 +125,35 @@ static __always_inline int make(struct xdp_md *ctx, int uplink, int ipv6, const 
 	struct lab_gtpu *gtpu;
 	struct udphdr *inner;
 
-	if (data + stamp + SHORT_STAMP_OCTETS > end)
+	if (data + stamp + (simple ? sizeof(struct stamp) : SHORT_STAMP_OCTETS) > end)
 		return -1;
 	/* The last word may reach into the stamp, which comes after. */
 	words = data;
 	for (__u32 i = 0; i < (stamp + 7) / 8; i++)
 		words[i] = shape->headers[i];
-	if (shape->short_stamp)
+	if (!simple && shape->short_stamp)
 		sum += write_short_stamp(data + stamp, shape->stamp_head, a, sequence, intended);
-	else if (data + stamp + sizeof(struct stamp) <= end)
+	else if (simple || data + stamp + sizeof(struct stamp) <= end)
 		sum += write_stamp(data + stamp, shape->stamp_head, a, sequence, intended, now);
 	else
 		return -1;
-	if (unlike)
+	if (!simple && unlike)
 		write_padding(data, end, stamp + (shape->short_stamp ? SHORT_STAMP_OCTETS : sizeof(struct stamp)));
 	ue = ipv6 ? write_ue6(data + user, a, uplink) : write_ue4(data + user, a, uplink, shape->ip_sum);
 	inner = data + udp;
 	inner->check = (__u16)~lab_fold(sum + ue) ?: 0xffff; /* 0 means none. Source: RFC 768. */
-	if (marked && ipv6)
+	if (!simple && marked && ipv6)
 		ip6 += mark6(data + user, a->dscp);
-	else if (marked)
+	else if (!simple && marked)
 		mark4(data + user, a->dscp);
 	if (!uplink)
 		return 0;
 	gtpu = data + user - sizeof(*gtpu);
 	gtpu->teid = a->teid;
 	gtpu->qfi = a->qfi;
-	if (marked)
+	if (!simple && marked)
 		mark4(data + ETH_HLEN, a->dscp);
-	if (outer_checksum)
+	if (!simple && outer_checksum)
 		((struct udphdr *)gtpu - 1)->check = outer_check(shape->outer_sum, shape->pseudo_sum, a, ue, ip6);
 	return 0;
 }
@@ -159,7 +162,7 @@ static __always_inline int make(struct xdp_md *ctx, int uplink, int ipv6, const 
 enum family { IPV4, IPV6, BOTH };
 
 /* generate - make one frame */
-static __always_inline int generate(struct xdp_md *ctx, int uplink, enum family family)
+static __always_inline int generate(struct xdp_md *ctx, int uplink, enum family family, int simple)
 {
 	__u64 now = bpf_ktime_get_ns(), intended, sequence;
 	const volatile struct shape *shape;
@@ -171,13 +174,13 @@ static __always_inline int generate(struct xdp_md *ctx, int uplink, enum family 
 	a = next_access();
 	if (!a)
 		return XDP_ABORTED;
-	shape = next_shape(a, &sequence);
-	if ((turns > 1 || streams > 1) && shape->cut && bpf_xdp_adjust_tail(ctx, -(int)shape->cut))
+	shape = next_shape(a, simple, &sequence);
+	if (!simple && (turns > 1 || streams > 1) && shape->cut && bpf_xdp_adjust_tail(ctx, -(int)shape->cut))
 		return XDP_ABORTED;
 	if (family == IPV6 || (family == BOTH && shape->ipv6))
-		err = make(ctx, uplink, 1, shape, a, sequence, intended, now);
+		err = make(ctx, uplink, 1, simple, shape, a, sequence, intended, now);
 	else
-		err = make(ctx, uplink, 0, shape, a, sequence, intended, now);
+		err = make(ctx, uplink, 0, simple, shape, a, sequence, intended, now);
 	if (err)
 		return XDP_ABORTED;
 	current.sent++;
@@ -189,7 +192,9 @@ static __always_inline int generate(struct xdp_md *ctx, int uplink, enum family 
 	SEC("xdp")					\
 	int generate_##name(struct xdp_md *ctx)		\
 	{						\
-		return generate(ctx, uplink, family);	\
+		if (plain)				\
+			return generate(ctx, uplink, family, 1);	\
+		return generate(ctx, uplink, family, 0);	\
 	}
 
 GENERATE(uplink4, 1, IPV4)

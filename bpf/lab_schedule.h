@@ -20,8 +20,10 @@ struct run {
 	__u32 position;		/* next entry of access_by_position */
 	__u16 turn;		/* of the next frame, if there is one stream */
 	__u16 finished;		/* 1 when the run is done */
+	__u32 uneven;		/* not 0: there are bursts or a ramp */
 	__u32 further;		/* frames that are due at one moment, beside the first */
 	__u32 left;		/* of these, still to come */
+	__u32 reserved;
 	__u64 segment_end;	/* the interval changes when due has reached this */
 	__u64 segment;		/* length of a segment of a ramp, 2^-20 ns */
 	__u64 stretch;		/* of a replay: 2^-20 ns for each ns of the file; 0: the interval holds */
@@ -41,6 +43,19 @@ static __always_inline void next_segment(void)
 	current.segment_end = segment + 1 < SEGMENTS_MAX ? (segment + 1) * current.segment : ~0ULL;
 }
 
+/* next_uneven - go on in a schedule with bursts or a ramp */
+static __always_inline void next_uneven(void)
+{
+	if (current.left) {
+		current.left--;
+		return;
+	}
+	current.left = current.further;
+	current.due += current.interval;
+	if (current.due >= current.segment_end)
+		next_segment();
+}
+
 /* next_intended - take a place in the schedule
  *
  * @now:      the time
@@ -50,20 +65,18 @@ static __always_inline void next_segment(void)
  */
 static __always_inline int next_intended(__u64 now, __u64 *intended)
 {
+	__u64 due = current.due, at = current.start_ns + (due >> DUE_SHIFT), interval = current.interval;
+
 	if (now >= current.end_ns || current.sent >= current.limit) {
 		current.finished = 1;
 		return -1;
 	}
-	*intended = current.interval ? current.start_ns + (current.due >> DUE_SHIFT) : now;
-	if (now < *intended || now < current.start_ns)
+	if (now < at)
 		return -1;
-	if (current.left) {
-		current.left--;
-		return 0;
-	}
-	current.left = current.further;
-	current.due += current.interval;
-	if (current.due >= current.segment_end)
-		next_segment();
+	*intended = interval ? at : now;
+	if (current.uneven)
+		next_uneven();
+	else
+		current.due = due + interval;
 	return 0;
 }

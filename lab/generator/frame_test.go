@@ -19,18 +19,19 @@ import (
 // builds: each direction and family, even and odd payloads, short stamps, and pages that
 // have been scribbled over.
 func TestFrames(t *testing.T) {
+	bed := newBed(t, "plt-frames")
 	for _, d := range []Direction{Uplink, Downlink} {
 		for _, ipv6 := range []bool{false, true} {
 			for _, payload := range []int{ShortStampOctets, 31, 47, StampOctets, 64, 127, 1400} {
 				t.Run(fmt.Sprintf("%v/IPv6 %v/%d", d, ipv6, payload), func(t *testing.T) {
-					testFrames(t, d, ipv6, Config{PayloadOctets: payload})
+					testFrames(t, bed, d, ipv6, Config{PayloadOctets: payload})
 				})
 			}
 			t.Run(fmt.Sprintf("%v/IPv6 %v/IMIX, outer checksum", d, ipv6), func(t *testing.T) {
-				testFrames(t, d, ipv6, Config{Mix: IMIX, OuterChecksum: true})
+				testFrames(t, bed, d, ipv6, Config{Mix: IMIX, OuterChecksum: true})
 			})
 			t.Run(fmt.Sprintf("%v/IPv6 %v/QFI and DSCP, outer checksum", d, ipv6), func(t *testing.T) {
-				testFrames(t, d, ipv6, Config{OuterChecksum: true, Streams: []Stream{
+				testFrames(t, bed, d, ipv6, Config{OuterChecksum: true, Streams: []Stream{
 					{Payloads: []int{100, 20}, Access: Uniform, QFI: []Weighted{{5, 1}, {63, 2}}, DSCP: []Weighted{{0, 1}, {46, 1}, {63, 1}}},
 				}})
 			})
@@ -62,8 +63,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func testFrames(t *testing.T, d Direction, ipv6 bool, shape Config) {
-	bed := newBed(t, "plt-frames")
+func testFrames(t *testing.T, bed *topology.Topology, d Direction, ipv6 bool, shape Config) {
 	c := config(bed, d, ipv6)
 	c.PayloadOctets, c.Mix, c.OuterChecksum, c.Sessions, c.Access = shape.PayloadOctets, shape.Mix, shape.OuterChecksum, sessions(200, ipv6), Uniform
 	c.Streams = shape.Streams

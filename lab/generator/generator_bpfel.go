@@ -36,8 +36,10 @@ type generatorRun struct {
 	Position   uint32
 	Turn       uint16
 	Finished   uint16
+	Uneven     uint32
 	Further    uint32
 	Left       uint32
+	Reserved   uint32
 	SegmentEnd uint64
 	Segment    uint64
 	Stretch    uint64
@@ -86,6 +88,7 @@ const (
 	generatorVarIntervalBySegment  = "interval_by_segment"
 	generatorVarMarked             = "marked"
 	generatorVarOuterChecksum      = "outer_checksum"
+	generatorVarPlain              = "plain"
 	generatorVarShapeByTurn        = "shape_by_turn"
 	generatorVarShapes             = "shapes"
 	generatorVarStreamByNumber     = "stream_by_number"
@@ -163,6 +166,7 @@ type generatorVariableSpecs struct {
 	IntervalBySegment *ebpf.VariableSpec `ebpf:"interval_by_segment"`
 	Marked            *ebpf.VariableSpec `ebpf:"marked"`
 	OuterChecksum     *ebpf.VariableSpec `ebpf:"outer_checksum"`
+	Plain             *ebpf.VariableSpec `ebpf:"plain"`
 	ShapeByTurn       *ebpf.VariableSpec `ebpf:"shape_by_turn"`
 	Shapes            *ebpf.VariableSpec `ebpf:"shapes"`
 	StreamByNumber    *ebpf.VariableSpec `ebpf:"stream_by_number"`
@@ -212,6 +216,7 @@ type generatorVariables struct {
 	IntervalBySegment *ebpf.Variable `ebpf:"interval_by_segment"`
 	Marked            *ebpf.Variable `ebpf:"marked"`
 	OuterChecksum     *ebpf.Variable `ebpf:"outer_checksum"`
+	Plain             *ebpf.Variable `ebpf:"plain"`
 	ShapeByTurn       *ebpf.Variable `ebpf:"shape_by_turn"`
 	Shapes            *ebpf.Variable `ebpf:"shapes"`
 	StreamByNumber    *ebpf.Variable `ebpf:"stream_by_number"`

@@ -46,6 +46,7 @@ func setVariables(spec *ebpf.CollectionSpec, c *Config, l *layout, entries int) 
 	for name, value := range map[string]any{
 		"device":          uint32(c.Link.Peer.Index),
 		"access_len":      uint32(entries),
+		"plain":           flag(len(l.frames) == 1 && !l.frames[0].short && !l.marked() && !c.OuterChecksum),
 		"outer_checksum":  flag(c.OuterChecksum),
 		"marked":          flag(l.marked()),
 		"unlike":          flag(l.unlike()),

@@ -55,8 +55,10 @@ type replayRun struct {
 	Position   uint32
 	Turn       uint16
 	Finished   uint16
+	Uneven     uint32
 	Further    uint32
 	Left       uint32
+	Reserved   uint32
 	SegmentEnd uint64
 	Segment    uint64
 	Stretch    uint64

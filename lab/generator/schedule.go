@@ -19,7 +19,7 @@ func (l *Load) schedule(before generatorRun, start uint64) (run generatorRun, ra
 	run = before
 	run.StartNs, run.Due, run.LastNs, run.Finished = start, 0, 0, 0
 	run.EndNs, run.Limit, run.Interval = math.MaxUint64, math.MaxUint64, 0
-	run.Further, run.Left, run.Segment, run.SegmentEnd, run.Stretch = 0, 0, 0, math.MaxUint64, 0
+	run.Uneven, run.Further, run.Left, run.Segment, run.SegmentEnd, run.Stretch = 0, 0, 0, 0, math.MaxUint64, 0
 	if l.Duration > 0 {
 		run.EndNs = run.StartNs + uint64(l.Duration)
 	}
@@ -35,7 +35,7 @@ func (l *Load) schedule(before generatorRun, start uint64) (run generatorRun, ra
 	}
 	run.Interval = l.interval(float64(l.Rate))
 	if l.Burst > 1 {
-		run.Further = uint32(l.Burst - 1)
+		run.Uneven, run.Further = 1, uint32(l.Burst-1)
 		run.Left = run.Further
 	}
 	if l.RampTo == 0 {
@@ -46,7 +46,7 @@ func (l *Load) schedule(before generatorRun, start uint64) (run generatorRun, ra
 		at := (float64(i) + 0.5) / maxSegments
 		ramp[i] = l.interval(float64(l.Rate)*(1-at) + float64(l.RampTo)*at)
 	}
-	run.Interval = ramp[0]
+	run.Uneven, run.Interval = 1, ramp[0]
 	run.Segment = uint64(l.Duration) << dueShift / maxSegments
 	run.SegmentEnd = run.Segment
 	return run, ramp
