@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"plumbline/lab/topology"
+	"plumbline/netdev"
 )
 
 //go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package generator replay ../../bpf/replay.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
@@ -140,6 +141,12 @@ func (g *Generator) checkDevice() error {
 		if packet := g.FrameOctets() - etherOctets; packet > device.MTU {
 			return fmt.Errorf("packet of %d octets on %s of %s: its MTU is %d",
 				packet, port.Device, port.Namespace.Name, device.MTU)
+		}
+		// Kernels before 6.3 do not say; then frames that do not arrive do.
+		features, err := netdev.Announced(port.Index)
+		if g.config.Sender == Live && err == nil && features&netdev.Transmit == 0 {
+			return fmt.Errorf("%s of %s takes no redirected frames: send by %v or %v, not by %v: %w",
+				port.Device, port.Namespace.Name, XDPSocket, Packet, Live, errors.ErrUnsupported)
 		}
 		return nil
 	})

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf/asm"
+	"github.com/safchain/ethtool"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"plumbline/lab/topology"
+	"plumbline/netdev"
 )
 
 var dropAll = asm.Instructions{asm.Mov.Imm(asm.R0, 1), asm.Return()}
@@ -215,6 +218,39 @@ func TestErrors(t *testing.T) {
 	}
 	if _, err := g.Run(context.Background(), Load{Frames: 5, CPU: 4000}); err == nil {
 		t.Error("CPU 4000 was accepted")
+	}
+}
+
+// TestNoRedirect: a veth whose other end neither has an XDP program nor GRO drops what is
+// redirected to it. Live frames are refused, the other senders do without.
+func TestNoRedirect(t *testing.T) {
+	bed := newBed(t, "plt-noredirect")
+	if _, err := netdev.Announced(bed.N3.Peer.Index); err != nil && !errors.Is(err, unix.ENODEV) {
+		t.Skipf("devices announce nothing before Linux 6.3: %v", err)
+	}
+	err := bed.UPF.Do(func() error {
+		tool, err := ethtool.NewEthtool()
+		if err != nil {
+			return err
+		}
+		defer tool.Close()
+		return tool.Change(bed.N3.UPF.Device, map[string]bool{"rx-gro": false})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config(bed, Uplink, false)
+	if _, err := New(c); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "send by afxdp or packet, not by live") {
+		t.Errorf("got %v, want %v", err, errors.ErrUnsupported)
+	}
+	link := newCapture(t, bed.N3.UPF)
+	for _, c.Sender = range senders[1:] {
+		if _, err := mustNew(t, c).Run(context.Background(), Load{Frames: 3, CPU: -1}); err != nil {
+			t.Error(err)
+		}
+		for range 3 {
+			link.next(t)
+		}
 	}
 }
 
