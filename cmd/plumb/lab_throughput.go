@@ -16,7 +16,7 @@ type labThroughputCommand struct {
 
 	Goal    []lossRatio    `placeholder:"LOSS,..." help:"Throughputs to look for, by the part of the frames that may be lost. Default: 0, 1e-5, 0.5%."`
 	Width   float64        `default:"0.5" placeholder:"PERCENT" help:"How close the bounds of a throughput are to be. Default: 0.5."`
-	Budget  *time.Duration `placeholder:"TIME" help:"Of all trials of a search; what is not found by then is the best that is known. 0s: until it is done. Default: 90s, with --quick 8s; RFC 2544 has none."`
+	Budget  *time.Duration `placeholder:"TIME" help:"Of all trials of a search; what is not found by then is the best that is known. 0s: until it is done. Default: 90s, with --quick 15s; RFC 2544 has none."`
 	RFC2544 bool           `name:"rfc2544" help:"Search as RFC 2544 does: one trial of 60 s is believed, no loss."`
 }
 
@@ -43,7 +43,7 @@ func (c *labThroughputCommand) Run(ctx context.Context, stdout io.Writer) error 
 	d := labDefaults{sessions: []int{1, 1000, 100_000}, frames: []string{"imix"}, duration: time.Second, repeat: 3}
 	budget := 90 * time.Second
 	if c.Quick {
-		d.duration, d.repeat, budget = 200*time.Millisecond, 1, 8*time.Second
+		d.duration, d.repeat, budget = 200*time.Millisecond, 1, 15*time.Second
 	}
 	if c.RFC2544 {
 		d.duration, d.repeat, budget = time.Minute, 1, 0
