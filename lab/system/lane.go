@@ -7,6 +7,7 @@ import (
 	"plumbline/lab/generator"
 	"plumbline/lab/meter"
 	"plumbline/lab/report"
+	"plumbline/lab/topology"
 	"plumbline/lab/traffic"
 )
 
@@ -67,6 +68,14 @@ func (s *System) newLane(p *traffic.Profile, d generator.Direction, run uint32) 
 func (s *System) oneDevice() bool {
 	t := s.topology
 	return t.GNB == t.DN && t.N3.Peer.Index == t.N6.Peer.Index
+}
+
+// sendsBy is the port by which frames of a pass leave.
+func (s *System) sendsBy(p *pass) topology.Port {
+	if p.direction == report.Downlink {
+		return s.topology.N6.Peer
+	}
+	return s.topology.N3.Peer
 }
 
 // access is which session each frame belongs to, in a word.

@@ -63,6 +63,9 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 	if r.IntendedPPS == 0 {
 		r.IntendedFrames = 0
 	}
+	if p.refused.told {
+		r.SentFrames = r.OfferedFrames - p.refused.frames
+	}
 	r.GapNS = int64(p.received.GapNs)
 	r.LatencyNS.Variation = p.received.VariationNs()
 	if r.Streams, err = p.ofStreams(); err != nil {
@@ -87,7 +90,7 @@ func (p *pass) intendedPPS(l *Load) float64 {
 		return float64(asked.Rate+asked.RampTo) / 2
 	}
 	if asked.Speed > 0 { // as the times of a file say
-		return float64(p.sent.Intended) / p.sent.Elapsed.Seconds()
+		return p.perSecond(p.sent.Intended)
 	}
 	return float64(asked.Rate)
 }

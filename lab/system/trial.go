@@ -39,6 +39,7 @@ type pass struct {
 	at       *meter.Meter
 	first    []uint64 // sequence number of the first frame that counts, by stream
 	sent     generator.Result
+	refused  refusal
 	received meter.Stream   // of all streams together
 	streams  []meter.Stream // of each
 }
@@ -70,7 +71,7 @@ func (s *System) Trial(ctx context.Context, l Load) ([]report.Trial, error) {
 }
 
 func (t *trial) run(ctx context.Context) (err error) {
-	if top := t.system.topology; t.system.config.Skbs { // the meter counts packets, and not runs of them
+	if top := t.system.topology; t.system.config.Skbs && t.system.config.External == nil { // the meter counts packets, and not runs of them
 		if err := top.LeaveUDPWhole(false); err != nil {
 			return err
 		}
@@ -95,7 +96,12 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	err = t.measure(ctx)
+	if err = t.beginRefusals(); err == nil {
+		err = t.measure(ctx)
+	}
+	if err == nil {
+		err = t.endRefusals()
+	}
 	if err == nil {
 		err = t.drain(ctx, func(p *pass, s *meter.Snapshot) error {
 			p.received, p.streams = together(s.Streams), s.Streams

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/safchain/ethtool"
@@ -115,6 +117,37 @@ func setFeatures(device string, features map[string]bool) error {
 	}
 	defer tool.Close()
 	return tool.Change(device, features)
+}
+
+// refusals are the ends of the names of counters of frames that were redirected to a
+// device and that it had no room for. Source: Linux drivers/net/veth.c, virtio_net.c.
+var refusals = []string{"xdp_xmit_errors", "xdp_tx_drops"}
+
+// Refused returns how many frames that were redirected to the port its device has not
+// taken so far. ok is false if its driver does not say.
+func (p Port) Refused() (frames uint64, ok bool, err error) {
+	var stats map[string]uint64
+	err = p.Namespace.Do(func() error {
+		tool, err := ethtool.NewEthtool()
+		if err != nil {
+			return err
+		}
+		defer tool.Close()
+		stats, err = tool.Stats(p.Device)
+		return err
+	})
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("counters of %s of %s: %w", p.Device, p.Namespace.Name, err)
+	}
+	for name, n := range stats {
+		if strings.HasPrefix(name, "tx") && slices.ContainsFunc(refusals, func(end string) bool { return strings.HasSuffix(name, end) }) {
+			frames, ok = frames+n, true
+		}
+	}
+	return frames, ok, nil
 }
 
 // removeLink deletes the pair that p is an end of, so that traffic stops at
