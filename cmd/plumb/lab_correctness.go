@@ -12,20 +12,23 @@ import (
 	"plumbline/lab/correctness"
 	"plumbline/lab/host"
 	"plumbline/lab/report"
-	"plumbline/upf"
+	"plumbline/lab/topology"
 )
 
 type labCorrectnessCommand struct {
-	Parts []correctness.Part `arg:"" optional:"" name:"part" help:"What to measure: rate, tcp, usage, effect, buffer. Default: all of them."`
+	Parts []correctness.Part `arg:"" optional:"" name:"part" help:"What to measure: rate, tcp, usage, effect, buffer, restart. Default: all of them."`
 
-	Datapath  string             `default:"xdp" help:"Datapath of the UPF. Default: xdp."`
+	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME,..." help:"What to measure, one after the other: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all. Default: xdp."`
+	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	Direction []report.Direction `default:"uplink,downlink" placeholder:"WAY" help:"uplink, downlink or both. Default: both."`
 	MBR       []uint64           `name:"mbr" placeholder:"KBPS" help:"MBRs for frames. Default: 18 from 64 kbit/s to 10 Gbit/s."`
 	TCPMBR    []uint64           `name:"tcp-mbr" placeholder:"KBPS" help:"MBRs for TCP. Default: 8 from 1 to 1500 Mbit/s."`
 	Duration  time.Duration      `default:"3s" help:"Of each measurement of a rate or of usage; longer where packets are few. Default: 3s."`
 	Repeats   int                `default:"20" placeholder:"N" help:"Of each change of a rule. Default: 20."`
-	Binary    string             `placeholder:"FILE" help:"The plumb that is the UPF. Default: this one."`
-	JSON      string             `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.correctness/1); - is standard output."`
+	JSON      string             `name:"json" placeholder:"FILE" help:"Write the figures of all as JSON (plumbline.lab/1); - is standard output."`
+	Details   string             `placeholder:"FILE" help:"Write all that was measured of one UPF as JSON (plumbline.correctness/1)."`
+
+	labOutputs
 }
 
 // Help is shown by plumb lab correctness --help.
@@ -37,24 +40,72 @@ func (labCorrectnessCommand) Help() string {
     usage    octets in Usage Reports beside what arrived; how far a threshold was passed when it was reported, and a quota by what was forwarded
     effect   packets that the old rule still treated after the response to a modification; loss, gap and End Marker of a path switch
     buffer   time to the Downlink Data Report; packets lost or out of order when a buffer is released under traffic
+    restart  how long nothing is forwarded when the UPF is killed and started again under traffic
 
-All of it is said over PFCP and seen on N3 and N6. It needs root.
+All of it is said over PFCP and seen on N3 and N6, so it works with any UPF. What a UPF refuses is said with the Cause, and the rest is measured. It needs root.
 
 Examples:
 
     plumb lab correctness
     plumb lab correctness rate --mbr 64,20000,600000 --duration 10s
-    plumb lab correctness effect buffer --repeats 200 --json r.json
+    plumb lab correctness effect buffer --repeats 200 --details r.json
+    plumb lab correctness --dut xdp,eupf=/opt/eupf,open5gs-tun --json r.json --html r.html
 `
 }
 
-// Run measures, prints the table and writes the file.
+// Run measures, prints the tables and writes the files.
 func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error {
+	config, err := c.config()
+	if err != nil {
+		return err
+	}
+	kinds, err := kindsOf(c.DUT, c.External)
+	if err != nil {
+		return err
+	}
+	if c.Details != "" && len(kinds) > 1 {
+		return usageError{errors.New("--details is of one UPF: --dut names several")}
+	}
+	file, err := openOutputs(output[*report.Lab]{c.JSON, report.WriteLab})
+	if err != nil {
+		return err
+	}
+	details, err := openOutputs(output[*report.Correctness]{c.Details, report.WriteCorrectness})
+	if err != nil {
+		return errors.Join(err, file.discard())
+	}
+	files, err := c.open()
+	if err != nil {
+		return errors.Join(err, file.discard(), details.discard())
+	}
+	var results []*report.Correctness
+	for _, kind := range kinds {
+		bar := newProgress(os.Stderr, "lab correctness "+kind.Name)
+		config.Kind, config.OnStep = kind, bar.step
+		result, err := correctness.Run(ctx, config)
+		bar.close()
+		if err != nil {
+			return errors.Join(err, file.discard(), details.discard(), files.discard())
+		}
+		results = append(results, result)
+	}
+	lab := report.CorrectnessLab(results)
+	err = errors.Join(details.write(results[0]), file.write(lab), files.write(lab))
+	if c.JSON == "-" {
+		return errors.Join(err, report.WriteLab(stdout, lab))
+	}
+	for _, r := range results {
+		err = errors.Join(err, report.CorrectnessTable(stdout, r))
+	}
+	return err
+}
+
+// config turns the flags into what package correctness takes, without the UPF.
+func (c *labCorrectnessCommand) config() (correctness.Config, error) {
 	info, _ := debug.ReadBuildInfo()
 	version, commit := builtFrom(info, commit)
 	config := correctness.Config{
-		Binary: c.Binary, Datapath: c.Datapath, Parts: c.Parts, Directions: c.Direction, Kbps: c.MBR, TCPKbps: c.TCPMBR,
-		Duration: c.Duration, Repeats: c.Repeats,
+		External: c.External, Parts: c.Parts, Directions: c.Direction, Kbps: c.MBR, TCPKbps: c.TCPMBR, Duration: c.Duration, Repeats: c.Repeats,
 		Host: host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")),
 	}
 	if len(config.Parts) == 0 {
@@ -66,26 +117,8 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 	if len(config.TCPKbps) == 0 {
 		config.TCPKbps = correctness.DefaultTCPKbps
 	}
-	if c.Datapath != upf.DatapathXDP {
-		return usageError{errors.New("--datapath " + c.Datapath + ": want " + upf.DatapathXDP)}
-	}
 	if err := config.Validate(); err != nil {
-		return usageError{err}
+		return config, usageError{err}
 	}
-	file, err := openOutputs(output[*report.Correctness]{c.JSON, report.WriteCorrectness})
-	if err != nil {
-		return err
-	}
-	bar := newProgress(os.Stderr, "lab correctness")
-	config.OnStep = bar.step
-	result, err := correctness.Run(ctx, config)
-	bar.close()
-	if err != nil {
-		return errors.Join(err, file.discard())
-	}
-	err = file.write(result)
-	if c.JSON == "-" {
-		return errors.Join(err, report.WriteCorrectness(stdout, result))
-	}
-	return errors.Join(err, report.CorrectnessTable(stdout, result))
+	return config, nil
 }

@@ -25,7 +25,7 @@ func (b *bed) buffers(ctx context.Context) error {
 	for range b.Repeats {
 		c, reportedAt, err := b.page(ctx)
 		if err != nil {
-			return fmt.Errorf("buffering: %w", err)
+			return b.attempted(Buffers, "buffering", err)
 		}
 		c.count(&f)
 		if len(c.frames) > 0 {

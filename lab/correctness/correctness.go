@@ -9,12 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"plumbline/lab/dut"
+	"plumbline/lab/n4load"
 	"plumbline/lab/report"
+	"plumbline/lab/system"
 	"plumbline/lab/topology"
-	"plumbline/upf"
 )
 
 // Part is a group of measurements.
@@ -22,20 +21,23 @@ type Part string
 
 // The parts, in the order in which they are measured.
 const (
-	Rates   Part = "rate"
-	TCP     Part = "tcp"
-	Usage   Part = "usage"
-	Effects Part = "effect"
-	Buffers Part = "buffer"
+	Rates    Part = "rate"
+	TCP      Part = "tcp"
+	Usage    Part = "usage"
+	Effects  Part = "effect"
+	Buffers  Part = "buffer"
+	Restarts Part = "restart"
 )
 
 // Parts lists them.
-var Parts = []Part{Rates, TCP, Usage, Effects, Buffers}
+var Parts = []Part{Rates, TCP, Usage, Effects, Buffers, Restarts}
 
-// Config says what to measure. Only Binary may be empty.
+// Config says what to measure.
 type Config struct {
-	Binary   string // plumb; empty: this program
-	Datapath string // of the UPF: upf.DatapathXDP, ...
+	Kind dut.Kind
+	// External is where a Kind is that is there already; nil: the Kind is started in a
+	// test bed.
+	External *topology.External
 
 	Parts      []Part
 	Directions []report.Direction
@@ -45,7 +47,6 @@ type Config struct {
 	Repeats    int           // of each change of a rule
 	Host       report.Host
 
-	Adjust func(*upf.Config)   // changes the UPF's configuration; may be nil
 	OnStep func(s report.Step) // is called at the start of each step; may be nil
 }
 
@@ -67,13 +68,14 @@ const (
 	MaxKbps                  = 1_000_000_000
 )
 
-const runName = "plumb-correct" // of the namespaces
+const runName = "plumb-corr" // of the namespaces
 
 // bed is what the measurements work with.
 type bed struct {
 	Config
+	system   *system.System // the UPF, where it is
 	topology *topology.Topology
-	dut      *dut.Instance
+	template n4load.Template // how sessions are said to it
 	smf      *smf
 	sink     *net.UDPConn // GTP-U port of the gNB: nobody answers that it is closed
 	result   *report.Correctness
@@ -83,7 +85,8 @@ type bed struct {
 }
 
 // Run measures what c says. It leaves no namespace, process or program behind,
-// whether it succeeds, fails, or ctx is done.
+// whether it succeeds, fails, or ctx is done. What the UPF refuses, or accepts and does
+// not do, is in the result ([report.Correctness.Unmeasured]), and no error.
 //
 // Errors: [errors.ErrUnsupported] for what this machine or kernel lacks, or for
 // missing privilege.
@@ -92,21 +95,33 @@ func Run(ctx context.Context, c Config) (result *report.Correctness, err error) 
 		return nil, err
 	}
 	b := &bed{Config: c, result: &report.Correctness{
-		Schema: report.CorrectnessSchema, Started: time.Now().UTC().Truncate(time.Second), Host: c.Host, Datapath: c.Datapath,
+		Schema: report.CorrectnessSchema, Started: time.Now().UTC().Truncate(time.Second), Host: c.Host, System: c.Kind.Title,
 	}}
-	defer func() { err = errors.Join(explain(ctx, err), b.close()) }()
+	if c.Kind.Own {
+		b.result.Datapath = c.Kind.Name
+	}
+	defer func() { err = errors.Join(system.Explain(ctx, err), b.close()) }()
 	if err := b.build(ctx); err != nil {
 		return nil, err
 	}
+	return b.result, b.system.Watch(ctx, b.measureAll)
+}
+
+// measureAll measures the parts that are asked for.
+func (b *bed) measureAll(ctx context.Context) error {
 	for _, p := range Parts {
-		if !slices.Contains(c.Parts, p) {
+		if !slices.Contains(b.Parts, p) {
+			continue
+		}
+		if b.External != nil && (p == TCP || p == Restarts) {
+			b.unmeasured(p, "all", "the laboratory has not started this UPF")
 			continue
 		}
 		if err := b.measure(ctx, p); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return b.result, nil
+	return nil
 }
 
 func (b *bed) measure(ctx context.Context, p Part) error {
@@ -121,6 +136,8 @@ func (b *bed) measure(ctx context.Context, p Part) error {
 		return b.effects(ctx)
 	case Buffers:
 		return b.buffers(ctx)
+	case Restarts:
+		return b.restarts(ctx)
 	}
 	return fmt.Errorf("correctness: part %q: %w", p, errors.ErrUnsupported)
 }
@@ -153,19 +170,23 @@ func (c *Config) Validate() error {
 
 func (b *bed) build(ctx context.Context) error {
 	b.step("start", startTime)
-	if _, err := topology.Sweep(runName); err != nil {
+	cpus, err := system.ShareCPUs(1)
+	if err != nil {
 		return err
 	}
-	var err error
-	if b.topology, err = topology.New(topology.Config{Name: runName}); err != nil {
+	b.system, err = system.New(ctx, system.Config{
+		Run: runName, Name: b.Kind.Name, Kind: b.Kind, External: b.External, Offload: b.Kind.Offloads, Skbs: b.Kind.Packets, CPUs: cpus,
+	})
+	if err != nil {
 		return err
 	}
-	kind := dut.Plumbline(b.Datapath, b.Adjust)
-	kind.Path = b.Binary
-	if b.dut, err = dut.Start(ctx, kind, dut.At(b.topology)); err != nil {
+	about := b.system.Describe()
+	b.result.Version, b.result.Configuration = about.Version, about.Configuration
+	b.topology = b.system.Topology()
+	place := dut.At(b.topology)
+	if b.template, err = b.Kind.Template(&place); err != nil {
 		return err
 	}
-	b.result.Configuration = b.dut.File
 	if b.sink, err = listenGTPU(b.topology); err != nil {
 		return err
 	}
@@ -194,11 +215,8 @@ func (b *bed) close() error {
 	if b.sink != nil {
 		errs = append(errs, b.sink.Close())
 	}
-	if b.dut != nil {
-		errs = append(errs, b.dut.Stop())
-	}
-	if b.topology != nil {
-		errs = append(errs, b.topology.Close())
+	if b.system != nil {
+		errs = append(errs, b.system.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -209,19 +227,4 @@ func (b *bed) nextUE() netip.Addr {
 	n := b.seid + 1
 	first[2], first[3] = first[2]+byte(n>>8), first[3]+byte(n)
 	return netip.AddrFrom4(first)
-}
-
-// explain says why ctx is done, if it is, and what an error for want of
-// privilege means.
-func explain(ctx context.Context, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return errors.New("interrupted")
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return fmt.Errorf("%w: the laboratory makes network namespaces and attaches XDP programs: run it as root: %w",
-			errors.ErrUnsupported, err)
-	}
-	return err
 }

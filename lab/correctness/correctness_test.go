@@ -2,6 +2,8 @@ package correctness
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"plumbline/lab/dut"
 	"plumbline/lab/report"
+	"plumbline/lab/system"
+	"plumbline/pfcp"
 	"plumbline/upf"
 )
 
@@ -40,8 +45,10 @@ const inFlight = 64
 // TestRun measures a UPF and judges what does not depend on how fast this
 // machine is.
 func TestRun(t *testing.T) {
+	kind := dut.Plumbline(upf.DatapathXDP, nil)
+	kind.Path = plumb
 	r, err := Run(t.Context(), Config{
-		Binary: plumb, Datapath: upf.DatapathXDP, Parts: []Part{Rates, Usage, Effects, Buffers},
+		Kind: kind, Parts: []Part{Rates, Usage, Effects, Buffers, Restarts},
 		Directions: []report.Direction{report.Uplink, report.Downlink},
 		Kbps:       []uint64{50_000}, Duration: 400 * time.Millisecond, Repeats: 3,
 	})
@@ -71,10 +78,36 @@ func TestRun(t *testing.T) {
 			t.Errorf("rule to %s: got %+v", f.Kind, f)
 		}
 	}
+	if len(r.Unmeasured) > 0 {
+		t.Errorf("refused: %+v", r.Unmeasured)
+	}
+	for _, f := range r.Restarts {
+		if f.OutageNS < f.ReadyNS/2 || f.OutageMaxNS < f.OutageNS || f.Lost == 0 || f.Kept != 0 {
+			t.Errorf("restart: got %+v", f)
+		}
+	}
 	for _, f := range r.Buffers {
 		if f.Lost != 0 || f.Reordered != 0 || f.Duplicated != 0 || f.Frames == 0 || f.NoticeNS <= 0 {
 			t.Errorf("buffering: got %+v", f)
 		}
+	}
+}
+
+// TestRefused has the CP function say what no UPF accepts: it is in the result with the
+// Cause, and is no error. A UPF that has ended is one.
+func TestRefused(t *testing.T) {
+	b := &bed{system: &system.System{}, result: &report.Correctness{}}
+	refused := fmt.Errorf("correctness: establishment: %s: %w", pfcp.CauseRuleCreationModificationFail, errRefused)
+	if err := b.attempted(Rates, "MBR 1 kbit/s uplink", refused); err != nil {
+		t.Error(err)
+	}
+	broken := errors.New("broken")
+	if err := b.attempted(Rates, "", broken); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+	want := []report.Unmeasured{{Part: "rate", What: "MBR 1 kbit/s uplink", Why: "establishment: " + pfcp.CauseRuleCreationModificationFail.String() + ": refused"}}
+	if diff := cmp.Diff(want, b.result.Unmeasured); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -14,6 +14,7 @@
 //	         had the response to its modification: gate, path switch
 //	buffer   Downlink Data Report after the first packet, packets lost and out of
 //	         order when the buffer is released under traffic
+//	restart  how long nothing is forwarded when the UPF is killed and started again
 //
 // Everything is said over N4 and seen on N3 and N6, so that nothing of it depends
 // on how the UPF works. Points in time are nanoseconds of CLOCK_MONOTONIC, which

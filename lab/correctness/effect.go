@@ -33,21 +33,32 @@ func (b *bed) effects(ctx context.Context) error {
 	for _, kind := range effectKinds {
 		b.step(fmt.Sprintf("rule to %s under traffic, %d times", kind, b.Repeats), time.Duration(b.Repeats)*changeTime)
 		f := report.EffectFigure{Kind: kind, RatePPS: effectRate, Repeats: b.Repeats}
-		var last, gaps []int64
-		for range b.Repeats {
-			c, err := b.change(ctx, kind)
-			if err != nil {
-				return fmt.Errorf("rule to %s: %w", kind, err)
-			}
-			o := c.judge(kind)
-			f.OldAfter += o.oldAfter
-			f.Lost, f.Reordered, f.EndMarkers = f.Lost+o.lost, f.Reordered+o.reordered, f.EndMarkers+o.endMarkers
-			last, gaps = append(last, o.lastOld), append(gaps, o.gap)
+		err := b.effect(ctx, &f)
+		if err == nil {
+			b.result.Effects = append(b.result.Effects, f)
 		}
-		f.LastOldNS, f.LastOldMaxNS = median(last)
-		f.GapNS, f.GapMaxNS = median(gaps)
-		b.result.Effects = append(b.result.Effects, f)
+		if err := b.attempted(Effects, "rule to "+kind, err); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// effect makes one kind of change several times.
+func (b *bed) effect(ctx context.Context, f *report.EffectFigure) error {
+	var last, gaps []int64
+	for range f.Repeats {
+		c, err := b.change(ctx, f.Kind)
+		if err != nil {
+			return err
+		}
+		o := c.judge(f.Kind)
+		f.OldAfter += o.oldAfter
+		f.Lost, f.Reordered, f.EndMarkers = f.Lost+o.lost, f.Reordered+o.reordered, f.EndMarkers+o.endMarkers
+		last, gaps = append(last, o.lastOld), append(gaps, o.gap)
+	}
+	f.LastOldNS, f.LastOldMaxNS = median(last)
+	f.GapNS, f.GapMaxNS = median(gaps)
 	return nil
 }
 
@@ -125,10 +136,12 @@ func (c *changed) judge(kind string) (o outcome) {
 			o.old(f.sent - c.accepted)
 		}
 	case toForward: // what was due before the first that arrived was dropped by it
+		firstNew := c.started + int64(c.sent)*interval // none did
 		if len(c.frames) > 0 {
-			o.lastOld = c.frames[0].intended - interval - c.accepted
-			o.oldAfter = max(0, int((o.lastOld+interval-1)/interval))
+			firstNew = c.frames[0].intended
 		}
+		o.lastOld = firstNew - interval - c.accepted
+		o.oldAfter = max(0, int((o.lastOld+interval-1)/interval))
 		o.lost = int(c.sent) - len(c.frames) - int(c.frames0())
 	case pathSwitch:
 		c.judgeSwitch(&o)
@@ -178,5 +191,8 @@ func (c *changed) judgeSwitch(o *outcome) {
 	if ended {
 		o.endMarkers++
 	}
-	o.lost, o.gap = int(c.sent)-seen, firstNew-lastOld
+	o.lost = int(c.sent) - seen
+	if firstNew != 0 && lastOld != 0 {
+		o.gap = firstNew - lastOld
+	}
 }

@@ -57,10 +57,12 @@ func (b *bed) rates(ctx context.Context) error {
 		for _, kbps := range b.Kbps {
 			b.step(fmt.Sprintf("MBR %d kbit/s %s", kbps, d), b.rateTime(kbps))
 			f, err := b.rate(ctx, d, kbps)
-			if err != nil {
-				return fmt.Errorf("MBR %d kbit/s %s: %w", kbps, d, err)
+			if err == nil {
+				b.result.Rates = append(b.result.Rates, f)
 			}
-			b.result.Rates = append(b.result.Rates, f)
+			if err := b.attempted(Rates, fmt.Sprintf("MBR %d kbit/s %s", kbps, d), err); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -90,8 +92,7 @@ func (b *bed) rate(ctx context.Context, d report.Direction, kbps uint64) (f repo
 	if sent.err != nil {
 		return f, sent.err
 	}
-	time.Sleep(settle)
-	after, err := w.read()
+	after, err := w.drained()
 	if err != nil {
 		return f, err
 	}
@@ -131,7 +132,7 @@ func (b *bed) watch(s *session, d report.Direction, payload int) (*watcher, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := meter.Attach(meter.Config{Port: port, N3: b.topology.N3, Direction: way, Run: b.run})
+	m, err := meter.Attach(meter.Config{Port: port, N3: b.topology.N3, Direction: way, Run: b.run, Packets: b.Kind.Packets})
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
@@ -156,9 +157,26 @@ func (w *watcher) read() (meter.Stream, error) {
 		return meter.Stream{}, err
 	}
 	if n := s.Streams[0].MisdeliveredTotal() + s.Streams[0].Duplicated; n > 0 {
-		return meter.Stream{}, fmt.Errorf("correctness: %d frames arrived wrong or twice", n)
+		return meter.Stream{}, fmt.Errorf("correctness: %d frames arrived wrong or twice: %w", n, errWrong)
 	}
 	return s.Streams[0], nil
+}
+
+// drained is read once nothing more comes: a UPF may hold many packets in its queues.
+func (w *watcher) drained() (meter.Stream, error) {
+	const most, enough = 100, 3
+	last, quiet := uint64(0), 0
+	for range most {
+		time.Sleep(settle)
+		s, err := w.read()
+		if quiet++; s.Received != last {
+			last, quiet = s.Received, 0
+		}
+		if err != nil || quiet == enough {
+			return s, err
+		}
+	}
+	return meter.Stream{}, fmt.Errorf("correctness: frames still arrive %v after the last was sent", most*settle)
 }
 
 func (w *watcher) close() error { return errors.Join(w.meter.Close(), w.generator.Close()) }

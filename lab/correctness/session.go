@@ -47,6 +47,7 @@ func (b *bed) establish(ctx context.Context, ue netip.Addr, x shape) (*session, 
 	b.smf.reports[s.cp] = s.reports
 	b.smf.mu.Unlock()
 	m := s.establishment(b.smf.node, x)
+	b.say(s, &m)
 	var r pfcp.SessionEstablishmentResponse
 	at, err := b.smf.ask(ctx, 0, &m, &r)
 	switch {
@@ -65,6 +66,15 @@ func (b *bed) establish(ctx context.Context, ue netip.Addr, x shape) (*session, 
 	b.smf.sessions[s.cp] = s.up
 	b.smf.mu.Unlock()
 	return s, nil
+}
+
+// say puts the establishment as the UP function needs it.
+func (b *bed) say(s *session, m *pfcp.SessionEstablishmentRequest) {
+	if b.template.ULTEID != 0 { // it does not choose F-TEIDs
+		s.teid = b.template.ULTEID + uint32(s.cp)
+		m.CreatePDRs[0].PDI.FTEID = pfcp.Some(pfcp.FTEID{V4: true, TEID: s.teid, IPv4: b.template.N3})
+	}
+	b.template.Dialect.Adapt(m)
 }
 
 func (s *session) establishment(node netip.Addr, x shape) pfcp.SessionEstablishmentRequest {
@@ -94,6 +104,7 @@ func (s *session) establishment(node netip.Addr, x shape) pfcp.SessionEstablishm
 			})},
 		},
 		CreateQERs: []pfcp.CreateQER{qer},
+		PDNType:    pfcp.Some(pfcp.PDNTypeIPv4),
 	}
 	if x.buffer {
 		m.CreateFARs[1].ApplyAction = pfcp.ApplyBUFF | pfcp.ApplyNOCP
@@ -153,7 +164,7 @@ func (s *session) report(ctx context.Context, within time.Duration) (reported, e
 	case r := <-s.reports:
 		return r, nil
 	case <-time.After(within):
-		return reported{}, fmt.Errorf("correctness: no Session Report Request within %v", within)
+		return reported{}, fmt.Errorf("correctness: no Session Report Request within %v: %w", within, errSilent)
 	case <-ctx.Done():
 		return reported{}, ctx.Err()
 	}

@@ -44,9 +44,12 @@ type reported struct {
 	m  pfcp.SessionReportRequest
 }
 
-// errRefused is what a UP function that does not accept a request is reported
-// with.
-var errRefused = errors.New("refused")
+// What a UP function is reported with that does not do what it is asked for.
+var (
+	errRefused = errors.New("refused")
+	errSilent  = errors.New("the UPF is silent")
+	errWrong   = errors.New("the UPF is wrong")
+)
 
 const (
 	t1     = time.Second // until a request is sent again
@@ -75,17 +78,21 @@ func newSMF(ctx context.Context, t *topology.Topology) (*smf, error) {
 		return nil, fmt.Errorf("correctness: CP function: %w", err)
 	}
 	s.done.Go(s.receive)
-	var r pfcp.AssociationSetupResponse
-	_, err = s.ask(ctx, 0, &pfcp.AssociationSetupRequest{
-		NodeID: pfcp.NodeID{Addr: s.node}, RecoveryTimeStamp: s.started,
-	}, &r)
-	if err == nil && !r.Cause.Accepted() {
-		err = fmt.Errorf("association: %s: %w", r.Cause, errRefused)
-	}
-	if err != nil {
+	if err := s.associate(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+func (s *smf) associate(ctx context.Context) error {
+	var r pfcp.AssociationSetupResponse
+	_, err := s.ask(ctx, 0, &pfcp.AssociationSetupRequest{
+		NodeID: pfcp.NodeID{Addr: s.node}, RecoveryTimeStamp: s.started,
+	}, &r)
+	if err == nil && !r.Cause.Accepted() {
+		err = fmt.Errorf("correctness: association: %s: %w", r.Cause, errRefused)
+	}
+	return err
 }
 
 func (s *smf) close() error {
@@ -120,7 +127,7 @@ func (s *smf) ask(ctx context.Context, seid uint64, request, response pfcp.Messa
 			}
 		}
 	}
-	return 0, fmt.Errorf("correctness: no response to %T, sent %d times", request, n1)
+	return 0, fmt.Errorf("correctness: no response to %T, sent %d times: %w", request, n1, errSilent)
 }
 
 // receive takes what the UP function sends until the socket is closed.

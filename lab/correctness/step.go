@@ -40,6 +40,8 @@ func (b *bed) expected() time.Duration {
 			sum += time.Duration(len(effectKinds)*b.Repeats) * changeTime
 		case Buffers:
 			sum += time.Duration(b.Repeats) * changeTime
+		case Restarts:
+			sum += restartTimes * restartTime
 		}
 	}
 	return sum

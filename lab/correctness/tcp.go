@@ -30,10 +30,12 @@ func (b *bed) tcp(ctx context.Context) error {
 		for _, kbps := range b.TCPKbps {
 			b.step(fmt.Sprintf("MBR %d kbit/s %s, TCP", kbps, d), b.tcpTime())
 			f, err := b.tcpRate(ctx, d, kbps)
-			if err != nil {
-				return fmt.Errorf("MBR %d kbit/s %s, TCP: %w", kbps, d, err)
+			if err == nil {
+				b.result.Rates = append(b.result.Rates, f)
 			}
-			b.result.Rates = append(b.result.Rates, f)
+			if err := b.attempted(TCP, fmt.Sprintf("MBR %d kbit/s %s, TCP", kbps, d), err); err != nil {
+				return err
+			}
 		}
 	}
 	var err error

@@ -25,20 +25,22 @@ func (b *bed) usage(ctx context.Context) error {
 	for _, d := range b.Directions {
 		for _, rate := range usageRates {
 			b.step(fmt.Sprintf("usage %s at %s", d, inWords(rate)), b.Duration+usageTime)
-			if err := b.volume(ctx, d, rate, 0); err != nil {
-				return fmt.Errorf("usage %s: %w", d, err)
+			err := b.volume(ctx, d, rate, 0)
+			if err := b.attempted(Usage, fmt.Sprintf("usage %s at %s", d, inWords(rate)), err); err != nil {
+				return err
 			}
 		}
-		if err := b.volume(ctx, d, 100_000, 500_000); err != nil { // half of it is dropped
-			return fmt.Errorf("usage under an MBR %s: %w", d, err)
+		err := b.volume(ctx, d, 100_000, 500_000) // half of it is dropped
+		if err := b.attempted(Usage, fmt.Sprintf("usage %s above an MBR", d), err); err != nil {
+			return err
 		}
 		for _, rate := range limitRates {
 			b.step(fmt.Sprintf("threshold and quota %s at %s", d, inWords(rate)), b.Duration+usageTime)
-			if err := b.limit(ctx, d, rate, "threshold"); err != nil {
-				return fmt.Errorf("threshold %s: %w", d, err)
-			}
-			if err := b.limit(ctx, d, rate, "quota"); err != nil {
-				return fmt.Errorf("quota %s: %w", d, err)
+			for _, kind := range []string{"threshold", "quota"} {
+				err := b.limit(ctx, d, rate, kind)
+				if err := b.attempted(Usage, fmt.Sprintf("%s %s at %s", kind, d, inWords(rate)), err); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -67,8 +69,7 @@ func (b *bed) volume(ctx context.Context, d report.Direction, rate, mbr uint64) 
 	if done.err != nil {
 		return done.err
 	}
-	time.Sleep(settle)
-	got, err := w.read()
+	got, err := w.drained()
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (b *bed) volume(ctx context.Context, d report.Direction, rate, mbr uint64) 
 		return err
 	}
 	f := report.VolumeFigure{
-		Direction: d, RatePPS: float64(got.Received) / done.Elapsed.Seconds(), MBR: mbr != 0,
+		Direction: d, AskedPPS: rate, RatePPS: float64(got.Received) / done.Elapsed.Seconds(), MBR: mbr != 0,
 		ReportedOctets: octetsOf(reports), MeteredOctets: got.Received * (usagePayload + userHeaders),
 	}
 	f.ErrorPPM = 1e6 * (float64(f.ReportedOctets)/float64(max(f.MeteredOctets, 1)) - 1)
@@ -131,14 +132,13 @@ func (b *bed) limit(ctx context.Context, d report.Direction, rate uint64, kind s
 	if err := errors.Join(err, done.err); err != nil {
 		return err
 	}
-	time.Sleep(settle)
-	got, err := w.read()
+	got, err := w.drained()
 	if err != nil {
 		return err
 	}
 	const octets = usagePayload + userHeaders
 	f := report.LimitFigure{
-		Kind: kind, Direction: d, RatePPS: float64(done.Sent) / done.Elapsed.Seconds(), PacketOctets: octets, AskedOctets: asked,
+		Kind: kind, Direction: d, AskedPPS: rate, RatePPS: float64(done.Sent) / done.Elapsed.Seconds(), PacketOctets: octets, AskedOctets: asked,
 		ReportedOctets: octetsOf(said.m.UsageReports), PassedOctets: got.Received * octets,
 	}
 	over := f.ReportedOctets

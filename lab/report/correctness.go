@@ -13,16 +13,28 @@ const CorrectnessSchema = "plumbline.correctness/1"
 
 // Correctness is how far a UPF is from what its rules say.
 type Correctness struct {
-	Schema        string         `json:"schema"`
-	Started       time.Time      `json:"started"`
-	Host          Host           `json:"host"`
-	Datapath      string         `json:"datapath"`
-	Configuration string         `json:"configuration"` // of the DUT
-	Rates         []RateFigure   `json:"rates"`
-	Volumes       []VolumeFigure `json:"volumes"`
-	Limits        []LimitFigure  `json:"limits"`
-	Effects       []EffectFigure `json:"effects"`
-	Buffers       []BufferFigure `json:"buffers"`
+	Schema        string          `json:"schema"`
+	Started       time.Time       `json:"started"`
+	Host          Host            `json:"host"`
+	System        string          `json:"system"`             // title of the DUT
+	Version       string          `json:"version,omitempty"`  // of the DUT
+	Datapath      string          `json:"datapath,omitempty"` // of the DUT, if it is ours
+	Configuration string          `json:"configuration"`      // of the DUT
+	Rates         []RateFigure    `json:"rates"`
+	Volumes       []VolumeFigure  `json:"volumes"`
+	Limits        []LimitFigure   `json:"limits"`
+	Effects       []EffectFigure  `json:"effects"`
+	Buffers       []BufferFigure  `json:"buffers"`
+	Restarts      []RestartFigure `json:"restarts"`
+	// Unmeasured is what the DUT refused, or accepted and did not do.
+	Unmeasured []Unmeasured `json:"unmeasured,omitempty"`
+}
+
+// Unmeasured says why there is no figure.
+type Unmeasured struct {
+	Part string `json:"part"`
+	What string `json:"what"`
+	Why  string `json:"why"`
 }
 
 // RateFigure is an MBR, and what passed of more than that. Rates are of user
@@ -43,8 +55,9 @@ type RateFigure struct {
 // VolumeFigure is what a URR counted beside what arrived behind the UPF.
 type VolumeFigure struct {
 	Direction      Direction `json:"direction"`
-	RatePPS        float64   `json:"rate_pps"` // that was forwarded
-	MBR            bool      `json:"mbr"`      // while a QER dropped a part
+	AskedPPS       uint64    `json:"asked_pps"` // 0: as much as possible
+	RatePPS        float64   `json:"rate_pps"`  // that was forwarded
+	MBR            bool      `json:"mbr"`       // while a QER dropped a part
 	ReportedOctets uint64    `json:"reported_octets"`
 	MeteredOctets  uint64    `json:"metered_octets"`
 	ErrorPPM       float64   `json:"error_ppm"`
@@ -54,7 +67,8 @@ type VolumeFigure struct {
 type LimitFigure struct {
 	Kind           string    `json:"kind"` // threshold, quota
 	Direction      Direction `json:"direction"`
-	RatePPS        float64   `json:"rate_pps"` // that was offered
+	AskedPPS       uint64    `json:"asked_pps"` // 0: as much as possible
+	RatePPS        float64   `json:"rate_pps"`  // that was offered
 	PacketOctets   int       `json:"packet_octets"`
 	AskedOctets    uint64    `json:"asked_octets"`
 	ReportedOctets uint64    `json:"reported_octets"`
@@ -97,6 +111,20 @@ type BufferFigure struct {
 	Duplicated  int     `json:"duplicated_packets"`
 	NoticeNS    int64   `json:"notice_ns"` // from the first packet to the Downlink Data Report, median
 	NoticeMaxNS int64   `json:"notice_max_ns"`
+}
+
+// RestartFigure is a UPF that is killed under traffic and started again, done Repeats
+// times. The CP function associates and establishes the session again a moment
+// after N4 answers.
+type RestartFigure struct {
+	RatePPS     float64 `json:"rate_pps"`
+	Repeats     int     `json:"repeats"`
+	ReadyNS     int64   `json:"ready_ns"` // from the kill until N4 answers, median
+	ReadyMaxNS  int64   `json:"ready_max_ns"`
+	OutageNS    int64   `json:"outage_ns"` // the longest time without a packet, median
+	OutageMaxNS int64   `json:"outage_max_ns"`
+	Lost        int     `json:"lost_packets"` // of all repeats
+	Kept        int     `json:"kept"`         // how often packets flowed before the session was established again
 }
 
 // WriteCorrectness stores r.

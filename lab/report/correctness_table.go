@@ -9,8 +9,8 @@ import (
 // CorrectnessTable writes r as text for a terminal.
 func CorrectnessTable(w io.Writer, r *Correctness) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, " What the UPF (%s) does of what its rules say\n\n", r.Datapath)
-	for _, g := range []*grid{mbrGrid(r), volumeGrid(r), limitGrid(r), effectGrid(r), bufferGrid(r)} {
+	fmt.Fprintf(&b, " What the UPF (%s) does of what its rules say\n\n", r.System)
+	for _, g := range []*grid{mbrGrid(r), volumeGrid(r), limitGrid(r), effectGrid(r), bufferGrid(r), restartGrid(r), unmeasuredGrid(r)} {
 		if len(g.rows) > 0 {
 			g.write(&b)
 			b.WriteByte('\n')
@@ -101,6 +101,29 @@ func bufferGrid(r *Correctness) *grid {
 		f := &r.Buffers[i]
 		g.add(kpps(f.RatePPS), fmt.Sprint(f.Repeats), fmt.Sprint(f.Frames), fmt.Sprint(f.Buffered), fmt.Sprint(f.Lost), fmt.Sprint(f.Reordered),
 			fmt.Sprint(f.Duplicated), micros(f.NoticeNS), micros(f.NoticeMaxNS))
+	}
+	return g
+}
+
+func restartGrid(r *Correctness) *grid {
+	g := &grid{columns: []column{
+		{"", "kill and start at kpps", 0}, {"", "times", bar}, {"N4 after ms", "median", bar}, {"", "highest", 0}, {"no packet for ms", "median", bar},
+		{"", "highest", 0}, {"", "packets lost", bar}, {"", "sessions kept", 0},
+	}}
+	for i := range r.Restarts {
+		f := &r.Restarts[i]
+		g.add(kpps(f.RatePPS), fmt.Sprint(f.Repeats), millis(f.ReadyNS), millis(f.ReadyMaxNS), millis(f.OutageNS), millis(f.OutageMaxNS),
+			fmt.Sprint(f.Lost), fmt.Sprintf("%d times", f.Kept))
+	}
+	return g
+}
+
+func millis(ns int64) string { return fmt.Sprintf("%.1f", float64(ns)/1e6) }
+
+func unmeasuredGrid(r *Correctness) *grid {
+	g := &grid{columns: []column{{"", "not done by the UPF", left}, {"", "why", left | bar}}}
+	for _, u := range r.Unmeasured {
+		g.add(u.What, u.Why)
 	}
 	return g
 }

@@ -1,0 +1,44 @@
+package report
+
+import (
+	"testing"
+	"time"
+)
+
+// TestCorrectnessLab wants a valid result with each system's figures in the cells of
+// their directions, and what was refused said.
+func TestCorrectnessLab(t *testing.T) {
+	good := &Correctness{
+		System: "A", Started: time.Now().UTC(), Host: sampleLab(t).Host,
+		Rates: []RateFigure{
+			{Direction: Uplink, Protocol: "UDP", AskedBPS: 64_000, ErrorPercent: -0.5, Reached: true},
+			{Direction: Downlink, Protocol: "TCP", AskedBPS: 1e9, ErrorPercent: 2},
+		},
+		Volumes:  []VolumeFigure{{Direction: Uplink, AskedPPS: 1000, ErrorPPM: -3}, {Direction: Uplink}, {Direction: Uplink, AskedPPS: 100_000, MBR: true}},
+		Limits:   []LimitFigure{{Direction: Downlink, Kind: "quota", OverPackets: -0.2}},
+		Effects:  []EffectFigure{{Kind: "drop", Repeats: 2, LastOldNS: -5}, {Kind: "path switch", Repeats: 4, EndMarkers: 3, GapNS: 9}},
+		Buffers:  []BufferFigure{{Lost: 1}},
+		Restarts: []RestartFigure{{OutageNS: 5e8, Repeats: 4, Kept: 1}},
+	}
+	bad := &Correctness{System: "B", Started: good.Started, Unmeasured: []Unmeasured{{"rate", "MBR 64 kbit/s uplink", "Request rejected: refused"}}}
+	l := CorrectnessLab([]*Correctness{good, bad})
+	if err := l.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Turns) != 3 || l.Turns[2].System != "B" || l.Turns[2].Failed != "MBR 64 kbit/s uplink: Request rejected: refused" {
+		t.Fatalf("got turns %+v", l.Turns)
+	}
+	for _, want := range []struct {
+		turn  int
+		name  string
+		value float64
+	}{
+		{0, "MBR error at 64 kbit/s, UDP", 0.5}, {0, "URR error at 1 kpps", 3}, {0, "URR error above an MBR", 0},
+		{1, "MBR error at 1,000,000 kbit/s, TCP", 2}, {1, "quota overshoot at the highest rate", 0}, {1, "rule to drop: effective after the response", -5},
+		{1, "rule to path switch: without End Marker at the end", 0.25}, {1, "restart: outage", 5e8}, {1, "restart: sessions lost", 0.75},
+	} {
+		if f := l.Turns[want.turn].Figure(want.name); f == nil || f.Value != want.value {
+			t.Errorf("%s: got %+v, want %g", want.name, f, want.value)
+		}
+	}
+}
