@@ -18,7 +18,7 @@ var upgVPP = Kind{
 	Name: "upg-vpp", Title: "UPG-VPP", Program: "vpp",
 	Install: "UPG-VPP: https://github.com/travelping/upg-vpp: make debs, then its packages of VPP and of the plugin; then --dut upg-vpp=/path/to/vpp",
 	Tested:  "Not with the program: only that its configuration is written.",
-	Traits: Traits{Lossy: true, Ignores: []string{
+	Traits: Traits{Packets: true, Lossy: true, Ignores: []string{
 		"QFI: downlink packets have no PDU Session Container.",
 		"Buffering: it refuses Apply Action BUFF.",
 	}},
