@@ -63,23 +63,28 @@ static __always_inline int match_begin(struct match *m, struct rule *rule, __u32
 }
 
 /* match_end - whether all that was read since match_begin() belongs together */
-static __always_inline int match_end(const struct match *m)
+static __always_inline int match_end(struct match *m)
 {
+	__u32 seen = m->seen;
+
 	barrier();
-	if ((*(volatile __u32 *)&m->rule->ctl ^ m->seen) & ~RULE_QUEUED || *(volatile __u64 *)&m->rule->key != m->key)
+	m->seen = *(volatile __u32 *)&m->rule->ctl;
+	if ((m->seen ^ seen) & ~RULE_QUEUED || *(volatile __u64 *)&m->rule->key != m->key)
 		return -PASS_CHANGING;
 	return 0;
 }
 
-
-/* match_ue - the UE's end of the packet: its address, or the prefix */
-static __always_inline __u64 match_ue(const struct packet *p, const struct match *m)
+/* packet_ue - the UE's end of the packet: its address, or the prefix */
+static __always_inline __u64 packet_ue(const struct packet *p, int uplink)
 {
-	int uplink = m->ctl & RULE_UPLINK;
-
 	if (p->version == 4)
 		return uplink ? p->src_ip4 : p->dst_ip4;
 	return uplink ? p->src_ip6 : p->dst_ip6;
+}
+
+static __always_inline __u64 match_ue(const struct packet *p, const struct match *m)
+{
+	return packet_ue(p, m->ctl & RULE_UPLINK);
 }
 
 /* match_touch - ask for meter and URR of a rule with RULE_AT_HOME
@@ -89,18 +94,13 @@ static __always_inline __u64 match_ue(const struct packet *p, const struct match
  */
 static __always_inline void match_touch(const struct packet *p, const struct match *m)
 {
-	__u32 home = match_ue(p, m) & index_mask, index;
-	struct meter *meter;
-	struct urr *urr;
+	__u32 index = home_account(match_ue(p, m) & index_mask);
+	struct account *a = bpf_map_lookup_elem(&accounts, &index);
 
-	index = home_meter(home, 1); /* both directions are in one line */
-	meter = m->meter[0] ? bpf_map_lookup_elem(&meters, &index) : NULL;
-	if (meter)
-		*(volatile __u64 *)&meter->tat;
-	index = home_urr(home);
-	urr = m->urr ? bpf_map_lookup_elem(&urrs, &index) : NULL;
-	if (urr)
-		*(volatile __u32 *)&urr->flags;
+	if (a) {
+		*(volatile __u32 *)&a->urr.flags;
+		*(volatile __u64 *)&a->meter[0].tat;
+	}
 }
 
 static __always_inline int detect_ue(const struct packet *p, const struct match *m)
@@ -206,7 +206,7 @@ static __always_inline int detect_tunnelled(const struct ctx *ctx, const struct 
  *
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int detect_network(const struct ctx *ctx, const struct match *m)
+static __always_inline int detect_network(const struct ctx *ctx, struct match *m)
 {
 	__u32 network = rule_n6(m->ctl);
 	const struct n6_way *w;

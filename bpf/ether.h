@@ -171,7 +171,7 @@ static __always_inline int ether_fits(const struct n6_way *w, const struct packe
  * Return: an action, ETHER_BRIDGED with the network if a UE has the destination, or
  * a negative enum upf_count.
  */
-static __always_inline int ether_leave(struct ctx *ctx, struct packet *p, const struct match *m,
+static __always_inline int ether_leave(struct ctx *ctx, struct packet *p, struct match *m,
 				       const struct frame *f)
 {
 	__u32 way = rule_n6(m->ctl), network;

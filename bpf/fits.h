@@ -12,7 +12,7 @@
 /* meter_fits - whether the meter takes all of @amount now */
 __noinline int meter_fits(__u32 index, __u32 amount, __u64 now)
 {
-	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+	struct meter *m = meter_at(index);
 
 	if (!m)
 		return 1;
@@ -22,7 +22,7 @@ __noinline int meter_fits(__u32 index, __u32 amount, __u64 now)
 /* urr_fits - whether no limit of the URR is reached by @amount */
 __noinline int urr_fits(__u32 index, __u32 direction, __u32 amount)
 {
-	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+	struct urr *u = urr_at(index);
 	__u64 own;
 
 	if (!u || direction > URR_DOWNLINK)
@@ -56,8 +56,8 @@ __noinline int rule_fits(__u64 pair, __u32 urr, __u32 ctl, __u32 ue, __u32 amoun
 	__u64 now = gcra_now();
 
 	if (ctl & RULE_AT_HOME) {
-		first = first ? home_meter(home, ctl & RULE_UPLINK) : 0;
-		urr = urr ? home_urr(home) : 0;
+		first = first ? 2 * home_account(home) + !(ctl & RULE_UPLINK) : 0;
+		urr = urr ? home_account(home) : 0;
 	}
 	if (urr && !urr_fits(urr, ctl & RULE_UPLINK ? URR_UPLINK : URR_DOWNLINK, amount))
 		return 0;

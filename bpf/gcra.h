@@ -22,6 +22,17 @@
 
 #define GCRA_COARSE	1	/* in a time: by the coarse clock; too short to matter in it */
 
+static __always_inline struct meter *meter_at(__u32 index)
+{
+	__u32 account = index / 2;
+	struct account *a = bpf_map_lookup_elem(&accounts, &account);
+
+	if (!a)
+		return NULL;
+	barrier_var(a); /* nothing is added to what may be no pointer */
+	return &a->meter[index % 2];
+}
+
 static __always_inline __u64 gcra_now(void)
 {
 	return bpf_ktime_get_ns() << METER_FRACTION;
@@ -120,7 +131,7 @@ static __always_inline void gcra_return(struct meter *m, __u32 octets)
  */
 __noinline int meter_conforms(__u32 index, __u64 now)
 {
-	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+	struct meter *m = meter_at(index);
 
 	return m ? gcra_conforms(m, now) : 1;
 }
@@ -131,7 +142,7 @@ __noinline int meter_conforms(__u32 index, __u64 now)
  */
 __noinline int meter_take(__u32 index, __u32 octets, __u64 now)
 {
-	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+	struct meter *m = meter_at(index);
 
 	return m ? gcra_take(m, octets, now) : 1;
 }
@@ -139,7 +150,7 @@ __noinline int meter_take(__u32 index, __u32 octets, __u64 now)
 /* meter_return - undo meter_take() of the same @octets */
 __noinline int meter_return(__u32 index, __u32 octets)
 {
-	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+	struct meter *m = meter_at(index);
 
 	if (m)
 		gcra_return(m, octets);
@@ -152,7 +163,7 @@ __noinline int meter_return(__u32 index, __u32 octets)
  */
 __noinline int meter_force(__u32 index, __u32 octets, __u64 now)
 {
-	struct meter *m = bpf_map_lookup_elem(&meters, &index);
+	struct meter *m = meter_at(index);
 	__u64 cost;
 
 	if (!m)
@@ -171,23 +182,35 @@ __noinline int meter_force(__u32 index, __u32 octets, __u64 now)
 	return 0;
 }
 
-/* meter_first - take @octets from the only meter, in line: by the coarse clock, and
- * if no other CPU is faster
+/* gcra_first - take @octets, in line, by the coarse clock and if no other CPU is faster
+ *
+ * The time that tat is ahead is that of gcra_ahead() where it is below m->coarse.
+ */
+static __always_inline int gcra_first(struct meter *m, __u32 octets, __u64 now)
+{
+	__u64 tat = *(volatile __u64 *)&m->tat;
+	__s64 ahead = tat - now;
+
+	ahead &= ~(ahead >> 63); /* behind: 0 */
+	return (__u64)ahead < m->coarse &&
+	       __sync_val_compare_and_swap(&m->tat, tat, now + ahead + gcra_cost(m, octets)) == tat;
+}
+
+/* meter_first - take @octets from the only meter as gcra_first()
  *
  * Return: nonzero if that was it; else meters_retry() has to say.
  */
 static __always_inline int meter_first(__u32 index, __u32 octets)
 {
-	struct meter *m = bpf_map_lookup_elem(&meters, &index);
-	__u64 tat, ahead, now;
+	struct meter *m = meter_at(index);
 
-	if (!m)
-		return 0;
-	tat = *(volatile __u64 *)&m->tat;
-	now = coarse_ns() << METER_FRACTION;
-	ahead = gcra_ahead(m, tat, now);
-	return ahead < m->coarse &&
-	       __sync_val_compare_and_swap(&m->tat, tat, now + ahead + gcra_cost(m, octets)) == tat;
+	return m && gcra_first(m, octets, coarse_ns() << METER_FRACTION);
+}
+
+/* gcra_quick - gcra_first(), but not for the first packet in a tick */
+static __always_inline int gcra_quick(struct meter *m, __u32 octets)
+{
+	return coarse.jiffies == bpf_jiffies64() && gcra_first(m, octets, coarse.ns << METER_FRACTION);
 }
 
 /* meters_take_at - take @octets from one MBR meter or from two: from both or none

@@ -55,8 +55,8 @@ __noinline int rule_pass(__u64 pair, __u32 urr, __u32 ctl, __u32 ue, __u32 amoun
 	int err;
 
 	if (ctl & RULE_AT_HOME) {
-		first = first ? home_meter(home, ctl & RULE_UPLINK) : 0;
-		urr = urr ? home_urr(home) : 0;
+		first = first ? 2 * home_account(home) + !(ctl & RULE_UPLINK) : 0;
+		urr = urr ? home_account(home) : 0;
 	}
 	err = rule_enforce(first, second, urr, direction, amount);
 	if (!err && urr)
@@ -74,6 +74,13 @@ static __always_inline int list_pass(const struct ctx *ctx, const struct match *
 	return err;
 }
 
+/* rule_count - count a packet that is forwarded, for a rule that is no list */
+static __always_inline void rule_count(const struct match *m, __u32 amount)
+{
+	__sync_fetch_and_add(&m->rule->packets, AMOUNT_PACKETS(amount));
+	__sync_fetch_and_add(&m->rule->octets, AMOUNT_OCTETS(amount));
+}
+
 /* pass - enforce and measure: a packet that gets through has been counted
  *
  * Source: TS 29.244 V18.6.0, 5.4.3 (gating).
@@ -89,11 +96,36 @@ static __always_inline int pass(const struct ctx *ctx, const struct match *m, co
 		return m->ctl & RULE_LIST ? list_pass(ctx, m, p) : -DROP_GATE;
 	if (m->meter[0] | m->urr)
 		err = rule_pass((__u64)m->meter[1] << 32 | m->meter[0], m->urr, m->ctl, match_ue(p, m), packet_amount(p));
-	if (err)
-		return err;
-	__sync_fetch_and_add(&m->rule->packets, AMOUNT_PACKETS(packet_amount(p)));
-	__sync_fetch_and_add(&m->rule->octets, AMOUNT_OCTETS(packet_amount(p)));
-	return 0;
+	if (!err)
+		rule_count(m, packet_amount(p));
+	return err;
+}
+
+/* pass_home - pass() in line, where meter and URR are at home: but only what most
+ * packets need of it, to compare and to add
+ *
+ * @direction: of the rules that come here, URR_UPLINK or URR_DOWNLINK
+ *
+ * What is asked of the control word is asked of what match_end() has read, of which
+ * the verifier knows nothing yet: so nothing before this is looked at twice for it.
+ * Return: nonzero if the packet gets through; 0: nothing was done, pass() has to say.
+ */
+static __always_inline int pass_home(const struct match *m, const struct packet *p, __u32 direction)
+{
+	__u32 index, want = RULE_AT_HOME | (direction == URR_UPLINK ? RULE_UPLINK : 0);
+	struct account *a;
+
+	if ((m->seen & (RULE_AT_HOME | RULE_UPLINK | RULE_GATE | RULE_LIST)) != want || !m->urr || packet_super(p))
+		return 0;
+	index = home_account(packet_ue(p, direction == URR_UPLINK) & index_mask);
+	a = bpf_map_lookup_elem(&accounts, &index);
+	if (!a || urr_holds(&a->urr, direction))
+		return 0;
+	if (m->meter[0] && !gcra_quick(&a->meter[direction], packet_amount(p)))
+		return 0;
+	urr_add_to(&a->urr, index, direction, packet_amount(p));
+	rule_count(m, packet_amount(p));
+	return 1;
 }
 
 /* pdr_measure_dropped - count a packet that matched and is dropped */

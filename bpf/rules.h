@@ -40,7 +40,7 @@ struct outer {
 struct rule {
 	__u64 key;		/* rule_key_teid(), or rule_key_ip4(), or the IPv6 prefix; 0: empty */
 	__u32 ctl;		/* generation << 22 | n6 << 16 | RULE_*; bpf/n6.h says what n6 is */
-	__u32 meter[2];		/* indices in meters; 0: none. With RULE_LIST: LIST_* */
+	__u32 meter[2];		/* indices of meters; 0: none. With RULE_LIST: LIST_* */
 	__u32 ue_ip4;		/* UE address to compare, host order, with RULE_MATCH_IP4 */
 	union {
 		__u64 ue_ip6;	/* UE prefix to compare, host order, with RULE_MATCH_IP6 */
@@ -48,7 +48,7 @@ struct rule {
 		struct outer out;	/* with RULE_OUTER */
 	};
 	__u8 qfis[4];		/* that match; 0: none more; all 0: any */
-	__u32 urr;		/* index in urrs; 0: none */
+	__u32 urr;		/* index of the URR; 0: none */
 	__u64 packets;		/* forwarded */
 	__u64 octets;		/* forwarded, of the user packet */
 	__u64 dropped;		/* packets that matched and were then dropped */
@@ -91,13 +91,9 @@ static __always_inline __u64 rule_key_ip4(__u32 addr)
  * memory at once, and not one behind the other.
  *
  * @home: ue_home()
+ * Return: index in accounts; that of the URR, too.
  */
-static __always_inline __u32 home_meter(__u32 home, int uplink)
-{
-	return 2 + 2 * home + !uplink;
-}
-
-static __always_inline __u32 home_urr(__u32 home)
+static __always_inline __u32 home_account(__u32 home)
 {
 	return 1 + home;
 }
@@ -240,7 +236,7 @@ struct pdr {
 
 _Static_assert(sizeof(struct pdr) == 128, "a PDR is two cache lines");
 
-/* A meter among refs: index in meters, and what it does. */
+/* A meter among refs: its index, and what it does. */
 #define METER_INDEX	0x03ffffff
 #define METER_QER	0x3c000000	/* which of the PDR's QERs it is of */
 #define METER_KIND	0xc0000000
@@ -248,7 +244,7 @@ _Static_assert(sizeof(struct pdr) == 128, "a PDR is two cache lines");
 #define METER_GBR	0x40000000
 #define METER_PACKETS	0x80000000	/* Packet Rate */
 
-/* A URR among refs: index in urrs. */
+/* A URR among refs: its index. */
 #define URR_INDEX	0x7fffffff
 #define URR_BEFORE	0x80000000	/* counts before enforcement (MBQE) */
 
@@ -333,6 +329,17 @@ _Static_assert(sizeof(struct urr) == 64, "a URR is one cache line");
  */
 #define URR_OWED_SHIFT	8
 
+/* A URR and two meters, those of a session at home: side by side, since what a packet
+ * waits for is pages as much as cache lines. URR i is in account i, meter m in account
+ * m / 2. They belong together at home only.
+ */
+struct account {
+	struct urr urr;
+	struct meter meter[2];	/* at home URR_UPLINK, URR_DOWNLINK */
+};
+
+_Static_assert(sizeof(struct account) == 128, "an account is two cache lines");
+
 /* What is looked at only when a limit is reached, and whose the URR is. Beside
  * struct urr at the same index.
  */
@@ -356,7 +363,7 @@ struct urr_dropped {
 
 /* A URR to look at, from the programs to the driver. */
 struct urr_event {
-	__u32 index;		/* in urrs */
+	__u32 index;		/* of the URR */
 	__u32 events;		/* URR_EVENT_* */
 };
 

@@ -56,11 +56,28 @@ static __always_inline int upf_dropped(const struct match *m, const struct packe
  *
  * Return: 0, when it has been counted, or a negative enum upf_count.
  */
-static __always_inline int upf_admit(const struct ctx *ctx, const struct match *m, const struct packet *p, int err)
+static __always_inline int upf_admit(const struct ctx *ctx, struct match *m, const struct packet *p, int err)
 {
 	if (!err || !IS_PASS(-err))
 		err = match_end(m) ?: err;
 	if (!err)
+		err = pass(ctx, m, p);
+	return err ? upf_dropped(m, p, err) : 0;
+}
+
+#define UPF_IN_LINE	2	/* pass_home() is */
+
+/* upf_admit_home - upf_admit() on the ways of the common session; @way:
+ * UPF_IN_LINE, and the direction as in pass_home()
+ *
+ * It is in line where the verifier has to look at no more than one such way: a program
+ * with both ways, or for skbs, calls rule_pass() instead, for one return more.
+ */
+static __always_inline int upf_admit_home(const struct ctx *ctx, struct match *m, const struct packet *p, __u32 way, int err)
+{
+	if (!err || !IS_PASS(-err))
+		err = match_end(m) ?: err;
+	if (!err && !(way & UPF_IN_LINE && pass_home(m, p, way & ~UPF_IN_LINE)))
 		err = pass(ctx, m, p);
 	return err ? upf_dropped(m, p, err) : 0;
 }
@@ -76,7 +93,7 @@ static __always_inline int upf_relay(struct ctx *ctx, struct packet *p, struct m
  *
  * It parts early, so that the common one, out on N6, carries nothing of the other.
  */
-static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, struct match *m)
+static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, struct match *m, __u32 in_line)
 {
 	struct route r = {};
 	int err = detect_tunnelled(ctx, p, m), mapping = 0;
@@ -93,13 +110,13 @@ static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, stru
 		if (mapping < 0)
 			err = mapping;
 	}
-	err = upf_admit(ctx, m, p, err);
+	err = upf_admit_home(ctx, m, p, in_line | URR_UPLINK, err);
 	if (!err && r.changes)
 		err = n6_leave(ctx, rule_n6(m->ctl), r.changes, packet_at(ctx, p), mapping);
 	return err ?: emit_bare(ctx, p, &r);
 }
 
-static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct match *m)
+static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct match *m, __u32 in_line)
 {
 	struct route r = {};
 	int err = detect_bare(ctx, p, m), clamp = 0;
@@ -112,7 +129,7 @@ static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct ma
 		if (clamp < 0)
 			err = clamp;
 	}
-	err = upf_admit(ctx, m, p, err);
+	err = upf_admit_home(ctx, m, p, in_line | URR_DOWNLINK, err);
 	if (err)
 		return err;
 	if (clamp)
@@ -231,7 +248,7 @@ static __always_inline int upf_unmatched(int reason)
  * to it; a G-PDU that has a rule goes through the ring, in its order. Return: an
  * action, -PASS_ETHER, or a negative enum upf_count.
  */
-static __always_inline int upf_gtpu(struct ctx *ctx)
+static __always_inline int upf_gtpu(struct ctx *ctx, __u32 in_line)
 {
 	struct packet p = {};
 	struct match m = {};
@@ -242,7 +259,7 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 	trace_packet(&p, 1);
 	if (!err) {
 		super_begin(ctx, &p);
-		err = upf_tunnelled(ctx, &p, &m);
+		err = upf_tunnelled(ctx, &p, &m, in_line);
 	} else if (err == -DROP_IP_SHORT || err == -DROP_IP_VERSION) {
 		err = upf_opaque(p.teid, err);
 	}
@@ -261,7 +278,7 @@ static __always_inline int upf_gtpu(struct ctx *ctx)
 }
 
 /* upf_n6_once - a frame from N6 through the stages */
-static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m)
+static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m, __u32 in_line)
 {
 	struct packet p = {};
 	int err;
@@ -271,7 +288,7 @@ static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m)
 	trace_packet(&p, 0);
 	if (!err) {
 		super_begin(ctx, &p);
-		err = upf_bare(ctx, &p, m);
+		err = upf_bare(ctx, &p, m, in_line);
 	}
 	trace_match(m);
 	return split_wanted(ctx, &p, err) ? split_off(ctx, VLAN_N6) : err;
@@ -282,7 +299,7 @@ static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m)
  * One that is to an address of a NAT goes through the stages once more, when it
  * has the address of its UE again.
  */
-static __always_inline int upf_n6(struct ctx *ctx)
+static __always_inline int upf_n6(struct ctx *ctx, __u32 in_line)
 {
 	struct match m;
 	int err, reason;
@@ -290,7 +307,7 @@ static __always_inline int upf_n6(struct ctx *ctx)
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < 2; i++) {
 		m = (struct match){};
-		err = upf_n6_once(ctx, &m);
+		err = upf_n6_once(ctx, &m, in_line);
 		if (err != -PASS_HOST || !(n6_arrivals & N6_NAT))
 			break;
 		err = i ? -DROP_NAT_MAPPING : n6_untranslate(ctx->md);

@@ -56,7 +56,7 @@ __noinline int skb_gtpu(struct __sk_buff *md)
 {
 	struct ctx ctx = { .md = md };
 
-	return upf_gtpu(&ctx);
+	return upf_gtpu(&ctx, 0);
 }
 
 /* skb_tunnelled - the stages of a G-PDU, once more if they may not have reached all of
@@ -94,7 +94,7 @@ int upf_n6_tc(struct __sk_buff *md)
 
 	if (md_linear(md, md->protocol == bpf_htons(ETH_P_IPV6) ? REACH_BARE6 : REACH_BARE4))
 		return upf_finish(-DROP_INTERNAL);
-	return skb_finish(md, upf_n6(&ctx));
+	return skb_finish(md, upf_n6(&ctx, 0));
 }
 
 /* skb_stages - go on in the program for a frame of a port that is @role, VLAN_* */

@@ -13,7 +13,7 @@ int upf_gtpu_traced(struct xdp_md *md)
 	struct ctx ctx = { .md = md };
 
 	trace_arrived(&ctx);
-	return trace_finish(&ctx, upf_finish(ether_divert(&ctx, &traced_programs, TRACED_ETHER_GPDU, upf_gtpu(&ctx))));
+	return trace_finish(&ctx, upf_finish(ether_divert(&ctx, &traced_programs, TRACED_ETHER_GPDU, upf_gtpu(&ctx, 0))));
 }
 
 SEC("xdp")
@@ -22,7 +22,7 @@ int upf_n6_traced(struct xdp_md *md)
 	struct ctx ctx = { .md = md };
 
 	trace_arrived(&ctx);
-	return trace_finish(&ctx, upf_n6(&ctx));
+	return trace_finish(&ctx, upf_n6(&ctx, 0));
 }
 
 SEC("xdp")
@@ -32,8 +32,8 @@ int upf_both_traced(struct xdp_md *md)
 	int result;
 
 	trace_arrived(&ctx);
-	result = ether_divert(&ctx, &traced_programs, TRACED_ETHER_GPDU, upf_gtpu(&ctx));
-	return trace_finish(&ctx, result == -PASS_HOST ? upf_n6(&ctx) : upf_finish(result));
+	result = ether_divert(&ctx, &traced_programs, TRACED_ETHER_GPDU, upf_gtpu(&ctx, 0));
+	return trace_finish(&ctx, result == -PASS_HOST ? upf_n6(&ctx, 0) : upf_finish(result));
 }
 
 SEC("xdp")

@@ -14,7 +14,7 @@ int upf_gtpu_xdp(struct xdp_md *md)
 	struct ctx ctx = { .md = md };
 
 	trace_divert(&ctx, TRACED_GTPU);
-	return upf_finish(ether_divert(&ctx, &ether_program, 0, upf_gtpu(&ctx)));
+	return upf_finish(ether_divert(&ctx, &ether_program, 0, upf_gtpu(&ctx, UPF_IN_LINE)));
 }
 
 SEC("xdp")
@@ -23,7 +23,7 @@ int upf_n6_xdp(struct xdp_md *md)
 	struct ctx ctx = { .md = md };
 
 	trace_divert(&ctx, TRACED_N6);
-	return upf_n6(&ctx);
+	return upf_n6(&ctx, UPF_IN_LINE);
 }
 
 SEC("xdp")
@@ -33,8 +33,8 @@ int upf_both_xdp(struct xdp_md *md)
 	int result;
 
 	trace_divert(&ctx, TRACED_BOTH);
-	result = ether_divert(&ctx, &ether_program, 0, upf_gtpu(&ctx));
-	return result == -PASS_HOST ? upf_n6(&ctx) : upf_finish(result);
+	result = ether_divert(&ctx, &ether_program, 0, upf_gtpu(&ctx, 0));
+	return result == -PASS_HOST ? upf_n6(&ctx, 0) : upf_finish(result);
 }
 
 /* The stages as functions of their own, which the verifier looks at once and not
@@ -44,14 +44,14 @@ __noinline int vlan_gtpu(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
-	return upf_gtpu(&ctx);
+	return upf_gtpu(&ctx, 0);
 }
 
 __noinline int vlan_n6(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
-	return upf_n6(&ctx);
+	return upf_n6(&ctx, 0);
 }
 
 /* Of a device of which a port is tagged. */
@@ -96,7 +96,7 @@ int upf_gtpu_cpu(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
-	return upf_finish(ether_divert(&ctx, &ether_cpu_program, 0, upf_gtpu(&ctx)));
+	return upf_finish(ether_divert(&ctx, &ether_cpu_program, 0, upf_gtpu(&ctx, UPF_IN_LINE)));
 }
 
 SEC("xdp/cpumap")
@@ -104,7 +104,7 @@ int upf_n6_cpu(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
-	return upf_n6(&ctx);
+	return upf_n6(&ctx, UPF_IN_LINE);
 }
 
 /* Behind ether_divert(): G-PDUs of Ethernet PDU sessions. */

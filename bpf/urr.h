@@ -8,6 +8,13 @@
  * one that is. Only packets of rules with a URR pay for the call.
  */
 
+static __always_inline struct urr *urr_at(__u32 index)
+{
+	struct account *a = bpf_map_lookup_elem(&accounts, &index);
+
+	return a ? &a->urr : NULL;
+}
+
 /* urr_tell - tell the driver of @events, which happened
  *
  * What the ring has no room for is left in the URR, and the driver finds it when it
@@ -16,7 +23,6 @@
 static __noinline int urr_tell(struct urr *u, __u32 index, __u32 events)
 {
 	struct urr_event *e = bpf_ringbuf_reserve(&urr_events, sizeof(*e), 0);
-	__u32 none = 0;
 
 	if (e) {
 		e->index = index;
@@ -25,7 +31,7 @@ static __noinline int urr_tell(struct urr *u, __u32 index, __u32 events)
 		return 0;
 	}
 	__sync_fetch_and_or(&u->flags, events << URR_OWED_SHIFT);
-	u = bpf_map_lookup_elem(&urrs, &none);
+	u = urr_at(0);
 	if (u)
 		__sync_fetch_and_or(&u->flags, events << URR_OWED_SHIFT);
 	return 0;
@@ -41,7 +47,7 @@ static __noinline int urr_started(struct urr *u, __u32 index)
 /* urr_start - raise START_OF_TRAFFIC if it was asked for */
 __noinline int urr_start(__u32 index)
 {
-	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+	struct urr *u = urr_at(index);
 
 	if (u && *(volatile __u32 *)&u->flags & URR_START)
 		urr_started(u, index);
@@ -51,7 +57,7 @@ __noinline int urr_start(__u32 index)
 /* urr_spent - whether a quota is used up */
 __noinline int urr_spent(__u32 index, __u32 direction)
 {
-	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+	struct urr *u = urr_at(index);
 
 	if (!u || direction > URR_DOWNLINK)
 		return 0;
@@ -59,10 +65,18 @@ __noinline int urr_spent(__u32 index, __u32 direction)
 	       *(volatile __u64 *)&u->limit[URR_TOTAL] == URR_USED_UP;
 }
 
+/* urr_holds - whether there is more to do before a packet is forwarded than to count it */
+static __always_inline int urr_holds(const struct urr *u, __u32 direction)
+{
+	return *(volatile __u32 *)&u->flags & URR_START ||
+	       *(volatile __u64 *)&u->limit[direction] == URR_USED_UP ||
+	       *(volatile __u64 *)&u->limit[URR_TOTAL] == URR_USED_UP;
+}
+
 /* urr_used_up - both of the above in one: of rules with one URR */
 static __always_inline int urr_used_up(__u32 index, __u32 direction)
 {
-	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+	struct urr *u = urr_at(index);
 
 	if (!u || direction > URR_DOWNLINK)
 		return 0;
@@ -156,7 +170,7 @@ static __always_inline int urr_reached(struct urr *u, __u32 index, __u32 i, __u6
  */
 __noinline int urr_renew(__u32 index)
 {
-	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+	struct urr *u = urr_at(index);
 	const struct urr_owner *owner = bpf_map_lookup_elem(&urr_owners, &index);
 
 	for (int i = 0; u && owner && i <= URR_TOTAL; i++) {
@@ -172,7 +186,7 @@ __noinline int urr_renew(__u32 index)
 /* urr_check - hold the sums against their limits: @own that of @direction */
 __noinline int urr_check(__u32 index, __u32 direction, __u64 own)
 {
-	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
+	struct urr *u = urr_at(index);
 	__u64 total;
 
 	if (!u || direction > URR_DOWNLINK)
@@ -185,19 +199,25 @@ __noinline int urr_check(__u32 index, __u32 direction, __u64 own)
 	return urr_renew(index);
 }
 
-/* urr_add - a packet that is forwarded in @direction, in line; @amount: AMOUNT_* */
-static __always_inline void urr_add(__u32 index, __u32 direction, __u32 amount)
+/* urr_add_to - urr_add() where the URR is known; @direction is one of the two */
+static __always_inline void urr_add_to(struct urr *u, __u32 index, __u32 direction, __u32 amount)
 {
-	struct urr *u = bpf_map_lookup_elem(&urrs, &index);
 	__u64 own, total;
 
-	if (!u || direction > URR_DOWNLINK)
-		return;
 	own = __sync_fetch_and_add(&u->octets[direction], AMOUNT_OCTETS(amount)) + AMOUNT_OCTETS(amount);
 	__sync_fetch_and_add(&u->packets[direction], AMOUNT_PACKETS(amount));
 	total = own + *(volatile __u64 *)&u->octets[direction ^ 1];
 	if (own >= *(volatile __u64 *)&u->limit[direction] || total >= *(volatile __u64 *)&u->limit[URR_TOTAL])
 		urr_check(index, direction, own);
+}
+
+/* urr_add - a packet that is forwarded in @direction, in line; @amount: AMOUNT_* */
+static __always_inline void urr_add(__u32 index, __u32 direction, __u32 amount)
+{
+	struct urr *u = urr_at(index);
+
+	if (u && direction <= URR_DOWNLINK)
+		urr_add_to(u, index, direction, amount);
 }
 
 /* urr_count - urr_add() as a function */

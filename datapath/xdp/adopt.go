@@ -11,7 +11,7 @@ import (
 // then finds its slots again, or until [Driver.Settle].
 func (d *Driver) adopt() {
 	d.hops.adopt(d.ports)
-	d.meters.orphans = newBitmap(len(d.meters.slots))
+	d.meters.orphans = newBitmap(int(d.meters.places.size))
 	d.lists.orphans = newBitmap(len(d.lists.counters.slots))
 	var used [2][]run
 	for _, t := range []*table{d.teids, d.ues} {
@@ -23,7 +23,7 @@ func (d *Driver) adopt() {
 				return
 			}
 			for _, m := range r.Meter {
-				if int(m) < len(d.meters.slots) && m != 0 {
+				if m < d.meters.places.size && m != 0 {
 					d.meters.orphans.add(m)
 				}
 			}
@@ -65,7 +65,7 @@ func (t *urrTable) adoptAll() {
 	t.places.adopt(func(slot uint32) bool {
 		seid := t.owners.slots[slot].Seid
 		if seid != 0 {
-			t.orphans = append(t.orphans, urrOrphan{seid, t.slots[slot].Id, slot})
+			t.orphans = append(t.orphans, urrOrphan{seid, t.volume(slot).Id, slot})
 		}
 		return seid != 0
 	})

@@ -89,8 +89,8 @@ func checkFree(t *testing.T, b *bed) {
 	if b.teids.held != 0 || b.ues.held != 0 {
 		t.Errorf("%d and %d rules are held", b.teids.held, b.ues.held)
 	}
-	if n := b.meters.places.free(); n != len(b.meters.slots)-2 {
-		t.Errorf("%d of %d meters are free", n, len(b.meters.slots)-2)
+	if n := b.meters.places.free(); n != 2*len(b.meters.slots)-2 {
+		t.Errorf("%d of %d meters are free", n, 2*len(b.meters.slots)-2)
 	}
 	if n := b.urrs.places.free(); n != len(b.urrs.slots)-1 {
 		t.Errorf("%d of %d URRs are free", n, len(b.urrs.slots)-1)

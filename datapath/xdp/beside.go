@@ -3,6 +3,7 @@ package xdp
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -18,9 +19,10 @@ import (
 // size or layout of the tables differ: its programs go on until all sessions are
 // in the new tables.
 type beside struct {
-	urrs   mapped[upfUrr]
-	owners mapped[upfUrrOwner]
-	index  []urrOrphan // sorted
+	accounts mapped[upfAccount]
+	urrs     mapped[upfUrr] // of a layout before there were accounts
+	owners   mapped[upfUrrOwner]
+	index    []urrOrphan // sorted
 }
 
 // openBeside looks at old tables whose URRs can be read: struct urr and struct
@@ -28,15 +30,18 @@ type beside struct {
 func openBeside(dir string) (*beside, error) {
 	b := &beside{}
 	var err error
-	if b.urrs, err = mapPinned[upfUrr](filepath.Join(dir, "urrs")); err != nil {
+	if b.accounts, err = mapPinned[upfAccount](filepath.Join(dir, "accounts")); errors.Is(err, fs.ErrNotExist) {
+		b.urrs, err = mapPinned[upfUrr](filepath.Join(dir, "urrs"))
+	}
+	if err != nil {
 		return nil, err
 	}
 	if b.owners, err = mapPinned[upfUrrOwner](filepath.Join(dir, "urr_owners")); err != nil {
-		return nil, errors.Join(err, b.urrs.unmap())
+		return nil, errors.Join(err, b.close())
 	}
-	for i := range min(len(b.owners.slots), len(b.urrs.slots)) {
+	for i := range min(len(b.owners.slots), max(len(b.accounts.slots), len(b.urrs.slots))) {
 		if seid := b.owners.slots[i].Seid; seid != 0 {
-			b.index = append(b.index, urrOrphan{seid, b.urrs.slots[i].Id, uint32(i)})
+			b.index = append(b.index, urrOrphan{seid, b.volume(uint32(i)).ID, uint32(i)})
 		}
 	}
 	slices.SortFunc(b.index, compareOrphans)
@@ -61,10 +66,20 @@ func (b *beside) find(seid uint64, id uint32) *model.Volume {
 	if !ok {
 		return nil
 	}
-	return (*model.Volume)(unsafe.Pointer(&b.urrs.slots[b.index[i].slot]))
+	return b.volume(b.index[i].slot)
 }
 
-func (b *beside) close() error { return errors.Join(b.urrs.unmap(), b.owners.unmap()) }
+// volume returns the record of the URR in a slot.
+func (b *beside) volume(slot uint32) *model.Volume {
+	if b.accounts.slots != nil {
+		return (*model.Volume)(unsafe.Pointer(&b.accounts.slots[slot].Urr))
+	}
+	return (*model.Volume)(unsafe.Pointer(&b.urrs.slots[slot]))
+}
+
+func (b *beside) close() error {
+	return errors.Join(b.accounts.unmap(), b.urrs.unmap(), b.owners.unmap())
+}
 
 // grace is how long a program may still run after another has taken its place:
 // far longer than one packet takes.

@@ -187,15 +187,12 @@ func (d *Driver) Close() error {
 
 // unmap gives the tables' memory back, as far as there is any.
 func (d *Driver) unmap() error {
-	errs := []error{d.queues.unmap(), d.waits.unmap(), d.lists.unmap()}
+	errs := []error{d.queues.unmap(), d.waits.unmap(), d.lists.unmap(), d.accounts.unmap()}
 	if d.teids != nil {
 		errs = append(errs, d.teids.unmap())
 	}
 	if d.ues != nil {
 		errs = append(errs, d.ues.unmap())
-	}
-	if d.meters != nil {
-		errs = append(errs, d.meters.unmap())
 	}
 	if d.urrs != nil {
 		errs = append(errs, d.urrs.unmap())

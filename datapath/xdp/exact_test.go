@@ -97,7 +97,7 @@ func (b exactBed) fullRing(t *testing.T) {
 			break
 		}
 	}
-	full := b.urrs.slots[0].Flags != 0
+	full := b.urrs.slots[0].Urr.Flags != 0
 	first, second := b.Frame(t, conformance.N3, frame), b.Frame(t, conformance.N3, frame)
 	b.mu.Unlock()
 	if !full || first.Reason != datapath.ReasonNone || second.Reason != datapath.DropQuota {

@@ -18,7 +18,7 @@ func (c *change) home() (uint32, bool) {
 // homeURR returns where the session's URR is best, or 0.
 func (c *change) homeURR() uint32 {
 	if home, ok := c.home(); ok {
-		return homeURR(home)
+		return homeAccount(home)
 	}
 	return 0
 }
@@ -51,5 +51,5 @@ func (c *change) atHome(p *placed) bool {
 	}
 	home := ue & c.d.ues.mask
 	meter := e.Meter[0] == 0 || e.Meter[0] == homeMeter(home, e.Ctl&ruleUplink != 0)
-	return meter && e.Meter[1] == 0 && (e.Urr == 0 || e.Urr == homeURR(home)) && e.Meter[0]|e.Urr != 0
+	return meter && e.Meter[1] == 0 && (e.Urr == 0 || e.Urr == homeAccount(home)) && e.Meter[0]|e.Urr != 0
 }

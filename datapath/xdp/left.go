@@ -102,7 +102,7 @@ func (l *Left) Usage(seid uint64) (*api.SessionUsage, error) {
 // count returns what the URR in a slot has counted.
 func (b *beside) count(slot uint32) *api.URRUsage {
 	return model.URR{
-		Volume: (*model.Volume)(unsafe.Pointer(&b.urrs.slots[slot])), Owner: (*model.Owner)(unsafe.Pointer(&b.owners.slots[slot])),
+		Volume: b.volume(slot), Owner: (*model.Owner)(unsafe.Pointer(&b.owners.slots[slot])),
 	}.Count()
 }
 

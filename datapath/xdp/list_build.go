@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"slices"
-	"unsafe"
 
 	"plumbline/api"
 	"plumbline/datapath/model"
@@ -311,7 +310,7 @@ func (b *listBuilder) meters(p *upfPdr, r *model.Rule) bool {
 			if m == nil {
 				continue
 			}
-			slot := slotOf(b.d.meters.slots, unsafe.Pointer(m))
+			slot := b.d.meters.slotOf(m)
 			if slot == 0 || slot >= 1<<meterQERShift || p.Meters == maxPDRMeters || qer > 15 {
 				return false
 			}

@@ -189,7 +189,7 @@ func (d *Driver) adoptList(l list, used *[2][]run) {
 			d.lists.orphans.add(p.Counter)
 		}
 		for _, ref := range p.Refs[:min(p.Meters, maxPDRMeters)] {
-			if m := ref & (1<<meterQERShift - 1); int(m) < len(d.meters.slots) && m != 0 {
+			if m := ref & (1<<meterQERShift - 1); m < d.meters.places.size && m != 0 {
 				d.meters.orphans.add(m)
 			}
 		}

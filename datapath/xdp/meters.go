@@ -4,34 +4,35 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/cilium/ebpf"
-
 	"plumbline/datapath"
 	"plumbline/datapath/model"
 )
 
-// meterTable hands out the slots of the map meters. Slot 0 stands for none. Those
-// of a session's first MBR are at home, both directions in one cache line: see
-// home_meter() in bpf/rules.h.
+// meterTable hands out the meters of accounts, of which each has two. Slot 0 stands
+// for none. Those of a session's first MBR are at home, both directions in one cache
+// line: see home_account() in bpf/rules.h.
 type meterTable struct {
-	mapped[upfMeter]
+	slots  []upfAccount
 	places slots
 
 	shared  map[held]int // how many sessions hold a shared meter
 	orphans bitmap       // of sessions from before that were not applied yet
 }
 
-func newMeterTable(m *ebpf.Map, homes uint32) (*meterTable, error) {
-	mem, err := mapMemory[upfMeter](m)
-	return &meterTable{mapped: mem, places: newSlots(m.MaxEntries(), homeMeter(0, true), homeMeter(homes, true)), shared: map[held]int{}}, err
+// metersEach is how many meters an account has.
+const metersEach = uint32(len(upfAccount{}.Meter))
+
+func newMeterTable(accounts []upfAccount, homes uint32) *meterTable {
+	size := metersEach * uint32(len(accounts))
+	return &meterTable{slots: accounts, places: newSlots(size, homeMeter(0, true), homeMeter(homes, true)), shared: map[held]int{}}
 }
 
-// homeMeter is home_meter() of bpf/rules.h.
+// homeMeter returns the meter of an account at home.
 func homeMeter(home uint32, uplink bool) uint32 {
 	if uplink {
-		return 2 + 2*home
+		return metersEach * homeAccount(home)
 	}
-	return 3 + 2*home
+	return metersEach*homeAccount(home) + 1
 }
 
 // reserve takes a slot for a new meter, which has seen nothing: this one, if it is
@@ -39,7 +40,7 @@ func homeMeter(home uint32, uplink bool) uint32 {
 func (t *meterTable) reserve(home uint32) (uint32, error) {
 	slot, ok := t.places.take(home)
 	if !ok {
-		return 0, fmt.Errorf("xdp: all %d meters are taken: %w", len(t.slots)-1, datapath.ErrFull)
+		return 0, fmt.Errorf("xdp: all %d meters are taken: %w", t.places.size-metersEach, datapath.ErrFull)
 	}
 	t.meter(slot).Reset()
 	return slot, nil
@@ -71,7 +72,16 @@ func (t *meterTable) findShared(k kind, number uint32) (uint32, bool) {
 
 // meter returns the slot as the model's meter, which has the same layout.
 func (t *meterTable) meter(slot uint32) *model.Meter {
-	return (*model.Meter)(unsafe.Pointer(&t.slots[slot]))
+	return (*model.Meter)(unsafe.Pointer(&t.slots[slot/metersEach].Meter[slot%metersEach]))
+}
+
+// slotOf returns the slot of a meter; 0: it is none of the table's.
+func (t *meterTable) slotOf(m *model.Meter) uint32 {
+	account := slotOf(t.slots, unsafe.Pointer(m))
+	if account == 0 {
+		return 0
+	}
+	return account*metersEach + slotOf(t.slots[account].Meter[:], unsafe.Pointer(m))
 }
 
 // bitmap is a set of slots; nil is the empty one, to which nothing can be added.

@@ -78,13 +78,14 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 		return nil, fmt.Errorf("%s: programs: %w", d.hook.name, err)
 	}
 	slots, listed := tableSize(d.cfg.MaxSessions), d.listed()
+	accounts := homeAccount(slots) + listed*3/4
 	cpus, err := ebpf.PossibleCPU()
 	if err != nil {
 		return nil, fmt.Errorf("xdp: number of CPUs: %w", err)
 	}
 	for name, n := range map[string]uint32{
 		"rule_by_teid": slots, "rule_by_ue": slots, "guest_by_teid": slots, "guest_by_ue": slots,
-		"meters": 2*slots + listed + 2, "urrs": slots + listed + 1, "urr_owners": slots + listed + 1, "urr_drops": slots + listed + 1,
+		"accounts": accounts, "urr_owners": accounts, "urr_drops": accounts,
 		"entries": entriesPerPDR*listed + 1, "pdrs": listed + 1, "pdr_counters": listed + 1, "framed_by_prefix": listed,
 		"flows":  uint32(cpus) << flowCacheBits,
 		"queues": 2 * slots,

@@ -17,7 +17,7 @@ import (
 
 // layoutVersion is counted up when bpf/rules.h changes so that tables of before
 // cannot be read any more.
-const layoutVersion = 6
+const layoutVersion = 7
 
 // n6LayoutVersion is the same of struct n6_name in bpf/n6.h and struct nat_mapping
 // and nat_key in bpf/nat.h.
@@ -39,7 +39,7 @@ const (
 // pinnedMaps are the maps that outlive the process. What is not here is made
 // anew with the programs: counters of reasons, rings, neighbours on N6.
 var pinnedMaps = []string{
-	"rule_by_teid", "rule_by_ue", "guest_by_teid", "guest_by_ue", "meters", "urrs", "urr_owners", "urr_drops", "hops",
+	"rule_by_teid", "rule_by_ue", "guest_by_teid", "guest_by_ue", "accounts", "urr_owners", "urr_drops", "hops",
 	"entries", "pdrs", "pdr_counters", "framed_by_prefix", "stations",
 }
 

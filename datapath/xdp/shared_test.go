@@ -67,7 +67,7 @@ func (b sharedBed) Remains() (all []string) {
 	}
 	left("guests that the programs look for", b.overflows)
 	left("framed routes", len(b.framed.key)+len(b.framed.prefixes))
-	left("meters", len(b.meters.slots)-2-b.meters.places.free())
+	left("meters", 2*len(b.meters.slots)-2-b.meters.places.free())
 	left("shared meters", len(b.meters.shared))
 	left("URRs", len(b.urrs.slots)-1-b.urrs.places.free())
 	left("rules of the slow path", len(b.slowRules)+len(b.slowSessions))

@@ -16,6 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	skbMapAccounts         = "accounts"
 	skbMapAttended         = "attended"
 	skbMapCopies           = "copies"
 	skbMapCopyScratch      = "copy_scratch"
@@ -32,7 +33,6 @@ const (
 	skbMapGuestByUe        = "guest_by_ue"
 	skbMapHopByIp          = "hop_by_ip"
 	skbMapHops             = "hops"
-	skbMapMeters           = "meters"
 	skbMapN6ByDevice       = "n6_by_device"
 	skbMapN6Names          = "n6_names"
 	skbMapN6Ways           = "n6_ways"
@@ -56,7 +56,6 @@ const (
 	skbMapUrrDrops         = "urr_drops"
 	skbMapUrrEvents        = "urr_events"
 	skbMapUrrOwners        = "urr_owners"
-	skbMapUrrs             = "urrs"
 	skbMapVlanRoles        = "vlan_roles"
 	skbProgUpfBothTc       = "upf_both_tc"
 	skbProgUpfEtherGpduTc  = "upf_ether_gpdu_tc"
@@ -145,6 +144,7 @@ type skbProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type skbMapSpecs struct {
+	Accounts        *ebpf.MapSpec `ebpf:"accounts"`
 	Attended        *ebpf.MapSpec `ebpf:"attended"`
 	Copies          *ebpf.MapSpec `ebpf:"copies"`
 	CopyScratch     *ebpf.MapSpec `ebpf:"copy_scratch"`
@@ -161,7 +161,6 @@ type skbMapSpecs struct {
 	GuestByUe       *ebpf.MapSpec `ebpf:"guest_by_ue"`
 	HopByIp         *ebpf.MapSpec `ebpf:"hop_by_ip"`
 	Hops            *ebpf.MapSpec `ebpf:"hops"`
-	Meters          *ebpf.MapSpec `ebpf:"meters"`
 	N6ByDevice      *ebpf.MapSpec `ebpf:"n6_by_device"`
 	N6Names         *ebpf.MapSpec `ebpf:"n6_names"`
 	N6Ways          *ebpf.MapSpec `ebpf:"n6_ways"`
@@ -185,7 +184,6 @@ type skbMapSpecs struct {
 	UrrDrops        *ebpf.MapSpec `ebpf:"urr_drops"`
 	UrrEvents       *ebpf.MapSpec `ebpf:"urr_events"`
 	UrrOwners       *ebpf.MapSpec `ebpf:"urr_owners"`
-	Urrs            *ebpf.MapSpec `ebpf:"urrs"`
 	VlanRoles       *ebpf.MapSpec `ebpf:"vlan_roles"`
 }
 
@@ -238,6 +236,7 @@ func (o *skbObjects) Close() error {
 //
 // It can be passed to loadSkbObjects or ebpf.CollectionSpec.LoadAndAssign.
 type skbMaps struct {
+	Accounts        *ebpf.Map `ebpf:"accounts"`
 	Attended        *ebpf.Map `ebpf:"attended"`
 	Copies          *ebpf.Map `ebpf:"copies"`
 	CopyScratch     *ebpf.Map `ebpf:"copy_scratch"`
@@ -254,7 +253,6 @@ type skbMaps struct {
 	GuestByUe       *ebpf.Map `ebpf:"guest_by_ue"`
 	HopByIp         *ebpf.Map `ebpf:"hop_by_ip"`
 	Hops            *ebpf.Map `ebpf:"hops"`
-	Meters          *ebpf.Map `ebpf:"meters"`
 	N6ByDevice      *ebpf.Map `ebpf:"n6_by_device"`
 	N6Names         *ebpf.Map `ebpf:"n6_names"`
 	N6Ways          *ebpf.Map `ebpf:"n6_ways"`
@@ -278,12 +276,12 @@ type skbMaps struct {
 	UrrDrops        *ebpf.Map `ebpf:"urr_drops"`
 	UrrEvents       *ebpf.Map `ebpf:"urr_events"`
 	UrrOwners       *ebpf.Map `ebpf:"urr_owners"`
-	Urrs            *ebpf.Map `ebpf:"urrs"`
 	VlanRoles       *ebpf.Map `ebpf:"vlan_roles"`
 }
 
 func (m *skbMaps) Close() error {
 	return _SkbClose(
+		m.Accounts,
 		m.Attended,
 		m.Copies,
 		m.CopyScratch,
@@ -300,7 +298,6 @@ func (m *skbMaps) Close() error {
 		m.GuestByUe,
 		m.HopByIp,
 		m.Hops,
-		m.Meters,
 		m.N6ByDevice,
 		m.N6Names,
 		m.N6Ways,
@@ -324,7 +321,6 @@ func (m *skbMaps) Close() error {
 		m.UrrDrops,
 		m.UrrEvents,
 		m.UrrOwners,
-		m.Urrs,
 		m.VlanRoles,
 	)
 }

@@ -13,6 +13,25 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type tracedAccount struct {
+	_   structs.HostLayout
+	Urr struct {
+		_       structs.HostLayout
+		Octets  [2]uint64
+		Packets [2]uint64
+		Limit   [3]uint64
+		Flags   uint32
+		Id      uint32
+	}
+	Meter [2]struct {
+		_         structs.HostLayout
+		Tat       uint64
+		UnitTime  uint64
+		Tolerance uint64
+		Coarse    uint64
+	}
+}
+
 type tracedCoarse struct {
 	_        structs.HostLayout
 	Jiffies  uint64
@@ -121,14 +140,6 @@ type tracedHop struct {
 	Outer    uint16
 	Vlan     uint16
 	Reserved uint32
-}
-
-type tracedMeter struct {
-	_         structs.HostLayout
-	Tat       uint64
-	UnitTime  uint64
-	Tolerance uint64
-	Coarse    uint64
 }
 
 type tracedN6Name struct {
@@ -366,15 +377,6 @@ type tracedTraceWant struct {
 	UeIp6      [16]uint64
 }
 
-type tracedUrr struct {
-	_       structs.HostLayout
-	Octets  [2]uint64
-	Packets [2]uint64
-	Limit   [3]uint64
-	Flags   uint32
-	Id      uint32
-}
-
 type tracedUrrDropped struct {
 	_       structs.HostLayout
 	Packets uint64
@@ -401,6 +403,7 @@ type tracedVlanKey struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	tracedMapAccounts            = "accounts"
 	tracedMapAttended            = "attended"
 	tracedMapCopies              = "copies"
 	tracedMapCopyScratch         = "copy_scratch"
@@ -418,7 +421,6 @@ const (
 	tracedMapGuestByUe           = "guest_by_ue"
 	tracedMapHopByIp             = "hop_by_ip"
 	tracedMapHops                = "hops"
-	tracedMapMeters              = "meters"
 	tracedMapN6ByDevice          = "n6_by_device"
 	tracedMapN6Names             = "n6_names"
 	tracedMapN6Ways              = "n6_ways"
@@ -444,7 +446,6 @@ const (
 	tracedMapUrrDrops            = "urr_drops"
 	tracedMapUrrEvents           = "urr_events"
 	tracedMapUrrOwners           = "urr_owners"
-	tracedMapUrrs                = "urrs"
 	tracedMapVlanRoles           = "vlan_roles"
 	tracedProgUpfBothTraced      = "upf_both_traced"
 	tracedProgUpfEtherGpduTraced = "upf_ether_gpdu_traced"
@@ -526,6 +527,7 @@ type tracedProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedMapSpecs struct {
+	Accounts        *ebpf.MapSpec `ebpf:"accounts"`
 	Attended        *ebpf.MapSpec `ebpf:"attended"`
 	Copies          *ebpf.MapSpec `ebpf:"copies"`
 	CopyScratch     *ebpf.MapSpec `ebpf:"copy_scratch"`
@@ -543,7 +545,6 @@ type tracedMapSpecs struct {
 	GuestByUe       *ebpf.MapSpec `ebpf:"guest_by_ue"`
 	HopByIp         *ebpf.MapSpec `ebpf:"hop_by_ip"`
 	Hops            *ebpf.MapSpec `ebpf:"hops"`
-	Meters          *ebpf.MapSpec `ebpf:"meters"`
 	N6ByDevice      *ebpf.MapSpec `ebpf:"n6_by_device"`
 	N6Names         *ebpf.MapSpec `ebpf:"n6_names"`
 	N6Ways          *ebpf.MapSpec `ebpf:"n6_ways"`
@@ -569,7 +570,6 @@ type tracedMapSpecs struct {
 	UrrDrops        *ebpf.MapSpec `ebpf:"urr_drops"`
 	UrrEvents       *ebpf.MapSpec `ebpf:"urr_events"`
 	UrrOwners       *ebpf.MapSpec `ebpf:"urr_owners"`
-	Urrs            *ebpf.MapSpec `ebpf:"urrs"`
 	VlanRoles       *ebpf.MapSpec `ebpf:"vlan_roles"`
 }
 
@@ -619,6 +619,7 @@ func (o *tracedObjects) Close() error {
 //
 // It can be passed to loadTracedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedMaps struct {
+	Accounts        *ebpf.Map `ebpf:"accounts"`
 	Attended        *ebpf.Map `ebpf:"attended"`
 	Copies          *ebpf.Map `ebpf:"copies"`
 	CopyScratch     *ebpf.Map `ebpf:"copy_scratch"`
@@ -636,7 +637,6 @@ type tracedMaps struct {
 	GuestByUe       *ebpf.Map `ebpf:"guest_by_ue"`
 	HopByIp         *ebpf.Map `ebpf:"hop_by_ip"`
 	Hops            *ebpf.Map `ebpf:"hops"`
-	Meters          *ebpf.Map `ebpf:"meters"`
 	N6ByDevice      *ebpf.Map `ebpf:"n6_by_device"`
 	N6Names         *ebpf.Map `ebpf:"n6_names"`
 	N6Ways          *ebpf.Map `ebpf:"n6_ways"`
@@ -662,12 +662,12 @@ type tracedMaps struct {
 	UrrDrops        *ebpf.Map `ebpf:"urr_drops"`
 	UrrEvents       *ebpf.Map `ebpf:"urr_events"`
 	UrrOwners       *ebpf.Map `ebpf:"urr_owners"`
-	Urrs            *ebpf.Map `ebpf:"urrs"`
 	VlanRoles       *ebpf.Map `ebpf:"vlan_roles"`
 }
 
 func (m *tracedMaps) Close() error {
 	return _TracedClose(
+		m.Accounts,
 		m.Attended,
 		m.Copies,
 		m.CopyScratch,
@@ -685,7 +685,6 @@ func (m *tracedMaps) Close() error {
 		m.GuestByUe,
 		m.HopByIp,
 		m.Hops,
-		m.Meters,
 		m.N6ByDevice,
 		m.N6Names,
 		m.N6Ways,
@@ -711,7 +710,6 @@ func (m *tracedMaps) Close() error {
 		m.UrrDrops,
 		m.UrrEvents,
 		m.UrrOwners,
-		m.Urrs,
 		m.VlanRoles,
 	)
 }

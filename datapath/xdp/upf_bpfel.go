@@ -13,6 +13,12 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type upfAccount struct {
+	_     structs.HostLayout
+	Urr   upfUrr
+	Meter [2]upfMeter
+}
+
 type upfBpfCpumapVal struct {
 	_       structs.HostLayout
 	Qsize   uint32
@@ -386,6 +392,7 @@ type upfVlanKey struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	upfMapAccounts         = "accounts"
 	upfMapAttended         = "attended"
 	upfMapCopies           = "copies"
 	upfMapCopyScratch      = "copy_scratch"
@@ -403,7 +410,6 @@ const (
 	upfMapGuestByUe        = "guest_by_ue"
 	upfMapHopByIp          = "hop_by_ip"
 	upfMapHops             = "hops"
-	upfMapMeters           = "meters"
 	upfMapN6ByDevice       = "n6_by_device"
 	upfMapN6Names          = "n6_names"
 	upfMapN6Ways           = "n6_ways"
@@ -428,7 +434,6 @@ const (
 	upfMapUrrDrops         = "urr_drops"
 	upfMapUrrEvents        = "urr_events"
 	upfMapUrrOwners        = "urr_owners"
-	upfMapUrrs             = "urrs"
 	upfMapVlanRoles        = "vlan_roles"
 	upfProgUpfBothXdp      = "upf_both_xdp"
 	upfProgUpfEtherCpu     = "upf_ether_cpu"
@@ -520,6 +525,7 @@ type upfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfMapSpecs struct {
+	Accounts        *ebpf.MapSpec `ebpf:"accounts"`
 	Attended        *ebpf.MapSpec `ebpf:"attended"`
 	Copies          *ebpf.MapSpec `ebpf:"copies"`
 	CopyScratch     *ebpf.MapSpec `ebpf:"copy_scratch"`
@@ -537,7 +543,6 @@ type upfMapSpecs struct {
 	GuestByUe       *ebpf.MapSpec `ebpf:"guest_by_ue"`
 	HopByIp         *ebpf.MapSpec `ebpf:"hop_by_ip"`
 	Hops            *ebpf.MapSpec `ebpf:"hops"`
-	Meters          *ebpf.MapSpec `ebpf:"meters"`
 	N6ByDevice      *ebpf.MapSpec `ebpf:"n6_by_device"`
 	N6Names         *ebpf.MapSpec `ebpf:"n6_names"`
 	N6Ways          *ebpf.MapSpec `ebpf:"n6_ways"`
@@ -562,7 +567,6 @@ type upfMapSpecs struct {
 	UrrDrops        *ebpf.MapSpec `ebpf:"urr_drops"`
 	UrrEvents       *ebpf.MapSpec `ebpf:"urr_events"`
 	UrrOwners       *ebpf.MapSpec `ebpf:"urr_owners"`
-	Urrs            *ebpf.MapSpec `ebpf:"urrs"`
 	VlanRoles       *ebpf.MapSpec `ebpf:"vlan_roles"`
 }
 
@@ -612,6 +616,7 @@ func (o *upfObjects) Close() error {
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfMaps struct {
+	Accounts        *ebpf.Map `ebpf:"accounts"`
 	Attended        *ebpf.Map `ebpf:"attended"`
 	Copies          *ebpf.Map `ebpf:"copies"`
 	CopyScratch     *ebpf.Map `ebpf:"copy_scratch"`
@@ -629,7 +634,6 @@ type upfMaps struct {
 	GuestByUe       *ebpf.Map `ebpf:"guest_by_ue"`
 	HopByIp         *ebpf.Map `ebpf:"hop_by_ip"`
 	Hops            *ebpf.Map `ebpf:"hops"`
-	Meters          *ebpf.Map `ebpf:"meters"`
 	N6ByDevice      *ebpf.Map `ebpf:"n6_by_device"`
 	N6Names         *ebpf.Map `ebpf:"n6_names"`
 	N6Ways          *ebpf.Map `ebpf:"n6_ways"`
@@ -654,12 +658,12 @@ type upfMaps struct {
 	UrrDrops        *ebpf.Map `ebpf:"urr_drops"`
 	UrrEvents       *ebpf.Map `ebpf:"urr_events"`
 	UrrOwners       *ebpf.Map `ebpf:"urr_owners"`
-	Urrs            *ebpf.Map `ebpf:"urrs"`
 	VlanRoles       *ebpf.Map `ebpf:"vlan_roles"`
 }
 
 func (m *upfMaps) Close() error {
 	return _UpfClose(
+		m.Accounts,
 		m.Attended,
 		m.Copies,
 		m.CopyScratch,
@@ -677,7 +681,6 @@ func (m *upfMaps) Close() error {
 		m.GuestByUe,
 		m.HopByIp,
 		m.Hops,
-		m.Meters,
 		m.N6ByDevice,
 		m.N6Names,
 		m.N6Ways,
@@ -702,7 +705,6 @@ func (m *upfMaps) Close() error {
 		m.UrrDrops,
 		m.UrrEvents,
 		m.UrrOwners,
-		m.Urrs,
 		m.VlanRoles,
 	)
 }

@@ -83,7 +83,7 @@ func (d *Driver) postURREvents(slot, bits uint32) {
 	}
 	for _, e := range urrEvents {
 		if bits&e.bit != 0 {
-			d.events.Post(&api.Event{Kind: e.kind, Seid: seid, RuleId: atomic.LoadUint32(&d.urrs.slots[slot].Id)})
+			d.events.Post(&api.Event{Kind: e.kind, Seid: seid, RuleId: atomic.LoadUint32(&d.urrs.volume(slot).Id)})
 		}
 	}
 }
@@ -93,12 +93,12 @@ func (d *Driver) postURREvents(slot, bits uint32) {
 // next look.
 func (d *Driver) postOwed() {
 	slots := d.urrs.slots // there until the reader has ended
-	if atomic.LoadUint32(&slots[0].Flags) == 0 {
+	if atomic.LoadUint32(&slots[0].Urr.Flags) == 0 {
 		return
 	}
-	atomic.StoreUint32(&slots[0].Flags, 0)
+	atomic.StoreUint32(&slots[0].Urr.Flags, 0)
 	for slot := uint32(1); slot < uint32(len(slots)); slot++ {
-		flags := &slots[slot].Flags
+		flags := &slots[slot].Urr.Flags
 		if atomic.LoadUint32(flags)&model.FlagsOwed != 0 {
 			owed := atomic.AndUint32(flags, ^uint32(model.FlagsOwed)) & model.FlagsOwed
 			d.postURREvents(slot, owed>>model.OwedShift)

@@ -14,11 +14,11 @@ import (
 	"plumbline/datapath/model"
 )
 
-// urrTable hands out the slots of the maps urrs and urr_owners. Slot 0 stands
-// for none. That of a session's first URR is at home: see home_urr() in
-// bpf/rules.h.
+// urrTable hands out the URRs of accounts, and their slots in the map urr_owners.
+// Slot 0 stands for none. That of a session's first URR is at home: see
+// home_account() in bpf/rules.h.
 type urrTable struct {
-	mapped[upfUrr]
+	slots  []upfAccount
 	owners mapped[upfUrrOwner]
 	drops  mapped[upfUrrDropped]
 	places slots
@@ -33,34 +33,32 @@ type urrOrphan struct {
 	slot uint32 // 0: it has been taken
 }
 
-func newURRTable(urrs, owners, drops *ebpf.Map, homes uint32) (*urrTable, error) {
-	mem, err := mapMemory[upfUrr](urrs)
-	if err != nil {
-		return nil, err
-	}
-	t := &urrTable{mapped: mem, places: newSlots(urrs.MaxEntries(), 1, homeURR(homes))}
+func newURRTable(accounts []upfAccount, owners, drops *ebpf.Map, homes uint32) (*urrTable, error) {
+	t := &urrTable{slots: accounts, places: newSlots(uint32(len(accounts)), 1, homeAccount(homes))}
+	var err error
 	if t.owners, err = mapMemory[upfUrrOwner](owners); err != nil {
-		return nil, errors.Join(err, t.mapped.unmap())
+		return nil, err
 	}
 	t.drops, err = mapMemory[upfUrrDropped](drops)
 	return t, err
 }
 
-func (t *urrTable) unmap() error {
-	return errors.Join(t.mapped.unmap(), t.owners.unmap(), t.drops.unmap())
-}
+func (t *urrTable) unmap() error { return errors.Join(t.owners.unmap(), t.drops.unmap()) }
+
+// volume returns what the programs have of the URR in a slot.
+func (t *urrTable) volume(slot uint32) *upfUrr { return &t.slots[slot].Urr }
 
 // urr returns the slot as the model's URR, which has the same layout.
 func (t *urrTable) urr(slot uint32) model.URR {
 	return model.URR{
-		Volume:  (*model.Volume)(unsafe.Pointer(&t.slots[slot])),
+		Volume:  (*model.Volume)(unsafe.Pointer(t.volume(slot))),
 		Owner:   (*model.Owner)(unsafe.Pointer(&t.owners.slots[slot])),
 		Dropped: (*model.DroppedDownlink)(unsafe.Pointer(&t.drops.slots[slot])),
 	}
 }
 
-// homeURR is home_urr() of bpf/rules.h.
-func homeURR(home uint32) uint32 { return 1 + home }
+// homeAccount is home_account() of bpf/rules.h.
+func homeAccount(home uint32) uint32 { return 1 + home }
 
 // reserve takes a slot for a new URR, which starts at 0: this one, if it is free.
 func (t *urrTable) reserve(seid uint64, id, home uint32) (uint32, error) {
@@ -68,7 +66,7 @@ func (t *urrTable) reserve(seid uint64, id, home uint32) (uint32, error) {
 	if !ok {
 		return 0, fmt.Errorf("xdp: all %d URRs are taken: %w", len(t.slots)-1, datapath.ErrFull)
 	}
-	u, o := &t.slots[slot], &t.owners.slots[slot]
+	u, o := t.volume(slot), &t.owners.slots[slot]
 	for i := range u.Octets {
 		atomic.StoreUint64(&u.Octets[i], 0)
 		atomic.StoreUint64(&u.Packets[i], 0)

@@ -110,6 +110,7 @@ type Driver struct {
 	// mu is held for writing while tables change; the slow path reads under it.
 	mu           sync.RWMutex
 	teids, ues   *table
+	accounts     mapped[upfAccount] // of meters and urrs
 	meters       *meterTable
 	urrs         *urrTable
 	lists        *listTable
@@ -262,10 +263,11 @@ func (d *Driver) mapTables() error {
 		return err
 	}
 	d.teids.overflowed, d.ues.overflowed = d.overflowed, d.overflowed
-	if d.meters, err = newMeterTable(d.objs.Meters, uint32(len(d.ues.slots))); err != nil {
+	if d.accounts, err = mapMemory[upfAccount](d.objs.Accounts); err != nil {
 		return err
 	}
-	if d.urrs, err = newURRTable(d.objs.Urrs, d.objs.UrrOwners, d.objs.UrrDrops, uint32(len(d.ues.slots))); err != nil {
+	d.meters = newMeterTable(d.accounts.slots, uint32(len(d.ues.slots)))
+	if d.urrs, err = newURRTable(d.accounts.slots, d.objs.UrrOwners, d.objs.UrrDrops, uint32(len(d.ues.slots))); err != nil {
 		return err
 	}
 	if d.queues, err = mapMemory[upfQueue](d.objs.Queues); err != nil {
@@ -327,7 +329,7 @@ func (d *Driver) Capabilities() *api.Capabilities { return d.about }
 func (d *Driver) MemoryOctets() uint64 {
 	var sum uint64
 	for _, m := range []*ebpf.Map{
-		d.objs.RuleByTeid, d.objs.RuleByUe, d.objs.Meters, d.objs.Urrs, d.objs.UrrOwners, d.objs.UrrDrops, d.objs.Hops, d.objs.Queues,
+		d.objs.RuleByTeid, d.objs.RuleByUe, d.objs.Accounts, d.objs.UrrOwners, d.objs.UrrDrops, d.objs.Hops, d.objs.Queues,
 		d.objs.Entries, d.objs.Pdrs, d.objs.PdrCounters, d.objs.Flows,
 	} {
 		sum += uint64(m.MaxEntries()) * uint64(m.ValueSize())
