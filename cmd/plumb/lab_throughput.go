@@ -15,7 +15,7 @@ type labThroughputCommand struct {
 	labRun
 
 	Goal    []lossRatio    `placeholder:"LOSS,..." help:"Throughputs to look for, by the part of the frames that may be lost. Default: 0, 1e-5, 0.5%."`
-	Width   float64        `default:"0.5" placeholder:"PERCENT" help:"How close the bounds of a throughput are to be. Default: 0.5."`
+	Width   *float64       `placeholder:"PERCENT" help:"How close the bounds of a throughput are to be. Default: 0.5, with --quick 2."`
 	Budget  *time.Duration `placeholder:"TIME" help:"Of all trials of a search; what is not found by then is the best that is known. 0s: until it is done. Default: 90s, with --quick 15s; RFC 2544 has none."`
 	RFC2544 bool           `name:"rfc2544" help:"Search as RFC 2544 does: one trial of 60 s is believed, no loss."`
 }
@@ -41,15 +41,18 @@ Examples:
 // Run measures, prints the table and writes the files.
 func (c *labThroughputCommand) Run(ctx context.Context, stdout io.Writer) error {
 	d := labDefaults{sessions: []int{1, 1000, 100_000}, frames: []string{"imix"}, duration: time.Second, repeat: 3}
-	budget := 90 * time.Second
+	budget, width := 90*time.Second, 0.5
 	if c.Quick {
-		d.duration, d.repeat, budget = 200*time.Millisecond, 1, 15*time.Second
+		d.duration, d.repeat, budget, width = 200*time.Millisecond, 1, 15*time.Second, 2
 	}
 	if c.RFC2544 {
 		d.duration, d.repeat, budget = time.Minute, 1, 0
 	}
 	if c.Budget == nil {
 		c.Budget = &budget
+	}
+	if c.Width == nil {
+		c.Width = &width
 	}
 	c.fillIn(d)
 	if err := c.validate(); err != nil {
@@ -65,8 +68,8 @@ func (c *labThroughputCommand) Run(ctx context.Context, stdout io.Writer) error 
 // method turns the flags into the search.
 func (c *labThroughputCommand) method() (method.Throughput, error) {
 	const leastWidth, mostWidth = 0.01, 50
-	if !(c.Width >= leastWidth && c.Width <= mostWidth) {
-		return method.Throughput{}, usageError{fmt.Errorf("--width %g: want %g to %g percent", c.Width, leastWidth, float64(mostWidth))}
+	if !(*c.Width >= leastWidth && *c.Width <= mostWidth) {
+		return method.Throughput{}, usageError{fmt.Errorf("--width %g: want %g to %g percent", *c.Width, leastWidth, float64(mostWidth))}
 	}
 	if *c.Budget < 0 || *c.Budget > 0 && c.RFC2544 {
 		return method.Throughput{}, usageError{fmt.Errorf("--budget %v: want 0s or more, and none with --rfc2544", *c.Budget)}
@@ -84,7 +87,7 @@ func (c *labThroughputCommand) method() (method.Throughput, error) {
 	slices.Sort(c.Goal)
 	for _, ratio := range slices.Compact(c.Goal) {
 		g := search.NewGoal(float64(ratio), *c.Duration)
-		g.Width = max(c.Width/100, g.LossRatio)
+		g.Width = max(*c.Width/100, g.LossRatio)
 		m.Goals = append(m.Goals, g)
 	}
 	return m, nil
