@@ -40,6 +40,12 @@
 // speed. A batch ends after so many runs of the program, whether these made a
 // frame or not: see [Config.Batch].
 //
+// # Replay
+//
+// A stream may be packets that somebody captured ([Stream.Replay]). Each is sent as it was,
+// but for addresses, TEID, checksums and the stamp in its payload, at a rate or by the
+// times of the file ([Load.Speed]). bpf/replay.bpf.c copies such a frame whole each time.
+//
 // # Senders
 //
 // What is said of the program holds for all senders ([Config.Sender]). [XDPSocket] and

@@ -82,3 +82,46 @@ func FuzzDecodeStamp(f *testing.F) {
 		}
 	})
 }
+
+// TestShortStamp: octet for octet as bpf/lab_stamp.h draws it; check is QFI 63, DSCP 46 and
+// the upper 14 bits of the products of UE and TEID, as they stand in headers, and 0x9e3779b1.
+func TestShortStamp(t *testing.T) {
+	stamp := Stamp{
+		Run: 0x01020304, Stream: 0x52, Sequence: 0x0807060504030201, IntendedNs: 0x1112131415161718,
+		QFI: 63, DSCP: 46, UE: 0x01000000, TEID: 0x02000000, // 1 and 2, read as the program does
+	}
+	const hash1, hash2 = 0x9e3779b1 >> 18, (2 * 0x9e3779b1 & 0xffffffff) >> 18
+	check := uint64(63 | 46<<6 | hash1<<12 | hash2<<26)
+	want := ShortStamp{Head: ShortHead(stamp.Run) | 0x52, Sequence: 0x04030201, IntendedNs: 0x1415161718, Check: check}
+	if diff := cmp.Diff(want, stamp.Short()); diff != "" || want.Head>>31 != 1 {
+		t.Errorf("head %#08x (-want +got):\n%s", want.Head, diff)
+	}
+	octets := []byte{
+		byte(want.Head), byte(want.Head >> 8), byte(want.Head >> 16), byte(want.Head >> 24), 1, 2, 3, 4,
+		0x18, 0x17, 0x16, 0x15, 0x14, byte(check), byte(check >> 8), byte(check >> 16), byte(check >> 24), byte(check >> 32),
+	}
+	if got := want.Append(nil); !bytes.Equal(got, octets) {
+		t.Errorf("got %x, want %x", got, octets)
+	}
+	if ShortHead(1) == ShortHead(2) {
+		t.Error("two runs have the same head")
+	}
+}
+
+// FuzzDecodeShortStamp: what decodes encodes to the octets it came from.
+func FuzzDecodeShortStamp(f *testing.F) {
+	f.Add(Stamp{Run: 5, Sequence: 1 << 31, IntendedNs: 1 << 39, TEID: 77, QFI: 63}.Short().Append(nil))
+	f.Add(golden(f))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		s, err := DecodeShortStamp(in)
+		if err != nil {
+			if !errors.Is(err, ErrShort) && !errors.Is(err, ErrMagic) {
+				t.Errorf("error %v is none that is documented", err)
+			}
+			return
+		}
+		if got := s.Append(nil); !bytes.Equal(got, in[:ShortStampOctets]) {
+			t.Errorf("got %x, want %x", got, in)
+		}
+	})
+}
