@@ -45,8 +45,10 @@ func (m *methodView) findAxes() []axisOf {
 // valuesOf returns the values of an axis, in the order of the cells.
 func (m *methodView) valuesOf(a axisOf) []string {
 	var values []string
+	seen := map[string]bool{}
 	for _, i := range m.cells {
-		if text := a.text(m.cell(i)); !slices.Contains(values, text) {
+		if text := a.text(m.cell(i)); !seen[text] {
+			seen[text] = true
 			values = append(values, text)
 		}
 	}

@@ -96,7 +96,7 @@ func (m *methodView) split(along string) (titles []string, cells [][]int) {
 func (m *methodView) barCharts(f *figureView) []*chart {
 	inner := m.inner()
 	titles, cells := m.split(inner.name)
-	u := plotUnitOf(f.kept, m.highest(f))
+	u := plotUnitOf(f.kept, f.span.low, f.span.high)
 	var charts []*chart
 	for i, title := range titles {
 		var groups []barGroup
@@ -124,16 +124,6 @@ func (m *methodView) axisOf(f *figureView, u unit) string {
 		return u.name + " · part of the bed's"
 	}
 	return u.name
-}
-
-func (m *methodView) highest(f *figureView) float64 {
-	highest := 0.0
-	for _, cell := range m.cells {
-		for _, system := range m.systemsOf(cell) {
-			highest = max(highest, m.figure(cell, system, f.name).High)
-		}
-	}
-	return highest
 }
 
 func (m *methodView) barOf(cell int, system string, f *figureView) barValue {

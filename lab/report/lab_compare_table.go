@@ -87,11 +87,13 @@ func (c *LabComparison) grid(all bool) *grid {
 }
 
 func (r *DifferenceRow) unit() unit {
-	highest := 0.0
+	all := noSpan
 	for _, e := range r.Measured {
-		highest = max(highest, math.Abs(e.High))
+		if v := math.Abs(e.Median); v > 0 {
+			all = all.with(span{v, v})
+		}
 	}
-	return unitOf(r.Unit, highest)
+	return unitOf(r.Unit, all.low, all.high)
 }
 
 // notes say what the verdicts mean, how many there are, and what else is different.

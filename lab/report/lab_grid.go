@@ -179,7 +179,7 @@ func (v *labView) referencesGrid() *grid {
 		r := &v.References[i]
 		what := strings.TrimPrefix(r.Cell.Method+", "+r.Cell.words(labAxes), ", ")
 		for _, f := range r.Figures {
-			u := unitOf(f.Unit, math.Abs(f.Value))
+			u := unitOf(f.Unit, math.Abs(f.Value), math.Abs(f.Value))
 			g.add(r.System, r.Version, what, f.Name, u.text(f.Value), u.name)
 		}
 	}

@@ -245,7 +245,7 @@ func (m *methodView) tilesOf(cell int) []tile {
 			close = append(close, name)
 		}
 	}
-	u := plotUnitOf(f.kept, with.High)
+	u := plotUnitOf(f.kept, f.span.low, f.span.high)
 	more := best
 	if len(close) > 0 {
 		more += "; not told apart: " + strings.Join(close, ", ")

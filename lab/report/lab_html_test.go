@@ -125,7 +125,11 @@ func TestLabHTMLEscapesAndLoadsNothing(t *testing.T) {
 	if err := l.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	page := labPageOf(t, l)
+	var picture bytes.Buffer
+	if err := LabSVG(&picture, l); err != nil {
+		t.Fatal(err)
+	}
+	page := labPageOf(t, l) + strings.ReplaceAll(picture.String(), `xmlns="http://www.w3.org/2000/svg"`, "")
 	for _, bad := range []string{"<script", "<img", "http://", "https://", "url(", "@import", "ZgotmplZ"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("page contains %q", bad)
@@ -192,7 +196,7 @@ func TestLabShowsAnything(t *testing.T) {
 		many.Systems = append(many.Systems, System{Name: fmt.Sprint("system ", strings.Repeat("x", i*5))})
 	}
 	for name, l := range map[string]*Lab{"bare": bare(), "failed": failed, "zero": zero, "many systems": many} {
-		if err := errors.Join(l.Validate(), LabTable(io.Discard, l), LabHTML(io.Discard, l)); err != nil {
+		if err := errors.Join(l.Validate(), LabTable(io.Discard, l), LabHTML(io.Discard, l), LabSVG(io.Discard, l)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

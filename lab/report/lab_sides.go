@@ -83,9 +83,9 @@ func (m *methodView) side(cells []int, system string, d Direction, figure, unit 
 	for _, cell := range cells {
 		switch m.cell(cell).Direction {
 		case d:
-			return unitOf(unit, 0).estimate(m.figure(cell, system, figure))
+			return unitOf(unit, 0, 0).estimate(m.figure(cell, system, figure))
 		case "":
-			return unitOf(unit, 0).estimate(m.figure(cell, system, string(d)+" "+figure))
+			return unitOf(unit, 0, 0).estimate(m.figure(cell, system, string(d)+" "+figure))
 		}
 	}
 	return ""
@@ -105,11 +105,14 @@ func (m *methodView) addReferences(g *grid, axes int) {
 			values[k], order = map[string]string{}, append(order, k)
 		}
 		for _, f := range r.Figures {
-			values[k][string(r.Cell.Direction)+f.Name] = unitOf(f.Unit, math.Abs(f.Value)).text(f.Value)
+			values[k][string(r.Cell.Direction)+f.Name] = unitOf(f.Unit, math.Abs(f.Value), math.Abs(f.Value)).text(f.Value)
 		}
 	}
-	for _, k := range order {
+	for i, k := range order {
 		row := append(make([]string, axes), k.system+referenceMark, k.version)
+		if i == 0 && axes > 0 {
+			row[0] = "published"
+		}
 		for _, d := range Directions {
 			for _, f := range sideFigures {
 				row = append(row, values[k][string(d)+f.figure])

@@ -46,6 +46,7 @@ func LabSVG(w io.Writer, l *Lab) error {
 	y += 26
 	for _, m := range v.methods() {
 		shown, _ := m.charts()
+		shown = shown[:min(len(shown), maxCharts-len(p.Charts))]
 		for len(shown) > 0 {
 			line := shown[:min(svgColumns, len(shown))]
 			shown = shown[len(line):]

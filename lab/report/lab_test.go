@@ -144,11 +144,48 @@ func smallLab(t testing.TB) *Lab {
 	return l
 }
 
+// tinyLab has all that a result can have, in little text: a fuzzer works on it.
+func tinyLab(t testing.TB) *Lab {
+	t.Helper()
+	h := one(hdrhistogram.New(1, 1000, 1))
+	encoded, err := EncodeHistogram(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate := func(v float64) []Figure {
+		return []Figure{{"throughput at loss 0", "pps", Higher, v, v - 1, v + 1, "note"}, {"Rx frames", "pps", "", 1, 0, 0, ""}}
+	}
+	trial := Trial{
+		Direction: Uplink, Sessions: 1, FrameOctets: 60, Kind: Paced, Repeat: 1, DurationNS: 1, IntendedPPS: 2, OfferedPPS: 2, ReceivedPPS: 1,
+		LossRatio: 0.5, OfferedFrames: 2, ReceivedFrames: 1, LatencyNS: Latency{7, 7, 7, 7, 7, 7, 7, 7, 0, 0}, LatencyCurve: Curve(h),
+		LatencyHistogram: encoded, Drops: map[string]uint64{"no_pdr": 1}, Streams: []StreamTrial{{Name: "one"}},
+	}
+	n4 := []N4Phase{{Name: "a", Total: N4Count{AcceptedPerSec: 1, LatencyNS: N4Latency{Max: 5}}}, {Name: "b", Total: N4Count{AcceptedPerSec: 2, LatencyNS: N4Latency{Max: 5}}}}
+	latency := []Figure{{Name: "p99", Unit: "ns", Better: Lower, Value: 7}}
+	cell := func(method, load string) LabCell {
+		return LabCell{Method: method, Direction: Uplink, Sessions: 1, Frames: "64", Load: load}
+	}
+	return &Lab{
+		Schema: LabSchema, Host: Host{CPUs: 1}, Systems: []System{{Name: SystemBed}, {Name: "a", Memory: []PathMemory{{Sessions: 1}}}},
+		Plan: LabPlan{
+			Methods: []string{"throughput", "latency"}, Repeats: 3, DurationNS: 1,
+			Cells: []LabCell{cell("throughput", ""), cell("latency", "10 %"), cell("latency", "50 %"), {Method: "latency", Load: "n4"}},
+		},
+		Turns: []Turn{
+			{System: SystemBed, Repeat: 1, Figures: rate(10)}, {System: "a", Repeat: 1, Figures: rate(8), Trials: []Trial{trial}},
+			{System: "a", Repeat: 2, Figures: rate(9)}, {System: "a", Repeat: 3, Failed: "reason"},
+			{Cell: 1, System: "a", Repeat: 1, Figures: latency, Trials: []Trial{trial}}, {Cell: 2, System: "a", Repeat: 1, Figures: latency, Trials: []Trial{trial}},
+			{Cell: 3, System: "a", Repeat: 1, Figures: []Figure{}, N4: n4},
+		},
+		References: []Reference{{System: "b", Source: "c", Cell: cell("throughput", ""), Figures: rate(7)}},
+	}
+}
+
 // FuzzReadLab: what ReadLab accepts is read back the same after WriteLab, and can be
 // shown.
 func FuzzReadLab(f *testing.F) {
 	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(smallLab(f)); err != nil {
+	if err := json.NewEncoder(&b).Encode(tinyLab(f)); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
@@ -169,8 +206,18 @@ func FuzzReadLab(f *testing.F) {
 			t.Errorf("(-first +second):\n%s", diff)
 		}
 		var table bytes.Buffer
-		if err := errors.Join(LabTable(&table, l), LabHTML(io.Discard, l)); err != nil {
+		if err := errors.Join(LabTable(&table, l), LabHTML(io.Discard, l), LabSVG(io.Discard, l)); err != nil {
 			t.Error(err)
+		}
+		c, err := CompareLabs([]LabRun{{"a", l}, {"b", again}}, CompareOptions{Threshold: 0.05})
+		switch {
+		case errors.Is(err, ErrNothingShared):
+		case err != nil || len(c.Regressions()) > 0 && !c.Regressions()[0].Has(FailedNow):
+			t.Errorf("beside itself: got %v, %+v", err, c.Rows)
+		default:
+			if err := errors.Join(LabComparisonTable(&table, c, true), LabComparisonHTML(io.Discard, c)); err != nil {
+				t.Error(err)
+			}
 		}
 		if strings.ContainsFunc(table.String(), func(r rune) bool { return r < ' ' && r != '\n' }) {
 			t.Errorf("control character in %q", table.String())

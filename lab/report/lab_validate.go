@@ -112,6 +112,9 @@ func (l *Lab) validateTurns() error {
 		cell, repeat int
 		system       string
 	}
+	if len(l.Turns) > maxLabTrials {
+		return invalid("turns", len(l.Turns), fmt.Sprintf("want %d at most", maxLabTrials))
+	}
 	seen, trials := map[key]bool{}, 0
 	for i := range l.Turns {
 		t := &l.Turns[i]

@@ -112,6 +112,7 @@ type figureView struct {
 	better Better
 	kept   string // unit in the file
 	unit   unit   // as it is shown
+	span   span   // of the values but 0, without their signs
 }
 
 // methods returns those that there are turns of, in the order of the plan.
@@ -141,42 +142,44 @@ func (m *methodView) cell(index int) *LabCell { return &m.Plan.Cells[index] }
 
 func (m *methodView) findFigures() []figureView {
 	var figures []figureView
-	index, highest := map[string]int{}, map[string]float64{}
+	index := map[string]int{}
 	for i := range m.Turns {
 		t := &m.Turns[i]
 		if m.cell(t.Cell).Method != m.name {
 			continue
 		}
 		for _, f := range t.Figures {
-			if _, seen := index[f.Name]; !seen {
-				index[f.Name] = len(figures)
-				figures = append(figures, figureView{name: f.Name, better: f.Better, kept: f.Unit})
+			at, seen := index[f.Name]
+			if !seen {
+				at = len(figures)
+				index[f.Name] = at
+				figures = append(figures, figureView{name: f.Name, better: f.Better, kept: f.Unit, span: noSpan})
 			}
-			highest[f.Name] = max(highest[f.Name], math.Abs(f.Value))
+			if v := math.Abs(f.Value); v > 0 {
+				figures[at].span = figures[at].span.with(span{v, v})
+			}
 		}
 	}
 	for i := range figures {
 		f := &figures[i]
-		f.unit = unitOf(f.kept, highest[f.name])
+		f.unit = unitOf(f.kept, f.span.low, f.span.high)
 	}
 	return figures
 }
 
 // sort puts the cells in the order of the axes, whatever the order of the run.
 func (m *methodView) sort() {
-	values := make([][]string, len(m.axes))
-	for i, a := range m.axes {
-		values[i] = m.valuesOf(a)
-	}
-	slices.SortStableFunc(m.cells, func(a, b int) int {
-		for i, axis := range m.axes {
-			at := func(cell int) int { return slices.Index(values[i], axis.text(m.cell(cell))) }
-			if c := at(a) - at(b); c != 0 {
-				return c
-			}
+	places := map[int][]int{} // of a cell: those of its values on each axis
+	for _, a := range m.axes {
+		place := map[string]int{}
+		for i, value := range m.valuesOf(a) {
+			place[value] = i
 		}
-		return 0
-	})
+		for _, cell := range m.cells {
+			places[cell] = append(places[cell], place[a.text(m.cell(cell))])
+		}
+	}
+	slices.SortStableFunc(m.cells, func(a, b int) int { return slices.Compare(places[a], places[b]) })
 }
 
 // systemsOf lists the systems that had a turn in a cell.

@@ -22,18 +22,20 @@ var units = map[string]unit{
 	"frames": {"frames", 1, 0},
 }
 
-// times are the units of nanoseconds, each for values up to ten thousand of it.
-var times = []unit{{"ns", 1, -1}, {"µs", 1e-3, 1}, {"ms", 1e-6, 2}, {"s", 1e-9, 3}}
-
-// unitOf returns how values of a unit are shown of which the highest is given.
-func unitOf(name string, highest float64) unit {
+// unitOf returns how values of a unit are shown that lie between these two, without
+// their signs. Nanoseconds are shown as such if all are few, and in ms or s only if none
+// of them would be lost.
+func unitOf(name string, lowest, highest float64) unit {
 	if name == "ns" {
-		for _, u := range times {
-			if highest*u.scale < 1e4 {
-				return u
-			}
+		switch {
+		case highest < 1e4:
+			return unit{"ns", 1, -1}
+		case lowest >= 1e10:
+			return unit{"s", 1e-9, 3}
+		case lowest >= 1e7:
+			return unit{"ms", 1e-6, 2}
 		}
-		return times[len(times)-1]
+		return unit{"µs", 1e-3, 1}
 	}
 	if u, ok := units[name]; ok {
 		return u
@@ -42,11 +44,11 @@ func unitOf(name string, highest float64) unit {
 }
 
 // plotUnitOf is that of axes and bars, where there is less room.
-func plotUnitOf(name string, highest float64) unit {
+func plotUnitOf(name string, lowest, highest float64) unit {
 	if name == "pps" {
 		return unit{"Mpps", 1e-6, 3}
 	}
-	return unitOf(name, highest)
+	return unitOf(name, lowest, highest)
 }
 
 func (u unit) value(v float64) float64 { return v * u.scale }
