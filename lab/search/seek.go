@@ -120,11 +120,13 @@ func (s *seeker) inside(load uint64, now bounds) bool {
 }
 
 // carried is the load that would lose as much as the goal allows if the system let
-// through no more than it did at this one.
+// through no more than it did in the best trial at this one that lost more.
 func (s *seeker) carried(load uint64) float64 {
 	best := 0.0
 	for _, r := range s.known[load] {
-		best = max(best, r.forwardingRate())
+		if r.Loss > s.goal().LossRatio {
+			best = max(best, r.forwardingRate())
+		}
 	}
 	return best / (1 - s.goal().LossRatio)
 }
