@@ -110,6 +110,25 @@ func TestMaximum(t *testing.T) {
 	})
 }
 
+// TestAgain: a generator may follow another one at once on the same device.
+func TestAgain(t *testing.T) {
+	eachSender(t, func(t *testing.T, s Sender) {
+		bed := newBed(t, "plt-again")
+		c := config(bed, Uplink, false)
+		c.Sender = s
+		for range 5 {
+			g, err := New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = g.Run(context.Background(), Load{Frames: 100, CPU: -1})
+			if err := errors.Join(err, g.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // TestNext asks for numbers while frames are sent.
 func TestNext(t *testing.T) {
 	eachSender(t, func(t *testing.T, s Sender) {

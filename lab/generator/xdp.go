@@ -65,11 +65,21 @@ func (o *xdpOutput) open(device int) (err error) {
 		return err
 	}
 	_ = unix.SetsockoptInt(o.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 8<<20) // in copy mode; the usual size does too
-	err = unix.Bind(o.fd, &unix.SockaddrXDP{Flags: unix.XDP_USE_NEED_WAKEUP, Ifindex: uint32(device)})
-	if err != nil {
+	if err := o.bind(device); err != nil {
 		return fmt.Errorf("bind to queue 0: %w", err)
 	}
 	o.zeroCopy, err = xdpZeroCopy(o.fd)
+	return err
+}
+
+// bind binds the socket to the device's first queue. A socket of before that was just
+// closed may have it yet for a moment: the kernel frees it later.
+func (o *xdpOutput) bind(device int) error {
+	address := &unix.SockaddrXDP{Flags: unix.XDP_USE_NEED_WAKEUP, Ifindex: uint32(device)}
+	err := unix.Bind(o.fd, address)
+	for deadline := time.Now().Add(xdpPatience); errors.Is(err, unix.EBUSY) && time.Now().Before(deadline); err = unix.Bind(o.fd, address) {
+		time.Sleep(xdpPatience / 100)
+	}
 	return err
 }
 
