@@ -29,6 +29,16 @@ func (usageError) Is(target error) bool { return target == errUsage }
 // Unwrap returns the error itself.
 func (e usageError) Unwrap() error { return e.error }
 
+// unsupportedError is an [errors.ErrUnsupported] whose text is that of another error
+// alone.
+type unsupportedError struct{ error }
+
+// Is makes the exit code 3.
+func (unsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// Unwrap returns the error itself.
+func (e unsupportedError) Unwrap() error { return e.error }
+
 // exitCode maps what a command returned to the exit code of the process.
 //
 // Code 3 is for errors that are [errors.ErrUnsupported] (ENOSYS, EOPNOTSUPP and

@@ -217,7 +217,7 @@ func kindsOf(names []string, external *topology.External) ([]dut.Kind, error) {
 			return nil, usageError{errors.New("--dut external and --external belong together")}
 		}
 		if _, err := k.Find(); errors.Is(err, dut.ErrNotInstalled) {
-			return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+			return nil, unsupportedError{err}
 		}
 	}
 	return kinds, nil

@@ -16,5 +16,6 @@
 // What a turn leaves is a [report.Turn]: trials as they were made, and figures. The
 // result file is written after each turn, whole and under its name or not at all,
 // so a run that was interrupted goes on behind its last turn. A system that fails
-// is out, and the result says why; without the bed there is nothing to compare with.
+// is out until there are other rules, and the result says why; without the bed there is
+// nothing to compare with.
 package method

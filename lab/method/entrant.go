@@ -47,6 +47,28 @@ func (r *run) attempt(ctx context.Context, e *entrant, f func(context.Context) e
 	return r.leave(e, err)
 }
 
+// start starts a system.
+func (r *run) start(ctx context.Context, e *entrant) error {
+	r.step(e.Name()+": start", startTime)
+	e.started = true
+	return r.attempt(ctx, e, e.Start)
+}
+
+// readmit starts those that have left anew: they may bear other rules.
+func (r *run) readmit(ctx context.Context) error {
+	for _, e := range r.entrants {
+		if !r.out[e.Name()] {
+			continue
+		}
+		delete(r.out, e.Name())
+		e.sessions, e.rules = 0, ""
+		if err := r.start(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // note brings what the result says of a system up to date.
 func (r *run) note(e *entrant) {
 	s := r.system(e.Name())
@@ -55,13 +77,16 @@ func (r *run) note(e *entrant) {
 	s.Missing = missing
 }
 
-// leave takes a system out of the run.
+// leave takes a system out of the run, as long as the rules are these.
 func (r *run) leave(e *entrant, why error) error {
 	text := why.Error()
 	if err := r.closeOne(e); err != nil {
 		text += "\n" + err.Error()
 	}
 	r.out[e.Name()] = true
+	if before := r.system(e.Name()).Missing; before != "" && before != text {
+		text = before + "\n" + text
+	}
 	r.system(e.Name()).Missing = text
 	r.observer.Left(e.Name(), text)
 	if e.Name() != e.Bed() && !r.anyUPF() {

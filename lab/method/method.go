@@ -53,6 +53,9 @@ func (t *Turn) Trial(ctx context.Context, kind report.Kind, l system.Load) ([]re
 	}
 	for i := range trials {
 		trials[i].Kind, trials[i].Repeat = kind, t.Result.Repeat
+		if kind == report.Search || kind == report.Saturated { // too many, and the sender's queue as much as the path
+			trials[i].LatencyCurve, trials[i].LatencyHistogram = nil, ""
+		}
 	}
 	t.Result.Trials = append(t.Result.Trials, trials...)
 	if err != nil {

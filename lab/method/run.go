@@ -100,13 +100,17 @@ func (r *run) measure(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	for _, e := range r.entrants {
-		r.step(e.Name()+": start", startTime)
-		e.started = true
-		if err := r.attempt(ctx, e, e.Start); err != nil {
+		if err := r.start(ctx, e); err != nil {
 			return err
 		}
 	}
-	for i := range r.lab.Plan.Cells {
+	cells := r.lab.Plan.Cells
+	for i := range cells {
+		if i > 0 && cells[i].Rules != cells[i-1].Rules {
+			if err := r.readmit(ctx); err != nil {
+				return err
+			}
+		}
 		if !r.pendingCell(i) {
 			continue
 		}
@@ -145,7 +149,7 @@ func (r *run) open(ctx context.Context, e *entrant, cell report.LabCell, id uint
 	if cell.Sessions != e.sessions || cell.Rules != e.rules {
 		r.step(fmt.Sprintf("%s: establish %s over PFCP", e.Name(), sessions(cell.Sessions)), installTime(cell.Sessions))
 		if err := e.Establish(ctx, cell); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", describe(cell), err)
 		}
 		e.sessions, e.rules = cell.Sessions, cell.Rules
 	}

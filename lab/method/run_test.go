@@ -113,6 +113,25 @@ func TestSystemLeaves(t *testing.T) {
 	}
 }
 
+// TestReadmitted wants who cannot have some rules to be there again for others, and
+// the reason to stay.
+func TestReadmitted(t *testing.T) {
+	systems, d := bedAnd("a", "b")
+	systems[1].(*fake).fails = map[string]error{"establish 1URR": errors.New("no URR")}
+	c := testConfig(systems)
+	c.Axes.Rules, c.Axes.Sessions = []string{"URR", ""}, []int{1}
+	lab, err := Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if countOf(lab, "a") != 2 || countOf(lab, "b") != 4 || count(d.lines, "a: start") != 2 || count(d.lines, "a: close") != 2 {
+		t.Errorf("got %d turns of a, %d of b: %v", countOf(lab, "a"), countOf(lab, "b"), d.lines)
+	}
+	if got := lab.System("a").Missing; got != "counting, uplink, 1 session, frames 64, URR: no URR" {
+		t.Errorf("missing is %q", got)
+	}
+}
+
 // TestNothingToCompareWith wants an end when the bed fails, or all others have.
 func TestNothingToCompareWith(t *testing.T) {
 	broken := errors.New("broken")
