@@ -5,6 +5,10 @@ type labCommand struct {
 	Latency    labLatencyCommand    `cmd:"" help:"Measure latency and its variation, idle and at parts of the throughput."`
 	Loss       labLossCommand       `cmd:"" help:"Measure the frame loss rate at rates from the highest down."`
 	Campaign   labCampaignCommand   `cmd:"" help:"Measure UPFs for a minute each, as published comparisons do."`
+	BackToBack labBackToBackCommand `cmd:"" name:"backtoback" help:"Search the longest burst of frames without loss."`
+	Soak       labSoakCommand       `cmd:"" help:"Send a load for a long time and look for loss and drift."`
+	Recovery   labRecoveryCommand   `cmd:"" help:"Measure how long a UPF loses frames after an overload, and after it was killed."`
+	Isolation  labIsolationCommand  `cmd:"" help:"Overload one slice and measure the others."`
 
 	N4 labN4Command `cmd:"" name:"n4" help:"Load any UPF with PFCP requests and measure its response times."`
 

@@ -51,12 +51,17 @@ func (c *labLatencyCommand) Run(ctx context.Context, stdout io.Writer) error {
 func searchFirst(loads []method.Level, loss lossRatio, duration time.Duration) []method.Method {
 	for _, l := range loads {
 		if l.Percent > 0 {
-			const budget = 40 // trials
-			d := min(duration, 500*time.Millisecond)
-			g := search.NewGoal(float64(loss), d)
-			g.Width = max(0.02, g.LossRatio)
-			return []method.Method{method.Throughput{Goals: []search.Goal{g}, Most: d, Budget: budget * d}}
+			return searchThroughput(loss, duration)
 		}
 	}
 	return nil
+}
+
+// searchThroughput is a quick search for the throughput that others are measured by.
+func searchThroughput(loss lossRatio, duration time.Duration) []method.Method {
+	const budget = 40 // trials
+	d := min(duration, 500*time.Millisecond)
+	g := search.NewGoal(float64(loss), d)
+	g.Width = max(0.02, g.LossRatio)
+	return []method.Method{method.Throughput{Goals: []search.Goal{g}, Most: d, Budget: budget * d}}
 }

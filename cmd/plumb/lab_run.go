@@ -223,11 +223,13 @@ func kindsOf(names []string, external *topology.External) ([]dut.Kind, error) {
 	return kinds, nil
 }
 
+const bidirectional = "bidirectional"
+
 // directionsOf turns flags into directions, of which the empty one is both at once.
 func directionsOf(flags []string) []report.Direction {
 	var list []report.Direction
 	for _, d := range flags {
-		if d == "bidirectional" {
+		if d == bidirectional {
 			d = ""
 		}
 		list = append(list, report.Direction(d))

@@ -1,5 +1,5 @@
 // Package method measures systems by the methods of the laboratory: throughput,
-// latency, frame loss rate, campaigns.
+// latency, frame loss rate, campaigns, bursts, soaks, recovery, isolation of slices.
 //
 // A run is a list of cells; a cell is a [Method] at one point of the axes (rules,
 // sessions, frames, direction, churn). In a cell the systems take turns, the bed

@@ -9,6 +9,7 @@ import (
 
 	"plumbline/lab/report"
 	"plumbline/lab/system"
+	"plumbline/lab/traffic"
 )
 
 // fake is a system that forwards so many frames per second and loses the rest. It keeps
@@ -16,8 +17,12 @@ import (
 type fake struct {
 	name     string
 	capacity float64
-	latency  int64   // ns, of every frame
-	hinders  float64 // part of the sender's limit that is left at the highest rate; 0: all
+	latency  int64         // ns, of every frame
+	buffer   uint64        // frames of a burst that it takes
+	recovers time.Duration // how long it loses half of the frames after an overload
+	restarts int
+	profile  *traffic.Profile // that is open
+	hinders  float64          // part of the sender's limit that is left at the highest rate; 0: all
 	diary    *diary
 	fails    map[string]error // by what is done: "start", "establish 20", "trial"
 
@@ -112,6 +117,13 @@ func (f *fake) trial(d report.Direction, l system.Load) report.Trial {
 	}
 	sent := uint64(offered * seconds)
 	received := min(sent, uint64(f.capacity*seconds))
+	if l.Frames > 0 {
+		sent, received = l.Frames, min(l.Frames, f.buffer)
+	}
+	if lost := uint64(f.recovers.Seconds() * offered); float64(l.WarmUpRate) > f.capacity && l.OnLoss != nil && lost > 0 {
+		received -= lost
+		l.OnLoss(system.Loss{Direction: d, Span: f.recovers, Frames: lost})
+	}
 	intended := sent
 	if l.Rate > 0 {
 		intended = uint64(float64(l.Rate) * seconds)
@@ -125,8 +137,39 @@ func (f *fake) trial(d report.Direction, l system.Load) report.Trial {
 		LossRatio:  float64(sent-received) / float64(sent),
 		DurationNS: l.Duration.Nanoseconds(),
 		CPU:        report.CPU{DUTPercent: 50},
-		LatencyNS:  report.Latency{Min: ns, Mean: ns, P50: ns, P90: ns, P99: ns, P999: ns, P9999: ns, Max: ns},
+		Started:    time.Now().UTC().Round(0), GapNS: int64(f.restarts) * 1e9, Streams: f.streams(d, l),
+		LatencyNS: report.Latency{Min: ns, Mean: ns, P50: ns, P90: ns, P99: ns, P999: ns, P9999: ns, Max: ns},
 	}
+}
+
+// streams are those of a profile, which share what there is.
+func (f *fake) streams(d report.Direction, l system.Load) []report.StreamTrial {
+	if f.profile == nil || !l.AsProfile {
+		return nil
+	}
+	total := 0.0
+	for _, s := range f.profile.Streams {
+		total += s.Rate.PPS
+	}
+	part := min(1, f.capacity/total)
+	var list []report.StreamTrial
+	for _, s := range f.profile.Streams {
+		list = append(list, report.StreamTrial{
+			Name: s.Name, OfferedPPS: s.Rate.PPS, ReceivedPPS: part * s.Rate.PPS, LossRatio: 1 - part, LatencyNS: report.Latency{P50: 7, P90: 8, P99: 9, P999: 9, P9999: 9, Max: 9},
+		})
+	}
+	return list
+}
+
+func (f *fake) OpenProfile(p *traffic.Profile, _ uint32) error {
+	f.profile = p
+	return nil
+}
+
+func (f *fake) Restart(context.Context) (system.Restart, error) {
+	f.restarts++
+	now := time.Now()
+	return system.Restart{Killed: now, Ready: now.Add(time.Millisecond), Restored: now.Add(2 * time.Millisecond)}, f.do("restart")
 }
 
 func (f *fake) Close() error {

@@ -46,7 +46,13 @@ const trialTries = 3
 //
 // Errors: [system.ErrNothing] with the trials, if it comes several times.
 func (t *Turn) Trial(ctx context.Context, kind report.Kind, l system.Load) ([]report.Trial, error) {
-	l.OnSample = func(s system.Sample) { t.run.observer.Sample(t.System.Name(), s) }
+	also := l.OnSample
+	l.OnSample = func(s system.Sample) {
+		t.run.observer.Sample(t.System.Name(), s)
+		if also != nil {
+			also(s)
+		}
+	}
 	trials, err := t.System.Trial(ctx, l)
 	for try := 1; errors.Is(err, system.ErrNothing) && try < trialTries; try++ {
 		trials, err = t.System.Trial(ctx, l)

@@ -151,6 +151,14 @@ func (c *contender) Trial(ctx context.Context, l system.Load) ([]report.Trial, e
 	return c.system.Trial(ctx, l)
 }
 
+// OpenProfile is [Opener].
+func (c *contender) OpenProfile(p *traffic.Profile, run uint32) error { return c.system.Open(p, run) }
+
+// Restart is [Restarter].
+func (c *contender) Restart(ctx context.Context) (system.Restart, error) {
+	return c.system.Restart(ctx)
+}
+
 func (c *contender) Close() error {
 	if c.system == nil {
 		return nil

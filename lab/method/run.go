@@ -161,7 +161,7 @@ func (r *run) turn(ctx context.Context, e *entrant, index, repeat int) error {
 	cell := r.lab.Plan.Cells[index]
 	m := r.methods[cell.Method]
 	r.step(fmt.Sprintf("%s: %s, %d/%d", e.Name(), describe(cell), repeat, r.lab.Plan.Repeats), r.estimate.turn(index, e.Name()))
-	t := &Turn{Cell: cell, System: e, run: r, Result: report.Turn{
+	t := &Turn{Cell: cell, System: e.System, run: r, Result: report.Turn{
 		Cell: index, System: e.Name(), Repeat: repeat, Started: time.Now().UTC().Truncate(time.Millisecond), Figures: []report.Figure{},
 	}}
 	began := time.Now()

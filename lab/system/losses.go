@@ -2,19 +2,20 @@ package system
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"plumbline/lab/report"
 )
 
-// Loss is successive frames that did not arrive.
+// Loss is successive frames that did not arrive, or, on a machine that is too busy to look
+// often enough, of which nobody knows.
 type Loss struct {
 	Direction report.Direction
 	At        time.Duration // when the first of them was due, from the first frame that counts
 	Span      time.Duration // from then on, until the next frame was due that arrived, or the end
 	Frames    uint64
+	Unknown   bool
 }
 
 const (
@@ -25,12 +26,13 @@ const (
 
 // follower looks for the losses of a pass.
 type follower struct {
-	pass   *pass
-	tell   func(Loss)
-	rate   float64 // frames per second
-	next   uint64  // sequence number that is looked for next
-	lost   uint64  // just before it, one after the other
-	missed uint64  // frames of which it is not known whether they arrived
+	pass *pass
+	tell func(Loss)
+	rate float64 // frames per second
+	next uint64  // sequence number that is looked for next
+	lost uint64  // just before it, one after the other
+	// unknown: of the lost ones it is not known whether they arrived.
+	unknown bool
 }
 
 // follow begins to look for losses, if they are asked for. end ends that, and tells
@@ -94,14 +96,13 @@ func (f *follower) look(upTo uint64) error {
 		return err
 	}
 	for ; f.next < upTo; f.next++ {
-		switch has, known := arrived.Has(f.next); {
-		case !known:
-			f.missed++
-		case !has:
-			f.lost++
-			continue
+		has, known := arrived.Has(f.next)
+		if has || f.unknown == known {
+			f.close()
 		}
-		f.close()
+		if !has {
+			f.lost, f.unknown = f.lost+1, !known
+		}
 	}
 	return nil
 }
@@ -113,23 +114,16 @@ func (f *follower) close() {
 	}
 	due := func(frames uint64) time.Duration { return time.Duration(float64(frames) * 1e9 / f.rate) }
 	f.tell(Loss{
-		Direction: f.pass.direction, At: due(f.next - f.lost - f.pass.first[0]), Span: due(f.lost), Frames: f.lost,
+		Direction: f.pass.direction, At: due(f.next - f.lost - f.pass.first[0]), Span: due(f.lost), Frames: f.lost, Unknown: f.unknown,
 	})
 	f.lost = 0
 }
 
-// finish judges what is left when nothing arrives any more. Frames of which nothing is
-// known are an error: the machine was too busy to look often enough.
+// finish judges what is left when nothing arrives any more.
 func (f *follower) finish() error {
 	if err := f.look(f.pass.first[0] + f.pass.sent.Sent); err != nil {
 		return err
 	}
 	f.close()
-	if f.missed > 0 {
-		return fmt.Errorf("%s: %w: it is not known of %d frames of %d", f.pass.direction, errBusy, f.missed, f.pass.sent.Sent)
-	}
 	return nil
 }
-
-// errBusy says that something was looked at too seldom.
-var errBusy = errors.New("the machine is too busy to tell which frames are lost")

@@ -53,8 +53,8 @@ func (r Rules) validate(sessions int) error {
 	return nil
 }
 
-// slice returns which sessions of n are in slice i.
-func (r Rules) slice(i, n int) (first, end int) {
+// Slice returns which sessions of n are in slice i.
+func (r Rules) Slice(i, n int) (first, end int) {
 	slices := max(r.Slices, 1)
 	return i * n / slices, (i + 1) * n / slices
 }

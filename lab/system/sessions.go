@@ -94,7 +94,7 @@ func (s *System) fill(ctx context.Context, n int) (*n4load.Report, error) {
 func (s *System) bySlice(ctx context.Context, t n4load.Template, from int) (*n4load.Report, error) {
 	var sum *n4load.Report
 	for i := range max(s.rules.Slices, 1) {
-		first, end := s.rules.slice(i, len(s.sessions))
+		first, end := s.rules.Slice(i, len(s.sessions))
 		if first = max(first, from); first >= end {
 			continue
 		}
@@ -212,7 +212,7 @@ func (s *System) release() error {
 func towards(d report.Direction, sessions []n4load.Session, r Rules) []generator.Session {
 	list := make([]generator.Session, len(sessions))
 	for i := range max(r.Slices, 1) {
-		for at, end := r.slice(i, len(list)); at < end; at++ {
+		for at, end := r.Slice(i, len(list)); at < end; at++ {
 			list[at].QFI = QFI + uint8(i)
 		}
 	}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"plumbline/lab/method"
+)
+
+type labSoakCommand struct {
+	labRun
+
+	Load []labLoad     `default:"90" placeholder:"LOAD,..." help:"Percent of each one's own throughput, which is searched first, rates such as 900kpps, idle, or max. Default: 90."`
+	Loss lossRatio     `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
+	Time time.Duration `default:"10m" placeholder:"TIME" help:"Of a turn, all intervals together. Default: 10m."`
+}
+
+const (
+	maxSoakTime      = 30 * 24 * time.Hour
+	maxSoakIntervals = 2000 // of which there are trials in both directions in a turn
+)
+
+// Help is shown by plumb lab soak --help.
+func (labSoakCommand) Help() string {
+	return `Sends a load for a long time and says what was lost and how latency went, in each interval (--duration): loss in all and in the worst interval, how many had any, median and worst percentiles, and by how much latency and loss drift in an hour. Intervals follow each other with a pause of about half a second, in which what they left is counted; the frames sent first in each warm the path up and do not count.
+
+It builds a test bed of network namespaces for each system and needs root.
+
+Examples:
+
+    plumb lab soak
+    plumb lab soak --dut all --load 900kpps --time 1h --json r.json
+    plumb lab soak --dut xdp --load 50 --time 24h --duration 1m --churn 100:800:100
+`
+}
+
+// Run measures, prints the table and writes the files.
+func (c *labSoakCommand) Run(ctx context.Context, stdout io.Writer) error {
+	d := labDefaults{sessions: []int{1000}, frames: []string{"512"}, duration: 10 * time.Second, repeat: 1}
+	if c.Quick {
+		d.duration, c.Time = 500*time.Millisecond, 3*time.Second
+	}
+	c.fillIn(d)
+	if err := errors.Join(c.validate(), once("load", c.Load)); err != nil {
+		return err
+	}
+	m := method.Soak{Loads: levels(c.Load), Time: c.Time, Interval: *c.Duration}
+	if c.Time < *c.Duration || c.Time > maxSoakTime || m.Intervals() > maxSoakIntervals {
+		return usageError{fmt.Errorf("--time %v: want %v to %v, and %d intervals (--duration) at most", c.Time, *c.Duration, maxSoakTime, maxSoakIntervals)}
+	}
+	methods := append(searchFirst(m.Loads, c.Loss, *c.Duration), m)
+	return c.measure(ctx, stdout, m.Name(), nil, methods...)
+}

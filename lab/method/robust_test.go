@@ -1,0 +1,111 @@
+package method
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"plumbline/lab/report"
+)
+
+// TestBackToBack wants the longest burst that a buffer takes, and how long it holds it.
+func TestBackToBack(t *testing.T) {
+	systems, _ := bedAnd("a")
+	systems[0].(*fake).buffer = 1e9
+	a := systems[1].(*fake)
+	a.capacity, a.buffer = 1e6, 5000
+	lab := measured(t, systems, nil, testThroughput, BackToBack{Tests: 2, Most: 100 * time.Millisecond, Step: 1})
+	if f := figure(t, lab, "a", "backtoback", "", "longest burst"); f.Value != 5000 || f.Note != "" {
+		t.Errorf("got %+v, want 5000 frames", f)
+	}
+	if f := figure(t, lab, "bed", "backtoback", "", "longest burst"); f.Note == "" {
+		t.Errorf("got %+v of a bed that loses nothing, want a note", f)
+	}
+	implied := figure(t, lab, "a", "backtoback", "", "buffer time, implied").Value
+	if want := 5000 / senderPPS * 1e9; math.Abs(implied/want-1) > 0.01 {
+		t.Errorf("implied buffer time of %g ns, want %g", implied, want)
+	}
+	if got := figure(t, lab, "a", "backtoback", "", "buffer time, corrected").Value; math.Abs(got/(implied/2)-1) > 0.02 {
+		t.Errorf("corrected buffer time of %g ns, want half of %g: as much as half was forwarded meanwhile", got, implied)
+	}
+}
+
+func TestSoak(t *testing.T) {
+	systems, _ := bedAnd("a")
+	systems[1].(*fake).capacity = 750
+	lab := measured(t, systems, nil, Soak{Loads: []Level{{}}, Time: time.Second, Interval: 100 * time.Millisecond})
+	for name, want := range map[string]float64{
+		"loss": 0.25, "loss of the worst interval": 0.25, "intervals with loss": 1, "drift of latency p50 in an hour": 0,
+	} {
+		if f := figure(t, lab, "a", "soak", "idle", name); math.Abs(f.Value-want) > 1e-9 {
+			t.Errorf("%s: got %+v, want %g", name, f, want)
+		}
+	}
+	if n := len(lab.Turns[0].Trials); n != 10 {
+		t.Errorf("%d intervals, want 10", n)
+	}
+}
+
+// TestSlope wants a drift to be found beside bad intervals.
+func TestSlope(t *testing.T) {
+	var x, y []float64
+	for i := range 2500 {
+		x, y = append(x, float64(i)), append(y, 3*float64(i)+7)
+		if i%10 == 0 {
+			y[i] = 1e9
+		}
+	}
+	if got := slope(x, y); math.Abs(got-3) > 1e-6 {
+		t.Errorf("got %g, want 3", got)
+	}
+	if got := slope([]float64{1}, []float64{2}); got != 0 {
+		t.Errorf("of one point: got %g, want 0", got)
+	}
+}
+
+func TestRecovery(t *testing.T) {
+	for _, d := range []report.Direction{report.Uplink, ""} {
+		systems, diary := bedAnd("a")
+		a := systems[1].(*fake)
+		a.capacity, a.recovers = 1e6, 20*time.Millisecond
+		prefix := ""
+		if d == "" {
+			prefix = "downlink "
+		}
+		lab := measured(t, systems, func(c *Config) { c.Axes.Directions = []report.Direction{d} },
+			testThroughput, Recovery{Overload: time.Second, After: 2 * time.Second, ResetPPS: 1000})
+		if f := figure(t, lab, "a", "recovery", "overload", prefix+"recovery after overload"); f.Value != 2e7 || f.Note != "" {
+			t.Errorf("got %+v, want 20 ms", f)
+		}
+		if f := figure(t, lab, "a", "recovery", "reset", prefix+"outage, longest time without a frame"); f.Value < 0 || f.Better != report.Lower {
+			t.Errorf("got %+v", f)
+		}
+		if f := figure(t, lab, "a", "recovery", "reset", "sessions there after reset"); f.Value != 2e6 {
+			t.Errorf("got %+v, want 2 ms", f)
+		}
+		if n, beds := count(diary.lines, "a: restart"), count(diary.lines, "bed: restart"); n != 1 || beds != 0 {
+			t.Errorf("%d restarts, %d of the bed, want one and none", n, beds)
+		}
+	}
+}
+
+// TestIsolation wants the other slices to be told from the one that is overloaded.
+func TestIsolation(t *testing.T) {
+	systems, _ := bedAnd("a")
+	a := systems[1].(*fake)
+	a.capacity = 1e6
+	lab := measured(t, systems, func(c *Config) { c.Axes.Sessions, c.Axes.Access = []int{8}, "uniform" },
+		testThroughput, Isolation{Slices: 4, Base: 50, Overload: 200, Duration: time.Second})
+	for name, want := range map[string]float64{
+		"other slices before: throughput": 375_000, "other slices before: loss": 0, "other slices during: loss": 0.5,
+		"other slices during: throughput": 187_500, "overloaded slice during: throughput": 812_500, "other slices after: throughput": 375_000,
+	} {
+		if f := figure(t, lab, "a", "isolation", "", name); math.Abs(f.Value-want) > 0.02*math.Max(want, 1) {
+			t.Errorf("%s: got %g, want %g", name, f.Value, want)
+		}
+	}
+	last := a.profile.Streams[3]
+	if len(a.profile.Streams) != 4 || last.First != 6 || last.Sessions != 2 {
+		t.Errorf("got streams %+v, want the last one of sessions 6 and 7", a.profile.Streams)
+	}
+}

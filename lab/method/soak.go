@@ -1,0 +1,142 @@
+package method
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"plumbline/lab/report"
+	"plumbline/lab/stats"
+	"plumbline/lab/system"
+)
+
+// Soak sends a load for a long time, trial after trial, and says what was lost and how
+// latency went, interval by interval.
+type Soak struct {
+	Loads    []Level
+	Time     time.Duration // of all intervals
+	Interval time.Duration // of each trial
+}
+
+// NameSoak is the name of [Soak].
+const NameSoak = "soak"
+
+// Name is "soak".
+func (Soak) Name() string { return NameSoak }
+
+// Cells are the point at each load.
+func (m Soak) Cells(point report.LabCell) []report.LabCell { return cells(point, m.Name(), m.Loads) }
+
+// Options say how long it is.
+func (m Soak) Options() map[string]string {
+	return map[string]string{"soak": fmt.Sprintf("%v in intervals of %v", m.Time, m.Interval)}
+}
+
+// Intervals is how many trials there are.
+func (m Soak) Intervals() int { return max(1, int(m.Time/m.Interval)) }
+
+// Expected is all intervals, with what is between them.
+func (m Soak) Expected(report.LabCell) time.Duration {
+	return time.Duration(m.Intervals()) * system.At(0, m.Interval).Time()
+}
+
+// Measure makes the trials. One in which nothing arrives counts as a loss of all.
+func (m Soak) Measure(ctx context.Context, t *Turn) error {
+	pps, ok := levelOf(t.Cell, m.Loads).rate(t, t.System.Name())
+	if !ok {
+		return fmt.Errorf("no throughput, so no %s of it", t.Cell.Load)
+	}
+	kind := report.Paced
+	if pps == 0 {
+		kind = report.Saturated
+	}
+	of := map[report.Direction]*history{}
+	began := time.Now()
+	for i := range m.Intervals() {
+		trials, err := t.Trial(ctx, kind, levelOf(t.Cell, m.Loads).load(pps, m.Interval))
+		if err != nil && !(errors.Is(err, system.ErrNothing) && len(trials) > 0) {
+			return err
+		}
+		at := time.Since(began)
+		for j := range trials {
+			d := trials[j].Direction
+			if of[d] == nil {
+				of[d] = &history{}
+			}
+			of[d].add(at, &trials[j])
+		}
+		t.Say("interval %d of %d: loss %s, p99 %v", i+1, m.Intervals(), lossText(lossOf(trials)), time.Duration(trials[0].LatencyNS.P99))
+	}
+	for _, d := range report.Directions {
+		if h := of[d]; h != nil {
+			h.figures(t, t.prefix(d))
+		}
+	}
+	return nil
+}
+
+// history is what all intervals were like.
+type history struct {
+	hours             []float64 // since the beginning
+	loss, p50, p99    []float64
+	offered, received float64
+}
+
+func (h *history) add(at time.Duration, t *report.Trial) {
+	h.hours = append(h.hours, at.Hours())
+	h.loss = append(h.loss, t.LossRatio)
+	h.p50, h.p99 = append(h.p50, float64(t.LatencyNS.P50)), append(h.p99, float64(t.LatencyNS.P99))
+	h.offered, h.received = h.offered+float64(t.OfferedFrames), h.received+float64(t.ReceivedFrames)
+}
+
+// figures are those of the whole time, of the worst interval, and by how much latency
+// drifts.
+func (h *history) figures(t *Turn, prefix string) {
+	lossy := 0.0
+	for _, l := range h.loss {
+		if l > 0 {
+			lossy++
+		}
+	}
+	for _, f := range []report.Figure{
+		{Name: "loss", Unit: "ratio", Value: 1 - h.received/max(h.offered, 1)},
+		{Name: "loss of the worst interval", Unit: "ratio", Value: highest(h.loss)},
+		{Name: "intervals with loss", Unit: "ratio", Value: lossy / float64(len(h.loss))},
+		{Name: "latency p50, median of the intervals", Unit: "ns", Value: stats.Median(h.p50)},
+		{Name: "latency p99, median of the intervals", Unit: "ns", Value: stats.Median(h.p99)},
+		{Name: "latency p99 of the worst interval", Unit: "ns", Value: highest(h.p99)},
+		{Name: "drift of latency p50 in an hour", Unit: "ns", Value: slope(h.hours, h.p50)},
+		{Name: "drift of loss in an hour", Unit: "ratio", Value: slope(h.hours, h.loss)},
+	} {
+		f.Name, f.Better = prefix+f.Name, report.Lower
+		t.Figure(f)
+	}
+}
+
+func highest(values []float64) float64 {
+	most := 0.0
+	for _, v := range values {
+		most = max(most, v)
+	}
+	return most
+}
+
+// slope is the median of the slopes between all pairs of points, which a few bad
+// intervals do not move: the estimator of Theil and Sen.
+func slope(x, y []float64) float64 {
+	const most = 1000 // points: more are thinned out
+	step := (len(x) + most - 1) / most
+	var all []float64
+	for i := 0; i < len(x); i += max(step, 1) {
+		for j := i + step; j < len(x); j += max(step, 1) {
+			if x[j] > x[i] {
+				all = append(all, (y[j]-y[i])/(x[j]-x[i]))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	return stats.Median(all)
+}
