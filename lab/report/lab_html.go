@@ -139,7 +139,7 @@ var methodTexts = map[string]string{
 	"throughput":  "The highest rates that lose no more than the goals allow, by MLRsearch (RFC 9971).",
 	"latency":     "One-way, from each frame's intended send time to its arrival at the meter, at parts of each system's own throughput.",
 	"loss":        "Frames that did not arrive, at rates that fall in steps (RFC 2544, 26.3).",
-	"campaign":    "The same rate for every system, whatever it can carry: what was sent, what arrived, and what it cost.",
+	"campaign":    "One length of frames, at the highest rate and at loads of each system's own: what was sent, what arrived, and what it cost.",
 	"backtoback":  "The longest burst at the highest rate that is forwarded without loss (RFC 9004).",
 	"soak":        "One rate for long.",
 	"recovery":    "How long frames are lost after overload and after a restart (RFC 2544, 26.5 and 26.6).",
@@ -163,13 +163,17 @@ func (v *labView) heading() string {
 			systems++
 		}
 	}
+	beside := " beside the limit of the bed"
+	if v.System(SystemBed) == nil {
+		beside = "" // of a UPF elsewhere nobody knows what its links carry
+	}
 	switch {
 	case systems == 0:
 		return "What the test bed can carry"
 	case systems == 1:
-		return "One UPF beside the limit of the bed"
+		return "One UPF" + beside
 	}
-	return fmt.Sprintf("%d UPFs beside the limit of the bed", systems)
+	return fmt.Sprintf("%d UPFs%s", systems, beside)
 }
 
 func (v *labView) when() string {
