@@ -248,7 +248,7 @@ func (r *comparison) measureCell(ctx context.Context, cell report.Cell, octets [
 			return err
 		}
 	}
-	return nil
+	return r.each(ctx, func(_ context.Context, k *contestant) error { return k.system.Shut() })
 }
 
 // close ends what still stands.

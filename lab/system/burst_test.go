@@ -38,19 +38,17 @@ func TestLosses(t *testing.T) {
 	establish(t, s, 1, Rules{})
 	open(t, s, generator.Uplink)
 	lane := s.lanes[0]
-	at, err := s.attach(lane)
-	if err != nil {
+	if err := s.attach(lane); err != nil {
 		t.Fatal(err)
 	}
-	defer at.Close()
 	var got []Loss
-	f := &follower{pass: &pass{lane: lane, at: at, first: []uint64{0}}, tell: func(l Loss) { got = append(got, l) }, rate: 1000}
+	f := &follower{pass: &pass{lane: lane, first: []uint64{0}}, tell: func(l Loss) { got = append(got, l) }, rate: 1000}
 	run := func(frames uint64) {
 		t.Helper()
 		if _, err := lane.generator.Run(t.Context(), generator.Load{Frames: frames, CPU: -1}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := drained(t.Context(), at); err != nil {
+		if _, err := drained(t.Context(), lane.at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,6 +57,7 @@ func TestLosses(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(5)
+	var err error
 	if s.bed, err = s.topology.AttachBed(); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestExternal(t *testing.T) {
 				}
 				assertClean(t, &trial)
 			}
-			assertReleased(t, s, far)
+			assertReleased(t, s, bed, far)
 		})
 	}
 }
@@ -86,20 +86,19 @@ func newExternal(t *testing.T, bed *topology.Topology, e topology.External) (s *
 }
 
 // assertReleased closes the system and wants its sessions and programs to be gone.
-func assertReleased(t *testing.T, s *System, far *dut.Instance) {
+func assertReleased(t *testing.T, s *System, bed *topology.Topology, far *dut.Instance) {
 	t.Helper()
 	one := s.Sessions()[0].RemoteSEID
 	if _, err := far.Session(t.Context(), one); err != nil {
 		t.Errorf("session of the trial: %v", err)
 	}
-	bed := s.Topology()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 	for _, port := range []topology.Port{bed.N3.Peer, bed.N6.Peer} {
 		if id, err := port.XDPProgram(); id != 0 || err != nil {
 			t.Errorf("%s: program %d is still there, %v", port.Device, id, err)
 		}
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
 	}
 	if _, err := far.Session(t.Context(), one); err == nil {
 		t.Errorf("session %#x is still there after Close", one)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math/rand/v2"
 
+	"golang.org/x/sys/unix"
+
 	"plumbline/lab/generator"
 	"plumbline/lab/meter"
 	"plumbline/lab/report"
@@ -19,13 +21,14 @@ type lane struct {
 	names     []string // of its streams
 	generator *generator.Generator
 	meter     meter.Config
+	at        *meter.Meter // nil: not attached yet
 }
 
 // Open makes ready to send the frames of a profile in all its directions, in place of
 // what was open. run tells them from any others: it is to be the same for systems that
 // are compared, so that they get the same frames.
 func (s *System) Open(p *traffic.Profile, run uint32) error {
-	if err := s.closeLanes(); err != nil {
+	if err := s.Shut(); err != nil {
 		return err
 	}
 	for _, d := range p.Directions() {
@@ -70,6 +73,39 @@ func (s *System) oneDevice() bool {
 	return t.GNB == t.DN && t.N3.Peer.Index == t.N6.Peer.Index
 }
 
+// attach puts the meter of a lane on its device, where it stays until the lane is closed
+// or frames come in another form: the kernel takes longer to check its program than a
+// short trial lasts. A real device without native XDP gets it at tcx.
+func (s *System) attach(l *lane) error {
+	bed := s.bed != nil
+	if l.at != nil && l.meter.Bed == bed {
+		return nil
+	}
+	if err := l.detach(); err != nil {
+		return err
+	}
+	l.meter.Bed = bed
+	m, err := meter.Attach(l.meter)
+	if s.config.External != nil && !l.meter.Packets && errors.Is(err, unix.EOPNOTSUPP) {
+		l.meter.Packets = true
+		m, err = meter.Attach(l.meter)
+	}
+	if err != nil {
+		return err
+	}
+	l.at = m
+	return nil
+}
+
+func (l *lane) detach() error {
+	if l.at == nil {
+		return nil
+	}
+	err := l.at.Close()
+	l.at = nil
+	return err
+}
+
 // sendsBy is the port by which frames of a pass leave.
 func (s *System) sendsBy(p *pass) topology.Port {
 	if p.direction == report.Downlink {
@@ -93,10 +129,11 @@ func (l *lane) access() string {
 	return words
 }
 
-func (s *System) closeLanes() error {
+// Shut ends what Open has made ready, and takes the meters off.
+func (s *System) Shut() error {
 	var errs []error
 	for _, l := range s.lanes {
-		errs = append(errs, l.generator.Close())
+		errs = append(errs, l.generator.Close(), l.detach())
 	}
 	s.lanes = nil
 	return errors.Join(errs...)

@@ -28,7 +28,7 @@ const (
 func (s *System) Establish(ctx context.Context, n int, r Rules) error {
 	err := r.validate(n)
 	if err == nil {
-		err = s.closeLanes()
+		err = s.Shut()
 	}
 	if err != nil {
 		return err

@@ -188,7 +188,7 @@ func MTU(packet int) int {
 
 // Close ends all that there is of the system, and removes it.
 func (s *System) Close() error {
-	errs := []error{s.closeLanes()}
+	errs := []error{s.Shut()}
 	if s.n4 != nil {
 		errs = append(errs, s.release(), s.n4.Close())
 	}

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"plumbline/lab/generator"
 	"plumbline/lab/host"
 	"plumbline/lab/meter"
@@ -35,8 +33,7 @@ type trial struct {
 // pass is one direction of a trial.
 type pass struct {
 	*lane
-	cpu      int // of the sender; -1: any
-	at       *meter.Meter
+	cpu      int      // of the sender; -1: any
 	first    []uint64 // sequence number of the first frame that counts, by stream
 	sent     generator.Result
 	refused  refusal
@@ -77,15 +74,8 @@ func (t *trial) run(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, top.LeaveUDPWhole(true)) }()
 	}
-	defer func() {
-		for _, p := range t.passes {
-			if p.at != nil {
-				err = errors.Join(err, p.at.Close())
-			}
-		}
-	}()
 	for _, p := range t.passes {
-		if p.at, err = t.system.attach(p.lane); err != nil {
+		if err := t.system.attach(p.lane); err != nil {
 			return err
 		}
 	}
@@ -109,19 +99,6 @@ func (t *trial) run(ctx context.Context) (err error) {
 		})
 	}
 	return errors.Join(err, follow(err == nil))
-}
-
-// attach puts the meter of a lane on its device: a real one without native XDP gets it
-// at tcx.
-func (s *System) attach(l *lane) (*meter.Meter, error) {
-	c := l.meter
-	c.Bed = s.bed != nil
-	m, err := meter.Attach(c)
-	if s.config.External == nil || c.Packets || !errors.Is(err, unix.EOPNOTSUPP) {
-		return m, err
-	}
-	l.meter.Packets, c.Packets = true, true
-	return meter.Attach(c)
 }
 
 // warmUp sends frames that do not count.
