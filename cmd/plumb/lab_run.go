@@ -36,6 +36,7 @@ type labRun struct {
 	Repeat    *int               `placeholder:"N" help:"Turns of each system in each cell."`
 	Quick     bool               `help:"Short trials, once each: to see whether all works, and about what comes of it."`
 	Resume    string             `placeholder:"FILE" type:"existingfile" help:"Go on with a result that was interrupted (--json), with the same flags otherwise."`
+	Plain     bool               `help:"Show lines as a log has them, and no live view, on a terminal as well."`
 	JSON      string             `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.lab/1), after each turn; - is standard output."`
 
 	labOutputs
@@ -118,10 +119,10 @@ func (c *labRun) measure(ctx context.Context, stdout io.Writer, name string, ref
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr, "lab "+name)
-	config.Observer = &labObserver{progress: bar}
+	view := newLabView(os.Stderr, "lab "+name, c.Plain)
+	config.Observer = view
 	lab, err := method.Run(ctx, config)
-	bar.close()
+	view.close()
 	if err != nil {
 		return errors.Join(c.broken(system.Explain(ctx, err), lab), files.discard())
 	}
@@ -237,20 +238,47 @@ func directionsOf(flags []string) []report.Direction {
 	return list
 }
 
-// labObserver shows a run in a line, or in lines.
-type labObserver struct{ progress *progress }
+// labView shows a run while it goes on.
+type labView interface {
+	method.Observer
+	close()
+}
 
-// Step shows what is done now.
-func (o *labObserver) Step(s report.Step) { o.progress.step(s) }
+// newLabView shows more on a terminal, unless it is to be plain.
+func newLabView(out *os.File, name string, plain bool) labView {
+	if isTerminal(out) && !plain {
+		return newLiveView(out, name)
+	}
+	return &plainView{out, name}
+}
 
-// Detail shows how far it is.
-func (o *labObserver) Detail(text string) { o.progress.tell(text) }
+// plainView writes a line for each step, each turn and each system that is out.
+type plainView struct {
+	out  io.Writer
+	name string // of the command
+}
 
-// Sample shows nothing.
-func (o *labObserver) Sample(string, system.Sample) {}
+// Step implements [method.Observer].
+func (v *plainView) Step(s report.Step) { v.say("%s (%s left)", s.Name, left(s, 0)) }
 
-// Turn shows nothing.
-func (o *labObserver) Turn(report.LabCell, report.Turn) {}
+// Detail shows nothing: it would be many lines.
+func (v *plainView) Detail(string) {}
+
+// Sample shows nothing, for the same reason.
+func (v *plainView) Sample(string, system.Sample) {}
+
+// Turn shows the main figure.
+func (v *plainView) Turn(_ report.LabCell, turn report.Turn) {
+	if f := turn.Main(); f != nil {
+		v.say("%s: %s", turn.System, f)
+	}
+}
 
 // Left says at once who is out: it may be worth an interruption.
-func (o *labObserver) Left(name, why string) { o.progress.say(name + " is out: " + why) }
+func (v *plainView) Left(name, why string) { v.say("%s is out: %s", name, why) }
+
+func (v *plainView) close() {}
+
+func (v *plainView) say(format string, args ...any) {
+	fmt.Fprintf(v.out, "%s: "+format+"\n", append([]any{v.name}, args...)...)
+}

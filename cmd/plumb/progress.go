@@ -35,12 +35,16 @@ const (
 )
 
 func newProgress(out *os.File, name string) *progress {
-	_, err := unix.IoctlGetTermios(int(out.Fd()), unix.TCGETS)
-	p := &progress{out: out, name: name, terminal: err == nil, stop: make(chan struct{})}
+	p := &progress{out: out, name: name, terminal: isTerminal(out), stop: make(chan struct{})}
 	if p.terminal {
 		p.stopped.Go(p.draw)
 	}
 	return p
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }
 
 // step is called when a step begins.
@@ -58,16 +62,6 @@ func (p *progress) tell(detail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.detail = ": " + detail
-}
-
-// say writes a line that stays.
-func (p *progress) say(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.terminal {
-		fmt.Fprint(p.out, clearLine)
-	}
-	fmt.Fprintf(p.out, "%s: %s\n", p.name, text)
 }
 
 // close takes the line away.
@@ -97,13 +91,22 @@ func (p *progress) draw() {
 // progressLine shows step s after it has run for some time. A step that takes
 // longer than expected stands still at its end.
 func progressLine(s report.Step, elapsed time.Duration) string {
+	bar := progressBar(s, elapsed)
+	if bar == "" {
+		return ""
+	}
+	return bar + "  " + s.Name
+}
+
+// progressBar is how far a run is, and how much is left.
+func progressBar(s report.Step, elapsed time.Duration) string {
 	if s.Total <= 0 {
 		return ""
 	}
 	share := float64(s.Before+min(elapsed, s.Expected)) / float64(s.Total)
 	full := min(progressCells, max(0, int(share*progressCells)))
-	return fmt.Sprintf("[%s%s] %3.0f %%  %s left  %s", strings.Repeat("=", full), strings.Repeat(" ", progressCells-full),
-		100*share, left(s, elapsed), s.Name)
+	return fmt.Sprintf("[%s%s] %3.0f %%  %s left", strings.Repeat("=", full), strings.Repeat(" ", progressCells-full),
+		100*share, left(s, elapsed))
 }
 
 func left(s report.Step, elapsed time.Duration) time.Duration {

@@ -71,9 +71,9 @@ const figureThroughput = "throughput at loss "
 // lossText is a loss ratio as people say it: 0, 1e-05, 0.5 %.
 func lossText(ratio float64) string {
 	if ratio == 0 || ratio < 1e-4 {
-		return fmt.Sprintf("%g", ratio)
+		return fmt.Sprintf("%.3g", ratio)
 	}
-	return fmt.Sprintf("%g %%", 100*ratio)
+	return fmt.Sprintf("%.3g %%", 100*ratio)
 }
 
 // Measure makes the search.
@@ -164,7 +164,7 @@ func (t *Turn) outcome(ctx context.Context, trial search.Trial) (search.Outcome,
 }
 
 // rateText is a rate as people say it.
-func rateText(pps uint64) string { return Level{PPS: pps}.String() }
+func rateText(pps uint64) string { return fmt.Sprintf("%.1f kpps", float64(pps)/1e3) }
 
 // goalFigure is what a goal came to, for all directions together.
 func goalFigure(g search.GoalResult, directions float64) report.Figure {

@@ -193,21 +193,38 @@ func (m *methodView) systemsOf(cell int) []string {
 	return names
 }
 
-// main is the figure that systems are ranked by: a throughput, or the first that is
-// the better the higher, or p99, or the first of which something is better; nil: there
-// is none.
+// main is the figure that systems are ranked by; nil: there is none.
 func (m *methodView) main() *figureView {
-	for _, is := range []func(f figureView) bool{
-		func(f figureView) bool { return f.better == Higher && strings.HasPrefix(f.name, string(Throughput)) },
-		func(f figureView) bool { return f.better == Higher },
-		func(f figureView) bool { return f.better == Lower && strings.HasSuffix(f.name, "p99") },
-		func(f figureView) bool { return f.better == Lower },
+	i := mainOf(m.figures, func(f figureView) (string, Better) { return f.name, f.better })
+	if i < 0 {
+		return nil
+	}
+	return &m.figures[i]
+}
+
+// Main is the figure to tell of a turn if one is; nil: there is none.
+func (t *Turn) Main() *Figure {
+	i := mainOf(t.Figures, func(f Figure) (string, Better) { return f.Name, f.Better })
+	if i < 0 {
+		return nil
+	}
+	return &t.Figures[i]
+}
+
+// mainOf returns which figure matters most: a throughput, or the first that is the
+// better the higher, or p99, or the first of which something is better; -1: none.
+func mainOf[T any](figures []T, of func(T) (name string, better Better)) int {
+	for _, is := range []func(name string, better Better) bool{
+		func(name string, b Better) bool { return b == Higher && strings.HasPrefix(name, string(Throughput)) },
+		func(_ string, b Better) bool { return b == Higher },
+		func(name string, b Better) bool { return b == Lower && strings.HasSuffix(name, "p99") },
+		func(_ string, b Better) bool { return b == Lower },
 	} {
-		if i := slices.IndexFunc(m.figures, is); i >= 0 {
-			return &m.figures[i]
+		if i := slices.IndexFunc(figures, func(f T) bool { return is(of(f)) }); i >= 0 {
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
 // placesOf returns the places of the systems of a cell by the main figure. The bed is

@@ -104,3 +104,9 @@ func titled(s string) string {
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }
+
+// String is the figure as a reader wants it: "throughput at loss 0: 812.4 kpps".
+func (f Figure) String() string {
+	u := unitOf(f.Unit, f.Value, f.Value)
+	return strings.TrimSpace(f.Name + ": " + u.text(f.Value) + " " + u.name)
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"plumbline/lab/report"
+	"plumbline/lab/system"
+)
+
+// liveScreen is what is known of a run while it goes on, and how that looks.
+//
+//	plumb lab throughput  [=====          ]  19 %  4m10s left
+//	throughput, uplink, 1 session, frames 64: plumbline tun 1/3: trial 7, 812 kpps
+//
+//	  plumbline tun     offered    received        loss       p50       p99   UPF  softirq
+//	  uplink         812.0 kpps  811.9 kpps    1.2e-04    21.3 µs  105.2 µs  97 %    61 %
+//	                 ▁▂▅▇▇▇▇▇▇▇  received, up to 812.3 kpps
+//	                 drops: mbr 12
+//
+//	  bed            throughput at loss 0: 2812.1 kpps
+//	  plumbline xdp  throughput at loss 0: 1210.4 kpps
+type liveScreen struct {
+	name   string // of the command
+	now    report.Step
+	since  time.Time
+	detail string
+
+	system string // whose trial is under way
+	lanes  map[report.Direction]*liveLane
+	notes  []liveNote
+}
+
+// liveLane is one direction of the trial under way.
+type liveLane struct {
+	last     system.Sample
+	received []float64 // pps, of the last samples
+}
+
+// liveNote is what is last known of a system.
+type liveNote struct{ system, text string }
+
+const liveSamples = 60 // of the curve
+
+// begin is the start of a step. What frames did before is no longer shown.
+func (s *liveScreen) begin(step report.Step, at time.Time) {
+	s.now, s.since, s.detail = step, at, ""
+	s.system, s.lanes = "", nil
+}
+
+// sample is what a trial is like now.
+func (s *liveScreen) sample(name string, x system.Sample) {
+	if name != s.system {
+		s.system, s.lanes = name, map[report.Direction]*liveLane{}
+	}
+	l := s.lanes[x.Direction]
+	if l == nil {
+		l = &liveLane{}
+		s.lanes[x.Direction] = l
+	}
+	l.last = x
+	l.received = append(l.received, x.ReceivedPPS)
+	l.received = l.received[max(0, len(l.received)-liveSamples):]
+}
+
+// turn is the end of one.
+func (s *liveScreen) turn(_ report.LabCell, turn report.Turn) {
+	if turn.Failed != "" {
+		s.note(turn.System, "failed: "+firstLine(turn.Failed))
+	} else if f := turn.Main(); f != nil {
+		s.note(turn.System, f.String())
+	}
+}
+
+// note is the last thing to know of a system.
+func (s *liveScreen) note(name, text string) {
+	for i := range s.notes {
+		if s.notes[i].system == name {
+			s.notes[i].text = text
+			return
+		}
+	}
+	s.notes = append(s.notes, liveNote{name, text})
+}
+
+// render returns the lines, none wider than the terminal, and no more than fit.
+func (s *liveScreen) render(now time.Time, width, height int) []string {
+	elapsed := now.Sub(s.since)
+	lines := []string{"plumb " + s.name + "  " + progressBar(s.now, elapsed), join(": ", s.now.Name, s.detail)}
+	lines = append(lines, s.trial()...)
+	if len(s.notes) > 0 {
+		lines = append(lines, "")
+	}
+	longest := 0
+	for _, n := range s.notes {
+		longest = max(longest, len([]rune(n.system)))
+	}
+	for _, n := range s.notes {
+		lines = append(lines, fmt.Sprintf("  %-*s  %s", longest, n.system, n.text))
+	}
+	lines = lines[:min(len(lines), max(height, 1))]
+	for i, line := range lines {
+		lines[i] = cutTo(printable(line), width)
+	}
+	return lines
+}
+
+// trial is what is seen of the one under way.
+func (s *liveScreen) trial() []string {
+	if len(s.lanes) == 0 {
+		return nil
+	}
+	lines := []string{"", fmt.Sprintf("  %-16s %12s %12s %9s %10s %10s %6s %8s", s.system, "offered", "received", "loss", "p50", "p99", "UPF", "softirq")}
+	for _, d := range report.Directions {
+		l := s.lanes[d]
+		if l == nil {
+			continue
+		}
+		x := &l.last
+		lines = append(lines,
+			fmt.Sprintf("  %-16s %12s %12s %9.2g %10s %10s %4.0f %% %6.0f %%", d, liveRate(x.OfferedPPS), liveRate(x.ReceivedPPS),
+				x.LossRatio, liveTime(x.P50NS), liveTime(x.P99NS), x.CPU.DUTPercent, x.CPU.SoftirqPercent),
+			fmt.Sprintf("  %-16s %s  received, up to %s", "", sparkline(l.received), liveRate(slices.Max(l.received))))
+		if len(x.Drops) > 0 {
+			lines = append(lines, fmt.Sprintf("  %-16s drops: %s", "", liveDrops(x.Drops)))
+		}
+	}
+	return lines
+}
+
+// sparkline draws values from 0 to their highest.
+func sparkline(values []float64) string {
+	marks := []rune("▁▂▃▄▅▆▇█")
+	highest := slices.Max(append(values, 1))
+	var b strings.Builder
+	for _, v := range values {
+		i := int(v / highest * float64(len(marks)))
+		b.WriteRune(marks[min(max(i, 0), len(marks)-1)])
+	}
+	return b.String()
+}
+
+// liveDrops lists reasons, those of most packets first.
+func liveDrops(drops map[string]uint64) string {
+	reasons := slices.SortedFunc(maps.Keys(drops), func(a, b string) int {
+		if drops[a] != drops[b] {
+			return map[bool]int{true: -1, false: 1}[drops[a] > drops[b]]
+		}
+		return strings.Compare(a, b)
+	})
+	words := make([]string, len(reasons))
+	for i, r := range reasons {
+		words[i] = fmt.Sprintf("%s %d", r, drops[r])
+	}
+	return strings.Join(words, ", ")
+}
+
+func liveRate(pps float64) string { return fmt.Sprintf("%.1f kpps", pps/1e3) }
+
+// liveTime is empty where nothing arrived.
+func liveTime(ns int64) string {
+	if ns == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f µs", float64(ns)/1e3)
+}
+
+// join puts what is not empty together.
+func join(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
+}
+
+// printable keeps names and reasons of others from moving the cursor.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// cutTo cuts a line that is wider than the terminal: broken, it would be two.
+func cutTo(s string, width int) string {
+	r := []rune(s)
+	if len(r) <= width {
+		return s
+	}
+	return string(r[:max(width-1, 0)]) + "…"
+}
