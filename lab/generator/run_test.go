@@ -72,8 +72,9 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// easyShare is the least part of an easy load that a generator which works sends:
-// a busy machine may keep it from the rest.
+// easyShare is the least part of an easy load that a generator which works sends, if
+// something else does not have its CPU most of the time: a busy machine may keep it from
+// the rest.
 const easyShare = 10
 
 // TestRate: never more than was ordered. That a busy machine sends less is no
@@ -89,7 +90,8 @@ func TestRate(t *testing.T) {
 		if err != nil || got.Intended < intended-1 || got.Intended > intended+1 {
 			t.Errorf("%d frames/s: got %+v, %v, want %d intended", rate, got, err, intended)
 		}
-		if got.Sent > got.Intended || got.Sent < got.Intended/easyShare || got.Elapsed != duration {
+		slow := got.Held < duration/2 && got.Sent < got.Intended/easyShare
+		if got.Sent > got.Intended || slow || got.Elapsed != duration {
 			t.Errorf("%d frames/s: got %+v, want %d sent in %v", rate, got, intended, duration)
 		}
 	}
@@ -103,9 +105,11 @@ func TestMaximum(t *testing.T) {
 		c := config(bed, Uplink, false)
 		c.Sender = s
 		g := mustNew(t, c)
-		got, err := g.Run(context.Background(), Load{Duration: 200 * time.Millisecond, CPU: -1})
-		if err != nil || got.Intended != got.Sent || got.Sent < 10_000 {
-			t.Errorf("got %+v, %v, want over 10000 frames in 200 ms", got, err)
+		const duration = 200 * time.Millisecond
+		got, err := g.Run(context.Background(), Load{Duration: duration, CPU: -1})
+		slow := got.Held < duration/2 && got.Sent < 10_000
+		if err != nil || got.Intended != got.Sent || slow {
+			t.Errorf("got %+v, %v, want over 10000 frames in %v", got, err, duration)
 		}
 	})
 }
@@ -183,8 +187,8 @@ func TestTwoAtOnce(t *testing.T) {
 	for cpu, d := range []Direction{Uplink, Downlink} {
 		g := mustNew(t, config(bed, d, d == Downlink))
 		group.Go(func() error {
-			got, err := g.Run(context.Background(), Load{Rate: 50_000, Duration: 200 * time.Millisecond, CPU: cpu})
-			if got.Sent < got.Intended/easyShare || got.Intended < 9_999 {
+			got, err := g.Run(context.Background(), Load{Rate: 50_000, Frames: 10_000, CPU: cpu})
+			if got.Sent != 10_000 {
 				t.Errorf("%v: got %+v, want 10000 frames", d, got)
 			}
 			return err

@@ -40,7 +40,9 @@ func intended(t *testing.T, s Sender, l Load) ([]uint64, Result) {
 			times[i] -= times[0]
 		}
 	}
-	times[0] = 0
+	if len(times) > 0 {
+		times[0] = 0
+	}
 	return times, result
 }
 
