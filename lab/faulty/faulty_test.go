@@ -1,0 +1,115 @@
+package faulty
+
+import (
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/report"
+	"plumbline/lab/system"
+	"plumbline/lab/traffic"
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	os.Exit(m.Run())
+}
+
+// measure sends a load in a direction through a UPF with faults.
+func measure(t *testing.T, f Faults, d generator.Direction, l system.Load, quiet func(report.Trial) bool) report.Trial {
+	t.Helper()
+	s, err := system.New(t.Context(), system.Config{Run: "plt-faulty", Name: "faulty", Kind: Kind(f)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if s.DUT().Err() == nil {
+			_ = s.DUT().Kill() // it knows no other end
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := s.Establish(t.Context(), 10, system.Rules{}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := traffic.Simple("128", generator.Uniform, d)
+	if err == nil {
+		err = s.Open(p, system.NewRun())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tries = 5
+	for try := 1; ; try++ { // a busy machine makes frames late
+		trials, err := s.Trial(t.Context(), l)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, s.DUT().Log())
+		}
+		if try == tries || quiet == nil || quiet(trials[0]) {
+			return trials[0]
+		}
+	}
+}
+
+// TestCounts wants exactly the frames that were harmed, in each direction.
+func TestCounts(t *testing.T) {
+	const frames, every, harmed = 2000, 20, 100
+	for _, tc := range []struct {
+		fault                                        Fault
+		downlinkOnly                                 bool
+		lost, duplicated, reordered, wrong, atTheEnd uint64
+	}{
+		{fault: Nothing},
+		{fault: Loss, lost: harmed},
+		{fault: Duplicate, duplicated: harmed},
+		{fault: Reorder, reordered: harmed, atTheEnd: 1}, // the last frame may wait for one behind it
+		{fault: UE, wrong: harmed},
+		{fault: Checksum, wrong: harmed},
+		{fault: TEID, wrong: harmed, downlinkOnly: true},
+		{fault: QFI, wrong: harmed, downlinkOnly: true},
+	} {
+		for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
+			if tc.downlinkOnly && d == generator.Uplink {
+				continue
+			}
+			t.Run(string(tc.fault)+" "+d.String(), func(t *testing.T) {
+				l := system.Load{Rate: 5000, Frames: frames, Duration: 30 * time.Second}
+				r := measure(t, Faults{Fault: tc.fault, Every: every}, d, l, nil)
+				lost := r.OfferedFrames - r.ReceivedFrames
+				waits := lost - tc.lost
+				if r.OfferedFrames != frames || waits > tc.atTheEnd || r.Duplicated != tc.duplicated || r.Reordered+waits != tc.reordered || r.Misdelivered != tc.wrong {
+					t.Errorf("offered %d, lost %d, duplicated %d, reordered %d, misdelivered %d, want %d, %+v",
+						r.OfferedFrames, lost, r.Duplicated, r.Reordered, r.Misdelivered, frames, tc)
+				}
+			})
+		}
+	}
+}
+
+// TestDelay wants every frame to be late by what the UPF adds, and the least latency to
+// be that within 1 %.
+func TestDelay(t *testing.T) {
+	const delay = 100 * time.Millisecond
+	within := func(r report.Trial) bool { return math.Abs(float64(r.LatencyNS.Min)/float64(delay)-1) < 0.01 }
+	r := measure(t, Faults{DelayNS: delay.Nanoseconds()}, generator.Downlink, system.At(1000, time.Second), within)
+	if !within(r) || r.ReceivedFrames != r.OfferedFrames {
+		t.Errorf("latency %+v, %d of %d frames, want %v at least", r.LatencyNS, r.ReceivedFrames, r.OfferedFrames, delay)
+	}
+}
+
+// TestRate wants what a UPF with a rate limit forwards to be measured within 1 %. A busy
+// machine may let less through, never more.
+func TestRate(t *testing.T) {
+	const pps, duration, late = 1000, 2 * time.Second, 0.05
+	within := func(r report.Trial) bool { return math.Abs(r.ReceivedPPS/pps-1) < 0.01 }
+	r := measure(t, Faults{PPS: pps}, generator.Downlink, system.At(4000, duration), within)
+	if r.ReceivedPPS > pps*(1+late/duration.Seconds())*1.01 || r.ReceivedPPS == 0 {
+		t.Errorf("%g frames/s received of %g, want %d", r.ReceivedPPS, r.OfferedPPS, pps)
+	}
+	if !within(r) {
+		t.Logf("%g frames/s received, want %d within 1 %%: the machine was never quiet", r.ReceivedPPS, pps)
+	}
+}

@@ -1,0 +1,82 @@
+package faulty
+
+import (
+	"encoding/binary"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// harm does to a frame what is to go wrong with it, and sends what is left.
+func (p *plane) harm(frame []byte, sequence uint64) {
+	if p.Every == 0 || sequence%p.Every != 0 {
+		p.send(frame)
+		if p.held != nil {
+			p.send(p.held)
+			p.held = nil
+		}
+		return
+	}
+	const outer = 14 + 20 + 8 // before the GTP-U header
+	user := frame[p.user():]
+	switch p.Fault {
+	case Loss:
+		return
+	case Duplicate:
+		p.send(frame)
+	case Reorder:
+		p.held = frame
+		return
+	case TEID:
+		frame[outer+7] ^= 1
+	case QFI:
+		frame[outer+14] ^= 1
+	case UE:
+		p.readdress(user)
+	case Checksum:
+		user[10] ^= 0xff
+	}
+	p.send(frame)
+}
+
+// readdress gives the user packet another UE, with the checksums that belong to it: of
+// two words of the address one grows by one and the other shrinks.
+func (p *plane) readdress(user []byte) {
+	at := 16
+	if p.uplink {
+		at = 12
+	}
+	be := binary.BigEndian
+	high, low := be.Uint16(user[at:]), be.Uint16(user[at+2:])
+	if low == 0 || high == 0xffff {
+		return // it would carry
+	}
+	be.PutUint16(user[at:], high+1)
+	be.PutUint16(user[at+2:], low-1)
+}
+
+// send lets a frame leave, late if all are.
+func (p *plane) send(frame []byte) {
+	if p.DelayNS > 0 {
+		p.delayed <- late{time.Now().Add(time.Duration(p.DelayNS)), frame}
+		return
+	}
+	p.write(frame)
+}
+
+func (p *plane) write(frame []byte) {
+	for {
+		_, err := unix.Write(p.out, frame)
+		if err != unix.EINTR && err != unix.ENOBUFS {
+			return
+		}
+	}
+}
+
+// release sends late frames when they are due.
+func (p *plane) release() {
+	for l := range p.delayed {
+		time.Sleep(time.Until(l.at))
+		p.write(l.frame)
+	}
+}
