@@ -15,6 +15,7 @@ type labSoakCommand struct {
 
 	Load []labLoad     `default:"90" placeholder:"LOAD,..." help:"Percent of each one's own throughput, which is searched first, rates such as 900kpps, idle, or max. Default: 90."`
 	Loss lossRatio     `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
+	PLR  lossRatio     `name:"plr" placeholder:"LOSS" help:"Search for the load of which so much is lost on average, such as 1e-7, in place of sending a load (PLRsearch). --duration is that of its first trial."`
 	Time time.Duration `default:"10m" placeholder:"TIME" help:"Of a turn, all intervals together. Default: 10m."`
 }
 
@@ -27,12 +28,15 @@ const (
 func (labSoakCommand) Help() string {
 	return `Sends a load for a long time and says what was lost and how latency went, in each interval (--duration): loss in all and in the worst interval, how many had any, median and worst percentiles, and by how much latency and loss drift in an hour. Intervals follow each other with a pause of about half a second, in which what they left is counted; the frames sent first in each warm the path up and do not count.
 
+With --plr it searches instead: no trial is believed, each makes some loads likelier, and the longer it takes the nearer is the load of which that part is lost on average. For losses that are too rare for a search that wants them repeated.
+
 It builds a test bed of network namespaces for each system and needs root.
 
 Examples:
 
     plumb lab soak
     plumb lab soak --dut all --load 900kpps --time 1h --json r.json
+    plumb lab soak --dut xdp,eupf --plr 1e-7 --time 30m --duration 5s
     plumb lab soak --dut xdp --load 50 --time 24h --duration 1m --churn 100:800:100
 `
 }
@@ -47,10 +51,22 @@ func (c *labSoakCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err := errors.Join(c.validate(), once("load", c.Load)); err != nil {
 		return err
 	}
+	if c.PLR > 0 {
+		return c.search(ctx, stdout)
+	}
 	m := method.Soak{Loads: levels(c.Load), Time: c.Time, Interval: *c.Duration}
 	if c.Time < *c.Duration || c.Time > maxSoakTime || m.Intervals() > maxSoakIntervals {
 		return usageError{fmt.Errorf("--time %v: want %v to %v, and %d intervals (--duration) at most", c.Time, *c.Duration, maxSoakTime, maxSoakIntervals)}
 	}
 	methods := append(searchFirst(m.Loads, c.Loss, *c.Duration), m)
 	return c.measure(ctx, stdout, m.Name(), nil, methods...)
+}
+
+// search is PLRsearch.
+func (c *labSoakCommand) search(ctx context.Context, stdout io.Writer) error {
+	if c.Time < *c.Duration || c.Time > maxSoakTime {
+		return usageError{fmt.Errorf("--time %v: want %v to %v", c.Time, *c.Duration, maxSoakTime)}
+	}
+	m := method.Critical{LossRatio: float64(c.PLR), Most: *c.Duration, First: *c.Duration, Budget: c.Time}
+	return c.measure(ctx, stdout, m.Name(), nil, m)
 }

@@ -46,6 +46,20 @@ func TestSoak(t *testing.T) {
 	}
 }
 
+// TestCritical wants the load beyond which frames are lost, of each direction or of both.
+func TestCritical(t *testing.T) {
+	for d, want := range map[report.Direction]float64{report.Uplink: 420_000, "": 840_000} {
+		systems, _ := bedAnd("a")
+		systems[1].(*fake).capacity = 420_000
+		lab := measured(t, systems, func(c *Config) { c.Axes.Directions = []report.Direction{d} },
+			Critical{LossRatio: 1e-5, Most: 100 * time.Millisecond, First: time.Second, Budget: time.Minute})
+		f := figure(t, lab, "a", NameCritical, "", "critical load at loss 1e-05")
+		if math.Abs(f.Value/want-1) > 0.03 || f.Low > f.Value || f.High < f.Value || f.Better != report.Higher {
+			t.Errorf("%q: got %+v, want about %g", d, f, want)
+		}
+	}
+}
+
 // TestSlope wants a drift to be found beside bad intervals.
 func TestSlope(t *testing.T) {
 	var x, y []float64

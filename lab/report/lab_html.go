@@ -142,6 +142,7 @@ var methodTexts = map[string]string{
 	"campaign":    "One length of frames, at the highest rate and at loads of each system's own: what was sent, what arrived, and what it cost.",
 	"backtoback":  "The longest burst at the highest rate that is forwarded without loss (RFC 9004).",
 	"soak":        "One rate for long.",
+	"plrsearch":   "The load of which a given part is lost on average (PLRsearch).",
 	"recovery":    "How long frames are lost after overload and after a restart (RFC 2544, 26.5 and 26.6).",
 	"isolation":   "What an overloaded slice does to the others.",
 	"n4":          "PFCP requests at given rates; response times count from the intended send time.",
