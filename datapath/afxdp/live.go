@@ -113,23 +113,39 @@ func (l *live) name(devices []*device) error {
 func (l *live) hold() error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never gives it back: the thread ends with its namespace
-		done <- func() (err error) {
-			if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
-				return fmt.Errorf("afxdp: network namespace: %w", err)
-			}
-			if l.space, err = netns.Get(); err != nil {
-				return fmt.Errorf("afxdp: network namespace: %w", err)
-			}
-			const loopback = 1
-			l.held, err = link.AttachXDP(link.XDPOptions{Program: l.AfxdpSend, Interface: loopback, Flags: link.XDPGenericMode})
-			if err != nil {
-				return fmt.Errorf("afxdp: hold the program: %w", err)
-			}
-			return nil
-		}()
+		runtime.LockOSThread()
+		back, err := l.holdApart()
+		if back {
+			runtime.UnlockOSThread() // else the thread ends with its namespace
+		}
+		done <- err
 	}()
 	return <-done
+}
+
+// holdApart holds the program in a namespace which the calling thread makes, and then
+// leaves again: it may be the process's first one, which does not end, and by whose
+// namespace /proc knows the process. back: the thread is where it was.
+func (l *live) holdApart() (back bool, err error) {
+	home, err := netns.Get()
+	if err != nil {
+		return true, fmt.Errorf("afxdp: network namespace: %w", err)
+	}
+	defer func() { err = errors.Join(err, home.Close()) }()
+	if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return true, fmt.Errorf("afxdp: network namespace: %w", err)
+	}
+	if l.space, err = netns.Get(); err == nil {
+		const loopback = 1
+		l.held, err = link.AttachXDP(link.XDPOptions{Program: l.AfxdpSend, Interface: loopback, Flags: link.XDPGenericMode})
+	}
+	if err != nil {
+		err = fmt.Errorf("afxdp: hold the program: %w", err)
+	}
+	if left := netns.Set(home); left != nil {
+		return false, errors.Join(err, fmt.Errorf("afxdp: leave a network namespace: %w", left))
+	}
+	return true, err
 }
 
 // send sends frames of the memory, in places of so many octets, to a device. It returns

@@ -3,9 +3,11 @@ package afxdp
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -75,6 +77,25 @@ func TestLive(t *testing.T) {
 			}
 			n.whole(t)
 		})
+	}
+}
+
+// TestHold: the process stays in its network namespace, also if the program is held by
+// its first thread.
+func TestHold(t *testing.T) {
+	const space = "/proc/self/ns/net"
+	want, err := os.Readlink(space)
+	check(t, err)
+	for i := range 20 { // which thread does it is chance
+		l := &live{space: netns.None()}
+		spec, err := loadTransmit()
+		check(t, err)
+		check(t, spec.LoadAndAssign(&l.transmitObjects, nil))
+		check(t, l.hold())
+		check(t, l.close())
+		if got, err := os.Readlink(space); err != nil || got != want {
+			t.Fatalf("time %d: the process is in %s, %v; want %s", i, got, err, want)
+		}
 	}
 }
 
