@@ -17,7 +17,7 @@ import (
 )
 
 // CompareConfig says which datapaths to measure in turn, and with what. Of Config,
-// Datapath, PayloadOctets, Mix, RatePPS, Threaded and Spread are not used.
+// Datapath, PayloadOctets, RatePPS, Threaded and Spread are not used.
 type CompareConfig struct {
 	Config
 	Datapaths []string      // upf.DatapathXDP, ...

@@ -14,7 +14,7 @@ import (
 const (
 	bufferRate = 10_000 // frames/s
 	bufferFor  = 100 * time.Millisecond
-	noticeTime = 2 * time.Second // for a Downlink Data Report
+	noticeTime = 5 * time.Second // for a Session Report Request: a busy machine takes its time
 )
 
 // buffers pages for an idle UE, and releases its packets under traffic.

@@ -223,8 +223,7 @@ func (b *bed) close() error {
 
 // nextUE is the address of the next UE.
 func (b *bed) nextUE() netip.Addr {
-	first := b.topology.Config.UEPools[0].Addr().As4()
-	n := b.seid + 1
+	first, n := b.template.UE.As4(), b.seid
 	first[2], first[3] = first[2]+byte(n>>8), first[3]+byte(n)
 	return netip.AddrFrom4(first)
 }

@@ -85,12 +85,9 @@ func (b *bed) rate(ctx context.Context, d report.Direction, kbps uint64) (f repo
 	ended := w.start(ctx, generator.Load{Rate: uint64(offer*asked/bits) + 1, Duration: warmUp(kbps) + duration, CPU: generator.LastCPU(), Realtime: true})
 	time.Sleep(warmUp(kbps))
 	before, err := w.read()
-	if err != nil {
+	sent := <-ended // whatever came of that: the sender must not be closed while it sends
+	if err := errors.Join(err, sent.err); err != nil {
 		return f, err
-	}
-	sent := <-ended
-	if sent.err != nil {
-		return f, sent.err
 	}
 	after, err := w.drained()
 	if err != nil {

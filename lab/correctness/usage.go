@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"plumbline/lab/generator"
 	"plumbline/lab/report"
@@ -127,7 +126,7 @@ func (b *bed) limit(ctx context.Context, d report.Direction, rate uint64, kind s
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	ended := w.start(ctx, generator.Load{Rate: rate, Duration: b.Duration, CPU: generator.LastCPU(), Realtime: rate == 0})
-	said, err := s.report(ctx, b.Duration+2*time.Second)
+	said, err := s.report(ctx, b.Duration+noticeTime)
 	done := <-ended
 	if err := errors.Join(err, done.err); err != nil {
 		return err

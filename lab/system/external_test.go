@@ -1,6 +1,7 @@
 package system
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -39,6 +40,19 @@ func TestExternal(t *testing.T) {
 			}
 			assertReleased(t, s, bed, far)
 		})
+	}
+}
+
+// TestNoIPv6 wants UEs with IPv6 to be refused where no pool has addresses for them.
+func TestNoIPv6(t *testing.T) {
+	s := &System{config: Config{Kind: dut.Plumbline(upf.DatapathXDP, nil)}, topology: &topology.Topology{}}
+	s.topology.Config.UEPools = []netip.Prefix{netip.MustParsePrefix("10.64.0.0/10")}
+	s.topology.N3.UPF.Address, s.topology.N3.Peer.Address = netip.MustParsePrefix("10.3.0.1/24"), netip.MustParsePrefix("10.3.0.2/24")
+	if _, err := s.template(Rules{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.template(Rules{IPv6: true}); err == nil {
+		t.Error("IPv6: accepted, want an error")
 	}
 }
 

@@ -24,7 +24,8 @@ const (
 
 // Establish brings the sessions to n, over PFCP from the CP function's address, and
 // notes what that took. Those that there are stay if they have the same rules, and
-// are deleted otherwise, as are those beyond n. What is open is closed.
+// are deleted otherwise, as are those beyond n. What is open is closed. A UPF that is
+// parked is an error.
 func (s *System) Establish(ctx context.Context, n int, r Rules) error {
 	err := r.validate(n)
 	if err == nil {
@@ -35,8 +36,13 @@ func (s *System) Establish(ctx context.Context, n int, r Rules) error {
 	}
 	if s.bed != nil && s.dut == nil {
 		t, err := s.template(r)
-		s.sessions, s.rules = t.Sessions(0, n), r
+		if err == nil {
+			s.sessions, s.rules = t.Sessions(0, n), r
+		}
 		return err
+	}
+	if s.parked {
+		return fmt.Errorf("establish %d sessions: %s is parked and answers nothing: wait for its turn", n, s.config.Name)
 	}
 	if err := errors.Join(s.associate(ctx), s.endChurn(ctx)); err != nil {
 		return err
@@ -165,7 +171,11 @@ func (s *System) template(r Rules) (n4load.Template, error) {
 	template.QFI, template.URR, template.PDRs = QFI, r.URR, 2*max(r.PDRs, 1)
 	template.MBR = pfcp.BitRates{UplinkKbps: r.MBRKbps, DownlinkKbps: r.MBRKbps}
 	if r.IPv6 {
-		template.UEPrefix = netip.PrefixFrom(t.Config.UEPools[1].Addr(), 64)
+		pool := slices.IndexFunc(t.Config.UEPools, func(p netip.Prefix) bool { return p.Addr().Is6() && p.Bits() <= 64 })
+		if pool < 0 {
+			return template, fmt.Errorf("UEs with IPv6: no pool of /64 prefixes among %v", t.Config.UEPools)
+		}
+		template.UEPrefix = netip.PrefixFrom(t.Config.UEPools[pool].Addr(), 64)
 	}
 	return template, template.Validate()
 }
@@ -191,7 +201,9 @@ func (s *System) associate(ctx context.Context) error {
 		return err
 	}
 	if _, err = s.n4.Clients()[0].Associate(ctx); err != nil {
-		return fmt.Errorf("%w; the end of the UPF's log:\n%s", err, s.dut.Log())
+		err = errors.Join(fmt.Errorf("%w; the end of the UPF's log:\n%s", err, s.dut.Log()), s.n4.Close())
+		s.n4 = nil
+		return err
 	}
 	return nil
 }

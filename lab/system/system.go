@@ -67,6 +67,7 @@ type System struct {
 	sessions []n4load.Session // established so far
 	lanes    []*lane          // that are open
 	churn    *churn           // nil: none so far
+	parked   bool             // the UPF's processes are stopped
 	install  report.Install
 	about    report.System
 

@@ -290,6 +290,9 @@ func TestTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(true)
+	if err := s.Establish(t.Context(), 1, Rules{}); err == nil || !strings.Contains(err.Error(), "parked") {
+		t.Errorf("establish while parked: got %v, want an error that says so", err)
+	}
 	err := s.Turn(t.Context(), func(ctx context.Context) error {
 		await(false)
 		return s.Establish(ctx, 1, Rules{})
@@ -308,6 +311,14 @@ func TestTurn(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("got %v, want how the UPF ended", err)
+	}
+	own := errors.New("what failed")
+	err = s.Watch(t.Context(), func(ctx context.Context) error {
+		<-ctx.Done()
+		return own
+	})
+	if !errors.Is(err, own) || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("got %v, want what failed, and how the UPF ended", err)
 	}
 }
 

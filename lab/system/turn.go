@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"plumbline/lab/dut"
 )
@@ -16,11 +17,12 @@ func (s *System) Turn(ctx context.Context, f func(ctx context.Context) error) er
 	if err := s.dut.Resume(); err != nil {
 		return err
 	}
+	s.parked = false
 	err := s.Watch(ctx, f)
 	if s.dut == nil || s.dut.Err() != nil {
 		return err
 	}
-	return errors.Join(err, s.dut.Park())
+	return errors.Join(err, s.Park())
 }
 
 // Watch is [System.Turn] without a stop before or after: for a system that is the only
@@ -30,13 +32,19 @@ func (s *System) Watch(ctx context.Context, f func(ctx context.Context) error) e
 		return f(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() { cancel(s.ended(ctx)) }() // a UPF that has ended must not be measured any longer
+	var watching sync.WaitGroup
+	watching.Go(func() { cancel(s.ended(ctx)) }) // a UPF that has ended must not be measured any longer
 	err := f(ctx)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	cause := context.Cause(ctx)
+	cancel(nil)
+	watching.Wait() // lest it looks at what is closed next
+	switch {
+	case cause == nil || errors.Is(err, cause):
+		return err
+	case err == nil || errors.Is(err, context.Canceled):
+		return cause
 	}
-	return err
+	return errors.Join(err, cause) // a restart that failed says more than that the UPF has ended
 }
 
 // ended waits until the UPF has ended other than by a restart, and says how; or until
@@ -83,7 +91,9 @@ func (s *System) Park() error {
 	if s.dut == nil {
 		return nil
 	}
-	return s.dut.Park()
+	err := s.dut.Park()
+	s.parked = err == nil
+	return err
 }
 
 // InBed runs f while a program that only redirects has the UPF's place on its devices:
