@@ -36,7 +36,7 @@ struct {
 } latency_by_stream SEC(".maps");
 
 const volatile __u8 encapsulated;	/* a GTP-U header belongs on the frames */
-const volatile __u8 many_queues;	/* the program may run on several CPUs at once */
+const volatile __u8 many_cpus;	/* the program may run on several CPUs at once */
 const volatile __be32 outer_source, outer_destination;
 
 #define STREAMS_MAX	256
@@ -98,7 +98,7 @@ static __always_inline __u32 misdelivery_of(const struct arrival *a)
  */
 static __always_inline __u64 exchange(__u64 *word, __u64 old, __u64 new)
 {
-	if (many_queues)
+	if (many_cpus)
 		return __sync_val_compare_and_swap(word, old, new);
 	*word = new;
 	return old;

@@ -41,6 +41,6 @@ func (c *labCampaignCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	m := method.Campaign{Loads: levels(c.Load), Duration: *c.Duration}
-	methods := append(searchFirst(m.Loads, c.Loss, *c.Duration), m)
+	methods := append(searchFirst(m.Loads, c.Frames, c.Loss, *c.Duration), m)
 	return c.measure(ctx, stdout, m.Name(), method.CampaignReferences(directionsOf(c.Direction)), methods...)
 }

@@ -43,14 +43,14 @@ func (c *labLatencyCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	m := method.Latency{Loads: levels(c.Load), Duration: *c.Duration}
-	methods := append(searchFirst(m.Loads, c.Loss, *c.Duration), m)
+	methods := append(searchFirst(m.Loads, c.Frames, c.Loss, *c.Duration), m)
 	return c.measure(ctx, stdout, m.Name(), method.LatencyReferences(), methods...)
 }
 
 // searchFirst is the search for the throughput, if loads are parts of it.
-func searchFirst(loads []method.Level, loss lossRatio, duration time.Duration) []method.Method {
+func searchFirst(loads []method.Level, frames []string, loss lossRatio, duration time.Duration) []method.Method {
 	for _, l := range loads {
-		if l.Percent > 0 {
+		if l.OfThroughput(frames...) {
 			return searchThroughput(loss, duration)
 		}
 	}

@@ -58,7 +58,7 @@ func (c *labSoakCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if c.Time < *c.Duration || c.Time > maxSoakTime || m.Intervals() > maxSoakIntervals {
 		return usageError{fmt.Errorf("--time %v: want %v to %v, and %d intervals (--duration) at most", c.Time, *c.Duration, maxSoakTime, maxSoakIntervals)}
 	}
-	methods := append(searchFirst(m.Loads, c.Loss, *c.Duration), m)
+	methods := append(searchFirst(m.Loads, c.Frames, c.Loss, *c.Duration), m)
 	return c.measure(ctx, stdout, m.Name(), nil, methods...)
 }
 

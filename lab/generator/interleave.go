@@ -17,6 +17,9 @@ func (c *Config) entries() []entry {
 	if ues := streams[0].replayUEs(); ues > 0 {
 		// A whole number of times: the UEs of the file are different sessions at any time.
 		frames := max(periodOf(&streams[0]), ues)
+		if streams[0].Access == Each { // each session as often as the others
+			frames = min(leastCommonMultiple(frames, ues), max(maxPeriod, ues))
+		}
 		return c.entriesOf(&streams[0], 0, frames-frames%ues, random)
 	}
 	if len(streams) == 1 {
@@ -29,6 +32,14 @@ func (c *Config) entries() []entry {
 		total += frames[i]
 	}
 	return interleave(lists, total)
+}
+
+func leastCommonMultiple(a, b int) int {
+	divisor, rest := a, b
+	for rest > 0 {
+		divisor, rest = rest, divisor%rest
+	}
+	return a / divisor * b
 }
 
 // periodOf is the length of a stream's pattern when it is alone.

@@ -54,6 +54,31 @@ func TestEntries(t *testing.T) {
 	}
 }
 
+// TestEntriesOfReplay: each session has as many places as the others, and the UEs of a file
+// are different ones at any time.
+func TestEntriesOfReplay(t *testing.T) {
+	for _, n := range []int{6, 7, 10, 12} {
+		const ues = 6
+		c := Config{Sessions: sessions(n, false), Streams: []Stream{{Replay: []ReplayPacket{{UE: ues - 1}}, Access: Each}}}
+		order, counts := c.entries(), map[uint32]int{}
+		for base := 0; base < len(order); base += ues {
+			at := map[uint32]bool{}
+			for _, e := range order[base : base+ues] {
+				at[e.session] = true
+				counts[e.session]++
+			}
+			if len(at) != ues {
+				t.Errorf("%d sessions: %d of them at once, want %d", n, len(at), ues)
+			}
+		}
+		for session := range uint32(n) {
+			if counts[session] != len(order)/n {
+				t.Errorf("session %d of %d: got %d of %d places", session, n, counts[session], len(order))
+			}
+		}
+	}
+}
+
 // TestEntriesOfEach: of one stream, every session has exactly as many frames in a period,
 // with QFIs drawn besides.
 func TestEntriesOfEach(t *testing.T) {

@@ -157,7 +157,9 @@ func rewriteHeader(ip []byte, server netip.Addr, d Direction) {
 func replayDue(frames []frame, begun generatorRun, elapsed time.Duration) uint64 {
 	end, round := uint64(elapsed)<<dueShift, uint64(0)
 	for i := range frames {
-		round += step(&begun, &frames[i])
+		if round += step(&begun, &frames[i]); round > end {
+			break // long files would not go into 64 bits
+		}
 	}
 	due, n := end/round*round, end/round*uint64(len(frames))
 	for i := int(begun.Position); due < end; i = (i + 1) % len(frames) {

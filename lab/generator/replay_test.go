@@ -83,8 +83,8 @@ func replayOf(t *testing.T, d Direction) []ReplayPacket {
 	return list
 }
 
-// TestReplay compares every octet of replayed frames with what gopacket builds, three
-// times round, so that other sessions have their turn.
+// TestReplay compares every octet of replayed frames with what gopacket builds, so many
+// times round that each session has had its turns and the first ones come again.
 func TestReplay(t *testing.T) {
 	for _, d := range []Direction{Uplink, Downlink} {
 		eachSender(t, func(t *testing.T, sender Sender) {
@@ -97,7 +97,7 @@ func TestReplay(t *testing.T) {
 			c.Streams = []Stream{{Replay: replayOf(t, d), Server6: bed.N6.Peer.Address6.Addr(), Access: Each}}
 			g, link := mustNew(t, c), newCapture(t, c.Link.UPF)
 			before, octets := now(), uint64(0)
-			frames := 3 * len(replayedPackets)
+			frames := 8 * len(replayedPackets)
 			result, err := g.Run(context.Background(), Load{Rate: 10_000, Frames: uint64(frames), CPU: -1})
 			if err != nil {
 				t.Fatal(err)
@@ -105,7 +105,7 @@ func TestReplay(t *testing.T) {
 			order := c.entries()
 			for i := range frames {
 				r := &replayedPackets[i%len(replayedPackets)]
-				e := order[i/len(replayedPackets)%2*3+r.ue] // 3 UEs, twice in 7 sessions
+				e := order[i/len(replayedPackets)%7*3+r.ue] // 3 UEs, 7 sessions
 				e.dscp = r.tos >> 2
 				f := g.layout.frame(0, uint64(i))
 				got := link.next(t)
@@ -210,6 +210,37 @@ func TestReplayTimes(t *testing.T) {
 				due += float64(f.gap) / speed
 			}
 		})
+	}
+}
+
+// TestReplayDue: what is due of files of all lengths, also those that last longer than 64
+// bits of 2^-20 ns.
+func TestReplayDue(t *testing.T) {
+	short := []frame{{gap: 1e9}, {gap: 2e9}, {gap: 3e9}}
+	long := make([]frame, 400) // a minute each: 6.7 hours
+	for i := range long {
+		long[i].gap = 60e9
+	}
+	for _, tc := range []struct {
+		name     string
+		frames   []frame
+		position uint32
+		speed    float64
+		elapsed  time.Duration
+		want     uint64
+	}{
+		{"less than a round", short, 0, 1, 2500 * time.Millisecond, 2},
+		{"rounds and more", short, 1, 1, 14500 * time.Millisecond, 8},
+		{"exactly a round", short, 0, 1, 6 * time.Second, 3},
+		{"long", long, 0, 1, time.Hour, 60},
+		{"long and slow", long, 399, 0.01, 3 * time.Hour, 2},
+		{"longest that is allowed", long, 0, 0.01, maxDuration, 2},
+	} {
+		l := Load{Speed: tc.speed, Duration: tc.elapsed}
+		run, _ := l.schedule(generatorRun{Position: tc.position}, 0)
+		if got := replayDue(tc.frames, run, tc.elapsed); got != tc.want {
+			t.Errorf("%s: got %d, want %d", tc.name, got, tc.want)
+		}
 	}
 }
 

@@ -115,7 +115,7 @@ func (m *Meter) load() error {
 		"replayed":          flag(m.config.Replay),
 		"uplink":            flag(uplink),
 		"encapsulated":      flag(uplink == m.config.Bed),
-		"many_queues":       flag(m.config.Port.Queues > 1),
+		"many_cpus":         flag(m.config.Port.Queues > 1 || m.config.Packets), // of a veth without XDP, each CPU has its own backlog
 		"outer_source":      inFrame(source.Addr()),
 		"outer_destination": inFrame(destination.Addr()),
 	} {

@@ -66,7 +66,7 @@ const (
 	meterProgMeterSkb         = "meter_skb"
 	meterVarCountedFrom       = "counted_from"
 	meterVarEncapsulated      = "encapsulated"
-	meterVarManyQueues        = "many_queues"
+	meterVarManyCpus          = "many_cpus"
 	meterVarOuterDestination  = "outer_destination"
 	meterVarOuterSource       = "outer_source"
 	meterVarReplayed          = "replayed"
@@ -137,7 +137,7 @@ type meterMapSpecs struct {
 type meterVariableSpecs struct {
 	CountedFrom       *ebpf.VariableSpec `ebpf:"counted_from"`
 	Encapsulated      *ebpf.VariableSpec `ebpf:"encapsulated"`
-	ManyQueues        *ebpf.VariableSpec `ebpf:"many_queues"`
+	ManyCpus          *ebpf.VariableSpec `ebpf:"many_cpus"`
 	OuterDestination  *ebpf.VariableSpec `ebpf:"outer_destination"`
 	OuterSource       *ebpf.VariableSpec `ebpf:"outer_source"`
 	Replayed          *ebpf.VariableSpec `ebpf:"replayed"`
@@ -186,7 +186,7 @@ func (m *meterMaps) Close() error {
 type meterVariables struct {
 	CountedFrom       *ebpf.Variable `ebpf:"counted_from"`
 	Encapsulated      *ebpf.Variable `ebpf:"encapsulated"`
-	ManyQueues        *ebpf.Variable `ebpf:"many_queues"`
+	ManyCpus          *ebpf.Variable `ebpf:"many_cpus"`
 	OuterDestination  *ebpf.Variable `ebpf:"outer_destination"`
 	OuterSource       *ebpf.Variable `ebpf:"outer_source"`
 	Replayed          *ebpf.Variable `ebpf:"replayed"`

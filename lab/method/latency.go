@@ -153,5 +153,8 @@ func (t *Turn) throughput(system string) float64 {
 		}
 		all = append(all, value/float64(t.directions()))
 	}
+	if all == nil {
+		return 0
+	}
 	return stats.Median(all)
 }

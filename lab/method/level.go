@@ -3,12 +3,15 @@ package method
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"plumbline/lab/generator"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
+	"plumbline/lab/traffic"
 )
 
 // Level says how much is offered: a rate, a part of what a system can forward, next to
@@ -112,7 +115,8 @@ func (l Level) rate(t *Turn, system string) (pps uint64, ok bool) {
 	case l.Max:
 		return 0, true
 	case l.Profile:
-		return uint64(t.throughput(system)), true
+		pps = uint64(t.throughput(system))
+		return pps, pps > 0 || !l.OfThroughput(t.Cell.Frames)
 	case l.PPS > 0:
 		return l.PPS, true
 	case l.Percent == 0:
@@ -120,6 +124,15 @@ func (l Level) rate(t *Turn, system string) (pps uint64, ok bool) {
 	}
 	pps = roundRate(t.throughput(system) * l.Percent / 100)
 	return pps, pps > 0
+}
+
+// OfThroughput reports whether the level is a part of a system's throughput, which is to be
+// searched before: a percentage, or one in a profile among the frames.
+func (l Level) OfThroughput(frames ...string) bool {
+	return l.Percent > 0 || l.Profile && slices.ContainsFunc(frames, func(name string) bool {
+		p, err := traffic.Named(name, generator.Same, generator.Uplink, generator.Downlink)
+		return err == nil && p.OfThroughput()
+	})
 }
 
 // load is what a trial of so many frames per second offers.

@@ -2,6 +2,8 @@ package method
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -211,6 +213,35 @@ func TestParseLevel(t *testing.T) {
 	for _, in := range []string{"", "-1", "101", "fast", "NaN", "0pps", "2000Mpps", "1e300kpps", "%", "Inf"} {
 		if l, err := ParseLevel(in); err == nil {
 			t.Errorf("%q: got %q, want an error", in, l)
+		}
+	}
+}
+
+// TestLevelOfThroughput wants a profile with a percentage to have the throughput searched, and
+// not to be sent at any rate when none was found.
+func TestLevelOfThroughput(t *testing.T) {
+	write := func(name, text string) string {
+		name = filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(name, []byte(text+"\nstreams: [{name: a, direction: uplink, frames: 64}]"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	percent, ramp, kpps := write("percent.yaml", "rate: 50%"), write("ramp.yaml", "rate: 1kpps\nramp: 200%"), write("kpps.yaml", "rate: 1kpps")
+	for _, tc := range []struct {
+		level  Level
+		frames string
+		want   bool
+	}{
+		{Level{Percent: 50}, "64", true}, {Level{Max: true}, percent, false}, {Level{Profile: true}, percent, true},
+		{Level{Profile: true}, ramp, true}, {Level{Profile: true}, kpps, false}, {Level{Profile: true}, "imix", false},
+	} {
+		if got := tc.level.OfThroughput("imix", tc.frames); got != tc.want {
+			t.Errorf("%v of %s: got %t, want %t", tc.level, tc.frames, got, tc.want)
+		}
+		turn := &Turn{Cell: report.LabCell{Frames: tc.frames}, run: &run{lab: &report.Lab{}}}
+		if _, ok := tc.level.rate(turn, "a"); ok == tc.want {
+			t.Errorf("%v of %s without a throughput: got %t, want %t", tc.level, tc.frames, ok, !tc.want)
 		}
 	}
 }

@@ -31,6 +31,8 @@ type Roster struct {
 
 	mtu  int  // that the frames need, in octets
 	ipv6 bool // some frames are
+
+	replayed []string // what becomes of capture files
 }
 
 // Systems returns the systems that are to be measured, none of them started: the bed, a
@@ -67,8 +69,8 @@ func (r *Roster) contender(name, bed string, c system.Config) *contender {
 	return &contender{roster: r, config: c, bed: bed}
 }
 
-// Options are what results say of the systems beside themselves: the sender, and the
-// rules that a UPF accepts and does not enforce.
+// Options are what results say of the systems beside themselves: the sender, the rules that
+// a UPF accepts and does not enforce, and, after [Roster.Fit], what becomes of capture files.
 func (r *Roster) Options() map[string]string {
 	options := map[string]string{"sender": r.Sender.String()}
 	var ignored []string
@@ -76,6 +78,9 @@ func (r *Roster) Options() map[string]string {
 		if k := &r.Kinds[i]; len(k.Ignores) > 0 {
 			ignored = append(ignored, NameOf(k)+": "+strings.Join(k.Ignores, " "))
 		}
+	}
+	if len(r.replayed) > 0 {
+		options["replay"] = strings.Join(r.replayed, ". ")
 	}
 	if len(ignored) > 0 {
 		options["not enforced"] = strings.Join(ignored, " ")
@@ -183,6 +188,11 @@ func (r *Roster) Fit(a *Axes) error {
 				return fmt.Errorf("profile %s is of %d sessions: there are %d: %w", frames, p.Sessions(), least, traffic.ErrProfile)
 			}
 			r.mtu, r.ipv6 = max(r.mtu, p.MTU()), r.ipv6 || p.IPv6()
+			for _, replayed := range p.Replayed() {
+				if !slices.Contains(r.replayed, replayed) { // in both directions at once, and in one
+					r.replayed = append(r.replayed, replayed)
+				}
+			}
 		}
 	}
 	return nil

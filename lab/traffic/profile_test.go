@@ -143,13 +143,14 @@ func TestLoads(t *testing.T) {
 		{"bits of a mix", parse("rate: 1250Mbit/s", "{name: a, direction: uplink, frames: 129, share: 3}, {name: b, direction: uplink, frames: 254}"),
 			generator.Load{Rate: 1_000_000}},
 		{"percent", parse("rate: 50%", one), generator.Load{Rate: 500_000}},
+		{"a ramp in percent", parse("rate: 5kpps\nramp: 50%", one), generator.Load{Rate: 5000, RampTo: 500_000}},
 		{"of the streams", parse("", "{name: a, direction: uplink, frames: 129, rate: 10pps/session, sessions: {count: 100}}, "+
 			"{name: b, direction: uplink, frames: 254, rate: 4Mbit/s}, {name: c, direction: downlink, frames: 64, rate: 1pps}"), generator.Load{Rate: 3000}},
 	} {
 		l := generator.Load{Rate: 42}
 		tc.p.Load(generator.Uplink, 1_000_000, &l)
-		if l != tc.want || tc.p.HasRate(generator.Uplink) != (l.Rate != 42) {
-			t.Errorf("%s: got %+v, want %+v", tc.name, l, tc.want)
+		if of := strings.HasSuffix(tc.name, "percent"); l != tc.want || tc.p.OfThroughput() != of {
+			t.Errorf("%s: got %+v, of a throughput: %t, want %+v, %t", tc.name, l, tc.p.OfThroughput(), tc.want, of)
 		}
 	}
 }
@@ -244,7 +245,7 @@ func FuzzParse(f *testing.F) {
 		for _, d := range p.Directions() {
 			var l generator.Load
 			p.Load(d, 1000, &l)
-			if p.HasRate(d) != (l.Rate > 0) || l.Rate > maxPPS {
+			if p.OfThroughput() && l.Rate == 0 || l.Rate > maxPPS {
 				t.Errorf("rate %v, got %d frames/s", p.Rate, l.Rate)
 			}
 		}

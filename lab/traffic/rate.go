@@ -115,14 +115,12 @@ func (r Rate) framesPerSecond(bits float64, sessions int, throughput float64) fl
 	return pps
 }
 
-// HasRate reports whether the profile itself says how much a direction sends.
-func (p *Profile) HasRate(d generator.Direction) bool {
-	streams := p.of(d)
-	return p.Rate.isSet() || len(streams) > 0 && (streams[0].Rate.isSet() || streams[0].speed() > 0)
-}
+// OfThroughput reports whether the profile's rate or ramp is a part of a throughput, which
+// must be known.
+func (p *Profile) OfThroughput() bool { return p.Rate.Percent > 0 || p.Ramp.Percent > 0 }
 
 // Load writes rate, ramp and burst of direction d into l: frames per second, rounded.
-// throughput is what percentages are of, in frames per second. Where the profile does
+// throughput is what percentages are of, in frames per second, above 0 if [Profile.OfThroughput]. Where the profile does
 // not say a rate, that of l stays.
 func (p *Profile) Load(d generator.Direction, throughput float64, l *generator.Load) {
 	l.Burst = p.Burst

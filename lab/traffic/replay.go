@@ -137,6 +137,22 @@ func (r *Replay) validate() error {
 	return nil
 }
 
+// String says what is replayed, how many packets of it were lengthened and what was left out.
+func (r *Replay) String() string {
+	return fmt.Sprintf("%q, %d packets of %d UEs, %d of them lengthened to hold a stamp; %s", r.File, len(r.Packets), r.UEs, r.Lengthened, r.skipped())
+}
+
+// Replayed says it of each stream that replays a file.
+func (p *Profile) Replayed() []string {
+	var list []string
+	for i := range p.Streams {
+		if s := &p.Streams[i]; s.Replay != nil {
+			list = append(list, fmt.Sprintf("%v stream %q: %v", s.Direction, s.Name, s.Replay))
+		}
+	}
+	return list
+}
+
 // skipped says what was left out, in words.
 func (r *Replay) skipped() string {
 	var words []string

@@ -188,8 +188,13 @@ func TestReplayProfile(t *testing.T) {
 	}
 	l := generator.Load{Rate: 5}
 	p.Load(generator.Uplink, 0, &l)
-	if want := (generator.Load{Speed: 2}); l != want || !p.HasRate(generator.Uplink) || !p.Replays(generator.Uplink) || !p.IPv6() {
+	if want := (generator.Load{Speed: 2}); l != want || !p.Replays(generator.Uplink) || !p.IPv6() {
 		t.Errorf("got %+v, want %+v", l, want)
+	}
+	const replayed = `uplink stream "a": "x.pcap", 4 packets of 3 UEs, 1 of them lengthened to hold a stamp; left out: ` +
+		"2 IPv4 options or IPv6 extension headers, 1 fragment, 1 neither TCP nor UDP, 2 neither from nor to a UE, or the other direction, 1 no IP packet, 1 too long"
+	if got := p.Replayed(); len(got) != 1 || got[0] != replayed {
+		t.Errorf("got %q, want %q", got, replayed)
 	}
 	if mtu := p.MTU(); mtu != 1984+44 {
 		t.Errorf("MTU: got %d, want %d", mtu, 1984+44)
