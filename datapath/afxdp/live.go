@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 	"unsafe"
 
 	"github.com/cilium/ebpf/link"
@@ -20,8 +21,8 @@ import (
 //
 //	frame in the UMEM ─► program, run once for each frame ─► page of the kernel ─► device
 //
-// It is for veth devices: what is sent both ways there is in one queue of the other end,
-// so that packets keep their order. The pages are the receiver's when send returns.
+// It is for veth devices. Frames are in their order whichever way they go as long as they
+// all go one way: see livesOn. The pages are the receiver's when send returns.
 //
 // Source: Linux, Documentation/bpf/bpf_prog_run.rst; 5.18 or later.
 type live struct {
@@ -38,6 +39,9 @@ const (
 	// liveLeast is how many frames are worth a run: to begin one costs about as much as
 	// a socket takes for 16 of them.
 	liveLeast = 32
+	// liveStay is how long few frames leave as XDP frames, too, after many have: the time
+	// in which a busy receiver gets round to them.
+	liveStay = 10 * time.Millisecond
 	// startMax and burstMax are START_MAX and BURST_MAX of the program.
 	startMax, burstMax = 512, 256
 	// liveOctets is how long a frame can be that fits into a page with what the kernel
@@ -49,6 +53,9 @@ const (
 
 var _ [burstMax - vector.MaxVector]struct{} // a vector fits
 
+// liveLongest is how long a frame can be, in octets, from places of so many.
+func liveLongest(octets int) int { return min(octets-startMax, liveOctets) }
+
 // openLive makes the memory of so many frames, and what sends them to devices.
 //
 // Errors: those of the kernel; then frames go through sockets.
@@ -57,7 +64,7 @@ func openLive(frames, octets int, devices []*device) (*live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("afxdp: program: %w", err)
 	}
-	longest := min(octets-startMax, liveOctets)
+	longest := liveLongest(octets)
 	spec.Maps["places"].MaxEntries, spec.Maps["places"].ValueSize = uint32(frames), uint32(octets)
 	if err := spec.Variables["longest"].Set(uint32(longest)); err != nil {
 		return nil, fmt.Errorf("afxdp: set longest: %w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netns"
@@ -77,6 +78,34 @@ func TestLive(t *testing.T) {
 			}
 			n.whole(t)
 		})
+	}
+}
+
+// TestLivesOn: frames do not change from one way to the other while those before them
+// may not have been taken.
+func TestLivesOn(t *testing.T) {
+	const many, few = liveLeast, liveLeast - 1
+	never, now := time.Time{}, time.Now().Add(time.Hour) // which stays
+	for _, tc := range []struct {
+		name       string
+		n          int
+		lived      time.Time
+		sent, back uint32 // by the socket
+		want       bool
+	}{
+		{"the first ones, many", many, never, 0, 0, true},
+		{"the first ones, few", few, never, 0, 0, false},
+		{"few behind XDP frames", few, now, 0, 0, true},
+		{"few, long behind XDP frames", few, time.Now().Add(-2 * liveStay), 0, 0, false},
+		{"many behind what a socket sends", many, never, 5, 4, false},
+		{"few behind what a socket sends", few, now, 5, 4, false},
+		{"many behind what a socket has sent", many, never, 5, 5, true},
+	} {
+		s := &socket{lived: tc.lived}
+		s.tx.own, s.completion.producer = tc.sent, &tc.back
+		if got := s.livesOn(tc.n); got != tc.want {
+			t.Errorf("%s: got %t, want %t", tc.name, got, tc.want)
+		}
 	}
 }
 

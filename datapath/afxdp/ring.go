@@ -79,6 +79,10 @@ func (r *ring) release(n uint32) {
 // Source: XDP_USE_NEED_WAKEUP.
 func (r *ring) asleep() bool { return atomic.LoadUint32(r.flags)&unix.XDP_RING_NEED_WAKEUP != 0 }
 
+// written returns how many entries the kernel has written since the ring was mapped,
+// modulo 2^32. For a ring that the kernel fills.
+func (r *ring) written() uint32 { return atomic.LoadUint32(r.producer) }
+
 // unread returns how many entries that we wrote the kernel has not taken yet.
 func (r *ring) unread() uint32 {
 	r.other = atomic.LoadUint32(r.consumer)

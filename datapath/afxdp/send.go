@@ -2,6 +2,7 @@ package afxdp
 
 import (
 	"net/netip"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -164,7 +165,7 @@ const patience = 16
 // left when flush returns, unless the device takes no more: then it stays in the
 // ring, in its order, and what finds no room there is dropped.
 func (w *worker) flush(s *socket) {
-	if w.live != nil && len(s.leaving) >= liveLeast && s.device.redirects.Load() && s.tx.unread() == 0 {
+	if w.live != nil && s.device.redirects.Load() && s.livesOn(len(s.leaving)) {
 		w.flushLive(s)
 	}
 	for tries := 0; len(s.leaving) > 0; tries++ {
@@ -181,6 +182,17 @@ func (w *worker) flush(s *socket) {
 	}
 }
 
+// livesOn reports whether a burst of n frames is to leave as XDP frames: if it is worth
+// that, or because those before it have a moment ago. The other end of a veth takes XDP
+// frames and what sockets send from different queues, or one beside the other: a later
+// burst must not overtake. What a socket has sent is taken when it is given back.
+func (s *socket) livesOn(n int) bool {
+	if n < liveLeast && time.Since(s.lived) > liveStay {
+		return false
+	}
+	return s.completion.written() == s.tx.own
+}
+
 // flushLive sends as XDP frames what can be. If the kernel does not, it is not asked
 // again, and the rest is left.
 func (w *worker) flushLive(s *socket) {
@@ -188,6 +200,9 @@ func (w *worker) flushLive(s *socket) {
 		n, ok, err := w.live.send(s.device, s.leaving[:min(len(s.leaving), burstMax)], w.umem.frame)
 		for _, d := range s.leaving[:n] {
 			w.umem.put(d.Addr)
+		}
+		if n > 0 {
+			s.lived = time.Now()
 		}
 		s.leaving = s.leaving[:copy(s.leaving, s.leaving[n:])]
 		if err != nil {

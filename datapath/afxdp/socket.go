@@ -22,6 +22,7 @@ type socket struct {
 	tx         txRing
 
 	leaving []unix.XDPDesc // what the vector that is treated sends here
+	lived   time.Time      // when frames left as XDP frames last
 }
 
 // openSocket makes a socket over the UMEM, which the first one of a worker

@@ -12,8 +12,9 @@ import (
 // them: a veth does as long as the other end has an XDP program, or GRO.
 const targetsPeriod = time.Second
 
-// watchTargets follows which veth devices XDP frames can be sent to. A kernel that does
-// not say (before 6.3) gets none.
+// watchTargets follows which veth devices XDP frames can be sent to: those that take
+// them, and all of whose frames are short enough. A kernel that does not say (before
+// 6.3) gets none.
 func (m *machine) watchTargets() {
 	var veths []*device
 	for _, d := range m.devices {
@@ -33,7 +34,8 @@ func (m *machine) watchTargets() {
 	look := func() {
 		for _, d := range veths {
 			f, err := kernel.Announced(d.index)
-			d.redirects.Store(err == nil && f&netdev.Transmit != 0 && !d.refused.Load())
+			fit := lenEthernet+lenTag+int(d.mtu.Load()) <= liveLongest(m.octets)
+			d.redirects.Store(err == nil && f&netdev.Transmit != 0 && fit && !d.refused.Load())
 		}
 	}
 	look()
