@@ -81,7 +81,10 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 	var results []*report.Correctness
 	for _, kind := range kinds {
 		bar := newProgress(os.Stderr, "lab correctness "+kind.Name)
-		config.Kind, config.OnStep = kind, bar.step
+		config.Kind, config.OnStep, config.External = kind, bar.step, nil
+		if kind.External {
+			config.External = c.External
+		}
 		result, err := correctness.Run(ctx, config)
 		bar.close()
 		if err != nil {
@@ -89,7 +92,7 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 		}
 		results = append(results, result)
 	}
-	lab := report.CorrectnessLab(results)
+	lab := report.CorrectnessLab(results, time.Now().UTC())
 	err = errors.Join(details.write(results[0]), file.write(lab), files.write(lab))
 	if c.JSON == "-" {
 		return errors.Join(err, report.WriteLab(stdout, lab))
@@ -105,7 +108,7 @@ func (c *labCorrectnessCommand) config() (correctness.Config, error) {
 	info, _ := debug.ReadBuildInfo()
 	version, commit := builtFrom(info, commit)
 	config := correctness.Config{
-		External: c.External, Parts: c.Parts, Directions: c.Direction, Kbps: c.MBR, TCPKbps: c.TCPMBR, Duration: c.Duration, Repeats: c.Repeats,
+		Parts: c.Parts, Directions: c.Direction, Kbps: c.MBR, TCPKbps: c.TCPMBR, Duration: c.Duration, Repeats: c.Repeats,
 		Host: host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")),
 	}
 	if len(config.Parts) == 0 {

@@ -23,11 +23,11 @@ import (
 // labRun is what the commands of the laboratory have in common in which systems take
 // turns.
 type labRun struct {
-	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME,..." help:"What to measure, in turn: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, or all: all of ours and whatever else is installed. Default: xdp."`
+	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME,..." help:"What to measure, in turn: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all: all of ours and whatever else is installed. Default: xdp."`
 	Sessions  []int              `placeholder:"N,..." help:"PFCP sessions, an axis: all numbers are measured."`
 	Frames    []string           `placeholder:"OCTETS,..." help:"Ethernet frames on N6, FCS included, an axis: octets from 64 on, imix, a built-in traffic profile, or a file with one."`
 	Direction []string           `default:"uplink,downlink" enum:"uplink,downlink,bidirectional" help:"An axis: ${enum} (both at once). Default: uplink, downlink."`
-	Rules     []labRules         `placeholder:"RULES,..." help:"What sessions have beside a PDR, a FAR and a QFI each way, an axis: none, or of Npdr, mbr=KBPS and urr joined by +, such as 16pdr+mbr=100000000+urr. Default: none."`
+	Rules     []labRules         `placeholder:"RULES,..." help:"What sessions have beside a PDR, a FAR and a QFI each way, an axis: none, or of Npdr, mbr=KBPS, urr and ipv6 joined by +, such as 16pdr+mbr=100000000+urr. Default: none."`
 	Churn     []labChurn         `placeholder:"E:M:D,..." help:"Other sessions established, modified and deleted per second while frames flow, an axis: none, or three numbers such as 100:800:100. Default: none."`
 	Sender    string             `default:"live" enum:"live,afxdp,packet" help:"What makes the frames: live (BPF_PROG_RUN), afxdp (AF_XDP sockets), packet (AF_PACKET): ${enum}."`
 	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
@@ -213,10 +213,10 @@ func kindsOf(names []string, external *topology.External) ([]dut.Kind, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--dut: %w", err)}
 	}
+	if slices.ContainsFunc(kinds, func(k dut.Kind) bool { return k.External }) != (external != nil) {
+		return nil, usageError{errors.New("--dut external and --external belong together")}
+	}
 	for _, k := range kinds {
-		if k.External != (external != nil) && (k.External || len(kinds) == 1) {
-			return nil, usageError{errors.New("--dut external and --external belong together")}
-		}
 		if _, err := k.Find(); errors.Is(err, dut.ErrNotInstalled) {
 			return nil, unsupportedError{err}
 		}

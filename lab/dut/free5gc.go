@@ -11,8 +11,7 @@ import (
 
 // free5gc is go-upf with the kernel module gtp5g, which forwards socket buffers.
 //
-// Not tried: the module could not be loaded where this was written. The
-// configuration is what pkg/factory of go-upf 6949b36 takes, the dialect what its
+// Not tried with the program, nor with the module. The configuration is what pkg/factory of go-upf 6949b36 takes, the dialect what its
 // code and gtp5g 0.10.2 say.
 var free5gc = Kind{
 	Name: "free5gc", Title: "free5GC go-upf", Program: "upf",

@@ -17,6 +17,7 @@ import (
 const (
 	readyTime = 20 * time.Second // until N4 is ready
 	graceTime = 10 * time.Second // between SIGTERM and SIGKILL
+	logTime   = time.Second      // for the log of what a program that has ended has left running
 )
 
 // exitUnsupported is the exit code with which our UPF says that this machine,
@@ -93,6 +94,7 @@ func (d *Instance) start() error {
 	d.cmd = exec.Command(d.Program.Path, plan.Args...)
 	d.cmd.Dir, d.cmd.Env = d.dir, append(os.Environ(), plan.Env...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
+	d.cmd.WaitDelay = logTime
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	return d.spawn()
 }

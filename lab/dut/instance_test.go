@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -88,6 +92,28 @@ func TestInstance(t *testing.T) {
 				t.Errorf("after the end: %v, %v, %v", d.Err(), d.Park(), d.Stop())
 			}
 		})
+	}
+}
+
+// TestChildOutlivesProgram wants the end of the program to be noticed although its child
+// still has its log open, in a process group of its own.
+func TestChildOutlivesProgram(t *testing.T) {
+	bed := newBed(t)
+	child := filepath.Join(t.TempDir(), "child")
+	d := mustStart(t, fakeKind(t, "answering", "setsid sh -c 'echo $$ >"+child+"; exec sleep 60' &"), At(bed))
+	var pid int
+	waitFor(t, "the child", func() bool {
+		text, _ := os.ReadFile(child)
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		return pid > 0
+	})
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	if err := syscall.Kill(d.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the end", func() bool { return d.Err() != nil })
+	if err := d.Stop(); err != nil || state(pid) == "" {
+		t.Errorf("stop: %v; the child is %q", err, state(pid))
 	}
 }
 

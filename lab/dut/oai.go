@@ -13,8 +13,7 @@ import (
 
 // oai is OAI-CN5G-UPF with its XDP datapath.
 //
-// Not tried: it was not built where this was written. The configuration is that of
-// its etc/config.yaml (v2.2.1), as it is used with other cores.
+// Not tried with the program. The configuration is that of its etc/config.yaml (v2.2.1), as it is used with other cores.
 var oai = Kind{
 	Name: "oai", Title: "OAI-CN5G-UPF", Program: "oai_upf",
 	Install: "OAI: https://github.com/openairinterface/oai-cn5g-upf: build/scripts/build_upf -I -f, then build_upf -c -V -b Release -j, or its " +

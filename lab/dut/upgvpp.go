@@ -12,8 +12,7 @@ import (
 // upgVPP is UPG-VPP: VPP with the UPF plugin, on packet sockets, since the devices
 // of a test bed are no PCI devices.
 //
-// Not tried: it was not built where this was written. Configuration and dialect are
-// those of its end-to-end tests (120bc8f).
+// Not tried with the program. Configuration and dialect are those of its end-to-end tests (120bc8f).
 var upgVPP = Kind{
 	Name: "upg-vpp", Title: "UPG-VPP", Program: "vpp",
 	Install: "UPG-VPP: https://github.com/travelping/upg-vpp: make debs, then its packages of VPP and of the plugin; then --dut upg-vpp=/path/to/vpp",

@@ -38,7 +38,9 @@ func saysVersion(args ...string) func(string) (string, error) {
 	return func(path string) (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), versionTime)
 		defer cancel()
-		out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.WaitDelay = logTime
+		out, err := cmd.CombinedOutput()
 		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 		if err != nil {
 			return "", fmt.Errorf("%s %s: %w: %s", path, strings.Join(args, " "), err, first)

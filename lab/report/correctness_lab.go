@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 )
 
 // NameCorrectness is the method of cells of [CorrectnessLab].
 const NameCorrectness = "correctness"
 
 // CorrectnessLab puts what several UPFs do of what their rules say beside each other, as
-// figures: a cell for each direction, and one for what has none. Changes of rules,
-// buffering and restarts are measured downlink.
-func CorrectnessLab(results []*Correctness) *Lab {
-	l := &Lab{Schema: LabSchema, Plan: LabPlan{Methods: []string{NameCorrectness}, Repeats: 1}}
+// figures: a cell for each direction. Changes of rules, buffering and restarts are
+// measured downlink.
+func CorrectnessLab(results []*Correctness, finished time.Time) *Lab {
+	l := &Lab{Schema: LabSchema, Finished: &finished, Plan: LabPlan{Methods: []string{NameCorrectness}, Repeats: 1}}
 	for _, d := range Directions {
 		l.Plan.Cells = append(l.Plan.Cells, LabCell{Method: NameCorrectness, Direction: d, Sessions: 1})
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -21,9 +22,13 @@ func TestCorrectnessLab(t *testing.T) {
 		Restarts: []RestartFigure{{OutageNS: 5e8, Repeats: 4, Kept: 1}},
 	}
 	bad := &Correctness{System: "B", Started: good.Started, Unmeasured: []Unmeasured{{"rate", "MBR 64 kbit/s uplink", "Request rejected: refused"}}}
-	l := CorrectnessLab([]*Correctness{good, bad})
+	l := CorrectnessLab([]*Correctness{good, bad}, good.Started.Add(time.Minute))
 	if err := l.Validate(); err != nil {
 		t.Fatal(err)
+	}
+	var table strings.Builder
+	if err := LabTable(&table, l); err != nil || strings.Contains(table.String(), "unfinished") {
+		t.Errorf("%v, want a result that is finished:\n%s", err, &table)
 	}
 	if len(l.Turns) != 3 || l.Turns[2].System != "B" || l.Turns[2].Failed != "MBR 64 kbit/s uplink: Request rejected: refused" {
 		t.Fatalf("got turns %+v", l.Turns)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -134,6 +136,35 @@ func TestLabHTMLEscapesAndLoadsNothing(t *testing.T) {
 		if strings.Contains(page, bad) {
 			t.Errorf("page contains %q", bad)
 		}
+	}
+}
+
+// TestLabSVGKey wants the names of many systems within the picture, none over another.
+func TestLabSVGKey(t *testing.T) {
+	l := sampleLab(t)
+	for i := len(l.Systems); i < maxSystems; i++ {
+		l.Systems = append(l.Systems, System{Name: fmt.Sprintf("another system %d", i)})
+	}
+	var picture bytes.Buffer
+	if err := errors.Join(l.Validate(), LabSVG(&picture, l)); err != nil {
+		t.Fatal(err)
+	}
+	end, line, seen := 0.0, "", 0
+	for _, m := range regexp.MustCompile(`<text x="([0-9.]+)" y="([0-9.]+)" dx="17" dy="10">([^<]*)<`).FindAllStringSubmatch(picture.String(), -1) {
+		x, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; m[2] == line && x < end {
+			t.Errorf("%s begins at %g: the one before ends at %g", m[3], x, end)
+		}
+		end, line = x+17+chartNames*float64(len(m[3])), m[2]
+		if most := 2*svgMargin + svgColumns*chartWidth + (svgColumns-1)*svgGap; end > most {
+			t.Errorf("%s ends at %g: the picture is %g wide", m[3], end, most)
+		}
+	}
+	if want := len(newLabView(l).key()); seen != want {
+		t.Errorf("%d systems in the key: want %d", seen, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 // The picture of all charts has them side by side, in lines.
@@ -18,7 +19,6 @@ type svgPage struct {
 	Width, Height float64
 	Charts        []svgChart
 	Key           []svgKey
-	KeyY          float64
 }
 
 // svgChart is a chart and where it stands.
@@ -29,7 +29,7 @@ type svgChart struct {
 
 // svgKey is a system and where its colour stands.
 type svgKey struct {
-	X float64
+	X, Y float64
 	keyEntry
 }
 
@@ -39,10 +39,13 @@ func LabSVG(w io.Writer, l *Lab) error {
 	p := &svgPage{Width: 2*svgMargin + svgColumns*chartWidth + (svgColumns-1)*svgGap}
 	y, x := svgMargin, svgMargin
 	for _, k := range v.key() {
-		p.Key = append(p.Key, svgKey{x, k})
-		x += 34 + chartNames*float64(len(k.Name))
+		width := 34 + chartNames*float64(utf8.RuneCountInString(k.Name))
+		if x > svgMargin && x+width > p.Width-svgMargin {
+			x, y = svgMargin, y+18
+		}
+		p.Key = append(p.Key, svgKey{x, y, k})
+		x += width
 	}
-	p.KeyY = y
 	y += 26
 	for _, m := range v.methods() {
 		shown, _ := m.charts()
