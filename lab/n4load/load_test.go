@@ -195,3 +195,15 @@ func TestShape(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrow wants all sessions established and deleted by clients that may have fewer
+// requests in flight than the population.
+func TestNarrow(t *testing.T) {
+	p := populate(t, newResponder(t), Config{Window: 3}, 200, 150, 1, 2)
+	if got := p.Held(); got != 150 {
+		t.Errorf("%d sessions held, want 150", got)
+	}
+	if _, err := p.Drain(deadline(t), nil); err != nil || p.Held() != 0 {
+		t.Errorf("%d sessions held after Drain, %v", p.Held(), err)
+	}
+}

@@ -184,7 +184,7 @@ func newPart(t *Template, g *Group, sessions []Session, seed uint64) *part {
 	p.free.ring = make([]int, len(sessions))
 	p.held = make([]int, 0, len(sessions))
 	for i := range sessions {
-		p.back(OpEstablish, i)
+		p.put(i)
 	}
 	return p
 }
@@ -237,10 +237,22 @@ func (p *part) done(op, i int, cause pfcp.Cause) {
 	if op == OpDelete && cause == 0 {
 		s.RemoteSEID = 0
 	}
-	p.back(op, i)
+	p.put(i)
 }
 
-func (p *part) back(_, i int) {
+// back undoes pick.
+func (p *part) back(op, i int) {
+	if op == OpModify {
+		p.sessions[i].DLTEID ^= movedTEID
+	}
+	if p.limit >= 0 {
+		p.limit++
+	}
+	p.put(i)
+}
+
+// put puts a session with the free or the held ones.
+func (p *part) put(i int) {
 	if p.sessions[i].RemoteSEID == 0 {
 		p.free.push(i)
 		return
