@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +19,16 @@ import (
 )
 
 type labN4Command struct {
-	UPF string `arg:"" name:"upf" placeholder:"ADDRESS[:PORT]" help:"N4 of the UP function; the port is 8805 by default."`
+	UPF string `arg:"" optional:"" name:"upf" placeholder:"ADDRESS[:PORT]" help:"N4 of the UP function; the port is 8805 by default."`
+
+	labN4DUT `embed:""`
 
 	Rate      []float64     `placeholder:"N" help:"Requests per second in an open loop; several are done one after the other."`
+	Steps     n4Steps       `placeholder:"FROM:TO:BY" help:"The same as --rate FROM,FROM+BY,... up to TO."`
+	Ramp      n4Ramp        `placeholder:"FROM:TO" help:"Requests per second that change evenly from one to the other in the duration; response times are told for ten parts of it."`
+	P99       time.Duration `name:"p99" placeholder:"TIME" help:"Search for the highest rate at which 99 of 100 requests are accepted in that time."`
+	P99Limit  float64       `name:"p99-most" placeholder:"N" help:"The highest rate that the search tries. Default: twice that of a closed loop."`
+	P99Time   time.Duration `name:"p99-time" placeholder:"TIME" help:"How long the search may take. Default: until it is done."`
 	Window    []int         `placeholder:"N" help:"Requests in flight in a closed loop, for the highest rate; several are done one after the other. Default, without --rate: 32."`
 	Operation n4Shares      `default:"1:8:1" placeholder:"OP" help:"establish, modify, delete, or shares of the three. Default: 1:8:1."`
 	Arrival   n4Arrival     `default:"constant" placeholder:"HOW" help:"constant, poisson, or burst:N for N requests at once. Default: constant."`
@@ -41,13 +49,18 @@ type labN4Command struct {
 	Shape labN4Shape `embed:""`
 
 	Keep bool   `help:"Keep sessions and associations at the end."`
-	JSON string `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.n4/1); - is standard output."`
+	JSON string `name:"json" placeholder:"FILE" help:"Write the result of one UP function as JSON (plumbline.n4/1); - is standard output."`
+	Lab  string `placeholder:"FILE" help:"Write the result as JSON that plumb lab report and plumb lab compare take (plumbline.lab/1); with --dut after each turn."`
 	Hgrm string `name:"hgrm" placeholder:"FILE" help:"Write the response times of the last load as a percentile distribution of HdrHistogram, in microseconds."`
 }
 
 // Help is shown by plumb lab n4 --help.
 func (labN4Command) Help() string {
 	return `Is one or more CP functions: associates with the UP function, establishes sessions, then puts a load on it and measures how long each request takes, and deletes the sessions. With --rate the send times are fixed beforehand, whatever is answered (open loop), and response times count from them; with --window the next request waits for a response (closed loop): that finds the highest rate.
+
+--p99 searches for the highest rate whose 99th percentile of the response times is below a limit (MLRsearch): the figure that UP functions can be compared by.
+
+With --dut it starts UP functions in test beds of its own, in turn, and in the end sends a frame of each session: those that should stand must be forwarded, those that were deleted must not. That needs root.
 
 Run it against a UP function of your own, in a network of your own: it is a load, and its sessions have no UEs.
 
@@ -57,11 +70,19 @@ Examples:
     plumb lab n4 10.0.0.1 --window 1,8,64,512 --operation modify --sessions 100000
     plumb lab n4 10.0.0.1 --rate 5000,10000,20000 --arrival poisson --duration 60s --json r.json
     plumb lab n4 10.0.0.1 --rate 20000 --arrival burst:500 --local 10.0.0.2,10.0.0.3 --cps 8
+    plumb lab n4 10.0.0.1 --ramp 1000:50000 --duration 60s
+    plumb lab n4 --dut xdp,eupf,open5gs-tun --p99 5ms --operation 1:0:1 --repeat 3 --lab r.json
 `
 }
 
 // Run fills, loads, drains, prints the table and writes the files.
 func (c *labN4Command) Run(ctx context.Context, stdout io.Writer) error {
+	if err := c.one(); err != nil {
+		return err
+	}
+	if c.UPF == "" {
+		return c.takeTurns(ctx, stdout)
+	}
 	run, err := c.prepare()
 	if err != nil {
 		return err
@@ -117,25 +138,54 @@ func (c *labN4Command) prepare() (*n4load.Campaign, error) {
 			return host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " "))
 		},
 	}
+	c.loads(run)
+	if err := run.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	return run, nil
+}
+
+// one says whether there is one UP function that is there already, or some to start.
+func (c *labN4Command) one() error {
+	switch {
+	case c.UPF == "" && len(c.DUT) == 0:
+		return usageError{errors.New("want the address of a UP function, or --dut")}
+	case c.UPF != "" && c.labN4DUT.given():
+		return usageError{fmt.Errorf("%s is there already: --dut, --external, --repeat and --resume are for those that are started, or known, by name", c.UPF)}
+	case c.UPF == "" && (len(c.Local) > 0 || c.Keep || c.JSON != "" || c.Hgrm != ""):
+		return usageError{errors.New("--local, --keep, --json and --hgrm are for the address of a UP function: with --dut write --lab FILE")}
+	}
+	return nil
+}
+
+// loads adds what the flags say to the campaign.
+func (c *labN4Command) loads(run *n4load.Campaign) {
 	load := n4load.Load{Shares: c.Operation, Arrival: c.Arrival.arrival, Burst: c.Arrival.burst,
 		WarmUp: c.WarmUp, Duration: c.Duration, Seed: c.Seed}
-	for _, rate := range c.Rate {
+	for _, rate := range append(slices.Clone(c.Rate), c.Steps...) {
 		load.Rate = rate
 		run.Loads = append(run.Loads, load)
 	}
-	load.Rate = 0
-	if len(c.Rate) == 0 && len(c.Window) == 0 {
+	if c.Ramp != (n4Ramp{}) {
+		load.Rate, load.RateTo = c.Ramp.from, c.Ramp.to
+		run.Loads = append(run.Loads, load)
+	}
+	load.Rate, load.RateTo = 0, 0
+	if len(run.Loads) == 0 && len(c.Window) == 0 && c.P99 == 0 {
 		c.Window = []int{n4load.DefaultWindow}
 	}
 	for _, window := range c.Window {
 		load.Window = window
 		run.Loads = append(run.Loads, load)
 	}
-	if err := run.Validate(); err != nil {
-		return nil, usageError{err}
+	if c.P99 != 0 {
+		load.Rate, load.Window = c.P99Limit, n4SearchWindow
+		run.Searches = append(run.Searches, n4load.Search{Load: load, Within: c.P99, Budget: c.P99Time})
 	}
-	return run, nil
 }
+
+// n4SearchWindow is requests in flight of the closed loop that says where to search.
+const n4SearchWindow = 64
 
 // open opens the files before the run, so that a name that cannot be written
 // costs no measurement.
@@ -144,6 +194,7 @@ func (c *labN4Command) open() (outputs[*n4load.CampaignResult], error) {
 	return openOutputs(
 		output[result]{c.JSON, func(w io.Writer, r result) error { return report.WriteN4(w, r.N4Result) }},
 		output[result]{c.Hgrm, func(w io.Writer, r result) error { return r.WriteHgrm(w) }},
+		output[result]{c.Lab, func(w io.Writer, r result) error { return report.WriteLab(w, r.Lab("UPF "+c.UPF)) }},
 	)
 }
 

@@ -106,7 +106,11 @@ func samePoint(a, b report.LabCell) bool {
 // describe says which cell it is, in a few words.
 func describe(c report.LabCell) string {
 	text := c.Method
-	for _, part := range []string{direction(c.Direction), sessions(c.Sessions), frames(c.Frames), c.Rules, c.Churn, c.Load} {
+	ways := ""
+	if c.Frames != "" {
+		ways = direction(c.Direction)
+	}
+	for _, part := range []string{ways, sessions(c.Sessions), frames(c.Frames), c.Rules, c.Churn, c.Load} {
 		if part != "" {
 			text += ", " + part
 		}

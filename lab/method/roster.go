@@ -21,6 +21,7 @@ type Roster struct {
 	// External is where the kind of that name is to be found.
 	External *topology.External
 	Sender   generator.Sender
+	NoBed    bool // what is measured has no bed limit
 
 	Access generator.Access
 	Rules  map[string]system.Rules // by [report.LabCell.Rules]
@@ -40,10 +41,10 @@ type Roster struct {
 // that is there already there is no bed.
 func (r *Roster) Systems() []System {
 	var list []System
-	if slices.ContainsFunc(r.Kinds, func(k dut.Kind) bool { return !k.External }) {
+	if !r.NoBed && slices.ContainsFunc(r.Kinds, func(k dut.Kind) bool { return !k.External }) {
 		list = append(list, r.contender(report.SystemBed, report.SystemBed, system.Config{Bed: system.BedXDP}))
 	}
-	if slices.ContainsFunc(r.Kinds, func(k dut.Kind) bool { return k.Packets }) {
+	if !r.NoBed && slices.ContainsFunc(r.Kinds, func(k dut.Kind) bool { return k.Packets }) {
 		list = append(list, r.contender(report.PathBedTC, report.PathBedTC, system.Config{Bed: system.BedSkbs, Skbs: true, Offload: true}))
 	}
 	for _, k := range r.Kinds {
@@ -54,6 +55,9 @@ func (r *Roster) Systems() []System {
 			bed, c.External = "", r.External
 		case k.Packets:
 			bed = report.PathBedTC
+		}
+		if r.NoBed {
+			bed = ""
 		}
 		list = append(list, r.contender(NameOf(&k), bed, c))
 	}

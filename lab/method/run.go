@@ -146,6 +146,9 @@ func (r *run) cell(ctx context.Context, index int) error {
 
 // open establishes the sessions that are missing and prepares the frames.
 func (r *run) open(ctx context.Context, e *entrant, cell report.LabCell, id uint32) error {
+	if cell.Frames == "" {
+		return nil // the method sends none, and has sessions of its own
+	}
 	if cell.Sessions != e.sessions || cell.Rules != e.rules {
 		r.step(fmt.Sprintf("%s: establish %s over PFCP", e.Name(), sessions(cell.Sessions)), installTime(cell.Sessions))
 		if err := e.Establish(ctx, cell); err != nil {
@@ -168,7 +171,7 @@ func (r *run) turn(ctx context.Context, e *entrant, index, repeat int) error {
 	err := r.attempt(ctx, e, func(ctx context.Context) error {
 		err := m.Measure(ctx, t)
 		if err != nil && ctx.Err() == nil {
-			t.Result.Failed = err.Error()
+			t.Result.Failed = printable(err.Error())
 		}
 		return err
 	})

@@ -46,8 +46,9 @@ type call struct {
 	strict  bool          // the first failure ends it
 	from    time.Duration // requests intended before count for the warm-up
 	until   time.Duration // when what is measured ends; never: with the last response
-	reports []*Report     // by operation
-	warm    []*Report
+	parts   int           // of equal duration, of what is measured
+	reports []*Report     // by operation, for each part
+	warm    []*Report     // by operation
 
 	// start makes the pacer, by the clock of the thread that begins now.
 	start func(now time.Duration)
@@ -75,12 +76,27 @@ type Progress struct {
 // progressEvery is how often Progress is brought up to date.
 const progressEvery = 100 * time.Millisecond
 
-func newCall(s source, operations int) *call {
-	c := &call{source: s, until: never}
+func newCall(s source, operations, parts int) *call {
+	c := &call{source: s, until: never, parts: parts}
 	for range operations {
-		c.reports, c.warm = append(c.reports, newReport()), append(c.warm, newReport())
+		c.warm = append(c.warm, newReport())
+	}
+	for range operations * parts {
+		c.reports = append(c.reports, newReport())
 	}
 	return c
+}
+
+// report is what a request of an operation counts for.
+func (c *call) report(op int, intended time.Duration) *Report {
+	if intended < c.from {
+		return c.warm[op]
+	}
+	part := 0
+	if c.parts > 1 {
+		part = min(int(int64(intended-c.from)*int64(c.parts)/int64(c.until-c.from)), c.parts-1)
+	}
+	return c.reports[part*len(c.warm)+op]
 }
 
 // begin takes a call, if there is one.
@@ -126,7 +142,7 @@ func (g *Group) end(now time.Duration) {
 		client.window.clear()
 	}
 	for _, r := range c.reports {
-		r.Duration = max(min(now, c.until)-max(c.began, c.from), 0)
+		r.Duration = max(min(now, c.until)-max(c.began, c.from), 0) / time.Duration(c.parts)
 	}
 	g.call = nil
 	close(c.ended)
@@ -141,10 +157,7 @@ func (g *Group) issue(now time.Duration) (due time.Duration) {
 		if !ok {
 			return intended
 		}
-		report := c.reports[op]
-		if intended < c.from {
-			report = c.warm[op]
-		}
+		report := c.report(op, intended)
 		report.Intended++
 		client, index, ok := g.pick(op)
 		if !ok {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/netip"
 	"runtime"
+	"slices"
 	"time"
 
 	"plumbline/lab/report"
@@ -29,7 +30,19 @@ type Campaign struct {
 	Shape    string // the template in words
 	Sessions int    // that are held when a load begins
 	Loads    []Load
-	Keep     bool // sessions and associations, at the end
+	Searches []Search // after the loads
+	Keep     bool     // sessions and associations, at the end
+	Stay     bool     // associations: whoever comes next sets them up anew
+
+	// Within calls a function in the network namespace of the CP functions; nil: this
+	// thread's.
+	Within func(func() error) error
+	// CPUTime is what the UP function's processes have used so far; nil: nobody knows.
+	CPUTime func() (time.Duration, error)
+	CPUs    int // that they may run on
+	// Check looks at the UP function when all loads are over, and returns what it has
+	// seen; nil: nobody does.
+	Check func(context.Context, *Population) ([]report.Figure, error)
 
 	Host func() report.Host // what the result belongs to
 
@@ -49,6 +62,7 @@ type CampaignResult struct {
 }
 
 const (
+	phaseLoad   = "load"
 	maxSessions = 1 << 24
 	fillWindow  = 64     // requests in flight while sessions are installed or deleted
 	fillRate    = 20_000 // expected of it, 1/s
@@ -68,7 +82,7 @@ func (c *Campaign) Validate() error {
 		return fmt.Errorf("%d sessions: want 1 to %d", c.Sessions, maxSessions)
 	case c.InFlight < 1 || c.InFlight > MaxWindow:
 		return fmt.Errorf("%d requests in flight: want 1 to %d", c.InFlight, MaxWindow)
-	case len(c.Loads) == 0:
+	case len(c.Loads)+len(c.Searches) == 0:
 		return errors.New("no load")
 	}
 	for i := range c.Loads {
@@ -77,6 +91,11 @@ func (c *Campaign) Validate() error {
 		}
 		if c.Loads[i].Window > MaxWindow {
 			return fmt.Errorf("a window of %d: want 1 to %d", c.Loads[i].Window, MaxWindow)
+		}
+	}
+	for i := range c.Searches {
+		if err := c.Searches[i].validate(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -122,8 +141,16 @@ func (c *Campaign) dial() error {
 		}
 		groups[i%c.Threads] = append(groups[i%c.Threads], config)
 	}
+	within := c.Within
+	if within == nil {
+		within = func(f func() error) error { return f() }
+	}
 	for _, configs := range groups {
-		g, err := DialGroup(c.Options, configs...)
+		var g *Group
+		err := within(func() (err error) {
+			g, err = DialGroup(c.Options, configs...)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -143,20 +170,47 @@ func (c *Campaign) run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	c.population = NewPopulation(&c.Template, c.size(), fillWindow, c.groups...)
+	c.population = NewPopulation(&c.Template, c.size(), c.fillWindow(), c.groups...)
 	runtime.GC() // what the sessions took is not collected while something is measured
 	for i := range c.Loads {
-		if err := c.load(ctx, c.Loads[i], i); err != nil {
+		if _, err := c.load(ctx, c.Loads[i], fmt.Sprintf("load %d of %d", i+1, len(c.Loads)), phaseLoad); err != nil {
 			return err
 		}
 	}
-	if c.Keep {
-		return nil
+	for i := range c.Searches {
+		if err := c.search(ctx, &c.Searches[i]); err != nil {
+			return err
+		}
 	}
-	if err := c.drain(ctx); err != nil {
+	if err := c.check(ctx); err != nil || c.Keep {
 		return err
 	}
-	return c.each(func(client *Client) error { return client.Release(ctx) })
+	return c.leave(ctx)
+}
+
+// check has somebody look at what the loads have left.
+func (c *Campaign) check(ctx context.Context) error {
+	if c.Check == nil {
+		return nil
+	}
+	c.step("check sessions", startTime)
+	figures, err := c.Check(ctx, c.population)
+	c.result.Figures = append(c.result.Figures, figures...)
+	return err
+}
+
+// leave deletes the sessions and ends the associations.
+func (c *Campaign) leave(ctx context.Context) error {
+	if err := c.drain(ctx); err != nil || c.Stay {
+		return err
+	}
+	return c.each(func(client *Client) error {
+		err := client.Release(ctx)
+		if errors.Is(err, ErrNoResponse) { // some do not know the message; there are no sessions any more
+			return nil
+		}
+		return err
+	})
 }
 
 func (c *Campaign) each(f func(*Client) error) error {
@@ -174,92 +228,45 @@ func (c *Campaign) each(f func(*Client) error) error {
 // held, and some that can be established meanwhile.
 func (c *Campaign) size() int {
 	n := c.Sessions
-	for _, l := range c.Loads {
+	for _, l := range c.loads() {
 		if l.start(c.Sessions) > 0 && l.Shares[OpEstablish] > 0 {
-			n = max(n, c.Sessions+c.Sessions/10+1000)
+			n = max(n, MaxHeld(c.Sessions))
 		}
 	}
 	return n
 }
 
-// start is how many sessions are held when a load begins: none if it
-// establishes only.
-func (l *Load) start(sessions int) int {
-	if l.Shares[OpModify] == 0 && l.Shares[OpDelete] == 0 {
-		return 0
+// MaxHeld is how many sessions there may be in a [Campaign] that begins its loads with so
+// many.
+func MaxHeld(sessions int) int { return sessions + sessions/10 + 1000 }
+
+// loads are those of searches as well.
+func (c *Campaign) loads() []Load {
+	list := slices.Clone(c.Loads)
+	for _, s := range c.Searches {
+		list = append(list, s.Load)
 	}
-	return sessions
+	return list
 }
 
-// limit makes a load that establishes or deletes only as long as there are
-// sessions for it.
-func (l *Load) limit(sessions int) {
-	if l.Shares[OpModify] > 0 || l.Shares[OpEstablish] > 0 && l.Shares[OpDelete] > 0 {
-		return
+// fillWindow is how many requests are in flight while sessions are established and
+// deleted, in each thread.
+func (c *Campaign) fillWindow() int {
+	if most := c.Template.Dialect.Window; most > 0 {
+		return min(fillWindow, most)
 	}
-	if l.Rate == 0 { // as fast as can be: that may be over before a warm-up is
-		l.WarmUp = 0
-		return
-	}
-	most := time.Duration(float64(sessions) / l.Rate * float64(time.Second))
-	l.WarmUp = min(l.WarmUp, most/4)
-	l.Duration = min(l.Duration, most-l.WarmUp)
-}
-
-// load brings the population to where the load begins, and makes it.
-func (c *Campaign) load(ctx context.Context, l Load, i int) error {
-	if start := l.start(c.Sessions); c.population.Held() > start {
-		if err := c.drain(ctx); err != nil {
-			return err
-		}
-	} else if err := c.fill(ctx, start); err != nil {
-		return err
-	}
-	l.limit(c.Sessions)
-	c.step(fmt.Sprintf("load %d of %d", i+1, len(c.Loads)), l.WarmUp+l.Duration)
-	r, err := c.population.Run(ctx, l, c.OnProgress)
-	if err != nil {
-		return err
-	}
-	c.result.Last = r
-	c.result.Phases = append(c.result.Phases, r.Phase("load"))
-	return nil
-}
-
-func (c *Campaign) fill(ctx context.Context, n int) error {
-	held := c.population.Held()
-	if n <= held {
-		return nil
-	}
-	c.step(fmt.Sprintf("establish %d sessions", n-held), fillTime(n-held))
-	r, err := c.population.Fill(ctx, n, c.OnProgress)
-	if err != nil {
-		return err
-	}
-	c.result.Phases = append(c.result.Phases, r.Phase("fill", OperationNames[OpEstablish], fillWindow, held))
-	return nil
-}
-
-func (c *Campaign) drain(ctx context.Context) error {
-	held := c.population.Held()
-	if held == 0 {
-		return nil
-	}
-	c.step(fmt.Sprintf("delete %d sessions", held), fillTime(held))
-	r, err := c.population.Drain(ctx, c.OnProgress)
-	if err != nil {
-		return err
-	}
-	c.result.Phases = append(c.result.Phases, r.Phase("drain", OperationNames[OpDelete], fillWindow, held))
-	return nil
+	return fillWindow
 }
 
 // step tells that a step begins.
 func (c *Campaign) step(name string, expected time.Duration) {
 	if c.OnStep != nil {
 		total := startTime + 2*fillTime(c.Sessions)
-		for i := range c.Loads {
-			total += c.Loads[i].WarmUp + c.Loads[i].Duration
+		for _, l := range c.Loads {
+			total += l.WarmUp + l.Duration
+		}
+		for _, s := range c.Searches {
+			total += s.Expected()
 		}
 		c.OnStep(report.Step{Name: name, Expected: expected, Before: c.spent, Total: max(total, c.spent+expected)})
 	}

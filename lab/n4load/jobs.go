@@ -32,7 +32,7 @@ func (a refusal) text(what string, cause pfcp.Cause, err error) error {
 
 // bulk sends n requests of one kind, as many at a time as the window has.
 func (c *Client) bulk(ctx context.Context, n int, j job) (*Report, error) {
-	call := newCall(&bulk{client: c, requests: j, n: n}, 1)
+	call := newCall(&bulk{client: c, requests: j, n: n}, 1, 1)
 	call.strict = true
 	call.start = func(time.Duration) { call.pace = newClosed(c.config.Window, never, []float64{1}) }
 	err := c.group.do(ctx, call)

@@ -11,7 +11,10 @@ import (
 type Load struct {
 	// Rate is requests of all operations per second in an open loop. 0 is a
 	// closed loop with Window requests in flight.
-	Rate    float64
+	Rate float64
+	// RateTo is the rate of an open loop at the end of the duration, to which it changes
+	// evenly from Rate after the warm-up. 0: it stays.
+	RateTo  float64
 	Window  int
 	Shares  [Operations]float64 // of the operations; at least one is more than 0
 	Arrival Arrival             // of an open loop
@@ -28,6 +31,29 @@ type LoadReport struct {
 	Held       int // sessions at the start
 	Operations [Operations]*Report
 	Total      *Report
+	// Ramp is successive equal parts of a load whose rate changes, all operations
+	// together; empty of others.
+	Ramp []*Report
+}
+
+// rampParts is into how many parts a load is cut whose rate changes: within each of them
+// it changes by so much less.
+const rampParts = 10
+
+// String says how requests follow each other, and for how long.
+func (l Load) String() string {
+	pace := fmt.Sprintf("window %d", l.Window)
+	if l.Rate > 0 {
+		pace = fmt.Sprintf("%g/s", l.Rate)
+		if l.RateTo > 0 {
+			pace += fmt.Sprintf(" to %g/s", l.RateTo)
+		}
+		pace += ", " + l.Arrival.String()
+		if l.Arrival == Burst {
+			pace += fmt.Sprintf(" of %d", l.Burst)
+		}
+	}
+	return fmt.Sprintf("%s for %v after %v", pace, l.Duration, l.WarmUp)
 }
 
 // validate says what is wrong with l.
@@ -44,6 +70,8 @@ func (l *Load) validate() error {
 		return fmt.Errorf("n4load: shares %v: nothing to do", l.Shares)
 	case l.Rate < 0, l.Rate > 1e8:
 		return fmt.Errorf("n4load: %v requests per second: out of range", l.Rate)
+	case l.RateTo < 0, l.RateTo > 1e8, l.RateTo > 0 && l.Rate == 0:
+		return fmt.Errorf("n4load: a ramp from %v to %v requests per second: out of range", l.Rate, l.RateTo)
 	case l.Rate == 0 && l.Window < 1:
 		return fmt.Errorf("n4load: a closed loop with a window of %d", l.Window)
 	case l.Arrival == Burst && l.Burst < 1:
@@ -73,16 +101,44 @@ func (p *Population) Run(ctx context.Context, l Load, progress func(Progress)) (
 	for op := range report.Operations {
 		report.Operations[op] = newReport()
 		for _, c := range calls {
-			report.Operations[op].Add(c.reports[op])
+			for part := range c.parts {
+				report.Operations[op].Add(c.reports[part*Operations+op])
+			}
 		}
+		report.Operations[op].Duration *= time.Duration(l.parts()) // one after the other
 		report.Total.Add(report.Operations[op])
+	}
+	if l.RateTo > 0 {
+		report.Ramp = ramped(calls)
 	}
 	return report, err
 }
 
+// parts is how many reports there are of each operation.
+func (l *Load) parts() int {
+	if l.RateTo > 0 {
+		return rampParts
+	}
+	return 1
+}
+
+// ramped is the parts of calls that were made at the same time.
+func ramped(calls []*call) []*Report {
+	list := make([]*Report, rampParts)
+	for part := range list {
+		list[part] = newReport()
+		for _, c := range calls {
+			for op := range Operations {
+				list[part].Add(c.reports[part*Operations+op])
+			}
+		}
+	}
+	return list
+}
+
 // call is the share of one of n groups in the load.
 func (l *Load) call(source *part, i, n int) *call {
-	c := newCall(source, Operations)
+	c := newCall(source, Operations, l.parts())
 	random := rand.New(rand.NewPCG(l.Seed, uint64(i)))
 	sum := 0.0
 	for _, s := range l.Shares {
@@ -103,7 +159,11 @@ func (l *Load) call(source *part, i, n int) *call {
 		for op := range rates {
 			rates[op] = l.Rate * shares[op] / float64(n)
 		}
-		c.pace = newOpen(now, c.until, rates, l.Arrival, l.Burst, random)
+		o := newOpen(now, c.until, rates, l.Arrival, l.Burst, random)
+		if l.RateTo > 0 {
+			o.ramp = ramp{from: c.from, until: c.until, factor: l.RateTo / l.Rate}
+		}
+		c.pace = o
 	}
 	return c
 }

@@ -66,6 +66,23 @@ func (a Arrival) String() string { return [...]string{"constant", "poisson", "bu
 type open struct {
 	streams []stream
 	end     time.Duration
+	ramp    ramp
+}
+
+// ramp is rates that change evenly between two times, and stay as they are before and
+// after. The zero value changes nothing.
+type ramp struct {
+	from, until time.Duration
+	factor      float64 // of the rates at its end to those at its begin
+}
+
+// scale is the rate at a time, as a multiple of that at the begin.
+func (r ramp) scale(at float64) float64 {
+	if r.until <= r.from {
+		return 1
+	}
+	part := (at - float64(r.from)) / float64(r.until-r.from)
+	return 1 + (r.factor-1)*min(max(part, 0), 1)
 }
 
 // stream is the requests of one operation.
@@ -114,12 +131,13 @@ func (o *open) next(now time.Duration, _ int) (int, time.Duration, bool) {
 	}
 	if s.left--; s.left == 0 {
 		s.left = s.burst
-		s.at += s.distance()
+		s.at += s.distance() / o.ramp.scale(s.at)
 	}
 	return s.op, at, true
 }
 
-// distance returns the time to the next arrival, in nanoseconds.
+// distance returns the time to the next arrival, in nanoseconds, at the rate of the
+// begin.
 func (s *stream) distance() float64 {
 	if s.arrival == Poisson {
 		return s.random.ExpFloat64() * s.gap

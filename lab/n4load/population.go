@@ -98,7 +98,7 @@ func (p *Population) bulk(ctx context.Context, op int, progress func(Progress), 
 	for i, part := range p.parts {
 		part.limit = max(0, count(i, part))
 		intended += part.limit
-		c := newCall(part, Operations)
+		c := newCall(part, Operations, 1)
 		c.strict = true
 		c.start = func(time.Duration) {
 			shares := make([]float64, Operations)
@@ -167,9 +167,10 @@ type part struct {
 	clients  map[*Client]int
 	random   *rand.Rand
 
-	free  queue // not established; the first one was deleted first
-	held  []int // established
-	limit int   // how many more establishments or deletions in a bulk call; -1: any number
+	known []standing // of each session: what the UP function has said last
+	free  queue      // not established; the first one was deleted first
+	held  []int      // established
+	limit int        // how many more establishments or deletions in a bulk call; -1: any number
 }
 
 func newPart(t *Template, g *Group, sessions []Session, seed uint64) *part {
@@ -182,6 +183,7 @@ func newPart(t *Template, g *Group, sessions []Session, seed uint64) *part {
 		c.owns(sessions)
 	}
 	p.free.ring = make([]int, len(sessions))
+	p.known = make([]standing, len(sessions))
 	p.held = make([]int, 0, len(sessions))
 	for i := range sessions {
 		p.put(i)
@@ -237,6 +239,7 @@ func (p *part) done(op, i int, cause pfcp.Cause) {
 	if op == OpDelete && cause == 0 {
 		s.RemoteSEID = 0
 	}
+	p.known[i] = p.known[i].after(op, cause)
 	p.put(i)
 }
 

@@ -16,7 +16,26 @@ func (r *Report) Phase(name, operation string, window, held int) report.N4Phase 
 	return report.N4Phase{Name: name, Operation: operation, Window: window, Held: held, Total: r.count()}
 }
 
-// Phase puts what a load came to into the form of the result.
+// Phases puts what a load came to into the form of the result: a phase, or one for each
+// part of a ramp, at the rate in the middle of it.
+func (r *LoadReport) Phases(name string) []report.N4Phase {
+	if len(r.Ramp) == 0 {
+		return []report.N4Phase{r.Phase(name)}
+	}
+	var list []report.N4Phase
+	for i, part := range r.Ramp {
+		p := r.Phase(name)
+		at := (float64(i) + 0.5) / float64(len(r.Ramp))
+		p.Rate, p.Operations, p.Total = r.Load.Rate+(r.Load.RateTo-r.Load.Rate)*at, nil, part.count()
+		if i > 0 {
+			p.WarmUpNS = 0
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// Phase puts what a load came to into the form of the result, as a whole.
 func (r *LoadReport) Phase(name string) report.N4Phase {
 	l := &r.Load
 	p := report.N4Phase{

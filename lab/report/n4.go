@@ -18,6 +18,8 @@ type N4Result struct {
 	Host    Host      `json:"host"`
 	Setup   N4Setup   `json:"setup"`
 	Phases  []N4Phase `json:"phases"`
+	// Figures are what searches found, and what the sessions were found to be afterwards.
+	Figures []Figure `json:"figures,omitempty"`
 }
 
 // N4Setup is what was asked for, and how it was arranged.
@@ -33,8 +35,15 @@ type N4Setup struct {
 	Sessions    int      `json:"sessions"` // held when the load began
 }
 
-// N4Phase is a part of a load: fill, one of the loads that were asked for, or
-// drain.
+// Names of phases beside the loads.
+const (
+	N4Fill   = "fill"   // sessions are established before a load
+	N4Drain  = "drain"  // they are deleted
+	N4Search = "search" // a trial of a search
+)
+
+// N4Phase is a part of a load: fill, one of the loads that were asked for, a part of one
+// whose rate changes, a trial of a search, or drain.
 type N4Phase struct {
 	Name      string  `json:"name"`
 	Operation string  `json:"operation"`           // establish, modify, delete, or the shares of each
@@ -145,7 +154,7 @@ func (r *N4Result) Validate() error {
 			return fmt.Errorf("phase %d: %w", i, err)
 		}
 	}
-	return nil
+	return validateFigures(r.Figures)
 }
 
 func (p *N4Phase) validate() error {

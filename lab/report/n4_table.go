@@ -21,6 +21,9 @@ func N4Table(w io.Writer, r *N4Result) error {
 		g.write(&b)
 		b.WriteByte('\n')
 	}
+	for i := range r.Figures {
+		writeNote(&b, note{"found", r.Figures[i].text()})
+	}
 	for _, n := range r.notes() {
 		writeNote(&b, n)
 	}

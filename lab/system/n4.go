@@ -1,0 +1,155 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"plumbline/lab/generator"
+	"plumbline/lab/n4load"
+	"plumbline/lab/report"
+	"plumbline/lab/traffic"
+	"plumbline/pfcp"
+)
+
+// N4 makes a campaign of PFCP requests from the CP function's place, with sessions of its
+// own that have the rules, and sends frames of them when it is over: those that are said
+// to stand must be forwarded, those that are said to be deleted must not. Addresses,
+// template and CPUs of c are filled in; CP functions after the first have other ports.
+//
+// It has the CP function's address to itself: there must be no sessions of [System.Establish].
+func (s *System) N4(ctx context.Context, c n4load.Campaign, r Rules) (*n4load.CampaignResult, error) {
+	if s.dut == nil || s.n4 != nil {
+		return nil, fmt.Errorf("%s has no N4 that is free: %w", s.config.Name, errors.ErrUnsupported)
+	}
+	template, err := s.template(r)
+	if err != nil {
+		return nil, err
+	}
+	t := s.topology.Config
+	c.Remote, c.Local = netip.AddrPortFrom(t.N4UPF, pfcp.Port), append(c.Local[:0:0], t.N4SMF)
+	c.Template, c.Within, c.Options.CPUs = template, s.topology.UPF.Do, s.config.CPUs.Senders
+	if !s.config.Kind.External {
+		c.CPUTime, c.CPUs = s.dut.CPUTime, len(s.config.CPUs.UPF)
+	}
+	c.Check = func(ctx context.Context, p *n4load.Population) ([]report.Figure, error) {
+		return s.checkSessions(ctx, p, r)
+	}
+	c.Stay = !s.config.Kind.External
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return c.Do(ctx)
+}
+
+// checkRates are those at which a frame of each session is sent, in frames per second: a
+// slower one where frames were lost, which may be for want of time.
+var checkRates = []uint64{50_000, 10_000, 5_000}
+
+const checkFrames = "128" // octets on N6
+
+// checkSessions sends one frame of each session, in each direction.
+func (s *System) checkSessions(ctx context.Context, p *n4load.Population, r Rules) (figures []report.Figure, err error) {
+	defer func() {
+		err = errors.Join(err, s.Shut())
+		s.sessions, s.rules = nil, Rules{}
+	}()
+	s.rules = r
+	standing := p.Standing()
+	gone := notAgain(p.Ended(), p.Sessions())
+	figures = append(figures, report.Figure{Name: "sessions checked: standing", Unit: "sessions", Value: float64(len(standing))},
+		report.Figure{Name: "sessions checked: deleted", Unit: "sessions", Value: float64(len(gone))})
+	for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
+		if lost, wrong, err := s.missing(ctx, standing, d); err != nil {
+			return figures, err
+		} else if len(standing) > 0 {
+			figures = append(figures,
+				report.Figure{Name: "standing, but not forwarded " + d.String(), Unit: "sessions", Better: report.Lower, Value: float64(lost)},
+				report.Figure{Name: "standing, forwarded wrongly " + d.String(), Unit: "frames", Better: report.Lower, Value: float64(wrong)})
+		}
+		if through, err := s.through(ctx, gone, d); err != nil {
+			return figures, err
+		} else if len(gone) > 0 {
+			figures = append(figures,
+				report.Figure{Name: "deleted, but forwarded " + d.String(), Unit: "sessions", Better: report.Lower, Value: float64(through)})
+		}
+	}
+	return figures, nil
+}
+
+// notAgain leaves out sessions whose uplink TEID the UP function has given to another
+// since.
+func notAgain(gone, held []n4load.Session) []n4load.Session {
+	taken := make(map[uint32]bool, len(held))
+	for i := range held {
+		taken[held[i].ULTEID] = true
+	}
+	list := gone[:0]
+	for _, s := range gone {
+		if !taken[s.ULTEID] {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// missing is how many sessions do not forward the frame that they get, and how many
+// others forward it other than they should. Of several tries the best one counts.
+func (s *System) missing(ctx context.Context, sessions []n4load.Session, d generator.Direction) (lost, wrong uint64, err error) {
+	for i, rate := range checkRates {
+		trial, err := s.oneEach(ctx, sessions, d, rate)
+		if err != nil || trial == nil {
+			return 0, 0, err
+		}
+		if now := trial.OfferedFrames - min(trial.OfferedFrames, trial.ReceivedFrames); i == 0 || now < lost {
+			lost, wrong = now, trial.Misdelivered
+		}
+		if lost == 0 {
+			break
+		}
+	}
+	return lost, wrong, nil
+}
+
+// through is how many sessions forward a frame that should not, rightly or wrongly.
+func (s *System) through(ctx context.Context, sessions []n4load.Session, d generator.Direction) (uint64, error) {
+	trial, err := s.oneEach(ctx, sessions, d, checkRates[0])
+	if err != nil || trial == nil {
+		return 0, err
+	}
+	return trial.ReceivedFrames, nil
+}
+
+// oneEach sends one frame of each session; nil: there is none.
+func (s *System) oneEach(ctx context.Context, sessions []n4load.Session, d generator.Direction, rate uint64) (*report.Trial, error) {
+	if len(sessions) == 0 {
+		return nil, nil
+	}
+	s.Adopt(sessions)
+	profile, err := traffic.Simple(checkFrames, generator.Each, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Open(profile, NewRun()); err != nil {
+		return nil, err
+	}
+	trials, err := s.Trial(ctx, checkLoad(len(sessions), rate))
+	if len(trials) == 0 || err != nil && !errors.Is(err, ErrNothing) {
+		return nil, err
+	}
+	if sent := trials[0].OfferedFrames; sent != uint64(len(sessions)) {
+		return nil, fmt.Errorf("%s: %d frames were sent of %d sessions: %w", d, sent, len(sessions), ErrNothing)
+	}
+	return &trials[0], nil
+}
+
+// checkLoad is one frame of each of n sessions, and time enough.
+func checkLoad(n int, rate uint64) Load {
+	const warmUp, spare = 20, 10 * time.Second
+	return Load{
+		Rate: rate, Frames: uint64(n), Duration: time.Duration(float64(n)/float64(rate)*float64(time.Second)) + spare,
+		WarmUp: warmUp * time.Millisecond,
+	}
+}
