@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -55,7 +56,7 @@ func exportRows[T any](name string, rows []T) error {
 }
 
 // exportTable writes the rows that each calls its argument with to a file that gets
-// its name when it is whole; there is none without rows.
+// its name when it is whole. There is none without rows, nor one of an earlier result.
 func exportTable[T any](name string, each func(write func([]T) error) error) (err error) {
 	var f *os.File
 	var to table[T]
@@ -73,8 +74,14 @@ func exportTable[T any](name string, each func(write func([]T) error) error) (er
 		}
 		return to.Write(rows)
 	})
-	if err != nil || f == nil {
+	if err != nil {
 		return err
+	}
+	if f == nil {
+		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
 	}
 	if err := to.Close(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

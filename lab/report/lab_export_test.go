@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"encoding/csv"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -65,6 +66,13 @@ func TestExportTables(t *testing.T) {
 	compareTrials(t, readCSV(t, filepath.Join(directory, "trials.csv")), trials)
 	if left, _ := filepath.Glob(filepath.Join(directory, "*.part")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+	l.Turns = nil
+	if err := errors.Join(LabCSV(directory, l), LabParquet(directory, l)); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(directory, "*")); len(left) > 0 {
+		t.Errorf("tables of another result: %v", left)
 	}
 }
 
