@@ -254,9 +254,6 @@ func pin(cpu int) (restore func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("timer slack: %w", err)
 	}
-	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("timer slack of 1 ns: %w", err)
-	}
 	var before, only unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return nil, fmt.Errorf("CPU affinity: %w", err)
@@ -267,6 +264,7 @@ func pin(cpu int) (restore func(), err error) {
 			return nil, fmt.Errorf("run on CPU %d: %w", cpu, err)
 		}
 	}
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // last, as errors leave all as it was; setting it does not fail
 	return func() {
 		_ = unix.SchedSetaffinity(0, &before)
 		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)

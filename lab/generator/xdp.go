@@ -18,7 +18,6 @@ import (
 // Source: Linux, Documentation/networking/af_xdp.rst.
 type xdpOutput struct {
 	fd         int
-	zeroCopy   bool
 	memory     []byte
 	free       []uint64 // offsets of frames that are not on their way
 	tx         xdpRing
@@ -68,8 +67,7 @@ func (o *xdpOutput) open(device int) (err error) {
 	if err := o.bind(device); err != nil {
 		return fmt.Errorf("bind to queue 0: %w", err)
 	}
-	o.zeroCopy, err = xdpZeroCopy(o.fd)
-	return err
+	return nil
 }
 
 // bind binds the socket to the device's first queue. A socket of before that was just

@@ -80,23 +80,12 @@ func registerUMEM(fd int, memory []byte, frame int) error {
 
 // xdpOffsets returns where what of the rings is.
 func xdpOffsets(fd int) (o unix.XDPMmapOffsets, err error) {
-	return o, xdpOption(fd, unix.XDP_MMAP_OFFSETS, unsafe.Pointer(&o), unsafe.Sizeof(o))
-}
-
-// xdpZeroCopy reports whether the driver of the device uses the UMEM itself.
-func xdpZeroCopy(fd int) (bool, error) {
-	var options uint32
-	err := xdpOption(fd, unix.XDP_OPTIONS, unsafe.Pointer(&options), unsafe.Sizeof(options))
-	return options&unix.XDP_OPTIONS_ZEROCOPY != 0, err
-}
-
-func xdpOption(fd, option int, to unsafe.Pointer, size uintptr) error {
-	n := uint32(size)
-	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_XDP, uintptr(option), uintptr(to), uintptr(unsafe.Pointer(&n)), 0)
+	n := uint32(unsafe.Sizeof(o))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_XDP, unix.XDP_MMAP_OFFSETS, uintptr(unsafe.Pointer(&o)), uintptr(unsafe.Pointer(&n)), 0)
 	if errno != 0 {
-		return fmt.Errorf("option %d of an XDP socket: %w", option, errno)
+		return o, fmt.Errorf("offsets of the rings: %w", errno)
 	}
-	return nil
+	return o, nil
 }
 
 // wakeXDP is sendto(2) without a message.

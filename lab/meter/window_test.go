@@ -3,6 +3,7 @@ package meter
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -79,6 +80,25 @@ func TestWindow(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestManyCPUs: words of the window are exchanged where several CPUs may write them: of socket
+// buffers each CPU has a backlog of its own, whatever queues the device has.
+func TestManyCPUs(t *testing.T) {
+	for _, tc := range []struct {
+		queues  int
+		packets bool
+		want    uint8
+	}{{1, false, 0}, {2, false, 1}, {1, true, 1}} {
+		m := &Meter{config: Config{Port: topology.Port{Queues: tc.queues}, Packets: tc.packets, Streams: 1}}
+		if err := m.load(); err != nil {
+			t.Fatal(err)
+		}
+		var got uint8
+		if err := errors.Join(m.objects.ManyCpus.Get(&got), m.Close()); err != nil || got != tc.want {
+			t.Errorf("%d queues, socket buffers %t: got %d, %v, want %d", tc.queues, tc.packets, got, err, tc.want)
+		}
 	}
 }
 

@@ -38,15 +38,6 @@ func Builtin(name string) (*Profile, bool) {
 	return nil, false
 }
 
-// Names lists the built-in profiles.
-func Names() []string {
-	var names []string
-	for _, p := range builtin {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
 // Simple returns a profile of one stream in each of the directions, of all sessions.
 // Frames is a number of octets on N6 with FCS, or "imix".
 //

@@ -8,10 +8,6 @@ import (
 	"plumbline/lab/generator"
 )
 
-// Sizes are the lengths of frames in octets that are to be measured on Ethernet,
-// FCS included. Source: RFC 2544, 9.1.
-var Sizes = []int{64, 128, 256, 512, 1024, 1280, 1518}
-
 // IMIX is the simple Internet mix, 7 short to 4 middle to 1 long frame, whose IPv4
 // packets have 46 (40, filled up to the shortest frame), 576 and 1500 octets. Long and
 // middle frames stand as far apart as they can. Source: RFC 6985, 1 and 5.
