@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -98,7 +99,7 @@ func (s *System) fillChurn(ctx context.Context, held, room int) error {
 		}
 	}
 	t, err := s.template(s.rules)
-	if err != nil {
+	if err = errors.Join(err, s.room(len(s.sessions)+held+room)); err != nil {
 		return err
 	}
 	sessions := t.Sessions(len(s.sessions), held+room)

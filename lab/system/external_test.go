@@ -43,8 +43,8 @@ func TestExternal(t *testing.T) {
 	}
 }
 
-// TestNoIPv6 wants UEs with IPv6 to be refused where no pool has addresses for them.
-func TestNoIPv6(t *testing.T) {
+// TestPools wants UEs to be refused that no pool has addresses for.
+func TestPools(t *testing.T) {
 	s := &System{config: Config{Kind: dut.Plumbline(upf.DatapathXDP, nil)}, topology: &topology.Topology{}}
 	s.topology.Config.UEPools = []netip.Prefix{netip.MustParsePrefix("10.64.0.0/10")}
 	s.topology.N3.UPF.Address, s.topology.N3.Peer.Address = netip.MustParsePrefix("10.3.0.1/24"), netip.MustParsePrefix("10.3.0.2/24")
@@ -53,6 +53,13 @@ func TestNoIPv6(t *testing.T) {
 	}
 	if _, err := s.template(Rules{IPv6: true}); err == nil {
 		t.Error("IPv6: accepted, want an error")
+	}
+	s.topology.Config.UEPools[0] = netip.MustParsePrefix("10.64.0.0/24")
+	if err := s.room(255); err != nil {
+		t.Error(err)
+	}
+	if err := s.room(256); err == nil {
+		t.Error("256 sessions of a /24: accepted, want an error")
 	}
 }
 

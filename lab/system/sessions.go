@@ -27,7 +27,7 @@ const (
 // are deleted otherwise, as are those beyond n. What is open is closed. A UPF that is
 // parked is an error.
 func (s *System) Establish(ctx context.Context, n int, r Rules) error {
-	err := r.validate(n)
+	err := errors.Join(r.validate(n), s.room(n))
 	if err == nil {
 		err = s.Shut()
 	}
@@ -48,6 +48,9 @@ func (s *System) Establish(ctx context.Context, n int, r Rules) error {
 		return err
 	}
 	keep := min(n, len(s.sessions))
+	if missing := slices.IndexFunc(s.sessions, func(one n4load.Session) bool { return one.RemoteSEID == 0 }); missing >= 0 {
+		keep = min(keep, missing) // an establishment failed half-way
+	}
 	if r != s.rules || r.Slices > 1 && n != len(s.sessions) {
 		keep = 0
 	}
@@ -66,6 +69,21 @@ func (s *System) Establish(ctx context.Context, n int, r Rules) error {
 		return err
 	}
 	return s.rest(ctx)
+}
+
+// room refuses more sessions than there are UE addresses: session 0 has the one after the
+// pool's own.
+func (s *System) room(n int) error {
+	for _, pool := range s.topology.Config.UEPools {
+		if !pool.Addr().Is4() {
+			continue
+		}
+		if most := 1<<(32-pool.Bits()) - 1; n > most {
+			return fmt.Errorf("%d sessions: pool %v has addresses for %d", n, pool, most)
+		}
+		break
+	}
+	return nil
 }
 
 // delete deletes all sessions but the first ones.

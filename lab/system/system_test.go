@@ -228,6 +228,15 @@ func TestEstablish(t *testing.T) {
 	if got := s.Describe().Memory; len(got) != 4 || got[0].ResidentOctets == 0 || got[1].Sessions != 50 {
 		t.Errorf("memory: %+v, want that after each establishment", got)
 	}
+	if _, err := s.n4.Clients()[0].Delete(t.Context(), s.sessions[5:6]); err != nil { // as if it had not come so far
+		t.Fatal(err)
+	}
+	establish(t, s, 8, Rules{IPv6: true})
+	for _, one := range s.Sessions() {
+		if one.RemoteSEID == 0 {
+			t.Errorf("session %d is not established", one.LocalSEID)
+		}
+	}
 	gone := s.Sessions()[1:4:4]
 	establish(t, s, 1, Rules{IPv6: true})
 	for i := range gone {
