@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
@@ -79,6 +80,7 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 		return errors.Join(err, file.discard(), details.discard())
 	}
 	var results []*report.Correctness
+	var failed error
 	for _, kind := range kinds {
 		bar := newProgress(os.Stderr, "lab correctness "+kind.Name)
 		config.Kind, config.OnStep, config.External = kind, bar.step, nil
@@ -87,13 +89,20 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 		}
 		result, err := correctness.Run(ctx, config)
 		bar.close()
-		if err != nil {
+		if err != nil && len(results) == 0 {
 			return errors.Join(err, file.discard(), details.discard(), files.discard())
+		}
+		if err != nil {
+			failed = fmt.Errorf("%s: %w", kind.Name, err) // what there is of those before is worth to be shown
+			break
 		}
 		results = append(results, result)
 	}
 	lab := report.CorrectnessLab(results, time.Now().UTC())
-	err = errors.Join(details.write(results[0]), file.write(lab), files.write(lab))
+	if failed != nil {
+		lab.Finished = nil
+	}
+	err = errors.Join(failed, details.write(results[0]), file.write(lab), files.write(lab))
 	if c.JSON == "-" {
 		return errors.Join(err, report.WriteLab(stdout, lab))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"plumbline/lab/method"
 	"plumbline/lab/system"
+	"plumbline/lab/traffic"
 )
 
 type labIsolationCommand struct {
@@ -55,6 +56,11 @@ func (c *labIsolationCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return usageError{fmt.Errorf("--base %g: want more than 0, up to 100 percent", c.Base)}
 	case !(c.Overload > c.Base && c.Overload <= maxOverload):
 		return usageError{fmt.Errorf("--overload %g: want more than --base %g, up to %d percent", c.Overload, c.Base, maxOverload)}
+	}
+	for _, frames := range c.Frames {
+		if _, err := traffic.ParseFrames(frames); err != nil {
+			return usageError{fmt.Errorf("--frames: slices have streams of their own: %w", err)}
+		}
 	}
 	if len(c.Rules) == 0 {
 		c.Rules = []labRules{{}}

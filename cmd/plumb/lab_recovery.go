@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"plumbline/lab/method"
+	"plumbline/lab/system"
 )
 
 type labRecoveryCommand struct {
@@ -51,6 +53,11 @@ func (c *labRecoveryCommand) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	if *c.Overload < labMinDuration || *c.Overload > labMaxDuration {
 		return usageError{fmt.Errorf("--overload %v: want %v to %v", *c.Overload, labMinDuration, labMaxDuration)}
+	}
+	for _, churn := range c.Churn {
+		if churn.Churn != (system.Churn{}) {
+			return usageError{errors.New("--churn: sessions cannot come and go while a UPF is started again")}
+		}
 	}
 	pps, err := method.ParseRate(c.Rate)
 	if err != nil {

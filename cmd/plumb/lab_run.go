@@ -124,12 +124,21 @@ func (c *labRun) measure(ctx context.Context, stdout io.Writer, name string, ref
 	lab, err := method.Run(ctx, config)
 	view.close()
 	if err != nil {
-		return errors.Join(c.broken(system.Explain(ctx, err), lab), files.discard())
+		err = c.broken(system.Explain(ctx, err), lab)
 	}
+	return c.finish(stdout, lab, files, err)
+}
+
+// finish prints and writes the result, or what there was of it before an error.
+func (c *labRun) finish(stdout io.Writer, lab *report.Lab, files labFiles, err error) error {
+	if err != nil && (lab == nil || len(lab.Turns) == 0) {
+		return errors.Join(err, files.discard())
+	}
+	show := report.LabTable
 	if c.JSON == "-" {
-		return errors.Join(report.WriteLab(stdout, lab), files.write(lab))
+		show = report.WriteLab
 	}
-	return errors.Join(report.LabTable(stdout, lab), files.write(lab))
+	return errors.Join(show(stdout, lab), files.write(lab), err)
 }
 
 // broken says how to go on with what was measured.
@@ -267,10 +276,10 @@ func (v *plainView) Detail(string) {}
 // Sample shows nothing, for the same reason.
 func (v *plainView) Sample(string, system.Sample) {}
 
-// Turn shows the main figure.
+// Turn shows the main figure, or why there is none.
 func (v *plainView) Turn(_ report.LabCell, turn report.Turn) {
-	if f := turn.Main(); f != nil {
-		v.say("%s: %s", turn.System, f)
+	if text := turnText(turn); text != "" {
+		v.say("%s: %s", turn.System, text)
 	}
 }
 

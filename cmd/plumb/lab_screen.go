@@ -68,11 +68,20 @@ func (s *liveScreen) sample(name string, x system.Sample) {
 
 // turn is the end of one.
 func (s *liveScreen) turn(_ report.LabCell, turn report.Turn) {
-	if turn.Failed != "" {
-		s.note(turn.System, "failed: "+firstLine(turn.Failed))
-	} else if f := turn.Main(); f != nil {
-		s.note(turn.System, f.String())
+	if text := turnText(turn); text != "" {
+		s.note(turn.System, text)
 	}
+}
+
+// turnText is the main figure of a turn, or why there is none; empty: it has none.
+func turnText(turn report.Turn) string {
+	if turn.Failed != "" {
+		return "failed: " + firstLine(turn.Failed)
+	}
+	if f := turn.Main(); f != nil {
+		return f.String()
+	}
+	return ""
 }
 
 // note is the last thing to know of a system.

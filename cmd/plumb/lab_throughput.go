@@ -84,6 +84,9 @@ func (c *labThroughputCommand) method() (method.Throughput, error) {
 			c.Goal = []lossRatio{0}
 		}
 	}
+	if c.RFC2544 && len(c.Goal) > 1 {
+		return method.Throughput{}, usageError{fmt.Errorf("--goal: %d of them: --rfc2544 has one", len(c.Goal))}
+	}
 	slices.Sort(c.Goal)
 	for _, ratio := range slices.Compact(c.Goal) {
 		g := search.NewGoal(float64(ratio), *c.Duration)

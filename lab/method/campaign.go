@@ -39,13 +39,9 @@ func (m Campaign) Measure(ctx context.Context, t *Turn) error {
 	level := levelOf(t.Cell, m.Loads)
 	pps, ok := level.rate(t, t.System.Name())
 	if !ok {
-		t.Result.Failed = "no throughput was found, so no part of it" // which the next system may have
-		return nil
+		return t.noThroughput()
 	}
-	kind := report.Paced
-	if pps == 0 && !level.Profile {
-		kind = report.Saturated
-	}
+	kind := level.kind()
 	trials, err := t.Trial(ctx, kind, level.load(pps, m.Duration))
 	if err != nil {
 		return err

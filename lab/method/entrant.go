@@ -59,11 +59,12 @@ func (r *run) start(ctx context.Context, e *entrant) error {
 
 // readmit starts those that have left anew: they may bear other rules.
 func (r *run) readmit(ctx context.Context) error {
+	left := r.out
+	r.out = map[string]bool{}
 	for _, e := range r.entrants {
-		if !r.out[e.Name()] {
+		if !left[e.Name()] {
 			continue
 		}
-		delete(r.out, e.Name())
 		e.sessions, e.rules = 0, ""
 		if err := r.start(ctx, e); err != nil {
 			return err
@@ -80,6 +81,10 @@ func (r *run) note(e *entrant) {
 	s.Missing = missing
 }
 
+// errNoneLeft ends what is measured with some rules. It is the error of the run if there
+// are no others.
+var errNoneLeft = errors.New("no system is left")
+
 // leave takes a system out of the run, as long as the rules are these.
 func (r *run) leave(e *entrant, why error) error {
 	text := printable(why.Error())
@@ -93,7 +98,7 @@ func (r *run) leave(e *entrant, why error) error {
 	r.system(e.Name()).Missing = text
 	r.observer.Left(e.Name(), text)
 	if e.Name() != e.Bed() && !r.anyUPF() {
-		return fmt.Errorf("no system is left: %s: %w", e.Name(), why)
+		return fmt.Errorf("%w: %s: %w", errNoneLeft, e.Name(), why)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (m Isolation) Measure(ctx context.Context, t *Turn) (err error) {
 	case !can:
 		return errors.New("takes no traffic profile")
 	case throughput == 0:
-		return errors.New("no throughput, so no more than that")
+		return t.noThroughput()
 	case t.Cell.Sessions < m.Slices:
 		return fmt.Errorf("%d slices of %d sessions", m.Slices, t.Cell.Sessions)
 	}

@@ -47,8 +47,7 @@ func (m Latency) Measure(ctx context.Context, t *Turn) error {
 	level := levelOf(t.Cell, m.Loads)
 	pps, ok := level.rate(t, t.System.Name())
 	if !ok {
-		t.Result.Failed = "no throughput was found, so no part of it" // which the next system may have
-		return nil
+		return t.noThroughput()
 	}
 	trials, err := t.Trial(ctx, report.Paced, level.load(pps, m.Duration))
 	if err != nil {
@@ -157,4 +156,11 @@ func (t *Turn) throughput(system string) float64 {
 		return 0
 	}
 	return stats.Median(all)
+}
+
+// noThroughput ends a turn that is at a part of what was not found. The system stays: it
+// may have a throughput in other cells, and the next system here.
+func (t *Turn) noThroughput() error {
+	t.Result.Failed = "no throughput was found, so no part of it"
+	return nil
 }

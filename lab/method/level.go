@@ -98,7 +98,7 @@ func cells(point report.LabCell, method string, levels []Level) []report.LabCell
 	return list
 }
 
-// of returns the level that a cell's load is.
+// levelOf returns the level that a cell's load is.
 func levelOf(cell report.LabCell, levels []Level) Level {
 	for _, l := range levels {
 		if l.String() == cell.Load {
@@ -140,6 +140,14 @@ func (l Level) load(pps uint64, d time.Duration) system.Load {
 	load := steady(pps, d)
 	load.AsProfile = l.Profile
 	return load
+}
+
+// kind is that of its trials.
+func (l Level) kind() report.Kind {
+	if l.Max {
+		return report.Saturated
+	}
+	return report.Paced
 }
 
 // roundRate takes a rate to 1000 frames per second, if it is that high.

@@ -34,7 +34,7 @@ const (
 	reset    = "reset"
 
 	overloadPart, afterPart = 1.1, 0.5
-	resetBefore             = 500 * time.Millisecond // of load, before the kill
+	resetAfter              = 500 * time.Millisecond // of load, at least, once the sessions are there again
 )
 
 // Name is "recovery".
@@ -84,7 +84,7 @@ type losses struct {
 func (m Recovery) overload(ctx context.Context, t *Turn) error {
 	throughput := t.throughput(t.System.Name())
 	if throughput == 0 {
-		return errors.New("no throughput, so no more than that")
+		return t.noThroughput()
 	}
 	of := map[report.Direction]*losses{report.Uplink: {}, report.Downlink: {}}
 	l := system.Load{
@@ -139,10 +139,14 @@ func (m Recovery) reset(ctx context.Context, t *Turn) error {
 	l := steady(m.ResetPPS, m.After)
 	for range tries {
 		trials, r, err := m.killed(ctx, t, l)
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Result.Failed = err.Error() // all else can be measured
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		if end := trials[0].Started.Add(l.Duration); r.Restored.Add(resetBefore).Before(end) {
+		if end := trials[0].Started.Add(l.Duration); r.Restored.Add(resetAfter).Before(end) {
 			m.outage(t, trials, r)
 			return nil
 		}

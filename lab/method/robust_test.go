@@ -1,6 +1,7 @@
 package method
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -121,5 +122,41 @@ func TestIsolation(t *testing.T) {
 	last := a.profile.Streams[3]
 	if len(a.profile.Streams) != 4 || last.First != 6 || last.Sessions != 2 {
 		t.Errorf("got streams %+v, want the last one of sessions 6 and 7", a.profile.Streams)
+	}
+}
+
+// TestNoPartOfNothing wants who has no throughput to fail in its turn, and not to leave, and
+// nothing to be sent: there is no part of nothing.
+func TestNoPartOfNothing(t *testing.T) {
+	part := []Level{{Percent: 50}}
+	for _, m := range []Method{
+		Latency{Loads: part, Duration: time.Second}, Campaign{Loads: part, Duration: time.Second},
+		Soak{Loads: part, Time: time.Second, Interval: time.Second}, Isolation{Slices: 2, Base: 50, Overload: 150, Duration: time.Second},
+		Recovery{Overload: time.Second, After: time.Second, ResetPPS: 1000},
+	} {
+		systems, _ := bedAnd("a")
+		c := testConfig(systems)
+		c.Methods, c.Repeats = []Method{m}, 1 // no search before
+		lab, err := Run(t.Context(), c)
+		if err != nil || lab.System("a").Missing != "" {
+			t.Errorf("%s: got %v, missing %q", m.Name(), err, lab.System("a").Missing)
+		}
+		for _, turn := range lab.Turns {
+			if lab.Plan.Cells[turn.Cell].Load != reset && (turn.Failed == "" || len(turn.Trials) > 0) {
+				t.Errorf("%s: got %+v, want a turn that failed without a trial", m.Name(), turn)
+			}
+		}
+	}
+}
+
+// TestRecoveryWithoutRestart wants the rest to be measured of what cannot be restarted.
+func TestRecoveryWithoutRestart(t *testing.T) {
+	systems, _ := bedAnd("a")
+	systems[1].(*fake).fails = map[string]error{"restart": errors.ErrUnsupported}
+	c := testConfig(systems)
+	c.Methods = []Method{testThroughput, Recovery{Overload: time.Second, After: 2 * time.Second, ResetPPS: 1000}}
+	lab, err := Run(t.Context(), c)
+	if err != nil || lab.System("a").Missing != "" || 3*countOf(lab, "a") != 2*countOf(lab, "bed") {
+		t.Errorf("got %v, %d good turns, of the bed %d, missing %q", err, countOf(lab, "a"), countOf(lab, "bed"), lab.System("a").Missing)
 	}
 }

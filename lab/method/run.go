@@ -57,7 +57,7 @@ func Run(ctx context.Context, c Config) (lab *report.Lab, err error) {
 		return nil, err
 	}
 	if err := r.measure(ctx); err != nil {
-		return r.lab, err
+		return r.lab, errors.Join(err, r.save()) // who left since the last turn is not in the file
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	r.lab.Finished = &now
@@ -105,20 +105,19 @@ func (r *run) measure(ctx context.Context) (err error) {
 		}
 	}
 	cells := r.lab.Plan.Cells
+	var none error // why no system is left for these rules
 	for i := range cells {
 		if i > 0 && cells[i].Rules != cells[i-1].Rules {
-			if err := r.readmit(ctx); err != nil {
-				return err
-			}
+			none = r.readmit(ctx)
 		}
-		if !r.pendingCell(i) {
-			continue
+		if none == nil && r.pendingCell(i) {
+			none = r.cell(ctx, i)
 		}
-		if err := r.cell(ctx, i); err != nil {
-			return err
+		if none != nil && !errors.Is(none, errNoneLeft) {
+			return none
 		}
 	}
-	return nil
+	return none
 }
 
 // cell lets all systems take turns in a cell.
@@ -175,7 +174,7 @@ func (r *run) turn(ctx context.Context, e *entrant, index, repeat int) error {
 		}
 		return err
 	})
-	if err != nil {
+	if err != nil && !r.out[e.Name()] {
 		return err // interrupted, or without the bed: half a turn is none
 	}
 	if r.out[e.Name()] && t.Result.Failed == "" {
@@ -184,7 +183,7 @@ func (r *run) turn(ctx context.Context, e *entrant, index, repeat int) error {
 	r.estimate.took(index, e.Name(), time.Since(began))
 	r.lab.Turns = append(r.lab.Turns, t.Result)
 	r.observer.Turn(cell, t.Result)
-	return r.save()
+	return errors.Join(err, r.save())
 }
 
 // step tells that a step begins.

@@ -132,6 +132,53 @@ func TestReadmitted(t *testing.T) {
 	}
 }
 
+// TestReadmittedAll wants other rules to be measured when all have left for some, and what
+// the last of them had found to be kept.
+func TestReadmittedAll(t *testing.T) {
+	for _, rules := range [][]string{{"URR", ""}, {"", "URR"}} {
+		systems, d := bedAnd("a", "b")
+		for _, s := range systems[1:] {
+			s.(*fake).fails = map[string]error{"establish 1URR": errors.New("no URR")}
+		}
+		c := testConfig(systems)
+		c.Axes.Rules, c.Axes.Sessions = rules, []int{1}
+		lab, err := Run(t.Context(), c)
+		if last := rules[1] != ""; errors.Is(err, errNoneLeft) != last || err != nil && !last {
+			t.Errorf("%q: got %v", rules, err)
+		}
+		if countOf(lab, "a") != 2 || countOf(lab, "b") != 2 {
+			t.Errorf("%q: got %d turns of a, %d of b: %v", rules, countOf(lab, "a"), countOf(lab, "b"), d.lines)
+		}
+	}
+}
+
+// TestLastTurnIsKept wants the turn in which the last system leaves to be in the result,
+// and in the file why it did.
+func TestLastTurnIsKept(t *testing.T) {
+	broken := errors.New("broken")
+	systems, _ := bedAnd("a")
+	c := testConfig(systems)
+	c.File = filepath.Join(t.TempDir(), "r.json")
+	c.Methods = []Method{counting{trial: func(ctx context.Context, turn *Turn) error {
+		if _, err := turn.Trial(ctx, report.Paced, system.Load{Rate: 1000, Duration: time.Second}); err != nil || turn.System.Name() == "bed" {
+			return err
+		}
+		return broken
+	}}}
+	_, err := Run(t.Context(), c)
+	if !errors.Is(err, broken) || !errors.Is(err, errNoneLeft) {
+		t.Errorf("got %v, want that none is left because of %v", err, broken)
+	}
+	lab, err := report.ReadLabFile(c.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := lab.Turns[len(lab.Turns)-1]
+	if last.System != "a" || last.Failed != "broken" || len(last.Trials) != 1 || lab.System("a").Missing != "broken" {
+		t.Errorf("got %+v, missing %q, want the trial of a that broke", last, lab.System("a").Missing)
+	}
+}
+
 // TestNothingToCompareWith wants an end when the bed fails, or all others have.
 func TestNothingToCompareWith(t *testing.T) {
 	broken := errors.New("broken")

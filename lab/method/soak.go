@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"plumbline/lab/report"
@@ -43,18 +44,15 @@ func (m Soak) Expected(report.LabCell) time.Duration {
 
 // Measure makes the trials. One in which nothing arrives counts as a loss of all.
 func (m Soak) Measure(ctx context.Context, t *Turn) error {
-	pps, ok := levelOf(t.Cell, m.Loads).rate(t, t.System.Name())
+	level := levelOf(t.Cell, m.Loads)
+	pps, ok := level.rate(t, t.System.Name())
 	if !ok {
-		return fmt.Errorf("no throughput, so no %s of it", t.Cell.Load)
-	}
-	kind := report.Paced
-	if pps == 0 {
-		kind = report.Saturated
+		return t.noThroughput()
 	}
 	of := map[report.Direction]*history{}
 	began := time.Now()
 	for i := range m.Intervals() {
-		trials, err := t.Trial(ctx, kind, levelOf(t.Cell, m.Loads).load(pps, m.Interval))
+		trials, err := t.Trial(ctx, level.kind(), level.load(pps, m.Interval))
 		if err != nil && !(errors.Is(err, system.ErrNothing) && len(trials) > 0) {
 			return err
 		}
@@ -101,25 +99,17 @@ func (h *history) figures(t *Turn, prefix string) {
 	}
 	for _, f := range []report.Figure{
 		{Name: "loss", Unit: "ratio", Value: 1 - h.received/max(h.offered, 1)},
-		{Name: "loss of the worst interval", Unit: "ratio", Value: highest(h.loss)},
+		{Name: "loss of the worst interval", Unit: "ratio", Value: slices.Max(h.loss)},
 		{Name: "intervals with loss", Unit: "ratio", Value: lossy / float64(len(h.loss))},
 		{Name: "latency p50, median of the intervals", Unit: "ns", Value: stats.Median(h.p50)},
 		{Name: "latency p99, median of the intervals", Unit: "ns", Value: stats.Median(h.p99)},
-		{Name: "latency p99 of the worst interval", Unit: "ns", Value: highest(h.p99)},
+		{Name: "latency p99 of the worst interval", Unit: "ns", Value: slices.Max(h.p99)},
 		{Name: "drift of latency p50 in an hour", Unit: "ns", Value: slope(h.hours, h.p50)},
 		{Name: "drift of loss in an hour", Unit: "ratio", Value: slope(h.hours, h.loss)},
 	} {
 		f.Name, f.Better = prefix+f.Name, report.Lower
 		t.Figure(f)
 	}
-}
-
-func highest(values []float64) float64 {
-	most := 0.0
-	for _, v := range values {
-		most = max(most, v)
-	}
-	return most
 }
 
 // slope is the median of the slopes between all pairs of points, which a few bad

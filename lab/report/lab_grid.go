@@ -167,21 +167,24 @@ func (v *labView) systemsGrid() *grid {
 	return g.withoutEmpty(1)
 }
 
-// referencesGrid is what others published; nil: there is nothing.
+// referencesGrid is what others published that no other table has; nil: there is nothing.
 func (v *labView) referencesGrid() *grid {
-	if len(v.References) == 0 {
-		return nil
-	}
 	g := &grid{columns: []column{
 		{"", "system", left}, {"", "version", left}, {"", "what", left}, {"", "figure", left}, {"", "value", bar}, {"", "unit", left},
 	}}
 	for i := range v.References {
 		r := &v.References[i]
+		if v.inSides(r) {
+			continue
+		}
 		what := strings.TrimPrefix(r.Cell.Method+", "+r.Cell.words(labAxes), ", ")
 		for _, f := range r.Figures {
 			u := unitOf(f.Unit, math.Abs(f.Value), math.Abs(f.Value))
 			g.add(r.System, r.Version, what, f.Name, u.text(f.Value), u.name)
 		}
+	}
+	if len(g.rows) == 0 {
+		return nil
 	}
 	return g
 }

@@ -46,8 +46,9 @@ type labSection struct {
 }
 
 type labReferences struct {
-	Grid pageGrid
-	From []string
+	Grid   *pageGrid // nil: all are in tables above
+	Marked bool      // some are
+	From   []string
 }
 
 // LabHTML writes l as one page that loads nothing else: what is best, charts and
@@ -74,8 +75,12 @@ func newLabPage(v *labView) *labPage {
 		room -= len(s.Charts) + len(s.More)
 		p.Sections = append(p.Sections, s)
 	}
-	if g := v.referencesGrid(); g != nil {
-		p.References = &labReferences{g.page(), v.publications()}
+	if len(v.References) > 0 {
+		p.References = &labReferences{Marked: v.marked(), From: v.publications()}
+		if g := v.referencesGrid(); g != nil {
+			page := g.page()
+			p.References.Grid = &page
+		}
 	}
 	for _, s := range v.Systems {
 		if s.Configuration != "" {

@@ -88,6 +88,14 @@ func TestSides(t *testing.T) {
 	if got := newLabView(l).methods()[0].sides().rows; !slices.EqualFunc(got, want, slices.Equal[[]string]) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	if v := newLabView(l); v.referencesGrid() != nil || v.sidesNote() == "" {
+		t.Error("what is in the table of both sides is in another one, or has no note")
+	}
+	l.References[0].Cell.Method = "latency"
+	if g := newLabView(l).referencesGrid(); g == nil || len(g.rows) != 5 {
+		t.Errorf("got %+v, want the figures of the reference that is in no other table", g)
+	}
+	l.References[0].Cell.Method = "campaign"
 	for i := range l.Turns { // both directions at once
 		for j := range l.Turns[i].Figures {
 			f := &l.Turns[i].Figures[j]

@@ -32,7 +32,7 @@ const referenceMark = " †"
 // sent and received in one direction beside that in the other, and under them the
 // lines that others published. It is nil if the method does not measure that.
 func (m *methodView) sides() *grid {
-	if !slices.ContainsFunc(m.figures, func(f figureView) bool { return strings.HasSuffix(f.name, figureRxFrames) }) {
+	if !m.hasSides() {
 		return nil
 	}
 	others := slices.DeleteFunc(slices.Clone(m.axes), func(a axisOf) bool { return a.name == "direction" })
@@ -56,6 +56,26 @@ func (m *methodView) sides() *grid {
 	}
 	m.addReferences(g, len(others))
 	return g.withoutEmpty(len(others) + 2)
+}
+
+// hasSides reports whether the method measures what the table of both sides has.
+func (m *methodView) hasSides() bool {
+	return slices.ContainsFunc(m.figures, func(f figureView) bool { return strings.HasSuffix(f.name, figureRxFrames) })
+}
+
+// inSides reports of a reference whether it is a line of such a table.
+func (v *labView) inSides(r *Reference) bool {
+	return slices.ContainsFunc(v.methods(), func(m *methodView) bool { return m.name == r.Cell.Method && m.hasSides() })
+}
+
+// marked reports whether any reference is.
+func (v *labView) marked() bool {
+	for i := range v.References {
+		if v.inSides(&v.References[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // addSides adds the systems of cells that differ in the direction alone.
@@ -124,7 +144,7 @@ func (m *methodView) addReferences(g *grid, axes int) {
 
 // sidesNote says what the mark means, where it is.
 func (v *labView) sidesNote() string {
-	if len(v.References) == 0 {
+	if !v.marked() {
 		return ""
 	}
 	return fmt.Sprintf("lines with%s were published by others: another machine, another bed, another generator", referenceMark)

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"plumbline/lab/report"
+)
+
+// TestLabFinish wants what was measured to be shown after an error too, and no files of
+// nothing.
+func TestLabFinish(t *testing.T) {
+	broken := errors.New("broken")
+	lab := func(turns int) *report.Lab {
+		return &report.Lab{
+			Schema: report.LabSchema, Started: time.Now(), Host: report.Host{CPUs: 1}, Systems: []report.System{{Name: "a"}},
+			Plan:  report.LabPlan{Methods: []string{"loss"}, Repeats: 1, DurationNS: 1e9, Cells: []report.LabCell{{Method: "loss", Sessions: 1}}},
+			Turns: []report.Turn{{System: "a", Repeat: 1, Started: time.Now(), Figures: []report.Figure{{Name: "loss at 100 %", Unit: "ratio", Value: 0.25}}}}[:turns],
+		}
+	}
+	for name, tc := range map[string]struct {
+		lab   *report.Lab
+		err   error
+		json  string
+		shown string // a part of it; empty: nothing
+	}{
+		"done":          {lab: lab(1), shown: "loss at 100 %"},
+		"broken":        {lab: lab(1), err: broken, shown: "loss at 100 %"},
+		"broken, JSON":  {lab: lab(1), err: broken, json: "-", shown: report.LabSchema},
+		"without turns": {lab: lab(0), err: broken},
+		"not begun":     {err: broken},
+	} {
+		page := filepath.Join(t.TempDir(), "r.html")
+		c := &labRun{JSON: tc.json, labOutputs: labOutputs{HTML: page}}
+		files, err := c.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := c.finish(&out, tc.lab, files, tc.err); !errors.Is(err, tc.err) {
+			t.Errorf("%s: got %v, want %v", name, err, tc.err)
+		}
+		if got := out.String(); !strings.Contains(got, tc.shown) || tc.shown == "" && got != "" {
+			t.Errorf("%s: got %q, want %q in it", name, got, tc.shown)
+		}
+		if _, err := os.Stat(page); (err == nil) != (tc.shown != "") {
+			t.Errorf("%s: the page: %v", name, err)
+		}
+	}
+}
