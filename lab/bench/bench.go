@@ -56,8 +56,8 @@ type Config struct {
 
 // Bounds of what [Config] may say.
 const (
-	MaxSessions      = 1 << 22 // addresses in the UE pool
-	MaxPayloadOctets = 3200    // what BPF_PROG_RUN takes as a live frame, with its headers
+	MaxSessions      = 1<<22 - 1 // addresses in the UE pool, but for its own
+	MaxPayloadOctets = 3200      // what BPF_PROG_RUN takes as a live frame, with its headers
 	MaxRepeats       = 1000
 	MinDuration      = 100 * time.Millisecond
 	MaxDuration      = time.Hour
