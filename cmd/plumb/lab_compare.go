@@ -26,12 +26,13 @@ type labCompareCommand struct {
 func (labCompareCommand) Help() string {
 	return `Compares the figures of systems of the same name in the same cells: medians over the repeats, with the interval of their ratio. A figure is worse if the interval leaves no change out and the median is off by more than the threshold; of fewer than three repeats nothing is told.
 
-The exit code is 1 if a figure is worse, or was measured in the first result and failed in a later one; the bed's figures do not count. So it can guard a branch:
-
-    plumb lab throughput --dut xdp --repeat 5 --json new.json
-    plumb lab compare main.json new.json --threshold 5 --shares --figures 'throughput*'
+The exit code is 1 if a figure is worse, or was measured in the first result and failed in a later one; the bed's figures do not count. So it can guard a branch, whose new.json is of "plumb lab throughput --dut xdp --repeat 5 --json new.json".
 
 Among many figures some differ by chance: guard by few of them, and by five repeats or more.
+
+Examples:
+
+    plumb lab compare main.json new.json --threshold 5 --shares --figures 'throughput*'
 `
 }
 
