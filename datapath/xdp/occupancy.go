@@ -11,12 +11,13 @@ func (d *Driver) Buffered() datapath.Buffered {
 }
 
 // TableUse tells how full the tables are that can be full before all sessions are
-// there: lists of PDRs (their entries, PDRs and counters), MAC addresses and,
-// if there is one, the NAT's mappings and blocks of ports.
+// there: URRs and meters, lists of PDRs (their entries, PDRs and counters), MAC
+// addresses and, if there is one, the NAT's mappings and blocks of ports.
 func (d *Driver) TableUse() []datapath.TableUse {
 	var all []datapath.TableUse
 	d.mu.RLock()
 	if l := d.lists; l != nil {
+		all = append(all, d.urrs.places.use("urrs", 1), d.meters.places.use("meters", metersEach))
 		all = append(all, l.freeEntries.use("list_entries"), l.freePDRs.use("list_pdrs"), l.freeCounters.use("list_counters"))
 	}
 	d.mu.RUnlock()

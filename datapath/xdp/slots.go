@@ -1,6 +1,10 @@
 package xdp
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"plumbline/datapath"
+)
 
 // slots hands out the slots of a table, but for some at its begin. Those below
 // homes are for who asks for one of them; they are given to others only when
@@ -104,6 +108,12 @@ func (s *slots) free() int {
 		n -= bits.OnesCount64(w)
 	}
 	return n
+}
+
+// use is how full the table is, of which those below first are not handed out.
+func (s *slots) use(name string, first uint32) datapath.TableUse {
+	most := int(s.size - first)
+	return datapath.TableUse{Name: name, Used: most - s.free(), Max: most}
 }
 
 // queue gives back first what was put in first.
