@@ -74,7 +74,7 @@ func (m N4) Expected(cell report.LabCell) time.Duration {
 
 // Measure makes the campaign.
 func (m N4) Measure(ctx context.Context, t *Turn) error {
-	s, ok := t.System.(*entrant).System.(N4System)
+	s, ok := t.System.(N4System)
 	if !ok {
 		return fmt.Errorf("%s has no N4: %w", t.System.Name(), errors.ErrUnsupported)
 	}
