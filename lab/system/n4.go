@@ -46,7 +46,7 @@ func (s *System) N4(ctx context.Context, c n4load.Campaign, r Rules) (*n4load.Ca
 
 // checkRates are those at which a frame of each session is sent, in frames per second: a
 // slower one where frames were lost, which may be for want of time.
-var checkRates = []uint64{50_000, 10_000, 5_000}
+var checkRates = []uint64{50_000, 10_000, 2_000}
 
 const checkFrames = "128" // octets on N6
 
