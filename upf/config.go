@@ -271,7 +271,7 @@ func Default() *Config {
 		RouterAdvertisement: RouterAdvertisement{Lifetime: Duration(9000 * time.Second)},
 		Buffer:              defaultBuffer(),
 		XDP:                 XDP{Mode: ModeAuto},
-		AFXDP:               AFXDP{Mode: ModeAdaptive, Frames: 4096, ZeroCopy: true},
+		AFXDP:               AFXDP{Mode: ModeAdaptive, Frames: 16384, ZeroCopy: true},
 		TUN:                 TUN{Device: tun.DefaultPrefix, MTU: tun.DefaultMTU},
 		Sessions:            Sessions{Max: defaultMaxSessions},
 		Store:               Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},

@@ -42,7 +42,7 @@ func TestParseDefaults(t *testing.T) {
 		},
 		MeterBurst: Duration(250 * time.Millisecond),
 		XDP:        XDP{Mode: "auto"},
-		AFXDP:      AFXDP{Mode: "adaptive", Frames: 4096, ZeroCopy: true},
+		AFXDP:      AFXDP{Mode: "adaptive", Frames: 16384, ZeroCopy: true},
 		TUN:        TUN{Device: "plumb", MTU: 1500},
 		Sessions:   Sessions{Max: 65536},
 		Store:      Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
@@ -158,7 +158,7 @@ log: {level: debug, format: json}
 		MeterBurst: Duration(20 * time.Millisecond),
 		Datapath:   "model",
 		XDP:        XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf", Spread: []int{2, 3}},
-		AFXDP:      AFXDP{Mode: "adaptive", Frames: 4096, ZeroCopy: true},
+		AFXDP:      AFXDP{Mode: "adaptive", Frames: 16384, ZeroCopy: true},
 		TUN: TUN{
 			Device: "ue", MTU: 9000, Workers: 3, Addresses: []netip.Prefix{netip.MustParsePrefix("10.45.0.1/16")},
 			Routes: []netip.Prefix{netip.MustParsePrefix("10.46.0.0/16")},

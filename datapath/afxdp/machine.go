@@ -61,7 +61,7 @@ func (m *machine) size() (err error) {
 // Entries of a ring.
 const (
 	minEntries = 256
-	maxEntries = 4096
+	maxEntries = 16384
 )
 
 func (m *machine) openSlow() (err error) {
