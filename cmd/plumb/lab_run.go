@@ -225,12 +225,22 @@ func kindsOf(names []string, external *topology.External) ([]dut.Kind, error) {
 	if slices.ContainsFunc(kinds, func(k dut.Kind) bool { return k.External }) != (external != nil) {
 		return nil, usageError{errors.New("--dut external and --external belong together")}
 	}
-	for _, k := range kinds {
-		if _, err := k.Find(); errors.Is(err, dut.ErrNotInstalled) {
+	for i := range kinds {
+		if k := &kinds[i]; k.Own && k.Path == "" {
+			k.Version = ownVersion
+		}
+		if _, err := kinds[i].Find(); errors.Is(err, dut.ErrNotInstalled) {
 			return nil, unsupportedError{err}
 		}
 	}
 	return kinds, nil
+}
+
+// ownVersion is the version of this program, wherever it is.
+func ownVersion(string) (string, error) {
+	info, _ := debug.ReadBuildInfo()
+	version, commit := builtFrom(info, commit)
+	return version + " " + commit, nil
 }
 
 const bidirectional = "bidirectional"

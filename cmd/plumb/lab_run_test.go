@@ -52,3 +52,16 @@ func TestLabFinish(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnVersion wants results to say which version of our own UPF was measured.
+func TestOwnVersion(t *testing.T) {
+	kinds, err := kindsOf([]string{"xdp", "tun"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kinds {
+		if p, err := k.Find(); err != nil || p.Version == "" {
+			t.Errorf("%s: got version %q, %v", k.Name, p.Version, err)
+		}
+	}
+}
