@@ -107,6 +107,7 @@ func (v *labView) resultNotes() []note {
 		}
 	}
 	notes = append(notes, v.figureNotes()...)
+	notes = append(notes, v.outlierNotes()...)
 	notes = append(notes, note{"intervals", v.intervalText()})
 	if text := v.rankText(); text != "" {
 		notes = append(notes, note{"place", text})
@@ -200,6 +201,49 @@ func (v *labView) figureNotes() []note {
 		notes = append(notes, note{"note", text + " (" + strings.Join(systems[text], ", ") + ")"})
 	}
 	return notes
+}
+
+// mostOutliers is how many are told of.
+const mostOutliers = 12
+
+// outlierNotes name repeats of main figures that stand apart from the others. They are in
+// the medians and intervals all the same.
+func (v *labView) outlierNotes() []note {
+	var notes []note
+	for _, m := range v.methods() {
+		f := m.main()
+		if f == nil {
+			continue
+		}
+		for _, cell := range m.cells {
+			for _, s := range v.Systems {
+				values, repeats := v.valuesOf(cell, s.Name, f.name)
+				for _, i := range stats.Outliers(values) {
+					notes = append(notes, note{"outlier", join(", ", s.Name, m.cell(cell).words(m.axes)) + ": " +
+						fmt.Sprintf("repeat %d has a %s of %s %s; it counts like the others", repeats[i], f.name, f.unit.text(values[i]), f.unit.name)})
+				}
+			}
+		}
+	}
+	if more := len(notes) - mostOutliers; more > 0 {
+		notes = append(notes[:mostOutliers], note{"outlier", fmt.Sprintf("and %d more", more)})
+	}
+	return notes
+}
+
+// valuesOf are a figure of a system in a cell, and the repeats that they are of.
+func (v *labView) valuesOf(cell int, system, name string) (values []float64, repeats []int) {
+	for _, t := range v.of(cell, system) {
+		if f := t.Figure(name); f != nil {
+			values, repeats = append(values, f.Value), append(repeats, t.Repeat)
+		}
+	}
+	return values, repeats
+}
+
+// join puts what is not empty together.
+func join(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
 }
 
 // correctness is of all systems, and of those with wrong frames each.
