@@ -31,14 +31,6 @@ func NewGoal(lossRatio float64, duration time.Duration) Goal {
 	}
 }
 
-// RFC2544 is the goal whose result is the throughput of RFC 2544: no loss, in one trial
-// of 60 s.
-//
-// Source: RFC 9971, 4.10.2 (MLRsearch compliant with RFC 2544).
-func RFC2544(width float64) Goal {
-	return Goal{Width: width, InitialDuration: time.Minute, FinalDuration: time.Minute, DurationSum: time.Minute}
-}
-
 // String says all that the goal asks, as a report has to.
 func (g Goal) String() string {
 	return fmt.Sprintf("loss ratio %g, exceed ratio %g, trials of %v to %v, sum %v, width %g",

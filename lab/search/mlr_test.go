@@ -243,7 +243,7 @@ func TestMLRStart(t *testing.T) {
 // RFC 2544's goal gives what a plain binary search does.
 func TestMLRIsRFC2544(t *testing.T) {
 	d := newDUT(345_678, 1)
-	got := find(t, d, MLR{Goals: []Goal{RFC2544(0.001)}}).Goals[0]
+	got := find(t, d, MLR{Goals: []Goal{{Width: 0.001, InitialDuration: time.Minute, FinalDuration: time.Minute, DurationSum: time.Minute}}}).Goals[0]
 	if got.Irregular != "" || float64(got.Lower) > d.capacity || float64(got.Upper) < d.capacity || got.Throughput != float64(got.Lower) {
 		t.Errorf("got %+v, want bounds around %v and the lower one as throughput", got, d.capacity)
 	}

@@ -40,17 +40,6 @@ func Ratio(a, b []float64, confidence float64) (float64, Interval) {
 	return Median(a) / Median(b), bootstrap(confidence, min(bearable(len(a)), bearable(len(b))), ratio)
 }
 
-// PairedRatio is the median of a[i]/b[i], and its interval, where values of the same index
-// were measured one after the other: what disturbed both cancels out. b's values have to be
-// above 0. Values without a partner are left out.
-func PairedRatio(a, b []float64, confidence float64) (float64, Interval) {
-	ratios := make([]float64, min(len(a), len(b)))
-	for i := range ratios {
-		ratios[i] = a[i] / b[i]
-	}
-	return Median(ratios), MedianInterval(ratios, confidence)
-}
-
 // bearable is the highest confidence that an interval of the median of n values can have:
 // that of the whole range.
 func bearable(n int) float64 {

@@ -1,11 +1,6 @@
 package stats
 
-import (
-	"cmp"
-	"fmt"
-	"math"
-	"slices"
-)
+import "fmt"
 
 // Place is where a system stands among others: between the first and the last place, both
 // from 1. They are the same where every other one is better or worse beyond doubt.
@@ -25,19 +20,10 @@ func (p Place) String() string {
 // overlap come by chance once in ten times.
 const fewest = 3
 
-// Rank returns the places of systems by their values, repeats of one quantity. One is
-// better than another only if their median intervals (95 %, or the whole range of few
-// values) have no value in common and both have three values or more; otherwise the order
-// is not known, and their places overlap. A system without values shares all places.
-func Rank(systems [][]float64, higherIsBetter bool) []Place {
-	intervals := make([]Interval, len(systems))
-	for i, values := range systems {
-		intervals[i] = MedianInterval(values, Usual)
-	}
-	return Places(intervals, higherIsBetter)
-}
-
-// Places is [Rank] by intervals that are known already.
+// Places returns the places of systems by the intervals of their medians. One is better
+// than another only if their intervals have no value in common and both are of three
+// values or more; otherwise the order is not known, and their places overlap. A system
+// without values shares all places.
 func Places(intervals []Interval, higherIsBetter bool) []Place {
 	places := make([]Place, len(intervals))
 	for i, own := range intervals {
@@ -61,25 +47,4 @@ func (i Interval) Better(j Interval, higherIsBetter bool) bool {
 		return false
 	}
 	return (i.Low > j.High) == higherIsBetter
-}
-
-// Order returns the indexes of systems from the best median to the worst, those without
-// values last: the order in which to show them. Whether it means anything says [Rank].
-func Order(systems [][]float64, higherIsBetter bool) []int {
-	order := make([]int, len(systems))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		a, b := Median(systems[i]), Median(systems[j])
-		switch {
-		case math.IsNaN(a) || math.IsNaN(b):
-			return cmp.Compare(len(systems[j]), len(systems[i]))
-		case higherIsBetter:
-			return cmp.Compare(b, a)
-		default:
-			return cmp.Compare(a, b)
-		}
-	})
-	return order
 }

@@ -86,7 +86,7 @@ func TestCoverage(t *testing.T) {
 	const draws = 200
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{3, 10, 25} {
-		median, ratio, paired := 0, 0, 0
+		median, ratio := 0, 0
 		claimed := 0.0
 		for range draws {
 			a, b := lognormal(random, n), lognormal(random, n)
@@ -98,15 +98,8 @@ func TestCoverage(t *testing.T) {
 			if _, i := Ratio(a, b, Usual); i.Contains(1) {
 				ratio++
 			}
-			// What disturbs both of a pair leaves their ratio as it is.
-			for i := range a {
-				a[i] = 2 * b[i] * math.Exp(0.01*random.NormFloat64())
-			}
-			if _, i := PairedRatio(a, b, Usual); i.Contains(2) && i.High < 2.05 && i.Low > 1.95 {
-				paired++
-			}
 		}
-		for name, hits := range map[string]int{"median": median, "ratio": ratio, "paired ratio": paired} {
+		for name, hits := range map[string]int{"median": median, "ratio": ratio} {
 			got := float64(hits) / draws
 			if got < claimed-0.07 {
 				t.Errorf("%s of %d values: got %.3f of the intervals around the true value, want %.3f", name, n, got, claimed)
@@ -120,40 +113,34 @@ func TestRatio(t *testing.T) {
 	if got, i := Ratio(a, b, Usual); got != 2 || i.Low > 1.84 || i.High < 2.18 || i.Confidence != 0.75 {
 		t.Errorf("Ratio: got %v, %+v", got, i)
 	}
-	if got, i := PairedRatio(a, b, Usual); got != 2 || i != (Interval{2, 2, 0.75}) {
-		t.Errorf("PairedRatio: got %v, %+v", got, i)
-	}
-	if got, i := PairedRatio(a, b[:1], Usual); got != 2 || i.Confidence != 0 {
-		t.Errorf("PairedRatio of one pair: got %v, %+v", got, i)
-	}
 	first, second := MedianInterval(a, 0.9), MedianInterval(a, 0.9)
 	if first != second {
 		t.Errorf("the same values: got %+v, then %+v", first, second)
 	}
 }
 
-func TestRank(t *testing.T) {
+func TestPlaces(t *testing.T) {
 	fast, quick, slow := []float64{100, 101, 102}, []float64{99, 100.5, 103}, []float64{50, 51, 52}
 	cases := []struct {
 		name    string
 		systems [][]float64
 		higher  bool
 		want    []Place
-		order   []int
 	}{
-		{"apart", [][]float64{slow, fast}, true, []Place{{2, 2}, {1, 1}}, []int{1, 0}},
-		{"apart, lower is better", [][]float64{slow, fast}, false, []Place{{1, 1}, {2, 2}}, []int{0, 1}},
-		{"two overlap", [][]float64{quick, slow, fast}, true, []Place{{1, 2}, {3, 3}, {1, 2}}, []int{2, 0, 1}},
-		{"one value each", [][]float64{{1}, {2}}, true, []Place{{1, 2}, {1, 2}}, []int{1, 0}},
-		{"one failed", [][]float64{nil, fast, slow}, true, []Place{{1, 3}, {1, 2}, {2, 3}}, []int{1, 2, 0}},
-		{"a chain", [][]float64{{1, 2, 3}, {2.5, 3, 4.5}, {4, 5, 6}}, true, []Place{{2, 3}, {1, 3}, {1, 2}}, []int{2, 1, 0}},
+		{"apart", [][]float64{slow, fast}, true, []Place{{2, 2}, {1, 1}}},
+		{"apart, lower is better", [][]float64{slow, fast}, false, []Place{{1, 1}, {2, 2}}},
+		{"two overlap", [][]float64{quick, slow, fast}, true, []Place{{1, 2}, {3, 3}, {1, 2}}},
+		{"one value each", [][]float64{{1}, {2}}, true, []Place{{1, 2}, {1, 2}}},
+		{"one failed", [][]float64{nil, fast, slow}, true, []Place{{1, 3}, {1, 2}, {2, 3}}},
+		{"a chain", [][]float64{{1, 2, 3}, {2.5, 3, 4.5}, {4, 5, 6}}, true, []Place{{2, 3}, {1, 3}, {1, 2}}},
 	}
 	for _, tc := range cases {
-		if got := Rank(tc.systems, tc.higher); !slices.Equal(got, tc.want) {
-			t.Errorf("%s: got places %v, want %v", tc.name, got, tc.want)
+		var intervals []Interval
+		for _, values := range tc.systems {
+			intervals = append(intervals, MedianInterval(values, Usual))
 		}
-		if got := Order(tc.systems, tc.higher); !slices.Equal(got, tc.order) {
-			t.Errorf("%s: got order %v, want %v", tc.name, got, tc.order)
+		if got := Places(intervals, tc.higher); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got places %v, want %v", tc.name, got, tc.want)
 		}
 	}
 	if got := (Place{2, 4}).String() + ", " + (Place{1, 1}).String(); got != "2 to 4, 1" {
