@@ -61,8 +61,8 @@ func TestFoldUE(t *testing.T) {
 	}
 }
 
-// FuzzDecodeStamp: what decodes is long enough, has the magic, and but for the
-// reserved octet encodes to the octets it came from.
+// FuzzDecodeStamp: what decodes is long enough, has the magic, and encodes to
+// the octets it came from.
 func FuzzDecodeStamp(f *testing.F) {
 	f.Add(golden(f))
 	f.Add(golden(f)[:20])
@@ -75,9 +75,7 @@ func FuzzDecodeStamp(f *testing.F) {
 			}
 			return
 		}
-		want := bytes.Clone(in[:StampOctets])
-		want[StampOctets-1] = 0
-		if got := s.Append(nil); !bytes.Equal(got, want) {
+		if got, want := s.Append(nil), in[:StampOctets]; !bytes.Equal(got, want) {
 			t.Errorf("got %x, want %x", got, want)
 		}
 	})
