@@ -28,8 +28,8 @@ type device struct {
 	ethernet bool         // of an Ethernet data network
 
 	veth      bool
-	redirects atomic.Bool // a veth device that now sends what XDP redirects to it
-	refused   atomic.Bool // the kernel did not after all
+	redirects atomic.Bool  // a veth device that now sends what XDP redirects to it
+	refused   atomic.Int32 // the kernel did not after all: for how many more looks it is left alone
 
 	mac atomic.Uint64 // as putEthernet has it
 	mtu atomic.Int32  // octets of IP packet

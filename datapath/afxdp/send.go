@@ -194,7 +194,7 @@ func (s *socket) livesOn(n int) bool {
 }
 
 // flushLive sends as XDP frames what can be. If the kernel does not, it is not asked
-// again, and the rest is left.
+// again for a while, and the rest is left.
 func (w *worker) flushLive(s *socket) {
 	for len(s.leaving) > 0 {
 		n, ok, err := w.live.send(s.device, s.leaving[:min(len(s.leaving), burstMax)], w.umem.frame)
@@ -206,8 +206,8 @@ func (w *worker) flushLive(s *socket) {
 		}
 		s.leaving = s.leaving[:copy(s.leaving, s.leaving[n:])]
 		if err != nil {
-			w.m.d.log.Warn("frames are sent one by one from now on", "device", s.device.name, "err", err)
-			s.device.refused.Store(true)
+			w.m.d.log.Warn("frames are sent one by one for a while", "device", s.device.name, "while", refusedPeriods*targetsPeriod, "err", err)
+			s.device.refused.Store(refusedPeriods)
 			s.device.redirects.Store(false)
 		}
 		if err != nil || !ok {

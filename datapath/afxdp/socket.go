@@ -20,6 +20,7 @@ type socket struct {
 	completion completionRing
 	rx         rxRing
 	tx         txRing
+	lent       int // frames that the kernel has of the fill ring, or has filled and we have not taken
 
 	leaving []unix.XDPDesc // what the vector that is treated sends here
 	lived   time.Time      // when frames left as XDP frames last

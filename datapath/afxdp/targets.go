@@ -12,6 +12,10 @@ import (
 // them: a veth does as long as the other end has an XDP program, or GRO.
 const targetsPeriod = time.Second
 
+// refusedPeriods is how many of these a device is left alone to which the kernel would not
+// send: what was in the way may pass.
+const refusedPeriods = 10
+
 // watchTargets follows which veth devices XDP frames can be sent to: those that take
 // them, and all of whose frames are short enough. A kernel that does not say (before
 // 6.3) gets none.
@@ -33,9 +37,13 @@ func (m *machine) watchTargets() {
 	}
 	look := func() {
 		for _, d := range veths {
+			if d.refused.Load() > 0 {
+				d.refused.Add(-1)
+				continue
+			}
 			f, err := kernel.Announced(d.index)
 			fit := lenEthernet+lenTag+int(d.mtu.Load()) <= liveLongest(m.octets)
-			d.redirects.Store(err == nil && f&netdev.Transmit != 0 && fit && !d.refused.Load())
+			d.redirects.Store(err == nil && f&netdev.Transmit != 0 && fit)
 		}
 	}
 	look()

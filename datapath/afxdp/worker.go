@@ -29,6 +29,7 @@ type worker struct {
 	packets  [vector.MaxVector]vector.Packet
 	in       []*vector.Packet
 	treated  atomic.Uint64 // packets
+	unbroken int           // of these, since nothing had arrived when it looked
 	made     []uint64      // frames that were taken for packets of this vector
 	given    []uint64      // frames that come back
 	send     func(out []*vector.Packet)
@@ -149,9 +150,14 @@ func (w *worker) pin() error {
 func (w *worker) turn() (busy bool, err error) {
 	for _, s := range w.sockets {
 		if n := s.rx.take(w.arrived[:]); n > 0 {
+			s.lent -= n
+			w.unbroken += n
 			w.treat(s, w.arrived[:n])
 			busy = true
 		}
+	}
+	if !busy {
+		w.unbroken = 0
 	}
 	if err := w.reclaim(); err != nil {
 		return busy, err
@@ -215,14 +221,32 @@ func (w *worker) reclaim() error {
 // here.
 const kept = vector.MaxVector
 
+// A worker that has had no pause for so many times its frames gets more than it can
+// take. Then what waits for it only leaves the caches before its turn comes, and few
+// frames in the kernel's hands carry more than many.
+const (
+	overloaded     = 16
+	overloadedLent = 1024 // frames of a socket
+)
+
+// most is how many frames a socket may have in the kernel's hands, filled and not.
+func (w *worker) most() int {
+	if w.unbroken > overloaded*w.m.frames {
+		return min(overloadedLent, w.m.entries)
+	}
+	return w.m.entries
+}
+
 // refill gives the kernel frames to fill, and wakes it where it waits for them.
 func (w *worker) refill() {
+	most := w.most()
 	for _, s := range w.sockets {
 		free := w.umem.free
-		n := min(int(s.fill.room(s.fill.size)), len(free)-kept)
+		n := min(int(s.fill.room(s.fill.size)), len(free)-kept, most-s.lent)
 		if n <= 0 {
 			continue
 		}
+		s.lent += n
 		give := free[len(free)-n:]
 		slices.Reverse(give) // the one that was used last is to be filled first
 		for _, offset := range give {
