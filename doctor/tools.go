@@ -1,12 +1,18 @@
 package doctor
 
-import "os/exec"
+import (
+	"errors"
+	"os/exec"
+)
 
 // tools looks for programs in PATH. The UPF needs none of them.
 func tools() []Check {
 	var checks []Check
 	for _, t := range []struct{ command, pkg, neededFor string }{
-		{"iperf3", "iperf3", "throughput of unmodified programs over plumb gnb"},
+		{"iperf3", "iperf3", "throughput of unmodified programs over plumb gnb; plumb slices"},
+		{"sipp", "sip-tester", "telephone calls of plumb slices"},
+		{"nginx", "nginx", "downloads of plumb slices"},
+		{"curl", "curl", "downloads of plumb slices"},
 		{"ping", "iputils-ping", "reachability of unmodified programs over plumb gnb"},
 		{"ip", "iproute2", "looking into namespaces by hand"},
 		{"bpftool", "bpftool", "looking at loaded programs by hand"},
@@ -14,6 +20,9 @@ func tools() []Check {
 		{"protoc", "protobuf-compiler", "building api/*.pb.go anew (make generate)"},
 	} {
 		path, err := exec.LookPath(t.command)
+		if errors.Is(err, exec.ErrNotFound) { // not everybody has those of the administration in PATH
+			path, err = exec.LookPath("/usr/sbin/" + t.command)
+		}
 		checks = append(checks, Check{Area: AreaTool, Name: t.command, NeededFor: t.neededFor}.
 			tried(err, path, Warn, "apt-get install "+t.pkg))
 	}

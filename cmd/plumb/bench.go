@@ -82,7 +82,7 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr, "bench")
+	bar := newProgress(os.Stderr, "bench", false)
 	config.OnStep = bar.step
 	result, err := bench.Run(ctx, config)
 	bar.close()

@@ -40,7 +40,7 @@ func (c *benchCommand) runCompare(ctx context.Context, stdout io.Writer, datapat
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr, "bench")
+	bar := newProgress(os.Stderr, "bench", false)
 	config.OnStep = bar.step
 	result, err := bench.Compare(ctx, config)
 	bar.close()

@@ -20,7 +20,7 @@ func (c *benchCommand) runN4(ctx context.Context, stdout io.Writer, config *benc
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr, "bench")
+	bar := newProgress(os.Stderr, "bench", false)
 	result, err := bench.N4(ctx, bench.N4Config{
 		XDPMode: config.XDPMode, Sessions: slices.Sorted(slices.Values(config.Sessions)), Duration: config.Duration, Rate: n4OpenRate,
 		CommandLine: config.CommandLine, Version: config.Version, Commit: config.Commit, OnStep: bar.step,

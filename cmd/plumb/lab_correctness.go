@@ -82,7 +82,7 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 	var results []*report.Correctness
 	var failed error
 	for _, kind := range kinds {
-		bar := newProgress(os.Stderr, "lab correctness "+kind.Name)
+		bar := newProgress(os.Stderr, "lab correctness "+kind.Name, false)
 		config.Kind, config.OnStep, config.External = kind, bar.step, nil
 		if kind.External {
 			config.External = c.External

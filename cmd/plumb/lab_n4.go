@@ -91,7 +91,7 @@ func (c *labN4Command) Run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(os.Stderr, "lab n4")
+	bar := newProgress(os.Stderr, "lab n4", false)
 	run.OnStep = bar.step
 	run.OnProgress = func(p n4load.Progress) {
 		bar.tell(fmt.Sprintf("%d answered, %d in flight, %d failed", p.Accepted, p.InFlight, p.Failed))

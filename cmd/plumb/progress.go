@@ -34,8 +34,9 @@ const (
 	clearLine     = "\r\x1b[K" // ECMA-48, 8.3.41: erase to the end of the line
 )
 
-func newProgress(out *os.File, name string) *progress {
-	p := &progress{out: out, name: name, terminal: isTerminal(out), stop: make(chan struct{})}
+// newProgress writes lines on a terminal, too, if it is to be plain.
+func newProgress(out *os.File, name string, plain bool) *progress {
+	p := &progress{out: out, name: name, terminal: isTerminal(out) && !plain, stop: make(chan struct{})}
 	if p.terminal {
 		p.stopped.Go(p.draw)
 	}

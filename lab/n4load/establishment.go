@@ -36,6 +36,7 @@ func (t *Template) establishment(node pfcp.NodeID, local netip.Addr) pfcp.Sessio
 		CreateQERs: t.qers(),
 		CreateURRs: t.urrs(),
 		APNDNN:     pfcp.NewName(t.DNN),
+		SNSSAI:     t.SNSSAI,
 		PDNType:    pfcp.Some(pfcp.PDNTypeIPv4),
 	}
 	if t.UEPrefix.IsValid() {

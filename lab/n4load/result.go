@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"plumbline/lab/report"
 )
 
@@ -74,7 +72,7 @@ func (r *Report) count() report.N4Count {
 		DurationNS: r.Duration.Nanoseconds(),
 		Intended:   r.Intended, Sent: r.Sent, Accepted: r.Accepted, Lost: r.Lost, Repeated: r.Repeated, Duplicates: r.Duplicates,
 		Late: r.Late, Unexpected: r.Unexpected, Malformed: r.Malformed, SendErrors: r.SendErrors, Unsent: r.Unsent,
-		AcceptedPerSec: r.Rate(), LatencyNS: percentiles(r.Latency), SendDelayNS: percentiles(r.SendDelay),
+		AcceptedPerSec: r.Rate(), LatencyNS: report.LatencyOf(r.Latency), SendDelayNS: report.LatencyOf(r.SendDelay),
 		LatencyCurve: report.Curve(r.Latency),
 	}
 	for cause, n := range r.Refused {
@@ -84,11 +82,4 @@ func (r *Report) count() report.N4Count {
 		c.Refused[fmt.Sprintf("%s (%d)", cause, uint8(cause))] = n
 	}
 	return c
-}
-
-func percentiles(h *hdrhistogram.Histogram) report.N4Latency {
-	return report.N4Latency{
-		Min: h.Min(), P50: h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90), P99: h.ValueAtPercentile(99),
-		P999: h.ValueAtPercentile(99.9), P9999: h.ValueAtPercentile(99.99), Max: h.Max(),
-	}
 }

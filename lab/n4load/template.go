@@ -29,6 +29,7 @@ type Template struct {
 	PDRs            int    // 2, 4, ... MaxPDRs; 0: 2
 	NetworkInstance string // empty: absent
 	DNN             string // empty: absent
+	SNSSAI          pfcp.Optional[pfcp.SNSSAI]
 
 	// Dialect adds what this UP function needs.
 	Dialect Dialect

@@ -3,7 +3,6 @@ package programs
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"fmt"
 	"net/netip"
 	"os"
@@ -14,20 +13,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"plumbline/lab/apps"
 )
 
 // Ports of SIP and of the server's RTP.
 const (
 	sipPort = 5060
 	rtpPort = 7000
-)
-
-// The scenarios of both ends: a call with RTP.
-var (
-	//go:embed testdata/uac.xml
-	caller []byte
-	//go:embed testdata/uas.xml
-	answerer []byte
 )
 
 var echoedRTP = regexp.MustCompile(`(\d+) Total echo RTP pckts 1st stream`)
@@ -38,10 +31,10 @@ var echoedRTP = regexp.MustCompile(`(\d+) Total echo RTP pckts 1st stream`)
 func SIPp(t testing.TB, client string, from netip.Addr, server string, to netip.Addr, calls int) (echoed int) {
 	t.Helper()
 	n, dir := strconv.Itoa(calls), t.TempDir()
-	answering, stop := startUAS(t, server, to, write(t, dir, "uas.xml", answerer))
+	answering, stop := startUAS(t, server, to, write(t, dir, "uas.xml", apps.Answerer))
 	counts := filepath.Join(dir, "uac.csv")
-	Output(t, client, "sipp", "-sf", write(t, dir, "uac.xml", caller), netip.AddrPortFrom(to, sipPort).String(), "-i", host(from), "-mi", host(from),
-		"-m", n, "-r", "20", "-nostdin", "-timeout", "30s", "-timeout_error", "-trace_stat", "-stf", counts)
+	Output(t, client, "sipp", "-sf", write(t, dir, "uac.xml", apps.Caller), netip.AddrPortFrom(to, sipPort).String(), "-i", host(from), "-mi", host(from),
+		"-m", n, "-r", "20", "-d", "500", "-nostdin", "-timeout", "30s", "-timeout_error", "-trace_stat", "-stf", counts)
 	got := lastRow(t, counts)
 	for name, want := range map[string]string{"TotalCallCreated": n, "SuccessfulCall(C)": n, "FailedCall(C)": "0"} {
 		if got[name] != want {

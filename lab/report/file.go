@@ -27,7 +27,12 @@ func WriteLab(w io.Writer, l *Lab) error { return write(w, l) }
 // there before or all of l, whatever happens meanwhile. The directory must be there.
 //
 // Errors: [ErrInvalid], and those of the file system.
-func WriteLabFile(name string, l *Lab) (err error) {
+func WriteLabFile(name string, l *Lab) error { return writeFile(name, l) }
+
+// WriteSlicesFile is [WriteLabFile] for the slices of UPFs.
+func WriteSlicesFile(name string, s *Slices) error { return writeFile(name, s) }
+
+func writeFile(name string, r interface{ Validate() error }) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part")
 	if err != nil {
 		return fmt.Errorf("write result: %w", err)
@@ -37,7 +42,7 @@ func WriteLabFile(name string, l *Lab) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	if err := errors.Join(WriteLab(f, l), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(write(f, r), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), name)

@@ -106,3 +106,11 @@ func histogramRange(s string) (figures int32, highest int64, err error) {
 	}
 	return int32(binary.BigEndian.Uint32(header[12:])), int64(binary.BigEndian.Uint64(header[24:])), nil
 }
+
+// LatencyOf returns percentiles of a histogram of nanoseconds.
+func LatencyOf(h *hdrhistogram.Histogram) N4Latency {
+	return N4Latency{
+		Min: h.Min(), P50: h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90), P99: h.ValueAtPercentile(99),
+		P999: h.ValueAtPercentile(99.9), P9999: h.ValueAtPercentile(99.99), Max: h.Max(),
+	}
+}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -50,20 +51,24 @@ func LabSVG(w io.Writer, l *Lab) error {
 	for _, m := range v.methods() {
 		shown, _ := m.charts()
 		shown = shown[:min(len(shown), maxCharts-len(p.Charts))]
-		for len(shown) > 0 {
-			line := shown[:min(svgColumns, len(shown))]
-			shown = shown[len(line):]
-			height := 0.0
-			for i, c := range line {
-				p.Charts = append(p.Charts, svgChart{svgMargin + float64(i)*(chartWidth+svgGap), y + svgTitle, c})
-				height = max(height, c.Height)
-			}
-			y += svgTitle + height + svgGap
-		}
+		y = p.place(shown, y)
 	}
 	p.Height = y + svgMargin
 	if err := labTemplate.ExecuteTemplate(w, "lab.svg", p); err != nil {
 		return fmt.Errorf("picture: %w", err)
 	}
 	return nil
+}
+
+// place adds charts below y, in lines, and returns where the last one ends.
+func (p *svgPage) place(charts []*chart, y float64) float64 {
+	for line := range slices.Chunk(charts, svgColumns) {
+		height := 0.0
+		for i, c := range line {
+			p.Charts = append(p.Charts, svgChart{svgMargin + float64(i)*(chartWidth+svgGap), y + svgTitle, c})
+			height = max(height, c.Height)
+		}
+		y += svgTitle + height + svgGap
+	}
+	return y
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // ours matches a name that New gives: run, process id, role.
-var ours = regexp.MustCompile(`^(.+)-([0-9]+)-(gnb|upf|dn)$`)
+var ours = regexp.MustCompile(`^(.+)-([0-9]+)-(gnb|upf|dn|ue[0-9]+)$`)
 
 // Sweep removes the namespaces of run whose process is dead, and returns their
 // names. A process id that another program has taken since keeps a namespace;

@@ -69,8 +69,9 @@ type Topology struct {
 	Config Config // as it was built, defaults filled in
 
 	GNB, UPF *Namespace
-	DN       *Namespace // the same as GNB on a stick, or together
-	N3, N6   Link       // on a stick the same devices with different addresses
+	DN       *Namespace   // the same as GNB on a stick, or together
+	UEs      []*Namespace // see [Topology.AddUE]
+	N3, N6   Link         // on a stick the same devices with different addresses
 }
 
 // New builds the test bed that c describes. After an error nothing is left of
@@ -87,11 +88,22 @@ func New(c Config) (*Topology, error) {
 	return t, nil
 }
 
+// AddUE adds a namespace for programs of a UE, which has no device but lo yet. It is
+// called "<run>-<process id>-ue<n>", n from 0 on, and goes with the others.
+func (t *Topology) AddUE(run string) (*Namespace, error) {
+	ue, err := newNamespace(fmt.Sprintf("%s-%d-ue%d", run, os.Getpid(), len(t.UEs)))
+	if err != nil {
+		return nil, fmt.Errorf("topology: %w", err)
+	}
+	t.UEs = append(t.UEs, ue)
+	return ue, nil
+}
+
 // Close removes the links and the namespaces. Sockets and processes that are
 // still in a namespace keep it alive, without a name or a link, until they end.
 func (t *Topology) Close() error {
 	errs := []error{removeLink(t.N3.UPF), removeLink(t.N6.UPF)}
-	for _, ns := range []*Namespace{t.GNB, t.UPF, t.DN} {
+	for _, ns := range append([]*Namespace{t.GNB, t.UPF, t.DN}, t.UEs...) {
 		errs = append(errs, ns.remove())
 	}
 	return errors.Join(errs...)

@@ -1,0 +1,170 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"unicode/utf8"
+)
+
+//go:embed slices.html
+var slicesHTML string
+
+var slicesTemplate = template.Must(template.Must(labTemplate.Clone()).New("slices").Parse(slicesHTML))
+
+// slicesPage is what the template shows, in its order.
+type slicesPage struct {
+	Title, Heading, When string
+	Unfinished           string
+	Style                template.CSS
+	Tiles                []tile
+	Key                  []keyEntry
+	Charts, More         []*chart
+	First                []slicesSection // the tables of the study
+	Rest                 []slicesSection
+	Failures             []note
+	Notes, Host          []note
+	Arrangement, Command string
+	Configurations       []note
+	Source, Schema       string
+}
+
+// slicesSection is a table.
+type slicesSection struct {
+	ID, Heading, Sub string
+	Grid             pageGrid
+}
+
+// SlicesHTML writes s as one page that loads nothing else.
+func SlicesHTML(w io.Writer, s *Slices) error {
+	if err := slicesTemplate.Execute(w, newSlicesPage(newSlicesView(s))); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	return nil
+}
+
+func newSlicesPage(v *slicesView) *slicesPage {
+	p := &slicesPage{
+		Title: v.title(), Heading: v.heading(), When: v.Started.UTC().Format("2 January 2006, 15:04 UTC"), Style: template.CSS(pageCSS + labCSS),
+		Tiles: v.tiles(), Key: v.key(), Failures: v.failures(), Notes: v.pageNotes(), Host: v.Host.notes(),
+		Arrangement: v.Plan.Arrangement, Command: v.Host.CommandLine, Source: slicesSource, Schema: v.Schema,
+	}
+	if v.Finished == nil {
+		p.Unfinished = fmt.Sprintf("%d of %d cells were measured.", len(v.Cells), len(v.Systems)*len(v.Plan.Loads)*v.Plan.Repeats)
+	}
+	const studied = 2 // of the parts
+	for i, part := range v.parts() {
+		if len(part.grid.rows) == 0 {
+			continue
+		}
+		section := slicesSection{part.id, titled(part.heading), part.sub, part.grid.page()}
+		for i := range section.Grid.Rows {
+			section.Grid.Rows[i].Class = ""
+			if i > 0 && part.grid.rows[i][0] != "" && part.grid.rows[i][0] != part.grid.rows[i-1][0] {
+				section.Grid.Rows[i].Class = "first"
+			}
+		}
+		if i < studied {
+			p.First = append(p.First, section)
+		} else {
+			p.Rest = append(p.Rest, section)
+		}
+	}
+	p.Charts, p.More = v.charts()
+	p.Charts = p.Charts[:min(len(p.Charts), maxCharts)]
+	p.More = p.More[:min(len(p.More), maxCharts-len(p.Charts))]
+	for i := range v.Systems {
+		if s := &v.Systems[i]; s.Configuration != "" {
+			p.Configurations = append(p.Configurations, note{s.Name, s.Configuration})
+		}
+	}
+	return p
+}
+
+func (v *slicesView) heading() string {
+	n := len(v.systems)
+	if n == 1 {
+		return "How long packets of each slice stay in a UPF"
+	}
+	return fmt.Sprintf("How long packets of each slice stay in %d UPFs", n)
+}
+
+// key has a system for each colour.
+func (v *slicesView) key() []keyEntry {
+	if len(v.systems) < 2 {
+		return nil // colours are loads, and stand beside their curves
+	}
+	var key []keyEntry
+	for _, name := range v.systems {
+		key = append(key, keyEntry{v.class(name), name, v.System(name).Version})
+	}
+	return key
+}
+
+// tiles are the p99 of each slice at the last load, of the best system, and the account.
+func (v *slicesView) tiles() []tile {
+	var tiles []tile
+	last := v.Plan.Loads[len(v.Plan.Loads)-1].Name
+	for _, s := range v.Plan.Slices {
+		best, with := "", Estimate{}
+		for _, system := range v.systems {
+			e := over(v.delays(system, last, s.Name, Uplink), p99Of)
+			if e.Repeats > 0 && (best == "" || e.Median < with.Median) {
+				best, with = system, e
+			}
+		}
+		if best == "" {
+			continue
+		}
+		p50 := over(v.delays(best, last, s.Name, Uplink), p50Of)
+		tiles = append(tiles, tile{Class: v.class(best), What: s.Name + ", uplink, " + last + ": p99", Figure: microUnit.text(with.Median), Unit: "µs",
+			More: fmt.Sprintf("%s; p50 %s µs", best, microUnit.text(p50.Median))})
+	}
+	packets, ambiguous, ok := v.balanced()
+	t := tile{Class: "good", What: "packets whose fate is known", Figure: "100", Unit: "%", More: "of " + count(packets, "packet")}
+	switch {
+	case !ok:
+		t = tile{Class: "bad", What: "the account", Figure: "does not balance", More: "of " + count(packets, "packet")}
+	case ambiguous > 0:
+		t.Figure = fmt.Sprintf("%.4g", 100*(1-float64(ambiguous)/float64(packets)))
+	}
+	return append(tiles, t)
+}
+
+// pageNotes are the notes that have no place of their own on the page.
+func (v *slicesView) pageNotes() []note {
+	var list []note
+	for _, n := range v.notes() {
+		switch n.Label {
+		case "failed", "published", "arrangement", "host":
+		default:
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// SlicesSVG writes the charts that the page shows as a picture of its own.
+func SlicesSVG(w io.Writer, s *Slices) error {
+	if err := slicesTemplate.ExecuteTemplate(w, "lab.svg", newSlicesView(s).picture()); err != nil {
+		return fmt.Errorf("picture: %w", err)
+	}
+	return nil
+}
+
+// SlicesPNG is [SlicesSVG] in pixels.
+func SlicesPNG(w io.Writer, s *Slices) error { return writePNG(w, newSlicesView(s).picture()) }
+
+// picture has the key and all charts.
+func (v *slicesView) picture() *svgPage {
+	p := &svgPage{Width: 2*svgMargin + svgColumns*chartWidth + (svgColumns-1)*svgGap}
+	y, x := svgMargin, svgMargin
+	for _, k := range v.key() {
+		p.Key = append(p.Key, svgKey{x, y, k})
+		x += 34 + chartNames*float64(utf8.RuneCountInString(k.Name))
+	}
+	charts, _ := v.charts()
+	p.Height = p.place(charts[:min(len(charts), maxCharts)], y+26) + svgMargin
+	return p
+}
