@@ -32,6 +32,7 @@ type commands struct {
 	GNB      gnbCommand      `cmd:"" name:"gnb" help:"Run a gNB: UE devices over GTP-U to any UPF."`
 	Bench    benchCommand    `cmd:"" help:"Measure the UPF beside the limit of the test bed."`
 	Lab      labCommand      `cmd:"" help:"Measure any UPF: throughput, latency, loss, N4 load, correctness of rules."`
+	Probe    probeCommand    `cmd:"" help:"Measure how long each slice's packets stay in UPFs of any make that run on this machine."`
 	PFCP     pfcpCommand     `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`
 	Sessions sessionsCommand `cmd:"" help:"List the PFCP sessions of the running UPF."`
 	Show     showCommand     `cmd:"" help:"Show a session, associations, slices, datapath, peers or configuration of the running UPF."`

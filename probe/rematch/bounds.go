@@ -44,12 +44,13 @@ func newBounds(at []uint64) bounds {
 	return bounds{at, make([]uint64, len(at)), make([]uint64, len(at))}
 }
 
-// leave takes an exit of a part, whose expired entries are forgotten already.
+// leave takes an exit of a part, whose expired entries are forgotten already. Entries
+// whose packets have left for certain are free for none.
 func (b *bounds) leave(p *part, now uint64) {
-	entries := p.entries
+	entries, first := p.entries, p.first()
 	within, beyond := p.bounds.within[:len(b.at)], p.bounds.beyond[:len(b.at)]
 	for k, x := range b.at {
-		i := int(max(within[k], p.base) - p.base)
+		i := int(max(within[k], first) - p.base)
 		for i < len(entries) && entries[i].ns+x < now {
 			i++
 		}
@@ -59,7 +60,7 @@ func (b *bounds) leave(p *part, now uint64) {
 		}
 		within[k] = p.base + uint64(i)
 
-		i = int(max(beyond[k], p.base) - p.base)
+		i = int(max(beyond[k], first) - p.base)
 		if i < len(entries) && entries[i].ns+x < now {
 			b.beyond[k]++
 			i++

@@ -130,6 +130,7 @@ func TestBoundsAgainstAllPairings(t *testing.T) {
 			}
 			p.expire(e.ns)
 			b.leave(p, e.ns)
+			p.candidates()
 		}
 		if b.pairs() != uint64(len(in.exits)) {
 			t.Fatalf("seed %d: got %d pairs, want %d", seed, b.pairs(), len(in.exits))

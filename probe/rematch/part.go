@@ -7,7 +7,7 @@ type part struct {
 	entries []event // those of the last window; the first one has the number base
 	base    uint64
 
-	open   uint64 // number of the first entry whose packet may still be in the UPF
+	open   uint64 // the packets of all entries before this one have left for certain
 	left   uint64 // exits since then; which entries they took is not known
 	oldest uint64 // next entry for oldest-first
 
@@ -17,13 +17,16 @@ type part struct {
 // end is the number that the next entry gets.
 func (p *part) end() uint64 { return p.base + uint64(len(p.entries)) }
 
+// first is the number of the first entry whose packet may still be in the UPF.
+func (p *part) first() uint64 { return max(p.base, p.open) }
+
 // at returns the entry with a number from base to below end.
 func (p *part) at(number uint64) event { return p.entries[number-p.base] }
 
 // enter takes an entry. It returns false if one had to be forgotten for want of room.
 func (p *part) enter(e event) bool {
 	p.expire(e.ns)
-	if max(p.base, p.open) == p.end() {
+	if p.first() == p.end() {
 		p.settle()
 	}
 	roomy := len(p.entries) < maxWaiting
@@ -58,7 +61,7 @@ func (p *part) expire(now uint64) {
 // certain: the only candidate of an exit has left, and if as many packets left as
 // entered since all had left before, all of those have.
 func (p *part) candidates() (int, event) {
-	first := max(p.base, p.open)
+	first := p.first()
 	n := p.end() - first
 	if n == 0 {
 		return 0, event{}
@@ -73,7 +76,7 @@ func (p *part) candidates() (int, event) {
 
 // takeOldest pairs the packet that leaves now with the oldest entry that is not taken.
 func (p *part) takeOldest() (event, bool) {
-	p.oldest = max(p.oldest, p.base)
+	p.oldest = max(p.oldest, p.first())
 	if p.oldest == p.end() {
 		return event{}, false
 	}

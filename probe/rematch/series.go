@@ -95,19 +95,19 @@ func (s *series) inOrder(e event) {
 func (s *series) leave(e event) {
 	p := s.part(e)
 	p.expire(e.ns)
-	n, only := p.candidates()
-	if n == 0 {
-		s.slice.Strangers++
-		return
-	}
-	s.slice.Candidates.count(n)
-	if n == 1 {
-		s.slice.Only.pair(only, e)
-	}
 	if oldest, ok := p.takeOldest(); ok {
 		s.slice.OldestFirst.pair(oldest, e)
 	}
 	s.bounds.leave(p, e.ns)
+	n, only := p.candidates()
+	switch n {
+	case 0:
+		s.slice.Strangers++
+		return
+	case 1:
+		s.slice.Only.pair(only, e)
+	}
+	s.slice.Candidates.count(n)
 }
 
 // pairNearest pairs as the study does.
