@@ -50,15 +50,3 @@ struct stream_count {
 	__u64 variation_ns;	/* sum of what latencies differ from the one before */
 	__u64 misdelivered[MISDELIVERED_MAX];
 };
-
-/* Latency histogram of a stream on one CPU: counts as HdrHistogram has them for
- * two significant figures from 1 ns to 2^36 - 1 ns. A value with its highest bit
- * at position p >= 8 is counted by that bit and the seven below it.
- */
-#define LATENCY_SUB_BITS	7
-#define LATENCY_BITS		36
-#define LATENCY_COUNTS		((LATENCY_BITS - LATENCY_SUB_BITS + 1) << LATENCY_SUB_BITS)
-
-struct latency {
-	__u64 counts[LATENCY_COUNTS];
-};

@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 #include "lab_arrival.h"
 #include "lab_meter.h"
+#include "latency.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -146,33 +147,12 @@ static __always_inline int window_advance(struct window *w, __u64 sequence)
 	return 0;
 }
 
-/* highest_bit - position of the highest bit of @v, which is not 0 */
-static __always_inline __u32 highest_bit(__u64 v)
-{
-	__u32 at = 0;
-
-	if (v >> 32) { v >>= 32; at += 32; }
-	if (v >> 16) { v >>= 16; at += 16; }
-	if (v >> 8) { v >>= 8; at += 8; }
-	if (v >> 4) { v >>= 4; at += 4; }
-	if (v >> 2) { v >>= 2; at += 2; }
-	return at + (v >> 1);
-}
-
 static __always_inline void latency_record(__u32 key, __u64 from, __u64 now)
 {
-	__u64 ns = now > from ? now - from : 0;
 	struct latency *l = bpf_map_lookup_elem(&latency_by_stream, &key);
-	__u32 shift, index;
 
-	if (!l)
-		return;
-	if (ns >> LATENCY_BITS)
-		ns = (1ULL << LATENCY_BITS) - 1;
-	shift = highest_bit(ns | 1 << LATENCY_SUB_BITS) - LATENCY_SUB_BITS;
-	index = (shift << LATENCY_SUB_BITS) + (ns >> shift);
-	if (index < LATENCY_COUNTS) /* always so, but the verifier does not see it */
-		l->counts[index]++;
+	if (l)
+		latency_count(l, now > from ? now - from : 0);
 }
 
 /* vary - add how much the latency differs from that of the frame before on this CPU

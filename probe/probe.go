@@ -19,6 +19,7 @@
 package probe
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -54,6 +55,15 @@ const (
 	HostIngress             // netif_receive_skb of any namespace: tp_btf
 	HostEgress              // net_dev_queue of any namespace: tp_btf
 )
+
+// String is how the point is shown.
+func (p Point) String() string {
+	namespace := ""
+	if p.Namespace != "" {
+		namespace = p.Namespace + ":"
+	}
+	return fmt.Sprintf("%s%s %v %v %v", namespace, p.Device, p.Hook, p.Side, p.Way)
+}
 
 // Point is one end of the way through a UPF. A TUN device turns things round: what
 // it sends goes to the UPF.
@@ -100,6 +110,10 @@ type Config struct {
 	NAT      bool          // N6 sees translated addresses: the fingerprint does without addresses, ports and ICMP identifiers
 
 	Sample Sampling
+
+	// Stats has the kernel account how long programs take (kernel.bpf_stats_enabled),
+	// all that there are on the machine, which costs each of them some 10 ns more.
+	Stats bool
 }
 
 // Sampling says which packets are reported one by one.

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+
+/* The probe at a device: one program for each point, made for it by constants, so that
+ * what does not concern it is not even looked at. Packets go on as they came.
+ */
+#include "probe_skb.h"
+#include "probe_pass.h"
+#include "probe_super.h"
+
+const volatile struct point here;
+
+const enum way *unused_way __attribute__((unused));
+const enum side *unused_side __attribute__((unused));
+const enum kind *unused_print __attribute__((unused));
+
+SEC("tc")
+int probe(struct __sk_buff *skb)
+{
+	struct frame f = {
+		.source = skb,
+		.data = (void *)(long)skb->data,
+		.end = (void *)(long)skb->data_end,
+		.octets = skb->len,
+		.segment = skb->gso_size,
+	};
+	__u64 now = here.way == WAY_OUT ? bpf_ktime_get_ns() : 0;
+	struct user u = {};
+	enum seen seen = parse_to_user(&f, &here, &u);
+
+	if (f.segment && (seen == SEEN_USER || seen == SEEN_DATAGRAMS)) {
+		struct super_walk walk = { .source = skb, .point = &here, .now = now };
+
+		super_pass(&walk, &u, seen, f.octets, f.segment);
+		return TC_ACT_UNSPEC;
+	}
+	if (seen == SEEN_USER)
+		seen = parse_user(&f, &u, here.upf);
+	if (seen == SEEN_USER)
+		pass(&here, &u, now);
+	else
+		pass_over(&here, seen);
+	return TC_ACT_UNSPEC;
+}
+
+/* sweep - look through the table for what is lost. Run by Go. */
+SEC("syscall")
+int sweep(void *context)
+{
+	struct sweeping s = { .now = bpf_ktime_get_ns() };
+
+	(void)context;
+	bpf_loop(flight_mask + 1, sweep_set, &s, 0);
+	held = s.held;
+	return 0;
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#pragma once
+#include "probe_maps.h"
+
+/* From the frame to the user packet.
+ *
+ * Lengths and offsets are octets of the frame. What is read goes into struct user at
+ * once, so that the verifier need not remember where a header was read from.
+ */
+#define PROTOCOL_ICMP	1
+#define PROTOCOL_TCP	6
+#define PROTOCOL_UDP	17
+#define PROTOCOL_ICMP6	58
+#define PROTOCOL_SCTP	132
+
+#define GTPU_PORT	2152
+#define GTPU_G_PDU	255
+#define GTPU_V_PT_MASK	0xf0
+#define GTPU_V1_PT	0x30	/* version 1, protocol type GTP */
+#define GTPU_OPT_MASK	0x07	/* E, S or PN: the optional word is present */
+#define GTPU_E		0x04
+#define GTPU_EXT_PSC	0x85	/* PDU Session Container */
+#define GTPU_EXT_MAX	4	/* extension headers that are stepped over */
+
+#define IP_OFFSET	0x1fff
+#define IP_MORE		0x2000
+
+/* What a frame is to a point. */
+enum seen {
+	SEEN_USER,		/* a user packet */
+	SEEN_NOTHING,		/* nothing that is counted: signalling, ARP */
+	SEEN_FOREIGN,		/* a packet of others */
+	SEEN_UNPARSED,		/* a user packet that cannot be read */
+	SEEN_DATAGRAMS,		/* a super-packet of GTP-U messages */
+	SEEN_BARE,		/* to be read as a user packet */
+};
+
+struct user {
+	__u64 print;		/* fingerprint */
+	__u64 source, destination;	/* as in the packet; of IPv6 the first 64 bits */
+	__u32 at;		/* where its IP header is */
+	__u32 octets;		/* IP header and above */
+	__u32 teid;		/* host order */
+	__u32 message;		/* octets of the GTP-U message */
+	__u32 ports;		/* NAT: source and destination, or identifiers, as in the packet */
+	__u16 cut;		/* the frame is the first fragment only */
+	__u8 tunnelled;
+	__u8 qfi;
+	__u8 version, protocol;
+};
+
+/* frame_at - @octets of the frame from octet @at on
+ *
+ * Return: where they are, which is @room if they had to be copied; NULL if the frame
+ * ends before.
+ */
+static __always_inline const void *frame_at(const struct frame *f, __u32 at, void *room, __u32 octets)
+{
+	const void *p = frame_reach(f, at, octets);
+
+	if (p)
+		return p;
+	return source_load(f->source, at, room, octets) ? NULL : room;
+}
+
+/* parse_link - step over the Ethernet header, VLAN tags included
+ *
+ * Return: SEEN_BARE or SEEN_NOTHING.
+ */
+static __always_inline enum seen parse_link(const struct frame *f, const volatile struct point *point, __u32 *at)
+{
+	__u16 room[7];
+	const __u16 *eth;
+	__u16 type;
+
+	*at = 0;
+	if (point->bare)
+		return SEEN_BARE;
+	eth = frame_at(f, 0, room, sizeof(room));
+	if (!eth)
+		return SEEN_NOTHING;
+	type = eth[6];
+	*at = sizeof(room);
+	for (int i = 0; i < 2 && (type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD)); i++) {
+		const __u16 *tag = frame_at(f, *at, room, 4);
+
+		if (!tag)
+			return SEEN_NOTHING;
+		type = tag[1];
+		*at += 4;
+	}
+	return type == bpf_htons(ETH_P_IP) || type == bpf_htons(ETH_P_IPV6) ? SEEN_BARE : SEEN_NOTHING;
+}
+
+static __always_inline int point_has_ip4(const volatile struct point *point, __be32 address)
+{
+	for (int i = 0; i < POINT_ADDRESSES && point->ip4[i]; i++) {
+		if (point->ip4[i] == address)
+			return 1;
+	}
+	return point->any;
+}
+
+static __always_inline int point_has_ip6(const volatile struct point *point, __u64 high, __u64 low)
+{
+	for (int i = 0; i < POINT_ADDRESSES && point->ip6[2 * i] | point->ip6[2 * i + 1]; i++) {
+		if (point->ip6[2 * i] == high && point->ip6[2 * i + 1] == low)
+			return 1;
+	}
+	return point->any;
+}
+
+/* The outer IP header, to which it all is the same. */
+struct outer {
+	__u32 octets;	/* of the header */
+	int ours;	/* from or to the UPF */
+	int later;	/* a fragment, not the first */
+	int first;	/* the first of fragments */
+};
+
+/* outer_ip - read what may be the outer IP header
+ *
+ * Return: 1 if UDP is behind it, which a later fragment may lack.
+ */
+static __always_inline int outer_ip(const struct frame *f, const volatile struct point *point, __u32 at, struct outer *o)
+{
+	__u32 room[10];
+	const __u32 *w = frame_at(f, at, room, 20);
+	const __u8 *octet = (const void *)w;
+	__u16 fragment;
+
+	if (!w)
+		return 0;
+	if (octet[0] >> 4 == 4) {
+		fragment = bpf_ntohs(((const __be16 *)w)[3]);
+		o->later = fragment & IP_OFFSET;
+		o->first = fragment & IP_MORE;
+		o->octets = (octet[0] & 15) * 4;
+		o->ours = point_has_ip4(point, point->way == WAY_IN ? w[4] : w[3]);
+		return octet[9] == PROTOCOL_UDP && o->octets >= 20;
+	}
+	if (octet[0] >> 4 != 6 || octet[6] != PROTOCOL_UDP)
+		return 0;
+	w = frame_at(f, at + (point->way == WAY_IN ? 24 : 8), room, 16);
+	if (!w)
+		return 0;
+	o->octets = 40;
+	o->later = o->first = 0;
+	o->ours = point_has_ip6(point, (__u64)w[1] << 32 | w[0], (__u64)w[3] << 32 | w[2]);
+	return 1;
+}
+
+/* parse_outer - step over outer IP and UDP headers, if there are such
+ *
+ * Return: SEEN_USER if GTP-U is behind them, else SEEN_BARE, at the point of N3 alone
+ * SEEN_NOTHING or SEEN_FOREIGN.
+ */
+static __always_inline enum seen parse_outer(const struct frame *f, const volatile struct point *point, struct user *u)
+{
+	enum seen other = point->side == SIDE_N3 ? SEEN_NOTHING : SEEN_BARE;
+	__be16 room[4];
+	const __be16 *udp;
+	struct outer o;
+
+	if (!outer_ip(f, point, u->at, &o) || o.later)
+		return other;
+	udp = frame_at(f, u->at + o.octets, room, sizeof(room));
+	if (!udp || udp[1] != bpf_htons(GTPU_PORT))
+		return other;
+	if (!o.ours)
+		return point->side == SIDE_N3 ? SEEN_FOREIGN : SEEN_BARE;
+	u->cut = o.first != 0;
+	u->at += o.octets + sizeof(room);
+	return SEEN_USER;
+}
+
+/* parse_extensions - step over extension headers, the first of @type
+ *
+ * Source: TS 29.281 V18.1.0, 5.2.1; TS 38.415 V18.2.0, 5.5.2.
+ * Return: SEEN_USER or SEEN_UNPARSED.
+ */
+static __always_inline enum seen parse_extensions(const struct frame *f, struct user *u, __u8 type)
+{
+	__u8 room[4];
+
+	for (int i = 0; type && i < GTPU_EXT_MAX; i++) {
+		const __u8 *ext = frame_at(f, u->at, room, 4);
+		__u32 octets;
+
+		if (!ext || !ext[0])
+			return SEEN_UNPARSED;
+		octets = ext[0] * 4;
+		if (type == GTPU_EXT_PSC)
+			u->qfi = ext[2] & (QFIS - 1);
+		type = ext[3];
+		if (octets > 4) {
+			ext = frame_at(f, u->at + octets - 1, room, 1);
+			if (!ext)
+				return SEEN_UNPARSED;
+			type = ext[0];
+		}
+		u->at += octets;
+	}
+	return type ? SEEN_UNPARSED : SEEN_USER;
+}
+
+/* parse_tunnel - step over the GTP-U header
+ *
+ * Source: TS 29.281 V18.1.0, 5.1.
+ * Return: SEEN_USER if a T-PDU is behind it.
+ */
+static __always_inline enum seen parse_tunnel(const struct frame *f, struct user *u)
+{
+	__u32 room[2];
+	const __u8 *h = frame_at(f, u->at, room, 8), *opt;
+	__u8 flags;
+
+	if (!h)
+		return SEEN_UNPARSED;
+	flags = h[0];
+	if ((flags & GTPU_V_PT_MASK) != GTPU_V1_PT || h[1] != GTPU_G_PDU)
+		return SEEN_NOTHING;
+	u->tunnelled = 1;
+	u->message = 8 + bpf_ntohs(((const __be16 *)h)[1]);
+	u->teid = bpf_ntohl(((const __be32 *)h)[1]);
+	u->at += 8;
+	if (!(flags & GTPU_OPT_MASK))
+		return SEEN_USER;
+	opt = frame_at(f, u->at, room, 4);
+	if (!opt)
+		return SEEN_UNPARSED;
+	u->at += 4;
+	return parse_extensions(f, u, flags & GTPU_E ? opt[3] : 0);
+}
+
+/* parse_to_user - from the frame to the IP header of the user packet, or to the first of
+ * several GTP-U messages
+ *
+ * Return: SEEN_USER, or what it is instead.
+ */
+static __always_inline enum seen parse_to_user(const struct frame *f, const volatile struct point *point, struct user *u)
+{
+	enum seen seen = parse_link(f, point, &u->at);
+	__u32 start;
+
+	if (seen != SEEN_BARE)
+		return seen;
+	if (point->side == SIDE_N6)
+		return SEEN_USER;
+	seen = parse_outer(f, point, u);
+	if (seen == SEEN_BARE)
+		return SEEN_USER;
+	if (seen != SEEN_USER)
+		return seen;
+	start = u->at;
+	seen = parse_tunnel(f, u);
+	if (seen == SEEN_USER && f->segment && u->message <= f->segment && f->octets - start > f->segment) {
+		u->at = start;
+		return SEEN_DATAGRAMS;
+	}
+	return seen;
+}

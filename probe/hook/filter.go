@@ -1,0 +1,67 @@
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// filter is a program as a filter of the qdisc clsact. It is known by its handle, which
+// is that of the process, so that nothing of others is touched.
+type filter struct {
+	place Place
+	attrs netlink.FilterAttrs
+}
+
+// Priorities at the ends of what a filter may have.
+const (
+	firstPriority = 1
+	lastPriority  = 0xbfff
+)
+
+func addFilter(program *ebpf.Program, p Place, d Device) (io.Closer, error) {
+	qdisc := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: d.Index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
+	if err := netlink.QdiscAdd(qdisc); err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, fmt.Errorf("qdisc clsact on %s (needs CAP_NET_ADMIN): %w", p.Device, err)
+	}
+	f := &filter{place: p, attrs: netlink.FilterAttrs{
+		LinkIndex: d.Index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: uint32(os.Getpid()),
+		Protocol: unix.ETH_P_ALL, Priority: lastPriority,
+	}}
+	if p.Egress {
+		f.attrs.Parent = netlink.HANDLE_MIN_EGRESS
+	}
+	if p.First {
+		f.attrs.Priority = firstPriority
+	}
+	for {
+		err := netlink.FilterAdd(&netlink.BpfFilter{FilterAttrs: f.attrs, Fd: program.FD(), Name: "plumbline-probe", DirectAction: true})
+		if !errors.Is(err, unix.EEXIST) {
+			return f, wrapped(err, p)
+		}
+		f.attrs.Handle += 1 << 22 // above what a PID can be: another one of this process
+	}
+}
+
+func wrapped(err error, p Place) error {
+	if err != nil {
+		return fmt.Errorf("filter on %s: %w", p.Device, err)
+	}
+	return nil
+}
+
+// Close takes the filter off. The qdisc stays, which may be others' by now.
+func (f *filter) Close() error {
+	return Within(f.place.Namespace, func() error {
+		err := netlink.FilterDel(&netlink.BpfFilter{FilterAttrs: f.attrs})
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) { // the device has gone
+			return nil
+		}
+		return wrapped(err, f.place)
+	})
+}

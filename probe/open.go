@@ -1,0 +1,235 @@
+package probe
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math/bits"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+)
+
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package probe -no-global-types -type point -type count -type account -type latency -type prefix_key -type kind -type side -type way probe ../bpf/probe.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf -I/usr/include/x86_64-linux-gnu
+
+// Bounds.
+const (
+	maxUPFs    = 16      // measured by one Probe
+	maxPoints  = 256     // bpf/probe_maps.h, count_by_point
+	morePairs  = 48      // of a UPF and a slice: room for those learnt later
+	maxPairs   = 1 << 13 // bpf/probe_slice.h
+	qfis       = 64
+	ways       = 4       // of a set, bpf/probe_maps.h
+	maxFlights = 1 << 24 // 256 Mbyte
+	ringOctets = 8 << 20 // of samples: some 200,000
+)
+
+// Defaults of Config.
+const (
+	DefaultInFlight = 65536
+	DefaultTimeout  = time.Second
+)
+
+// epochTime is how long programs rely on what they have found of a slice.
+const epochTime = time.Second
+
+// Probe measures. Its methods may be called by several goroutines at once.
+type Probe struct {
+	cfg  Config
+	spec *ebpf.CollectionSpec // with the probe's constants, but not those of points
+	base *ebpf.Collection     // the tables, which all points share, and the sweep
+
+	mu       sync.Mutex
+	upfs     []UPF
+	pairs    []pair
+	numbers  map[pair]uint32 // index in pairs
+	points   []*pointState
+	epoch    uint32
+	begun    time.Time // of the epoch
+	renewing bool      // the next one begins soon
+	closed   bool
+	stats    closer // of the kernel's accounting of programs
+
+	sweeping sync.Mutex
+	stop     chan struct{}
+	stopped  sync.WaitGroup
+}
+
+// pair is a slice through a UPF: bpf/probe.h.
+type pair struct {
+	upf   int
+	slice string
+}
+
+type closer interface{ Close() error }
+
+// Open makes a probe that is at no point yet. It needs CAP_BPF, CAP_NET_ADMIN and
+// CAP_PERFMON.
+func Open(c Config) (*Probe, error) {
+	if err := c.complete(); err != nil {
+		return nil, fmt.Errorf("probe: %w", err)
+	}
+	p := &Probe{cfg: c, numbers: map[pair]uint32{}, stop: make(chan struct{}), begun: time.Now()}
+	if err := p.load(); err != nil {
+		return nil, fmt.Errorf("probe: %w", err)
+	}
+	for _, u := range c.UPFs {
+		if _, err := p.AddUPF(u); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+	}
+	if c.Stats {
+		stats, err := ebpf.EnableStats(uint32(statsRunTime))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("probe: cost in place: %w", err), p.Close())
+		}
+		p.stats = stats
+	}
+	p.stopped.Go(p.sweepOften)
+	return p, nil
+}
+
+// statsRunTime is BPF_STATS_RUN_TIME.
+const statsRunTime = 0
+
+func (c *Config) complete() error {
+	if c.InFlight == 0 {
+		c.InFlight = DefaultInFlight
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	switch {
+	case c.InFlight < 0 || c.InFlight > maxFlights:
+		return fmt.Errorf("%d packets in flight: want 1 to %d", c.InFlight, maxFlights)
+	case c.Timeout < time.Millisecond || c.Timeout > time.Hour:
+		return fmt.Errorf("timeout of %v: want 1ms to 1h", c.Timeout)
+	case len(c.UPFs) > maxUPFs:
+		return fmt.Errorf("%d UPFs: want at most %d", len(c.UPFs), maxUPFs)
+	case c.pairs() > maxPairs:
+		return fmt.Errorf("%d slices of %d UPFs: want at most %d together", len(c.Slices), len(c.UPFs), maxPairs)
+	case c.Sample.Above < 0:
+		return fmt.Errorf("samples above %v: want a time", c.Sample.Above)
+	}
+	return nil
+}
+
+// pairs is how many there is room for.
+func (c *Config) pairs() int { return maxUPFs + max(morePairs, len(c.UPFs)*len(c.Slices)) }
+
+// sets is how many the table of packets in flight has, a power of two.
+func (c *Config) sets() uint32 {
+	return 1 << bits.Len32(uint32((c.InFlight+ways-1)/ways-1))
+}
+
+func (c *Config) sampling() bool { return c.Sample.Every > 0 || c.Sample.Above > 0 }
+
+func (p *Probe) load() error {
+	spec, err := loadProbe()
+	if err != nil {
+		return err
+	}
+	series := uint32(2 * p.cfg.pairs())
+	for _, name := range []string{"account_by_series", "latency_by_series", "swept_by_series"} {
+		spec.Maps[name].MaxEntries = series
+	}
+	spec.Maps["flight_by_print"].MaxEntries = p.cfg.sets()
+	spec.Maps["pair_by_qfi"].MaxEntries = maxUPFs * qfis
+	if p.cfg.sampling() {
+		spec.Maps["tunnel_by_way"].MaxEntries = ways * p.cfg.sets()
+		spec.Maps["samples"].MaxEntries = ringOctets
+	}
+	if err := p.setConstants(spec); err != nil {
+		return err
+	}
+	p.spec = spec
+	base := spec.Copy()
+	base.Programs = map[string]*ebpf.ProgramSpec{"sweep": base.Programs["sweep"]}
+	p.base, err = ebpf.NewCollection(base)
+	return err
+}
+
+func (p *Probe) setConstants(spec *ebpf.CollectionSpec) error {
+	var masks [probeKindPRINT_MAX]mask
+	for kind := range masks {
+		masks[kind] = printMask(probeKind(kind), p.cfg.NAT)
+	}
+	var seed [64]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	for name, value := range map[string]any{
+		"flight_mask":       p.cfg.sets() - 1,
+		"timeout_ns":        uint64(p.cfg.Timeout),
+		"nat":               flag(p.cfg.NAT),
+		"sampling":          flag(p.cfg.sampling()),
+		"sample_every":      p.cfg.Sample.Every,
+		"sample_above_ns":   uint64(p.cfg.Sample.Above),
+		"total_store_order": flag(runtime.GOARCH == "amd64" || runtime.GOARCH == "386"),
+		"print_mask":        masks,
+		"print_seed":        seed,
+	} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return fmt.Errorf("constant %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func flag(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// AddUPF adds a UPF and returns its index. There is room for 16; what was counted of
+// one stays.
+func (p *Probe) AddUPF(u UPF) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case len(p.upfs) == maxUPFs:
+		return 0, fmt.Errorf("probe: UPF %s: there are %d, and no room for more", u.Name, maxUPFs)
+	case len(u.N3) > maxAddresses:
+		return 0, fmt.Errorf("probe: UPF %s: %d addresses at N3: want at most %d", u.Name, len(u.N3), maxAddresses)
+	}
+	i := len(p.upfs)
+	p.upfs = append(p.upfs, u)
+	p.number(pair{upf: i})
+	for _, s := range p.cfg.Slices {
+		p.number(pair{upf: i, slice: s.Name})
+	}
+	for _, prefix := range u.UEs {
+		if err := p.putPrefix(i, prefix, uint32(i)|prefixWeak); err != nil {
+			return 0, fmt.Errorf("probe: UPF %s: %w", u.Name, err)
+		}
+	}
+	return i, nil
+}
+
+// Close takes the probe off everywhere.
+func (p *Probe) Close() error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil
+	}
+	p.closed = true
+	points := p.points
+	p.mu.Unlock()
+	close(p.stop)
+	p.stopped.Wait()
+	var errs []error
+	for _, s := range points {
+		errs = append(errs, s.detach())
+	}
+	if p.stats != nil {
+		errs = append(errs, p.stats.Close())
+	}
+	p.base.Close()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package probe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sys/unix"
+)
+
+// Snapshot is what a probe has seen since it was opened.
+type Snapshot struct {
+	At          time.Time
+	MonotonicNs uint64 // the same moment by CLOCK_MONOTONIC
+
+	// Series are those that have packets, by UPF, slice and direction.
+	Series []Series
+	Points []PointCount // in the order in which they were first attached to
+
+	// Held is how many packets the table has, counted one by one. When no packet moves,
+	// it is the sum of Account.InFlight of all series.
+	Held uint64
+
+	SamplesLost uint64 // for which there was no room in the ring
+}
+
+// PointCount is what has passed a point. Of what left the UPF there,
+//
+//	Packets = matched ones + AmbiguousOut + Unmatched
+type PointCount struct {
+	Point
+	Attached bool
+
+	Packets      uint64 // of the UPF's UEs
+	AmbiguousOut uint64 // left: one of several that are alike
+	Unmatched    uint64 // left: did not come in, or too long ago, or was changed by the UPF
+	Foreign      uint64 // of others: not in Packets
+	Unparsed     uint64 // could not be read: not in Packets
+
+	Cost Cost
+}
+
+// Read returns what was counted so far. While packets flow, those that came while it
+// reads are in flight.
+func (p *Probe) Read() (*Snapshot, error) {
+	s, err := p.read()
+	if err != nil {
+		return nil, fmt.Errorf("probe: read: %w", err)
+	}
+	return s, nil
+}
+
+func (p *Probe) read() (*Snapshot, error) {
+	held, err := p.sweep()
+	if err != nil {
+		return nil, err
+	}
+	s := &Snapshot{At: time.Now(), MonotonicNs: monotonic(), Held: held, SamplesLost: p.SamplesLost()}
+	p.mu.Lock()
+	pairs, upfs, points := slices.Clone(p.pairs), slices.Clone(p.upfs), slices.Clone(p.points)
+	p.mu.Unlock()
+	for n, x := range pairs {
+		for _, d := range []Direction{Uplink, Downlink} {
+			if x.upf < 0 {
+				continue
+			}
+			series := Series{UPF: upfs[x.upf].Name, Slice: x.slice, Direction: d}
+			if err := p.readSeries(uint32(2*n)+uint32(d), &series); err != nil {
+				return nil, fmt.Errorf("slice %q of UPF %s: %w", x.slice, series.UPF, err)
+			}
+			if series.In > 0 {
+				s.Series = append(s.Series, series)
+			}
+		}
+	}
+	slices.SortFunc(s.Series, func(a, b Series) int {
+		return cmp.Or(cmp.Compare(a.UPF, b.UPF), cmp.Compare(a.Slice, b.Slice), cmp.Compare(a.Direction, b.Direction))
+	})
+	for _, x := range points {
+		count, err := p.readPoint(x)
+		if err != nil {
+			return nil, fmt.Errorf("point %v: %w", x.point, err)
+		}
+		s.Points = append(s.Points, count)
+	}
+	return s, nil
+}
+
+// readSeries reads what became of packets before it reads how many came in: so what
+// came meanwhile is in flight, and never less than nothing.
+func (p *Probe) readSeries(n uint32, s *Series) error {
+	var swept uint64
+	if err := p.base.Maps["swept_by_series"].Lookup(n, &swept); err != nil {
+		return err
+	}
+	before, err := p.account(n)
+	if err != nil {
+		return err
+	}
+	if s.Delay, err = p.latency(n, before.Matched); err != nil {
+		return err
+	}
+	after, err := p.account(n)
+	if err != nil {
+		return err
+	}
+	s.Account = Account{
+		In: after.In, Matched: before.Matched, Lost: before.Lost + swept,
+		Ambiguous: before.Ambiguous, Evicted: before.Evicted, Octets: before.Octets,
+	}
+	s.InFlight = s.In - s.Matched - s.Lost - s.Ambiguous - s.Evicted
+	return nil
+}
+
+func (p *Probe) account(n uint32) (sum probeAccount, err error) {
+	var perCPU []probeAccount
+	if err := p.base.Maps["account_by_series"].Lookup(n, &perCPU); err != nil {
+		return sum, err
+	}
+	for _, a := range perCPU {
+		sum.In += a.In
+		sum.Matched += a.Matched
+		sum.Lost += a.Lost
+		sum.Ambiguous += a.Ambiguous
+		sum.Evicted += a.Evicted
+		sum.Octets += a.Octets
+	}
+	return sum, nil
+}
+
+// The histograms' geometry: bpf/latency.h.
+const (
+	lowestNs           = 1
+	highestNs          = 1<<36 - 1
+	significantFigures = 2
+)
+
+// latency reads a histogram, unless nothing is in it.
+func (p *Probe) latency(n uint32, matched uint64) (*hdrhistogram.Histogram, error) {
+	total := make([]int64, len(probeLatency{}.Counts))
+	if matched > 0 {
+		var perCPU []probeLatency
+		if err := p.base.Maps["latency_by_series"].Lookup(n, &perCPU); err != nil {
+			return nil, err
+		}
+		for _, cpu := range perCPU {
+			for i, n := range cpu.Counts {
+				total[i] += int64(n)
+			}
+		}
+	}
+	return hdrhistogram.Import(&hdrhistogram.Snapshot{
+		LowestTrackableValue: lowestNs, HighestTrackableValue: highestNs, SignificantFigures: significantFigures,
+		Counts: total,
+	}), nil
+}
+
+func (p *Probe) readPoint(s *pointState) (PointCount, error) {
+	c := PointCount{Point: s.point}
+	var perCPU []probeCount
+	if err := p.base.Maps["count_by_point"].Lookup(s.number, &perCPU); err != nil {
+		return c, err
+	}
+	for _, n := range perCPU {
+		c.Packets += n.Packets
+		c.AmbiguousOut += n.Ambiguous
+		c.Unmatched += n.Unmatched
+		c.Foreign += n.Foreign
+		c.Unparsed += n.Unparsed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.Attached = s.program != nil
+	c.Cost = s.total()
+	return c, nil
+}
+
+// monotonic is the clock of the programs.
+func monotonic() uint64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // never fails
+	return uint64(now.Nano())
+}
