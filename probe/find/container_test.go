@@ -1,0 +1,171 @@
+package find
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	id1 = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	uid = "1f0c1e9a-5b52-4a0e-9a53-9d1c2f9b7e11"
+)
+
+// TestParseCgroup has the control groups that runtimes make, by systemd and by
+// themselves, in versions 1 and 2.
+func TestParseCgroup(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		want       []Container
+	}{
+		{"host", "0::/system.slice/open5gs-upfd.service\n", nil},
+		{"root", "0::/\n", nil},
+		{"docker, systemd", "0::/system.slice/docker-" + id1 + ".scope\n", []Container{{Runtime: "docker", ID: id1}}},
+		{"docker, version 1", "12:pids:/docker/" + id1 + "\n1:name=systemd:/docker/" + id1 + "\n", []Container{{Runtime: "docker", ID: id1}}},
+		{"docker, relative", "0::/../docker-" + id1 + ".scope\n", []Container{{Runtime: "docker", ID: id1}}},
+		{"podman", "0::/machine.slice/libpod-" + id1 + ".scope/container\n", []Container{{Runtime: "podman", ID: id1}}},
+		{"podman, rootless", "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + id1 + ".scope\n", []Container{{Runtime: "podman", ID: id1}}},
+		{"conmon of podman", "0::/machine.slice/libpod-conmon-" + id1 + ".scope\n", nil},
+		{"nerdctl", "0::/system.slice/nerdctl-" + id1 + ".scope\n", []Container{{Runtime: "containerd", ID: id1}}},
+		{"containerd", "0::/default/" + id1 + "\n", []Container{{Runtime: "containerd", ID: id1}}},
+		{
+			"Kubernetes, systemd",
+			"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1f0c1e9a_5b52_4a0e_9a53_9d1c2f9b7e11.slice/cri-containerd-" + id1 + ".scope\n",
+			[]Container{{Runtime: "containerd", ID: id1, PodUID: uid}},
+		},
+		{
+			"Kubernetes, guaranteed, CRI-O",
+			"0::/kubepods.slice/kubepods-pod1f0c1e9a_5b52_4a0e_9a53_9d1c2f9b7e11.slice/crio-" + id1 + ".scope\n",
+			[]Container{{Runtime: "cri-o", ID: id1, PodUID: uid}},
+		},
+		{"Kubernetes, cgroupfs", "4:memory:/kubepods/besteffort/pod" + uid + "/" + id1 + "\n", []Container{{Runtime: "containerd", ID: id1, PodUID: uid}}},
+		{"Incus", "0::/lxc.payload.upf1/system.slice/open5gs-upfd.service\n", []Container{{Runtime: "lxc", ID: "upf1", Name: "upf1"}}},
+		{"LXC before 4", "0::/lxc/upf1\n", []Container{{Runtime: "lxc", ID: "upf1", Name: "upf1"}}},
+		{"docker in Incus", "0::/lxc.payload.vm/system.slice/docker-" + id1 + ".scope\n", []Container{{Runtime: "lxc", ID: "vm", Name: "vm"}, {Runtime: "docker", ID: id1}}},
+		{"no id", "0::/system.slice/docker-0123.scope\n", nil},
+		{"hostile name", "0::/lxc.payload.a\x1b[31m\n", []Container{{Runtime: "lxc", ID: "a\x1b[31m", Name: "a?[31m"}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, parseCgroup(tc.text)); diff != "" {
+				t.Errorf("containers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// state is the root of a machine with these files.
+func state(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for path, text := range files {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// TestNames reads what runtimes keep of a container, and asks their programs only for what
+// is not there.
+func TestNames(t *testing.T) {
+	const bundle = `{"ociVersion":"1.1.0","annotations":{"io.kubernetes.cri.container-name":"upf","io.kubernetes.cri.sandbox-name":"open5gs-upf-0","io.kubernetes.cri.sandbox-namespace":"core"}}`
+	for _, tc := range []struct {
+		name    string
+		files   map[string]string
+		answers map[string]string // by program
+		of      Container
+		want    Container
+		asked   int
+	}{
+		{
+			name:  "docker",
+			files: map[string]string{"/var/lib/docker/containers/" + id1 + "/config.v2.json": `{"ID":"` + id1 + `","Name":"/upf1","Config":{"Labels":{}}}`},
+			of:    Container{Runtime: "docker", ID: id1},
+			want:  Container{Runtime: "docker", ID: id1, Name: "upf1"},
+		},
+		{
+			name: "docker's program", answers: map[string]string{"docker": "/upf1\n"}, asked: 1,
+			of: Container{Runtime: "docker", ID: id1}, want: Container{Runtime: "docker", ID: id1, Name: "upf1"},
+		},
+		{
+			name: "nobody knows", asked: 1,
+			of: Container{Runtime: "docker", ID: id1}, want: Container{Runtime: "docker", ID: id1},
+		},
+		{
+			name:  "podman",
+			files: map[string]string{"/var/lib/containers/storage/overlay-containers/containers.json": `[{"id":"ff","names":["other"]},{"id":"` + id1 + `","names":["upf1"]}]`},
+			of:    Container{Runtime: "podman", ID: id1},
+			want:  Container{Runtime: "podman", ID: id1, Name: "upf1"},
+		},
+		{
+			name:  "Kubernetes with containerd",
+			files: map[string]string{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/" + id1 + "/config.json": bundle},
+			of:    Container{Runtime: "containerd", ID: id1, PodUID: uid},
+			want:  Container{Runtime: "containerd", ID: id1, PodUID: uid, Name: "upf", PodNamespace: "core", Pod: "open5gs-upf-0"},
+		},
+		{
+			name:  "pod by its logs",
+			files: map[string]string{"/var/log/pods/core_open5gs-upf-0_" + uid + "/upf/0.log": ""},
+			of:    Container{Runtime: "cri-o", ID: id1, PodUID: uid}, asked: 1,
+			want: Container{Runtime: "cri-o", ID: id1, PodUID: uid, PodNamespace: "core", Pod: "open5gs-upf-0"},
+		},
+		{
+			name:    "CRI's program",
+			answers: map[string]string{"crictl": `{"status":{"labels":{"io.kubernetes.pod.name":"p","io.kubernetes.pod.namespace":"n","io.kubernetes.container.name":"c\u001b"}}}`},
+			of:      Container{Runtime: "cri-o", ID: id1, PodUID: uid}, asked: 1,
+			want: Container{Runtime: "cri-o", ID: id1, PodUID: uid, Name: "c?", PodNamespace: "n", Pod: "p"},
+		},
+		{
+			name:  "not JSON",
+			files: map[string]string{"/var/lib/docker/containers/" + id1 + "/config.v2.json": `{"Name":`},
+			of:    Container{Runtime: "docker", ID: id1}, asked: 1,
+			want: Container{Runtime: "docker", ID: id1},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			asked := 0
+			r := newRuntimes(t.Context(), state(t, tc.files))
+			r.ask = func(name string, _ ...string) ([]byte, error) {
+				asked++
+				if answer, ok := tc.answers[name]; ok {
+					return []byte(answer), nil
+				}
+				return nil, errors.New("not installed")
+			}
+			for range 2 { // the second time it is known
+				got := tc.of
+				r.name(&got)
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("container (-want +got):\n%s", diff)
+				}
+			}
+			if asked != tc.asked {
+				t.Errorf("programs asked: got %d, want %d", asked, tc.asked)
+			}
+		})
+	}
+}
+
+func TestIsContainer(t *testing.T) {
+	c := Container{Runtime: "containerd", ID: id1, Name: "upf", PodUID: uid, PodNamespace: "core", Pod: "upf-0"}
+	for name, want := range map[string]bool{"upf": true, id1: true, id1[:12]: true, id1[:11]: false, "": false, "up": false} {
+		if got := c.is(name); got != want {
+			t.Errorf("container %q: got %v, want %v", name, got, want)
+		}
+	}
+	for pod, want := range map[string]bool{"upf-0": true, "core/upf-0": true, uid: true, "other/upf-0": false, "upf": false, "": false} {
+		if got := c.isPod(pod); got != want {
+			t.Errorf("pod %q: got %v, want %v", pod, got, want)
+		}
+	}
+	if alone := (&Container{Runtime: "docker", ID: id1}); alone.isPod("") || alone.isPod("/") {
+		t.Error("a container without a pod is of one")
+	}
+}
