@@ -45,7 +45,7 @@ generate: setup ## eBPF objects and protobuf code, again from their sources
 	go generate ./...
 
 generate-check: generate ## the committed generated code is what its sources give
-	$(GIT) diff --exit-code --stat -- '*_bpfel.o' $$($(GIT) grep -lE '^// Code generated .* DO NOT EDIT\.$$' -- '*.go')
+	$(GIT) diff --exit-code --stat -- '*_bpfel.o' docs/nfapi-messages.md deploy/wireshark $$($(GIT) grep -lE '^// Code generated .* DO NOT EDIT\.$$' -- '*.go')
 
 unit: setup ## tests that need no root, with the race detector; golden vectors, too
 	CGO_ENABLED=1 $(GO_TEST) -race $(call packages,.,$(KERNEL)|$(NAMESPACE))

@@ -34,6 +34,7 @@ type commands struct {
 	Lab      labCommand      `cmd:"" help:"Measure any UPF: throughput, latency, loss, N4 load, correctness of rules."`
 	Probe    probeCommand    `cmd:"" help:"Measure how long each slice's packets stay in UPFs of any make that run on this machine."`
 	PFCP     pfcpCommand     `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`
+	NFAPI    nfapiCommand    `cmd:"" name:"nfapi" help:"Take messages of the nFAPI split apart, and make them: P5 and P7 of a 5G gNB."`
 	Sessions sessionsCommand `cmd:"" help:"List the PFCP sessions of the running UPF."`
 	Show     showCommand     `cmd:"" help:"Show a session, associations, slices, datapath, peers or configuration of the running UPF."`
 	Drops    dropsCommand    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`

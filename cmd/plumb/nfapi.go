@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"plumbline/nfapi"
+)
+
+type nfapiCommand struct {
+	Decode nfapiDecodeCommand `cmd:"" help:"Take a message in hex apart: JSON with every field."`
+	Encode nfapiEncodeCommand `cmd:"" help:"Make a message of such JSON, in hex."`
+}
+
+// Help is shown by plumb nfapi --help.
+func (nfapiCommand) Help() string {
+	return `Messages between VNF and PNF of a 5G gNB, as OpenAirInterface and NVIDIA Aerial send them.
+
+Examples:
+
+    plumb nfapi decode --plane p7 --hex 00010082000000160007000000000001e24003ff0013
+    plumb nfapi decode --plane p5 --hex 00010004000000000000 | plumb nfapi encode --plane p5 --hex
+    plumb nfapi decode --profile oai-2024 --plane p7 --hex - < message.hex
+`
+}
+
+// nfapiPeer says whose messages they are.
+type nfapiPeer struct {
+	Profile string `default:"oai-2025" enum:"oai-2025,oai-2024,aerial" help:"Whose layout: oai-2025, oai-2024 or aerial. Default: oai-2025."`
+	Plane   string `default:"p7" enum:"p5,p7" help:"p5 (configuration) or p7 (each slot). Default: p7."`
+}
+
+func (c *nfapiPeer) parse() (nfapi.Profile, nfapi.Plane, error) {
+	profile, err := nfapi.ParseProfile(c.Profile)
+	if err != nil {
+		return 0, 0, usageError{err}
+	}
+	if c.Plane == "p5" {
+		return profile, nfapi.P5, nil
+	}
+	return profile, nfapi.P7, nil
+}
+
+type nfapiDecodeCommand struct {
+	nfapiPeer `embed:""`
+	Hex       string `required:"" placeholder:"HEX" help:"The message with its header, blanks as they come; '-' reads standard input."`
+}
+
+// Help is shown by plumb nfapi decode --help.
+func (nfapiDecodeCommand) Help() string {
+	return `Prints JSON with the header and all fields, under the names that they have in OpenAirInterface. A wrong checksum is said in header.checksum_state. Octets that no field has are kept: PDUs of unknown type, vendor extensions, padding that is not zero.
+
+The exit code is 1 for a message that cannot be decoded; the error says where.
+`
+}
+
+func (c *nfapiDecodeCommand) Run(out io.Writer) error {
+	profile, plane, err := c.parse()
+	if err != nil {
+		return err
+	}
+	digits := c.Hex
+	if digits == "-" {
+		text, err := io.ReadAll(io.LimitReader(os.Stdin, 4*nfapi.MaxMessage))
+		if err != nil {
+			return err
+		}
+		digits = string(text)
+	}
+	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
+	if err != nil {
+		return usageError{fmt.Errorf("--hex: %w", err)}
+	}
+	if len(b) == 0 {
+		return usageError{errors.New("--hex: no octets")}
+	}
+	view, err := profile.JSON(plane, b)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, view, "", "  "); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, text.String())
+	return nil
+}
+
+type nfapiEncodeCommand struct {
+	nfapiPeer `embed:""`
+	Hex       bool `help:"Print hex, the one form that there is."`
+}
+
+// Help is shown by plumb nfapi encode --help.
+func (nfapiEncodeCommand) Help() string {
+	return `Reads from standard input what 'plumb nfapi decode' prints, and prints the same octets in hex. Lengths and counts are computed; the checksum is written as it is given. A field that is not given is 0, a name that is not known is an error.
+`
+}
+
+func (c *nfapiEncodeCommand) Run(out io.Writer) error {
+	profile, plane, err := c.parse()
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(os.Stdin, 64*nfapi.MaxMessage))
+	if err != nil {
+		return err
+	}
+	b, err := profile.FromJSON(plane, text)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, hex.EncodeToString(b))
+	return nil
+}

@@ -1,0 +1,241 @@
+package nfapi
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Generation is the form of a header.
+type Generation uint8
+
+// The generations. Source: SCF 225, as OpenAirInterface has it.
+const (
+	Gen2025 Generation = iota // P5 10 octets, P7 18: length of 32 bits
+	Gen2024                   // P5 8 octets, P7 16: length of 16 bits
+	GenFAPI                   // 8 octets: number of messages, opaque, message id, length of the body
+)
+
+var generationNames = [...]string{"2025", "2024", "fapi"}
+
+// String returns the name of the generation.
+func (g Generation) String() string {
+	if int(g) < len(generationNames) {
+		return generationNames[g]
+	}
+	return fmt.Sprintf("generation(%d)", uint8(g))
+}
+
+// Generation is that of the profile's headers.
+func (p Profile) Generation() Generation {
+	switch p {
+	case OAI2024:
+		return Gen2024
+	case Aerial:
+		return GenFAPI
+	}
+	return Gen2025
+}
+
+// Plane is P5 or P7.
+type Plane uint8
+
+// The planes.
+const (
+	P7 Plane = iota
+	P5
+)
+
+// lenHeader is the length of a header in octets.
+func lenHeader(plane Plane, g Generation) int {
+	switch {
+	case g == GenFAPI:
+		return 8
+	case plane == P5:
+		return 10 - 2*int(g)
+	}
+	return 18 - 2*int(g)
+}
+
+// HeaderLen is how many octets a header of the profile has.
+func (p Profile) HeaderLen(plane Plane) int { return lenHeader(plane, p.Generation()) }
+
+// Header is that of a P5 or P7 message. Length is what is on the wire: on P5 and in
+// FAPI the octets of the body, on P7 those of the segment with its header. Encoding
+// counts it anew.
+type Header struct {
+	Generation Generation
+	PhyID      uint16 // GenFAPI: the opaque handle
+	MessageID  MessageID
+	Length     uint32
+	Spare      uint16 // P5
+	Segment    uint16 // P7, m_segment_sequence: more<<15 | segment<<8 | sequence
+	Checksum   uint32 // P7
+	Timestamp  uint32 // P7: us in the SFN cycle of 10.24 s
+	Messages   uint8  // GenFAPI: how many, 1
+}
+
+// More reports whether further segments follow.
+func (h *Header) More() bool { return h.Segment&0x8000 != 0 }
+
+// SegmentNumber is that of the segment, 0 to 127.
+func (h *Header) SegmentNumber() uint8 { return uint8(h.Segment>>8) & 0x7f }
+
+// Sequence is that of the message, modulo 256, one count for each sender and PHY.
+func (h *Header) Sequence() uint8 { return uint8(h.Segment) }
+
+// Whole reports whether the message is not segmented.
+func (h *Header) Whole() bool { return h.Segment&0xff00 == 0 }
+
+func (p Profile) order() binary.ByteOrder {
+	if p == Aerial {
+		return binary.LittleEndian
+	}
+	return binary.BigEndian
+}
+
+// ParseP7 reads the header of a datagram; body shares b. The generation is found by
+// the length field, which has to be that of the datagram.
+func (p Profile) ParseP7(b []byte) (h Header, body []byte, err error) {
+	return p.parse(P7, b)
+}
+
+// ParseP5 reads the header of a P5 message, which b has to be, no more and no less.
+func (p Profile) ParseP5(b []byte) (h Header, body []byte, err error) {
+	return p.parse(P5, b)
+}
+
+func (p Profile) parse(plane Plane, b []byte) (h Header, body []byte, err error) {
+	generations := [...]Generation{Gen2025, Gen2024}
+	if p == Aerial {
+		generations = [...]Generation{GenFAPI, Gen2025}
+	}
+	if len(b) > MaxMessage {
+		return h, nil, fmt.Errorf("nfapi: %d octets: %w", len(b), ErrTooLong)
+	}
+	for _, g := range generations {
+		n := lenHeader(plane, g)
+		if len(b) < n {
+			continue
+		}
+		if counted := len(b) - without(plane, g, n); p.lengthIn(g, b) == uint32(counted) {
+			return p.read(plane, g, b), b[n:], nil
+		}
+	}
+	if least := lenHeader(plane, generations[1]); len(b) < min(least, 8) {
+		return h, nil, fmt.Errorf("nfapi: header: %d octets: %w", len(b), ErrShort)
+	}
+	return h, nil, fmt.Errorf("nfapi: header: length field at octet 4 is %d or %d, the message has %d octets: %w",
+		p.lengthIn(Gen2025, b), p.lengthIn(Gen2024, b), len(b), ErrHeader)
+}
+
+// without is how many octets the length field does not count.
+func without(plane Plane, g Generation, header int) int {
+	if plane == P7 && g != GenFAPI {
+		return 0
+	}
+	return header
+}
+
+// lengthIn reads the length field; b has 8 octets at least.
+func (p Profile) lengthIn(g Generation, b []byte) uint32 {
+	if g == Gen2024 {
+		return uint32(p.order().Uint16(b[4:]))
+	}
+	return p.order().Uint32(b[4:])
+}
+
+// read takes the fields out of b, which has them.
+func (p Profile) read(plane Plane, g Generation, b []byte) Header {
+	o := p.order()
+	h := Header{Generation: g, Length: p.lengthIn(g, b), MessageID: MessageID(o.Uint16(b[2:]))}
+	if g == GenFAPI {
+		h.Messages, h.PhyID = b[0], uint16(b[1])
+		return h
+	}
+	h.PhyID = o.Uint16(b)
+	rest := b[8-2*int(g):]
+	if plane == P5 {
+		h.Spare = o.Uint16(rest)
+		return h
+	}
+	h.Segment, h.Checksum, h.Timestamp = o.Uint16(rest), o.Uint32(rest[2:]), o.Uint32(rest[6:])
+	return h
+}
+
+// put writes the header in front of a body that ends with b.
+func (p Profile) put(plane Plane, h *Header, b []byte) {
+	o, n := p.order(), lenHeader(plane, h.Generation)
+	length := uint32(len(b) - without(plane, h.Generation, n))
+	o.PutUint16(b[2:], uint16(h.MessageID))
+	if h.Generation == GenFAPI {
+		b[0], b[1] = h.Messages, uint8(h.PhyID)
+		o.PutUint32(b[4:], length)
+		return
+	}
+	o.PutUint16(b, h.PhyID)
+	rest := b[6:]
+	if h.Generation == Gen2024 {
+		o.PutUint16(b[4:], uint16(length))
+	} else {
+		o.PutUint32(b[4:], length)
+		rest = b[8:]
+	}
+	if plane == P5 {
+		o.PutUint16(rest, h.Spare)
+		return
+	}
+	o.PutUint16(rest, h.Segment)
+	o.PutUint32(rest[2:], h.Checksum)
+	o.PutUint32(rest[6:], h.Timestamp)
+}
+
+// EncodeP7 writes header and message into b and returns how many octets. Length,
+// and MessageID, are set; Checksum is written as it is: [Profile.Seal] computes it.
+func (p Profile) EncodeP7(h *Header, m Message, b []byte) (int, error) {
+	return p.encode(P7, h, m, b)
+}
+
+// EncodeP5 writes header and message into b and returns how many octets.
+func (p Profile) EncodeP5(h *Header, m Message, b []byte) (int, error) {
+	return p.encode(P5, h, m, b)
+}
+
+func (p Profile) encode(plane Plane, h *Header, m Message, b []byte) (int, error) {
+	at := lenHeader(plane, h.Generation)
+	if len(b) < at {
+		return 0, fmt.Errorf("nfapi: header of %d octets into %d: %w", at, len(b), ErrRoom)
+	}
+	n, err := m.EncodeBody(p, b[at:])
+	if err != nil {
+		return 0, err
+	}
+	n += at
+	counted := n - without(plane, h.Generation, at)
+	if h.Generation == Gen2024 && counted > 0xffff {
+		return 0, fmt.Errorf("nfapi: %d octets, the length field holds 65535: %w", counted, ErrTooLong)
+	}
+	h.MessageID, h.Length = m.MessageID(), uint32(counted)
+	p.put(plane, h, b[:n])
+	return n, nil
+}
+
+// FrameP5 says how many octets the P5 message has that a stream begins with; ok is
+// false if b has not yet its header.
+func (p Profile) FrameP5(b []byte) (octets int, ok bool) {
+	g := p.Generation()
+	n := lenHeader(P5, g)
+	if len(b) < n {
+		return 0, false
+	}
+	return n + int(p.lengthIn(g, b)), true
+}
+
+// PeekSlot reads SFN and slot, with which most bodies of P7 begin, without decoding
+// the rest; ok is false if this one does not.
+func (p Profile) PeekSlot(id MessageID, body []byte) (sfn, slot uint16, ok bool) {
+	if (id < MsgDLTTIRequest || id > MsgRACHIndication) && id != MsgSlotResponse || len(body) < 4 {
+		return 0, 0, false
+	}
+	o := p.order()
+	return o.Uint16(body), o.Uint16(body[2:]), true
+}

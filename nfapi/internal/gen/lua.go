@@ -1,0 +1,3 @@
+package main
+
+func (l *layout) lua(types []tlvType) string { return dissector }

@@ -1,0 +1,182 @@
+package nfapi
+
+import "fmt"
+
+// MaxSegments is how many segments a message may have: their number has 7 bits.
+const MaxSegments = 128
+
+// Segment sizes that OpenAirInterface uses, header included. Above the MTU the
+// kernel fragments.
+const (
+	SegmentSize2024 = 1400
+	SegmentSize2025 = 65000
+)
+
+// SegmentSize is what the peer uses.
+func (p Profile) SegmentSize() int {
+	if p == OAI2024 {
+		return SegmentSize2024
+	}
+	return SegmentSize2025
+}
+
+// Segments cuts a message into datagrams of at most size octets and calls send for
+// each, first to last; the datagram is valid until send returns. b is the whole
+// message, as [Profile.EncodeP7] made it; sequence its number. Each datagram has its
+// own header with length, segment and checksum; all have the time stamp. room is
+// where those behind the first are made: size octets.
+//
+// A message that fits is sent from b itself. Errors are those of send, and
+// [ErrTooLong] for more than [MaxSegments].
+func (p Profile) Segments(h *Header, b []byte, size int, sequence uint8, timestamp uint32, room []byte, send func([]byte) error) error {
+	header := lenHeader(P7, h.Generation)
+	h.Segment = uint16(sequence)
+	if len(b) <= size || h.Generation == GenFAPI {
+		p.put(P7, h, b)
+		p.Seal(h.Generation, b, timestamp)
+		return send(b)
+	}
+	part := size - header
+	if part <= 0 || len(room) < size {
+		return fmt.Errorf("nfapi: segments of %d octets in %d: %w", size, len(room), ErrRoom)
+	}
+	body := b[header:]
+	n := (len(body) + part - 1) / part
+	if n > MaxSegments {
+		return fmt.Errorf("nfapi: %d octets are %d segments of %d, there may be %d: %w", len(b), n, size, MaxSegments, ErrTooLong)
+	}
+	for i := range n {
+		piece := body[i*part : min((i+1)*part, len(body))]
+		datagram := room[:header+len(piece)]
+		copy(datagram[header:], piece)
+		h.Segment = uint16(i)<<8 | uint16(sequence)
+		if i < n-1 {
+			h.Segment |= 0x8000
+		}
+		p.put(P7, h, datagram)
+		p.Seal(h.Generation, datagram, timestamp)
+		if err := send(datagram); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reassembly puts the segments of one sender and PHY together, whatever order they
+// come in. It holds one message: when a segment of a newer one comes, what is
+// missing of the older will not come any more, or too late. Its memory is bounded by
+// [MaxMessage] and reserved when [NewReassembly] is called.
+type Reassembly struct {
+	most     int
+	active   bool
+	sequence uint8
+	id       MessageID
+	last     int // number of the last segment, -1: not here yet
+	count    int
+	here     [MaxSegments]piece
+	parts    []byte // segments in the order in which they came
+	whole    []byte
+
+	Stats ReassemblyStats
+}
+
+// piece is where a segment is in parts.
+type piece struct {
+	at, size int32
+	here     bool
+}
+
+// ReassemblyStats counts, since the beginning.
+type ReassemblyStats struct {
+	Messages   uint64 // that were put together
+	Segments   uint64 // of which they were made, and others
+	Duplicates uint64 // segments that were there already
+	Dropped    uint64 // messages that were given up: a newer one came
+	Bad        uint64 // segments that contradict others, or are too long
+}
+
+// NewReassembly makes one for messages of at most most octets of body ([MaxMessage]
+// if 0 or more than that).
+func NewReassembly(most int) *Reassembly {
+	if most <= 0 || most > MaxMessage {
+		most = MaxMessage
+	}
+	return &Reassembly{most: most, parts: make([]byte, 0, most), whole: make([]byte, 0, most)}
+}
+
+// Add takes a segment as [Profile.ParseP7] has read it. If the message is complete
+// with it, Add returns its body, which is valid until the next call; one that is not
+// segmented is body itself, whatever is being put together. Otherwise it returns nil.
+func (r *Reassembly) Add(h *Header, body []byte) []byte {
+	if h.Whole() {
+		r.newer(h.Sequence())
+		return body
+	}
+	r.Stats.Segments++
+	if !r.active || h.Sequence() != r.sequence || h.MessageID != r.id {
+		if r.active && h.Sequence() != r.sequence && int8(h.Sequence()-r.sequence) < 0 {
+			r.Stats.Bad++ // of one that has been given up
+			return nil
+		}
+		r.begin(h)
+	}
+	return r.add(h, body)
+}
+
+// newer gives up what is being put together if sequence comes after it.
+func (r *Reassembly) newer(sequence uint8) {
+	if r.active && int8(sequence-r.sequence) > 0 {
+		r.Stats.Dropped++
+		r.active = false
+	}
+}
+
+func (r *Reassembly) begin(h *Header) {
+	if r.active {
+		r.Stats.Dropped++
+	}
+	r.active, r.sequence, r.id = true, h.Sequence(), h.MessageID
+	r.last, r.count = -1, 0
+	r.parts = r.parts[:0]
+	r.here = [MaxSegments]piece{}
+}
+
+func (r *Reassembly) add(h *Header, body []byte) []byte {
+	n := int(h.SegmentNumber())
+	switch {
+	case r.here[n].here:
+		r.Stats.Duplicates++
+		return nil
+	case len(r.parts)+len(body) > r.most,
+		!h.More() && r.last >= 0, r.last >= 0 && n > r.last, !h.More() && r.beyond(n):
+		r.Stats.Bad++
+		return nil
+	}
+	r.here[n] = piece{at: int32(len(r.parts)), size: int32(len(body)), here: true}
+	r.parts = append(r.parts, body...)
+	r.count++
+	if !h.More() {
+		r.last = n
+	}
+	if r.last < 0 || r.count != r.last+1 {
+		return nil
+	}
+	r.active = false
+	r.Stats.Messages++
+	r.whole = r.whole[:0]
+	for i := range r.last + 1 {
+		p := r.here[i]
+		r.whole = append(r.whole, r.parts[p.at:p.at+p.size]...)
+	}
+	return r.whole
+}
+
+// beyond reports whether a segment behind n is here.
+func (r *Reassembly) beyond(n int) bool {
+	for i := n + 1; i < MaxSegments; i++ {
+		if r.here[i].here {
+			return true
+		}
+	}
+	return false
+}
