@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -31,6 +32,8 @@ type Device struct {
 	Index int
 	Bare  bool // packets have no Ethernet header
 	Tun   bool // TUN or TAP: the program that made it is at its other end
+
+	Loopback bool // receives what it sends
 }
 
 // Find returns the device.
@@ -53,6 +56,8 @@ func find(name string) (Device, error) {
 		Index: l.Attrs().Index,
 		Bare:  l.Attrs().EncapType != "ether" && l.Attrs().EncapType != "loopback",
 		Tun:   l.Type() == "tuntap" || l.Type() == "tun",
+
+		Loopback: l.Attrs().Flags&net.FlagLoopback != 0,
 	}, nil
 }
 

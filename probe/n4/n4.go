@@ -1,0 +1,171 @@
+// Package n4 measures the PFCP of a running UPF without touching it, and learns from it
+// which slice packets belong to.
+//
+//	CP function ◄── N4 ──► device of the UPF, or of the CP function
+//	                          ● every PFCP datagram, whole, with its time (bpf/probe_n4.bpf.c)
+//	                          └─► ring ─► transactions: requests and responses paired
+//	                                        ├─► histograms by who asked and message type
+//	                                        └─► sessions ─► TEID, UE address → S-NSSAI, DNN, QFI
+//
+// A transaction is a request and its response: the same addresses and ports turned round,
+// the same sequence number, and the type that answers the request's. The first
+// transmission keeps the clock, so what is measured is what the requester waits for:
+// at the UPF's device without the way there, at the CP function's device with it. At any
+// moment, of the transactions that began,
+//
+//	Requests = Answered + Unanswered + Outstanding + Evicted
+//
+// What is learnt was accepted: keys of a session are learnt when the response says so, and
+// forgotten when the session or its last rule with the key goes. An F-TEID that the UP
+// function chose is in the response.
+//
+// All datagrams are a stranger's. Nothing that they say makes a table grow beyond its
+// bound; what does not fit is counted.
+//
+// Times are nanoseconds of CLOCK_MONOTONIC.
+//
+// Source: TS 29.244 V18.6.0, 6.4 (reliable delivery), 7.2.2 (header), 7.3 (types).
+package n4
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"plumbline/pfcp"
+	"plumbline/probe"
+	"plumbline/probe/slicemap"
+)
+
+// Role says which function sent a request.
+type Role uint8
+
+// Roles.
+const (
+	Unknown Role = iota // of a type that both may ask, before either was known
+	CP
+	UP
+)
+
+// String returns "CP", "UP" or "-".
+func (r Role) String() string {
+	switch r {
+	case CP:
+		return "CP"
+	case UP:
+		return "UP"
+	}
+	return "-"
+}
+
+// UPF is one of those whose N4 is measured.
+type UPF struct {
+	Name string
+	N4   []netip.Addr // its addresses there; empty: any
+}
+
+// Point is a device by which N4 goes, at either end. A datagram that passes two points of
+// one UPF looks as if it had been sent twice.
+type Point struct {
+	UPF       int    // index in Config.UPFs
+	Namespace string // path of the network namespace; empty: that of the process
+	Device    string // name there
+}
+
+// Config describes a Monitor.
+type Config struct {
+	UPFs []UPF // more may be added later
+
+	Timeout      time.Duration // a request without response for longer is unanswered; default 20 s, at most 60 s
+	Transactions int           // that there is room for, answered ones for a while included; default 65,536
+	Sessions     int           // whose keys there is room for; default 131,072
+
+	Slices *slicemap.Map // names slices; nil: by S-NSSAI and DNN
+
+	// Learn and Forget are told of keys, in the order of the responses: those of a
+	// probe.Probe with the same UPFs. Learn of a key that is known changes its slice. Nil:
+	// nobody is told.
+	Learn  func(upf int, k probe.Key, s probe.Slice) error
+	Forget func(upf int, k probe.Key) error
+
+	// Done is told of transactions that were answered, or are given up as unanswered. Nil:
+	// nobody is. All three are called by the goroutine that reads the ring, or that of
+	// Monitor.Read, one at a time; they must not block, nor call the Monitor.
+	Done func(Transaction)
+}
+
+// Transaction is one that has ended.
+type Transaction struct {
+	UPF                  int
+	Role                 Role             // who asked
+	Type                 pfcp.MessageType // of the request
+	Requester, Responder netip.AddrPort
+	Sequence             uint32
+	SEID                 uint64     // of the request's header; 0: it has none
+	RequestNs            uint64     // when it was first sent
+	ResponseNs           uint64     // 0: never
+	Cause                pfcp.Cause // 0: none, or it could not be read
+	Retransmissions      uint32
+}
+
+// Account is what became of transactions.
+type Account struct {
+	Requests    uint64 // begun
+	Answered    uint64 // a response came
+	Unanswered  uint64 // none came within Config.Timeout, or before the sequence number meant another request
+	Outstanding uint64 // wait for one
+	Evicted     uint64 // were forgotten for want of room
+
+	Retransmissions uint64 // requests once more
+	Repeated        uint64 // responses once more
+	Rejected        uint64 // of Answered: with a Cause that is not acceptance
+}
+
+// Balanced reports whether every transaction that began is accounted for.
+func (a Account) Balanced() bool {
+	return a.Requests == a.Answered+a.Unanswered+a.Outstanding+a.Evicted
+}
+
+// Series is the transactions of one type that one function asked.
+type Series struct {
+	UPF  string
+	Role Role
+	Type pfcp.MessageType // of the request
+	Account
+	Causes map[pfcp.Cause]uint64   // of Answered; a Heartbeat Response has none
+	Delay  *hdrhistogram.Histogram // ns, of Answered; two significant figures to 2^36 - 1
+}
+
+// PointCount is what passed at a point.
+type PointCount struct {
+	Point
+	Datagrams uint64 // to or from UPF.N4
+	Octets    uint64 // of UDP payload
+	Messages  uint64
+	Bundles   uint64 // datagrams of several messages
+	Fragments uint64 // datagrams of which the first part alone was seen
+	Malformed uint64 // datagrams whose header or whose message type is none of PFCP
+	Orphans   uint64 // responses to no known request
+	Foreign   uint64 // datagrams of other addresses
+	Lost      uint64 // datagrams for which the ring had no room
+}
+
+// Learnt is how much is known of sessions.
+type Learnt struct {
+	Sessions  uint64 // known now
+	Keys      uint64 // of these
+	Accepted  uint64 // session messages that were accepted and learnt from
+	Undecoded uint64 // session messages that could not be read
+	Full      uint64 // sessions and keys for which there was no room
+	Refused   uint64 // errors of Config.Learn and Config.Forget
+}
+
+// Snapshot is all that was counted until a moment.
+type Snapshot struct {
+	At          time.Time
+	MonotonicNs uint64
+	Series      []Series     // by UPF, role and type
+	Points      []PointCount // in the order of Attach, closed ones included
+	Learnt      Learnt
+}
