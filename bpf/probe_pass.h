@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
 #include "probe_claim.h"
+#include "probe_parts.h"
 #include "probe_slice.h"
 
 /* What a point does with a user packet. */
@@ -90,6 +91,8 @@ static __always_inline int pass_matched(const volatile struct point *point, cons
 	account->matched++;
 	account->octets += u->octets;
 	latency_count(latency, delay);
+	if (parting)
+		parts_count(series, now - delay, now);
 	if (claim->when & SERIES_LEARN && !u->tunnelled)
 		slice_learn(ue_source(point->upf, u), series >> 1);
 	if (sampling && sample_due(account, delay))

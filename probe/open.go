@@ -12,7 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package probe -no-global-types -type point -type count -type account -type latency -type prefix_key -type kind -type side -type way probe ../bpf/probe.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package probe -no-global-types -type point -type count -type account -type latency -type reader -type parts -type prefix_key -type kind -type side -type way probe ../bpf/probe.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf -I/usr/include/x86_64-linux-gnu
 
 // Bounds.
 const (
@@ -50,7 +50,9 @@ type Probe struct {
 	begun    time.Time // of the epoch
 	renewing bool      // the next one begins soon
 	closed   bool
-	stats    closer // of the kernel's accounting of programs
+	stats    closer                 // of the kernel's accounting of programs
+	reads    closer                 // of the program that sees reads return
+	readers  map[probeReader]uint32 // that are followed: direction + 1
 
 	sweeping sync.Mutex
 	stop     chan struct{}
@@ -135,6 +137,11 @@ func (p *Probe) load() error {
 	for _, name := range []string{"account_by_series", "latency_by_series", "swept_by_series"} {
 		spec.Maps[name].MaxEntries = series
 	}
+	if p.cfg.Parts {
+		for _, name := range partMaps {
+			spec.Maps[name].MaxEntries = series
+		}
+	}
 	spec.Maps["flight_by_print"].MaxEntries = p.cfg.sets()
 	spec.Maps["pair_by_qfi"].MaxEntries = maxUPFs * qfis
 	if p.cfg.sampling() {
@@ -146,9 +153,14 @@ func (p *Probe) load() error {
 	}
 	p.spec = spec
 	base := spec.Copy()
-	base.Programs = map[string]*ebpf.ProgramSpec{"sweep": base.Programs["sweep"]}
-	p.base, err = ebpf.NewCollection(base)
-	return err
+	delete(base.Programs, "probe")
+	if !p.cfg.Parts {
+		delete(base.Programs, "read_returned")
+	}
+	if p.base, err = ebpf.NewCollection(base); err != nil {
+		return err
+	}
+	return p.watchReads()
 }
 
 func (p *Probe) setConstants(spec *ebpf.CollectionSpec) error {
@@ -158,7 +170,7 @@ func (p *Probe) setConstants(spec *ebpf.CollectionSpec) error {
 	}
 	var seed [64]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	for name, value := range map[string]any{
+	constants := map[string]any{
 		"flight_mask":       p.cfg.sets() - 1,
 		"timeout_ns":        uint64(p.cfg.Timeout),
 		"nat":               flag(p.cfg.NAT),
@@ -168,7 +180,9 @@ func (p *Probe) setConstants(spec *ebpf.CollectionSpec) error {
 		"total_store_order": flag(runtime.GOARCH == "amd64" || runtime.GOARCH == "386"),
 		"print_mask":        masks,
 		"print_seed":        seed,
-	} {
+	}
+	p.cfg.partConstants(constants)
+	for name, value := range constants {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("constant %s: %w", name, err)
 		}
@@ -224,8 +238,10 @@ func (p *Probe) Close() error {
 	for _, s := range points {
 		errs = append(errs, s.detach())
 	}
-	if p.stats != nil {
-		errs = append(errs, p.stats.Close())
+	for _, c := range []closer{p.stats, p.reads} {
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
 	}
 	p.base.Close()
 	if err := errors.Join(errs...); err != nil {

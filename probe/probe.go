@@ -111,6 +111,10 @@ type Config struct {
 
 	Sample Sampling
 
+	// Parts takes delays apart: [Probe.Follow] says what UPFs read packets from. It
+	// needs Linux 6.10.
+	Parts bool
+
 	// Stats has the kernel account how long programs take (kernel.bpf_stats_enabled),
 	// all that there are on the machine, which costs each of them some 10 ns more.
 	Stats bool
@@ -146,6 +150,7 @@ type Series struct {
 	Direction Direction
 	Account
 	Delay *hdrhistogram.Histogram // ns, of Matched; two significant figures to 2^36 - 1
+	Parts *Parts                  // of Delay; nil without Config.Parts
 }
 
 // Sample is one packet.

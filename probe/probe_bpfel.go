@@ -51,6 +51,12 @@ type probeLatency struct {
 	Counts [3840]uint64
 }
 
+type probeParts struct {
+	_       structs.HostLayout
+	Unknown uint64
+	Batched uint64
+}
+
 type probePoint struct {
 	_      structs.HostLayout
 	Number uint32
@@ -74,6 +80,12 @@ type probePrefixKey struct {
 	_       [2]byte
 }
 
+type probeReader struct {
+	_    structs.HostLayout
+	Tgid uint32
+	Fd   int32
+}
+
 type probeSide uint32
 
 const (
@@ -93,38 +105,46 @@ const (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	probeMapAccountBySeries = "account_by_series"
-	probeMapCountByPoint    = "count_by_point"
-	probeMapFlightByPrint   = "flight_by_print"
-	probeMapFoundByKey      = "found_by_key"
-	probeMapLatencyBySeries = "latency_by_series"
-	probeMapPairByPrefix    = "pair_by_prefix"
-	probeMapPairByQfi       = "pair_by_qfi"
-	probeMapPairByTeid      = "pair_by_teid"
-	probeMapPairByUe        = "pair_by_ue"
-	probeMapSamples         = "samples"
-	probeMapSuperScratch    = "super_scratch"
-	probeMapSweptBySeries   = "swept_by_series"
-	probeMapTunnelByWay     = "tunnel_by_way"
-	probeMapWordsScratch    = "words_scratch"
-	probeProgProbe          = "probe"
-	probeProgSweep          = "sweep"
-	probeVarEpoch           = "epoch"
-	probeVarFlightMask      = "flight_mask"
-	probeVarHeld            = "held"
-	probeVarHere            = "here"
-	probeVarNat             = "nat"
-	probeVarPrintMask       = "print_mask"
-	probeVarPrintSeed       = "print_seed"
-	probeVarSampleAboveNs   = "sample_above_ns"
-	probeVarSampleEvery     = "sample_every"
-	probeVarSamplesLost     = "samples_lost"
-	probeVarSampling        = "sampling"
-	probeVarTimeoutNs       = "timeout_ns"
-	probeVarTotalStoreOrder = "total_store_order"
-	probeVarUnusedPrint     = "unused_print"
-	probeVarUnusedSide      = "unused_side"
-	probeVarUnusedWay       = "unused_way"
+	probeMapAccountBySeries   = "account_by_series"
+	probeMapCountByPoint      = "count_by_point"
+	probeMapDirectionByReader = "direction_by_reader"
+	probeMapFlightByPrint     = "flight_by_print"
+	probeMapFoundByKey        = "found_by_key"
+	probeMapInsideBySeries    = "inside_by_series"
+	probeMapLatencyBySeries   = "latency_by_series"
+	probeMapPairByPrefix      = "pair_by_prefix"
+	probeMapPairByQfi         = "pair_by_qfi"
+	probeMapPairByTeid        = "pair_by_teid"
+	probeMapPairByUe          = "pair_by_ue"
+	probeMapPartsBySeries     = "parts_by_series"
+	probeMapQueuedBySeries    = "queued_by_series"
+	probeMapReadsByThread     = "reads_by_thread"
+	probeMapSamples           = "samples"
+	probeMapSuperScratch      = "super_scratch"
+	probeMapSweptBySeries     = "swept_by_series"
+	probeMapTunnelByWay       = "tunnel_by_way"
+	probeMapWordsScratch      = "words_scratch"
+	probeProgProbe            = "probe"
+	probeProgReadReturned     = "read_returned"
+	probeProgSweep            = "sweep"
+	probeVarEpoch             = "epoch"
+	probeVarFlightMask        = "flight_mask"
+	probeVarHeld              = "held"
+	probeVarHere              = "here"
+	probeVarNat               = "nat"
+	probeVarParting           = "parting"
+	probeVarPrintMask         = "print_mask"
+	probeVarPrintSeed         = "print_seed"
+	probeVarReadCalls         = "read_calls"
+	probeVarSampleAboveNs     = "sample_above_ns"
+	probeVarSampleEvery       = "sample_every"
+	probeVarSamplesLost       = "samples_lost"
+	probeVarSampling          = "sampling"
+	probeVarTimeoutNs         = "timeout_ns"
+	probeVarTotalStoreOrder   = "total_store_order"
+	probeVarUnusedPrint       = "unused_print"
+	probeVarUnusedSide        = "unused_side"
+	probeVarUnusedWay         = "unused_way"
 )
 
 // loadProbe returns the embedded CollectionSpec for probe.
@@ -169,28 +189,34 @@ type probeSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type probeProgramSpecs struct {
-	Probe *ebpf.ProgramSpec `ebpf:"probe"`
-	Sweep *ebpf.ProgramSpec `ebpf:"sweep"`
+	Probe        *ebpf.ProgramSpec `ebpf:"probe"`
+	ReadReturned *ebpf.ProgramSpec `ebpf:"read_returned"`
+	Sweep        *ebpf.ProgramSpec `ebpf:"sweep"`
 }
 
 // probeMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type probeMapSpecs struct {
-	AccountBySeries *ebpf.MapSpec `ebpf:"account_by_series"`
-	CountByPoint    *ebpf.MapSpec `ebpf:"count_by_point"`
-	FlightByPrint   *ebpf.MapSpec `ebpf:"flight_by_print"`
-	FoundByKey      *ebpf.MapSpec `ebpf:"found_by_key"`
-	LatencyBySeries *ebpf.MapSpec `ebpf:"latency_by_series"`
-	PairByPrefix    *ebpf.MapSpec `ebpf:"pair_by_prefix"`
-	PairByQfi       *ebpf.MapSpec `ebpf:"pair_by_qfi"`
-	PairByTeid      *ebpf.MapSpec `ebpf:"pair_by_teid"`
-	PairByUe        *ebpf.MapSpec `ebpf:"pair_by_ue"`
-	Samples         *ebpf.MapSpec `ebpf:"samples"`
-	SuperScratch    *ebpf.MapSpec `ebpf:"super_scratch"`
-	SweptBySeries   *ebpf.MapSpec `ebpf:"swept_by_series"`
-	TunnelByWay     *ebpf.MapSpec `ebpf:"tunnel_by_way"`
-	WordsScratch    *ebpf.MapSpec `ebpf:"words_scratch"`
+	AccountBySeries   *ebpf.MapSpec `ebpf:"account_by_series"`
+	CountByPoint      *ebpf.MapSpec `ebpf:"count_by_point"`
+	DirectionByReader *ebpf.MapSpec `ebpf:"direction_by_reader"`
+	FlightByPrint     *ebpf.MapSpec `ebpf:"flight_by_print"`
+	FoundByKey        *ebpf.MapSpec `ebpf:"found_by_key"`
+	InsideBySeries    *ebpf.MapSpec `ebpf:"inside_by_series"`
+	LatencyBySeries   *ebpf.MapSpec `ebpf:"latency_by_series"`
+	PairByPrefix      *ebpf.MapSpec `ebpf:"pair_by_prefix"`
+	PairByQfi         *ebpf.MapSpec `ebpf:"pair_by_qfi"`
+	PairByTeid        *ebpf.MapSpec `ebpf:"pair_by_teid"`
+	PairByUe          *ebpf.MapSpec `ebpf:"pair_by_ue"`
+	PartsBySeries     *ebpf.MapSpec `ebpf:"parts_by_series"`
+	QueuedBySeries    *ebpf.MapSpec `ebpf:"queued_by_series"`
+	ReadsByThread     *ebpf.MapSpec `ebpf:"reads_by_thread"`
+	Samples           *ebpf.MapSpec `ebpf:"samples"`
+	SuperScratch      *ebpf.MapSpec `ebpf:"super_scratch"`
+	SweptBySeries     *ebpf.MapSpec `ebpf:"swept_by_series"`
+	TunnelByWay       *ebpf.MapSpec `ebpf:"tunnel_by_way"`
+	WordsScratch      *ebpf.MapSpec `ebpf:"words_scratch"`
 }
 
 // probeVariableSpecs contains global variables before they are loaded into the kernel.
@@ -202,8 +228,10 @@ type probeVariableSpecs struct {
 	Held            *ebpf.VariableSpec `ebpf:"held"`
 	Here            *ebpf.VariableSpec `ebpf:"here"`
 	Nat             *ebpf.VariableSpec `ebpf:"nat"`
+	Parting         *ebpf.VariableSpec `ebpf:"parting"`
 	PrintMask       *ebpf.VariableSpec `ebpf:"print_mask"`
 	PrintSeed       *ebpf.VariableSpec `ebpf:"print_seed"`
+	ReadCalls       *ebpf.VariableSpec `ebpf:"read_calls"`
 	SampleAboveNs   *ebpf.VariableSpec `ebpf:"sample_above_ns"`
 	SampleEvery     *ebpf.VariableSpec `ebpf:"sample_every"`
 	SamplesLost     *ebpf.VariableSpec `ebpf:"samples_lost"`
@@ -235,33 +263,43 @@ func (o *probeObjects) Close() error {
 //
 // It can be passed to loadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type probeMaps struct {
-	AccountBySeries *ebpf.Map `ebpf:"account_by_series"`
-	CountByPoint    *ebpf.Map `ebpf:"count_by_point"`
-	FlightByPrint   *ebpf.Map `ebpf:"flight_by_print"`
-	FoundByKey      *ebpf.Map `ebpf:"found_by_key"`
-	LatencyBySeries *ebpf.Map `ebpf:"latency_by_series"`
-	PairByPrefix    *ebpf.Map `ebpf:"pair_by_prefix"`
-	PairByQfi       *ebpf.Map `ebpf:"pair_by_qfi"`
-	PairByTeid      *ebpf.Map `ebpf:"pair_by_teid"`
-	PairByUe        *ebpf.Map `ebpf:"pair_by_ue"`
-	Samples         *ebpf.Map `ebpf:"samples"`
-	SuperScratch    *ebpf.Map `ebpf:"super_scratch"`
-	SweptBySeries   *ebpf.Map `ebpf:"swept_by_series"`
-	TunnelByWay     *ebpf.Map `ebpf:"tunnel_by_way"`
-	WordsScratch    *ebpf.Map `ebpf:"words_scratch"`
+	AccountBySeries   *ebpf.Map `ebpf:"account_by_series"`
+	CountByPoint      *ebpf.Map `ebpf:"count_by_point"`
+	DirectionByReader *ebpf.Map `ebpf:"direction_by_reader"`
+	FlightByPrint     *ebpf.Map `ebpf:"flight_by_print"`
+	FoundByKey        *ebpf.Map `ebpf:"found_by_key"`
+	InsideBySeries    *ebpf.Map `ebpf:"inside_by_series"`
+	LatencyBySeries   *ebpf.Map `ebpf:"latency_by_series"`
+	PairByPrefix      *ebpf.Map `ebpf:"pair_by_prefix"`
+	PairByQfi         *ebpf.Map `ebpf:"pair_by_qfi"`
+	PairByTeid        *ebpf.Map `ebpf:"pair_by_teid"`
+	PairByUe          *ebpf.Map `ebpf:"pair_by_ue"`
+	PartsBySeries     *ebpf.Map `ebpf:"parts_by_series"`
+	QueuedBySeries    *ebpf.Map `ebpf:"queued_by_series"`
+	ReadsByThread     *ebpf.Map `ebpf:"reads_by_thread"`
+	Samples           *ebpf.Map `ebpf:"samples"`
+	SuperScratch      *ebpf.Map `ebpf:"super_scratch"`
+	SweptBySeries     *ebpf.Map `ebpf:"swept_by_series"`
+	TunnelByWay       *ebpf.Map `ebpf:"tunnel_by_way"`
+	WordsScratch      *ebpf.Map `ebpf:"words_scratch"`
 }
 
 func (m *probeMaps) Close() error {
 	return _ProbeClose(
 		m.AccountBySeries,
 		m.CountByPoint,
+		m.DirectionByReader,
 		m.FlightByPrint,
 		m.FoundByKey,
+		m.InsideBySeries,
 		m.LatencyBySeries,
 		m.PairByPrefix,
 		m.PairByQfi,
 		m.PairByTeid,
 		m.PairByUe,
+		m.PartsBySeries,
+		m.QueuedBySeries,
+		m.ReadsByThread,
 		m.Samples,
 		m.SuperScratch,
 		m.SweptBySeries,
@@ -279,8 +317,10 @@ type probeVariables struct {
 	Held            *ebpf.Variable `ebpf:"held"`
 	Here            *ebpf.Variable `ebpf:"here"`
 	Nat             *ebpf.Variable `ebpf:"nat"`
+	Parting         *ebpf.Variable `ebpf:"parting"`
 	PrintMask       *ebpf.Variable `ebpf:"print_mask"`
 	PrintSeed       *ebpf.Variable `ebpf:"print_seed"`
+	ReadCalls       *ebpf.Variable `ebpf:"read_calls"`
 	SampleAboveNs   *ebpf.Variable `ebpf:"sample_above_ns"`
 	SampleEvery     *ebpf.Variable `ebpf:"sample_every"`
 	SamplesLost     *ebpf.Variable `ebpf:"samples_lost"`
@@ -296,13 +336,15 @@ type probeVariables struct {
 //
 // It can be passed to loadProbeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type probePrograms struct {
-	Probe *ebpf.Program `ebpf:"probe"`
-	Sweep *ebpf.Program `ebpf:"sweep"`
+	Probe        *ebpf.Program `ebpf:"probe"`
+	ReadReturned *ebpf.Program `ebpf:"read_returned"`
+	Sweep        *ebpf.Program `ebpf:"sweep"`
 }
 
 func (p *probePrograms) Close() error {
 	return _ProbeClose(
 		p.Probe,
+		p.ReadReturned,
 		p.Sweep,
 	)
 }

@@ -99,7 +99,10 @@ func (p *Probe) readSeries(n uint32, s *Series) error {
 	if err != nil {
 		return err
 	}
-	if s.Delay, err = p.latency(n, before.Matched); err != nil {
+	if s.Delay, err = p.histogram("latency_by_series", n, before.Matched); err != nil {
+		return err
+	}
+	if s.Parts, err = p.parts(n, before.Matched); err != nil {
 		return err
 	}
 	after, err := p.account(n)
@@ -137,12 +140,12 @@ const (
 	significantFigures = 2
 )
 
-// latency reads a histogram, unless nothing is in it.
-func (p *Probe) latency(n uint32, matched uint64) (*hdrhistogram.Histogram, error) {
+// histogram reads a series' histogram, unless nothing is in it.
+func (p *Probe) histogram(table string, n uint32, matched uint64) (*hdrhistogram.Histogram, error) {
 	total := make([]int64, len(probeLatency{}.Counts))
 	if matched > 0 {
 		var perCPU []probeLatency
-		if err := p.base.Maps["latency_by_series"].Lookup(n, &perCPU); err != nil {
+		if err := p.base.Maps[table].Lookup(n, &perCPU); err != nil {
 			return nil, err
 		}
 		for _, cpu := range perCPU {
