@@ -186,14 +186,38 @@ static __always_inline void record(struct __sk_buff *skb, __u32 at, const struct
 		bpf_ringbuf_discard(r, 0); /* shorter than its headers say: nobody will take it for PFCP */
 }
 
+static __always_inline int other_ports(const struct udphdr *udp)
+{
+	return udp->source != bpf_htons(PFCP_PORT) && udp->dest != bpf_htons(PFCP_PORT);
+}
+
+/* other - whether a look at the packet shows that it is none of PFCP: as most do where
+ * user packets have the same device
+ */
+static __always_inline int other(struct __sk_buff *skb)
+{
+	void *end = (void *)(long)skb->data_end;
+	const struct iphdr *ip = (void *)(long)skb->data + n4_link;
+	const struct ipv6hdr *ip6 = (void *)ip;
+
+	if (skb->protocol == bpf_htons(ETH_P_IP) && (void *)(ip + 1) + sizeof(struct udphdr) <= end)
+		return ip->protocol != IPPROTO_UDP || (ip->ihl == 5 && other_ports((void *)(ip + 1)));
+	if (skb->protocol == bpf_htons(ETH_P_IPV6) && (void *)(ip6 + 1) + sizeof(struct udphdr) <= end)
+		return ip6->nexthdr == IPPROTO_UDP ? other_ports((void *)(ip6 + 1)) : ip6->nexthdr != IPPROTO_FRAGMENT;
+	return 0;
+}
+
 SEC("tc")
 int n4_datagram(struct __sk_buff *skb)
 {
 	struct n4_head head = { .tap = n4_tap };
 	__u32 at = n4_link, left = 0;
-	__be16 type = tags_pull(skb, &at);
 	int err = -1;
+	__be16 type;
 
+	if (other(skb))
+		return TC_ACT_UNSPEC;
+	type = tags_pull(skb, &at);
 	if (type == bpf_htons(ETH_P_IP))
 		err = ip4_pull(skb, &at, &head, &left);
 	else if (type == bpf_htons(ETH_P_IPV6))

@@ -87,7 +87,7 @@ type UPF struct {
 type Slice struct {
 	Name string // as shown; unique
 	SST  uint8
-	SD   uint32 // 24 bits; 0xffffff: none. Source: TS 23.003 V18.8.0, 28.4.2.
+	SD   uint32 // 24 bits; 0xffffff: none. Source: TS 23.003 V18, 28.4.2.
 	DNN  string
 }
 

@@ -30,7 +30,7 @@ import (
 )
 
 // NoSD is the Slice Differentiator of an S-NSSAI without one.
-// Source: TS 23.003 V18.8.0, 28.4.2.
+// Source: TS 23.003 V18, 28.4.2.
 const NoSD = 0xffffff
 
 // Session is what N4 tells of the session that a key belongs to.
