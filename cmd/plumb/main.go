@@ -32,6 +32,7 @@ type commands struct {
 	GNB      gnbCommand      `cmd:"" name:"gnb" help:"Run a gNB: UE devices over GTP-U to any UPF."`
 	Bench    benchCommand    `cmd:"" help:"Measure the UPF beside the limit of the test bed."`
 	Lab      labCommand      `cmd:"" help:"Measure any UPF: throughput, latency, loss, N4 load, correctness of rules."`
+	Slices   slicesCommand   `cmd:"" help:"Measure how long packets of three slices stay in UPFs while real programs use them."`
 	Probe    probeCommand    `cmd:"" help:"Measure how long each slice's packets stay in UPFs of any make that run on this machine."`
 	PFCP     pfcpCommand     `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`
 	NFAPI    nfapiCommand    `cmd:"" name:"nfapi" help:"Take messages of the nFAPI split apart, and make them: P5 and P7 of a 5G gNB."`

@@ -93,13 +93,21 @@ func (p *Process) Kill() {
 
 // stop sends a signal and gives the program some time before it is killed.
 func (p *Process) stop(s syscall.Signal, grace time.Duration) error {
+	if p.ends(s, grace) {
+		return nil
+	}
+	p.Kill()
+	return fmt.Errorf("apps: %s does not end within %v of %v", p.cmd.Args[0], grace, s)
+}
+
+// ends sends a signal and reports whether the program ends within some time.
+func (p *Process) ends(s syscall.Signal, grace time.Duration) bool {
 	_ = p.cmd.Process.Signal(s) // it may have ended already
 	select {
 	case <-p.ended:
-		return nil
+		return true
 	case <-time.After(grace):
-		p.Kill()
-		return fmt.Errorf("apps: %s does not end within %v of %v", p.cmd.Args[0], grace, s)
+		return false
 	}
 }
 

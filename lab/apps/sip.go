@@ -1,7 +1,6 @@
 package apps
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -112,10 +111,15 @@ func (p *Phone) Exited() error { return errors.Join(p.caller.exited(), p.answere
 // Stop lets the calls end that there are, and returns what came of all.
 func (p *Phone) Stop() (Called, error) {
 	defer p.Kill()
-	early := p.Exited()
-	// SIPp makes no more calls after SIGUSR1, and ends after the last one.
-	if err := errors.Join(early, p.caller.stop(syscall.SIGUSR1, p.calls.Hold+graceTime)); err != nil {
+	if err := p.Exited(); err != nil {
 		return Called{}, err
+	}
+	// SIPp makes no more calls after SIGUSR1, and ends after the last one. The second time
+	// it gives up those that there are still, which have then failed.
+	if !p.caller.ends(syscall.SIGUSR1, p.calls.Hold+graceTime) {
+		if err := p.caller.stop(syscall.SIGUSR1, graceTime); err != nil {
+			return Called{}, err
+		}
 	}
 	if err := p.answerer.stop(syscall.SIGTERM, graceTime); err != nil {
 		return Called{}, err
@@ -148,7 +152,7 @@ var echoed = regexp.MustCompile(`(\d+) Total echo RTP pckts 1st stream`)
 func parseEcho(screen []byte) (int, error) {
 	all := echoed.FindAllSubmatch(screen, -1)
 	if len(all) == 0 {
-		return 0, fmt.Errorf("apps: SIPp says nothing of RTP: %.300q", bytes.TrimSpace(screen))
+		return 0, fmt.Errorf("apps: SIPp says nothing of RTP: %q", screen[max(0, len(screen)-maxSaid):])
 	}
 	return strconv.Atoi(string(all[len(all)-1][1]))
 }

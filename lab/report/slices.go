@@ -74,6 +74,8 @@ type SlicesCell struct {
 	StreamBPS     float64 `json:"stream_bps"`               // that was sent each way
 	ThroughputBPS float64 `json:"throughput_bps,omitempty"` // that it is a part of
 
+	SamplesLost uint64 `json:"samples_lost,omitempty"` // for want of room; the distributions have all packets
+
 	Delays   []SliceDelay   `json:"delays,omitempty"`
 	Points   []SlicePoint   `json:"points,omitempty"`
 	N4       []SliceN4      `json:"n4,omitempty"`
