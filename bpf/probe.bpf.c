@@ -13,6 +13,16 @@ const enum way *unused_way __attribute__((unused));
 const enum side *unused_side __attribute__((unused));
 const enum kind *unused_print __attribute__((unused));
 
+/* probe_super - a super-packet, up to its user packet or GTP-U messages */
+__noinline int probe_super(struct __sk_buff *skb, const struct user *u, __u32 seen, __u64 now)
+{
+	struct super_walk walk = { .source = skb, .point = &here, .now = now };
+
+	if (u)
+		super_pass(&walk, u, seen, skb->len, skb->gso_size);
+	return 0;
+}
+
 SEC("tc")
 int probe(struct __sk_buff *skb)
 {
@@ -28,9 +38,7 @@ int probe(struct __sk_buff *skb)
 	enum seen seen = parse_to_user(&f, &here, &u);
 
 	if (f.segment && (seen == SEEN_USER || seen == SEEN_DATAGRAMS)) {
-		struct super_walk walk = { .source = skb, .point = &here, .now = now };
-
-		super_pass(&walk, &u, seen, f.octets, f.segment);
+		probe_super(skb, &u, seen, now);
 		return TC_ACT_UNSPEC;
 	}
 	if (seen == SEEN_USER)

@@ -72,7 +72,7 @@ static long claim_try(__u64 i, void *context)
 }
 
 /* flight_claim_hard - claim what is poisoned, or what others are busy with */
-static __noinline enum claimed flight_claim_hard(__u64 print, struct claim *claim)
+__noinline int flight_claim_hard(__u64 print, struct claim *claim)
 {
 	struct claiming c = { .print = print, .claimed = CLAIMED_AMBIGUOUS };
 

@@ -223,13 +223,14 @@ static long put_try(__u64 i, void *context)
 /* flight_put_hard - put a packet if something is in its way. One that does not get
  * there is counted as evicted.
  */
-static __noinline void flight_put_hard(__u64 print, __u64 when, __u64 tunnel)
+__noinline int flight_put_hard(__u64 print, __u64 when, __u64 tunnel)
 {
 	struct attempt a = { .print = print, .when = when, .tunnel = tunnel };
 
 	bpf_loop(FLIGHT_TRIES, put_try, &a, 0);
 	if (!a.done)
 		account_add(when_series(when), evicted);
+	return 0;
 }
 
 /* flight_put - put a packet, which is counted as in already

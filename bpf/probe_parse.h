@@ -63,6 +63,36 @@ static __always_inline const void *frame_at(const struct frame *f, __u32 at, voi
 	return source_load(f->source, at, room, octets) ? NULL : room;
 }
 
+/* step - go on by @octets, which mostly are @usual
+ *
+ * A CPU that predicts so goes on at once, and does not wait for the length to be read.
+ */
+static __always_inline void step(__u32 *at, __u32 octets, __u32 usual)
+{
+	__u32 more = octets - usual;
+
+	barrier_var(more);
+	*at += usual;
+	if (more)
+		*at += more;
+	barrier_var(*at);
+}
+
+/* vlan_hard - step over up to two VLAN tags behind the Ethernet addresses
+ *
+ * Return: octets up to what is behind them << 16 | its type, as in the frame.
+ */
+HARD int vlan_hard(frame_source *source)
+{
+	__u16 tags[6];
+
+	if (source_load(source, 12, tags, sizeof(tags)))
+		return 0;
+	if (tags[2] != bpf_htons(ETH_P_8021Q) && tags[2] != bpf_htons(ETH_P_8021AD))
+		return 18 << 16 | tags[2];
+	return 22 << 16 | tags[4];
+}
+
 /* parse_link - step over the Ethernet header, VLAN tags included
  *
  * Return: SEEN_BARE or SEEN_NOTHING.
@@ -71,6 +101,7 @@ static __always_inline enum seen parse_link(const struct frame *f, const volatil
 {
 	__u16 room[7];
 	const __u16 *eth;
+	__u32 tagged;
 	__u16 type;
 
 	*at = 0;
@@ -81,13 +112,10 @@ static __always_inline enum seen parse_link(const struct frame *f, const volatil
 		return SEEN_NOTHING;
 	type = eth[6];
 	*at = sizeof(room);
-	for (int i = 0; i < 2 && (type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD)); i++) {
-		const __u16 *tag = frame_at(f, *at, room, 4);
-
-		if (!tag)
-			return SEEN_NOTHING;
-		type = tag[1];
-		*at += 4;
+	if (type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD)) {
+		tagged = vlan_hard(f->source);
+		type = tagged;
+		*at = tagged >> 16;
 	}
 	return type == bpf_htons(ETH_P_IP) || type == bpf_htons(ETH_P_IPV6) ? SEEN_BARE : SEEN_NOTHING;
 }
@@ -155,53 +183,86 @@ static __always_inline int outer_ip(const struct frame *f, const volatile struct
  * Return: SEEN_USER if GTP-U is behind them, else SEEN_BARE, at the point of N3 alone
  * SEEN_NOTHING or SEEN_FOREIGN.
  */
-static __always_inline enum seen parse_outer(const struct frame *f, const volatile struct point *point, struct user *u)
+static __always_inline enum seen parse_outer(const struct frame *f, const volatile struct point *point, struct user *u, __u32 *at)
 {
 	enum seen other = point->side == SIDE_N3 ? SEEN_NOTHING : SEEN_BARE;
 	__be16 room[4];
 	const __be16 *udp;
 	struct outer o;
 
-	if (!outer_ip(f, point, u->at, &o) || o.later)
+	if (!outer_ip(f, point, *at, &o) || o.later)
 		return other;
-	udp = frame_at(f, u->at + o.octets, room, sizeof(room));
+	step(at, o.octets, 20);
+	udp = frame_at(f, *at, room, sizeof(room));
 	if (!udp || udp[1] != bpf_htons(GTPU_PORT))
 		return other;
 	if (!o.ours)
 		return point->side == SIDE_N3 ? SEEN_FOREIGN : SEEN_BARE;
 	u->cut = o.first != 0;
-	u->at += o.octets + sizeof(room);
+	*at += sizeof(room);
 	return SEEN_USER;
 }
 
-/* parse_extensions - step over extension headers, the first of @type
+/* What is behind extension headers, and what they say. */
+struct extensions {
+	__u32 end;
+	__u32 qfi;
+};
+
+/* extensions_hard - step over extension headers, the first of @type
  *
- * Source: TS 29.281 V18.1.0, 5.2.1; TS 38.415 V18.2.0, 5.5.2.
+ * Source: TS 29.281 V18.1.0, 5.2.1; TS 38.415 V18.0.0, 5.5.2.
  * Return: SEEN_USER or SEEN_UNPARSED.
  */
-static __always_inline enum seen parse_extensions(const struct frame *f, struct user *u, __u8 type)
+HARD int extensions_hard(frame_source *source, __u32 at, __u8 type, struct extensions *e)
 {
+	struct frame f = { .source = source };
 	__u8 room[4];
 
+	if (!e)
+		return SEEN_UNPARSED;
 	for (int i = 0; type && i < GTPU_EXT_MAX; i++) {
-		const __u8 *ext = frame_at(f, u->at, room, 4);
+		const __u8 *ext = frame_at(&f, at, room, 4);
 		__u32 octets;
 
 		if (!ext || !ext[0])
 			return SEEN_UNPARSED;
 		octets = ext[0] * 4;
 		if (type == GTPU_EXT_PSC)
-			u->qfi = ext[2] & (QFIS - 1);
+			e->qfi = ext[2] & (QFIS - 1);
 		type = ext[3];
 		if (octets > 4) {
-			ext = frame_at(f, u->at + octets - 1, room, 1);
+			ext = frame_at(&f, at + octets - 1, room, 1);
 			if (!ext)
 				return SEEN_UNPARSED;
 			type = ext[0];
 		}
-		u->at += octets;
+		at += octets;
 	}
+	e->end = at;
 	return type ? SEEN_UNPARSED : SEEN_USER;
+}
+
+/* parse_extensions - the same, if there is but a PDU Session Container of one word */
+static __always_inline enum seen parse_extensions(const struct frame *f, struct user *u, __u32 *at, __u8 type)
+{
+	struct extensions e = {};
+	__u8 room[4];
+	const __u8 *ext;
+	enum seen seen;
+
+	if (!type)
+		return SEEN_USER;
+	ext = frame_at(f, *at, room, 4);
+	if (ext && type == GTPU_EXT_PSC && ext[0] == 1 && !ext[3]) {
+		u->qfi = ext[2] & (QFIS - 1);
+		*at += 4;
+		return SEEN_USER;
+	}
+	seen = extensions_hard(f->source, *at, type, &e);
+	u->qfi = e.qfi;
+	*at = e.end;
+	return seen;
 }
 
 /* parse_tunnel - step over the GTP-U header
@@ -209,10 +270,10 @@ static __always_inline enum seen parse_extensions(const struct frame *f, struct 
  * Source: TS 29.281 V18.1.0, 5.1.
  * Return: SEEN_USER if a T-PDU is behind it.
  */
-static __always_inline enum seen parse_tunnel(const struct frame *f, struct user *u)
+static __always_inline enum seen parse_tunnel(const struct frame *f, struct user *u, __u32 *at)
 {
 	__u32 room[2];
-	const __u8 *h = frame_at(f, u->at, room, 8), *opt;
+	const __u8 *h = frame_at(f, *at, room, 8), *opt;
 	__u8 flags;
 
 	if (!h)
@@ -223,14 +284,14 @@ static __always_inline enum seen parse_tunnel(const struct frame *f, struct user
 	u->tunnelled = 1;
 	u->message = 8 + bpf_ntohs(((const __be16 *)h)[1]);
 	u->teid = bpf_ntohl(((const __be32 *)h)[1]);
-	u->at += 8;
+	*at += 8;
 	if (!(flags & GTPU_OPT_MASK))
 		return SEEN_USER;
-	opt = frame_at(f, u->at, room, 4);
+	opt = frame_at(f, *at, room, 4);
 	if (!opt)
 		return SEEN_UNPARSED;
-	u->at += 4;
-	return parse_extensions(f, u, flags & GTPU_E ? opt[3] : 0);
+	*at += 4;
+	return parse_extensions(f, u, at, flags & GTPU_E ? opt[3] : 0);
 }
 
 /* parse_to_user - from the frame to the IP header of the user packet, or to the first of
@@ -240,23 +301,23 @@ static __always_inline enum seen parse_tunnel(const struct frame *f, struct user
  */
 static __always_inline enum seen parse_to_user(const struct frame *f, const volatile struct point *point, struct user *u)
 {
-	enum seen seen = parse_link(f, point, &u->at);
-	__u32 start;
+	__u32 at, start;
+	enum seen seen = parse_link(f, point, &at);
 
+	u->at = at;
 	if (seen != SEEN_BARE)
 		return seen;
 	if (point->side == SIDE_N6)
 		return SEEN_USER;
-	seen = parse_outer(f, point, u);
+	seen = parse_outer(f, point, u, &at);
 	if (seen == SEEN_BARE)
 		return SEEN_USER;
 	if (seen != SEEN_USER)
 		return seen;
-	start = u->at;
-	seen = parse_tunnel(f, u);
-	if (seen == SEEN_USER && f->segment && u->message <= f->segment && f->octets - start > f->segment) {
-		u->at = start;
+	start = u->at = at;
+	seen = parse_tunnel(f, u, &at);
+	if (seen == SEEN_USER && f->segment && u->message <= f->segment && f->octets - start > f->segment)
 		return SEEN_DATAGRAMS;
-	}
+	u->at = at;
 	return seen;
 }

@@ -38,17 +38,17 @@ static __always_inline void pass_in(const volatile struct point *point, const st
 }
 
 /* sample_submit - report a packet */
-static __noinline void sample_submit(const struct user *u, const struct claim *claim, __u64 now)
+__noinline int sample_submit(const struct user *u, const struct claim *claim, __u64 now)
 {
 	__u32 series;
 	struct sample *s;
 
 	if (!u || !claim)
-		return;
+		return 0;
 	s = bpf_ringbuf_reserve(&samples, sizeof(*s), 0);
 	if (!s) {
 		__sync_fetch_and_add(&samples_lost, 1);
-		return;
+		return 0;
 	}
 	series = when_series(claim->when);
 	s->in_ns = now - when_age(claim->when, now);
@@ -60,6 +60,7 @@ static __noinline void sample_submit(const struct user *u, const struct claim *c
 	s->qfi = series & SERIES_DOWNLINK ? u->qfi : claim->tunnel;
 	__builtin_memset(s->unused, 0, sizeof(s->unused));
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	return 0;
 }
 
 /* sample_due - whether the matched packet is to be reported */

@@ -6,40 +6,37 @@
  * an IPv4 header left out, through a mask that takes out what a UPF or a device may
  * rightly change. Go makes the masks (probe/print.go), and its tests compute the same.
  */
-#define PRINT_MIX_1	0x9e3779b97f4a7c15ULL
-#define PRINT_MIX_2	0xc2b2ae3d27d4eb4fULL
-#define PRINT_MIX_3	0x165667b19e3779f9ULL
+#define PRINT_MIX	0x9e3779b97f4a7c15ULL
 
-/* print_mix - a bijection of words that spreads each bit */
-static __always_inline __u64 print_mix(__u64 w)
-{
-	w *= PRINT_MIX_1;
-	w ^= w >> 32;
-	return w * PRINT_MIX_2;
-}
-
+/* print_end - spread each bit of a sum over all */
 static __always_inline __u64 print_end(__u64 sum)
 {
 	sum ^= sum >> 32;
-	sum *= PRINT_MIX_3;
+	sum *= PRINT_MIX;
 	return sum ^ sum >> 29;
 }
 
-/* print_of - the fingerprint of @w at @upf; the words are mixed independently of each
- * other, which a CPU does at the same time
+/* print_word - a word by a secret, odd factor: sums of such products differ for words
+ * that do, but by accident. Words are folded, or else their highest bits would only
+ * count in the highest ones of the product.
  */
+static __always_inline __u64 print_word(__u64 w, __u32 secret)
+{
+	return (w ^ w >> 32) * print_seed.word[secret];
+}
+
+/* print_of - the fingerprint of @w at @upf; a CPU does the words at the same time */
 static __always_inline __u64 print_of(const __u64 *w, __u32 kind, __u8 upf)
 {
 	const volatile struct print_words *mask = &print_mask[kind % PRINT_MAX];
-	__u64 sum = upf;
+	__u64 sum = (__u64)upf << 32;
 
 #pragma unroll
 	for (int i = 0; i < PRINT_WORDS; i++)
-		sum += print_mix((w[i] & mask->word[i]) ^ print_seed.word[i]);
+		sum += print_word(w[i] & mask->word[i], i);
 	return print_end(sum);
 }
 
-#define TCP_FIN		0x01
 #define TCP_SYN		0x02
 
 /* kind_of - by which mask

@@ -12,6 +12,9 @@
 
 #define FRAME_AT_MAX	4096	/* what is farther behind is copied; for the verifier */
 
+/* Rare work is a function of its own, which the verifier looks at once. */
+#define HARD	__noinline
+
 /* Where a frame is loaded from, as functions that are not inlined take it. */
 typedef struct __sk_buff frame_source;
 

@@ -77,14 +77,14 @@ static __always_inline __u64 ue_key(__u8 upf, const struct user *u, __u64 addres
 
 	if (nat)
 		rest |= (__u64)u->protocol << 16 | (__u64)port << 24;
-	return print_end(print_mix(address ^ print_seed.word[0]) + print_mix(rest ^ print_seed.word[1]));
+	return print_end(print_word(address, 0) + print_word(rest, 1));
 }
 
 static __always_inline __u64 tunnel_key(__u8 upf, const struct user *u)
 {
 	__u64 rest = (__u64)upf << 40 | (__u64)u->qfi << 32 | u->teid;
 
-	return print_end(print_mix(u->source ^ print_seed.word[2]) + print_mix(rest ^ print_seed.word[3]));
+	return print_end(print_word(u->source, 2) + print_word(rest, 3));
 }
 
 static __always_inline __u64 ue_source(__u8 upf, const struct user *u)
@@ -130,11 +130,15 @@ static __always_inline __u32 tunnel_pair(__u8 upf, const struct user *u)
  *
  * Return: with SERIES_LEARN while the UE's address is not learnt.
  */
-static __noinline __u32 slice_up_hard(__u8 upf, const struct user *u, __u64 found)
+__noinline int slice_up_hard(__u8 upf, const struct user *u, __u64 found)
 {
-	__u64 key = tunnel_key(upf, u), ue = ue_source(upf, u);
 	__u32 pair = found, *learnt;
+	__u64 key, ue;
 
+	if (!u)
+		return upf << 1;
+	key = tunnel_key(upf, u);
+	ue = ue_source(upf, u);
 	if (!(found & FOUND_PAIR))
 		pair = tunnel_pair(upf, u);
 	pair &= 0x3fff;
@@ -164,7 +168,7 @@ static __always_inline __u32 slice_up(__u8 upf, const struct user *u)
  *
  * Return: FOUND_*.
  */
-static __noinline __u64 slice_ue_hard(__u8 upf, __u8 version, __u64 address, __u64 key)
+__noinline int slice_ue_hard(__u8 upf, __u8 version, __u64 address, __u64 key)
 {
 	__u32 prefix = nat ? SERIES_NONE : prefix_find(upf, version, address), *learnt;
 	__u64 found = FOUND_FOREIGN;
@@ -210,12 +214,13 @@ static __always_inline __u32 slice_down(const volatile struct point *point, cons
 }
 
 /* slice_learn - the UPF lets a packet of a UE out: remember who it is */
-static __noinline void slice_learn(__u64 key, __u32 pair)
+__noinline int slice_learn(__u64 key, __u32 pair)
 {
 	__u32 *learnt = bpf_map_lookup_elem(&pair_by_ue, &key);
 
 	if (learnt && *learnt == pair)
-		return;
+		return 0;
 	bpf_map_update_elem(&pair_by_ue, &key, &pair, BPF_ANY);
-	found_put(key, FOUND_PAIR | pair);
+	found_put(key, 0); /* a prefix may say otherwise */
+	return 0;
 }

@@ -110,12 +110,15 @@ static long message_pass(__u64 i, void *context)
 	struct frame f = { .source = walk->source, .octets = s->octets };
 	struct user *u = &s->user;
 	enum seen seen;
+	__u32 at;
 
 	u->at = s->headers + i * s->segment;
 	if (u->at >= s->octets)
 		return 1;
 	u->qfi = 0;
-	seen = parse_tunnel(&f, u);
+	at = u->at;
+	seen = parse_tunnel(&f, u, &at);
+	u->at = at;
 	if (seen == SEEN_USER)
 		seen = parse_user(&f, u, walk->point->upf);
 	if (seen == SEEN_USER)
@@ -164,12 +167,12 @@ static __always_inline int segment_begin(const struct super_walk *walk, struct s
  * @u:    as parse_to_user() has left it, with SEEN_USER or SEEN_DATAGRAMS in @seen
  * @walk: source, point and time, 0 for now
  */
-static __noinline void super_pass(struct super_walk *walk, const struct user *u, enum seen seen, __u32 octets, __u32 segment)
+static __always_inline void super_pass(struct super_walk *walk, const struct user *u, enum seen seen, __u32 octets, __u32 segment)
 {
 	__u32 zero = 0;
 	struct super *s = bpf_map_lookup_elem(&super_scratch, &zero);
 
-	if (!s || !walk || !u)
+	if (!s)
 		return;
 	walk->super = s;
 	if (!walk->now)

@@ -170,6 +170,9 @@ func (p *Probe) setConstants(spec *ebpf.CollectionSpec) error {
 	}
 	var seed [64]byte
 	_, _ = rand.Read(seed[:]) // never fails
+	for i := 0; i < len(seed); i += 8 { // factors are odd
+		seed[i] |= 1
+	}
 	constants := map[string]any{
 		"flight_mask":       p.cfg.sets() - 1,
 		"timeout_ns":        uint64(p.cfg.Timeout),

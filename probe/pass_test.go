@@ -1,9 +1,18 @@
 package probe
 
 import (
+	"context"
+	"net/netip"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+
+	"plumbline/probe/hook"
 )
 
 // TestBothWays sends packets of a UE there and back.
@@ -31,6 +40,328 @@ func TestBothWays(t *testing.T) {
 	for at, packets := range map[Point]uint64{n3In: 11, n6Out: 10, n6In: 10, n3Out: 10} {
 		if diff := cmp.Diff(PointCount{Packets: packets}, s.at(at)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", at, diff)
+		}
+	}
+}
+
+// TestAlike sends packets that are alike while the first is in flight: all copies are
+// ambiguous, what comes after the last has left is not.
+func TestAlike(t *testing.T) {
+	r := newRig(t, Config{})
+	p := udp(ueAddr, hostAddr, numbered(1, 60))
+	in, out := onN3(In, gpdu(7, 9, p)), frame(p)
+	for range 3 {
+		r.pass(n3In, in)
+	}
+	for range 3 {
+		r.pass(n6Out, out)
+	}
+	r.pass(n3In, in)
+	r.pass(n6Out, out)
+	r.pass(n6Out, out) // made by the UPF
+	s := r.snapshot()
+	if diff := cmp.Diff(Account{In: 4, Ambiguous: 3, Matched: 1, Octets: 88}, s.account("", Uplink)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(PointCount{Packets: 5, AmbiguousOut: 3, Unmatched: 1}, s.at(n6Out)); diff != "" {
+		t.Errorf("way out (-want +got):\n%s", diff)
+	}
+}
+
+// TestLost lets packets stay for longer than the timeout, poisoned ones too. The table
+// is looked through in the background or by who comes next, whichever is first.
+func TestLost(t *testing.T) {
+	r := newRig(t, Config{Timeout: 20 * time.Millisecond, UPFs: []UPF{{Name: "a", UEs: []netip.Prefix{netip.PrefixFrom(ueAddr, 32)}}}})
+	p, q := udp(ueAddr, hostAddr, numbered(1, 60)), udp(ueAddr, hostAddr, numbered(2, 60))
+	send := func() {
+		r.pass(n3In, onN3(In, gpdu(7, 9, p)))
+		r.pass(n3In, onN3(In, gpdu(7, 9, q)))
+		r.pass(n3In, onN3(In, gpdu(7, 9, q)))
+	}
+	send()
+	time.Sleep(40 * time.Millisecond)
+	r.pass(n6Out, frame(p)) // too late
+	r.pass(n6Out, frame(q))
+	send() // new ones
+	r.pass(n6Out, frame(p))
+	time.Sleep(40 * time.Millisecond)
+	s := r.snapshot()
+	want := Account{In: 6, Matched: 1, Lost: 1, Ambiguous: 4, Octets: 88}
+	if diff := cmp.Diff(want, s.account("", Uplink)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	out := s.at(n6Out)
+	if out.Packets != 3 || out.Unmatched+out.AmbiguousOut != 2 || s.Held != 0 {
+		t.Errorf("got %d packets, %d unmatched, %d ambiguous, held %d", out.Packets, out.Unmatched, out.AmbiguousOut, s.Held)
+	}
+}
+
+// TestEvicted has more packets in flight than the table has room for.
+func TestEvicted(t *testing.T) {
+	r := newRig(t, Config{InFlight: 64, Timeout: time.Minute})
+	const packets = 1000
+	for i := range uint32(packets) {
+		r.pass(n3In, onN3(In, gpdu(7, 9, udp(ueAddr, hostAddr, numbered(i, 60)))))
+	}
+	a := r.snapshot().account("", Uplink)
+	if a.In != packets || a.InFlight > 64 || a.InFlight < 60 || a.Evicted != packets-a.InFlight {
+		t.Errorf("got %+v, want %d in, up to 64 in flight, the rest evicted", a, packets)
+	}
+	matched := uint64(0)
+	for i := range uint32(packets) { // the last ones are there
+		r.pass(n6Out, frame(udp(ueAddr, hostAddr, numbered(i, 60))))
+		if now := r.matched(); now > matched {
+			matched = now
+			if i < packets/2 {
+				t.Errorf("packet %d is still there", i)
+			}
+		}
+	}
+	if matched != a.InFlight {
+		t.Errorf("got %d that left, want %d", matched, a.InFlight)
+	}
+}
+
+// TestSlices asks by which key packets find their slice.
+func TestSlices(t *testing.T) {
+	r := newRig(t, Config{UPFs: []UPF{{Name: "a", UEs: []netip.Prefix{netip.MustParsePrefix("10.99.0.0/16")}}}})
+	for _, x := range []struct {
+		key   Key
+		slice string
+	}{
+		{Key{TEID: 1}, "teid"},
+		{Key{UE: netip.MustParsePrefix("10.45.0.0/16")}, "wide"},
+		{Key{UE: netip.MustParsePrefix("10.45.1.1/32")}, "narrow"},
+		{Key{UE: netip.MustParsePrefix("2001:db8:45::/48")}, "wide"},
+		{Key{UE: netip.MustParsePrefix("2001:db8:45:1:2::/80")}, "narrow"}, // counts as /64
+		{Key{QFI: 5}, "qfi"},
+		{Key{TEID: 9, QFI: 6}, "forgotten"},
+	} {
+		if err := r.Learn(0, x.key, Slice{Name: x.slice}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Forget(0, Key{TEID: 9, QFI: 6}); err != nil {
+		t.Fatal(err)
+	}
+	number := uint32(0)
+	for _, tc := range []struct {
+		ue        string
+		teid      uint32
+		qfi       byte
+		slice     string
+		back      string // of the answer; "foreign": none
+		forwarded bool   // its packet leaves the UPF
+	}{
+		{"10.45.1.2", 1, 5, "teid", "wide", true}, // prefixes say who it is at N6
+		{"10.45.1.2", 2, 5, "wide", "wide", true},
+		{"10.45.1.1", 3, 5, "narrow", "narrow", true},
+		{"10.46.0.1", 1, 5, "teid", "teid", true}, // learnt
+		{"10.46.0.2", 4, 5, "qfi", "qfi", true},
+		{"10.46.0.3", 4, 6, "", "", true},
+		{"10.46.0.4", 9, 6, "", "foreign", false}, // the UPF does not forward for it
+		{"10.99.0.4", 9, 6, "", "", false},        // known to be a UE
+		{"10.99.0.5", 1, 6, "teid", "teid", true}, // known, and learnt
+		{"2001:db8:45::1", 3, 0, "wide", "wide", true},
+		{"2001:db8:45:1::9", 3, 0, "narrow", "narrow", true},
+		{"2001:db8:46::9", 1, 0, "teid", "teid", true},
+		{"2001:db8:47::9", 3, 0, "", "foreign", false},
+	} {
+		ue, server := netip.MustParseAddr(tc.ue), hostAddr
+		if ue.Is6() {
+			server = hostAdr6
+		}
+		for range 3 { // found, and found again
+			number++
+			before := r.snapshot()
+			up, down := udp(ue, server, numbered(number, 60)), udp(server, ue, numbered(number, 60))
+			r.pass(n3In, onN3(In, gpdu(tc.teid, tc.qfi, up)))
+			if tc.forwarded {
+				r.pass(n6Out, frame(up))
+			}
+			r.pass(n6In, frame(down))
+			after := r.snapshot()
+			if after.account(tc.slice, Uplink).In != before.account(tc.slice, Uplink).In+1 {
+				t.Errorf("%+v: uplink not of slice %q", tc, tc.slice)
+			}
+			if tc.back == "foreign" {
+				if after.at(n6In).Foreign != before.at(n6In).Foreign+1 {
+					t.Errorf("%+v: downlink is not foreign", tc)
+				}
+			} else if after.account(tc.back, Downlink).In != before.account(tc.back, Downlink).In+1 {
+				t.Errorf("%+v: downlink not of slice %q", tc, tc.back)
+			}
+		}
+	}
+}
+
+// TestLearnAgain moves a TEID and a UE to another slice: what programs have found does
+// not outlast it for long.
+func TestLearnAgain(t *testing.T) {
+	r := newRig(t, Config{})
+	prefix := netip.PrefixFrom(ueAddr, 32)
+	for i, slice := range []string{"one", "two"} {
+		if err := r.Learn(0, Key{TEID: 7, UE: prefix}, Slice{Name: slice}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * renewPause)
+		r.pass(n3In, onN3(In, gpdu(7, 9, udp(ueAddr, hostAddr, numbered(uint32(i), 60)))))
+		r.pass(n6In, frame(udp(hostAddr, ueAddr, numbered(uint32(i), 60))))
+		s := r.snapshot()
+		if up, down := s.account(slice, Uplink).In, s.account(slice, Downlink).In; up != 1 || down != 1 {
+			t.Errorf("slice %s: got %d uplink, %d downlink, want 1 each", slice, up, down)
+		}
+	}
+}
+
+// TestPointCounts passes what is no user packet of the UPF's: which count moves.
+func TestPointCounts(t *testing.T) {
+	good := udp(ueAddr, hostAddr, numbered(1, 60))
+	edit := func(b []byte, at int, v ...byte) []byte {
+		b = slices.Clone(b)
+		copy(b[at:], v)
+		return b
+	}
+	tunnelled := onN3(In, gpdu(7, 9, good))
+	echo := edit(tunnelled, 14+28+1, 1)
+	for _, tc := range []struct {
+		name  string
+		at    Point
+		frame []byte
+		want  PointCount
+	}{
+		{"user packet", n3In, tunnelled, PointCount{Packets: 1}},
+		{"without extension headers", n3In, onN3(In, append([]byte{0x30, 255, 0, byte(len(good)), 0, 0, 0, 7}, good...)), PointCount{Packets: 1}},
+		{"long extension header", n3In, onN3(In, append([]byte{0x34, 255, 0, byte(len(good) + 12), 0, 0, 0, 7, 0, 0, 0, 0x85, 2, 0, 9, 0, 0, 0, 0, 0}, good...)), PointCount{Packets: 1}},
+		{"echo", n3In, echo, PointCount{}},
+		{"ARP", n3In, edit(tunnelled, 12, 8, 6), PointCount{}},
+		{"other port", n3In, edit(tunnelled, 14+22, 0, 53), PointCount{}},
+		{"other version", n3In, edit(tunnelled, 14+28, 0x54), PointCount{}},
+		{"to others", n3In, edit(tunnelled, 14+16, 192, 0, 2, 9), PointCount{Foreign: 1}},
+		{"endless extension headers", n3In, edit(tunnelled, 14+28+12, 0), PointCount{Unparsed: 1}},
+		{"ends in the headers", n3In, tunnelled[:14+28+10], PointCount{Unparsed: 1}},
+		{"user packet ends", n3In, tunnelled[:len(tunnelled)-1], PointCount{Unparsed: 1}},
+		{"no IP inside", n3In, edit(tunnelled, 14+28+16, 0), PointCount{Unparsed: 1}},
+		{"later fragment", n3In, edit(tunnelled, 14+6, 0, 9), PointCount{}},
+		{"first fragment", n3In, edit(tunnelled, 14+6, 0x20, 0)[:len(tunnelled)-16], PointCount{Packets: 1}},
+		{"VLAN", n3In, slices.Concat(tunnelled[:12], []byte{0x81, 0, 0, 5}, tunnelled[12:]), PointCount{Packets: 1}},
+		{"two VLANs", n3In, slices.Concat(tunnelled[:12], []byte{0x88, 0xa8, 0, 5, 0x81, 0, 0, 6}, tunnelled[12:]), PointCount{Packets: 1}},
+		{"for no UE", n6In, frame(udp(hostAddr, ueAddr, nil)), PointCount{Foreign: 1}},
+		{"of no UE", n6Out, frame(good), PointCount{Foreign: 1}},
+		{"not known", n3Out, onN3(Out, gpdu(7, 9, good)), PointCount{Packets: 1, Unmatched: 1}},
+		{"ARP at N6", n6In, edit(frame(good), 12, 8, 6), PointCount{}},
+		{"ends at N6", n6In, frame(good)[:50], PointCount{Unparsed: 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, Config{})
+			r.pass(tc.at, tc.frame)
+			if diff := cmp.Diff(tc.want, r.snapshot().at(tc.at)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOneDevice has N3 and N6 on one device, and a UE that talks to another one: its
+// packet comes in by N3 and leaves by N3.
+func TestOneDevice(t *testing.T) {
+	in, out := Point{Way: In, Hook: Ingress}, Point{Way: Out, Hook: Egress}
+	r := newRig(t, Config{})
+	up, down := udp(ueAddr, hostAddr, numbered(1, 60)), udp(hostAddr, ueAddr, numbered(1, 60))
+	toUE := udp(ueAddr, netip.MustParseAddr("10.45.0.8"), numbered(2, 60))
+	r.pass(in, onN3(In, gpdu(7, 9, up)))
+	r.pass(out, frame(up))
+	r.pass(in, frame(down))
+	r.pass(out, onN3(Out, gpdu(8, 9, down)))
+	r.pass(in, onN3(In, gpdu(7, 9, toUE)))
+	r.pass(out, onN3(Out, gpdu(10, 9, toUE)))
+	r.pass(in, frame(udp(hostAddr, netip.MustParseAddr("192.0.2.77"), nil)))
+	r.pass(out, frame(udp(upfAddr, hostAddr, nil)))
+	s := r.snapshot()
+	for d, want := range map[Direction]Account{Uplink: {In: 2, Matched: 2, Octets: 176}, Downlink: {In: 1, Matched: 1, Octets: 88}} {
+		if diff := cmp.Diff(want, s.account("", d)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", d, diff)
+		}
+	}
+	for at, want := range map[Point]PointCount{in: {Packets: 3, Foreign: 1}, out: {Packets: 3, Foreign: 1}} {
+		if diff := cmp.Diff(want, s.at(at)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", at, diff)
+		}
+	}
+}
+
+// TestTun has the UPF's own TUN device at N6: what is unicast there is for a UE.
+func TestTun(t *testing.T) {
+	in := Point{Way: In, Side: N6, Hook: Egress}
+	r := newRig(t, Config{})
+	r.load(in, hook.Device{Bare: true, Tun: true})
+	r.pass(in, udp(hostAddr, ueAddr, nil))
+	r.pass(in, udp(hostAdr6, ueAddr6, nil))
+	r.pass(in, udp(hostAddr, netip.MustParseAddr("224.0.0.1"), nil))
+	r.pass(in, udp(hostAdr6, netip.MustParseAddr("ff02::1"), nil))
+	if diff := cmp.Diff(PointCount{Packets: 2, Foreign: 2}, r.snapshot().at(in)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNAT translates a UE's address and port, and sends an answer.
+func TestNAT(t *testing.T) {
+	r := newRig(t, Config{NAT: true})
+	if err := r.Learn(0, Key{TEID: 7}, Slice{Name: "embb"}); err != nil {
+		t.Fatal(err)
+	}
+	public := netip.MustParseAddr("203.0.113.5")
+	data := numbered(1, 60)
+	r.pass(n6In, frame(udp(hostAddr, public, data))) // for nobody
+	r.pass(n3In, onN3(In, gpdu(7, 9, udp(ueAddr, hostAddr, data))))
+	translated := serialize(append(ip(public, hostAddr, &layers.UDP{SrcPort: 61000, DstPort: 5000}), gopacket.Payload(data))...)
+	r.pass(n6Out, frame(translated))
+	answer := func(to netip.Addr, port layers.UDPPort) []byte {
+		return serialize(append(ip(hostAddr, to, &layers.UDP{SrcPort: 5000, DstPort: port}), gopacket.Payload(data))...)
+	}
+	r.pass(n6In, frame(answer(public, 61000)))
+	r.pass(n6In, frame(answer(public, 61001))) // for nobody
+	r.pass(n3Out, onN3(Out, gpdu(8, 9, answer(ueAddr, 4000))))
+	s := r.snapshot()
+	for _, d := range []Direction{Uplink, Downlink} {
+		if diff := cmp.Diff(Account{In: 1, Matched: 1, Octets: 88}, s.account("embb", d)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", d, diff)
+		}
+	}
+	if diff := cmp.Diff(PointCount{Packets: 1, Foreign: 2}, s.at(n6In)); diff != "" {
+		t.Errorf("N6 in (-want +got):\n%s", diff)
+	}
+}
+
+// TestSamples wants every packet of both directions, whole.
+func TestSamples(t *testing.T) {
+	r := newRig(t, Config{Sample: Sampling{Every: 1}})
+	if err := r.Learn(0, Key{TEID: 7}, Slice{Name: "embb"}); err != nil {
+		t.Fatal(err)
+	}
+	up, down := udp(ueAddr, hostAddr, numbered(1, 60)), udp(hostAddr, ueAddr, numbered(1, 60))
+	from := monotonic()
+	r.pass(n3In, onN3(In, gpdu(7, 9, up)))
+	r.pass(n6Out, frame(up))
+	r.pass(n6In, frame(down))
+	r.pass(n3Out, onN3(Out, gpdu(8, 5, down)))
+	until := monotonic()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var got []Sample
+	if err := r.Samples(ctx, func(s Sample) error { got = append(got, s); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	want := []Sample{
+		{UPF: "a", Slice: "embb", Direction: Uplink, Octets: 88, TEID: 7, QFI: 9},
+		{UPF: "a", Slice: "embb", Direction: Downlink, Octets: 88, TEID: 8, QFI: 5},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Sample{}, "InNs", "OutNs", "CPU")); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	for _, s := range got {
+		if s.InNs < from || s.OutNs <= s.InNs || s.OutNs > until {
+			t.Errorf("got times %d and %d, want them between %d and %d", s.InNs, s.OutNs, from, until)
 		}
 	}
 }
