@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -13,22 +12,19 @@ import (
 	"plumbline/lab/system"
 )
 
-// liveView shows a run of the laboratory on a terminal while it goes on, in a few
-// lines that it keeps writing anew. It touches nothing else of the terminal, so that
-// there is nothing to restore however the process ends.
+// liveView shows a run of the laboratory on a terminal while it goes on.
 type liveView struct {
-	out     *os.File
 	stop    chan struct{}
 	stopped sync.WaitGroup
 
-	mu    sync.Mutex
-	lines int // that stand on the terminal
+	mu sync.Mutex
+	painter
 	liveScreen
 }
 
 // newLiveView begins to show the run of a command.
 func newLiveView(out *os.File, name string) *liveView {
-	v := &liveView{out: out, stop: make(chan struct{}), liveScreen: liveScreen{name: name}}
+	v := &liveView{painter: painter{out: out}, stop: make(chan struct{}), liveScreen: liveScreen{name: name}}
 	v.stopped.Go(v.redraw)
 	return v
 }
@@ -72,21 +68,7 @@ func (v *liveView) Left(name, why string) {
 func (v *liveView) close() {
 	close(v.stop)
 	v.stopped.Wait()
-	fmt.Fprint(v.out, v.home()+eraseBelow)
-}
-
-// Source: ECMA-48, 8.3.39 and 8.3.41.
-const (
-	eraseBelow = "\x1b[J"
-	eraseRight = "\x1b[K"
-)
-
-// home is what takes the cursor to the start of the first line.
-func (v *liveView) home() string {
-	if v.lines == 0 {
-		return "\r"
-	}
-	return fmt.Sprintf("\r\x1b[%dA", v.lines) // ECMA-48, 8.3.22: cursor up
+	v.clear()
 }
 
 func (v *liveView) redraw() {
@@ -102,19 +84,11 @@ func (v *liveView) redraw() {
 	}
 }
 
-// draw writes all lines anew, in one write so that none is seen half.
+// draw writes all lines anew.
 func (v *liveView) draw(width, height int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	lines := v.render(time.Now(), width, height-1)
-	var b strings.Builder
-	b.WriteString(v.home())
-	for _, line := range lines {
-		b.WriteString(line + eraseRight + "\n")
-	}
-	b.WriteString(eraseBelow)
-	v.lines = len(lines)
-	fmt.Fprint(v.out, b.String())
+	v.paint(v.render(time.Now(), width, height-1))
 }
 
 // terminalSize returns columns and lines, those of the oldest terminals if it is not

@@ -80,7 +80,7 @@ func TestLiveViewDraws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &liveView{out: out, stop: make(chan struct{}), liveScreen: liveScreen{name: "lab loss"}}
+	v := &liveView{painter: painter{out: out}, stop: make(chan struct{}), liveScreen: liveScreen{name: "lab loss"}}
 	v.Step(report.Step{Name: "one", Total: time.Second})
 	v.draw(80, 24)
 	v.Left("eupf", "no\nreason")

@@ -1,5 +1,147 @@
 package main
 
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"plumbline/probe"
+	"plumbline/probe/find"
+)
+
 type probeCommand struct {
+	Run     probeRunCommand     `cmd:"" default:"withargs" help:"Measure how long each slice's packets stay in UPFs that run on this machine (the default)."`
+	Report  probeReportCommand  `cmd:"" help:"Show a result of plumb probe again, as a table, a page, a picture or histograms."`
 	Rematch probeRematchCommand `cmd:"" help:"Judge a trace whose events do not say which packet they are about: how ambiguous are published data?"`
+}
+
+// probeSelector is the flags that say which UPFs.
+type probeSelector struct {
+	Auto      bool        `help:"Every UPF that runs here, also those that start later."`
+	PID       int         `name:"pid" placeholder:"PID" help:"The UPF with this process."`
+	Netns     string      `placeholder:"NAMESPACE" help:"The UPF in this network namespace: its path, name, or inode number."`
+	Container string      `placeholder:"NAME" help:"The UPF in this container of Docker, Podman, containerd, Incus or LXC: name or id."`
+	Pod       string      `placeholder:"POD" help:"The UPF in this pod: NAMESPACE/NAME."`
+	Iface     []probeFace `name:"iface" placeholder:"DEVICE[=SIDE],..." help:"A UPF behind these devices of this namespace (or that of --netns), SIDE n3, n6 or both. Default: both."`
+	HostWide  bool        `name:"host-wide" help:"Stand where the kernel receives and sends packets of all namespaces (tp_btf), not at each device: nothing is attached to any."`
+}
+
+// probeFace is a device and what it carries.
+type probeFace find.Device
+
+// UnmarshalText takes DEVICE or DEVICE=SIDE.
+func (f *probeFace) UnmarshalText(text []byte) error {
+	name, side, _ := strings.Cut(string(text), "=")
+	sides := map[string]probe.Side{"": probe.Both, "both": probe.Both, "n3": probe.N3, "n6": probe.N6}
+	s, ok := sides[strings.ToLower(side)]
+	if !ok || name == "" {
+		return fmt.Errorf("%q: want DEVICE, or DEVICE=n3, DEVICE=n6, DEVICE=both", text)
+	}
+	*f = probeFace{Name: name, Side: s}
+	return nil
+}
+
+// selector checks that there is something to go by. What is given must all hold.
+func (s *probeSelector) selector() (find.Selector, error) {
+	selector := find.Selector{Auto: s.Auto, PID: s.PID, Netns: s.Netns, Container: s.Container, Pod: s.Pod, HostWide: s.HostWide}
+	for _, f := range s.Iface {
+		selector.Devices = append(selector.Devices, find.Device(f))
+	}
+	switch {
+	case !s.Auto && s.PID == 0 && s.Netns == "" && s.Container == "" && s.Pod == "" && len(s.Iface) == 0:
+		return selector, usageError{errors.New("which UPF? want --auto, --pid, --netns, --container, --pod or --iface")}
+	case s.PID < 0:
+		return selector, usageError{fmt.Errorf("--pid %d: want a process", s.PID)}
+	}
+	return selector, nil
+}
+
+type probeRunCommand struct {
+	probeSelector
+	Slices   string        `placeholder:"FILE" help:"What is which slice (YAML: TEIDs, UE prefixes, QFI, DNN), beside what is learnt from N4."`
+	NoN4     bool          `name:"no-n4" help:"Do not listen to N4: no response times, and nothing is learnt from it."`
+	NAT      bool          `name:"nat" help:"N6 has translated addresses: packets are known again without addresses, ports and ICMP identifiers."`
+	InFlight int           `name:"in-flight" default:"65536" placeholder:"N" help:"Packets in a UPF that there is room for (default ${default})."`
+	Timeout  time.Duration `default:"1s" help:"Packets in the UPF for longer are lost (default ${default})."`
+	Duration time.Duration `placeholder:"TIME" help:"End after so long (such as 60s); else with Ctrl-C."`
+	Interval time.Duration `default:"1s" help:"Between two looks (default ${default})."`
+	Stats    bool          `help:"Have the kernel account what the programs take in place. It does so for all programs of the machine, and costs each some 10 ns more."`
+	Plain    bool          `help:"Show no live view on a terminal."`
+	Ambig    float64       `name:"max-ambiguous" default:"1" placeholder:"PERCENT" help:"Withhold delays of a series, and fail in the end, if more packets of it could not be told apart (default ${default})."`
+
+	Sample *sampleFlag   `placeholder:"1/N" help:"Report one packet in N (1/1: each) in the files of samples. Default with such a file and without --tail: 1/1."`
+	Tail   time.Duration `placeholder:"TIME" help:"Report each packet that stayed longer."`
+
+	probeSampleFiles
+	probeFiles
+	Hlog    string `name:"hlog" placeholder:"FILE" help:"Write an interval log of HdrHistogram: the delays of each series in each interval."`
+	Metrics string `placeholder:"ADDRESS" help:"Serve /metrics for Prometheus (native and classic histograms) and OpenMetrics, such as 127.0.0.1:9108."`
+}
+
+// probeSampleFiles is the flags of files with a line for each packet.
+type probeSampleFiles struct {
+	CSV       string `name:"csv" placeholder:"FILE" help:"Write samples as CSV."`
+	Parquet   string `name:"parquet" placeholder:"FILE" help:"Write samples as Parquet."`
+	Published string `name:"published-csv" placeholder:"FILE" help:"Write samples of uplink packets as CSV with the columns of published slice measurements: ts_rx_ns,ts_tx_ns,delay_us,pkt_len,netif_rx,slice."`
+}
+
+// Bounds of flags.
+const (
+	probeMinInterval = 50 * time.Millisecond
+	probeMaxInterval = time.Hour
+	probeMaxInFlight = 1 << 24
+	probeMaxTimeout  = time.Minute
+)
+
+// Help is shown by plumb probe run --help.
+func (probeRunCommand) Help() string {
+	return `Measures how long the packets of each slice stay in running UPFs of any make, without touching them, and how long N4 takes: small programs of the kernel stand where packets come to the UPF and where they leave it. Root only. When the process ends, however it ends, nothing is left.
+
+Shows on a terminal what is going on, for each slice and direction: rate, percentiles of the delay in the last ten intervals, what was lost, what is inside, and what could not be told apart. In the end it prints all of it as a table.
+
+Examples:
+
+    plumb probe --auto
+    plumb probe --auto --duration 60s --html probe.html --json probe.json
+    plumb probe --pid 812 --tail 1ms --csv slow.csv
+    plumb probe --container upf1 --slices slices.yaml --metrics 127.0.0.1:9108
+    plumb probe --iface n3=n3,n6=n6 --nat
+`
+}
+
+// validate checks the flags.
+func (c *probeRunCommand) validate() error {
+	switch {
+	case c.Interval < probeMinInterval || c.Interval > probeMaxInterval:
+		return usageError{fmt.Errorf("--interval %v: want %v to %v", c.Interval, probeMinInterval, probeMaxInterval)}
+	case c.Duration < 0:
+		return usageError{fmt.Errorf("--duration %v: want more than 0", c.Duration)}
+	case c.Timeout < time.Millisecond || c.Timeout > probeMaxTimeout:
+		return usageError{fmt.Errorf("--timeout %v: want 1ms to %v", c.Timeout, probeMaxTimeout)}
+	case c.InFlight < 1 || c.InFlight > probeMaxInFlight:
+		return usageError{fmt.Errorf("--in-flight %d: want 1 to %d", c.InFlight, probeMaxInFlight)}
+	case c.Tail < 0:
+		return usageError{fmt.Errorf("--tail %v: want more than 0", c.Tail)}
+	case c.Ambig < 0 || c.Ambig > 100:
+		return usageError{fmt.Errorf("--max-ambiguous %v: want 0 to 100 percent", c.Ambig)}
+	case (c.Sample != nil || c.Tail > 0) && !c.sampled():
+		return usageError{errors.New("--sample and --tail are for --csv, --parquet or --published-csv: want one of them")}
+	}
+	return nil
+}
+
+// sampled reports whether there is a file for samples.
+func (f *probeSampleFiles) sampled() bool { return f.CSV != "" || f.Parquet != "" || f.Published != "" }
+
+// sampling is what packets are reported one by one.
+func (c *probeRunCommand) sampling() probe.Sampling {
+	s := probe.Sampling{Above: c.Tail}
+	switch {
+	case c.Sample != nil:
+		s.Every = uint32(*c.Sample)
+	case c.sampled() && c.Tail == 0:
+		s.Every = 1
+	}
+	return s
 }

@@ -54,11 +54,12 @@ func browserPages(t *testing.T) map[string]string {
 	if err := LabComparisonHTML(&comparison, c); err != nil {
 		t.Fatal(err)
 	}
+	probed := written(t, func(b *bytes.Buffer) error { return ProbeHTML(b, sampleProbe(t, 30)) })
 	var sliced bytes.Buffer
 	if err := SlicesHTML(&sliced, sampleSlices(t, "tun", "open5gs-tun")); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"lab": labPageOf(t, smallLab(t)), "comparison": comparison.String(), "slices": sliced.String()}
+	return map[string]string{"lab": labPageOf(t, smallLab(t)), "comparison": comparison.String(), "probe": probed, "slices": sliced.String()}
 }
 
 func writePage(t *testing.T, page string) string {

@@ -37,9 +37,19 @@ type svgKey struct {
 // LabSVG writes the charts that the page shows as a picture of its own.
 func LabSVG(w io.Writer, l *Lab) error {
 	v := newLabView(l)
+	p := newPicture(v.key())
+	for _, m := range v.methods() {
+		shown, _ := m.charts()
+		p.add(shown)
+	}
+	return p.write(w)
+}
+
+// newPicture begins one with what the colours mean.
+func newPicture(key []keyEntry) *svgPage {
 	p := &svgPage{Width: 2*svgMargin + svgColumns*chartWidth + (svgColumns-1)*svgGap}
 	y, x := svgMargin, svgMargin
-	for _, k := range v.key() {
+	for _, k := range key {
 		width := 34 + chartNames*float64(utf8.RuneCountInString(k.Name))
 		if x > svgMargin && x+width > p.Width-svgMargin {
 			x, y = svgMargin, y+18
@@ -47,22 +57,14 @@ func LabSVG(w io.Writer, l *Lab) error {
 		p.Key = append(p.Key, svgKey{x, y, k})
 		x += width
 	}
-	y += 26
-	for _, m := range v.methods() {
-		shown, _ := m.charts()
-		shown = shown[:min(len(shown), maxCharts-len(p.Charts))]
-		y = p.place(shown, y)
-	}
-	p.Height = y + svgMargin
-	if err := labTemplate.ExecuteTemplate(w, "lab.svg", p); err != nil {
-		return fmt.Errorf("picture: %w", err)
-	}
-	return nil
+	p.Height = y + 26 + svgMargin
+	return p
 }
 
-// place adds charts below y, in lines, and returns where the last one ends.
-func (p *svgPage) place(charts []*chart, y float64) float64 {
-	for line := range slices.Chunk(charts, svgColumns) {
+// add puts charts in lines below those that are there, and no more than a page has.
+func (p *svgPage) add(charts []*chart) {
+	y := p.Height - svgMargin
+	for line := range slices.Chunk(charts[:min(len(charts), maxCharts-len(p.Charts))], svgColumns) {
 		height := 0.0
 		for i, c := range line {
 			p.Charts = append(p.Charts, svgChart{svgMargin + float64(i)*(chartWidth+svgGap), y + svgTitle, c})
@@ -70,5 +72,12 @@ func (p *svgPage) place(charts []*chart, y float64) float64 {
 		}
 		y += svgTitle + height + svgGap
 	}
-	return y
+	p.Height = y + svgMargin
+}
+
+func (p *svgPage) write(w io.Writer) error {
+	if err := labTemplate.ExecuteTemplate(w, "lab.svg", p); err != nil {
+		return fmt.Errorf("picture: %w", err)
+	}
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"unicode/utf8"
 )
 
 //go:embed slices.html
@@ -147,10 +146,7 @@ func (v *slicesView) pageNotes() []note {
 
 // SlicesSVG writes the charts that the page shows as a picture of its own.
 func SlicesSVG(w io.Writer, s *Slices) error {
-	if err := slicesTemplate.ExecuteTemplate(w, "lab.svg", newSlicesView(s).picture()); err != nil {
-		return fmt.Errorf("picture: %w", err)
-	}
-	return nil
+	return newSlicesView(s).picture().write(w)
 }
 
 // SlicesPNG is [SlicesSVG] in pixels.
@@ -158,13 +154,8 @@ func SlicesPNG(w io.Writer, s *Slices) error { return writePNG(w, newSlicesView(
 
 // picture has the key and all charts.
 func (v *slicesView) picture() *svgPage {
-	p := &svgPage{Width: 2*svgMargin + svgColumns*chartWidth + (svgColumns-1)*svgGap}
-	y, x := svgMargin, svgMargin
-	for _, k := range v.key() {
-		p.Key = append(p.Key, svgKey{x, y, k})
-		x += 34 + chartNames*float64(utf8.RuneCountInString(k.Name))
-	}
+	p := newPicture(v.key())
 	charts, _ := v.charts()
-	p.Height = p.place(charts[:min(len(charts), maxCharts)], y+26) + svgMargin
+	p.add(charts)
 	return p
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"plumbline/lab/report"
+	"plumbline/probe"
+	"plumbline/probe/export"
+)
+
+// probeFiles is the flags that say in which forms a result is wanted.
+type probeFiles struct {
+	JSON string `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.probe/1); - is standard output, in the place of the table."`
+	HTML string `name:"html" placeholder:"FILE" help:"Write the report: one page with charts, heat maps and tables that loads nothing else."`
+	SVG  string `name:"svg" placeholder:"FILE" help:"Write the charts as one picture."`
+	Hgrm string `name:"hgrm" placeholder:"DIR" help:"Write a percentile distribution (.hgrm) of each series."`
+}
+
+// open makes the files before the run, so that a name that cannot be written costs no
+// measurement.
+func (f *probeFiles) open() (outputs[*report.Probe], error) {
+	if f.Hgrm != "" {
+		if err := os.MkdirAll(f.Hgrm, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return openOutputs(output[*report.Probe]{f.JSON, report.WriteProbe},
+		output[*report.Probe]{f.HTML, report.ProbeHTML}, output[*report.Probe]{f.SVG, report.ProbeSVG})
+}
+
+// write prints the result and fills the files.
+func (f *probeFiles) write(stdout io.Writer, files outputs[*report.Probe], p *report.Probe) error {
+	show := report.ProbeTable
+	if f.JSON == "-" {
+		show = report.WriteProbe
+	}
+	errs := []error{files.write(p), show(stdout, p)}
+	if f.Hgrm != "" {
+		errs = append(errs, report.ProbeHgrm(f.Hgrm, p))
+	}
+	return errors.Join(errs...)
+}
+
+// sampleFiles are the files of probeSampleFiles while they are written. One goroutine
+// writes; whoever likes asks how many there were.
+type sampleFiles struct {
+	files   []*os.File
+	writers []export.SampleWriter
+	written atomic.Uint64
+}
+
+// create makes the files. device names where a packet came in.
+func (f *probeSampleFiles) create(clock export.Clock, device func(*probe.Sample) string) (*sampleFiles, error) {
+	s := &sampleFiles{}
+	for _, one := range []struct {
+		path string
+		make func(io.Writer) export.SampleWriter
+	}{
+		{f.CSV, func(w io.Writer) export.SampleWriter { return export.NewCSVSamples(w, clock) }},
+		{f.Parquet, func(w io.Writer) export.SampleWriter { return export.NewParquetSamples(w, clock) }},
+		{f.Published, func(w io.Writer) export.SampleWriter { return export.NewPublishedCSV(w, probe.Uplink, device) }},
+	} {
+		if one.path == "" {
+			continue
+		}
+		file, err := os.OpenFile(one.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.files, s.writers = append(s.files, file), append(s.writers, one.make(file))
+	}
+	return s, nil
+}
+
+func (s *sampleFiles) write(sample probe.Sample) error {
+	for _, w := range s.writers {
+		if err := w.Write(&sample); err != nil {
+			return err
+		}
+	}
+	s.written.Add(1)
+	return nil
+}
+
+func (s *sampleFiles) close() error {
+	var errs []error
+	for i, w := range s.writers {
+		errs = append(errs, w.Close(), s.files[i].Close())
+	}
+	return errors.Join(errs...)
+}

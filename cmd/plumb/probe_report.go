@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"plumbline/lab/report"
+)
+
+type probeReportCommand struct {
+	File string `arg:"" name:"file" help:"A result of plumb probe (--json, plumbline.probe/1)."`
+
+	probeFiles
+}
+
+// Help is shown by plumb probe report --help.
+func (probeReportCommand) Help() string {
+	return `Shows a result of plumb probe again: the table, and the files that are asked for. Nothing is measured.
+
+Examples:
+
+    plumb probe report probe.json
+    plumb probe report probe.json --html probe.html --svg probe.svg --hgrm delays
+`
+}
+
+// Run reads the result, prints the table and writes the files.
+func (c *probeReportCommand) Run(_ context.Context, stdout io.Writer) error {
+	result, err := report.ReadProbeFile(c.File)
+	if err != nil {
+		return err
+	}
+	files, err := c.open()
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.write(stdout, files, result))
+}

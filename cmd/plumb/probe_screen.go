@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"plumbline/probe"
+	"plumbline/probe/export"
+)
+
+// probeScreen is what is shown of a probe while it runs, and how that looks.
+//
+//	plumb probe  1m4s of 2m0s  1 UPF  1234567 packets, all accounted for
+//
+//	  upf1  plumb, PID 812, xdp
+//	  slice      way    kpps  p50 µs     p99   p99.9     max   lost inside ambig.
+//	  embb       UL    12.31    35.1   105.2   402.1   812.0     12      3      0
+//	  embb       DL     8.02    31.0    98.7   388.4   420.0      0      0      0
+//	  N4 request               answered  p50 µs     p99     max rejected no answer
+//	  CP Session Establishment      120   207.3   512.0   522.0        0         0
+type probeScreen struct {
+	elapsed, total time.Duration // total 0: until it is stopped
+	upfs           []export.UPF
+	live           []export.Live
+	n4             *export.N4
+	samples        export.Samples
+	notes          []string // of late, what a log would have
+}
+
+// render returns the lines, none wider than the terminal, and no more than fit.
+func (s *probeScreen) render(width, height int) []string {
+	lines := []string{s.headline()}
+	if len(s.upfs) == 0 {
+		lines = append(lines, "", "  no UPF yet")
+	}
+	for i := range s.upfs {
+		lines = append(lines, "", "  "+about(&s.upfs[i]))
+		lines = append(lines, s.seriesLines(s.upfs[i].Name, width)...)
+		lines = append(lines, s.n4Lines(s.upfs[i].Name, width)...)
+	}
+	if s.samples.Written+s.samples.Lost > 0 {
+		lines = append(lines, "", fmt.Sprintf("  samples: %d written, %d lost", s.samples.Written, s.samples.Lost))
+	}
+	if len(s.notes) > 0 {
+		lines = append(lines, "")
+	}
+	for _, n := range s.notes {
+		lines = append(lines, "  "+n)
+	}
+	lines = lines[:min(len(lines), max(height, 1))]
+	for i, line := range lines {
+		lines[i] = cutTo(printable(strings.TrimRight(line, " ")), width)
+	}
+	return lines
+}
+
+// headline says how long, how many, and whether all packets are accounted for.
+func (s *probeScreen) headline() string {
+	how := s.elapsed.Round(time.Second).String()
+	if s.total > 0 {
+		how += " of " + s.total.String()
+	}
+	var all probe.Account
+	for i := range s.live {
+		all = export.Sum(all, s.live[i].Account)
+	}
+	account := "all accounted for"
+	if !all.Balanced() {
+		account = "NOT all accounted for"
+	}
+	names := "UPFs"
+	if len(s.upfs) == 1 {
+		names = "UPF"
+	}
+	return fmt.Sprintf("plumb probe  %s  %d %s  %d packets, %s", how, len(s.upfs), names, all.In, account)
+}
+
+// about is a UPF in a line.
+func about(u *export.UPF) string {
+	pid, missing := "", ""
+	if u.PID > 0 {
+		pid = fmt.Sprintf("PID %d", u.PID)
+	}
+	if u.Missing != "" {
+		missing = "missing: " + firstLine(u.Missing)
+	}
+	return join("  ", u.Name, join(", ", u.Command, pid, u.Container, u.Datapath), missing)
+}
+
+// seriesLines are the slices of a UPF, under a heading.
+func (s *probeScreen) seriesLines(upf string, width int) []string {
+	var rows [][]string
+	for i := range s.live {
+		l := &s.live[i]
+		if l.UPF != upf {
+			continue
+		}
+		way := map[probe.Direction]string{probe.Uplink: "UL", probe.Downlink: "DL"}[l.Direction]
+		p50, p90, p99, p999, most := delayTexts(l.Recent)
+		rows = append(rows, []string{
+			export.SliceName(l.Slice), way, fmt.Sprintf("%.2f", l.PPS/1e3), fmt.Sprintf("%.2f", l.BPS/1e6), p50, p90, p99, p999, most,
+			fmt.Sprint(l.Lost), fmt.Sprint(l.InFlight), fmt.Sprint(l.Ambiguous), sparkline(l.Past[max(0, len(l.Past)-20):]),
+		})
+	}
+	if len(rows) == 0 {
+		return []string{"  no packets yet"}
+	}
+	return liveRows(width, rows, []liveColumn{
+		{"slice", -10, 0}, {"way", -3, 0}, {"kpps", 7, 0}, {"Mbit/s", 7, 5}, {"p50 µs", 7, 0}, {"p90", 7, 4}, {"p99", 7, 0}, {"p99.9", 7, 2},
+		{"max", 7, 1}, {"lost", 6, 0}, {"inside", 6, 3}, {"ambig.", 6, 0}, {"p99 of late", -20, 6},
+	})
+}
+
+// n4Lines are the transactions of a UPF by who asked and type, under a heading.
+func (s *probeScreen) n4Lines(upf string, width int) []string {
+	if s.n4 == nil {
+		return nil
+	}
+	var rows [][]string
+	for i := range s.n4.Messages {
+		m := &s.n4.Messages[i]
+		if m.UPF != upf {
+			continue
+		}
+		p50, p90, p99, p999, most := delayTexts(m.Delays)
+		rows = append(rows, []string{
+			m.Asked + " " + strings.TrimSuffix(m.Message, " Request"), fmt.Sprint(m.Answered), p50, p90, p99, p999, most,
+			fmt.Sprint(m.Rejected), fmt.Sprint(m.Unanswered + m.Evicted), fmt.Sprint(m.Retransmissions),
+		})
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return liveRows(width, rows, []liveColumn{
+		{"N4 request", -24, 0}, {"answered", 8, 0}, {"p50 µs", 7, 0}, {"p90", 7, 4}, {"p99", 7, 0}, {"p99.9", 7, 3}, {"max", 7, 1},
+		{"rejected", 8, 0}, {"no answer", 9, 2}, {"again", 6, 5},
+	})
+}
+
+func delayTexts(h *hdrhistogram.Histogram) (p50, p90, p99, p999, most string) {
+	if h == nil || h.TotalCount() == 0 {
+		return "-", "-", "-", "-", "-"
+	}
+	v := h.ValueAtPercentilesSlice([]float64{50, 90, 99, 99.9})
+	return delayText(v[0]), delayText(v[1]), delayText(v[2]), delayText(v[3]), delayText(h.Max())
+}
+
+// delayText is µs with three or four places.
+func delayText(ns int64) string {
+	us := float64(ns) / 1e3
+	switch {
+	case us < 10:
+		return fmt.Sprintf("%.2f", us)
+	case us < 1000:
+		return fmt.Sprintf("%.1f", us)
+	}
+	return fmt.Sprintf("%.0f", us)
+}

@@ -1,0 +1,62 @@
+package watch
+
+import (
+	"errors"
+	"slices"
+
+	"plumbline/probe"
+	"plumbline/probe/find"
+)
+
+// change takes up what find has seen.
+func (w *Watch) change(c find.Change) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	index := slices.IndexFunc(w.upfs, func(u *upf) bool { return u.target.Name == c.Target.Name })
+	if index < 0 {
+		w.config.Log.Info("probe: a further UPF", "upf", c.Target.Name, "why", c.Target.Why)
+		return w.add(c.Target)
+	}
+	u := w.upfs[index]
+	u.target, u.gone = c.Target, c.Gone
+	if err := w.detach(index, c.Detach); err != nil {
+		// The device went, and the program with it.
+		w.config.Log.Debug("probe: detach", "upf", u.target.Name, "error", err)
+	}
+	w.attach(index, c.Attach)
+	w.settleN4(index)
+	return nil
+}
+
+// settleN4 listens where the UPF's N4 is now, and nowhere else.
+func (w *Watch) settleN4(index int) {
+	u := w.upfs[index]
+	for place, a := range u.n4At {
+		// A device of the same name may be another one by now.
+		delete(u.n4At, place)
+		if err := a.Close(); err != nil {
+			w.config.Log.Debug("probe: detach N4", "upf", u.target.Name, "error", err)
+		}
+	}
+	if !u.gone {
+		w.attachN4(index)
+	}
+}
+
+// Leave takes the points away by which packets come in, so that those that are in the
+// UPFs leave or are lost, and nothing is in flight in the end.
+func (w *Watch) Leave() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var errs []error
+	for index, u := range w.upfs {
+		var in []probe.Point
+		for p := range u.at {
+			if p.Way == probe.In {
+				in = append(in, p)
+			}
+		}
+		errs = append(errs, w.detach(index, in))
+	}
+	return errors.Join(errs...)
+}
