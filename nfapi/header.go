@@ -3,6 +3,7 @@ package nfapi
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // Generation is the form of a header.
@@ -86,11 +87,42 @@ func (h *Header) Sequence() uint8 { return uint8(h.Segment) }
 // Whole reports whether the message is not segmented.
 func (h *Header) Whole() bool { return h.Segment&0xff00 == 0 }
 
+// order is the byte order where time does not matter.
 func (p Profile) order() binary.ByteOrder {
 	if p == Aerial {
 		return binary.LittleEndian
 	}
 	return binary.BigEndian
+}
+
+func (p Profile) uint16(b []byte) uint16 {
+	v := binary.BigEndian.Uint16(b)
+	if p == Aerial {
+		v = bits.ReverseBytes16(v)
+	}
+	return v
+}
+
+func (p Profile) uint32(b []byte) uint32 {
+	v := binary.BigEndian.Uint32(b)
+	if p == Aerial {
+		v = bits.ReverseBytes32(v)
+	}
+	return v
+}
+
+func (p Profile) putUint16(b []byte, v uint16) {
+	if p == Aerial {
+		v = bits.ReverseBytes16(v)
+	}
+	binary.BigEndian.PutUint16(b, v)
+}
+
+func (p Profile) putUint32(b []byte, v uint32) {
+	if p == Aerial {
+		v = bits.ReverseBytes32(v)
+	}
+	binary.BigEndian.PutUint32(b, v)
 }
 
 // ParseP7 reads the header of a datagram; body shares b. The generation is found by
@@ -105,27 +137,33 @@ func (p Profile) ParseP5(b []byte) (h Header, body []byte, err error) {
 }
 
 func (p Profile) parse(plane Plane, b []byte) (h Header, body []byte, err error) {
-	generations := [...]Generation{Gen2025, Gen2024}
+	first, second := Gen2025, Gen2024
 	if p == Aerial {
-		generations = [...]Generation{GenFAPI, Gen2025}
+		first, second = GenFAPI, Gen2025
 	}
-	if len(b) > MaxMessage {
-		return h, nil, fmt.Errorf("nfapi: %d octets: %w", len(b), ErrTooLong)
-	}
-	for _, g := range generations {
+	for _, g := range [2]Generation{first, second} {
 		n := lenHeader(plane, g)
-		if len(b) < n {
+		if len(b) < n || len(b) > MaxMessage {
 			continue
 		}
-		if counted := len(b) - without(plane, g, n); p.lengthIn(g, b) == uint32(counted) {
-			return p.read(plane, g, b), b[n:], nil
+		if p.lengthIn(g, b) == uint32(len(b)-without(plane, g, n)) {
+			p.read(&h, plane, g, b)
+			return h, b[n:], nil
 		}
 	}
-	if least := lenHeader(plane, generations[1]); len(b) < min(least, 8) {
-		return h, nil, fmt.Errorf("nfapi: header: %d octets: %w", len(b), ErrShort)
+	return h, nil, p.noHeader(b)
+}
+
+// noHeader says why b has no header.
+func (p Profile) noHeader(b []byte) error {
+	switch {
+	case len(b) > MaxMessage:
+		return fmt.Errorf("nfapi: %d octets, there may be %d: %w", len(b), MaxMessage, ErrTooLong)
+	case len(b) < 8:
+		return fmt.Errorf("nfapi: header: %d octets: %w", len(b), ErrShort)
 	}
-	return h, nil, fmt.Errorf("nfapi: header: length field at octet 4 is %d or %d, the message has %d octets: %w",
-		p.lengthIn(Gen2025, b), p.lengthIn(Gen2024, b), len(b), ErrHeader)
+	return fmt.Errorf("nfapi: header: length field at octet 4 is %d of 32 bits or %d of 16, the message has %d octets: %w",
+		p.uint32(b[4:]), p.uint16(b[4:]), len(b), ErrHeader)
 }
 
 // without is how many octets the length field does not count.
@@ -139,54 +177,52 @@ func without(plane Plane, g Generation, header int) int {
 // lengthIn reads the length field; b has 8 octets at least.
 func (p Profile) lengthIn(g Generation, b []byte) uint32 {
 	if g == Gen2024 {
-		return uint32(p.order().Uint16(b[4:]))
+		return uint32(p.uint16(b[4:]))
 	}
-	return p.order().Uint32(b[4:])
+	return p.uint32(b[4:])
 }
 
 // read takes the fields out of b, which has them.
-func (p Profile) read(plane Plane, g Generation, b []byte) Header {
-	o := p.order()
-	h := Header{Generation: g, Length: p.lengthIn(g, b), MessageID: MessageID(o.Uint16(b[2:]))}
+func (p Profile) read(h *Header, plane Plane, g Generation, b []byte) {
+	h.Generation, h.Length, h.MessageID = g, p.lengthIn(g, b), MessageID(p.uint16(b[2:]))
 	if g == GenFAPI {
 		h.Messages, h.PhyID = b[0], uint16(b[1])
-		return h
+		return
 	}
-	h.PhyID = o.Uint16(b)
+	h.PhyID = p.uint16(b)
 	rest := b[8-2*int(g):]
 	if plane == P5 {
-		h.Spare = o.Uint16(rest)
-		return h
+		h.Spare = p.uint16(rest)
+		return
 	}
-	h.Segment, h.Checksum, h.Timestamp = o.Uint16(rest), o.Uint32(rest[2:]), o.Uint32(rest[6:])
-	return h
+	h.Segment, h.Checksum, h.Timestamp = p.uint16(rest), p.uint32(rest[2:]), p.uint32(rest[6:])
 }
 
 // put writes the header in front of a body that ends with b.
 func (p Profile) put(plane Plane, h *Header, b []byte) {
-	o, n := p.order(), lenHeader(plane, h.Generation)
+	n := lenHeader(plane, h.Generation)
 	length := uint32(len(b) - without(plane, h.Generation, n))
-	o.PutUint16(b[2:], uint16(h.MessageID))
+	p.putUint16(b[2:], uint16(h.MessageID))
 	if h.Generation == GenFAPI {
 		b[0], b[1] = h.Messages, uint8(h.PhyID)
-		o.PutUint32(b[4:], length)
+		p.putUint32(b[4:], length)
 		return
 	}
-	o.PutUint16(b, h.PhyID)
+	p.putUint16(b, h.PhyID)
 	rest := b[6:]
 	if h.Generation == Gen2024 {
-		o.PutUint16(b[4:], uint16(length))
+		p.putUint16(b[4:], uint16(length))
 	} else {
-		o.PutUint32(b[4:], length)
+		p.putUint32(b[4:], length)
 		rest = b[8:]
 	}
 	if plane == P5 {
-		o.PutUint16(rest, h.Spare)
+		p.putUint16(rest, h.Spare)
 		return
 	}
-	o.PutUint16(rest, h.Segment)
-	o.PutUint32(rest[2:], h.Checksum)
-	o.PutUint32(rest[6:], h.Timestamp)
+	p.putUint16(rest, h.Segment)
+	p.putUint32(rest[2:], h.Checksum)
+	p.putUint32(rest[6:], h.Timestamp)
 }
 
 // EncodeP7 writes header and message into b and returns how many octets. Length,
@@ -236,6 +272,5 @@ func (p Profile) PeekSlot(id MessageID, body []byte) (sfn, slot uint16, ok bool)
 	if (id < MsgDLTTIRequest || id > MsgRACHIndication) && id != MsgSlotResponse || len(body) < 4 {
 		return 0, 0, false
 	}
-	o := p.order()
-	return o.Uint16(body), o.Uint16(body[2:]), true
+	return p.uint16(body), p.uint16(body[2:]), true
 }

@@ -1,0 +1,162 @@
+package nfapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+
+	"plumbline/pcapng"
+)
+
+const dissector = "../deploy/wireshark/nfapi.lua"
+
+// capture writes vectors as packets: P7 over UDP, P5 over TCP.
+func capture(t *testing.T, list []vector) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "nfapi.pcapng")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := pcapng.NewWriter(f, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := w.Interface("p7", pcapng.Ethernet, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sequence := uint32(1)
+	for i, v := range list {
+		b := frame(t, v, sequence)
+		if v.plane == P5 {
+			sequence += uint32(len(v.octets))
+		}
+		if err := w.Packet(&pcapng.Packet{Interface: link, At: time.Unix(1_790_000_000, int64(i)), Data: b, Octets: len(b)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func frame(t *testing.T, v vector, sequence uint32) []byte {
+	t.Helper()
+	eth := &layers.Ethernet{SrcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, DstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, EthernetType: layers.EthernetTypeIPv4}
+	ip := &layers.IPv4{Version: 4, TTL: 64, SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2}, Protocol: layers.IPProtocolUDP}
+	var transport gopacket.SerializableLayer
+	udp := &layers.UDP{SrcPort: 50011, DstPort: 50010}
+	tcp := &layers.TCP{SrcPort: 50000, DstPort: 50001, Seq: sequence, ACK: true, PSH: true, Window: 65535}
+	if transport = udp; v.plane == P5 {
+		ip.Protocol, transport = layers.IPProtocolTCP, tcp
+	}
+	_ = udp.SetNetworkLayerForChecksum(ip)
+	_ = tcp.SetNetworkLayerForChecksum(ip)
+	buffer := gopacket.NewSerializeBuffer()
+	if err := gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, transport, gopacket.Payload(v.octets)); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+// TestDissector: tshark finds in each vector the fields that the vector says, and
+// nothing truncated.
+func TestDissector(t *testing.T) {
+	if _, err := exec.LookPath("tshark"); err != nil {
+		t.Fatalf("%v: scripts/setup test installs it", err)
+	}
+	list := vectors(t)
+	var out, stderr bytes.Buffer
+	cmd := exec.Command("tshark", "-X", "lua_script:"+dissector, "-r", capture(t, list), "-T", "json", "--no-duplicate-keys")
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	if strings.Contains(stderr.String(), "Lua") {
+		t.Fatal(stderr.String())
+	}
+	var packets []struct {
+		Source struct{ Layers map[string]any } `json:"_source"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &packets); err != nil {
+		t.Fatal(err)
+	}
+	if len(packets) != len(list) {
+		t.Fatalf("got %d packets, want %d", len(packets), len(list))
+	}
+	for i, v := range list {
+		found := map[string]int{}
+		leaves(packets[i].Source.Layers["nfapi5g"], "", found)
+		if len(found) == 0 {
+			t.Errorf("%s: nothing found", v.Name)
+		}
+		for key := range found {
+			if strings.Contains(key, "truncated") || strings.HasPrefix(key, "nfapi5g.octets=") {
+				t.Errorf("%s: %s", v.Name, key)
+			}
+		}
+		want := map[string]int{}
+		if v.plane == P7 { // of P5 the files say in words what is in TLVs
+			wanted(v, v.Fields, "", want)
+		}
+		for key, n := range want {
+			if found[key] < n && !notSent(v.profile, key) {
+				t.Errorf("%s: got %d of %s, want %d", v.Name, found[key], key, n)
+			}
+		}
+	}
+}
+
+// leaves counts the last word of each field with its value.
+func leaves(v any, name string, to map[string]int) {
+	switch x := v.(type) {
+	case map[string]any:
+		for k, item := range x {
+			leaves(item, k, to)
+		}
+	case []any:
+		for _, item := range x {
+			leaves(item, name, to)
+		}
+	default:
+		to[fmt.Sprintf("%s=%v", name[strings.LastIndex(name, ".")+1:], v)]++
+		if strings.Contains(name, "truncated") || name == "nfapi5g.octets" {
+			to[fmt.Sprintf("%s=%v", name, v)]++
+		}
+	}
+}
+
+// wanted counts the numbers of a vector's fields in the same way.
+func wanted(v vector, x any, name string, to map[string]int) {
+	switch x := x.(type) {
+	case map[string]any:
+		for k, item := range x {
+			if k != "header" && !strings.Contains(k, "eamforming") && !strings.Contains(k, "hardcoded") && !(v.profile == Aerial && strings.Contains(k, "maintenance")) {
+				wanted(v, item, k, to)
+			}
+		}
+	case []any:
+		for _, item := range x {
+			wanted(v, item, name, to)
+		}
+	case float64:
+		name = strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "[0]")
+		if name == "harq_value" {
+			name = "harq_list"
+		}
+		to[fmt.Sprintf("%s=%d", name, int64(x))]++
+	}
+}
