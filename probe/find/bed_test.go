@@ -15,7 +15,6 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
-	"github.com/vishvananda/netns"
 
 	"plumbline/gtpu"
 	"plumbline/lab/dut"
@@ -23,6 +22,7 @@ import (
 	"plumbline/lab/topology"
 	"plumbline/pfcp"
 	"plumbline/probe"
+	"plumbline/probe/hook"
 )
 
 var plumb string // the program, built once
@@ -241,27 +241,10 @@ func (c *counter) count(t *testing.T) (n uint64) {
 	return n
 }
 
-// inside runs f on a thread in a namespace, which ends with it.
+// inside runs f in a namespace.
 func inside(t *testing.T, path string, f func() error) {
 	t.Helper()
-	done := make(chan error)
-	go func() {
-		lockForGood()
-		if path == "" {
-			done <- f()
-			return
-		}
-		handle, err := netns.GetFromPath(path)
-		if err == nil {
-			defer handle.Close()
-			err = netns.Set(handle)
-		}
-		if err == nil {
-			err = f()
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
+	if err := hook.Within(path, f); err != nil {
 		t.Fatal(err)
 	}
 }

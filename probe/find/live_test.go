@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -20,9 +19,6 @@ import (
 	"plumbline/probe/find"
 	"plumbline/upf"
 )
-
-// lockForGood keeps the thread for its goroutine, and from others after that.
-func lockForGood() { runtime.LockOSThread() }
 
 // kindOf is a kind of ours, of the program that the tests have built, or of others as it is
 // installed: the test is skipped if it is not.
@@ -116,7 +112,40 @@ func TestFindsUPFs(t *testing.T) {
 					t.Errorf("packets at %+v: got %d, want %d", c.point, got, want)
 				}
 			}
+			b.measure(t, &target)
 		})
+	}
+}
+
+// measure puts a probe where the target says, and wants it to know each packet again.
+func (b *bed) measure(t *testing.T, target *find.Target) {
+	t.Helper()
+	p, err := probe.Open(probe.Config{UPFs: []probe.UPF{target.UPF()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, at := range target.At(0) {
+		if _, err := p.Attach(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const datagrams = 20
+	b.exchange(t, datagrams)
+	snapshot, err := p.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[probe.Direction]uint64{}
+	for _, s := range snapshot.Series {
+		got[s.Direction] += s.Matched
+		if s.In != s.Matched {
+			t.Errorf("account: %+v, want all matched", s.Account)
+		}
+	}
+	want := map[probe.Direction]uint64{probe.Uplink: datagrams, probe.Downlink: datagrams}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("matched packets by direction (-want +got):\n%s\nat %+v", diff, snapshot.Points)
 	}
 }
 

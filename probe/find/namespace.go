@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"plumbline/probe/hook"
 )
 
 // namespace is a network namespace of which there is a path.
@@ -64,33 +65,8 @@ func (n *namespace) close() {
 	}
 }
 
-// do runs f on a thread in the namespace. A thread that cannot be put back ends with its
-// goroutine.
-func (n *namespace) do(f func() error) error {
-	if err := n.open(); err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		home, err := netns.Get()
-		if err != nil {
-			done <- fmt.Errorf("current namespace: %w", err)
-			return
-		}
-		defer home.Close()
-		if err := netns.Set(n.handle); err != nil {
-			done <- fmt.Errorf("enter namespace %s: %w", n.path, err)
-			return
-		}
-		err = f()
-		if netns.Set(home) == nil {
-			runtime.UnlockOSThread()
-		}
-		done <- err
-	}()
-	return <-done
-}
+// do runs f on a thread in the namespace.
+func (n *namespace) do(f func() error) error { return hook.Within(n.where(), f) }
 
 // ownPath is the namespace of this process: of the calling thread, that is, since others
 // may have gone elsewhere for good, even the first one.

@@ -15,10 +15,14 @@ import (
 )
 
 const (
-	// lookEvery is how often processes are looked at, of which nothing tells.
+	// lookEvery is how often processes are looked at, of which nothing tells; less often
+	// on a machine where a look takes more than 1/lookShare of that.
 	lookEvery = 2 * time.Second
-	// lookGap is the least time between two looks, however much devices change.
-	lookGap = 100 * time.Millisecond
+	lookShare = 50
+	// lookGap is the least time between two looks, however much devices change; longer
+	// where looks would take more than 1/newsShare of the time.
+	lookGap   = 100 * time.Millisecond
+	newsShare = 5
 	// lookAgain is when a look follows that on the news of a device: a UPF that has just
 	// made its TUN device has its sockets soon.
 	lookAgain = 300 * time.Millisecond
@@ -78,19 +82,21 @@ func (w *watcher) run(ctx context.Context) error {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
 	for news := false; ; {
+		begin := time.Now()
 		if err := w.look(ctx); err != nil {
 			return err
 		}
 		w.listen()
+		took := time.Since(begin)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(lookGap):
+		case <-time.After(max(lookGap, newsShare*took)):
 		}
 		if news || len(w.fresh) > 0 {
 			timer.Reset(lookAgain)
 		} else {
-			timer.Reset(lookEvery)
+			timer.Reset(max(lookEvery, lookShare*took))
 		}
 		select {
 		case <-ctx.Done():
