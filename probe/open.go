@@ -169,7 +169,7 @@ func (p *Probe) setConstants(spec *ebpf.CollectionSpec) error {
 		masks[kind] = printMask(probeKind(kind), p.cfg.NAT)
 	}
 	var seed [64]byte
-	_, _ = rand.Read(seed[:]) // never fails
+	_, _ = rand.Read(seed[:])           // never fails
 	for i := 0; i < len(seed); i += 8 { // factors are odd
 		seed[i] |= 1
 	}

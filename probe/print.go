@@ -9,6 +9,9 @@ package probe
 //     be cut into several, or several put together, by the UPF as by the kernel, and then
 //     they are anybody's.
 //   - TCP with SYN: the first option, which is the maximum segment size.
+//   - UDP with DF: an identification where there was 0, which a datagram gets that was put
+//     together with others and cut again. This is no mask: bpf/probe_print.h,
+//     print_unnumbered().
 //   - NAT: addresses, ports, identifiers and checksums of ICMP.
 
 // Octets of the IP headers, without options.

@@ -191,3 +191,34 @@ func TestPrintOptions(t *testing.T) {
 		t.Error("another checksum of UDP: not known again")
 	}
 }
+
+// TestPrintNumbered gives datagrams another identification on their way, as they get who
+// are put together and cut again: it does not matter of one that came with none and must not
+// be fragmented.
+func TestPrintNumbered(t *testing.T) {
+	r := newRig(t, Config{UPFs: []UPF{{Name: "a"}}})
+	const df, evil = 0x40, 0x80
+	datagram := func(id uint16, flags byte, payload uint32) []byte {
+		b := udp(ueAddr, hostAddr, numbered(payload, 30))
+		b[4], b[5], b[6] = byte(id>>8), byte(id), flags
+		return b
+	}
+	for _, tc := range []struct {
+		name    string
+		in, out []byte
+		want    bool
+	}{
+		{"numbered", datagram(0, df, 1), datagram(513, df, 1), true},
+		{"as it was", datagram(513, df, 1), datagram(513, df, 1), true},
+		{"another number", datagram(512, df, 1), datagram(513, df, 1), false},
+		{"number taken away", datagram(513, df, 1), datagram(0, df, 1), false},
+		{"may be fragmented", datagram(0, 0, 1), datagram(513, 0, 1), false},
+		{"another flag", datagram(0, df|evil, 1), datagram(513, df|evil, 1), false},
+		{"another payload", datagram(0, df, 1), datagram(513, df, 2), false},
+		{"a padded frame", datagram(0, df, 1), append(datagram(513, df, 1), 0), true},
+	} {
+		if got := r.knows(tc.in, tc.out); got != tc.want {
+			t.Errorf("%s: known again %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}

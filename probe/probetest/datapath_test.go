@@ -1,0 +1,281 @@
+package probetest_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+
+	"plumbline/lab/dut"
+	"plumbline/lab/generator"
+	"plumbline/lab/meter"
+	"plumbline/lab/system"
+	"plumbline/lab/topology"
+	"plumbline/probe"
+	"plumbline/upf"
+)
+
+// plumb is our own UPF, built when it is first asked for.
+var plumb = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "plt-probe-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "plumb")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "plumbline/cmd/plumb")
+	build.Stderr = os.Stderr
+	return path, build.Run()
+})
+
+// own is a UPF of ours with a generator and a meter for each direction.
+type own struct {
+	*system.System
+	lanes []*lane
+}
+
+// lane is one direction.
+type lane struct {
+	direction probe.Direction
+	generator *generator.Generator
+	at        meter.Config
+	meter     *meter.Meter // nil: not attached
+	sent      uint64       // since it was attached
+}
+
+const sessions = 20
+
+// newOwn starts a UPF, and generators whose frames are socket buffers when they come to the
+// outer ends of its links: an XDP program takes frames before anybody else sees them.
+func newOwn(t testing.TB, datapath string, c probe.Config, points func(*topology.Topology) []probe.Point) (*own, *watch) {
+	t.Helper()
+	kind := dut.Plumbline(datapath, nil)
+	var err error
+	kind.Path, err = plumb()
+	must(t, err)
+	cpus, err := system.ShareCPUs(1)
+	must(t, err)
+	s, err := system.New(t.Context(), system.Config{Run: "plt-probe", Name: datapath, Kind: kind, CPUs: cpus})
+	must(t, err)
+	t.Cleanup(func() { mustBe(t, s.Close()) })
+	must(t, s.Establish(t.Context(), sessions, system.Rules{}))
+	bed := s.Topology()
+	c.UPFs = []probe.UPF{{Name: datapath, UEs: bed.Config.UEPools}}
+	w := newWatch(t, c, points(bed))
+	o := &own{System: s}
+	o.addLane(t, probe.Uplink, bed.N3, bed.N6.Peer)
+	o.addLane(t, probe.Downlink, bed.N6, bed.N3.Peer)
+	return o, w
+}
+
+func (o *own) addLane(t testing.TB, d probe.Direction, from topology.Link, to topology.Port) {
+	t.Helper()
+	const octets = 100
+	bed, run := o.Topology(), system.NewRun()
+	g := generator.Config{
+		Link: feed(t, from), Direction: generator.Uplink, Run: run, Server: bed.N6.Peer.Address.Addr(), PayloadOctets: octets, Access: generator.Uniform,
+	}
+	if d == probe.Downlink {
+		g.Direction = generator.Downlink
+	}
+	for _, s := range o.Sessions() {
+		teid := s.ULTEID
+		if d == probe.Downlink {
+			teid = s.DLTEID
+		}
+		g.Sessions = append(g.Sessions, generator.Session{TEID: teid, UE: s.UE, QFI: system.QFI})
+	}
+	l := &lane{direction: d, at: meter.Config{Port: to, N3: bed.N3, Direction: g.Direction, Run: run, Packets: true}}
+	var err error
+	l.generator, err = generator.New(g)
+	must(t, err)
+	t.Cleanup(func() { mustBe(t, l.generator.Close()) })
+	t.Cleanup(func() { mustBe(t, l.meter.Close()) })
+	l.attach(t)
+	o.lanes = append(o.lanes, l)
+}
+
+// attach puts the meter, which takes frames, behind whoever else is at its device.
+func (l *lane) attach(t testing.TB) {
+	t.Helper()
+	if l.meter != nil {
+		must(t, l.meter.Close())
+	}
+	var err error
+	l.meter, err = meter.Attach(l.at)
+	must(t, err)
+	l.sent = 0
+}
+
+// feed makes a pair of devices at the outer end of a link. What is sent by the first one
+// leaves by the link's own device as if the host had sent it.
+//
+//	generator ─► feed0 ─ feed1 ─► n3 or n6 ─ UPF
+func feed(t testing.TB, l topology.Link) topology.Link {
+	t.Helper()
+	port := l.Peer
+	port.Device = "feed0"
+	must(t, port.Namespace.Do(func() error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.NumTxQueues, attrs.NumRxQueues = "feed0", 1, 1
+		err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "feed1"})
+		if err != nil {
+			return fmt.Errorf("feed: %w", err)
+		}
+		tool, err := ethtool.NewEthtool()
+		if err != nil {
+			return err
+		}
+		defer tool.Close()
+		for _, name := range []string{"feed1", "feed0"} { // takes redirected frames if the other end has GRO
+			device, err := netlink.LinkByName(name)
+			if err == nil {
+				err = errors.Join(tool.Change(name, map[string]bool{"rx-gro": true}), netlink.LinkSetUp(device))
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		device, err := net.InterfaceByName("feed0")
+		if err == nil {
+			port.Index = device.Index
+		}
+		return err
+	}))
+	redirect, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL", Instructions: asm.Instructions{
+		asm.Mov.Imm(asm.R1, int32(l.Peer.Index)),
+		asm.Mov.Imm(asm.R2, 0),
+		asm.FnRedirect.Call(),
+		asm.Return(),
+	}})
+	must(t, err)
+	t.Cleanup(func() { redirect.Close() })
+	end := port
+	must(t, port.Namespace.Do(func() error {
+		device, err := net.InterfaceByName("feed1")
+		if err == nil {
+			end.Index, end.Device = device.Index, device.Name
+		}
+		return err
+	}))
+	hold, err := end.AttachTCX(redirect)
+	must(t, err)
+	t.Cleanup(func() { hold.Close() })
+	l.Peer = port
+	return l
+}
+
+// run sends a load both ways, one way after the other.
+func (o *own) run(t testing.TB, l generator.Load) time.Duration {
+	t.Helper()
+	elapsed := time.Duration(0)
+	for _, lane := range o.lanes {
+		r, err := lane.generator.Run(t.Context(), l)
+		must(t, err)
+		lane.sent += r.Sent
+		elapsed += r.Elapsed
+	}
+	return elapsed
+}
+
+// received waits until nothing arrives any more, and returns what has.
+func (l *lane) received(t testing.TB) meter.Stream {
+	t.Helper()
+	const quiet = 100 * time.Millisecond
+	for last := uint64(0); ; time.Sleep(quiet) {
+		s, err := l.meter.Read()
+		must(t, err)
+		if got := s.Streams[0]; got.Received == last && last > 0 || got.Received == l.sent {
+			return got
+		} else {
+			last = got.Received
+		}
+	}
+}
+
+// inside are the points at the UPF's own devices.
+func inside(bed *topology.Topology) []probe.Point {
+	return devices(bed, 0, probe.Ingress, probe.Egress)
+}
+
+func around(bed *topology.Topology) []probe.Point { return outside(bed, 0) }
+
+// TestDatapaths probes each of our own datapaths. Probe and meter agree: what left is what
+// arrived, and no packet was in the UPF for longer than on its whole way.
+func TestDatapaths(t *testing.T) {
+	for _, tc := range []struct {
+		datapath string
+		points   func(*topology.Topology) []probe.Point
+	}{
+		{upf.DatapathXDP, around},
+		{upf.DatapathTC, inside},
+		{upf.DatapathAFXDP, around},
+		{upf.DatapathTUN, inside},
+		{upf.DatapathTAP, inside},
+	} {
+		t.Run(tc.datapath, func(t *testing.T) {
+			o, w := newOwn(t, tc.datapath, probe.Config{Timeout: enough}, tc.points)
+			must(t, o.Topology().LeaveUDPWhole(false)) // the meters count packets, and not runs of them
+			o.run(t, generator.Load{Rate: 10_000, Frames: 3000, CPU: -1})
+			for _, l := range o.lanes {
+				compare(t, w, l)
+			}
+		})
+	}
+}
+
+// compare wants the probe and the meter to agree.
+func compare(t *testing.T, w *watch, l *lane) {
+	t.Helper()
+	got := l.received(t)
+	w.wants(t, l.direction, probe.Account{In: l.sent, Matched: got.Received, Lost: l.sent - got.Received})
+	if got.Received == 0 || got.Duplicated+got.MisdeliveredTotal() != 0 {
+		t.Errorf("%v: %d of %d frames arrived, %d twice, %d wrong", l.direction, got.Received, l.sent, got.Duplicated, got.MisdeliveredTotal())
+	}
+	for _, s := range w.read(t).Series {
+		if s.Direction != l.direction || s.Matched == 0 {
+			continue
+		}
+		for _, q := range []float64{1, 50, 90, 99, 99.9, 100} {
+			in, whole := s.Delay.ValueAtPercentile(q), got.FromSent.ValueAtPercentile(q)
+			if in > whole+whole/64 { // a count of the histogram is as wide
+				t.Errorf("%v: %g %% of the packets stayed for up to %d ns, and arrived within %d ns", l.direction, q, in, whole)
+			}
+		}
+		t.Logf("%v: median in the UPF %d ns, on the whole way %d ns", l.direction, s.Delay.ValueAtPercentile(50), got.FromSent.ValueAtPercentile(50))
+	}
+}
+
+// TestFlood sends as fast as the machine can through an XDP program, and wants every packet
+// accounted for and the pairs right: on one CPU packets leave in the order in which they
+// came.
+func TestFlood(t *testing.T) {
+	const frames = 200_000
+	o, w := newOwn(t, upf.DatapathXDP, probe.Config{Timeout: enough, Sample: probe.Sampling{Every: 64}}, around)
+	elapsed := o.run(t, generator.Load{Frames: frames, CPU: 0})
+	for _, l := range o.lanes {
+		got := l.received(t)
+		var a probe.Account
+		await(func() bool { a = w.account(t, l.direction); return a.InFlight == 0 })
+		if !a.Balanced() || a.In == 0 || a.In > l.sent || a.Matched != got.Received || a.Ambiguous != 0 || a.Evicted*1_000_000 > a.In {
+			t.Errorf("%v: account %+v, want %d packets at most, %d matched", l.direction, a, l.sent, got.Received)
+		}
+		samples := w.of(l.direction)
+		slices.SortFunc(samples, func(a, b probe.Sample) int { return int(a.InNs) - int(b.InNs) })
+		if len(samples) == 0 || !slices.IsSortedFunc(samples, func(a, b probe.Sample) int { return int(a.OutNs) - int(b.OutNs) }) {
+			t.Errorf("%v: of %d samples some left in another order than they came", l.direction, len(samples))
+		}
+		t.Logf("%v: %+v, %d samples", l.direction, a, len(samples))
+	}
+	t.Logf("%.0f packets/s", float64(o.lanes[0].sent+o.lanes[1].sent)/elapsed.Seconds())
+}
