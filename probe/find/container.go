@@ -35,7 +35,11 @@ func (c *Container) String() string {
 const shortID = 12
 
 // is reports whether a user means the container by a name or the beginning of an id.
+// Incus has the project before the name, but for the default one: project_name.
 func (c *Container) is(name string) bool {
+	if _, rest, ok := strings.Cut(c.Name, "_"); ok && c.Runtime == "lxc" && name == rest {
+		return true
+	}
 	return name == c.Name || name == c.ID || len(name) >= shortID && strings.HasPrefix(c.ID, name)
 }
 

@@ -165,6 +165,12 @@ func TestIsContainer(t *testing.T) {
 			t.Errorf("pod %q: got %v, want %v", pod, got, want)
 		}
 	}
+	project := Container{Runtime: "lxc", ID: "lab_upf1", Name: "lab_upf1"}
+	for name, want := range map[string]bool{"upf1": true, "lab_upf1": true, "lab": false, "upf": false} {
+		if got := project.is(name); got != want {
+			t.Errorf("container %q of a project: got %v, want %v", name, got, want)
+		}
+	}
 	if alone := (&Container{Runtime: "docker", ID: id1}); alone.isPod("") || alone.isPod("/") {
 		t.Error("a container without a pod is of one")
 	}

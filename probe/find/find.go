@@ -115,9 +115,10 @@ type Target struct {
 	// Missing says why there are no points, or not all of them.
 	Missing string
 
-	born  uint64 // start time of the process, in clock ticks
-	label string // name of the namespace; empty: it has none
-	spots []spot // of Points, one each
+	born    uint64 // start time of the process, in clock ticks
+	label   string // name of the namespace; empty: it has none
+	spots   []spot // of Points, one each
+	n4Spots []spot // of N4At
 }
 
 // Place is a network device.

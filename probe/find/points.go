@@ -195,20 +195,19 @@ func contains(devices []*device, d *device) bool {
 	return false
 }
 
-// n4Places returns the devices by which PFCP for the addresses comes: from the same
-// namespace it comes by the loopback device, wherever the address is.
-func n4Places(n *namespace, addresses []netip.Addr) []Place {
-	var places []Place
-	devices := n3Devices(addresses, n.devices, nil)
+// placeN4 fills in the devices by which PFCP for the target's addresses comes: from the
+// same namespace it comes by the loopback device, wherever the address is.
+func (t *Target) placeN4(n *namespace) {
+	devices := n3Devices(t.N4, n.devices, nil)
 	for i := range n.devices {
 		if d := &n.devices[i]; d.loopback && !contains(devices, d) {
 			devices = append(devices, d)
 		}
 	}
 	for _, d := range devices {
-		places = append(places, Place{Namespace: n.where(), Device: d.name})
+		t.N4At = append(t.N4At, Place{Namespace: n.where(), Device: d.name})
+		t.n4Spots = append(t.n4Spots, spot{space: n.inode, index: d.index})
 	}
-	return places
 }
 
 // device returns the one with that name; nil: there is none.

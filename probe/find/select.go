@@ -218,9 +218,11 @@ func (m *machine) given(n *namespace, of *candidate, s Selector) ([]Target, erro
 	if _, err := m.devicesOf(n); err != nil {
 		return nil, err
 	}
-	t := Target{Namespace: n.where(), Inode: n.inode, N4At: n4Places(n, nil)}
+	t := Target{Namespace: n.where(), Inode: n.inode, label: n.name}
 	if of != nil && of.space == n {
 		t = of.target()
+	} else {
+		t.placeN4(n)
 	}
 	t.Datapath, t.Why = Given, "named by the user"
 	m.placeGiven(&t, n, s.Devices, s.HostWide)
@@ -232,21 +234,16 @@ func (m *machine) given(n *namespace, of *candidate, s Selector) ([]Target, erro
 
 // target is what is known of a candidate but its points.
 func (c *candidate) target() Target {
-	return Target{
+	t := Target{
 		PID: c.pid, born: c.born, Command: c.command, Containers: c.containers,
 		Namespace: c.space.where(), Inode: c.space.inode, label: c.space.name,
 		Datapath: c.verdict.datapath, Why: c.verdict.why,
 		N3: c.addresses(gtpuSocket), N4: c.addresses(pfcpSocket),
-		N4At: c.n4Places(),
 	}
-}
-
-// n4Places returns where PFCP of the candidate can be seen.
-func (c *candidate) n4Places() []Place {
-	if c.n4 == nil {
-		return nil
+	if c.n4 != nil {
+		t.placeN4(c.n4)
 	}
-	return n4Places(c.n4, c.addresses(pfcpSocket))
+	return t
 }
 
 // speaks reports whether the process has a socket for PFCP in a namespace.

@@ -38,7 +38,8 @@ type Change struct {
 	Gone   bool
 	// Detach are the points that are no more, and Attach those that are new, in this
 	// order: a device that was made anew is in both. Point.UPF is left to the caller, who
-	// knows the target by its name, which it keeps when it is started again.
+	// knows the target by its name, which it keeps when it is started again. Both are
+	// empty if only Target.N4At, or a device there, is another one.
 	Detach, Attach []probe.Point
 }
 
@@ -133,13 +134,14 @@ func (w *watcher) look(ctx context.Context) error {
 	w.fresh = map[string]Target{}
 	for _, t := range targets {
 		was, old := w.known[t.Name]
+		t.keep(&was)
 		if before := fresh[t.Name]; !old && !slices.Equal(before.spots, t.spots) {
 			w.fresh[t.Name] = t
 			continue
 		}
 		w.note(t)
 		c := Change{Target: t, Detach: without(&was, &t), Attach: without(&t, &was)}
-		if old && len(c.Detach)+len(c.Attach) == 0 {
+		if old && len(c.Detach)+len(c.Attach) == 0 && slices.Equal(was.n4Spots, t.n4Spots) {
 			continue
 		}
 		if err := w.tell(c); err != nil {
@@ -175,6 +177,16 @@ func (w *watcher) note(t Target) {
 	}
 }
 
+// keep names the points that were there before as they were named: another process may
+// have been the way to the namespace.
+func (t *Target) keep(was *Target) {
+	for i, s := range t.spots {
+		if before := slices.Index(was.spots, s); before >= 0 {
+			t.Points[i] = was.Points[before]
+		}
+	}
+}
+
 // without returns the points of a that b does not have. A device that was made anew has
 // another index.
 func without(a, b *Target) []probe.Point {
@@ -203,6 +215,9 @@ func (w *watcher) listen() {
 		wanted[t.Inode] = t.Namespace
 		for i, s := range t.spots {
 			wanted[s.space] = t.Points[i].Namespace
+		}
+		for i, s := range t.n4Spots {
+			wanted[s.space] = t.N4At[i].Namespace
 		}
 	}
 	for number, r := range w.rooms {
