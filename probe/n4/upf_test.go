@@ -1,70 +1,182 @@
-package n4
+package n4_test
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"plumbline/lab/dut"
 	"plumbline/lab/n4load"
+	"plumbline/lab/topology"
 	"plumbline/pfcp"
 	"plumbline/probe"
+	"plumbline/probe/n4"
 	"plumbline/upf"
 )
 
-// startUPF starts our UPF in the UP function's namespace.
-func startUPF(t *testing.T, b *bed) {
+// newTopology is a bed in which N4 goes over lo of the UPF's namespace.
+func newTopology(t *testing.T, c topology.Config) *topology.Topology {
 	t.Helper()
+	top, err := topology.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := top.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return top
+}
+
+// TestUPF has sessions of our UPF established, changed and deleted.
+func TestUPF(t *testing.T) {
+	top := newTopology(t, topology.Config{Name: "plt-n4-upf"})
+	at := top.Config.N4UPF
 	c, err := upf.Parse("test", fmt.Appendf(nil, `
 n4: {address: %v}
 n3: {address: %v}
 datapath: model
 metrics: {address: "127.0.0.1:0"}
 api: {socket: %s}
-`, bedUP, bedUP, filepath.Join(t.TempDir(), "upf.sock")))
+`, at, at, filepath.Join(t.TempDir(), "upf.sock")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	in(t, b.up, func() error {
+	err = top.UPF.Do(func() error {
 		s, err := upf.Start(t.Context(), c, upf.Options{Log: slog.New(slog.DiscardHandler)})
 		if err == nil {
 			t.Cleanup(func() { s.Close() })
 		}
 		return err
 	})
-}
-
-// TestUPF has sessions of a real UPF established, changed and deleted: what is counted and
-// learnt is what the CP function knows of them.
-func TestUPF(t *testing.T) {
-	const n = 200
-	b := newBed(t, "upf")
-	startUPF(t, b)
-	learnt := map[probe.Key]string{}
-	m := open(t, Config{
-		UPFs:   []UPF{{Name: "ours", N4: []netip.Addr{bedUP}}},
-		Learn:  func(_ int, k probe.Key, s probe.Slice) error { learnt[k] = s.Name; return nil },
-		Forget: func(_ int, k probe.Key) error { delete(learnt, k); return nil },
-	})
-	attach(t, m, Point{Namespace: path(b.up), Device: "n4"})
-	var cp *n4load.Client
-	in(t, b.cp, func() (err error) {
-		cp, err = n4load.Dial(n4load.Config{Local: netip.AddrPortFrom(bedCP, 0), Remote: netip.AddrPortFrom(bedUP, pfcp.Port)})
-		return err
-	})
-	t.Cleanup(func() { cp.Close() })
-	template := n4load.Template{
-		UE: netip.MustParseAddr("10.64.0.1"), UEPrefix: netip.MustParsePrefix("2001:db8:60::/64"), GNB: netip.MustParseAddr("10.3.0.2"), DLTEID: 100,
-		QFI: 9, DNN: "internet",
-	}
-	sessions := template.Sessions(0, n)
-	if _, err := cp.Associate(t.Context()); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
+	life(t, top, n4load.Template{
+		UE: netip.MustParseAddr("10.64.0.1"), UEPrefix: netip.MustParsePrefix("2001:db8:60::/64"), GNB: netip.MustParseAddr("10.3.0.2"), DLTEID: 100,
+		QFI: 9, DNN: "internet",
+	})
+}
+
+// TestPeers does the same with UPFs of others, where they are installed.
+func TestPeers(t *testing.T) {
+	for name, variable := range map[string]string{"eupf": "PLUMB_EUPF", "open5gs-tun": "PLUMB_OPEN5GS"} {
+		t.Run(name, func(t *testing.T) {
+			kinds, err := dut.Select([]string{name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind := kinds[0]
+			kind.Path = os.Getenv(variable)
+			if _, err := kind.Find(); errors.Is(err, dut.ErrNotInstalled) {
+				t.Skip(err)
+			}
+			top := newTopology(t, topology.Config{Name: "plt-n4-peer", Offload: kind.Offloads})
+			peer, err := dut.Start(t.Context(), kind, dut.At(top))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { peer.Stop() })
+			template, err := peer.Template()
+			if err != nil {
+				t.Fatal(err)
+			}
+			life(t, top, template)
+		})
+	}
+}
+
+// dial returns a CP function beside the UPF.
+func dial(t *testing.T, top *topology.Topology) (cp *n4load.Client) {
+	t.Helper()
+	err := top.UPF.Do(func() (err error) {
+		cp, err = n4load.Dial(n4load.Config{
+			Local: netip.AddrPortFrom(top.Config.N4SMF, pfcp.Port), Remote: netip.AddrPortFrom(top.Config.N4UPF, pfcp.Port),
+		})
+		return err
+	})
+	if err == nil {
+		_, err = cp.Associate(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cp.Close() })
+	return cp
+}
+
+// known is what a Monitor has learnt.
+type known struct {
+	mu    sync.Mutex
+	slice map[probe.Key]string
+}
+
+func (l *known) learn(_ int, k probe.Key, s probe.Slice) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slice[k] = s.Name
+	return nil
+}
+
+func (l *known) forget(_ int, k probe.Key) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.slice, k)
+	return nil
+}
+
+// compare wants these keys, of this slice, and no others.
+func (l *known) compare(t *testing.T, want []probe.Key, slice string) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range want {
+		if got, ok := l.slice[k]; !ok || got != slice {
+			t.Errorf("%+v: got slice %q, known %v, want %q", k, got, ok, slice)
+		}
+	}
+	if len(l.slice) != len(want) {
+		t.Errorf("got %d keys, want %d", len(l.slice), len(want))
+	}
+}
+
+// until reads the Monitor until ok says that all is there, or for two seconds.
+func until(t *testing.T, m *n4.Monitor, ok func(*n4.Snapshot) bool) *n4.Snapshot {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Second); ; time.Sleep(time.Millisecond) {
+		s, err := m.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok(s) || time.Now().After(end) {
+			return s
+		}
+	}
+}
+
+// life takes sessions of a UPF through their life: what is counted and learnt is what the
+// CP function knows of them.
+func life(t *testing.T, top *topology.Topology, template n4load.Template) {
+	t.Helper()
+	const n = 200
+	learnt := known{slice: map[probe.Key]string{}}
+	m, err := n4.Open(n4.Config{UPFs: []n4.UPF{{Name: "a", N4: []netip.Addr{top.Config.N4UPF}}}, Learn: learnt.learn, Forget: learnt.forget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	if _, err := m.Attach(n4.Point{Namespace: top.UPF.Path(), Device: "lo"}); err != nil {
+		t.Fatal(err)
+	}
+	cp, sessions := dial(t, top), template.Sessions(0, n)
 	reports := map[pfcp.MessageType]*n4load.Report{}
 	report := func(kind pfcp.MessageType, r *n4load.Report, err error) {
 		t.Helper()
@@ -75,32 +187,35 @@ func TestUPF(t *testing.T) {
 	}
 	r, err := cp.Establish(t.Context(), &template, sessions)
 	report(pfcp.MsgSessionEstablishmentRequest, r, err)
-	want := map[probe.Key]string{}
-	for _, s := range sessions {
-		want[probe.Key{TEID: s.ULTEID}] = "internet"
-		want[probe.Key{UE: netip.PrefixFrom(s.UE, 32)}] = "internet"
-		want[probe.Key{UE: s.UEPrefix}] = "internet"
-	}
-	until(t, m, func(s *Snapshot) bool { return s.Learnt.Keys >= uint64(len(want)) })
-	m.mu.Lock()
-	if diff := cmp.Diff(want, learnt, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" || len(want) != 3*n {
-		t.Errorf("of %d keys (-want +got):\n%s", len(want), diff)
-	}
-	m.mu.Unlock()
+	want := keysOf(sessions)
+	until(t, m, func(s *n4.Snapshot) bool { return s.Learnt.Keys >= uint64(len(want)) })
+	learnt.compare(t, want, cmp.Or(template.DNN, template.Dialect.DNN, template.NetworkInstance, template.Dialect.CoreInstance))
+
 	r, err = cp.Modify(t.Context(), &template, sessions)
 	report(pfcp.MsgSessionModificationRequest, r, err)
 	r, err = cp.Delete(t.Context(), sessions)
 	report(pfcp.MsgSessionDeletionRequest, r, err)
-	s := until(t, m, func(s *Snapshot) bool { return s.Learnt.Keys == 0 })
-	if s.Learnt != (Learnt{Accepted: 3 * n}) {
+	s := until(t, m, func(s *n4.Snapshot) bool { return s.Learnt.Accepted >= 3*n && s.Learnt.Keys == 0 })
+	if s.Learnt != (n4.Learnt{Accepted: 3 * n}) {
 		t.Errorf("after all: got %+v, want %d accepted", s.Learnt, 3*n)
 	}
 	compareReports(t, s, reports)
 }
 
+// keysOf are the keys of sessions, as the CP function knows them.
+func keysOf(sessions []n4load.Session) (keys []probe.Key) {
+	for _, s := range sessions {
+		keys = append(keys, probe.Key{TEID: s.ULTEID}, probe.Key{UE: netip.PrefixFrom(s.UE, 32)})
+		if s.UEPrefix.IsValid() {
+			keys = append(keys, probe.Key{UE: s.UEPrefix})
+		}
+	}
+	return keys
+}
+
 // compareReports holds what was measured against what the CP function has: it waits for no
 // less than the device sees.
-func compareReports(t *testing.T, s *Snapshot, reports map[pfcp.MessageType]*n4load.Report) {
+func compareReports(t *testing.T, s *n4.Snapshot, reports map[pfcp.MessageType]*n4load.Report) {
 	t.Helper()
 	for _, x := range s.Series {
 		r := reports[x.Type]
@@ -108,8 +223,8 @@ func compareReports(t *testing.T, s *Snapshot, reports map[pfcp.MessageType]*n4l
 			continue
 		}
 		delete(reports, x.Type)
-		want := Account{Requests: uint64(r.Sent), Answered: uint64(r.Accepted), Retransmissions: uint64(r.Repeated), Repeated: uint64(r.Duplicates)}
-		if x.Account != want || x.Role != CP || x.Causes[pfcp.CauseRequestAccepted] != uint64(r.Accepted) {
+		want := n4.Account{Requests: uint64(r.Sent), Answered: uint64(r.Accepted), Retransmissions: uint64(r.Repeated), Repeated: uint64(r.Duplicates)}
+		if x.Account != want || x.Role != n4.CP || x.Causes[pfcp.CauseRequestAccepted] != uint64(r.Accepted) {
 			t.Errorf("%v: got %v %+v, causes %v, want %+v", x.Type, x.Role, x.Account, x.Causes, want)
 		}
 		for _, q := range []float64{0, 50, 99, 100} {
