@@ -13,8 +13,10 @@ package beyond
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 
 	"plumbline/probe"
 	"plumbline/probe/find"
@@ -31,7 +33,18 @@ const (
 )
 
 // Beyond measures. Its methods may be called by several goroutines at once.
-type Beyond struct{ probe *probe.Probe }
+type Beyond struct {
+	probe *probe.Probe
+
+	mu     sync.Mutex
+	places map[string]*place // by the name of the UPF
+}
+
+// place is where the programs beside a UPF stand.
+type place struct {
+	after, before int // indices in the probe
+	attached      []*probe.Attachment
+}
 
 // Stage is what the kernel did with the packets of a UPF: its Direction is Uplink after
 // the UPF, Downlink before it.
@@ -45,16 +58,19 @@ func Open(c probe.Config) (*Beyond, error) {
 	if err != nil {
 		return nil, fmt.Errorf("beyond: %w", err)
 	}
-	return &Beyond{p}, nil
+	return &Beyond{probe: p, places: map[string]*place{}}, nil
 }
 
 // Close takes all programs off.
 func (b *Beyond) Close() error { return b.probe.Close() }
 
-// Add begins to measure beside a UPF. There is room for eight.
+// Add begins to measure beside a UPF, or begins again where its devices are now. There is
+// room for eight UPFs.
 //
 // Errors: ErrNoDevice; those of the namespace and of the kernel.
 func (b *Beyond) Add(t find.Target) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if err := b.add(t); err != nil {
 		return fmt.Errorf("beyond: UPF %s: %w", t.Name, err)
 	}
@@ -70,37 +86,55 @@ func (b *Beyond) add(t find.Target) error {
 	if err != nil {
 		return err
 	}
-	up, err := b.probe.AddUPF(probe.UPF{Name: t.Name + after, UEs: around.ues})
+	p, err := b.placeOf(t.Name, around.ues)
 	if err != nil {
 		return err
 	}
-	down, err := b.probe.AddUPF(probe.UPF{Name: t.Name + before, UEs: around.ues})
-	if err != nil {
-		return err
+	for _, a := range p.attached {
+		_ = a.Close() // its device may be gone
 	}
-	// First where packets leave: what came in before would be lost.
-	for _, device := range inner {
-		if err := b.attach(down, namespace, device, probe.Egress, probe.Out); err != nil {
-			return err
-		}
-	}
-	for _, device := range around.outer {
-		err := errors.Join(b.attach(up, namespace, device, probe.Egress, probe.Out), b.attach(down, namespace, device, probe.Ingress, probe.In))
+	p.attached = nil
+	for _, point := range p.points(namespace, inner, around.outer) {
+		a, err := b.probe.Attach(point)
 		if err != nil {
 			return err
 		}
-	}
-	for _, device := range inner {
-		if err := b.attach(up, namespace, device, probe.Ingress, probe.In); err != nil {
-			return err
-		}
+		p.attached = append(p.attached, a)
 	}
 	return nil
 }
 
-func (b *Beyond) attach(upf int, namespace, device string, h probe.Hook, way probe.Way) error {
-	_, err := b.probe.Attach(probe.Point{UPF: upf, Namespace: namespace, Device: device, Hook: h, Way: way, Side: probe.N6})
-	return err
+// placeOf returns the place beside a UPF.
+func (b *Beyond) placeOf(name string, ues []netip.Prefix) (*place, error) {
+	if p := b.places[name]; p != nil {
+		return p, nil
+	}
+	var p place
+	var err error
+	if p.after, err = b.probe.AddUPF(probe.UPF{Name: name + after, UEs: ues}); err != nil {
+		return nil, err
+	}
+	if p.before, err = b.probe.AddUPF(probe.UPF{Name: name + before, UEs: ues}); err != nil {
+		return nil, err
+	}
+	b.places[name] = &p
+	return &p, nil
+}
+
+// points are those of a place: first where packets leave, since what came in before would
+// be lost.
+func (p *place) points(namespace string, inner, outer []string) []probe.Point {
+	var out, in []probe.Point
+	add := func(list *[]probe.Point, upf int, devices []string, h probe.Hook, way probe.Way) {
+		for _, d := range devices {
+			*list = append(*list, probe.Point{UPF: upf, Namespace: namespace, Device: d, Hook: h, Way: way, Side: probe.N6})
+		}
+	}
+	add(&out, p.before, inner, probe.Egress, probe.Out)
+	add(&out, p.after, outer, probe.Egress, probe.Out)
+	add(&in, p.before, outer, probe.Ingress, probe.In)
+	add(&in, p.after, inner, probe.Ingress, probe.In)
+	return append(out, in...)
 }
 
 // innerDevices are those at which what is sent goes to the UPF as plain IP, and the

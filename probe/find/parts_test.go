@@ -1,12 +1,13 @@
 package find_test
 
 import (
-	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
 	"plumbline/probe"
-	"plumbline/probe/beyond"
+	"plumbline/probe/find"
+	"plumbline/probe/watch"
 	"plumbline/upf"
 )
 
@@ -25,66 +26,55 @@ func TestParts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBed(t, kindOf(t, tc.name), false)
-			target := b.find(t)
-			p, kernel := takeApart(t, probe.Config{UPFs: []probe.UPF{target.UPF()}, Timeout: timeout, Parts: true})
-			for _, at := range target.At(0) {
-				if _, err := p.Attach(at); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := kernel.Add(target); errors.Is(err, beyond.ErrNoDevice) == tc.parts {
-				t.Errorf("beyond the UPF: got %v", err)
-			}
-			readers, err := probe.Readers(target.PID)
-			if err == nil {
-				err = p.Follow(readers)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := watched(t, watch.Config{
+				Selector: find.Selector{PID: b.upf.PID()}, Probe: probe.Config{Timeout: timeout, Parts: true}, NoN4: true,
+				Log: slog.New(slog.DiscardHandler),
+			})
 			b.exchange(t, datagrams)
 
-			snapshot, err := p.Read()
+			snapshot, _, err := w.Read()
 			if err != nil {
 				t.Fatal(err)
+			}
+			stages, err := w.Beyond()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantParts, wantStages := int64(0), 0
+			if tc.parts {
+				wantParts, wantStages = datagrams, 2
 			}
 			for _, s := range snapshot.Series {
-				want := int64(0)
-				if tc.parts {
-					want = datagrams
+				if p := s.Parts; s.Matched != datagrams || p.Queued.TotalCount() != wantParts || p.Inside.TotalCount() != wantParts {
+					t.Errorf("%v: got %+v, %d in parts, %d unknown, want %d in parts", s.Direction, s.Account, p.Queued.TotalCount(), p.Unknown, wantParts)
 				}
-				if s.Matched != datagrams || s.Parts.Queued.TotalCount() != want || s.Parts.Inside.TotalCount() != want {
-					t.Errorf("%v: got %+v, %d in parts, %d unknown, want %d in parts", s.Direction, s.Account, s.Parts.Queued.TotalCount(), s.Parts.Unknown, want)
-				}
-			}
-			stages, err := kernel.Read()
-			if err != nil {
-				t.Fatal(err)
 			}
 			for _, s := range stages {
 				if s.Matched != datagrams {
 					t.Errorf("kernel, %v: got %+v, want %d matched", s.Direction, s.Account, datagrams)
 				}
 			}
-			if tc.parts && (len(snapshot.Series) != 2 || len(stages) != 2) {
-				t.Errorf("got %d series, %d stages beyond, want 2 and 2", len(snapshot.Series), len(stages))
+			if len(snapshot.Series) != 2 || len(stages) != wantStages {
+				t.Errorf("got %d series, %d stages beyond, want 2 and %d", len(snapshot.Series), len(stages), wantStages)
 			}
 		})
 	}
 }
 
-// takeApart opens both probes.
-func takeApart(t *testing.T, c probe.Config) (*probe.Probe, *beyond.Beyond) {
+// watched has a probe watch, which has looked once.
+func watched(t *testing.T, c watch.Config) *watch.Watch {
 	t.Helper()
-	p, err := probe.Open(c)
+	w, err := watch.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Close() })
-	kernel, err := beyond.Open(c)
-	if err != nil {
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, _, err := w.Read(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { kernel.Close() })
-	return p, kernel
+	return w
 }

@@ -25,6 +25,9 @@ func (w *Watch) change(c find.Change) error {
 	}
 	w.attach(index, c.Attach)
 	w.settleN4(index)
+	if moved(c) {
+		w.settleBeyond(u)
+	}
 	return nil
 }
 

@@ -37,6 +37,7 @@ type Watch struct {
 	config Config
 	probe  *probe.Probe
 	n4     *n4.Monitor // nil: N4 is not listened to
+	parts  parts
 
 	mu   sync.Mutex
 	upfs []*upf // by their index in the probe
@@ -67,7 +68,7 @@ func Open(ctx context.Context, config Config) (*Watch, error) {
 	if w.probe, err = probe.Open(w.config.Probe); err != nil {
 		return nil, err
 	}
-	if err := w.openN4(); err != nil {
+	if err := errors.Join(w.openN4(), w.openParts()); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	for _, t := range targets {
@@ -123,6 +124,7 @@ func (w *Watch) add(t find.Target) error {
 	}
 	w.attach(index, t.Points)
 	w.attachN4(index)
+	w.settleBeyond(u)
 	return nil
 }
 
@@ -215,7 +217,7 @@ func (w *Watch) Close() error {
 	if w.n4 != nil {
 		errs = append(errs, w.n4.Close())
 	}
-	return errors.Join(append(errs, w.probe.Close())...)
+	return errors.Join(append(errs, w.closeParts(), w.probe.Close())...)
 }
 
 // Samples calls f with each packet that is reported, until the context ends or f
@@ -229,6 +231,9 @@ func (w *Watch) SamplesLost() uint64 { return w.probe.SamplesLost() }
 
 // Read returns what was counted so far, of N4 as well unless that is not listened to.
 func (w *Watch) Read() (*probe.Snapshot, *export.N4, error) {
+	if err := w.follow(); err != nil {
+		return nil, nil, err
+	}
 	s, err := w.probe.Read()
 	if err != nil || w.n4 == nil {
 		return s, nil, err
