@@ -69,6 +69,8 @@ func (p Profile) Segments(h *Header, b []byte, size int, sequence uint8, timesta
 type Reassembly struct {
 	most     int
 	active   bool
+	finished bool // the message of sequence has been put together
+	late     int  // segments in a row that were older than sequence
 	sequence uint8
 	id       MessageID
 	last     int // number of the last segment, -1: not here yet
@@ -92,6 +94,7 @@ type ReassemblyStats struct {
 	Segments   uint64 // of which they were made, and others
 	Duplicates uint64 // segments that were there already
 	Dropped    uint64 // messages that were given up: a newer one came
+	Late       uint64 // segments of an older message
 	Bad        uint64 // segments that contradict others, or are too long
 }
 
@@ -113,9 +116,14 @@ func (r *Reassembly) Add(h *Header, body []byte) []byte {
 		return body
 	}
 	r.Stats.Segments++
+	if r.finished && h.Sequence() == r.sequence && h.MessageID == r.id {
+		r.Stats.Duplicates++
+		return nil
+	}
 	if !r.active || h.Sequence() != r.sequence || h.MessageID != r.id {
-		if r.active && h.Sequence() != r.sequence && int8(h.Sequence()-r.sequence) < 0 {
-			r.Stats.Bad++ // of one that has been given up
+		if r.active && int8(h.Sequence()-r.sequence) < 0 && r.late < latest {
+			r.late++
+			r.Stats.Late++
 			return nil
 		}
 		r.begin(h)
@@ -123,8 +131,15 @@ func (r *Reassembly) Add(h *Header, body []byte) []byte {
 	return r.add(h, body)
 }
 
+// latest is after how many older segments in a row the sender is taken to have begun
+// anew.
+const latest = 16
+
 // newer gives up what is being put together if sequence comes after it.
 func (r *Reassembly) newer(sequence uint8) {
+	if sequence != r.sequence {
+		r.finished = false
+	}
 	if r.active && int8(sequence-r.sequence) > 0 {
 		r.Stats.Dropped++
 		r.active = false
@@ -136,7 +151,7 @@ func (r *Reassembly) begin(h *Header) {
 		r.Stats.Dropped++
 	}
 	r.active, r.sequence, r.id = true, h.Sequence(), h.MessageID
-	r.last, r.count = -1, 0
+	r.last, r.count, r.late, r.finished = -1, 0, 0, false
 	r.parts = r.parts[:0]
 	r.here = [MaxSegments]piece{}
 }
@@ -161,7 +176,7 @@ func (r *Reassembly) add(h *Header, body []byte) []byte {
 	if r.last < 0 || r.count != r.last+1 {
 		return nil
 	}
-	r.active = false
+	r.active, r.finished = false, true
 	r.Stats.Messages++
 	r.whole = r.whole[:0]
 	for i := range r.last + 1 {
