@@ -126,6 +126,34 @@ static __noinline struct print_words *words_copy(frame_source *source, __u32 at,
 	return source_load(source, at + 20 + skip, (void *)room + 20, rest) ? NULL : room;
 }
 
+/* words_short - the same of a packet of 40 to 63 octets, such as an acknowledgement of
+ * TCP, if pointers reach it: the first 40, and the last 24 over what there is of them
+ *
+ * Return: NULL if it is no such packet.
+ */
+static __always_inline const struct print_words *words_short(const struct frame *f, __u32 at, __u32 octets)
+{
+	__u32 zero = 0, tail = octets - 24;
+	const __u64 *first = frame_reach(f, at, 40), *last;
+	struct print_words *room;
+	__u64 *to;
+
+	barrier_var(tail);
+	if (tail < 16 || tail >= 40 || !first)
+		return NULL;
+	last = frame_reach(f, at + tail, 24);
+	room = bpf_map_lookup_elem(&words_scratch, &zero);
+	if (!last || !room)
+		return NULL;
+	for (int i = 0; i < 5; i++)
+		room->word[i] = first[i];
+	room->word[5] = room->word[6] = room->word[7] = 0;
+	to = (void *)room + tail;
+	for (int i = 0; i < 3; i++)
+		to[i] = last[i];
+	return room;
+}
+
 /* user_ports - ports or identifiers as in the packet, by which addresses are translated */
 static __always_inline __u32 user_ports(enum kind kind, const __be16 *l4)
 {
@@ -211,8 +239,8 @@ static __always_inline enum seen parse_user(const struct frame *f, struct user *
 		return SEEN_UNPARSED;
 	if (u->version == 4)
 		skip = headers - 20;
-	if (u->octets >= PRINT_OCTETS && !skip)
-		w = frame_reach(f, u->at, PRINT_OCTETS);
+	if (!skip)
+		w = u->octets >= PRINT_OCTETS ? frame_reach(f, u->at, PRINT_OCTETS) : words_short(f, u->at, u->octets);
 	if (!w)
 		w = words_copy(f->source, u->at, u->octets, skip);
 	if (!w)

@@ -43,7 +43,8 @@ func (a *Attachment) Close() error {
 
 // Attach puts the probe at a point: before others where packets come in, behind them
 // where they leave. It may be a point where it was before, at a device that was made
-// anew.
+// anew, and counts on. There is room for 256 points; then those that were left first are
+// forgotten.
 func (p *Probe) Attach(at Point) (*Attachment, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,12 +71,33 @@ func (p *Probe) stateOf(at Point) (*pointState, error) {
 	if i := slices.IndexFunc(p.points, func(s *pointState) bool { return s.point == at }); i >= 0 {
 		return p.points[i], nil
 	}
-	if len(p.points) == maxPoints {
-		return nil, fmt.Errorf("there are %d points, and no room for more", maxPoints)
-	}
 	s := &pointState{point: at, number: uint32(len(p.points))}
-	p.points = append(p.points, s)
-	return s, nil
+	if len(p.points) < maxPoints {
+		p.points = append(p.points, s)
+		return s, nil
+	}
+	return s, p.replace(s)
+}
+
+// replace puts a point in the place of one that the probe has left. p.mu is held.
+func (p *Probe) replace(s *pointState) error {
+	i := slices.IndexFunc(p.points, func(old *pointState) bool { return !old.attachedNow() })
+	if i < 0 {
+		return fmt.Errorf("there are %d points, and no room for more", maxPoints)
+	}
+	s.number = p.points[i].number
+	p.points = append(slices.Delete(p.points, i, i+1), s)
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return err
+	}
+	return p.base.Maps["count_by_point"].Put(s.number, make([]probeCount, cpus))
+}
+
+func (s *pointState) attachedNow() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.program != nil
 }
 
 func (p *Probe) attach(s *pointState) error {
@@ -105,7 +127,7 @@ func (p *Probe) attach(s *pointState) error {
 func (p *Probe) program(s *pointState, device hook.Device) (*ebpf.Program, error) {
 	spec := p.spec.Copy()
 	spec.Programs = map[string]*ebpf.ProgramSpec{"probe": spec.Programs["probe"]}
-	if err := spec.Variables["here"].Set(p.constants(s, device)); err != nil {
+	if err := spec.Variables["here"].Set(p.constants(s, p.upfs[s.point.UPF], device)); err != nil {
 		return nil, err
 	}
 	shared := map[string]*ebpf.Map{}
@@ -123,8 +145,7 @@ func (p *Probe) program(s *pointState, device hook.Device) (*ebpf.Program, error
 }
 
 // constants is a point as its program knows it.
-func (p *Probe) constants(s *pointState, device hook.Device) probePoint {
-	upf := p.upfs[s.point.UPF]
+func (p *Probe) constants(s *pointState, upf UPF, device hook.Device) probePoint {
 	c := probePoint{
 		Number: s.number,
 		Upf:    uint8(s.point.UPF),

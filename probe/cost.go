@@ -5,8 +5,8 @@ import "time"
 // Cost is what the probe takes of a packet's time at a point.
 type Cost struct {
 	// Alone is the time for one packet by itself: of a program like that of the point,
-	// with its tables in the cache, less what running it by BPF_PROG_RUN takes. It is
-	// measured when the point is attached to.
+	// with tables of its own, less what running any program by BPF_PROG_RUN takes; 0
+	// before [Probe.MeasureCost].
 	Alone time.Duration
 
 	// Runs and Took are what the kernel has accounted in place, with Config.Stats: how

@@ -1,9 +1,7 @@
 package probe
 
 import (
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -62,70 +60,46 @@ func BenchmarkPoint(b *testing.B) {
 // benchPackets are in flight at once.
 // BenchmarkClock is what of the above reading the clock takes.
 func BenchmarkClock(b *testing.B) {
-	quietThread(b)
-	frame := frame(udp(ueAddr, hostAddr, numbered(0, 72)))
-	clock := classifier(b, asm.FnKtimeGetNs.Call(), asm.Mov.Imm(asm.R0, -1), asm.Return())
-	nothing := classifier(b, asm.Mov.Imm(asm.R0, -1), asm.Return())
-	var took, loop []time.Duration
-	for range b.N/benchPackets + 1 {
-		for _, x := range []struct {
-			program *ebpf.Program
-			to      *[]time.Duration
-		}{{clock, &took}, {nothing, &loop}} {
-			_, d, err := x.program.Benchmark(frame, benchPackets, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			*x.to = append(*x.to, d)
-		}
+	nothing, err := classifier(asm.Mov.Imm(asm.R0, passOn), asm.Return())
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.ReportMetric(float64((median(took) - median(loop)).Nanoseconds()), "ns/op")
+	defer nothing.Close()
+	clock, err := classifier(asm.FnKtimeGetNs.Call(), asm.Mov.Imm(asm.R0, passOn), asm.Return())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer clock.Close()
+	f := frame(udp(ueAddr, hostAddr, numbered(0, 72)))
+	took, err := timed([]*ebpf.Program{clock, nothing}, [][]byte{f, f}, 72, trialPackets, b.N/trialPackets+1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64((median(took[0]) - median(took[1])).Nanoseconds()), "ns/op")
 }
-
-// benchPackets are in flight at once.
-const benchPackets = 4096
 
 // benchmarkPoint reports the median of rounds, which others on the machine hardly touch.
 func benchmarkPoint(b *testing.B, r *rig, in, out, at Point, inFrame, outFrame []byte, behind int) {
-	quietThread(b)
-	measured := inFrame
-	if at == out {
-		measured = outFrame
+	nothing, err := classifier(asm.Mov.Imm(asm.R0, passOn), asm.Return())
+	if err != nil {
+		b.Fatal(err)
 	}
-	steps := []struct {
-		run   *ebpf.Program
-		frame []byte
-		took  []time.Duration
-	}{
-		{run: counting(b, r.programs[in], len(inFrame)-behind), frame: inFrame},
-		{run: counting(b, r.programs[out], len(outFrame)-behind), frame: outFrame},
-		{run: counting(b, classifier(b, asm.Mov.Imm(asm.R0, -1), asm.Return()), len(measured)-behind), frame: measured},
+	defer nothing.Close()
+	i, measured := 0, inFrame
+	if at == out {
+		i, measured = 1, outFrame
 	}
 	b.ResetTimer()
-	for range b.N/benchPackets + 1 {
-		for i := range steps {
-			_, took, err := steps[i].run.Benchmark(steps[i].frame, benchPackets, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			steps[i].took = append(steps[i].took, took)
-		}
-	}
+	took, err := timed([]*ebpf.Program{r.programs[in], r.programs[out], nothing}, [][]byte{inFrame, outFrame, measured}, behind, trialPackets, b.N/trialPackets+1)
 	b.StopTimer()
-	runs := steps[0].took
-	if at == out {
-		runs = steps[1].took
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.ReportMetric(float64((median(runs) - median(steps[2].took)).Nanoseconds()), "ns/op")
-	b.ReportMetric(float64((slices.Min(runs) - slices.Min(steps[2].took)).Nanoseconds()), "least-ns")
+	b.ReportMetric(float64((median(took[i]) - median(took[2])).Nanoseconds()), "ns/op")
+	b.ReportMetric(float64((took[i][0] - took[2][0]).Nanoseconds()), "least-ns")
 	for _, x := range r.snapshot().Series {
 		if x.Matched+x.In/1000+5 < x.In {
 			b.Errorf("%v %v: got %+v", x.Slice, x.Direction, x.Account)
 		}
 	}
-}
-
-func median(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2]
 }

@@ -47,8 +47,9 @@ type Probe struct {
 	numbers  map[pair]uint32 // index in pairs
 	points   []*pointState
 	epoch    uint32
-	begun    time.Time // of the epoch
-	renewing bool      // the next one begins soon
+	begun    time.Time           // of the epoch
+	alone    [2][3]time.Duration // cost of a packet by way and side
+	renewing bool                // the next one begins soon
 	closed   bool
 	stats    closer                 // of the kernel's accounting of programs
 	reads    closer                 // of the program that sees reads return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -363,5 +364,58 @@ func TestSamples(t *testing.T) {
 		if s.InNs < from || s.OutNs <= s.InNs || s.OutNs > until {
 			t.Errorf("got times %d and %d, want them between %d and %d", s.InNs, s.OutNs, from, until)
 		}
+	}
+}
+
+// TestMeasureCost wants a time of every point, and its counts left alone. How long is up
+// to the machine.
+func TestMeasureCost(t *testing.T) {
+	r := newRig(t, Config{})
+	for _, at := range []Point{n3In, n3Out, n6In, n6Out, {Way: In}, {Way: Out}} {
+		r.load(at, hook.Device{})
+	}
+	if err := r.MeasureCost(); err != nil {
+		t.Fatal(err)
+	}
+	s := r.snapshot()
+	for _, p := range s.Points {
+		if c := p.Cost.Alone; c <= 0 || c > 100*time.Microsecond || p.Packets != 0 {
+			t.Errorf("%v: got %v, %d packets, want a time and none", p.Point, c, p.Packets)
+		}
+		t.Log(p.Point, p.Cost.Alone)
+	}
+	if len(s.Points) != 6 || len(s.Series) != 0 {
+		t.Errorf("got %d points, %d series, want 6 and none", len(s.Points), len(s.Series))
+	}
+}
+
+// TestPointsReplaced comes to more points than there is room for: those that were left
+// make room, others do not.
+func TestPointsReplaced(t *testing.T) {
+	r := newRig(t, Config{})
+	up := onN3(In, gpdu(7, 9, udp(ueAddr, hostAddr, numbered(1, 60))))
+	r.pass(n3In, up)
+	for i := range maxPoints {
+		if _, err := r.stateOf(Point{Device: strconv.Itoa(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := r.snapshot()
+	if len(s.Points) != maxPoints || s.at(n3In).Packets != 0 {
+		t.Errorf("got %d points, %d packets of the one that was left, want %d and none", len(s.Points), s.at(n3In).Packets, maxPoints)
+	}
+	delete(r.programs, n3In)
+	r.pass(n3In, up)
+	if got := r.snapshot().at(n3In).Packets; got != 1 {
+		t.Errorf("come back: got %d packets, want 1", got)
+	}
+	for _, x := range r.points {
+		x.program = r.programs[n3In] // as if the probe were there
+	}
+	if _, err := r.stateOf(Point{Device: "more"}); err == nil {
+		t.Errorf("more than %d points: no error", maxPoints)
+	}
+	for _, x := range r.points {
+		x.program = nil
 	}
 }

@@ -59,7 +59,7 @@ func (p *Probe) read() (*Snapshot, error) {
 	}
 	s := &Snapshot{At: time.Now(), MonotonicNs: monotonic(), Held: held, SamplesLost: p.SamplesLost()}
 	p.mu.Lock()
-	pairs, upfs, points := slices.Clone(p.pairs), slices.Clone(p.upfs), slices.Clone(p.points)
+	pairs, upfs, points, alone := slices.Clone(p.pairs), slices.Clone(p.upfs), slices.Clone(p.points), p.alone
 	p.mu.Unlock()
 	for n, x := range pairs {
 		for _, d := range []Direction{Uplink, Downlink} {
@@ -83,6 +83,7 @@ func (p *Probe) read() (*Snapshot, error) {
 		if err != nil {
 			return nil, fmt.Errorf("point %v: %w", x.point, err)
 		}
+		count.Cost.Alone = alone[x.point.Way%2][x.point.Side%3]
 		s.Points = append(s.Points, count)
 	}
 	return s, nil
