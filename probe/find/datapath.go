@@ -3,6 +3,7 @@ package find
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -183,15 +184,22 @@ func (p *process) addresses(kind socketKind) []netip.Addr {
 	return list
 }
 
-// isUPF reports whether a process is taken for a UPF without having been named.
-func (p *process) isUPF(v *verdict) bool {
+// isUPF reports whether a process that has its packets in a namespace is taken for a UPF
+// without having been named. One with TUN devices that speaks PFCP elsewhere may be a
+// gNB and an SMF in one, as test tools are.
+func (p *process) isUPF(v *verdict, space uint64) bool {
 	switch v.datapath {
 	case XDP, AFXDP, TC, GTP:
 		return p.has(pfcpSocket) || p.has(gtpuSocket)
 	case TUN, TAP, Packet, DPDK:
-		return p.has(pfcpSocket)
+		return p.speaks(space)
 	}
 	return false
+}
+
+// speaks reports whether the process has a socket for PFCP in a namespace.
+func (p *process) speaks(space uint64) bool {
+	return slices.ContainsFunc(p.sockets, func(s socket) bool { return s.kind == pfcpSocket && s.space == space })
 }
 
 // describe says what a process is, for errors.

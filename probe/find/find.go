@@ -42,8 +42,8 @@ var ErrNone = errors.New("no UPF found")
 // Devices, those are taken in the namespace of this process.
 type Selector struct {
 	// Auto: all UPFs that speak PFCP, or take GTP-U from the kernel by programs of
-	// their own. What has GTP-U and a TUN device but no PFCP may as well be a gNB, and is
-	// left to those who name it.
+	// their own. What has GTP-U and a TUN device but no PFCP, or PFCP in another
+	// namespace, may as well be a gNB, and is left to those who name it.
 	Auto bool
 	// PID of the UPF, or of any process in its network namespace; 0: any.
 	PID int

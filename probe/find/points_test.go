@@ -218,7 +218,7 @@ func TestPoints(t *testing.T) {
 			if v.datapath != tc.datapath {
 				t.Errorf("datapath: got %q because %q, want %q", v.datapath, v.why, tc.datapath)
 			}
-			if got := tc.process.isUPF(&v); got != tc.auto {
+			if got := tc.process.isUPF(&v, upfSpace); got != tc.auto {
 				t.Errorf("taken for a UPF: got %v, want %v", got, tc.auto)
 			}
 			target := Target{N3: tc.process.addresses(gtpuSocket)}

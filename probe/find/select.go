@@ -29,7 +29,7 @@ func (m *machine) find(ctx context.Context, s Selector) ([]Target, error) {
 		return nil, err
 	}
 	if s.Auto {
-		return m.targets(all, func(c *candidate) bool { return c.isUPF(&c.verdict) }, s)
+		return m.targets(all, func(c *candidate) bool { return c.isUPF(&c.verdict, c.space.inode) }, s)
 	}
 	chosen, space, err := m.choose(all, s)
 	if err != nil {
@@ -174,7 +174,7 @@ func (m *machine) namespaceOf(text string) (*namespace, error) {
 // PFCP and carry packets; if there is none, those that carry packets.
 func mostLikely(list []*candidate) []*candidate {
 	for _, want := range []func(c *candidate) bool{
-		func(c *candidate) bool { return c.isUPF(&c.verdict) },
+		func(c *candidate) bool { return c.isUPF(&c.verdict, c.space.inode) },
 		func(c *candidate) bool { return c.verdict.known() },
 		func(c *candidate) bool { return c.verdict.datapath != "" },
 	} {
@@ -244,11 +244,6 @@ func (c *candidate) target() Target {
 		t.placeN4(c.n4)
 	}
 	return t
-}
-
-// speaks reports whether the process has a socket for PFCP in a namespace.
-func (p *process) speaks(space uint64) bool {
-	return slices.ContainsFunc(p.sockets, func(s socket) bool { return s.kind == pfcpSocket && s.space == space })
 }
 
 // none is the error of having found nothing: it says what was seen.
