@@ -44,13 +44,16 @@ func delayCurve(name, class string, texts []string) curveOf {
 	return one
 }
 
-// publishedCurve has the two points that were published.
-func publishedCurve(slice, load string) curveOf {
-	one := curveOf{system: "published", class: "bed dashed", labelled: true}
-	if p := publishedOf(slice, load); p != nil {
-		one.points = []point{{float64(p.p50), 50}, {float64(p.p99), 99}}
+// publishedCurves are the two points that were published; no line is between them.
+func publishedCurves(slice, load string) []curveOf {
+	p := publishedOf(slice, load)
+	if p == nil {
+		return nil
 	}
-	return one
+	at := func(us int64, percentile float64, labelled bool) curveOf {
+		return curveOf{publishedRow, "bed", []point{{float64(us), percentile}}, labelled}
+	}
+	return []curveOf{at(p.p50, 50, false), at(p.p99, 99, true)}
 }
 
 // loadsChart has a curve for each load of a system.
@@ -67,20 +70,30 @@ func (v *slicesView) loadsChart(system, slice string, d Direction) *chart {
 
 // systemsChart has a curve for each system at a load, and what was published.
 func (v *slicesView) systemsChart(load, slice string, d Direction) *chart {
-	spec := delayChart(fmt.Sprintf("%s, %s", slice, d), load)
+	spec := delayChart(fmt.Sprintf("%s, %s", slice, d), "at load "+load)
 	for _, system := range v.systems {
 		if c := delayCurve(system, v.class(system), histogramsOf(v.delays(system, load, slice, d))); len(c.points) > 0 {
 			spec.curves = append(spec.curves, c)
 		}
 	}
-	if c := publishedCurve(slice, load); d == Uplink && len(spec.curves) > 0 && len(c.points) > 0 {
-		spec.curves = append(spec.curves, c)
+	if d == Uplink && len(spec.curves) > 0 {
+		spec.curves = append(spec.curves, publishedCurves(slice, load)...)
 	}
 	return newCurveChart(spec)
 }
 
 func delayChart(title, sub string) curveChart {
-	return curveChart{title: title, sub: sub, x: "forwarding delay, µs", y: "packets with no more, %", xScale: logScale, yScale: ninesScale}
+	return curveChart{title: title, sub: sub, x: "forwarding delay, µs", y: "packets with no more, %", xScale: delayScale, yScale: ninesScale}
+}
+
+// delayScale is logarithmic, with no more marks than have room.
+func delayScale(low, high, length float64) axisScale {
+	const most = 7
+	a := newLogarithmic(max(low, leastHigh), max(high, leastHigh), length)
+	if len(a.ticks()) > most {
+		return decadeScale{a}
+	}
+	return a
 }
 
 // barCharts compare p99 of all systems, a chart for each slice.
@@ -94,7 +107,7 @@ func (v *slicesView) barCharts() []*chart {
 				g.bars = append(g.bars, barValue{system: system, class: v.class(system), estimate: over(v.delays(system, l.Name, s.Name, Uplink), p99Of)})
 			}
 			if p := publishedOf(s.Name, l.Name); p != nil {
-				g.bars = append(g.bars, barValue{system: "published", class: "bed", estimate: estimateOf([]float64{float64(p.p99) * 1e3})})
+				g.bars = append(g.bars, barValue{system: publishedRow, class: "bed", estimate: estimateOf([]float64{float64(p.p99) * 1e3})})
 			}
 			groups = append(groups, g)
 		}
@@ -108,7 +121,7 @@ func (v *slicesView) n4Charts() []*chart {
 	var charts []*chart
 	all := v.n4()
 	for _, l := range v.Plan.Loads {
-		spec := delayChart("PFCP Session Modification", l.Name)
+		spec := delayChart("PFCP Session Modification", "at load "+l.Name)
 		spec.x, spec.y = "from request to response, µs", "transactions with no more, %"
 		for _, system := range v.systems {
 			w := modifications(all, system, l.Name)

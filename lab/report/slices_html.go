@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
+	"strings"
 )
 
 //go:embed slices.html
@@ -59,10 +61,7 @@ func newSlicesPage(v *slicesView) *slicesPage {
 		}
 		section := slicesSection{part.id, titled(part.heading), part.sub, part.grid.page()}
 		for i := range section.Grid.Rows {
-			section.Grid.Rows[i].Class = ""
-			if i > 0 && part.grid.rows[i][0] != "" && part.grid.rows[i][0] != part.grid.rows[i-1][0] {
-				section.Grid.Rows[i].Class = "first"
-			}
+			section.Grid.Rows[i].Class = rowClass(part.grid, i)
 		}
 		if i < studied {
 			p.First = append(p.First, section)
@@ -79,6 +78,18 @@ func newSlicesPage(v *slicesView) *slicesPage {
 		}
 	}
 	return p
+}
+
+// rowClass tells groups of rows apart, and what was published.
+func rowClass(g *grid, i int) string {
+	class := ""
+	if slices.Contains(g.rows[i], publishedRow) {
+		class = "reference"
+	}
+	if i > 0 && g.rows[i][0] != "" && g.rows[i][0] != g.rows[i-1][0] {
+		class += " first"
+	}
+	return class
 }
 
 func (v *slicesView) heading() string {
@@ -106,19 +117,9 @@ func (v *slicesView) tiles() []tile {
 	var tiles []tile
 	last := v.Plan.Loads[len(v.Plan.Loads)-1].Name
 	for _, s := range v.Plan.Slices {
-		best, with := "", Estimate{}
-		for _, system := range v.systems {
-			e := over(v.delays(system, last, s.Name, Uplink), p99Of)
-			if e.Repeats > 0 && (best == "" || e.Median < with.Median) {
-				best, with = system, e
-			}
+		if t, ok := v.tile(s.Name, last); ok {
+			tiles = append(tiles, t)
 		}
-		if best == "" {
-			continue
-		}
-		p50 := over(v.delays(best, last, s.Name, Uplink), p50Of)
-		tiles = append(tiles, tile{Class: v.class(best), What: s.Name + ", uplink, " + last + ": p99", Figure: microUnit.text(with.Median), Unit: "µs",
-			More: fmt.Sprintf("%s; p50 %s µs", best, microUnit.text(p50.Median))})
 	}
 	packets, ambiguous, ok := v.balanced()
 	t := tile{Class: "good", What: "packets whose fate is known", Figure: "100", Unit: "%", More: "of " + count(packets, "packet")}
@@ -129,6 +130,28 @@ func (v *slicesView) tiles() []tile {
 		t.Figure = fmt.Sprintf("%.4g", 100*(1-float64(ambiguous)/float64(packets)))
 	}
 	return append(tiles, t)
+}
+
+// tile is the lowest p99 of a slice at a load, and who is not told apart from it.
+func (v *slicesView) tile(slice, load string) (tile, bool) {
+	best, with := "", Estimate{}
+	p99 := func(system string) Estimate { return over(v.delays(system, load, slice, Uplink), p99Of) }
+	for _, system := range v.systems {
+		if e := p99(system); e.Repeats > 0 && (best == "" || e.Median < with.Median) {
+			best, with = system, e
+		}
+	}
+	var close []string
+	for _, system := range v.systems {
+		if e := p99(system); system != best && e.Repeats > 0 && with.Known() && with.Overlaps(e.Interval) {
+			close = append(close, system)
+		}
+	}
+	more := fmt.Sprintf("%s; p50 %s µs", best, microUnit.text(over(v.delays(best, load, slice, Uplink), p50Of).Median))
+	if len(close) > 0 {
+		more += "; not told apart: " + strings.Join(close, ", ")
+	}
+	return tile{Class: v.class(best), What: slice + ", uplink, " + load + ": p99", Figure: microUnit.text(with.Median), Unit: "µs", More: more}, best != ""
 }
 
 // pageNotes are the notes that have no place of their own on the page.

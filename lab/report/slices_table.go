@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -43,8 +44,8 @@ type slicesPart struct {
 
 func (v *slicesView) parts() []slicesPart {
 	parts := []slicesPart{
-		{"forwarding", "forwarding delay per slice, uplink", "From the N3 device to the N6 device of the UPF. N is packets of all repeats.", v.forwardingGrid(), 2},
-		{"n4", "PFCP Session Modification", "From request to response, of all UPFs of a system together.", v.modificationGrid(), 1},
+		{"forwarding", "forwarding delay per slice, uplink", "From the N3 device to the N6 device of the UPF. N is packets of all repeats.", v.forwardingGrid(), 3},
+		{"n4", "PFCP Session Modification", "From request to response, of all UPFs of a system together.", v.modificationGrid(), 2},
 		{"all", "all slices, both directions", "In = matched + lost + in flight + ambiguous + evicted, of all repeats.", v.delayGrid(), 4},
 		{"messages", "all PFCP messages", "", v.messageGrid(), 4},
 		{"programs", "what the programs say themselves", "Of all their run, the warm-up as well.", v.programGrid(), 4},
@@ -52,72 +53,60 @@ func (v *slicesView) parts() []slicesPart {
 	return parts
 }
 
-// forwardingGrid is table II of the study, and ours.
+// publishedRow is the name of what the study has, among the systems.
+const publishedRow = "published"
+
+// forwardingGrid is table II of the study, and ours below each of its rows.
 func (v *slicesView) forwardingGrid() *grid {
-	g := &grid{columns: []column{{"", "slice", left}, {"", "load", left}, {"published", "N", bar}, {"", "p50 µs", 0}, {"", "p99 µs", 0}}}
-	for _, name := range v.systems {
-		g.columns = append(g.columns, column{name, "N", bar}, column{"", "p50 µs", 0}, column{"", "p99 µs", 0})
-	}
+	g := &grid{columns: []column{
+		{"", "slice", left}, {"", "load", left}, {"", "system", left}, {"", "N", bar}, {"delay, µs", "p50", bar}, {"", "p99", 0},
+	}}
 	for _, s := range v.Plan.Slices {
-		for i, l := range v.Plan.Loads {
-			row := []string{s.Name, l.Name, "", "", ""}
-			if i > 0 {
-				row[0] = ""
-			}
-			if p := publishedOf(s.Name, l.Name); p != nil {
-				row = append(row[:2], grouped(p.n), fmt.Sprint(p.p50), fmt.Sprint(p.p99))
-			}
-			measured := false
+		for _, l := range v.Plan.Loads {
+			var rows [][]string
 			for _, name := range v.systems {
-				delays := v.delays(name, l.Name, s.Name, Uplink)
-				n := sumOf(delays, func(d *SliceDelay) uint64 { return d.Matched })
-				row = append(row, countOrNone(n, len(delays)), microUnit.both(over(delays, p50Of)), microUnit.both(over(delays, p99Of)))
-				measured = measured || len(delays) > 0
+				if delays := v.delays(name, l.Name, s.Name, Uplink); len(delays) > 0 {
+					n := sumOf(delays, func(d *SliceDelay) uint64 { return d.Matched })
+					rows = append(rows, []string{name, grouped(n), microUnit.both(over(delays, p50Of)), microUnit.both(over(delays, p99Of))})
+				}
 			}
-			if measured {
-				g.add(row...)
+			if p := publishedOf(s.Name, l.Name); p != nil && len(rows) > 0 {
+				rows = append([][]string{{publishedRow, grouped(p.n), fmt.Sprint(p.p50), fmt.Sprint(p.p99)}}, rows...)
 			}
+			g.under(rows, s.Name, l.Name)
 		}
 	}
 	return g
 }
 
-// countOrNone is empty if nothing was measured.
-func countOrNone(n uint64, of int) string {
-	if of == 0 {
-		return ""
+// under adds rows with the same first cells, which stand in the first of them alone.
+func (g *grid) under(rows [][]string, first ...string) {
+	for i, row := range rows {
+		if i > 0 {
+			first = make([]string, len(first))
+		}
+		g.add(slices.Concat(first, row)...)
 	}
-	return grouped(n)
 }
 
 // modification is what the study has in table III.
 const modification = "Session Modification"
 
-// modificationGrid is table III of the study, and ours.
+// modificationGrid is table III of the study, and ours below each of its rows.
 func (v *slicesView) modificationGrid() *grid {
-	g := &grid{columns: []column{{"", "load", left}, {"published", "N", bar}, {"", "mean µs", 0}, {"", "p99 µs", 0}}}
-	for _, name := range v.systems {
-		g.columns = append(g.columns, column{name, "N", bar}, column{"", "mean µs", 0}, column{"", "p99 µs", 0})
-	}
+	g := &grid{columns: []column{{"", "load", left}, {"", "system", left}, {"", "N", bar}, {"time, µs", "mean", bar}, {"", "p99", 0}}}
 	all := v.n4()
 	for _, l := range v.Plan.Loads {
-		row := []string{l.Name, "", "", ""}
-		if p, ok := publishedN4s[l.Name]; ok {
-			row = []string{l.Name, grouped(p.n), fmt.Sprint(p.mean), fmt.Sprint(p.p99)}
-		}
-		measured := false
+		var rows [][]string
 		for _, name := range v.systems {
-			w := modifications(all, name, l.Name)
-			if w == nil {
-				row = append(row, "", "", "")
-				continue
+			if w := modifications(all, name, l.Name); w != nil {
+				rows = append(rows, []string{name, grouped(w.count), microUnit.both(w.estimate(meanOf)), microUnit.both(w.estimate(quantileOf(99)))})
 			}
-			measured = true
-			row = append(row, grouped(w.count), microUnit.both(w.estimate(meanOf)), microUnit.both(w.estimate(quantileOf(99))))
 		}
-		if measured {
-			g.add(row...)
+		if p, ok := publishedN4s[l.Name]; ok && len(rows) > 0 {
+			rows = append([][]string{{publishedRow, grouped(p.n), fmt.Sprint(p.mean), fmt.Sprint(p.p99)}}, rows...)
 		}
+		g.under(rows, l.Name)
 	}
 	return g
 }
@@ -234,15 +223,16 @@ func (v *slicesView) programRows(g *grid, slice, load, system string) {
 			}
 		}
 	}
-	for i, k := range order {
+	var rows [][]string
+	for _, k := range order {
 		e := estimateOf(values[k])
 		u := programUnit(k.unit, e.Median)
-		row := []string{slice, k.program, load, system, k.figure, u.both(e), u.name}
-		if i > 0 {
-			clear(row[:4])
-		}
-		g.add(row...)
+		rows = append(rows, []string{k.program, load, system, k.figure, u.both(e), u.name})
 	}
+	for i := range rows[min(len(rows), 1):] {
+		clear(rows[i+1][:3])
+	}
+	g.under(rows, slice)
 }
 
 // programUnit is that of what programs say, whose rates are small.
@@ -267,6 +257,12 @@ func (v *slicesView) notes() []note {
 		account += fmt.Sprintf("; %.3g %% ambiguous: no delay is claimed for them", 100*float64(ambiguous)/float64(packets))
 	}
 	notes := append(v.failures(), note{"account", account})
+	for _, name := range v.systems {
+		if at := slices.IndexFunc(v.Cells, func(c SlicesCell) bool { return c.System == name && c.ThroughputBPS > 0 }); at >= 0 {
+			notes = append(notes, note{"throughput", fmt.Sprintf("%s: %.1f Mbit/s each way with a loss of %g %% at most",
+				name, v.Cells[at].ThroughputBPS/1e6, 100*v.Plan.LossGoal)})
+		}
+	}
 	if cost := v.hookCost(); cost != "" {
 		notes = append(notes, note{"probe", cost})
 	}

@@ -110,8 +110,8 @@ func TestSlicesFigures(t *testing.T) {
 		d.DelayNS = N4Latency{Min: 1000, P50: 5000, P90: 6000, P99: p99, P999: p99, P9999: p99, Max: p99}
 		d.Matched = uint64(1000 * (i + 1))
 	}
-	got := newSlicesView(s).forwardingGrid().rows[0]
-	want := []string{"eMBB", "light", "281,428", "66", "574", "6,000", "5.0 (5.0-5.0)", "20.0 (10.0-30.0)"}
+	got := newSlicesView(s).forwardingGrid().rows[:2]
+	want := [][]string{{"eMBB", "light", "published", "281,428", "66", "574"}, {"", "", "tun", "6,000", "5.0 (5.0-5.0)", "20.0 (10.0-30.0)"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

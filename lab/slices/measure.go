@@ -64,7 +64,7 @@ func (r *run) during(ctx context.Context, s system, w *watch, p *programs, cell 
 			r.detail("%s", w.now())
 		}
 	}
-	err := w.detachIn()
+	err := w.end()
 	cell.DurationNS = time.Since(began).Nanoseconds()
 	if failed != nil {
 		cancel()

@@ -132,10 +132,12 @@ func (r *run) nothing() error {
 	var why error
 	for i := range r.result.Cells {
 		c := &r.result.Cells[i]
-		if c.Failed == "" {
+		if len(c.Delays) > 0 {
 			return nil
 		}
-		why = errors.New(c.Failed)
+		if why == nil {
+			why = errors.New(c.Failed)
+		}
 	}
 	return fmt.Errorf("slices: no cell was measured: %w", why)
 }

@@ -10,6 +10,7 @@ import (
 
 	"plumbline/lab/report"
 	"plumbline/probe"
+	"plumbline/probe/n4"
 )
 
 // watch is the probe at the points of all UPFs of a system.
@@ -20,7 +21,9 @@ type watch struct {
 	points  []probe.Point
 	in, out []*probe.Attachment
 
-	before *probe.Snapshot // what had passed when the warm-up was over
+	before, after *probe.Snapshot // when the warm-up was over, and when entries were no longer watched
+
+	n4 *n4.Monitor // nil: N4 is not watched
 
 	cancel  context.CancelFunc // of the samples
 	samples sync.WaitGroup
@@ -53,7 +56,11 @@ func openWatch(c *Config, s system, cell *report.SlicesCell) (_ *watch, err erro
 		return nil, err
 	}
 	w.sample(cell)
-	if err := errors.Join(w.learn(s), w.attach()); err != nil {
+	err = errors.Join(w.learn(s), w.attach())
+	if err == nil {
+		w.n4, err = openMonitor(s)
+	}
+	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
 	return w, nil
@@ -142,7 +149,12 @@ func (w *watch) begin() error {
 	return nil
 }
 
-// detachIn takes off those at the entries: from now on packets leave only.
+// end takes off the programs at the entries: from now on packets leave only.
+func (w *watch) end() (err error) {
+	w.after, err = w.probe.Read()
+	return errors.Join(err, w.detachIn())
+}
+
 func (w *watch) detachIn() error {
 	var errs []error
 	for _, a := range w.in {
@@ -166,7 +178,9 @@ func (w *watch) now() string {
 	return words(delaysOf(since(w.before, snapshot)))
 }
 
-// account puts what was seen since the beginning into the cell.
+// account puts what was seen since the beginning into the cell. What belongs to it may
+// have left after the end; points have counted packets that came then, too, so their
+// counts are those of the end.
 func (w *watch) account(cell *report.SlicesCell) error {
 	snapshot, err := w.probe.Read()
 	if err != nil {
@@ -174,13 +188,18 @@ func (w *watch) account(cell *report.SlicesCell) error {
 	}
 	snapshot = since(w.before, snapshot)
 	cell.Delays, cell.SamplesLost = delaysOf(snapshot), snapshot.SamplesLost
-	for _, p := range snapshot.Points {
+	for _, p := range since(w.before, w.after).Points {
 		cell.Points = append(cell.Points, report.SlicePoint{
 			UPF: w.upfs[p.Point.UPF], Point: describe(p.Point), Packets: p.Packets, Unmatched: p.Unmatched, Ambiguous: p.AmbiguousOut,
 			Foreign: p.Foreign, Unparsed: p.Unparsed, HookNS: p.Cost.Alone.Nanoseconds(),
 		})
 	}
-	return nil
+	if w.n4 == nil {
+		return nil
+	}
+	seen, err := transactions(w.n4)
+	cell.N4 = append(cell.N4, seen...)
+	return err
 }
 
 // close takes the programs off and ends the samples.
@@ -189,9 +208,10 @@ func (w *watch) close() error {
 	for _, a := range w.out {
 		errs = append(errs, a.Close())
 	}
-	if w.cancel != nil {
-		w.cancel()
+	if w.n4 != nil {
+		errs = append(errs, w.n4.Close())
 	}
+	w.cancel()
 	w.samples.Wait()
 	return errors.Join(append(errs, w.failed, w.probe.Close())...)
 }
