@@ -41,6 +41,8 @@ type learner struct {
 	established pfcp.SessionEstablishmentResponse
 	modify      pfcp.SessionModificationRequest
 	modified    pfcp.SessionModificationResponse
+	asked       []byte // IEs that matter
+	answered    []byte
 }
 
 // ownerKey is a key of one UPF.
@@ -96,7 +98,7 @@ func (l *learner) onEstablishment(e *entry, response []byte) {
 		return // counted when it was not held
 	}
 	request, answer := &l.establish, &l.established
-	if request.Decode(e.body) != nil || answer.Decode(response) != nil || !answer.UPFSEID.Present {
+	if !l.decode(request, answer, e.body, response) || !answer.UPFSEID.Present {
 		l.undecoded++
 		return
 	}
@@ -119,7 +121,7 @@ func (l *learner) onModification(e *entry, response []byte) {
 		return
 	}
 	request, answer := &l.modify, &l.modified
-	if request.Decode(e.body) != nil || answer.Decode(response) != nil {
+	if !l.decode(request, answer, e.body, response) {
 		l.undecoded++
 		return
 	}

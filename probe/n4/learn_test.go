@@ -101,6 +101,10 @@ func TestLearn(t *testing.T) {
 				ies{ie.NewCreatedTrafficEndpoint(ie.NewTrafficEndpointID(3), fteid(8))})
 		}, map[string]string{"0x8": "x", "10.45.0.3/32": "x"}},
 
+		{"a FAR and a URR that we would refuse", "", func(w *wire) {
+			w.session(1, 9, append(ies{ie.NewCreateFAR(ie.NewFARID(2)), ie.NewCreateURR(ie.NewURRID(1))}, usual...), created)
+		}, known},
+
 		{"refused", "", func(w *wire) {
 			w.cp(0, octets(t, message.NewSessionEstablishmentRequest(0, 0, 0, 1, 0, append(usual, cpNode, cpSEID, far)...)))
 			w.up(1, octets(t, message.NewSessionEstablishmentResponse(0, 0, 77, 1, 0, upNode, ie.NewCause(ie.CauseNoResourcesAvailable))))
@@ -263,6 +267,15 @@ func TestUndecoded(t *testing.T) {
 	w.up(1, octets(t, message.NewSessionEstablishmentResponse(0, 0, 77, 1, 0, upNode, accept, ie.NewFSEID(9, net.ParseIP("10.4.0.1"), nil))))
 	if l := w.learner.snapshot(); l != (Learnt{Undecoded: 1}) {
 		t.Errorf("got %+v, want 1 undecoded", l)
+	}
+}
+
+// TestNoIEs wants a body that is no sequence of IEs not learnt from.
+func TestNoIEs(t *testing.T) {
+	for _, body := range [][]byte{{0}, {0, 1, 0, 1}, {0, 1, 0, 0, 7}} {
+		if b, ok := appendMatter(nil, body); ok || len(b) > 4 {
+			t.Errorf("%x: got %x, %v", body, b, ok)
+		}
 	}
 }
 
