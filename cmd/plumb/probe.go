@@ -66,6 +66,7 @@ type probeRunCommand struct {
 	Timeout  time.Duration `default:"1s" help:"Packets in the UPF for longer are lost (default ${default})."`
 	Duration time.Duration `placeholder:"TIME" help:"End after so long (such as 60s); else with Ctrl-C."`
 	Interval time.Duration `default:"1s" help:"Between two looks (default ${default})."`
+	Parts    bool          `help:"Take delays apart, of UPFs that read packets from sockets and TUN devices: until the UPF has read them, and from then on. System calls of all processes cost a little more meanwhile."`
 	Stats    bool          `help:"Have the kernel account what the programs take in place. It does so for all programs of the machine, and costs each some 10 ns more."`
 	Plain    bool          `help:"Show no live view on a terminal."`
 	Ambig    float64       `name:"max-ambiguous" default:"1" placeholder:"PERCENT" help:"Withhold delays of a series, and fail in the end, if more packets of it could not be told apart (default ${default})."`

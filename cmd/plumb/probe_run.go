@@ -65,7 +65,7 @@ func (c *probeRunCommand) measure(ctx context.Context, selector find.Selector) (
 func (c *probeRunCommand) config(selector find.Selector, log io.Writer) (watch.Config, error) {
 	config := watch.Config{
 		Selector: selector, NoN4: c.NoN4, Wait: c.Metrics != "",
-		Probe: probe.Config{InFlight: c.InFlight, Timeout: c.Timeout, NAT: c.NAT, Sample: c.sampling(), Stats: c.Stats},
+		Probe: probe.Config{InFlight: c.InFlight, Timeout: c.Timeout, NAT: c.NAT, Sample: c.sampling(), Stats: c.Stats, Parts: c.Parts},
 		Log:   slog.New(slog.NewTextHandler(log, nil)),
 	}
 	if c.Slices == "" {
@@ -230,6 +230,9 @@ func (r *probeRun) result(points []probe.PointCount) (*report.Probe, error) {
 	}
 	result.UPFs = r.watch.UPFs()
 	result.Points = export.NewPoints(points, r.watch.Names())
+	if result.Beyond, err = r.beyond(); err != nil {
+		return nil, err
+	}
 	if result.N4 = r.n4; result.N4 != nil {
 		if err := result.N4.Encode(); err != nil {
 			return nil, err
@@ -240,4 +243,21 @@ func (r *probeRun) result(points []probe.PointCount) (*report.Probe, error) {
 		result.Samples = &counted
 	}
 	return &report.Probe{Result: *result}, nil
+}
+
+// beyond is what the kernel did beside UPFs, if delays are taken apart.
+func (r *probeRun) beyond() ([]export.Series, error) {
+	stages, err := r.watch.Beyond()
+	if err != nil {
+		return nil, err
+	}
+	var all []export.Series
+	for i := range stages {
+		s, err := export.NewSeries((*probe.Series)(&stages[i]), r.command.Ambig/100)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }

@@ -51,7 +51,7 @@ func (p *Probe) Validate() error {
 	if p.Schema != export.Schema {
 		return invalid("schema", p.Schema, "want "+export.Schema)
 	}
-	if n := max(len(p.UPFs), len(p.Points), len(p.Series), len(p.Warnings)); n > maxProbeRows {
+	if n := max(len(p.UPFs), len(p.Points), len(p.Series), len(p.Beyond), len(p.Warnings)); n > maxProbeRows {
 		return invalid("rows", n, "too many")
 	}
 	host := Host(p.Host)
@@ -69,15 +69,21 @@ func (p *Probe) Validate() error {
 		err = errors.Join(err, first(text("upf", o.UPF), text("namespace", o.Namespace), text("device", o.Device), text("hook", o.Hook),
 			text("way", o.Way), text("side", o.Side), between("cost_ns", o.CostNS, 0, 1e9), between("cost_in_place_ns", o.CostInPlaceNS, 0, 1e9)))
 	}
-	return first(err, p.validateSeries(), p.validateN4(), p.validateTimeline())
+	return first(err, validateSeries(p.Series), validateSeries(p.Beyond), p.validateN4(), p.validateTimeline())
 }
 
-func (p *Probe) validateSeries() error {
-	for i := range p.Series {
-		s := &p.Series[i]
+func validateSeries(list []export.Series) error {
+	for i := range list {
+		s := &list[i]
 		if err := first(text("upf", s.UPF), text("slice", s.Slice), text("direction", s.Direction), text("withheld", s.Withheld),
 			validateDelay(&s.DelayNS), validateHistogram(s.Histogram)); err != nil {
 			return fmt.Errorf("series %d: %w", i, err)
+		}
+		if s.Parts == nil {
+			continue
+		}
+		if err := first(validateDelay(&s.Parts.QueuedNS), validateDelay(&s.Parts.InsideNS)); err != nil {
+			return fmt.Errorf("series %d: parts: %w", i, err)
 		}
 	}
 	return nil

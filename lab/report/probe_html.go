@@ -27,6 +27,7 @@ type probePage struct {
 	Key                  []keyEntry
 	Charts, More         []*chart
 	Delays, Accounts     pageGrid
+	Parts                []pageGrid
 	N4                   *pageGrid
 	N4Note               string
 	UPFs                 []note
@@ -65,11 +66,13 @@ func newProbePage(v *probeView) *probePage {
 	series := v.seriesGrid()
 	parts := series.parted()
 	p.Delays, p.Accounts = withAll(parts[0]), withAll(parts[1])
-	if g := v.n4Grid(); g != nil && len(g.rows) > 0 {
-		page := g.page()
-		for i := range page.Rows {
-			page.Rows[i].Class = ""
+	for _, g := range []*grid{v.partsGrid(), v.beyondGrid()} {
+		if g != nil {
+			p.Parts = append(p.Parts, withAll(g))
 		}
+	}
+	if g := v.n4Grid(); g != nil && len(g.rows) > 0 {
+		page := withAll(g)
 		p.N4, p.N4Note = &page, titled(v.n4Text())+"."
 	}
 	for i := range p.Points.Rows {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,11 +20,17 @@ func ProbeTable(w io.Writer, p *Probe) error {
 	if g := p.n4Grid(); g != nil {
 		grids = append(grids, g)
 	}
+	for _, g := range []*grid{p.partsGrid(), p.beyondGrid()} {
+		if g != nil {
+			grids = append(grids, g)
+		}
+	}
 	grids = append(grids, p.pointGrid())
 	for _, g := range grids {
 		if len(g.rows) == 0 {
 			continue
 		}
+		g.nameOnce()
 		for _, part := range g.split(TableColumns, 3) {
 			part.write(&b)
 			b.WriteByte('\n')
@@ -36,14 +43,32 @@ func ProbeTable(w io.Writer, p *Probe) error {
 	return err
 }
 
+// titleNames is how many UPFs a title names.
+const titleNames = 3
+
+// nameOnce leaves out the name of a UPF where the line above has it.
+func (g *grid) nameOnce() {
+	last := ""
+	for _, row := range g.rows {
+		if row[0] == last {
+			row[0] = ""
+		} else {
+			last = row[0]
+		}
+	}
+}
+
 // title says in one line what was measured.
 func (p *Probe) title() string {
 	var names []string
 	for i := range p.UPFs {
 		names = append(names, p.UPFs[i].Name)
 	}
-	if len(names) == 0 {
+	switch n := len(names); {
+	case n == 0:
 		return "no UPF"
+	case n > titleNames:
+		return fmt.Sprintf("delay in %s and %d more", strings.Join(names[:titleNames], ", "), n-titleNames)
 	}
 	return "delay in " + strings.Join(names, ", ")
 }
@@ -110,7 +135,7 @@ func accountCells(s *export.Series) []string {
 // pointGrid has a line for each point.
 func (p *Probe) pointGrid() *grid {
 	g := &grid{columns: []column{
-		{"", "UPF", left}, {"", "point", left}, {"", "device", left}, {"", "hook", left},
+		{"", "UPF", left}, {"", "point", left}, {"", "device", left},
 		{"packets", "all", bar}, {"", "matched", 0}, {"", "unmatched", 0}, {"", "ambiguous", 0}, {"", "foreign", 0}, {"", "unparsed", 0},
 		{"cost, ns", "alone", bar}, {"", "in place", 0},
 	}}
@@ -120,9 +145,9 @@ func (p *Probe) pointGrid() *grid {
 		if o.Way == "out" {
 			matched, unmatched, ambiguous = grouped(o.Matched), grouped(o.Unmatched), grouped(o.Ambiguous)
 		}
-		g.add(o.UPF, o.Side+" "+o.Way, p.deviceText(o.UPF, o.Namespace, o.Device), o.Hook, grouped(o.Packets), matched, unmatched, ambiguous, grouped(o.Foreign), grouped(o.Unparsed), costText(o.CostNS), costText(o.CostInPlaceNS))
+		g.add(o.UPF, o.Side+" "+o.Way, p.deviceText(o.UPF, o.Namespace, o.Device)+", "+o.Hook, grouped(o.Packets), matched, unmatched, ambiguous, grouped(o.Foreign), grouped(o.Unparsed), costText(o.CostNS), costText(o.CostInPlaceNS))
 	}
-	return g.withoutEmpty(4)
+	return g.withoutEmpty(3)
 }
 
 func costText(ns float64) string {
@@ -192,6 +217,8 @@ func (p *Probe) n4Text() string {
 		messages, malformed, orphans = messages+o.Messages, malformed+o.Malformed, orphans+o.Orphans
 		devices = append(devices, p.deviceText(o.UPF, o.Namespace, o.Device))
 	}
+	slices.Sort(devices)
+	devices = slices.Compact(devices)
 	return fmt.Sprintf("%s at %s, %s malformed, %s that answer nothing seen, %s lost on the way to the probe; slices of %s learnt",
 		count(messages, "message"), strings.Join(devices, ", "), grouped(malformed), grouped(orphans), count(p.N4.Lost(), "datagram"),
 		count(p.N4.Sessions, "session")) + refusedText(p.N4.Refused)

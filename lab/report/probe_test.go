@@ -39,7 +39,7 @@ func TestProbeTable(t *testing.T) {
 	table := written(t, func(b *bytes.Buffer) error { return ProbeTable(b, sampleProbe(t, 5)) })
 	for _, want := range []string{
 		"delay in upf1, upf2, 5s", "embb", "withheld", "33.33 %", "Session Establishment Request",
-		"in 6,675 = matched 6,600 + lost 25 + in flight 0 + ambiguous 50 + evicted 0", "N3 in  n3 in upf",
+		"in 6,675 = matched 6,600 + lost 25 + in flight 0 + ambiguous 50 + evicted 0", "N3 in  n3 in upf, ingress",
 		"missing: N4: no such device", "samples      1,200 written, 3 lost",
 	} {
 		if !strings.Contains(table, want) {

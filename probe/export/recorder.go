@@ -183,7 +183,7 @@ func (r *Recorder) Result(maxAmbiguous float64) (*Result, error) {
 	result.Settings.MaxAmbiguous = maxAmbiguous
 	index := map[Key]int{}
 	for _, k := range r.keys() {
-		s, err := newSeries(&r.tracks[k].now, maxAmbiguous)
+		s, err := NewSeries(&r.tracks[k].now, maxAmbiguous)
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +195,9 @@ func (r *Recorder) Result(maxAmbiguous float64) (*Result, error) {
 	return result, nil
 }
 
-func newSeries(s *probe.Series, maxAmbiguous float64) (Series, error) {
+// NewSeries says what a snapshot has of a series. Its delays are withheld if more than
+// maxAmbiguous of its packets (a ratio) are ambiguous.
+func NewSeries(s *probe.Series, maxAmbiguous float64) (Series, error) {
 	histogram, err := encode(s.Delay)
 	if err != nil {
 		return Series{}, err
@@ -204,6 +206,6 @@ func newSeries(s *probe.Series, maxAmbiguous float64) (Series, error) {
 	return Series{
 		UPF: s.UPF, Slice: s.Slice, Direction: s.Direction.String(),
 		In: a.In, Matched: a.Matched, Lost: a.Lost, InFlight: a.InFlight, Ambiguous: a.Ambiguous, Evicted: a.Evicted, Octets: a.Octets,
-		DelayNS: delayOf(s.Delay), Histogram: histogram, Withheld: withheld(a, maxAmbiguous),
+		DelayNS: delayOf(s.Delay), Histogram: histogram, Withheld: withheld(a, maxAmbiguous), Parts: newParts(s.Parts),
 	}, nil
 }

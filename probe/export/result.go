@@ -22,6 +22,7 @@ type Result struct {
 	UPFs       []UPF     `json:"upfs"`
 	Points     []Point   `json:"points"`
 	Series     []Series  `json:"series"` // by UPF, slice, direction
+	Beyond     []Series  `json:"beyond,omitempty"` // what the kernel does beside UPFs: between their TUN devices and N6
 	N4         *N4       `json:"n4,omitempty"`
 	Samples    *Samples  `json:"samples,omitempty"`
 	Timeline   Timeline  `json:"timeline"`
@@ -105,6 +106,27 @@ type Series struct {
 	DelayNS   Delay  `json:"delay_ns"`
 	Histogram string `json:"histogram,omitempty"` // of ns, HdrHistogram V2 compressed, base64
 	Withheld  string `json:"withheld,omitempty"`  // why DelayNS must not be used
+	Parts     *Parts `json:"parts,omitempty"`     // absent: not asked for
+}
+
+// Parts is what delays consist of.
+type Parts struct {
+	Packets  uint64 `json:"packets"`   // that were taken apart
+	Batched  uint64 `json:"batched"`   // of these: read together with others that left before
+	Unknown  uint64 `json:"unknown"`   // matched, and not taken apart
+	QueuedNS Delay  `json:"queued_ns"` // until the UPF had read them
+	InsideNS Delay  `json:"inside_ns"` // from then on
+}
+
+func newParts(p *probe.Parts) *Parts {
+	if p == nil {
+		return nil
+	}
+	out := &Parts{Batched: p.Batched, Unknown: p.Unknown, QueuedNS: delayOf(p.Queued), InsideNS: delayOf(p.Inside)}
+	if p.Queued != nil {
+		out.Packets = uint64(p.Queued.TotalCount())
+	}
+	return out
 }
 
 // Delay is a distribution in short.

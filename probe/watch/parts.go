@@ -45,11 +45,20 @@ func (w *Watch) settleBeyond(u *upf) {
 	}
 }
 
-// follow follows the files that UPFs read packets from, which may be others by now.
+// follow follows the files that UPFs read packets from now and then: they may be others
+// by now.
 func (w *Watch) follow() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.parts.beyond == nil || time.Since(w.parts.followed) < followEvery {
+	if time.Since(w.parts.followed) < followEvery {
+		return nil
+	}
+	return w.followNow()
+}
+
+// followNow is follow with w.mu held.
+func (w *Watch) followNow() error {
+	if w.parts.beyond == nil {
 		return nil
 	}
 	w.parts.followed = time.Now()

@@ -33,7 +33,7 @@ func (w *Watch) UPFs() []export.UPF {
 func (u *upf) missing() string {
 	var parts []string
 	if u.gone {
-		parts = append(parts, "it has ended")
+		return "it has ended"
 	}
 	if u.target.Missing != "" {
 		parts = append(parts, u.target.Missing)

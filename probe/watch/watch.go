@@ -122,6 +122,9 @@ func (w *Watch) add(t find.Target) error {
 	if err := w.learnStatic(index, t.Name); err != nil {
 		return err
 	}
+	if err := w.followNow(); err != nil { // or what comes at once is not taken apart
+		return err
+	}
 	w.attach(index, t.Points)
 	w.attachN4(index)
 	w.settleBeyond(u)
