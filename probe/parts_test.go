@@ -294,3 +294,44 @@ func TestParseSocket(t *testing.T) {
 		}
 	}
 }
+
+// threadTime is how long this thread has run: time in which others ran is not in it.
+func threadTime(b *testing.B) int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		b.Fatal(err)
+	}
+	return t.Nano()
+}
+
+// BenchmarkSystemCall is what it costs all programs that reads are seen to return: a call
+// that reads nothing followed, and one that does.
+func BenchmarkSystemCall(b *testing.B) {
+	for _, bc := range []struct {
+		name            string
+		parts, followed bool
+	}{{"without", false, false}, {"with", true, false}, {"followed", true, true}} {
+		b.Run(bc.name, func(b *testing.B) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			r := newRig(b, Config{Parts: bc.parts})
+			zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer unix.Close(zero)
+			if bc.followed {
+				if err := r.Follow([]Reader{{PID: os.Getpid(), FD: zero, Direction: Uplink}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			buffer, began := make([]byte, 1), threadTime(b)
+			for b.Loop() {
+				if _, err := unix.Read(zero, buffer); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(threadTime(b)-began)/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
