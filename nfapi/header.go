@@ -46,6 +46,14 @@ const (
 	P5
 )
 
+// String is P7 or P5.
+func (p Plane) String() string {
+	if p == P5 {
+		return "P5"
+	}
+	return "P7"
+}
+
 // lenHeader is the length of a header in octets.
 func lenHeader(plane Plane, g Generation) int {
 	switch {

@@ -18,10 +18,14 @@ func (p Profile) JSON(plane Plane, b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &jsonWriter{}
-	w.open('{')
-	p.writeHeader(w, plane, &h, b)
+	state, want := ChecksumAbsent, uint32(0)
+	if plane == P7 {
+		state, want = p.Verify(&h, b)
+	}
 	if plane == P7 && !h.Whole() {
+		w := &jsonWriter{}
+		w.open('{')
+		w.header(plane, &h, state, want)
 		w.hex("segment", body)
 		w.end()
 		return w.b, nil
@@ -30,12 +34,21 @@ func (p Profile) JSON(plane Plane, b []byte) ([]byte, error) {
 	if err := m.DecodeBody(p, body); err != nil {
 		return nil, err
 	}
-	m.toJSON(w, p)
-	w.end()
-	return w.b, nil
+	return p.View(plane, &h, state, want, m), nil
 }
 
-func (p Profile) writeHeader(w *jsonWriter, plane Plane, h *Header, b []byte) {
+// View is the JSON view of a message that has been decoded. checksum is what
+// [Profile.Verify] said.
+func (p Profile) View(plane Plane, h *Header, checksum ChecksumState, expected uint32, m Message) []byte {
+	w := &jsonWriter{}
+	w.open('{')
+	w.header(plane, h, checksum, expected)
+	m.toJSON(w, p)
+	w.end()
+	return w.b
+}
+
+func (w *jsonWriter) header(plane Plane, h *Header, state ChecksumState, want uint32) {
 	w.object("header")
 	w.text("generation", h.Generation.String())
 	w.text("message", h.MessageID.String())
@@ -52,7 +65,6 @@ func (p Profile) writeHeader(w *jsonWriter, plane Plane, h *Header, b []byte) {
 	case plane == P5:
 		w.uint("spare", uint64(h.Spare))
 	default:
-		state, want := p.Verify(h, b)
 		w.uint("m_segment_sequence", uint64(h.Segment))
 		w.uint("checksum", uint64(h.Checksum))
 		w.text("checksum_state", state.String())

@@ -117,6 +117,9 @@ type Message interface {
 	fromJSON(r *jsonReader, p Profile)
 }
 
+// Known reports whether this package has a layout for a message.
+func (id MessageID) Known() bool { return newKnown(id) != nil }
+
 // NewMessage makes an empty message for an id; one that is not known becomes an
 // [Opaque].
 func NewMessage(id MessageID) Message {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,7 @@ import (
 )
 
 type nfapiCommand struct {
-	Decode nfapiDecodeCommand `cmd:"" help:"Take a message in hex apart: JSON with every field."`
+	Decode nfapiDecodeCommand `cmd:"" help:"Take a message in hex, or a capture, apart."`
 	Encode nfapiEncodeCommand `cmd:"" help:"Make a message of such JSON, in hex."`
 }
 
@@ -27,6 +28,7 @@ Examples:
     plumb nfapi decode --plane p7 --hex 00010082000000160007000000000001e24003ff0013
     plumb nfapi decode --plane p5 --hex 00010004000000000000 | plumb nfapi encode --plane p5 --hex
     plumb nfapi decode --profile oai-2024 --plane p7 --hex - < message.hex
+    plumb nfapi decode slots.pcap
 `
 }
 
@@ -48,20 +50,36 @@ func (c *nfapiPeer) parse() (nfapi.Profile, nfapi.Plane, error) {
 }
 
 type nfapiDecodeCommand struct {
-	nfapiPeer `embed:""`
-	Hex       string `required:"" placeholder:"HEX" help:"The message with its header, blanks as they come; '-' reads standard input."`
+	File    string   `arg:"" optional:"" help:"A capture, pcap or pcapng; '-' is standard input."`
+	Hex     string   `placeholder:"HEX" help:"Instead one message with its header, blanks as they come; '-' reads standard input."`
+	Profile string   `default:"" enum:",oai-2025,oai-2024,aerial" help:"Whose layout: oai-2025, oai-2024 or aerial. Default: oai-2025; of a capture, what each header says."`
+	Plane   string   `default:"p7" enum:"p5,p7" help:"p5 (configuration) or p7 (each slot), with --hex. Default: p7."`
+	JSON    bool     `name:"json" help:"Of a capture: JSON with every field, one message to a line."`
+	P5Port  []uint16 `name:"p5-port" default:"50000,50001" help:"TCP ports of P5 in a capture. Default: 50000,50001."`
 }
 
 // Help is shown by plumb nfapi decode --help.
 func (nfapiDecodeCommand) Help() string {
-	return `Prints JSON with the header and all fields, under the names that they have in OpenAirInterface. A wrong checksum is said in header.checksum_state. Octets that no field has are kept: PDUs of unknown type, vendor extensions, padding that is not zero.
+	return `With --hex, prints JSON with the header and all fields of one message, under the names that they have in OpenAirInterface. A wrong checksum is said in header.checksum_state. Octets that no field has are kept: PDUs of unknown type, vendor extensions, padding that is not zero. The exit code is 1 for a message that cannot be decoded; the error says where.
 
-The exit code is 1 for a message that cannot be decoded; the error says where.
+Of a capture, prints one line for each message of P7 and P5. IPv4 fragments and segments are put together. The exit code is 1 if a message could not be decoded.
+
+Examples:
+
+    plumb nfapi decode --plane p7 --hex 00010082000000160007000000000001e24003ff0013
+    plumb nfapi decode slots.pcap
+    plumb nfapi decode slots.pcap --json | jq 'select(.message.header.message == "CRC.indication")'
 `
 }
 
 func (c *nfapiDecodeCommand) Run(out io.Writer) error {
-	profile, plane, err := c.parse()
+	switch {
+	case (c.Hex == "") == (c.File == ""):
+		return usageError{errors.New("give a capture file, or a message with --hex")}
+	case c.File != "":
+		return c.capture(out)
+	}
+	profile, plane, err := (&nfapiPeer{Profile: cmp.Or(c.Profile, "oai-2025"), Plane: c.Plane}).parse()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"plumbline/nfapi"
+	nfapicapture "plumbline/nfapi/capture"
+)
+
+// nfapiEvent is a message of a capture as JSON.
+type nfapiEvent struct {
+	Time     time.Time       `json:"time"`
+	From     string          `json:"from"`
+	To       string          `json:"to"`
+	Plane    string          `json:"plane"`
+	Profile  string          `json:"profile"`
+	Segments int             `json:"segments"`
+	Message  json.RawMessage `json:"message,omitempty"`
+	Error    string          `json:"error,omitempty"`
+}
+
+// capture prints what a capture file holds.
+func (c *nfapiDecodeCommand) capture(out io.Writer) error {
+	options := nfapicapture.Options{P5Ports: c.P5Port}
+	if c.Profile != "" {
+		p, err := nfapi.ParseProfile(c.Profile)
+		if err != nil {
+			return usageError{err}
+		}
+		options.Profile = &p
+	}
+	in := os.Stdin
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return usageError{err}
+		}
+		defer f.Close()
+		in = f
+	}
+	w := bufio.NewWriter(out)
+	printer := nfapiPrinter{out: w, json: json.NewEncoder(w)}
+	show := printer.line
+	if c.JSON {
+		show = printer.record
+	}
+	stats, err := nfapicapture.Read(in, options, show)
+	if flushed := w.Flush(); err == nil {
+		err = flushed
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	fmt.Fprintf(os.Stderr, "plumb: %d packets, %d messages, %d not decoded, %d segments, %d octets of P5 missing\n",
+		stats.Packets, stats.Messages, stats.Failed, stats.Segments, stats.Lost)
+	if stats.Unwatched > 0 {
+		fmt.Fprintf(os.Stderr, "plumb: %d packets of further peers were left out\n", stats.Unwatched)
+	}
+	if stats.Failed > 0 {
+		return fmt.Errorf("%s: %d messages could not be decoded", c.File, stats.Failed)
+	}
+	return nil
+}
+
+type nfapiPrinter struct {
+	out   io.Writer
+	json  *json.Encoder
+	first time.Time
+}
+
+// record prints a message as JSON.
+func (p *nfapiPrinter) record(e *nfapicapture.Event) error {
+	r := nfapiEvent{Time: e.At.UTC(), From: e.From.String(), To: e.To.String(), Plane: e.Plane.String(), Profile: e.Profile.String(), Segments: e.Segments}
+	if e.Err != nil {
+		r.Error = e.Err.Error()
+	} else {
+		r.Message = e.Profile.View(e.Plane, &e.Header, e.Checksum, e.Expected, e.Message)
+	}
+	return p.json.Encode(r)
+}
+
+// line prints a message in one line: seconds since the first, peers, profile,
+// message, slot, what it has, and what is wrong with it.
+func (p *nfapiPrinter) line(e *nfapicapture.Event) error {
+	if p.first.IsZero() {
+		p.first = e.At
+	}
+	notes := []string{fmt.Sprintf("%d octets", e.Octets)}
+	if n := nfapiElements(e.Message); n != "" {
+		notes = append(notes, n)
+	}
+	if e.Segments > 1 {
+		notes = append(notes, fmt.Sprintf("%d segments", e.Segments))
+	}
+	if e.Checksum == nfapi.ChecksumWrong {
+		notes = append(notes, fmt.Sprintf("checksum %08x is wrong, %08x is right", e.Header.Checksum, e.Expected))
+	}
+	if e.Err != nil {
+		notes = append(notes, e.Err.Error())
+	}
+	slot := ""
+	if sfn, n, ok := nfapiSlot(e.Message); ok {
+		slot = fmt.Sprintf(" %d.%d", sfn, n)
+	}
+	_, err := fmt.Fprintf(p.out, "%12.6f %s > %s %s %s phy %d %s%s: %s\n", e.At.Sub(p.first).Seconds(), e.From, e.To, e.Plane, e.Profile,
+		e.Header.PhyID, e.Header.MessageID, slot, strings.Join(notes, ", "))
+	return err
+}
+
+// nfapiElements says how much a message has.
+func nfapiElements(m nfapi.Message) string {
+	switch m := m.(type) {
+	case *nfapi.DLTTIRequest:
+		return fmt.Sprintf("%d PDUs", len(m.PDUs))
+	case *nfapi.ULTTIRequest:
+		return fmt.Sprintf("%d PDUs", len(m.PDUs))
+	case *nfapi.ULDCIRequest:
+		return fmt.Sprintf("%d PDUs", len(m.PDUs))
+	case *nfapi.TXDataRequest:
+		return fmt.Sprintf("%d transport blocks", len(m.PDUs))
+	case *nfapi.RXDataIndication:
+		return fmt.Sprintf("%d transport blocks", len(m.PDUs))
+	case *nfapi.CRCIndication:
+		return fmt.Sprintf("%d CRCs", len(m.CRCs))
+	case *nfapi.UCIIndication:
+		return fmt.Sprintf("%d UCIs", len(m.UCIs))
+	case *nfapi.RACHIndication:
+		return fmt.Sprintf("%d occasions", len(m.PDUs))
+	case *nfapi.SRSIndication:
+		return fmt.Sprintf("%d SRSs", len(m.PDUs))
+	case *nfapi.ConfigRequest:
+		return fmt.Sprintf("%d TLVs", len(m.TLVs))
+	}
+	return ""
+}
+
+// nfapiSlot returns the slot that a message is of.
+func nfapiSlot(m nfapi.Message) (sfn, slot uint16, ok bool) {
+	switch m := m.(type) {
+	case *nfapi.SlotIndication:
+		return m.SFN, m.Slot, true
+	case *nfapi.DLTTIRequest:
+		return m.SFN, m.Slot, true
+	case *nfapi.ULTTIRequest:
+		return m.SFN, m.Slot, true
+	case *nfapi.ULDCIRequest:
+		return m.SFN, m.Slot, true
+	case *nfapi.TXDataRequest:
+		return m.SFN, m.Slot, true
+	case *nfapi.RXDataIndication:
+		return m.SFN, m.Slot, true
+	case *nfapi.CRCIndication:
+		return m.SFN, m.Slot, true
+	case *nfapi.UCIIndication:
+		return m.SFN, m.Slot, true
+	case *nfapi.RACHIndication:
+		return m.SFN, m.Slot, true
+	case *nfapi.SRSIndication:
+		return m.SFN, m.Slot, true
+	}
+	return 0, 0, false
+}

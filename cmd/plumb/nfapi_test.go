@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+
+	"plumbline/nfapi"
+	"plumbline/pcapng"
+)
+
+// nfapiCapture writes a capture of one SLOT.indication and a DL_TTI.request that is
+// cut short, behind a checksum that is wrong.
+func nfapiCapture(t *testing.T) string {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := pcapng.NewWriter(&file, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := w.Interface("p7", pcapng.Ethernet, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range []nfapi.Message{&nfapi.SlotIndication{SFN: 1023, Slot: 19}, &nfapi.Opaque{ID: nfapi.MsgDLTTIRequest, Body: []byte{0, 0, 0, 1, 1, 0}}} {
+		b := make([]byte, 64)
+		n, err := nfapi.OAI2025.EncodeP7(&nfapi.Header{PhyID: 1, Checksum: uint32(i)}, m, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IP{10, 0, 0, 2}, DstIP: net.IP{10, 0, 0, 1}}
+		udp := &layers.UDP{SrcPort: 50010, DstPort: 50011}
+		_ = udp.SetNetworkLayerForChecksum(ip)
+		buffer := gopacket.NewSerializeBuffer()
+		eth := &layers.Ethernet{SrcMAC: make(net.HardwareAddr, 6), DstMAC: make(net.HardwareAddr, 6), EthernetType: layers.EthernetTypeIPv4}
+		if err := gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, udp, gopacket.Payload(b[:n])); err != nil {
+			t.Fatal(err)
+		}
+		frame := buffer.Bytes()
+		if err := w.Packet(&pcapng.Packet{Interface: link, At: time.Unix(1_790_000_000, int64(i)*500_000), Data: frame, Octets: len(frame)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "slots.pcapng")
+	if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestNFAPIDecodeCapture: a line for each message, or a record, and an error if one
+// could not be decoded.
+func TestNFAPIDecodeCapture(t *testing.T) {
+	path := nfapiCapture(t)
+	var out bytes.Buffer
+	err := run(context.Background(), []string{"nfapi", "decode", path}, &out)
+	if err == nil || exitCode(err) != exitFailed || !strings.Contains(err.Error(), "1 messages could not be decoded") {
+		t.Errorf("got %v", err)
+	}
+	want := "    0.000000 10.0.0.2:50010 > 10.0.0.1:50011 P7 oai-2025 phy 1 SLOT.indication 1023.19: 4 octets\n" +
+		"    0.000500 10.0.0.2:50010 > 10.0.0.1:50011 P7 oai-2025 phy 1 DL_TTI.request: 6 octets, checksum 00000001 is wrong, "
+	if got := out.String(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "1 elements in 0 octets: truncated\n") {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	out.Reset()
+	if err := run(context.Background(), []string{"nfapi", "decode", "--json", path}, &out); err == nil {
+		t.Error("no error")
+	}
+	for _, part := range []string{`"profile":"oai-2025","segments":1,"message":{"header":{"generation":"2025","message":"SLOT.indication"`, `"sfn":1023,"slot":19}}`, `"error":"nfapi: DL_TTI.request`} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("got %s\nwant %s", out.String(), part)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package capture
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"plumbline/nfapi"
+	"plumbline/pcapng"
+)
+
+// file is a capture that is being made.
+type file struct {
+	t       *testing.T
+	packets [][]byte
+}
+
+// add makes a packet of a transport layer and its payload.
+func (f *file) add(ip *layers.IPv4, above ...gopacket.SerializableLayer) {
+	f.t.Helper()
+	ip.Version, ip.TTL, ip.SrcIP, ip.DstIP = 4, 64, net.IP{10, 0, 0, 1}, net.IP{10, 0, 0, 2}
+	for _, l := range above {
+		if transport, ok := l.(interface {
+			SetNetworkLayerForChecksum(gopacket.NetworkLayer) error
+		}); ok {
+			_ = transport.SetNetworkLayerForChecksum(ip)
+		}
+	}
+	eth := &layers.Ethernet{SrcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, DstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, EthernetType: layers.EthernetTypeIPv4}
+	buffer := gopacket.NewSerializeBuffer()
+	all := append([]gopacket.SerializableLayer{eth, ip}, above...)
+	if err := gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...); err != nil {
+		f.t.Fatal(err)
+	}
+	f.packets = append(f.packets, bytes.Clone(buffer.Bytes()))
+}
+
+func (f *file) udp(b []byte) {
+	f.add(&layers.IPv4{Protocol: layers.IPProtocolUDP}, &layers.UDP{SrcPort: 50011, DstPort: 50010}, gopacket.Payload(b))
+}
+
+func (f *file) tcp(seq uint32, b []byte) {
+	f.add(&layers.IPv4{Protocol: layers.IPProtocolTCP}, &layers.TCP{SrcPort: 50000, DstPort: 50001, Seq: seq, ACK: true}, gopacket.Payload(b))
+}
+
+// fragmented sends a datagram as two fragments.
+func (f *file) fragmented(b []byte) {
+	udp := append([]byte{0xc3, 0x5b, 0xc3, 0x5a, byte((len(b) + 8) >> 8), byte(len(b) + 8), 0, 0}, b...)
+	f.add(&layers.IPv4{Protocol: layers.IPProtocolUDP, Id: 9, Flags: layers.IPv4MoreFragments}, gopacket.Payload(udp[:1480]))
+	f.add(&layers.IPv4{Protocol: layers.IPProtocolUDP, Id: 9, FragOffset: 1480 / 8}, gopacket.Payload(udp[1480:]))
+}
+
+// pcap and ng write the two kinds of files.
+func (f *file) pcap() []byte {
+	var b bytes.Buffer
+	w := pcapgo.NewWriter(&b)
+	if err := w.WriteFileHeader(65536, layers.LinkTypeEthernet); err != nil {
+		f.t.Fatal(err)
+	}
+	for i, p := range f.packets {
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(1, int64(i)*1000), CaptureLength: len(p), Length: len(p)}, p); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+func (f *file) ng() []byte {
+	var b bytes.Buffer
+	w, err := pcapng.NewWriter(&b, "test")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	link, err := w.Interface("p7", pcapng.Ethernet, 0)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for i, p := range f.packets {
+		if err := w.Packet(&pcapng.Packet{Interface: link, At: time.Unix(1, int64(i)*1000), Data: p, Octets: len(p)}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+func encoded(t *testing.T, p nfapi.Profile, m nfapi.Message) []byte {
+	t.Helper()
+	b := make([]byte, 1<<16)
+	n, err := p.EncodeP7(&nfapi.Header{Generation: p.Generation(), PhyID: 1, Messages: 1}, m, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Seal(p.Generation(), b[:n], 5)
+	return b[:n]
+}
+
+// TestRead: a capture with messages of all profiles, whole, in fragments and in
+// segments, and of both planes.
+func TestRead(t *testing.T) {
+	f := &file{t: t}
+	for _, p := range nfapi.Profiles() {
+		f.udp(encoded(t, p, &nfapi.SlotIndication{SFN: 1023, Slot: 19}))
+	}
+	block := bytes.Repeat([]byte{0xa5, 1, 2}, 600)
+	data := encoded(t, nfapi.OAI2025, &nfapi.RXDataIndication{SFN: 3, Slot: 4, PDUs: []nfapi.RXDataPDU{{PDULength: uint32(len(block)), Payload: block}}})
+	f.fragmented(data)
+	h, _, _ := nfapi.OAI2025.ParseP7(data)
+	var segments [][]byte
+	err := nfapi.OAI2025.Segments(&h, data, 700, 9, 6, make([]byte, 700), func(b []byte) error {
+		segments = append(segments, bytes.Clone(b))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(segments)
+	wrong := bytes.Clone(segments[0])
+	wrong[len(wrong)-1] ^= 1
+	f.udp(wrong)
+	for _, s := range segments {
+		f.udp(s)
+	}
+	f.udp([]byte("something else that is not nFAPI"))
+	f.udp(encoded(t, nfapi.OAI2025, &nfapi.Opaque{ID: nfapi.MsgDLTTIRequest, Body: []byte{0, 1, 0, 2, 9, 0}}))
+	p5, _ := hex.DecodeString("00000100000000000000" + "0000010300000001000000")
+	f.tcp(100, p5[:15])
+	f.tcp(100, p5[:15]) // sent again
+	f.tcp(115, p5[15:])
+
+	want := []string{
+		"P7 oai-2025 SLOT.indication 4 octets, 1 segments, correct",
+		"P7 oai-2024 SLOT.indication 4 octets, 1 segments, correct",
+		"P7 aerial SLOT.indication 4 octets, 1 segments, absent",
+		"P7 oai-2025 RX_DATA.indication 1822 octets, 1 segments, correct",
+		"P7 oai-2025 RX_DATA.indication 458 octets, 1 segments, wrong: segment 2: wrong checksum",
+		"P7 oai-2025 RX_DATA.indication 1822 octets, 3 segments, correct",
+		"P7 oai-2025 DL_TTI.request 6 octets, 1 segments, correct: nfapi: DL_TTI.request: DLTTIRequest.pdus at octet 6 of the body: 9 elements in 0 octets: truncated",
+		"P5 oai-2025 PNF_PARAM.request 0 octets, 1 segments, absent",
+		"P5 oai-2025 PNF_CONFIG.response 1 octets, 1 segments, absent",
+	}
+	for name, octets := range map[string][]byte{"pcap": f.pcap(), "pcapng": f.ng()} {
+		var got []string
+		stats, err := Read(bytes.NewReader(octets), Options{P5Ports: []uint16{50001}}, func(e *Event) error {
+			line := fmt.Sprintf("%v %v %v %d octets, %d segments, %v", e.Plane, e.Profile, e.Header.MessageID, e.Octets, e.Segments, e.Checksum)
+			if e.Err != nil {
+				line += ": " + e.Err.Error()
+			}
+			if m, ok := e.Message.(*nfapi.RXDataIndication); ok && !bytes.Equal(m.PDUs[0].Payload, block) {
+				t.Errorf("%s: got payload %x", name, m.PDUs[0].Payload)
+			}
+			got = append(got, line)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+		if want := (Stats{Packets: len(f.packets), Messages: 7, Failed: 2, Segments: 4}); stats != want {
+			t.Errorf("%s: got %+v, want %+v", name, stats, want)
+		}
+	}
+}
+
+// FuzzRead: no capture ends the reader, whatever is in it.
+func FuzzRead(f *testing.F) {
+	t := &file{t: &testing.T{}}
+	t.udp(encoded(t.t, nfapi.OAI2025, &nfapi.SlotIndication{SFN: 1}))
+	t.tcp(1, []byte{0, 0, 1, 0, 0, 0, 0, 0, 0, 0})
+	f.Add(t.pcap())
+	f.Add(t.ng())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n := 0
+		stats, err := Read(bytes.NewReader(b), Options{P5Ports: []uint16{50001}}, func(e *Event) error {
+			if (e.Err == nil) != (e.Message != nil) {
+				t.Errorf("%v and message %v", e.Err, e.Message)
+			}
+			n++
+			return nil
+		})
+		if err == nil && n != stats.Messages+stats.Failed {
+			t.Errorf("got %d events, %+v", n, stats)
+		}
+	})
+}
