@@ -6,6 +6,7 @@
 #include "probe_skb.h"
 #include "probe_pass.h"
 #include "probe_super.h"
+#include "probe_sweep.h"
 
 const volatile struct point here;
 

@@ -120,7 +120,7 @@ const volatile __u64 sample_above_ns;
 const volatile struct print_words print_mask[PRINT_MAX];
 const volatile struct print_words print_seed;
 
-/* Shared by all programs, in .bss. */
-__u32 epoch;		/* what was found in an earlier one is looked for again */
-__u64 samples_lost;	/* for which the ring had no room */
-__u64 held;		/* packets that the last sweep left in flight */
+/* Shared by all programs, each a table of its own. */
+__u32 epoch SEC(".data.epoch");			/* what was found in an earlier one is looked for again */
+__u64 samples_lost SEC(".data.samples_lost");	/* for which the ring had no room */
+__u64 held SEC(".data.held");			/* packets that the last sweep left in flight */

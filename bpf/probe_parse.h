@@ -105,7 +105,7 @@ static __always_inline enum seen parse_link(const struct frame *f, const volatil
 	__u32 tagged;
 	__u16 type;
 
-	*at = 0;
+	*at = f->start;
 	if (point->bare)
 		return SEEN_BARE;
 	eth = frame_at(f, 0, room, sizeof(room));

@@ -23,6 +23,7 @@ struct frame {
 	void *data, *end;	/* of what pointers reach; NULL: nothing */
 	__u32 octets;
 	__u32 segment;		/* octets of payload of each packet of a super-packet but the last; 0: it is none */
+	__u32 start;		/* where its IP header is, if it has no Ethernet header */
 };
 
 static __always_inline long source_load(frame_source *skb, __u32 at, void *to, __u32 octets)

@@ -22,9 +22,9 @@ type pointState struct {
 	number uint32
 
 	mu       sync.Mutex
-	program  *ebpf.Program // nil: it is not there
-	attached io.Closer
-	cost     Cost // of programs that were there before
+	program  *ebpf.Program // nil: it has none of its own
+	attached io.Closer     // nil: it is not there
+	cost     Cost          // of programs that were there before
 }
 
 // Attachment is a probe at a point.
@@ -97,18 +97,22 @@ func (p *Probe) replace(s *pointState) error {
 func (s *pointState) attachedNow() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.program != nil
+	return s.attached != nil
 }
 
 func (p *Probe) attach(s *pointState) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.program != nil {
+	if s.attached != nil {
 		return errors.New("the probe is there already")
 	}
 	place := hook.Place{Namespace: s.point.Namespace, Device: s.point.Device, Egress: s.point.Hook == Egress, First: s.point.Way == In}
 	device, err := place.Find()
 	if err != nil {
+		return err
+	}
+	if s.point.Hook == HostIngress || s.point.Hook == HostEgress {
+		s.attached, err = p.attachHost(s, device)
 		return err
 	}
 	program, err := p.program(s, device)
@@ -173,12 +177,14 @@ func (p *Probe) constants(s *pointState, upf UPF, device hook.Device) probePoint
 func (s *pointState) detach() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.program == nil {
+	if s.attached == nil {
 		return nil
 	}
 	s.cost = s.total()
 	err := s.attached.Close()
-	s.program.Close()
+	if s.program != nil { // the host's are those of several points
+		s.program.Close()
+	}
 	s.program, s.attached = nil, nil
 	return err
 }

@@ -55,6 +55,7 @@ type Probe struct {
 	reads    closer                 // of the program that sees reads return
 	readers  map[probeReader]uint32 // that are followed: direction + 1
 
+	host     host
 	sweeping sync.Mutex
 	stop     chan struct{}
 	stopped  sync.WaitGroup
@@ -247,6 +248,7 @@ func (p *Probe) Close() error {
 			errs = append(errs, c.Close())
 		}
 	}
+	p.host.close()
 	p.base.Close()
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("probe: %w", err)

@@ -410,12 +410,12 @@ func TestPointsReplaced(t *testing.T) {
 		t.Errorf("come back: got %d packets, want 1", got)
 	}
 	for _, x := range r.points {
-		x.program = r.programs[n3In] // as if the probe were there
+		x.attached = r.programs[n3In] // as if the probe were there
 	}
 	if _, err := r.stateOf(Point{Device: "more"}); err == nil {
 		t.Errorf("more than %d points: no error", maxPoints)
 	}
 	for _, x := range r.points {
-		x.program = nil
+		x.attached = nil
 	}
 }

@@ -52,8 +52,8 @@ type Hook uint8
 const (
 	Ingress     Hook = iota // what the device receives: tcx, or clsact on kernels before 6.6
 	Egress                  // what the device sends: the same
-	HostIngress             // netif_receive_skb of any namespace: tp_btf
-	HostEgress              // net_dev_queue of any namespace: tp_btf
+	HostIngress             // netif_receive_skb of any namespace: tp_btf; Linux 6.12
+	HostEgress              // net_dev_queue of any namespace: the same
 )
 
 // String is how the point is shown.

@@ -176,7 +176,7 @@ func (p *Probe) readPoint(s *pointState) (PointCount, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.Attached = s.program != nil
+	c.Attached = s.attached != nil
 	c.Cost = s.total()
 	return c, nil
 }
