@@ -2,6 +2,7 @@ package find_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -50,6 +51,7 @@ func TestMain(m *testing.M) {
 type bed struct {
 	*topology.Topology
 	upf     *dut.Instance
+	smf     *n4load.Client
 	session n4load.Session
 	ran     *net.UDPConn // the gNB's
 	server  *net.UDPConn
@@ -93,9 +95,8 @@ func (b *bed) establish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var smf *n4load.Client
 	err = b.UPF.Do(func() (err error) {
-		smf, err = n4load.Dial(n4load.Config{
+		b.smf, err = n4load.Dial(n4load.Config{
 			Local:  netip.AddrPortFrom(b.Config.N4SMF, pfcp.Port),
 			Remote: netip.AddrPortFrom(b.Config.N4UPF, pfcp.Port),
 		})
@@ -104,6 +105,7 @@ func (b *bed) establish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	smf := b.smf
 	t.Cleanup(func() { smf.Close() })
 	if _, err := smf.Associate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -113,6 +115,20 @@ func (b *bed) establish(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.session = sessions[0]
+}
+
+// restart kills the UPF, starts it again and establishes the session anew.
+func (b *bed) restart(t *testing.T) {
+	t.Helper()
+	if err := errors.Join(b.upf.Kill(), b.smf.Close()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := dut.Start(t.Context(), b.upf.Kind, dut.At(b.Topology))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.upf = again
+	b.establish(t)
 }
 
 func listen(t *testing.T, n *topology.Namespace, at netip.AddrPort) (conn *net.UDPConn) {

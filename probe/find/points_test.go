@@ -93,6 +93,12 @@ func TestPoints(t *testing.T) {
 			want: append(onN3, upf+" ogstun egress in N6", upf+" ogstun ingress out N6"),
 		},
 		{
+			name:    "TUN, and PFCP elsewhere: a gNB and an SMF in one",
+			process: process{sockets: []socket{gtpuAt("10.3.0.1"), {kind: pfcpSocket, local: netip.IPv4Unspecified(), space: hostSpace}}, tuns: []string{"ogstun"}},
+			devices: []device{lo, n3, ogstun}, datapath: TUN,
+			want: append(onN3, upf+" ogstun egress in N6", upf+" ogstun ingress out N6"),
+		},
+		{
 			name:     "TAP, GTP-U at any address",
 			process:  process{sockets: []socket{gtpuAt("::"), pfcpAny}, tuns: []string{"ogstap"}},
 			devices:  []device{lo, n3, n6, ogstap, {name: "dummy0", kind: "dummy", index: 12, up: true, belowSpace: -1}, {name: "down", kind: "device", index: 13, belowSpace: -1}},
