@@ -55,6 +55,9 @@ type Traits struct {
 	Mode string
 	// IPv4Only: packets of IPv6 do not get through it both ways.
 	IPv4Only bool
+	// AnyDNN: it takes sessions of any DNN. Others are told that of their dialect, if it
+	// has one.
+	AnyDNN bool
 	// Ignores are rules that it accepts and does not enforce, or enforces wrongly,
 	// for reports: one sentence each.
 	Ignores []string

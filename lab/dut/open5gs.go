@@ -27,7 +27,7 @@ func open5gs(name, title, device string) Kind {
 		Name: name, Title: title, Program: "open5gs-upfd",
 		Install: fmt.Sprintf(open5gsInstall, name),
 		Tested:  "With v2.8.0-66-g8f25f3b on Linux 6.18: sessions and packets both ways.",
-		Traits: Traits{Offloads: true, Packets: true, Lossy: true, Ignores: []string{
+		Traits: Traits{Offloads: true, Packets: true, Lossy: true, AnyDNN: true, Ignores: []string{
 			"Gate Status, MBR and GBR.",
 			"Apply Action DROP of uplink FARs.",
 			"SDF filters of downlink PDRs where no PDR matches: the last one is taken.",
@@ -71,7 +71,7 @@ func open5gsConfig(p *Place, device string) (string, error) {
 	var subnets strings.Builder
 	for _, s := range []netip.Prefix{pool, p.pool6()} {
 		if s.IsValid() {
-			fmt.Fprintf(&subnets, "    - subnet: %v\n      gateway: %v\n      dnn: %s\n      dev: %s\n", s, lastAddr(s), open5gsDNN, device)
+			fmt.Fprintf(&subnets, "    - subnet: %v\n      gateway: %v\n      dev: %s\n", s, lastAddr(s), device)
 		}
 	}
 	return fmt.Sprintf(`logger:

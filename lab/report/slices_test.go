@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
+	"image/color"
+	"image/png"
+	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -263,5 +266,48 @@ func TestSlicesExport(t *testing.T) {
 	}
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s after Discard: %v", name, err)
+	}
+}
+
+// TestSlicesPNG: the picture in pixels has what the other one has: its size, and the
+// colours of both systems.
+func TestSlicesPNG(t *testing.T) {
+	s := sampleSlices(t, "tun", "xdp")
+	var b bytes.Buffer
+	if err := SlicesPNG(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := png.Decode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newSlicesView(s).picture()
+	if size := got.Bounds().Size(); size.X != int(math.Ceil(p.Width*pngScale)) || size.Y != int(math.Ceil(p.Height*pngScale)) {
+		t.Errorf("got %v, want %g by %g, twice", size, p.Width, p.Height)
+	}
+	colours := map[color.Color]int{}
+	for y := range got.Bounds().Dy() {
+		for x := range got.Bounds().Dx() {
+			colours[got.At(x, y)]++
+		}
+	}
+	for _, class := range []string{"s1", "s2", "bed", "grid"} {
+		if colours[pngColours[class]] < 1000 {
+			t.Errorf("%d points of the colour of %s, want curves and bars", colours[pngColours[class]], class)
+		}
+	}
+	if err := writePNG(io.Discard, &svgPage{Width: 1e6, Height: 10}); err == nil {
+		t.Error("a picture of a million pixels: no error")
+	}
+}
+
+func TestDashes(t *testing.T) {
+	got := dashes([]point{{0, 0}, {7, 0}, {14, 0}}, 5, 4)
+	want := [][]point{{{0, 0}, {5, 0}}, {{9, 0}, {14, 0}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := pathPoints("M1.0 2.0L3.5 4.0"); !cmp.Equal(got, []point{{1, 2}, {3.5, 4}}) {
+		t.Errorf("got %v", got)
 	}
 }

@@ -83,15 +83,14 @@ func (b *bed) associate(ctx context.Context) error {
 	return err
 }
 
-// template is what sessions of a slice have in common. A UPF that insists on a DNN gets
-// that one.
+// template is what sessions of a slice have in common.
 func (b *bed) template(s *slice) (n4load.Template, error) {
 	t, err := b.upf.Template()
 	if err != nil {
 		return t, err
 	}
 	t.QFI, t.SNSSAI = pfcp.QFI(s.qfi), pfcp.Some(s.snssai())
-	if t.Dialect.DNN == "" {
+	if t.Dialect.DNN == "" || b.upf.Kind.AnyDNN {
 		t.DNN = s.dnn
 	}
 	return t, t.Validate()

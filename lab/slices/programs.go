@@ -103,12 +103,15 @@ func streamFigures(s apps.Streamed, bps uint64) []report.Figure {
 }
 
 func callFigures(c apps.Called) []report.Figure {
-	return []report.Figure{
+	figures := []report.Figure{
 		{Name: "calls made", Unit: "calls", Value: float64(c.Made)},
 		{Name: "calls failed", Unit: "calls", Better: report.Lower, Value: float64(c.Failed)},
 		{Name: "INVITE to 200 OK, mean, in whole ms", Unit: "ns", Better: report.Lower, Value: float64(c.Answer)},
-		{Name: "RTP that arrived", Unit: "packets", Value: float64(c.EchoedRTP)},
 	}
+	if c.EchoedRTP >= 0 {
+		figures = append(figures, report.Figure{Name: "RTP that arrived", Unit: "packets", Value: float64(c.EchoedRTP)})
+	}
+	return figures
 }
 
 func downloadFigures(d apps.Downloaded) []report.Figure {

@@ -58,6 +58,9 @@ func openWatch(c *Config, s system, cell *report.SlicesCell) (_ *watch, err erro
 	w.sample(cell)
 	err = errors.Join(w.learn(s), w.attach())
 	if err == nil {
+		err = w.probe.MeasureCost()
+	}
+	if err == nil {
 		w.n4, err = openMonitor(s)
 	}
 	if err != nil {
