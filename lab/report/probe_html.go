@@ -64,7 +64,7 @@ func newProbePage(v *probeView) *probePage {
 	}
 	p.Charts, p.More = v.charts()
 	series := v.seriesGrid()
-	parts := series.parted()
+	parts := series.parted(v.naming())
 	p.Delays, p.Accounts = withAll(parts[0]), withAll(parts[1])
 	for _, g := range []*grid{v.partsGrid(), v.beyondGrid()} {
 		if g != nil {
@@ -85,8 +85,8 @@ func newProbePage(v *probeView) *probePage {
 }
 
 // parted cuts the grid of series before its accounts.
-func (g *grid) parted() [2]*grid {
-	const first, account = 3, 11
+func (g *grid) parted(first int) [2]*grid {
+	account := first + 8 // behind rate and delay
 	return [2]*grid{g.part(first, first, account), g.part(first, account, len(g.columns))}
 }
 
@@ -95,7 +95,7 @@ func withAll(g *grid) pageGrid {
 	p := g.page()
 	for i := range p.Rows {
 		p.Rows[i].Class = ""
-		if i > 0 && g.rows[i][0] == "all" && g.rows[i][2] == "" {
+		if i > 0 && i == len(p.Rows)-1 && g.rows[i][0] == "all" {
 			p.Rows[i].Class = "all"
 		}
 	}
@@ -124,9 +124,8 @@ func (v *probeView) tiles() []tile {
 		list := v.of(d)
 		for _, i := range list[:min(len(list), probeTiles/2)] {
 			s := &v.Series[i]
-			u := plotUnitOf("ns", float64(s.DelayNS.P50), float64(s.DelayNS.P50))
 			tiles = append(tiles, tile{
-				Class: v.classes[i], What: v.labels[i] + ", " + s.Direction, Figure: u.text(float64(s.DelayNS.P50)), Unit: u.name,
+				Class: v.classes[i], What: v.labels[i] + ", " + s.Direction, Figure: delayMicros(s.DelayNS.P50), Unit: "µs",
 				More: fmt.Sprintf("median; p99 %s µs; %.2f kpps", delayMicros(s.DelayNS.P99), float64(s.Matched)/time.Duration(max(v.DurationNS, 1)).Seconds()/1e3),
 			})
 		}

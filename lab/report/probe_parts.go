@@ -18,7 +18,7 @@ func (p *Probe) beyondGrid() *grid {
 		cells := append([]string{s.UPF, export.SliceName(s.Slice), s.Direction}, delayCells(&s.DelayNS, s.Matched, s.Withheld)...)
 		g.add(append(cells, grouped(s.Matched), grouped(s.Lost), grouped(s.Ambiguous))...)
 	}
-	return g
+	return p.named(g)
 }
 
 // partsGrid has a line for each series whose delay was taken apart; nil: none was.
@@ -44,5 +44,5 @@ func (p *Probe) partsGrid() *grid {
 	if len(g.rows) == 0 {
 		return nil
 	}
-	return g
+	return p.named(g)
 }

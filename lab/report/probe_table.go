@@ -31,7 +31,7 @@ func ProbeTable(w io.Writer, p *Probe) error {
 			continue
 		}
 		g.nameOnce()
-		for _, part := range g.split(TableColumns, 3) {
+		for _, part := range g.split(TableColumns, p.naming()) {
 			part.write(&b)
 			b.WriteByte('\n')
 		}
@@ -94,7 +94,28 @@ func (p *Probe) seriesGrid() *grid {
 		cells = append(cells, "", "", "", "", "", "")
 		g.add(append(cells, accountCells(&all)...)...)
 	}
-	return g
+	return p.named(g)
+}
+
+// naming is how many columns say what a line is of.
+func (p *Probe) naming() int {
+	if len(p.UPFs) == 1 {
+		return 2
+	}
+	return 3
+}
+
+// named leaves out the column of the UPF if there is one UPF alone.
+func (p *Probe) named(g *grid) *grid {
+	if len(p.UPFs) != 1 {
+		return g
+	}
+	for _, row := range g.rows {
+		if row[1] == "" { // the line of all series
+			row[1] = row[0]
+		}
+	}
+	return g.part(0, 1, len(g.columns))
 }
 
 func (p *Probe) rateCells(s *export.Series) []string {
@@ -147,7 +168,7 @@ func (p *Probe) pointGrid() *grid {
 		}
 		g.add(o.UPF, o.Side+" "+o.Way, p.deviceText(o.UPF, o.Namespace, o.Device)+", "+o.Hook, grouped(o.Packets), matched, unmatched, ambiguous, grouped(o.Foreign), grouped(o.Unparsed), costText(o.CostNS), costText(o.CostInPlaceNS))
 	}
-	return g.withoutEmpty(3)
+	return p.named(g.withoutEmpty(3))
 }
 
 func costText(ns float64) string {
@@ -186,7 +207,7 @@ func (p *Probe) n4Grid() *grid {
 			grouped(m.Outstanding), grouped(m.Retransmissions)}
 		g.add(append(cells, delayCells(&m.DelayNS, m.Answered, "")...)...)
 	}
-	return g
+	return p.named(g)
 }
 
 // notes are what has no column.

@@ -21,7 +21,7 @@ type Result struct {
 	Settings   Settings  `json:"settings"`
 	UPFs       []UPF     `json:"upfs"`
 	Points     []Point   `json:"points"`
-	Series     []Series  `json:"series"` // by UPF, slice, direction
+	Series     []Series  `json:"series"`           // by UPF, slice, direction
 	Beyond     []Series  `json:"beyond,omitempty"` // what the kernel does beside UPFs: between their TUN devices and N6
 	N4         *N4       `json:"n4,omitempty"`
 	Samples    *Samples  `json:"samples,omitempty"`

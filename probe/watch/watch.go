@@ -68,6 +68,10 @@ func Open(ctx context.Context, config Config) (*Watch, error) {
 	if w.probe, err = probe.Open(w.config.Probe); err != nil {
 		return nil, err
 	}
+	// Before anything is attached, so that it takes no time from what is measured.
+	if err := w.probe.MeasureCost(); err != nil {
+		config.Log.Warn("probe: its own cost is not known", "error", err)
+	}
 	if err := errors.Join(w.openN4(), w.openParts()); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
