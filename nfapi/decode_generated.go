@@ -291,6 +291,30 @@ func decodeStartResponseAerial(s *scratch, m *StartResponse, b []byte, o int) in
 	return o
 }
 
+func decodeStartResponse20242024(s *scratch, m *StartResponse2024, b []byte, o int) int {
+	if len(b)-o < 4 {
+		return s.short(b, o, "StartResponse2024", run3[:])
+	}
+	{
+		w := (*[4]byte)(b[o:])
+		m.ErrorCode = binary.BigEndian.Uint32(w[0:4])
+	}
+	o += 4
+	return o
+}
+
+func decodeStartResponse2024Aerial(s *scratch, m *StartResponse2024, b []byte, o int) int {
+	if len(b)-o < 4 {
+		return s.short(b, o, "StartResponse2024", run3[:])
+	}
+	{
+		w := (*[4]byte)(b[o:])
+		m.ErrorCode = binary.LittleEndian.Uint32(w[0:4])
+	}
+	o += 4
+	return o
+}
+
 func decodeStopRequest2024(s *scratch, m *StopRequest, b []byte, o int) int {
 	return o
 }

@@ -280,6 +280,30 @@ func encodeStartResponseAerial(s *scratch, m *StartResponse, b []byte, o int) in
 	return o
 }
 
+func encodeStartResponse20242024(s *scratch, m *StartResponse2024, b []byte, o int) int {
+	if len(b)-o < 4 {
+		return s.full(b, o, "StartResponse2024", 4)
+	}
+	{
+		w := (*[4]byte)(b[o:])
+		binary.BigEndian.PutUint32(w[0:4], m.ErrorCode)
+	}
+	o += 4
+	return o
+}
+
+func encodeStartResponse2024Aerial(s *scratch, m *StartResponse2024, b []byte, o int) int {
+	if len(b)-o < 4 {
+		return s.full(b, o, "StartResponse2024", 4)
+	}
+	{
+		w := (*[4]byte)(b[o:])
+		binary.LittleEndian.PutUint32(w[0:4], m.ErrorCode)
+	}
+	o += 4
+	return o
+}
+
 func encodeStopRequest2024(s *scratch, m *StopRequest, b []byte, o int) int {
 	return o
 }

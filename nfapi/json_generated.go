@@ -168,6 +168,16 @@ func (m *StartResponse) fromJSON(r *jsonReader, p Profile) {
 	m.Trailing = r.trailing()
 }
 
+func (m *StartResponse2024) toJSON(w *jsonWriter, p Profile) {
+	w.uint("error_code", uint64(m.ErrorCode))
+	w.trailing(m.Trailing)
+}
+
+func (m *StartResponse2024) fromJSON(r *jsonReader, p Profile) {
+	m.ErrorCode = uint32(r.uint("error_code", 32))
+	m.Trailing = r.trailing()
+}
+
 func (m *StopRequest) toJSON(w *jsonWriter, p Profile) {
 	w.trailing(m.Trailing)
 }

@@ -134,6 +134,7 @@ func TestLayouts(t *testing.T) {
 			[]string{"tlvs[0].config_tlvs_to_report_list=100c02010000100d0102000000", "tlvs[1].value=3", "tlvs[2].value=10.0.0.2"},
 		},
 		{"START.response of 32 bits", OAI2024, MsgStartResponse, "00000001", []string{"error_code=1"}},
+		{"START.response by its number of 2024", OAI2024, MsgStartResponse2024, "00000002", []string{"header.message=START.response", "error_code=2"}},
 		{"error", Aerial, MsgErrorIndication, "0001 0200 80 03", []string{"sfn=256", "slot=2", "message_id=128", "error_code=3"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -19,6 +19,7 @@ const (
 	MsgConfigResponse     MessageID = 0x0003 // CONFIG.response
 	MsgStartRequest       MessageID = 0x0004 // START.request
 	MsgStartResponse      MessageID = 0x0108 // START.response
+	MsgStartResponse2024  MessageID = 0x010d // START.response
 	MsgStopRequest        MessageID = 0x0005 // STOP.request
 	MsgStopIndication     MessageID = 0x0006 // STOP.indication
 	MsgStopResponse       MessageID = 0x010f // STOP.response
@@ -71,6 +72,8 @@ func (id MessageID) String() string {
 	case MsgStartRequest:
 		return "START.request"
 	case MsgStartResponse:
+		return "START.response"
+	case MsgStartResponse2024:
 		return "START.response"
 	case MsgStopRequest:
 		return "STOP.request"
@@ -145,6 +148,8 @@ func newKnown(id MessageID) Message {
 		return new(StartRequest)
 	case MsgStartResponse:
 		return new(StartResponse)
+	case MsgStartResponse2024:
+		return new(StartResponse2024)
 	case MsgStopRequest:
 		return new(StopRequest)
 	case MsgStopIndication:
@@ -895,6 +900,54 @@ func (m *StartResponse) EncodeBody(p Profile, b []byte) (int, error) {
 		o = encodeStartResponseAerial(s, m, b, 0)
 	default:
 		o = encodeStartResponseAerial(s, m, b, 0)
+	}
+	if o < 0 {
+		return 0, &s.err
+	}
+	if m.Trailing != nil {
+		return s.trail(b, o, m.Trailing)
+	}
+	return o, nil
+}
+
+// MessageID is that of START.response.
+func (*StartResponse2024) MessageID() MessageID { return MsgStartResponse2024 }
+
+// DecodeBody reads the message from the octets behind its header; see [Message].
+func (m *StartResponse2024) DecodeBody(p Profile, b []byte) error {
+	s := &m.s
+	s.begin("START.response")
+	var o int
+	switch p {
+	case OAI2024:
+		o = decodeStartResponse20242024(s, m, b, 0)
+	case Aerial:
+		o = decodeStartResponse2024Aerial(s, m, b, 0)
+	default:
+		o = decodeStartResponse20242024(s, m, b, 0)
+	}
+	if o < 0 {
+		return &s.err
+	}
+	m.Trailing = nil
+	if o < len(b) {
+		m.Trailing = b[o:]
+	}
+	return nil
+}
+
+// EncodeBody writes the message without its header; see [Message].
+func (m *StartResponse2024) EncodeBody(p Profile, b []byte) (int, error) {
+	s := &m.s
+	s.begin("START.response")
+	var o int
+	switch p {
+	case OAI2024:
+		o = encodeStartResponse20242024(s, m, b, 0)
+	case Aerial:
+		o = encodeStartResponse2024Aerial(s, m, b, 0)
+	default:
+		o = encodeStartResponse20242024(s, m, b, 0)
 	}
 	if o < 0 {
 		return 0, &s.err

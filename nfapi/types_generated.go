@@ -151,6 +151,16 @@ type StartResponse struct {
 	s        scratch
 }
 
+// StartResponse2024 is START.response: as OpenAirInterface of 2024 numbers it.
+//
+// Source: SCF 222, as OpenAirInterface develop 2025-09 has it.
+type StartResponse2024 struct {
+	ErrorCode uint32
+
+	Trailing []byte // octets after the last field: vendor extensions; they share the datagram
+	s        scratch
+}
+
 // StopRequest is STOP.request.
 //
 // Source: SCF 222, as OpenAirInterface develop 2025-09 has it.

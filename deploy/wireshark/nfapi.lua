@@ -60,6 +60,9 @@ structs["StartRequest"] = {
 structs["StartResponse"] = {
   { n = "error_code", g = "ErrorCode", k = { "u8", "u32", "u8" } },
 }
+structs["StartResponse2024"] = {
+  { n = "error_code", g = "ErrorCode", k = "u32" },
+}
 structs["StopRequest"] = {
 }
 structs["StopIndication"] = {
@@ -668,6 +671,7 @@ messages[0x2] = { name = "CONFIG.request", struct = "ConfigRequest", scope = "ph
 messages[0x3] = { name = "CONFIG.response", struct = "ConfigResponse", scope = "phy" }
 messages[0x4] = { name = "START.request", struct = "StartRequest", scope = "phy" }
 messages[0x108] = { name = "START.response", struct = "StartResponse", scope = "phy" }
+messages[0x10d] = { name = "START.response", struct = "StartResponse2024", scope = "phy" }
 messages[0x5] = { name = "STOP.request", struct = "StopRequest", scope = "phy" }
 messages[0x6] = { name = "STOP.indication", struct = "StopIndication", scope = "phy" }
 messages[0x10f] = { name = "STOP.response", struct = "StopResponse", scope = "phy" }
