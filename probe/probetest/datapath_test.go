@@ -1,6 +1,7 @@
 package probetest_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -19,6 +20,7 @@ import (
 
 	"plumbline/lab/dut"
 	"plumbline/lab/generator"
+	"plumbline/lab/host"
 	"plumbline/lab/meter"
 	"plumbline/lab/system"
 	"plumbline/lab/topology"
@@ -42,6 +44,7 @@ var plumb = sync.OnceValues(func() (string, error) {
 type own struct {
 	*system.System
 	lanes []*lane
+	cpus  []int // of the senders of both directions
 }
 
 // lane is one direction.
@@ -55,9 +58,14 @@ type lane struct {
 
 const sessions = 20
 
-// newOwn starts a UPF, and generators whose frames are socket buffers when they come to the
-// outer ends of its links: an XDP program takes frames before anybody else sees them.
-func newOwn(t testing.TB, datapath string, c probe.Config, points func(*topology.Topology) []probe.Point) (*own, *watch) {
+// frames reports whether a datapath takes frames before anybody else at the UPF's devices
+// sees them: then the points are at the other ends.
+func frames(datapath string) bool {
+	return datapath == upf.DatapathXDP || datapath == upf.DatapathAFXDP
+}
+
+// newOwn starts a UPF, with a probe, generators and meters.
+func newOwn(t testing.TB, datapath string, c probe.Config) (*own, *watch) {
 	t.Helper()
 	kind := dut.Plumbline(datapath, nil)
 	var err error
@@ -71,11 +79,24 @@ func newOwn(t testing.TB, datapath string, c probe.Config, points func(*topology
 	must(t, s.Establish(t.Context(), sessions, system.Rules{}))
 	bed := s.Topology()
 	c.UPFs = []probe.UPF{{Name: datapath, UEs: bed.Config.UEPools}}
-	w := newWatch(t, c, points(bed))
-	o := &own{System: s}
-	o.addLane(t, probe.Uplink, bed.N3, bed.N6.Peer)
-	o.addLane(t, probe.Downlink, bed.N6, bed.N3.Peer)
+	all, err := host.CPUs()
+	must(t, err)
+	o := &own{System: s, cpus: all}
+	w := newWatch(t, c, o.points(datapath))
+	n3, n6 := bed.N3, bed.N6
+	if frames(datapath) {
+		n3, n6 = feed(t, n3), feed(t, n6)
+	}
+	o.addLane(t, probe.Uplink, n3, bed.N6.Peer)
+	o.addLane(t, probe.Downlink, n6, bed.N3.Peer)
 	return o, w
+}
+
+func (o *own) points(datapath string) []probe.Point {
+	if frames(datapath) {
+		return outside(o.Topology(), 0)
+	}
+	return devices(o.Topology(), 0, probe.Ingress, probe.Egress)
 }
 
 func (o *own) addLane(t testing.TB, d probe.Direction, from topology.Link, to topology.Port) {
@@ -83,7 +104,7 @@ func (o *own) addLane(t testing.TB, d probe.Direction, from topology.Link, to to
 	const octets = 100
 	bed, run := o.Topology(), system.NewRun()
 	g := generator.Config{
-		Link: feed(t, from), Direction: generator.Uplink, Run: run, Server: bed.N6.Peer.Address.Addr(), PayloadOctets: octets, Access: generator.Uniform,
+		Link: from, Direction: generator.Uplink, Run: run, Server: bed.N6.Peer.Address.Addr(), PayloadOctets: octets, Access: generator.Uniform,
 	}
 	if d == probe.Downlink {
 		g.Direction = generator.Downlink
@@ -118,7 +139,7 @@ func (l *lane) attach(t testing.TB) {
 }
 
 // feed makes a pair of devices at the outer end of a link. What is sent by the first one
-// leaves by the link's own device as if the host had sent it.
+// leaves by the link's own device as a socket buffer, as if the host had sent it.
 //
 //	generator ─► feed0 ─ feed1 ─► n3 or n6 ─ UPF
 func feed(t testing.TB, l topology.Link) topology.Link {
@@ -175,17 +196,22 @@ func feed(t testing.TB, l topology.Link) topology.Link {
 	return l
 }
 
-// run sends a load both ways, one way after the other.
+// run sends a load both ways at the same time, and returns how long that took.
 func (o *own) run(t testing.TB, l generator.Load) time.Duration {
 	t.Helper()
-	elapsed := time.Duration(0)
-	for _, lane := range o.lanes {
-		r, err := lane.generator.Run(t.Context(), l)
-		must(t, err)
-		lane.sent += r.Sent
-		elapsed += r.Elapsed
+	var sending sync.WaitGroup
+	started := time.Now()
+	for i, lane := range o.lanes {
+		sending.Go(func() {
+			load := l
+			load.CPU = o.cpus[i%len(o.cpus)]
+			r, err := lane.generator.Run(t.Context(), load)
+			mustBe(t, err)
+			lane.sent += r.Sent
+		})
 	}
-	return elapsed
+	sending.Wait()
+	return time.Since(started)
 }
 
 // received waits until nothing arrives any more, and returns what has.
@@ -203,30 +229,14 @@ func (l *lane) received(t testing.TB) meter.Stream {
 	}
 }
 
-// inside are the points at the UPF's own devices.
-func inside(bed *topology.Topology) []probe.Point {
-	return devices(bed, 0, probe.Ingress, probe.Egress)
-}
-
-func around(bed *topology.Topology) []probe.Point { return outside(bed, 0) }
-
 // TestDatapaths probes each of our own datapaths. Probe and meter agree: what left is what
 // arrived, and no packet was in the UPF for longer than on its whole way.
 func TestDatapaths(t *testing.T) {
-	for _, tc := range []struct {
-		datapath string
-		points   func(*topology.Topology) []probe.Point
-	}{
-		{upf.DatapathXDP, around},
-		{upf.DatapathTC, inside},
-		{upf.DatapathAFXDP, around},
-		{upf.DatapathTUN, inside},
-		{upf.DatapathTAP, inside},
-	} {
-		t.Run(tc.datapath, func(t *testing.T) {
-			o, w := newOwn(t, tc.datapath, probe.Config{Timeout: enough}, tc.points)
+	for _, datapath := range dut.Datapaths {
+		t.Run(datapath, func(t *testing.T) {
+			o, w := newOwn(t, datapath, probe.Config{Timeout: enough})
 			must(t, o.Topology().LeaveUDPWhole(false)) // the meters count packets, and not runs of them
-			o.run(t, generator.Load{Rate: 10_000, Frames: 3000, CPU: -1})
+			o.run(t, generator.Load{Rate: 10_000, Frames: 3000})
 			for _, l := range o.lanes {
 				compare(t, w, l)
 			}
@@ -256,26 +266,35 @@ func compare(t *testing.T, w *watch, l *lane) {
 	}
 }
 
-// TestFlood sends as fast as the machine can through an XDP program, and wants every packet
-// accounted for and the pairs right: on one CPU packets leave in the order in which they
-// came.
+// TestFlood sends both ways as fast as the machine can, and wants every packet accounted for
+// and the pairs right: of one CPU packets leave in the order in which they came.
 func TestFlood(t *testing.T) {
-	const frames = 200_000
-	o, w := newOwn(t, upf.DatapathXDP, probe.Config{Timeout: enough, Sample: probe.Sampling{Every: 64}}, around)
-	elapsed := o.run(t, generator.Load{Frames: frames, CPU: 0})
-	for _, l := range o.lanes {
-		got := l.received(t)
-		var a probe.Account
-		await(func() bool { a = w.account(t, l.direction); return a.InFlight == 0 })
-		if !a.Balanced() || a.In == 0 || a.In > l.sent || a.Matched != got.Received || a.Ambiguous != 0 || a.Evicted*1_000_000 > a.In {
-			t.Errorf("%v: account %+v, want %d packets at most, %d matched", l.direction, a, l.sent, got.Received)
-		}
-		samples := w.of(l.direction)
-		slices.SortFunc(samples, func(a, b probe.Sample) int { return int(a.InNs) - int(b.InNs) })
-		if len(samples) == 0 || !slices.IsSortedFunc(samples, func(a, b probe.Sample) int { return int(a.OutNs) - int(b.OutNs) }) {
-			t.Errorf("%v: of %d samples some left in another order than they came", l.direction, len(samples))
-		}
-		t.Logf("%v: %+v, %d samples", l.direction, a, len(samples))
+	const count, every = 200_000, 64
+	for _, datapath := range []string{upf.DatapathXDP, upf.DatapathTC} {
+		t.Run(datapath, func(t *testing.T) {
+			o, w := newOwn(t, datapath, probe.Config{Timeout: enough, Sample: probe.Sampling{Every: every}})
+			elapsed := o.run(t, generator.Load{Frames: count, Realtime: true})
+			for _, l := range o.lanes {
+				got := l.received(t)
+				var a probe.Account
+				await(func() bool { a = w.account(t, l.direction); return a.InFlight == 0 })
+				if !a.Balanced() || a.In == 0 || a.In > l.sent || a.Matched != got.Received || a.Ambiguous != 0 || a.Evicted*1_000_000 > a.In {
+					t.Errorf("%v: account %+v, want %d packets at most, %d matched", l.direction, a, l.sent, got.Received)
+				}
+				await(func() bool { return uint64(len(w.of(l.direction))) >= a.Matched/2/every })
+				inOrder(t, w.of(l.direction))
+				t.Logf("%v: %+v", l.direction, a)
+			}
+			t.Logf("%.0f packets/s", 2*count/elapsed.Seconds())
+		})
 	}
-	t.Logf("%.0f packets/s", float64(o.lanes[0].sent+o.lanes[1].sent)/elapsed.Seconds())
+}
+
+// inOrder wants samples whose packets left in the order in which they came.
+func inOrder(t *testing.T, samples []probe.Sample) {
+	t.Helper()
+	slices.SortFunc(samples, func(a, b probe.Sample) int { return cmp.Compare(a.InNs, b.InNs) })
+	if len(samples) == 0 || !slices.IsSortedFunc(samples, func(a, b probe.Sample) int { return cmp.Compare(a.OutNs, b.OutNs) }) {
+		t.Errorf("%d samples: some left in another order than they came", len(samples))
+	}
 }

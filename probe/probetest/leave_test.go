@@ -172,13 +172,7 @@ func TestOthers(t *testing.T) {
 	p := newPlace(t, "probe-others", func(*probetest.Config) {})
 	ports := p.ports(t)
 	before := countAt(t, ports)
-	w := newWatch(t, probe.Config{UPFs: []probe.UPF{p.upf("upf")}, Timeout: ample}, nil)
-	var attachments []*probe.Attachment
-	for _, point := range p.inside(0) {
-		a, err := w.Attach(point)
-		must(t, err)
-		attachments = append(attachments, a)
-	}
+	w := newWatch(t, probe.Config{UPFs: []probe.UPF{p.upf("upf")}, Timeout: ample}, p.inside(0))
 	after := countAt(t, ports)
 	x := &exchange{place: p, watch: w, count: 200}
 	x.run(t, &probetest.Kinds[0])
@@ -189,7 +183,7 @@ func TestOthers(t *testing.T) {
 			t.Errorf("somebody else's programs saw %d packets, want 800", seen)
 		}
 	}
-	for _, a := range attachments {
+	for _, a := range w.attachments {
 		mustBe(t, a.Close())
 	}
 	for _, port := range ports {

@@ -191,6 +191,8 @@ func (p *place) upf(name string) probe.UPF {
 // watch is a probe and the samples that it has given.
 type watch struct {
 	*probe.Probe
+	attachments []*probe.Attachment
+
 	mu      sync.Mutex
 	samples []probe.Sample
 }
@@ -209,9 +211,9 @@ func newWatch(t testing.TB, c probe.Config, points []probe.Point) *watch {
 		mustBe(t, p.Close())
 	})
 	for _, point := range points {
-		if _, err := p.Attach(point); err != nil {
-			t.Fatalf("%+v", err)
-		}
+		a, err := p.Attach(point)
+		must(t, err)
+		w.attachments = append(w.attachments, a)
 	}
 	if c.Sample.Every == 0 {
 		return w

@@ -98,7 +98,7 @@ var Tail = Traffic{Name: "differ behind 64 octets", Same: true, Packet: func(e E
 	return e.udp(0, dontFragment, append(padding(100), number(n)...))
 }}
 
-const experiment = 253 // Source: RFC 3692, 2.1.
+const experiment = 253 // a protocol above IP for experiments, of which nobody knows more
 
 func (e Ends) udp(id, flags uint16, payload []byte) []byte {
 	h := header{from: e.From, to: e.To, protocol: unix.IPPROTO_UDP, id: id, fragment: flags}
