@@ -21,8 +21,8 @@ func (v *verdict) known() bool { return v.datapath != "" && v.datapath != Socket
 // the programs that any process holds: what nobody holds was left by one that pinned it.
 func judge(p *process, space uint64, devices []device, held map[uint32]bool) verdict {
 	for _, try := range []func() verdict{
-		func() verdict { return p.judgeXDP(devices) },
-		func() verdict { return p.judgeTC(devices) },
+		func() verdict { return p.judgeXDP(space, devices) },
+		func() verdict { return p.judgeTC(space, devices) },
 		func() verdict { return p.judgeTUN(devices) },
 		func() verdict { return p.judgeTunnels(devices) },
 		func() verdict { return p.judgePinned(devices, held) },
@@ -41,8 +41,11 @@ func judge(p *process, space uint64, devices []device, held map[uint32]bool) ver
 	return verdict{}
 }
 
-func (p *process) judgeXDP(devices []device) verdict {
+func (p *process) judgeXDP(space uint64, devices []device) verdict {
 	v := verdict{datapath: XDP}
+	if !p.lives(space) {
+		return v
+	}
 	for i := range devices {
 		if d := &devices[i]; d.xdp != 0 && p.programs[d.xdp] {
 			v.add(d, fmt.Sprintf("XDP program %d", d.xdp))
@@ -55,8 +58,11 @@ func (p *process) judgeXDP(devices []device) verdict {
 	return v
 }
 
-func (p *process) judgeTC(devices []device) verdict {
+func (p *process) judgeTC(space uint64, devices []device) verdict {
 	v := verdict{datapath: TC}
+	if !p.lives(space) {
+		return v
+	}
 	for i := range devices {
 		d := &devices[i]
 		for id := range d.ingress {
@@ -155,6 +161,12 @@ func isInner(d *device, devices []device) bool {
 		}
 	}
 	return false
+}
+
+// lives reports whether the process is in a namespace, or its GTP-U is: programs that it
+// has elsewhere measure others, as a probe's do.
+func (p *process) lives(space uint64) bool {
+	return p.space == space || slices.ContainsFunc(p.sockets, func(s socket) bool { return s.kind == gtpuSocket && s.space == space })
 }
 
 // has reports whether the process has a socket of that kind.

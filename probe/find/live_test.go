@@ -113,6 +113,11 @@ func TestFindsUPFs(t *testing.T) {
 				}
 			}
 			b.measure(t, &target)
+			wide, err := find.Find(t.Context(), find.Selector{Netns: b.UPF.Name, HostWide: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.measure(t, &wide[0])
 		})
 	}
 }

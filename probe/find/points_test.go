@@ -140,6 +140,15 @@ func TestPoints(t *testing.T) {
 			want: []string{upf + " n3 ingress in both", upf + " n3 egress out both", upf + " n6 ingress in both", upf + " n6 egress out both"},
 		},
 		{
+			name:    "a probe and an SMF in one",
+			process: process{space: hostSpace, sockets: []socket{pfcpAny}, programs: map[uint32]bool{7: true}},
+			devices: []device{
+				with(n3, func(d *device) { d.xdp = 7 }),
+				with(n6, func(d *device) { d.ingress = map[uint32]bool{7: true} }),
+			},
+			missing: "no device",
+		},
+		{
 			name:    "XDP: the other ends of its devices",
 			process: process{sockets: []socket{pfcpAny}, programs: map[uint32]bool{7: true}},
 			devices: []device{lo, with(n3, func(d *device) { d.xdp = 7 }), with(n6, func(d *device) { d.xdp = 7 })}, datapath: XDP, auto: true,
@@ -219,7 +228,10 @@ func TestPoints(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m, n := bed(tc.devices...)
-			tc.process.pid, tc.process.space = 42, upfSpace
+			tc.process.pid = 42
+			if tc.process.space == 0 {
+				tc.process.space = upfSpace
+			}
 			v := judge(&tc.process, upfSpace, n.devices, map[uint32]bool{7: true, 77: true})
 			if v.datapath != tc.datapath {
 				t.Errorf("datapath: got %q because %q, want %q", v.datapath, v.why, tc.datapath)
