@@ -16,6 +16,18 @@ type probeCommand struct {
 	Rematch probeRematchCommand `cmd:"" help:"Judge a trace whose events do not say which packet they are about: how ambiguous are published data?"`
 }
 
+// Help is shown by plumb probe --help.
+func (probeCommand) Help() string {
+	return `Flags without a command are those of plumb probe run.
+
+Examples:
+
+    plumb probe --auto
+    plumb probe run --help
+    plumb probe report probe.json --html probe.html
+`
+}
+
 // probeSelector is the flags that say which UPFs.
 type probeSelector struct {
 	Auto      bool        `help:"Every UPF that runs here, also those that start later."`
