@@ -72,15 +72,18 @@ func (b *probeBed) measure(args ...string) *process {
 	b.t.Helper()
 	before := b.attached()
 	p := b.plumb("", append([]string{"probe", "--pid", strconv.Itoa(b.upf.cmd.Process.Pid), "--interval", "50ms"}, args...)...)
-	const points, n4 = 4, 2 // N3 and TUN device, both ways; the loopback device
-	for deadline := time.Now().Add(patience); b.attached() < before+points+n4; time.Sleep(20 * time.Millisecond) {
+	programs := 4 + 2 // N3 and TUN device, and the loopback device for N4, both ways
+	if slices.Contains(args, "--parts") {
+		programs += 2 * 3 // N3, N6 and TUN device
+	}
+	for deadline := time.Now().Add(patience); b.attached() < before+programs; time.Sleep(20 * time.Millisecond) {
 		select {
 		case <-p.done:
 			b.t.Fatalf("the probe ended:\n%s", p.log())
 		default:
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("%d programs at devices within %v, want %d:\n%s", b.attached()-before, patience, points+n4, p.log())
+			b.t.Fatalf("%d programs at devices within %v, want %d:\n%s", b.attached()-before, patience, programs, p.log())
 		}
 	}
 	time.Sleep(200 * time.Millisecond) // the first look
@@ -209,12 +212,19 @@ func TestProbeFailures(t *testing.T) {
 	numbers := []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
 	t.Run("stopped", func(t *testing.T) {
-		p := b.measure("--json", file("stopped.json"), "--html", file("stopped.html"))
+		p := b.measure("--json", file("stopped.json"), "--html", file("stopped.html"), "--parts")
 		b.send(numbers...)
 		b.arrive(len(numbers))
 		p.stop()
 		if got, _ := b.became(file("stopped.json")); got.Matched != uint64(len(numbers)) || got.In != got.Matched {
 			t.Errorf("got %+v, want %d matched", got, len(numbers))
+		}
+		r := b.result(file("stopped.json"))
+		if p := r.Series[0].Parts; p == nil || p.Packets != uint64(len(numbers)) || p.Unknown != 0 || p.QueuedNS.P50 == 0 || p.InsideNS.P50 == 0 {
+			t.Errorf("parts: got %+v, want those of %d packets", p, len(numbers))
+		}
+		if len(r.Beyond) != 1 || r.Beyond[0].In != uint64(len(numbers)) {
+			t.Errorf("beyond the UPF: got %+v, want %d packets", r.Beyond, len(numbers))
 		}
 		if _, err := os.Stat(file("stopped.html")); err != nil {
 			t.Error(err)
