@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 // TestErrors: what is wrong is refused with the place where, among it what writes
@@ -73,15 +74,49 @@ func TestGenerations(t *testing.T) {
 				continue
 			}
 			h, body, err := p.parse(v.plane, v.octets)
-			if err != nil || v.profile == OAI2024 && h.Generation != Gen2024 || v.profile == OAI2025 && h.Generation != Gen2025 ||
-				len(v.octets) != len(body)+lenHeader(v.plane, h.Generation) {
-				t.Errorf("%s as %v: got generation %v, %v", v.Name, p, h.Generation, err)
+			want := Gen2025
+			switch {
+			case strings.HasSuffix(v.Name, "/fapi"):
+				want = GenFAPI
+			case v.profile == OAI2024:
+				want = Gen2024
+			}
+			if err != nil || h.Generation != want || len(v.octets) != len(body)+lenHeader(v.plane, h.Generation) {
+				t.Errorf("%s as %v: got generation %v, %v, want %v", v.Name, p, h.Generation, err, want)
 			}
 		}
 	}
 	for in, want := range map[string]int{"0001010800000001000000": 11, "00010108000000": 0, "0001000200000c290000": 3123} {
 		if n, _ := OAI2025.FrameP5(octets(t, in)); n != want {
 			t.Errorf("%s: got %d octets, want %d", in, n, want)
+		}
+	}
+}
+
+// TestMemoryIsBounded: no element takes more than 256 octets for each that it has at
+// least on the wire, so a message takes no more than that for each of its own.
+func TestMemoryIsBounded(t *testing.T) {
+	for _, e := range []struct {
+		name  string
+		size  uintptr
+		least uintptr
+	}{
+		{"DL_TTI PDU", unsafe.Sizeof(DLTTIPDU{}), 4},
+		{"UL_TTI PDU", unsafe.Sizeof(ULTTIPDU{}), 4},
+		{"UL_DCI PDU", unsafe.Sizeof(ULDCIPDU{}), 4},
+		{"DCI", unsafe.Sizeof(DCI{}), 17},
+		{"TX_DATA PDU", unsafe.Sizeof(TXDataPDU{}), 8},
+		{"TX_DATA TLV", unsafe.Sizeof(TXDataTLV{}), 4},
+		{"RX_DATA PDU", unsafe.Sizeof(RXDataPDU{}), 14},
+		{"CRC", unsafe.Sizeof(CRC{}), 15},
+		{"UCI", unsafe.Sizeof(UCI{}), 4},
+		{"SRS report", unsafe.Sizeof(SRSReport{}), 18},
+		{"RACH occasion", unsafe.Sizeof(RACHOccasion{}), 8},
+		{"preamble", unsafe.Sizeof(Preamble{}), 7},
+		{"TLV", unsafe.Sizeof(TLV{}), 4},
+	} {
+		if e.size > 256*e.least {
+			t.Errorf("%s: %d octets for %d", e.name, e.size, e.least)
 		}
 	}
 }

@@ -145,13 +145,13 @@ func (p Profile) ParseP5(b []byte) (h Header, body []byte, err error) {
 }
 
 func (p Profile) parse(plane Plane, b []byte) (h Header, body []byte, err error) {
-	first, second := Gen2025, Gen2024
+	order := [3]Generation{Gen2025, Gen2024, GenFAPI}
 	if p == Aerial {
-		first, second = GenFAPI, Gen2025
+		order = [3]Generation{GenFAPI, Gen2025, Gen2024}
 	}
-	for _, g := range [2]Generation{first, second} {
+	for _, g := range order {
 		n := lenHeader(plane, g)
-		if len(b) < n || len(b) > MaxMessage {
+		if len(b) < n || len(b) > MaxMessage || g == GenFAPI && b[0] != 1 {
 			continue
 		}
 		if p.lengthIn(g, b) == uint32(len(b)-without(plane, g, n)) {

@@ -121,8 +121,8 @@ func (p Profile) readHeader(r *jsonReader, plane Plane) Header {
 				h.Generation, found = Generation(i), true
 			}
 		}
-		if !found || (h.Generation == GenFAPI) != (p == Aerial) && h.Generation == GenFAPI {
-			r.fail("generation", "%q is not one of profile %v", name, p)
+		if !found {
+			r.fail("generation", "%q: there are %v", name, generationNames)
 		}
 	}
 	if v, ok := r.fields["num_msg"]; ok {

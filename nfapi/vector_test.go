@@ -12,15 +12,16 @@ import (
 
 // vector is a message that OpenAirInterface has packed.
 type vector struct {
-	Name     string
-	Fields   map[string]any
-	Length   int
-	Hex      string
-	FAPIHex  string `json:"fapi_hex"`
-	Checksum string `json:"checksum_field_if_enabled"`
-	profile  Profile
-	plane    Plane
-	octets   []byte
+	Name       string
+	Fields     map[string]any
+	Length     int
+	Hex        string
+	FAPIHex    string `json:"fapi_hex"`
+	FAPIHeader string `json:"fapi_header_hex"`
+	Checksum   string `json:"checksum_field_if_enabled"`
+	profile    Profile
+	plane      Plane
+	octets     []byte
 }
 
 // vectors reads testdata/nfapi. Its README says where they are from.
@@ -50,7 +51,13 @@ func vectors(t testing.TB) []vector {
 				t.Fatal(err)
 			}
 			all = append(all, v)
-			// The file has the first octets of a FAPI message only.
+			// Of a FAPI message the files have the beginning only.
+			if b, err := hex.DecodeString(v.FAPIHeader); err == nil && len(b) == 8 {
+				v := v
+				v.Name += "/fapi"
+				v.octets = append(b, v.octets[18:]...)
+				all = append(all, v)
+			}
 			if b, err := hex.DecodeString(v.FAPIHex); err == nil && len(b) >= 8 {
 				v.Name += "/fapi"
 				v.octets = append(b[:8:8], v.octets[18:]...)

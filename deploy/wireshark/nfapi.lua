@@ -1073,6 +1073,7 @@ local function p7_header(tvb)
   if n >= 18 and tvb(4, 4):uint() == n then return 18, 1, false end
   if n >= 16 and tvb(4, 2):uint() == n then return 16, 2, false end
   if n >= 8 and tvb(0, 1):uint() == 1 and tvb(4, 4):le_uint() == n - 8 then return 8, 3, true end
+  if n >= 8 and tvb(0, 1):uint() == 1 and tvb(4, 4):uint() == n - 8 then return 8, 1, false end
   if n >= 18 and tvb(4, 4):le_uint() == n then return 18, 3, true end
 end
 
