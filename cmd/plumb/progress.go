@@ -83,7 +83,8 @@ func (p *progress) draw() {
 			return
 		case <-ticker.C:
 			p.mu.Lock()
-			fmt.Fprint(p.out, clearLine+progressLine(p.now, time.Since(p.since))+p.detail)
+			width, _ := terminalSize(p.out)
+			fmt.Fprint(p.out, clearLine+cutTo(progressLine(p.now, time.Since(p.since))+p.detail, width-1))
 			p.mu.Unlock()
 		}
 	}

@@ -87,13 +87,19 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// words are the uplink of each slice, for those who wait.
+// words are p50 and p99 of the uplink of each slice, for those who wait.
 func words(delays []report.SliceDelay) string {
 	var list []string
-	for i := range delays {
-		if d := &delays[i]; d.Slice != "" && d.Direction == report.Uplink {
-			list = append(list, fmt.Sprintf("%s %d packets, p50 %.1f, p99 %.1f µs", d.Slice, d.Matched, float64(d.DelayNS.P50)/1e3, float64(d.DelayNS.P99)/1e3))
+	for i := range all {
+		for _, d := range delays {
+			if d.Slice != all[i].name || d.Direction != report.Uplink {
+				continue
+			}
+			list = append(list, fmt.Sprintf("%s %.0f/%.0f", d.Slice, float64(d.DelayNS.P50)/1e3, float64(d.DelayNS.P99)/1e3))
 		}
 	}
-	return strings.Join(list, "; ")
+	if len(list) == 0 {
+		return ""
+	}
+	return "p50/p99 µs: " + strings.Join(list, ", ")
 }

@@ -106,7 +106,7 @@ func callFigures(c apps.Called) []report.Figure {
 	figures := []report.Figure{
 		{Name: "calls made", Unit: "calls", Value: float64(c.Made)},
 		{Name: "calls failed", Unit: "calls", Better: report.Lower, Value: float64(c.Failed)},
-		{Name: "INVITE to 200 OK, mean, in whole ms", Unit: "ns", Better: report.Lower, Value: float64(c.Answer)},
+		{Name: "INVITE to 200 OK, mean", Unit: "ms", Better: report.Lower, Value: float64(c.Answer.Milliseconds())}, // SIPp's clock has no less
 	}
 	if c.EchoedRTP >= 0 {
 		figures = append(figures, report.Figure{Name: "RTP that arrived", Unit: "packets", Value: float64(c.EchoedRTP)})
