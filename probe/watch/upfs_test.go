@@ -1,0 +1,51 @@
+package watch
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plumbline/probe"
+	"plumbline/probe/find"
+)
+
+func TestMissing(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		upf  upf
+		want string
+	}{
+		{"nothing", upf{}, ""},
+		{"not understood", upf{target: find.Target{Missing: "DPDK"}}, "DPDK"},
+		{"two devices", upf{failed: map[string]error{"n6": errors.New("gone"), "n3": errors.New("refused")}}, "n3: refused; n6: gone"},
+		{"gone, and so its devices", upf{gone: true, failed: map[string]error{"n6": errors.New("gone")}}, "it has ended"},
+	} {
+		if got := tc.upf.missing(); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestEntry: a device is one by which packets of the direction come in, if it is on that
+// side, or on both.
+func TestEntry(t *testing.T) {
+	at := map[probe.Point]*probe.Attachment{
+		{Device: "n3", Way: probe.In, Side: probe.N3}:   nil,
+		{Device: "n3", Way: probe.Out, Side: probe.N3}:  nil,
+		{Device: "n9", Way: probe.In, Side: probe.N3}:   nil,
+		{Device: "tun", Way: probe.In, Side: probe.N6}:  nil,
+		{Device: "tun", Way: probe.Out, Side: probe.N6}: nil,
+	}
+	stick := map[probe.Point]*probe.Attachment{{Device: "eth0", Way: probe.In}: nil, {Device: "eth0", Way: probe.Out}: nil}
+	w := &Watch{upfs: []*upf{{target: find.Target{Name: "a"}, at: at}, {target: find.Target{Name: "b"}, at: stick}}}
+	got := []string{
+		w.Entry("a", probe.Uplink), w.Entry("a", probe.Downlink), w.Entry("b", probe.Uplink), w.Entry("b", probe.Downlink), w.Entry("c", probe.Uplink),
+	}
+	if diff := cmp.Diff([]string{"n3+n9", "tun", "eth0", "eth0", ""}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, w.Names()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
