@@ -27,7 +27,9 @@ __noinline int probe_super(struct __sk_buff *skb, const struct user *u, __u32 se
 SEC("tc")
 int probe(struct __sk_buff *skb)
 {
+	__u64 room[3];
 	struct frame f = {
+		.room = room,
 		.source = skb,
 		.data = (void *)(long)skb->data,
 		.end = (void *)(long)skb->data_end,

@@ -55,6 +55,7 @@ struct frame {
 	__u32 octets;
 	__u32 segment;	/* octets of payload of each packet of a super-packet but the last; 0: it is none */
 	__u32 start;	/* where its IP header is, if it has no Ethernet header */
+	void *room;		/* for a header that is copied, 24 octets */
 };
 
 static __always_inline long source_load(frame_source *source, __u32 at, void *to, __u32 octets)
@@ -63,7 +64,7 @@ static __always_inline long source_load(frame_source *source, __u32 at, void *to
 }
 
 /* frame_reach - no pointer reaches anything */
-static __always_inline const void *frame_reach(const struct frame *f, __u32 at, __u32 octets)
+static __always_inline const void *frame_reach(struct frame *f, __u32 at, __u32 octets)
 {
 	(void)f;
 	(void)at;

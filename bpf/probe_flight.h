@@ -106,7 +106,6 @@ static __always_inline int flight_has_other(const struct flight *set, __u32 way,
 struct attempt {
 	__u64 print, tunnel;
 	__u64 when;
-	__u32 done;
 };
 
 static __always_inline void tunnel_note(__u64 print, __u32 way, __u64 tunnel)
@@ -193,7 +192,7 @@ static __always_inline int flight_evict(struct flight *set, struct attempt *a)
 	return flight_take(set, way, a);
 }
 
-/* put_try - one try; Return: 1 if it is done, for bpf_loop() */
+/* put_try - one try, or the end of them; Return: 1 if it is done, for bpf_loop() */
 static long put_try(__u64 i, void *context)
 {
 	struct attempt *a = context;
@@ -201,23 +200,22 @@ static long put_try(__u64 i, void *context)
 	struct flight *set = flight_set(a->print);
 	__s32 empty = -1;
 
-	(void)i;
-	if (!set)
+	if (i == FLIGHT_TRIES)
+		account_add(when_series(a->when), evicted);
+	if (!set || i == FLIGHT_TRIES)
 		return 1;
 	for (__u32 way = 0; way < FLIGHT_WAYS; way++) {
 		has = tag_read(set, way);
-		if ((has & ~TAG_STATE) == tag) {
-			a->done = flight_poison(set, way, has, a);
-			return a->done;
-		}
+		if ((has & ~TAG_STATE) == tag)
+			return flight_poison(set, way, has, a);
 		if (!has && empty < 0)
 			empty = way;
 	}
 	if (empty < 0)
-		a->done = flight_evict(set, a);
-	else if (empty < FLIGHT_WAYS && tag_exchange(set, empty, 0, tag | TAG_BUSY))
-		a->done = flight_take(set, empty, a);
-	return a->done;
+		return flight_evict(set, a);
+	if (empty < FLIGHT_WAYS && tag_exchange(set, empty, 0, tag | TAG_BUSY))
+		return flight_take(set, empty, a);
+	return 0;
 }
 
 /* flight_put_hard - put a packet if something is in its way. One that does not get
@@ -227,9 +225,7 @@ __noinline int flight_put_hard(__u64 print, __u64 when, __u64 tunnel)
 {
 	struct attempt a = { .print = print, .when = when, .tunnel = tunnel };
 
-	bpf_loop(FLIGHT_TRIES, put_try, &a, 0);
-	if (!a.done)
-		account_add(when_series(when), evicted);
+	bpf_loop(FLIGHT_TRIES + 1, put_try, &a, 0);
 	return 0;
 }
 

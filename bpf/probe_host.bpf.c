@@ -28,7 +28,8 @@ static __always_inline void host_pass(struct sk_buff *skb, const volatile struct
 	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
 	struct user u = {};
 	struct bpf_dynptr data;
-	struct frame f = { .source = &data, .octets = skb->len, .start = start };
+	__u64 room[3];
+	struct frame f = { .room = room, .source = &data, .octets = skb->len, .start = start };
 	__u64 now = point->way == WAY_OUT ? bpf_ktime_get_ns() : 0;
 	__u16 segment = 0;
 	enum seen seen;

@@ -52,16 +52,15 @@ struct user {
 
 /* frame_at - @octets of the frame from octet @at on
  *
- * Return: where they are, which is @room if they had to be copied; NULL if the frame
- * ends before.
+ * Return: where they are, until the next call; NULL if the frame ends before.
  */
-static __always_inline const void *frame_at(const struct frame *f, __u32 at, void *room, __u32 octets)
+static __always_inline const void *frame_at(struct frame *f, __u32 at, __u32 octets)
 {
 	const void *p = frame_reach(f, at, octets);
 
 	if (p)
 		return p;
-	return source_load(f->source, at, room, octets) ? NULL : room;
+	return source_load(f->source, at, f->room, octets) ? NULL : f->room;
 }
 
 /* step - go on by @octets, which mostly are @usual
@@ -98,9 +97,8 @@ HARD int vlan_hard(frame_source *source)
  *
  * Return: SEEN_BARE or SEEN_NOTHING.
  */
-static __always_inline enum seen parse_link(const struct frame *f, const volatile struct point *point, __u32 *at)
+static __always_inline enum seen parse_link(struct frame *f, const volatile struct point *point, __u32 *at)
 {
-	__u16 room[7];
 	const __u16 *eth;
 	__u32 tagged;
 	__u16 type;
@@ -108,11 +106,11 @@ static __always_inline enum seen parse_link(const struct frame *f, const volatil
 	*at = f->start;
 	if (point->bare)
 		return SEEN_BARE;
-	eth = frame_at(f, 0, room, sizeof(room));
+	eth = frame_at(f, 0, ETH_HLEN);
 	if (!eth)
 		return SEEN_NOTHING;
 	type = eth[6];
-	*at = sizeof(room);
+	*at = ETH_HLEN;
 	if (type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD)) {
 		tagged = vlan_hard(f->source);
 		type = tagged;
@@ -151,10 +149,9 @@ struct outer {
  *
  * Return: 1 if UDP is behind it, which a later fragment may lack.
  */
-static __always_inline int outer_ip(const struct frame *f, const volatile struct point *point, __u32 at, struct outer *o)
+static __always_inline int outer_ip(struct frame *f, const volatile struct point *point, __u32 at, struct outer *o)
 {
-	__u32 room[10];
-	const __u32 *w = frame_at(f, at, room, 20);
+	const __u32 *w = frame_at(f, at, 20);
 	const __u8 *octet = (const void *)w;
 	__u16 fragment;
 
@@ -170,7 +167,7 @@ static __always_inline int outer_ip(const struct frame *f, const volatile struct
 	}
 	if (octet[0] >> 4 != 6 || octet[6] != PROTOCOL_UDP)
 		return 0;
-	w = frame_at(f, at + (point->way == WAY_IN ? 24 : 8), room, 16);
+	w = frame_at(f, at + (point->way == WAY_IN ? 24 : 8), 16);
 	if (!w)
 		return 0;
 	o->octets = 40;
@@ -184,23 +181,22 @@ static __always_inline int outer_ip(const struct frame *f, const volatile struct
  * Return: SEEN_USER if GTP-U is behind them, else SEEN_BARE, at the point of N3 alone
  * SEEN_NOTHING or SEEN_FOREIGN.
  */
-static __always_inline enum seen parse_outer(const struct frame *f, const volatile struct point *point, struct user *u, __u32 *at)
+static __always_inline enum seen parse_outer(struct frame *f, const volatile struct point *point, struct user *u, __u32 *at)
 {
 	enum seen other = point->side == SIDE_N3 ? SEEN_NOTHING : SEEN_BARE;
-	__be16 room[4];
 	const __be16 *udp;
 	struct outer o;
 
 	if (!outer_ip(f, point, *at, &o) || o.later)
 		return other;
 	step(at, o.octets, 20);
-	udp = frame_at(f, *at, room, sizeof(room));
+	udp = frame_at(f, *at, 8);
 	if (!udp || udp[1] != bpf_htons(GTPU_PORT))
 		return other;
 	if (!o.ours)
 		return point->side == SIDE_N3 ? SEEN_FOREIGN : SEEN_BARE;
 	u->cut = o.first != 0;
-	*at += sizeof(room);
+	*at += 8;
 	return SEEN_USER;
 }
 
@@ -217,13 +213,13 @@ struct extensions {
  */
 HARD int extensions_hard(frame_source *source, __u32 at, __u8 type, struct extensions *e)
 {
-	struct frame f = { .source = source };
-	__u8 room[4];
+	__u64 room[3];
+	struct frame f = { .room = room, .source = source };
 
 	if (!e)
 		return SEEN_UNPARSED;
 	for (int i = 0; type && i < GTPU_EXT_MAX; i++) {
-		const __u8 *ext = frame_at(&f, at, room, 4);
+		const __u8 *ext = frame_at(&f, at, 4);
 		__u32 octets;
 
 		if (!ext || !ext[0])
@@ -233,7 +229,7 @@ HARD int extensions_hard(frame_source *source, __u32 at, __u8 type, struct exten
 			e->qfi = ext[2] & (QFIS - 1);
 		type = ext[3];
 		if (octets > 4) {
-			ext = frame_at(&f, at + octets - 1, room, 1);
+			ext = frame_at(&f, at + octets - 1, 1);
 			if (!ext)
 				return SEEN_UNPARSED;
 			type = ext[0];
@@ -245,16 +241,15 @@ HARD int extensions_hard(frame_source *source, __u32 at, __u8 type, struct exten
 }
 
 /* parse_extensions - the same, if there is but a PDU Session Container of one word */
-static __always_inline enum seen parse_extensions(const struct frame *f, struct user *u, __u32 *at, __u8 type)
+static __always_inline enum seen parse_extensions(struct frame *f, struct user *u, __u32 *at, __u8 type)
 {
 	struct extensions e = {};
-	__u8 room[4];
 	const __u8 *ext;
 	enum seen seen;
 
 	if (!type)
 		return SEEN_USER;
-	ext = frame_at(f, *at, room, 4);
+	ext = frame_at(f, *at, 4);
 	if (ext && type == GTPU_EXT_PSC && ext[0] == 1 && !ext[3]) {
 		u->qfi = ext[2] & (QFIS - 1);
 		*at += 4;
@@ -271,10 +266,9 @@ static __always_inline enum seen parse_extensions(const struct frame *f, struct 
  * Source: TS 29.281 V18.1.0, 5.1.
  * Return: SEEN_USER if a T-PDU is behind it.
  */
-static __always_inline enum seen parse_tunnel(const struct frame *f, struct user *u, __u32 *at)
+static __always_inline enum seen parse_tunnel(struct frame *f, struct user *u, __u32 *at)
 {
-	__u32 room[2];
-	const __u8 *h = frame_at(f, *at, room, 8), *opt;
+	const __u8 *h = frame_at(f, *at, 8), *opt;
 	__u8 flags;
 
 	if (!h)
@@ -288,7 +282,7 @@ static __always_inline enum seen parse_tunnel(const struct frame *f, struct user
 	*at += 8;
 	if (!(flags & GTPU_OPT_MASK))
 		return SEEN_USER;
-	opt = frame_at(f, *at, room, 4);
+	opt = frame_at(f, *at, 4);
 	if (!opt)
 		return SEEN_UNPARSED;
 	*at += 4;
@@ -300,7 +294,7 @@ static __always_inline enum seen parse_tunnel(const struct frame *f, struct user
  *
  * Return: SEEN_USER, or what it is instead.
  */
-static __always_inline enum seen parse_to_user(const struct frame *f, const volatile struct point *point, struct user *u)
+static __always_inline enum seen parse_to_user(struct frame *f, const volatile struct point *point, struct user *u)
 {
 	__u32 at, start;
 	enum seen seen = parse_link(f, point, &at);

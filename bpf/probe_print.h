@@ -131,7 +131,7 @@ static __noinline struct print_words *words_copy(frame_source *source, __u32 at,
  *
  * Return: NULL if it is no such packet.
  */
-static __always_inline const struct print_words *words_short(const struct frame *f, __u32 at, __u32 octets)
+static __always_inline const struct print_words *words_short(struct frame *f, __u32 at, __u32 octets)
 {
 	__u32 zero = 0, tail = octets - 24;
 	const __u64 *first = frame_reach(f, at, 40), *last;
@@ -199,10 +199,10 @@ static __always_inline __u32 user_ip6(struct user *u, const struct print_words *
  *
  * Return: 0, or -1.
  */
-static __always_inline int user_head(const struct frame *f, struct user *u, __u32 *headers)
+static __always_inline int user_head(struct frame *f, struct user *u, __u32 *headers)
 {
-	__u32 room[5], left = f->octets - u->at;
-	const __u8 *octet = frame_at(f, u->at, room, 20);
+	__u32 left = f->octets - u->at;
+	const __u8 *octet = frame_at(f, u->at, 20);
 	__u32 announced;
 
 	if (!octet)
@@ -230,7 +230,7 @@ static __always_inline int user_head(const struct frame *f, struct user *u, __u3
  *
  * Return: SEEN_USER or SEEN_UNPARSED.
  */
-static __always_inline enum seen parse_user(const struct frame *f, struct user *u, __u8 upf)
+static __always_inline enum seen parse_user(struct frame *f, struct user *u, __u8 upf)
 {
 	const struct print_words *w = NULL;
 	__u32 headers, skip = 0, kind;

@@ -170,7 +170,7 @@ static __always_inline __u32 slice_up(__u8 upf, const struct user *u)
  */
 __noinline int slice_ue_hard(__u8 upf, __u8 version, __u64 address, __u64 key)
 {
-	__u32 prefix = nat ? SERIES_NONE : prefix_find(upf, version, address), *learnt;
+	__u32 prefix = prefix_find(upf, version, address), *learnt;
 	__u64 found = FOUND_FOREIGN;
 
 	if (prefix < PREFIX_WEAK) {

@@ -107,7 +107,7 @@ static long message_pass(__u64 i, void *context)
 {
 	struct super_walk *walk = context;
 	struct super *s = walk->super;
-	struct frame f = { .source = walk->source, .octets = s->octets };
+	struct frame f = { .room = &s->words, .source = walk->source, .octets = s->octets };
 	struct user *u = &s->user;
 	enum seen seen;
 	__u32 at;
@@ -134,7 +134,7 @@ static long message_pass(__u64 i, void *context)
  */
 static __always_inline int segment_begin(const struct super_walk *walk, struct super *s)
 {
-	struct frame f = { .source = walk->source, .octets = s->octets, .segment = s->segment };
+	struct frame f = { .room = &s->words, .source = walk->source, .octets = s->octets, .segment = s->segment };
 	const struct print_words *w;
 	const __u8 *l4;
 	__u32 ip;
