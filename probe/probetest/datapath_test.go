@@ -30,11 +30,7 @@ import (
 
 // plumb is our own UPF, built when it is first asked for.
 var plumb = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "plt-probe-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "plumb")
+	path := filepath.Join(scratch, "plumb")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "plumbline/cmd/plumb")
 	build.Stderr = os.Stderr
 	return path, build.Run()
@@ -73,7 +69,7 @@ func newOwn(t testing.TB, datapath string, c probe.Config) (*own, *watch) {
 	must(t, err)
 	cpus, err := system.ShareCPUs(1)
 	must(t, err)
-	s, err := system.New(t.Context(), system.Config{Run: "plt-probe", Name: datapath, Kind: kind, CPUs: cpus})
+	s, err := system.New(t.Context(), system.Config{Run: "plt-probe", Name: datapath, Kind: kind, CPUs: cpus, Offload: kind.Offloads})
 	must(t, err)
 	t.Cleanup(func() { mustBe(t, s.Close()) })
 	must(t, s.Establish(t.Context(), sessions, system.Rules{}))

@@ -21,9 +21,19 @@ import (
 	"plumbline/probe/probetest"
 )
 
+// scratch is a directory that goes with the process.
+var scratch string
+
 func TestMain(m *testing.M) {
 	serveHelper()
-	os.Exit(m.Run())
+	os.Exit(func() int {
+		var err error
+		if scratch, err = os.MkdirTemp("", "plt-probetest-"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(scratch)
+		return m.Run()
+	}())
 }
 
 // Whom user packets are from and to.

@@ -208,6 +208,7 @@ func TestPlaces(t *testing.T) {
 		points func(*place) []probe.Point
 	}{
 		{"at the other ends", frames, around},
+		{"host-wide", func(*probetest.Config) {}, func(p *place) []probe.Point { return devices(p.Topology, 0, probe.HostIngress, probe.HostEgress) }},
 		{"tags", func(c *probetest.Config) { c.TUN, c.N3.VLAN, c.N6.VLAN = "", 3, 6 }, around},
 		{"N3 over IPv6", func(c *probetest.Config) {
 			c.TUN, c.N3.From, c.N3.To = "", netip.MustParseAddr("fd03::1"), netip.MustParseAddr("fd03::2")
