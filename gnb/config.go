@@ -1,15 +1,12 @@
 package gnb
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
 	"time"
 
-	"github.com/goccy/go-yaml"
+	"plumbline/yamltext"
 )
 
 // ErrConfig is wrapped by every error about what a [Config] says.
@@ -82,7 +79,7 @@ type UE struct {
 // ReadConfig reads and validates a YAML file. Unknown keys are errors. See
 // [ParseConfig].
 func ReadConfig(path string) (Config, error) {
-	text, err := os.ReadFile(path)
+	text, err := yamltext.ReadFile(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("gnb: %w", err)
 	}
@@ -97,8 +94,7 @@ func ReadConfig(path string) (Config, error) {
 // of its UEs has a Count of 1, and Routes.
 func ParseConfig(text []byte) (Config, error) {
 	var c Config
-	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c)
-	if err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file lacks what expand asks for
+	if err := yamltext.Decode(text, &c); err != nil {
 		return Config{}, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return c.expand()

@@ -90,6 +90,9 @@ func TestParseConfigErrors(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
 		{"empty", "", "n3.address"},
 		{"no ues", goodN3, "no ues"},
+		{"tag", "ues: !!seq [x]", "a tag"},
+		{"alias", "n3: &a {}\nues: [*a]", "an anchor or alias"},
+		{"deep", "ues: " + strings.Repeat("[", 1<<19), "nested too deep"},
 		{"unknown key", goodN3 + "ue: []", "ue"},
 		{"IPv6 on N3", "n3: {address: 'fd00::1'}", "not an IPv4 address"},
 		{"not an address", "n3: {address: gnb}", "gnb"},
@@ -105,7 +108,7 @@ func TestParseConfigErrors(t *testing.T) {
 		{"range leaves IPv4", ue("{name: ue, count: 2, addresses: [255.255.255.255], uplink_teid: 1, downlink_teid: 2}"), "end at 0.0.0.0"},
 		{"TEID 0", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1}"), "no downlink_teid"},
 		{"range leaves 32 bits", ue("{name: ue, count: 2, addresses: [10.64.0.1], uplink_teid: 0xffffffff, downlink_teid: 2}"), "32 bits"},
-		{"TEID of 33 bits", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 0x100000000, downlink_teid: 2}"), "uplink_teid"},
+		{"TEID of 33 bits", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 0x100000000, downlink_teid: 2}"), "line 2, column 55"},
 		{"QFI", ue("{name: ue, qfi: 64, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "qfi 64"},
 		{"count", ue("{name: ue, count: 1000000, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "count 1000000"},
 		{"IPv6 upf", ue("{name: ue, upf: 'fd00::1', addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "upf"},

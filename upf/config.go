@@ -2,15 +2,14 @@ package upf
 
 import (
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"plumbline/datapath/model"
 	"plumbline/datapath/tun"
+	"plumbline/yamltext"
 )
 
 // Config is everything that an operator can set of a UPF. [Load] and [Parse]
@@ -286,15 +285,9 @@ func Default() *Config {
 //
 // Errors: [ConfigError], one line per mistake; else what the file system says.
 func Load(path string) (*Config, error) {
-	f, err := os.Open(path)
+	data, err := yamltext.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
-	}
-	defer f.Close()
-	// One octet more than allowed tells a file that is too long.
-	data, err := io.ReadAll(io.LimitReader(f, maxConfigOctets+1))
-	if err != nil {
-		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	return Parse(path, data)
 }

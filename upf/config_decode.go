@@ -10,15 +10,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+
+	"plumbline/yamltext"
 )
 
 // decoder turns YAML into a [Config] and remembers where each key stood, so
-// that a mistake found later can still say where. It takes plain mappings,
-// sequences and scalars: anchors, aliases, tags and merge keys, with which a
-// few lines can grow without bound, are mistakes.
+// that a mistake found later can still say where.
 type decoder struct {
 	positions map[string]position // by key, "n4.address"
 	mistakes  []Mistake
@@ -26,36 +24,16 @@ type decoder struct {
 
 // decode reads data over the defaults in c; what is wrong is in d.mistakes.
 func (d *decoder) decode(data []byte, c *Config) {
-	file, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		d.syntax(err)
-		return
+	body, err := yamltext.Parse(data)
+	var e *yamltext.Error
+	switch {
+	case errors.As(err, &e):
+		d.mistakes = append(d.mistakes, Mistake{position: position{e.Line, e.Column}, Text: e.Reason})
+	case err != nil:
+		d.mistakes = append(d.mistakes, Mistake{Text: err.Error()})
+	case body != nil:
+		d.structure(body, "", reflect.ValueOf(c).Elem())
 	}
-	var bodies []ast.Node
-	for _, doc := range file.Docs {
-		if doc.Body != nil && doc.Body.Type() != ast.NullType && doc.Body.Type() != ast.CommentType {
-			bodies = append(bodies, doc.Body)
-		}
-	}
-	switch len(bodies) {
-	case 0:
-	case 1:
-		d.structure(bodies[0], "", reflect.ValueOf(c).Elem())
-	default:
-		d.wrong(bodies[1], "", "a second YAML document: want one")
-	}
-}
-
-func (d *decoder) syntax(err error) {
-	m := Mistake{Text: err.Error()}
-	var e yaml.Error
-	if errors.As(err, &e) {
-		m.Text = e.GetMessage()
-		if t := e.GetToken(); t != nil && t.Position != nil {
-			m.position = position{t.Position.Line, t.Position.Column}
-		}
-	}
-	d.mistakes = append(d.mistakes, m)
 }
 
 // wrong notes a mistake at node.
@@ -65,16 +43,7 @@ func (d *decoder) wrong(node ast.Node, key, format string, args ...any) {
 }
 
 func positionOf(node ast.Node) position {
-	// The token of a block mapping is the colon of its first entry.
-	switch n := node.(type) {
-	case *ast.MappingNode:
-		if !n.IsFlowStyle && len(n.Values) > 0 {
-			node = n.Values[0].Key
-		}
-	case *ast.MappingValueNode:
-		node = n.Key
-	}
-	if t := node.GetToken(); t != nil && t.Position != nil {
+	if t := yamltext.First(node); t != nil && t.Position != nil {
 		return position{t.Position.Line, t.Position.Column}
 	}
 	return position{}
@@ -87,7 +56,7 @@ func (d *decoder) structure(node ast.Node, key string, v reflect.Value) {
 		fields[v.Type().Field(i).Tag.Get("yaml")] = i
 	}
 	mapping, ok := node.(ast.MapNode)
-	if !ok || node.Type() == ast.AliasType {
+	if !ok {
 		d.wrong(node, key, "want keys and values: %s", names(fields))
 		return
 	}

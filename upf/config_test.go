@@ -215,8 +215,11 @@ func TestParseMistakes(t *testing.T) {
 		{"no list", "n4: {peers: 10.4.0.0/24}\n", []string{
 			"f:1:13: n4.peers: want a list, such as [10.4.0.0/24]"}},
 		{"alias", "n3: &a {device: n3}\nn6: *a\n", []string{
-			"f:1:5: n3: want keys and values: address, address6, device, echo_interval, network_instances, vlan",
-			"f:2:5: n6: want keys and values: device, gateway, gateway6, gateways, mss_clamp, nat, network_instances, vlan"}},
+			"f:1:5: an anchor or alias: want plain mappings, sequences and scalars"}},
+		{"tag", "n6: {gateways: !!seq [10.6.0.2]}\n", []string{
+			"f:1:16: a tag: want plain mappings, sequences and scalars"}},
+		{"deep", "n4: " + strings.Repeat("[", 16_000), []string{
+			"f:1:69: nested too deep"}},
 		{"two documents", "datapath: xdp\n---\ndatapath: xdp\n", []string{
 			"f:3:1: a second YAML document: want one"}},
 		{"values", minimal + `

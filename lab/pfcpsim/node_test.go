@@ -113,6 +113,19 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}
+	for text, want := range map[string]string{
+		"steps: !!seq [x]":                        "a tag",
+		"rules: [&a [x], &b [*a]]":                "an alias within an anchor",
+		"steps: " + strings.Repeat("[", 1<<19):    "nested too deep",
+		"rules: &a x" + strings.Repeat("\n", 2e6): "octets",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: got %v, want %q", text, err, want)
+		}
+		if _, err := ParseStep(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a step, %.40q: got %v, want %q", text, err, want)
+		}
+	}
 	if _, err := Parse([]byte("steps: {}\nstep: 1")); err == nil {
 		t.Error("an unknown key passes")
 	}

@@ -3,7 +3,6 @@ package pfcpsim
 import (
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"plumbline/pfcp"
+	"plumbline/yamltext"
 )
 
 // Scenario is what a CP function does, and what it expects.
@@ -83,7 +83,7 @@ func Verbs() []string {
 
 // Load reads a scenario from a file.
 func Load(file string) (*Scenario, error) {
-	text, err := os.ReadFile(file)
+	text, err := yamltext.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func Parse(text []byte) (*Scenario, error) {
 		Rules any               `yaml:"rules"` // a place for anchors
 		Steps []yaml.MapSlice   `yaml:"steps"`
 	}
-	if err := yaml.UnmarshalWithOptions(text, &in, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
+	if err := yamltext.DecodeOrdered(text, &in); err != nil {
 		return nil, err
 	}
 	s := &Scenario{Name: in.Name, About: strings.TrimSpace(in.About), Needs: in.Needs, Vars: in.Vars}
@@ -124,7 +124,7 @@ func Parse(text []byte) (*Scenario, error) {
 // ParseStep reads one step, as it stands in a scenario: "associate: {}".
 func ParseStep(text string) (Step, error) {
 	var m yaml.MapSlice
-	if err := yaml.UnmarshalWithOptions([]byte(text), &m, yaml.UseOrderedMap()); err != nil {
+	if err := yamltext.DecodeOrdered([]byte(text), &m); err != nil {
 		if fields := strings.Fields(text); len(fields) == 1 { // a verb alone
 			return newStep(yaml.MapSlice{{Key: fields[0]}})
 		}

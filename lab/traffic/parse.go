@@ -2,15 +2,12 @@ package traffic
 
 import (
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/goccy/go-yaml"
-
 	"plumbline/lab/generator"
+	"plumbline/yamltext"
 )
 
 // file is a profile as it is written.
@@ -49,19 +46,11 @@ type fileReplay struct {
 	Speed float64        `yaml:"speed"`
 }
 
-// maxFile bounds the text of a profile, in octets.
-const maxFile = 1 << 20
-
 // Load reads a profile from a file.
 //
 // Errors: as [Parse], and those of the file.
 func Load(name string) (*Profile, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("traffic: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err := yamltext.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("traffic: %w", err)
 	}
@@ -74,17 +63,14 @@ func Load(name string) (*Profile, error) {
 
 // Parse reads a profile in YAML, as docs/howto-lab-traffic.md describes it.
 //
-// Errors: [ErrProfile], and those of the YAML reader and of capture files.
+// Errors: [ErrProfile], and those of capture files.
 func Parse(text []byte) (*Profile, error) { return parse(text, "") }
 
 // parse is Parse; names of capture files are relative to a directory.
 func parse(text []byte, directory string) (*Profile, error) {
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("traffic: more than %d octets: %w", maxFile, ErrProfile)
-	}
 	var in file
-	if err := yaml.UnmarshalWithOptions(text, &in, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("traffic: %w", err)
+	if err := yamltext.Decode(text, &in); err != nil {
+		return nil, fmt.Errorf("traffic: %w: %w", ErrProfile, err)
 	}
 	p := &Profile{Name: in.Name, About: in.About, Seed: in.Seed, Rate: in.Rate, Ramp: in.Ramp, Burst: in.Burst}
 	for i := range in.Streams {

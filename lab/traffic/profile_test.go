@@ -77,6 +77,9 @@ func TestParseErrors(t *testing.T) {
 		{"rate of one", stream("frames: 64, rate: 1pps"), `stream "b" has a rate and stream "a" has none`},
 		{"rate of sessions", "streams: [{name: a, direction: uplink, frames: 64, rate: 1pps/session}]", "rate 1pps/session: want the number of sessions"},
 		{"rate of throughput", "streams: [{name: a, direction: uplink, frames: 64, rate: 5 %}]", "rate 5 %: want one that does not depend on the throughput"},
+		{"tag", "streams: !!seq [x]", "a tag"},
+		{"alias", "name: &a x\nabout: *a", "an anchor or alias"},
+		{"deep", "streams: " + strings.Repeat("[", 1<<19), "nested too deep"},
 		{"rates twice", "rate: 5pps\nstreams: [{name: a, direction: uplink, frames: 64, rate: 5pps}]", `stream "a" has a rate, and so has the profile`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -3,17 +3,12 @@ package slicemap
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/token"
-
 	"plumbline/probe"
+	"plumbline/yamltext"
 )
 
 // ErrMap is wrapped by every error about what a file says.
@@ -21,7 +16,6 @@ var ErrMap = errors.New("slice map")
 
 // What a file may have.
 const (
-	maxOctets  = 1 << 20
 	maxEntries = 256
 	maxName    = 64    // octets of a name
 	maxTEIDs   = 65536 // in all
@@ -47,14 +41,9 @@ type fileEntry struct {
 
 // Load reads a file. Errors about what it says wrap [ErrMap].
 func Load(path string) (*Map, error) {
-	f, err := os.Open(path)
+	text, err := yamltext.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("slice map: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxOctets+1))
-	if err != nil {
-		return nil, fmt.Errorf("slice map %s: %w", path, err)
 	}
 	m, err := Parse(text)
 	if err != nil {
@@ -65,15 +54,9 @@ func Load(path string) (*Map, error) {
 
 // Parse reads the text of a file. Errors wrap [ErrMap].
 func Parse(text []byte) (*Map, error) {
-	if len(text) > maxOctets {
-		return nil, fmt.Errorf("%w: more than %d octets", ErrMap, maxOctets)
-	}
-	if t := refused(text); t != nil {
-		return nil, fmt.Errorf("%w: line %d: %s: want plain mappings, sequences and scalars", ErrMap, t.Position.Line, t.Type)
-	}
 	var in file
-	if err := yaml.UnmarshalWithOptions(text, &in, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrMap, yaml.FormatError(err, false, true))
+	if err := yamltext.Decode(text, &in); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMap, err)
 	}
 	if n := len(in.Slices); n == 0 || n > maxEntries {
 		return nil, fmt.Errorf("%w: %d slices: want 1 to %d", ErrMap, n, maxEntries)
@@ -87,18 +70,6 @@ func Parse(text []byte) (*Map, error) {
 		m.entries = append(m.entries, parsed)
 	}
 	return m, m.check()
-}
-
-// refused returns the first token of YAML that a slice map has no use for: anchors, with
-// which a few lines grow without bound, and tags, which the decoder panics over.
-func refused(text []byte) *token.Token {
-	for _, t := range lexer.Tokenize(string(text)) {
-		switch t.Type {
-		case token.AnchorType, token.AliasType, token.MergeKeyType, token.TagType:
-			return t
-		}
-	}
-	return nil
 }
 
 // check says what is wrong with the entries together.

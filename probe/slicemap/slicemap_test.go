@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plumbline/probe"
+	"plumbline/yamltext"
 )
 
 const example = `
@@ -132,10 +133,12 @@ func TestMistakes(t *testing.T) {
 		"slices: [{name: x, ues: [10.0.0.0]}]":                        "10.0.0.0",
 		"slices: [{name: x, ues: [\"2001:db8::/65\"]}]":               "up to 64 bits",
 		"slices: [{name: x, sst: 1}, {name: x, sst: 2}]":              "two slices \"x\"",
-		"slices:\n- &a {name: x, sst: 1}\n- *a":                       "Anchor",
+		"slices:\n- &a {name: x, sst: 1}\n- *a":                       "line 2, column 3: an anchor",
 		"slices: [" + strings.Repeat("{name: x, sst: 1},", 257) + "]": "257 slices",
 		"slices: [{name: " + strings.Repeat("x", 65) + ", sst: 1}]":   "65 octets",
-		strings.Repeat("#", maxOctets+1):                              "octets",
+		"slices: [{name: x, teids: !!seq [1]}]":                       "a tag",
+		"slices: " + strings.Repeat("[", 1<<19):                       "nested too deep",
+		strings.Repeat("#", yamltext.MaxOctets+1):                     "octets",
 	} {
 		_, err := Parse([]byte(text))
 		if !errors.Is(err, ErrMap) || !strings.Contains(err.Error(), want) {
