@@ -79,10 +79,11 @@ func (s *shape) follows(head, p []byte, count, size int) bool {
 			return false
 		}
 	} else {
-		// Of a packet with DF nobody looks at the Identification: RFC 6864, 4.1.
-		df := p[6]&0x40 != 0
+		// The kernel numbers what it cuts from the first one's Identification on. So numbers
+		// stay, but for packets that had none, which DF allows: RFC 6864, 4.1.
+		first, id, df := binary.BigEndian.Uint16(head[4:]), binary.BigEndian.Uint16(p[4:]), p[6]&0x40 != 0
 		if head[1] != p[1] || !bytes.Equal(head[6:10], p[6:10]) || !bytes.Equal(head[12:20], p[12:20]) ||
-			!df && binary.BigEndian.Uint16(p[4:]) != binary.BigEndian.Uint16(head[4:])+uint16(count) {
+			id != first+uint16(count) && !(df && first == 0 && id == 0) {
 			return false
 		}
 	}

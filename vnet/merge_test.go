@@ -161,6 +161,18 @@ func TestMerge(t *testing.T) {
 			f.id++
 			return [][]byte{a, f.packet(full, 0)}
 		}, []int{1, 1}},
+		{"an Identification is missing, DF", false, func() [][]byte {
+			f := flow{df: true}
+			a := f.packet(full, 0)
+			f.id++
+			return [][]byte{a, f.packet(full, 0)}
+		}, []int{1, 1}},
+		{"the same Identification, DF", false, func() [][]byte {
+			f := flow{df: true, id: 1}
+			a := f.packet(full, 0)
+			f.id--
+			return [][]byte{a, f.packet(full, 0)}
+		}, []int{1, 1}},
 		{"TCP", false, func() [][]byte {
 			f := flow{tcp: true}
 			return [][]byte{f.packet(full, flagACK), f.packet(full, flagACK), f.packet(short, flagACK|flagPSH), f.packet(full, flagACK)}
@@ -239,6 +251,24 @@ func same(t testing.TB, want, got [][]byte) {
 	if diff := cmp.Diff(flows(want), flows(got)); diff != "" {
 		t.Errorf("packets (-want +got):\n%s", diff)
 	}
+}
+
+// TestMergeUnnumbered: datagrams without Identification go together, and come out numbered
+// from 0 on. Nothing else of them changes.
+func TestMergeUnnumbered(t *testing.T) {
+	f, g := flow{df: true}, flow{df: true}
+	w := fake(true)
+	var want [][]byte
+	for range 3 {
+		f.id = 0
+		w.Add(f.packet(bytes.Repeat([]byte{1}, 100), 0), 1<<24)
+		want = append(want, g.packet(bytes.Repeat([]byte{1}, 100), 0))
+	}
+	headers, packets := written(w)
+	if len(packets) != 1 {
+		t.Fatalf("%d packets are written, want one super-packet", len(packets))
+	}
+	same(t, want, cut(t, headers[0], packets[0]))
 }
 
 // TestMergeRandom: whatever goes in comes out again, flow by flow.
