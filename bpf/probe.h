@@ -73,7 +73,6 @@ enum kind {
 	PRINT_UDP,
 	PRINT_ICMP,
 	PRINT_SCTP,
-	PRINT_UDP_ATOMIC,	/* IPv4: must not be fragmented */
 	PRINT_IP6 = 8,
 	PRINT_MAX = 16,
 };

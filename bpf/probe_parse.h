@@ -47,6 +47,7 @@ struct user {
 	__u8 tunnelled;
 	__u8 qfi;
 	__u8 version, protocol;
+	__u16 numbered;		/* print_unnumbered(): identification, as in the packet */
 };
 
 /* frame_at - @octets of the frame from octet @at on

@@ -121,6 +121,8 @@ static __always_inline void pass_out(const volatile struct point *point, const s
 	if (!count)
 		return;
 	claimed = flight_claim(u->print, &claim);
+	if (claimed == CLAIMED_NONE && u->numbered)
+		claimed = flight_claim_hard(print_unnumbered(u), &claim);
 	if (claimed == CLAIMED_NONE && pass_others(point, u)) {
 		count->foreign++;
 		return;

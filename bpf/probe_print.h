@@ -37,7 +37,37 @@ static __always_inline __u64 print_of(const __u64 *w, __u32 kind, __u8 upf)
 	return print_end(sum);
 }
 
+#define PRINT_UNMIX	0xf1de83e19937733dULL	/* the inverse of PRINT_MIX */
 #define IP_DF		0x4000
+
+/* numbered_of - the identification of a UDP datagram at which nobody looks, and which it
+ * may have got on its way; 0: none
+ *
+ * Who puts datagrams together keeps that of the first, and the kernel counts up from
+ * there when it cuts them again. Source: RFC 6864, 4.1.
+ */
+static __always_inline __u16 numbered_of(const struct print_words *w, enum kind kind)
+{
+	const __be16 *word = (const void *)w;
+
+	return kind == PRINT_UDP && word[3] == bpf_htons(IP_DF) && *(const __u8 *)w == 0x45 ? word[2] : 0;
+}
+
+/* print_unnumbered - the fingerprint that a datagram with u->numbered has with
+ * identification 0: the first word is replaced in the sum of which the other one was made
+ */
+static __always_inline __u64 print_unnumbered(const struct user *u)
+{
+	__u64 mask = print_mask[PRINT_UDP].word[0], sum = u->print;
+	__u64 word = 0x45 | (__u64)bpf_htons(u->octets) << 16 | (__u64)bpf_htons(IP_DF) << 48;
+
+	sum ^= sum >> 29 ^ sum >> 58;
+	sum *= PRINT_UNMIX;
+	sum ^= sum >> 32;
+	sum += print_word(word & mask, 0) - print_word((word | (__u64)u->numbered << 32) & mask, 0);
+	return print_end(sum);
+}
+
 #define TCP_SYN		0x02
 
 /* kind_of - by which mask
@@ -140,15 +170,13 @@ static __always_inline __u32 user_ports(enum kind kind, const __be16 *l4)
  */
 static __always_inline __u32 user_ip4(struct user *u, const struct print_words *w, __u32 behind)
 {
-	__u16 fragment = bpf_ntohs(((const __be16 *)w)[3]);
 	enum kind kind = PRINT_OTHER;
 
 	u->source = w->word[1] >> 32;
 	u->destination = (__u32)w->word[2];
-	if (!(fragment & IP_OFFSET))
+	if (!(bpf_ntohs(((const __be16 *)w)[3]) & IP_OFFSET))
 		kind = kind_of(u->protocol, (const __u8 *)w + 20, behind);
-	if (kind == PRINT_UDP && (fragment & (IP_DF | IP_MORE)) == IP_DF)
-		kind = PRINT_UDP_ATOMIC;
+	u->numbered = numbered_of(w, kind);
 	if (nat)
 		u->ports = user_ports(kind, (const void *)w + 20);
 	return kind;

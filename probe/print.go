@@ -12,9 +12,6 @@ package probe
 //   - UDP with DF: an identification where there was 0, which a datagram gets that was put
 //     together with others and cut again. This is no mask: bpf/probe_print.h,
 //     print_unnumbered().
-//   - UDP that must not be fragmented: the identification of IPv4, at which nobody looks
-//     (RFC 6864, 4.1). Who puts datagrams together keeps that of the first, and the
-//     kernel counts up from there when it cuts them again.
 //   - NAT: addresses, ports, identifiers and checksums of ICMP.
 
 // Octets of the IP headers, without options.
@@ -44,7 +41,7 @@ func printMask(kind probeKind, nat bool) mask {
 		m.ip4(nat)
 	}
 	m.transport(kind&^probeKindPRINT_IP6, transport, nat)
-	if kind == probeKindPRINT_TCP_DATA || kind == probeKindPRINT_UDP_ATOMIC {
+	if kind == probeKindPRINT_TCP_DATA {
 		m.leaveOut(4, 2)
 	}
 	return m
@@ -72,7 +69,7 @@ const finPSHCWR = 0x01 | 0x08 | 0x80
 
 func (m *mask) transport(kind probeKind, at int, nat bool) {
 	switch kind {
-	case probeKindPRINT_UDP, probeKindPRINT_UDP_ATOMIC:
+	case probeKindPRINT_UDP:
 		m.leaveOut(at+6, 2)
 	case probeKindPRINT_TCP, probeKindPRINT_TCP_DATA, probeKindPRINT_TCP_SYN:
 		m.leaveOut(at+16, 2)

@@ -35,16 +35,15 @@ type probeCount struct {
 type probeKind uint32
 
 const (
-	probeKindPRINT_OTHER      probeKind = 0
-	probeKindPRINT_TCP        probeKind = 1
-	probeKindPRINT_TCP_DATA   probeKind = 2
-	probeKindPRINT_TCP_SYN    probeKind = 3
-	probeKindPRINT_UDP        probeKind = 4
-	probeKindPRINT_ICMP       probeKind = 5
-	probeKindPRINT_SCTP       probeKind = 6
-	probeKindPRINT_UDP_ATOMIC probeKind = 7
-	probeKindPRINT_IP6        probeKind = 8
-	probeKindPRINT_MAX        probeKind = 16
+	probeKindPRINT_OTHER    probeKind = 0
+	probeKindPRINT_TCP      probeKind = 1
+	probeKindPRINT_TCP_DATA probeKind = 2
+	probeKindPRINT_TCP_SYN  probeKind = 3
+	probeKindPRINT_UDP      probeKind = 4
+	probeKindPRINT_ICMP     probeKind = 5
+	probeKindPRINT_SCTP     probeKind = 6
+	probeKindPRINT_IP6      probeKind = 8
+	probeKindPRINT_MAX      probeKind = 16
 )
 
 type probeLatency struct {
