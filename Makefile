@@ -16,7 +16,7 @@ OUT ?= out
 
 # The layers of tests, by package; every package is in one of them.
 KERNEL := ^plumbline/(datapath|doctor|lab/(generator|meter))(/|$$)
-NAMESPACE := ^plumbline/(cmd|gnb|lab|upf)(/|$$)
+NAMESPACE := ^plumbline/(cmd|gnb|lab|probe|upf)(/|$$)
 packages = $$(go list ./... | grep -E '$(1)' | grep -vE '$(2)')
 
 help: ## this text
