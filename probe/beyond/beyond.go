@@ -90,10 +90,7 @@ func (b *Beyond) add(t find.Target) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range p.attached {
-		_ = a.Close() // its device may be gone
-	}
-	p.attached = nil
+	p.leave()
 	for _, point := range p.points(namespace, inner, around.outer) {
 		a, err := b.probe.Attach(point)
 		if err != nil {
@@ -102,6 +99,22 @@ func (b *Beyond) add(t find.Target) error {
 		p.attached = append(p.attached, a)
 	}
 	return nil
+}
+
+// Leave takes the programs beside a UPF off, which has ended; what was counted stays.
+func (b *Beyond) Leave(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.places[name]; p != nil {
+		p.leave()
+	}
+}
+
+func (p *place) leave() {
+	for _, a := range p.attached {
+		_ = a.Close() // its device may be gone
+	}
+	p.attached = nil
 }
 
 // placeOf returns the place beside a UPF.

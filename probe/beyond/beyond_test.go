@@ -273,6 +273,8 @@ func TestWholeWay(t *testing.T) {
 		}
 		t.Logf("%v: P50 %d ns: queued %d, inside %d", s.Direction, s.Delay.ValueAtQuantile(50), s.Parts.Queued.ValueAtQuantile(50), s.Parts.Inside.ValueAtQuantile(50))
 	}
+	kernel.Leave("upf")
+	b.exchange(5) // not seen any more
 	stages, err := kernel.Read()
 	if err != nil {
 		t.Fatal(err)

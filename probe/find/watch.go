@@ -39,8 +39,9 @@ type Change struct {
 	// Detach are the points that are no more, and Attach those that are new, in this
 	// order: a device that was made anew is in both. Point.UPF is left to the caller, who
 	// knows the target by its name, which it keeps when it is started again. Both are
-	// empty if only Target.N4At, or a device there, is another one.
+	// empty if only N4 is another one, or the process.
 	Detach, Attach []probe.Point
+	N4             bool // Target.N4At, or a device there, is another one
 }
 
 // Watch tells what changes of the UPFs that s means, until ctx is done: devices that are
@@ -110,12 +111,16 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// look compares what there is with what was known.
 func (w *watcher) look(ctx context.Context) error {
 	targets, err := w.find(ctx)
 	if err != nil {
 		return err
 	}
+	return w.compare(targets)
+}
+
+// compare tells how what there is differs from what was known.
+func (w *watcher) compare(targets []Target) error {
 	now := map[string]bool{}
 	for _, t := range targets {
 		now[t.Name] = true
@@ -126,7 +131,7 @@ func (w *watcher) look(ctx context.Context) error {
 		}
 		was := w.known[name]
 		delete(w.known, name)
-		if err := w.tell(Change{Target: was, Gone: true, Detach: was.Points}); err != nil {
+		if err := w.tell(Change{Target: was, Gone: true, Detach: was.Points, N4: true}); err != nil {
 			return err
 		}
 	}
@@ -140,8 +145,11 @@ func (w *watcher) look(ctx context.Context) error {
 			continue
 		}
 		w.note(t)
-		c := Change{Target: t, Detach: without(&was, &t), Attach: without(&t, &was)}
-		if old && len(c.Detach)+len(c.Attach) == 0 && slices.Equal(was.n4Spots, t.n4Spots) {
+		c := Change{
+			Target: t, Detach: without(&was, &t), Attach: without(&t, &was), N4: !old || !slices.Equal(was.n4Spots, t.n4Spots),
+		}
+		// One that was started again between two looks may have left its devices as they were.
+		if same := was.process() == t.process(); old && same && !c.N4 && len(c.Detach)+len(c.Attach) == 0 {
 			continue
 		}
 		if err := w.tell(c); err != nil {

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +33,40 @@ func TestChange(t *testing.T) {
 		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
+	}
+}
+
+// TestCompare tells of a UPF, of another process in its place that left its devices as
+// they were, and of its end, and no more.
+func TestCompare(t *testing.T) {
+	var told []Change
+	w := &watcher{
+		known: map[string]Target{}, given: map[string]string{},
+		tell: func(c Change) error { told = append(told, c); return nil },
+	}
+	point := probe.Point{Namespace: "/run/netns/upf", Device: "n3"}
+	at := func(pid int) Target {
+		return Target{Name: "upf", PID: pid, Points: []probe.Point{point}, spots: []spot{{space: 7, index: 3}}, n4Spots: []spot{{space: 7, index: 1}}}
+	}
+	for range 2 {
+		for _, pid := range []int{1, 1, 2, 2, 0} { // 0: none
+			var now []Target
+			if pid != 0 {
+				now = append(now, at(pid))
+			}
+			if err := w.compare(now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	once := []Change{
+		{Target: at(1), Attach: []probe.Point{point}, N4: true},
+		{Target: at(2)},
+		{Target: at(2), Gone: true, Detach: []probe.Point{point}, N4: true},
+	}
+	same := cmp.AllowUnexported(Target{}, spot{})
+	if diff := cmp.Diff(slices.Concat(once, once), told, same); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 // filter is a program as a filter of the qdisc clsact. It is known by its handle, which
 // is that of the process, so that nothing of others is touched.
 type filter struct {
-	place Place
-	attrs netlink.FilterAttrs
+	links  *netlink.Handle // in the device's namespace, of which there may be no path any more; nil: closed
+	device string
+	attrs  netlink.FilterAttrs
 }
 
 // Priorities at the ends of what a filter may have.
@@ -29,7 +30,11 @@ func addFilter(program *ebpf.Program, p Place, d Device) (io.Closer, error) {
 	if err := netlink.QdiscAdd(qdisc); err != nil && !errors.Is(err, unix.EEXIST) {
 		return nil, fmt.Errorf("qdisc clsact on %s (needs CAP_NET_ADMIN): %w", p.Device, err)
 	}
-	f := &filter{place: p, attrs: netlink.FilterAttrs{
+	links, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("filter on %s: %w", p.Device, err)
+	}
+	f := &filter{links: links, device: p.Device, attrs: netlink.FilterAttrs{
 		LinkIndex: d.Index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: uint32(os.Getpid()),
 		Protocol: unix.ETH_P_ALL, Priority: lastPriority,
 	}}
@@ -40,28 +45,30 @@ func addFilter(program *ebpf.Program, p Place, d Device) (io.Closer, error) {
 		f.attrs.Priority = firstPriority
 	}
 	for {
-		err := netlink.FilterAdd(&netlink.BpfFilter{FilterAttrs: f.attrs, Fd: program.FD(), Name: "plumbline-probe", DirectAction: true})
+		err := links.FilterAdd(&netlink.BpfFilter{FilterAttrs: f.attrs, Fd: program.FD(), Name: "plumbline-probe", DirectAction: true})
+		if err == nil {
+			return f, nil
+		}
 		if !errors.Is(err, unix.EEXIST) {
-			return f, wrapped(err, p)
+			links.Close()
+			return nil, fmt.Errorf("filter on %s: %w", p.Device, err)
 		}
 		f.attrs.Handle += 1 << 22 // above what a PID can be: another one of this process
 	}
 }
 
-func wrapped(err error, p Place) error {
-	if err != nil {
-		return fmt.Errorf("filter on %s: %w", p.Device, err)
-	}
-	return nil
-}
-
 // Close takes the filter off. The qdisc stays, which may be others' by now.
 func (f *filter) Close() error {
-	return Within(f.place.Namespace, func() error {
-		err := netlink.FilterDel(&netlink.BpfFilter{FilterAttrs: f.attrs})
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) { // the device has gone
-			return nil
-		}
-		return wrapped(err, f.place)
-	})
+	if f.links == nil {
+		return nil
+	}
+	links := f.links
+	f.links = nil
+	defer links.Close()
+	err := links.FilterDel(&netlink.BpfFilter{FilterAttrs: f.attrs})
+	switch {
+	case err == nil, errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EINVAL): // the device has gone
+		return nil
+	}
+	return fmt.Errorf("filter on %s: %w", f.device, err)
 }

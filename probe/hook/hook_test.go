@@ -188,6 +188,28 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestMoved closes a filter of which the path of the namespace, that of a process, is no
+// more, while the namespace is.
+func TestMoved(t *testing.T) {
+	path := namespace(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "n6"}, PeerName: "far"})
+	space, err := netns.GetFromPath(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { space.Close() })
+	by := fmt.Sprintf("/proc/self/fd/%d", space)
+	c, err := Attach(returning(t, -1), Place{Namespace: by, Device: "n6", clsact: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(space.Close(), c.Close()); err != nil {
+		t.Error(err)
+	}
+	if got := filters(t, Place{Namespace: path, Device: "n6"}, netlink.HANDLE_MIN_INGRESS); got != 0 {
+		t.Errorf("got %d filters, want none", got)
+	}
+}
+
 // TestGone closes what was attached to a device that has gone since.
 func TestGone(t *testing.T) {
 	for _, clsact := range []bool{false, true} {

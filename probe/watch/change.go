@@ -12,23 +12,41 @@ import (
 func (w *Watch) change(c find.Change) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.leaving {
+		return nil
+	}
 	index := slices.IndexFunc(w.upfs, func(u *upf) bool { return u.target.Name == c.Target.Name })
 	if index < 0 {
-		w.config.Log.Info("probe: a further UPF", "upf", c.Target.Name, "why", c.Target.Why)
-		return w.add(c.Target)
+		return w.further(c)
 	}
 	u := w.upfs[index]
 	u.target, u.gone = c.Target, c.Gone
+	w.followNow()
 	if err := w.detach(index, c.Detach); err != nil {
 		// The device went, and the program with it.
 		w.config.Log.Debug("probe: detach", "upf", u.target.Name, "error", err)
 	}
 	w.attach(index, c.Attach)
-	w.settleN4(index)
+	if c.N4 {
+		w.settleN4(index)
+	}
 	if moved(c) {
 		w.settleBeyond(u)
 	}
 	return nil
+}
+
+// further takes up a UPF that is not measured: one more, or one that there was no room
+// for.
+func (w *Watch) further(c find.Change) error {
+	if c.Gone {
+		delete(w.left, c.Target.Name)
+		return nil
+	}
+	if _, known := w.left[c.Target.Name]; !known {
+		w.config.Log.Info("probe: a further UPF", "upf", c.Target.Name, "why", c.Target.Why)
+	}
+	return w.add(c.Target)
 }
 
 // settleN4 listens where the UPF's N4 is now, and nowhere else.
@@ -47,10 +65,12 @@ func (w *Watch) settleN4(index int) {
 }
 
 // Leave takes the points away by which packets come in, so that those that are in the
-// UPFs leave or are lost, and nothing is in flight in the end.
+// UPFs leave or are lost, and nothing is in flight in the end. What changes from then on
+// is not followed.
 func (w *Watch) Leave() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.leaving = true
 	var errs []error
 	for index, u := range w.upfs {
 		var in []probe.Point

@@ -16,6 +16,7 @@ const followEvery = time.Second
 type parts struct {
 	beyond   *beyond.Beyond // nil: delays are not taken apart
 	followed time.Time
+	failed   bool // to follow, the last time
 }
 
 func (w *Watch) openParts() (err error) {
@@ -32,9 +33,13 @@ func (w *Watch) closeParts() error {
 	return w.parts.beyond.Close()
 }
 
-// settleBeyond measures beside a UPF, where its devices are now.
+// settleBeyond measures beside a UPF, where its devices are now, while it runs.
 func (w *Watch) settleBeyond(u *upf) {
-	if w.parts.beyond == nil || u.gone {
+	if w.parts.beyond == nil {
+		return
+	}
+	if u.gone {
+		w.parts.beyond.Leave(u.target.Name)
 		return
 	}
 	const name = "beyond the UPF"
@@ -47,19 +52,18 @@ func (w *Watch) settleBeyond(u *upf) {
 
 // follow follows the files that UPFs read packets from now and then: they may be others
 // by now.
-func (w *Watch) follow() error {
+func (w *Watch) follow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if time.Since(w.parts.followed) < followEvery {
-		return nil
+	if time.Since(w.parts.followed) >= followEvery {
+		w.followNow()
 	}
-	return w.followNow()
 }
 
-// followNow is follow with w.mu held.
-func (w *Watch) followNow() error {
+// followNow is follow with w.mu held. What is not followed, packets of unknown parts tell.
+func (w *Watch) followNow() {
 	if w.parts.beyond == nil {
-		return nil
+		return
 	}
 	w.parts.followed = time.Now()
 	var readers []probe.Reader
@@ -74,7 +78,11 @@ func (w *Watch) followNow() error {
 		}
 		readers = append(readers, found...)
 	}
-	return w.probe.Follow(readers)
+	err := w.probe.Follow(readers)
+	if err != nil && !w.parts.failed {
+		w.config.Log.Warn("probe: not all delays are taken apart", "error", err)
+	}
+	w.parts.failed = err != nil
 }
 
 // Beyond returns what the kernel did with packets between UPFs' TUN devices and other

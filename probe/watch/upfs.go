@@ -2,31 +2,41 @@ package watch
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"plumbline/probe"
 	"plumbline/probe/export"
+	"plumbline/probe/find"
 )
 
-// UPFs says what is measured, and what of it is missing.
+// UPFs says what is measured, and what of it is missing; behind that, by their names, the
+// UPFs that are left out.
 func (w *Watch) UPFs() []export.UPF {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []export.UPF
 	for _, u := range w.upfs {
-		t := &u.target
-		var containers []string
-		for _, c := range t.Containers {
-			containers = append(containers, c.String())
-		}
-		all = append(all, export.UPF{
-			Name: t.Name, PID: t.PID, Command: t.Command, Container: strings.Join(containers, " in "), Namespace: t.Namespace,
-			Datapath: string(t.Datapath), Why: t.Why, N3: addresses(t.N3), N4: addresses(t.N4), Missing: u.missing(),
-		})
+		all = append(all, described(&u.target, u.missing()))
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.left)) {
+		l := w.left[name]
+		all = append(all, described(&l.target, l.err.Error()))
 	}
 	return all
+}
+
+func described(t *find.Target, missing string) export.UPF {
+	var containers []string
+	for _, c := range t.Containers {
+		containers = append(containers, c.String())
+	}
+	return export.UPF{
+		Name: t.Name, PID: t.PID, Command: t.Command, Container: strings.Join(containers, " in "), Namespace: t.Namespace,
+		Datapath: string(t.Datapath), Why: t.Why, N3: addresses(t.N3), N4: addresses(t.N4), Missing: missing,
+	}
 }
 
 // missing says what of a UPF is not measured, and why; empty: nothing.

@@ -39,8 +39,16 @@ type Watch struct {
 	n4     *n4.Monitor // nil: N4 is not listened to
 	parts  parts
 
-	mu   sync.Mutex
-	upfs []*upf // by their index in the probe
+	mu      sync.Mutex
+	upfs    []*upf          // by their index in the probe
+	left    map[string]left // UPFs that run and are not measured, by name
+	leaving bool            // see [Watch.Leave]
+}
+
+// left is a UPF that is left out, and why.
+type left struct {
+	target find.Target
+	err    error
 }
 
 // upf is one UPF that was found, and what stands at it.
@@ -48,7 +56,7 @@ type upf struct {
 	target find.Target
 	at     map[probe.Point]*probe.Attachment
 	n4At   map[find.Place]*n4.Attachment
-	failed map[string]error // by device, why nothing stands there
+	failed map[string]error // by device or what else there would be, why there is none
 	gone   bool
 }
 
@@ -61,7 +69,7 @@ func Open(ctx context.Context, config Config) (*Watch, error) {
 	if err != nil && !(config.Wait && errors.Is(err, find.ErrNone)) {
 		return nil, err
 	}
-	w := &Watch{config: config}
+	w := &Watch{config: config, left: map[string]left{}}
 	if config.Slices != nil {
 		w.config.Probe.Slices = config.Slices.Slices()
 	}
@@ -97,6 +105,9 @@ func (w *Watch) openN4() (err error) {
 // standing is an error if there are UPFs and no point of any.
 func (w *Watch) standing() error {
 	var errs []error
+	for _, l := range w.left {
+		errs = append(errs, l.err)
+	}
 	for _, u := range w.upfs {
 		if len(u.at) > 0 {
 			return nil
@@ -106,12 +117,18 @@ func (w *Watch) standing() error {
 	return errors.Join(errs...)
 }
 
-// add takes one more UPF.
+// add takes one more UPF. One that the probe has no room for is left out, and said so
+// once while it runs.
 func (w *Watch) add(t find.Target) error {
 	index, err := w.probe.AddUPF(t.UPF())
 	if err != nil {
-		return err
+		if _, known := w.left[t.Name]; !known {
+			w.config.Log.Warn("probe: a UPF is left out", "upf", t.Name, "error", err)
+		}
+		w.left[t.Name] = left{t, err}
+		return nil
 	}
+	delete(w.left, t.Name)
 	if w.n4 != nil {
 		same, err := w.n4.AddUPF(n4.UPF{Name: t.Name, N4: t.N4})
 		if err != nil {
@@ -124,11 +141,10 @@ func (w *Watch) add(t find.Target) error {
 	u := &upf{target: t, at: map[probe.Point]*probe.Attachment{}, n4At: map[find.Place]*n4.Attachment{}, failed: map[string]error{}}
 	w.upfs = append(w.upfs, u)
 	if err := w.learnStatic(index, t.Name); err != nil {
-		return err
+		u.failed["slices"] = err
+		w.config.Log.Warn("probe: not all slices are told apart", "upf", t.Name, "error", err)
 	}
-	if err := w.followNow(); err != nil { // or what comes at once is not taken apart
-		return err
-	}
+	w.followNow() // or what comes at once is not taken apart
 	w.attach(index, t.Points)
 	w.attachN4(index)
 	w.settleBeyond(u)
@@ -238,9 +254,7 @@ func (w *Watch) SamplesLost() uint64 { return w.probe.SamplesLost() }
 
 // Read returns what was counted so far, of N4 as well unless that is not listened to.
 func (w *Watch) Read() (*probe.Snapshot, *export.N4, error) {
-	if err := w.follow(); err != nil {
-		return nil, nil, err
-	}
+	w.follow()
 	s, err := w.probe.Read()
 	if err != nil || w.n4 == nil {
 		return s, nil, err
