@@ -1,6 +1,7 @@
 package nfapi
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -143,5 +144,25 @@ func TestEncodeErrors(t *testing.T) {
 	ssb := &DLTTIRequest{PDUs: []DLTTIPDU{{Type: 3, SSB: SSBPDU{PhysCellID: 42, Beamforming: OneBeam(106, 0, 3)}}}}
 	if _, err := OAI2025.EncodeP7(&Header{}, ssb, room); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestViewIsBounded: PRGs that have no octets are not written one by one.
+func TestViewIsBounded(t *testing.T) {
+	m := &ULTTIRequest{PDUs: make([]ULTTIPDU, 255)}
+	for i := range m.PDUs {
+		m.PDUs[i].PRACH.Beamforming.NumPRGs = 0xffff
+	}
+	room := make([]byte, 1<<16)
+	n, err := OAI2025.EncodeP7(&Header{}, m, room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := OAI2025.JSON(P7, room[:n])
+	if err != nil || len(view) > 100*n {
+		t.Fatalf("got %d octets for %d, %v", len(view), n, err)
+	}
+	if again, err := OAI2025.FromJSON(P7, view); err != nil || !bytes.Equal(again, room[:n]) {
+		t.Errorf("not the same octets again: %v", err)
 	}
 }

@@ -166,7 +166,7 @@ func (w *jsonWriter) beams(key string, prgs, size uint16, interfaces uint8, list
 	w.uint(key, uint64(interfaces))
 	w.array("prgs")
 	each := first + int(interfaces)
-	for i := range int(prgs) {
+	for i := range len(list) / max(each, 1) { // none if a PRG has nothing: no octet bounds how many
 		w.element()
 		prg := list[i*each : (i+1)*each]
 		if first == 1 {

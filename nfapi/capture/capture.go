@@ -6,8 +6,9 @@
 // generation of the header says which profile it is, unless one is given. Segments
 // of P7 are put together for each sender, receiver and PHY.
 //
-// Bounds: [maxFlows] connections and as many senders of segments are followed;
-// what comes after is counted and left out.
+// Bounds: [maxFlows] connections and as many senders of segments are followed at
+// once; what comes beyond is counted and left out. A datagram of which no fragment
+// came in [maxWait] packets is given up.
 package capture
 
 import (
@@ -30,6 +31,9 @@ import (
 
 // maxFlows is how many connections, and senders of segments, are followed at once.
 const maxFlows = 64
+
+// maxWait is how many packets a datagram in fragments waits for its next one.
+const maxWait = 4096
 
 // Event is a message, or what should have been one.
 type Event struct {
@@ -82,7 +86,9 @@ func Read(r io.Reader, o Options, f func(*Event) error) (Stats, error) {
 		if err != nil {
 			return d.stats, fmt.Errorf("packet %d: %w", d.stats.Packets+1, err)
 		}
-		d.stats.Packets++
+		if d.stats.Packets++; d.stats.Packets%maxWait == 0 {
+			d.defragment.DiscardOlderThan(count(d.stats.Packets - maxWait))
+		}
 		p := gopacket.NewPacket(b, link(info), gopacket.DecodeOptions{Lazy: true, NoCopy: true})
 		if err := d.packet(p, info.Timestamp); err != nil {
 			return d.stats, err
@@ -136,7 +142,7 @@ func (d *decoder) packet(p gopacket.Packet, at time.Time) error {
 	switch ip := p.NetworkLayer().(type) {
 	case *layers.IPv4:
 		source, target = address(ip.SrcIP), address(ip.DstIP)
-		whole, err := d.defragment.DefragIPv4WithTimestamp(ip, at)
+		whole, err := d.defragment.DefragIPv4WithTimestamp(ip, count(d.stats.Packets))
 		if err != nil || whole == nil {
 			return nil // what is no packet is no message; others come
 		}
@@ -156,6 +162,9 @@ func (d *decoder) packet(p gopacket.Packet, at time.Time) error {
 	}
 	return nil
 }
+
+// count is the number of a packet as a time: that of the capture is as its author likes.
+func count(packet int) time.Time { return time.Unix(0, int64(packet)) }
 
 func address(b []byte) netip.Addr {
 	a, _ := netip.AddrFromSlice(b)
@@ -221,12 +230,15 @@ type assembly struct {
 // p7 puts segments together. A segment with a wrong checksum is told of, and not
 // used.
 func (d *decoder) p7(e *Event, body []byte) error {
+	key := sender{flow{e.From, e.To}, e.Header.PhyID}
+	a := d.segments[key]
 	if e.Header.Whole() {
+		if a != nil && e.Checksum != nfapi.ChecksumWrong {
+			a.Add(&e.Header, body) // its sequence number ends that of the last segments
+		}
 		return d.decode(e, body)
 	}
 	d.stats.Segments++
-	key := sender{flow{e.From, e.To}, e.Header.PhyID}
-	a := d.segments[key]
 	if a == nil {
 		if len(d.segments) == maxFlows {
 			d.stats.Unwatched++
@@ -247,7 +259,7 @@ func (d *decoder) p7(e *Event, body []byte) error {
 	if body = a.Add(&e.Header, body); body == nil {
 		return nil
 	}
-	e.Segments = a.count
+	e.Segments, a.sequence = a.count, -1
 	e.Header.Segment &= 0xff
 	return d.decode(e, body)
 }
@@ -262,7 +274,13 @@ type connection struct {
 
 // tcp joins the octets of a connection and takes messages out of them.
 func (d *decoder) tcp(at time.Time, f flow, t *layers.TCP) error {
-	if !d.isP5(f) || len(t.Payload) == 0 {
+	if !d.isP5(f) {
+		return nil
+	}
+	if t.SYN || t.RST || t.FIN && len(t.Payload) == 0 {
+		delete(d.flows, f) // the next one has other sequence numbers
+	}
+	if len(t.Payload) == 0 {
 		return nil
 	}
 	c := d.flows[f]
@@ -275,13 +293,13 @@ func (d *decoder) tcp(at time.Time, f flow, t *layers.TCP) error {
 		d.flows[f] = c
 	}
 	b := t.Payload
-	switch gap := int32(t.Seq - c.next); {
-	case gap < 0 && int(-gap) >= len(b):
+	switch gap := int(int32(t.Seq - c.next)); {
+	case -gap >= len(b):
 		return nil // sent again
 	case gap < 0:
 		b = b[-gap:]
 	case gap > 0: // not in the capture, or late: begin anew at a boundary of messages
-		d.stats.Lost += int(gap)
+		d.stats.Lost += gap
 		c.buffer = c.buffer[:0]
 	}
 	c.next = t.Seq + uint32(len(t.Payload))
@@ -316,6 +334,10 @@ func (d *decoder) p5(at time.Time, f flow, c *connection) error {
 		e := &Event{At: at, From: f.from, To: f.to, Plane: nfapi.P5, Profile: c.p, Header: h, Segments: 1}
 		if err == nil {
 			err = d.decode(e, body)
+		} else {
+			e.Octets, e.Err = n, err
+			d.stats.Failed++
+			err = d.f(e)
 		}
 		if err != nil {
 			return err

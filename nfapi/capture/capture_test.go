@@ -193,3 +193,74 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestHostileTCP: sequence numbers half the space away, a connection that begins
+// anew, and octets that are no FAPI do not end the reader.
+func TestHostileTCP(t *testing.T) {
+	request, _ := hex.DecodeString("00000100000000000000")
+	f := &file{t: t}
+	f.tcp(100, request)
+	f.tcp(110+1<<31, request) // as far before as behind
+	f.add(&layers.IPv4{Protocol: layers.IPProtocolTCP}, &layers.TCP{SrcPort: 50000, DstPort: 50001, Seq: 50, SYN: true})
+	f.tcp(51, request)
+	for profile, want := range map[nfapi.Profile]Stats{
+		nfapi.OAI2025: {Packets: 4, Messages: 2},
+		nfapi.Aerial:  {Packets: 4, Failed: 2},
+	} {
+		var failed int
+		stats, err := Read(bytes.NewReader(f.pcap()), Options{Profile: &profile, P5Ports: []uint16{50001}}, func(e *Event) error {
+			if e.Err != nil {
+				failed++
+			}
+			return nil
+		})
+		if err != nil || stats != want || failed != want.Failed {
+			t.Errorf("%v: got %+v, %d failed, %v, want %+v", profile, stats, failed, err, want)
+		}
+	}
+}
+
+// TestSequenceComesRound: segments with the number of those before are another
+// message if whole messages came between.
+func TestSequenceComesRound(t *testing.T) {
+	f := &file{t: t}
+	data := encoded(t, nfapi.OAI2025, &nfapi.RXDataIndication{PDUs: []nfapi.RXDataPDU{{PDULength: 900, Payload: make([]byte, 900)}}})
+	h, _, _ := nfapi.OAI2025.ParseP7(data)
+	for range 2 {
+		if err := nfapi.OAI2025.Segments(&h, data, 700, 9, 6, make([]byte, 700), func(b []byte) error {
+			f.udp(b)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		f.udp(encoded(t, nfapi.OAI2025, &nfapi.SlotIndication{}))
+	}
+	var got []int
+	if _, err := Read(bytes.NewReader(f.pcap()), Options{}, func(e *Event) error {
+		got = append(got, e.Segments)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{2, 1, 2, 1}; !slices.Equal(got, want) {
+		t.Errorf("got messages of %v segments, want %v", got, want)
+	}
+}
+
+// TestFragmentsAreGivenUp: a datagram waits for [maxWait] packets, one that is whole
+// in time is a message.
+func TestFragmentsAreGivenUp(t *testing.T) {
+	data := encoded(t, nfapi.OAI2025, &nfapi.RXDataIndication{PDUs: []nfapi.RXDataPDU{{PDULength: 1800, Payload: make([]byte, 1800)}}})
+	for between, want := range map[int]int{maxWait / 2: 1, 3 * maxWait: 0} {
+		f := &file{t: t}
+		f.fragmented(data)
+		last := f.packets[1]
+		f.packets = f.packets[:1]
+		f.udp([]byte("something else"))
+		f.packets = append(f.packets, slices.Repeat(f.packets[1:], between)...)
+		f.packets = append(f.packets, last)
+		if stats, err := Read(bytes.NewReader(f.pcap()), Options{}, func(*Event) error { return nil }); err != nil || stats.Messages != want {
+			t.Errorf("%d packets between: got %+v, %v, want %d messages", between, stats, err, want)
+		}
+	}
+}
