@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -49,31 +50,35 @@ func (m *Monitor) Attach(p Point) (*Attachment, error) {
 	return a, nil
 }
 
-// number returns the number of the point's tap, which nobody is attached to.
+// number returns the number of the point's tap, which nobody is attached to. One more
+// than there is room for gets that of one that was closed.
 func (m *Monitor) number(p Point) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p.UPF < 0 || p.UPF >= len(m.upfs) {
 		return 0, fmt.Errorf("n4: UPF %d of %d", p.UPF, len(m.upfs))
 	}
-	for i, t := range m.taps {
-		if t.Point == p && m.attachments[i] != nil {
+	if i := slices.IndexFunc(m.taps, func(t *tap) bool { return t.Point == p }); i >= 0 {
+		if m.attachments[i] != nil {
 			return 0, fmt.Errorf("n4: %s of %s is attached already", p.Device, m.upfs[p.UPF].Name)
 		}
-		if t.Point == p {
-			return i, nil
-		}
-	}
-	if len(m.taps) >= maxPoints {
-		return 0, fmt.Errorf("n4: %s beside %d points: %w", p.Device, len(m.taps), ErrBound)
+		return i, nil
 	}
 	t := &tap{Point: p}
 	for _, addr := range m.upfs[p.UPF].N4 {
 		t.n4 = append(t.n4, addr16(addr))
 	}
-	m.taps = append(m.taps, t)
-	m.attachments = append(m.attachments, nil)
-	return len(m.taps) - 1, nil
+	if len(m.taps) < maxPoints {
+		m.taps = append(m.taps, t)
+		m.attachments = append(m.attachments, nil)
+		return len(m.taps) - 1, nil
+	}
+	i := slices.Index(m.attachments, nil)
+	if i < 0 {
+		return 0, fmt.Errorf("n4: %s beside %d points: %w", p.Device, len(m.taps), ErrBound)
+	}
+	m.taps[i] = t
+	return i, nil
 }
 
 // lenEthernet is the length of an Ethernet header.
@@ -136,14 +141,22 @@ func loadCollection(tap int, header uint32, ring *ebpf.Map) (*ebpf.Collection, e
 // Close takes the programs off the point, whose counts stay. It may be called twice.
 func (a *Attachment) Close() error {
 	a.once.Do(func() {
-		a.m.mu.Lock()
-		defer a.m.mu.Unlock()
-		lost, err := a.lost()
-		a.m.taps[a.number].count.Lost += lost
-		a.m.attachments[a.number] = nil
-		a.err = errors.Join(err, a.free())
+		a.m.attaching.Lock() // nobody attaches to the point meanwhile
+		defer a.m.attaching.Unlock()
+		a.err = errors.Join(a.leave(), a.free())
 	})
 	return a.err
+}
+
+// leave takes the attachment out of the Monitor. Programs are taken off after it, while
+// datagrams of other points are read.
+func (a *Attachment) leave() error {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	lost, err := a.lost()
+	a.m.taps[a.number].count.Lost += lost
+	a.m.attachments[a.number] = nil
+	return err
 }
 
 // lost is how many datagrams the ring had no room for.

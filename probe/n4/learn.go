@@ -17,6 +17,9 @@ const (
 	maxRules      = 512      // PDRs and Traffic Endpoints of a session, QERs as well
 	maxKeysOfRule = 64
 	keysOfSession = 4 // for so many of each session there is room in all
+
+	// For so much of each session there is room in all; see rule.size.
+	keptOfSession = 32
 )
 
 // learner keeps sessions as accepted messages show them, and tells which keys they have.
@@ -31,6 +34,7 @@ type learner struct {
 	byPeers   map[association]map[*session]struct{}
 	owners    map[ownerKey]*session // who learnt a key last
 	held      int                   // octets
+	kept      int                   // of all sessions
 	accept    uint64
 	undecoded uint64
 	full      uint64
@@ -108,7 +112,7 @@ func (l *learner) onEstablishment(e *entry, response []byte) {
 	}
 	l.accept++
 	s.snssai = request.SNSSAI
-	s.dnn = unique.Make(request.APNDNN.String()).Value()
+	s.dnn = nameOf(request.APNDNN)
 	s.create(request.CreatePDRs, request.CreateTEPs, request.CreateQERs)
 	s.chosen(answer.CreatedPDRs, answer.CreatedTEPs)
 	l.settle(s)
@@ -141,6 +145,9 @@ func (l *learner) onModification(e *entry, response []byte) {
 // onAssociation ends all sessions of an association: it was released, or set up anew by
 // who does not ask to retain them. Source: TS 29.244 V18.6.0, 6.2.6.2.2.
 func (l *learner) onAssociation(e *entry) {
+	if e.key.kind == pfcp.MsgAssociationSetupRequest && e.body == nil {
+		return // counted when it was not held; it may ask to retain them
+	}
 	if find(e.body, pfcp.IEPFCPSessionRetentionInformation) != nil {
 		return
 	}
@@ -191,6 +198,7 @@ func (l *learner) end(s *session) {
 		delete(l.sessions, key)
 	}
 	l.count--
+	l.kept -= s.kept
 	delete(l.byPeers[s.peers], s)
 	if len(l.byPeers[s.peers]) == 0 {
 		delete(l.byPeers, s.peers)
@@ -222,19 +230,35 @@ func (l *learner) settle(s *session) {
 	}
 }
 
-// trim drops what is beyond the bounds of one session.
+// trim drops what is beyond the bounds of one session, and of all together.
 func (l *learner) trim(s *session) {
 	if len(s.rules) > maxRules || len(s.qfis) > maxRules {
 		l.full++
-		s.rules = s.rules[:min(len(s.rules), maxRules)]
-		s.qfis = s.qfis[:min(len(s.qfis), maxRules)]
+		s.rules = slices.Clone(s.rules[:min(len(s.rules), maxRules)])
+		s.qfis = slices.Clone(s.qfis[:min(len(s.qfis), maxRules)])
 	}
 	for i := range s.rules {
 		if r := &s.rules[i]; len(r.keys) > maxKeysOfRule {
 			l.full++
-			r.keys = r.keys[:maxKeysOfRule]
+			r.keys = slices.Clone(r.keys[:maxKeysOfRule])
 		}
 	}
+	l.kept -= s.kept
+	room := keptOfSession*l.bound - l.kept
+	if s.kept = len(s.qfis) / qfisOfUnit; s.kept > room {
+		l.full++
+		s.qfis, s.kept = nil, 0
+	}
+	for i := range s.rules {
+		size := s.rules[i].size()
+		if s.kept+size > room {
+			l.full += uint64(len(s.rules) - i)
+			s.rules = slices.Clone(s.rules[:i])
+			break
+		}
+		s.kept += size
+	}
+	l.kept += s.kept
 }
 
 // learnKey learns a key of a session. What the file says of packets comes before it.

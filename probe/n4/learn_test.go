@@ -172,6 +172,21 @@ func TestLearn(t *testing.T) {
 			w.up(3, octets(t, message.NewAssociationSetupResponse(2, upNode, accept)))
 		}, known},
 
+		{"and nobody knows whether sessions are retained", "", func(w *wire) {
+			w.session(1, 9, usual, created)
+			w.learner.held += maxHeld
+			w.cp(2, octets(t, message.NewAssociationSetupRequest(2, cpNode)))
+			w.learner.held -= maxHeld
+			w.learner.full = 0
+			w.up(3, octets(t, message.NewAssociationSetupResponse(2, upNode, accept)))
+		}, known},
+		{"a name that a terminal would obey", "", func(w *wire) {
+			w.session(1, 9, ies{pdr(1, access(fteid(5), ie.New(ie.NetworkInstance, []byte("a\x1b[2Jb\xff"))))}, nil)
+		}, map[string]string{"0x5": "a?[2Jb\ufffd"}},
+		{"a name that is too long", "", func(w *wire) {
+			w.session(1, 9, ies{pdr(1, access(fteid(5))), ie.New(ie.APNDNN, make([]byte, maxName+1))}, nil)
+		}, map[string]string{"0x5": ""}},
+
 		{"slices by name", "slices: [{name: embb, sst: 1, sd: \"010203\"}, {name: rest, sst: 1}]",
 			func(w *wire) { w.session(1, 9, usual, created) }, map[string]string{"0x80000001": "embb", "10.45.0.3/32": "embb"}},
 		{"by QFI, of a QER and of a PDI", "slices: [{name: voice, qfis: [5]}, {name: video, qfis: [6]}]", func(w *wire) {
@@ -240,8 +255,42 @@ func TestLearnBounds(t *testing.T) {
 	for i := range 3 {
 		w.remove(uint32(20+i), []uint64{2, 3, 9}[i])
 	}
-	if l := w.learner.snapshot(); l.Sessions != 0 || l.Keys != 0 || len(w.learnt) != 0 || len(w.learner.byPeers) != 0 || len(w.learner.sessions) != 0 {
+	if l := w.learner.snapshot(); l.Sessions != 0 || l.Keys != 0 || len(w.learnt) != 0 || len(w.learner.byPeers) != 0 || len(w.learner.sessions) != 0 || w.learner.kept != 0 {
 		t.Errorf("after all: got %+v, %v", l, w.learnt)
+	}
+}
+
+// TestKeptBound changes sessions of many rules and QERs: what is kept of all together is
+// bounded, and is nothing after their end.
+func TestKeptBound(t *testing.T) {
+	const sessions = 20
+	w := newWire(t, Config{Sessions: sessions})
+	for i := range sessions {
+		var request ies
+		for id := range 100 {
+			request = append(request, pdr(uint16(id+1), access(fteid(uint32(1+i*1000+id)))), qer(uint32(id+1), 5))
+		}
+		w.session(uint32(i), uint64(i+1), request, nil)
+		w.modify(uint32(100+i), uint64(i+1), ies{ie.NewRemovePDR(ie.NewPDRID(7))}, nil)
+	}
+	l, kept := w.learner, 0
+	for _, s := range l.sessions {
+		kept += len(s.qfis) / qfisOfUnit
+		for i := range s.rules {
+			kept += s.rules[i].size()
+		}
+		if cap(s.rules) > 2*maxRules {
+			t.Errorf("room for %d rules of one session", cap(s.rules))
+		}
+	}
+	if kept != l.kept || kept > keptOfSession*sessions || kept < keptOfSession*sessions/2 || l.full == 0 {
+		t.Errorf("keeps %d by its count, %d in fact, %d for which there was no room: want up to %d", l.kept, kept, l.full, keptOfSession*sessions)
+	}
+	for i := range sessions {
+		w.remove(uint32(200+i), uint64(i+1))
+	}
+	if l.kept != 0 || len(l.owners) != 0 || len(w.learnt) != 0 {
+		t.Errorf("after all: keeps %d, %d keys", l.kept, len(l.owners))
 	}
 }
 

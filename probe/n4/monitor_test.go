@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -251,6 +253,30 @@ func TestAttach(t *testing.T) {
 	if err != nil || len(s.Points) != 1 || s.Points[0].Datagrams != 4 || s.Series[0].Answered != 2 || s.Series[0].UPF != "late" {
 		t.Errorf("got %+v, %v, want 4 datagrams at 1 point", s, err)
 	}
+}
+
+// TestPointsReplaced comes to more points than there is room for: those that were closed
+// make room, others do not.
+func TestPointsReplaced(t *testing.T) {
+	m := open(t, Config{UPFs: []UPF{{Name: "a"}}})
+	first := attach(t, m, Point{Device: "lo"})
+	for i := range maxPoints + 5 {
+		if n, err := m.number(Point{Device: strconv.Itoa(i)}); n == first.number || err != nil {
+			t.Fatalf("point %d: got %d, %v", i, n, err)
+		}
+	}
+	s, err := m.Read()
+	if err != nil || len(s.Points) != maxPoints || s.Points[first.number].Device != "lo" {
+		t.Errorf("got %d points, %v, want %d with lo", len(s.Points), err, maxPoints)
+	}
+	closed := slices.Clone(m.attachments)
+	for i := range m.attachments {
+		m.attachments[i] = first // as if somebody were there
+	}
+	if _, err := m.number(Point{Device: "more"}); !errors.Is(err, ErrBound) {
+		t.Errorf("more than %d points: got %v", maxPoints, err)
+	}
+	m.attachments = closed
 }
 
 // TestAttachMistakes wants errors that say what is wrong.

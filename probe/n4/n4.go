@@ -157,7 +157,7 @@ type Learnt struct {
 	Keys      uint64 // of these
 	Accepted  uint64 // session messages that were accepted and learnt from
 	Undecoded uint64 // session messages that could not be read
-	Full      uint64 // sessions and keys for which there was no room
+	Full      uint64 // sessions, rules and keys for which there was no room
 	Refused   uint64 // errors of Config.Learn and Config.Forget
 }
 
@@ -166,6 +166,6 @@ type Snapshot struct {
 	At          time.Time
 	MonotonicNs uint64
 	Series      []Series     // by UPF, role and type
-	Points      []PointCount // in the order of Attach, closed ones included
+	Points      []PointCount // in the order of Attach, closed ones included until others need their room
 	Learnt      Learnt
 }

@@ -52,37 +52,41 @@ func (p *pairing) take(d *datagram) {
 	if d.fragment {
 		c.Fragments++
 	}
+	malformed := false
 	for rest, n := d.payload, 0; len(rest) > 0; n++ {
 		if n == 1 {
 			c.Bundles++
 		}
 		h, body, more, err := pfcp.Parse(rest)
-		if err != nil && !d.fragment || errors.Is(err, pfcp.ErrShort) {
-			c.Malformed++
-		}
 		if errors.Is(err, pfcp.ErrShort) {
-			return
+			malformed = true
+			break
 		}
 		// Else the header is whole, and somebody may answer it.
-		p.message(d, h, body)
+		known := p.message(d, h, body)
+		malformed = malformed || !known || err != nil && !d.fragment
 		rest = more
+	}
+	if malformed {
+		c.Malformed++
 	}
 }
 
-// message takes in one message. Its body is empty if the message is not whole.
-func (p *pairing) message(d *datagram, h pfcp.Header, body []byte) {
-	c := &d.tap.count
-	c.Messages++
+// message takes in one message, unless its type is none of PFCP. Its body is empty if the
+// message is not whole.
+func (p *pairing) message(d *datagram, h pfcp.Header, body []byte) (known bool) {
+	d.tap.count.Messages++
 	switch request := requestOf[h.Type]; {
 	case h.Type == pfcp.MsgVersionNotSupportedResponse:
 		p.refusal(d, h)
 	case request == 0:
-		c.Malformed++
+		return false
 	case request == h.Type:
 		p.request(d, h, body)
 	default:
 		p.response(d, h, body, request)
 	}
+	return true
 }
 
 // key is that of a transaction; the requester comes first.

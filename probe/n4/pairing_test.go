@@ -210,6 +210,19 @@ func TestFragment(t *testing.T) {
 	}
 }
 
+// TestMalformed wants a datagram counted once, whatever is wrong with it.
+func TestMalformed(t *testing.T) {
+	w := newWire(t, Config{})
+	version, unknown := deletion(t, 1, 5), deletion(t, 2, 5)
+	version[0], version[1] = 0x41, 99
+	unknown[0], unknown[1] = 0x25, 99 // FO: more follow
+	w.cp(0, version)
+	w.cp(1, slices.Concat(unknown, unknown, []byte{0x20}))
+	if c := w.tap.count; c.Malformed != 2 || c.Messages != 3 || c.Bundles != 1 || c.Datagrams != 2 {
+		t.Errorf("got %+v, want 2 malformed datagrams of 3 messages", c)
+	}
+}
+
 // TestRole asks who sends heartbeats, by what is known before.
 func TestRole(t *testing.T) {
 	association := func(t *testing.T, features ...*ie.IE) []byte {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"net/netip"
 	"slices"
+	"strings"
+	"unicode"
+	"unique"
 
 	"plumbline/pfcp"
 	"plumbline/probe"
@@ -25,13 +28,36 @@ type rule struct {
 	core    bool        // towards N6
 }
 
+// qfisOfUnit is how many QFIs take as much room as a key.
+const qfisOfUnit = 8
+
+// size is about how much room a rule takes, in keys.
+func (r *rule) size() int { return 2 + len(r.keys) + len(r.qers)/qfisOfUnit }
+
+// maxName is the length of a name beyond which it is none. A DNN has up to 100 octets.
+// Source: TS 23.003 V18, 9.1.
+const maxName = 255
+
+// nameOf is a name that a stranger has sent, kept once, and fit for a terminal.
+func nameOf(n pfcp.Name) string {
+	if len(n) > maxName {
+		return ""
+	}
+	return unique.Make(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, n.String())).Value()
+}
+
 // detect takes what a PDI says.
 func (r *rule) detect(d *pfcp.PDI) {
 	r.keys = addTunnel(r.keys, d.FTEID)
 	r.keys = addUEs(r.keys, d.UEIPAddresses)
 	r.keys = addFramed(r.keys, &d.FramedRoutes)
 	r.qfis = d.QFIs
-	r.network = d.NetworkInstance.String()
+	r.network = nameOf(d.NetworkInstance)
 	r.core = d.SourceInterface == pfcp.InterfaceCore || d.SourceInterface == pfcp.InterfaceSGiLAN
 }
 
@@ -64,7 +90,7 @@ func (r *rule) endpoint(p *pfcp.TrafficEndpoint) {
 		r.qfis = p.QFIs
 	}
 	if len(p.NetworkInstance) > 0 {
-		r.network = p.NetworkInstance.String()
+		r.network = nameOf(p.NetworkInstance)
 	}
 }
 

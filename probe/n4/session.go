@@ -19,6 +19,7 @@ type session struct {
 	rules  []rule
 	qfis   []qerQFI
 	learnt []learntKey
+	kept   int // what the rules and QFIs take of the room of all
 }
 
 // sessionKey is where a UP function has a session: at the address where it was
