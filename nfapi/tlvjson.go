@@ -47,8 +47,8 @@ func (k tlvKind) width() int {
 	return 0
 }
 
-// writeTLVs writes each TLV with its name and a value of its type; one whose length
-// is not that of its type has its octets.
+// writeTLVs writes each TLV with its name and a value of its type; several u8 are a
+// list, any other whose length is not that of its type has its octets.
 func writeTLVs(w *jsonWriter, list []TLV, p Profile, id MessageID) {
 	w.array("tlvs")
 	for i := range list {
@@ -83,7 +83,7 @@ func writeTLVValue(w *jsonWriter, v []byte, kind tlvKind, p Profile) {
 		w.uint("value", uint64(o.Uint32(v)))
 	case kind == kindS32 && len(v) == 4:
 		w.int("value", int64(int32(o.Uint32(v))))
-	case kind == kindU8s:
+	case kind == kindU8s, kind == kindU8 && len(v) > 1: // Aerial has the TDD table in one TLV
 		writeNumbers(w, "value", v)
 	case kind == kindU16s && len(v)%2 == 0:
 		w.array("value")

@@ -159,6 +159,7 @@ local function tlvs(c, tree, scope)
       local entries = c.little and c.tvb(c.at - 2, 2):le_uint() or c.tvb(c.at - 2, 2):uint()
       range(c, math.min(2, c.limit - c.at), "padding")
       for _ = 1, entries do
+        if c.at + 4 > c.limit then error({ what = "config_tlvs_to_report_list", at = c.at }) end
         local size = c.tvb(c.at + 2, 1):uint()
         range(c, 4 + (-size) % 4, "config_tlvs_to_report_list")
       end
@@ -326,6 +327,7 @@ local function p5(tvb, pinfo, root)
   while at < tvb:len() do
     local rest = tvb(at):tvb()
     local n, total, profile = p5_header(rest)
+    if n and total > 1048576 then return at end -- no message: do not wait for the rest of it
     if not n or rest:len() < total then
       pinfo.desegment_offset = at
       pinfo.desegment_len = n and total - rest:len() or DESEGMENT_ONE_MORE_SEGMENT
