@@ -39,15 +39,16 @@ func newProbeLive(out *os.File, c *probeRunCommand) *probeLive {
 	return v
 }
 
-// show draws how things are now.
+// show draws how things are now. It is for the goroutine that closes.
 func (v *probeLive) show(r *probeRun) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	s := v.screen
 	if s == nil {
 		return
 	}
-	s.elapsed, s.upfs, s.live, s.n4, s.samples = r.recorder.Elapsed(), r.watch.UPFs(), r.recorder.Live(), r.n4, r.counted()
+	upfs := r.watch.UPFs() // waits while the watch logs, which waits for v.mu
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s.elapsed, s.upfs, s.live, s.n4, s.samples = r.recorder.Elapsed(), upfs, r.recorder.Live(), r.n4, r.counted()
 	s.notes = v.logged[max(0, len(v.logged)-probeNotes):]
 	width, height := terminalSize(v.out)
 	v.painter.paint(s.render(width, height-1))

@@ -3,11 +3,13 @@ package find_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,10 +61,12 @@ type bed struct {
 
 const serverPort = 7000
 
+var beds atomic.Int32 // so far
+
 // newBed starts a UPF and establishes a session.
 func newBed(t *testing.T, kind dut.Kind, onAStick bool) *bed {
 	t.Helper()
-	top, err := topology.New(topology.Config{Name: "plt-find", OnAStick: onAStick, Offload: kind.Offloads})
+	top, err := topology.New(topology.Config{Name: fmt.Sprintf("plt-find-%d", beds.Add(1)), OnAStick: onAStick, Offload: kind.Offloads})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,12 +97,13 @@ func newDevice(l netlink.Link) device {
 	return d
 }
 
-// readPrograms notes the programs of tcx and clsact at what each device receives.
+// readPrograms notes the programs of tcx and clsact at what each device receives, once.
 func (n *namespace) readPrograms() error {
+	if len(n.devices) == 0 || n.devices[0].ingress != nil {
+		return nil
+	}
 	for i := range n.devices {
-		if n.devices[i].ingress == nil {
-			n.devices[i].ingress = map[uint32]bool{}
-		}
+		n.devices[i].ingress = map[uint32]bool{}
 	}
 	n.readFilters()
 	return n.do(func() error {

@@ -87,6 +87,7 @@ func TestFindsUPFs(t *testing.T) {
 			name += " on a stick"
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, kindOf(t, tc.name), tc.onAStick)
 			target := b.find(t)
 			if target.Datapath != tc.datapath || target.Missing != "" {

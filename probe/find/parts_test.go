@@ -25,6 +25,7 @@ func TestParts(t *testing.T) {
 		{"open5gs-tap", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, kindOf(t, tc.name), false)
 			w := watched(t, watch.Config{
 				Selector: find.Selector{PID: b.upf.PID()}, Probe: probe.Config{Timeout: timeout, Parts: true}, NoN4: true,

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
 
 	"plumbline/probe"
 )
@@ -282,5 +283,17 @@ func TestGivenDevices(t *testing.T) {
 				t.Errorf("missing: got %q, want %q", targets[0].Missing, tc.missing)
 			}
 		})
+	}
+}
+
+// TestSettleGone: a namespace that ends while it is looked at keeps nothing from being
+// found elsewhere.
+func TestSettleGone(t *testing.T) {
+	m, n := bed(lo)
+	n.path, n.links = "/run/netns/plt-find-none", &netlink.Handle{}
+	c := &candidate{process: &process{pid: 10, space: hostSpace, sockets: []socket{gtpuAt("10.3.0.1")}, programs: map[uint32]bool{7: true}}}
+	m.spaces[hostSpace].links, m.spaces[hostSpace].devices = &netlink.Handle{}, []device{lo}
+	if err := m.settle(c, nil); err != nil || c.space != m.spaces[hostSpace] {
+		t.Errorf("got %v in %+v, want it in its own namespace", err, c.space)
 	}
 }

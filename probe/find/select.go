@@ -96,7 +96,9 @@ func (m *machine) settle(c *candidate, held map[uint32]bool) error {
 			c.n4 = n
 		}
 		if len(c.programs) > 0 {
-			if err := n.readPrograms(); err != nil {
+			if err := n.readPrograms(); ended(err) {
+				continue
+			} else if err != nil {
 				return err
 			}
 		}

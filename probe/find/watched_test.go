@@ -21,6 +21,7 @@ import (
 func TestMeasuredOverRestart(t *testing.T) {
 	for _, datapath := range []string{upf.DatapathTUN, upf.DatapathXDP} {
 		t.Run(datapath, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, kindOf(t, datapath), false)
 			w, err := watch.Open(t.Context(), watch.Config{
 				Selector: find.Selector{Netns: b.UPF.Name}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),

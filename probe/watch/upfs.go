@@ -74,8 +74,8 @@ func (w *Watch) Names() []string {
 	return names
 }
 
-// Entry returns the device by which packets of a UPF and direction come in; empty: it
-// is not known.
+// Entry returns the device by which packets of a UPF and direction come in, or came in
+// until it was left; empty: it is not known.
 func (w *Watch) Entry(name string, d probe.Direction) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,8 +85,11 @@ func (w *Watch) Entry(name string, d probe.Direction) string {
 	}
 	var devices []string
 	for _, u := range w.upfs {
-		for p := range u.at {
-			if u.target.Name == name && p.Way == probe.In && (p.Side == side || p.Side == probe.Both) {
+		if u.target.Name != name {
+			continue
+		}
+		for _, p := range u.target.Points { // also those that were left: samples come later
+			if p.Way == probe.In && (p.Side == side || p.Side == probe.Both) && u.failed[p.Device] == nil {
 				devices = append(devices, p.Device)
 			}
 		}

@@ -28,17 +28,25 @@ func TestMissing(t *testing.T) {
 }
 
 // TestEntry: a device is one by which packets of the direction come in, if it is on that
-// side, or on both.
+// side, or on both, and a program stands there or did.
 func TestEntry(t *testing.T) {
-	at := map[probe.Point]*probe.Attachment{
-		{Device: "n3", Way: probe.In, Side: probe.N3}:   nil,
-		{Device: "n3", Way: probe.Out, Side: probe.N3}:  nil,
-		{Device: "n9", Way: probe.In, Side: probe.N3}:   nil,
-		{Device: "tun", Way: probe.In, Side: probe.N6}:  nil,
-		{Device: "tun", Way: probe.Out, Side: probe.N6}: nil,
+	at := []probe.Point{
+		{Device: "n9", Way: probe.In, Side: probe.N3},
+		{Device: "n3", Way: probe.In, Side: probe.N3},
+		{Device: "n3", Way: probe.Out, Side: probe.N3},
+		{Device: "none", Way: probe.In, Side: probe.N3},
+		{Device: "tun", Way: probe.In, Side: probe.N6},
+		{Device: "tun", Way: probe.Out, Side: probe.N6},
 	}
-	stick := map[probe.Point]*probe.Attachment{{Device: "eth0", Way: probe.In}: nil, {Device: "eth0", Way: probe.Out}: nil}
-	w := &Watch{upfs: []*upf{{target: find.Target{Name: "a"}, at: at}, {target: find.Target{Name: "b"}, at: stick}}}
+	stick := []probe.Point{{Device: "eth0", Way: probe.In}, {Device: "eth0", Way: probe.Out}}
+	w := &Watch{upfs: []*upf{
+		{target: find.Target{Name: "a", Points: at}, failed: map[string]error{"none": errors.New("no program stands there")}},
+		{target: find.Target{Name: "b", Points: stick}},
+	}}
+	// In the end samples are still on their way.
+	if err := w.Leave(); err != nil {
+		t.Fatal(err)
+	}
 	got := []string{
 		w.Entry("a", probe.Uplink), w.Entry("a", probe.Downlink), w.Entry("b", probe.Uplink), w.Entry("b", probe.Downlink), w.Entry("c", probe.Uplink),
 	}

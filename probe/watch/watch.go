@@ -28,8 +28,8 @@ type Config struct {
 	Probe    probe.Config  // UPFs and Slices are filled in
 	Slices   *slicemap.Map // nil: slices are learnt from N4 alone
 	NoN4     bool
-	Wait     bool // no UPF is no error: one may come
-	Log      *slog.Logger
+	Wait     bool         // no UPF is no error: one may come
+	Log      *slog.Logger // waits for nothing that waits for the Watch
 }
 
 // Watch is a probe at UPFs.
