@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/gopacket/gopacket"
@@ -33,6 +34,9 @@ func newRig(t testing.TB, c Config) *rig {
 	t.Helper()
 	if c.UPFs == nil {
 		c.UPFs = []UPF{{Name: "a", N3: []netip.Addr{upfAddr}}}
+	}
+	if c.Timeout == 0 {
+		c.Timeout = time.Minute // on a busy machine a second may pass between two packets of a test
 	}
 	p, err := Open(c)
 	if err != nil {

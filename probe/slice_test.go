@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
 )
 
 // TestSlices asks by which key packets find their slice.
@@ -106,7 +109,9 @@ func TestSliceByPrefixWithNAT(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.pass(n6In, frame(udp(hostAddr, ueAddr, numbered(1, 60))))
-	if got := r.snapshot().account("embb", Downlink).In; got != 1 {
-		t.Errorf("got %d packets, want 1", got)
+	segment := append(ip(hostAddr, ueAddr, &layers.TCP{SrcPort: 80, DstPort: 4000, ACK: true}), gopacket.Payload(numbered(2, 60)))
+	r.pass(n6In, frame(serialize(segment...)))
+	if got := r.snapshot().account("embb", Downlink).In; got != 2 {
+		t.Errorf("got %d packets, want 2", got)
 	}
 }

@@ -47,13 +47,8 @@ type Iperf struct {
 
 // StartIperf begins a stream. End it with [Iperf.Wait], or [Iperf.Kill].
 func StartIperf(ctx context.Context, at Place, s Stream) (*Iperf, error) {
-	port := strconv.Itoa(int(at.ServerPort))
-	server, err := Start(at.DN, "", "iperf3", "--server", "--one-off", "--forceflush", "--bind", at.DNAddress.String(), "--port", port)
+	server, err := IperfServer(ctx, at)
 	if err != nil {
-		return nil, err
-	}
-	if err := listening(ctx, at.DN, server, "tcp", at.ServerPort); err != nil {
-		server.Kill()
 		return nil, err
 	}
 	client, err := startApart(at.UE, s.arguments(at)...)
@@ -62,6 +57,20 @@ func StartIperf(ctx context.Context, at Place, s Stream) (*Iperf, error) {
 		return nil, err
 	}
 	return &Iperf{client, server, s}, nil
+}
+
+// IperfServer starts the server of one test, and returns when it listens.
+func IperfServer(ctx context.Context, at Place) (*Process, error) {
+	server, err := Start(at.DN, "", "iperf3", "--server", "--one-off", "--forceflush", "--bind", at.DNAddress.String(),
+		"--port", strconv.Itoa(int(at.ServerPort)))
+	if err != nil {
+		return nil, err
+	}
+	if err := listening(ctx, at.DN, server, "tcp", at.ServerPort); err != nil {
+		server.Kill()
+		return nil, err
+	}
+	return server, nil
 }
 
 func (s Stream) arguments(at Place) []string {
@@ -80,7 +89,7 @@ func (s Stream) arguments(at Place) []string {
 // Wait returns what arrived when the stream is over. limit is how much longer than the
 // stream that may take.
 func (i *Iperf) Wait(ctx context.Context, limit time.Duration) (Streamed, error) {
-	out, err := i.client.wait(ctx, i.stream.Duration+limit)
+	out, err := i.client.Wait(ctx, i.stream.Duration+limit)
 	i.server.Kill()
 	if err != nil {
 		return Streamed{}, errors.Join(err, iperfError(i.client.out.Bytes()))
@@ -89,7 +98,7 @@ func (i *Iperf) Wait(ctx context.Context, limit time.Duration) (Streamed, error)
 }
 
 // Exited is an error if the client has ended already.
-func (i *Iperf) Exited() error { return i.client.exited() }
+func (i *Iperf) Exited() error { return i.client.Exited() }
 
 // Kill ends both programs.
 func (i *Iperf) Kill() {

@@ -26,7 +26,7 @@ func listening(ctx context.Context, ns *topology.Namespace, p *Process, protocol
 		}
 		select {
 		case <-p.ended:
-			return p.exited()
+			return p.Exited()
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(listenEvery):

@@ -111,9 +111,9 @@ func (p *Process) ends(s syscall.Signal, grace time.Duration) bool {
 	}
 }
 
-// wait returns what the program wrote when it has ended with exit status 0. At ctx's
+// Wait returns what the program wrote when it has ended with exit status 0. At ctx's
 // end or after limit it is killed.
-func (p *Process) wait(ctx context.Context, limit time.Duration) ([]byte, error) {
+func (p *Process) Wait(ctx context.Context, limit time.Duration) ([]byte, error) {
 	var err error
 	select {
 	case <-p.ended:
@@ -130,8 +130,8 @@ func (p *Process) wait(ctx context.Context, limit time.Duration) ([]byte, error)
 	return p.out.Bytes(), nil
 }
 
-// exited is an error if the program has ended already.
-func (p *Process) exited() error {
+// Exited is an error if the program has ended already.
+func (p *Process) Exited() error {
 	select {
 	case <-p.ended:
 		return p.failure(errors.Join(errors.New("ended early"), p.status))

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"plumbline/lab/scratch"
 )
 
 // The scenarios of both ends: a call with RTP for as long as -d says. RTP is
@@ -56,7 +58,7 @@ const (
 // StartCalls begins to make calls. End them with [Phone.Stop] or [Phone.Kill].
 func StartCalls(ctx context.Context, at Place, c Calls) (phone *Phone, err error) {
 	p := &Phone{calls: c}
-	if p.dir, err = os.MkdirTemp("", "plumb-sip-"); err != nil {
+	if p.dir, err = scratch.Directory("sip"); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -106,7 +108,7 @@ func host(a netip.Addr) string {
 }
 
 // Exited is an error if an end has ended already.
-func (p *Phone) Exited() error { return errors.Join(p.caller.exited(), p.answerer.exited()) }
+func (p *Phone) Exited() error { return errors.Join(p.caller.Exited(), p.answerer.Exited()) }
 
 // Stop lets the calls end that there are, and returns what came of all.
 func (p *Phone) Stop() (Called, error) {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"plumbline/lab/scratch"
 )
 
 // Downloads is one file, got again and again.
@@ -49,7 +51,7 @@ type Web struct {
 // StartWeb begins to download. End it with [Web.Stop] or [Web.Kill].
 func StartWeb(ctx context.Context, at Place, d Downloads) (web *Web, err error) {
 	w := &Web{at: at, loads: d, done: make(chan struct{})}
-	if w.dir, err = os.MkdirTemp("", "plumb-web-"); err != nil {
+	if w.dir, err = scratch.Directory("web"); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -154,7 +156,7 @@ func (w *Web) download(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	out, err := p.wait(ctx, longest)
+	out, err := p.Wait(ctx, longest)
 	if err != nil {
 		return 0, err
 	}
@@ -180,7 +182,7 @@ func parseCurl(out string) (octets uint64, took time.Duration, err error) {
 func (w *Web) Exited() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return errors.Join(w.server.exited(), w.failed)
+	return errors.Join(w.server.Exited(), w.failed)
 }
 
 // Stop ends it, the download under way as well, and returns what was got.

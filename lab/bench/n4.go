@@ -14,6 +14,7 @@ import (
 	"plumbline/lab/host"
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
+	"plumbline/lab/scratch"
 	"plumbline/lab/system"
 	"plumbline/lab/topology"
 	"plumbline/pfcp"
@@ -142,7 +143,7 @@ func n4One(ctx context.Context, c N4Config, v n4Variant, cpus []int, out *report
 func (r *n4Run) start(ctx context.Context, cpus []int) error {
 	var err error
 	if r.variant.store {
-		if r.directory, err = os.MkdirTemp("", "plumb-n4-"); err != nil {
+		if r.directory, err = scratch.Directory("n4"); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"plumbline/lab/n4load"
+	"plumbline/lab/scratch"
 	"plumbline/upf"
 )
 
@@ -72,7 +73,7 @@ func (d *Instance) start() error {
 			return fmt.Errorf("%s: %w", d.Kind.Name, err)
 		}
 	}
-	if d.dir, err = os.MkdirTemp("", "plumb-dut-"); err != nil {
+	if d.dir, err = scratch.Directory("dut"); err != nil {
 		return err
 	}
 	plan, err := d.Kind.Plan(&d.Place, d.dir)

@@ -9,9 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
+	"plumbline/lab/apps"
 	"plumbline/lab/topology"
 )
 
@@ -34,7 +32,7 @@ type Flow struct {
 }
 
 // Test is a flow on its way.
-type Test struct{ client, server *process }
+type Test struct{ client, server *apps.Process }
 
 // Result is what iperf3 says at the end.
 type Result struct {
@@ -42,24 +40,24 @@ type Result struct {
 	Retransmits int     // segments, by the sender
 }
 
+const iperfPort = 5201
+
 // Start begins the flow. End it with Wait or Kill.
 func Start(ctx context.Context, t *topology.Topology, f Flow) (*Test, error) {
-	address := t.N6.Peer.Address.Addr().String()
-	server, err := spawn(ctx, t.DN, "iperf3", "--server", "--one-off", "--bind", address)
+	address := t.N6.Peer.Address.Addr()
+	server, err := apps.IperfServer(ctx, apps.Place{DN: t.DN, DNAddress: address, ServerPort: iperfPort})
 	if err != nil {
 		return nil, err
 	}
-	if err := listening(ctx, t.DN, server); err != nil {
-		return nil, err
-	}
-	args := []string{"iperf3", "--client", address, "--bind", f.UE.Address.String(), "--json", "--connect-timeout", "5000",
+	args := []string{"iperf3", "--client", address.String(), "--bind", f.UE.Address.String(), "--json", "--connect-timeout", "5000",
 		"--time", seconds(f.Duration), "--omit", seconds(f.Omit)}
 	if f.Downlink {
 		args = append(args, "--reverse")
 	}
-	client, err := spawn(ctx, t.GNB, args...)
+	client, err := apps.Start(t.GNB, "", args...)
 	if err != nil {
-		return nil, errors.Join(err, server.kill())
+		server.Kill()
+		return nil, err
 	}
 	return &Test{client, server}, nil
 }
@@ -68,25 +66,21 @@ func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second))
 
 // Kill ends the test in its middle; that it had ended already is an error.
 func (t *Test) Kill() error {
-	early := t.client.exited()
-	return errors.Join(early, t.client.kill(), t.server.kill())
+	early := t.client.Exited()
+	t.client.Kill()
+	t.server.Kill()
+	return early
 }
 
 // Wait returns the result when the flow is done. It waits for the duration of the
 // flow and a while longer, not for ever: connections may hang.
 func (t *Test) Wait(ctx context.Context, limit time.Duration) (Result, error) {
-	var err error
-	select {
-	case <-t.client.ended:
-	case <-time.After(limit):
-		err = fmt.Errorf("tcp: iperf3 is still running after %v", limit)
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	if err := errors.Join(err, t.client.kill(), t.server.kill()); err != nil {
+	output, err := t.client.Wait(ctx, limit)
+	t.server.Kill()
+	if err != nil {
 		return Result{}, err
 	}
-	return parse(t.client.output.Bytes())
+	return parse(output)
 }
 
 // parse reads what iperf3 --json writes, of which it has several forms of failure.
@@ -112,29 +106,4 @@ func parse(output []byte) (Result, error) {
 		return Result{}, errors.New("tcp: iperf3: nothing was received")
 	}
 	return Result{BPS: answer.End.Received.BPS, Retransmits: answer.End.Sent.Retransmits}, nil
-}
-
-// listening waits until the iperf3 server takes connections.
-func listening(ctx context.Context, ns *topology.Namespace, p *process) error {
-	const iperfPort = 5201
-	for {
-		found := false
-		err := ns.Do(func() error {
-			sockets, err := netlink.SocketDiagTCP(unix.AF_INET)
-			for _, s := range sockets {
-				found = found || s.ID.SourcePort == iperfPort && s.State == netlink.TCP_LISTEN
-			}
-			return err
-		})
-		if err != nil || found {
-			return err
-		}
-		select {
-		case <-p.ended:
-			return p.exited()
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), p.kill())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }

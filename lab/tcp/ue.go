@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -44,9 +43,6 @@ func Attach(ctx context.Context, t *topology.Topology, u UE) (stop func() error,
 	return func() error {
 		cancel()
 		ended.Wait()
-		if errors.Is(runErr, context.Canceled) {
-			return nil
-		}
 		return runErr
 	}, nil
 }
