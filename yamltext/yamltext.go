@@ -25,7 +25,7 @@ const (
 	MaxOctets   = 1 << 20
 	maxFlow     = 64      // levels of {} and []
 	maxColumns  = 128     // columns that block levels begin at, two each at most
-	maxExpanded = 1 << 20 // tokens, if each alias stood for the whole text
+	maxExpanded = 1 << 22 // tokens, if each alias stood for the whole text
 )
 
 // Error says what is wrong with a text, and where.
