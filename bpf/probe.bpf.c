@@ -8,7 +8,7 @@
 #include "probe_super.h"
 #include "probe_sweep.h"
 
-const volatile struct point here;
+const volatile struct point here __attribute__((aligned(64)));
 
 const enum way *unused_way __attribute__((unused));
 const enum side *unused_side __attribute__((unused));

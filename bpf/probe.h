@@ -45,10 +45,10 @@ struct count {
 struct account {
 	__u64 in;
 	__u64 matched;
+	__u64 octets;		/* of matched; beside it, on the same cache line mostly */
 	__u64 lost;
 	__u64 ambiguous;
 	__u64 evicted;
-	__u64 octets;
 };
 
 /* One packet. */

@@ -3,7 +3,10 @@
 #include "latency.h"
 #include "probe.h"
 
-/* Packets in flight: sets of a cache line. */
+/* Packets in flight: sets of a cache line. Tables that are looked up for every packet can
+ * be mapped, since only then does the kernel give them whole pages, and sets begin where
+ * lines do.
+ */
 #define FLIGHT_WAYS	4
 
 struct flight {
@@ -23,6 +26,7 @@ struct found {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);	/* set before loading, a power of two */
 	__type(key, __u32);
 	__type(value, struct flight);
@@ -31,6 +35,7 @@ struct {
 /* With samples: TEID << 8 | QFI that what is in a way of a set came with. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);	/* FLIGHT_WAYS for each set, set before loading */
 	__type(key, __u32);
 	__type(value, __u64);
@@ -100,6 +105,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, FOUND_SETS);
 	__type(key, __u32);
 	__type(value, struct found);
@@ -117,8 +123,8 @@ const volatile __u8 nat;
 const volatile __u8 sampling;		/* there are samples: every or above is not 0 */
 const volatile __u32 sample_every;
 const volatile __u64 sample_above_ns;
-const volatile struct print_words print_mask[PRINT_MAX];
-const volatile struct print_words print_seed;
+const volatile struct print_words print_mask[PRINT_MAX] __attribute__((aligned(64)));
+const volatile struct print_words print_seed __attribute__((aligned(64)));
 
 /* Shared by all programs, each a table of its own. */
 __u32 epoch SEC(".data.epoch");			/* what was found in an earlier one is looked for again */

@@ -162,7 +162,11 @@ func (p *Probe) load() error {
 	if p.base, err = ebpf.NewCollection(base); err != nil {
 		return err
 	}
-	return p.watchReads()
+	if err := p.watchReads(); err != nil {
+		p.base.Close()
+		return err
+	}
+	return nil
 }
 
 func (p *Probe) setConstants(spec *ebpf.CollectionSpec) error {

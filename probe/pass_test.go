@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+	"golang.org/x/sys/unix"
 
 	"plumbline/probe/hook"
 )
@@ -271,6 +273,45 @@ func TestSamples(t *testing.T) {
 	for _, s := range got {
 		if s.InNs < from || s.OutNs <= s.InNs || s.OutNs > until {
 			t.Errorf("got times %d and %d, want them between %d and %d", s.InNs, s.OutNs, from, until)
+		}
+	}
+}
+
+// TestSamplesEnd has a packet leave whenever a sample is given: the ring is never empty,
+// and Samples must return all the same.
+func TestSamplesEnd(t *testing.T) {
+	r := newRig(t, Config{Sample: Sampling{Every: 1}})
+	leave := func(i uint32) {
+		up := udp(ueAddr, hostAddr, numbered(i, 60))
+		r.pass(n3In, onN3(In, gpdu(7, 9, up)))
+		r.pass(n6Out, frame(up))
+	}
+	leave(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	got := uint32(0)
+	err := r.Samples(ctx, func(Sample) error {
+		if got++; got > 100 {
+			return errors.New("it goes on")
+		}
+		leave(got)
+		return nil
+	})
+	if err != nil || got != 1 {
+		t.Errorf("got %d samples and error %v, want the one that was there", got, err)
+	}
+}
+
+// TestTablesOnLines wants that sets, which are a cache line, begin where lines do: the
+// values of an array begin behind its header, unless it can be mapped.
+func TestTablesOnLines(t *testing.T) {
+	spec, err := loadProbe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"flight_by_print", "found_by_key"} {
+		if m := spec.Maps[name]; m.Flags&unix.BPF_F_MMAPABLE == 0 || m.ValueSize != 64 {
+			t.Errorf("%s: got flags %#x and values of %d octets, want %#x and 64", name, m.Flags, m.ValueSize, unix.BPF_F_MMAPABLE)
 		}
 	}
 }

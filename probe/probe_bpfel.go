@@ -17,10 +17,10 @@ type probeAccount struct {
 	_         structs.HostLayout
 	In        uint64
 	Matched   uint64
+	Octets    uint64
 	Lost      uint64
 	Ambiguous uint64
 	Evicted   uint64
-	Octets    uint64
 }
 
 type probeCount struct {

@@ -15,8 +15,8 @@ import (
 const samplePause = 10 * time.Millisecond
 
 // Samples gives each sample to f, in the order of the exits on a CPU, until ctx is done
-// or f returns an error. Only one call may run at a time. Up to 10 ms pass before a
-// sample is given.
+// or f returns an error; those of exits before that moment are given still. Only one call
+// may run at a time. Up to 10 ms pass before a sample is given.
 func (p *Probe) Samples(ctx context.Context, f func(Sample) error) error {
 	if !p.cfg.sampling() {
 		return errors.New("probe: samples: Config.Sample has none")
@@ -27,6 +27,7 @@ func (p *Probe) Samples(ctx context.Context, f func(Sample) error) error {
 	}
 	defer reader.Close()
 	var record ringbuf.Record
+	var done uint64 // when ctx was seen to be
 	for {
 		reader.SetDeadline(time.Now().Add(samplePause))
 		err := reader.ReadInto(&record)
@@ -38,7 +39,14 @@ func (p *Probe) Samples(ctx context.Context, f func(Sample) error) error {
 		case err != nil:
 			return fmt.Errorf("probe: samples: %w", err)
 		default:
-			if err := f(p.sampleOf(record.RawSample)); err != nil {
+			s := p.sampleOf(record.RawSample)
+			if done == 0 && ctx.Err() != nil {
+				done = monotonic()
+			}
+			if done > 0 && s.OutNs > done { // the ring may never be empty
+				return nil
+			}
+			if err := f(s); err != nil {
 				return err
 			}
 		}
