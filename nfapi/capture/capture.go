@@ -352,7 +352,8 @@ func (c *connection) recognise(given *nfapi.Profile) bool {
 	switch {
 	case given != nil:
 		c.p = *given
-	case len(c.buffer) < 8:
+	case len(c.buffer) < 8,
+		len(c.buffer) < 10 && binary.BigEndian.Uint16(c.buffer[4:]) == 0 && binary.BigEndian.Uint16(c.buffer[6:]) != 0:
 		return false
 	case len(c.buffer) >= 10 && binary.BigEndian.Uint16(c.buffer[4:]) == 0 && binary.BigEndian.Uint16(c.buffer[8:]) == 0:
 		c.p = nfapi.OAI2025

@@ -220,6 +220,25 @@ func TestHostileTCP(t *testing.T) {
 	}
 }
 
+// TestHeaderInTwo: a header that comes in two parts is recognised all the same.
+func TestHeaderInTwo(t *testing.T) {
+	for in, want := range map[string]nfapi.Profile{"0000010300000001000000": nfapi.OAI2025, "0000010300010000" + "00": nfapi.OAI2024} {
+		b, _ := hex.DecodeString(in)
+		for cut := range b {
+			f := &file{t: t}
+			f.tcp(1, b[:cut])
+			f.tcp(1+uint32(cut), b[cut:])
+			var got []nfapi.Profile
+			if _, err := Read(bytes.NewReader(f.pcap()), Options{P5Ports: []uint16{50001}}, func(e *Event) error {
+				got = append(got, e.Profile)
+				return nil
+			}); err != nil || !slices.Equal(got, []nfapi.Profile{want}) {
+				t.Errorf("%s cut at %d: got %v, %v, want %v", in, cut, got, err, want)
+			}
+		}
+	}
+}
+
 // TestSequenceComesRound: segments with the number of those before are another
 // message if whole messages came between.
 func TestSequenceComesRound(t *testing.T) {
