@@ -59,20 +59,20 @@ func indented(levels int) string {
 // TestRefused wants each refused, by Decode and by DecodeOrdered.
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"inner: !!seq [a]":                        "line 1, column 8: a tag",
-		"inner:\n- a: !!seq\n  - x":               "line 2, column 6: a tag",
-		"any: !!set [a]":                          "a tag",
-		"colour: 1":                               "line 1, column 1: unknown field \"colour\"",
-		"name: x\nname: y":                        "line 2, column 1: mapping key \"name\"",
-		"count: many":                             "line 1, column 8",
-		"list: [x]":                               "x",
-		"name: x\n---\nname: y":                   "line 3, column 1: a second YAML document",
-		"any: [":                                  "line 1, column 6",
-		strings.Repeat("#", MaxOctets+1):          "more than 1048576 octets",
-		"any: " + strings.Repeat("[", 100_000):    "nested too deep",
+		"inner: !!seq [a]":                       "line 1, column 8: a tag",
+		"inner:\n- a: !!seq\n  - x":              "line 2, column 6: a tag",
+		"any: !!set [a]":                         "a tag",
+		"colour: 1":                              "line 1, column 1: unknown field \"colour\"",
+		"name: x\nname: y":                       "line 2, column 1: mapping key \"name\"",
+		"count: many":                            "line 1, column 8",
+		"list: [x]":                              "x",
+		"name: x\n---\nname: y":                  "line 3, column 1: a second YAML document",
+		"any: [":                                 "line 1, column 6",
+		strings.Repeat("#", MaxOctets+1):         "more than 1048576 octets",
+		"any: " + strings.Repeat("[", 100_000):   "nested too deep",
 		"any: " + strings.Repeat("{a: ", 50_000): "nested too deep",
-		strings.Repeat("- ", 100_000):             "nested too deep",
-		strings.Repeat("? ", 100_000):             "nested too deep",
+		strings.Repeat("- ", 100_000):            "nested too deep",
+		strings.Repeat("? ", 100_000):            "nested too deep",
 		indented(500):                            "nested too deep",
 	} {
 		for name, decode := range map[string]func([]byte, any) error{"Decode": Decode, "DecodeOrdered": DecodeOrdered} {
