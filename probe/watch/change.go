@@ -2,7 +2,9 @@ package watch
 
 import (
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 
 	"plumbline/probe"
 	"plumbline/probe/find"
@@ -25,6 +27,9 @@ func (w *Watch) change(c find.Change) error {
 	if err := w.detach(index, c.Detach); err != nil {
 		// The device went, and the program with it.
 		w.config.Log.Debug("probe: detach", "upf", u.target.Name, "error", err)
+	}
+	for _, p := range c.Detach {
+		delete(u.failed, p.Device)
 	}
 	w.attach(index, c.Attach)
 	if c.N4 {
@@ -59,6 +64,7 @@ func (w *Watch) settleN4(index int) {
 			w.config.Log.Debug("probe: detach N4", "upf", u.target.Name, "error", err)
 		}
 	}
+	maps.DeleteFunc(u.failed, func(what string, _ error) bool { return strings.HasPrefix(what, failedN4) })
 	if !u.gone {
 		w.attachN4(index)
 	}

@@ -168,10 +168,12 @@ func (w *Watch) attach(index int, points []probe.Point) {
 			w.config.Log.Warn("probe: no program at a point", "upf", u.target.Name, "device", p.Device, "error", err)
 			continue
 		}
-		delete(u.failed, p.Device)
 		u.at[p] = a
 	}
 }
+
+// failedN4 is before the names of devices at which N4 is not listened to, in upf.failed.
+const failedN4 = "N4 "
 
 // detach takes programs away from points of a UPF.
 func (w *Watch) detach(index int, points []probe.Point) error {
@@ -199,11 +201,10 @@ func (w *Watch) attachN4(index int) {
 		}
 		a, err := w.n4.Attach(n4.Point{UPF: index, Namespace: place.Namespace, Device: place.Device})
 		if err != nil {
-			u.failed["N4 "+place.Device] = err
+			u.failed[failedN4+place.Device] = err
 			w.config.Log.Warn("probe: N4 is not listened to", "upf", u.target.Name, "device", place.Device, "error", err)
 			continue
 		}
-		delete(u.failed, "N4 "+place.Device)
 		u.n4At[place] = a
 	}
 }

@@ -74,3 +74,29 @@ func TestLeave(t *testing.T) {
 		t.Errorf("got %+v, want none", got)
 	}
 }
+
+// TestFailed: a point that cannot be had is missing, also where another one of a device of
+// that name can be, until the UPF does not need it any more.
+func TestFailed(t *testing.T) {
+	var log bytes.Buffer
+	w := open(t, &log)
+	points := []probe.Point{
+		{Namespace: "/run/netns/plt-watch-none", Device: "lo", Hook: probe.Egress, Way: probe.Out},
+		{Device: "lo", Hook: probe.Ingress, Way: probe.In},
+	}
+	w.tell(t, find.Change{Target: find.Target{Name: "upf", Points: points}, Attach: points})
+	if got := w.UPFs()[0].Missing; !strings.Contains(got, "plt-watch-none") {
+		t.Errorf("a point that cannot be had: got missing %q", got)
+	}
+	w.tell(t, find.Change{Target: find.Target{Name: "upf", Points: points[1:]}, Detach: points[:1]})
+	if got := w.UPFs()[0].Missing; got != "" || len(w.upfs[0].at) != 1 {
+		t.Errorf("without that point: got missing %q, %d attached, want one", got, len(w.upfs[0].at))
+	}
+	w.tell(t, find.Change{Target: find.Target{Name: "upf", Points: points}, Attach: points[:1]})
+	if err := w.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.UPFs()[0].Missing; !strings.Contains(got, "plt-watch-none") {
+		t.Errorf("in the end: got missing %q", got)
+	}
+}
