@@ -1,6 +1,7 @@
 package export
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -123,10 +124,19 @@ func (s *scrape) collectN4(ch chan<- prometheus.Metric, m *N4Messages) {
 	}
 }
 
+// labelled makes values of labels what they may be.
+func labelled(values []string) []string {
+	fit := slices.Clone(values)
+	for i, v := range fit {
+		fit[i] = printed(v)
+	}
+	return fit
+}
+
 func gauge(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
-	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labelled(labels)...)
 }
 
 func counter(ch chan<- prometheus.Metric, d *prometheus.Desc, v uint64, labels ...string) {
-	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labelled(labels)...)
 }

@@ -24,6 +24,7 @@ const (
 // newHistogram makes seconds of a histogram of nanoseconds. A bar of the latter is 0.8 %
 // wide at most and counted whole in the bucket of its middle. The sum is of these middles.
 func newHistogram(d *prometheus.Desc, h *hdrhistogram.Histogram, created time.Time, labels ...string) prometheus.Metric {
+	labels = labelled(labels)
 	classic, native := map[float64]uint64{}, map[int]int64{}
 	bounds := classicBounds()
 	count, zero, sum := uint64(0), uint64(0), 0.0

@@ -68,6 +68,23 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestMetricsOfAnyName: names are octets that others have chosen.
+func TestMetricsOfAnyName(t *testing.T) {
+	s := snapshot(1, delays(900))
+	s.Series[0].Slice = "\xff"
+	for _, device := range []string{"\xff", "\xfe", "\x1b[2J"} {
+		s.Points = append(s.Points, probe.PointCount{Point: probe.Point{Device: device, Way: probe.In, Side: probe.N3}, Packets: 1})
+	}
+	m := &Metrics{}
+	m.Set(s, s, []string{"a"}, nil, Samples{})
+	page := scraped(t, m, "text/plain")
+	for _, want := range []string{`slice="\"\\xff\""`, `device="\"\\xff\""`, `device="\"\\xfe\""`, `device="\"\\x1b[2J\""`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s in\n%s", want, page)
+		}
+	}
+}
+
 // TestNativeHistogram: classic and native buckets are of the same delays.
 func TestNativeHistogram(t *testing.T) {
 	registry := prometheus.NewRegistry()

@@ -31,7 +31,7 @@ func NewN4(s *n4.Snapshot, upfs []string) *N4 {
 	for i := range s.Points {
 		p := &s.Points[i]
 		out.Points = append(out.Points, N4Point{
-			UPF: name(p.Point.UPF), Namespace: p.Point.Namespace, Device: p.Point.Device,
+			UPF: name(p.Point.UPF), Namespace: printed(p.Point.Namespace), Device: printed(p.Point.Device),
 			Datagrams: p.Datagrams, Messages: p.Messages, Malformed: p.Malformed, Orphans: p.Orphans, Lost: p.Lost,
 		})
 	}

@@ -9,7 +9,7 @@ func NewPoints(counts []probe.PointCount, upfs []string) []Point {
 	for i := range counts {
 		c := &counts[i]
 		p := Point{
-			Namespace: c.Point.Namespace, Device: c.Point.Device,
+			Namespace: printed(c.Point.Namespace), Device: printed(c.Point.Device),
 			Hook: c.Point.Hook.String(), Way: c.Point.Way.String(), Side: c.Point.Side.String(),
 			Packets: c.Packets, Foreign: c.Foreign, Unparsed: c.Unparsed, CostNS: float64(c.Cost.Alone), CostInPlaceNS: float64(c.Cost.PerRun()),
 		}

@@ -121,10 +121,15 @@ func (r *Recorder) Settle(s *probe.Snapshot) {
 // so could not be matched.
 func (r *Recorder) Points() []probe.PointCount {
 	points := slices.Clone(r.last.Points)
-	for i := range min(len(points), len(r.first.Points)) {
-		before := r.first.Points[i].Unmatched
-		points[i].Packets -= before
-		points[i].Unmatched -= before
+	for i := range points {
+		x := &points[i]
+		at := slices.IndexFunc(r.first.Points, func(old probe.PointCount) bool { return old.Point == x.Point })
+		if at < 0 { // points that were left make room for others
+			continue
+		}
+		before := min(r.first.Points[at].Unmatched, x.Unmatched) // one that was left and came again counts from 0
+		x.Packets -= before
+		x.Unmatched -= before
 	}
 	return points
 }

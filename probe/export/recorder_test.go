@@ -180,3 +180,20 @@ func TestBins(t *testing.T) {
 		}
 	}
 }
+
+// TestPointsThatMakeRoom: a point is compared with itself, wherever it stands by now, and
+// one that has begun again with nothing.
+func TestPointsThatMakeRoom(t *testing.T) {
+	at := func(device string, packets, unmatched uint64) probe.PointCount {
+		return probe.PointCount{Point: probe.Point{Device: device, Way: probe.Out}, Packets: packets, Unmatched: unmatched}
+	}
+	first, last := snapshot(0, delays()), snapshot(1, delays())
+	first.Points = []probe.PointCount{at("left", 9, 9), at("stays", 5, 2), at("again", 7, 7)}
+	last.Points = []probe.PointCount{at("stays", 8, 3), at("new", 1, 1), at("again", 4, 3)}
+	r := NewRecorder(first)
+	r.Add(last)
+	want := []probe.PointCount{at("stays", 6, 1), at("new", 1, 1), at("again", 1, 0)}
+	if diff := cmp.Diff(want, r.Points()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
