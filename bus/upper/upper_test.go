@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"plumbline/api"
 	"plumbline/bus/agent"
 	"plumbline/bus/wire"
@@ -154,14 +156,13 @@ func TestAgentEmpty(t *testing.T) {
 	for seid := range uint64(2000) {
 		want[seid+1] = 1
 	}
-	done := make(chan error, len(want))
+	var all errgroup.Group
+	all.SetLimit(100) // each has to be answered within the timeout
 	for seid := range want {
-		go func() { done <- b.apply(seid, 1) }()
+		all.Go(func() error { return b.apply(seid, 1) })
 	}
-	for range want {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	b.stopAgent()
 	b.driver = newMemory()
