@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode"
 
 	"plumbline/probe"
 	"plumbline/probe/export"
@@ -35,8 +36,19 @@ func described(t *find.Target, missing string) export.UPF {
 	}
 	return export.UPF{
 		Name: t.Name, PID: t.PID, Command: t.Command, Container: strings.Join(containers, " in "), Namespace: t.Namespace,
-		Datapath: string(t.Datapath), Why: t.Why, N3: addresses(t.N3), N4: addresses(t.N4), Missing: missing,
+		Datapath: string(t.Datapath), Why: printable(t.Why), N3: addresses(t.N3), N4: addresses(t.N4), Missing: printable(missing),
 	}
+}
+
+// printable makes text with names of devices in it, which may have any octets, fit for a
+// terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // missing says what of a UPF is not measured, and why; empty: nothing.

@@ -57,3 +57,11 @@ func TestEntry(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestDescribedIsFitForATerminal: devices are named by whoever has their namespace.
+func TestDescribedIsFitForATerminal(t *testing.T) {
+	got := described(&find.Target{Name: "a", Why: "XDP at \x1b[2J"}, "\x1b]0;x\a: no such device\nsecond")
+	if got.Why != "XDP at ?[2J" || got.Missing != "?]0;x?: no such device\nsecond" {
+		t.Errorf("got %q, %q", got.Why, got.Missing)
+	}
+}
