@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ import (
 	"plumbline/probe/hook"
 )
 
-var plumb string // the program, built once
+var scratch string // a directory that goes with the tests
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -37,15 +38,18 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		plumb = filepath.Join(dir, "plumb")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", plumb, "plumbline/cmd/plumb")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			panic(err)
-		}
+		scratch = dir
 		return m.Run()
 	}())
 }
+
+// plumb is the program, built once by the first test that runs it: a fuzz worker does not.
+var plumb = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(scratch, "plumb")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "plumbline/cmd/plumb")
+	build.Stderr = os.Stderr
+	return path, build.Run()
+})
 
 // bed is a UPF that runs, with one session.
 //

@@ -26,7 +26,11 @@ func kindOf(t *testing.T, name string) dut.Kind {
 	t.Helper()
 	if slices.Contains(dut.Datapaths, name) {
 		k := dut.Plumbline(name, nil)
-		k.Path = plumb
+		path, err := plumb()
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Path = path
 		return k
 	}
 	kinds, err := dut.Select([]string{name})
