@@ -20,14 +20,9 @@ type BeamformingRX struct {
 	Indices         []uint16 // for each PRG its beams
 }
 
-// OneBeam is a BeamformingTX of one PRG.
-func OneBeam(prgSize, pmIdx, beam uint16) BeamformingTX {
-	return BeamformingTX{PRGSize: prgSize, DigBFInterfaces: 1, NumPRGs: 1, Indices: []uint16{pmIdx, beam}}
-}
-
 const lenBeamforming = 5
 
-// beamWords reads n indices that b has.
+// beamWordsBig and beamWordsLittle read n indices that b has.
 func (s *scratch) beamWordsBig(b []byte, o, n int) []uint16 {
 	list := s.beams.take(n)
 	for i := range list {

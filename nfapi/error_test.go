@@ -141,7 +141,7 @@ func TestEncodeErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 		}
 	}
-	ssb := &DLTTIRequest{PDUs: []DLTTIPDU{{Type: 3, SSB: SSBPDU{PhysCellID: 42, Beamforming: OneBeam(106, 0, 3)}}}}
+	ssb := &DLTTIRequest{PDUs: []DLTTIPDU{{Type: 3, SSB: SSBPDU{PhysCellID: 42, Beamforming: BeamformingTX{PRGSize: 106, DigBFInterfaces: 1, NumPRGs: 1, Indices: []uint16{0, 3}}}}}}
 	if _, err := OAI2025.EncodeP7(&Header{}, ssb, room); err != nil {
 		t.Error(err)
 	}
