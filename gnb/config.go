@@ -74,6 +74,8 @@ type UE struct {
 	// namespace, else nothing.
 	Routes []netip.Prefix `yaml:"routes"`
 	Count  int            `yaml:"count"` // 0 means 1
+	// Port stands for the UE in place of a device, which is then not made.
+	Port Port `yaml:"-"`
 }
 
 // ReadConfig reads and validates a YAML file. Unknown keys are errors. See

@@ -25,6 +25,26 @@ const txQueueLen = 2000
 // addrGenModeNone is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h.
 const addrGenModeNone = 1
 
+// OpenDevice makes the TUN device of a UE whose packets do not cross N3, with its
+// addresses and routes, and sets it up; of u it takes what is about the device. It is
+// gone when the result is closed. index, unique for each UE, is the metric of its
+// routes.
+//
+// Errors: [ErrConfig], also for an MTU that IPv6 or IPv4 cannot have.
+func OpenDevice(u UE, mtu, index int) (*vnet.Device, error) {
+	u.Count = 1
+	if err := u.validateDevice(); err != nil {
+		return nil, err
+	}
+	if mtu < minMTU || mtu > maxMTU {
+		return nil, fmt.Errorf("%w: ue %q: mtu %d is not within %d to %d", ErrConfig, u.Name, mtu, minMTU, maxMTU)
+	}
+	if u.Routes == nil {
+		u.Routes = u.defaultRoutes()
+	}
+	return openTUN(u, mtu, index)
+}
+
 // openTUN makes u's device, with addresses and routes, and sets it up. It is
 // gone when the result is closed. index, unique for each UE, is the metric of
 // its routes, so that several UEs of one namespace can have the same routes: a

@@ -6,6 +6,9 @@
 //	                                  ├─ GTP-U, UDP 2152, N3 ─┤
 //	program ─ socket ─ TUN ◄ downlink ┘                       └── UPF
 //
+// A UE may have a [Port] in this process instead of a device: then the other two
+// boxes are the gNB's half of a radio.
+//
 // There is one goroutine for each UE's device (uplink) and one for everything
 // that arrives on N3 (downlink). Packets are moved in batches and are not
 // allocated for: device and socket read into memory that stays. TCP crosses
@@ -40,8 +43,9 @@ type GNB struct {
 	conn   *net.UDPConn
 	down   *downlink
 	ues    []*ue
-	ups    []*uplink // of ues, by index
-	super  *superN3  // nil: none are sent
+	ups    []*uplink       // of ues, by index
+	super  *superN3        // nil: none are sent
+	ports  map[int]*Uplink // of UEs that have no device, by index
 
 	devices []*vnet.Device // of ues
 	log     *slog.Logger
@@ -72,7 +76,7 @@ func New(config Config, log *slog.Logger) (*GNB, error) {
 	if config.N3.MTU != 0 {
 		mtu = config.N3.MTU
 	}
-	g := &GNB{config: config, mtu: mtu - overhead, conn: conn, log: log}
+	g := &GNB{config: config, mtu: mtu - overhead, conn: conn, log: log, ports: map[int]*Uplink{}}
 	if g.mtu < minMTU {
 		err = fmt.Errorf("%w: MTU %d of N3 leaves %d for UEs, IPv6 needs %d", ErrConfig, mtu, g.mtu, minMTU)
 	} else if err = g.openDownlink(); err == nil {
@@ -123,7 +127,11 @@ func (g *GNB) openUEs(n3 netlink.Link) error {
 		}
 	}
 	for i, config := range g.config.UEs {
-		if err := g.openUE(config, i, isVeth(n3)); err != nil {
+		open := g.openUE
+		if config.Port != nil {
+			open = g.openPort
+		}
+		if err := open(config, i, isVeth(n3)); err != nil {
 			return err
 		}
 	}
@@ -142,15 +150,16 @@ func (g *GNB) openUE(config UE, index int, local bool) error {
 	if err != nil {
 		return err
 	}
-	g.ups = append(g.ups, up)
-	if err := up.read(device.Queues[0], g.super); err != nil {
-		return err
-	}
-	u := &ue{UE: config, mtu: g.mtu, local: local, out: vnet.NewWriter(device.Queues[0], mostWritten, [6]byte{}, [6]byte{})}
-	g.ues = append(g.ues, u)
+	g.add(config, up, vnet.NewWriter(device.Queues[0], mostWritten, [6]byte{}, [6]byte{}), local)
+	return up.read(device.Queues[0], g.super)
+}
+
+// add makes a UE of both ways.
+func (g *GNB) add(config UE, up *uplink, out packetWriter, local bool) {
+	u := &ue{UE: config, mtu: g.mtu, local: local, out: out}
+	g.ups, g.ues = append(g.ups, up), append(g.ues, u)
 	g.down.byTEID[config.DownlinkTEID] = u
 	g.down.byPeer[fteid{config.UplinkTEID, config.UPF}] = u
-	return nil
 }
 
 // MTU returns the MTU of the UEs' devices in octets: that of N3 less 44.
@@ -170,6 +179,10 @@ func (g *GNB) Run(ctx context.Context) error {
 	}
 	for i, up := range g.ups {
 		uplinks.Go(func() {
+			if g.ports[i] != nil {
+				<-ctx.Done() // others send
+				return
+			}
 			up.run()
 			if ctx.Err() == nil {
 				g.log.Warn("device has gone", "ue", g.ues[i].Name)
@@ -211,6 +224,9 @@ func (g *GNB) socketDrops() uint64 { return max(g.lost.Load(), socketDrops(g.con
 func (g *GNB) Close() {
 	g.close.Do(func() {
 		g.shut()
+		for _, port := range g.ports {
+			port.close()
+		}
 		for _, up := range g.ups {
 			up.free()
 		}

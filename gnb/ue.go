@@ -69,6 +69,16 @@ func (u *ue) flush() {
 	u.added = false
 }
 
+// Flow returns a number that all packets of a flow have and that differs from that of
+// others in its high bits, as [vnet.Writer.Add] wants it. ok is false if b does not
+// start like an IP packet.
+func Flow(b []byte) (flow uint32, ok bool) {
+	if !isIP(b) {
+		return 0, false
+	}
+	return flowOf(b), true
+}
+
 // flowOf returns a number that all packets of a flow have, good bits first. Of a
 // fragment, where ports would be there is something else.
 //

@@ -37,6 +37,24 @@ func (u UE) expand(n N3) ([]UE, error) {
 }
 
 func (u UE) validate() error {
+	if err := u.validateDevice(); err != nil {
+		return err
+	}
+	switch {
+	case u.DownlinkTEID == 0:
+		return fmt.Errorf("%w: ue %q: no downlink_teid", ErrConfig, u.Name)
+	case max(u.UplinkTEID, u.DownlinkTEID) > math.MaxUint32-uint32(u.Count-1):
+		return fmt.Errorf("%w: ue %q: TEIDs of %d sessions do not fit into 32 bits", ErrConfig, u.Name, u.Count)
+	case u.QFI > maxQFI:
+		return fmt.Errorf("%w: ue %q: qfi %d is above %d", ErrConfig, u.Name, u.QFI, maxQFI)
+	case u.UPF.IsValid() && !u.UPF.Is4():
+		return fmt.Errorf("%w: ue %q: upf %q is not an IPv4 address", ErrConfig, u.Name, u.UPF)
+	}
+	return nil
+}
+
+// validateDevice is about what the UE's device needs: range, name, addresses.
+func (u UE) validateDevice() error {
 	last := u.Name
 	if u.Count > 1 {
 		last += strconv.Itoa(u.Count - 1)
@@ -47,14 +65,6 @@ func (u UE) validate() error {
 	case u.Name == "" || len(last) > maxName || strings.ContainsAny(last, "/ \t\n%") || u.Name[0] == '.':
 		return fmt.Errorf("%w: ue name %q is not that of a device (1 to %d octets, no '/', '%%' or space)",
 			ErrConfig, last, maxName)
-	case u.DownlinkTEID == 0:
-		return fmt.Errorf("%w: ue %q: no downlink_teid", ErrConfig, u.Name)
-	case max(u.UplinkTEID, u.DownlinkTEID) > math.MaxUint32-uint32(u.Count-1):
-		return fmt.Errorf("%w: ue %q: TEIDs of %d sessions do not fit into 32 bits", ErrConfig, u.Name, u.Count)
-	case u.QFI > maxQFI:
-		return fmt.Errorf("%w: ue %q: qfi %d is above %d", ErrConfig, u.Name, u.QFI, maxQFI)
-	case u.UPF.IsValid() && !u.UPF.Is4():
-		return fmt.Errorf("%w: ue %q: upf %q is not an IPv4 address", ErrConfig, u.Name, u.UPF)
 	}
 	return u.validateAddresses()
 }

@@ -58,14 +58,16 @@ func (p Profile) Seal(g Generation, b []byte, timestamp uint32) {
 	p.order().PutUint32(b[n-4:], timestamp)
 }
 
+// Stamp writes the time stamp, and no checksum: 0, which says that there is none.
+func (p Profile) Stamp(g Generation, b []byte, timestamp uint32) {
+	n := lenHeader(P7, g)
+	if g == GenFAPI || len(b) < n {
+		return
+	}
+	p.order().PutUint32(b[n-8:], 0)
+	p.order().PutUint32(b[n-4:], timestamp)
+}
+
 // SFNCycle is how many microseconds the SFN takes to come round, and time stamps with
 // it.
 const SFNCycle = 10_240_000
-
-// Timestamp is the time stamp of an instant: us microseconds into a slot, with
-// numerology mu (0 to 4).
-func Timestamp(mu uint8, sfn, slot uint16, us uint32) uint32 {
-	slots := uint64(10) << min(mu, 4)
-	at := (uint64(sfn)*slots + uint64(slot)) * 1000 >> min(mu, 4)
-	return uint32((at + uint64(us)) % SFNCycle)
-}

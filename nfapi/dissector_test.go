@@ -120,6 +120,26 @@ func TestDissector(t *testing.T) {
 	}
 }
 
+// TestDissectorJoined: tshark finds each message of a packet that the kernel has not cut
+// yet, and none in one that only begins as if.
+func TestDissectorJoined(t *testing.T) {
+	slotIndication, uci := "00010082000000160007000000000001e24003ff0013", "000100870000001a00070000000000000000000000000000cafe"
+	list := []vector{{}, {}}
+	for i, text := range []string{uci + slotIndication, uci + slotIndication + "00"} {
+		list[i].octets = octets(t, text)
+	}
+	cmd := exec.Command("tshark", "-X", "lua_script:"+dissector, "-r", capture(t, list), "-T", "fields", "-e", "nfapi5g.message_id", "-e", "_ws.col.Info")
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(out), "\n")
+	if !strings.HasSuffix(lines[0], "\tUCI.indication, SLOT.indication") || strings.Contains(lines[1], "indication") {
+		t.Errorf("got %q", lines)
+	}
+}
+
 // leaves counts the last word of each field with its value.
 func leaves(v any, name string, to map[string]int) {
 	switch x := v.(type) {

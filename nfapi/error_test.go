@@ -147,6 +147,18 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
+// TestNoJSON: what is no JSON of a message is said in words.
+func TestNoJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "there is no message", " \n": "there is no message", "{\"header\": {": "the message ends after 12 octets", "null": "null is no message", "{} {}": "more than one value",
+		"[]": "cannot unmarshal array",
+	} {
+		if _, err := OAI2025.FromJSON(P7, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}
+
 // TestViewIsBounded: PRGs that have no octets are not written one by one.
 func TestViewIsBounded(t *testing.T) {
 	m := &ULTTIRequest{PDUs: make([]ULTTIPDU, 255)}

@@ -235,6 +235,9 @@ func (p Profile) put(plane Plane, h *Header, b []byte) {
 
 // EncodeP7 writes header and message into b and returns how many octets. Length,
 // and MessageID, are set; Checksum is written as it is: [Profile.Seal] computes it.
+//
+// A message may be longer than a datagram, and in the generation of 2024 than the
+// length field holds: [Profile.Segments] writes the lengths of its segments.
 func (p Profile) EncodeP7(h *Header, m Message, b []byte) (int, error) {
 	return p.encode(P7, h, m, b)
 }
@@ -255,8 +258,8 @@ func (p Profile) encode(plane Plane, h *Header, m Message, b []byte) (int, error
 	}
 	n += at
 	counted := n - without(plane, h.Generation, at)
-	if h.Generation == Gen2024 && counted > 0xffff {
-		return 0, fmt.Errorf("nfapi: %d octets, the length field holds 65535: %w", counted, ErrTooLong)
+	if h.Generation == Gen2024 && counted > 0xffff && plane == P5 {
+		return 0, tooLong2024(counted)
 	}
 	h.MessageID, h.Length = m.MessageID(), uint32(counted)
 	p.put(plane, h, b[:n])

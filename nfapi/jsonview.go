@@ -82,8 +82,15 @@ func (p Profile) FromJSON(plane Plane, text []byte) ([]byte, error) {
 	var fields map[string]any
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	if err := d.Decode(&fields); err != nil {
+	switch err := d.Decode(&fields); {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("nfapi: json: there is no message: no text, or blanks")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("nfapi: json: the message ends after %d octets: %w", len(text), err)
+	case err != nil:
 		return nil, fmt.Errorf("nfapi: json: %w", err)
+	case fields == nil:
+		return nil, errors.New("nfapi: json: null is no message")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("nfapi: json: more than one value")
@@ -108,6 +115,9 @@ func (p Profile) FromJSON(plane Plane, text []byte) ([]byte, error) {
 	n, err := p.encode(plane, &h, m, b)
 	if err != nil {
 		return nil, err
+	}
+	if h.Generation == Gen2024 && n > 0xffff {
+		return nil, tooLong2024(n)
 	}
 	return b[:n], nil
 }

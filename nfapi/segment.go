@@ -21,45 +21,60 @@ func (p Profile) SegmentSize() int {
 }
 
 // Segments cuts a message into datagrams of at most size octets and calls send for
-// each, first to last; the datagram is valid until send returns. b is the whole
-// message, as [Profile.EncodeP7] made it; sequence its number. Each datagram has its
-// own header with length, segment and checksum; all have the time stamp. room is
-// where those behind the first are made: size octets.
+// each, first to last. b is the whole message, as [Profile.EncodeP7] made it; sequence
+// its number. Each datagram has its own header with length and segment; checksum and
+// time stamp are for send to write, with [Profile.Seal].
 //
-// A message that fits is sent from b itself. Errors are those of send, and
-// [ErrTooLong] for more than [MaxSegments].
-func (p Profile) Segments(h *Header, b []byte, size int, sequence uint8, timestamp uint32, room []byte, send func([]byte) error) error {
+// The first datagram is made in b, the others side by side in room, which needs size
+// octets for each of them: all stay valid until b and room are used again. A message
+// that fits is b itself.
+//
+// Errors: those of send; [ErrTooLong] for more than [MaxSegments], or for more octets
+// than the length field holds; [ErrRoom].
+func (p Profile) Segments(h *Header, b []byte, size int, sequence uint8, room []byte, send func([]byte) error) error {
 	header := lenHeader(P7, h.Generation)
 	h.Segment = uint16(sequence)
 	if len(b) <= size || h.Generation == GenFAPI {
+		if h.Generation == Gen2024 && len(b) > 0xffff {
+			return tooLong2024(len(b))
+		}
 		p.put(P7, h, b)
-		p.Seal(h.Generation, b, timestamp)
 		return send(b)
 	}
 	part := size - header
-	if part <= 0 || len(room) < size {
-		return fmt.Errorf("nfapi: segments of %d octets in %d: %w", size, len(room), ErrRoom)
+	if part <= 0 {
+		return fmt.Errorf("nfapi: segments of %d octets, the header has %d: %w", size, header, ErrRoom)
 	}
-	body := b[header:]
-	n := (len(body) + part - 1) / part
-	if n > MaxSegments {
+	n := (len(b) - header + part - 1) / part
+	switch {
+	case n > MaxSegments:
 		return fmt.Errorf("nfapi: %d octets are %d segments of %d, there may be %d: %w", len(b), n, size, MaxSegments, ErrTooLong)
+	case h.Generation == Gen2024 && size > 0xffff:
+		return tooLong2024(size)
+	case len(room) < (n-1)*size:
+		return fmt.Errorf("nfapi: %d segments of %d octets in %d: %w", n, size, len(room), ErrRoom)
 	}
 	for i := range n {
-		piece := body[i*part : min((i+1)*part, len(body))]
-		datagram := room[:header+len(piece)]
-		copy(datagram[header:], piece)
+		datagram := b[:size]
+		if i > 0 {
+			piece := b[header+i*part : min(header+(i+1)*part, len(b))]
+			datagram = room[(i-1)*size:][:header+len(piece)]
+			copy(datagram[header:], piece)
+		}
 		h.Segment = uint16(i)<<8 | uint16(sequence)
 		if i < n-1 {
 			h.Segment |= 0x8000
 		}
 		p.put(P7, h, datagram)
-		p.Seal(h.Generation, datagram, timestamp)
 		if err := send(datagram); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func tooLong2024(octets int) error {
+	return fmt.Errorf("nfapi: %d octets, the length field holds 65535: %w", octets, ErrTooLong)
 }
 
 // Reassembly puts the segments of one sender and PHY together, whatever order they
@@ -75,6 +90,7 @@ type Reassembly struct {
 	id       MessageID
 	last     int // number of the last segment, -1: not here yet
 	count    int
+	ordered  bool // segments came first to last, so that parts is the body
 	here     [MaxSegments]piece
 	parts    []byte // segments in the order in which they came
 	whole    []byte
@@ -93,7 +109,7 @@ type ReassemblyStats struct {
 	Messages   uint64 // that were put together
 	Segments   uint64 // of which they were made, and others
 	Duplicates uint64 // segments that were there already
-	Dropped    uint64 // messages that were given up: a newer one came
+	Dropped    uint64 // messages that were given up: a newer one came, or Forget was called
 	Late       uint64 // segments of an older message
 	Bad        uint64 // segments that contradict others, or are too long
 }
@@ -131,6 +147,19 @@ func (r *Reassembly) Add(h *Header, body []byte) []byte {
 	return r.add(h, body)
 }
 
+// Active reports whether a message is begun and not complete.
+func (r *Reassembly) Active() bool { return r.active }
+
+// Forget gives up what is begun, and forgets what was put together last: the next
+// segment is that of a new message, whatever its sequence number. It is for who knows
+// that too much time has passed.
+func (r *Reassembly) Forget() {
+	if r.active {
+		r.Stats.Dropped++
+	}
+	r.active, r.finished = false, false
+}
+
 // latest is after how many older segments in a row the sender is taken to have begun
 // anew.
 const latest = 16
@@ -151,7 +180,7 @@ func (r *Reassembly) begin(h *Header) {
 		r.Stats.Dropped++
 	}
 	r.active, r.sequence, r.id = true, h.Sequence(), h.MessageID
-	r.last, r.count, r.late, r.finished = -1, 0, 0, false
+	r.last, r.count, r.late, r.finished, r.ordered = -1, 0, 0, false, true
 	r.parts = r.parts[:0]
 	r.here = [MaxSegments]piece{}
 }
@@ -167,6 +196,7 @@ func (r *Reassembly) add(h *Header, body []byte) []byte {
 		r.Stats.Bad++
 		return nil
 	}
+	r.ordered = r.ordered && n == r.count
 	r.here[n] = piece{at: int32(len(r.parts)), size: int32(len(body)), here: true}
 	r.parts = append(r.parts, body...)
 	r.count++
@@ -178,6 +208,9 @@ func (r *Reassembly) add(h *Header, body []byte) []byte {
 	}
 	r.active, r.finished = false, true
 	r.Stats.Messages++
+	if r.ordered {
+		return r.parts
+	}
 	r.whole = r.whole[:0]
 	for i := range r.last + 1 {
 		p := r.here[i]

@@ -15,7 +15,8 @@ func cut(t testing.TB, p Profile, b []byte, size int, sequence uint8) [][]byte {
 		t.Fatal(err)
 	}
 	var list [][]byte
-	err = p.Segments(&h, b, size, sequence, 77, make([]byte, size), func(d []byte) error {
+	err = p.Segments(&h, bytes.Clone(b), size, sequence, make([]byte, 2*len(b)+size), func(d []byte) error {
+		p.Seal(h.Generation, d, 77)
 		list = append(list, bytes.Clone(d))
 		return nil
 	})
@@ -142,25 +143,13 @@ func renumbered(p Profile, d []byte, n uint16) []byte {
 func TestTooManySegments(t *testing.T) {
 	b := encoded(t, OAI2025, &RXDataIndication{PDUs: []RXDataPDU{{PDULength: 4000, Payload: make([]byte, 4000)}}})
 	h, _, _ := OAI2025.ParseP7(b)
-	err := OAI2025.Segments(&h, b, 40, 0, 0, make([]byte, 40), func([]byte) error { return nil })
+	err := OAI2025.Segments(&h, b, 40, 0, make([]byte, 40), func([]byte) error { return nil })
 	if !errors.Is(err, ErrTooLong) {
 		t.Errorf("got %v, want %v", err, ErrTooLong)
 	}
 }
 
 // TestTimestamp: the time stamp is that of the slot, and comes round with the SFN.
-func TestTimestamp(t *testing.T) {
-	for _, tc := range []struct {
-		mu        uint8
-		sfn, slot uint16
-		us, want  uint32
-	}{{1, 0, 0, 0, 0}, {1, 1, 3, 7, 11507}, {0, 1023, 9, 999, 10_239_999}, {1, 1023, 19, 500, 0}, {3, 0, 79, 0, 9875}} {
-		if got := Timestamp(tc.mu, tc.sfn, tc.slot, tc.us); got != tc.want {
-			t.Errorf("mu %d, %d.%d + %d us: got %d, want %d", tc.mu, tc.sfn, tc.slot, tc.us, got, tc.want)
-		}
-	}
-}
-
 // FuzzReassembly: segments in an order, and as often, as the input says never make
 // anything but the message, and it is made when all of them were there.
 func FuzzReassembly(f *testing.F) {

@@ -110,3 +110,10 @@ func (s *scratch) encodeTLVs(list []TLV, b []byte, o int, order binary.ByteOrder
 	}
 	return o
 }
+
+// TagName is the name of a TLV of messages about a PHY, as the JSON view has it; "" if it
+// is not known.
+func TagName(tag uint16) string {
+	name, _ := tlvOfPHY(tag)
+	return name
+}

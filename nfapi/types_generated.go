@@ -111,7 +111,7 @@ type ParamResponse struct {
 //
 // Source: SCF 222, as OpenAirInterface develop 2025-09 has it.
 type ConfigRequest struct {
-	NumTLVs uint8 // modulo 256: OpenAirInterface announces 386 TLVs as 130
+	NumTLVs uint8 // modulo 256: OpenAirInterface announces 385 TLVs as 130, one too many
 	TLVs    []TLV
 
 	Trailing []byte // octets after the last field: vendor extensions; they share the datagram
@@ -418,7 +418,7 @@ type DLTTIRequest struct {
 type PRACHPDU struct {
 	PhysCellID       uint16
 	NumPRACHOcas     uint8
-	PRACHFormat      uint8 // OpenAirInterface: 9 A1/B1, 10 A2/B2, 11 A3/B3
+	PRACHFormat      uint8 // 0 to 3; 4 A1, 5 A2, 6 A3, 7 B1, 8 B4, 9 C0, 10 C2; OpenAirInterface: 11 A1/B1, 12 A2/B2, 13 A3/B3
 	NumRA            uint8
 	PRACHStartSymbol uint8
 	NumCS            uint16

@@ -225,10 +225,39 @@ func TestOpenErrors(t *testing.T) {
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EBUSY) {
 		t.Errorf("a TAP device where there is a TUN device: %v", err)
 	}
+	err = l.do(func() error {
+		_, err := Open(Config{Name: l.Name})
+		return err
+	})
+	if !errors.Is(err, unix.EBUSY) {
+		t.Errorf("a TUN device that somebody has: %v, want %v", err, unix.EBUSY)
+	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := l.reader().Next(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("read after Close: %v, want %v", err, os.ErrClosed)
+	}
+}
+
+// TestPersistent: a device that would be there without anybody is taken.
+func TestPersistent(t *testing.T) {
+	l := openLink(t, false)
+	var err error
+	if failed := l.Queues[0].conn.Control(func(fd uintptr) { err = unix.IoctlSetInt(int(fd), unix.TUNSETPERSIST, 1) }); failed != nil || err != nil {
+		t.Fatal(failed, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = l.do(func() error {
+		again, err := Open(Config{Name: l.Name, Queues: 2})
+		if err != nil {
+			return err
+		}
+		return again.Close()
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -15,6 +15,8 @@ type Reader struct {
 	// Senseless is how many super-packets could not be cut, or packets whose checksum
 	// could not be completed.
 	Senseless uint64
+	// Full is how many packets found no room in the memory of [Reader.Share].
+	Full uint64
 
 	queue  *Queue
 	bufs   [][]byte // one more than there are packets: the last has the super-packet
@@ -25,6 +27,10 @@ type Reader struct {
 	cut    splitter
 	poll   func(fd uintptr) bool // r.receive, bound once
 	errno  syscall.Errno
+
+	ring   *ring    // nil: packets are read one by one
+	slots  [][]byte // of the ring, that have packets; nil: the buffer has it
+	starts []int    // where in a slot the packet begins
 }
 
 // NewReader returns a reader of at most len(bufs)-1 packets at a time into bufs,
@@ -42,10 +48,16 @@ func NewReader(q *Queue, bufs [][]byte, headroom int) *Reader {
 // Errors: [os.ErrClosed], and what the kernel says.
 func (r *Reader) Next() (int, error) {
 	r.n, r.errno = 0, 0
+	conn := r.queue.conn
+	if r.ring != nil {
+		r.ring.release()
+		clear(r.slots)
+		conn = r.ring.conn
+	}
 	if r.drain(); r.n > 0 {
 		return r.n, nil
 	}
-	if err := r.queue.conn.Read(r.poll); err != nil { // which a file says in words of its own
+	if err := conn.Read(r.poll); err != nil { // which a file says in words of its own
 		return 0, fmt.Errorf("%w: %w", os.ErrClosed, err)
 	}
 	if r.errno != 0 && r.n == 0 {
@@ -57,6 +69,9 @@ func (r *Reader) Next() (int, error) {
 // Packet returns the buffer that has packet i, and where in it the packet is, from
 // its link header on.
 func (r *Reader) Packet(i int) (buf []byte, start, end int) {
+	if r.slots != nil && r.slots[i] != nil {
+		return r.slots[i], r.starts[i], r.starts[i] + r.sizes[i]
+	}
 	return r.bufs[i], r.at, r.at + r.sizes[i]
 }
 

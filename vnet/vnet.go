@@ -52,6 +52,8 @@ type Device struct {
 	Queues []*Queue
 	// UDP says that the kernel takes and gives super-packets of UDP, not only of TCP.
 	UDP bool
+
+	fanout int // how the packet sockets of its queues share what comes; 0: there are none
 }
 
 // Queue is one of a device's queues. One Reader and several Writers may use it at a
@@ -60,10 +62,12 @@ type Queue struct {
 	device *Device
 	file   *os.File
 	conn   syscall.RawConn
+	ring   *ring // of its Reader; nil: it has none
 }
 
 // Open makes the device, or attaches to a persistent one, in the network namespace
-// of the caller. It is down.
+// of the caller. It is down. One that is another process's, or another part of this
+// one's, is refused: the kernel would make us a further queue of it.
 //
 // Errors: [errors.ErrUnsupported] without /dev/net/tun, [os.ErrPermission] without
 // CAP_NET_ADMIN, EBUSY if the device is there and in use.
@@ -115,8 +119,17 @@ func (d *Device) attach(fd int) error {
 	if d.TAP {
 		kind = unix.IFF_TAP
 	}
-	request.SetUint16(uint16(kind | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_MULTI_QUEUE))
-	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
+	flags := kind | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_MULTI_QUEUE
+	if len(d.Queues) == 0 {
+		flags |= unix.IFF_TUN_EXCL
+	}
+	request.SetUint16(uint16(flags))
+	err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
+	if errors.Is(err, unix.EBUSY) && len(d.Queues) == 0 {
+		request.SetUint16(uint16(flags &^ unix.IFF_TUN_EXCL))
+		err = attachPersistent(fd, request)
+	}
+	if err != nil {
 		return os.NewSyscallError("TUNSETIFF", err)
 	}
 	const tcp, udp = unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6, unix.TUN_F_USO4 | unix.TUN_F_USO6
@@ -125,6 +138,21 @@ func (d *Device) attach(fd int) error {
 		return nil
 	}
 	return os.NewSyscallError("TUNSETOFFLOAD", unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, tcp))
+}
+
+// attachPersistent makes fd a queue of a device that is there: one that would be there
+// without anybody.
+func attachPersistent(fd int, request *unix.Ifreq) error {
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.TUNGETIFF, request); err != nil {
+		return err
+	}
+	if request.Uint16()&unix.IFF_PERSIST == 0 {
+		return unix.EBUSY
+	}
+	return nil
 }
 
 // link returns how many octets of link header a packet has here.
@@ -140,6 +168,9 @@ func (d *Device) Close() error {
 	var errs []error
 	for _, q := range d.Queues {
 		errs = append(errs, q.file.Close())
+		if q.ring != nil {
+			errs = append(errs, q.ring.file.Close())
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -57,8 +58,9 @@ func ReadFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, MaxOctets+1))
 }
 
-// Decode decodes a text into what v points to. Keys that v has no field for are errors; an
-// empty text changes nothing. Errors: [*Error], and those of v's own UnmarshalText.
+// Decode decodes a text into what v points to. Keys that v has no field for are errors, and
+// so is a number with a fraction where v has an integer; an empty text changes nothing.
+// Errors: [*Error], and those of v's own UnmarshalText.
 func Decode(text []byte, v any) error { return decode(text, v, false) }
 
 // DecodeOrdered is Decode for a v with parts of any form, whose mappings become a
@@ -75,6 +77,9 @@ func decode(text []byte, v any, anchors bool, options ...yaml.DecodeOption) (err
 	defer failed(&err)
 	body, err := parse(text, anchors)
 	if body == nil || err != nil {
+		return err
+	}
+	if err := whole(body, reflect.TypeOf(v)); err != nil {
 		return err
 	}
 	return located(yaml.UnmarshalWithOptions(text, v, append(options, yaml.Strict())...))

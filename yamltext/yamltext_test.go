@@ -22,18 +22,27 @@ type value struct {
 		A []string        `yaml:"a"`
 		M map[uint8]int64 `yaml:"m"`
 	} `yaml:"inner"`
-	Any any `yaml:"any"`
+	Any    any     `yaml:"any"`
+	Ratio  float64 `yaml:"ratio"`
+	Deep   *level  `yaml:"deep"`
+	Inline level   `yaml:",inline"`
 }
+
+type level struct {
+	Level number `yaml:"level"`
+}
+
+type number uint8
 
 // TestDecode reads what is plain.
 func TestDecode(t *testing.T) {
 	deep := strings.Repeat("[", maxFlow) + strings.Repeat("]", maxFlow)
-	text := "---\nname: \"!x &y *z\" # & ! *\ncount: 3\nlist: [10.0.0.0/8]\ninner:\n- a:\n  - x\n  m: {1: 2}\nany: " + deep + "\n"
+	text := "---\nname: \"!x &y *z\" # & ! *\ncount: 3\nlist: [10.0.0.0/8]\ninner:\n- a:\n  - x\n  m: {1: 2}\nratio: 1.5\ndeep: {level: 6.0}\nany: " + deep + "\n"
 	var v value
 	if err := Decode([]byte(text), &v); err != nil {
 		t.Fatal(err)
 	}
-	if v.Name != "!x &y *z" || v.Count != 3 || v.List[0].Bits() != 8 || v.Inner[0].A[0] != "x" || v.Inner[0].M[1] != 2 {
+	if v.Name != "!x &y *z" || v.Count != 3 || v.List[0].Bits() != 8 || v.Inner[0].A[0] != "x" || v.Inner[0].M[1] != 2 || v.Ratio != 1.5 || v.Deep.Level != 6 {
 		t.Errorf("got %+v", v)
 	}
 	for _, empty := range []string{"", "# nothing\n", "---\n", "null"} {
@@ -65,6 +74,12 @@ func TestRefused(t *testing.T) {
 		"colour: 1":                              "line 1, column 1: unknown field \"colour\"",
 		"name: x\nname: y":                       "line 2, column 1: mapping key \"name\"",
 		"count: many":                            "line 1, column 8",
+		"count: 1.5":                             "line 1, column 8: 1.5 is no whole number",
+		"count: '1.5'":                           "line 1, column 8: 1.5 is no whole number",
+		"count: -.inf":                           "line 1, column 8: -.inf is no whole number",
+		"inner:\n- m: {1: 2, 3: 4.5}":            "line 2, column 16: 4.5 is no whole number",
+		"deep: {level: 2.5}":                     "line 1, column 15: 2.5 is no whole number",
+		"level: 2.5":                             "line 1, column 8: 2.5 is no whole number",
 		"list: [x]":                              "x",
 		"name: x\n---\nname: y":                  "line 3, column 1: a second YAML document",
 		"any: [":                                 "line 1, column 6",

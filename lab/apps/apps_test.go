@@ -68,7 +68,7 @@ func TestParseCalls(t *testing.T) {
 		{"no time", names + "x;1;00:00:00:000100;00:61:00:000200;1;1;0;", Called{Made: 1, Successful: 1}, true},
 		{"empty", "", Called{}, true},
 	} {
-		got, err := parseCalls(tc.in)
+		got, err := ParseCalls(tc.in)
 		if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.fails {
 			t.Errorf("%s: %v, want error %v, -want +got:\n%s", tc.name, err, tc.fails, diff)
 		}
@@ -78,7 +78,7 @@ func TestParseCalls(t *testing.T) {
 func FuzzParseCalls(f *testing.F) {
 	f.Add("TotalCallCreated;ResponseTime1(C);SuccessfulCall(C);FailedCall(C);\n1;00:00:00:000200;1;0;")
 	f.Fuzz(func(t *testing.T, in string) {
-		if c, err := parseCalls(in); err == nil && (c.Made < 0 || c.Successful < 0 || c.Failed < 0 || c.Answer < 0) {
+		if c, err := ParseCalls(in); err == nil && (c.Made < 0 || c.Successful < 0 || c.Failed < 0 || c.Answer < 0) {
 			t.Errorf("%q: %+v", in, c)
 		}
 	})
@@ -86,11 +86,11 @@ func FuzzParseCalls(f *testing.F) {
 
 func TestParseEcho(t *testing.T) {
 	screen := []byte("  12 Total echo RTP pckts 1st stream\n...\n  345 Total echo RTP pckts 1st stream   9.000 last period\n")
-	if got := parseEcho(screen); got != 345 {
+	if got := ParseEcho(screen); got != 345 {
 		t.Errorf("got %d, want 345", got)
 	}
 	for _, without := range []string{"", "Resolving remote host", "99999999999999999999 Total echo RTP pckts 1st stream"} {
-		if got := parseEcho([]byte(without)); got != -1 {
+		if got := ParseEcho([]byte(without)); got != -1 {
 			t.Errorf("%q: got %d, want -1", without, got)
 		}
 	}

@@ -18,6 +18,9 @@ type Place struct {
 	UEAddress  netip.Addr // of the UE
 	DNAddress  netip.Addr // of the server
 	ServerPort uint16
+	// Realtime has iperf3 be real time, of the lowest priority, if the machine allows
+	// that: what others want of the CPUs is not measured.
+	Realtime bool
 }
 
 // Stream is UDP at a rate.
@@ -51,7 +54,7 @@ func StartIperf(ctx context.Context, at Place, s Stream) (*Iperf, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := startApart(at.UE, s.arguments(at)...)
+	client, err := at.StartApart(at.UE, s.arguments(at)...)
 	if err != nil {
 		server.Kill()
 		return nil, err
@@ -61,7 +64,7 @@ func StartIperf(ctx context.Context, at Place, s Stream) (*Iperf, error) {
 
 // IperfServer starts the server of one test, and returns when it listens.
 func IperfServer(ctx context.Context, at Place) (*Process, error) {
-	server, err := Start(at.DN, "", "iperf3", "--server", "--one-off", "--forceflush", "--bind", at.DNAddress.String(),
+	server, err := at.Start(at.DN, "iperf3", "--server", "--one-off", "--forceflush", "--bind", at.DNAddress.String(),
 		"--port", strconv.Itoa(int(at.ServerPort)))
 	if err != nil {
 		return nil, err

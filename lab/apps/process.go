@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"plumbline/lab/topology"
 )
 
@@ -23,6 +25,8 @@ type Process struct {
 	errs   *tail // the same as out, or standard error alone
 	ended  chan struct{}
 	status error // valid after ended
+
+	realtime bool
 }
 
 // Start runs a program in a namespace. It and what it started get SIGKILL when
@@ -35,11 +39,25 @@ func Start(ns *topology.Namespace, dir string, args ...string) (*Process, error)
 	return p, p.spawn(ns)
 }
 
-// startApart is Start with standard error kept apart, for programs that write their
+// StartApart is [Start] with standard error kept apart, for programs that write their
 // account to standard output.
-func startApart(ns *topology.Namespace, args ...string) (*Process, error) {
+func StartApart(ns *topology.Namespace, args ...string) (*Process, error) {
 	p := newProcess("", args)
 	p.errs = &tail{}
+	return p, p.spawn(ns)
+}
+
+// Start is [Start] for a program between the ends of the place: see [Place.Realtime].
+func (at Place) Start(ns *topology.Namespace, args ...string) (*Process, error) {
+	p := newProcess("", args)
+	p.errs, p.realtime = p.out, at.Realtime
+	return p, p.spawn(ns)
+}
+
+// StartApart is [StartApart] for such a program.
+func (at Place) StartApart(ns *topology.Namespace, args ...string) (*Process, error) {
+	p := newProcess("", args)
+	p.errs, p.realtime = &tail{}, at.Realtime
 	return p, p.spawn(ns)
 }
 
@@ -59,6 +77,9 @@ func (p *Process) spawn(ns *topology.Namespace) error {
 	go func() {
 		err := ns.Do(func() error {
 			runtime.LockOSThread() // never unlocked: the thread ends after the program
+			if p.realtime {
+				beRealtime()
+			}
 			if err := p.cmd.Start(); err != nil {
 				return err
 			}
@@ -77,8 +98,22 @@ func (p *Process) spawn(ns *topology.Namespace) error {
 	return nil
 }
 
-// Ended is closed when the program has ended.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
+// beRealtime makes the calling thread, and the programs that it starts, SCHED_RR of the
+// lowest priority, if the machine allows that.
+func beRealtime() {
+	const lowest = 1
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: lowest}, 0)
+}
+
+// PID is the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// End sends SIGTERM and returns what the program has written to standard output, when
+// it has ended with exit status 0 within some time.
+func (p *Process) End(ctx context.Context, grace time.Duration) ([]byte, error) {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+	return p.Wait(ctx, grace)
+}
 
 // Kill ends the program and what it has started, and returns when it has ended.
 func (p *Process) Kill() {
@@ -141,11 +176,17 @@ func (p *Process) Exited() error {
 }
 
 func (p *Process) failure(err error) error {
+	return fmt.Errorf("apps: %s: %w: %s", strings.Join(p.cmd.Args, " "), err, p.Said())
+}
+
+// Said is the end of what the program has written to standard error, or to both if they
+// are not apart.
+func (p *Process) Said() string {
 	said := strings.TrimSpace(string(p.errs.Bytes()))
 	if len(said) > maxSaid {
 		said = "…" + strings.ToValidUTF8(said[len(said)-maxSaid:], "")
 	}
-	return fmt.Errorf("apps: %s: %w: %s", strings.Join(p.cmd.Args, " "), err, said)
+	return said
 }
 
 const (

@@ -26,8 +26,8 @@ var (
 	Answerer []byte
 )
 
-// rtpPort is where the answering end has RTP.
-const rtpPort = 7000
+// RTPPort is where the answering end has RTP.
+const RTPPort = 7000
 
 // Calls is telephone calls.
 type Calls struct {
@@ -71,9 +71,9 @@ func StartCalls(ctx context.Context, at Place, c Calls) (phone *Phone, err error
 			return nil, err
 		}
 	}
-	local, remote := host(at.UEAddress), host(at.DNAddress)
+	local, remote := SIPHost(at.UEAddress), SIPHost(at.DNAddress)
 	p.answerer, err = Start(at.DN, p.dir, "sipp", "-sf", "uas.xml", "-i", remote, "-mi", remote, "-p", strconv.Itoa(int(at.ServerPort)),
-		"-rtp_echo", "-mp", strconv.Itoa(rtpPort), "-nostdin")
+		"-rtp_echo", "-mp", strconv.Itoa(RTPPort), "-nostdin")
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func callRate(perSecond float64) (rate, period int) {
 	return int(perSecond*100 + 0.5), 100 * second
 }
 
-// host is how SIPp wants an address.
-func host(a netip.Addr) string {
+// SIPHost is how SIPp wants an address.
+func SIPHost(a netip.Addr) string {
 	if a.Is6() {
 		return "[" + a.String() + "]"
 	}
@@ -130,11 +130,11 @@ func (p *Phone) Stop() (Called, error) {
 	if err != nil {
 		return Called{}, fmt.Errorf("apps: SIPp left no account: %w", err)
 	}
-	called, err := parseCalls(string(table))
+	called, err := ParseCalls(string(table))
 	if err != nil {
 		return Called{}, err
 	}
-	called.EchoedRTP = parseEcho(p.answerer.out.Bytes())
+	called.EchoedRTP = ParseEcho(p.answerer.out.Bytes())
 	return called, nil
 }
 
@@ -150,9 +150,9 @@ func (p *Phone) Kill() {
 
 var echoed = regexp.MustCompile(`(\d+) Total echo RTP pckts 1st stream`)
 
-// parseEcho finds how many packets of RTP were echoed in what SIPp prints at its end;
+// ParseEcho finds how many packets of RTP were echoed in what SIPp prints at its end;
 // -1: it does not say, since it closes the socket now and then before it prints.
-func parseEcho(screen []byte) int {
+func ParseEcho(screen []byte) int {
 	all := echoed.FindAllSubmatch(screen, -1)
 	if len(all) == 0 {
 		return -1
@@ -164,9 +164,9 @@ func parseEcho(screen []byte) int {
 	return n
 }
 
-// parseCalls reads the last row of SIPp's statistics: names in the first row, values
+// ParseCalls reads the last row of SIPp's statistics: names in the first row, values
 // between semicolons.
-func parseCalls(table string) (Called, error) {
+func ParseCalls(table string) (Called, error) {
 	rows := strings.Split(strings.TrimSpace(table), "\n")
 	names, values := strings.Split(rows[0], ";"), strings.Split(rows[len(rows)-1], ";")
 	if len(rows) < 2 {

@@ -152,7 +152,7 @@ func (w *Web) download(ctx context.Context) (time.Duration, error) {
 	if w.loads.BPS > 0 {
 		args = append(args, "--limit-rate", strconv.FormatUint(max(w.loads.BPS/8, 1), 10))
 	}
-	p, err := startApart(w.at.UE, append(args, url)...)
+	p, err := StartApart(w.at.UE, append(args, url)...)
 	if err != nil {
 		return 0, err
 	}

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -180,21 +178,4 @@ func newNamespace(t *testing.T, suffix string) string {
 		}
 	})
 	return name
-}
-
-// buildPlumb compiles the program whose UPF the test runs. The go command is
-// that of `go test`, which says where it is; PATH is not what it was if the
-// test is run by sudo.
-func buildPlumb(t *testing.T) string {
-	t.Helper()
-	goTool := "go"
-	if root := os.Getenv("GOROOT"); root != "" {
-		goTool = filepath.Join(root, "bin", "go")
-	}
-	binary := filepath.Join(t.TempDir(), "plumb")
-	out, err := exec.Command(goTool, "build", "-buildvcs=false", "-o", binary, "plumbline/cmd/plumb").CombinedOutput()
-	if err != nil {
-		t.Fatalf("build plumb: %v\n%s", err, out)
-	}
-	return binary
 }

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,13 +16,7 @@ import (
 	"plumbline/lab/apps"
 )
 
-// Ports of SIP and of the server's RTP.
-const (
-	sipPort = 5060
-	rtpPort = 7000
-)
-
-var echoedRTP = regexp.MustCompile(`(\d+) Total echo RTP pckts 1st stream`)
+const sipPort = 5060
 
 // SIPp has a UE make calls to a server that answers and echoes RTP, and returns
 // how many packets of RTP the server echoed. It fails unless every call was
@@ -33,20 +26,20 @@ func SIPp(t testing.TB, client string, from netip.Addr, server string, to netip.
 	n, dir := strconv.Itoa(calls), t.TempDir()
 	answering, stop := startUAS(t, server, to, write(t, dir, "uas.xml", apps.Answerer))
 	counts := filepath.Join(dir, "uac.csv")
-	Output(t, client, "sipp", "-sf", write(t, dir, "uac.xml", apps.Caller), netip.AddrPortFrom(to, sipPort).String(), "-i", host(from), "-mi", host(from),
+	Output(t, client, "sipp", "-sf", write(t, dir, "uac.xml", apps.Caller), netip.AddrPortFrom(to, sipPort).String(), "-i", apps.SIPHost(from), "-mi", apps.SIPHost(from),
 		"-m", n, "-r", "20", "-d", "500", "-nostdin", "-timeout", "30s", "-timeout_error", "-trace_stat", "-stf", counts)
-	got := lastRow(t, counts)
-	for name, want := range map[string]string{"TotalCallCreated": n, "SuccessfulCall(C)": n, "FailedCall(C)": "0"} {
-		if got[name] != want {
-			t.Errorf("SIPp calls from %v to %v: %s: got %s, want %s", from, to, name, got[name], want)
-		}
+	table, err := os.ReadFile(counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := apps.ParseCalls(string(table))
+	if err != nil || got.Made != calls || got.Successful != calls || got.Failed != 0 {
+		t.Errorf("SIPp calls from %v to %v: got %+v, %v, want %d successful", from, to, got, err, calls)
 	}
 	stop()
-	m := echoedRTP.FindSubmatch(answering.Bytes())
-	if m == nil {
+	if echoed = apps.ParseEcho(answering.Bytes()); echoed < 0 {
 		t.Fatalf("SIPp server at %v: want a count of RTP\n%s", to, answering)
 	}
-	echoed, _ = strconv.Atoi(string(m[1])) // digits
 	return echoed
 }
 
@@ -60,21 +53,13 @@ func write(t testing.TB, dir, name string, content []byte) string {
 	return path
 }
 
-// host is how SIPp wants an address.
-func host(a netip.Addr) string {
-	if a.Is6() {
-		return "[" + a.String() + "]"
-	}
-	return a.String()
-}
-
 // startUAS starts the end that answers. What it has printed is whole when stop
 // has returned.
 func startUAS(t testing.TB, namespace string, at netip.Addr, scenario string) (printed *bytes.Buffer, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := command(ctx, namespace, "sipp", "-sf", scenario, "-i", host(at), "-mi", host(at), "-p", strconv.Itoa(sipPort),
-		"-rtp_echo", "-mp", strconv.Itoa(rtpPort), "-nostdin")
+	cmd := command(ctx, namespace, "sipp", "-sf", scenario, "-i", apps.SIPHost(at), "-mi", apps.SIPHost(at), "-p", strconv.Itoa(sipPort),
+		"-rtp_echo", "-mp", strconv.Itoa(apps.RTPPort), "-nostdin")
 	printed = &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = printed, printed
 	if err := cmd.Start(); err != nil {
@@ -119,21 +104,4 @@ func listens(t testing.TB, namespace string, port int) bool {
 		t.Fatal(err)
 	}
 	return strings.Contains(sockets.String(), fmt.Sprintf(":%04X ", port))
-}
-
-// lastRow returns the last row of a table of SIPp's statistics, by column.
-func lastRow(t testing.TB, file string) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := strings.Split(strings.TrimSpace(string(text)), "\n")
-	values, last := make(map[string]string), strings.Split(rows[len(rows)-1], ";")
-	for i, name := range strings.Split(rows[0], ";") {
-		if i < len(last) {
-			values[name] = last[i]
-		}
-	}
-	return values
 }

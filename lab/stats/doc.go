@@ -12,6 +12,7 @@
 // the same interval.
 //
 // Source: B. Efron, R. Tibshirani, An Introduction to the Bootstrap, 1993, 13.3 (percentile
-// intervals); B. Iglewicz, D. Hoaglin, How to Detect and Handle Outliers, 1993 (modified
+// intervals); P. K. Sen, Estimates of the Regression Coefficient Based on Kendall's Tau, 1968
+// (slopes); B. Iglewicz, D. Hoaglin, How to Detect and Handle Outliers, 1993 (modified
 // Z-scores).
 package stats

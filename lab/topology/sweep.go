@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ours matches a name that New gives: run, process id, role.
-var ours = regexp.MustCompile(`^(.+)-([0-9]+)-(gnb|upf|dn|ue[0-9]+)$`)
+// ours matches a name that New, AddUE or Add gives: run, process id, role.
+var ours = regexp.MustCompile(`^(.+)-([0-9]+)-([a-z]+[0-9]*)$`)
 
 // Sweep removes the namespaces of run whose process is dead, and returns their
 // names. A process id that another program has taken since keeps a namespace;

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 )
 
 // Config describes a test bed. Only Name must be set; [Config.withDefaults]
@@ -60,7 +61,7 @@ type Port struct {
 
 // Link is N3 or N6: the UPF's end and the other one.
 type Link struct {
-	UPF  Port
+	UPF  Port // of a join: the first end
 	Peer Port // the gNB's end of N3, the data network's end of N6
 }
 
@@ -72,6 +73,9 @@ type Topology struct {
 	DN       *Namespace   // the same as GNB on a stick, or together
 	UEs      []*Namespace // see [Topology.AddUE]
 	N3, N6   Link         // on a stick the same devices with different addresses
+
+	joins  []Link       // see [Topology.Join]
+	others []*Namespace // see [Topology.Add]
 }
 
 // New builds the test bed that c describes. After an error nothing is left of
@@ -99,11 +103,48 @@ func (t *Topology) AddUE(run string) (*Namespace, error) {
 	return ue, nil
 }
 
+// Add adds another namespace, "<run>-<process id>-<name>", which has no device but lo
+// yet, and goes with the others. The name is of lower case letters: see [Sweep].
+func (t *Topology) Add(name string) (*Namespace, error) {
+	ns, err := newNamespace(fmt.Sprintf("%s-%d-%s", t.Config.Name, os.Getpid(), name))
+	if err != nil {
+		return nil, fmt.Errorf("topology: %w", err)
+	}
+	t.others = append(t.others, ns)
+	return ns, nil
+}
+
+// Join links two namespaces of the bed with a veth pair of a name and addresses, and
+// the largest MTU that there is: for what is no wire, but stands between two
+// processes.
+func (t *Topology) Join(a, b *Namespace, device string, at, other netip.Prefix) error {
+	number := byte(0x10 + len(t.joins))
+	l := Link{
+		UPF:  Port{Namespace: a, Device: device, MAC: mac(number, 1), Address: at},
+		Peer: Port{Namespace: b, Device: device, MAC: mac(number, 2), Address: other},
+	}
+	if err := l.make(Config{MTU: joinMTU, Offload: true}); err != nil {
+		return fmt.Errorf("topology: %w", err)
+	}
+	t.joins = append(t.joins, l)
+	for _, end := range []struct{ port, other Port }{{l.UPF, l.Peer}, {l.Peer, l.UPF}} {
+		if err := errors.Join(end.port.addAddress(end.port.Address), end.port.addNeighbour(end.other)); err != nil {
+			return fmt.Errorf("topology: %w", err)
+		}
+	}
+	return nil
+}
+
+const joinMTU = 65535
+
 // Close removes the links and the namespaces. Sockets and processes that are
 // still in a namespace keep it alive, without a name or a link, until they end.
 func (t *Topology) Close() error {
 	errs := []error{removeLink(t.N3.UPF), removeLink(t.N6.UPF)}
-	for _, ns := range append([]*Namespace{t.GNB, t.UPF, t.DN}, t.UEs...) {
+	for _, l := range t.joins {
+		errs = append(errs, removeLink(l.UPF))
+	}
+	for _, ns := range slices.Concat([]*Namespace{t.GNB, t.UPF, t.DN}, t.UEs, t.others) {
 		errs = append(errs, ns.remove())
 	}
 	return errors.Join(errs...)

@@ -210,8 +210,11 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	stale := "plt-sweep-" + strconv.Itoa(dead.Process.Pid) + "-gnb"
-	if err := onThreadOf(func() error { h, err := netns.NewNamed(stale); h.Close(); return err }); err != nil {
-		t.Fatal(err)
+	added := "plt-sweep-" + strconv.Itoa(dead.Process.Pid) + "-pnf" // by Add
+	for _, name := range []string{stale, added} {
+		if err := onThreadOf(func() error { h, err := netns.NewNamed(name); h.Close(); return err }); err != nil {
+			t.Fatal(err)
+		}
 	}
 	unmounted := "plt-sweep-" + strconv.Itoa(dead.Process.Pid) + "-upf" // died between making the file and the mount
 	if err := os.WriteFile(namedDir+"/"+unmounted, nil, 0o444); err != nil {
@@ -219,8 +222,8 @@ func TestSweep(t *testing.T) {
 	}
 	bed := build(t, Config{Name: "plt-sweep"})
 	swept, err := Sweep("plt-sweep")
-	if err != nil || !slices.Equal(swept, []string{stale, unmounted}) {
-		t.Errorf("got %v, %v, want [%s %s]", swept, err, stale, unmounted)
+	if want := []string{stale, added, unmounted}; err != nil || !slices.Equal(swept, want) {
+		t.Errorf("got %v, %v, want %v", swept, err, want)
 	}
 	exchange(t, bed.GNB, bed.UPF, bed.N3.UPF.Address.Addr())
 }

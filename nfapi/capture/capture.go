@@ -3,7 +3,8 @@
 // A packet goes this way: Ethernet, VLAN, loopback or bare IP; IPv4 fragments are put
 // together; a UDP datagram whose length is that in its header is P7, and a TCP
 // connection on a P5 port is P5, in the order of its sequence numbers. The
-// generation of the header says which profile it is, unless one is given. Segments
+// generation of the header says which profile it is, unless one is given. Datagrams that
+// were captured before the sender's kernel cut them from each other are cut here. Segments
 // of P7 are put together for each sender, receiver and PHY.
 //
 // Bounds: [maxFlows] connections and as many senders of segments are followed at
@@ -64,6 +65,7 @@ type Stats struct {
 	Failed    int // that could not be
 	Segments  int // of P7
 	Lost      int // octets of P5 connections that the capture has not
+	Joined    int // packets of several datagrams that the sender's kernel had not cut yet
 	Unwatched int // packets of more connections or senders than are followed
 }
 
@@ -119,7 +121,7 @@ func open(r io.Reader) (gopacket.PacketDataSource, func(gopacket.CaptureInfo) go
 	}
 	pcap, err := pcapgo.NewReader(in)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("neither pcap nor pcapng: %w", err)
 	}
 	return pcap, func(gopacket.CaptureInfo) gopacket.Decoder { return pcap.LinkType() }, nil
 }
@@ -177,23 +179,6 @@ func (d *decoder) candidates() []nfapi.Profile {
 		return []nfapi.Profile{*d.Profile}
 	}
 	return []nfapi.Profile{nfapi.OAI2025, nfapi.Aerial}
-}
-
-// udp takes a datagram as P7 if its header says its length and a message.
-func (d *decoder) udp(at time.Time, f flow, b []byte) error {
-	for _, p := range d.candidates() {
-		h, body, err := p.ParseP7(b)
-		if err != nil || !h.MessageID.Known() && (h.MessageID < nfapi.MsgVendorFirst || h.MessageID > nfapi.MsgVendorLast) {
-			continue
-		}
-		if d.Profile == nil && h.Generation == nfapi.Gen2024 {
-			p = nfapi.OAI2024
-		}
-		e := &Event{At: at, From: f.from, To: f.to, Plane: nfapi.P7, Profile: p, Header: h, Segments: 1}
-		e.Checksum, e.Expected = p.Verify(&h, b)
-		return d.p7(e, body)
-	}
-	return nil
 }
 
 // decode reads the body of a message and hands it over.
@@ -304,6 +289,9 @@ func (d *decoder) tcp(at time.Time, f flow, t *layers.TCP) error {
 	}
 	c.next = t.Seq + uint32(len(t.Payload))
 	c.buffer = append(c.buffer, b...)
+	if t.FIN {
+		delete(d.flows, f)
+	}
 	return d.p5(at, f, c)
 }
 

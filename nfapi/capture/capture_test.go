@@ -115,7 +115,8 @@ func TestRead(t *testing.T) {
 	f.fragmented(data)
 	h, _, _ := nfapi.OAI2025.ParseP7(data)
 	var segments [][]byte
-	err := nfapi.OAI2025.Segments(&h, data, 700, 9, 6, make([]byte, 700), func(b []byte) error {
+	err := nfapi.OAI2025.Segments(&h, data, 700, 9, make([]byte, 2100), func(b []byte) error {
+		nfapi.OAI2025.Seal(h.Generation, b, 6)
 		segments = append(segments, bytes.Clone(b))
 		return nil
 	})
@@ -220,6 +221,19 @@ func TestHostileTCP(t *testing.T) {
 	}
 }
 
+// TestConnectionsEnd: those whose end comes with their last octets make room for others.
+func TestConnectionsEnd(t *testing.T) {
+	f := &file{t: t}
+	b, _ := hex.DecodeString("0000010300000001000000")
+	for i := range maxFlows + 8 {
+		f.add(&layers.IPv4{Protocol: layers.IPProtocolTCP}, &layers.TCP{SrcPort: layers.TCPPort(40000 + i), DstPort: 50001, Seq: 1, ACK: true, FIN: true}, gopacket.Payload(b))
+	}
+	stats, err := Read(bytes.NewReader(f.pcap()), Options{P5Ports: []uint16{50001}}, func(*Event) error { return nil })
+	if err != nil || stats.Messages != maxFlows+8 || stats.Unwatched != 0 {
+		t.Errorf("got %+v, %v, want %d messages", stats, err, maxFlows+8)
+	}
+}
+
 // TestHeaderInTwo: a header that comes in two parts is recognised all the same.
 func TestHeaderInTwo(t *testing.T) {
 	for in, want := range map[string]nfapi.Profile{"0000010300000001000000": nfapi.OAI2025, "0000010300010000" + "00": nfapi.OAI2024} {
@@ -246,7 +260,8 @@ func TestSequenceComesRound(t *testing.T) {
 	data := encoded(t, nfapi.OAI2025, &nfapi.RXDataIndication{PDUs: []nfapi.RXDataPDU{{PDULength: 900, Payload: make([]byte, 900)}}})
 	h, _, _ := nfapi.OAI2025.ParseP7(data)
 	for range 2 {
-		if err := nfapi.OAI2025.Segments(&h, data, 700, 9, 6, make([]byte, 700), func(b []byte) error {
+		if err := nfapi.OAI2025.Segments(&h, data, 700, 9, make([]byte, 2100), func(b []byte) error {
+			nfapi.OAI2025.Seal(h.Generation, b, 6)
 			f.udp(b)
 			return nil
 		}); err != nil {
@@ -263,6 +278,38 @@ func TestSequenceComesRound(t *testing.T) {
 	}
 	if want := []int{2, 1, 2, 1}; !slices.Equal(got, want) {
 		t.Errorf("got messages of %v segments, want %v", got, want)
+	}
+}
+
+// TestJoined: a packet of several datagrams, which the sender's kernel has not cut yet,
+// is as many messages; what does not end where a message does is none.
+func TestJoined(t *testing.T) {
+	tick := encoded(t, nfapi.OAI2025, &nfapi.SlotIndication{SFN: 7})
+	old := encoded(t, nfapi.OAI2024, &nfapi.SlotIndication{SFN: 8})
+	data := encoded(t, nfapi.OAI2025, &nfapi.RXDataIndication{})
+	for name, test := range map[string]struct {
+		parts [][]byte
+		want  []nfapi.MessageID
+	}{
+		"two":         {[][]byte{data, tick}, []nfapi.MessageID{nfapi.MsgRXDataIndication, nfapi.MsgSlotIndication}},
+		"three":       {[][]byte{tick, tick, tick}, []nfapi.MessageID{nfapi.MsgSlotIndication, nfapi.MsgSlotIndication, nfapi.MsgSlotIndication}},
+		"of 2024":     {[][]byte{old, old}, []nfapi.MessageID{nfapi.MsgSlotIndication, nfapi.MsgSlotIndication}},
+		"longer last": {[][]byte{tick, data}, nil},
+		"rest":        {[][]byte{tick, {0}}, nil},
+	} {
+		f := &file{t: t}
+		f.udp(bytes.Join(test.parts, nil))
+		var got []nfapi.MessageID
+		stats, err := Read(bytes.NewReader(f.pcap()), Options{}, func(e *Event) error {
+			got = append(got, e.Header.MessageID)
+			if e.Err != nil || e.Checksum != nfapi.ChecksumCorrect {
+				t.Errorf("%s: got %v, checksum %v", name, e.Err, e.Checksum)
+			}
+			return nil
+		})
+		if err != nil || !slices.Equal(got, test.want) || stats.Joined != min(len(test.want), 1) {
+			t.Errorf("%s: got %v, %+v, %v, want %v", name, got, stats, err, test.want)
+		}
 	}
 }
 

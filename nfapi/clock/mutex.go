@@ -1,0 +1,37 @@
+package clock
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mutex is for what threads share that keep slots or are [Urgent]. They must not wait
+// for a [sync.Mutex]: a goroutine that is locked to its thread gets its processor back
+// from another thread, an ordinary one, which a busy machine may keep waiting for
+// milliseconds. Who waits for a Mutex spins, and then sleeps in the kernel, on its own
+// thread.
+//
+// Hold it for some instructions or one system call, not longer. It is not fair.
+type Mutex struct{ held atomic.Bool }
+
+const (
+	mutexSpins = 500
+	mutexSleep = 20 * time.Microsecond
+)
+
+// Lock waits until nobody has the Mutex, and takes it.
+func (m *Mutex) Lock() {
+	for spins := 0; !m.held.CompareAndSwap(false, true); spins++ {
+		if spins < mutexSpins {
+			continue
+		}
+		spins = 0
+		ts := unix.NsecToTimespec(int64(mutexSleep))
+		_ = unix.Nanosleep(&ts, nil) // woken early is no harm
+	}
+}
+
+// Unlock gives it back.
+func (m *Mutex) Unlock() { m.held.Store(false) }

@@ -1,0 +1,46 @@
+package vnf
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+
+	"plumbline/nfapi"
+)
+
+func TestMetrics(t *testing.T) {
+	s := serve(t, func(c *Config) { c.Timeouts.Sync = -1 })
+	u := connect(t, s)
+	u.until(nfapi.MsgStartRequest)
+	wait(t, "the phy runs", func() bool { return s.macs[1].counts().starts == 1 })
+	u.slots(1, 100, 7)
+	wait(t, "slots", func() bool { return s.macs[1].counts().slots == 7 })
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(s.VNF)
+	text := func() string {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, f := range families {
+			if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b.String()
+	}
+	for _, want := range []string{
+		`nfapi_vnf_indications_total{message="CRC.indication",phy="1",pnf="one"} 6`,
+		`nfapi_vnf_requests_total{message="UL_TTI.request",phy="1",pnf="one"} 7`,
+		`nfapi_vnf_phy_running{phy="1",pnf="one"} 1`,
+		`nfapi_vnf_pnf_connected{pnf="one"} 1`,
+		`nfapi_vnf_slots_total{fate="scheduled",phy="1",pnf="one"} 7`,
+		`nfapi_vnf_slots_total{fate="skipped",phy="1",pnf="one"} 0`,
+		`nfapi_vnf_refused_connections_total 0`,
+	} {
+		wait(t, want, func() bool { return strings.Contains(text(), want+"\n") })
+	}
+}

@@ -1,0 +1,90 @@
+package radio_test
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"plumbline/radio"
+	"plumbline/yamltext"
+)
+
+func TestDefault(t *testing.T) {
+	c := radio.Default()
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestValidate: each wrong value is refused with an error that names it.
+func TestValidate(t *testing.T) {
+	for text, want := range map[string]string{
+		"numerology: 4":                          "numerology 4",
+		"prbs: 0":                                "prbs 0",
+		"prbs: 276":                              "prbs 276",
+		"layers: 5":                              "layers 5",
+		"mcs: 29":                                "mcs 29 is above 28",
+		"{mcs: 28, mcs_table: 1}":                "mcs 28 is above 27",
+		"mcs_table: 2":                           "mcs_table 2",
+		"rlc: tm":                                `rlc "tm"`,
+		"pattern: DDX":                           "pattern",
+		"pattern: DDDDD":                         "no downlink or no uplink slot",
+		"special_dl: 12":                         "special slot of 12 downlink and 4 uplink",
+		"k1: 0":                                  "k1 0",
+		"k2: 33":                                 "k2 33",
+		"sr_period: 7":                           "sr_period 7",
+		"sr_period: 0":                           "sr_period 0",
+		"sr_offset: 10":                          "sr_offset 10",
+		"sr_offset: 3":                           "no uplink slot at sr_offset 3",
+		"ues: []":                                "0 ues",
+		"ues: [{rnti: 0}]":                       "ue 0: rnti 0",
+		"ues: [{rnti: 1}]":                       "ue 0: no addresses",
+		"ues: [{rnti: 1, qfi: 64}]":              "qfi 64",
+		"ues: [{rnti: 1, preamble: 64}]":         "preamble 64",
+		"ues: [{rnti: 1, addresses: [0.0.0.0]}]": "0.0.0.0",
+		"k2: 18":                                 "k2 18 is not within 1 to 17",
+		"ues: [{rnti: 1, addresses: [127.0.0.1]}]":                                                            "127.0.0.1",
+		"ues: [{rnti: 1, addresses: ['fe80::1']}]":                                                            "fe80::1",
+		"ues: [{rnti: 1, addresses: ['::ffff:10.64.0.1']}]":                                                   "::ffff:10.64.0.1",
+		"ues: [{rnti: 1, preamble: 1, addresses: [10.0.0.1]}, {rnti: 1, preamble: 2, addresses: [10.0.0.2]}]": "ues 0 and 1",
+		"ues: [{rnti: 1, preamble: 1, addresses: [10.0.0.1]}, {rnti: 2, preamble: 1, addresses: [10.0.0.2]}]": "ues 0 and 1",
+		"ues: [{rnti: 1, preamble: 1, addresses: [10.0.0.1]}, {rnti: 2, preamble: 2, addresses: [10.0.0.1]}]": "10.0.0.1",
+	} {
+		c := radio.Default()
+		if err := yamltext.Decode([]byte(text), &c); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		err := c.Validate()
+		if !errors.Is(err, radio.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestPatterns: what the floors are computed for can be run.
+func TestPatterns(t *testing.T) {
+	for _, pattern := range []string{"DDDDDDDSUU", "DDDSU", "DDSU", "SU"} {
+		c := radio.Default()
+		c.Pattern, c.SRPeriod, c.SROffset = pattern, len(pattern), strings.IndexByte(pattern, 'U')
+		if err := c.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestManyUEs: as many as there may be, and one more.
+func TestManyUEs(t *testing.T) {
+	c := radio.Default()
+	c.UEs = nil
+	for i := range 32 {
+		c.UEs = append(c.UEs, radio.UE{RNTI: uint16(1 + i), Preamble: uint8(i), Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})}})
+	}
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	c.UEs = append(c.UEs, radio.UE{RNTI: 99, Preamble: 63, Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.1")}})
+	if err := c.Validate(); err == nil {
+		t.Error("33 UEs are accepted")
+	}
+}

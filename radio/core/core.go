@@ -1,0 +1,93 @@
+// Package core is what is behind a gNB's MAC: N3 to any UPF, or a TUN device, at whose
+// other end this machine is the data network.
+//
+//	MAC ─ Uplink, Flush ─► [N3] ─ GTP-U ─► UPF          MAC ─► [TUN] ─► kernel
+//	MAC ◄ Downlink ─────── [N3] ◄ GTP-U ── UPF          MAC ◄─ [TUN] ◄─ kernel
+//
+// Packets of the uplink are held back until the MAC says that the slot has no more,
+// and go together.
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"plumbline/gnb"
+	"plumbline/radio"
+)
+
+// ErrConfig is wrapped by every error about what a [Config] says.
+var ErrConfig = errors.New("core: configuration")
+
+// Config says where the packets of the cell's UEs go: N3 or TUN, one of them.
+type Config struct {
+	N3 *gnb.N3 `yaml:"n3"`
+	// Sessions are the tunnels of the UEs on N3, in the order of [radio.Config.UEs].
+	Sessions []Session  `yaml:"sessions"`
+	TUN      *TUNConfig `yaml:"tun"`
+}
+
+// Session is the tunnel of a UE's PDU session.
+type Session struct {
+	UplinkTEID   uint32     `yaml:"uplink_teid"`   // of the UPF's F-TEID
+	DownlinkTEID uint32     `yaml:"downlink_teid"` // of the gNB's
+	UPF          netip.Addr `yaml:"upf"`           // unset: that of N3
+}
+
+// Core is a core with its sockets or device.
+type Core interface {
+	radio.Core
+	// Run gives the MAC packets until ctx ends, and then closes the core. It can be
+	// called once.
+	Run(ctx context.Context, to radio.Downlink) error
+	// MTU is how many octets a UE's packet may have.
+	MTU() int
+	// Close closes a core that is not run.
+	Close()
+}
+
+// Validate returns an error that wraps [ErrConfig] if c is no core of a cell.
+func (c *Config) Validate(cell *radio.Config) error {
+	switch {
+	case (c.N3 == nil) == (c.TUN == nil):
+		return fmt.Errorf("%w: one of n3 and tun is to be given", ErrConfig)
+	case c.TUN != nil && len(c.Sessions) > 0:
+		return fmt.Errorf("%w: tun has no sessions", ErrConfig)
+	case c.TUN != nil:
+		return c.TUN.validate(cell)
+	case len(c.Sessions) > 0 && len(c.Sessions) != len(cell.UEs):
+		return fmt.Errorf("%w: %d sessions for %d ues", ErrConfig, len(c.Sessions), len(cell.UEs))
+	}
+	return nil
+}
+
+// GNB is the configuration of the gNB on N3, whose UEs are those of a cell. TEIDs that
+// are not given are to be filled in; those of the gNB are then 1, 2 and so on.
+//
+// Precondition: c.N3 is set.
+func (c *Config) GNB(cell *radio.Config) gnb.Config {
+	config := gnb.Config{N3: *c.N3}
+	for i, u := range cell.UEs {
+		ue := gnb.UE{Name: fmt.Sprintf("ue%d", i), Addresses: u.Addresses, QFI: u.QFI, DownlinkTEID: uint32(1 + i)}
+		if i < len(c.Sessions) {
+			s := c.Sessions[i]
+			ue.UplinkTEID, ue.DownlinkTEID, ue.UPF = s.UplinkTEID, s.DownlinkTEID, s.UPF
+		}
+		config.UEs = append(config.UEs, ue)
+	}
+	return config
+}
+
+// Open opens the core of a cell.
+func Open(c *Config, cell *radio.Config, log *slog.Logger) (Core, error) {
+	if err := c.Validate(cell); err != nil {
+		return nil, err
+	}
+	if c.TUN != nil {
+		return OpenTUN(*c.TUN, cell)
+	}
+	return OpenN3(c.GNB(cell), log)
+}
