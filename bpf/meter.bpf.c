@@ -5,6 +5,7 @@
  * to the kernel.
  */
 #include <linux/bpf.h>
+#include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
@@ -39,10 +40,13 @@ struct {
 const volatile __u8 encapsulated;	/* a GTP-U header belongs on the frames */
 const volatile __u8 many_cpus;	/* the program may run on several CPUs at once */
 const volatile __be32 outer_source, outer_destination;
+const volatile __u8 time_stamps;	/* frames may be asked for with their time stamps */
 
 #define STREAMS_MAX	256
 
 __u64 counted_from[STREAMS_MAX];	/* by stream: frames before this sequence number are not counted */
+__u8 stamping;		/* one frame in 2^stamp_shift is asked for */
+__u8 stamp_shift;
 
 const enum misdelivery *unused_misdelivery __attribute__((unused));
 
@@ -220,11 +224,23 @@ static __always_inline int complete(struct arrival *a, const struct window *w, _
 	return sequence < 0 ? -1 : 0;
 }
 
+/* stamp_mark - the mark of a frame that is asked for, 0 of others: lab/timestamp */
+static __always_inline __u32 stamp_mark(const struct arrival *a)
+{
+	__u8 shift = stamp_shift & 63;
+
+	if (!time_stamps || !stamping || a->sequence & ((1ULL << shift) - 1))
+		return 0;
+	return 1U << 31 | (a->stream & 0xff) << 23 | ((a->sequence >> shift) & 0x7fffff);
+}
+
 /* account - count a frame
+ *
+ * @mark: set, if the frame is counted for the first time
  *
  * Return: 1 if the stream is metered, though it may be before counted_from.
  */
-static __always_inline int account(struct arrival *a)
+static __always_inline int account(struct arrival *a, __u32 *mark)
 {
 	__u64 now = bpf_ktime_get_ns(), from;
 	struct stream_count *c;
@@ -243,6 +259,7 @@ static __always_inline int account(struct arrival *a)
 	switch (window_note(w, a->sequence)) {
 	case NEW:
 		count_new(c, w, a, now);
+		*mark = stamp_mark(a);
 		break;
 	case DUPLICATE:
 		c->duplicated++;
@@ -256,36 +273,46 @@ static __always_inline int account(struct arrival *a)
 
 /* metered - take a frame if it is the generator's
  *
+ * @mark: set to what a socket buffer is to be marked with
+ *
  * Return: 1 if it has been counted, and is nobody else's.
  */
-static __always_inline int metered(struct rest r)
+static __always_inline int metered(struct rest r, __u32 *mark)
 {
 	struct arrival a = { .qfi = QFI_NONE, .octets = r.end - r.pos };
 
-	return arrival_parse(&a, &r) && account(&a);
+	return arrival_parse(&a, &r) && account(&a, mark);
 }
 
 SEC("xdp")
 int meter(struct xdp_md *ctx)
 {
 	struct rest r = { (void *)(long)ctx->data, (void *)(long)ctx->data_end };
+	__u32 mark;
 
-	return metered(r) ? XDP_DROP : XDP_PASS;
+	return metered(r, &mark) ? XDP_DROP : XDP_PASS;
 }
 
 /* The same for socket buffers, which an XDP program would first have copied into
- * frames.
+ * frames. One whose time stamp is asked for goes on to the packet socket that waits for
+ * it, and to nobody else: IP drops what is for another host.
  */
 SEC("tcx/ingress")
 int meter_skb(struct __sk_buff *skb)
 {
+	__u32 mark = 0;
 	struct rest r;
 
 	if (skb->data_end - skb->data < skb->len)
 		bpf_skb_pull_data(skb, skb->len);
 	r.pos = (void *)(long)skb->data;
 	r.end = (void *)(long)skb->data_end;
-	return metered(r) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	if (!metered(r, &mark))
+		return TC_ACT_UNSPEC;
+	if (!mark || bpf_skb_change_type(skb, PACKET_OTHERHOST))
+		return TC_ACT_SHOT;
+	skb->mark = mark;
+	return TC_ACT_OK;
 }
 
 char _license[] SEC("license") = "GPL";

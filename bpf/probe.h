@@ -27,7 +27,8 @@ struct point {
 	__u8 bare;		/* packets have no Ethernet header */
 	__u8 own;		/* what is unicast here is for a UE, known or not: a device of the UPF alone */
 	__u8 any;		/* all GTP-U is the UPF's */
-	__u8 unused[6];
+	__u16 pair;		/* of the UPF and no slice */
+	__u8 unused[4];
 	__be32 ip4[POINT_ADDRESSES];
 	__u64 ip6[2 * POINT_ADDRESSES];
 };
@@ -44,8 +45,7 @@ struct count {
 /* Counts of a series on one CPU; what is swept is counted elsewhere. */
 struct account {
 	__u64 in;
-	__u64 matched;
-	__u64 octets;		/* of matched; beside it, on the same cache line mostly */
+	__u64 turn;		/* with samples: matched ones, of which each so many is reported */
 	__u64 lost;
 	__u64 ambiguous;
 	__u64 evicted;

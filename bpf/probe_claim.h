@@ -87,21 +87,19 @@ __noinline int flight_claim_hard(__u64 print, struct claim *claim)
 static __always_inline enum claimed flight_claim(__u64 print, struct claim *claim)
 {
 	struct flight *set = flight_set(print);
-	__u64 tag = tag_of(print), has;
-	__u32 way = FLIGHT_WAYS, like = 0;
+	__u64 tag = tag_of(print), has = 0;
+	__u32 way;
 
 	if (!set)
 		return CLAIMED_NONE;
-#pragma unroll
-	for (int i = 0; i < FLIGHT_WAYS; i++) {
-		has = tag_read(set, i);
-		like |= (has & ~TAG_STATE) == tag;
-		if (has == tag)
-			way = i;
+	for (way = 0; way < FLIGHT_WAYS; way++) {
+		has = tag_read(set, way);
+		if ((has & ~TAG_STATE) == tag)
+			break;
 	}
-	if (!like)
+	if (way >= FLIGHT_WAYS)
 		return CLAIMED_NONE;
-	if (way >= FLIGHT_WAYS || !tag_exchange(set, way, tag, tag | TAG_BUSY))
+	if (has != tag || !tag_exchange(set, way, tag, tag | TAG_BUSY))
 		return flight_claim_hard(print, claim);
 	claim_read(set, print, way, claim);
 	tag_publish(set, way, 0);

@@ -14,7 +14,7 @@ struct device_key {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
+	__uint(max_entries, 1024);
 	__type(key, struct device_key);
 	__type(value, struct point);
 } received_at SEC(".maps"), sent_at SEC(".maps");

@@ -48,12 +48,18 @@ struct {
 	__type(value, struct account);
 } account_by_series SEC(".maps");
 
+/* What was matched of a series on one CPU: as many as there are delays. */
+struct matched {
+	__u64 octets;
+	struct latency delay;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);	/* series, set before loading */
 	__type(key, __u32);
-	__type(value, struct latency);
-} latency_by_series SEC(".maps");
+	__type(value, struct matched);
+} matched_by_series SEC(".maps");
 
 /* Lost ones that were swept, on all CPUs. */
 struct {
@@ -65,7 +71,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 256);	/* points */
+	__uint(max_entries, 1024);	/* points */
 	__type(key, __u32);
 	__type(value, struct count);
 } count_by_point SEC(".maps");

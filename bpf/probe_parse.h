@@ -22,6 +22,8 @@
 #define GTPU_EXT_PSC	0x85	/* PDU Session Container */
 #define GTPU_EXT_MAX	4	/* extension headers that are stepped over */
 
+#define USUAL_OCTETS	58	/* parse_usual(): of all headers */
+
 #define IP_OFFSET	0x1fff
 #define IP_MORE		0x2000
 
@@ -289,6 +291,42 @@ static __always_inline enum seen parse_tunnel(struct frame *f, struct user *u, _
 	return parse_extensions(f, u, at, flags & GTPU_E ? opt[3] : 0);
 }
 
+/* parse_usual - the same as parse_to_user() of what most frames at N3 are, at one go:
+ * Ethernet, IPv4 without options, UDP, GTP-U with a PDU Session Container of one word
+ *
+ * Return: 1, or 0 if it is another one.
+ */
+static __always_inline int parse_usual(struct frame *f, const volatile struct point *point, struct user *u)
+{
+	const __u8 *h;
+	__u32 ext;
+
+	if (point->side == SIDE_N6 || point->bare || f->segment)
+		return 0;
+	h = frame_reach(f, 0, USUAL_OCTETS);
+	if (!h)
+		return 0;
+	if ((*(const __u32 *)(h + 12) & bpf_htonl(0xffffff00)) != bpf_htonl(ETH_P_IP << 16 | 0x4500))
+		return 0;
+	if (*(const __be16 *)(h + 20) & bpf_htons(IP_MORE | IP_OFFSET) || h[23] != PROTOCOL_UDP)
+		return 0;
+	if (*(const __be16 *)(h + 36) != bpf_htons(GTPU_PORT))
+		return 0;
+	if (*(const __be16 *)(h + 42) != bpf_htons((GTPU_V1_PT | GTPU_E) << 8 | GTPU_G_PDU) || h[53] != GTPU_EXT_PSC)
+		return 0;
+	ext = *(const __u32 *)(h + 54);
+	if ((ext & bpf_htonl(0xff0000ff)) != bpf_htonl(1 << 24))
+		return 0;
+	if (!point_has_ip4(point, *(const __be32 *)(h + (point->way == WAY_IN ? 30 : 26))))
+		return 0;
+	u->at = USUAL_OCTETS;
+	u->tunnelled = 1;
+	u->message = 8 + bpf_ntohs(*(const __be16 *)(h + 44));
+	u->teid = bpf_ntohl(*(const __be32 *)(h + 46));
+	u->qfi = bpf_ntohl(ext) >> 8 & (QFIS - 1);
+	return 1;
+}
+
 /* parse_to_user - from the frame to the IP header of the user packet, or to the first of
  * several GTP-U messages
  *
@@ -297,8 +335,11 @@ static __always_inline enum seen parse_tunnel(struct frame *f, struct user *u, _
 static __always_inline enum seen parse_to_user(struct frame *f, const volatile struct point *point, struct user *u)
 {
 	__u32 at, start;
-	enum seen seen = parse_link(f, point, &at);
+	enum seen seen;
 
+	if (parse_usual(f, point, u))
+		return SEEN_USER;
+	seen = parse_link(f, point, &at);
 	u->at = at;
 	if (seen != SEEN_BARE)
 		return seen;

@@ -19,7 +19,7 @@ static __always_inline struct count *count_of(const volatile struct point *point
  */
 static __always_inline void pass_in(const volatile struct point *point, const struct user *u, __u64 now)
 {
-	__u32 series = u->tunnelled ? slice_up(point->upf, u) : slice_down(point, u);
+	__u32 series = u->tunnelled ? slice_up(point, u) : slice_down(point, u);
 	struct count *count = count_of(point);
 	struct account *account;
 
@@ -64,9 +64,11 @@ __noinline int sample_submit(const struct user *u, const struct claim *claim, __
 }
 
 /* sample_due - whether the matched packet is to be reported */
-static __always_inline int sample_due(const struct account *account, __u64 delay)
+static __always_inline int sample_due(__u32 series, __u64 delay)
 {
-	if (sample_every && account->matched % sample_every == 0)
+	struct account *account = account_of(series);
+
+	if (sample_every && account && account->turn++ % sample_every == sample_every - 1)
 		return 1;
 	return sample_above_ns && delay >= sample_above_ns;
 }
@@ -80,23 +82,21 @@ static __always_inline int pass_matched(const volatile struct point *point, cons
 {
 	__u32 series = when_series(claim->when);
 	__u64 delay = when_age(claim->when, now);
-	struct account *account = account_of(series);
-	struct latency *latency = bpf_map_lookup_elem(&latency_by_series, &series);
+	struct matched *matched = bpf_map_lookup_elem(&matched_by_series, &series);
 
-	if (!account || !latency)
+	if (!matched)
 		return 0;
 	if (delay > timeout_ns) {
-		account->lost++;
+		account_add(series, lost);
 		return 0;
 	}
-	account->matched++;
-	account->octets += u->octets;
-	latency_count(latency, delay);
+	matched->octets += u->octets;
+	latency_count(&matched->delay, delay);
 	if (parting)
 		parts_count(series, now - delay, now);
 	if (claim->when & SERIES_LEARN && !u->tunnelled)
 		slice_learn(ue_source(point->upf, u), series >> 1);
-	if (sampling && sample_due(account, delay))
+	if (sampling && sample_due(series, delay))
 		sample_submit(u, claim, now);
 	return 1;
 }

@@ -111,8 +111,8 @@ static __always_inline __u32 prefix_find(__u8 upf, __u8 version, __u64 address)
 	return pair ? *pair : SERIES_NONE;
 }
 
-/* tunnel_pair - the pair of a packet from a tunnel, that of no slice if nothing is known */
-static __always_inline __u32 tunnel_pair(__u8 upf, const struct user *u)
+/* tunnel_pair - the pair of a packet from a tunnel, @none if nothing is known */
+static __always_inline __u32 tunnel_pair(__u8 upf, __u16 none, const struct user *u)
 {
 	__u64 teid = (__u64)upf << 32 | u->teid;
 	__u32 *pair = bpf_map_lookup_elem(&pair_by_teid, &teid), prefix, flow = upf * QFIS + u->qfi;
@@ -123,24 +123,26 @@ static __always_inline __u32 tunnel_pair(__u8 upf, const struct user *u)
 	if (prefix < PREFIX_WEAK)
 		return prefix;
 	pair = bpf_map_lookup_elem(&pair_by_qfi, &flow);
-	return pair && *pair ? *pair - 1 : upf;
+	return pair && *pair ? *pair - 1 : none;
 }
 
 /* slice_up_hard - look for the series of a packet from a tunnel
  *
+ * @none: pair of the UPF and no slice
+ *
  * Return: with SERIES_LEARN while the UE's address is not learnt.
  */
-__noinline int slice_up_hard(__u8 upf, const struct user *u, __u64 found)
+__noinline int slice_up_hard(__u8 upf, __u16 none, const struct user *u, __u64 found)
 {
 	__u32 pair = found, *learnt;
 	__u64 key, ue;
 
 	if (!u)
-		return upf << 1;
+		return none << 1;
 	key = tunnel_key(upf, u);
 	ue = ue_source(upf, u);
 	if (!(found & FOUND_PAIR))
-		pair = tunnel_pair(upf, u);
+		pair = tunnel_pair(upf, none, u);
 	pair &= 0x3fff;
 	learnt = nat ? NULL : bpf_map_lookup_elem(&pair_by_ue, &ue);
 	found = FOUND_PAIR | pair;
@@ -153,15 +155,16 @@ __noinline int slice_up_hard(__u8 upf, const struct user *u, __u64 found)
 /* slice_up - the series of a packet from a tunnel, with SERIES_LEARN if its UE is to be
  * learnt
  */
-static __always_inline __u32 slice_up(__u8 upf, const struct user *u)
+static __always_inline __u32 slice_up(const volatile struct point *point, const struct user *u)
 {
+	__u8 upf = point->upf;
 	__u64 found = found_get(tunnel_key(upf, u));
 
 	if (found & FOUND_LEARNT)
 		return (found & 0x3fff) << 1;
 	if (nat && found)
 		return (found & 0x3fff) << 1 | SERIES_LEARN;
-	return slice_up_hard(upf, u, found);
+	return slice_up_hard(upf, point->pair, u, found);
 }
 
 /* slice_ue_hard - look for the pair of a UE
@@ -209,7 +212,7 @@ static __always_inline __u32 slice_down(const volatile struct point *point, cons
 	if (found & FOUND_PAIR)
 		return (found & 0x3fff) << 1 | SERIES_DOWNLINK;
 	if (point->own && !user_multicast(u))
-		return upf << 1 | SERIES_DOWNLINK;
+		return point->pair << 1 | SERIES_DOWNLINK;
 	return SERIES_NONE;
 }
 

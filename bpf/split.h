@@ -143,33 +143,6 @@ static __always_inline int split_before_nat(const struct __sk_buff *md, __u32 at
 	return (const void *)(ip + 1) <= end && split_unfinished4(ip, end);
 }
 
-/* split_wanted - whether a packet of which @err has become is to be cut */
-static __always_inline int split_wanted(const struct ctx *ctx, const struct packet *p, int err)
-{
-	if (err == -PASS_SPLIT)
-		return 1;
-	(void)p;
-	return err < 0 && md_segment(ctx->md) && err != -PASS_HOST && err != -PASS_SIGNALLING && err != -PASS_FRAGMENT &&
-	       err != -DROP_INTERNAL; /* it has been counted by then */
-}
-
-/* split_off - send the packet to be cut; @role: VLAN_* of the port it came on
- *
- * Return: the action.
- */
-static __always_inline int split_off(struct ctx *ctx, __u32 role)
-{
-	__u32 reason = split_done(ctx->md) ? DROP_INTERNAL : PASS_SPLIT;
-	__u64 *n = bpf_map_lookup_elem(&counts, &reason);
-
-	if (n)
-		(*n)++;
-	if (reason != PASS_SPLIT)
-		return CTX_DROP;
-	md_set_mark(ctx->md, role << MARK_ROLE_SHIFT | (ctx_ifindex(ctx) & MARK_IFINDEX));
-	return bpf_redirect(split_tx, 0);
-}
-
 /* super_tunnel - whether a super-packet may leave whole through a tunnel
  *
  * Nobody who cuts it later mends the Length of GTP-U, so the receiver has to be one
@@ -193,8 +166,6 @@ static __always_inline int super_tunnel(const struct packet *p, const struct hop
 #define split_first(p, rule)		0
 #define split_unfinished(ctx, p)	0
 #define split_before_nat(md, at)	0
-#define split_wanted(ctx, p, err)	0
-#define split_off(ctx, role)		CTX_DROP
 #define super_tunnel(p, hop)		0
 
 #endif

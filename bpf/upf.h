@@ -210,6 +210,35 @@ __noinline int upf_answer(int err)
 	return answer_allow(&answer_tat, ANSWER_TIME) ? -PASS_ANSWER : err;
 }
 
+#ifdef CTX_SKB
+/* split_wanted - whether a packet of which @err has become is to be cut */
+static __always_inline int split_wanted(const struct ctx *ctx, int err)
+{
+	if (err == -PASS_SPLIT)
+		return 1;
+	return err < 0 && md_segment(ctx->md) && err != -PASS_HOST && err != -PASS_SIGNALLING && err != -PASS_FRAGMENT &&
+	       err != -DROP_INTERNAL; /* it has been counted by then */
+}
+
+/* split_off - send the packet to be cut; @role: VLAN_* of the port it came on
+ *
+ * Return: the action.
+ */
+static __always_inline int split_off(struct ctx *ctx, __u32 role)
+{
+	if (split_done(ctx->md)) {
+		count(DROP_INTERNAL);
+		return CTX_DROP;
+	}
+	count(PASS_SPLIT);
+	md_set_mark(ctx->md, role << MARK_ROLE_SHIFT | (ctx_ifindex(ctx) & MARK_IFINDEX));
+	return bpf_redirect(split_tx, 0);
+}
+#else
+#define split_wanted(ctx, err)	0
+#define split_off(ctx, role)	CTX_DROP
+#endif
+
 /* upf_opaque - what becomes of a T-PDU that is no IP packet
  *
  * @teid: through which it came; 0: no G-PDU
@@ -266,7 +295,7 @@ static __always_inline int upf_gtpu(struct ctx *ctx, __u32 in_line)
 	if (err == -PASS_RULES)
 		m.key = rule_key_teid(p.teid);
 	trace_match(&m);
-	if (split_wanted(ctx, &p, err))
+	if (split_wanted(ctx, err))
 		return split_off(ctx, VLAN_GTPU);
 	if (err >= 0 || err == -PASS_ETHER)
 		return err;
@@ -291,7 +320,7 @@ static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m, __u32 i
 		err = upf_bare(ctx, &p, m, in_line);
 	}
 	trace_match(m);
-	return split_wanted(ctx, &p, err) ? split_off(ctx, VLAN_N6) : err;
+	return split_wanted(ctx, err) ? split_off(ctx, VLAN_N6) : err;
 }
 
 /* upf_n6 - a frame from N6

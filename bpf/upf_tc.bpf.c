@@ -4,74 +4,7 @@
  * not ours goes on to the programs behind this one, and to the host.
  */
 #include "ctx_skb.h"
-#include "ether.h"
-
-/* What pointers have to reach for the stages: IP and TCP headers, which stand in the
- * linear part of what this machine's TCP sends; in a G-PDU with outer headers and usual
- * extension headers.
- */
-#define REACH_BARE4	(ETH_HLEN + 20 + 20)
-#define REACH_BARE6	(ETH_HLEN + 40 + 20)
-#define REACH_GPDU	(ETH_HLEN + 40 + 8 + 16 + 40 + 20)
-#define REACH_MORE	1600
-
-/* Programs to which others go on. A program array is of one hook. */
-#define TC_ETHER_GPDU	0
-#define TC_GTPU		1
-#define TC_N6		2
-#define TC_ETHER	3
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u32);
-} tc_programs SEC(".maps");
-
-/* What one program says to the next: a bare packet may come on the device as well. What
- * others may have left there looks different.
- */
-#define CB_WORD		0
-#define CB_BOTH		0x706c626f
-
-/* skb_finish - what the kernel is told: what passes goes to the next program
- *
- * What came by way of the helper pair is given to the host on the device on which it
- * came first. There it meets the programs again, and as it is nobody's, passes them.
- */
-static __always_inline int skb_finish(struct __sk_buff *md, int action)
-{
-	__u32 ifindex = md->mark & MARK_IFINDEX;
-
-	if (action != CTX_PASS)
-		return action;
-	if (md->ingress_ifindex != split_rx)
-		return TC_ACT_UNSPEC;
-	md_set_mark(md, 0);
-	return bpf_redirect(ifindex, BPF_F_INGRESS);
-}
-
-/* A function of its own, which the verifier looks at once. */
-__noinline int skb_gtpu(struct __sk_buff *md)
-{
-	struct ctx ctx = { .md = md };
-
-	return upf_gtpu(&ctx, 0);
-}
-
-/* skb_tunnelled - the stages of a G-PDU, once more if they may not have reached all of
- * its extension headers
- */
-static __always_inline int skb_tunnelled(struct __sk_buff *md)
-{
-	int result = skb_gtpu(md);
-
-	if (result != -DROP_GTPU_SHORT && result != -DROP_IP_SHORT)
-		return result;
-	if (md->data_end - md->data >= md->len)
-		return result;
-	return md_linear(md, REACH_MORE) ? -DROP_INTERNAL : skb_gtpu(md);
-}
+#include "stages_skb.h"
 
 SEC("tc")
 int upf_gtpu_tc(struct __sk_buff *md)
@@ -79,9 +12,8 @@ int upf_gtpu_tc(struct __sk_buff *md)
 	struct ctx ctx = { .md = md };
 	int result;
 
-	if (md_linear(md, REACH_GPDU))
-		return upf_finish(-DROP_INTERNAL);
-	result = ether_divert(&ctx, &tc_programs, TC_ETHER_GPDU, skb_tunnelled(md));
+	trace_divert(&ctx, TRACED_GTPU);
+	result = skb_gpdu(&ctx, &tc_programs, TC_ETHER_GPDU);
 	if (result == -PASS_HOST && md->cb[CB_WORD] == CB_BOTH)
 		bpf_tail_call(md, &tc_programs, TC_N6);
 	return skb_finish(md, upf_finish(result));
@@ -92,9 +24,8 @@ int upf_n6_tc(struct __sk_buff *md)
 {
 	struct ctx ctx = { .md = md };
 
-	if (md_linear(md, md->protocol == bpf_htons(ETH_P_IPV6) ? REACH_BARE6 : REACH_BARE4))
-		return upf_finish(-DROP_INTERNAL);
-	return skb_finish(md, upf_n6(&ctx, 0));
+	trace_divert(&ctx, TRACED_N6);
+	return skb_n6(&ctx);
 }
 
 /* skb_stages - go on in the program for a frame of a port that is @role, VLAN_* */
@@ -104,7 +35,7 @@ static __always_inline int skb_stages(struct __sk_buff *md, __u32 role)
 	if (role & VLAN_ETHER)
 		bpf_tail_call(md, &tc_programs, TC_ETHER);
 	bpf_tail_call(md, &tc_programs, role & VLAN_GTPU ? TC_GTPU : TC_N6);
-	return TC_ACT_SHOT;
+	return upf_finish(-DROP_INTERNAL);
 }
 
 SEC("tc")
@@ -138,13 +69,8 @@ int upf_ether_tc(struct __sk_buff *md)
 {
 	struct ctx ctx = { .md = md };
 
-	if (md_linear(md, REACH_BARE6))
-		return upf_finish(-DROP_INTERNAL);
-	if (split_frame(md))
-		return split_off(&ctx, VLAN_ETHER);
-	if (md_tags_back(md))
-		return upf_finish(-DROP_INTERNAL);
-	return skb_finish(md, ether_arrive(&ctx));
+	trace_divert(&ctx, TRACED_ETHER);
+	return skb_ether(&ctx);
 }
 
 /* skb_mend - set the Length of a G-PDU that was cut out of a tunnel's super-packet:
@@ -179,7 +105,7 @@ int upf_split_tc(struct __sk_buff *md)
 	if (!role)
 		return TC_ACT_SHOT; /* nobody else's packets come here */
 	if (role & VLAN_GTPU && skb_mend(md))
-		return TC_ACT_SHOT;
+		return upf_finish(-DROP_INTERNAL);
 	return skb_stages(md, role);
 }
 

@@ -24,6 +24,7 @@ type pointState struct {
 	mu       sync.Mutex
 	program  *ebpf.Program // nil: it has none of its own
 	attached io.Closer     // nil: it is not there
+	device   hook.Device   // where it is
 	cost     Cost          // of programs that were there before
 }
 
@@ -43,7 +44,7 @@ func (a *Attachment) Close() error {
 
 // Attach puts the probe at a point: before others where packets come in, behind them
 // where they leave. It may be a point where it was before, at a device that was made
-// anew, and counts on. There is room for 256 points; then those that were left first are
+// anew, and counts on. There is room for 1024 points; then those that were left first are
 // forgotten.
 func (p *Probe) Attach(at Point) (*Attachment, error) {
 	p.mu.Lock()
@@ -111,6 +112,7 @@ func (p *Probe) attach(s *pointState) error {
 	if err != nil {
 		return err
 	}
+	s.device = device
 	if s.point.Hook == HostIngress || s.point.Hook == HostEgress {
 		s.attached, err = p.attachHost(s, device)
 		return err
@@ -158,6 +160,7 @@ func (p *Probe) constants(s *pointState, upf UPF, device hook.Device) probePoint
 		Bare:   flag(device.Bare),
 		Own:    flag(device.Tun && s.point.Side != N3),
 		Any:    flag(len(upf.N3) == 0),
+		Pair:   uint16(p.numbers[pair{upf: s.point.UPF}]),
 	}
 	ip4, ip6 := 0, 0
 	for _, a := range upf.N3 {

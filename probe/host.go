@@ -55,10 +55,7 @@ func (p *Probe) attachHost(s *pointState, device hook.Device) (io.Closer, error)
 		return nil, fmt.Errorf("tracepoints (need Linux 6.12): %w", err)
 	}
 	at := &hostPoint{host: &p.host, hook: s.point.Hook, key: wideDeviceKey{Namespace: inode, Ifindex: uint32(device.Index)}}
-	// What is received has no Ethernet header any more.
-	device.Bare = device.Bare || s.point.Hook == HostIngress
-	c := p.constants(s, p.upfs[s.point.UPF], device)
-	err = p.host.coll.Maps[hostTables[at.hook]].Update(at.key, c, ebpf.UpdateNoExist)
+	err = at.set(p, s, device, ebpf.UpdateNoExist)
 	if errors.Is(err, ebpf.ErrKeyExist) {
 		return nil, errors.New("the device has another point there")
 	}
@@ -103,6 +100,13 @@ func (p *Probe) loadHost() error {
 	}
 	p.host.hook = map[Hook]*hostHook{HostIngress: {}, HostEgress: {}}
 	return nil
+}
+
+// set says what the point is. p.mu is held.
+func (at *hostPoint) set(p *Probe, s *pointState, device hook.Device, flags ebpf.MapUpdateFlags) error {
+	// What is received has no Ethernet header any more.
+	device.Bare = device.Bare || s.point.Hook == HostIngress
+	return at.host.coll.Maps[hostTables[at.hook]].Update(at.key, p.constants(s, p.upfs[s.point.UPF], device), flags)
 }
 
 // Close takes the point off; with the last one goes the program.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -26,18 +27,11 @@ func (p *Probe) number(x pair) (uint32, bool) {
 	if n, ok := p.numbers[x]; ok {
 		return n, true
 	}
-	// Pairs of no slice have their UPF's number (bpf/probe_slice.h).
-	n := uint32(x.upf)
-	if x.slice != "" {
-		n = uint32(max(maxUPFs, len(p.pairs)))
-	}
+	n := uint32(len(p.pairs))
 	if int(n) >= p.cfg.pairs() {
 		return 0, false
 	}
-	for len(p.pairs) <= int(n) {
-		p.pairs = append(p.pairs, pair{upf: -1})
-	}
-	p.pairs[n] = x
+	p.pairs = append(p.pairs, x)
 	p.numbers[x] = n
 	return n, true
 }
@@ -46,8 +40,9 @@ func (p *Probe) number(x pair) (uint32, bool) {
 // another slice, which counts for packets that come in later than about 10 ms after.
 //
 // Slices are told apart by Name. There is room for 48 that Config.Slices does not have,
-// each for one UPF, and for 262,144 TEIDs and as many prefixes; an error says that it is
-// used up, and packets of the key belong to the slice "".
+// each for one UPF, if there are no more UPFs than expected, and for 262,144 TEIDs and as
+// many prefixes; an error says that it is used up, and packets of the key belong to the
+// slice "".
 func (p *Probe) Learn(upf int, k Key, s Slice) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,6 +90,9 @@ func (p *Probe) Forget(upf int, k Key) error {
 	}
 	if k.UE.IsValid() {
 		errs = append(errs, gone(p.base.Maps["pair_by_prefix"].Delete(prefixKey(upf, k.UE))))
+		if upf >= 0 && upf < len(p.upfs) && slices.Contains(p.upfs[upf].UEs, k.UE) {
+			errs = append(errs, p.setPrefixes(upf, nil, []netip.Prefix{k.UE}))
+		}
 	}
 	if k.QFI != 0 && k.QFI < qfis {
 		errs = append(errs, p.base.Maps["pair_by_qfi"].Put(uint32(upf*qfis+int(k.QFI)), uint32(0)))

@@ -12,12 +12,15 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package probe -no-global-types -type point -type count -type account -type latency -type reader -type parts -type prefix_key -type kind -type side -type way probe ../bpf/probe.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package probe -no-global-types -type point -type count -type account -type latency -type matched -type reader -type parts -type prefix_key -type kind -type side -type way probe ../bpf/probe.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf -I/usr/include/x86_64-linux-gnu
+
+// MaxUPFs is how many one Probe can measure.
+const MaxUPFs = 64
 
 // Bounds.
 const (
-	maxUPFs    = 16      // measured by one Probe
-	maxPoints  = 256     // bpf/probe_maps.h, count_by_point
+	fewUPFs    = 16      // for which there is room, however few are expected
+	maxPoints  = 1024    // bpf/probe_maps.h, count_by_point
 	morePairs  = 48      // of a UPF and a slice: room for those learnt later
 	maxPairs   = 1 << 13 // bpf/probe_slice.h
 	qfis       = 64
@@ -110,8 +113,10 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%d packets in flight: want 1 to %d", c.InFlight, maxFlights)
 	case c.Timeout < time.Millisecond || c.Timeout > time.Hour:
 		return fmt.Errorf("timeout of %v: want 1ms to 1h", c.Timeout)
-	case len(c.UPFs) > maxUPFs:
-		return fmt.Errorf("%d UPFs: want at most %d", len(c.UPFs), maxUPFs)
+	case len(c.UPFs) > MaxUPFs:
+		return fmt.Errorf("%d UPFs: want at most %d", len(c.UPFs), MaxUPFs)
+	case c.Expected < 0 || c.Expected > MaxUPFs:
+		return fmt.Errorf("%d UPFs expected: want at most %d", c.Expected, MaxUPFs)
 	case c.pairs() > maxPairs:
 		return fmt.Errorf("%d slices of %d UPFs: want at most %d together", len(c.Slices), len(c.UPFs), maxPairs)
 	case c.Sample.Above < 0:
@@ -120,8 +125,12 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// pairs is how many there is room for.
-func (c *Config) pairs() int { return maxUPFs + max(morePairs, len(c.UPFs)*len(c.Slices)) }
+// pairs is how many there is room for: histograms of each take 60 KB of memory for each
+// CPU, so it is not what the most UPFs would need.
+func (c *Config) pairs() int {
+	upfs := max(len(c.UPFs), c.Expected)
+	return morePairs + max(fewUPFs, upfs*(1+len(c.Slices)))
+}
 
 // sets is how many the table of packets in flight has, a power of two.
 func (c *Config) sets() uint32 {
@@ -136,7 +145,7 @@ func (p *Probe) load() error {
 		return err
 	}
 	series := uint32(2 * p.cfg.pairs())
-	for _, name := range []string{"account_by_series", "latency_by_series", "swept_by_series"} {
+	for _, name := range []string{"account_by_series", "matched_by_series", "swept_by_series"} {
 		spec.Maps[name].MaxEntries = series
 	}
 	if p.cfg.Parts {
@@ -145,7 +154,7 @@ func (p *Probe) load() error {
 		}
 	}
 	spec.Maps["flight_by_print"].MaxEntries = p.cfg.sets()
-	spec.Maps["pair_by_qfi"].MaxEntries = maxUPFs * qfis
+	spec.Maps["pair_by_qfi"].MaxEntries = MaxUPFs * qfis
 	if p.cfg.sampling() {
 		spec.Maps["tunnel_by_way"].MaxEntries = ways * p.cfg.sets()
 		spec.Maps["samples"].MaxEntries = ringOctets
@@ -204,31 +213,6 @@ func flag(b bool) uint8 {
 		return 1
 	}
 	return 0
-}
-
-// AddUPF adds a UPF and returns its index. There is room for 16; what was counted of
-// one stays.
-func (p *Probe) AddUPF(u UPF) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case len(p.upfs) == maxUPFs:
-		return 0, fmt.Errorf("probe: UPF %s: there are %d, and no room for more", u.Name, maxUPFs)
-	case len(u.N3) > maxAddresses:
-		return 0, fmt.Errorf("probe: UPF %s: %d addresses at N3: want at most %d", u.Name, len(u.N3), maxAddresses)
-	}
-	i := len(p.upfs)
-	p.upfs = append(p.upfs, u)
-	p.number(pair{upf: i})
-	for _, s := range p.cfg.Slices {
-		p.number(pair{upf: i, slice: s.Name})
-	}
-	for _, prefix := range u.UEs {
-		if err := p.putPrefix(i, prefix, uint32(i)|prefixWeak); err != nil {
-			return 0, fmt.Errorf("probe: UPF %s: %w", u.Name, err)
-		}
-	}
-	return i, nil
 }
 
 // Close takes the probe off everywhere.

@@ -2,10 +2,8 @@ package probe
 
 import (
 	"errors"
-	"net"
 	"os"
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -234,64 +232,6 @@ func TestFollowRefuses(t *testing.T) {
 	}
 	if err := r.Follow(many[:1]); err != nil || len(r.readers) != 1 {
 		t.Errorf("got %v, %d readers, want one", err, len(r.readers))
-	}
-}
-
-// TestReaders finds a socket of GTP-U and a TUN device, and nothing else, of this
-// process.
-func TestReaders(t *testing.T) {
-	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 7, 7), Port: gtpuPort})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer socket.Close()
-	other, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 7, 7), Port: gtpuPort + 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	tun, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tun.Close()
-	got, err := Readers(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Reader{{PID: os.Getpid(), FD: int(tun.Fd()), Direction: Downlink}}
-	if err := raw.Control(func(fd uintptr) { want = append(want, Reader{os.Getpid(), int(fd), Uplink}) }); err != nil {
-		t.Fatal(err)
-	}
-	byFD := func(a, b Reader) int { return a.FD - b.FD }
-	slices.SortFunc(got, byFD)
-	slices.SortFunc(want, byFD)
-	if !slices.Equal(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if _, err := Readers(1 << 30); err == nil {
-		t.Error("a process that is not was found")
-	}
-}
-
-func TestParseSocket(t *testing.T) {
-	for _, tc := range []struct {
-		line, inode string
-		port        uint64
-	}{
-		{"  427: 0707007F:0868 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 31337 2 0000000000000000 0", "31337", 2152},
-		{"  427: 00000000000000000000000001000000:2265 00000000000000000000000000000000:0000 07 00000000:00000000 00:00000000 00000000 0 0 9 2 0 0", "9", 8805},
-		{"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops", "", 0},
-		{"427: 0707007F:10868 x x x x x x x x", "", 0},
-		{"", "", 0},
-	} {
-		if inode, port := parseSocket(tc.line); inode != tc.inode || port != tc.port {
-			t.Errorf("%q: got %q %d, want %q %d", tc.line, inode, port, tc.inode, tc.port)
-		}
 	}
 }
 

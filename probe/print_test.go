@@ -139,11 +139,11 @@ func (r *rig) knows(in, out []byte) bool {
 
 // matched is how many packets of no slice have left uplink.
 func (r *rig) matched() uint64 {
-	a, err := r.account(0)
-	if err != nil {
+	var s Series
+	if err := r.readSeries(0, &s); err != nil {
 		r.t.Fatal(err)
 	}
-	return a.Matched
+	return s.Matched
 }
 
 // TestPrintLengths sends packets of every length there is near that of a fingerprint, on

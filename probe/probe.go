@@ -105,6 +105,10 @@ type Config struct {
 	UPFs   []UPF
 	Slices []Slice // more may be learnt later; packets of none belong to the slice ""
 
+	// Expected is how many UPFs there will be, up to 64; default len(UPFs). Tables have room for so many, at
+	// least for 16. What slices do not need of it further ones may have.
+	Expected int
+
 	InFlight int           // packets that the table has room for; default 65,536
 	Timeout  time.Duration // a packet in the UPF for longer is lost; default 1 s
 	NAT      bool          // N6 sees translated addresses: the fingerprint does without addresses, ports and ICMP identifiers

@@ -16,8 +16,7 @@ import (
 type probeAccount struct {
 	_         structs.HostLayout
 	In        uint64
-	Matched   uint64
-	Octets    uint64
+	Turn      uint64
 	Lost      uint64
 	Ambiguous uint64
 	Evicted   uint64
@@ -51,6 +50,12 @@ type probeLatency struct {
 	Counts [3840]uint64
 }
 
+type probeMatched struct {
+	_      structs.HostLayout
+	Octets uint64
+	Delay  probeLatency
+}
+
 type probeParts struct {
 	_       structs.HostLayout
 	Unknown uint64
@@ -66,7 +71,8 @@ type probePoint struct {
 	Bare   uint8
 	Own    uint8
 	Any    uint8
-	Unused [6]uint8
+	Pair   uint16
+	Unused [4]uint8
 	Ip4    [8]uint32
 	Ip6    [16]uint64
 }
@@ -111,7 +117,7 @@ const (
 	probeMapFlightByPrint     = "flight_by_print"
 	probeMapFoundByKey        = "found_by_key"
 	probeMapInsideBySeries    = "inside_by_series"
-	probeMapLatencyBySeries   = "latency_by_series"
+	probeMapMatchedBySeries   = "matched_by_series"
 	probeMapPairByPrefix      = "pair_by_prefix"
 	probeMapPairByQfi         = "pair_by_qfi"
 	probeMapPairByTeid        = "pair_by_teid"
@@ -204,7 +210,7 @@ type probeMapSpecs struct {
 	FlightByPrint     *ebpf.MapSpec `ebpf:"flight_by_print"`
 	FoundByKey        *ebpf.MapSpec `ebpf:"found_by_key"`
 	InsideBySeries    *ebpf.MapSpec `ebpf:"inside_by_series"`
-	LatencyBySeries   *ebpf.MapSpec `ebpf:"latency_by_series"`
+	MatchedBySeries   *ebpf.MapSpec `ebpf:"matched_by_series"`
 	PairByPrefix      *ebpf.MapSpec `ebpf:"pair_by_prefix"`
 	PairByQfi         *ebpf.MapSpec `ebpf:"pair_by_qfi"`
 	PairByTeid        *ebpf.MapSpec `ebpf:"pair_by_teid"`
@@ -269,7 +275,7 @@ type probeMaps struct {
 	FlightByPrint     *ebpf.Map `ebpf:"flight_by_print"`
 	FoundByKey        *ebpf.Map `ebpf:"found_by_key"`
 	InsideBySeries    *ebpf.Map `ebpf:"inside_by_series"`
-	LatencyBySeries   *ebpf.Map `ebpf:"latency_by_series"`
+	MatchedBySeries   *ebpf.Map `ebpf:"matched_by_series"`
 	PairByPrefix      *ebpf.Map `ebpf:"pair_by_prefix"`
 	PairByQfi         *ebpf.Map `ebpf:"pair_by_qfi"`
 	PairByTeid        *ebpf.Map `ebpf:"pair_by_teid"`
@@ -292,7 +298,7 @@ func (m *probeMaps) Close() error {
 		m.FlightByPrint,
 		m.FoundByKey,
 		m.InsideBySeries,
-		m.LatencyBySeries,
+		m.MatchedBySeries,
 		m.PairByPrefix,
 		m.PairByQfi,
 		m.PairByTeid,

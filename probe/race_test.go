@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"plumbline/probe/hook"
@@ -105,8 +104,9 @@ func TestRaceAlike(t *testing.T) {
 		atOnce(t, in, in)
 		atOnce(t, out, out)
 	}
-	r.want(t, Account{In: 2 * rounds * packets, Ambiguous: 2 * rounds * packets},
-		PointCount{Packets: 2 * rounds * packets, AmbiguousOut: 2 * rounds * packets}, 0)
+	if a := r.wantAlike(t, 2*rounds*packets); a.Evicted > a.In/2 {
+		t.Errorf("got %d of %d evicted", a.Evicted, a.In)
+	}
 }
 
 // TestRaceOne has two CPUs put the same packet over and over.
@@ -115,28 +115,30 @@ func TestRaceOne(t *testing.T) {
 	const packets = 20_000
 	atOnce(t, r.sameIn.times(packets), r.sameIn.times(packets))
 	atOnce(t, r.sameOut.times(packets), r.sameOut.times(packets))
-	r.want(t, Account{In: 2 * packets, Ambiguous: 2 * packets}, PointCount{Packets: 2 * packets, AmbiguousOut: 2 * packets}, 0)
+	r.wantAlike(t, 2*packets)
 }
 
 func (s stream) times(packets int) stream { s.packets = packets; return s }
 
-// want compares what is certain of a race.
-func (r *race) want(t *testing.T, account Account, out PointCount, held uint64) {
+// wantAlike checks what is certain of packets that came in while their like was in flight, all
+// of which have left. A CPU that is taken away from a program while it owns a way keeps the
+// other one off, which gives its packet up in the end: that is evicted, and its like alone.
+func (r *race) wantAlike(t *testing.T, packets uint64) Account {
 	t.Helper()
 	s := r.snapshot()
-	if diff := cmp.Diff(account, s.account("", Uplink)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	a, out := s.account("", Uplink), s.at(n6Out)
+	if a.In != packets || a.Matched > a.Evicted || a.InFlight+a.Lost != 0 || s.Held != 0 {
+		t.Errorf("got %+v, %d in the table, want %d in, none matched but whose like was evicted, none in flight or lost", a, s.Held, packets)
 	}
-	if diff := cmp.Diff(out, s.at(n6Out)); diff != "" {
-		t.Errorf("way out (-want +got):\n%s", diff)
+	if out.Packets != packets || a.Matched+out.AmbiguousOut+out.Unmatched != packets || out.Unmatched > a.Evicted {
+		t.Errorf("got %+v with %d matched, want %d out, none unmatched but who was evicted", out, a.Matched, packets)
 	}
-	if s.Held != held {
-		t.Errorf("got %d in the table, want %d", s.Held, held)
-	}
+	return a
 }
 
 // TestRaceInOut has packets leave on one CPU while they come in on another one, or before:
-// each is claimed once or not at all.
+// each is claimed once or not at all. One that is kept off what it may claim, as in
+// [race.wantAlike], is ambiguous at the exit.
 func TestRaceInOut(t *testing.T) {
 	r := newRace(t, Config{InFlight: 1 << 20, Timeout: time.Minute})
 	const rounds, packets = 50, 2000
@@ -146,7 +148,7 @@ func TestRaceInOut(t *testing.T) {
 	s := r.snapshot()
 	a, out := s.account("", Uplink), s.at(n6Out)
 	t.Logf("%d matched, %d too early", a.Matched, out.Unmatched)
-	if a.In != rounds*packets || out.Packets != rounds*packets || a.Matched+out.Unmatched != out.Packets || a.Matched+a.InFlight+a.Evicted != a.In || a.Ambiguous != 0 {
+	if a.In != rounds*packets || out.Packets != rounds*packets || a.Matched+out.Unmatched+out.AmbiguousOut != out.Packets || a.Matched+a.InFlight+a.Evicted != a.In || a.Ambiguous != 0 {
 		t.Errorf("got %+v and %d out, %d unmatched, want %d in, matched, in flight or evicted, and out", a, out.Packets, out.Unmatched, rounds*packets)
 	}
 }
@@ -159,7 +161,7 @@ func TestRaceMix(t *testing.T) {
 	s := r.snapshot()
 	a, out := s.account("", Uplink), s.at(n6Out)
 	t.Logf("%+v; out: %d unmatched, %d ambiguous", a, out.Unmatched, out.AmbiguousOut)
-	if a.In != packets || out.Packets != packets || a.InFlight > 1 || a.Evicted+a.Lost != 0 || a.Matched+out.AmbiguousOut+out.Unmatched != packets {
+	if a.In != packets || out.Packets != packets || a.InFlight > 1 || a.Lost != 0 || a.Matched+out.AmbiguousOut+out.Unmatched != packets {
 		t.Errorf("got %+v and %d out", a, out.Packets)
 	}
 }
@@ -177,7 +179,7 @@ func TestRaceFull(t *testing.T) {
 	s := r.snapshot() // which balances
 	a, out := s.account("", Uplink), s.at(n6Out)
 	t.Logf("%+v; out: %d unmatched", a, out.Unmatched)
-	if a.In != 3*rounds*packets || a.InFlight != 0 || s.Held != 0 || a.Ambiguous != 0 || out.Packets != rounds*packets || a.Matched+out.Unmatched != out.Packets {
+	if a.In != 3*rounds*packets || a.InFlight != 0 || s.Held != 0 || a.Ambiguous != 0 || out.Packets != rounds*packets || a.Matched+out.Unmatched+out.AmbiguousOut != out.Packets {
 		t.Errorf("got %+v, %d out, %d unmatched, %d held", a, out.Packets, out.Unmatched, s.Held)
 	}
 }

@@ -63,9 +63,6 @@ func (p *Probe) read() (*Snapshot, error) {
 	p.mu.Unlock()
 	for n, x := range pairs {
 		for _, d := range []Direction{Uplink, Downlink} {
-			if x.upf < 0 {
-				continue
-			}
 			series := Series{UPF: upfs[x.upf].Name, Slice: x.slice, Direction: d}
 			if err := p.readSeries(uint32(2*n)+uint32(d), &series); err != nil {
 				return nil, fmt.Errorf("slice %q of UPF %s: %w", x.slice, series.UPF, err)
@@ -97,13 +94,15 @@ func (p *Probe) readSeries(n uint32, s *Series) error {
 		return err
 	}
 	before, err := p.account(n)
+	if err != nil || before.In == 0 {
+		return err
+	}
+	octets, err := p.matched(n, s)
 	if err != nil {
 		return err
 	}
-	if s.Delay, err = p.histogram("latency_by_series", n, before.Matched); err != nil {
-		return err
-	}
-	if s.Parts, err = p.parts(n, before.Matched); err != nil {
+	matched := uint64(s.Delay.TotalCount())
+	if s.Parts, err = p.parts(n, matched); err != nil {
 		return err
 	}
 	after, err := p.account(n)
@@ -111,8 +110,8 @@ func (p *Probe) readSeries(n uint32, s *Series) error {
 		return err
 	}
 	s.Account = Account{
-		In: after.In, Matched: before.Matched, Lost: before.Lost + swept,
-		Ambiguous: before.Ambiguous, Evicted: before.Evicted, Octets: before.Octets,
+		In: after.In, Matched: matched, Lost: before.Lost + swept,
+		Ambiguous: before.Ambiguous, Evicted: before.Evicted, Octets: octets,
 	}
 	s.InFlight = s.In - s.Matched - s.Lost - s.Ambiguous - s.Evicted
 	return nil
@@ -125,11 +124,9 @@ func (p *Probe) account(n uint32) (sum probeAccount, err error) {
 	}
 	for _, a := range perCPU {
 		sum.In += a.In
-		sum.Matched += a.Matched
 		sum.Lost += a.Lost
 		sum.Ambiguous += a.Ambiguous
 		sum.Evicted += a.Evicted
-		sum.Octets += a.Octets
 	}
 	return sum, nil
 }
@@ -141,24 +138,50 @@ const (
 	significantFigures = 2
 )
 
-// histogram reads a series' histogram, unless nothing is in it.
+// matched reads the delays of a series, and the octets of their packets.
+func (p *Probe) matched(n uint32, s *Series) (octets uint64, err error) {
+	var perCPU []probeMatched
+	if err := p.base.Maps["matched_by_series"].Lookup(n, &perCPU); err != nil {
+		return 0, err
+	}
+	total := counts{}
+	for i := range perCPU {
+		octets += perCPU[i].Octets
+		total.add(&perCPU[i].Delay)
+	}
+	s.Delay = total.histogram()
+	return octets, nil
+}
+
+// histogram reads a histogram of a series, unless nothing is in it.
 func (p *Probe) histogram(table string, n uint32, matched uint64) (*hdrhistogram.Histogram, error) {
-	total := make([]int64, len(probeLatency{}.Counts))
+	total := counts{}
 	if matched > 0 {
 		var perCPU []probeLatency
 		if err := p.base.Maps[table].Lookup(n, &perCPU); err != nil {
 			return nil, err
 		}
-		for _, cpu := range perCPU {
-			for i, n := range cpu.Counts {
-				total[i] += int64(n)
-			}
+		for i := range perCPU {
+			total.add(&perCPU[i])
 		}
 	}
+	return total.histogram(), nil
+}
+
+// counts are those of a histogram on all CPUs.
+type counts [len(probeLatency{}.Counts)]int64
+
+func (c *counts) add(cpu *probeLatency) {
+	for i, n := range cpu.Counts {
+		c[i] += int64(n)
+	}
+}
+
+func (c *counts) histogram() *hdrhistogram.Histogram {
 	return hdrhistogram.Import(&hdrhistogram.Snapshot{
 		LowestTrackableValue: lowestNs, HighestTrackableValue: highestNs, SignificantFigures: significantFigures,
-		Counts: total,
-	}), nil
+		Counts: c[:],
+	})
 }
 
 func (p *Probe) readPoint(s *pointState) (PointCount, error) {

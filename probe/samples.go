@@ -74,7 +74,7 @@ func (p *Probe) sampleOf(b []byte) Sample {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := int(series >> 1); n < len(p.pairs) && p.pairs[n].upf >= 0 {
+	if n := int(series >> 1); n < len(p.pairs) {
 		x := p.pairs[n]
 		s.UPF, s.Slice = p.upfs[x.upf].Name, x.slice
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
+	"plumbline/gtpu"
 	"plumbline/probe/hook"
 )
 
@@ -80,7 +81,7 @@ func (p *Probe) try(d Direction) (in, out time.Duration, err error) {
 // trialPrograms loads the programs of two points over tables of their own.
 func (p *Probe) trialPrograms(points ...Point) (tables *ebpf.Collection, programs []*ebpf.Program, err error) {
 	spec := p.spec.Copy()
-	for _, name := range []string{"account_by_series", "latency_by_series", "swept_by_series"} {
+	for _, name := range []string{"account_by_series", "matched_by_series", "swept_by_series"} {
 		spec.Maps[name].MaxEntries = 2
 	}
 	spec.Programs = nil
@@ -235,7 +236,7 @@ func trialTunnel(user []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(8+len(user)))
 	b = append(append(b, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 9, 0), user...)
 	trialIP(b)
-	binary.BigEndian.PutUint16(b[ip4Octets+2:], 2152)
+	binary.BigEndian.PutUint16(b[ip4Octets+2:], gtpu.Port)
 	return trialEther(b)
 }
 

@@ -29,7 +29,7 @@ const (
 	wideMapFlightByPrint     = "flight_by_print"
 	wideMapFoundByKey        = "found_by_key"
 	wideMapInsideBySeries    = "inside_by_series"
-	wideMapLatencyBySeries   = "latency_by_series"
+	wideMapMatchedBySeries   = "matched_by_series"
 	wideMapPairByPrefix      = "pair_by_prefix"
 	wideMapPairByQfi         = "pair_by_qfi"
 	wideMapPairByTeid        = "pair_by_teid"
@@ -120,7 +120,7 @@ type wideMapSpecs struct {
 	FlightByPrint     *ebpf.MapSpec `ebpf:"flight_by_print"`
 	FoundByKey        *ebpf.MapSpec `ebpf:"found_by_key"`
 	InsideBySeries    *ebpf.MapSpec `ebpf:"inside_by_series"`
-	LatencyBySeries   *ebpf.MapSpec `ebpf:"latency_by_series"`
+	MatchedBySeries   *ebpf.MapSpec `ebpf:"matched_by_series"`
 	PairByPrefix      *ebpf.MapSpec `ebpf:"pair_by_prefix"`
 	PairByQfi         *ebpf.MapSpec `ebpf:"pair_by_qfi"`
 	PairByTeid        *ebpf.MapSpec `ebpf:"pair_by_teid"`
@@ -183,7 +183,7 @@ type wideMaps struct {
 	FlightByPrint     *ebpf.Map `ebpf:"flight_by_print"`
 	FoundByKey        *ebpf.Map `ebpf:"found_by_key"`
 	InsideBySeries    *ebpf.Map `ebpf:"inside_by_series"`
-	LatencyBySeries   *ebpf.Map `ebpf:"latency_by_series"`
+	MatchedBySeries   *ebpf.Map `ebpf:"matched_by_series"`
 	PairByPrefix      *ebpf.Map `ebpf:"pair_by_prefix"`
 	PairByQfi         *ebpf.Map `ebpf:"pair_by_qfi"`
 	PairByTeid        *ebpf.Map `ebpf:"pair_by_teid"`
@@ -208,7 +208,7 @@ func (m *wideMaps) Close() error {
 		m.FlightByPrint,
 		m.FoundByKey,
 		m.InsideBySeries,
-		m.LatencyBySeries,
+		m.MatchedBySeries,
 		m.PairByPrefix,
 		m.PairByQfi,
 		m.PairByTeid,

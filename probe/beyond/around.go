@@ -12,8 +12,15 @@ import (
 
 // surroundings are what is around the devices of a UPF.
 type surroundings struct {
-	outer []string       // devices by which packets come from and go to elsewhere
+	inner []device       // the UPF's
+	outer []device       // by which packets come from and go to elsewhere
 	ues   []netip.Prefix // that are routed to the UPF's devices
+}
+
+// device is one that may be made anew under the same name.
+type device struct {
+	name  string
+	index int
 }
 
 // look looks around in a namespace.
@@ -25,13 +32,15 @@ func look(namespace string, inner []string) (s surroundings, err error) {
 		}
 		for _, l := range links {
 			a := l.Attrs()
+			d := device{a.Name, a.Index}
 			switch {
 			case slices.Contains(inner, a.Name):
+				s.inner = append(s.inner, d)
 				if err := s.addRoutes(a.Index); err != nil {
 					return err
 				}
 			case a.Flags&net.FlagUp != 0 && a.Flags&net.FlagLoopback == 0 && a.MasterIndex == 0:
-				s.outer = append(s.outer, a.Name)
+				s.outer = append(s.outer, d)
 			}
 		}
 		return nil

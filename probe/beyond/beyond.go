@@ -43,18 +43,24 @@ type Beyond struct {
 // place is where the programs beside a UPF stand.
 type place struct {
 	after, before int // indices in the probe
-	attached      []*probe.Attachment
+	attached      map[spot]*probe.Attachment
+}
+
+// spot is a point at a device: one that was made anew is another spot.
+type spot struct {
+	probe.Point
+	index int
 }
 
 // Stage is what the kernel did with the packets of a UPF: its Direction is Uplink after
 // the UPF, Downlink before it.
 type Stage probe.Series
 
-// Open makes a measurement of no UPF yet. Of the configuration, InFlight, Timeout and
-// NAT count: NAT must be set where the namespace translates UEs' addresses. What comes
+// Open makes a measurement of no UPF yet. Of the configuration, InFlight, Timeout, NAT and
+// Expected count: NAT must be set where the namespace translates UEs' addresses. What comes
 // back to a translated address is not known to be a UE's, and not seen.
 func Open(c probe.Config) (*Beyond, error) {
-	p, err := probe.Open(probe.Config{InFlight: c.InFlight, Timeout: c.Timeout, NAT: c.NAT})
+	p, err := probe.Open(probe.Config{InFlight: c.InFlight, Timeout: c.Timeout, NAT: c.NAT, Expected: min(2*c.Expected, probe.MaxUPFs)})
 	if err != nil {
 		return nil, fmt.Errorf("beyond: %w", err)
 	}
@@ -64,20 +70,20 @@ func Open(c probe.Config) (*Beyond, error) {
 // Close takes all programs off.
 func (b *Beyond) Close() error { return b.probe.Close() }
 
-// Add begins to measure beside a UPF, or begins again where its devices are now. There is
-// room for eight UPFs.
+// Settle measures beside a UPF: where its devices are now, for the UEs that are routed to
+// them. There is room for 32 UPFs.
 //
 // Errors: ErrNoDevice; those of the namespace and of the kernel.
-func (b *Beyond) Add(t find.Target) error {
+func (b *Beyond) Settle(t find.Target) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.add(t); err != nil {
+	if err := b.settle(t); err != nil {
 		return fmt.Errorf("beyond: UPF %s: %w", t.Name, err)
 	}
 	return nil
 }
 
-func (b *Beyond) add(t find.Target) error {
+func (b *Beyond) settle(t find.Target) error {
 	inner, namespace := innerDevices(t.Points)
 	if len(inner) == 0 {
 		return ErrNoDevice
@@ -90,13 +96,20 @@ func (b *Beyond) add(t find.Target) error {
 	if err != nil {
 		return err
 	}
-	p.leave()
-	for _, point := range p.points(namespace, inner, around.outer) {
-		a, err := b.probe.Attach(point)
-		if err != nil {
+	spots := p.spots(namespace, &around)
+	for s := range p.attached {
+		if !slices.Contains(spots, s) {
+			p.leave(s)
+		}
+	}
+	for _, s := range spots {
+		if p.attached[s] != nil {
+			continue
+		}
+		if p.attached[s], err = b.probe.Attach(s.Point); err != nil {
+			delete(p.attached, s)
 			return err
 		}
-		p.attached = append(p.attached, a)
 	}
 	return nil
 }
@@ -106,47 +119,48 @@ func (b *Beyond) Leave(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.places[name]; p != nil {
-		p.leave()
+		for s := range p.attached {
+			p.leave(s)
+		}
 	}
 }
 
-func (p *place) leave() {
-	for _, a := range p.attached {
-		_ = a.Close() // its device may be gone
-	}
-	p.attached = nil
+func (p *place) leave(s spot) {
+	_ = p.attached[s].Close() // its device may be gone
+	delete(p.attached, s)
 }
 
-// placeOf returns the place beside a UPF.
+// placeOf returns the place beside a UPF, which has those UEs now.
 func (b *Beyond) placeOf(name string, ues []netip.Prefix) (*place, error) {
+	isAfter, isBefore := probe.UPF{Name: name + after, UEs: ues}, probe.UPF{Name: name + before, UEs: ues}
 	if p := b.places[name]; p != nil {
-		return p, nil
+		return p, errors.Join(b.probe.SetUPF(p.after, isAfter), b.probe.SetUPF(p.before, isBefore))
 	}
-	var p place
+	p := place{attached: map[spot]*probe.Attachment{}}
 	var err error
-	if p.after, err = b.probe.AddUPF(probe.UPF{Name: name + after, UEs: ues}); err != nil {
+	if p.after, err = b.probe.AddUPF(isAfter); err != nil {
 		return nil, err
 	}
-	if p.before, err = b.probe.AddUPF(probe.UPF{Name: name + before, UEs: ues}); err != nil {
+	if p.before, err = b.probe.AddUPF(isBefore); err != nil {
 		return nil, err
 	}
 	b.places[name] = &p
 	return &p, nil
 }
 
-// points are those of a place: first where packets leave, since what came in before would
+// spots are those of a place: first where packets leave, since what came in before would
 // be lost.
-func (p *place) points(namespace string, inner, outer []string) []probe.Point {
-	var out, in []probe.Point
-	add := func(list *[]probe.Point, upf int, devices []string, h probe.Hook, way probe.Way) {
+func (p *place) spots(namespace string, s *surroundings) []spot {
+	var out, in []spot
+	add := func(list *[]spot, upf int, devices []device, h probe.Hook, way probe.Way) {
 		for _, d := range devices {
-			*list = append(*list, probe.Point{UPF: upf, Namespace: namespace, Device: d, Hook: h, Way: way, Side: probe.N6})
+			*list = append(*list, spot{probe.Point{UPF: upf, Namespace: namespace, Device: d.name, Hook: h, Way: way, Side: probe.N6}, d.index})
 		}
 	}
-	add(&out, p.before, inner, probe.Egress, probe.Out)
-	add(&out, p.after, outer, probe.Egress, probe.Out)
-	add(&in, p.before, outer, probe.Ingress, probe.In)
-	add(&in, p.after, inner, probe.Ingress, probe.In)
+	add(&out, p.before, s.inner, probe.Egress, probe.Out)
+	add(&out, p.after, s.outer, probe.Egress, probe.Out)
+	add(&in, p.before, s.outer, probe.Ingress, probe.In)
+	add(&in, p.after, s.inner, probe.Ingress, probe.In)
 	return append(out, in...)
 }
 

@@ -28,10 +28,7 @@ const (
 	inPacket   = 8 // octets of a GTP-U header without options
 )
 
-var (
-	ue   = netip.MustParseAddr("10.64.0.7")
-	pool = netip.MustParsePrefix("10.64.0.0/16")
-)
+var pool = netip.MustParsePrefix("10.64.0.0/16")
 
 // bed is a UPF of two threads: one takes GTP-U from a socket and writes to a TUN device,
 // the other one does the reverse.
@@ -42,6 +39,7 @@ type bed struct {
 	t           *testing.T
 	ran, server *net.UDPConn
 	readers     []probe.Reader
+	ue          netip.Addr
 }
 
 func newBed(t *testing.T) *bed {
@@ -55,7 +53,7 @@ func newBed(t *testing.T) *bed {
 			t.Error(err)
 		}
 	})
-	b := &bed{Topology: top, t: t}
+	b := &bed{Topology: top, t: t, ue: netip.MustParseAddr("10.64.0.7")}
 	b.ran = b.listen(top.GNB, netip.AddrPortFrom(top.N3.Peer.Address.Addr(), gtpu.Port))
 	b.server = b.listen(top.DN, netip.AddrPortFrom(top.N6.Peer.Address.Addr(), serverPort))
 	n3 := b.listen(top.UPF, netip.AddrPortFrom(top.N3.UPF.Address.Addr(), gtpu.Port))
@@ -116,16 +114,30 @@ func (b *bed) tun() (fd int) {
 		if err == nil {
 			err = netlink.LinkSetUp(link)
 		}
-		if err == nil {
-			err = netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: &net.IPNet{IP: pool.Addr().AsSlice(), Mask: net.CIDRMask(pool.Bits(), 32)}})
-		}
 		return err
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { unix.Close(fd) })
+	b.route(pool)
 	return fd
+}
+
+// route has UEs with the prefix.
+func (b *bed) route(prefix netip.Prefix) {
+	b.t.Helper()
+	err := b.UPF.Do(func() error {
+		link, err := netlink.LinkByName(device)
+		if err != nil {
+			return err
+		}
+		to := &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), 32)}
+		return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: to})
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // forward is the UPF. Its threads end with the bed.
@@ -175,7 +187,7 @@ func (b *bed) send(n int, to netip.Addr) {
 	b.t.Helper()
 	upf := net.UDPAddrFromAddrPort(netip.AddrPortFrom(b.N3.UPF.Address.Addr(), gtpu.Port))
 	for i := range n {
-		ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: ue.AsSlice(), DstIP: to.AsSlice()}
+		ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: b.ue.AsSlice(), DstIP: to.AsSlice()}
 		udp := &layers.UDP{SrcPort: 9000, DstPort: serverPort}
 		_ = udp.SetNetworkLayerForChecksum(ip)
 		buffer := gopacket.NewSerializeBuffer()
@@ -246,7 +258,7 @@ func TestWholeWay(t *testing.T) {
 	}
 	defer kernel.Close()
 	for range 2 { // the second time instead of the first
-		if err := kernel.Add(target); err != nil {
+		if err := kernel.Settle(target); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -294,6 +306,41 @@ func TestWholeWay(t *testing.T) {
 	}
 }
 
+// TestOtherUEs has further UEs routed to the device while they are measured.
+func TestOtherUEs(t *testing.T) {
+	const datagrams = 10
+	b := newBed(t)
+	kernel, err := beyond.Open(probe.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kernel.Close()
+	for _, prefix := range []string{"", "10.65.0.0/16"} {
+		if prefix != "" {
+			b.route(netip.MustParsePrefix(prefix))
+			b.ue = netip.MustParseAddr("10.65.0.7")
+		}
+		if err := kernel.Settle(b.target()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond) // what is said of UEs counts 10 ms later
+		b.exchange(datagrams)
+	}
+	stages, err := kernel.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := probe.Account{In: 2 * datagrams, Matched: 2 * datagrams, Octets: 2 * datagrams * 32}
+	if len(stages) != 2 {
+		t.Errorf("got %d stages, want 2", len(stages))
+	}
+	for _, s := range stages {
+		if s.Account != want {
+			t.Errorf("%v: got %+v, want %+v", s.Direction, s.Account, want)
+		}
+	}
+}
+
 // TestNoDevice: a UPF whose packets pass no device between it and the data network has
 // nothing beyond.
 func TestNoDevice(t *testing.T) {
@@ -303,11 +350,11 @@ func TestNoDevice(t *testing.T) {
 	}
 	defer kernel.Close()
 	xdp := find.Target{Name: "x", Points: []probe.Point{{Device: "n3", Hook: probe.Egress, Way: probe.In}}}
-	if err := kernel.Add(xdp); !errors.Is(err, beyond.ErrNoDevice) {
+	if err := kernel.Settle(xdp); !errors.Is(err, beyond.ErrNoDevice) {
 		t.Errorf("got %v, want %v", err, beyond.ErrNoDevice)
 	}
 	gone := find.Target{Name: "x", Points: []probe.Point{{Namespace: "/nosuch", Device: "tun0", Hook: probe.Egress, Way: probe.In, Side: probe.N6}}}
-	if err := kernel.Add(gone); err == nil || errors.Is(err, beyond.ErrNoDevice) {
+	if err := kernel.Settle(gone); err == nil || errors.Is(err, beyond.ErrNoDevice) {
 		t.Errorf("a namespace that is not there: got %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"fmt"
 	"math/bits"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -14,40 +13,6 @@ func delayOf(h *hdrhistogram.Histogram) Delay {
 	}
 	v := h.ValueAtPercentilesSlice([]float64{50, 90, 99, 99.9})
 	return Delay{Min: h.Min(), Mean: int64(h.Mean()), P50: v[0], P90: v[1], P99: v[2], P999: v[3], Max: h.Max()}
-}
-
-// encode writes a histogram as HdrHistogram's logs have it: V2, compressed, base64;
-// empty if it is.
-//
-// Source: HdrHistogram_JHdrHistogram, AbstractHistogram.encodeIntoCompressedByteBuffer.
-func encode(h *hdrhistogram.Histogram) (string, error) {
-	if h == nil || h.TotalCount() == 0 {
-		return "", nil
-	}
-	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return "", fmt.Errorf("histogram: %w", err)
-	}
-	return string(b), nil
-}
-
-// since returns what now has more than before, nil if that is nothing. before may be
-// nil; both have the same layout.
-func since(now, before *hdrhistogram.Histogram) *hdrhistogram.Histogram {
-	if now == nil || now.TotalCount() == 0 {
-		return nil
-	}
-	if before == nil || before.TotalCount() == 0 {
-		return now
-	}
-	if now.TotalCount() == before.TotalCount() {
-		return nil
-	}
-	difference := now.Export()
-	for i, n := range before.Export().Counts {
-		difference.Counts[i] -= n
-	}
-	return hdrhistogram.Import(difference)
 }
 
 // Bins of heat maps: a value with its highest bit at position p is counted by that bit

@@ -46,12 +46,13 @@ var (
 	descPoint = describe("point_packets_total", "Packets at a point. Those matched, unmatched and ambiguous are part of all; those foreign and unparsed are not.", append(pointLabels, "result")...)
 	descCost  = describe("point_cost_seconds", "Time that the program at a point takes for a packet by itself, measured when it was attached.", pointLabels...)
 
-	descN4        = describe("n4_transactions_total", "PFCP transactions.", append(n4Labels, "result")...)
-	descN4Open    = describe("n4_outstanding", "PFCP requests that may yet be answered.", n4Labels...)
-	descN4Repeats = describe("n4_retransmissions_total", "PFCP requests that were sent again.", n4Labels...)
-	descN4Causes  = describe("n4_responses_total", "PFCP responses by Cause.", append(n4Labels, "cause")...)
-	descN4Delay   = describe("n4_delay_seconds", "Time from the first transmission of a PFCP request to its response.", n4Labels...)
-	descN4Lost    = describe("n4_lost_datagrams_total", "Datagrams of N4 that were lost on the way to the probe.")
+	descN4          = describe("n4_transactions_total", "PFCP transactions.", append(n4Labels, "result")...)
+	descN4Open      = describe("n4_outstanding", "PFCP requests that may yet be answered.", n4Labels...)
+	descN4Repeats   = describe("n4_retransmissions_total", "PFCP requests that were sent again.", n4Labels...)
+	descN4Causes    = describe("n4_responses_total", "PFCP responses by Cause.", append(n4Labels, "cause")...)
+	descN4Delay     = describe("n4_delay_seconds", "Time from the first transmission of a PFCP request to its response.", n4Labels...)
+	descN4Lost      = describe("n4_lost_datagrams_total", "Datagrams of N4 that were lost on the way to the probe.")
+	descN4Fragments = describe("n4_fragmented_datagrams_total", "Datagrams of N4 in IP fragments, of which the first alone was seen: sessions may not be learnt whole.")
 
 	descSamples     = describe("samples_total", "Packets that were reported one by one.")
 	descSamplesLost = describe("samples_lost_total", "Packets that were to be reported one by one, and were lost on the way to the probe.")
@@ -79,6 +80,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 			s.collectN4(ch, &s.n4.Messages[i])
 		}
 		counter(ch, descN4Lost, s.n4.Lost())
+		counter(ch, descN4Fragments, s.n4.Fragments())
 	}
 	counter(ch, descSamples, s.samples.Written)
 	counter(ch, descSamplesLost, s.samples.Lost)

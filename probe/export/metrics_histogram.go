@@ -9,8 +9,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// histogram is one metric with classic and native buckets.
-type histogram struct{ classic, native prometheus.Metric }
+// histogramMetric is one metric with classic and native buckets.
+type histogramMetric struct{ classic, native prometheus.Metric }
 
 // Buckets of a histogram of seconds: classic ones at 1, 2 and 5 of each decade from 1 µs
 // to 10 s; native ones 2^nativeSchema to an octave, that is, 4.4 % wide.
@@ -49,7 +49,7 @@ func newHistogram(d *prometheus.Desc, h *hdrhistogram.Histogram, created time.Ti
 	for _, bound := range bounds {
 		classic[bound] += 0 // empty ones as well
 	}
-	return histogram{
+	return histogramMetric{
 		prometheus.MustNewConstHistogramWithCreatedTimestamp(d, count, sum, classic, created, labels...),
 		prometheus.MustNewConstNativeHistogram(d, count, sum, native, nil, zero, nativeSchema, nativeZeroThreshold, created, labels...),
 	}
@@ -72,10 +72,10 @@ func nativeBucket(seconds float64) int {
 }
 
 // Desc implements [prometheus.Metric].
-func (h histogram) Desc() *prometheus.Desc { return h.native.Desc() }
+func (h histogramMetric) Desc() *prometheus.Desc { return h.native.Desc() }
 
 // Write implements [prometheus.Metric].
-func (h histogram) Write(out *dto.Metric) error {
+func (h histogramMetric) Write(out *dto.Metric) error {
 	var classic dto.Metric
 	if err := h.classic.Write(&classic); err != nil {
 		return err

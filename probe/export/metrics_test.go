@@ -37,7 +37,7 @@ func measured() *Metrics {
 	}
 	m := &Metrics{}
 	n4 := &N4{Messages: []N4Messages{{UPF: "a", Asked: "CP", Message: "Heartbeat Request", Requests: 2, Answered: 2,
-		Causes: map[string]uint64{"none": 2}, Delays: delays(50_000, 60_000)}}}
+		Causes: map[string]uint64{"none": 2}, Delays: delays(50_000, 60_000)}}, Points: []N4Point{{UPF: "a", Fragments: 2}, {UPF: "a", Fragments: 1, Lost: 5}}}
 	m.Set(snapshot(0, delays()), s, []string{"a"}, n4, Samples{Written: 5, Lost: 1})
 	return m
 }
@@ -57,6 +57,8 @@ func TestMetrics(t *testing.T) {
 		`probe_point_packets_total{device="n6",hook="egress",namespace="",result="matched",side="N6",upf="a",way="out"} 3`,
 		`probe_n4_transactions_total{asked="CP",message="Heartbeat Request",result="answered",upf="a"} 2`,
 		`probe_n4_delay_seconds_count{asked="CP",message="Heartbeat Request",upf="a"} 2`,
+		`probe_n4_lost_datagrams_total 5`,
+		`probe_n4_fragmented_datagrams_total 3`,
 		`probe_samples_lost_total 1`,
 	} {
 		if !strings.Contains(page, want+"\n") {

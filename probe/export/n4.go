@@ -32,7 +32,7 @@ func NewN4(s *n4.Snapshot, upfs []string) *N4 {
 		p := &s.Points[i]
 		out.Points = append(out.Points, N4Point{
 			UPF: name(p.Point.UPF), Namespace: printed(p.Point.Namespace), Device: printed(p.Point.Device),
-			Datagrams: p.Datagrams, Messages: p.Messages, Malformed: p.Malformed, Orphans: p.Orphans, Lost: p.Lost,
+			Datagrams: p.Datagrams, Messages: p.Messages, Fragments: p.Fragments, Malformed: p.Malformed, Orphans: p.Orphans, Lost: p.Lost,
 		})
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"plumbline/histogram"
 	"plumbline/probe"
 )
 
@@ -36,7 +37,7 @@ type Live struct {
 	Key
 	probe.Account                         // since the start
 	PPS, BPS      float64                 // of matched packets in the last interval, BPS of their user octets
-	Recent        *hdrhistogram.Histogram // delays in the last intervals; nil: there are none
+	Recent        *hdrhistogram.Histogram // delays in the last intervals; nil or empty: there are none
 	Past          []float64               // p99 of each of the last intervals, ns; 0: no packets
 }
 
@@ -45,7 +46,8 @@ type Recorder struct {
 	started  time.Time
 	first    *probe.Snapshot
 	last     *probe.Snapshot
-	interval time.Duration // between the last two snapshots
+	settled  *probe.Snapshot // nil: not yet
+	interval time.Duration   // between the last two snapshots
 	tracks   map[Key]*track
 	timeline timeline
 }
@@ -98,7 +100,9 @@ func (t *track) advance() {
 	if len(t.window) > 0 {
 		previous = t.window[len(t.window)-1]
 	}
-	t.step = since(t.now.Delay, previous)
+	if t.step = histogram.Since(t.now.Delay, previous); t.step.TotalCount() == 0 {
+		t.step = nil
+	}
 	t.window = append(t.window, t.now.Delay)
 	t.window = t.window[max(0, len(t.window)-recently-1):]
 	p99 := 0.0
@@ -109,29 +113,51 @@ func (t *track) advance() {
 	t.past = t.past[max(0, len(t.past)-pastShown):]
 }
 
-// Settle takes a snapshot that was taken after the end, while what was inside left: it
-// belongs to no interval.
+// Settle takes a snapshot that was taken after the end, when nothing is let in any more,
+// while what was inside left: it belongs to no interval.
 func (r *Recorder) Settle(s *probe.Snapshot) {
+	r.settled = s
 	for i := range s.Series {
 		r.track(&s.Series[i])
 	}
 }
 
 // Points are those of the last snapshot, without what had left before the first one and
-// so could not be matched.
+// so could not be matched, and with what left since Settle.
 func (r *Recorder) Points() []probe.PointCount {
 	points := slices.Clone(r.last.Points)
 	for i := range points {
 		x := &points[i]
-		at := slices.IndexFunc(r.first.Points, func(old probe.PointCount) bool { return old.Point == x.Point })
-		if at < 0 { // points that were left make room for others
-			continue
+		now := x
+		if r.settled != nil {
+			if p := pointOf(r.settled, x.Point); p != nil && p.Packets >= x.Packets {
+				now = p
+			}
 		}
-		before := min(r.first.Points[at].Unmatched, x.Unmatched) // one that was left and came again counts from 0
-		x.Packets -= before
-		x.Unmatched -= before
+		before := uint64(0)
+		if p := pointOf(r.first, x.Point); p != nil { // if not, it made room for others
+			before = min(p.Unmatched, x.Unmatched) // one that was left and came again counts from 0
+		}
+		points[i] = settledPoint(x, now, before)
 	}
 	return points
+}
+
+// settledPoint is what a point had at the end, when it is x, and after it, when it is now:
+// what comes out then without having been let in was never asked for.
+func settledPoint(x, now *probe.PointCount, before uint64) probe.PointCount {
+	p := *x
+	p.Unmatched -= before
+	p.AmbiguousOut = now.AmbiguousOut
+	p.Packets = now.Packets - now.Unmatched + p.Unmatched
+	return p
+}
+
+func pointOf(s *probe.Snapshot, point probe.Point) *probe.PointCount {
+	if i := slices.IndexFunc(s.Points, func(p probe.PointCount) bool { return p.Point == point }); i >= 0 {
+		return &s.Points[i]
+	}
+	return nil
 }
 
 // Total is the account of all series.
@@ -168,7 +194,7 @@ func (r *Recorder) Live() []Live {
 			if len(t.window) <= recently { // all since the start
 				oldest = nil
 			}
-			l.Recent = since(t.now.Delay, oldest)
+			l.Recent = histogram.Since(t.now.Delay, oldest)
 		}
 		all = append(all, l)
 	}
@@ -203,7 +229,7 @@ func (r *Recorder) Result(maxAmbiguous float64) (*Result, error) {
 // NewSeries says what a snapshot has of a series. Its delays are withheld if more than
 // maxAmbiguous of its packets (a ratio) are ambiguous.
 func NewSeries(s *probe.Series, maxAmbiguous float64) (Series, error) {
-	histogram, err := encode(s.Delay)
+	delays, err := histogram.Encode(s.Delay)
 	if err != nil {
 		return Series{}, err
 	}
@@ -211,6 +237,6 @@ func NewSeries(s *probe.Series, maxAmbiguous float64) (Series, error) {
 	return Series{
 		UPF: s.UPF, Slice: s.Slice, Direction: s.Direction.String(),
 		In: a.In, Matched: a.Matched, Lost: a.Lost, InFlight: a.InFlight, Ambiguous: a.Ambiguous, Evicted: a.Evicted, Octets: a.Octets,
-		DelayNS: delayOf(s.Delay), Histogram: histogram, Withheld: withheld(a, maxAmbiguous), Parts: newParts(s.Parts),
+		DelayNS: delayOf(s.Delay), Histogram: delays, Withheld: withheld(a, maxAmbiguous), Parts: newParts(s.Parts),
 	}, nil
 }

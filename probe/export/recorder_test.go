@@ -197,3 +197,25 @@ func TestPointsThatMakeRoom(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestPointsSettled: of what passed after the end, points tell of what had come in before,
+// as the series do.
+func TestPointsSettled(t *testing.T) {
+	in := func(packets, foreign uint64) probe.PointCount {
+		return probe.PointCount{Point: probe.Point{Device: "n3", Way: probe.In}, Packets: packets, Foreign: foreign}
+	}
+	out := func(packets, ambiguous, unmatched uint64) probe.PointCount {
+		return probe.PointCount{Point: probe.Point{Device: "n6", Way: probe.Out}, Packets: packets, AmbiguousOut: ambiguous, Unmatched: unmatched}
+	}
+	first, last, settled := snapshot(0, delays()), snapshot(1, delays()), snapshot(2, delays())
+	first.Points = []probe.PointCount{in(0, 0), out(2, 0, 2)}
+	last.Points = []probe.PointCount{in(10, 1), out(9, 1, 3)}      // 5 matched
+	settled.Points = []probe.PointCount{in(12, 1), out(24, 2, 12)} // 10 matched, 9 had come in too late
+	r := NewRecorder(first)
+	r.Add(last)
+	r.Settle(settled)
+	want := []probe.PointCount{in(12, 1), out(13, 2, 1)}
+	if diff := cmp.Diff(want, r.Points()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

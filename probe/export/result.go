@@ -5,6 +5,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"plumbline/histogram"
 	"plumbline/probe"
 )
 
@@ -182,6 +183,7 @@ type N4Point struct {
 	Device    string `json:"device"`
 	Datagrams uint64 `json:"datagrams"`
 	Messages  uint64 `json:"messages"`
+	Fragments uint64 `json:"fragments"` // datagrams in IP fragments, of which the first alone was seen
 	Malformed uint64 `json:"malformed"`
 	Orphans   uint64 `json:"orphans"` // responses to nothing that was seen
 	Lost      uint64 `json:"lost"`    // datagrams, for want of room on the way to user space
@@ -196,10 +198,20 @@ func (n *N4) Lost() uint64 {
 	return lost
 }
 
+// Fragments is how many datagrams came in IP fragments. What is said in the others is not learnt
+// from.
+func (n *N4) Fragments() uint64 {
+	fragments := uint64(0)
+	for i := range n.Points {
+		fragments += n.Points[i].Fragments
+	}
+	return fragments
+}
+
 // encode fills in what is said of Delays.
 func (m *N4Messages) encode() (err error) {
 	m.DelayNS = delayOf(m.Delays)
-	m.Histogram, err = encode(m.Delays)
+	m.Histogram, err = histogram.Encode(m.Delays)
 	return err
 }
 

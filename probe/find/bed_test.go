@@ -19,6 +19,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+	"github.com/vishvananda/netlink"
 
 	"plumbline/gtpu"
 	"plumbline/lab/dut"
@@ -123,6 +124,35 @@ func (b *bed) establish(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.session = sessions[0]
+}
+
+// move gives the UPF other addresses, and other UEs, from the next start on.
+func (b *bed) move(t *testing.T) {
+	t.Helper()
+	n3, n4, pool := netip.MustParsePrefix("10.3.0.7/24"), netip.MustParseAddr("10.4.0.7"), netip.MustParsePrefix("10.200.0.0/16")
+	network := func(p netip.Prefix) *net.IPNet {
+		return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+	}
+	err := b.UPF.Do(func() error {
+		var errs []error
+		for device, address := range map[string]netip.Prefix{b.N3.UPF.Device: n3, "lo": netip.PrefixFrom(n4, 32)} {
+			link, err := netlink.LinkByName(device)
+			if err != nil {
+				return err
+			}
+			errs = append(errs, netlink.AddrAdd(link, &netlink.Addr{IPNet: network(address)}))
+		}
+		return errors.Join(errs...)
+	})
+	if err == nil {
+		err = b.DN.Do(func() error {
+			return netlink.RouteAdd(&netlink.Route{Dst: network(pool), Gw: b.N6.UPF.Address.Addr().AsSlice()})
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.N3.UPF.Address, b.Config.N4UPF, b.Config.UEPools = n3, n4, []netip.Prefix{pool}
 }
 
 // restart kills the UPF, starts it again and establishes the session anew.

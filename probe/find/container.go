@@ -9,7 +9,7 @@ import (
 // Container is one in which a process runs.
 type Container struct {
 	Runtime string // "docker", "podman", "containerd", "cri-o", "lxc" (also Incus and LXD)
-	ID      string // of 64 hexadecimal digits; of LXC the name
+	ID      string // of 64 hexadecimal digits; of LXC the name; of containerd what its client has chosen
 	Name    string // as its user knows it; empty: not known
 
 	// In Kubernetes.
@@ -31,16 +31,23 @@ func (c *Container) String() string {
 	return c.ID[:min(len(c.ID), shortID)]
 }
 
-// shortID is how many digits of an id runtimes show.
-const shortID = 12
+const (
+	shortID = 12 // digits of an id that runtimes show
+	leastID = 4  // digits that name a container
+)
 
-// is reports whether a user means the container by a name or the beginning of an id.
-// Incus has the project before the name, but for the default one: project_name.
+// is reports whether a user means the container by its name or id. Incus has the project
+// before the name, but for the default one: project_name.
 func (c *Container) is(name string) bool {
 	if _, rest, ok := strings.Cut(c.Name, "_"); ok && c.Runtime == "lxc" && name == rest {
 		return true
 	}
-	return name == c.Name || name == c.ID || len(name) >= shortID && strings.HasPrefix(c.ID, name)
+	return name == c.Name || name == c.ID
+}
+
+// begins reports whether a user means the container by the first digits of its id.
+func (c *Container) begins(digits string) bool {
+	return len(digits) >= leastID && strings.HasPrefix(c.ID, digits) && bareID.MatchString(c.ID)
 }
 
 // isPod reports whether the container is of the pod "namespace/name" or "name".
@@ -58,7 +65,7 @@ var forms = []struct {
 	name    *regexp.Regexp
 }{
 	{"docker", regexp.MustCompile(`^docker-([0-9a-f]{64})\.scope$`)},
-	{"podman", regexp.MustCompile(`^libpod-(?:conmon-)?([0-9a-f]{64})(?:\.scope)?$`)},
+	{"podman", regexp.MustCompile(`^libpod-(?:conmon-|payload-)?([0-9a-f]{64})(?:\.scope)?$`)},
 	{"containerd", regexp.MustCompile(`^(?:cri-containerd|nerdctl)-([0-9a-f]{64})\.scope$`)},
 	{"cri-o", regexp.MustCompile(`^crio-(?:conmon-)?([0-9a-f]{64})(?:\.scope)?$`)},
 	{"lxc", regexp.MustCompile(`^lxc\.payload\.(.+)$`)},
@@ -66,7 +73,7 @@ var forms = []struct {
 
 var (
 	bareID  = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	podUnit = regexp.MustCompile(`^(?:kubepods-(?:burstable-|besteffort-)?)?pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?$`)
+	podUnit = regexp.MustCompile(`^(?:(?:[a-z0-9]+-)*kubepods-(?:burstable-|besteffort-)?)?pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?$`)
 )
 
 // parseCgroup returns the containers that /proc/pid/cgroup tells of, outermost first.
@@ -89,6 +96,10 @@ func parseCgroup(text string) []Container {
 func parseCgroupPath(path string) []Container {
 	var found []Container
 	var pod, before string
+	// Runtimes whose kubelet gives them slices, but which make the groups themselves, write
+	// slice:runtime:id.
+	path = strings.ReplaceAll(path, ".slice:cri-containerd:", ".slice/")
+	path = strings.ReplaceAll(path, ".slice:crio:", ".slice/crio-")
 	for part := range strings.SplitSeq(path, "/") {
 		if m := podUnit.FindStringSubmatch(part); m != nil {
 			pod = strings.ReplaceAll(m[1], "_", "-")
@@ -116,7 +127,7 @@ func parseGroup(part, before string, pod bool) (Container, bool) {
 	switch {
 	case before == "lxc" && part != "":
 		return Container{Runtime: "lxc", ID: part, Name: printable(part)}, true
-	case !bareID.MatchString(part):
+	case !bareID.MatchString(part), before == "libpod_parent": // that is a pod of Podman's
 		return Container{}, false
 	case before == "docker":
 		return Container{Runtime: "docker", ID: part}, true
@@ -134,6 +145,9 @@ func (r *runtimes) containersOf(pid int) []Container {
 		return nil // ended
 	}
 	list := parseCgroup(string(text))
+	if len(list) == 0 {
+		list = r.withoutGroup(pid, string(text))
+	}
 	for i := range list {
 		r.name(&list[i])
 	}

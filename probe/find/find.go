@@ -50,8 +50,8 @@ type Selector struct {
 	// Netns is the UPF's network namespace: a path, a name in /run/netns, or the inode
 	// number.
 	Netns string
-	// Container by its name or the beginning of its id (12 digits or more), of Docker,
-	// Podman, containerd, CRI-O, Incus or LXC.
+	// Container by its name, its id or, where none has that name, all those whose id
+	// begins so (4 digits or more), of Docker, Podman, containerd, CRI-O, Incus or LXC.
 	Container string
 	// Pod is "namespace/name" in Kubernetes, or the name alone.
 	Pod string

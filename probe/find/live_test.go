@@ -25,7 +25,8 @@ import (
 func kindOf(t *testing.T, name string) dut.Kind {
 	t.Helper()
 	if slices.Contains(dut.Datapaths, name) {
-		k := dut.Plumbline(name, nil)
+		// No reads, no parts: packets are read here as a UPF does unless it is told otherwise.
+		k := dut.Plumbline(name, func(u *upf.Config) { u.TUN.Ring = false })
 		path, err := plumb()
 		if err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ func (m *machine) readSockets(ctx context.Context) (map[uint64]socket, error) {
 			return nil, err
 		}
 		err := n.do(func() error {
-			found, err := readSockets(n.inode)
+			found, err := readSockets("/proc/thread-self/net", n.inode)
 			maps.Copy(all, found)
 			return err
 		})

@@ -66,7 +66,19 @@ func (n *namespace) close() {
 }
 
 // do runs f on a thread in the namespace.
-func (n *namespace) do(f func() error) error { return hook.Within(n.where(), f) }
+//
+// Errors: [errGone] if its path leads elsewhere by now: a file of `ip netns` is there for
+// a moment after its namespace has gone, and is an ordinary one then.
+func (n *namespace) do(f func() error) error {
+	err := hook.Within(n.where(), f)
+	if err == nil || n.own {
+		return err
+	}
+	if now, gone := inode(n.path); gone != nil || now != n.inode {
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	return err
+}
 
 // ownPath is the namespace of this process: of the calling thread, that is, since others
 // may have gone elsewhere for good, even the first one.

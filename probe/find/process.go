@@ -51,7 +51,9 @@ func processIDs() ([]int, error) {
 func proc(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
 
 // ended reports whether err is that of reading of what has ended meanwhile.
-func ended(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
+func ended(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, errGone)
+}
 
 // readProcess looks at the files of a process. sockets are those that mean something,
 // by inode.
@@ -86,6 +88,9 @@ func inode(path string) (uint64, error) {
 	return st.Ino, nil
 }
 
+// tunFile is what TUN and TAP devices are made of, and read and written by.
+const tunFile = "/dev/net/tun"
+
 // readFiles notes what the files of the process are.
 func (p *process) readFiles(sockets map[uint64]socket) error {
 	directory := proc(p.pid, "fd")
@@ -102,12 +107,12 @@ func (p *process) readFiles(sockets map[uint64]socket) error {
 		}
 		switch {
 		case strings.HasPrefix(target, "socket:["):
-			n, _ := strconv.ParseUint(strings.TrimSuffix(target[len("socket:["):], "]"), 10, 64)
+			n := socketInode(target)
 			if s, ok := sockets[n]; ok && !seen[n] {
 				seen[n] = true
 				p.sockets = append(p.sockets, s)
 			}
-		case target == "/dev/net/tun":
+		case target == tunFile:
 			if name := tunName(p.info(f.Name())); name != "" {
 				p.tuns = insert(p.tuns, name)
 			}
@@ -165,7 +170,7 @@ func insert(names []string, name string) []string {
 	return append(names, name)
 }
 
-// tunName returns the name of the device behind a file of /dev/net/tun; empty: none yet.
+// tunName returns the name of the device behind a [tunFile]; empty: none yet.
 // Source: Linux drivers/net/tun.c, tun_chr_show_fdinfo.
 func tunName(fdinfo string) string {
 	name, _ := value(fdinfo, "iff:")

@@ -13,13 +13,18 @@ import (
 // runtimes knows the containers of the machine by what their runtimes keep in files, and
 // asks the runtimes' programs for what is not there.
 type runtimes struct {
-	root  string // before the paths; see [hostRoot]
-	known map[string]Container
-	ask   func(name string, args ...string) ([]byte, error)
+	root   string // before the paths; see [hostRoot]
+	mounts uint64 // inode of the machine's mount namespace; 0: not known
+	known  map[string]Container
+	ask    func(name string, args ...string) ([]byte, error)
 }
 
 func newRuntimes(ctx context.Context, root string) *runtimes {
-	return &runtimes{root: root, known: map[string]Container{}, ask: func(name string, args ...string) ([]byte, error) {
+	mounts, err := inode("/proc/1/ns/mnt")
+	if err != nil {
+		mounts = 0
+	}
+	return &runtimes{root: root, mounts: mounts, known: map[string]Container{}, ask: func(name string, args ...string) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, askTime)
 		defer cancel()
 		return exec.CommandContext(ctx, name, args...).Output()
@@ -109,13 +114,14 @@ func (r *runtimes) fromDocker(c *Container) {
 	}
 }
 
-// fromPodman reads the list of the storage library, which Podman and CRI-O share.
+// fromPodman reads the list of the storage library, which Podman and CRI-O share: one for
+// each storage driver ("overlay", "vfs").
 func (r *runtimes) fromPodman(c *Container) {
 	if c.Runtime != "podman" {
 		return
 	}
-	const list = "storage/overlay-containers/containers.json"
-	for _, path := range []string{filepath.Join("/var/lib/containers", list), filepath.Join("/run/containers", list)} {
+	const list = "storage/*-containers/*containers.json" // those of --rm are volatile-containers.json
+	for _, path := range r.glob("/var/lib/containers/"+list, "/run/containers/"+list) {
 		var containers []struct {
 			ID    string   `json:"id"`
 			Names []string `json:"names"`
@@ -134,24 +140,35 @@ func (r *runtimes) fromPodman(c *Container) {
 
 // fromBundle reads the annotations of the OCI bundle, of containerd and CRI-O.
 func (r *runtimes) fromBundle(c *Container) {
-	patterns := []string{
-		"/run/containerd/io.containerd.runtime.v2.task/*/" + c.ID + "/config.json",
-		"/run/k3s/containerd/io.containerd.runtime.v2.task/*/" + c.ID + "/config.json",
-		"/run/containers/storage/overlay-containers/" + c.ID + "/userdata/config.json",
-		"/var/lib/containers/storage/overlay-containers/" + c.ID + "/userdata/config.json",
+	if !bareID.MatchString(c.ID) {
+		return // a name that containerd's client has chosen
 	}
+	for _, path := range r.glob(
+		"/run/containerd/"+tasks+"/*/"+c.ID+"/config.json",
+		"/run/k3s/containerd/"+tasks+"/*/"+c.ID+"/config.json",
+		"/run/containers/storage/overlay-containers/"+c.ID+"/userdata/config.json",
+		"/var/lib/containers/storage/overlay-containers/"+c.ID+"/userdata/config.json",
+	) {
+		var bundle struct{ Annotations map[string]string }
+		if r.read(path, &bundle) {
+			c.label(bundle.Annotations)
+		}
+	}
+}
+
+// glob returns the files, without the root.
+func (r *runtimes) glob(patterns ...string) []string {
+	var all []string
 	for _, pattern := range patterns {
 		paths, err := filepath.Glob(r.root + pattern)
 		if err != nil {
 			continue
 		}
 		for _, path := range paths {
-			var bundle struct{ Annotations map[string]string }
-			if r.read(strings.TrimPrefix(path, r.root), &bundle) {
-				c.label(bundle.Annotations)
-			}
+			all = append(all, strings.TrimPrefix(path, r.root))
 		}
 	}
+	return all
 }
 
 // fromLogs finds the pod's name by its UID: the kubelet has a directory of logs for each
@@ -160,8 +177,8 @@ func (r *runtimes) fromLogs(c *Container) {
 	if c.PodUID == "" || c.Pod != "" {
 		return
 	}
-	paths, err := filepath.Glob(r.root + "/var/log/pods/*_" + c.PodUID)
-	if err != nil || len(paths) == 0 {
+	paths := r.glob("/var/log/pods/*_" + c.PodUID)
+	if len(paths) == 0 {
 		return
 	}
 	if parts := strings.Split(filepath.Base(paths[0]), "_"); len(parts) == 3 {

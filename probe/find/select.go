@@ -116,11 +116,15 @@ func (m *machine) choose(all []*candidate, s Selector) ([]*candidate, *namespace
 	if err != nil {
 		return nil, nil, err
 	}
+	meant := func(one *Container) bool { return one.is(s.Container) }
+	if !slices.ContainsFunc(all, func(c *candidate) bool { return c.isIn(meant) }) {
+		meant = func(one *Container) bool { return one.begins(s.Container) }
+	}
 	alone := slices.ContainsFunc(all, func(c *candidate) bool { return c.pid == s.PID && (c.verdict.known() || c.has(gtpuSocket)) })
 	chosen := slices.DeleteFunc(slices.Clone(all), func(c *candidate) bool {
 		return s.PID != 0 && alone && c.pid != s.PID ||
 			space != nil && !(alone && s.PID != 0 && s.Netns == "") && c.space != space ||
-			s.Container != "" && !slices.ContainsFunc(c.containers, func(one Container) bool { return one.is(s.Container) }) ||
+			s.Container != "" && !c.isIn(meant) ||
 			s.Pod != "" && !slices.ContainsFunc(c.containers, func(one Container) bool { return one.isPod(s.Pod) })
 	})
 	if space == nil && len(chosen) > 0 {
@@ -130,6 +134,16 @@ func (m *machine) choose(all []*candidate, s Selector) ([]*candidate, *namespace
 		return nil, nil, none(s, all, m.closed)
 	}
 	return mostLikely(chosen), space, nil
+}
+
+// isIn reports whether the process runs in such a container.
+func (c *candidate) isIn(meant func(*Container) bool) bool {
+	for i := range c.containers {
+		if meant(&c.containers[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // named returns the namespace that s names by itself or by a process; nil: none.

@@ -124,6 +124,18 @@ func TestChristen(t *testing.T) {
 			t.Errorf("%+v: got %q, want %q", again[i], again[i].Name, got)
 		}
 	}
+	moved := fresh()[:2]
+	known[moved[0].home()] = "upfd"
+	moved[0].N3 = []netip.Addr{netip.MustParseAddr("10.3.0.3")}
+	christen(moved, known)
+	if moved[0].Name != "upfd" || moved[1].Name != "upfd@10.3.0.2" {
+		t.Errorf("with another address: got %s and %s, want upfd and upfd@10.3.0.2", moved[0].Name, moved[1].Name)
+	}
+	third := append(fresh()[:2], Target{PID: 22, Command: "upfd", Inode: 1, N3: []netip.Addr{netip.MustParseAddr("10.3.0.3")}})
+	christen(third, known)
+	if third[2].Name != "upfd@10.3.0.3" {
+		t.Errorf("beside the one that was there: got %s, want upfd@10.3.0.3", third[2].Name)
+	}
 	stranger := []Target{{PID: 30, Command: "upfd", Inode: 9}}
 	christen(stranger, known)
 	if stranger[0].Name != "upfd#30" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -33,15 +34,16 @@ type socket struct {
 	space  uint64     // inode of the network namespace
 }
 
-// readSockets returns the sockets of the network namespace of the calling thread that
-// mean something, by inode.
-func readSockets(space uint64) (map[uint64]socket, error) {
+// readSockets returns the sockets of a network namespace that mean something, by inode.
+// directory is one of its in /proc: /proc/PID/net.
+func readSockets(directory string, space uint64) (map[uint64]socket, error) {
 	found := map[uint64]socket{}
 	for _, table := range []struct {
 		name  string
 		parse func(line string) (uint64, socket, error)
 	}{{"udp", parseUDP}, {"udp6", parseUDP}, {"packet", parsePacket}} {
-		text, err := os.ReadFile("/proc/thread-self/net/" + table.name)
+		path := filepath.Join(directory, table.name)
+		text, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // no IPv6, no AF_PACKET
 		}
@@ -52,10 +54,21 @@ func readSockets(space uint64) (map[uint64]socket, error) {
 			s.space = space
 			found[inode] = s
 		}); err != nil {
-			return nil, fmt.Errorf("/proc/net/%s: %w", table.name, err)
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return found, nil
+}
+
+// socketInode returns the inode of the socket that a file is, by where its link in
+// /proc/PID/fd leads; 0: it is none.
+func socketInode(target string) uint64 {
+	text, ok := strings.CutPrefix(target, "socket:[")
+	if !ok {
+		return 0
+	}
+	n, _ := strconv.ParseUint(strings.TrimSuffix(text, "]"), 10, 64)
+	return n
 }
 
 // errOther is that of a socket that means nothing here.

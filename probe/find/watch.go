@@ -39,7 +39,7 @@ type Change struct {
 	// Detach are the points that are no more, and Attach those that are new, in this
 	// order: a device that was made anew is in both. Point.UPF is left to the caller, who
 	// knows the target by its name, which it keeps when it is started again. Both are
-	// empty if only N4 is another one, or the process.
+	// empty if only N4 is another one, or the process, or the addresses.
 	Detach, Attach []probe.Point
 	N4             bool // Target.N4At, or a device there, is another one
 }
@@ -149,7 +149,8 @@ func (w *watcher) compare(targets []Target) error {
 			Target: t, Detach: without(&was, &t), Attach: without(&t, &was), N4: !old || !slices.Equal(was.n4Spots, t.n4Spots),
 		}
 		// One that was started again between two looks may have left its devices as they were.
-		if same := was.process() == t.process(); old && same && !c.N4 && len(c.Detach)+len(c.Attach) == 0 {
+		same := was.process() == t.process() && slices.Equal(was.N3, t.N3) && slices.Equal(was.N4, t.N4)
+		if old && same && !c.N4 && len(c.Detach)+len(c.Attach) == 0 {
 			continue
 		}
 		if err := w.tell(c); err != nil {
@@ -179,7 +180,7 @@ func (w *watcher) note(t Target) {
 	if len(w.given) >= mostNames {
 		clear(w.given)
 	}
-	w.known[t.Name], w.given[t.identity()] = t, t.Name
+	w.known[t.Name], w.given[t.identity()], w.given[t.home()] = t, t.Name, t.Name
 	if t.PID != 0 {
 		w.given[t.process()] = t.Name
 	}

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestChange(t *testing.T) {
 }
 
 // TestCompare tells of a UPF, of another process in its place that left its devices as
-// they were, and of its end, and no more.
+// they were, of other addresses, and of its end, and no more.
 func TestCompare(t *testing.T) {
 	var told []Change
 	w := &watcher{
@@ -45,15 +46,17 @@ func TestCompare(t *testing.T) {
 		tell: func(c Change) error { told = append(told, c); return nil },
 	}
 	point := probe.Point{Namespace: "/run/netns/upf", Device: "n3"}
-	at := func(pid int) Target {
-		return Target{Name: "upf", PID: pid, Points: []probe.Point{point}, spots: []spot{{space: 7, index: 3}}, n4Spots: []spot{{space: 7, index: 1}}}
+	at := func(pid int, addresses ...string) Target { // of N3, and of N4
+		t := Target{Name: "upf", PID: pid, Points: []probe.Point{point}, spots: []spot{{space: 7, index: 3}}, n4Spots: []spot{{space: 7, index: 1}}}
+		for i, list := range []*[]netip.Addr{&t.N3, &t.N4}[:len(addresses)] {
+			*list = []netip.Addr{netip.MustParseAddr(addresses[i])}
+		}
+		return t
 	}
 	for range 2 {
-		for _, pid := range []int{1, 1, 2, 2, 0} { // 0: none
-			var now []Target
-			if pid != 0 {
-				now = append(now, at(pid))
-			}
+		for _, now := range [][]Target{
+			{at(1)}, {at(1)}, {at(2)}, {at(2)}, {at(2, "192.0.2.1")}, {at(2, "192.0.2.1", "192.0.2.2")}, {at(2, "192.0.2.1", "192.0.2.2")}, {at(2)}, nil,
+		} {
 			if err := w.compare(now); err != nil {
 				t.Fatal(err)
 			}
@@ -62,9 +65,12 @@ func TestCompare(t *testing.T) {
 	once := []Change{
 		{Target: at(1), Attach: []probe.Point{point}, N4: true},
 		{Target: at(2)},
+		{Target: at(2, "192.0.2.1")},
+		{Target: at(2, "192.0.2.1", "192.0.2.2")},
+		{Target: at(2)},
 		{Target: at(2), Gone: true, Detach: []probe.Point{point}, N4: true},
 	}
-	same := cmp.AllowUnexported(Target{}, spot{})
+	same := cmp.Options{cmp.AllowUnexported(Target{}, spot{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })}
 	if diff := cmp.Diff(slices.Concat(once, once), told, same); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}

@@ -3,7 +3,6 @@ package hook
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/cilium/ebpf"
@@ -25,7 +24,7 @@ const (
 	lastPriority  = 0xbfff
 )
 
-func addFilter(program *ebpf.Program, p Place, d Device) (io.Closer, error) {
+func addFilter(program *ebpf.Program, p Place, d Device) (Attachment, error) {
 	qdisc := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: d.Index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
 	if err := netlink.QdiscAdd(qdisc); err != nil && !errors.Is(err, unix.EEXIST) {
 		return nil, fmt.Errorf("qdisc clsact on %s (needs CAP_NET_ADMIN): %w", p.Device, err)
@@ -45,7 +44,7 @@ func addFilter(program *ebpf.Program, p Place, d Device) (io.Closer, error) {
 		f.attrs.Priority = firstPriority
 	}
 	for {
-		err := links.FilterAdd(&netlink.BpfFilter{FilterAttrs: f.attrs, Fd: program.FD(), Name: "plumbline-probe", DirectAction: true})
+		err := links.FilterAdd(f.of(program))
 		if err == nil {
 			return f, nil
 		}
@@ -55,6 +54,21 @@ func addFilter(program *ebpf.Program, p Place, d Device) (io.Closer, error) {
 		}
 		f.attrs.Handle += 1 << 22 // above what a PID can be: another one of this process
 	}
+}
+
+func (f *filter) of(program *ebpf.Program) *netlink.BpfFilter {
+	return &netlink.BpfFilter{FilterAttrs: f.attrs, Fd: program.FD(), Name: "plumbline-probe", DirectAction: true}
+}
+
+// Update implements [Attachment].
+func (f *filter) Update(program *ebpf.Program) error {
+	if f.links == nil {
+		return fmt.Errorf("filter on %s: %w", f.device, os.ErrClosed)
+	}
+	if err := f.links.FilterReplace(f.of(program)); err != nil {
+		return fmt.Errorf("filter on %s: %w", f.device, err)
+	}
+	return nil
 }
 
 // Close takes the filter off. The qdisc stays, which may be others' by now.

@@ -61,10 +61,18 @@ func find(name string) (Device, error) {
 	}, nil
 }
 
-// Attach puts a program at a place. Closing takes it off; it is no error if the device
+// Attachment is a program at a place. Closing takes it off; it is no error if the device
 // has gone meanwhile.
-func Attach(program *ebpf.Program, p Place) (io.Closer, error) {
-	var attached io.Closer
+type Attachment interface {
+	io.Closer
+	// Update puts another program in the place of the one that is there: each packet meets
+	// one of them.
+	Update(program *ebpf.Program) error
+}
+
+// Attach puts a program at a place.
+func Attach(program *ebpf.Program, p Place) (Attachment, error) {
+	var attached Attachment
 	err := Within(p.Namespace, func() error {
 		d, err := find(p.Device)
 		if err == nil {
@@ -75,7 +83,7 @@ func Attach(program *ebpf.Program, p Place) (io.Closer, error) {
 	return attached, err
 }
 
-func (p Place) attach(program *ebpf.Program, d Device) (io.Closer, error) {
+func (p Place) attach(program *ebpf.Program, d Device) (Attachment, error) {
 	if p.clsact {
 		return addFilter(program, p, d)
 	}

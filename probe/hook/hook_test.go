@@ -97,7 +97,7 @@ func TestAttach(t *testing.T) {
 		other, first, last := returning(t, -1), returning(t, -1), returning(t, -1)
 		at := Place{Namespace: path, Device: "n6", Egress: egress}
 		var err error
-		var closers []interface{ Close() error }
+		var closers []Attachment
 		for _, x := range []struct {
 			program *ebpf.Program
 			first   bool
@@ -111,6 +111,13 @@ func TestAttach(t *testing.T) {
 		}
 		if got, want := there(t, at), []ebpf.ProgramID{id(t, first), id(t, other), id(t, last)}; !slices.Equal(got, want) {
 			t.Errorf("egress %v: got programs %v, want %v", egress, got, want)
+		}
+		next := returning(t, -1)
+		if err := closers[1].Update(next); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := there(t, at), []ebpf.ProgramID{id(t, next), id(t, other), id(t, last)}; !slices.Equal(got, want) {
+			t.Errorf("egress %v: got programs %v, want the first of %v in its place", egress, got, want)
 		}
 		err = errors.Join(closers[1].Close(), closers[2].Close())
 		if got, want := there(t, at), []ebpf.ProgramID{id(t, other)}; err != nil || !slices.Equal(got, want) {
@@ -139,14 +146,21 @@ func TestFilter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := filters(t, at, parent); got != 2 {
-			t.Errorf("egress %v: got %d filters, want 2", egress, got)
+		next := returning(t, -1)
+		if err := one.Update(next); err != nil {
+			t.Fatal(err)
+		}
+		if got := filters(t, at, parent); len(got) != 2 || !slices.Contains(got, id(t, next)) {
+			t.Errorf("egress %v: got filters of programs %v, want 2, of them %v", egress, got, id(t, next))
 		}
 		if err := errors.Join(one.Close(), one.Close()); err != nil { // the second time it has gone
 			t.Error(err)
 		}
-		if got := filters(t, at, parent); got != 1 {
-			t.Errorf("egress %v: got %d filters, want 1", egress, got)
+		if got := filters(t, at, parent); len(got) != 1 {
+			t.Errorf("egress %v: got %v, want 1 filter", egress, got)
+		}
+		if err := one.Update(next); err == nil {
+			t.Errorf("egress %v: a filter that was taken off is another one", egress)
 		}
 		if err := two.Close(); err != nil {
 			t.Error(err)
@@ -154,7 +168,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-func filters(t *testing.T, p Place, parent uint32) (n int) {
+// filters returns the programs of the filters at a place.
+func filters(t *testing.T, p Place, parent uint32) (ids []ebpf.ProgramID) {
 	t.Helper()
 	err := Within(p.Namespace, func() error {
 		l, err := netlink.LinkByName(p.Device)
@@ -162,13 +177,15 @@ func filters(t *testing.T, p Place, parent uint32) (n int) {
 			return err
 		}
 		list, err := netlink.FilterList(l, parent)
-		n = len(list)
+		for _, x := range list {
+			ids = append(ids, ebpf.ProgramID(x.(*netlink.BpfFilter).Id))
+		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return ids
 }
 
 // TestFind looks at devices of several sorts.
@@ -205,8 +222,8 @@ func TestMoved(t *testing.T) {
 	if err := errors.Join(space.Close(), c.Close()); err != nil {
 		t.Error(err)
 	}
-	if got := filters(t, Place{Namespace: path, Device: "n6"}, netlink.HANDLE_MIN_INGRESS); got != 0 {
-		t.Errorf("got %d filters, want none", got)
+	if got := filters(t, Place{Namespace: path, Device: "n6"}, netlink.HANDLE_MIN_INGRESS); len(got) != 0 {
+		t.Errorf("got filters of %v, want none", got)
 	}
 }
 

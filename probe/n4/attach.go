@@ -64,10 +64,7 @@ func (m *Monitor) number(p Point) (int, error) {
 		}
 		return i, nil
 	}
-	t := &tap{Point: p}
-	for _, addr := range m.upfs[p.UPF].N4 {
-		t.n4 = append(t.n4, addr16(addr))
-	}
+	t := &tap{Point: p, n4: m.upfs[p.UPF].addresses()}
 	if len(m.taps) < maxPoints {
 		m.taps = append(m.taps, t)
 		m.attachments = append(m.attachments, nil)

@@ -2,6 +2,7 @@ package n4
 
 import (
 	"bytes"
+	"iter"
 	"net/netip"
 	"slices"
 	"unique"
@@ -45,6 +46,8 @@ type learner struct {
 	established pfcp.SessionEstablishmentResponse
 	modify      pfcp.SessionModificationRequest
 	modified    pfcp.SessionModificationResponse
+	deleteSets  pfcp.SessionSetDeletionRequest
+	deletedSets pfcp.SessionSetDeletionResponse
 	asked       []byte // IEs that matter
 	answered    []byte
 }
@@ -59,7 +62,8 @@ type ownerKey struct {
 // not.
 func (l *learner) hold(kind pfcp.MessageType, body []byte) []byte {
 	switch kind {
-	case pfcp.MsgSessionEstablishmentRequest, pfcp.MsgSessionModificationRequest, pfcp.MsgAssociationSetupRequest:
+	case pfcp.MsgSessionEstablishmentRequest, pfcp.MsgSessionModificationRequest, pfcp.MsgSessionSetDeletionRequest,
+		pfcp.MsgAssociationSetupRequest:
 	default:
 		return nil
 	}
@@ -86,6 +90,8 @@ func (l *learner) accepted(e *entry, response []byte) {
 			l.accept++
 			l.end(s)
 		}
+	case pfcp.MsgSessionSetDeletionRequest:
+		l.onSetDeletion(e, response)
 	case pfcp.MsgAssociationSetupRequest, pfcp.MsgAssociationReleaseRequest:
 		l.onAssociation(e)
 	}
@@ -113,6 +119,8 @@ func (l *learner) onEstablishment(e *entry, response []byte) {
 	l.accept++
 	s.snssai = request.SNSSAI
 	s.dnn = nameOf(request.APNDNN)
+	s.join(request.FQCSIDs)
+	s.join(answer.FQCSIDs)
 	s.create(request.CreatePDRs, request.CreateTEPs, request.CreateQERs)
 	s.chosen(answer.CreatedPDRs, answer.CreatedTEPs)
 	l.settle(s)
@@ -137,6 +145,7 @@ func (l *learner) onModification(e *entry, response []byte) {
 	}
 	l.accept++
 	s.modify(request)
+	s.rejoin(request.FQCSIDs)
 	s.chosen(answer.CreatedPDRs, answer.CreatedTEPs)
 	s.chosen(answer.UpdatedPDRs, nil)
 	l.settle(s)
@@ -151,10 +160,22 @@ func (l *learner) onAssociation(e *entry) {
 	if find(e.body, pfcp.IEPFCPSessionRetentionInformation) != nil {
 		return
 	}
+	for s := range l.between(e) {
+		l.end(s)
+	}
+}
+
+// between are the sessions that the two functions of a transaction have with each other.
+// They may be ended meanwhile.
+func (l *learner) between(e *entry) iter.Seq[*session] {
 	upf, a, b := int(e.key.upf), e.key.requester.addr, e.key.responder.addr
-	for _, peers := range []association{{upf, a, b}, {upf, b, a}} {
-		for s := range l.byPeers[peers] {
-			l.end(s)
+	return func(yield func(*session) bool) {
+		for _, peers := range []association{{upf, a, b}, {upf, b, a}} {
+			for s := range l.byPeers[peers] {
+				if !yield(s) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -205,6 +226,18 @@ func (l *learner) end(s *session) {
 	}
 }
 
+// leave ends the sessions of a UPF at other addresses than those.
+func (l *learner) leave(upf int, n4 []endpointAddr) {
+	for peers, sessions := range l.byPeers {
+		if peers.upf != upf || slices.Contains(n4, peers.cp) || slices.Contains(n4, peers.up) {
+			continue
+		}
+		for s := range sessions {
+			l.end(s)
+		}
+	}
+}
+
 // settle learns the keys that a session has come to have, or that have another slice now,
 // and forgets those that it has no more.
 func (l *learner) settle(s *session) {
@@ -248,6 +281,12 @@ func (l *learner) trim(s *session) {
 	if s.kept = len(s.qfis) / qfisOfUnit; s.kept > room {
 		l.full++
 		s.qfis, s.kept = nil, 0
+	}
+	if size := len(s.sets) / setsOfUnit; s.kept+size > room {
+		l.full++
+		s.sets = nil
+	} else {
+		s.kept += size
 	}
 	for i := range s.rules {
 		size := s.rules[i].size()

@@ -57,6 +57,13 @@ func (w *wire) modify(sequence uint32, seid uint64, request, chosen []*ie.IE) {
 	w.up(3, octets(w.t, message.NewSessionModificationResponse(0, 0, 77, sequence, 0, append([]*ie.IE{accept}, chosen...)...)))
 }
 
+// deleteSet puts the accepted deletion of a set of sessions on the wire.
+func (w *wire) deleteSet(sequence uint32, asks, answers func(int, []byte), sets *ie.IE) {
+	w.t.Helper()
+	asks(6, octets(w.t, message.NewSessionSetDeletionRequest(sequence, cpNode, sets)))
+	answers(7, octets(w.t, message.NewSessionSetDeletionResponse(sequence, upNode, accept, nil)))
+}
+
 // remove puts an accepted deletion on the wire.
 func (w *wire) remove(sequence uint32, seid uint64) {
 	w.t.Helper()
@@ -161,6 +168,27 @@ func TestLearn(t *testing.T) {
 			w.cp(2, octets(t, message.NewAssociationReleaseRequest(2, cpNode)))
 			w.up(3, octets(t, message.NewAssociationReleaseResponse(2, upNode, accept)))
 		}, map[string]string{}},
+		{"a set of sessions is deleted", "", func(w *wire) {
+			w.session(1, 9, append(ies{ie.NewFQCSID("10.4.0.2", 3, 4)}, usual...), created)
+			w.deleteSet(2, w.cp, w.up, ie.NewFQCSID("10.4.0.2", 4))
+		}, map[string]string{}},
+		{"another set", "", func(w *wire) {
+			w.session(1, 9, append(ies{ie.NewFQCSID("10.4.0.2", 3)}, usual...), created)
+			w.deleteSet(2, w.cp, w.up, ie.NewFQCSID("10.4.0.2", 4))
+		}, known},
+		{"the same set of another node", "", func(w *wire) {
+			w.session(1, 9, append(ies{ie.NewFQCSID("10.4.0.2", 4)}, usual...), created)
+			w.deleteSet(2, w.cp, w.up, ie.NewFQCSID("10.4.0.3", 4))
+		}, known},
+		{"a set that the UP function made, and deletes", "", func(w *wire) {
+			w.session(1, 9, usual, append(ies{ie.NewFQCSID("10.4.0.1", 7)}, created...))
+			w.deleteSet(2, w.up, w.cp, ie.NewFQCSID("10.4.0.1", 7))
+		}, map[string]string{}},
+		{"a set that the session has left", "", func(w *wire) {
+			w.session(1, 9, append(ies{ie.NewFQCSID("10.4.0.2", 4)}, usual...), created)
+			w.modify(2, 9, ies{ie.NewFQCSID("10.4.0.2", 5)}, nil)
+			w.deleteSet(3, w.cp, w.up, ie.NewFQCSID("10.4.0.2", 4))
+		}, known},
 		{"the association is set up anew", "", func(w *wire) {
 			w.session(1, 9, usual, created)
 			w.cp(2, octets(t, message.NewAssociationSetupRequest(2, cpNode)))

@@ -11,7 +11,7 @@ import (
 // by PDRs.
 var matter = func() (table [512]bool) {
 	for _, ie := range []pfcp.IEType{
-		pfcp.IENodeID, pfcp.IEFSEID, pfcp.IECause, pfcp.IEAPNDNN, pfcp.IESNSSAI,
+		pfcp.IENodeID, pfcp.IEFSEID, pfcp.IECause, pfcp.IEAPNDNN, pfcp.IESNSSAI, pfcp.IEFQCSID,
 		pfcp.IECreatePDR, pfcp.IEUpdatePDR, pfcp.IERemovePDR, pfcp.IECreatedPDR, pfcp.IEUpdatedPDR,
 		pfcp.IECreateTrafficEndpoint, pfcp.IEUpdateTrafficEndpoint, pfcp.IERemoveTrafficEndpoint, pfcp.IECreatedTrafficEndpoint,
 		pfcp.IECreateQER, pfcp.IEUpdateQER, pfcp.IERemoveQER,

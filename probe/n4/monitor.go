@@ -113,6 +113,37 @@ func (m *Monitor) AddUPF(u UPF) (int, error) {
 	return len(m.upfs) - 1, nil
 }
 
+// SetUPF says what a UPF is now that has come to have other addresses. Counts go on;
+// sessions at addresses that it no longer has are forgotten, since nothing more of them is
+// seen.
+func (m *Monitor) SetUPF(upf int, u UPF) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if upf < 0 || upf >= len(m.upfs) {
+		return fmt.Errorf("n4: UPF %d of %d", upf, len(m.upfs))
+	}
+	m.upfs[upf] = u
+	n4 := u.addresses()
+	for _, t := range m.taps {
+		if t.UPF == upf {
+			t.n4 = n4
+		}
+	}
+	if len(n4) > 0 {
+		m.pairing.learner.leave(upf, n4)
+	}
+	return nil
+}
+
+// addresses are those at N4 as datagrams have them.
+func (u *UPF) addresses() []endpointAddr {
+	var list []endpointAddr
+	for _, addr := range u.N4 {
+		list = append(list, addr16(addr))
+	}
+	return list
+}
+
 // read takes in what the programs have written, until the ring is closed.
 func (m *Monitor) read() {
 	defer close(m.ended)

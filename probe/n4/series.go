@@ -51,7 +51,7 @@ func (p *pairing) snapshot(upfs []UPF) []Series {
 	for k, s := range p.series {
 		out := Series{
 			UPF: upfs[k.upf].Name, Role: k.role, Type: k.kind, Account: s.Account,
-			Causes: map[pfcp.Cause]uint64{}, Delay: hdrhistogram.Import(s.delay.Export()),
+			Causes: map[pfcp.Cause]uint64{}, Delay: s.delay.Clone(),
 		}
 		for cause, n := range s.causes {
 			if n > 0 {

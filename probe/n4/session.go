@@ -18,8 +18,9 @@ type session struct {
 	dnn    string // of the session; empty: see network
 	rules  []rule
 	qfis   []qerQFI
+	sets   []set
 	learnt []learntKey
-	kept   int // what the rules and QFIs take of the room of all
+	kept   int // what rules, QFIs and sets take of the room of all
 }
 
 // sessionKey is where a UP function has a session: at the address where it was

@@ -1,10 +1,13 @@
 package probetest_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"plumbline/lab/generator"
+	"plumbline/lab/system"
+	"plumbline/lab/tcp"
 	"plumbline/probe"
 	"plumbline/upf"
 )
@@ -48,11 +51,56 @@ func BenchmarkThroughput(b *testing.B) {
 
 func benchmarkThroughput(b *testing.B, datapath string, duration time.Duration) {
 	o, w := newOwn(b, datapath, probe.Config{})
+	alternate(b, w, o.points(datapath), "packets/s", func() (received float64) {
+		for _, l := range o.lanes {
+			l.attach(b)
+		}
+		elapsed := o.run(b, generator.Load{Duration: duration, Realtime: true})
+		for _, l := range o.lanes {
+			received += float64(l.received(b).Received) / elapsed.Seconds()
+		}
+		return received
+	})
+}
+
+// BenchmarkTCP is [BenchmarkThroughput] with iperf3 over a UE, up and down.
+//
+//	go test -run '^$' -bench TCP -benchtime 10x ./probe/probetest
+func BenchmarkTCP(b *testing.B) {
+	for _, datapath := range []string{upf.DatapathXDP, upf.DatapathTC, upf.DatapathTUN} {
+		for _, downlink := range []bool{false, true} {
+			b.Run(fmt.Sprint(datapath, map[bool]string{false: "/up", true: "/down"}[downlink]), func(b *testing.B) {
+				benchmarkTCP(b, datapath, downlink)
+			})
+		}
+	}
+}
+
+func benchmarkTCP(b *testing.B, datapath string, downlink bool) {
+	o := &own{System: newSystem(b, datapath)}
+	bed, session := o.Topology(), o.Sessions()[0]
+	w := newWatch(b, probe.Config{UPFs: []probe.UPF{{Name: datapath, UEs: bed.Config.UEPools}}}, o.points(datapath))
+	ue := tcp.UE{Address: session.UE, UplinkTEID: session.ULTEID, DownlinkTEID: session.DLTEID, QFI: system.QFI}
+	stop, err := tcp.Attach(b.Context(), bed, ue)
+	must(b, err)
+	b.Cleanup(func() { mustBe(b, stop()) })
+	alternate(b, w, o.points(datapath), "bit/s", func() float64 {
+		test, err := tcp.Start(b.Context(), bed, tcp.Flow{UE: ue, Downlink: downlink, Duration: time.Second, Omit: time.Second})
+		must(b, err)
+		r, err := test.Wait(b.Context(), 3*time.Second)
+		must(b, err)
+		return r.BPS
+	})
+}
+
+// alternate runs a trial without and with the probe at the points, b.N times each, and
+// reports the means and their ratio.
+func alternate(b *testing.B, w *watch, points []probe.Point, unit string, trial func() float64) {
+	b.Helper()
 	for _, a := range w.attachments {
 		must(b, a.Close())
 	}
-	points := o.points(datapath)
-	var received [2]float64 // frames/s, added up
+	var sum [2]float64
 	for range b.N {
 		for with := range 2 {
 			var attachments []*probe.Attachment
@@ -61,19 +109,13 @@ func benchmarkThroughput(b *testing.B, datapath string, duration time.Duration) 
 				must(b, err)
 				attachments = append(attachments, a)
 			}
-			for _, l := range o.lanes {
-				l.attach(b)
-			}
-			elapsed := o.run(b, generator.Load{Duration: duration, Realtime: true})
-			for _, l := range o.lanes {
-				received[with] += float64(l.received(b).Received) / elapsed.Seconds()
-			}
+			sum[with] += trial()
 			for _, a := range attachments {
 				must(b, a.Close())
 			}
 		}
 	}
-	b.ReportMetric(received[0]/float64(b.N), "packets/s-without")
-	b.ReportMetric(received[1]/float64(b.N), "packets/s-with")
-	b.ReportMetric(received[1]/received[0], "ratio")
+	b.ReportMetric(sum[0]/float64(b.N), unit+"-without")
+	b.ReportMetric(sum[1]/float64(b.N), unit+"-with")
+	b.ReportMetric(sum[1]/sum[0], "ratio")
 }

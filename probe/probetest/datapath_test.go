@@ -63,6 +63,25 @@ func frames(datapath string) bool {
 // newOwn starts a UPF, with a probe, generators and meters.
 func newOwn(t testing.TB, datapath string, c probe.Config) (*own, *watch) {
 	t.Helper()
+	o := &own{System: newSystem(t, datapath)}
+	bed := o.Topology()
+	c.UPFs = []probe.UPF{{Name: datapath, UEs: bed.Config.UEPools}}
+	all, err := host.CPUs()
+	must(t, err)
+	o.cpus = all
+	w := newWatch(t, c, o.points(datapath))
+	n3, n6 := bed.N3, bed.N6
+	if frames(datapath) {
+		n3, n6 = feed(t, n3), feed(t, n6)
+	}
+	o.addLane(t, probe.Uplink, n3, bed.N6.Peer)
+	o.addLane(t, probe.Downlink, n6, bed.N3.Peer)
+	return o, w
+}
+
+// newSystem starts a UPF with sessions.
+func newSystem(t testing.TB, datapath string) *system.System {
+	t.Helper()
 	kind := dut.Plumbline(datapath, nil)
 	var err error
 	kind.Path, err = plumb()
@@ -73,19 +92,7 @@ func newOwn(t testing.TB, datapath string, c probe.Config) (*own, *watch) {
 	must(t, err)
 	t.Cleanup(func() { mustBe(t, s.Close()) })
 	must(t, s.Establish(t.Context(), sessions, system.Rules{}))
-	bed := s.Topology()
-	c.UPFs = []probe.UPF{{Name: datapath, UEs: bed.Config.UEPools}}
-	all, err := host.CPUs()
-	must(t, err)
-	o := &own{System: s, cpus: all}
-	w := newWatch(t, c, o.points(datapath))
-	n3, n6 := bed.N3, bed.N6
-	if frames(datapath) {
-		n3, n6 = feed(t, n3), feed(t, n6)
-	}
-	o.addLane(t, probe.Uplink, n3, bed.N6.Peer)
-	o.addLane(t, probe.Downlink, n6, bed.N3.Peer)
-	return o, w
+	return s
 }
 
 func (o *own) points(datapath string) []probe.Point {

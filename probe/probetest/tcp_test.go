@@ -32,8 +32,13 @@ func TestTCP(t *testing.T) {
 				var a probe.Account
 				await(func() bool { a = w.account(t, d); return a.InFlight == 0 })
 				out := w.points(t, probe.Out, leaves)
-				if !a.Balanced() || a.InFlight > 0 || a.Matched < 100 || out.Unmatched > 0 || out.Packets != a.Matched+out.AmbiguousOut {
+				// Thousands wait in the sockets: now and then five of them want one set of four,
+				// and the oldest, forgotten, is unknown when it leaves.
+				if !a.Balanced() || a.InFlight > 0 || a.Matched < 100 || out.Packets != a.Matched+out.AmbiguousOut+out.Unmatched {
 					t.Errorf("%v: account %+v, exit %+v", d, a, out)
+				}
+				if out.Unmatched > a.Evicted || a.Evicted > a.In/10_000 {
+					t.Errorf("%v: %d of %d evicted, %d unknown when they left", d, a.Evicted, a.In, out.Unmatched)
 				}
 				t.Logf("%v: %+v", d, a)
 			}

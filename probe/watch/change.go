@@ -2,12 +2,14 @@ package watch
 
 import (
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 
 	"plumbline/probe"
 	"plumbline/probe/find"
+	"plumbline/probe/n4"
 )
 
 // change takes up what find has seen.
@@ -31,14 +33,31 @@ func (w *Watch) change(c find.Change) error {
 	for _, p := range c.Detach {
 		delete(u.failed, p.Device)
 	}
+	w.settleAddresses(index)
 	w.attach(index, c.Attach)
 	if c.N4 {
 		w.settleN4(index)
 	}
-	if moved(c) {
-		w.settleBeyond(u)
-	}
+	w.settleBeyond(u, slog.LevelWarn)
 	return nil
+}
+
+// settleAddresses measures a UPF by the addresses that it has now.
+func (w *Watch) settleAddresses(index int) {
+	const name = "addresses"
+	u := w.upfs[index]
+	delete(u.failed, name)
+	if u.gone {
+		return
+	}
+	err := w.probe.SetUPF(index, u.target.UPF())
+	if w.n4 != nil {
+		err = errors.Join(err, w.n4.SetUPF(index, n4.UPF{Name: u.target.Name, N4: u.target.N4}))
+	}
+	if err != nil {
+		u.failed[name] = err
+		w.config.Log.Warn("probe: not all of its addresses are known", "upf", u.target.Name, "error", err)
+	}
 }
 
 // further takes up a UPF that is not measured: one more, or one that there was no room

@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"plumbline/probe"
@@ -9,14 +11,19 @@ import (
 	"plumbline/probe/find"
 )
 
-// followEvery is how often the files that UPFs read from are looked for anew.
-const followEvery = time.Second
+const (
+	// followEvery is how often the files that UPFs read from, and what is beside them, are
+	// looked for anew; less often on a machine where a look takes more than 1/followShare of
+	// that.
+	followEvery = time.Second
+	followShare = 50
+)
 
 // parts are what takes delays apart.
 type parts struct {
-	beyond   *beyond.Beyond // nil: delays are not taken apart
-	followed time.Time
-	failed   bool // to follow, the last time
+	beyond *beyond.Beyond // nil: delays are not taken apart
+	next   time.Time      // when to follow again
+	failed bool           // to follow, the last time
 }
 
 func (w *Watch) openParts() (err error) {
@@ -33,31 +40,40 @@ func (w *Watch) closeParts() error {
 	return w.parts.beyond.Close()
 }
 
-// settleBeyond measures beside a UPF, where its devices are now, while it runs.
-func (w *Watch) settleBeyond(u *upf) {
+// settleBeyond measures beside a UPF, where its devices are and for the UEs that are routed
+// to them now, while it runs. What keeps it from that is logged at the level.
+func (w *Watch) settleBeyond(u *upf, level slog.Level) {
 	if w.parts.beyond == nil {
-		return
-	}
-	if u.gone {
-		w.parts.beyond.Leave(u.target.Name)
 		return
 	}
 	const name = "beyond the UPF"
 	delete(u.failed, name)
-	if err := w.parts.beyond.Add(u.target); err != nil && !errors.Is(err, beyond.ErrNoDevice) {
+	if u.gone {
+		w.parts.beyond.Leave(u.target.Name)
+		return
+	}
+	if err := w.parts.beyond.Settle(u.target); err != nil && !errors.Is(err, beyond.ErrNoDevice) {
 		u.failed[name] = err
-		w.config.Log.Warn("probe: not measured beyond the UPF", "upf", u.target.Name, "error", err)
+		w.config.Log.Log(context.Background(), level, "probe: not measured beyond the UPF", "upf", u.target.Name, "error", err)
 	}
 }
 
-// follow follows the files that UPFs read packets from now and then: they may be others
-// by now.
+// follow follows the files that UPFs read packets from, and what is beside UPFs, now and
+// then: they may be others by now.
 func (w *Watch) follow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if time.Since(w.parts.followed) >= followEvery {
-		w.followNow()
+	begin := time.Now()
+	if w.parts.beyond == nil || begin.Before(w.parts.next) {
+		return
 	}
+	w.followNow()
+	for _, u := range w.upfs {
+		if !w.leaving {
+			w.settleBeyond(u, slog.LevelDebug) // one that has just ended, the next change is about
+		}
+	}
+	w.parts.next = time.Now().Add(max(followEvery, followShare*time.Since(begin)))
 }
 
 // followNow is follow with w.mu held. What is not followed, packets of unknown parts tell.
@@ -65,13 +81,12 @@ func (w *Watch) followNow() {
 	if w.parts.beyond == nil {
 		return
 	}
-	w.parts.followed = time.Now()
 	var readers []probe.Reader
 	for _, u := range w.upfs {
 		if u.gone || u.target.PID == 0 {
 			continue
 		}
-		found, err := probe.Readers(u.target.PID)
+		found, err := find.Readers(u.target.PID)
 		if err != nil { // it has just ended, or may not be looked at
 			w.config.Log.Debug("probe: files of a UPF", "upf", u.target.Name, "error", err)
 			continue
@@ -93,6 +108,3 @@ func (w *Watch) Beyond() ([]beyond.Stage, error) {
 	}
 	return w.parts.beyond.Read()
 }
-
-// moved reports whether a change has to do with where packets pass.
-func moved(c find.Change) bool { return len(c.Attach)+len(c.Detach) > 0 }

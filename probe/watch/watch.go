@@ -25,7 +25,7 @@ import (
 // Config says what is watched.
 type Config struct {
 	Selector find.Selector
-	Probe    probe.Config  // UPFs and Slices are filled in
+	Probe    probe.Config  // UPFs, Slices and Expected are filled in
 	Slices   *slicemap.Map // nil: slices are learnt from N4 alone
 	NoN4     bool
 	Wait     bool         // no UPF is no error: one may come
@@ -73,6 +73,7 @@ func Open(ctx context.Context, config Config) (*Watch, error) {
 	if config.Slices != nil {
 		w.config.Probe.Slices = config.Slices.Slices()
 	}
+	w.config.Probe.Expected = min(len(targets), probe.MaxUPFs)
 	if w.probe, err = probe.Open(w.config.Probe); err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (w *Watch) add(t find.Target) error {
 	w.followNow() // or what comes at once is not taken apart
 	w.attach(index, t.Points)
 	w.attachN4(index)
-	w.settleBeyond(u)
+	w.settleBeyond(u, slog.LevelWarn)
 	return nil
 }
 

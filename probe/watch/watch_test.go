@@ -37,7 +37,7 @@ func (w *Watch) tell(t *testing.T, c find.Change) {
 // TestNoRoom has more UPFs come than a probe has room for: those that are too many are
 // left out, which is said once, and the others measured on.
 func TestNoRoom(t *testing.T) {
-	const room, all = 16, 18
+	const room, all = probe.MaxUPFs, probe.MaxUPFs + 2
 	var log bytes.Buffer
 	w := open(t, &log)
 	upf := func(i int) find.Target { return find.Target{Name: fmt.Sprintf("upf-%02d", i), PID: i + 1} }
