@@ -80,8 +80,6 @@ func etherFiltered(f *api.EthernetFilter) func(s *api.Session) {
 
 func number(n uint32) *uint32 { return &n }
 
-func rest(bits uint32) *api.Prefix { return &api.Prefix{Address: []byte{198, 18, 0, 0}, Bits: bits} }
-
 // Elements are in the order of docs/rules.md.
 var Elements = []Element{
 	{"PDI", "Source Interface, Local F-TEID, UE IP Address", "8.2.2, 8.2.3, 8.2.62", func(*api.Session) {}, Done, Program, Vectors},
@@ -89,7 +87,7 @@ var Elements = []Element{
 	{"PDI", "QFI, one of up to four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 5, 7, 9} }, Done, Program, Vectors},
 	{"PDI", "QFI, more than four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 2, 3, 4, 9} }, Done, Program, Vectors},
 	{"PDI", "SDF Filter: protocol", "8.2.5", filtered(&api.Filter{Protocol: number(17)}), Done, Program, Vectors},
-	{"PDI", "SDF Filter: addresses with masks", "8.2.5", filtered(&api.Filter{Remote: rest(15)}), Done, Program, Vectors},
+	{"PDI", "SDF Filter: addresses with masks", "8.2.5", filtered(&api.Filter{Remote: &api.Prefix{Address: []byte{198, 18, 0, 0}, Bits: 15}}), Done, Program, Vectors},
 	{"PDI", "SDF Filter: lists and ranges of ports", "8.2.5", filtered(&api.Filter{RemotePorts: []*api.PortRange{{First: 9, Last: 9}, {First: 1000, Last: 1999}}}), Done, Program, Vectors},
 	{"PDI", "SDF Filter: ToS or Traffic Class", "8.2.5", filtered(&api.Filter{TosMask: 0xfc}), Done, Program, Vectors},
 	{"PDI", "SDF Filter: Security Parameter Index", "8.2.5", filtered(&api.Filter{Spi: number(1)}), Done, Program, Vectors},

@@ -64,8 +64,9 @@ type TraceCounts struct {
 	Lost    uint64 `json:"lost"`    // sampled, and lost on their way to the reader
 }
 
-// TracePacket is what became of one packet in one place: in the program that it
-// met when it came, or in the slow path behind.
+// TracePacket is what became of one packet in one place: where it came, or in the
+// slow path behind. A datapath in user space has no such second place: Slow are
+// there packets that leave beside the one that came.
 type TracePacket struct {
 	At      time.Time     // when it came
 	Took    time.Duration // until it was handed on, sent or dropped
@@ -75,6 +76,7 @@ type TracePacket struct {
 	Reason  Reason        // ReasonNone: it was sent
 	TEID    uint32        // of the G-PDU that came; 0: a bare packet, or not understood
 	Key     Key           // of the rule that was looked up; zero: none
+	SEID    uint64        // of the rule that matched; 0: see Key
 	PDRID   uint32        // of the rule that matched; 0: see Key, which has one rule only
 	Arrived TraceFrame    // zero: it came out of the buffer
 	Left    TraceFrame    // zero: not sent

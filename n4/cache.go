@@ -165,17 +165,6 @@ func (c *responseCache) end(k requestKey) {
 	delete(s.working, k)
 }
 
-// inProgress is how many requests are being worked on elsewhere.
-func (c *responseCache) inProgress() (n int) {
-	for i := range c.shards {
-		s := &c.shards[i]
-		s.mu.Lock()
-		n += len(s.working)
-		s.mu.Unlock()
-	}
-	return n
-}
-
 // turn makes the young generation the old one. It keeps the octets' memory, but
 // not the index's: emptying a large map takes long.
 func (s *cacheShard) turn(now time.Time) {

@@ -140,7 +140,7 @@ func bufferingDuration(b *pfcp.BAR) session.Optional[time.Duration] {
 	if !d.Present {
 		return session.Optional[time.Duration]{}
 	}
-	if d.Value == pfcp.TimerInfinite {
+	if d.Value.Infinite() {
 		return session.Some(time.Duration(math.MaxInt64))
 	}
 	return session.Some(d.Value.Duration())

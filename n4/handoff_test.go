@@ -155,3 +155,14 @@ func TestAlternativeAddress(t *testing.T) {
 		t.Errorf("from an address that is not the alternative one any more: %v", r.Cause)
 	}
 }
+
+// inProgress is how many requests are being worked on elsewhere.
+func (c *responseCache) inProgress() (n int) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		n += len(s.working)
+		s.mu.Unlock()
+	}
+	return n
+}

@@ -84,7 +84,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := again.Load(t.Context(), store.load)
-	if err != nil || got.Sessions != 40 || len(got.Failed) != 0 || again.Len() != 40 || again.SliceLen(3) != 40 || again.AgentLen(0) != 40 {
+	if err != nil || got.Sessions != 40 || len(got.Failed) != 0 || again.Len() != 40 || again.SliceLen(3) != 40 || again.agentLen(0) != 40 {
 		t.Fatalf("%+v, %v; %d sessions, %d in the slice", got, err, again.Len(), again.SliceLen(3))
 	}
 	for s := range m.All() {

@@ -224,9 +224,6 @@ func (m *Manager) Len() int { return m.table.len() }
 // SliceLen is how many sessions a slice has, by its number.
 func (m *Manager) SliceLen(number uint32) int { return m.tables.slices.len(number) }
 
-// AgentLen is how many sessions a datapath has.
-func (m *Manager) AgentLen(agent uint8) int { return int(m.tables.slices.agents[agent].Load()) }
-
 // All yields every session that was there when it began and still is when its
 // turn comes; some that came meanwhile too. Sessions can be changed meanwhile,
 // by the caller too.

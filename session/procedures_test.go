@@ -317,8 +317,8 @@ func TestSlices(t *testing.T) {
 	if _, err := establish(m, request(func(e *Establishment) { e.CreatePDRs[0].PDI.NetworkInstance = "corporate" })); cause(err) != CauseSystemFailure {
 		t.Errorf("a slice whose only datapath is away: %v", err)
 	}
-	if m.AgentLen(0) != 2 || m.AgentLen(1) != 2 {
-		t.Errorf("%d and %d sessions on the datapaths, want 2 and 2: the one with the fewest gets the next", m.AgentLen(0), m.AgentLen(1))
+	if m.agentLen(0) != 2 || m.agentLen(1) != 2 {
+		t.Errorf("%d and %d sessions on the datapaths, want 2 and 2: the one with the fewest gets the next", m.agentLen(0), m.agentLen(1))
 	}
 	given := func(last ...byte) *Establishment {
 		return request(func(e *Establishment) {
@@ -340,3 +340,6 @@ func TestSlices(t *testing.T) {
 	}
 	checkEmpty(t, m, dp)
 }
+
+// agentLen is how many sessions a datapath has.
+func (m *Manager) agentLen(agent uint8) int { return int(m.tables.slices.agents[agent].Load()) }

@@ -94,7 +94,7 @@ func listen(t testing.TB, ns *topology.Namespace, at netip.AddrPort) *net.UDPCon
 		return errors.Join(force, err)
 	}))
 	t.Cleanup(func() { check(t, conn.Close()) })
-	check(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	check(t, conn.SetReadDeadline(time.Now().Add(time.Minute))) // a watchdog, from before the datapath starts
 	return conn
 }
 

@@ -110,11 +110,3 @@ func (u *umem) reclaim(offset uint64) error {
 }
 
 var errOwner = errors.New("not the kernel's")
-
-// census counts frames by owner.
-func (u *umem) census() (n [4]int) {
-	for _, o := range u.owner {
-		n[o]++
-	}
-	return n
-}

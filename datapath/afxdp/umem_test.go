@@ -62,3 +62,11 @@ func TestUMEM(t *testing.T) {
 		t.Error("no memory is taken for a frame")
 	}
 }
+
+// census counts frames by owner.
+func (u *umem) census() (n [4]int) {
+	for _, o := range u.owner {
+		n[o]++
+	}
+	return n
+}

@@ -108,13 +108,16 @@ func (w *Watcher) subscribe() (*neighbourNews, error) {
 			w.netlinkError(err)
 		}
 	}
-	err := errors.Join(
-		netlink.NeighSubscribeWithOptions(n.neighs, n.done, netlink.NeighSubscribeOptions{
-			Namespace: &w.ns, ListExisting: true, ErrorCallback: failed, ReceiveBufferSize: newsOctets,
-		}),
-		netlink.RouteSubscribeWithOptions(n.routes, n.done, netlink.RouteSubscribeOptions{
-			Namespace: &w.ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets,
-		}))
+	err := subscribeIn(w.ns, func(ns *netns.NsHandle) error {
+		if err := netlink.NeighSubscribeWithOptions(n.neighs, n.done, netlink.NeighSubscribeOptions{
+			Namespace: ns, ListExisting: true, ErrorCallback: failed, ReceiveBufferSize: newsOctets,
+		}); err != nil {
+			return err
+		}
+		return netlink.RouteSubscribeWithOptions(n.routes, n.done, netlink.RouteSubscribeOptions{
+			Namespace: ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets,
+		})
+	})
 	if err != nil {
 		n.end()
 		return nil, fmt.Errorf("nexthop: neighbours and routes of %s: %w", w.link.Attrs().Name, err)

@@ -124,17 +124,19 @@ func (w *TableWatcher) subscribe() (*news, error) {
 			w.log.Warn("nexthop: news of routes", "device", w.index, "err", err)
 		}
 	}
-	err := errors.Join(
-		netlink.LinkSubscribeWithOptions(n.links, n.done,
-			netlink.LinkSubscribeOptions{Namespace: &w.ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets}),
-	)
-	if w.routes {
-		err = errors.Join(err,
-			netlink.RouteSubscribeWithOptions(n.routes, n.done,
-				netlink.RouteSubscribeOptions{Namespace: &w.ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets}),
-			netlink.AddrSubscribeWithOptions(n.addrs, n.done,
-				netlink.AddrSubscribeOptions{Namespace: &w.ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets}))
-	}
+	err := subscribeIn(w.ns, func(ns *netns.NsHandle) error {
+		err := netlink.LinkSubscribeWithOptions(n.links, n.done,
+			netlink.LinkSubscribeOptions{Namespace: ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets})
+		if err != nil || !w.routes {
+			return err
+		}
+		if err := netlink.RouteSubscribeWithOptions(n.routes, n.done,
+			netlink.RouteSubscribeOptions{Namespace: ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets}); err != nil {
+			return err
+		}
+		return netlink.AddrSubscribeWithOptions(n.addrs, n.done,
+			netlink.AddrSubscribeOptions{Namespace: ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets})
+	})
 	if err != nil {
 		close(n.done)
 		return nil, fmt.Errorf("nexthop: subscribe to device %d: %w", w.index, err)

@@ -13,8 +13,8 @@ import (
 // TestNoAllocation carries packets both ways, of flows that go together and that do not,
 // and allocates nothing for them.
 func TestNoAllocation(t *testing.T) {
-	for _, name := range []string{"tunalloc", "tapalloc"} {
-		n := openNetwork(t, name, Config{TAP: name == "tapalloc", Workers: 1})
+	for _, name := range []string{"tunalloc", "tapalloc", "ringalloc"} {
+		n := openNetwork(t, name, Config{TAP: name == "tapalloc", Ring: name == "ringalloc", Workers: 1})
 		n.install(t)
 		const packets = 64
 		up := make([][]byte, packets)

@@ -22,6 +22,7 @@ func (c *Config) complete() {
 	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
 	c.MTU = cmp.Or(c.MTU, DefaultMTU)
 	c.Workers = cmp.Or(c.Workers, min(runtime.GOMAXPROCS(0), MaxWorkers))
+	c.ringOctets = cmp.Or(c.ringOctets, ringMemory)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -41,13 +41,13 @@ type bed struct {
 	errs      []string
 }
 
-func openBed(t *testing.T, tap bool) *bed {
+func openBed(t *testing.T, tap, ring bool) *bed {
 	t.Helper()
 	b := &bed{now: 1e9, uplinks: map[netip.Addr]*uplink{}}
 	failed := make(chan error)
 	go func() { // a thread that ends with the goroutine
 		runtime.LockOSThread()
-		failed <- b.open(tap)
+		failed <- b.open(tap, ring)
 	}()
 	if err := <-failed; err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func openBed(t *testing.T, tap bool) *bed {
 	return b
 }
 
-func (b *bed) open(tap bool) error {
+func (b *bed) open(tap, ring bool) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (b *bed) open(tap bool) error {
 	if err := b.openSockets(); err != nil {
 		return err
 	}
-	err := b.openDriver(tap)
+	err := b.openDriver(tap, ring)
 	// What left a device is not to go on from there.
 	for _, path := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
 		_ = os.WriteFile("/proc/sys/net/"+path, []byte("0"), 0)
@@ -171,13 +171,13 @@ func (b *bed) openSockets() error {
 }
 
 // openDriver makes the driver, whose loops the test runs, step by step.
-func (b *bed) openDriver(tap bool) error {
+func (b *bed) openDriver(tap, ring bool) error {
 	n6 := conformance.DataNetworks
 	n6.Networks, n6.Policies = slices.Clone(n6.Networks), slices.Clone(n6.Policies)
 	d, err := New(Config{
-		TAP: tap, Endpoints: conformance.Endpoints, N6: n6, MaxSessions: conformance.MaxSessions, Workers: 1, Paused: true, MTU: 9000,
+		TAP: tap, Ring: ring, Endpoints: conformance.Endpoints, N6: n6, MaxSessions: conformance.MaxSessions, Workers: 1, Paused: true, MTU: 9000,
 		Advertise: &conformance.Advertise, secret: conformance.Secret, choose: func(int) int { return 0 }, now: func() uint64 { return b.now },
-		most: conformance.MTU,
+		most: conformance.MTU, ringOctets: 1 << 18,
 	})
 	if err != nil {
 		return err

@@ -170,8 +170,10 @@ func (b *bed) Sent(testing.TB) [][]byte {
 
 func TestConformance(t *testing.T) {
 	for _, tap := range []bool{false, true} {
-		t.Run((&Config{TAP: tap}).name(), func(t *testing.T) {
-			conformance.Run(t, conformance.Kind{}, func(t *testing.T) conformance.Datapath { return openBed(t, tap) })
-		})
+		for _, ring := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/ring %v", (&Config{TAP: tap}).name(), ring), func(t *testing.T) {
+				conformance.Run(t, conformance.Kind{}, func(t *testing.T) conformance.Datapath { return openBed(t, tap, ring) })
+			})
+		}
 	}
 }

@@ -23,6 +23,7 @@ type device struct {
 	*vnet.Device
 	link   netlink.Link
 	frames bool // of an Ethernet data network: frames as they are
+	shared bool // packets come by rings: nobody reads its queues
 
 	// Of a TAP device for IP packets: its address, and that of the UEs behind it.
 	mac, peer [6]byte
@@ -118,4 +119,23 @@ func (dev *device) index() int { return dev.link.Attrs().Index }
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// unread has the kernel keep nothing for the device's queues, which nobody reads. A
+// queueing discipline stays, which keeps from senders on this host that the device drops
+// what they send: their TCP would slow down. That of before has its length from the
+// device, this one had it when it was made.
+func (dev *device) unread() error {
+	if dev.shared {
+		return nil
+	}
+	dev.shared = true
+	fifo := netlink.QdiscAttrs{LinkIndex: dev.index(), Parent: netlink.HANDLE_ROOT}
+	if err := netlink.QdiscReplace(&netlink.GenericQdisc{QdiscAttrs: fifo, QdiscType: "pfifo"}); err != nil {
+		return errorf("queueing discipline of %s: %w", dev.Name, err)
+	}
+	if err := netlink.LinkSetTxQLen(dev.link, 0); err != nil {
+		return errorf("queue length 0 of %s: %w", dev.Name, err)
+	}
+	return nil
 }

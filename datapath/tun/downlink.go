@@ -27,7 +27,7 @@ type downlink struct {
 	packets []vector.Packet
 	vector  []*vector.Packet
 
-	senseless uint64 // of in.Senseless, counted as dropped
+	senseless, full uint64 // of in.Senseless and in.Full, counted as dropped
 }
 
 func (t *traffic) newDownlink(worker, network int, dev *device) (*downlink, error) {
@@ -42,9 +42,30 @@ func (t *traffic) newDownlink(worker, network int, dev *device) (*downlink, erro
 	u.worker, u.send = u.out.worker, u.out.send
 	queue := dev.Queues[worker%len(dev.Queues)]
 	u.in = vnet.NewReader(queue, memory.slots, vector.Headroom)
+	if err := u.share(&t.d.cfg); err != nil {
+		u.free()
+		return nil, err
+	}
 	u.proxy = proxy{dev: dev, covers: func(a netip.Addr) bool { return t.d.routes.covers(network-1, a) }}
 	u.proxy.out = vnet.NewWriter(queue, vector.MaxVector, dev.mac, dev.peer)
 	return u, nil
+}
+
+// share has packets come by a ring, if that is configured and permitted. Frames come as
+// they are, with tags, which a ring has beside them.
+func (u *downlink) share(c *Config) error {
+	if !c.Ring || u.device.frames {
+		return nil
+	}
+	err := u.in.Share(c.MTU, c.ringOctets)
+	if errors.Is(err, os.ErrPermission) {
+		c.Log.Warn("packets are read one by one: a ring needs CAP_NET_RAW", "device", u.device.Name, "error", err)
+		return nil
+	}
+	if err != nil {
+		return errorf("%w", err)
+	}
+	return u.device.unread()
 }
 
 // run treats what comes until the device is closed, or gone.
@@ -53,6 +74,9 @@ func (u *downlink) run() error {
 		n, err := u.in.Next()
 		for ; u.senseless < u.in.Senseless; u.senseless++ {
 			u.worker.Refuse(datapath.DropInternal)
+		}
+		for ; u.full < u.in.Full; u.full++ {
+			u.worker.Refuse(datapath.DropRxFull)
 		}
 		switch {
 		case err == nil:
@@ -87,4 +111,7 @@ func (u *downlink) treat(n int) {
 	}
 }
 
-func (u *downlink) free() { u.memory.free() }
+func (u *downlink) free() {
+	_ = u.in.Free() // cannot fail: it is ours, and mapped
+	u.memory.free()
+}

@@ -81,7 +81,7 @@ func listenAt(t testing.TB, ns *topology.Namespace, at netip.AddrPort) *net.UDPC
 		return err
 	}))
 	t.Cleanup(func() { check(t, conn.Close()) })
-	check(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	check(t, conn.SetReadDeadline(time.Now().Add(time.Minute))) // a watchdog, from before the datapath starts
 	return conn
 }
 
@@ -175,6 +175,8 @@ func TestBothWays(t *testing.T) {
 	}{
 		{"tun", Config{}},
 		{"tap", Config{TAP: true}},
+		{"tun, ring", Config{Ring: true}},
+		{"tap, rings, three workers", Config{TAP: true, Ring: true, Workers: 3}},
 		{"tun, pool, three workers", Config{Workers: 3, Pools: []netip.Prefix{netip.MustParsePrefix("10.64.0.0/16"), netip.MustParsePrefix("fd64::/32")}}},
 		{"tun, gateway", Config{N6: datapath.N6{Networks: []datapath.DataNetwork{{
 			Name: "n6", Device: "n6", Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.2"), netip.MustParseAddr("fd06::2")},

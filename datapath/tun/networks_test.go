@@ -3,6 +3,7 @@ package tun
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"syscall"
 	"testing"
@@ -47,7 +48,13 @@ func TestNetworks(t *testing.T) {
 // TestTooLong: what does not fit into the tunnel has its sender told of the MTU that is
 // left, whose kernel sends no more of it.
 func TestTooLong(t *testing.T) {
-	n := openNetwork(t, "tunmtu", Config{})
+	for _, ring := range []bool{false, true} {
+		t.Run(fmt.Sprint("ring ", ring), func(t *testing.T) { tooLong(t, ring) })
+	}
+}
+
+func tooLong(t *testing.T, ring bool) {
+	n := openNetwork(t, "tunmtu", Config{Ring: ring})
 	n.install(t)
 	ue := netip.AddrPortFrom(n.ue, uePort)
 	raw, err := n.dn.SyscallConn()

@@ -17,36 +17,33 @@ import (
 
 // BenchmarkThroughput is what arrives per second of frames of 1400 octets that are offered
 // at a rate, or as fast as there are CPUs for: through veth pairs, with the laboratory's
-// generator and meter, one worker.
+// generator and meter, one worker, by a ring and without.
 //
 //	kpps      of frames that arrive
 //	loss/%    of those that were sent
 //	cpu-ns    of this process for each that arrived: UPF, generator and what the kernel
 //	          does for both while they call it
 func BenchmarkThroughput(b *testing.B) {
-	for _, tap := range []bool{false, true} {
+	for _, c := range []Config{{}, {Ring: true}, {TAP: true}, {TAP: true, Ring: true}} {
 		for _, direction := range []generator.Direction{generator.Uplink, generator.Downlink} {
 			for _, sessions := range []int{1, 1000} {
 				for _, rate := range []uint64{500_000, 0} {
-					name := fmt.Sprintf("%s/%v/%d/%d", (&Config{TAP: tap}).name(), direction, sessions, rate)
-					b.Run(name, func(b *testing.B) { throughput(b, tap, direction, sessions, rate) })
+					name := fmt.Sprintf("%s/ring %v/%v/%d/%d", c.name(), c.Ring, direction, sessions, rate)
+					b.Run(name, func(b *testing.B) { throughput(b, c, direction, sessions, rate) })
 				}
 			}
 		}
 	}
 }
 
-// forwarded has N6 put together UDP datagrams that are not for this host, as it does TCP's
-// segments: what docs/datapaths.md tells who wants more of tun to do.
-const forwarded = "rx-udp-gro-forwarding"
-
-func throughput(b *testing.B, tap bool, direction generator.Direction, sessions int, rate uint64) {
-	n := openNetwork(b, "tunrate", Config{TAP: tap, Workers: 1, Pools: []netip.Prefix{netip.MustParsePrefix("10.64.0.0/10")}})
-	check(b, n.UPF.Do(func() error { return feature(n.N6.UPF.Device, forwarded, true) }))
+func throughput(b *testing.B, cfg Config, direction generator.Direction, sessions int, rate uint64) {
+	cfg.Workers, cfg.Pools = 1, []netip.Prefix{netip.MustParsePrefix("10.64.0.0/10")}
+	n := openNetwork(b, "tunrate", cfg)
+	check(b, n.LeaveUDPWhole(false)) // the meter is to see each
 	c := generator.Config{
 		Link: n.N3, Direction: direction, Run: 7, Server: n.N6.Peer.Address.Addr(), PayloadOctets: 1400, OuterChecksum: true, Seed: 1,
 	}
-	m := meter.Config{Port: n.N6.Peer, N3: n.N3, Direction: direction, Run: 7, Streams: 1}
+	m := meter.Config{Port: n.N6.Peer, N3: n.N3, Direction: direction, Run: 7, Streams: 1, Packets: true}
 	if direction == generator.Downlink {
 		c.Link, m.Port = n.N6, n.N3.Peer
 	}

@@ -42,6 +42,8 @@ const (
 	// MaxRoutes is how many routes to single UEs and behind them there can be: each is
 	// one of the kernel's.
 	MaxRoutes = 1 << 16
+
+	ringMemory = 8 << 20 // octets
 )
 
 // Config says where the UPF stands.
@@ -57,6 +59,10 @@ type Config struct {
 	MTU int
 	// Workers is how many share the load; 0: one for each CPU.
 	Workers int
+	// Ring has what the kernel sends to a device, but that of an Ethernet data network,
+	// come by memory that is shared with it. The device counts these packets as dropped.
+	// It takes CAP_NET_RAW, and is not done without.
+	Ring bool
 	// Addresses are those of the device of the first data network; none are needed.
 	Addresses []netip.Prefix
 	// Pools are led to that device as long as it is there. UE addresses beside them get
@@ -76,6 +82,8 @@ type Config struct {
 	choose func(n int) int    // tests: its ChoosePort
 	now    func() (ns uint64) // tests: its Now
 	most   int                // tests: octets that a link takes at most; 0: as its MTU says
+
+	ringOctets int // tests: of memory of a ring; 0: ringMemory
 }
 
 // Driver is a datapath.
@@ -90,6 +98,8 @@ type Driver struct {
 	mu      sync.Mutex                             // held while traffic begins and ends
 	traffic *traffic                               // nil: paused
 	own     atomic.Pointer[func([]*vector.Packet)] // sends what leaves of its own accord; nil: paused
+
+	names atomic.Pointer[[]string] // of devices, by way
 
 	tending sync.WaitGroup
 	cancel  context.CancelFunc
@@ -147,7 +157,7 @@ func (d *Driver) engine() vector.Config {
 		Name: d.cfg.name(), Endpoints: d.cfg.Endpoints, N6: d.cfg.N6, MaxSessions: d.cfg.MaxSessions,
 		Links: d.host, Hosts: &d.host.own, Buffer: d.cfg.Buffer, Advertise: d.cfg.Advertise, MeterBurst: d.cfg.MeterBurst,
 		Echo: d.cfg.EchoInterval, Log: d.log, Secret: d.cfg.secret, ChoosePort: d.cfg.choose, Now: d.cfg.now,
-		Send: d.send,
+		Send: d.send, Device: d.wayDevice, Sockets: true,
 	}
 }
 
@@ -156,6 +166,14 @@ func (d *Driver) send(out []*vector.Packet) {
 	if own := d.own.Load(); own != nil {
 		(*own)(out)
 	}
+}
+
+// wayDevice names the device of a way, for traces.
+func (d *Driver) wayDevice(way int) string {
+	if names := d.names.Load(); names != nil && way < len(*names) {
+		return (*names)[way]
+	}
+	return ""
 }
 
 func (c *Config) name() string {
@@ -176,6 +194,11 @@ func (d *Driver) Resume() error {
 	if err != nil {
 		return errors.Join(err, t.close())
 	}
+	names := make([]string, 0, len(t.ways))
+	for _, dev := range t.ways {
+		names = append(names, dev.Name)
+	}
+	d.names.Store(&names)
 	d.traffic = t
 	t.start()
 	return nil

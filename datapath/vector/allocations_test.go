@@ -80,11 +80,13 @@ func withSession(t testing.TB, vary func(s *api.Session)) *bed {
 	return b
 }
 
-// TestAllocations: a packet that the stages treat allocates nothing.
+// TestAllocations: a packet that the stages treat allocates nothing, also when somebody
+// has traced before.
 func TestAllocations(t *testing.T) {
 	up, down := userPackets()
 	for _, v := range variants {
 		bed := withSession(t, v.vary)
+		bed.startTrace(t, everything).Close()
 		for name, s := range map[string]*stream{"uplink": newStream(up, true, 1), "downlink": newStream(down, false, 1)} {
 			take := s.take
 			if n := testing.AllocsPerRun(10, func() { bed.worker.Run(s.next(0), take) }); n != 0 {

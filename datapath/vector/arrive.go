@@ -68,7 +68,7 @@ func (p *Packet) takeUDP(at, size int, from, to netip.Addr) datapath.Reason {
 		return datapath.PassHost
 	}
 	p.From, p.To = netip.AddrPortFrom(from, binary.BigEndian.Uint16(udp)), to
-	p.Network = 0
+	p.Network, p.Outside = 0, uint8(at+lenUDP)
 	p.Start, p.End = p.Start+at+lenUDP, p.Start+size
 	return datapath.ReasonNone
 }

@@ -19,8 +19,9 @@ type bed struct {
 	worker    *Worker
 	now       uint64
 	mtu       int
-	oneDevice bool     // N3 and N6 are the same
-	tight     bool     // no room in front of GTP-U messages
+	oneDevice bool // N3 and N6 are the same
+	tight     bool // no room in front of GTP-U messages
+	traced    datapath.Trace
 	sent      [][]byte // what left beside the packets that came
 }
 
@@ -37,6 +38,9 @@ func openBed(t testing.TB, change ...func(b *bed, c *Config)) *bed {
 	}
 	b.Engine = New(cfg)
 	b.worker = b.NewWorker()
+	if b.traces.On() {
+		t.Fatal("traces before anybody asked for one")
+	}
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -92,7 +96,7 @@ func packetOf(octets []byte) *Packet {
 func (b *bed) Frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	t.Helper()
 	before := b.drops(t)
-	got := b.frame(port, frame)
+	got := b.frame(t, port, frame)
 	if after := b.drops(t); got.Reason == datapath.ReasonNone && !bytes.Equal(before, after) {
 		t.Errorf("sent, and counted as dropped: %s, before %s", after, before)
 	}
@@ -108,13 +112,19 @@ func (b *bed) drops(t testing.TB) []byte {
 	return fmt.Append(nil, all)
 }
 
-func (b *bed) frame(port conformance.Port, frame []byte) conformance.Outcome {
+func (b *bed) frame(t testing.TB, port conformance.Port, frame []byte) conformance.Outcome {
 	p, reason := b.arrive(port, frame)
 	if reason != datapath.ReasonNone {
 		b.worker.Refuse(reason)
 		return conformance.Outcome{Reason: reason}
 	}
-	return b.vector(p)
+	if b.traced == nil {
+		return b.vector(p)
+	}
+	message := bytes.Clone(p.Octets())
+	got := b.vector(p)
+	b.checkTraced(t, message, got)
+	return got
 }
 
 // arrive returns what an I/O makes of a frame, or why it is none of the engine's.
@@ -225,12 +235,16 @@ func (b *bed) Remains() (all []string) {
 var _ conformance.Shared = (*bed)(nil)
 
 func TestConformance(t *testing.T) {
-	for name, c := range map[string]struct{ oneDevice, tight bool }{
-		"two devices": {}, "one device": {oneDevice: true}, "no room in front": {tight: true},
+	for name, c := range map[string]struct{ oneDevice, tight, traced bool }{
+		"two devices": {}, "one device": {oneDevice: true}, "no room in front": {tight: true}, "traced": {traced: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conformance.Run(t, conformance.Kind{OneDevice: c.oneDevice}, func(t *testing.T) conformance.Datapath {
-				return openBed(t, func(b *bed, _ *Config) { b.oneDevice, b.tight = c.oneDevice, c.tight })
+				b := openBed(t, func(b *bed, _ *Config) { b.oneDevice, b.tight = c.oneDevice, c.tight })
+				if c.traced {
+					b.traced = b.startTrace(t, everything)
+				}
+				return b
 			})
 		})
 	}

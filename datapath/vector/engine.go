@@ -12,6 +12,7 @@ import (
 	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	"plumbline/datapath/trace"
 )
 
 // Config says where the UPF stands.
@@ -33,6 +34,10 @@ type Config struct {
 	ChoosePort  func(n int) int    // where a NAT's search begins; nil: anywhere
 	Secret      []byte             // of [model.Redirects]; nil: one of its own
 	Log         *slog.Logger       // nil: nobody reads it
+	// Device names the device behind a way of N6, for traces; nil: as N6 has it.
+	Device func(way int) string
+	// Sockets: GTP-U messages leave through UDP sockets, so that the source port is theirs.
+	Sockets bool
 
 	// Send takes what leaves of its own accord: released packets, End Markers, Echo
 	// Requests. At most [MaxVector] at a time, by one goroutine at a time. No rule
@@ -76,6 +81,7 @@ type Engine struct {
 	retired            totals
 	totalsMu           sync.Mutex // held for a sum, before mu
 	totals             totals     // last returned
+	traces             trace.Set
 	errored            *model.Errored
 	paths              *model.Paths[peer]
 	answers, strangers limiter
@@ -130,6 +136,10 @@ func (c *Config) complete() {
 	if c.Secret == nil {
 		c.Secret = newSecret()
 	}
+	if c.Device == nil {
+		n6 := c.N6
+		c.Device = func(way int) string { return n6.Networks[n6.Of(way)].Device }
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -171,6 +181,10 @@ func (e *Engine) sending(do func(w *Worker) error) error {
 	e.ownMu.Lock()
 	defer e.ownMu.Unlock()
 	e.own.send = e.cfg.Send
+	if t := e.own.trace(); t != nil {
+		t.arrived(nil)
+		defer e.own.untrace()
+	}
 	err := do(e.own)
 	e.own.flush()
 	return err
@@ -228,6 +242,7 @@ func (e *Engine) counted(drops bool) map[string]uint64 {
 
 // Close implements [datapath.Driver]. Nobody may run a worker any more.
 func (e *Engine) Close() error {
+	e.traces.Close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true

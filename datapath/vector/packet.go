@@ -41,6 +41,7 @@ type Packet struct {
 	Network int            // number of the data network from which it came bare, from 1 on; 0: a GTP-U message
 	From    netip.AddrPort // of a GTP-U message: who sent it; IPv4 addresses are no IPv6 ones
 	To      netip.Addr     // of a GTP-U message: our address
+	Outside uint8          // of a GTP-U message: octets of the outer header in front of it; 0: somebody else took it off
 
 	// How it leaves.
 	Reason datapath.Reason // of one that came: what became of it; ReasonNone: it leaves, here or as others

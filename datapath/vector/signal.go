@@ -32,6 +32,9 @@ func (w *Worker) answer(m model.Datagram, reason datapath.Reason) {
 	}
 	for _, d := range e.stages.Signal(m, reason) {
 		if reason != datapath.PassSignalling || e.allow(m) {
+			if w.tracing != nil {
+				w.tracing.beside(&model.Sent{Packet: d.Packet(), Outer: &model.Outer{Local: d.From.Addr()}}, true)
+			}
 			w.signal(d)
 		}
 	}

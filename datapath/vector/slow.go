@@ -44,17 +44,25 @@ func (w *Worker) finish(o model.Out) { w.finished(o) }
 func (w *Worker) finished(o model.Out) datapath.Reason {
 	reason := o.Reason
 	if reason == datapath.ReasonNone {
-		reason = w.leave(model.Sent{
+		s := model.Sent{
 			Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way, Flow: o.Flow,
 			Ethernet: o.Rule.Ethernet != nil,
-		})
+		}
+		if reason = w.leavable(&s); w.tracing != nil {
+			w.tracing.finished(o.Rule, &s, reason)
+		}
+		if reason == datapath.ReasonNone {
+			w.leave(s)
+		}
+	} else if w.tracing != nil {
+		w.tracing.finished(o.Rule, nil, reason)
 	}
 	w.count(reason)
 	for _, s := range o.Others {
-		w.count(w.leave(s))
+		w.count(w.other(&s, o.Reason != datapath.ReasonNone))
 	}
 	for _, s := range o.Copies {
-		w.count(w.leave(s))
+		w.count(w.other(&s, false))
 	}
 	w.countMany(datapath.DropCopy, o.Lost)
 	for _, b := range o.Bridged {
@@ -63,11 +71,29 @@ func (w *Worker) finished(o model.Out) datapath.Reason {
 	return reason
 }
 
-// leave lets a packet leave that the model made, or says why it does not.
-func (w *Worker) leave(s model.Sent) datapath.Reason {
+// other lets leave what leaves beside a packet: if answer, what its sender is told.
+func (w *Worker) other(s *model.Sent, answer bool) datapath.Reason {
+	reason := w.leavable(s)
+	if reason != datapath.ReasonNone {
+		return reason
+	}
+	if w.tracing != nil {
+		w.tracing.beside(s, answer)
+	}
+	w.leave(*s)
+	return reason
+}
+
+// leavable says why a packet that the model made does not leave.
+func (w *Worker) leavable(s *model.Sent) datapath.Reason {
 	if s.Outer == nil && !s.Ethernet && w.e.cfg.Hosts.Has(destination(s.Packet)) {
 		return datapath.DropLocal
 	}
+	return datapath.ReasonNone
+}
+
+// leave lets a packet leave that the model made.
+func (w *Worker) leave(s model.Sent) {
 	p := w.fresh()
 	p.Buf, p.End = s.Packet, len(s.Packet)
 	if s.Outer != nil {
@@ -77,7 +103,6 @@ func (w *Worker) leave(s model.Sent) datapath.Reason {
 		p.Way, p.Flow, p.Frame = s.Way, s.Flow, s.Ethernet
 	}
 	w.add(p)
-	return datapath.ReasonNone
 }
 
 // takeOuter takes the outer header off a packet of the model, and notes what it says.

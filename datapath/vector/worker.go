@@ -24,6 +24,9 @@ type Worker struct {
 	flows  []flow // of long lists
 	sink   uint64
 
+	tracing *tracing // of the packet that is treated; nil: nobody traces
+	kept    *tracing // the same, kept for the next one
+
 	send func(out []*Packet)
 	out  []*Packet
 	made []*Packet // packets of which the model made the octets
@@ -61,8 +64,12 @@ func (w *Worker) Run(in []*Packet, send func(out []*Packet)) {
 	w.parse(in)
 	w.find(len(in))
 	w.detect(len(in))
-	for i := range in {
-		w.finishOne(&w.works[i])
+	if w.e.traces.On() {
+		w.finishTraced(len(in))
+	} else {
+		for i := range in {
+			w.finishOne(&w.works[i])
+		}
 	}
 	w.flush()
 }

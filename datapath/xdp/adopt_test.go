@@ -16,7 +16,7 @@ import (
 // TestAdopt: a driver over the tables of one before it finds slots, counters and
 // URRs of the sessions that are applied again, and gives back all that is not.
 func TestAdopt(t *testing.T) {
-	pin := pinFor(t, "adopt")
+	pin := pinFor(t)
 	up := conformance.Frames(conformance.N3)[0]
 	before := openPinned(t, conformance.MaxSessions, pin)
 	for _, s := range adoptSessions() {

@@ -2,9 +2,10 @@ package xdp
 
 import (
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"plumbline/lab/scratch/bpffs"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -17,11 +18,7 @@ func TestBeside(t *testing.T) {
 	urr := upfUrr{Octets: [2]uint64{octets, 1}, Id: id}
 	for name, value := range map[string]any{"accounts": upfAccount{Urr: urr}, "urrs": urr} {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join("/sys/fs/bpf", "plt-beside-"+name)
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			dir := bpffs.New(t)
 			pinRecord(t, dir, name, slot, value)
 			pinRecord(t, dir, "urr_owners", slot, upfUrrOwner{Seid: seid})
 			b, err := openBeside(dir)

@@ -47,6 +47,13 @@ const runIndex, corpIndex, natIndex, awayIndex, lanIndex = 1, 2, 3, 4, 5
 
 func openBed(t testing.TB, maxSessions int) *bed { return openPinned(t, maxSessions, "") }
 
+// openTables is openBed for a test that looks at tables alone: the verifier takes its time
+// for every program.
+func openTables(t testing.TB, maxSessions int) *bed {
+	t.Helper()
+	return openConfig(t, Config{MaxSessions: maxSessions, programs: []string{}}, bedPorts())
+}
+
 // openPinned is openBed with pins, which the driver leaves.
 func openPinned(t testing.TB, maxSessions int, pin string) *bed {
 	t.Helper()

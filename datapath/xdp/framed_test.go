@@ -3,9 +3,7 @@ package xdp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"testing"
 
@@ -20,12 +18,7 @@ import (
 // asks for it first: its session may be gone. If that one is refused for another
 // reason, the route leads to where it did.
 func TestFramedOrphans(t *testing.T) {
-	pin := fmt.Sprintf("/sys/fs/bpf/plt-xdp-framed-%d", os.Getpid())
-	t.Cleanup(func() {
-		if err := Unpin(pin); err != nil {
-			t.Error(err)
-		}
-	})
+	pin := pinFor(t)
 	route := netip.MustParsePrefix("10.77.0.0/16")
 	first := conformance.Sessions()[0]
 	first.Rules[1].Detect.FramedRoutes = []*api.Prefix{{Address: []byte{10, 77, 0, 0}, Bits: 16}}

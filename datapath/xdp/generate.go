@@ -5,3 +5,4 @@ package xdp
 //go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package xdp -type address vlan ../../bpf/vlan.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
 //go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package xdp -type trace_head -type trace_want traced ../../bpf/upf_traced.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
 //go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package xdp -no-global-types skb ../../bpf/upf_tc.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package xdp -no-global-types tracedSkb ../../bpf/upf_tc_traced.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../../bpf -I/usr/include/x86_64-linux-gnu

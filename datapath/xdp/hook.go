@@ -23,7 +23,9 @@ type hook struct {
 	// load returns the programs, each under the name of the one of XDP whose place
 	// it takes, and their tables.
 	load func() (*ebpf.CollectionSpec, error)
-	pass int32 // the verdict of a program that looks at nothing
+	// loadTraced returns their traced twins.
+	loadTraced func() (*ebpf.CollectionSpec, error)
+	pass       int32 // the verdict of a program that looks at nothing
 	// pins are the prefixes of its pinned attachments, and arrays its pinned program
 	// arrays, which no other hook can use.
 	pins, arrays []string
@@ -64,7 +66,7 @@ const (
 )
 
 var onXDP = hook{
-	name: "xdp", load: loadUpf, pass: xdpVerdictPass, pins: []string{linkPrefix},
+	name: "xdp", load: loadUpf, loadTraced: loadTraced, pass: xdpVerdictPass, pins: []string{linkPrefix},
 	arrays: []string{"ether_program", "ether_cpu_program"},
 	unused: (*Driver).unusedXDP, divert: (*Driver).divertFrames,
 	attached: (*Driver).attachedXDP, attach: (*Driver).attachXDP,

@@ -13,7 +13,7 @@ import (
 // TC: the stages on skbs, at the entry of devices (bpf/upf_tc.bpf.c).
 
 var onTC = hook{
-	name: "tc", load: loadTC, pass: tcVerdictPass, pins: []string{tcxPrefix, filterPrefix},
+	name: "tc", load: loadTC, loadTraced: loadTracedSkb, pass: tcVerdictPass, pins: []string{tcxPrefix, filterPrefix},
 	arrays: []string{"tc_programs"},
 	unused: (*Driver).unusedTC, divert: (*Driver).divertTC,
 	attached: (*Driver).attachedTC, attach: (*Driver).attachTC,

@@ -2,8 +2,6 @@ package xdp_test
 
 import (
 	"encoding/binary"
-	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/datapath/xdp"
+	"plumbline/lab/scratch/bpffs"
 	"plumbline/lab/topology"
 )
 
@@ -24,7 +23,7 @@ func TestKilledWhileQueued(t *testing.T) {
 	top, err := topology.New(topology.Config{Name: "plt-xdp-killed"})
 	check(t, err)
 	t.Cleanup(func() { check(t, top.Close()) })
-	pin := filepath.Join("/sys/fs/bpf", fmt.Sprintf("plt-xdp-killed-%d", os.Getpid()))
+	pin := filepath.Join(bpffs.New(t), "pin")
 	t.Cleanup(func() { check(t, xdp.Unpin(pin)) })
 	c := restartConfig{
 		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64, "xdp",

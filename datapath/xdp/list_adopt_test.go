@@ -17,7 +17,7 @@ import (
 // again, is then found to be the same, with its meters and counters, and goes whole
 // when its session does.
 func TestAdoptLists(t *testing.T) {
-	pin := pinFor(t, "adoptlists")
+	pin := pinFor(t)
 	session := conformance.Sessions()[0]
 	session.Qers = append(session.Qers, &api.QER{Id: 2, UplinkMbrBps: 1e9, UplinkGbrBps: 1e9}, &api.QER{Id: 3, UplinkMbrBps: 1e9})
 	session.Urrs = []*api.URR{{Id: 1}, {Id: 2, BeforeEnforcement: true}}

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"net/netip"
-	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -15,6 +14,8 @@ import (
 	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/conformance"
+	traces "plumbline/datapath/trace"
+	"plumbline/lab/scratch/bpffs"
 )
 
 // openN6 is the bed with data networks and policies in another order, and pins.
@@ -37,7 +38,7 @@ func openN6(t *testing.T, pin string, order ...int) *bed {
 
 // inNetwork is one of several sessions for packets to and from a data network.
 func inNetwork(i uint32, networkInstance, policy string) *api.Session {
-	s := benchSession(i, number4(conformance.GNBAddress))
+	s := benchSession(i, traces.Number4(conformance.GNBAddress))
 	s.Rules[0].Forward.NetworkInstance, s.Rules[0].Forward.ForwardingPolicy = networkInstance, policy
 	s.Rules[1].Detect.NetworkInstance = networkInstance
 	return s
@@ -55,7 +56,7 @@ func upOf(i uint32) []byte {
 // TestAdoptReordered: after a restart with the data networks in another order
 // packets go to those that their rules mean, before their sessions are applied.
 func TestAdoptReordered(t *testing.T) {
-	pin := pinFor(t, "n6adopt")
+	pin := pinFor(t)
 	sessions := []struct{ instance, policy string }{
 		{"internet", ""}, {"corp", ""}, {"nat", ""}, {"internet", "steered"}, {"internet", "to-corp"},
 	}
@@ -93,9 +94,9 @@ func TestAdoptReordered(t *testing.T) {
 }
 
 // pinFor returns a directory for pins, which goes with the test.
-func pinFor(t *testing.T, name string) string {
+func pinFor(t *testing.T) string {
 	t.Helper()
-	pin := fmt.Sprintf("/sys/fs/bpf/plt-xdp-%s-%d", name, os.Getpid())
+	pin := filepath.Join(bpffs.New(t), "pin")
 	t.Cleanup(func() {
 		if err := Unpin(pin); err != nil {
 			t.Error(err)
@@ -107,7 +108,7 @@ func pinFor(t *testing.T, name string) string {
 // TestAdoptWithoutNetwork: packets of a rule whose data network is not configured
 // any more go nowhere, and its number is used again only when nobody has it.
 func TestAdoptWithoutNetwork(t *testing.T) {
-	pin := pinFor(t, "n6without")
+	pin := pinFor(t)
 	up := upOf(0)
 	b := openN6(t, pin, 0, 1, 2)
 	apply(t, b, inNetwork(0, "corp", ""))
@@ -146,7 +147,7 @@ func openBedWithout(t *testing.T, pin, other string) *bed {
 // TestAdoptMappings: connections go on by the mappings of before; what a killed
 // process has left half made, and what does not fit the NAT of now, is not used.
 func TestAdoptMappings(t *testing.T) {
-	pin := pinFor(t, "natadopt")
+	pin := pinFor(t)
 	up := upOf(0)
 	before := openN6(t, pin, 0, 1, 2)
 	apply(t, before, inNetwork(0, "nat", ""))

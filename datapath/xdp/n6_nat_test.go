@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"regexp"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/xdp"
+	"plumbline/lab/scratch/bpffs"
 )
 
 // natNetwork is a UPF with a NAT between UEs and a data network of two hops:
@@ -345,7 +347,7 @@ func (m mapped) ask(t *testing.T, mirror netip.AddrPort) netip.AddrPort {
 // process is there, and with the next one, whose sessions come later.
 func TestNATRestart(t *testing.T) {
 	n := layNAT(t, "xdp-natre")
-	pin := fmt.Sprintf("/sys/fs/bpf/plt-xdp-natre-%d", os.Getpid())
+	pin := filepath.Join(bpffs.New(t), "pin")
 	t.Cleanup(func() { check(t, xdp.Unpin(pin)) })
 	n.upf = n.startUPF(t, pin, n.config)
 	p := n.startPhones(t, 1500, "")

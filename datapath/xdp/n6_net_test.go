@@ -58,7 +58,7 @@ func (n *network) inUPF(t *testing.T, do func(link netlink.Link) error) {
 // await waits for the driver to take in what netlink tells.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not after 10 s", what)
 		}

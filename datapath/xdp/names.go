@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"plumbline/datapath/model"
+	traces "plumbline/datapath/trace"
 )
 
 // Bits of struct named, as in bpf/names.h.
@@ -165,7 +166,7 @@ const flowIP6 = 0x10
 // wideAddress returns an address in host order, high half first, as in struct flow.
 func wideAddress(a netip.Addr) (w [2]uint64) {
 	if a.Is4() {
-		w[1] = uint64(number4(a))
+		w[1] = uint64(traces.Number4(a))
 		return w
 	}
 	b := a.As16()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"plumbline/datapath/conformance"
+	traces "plumbline/datapath/trace"
 )
 
 // TestNATAgrees: programs and model do the same with a long row of packets of all
@@ -54,7 +55,7 @@ func (r natRandom) one(of ...int) int { return of[r.IntN(len(of))] }
 // packet is one that arrives.
 func (r natRandom) packet() natPacket {
 	p := natPacket{up: r.IntN(2) == 0, second: r.IntN(3) == 0}
-	ue, pool, far := r.ue, number4(netip.MustParseAddr("198.51.100.0")), number4(netip.MustParseAddr("198.18.0.1"))
+	ue, pool, far := r.ue, traces.Number4(netip.MustParseAddr("198.51.100.0")), traces.Number4(netip.MustParseAddr("198.18.0.1"))
 	if p.second {
 		ue++
 	}

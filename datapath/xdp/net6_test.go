@@ -64,7 +64,7 @@ func TestNetworkIPv6(t *testing.T) {
 // fast path.
 func (n *network) untilResolved(t *testing.T) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		before, err := n.upf.Passes()
 		check(t, err)

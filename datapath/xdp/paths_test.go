@@ -15,7 +15,7 @@ import (
 // TestPaths: a peer that does not answer is asked N3 times, then told of, once,
 // and told of again when it answers. A stranger's answer does not count.
 func TestPaths(t *testing.T) {
-	b := openBed(t, 64)
+	b := openTables(t, 64)
 	b.paths.Interval = time.Minute     // the rounds are ours
 	for _, slot := range b.hops.slot { // leave one peer
 		if key := b.hops.keyOf(slot); !key.isN6() && key.addr != conformance.GNBAddress {

@@ -64,20 +64,34 @@ type pins struct {
 	made   []string // pins of the side of N6 that were not there before us
 }
 
+// makeIn makes dir if it is, or would be, in a bpffs: elsewhere nothing is left.
+func makeIn(dir string) error {
+	var st unix.Statfs_t
+	at := dir
+	err := unix.Statfs(at, &st)
+	for errors.Is(err, unix.ENOENT) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		err = unix.Statfs(at, &st)
+	}
+	if err != nil {
+		return fmt.Errorf("xdp: directory of pins %s: %w", dir, err)
+	}
+	if st.Type != unix.BPF_FS_MAGIC {
+		return fmt.Errorf("xdp: directory of pins %s is not in a bpffs (mount -t bpf bpf /sys/fs/bpf): %w", dir, errors.ErrUnsupported)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("xdp: directory of pins: %w", err)
+	}
+	return nil
+}
+
 // openPins makes the directory and looks at what is there.
 func openPins(dir string, h *hook, slots, listed uint32) (*pins, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("xdp: directory of pins: %w", err)
-	}
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return nil, fmt.Errorf("xdp: directory of pins %s: %w", dir, err)
-	}
-	if st.Type != unix.BPF_FS_MAGIC {
-		return nil, fmt.Errorf("xdp: directory of pins %s is not in a bpffs (mount -t bpf bpf /sys/fs/bpf): %w", dir, errors.ErrUnsupported)
+	if err := makeIn(dir); err != nil {
+		return nil, err
 	}
 	p := &pins{
 		dir: dir, hook: h, tables: filepath.Join(dir, fmt.Sprintf("%s%d-%d-%d", tablesPrefix, layoutVersion, slots, listed)),

@@ -20,6 +20,7 @@ import (
 	"plumbline/datapath"
 	"plumbline/datapath/xdp"
 	"plumbline/gtpu"
+	"plumbline/lab/scratch/bpffs"
 	"plumbline/lab/topology"
 )
 
@@ -160,7 +161,7 @@ func testRestart(t *testing.T, name string, hooks []string) {
 	top, err := topology.New(topology.Config{Name: "plt-restart-" + name})
 	check(t, err)
 	t.Cleanup(func() { check(t, top.Close()) })
-	pin := filepath.Join("/sys/fs/bpf", fmt.Sprintf("plt-restart-%s-%d", name, os.Getpid()))
+	pin := filepath.Join(bpffs.New(t), "pin")
 	t.Cleanup(func() { check(t, xdp.Unpin(pin)) })
 	c := restartConfig{
 		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64, hooks[0],
@@ -222,7 +223,7 @@ func startFlow(t *testing.T, top *topology.Topology) *flow {
 		to:      netip.AddrPortFrom(top.N3.UPF.Address.Addr(), gtpu.Port),
 	}
 	wide(t, f.dn)
-	check(t, f.dn.SetReadDeadline(time.Now().Add(time.Minute)))
+	check(t, f.dn.SetReadDeadline(time.Time{})) // until end
 	f.lost.Go(func() {
 		buf := make([]byte, 2048)
 		for {

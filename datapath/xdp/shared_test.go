@@ -92,7 +92,7 @@ var _ conformance.Shared = sharedBed{}
 
 // TestRemains: what a session has is seen to remain, one thing after the other.
 func TestRemains(t *testing.T) {
-	b := openShared(t, Config{}, bedPorts())
+	b := openShared(t, Config{programs: []string{}}, bedPorts())
 	if all := b.Remains(); all != nil {
 		t.Fatalf("without sessions: %q", all)
 	}

@@ -13,7 +13,7 @@ import (
 // TestTable puts keys in and takes them out at random, many of them with the
 // same home: what is in is found, what is not is not, and all slots can be used.
 func TestTable(t *testing.T) {
-	b := openBed(t, 64)
+	b := openTables(t, 64)
 	tab := b.teids
 	rng := rand.New(rand.NewPCG(1, 2))
 	slots := map[uint64]uint32{}
@@ -101,7 +101,7 @@ func TestLayout(t *testing.T) {
 // TestHops: a slot is shared by those that want the same peer, resolved as a
 // whole, and empty when the last one leaves.
 func TestHops(t *testing.T) {
-	b := openBed(t, 64)
+	b := openTables(t, 64)
 	key := hopKey{0, gnbPort.Addr().Next().Next().Next()}
 	first, fresh, err := b.hops.acquire(key, &b.ports.gtpu[0])
 	if err != nil || !fresh {

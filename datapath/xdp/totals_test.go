@@ -11,7 +11,7 @@ import (
 // TestTotals: what rules counted stays in the totals when they go and when
 // their slot is taken by another.
 func TestTotals(t *testing.T) {
-	b := openBed(t, 64)
+	b := openTables(t, 64)
 	install := func(tab *table, key uint64) *upfRule {
 		slot, err := tab.reserve(key)
 		if err != nil {

@@ -1,10 +1,7 @@
 package xdp
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,12 +11,11 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	traces "plumbline/datapath/trace"
 )
 
 const (
-	traceQueue  = 1024 // packets between the reader of the ring and that of a trace
-	traceBurst  = 100 * time.Millisecond
-	maxTraceNum = 1 << 30 // of a sample
+	traceBurst = 100 * time.Millisecond
 )
 
 // tracer is all traces of a driver.
@@ -57,16 +53,12 @@ var _ datapath.Tracer = (*Driver)(nil)
 
 // Trace implements [datapath.Tracer].
 func (d *Driver) Trace(f datapath.TraceFilter) (datapath.Trace, error) {
-	if d.hook != &onXDP {
-		return nil, fmt.Errorf("%s: trace: %w", d.hook.name, errors.ErrUnsupported)
-	}
 	t := d.tracer
 	if t == nil {
 		return nil, fmt.Errorf("xdp: trace: %w", datapath.ErrClosed)
 	}
-	if f.Sample < 1 || f.Sample > maxTraceNum || f.Rate < 1 || f.Rate > datapath.MaxTraceRate || f.Snap < 1 || f.Snap > datapath.MaxTraceSnap {
-		return nil, fmt.Errorf("xdp: trace: one in %d, %d a second, %d octets: want at least 1, at most %d, %d and %d",
-			f.Sample, f.Rate, f.Snap, maxTraceNum, datapath.MaxTraceRate, datapath.MaxTraceSnap)
+	if err := traces.Check(&f); err != nil {
+		return nil, fmt.Errorf("xdp: trace: %w", err)
 	}
 	want, err := traceWant(&f)
 	if err != nil {
@@ -91,7 +83,7 @@ func (d *Driver) Trace(f datapath.TraceFilter) (datapath.Trace, error) {
 		return nil, err
 	}
 	x := &trace{t: t, slot: slot, filter: f, since: monotonic(),
-		packets: make(chan *datapath.TracePacket, traceQueue), rate: model.Limiter{PerSecond: uint64(f.Rate)}}
+		packets: make(chan *datapath.TracePacket, traces.Queue), rate: model.Limiter{PerSecond: uint64(f.Rate)}}
 	t.traces[slot] = x
 	// The sample, which makes the entry one, is written last.
 	sample := want.Sample
@@ -125,10 +117,10 @@ func traceTargets(w *tracedTraceWant, targets datapath.TraceTargets) error {
 	for _, a := range targets.UEs {
 		switch a = a.Unmap(); {
 		case a.Is4() && n4 < len(w.UeIp4):
-			w.UeIp4[n4] = number4(a)
+			w.UeIp4[n4] = traces.Number4(a)
 			n4++
 		case a.Is6() && n6 < len(w.UeIp6):
-			w.UeIp6[n6] = number6(a)
+			w.UeIp6[n6] = traces.Prefix6(a)
 			n6++
 		default:
 			return fmt.Errorf("xdp: trace: UE address %v: not valid, or more than %d", a, len(w.UeIp4))
@@ -137,17 +129,6 @@ func traceTargets(w *tracedTraceWant, targets datapath.TraceTargets) error {
 	clear(w.UeIp4[n4:])
 	clear(w.UeIp6[n6:])
 	return nil
-}
-
-func number4(a netip.Addr) uint32 {
-	b := a.As4()
-	return binary.BigEndian.Uint32(b[:])
-}
-
-// number6 returns the first 64 bits.
-func number6(a netip.Addr) uint64 {
-	b := a.As16()
-	return binary.BigEndian.Uint64(b[:])
 }
 
 // Packets implements [datapath.Trace].

@@ -77,9 +77,6 @@ func (d *Driver) PrepareTraces() error {
 	if t == nil {
 		return fmt.Errorf("xdp: trace: %w", datapath.ErrClosed)
 	}
-	if d.hook != &onXDP {
-		return nil // Trace says that there is none
-	}
 	t.loading.Lock()
 	defer t.loading.Unlock()
 	t.mu.Lock()
@@ -96,11 +93,11 @@ func (d *Driver) PrepareTraces() error {
 
 // twins returns the twins of the programs, over the same tables.
 func (d *Driver) twins() (*ebpf.CollectionSpec, map[string]*ebpf.Map, error) {
-	spec, err := loadTraced()
+	spec, err := d.hook.loadTraced()
 	if err != nil {
 		return nil, nil, fmt.Errorf("xdp: traced programs: %w", err)
 	}
-	if err := sameVariables(spec); err != nil {
+	if err := d.hook.sameVariables(spec); err != nil {
 		return nil, nil, err
 	}
 	shared := d.objs.shared()
@@ -114,11 +111,14 @@ func (d *Driver) twins() (*ebpf.CollectionSpec, map[string]*ebpf.Map, error) {
 	}
 	for _, name := range d.hook.unused(d) {
 		if p := spec.Programs[strings.Replace(name, "_xdp", "_traced", 1)]; p != nil {
-			leaveOut(p, xdpVerdictPass)
+			leaveOut(p, d.hook.pass)
 		}
 	}
 	return spec, shared, nil
 }
+
+// twinNames are the twins in their order: TRACED_* of bpf/trace.h.
+var twinNames = []string{"upf_gtpu_traced", "upf_n6_traced", "upf_both_traced", "upf_ether_traced", "upf_ether_gpdu_traced"}
 
 // load loads the twins.
 func (t *tracer) load() error {
@@ -135,8 +135,12 @@ func (t *tracer) load() error {
 		coll.Close()
 		return err
 	}
-	for i, name := range []string{"upf_gtpu_traced", "upf_n6_traced", "upf_both_traced", "upf_ether_traced", "upf_ether_gpdu_traced"} {
-		if err := t.d.objs.TracedPrograms.Put(uint32(i), coll.Programs[name]); err != nil {
+	for i, name := range twinNames {
+		twin := coll.Programs[name]
+		if twin == nil {
+			continue // TC has none for both: its programs go on in others
+		}
+		if err := t.d.objs.TracedPrograms.Put(uint32(i), twin); err != nil {
 			coll.Close()
 			return errors.Join(fmt.Errorf("xdp: traced programs: %w", err), wants.unmap())
 		}
@@ -149,8 +153,8 @@ func (t *tracer) load() error {
 
 // sameVariables reports whether the twins have the variables of the programs,
 // each in its place: they are the same memory.
-func sameVariables(traced *ebpf.CollectionSpec) error {
-	spec, err := loadUpf()
+func (h *hook) sameVariables(traced *ebpf.CollectionSpec) error {
+	spec, err := h.load()
 	if err != nil {
 		return fmt.Errorf("xdp: programs: %w", err)
 	}

@@ -3,11 +3,11 @@ package xdp
 import (
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"time"
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	traces "plumbline/datapath/trace"
 	"plumbline/gtpu"
 )
 
@@ -57,10 +57,11 @@ func (t *tracer) runs() bool { return t != nil && t.on.Load() != 0 }
 
 // offer gives a packet of the slow path to the traces that want it.
 func (t *tracer) offer(p *datapath.TracePacket, ends [2]netip.Addr) {
+	about := traces.About{Reason: p.Reason, TEID: p.TEID, Ends: ends}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, x := range t.traces {
-		if x == nil || !x.wantsSlow(p, ends) {
+		if x == nil || !traces.Wants(&x.filter, &about) {
 			continue
 		}
 		x.wanted.Add(1)
@@ -77,35 +78,13 @@ func (t *tracer) offer(p *datapath.TracePacket, ends [2]netip.Addr) {
 	}
 }
 
-// wantsSlow is trace_wanted() of the programs. ends are source and destination of
-// the user packet, not valid if it has none.
-func (x *trace) wantsSlow(p *datapath.TracePacket, ends [2]netip.Addr) bool {
-	if x.filter.All || slices.Contains(x.filter.Reasons, p.Reason) {
-		return true
-	}
-	if p.TEID != 0 && slices.Contains(x.filter.TEIDs, p.TEID) {
-		return true
-	}
-	return slices.ContainsFunc(x.filter.UEs, func(ue netip.Addr) bool {
-		return sameUE(ue, ends[0]) || sameUE(ue, ends[1])
-	})
-}
-
-// sameUE reports whether an address is of a UE: of IPv6 its first 64 bits count.
-func sameUE(ue, a netip.Addr) bool {
-	if ue = ue.Unmap(); ue.Is6() && a.Is6() {
-		return number6(ue) == number6(a)
-	}
-	return ue == a
-}
-
 // slowPacket returns what is known of a packet of the slow path, and between
 // whom it is. It shares the memory of the packet.
 func (t *tracer) slowPacket(c came, r *model.Rule, sent *model.Sent, reason datapath.Reason) (*datapath.TracePacket, [2]netip.Addr) {
 	p := &datapath.TracePacket{At: time.Now(), CPU: -1, Slow: true, Reason: reason}
 	user := c.packet
 	if r != nil {
-		p.PDRID = r.PDRID
+		p.PDRID, p.SEID = r.PDRID, r.SEID
 	}
 	switch {
 	case c.message != nil:
@@ -127,18 +106,11 @@ func (t *tracer) slowPacket(c came, r *model.Rule, sent *model.Sent, reason data
 		}
 	}
 	p.Arrived.Octets, p.Left.Octets = len(p.Arrived.Data), len(p.Left.Data)
-	ends := packetEnds(user)
+	ends := traces.Ends(user)
 	if c.message == nil && ends[1].IsValid() {
-		p.Key = keyOf(ends[1])
+		p.Key = traces.KeyOf(ends[1])
 	}
 	return p, ends
-}
-
-func keyOf(ue netip.Addr) datapath.Key {
-	if ue.Is4() {
-		return datapath.Key{IPv4: number4(ue)}
-	}
-	return datapath.Key{IPv6: number6(ue)}
 }
 
 // userPacket returns the packet inside one that is sent.
@@ -158,17 +130,6 @@ func userPacket(s *model.Sent) []byte {
 		return nil
 	}
 	return s.Packet[outer+len(h):]
-}
-
-// packetEnds returns source and destination of an IP packet.
-func packetEnds(b []byte) (ends [2]netip.Addr) {
-	switch {
-	case len(b) >= 20 && b[0]>>4 == 4:
-		return [2]netip.Addr{netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))}
-	case len(b) >= 40 && b[0]>>4 == 6:
-		return [2]netip.Addr{netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))}
-	}
-	return ends
 }
 
 // deviceOf names the device of an endpoint.

@@ -48,12 +48,25 @@ func noPacket(t *testing.T, x datapath.Trace) {
 	}
 }
 
+// tracedOn are the hooks on which packets are traced.
+var tracedOn = map[string]func(xdp.Config) xdp.Config{
+	"native": nil, "generic": func(c xdp.Config) xdp.Config { c.Mode = xdp.Generic; return c }, "tc": onTC,
+}
+
+// onHooks runs a test on XDP and on TC.
+func onHooks(t *testing.T, name string, test func(t *testing.T, n *network)) {
+	t.Helper()
+	for _, hook := range []string{"native", "tc"} {
+		t.Run(hook, func(t *testing.T) { test(t, openNetworkOn(t, name+"-"+hook, xdp.Native, tracedOn[hook])) })
+	}
+}
+
 // TestTraceFrames: both frames of a packet that is forwarded, whole, each at its
 // device, and which rule it met.
 func TestTraceFrames(t *testing.T) {
-	for _, mode := range []xdp.Mode{xdp.Native, xdp.Generic} {
-		t.Run(string(mode), func(t *testing.T) {
-			n := openNetwork(t, "trace-"+string(mode), mode)
+	for name, on := range tracedOn {
+		t.Run(name, func(t *testing.T) {
+			n := openNetworkOn(t, "trace-"+name, xdp.Native, on)
 			n.install(t, n.N3.Peer.Address.Addr())
 			n.uplink(t, payload(100)) // resolves the neighbours
 			n.downlink(t, payload(100))
@@ -103,8 +116,9 @@ func checkFrame(t *testing.T, what string, f datapath.TraceFrame, device string,
 }
 
 // TestTraceSelects: which packets each of several traces sees.
-func TestTraceSelects(t *testing.T) {
-	n := openNetwork(t, "trace-sel", xdp.Native)
+func TestTraceSelects(t *testing.T) { onHooks(t, "trace-sel", traceSelects) }
+
+func traceSelects(t *testing.T, n *network) {
 	n.install(t, n.N3.Peer.Address.Addr())
 	n.uplink(t, payload(10))
 	targets := func(s datapath.TraceTargets, reasons ...datapath.Reason) datapath.TraceFilter {
@@ -155,8 +169,9 @@ func (n *network) send(t *testing.T, teid uint32, user []byte) {
 }
 
 // TestTraceBounds: sample and rate hold, and what is not shown is counted.
-func TestTraceBounds(t *testing.T) {
-	n := openNetwork(t, "trace-rate", xdp.Native)
+func TestTraceBounds(t *testing.T) { onHooks(t, "trace-rate", traceBounds) }
+
+func traceBounds(t *testing.T, n *network) {
 	n.install(t, n.N3.Peer.Address.Addr())
 	n.uplink(t, payload(10))
 	filter := datapath.TraceFilter{TraceTargets: datapath.TraceTargets{TEIDs: []uint32{ulTEID}}, Sample: 1, Rate: 1, Snap: 1}
@@ -191,8 +206,9 @@ func TestTraceBounds(t *testing.T) {
 }
 
 // TestTraceSlowPath: what the slow path does is seen with what came.
-func TestTraceSlowPath(t *testing.T) {
-	n := openNetwork(t, "trace-slow", xdp.Native)
+func TestTraceSlowPath(t *testing.T) { onHooks(t, "trace-slow", traceSlowPath) }
+
+func traceSlowPath(t *testing.T, n *network) {
 	n.install(t, n.N3.Peer.Address.Addr())
 	n.uplink(t, payload(10))
 	x := startTrace(t, n, everything)
@@ -225,8 +241,9 @@ func TestTraceSlowPath(t *testing.T) {
 
 // TestTraceList: which PDR of several with the same key a packet has met, and none
 // if it has met none.
-func TestTraceList(t *testing.T) {
-	n := openNetwork(t, "trace-list", xdp.Native)
+func TestTraceList(t *testing.T) { onHooks(t, "trace-list", traceList) }
+
+func traceList(t *testing.T, n *network) {
 	s := n.session(n.N3.Peer.Address.Addr())
 	all := s.Rules[0]
 	all.PdrId, all.Precedence, s.Rules[1].Precedence = 300, 30, 20
@@ -262,5 +279,31 @@ func TestTraceList(t *testing.T) {
 		if p := nextPacket(t, x); p.PDRID != c.pdr || p.Reason != c.reason || p.Key != (datapath.Key{TEID: ulTEID}) || p.Slow {
 			t.Errorf("%s: got PDR %d, %v: %+v; want PDR %d, %v", c.name, p.PDRID, p.Reason, p, c.pdr, c.reason)
 		}
+	}
+}
+
+// TestTraceSplit: a packet whose checksum the helper pair finishes is seen before, when
+// no rule has been looked for, and after, each time as come on the device of N6.
+func TestTraceSplit(t *testing.T) {
+	n := layOffloaded(t)
+	n.on = onTC
+	n.start(t, "", datapath.Endpoint{Name: "n3", Device: n.N3.UPF.Device, Address: n.N3.UPF.Address.Addr()})
+	n.gnb = listen(t, n.GNB, netip.AddrPortFrom(n.N3.Peer.Address.Addr(), gtpu.Port))
+	n.dn = listen(t, n.DN, netip.AddrPortFrom(n.N6.Peer.Address.Addr(), dnPort))
+	n.install(t, n.N3.Peer.Address.Addr())
+	n.downlink(t, payload(10)) // resolves the neighbours
+	x := startTrace(t, n, everything)
+	n.downlink(t, payload(10)) // of a socket: its checksum is left to the device
+	p := nextPacket(t, x)
+	if p.Reason != datapath.PassSplit || p.Arrived.Device != n.N6.UPF.Device || p.Left.Octets != 0 {
+		t.Errorf("before: %+v", p)
+	}
+	for p = nextPacket(t, x); p.Reason != datapath.ReasonNone; p = nextPacket(t, x) {
+		if p.Reason != datapath.PassSplit { // the neighbour was not there yet
+			n.downlink(t, payload(10))
+		}
+	}
+	if p.Arrived.Device != n.N6.UPF.Device || p.Key != (datapath.Key{IPv4: number(n.ue)}) {
+		t.Errorf("after: %+v", p)
 	}
 }

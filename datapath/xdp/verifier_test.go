@@ -32,9 +32,10 @@ var (
 // writes the record anew.
 func TestVerifier(t *testing.T) {
 	got := map[string]complexity{}
-	for _, load := range []func() (*ebpf.CollectionSpec, error){loadUpf, loadTraced, loadSkb} {
-		verify(t, load, got)
-	}
+	verify(t, loadUpf, "", got)
+	verify(t, loadTraced, "", got)
+	verify(t, loadSkb, "", got)
+	verify(t, loadTracedSkb, "_tc", got) // whose programs are named as those of XDP are
 	record := map[string]map[string]complexity{}
 	if b, err := os.ReadFile(complexityFile); err == nil {
 		if err := json.Unmarshal(b, &record); err != nil {
@@ -57,8 +58,8 @@ func TestVerifier(t *testing.T) {
 	}
 }
 
-// verify loads the programs and notes what they cost.
-func verify(t *testing.T, load func() (*ebpf.CollectionSpec, error), got map[string]complexity) {
+// verify loads the programs and notes what they cost, under their names and a suffix.
+func verify(t *testing.T, load func() (*ebpf.CollectionSpec, error), suffix string, got map[string]complexity) {
 	t.Helper()
 	spec, err := load()
 	if err != nil {
@@ -80,7 +81,7 @@ func verify(t *testing.T, load func() (*ebpf.CollectionSpec, error), got map[str
 	}
 	defer coll.Close()
 	for name, prog := range coll.Programs {
-		got[name] = parseComplexity(t, prog.VerifierLog)
+		got[name+suffix] = parseComplexity(t, prog.VerifierLog)
 	}
 }
 
