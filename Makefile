@@ -14,9 +14,10 @@ FUZZTIME ?= 3s
 SOAK ?= 10m
 OUT ?= out
 
-# The layers of tests, by package; every package is in one of them.
+# The layers of tests, by package; every package is in one of them. Those of the kernel and
+# of namespaces drive real devices: one package at a time.
 KERNEL := ^plumbline/(datapath|doctor|lab/(generator|meter))(/|$$)
-NAMESPACE := ^plumbline/(cmd|gnb|lab|probe|upf)(/|$$)
+NAMESPACE := ^plumbline/(cmd|gnb|lab|nfapi/conformance|probe|upf)(/|$$)
 packages = $$(go list ./... | grep -E '$(1)' | grep -vE '$(2)')
 
 help: ## this text
@@ -51,10 +52,10 @@ unit: setup ## tests that need no root, with the race detector; golden vectors, 
 	CGO_ENABLED=1 $(GO_TEST) -race $(call packages,.,$(KERNEL)|$(NAMESPACE))
 
 kernel: setup ## eBPF programs under BPF_PROG_RUN, and conformance of every datapath to the model
-	$(GO_TEST) -count=1 -p 1 -exec '$(SUDO)' $(call packages,$(KERNEL),^$$)
+	$(GO_TEST) -count=1 -p 1 -timeout 30m -exec '$(SUDO)' $(call packages,$(KERNEL),^$$)
 
 namespace: setup ## end to end over veth pairs in namespaces, and scripts of each command
-	$(GO_TEST) -count=1 -p 1 -exec '$(SUDO)' $(call packages,$(NAMESPACE),$(KERNEL))
+	$(GO_TEST) -count=1 -p 1 -timeout 30m -exec '$(SUDO)' $(call packages,$(NAMESPACE),$(KERNEL))
 
 fuzz: setup ## every fuzz target for FUZZTIME (3s; any Go duration)
 	@EXEC='$(SUDO)' scripts/fuzz '$(FUZZTIME)'

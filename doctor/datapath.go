@@ -158,7 +158,7 @@ func (f *facts) programs(err error) (why, advice string) {
 	}
 	for _, d := range f.devices {
 		if !d.ethernet {
-			return d.name + " is no Ethernet device", "another device, or datapath tun"
+			return d.name + " is no Ethernet device", "another device, or datapath tun or tap"
 		}
 	}
 	return "", ""

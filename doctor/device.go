@@ -162,10 +162,13 @@ func (d *device) xdpSupport() (found, advice string) {
 
 // genericAdvice is for a device in use: one that is down is nobody's N3 or N6.
 func (d *device) genericAdvice() string {
-	if !d.up {
+	switch {
+	case !d.up:
 		return ""
+	case !d.ethernet:
+		return "no Ethernet device: take datapath tun or tap"
 	}
-	return "the UPF runs in generic mode here, which is slower"
+	return "datapath xdp runs in generic mode here, which is slower; auto takes tc"
 }
 
 // tryAttach attaches a passing program for a moment, in native mode, then in

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -15,6 +16,10 @@ func TestExamine(t *testing.T) {
 	var report *Report
 	before := deviceNames(t)
 	err := inScratchNamespace(func() error {
+		// A new namespace forwards as the machine does: on, where containers run.
+		if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0"), 0); err != nil {
+			return err
+		}
 		report = Examine(Options{Attach: []string{"a", "nosuch"}})
 		return nil
 	})

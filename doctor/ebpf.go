@@ -58,12 +58,12 @@ var ebpfFeatureTable = []feature{
 	},
 	{"live frames", "the generator of the laboratory: BPF_PROG_RUN with BPF_F_TEST_XDP_LIVE_FRAMES", version{5, 18}, false, tryLiveFrames},
 	{
-		"AF_XDP socket maps", "AF_XDP senders",
+		"AF_XDP socket maps", "the afxdp datapath, AF_XDP senders of plumb lab",
 		version{4, 18},
 		false,
 		func() error { return features.HaveMapType(ebpf.XSKMap) },
 	},
-	{"fentry", "nothing yet; hardened kernels refuse it", version{5, 5}, false, tryFentry},
+	{"BTF tracepoints", "plumb probe --parts, and the xdp datapath with xdp.spread", version{5, 5}, false, tryTracepoint},
 }
 
 // ebpfFeatures tries each feature with programs and maps that are attached to
@@ -126,14 +126,13 @@ func tryLiveFrames() error {
 	return err
 }
 
-// tryFentry attaches to the function that the kernel has for such tests, and
-// which nothing else calls.
-func tryFentry() error {
+// tryTracepoint attaches to what happens only where XDP hands packets to other CPUs.
+func tryTracepoint() error {
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
 		Name:         "plumb_doctor",
 		Type:         ebpf.Tracing,
-		AttachType:   ebpf.AttachTraceFEntry,
-		AttachTo:     "bpf_fentry_test1",
+		AttachType:   ebpf.AttachTraceRawTp,
+		AttachTo:     "xdp_cpumap_enqueue",
 		License:      "GPL",
 		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
 	})

@@ -15,7 +15,6 @@ func kernel() []Check {
 		jit(readFile("/proc/sys/net/core/bpf_jit_enable")),
 		mounted(readFile("/proc/self/mountinfo"), "bpf", "/sys/fs/bpf", "pinned maps and links, which outlive the process"),
 		mounted(readFile("/proc/self/mountinfo"), "tracefs", "/sys/kernel/tracing", "tracing of eBPF programs while one debugs them"),
-		kprobes("/sys/bus/event_source/devices/kprobe"),
 	}
 }
 
@@ -71,15 +70,5 @@ func mounted(mountinfo, fstype, usual, neededFor string) Check {
 	}
 	c.Status, c.Found = Warn, "no"
 	c.Advice = fmt.Sprintf("mount -t %s %s %s", fstype, fstype, usual)
-	return c
-}
-
-func kprobes(eventSource string) Check {
-	c := Check{Area: AreaKernel, Name: "kprobes", NeededFor: "nothing of Plumbline; bpftrace and its like beside it"}
-	if _, err := os.Stat(eventSource); err != nil {
-		c.Status, c.Found, c.Advice = Warn, "no", "a kernel with CONFIG_KPROBE_EVENTS"
-		return c
-	}
-	c.Status, c.Found = OK, "there"
 	return c
 }

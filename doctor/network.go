@@ -17,8 +17,8 @@ var networkFeatureTable = []feature{
 	{"namespaces and veth", "plumb bench, and all tests of paths", version{3, 0}, false, func() error { return nil }},
 	{"native XDP on veth", "plumb bench at full speed", version{4, 19}, false, func() error { return attachTo("a", link.XDPDriverMode) }},
 	{"generic XDP", "devices whose driver has no XDP", version{4, 12}, false, func() error { return attachTo("a", link.XDPGenericMode) }},
-	{"tcx", "the tc datapath", version{6, 6}, false, tryTCX},
-	{"AF_XDP", "the afxdp datapath, AF_XDP senders", version{4, 18}, false, func() error { return trySocket(unix.AF_XDP, unix.SOCK_RAW, 0) }},
+	{"tcx", "the tc datapath; without it clsact is taken", version{6, 6}, false, tryTCX},
+	{"AF_XDP", "the afxdp datapath, AF_XDP senders of plumb lab", version{4, 18}, false, func() error { return trySocket(unix.AF_XDP, unix.SOCK_RAW, 0) }},
 	{"TUN", "the tun and tap datapaths, plumb gnb", version{2, 4}, false, func() error { return tryTUN(0, 0) }},
 	{
 		"TUN TCP offload", "plumb gnb: super-packets cross in one call",
@@ -38,7 +38,7 @@ var networkFeatureTable = []feature{
 	},
 	{"IPv6", "IPv6 user packets of plumb gnb", version{2, 2}, false, func() error { return trySocket(unix.AF_INET6, unix.SOCK_DGRAM, 0) }},
 	{"VLAN devices", "N3 or N6 on a VLAN", version{2, 4}, false, tryVLAN},
-	{"SCTP", "nothing yet", version{2, 6}, false, func() error { return trySocket(unix.AF_INET, unix.SOCK_SEQPACKET, unix.IPPROTO_SCTP) }},
+	{"SCTP", "nFAPI P5 over the kernel's SCTP; plumb nfapi has one of its own", version{2, 6}, false, func() error { return trySocket(unix.AF_INET, unix.SOCK_SEQPACKET, unix.IPPROTO_SCTP) }},
 	{"netem", "links with delay and loss beside the laboratory's own", version{2, 6}, false, tryNetem},
 }
 

@@ -54,53 +54,74 @@ func TestDevice(t *testing.T) {
 	}{
 		{
 			"a network card",
-			device{name: "eth1", driver: "mlx5_core", mtu: 1500, queues: 8, up: true, announced: true, features: all},
+			device{ethernet: true, name: "eth1", driver: "mlx5_core", mtu: 1500, queues: 8, up: true, announced: true, features: all},
 			OK, "mlx5_core, MTU 1500, 8 rx queue(s), native XDP (redirect, redirect target)",
 		},
 		{
 			"no native XDP",
-			device{name: "eth1", driver: "e1000", mtu: 1500, queues: 1, up: true, announced: true},
+			device{ethernet: true, name: "eth1", driver: "e1000", mtu: 1500, queues: 1, up: true, announced: true},
 			Warn, "e1000, MTU 1500, 1 rx queue(s), no native XDP",
 		},
 		{
 			"down, and so of no interest",
-			device{name: "ifb0", driver: "ifb", mtu: 1500, queues: 1, announced: true},
+			device{ethernet: true, name: "ifb0", driver: "ifb", mtu: 1500, queues: 1, announced: true},
 			OK, "ifb, MTU 1500, 1 rx queue(s), down, no native XDP",
 		},
 		{
+			"no Ethernet",
+			device{name: "wg0", driver: "wireguard", mtu: 1420, queues: 1, up: true, announced: true},
+			Warn, "wireguard, MTU 1420, 1 rx queue(s), no native XDP",
+		},
+		{
 			"no redirect",
-			device{name: "eth1", driver: "x", mtu: 1500, queues: 1, up: true, announced: true, features: netdev.Basic},
+			device{ethernet: true, name: "eth1", driver: "x", mtu: 1500, queues: 1, up: true, announced: true, features: netdev.Basic},
 			Warn, "x, MTU 1500, 1 rx queue(s), native XDP without redirect",
 		},
 		{
 			"before Linux 6.3",
-			device{name: "eth1", driver: "ixgbe", mtu: 1500, queues: 4, up: true},
+			device{ethernet: true, name: "eth1", driver: "ixgbe", mtu: 1500, queues: 4, up: true},
 			Warn, "ixgbe, MTU 1500, 4 rx queue(s), XDP support not announced by this kernel",
 		},
 		{
 			"veth without GRO",
-			device{name: "v0", driver: "veth", mtu: 1500, queues: 1, up: true, announced: true, features: all},
+			device{ethernet: true, name: "v0", driver: "veth", mtu: 1500, queues: 1, up: true, announced: true, features: all},
 			Warn, "veth, MTU 1500, 1 rx queue(s), native XDP (redirect, redirect target), GRO off",
 		},
 		{
 			"veth with GRO, down",
-			device{name: "v0", driver: "veth", mtu: 9000, queues: 1, announced: true, features: all, gro: true},
+			device{ethernet: true, name: "v0", driver: "veth", mtu: 9000, queues: 1, announced: true, features: all, gro: true},
 			OK, "veth, MTU 9000, 1 rx queue(s), down, native XDP (redirect, redirect target)",
 		},
 		{
 			"taken",
 			device{
-				name: "eth1", driver: "ice", mtu: 1500, queues: 2, up: true, announced: true, features: all,
+				ethernet: true, name: "eth1", driver: "ice", mtu: 1500, queues: 2, up: true, announced: true, features: all,
 				xdp: netlink.LinkXdp{Attached: true, ProgId: 41},
 			},
 			Warn, "ice, MTU 1500, 2 rx queue(s), native XDP (redirect, redirect target), XDP program 41 attached",
 		},
 		{
 			"LRO",
-			device{name: "eth1", driver: "ice", mtu: 1500, queues: 2, up: true, announced: true, features: all, lro: true},
+			device{ethernet: true, name: "eth1", driver: "ice", mtu: 1500, queues: 2, up: true, announced: true, features: all, lro: true},
 			Warn, "ice, MTU 1500, 2 rx queue(s), native XDP (redirect, redirect target), LRO on",
 		},
 	} {
 		expect(t, tc.name, tc.in.check(false), tc.status, tc.found)
+	}
+}
+
+// TestDeviceWithoutNativeXDP: what to do depends on whether there are Ethernet headers.
+func TestDeviceWithoutNativeXDP(t *testing.T) {
+	for _, tc := range []struct {
+		in     device
+		advice string
+	}{
+		{device{name: "eth1", ethernet: true, up: true, announced: true}, "datapath xdp runs in generic mode here, which is slower; auto takes tc"},
+		{device{name: "wg0", up: true, announced: true}, "no Ethernet device: take datapath tun or tap"},
+		{device{name: "wg0", announced: true}, ""},
+	} {
+		if got := tc.in.check(false).Advice; got != tc.advice {
+			t.Errorf("%+v: got advice %q, want %q", tc.in, got, tc.advice)
+		}
 	}
 }

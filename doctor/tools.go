@@ -9,11 +9,11 @@ import (
 func tools() []Check {
 	var checks []Check
 	for _, t := range []struct{ command, pkg, neededFor string }{
-		{"iperf3", "iperf3", "throughput of unmodified programs over plumb gnb; plumb slices"},
+		{"iperf3", "iperf3", "throughput of unmodified programs over plumb gnb; plumb slices, plumb nfapi demo"},
 		{"sipp", "sip-tester", "telephone calls of plumb slices"},
 		{"nginx", "nginx", "downloads of plumb slices"},
 		{"curl", "curl", "downloads of plumb slices"},
-		{"ping", "iputils-ping", "reachability of unmodified programs over plumb gnb"},
+		{"ping", "iputils-ping", "reachability of unmodified programs over plumb gnb; plumb nfapi demo"},
 		{"ip", "iproute2", "looking into namespaces by hand"},
 		{"bpftool", "bpftool", "looking at loaded programs by hand"},
 		{"clang-19", "clang-19", "building the eBPF objects anew (make generate)"},

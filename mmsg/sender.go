@@ -120,6 +120,16 @@ func (s *Sender) Add(bufs [][]byte) {
 	}
 }
 
+// Control gives the message that Add has made last control messages in place of its
+// own, as they stand in cmsg(3). b must stay as it is until Flush has returned.
+//
+// Preconditions: the message is of one buffer.
+func (s *Sender) Control(b []byte) {
+	m := &s.headers[s.count-1].msg
+	m.Control = &b[0]
+	m.SetControllen(len(b))
+}
+
 // AddTo adds a datagram to an IPv4 address, or through an IPv6 socket to an
 // IPv6 one. Datagrams of one size that follow each other to one address go
 // through the kernel together, as far as the device can cut them. b must stay

@@ -93,7 +93,7 @@ buffer: {packets: 10, octets: 200000, total_packets: 1000, total_octets: 1000000
 meter_burst: 20ms
 datapath: model
 xdp: {mode: generic, pin: /sys/fs/bpf/upf, spread: [2, 3]}
-tun: {device: ue, mtu: 9000, workers: 3, addresses: [10.45.0.1/16], routes: [10.46.0.0/16]}
+tun: {device: ue, mtu: 9000, workers: 3, ring: true, addresses: [10.45.0.1/16], routes: [10.46.0.0/16]}
 sessions: {max: 1000000}
 pools:
   - {name: internet, prefixes: [10.45.0.0/16, "2001:db8:45::/48"]}
@@ -160,7 +160,7 @@ log: {level: debug, format: json}
 		XDP:        XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf", Spread: []int{2, 3}},
 		AFXDP:      AFXDP{Mode: "adaptive", Frames: 16384, ZeroCopy: true},
 		TUN: TUN{
-			Device: "ue", MTU: 9000, Workers: 3, Addresses: []netip.Prefix{netip.MustParsePrefix("10.45.0.1/16")},
+			Device: "ue", MTU: 9000, Workers: 3, Ring: true, Addresses: []netip.Prefix{netip.MustParsePrefix("10.45.0.1/16")},
 			Routes: []netip.Prefix{netip.MustParsePrefix("10.46.0.0/16")},
 		},
 		Sessions: Sessions{Max: 1000000},

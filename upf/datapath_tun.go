@@ -22,6 +22,9 @@ type TUN struct {
 	// Workers is how many goroutines share what comes from N3, and from each data
 	// network; 0: as many as there are CPUs.
 	Workers int `yaml:"workers" json:"workers"`
+	// Ring has what comes from a data network's device come by memory that the kernel
+	// shares. The device counts it as dropped.
+	Ring bool `yaml:"ring" json:"ring"`
 	// Addresses are those of the first data network's device; none are needed.
 	Addresses []netip.Prefix `yaml:"addresses" json:"addresses"`
 	// Routes are led to that device beside the pools: UE addresses that CP functions
@@ -34,7 +37,7 @@ func openTUN(o opening) (datapath.Driver, error) {
 	c := o.Config
 	cfg := tun.Config{
 		TAP: c.Datapath == DatapathTAP, Endpoints: endpoints(c), N6: dataNetworks(c), MaxSessions: c.Sessions.Max,
-		Prefix: c.TUN.Device, MTU: c.TUN.MTU, Workers: c.TUN.Workers, Addresses: c.TUN.Addresses, Pools: c.TUN.Routes,
+		Prefix: c.TUN.Device, MTU: c.TUN.MTU, Workers: c.TUN.Workers, Ring: c.TUN.Ring, Addresses: c.TUN.Addresses, Pools: c.TUN.Routes,
 		EchoInterval: time.Duration(c.N3.EchoInterval), Buffer: c.Buffer.limits(), Advertise: c.RouterAdvertisement.advertise(),
 		MeterBurst: time.Duration(c.MeterBurst), Log: o.log, Paused: o.paused,
 	}

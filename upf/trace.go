@@ -133,7 +133,7 @@ type TracePacket struct {
 	At        time.Time   `json:"at"`
 	TookNs    int64       `json:"took_ns,omitempty"` // in the program; 0: not known
 	CPU       int         `json:"cpu"`               // -1: not known
-	Place     string      `json:"place"`             // "program", or "slow path" behind it
+	Place     string      `json:"place"`             // "program": where it came; or "slow path" behind it
 	Direction string      `json:"direction,omitempty"`
 	Verdict   string      `json:"verdict"`          // forwarded, handed on, dropped, buffered or answered
 	Reason    string      `json:"reason,omitempty"` // label; not with forwarded and answered

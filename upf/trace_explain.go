@@ -118,6 +118,8 @@ func (x *explainer) session(p *datapath.TracePacket) *Session {
 	}
 	var s *session.Session
 	switch k := p.Key; {
+	case p.SEID != 0:
+		s = x.api.sessions.Get(p.SEID)
 	case k.TEID != 0:
 		s = x.api.sessions.ByTEID(k.TEID)
 	case k.IPv4 != 0:

@@ -3,6 +3,7 @@ package upf
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -86,10 +87,31 @@ func (x *traced) end(t *testing.T, b *bed) {
 	b.untilFree(t)
 }
 
-// TestTrace pings through a UPF and has packets dropped for several reasons: each
-// is shown with the rules that it met.
+// TestTrace pings through a UPF with each datapath and has packets dropped for several
+// reasons: each is shown with the rules that it met.
 func TestTrace(t *testing.T) {
+	for _, datapath := range []string{DatapathXDP, DatapathTC, DatapathAFXDP, DatapathTUN, DatapathTAP} {
+		t.Run(datapath, func(t *testing.T) { testTrace(t, datapath) })
+	}
+}
+
+// shown is how a datapath shows frames.
+type shown struct {
+	n3, n6   string // its devices
+	ethernet int    // octets of Ethernet header
+	hop      bool   // and next hops
+}
+
+func testTrace(t *testing.T, datapath string) {
 	b := newNamedBed(t, "plt-trace")
+	b.config.Datapath = datapath
+	at := shown{n3: b.N3.UPF.Device, n6: b.N6.UPF.Device}
+	switch datapath {
+	case DatapathXDP, DatapathTC:
+		at.ethernet, at.hop = 14, true
+	case DatapathTUN, DatapathTAP:
+		at.n6 = b.config.TUN.Device + "0"
+	}
 	b.start(t)
 	b.smf = newSMF(t, b.Topology)
 	b.smf.associate(t)
@@ -102,24 +124,28 @@ func TestTrace(t *testing.T) {
 	pingOnce(t, ue.Namespace, "10.6.0.2", "56") // neighbours are known from then on
 	x := startTrace(t, b.api, &TraceQuery{SEID: s.seid, Snap: 2000})
 	pingOnce(t, ue.Namespace, "10.6.0.2", "100")
+	way := ""
+	if at.hop {
+		way = " by way of 10.6.0.2"
+	}
 	t.Run("uplink", func(t *testing.T) {
 		checkPacket(t, x.find(t, forwarded("uplink")), s, 1, "icmp 10.64.0.1 > 10.6.0.2", []string{
-			"parse: G-PDU 10.3.0.2 > 10.3.0.1, TEID " + s.teid.String() + ", QFI 9 on " + b.N3.UPF.Device + ", user packet of 128 octets",
+			"parse: G-PDU 10.3.0.2 > 10.3.0.1, TEID " + s.teid.String() + ", QFI 9 on " + at.n3 + ", user packet of 128 octets",
 			"detect: PDR 1 by F-TEID " + s.teid.String() + ", precedence 100, session " + s.seid.String(),
 			"forward: FAR 1 FORW to Core",
 			"enforce: QER 1 gate open, QFI 9",
 			"measure: 128 octets",
-			"emit: 142 octets on " + b.N6.UPF.Device + " by way of 10.6.0.2",
+			fmt.Sprintf("emit: %d octets on %s%s", 128+at.ethernet, at.n6, way),
 		})
 	})
 	t.Run("downlink", func(t *testing.T) {
 		checkPacket(t, x.find(t, forwarded("downlink")), s, 2, "icmp 10.6.0.2 > 10.64.0.1", []string{
-			"parse: 142 octets on " + b.N6.UPF.Device,
+			fmt.Sprintf("parse: %d octets on %s", 128+at.ethernet, at.n6),
 			"detect: PDR 2 by UE address 10.64.0.1, precedence 100, session " + s.seid.String(),
 			"forward: FAR 2 FORW to Access, GTP-U 0x00001234 at 10.3.0.2",
 			"enforce: QER 1 gate open, QFI 9",
 			"measure: 128 octets",
-			"emit: 186 octets on " + b.N3.UPF.Device + " to 10.3.0.2, TEID 0x00001234, QFI 9",
+			fmt.Sprintf("emit: %d octets on %s to 10.3.0.2, TEID 0x00001234, QFI 9", 172+at.ethernet, at.n3),
 		})
 	})
 	x.end(t, b)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/netip"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"plumbline/lab/generator"
 	"plumbline/lab/meter"
 	"plumbline/lab/n4load"
+	"plumbline/lab/scratch/bpffs"
 	"plumbline/lab/topology"
 	"plumbline/pfcp"
 	"plumbline/upf"
@@ -166,11 +166,9 @@ func newTrafficBed(t testing.TB, name string) *trafficBed {
 	return b
 }
 
-// pin returns a directory of bpffs that is removed at the end.
+// pin returns a directory of a bpffs that goes at the end.
 func (b *trafficBed) pin() string {
-	dir := filepath.Join("/sys/fs/bpf", fmt.Sprintf("plt-%d-%d", os.Getpid(), time.Now().UnixNano()))
-	b.t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
+	return filepath.Join(bpffs.New(b.t), "pin")
 }
 
 // upfConfig is a configuration of everything in one.

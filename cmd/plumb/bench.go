@@ -16,26 +16,25 @@ import (
 	"plumbline/lab/method"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
-	"plumbline/upf"
 )
 
 type benchCommand struct {
-	Datapath  []string       `default:"xdp" placeholder:"NAME,..." help:"Datapath of the UPF: xdp, tc, afxdp, tun or tap. Several, or all: each has its turn in one run, and one table compares them. Default: xdp."`
+	Datapath  []string       `default:"xdp" placeholder:"NAME" help:"Datapath of the UPF: xdp, tc, afxdp, tun or tap. Several, or all: each has its turn in one run, and one table compares them. Default: xdp."`
 	XDPMode   string         `name:"xdp-mode" default:"auto" enum:"auto,native,generic" help:"How XDP attaches: ${enum}."`
 	Direction string         `default:"both" enum:"uplink,downlink,both" help:"Uplink is N3 to N6: ${enum}."`
-	Sessions  []int          `placeholder:"N,..." help:"PFCP sessions; several numbers are measured one after the other. Default: 1; of several datapaths 1 and 100000."`
+	Sessions  []int          `placeholder:"N" help:"PFCP sessions; several numbers are measured one after the other. Default: 1; of several datapaths 1 and 100000."`
 	Access    string         `default:"uniform" enum:"same,uniform,zipf" help:"Which session each frame belongs to: ${enum}."`
 	Payload   []string       `placeholder:"OCTETS" help:"UDP payload of the user packets. Default: 1400. Of several datapaths any number of them, and imix: 64, 512, 1400 and imix."`
 	Rate      frameRate      `default:"max" placeholder:"RATE" help:"Frames per second, such as 900kpps, 1.5Mpps or max. Default: max."`
 	Duration  *time.Duration `placeholder:"TIME" help:"Of each trial. Default: 5s; of several datapaths 1s."`
 	Repeat    *int           `placeholder:"N" help:"Trials of each kind, bed and UPF in turn. Default: 3."`
 	Threaded  bool           `help:"Let the UPF's devices receive in threads of their own (threaded NAPI), so that it can be overloaded."`
-	Spread    []int          `placeholder:"CPU,..." help:"Let the UPF spread packets over these CPUs (xdp.spread). The generator has the highest one. Default: none."`
+	Spread    []int          `placeholder:"CPU" help:"Let the UPF spread packets over these CPUs (xdp.spread). The generator has the highest one. Default: none."`
 	PDRs      int            `name:"pdrs" default:"1" placeholder:"N" help:"PDRs of a session in each direction; frames match the last one, all others have an SDF filter. Default: 1."`
 	MBR       uint64         `name:"mbr" placeholder:"KBPS" help:"MBR of the QER, in both directions. Default: none."`
 	URR       bool           `name:"urr" help:"A URR with a volume threshold for all PDRs."`
-	Load      []int          `placeholder:"PERCENT,..." help:"Latency of several datapaths at these parts of the throughput of each; 0 is idle. Default: 0, 10, 50 and 90."`
-	Loss      float64        `default:"0.1" placeholder:"PERCENT" help:"Throughput of several datapaths: the highest rate that loses no more. Default: 0.1."`
+	Load      []int          `placeholder:"PERCENT" help:"Latency of several datapaths at these parts of the throughput of each; 0 is idle. Default: 0, 10, 50 and 90."`
+	Loss      *float64       `placeholder:"PERCENT" help:"Throughput of several datapaths: the highest rate that loses no more. Default: 0.1."`
 	TCP       *time.Duration `name:"tcp" placeholder:"TIME" help:"Of each TCP trial of several datapaths (iperf3), in whole seconds; 0s: none. Default: 5s."`
 	Checksum  bool           `name:"outer-checksum" help:"Uplink frames have an outer UDP checksum. Default: none, as most gNBs."`
 	Quick     bool           `help:"Compare several datapaths in minutes: fewer payloads and loads, short trials, once each."`
@@ -69,6 +68,9 @@ Examples:
 func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if datapaths, several := c.several(); several {
 		return c.runCompare(ctx, stdout, datapaths)
+	}
+	if err := c.checkOne(); err != nil {
+		return err
 	}
 	c.fillIn([]int{1}, []string{"1400"}, 5*time.Second, 3)
 	config, err := c.config()
@@ -114,12 +116,6 @@ func (c *benchCommand) fillIn(sessions []int, payload []string, duration time.Du
 
 // config turns the flags into what package bench takes.
 func (c *benchCommand) config() (bench.Config, error) {
-	switch {
-	case c.SVG != "" || c.Quick || c.Load != nil || c.TCP != nil:
-		return bench.Config{}, usageError{errors.New("--svg, --quick, --load and --tcp are for several datapaths")}
-	case len(c.Spread) > 0 && c.Datapath[0] != upf.DatapathXDP:
-		return bench.Config{}, usageError{fmt.Errorf("--spread: datapath %s does not spread packets; xdp does", c.Datapath[0])}
-	}
 	config, err := c.common()
 	if err != nil {
 		return config, err

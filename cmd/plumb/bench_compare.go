@@ -55,12 +55,12 @@ func (c *benchCommand) runCompare(ctx context.Context, stdout io.Writer, datapat
 
 // compareConfig turns the flags into what package bench takes.
 func (c *benchCommand) compareConfig(datapaths []string) (config bench.CompareConfig, err error) {
-	if c.Rate != 0 || c.Threaded || len(c.Spread) > 0 || c.N4 {
-		return config, usageError{errors.New("--rate, --threaded, --spread and --n4 are for one datapath")}
+	if err := c.checkSeveral(); err != nil {
+		return config, err
 	}
 	c.Datapath = datapaths
 	payloads, duration, repeats := []string{"64", "512", "1400", report.PayloadIMIX}, time.Second, 3
-	loads, tcp := []int{0, 10, 50, 90}, 5*time.Second
+	loads, tcp, loss := []int{0, 10, 50, 90}, 5*time.Second, 0.1
 	if c.Quick {
 		payloads, duration, repeats = []string{"64", "1400"}, 300*time.Millisecond, 1
 		loads, tcp = []int{0, 50}, 2*time.Second
@@ -72,6 +72,9 @@ func (c *benchCommand) compareConfig(datapaths []string) (config bench.CompareCo
 	if c.TCP != nil {
 		tcp = *c.TCP
 	}
+	if c.Loss != nil {
+		loss = *c.Loss
+	}
 	common, err := c.common()
 	if err != nil {
 		return config, err
@@ -82,7 +85,7 @@ func (c *benchCommand) compareConfig(datapaths []string) (config bench.CompareCo
 		}
 	}
 	config = bench.CompareConfig{
-		Config: common, Datapaths: datapaths, Payloads: c.Payload, Loads: loads, LossGoal: c.Loss / 100, TCP: tcp,
+		Config: common, Datapaths: datapaths, Payloads: c.Payload, Loads: loads, LossGoal: loss / 100, TCP: tcp,
 	}
 	if err := config.Validate(); err != nil {
 		return config, usageError{err}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +36,23 @@ func TestExitCode(t *testing.T) {
 		if got := exitCode(tc.err); got != tc.want {
 			t.Errorf("%s: exitCode(%v): got %d, want %d", tc.name, tc.err, got, tc.want)
 		}
+	}
+}
+
+// TestEndSignals: a terminal that is closed ends a command in order, not under nohup.
+func TestEndSignals(t *testing.T) {
+	ignored, c := signal.Ignored(unix.SIGHUP), make(chan os.Signal, 1)
+	signal.Notify(c, unix.SIGHUP) // from here on it is not ignored
+	if got := endSignals(); !slices.Contains(got, os.Signal(unix.SIGHUP)) {
+		t.Errorf("got %v, want SIGHUP among them", got)
+	}
+	signal.Ignore(unix.SIGHUP)
+	if got := endSignals(); slices.Contains(got, os.Signal(unix.SIGHUP)) {
+		t.Errorf("ignored: got %v", got)
+	}
+	if !ignored {
+		signal.Notify(c, unix.SIGHUP)
+		signal.Stop(c)
 	}
 }
 

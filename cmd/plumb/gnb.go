@@ -41,11 +41,8 @@ func (c *gnbCommand) Run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return gnbUsage(err)
 	}
-	if c.Duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Duration)
-		defer cancel()
-	}
+	ctx, cancel := within(ctx, c.Duration)
+	defer cancel()
 	if c.N4.IsValid() {
 		s, err := establish(ctx, c.N4, c.SMF, &config)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"plumbline/lab/generator"
 	"plumbline/lab/method"
 	"plumbline/lab/system"
 )
@@ -99,6 +100,15 @@ func (l *lossRatio) UnmarshalText(text []byte) error {
 	}
 	*l = lossRatio(ratio)
 	return nil
+}
+
+// labSender is a sender, as flags say it.
+type labSender struct{ generator.Sender }
+
+// UnmarshalText takes live, afxdp or packet.
+func (s *labSender) UnmarshalText(text []byte) (err error) {
+	s.Sender, err = generator.ParseSender(string(text))
+	return err
 }
 
 // labLoad is a load, as flags say it.

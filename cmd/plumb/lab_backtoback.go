@@ -25,6 +25,11 @@ const (
 	maxBurstStep  = 1 << 20
 )
 
+var backToBackDefaults = labDefaults{
+	sessions: []int{1}, frames: []string{"512"}, duration: 2 * time.Second, repeat: 3,
+	quickDuration: 300 * time.Millisecond, quickRepeat: 1,
+}
+
 // Help is shown by plumb lab backtoback --help.
 func (labBackToBackCommand) Help() string {
 	return `Looks for the longest burst of frames, sent as fast as possible to a UPF at rest, of which none is lost (RFC 9004), and says how long its buffers hold frames: as if nothing had left them meanwhile, and corrected by the throughput, which is searched first. --duration is the longest burst that is tried, at the highest rate.
@@ -32,6 +37,8 @@ func (labBackToBackCommand) Help() string {
 A UPF that slows the sender, as XDP and TC programs do, has no such limit: the longest burst is then the longest that was tried, with a note.
 
 It builds a test bed of network namespaces for each system and needs root.
+
+` + backToBackDefaults.help() + `
 
 Examples:
 
@@ -42,11 +49,10 @@ Examples:
 
 // Run measures, prints the table and writes the files.
 func (c *labBackToBackCommand) Run(ctx context.Context, stdout io.Writer) error {
-	d := labDefaults{sessions: []int{1}, frames: []string{"512"}, duration: 2 * time.Second, repeat: 3}
 	if c.Quick {
-		d.duration, d.repeat, c.Tests = 300*time.Millisecond, 1, min(c.Tests, 2)
+		c.Tests = min(c.Tests, 2)
 	}
-	c.fillIn(d)
+	c.fillIn(backToBackDefaults)
 	if err := c.validate(); err != nil {
 		return err
 	}

@@ -12,8 +12,13 @@ import (
 type labCampaignCommand struct {
 	labRun
 
-	Load []labLoad `default:"max,100" placeholder:"LOAD,..." help:"As much as possible (max), percent of each one's own throughput, which is searched first, rates such as 900kpps, or the rate, ramp and bursts of the traffic profile (profile). Default: max, 100."`
+	Load []labLoad `default:"max,100" placeholder:"LOAD" help:"As much as possible (max), percent of each one's own throughput, which is searched first, rates such as 900kpps, or the rate, ramp and bursts of the traffic profile (profile). Default: max, 100."`
 	Loss lossRatio `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
+}
+
+var campaignDefaults = labDefaults{
+	sessions: []int{1}, frames: []string{method.FramesOfCampaign}, duration: time.Minute, repeat: 1,
+	quickDuration: 2 * time.Second, quickRepeat: 1,
 }
 
 // Help is shown by plumb lab campaign --help.
@@ -21,6 +26,8 @@ func (labCampaignCommand) Help() string {
 	return `Sends frames of one length for a minute in each direction through each UPF, and says what was sent and received, what was lost and what it cost, as published comparisons of UPFs do; the figures of one of them stand beside, as the reference they are. Theirs were sent at rates chosen by hand; here each UPF is offered as much as possible, and what it carries without loss.
 
 It builds a test bed of network namespaces for each system and needs root.
+
+` + campaignDefaults.help() + `
 
 Examples:
 
@@ -32,11 +39,7 @@ Examples:
 
 // Run measures, prints the table and writes the files.
 func (c *labCampaignCommand) Run(ctx context.Context, stdout io.Writer) error {
-	d := labDefaults{sessions: []int{1}, frames: []string{method.FramesOfCampaign}, duration: time.Minute, repeat: 1}
-	if c.Quick {
-		d.duration = 2 * time.Second
-	}
-	c.fillIn(d)
+	c.fillIn(campaignDefaults)
 	if err := errors.Join(c.validate(), once("load", c.Load)); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ type labCompareCommand struct {
 	Files []string `arg:"" name:"file" help:"Results of the laboratory (plumbline.lab/1), two or more; each is compared with the first."`
 
 	Threshold float64  `default:"5" placeholder:"PERCENT" help:"What is worse by no more is no regression. Default: 5."`
-	Figures   []string `placeholder:"PATTERN,..." help:"Figures to compare, such as 'throughput*'. Default: all."`
+	Figures   []string `placeholder:"PATTERN" help:"Figures to compare, such as 'throughput*'. Default: all."`
 	Shares    bool     `help:"Compare rates as shares of what the bed carried in the same repeat: for runs on machines that are not equally fast."`
 	All       bool     `help:"Show all figures, not only those with a difference beyond the threshold."`
 	HTML      string   `name:"html" placeholder:"FILE" help:"Write the comparison as a page that loads nothing else."`

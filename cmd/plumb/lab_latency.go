@@ -3,18 +3,27 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
+	"plumbline/lab/generator"
 	"plumbline/lab/method"
 	"plumbline/lab/search"
+	"plumbline/lab/timestamp"
 )
 
 type labLatencyCommand struct {
 	labRun
 
-	Load []labLoad `default:"idle,10,50,90" placeholder:"LOAD,..." help:"idle (1000 frames per second), percent of each one's own throughput, rates such as 900kpps, or that of the traffic profile (profile). Default: idle, 10, 50, 90."`
-	Loss lossRatio `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
+	Load       []labLoad `default:"idle,10,50,90" placeholder:"LOAD" help:"idle (1000 frames per second), percent of each one's own throughput, rates such as 900kpps, or that of the traffic profile (profile). Default: idle, 10, 50, 90."`
+	Timestamps string    `default:"auto" enum:"auto,hardware,software,none" help:"What stamps frames beside the programs: the devices (hardware, of an external UPF), the kernel (software), nothing (none), or the devices if they can (auto): ${enum}. Frames are then sent by AF_PACKET."`
+	Loss       lossRatio `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
+}
+
+var latencyDefaults = labDefaults{
+	sessions: []int{20_000}, frames: []string{"512"}, duration: 5 * time.Second, repeat: 3,
+	quickDuration: 500 * time.Millisecond, quickRepeat: 1,
 }
 
 // Help is shown by plumb lab latency --help.
@@ -23,25 +32,28 @@ func (labLatencyCommand) Help() string {
 
 It builds a test bed of network namespaces for each system and needs root.
 
+` + latencyDefaults.help() + `
+
 Examples:
 
     plumb lab latency
     plumb lab latency --dut all --json r.json
     plumb lab latency --dut xdp,tc --load 100kpps,900kpps --sessions 1,20000
+    plumb lab latency --timestamps software --load 10kpps
     plumb lab latency --frames 64,128,256,512,1024,1280,1518 --load 50
 `
 }
 
 // Run measures, prints the table and writes the files.
 func (c *labLatencyCommand) Run(ctx context.Context, stdout io.Writer) error {
-	d := labDefaults{sessions: []int{20_000}, frames: []string{"512"}, duration: 5 * time.Second, repeat: 3}
-	if c.Quick {
-		d.duration, d.repeat = 500*time.Millisecond, 1
-	}
-	c.fillIn(d)
+	c.fillIn(latencyDefaults)
 	if err := errors.Join(c.validate(), once("load", c.Load)); err != nil {
 		return err
 	}
+	if c.Timestamps != method.AutoStamps && c.Timestamps != timestamp.None.String() && c.Sender != nil && c.Sender.Sender != generator.Packet {
+		return usageError{fmt.Errorf("--timestamps %s: frames of --sender %s have none, those of packet do", c.Timestamps, c.Sender.Sender)}
+	}
+	c.timeStamps = c.Timestamps
 	m := method.Latency{Loads: levels(c.Load), Duration: *c.Duration}
 	methods := append(searchFirst(m.Loads, c.Frames, c.Loss, *c.Duration), m)
 	return c.measure(ctx, stdout, m.Name(), method.LatencyReferences(), methods...)

@@ -12,11 +12,18 @@ type labLossCommand struct {
 	labRun
 }
 
+var lossDefaults = labDefaults{
+	sessions: []int{1}, frames: []string{"512"}, duration: 2 * time.Second, repeat: 3,
+	quickDuration: 300 * time.Millisecond, quickRepeat: 1,
+}
+
 // Help is shown by plumb lab loss --help.
 func (labLossCommand) Help() string {
 	return `Measures the frame loss rate from what the test bed carries down in steps of a tenth, until two loads in sequence lose nothing (RFC 2544, 26.3). What is slower than that goes on in finer steps. Frames that the sender could not send, because what follows slowed it down, count as lost.
 
 It builds a test bed of network namespaces for each system and needs root.
+
+` + lossDefaults.help() + `
 
 Examples:
 
@@ -27,11 +34,7 @@ Examples:
 
 // Run measures, prints the table and writes the files.
 func (c *labLossCommand) Run(ctx context.Context, stdout io.Writer) error {
-	d := labDefaults{sessions: []int{1}, frames: []string{"512"}, duration: 2 * time.Second, repeat: 3}
-	if c.Quick {
-		d.duration, d.repeat = 300*time.Millisecond, 1
-	}
-	c.fillIn(d)
+	c.fillIn(lossDefaults)
 	if err := c.validate(); err != nil {
 		return err
 	}

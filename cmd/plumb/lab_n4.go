@@ -30,7 +30,7 @@ type labN4Command struct {
 	P99Limit  float64       `name:"p99-most" placeholder:"N" help:"The highest rate that the search tries. Default: twice that of a closed loop."`
 	P99Time   time.Duration `name:"p99-time" placeholder:"TIME" help:"How long the search may take. Default: until it is done."`
 	Window    []int         `placeholder:"N" help:"Requests in flight in a closed loop, for the highest rate; several are done one after the other. Default, without --rate: 32."`
-	Operation n4Shares      `default:"1:8:1" placeholder:"OP" help:"establish, modify, delete, or shares of the three. Default: 1:8:1."`
+	Operation n4Operation   `default:"1:8:1" placeholder:"OP" help:"establish, modify, delete, or shares of the three; with --dut also idle-active: all sessions go idle, and come back one by one as downlink data comes, --rate of them per second. Default: 1:8:1."`
 	Arrival   n4Arrival     `default:"constant" placeholder:"HOW" help:"constant, poisson, or burst:N for N requests at once. Default: constant."`
 	Sessions  int           `default:"1000" placeholder:"N" help:"Sessions that are held when the load begins. Default: 1000."`
 	Duration  time.Duration `default:"10s" help:"Of each load, as far as it is measured."`
@@ -72,6 +72,7 @@ Examples:
     plumb lab n4 10.0.0.1 --rate 20000 --arrival burst:500 --local 10.0.0.2,10.0.0.3 --cps 8
     plumb lab n4 10.0.0.1 --ramp 1000:50000 --duration 60s
     plumb lab n4 --dut xdp,eupf,open5gs-tun --p99 5ms --operation 1:0:1 --repeat 3 --lab r.json
+    plumb lab n4 --dut xdp,free5gc --operation idle-active --rate 100,1000 --sessions 5000
 `
 }
 
@@ -154,13 +155,17 @@ func (c *labN4Command) one() error {
 		return usageError{fmt.Errorf("%s is there already: --dut, --external, --repeat and --resume are for those that are started, or known, by name", c.UPF)}
 	case c.UPF == "" && (len(c.Local) > 0 || c.Keep || c.JSON != "" || c.Hgrm != ""):
 		return usageError{errors.New("--local, --keep, --json and --hgrm are for the address of a UP function: with --dut write --lab FILE")}
+	case c.Operation.idle && c.UPF != "":
+		return usageError{errors.New("--operation idle-active sends downlink data: want --dut, that the other end of N6 is here")}
+	case c.Operation.idle && (c.Ramp != (n4Ramp{}) || c.P99 != 0 || len(c.Window) > 0):
+		return usageError{errors.New("--operation idle-active: want --rate or --steps: --ramp, --window and --p99 are for the other operations")}
 	}
 	return nil
 }
 
 // loads adds what the flags say to the campaign.
 func (c *labN4Command) loads(run *n4load.Campaign) {
-	load := n4load.Load{Shares: c.Operation, Arrival: c.Arrival.arrival, Burst: c.Arrival.burst,
+	load := n4load.Load{Shares: c.Operation.shares, Arrival: c.Arrival.arrival, Burst: c.Arrival.burst,
 		WarmUp: c.WarmUp, Duration: c.Duration, Seed: c.Seed}
 	for _, rate := range append(slices.Clone(c.Rate), c.Steps...) {
 		load.Rate = rate

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"plumbline/lab/host"
@@ -19,7 +20,7 @@ import (
 
 // labN4DUT is the flags of plumb lab n4 for UP functions that it starts, or knows by name.
 type labN4DUT struct {
-	DUT      []string           `name:"dut" placeholder:"NAME,..." help:"UP functions to start and load in turn, in place of an address: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all."`
+	DUT      []string           `name:"dut" placeholder:"NAME" help:"UP functions to start and load in turn, in place of an address: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all."`
 	External *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	Repeat   int                `placeholder:"N" help:"Turns of each of --dut. Default: 1."`
 	Resume   string             `placeholder:"FILE" type:"existingfile" help:"Go on with a result of --dut that was interrupted (--lab), with the same flags otherwise."`
@@ -34,6 +35,9 @@ func (d *labN4DUT) given() bool {
 func (c *labN4Command) takeTurns(ctx context.Context, stdout io.Writer) error {
 	config, err := c.config()
 	if err != nil {
+		return err
+	}
+	if err := needsRoot("lab n4 --dut"); err != nil {
 		return err
 	}
 	view := newLabView(os.Stderr, "lab n4", c.Plain)
@@ -68,17 +72,21 @@ func (c *labN4Command) config() (method.Config, error) {
 		Run: "plumb-lab", Kinds: kinds, External: c.External, NoBed: true, CPUs: cpus, MaxSessions: n4load.MaxHeld(c.Sessions),
 		Rules: map[string]system.Rules{rules.String(): rules},
 	}
-	m := method.N4{Operation: c.Operation.String(), Campaign: n4load.Campaign{
-		CPs: c.CPs, T1: c.T1, N1: c.N1, InFlight: c.InFlight, Threads: c.Threads, Options: n4load.Options{Spin: c.Spin},
-	}}
-	c.loads(&m.Campaign)
+	m, err := c.method()
+	if err != nil {
+		return method.Config{}, err
+	}
 	if c.Sessions < 1 || c.Sessions > labMaxSessions {
 		return method.Config{}, usageError{fmt.Errorf("--sessions %d: want 1 to %d", c.Sessions, labMaxSessions)}
+	}
+	duration, warmUp := c.Duration, c.WarmUp
+	if idle, is := m.(method.N4Idle); is {
+		duration, warmUp = idle.Calls(c.Sessions), 0
 	}
 	info, _ := debug.ReadBuildInfo()
 	version, commit := builtFrom(info, commit)
 	config := method.Config{
-		Methods: []method.Method{m}, Repeats: max(c.Repeat, 1), Duration: c.Duration, WarmUp: c.WarmUp, File: c.Lab,
+		Methods: []method.Method{m}, Repeats: max(c.Repeat, 1), Duration: duration, WarmUp: warmUp, File: c.Lab,
 		Host:        host.Describe(version, commit, "plumb "+strings.Join(os.Args[1:], " ")),
 		Axes:        method.Axes{Sessions: []int{c.Sessions}, Frames: []string{""}, Directions: []report.Direction{""}, Rules: []string{rules.String()}},
 		Arrangement: fmt.Sprintf("The CP functions have CPU %v, the UPF's processes have CPUs %v.", cpus.Senders, cpus.UPF),
@@ -94,6 +102,32 @@ func (c *labN4Command) config() (method.Config, error) {
 	config.Resume, err = report.ReadLabFile(c.Resume)
 	return config, err
 }
+
+// method is what the flags ask for.
+func (c *labN4Command) method() (method.Method, error) {
+	if !c.Operation.idle {
+		m := method.N4{Operation: c.Operation.shares.String(), Campaign: n4load.Campaign{
+			CPs: c.CPs, T1: c.T1, N1: c.N1, InFlight: c.InFlight, Threads: c.Threads, Options: n4load.Options{Spin: c.Spin},
+		}}
+		c.loads(&m.Campaign)
+		return m, nil
+	}
+	rates := append(slices.Clone(c.Rate), c.Steps...)
+	if len(rates) == 0 {
+		rates = []float64{idleRate}
+	}
+	var m method.N4Idle
+	for _, rate := range rates {
+		if !(rate >= 1 && rate <= maxIdleRate) || slices.Contains(m.Rates, uint64(rate)) {
+			return nil, usageError{fmt.Errorf("--rate %g: want 1 to %d sessions per second, each rate once", rate, maxIdleRate)}
+		}
+		m.Rates = append(m.Rates, uint64(rate))
+	}
+	return m, nil
+}
+
+// Sessions called back per second: if nothing is said, and at most.
+const idleRate, maxIdleRate = 1000, 1_000_000
 
 // rules are the shape of sessions in a test bed, which says the addresses.
 func (s *labN4Shape) rules() (system.Rules, error) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"plumbline/lab/method"
 	"plumbline/lab/n4load"
 	"plumbline/pfcp"
 )
@@ -58,6 +59,21 @@ func (s *labN4Shape) String() string {
 		words = append(words, "1 URR")
 	}
 	return strings.Join(words, " + ") + ", F-TEID chosen by the " + map[string]string{"upf": "UP", "cp": "CP"}[s.TEID] + " function"
+}
+
+// n4Operation is what a load consists of.
+type n4Operation struct {
+	shares n4Shares
+	idle   bool // [method.IdleActive], in place of shares
+}
+
+// UnmarshalText takes what n4Shares does, and idle-active.
+func (o *n4Operation) UnmarshalText(text []byte) error {
+	*o = n4Operation{idle: string(text) == method.IdleActive}
+	if o.idle {
+		return nil
+	}
+	return o.shares.UnmarshalText(text)
 }
 
 // n4Shares is an operation, or shares of all of them.

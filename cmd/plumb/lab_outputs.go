@@ -12,7 +12,7 @@ import (
 type labOutputs struct {
 	HTML    string `name:"html" placeholder:"FILE" help:"Write the report: one page with charts and tables that loads nothing else."`
 	SVG     string `name:"svg" placeholder:"FILE" help:"Write the charts as one picture."`
-	CSV     string `name:"csv" placeholder:"DIR" help:"Write figures, trials, histograms and N4 loads as CSV, a file each."`
+	CSV     string `name:"csv" placeholder:"DIR" help:"Write figures, trials, series, histograms and N4 loads as CSV, a file each."`
 	Parquet string `name:"parquet" placeholder:"DIR" help:"Write the same as Parquet."`
 	Hgrm    string `name:"hgrm" placeholder:"DIR" help:"Write latencies for the tools of HdrHistogram: a log of all trials, and a .hgrm for each system and load."`
 }

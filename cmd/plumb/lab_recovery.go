@@ -19,6 +19,11 @@ type labRecoveryCommand struct {
 	Loss     lossRatio      `default:"0" placeholder:"LOSS" help:"The throughput that is exceeded loses no more. Default: 0."`
 }
 
+var recoveryDefaults = labDefaults{
+	sessions: []int{1000}, frames: []string{"512"}, duration: 10 * time.Second, repeat: 3,
+	quickDuration: 4 * time.Second, quickRepeat: 1,
+}
+
 // Help is shown by plumb lab recovery --help.
 func (labRecoveryCommand) Help() string {
 	return `Measures how long a UPF takes until it loses nothing again (RFC 2544, 26.5 and 26.6; RFC 6201):
@@ -30,6 +35,8 @@ func (labRecoveryCommand) Help() string {
 
 It builds a test bed of network namespaces for each system and needs root.
 
+` + recoveryDefaults.help() + `
+
 Examples:
 
     plumb lab recovery
@@ -40,11 +47,11 @@ Examples:
 
 // Run measures, prints the table and writes the files.
 func (c *labRecoveryCommand) Run(ctx context.Context, stdout io.Writer) error {
-	d, overload := labDefaults{sessions: []int{1000}, frames: []string{"512"}, duration: 10 * time.Second, repeat: 3}, time.Minute
+	overload := time.Minute
 	if c.Quick {
-		d.duration, d.repeat, overload = 4*time.Second, 1, time.Second
+		overload = time.Second
 	}
-	c.fillIn(d)
+	c.fillIn(recoveryDefaults)
 	if err := c.validate(); err != nil {
 		return err
 	}

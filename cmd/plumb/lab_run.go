@@ -17,37 +17,50 @@ import (
 	"plumbline/lab/method"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
+	"plumbline/lab/timestamp"
 	"plumbline/lab/topology"
 )
 
 // labRun is what the commands of the laboratory have in common in which systems take
 // turns.
 type labRun struct {
-	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME,..." help:"What to measure, in turn: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all: all of ours and whatever else is installed. Default: xdp."`
-	Sessions  []int              `placeholder:"N,..." help:"PFCP sessions, an axis: all numbers are measured."`
-	Frames    []string           `placeholder:"OCTETS,..." help:"Ethernet frames on N6, FCS included, an axis: octets from 64 on, imix, a built-in traffic profile, or a file with one."`
+	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME" help:"What to measure, in turn: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all: all of ours and whatever else is installed. Default: xdp."`
+	Sessions  []int              `placeholder:"N" help:"PFCP sessions, an axis: all numbers are measured. Default: above."`
+	Frames    []string           `placeholder:"OCTETS" help:"Ethernet frames on N6, FCS included, an axis: octets from 64 on, imix, a built-in traffic profile, or a file with one. Default: above."`
 	Direction []string           `default:"uplink,downlink" enum:"uplink,downlink,bidirectional" help:"An axis: ${enum} (both at once). Default: uplink, downlink."`
-	Rules     []labRules         `placeholder:"RULES,..." help:"What sessions have beside a PDR, a FAR and a QFI each way, an axis: none, or of Npdr, mbr=KBPS, urr and ipv6 joined by +, such as 16pdr+mbr=100000000+urr. Default: none."`
-	Churn     []labChurn         `placeholder:"E:M:D,..." help:"Other sessions established, modified and deleted per second while frames flow, an axis: none, or three numbers such as 100:800:100. Default: none."`
-	Sender    string             `default:"live" enum:"live,afxdp,packet" help:"What makes the frames: live (BPF_PROG_RUN), afxdp (AF_XDP sockets), packet (AF_PACKET): ${enum}."`
+	Rules     []labRules         `placeholder:"RULES" help:"What sessions have beside a PDR, a FAR and a QFI each way, an axis: none, or of Npdr, mbr=KBPS, urr and ipv6 joined by +, such as 16pdr+mbr=100000000+urr. Default: none."`
+	Churn     []labChurn         `placeholder:"E:M:D" help:"Other sessions established, modified and deleted per second while frames flow, an axis: none, or three numbers such as 100:800:100. Default: none."`
+	Sender    *labSender         `placeholder:"SENDER" help:"What makes the frames: live (BPF_PROG_RUN), afxdp (AF_XDP sockets), packet (AF_PACKET). Default: live."`
 	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	Access    string             `default:"uniform" enum:"same,uniform,zipf" help:"Which session each frame belongs to: ${enum}."`
-	Duration  *time.Duration     `placeholder:"TIME" help:"Of a trial."`
-	Repeat    *int               `placeholder:"N" help:"Turns of each system in each cell."`
+	Duration  *time.Duration     `placeholder:"TIME" help:"Of a trial. Default: above."`
+	Repeat    *int               `placeholder:"N" help:"Turns of each system in each cell. Default: above."`
 	Quick     bool               `help:"Short trials, once each: to see whether all works, and about what comes of it."`
 	Resume    string             `placeholder:"FILE" type:"existingfile" help:"Go on with a result that was interrupted (--json), with the same flags otherwise."`
 	Plain     bool               `help:"Show lines as a log has them, and no live view, on a terminal as well."`
 	JSON      string             `name:"json" placeholder:"FILE" help:"Write the result as JSON (plumbline.lab/1), after each turn; - is standard output."`
 
 	labOutputs
+
+	timeStamps string   // as [method.FindStamps] takes them; empty: the method has no use for any
+	also       []string // frames that the method sends beside those of --frames
 }
 
 // labDefaults are those of a command, for flags that are not there.
 type labDefaults struct {
-	sessions []int
-	frames   []string
-	duration time.Duration
-	repeat   int
+	sessions      []int
+	frames        []string
+	duration      time.Duration
+	repeat        int
+	quickDuration time.Duration // with --quick
+	quickRepeat   int
+}
+
+// help is a paragraph for --help.
+func (d labDefaults) help() string {
+	sessions := strings.ReplaceAll(strings.Trim(fmt.Sprint(d.sessions), "[]"), " ", ",")
+	return fmt.Sprintf("Defaults: --sessions %s --frames %s --duration %v --repeat %d; with --quick, --duration %v --repeat %d.",
+		sessions, strings.Join(d.frames, ","), d.duration, d.repeat, d.quickDuration, d.quickRepeat)
 }
 
 // Bounds of flags.
@@ -58,6 +71,9 @@ const (
 )
 
 func (c *labRun) fillIn(d labDefaults) {
+	if c.Quick {
+		d.duration, d.repeat = d.quickDuration, d.quickRepeat
+	}
 	if c.Sessions == nil {
 		c.Sessions = d.sessions
 	}
@@ -114,6 +130,9 @@ func (c *labRun) measure(ctx context.Context, stdout io.Writer, name string, ref
 	if err != nil {
 		return err
 	}
+	if err := needsRoot("lab " + name); err != nil {
+		return err
+	}
 	config.References = references
 	files, err := c.open()
 	if err != nil {
@@ -124,7 +143,7 @@ func (c *labRun) measure(ctx context.Context, stdout io.Writer, name string, ref
 	lab, err := method.Run(ctx, config)
 	view.close()
 	if err != nil {
-		err = c.broken(system.Explain(ctx, err), lab)
+		err = c.broken(system.Explain(ctx, err), lab, ctx.Err() != nil)
 	}
 	return c.finish(stdout, lab, files, err)
 }
@@ -142,11 +161,11 @@ func (c *labRun) finish(stdout io.Writer, lab *report.Lab, files labFiles, err e
 }
 
 // broken says how to go on with what was measured.
-func (c *labRun) broken(err error, lab *report.Lab) error {
-	if c.file() == "" || lab == nil || len(lab.Turns) == 0 {
+func (c *labRun) broken(err error, lab *report.Lab, interrupted bool) error {
+	if c.file() == "" || lab == nil || len(lab.Turns) == 0 && !interrupted {
 		return err
 	}
-	return fmt.Errorf("%w: %s has %d turns; go on with the same flags and --resume %s", err, c.file(), len(lab.Turns), c.file())
+	return fmt.Errorf("%w: turns in %s: %d; go on with the same flags and --resume %s", err, c.file(), len(lab.Turns), c.file())
 }
 
 // file is where the result is written after each turn.
@@ -185,7 +204,7 @@ func (c *labRun) config(methods []method.Method) (method.Config, error) {
 // roster says which systems take part, and names what the axes have of flags.
 func (c *labRun) roster(axes *method.Axes) (*method.Roster, error) {
 	access, accessErr := generator.ParseAccess(c.Access)
-	sender, senderErr := generator.ParseSender(c.Sender)
+	sender, stamps, senderErr := c.sender()
 	if err := errors.Join(accessErr, senderErr); err != nil {
 		return nil, err
 	}
@@ -194,7 +213,8 @@ func (c *labRun) roster(axes *method.Axes) (*method.Roster, error) {
 		return nil, err
 	}
 	r := &method.Roster{
-		Run: "plumb-lab", Access: access, Kinds: kinds, External: c.External, Sender: sender, MaxSessions: slices.Max(c.Sessions),
+		Run: "plumb-lab", Access: access, Kinds: kinds, External: c.External, Sender: sender, TimeStamps: stamps, MaxSessions: slices.Max(c.Sessions),
+		Also:  c.also,
 		Rules: map[string]system.Rules{}, Churn: map[string]system.Churn{},
 	}
 	senders := 1
@@ -214,6 +234,23 @@ func (c *labRun) roster(axes *method.Axes) (*method.Roster, error) {
 	}
 	r.CPUs, err = system.ShareCPUs(senders)
 	return r, err
+}
+
+// sender says what sends frames, and what stamps them.
+func (c *labRun) sender() (generator.Sender, method.Stamps, error) {
+	var asked *generator.Sender
+	sender := generator.Live
+	if c.Sender != nil {
+		sender, asked = c.Sender.Sender, &c.Sender.Sender
+	}
+	if c.timeStamps == "" {
+		return sender, method.Stamps{}, nil
+	}
+	stamps, err := method.FindStamps(c.timeStamps, c.External, asked)
+	if stamps.Source != timestamp.None {
+		sender = generator.Packet
+	}
+	return sender, stamps, err
 }
 
 // kindsOf returns the UPFs that flags name, all of them installed.

@@ -16,10 +16,10 @@ import (
 //	plumb lab throughput  [=====          ]  19 %  4m10s left
 //	throughput, uplink, 1 session, frames 64: plumbline tun 1/3: trial 7, 812 kpps
 //
-//	  plumbline tun     offered    received        loss       p50       p99   UPF  softirq
-//	  uplink         812.0 kpps  811.9 kpps    1.2e-04    21.3 µs  105.2 µs  97 %    61 %
-//	                 ▁▂▅▇▇▇▇▇▇▇  received, up to 812.3 kpps
-//	                 drops: mbr 12
+//	  plumbline tun       offered    received    loss      p50      p99  UPF softirq
+//	  uplink           812.0 kpps  811.9 kpps 0.00012  21.3 µs 105.2 µs  97%     61%
+//	                  ▁▂▅▇▇▇▇▇▇▇  received, up to 812.3 kpps
+//	                  drops: mbr 12
 //
 //	  bed            throughput at loss 0: 2812.1 kpps
 //	  plumbline xdp  throughput at loss 0: 1210.4 kpps
@@ -99,7 +99,7 @@ func (s *liveScreen) note(name, text string) {
 func (s *liveScreen) render(now time.Time, width, height int) []string {
 	elapsed := now.Sub(s.since)
 	lines := []string{"plumb " + s.name + "  " + progressBar(s.now, elapsed), join(": ", s.now.Name, s.detail)}
-	lines = append(lines, s.trial()...)
+	lines = append(lines, s.trial(width)...)
 	if len(s.notes) > 0 {
 		lines = append(lines, "")
 	}
@@ -117,24 +117,29 @@ func (s *liveScreen) render(now time.Time, width, height int) []string {
 	return lines
 }
 
-// trial is what is seen of the one under way.
-func (s *liveScreen) trial() []string {
+// trial is what is seen of the one under way, in the 80 columns that any terminal has.
+func (s *liveScreen) trial(width int) []string {
 	if len(s.lanes) == 0 {
 		return nil
 	}
-	lines := []string{"", fmt.Sprintf("  %-16s %12s %12s %9s %10s %10s %6s %8s", s.system, "offered", "received", "loss", "p50", "p99", "UPF", "softirq")}
+	const (
+		name  = 15
+		curve = 2 + name + 1                          // where it begins
+		said  = len("  received, up to 12345.6 kpps") // behind it
+	)
+	lines := []string{"", fmt.Sprintf("  %-*s %11s %11s %7s %8s %8s %4s %7s", name, cutTo(s.system, name), "offered", "received", "loss", "p50", "p99", "UPF", "softirq")}
 	for _, d := range report.Directions {
 		l := s.lanes[d]
 		if l == nil {
 			continue
 		}
-		x := &l.last
+		x, past := &l.last, l.received[max(0, len(l.received)-max(1, width-curve-said)):]
 		lines = append(lines,
-			fmt.Sprintf("  %-16s %12s %12s %9.2g %10s %10s %4.0f %% %6.0f %%", d, liveRate(x.OfferedPPS), liveRate(x.ReceivedPPS),
+			fmt.Sprintf("  %-*s %11s %11s %7.2g %8s %8s %3.0f%% %6.0f%%", name, d, liveRate(x.OfferedPPS), liveRate(x.ReceivedPPS),
 				x.LossRatio, liveTime(x.P50NS), liveTime(x.P99NS), x.CPU.DUTPercent, x.CPU.SoftirqPercent),
-			fmt.Sprintf("  %-16s %s  received, up to %s", "", sparkline(l.received), liveRate(slices.Max(l.received))))
+			fmt.Sprintf("%*s%s  received, up to %s", curve, "", sparkline(past), liveRate(slices.Max(past))))
 		if len(x.Drops) > 0 {
-			lines = append(lines, fmt.Sprintf("  %-16s drops: %s", "", liveDrops(x.Drops)))
+			lines = append(lines, fmt.Sprintf("%*sdrops: %s", curve, "", liveDrops(x.Drops)))
 		}
 	}
 	return lines
@@ -169,12 +174,17 @@ func liveDrops(drops map[string]uint64) string {
 
 func liveRate(pps float64) string { return fmt.Sprintf("%.1f kpps", pps/1e3) }
 
-// liveTime is empty where nothing arrived.
+// liveTime has eight characters at most, up to 9999.9 s. It is empty where nothing arrived.
 func liveTime(ns int64) string {
-	if ns == 0 {
+	switch {
+	case ns == 0:
 		return ""
+	case ns < 999_950:
+		return fmt.Sprintf("%.1f µs", float64(ns)/1e3)
+	case ns < 999_950_000:
+		return fmt.Sprintf("%.1f ms", float64(ns)/1e6)
 	}
-	return fmt.Sprintf("%.1f µs", float64(ns)/1e3)
+	return fmt.Sprintf("%.1f s", float64(ns)/1e9)
 }
 
 // join puts what is not empty together.

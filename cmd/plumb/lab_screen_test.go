@@ -39,16 +39,47 @@ func TestLiveScreen(t *testing.T) {
 		"plumb lab throughput  [==============              ]  50 %  4s left",
 		"throughput: plumbline tun 1/3: trial 7, 812 kpps",
 		"",
-		"  plumbline tun         offered     received      loss        p50        p99    UPF  softirq",
-		"  downlink           812.0 kpps   811.9 kpps   0.00012    21.3 µs   105.2 µs   97 %     61 %",
-		"                   ▁▁▄█  received, up to 811.9 kpps",
-		"                   drops: no_pdr 12, gate 3, mbr 3",
+		"  plumbline tun       offered    received    loss      p50      p99  UPF softirq",
+		"  downlink         812.0 kpps  811.9 kpps 0.00012  21.3 µs 105.2 µs  97%     61%",
+		"                  ▁▁▄█  received, up to 811.9 kpps",
+		"                  drops: no_pdr 12, gate 3, mbr 3",
 		"",
 		"  bed   throughput at loss 0: 2812.1 kpps",
 		"  eupf  is out: the UPF ended with signal: killed",
 	}
 	if diff := cmp.Diff(want, s.render(now, 120, 40)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLiveScreenNarrow: 80 columns are enough for all figures of a trial, and for the end
+// of its curve.
+func TestLiveScreenNarrow(t *testing.T) {
+	s, now := liveRun()
+	for range 2 * liveSamples {
+		s.sample("plumbline afxdp", system.Sample{
+			Direction: report.Uplink, OfferedPPS: 9_999_900, ReceivedPPS: 9_999_900, LossRatio: 1.23e-5, P50NS: 999_940, P99NS: 999_940_000,
+			CPU: report.CPU{DUTPercent: 197, SoftirqPercent: 161},
+		})
+	}
+	want := []string{
+		"  plumbline afxdp     offered    received    loss      p50      p99  UPF softirq",
+		"  uplink          9999.9 kpps 9999.9 kpps 1.2e-05 999.9 µs 999.9 ms 197%    161%",
+		"                  " + strings.Repeat("█", 32) + "  received, up to 9999.9 kpps",
+	}
+	if diff := cmp.Diff(want, s.render(now, 80, 24)[3:6]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLiveTime: no time takes more than eight characters.
+func TestLiveTime(t *testing.T) {
+	for ns, want := range map[int64]string{
+		0: "", 900: "0.9 µs", 105_200: "105.2 µs", 999_949: "999.9 µs", 999_950: "1.0 ms", 12_845_300: "12.8 ms", 999_949_999: "999.9 ms", 999_950_000: "1.0 s",
+	} {
+		if got := liveTime(ns); got != want {
+			t.Errorf("%d ns: got %q, want %q", ns, got, want)
+		}
 	}
 }
 
@@ -90,8 +121,8 @@ func TestLiveViewDraws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bar := "plumb lab loss  [" + strings.Repeat(" ", progressCells) + "]   0 %  1s left\x1b[K\none\x1b[K\n"
-	want := "\r" + bar + "\x1b[J" + "\r\x1b[2A" + bar + "\x1b[K\n  eupf  is out: no\x1b[K\n\x1b[J" + "\r\x1b[4A\x1b[J"
+	bar := "\x1b[Kplumb lab loss  [" + strings.Repeat(" ", progressCells) + "]   0 %  1s left\n\x1b[Kone\n"
+	want := "\r" + bar + "\x1b[J" + "\r\x1b[2A" + bar + "\x1b[K\n\x1b[K  eupf  is out: no\n\x1b[J" + "\r\x1b[4A\x1b[J"
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -13,7 +13,7 @@ import (
 type labSoakCommand struct {
 	labRun
 
-	Load []labLoad     `default:"90" placeholder:"LOAD,..." help:"Percent of each one's own throughput, which is searched first, rates such as 900kpps, idle, or max. Default: 90."`
+	Load []labLoad     `default:"90" placeholder:"LOAD" help:"Percent of each one's own throughput, which is searched first, rates such as 900kpps, idle, or max. Default: 90."`
 	Loss lossRatio     `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
 	PLR  lossRatio     `name:"plr" placeholder:"LOSS" help:"Search for the load of which so much is lost on average, such as 1e-7, in place of sending a load (PLRsearch). --duration is that of its first trial."`
 	Time time.Duration `default:"10m" placeholder:"TIME" help:"Of a turn, all intervals together. Default: 10m."`
@@ -24,6 +24,11 @@ const (
 	maxSoakIntervals = 2000 // of which there are trials in both directions in a turn
 )
 
+var soakDefaults = labDefaults{
+	sessions: []int{1000}, frames: []string{"512"}, duration: 10 * time.Second, repeat: 1,
+	quickDuration: 500 * time.Millisecond, quickRepeat: 1,
+}
+
 // Help is shown by plumb lab soak --help.
 func (labSoakCommand) Help() string {
 	return `Sends a load for a long time and says what was lost and how latency went, in each interval (--duration): loss in all and in the worst interval, how many had any, median and worst percentiles, and by how much latency and loss drift in an hour. Intervals follow each other with a pause of about half a second, in which what they left is counted; the frames sent first in each warm the path up and do not count.
@@ -31,6 +36,8 @@ func (labSoakCommand) Help() string {
 With --plr it searches instead: no trial is believed, each makes some loads likelier, and the longer it takes the nearer is the load of which that part is lost on average. For losses that are too rare for a search that wants them repeated.
 
 It builds a test bed of network namespaces for each system and needs root.
+
+` + soakDefaults.help() + `
 
 Examples:
 
@@ -43,11 +50,10 @@ Examples:
 
 // Run measures, prints the table and writes the files.
 func (c *labSoakCommand) Run(ctx context.Context, stdout io.Writer) error {
-	d := labDefaults{sessions: []int{1000}, frames: []string{"512"}, duration: 10 * time.Second, repeat: 1}
 	if c.Quick {
-		d.duration, c.Time = 500*time.Millisecond, 3*time.Second
+		c.Time = 3 * time.Second
 	}
-	c.fillIn(d)
+	c.fillIn(soakDefaults)
 	if err := errors.Join(c.validate(), once("load", c.Load)); err != nil {
 		return err
 	}

@@ -14,10 +14,15 @@ import (
 type labThroughputCommand struct {
 	labRun
 
-	Goal    []lossRatio    `placeholder:"LOSS,..." help:"Throughputs to look for, by the part of the frames that may be lost. Default: 0, 1e-5, 0.5%."`
+	Goal    []lossRatio    `placeholder:"LOSS" help:"Throughputs to look for, by the part of the frames that may be lost. Default: 0, 1e-5, 0.5%."`
 	Width   *float64       `placeholder:"PERCENT" help:"How close the bounds of a throughput are to be. Default: 0.5, with --quick 2."`
 	Budget  *time.Duration `placeholder:"TIME" help:"Of all trials of a search; what is not found by then is the best that is known. 0s: until it is done. Default: 90s, with --quick 15s; RFC 2544 has none."`
 	RFC2544 bool           `name:"rfc2544" help:"Search as RFC 2544 does: one trial of 60 s is believed, no loss."`
+}
+
+var throughputDefaults = labDefaults{
+	sessions: []int{1, 1000, 100_000}, frames: []string{"imix"}, duration: time.Second, repeat: 3,
+	quickDuration: 200 * time.Millisecond, quickRepeat: 1,
 }
 
 // Help is shown by plumb lab throughput --help.
@@ -25,6 +30,8 @@ func (labThroughputCommand) Help() string {
 	return `Looks for the highest rates that a UPF forwards with no more loss than each goal allows, by MLRsearch (RFC 9971): trials of growing length, repeated where they disagree. The test bed alone is searched as well: no UPF can be faster in it. Systems take turns, and each turn is written to the file of --json as it ends.
 
 It builds a test bed of network namespaces for each system and needs root. Nothing leaves this machine, and nothing stays behind.
+
+` + throughputDefaults.help() + `
 
 Examples:
 
@@ -40,13 +47,14 @@ Examples:
 
 // Run measures, prints the table and writes the files.
 func (c *labThroughputCommand) Run(ctx context.Context, stdout io.Writer) error {
-	d := labDefaults{sessions: []int{1, 1000, 100_000}, frames: []string{"imix"}, duration: time.Second, repeat: 3}
+	d := throughputDefaults
 	budget, width := 90*time.Second, 0.5
 	if c.Quick {
-		d.duration, d.repeat, budget, width = 200*time.Millisecond, 1, 15*time.Second, 2
+		budget, width = 15*time.Second, 2
 	}
 	if c.RFC2544 {
 		d.duration, d.repeat, budget = time.Minute, 1, 0
+		d.quickDuration = d.duration
 	}
 	if c.Budget == nil {
 		c.Budget = &budget

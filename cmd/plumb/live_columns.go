@@ -21,7 +21,7 @@ const maxLiveText = 28
 func liveRows(width int, rows [][]string, columns []liveColumn) []string {
 	widths := make([]int, len(columns))
 	for i, c := range columns {
-		widths[i] = max(c.width, -c.width)
+		widths[i] = max(c.width, -c.width, utf8.RuneCountInString(c.name))
 		for _, row := range rows {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}

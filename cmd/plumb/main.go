@@ -4,8 +4,8 @@
 // A command is one struct in a file of its own: its fields are the flags, its
 // Run method turns them into the configuration of the package that does the
 // work, and nothing else. Run may ask for a [context.Context], cancelled by
-// SIGINT and SIGTERM, and for an [io.Writer], standard output. Results go
-// there, logs to standard error.
+// SIGINT, SIGTERM and SIGHUP, and for an [io.Writer], standard output. Results
+// go there, logs to standard error.
 //
 // The exit code is 0 for done, 1 for failed, 2 for a wrong command line or
 // configuration, 3 for what this machine, kernel or device does not support.
@@ -35,7 +35,7 @@ type commands struct {
 	Slices   slicesCommand   `cmd:"" help:"Measure how long packets of three slices stay in UPFs while real programs use them."`
 	Probe    probeCommand    `cmd:"" help:"Measure how long each slice's packets stay in UPFs of any make that run on this machine."`
 	PFCP     pfcpCommand     `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`
-	NFAPI    nfapiCommand    `cmd:"" name:"nfapi" help:"Take messages of the nFAPI split apart, and make them: P5 and P7 of a 5G gNB."`
+	NFAPI    nfapiCommand    `cmd:"" name:"nfapi" help:"Run, measure and test the nFAPI split of a 5G gNB (VNF and PNF), and take its messages apart."`
 	Sessions sessionsCommand `cmd:"" help:"List the PFCP sessions of the running UPF."`
 	Show     showCommand     `cmd:"" help:"Show a session, associations, slices, datapath, peers or configuration of the running UPF."`
 	Drops    dropsCommand    `cmd:"" help:"Say how many packets the running UPF dropped, and why."`
@@ -50,13 +50,23 @@ Results go to standard output, logs to standard error. Exit code: 0 done, 1 fail
 	`configuration, 3 not supported by this machine, kernel or device.`
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "plumb: %v\n", err)
 	}
 	os.Exit(exitCode(err))
+}
+
+// endSignals are those at which a command ends in order, and leaves nothing behind. That
+// a terminal was closed (SIGHUP) is one of them, unless nohup said not to mind.
+func endSignals() []os.Signal {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // run parses args and runs the command that they name.

@@ -11,7 +11,7 @@ import (
 
 type moveCommand struct {
 	upfFlags
-	To string `arg:"" name:"datapath" help:"xdp, tc, afxdp, tun or tap; auto: what suits this machine and its devices best."`
+	To string `arg:"" name:"datapath" enum:"auto,xdp,tc,afxdp,tun,tap" help:"xdp, tc, afxdp, tun or tap; auto: what suits this machine and its devices best."`
 }
 
 // Help is shown by plumb move --help.

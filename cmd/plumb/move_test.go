@@ -172,6 +172,22 @@ func TestMove(t *testing.T) {
 	b.upf.stop()
 }
 
+// TestCapabilities: the capabilities that the documentation and the systemd unit name are
+// enough to start, and to move between the datapaths in the kernel.
+func TestCapabilities(t *testing.T) {
+	b := newMoveBed(t, "plt-capable", upf.DatapathXDP, func(b *moveBed) {
+		b.under = []string{"setpriv", "--bounding-set=-all,+net_admin,+bpf,+perfmon,+net_raw"}
+	})
+	b.check("at the start", true)
+	for _, to := range []string{upf.DatapathTC, upf.DatapathXDP} {
+		if _, err := b.api.Move(t.Context(), to); err != nil {
+			t.Fatalf("move to %s: %v\n%s", to, err, b.upf.log())
+		}
+		b.check("moved to "+to, true)
+	}
+	b.upf.stop()
+}
+
 // TestMoveKilled: a UPF that is killed at any moment of a move starts again as it is
 // configured, with all its sessions. As long as the move was not done, all is there that
 // was counted before it began, and nothing is counted that did not arrive but what was

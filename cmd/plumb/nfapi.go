@@ -15,13 +15,21 @@ import (
 )
 
 type nfapiCommand struct {
-	Decode nfapiDecodeCommand `cmd:"" help:"Take a message in hex, or a capture, apart."`
-	Encode nfapiEncodeCommand `cmd:"" help:"Make a message of such JSON, in hex."`
+	Decode  nfapiDecodeCommand  `cmd:"" help:"Take a message in hex, or a capture, apart."`
+	Encode  nfapiEncodeCommand  `cmd:"" help:"Make a message, in hex, of the JSON that decode prints."`
+	Analyze nfapiAnalyzeCommand `cmd:"" help:"Say of a capture what was late, missing or sent again, and how long it took."`
+	Impair  nfapiImpairCommand  `cmd:"" help:"Relay P7 between VNF and PNF, and lose, delay and damage messages on the way."`
+	VNF     nfapiVNFCommand     `cmd:"" name:"vnf" help:"Run the upper half of a split gNB: MAC and above."`
+	PNF     nfapiPNFCommand     `cmd:"" name:"pnf" help:"Run the lower half of a split gNB: slot clock, simulated radio and UEs."`
+	Mono    nfapiMonoCommand    `cmd:"" help:"Run a gNB in one process: what VNF and PNF are together, without nFAPI."`
+	Demo    nfapiDemoCommand    `cmd:"" help:"Measure the split with ping and iperf3, and beside it a gNB in one process."`
+
+	Conformance nfapiConformanceCommand `cmd:"" help:"Test a live PNF or VNF, anybody's, case by case."`
 }
 
 // Help is shown by plumb nfapi --help.
 func (nfapiCommand) Help() string {
-	return `Messages between VNF and PNF of a 5G gNB, as OpenAirInterface and NVIDIA Aerial send them.
+	return `nFAPI splits a 5G gNB in two: a VNF with MAC and above, and a PNF with the PHY. P5 between them configures (over TCP or SCTP), P7 carries what each slot has (over UDP). The messages are those of OpenAirInterface and NVIDIA Aerial.
 
 Examples:
 
@@ -29,12 +37,14 @@ Examples:
     plumb nfapi decode --plane p5 --hex 00010004000000000000 | plumb nfapi encode --plane p5 --hex
     plumb nfapi decode --profile oai-2024 --plane p7 --hex - < message.hex
     plumb nfapi decode slots.pcap
+    plumb nfapi analyze slots.pcap
+    plumb nfapi demo
 `
 }
 
 // nfapiPeer says whose messages they are.
 type nfapiPeer struct {
-	Profile string `default:"oai-2025" enum:"oai-2025,oai-2024,aerial" help:"Whose layout: oai-2025, oai-2024 or aerial. Default: oai-2025."`
+	Profile string `default:"oai-2025" enum:"oai-2025,oai-2024,aerial" help:"Who sends such messages: oai-2025, oai-2024 (OpenAirInterface) or aerial (NVIDIA). Default: oai-2025."`
 	Plane   string `default:"p7" enum:"p5,p7" help:"p5 (configuration) or p7 (each slot). Default: p7."`
 }
 
@@ -51,10 +61,10 @@ func (c *nfapiPeer) parse() (nfapi.Profile, nfapi.Plane, error) {
 
 type nfapiDecodeCommand struct {
 	File    string   `arg:"" optional:"" help:"A capture, pcap or pcapng; '-' is standard input."`
-	Hex     string   `placeholder:"HEX" help:"Instead one message with its header, blanks as they come; '-' reads standard input."`
-	Profile string   `default:"" enum:",oai-2025,oai-2024,aerial" help:"Whose layout: oai-2025, oai-2024 or aerial. Default: oai-2025; of a capture, what each header says."`
+	Hex     string   `placeholder:"HEX" help:"In the place of a capture: one message with its header, in hex with or without blanks; '-' reads standard input."`
+	Profile string   `default:"" enum:",oai-2025,oai-2024,aerial" help:"Who sends such messages: oai-2025, oai-2024 (OpenAirInterface) or aerial (NVIDIA). Default: oai-2025; of a capture, what each header says."`
 	Plane   string   `default:"p7" enum:"p5,p7" help:"p5 (configuration) or p7 (each slot), with --hex. Default: p7."`
-	JSON    bool     `name:"json" help:"Of a capture: JSON with every field, one message to a line."`
+	JSON    bool     `name:"json" help:"Print the messages of a capture as JSON with every field, one to a line."`
 	P5Port  []uint16 `name:"p5-port" default:"50000,50001" help:"TCP ports of P5 in a capture. Default: 50000,50001."`
 }
 
@@ -85,7 +95,7 @@ func (c *nfapiDecodeCommand) Run(out io.Writer) error {
 	}
 	digits := c.Hex
 	if digits == "-" {
-		text, err := io.ReadAll(io.LimitReader(os.Stdin, 4*nfapi.MaxMessage))
+		text, err := readLimited(os.Stdin, maxMessageHex)
 		if err != nil {
 			return err
 		}
@@ -118,6 +128,11 @@ type nfapiEncodeCommand struct {
 // Help is shown by plumb nfapi encode --help.
 func (nfapiEncodeCommand) Help() string {
 	return `Reads from standard input what 'plumb nfapi decode' prints, and prints the same octets in hex. Lengths and counts are computed; the checksum is written as it is given. A field that is not given is 0, a name that is not known is an error.
+
+Examples:
+
+    plumb nfapi decode --plane p7 --hex 00010082000000160007000000000001e24003ff0013 | plumb nfapi encode
+    plumb nfapi encode --plane p5 --profile aerial < message.json
 `
 }
 
@@ -126,7 +141,7 @@ func (c *nfapiEncodeCommand) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text, err := io.ReadAll(io.LimitReader(os.Stdin, 64*nfapi.MaxMessage))
+	text, err := readLimited(os.Stdin, maxMessageJSON)
 	if err != nil {
 		return err
 	}
@@ -136,4 +151,20 @@ func (c *nfapiEncodeCommand) Run(out io.Writer) error {
 	}
 	fmt.Fprintln(out, hex.EncodeToString(b))
 	return nil
+}
+
+// What a message may take as text: hex with blanks between the octets, and JSON, where a
+// number of one octet has a line of its own.
+const (
+	maxMessageHex  = 4 * nfapi.MaxMessage
+	maxMessageJSON = 64 * nfapi.MaxMessage
+)
+
+// readLimited reads all of r, and refuses more than so many octets.
+func readLimited(r io.Reader, most int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = usageError{fmt.Errorf("more than %d octets on standard input, a message has at most %d", most, nfapi.MaxMessage)}
+	}
+	return text, err
 }

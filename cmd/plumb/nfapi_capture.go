@@ -105,7 +105,7 @@ func (p *nfapiPrinter) line(e *nfapicapture.Event) error {
 		notes = append(notes, e.Err.Error())
 	}
 	slot := ""
-	if sfn, n, ok := nfapiSlot(e.Message); ok {
+	if sfn, n, ok := nfapi.SlotOf(e.Message); ok {
 		slot = fmt.Sprintf(" %d.%d", sfn, n)
 	}
 	_, err := fmt.Fprintf(p.out, "%12.6f %s > %s %s %s phy %d %s%s: %s\n", e.At.Sub(p.first).Seconds(), e.From, e.To, e.Plane, e.Profile,
@@ -138,31 +138,4 @@ func nfapiElements(m nfapi.Message) string {
 		return fmt.Sprintf("%d TLVs", len(m.TLVs))
 	}
 	return ""
-}
-
-// nfapiSlot returns the slot that a message is of.
-func nfapiSlot(m nfapi.Message) (sfn, slot uint16, ok bool) {
-	switch m := m.(type) {
-	case *nfapi.SlotIndication:
-		return m.SFN, m.Slot, true
-	case *nfapi.DLTTIRequest:
-		return m.SFN, m.Slot, true
-	case *nfapi.ULTTIRequest:
-		return m.SFN, m.Slot, true
-	case *nfapi.ULDCIRequest:
-		return m.SFN, m.Slot, true
-	case *nfapi.TXDataRequest:
-		return m.SFN, m.Slot, true
-	case *nfapi.RXDataIndication:
-		return m.SFN, m.Slot, true
-	case *nfapi.CRCIndication:
-		return m.SFN, m.Slot, true
-	case *nfapi.UCIIndication:
-		return m.SFN, m.Slot, true
-	case *nfapi.RACHIndication:
-		return m.SFN, m.Slot, true
-	case *nfapi.SRSIndication:
-		return m.SFN, m.Slot, true
-	}
-	return 0, 0, false
 }

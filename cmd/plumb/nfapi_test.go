@@ -80,3 +80,35 @@ func TestNFAPIDecodeCapture(t *testing.T) {
 		}
 	}
 }
+
+// TestNFAPIAnalyze: text, JSON and a page of the same capture, also from standard input.
+func TestNFAPIAnalyze(t *testing.T) {
+	path := nfapiCapture(t)
+	page := filepath.Join(t.TempDir(), "page.html")
+	var text, asJSON bytes.Buffer
+	if err := run(context.Background(), []string{"nfapi", "analyze", path, "--slot-ahead", "4", "--html", page}, &text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"1 could not be decoded, 1 with a wrong checksum", "VNF 10.0.0.1, PNF 10.0.0.2:50010, PHY 1, oai-2025, numerology 1, SLOT.indication 4 slots ahead",
+		"SLOT.indication: 1, 0 missing",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte("1 messages could not be decoded")) {
+		t.Errorf("got %.200s, %v", b, err)
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin := os.Stdin
+	os.Stdin = in
+	err = run(context.Background(), []string{"nfapi", "analyze", "-", "--json", "-"}, &asJSON)
+	os.Stdin = stdin
+	if err != nil || !strings.Contains(asJSON.String(), `"schema": "plumbline.nfapi-analysis/1"`) || !strings.Contains(asJSON.String(), `"slot_ahead": -1`) {
+		t.Errorf("got %s, %v", asJSON.String(), err)
+	}
+}

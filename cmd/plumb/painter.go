@@ -16,7 +16,7 @@ type painter struct {
 // Source: ECMA-48, 8.3.39 and 8.3.41.
 const (
 	eraseBelow = "\x1b[J"
-	eraseRight = "\x1b[K"
+	eraseRight = "\x1b[K" // before a line: after one as wide as the terminal it would take its last character
 )
 
 // home is what takes the cursor to the start of the first line.
@@ -32,7 +32,7 @@ func (p *painter) paint(lines []string) {
 	var b strings.Builder
 	b.WriteString(p.home())
 	for _, line := range lines {
-		b.WriteString(line + eraseRight + "\n")
+		b.WriteString(eraseRight + line + "\n")
 	}
 	b.WriteString(eraseBelow)
 	p.lines = len(lines)

@@ -35,7 +35,7 @@ type probeSelector struct {
 	Netns     string      `placeholder:"NAMESPACE" help:"The UPF in this network namespace: its path, name, or inode number."`
 	Container string      `placeholder:"NAME" help:"The UPF in this container of Docker, Podman, containerd, Incus or LXC: name or id."`
 	Pod       string      `placeholder:"POD" help:"The UPF in this pod: NAMESPACE/NAME."`
-	Iface     []probeFace `name:"iface" placeholder:"DEVICE[=SIDE],..." help:"A UPF behind these devices of this namespace (or that of --netns), SIDE n3, n6 or both. Default: both."`
+	Iface     []probeFace `name:"iface" placeholder:"DEVICE[=SIDE]" help:"A UPF behind these devices of this namespace (or that of --netns), SIDE n3, n6 or both. Default: both."`
 	HostWide  bool        `name:"host-wide" help:"Stand where the kernel receives and sends packets of all namespaces (tp_btf), not at each device: nothing is attached to any."`
 }
 

@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,77 +18,40 @@ import (
 // probeLive shows a probe on a terminal while it runs, with the last lines of its log
 // below; where there is no terminal, the log alone.
 type probeLive struct {
-	out *os.File
-
-	mu      sync.Mutex
-	screen  *probeScreen // nil: nothing is shown
-	painter painter
-	logged  []string // while something is shown
+	*liveLog
+	screen probeScreen
 }
 
 const probeNotes = 3 // lines of the log that are shown
 
 func newProbeLive(out *os.File, c *probeRunCommand) *probeLive {
-	v := &probeLive{out: out, painter: painter{out: out}}
-	if !c.Plain && isTerminal(out) {
-		v.screen = &probeScreen{total: c.Duration}
-	}
-	return v
+	return &probeLive{newLiveLog(out, !c.Plain), probeScreen{total: c.Duration}}
 }
 
 // show draws how things are now. It is for the goroutine that closes.
 func (v *probeLive) show(r *probeRun) {
-	s := v.screen
-	if s == nil {
+	if !v.shown() {
 		return
 	}
-	upfs := r.watch.UPFs() // waits while the watch logs, which waits for v.mu
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	s.elapsed, s.upfs, s.live, s.n4, s.samples = r.recorder.Elapsed(), upfs, r.recorder.Live(), r.n4, r.counted()
-	s.notes = v.logged[max(0, len(v.logged)-probeNotes):]
-	width, height := terminalSize(v.out)
-	v.painter.paint(s.render(width, height-1))
+	s := &v.screen
+	s.upfs = r.watch.UPFs() // waits while the watch logs, which waits for the view
+	s.elapsed, s.live, s.n4, s.samples = r.recorder.Elapsed(), r.recorder.Live(), r.n4, r.counted()
+	v.draw(func(width, height int, logged []string) []string {
+		s.notes = logged[max(0, len(logged)-probeNotes):]
+		return s.render(width, height)
+	})
 }
 
-// Write takes a line of the log. What is logged while something is shown is written
-// once that is over.
-func (v *probeLive) Write(line []byte) (int, error) {
-	const longest = 1000 // lines that are kept
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.screen == nil {
-		return v.out.Write(line)
-	}
-	if len(v.logged) < longest {
-		v.logged = append(v.logged, strings.TrimSpace(string(line)))
-	}
-	return len(line), nil
-}
-
-// close takes the lines away, and leaves those of the log.
-func (v *probeLive) close() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.screen == nil {
-		return
-	}
-	v.screen = nil
-	v.painter.clear()
-	for _, line := range v.logged {
-		fmt.Fprintln(v.out, line)
-	}
-}
-
-// serveMetrics serves /metrics until the context ends.
-func serveMetrics(ctx context.Context, address string, m *export.Metrics, log *slog.Logger) error {
+// serveMetrics serves /metrics until the context ends. The name is that of the command
+// in the log.
+func serveMetrics(ctx context.Context, address, name string, log *slog.Logger, of ...prometheus.Collector) error {
 	const maxScrapes, headTimeout = 3, 5 * time.Second // scrapes at once
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return usageError{err}
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m)
+	registry.MustRegister(of...)
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), MaxRequestsInFlight: maxScrapes,
@@ -101,10 +61,10 @@ func serveMetrics(ctx context.Context, address string, m *export.Metrics, log *s
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("probe: metrics", "error", err)
+			log.Warn(name+": metrics", "error", err)
 		}
 	}()
-	log.Info("probe: metrics", "address", l.Addr())
+	log.Info(name+": metrics", "address", l.Addr())
 	return nil
 }
 

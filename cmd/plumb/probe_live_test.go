@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestProbeLog: while something is shown no line of the log stands between, and none is
+// TestLiveLog: while something is shown no line of the log stands between, and none is
 // lost: they are written in the end.
-func TestProbeLog(t *testing.T) {
+func TestLiveLog(t *testing.T) {
 	out, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &probeLive{out: out, painter: painter{out: out}, screen: &probeScreen{}}
+	v := &liveLog{out: out, painter: painter{out: out}, open: true}
 	written := func() string {
 		b, err := os.ReadFile(out.Name())
 		if err != nil {

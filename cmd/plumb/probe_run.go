@@ -30,6 +30,9 @@ func (c *probeRunCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := needsRoot("probe"); err != nil {
+		return err
+	}
 	files, err := c.open()
 	if err != nil {
 		return err
@@ -112,7 +115,7 @@ func (r *probeRun) start(ctx context.Context) (err error) {
 	if r.command.Metrics == "" {
 		return nil
 	}
-	return serveMetrics(ctx, r.command.Metrics, &r.metrics, r.log)
+	return serveMetrics(ctx, r.command.Metrics, "probe", r.log, &r.metrics)
 }
 
 // run looks once in an interval, until the time is up or the context ends.
@@ -197,7 +200,6 @@ func (r *probeRun) counted() export.Samples {
 // lost, and returns what was measured.
 func (r *probeRun) settle() (*report.Probe, error) {
 	const every = 20 * time.Millisecond
-	points := r.recorder.Points()
 	if err := r.watch.Leave(); err != nil {
 		return nil, err
 	}
@@ -209,13 +211,13 @@ func (r *probeRun) settle() (*report.Probe, error) {
 		r.recorder.Settle(s)
 		r.n4 = n4
 		if r.recorder.Total().InFlight == 0 || time.Now().After(deadline) {
-			return r.result(points)
+			return r.result()
 		}
 	}
 }
 
 // result is all of it.
-func (r *probeRun) result(points []probe.PointCount) (*report.Probe, error) {
+func (r *probeRun) result() (*report.Probe, error) {
 	result, err := r.recorder.Result(r.command.Ambig / 100)
 	if err != nil {
 		return nil, err
@@ -229,7 +231,7 @@ func (r *probeRun) result(points []probe.PointCount) (*report.Probe, error) {
 		SampleEvery: c.sampling().Every, SampleAbove: int64(c.Tail), MaxAmbiguous: c.Ambig / 100,
 	}
 	result.UPFs = r.watch.UPFs()
-	result.Points = export.NewPoints(points, r.watch.Names())
+	result.Points = export.NewPoints(r.recorder.Points(), r.watch.Names())
 	if result.Beyond, err = r.beyond(); err != nil {
 		return nil, err
 	}

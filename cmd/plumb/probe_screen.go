@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -134,10 +135,23 @@ func (s *probeScreen) n4Lines(upf string, width int) []string {
 	if len(rows) == 0 {
 		return nil
 	}
-	return liveRows(width, rows, []liveColumn{
+	lines := liveRows(width, rows, []liveColumn{
 		{"N4 request", -24, 0}, {"answered", 8, 0}, {"p50 µs", 7, 0}, {"p90", 7, 4}, {"p99", 7, 0}, {"p99.9", 7, 3}, {"max", 7, 1},
 		{"rejected", 8, 0}, {"no answer", 9, 2}, {"again", 6, 5},
 	})
+	if n := s.n4FragmentsOf(upf); n > 0 {
+		lines = append(lines, fmt.Sprintf("  N4: %d in IP fragments, of which the first alone is seen", n))
+	}
+	return lines
+}
+
+func (s *probeScreen) n4FragmentsOf(upf string) (n uint64) {
+	for i := range s.n4.Points {
+		if p := &s.n4.Points[i]; p.UPF == upf {
+			n += p.Fragments
+		}
+	}
+	return n
 }
 
 func delayTexts(h *hdrhistogram.Histogram) (p50, p90, p99, p999, most string) {
@@ -151,10 +165,10 @@ func delayTexts(h *hdrhistogram.Histogram) (p50, p90, p99, p999, most string) {
 // delayText is µs with three or four places.
 func delayText(ns int64) string {
 	us := float64(ns) / 1e3
-	switch {
-	case us < 10:
+	switch size := math.Abs(us); {
+	case size < 10:
 		return fmt.Sprintf("%.2f", us)
-	case us < 1000:
+	case size < 1000:
 		return fmt.Sprintf("%.1f", us)
 	}
 	return fmt.Sprintf("%.0f", us)

@@ -30,7 +30,8 @@ func probeInTheMiddle(t *testing.T) *probeScreen {
 			{Key: export.Key{UPF: "upf1", Direction: probe.Downlink}, Account: probe.Account{In: 1, Ambiguous: 1}},
 			{Key: export.Key{UPF: "upf2", Slice: "urllc"}},
 		},
-		n4:      &export.N4{Messages: []export.N4Messages{{UPF: "upf1", Asked: "CP", Message: "Heartbeat Request", Answered: 7, Delays: delays}}},
+		n4: &export.N4{Messages: []export.N4Messages{{UPF: "upf1", Asked: "CP", Message: "Heartbeat Request", Answered: 7, Delays: delays}},
+			Points: []export.N4Point{{UPF: "upf1", Fragments: 3}, {UPF: "upf2"}}},
 		samples: export.Samples{Written: 9, Lost: 1},
 		notes:   []string{"a line of the log"},
 	}
@@ -46,6 +47,7 @@ func TestProbeScreen(t *testing.T) {
 		"  -          DL     0.00    0.00       -       -       -       -       -      0      0      1",
 		"  N4 request               answered  p50 µs     p90     p99   p99.9     max rejected no answer",
 		"  CP Heartbeat                    7   501.8   901.1   991.2   999.4    1004        0         0",
+		"  N4: 3 in IP fragments, of which the first alone is seen",
 		"",
 		"  upf2  missing: no devices",
 		"  slice      way    kpps  Mbit/s  p50 µs     p90     p99   p99.9     max   lost inside ambig.",

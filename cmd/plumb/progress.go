@@ -65,6 +65,17 @@ func (p *progress) tell(detail string) {
 	p.detail = ": " + detail
 }
 
+// say writes a line that stays.
+func (p *progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear := ""
+	if p.terminal {
+		clear = clearLine
+	}
+	fmt.Fprintf(p.out, "%s%s: %s\n", clear, p.name, text)
+}
+
 // close takes the line away.
 func (p *progress) close() {
 	close(p.stop)

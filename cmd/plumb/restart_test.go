@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ type restartBed struct {
 	*trafficBed
 	config *upf.Config
 	file   string
+	under  []string // the program that starts plumb, and its arguments; none: this one
 	upf    *process
 	api    *upf.Client
 }
@@ -40,7 +42,11 @@ func newRestartBed(t testing.TB, name string, sessions int) *restartBed {
 }
 
 func (b *restartBed) start(binary string) {
-	b.upf = b.plumb(binary, "upf", "--config", b.file)
+	args := []string{"upf", "--config", b.file}
+	if len(b.under) != 0 {
+		binary, args = b.under[0], slices.Concat(b.under[1:], []string{"plumb"}, args)
+	}
+	b.upf = b.plumb(binary, args...)
 	b.upf.wait("msg=up ")
 }
 

@@ -22,16 +22,16 @@ import (
 )
 
 type slicesCommand struct {
-	DUT       []string           `name:"dut" default:"tun,xdp" placeholder:"NAME,..." help:"What to measure, in turn: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all: all of ours and whatever else is installed. Default: tun,xdp."`
+	DUT       []string           `name:"dut" default:"tun,xdp" placeholder:"NAME" help:"What to measure, in turn: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all: all of ours and whatever else is installed. Default: tun,xdp."`
 	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	One       bool               `help:"One UPF for all slices, not one for each."`
-	Load      []slicesLoad       `default:"light,medium,heavy" placeholder:"LOAD,..." help:"light, medium, heavy (5, 20, 50 Mbit/s and 2, 4, 8 calls a second), or percent of the throughput, which is searched, such as 50%. Default: light,medium,heavy."`
+	Load      []slicesLoad       `default:"light,medium,heavy" placeholder:"LOAD" help:"light, medium, heavy (5, 20, 50 Mbit/s and 2, 4, 8 calls a second), or percent of the throughput, which is searched, such as 50%. Default: light,medium,heavy."`
 	Direction string             `default:"both" enum:"uplink,downlink,both" help:"Which way iperf3 sends: ${enum}. Calls and downloads have both anyway."`
 	Duration  time.Duration      `default:"10s" help:"How long packets are watched in each cell; the published study has 600s."`
-	WarmUp    time.Duration      `default:"2s" placeholder:"TIME" help:"Of the programs, before packets are watched."`
-	Timeout   time.Duration      `default:"1s" placeholder:"TIME" help:"A packet that is in a UPF for longer is lost."`
-	Repeat    int                `default:"1" placeholder:"N" help:"Turns of each UPF at each load; from 2 on figures have intervals."`
-	Modify    float64            `default:"10" placeholder:"RATE" help:"PFCP Session Modification Requests to each UPF per second meanwhile, of sessions without packets; 0: none."`
+	WarmUp    time.Duration      `default:"2s" placeholder:"TIME" help:"Of the programs, before packets are watched. Default: 2s."`
+	Timeout   time.Duration      `default:"1s" placeholder:"TIME" help:"A packet that is in a UPF for longer is lost. Default: 1s."`
+	Repeat    int                `default:"1" placeholder:"N" help:"Turns of each UPF at each load; from 2 on figures have intervals. Default: 1."`
+	Modify    float64            `default:"10" placeholder:"RATE" help:"PFCP Session Modification Requests to each UPF per second meanwhile, of sessions without packets; 0: none. Default: 10."`
 	Limit     upf.BitRate        `placeholder:"RATE" help:"Of each download at most, such as 20Mbit/s; without it, as fast as it goes."`
 	Sample    uint32             `placeholder:"N" help:"One packet of so many is in samples.parquet or samples.csv. Default: 10 with --parquet or --csv."`
 	Plain     bool               `help:"Show lines as a log has them, on a terminal as well."`
@@ -66,6 +66,9 @@ const defaultSample = 10
 func (c *slicesCommand) Run(ctx context.Context, stdout io.Writer) error {
 	config, err := c.config()
 	if err != nil {
+		return err
+	}
+	if err := needsRoot("slices"); err != nil {
 		return err
 	}
 	if err := apps.Needs(); err != nil {

@@ -92,11 +92,8 @@ func (c *traceCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	parent := ctx
-	if c.Duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Duration)
-		defer cancel()
-	}
+	ctx, cancel := within(ctx, c.Duration)
+	defer cancel()
 	query := &upf.TraceQuery{
 		UE: c.UE, TEID: c.TEID, SEID: c.SEID, Drops: c.Drops, All: c.All, Sample: int(c.Sample), Rate: c.Rate, Snap: c.Snap}
 	var counts datapath.TraceCounts

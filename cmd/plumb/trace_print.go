@@ -65,9 +65,9 @@ func verdict(p *upf.TracePacket) string {
 }
 
 // capture writes frames into a capture file: as they came and as they left, each
-// at an interface of its device. Packets of the slow path are IP packets and have
-// interfaces of their own; as they came they were seen by the program already, so
-// they are written again only if nothing left.
+// at an interface of its device: Ethernet frames, or IP packets, as the datapath sees
+// them. Packets of the slow path have interfaces of their own; as they came they were
+// seen already, so they are written again only if nothing left.
 type capture struct {
 	w          *pcapng.Writer
 	file       *os.File // nil: not ours to close
@@ -90,26 +90,29 @@ func newCapture(w io.Writer, snap int) (*capture, error) {
 func (c *capture) packet(p *upf.TracePacket) error {
 	comment := traceLine(p) + "\n" + strings.Join(p.Stages, "\n") + "\n"
 	if p.Arrived != nil && (p.Place == "program" || p.Left == nil) {
-		if err := c.frame(p.Arrived, p.At, pcapng.Inbound, comment); err != nil {
+		if err := c.frame(p, p.Arrived, p.At, pcapng.Inbound, comment); err != nil {
 			return err
 		}
 	}
 	if p.Left == nil {
 		return nil
 	}
-	return c.frame(p.Left, p.At.Add(time.Duration(p.TookNs)), pcapng.Outbound, comment)
+	return c.frame(p, p.Left, p.At.Add(time.Duration(p.TookNs)), pcapng.Outbound, comment)
 }
 
-func (c *capture) frame(f *upf.TraceFrame, at time.Time, d pcapng.Direction, comment string) error {
+func (c *capture) frame(p *upf.TracePacket, f *upf.TraceFrame, at time.Time, d pcapng.Direction, comment string) error {
 	key := captureInterface{f.Device, f.IP}
+	if f.IP && p.Place != "program" {
+		key.device += " (slow path)"
+	}
 	n, ok := c.interfaces[key]
 	if !ok {
-		name, link := f.Device, pcapng.Ethernet
+		link := pcapng.Ethernet
 		if f.IP {
-			name, link = f.Device+" (slow path)", pcapng.IP
+			link = pcapng.IP
 		}
 		var err error
-		if n, err = c.w.Interface(name, link, c.snap); err != nil {
+		if n, err = c.w.Interface(key.device, link, c.snap); err != nil {
 			return err
 		}
 		c.interfaces[key] = n

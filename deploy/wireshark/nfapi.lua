@@ -1078,11 +1078,41 @@ local function p7_header(tvb)
   if n >= 18 and tvb(4, 4):le_uint() == n then return 18, 3, true end
 end
 
+local function p7_known(tvb)
+  local n, _, little = p7_header(tvb)
+  return n and messages[little and tvb(2, 2):le_uint() or tvb(2, 2):uint()]
+end
+
+-- joined finds out how long each of several datagrams is that were captured before the
+-- kernel of the sender cut them (UDP_SEGMENT): all but the last have the same length.
+local function joined(tvb)
+  if tvb:len() < 8 then return end
+  for _, size in ipairs({ tvb(4, 4):uint(), tvb(4, 2):uint() }) do
+    local at = 0
+    while size >= 8 and size < tvb:len() and at < tvb:len() do
+      if not p7_known(tvb(at, math.min(size, tvb:len() - at)):tvb()) then break end
+      at = at + size
+    end
+    if at >= tvb:len() then return size end
+  end
+end
+
 local profiles = { "oai-2025", "oai-2024", "aerial" }
 
 local function p7(tvb, pinfo, root)
   local n, profile, little = p7_header(tvb)
-  if not n then return 0 end
+  if not n then
+    local size = joined(tvb)
+    if not size then return 0 end
+    local names = {}
+    for at = 0, tvb:len() - 1, size do
+      local piece = tvb(at, math.min(size, tvb:len() - at)):tvb()
+      p7(piece, pinfo, root)
+      names[#names + 1] = messages[piece(2, 2):uint()].name
+    end
+    pinfo.cols.info = table.concat(names, ", ")
+    return tvb:len()
+  end
   pinfo.cols.protocol = "nFAPI P7"
   local tree = root:add(proto, tvb(), "5G nFAPI P7")
   tree:add(pf.profile, profiles[profile]):set_generated()
@@ -1149,8 +1179,7 @@ function proto.dissector(tvb, pinfo, root)
 end
 
 proto:register_heuristic("udp", function(tvb, pinfo, root)
-  local n, _, little = p7_header(tvb)
-  if not n or not messages[little and tvb(2, 2):le_uint() or tvb(2, 2):uint()] then return false end
+  if not p7_known(tvb) and not joined(tvb) then return false end
   p7(tvb, pinfo, root)
   return true
 end)

@@ -175,10 +175,18 @@ func (c *Config) profile(payloads []int, directions ...report.Direction) *traffi
 	return p
 }
 
+// sessionsText is a number of sessions in words.
+func sessionsText(n int) string {
+	if n == 1 {
+		return "1 session"
+	}
+	return fmt.Sprintf("%d sessions", n)
+}
+
 // prepare establishes sessions up to n.
 func (r *run) prepare(ctx context.Context, n int) error {
 	more := n - len(r.system.Sessions())
-	r.step(fmt.Sprintf("establish %d sessions over PFCP", more), installTime(more))
+	r.step(fmt.Sprintf("establish %s over PFCP", sessionsText(more)), installTime(more))
 	return r.system.Establish(ctx, n, r.Rules)
 }
 

@@ -208,7 +208,7 @@ func (r *comparison) each(ctx context.Context, f func(ctx context.Context, k *co
 func (r *comparison) measureSessions(ctx context.Context, n int) error {
 	err := r.each(ctx, func(ctx context.Context, k *contestant) error {
 		more := n - len(k.system.Sessions())
-		r.step(fmt.Sprintf("%s: establish %d sessions over PFCP", k.path.Name, more), installTime(more))
+		r.step(fmt.Sprintf("%s: establish %s over PFCP", k.path.Name, sessionsText(more)), installTime(more))
 		return k.establish(ctx, n)
 	})
 	if err != nil {
@@ -333,5 +333,5 @@ func (r *comparison) trial(ctx context.Context, k *contestant, cell report.Cell,
 }
 
 func describe(c report.Cell) string {
-	return fmt.Sprintf("payload %s, %d sessions, %s", c.Payload, c.Sessions, c.Direction)
+	return fmt.Sprintf("payload %s, %s, %s", c.Payload, sessionsText(c.Sessions), c.Direction)
 }

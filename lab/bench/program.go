@@ -22,7 +22,7 @@ import (
 // BPF_ENABLE_STATS came with Linux 5.8.
 func (r *run) account(ctx context.Context, d report.Direction) (err error) {
 	sessions := len(r.system.Sessions())
-	r.step(fmt.Sprintf("%s, %d sessions, cost of the BPF program", d, sessions), r.accountTime())
+	r.step(fmt.Sprintf("%s, %s, cost of the BPF program", d, sessionsText(sessions)), r.accountTime())
 	port := r.system.Topology().N3.UPF
 	if d == report.Downlink {
 		port = r.system.Topology().N6.UPF

@@ -63,3 +63,11 @@ func TestHighestFindsNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestSessionsText(t *testing.T) {
+	for n, want := range map[int]string{0: "0 sessions", 1: "1 session", 100_000: "100000 sessions"} {
+		if got := sessionsText(n); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -17,7 +17,7 @@ func (r *run) repeat(ctx context.Context, d report.Direction, n int) error {
 	if err != nil {
 		return fmt.Errorf("bed limit %s: %w", d, err)
 	}
-	name := fmt.Sprintf("%s, %d sessions, %s %d/%d", d, len(r.system.Sessions()), r.Datapath, n, r.Repeats)
+	name := fmt.Sprintf("%s, %s, %s %d/%d", d, sessionsText(len(r.system.Sessions())), r.Datapath, n, r.Repeats)
 	r.step(name, r.trialTime())
 	t, err := r.trial(ctx, report.Throughput, system.At(r.RatePPS, r.Duration).In(d))
 	if err != nil {
@@ -65,7 +65,7 @@ func measure(ctx context.Context, s *system.System, kind report.Kind, l system.L
 // the highest rate, and adds it to the result.
 func (r *run) bedTrial(ctx context.Context, d report.Direction, n int) (*report.BedTrial, error) {
 	sessions := len(r.system.Sessions())
-	r.step(fmt.Sprintf("%s, %d sessions, bed %d/%d", d, sessions, n, r.Repeats), r.trialTime())
+	r.step(fmt.Sprintf("%s, %s, bed %d/%d", d, sessionsText(sessions), n, r.Repeats), r.trialTime())
 	var t report.Trial
 	err := r.system.InBed(func() (err error) {
 		t, err = r.trial(ctx, report.Throughput, system.At(0, r.Duration).In(d))
@@ -120,7 +120,7 @@ func (r *run) paced(ctx context.Context, d report.Direction) error {
 		}
 	}
 	rate := max(1, roundRate(pacedShare*stats.Median(rates)))
-	r.step(fmt.Sprintf("%s, %d sessions, %s latency", d, sessions, r.Datapath), r.trialTime())
+	r.step(fmt.Sprintf("%s, %s, %s latency", d, sessionsText(sessions), r.Datapath), r.trialTime())
 	t, err := r.trial(ctx, report.Paced, system.At(rate, r.Duration).In(d))
 	if err != nil {
 		return fmt.Errorf("%s at %d frames per second: %w", d, rate, err)

@@ -59,13 +59,17 @@ func (b *bed) tcpRate(ctx context.Context, d report.Direction, kbps uint64) (f r
 		return f, err
 	}
 	defer func() { err = errors.Join(err, flow.Kill()) }() // what it makes of itself at last is not asked for
-	time.Sleep(tcpWarmUp)
+	if err := pass(ctx, tcpWarmUp); err != nil {
+		return f, err
+	}
 	octets := b.userOctets(d)
 	before, begin, err := octets()
 	if err != nil {
 		return f, err
 	}
-	time.Sleep(b.Duration)
+	if err := pass(ctx, b.Duration); err != nil {
+		return f, err
+	}
 	after, ended, err := octets()
 	if err != nil {
 		return f, err
@@ -77,6 +81,18 @@ func (b *bed) tcpRate(ctx context.Context, d report.Direction, kbps uint64) (f r
 	f.ErrorPercent = 100 * (f.PassedBPS/f.AskedBPS - 1)
 	_, err = s.delete(ctx)
 	return f, err
+}
+
+// pass returns when so much time has passed.
+//
+// Errors: why ctx is done before.
+func pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // userOctets returns what reads how many octets of user packets have left the

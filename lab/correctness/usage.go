@@ -125,17 +125,20 @@ func (b *bed) limit(ctx context.Context, d report.Direction, rate uint64, kind s
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	ended := w.start(ctx, generator.Load{Rate: rate, Duration: b.Duration, CPU: generator.LastCPU(), Realtime: rate == 0})
-	said, err := s.report(ctx, b.Duration+noticeTime)
-	done := <-ended
-	if err := errors.Join(err, done.err); err != nil {
+	// As many frames as reach it once, however long that takes a busy machine.
+	const octets = usagePayload + userHeaders
+	done := <-w.start(ctx, generator.Load{Rate: rate, Frames: 2 * (asked / octets), CPU: generator.LastCPU(), Realtime: rate == 0})
+	if done.err != nil {
+		return done.err
+	}
+	said, err := s.report(ctx, noticeTime)
+	if err != nil {
 		return err
 	}
 	got, err := w.drained()
 	if err != nil {
 		return err
 	}
-	const octets = usagePayload + userHeaders
 	f := report.LimitFigure{
 		Kind: kind, Direction: d, AskedPPS: rate, RatePPS: float64(done.Sent) / done.Elapsed.Seconds(), PacketOctets: octets, AskedOctets: asked,
 		ReportedOctets: octetsOf(said.m.UsageReports), PassedOctets: got.Received * octets,

@@ -20,7 +20,7 @@ type Kind struct {
 	Program string // the name in PATH; empty: this program, or none if the kind is External
 	Path    string // of the program, in place of PATH; empty: look in PATH
 	Install string // how its project says to install it, in a sentence or two
-	Tested  string // what of this kind was tried with the program itself, and which version
+	Tested  string // what of this kind was tried with the program itself, and which version: plumb lab duts
 
 	Traits
 	Dialect n4load.Dialect

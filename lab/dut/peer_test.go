@@ -149,7 +149,8 @@ func assertNothingLeft(t *testing.T, s *system.System) {
 	if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("process %d: got %v, want it gone", pid, err)
 	}
-	for _, pattern := range []string{"/run/netns/plt-peer-*", "/sys/fs/bpf/upf*", filepath.Join(os.TempDir(), "plumb-dut-*")} {
+	own := strconv.Itoa(os.Getpid()) // others may be at it, too
+	for _, pattern := range []string{"/run/netns/plt-peer-*-" + own + "-*", "/sys/fs/bpf/upf*", filepath.Join(os.TempDir(), "plumb-dut-"+own+"-*")} {
 		left, _ := filepath.Glob(pattern)
 		if len(left) > 0 {
 			t.Errorf("left behind: %s", strings.Join(left, " "))

@@ -58,6 +58,7 @@ func configuration(p *Place, datapath string) *upf.Config {
 	c.Datapath = datapath
 	if datapath == upf.DatapathTUN || datapath == upf.DatapathTAP {
 		c.TUN.Routes = p.UEPools // else there is one for each session
+		c.TUN.Ring = true
 	}
 	c.Sessions.Max = max(c.Sessions.Max, p.Sessions)
 	return c

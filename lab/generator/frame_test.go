@@ -140,7 +140,7 @@ func stampOf(t *testing.T, c *Config, e *entry, f *frame, got []byte, since uint
 		}
 		return stamp
 	}
-	short, err := DecodeShortStamp(got[f.headers:])
+	short, err := decodeShortStamp(got[f.headers:])
 	if err != nil {
 		t.Fatal(err)
 	}

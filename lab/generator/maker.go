@@ -17,6 +17,13 @@ type maker struct {
 	ues    int             // of a replay: in the file
 	base   int             // of a replay: entry of the file's UE 0
 	next   []atomic.Uint64 // sequence number by stream, read from elsewhere
+	made   frameNumber     // of the last frame
+}
+
+// frameNumber is which frame it is.
+type frameNumber struct {
+	stream   uint16
+	sequence uint64
 }
 
 func newMaker(c *Config, l *layout) *maker {
@@ -89,6 +96,7 @@ func (m *maker) make(b []byte, intended, now uint64) int {
 	e := m.entry()
 	sequence := m.next[e.stream].Load()
 	m.next[e.stream].Store(sequence + 1)
+	m.made = frameNumber{m.config.Stream + e.stream, sequence}
 	f := m.layout.frame(int(e.stream), sequence)
 	s := &m.config.Sessions[e.session]
 	stamp := Stamp{

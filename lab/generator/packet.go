@@ -63,10 +63,13 @@ func (o *packetOutput) room() []byte {
 	return o.frames[o.lengths][0][:frameOctets]
 }
 
-func (o *packetOutput) put(octets int) {
+func (o *packetOutput) put(octets int, request []byte) {
 	f := &o.frames[o.lengths]
 	f[0] = f[0][:octets]
 	o.sender.Add(f[:])
+	if request != nil {
+		o.sender.Control(request)
+	}
 	o.lengths++
 }
 

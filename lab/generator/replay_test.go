@@ -189,7 +189,7 @@ func TestReplayTimes(t *testing.T) {
 				got := link.next(t)
 				var intended uint64
 				if f.short {
-					short, err := DecodeShortStamp(got[f.headers:])
+					short, err := decodeShortStamp(got[f.headers:])
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/lab/timestamp"
 )
 
 // Load is what one run of a generator shall send.
@@ -28,6 +30,10 @@ type Load struct {
 	// (SCHED_FIFO), where that is permitted and, with a rate, does no harm; Result says
 	// whether it was.
 	Realtime bool
+
+	// Stamps has those frames stamped when they leave which it asks for. The sender must
+	// be [Packet]. nil: none.
+	Stamps *timestamp.Collector
 }
 
 // Result is what one run of a generator did send. Intended less Sent is what the
@@ -37,6 +43,7 @@ type Result struct {
 	Sent       uint64        // frames handed to the device
 	SentOctets uint64        // of these, Ethernet header included, FCS not
 	Streams    []StreamSent  // the same of each stream
+	StartNS    uint64        // when the first frame was due, by CLOCK_MONOTONIC
 	Elapsed    time.Duration // from the first intended send time to the last frame, or the end of the duration
 	Realtime   bool          // sent from a real-time thread
 	Held       time.Duration // that the thread was ready to send, but something else had its CPU
@@ -59,8 +66,12 @@ func (g *Generator) Run(ctx context.Context, l Load) (Result, error) {
 	if err := l.validate(); err != nil {
 		return Result{}, fmt.Errorf("generator: %w", err)
 	}
+	unstamp, err := g.stamp(l.Stamps)
+	if err != nil {
+		return Result{}, fmt.Errorf("generator: %w", err)
+	}
 	var result Result
-	err := g.config.Link.Peer.Namespace.Do(func() error {
+	err = g.config.Link.Peer.Namespace.Do(func() error {
 		restore, err := pin(l.CPU)
 		if err != nil {
 			return err
@@ -76,7 +87,7 @@ func (g *Generator) Run(ctx context.Context, l Load) (Result, error) {
 		result.Realtime = realtime
 		return err
 	})
-	if err != nil {
+	if err = errors.Join(err, unstamp()); err != nil {
 		return result, fmt.Errorf("generator: %w", err)
 	}
 	return result, nil
@@ -105,7 +116,7 @@ func (g *Generator) run(ctx context.Context, l Load) (Result, error) {
 		return Result{}, err
 	}
 	r := g.result(begun, after, ramp)
-	r.Held = waited
+	r.Held, r.StartNS = waited, begun.StartNs
 	for i := range first {
 		sent := StreamSent{First: first[i], Sent: next[i] - first[i], SentOctets: g.layout.octets(i, first[i], next[i]-first[i])}
 		r.Streams = append(r.Streams, sent)
@@ -151,6 +162,17 @@ func (g *Generator) Next() (uint64, error) {
 		return 0, err
 	}
 	return next[0], nil
+}
+
+// Order is which sessions the frames are of, by their place in the configuration, one frame
+// after the other from number 0 on, until that begins again.
+func (g *Generator) Order() []uint32 {
+	entries := g.config.entries()
+	order := make([]uint32, len(entries))
+	for i := range entries {
+		order[i] = entries[i].session
+	}
+	return order
 }
 
 // result is the difference between a run as it began and as it ended.

@@ -43,25 +43,27 @@ func TestRunFrames(t *testing.T) {
 }
 
 // TestSchedule wants the intended send times exactly n/rate apart, however late
-// the frames were sent.
+// the frames were sent, and each frame to be of the session that the order says.
 func TestSchedule(t *testing.T) {
 	bed := newBed(t, "plt-schedule")
 	for _, rate := range []uint64{777, 30_000, 333_333} {
-		g := mustNew(t, config(bed, Uplink, false))
-		link := newCapture(t, bed.N3.UPF)
-		if _, err := g.Run(context.Background(), Load{Rate: rate, Frames: 50, CPU: -1}); err != nil {
-			t.Fatal(err)
+		c := config(bed, Uplink, false)
+		c.Sessions, c.Access = sessions(30, false), Each
+		g := mustNew(t, c)
+		link, order := newCapture(t, bed.N3.UPF), g.Order()
+		got, err := g.Run(context.Background(), Load{Rate: rate, Frames: 50, CPU: -1})
+		if err != nil || len(order) != 30 {
+			t.Fatalf("%v, an order of %d sessions, want 30", err, len(order))
 		}
-		var first uint64
 		for n, frame := range link.frames(t, 50, g.FrameOctets()-64) {
 			stamp, err := DecodeStamp(frame[g.FrameOctets()-64:])
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n == 0 {
-				first = stamp.IntendedNs
+			want := got.StartNS + uint64(n)*1e9/rate
+			if stamp.Session != order[n%len(order)] {
+				t.Errorf("%d frames/s, frame %d: got session %d, want %d", rate, n, stamp.Session, order[n%len(order)])
 			}
-			want := first + uint64(n)*1e9/rate
 			if stamp.IntendedNs+1 < want || stamp.IntendedNs > want+1 {
 				t.Errorf("%d frames/s, frame %d: got %d, want %d", rate, n, stamp.IntendedNs, want)
 			}

@@ -2,7 +2,6 @@ package generator
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math/bits"
 )
 
@@ -50,23 +49,6 @@ func (s Stamp) Short() ShortStamp {
 		Head: ShortHead(s.Run) | uint32(s.Stream)&maxShortStream, Sequence: uint32(s.Sequence), IntendedNs: s.IntendedNs & (1<<shortTimeBits - 1),
 		Check: shortCheck(s.UE, s.TEID, s.QFI, s.DSCP),
 	}
-}
-
-// DecodeShortStamp reads the short stamp at the start of payload.
-//
-// Errors: [ErrShort], [ErrMagic].
-func DecodeShortStamp(payload []byte) (ShortStamp, error) {
-	if len(payload) < ShortStampOctets {
-		return ShortStamp{}, fmt.Errorf("generator: %d octets: %w", len(payload), ErrShort)
-	}
-	le := binary.LittleEndian
-	s := ShortStamp{Head: le.Uint32(payload), Sequence: le.Uint32(payload[4:])}
-	if s.Head&shortHeadBit == 0 {
-		return ShortStamp{}, fmt.Errorf("generator: head %#08x: %w", s.Head, ErrMagic)
-	}
-	s.IntendedNs = le.Uint64(payload[8:]) & (1<<shortTimeBits - 1)
-	s.Check = le.Uint64(payload[10:]) >> (64 - shortTimeBits)
-	return s, nil
 }
 
 // Append adds the octets of s to b, as the generator writes them.

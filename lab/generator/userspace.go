@@ -1,12 +1,18 @@
 package generator
 
-import "time"
+import (
+	"time"
+
+	"plumbline/lab/timestamp"
+)
 
 // userspace is a sender that makes frames in user space and gives them to an output.
 type userspace struct {
 	*maker
 	output output
 	clock  clock
+	stamps *timestamp.Collector // nil: none are asked for
+	asks   []byte               // what asks for them
 }
 
 // output is where frames of user space leave.
@@ -15,8 +21,9 @@ type output interface {
 	// enough of those before, and flush is to be called.
 	room() []byte
 
-	// put adds the frame of so many octets that was made there.
-	put(octets int)
+	// put adds the frame of so many octets that was made there. request is a control
+	// message that goes with it, nil but of [packetOutput].
+	put(octets int, request []byte)
 
 	// flush hands all that was put to the device.
 	flush() error
@@ -45,7 +52,7 @@ func (s *userspace) send(times, batch uint32) error {
 		if b != nil {
 			now := s.clock.now()
 			if intended, ok := s.due(now); ok {
-				s.output.put(s.make(b, intended, now))
+				s.output.put(s.make(b, intended, now), s.request())
 			}
 		}
 		if b != nil && i%batch != 0 {

@@ -108,7 +108,7 @@ func (o *xdpOutput) room() []byte {
 }
 
 // put fills an entry of the TX ring: there are as many as frames.
-func (o *xdpOutput) put(octets int) {
+func (o *xdpOutput) put(octets int, _ []byte) {
 	at := o.free[len(o.free)-1]
 	o.free = o.free[:len(o.free)-1]
 	o.tx.setDescriptor(o.made, at, uint32(octets))

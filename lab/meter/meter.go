@@ -30,6 +30,10 @@ type Config struct {
 	// a UPF that sends such, one for each frame. XDP would have them copied first.
 	Packets bool
 
+	// TimeStamps lets frames through that [Meter.Stamp] asks for: see lab/timestamp. Packets
+	// must be set.
+	TimeStamps bool
+
 	// Replay says that the frames are those of a replay: stamps stand in UDP datagrams to
 	// any port, and in TCP segments.
 	Replay bool
@@ -73,6 +77,14 @@ func (m *Meter) attach() (link.Link, error) {
 	return m.config.Port.AttachXDP(m.objects.Meter)
 }
 
+// Stamp marks one frame in 2^shift and lets it through, until it is called with on false.
+func (m *Meter) Stamp(on bool, shift uint8) error {
+	if err := errors.Join(m.objects.StampShift.Set(shift), m.objects.Stamping.Set(flag(on))); err != nil {
+		return fmt.Errorf("meter: %w", err)
+	}
+	return nil
+}
+
 // Close takes the meter off its device.
 func (m *Meter) Close() error {
 	var err error
@@ -85,6 +97,9 @@ func (m *Meter) Close() error {
 func (c *Config) validate() error {
 	if c.Direction != generator.Uplink && c.Direction != generator.Downlink {
 		return fmt.Errorf("direction %d: want %d or %d", c.Direction, generator.Uplink, generator.Downlink)
+	}
+	if c.TimeStamps && !c.Packets {
+		return errors.New("time stamps of frames that are no socket buffers")
 	}
 	if c.Streams < 1 || c.Streams > maxStreams {
 		return fmt.Errorf("%d streams: want 1 to %d", c.Streams, maxStreams)
@@ -113,6 +128,7 @@ func (m *Meter) load() error {
 		"run":               m.config.Run,
 		"short_head":        generator.ShortHead(m.config.Run),
 		"replayed":          flag(m.config.Replay),
+		"time_stamps":       flag(m.config.TimeStamps),
 		"uplink":            flag(uplink),
 		"encapsulated":      flag(uplink == m.config.Bed),
 		"many_cpus":         flag(m.config.Port.Queues > 1 || m.config.Packets), // of a veth without XDP, each CPU has its own backlog

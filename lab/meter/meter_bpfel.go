@@ -72,6 +72,9 @@ const (
 	meterVarReplayed          = "replayed"
 	meterVarRun               = "run"
 	meterVarShortHead         = "short_head"
+	meterVarStampShift        = "stamp_shift"
+	meterVarStamping          = "stamping"
+	meterVarTimeStamps        = "time_stamps"
 	meterVarUnusedMisdelivery = "unused_misdelivery"
 	meterVarUplink            = "uplink"
 )
@@ -143,6 +146,9 @@ type meterVariableSpecs struct {
 	Replayed          *ebpf.VariableSpec `ebpf:"replayed"`
 	Run               *ebpf.VariableSpec `ebpf:"run"`
 	ShortHead         *ebpf.VariableSpec `ebpf:"short_head"`
+	StampShift        *ebpf.VariableSpec `ebpf:"stamp_shift"`
+	Stamping          *ebpf.VariableSpec `ebpf:"stamping"`
+	TimeStamps        *ebpf.VariableSpec `ebpf:"time_stamps"`
 	UnusedMisdelivery *ebpf.VariableSpec `ebpf:"unused_misdelivery"`
 	Uplink            *ebpf.VariableSpec `ebpf:"uplink"`
 }
@@ -192,6 +198,9 @@ type meterVariables struct {
 	Replayed          *ebpf.Variable `ebpf:"replayed"`
 	Run               *ebpf.Variable `ebpf:"run"`
 	ShortHead         *ebpf.Variable `ebpf:"short_head"`
+	StampShift        *ebpf.Variable `ebpf:"stamp_shift"`
+	Stamping          *ebpf.Variable `ebpf:"stamping"`
+	TimeStamps        *ebpf.Variable `ebpf:"time_stamps"`
 	UnusedMisdelivery *ebpf.Variable `ebpf:"unused_misdelivery"`
 	Uplink            *ebpf.Variable `ebpf:"uplink"`
 }

@@ -21,6 +21,8 @@ type fake struct {
 	buffer   uint64        // frames of a burst that it takes
 	recovers time.Duration // how long it loses half of the frames after an overload
 	restarts int
+	leak     uint64 // octets, of each look at its memory; 0: it has no processes
+	memory   uint64
 	profile  *traffic.Profile // that is open
 	hinders  float64          // part of the sender's limit that is left at the highest rate; 0: all
 	diary    *diary
@@ -89,9 +91,6 @@ func (f *fake) Trial(ctx context.Context, l system.Load) ([]report.Trial, error)
 	if !f.running {
 		return nil, errors.New("trial out of turn")
 	}
-	if l.OnSample != nil {
-		l.OnSample(system.Sample{Direction: f.cell.Direction})
-	}
 	directions := []report.Direction{f.cell.Direction}
 	if f.cell.Direction == "" {
 		directions = report.Directions
@@ -99,8 +98,30 @@ func (f *fake) Trial(ctx context.Context, l system.Load) ([]report.Trial, error)
 	var trials []report.Trial
 	for _, d := range directions {
 		trials = append(trials, f.trial(d, l))
+		if l.OnSample != nil {
+			l.OnSample(f.sample(d, l))
+		}
 	}
 	return trials, nil
+}
+
+// sample is one of a trial, taken at its end.
+func (f *fake) sample(d report.Direction, l system.Load) system.Sample {
+	s := system.Sample{Direction: d, Elapsed: l.Duration, ReceivedPPS: 1}
+	if f.profile != nil && l.AsProfile && l.SampleEvery > 0 {
+		for range f.profile.Streams {
+			s.Streams = append(s.Streams, report.Slot{AtNS: l.Duration.Nanoseconds()})
+		}
+	}
+	return s
+}
+
+func (f *fake) Memory() (*report.Memory, error) {
+	if f.leak == 0 {
+		return nil, nil
+	}
+	f.memory += f.leak
+	return &report.Memory{ResidentOctets: f.memory}, nil
 }
 
 // senderPPS is what the fake sender can do at most.

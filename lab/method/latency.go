@@ -49,7 +49,7 @@ func (m Latency) Measure(ctx context.Context, t *Turn) error {
 	if !ok {
 		return t.noThroughput()
 	}
-	trials, err := t.Trial(ctx, report.Paced, level.load(pps, m.Duration))
+	trials, err := t.Trial(ctx, report.Paced, m.load(level, pps))
 	if err != nil {
 		return err
 	}
@@ -60,12 +60,19 @@ func (m Latency) Measure(ctx context.Context, t *Turn) error {
 	for _, name := range t.comparedWith() {
 		if pps, ok := level.rate(t, name); ok && !made[pps] {
 			made[pps] = true
-			if _, err := t.Trial(ctx, report.Paced, level.load(pps, m.Duration)); err != nil {
+			if _, err := t.Trial(ctx, report.Paced, m.load(level, pps)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// load is that of a trial, with time stamps where the systems have any.
+func (m Latency) load(level Level, pps uint64) system.Load {
+	l := level.load(pps, m.Duration)
+	l.TimeStamps = true
+	return l
 }
 
 // quantity is one thing that a latency is measured by.
@@ -74,6 +81,8 @@ type quantity struct {
 	of      func(report.Latency) int64
 	lessBed bool
 }
+
+const averageVariation = "average variation"
 
 var quantities = []quantity{
 	{"latency min", func(l report.Latency) int64 { return l.Min }, true},
@@ -85,7 +94,7 @@ var quantities = []quantity{
 	{"latency p99.99", func(l report.Latency) int64 { return l.P9999 }, true},
 	{"latency max", func(l report.Latency) int64 { return l.Max }, true},
 	{"PDV", func(l report.Latency) int64 { return l.PDV }, false},
-	{"average variation", func(l report.Latency) int64 { return l.Variation }, false},
+	{averageVariation, func(l report.Latency) int64 { return l.Variation }, false},
 }
 
 // latency keeps the figures of a trial, and what the bed's trial at the same rate leaves
@@ -93,14 +102,38 @@ var quantities = []quantity{
 func (t *Turn) latency(trial *report.Trial) {
 	prefix := t.prefix(trial.Direction)
 	bed := t.bedTrial(trial)
+	var bedLatency *report.Latency
+	if bed != nil {
+		bedLatency = &bed.LatencyNS
+	}
+	t.quantities(prefix, &trial.LatencyNS, bedLatency)
+	t.stamped(prefix+"stamped ", trial, bed)
+	t.Figure(report.Figure{Name: prefix + "loss", Unit: "ratio", Better: report.Lower, Value: trial.LossRatio})
+}
+
+// quantities are the figures of a latency, and what that of the bed leaves of them.
+func (t *Turn) quantities(prefix string, l, bed *report.Latency) {
 	for _, q := range quantities {
-		ns := q.of(trial.LatencyNS)
+		ns := q.of(*l)
+		if l.Variation == 0 && q.name == averageVariation {
+			continue // a sample has none
+		}
 		t.Figure(report.Figure{Name: prefix + q.name, Unit: "ns", Better: report.Lower, Value: float64(ns)})
 		if q.lessBed && bed != nil {
-			t.Figure(report.Figure{Name: prefix + q.name + " less bed", Unit: "ns", Better: report.Lower, Value: float64(ns - q.of(bed.LatencyNS))})
+			t.Figure(report.Figure{Name: prefix + q.name + " less bed", Unit: "ns", Better: report.Lower, Value: float64(ns - q.of(*bed))})
 		}
 	}
-	t.Figure(report.Figure{Name: prefix + "loss", Unit: "ratio", Better: report.Lower, Value: trial.LossRatio})
+}
+
+// stamped keeps the figures of time stamps, if frames had any.
+func (t *Turn) stamped(prefix string, trial, bed *report.Trial) {
+	switch {
+	case trial.Stamped == nil || trial.Stamped.Frames == 0:
+	case bed == nil || bed.Stamped == nil || bed.Stamped.Frames == 0:
+		t.quantities(prefix, &trial.Stamped.LatencyNS, nil)
+	default:
+		t.quantities(prefix, &trial.Stamped.LatencyNS, &bed.Stamped.LatencyNS)
+	}
 }
 
 // prefix is before names of figures of one direction where there are several.

@@ -42,21 +42,27 @@ type Turn struct {
 const trialTries = 3
 
 // Trial sends a load and keeps what became of it. There is a trial for each direction
-// of the cell.
+// of the cell. If the load says how often samples are taken, they are kept with it.
 //
 // Errors: [system.ErrNothing] with the trials, if it comes several times.
 func (t *Turn) Trial(ctx context.Context, kind report.Kind, l system.Load) ([]report.Trial, error) {
+	var kept course
 	also := l.OnSample
 	l.OnSample = func(s system.Sample) {
 		t.run.observer.Sample(t.System.Name(), s)
+		if l.SampleEvery > 0 {
+			kept.add(s)
+		}
 		if also != nil {
 			also(s)
 		}
 	}
 	trials, err := t.System.Trial(ctx, l)
 	for try := 1; errors.Is(err, system.ErrNothing) && try < trialTries; try++ {
+		kept = nil
 		trials, err = t.System.Trial(ctx, l)
 	}
+	kept.give(trials)
 	for i := range trials {
 		trials[i].Kind, trials[i].Repeat = kind, t.Result.Repeat
 		if kind == report.Search || kind == report.Saturated { // too many, and the sender's queue as much as the path

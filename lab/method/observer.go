@@ -12,8 +12,8 @@ type Observer interface {
 	Step(report.Step)
 	// Detail says how far the step is, in a few words: "trial 7, 812 kpps".
 	Detail(text string)
-	// Sample is what the trial under way of a system is like, twice a second for each
-	// direction.
+	// Sample is what the trial under way of a system is like, twice a second or more often
+	// for each direction.
 	Sample(name string, s system.Sample)
 	// Turn is the end of a turn.
 	Turn(cell report.LabCell, turn report.Turn)

@@ -35,6 +35,10 @@ const (
 
 	overloadPart, afterPart = 1.1, 0.5
 	resetAfter              = 500 * time.Millisecond // of load, at least, once the sessions are there again
+
+	killAfter = 500 * time.Millisecond // from the beginning of the load
+
+	recoverySlots, recoveryLeast = 100, 50 * time.Millisecond // of the series
 )
 
 // Name is "recovery".
@@ -90,6 +94,7 @@ func (m Recovery) overload(ctx context.Context, t *Turn) error {
 	l := system.Load{
 		Rate: max(1, roundRate(afterPart*throughput)), Duration: m.After, WarmUp: m.Overload, WarmUpRate: roundRate(overloadPart * throughput), Realtime: true,
 	}
+	l.SampleEvery = slots(l.Duration, recoverySlots, recoveryLeast)
 	var mu sync.Mutex
 	l.OnLoss = func(x system.Loss) {
 		mu.Lock()
@@ -138,6 +143,7 @@ func (m Recovery) reset(ctx context.Context, t *Turn) error {
 	const tries = 3
 	l := steady(m.ResetPPS, m.After)
 	for range tries {
+		l.SampleEvery = slots(l.Duration, recoverySlots, recoveryLeast)
 		trials, r, err := m.killed(ctx, t, l)
 		if errors.Is(err, errors.ErrUnsupported) {
 			t.Result.Failed = err.Error() // all else can be measured
@@ -162,7 +168,10 @@ func (m Recovery) killed(ctx context.Context, t *Turn, l system.Load) (trials []
 	target, can := t.System.(Restarter)
 	can = can && t.System.Name() != t.System.Bed()
 	if can {
-		l.OnSample = func(system.Sample) {
+		l.OnSample = func(s system.Sample) {
+			if s.Elapsed < killAfter {
+				return
+			}
 			once.Do(func() {
 				go func() {
 					var err error

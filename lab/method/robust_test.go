@@ -47,6 +47,43 @@ func TestSoak(t *testing.T) {
 	}
 }
 
+// TestSoakMemory wants what the UPF's memory rises by in an hour, with bounds, and each
+// interval to have what there was at its end.
+func TestSoakMemory(t *testing.T) {
+	systems, _ := bedAnd("a")
+	systems[1].(*fake).leak = 1 << 20
+	lab := measured(t, systems, nil, Soak{Loads: []Level{{}}, Time: time.Second, Interval: 200 * time.Millisecond})
+	first, last := figure(t, lab, "a", "soak", "idle", "memory after the first interval"), figure(t, lab, "a", "soak", "idle", "memory after the last interval")
+	if first.Value != 1<<20 || last.Value != 5<<20 || last.Better != report.Lower {
+		t.Errorf("got %+v and %+v, want 1 and 5 MiB", first, last)
+	}
+	if f := figure(t, lab, "a", "soak", "idle", "drift of memory"); f.Unit != "octets/h" || !(0 < f.Low && f.Low <= f.Value && f.Value <= f.High) {
+		t.Errorf("got %+v, want a rise with its bounds", f)
+	}
+	for _, turn := range lab.Turns {
+		for i, trial := range turn.Trials {
+			switch {
+			case turn.System == report.SystemBed && trial.Memory != nil:
+				t.Errorf("the bed has no processes: got memory %+v", trial.Memory)
+			case turn.System == "a" && (trial.Memory == nil || trial.Memory.ResidentOctets != uint64(i+1)<<20):
+				t.Errorf("interval %d: got memory %+v, want %d MiB", i, trial.Memory, i+1)
+			}
+		}
+		if turn.System == report.SystemBed && turn.Figure("drift of memory") != nil {
+			t.Error("the bed has no processes: got a drift of memory")
+		}
+	}
+}
+
+// TestSoakTooShort wants a drift of few intervals to say how little it is worth.
+func TestSoakTooShort(t *testing.T) {
+	systems, _ := bedAnd("a")
+	lab := measured(t, systems, nil, Soak{Loads: []Level{{}}, Time: time.Second, Interval: 300 * time.Millisecond})
+	if f := figure(t, lab, "a", "soak", "idle", "drift of latency p50 in an hour"); f.Note != "of 3 intervals: within its bounds with a confidence of 67 %" {
+		t.Errorf("got note %q", f.Note)
+	}
+}
+
 // TestCritical wants the load beyond which frames are lost, of each direction or of both.
 func TestCritical(t *testing.T) {
 	for d, want := range map[report.Direction]float64{report.Uplink: 420_000, "": 840_000} {
@@ -58,23 +95,6 @@ func TestCritical(t *testing.T) {
 		if math.Abs(f.Value/want-1) > 0.03 || f.Low > f.Value || f.High < f.Value || f.Better != report.Higher {
 			t.Errorf("%q: got %+v, want about %g", d, f, want)
 		}
-	}
-}
-
-// TestSlope wants a drift to be found beside bad intervals.
-func TestSlope(t *testing.T) {
-	var x, y []float64
-	for i := range 2500 {
-		x, y = append(x, float64(i)), append(y, 3*float64(i)+7)
-		if i%10 == 0 {
-			y[i] = 1e9
-		}
-	}
-	if got := slope(x, y); math.Abs(got-3) > 1e-6 {
-		t.Errorf("got %g, want 3", got)
-	}
-	if got := slope([]float64{1}, []float64{2}); got != 0 {
-		t.Errorf("of one point: got %g, want 0", got)
 	}
 }
 
@@ -110,7 +130,7 @@ func TestIsolation(t *testing.T) {
 	a := systems[1].(*fake)
 	a.capacity = 1e6
 	lab := measured(t, systems, func(c *Config) { c.Axes.Sessions, c.Axes.Access = []int{8}, "uniform" },
-		testThroughput, Isolation{Slices: 4, Base: 50, Overload: 200, Duration: time.Second})
+		testThroughput, Isolation{Slices: EqualSlices(4), Base: 50, Overload: 200, Duration: time.Second})
 	for name, want := range map[string]float64{
 		"other slices before: throughput": 375_000, "other slices before: loss": 0, "other slices during: loss": 0.5,
 		"other slices during: throughput": 187_500, "overloaded slice during: throughput": 812_500, "other slices after: throughput": 375_000,
@@ -123,6 +143,14 @@ func TestIsolation(t *testing.T) {
 	if len(a.profile.Streams) != 4 || last.First != 6 || last.Sessions != 2 {
 		t.Errorf("got streams %+v, want the last one of sessions 6 and 7", a.profile.Streams)
 	}
+	for _, turn := range lab.Turns {
+		for i, trial := range turn.Trials {
+			if lab.Plan.Cells[turn.Cell].Method == NameIsolation && (trial.Phase != phases[i] || len(trial.Series) == 0 || len(trial.Streams[3].Series) == 0) {
+				t.Errorf("trial %d of %s: got phase %q, %d slots, %d of the last slice, want %s and some", i, turn.System, trial.Phase, len(trial.Series),
+					len(trial.Streams[3].Series), phases[i])
+			}
+		}
+	}
 }
 
 // TestNoPartOfNothing wants who has no throughput to fail in its turn, and not to leave, and
@@ -131,7 +159,7 @@ func TestNoPartOfNothing(t *testing.T) {
 	part := []Level{{Percent: 50}}
 	for _, m := range []Method{
 		Latency{Loads: part, Duration: time.Second}, Campaign{Loads: part, Duration: time.Second},
-		Soak{Loads: part, Time: time.Second, Interval: time.Second}, Isolation{Slices: 2, Base: 50, Overload: 150, Duration: time.Second},
+		Soak{Loads: part, Time: time.Second, Interval: time.Second}, Isolation{Slices: EqualSlices(2), Base: 50, Overload: 150, Duration: time.Second},
 		Recovery{Overload: time.Second, After: time.Second, ResetPPS: 1000},
 	} {
 		systems, _ := bedAnd("a")

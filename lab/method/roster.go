@@ -10,6 +10,7 @@ import (
 	"plumbline/lab/generator"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
+	"plumbline/lab/timestamp"
 	"plumbline/lab/topology"
 	"plumbline/lab/traffic"
 )
@@ -23,12 +24,15 @@ type Roster struct {
 	Sender   generator.Sender
 	NoBed    bool // what is measured has no bed limit
 
+	TimeStamps Stamps
+
 	Access generator.Access
 	Rules  map[string]system.Rules // by [report.LabCell.Rules]
 	Churn  map[string]system.Churn // by [report.LabCell.Churn]
 
 	CPUs        system.CPUs
-	MaxSessions int // those of churn included
+	MaxSessions int      // those of churn included
+	Also        []string // frames that methods send beside those of cells, as [report.LabCell.Frames]
 
 	mtu  int  // that the frames need, in octets
 	ipv6 bool // some frames are
@@ -69,7 +73,8 @@ const ethernetMTU = 1500
 
 func (r *Roster) contender(name, bed string, c system.Config) *contender {
 	c.Name, c.Run, c.MTU, c.CPUs, c.MaxSessions = name, r.Run, max(ethernetMTU, r.mtu), r.CPUs, r.MaxSessions
-	c.Sender = r.Sender
+	c.Sender, c.TimeStamps = r.Sender, r.TimeStamps.Source
+	c.Skbs = c.Skbs || c.TimeStamps != timestamp.None
 	return &contender{roster: r, config: c, bed: bed}
 }
 
@@ -82,6 +87,9 @@ func (r *Roster) Options() map[string]string {
 		if k := &r.Kinds[i]; len(k.Ignores) > 0 {
 			ignored = append(ignored, NameOf(k)+": "+strings.Join(k.Ignores, " "))
 		}
+	}
+	if r.TimeStamps.Note != "" {
+		options["time stamps"] = r.TimeStamps.Note
 	}
 	if len(r.replayed) > 0 {
 		options["replay"] = strings.Join(r.replayed, ". ")
@@ -163,6 +171,9 @@ func (c *contender) Trial(ctx context.Context, l system.Load) ([]report.Trial, e
 // OpenProfile is [Opener].
 func (c *contender) OpenProfile(p *traffic.Profile, run uint32) error { return c.system.Open(p, run) }
 
+// Memory is [Weigher].
+func (c *contender) Memory() (*report.Memory, error) { return c.system.Memory() }
+
 // Restart is [Restarter].
 func (c *contender) Restart(ctx context.Context) (system.Restart, error) {
 	return c.system.Restart(ctx)
@@ -182,7 +193,7 @@ func (c *contender) Close() error {
 //
 // Errors: [traffic.ErrProfile], and those of files with profiles.
 func (r *Roster) Fit(a *Axes) error {
-	for _, frames := range a.Frames {
+	for _, frames := range slices.Concat(a.Frames, r.Also) {
 		for _, d := range a.Directions {
 			p, err := r.profile(frames, d)
 			if err != nil {

@@ -42,6 +42,12 @@ func (m Soak) Expected(report.LabCell) time.Duration {
 	return time.Duration(m.Intervals()) * system.At(0, m.Interval).Time()
 }
 
+// Weigher is a [System] whose UPF's memory can be looked at.
+type Weigher interface {
+	// Memory is what the UPF's processes occupy now; nil: there are none.
+	Memory() (*report.Memory, error)
+}
+
 // Measure makes the trials. One in which nothing arrives counts as a loss of all.
 func (m Soak) Measure(ctx context.Context, t *Turn) error {
 	level := levelOf(t.Cell, m.Loads)
@@ -50,6 +56,7 @@ func (m Soak) Measure(ctx context.Context, t *Turn) error {
 		return t.noThroughput()
 	}
 	of := map[report.Direction]*history{}
+	var memory weights
 	began := time.Now()
 	for i := range m.Intervals() {
 		trials, err := t.Trial(ctx, level.kind(), level.load(pps, m.Interval))
@@ -57,6 +64,9 @@ func (m Soak) Measure(ctx context.Context, t *Turn) error {
 			return err
 		}
 		at := time.Since(began)
+		if err := memory.add(at, t, len(trials)); err != nil {
+			return err
+		}
 		for j := range trials {
 			d := trials[j].Direction
 			if of[d] == nil {
@@ -64,13 +74,14 @@ func (m Soak) Measure(ctx context.Context, t *Turn) error {
 			}
 			of[d].add(at, &trials[j])
 		}
-		t.Say("interval %d of %d: loss %s, p99 %v", i+1, m.Intervals(), lossText(lossOf(trials)), time.Duration(trials[0].LatencyNS.P99))
+		t.Say("interval %d of %d: loss %s, p99 %v%s", i+1, m.Intervals(), lossText(lossOf(trials)), time.Duration(trials[0].LatencyNS.P99), memory.text())
 	}
 	for _, d := range report.Directions {
 		if h := of[d]; h != nil {
 			h.figures(t, t.prefix(d))
 		}
 	}
+	memory.figures(t)
 	return nil
 }
 
@@ -104,29 +115,60 @@ func (h *history) figures(t *Turn, prefix string) {
 		{Name: "latency p50, median of the intervals", Unit: "ns", Value: stats.Median(h.p50)},
 		{Name: "latency p99, median of the intervals", Unit: "ns", Value: stats.Median(h.p99)},
 		{Name: "latency p99 of the worst interval", Unit: "ns", Value: slices.Max(h.p99)},
-		{Name: "drift of latency p50 in an hour", Unit: "ns", Value: slope(h.hours, h.p50)},
-		{Name: "drift of loss in an hour", Unit: "ratio", Value: slope(h.hours, h.loss)},
+		drift("drift of latency p50 in an hour", "ns", h.hours, h.p50),
+		drift("drift of loss in an hour", "ratio", h.hours, h.loss),
 	} {
 		f.Name, f.Better = prefix+f.Name, report.Lower
 		t.Figure(f)
 	}
 }
 
-// slope is the median of the slopes between all pairs of points, which a few bad
-// intervals do not move: the estimator of Theil and Sen.
-func slope(x, y []float64) float64 {
-	const most = 1000 // points: more are thinned out
-	step := (len(x) + most - 1) / most
-	var all []float64
-	for i := 0; i < len(x); i += max(step, 1) {
-		for j := i + step; j < len(x); j += max(step, 1) {
-			if x[j] > x[i] {
-				all = append(all, (y[j]-y[i])/(x[j]-x[i]))
-			}
-		}
+// drift is by how much a quantity rises in an hour, with where that lies.
+func drift(name, unit string, hours, values []float64) report.Figure {
+	slope, in := stats.Slope(hours, values, stats.Usual)
+	f := report.Figure{Name: name, Unit: unit, Better: report.Lower, Value: slope, Low: in.Low, High: in.High}
+	if in.Confidence < stats.Usual {
+		f.Note = fmt.Sprintf("of %d intervals: within its bounds with a confidence of %.0f %%", len(hours), 100*in.Confidence)
 	}
-	if len(all) == 0 {
-		return 0
+	return f
+}
+
+// weights is the memory of the UPF after each interval.
+type weights struct {
+	hours, resident []float64
+}
+
+// add notes what the UPF occupies after an interval, with its last trials.
+func (w *weights) add(at time.Duration, t *Turn, trials int) error {
+	weigher, can := t.System.(Weigher)
+	if !can {
+		return nil
 	}
-	return stats.Median(all)
+	memory, err := weigher.Memory()
+	if err != nil || memory == nil {
+		return err
+	}
+	w.hours, w.resident = append(w.hours, at.Hours()), append(w.resident, float64(memory.ResidentOctets))
+	last := t.Result.Trials[len(t.Result.Trials)-trials:]
+	for i := range last {
+		last[i].Memory = memory
+	}
+	return nil
+}
+
+// text is how much it is, after a comma; empty of a system without processes.
+func (w *weights) text() string {
+	if len(w.resident) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", memory %.1f MiB", w.resident[len(w.resident)-1]/(1<<20))
+}
+
+func (w *weights) figures(t *Turn) {
+	if len(w.resident) == 0 {
+		return
+	}
+	t.Figure(report.Figure{Name: "memory after the first interval", Unit: "octets", Value: w.resident[0]})
+	t.Figure(report.Figure{Name: "memory after the last interval", Unit: "octets", Better: report.Lower, Value: w.resident[len(w.resident)-1]})
+	t.Figure(drift("drift of memory", "octets/h", w.hours, w.resident))
 }

@@ -2,6 +2,7 @@ package n4load
 
 import (
 	"context"
+	"fmt"
 
 	"plumbline/pfcp"
 )
@@ -12,8 +13,10 @@ func (c *Client) Associate(ctx context.Context) (pfcp.UPFunctionFeatures, error)
 	j := &associating{m: pfcp.AssociationSetupRequest{
 		NodeID: c.config.NodeID, RecoveryTimeStamp: c.group.started, CPFunctionFeatures: pfcp.Some(pfcp.CPFunctionFeatures(0)),
 	}}
-	_, err := c.bulk(ctx, 1, j)
-	return j.got.UPFunctionFeatures.Value, err
+	if _, err := c.bulk(ctx, 1, j); err != nil {
+		return j.got.UPFunctionFeatures.Value, fmt.Errorf("association with %s: %w", c.config.Remote, err)
+	}
+	return j.got.UPFunctionFeatures.Value, nil
 }
 
 type associating struct {

@@ -191,7 +191,7 @@ func (c *Client) datagram(from netip.AddrPort, b []byte, now time.Duration) {
 		case err != nil:
 			return
 		case h.Type.IsRequest():
-			c.answer(from, h)
+			c.answer(from, h, body, now)
 		case from == c.config.Remote:
 			c.response(h, body, now)
 		}
@@ -256,7 +256,7 @@ func (c *Client) remote(local uint64) uint64 {
 }
 
 // answer answers a request of the UP function's, to where it came from.
-func (c *Client) answer(to netip.AddrPort, h pfcp.Header) {
+func (c *Client) answer(to netip.AddrPort, h pfcp.Header, body []byte, now time.Duration) {
 	out := pfcp.Header{Sequence: h.Sequence}
 	var m pfcp.Message
 	switch h.Type {
@@ -269,6 +269,11 @@ func (c *Client) answer(to netip.AddrPort, h pfcp.Header) {
 			m = &pfcp.SessionReportResponse{Cause: pfcp.CauseSessionContextNotFound}
 		}
 		c.reports.Add(1)
+		if call := c.group.call; call != nil {
+			if p, pages := call.source.(*Paging); pages {
+				p.reports(h.SEID, body, now)
+			}
+		}
 	case pfcp.MsgNodeReportRequest:
 		m = &pfcp.NodeReportResponse{NodeID: c.config.NodeID, Cause: pfcp.CauseRequestAccepted}
 	default:

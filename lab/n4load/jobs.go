@@ -32,9 +32,14 @@ func (a refusal) text(what string, cause pfcp.Cause, err error) error {
 
 // bulk sends n requests of one kind, as many at a time as the window has.
 func (c *Client) bulk(ctx context.Context, n int, j job) (*Report, error) {
+	return c.bulkOf(ctx, n, c.config.Window, j)
+}
+
+// bulkOf is bulk with so many requests at a time.
+func (c *Client) bulkOf(ctx context.Context, n, window int, j job) (*Report, error) {
 	call := newCall(&bulk{client: c, requests: j, n: n}, 1, 1)
 	call.strict = true
-	call.start = func(time.Duration) { call.pace = newClosed(c.config.Window, never, []float64{1}) }
+	call.start = func(time.Duration) { call.pace = newClosed(window, never, []float64{1}) }
 	err := c.group.do(ctx, call)
 	report := call.reports[0]
 	report.Intended = n

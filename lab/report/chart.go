@@ -11,6 +11,7 @@ import (
 const (
 	chartWidth   = 400.0
 	chartNames   = 6.6 // of a character of a system's name, about
+	chartBold    = 7.8 // where it is bold, at the end of a curve
 	maxName      = 16  // characters of a name that have room in a chart
 	chartRow     = 15.0
 	chartBar     = 10.0
@@ -57,21 +58,13 @@ func (v *labView) class(system string) string {
 	return class
 }
 
-// shortName is a name that has room in a chart.
-func shortName(name string) string {
-	if utf8.RuneCountInString(name) <= maxName {
-		return name
-	}
-	return string([]rune(name)[:maxName-1]) + "…"
-}
-
-// namesWidth is the room that names take.
-func namesWidth(names []string) float64 {
+// namesWidth is the room that names take, with so much for each character.
+func namesWidth(short map[string]string, character float64) float64 {
 	longest := 4
-	for _, name := range names {
-		longest = max(longest, utf8.RuneCountInString(shortName(name)))
+	for _, name := range short {
+		longest = max(longest, utf8.RuneCountInString(name))
 	}
-	return chartNames*float64(longest) + 10
+	return character*float64(longest) + 10
 }
 
 // barValue is a bar of a chart.
@@ -101,7 +94,8 @@ func newBarChart(title, sub, axis string, u unit, groups []barGroup) *chart {
 		return nil
 	}
 	c := &chart{Title: title, Sub: sub}
-	left := namesWidth(names)
+	short := shortNames(names)
+	left := namesWidth(short, chartNames)
 	x := newLinear(highest, chartWidth-left-chartValue)
 	y := chartTop
 	for i, g := range groups {
@@ -113,7 +107,7 @@ func newBarChart(title, sub, axis string, u unit, groups []barGroup) *chart {
 			y += chartCaption
 		}
 		for _, b := range g.bars {
-			c.bar(b, u, x, left, y)
+			c.bar(b, short[b.system], u, x, left, y)
 			y += chartRow
 		}
 	}
@@ -134,8 +128,8 @@ func everySecond(ticks []tick) []tick {
 	return ticks
 }
 
-func (c *chart) bar(b barValue, u unit, x linear, left, y float64) {
-	c.label(left-8, y+9, shortName(b.system), "small", "end")
+func (c *chart) bar(b barValue, name string, u unit, x linear, left, y float64) {
+	c.label(left-8, y+9, name, "small", "end")
 	e := b.estimate
 	if e.Repeats == 0 {
 		c.label(left+4, y+9, b.note, "small", "start")

@@ -26,6 +26,7 @@ type curveChart struct {
 	title, sub     string
 	x, y           string // names of the axes, with their units
 	curves         []curveOf
+	moments        []moment // on the axis of x
 	xScale, yScale func(low, high, length float64) axisScale
 }
 
@@ -43,7 +44,8 @@ func newCurveChart(spec curveChart) *chart {
 		return nil
 	}
 	c := &chart{Title: spec.title, Sub: spec.sub, Height: curveHead + chartPlot + chartFoot}
-	right := chartWidth - namesWidth(names)
+	short := shortNames(names)
+	right := chartWidth - namesWidth(short, chartBold)
 	bottom := curveHead + chartPlot
 	xs, ys := spec.xScale(x.low, x.high, right-chartLeft), spec.yScale(y.low, y.high, chartPlot)
 	for _, t := range ys.ticks() {
@@ -53,6 +55,10 @@ func newCurveChart(spec curveChart) *chart {
 	for _, t := range xs.ticks() {
 		c.vertical(chartLeft+t.At, curveHead, bottom)
 		c.label(chartLeft+t.At, bottom+16, t.Label, "soft", "middle")
+	}
+	for _, m := range spec.moments {
+		c.vertical(chartLeft+xs.at(m.at), curveHead, bottom)
+		c.label(chartLeft+xs.at(m.at)+3, curveHead+10, m.text, "soft", "start")
 	}
 	c.label((chartLeft+right)/2, bottom+35, spec.x, "soft", "middle")
 	c.label(0, 12, spec.y, "soft", "start")
@@ -67,7 +73,7 @@ func newCurveChart(spec curveChart) *chart {
 			ends[one.system], order = end, append(order, one.system)
 		}
 	}
-	c.nameEnds(order, ends, spec.curves, right)
+	c.nameEnds(order, ends, spec.curves, short, right)
 	return c
 }
 
@@ -88,7 +94,7 @@ func (c *chart) draw(one curveOf, at func(point) point) (end point) {
 }
 
 // nameEnds writes the names of systems right of their curves' ends, none over another.
-func (c *chart) nameEnds(order []string, ends map[string]point, curves []curveOf, right float64) {
+func (c *chart) nameEnds(order []string, ends map[string]point, curves []curveOf, short map[string]string, right float64) {
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(ends[a].Y, ends[b].Y) })
 	const room = 13.0
 	lowest := curveHead + chartPlot + 4
@@ -105,7 +111,7 @@ func (c *chart) nameEnds(order []string, ends map[string]point, curves []curveOf
 	}
 	for i, name := range order {
 		at := slices.IndexFunc(curves, func(one curveOf) bool { return one.system == name })
-		c.label(right+6, y[i], shortName(name), "small name "+curves[at].class, "start")
+		c.label(right+6, y[i], short[name], "small name "+curves[at].class, "start")
 	}
 }
 
@@ -119,6 +125,27 @@ func linearScale(_, high, length float64) axisScale {
 type thinned struct{ linear }
 
 func (a thinned) ticks() []tick { return everySecond(a.linear.ticks()) }
+
+// nearScale is linear from about the lowest value on, and not from 0.
+func nearScale(low, high, length float64) axisScale {
+	const steps = 5
+	step := roundStep(max(high-low, math.Abs(high)/100, leastHigh) / steps)
+	foot := step * math.Floor(low/step)
+	return raised{foot: foot, step: step, steps: max(math.Ceil((high-foot)/step), steps), width: length}
+}
+
+// raised is linear from its foot on, in steps.
+type raised struct{ foot, step, steps, width float64 }
+
+func (a raised) at(v float64) float64 { return a.width * (v - a.foot) / (a.step * a.steps) }
+
+func (a raised) ticks() []tick {
+	var ticks []tick
+	for i := 0.0; i <= a.steps; i++ {
+		ticks = append(ticks, tick{a.width * i / a.steps, plain(a.foot + i*a.step)})
+	}
+	return ticks
+}
 
 func logScale(low, high, length float64) axisScale {
 	return newLogarithmic(max(low, leastHigh), max(high, leastHigh), length)

@@ -59,7 +59,8 @@ func browserPages(t *testing.T) map[string]string {
 	if err := SlicesHTML(&sliced, sampleSlices(t, "tun", "open5gs-tun")); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"lab": labPageOf(t, smallLab(t)), "comparison": comparison.String(), "probe": probed, "slices": sliced.String()}
+	document := written(t, func(b *bytes.Buffer) error { return sampleDocument().WriteHTML(b) })
+	return map[string]string{"lab": labPageOf(t, smallLab(t)), "comparison": comparison.String(), "probe": probed, "slices": sliced.String(), "document": document}
 }
 
 func writePage(t *testing.T, page string) string {
@@ -86,21 +87,25 @@ func TestPageFits(t *testing.T) {
 	const measure = `<script>addEventListener("load", () => { for (const f of document.querySelectorAll("iframe")) {
 		const d = f.contentDocument, svgs = [...d.querySelectorAll(".charts svg")].filter(s => s.checkVisibility());
 		const least = Math.min(...svgs.map(s => s.getBoundingClientRect().width));
-		f.replaceWith(f.id + ": " + d.documentElement.scrollWidth + " wide, " + svgs.length + " charts, least " + Math.round(least) + ";");
+		const cut = [...d.querySelectorAll(".scroll")].filter(s => s.checkVisibility() && s.scrollWidth > s.clientWidth).length;
+		f.replaceWith(f.id + ": " + d.documentElement.scrollWidth + " wide, " + svgs.length + " charts, least " + Math.round(least) + ", " + cut + " cut;");
 	} })</script>`
 	dom := chromium(t, "--dump-dom", "--virtual-time-budget=5000", "file://"+writePage(t, "<!doctype html>"+frames+measure))
 	for name := range pages {
 		for _, width := range widths {
-			m := regexp.MustCompile(fmt.Sprintf(`%s%d: (\d+) wide, (\d+) charts, least (\d+);`, name, width)).FindSubmatch(dom)
+			m := regexp.MustCompile(fmt.Sprintf(`%s%d: (\d+) wide, (\d+) charts, least (\d+), (\d+) cut;`, name, width)).FindSubmatch(dom)
 			if m == nil {
 				t.Fatalf("%s: nothing of a width of %d in %.2000s", name, width, dom)
 			}
-			got := [3]int{}
+			got := [4]int{}
 			for i := range got {
 				got[i], _ = strconv.Atoi(string(m[i+1]))
 			}
 			if got[0] > width || got[1] == 0 || got[2] < 250 {
 				t.Errorf("%s at %d: got %d wide, %d charts, the smallest %d: want all of it to fit", name, width, got[0], got[1], got[2])
+			}
+			if name == "document" && width == 1280 && got[3] > 0 {
+				t.Errorf("%s at %d: %d tables are cut off", name, width, got[3])
 			}
 		}
 	}

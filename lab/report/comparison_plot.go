@@ -24,6 +24,7 @@ const (
 	lineTitle    = 26.0
 	labelReserve = 42.0 // right of the axis, for the label of the longest bar
 	roomyAxis    = 300.0
+	roomyDecade  = 42.0 // for each label of a logarithmic one
 	leastHigh    = 1e-3 // of an axis: what is less is nothing in every unit here
 )
 
@@ -272,7 +273,10 @@ func (s span) axis(isLogarithmic bool, width float64) (at func(float64) float64,
 	high := max(s.high, leastHigh)
 	if isLogarithmic {
 		a := newLogarithmic(max(s.low, leastHigh), high, width)
-		return a.at, decades(a.ticks())
+		if ticks = decades(a.ticks()); width < roomyDecade*float64(len(ticks)) {
+			ticks = everyOther(ticks)
+		}
+		return a.at, ticks
 	}
 	a := newLinear(high, width)
 	if ticks = a.ticks(); width < roomyAxis {

@@ -247,7 +247,7 @@ func FuzzReadComparison(f *testing.F) {
 		f.Add(b.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		c, err := ReadComparison(bytes.NewReader(in))
+		c, err := readComparison(bytes.NewReader(in))
 		if err != nil {
 			return
 		}
@@ -255,7 +255,7 @@ func FuzzReadComparison(f *testing.F) {
 		if err := WriteComparison(&out, c); err != nil {
 			t.Fatalf("write of what was read: %v", err)
 		}
-		again, err := ReadComparison(&out)
+		again, err := readComparison(&out)
 		if err != nil {
 			t.Fatalf("read of what was written: %v", err)
 		}

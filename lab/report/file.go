@@ -61,23 +61,11 @@ func write(w io.Writer, r interface{ Validate() error }) error {
 	return nil
 }
 
-// Read takes one result of this package's [Schema] from in and validates it.
+// ReadLab takes a result of several methods and systems from in and validates it.
 // Fields that it does not know are skipped.
 //
 // Errors: [ErrInvalid], those of package json for what is not JSON of this
 // form, and those of in.
-func Read(in io.Reader) (*Result, error) {
-	var r Result
-	return &r, read(in, &r)
-}
-
-// ReadComparison is [Read] for a comparison.
-func ReadComparison(in io.Reader) (*Comparison, error) {
-	var c Comparison
-	return &c, read(in, &c)
-}
-
-// ReadLab is [Read] for a result of several methods and systems.
 func ReadLab(in io.Reader) (*Lab, error) {
 	var l Lab
 	return &l, read(in, &l)

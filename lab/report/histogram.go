@@ -18,23 +18,7 @@ const (
 	histogramHeader     = 40 // octets of the unpacked header: cookie to conversion ratio
 )
 
-// EncodeHistogram writes a histogram of nanoseconds in HdrHistogram's interval log
-// encoding: V2, compressed, base64. Whatever reads HdrHistogram logs reads it. It is
-// empty if h is.
-//
-// Source: HdrHistogram_JHdrHistogram, AbstractHistogram.encodeIntoCompressedByteBuffer.
-func EncodeHistogram(h *hdrhistogram.Histogram) (string, error) {
-	if h.TotalCount() == 0 {
-		return "", nil
-	}
-	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return "", fmt.Errorf("histogram: %w", err)
-	}
-	return string(b), nil
-}
-
-// DecodeHistogram takes back what [EncodeHistogram] wrote. It takes no histogram that
+// DecodeHistogram takes back what [histogram.Encode] wrote. It takes no histogram that
 // is finer than 3 significant figures or goes beyond an hour, so that a small text
 // cannot unpack to much. Text that is empty gives nil.
 //

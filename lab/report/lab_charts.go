@@ -9,9 +9,17 @@ import (
 // for.
 const barFigures = 2
 
-// charts returns what is drawn of a method: what is shown, and what only on demand.
-// Where a rate is what matters it is bars; else what can be drawn as curves is.
+// charts returns what is drawn of a method: what is shown, and what only on demand. Last
+// is how turns went.
 func (m *methodView) charts() (shown, more []*chart) {
+	shown, more = m.chartsOfFigures()
+	over, rest := m.overTime()
+	return append(shown, over...), append(more, rest...)
+}
+
+// chartsOfFigures are bars where a rate is what matters; else what can be drawn as curves
+// is.
+func (m *methodView) chartsOfFigures() (shown, more []*chart) {
 	curves, loss := m.latencyCharts(), m.lossCharts()
 	if len(curves) > 0 {
 		more = m.percentileCharts()

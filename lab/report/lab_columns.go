@@ -76,6 +76,10 @@ type trialRow struct {
 	CPUSystem        float64   `parquet:"cpu_system_percent"`
 	CPUBusy          float64   `parquet:"cpu_busy_percent"`
 	Drops            string    `parquet:"drops"` // reason=frames, with spaces between
+	Phase            string    `parquet:"phase"`
+	MemoryResident   int64     `parquet:"memory_resident_octets"` // 0: not looked at
+	MemoryAnonymous  int64     `parquet:"memory_anonymous_octets"`
+	MemoryMaps       int64     `parquet:"memory_map_octets"`
 }
 
 // streamRow is a [StreamTrial].

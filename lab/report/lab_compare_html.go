@@ -140,7 +140,8 @@ func (c *LabComparison) changeChart(m *methodView, f *figureView, cells []int, r
 	for _, r := range rows {
 		names = append(names, r.System)
 	}
-	left := namesWidth(names)
+	short := shortNames(names)
+	left := namesWidth(short, chartNames)
 	half := (chartWidth - left - chartValue) / 2
 	widest = min(widest, 4)
 	scale := newLinear(100*widest, half)
@@ -158,7 +159,7 @@ func (c *LabComparison) changeChart(m *methodView, f *figureView, cells []int, r
 			ch.label(0, y+11, group, "soft", "start")
 			y, last = y+chartCaption, group
 		}
-		ch.change(r, r.Changes[run], at, left, y)
+		ch.change(r, short[r.System], r.Changes[run], at, left, y)
 		y += chartRow
 	}
 	ch.Marks = append([]mark{{at(1 - c.Threshold), chartTop, at(1+c.Threshold) - at(1-c.Threshold), y - chartTop, "threshold", "within the threshold"}}, ch.Marks...)
@@ -188,12 +189,12 @@ func groupName(inner axisOf, c *LabCell) string {
 }
 
 // change draws one row.
-func (c *chart) change(r *DifferenceRow, d Difference, at func(float64) float64, left, y float64) {
+func (c *chart) change(r *DifferenceRow, name string, d Difference, at func(float64) float64, left, y float64) {
 	class := map[Verdict]string{Worse: "bad", Improved: "good"}[d.Verdict]
 	if class == "" {
 		class = "plain"
 	}
-	c.label(left-8, y+9, shortName(r.System), "small", "end")
+	c.label(left-8, y+9, name, "small", "end")
 	middle := y + chartBar/2
 	c.Whiskers = append(c.Whiskers, segment{at(d.Low), middle, at(d.High), middle, "whisker " + class})
 	change, interval := d.text()

@@ -23,8 +23,8 @@ type table[T any] interface {
 }
 
 // LabCSV writes l to a directory as CSV (RFC 4180), with a line of column names:
-// figures.csv, trials.csv, streams.csv, histograms.csv and n4.csv, of these what there
-// is. The directory is made if it is missing.
+// figures.csv, trials.csv, streams.csv, series.csv, histograms.csv and n4.csv, of these
+// what there is. The directory is made if it is missing.
 //
 // Errors: those of the file system.
 func LabCSV(directory string, l *Lab) error { return exportTables(directory, ".csv", l) }
@@ -41,6 +41,7 @@ func exportTables(directory, extension string, l *Lab) error {
 		exportRows(name("figures"), l.figureRows()),
 		exportRows(name("trials"), l.trialRows()),
 		exportRows(name("streams"), l.streamRows()),
+		exportRows(name("series"), l.seriesRows()),
 		exportRows(name("n4"), l.n4Rows()),
 		exportTable(name("histograms"), l.histogramRows),
 	)

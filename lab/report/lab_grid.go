@@ -28,10 +28,10 @@ func (m *methodView) grid(wide bool) *grid {
 	g.columns = append(g.columns, column{"", "system", left}, column{"", "place", 0})
 	figures := m.byImportance()
 	for i, f := range figures {
-		if wide || i == 0 {
+		if wide || i == 0 || m.drifts(f) {
 			g.columns = append(g.columns, m.wideColumns(f)...)
 		} else {
-			g.columns = append(g.columns, m.narrowColumn(f, figures[i-1], (i-1)%groupFigures == 0))
+			g.columns = append(g.columns, m.narrowColumn(f, figures[i-1], (i-1)%groupFigures == 0 || m.drifts(figures[i-1])))
 		}
 	}
 	for _, cell := range m.cells {
@@ -62,6 +62,10 @@ func (m *methodView) narrowColumn(f, before *figureView, begins bool) column {
 	return column{"", short, 0}
 }
 
+// drifts reports whether a figure is by how much something rises, which says nothing without
+// its interval.
+func (m *methodView) drifts(f *figureView) bool { return m.intervals() && f.bounded }
+
 // sharesOf reports whether a figure is shown as a share of the bed's: rates are.
 func (m *methodView) sharesOf(f *figureView) bool {
 	return f.better == Higher && (f.kept == "pps" || f.kept == "bit/s") && m.System(SystemBed) != nil
@@ -84,7 +88,7 @@ func (m *methodView) addCell(g *grid, cell int, wide bool) {
 		}
 		row = append(row, name, places[name])
 		for j, f := range m.byImportance() {
-			row = append(row, m.cellsOf(cell, name, f, wide || j == 0)...)
+			row = append(row, m.cellsOf(cell, name, f, wide || j == 0 || m.drifts(f))...)
 		}
 		g.add(row...)
 	}

@@ -39,6 +39,10 @@ func (l *Lab) trialRows() []trialRow {
 func (l *Lab) trialRow(turn *Turn, index int) trialRow {
 	t := &turn.Trials[index]
 	lat := t.LatencyNS
+	memory := Memory{}
+	if t.Memory != nil {
+		memory = *t.Memory
+	}
 	return trialRow{
 		turnColumns: l.turnColumns(turn), trialColumns: trialColumns{int64(index), string(t.Direction), string(t.Kind)},
 		Started: t.Started.UTC(), DurationNS: t.DurationNS, Realtime: t.Realtime, FrameOctets: int64(t.FrameOctets),
@@ -49,7 +53,8 @@ func (l *Lab) trialRow(turn *Turn, index int) trialRow {
 		LatencyMin: lat.Min, LatencyMean: lat.Mean, LatencyP50: lat.P50, LatencyP90: lat.P90, LatencyP99: lat.P99, LatencyP999: lat.P999,
 		LatencyP9999: lat.P9999, LatencyMax: lat.Max, LatencyPDV: lat.PDV, LatencyVariation: lat.Variation,
 		CPUDUT: t.CPU.DUTPercent, CPUSoftirq: t.CPU.SoftirqPercent, CPUSystem: t.CPU.SystemPercent, CPUBusy: t.CPU.BusyPercent,
-		Drops: dropsText(t.Drops),
+		Drops: dropsText(t.Drops), Phase: t.Phase, MemoryResident: int64(memory.ResidentOctets), MemoryAnonymous: int64(memory.AnonymousOctets),
+		MemoryMaps: int64(memory.MapOctets),
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"plumbline/histogram"
 )
 
 // madeUp is a system of [sampleLab]: what it can carry and how long that takes are
@@ -236,7 +238,7 @@ func (s *sampler) trial(m madeUp, c LabCell, kind Kind, capacity, rate float64) 
 	received := uint64(min(rate, capacity))
 	load := min(rate/capacity, 0.99)
 	h := s.histogram(m.latencyNS/(1-load*0.9), m.tail, 3000)
-	encoded, err := EncodeHistogram(h)
+	encoded, err := histogram.Encode(h)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -119,9 +119,12 @@ func (v *labView) resultNotes() []note {
 }
 
 func (v *labView) intervalText() string {
-	interval := stats.MedianInterval(make([]float64, v.Plan.Repeats), stats.Usual)
-	return fmt.Sprintf("low-high is where the median is, of %d repeats with a confidence of %.0f %%, together with what the method itself leaves open; "+
-		"of bed: by the bed's figure of the same repeat", v.Plan.Repeats, 100*interval.Confidence)
+	what := "what the method itself leaves open: of one repeat no more is known"
+	if n := v.Plan.Repeats; n > 1 {
+		interval := stats.MedianInterval(make([]float64, n), stats.Usual)
+		what = fmt.Sprintf("where the median is, of %d repeats with a confidence of %.0f %%, together with what the method itself leaves open", n, 100*interval.Confidence)
+	}
+	return "low-high is " + what + "; of bed: by the bed's figure of the same repeat"
 }
 
 // rankText says what ranks mean, where there are any.

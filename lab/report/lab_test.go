@@ -14,6 +14,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
+
+	"plumbline/histogram"
 )
 
 func TestLabRoundTrip(t *testing.T) {
@@ -148,7 +150,7 @@ func smallLab(t testing.TB) *Lab {
 func tinyLab(t testing.TB) *Lab {
 	t.Helper()
 	h := one(hdrhistogram.New(1, 1000, 1))
-	encoded, err := EncodeHistogram(h)
+	encoded, err := histogram.Encode(h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +161,7 @@ func tinyLab(t testing.TB) *Lab {
 		Direction: Uplink, Sessions: 1, FrameOctets: 60, Kind: Paced, Repeat: 1, DurationNS: 1, IntendedPPS: 2, OfferedPPS: 2, ReceivedPPS: 1,
 		LossRatio: 0.5, OfferedFrames: 2, ReceivedFrames: 1, LatencyNS: Latency{7, 7, 7, 7, 7, 7, 7, 7, 0, 0}, LatencyCurve: Curve(h),
 		LatencyHistogram: encoded, Drops: map[string]uint64{"no_pdr": 1}, Streams: []StreamTrial{{Name: "one"}},
+		Phase: "before", Memory: &Memory{1, 1, 1}, Series: []Slot{{1, 2, 1, 0.5, 7, 7}, {2, 2, 1, 0.5, 7, 7}},
 	}
 	n4 := []N4Phase{{Name: "a", Total: N4Count{AcceptedPerSec: 1, LatencyNS: N4Latency{Max: 5}}}, {Name: "b", Total: N4Count{AcceptedPerSec: 2, LatencyNS: N4Latency{Max: 5}}}}
 	latency := []Figure{{Name: "p99", Unit: "ns", Better: Lower, Value: 7}}

@@ -221,12 +221,35 @@ func (t *Trial) validateOfLab() error {
 			return fmt.Errorf("churn: %w", err)
 		}
 	}
-	return first(word("kind", string(t.Kind)), t.validateFigures())
+	return first(word("kind", string(t.Kind)), line("phase", t.Phase), t.validateFigures(), t.Stamped.validate(), t.Memory.validate(), validateSlots(t.Series))
+}
+
+// validate refuses more stamps than frames. Of nothing nothing is wrong.
+func (s *Stamped) validate() error {
+	if s == nil {
+		return nil
+	}
+	if s.Frames+s.BackwardFrames > min(s.SentFrames, s.ReceivedFrames) {
+		return invalid("stamped frames", s.Frames, fmt.Sprintf("%d left and %d arrived with a time stamp", s.SentFrames, s.ReceivedFrames))
+	}
+	return first(word("by", s.By), s.LatencyNS.validate(), validateHistogram(s.LatencyHistogram))
 }
 
 func (s *StreamTrial) validate() error {
 	return first(word("name", s.Name), rates(s.OfferedPPS, s.ReceivedPPS, s.ReceivedBPS), between("loss_ratio", s.LossRatio, 0, 1),
-		s.LatencyNS.validate(), validateHistogram(s.LatencyHistogram))
+		s.LatencyNS.validate(), validateHistogram(s.LatencyHistogram), validateSlots(s.Series))
+}
+
+// validate refuses more memory than a machine has. Of nothing nothing is wrong.
+func (m *Memory) validate() error {
+	if m == nil {
+		return nil
+	}
+	const most = 1 << 50
+	return first(
+		between("resident_octets", float64(m.ResidentOctets), 0, most), between("anonymous_octets", float64(m.AnonymousOctets), 0, most),
+		between("map_octets", float64(m.MapOctets), 0, most),
+	)
 }
 
 // word is a line that is not empty.

@@ -108,11 +108,12 @@ type methodView struct {
 
 // figureView is what all figures of a name have in common.
 type figureView struct {
-	name   string
-	better Better
-	kept   string // unit in the file
-	unit   unit   // as it is shown
-	span   span   // of the values but 0, without their signs
+	name    string
+	better  Better
+	bounded bool   // the method leaves a range
+	kept    string // unit in the file
+	unit    unit   // as it is shown
+	span    span   // of the values but 0, without their signs
 }
 
 // methods returns those that there are turns of, in the order of the plan.
@@ -155,6 +156,7 @@ func (m *methodView) findFigures() []figureView {
 				index[f.Name] = at
 				figures = append(figures, figureView{name: f.Name, better: f.Better, kept: f.Unit, span: noSpan})
 			}
+			figures[at].bounded = figures[at].bounded || f.Bounded()
 			if v := math.Abs(f.Value); v > 0 {
 				figures[at].span = figures[at].span.with(span{v, v})
 			}

@@ -23,7 +23,7 @@ const (
 // WriteProbe is [Write] for a probe.
 func WriteProbe(w io.Writer, p *Probe) error { return write(w, p) }
 
-// ReadProbe is [Read] for a probe.
+// ReadProbe is [ReadLab] for a probe.
 func ReadProbe(in io.Reader) (*Probe, error) {
 	var p Probe
 	return &p, read(in, &p)

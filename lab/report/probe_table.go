@@ -188,6 +188,9 @@ func (p *Probe) deviceText(upf, namespace, device string) string {
 	if namespace == "" {
 		return device + " of the host"
 	}
+	if pid, ok := strings.CutPrefix(namespace, "/proc/"); ok { // it has no name
+		return device + " of process " + strings.TrimSuffix(pid, "/ns/net")
+	}
 	return device + " in " + filepath.Base(namespace)
 }
 
@@ -242,7 +245,14 @@ func (p *Probe) n4Text() string {
 	devices = slices.Compact(devices)
 	return fmt.Sprintf("%s at %s, %s malformed, %s that answer nothing seen, %s lost on the way to the probe; slices of %s learnt",
 		count(messages, "message"), strings.Join(devices, ", "), grouped(malformed), grouped(orphans), count(p.N4.Lost(), "datagram"),
-		count(p.N4.Sessions, "session")) + refusedText(p.N4.Refused)
+		count(p.N4.Sessions, "session")) + refusedText(p.N4.Refused) + fragmentsText(p.N4.Fragments())
+}
+
+func fragmentsText(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; of %s in IP fragments only the first was seen, and sessions may not be learnt whole", count(n, "datagram"))
 }
 
 func refusedText(n uint64) string {

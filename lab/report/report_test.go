@@ -171,7 +171,7 @@ func TestReadSkipsUnknownFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := strings.Replace(b.String(), `"schema"`, `"moon": {"phase": 3}, "schema"`, 1)
-	got, err := Read(strings.NewReader(later))
+	got, err := readResult(strings.NewReader(later))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(b.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		r, err := Read(bytes.NewReader(in))
+		r, err := readResult(bytes.NewReader(in))
 		if err != nil {
 			return
 		}
@@ -223,7 +223,7 @@ func FuzzRead(f *testing.F) {
 		if err := Write(&out, r); err != nil {
 			t.Fatalf("Write of what Read accepted: %v", err)
 		}
-		again, err := Read(&out)
+		again, err := readResult(&out)
 		if err != nil {
 			t.Fatalf("Read of what Write wrote: %v", err)
 		}

@@ -2,9 +2,8 @@
 // result.json, and the table and the page made from it.
 //
 // A [Result] goes one way through it: package bench fills it, [Result.Validate]
-// checks it, [Write] stores it, [Read] takes it back, [Table] and [HTML] show
-// it. Nothing is computed that is not in the file, except medians and spreads
-// over the repeats.
+// checks it, [Write] stores it, [Table] and [HTML] show it. Nothing is computed
+// that is not in the file, except medians and spreads over the repeats.
 //
 // Units are in the names: `_pps` frames per second, `_bps` bits per second of
 // whole frames (from the Ethernet header to the end of the payload, without
@@ -215,8 +214,32 @@ type Trial struct {
 	GapNS int64 `json:"gap_ns,omitempty"`
 	// Streams is what became of each stream of the traffic profile, if there are several.
 	Streams []StreamTrial `json:"streams,omitempty"`
-	// LatencyHistogram has every latency, in nanoseconds: see [EncodeHistogram].
+	// LatencyHistogram has every latency, in nanoseconds: see [histogram.Encode].
 	LatencyHistogram string `json:"latency_histogram,omitempty"`
+	// Stamped is what time stamps of the kernel or of the devices say, if frames had any.
+	Stamped *Stamped `json:"stamped,omitempty"`
+	// Phase is which part of a turn the trial is, of methods that have such: before,
+	// during, after.
+	Phase string `json:"phase,omitempty"`
+	// Memory is what the DUT occupies when the trial is over, of methods that look.
+	Memory *Memory `json:"memory,omitempty"`
+	// Series is how the trial went, of methods that keep it.
+	Series []Slot `json:"series,omitempty"`
+}
+
+// Stamped is latency from when a frame left its device to when it came to the other one, of
+// a sample of the frames.
+type Stamped struct {
+	By             string `json:"by"`              // software (the kernel, at the driver) or hardware (the devices)
+	AskedFrames    uint64 `json:"asked_frames"`    // of the offered ones, those that were to be stamped
+	SentFrames     uint64 `json:"sent_frames"`     // of these, have a stamp of when they left
+	ReceivedFrames uint64 `json:"received_frames"` // have one of when they arrived
+	// BackwardFrames have both, and arrived before they left: somebody set the clock
+	// meanwhile. They are in no latency.
+	BackwardFrames   uint64  `json:"backward_frames,omitempty"`
+	Frames           uint64  `json:"frames"` // that the latency is of
+	LatencyNS        Latency `json:"latency_ns"`
+	LatencyHistogram string  `json:"latency_histogram,omitempty"` // as that of the trial
 }
 
 // StreamTrial is what became of one of the streams of a [Trial], of the same fields.
@@ -233,6 +256,7 @@ type StreamTrial struct {
 	Reordered        uint64  `json:"reordered"`
 	LatencyNS        Latency `json:"latency_ns"`
 	LatencyHistogram string  `json:"latency_histogram,omitempty"`
+	Series           []Slot  `json:"series,omitempty"` // as that of the trial
 }
 
 // Latency is one-way, from the frame's intended send time to its arrival at the
@@ -268,6 +292,15 @@ type CPU struct {
 	SoftirqPercent float64 `json:"softirq_percent"` // all CPUs: where XDP runs
 	SystemPercent  float64 `json:"system_percent"`  // all CPUs: where the generator runs
 	BusyPercent    float64 `json:"busy_percent"`    // all CPUs, everything but idle and waiting for I/O
+}
+
+// Memory is what the DUT's processes occupy, by the kernel's account.
+type Memory struct {
+	// ResidentOctets is the resident set, AnonymousOctets what of it is the processes' own:
+	// heap and stacks.
+	ResidentOctets  uint64 `json:"resident_octets"`
+	AnonymousOctets uint64 `json:"anonymous_octets"`
+	MapOctets       uint64 `json:"map_octets,omitempty"` // BPF maps
 }
 
 // Program is the cost of one of the DUT's BPF programs by the kernel's own

@@ -111,6 +111,7 @@ type SlicePoint struct {
 	Ambiguous uint64 `json:"ambiguous_out"` // left, and could not be told from others
 	Foreign   uint64 `json:"foreign"`       // for no UE
 	Unparsed  uint64 `json:"unparsed"`      // not understood
+	Dropped   uint64 `json:"dropped"`       // by the device behind the point, on the way to the UPF: they count as lost
 	HookNS    int64  `json:"hook_ns"`       // what the program costs a packet, measured at its start
 }
 

@@ -257,6 +257,7 @@ func (v *slicesView) notes() []note {
 		account += fmt.Sprintf("; %.3g %% ambiguous: no delay is claimed for them", 100*float64(ambiguous)/float64(packets))
 	}
 	notes := append(v.failures(), note{"account", account})
+	notes = append(notes, v.beforeUPF()...)
 	for _, name := range v.systems {
 		if at := slices.IndexFunc(v.Cells, func(c SlicesCell) bool { return c.System == name && c.ThroughputBPS > 0 }); at >= 0 {
 			notes = append(notes, note{"throughput", fmt.Sprintf("%s: %.1f Mbit/s each way with a loss of %g %% at most",
@@ -275,6 +276,30 @@ func (v *slicesView) notes() []note {
 	return append(notes,
 		note{"published", slicesSource}, note{"arrangement", v.Plan.Arrangement},
 		note{"host", fmt.Sprintf("%s, %s, Linux %s, plumb %s", h.CPUModel, count(uint64(h.CPUs), "CPU"), h.Kernel, h.Commit)})
+}
+
+// beforeUPF says for each system how many packets were dropped on the way to it.
+func (v *slicesView) beforeUPF() (notes []note) {
+	for _, name := range v.systems {
+		dropped, lost := uint64(0), uint64(0)
+		for i := range v.Cells {
+			c := &v.Cells[i]
+			if c.System != name {
+				continue
+			}
+			for _, p := range c.Points {
+				dropped += p.Dropped
+			}
+			for j := range c.Delays {
+				lost += c.Delays[j].Lost
+			}
+		}
+		if dropped > 0 {
+			notes = append(notes, note{"links", fmt.Sprintf("%s: the devices before the UPF dropped %s packets (the queue of a veth was full); %s are lost in all",
+				name, grouped(dropped), grouped(lost))})
+		}
+	}
+	return notes
 }
 
 // hookCost is what the programs of the probe cost a packet.

@@ -20,6 +20,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"plumbline/histogram"
 )
 
 // sampleSlices is a result of given systems with all there is to see. Its figures are
@@ -62,7 +64,7 @@ func sampleSlicesCell(t *testing.T, s *Slices, random *rand.Rand, system, load s
 				t.Fatal(err)
 			}
 		}
-		text, err := EncodeHistogram(h)
+		text, err := histogram.Encode(h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,7 @@ func sampleSlicesCell(t *testing.T, s *Slices, random *rand.Rand, system, load s
 		c.N4 = append(c.N4, SliceN4{UPF: slice.Name, Seen: SeenByCP, Message: modification, Count: 100, DelayNS: LatencyOf(h), MeanNS: h.Mean(), Histogram: text})
 		c.Programs = append(c.Programs, SliceProgram{slice.Name, slice.Program, []Figure{{Name: "received uplink", Unit: "bit/s", Value: 5e6 + float64(i)}}})
 	}
-	c.Points = []SlicePoint{{UPF: "eMBB", Point: "N3 in: ingress of n3", Packets: 1010, HookNS: 70}, {UPF: "eMBB", Point: "N6 out: ingress of tun0", Packets: 1002, HookNS: 50}}
+	c.Points = []SlicePoint{{UPF: "eMBB", Point: "N3 in: ingress of n3", Packets: 1010, Dropped: 5, HookNS: 70}, {UPF: "eMBB", Point: "N6 out: ingress of tun0", Packets: 1002, HookNS: 50}}
 	return c
 }
 
@@ -98,6 +100,7 @@ func TestSlicesTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"published", "2,814,633", "1243", "URLLC", "in = matched + lost", "no such program", "125", "197", "50 to 70 ns", "0.198 %", "5.00",
+		"dropped 45 packets",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
@@ -145,7 +148,7 @@ func TestSlicesFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	got, err := ReadSlices(f)
+	got, err := readSlices(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +184,7 @@ func FuzzReadSlices(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, in []byte) {
-		s, err := ReadSlices(bytes.NewReader(in))
+		s, err := readSlices(bytes.NewReader(in))
 		if err != nil {
 			return
 		}

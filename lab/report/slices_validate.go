@@ -17,12 +17,6 @@ const (
 // WriteSlices is [Write] for the slices of UPFs.
 func WriteSlices(w io.Writer, s *Slices) error { return write(w, s) }
 
-// ReadSlices is [Read] for the slices of UPFs.
-func ReadSlices(in io.Reader) (*Slices, error) {
-	var s Slices
-	return &s, read(in, &s)
-}
-
 // Validate reports whether s says what a result must say and nothing that could not
 // have been measured.
 //

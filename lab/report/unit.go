@@ -20,6 +20,8 @@ var units = map[string]unit{
 	"ratio":  {"%", 100, -1},
 	"octets": {"MiB", 1.0 / (1 << 20), 1},
 	"frames": {"frames", 1, 0},
+
+	"octets/h": {"MiB/h", 1.0 / (1 << 20), -1},
 }
 
 // unitOf returns how values of a unit are shown that lie between these two, without

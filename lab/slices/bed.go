@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/vishvananda/netlink"
+
 	"plumbline/gnb"
 	"plumbline/lab/apps"
 	"plumbline/lab/dut"
@@ -65,7 +67,26 @@ func newBed(ctx context.Context, c *Config, kind dut.Kind, name string, of []int
 			return nil, fmt.Errorf("%w; the end of the UPF's log:\n%s", err, b.upf.Log())
 		}
 	}
+	if kind.External {
+		if err := b.routed(); err != nil {
+			return nil, err
+		}
+	}
 	return b, b.startGNB(run)
+}
+
+// routed is an error if what the data network's programs send to UEs would not leave by
+// the device that leads to an external UPF.
+func (b *bed) routed() error {
+	ue, n6 := b.ues[0].Addresses[0], &b.top.N6
+	return b.top.DN.Do(func() error {
+		routes, err := netlink.RouteGet(ue.AsSlice())
+		if err == nil && len(routes) > 0 && routes[0].LinkIndex == n6.Peer.Index {
+			return nil
+		}
+		return fmt.Errorf("this machine has no route to UEs (%v) over %s: ip route add %v via %v",
+			ue, n6.Peer.Device, b.top.Config.UEPools[0], n6.UPF.Address.Addr())
+	})
 }
 
 func (b *bed) associate(ctx context.Context) error {

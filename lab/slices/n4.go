@@ -7,6 +7,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"plumbline/histogram"
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
 )
@@ -59,7 +60,7 @@ func n4Of(upf string, r *n4load.Report) report.SliceN4 {
 
 // encode writes a histogram for a result; one that could not be is left out.
 func encode(h *hdrhistogram.Histogram) string {
-	text, err := report.EncodeHistogram(h)
+	text, err := histogram.Encode(h)
 	if err != nil {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"plumbline/lab/dut"
@@ -163,7 +164,13 @@ func (c *Config) plan() report.SlicesPlan {
 		p.Instances = 1
 		p.Arrangement = "One UPF, one gNB and one data network for all slices, in network namespaces of this machine, joined by veth pairs."
 	}
-	p.Arrangement += " Each UE is a TUN device in a namespace of its own. UPFs, UEs, gNBs and programs share all CPUs. UPFs take turns, each begins anew in every turn."
+	if slices.ContainsFunc(c.Kinds, func(k dut.Kind) bool { return k.External }) { // it is measured alone
+		p.Instances = 1
+		p.Arrangement = "One UPF for all slices, which was there before and goes on. This machine is gNB and data network, at the other ends of its links." +
+			" Each UE is a TUN device in a namespace of its own. UEs, gNB and programs share all CPUs."
+	} else {
+		p.Arrangement += " Each UE is a TUN device in a namespace of its own. UPFs, UEs, gNBs and programs share all CPUs. UPFs take turns, each begins anew in every turn."
+	}
 	for _, l := range c.Loads {
 		p.Loads = append(p.Loads, report.SlicesLoad{Name: l.Name, StreamBPS: float64(l.StreamBPS), OfThroughput: l.OfThroughput, CallsPerSecond: l.Calls})
 		if l.OfThroughput > 0 {

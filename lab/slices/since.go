@@ -3,8 +3,7 @@ package slices
 import (
 	"slices"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
+	"plumbline/histogram"
 	"plumbline/lab/report"
 	"plumbline/probe"
 )
@@ -21,7 +20,7 @@ func since(before, now *probe.Snapshot) *probe.Snapshot {
 			return old.UPF == x.UPF && old.Slice == x.Slice && old.Direction == x.Direction
 		})
 		if at >= 0 {
-			x.Account, x.Delay = accountSince(before.Series[at].Account, x.Account), delaySince(before.Series[at].Delay, x.Delay)
+			x.Account, x.Delay = accountSince(before.Series[at].Account, x.Account), histogram.Since(x.Delay, before.Series[at].Delay)
 		}
 	}
 	for i := range d.Points {
@@ -42,18 +41,6 @@ func accountSince(before, now probe.Account) probe.Account {
 		In: now.In - before.In + before.InFlight, Matched: now.Matched - before.Matched, Lost: now.Lost - before.Lost, InFlight: now.InFlight,
 		Ambiguous: now.Ambiguous - before.Ambiguous, Evicted: now.Evicted - before.Evicted, Octets: now.Octets - before.Octets,
 	}
-}
-
-// delaySince takes counts off, bucket by bucket. Both have the same buckets, and counts
-// that only grow.
-func delaySince(before, now *hdrhistogram.Histogram) *hdrhistogram.Histogram {
-	counts, old := now.Export(), before.Export().Counts
-	for i := range counts.Counts {
-		if i < len(old) {
-			counts.Counts[i] -= min(old[i], counts.Counts[i])
-		}
-	}
-	return hdrhistogram.Import(counts)
 }
 
 // delaysOf are the series of which there were packets.

@@ -21,7 +21,8 @@ type watch struct {
 	points  []probe.Point
 	in, out []*probe.Attachment
 
-	before, after *probe.Snapshot // when the warm-up was over, and when entries were no longer watched
+	before, after *probe.Snapshot        // when the warm-up was over, and when entries were no longer watched
+	dropped       map[probe.Point]uint64 // by devices, until the warm-up was over; then, since
 
 	n4 *n4.Monitor // nil: N4 is not watched
 
@@ -147,6 +148,9 @@ func (w *watch) begin() error {
 	if err != nil {
 		return err
 	}
+	if w.dropped, err = droppedAt(w.points); err != nil {
+		return err
+	}
 	w.before = snapshot
 	w.from.Store(snapshot.MonotonicNs)
 	return nil
@@ -155,7 +159,15 @@ func (w *watch) begin() error {
 // end takes off the programs at the entries: from now on packets leave only.
 func (w *watch) end() (err error) {
 	w.after, err = w.probe.Read()
-	return errors.Join(err, w.detachIn())
+	if err = errors.Join(err, w.detachIn()); err != nil {
+		return err
+	}
+	dropped, err := droppedAt(w.points)
+	for p, n := range dropped {
+		dropped[p] = n - w.dropped[p]
+	}
+	w.dropped = dropped
+	return err
 }
 
 func (w *watch) detachIn() error {
@@ -194,7 +206,7 @@ func (w *watch) account(cell *report.SlicesCell) error {
 	for _, p := range since(w.before, w.after).Points {
 		cell.Points = append(cell.Points, report.SlicePoint{
 			UPF: w.upfs[p.Point.UPF], Point: describe(p.Point), Packets: p.Packets, Unmatched: p.Unmatched, Ambiguous: p.AmbiguousOut,
-			Foreign: p.Foreign, Unparsed: p.Unparsed, HookNS: p.Cost.Alone.Nanoseconds(),
+			Foreign: p.Foreign, Unparsed: p.Unparsed, Dropped: w.dropped[p.Point], HookNS: p.Cost.Alone.Nanoseconds(),
 		})
 	}
 	if w.n4 == nil {

@@ -9,6 +9,7 @@ import (
 	"plumbline/lab/generator"
 	"plumbline/lab/meter"
 	"plumbline/lab/report"
+	"plumbline/lab/timestamp"
 	"plumbline/lab/topology"
 	"plumbline/lab/traffic"
 )
@@ -50,7 +51,7 @@ func (s *System) newLane(p *traffic.Profile, d generator.Direction, run uint32) 
 	g := generator.Config{Link: t.N3, Direction: d, Run: run, OuterChecksum: s.config.OuterChecksum, Sender: s.config.Sender}
 	m := meter.Config{
 		Port: t.N6.Peer, N3: t.N3, Direction: d, Run: run, Streams: len(p.StreamNames(d)), Replay: p.Replays(d),
-		Packets: s.config.Skbs || s.oneDevice(),
+		Packets: s.config.Skbs || s.oneDevice(), TimeStamps: s.config.TimeStamps != timestamp.None,
 	}
 	if d == generator.Downlink {
 		way, g.Link, m.Port = report.Downlink, t.N6, t.N3.Peer

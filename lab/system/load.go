@@ -38,10 +38,13 @@ type Load struct {
 	Realtime bool
 	Churn    Churn // of other sessions, while frames flow
 
+	// TimeStamps has frames stamped, if [Config.TimeStamps] says by what.
+	TimeStamps bool
+
 	// OnSample is called for each direction while frames flow, by another goroutine. It
 	// may be nil.
 	OnSample    func(Sample)
-	SampleEvery time.Duration // 0: twice a second
+	SampleEvery time.Duration // 0: twice a second, without those of streams
 	// OnLoss is called for losses in the order in which they were sent, by another
 	// goroutine. There must be a Rate, and one stream. It may be nil.
 	OnLoss func(Loss)
@@ -104,5 +107,6 @@ func (l Load) before(p *pass) generator.Load {
 func (l Load) counted(p *pass) generator.Load {
 	load := l.of(p, l.Duration)
 	load.Frames = l.Frames
+	load.Stamps = p.stamps
 	return load
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"plumbline/histogram"
 	"plumbline/lab/report"
 )
 
@@ -42,7 +43,7 @@ func (p *pass) sound(drops map[string]uint64) error {
 }
 
 func (t *trial) result(p *pass) (report.Trial, error) {
-	histogram, err := report.EncodeHistogram(p.received.FromIntended)
+	latencies, err := histogram.Encode(p.received.FromIntended)
 	if err != nil {
 		return report.Trial{}, err
 	}
@@ -57,7 +58,7 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 		ReceivedPPS: p.perSecond(p.received.Received), ReceivedBPS: 8 * p.perSecond(p.received.ReceivedOctets),
 
 		Misdelivered: p.received.MisdeliveredTotal(), Duplicated: p.received.Duplicated, Reordered: p.received.Reordered + p.received.Stale,
-		LatencyNS: latency(p.received.FromIntended), LatencyCurve: report.Curve(p.received.FromIntended), LatencyHistogram: histogram,
+		LatencyNS: latency(p.received.FromIntended), LatencyCurve: report.Curve(p.received.FromIntended), LatencyHistogram: latencies,
 		CPU: t.cpu, Drops: t.drops,
 	}
 	if r.IntendedPPS == 0 {
@@ -68,6 +69,9 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 	}
 	r.GapNS = int64(p.received.GapNs)
 	r.LatencyNS.Variation = p.received.VariationNs()
+	if r.Stamped, err = p.stamped(); err != nil {
+		return report.Trial{}, err
+	}
 	if r.Streams, err = p.ofStreams(); err != nil {
 		return report.Trial{}, err
 	}

@@ -17,6 +17,7 @@ type Rules struct {
 	// Slices is into how many parts the sessions are divided, as even as can be and in
 	// their order. Those of part i, from 0, have QFI + i. 0: 1.
 	Slices int
+	QFIs   [MaxSlices]uint8 // of the parts, in place of that; 0: that
 }
 
 // MaxPDRs is how many PDRs of each direction a session may have.
@@ -37,7 +38,14 @@ func (r Rules) String() string {
 	if r.IPv6 {
 		words = append(words, "IPv4 and IPv6")
 	}
-	if r.Slices > 1 {
+	switch {
+	case r.QFIs != [MaxSlices]uint8{}:
+		text := fmt.Sprintf("%d slices, QFI", max(r.Slices, 1))
+		for i := range max(r.Slices, 1) {
+			text += fmt.Sprintf(" %d", r.qfi(i))
+		}
+		words = append(words, text)
+	case r.Slices > 1:
 		words = append(words, fmt.Sprintf("%d slices, each with its own QFI", r.Slices))
 	}
 	return strings.Join(words, ", ")
@@ -51,6 +59,14 @@ func (r Rules) validate(sessions int) error {
 		return fmt.Errorf("%d slices of %d sessions: want one session in each, and %d at most", r.Slices, sessions, MaxSlices)
 	}
 	return nil
+}
+
+// qfi is that of the sessions of part i.
+func (r *Rules) qfi(i int) uint8 {
+	if r.QFIs[i] != 0 {
+		return r.QFIs[i]
+	}
+	return QFI + uint8(i)
 }
 
 // Slice returns which sessions of n are in slice i.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"plumbline/histogram"
 	"plumbline/lab/host"
 	"plumbline/lab/report"
 )
@@ -24,21 +25,36 @@ type Sample struct {
 	// trial began, by reason.
 	CPU   report.CPU
 	Drops map[string]uint64
+	// Streams are those of the traffic profile, if there are several, and the load says how
+	// often samples are taken.
+	Streams []report.Slot
+}
+
+// Slot is the sample as a result keeps it.
+func (s *Sample) Slot() report.Slot {
+	return report.Slot{
+		AtNS: s.Elapsed.Nanoseconds(), OfferedPPS: s.OfferedPPS, ReceivedPPS: s.ReceivedPPS, LossRatio: s.LossRatio, P50NS: s.P50NS, P99NS: s.P99NS,
+	}
 }
 
 const sampleEvery = 500 * time.Millisecond // if a load does not say
 
 // sampler is what the next sample is compared with.
 type sampler struct {
-	trial    *trial
-	started  time.Time
-	at       time.Time
-	cpu      host.Times        // when those of sampled were read
-	began    map[string]uint64 // drops when the trial began
-	sampled  Sample            // what is dear to read, and read twice a second at most
-	sent     []uint64
-	received []uint64
-	latency  []*hdrhistogram.Histogram
+	trial   *trial
+	started time.Time
+	at      time.Time
+	cpu     host.Times        // when those of sampled were read
+	began   map[string]uint64 // drops when the trial began
+	sampled Sample            // what is dear to read, and read twice a second at most
+	all     []counts          // of each pass, all streams together
+	streams [][]counts        // of each pass; empty: they are not asked for
+}
+
+// counts is what something had come to at the sample before.
+type counts struct {
+	sent, received uint64
+	latency        *hdrhistogram.Histogram
 }
 
 // sample begins to call OnSample, if there is one. stop ends that.
@@ -49,10 +65,10 @@ func (t *trial) sample(ctx context.Context, cpu host.Times, drops map[string]uin
 	now := time.Now()
 	s := &sampler{
 		trial: t, started: now, at: now, cpu: cpu, began: drops,
-		sent: make([]uint64, len(t.passes)), received: make([]uint64, len(t.passes)), latency: make([]*hdrhistogram.Histogram, len(t.passes)),
 	}
-	for i, p := range t.passes {
-		s.sent[i] = sum(p.first)
+	for _, p := range t.passes {
+		s.all = append(s.all, counts{sent: sum(p.first)})
+		s.streams = append(s.streams, t.streamCounts(p))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -118,6 +134,19 @@ func (s *sampler) takeSystem(ctx context.Context) error {
 	return nil
 }
 
+// streamCounts are those of the streams of a pass before its first frame; nil: nobody
+// asks for them.
+func (t *trial) streamCounts(p *pass) []counts {
+	if t.load.SampleEvery <= 0 || len(p.first) < 2 {
+		return nil
+	}
+	list := make([]counts, len(p.first))
+	for i, sent := range p.first {
+		list[i].sent = sent
+	}
+	return list
+}
+
 // fill adds what generator and meter of a pass have counted in a span of time.
 func (s *sampler) fill(sample *Sample, i int, span time.Duration) error {
 	p := s.trial.passes[i]
@@ -125,22 +154,35 @@ func (s *sampler) fill(sample *Sample, i int, span time.Duration) error {
 	if err != nil {
 		return err
 	}
-	sent := sum(next)
 	snapshot, err := p.at.Read()
 	if err != nil {
 		return err
 	}
 	stream := together(snapshot.Streams)
-	offered, received := sent-s.sent[i], stream.Received-s.received[i]
-	sample.OfferedPPS, sample.ReceivedPPS = float64(offered)/span.Seconds(), float64(received)/span.Seconds()
-	if offered > received {
-		sample.LossRatio = float64(offered-received) / float64(offered)
+	slot := s.all[i].add(counts{sum(next), stream.Received, stream.FromIntended}, span)
+	sample.OfferedPPS, sample.ReceivedPPS, sample.LossRatio = slot.OfferedPPS, slot.ReceivedPPS, slot.LossRatio
+	sample.P50NS, sample.P99NS = slot.P50NS, slot.P99NS
+	for j := range s.streams[i] {
+		x := &snapshot.Streams[j]
+		slot := s.streams[i][j].add(counts{next[j], x.Received, x.FromIntended}, span)
+		slot.AtNS = sample.Elapsed.Nanoseconds()
+		sample.Streams = append(sample.Streams, slot)
 	}
-	if h := since(stream.FromIntended, s.latency[i]); h.TotalCount() > 0 {
-		sample.P50NS, sample.P99NS = h.ValueAtPercentile(50), h.ValueAtPercentile(99)
-	}
-	s.sent[i], s.received[i], s.latency[i] = sent, stream.Received, stream.FromIntended
 	return nil
+}
+
+// add takes the counts of now, and returns what they are more in a span of time.
+func (c *counts) add(now counts, span time.Duration) report.Slot {
+	offered, received := now.sent-c.sent, now.received-c.received
+	slot := report.Slot{OfferedPPS: float64(offered) / span.Seconds(), ReceivedPPS: float64(received) / span.Seconds()}
+	if offered > received {
+		slot.LossRatio = float64(offered-received) / float64(offered)
+	}
+	if h := histogram.Since(now.latency, c.latency); h.TotalCount() > 0 {
+		slot.P50NS, slot.P99NS = h.ValueAtPercentile(50), h.ValueAtPercentile(99)
+	}
+	*c = now
+	return slot
 }
 
 func sum(numbers []uint64) uint64 {
@@ -149,17 +191,4 @@ func sum(numbers []uint64) uint64 {
 		total += n
 	}
 	return total
-}
-
-// since returns what a histogram has more than an earlier one of the same form, which
-// may be nil.
-func since(now, before *hdrhistogram.Histogram) *hdrhistogram.Histogram {
-	if before == nil {
-		return now
-	}
-	counts := now.Export()
-	for i, n := range before.Export().Counts {
-		counts.Counts[i] -= n
-	}
-	return hdrhistogram.Import(counts)
 }

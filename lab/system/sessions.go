@@ -122,7 +122,7 @@ func (s *System) bySlice(ctx context.Context, t n4load.Template, from int) (*n4l
 		if first = max(first, from); first >= end {
 			continue
 		}
-		t.QFI = QFI + pfcp.QFI(i)
+		t.QFI = pfcp.QFI(s.rules.qfi(i))
 		got, err := n4load.NewPopulationOf(&t, s.sessions[first:end:end], s.window(), s.n4).Fill(ctx, end-first, nil)
 		if err != nil {
 			return nil, err
@@ -243,7 +243,7 @@ func towards(d report.Direction, sessions []n4load.Session, r Rules) []generator
 	list := make([]generator.Session, len(sessions))
 	for i := range max(r.Slices, 1) {
 		for at, end := r.Slice(i, len(list)); at < end; at++ {
-			list[at].QFI = QFI + uint8(i)
+			list[at].QFI = r.qfi(i)
 		}
 	}
 	for i, s := range sessions {

@@ -1,8 +1,7 @@
 package system
 
 import (
-	"github.com/HdrHistogram/hdrhistogram-go"
-
+	"plumbline/histogram"
 	"plumbline/lab/meter"
 	"plumbline/lab/report"
 )
@@ -13,7 +12,7 @@ func together(streams []meter.Stream) meter.Stream {
 	if len(streams) == 1 {
 		return sum
 	}
-	sum.FromIntended = hdrhistogram.Import(sum.FromIntended.Export())
+	sum.FromIntended = sum.FromIntended.Clone()
 	for i := range streams[1:] {
 		s := &streams[1+i]
 		sum.Received += s.Received
@@ -40,7 +39,7 @@ func (p *pass) ofStreams() ([]report.StreamTrial, error) {
 	var list []report.StreamTrial
 	for i := range p.streams {
 		sent, received := &p.sent.Streams[i], &p.streams[i]
-		histogram, err := report.EncodeHistogram(received.FromIntended)
+		latencies, err := histogram.Encode(received.FromIntended)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +47,7 @@ func (p *pass) ofStreams() ([]report.StreamTrial, error) {
 			Name: p.names[i], OfferedFrames: sent.Sent, ReceivedFrames: received.Received,
 			OfferedPPS: p.perSecond(sent.Sent), ReceivedPPS: p.perSecond(received.Received), ReceivedBPS: 8 * p.perSecond(received.ReceivedOctets),
 			Misdelivered: received.MisdeliveredTotal(), Duplicated: received.Duplicated, Reordered: received.Reordered + received.Stale,
-			LatencyNS: latency(received.FromIntended), LatencyHistogram: histogram,
+			LatencyNS: latency(received.FromIntended), LatencyHistogram: latencies,
 		}
 		s.LatencyNS.Variation = received.VariationNs()
 		if sent.Sent > received.Received {

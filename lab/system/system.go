@@ -15,6 +15,7 @@ import (
 	"plumbline/lab/generator"
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
+	"plumbline/lab/timestamp"
 	"plumbline/lab/topology"
 	"plumbline/upf"
 )
@@ -49,6 +50,9 @@ type Config struct {
 	Skbs     bool
 	Threaded bool // the UPF's devices receive in threads of their own
 	Sender   generator.Sender
+	// TimeStamps says what stamps frames of trials that ask for it; Skbs must be set, and
+	// the sender [generator.Packet].
+	TimeStamps timestamp.Source
 	// OuterChecksum gives uplink frames an outer UDP checksum.
 	OuterChecksum bool
 
@@ -68,6 +72,7 @@ type System struct {
 	lanes    []*lane          // that are open
 	churn    *churn           // nil: none so far
 	parked   bool             // the UPF's processes are stopped
+	unstamp  []func() error   // has devices stamp as they did before
 	install  report.Install
 	about    report.System
 
@@ -106,6 +111,9 @@ func (s *System) start(ctx context.Context) (err error) {
 		err = s.build()
 	} else if s.topology, err = topology.NewExternal(*c.External); err == nil && !c.Kind.External {
 		err = fmt.Errorf("%s: cannot be run where an external UPF is", c.Kind.Name)
+	}
+	if err == nil {
+		err = s.stampDevices()
 	}
 	if err != nil {
 		return err
@@ -199,6 +207,10 @@ func (s *System) Close() error {
 	if s.dut != nil {
 		errs = append(errs, s.dut.Stop())
 	}
+	for _, undo := range s.unstamp {
+		errs = append(errs, undo())
+	}
+	s.unstamp = nil
 	if s.topology != nil {
 		errs = append(errs, s.topology.Close())
 	}

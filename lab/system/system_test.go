@@ -180,10 +180,31 @@ streams:
 		t.Fatal(err)
 	}
 	load := At(1, 500*time.Millisecond)
-	load.AsProfile = true
+	load.AsProfile, load.SampleEvery = true, 100*time.Millisecond
+	var mu sync.Mutex
+	samples := map[report.Direction]Sample{}
+	load.OnSample = func(s Sample) {
+		mu.Lock()
+		defer mu.Unlock()
+		samples[s.Direction] = s
+	}
 	trials := send(t, s, load)
+	for try := 1; try < 4 && len(trials) == 2 && trials[0].OfferedPPS < trials[0].IntendedPPS/2; try++ {
+		load.Duration *= 4 // of a machine that kept the sender waiting until the end
+		trials = send(t, s, load)
+	}
 	if len(trials) != 2 {
 		t.Fatalf("%d trials, want 2", len(trials))
+	}
+	last := samples[report.Uplink]
+	if len(last.Streams) != 2 || samples[report.Downlink].Streams != nil {
+		t.Fatalf("got samples %+v, want two streams uplink, and none apart downlink", samples)
+	}
+	if got, want := last.Streams[0].ReceivedPPS+last.Streams[1].ReceivedPPS, last.ReceivedPPS; want == 0 || math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("got %g frames per second of both streams, %g in all", got, want)
+	}
+	if x := last.Streams[1]; x.AtNS != last.Elapsed.Nanoseconds() || x.OfferedPPS < last.Streams[0].OfferedPPS || x.P99NS < x.P50NS || x.P50NS == 0 {
+		t.Errorf("got %+v of the stream with more frames in %+v", x, last)
 	}
 	up, down := &trials[0], &trials[1]
 	if up.IntendedPPS != 4000 || down.IntendedPPS != 2000 || len(up.Streams) != 2 || down.Streams != nil {

@@ -12,6 +12,7 @@ import (
 	"plumbline/lab/meter"
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
+	"plumbline/lab/timestamp"
 )
 
 // ErrNothing says that there is nothing to measure: in some direction nothing was
@@ -37,8 +38,9 @@ type pass struct {
 	first    []uint64 // sequence number of the first frame that counts, by stream
 	sent     generator.Result
 	refused  refusal
-	received meter.Stream   // of all streams together
-	streams  []meter.Stream // of each
+	received meter.Stream         // of all streams together
+	streams  []meter.Stream       // of each
+	stamps   *timestamp.Collector // nil: none
 }
 
 // Trial offers the load in all directions that are open, at the same time, and returns
@@ -79,6 +81,11 @@ func (t *trial) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	unstamp, err := t.stamp()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unstamp()) }()
 	if err := t.warmUp(ctx); err != nil {
 		return err
 	}
@@ -125,6 +132,11 @@ func (t *trial) warmUp(ctx context.Context) error {
 func (p *pass) begin() (err error) {
 	if p.first, err = p.generator.Sequences(); err != nil {
 		return err
+	}
+	if p.stamps != nil {
+		if err := p.at.Stamp(true, p.stamps.Shift()); err != nil {
+			return err
+		}
 	}
 	return p.at.ResetFrom(p.first...)
 }

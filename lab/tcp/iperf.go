@@ -44,17 +44,21 @@ const iperfPort = 5201
 
 // Start begins the flow. End it with Wait or Kill.
 func Start(ctx context.Context, t *topology.Topology, f Flow) (*Test, error) {
-	address := t.N6.Peer.Address.Addr()
-	server, err := apps.IperfServer(ctx, apps.Place{DN: t.DN, DNAddress: address, ServerPort: iperfPort})
+	return StartAt(ctx, apps.Place{UE: t.GNB, DN: t.DN, UEAddress: f.UE.Address, DNAddress: t.N6.Peer.Address.Addr(), ServerPort: iperfPort}, f)
+}
+
+// StartAt is Start for a UE that is somewhere else; f.UE does not count.
+func StartAt(ctx context.Context, at apps.Place, f Flow) (*Test, error) {
+	server, err := apps.IperfServer(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"iperf3", "--client", address.String(), "--bind", f.UE.Address.String(), "--json", "--connect-timeout", "5000",
-		"--time", seconds(f.Duration), "--omit", seconds(f.Omit)}
+	args := []string{"iperf3", "--client", at.DNAddress.String(), "--port", strconv.Itoa(int(at.ServerPort)), "--bind", at.UEAddress.String(),
+		"--json", "--connect-timeout", "5000", "--time", seconds(f.Duration), "--omit", seconds(f.Omit)}
 	if f.Downlink {
 		args = append(args, "--reverse")
 	}
-	client, err := apps.Start(t.GNB, "", args...)
+	client, err := at.Start(at.UE, args...)
 	if err != nil {
 		server.Kill()
 		return nil, err

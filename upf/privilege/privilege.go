@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +50,24 @@ func Missing() ([]string, error) {
 			missing = append(missing, fmt.Sprintf("%s (to %s)", c.name, c.why))
 		}
 	}
+	return missing, nil
+}
+
+// Lacks returns the names of those of the capabilities that the calling thread has not
+// in effect, as CAP_SYS_ADMIN of {"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN}.
+func Lacks(capabilities map[string]int) ([]string, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return nil, fmt.Errorf("capabilities: %w", err)
+	}
+	var missing []string
+	for name, bit := range capabilities {
+		if have[bit/32].Effective&(1<<(bit%32)) == 0 {
+			missing = append(missing, name)
+		}
+	}
+	slices.Sort(missing)
 	return missing, nil
 }
 

@@ -1,0 +1,74 @@
+package main
+
+import "strings"
+
+// examples is the end of the --help of a command that needs no more than them.
+func examples(lines ...string) string {
+	return "Examples:\n\n    " + strings.Join(lines, "\n    ") + "\n"
+}
+
+// Help of each is shown by its --help.
+
+func (upfRun) Help() string {
+	return examples("plumb upf --config upf.yaml", "plumb upf run --config upf.yaml")
+}
+
+func (upfCheckConfig) Help() string {
+	return examples("plumb upf check-config upf.yaml", "plumb upf check-config --live upf.yaml")
+}
+
+func (upfUnpin) Help() string {
+	return examples("plumb upf unpin upf.yaml")
+}
+
+func (n4Run) Help() string {
+	return examples("plumb n4 --config n4.yaml")
+}
+
+func (n4CheckConfig) Help() string {
+	return examples("plumb n4 check-config n4.yaml", "plumb n4 check-config --live n4.yaml")
+}
+
+func (datapathRun) Help() string {
+	return examples("plumb datapath --config dp1.yaml")
+}
+
+func (datapathCheckConfig) Help() string {
+	return examples("plumb datapath check-config dp1.yaml", "plumb datapath check-config --live dp1.yaml")
+}
+
+func (showSession) Help() string {
+	return examples("plumb show session 0x00880fa347000000", "plumb show session 0x00880fa347000000 --json")
+}
+
+func (showAssociations) Help() string {
+	return examples("plumb show associations", "plumb show associations --socket /run/plumbline/n4.sock")
+}
+
+func (showDatapath) Help() string {
+	return examples("plumb show datapath", "plumb show datapath --json")
+}
+
+func (showSlices) Help() string {
+	return examples("plumb show slices", "plumb show slices --json")
+}
+
+func (showPeers) Help() string {
+	return examples("plumb show peers", "plumb show peers --json")
+}
+
+func (showConfig) Help() string {
+	return examples("plumb show config > upf.yaml")
+}
+
+func (pfcpListCommand) Help() string {
+	return examples("plumb pfcp list")
+}
+
+func (pfcpShowCommand) Help() string {
+	return examples("plumb pfcp show open5gs", "plumb pfcp show open5gs > mine.yaml")
+}
+
+func (pfcpDecodeCommand) Help() string {
+	return examples("plumb pfcp decode 2001000c00000100006000040badcafe", "plumb pfcp decode --json < messages.hex")
+}

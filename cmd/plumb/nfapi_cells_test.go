@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNFAPICells: each PHY has a cell, with the keys of its entry and defaults for what
+// is absent.
+func TestNFAPICells(t *testing.T) {
+	c := nfapiVNFCommand{Config: nfapiFile(t, vnfOfTwo+`
+cells:
+  - {phy: 2, radio: {prbs: 51, ues: [{rnti: 1, addresses: [10.65.0.1]}]}, core: {tun: {addresses: [10.45.1.1]}}}
+  - {pnf: pnf0, phy: 1, core: {tun: {addresses: [10.45.0.1]}}}
+`)}
+	f, err := c.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, err := f.cells()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := cells[nfapiPHYName{"pnf0", 1}], cells[nfapiPHYName{"pnf0", 2}]
+	if len(cells) != 2 || one.Radio.PRBs != 106 || two.Radio.PRBs != 51 || two.Radio.K2 != 6 || two.Core.TUN.Addresses[0].String() != "10.45.1.1" {
+		t.Errorf("got %+v", cells)
+	}
+	p := nfapiPNFCommand{Config: nfapiFile(t, pnfOfTwo+`
+cells: [{phy: 1}, {phy: 2, air: {seed: 7}, radio: {mcs: 10, ues: [{rnti: 1, addresses: [10.65.0.1]}]}}]
+`)}
+	below, err := p.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	airs, err := below.cells()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := airs[nfapiPHYName{phy: 2}]; len(airs) != 2 || a.Air.Seed != 7 || a.Radio.MCS != 10 || a.Radio.K2 != 6 || airs[nfapiPHYName{phy: 1}].Radio.MCS != 28 {
+		t.Errorf("got %+v", airs)
+	}
+}
+
+// TestNFAPICellsErrors: a PHY without a cell, a cell without a PHY, two for one.
+func TestNFAPICellsErrors(t *testing.T) {
+	const (
+		tun   = "core: {tun: {addresses: [10.45.0.1]}}"
+		other = "radio: {ues: [{rnti: 1, addresses: [10.65.0.1]}]}"
+	)
+	for text, want := range map[string]string{
+		tun:                                      "2 phys, and the one cell of the top level: write an entry of cells: for each",
+		"cells: [{phy: 1, " + tun:                "line ",
+		"cells: [{phy: 1, " + tun + "}]\n" + tun: "a cell at the top level (radio, core, air) beside the 1 of cells:",
+		"cells: [{phy: 1, " + tun + "}]":         "none for phy 2 of pnf0",
+		"cells: [{phy: 1, " + tun + "}, {phy: 1, " + tun + "}]":                                              "two for phy 1 of pnf0",
+		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + "}, {phy: 3, " + tun + "}]":                       "3 for 2 phys: [phy 1 of pnf0 phy 2 of pnf0] are the names",
+		"cells: [{phy: 1, " + tun + "}, {phy: 2}]":                                                           "phy 2 of pnf0: core: configuration: one of n3 and tun",
+		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + "}]":                                              "both have a ue with address 10.64.0.1",
+		"cells: [{phy: 1, " + tun + "}, {phy: 2, cores: 1}]":                                                 `unknown field "cores"`,
+		"cells: [{phy: 1, " + tun + "}, {pnf: x, phy: 2, " + tun + ", " + other + "}]":                       "none for phy 2 of pnf0",
+		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + ", " + strings.Replace(other, "1", "0", 1) + "}]": "phy 2 of pnf0: radio: configuration: ue 0: rnti 0",
+	} {
+		_, err := (&nfapiVNFCommand{Config: nfapiFile(t, vnfOfTwo+text)}).read()
+		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                            "2 phys, and the one cell of the top level",
+		"cells: [{phy: 1}]":           "none for phy 2",
+		"cells: [{phy: 1}, {phy: 2}]": "phy 1 and phy 2 both have a ue with address 10.64.0.1",
+	} {
+		_, err := (&nfapiPNFCommand{Config: nfapiFile(t, pnfOfTwo+text)}).read()
+		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+const (
+	vnfOfTwo = `p5: {address: 127.0.0.1:0}
+pnfs: [{from: 127.0.0.1/32, phys: [{id: 1, p7: "127.0.0.1:0"}, {id: 2, p7: "127.0.0.1:0"}]}]
+`
+	pnfOfTwo = `p5: {vnf: 127.0.0.1:1}
+phys: [{id: 1}, {id: 2}]
+`
+)
+
+func nfapiFile(t *testing.T, text string) string {
+	path := filepath.Join(t.TempDir(), "nfapi.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

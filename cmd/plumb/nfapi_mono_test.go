@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"plumbline/radio"
+	"plumbline/radio/phy"
+)
+
+// TestNFAPIMonoExample: the example has the defaults, and can be used.
+func TestNFAPIMonoExample(t *testing.T) {
+	file, err := readNFAPIMono("../../deploy/nfapi/mono.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.GNB.validate(); err != nil {
+		t.Error(err)
+	}
+	if want := radio.Default(); !reflect.DeepEqual(file.GNB.Radio, want) {
+		t.Errorf("the example's radio is %+v, the default %+v", file.GNB.Radio, want)
+	}
+	if file.Mono.SlotAhead != defaultSlotAhead || file.Air.Device == nil {
+		t.Errorf("slot_ahead %d, device %+v", file.Mono.SlotAhead, file.Air.Device)
+	}
+}
+
+func TestNFAPIMonoErrors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mono.yaml")
+	if err := os.WriteFile(path, []byte("slots_ahead: 6\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readNFAPIMono(path); exitCode(err) != exitUsage {
+		t.Errorf("a key that is not known: %v", err)
+	}
+	if err := os.WriteFile(path, []byte("radio: {special_dl: 1.5}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readNFAPIMono(path); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "1.5 is no whole number") {
+		t.Errorf("a number with a fraction: %v", err)
+	}
+	if _, err := readNFAPIMono(path + ".not"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	cell := radio.Default()
+	if _, err := newNFAPIPHY(&cell, phy.Config{CRCFailureUplink: 2}, 1456, slog.New(slog.DiscardHandler)); exitCode(err) != exitUsage {
+		t.Errorf("failures of 2: %v", err)
+	}
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"plumbline/nfapi/fapi"
+	"plumbline/nfapi/pnf"
+	"plumbline/nfapi/stopwatch"
+	"plumbline/radio"
+	"plumbline/radio/phy"
+	"plumbline/yamltext"
+)
+
+type nfapiPNFCommand struct {
+	Config   string        `required:"" placeholder:"FILE" help:"Configuration file (YAML); deploy/nfapi/pnf.yaml explains every key."`
+	Duration time.Duration `placeholder:"TIME" help:"Stop after this time, e.g. 60s; without it, at SIGINT or SIGTERM."`
+
+	nfapiThreads    `embed:""`
+	nfapiWatchFlags `embed:""`
+}
+
+// Help is shown by plumb nfapi pnf --help.
+func (nfapiPNFCommand) Help() string {
+	return `Runs the lower half of a split 5G gNB, with a simulated radio below: it keeps the slot, connects to its VNF, does what that asks for in each slot, and reports what came late. Each UE is a network device (TUN) of this machine, for ping, iperf3, or a browser. At the end it prints what was measured and counted.
+
+The VNF may be another's (oai-2025, oai-2024), as far as its cell and its UEs are those of the configuration.
+
+Needs CAP_NET_ADMIN for devices, CAP_SYS_ADMIN if they are in a network namespace; CAP_SYS_NICE lets its threads keep the slot on a machine that does other things, too.
+
+Examples:
+
+    plumb nfapi pnf --config pnf.yaml
+    plumb nfapi pnf --config pnf.yaml --duration 60s --json pnf.json --html pnf.html
+    plumb nfapi pnf --config pnf.yaml --live --metrics 127.0.0.1:9107
+`
+}
+
+// nfapiPNFFile is the configuration file.
+type nfapiPNFFile struct {
+	PNF   pnf.Config     `yaml:",inline"`
+	Air   nfapiPNFAir    `yaml:",inline"` // of the only PHY
+	Cells []nfapiPNFCell `yaml:"cells"`   // of several
+}
+
+// cells is what is below each PHY. The PNF's configuration has been validated.
+func (f *nfapiPNFFile) cells() (map[nfapiPHYName]nfapiPNFAir, error) {
+	var phys, names []nfapiPHYName
+	var airs []nfapiPNFAir
+	for i := range f.PNF.PHYs {
+		phys = append(phys, nfapiPHYName{phy: f.PNF.PHYs[i].ID})
+	}
+	for i := range f.Cells {
+		names, airs = append(names, nfapiPHYName{phy: f.Cells[i].PHY}), append(airs, f.Cells[i].Air)
+	}
+	cells, err := oneCellEach(phys, f.Air, newNFAPIPNFAir(), names, airs)
+	if err != nil {
+		return nil, err
+	}
+	for name, a := range cells {
+		if err := a.Radio.Validate(); err != nil {
+			if len(cells) > 1 {
+				err = fmt.Errorf("%v: %w", name, err)
+			}
+			return nil, err
+		}
+	}
+	return cells, distinctUEs(phys, func(n nfapiPHYName) *radio.Config { r := cells[n].Radio; return &r })
+}
+
+// read reads the configuration.
+func (c *nfapiPNFCommand) read() (*nfapiPNFFile, error) {
+	text, err := yamltext.ReadFile(c.Config)
+	if err != nil {
+		return nil, fmt.Errorf("pnf: %w", err)
+	}
+	f := &nfapiPNFFile{Air: newNFAPIPNFAir()}
+	if err = yamltext.Decode(text, f); err == nil {
+		f.PNF, err = f.PNF.Complete()
+	}
+	if err == nil {
+		_, err = f.cells()
+	}
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%w (%s)", err, c.Config)}
+	}
+	return f, nil
+}
+
+// Run is the PNF as a process.
+func (c *nfapiPNFCommand) Run(ctx context.Context, stdout io.Writer) error {
+	file, err := c.read()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(ctx, c.Duration)
+	defer cancel()
+	w, err := c.watch(ctx, "pnf")
+	if err != nil {
+		return err
+	}
+	defer c.begin(w.log)()
+	air := &pnfAir{file: file, watch: w}
+	p, err := air.open()
+	if err != nil {
+		return errors.Join(err, air.close(), w.discard())
+	}
+	err = errors.Join(p.Run(ctx), air.close())
+	text := stdout
+	if c.JSON == "-" {
+		text = os.Stderr
+	}
+	stats := p.Stats()
+	return errors.Join(err, w.finish(stdout), stats.Print(text), air.print(text))
+}
+
+// pnfAir is the PHYs of a PNF.
+type pnfAir struct {
+	file  *nfapiPNFFile
+	watch *nfapiWatch
+	names []nfapiPHYName
+	phys  []*phy.PHY
+}
+
+// open makes the PNF and its PHYs. Call close whether it fails or not.
+func (a *pnfAir) open() (*pnf.PNF, error) {
+	cells, err := a.file.cells()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	config := a.file.PNF
+	config.Watch = func(id uint16) *stopwatch.Watch { return a.watch.of(fmt.Sprintf("phy %d", id)) }
+	config.NewPHY = func(id uint16) (fapi.PHY, error) {
+		name := nfapiPHYName{phy: id}
+		below := cells[name]
+		p, err := newNFAPIPHY(&below.Radio, below.Air, 0, a.watch.log)
+		if err != nil {
+			return nil, err
+		}
+		a.names, a.phys = append(a.names, name), append(a.phys, p)
+		return p, nil
+	}
+	p, err := pnf.New(config, a.watch.log)
+	if err != nil {
+		return nil, err
+	}
+	a.watch.collect(a.collectors()...)
+	return p, nil
+}
+
+// collectors are the metrics of the PHYs; those of several have a label phy.
+func (a *pnfAir) collectors() (all []prometheus.Collector) {
+	if len(a.phys) == 1 {
+		return append(all, a.phys[0])
+	}
+	for i, p := range a.phys {
+		all = append(all, prometheus.WrapCollectorWith(prometheus.Labels{"phy": strconv.Itoa(int(a.names[i].phy))}, p))
+	}
+	return all
+}
+
+// print writes what was on the air as text.
+func (a *pnfAir) print(w io.Writer) error {
+	var err error
+	for i, p := range a.phys {
+		if len(a.phys) > 1 {
+			fmt.Fprintf(w, "air of %v\n", a.names[i])
+		}
+		stats := p.Stats()
+		err = errors.Join(err, stats.Print(w))
+	}
+	return err
+}
+
+func (a *pnfAir) close() error {
+	var errs []error
+	for _, p := range a.phys {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+
+	"plumbline/radio"
+	"plumbline/radio/bearer"
+	"plumbline/radio/core"
+	"plumbline/radio/phy"
+	"plumbline/radio/rrc"
+	"plumbline/radio/scheduler"
+)
+
+// nfapiGNB is what the configuration of a VNF says beside the split: the cell, and what
+// is behind it.
+type nfapiGNB struct {
+	Radio radio.Config `yaml:"radio"`
+	Core  nfapiCore    `yaml:"core"`
+}
+
+// nfapiCore is the key core. With n4 the sessions of the UEs are set up at a UPF.
+type nfapiCore struct {
+	core.Config `yaml:",inline"`
+	N4          netip.Addr `yaml:"n4"`  // of the UPF
+	SMF         netip.Addr `yaml:"smf"` // unset: that of the route to the UPF
+}
+
+func (g *nfapiGNB) validate() error {
+	err := g.Radio.Validate()
+	if err == nil {
+		_, err = rrc.New(&g.Radio) // what the pattern makes of it
+	}
+	if err == nil {
+		err = g.Core.Validate(&g.Radio)
+	}
+	if err == nil && g.Core.N4.IsValid() && g.Core.N3 == nil {
+		err = errors.New("core: n4 goes with n3")
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// nfapiL2 is a gNB above its PHY: the core, and the MAC that its PHY gets.
+type nfapiL2 struct {
+	core core.Core
+	mac  *scheduler.Scheduler
+	smf  *smf // nil: sessions are somebody else's
+}
+
+// open opens the core and makes the MAC. End it with run, which has to be called.
+func (g *nfapiGNB) open(ctx context.Context, log *slog.Logger) (_ *nfapiL2, err error) {
+	if err := g.validate(); err != nil {
+		return nil, err
+	}
+	l := &nfapiL2{}
+	if l.core, err = g.openCore(ctx, l, log); err != nil {
+		return nil, errors.Join(gnbUsage(err), l.release())
+	}
+	if l.mac, err = newMAC(&g.Radio, l.core); err != nil {
+		l.core.Close()
+		return nil, errors.Join(err, l.release())
+	}
+	return l, nil
+}
+
+func (g *nfapiGNB) openCore(ctx context.Context, l *nfapiL2, log *slog.Logger) (_ core.Core, err error) {
+	if !g.Core.N4.IsValid() {
+		return core.Open(&g.Core.Config, &g.Radio, log)
+	}
+	config := g.Core.GNB(&g.Radio)
+	if l.smf, err = establish(ctx, g.Core.N4, g.Core.SMF, &config); err != nil {
+		return nil, err
+	}
+	return core.OpenN3(config, log)
+}
+
+// run carries packets between core and MAC until ctx ends, and closes both.
+func (l *nfapiL2) run(ctx context.Context) error {
+	return errors.Join(l.core.Run(ctx, l.mac), l.release())
+}
+
+func (l *nfapiL2) release() error {
+	if l.smf == nil {
+		return nil
+	}
+	return l.smf.close()
+}
+
+// newMAC makes the MAC of a cell; that there can be none is wrong usage.
+func newMAC(c *radio.Config, core radio.Core) (*scheduler.Scheduler, error) {
+	s, err := scheduler.New(*c, core, scheduler.Options{})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return s, nil
+}
+
+// newNFAPIPHY makes the simulated PHY of a cell with its UEs. Their devices have the
+// MTU of the core, unless they are given another.
+func newNFAPIPHY(c *radio.Config, air phy.Config, mtu int, log *slog.Logger) (*phy.PHY, error) {
+	if air.Device != nil && air.Device.MTU == 0 {
+		device := *air.Device
+		device.MTU = min(mtu, bearer.MaxPacket) // N3 may carry more, on loopback
+		air.Device = &device
+	}
+	p, err := phy.New(*c, air, log)
+	if errors.Is(err, phy.ErrConfig) || errors.Is(err, radio.ErrConfig) {
+		return nil, usageError{err}
+	}
+	return p, err
+}
+
+// newNFAPIGNB has the defaults of the keys.
+func newNFAPIGNB() nfapiGNB { return nfapiGNB{Radio: radio.Default()} }

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"plumbline/yamltext"
+)
+
+// TestNFAPIGNB: keys beside those of the command's own, with defaults for what is absent.
+func TestNFAPIGNB(t *testing.T) {
+	file := struct {
+		Own string   `yaml:"own"`
+		GNB nfapiGNB `yaml:",inline"`
+	}{GNB: newNFAPIGNB()}
+	const text = `
+own: x
+radio: {prbs: 51, k2: 4}
+core:
+  n4: 10.3.0.1
+  n3: {address: 10.3.0.2, mtu: 1500}
+`
+	if err := yamltext.Decode([]byte(text), &file); err != nil {
+		t.Fatal(err)
+	}
+	want := newNFAPIGNB().Radio
+	if r := file.GNB.Radio; r.PRBs != 51 || r.K2 != 4 || r.Pattern != want.Pattern || len(r.UEs) != len(want.UEs) {
+		t.Errorf("radio: %+v", r)
+	}
+	if c := file.GNB.Core; c.N3 == nil || c.N3.MTU != 1500 || c.N4.String() != "10.3.0.1" || c.TUN != nil {
+		t.Errorf("core: %+v", c)
+	}
+	if err := file.GNB.validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNFAPIGNBErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"{}":             "one of n3 and tun",
+		"radio: {k2: 0}": "k2 0",
+		"{radio: {prbs: 19}, core: {tun: {addresses: [10.45.0.1]}}}": "19 PRBs",
+		"{radio: {k1: 15}, core: {tun: {addresses: [10.45.0.1]}}}":   "no uplink slot 15 to 15 slots after",
+		"core: {n4: 10.3.0.1, tun: {addresses: [10.45.0.1]}}":        "n4 goes with n3",
+	} {
+		file := newNFAPIGNB()
+		if err := yamltext.Decode([]byte(text), &file); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.validate(); err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

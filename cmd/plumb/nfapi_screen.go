@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"plumbline/nfapi/stopwatch"
+)
+
+// nfapiScreen is what is shown of stopwatches while they run, and how that looks: rates
+// and times are those of the last seconds, counts those since the beginning.
+//
+//	pnf phy 1  1m4s  128000 slots, 0 left out  clock late 25.1 µs, p99 152, max 1203
+//	  message, µs          per s  late early other lead min     p50 way p50  jitter
+//	  DL_TTI.request      1400.0     0     0     0     2310    2890    21.0    3.41
+//	  to the PNF: 240000 messages, 0 lost, 0 twice, 0 out of order
+type nfapiScreen struct {
+	command string
+	past    [][]*stopwatch.Snapshot // of the last seconds, oldest first
+}
+
+const nfapiRecently = 20 // snapshots that "the last seconds" are of
+
+// add takes the snapshots of now.
+func (s *nfapiScreen) add(now []*stopwatch.Snapshot) {
+	s.past = append(s.past, now)
+	s.past = s.past[max(0, len(s.past)-nfapiRecently):]
+}
+
+// render returns the lines, none wider than the terminal, and no more than fit.
+func (s *nfapiScreen) render(width, height int, logged []string) []string {
+	lines := []string{"plumb nfapi " + s.command}
+	if len(s.past) > 0 {
+		for _, now := range s.past[len(s.past)-1] {
+			lines = append(append(lines, ""), nfapiLines(now, s.recent(now), width)...)
+		}
+	}
+	const notes = 3
+	if len(logged) > 0 {
+		lines = append(lines, "")
+	}
+	lines = append(lines, logged[max(0, len(logged)-notes):]...)
+	lines = lines[:min(len(lines), max(height, 1))]
+	for i, line := range lines {
+		lines[i] = cutTo(printable(strings.TrimRight(line, " ")), width)
+	}
+	return lines
+}
+
+// recent is what a watch has recorded in the last seconds; all of it if it is new.
+func (s *nfapiScreen) recent(now *stopwatch.Snapshot) *stopwatch.Snapshot {
+	for _, then := range s.past[:len(s.past)-1] {
+		for _, earlier := range then {
+			if earlier.Name == now.Name {
+				return now.Since(earlier)
+			}
+		}
+	}
+	return now
+}
+
+// nfapiLines are those of one watch.
+func nfapiLines(now, recent *stopwatch.Snapshot, width int) []string {
+	lines := []string{fmt.Sprintf("%s  %s", now.Name, now.Duration().Round(time.Second))}
+	if c := &now.Clock; c.Slots > 0 {
+		late := recent.Clock.Late
+		clock := fmt.Sprintf("  %d slots, %d left out  clock late %s µs, p99 %s, max %s", c.Slots, c.Skipped,
+			timeText(late, 0.5), timeText(late, 0.99), timeText(late, 1))
+		if utf8.RuneCountInString(lines[0]+clock) <= width {
+			lines[0] += clock
+		} else {
+			lines = append(lines, clock)
+		}
+	}
+	lines = append(lines, nfapiMessageLines(now, recent, width)...)
+	for _, d := range []struct {
+		to string
+		stopwatch.Sequences
+	}{{"PNF", now.ToPNF}, {"VNF", now.ToVNF}} {
+		if d.Received > 0 {
+			lines = append(lines, fmt.Sprintf("  to the %s: %d messages, %d lost, %d twice, %d out of order", d.to, d.Received, d.Lost, d.Duplicate, d.Reordered))
+		}
+	}
+	return append(lines, nfapiStepLines(recent, width)...)
+}
+
+// nfapiMessageLines are the messages that came, under a heading.
+func nfapiMessageLines(now, recent *stopwatch.Snapshot, width int) []string {
+	var rows [][]string
+	for i := range now.Messages {
+		m := &now.Messages[i]
+		way := m.ToPNF
+		if way == nil {
+			way = m.ToVNF
+		}
+		if way == nil && m.Counts.Came() == 0 {
+			continue
+		}
+		late := recent.Message(m.ID)
+		row := []string{m.Name, perSecond(nfapiCame(late), recent.Duration())}
+		c := &m.Counts
+		row = append(row, fmt.Sprint(c.Late), fmt.Sprint(c.Early), fmt.Sprint(c.Duplicate+c.Invalid+c.Unpaired),
+			timeText(late.Lead, 0), timeText(late.Lead, 0.5))
+		if way == nil {
+			way = &stopwatch.Transits{}
+		}
+		delay := nfapiWay(late)
+		rows = append(rows, append(row, timeText(delay, 0.5), timeText(delay, 0.99), delayText(way.JitterNS), timeText(late.Handled, 0.5), timeText(late.Handled, 0.99)))
+	}
+	if len(rows) == 0 {
+		return []string{"  no messages yet"}
+	}
+	return liveRows(width, rows, []liveColumn{
+		{"message, µs", -18, 0}, {"per s", 7, 0}, {"late", 5, 0}, {"early", 5, 1}, {"other", 5, 1}, {"lead min", 8, 0}, {"p50", 7, 0},
+		{"way p50", 7, 2}, {"p99", 7, 3}, {"jitter", 7, 2}, {"handled p50", 11, 4}, {"p99", 7, 4},
+	})
+}
+
+// nfapiWay is how long a type of message was under way, whichever way it goes.
+func nfapiWay(m *stopwatch.Message) *stopwatch.Distribution {
+	if m.ToPNF != nil {
+		return m.ToPNF.Delay
+	}
+	if m.ToVNF != nil {
+		return m.ToVNF.Delay
+	}
+	return nil
+}
+
+// nfapiCame is how many of a type of message came.
+func nfapiCame(m *stopwatch.Message) uint64 { return max(m.Counts.Came(), nfapiWay(m).Total()) }
+
+func perSecond(n uint64, over time.Duration) string {
+	if over <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", float64(n)/over.Seconds())
+}
+
+func timeText(d *stopwatch.Distribution, q float64) string {
+	if d.Total() == 0 {
+		return "-"
+	}
+	return delayText(int64(d.Quantile(q)))
+}
+
+// nfapiStepLines are the steps of slots, and those of messages together.
+func nfapiStepLines(recent *stopwatch.Snapshot, width int) []string {
+	var rows [][]string
+	for _, step := range recent.StepTimes() {
+		d := step.Times
+		rows = append(rows, []string{
+			step.Step.String(), step.Of, perSecond(d.Total(), recent.Duration()), delayText(int64(d.Mean())), timeText(d, 0.5), timeText(d, 0.99), timeText(d, 1),
+		})
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return liveRows(width, rows, []liveColumn{
+		{"step", -8, 0}, {"of", -18, 0}, {"per s", 7, 0}, {"mean µs", 7, 1}, {"p50", 7, 0}, {"p99", 7, 0}, {"max", 7, 0},
+	})
+}

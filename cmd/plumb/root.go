@@ -1,0 +1,22 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/upf/privilege"
+)
+
+// needsRoot is why a command that enters network namespaces and attaches programs there
+// cannot do so, before it has begun; nil: it can. CAP_SYS_ADMIN brings CAP_BPF and
+// CAP_PERFMON with it.
+func needsRoot(command string) error {
+	missing, err := privilege.Lacks(map[string]int{"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_NET_ADMIN": unix.CAP_NET_ADMIN})
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return unsupportedError{fmt.Errorf("%s enters network namespaces and attaches programs: run it as root: %s not effective",
+		command, strings.Join(missing, ", "))}
+}
