@@ -9,13 +9,16 @@ export GOFLAGS := -buildvcs=false
 # Loading eBPF programs and making namespaces needs root: in demo and tests.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 GIT := git -c safe.directory='$(CURDIR)'
-GO_TEST = gotestsum --format pkgname --
+GO_TEST = gotestsum --format pkgname
 FUZZTIME ?= 3s
 SOAK ?= 10m
 OUT ?= out
 
 # The layers of tests, by package; every package is in one of them. Those of the kernel and
-# of namespaces drive real devices: one package at a time.
+# of namespaces drive real devices: one package at a time. What fails there is run once more,
+# and both runs are printed: a machine that is shared can lose seconds at any moment.
+REAL_TEST = $(GO_TEST) --rerun-fails=1 --rerun-fails-max-failures=4
+REAL_FLAGS = -count=1 -p 1 -timeout 30m -exec '$(SUDO)'
 KERNEL := ^plumbline/(datapath|doctor|lab/(generator|meter))(/|$$)
 NAMESPACE := ^plumbline/(cmd|gnb|lab|nfapi/conformance|probe|upf)(/|$$)
 packages = $$(go list ./... | grep -E '$(1)' | grep -vE '$(2)')
@@ -49,13 +52,13 @@ generate-check: generate ## the committed generated code is what its sources giv
 	$(GIT) diff --exit-code --stat -- '*_bpfel.o' docs/nfapi-messages.md deploy/wireshark $$($(GIT) grep -lE '^// Code generated .* DO NOT EDIT\.$$' -- '*.go')
 
 unit: setup ## tests that need no root, with the race detector; golden vectors, too
-	CGO_ENABLED=1 $(GO_TEST) -race $(call packages,.,$(KERNEL)|$(NAMESPACE))
+	CGO_ENABLED=1 $(GO_TEST) -- -race $(call packages,.,$(KERNEL)|$(NAMESPACE))
 
 kernel: setup ## eBPF programs under BPF_PROG_RUN, and conformance of every datapath to the model
-	$(GO_TEST) -count=1 -p 1 -timeout 30m -exec '$(SUDO)' $(call packages,$(KERNEL),^$$)
+	$(REAL_TEST) --packages "$(call packages,$(KERNEL),^$$)" -- $(REAL_FLAGS)
 
 namespace: setup ## end to end over veth pairs in namespaces, and scripts of each command
-	$(GO_TEST) -count=1 -p 1 -timeout 30m -exec '$(SUDO)' $(call packages,$(NAMESPACE),$(KERNEL))
+	$(REAL_TEST) --packages "$(call packages,$(NAMESPACE),$(KERNEL))" -- $(REAL_FLAGS)
 
 fuzz: setup ## every fuzz target for FUZZTIME (3s; any Go duration)
 	@EXEC='$(SUDO)' scripts/fuzz '$(FUZZTIME)'

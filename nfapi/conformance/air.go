@@ -101,10 +101,24 @@ func (a *air) run() {
 			a.failed = err
 			a.mu.Unlock()
 		}
-		if next = next.Add(a.mu_.Duration()); time.Since(next) > 20*time.Millisecond {
-			next = time.Now() // no burst after a pause
-		}
+		next = a.skip(next.Add(a.mu_.Duration()))
 	}
+}
+
+// skip leaves out the slots that a pause of this machine went through: no burst follows
+// it, and the slots after it begin at their times all the same, as those of a PNF do.
+// next is when the next one is to begin, and so is what is returned.
+func (a *air) skip(next time.Time) time.Time {
+	late := time.Since(next)
+	if late < 20*time.Millisecond {
+		return next
+	}
+	n := int(late / a.mu_.Duration())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at = a.mu_.Add(a.at, n)
+	a.count += n
+	return next.Add(time.Duration(n) * a.mu_.Duration())
 }
 
 // tick is SLOT.indication of a slot.
@@ -207,4 +221,24 @@ func (a *air) nodeSyncs() []nfapi.DLNodeSync {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.syncs)
+}
+
+// sides returns which request was the first for the end of the SFN cycle, and which behind
+// it the first for its begin; below 0: none. The begin is where requests for the slots
+// before can overtake none any more.
+func (a *air) sides() (before, after int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	half := a.mu_.PerCycle() / 2
+	before = slices.IndexFunc(a.list, func(r asked) bool { return r.known && int(r.slot) > half })
+	if before < 0 {
+		return -1, -1
+	}
+	after = slices.IndexFunc(a.list[before:], func(r asked) bool {
+		return r.known && int(r.slot) >= 2*announced && int(r.slot) < 50*a.mu_.PerFrame()
+	})
+	if after >= 0 {
+		after += before
+	}
+	return before, after
 }

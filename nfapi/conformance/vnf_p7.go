@@ -24,6 +24,7 @@ func (b *vnfBench) watch(script func(n slot.Number) [][]byte) []asked {
 	b.check(b.awaitFor(b.config.Patience, func() bool {
 		return b.air.slots() >= from+listenFrames*b.cell.Numerology.PerFrame()
 	}), "slots that go by", "they do not")
+	b.awaitFor(b.config.Patience, func() bool { return b.air.requests() > 0 }) // of one that was kept from running
 	b.pause()
 	if err := b.link.lost(); err != nil {
 		b.fatal("a connection that stays", err)
@@ -94,22 +95,7 @@ func lostTickCases() []vnfCase {
 // clockCases are about what time it is.
 func clockCases() []vnfCase {
 	return []vnfCase{
-		{Case{"tick/wrap", "SFN 1023 is followed by SFN 0: requests go on, for the slots that were announced"}, false, func(b *vnfBench) {
-			b.follow(b.dial(), nfapi.MsgStartRequest)
-			mu := b.cell.Numerology
-			const frames = 30
-			b.run(slot.Number(mu.PerCycle() - frames*mu.PerFrame()))
-			b.requests(1)
-			b.check(b.await(func() bool { return b.air.slots() > frames*mu.PerFrame()+announced }), "slots up to SFN 0", "they do not come")
-			b.air.forget()
-			b.check(b.awaitFor(2*time.Second, func() bool {
-				return slices.ContainsFunc(b.air.came(), func(a asked) bool { return a.known && int(a.slot) < 50*mu.PerFrame() })
-			}), "requests for SFN 0 to 49", fmt.Sprintf("%d others", len(b.air.came())))
-			list := b.air.came()
-			b.orderly(list)
-			late := slices.IndexFunc(list, func(a asked) bool { return int(a.slot) > mu.PerCycle()/2 })
-			b.require(late < 0, "no request for SFN 1023 any more", "one")
-		}},
+		{Case{"tick/wrap", "SFN 1023 is followed by SFN 0: requests go on, for the slots that were announced"}, false, func(b *vnfBench) { b.wrap() }},
 		{Case{"tick/jump", "a PNF whose clock was set, half a cycle on, is followed"}, true, func(b *vnfBench) {
 			b.requests(1)
 			mu := b.cell.Numerology
@@ -132,6 +118,29 @@ func clockCases() []vnfCase {
 		{Case{"tick/checksum", "a SLOT.indication with a wrong checksum has nothing asked for; one without checksum has"}, true, func(b *vnfBench) { b.checksums() }},
 		{Case{"sync/node-sync", "DL_NODE_SYNC has a T1 within the SFN cycle; answers that are wrong do not stop a VNF"}, true, func(b *vnfBench) { b.nodeSync() }},
 	}
+}
+
+// wrap goes across the end of the SFN cycle; across the next, if the VNF had asked for
+// nothing before it came: it, or this machine, may be slow to start.
+func (b *vnfBench) wrap() {
+	b.follow(b.dial(), nfapi.MsgStartRequest)
+	mu := b.cell.Numerology
+	const frames = 30
+	b.run(slot.Number(mu.PerCycle() - frames*mu.PerFrame()))
+	b.requests(1)
+	if before, _ := b.air.sides(); before < 0 {
+		b.did("waited for the next end of the cycle")
+		b.awaitFor(2*slot.Cycle, func() bool { return b.air.slots() > mu.PerCycle() })
+		b.air.forget()
+	}
+	b.check(b.awaitFor(b.config.Patience, func() bool { _, after := b.air.sides(); return after >= 0 }),
+		"requests for SFN 0 to 49", fmt.Sprintf("%d others", len(b.air.came())))
+	b.pause()
+	list := b.air.came()
+	b.orderly(list)
+	_, after := b.air.sides()
+	late := slices.IndexFunc(list[after:], func(a asked) bool { return int(a.slot) > mu.PerCycle()/2 })
+	b.require(late < 0, "no request for SFN 1023 any more", "one")
 }
 
 // orderly checks requests: for slots that were announced, each type once for each.
