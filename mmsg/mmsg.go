@@ -46,7 +46,7 @@ type Receiver struct {
 	headers  []mmsghdr
 	names    []name
 	iovecs   []unix.Iovec
-	controls []controlGRO          // nil: none are asked for
+	controls []control             // nil: none are asked for
 	poll     func(fd uintptr) bool // r.receive, bound once
 	n        int
 	errno    syscall.Errno
@@ -79,7 +79,7 @@ func (r *Receiver) Next() (int, error) {
 	for i := range r.n { // the kernel has changed those that it used
 		r.headers[i].msg.Namelen = uint32(unsafe.Sizeof(name{}))
 		if r.controls != nil {
-			r.headers[i].msg.SetControllen(int(unsafe.Sizeof(controlGRO{})))
+			r.headers[i].msg.SetControllen(int(unsafe.Sizeof(control{})))
 		}
 	}
 	r.n = 0

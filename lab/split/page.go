@@ -34,7 +34,7 @@ func WriteHTML(w io.Writer, r *Result) error {
 			Charts: r.rateCharts(), Tables: only(r.rateSheet(), r.streamSheet(), r.lossSheet()),
 		},
 		{
-			Heading: "The slot", Text: "A request is late that comes after its slot has begun: it is lost, and HARQ or RLC repair it.",
+			Heading: "The slot", Text: "A request is late that has not been read when its slot begins: it is lost, and HARQ or RLC repair it. By clock: SLOT.indication was late by as much. By waiting: it had come, and lay in the socket of the PNF. The rest VNF and network have to answer for.",
 			Charts: r.slotCharts(), Tables: only(r.slotSheet(), r.messageSheet()),
 			Notes: r.notes(),
 		},
@@ -48,7 +48,10 @@ func (r *Result) notes() []report.Note {
 	for _, line := range r.starved() {
 		notes = append(notes, report.Note{Label: "short of CPUs", Text: line})
 	}
-	for _, line := range append(r.limited(), r.allocations()...) {
+	for _, line := range r.limited() {
+		notes = append(notes, report.Note{Label: "bound", Text: line})
+	}
+	for _, line := range r.allocations() {
 		notes = append(notes, report.Note{Label: "memory", Text: line})
 	}
 	return notes

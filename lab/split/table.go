@@ -201,7 +201,7 @@ func (r *Result) slotSheet() report.Sheet {
 	s := report.Sheet{Title: "How the slot is kept", Columns: []report.Column{
 		{Name: "gNB", Text: true}, {Name: "slots"}, {Name: "left out"},
 		{Group: "clock late, us", Name: "p50"}, {Name: "p99"}, {Name: "max"},
-		{Group: "requests", Name: "came"}, {Name: "late"}, {Name: "by clock"}, {Name: "lost"},
+		{Group: "requests", Name: "came"}, {Name: "late"}, {Name: "by clock"}, {Name: "by waiting"}, {Name: "lost"},
 		{Group: "before their slot, us", Name: "least"}, {Name: "p1"}, {Name: "p50"},
 		{Group: "CPU per slot, us", Name: "VNF"}, {Name: "PNF"},
 	}}
@@ -221,22 +221,24 @@ func (o *Outcome) slotRow() []string {
 	w := keeper.Watch
 	row := []string{o.title(), fmt.Sprint(w.Clock.Slots), fmt.Sprint(w.Clock.Skipped), micros(w.Clock.Late, 0.5), micros(w.Clock.Late, 0.99), micros(w.Clock.Late, 1)}
 	if o.OnePiece {
-		return append(row, none, none, none, none, none, none, none, keeper.perSlot(w.Clock.Slots), none)
+		return append(row, none, none, none, none, none, none, none, none, keeper.perSlot(w.Clock.Slots), none)
 	}
 	c := o.came()
 	lead := o.lead()
-	return append(row, fmt.Sprint(c.all), fmt.Sprint(c.late), fmt.Sprint(c.byClock), fmt.Sprint(w.ToPNF.Lost), micros(lead, 0), micros(lead, 0.01), micros(lead, 0.5),
+	return append(row, fmt.Sprint(c.all), fmt.Sprint(c.late), fmt.Sprint(c.byClock), fmt.Sprint(c.byWaiting), fmt.Sprint(w.ToPNF.Lost), micros(lead, 0), micros(lead, 0.01), micros(lead, 0.5),
 		o.process(nameSplit[0]).perSlot(w.Clock.Slots), keeper.perSlot(w.Clock.Slots))
 }
 
 // arrivals is how many requests there were, how many of them late, and of those how many
-// that would have been in time if the clock had been.
-type arrivals struct{ all, late, byClock uint64 }
+// that would have been in time if the clock had been, and how many came in time and were
+// not read.
+type arrivals struct{ all, late, byClock, byWaiting uint64 }
 
 func (o *Outcome) came() (a arrivals) {
 	for _, id := range requests {
 		c := o.slotKeeper().Watch.Message(id).Counts
-		a.all, a.late, a.byClock = a.all+c.Came(), a.late+c.Late, a.byClock+c.LateByClock
+		a.all, a.late = a.all+c.Came(), a.late+c.Late
+		a.byClock, a.byWaiting = a.byClock+c.LateByClock, a.byWaiting+c.LateByWaiting
 	}
 	return a
 }

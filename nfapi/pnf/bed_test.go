@@ -116,6 +116,7 @@ type bed struct {
 	layer   *layer
 	wire    *wire
 	reports chan errorReport
+	waited  time.Duration // what comes from now on
 }
 
 const bedID, bedAhead, bedWindow = 1, 3, 10
@@ -176,7 +177,7 @@ func (b *bed) receive(m nfapi.Message, timestamp uint32) {
 func (b *bed) octets(id nfapi.MessageID, body []byte, timestamp uint32) {
 	b.phy.receive(&transport.Datagram{
 		Header: nfapi.Header{PhyID: bedID, MessageID: id, Timestamp: timestamp}, Profile: nfapi.OAI2025,
-		Body: body, From: vnfAddress, At: b.time.Now(),
+		Body: body, From: vnfAddress, At: b.time.Now(), Waited: b.waited,
 	})
 }
 

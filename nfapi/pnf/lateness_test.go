@@ -6,6 +6,7 @@ import (
 
 	"plumbline/nfapi"
 	"plumbline/nfapi/slot"
+	"plumbline/nfapi/stopwatch"
 )
 
 // TestLateness: each of the last ticks is known, also those that were left out and where
@@ -67,5 +68,35 @@ func TestLateBySending(t *testing.T) {
 	b.request(ulTTI(mu, 4)) // its SLOT.indication was that of tick 1
 	if got := b.phy.watch.Snapshot("").Message(nfapi.MsgULTTIRequest).Counts; got.Late != 1 || got.LateByClock != 1 {
 		t.Errorf("got %+v, want 1 late by the clock", got)
+	}
+}
+
+// TestLateByWaiting: a request that came before its slot began and was read afterwards is
+// late by waiting, whatever the clock did; what came afterwards is not, however long it
+// waited then.
+func TestLateByWaiting(t *testing.T) {
+	const mu = slot.Numerology(1)
+	late := mu.Duration() / 2 // it is read in the middle of the slot behind its own
+	for _, tc := range []struct {
+		name   string
+		waited time.Duration
+		want   stopwatch.Counts
+	}{
+		{"at once", 0, stopwatch.Counts{Late: 1}},
+		{"after its slot began", late + mu.Duration() - time.Microsecond, stopwatch.Counts{Late: 1}},
+		{"before it began", late + mu.Duration(), stopwatch.Counts{Late: 1, LateByWaiting: 1}},
+	} {
+		b := newBed(t, mu, 0)
+		b.start()
+		b.slots(6) // in the middle of slot 3
+		b.waited = tc.waited
+		b.request(ulTTI(mu, 2))
+		got := b.phy.watch.Snapshot("").Message(nfapi.MsgULTTIRequest)
+		if latest := b.phy.running.Load().timing.arrivals[kindOf(nfapi.MsgULTTIRequest)].least; latest != -late-mu.Duration() {
+			t.Errorf("%s: TIMING_INFO would have a lead of %v, want that of when it was read", tc.name, latest)
+		}
+		if got.Counts != tc.want || got.Lead.Max != int64(tc.waited-late-mu.Duration()) || got.Waited.Max != int64(tc.waited) {
+			t.Errorf("%s: got %+v, lead %v, waited %v; want %+v", tc.name, got.Counts, got.Lead.Max, got.Waited.Max, tc.want)
+		}
 	}
 }

@@ -144,6 +144,7 @@ func (r *running) clock(ctx context.Context) {
 // receive takes a message of P7 that is for this PHY.
 func (p *phy) receive(d *transport.Datagram) {
 	p.watch.Sequence(stopwatch.ToPNF, d.Header.PhyID, d.Header.Sequence())
+	p.watch.Waited(d.Header.MessageID, d.Waited)
 	r := p.running.Load()
 	kind := kindOf(d.Header.MessageID)
 	switch {

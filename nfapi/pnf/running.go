@@ -54,7 +54,8 @@ func (r *running) request(kind int, d *transport.Datagram) {
 		r.report(errorReport{phy: r.id, sfn: sfn, slot: s, message: id, code: codeInvalidSFN})
 		return
 	}
-	lead := r.line.Begin(n, d.At).Sub(d.At)
+	read := r.line.Begin(n, d.At).Sub(d.At)
+	lead := read + d.Waited // when it came, whenever it was read
 	e, v := r.ring.claim(n, kinds[kind].have)
 	var err error
 	if e != nil {
@@ -62,16 +63,27 @@ func (r *running) request(kind int, d *transport.Datagram) {
 		v = r.ring.commit(e, kinds[kind].have, err == nil)
 	}
 	r.watch.Request(id, v, lead)
-	if v == stopwatch.Late && lead+r.lateness.of(r.cell.Numerology.Add(n, -r.ahead)) >= 0 {
-		r.watch.Request(id, stopwatch.LateByClock, 0)
+	if v == stopwatch.Late {
+		r.whyLate(id, n, lead)
 	}
-	r.timing.arrived(kind, lead, v == stopwatch.Late)
+	r.timing.arrived(kind, read, v == stopwatch.Late) // so that the VNF is ahead of what waits here, too
 	if sent := d.Header.Timestamp; sent != 0 {
 		r.watch.Delay(stopwatch.ToPNF, id, stopwatch.Transit(sent, r.line.Micros(d.At)))
 	}
 	r.counts.requests[v].Add(1)
 	if code := codeOf(v, kind); code != codeOK {
 		r.report(errorReport{phy: r.id, sfn: sfn, slot: s, message: id, code: code, err: err})
+	}
+}
+
+// whyLate counts a request that was late for slot n by whose fault it was, if not the
+// VNF's or the network's.
+func (r *running) whyLate(id nfapi.MessageID, n slot.Number, lead time.Duration) {
+	switch {
+	case lead >= 0:
+		r.watch.Request(id, stopwatch.LateByWaiting, 0)
+	case lead+r.lateness.of(r.cell.Numerology.Add(n, -r.ahead)) >= 0:
+		r.watch.Request(id, stopwatch.LateByClock, 0)
 	}
 }
 

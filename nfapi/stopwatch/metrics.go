@@ -17,9 +17,10 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descRequests  = describe("requests_total", "Requests that came, by what became of them. Those unpaired are among those on time, those late by the clock among those late.", "message", "verdict")
+	descRequests  = describe("requests_total", "Requests that came, by what became of them. Those unpaired are among those on time, those late by the clock or by waiting among those late.", "message", "verdict")
 	descLead      = describe("lead_seconds", "How long before its slot a request came; negative: after it had begun.", "message")
-	descDelay     = describe("delay_seconds", "How long messages were under way, by their time stamps.", "message", "direction")
+	descWaited    = describe("waited_seconds", "How long messages were in the receiver's socket until they were read.", "message")
+	descDelay     = describe("delay_seconds", "How long messages were under way until they were read, by their time stamps.", "message", "direction")
 	descJitter    = describe("jitter_seconds", "Interarrival jitter of RFC 3550.", "message", "direction")
 	descStep      = describe("step_seconds", "Execution time of a step for a message, or for a slot.", "step", "message")
 	descHandled   = describe("handled_seconds", "From the sender's time stamp until the receiver had done with a message.", "message")
@@ -80,6 +81,7 @@ func (c collector) message(m *Message) {
 		}
 	}
 	c.histogram(descLead, m.Lead, m.Name)
+	c.histogram(descWaited, m.Waited, m.Name)
 	c.histogram(descHandled, m.Handled, m.Name)
 	for d, t := range map[Direction]*Transits{ToPNF: m.ToPNF, ToVNF: m.ToVNF} {
 		if t != nil {

@@ -25,7 +25,8 @@ type Message struct {
 	ID      nfapi.MessageID `json:"id"` // 0: vendor extensions, and what is not known; OfSlot: of a slot
 	Name    string          `json:"message"`
 	Counts  Counts          `json:"requests"`
-	Lead    *Distribution   `json:"lead,omitempty"` // before its slot; negative: late
+	Lead    *Distribution   `json:"lead,omitempty"`   // before its slot; negative: late
+	Waited  *Distribution   `json:"waited,omitempty"` // in the receiver's socket until it was read; a part of its way
 	ToPNF   *Transits       `json:"to_pnf,omitempty"`
 	ToVNF   *Transits       `json:"to_vnf,omitempty"`
 	Steps   Steps           `json:"steps"`
@@ -33,7 +34,8 @@ type Message struct {
 }
 
 // Counts is how many requests came, by verdict. Those that are Unpaired are among those
-// that were OnTime, and those that are LateByClock among those that were Late.
+// that were OnTime, and those that are LateByClock or LateByWaiting among those that were
+// Late, none of them both.
 type Counts struct {
 	OnTime    uint64 `json:"on_time"`
 	Late      uint64 `json:"late"`
@@ -43,13 +45,15 @@ type Counts struct {
 	Unpaired  uint64 `json:"unpaired"`
 	// LateByClock would have been on time if SLOT.indication had been.
 	LateByClock uint64 `json:"late_by_clock"`
+	// LateByWaiting had come before their slot began, and were not read or decoded by then.
+	LateByWaiting uint64 `json:"late_by_waiting"`
 }
 
 // Came is how many came in all.
 func (c Counts) Came() uint64 { return c.OnTime + c.Late + c.Early + c.Duplicate + c.Invalid }
 
 func (c *Counts) list() [numVerdicts]*uint64 {
-	return [numVerdicts]*uint64{&c.OnTime, &c.Late, &c.Early, &c.Duplicate, &c.Invalid, &c.Unpaired, &c.LateByClock}
+	return [numVerdicts]*uint64{&c.OnTime, &c.Late, &c.Early, &c.Duplicate, &c.Invalid, &c.Unpaired, &c.LateByClock, &c.LateByWaiting}
 }
 
 // Transits is how long messages were under way.
@@ -134,7 +138,7 @@ func messageName(id nfapi.MessageID) string {
 }
 
 func (f *figures) snapshot() Message {
-	m := Message{Lead: f.lead.Distribution(), ToPNF: f.transits[ToPNF].snapshot(), ToVNF: f.transits[ToVNF].snapshot(), Handled: f.handled.Distribution()}
+	m := Message{Lead: f.lead.Distribution(), Waited: f.waited.Distribution(), ToPNF: f.transits[ToPNF].snapshot(), ToVNF: f.transits[ToVNF].snapshot(), Handled: f.handled.Distribution()}
 	for v, n := range m.Counts.list() {
 		*n = f.verdicts[v].Load()
 	}
@@ -277,7 +281,7 @@ func idsOf(a, b *Snapshot) []nfapi.MessageID {
 }
 
 func combinedMessage(a, b *Message, counts ofCounts, distributions ofDistributions) Message {
-	m := Message{ID: a.ID, Name: a.Name, Lead: distributions(a.Lead, b.Lead), Handled: distributions(a.Handled, b.Handled)}
+	m := Message{ID: a.ID, Name: a.Name, Lead: distributions(a.Lead, b.Lead), Waited: distributions(a.Waited, b.Waited), Handled: distributions(a.Handled, b.Handled)}
 	x, y := a.Counts.list(), b.Counts.list()
 	for i, n := range m.Counts.list() {
 		*n = counts(*x[i], *y[i])

@@ -35,6 +35,9 @@ const (
 	// LateByClock is told of a request that was told to be Late, if it would have been on
 	// time had the clock not been late with SLOT.indication.
 	LateByClock
+	// LateByWaiting is told of one that was told to be Late, if it had come before its slot
+	// began, and was not read, or not decoded, until then.
+	LateByWaiting
 	numVerdicts
 )
 
@@ -62,7 +65,7 @@ const (
 	numSteps
 )
 
-var verdictNames = [numVerdicts]string{"on_time", "late", "early", "duplicate", "invalid", "unpaired", "late_by_clock"}
+var verdictNames = [numVerdicts]string{"on_time", "late", "early", "duplicate", "invalid", "unpaired", "late_by_clock", "late_by_waiting"}
 
 // String is the name of the verdict.
 func (v Verdict) String() string { return verdictNames[v] }
@@ -95,6 +98,7 @@ type Watch struct {
 type figures struct {
 	verdicts [numVerdicts]atomic.Uint64
 	lead     Times
+	waited   Times
 	transits [numDirections]transit
 	steps    [numSteps]Times
 	handled  Times
@@ -145,8 +149,8 @@ func idAt(index int) nfapi.MessageID {
 }
 
 // Request is for the PNF: a request came, lead before its slot began; negative: after.
-// Of those that are [Invalid], [Unpaired] or [LateByClock] the lead is not kept: it is not
-// known, or was when they came.
+// Of those that are [Invalid] or anything behind it the lead is not kept: it is not known,
+// or was when they came.
 func (w *Watch) Request(id nfapi.MessageID, v Verdict, lead time.Duration) {
 	if w == nil || v >= numVerdicts {
 		return
@@ -158,7 +162,16 @@ func (w *Watch) Request(id nfapi.MessageID, v Verdict, lead time.Duration) {
 	}
 }
 
-// Delay is how long a message was under way: by its time stamp and the offset of the
+// Waited is how long a message was in the receiver's socket, or the last segment of it,
+// before it was read.
+func (w *Watch) Waited(id nfapi.MessageID, waited time.Duration) {
+	if w == nil {
+		return
+	}
+	w.messages[indexOf(id)].waited.Record(waited)
+}
+
+// Delay is how long a message was under way, until it was read: by its time stamp and the offset of the
 // clocks that node sync gives. Jitter is right without the offset.
 func (w *Watch) Delay(d Direction, id nfapi.MessageID, delay time.Duration) {
 	if w == nil || d >= numDirections {

@@ -219,6 +219,10 @@ func filled() *Watch {
 	w.Request(nfapi.MsgDLTTIRequest, Late, -20*time.Microsecond)
 	w.Request(nfapi.MsgDLTTIRequest, Unpaired, 0)
 	w.Request(nfapi.MsgDLTTIRequest, LateByClock, 0)
+	w.Request(nfapi.MsgTXDataRequest, Late, time.Microsecond)
+	w.Request(nfapi.MsgTXDataRequest, LateByWaiting, 0)
+	w.Waited(nfapi.MsgDLTTIRequest, 3*time.Microsecond)
+	w.Waited(nfapi.MsgDLTTIRequest, 5*time.Microsecond)
 	w.Request(nfapi.MsgTXDataRequest, Invalid, 0)
 	w.Request(nfapi.MsgVendorFirst, Early, 9*time.Millisecond)
 	w.Delay(ToPNF, nfapi.MsgDLTTIRequest, 30*time.Microsecond)
@@ -244,6 +248,12 @@ func TestSnapshot(t *testing.T) {
 	s := filled().Snapshot("pnf")
 	if got, want := s.Message(nfapi.MsgDLTTIRequest).Counts, (Counts{OnTime: 1, Late: 1, Unpaired: 1, LateByClock: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got, want := s.Message(nfapi.MsgTXDataRequest).Counts, (Counts{Late: 1, Invalid: 1, LateByWaiting: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if w := s.Message(nfapi.MsgDLTTIRequest).Waited; w.Count != 2 || w.Mean() != 4*time.Microsecond {
+		t.Errorf("waited: got %+v", w)
 	}
 	var names []string
 	for _, m := range s.Messages {
@@ -318,6 +328,7 @@ func TestAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() {
 		w.Request(nfapi.MsgDLTTIRequest, OnTime, -time.Millisecond)
 		w.Delay(ToPNF, nfapi.MsgDLTTIRequest, time.Microsecond)
+		w.Waited(nfapi.MsgDLTTIRequest, time.Microsecond)
 		w.Sequence(ToPNF, 1, 7)
 		w.Execution(StepPack, nfapi.MsgDLTTIRequest, 5)
 		w.Handled(m, time.Millisecond)

@@ -19,8 +19,8 @@ type Table struct {
 func (s *Snapshot) Tables() []Table {
 	var tables []Table
 	for _, t := range []Table{
-		{[]string{"requests", "on time", "late", "early", "twice", "invalid", "unpaired", "late by clock", "lead µs: min", "p1", "p50", "max"}, 1, s.requestRows()},
-		{[]string{"under way", "to", "messages", "µs: mean", "p50", "p99", "max", "jitter"}, 2, s.wayRows()},
+		{[]string{"requests", "on time", "late", "early", "twice", "invalid", "unpaired", "late by clock", "by waiting", "lead µs: min", "p1", "p50", "max"}, 1, s.requestRows()},
+		{[]string{"under way", "to", "messages", "µs: mean", "p50", "p99", "max", "jitter", "waited µs: p50", "p99", "max"}, 2, s.wayRows()},
 		{[]string{"step", "of", "times", "µs: mean", "p50", "p99", "max"}, 2, s.stepRows()},
 	} {
 		if len(t.Rows) > 0 {
@@ -111,7 +111,8 @@ func (s *Snapshot) wayRows() [][]string {
 			*Transits
 		}{{"PNF", m.ToPNF}, {"VNF", m.ToVNF}} {
 			if d.Transits != nil {
-				rows = append(rows, append([]string{m.Name, d.to}, append(times(d.Delay), Micros(time.Duration(d.JitterNS)))...))
+				row := append([]string{m.Name, d.to}, append(times(d.Delay), Micros(time.Duration(d.JitterNS)))...)
+				rows = append(rows, append(row, Micros(m.Waited.Quantile(0.5)), Micros(m.Waited.Quantile(0.99)), Micros(m.Waited.Quantile(1))))
 			}
 		}
 	}

@@ -51,6 +51,9 @@ type Datagram struct {
 	Body    []byte
 	From    netip.AddrPort
 	At      time.Time // when it was taken off the socket
+	// Waited is how long it, or its last segment, had been in the socket until then: by the
+	// kernel's time stamp, 0 if that says nothing.
+	Waited time.Duration
 }
 
 // P7 is an endpoint of P7. Send, Flush, Admit, Stats and Close may be called by several
@@ -125,7 +128,9 @@ func ListenP7(c P7Config) (*P7, error) {
 	}
 	// A message and its segments fit, whatever the batch holds before them.
 	p.room = make([]byte, 4*nfapi.MaxMessage)
-	p.receiver.init(p)
+	if err := p.receiver.init(p); err != nil {
+		return nil, errors.Join(fmt.Errorf("transport: p7 at %s: %w", p.local, err), s.Close())
+	}
 	return p, nil
 }
 

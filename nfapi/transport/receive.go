@@ -72,7 +72,7 @@ type ended struct {
 	at time.Time
 }
 
-func (r *receiver) init(p *P7) {
+func (r *receiver) init(p *P7) error {
 	r.P7 = p
 	all := make([]byte, receiveBatch*mmsg.MaxMessage)
 	for i := range receiveBatch {
@@ -81,6 +81,7 @@ func (r *receiver) init(p *P7) {
 	r.batch = mmsg.NewReceiver(p.socket, r.buffers)
 	r.senders = make([]*sender, 0, p.config.Senders)
 	r.partials = append(r.partials, &partial{parts: nfapi.NewReassembly(0)}) // others when they are needed
+	return r.batch.StampArrivals()
 }
 
 // Receive calls f for each message, in the order in which they are complete, until
@@ -113,6 +114,7 @@ func (p *P7) Receive(f func(*Datagram)) error {
 }
 
 func (r *receiver) run(f func(*Datagram)) error {
+	var w waiting
 	for {
 		n, err := r.batch.Next()
 		if errors.Is(err, net.ErrClosed) {
@@ -126,11 +128,12 @@ func (r *receiver) run(f func(*Datagram)) error {
 			r.takeAdmitted()
 		}
 		for i := range n {
-			r.one(r.batch.Source(i), r.buffers[i][:r.batch.Size(i)], at, f)
+			r.one(r.batch.Source(i), r.buffers[i][:r.batch.Size(i)], at, w.of(r.batch.Arrival(i), at), f)
 			if r.socket.Stopped() {
 				return nil
 			}
 		}
+		w.taken(at, n < len(r.buffers))
 	}
 }
 
@@ -165,7 +168,7 @@ func (r *receiver) admits(from netip.AddrPort) bool {
 }
 
 // one takes a datagram.
-func (r *receiver) one(from netip.AddrPort, b []byte, at time.Time, f func(*Datagram)) {
+func (r *receiver) one(from netip.AddrPort, b []byte, at time.Time, waited time.Duration, f func(*Datagram)) {
 	r.stats.datagrams.Add(1)
 	r.stats.octets.Add(uint64(len(b)))
 	if (r.last == nil || r.last.from != from) && !r.admits(from) {
@@ -194,7 +197,7 @@ func (r *receiver) one(from netip.AddrPort, b []byte, at time.Time, f func(*Data
 		}
 	}
 	r.stats.messages.Add(1)
-	r.datagram = Datagram{Header: h, Profile: profileOf(ours, h.Generation), Body: body, From: from, At: at}
+	r.datagram = Datagram{Header: h, Profile: profileOf(ours, h.Generation), Body: body, From: from, At: at, Waited: waited}
 	f(&r.datagram)
 }
 

@@ -45,7 +45,7 @@ func newFeed(t testing.TB, c P7Config) *feed {
 }
 
 func (f *feed) give(from netip.AddrPort, b []byte) {
-	f.one(from, b, f.at, func(d *Datagram) {
+	f.one(from, b, f.at, 0, func(d *Datagram) {
 		f.got = append(f.got, message{id: d.Header.MessageID, phy: d.Header.PhyID, sequence: d.Header.Sequence(), body: bytes.Clone(d.Body), from: d.From})
 	})
 }

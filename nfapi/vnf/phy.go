@@ -132,6 +132,7 @@ func (p *phy) datagram(d *transport.Datagram) {
 		return
 	}
 	p.watch.Sequence(stopwatch.ToVNF, d.Header.PhyID, d.Header.Sequence())
+	p.watch.Waited(d.Header.MessageID, d.Waited)
 	if p.timed(d) {
 		p.watch.Delay(stopwatch.ToVNF, d.Header.MessageID, p.since(d, d.At))
 	}
