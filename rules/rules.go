@@ -49,9 +49,6 @@ func (c Compiler) apply(ctx context.Context, change *api.Change) error {
 	return nil
 }
 
-// Compile returns what a datapath has to know of a change, in memory of its own.
-func Compile(ch *session.Change) *api.Change { return new(compilation).compile(ch) }
-
 // ruleTypes is the Failed Rule ID's type of each kind of rule.
 var ruleTypes = map[api.RuleType]session.RuleType{
 	api.RuleType_PDR_RULE: session.RulePDR,

@@ -98,10 +98,3 @@ func (t *timers) take(list []uint64, sec int64) []uint64 {
 	delete(t.buckets, sec)
 	return list
 }
-
-// len is how many sessions are to be looked at some time.
-func (t *timers) len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.at)
-}

@@ -44,8 +44,8 @@ func TestTimers(t *testing.T) {
 				want[seid] = sec
 			}
 		}
-		if x.len() != len(want) {
-			t.Fatalf("%d sessions wait, want %d", x.len(), len(want))
+		if len(x.at) != len(want) {
+			t.Fatalf("%d sessions wait, want %d", len(x.at), len(want))
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestTimersMemory(t *testing.T) {
 		places += len(b)
 	}
 	if places > 2048 || len(x.buckets) > 2048 {
-		t.Errorf("%d places in %d buckets for %d sessions", places, len(x.buckets), x.len())
+		t.Errorf("%d places in %d buckets for %d sessions", places, len(x.buckets), len(x.at))
 	}
 }
 

@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -51,9 +52,13 @@ Results go to standard output, logs to standard error. Exit code: 0 done, 1 fail
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
-	err := run(ctx, os.Args[1:], os.Stdout)
+	ctx, cancel := context.WithCancel(ctx)
+	stdout := newPipedOutput(os.Stdout, cancel)
+	err := run(ctx, os.Args[1:], stdout)
 	stop()
-	if err != nil {
+	cancel()
+	err = stdout.end(err)
+	if err != nil && !errors.Is(err, errUnread) {
 		fmt.Fprintf(os.Stderr, "plumb: %v\n", err)
 	}
 	os.Exit(exitCode(err))

@@ -102,13 +102,13 @@ func (w *nfapiWatch) collect(others ...prometheus.Collector) {
 // nfapiMetrics are all metrics that there are.
 type nfapiMetrics struct{ *nfapiWatch }
 
-// Describe implements [prometheus.Collector]. It sends nothing, as that of the
-// stopwatches.
+// Describe implements [prometheus.Collector]. It sends nothing, which makes the
+// collector an unchecked one: what there is depends on the peers.
 func (m nfapiMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].
 func (m nfapiMetrics) Collect(ch chan<- prometheus.Metric) {
-	stopwatch.NewMetrics(m.snapshots).Collect(ch)
+	stopwatch.Collect(ch, m.snapshots())
 	m.mu.Lock()
 	others := slices.Clone(m.others)
 	m.mu.Unlock()

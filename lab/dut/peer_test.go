@@ -109,7 +109,11 @@ func pass(ctx context.Context, t *testing.T, s *system.System, n int, ipv6 bool)
 	if ipv6 {
 		ip = 6
 	}
-	frames, err := traffic.Parse(fmt.Appendf(nil, profile, ip))
+	streams := filepath.Join(t.TempDir(), "streams.yaml")
+	if err := os.WriteFile(streams, fmt.Appendf(nil, profile, ip), 0o600); err != nil {
+		return err
+	}
+	frames, err := traffic.Load(streams)
 	if err != nil {
 		return err
 	}

@@ -61,15 +61,16 @@ func TestCounts(t *testing.T) {
 		fault                                        Fault
 		downlinkOnly                                 bool
 		lost, duplicated, reordered, wrong, atTheEnd uint64
+		kind                                         string // of what is wrong
 	}{
 		{fault: Nothing},
 		{fault: Loss, lost: harmed},
 		{fault: Duplicate, duplicated: harmed},
 		{fault: Reorder, reordered: harmed, atTheEnd: 1}, // the last frame may wait for one behind it
-		{fault: UE, wrong: harmed},
-		{fault: Checksum, wrong: harmed},
-		{fault: TEID, wrong: harmed, downlinkOnly: true},
-		{fault: QFI, wrong: harmed, downlinkOnly: true},
+		{fault: UE, wrong: harmed, kind: "ue"},
+		{fault: Checksum, wrong: harmed, kind: "checksum"},
+		{fault: TEID, wrong: harmed, kind: "teid", downlinkOnly: true},
+		{fault: QFI, wrong: harmed, kind: "qfi", downlinkOnly: true},
 	} {
 		for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
 			if tc.downlinkOnly && d == generator.Uplink {
@@ -83,6 +84,9 @@ func TestCounts(t *testing.T) {
 				if r.OfferedFrames != frames || waits > tc.atTheEnd || r.Duplicated != tc.duplicated || r.Reordered+waits != tc.reordered || r.Misdelivered != tc.wrong {
 					t.Errorf("offered %d, lost %d, duplicated %d, reordered %d, misdelivered %d, want %d, %+v",
 						r.OfferedFrames, lost, r.Duplicated, r.Reordered, r.Misdelivered, frames, tc)
+				}
+				if r.MisdeliveredBy[tc.kind] != tc.wrong || len(r.MisdeliveredBy) > 1 {
+					t.Errorf("misdelivered by kind: got %v, want %d %s", r.MisdeliveredBy, tc.wrong, tc.kind)
 				}
 			})
 		}

@@ -47,6 +47,21 @@ func (s *Stream) MisdeliveredTotal() uint64 {
 	return total
 }
 
+// MisdeliveredBy returns how many frames of Received are wrong, by the names of their
+// kinds; nil if none is.
+func (s *Stream) MisdeliveredBy() map[string]uint64 {
+	var by map[string]uint64
+	for kind, n := range s.Misdelivered {
+		if n > 0 {
+			if by == nil {
+				by = map[string]uint64{}
+			}
+			by[Kind(kind).String()] = n
+		}
+	}
+	return by
+}
+
 // VariationNs is the mean of the absolute differences between the latencies, from the
 // intended send time, of frames that arrived one after the other on the same CPU, in
 // ns; 0 if there is none. Source: RFC 5481, 4.1 (IPDV), and RFC 8219, 7.3.

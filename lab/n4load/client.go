@@ -68,12 +68,6 @@ func newClient(g *Group, c Config) (*Client, error) {
 // LocalAddr returns the socket's address.
 func (c *Client) LocalAddr() netip.AddrPort { return c.socket.local }
 
-// Heartbeats returns how many Heartbeat Requests have been answered.
-func (c *Client) Heartbeats() uint64 { return c.heartbeats.Load() }
-
-// SessionReports returns how many Session Report Requests have been answered.
-func (c *Client) SessionReports() uint64 { return c.reports.Load() }
-
 // Close closes the client's group.
 func (c *Client) Close() error { return c.group.Close() }
 

@@ -272,8 +272,8 @@ func TestHeartbeat(t *testing.T) {
 	r := newResponder(t)
 	c := dial(t, Config{Remote: r.start(t)})
 	h, _ := ask(t, r, c, pfcp.Header{Sequence: 77}, &pfcp.HeartbeatRequest{RecoveryTimeStamp: 1})
-	if h.Type != pfcp.MsgHeartbeatResponse || c.Heartbeats() != 1 {
-		t.Errorf("answered by %s, %d heartbeats; want a Heartbeat Response, 1", h.Type, c.Heartbeats())
+	if h.Type != pfcp.MsgHeartbeatResponse || c.heartbeats.Load() != 1 {
+		t.Errorf("answered by %s, %d heartbeats; want a Heartbeat Response, 1", h.Type, c.heartbeats.Load())
 	}
 }
 
@@ -300,8 +300,8 @@ func TestSessionReport(t *testing.T) {
 			t.Errorf("SEID %d: answered %s to SEID %#x, %v; want %s, %#x", tc.local, m.Cause, h.SEID, err, tc.cause, tc.remote)
 		}
 	}
-	if c.SessionReports() != 3 {
-		t.Errorf("%d reports, want 3", c.SessionReports())
+	if c.reports.Load() != 3 {
+		t.Errorf("%d reports, want 3", c.reports.Load())
 	}
 }
 

@@ -253,7 +253,7 @@ func (c *Comparison) correctness() string {
 		return grouped(total)
 	}
 	reordered := func(t *Trial) uint64 { return t.Reordered }
-	text := fmt.Sprintf("%s misdelivered, %s duplicated of %s frames; ", sum(all, func(t *Trial) uint64 { return t.Misdelivered }),
+	text := fmt.Sprintf("%s, %s duplicated of %s frames; ", all.misdelivered(),
 		sum(all, func(t *Trial) uint64 { return t.Duplicated }), sum(all, func(t *Trial) uint64 { return t.ReceivedFrames }))
 	if len(one.Trials) > 0 {
 		text += fmt.Sprintf("%s of %s reordered with one session, ", sum(one, reordered), sum(one, func(t *Trial) uint64 { return t.ReceivedFrames }))

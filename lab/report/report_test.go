@@ -165,6 +165,19 @@ func TestValidateRefusesNaN(t *testing.T) {
 	}
 }
 
+// TestMisdeliveredIsSaid: how many frames, and what was wrong with them in all trials.
+func TestMisdeliveredIsSaid(t *testing.T) {
+	r := single()
+	r.Trials = []Trial{
+		{ReceivedFrames: 5000, Misdelivered: 1204, MisdeliveredBy: map[string]uint64{"ue": 4, "teid": 1200}},
+		{ReceivedFrames: 5000, Misdelivered: 4, MisdeliveredBy: map[string]uint64{"qfi": 4}},
+	}
+	want := "1,208 misdelivered (1,200 teid, 4 qfi, 4 ue), 0 duplicated, 0 reordered of 10,000 frames"
+	if got := r.correctness(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestReadSkipsUnknownFields(t *testing.T) {
 	var b bytes.Buffer
 	if err := Write(&b, sample()); err != nil {

@@ -171,6 +171,9 @@ type Trial struct {
 	LossRatio    float64 `json:"loss_ratio"` // of the offered frames
 	Misdelivered uint64  `json:"misdelivered"`
 	Duplicated   uint64  `json:"duplicated"`
+	// MisdeliveredBy is Misdelivered by the first thing that was wrong with a frame, as
+	// package meter names it: teid, ue, qfi. Absent if there are none.
+	MisdeliveredBy map[string]uint64 `json:"misdelivered_by,omitempty"`
 	// Reordered frames came after one that was sent later, of whichever session. What
 	// came so late that it may be a duplicate is among them, and counts as lost.
 	Reordered uint64 `json:"reordered"`
@@ -244,19 +247,20 @@ type Stamped struct {
 
 // StreamTrial is what became of one of the streams of a [Trial], of the same fields.
 type StreamTrial struct {
-	Name             string  `json:"name"`
-	OfferedFrames    uint64  `json:"offered_frames"`
-	ReceivedFrames   uint64  `json:"received_frames"`
-	OfferedPPS       float64 `json:"offered_pps"`
-	ReceivedPPS      float64 `json:"received_pps"`
-	ReceivedBPS      float64 `json:"received_bps"`
-	LossRatio        float64 `json:"loss_ratio"`
-	Misdelivered     uint64  `json:"misdelivered"`
-	Duplicated       uint64  `json:"duplicated"`
-	Reordered        uint64  `json:"reordered"`
-	LatencyNS        Latency `json:"latency_ns"`
-	LatencyHistogram string  `json:"latency_histogram,omitempty"`
-	Series           []Slot  `json:"series,omitempty"` // as that of the trial
+	Name             string            `json:"name"`
+	OfferedFrames    uint64            `json:"offered_frames"`
+	ReceivedFrames   uint64            `json:"received_frames"`
+	OfferedPPS       float64           `json:"offered_pps"`
+	ReceivedPPS      float64           `json:"received_pps"`
+	ReceivedBPS      float64           `json:"received_bps"`
+	LossRatio        float64           `json:"loss_ratio"`
+	Misdelivered     uint64            `json:"misdelivered"`
+	MisdeliveredBy   map[string]uint64 `json:"misdelivered_by,omitempty"`
+	Duplicated       uint64            `json:"duplicated"`
+	Reordered        uint64            `json:"reordered"`
+	LatencyNS        Latency           `json:"latency_ns"`
+	LatencyHistogram string            `json:"latency_histogram,omitempty"`
+	Series           []Slot            `json:"series,omitempty"` // as that of the trial
 }
 
 // Latency is one-way, from the frame's intended send time to its arrival at the

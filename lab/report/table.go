@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -197,16 +198,38 @@ func beware(busyPercent float64) note {
 }
 
 func (r *Result) correctness() string {
-	var received, wrong, duplicated, reordered uint64
+	var received, duplicated, reordered uint64
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		received += t.ReceivedFrames
-		wrong += t.Misdelivered
 		duplicated += t.Duplicated
 		reordered += t.Reordered
 	}
-	return fmt.Sprintf("%s misdelivered, %s duplicated, %s reordered of %s",
-		grouped(wrong), grouped(duplicated), grouped(reordered), count(received, "frame"))
+	return fmt.Sprintf("%s, %s duplicated, %s reordered of %s",
+		r.misdelivered(), grouped(duplicated), grouped(reordered), count(received, "frame"))
+}
+
+// misdelivered is how many frames were, and what was wrong with them: most frequent
+// first.
+func (r *Result) misdelivered() string {
+	total, by := uint64(0), map[string]uint64{}
+	for i := range r.Trials {
+		total += r.Trials[i].Misdelivered
+		for kind, n := range r.Trials[i].MisdeliveredBy {
+			by[kind] += n
+		}
+	}
+	text := grouped(total) + " misdelivered"
+	if len(by) == 0 {
+		return text
+	}
+	kinds := slices.SortedFunc(maps.Keys(by), func(a, b string) int {
+		return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b))
+	})
+	for i, kind := range kinds {
+		kinds[i] = grouped(by[kind]) + " " + kind
+	}
+	return text + " (" + strings.Join(kinds, ", ") + ")"
 }
 
 // disturbed reports what other programs took of a CPU during the trials at the

@@ -13,9 +13,6 @@ type Interval struct {
 	Confidence float64 // 0 to 1: what was asked for, or less if the values are too few for it
 }
 
-// Contains reports whether v lies in the interval.
-func (i Interval) Contains(v float64) bool { return i.Low <= v && v <= i.High }
-
 // Overlaps reports whether two intervals have a value in common.
 func (i Interval) Overlaps(j Interval) bool { return i.Low <= j.High && j.Low <= i.High }
 

@@ -43,7 +43,7 @@ func TestSlopeInterval(t *testing.T) {
 			for i := range n {
 				x, y = append(x, float64(i)), append(y, slope*float64(i)+random.ExpFloat64())
 			}
-			if _, i := Slope(x, y, Usual); i.Contains(slope) {
+			if _, i := Slope(x, y, Usual); holds(i, slope) {
 				in++
 			}
 		}

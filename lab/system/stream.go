@@ -47,7 +47,7 @@ func (p *pass) ofStreams() ([]report.StreamTrial, error) {
 			Name: p.names[i], OfferedFrames: sent.Sent, ReceivedFrames: received.Received,
 			OfferedPPS: p.perSecond(sent.Sent), ReceivedPPS: p.perSecond(received.Received), ReceivedBPS: 8 * p.perSecond(received.ReceivedOctets),
 			Misdelivered: received.MisdeliveredTotal(), Duplicated: received.Duplicated, Reordered: received.Reordered + received.Stale,
-			LatencyNS: latency(received.FromIntended), LatencyHistogram: latencies,
+			MisdeliveredBy: received.MisdeliveredBy(), LatencyNS: latency(received.FromIntended), LatencyHistogram: latencies,
 		}
 		s.LatencyNS.Variation = received.VariationNs()
 		if sent.Sent > received.Received {

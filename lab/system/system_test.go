@@ -167,12 +167,17 @@ func TestBothDirections(t *testing.T) {
 func TestStreams(t *testing.T) {
 	s := newSystem(t, Config{Name: "bed", Bed: BedXDP, MTU: 1600})
 	establish(t, s, 10, Rules{IPv6: true})
-	p, err := traffic.Parse([]byte(`
+	profile := filepath.Join(t.TempDir(), "streams.yaml")
+	err := os.WriteFile(profile, []byte(`
 streams:
   - {name: small, direction: uplink, frames: 64, sessions: {first: 0, count: 5}, rate: 1000pps}
   - {name: large, direction: uplink, frames: 1518, sessions: {first: 5, count: 5}, ip: 6, rate: 3000pps}
   - {name: down, direction: downlink, frames: imix, rate: 2000pps}
-`))
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := traffic.Load(profile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,9 +46,9 @@ type fileReplay struct {
 	Speed float64        `yaml:"speed"`
 }
 
-// Load reads a profile from a file.
+// Load reads a profile in YAML, as docs/howto-lab-traffic.md describes it, from a file.
 //
-// Errors: as [Parse], and those of the file.
+// Errors: [ErrProfile], and those of the file and of capture files.
 func Load(name string) (*Profile, error) {
 	text, err := yamltext.ReadFile(name)
 	if err != nil {
@@ -61,12 +61,7 @@ func Load(name string) (*Profile, error) {
 	return p, nil
 }
 
-// Parse reads a profile in YAML, as docs/howto-lab-traffic.md describes it.
-//
-// Errors: [ErrProfile], and those of capture files.
-func Parse(text []byte) (*Profile, error) { return parse(text, "") }
-
-// parse is Parse; names of capture files are relative to a directory.
+// parse reads a profile; names of capture files are relative to a directory.
 func parse(text []byte, directory string) (*Profile, error) {
 	var in file
 	if err := yamltext.Decode(text, &in); err != nil {

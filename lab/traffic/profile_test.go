@@ -83,14 +83,14 @@ func TestParseErrors(t *testing.T) {
 		{"rates twice", "rate: 5pps\nstreams: [{name: a, direction: uplink, frames: 64, rate: 5pps}]", `stream "a" has a rate, and so has the profile`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p, err := Parse([]byte(tc.in))
+			p, err := parse([]byte(tc.in), "")
 			if !errors.Is(err, ErrProfile) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %+v, %v, want %q", p, err, tc.want)
 			}
 		})
 	}
 	for _, in := range []string{"streems: []", "rate: fast", "rate: NaNpps", "- 1", "\x00"} {
-		if p, err := Parse([]byte(in)); err == nil {
+		if p, err := parse([]byte(in), ""); err == nil {
 			t.Errorf("%q: got %+v, want an error", in, p)
 		}
 	}
@@ -126,8 +126,8 @@ func TestRate(t *testing.T) {
 
 // TestLoads: rates as frames per second of a direction.
 func TestLoads(t *testing.T) {
-	parse := func(head, streams string) *Profile {
-		p, err := Parse([]byte(head + "\nstreams: [" + streams + "]"))
+	profile := func(head, streams string) *Profile {
+		p, err := parse([]byte(head+"\nstreams: ["+streams+"]"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,14 +140,14 @@ func TestLoads(t *testing.T) {
 		p    *Profile
 		want generator.Load
 	}{
-		{"none: the method's", parse("", one), generator.Load{Rate: 42}},
-		{"frames, ramp and burst", parse("rate: 5kpps\nramp: 10kpps\nburst: 8", one), generator.Load{Rate: 5000, RampTo: 10_000, Burst: 8}},
-		{"bits", parse("rate: 1Gbit/s", one), generator.Load{Rate: 1_000_000}},
-		{"bits of a mix", parse("rate: 1250Mbit/s", "{name: a, direction: uplink, frames: 129, share: 3}, {name: b, direction: uplink, frames: 254}"),
+		{"none: the method's", profile("", one), generator.Load{Rate: 42}},
+		{"frames, ramp and burst", profile("rate: 5kpps\nramp: 10kpps\nburst: 8", one), generator.Load{Rate: 5000, RampTo: 10_000, Burst: 8}},
+		{"bits", profile("rate: 1Gbit/s", one), generator.Load{Rate: 1_000_000}},
+		{"bits of a mix", profile("rate: 1250Mbit/s", "{name: a, direction: uplink, frames: 129, share: 3}, {name: b, direction: uplink, frames: 254}"),
 			generator.Load{Rate: 1_000_000}},
-		{"percent", parse("rate: 50%", one), generator.Load{Rate: 500_000}},
-		{"a ramp in percent", parse("rate: 5kpps\nramp: 50%", one), generator.Load{Rate: 5000, RampTo: 500_000}},
-		{"of the streams", parse("", "{name: a, direction: uplink, frames: 129, rate: 10pps/session, sessions: {count: 100}}, "+
+		{"percent", profile("rate: 50%", one), generator.Load{Rate: 500_000}},
+		{"a ramp in percent", profile("rate: 5kpps\nramp: 50%", one), generator.Load{Rate: 5000, RampTo: 500_000}},
+		{"of the streams", profile("", "{name: a, direction: uplink, frames: 129, rate: 10pps/session, sessions: {count: 100}}, "+
 			"{name: b, direction: uplink, frames: 254, rate: 4Mbit/s}, {name: c, direction: downlink, frames: 64, rate: 1pps}"), generator.Load{Rate: 3000}},
 	} {
 		l := generator.Load{Rate: 42}
@@ -194,7 +194,7 @@ func TestHowTo(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	text, _, ok := strings.Cut(rest, "```")
-	p, err := Parse([]byte(text))
+	p, err := parse([]byte(text), "")
 	if !ok || err != nil || p.Name != "evening" || len(p.Streams) != 3 {
 		t.Errorf("got %+v, %v, want profile evening with 3 streams", p, err)
 	}
@@ -238,7 +238,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(text)
 	f.Add([]byte("rate: 1Gbit/s\nstreams: [{name: a, direction: uplink, frames: [64, imix], rate: 1pps/session}]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := Parse(text)
+		p, err := parse(text, "")
 		if err != nil {
 			return
 		}

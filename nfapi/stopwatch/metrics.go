@@ -6,12 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics collects snapshots for Prometheus: times in seconds.
-type Metrics struct{ now func() []*Snapshot }
-
-// NewMetrics collects what now returns. Snapshots have different names.
-func NewMetrics(now func() []*Snapshot) *Metrics { return &Metrics{now} }
-
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("nfapi_"+name, help, append([]string{"name"}, labels...), nil)
 }
@@ -34,13 +28,9 @@ var (
 	descLate      = describe("clock_late_seconds", "How late the clock began a slot.")
 )
 
-// Describe implements [prometheus.Collector]. It sends nothing, which makes the
-// collector an unchecked one: what there is depends on the peers.
-func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements [prometheus.Collector].
-func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	for _, s := range m.now() {
+// Collect sends snapshots, which have different names, as metrics: times in seconds.
+func Collect(ch chan<- prometheus.Metric, snapshots []*Snapshot) {
+	for _, s := range snapshots {
 		c := collector{ch, strconv.QuoteToGraphic(s.Name)}
 		c.name = c.name[1 : len(c.name)-1] // names of others may be any octets
 		c.snapshot(s)

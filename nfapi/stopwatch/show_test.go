@@ -54,14 +54,18 @@ func TestPrint(t *testing.T) {
 	}
 }
 
+// collected are snapshots that a registry takes.
+type collected []*Snapshot
+
+func (collected) Describe(chan<- *prometheus.Desc)      {}
+func (c collected) Collect(ch chan<- prometheus.Metric) { Collect(ch, c) }
+
 // TestMetrics: a page that Prometheus takes, with any name.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	other := New()
 	other.Request(nfapi.MsgULTTIRequest, OnTime, time.Microsecond)
-	registry.MustRegister(NewMetrics(func() []*Snapshot {
-		return []*Snapshot{filled().Snapshot("pnf"), other.Snapshot("\xff\"")}
-	}))
+	registry.MustRegister(collected{filled().Snapshot("pnf"), other.Snapshot("\xff\"")})
 	page := httptest.NewRecorder()
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if page.Code != http.StatusOK {

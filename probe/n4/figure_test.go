@@ -246,7 +246,7 @@ func TestFigure(t *testing.T) {
 	s := until(t, m, func(s *Snapshot) bool { return s.datagrams() == c.sent+u.sent })
 	var all Account
 	for _, x := range s.Series {
-		if !x.Balanced() || x.Role != CP {
+		if !balanced(x.Account) || x.Role != CP {
 			t.Errorf("%v %v: %+v", x.Role, x.Type, x.Account)
 		}
 		all.Requests += x.Requests

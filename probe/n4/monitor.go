@@ -10,8 +10,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
-
-	"plumbline/pfcp"
 )
 
 // Defaults and bounds of a [Config].
@@ -212,6 +210,3 @@ func monotonic() uint64 {
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // fails for no clock that there is
 	return uint64(t.Nano())
 }
-
-// MessageTypes returns the types of requests, in the order of their numbers.
-func MessageTypes() []pfcp.MessageType { return slices.Clone(requests) }

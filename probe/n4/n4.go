@@ -122,11 +122,6 @@ type Account struct {
 	Rejected        uint64 // of Answered: with a Cause that is not acceptance
 }
 
-// Balanced reports whether every transaction that began is accounted for.
-func (a Account) Balanced() bool {
-	return a.Requests == a.Answered+a.Unanswered+a.Outstanding+a.Evicted
-}
-
 // Series is the transactions of one type that one function asked.
 type Series struct {
 	UPF  string
