@@ -104,7 +104,8 @@ func newPing(p apps.Pinged) *Ping {
 		out.RTTsNS = append(out.RTTsNS, int64(rtt))
 	}
 	if len(sorted) > 0 {
-		out.P50NS, out.P99NS = int64(percentile(sorted, 0.5)), int64(percentile(sorted, 0.99))
+		// Of three digits, and so beyond the exact maximum now and then.
+		out.P50NS, out.P99NS = min(int64(percentile(sorted, 0.5)), out.MaxNS), min(int64(percentile(sorted, 0.99)), out.MaxNS)
 	}
 	return out
 }

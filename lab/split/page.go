@@ -127,12 +127,13 @@ func (r *Result) pingCharts() []report.Chart {
 	return charts
 }
 
-// distribution is the part of values that are no larger, in percent, over ms.
+// distribution is the part of values that are no larger, in percent, over ms; of the largest
+// half of its own part is left out, since it is not known that none can be larger.
 func distribution(ns []int64) [][2]float64 {
 	sorted := slices.Sorted(slices.Values(ns))
 	var points [][2]float64
 	for i, v := range sorted {
-		points = append(points, [2]float64{float64(v) / 1e6, 100 * float64(i+1) / float64(len(sorted))})
+		points = append(points, [2]float64{float64(v) / 1e6, 100 * (float64(i) + 0.5) / float64(len(sorted))})
 	}
 	return points
 }

@@ -3,7 +3,7 @@
 // sent, when there is an SSB. Both ends derive it from the same [radio.Config].
 //
 //	PUCCH  symbol 13 of each uplink slot, a PRB for each UE: feedback, or the request alone
-//	PRACH  the highest 12 PRBs of the last uplink slot, in each 16th frame
+//	PRACH  the highest 12 PRBs of the last uplink slot of each 16th frame, which ends it
 //	SSB    slot 0 of each 2nd frame; a PDSCH goes around it
 //
 // The codebook is semi-static (type 1): a bit for each downlink slot that may have its
@@ -14,7 +14,8 @@
 // into the PUSCH, and could then not acknowledge what was assigned after the grant:
 // with grants 6 slots before their PUSCH, most downlink slots.
 //
-// Source: TS 38.213 V18, 9.1.2 (codebook), 9.2 (PUCCH), 8 and 4.1 (PRACH, SSB).
+// Source: TS 38.213 V18, 9.1.2 (codebook), 9.2 (PUCCH), 8 and 4.1 (PRACH, SSB); TS 38.211
+// V18.2.0, 6.3.3.2 (PRACH).
 package rrc
 
 import (
@@ -43,8 +44,16 @@ const (
 
 	prachPRBs   = 12 // of a preamble of 139, as wide as the PUSCH's subcarriers
 	prachFrames = 16
-	ssbFrames   = 2
-	ssbPRBs     = 20
+
+	// Both are format A2 from symbol 0 on, in frames with SFN mod 16 = 1: 87 in subframe 9,
+	// 29 in slots 4, 9, 14 to 39 of 60 kHz. The last slot of a frame is in both; occasions
+	// in others nobody listens to. Source: TS 38.211 V18.2.0, tables 6.3.3.2-3, for 15 and
+	// 30 kHz, and 6.3.3.2-4, for 60 and 120 kHz.
+	prachIndexFR1 = 87
+	prachIndexFR2 = 29
+
+	ssbFrames = 2
+	ssbPRBs   = 20
 
 	// SSBFirst and SSBSymbols are the symbols of the first SSB, case C. Source: TS
 	// 38.213 V18, 4.1.
@@ -55,8 +64,8 @@ const (
 
 // New derives it.
 //
-// Errors: those of [grid.New]; no room for the SSB, or for the UEs' PUCCH; UEs that
-// cannot be told apart.
+// Errors: those of [grid.New]; no room for the SSB, or for the UEs' PUCCH; a frame that does
+// not end with an uplink slot, for PRACH; UEs that cannot be told apart.
 func New(c *radio.Config) (*Config, error) {
 	g, err := grid.New(c)
 	if err != nil {
@@ -77,6 +86,9 @@ func New(c *radio.Config) (*Config, error) {
 			r.lastUplink = i
 			r.codebooks[i] = r.codebook(i)
 		}
+	}
+	if last := len(r.codebooks) - 1; r.lastUplink != last {
+		return nil, fmt.Errorf("rrc: pattern %s: the last uplink slot of a frame is %d, PRACH configuration index %d has slot %d", g.TDD, r.lastUplink, r.PRACHIndex(), last)
 	}
 	return r, nil
 }
@@ -148,6 +160,14 @@ func (c *Config) PUSCHPRBs(n slot.Number) int {
 		return c.PRBs - prachPRBs
 	}
 	return c.PRBs
+}
+
+// PRACHIndex is the configuration index of PRACH, that has the occasions of [Config.PRACH].
+func (c *Config) PRACHIndex() uint8 {
+	if c.Numerology > 1 {
+		return prachIndexFR2
+	}
+	return prachIndexFR1
 }
 
 // PRACHOccasion is where preambles lie.

@@ -141,3 +141,31 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestPRACH: preambles may be sent where the configuration index says, from SFN 1 on each
+// 16th frame, in the last slot; a pattern that ends with no uplink slot is refused.
+func TestPRACH(t *testing.T) {
+	for mu, index := range map[slot.Numerology]uint8{0: 87, 1: 87, 2: 29, 3: 29} {
+		c := config("DDDSU", 2, 3)
+		c.Numerology = mu
+		r, err := rrc.New(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.PRACHIndex(); got != index {
+			t.Errorf("mu %d: index %d, want %d", mu, got, index)
+		}
+		for n := range slot.Number(mu.PerCycle()) {
+			sfn, s := mu.Split(n)
+			if want := sfn%16 == 1 && int(s) == mu.PerFrame()-1; r.PRACH(n) != want {
+				t.Errorf("mu %d: slot %s: %v, want %v", mu, mu.String(n), r.PRACH(n), want)
+			}
+		}
+	}
+	for _, pattern := range []string{"DSUUD", "DSUD"} {
+		c := config(pattern, 2, 3)
+		if _, err := rrc.New(&c); err == nil || !strings.Contains(err.Error(), "PRACH configuration index 87") {
+			t.Errorf("%s: got %v, want it refused for its PRACH", pattern, err)
+		}
+	}
+}

@@ -33,11 +33,6 @@ const (
 	tpc0dB           = 1
 	aggregationLevel = 1
 
-	// prachConfigA2 is format A2 in subframe 9 of frames with SFN mod 16 = 1, from symbol
-	// 0 on. The slot of that subframe, the last uplink slot, is UL_TTI's to say. Source: TS
-	// 38.211 V18.2.0, table 6.3.3.2-3.
-	prachConfigA2 = 87
-
 	// maxDCIs is what OpenAirInterface takes of a PDCCH PDU.
 	maxDCIs = 8
 	// prbsPerCCE: 6 REGs, of a PRB and symbol each. Source: TS 38.211 V18.2.0, 7.3.2.2.

@@ -95,7 +95,7 @@ func New(c radio.Config, core radio.Core, o Options) (*Scheduler, error) {
 		return nil, err
 	}
 	phy.PRACH = cell.PRACH{
-		ConfigIndex: prachConfigA2, ShortSequence: true, Subcarriers: c.Numerology, Occasions: []cell.Occasion{r.PRACHOccasion()},
+		ConfigIndex: r.PRACHIndex(), ShortSequence: true, Subcarriers: c.Numerology, Occasions: []cell.Occasion{r.PRACHOccasion()},
 	}
 	if o.Transmissions == 0 {
 		o.Transmissions = TransmissionsDefault
