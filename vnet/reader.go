@@ -48,22 +48,28 @@ func NewReader(q *Queue, bufs [][]byte, headroom int) *Reader {
 // Errors: [os.ErrClosed], and what the kernel says.
 func (r *Reader) Next() (int, error) {
 	r.n, r.errno = 0, 0
-	conn := r.queue.conn
 	if r.ring != nil {
 		r.ring.release()
 		clear(r.slots)
-		conn = r.ring.conn
 	}
 	if r.drain(); r.n > 0 {
 		return r.n, nil
 	}
-	if err := conn.Read(r.poll); err != nil { // which a file says in words of its own
+	if err := r.wait(); err != nil { // which a file says in words of its own
 		return 0, fmt.Errorf("%w: %w", os.ErrClosed, err)
 	}
 	if r.errno != 0 && r.n == 0 {
 		return 0, os.NewSyscallError("read", r.errno)
 	}
 	return r.n, nil
+}
+
+// wait waits for packets and takes them.
+func (r *Reader) wait() error {
+	if r.ring != nil {
+		return r.waitRing()
+	}
+	return r.queue.conn.Read(r.poll)
 }
 
 // Packet returns the buffer that has packet i, and where in it the packet is, from

@@ -22,13 +22,13 @@ import (
 //
 // Source: Linux, Documentation/networking/packet_mmap.rst; packet(7).
 type ring struct {
-	file   *os.File
-	conn   syscall.RawConn
-	memory []byte
-	slot   int  // octets
-	first  int  // slot that is the kernel's again with the next call of Next
-	next   int  // slot that is looked at next
-	down   bool // the device was, and may be gone
+	socket  int // -1: freed
+	sleeper *sleeper
+	memory  []byte
+	slot    int  // octets
+	first   int  // slot that is the kernel's again with the next call of Next
+	next    int  // slot that is looked at next
+	down    bool // the device was, and may be gone
 }
 
 const (
@@ -56,20 +56,20 @@ func (r *Reader) Share(octets, memory int) error {
 	if err != nil {
 		return fmt.Errorf("packet socket at %s: %w", d.Name, err)
 	}
-	s := &ring{file: os.NewFile(uintptr(fd), "packet socket")}
-	s.slot = (r.at + maxBefore + octets + slotAlign - 1) / slotAlign * slotAlign
-	if err := s.open(fd, d, r.at, memory); err != nil {
-		return errors.Join(fmt.Errorf("packet socket at %s: %w", d.Name, err), s.free(), s.file.Close())
+	s := &ring{socket: fd, slot: (r.at + maxBefore + octets + slotAlign - 1) / slotAlign * slotAlign}
+	if err := s.open(d, r.at, memory); err != nil {
+		return errors.Join(fmt.Errorf("packet socket at %s: %w", d.Name, err), s.free())
 	}
 	r.ring, r.queue.ring = s, s
 	r.slots, r.starts = make([][]byte, len(r.sizes)), make([]int, len(r.sizes))
-	r.poll = r.look
+	r.poll = func(uintptr) bool { return r.look() }
 	return nil
 }
 
 // open makes the socket a ring. Until it has its place among those of the other queues it
 // takes nothing.
-func (s *ring) open(fd int, d *Device, headroom, memory int) error {
+func (s *ring) open(d *Device, headroom, memory int) error {
+	fd := s.socket
 	link, err := net.InterfaceByName(d.Name)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *ring) open(fd int, d *Device, headroom, memory int) error {
 	if err := d.fanOut(fd); err != nil {
 		return err
 	}
-	if s.conn, err = s.file.SyscallConn(); err != nil {
+	if s.sleeper, err = newSleeper(fd); err != nil {
 		return err
 	}
 	return filterPackets(fd, true)
@@ -157,12 +157,19 @@ func (r *Reader) Free() error {
 }
 
 func (s *ring) free() error {
-	if s.memory == nil {
+	if s.socket < 0 {
 		return nil
 	}
-	memory := s.memory
-	s.memory = nil
-	return unix.Munmap(memory)
+	errs := []error{unix.Close(s.socket)}
+	s.socket = -1
+	if s.sleeper != nil {
+		errs = append(errs, s.sleeper.close())
+	}
+	if s.memory != nil {
+		errs = append(errs, unix.Munmap(s.memory))
+		s.memory = nil
+	}
+	return errors.Join(errs...)
 }
 
 func (s *ring) at(i int) []byte { return s.memory[i*s.slot:][:s.slot:s.slot] }
@@ -184,23 +191,38 @@ func (s *ring) release() {
 	}
 }
 
+// waitRing is [Reader.wait] for a ring. The socket is asked nothing while there are packets.
+func (r *Reader) waitRing() error {
+	var err error
+	if !r.look() {
+		var errno syscall.Errno
+		if errno, err = r.ring.sleeper.sleep(r.poll); errno != 0 {
+			r.errno = errno
+		}
+	}
+	if r.ring.sleeper.closed.Load() { // which may be why the device is gone
+		return os.ErrClosed
+	}
+	return err
+}
+
 // look is [Reader.receive] for a ring.
-func (r *Reader) look(fd uintptr) bool {
+func (r *Reader) look() bool {
 	for r.n < len(r.sizes) {
 		slot, after := r.ring.at(r.ring.next), r.ring.after(r.ring.next)
 		status := atomic.LoadUint32(slotStatus(slot))
 		switch {
 		case status&unix.TP_STATUS_USER == 0:
-			return r.n > 0 || r.ended(fd)
+			return r.n > 0 || r.ended()
 		case after == r.ring.first: // behind it are those that were looked at
 			return true
 		}
 		r.ring.next, r.ring.down = after, false
 		if status&unix.TP_STATUS_LOSING != 0 {
-			r.countFull(fd)
+			r.countFull()
 		}
 		if status&unix.TP_STATUS_VLAN_VALID == 0 { // a tag stands beside the frame: for nobody here
-			r.takeSlot(fd, slot, status)
+			r.takeSlot(slot, status)
 		}
 	}
 	return true
@@ -210,12 +232,12 @@ func (r *Reader) look(fd uintptr) bool {
 const offLen, offSnap, offMac = 4, 8, 12
 
 // takeSlot makes packets of what is in a slot.
-func (r *Reader) takeSlot(fd uintptr, slot []byte, status uint32) {
+func (r *Reader) takeSlot(slot []byte, status uint32) {
 	length, snap := binary.NativeEndian.Uint32(slot[offLen:]), binary.NativeEndian.Uint32(slot[offSnap:])
 	at := int(binary.NativeEndian.Uint16(slot[offMac:]))
 	buf := r.bufs[r.n][r.at-lenHeader:]
 	if status&unix.TP_STATUS_COPY != 0 {
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), unix.MSG_DONTWAIT, 0, 0)
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(r.ring.socket), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), unix.MSG_DONTWAIT, 0, 0)
 		if errno != 0 {
 			n = 0
 		}
@@ -241,8 +263,8 @@ func (r *Reader) takeSlot(fd uintptr, slot []byte, status uint32) {
 }
 
 // countFull asks how many packets found no room since it was asked last.
-func (r *Reader) countFull(fd uintptr) {
-	if s, err := unix.GetsockoptTpacketStats(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+func (r *Reader) countFull() {
+	if s, err := unix.GetsockoptTpacketStats(r.ring.socket, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
 		r.Full += uint64(s.Drops)
 	}
 }
@@ -250,8 +272,8 @@ func (r *Reader) countFull(fd uintptr) {
 // ended reports whether nothing may come any more, and why: the socket tells once that the
 // device is down, and not when it has gone then, which the queue knows. So from then on
 // it is asked for again and again, until a packet comes.
-func (r *Reader) ended(fd uintptr) bool {
-	if e, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); err == nil && e == 0 && !r.ring.down {
+func (r *Reader) ended() bool {
+	if e, err := unix.GetsockoptInt(r.ring.socket, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && e == 0 && !r.ring.down {
 		return false
 	}
 	r.ring.down = true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -145,6 +146,31 @@ func TestRingGone(t *testing.T) {
 		}
 		if time.Since(begin) > 10*time.Second {
 			t.Fatalf("got %v, want %v", err, unix.EBADFD)
+		}
+	}
+}
+
+// TestRingCloses: a reader learns that its device is closed, asleep or with packets before
+// it, and that it has not gone by itself.
+func TestRingCloses(t *testing.T) {
+	for _, waiting := range []int{0, 5} {
+		l := openRing(t, false)
+		ended := make(chan error)
+		go func() {
+			var err error
+			for err == nil {
+				_, err = l.in.Next()
+			}
+			ended <- err
+		}()
+		for range waiting {
+			l.send(t, []byte("one"))
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%d packets: got %v, want %v", waiting, err, os.ErrClosed)
 		}
 	}
 }

@@ -167,10 +167,12 @@ func (d *Device) link() int {
 func (d *Device) Close() error {
 	var errs []error
 	for _, q := range d.Queues {
-		errs = append(errs, q.file.Close())
-		if q.ring != nil {
-			errs = append(errs, q.ring.file.Close())
+		if q.ring != nil { // before it learns that the device has gone
+			errs = append(errs, q.ring.sleeper.close())
 		}
+	}
+	for _, q := range d.Queues {
+		errs = append(errs, q.file.Close())
 	}
 	return errors.Join(errs...)
 }
