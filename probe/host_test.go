@@ -123,7 +123,7 @@ func testAttachments(t *testing.T, ingress, egress Hook, sparse bool) {
 func (r *rig) arrive(t *testing.T, at Point, packets uint64) {
 	t.Helper()
 	i := slices.IndexFunc(r.points, func(s *pointState) bool { return s.point == at })
-	for deadline := time.Now().Add(5 * time.Second); ; {
+	for deadline := time.Now().Add(30 * time.Second); ; {
 		c, err := r.readPoint(r.points[i])
 		if err != nil {
 			t.Fatal(err)

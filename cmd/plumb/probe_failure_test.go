@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -70,23 +72,8 @@ func (b *probeBed) arrive(n int) {
 // measure starts a probe at the UPF, and returns when it stands there.
 func (b *probeBed) measure(args ...string) *process {
 	b.t.Helper()
-	before := b.attached()
 	p := b.plumb("", append([]string{"probe", "--pid", strconv.Itoa(b.upf.cmd.Process.Pid), "--interval", "50ms"}, args...)...)
-	programs := 4 + 2 // N3 and TUN device, and the loopback device for N4, both ways
-	if slices.Contains(args, "--parts") {
-		programs += 2 * 3 // N3, N6 and TUN device
-	}
-	for deadline := time.Now().Add(patience); b.attached() < before+programs; time.Sleep(20 * time.Millisecond) {
-		select {
-		case <-p.done:
-			b.t.Fatalf("the probe ended:\n%s", p.log())
-		default:
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("%d programs at devices within %v, want %d:\n%s", b.attached()-before, patience, programs, p.log())
-		}
-	}
-	time.Sleep(200 * time.Millisecond) // the first look
+	p.wait("probe: up")
 	return p
 }
 
@@ -263,13 +250,13 @@ func TestProbeFailures(t *testing.T) {
 		p.stop()
 	})
 	t.Run("UPF killed", func(t *testing.T) {
-		p := b.measure("--json", file("upf.json"), "--timeout", "300ms")
+		p := b.measure("--json", file("upf.json"), "--timeout", "2s")
 		b.send(numbers...)
 		b.arrive(len(numbers))
 		b.freeze()
 		b.send(11, 12, 13)
 		b.upf.kill()
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(2100 * time.Millisecond) // from the last one on
 		p.stop()
 		if got, _ := b.became(file("upf.json")); got.In != 13 || got.Matched != 10 || got.Lost != 3 {
 			t.Errorf("got %+v, want 10 matched, 3 lost of 13", got)
@@ -293,7 +280,24 @@ func (b *probeBed) hold(do func()) {
 func (b *probeBed) freeze() {
 	b.t.Helper()
 	b.signal(b.upf, syscall.SIGSTOP)
-	time.Sleep(100 * time.Millisecond) // its threads stop one by one
+	for deadline := time.Now().Add(patience); b.running(b.upf); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("not all threads stop within %v", patience)
+		}
+	}
+}
+
+// running reports whether a thread of a process is not stopped: they stop one by one.
+func (b *probeBed) running(p *process) bool {
+	b.t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		b.t.Fatalf("threads of process %d: %v, %v", p.cmd.Process.Pid, threads, err)
+	}
+	return slices.ContainsFunc(threads, func(path string) bool {
+		stat, err := os.ReadFile(path)
+		return err == nil && !bytes.Contains(stat, []byte(") T ")) // else it has just ended
+	})
 }
 
 func (b *probeBed) signal(p *process, s syscall.Signal) {

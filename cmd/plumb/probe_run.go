@@ -112,10 +112,13 @@ func (r *probeRun) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if r.command.Metrics == "" {
-		return nil
+	if r.command.Metrics != "" {
+		if err := serveMetrics(ctx, r.command.Metrics, "probe", r.log, &r.metrics); err != nil {
+			return err
+		}
 	}
-	return serveMetrics(ctx, r.command.Metrics, "probe", r.log, &r.metrics)
+	r.log.Info("probe: up", "upfs", len(r.watch.UPFs()))
+	return nil
 }
 
 // run looks once in an interval, until the time is up or the context ends.

@@ -209,7 +209,7 @@ func (b *bed) answer(t testing.TB, frame []byte, index int) {
 // await waits until done.
 func (b *bed) await(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for !done() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)

@@ -94,7 +94,7 @@ func (b *bed) open(tap, ring bool) error {
 // waitUp returns when a device sends: until then, some time after it was set up, the kernel
 // throws away what is to leave.
 func waitUp(name string) error {
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		link, err := netlink.LinkByName(name)
 		if err != nil {
 			return err

@@ -49,8 +49,7 @@ func TestKilledWhileQueued(t *testing.T) {
 	}
 	upf = startChild(t, top.UPF, c)
 	f.send(t, 50)
-	f.arrive(t, f.sent-50)
-	f.end(t)
+	f.end(t, f.sent-50)
 	if got := f.received.Load(); got != f.sent-50 {
 		t.Errorf("%d of %d packets arrived; want all but the 50 that the dead process had", got, f.sent)
 	}
@@ -70,7 +69,7 @@ func (f *flow) send(t *testing.T, n int) {
 // arrive waits until so many packets have come.
 func (f *flow) arrive(t *testing.T, want uint64) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); f.received.Load() < want; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); f.received.Load() < want; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d of %d packets arrived", f.received.Load(), want)
 		}

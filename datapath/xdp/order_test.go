@@ -171,7 +171,7 @@ func TestReleaseUnderTraffic(t *testing.T) {
 			before, err := n.upf.Passes()
 			check(t, err)
 			s := n.run(t, 20_000, func() {
-				for end := time.Now().Add(3 * time.Second); time.Now().Before(end); releases++ {
+				for end := time.Now().Add(3 * time.Second); releases < 20 || time.Now().Before(end); releases++ {
 					n.apply(t, &api.Forward{Action: api.Action_BUFF})
 					time.Sleep(3 * time.Millisecond)
 					n.apply(t, toGNB(dlTEID, peer))
@@ -189,7 +189,7 @@ func TestReleaseUnderTraffic(t *testing.T) {
 			if lost := s.sent - s.got; lost != drops["slow_full"]+drops["buffer_full"] || s.reordered != 0 {
 				t.Errorf("%d of %d packets came, %d of them behind later ones; dropped: %v", s.got, s.sent, s.reordered, positive(drops))
 			}
-			if buffered == 0 || buffered == s.sent || releases < 20 {
+			if buffered == 0 || buffered == s.sent {
 				t.Errorf("%d releases, %d packets buffered: the test shows nothing", releases, buffered)
 			}
 		})
@@ -223,7 +223,7 @@ func TestReleaseUnderFlood(t *testing.T) {
 	}
 }
 
-// untilFast waits until packets take the fast way, a second at most.
+// untilFast waits until packets take the fast way.
 func (n *network) untilFast(t *testing.T) bool {
 	t.Helper()
 	slow := func() uint64 {
@@ -232,7 +232,7 @@ func (n *network) untilFast(t *testing.T) bool {
 		return p["queued"] + p["rules"] + p["changing"]
 	}
 	before := slow()
-	for range 100 {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 		now := slow()
 		if now == before {

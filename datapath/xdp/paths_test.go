@@ -53,7 +53,7 @@ func TestPaths(t *testing.T) {
 
 func expectPath(t *testing.T, b *bed, want api.EventKind) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	e, err := b.Next(ctx)
 	if err != nil || e.GetKind() != want || e.GetTunnel().GetIpv4() != 0x0a030002 {

@@ -179,7 +179,7 @@ func testRestart(t *testing.T, name string, hooks []string) {
 	f.run(t, 100*time.Millisecond)
 	upf = startChild(t, top.UPF, c)
 	f.run(t, 200*time.Millisecond)
-	f.end(t)
+	f.end(t, f.sent)
 	want := fmt.Sprint(f.sent, f.sent*uint64(28+flowPayload))
 	if got := upf.ask(t, "usage"); got != want {
 		t.Errorf("usage: %s, want %s", got, want)
@@ -239,12 +239,13 @@ func startFlow(t *testing.T, top *topology.Topology) *flow {
 	return f
 }
 
-// run sends for so long, some thousand packets a second.
+// run sends for so long, some thousand packets a second, and some hundred at least.
 func (f *flow) run(t *testing.T, d time.Duration) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(d); time.Now().Before(end); <-tick.C {
+	least := f.sent + 300
+	for end := time.Now().Add(d); time.Now().Before(end) || f.sent < least; <-tick.C {
 		for range 4 {
 			_, err := f.gnb.WriteToUDPAddrPort(f.message, f.to)
 			check(t, err)
@@ -253,13 +254,10 @@ func (f *flow) run(t *testing.T, d time.Duration) {
 	}
 }
 
-// end waits for the last packet.
-func (f *flow) end(t *testing.T) {
+// end stops receiving, after so many packets.
+func (f *flow) end(t *testing.T, want uint64) {
 	t.Helper()
-	deadline := time.Now().Add(2 * time.Second)
-	for f.received.Load() < f.sent && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
-	}
+	f.arrive(t, want)
 	check(t, f.dn.SetReadDeadline(time.Now()))
 	f.lost.Wait()
 }

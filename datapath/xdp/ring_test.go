@@ -24,7 +24,7 @@ func (b *bed) exception(t testing.TB) exception {
 		}
 		b.ring = ring
 	}
-	b.ring.SetDeadline(time.Now().Add(time.Second))
+	b.ring.SetDeadline(time.Now().Add(30 * time.Second))
 	record, err := b.ring.Read()
 	if err != nil {
 		t.Fatalf("exception ring: %v", err)

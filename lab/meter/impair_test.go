@@ -92,11 +92,11 @@ func TestGap(t *testing.T) {
 // ignoreTimes leaves what depends on when frames arrived out of a comparison.
 var ignoreTimes = cmpopts.IgnoreFields(Stream{}, "FirstNs", "LastNs", "FromIntended", "FromSent", "Followed", "VariationSumNs", "GapNs", "GapEndNs")
 
-// read returns a stream once so many frames have arrived, or after 5 s.
+// read returns a stream once so many frames have arrived, or after 30 s.
 func (r *rig) read(t *testing.T, stream int, arrivals uint64) Stream {
 	t.Helper()
 	var got Stream
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		s, err := r.meter.Read()
 		if err != nil {
 			t.Fatal(err)

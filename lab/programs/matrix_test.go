@@ -83,7 +83,7 @@ func (b *bed) ping(t *testing.T) {
 	}
 	// In fragments, of which the UPF makes more where those that it gets are too
 	// long for N3.
-	b.during(t, 0, func() { programs.Ping(t, ue.Namespace, b.servers()[0], 4000) })
+	b.during(t, 0, stillTime, func() { programs.Ping(t, ue.Namespace, b.servers()[0], 4000) })
 }
 
 // curl moves a file both ways.
@@ -154,7 +154,7 @@ func (b *bed) iperf(t *testing.T, ue int, server netip.Addr, flags ...string) pr
 func (b *bed) sip(t *testing.T) {
 	for i, server := range b.servers() {
 		echoed := 0
-		u := b.during(t, 0, func() {
+		u := b.during(t, 0, patience, func() {
 			echoed = programs.SIPp(t, b.ues[0].Namespace, b.ues[0].Addresses[i], b.DN.Name, server, calls)
 		})
 		if u.up != u.sent || u.down != u.received {
@@ -174,13 +174,14 @@ func (b *bed) sip(t *testing.T) {
 // as the program ran.
 func (b *bed) mbr(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
-		flags := udpFlags(2*mbr*1000, mbrPackets)
-		if reverse {
+		flags, still := udpFlags(2*mbr*1000, mbrPackets), stillTime
+		if reverse { // what is over the MBR is gone before the gNB
+			still = patience
 			flags = append(flags, "--reverse")
 		}
 		var got programs.Transfer
 		began := time.Now()
-		u := b.during(t, 1, func() { got = b.iperf(t, 1, b.servers()[0], flags...) })
+		u := b.during(t, 1, still, func() { got = b.iperf(t, 1, b.servers()[0], flags...) })
 		limit := uint64((time.Since(began) + burst).Seconds() * mbr * 1000 / 8)
 		v, ends := u.up, u.sent
 		if reverse {

@@ -33,12 +33,18 @@ func (b *bed) usage(t *testing.T, ue int) usage {
 	}
 }
 
+const (
+	// stillTime is how long accounts that need not agree stand still at the end.
+	stillTime = 300 * time.Millisecond
+	// patience is how long those that must agree may: machines are slow.
+	patience = 30 * time.Second
+)
+
 // during returns what f adds to the usage of a UE, once both accounts agree or
-// have stood still for some time. It begins where the one before ended: a
+// have stood still for so long. It begins where the one before ended: a
 // connection may send its last packets when the program has long returned.
-func (b *bed) during(t *testing.T, ue int, f func()) usage {
+func (b *bed) during(t *testing.T, ue int, still time.Duration, f func()) usage {
 	t.Helper()
-	const stillTime = 300 * time.Millisecond
 	before := b.seen[ue]
 	f()
 	for since := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -47,7 +53,7 @@ func (b *bed) during(t *testing.T, ue int, f func()) usage {
 			b.seen[ue], since = now, time.Now()
 		}
 		u := usage{now.up.minus(before.up), now.down.minus(before.down), now.sent.minus(before.sent), now.received.minus(before.received)}
-		if u.up == u.sent && u.down == u.received || time.Since(since) > stillTime {
+		if u.up == u.sent && u.down == u.received || time.Since(since) > still {
 			return u
 		}
 	}
@@ -58,7 +64,7 @@ func (b *bed) during(t *testing.T, ue int, f func()) usage {
 // way.
 func (b *bed) carried(t *testing.T, ue int, atLeast usage, f func()) {
 	t.Helper()
-	u := b.during(t, ue, f)
+	u := b.during(t, ue, patience, f)
 	if u.up != u.sent || u.down != u.received {
 		t.Errorf("URR counted %+v up, %+v down; the gNB sent %+v and received %+v", u.up, u.down, u.sent, u.received)
 	}
@@ -73,7 +79,7 @@ func (b *bed) carried(t *testing.T, ue int, atLeast usage, f func()) {
 func (b *bed) streamed(t *testing.T, ue int, f func() (up, down uint64)) {
 	t.Helper()
 	var up, down uint64
-	u := b.during(t, ue, func() { up, down = f() })
+	u := b.during(t, ue, stillTime, func() { up, down = f() })
 	if short(u.sent, u.up) || short(u.down, u.received) {
 		t.Errorf("URR counted %+v up, %+v down; the gNB sent %+v and received %+v", u.up, u.down, u.sent, u.received)
 	}

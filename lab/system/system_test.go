@@ -315,7 +315,7 @@ func TestTurn(t *testing.T) {
 		return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))[0]
 	}
 	await := func(stopped bool) {
-		for deadline := time.Now().Add(5 * time.Second); (state() == "T") != stopped; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(30 * time.Second); (state() == "T") != stopped; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("state %s, want stopped: %v", state(), stopped)
 			}

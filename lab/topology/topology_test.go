@@ -72,7 +72,7 @@ func exchange(t *testing.T, from, to *Namespace, addr netip.Addr) {
 	if _, err := client.Write([]byte("plumb")); err != nil {
 		t.Fatal(err)
 	}
-	server.SetReadDeadline(time.Now().Add(5 * time.Second))
+	server.SetReadDeadline(time.Now().Add(30 * time.Second))
 	got := make([]byte, 16)
 	n, err := server.Read(got)
 	if err != nil || string(got[:n]) != "plumb" {

@@ -238,7 +238,7 @@ func TestFigure(t *testing.T) {
 		defer u.mu.Unlock()
 		return len(u.awaiting) == 0
 	}
-	for end := time.Now().Add(5 * time.Second); !quiet() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); !quiet() && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
 	time.Sleep(10 * time.Millisecond) // the last one that was due may be on its way
 	u.mu.Lock()

@@ -86,7 +86,7 @@ func TestTUN(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make([]byte, 100)
-	_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	if _, from, err := conn.ReadFromUDPAddrPort(got); err != nil || from.Addr().Unmap() != cpAddr {
 		t.Fatalf("got a datagram of %v, %v", from, err)
 	}

@@ -21,10 +21,13 @@ import (
 	"plumbline/probe"
 )
 
-// until reads the Monitor until ok says that all is there, or for two seconds.
+// patience is how long a test waits for what has to come: long, since machines are slow.
+const patience = 30 * time.Second
+
+// until reads the Monitor until ok says that all is there, or patience is at its end.
 func until(t *testing.T, m *Monitor, ok func(*Snapshot) bool) *Snapshot {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		s, err := m.Read()
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +58,7 @@ func exchange(t *testing.T, from, to *net.UDPConn, request, response []byte) {
 		if _, err := way.from.WriteTo(way.payload, addr); err != nil {
 			t.Fatal(err)
 		}
-		_ = way.to.SetReadDeadline(time.Now().Add(2 * time.Second))
+		_ = way.to.SetReadDeadline(time.Now().Add(patience))
 		n, err := way.to.Read(b)
 		if err != nil || !bytes.Equal(b[:n], way.payload) {
 			t.Fatalf("got %x, %v, want %x", b[:n], err, way.payload)

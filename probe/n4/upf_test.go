@@ -148,10 +148,10 @@ func (l *known) compare(t *testing.T, want []probe.Key, slice string) {
 	}
 }
 
-// until reads the Monitor until ok says that all is there, or for two seconds.
+// until reads the Monitor until ok says that all is there, or for 30 s.
 func until(t *testing.T, m *n4.Monitor, ok func(*n4.Snapshot) bool) *n4.Snapshot {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		s, err := m.Read()
 		if err != nil {
 			t.Fatal(err)
