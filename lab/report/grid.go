@@ -98,7 +98,8 @@ func (g *grid) writeCells(b *strings.Builder, widths []int, cells []string) {
 }
 
 // split cuts a grid that is wider than that many characters into several under each
-// other, each with the first columns of all; it cuts before bars only.
+// other, each with the first columns of all and the rows that have something in it; it
+// cuts before bars only.
 func (g *grid) split(width, first int) []*grid {
 	widths := g.widths()
 	total := func(from, to int) int {
@@ -135,11 +136,28 @@ func (g *grid) nextBar(i int) int {
 	return min(i, len(g.columns))
 }
 
-// part has the first columns, and those from to to.
+// part has the first columns, and those from to to. Rows that have something only in
+// another part are left out.
 func (g *grid) part(first, from, to int) *grid {
 	p := &grid{columns: slices.Concat(g.columns[:first], g.columns[from:to])}
+	names := make([]string, first) // that rows left out have for those under them
 	for _, row := range g.rows {
-		p.rows = append(p.rows, slices.Concat(row[:first], row[from:to]))
+		if blank(row[from:to]) && !blank(row[first:]) {
+			if i := slices.IndexFunc(row[:first], func(s string) bool { return s != "" }); i >= 0 {
+				copy(names[i:], row[i:first])
+			}
+			continue
+		}
+		row = slices.Concat(row[:first], row[from:to])
+		for i := 0; i < first && row[i] == ""; i++ {
+			row[i] = names[i]
+		}
+		clear(names)
+		p.rows = append(p.rows, row)
 	}
 	return p
+}
+
+func blank(cells []string) bool {
+	return !slices.ContainsFunc(cells, func(s string) bool { return s != "" })
 }

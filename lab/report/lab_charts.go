@@ -17,9 +17,16 @@ func (m *methodView) charts() (shown, more []*chart) {
 	return append(shown, over...), append(more, rest...)
 }
 
-// chartsOfFigures are bars where a rate is what matters; else what can be drawn as curves
-// is.
+// chartsOfFigures are bars where a rate is what matters, or where cells have nothing in
+// common that a curve could go through; else what can be drawn as curves is.
 func (m *methodView) chartsOfFigures() (shown, more []*chart) {
+	if parts := m.parts(); len(parts) > 1 {
+		for _, p := range parts {
+			first, rest := p.bars(nil)
+			shown, more = append(shown, first...), append(more, rest...)
+		}
+		return shown, more
+	}
 	curves, loss := m.latencyCharts(), m.lossCharts()
 	if len(curves) > 0 {
 		more = m.percentileCharts()

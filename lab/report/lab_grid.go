@@ -13,6 +13,37 @@ const fewFigures = 4
 // groupFigures is how many figures without intervals stand together.
 const groupFigures = 4
 
+// parts puts cells together that have figures of the same names: others need tables and
+// charts of their own. A cell in which all failed is with the one before.
+func (m *methodView) parts() []*methodView {
+	var parts []*methodView
+	for _, cell := range m.cells {
+		figures := slices.DeleteFunc(slices.Clone(m.figures), func(f figureView) bool { return !m.measured(cell, f.name) })
+		at := slices.IndexFunc(parts, func(p *methodView) bool {
+			return slices.ContainsFunc(p.figures, func(f figureView) bool { return m.measured(cell, f.name) })
+		})
+		if at < 0 && len(figures) == 0 {
+			at = len(parts) - 1
+		}
+		if at < 0 {
+			part := *m
+			part.cells, part.figures = nil, nil
+			at, parts = len(parts), append(parts, &part)
+		}
+		p := parts[at]
+		p.cells = append(p.cells, cell)
+		p.figures = slices.DeleteFunc(slices.Clone(m.figures), func(f figureView) bool {
+			return !slices.ContainsFunc(p.cells, func(cell int) bool { return m.measured(cell, f.name) })
+		})
+	}
+	return parts
+}
+
+// measured reports whether a system has a figure of that name in a cell.
+func (m *methodView) measured(cell int, name string) bool {
+	return slices.ContainsFunc(m.Systems, func(s System) bool { return len(m.repeats(cell, s.Name, name)) > 0 })
+}
+
 // grid has a line for each system of each cell of the method, under the bed's; wide
 // is whether every figure has its interval: the main one has it anyway.
 func (m *methodView) grid(wide bool) *grid {
@@ -37,11 +68,8 @@ func (m *methodView) grid(wide bool) *grid {
 	for _, cell := range m.cells {
 		m.addCell(g, cell, wide)
 	}
-	return g.withoutEmpty(m.first())
+	return g.withoutEmpty(len(m.axes) + 1)
 }
-
-// first is how many columns say which row it is.
-func (m *methodView) first() int { return len(m.axes) + 2 }
 
 // wideColumns are those of a figure with its interval, a group of its own.
 func (m *methodView) wideColumns(f *figureView) []column {

@@ -41,8 +41,8 @@ type labSection struct {
 	Name, Heading, Sub string
 	Charts, More       []*chart
 	Sides              *pageGrid // both directions of each system beside each other; nil: there are none
-	Grid               pageGrid
-	Folded             bool // the grid is long, and charts stand for it
+	Grids              []pageGrid
+	Folded             bool // the grids are long, and charts stand for them
 }
 
 type labReferences struct {
@@ -95,8 +95,13 @@ const longGrid = 24
 
 // section draws no more charts than there is room for.
 func (m *methodView) section(room int) labSection {
-	g := m.grid(true)
-	s := labSection{Name: m.name, Heading: titled(m.name), Sub: m.sub(), Grid: m.pageOf(g)}
+	s := labSection{Name: m.name, Heading: titled(m.name), Sub: m.sub()}
+	rows := 0
+	for _, p := range m.parts() {
+		g := p.grid(true)
+		rows += len(g.rows)
+		s.Grids = append(s.Grids, p.pageOf(g))
+	}
 	s.Charts, s.More = m.charts()
 	s.Charts = s.Charts[:min(len(s.Charts), room)]
 	s.More = s.More[:min(len(s.More), room-len(s.Charts))]
@@ -107,7 +112,7 @@ func (m *methodView) section(room int) labSection {
 		}
 		s.Sides = &page
 	}
-	s.Folded = s.Sides != nil || len(s.Charts) > 0 && len(g.rows) > longGrid
+	s.Folded = s.Sides != nil || len(s.Charts) > 0 && rows > longGrid
 	return s
 }
 
@@ -204,12 +209,11 @@ func (v *labView) hasTurns(system string) bool {
 	return slices.ContainsFunc(v.Turns, func(t Turn) bool { return t.System == system })
 }
 
-// tiles are the best of the first method's main figure in the last cell of each
-// direction, and whether all frames were right.
+// tiles are the best of the last method's main figures, which those before it were for, in
+// the last cell of each direction, and whether all frames were right.
 func (v *labView) tiles() []tile {
 	var tiles []tile
-	if methods := v.methods(); len(methods) > 0 {
-		m := methods[0]
+	for _, m := range v.lastParts() {
 		last := map[Direction]int{}
 		for _, cell := range m.cells {
 			if first, seen := last[m.cell(cell).Direction]; !seen || m.cell(cell).Frames == m.cell(first).Frames {
@@ -226,6 +230,15 @@ func (v *labView) tiles() []tile {
 		tiles = append(tiles, r.correctnessTile())
 	}
 	return tiles
+}
+
+// lastParts are those of the last method.
+func (v *labView) lastParts() []*methodView {
+	methods := v.methods()
+	if len(methods) == 0 {
+		return nil
+	}
+	return methods[len(methods)-1].parts()
 }
 
 // tilesOf has one tile: the system with the best median, and whom it is not told apart

@@ -58,6 +58,49 @@ func TestLabTableFigures(t *testing.T) {
 	}
 }
 
+// TestLabTableParts: cells that measure different things have tables of their own, with no
+// row or column in which nothing stands.
+func TestLabTableParts(t *testing.T) {
+	l := &Lab{
+		Schema: LabSchema, Systems: []System{{Name: SystemBed}, {Name: "a"}},
+		Plan: LabPlan{Methods: []string{"recovery"}, Cells: []LabCell{{Method: "recovery", Load: "overload"}, {Method: "recovery", Load: "reset"}}, Repeats: 1},
+	}
+	for cell, figure := range []string{"recovery after overload", "outage"} {
+		for _, system := range []string{SystemBed, "a"} {
+			l.Turns = append(l.Turns, Turn{Cell: cell, System: system, Repeat: 1, Figures: []Figure{{Name: figure, Unit: "ns", Better: Lower, Value: 2e6}}})
+		}
+	}
+	m := newLabView(l).methods()[0]
+	var got [][]string
+	for _, p := range m.parts() {
+		g := p.grid(false)
+		got = append(got, []string{g.columns[len(g.columns)-1].group})
+		got = append(got, g.rows...)
+	}
+	want := [][]string{
+		{"recovery after overload, µs"}, {"overload", "bed", "2000.0"}, {"", "a", "2000.0"},
+		{"outage, µs"}, {"reset", "bed", "2000.0"}, {"", "a", "2000.0"},
+	}
+	if !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestGridPart: a part of a wide table has no row without a figure, and what stood once for
+// several rows stands in the first of them that is left.
+func TestGridPart(t *testing.T) {
+	g := &grid{columns: []column{{"", "way", left}, {"", "system", left}, {"", "x", bar}, {"", "y", bar}}}
+	g.add("uplink", "bed", "1", "")
+	g.add("", "a", "2", "3")
+	g.add("", "failed", "", "")
+	g.add("downlink", "bed", "4", "")
+	g.add("", "a", "5", "6")
+	want := [][]string{{"uplink", "a", "3"}, {"", "failed", ""}, {"downlink", "a", "6"}}
+	if got := g.part(2, 3, 4).rows; !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestSides: a campaign is shown as comparisons of UPFs show it, with the lines that
 // others published.
 func TestSides(t *testing.T) {

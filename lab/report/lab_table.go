@@ -22,13 +22,18 @@ func LabTable(w io.Writer, l *Lab) error {
 			g.write(&b)
 			b.WriteByte('\n')
 		}
-		for _, g := range m.grid(false).split(TableColumns, m.first()) {
-			g.write(&b)
-			b.WriteByte('\n')
+		for _, p := range m.parts() {
+			whole := p.grid(false)
+			for _, g := range whole.split(TableColumns, whole.nextBar(0)) {
+				g.write(&b)
+				b.WriteByte('\n')
+			}
 		}
 	}
-	v.systemsGrid().write(&b)
-	b.WriteByte('\n')
+	for _, g := range v.systemsGrid().split(TableColumns, 1) {
+		g.write(&b)
+		b.WriteByte('\n')
+	}
 	if g := v.referencesGrid(); g != nil {
 		b.WriteString(" published by others, measured elsewhere\n\n")
 		g.write(&b)
@@ -127,18 +132,38 @@ func (v *labView) intervalText() string {
 	return "low-high is " + what + "; of bed: by the bed's figure of the same repeat"
 }
 
-// rankText says what ranks mean, where there are any.
+// rankText says what ranks mean, or why there are none where there could be some.
 func (v *labView) rankText() string {
+	const unknown = "intervals overlap, or there are fewer than three repeats"
 	var by []string
+	several := false
 	for _, m := range v.methods() {
-		if f := m.main(); f != nil {
-			by = append(by, m.name+" by "+f.name)
+		for _, p := range m.parts() {
+			ranked, rivals := p.ranked()
+			if several = several || rivals; ranked {
+				by = append(by, m.name+" by "+p.main().name)
+			}
 		}
 	}
-	if len(by) == 0 {
-		return ""
+	switch {
+	case len(by) > 0:
+		return strings.Join(by, ", ") + ". 2 to 3 says that the order is not known: " + unknown
+	case several:
+		return "none: the order of the systems is not known: " + unknown
 	}
-	return strings.Join(by, ", ") + ". 2 to 3 says that the order is not known: intervals overlap, or there are fewer than three repeats"
+	return ""
+}
+
+// ranked reports whether some system has a place in a cell, and whether two could.
+func (m *methodView) ranked() (ranked, rivals bool) {
+	for _, cell := range m.cells {
+		places := m.placesOf(cell, m.systemsOf(cell))
+		rivals = rivals || len(places) > 1
+		for _, place := range places {
+			ranked = ranked || place != ""
+		}
+	}
+	return ranked, rivals
 }
 
 func (v *labView) progress() string {

@@ -80,6 +80,9 @@ func (u unit) interval(e Estimate) string {
 	if !e.Known() {
 		return ""
 	}
+	if e.Low < 0 {
+		return u.text(e.Low) + " to " + u.text(e.High)
+	}
 	return u.text(e.Low) + "-" + u.text(e.High)
 }
 
