@@ -68,12 +68,12 @@ func (p Profile) String() string {
 
 // ParseProfile reads a profile's name.
 func ParseProfile(name string) (Profile, error) {
-	for i, n := range profileNames {
-		if n == name {
-			return Profile(i), nil
+	for _, p := range Profiles() {
+		if p.String() == name {
+			return p, nil
 		}
 	}
-	return 0, fmt.Errorf("nfapi: no profile %q: there are %v", name, profileNames)
+	return 0, fmt.Errorf("nfapi: no profile %q: there are %v", name, Profiles())
 }
 
 // MaxMessage is the longest message that is decoded, in octets, put together of

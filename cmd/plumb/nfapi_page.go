@@ -89,7 +89,7 @@ func nfapiTiles(s *stopwatch.Snapshot) []report.Tile {
 // nfapiSection is one stopwatch.
 func nfapiSection(s *stopwatch.Snapshot) report.Section {
 	section := report.Section{Heading: s.Name, Text: strings.ReplaceAll(s.Headline(), "\n", "; ")}
-	lead := report.Curves{Title: "Lead", Sub: "how long before its slot a request came; late ones are at 0", X: "lead, ms", Y: "requests with less, %"}
+	lead := report.Curves{Title: "Lead", Sub: "how long before its slot a request came; those that came after it had begun are at 0", X: "lead, ms", Y: "requests with less, %"}
 	way := report.Curves{Title: "Under way", Sub: "by time stamps", X: "percentile", Y: "delay, µs", XScale: report.Nines, YScale: report.Logarithmic}
 	handled := report.Curves{Title: "Handled", Sub: "from the sender's time stamp until all is done", X: "percentile", Y: "µs", XScale: report.Nines, YScale: report.Logarithmic}
 	for i := range s.Messages {

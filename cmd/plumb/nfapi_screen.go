@@ -107,14 +107,14 @@ func nfapiMessageLines(now, recent *stopwatch.Snapshot, width int) []string {
 			way = &stopwatch.Transits{}
 		}
 		delay := nfapiWay(late)
-		rows = append(rows, append(row, timeText(delay, 0.5), timeText(delay, 0.99), delayText(way.JitterNS), timeText(late.Handled, 0.5), timeText(late.Handled, 0.99)))
+		rows = append(rows, append(row, timeText(delay, 0.5), timeText(delay, 0.99), delayText(way.JitterNS), timeText(late.Waited, 0.99), timeText(late.Handled, 0.5), timeText(late.Handled, 0.99)))
 	}
 	if len(rows) == 0 {
 		return []string{"  no messages yet"}
 	}
 	return liveRows(width, rows, []liveColumn{
 		{"message, µs", -18, 0}, {"per s", 7, 0}, {"late", 5, 0}, {"early", 5, 1}, {"other", 5, 1}, {"lead min", 8, 0}, {"p50", 7, 0},
-		{"way p50", 7, 2}, {"p99", 7, 3}, {"jitter", 7, 2}, {"handled p50", 11, 4}, {"p99", 7, 4},
+		{"way p50", 7, 2}, {"p99", 7, 3}, {"jitter", 7, 2}, {"waited p99", 10, 3}, {"handled p50", 11, 4}, {"p99", 7, 4},
 	})
 }
 

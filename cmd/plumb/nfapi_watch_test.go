@@ -136,8 +136,9 @@ func TestNFAPIScreen(t *testing.T) {
 		}
 	}
 	for width, want := range map[int]string{
-		80: `(?m)^  message, µs +per s  late early other lead min     p50 way p50  jitter$`,
-		60: `(?m)^pnf phy 1  \d+s\n  1000 slots, 0 left out  clock late .*, max \S+$`,
+		200: `(?m)^  message, µs .*way p50     p99  jitter waited p99 handled p50     p99$`,
+		80:  `(?m)^  message, µs +per s  late early other lead min     p50 way p50  jitter$`,
+		60:  `(?m)^pnf phy 1  \d+s\n  1000 slots, 0 left out  clock late .*, max \S+$`,
 	} {
 		if narrow := strings.Join(s.render(width, 24, nil), "\n"); !regexp.MustCompile(want).MatchString(narrow) {
 			t.Errorf("%d columns: no %s in\n%s", width, want, narrow)
