@@ -70,7 +70,7 @@ type Queue struct {
 // one's, is refused: the kernel would make us a further queue of it.
 //
 // Errors: [errors.ErrUnsupported] without /dev/net/tun, [os.ErrPermission] without
-// CAP_NET_ADMIN, EBUSY if the device is there and in use.
+// CAP_NET_ADMIN or where that file may not be opened, EBUSY if the device is there and in use.
 func Open(c Config) (*Device, error) {
 	d := &Device{Name: c.Name, TAP: c.TAP}
 	for range max(c.Queues, 1) {
@@ -81,10 +81,15 @@ func Open(c Config) (*Device, error) {
 	return d, nil
 }
 
+// explain says what is to be done. It is the file that a [os.PathError] is about, else
+// the device.
 func explain(name string, err error) error {
+	var file *os.PathError
 	switch {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
 		return fmt.Errorf("device %s: %w: %w", name, err, errors.ErrUnsupported)
+	case errors.Is(err, os.ErrPermission) && errors.As(err, &file):
+		return fmt.Errorf("device %s: %w: a container has to be given that file", name, err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("device %s needs CAP_NET_ADMIN: %w", name, err)
 	case errors.Is(err, unix.EBUSY):

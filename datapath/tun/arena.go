@@ -1,6 +1,7 @@
 package tun
 
 import (
+	"fmt"
 	"golang.org/x/sys/unix"
 
 	"plumbline/datapath/vector"
@@ -26,7 +27,7 @@ func newArena(slots int) (*arena, error) {
 	memory, err := unix.Mmap(-1, 0, slots*slotStride, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, errorf("%d octets of packet memory: %w", slots*slotStride, err)
+		return nil, fmt.Errorf("%d octets of packet memory: %w", slots*slotStride, err)
 	}
 	a := &arena{memory: memory}
 	for i := range slots {

@@ -2,6 +2,7 @@ package tun
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime"
@@ -31,13 +32,13 @@ func (c *Config) complete() {
 func (c *Config) check() error {
 	switch {
 	case len(c.N6.Networks) == 0 || len(c.Endpoints) == 0:
-		return errorf("%d endpoints and %d data networks: want one of each at least", len(c.Endpoints), len(c.N6.Networks))
+		return fmt.Errorf("%d endpoints and %d data networks: want one of each at least", len(c.Endpoints), len(c.N6.Networks))
 	case len(c.Prefix) > MaxPrefix:
-		return errorf("device prefix %q: want at most %d octets", c.Prefix, MaxPrefix)
+		return fmt.Errorf("device prefix %q: want at most %d octets", c.Prefix, MaxPrefix)
 	case c.MTU < MinMTU || c.MTU > MaxMTU:
-		return errorf("MTU %d: want %d to %d", c.MTU, MinMTU, MaxMTU)
+		return fmt.Errorf("MTU %d: want %d to %d", c.MTU, MinMTU, MaxMTU)
 	case c.Workers < 1 || c.Workers > MaxWorkers:
-		return errorf("%d workers: want 1 to %d", c.Workers, MaxWorkers)
+		return fmt.Errorf("%d workers: want 1 to %d", c.Workers, MaxWorkers)
 	}
 	return nil
 }
@@ -50,7 +51,7 @@ func checkForwarding(c *Config) error {
 		return nil
 	}
 	if !forwards("ipv4/ip_forward", "ipv4/conf/"+c.N6.Networks[0].Device+"/forwarding") {
-		return errorf("this host does not forward IPv4 packets: sysctl -w net.ipv4.ip_forward=1")
+		return fmt.Errorf("this host does not forward IPv4 packets: sysctl -w net.ipv4.ip_forward=1")
 	}
 	if sysctl("ipv4/conf/all/rp_filter") == "1" {
 		c.Log.Warn("a strict reverse path filter on all devices drops ICMP errors of the UPF towards N6: sysctl -w net.ipv4.conf.all.rp_filter=2")
@@ -60,7 +61,7 @@ func checkForwarding(c *Config) error {
 	}
 	for _, p := range c.Pools {
 		if p.Addr().Is6() {
-			return errorf("pool %v, and this host does not forward IPv6 packets: sysctl -w net.ipv6.conf.all.forwarding=1", p)
+			return fmt.Errorf("pool %v, and this host does not forward IPv6 packets: sysctl -w net.ipv6.conf.all.forwarding=1", p)
 		}
 	}
 	c.Log.Warn("this host does not forward IPv6 packets, so UEs have no IPv6: sysctl -w net.ipv6.conf.all.forwarding=1")

@@ -3,6 +3,7 @@ package tun
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -32,7 +33,7 @@ type device struct {
 func openDevice(c *Config, name string, ethernet bool) (*device, error) {
 	opened, err := vnet.Open(vnet.Config{Name: name, TAP: c.TAP || ethernet, Queues: c.Workers})
 	if err != nil {
-		return nil, errorf("%w", err)
+		return nil, err
 	}
 	dev := &device{Device: opened, frames: ethernet}
 	if err := dev.configure(c.MTU); err != nil {
@@ -45,25 +46,25 @@ func openDevice(c *Config, name string, ethernet bool) (*device, error) {
 func (dev *device) configure(mtu int) error {
 	var err error
 	if dev.link, err = netlink.LinkByName(dev.Name); err != nil {
-		return errorf("find %s: %w", dev.Name, err)
+		return fmt.Errorf("find %s: %w", dev.Name, err)
 	}
 	if dev.TAP {
 		dev.mac, dev.peer = localMAC(), localMAC()
 		if err := netlink.LinkSetHardwareAddr(dev.link, dev.mac[:]); err != nil {
-			return errorf("address of %s: %w", dev.Name, err)
+			return fmt.Errorf("address of %s: %w", dev.Name, err)
 		}
 	}
 	// No link-local address: nothing is said on this link unasked.
 	_ = netlink.LinkSetIP6AddrGenMode(dev.link, addrGenModeNone)
 	if err := netlink.LinkSetMTU(dev.link, mtu); err != nil {
-		return errorf("MTU %d of %s: %w", mtu, dev.Name, err)
+		return fmt.Errorf("MTU %d of %s: %w", mtu, dev.Name, err)
 	}
 	if err := netlink.LinkSetTxQLen(dev.link, txQueueLen); err != nil {
-		return errorf("queue length %d of %s: %w", txQueueLen, dev.Name, err)
+		return fmt.Errorf("queue length %d of %s: %w", txQueueLen, dev.Name, err)
 	}
 	dev.switches()
 	if err := netlink.LinkSetUp(dev.link); err != nil {
-		return errorf("set %s up: %w", dev.Name, err)
+		return fmt.Errorf("set %s up: %w", dev.Name, err)
 	}
 	if dev.TAP && !dev.frames {
 		return dev.introduce()
@@ -109,7 +110,7 @@ func (dev *device) introduce() error {
 			LinkIndex: dev.link.Attrs().Index, State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: net.HardwareAddr(dev.peer[:]),
 		})
 		if err != nil && a.Is4() { // there may be no IPv6
-			return errorf("neighbour %v on %s: %w", a, dev.Name, err)
+			return fmt.Errorf("neighbour %v on %s: %w", a, dev.Name, err)
 		}
 	}
 	return nil
@@ -132,10 +133,10 @@ func (dev *device) unread() error {
 	dev.shared = true
 	fifo := netlink.QdiscAttrs{LinkIndex: dev.index(), Parent: netlink.HANDLE_ROOT}
 	if err := netlink.QdiscReplace(&netlink.GenericQdisc{QdiscAttrs: fifo, QdiscType: "pfifo"}); err != nil {
-		return errorf("queueing discipline of %s: %w", dev.Name, err)
+		return fmt.Errorf("queueing discipline of %s: %w", dev.Name, err)
 	}
 	if err := netlink.LinkSetTxQLen(dev.link, 0); err != nil {
-		return errorf("queue length 0 of %s: %w", dev.Name, err)
+		return fmt.Errorf("queue length 0 of %s: %w", dev.Name, err)
 	}
 	return nil
 }

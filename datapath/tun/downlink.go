@@ -2,6 +2,7 @@ package tun
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"time"
@@ -63,7 +64,7 @@ func (u *downlink) share(c *Config) error {
 		return nil
 	}
 	if err != nil {
-		return errorf("%w", err)
+		return err
 	}
 	return u.device.unread()
 }
@@ -84,7 +85,7 @@ func (u *downlink) run() error {
 		case errors.Is(err, os.ErrClosed):
 			return nil
 		case errors.Is(err, unix.EBADFD), errors.Is(err, unix.EFAULT):
-			return errorf("device %s has gone: %w", u.device.Name, err)
+			return fmt.Errorf("device %s has gone: %w", u.device.Name, err)
 		default:
 			time.Sleep(retryDelay)
 		}

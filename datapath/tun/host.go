@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
@@ -59,7 +60,7 @@ type linkState struct {
 func openHost(d *Driver) (*host, error) {
 	kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
-		return nil, errorf("netlink: %w", err)
+		return nil, fmt.Errorf("netlink: %w", err)
 	}
 	h := &host{d: d, kernel: kernel, changed: make(chan struct{}, 1), done: make(chan struct{}), peers: map[netip.Addr]int{}}
 	if name := d.cfg.N6.Networks[0].Device; name != "" {
@@ -83,10 +84,10 @@ func (h *host) subscribe() error {
 	addrs, links := make(chan netlink.AddrUpdate, 16), make(chan netlink.LinkUpdate, 16)
 	lost := func(error) { h.tell() } // news that were lost are news
 	if err := netlink.AddrSubscribeWithOptions(addrs, h.done, netlink.AddrSubscribeOptions{ErrorCallback: lost}); err != nil {
-		return errorf("addresses of this host: %w", err)
+		return fmt.Errorf("addresses of this host: %w", err)
 	}
 	if err := netlink.LinkSubscribeWithOptions(links, h.done, netlink.LinkSubscribeOptions{ErrorCallback: lost}); err != nil {
-		return errorf("links of this host: %w", err)
+		return fmt.Errorf("links of this host: %w", err)
 	}
 	go func() {
 		for range addrs {
@@ -156,11 +157,11 @@ func (h *host) refresh() error {
 	defer h.refreshing.Unlock()
 	addrs, err := h.kernel.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
-		return errorf("addresses of this host: %w", err)
+		return fmt.Errorf("addresses of this host: %w", err)
 	}
 	links, err := h.kernel.LinkList()
 	if err != nil {
-		return errorf("links of this host: %w", err)
+		return fmt.Errorf("links of this host: %w", err)
 	}
 	mtus := map[int]int{}
 	for _, l := range links {

@@ -2,6 +2,7 @@ package tun
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
@@ -172,10 +173,10 @@ func (r *routes) check(p netip.Prefix) error {
 		least = minBits6
 	}
 	if p.Bits() < least {
-		return errorf("route %v: want /%d or longer: %w", p, least, datapath.ErrUnsupported)
+		return fmt.Errorf("route %v: want /%d or longer: %w", p, least, datapath.ErrUnsupported)
 	}
 	if of, err := r.d.host.overlaps(p); err != nil {
-		return errorf("route %v: %w, %v: %w", p, err, of, datapath.ErrUnsupported)
+		return fmt.Errorf("route %v: %w, %v: %w", p, err, of, datapath.ErrUnsupported)
 	}
 	return nil
 }
@@ -190,7 +191,7 @@ func (r *routes) pooled(l leading) bool {
 func (r *routes) acquire(l leading) error {
 	if r.refs[l] == 0 {
 		if len(r.refs) >= MaxRoutes {
-			return errorf("%d routes: %w", len(r.refs), datapath.ErrFull)
+			return fmt.Errorf("%d routes: %w", len(r.refs), datapath.ErrFull)
 		}
 		if err := r.add(l); err != nil {
 			return err
@@ -229,9 +230,9 @@ func (r *routes) add(l leading) error {
 	err := r.d.host.kernel.RouteAdd(r.route(l))
 	switch {
 	case errors.Is(err, unix.EEXIST):
-		return errorf("route %v is there already: %w", l.prefix, datapath.ErrClash)
+		return fmt.Errorf("route %v is there already: %w", l.prefix, datapath.ErrClash)
 	case err != nil:
-		return errorf("route %v by %s: %w", l.prefix, r.devices[l.network].Name, err)
+		return fmt.Errorf("route %v by %s: %w", l.prefix, r.devices[l.network].Name, err)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func listen(endpoints []datapath.Endpoint, workers int) (*sockets, error) {
 			}
 			seen[a] = true
 			if err := s.listen(a, workers); err != nil {
-				return nil, errors.Join(errorf("GTP-U on %v: %w", netip.AddrPortFrom(a, gtpu.Port), err), s.close())
+				return nil, errors.Join(fmt.Errorf("GTP-U on %v: %w", netip.AddrPortFrom(a, gtpu.Port), err), s.close())
 			}
 		}
 	}

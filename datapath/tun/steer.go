@@ -2,6 +2,7 @@ package tun
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
@@ -39,7 +40,7 @@ func (t *traffic) openDevices() error {
 			address.Flags = unix.IFA_F_NODAD // nobody else is on this link
 		}
 		if err := netlink.AddrAdd(t.devices[0].link, address); err != nil {
-			return errorf("address %v on %s: %w", a, t.devices[0].Name, err)
+			return fmt.Errorf("address %v on %s: %w", a, t.devices[0].Name, err)
 		}
 	}
 	for way := range c.N6.Ways() {
@@ -95,7 +96,7 @@ func (t *traffic) lead(dev *device, over string, gateways []netip.Addr) error {
 		}
 		t.steered = append(t.steered, s)
 		if err := s.add(t.d.host.kernel, dev.Name); err != nil {
-			return errorf("gateways %v of what comes from %s: %w", via, dev.Name, err)
+			return fmt.Errorf("gateways %v of what comes from %s: %w", via, dev.Name, err)
 		}
 	}
 	return nil
@@ -124,7 +125,7 @@ func newSteering(dev *device, over string, family int, gateways []netip.Addr) (s
 	if over != "" {
 		link, err := netlink.LinkByName(over)
 		if err != nil {
-			return steering{}, errorf("device %s of gateways %v: %w", over, gateways, err)
+			return steering{}, fmt.Errorf("device %s of gateways %v: %w", over, gateways, err)
 		}
 		index = link.Attrs().Index
 	}
@@ -166,7 +167,7 @@ func (t *traffic) straighten() error {
 	for _, s := range t.steered {
 		for _, r := range s.rules {
 			if err := t.d.host.kernel.RuleDel(r); err != nil && !errors.Is(err, unix.ENOENT) {
-				errs = append(errs, errorf("rule for %s: %w", r.IifName, err))
+				errs = append(errs, fmt.Errorf("rule for %s: %w", r.IifName, err))
 			}
 		}
 		_ = t.d.host.kernel.RouteDel(s.route) // gone with its device, if that is gone

@@ -21,7 +21,6 @@ package tun
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -269,5 +268,3 @@ func (d *Driver) worker(n int) *vector.Worker {
 	}
 	return d.workers[n]
 }
-
-func errorf(format string, args ...any) error { return fmt.Errorf("tun: "+format, args...) }

@@ -80,6 +80,25 @@ type trialRow struct {
 	MemoryResident   int64     `parquet:"memory_resident_octets"` // 0: not looked at
 	MemoryAnonymous  int64     `parquet:"memory_anonymous_octets"`
 	MemoryMaps       int64     `parquet:"memory_map_octets"`
+	stampedColumns
+}
+
+// stampedColumns are a [Stamped]; of a trial without time stamps empty and 0.
+type stampedColumns struct {
+	StampedBy       string `parquet:"stamped_by"`
+	StampedAsked    int64  `parquet:"stamped_asked_frames"`
+	StampedSent     int64  `parquet:"stamped_sent_frames"`
+	StampedReceived int64  `parquet:"stamped_received_frames"`
+	StampedBackward int64  `parquet:"stamped_backward_frames"`
+	StampedFrames   int64  `parquet:"stamped_frames"`
+	StampedMin      int64  `parquet:"stamped_latency_min_ns"`
+	StampedMean     int64  `parquet:"stamped_latency_mean_ns"`
+	StampedP50      int64  `parquet:"stamped_latency_p50_ns"`
+	StampedP90      int64  `parquet:"stamped_latency_p90_ns"`
+	StampedP99      int64  `parquet:"stamped_latency_p99_ns"`
+	StampedP999     int64  `parquet:"stamped_latency_p999_ns"`
+	StampedP9999    int64  `parquet:"stamped_latency_p9999_ns"`
+	StampedMax      int64  `parquet:"stamped_latency_max_ns"`
 }
 
 // streamRow is a [StreamTrial].

@@ -19,6 +19,8 @@ import (
 // other readers than they were written by.
 func TestExportTables(t *testing.T) {
 	l := smallLab(t)
+	l.Turns[0].Trials[0].Stamped = &Stamped{By: "hardware", AskedFrames: 9, SentFrames: 8, ReceivedFrames: 7, BackwardFrames: 1, Frames: 6,
+		LatencyNS: Latency{Min: 1, Mean: 2, P50: 3, P90: 4, P99: 5, P999: 6, P9999: 7, Max: 8}}
 	directory := filepath.Join(t.TempDir(), "new")
 	if err := LabCSV(directory, l); err != nil {
 		t.Fatal(err)
@@ -27,6 +29,9 @@ func TestExportTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	trials := l.trialRows()
+	if diff := cmp.Diff(stampedColumns{"hardware", 9, 8, 7, 1, 6, 1, 2, 3, 4, 5, 6, 7, 8}, trials[0].stampedColumns); diff != "" {
+		t.Errorf("stamped (-want +got):\n%s", diff)
+	}
 	got, err := parquet.ReadFile[trialRow](filepath.Join(directory, "trials.parquet"))
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,20 @@ func (l *Lab) trialRow(turn *Turn, index int) trialRow {
 		LatencyP9999: lat.P9999, LatencyMax: lat.Max, LatencyPDV: lat.PDV, LatencyVariation: lat.Variation,
 		CPUDUT: t.CPU.DUTPercent, CPUSoftirq: t.CPU.SoftirqPercent, CPUSystem: t.CPU.SystemPercent, CPUBusy: t.CPU.BusyPercent,
 		Drops: dropsText(t.Drops), Phase: t.Phase, MemoryResident: int64(memory.ResidentOctets), MemoryAnonymous: int64(memory.AnonymousOctets),
-		MemoryMaps: int64(memory.MapOctets),
+		MemoryMaps: int64(memory.MapOctets), stampedColumns: t.Stamped.columns(),
+	}
+}
+
+// columns are those of a trial.
+func (s *Stamped) columns() stampedColumns {
+	if s == nil {
+		return stampedColumns{}
+	}
+	lat := &s.LatencyNS
+	return stampedColumns{
+		StampedBy: s.By, StampedAsked: int64(s.AskedFrames), StampedSent: int64(s.SentFrames), StampedReceived: int64(s.ReceivedFrames),
+		StampedBackward: int64(s.BackwardFrames), StampedFrames: int64(s.Frames), StampedMin: lat.Min, StampedMean: lat.Mean,
+		StampedP50: lat.P50, StampedP90: lat.P90, StampedP99: lat.P99, StampedP999: lat.P999, StampedP9999: lat.P9999, StampedMax: lat.Max,
 	}
 }
 
