@@ -8,6 +8,7 @@ import "plumbline/api"
 //	next, opened paused, takes every session (Apply)
 //	old.Pause, next.Resume             the gap, in which packets may be lost
 //	next.Carry(what old has counted)   sessions whose URRs have a quota before Resume
+//	next.Inherit(old.Stages())         before Resume; see package move
 //	old.Close
 //
 // The Config of each datapath has a field Paused: with it New returns a datapath
@@ -18,7 +19,7 @@ type Movable interface {
 
 	// Pause takes the datapath off its devices and sockets, and returns when no
 	// packet is under way: from then on Usage, Drops and totals do not change. It
-	// still takes changes of its rules. What it has buffered stays.
+	// still takes changes of its rules. What it has buffered stays, until it is inherited.
 	Pause() error
 
 	// Resume makes a datapath that is paused take packets. If it returns an error

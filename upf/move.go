@@ -25,8 +25,13 @@ type Moved struct {
 	// Gap is how long no datapath took packets.
 	Gap  Duration `json:"gap"`
 	Took Duration `json:"took"`
-	// BufferedDropped is how many packets waited for UEs to be paged, and are lost.
+	// Buffered is how many packets wait for UEs to be paged, BufferedDropped how many of
+	// them the next datapath had no room for.
+	Buffered        int `json:"buffered"`
 	BufferedDropped int `json:"buffered_dropped"`
+	// NATMappings is how many went over, NATMappingsLost how many could not.
+	NATMappings     int `json:"nat_mappings"`
+	NATMappingsLost int `json:"nat_mappings_lost"`
 	// Configured is what the next start takes.
 	Configured string `json:"configured"`
 }
@@ -85,10 +90,12 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 	s.preparing.Go(func() { _ = privilege.With(func() error { prepare(s.forwarder(), s.log); return nil }) })
 	s.sessions.SetCan(rules.Capabilities(s.driver.Capabilities()))
 	s.agentsChanged()
-	s.log.Info("moved", "from", from, "to", to, "sessions", r.Sessions, "gap", r.Gap, "buffered_dropped", r.Dropped, "took", r.Took)
+	s.log.Info("moved", "from", from, "to", to, "sessions", r.Sessions, "gap", r.Gap, "took", r.Took, "buffered", r.Learnt.Packets,
+		"buffered_dropped", r.Learnt.Dropped, "nat_mappings", r.Learnt.Mappings, "nat_mappings_lost", r.Learnt.LostMappings)
 	return &Moved{
 		From: from, To: to, Sessions: r.Sessions, Gap: Duration(r.Gap), Took: Duration(r.Took.Round(time.Microsecond)),
-		BufferedDropped: r.Dropped, Configured: s.config.Datapath,
+		Buffered: r.Learnt.Packets, BufferedDropped: r.Learnt.Dropped,
+		NATMappings: r.Learnt.Mappings, NATMappingsLost: r.Learnt.LostMappings, Configured: s.config.Datapath,
 	}, nil
 }
 

@@ -39,8 +39,11 @@ func (c *moveCommand) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "moved from %s to %s: %d sessions in %v, no packets were taken for %v\n",
 		m.From, m.To, m.Sessions, time.Duration(m.Took).Round(time.Millisecond), time.Duration(m.Gap).Round(time.Microsecond))
-	if m.BufferedDropped > 0 {
-		fmt.Fprintf(stdout, "%d packets that were buffered for idle UEs were dropped\n", m.BufferedDropped)
+	if n := m.Buffered + m.BufferedDropped; n > 0 {
+		fmt.Fprintf(stdout, "%d packets were buffered for idle UEs: %d went over, %d were dropped\n", n, m.Buffered, m.BufferedDropped)
+	}
+	if m.NATMappingsLost > 0 {
+		fmt.Fprintf(stdout, "%d mappings of the NAT went over, %d could not\n", m.NATMappings, m.NATMappingsLost)
 	}
 	if m.Configured != m.To {
 		fmt.Fprintf(stdout, "the configuration says datapath: %s, which the next start takes\n", m.Configured)

@@ -143,6 +143,20 @@ func (b *Bridge) Restore(seid uint64, network int, address [6]byte, seenNs uint6
 	}
 }
 
+// inherit lets the bridge know the stations of one that is not in use any more. They
+// were reported there.
+func (b *Bridge) inherit(from *Bridge, now clocks) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	for _, st := range from.stations {
+		seen := st.seenNs
+		if from.mirror != nil {
+			seen = max(seen, from.mirror.Heard(st.network, st.mac))
+		}
+		b.Restore(st.seid, st.network, st.mac, now.at(seen))
+	}
+}
+
 // reporting returns the URRs of uplink rules that report MAC addresses.
 func reporting(rules []*Rule) []URR {
 	var urrs []URR

@@ -64,7 +64,7 @@ type buffered struct {
 	rule    *Rule
 	packets int
 	told    told
-	timer   *time.Timer // of the event that is about to be raised; nil: none
+	later   *notice // an event that is about to be raised; nil: none
 }
 
 // sessionOctets is what a session costs in the buffer beside its packets.
@@ -199,7 +199,7 @@ func (b *Buffer) append(w *waiting, id cell, n int) {
 func (b *Buffer) take(w *waiting) (packet, arrived) {
 	id := w.first
 	p := b.cells.packet(id)
-	b.scratch = b.cells.read(b.scratch[:0], id)
+	a := b.read(id, p)
 	if w.first = p.next; w.first == 0 {
 		w.last = 0
 	}
@@ -207,11 +207,17 @@ func (b *Buffer) take(w *waiting) (packet, arrived) {
 	w.packets--
 	b.packets--
 	w.pdrs[p.place].packets--
+	return p, a
+}
+
+// read returns the octets of a packet, which are valid until the next call.
+func (b *Buffer) read(id cell, p packet) arrived {
+	b.scratch = b.cells.read(b.scratch[:0], id)
 	a := arrived{user: b.scratch[p.header:]}
 	if p.header > 0 {
 		a.header = gtpu.Header(b.scratch[:p.header])
 	}
-	return p, a
+	return a
 }
 
 // age returns how long packets of the rule may wait.

@@ -117,3 +117,21 @@ func (s *Sessions) Carry(seid uint64, usage *api.SessionUsage) error {
 	}
 	return nil
 }
+
+// Stages are what treats the packets.
+func (u *UPF) Stages() *Stages { return &u.stages }
+
+// Inherit lets the UPF go on with what the stages of another datapath have learnt.
+func (u *UPF) Inherit(from *Stages) Inherited {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.sessions.Inherit(from)
+}
+
+// Inherit is [Stages.Inherit] for the stages in which the sessions stand.
+func (s *Sessions) Inherit(from *Stages) Inherited {
+	return s.cfg.Stages.Inherit(from, func(seid uint64) []*Rule {
+		rules, _ := s.Rules(seid)
+		return rules
+	})
+}

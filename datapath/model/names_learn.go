@@ -167,3 +167,35 @@ func (n *Names) used(flow *namedFlow) bool {
 	n.touch(flow, at)
 	return true
 }
+
+// inherit lets n know the flows of one that is not in use any more, in the order in
+// which they were used.
+func (n *Names) inherit(from *Names, now clocks) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var all []*namedFlow
+	for e := from.all.Back(); e != nil; e = e.Prev() {
+		all = append(all, e.Value.(*namedFlow))
+	}
+	for _, flow := range all {
+		from.used(flow) // and is moved, perhaps
+	}
+	for e := from.all.Back(); e != nil; e = e.Prev() {
+		if was := e.Value.(*namedFlow); n.flows[was.key] == nil {
+			n.take(was, now.at(was.seenNs))
+		}
+	}
+}
+
+// take adds a flow of another one.
+func (n *Names) take(was *namedFlow, seenNs uint64) {
+	flow := n.add(was.key, seenNs)
+	flow.said = was.said
+	if was.partial != nil {
+		n.begin(flow, was.next, was.said.Uplink)
+		flow.part = was.part
+	}
+	n.tell(flow, true, seenNs)
+}

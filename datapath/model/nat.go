@@ -161,7 +161,7 @@ func (n *NAT) mapping(k natKey) (*Mapping, datapath.Reason) {
 		return nil, datapath.DropNATFull
 	}
 	n.out[k] = m
-	n.in[natKey{m.Outside, m.OutsidePort, m.Protocol}] = m
+	n.in[m.outside()] = m
 	return m, datapath.ReasonNone
 }
 
@@ -258,7 +258,7 @@ func (n *NAT) Expire(nowNs uint64) {
 			continue
 		}
 		delete(n.out, k)
-		delete(n.in, natKey{m.Outside, m.OutsidePort, m.Protocol})
+		delete(n.in, m.outside())
 		ue, block := n.ues[m.UE], int(m.OutsidePort-n.cfg.FirstPort)/n.cfg.BlockPorts
 		n.store.Remove(m)
 		n.unuse(k.addr, ue, block)

@@ -60,16 +60,36 @@ func (s *Stages) tellData(w *waiting, place int, dscp byte) {
 		return
 	}
 	p.told |= toldData
-	e := p.rule.event(api.EventKind_DOWNLINK_DATA, dscp)
-	p.timer = time.AfterFunc(delay, func() { s.raise(e) })
+	s.tellLater(p, notice{p.rule.event(api.EventKind_DOWNLINK_DATA, dscp), time.Now().Add(delay), nil})
+}
+
+// notice is an event that waits for its time.
+type notice struct {
+	event *api.Event
+	due   time.Time
+	timer *time.Timer
+}
+
+// tellLater raises an event when it is due.
+func (s *Stages) tellLater(p *buffered, n notice) {
+	n.timer = time.AfterFunc(time.Until(n.due), func() { s.raise(n.event) })
+	p.later = &n
+}
+
+// takeBack returns what is about to be raised, and is not any more; false: nothing.
+func (p *buffered) takeBack() (n notice, pending bool) {
+	if p.later == nil {
+		return n, false
+	}
+	n, p.later = *p.later, nil
+	return n, n.timer.Stop()
 }
 
 // forget lets the PDR be told of again, and takes back what was not told yet.
 func (w *waiting) forget(place int, what told) {
 	p := &w.pdrs[place]
-	if p.timer != nil && what&toldData != 0 {
-		p.timer.Stop()
-		p.timer = nil
+	if what&toldData != 0 {
+		p.takeBack()
 	}
 	p.told &^= what
 }

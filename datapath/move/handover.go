@@ -10,6 +10,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/datapath/model"
 )
 
 // handover is sessions on their way from one datapath to another.
@@ -17,6 +18,7 @@ type handover struct {
 	from    Source
 	to      datapath.Movable
 	resumed time.Time // when to took its first packet
+	learnt  model.Inherited
 
 	mu      sync.Mutex
 	held    map[uint64]bool // sessions of to; true: counts come before the first packet
@@ -110,11 +112,23 @@ func (h *handover) run(log *slog.Logger) error {
 		return err
 	}
 	h.carry(log, true)
+	h.learnt = inherit(h.to, h.from)
 	if err := h.to.Resume(); err != nil {
 		return err
 	}
 	h.resumed = time.Now()
 	return nil
+}
+
+// inherit lets one datapath go on with what another one has learnt of packets, if
+// both have learnt any.
+func inherit(to datapath.Driver, from any) model.Inherited {
+	old, leaves := from.(learner)
+	next, takes := to.(learner)
+	if !leaves || !takes {
+		return model.Inherited{}
+	}
+	return next.Inherit(old.Stages())
 }
 
 // carry carries what was counted of sessions, of those that are careful or of the

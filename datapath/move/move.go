@@ -7,10 +7,10 @@
 // are answered as ever and reach both. What it cannot do is found there, before
 // anything has changed. Then the old one is taken off its devices, what it has
 // counted until its last packet is carried over, and the next one takes packets. If
-// it cannot, the old one goes on. Packets that arrive in between are lost; nothing
-// else is, but for what each datapath has learnt by itself: packets that are
-// buffered (they are counted as dropped), mappings of a NAT, names of flows, MAC
-// addresses, and how full meters are, which begin with a whole burst.
+// it cannot, the old one goes on. What the old one has learnt of packets goes over
+// before the first one: those that are buffered, mappings of a NAT, names of flows, MAC
+// addresses. Packets that arrive in between are lost; nothing else is, but how full
+// meters are, which begin with a whole burst.
 package move
 
 import (
@@ -23,6 +23,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/datapath/model"
 )
 
 // Source is where sessions come from: the datapath before, or what is left of it.
@@ -114,7 +115,7 @@ type Result struct {
 	Sessions int           // that went over
 	Took     time.Duration // in all
 	Gap      time.Duration // in which no datapath took packets
-	Dropped  int           // packets that the one of before had buffered
+	Learnt   model.Inherited
 }
 
 // Move makes the datapath that open returns, paused, the one that forwards. fill
@@ -191,14 +192,13 @@ func (m *Mover) exchange(over *handover) (Result, error) {
 		return Result{}, refused
 	}
 	old := m.driver
-	r := Result{Sessions: len(over.held)}
 	start := time.Now()
 	if err := over.run(m.log); err != nil {
-		return Result{}, m.goBack(old, err)
+		return Result{}, m.goBack(over, old, err)
 	}
-	r.Gap = over.resumed.Sub(start)
+	r := Result{Sessions: len(over.held), Gap: over.resumed.Sub(start), Learnt: over.learnt}
 	over.carry(m.log, false)
-	r.Dropped = m.past.add(old)
+	m.past.add(old)
 	drain(old, &m.events)
 	m.pumping()
 	m.moved = true
@@ -206,9 +206,11 @@ func (m *Mover) exchange(over *handover) (Result, error) {
 	return r, nil
 }
 
-// goBack lets the old datapath go on after the next one has failed. If that fails,
-// too, nothing forwards any more.
-func (m *Mover) goBack(old datapath.Movable, why error) error {
+// goBack lets the old datapath go on after the next one has failed, with the packets
+// that had gone over. If that fails, too, nothing forwards any more.
+func (m *Mover) goBack(over *handover, old datapath.Movable, why error) error {
+	inherit(old, over.to)
+	m.past.addDrops(over.to) // what had no room there
 	err := old.Resume()
 	if err == nil {
 		return fmt.Errorf("the datapath of before goes on: %w", why)

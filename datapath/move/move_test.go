@@ -90,8 +90,8 @@ func TestMoveKeepsUsage(t *testing.T) {
 	traffic(first)
 	waiting := first.Buffered().Packets
 	r, err := m.Move(t.Context(), opening(second), filling(all))
-	if err != nil || r.Sessions != len(all) || r.Dropped != waiting {
-		t.Fatalf("moved %d sessions, %d buffered packets dropped: %v, want %d and %d", r.Sessions, r.Dropped, err, len(all), waiting)
+	if err != nil || r.Sessions != len(all) || r.Learnt.Packets != waiting {
+		t.Fatalf("moved %d sessions, %d buffered packets: %v, want %d and %d", r.Sessions, r.Learnt.Packets, err, len(all), waiting)
 	}
 	traffic(first) // which is paused: nothing of it counts
 	traffic(one)
@@ -358,36 +358,5 @@ func TestEvents(t *testing.T) {
 		if e.GetKind() == api.EventKind_VOLUME_THRESHOLD {
 			delete(reached, e.GetSeid())
 		}
-	}
-}
-
-// TestMoveDropsBuffered: packets that wait for UEs are dropped, counted and told.
-func TestMoveDropsBuffered(t *testing.T) {
-	all := sessions(unlimited)
-	for _, s := range all {
-		for _, r := range s.Rules {
-			if r.GetPdrId() == 2 && r.GetForward().GetAction() == api.Action_FORW {
-				r.Forward = &api.Forward{Action: api.Action_BUFF}
-			}
-		}
-	}
-	first := newModel(false)
-	m := New(first, nil)
-	defer m.Close()
-	apply(t, m, all)
-	traffic(first)
-	waiting := first.Buffered().Packets
-	before, _ := m.Drops()
-	r, err := m.Move(t.Context(), opening(newModel(true)), filling(all))
-	if err != nil || waiting == 0 || r.Dropped != waiting {
-		t.Fatalf("%d packets waited, %d dropped, %v: want some, and all of them", waiting, r.Dropped, err)
-	}
-	after, err := m.Drops()
-	reason := datapath.DropBufferEnd.String()
-	if got := after[reason] - before[reason]; err != nil || got != uint64(waiting) {
-		t.Errorf("%d packets counted as %s, want %d: %v", got, reason, waiting, err)
-	}
-	if b := m.Buffered(); b.Packets != 0 {
-		t.Errorf("%d packets wait still", b.Packets)
 	}
 }

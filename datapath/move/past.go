@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"plumbline/datapath"
+	"plumbline/datapath/model"
 )
 
 // counts are packets by reason.
@@ -42,18 +43,17 @@ type (
 	bufferTeller interface{ Buffered() datapath.Buffered }
 	tableTeller  interface{ TableUse() []datapath.TableUse }
 	totalTeller  interface{ SliceTotals() []datapath.SliceTotal }
+	// learner has stages of the model, for all or for what is rare: see
+	// [model.Stages.Inherit].
+	learner interface {
+		Stages() *model.Stages
+		Inherit(from *model.Stages) model.Inherited
+	}
 )
 
-// add adds what a datapath has counted that is paused. What it has buffered is lost
-// with it: dropped is how many packets that was.
-func (p *past) add(d datapath.Driver) (dropped int) {
-	if sum, err := p.drops.with(d.Drops); err == nil {
-		p.drops = sum
-	}
-	if b, ok := d.(bufferTeller); ok {
-		dropped = b.Buffered().Packets
-		p.drops[datapath.DropBufferEnd.String()] += uint64(dropped)
-	}
+// add adds what a datapath has counted that is paused.
+func (p *past) add(d datapath.Driver) {
+	p.addDrops(d)
 	if t, ok := d.(passTeller); ok {
 		if sum, err := p.passes.with(t.Passes); err == nil {
 			p.passes = sum
@@ -64,7 +64,12 @@ func (p *past) add(d datapath.Driver) (dropped int) {
 			p.totals[s.Slice] = sumOf(p.totals[s.Slice], s)
 		}
 	}
-	return dropped
+}
+
+func (p *past) addDrops(d datapath.Driver) {
+	if sum, err := p.drops.with(d.Drops); err == nil {
+		p.drops = sum
+	}
 }
 
 func sumOf(a, b datapath.SliceTotal) datapath.SliceTotal {

@@ -1,6 +1,9 @@
 package vector
 
-import "plumbline/api"
+import (
+	"plumbline/api"
+	"plumbline/datapath/model"
+)
 
 // Carry adds what another datapath has counted for a session, as
 // datapath.Movable says.
@@ -8,4 +11,16 @@ func (e *Engine) Carry(seid uint64, u *api.SessionUsage) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.sessions.Carry(seid, u)
+}
+
+// Stages are those that treat what is rare, and have learnt of packets what outlives
+// them.
+func (e *Engine) Stages() *model.Stages { return &e.stages }
+
+// Inherit lets the engine go on with what the stages of another datapath have learnt,
+// before the first packet.
+func (e *Engine) Inherit(from *model.Stages) model.Inherited {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sessions.Inherit(from)
 }

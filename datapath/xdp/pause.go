@@ -13,6 +13,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/datapath/model"
 )
 
 var _ datapath.Movable = (*Driver)(nil)
@@ -120,6 +121,22 @@ func (d *Driver) carryRule(s *session, u *api.Usage) {
 		d.retired.add(bucketOf(t.slices[h.slot()], atomic.LoadUint32(&t.slots[h.slot()].Ctl)), carried)
 		return
 	}
+}
+
+// Stages are those of the slow path.
+func (d *Driver) Stages() *model.Stages { return &d.slow.stages }
+
+// Inherit lets the driver go on with what the stages of another datapath have learnt,
+// before the first packet.
+func (d *Driver) Inherit(from *model.Stages) model.Inherited {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.slow.stages.Inherit(from, func(seid uint64) []*model.Rule {
+		if s := d.slowSessions[seid]; s != nil {
+			return s.slowModels()
+		}
+		return nil
+	})
 }
 
 // pinNow pins tables and attachments of a driver that was opened paused, in place of
