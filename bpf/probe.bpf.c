@@ -36,7 +36,7 @@ int probe(struct __sk_buff *skb)
 		.octets = skb->len,
 		.segment = skb->gso_size,
 	};
-	__u64 now = here.way == WAY_OUT ? bpf_ktime_get_ns() : 0;
+	__u64 now = here.way == WAY_OUT && !timed_below ? bpf_ktime_get_ns() : 0;
 	struct user u = {};
 	enum seen seen = parse_to_user(&f, &here, &u);
 

@@ -9,7 +9,7 @@
  */
 #define SERIES_DOWNLINK	1	/* of a series: it came in by N6 */
 #define SERIES_LEARN	0x8000	/* with a series in flight: whom it came from is to be learnt */
-#define SERIES_MAX	0x8000
+#define SERIES_UNTIMED	0x4000	/* with a series in flight: only to learn; it makes it one that no table has */
 #define SERIES_NONE	(~0U)
 
 enum way { WAY_IN, WAY_OUT };
@@ -38,6 +38,7 @@ struct count {
 	__u64 packets;		/* of the UPF's, at a way out those that are counted below too */
 	__u64 unmatched;
 	__u64 ambiguous;
+	__u64 untimed;
 	__u64 foreign;		/* of others: not in packets */
 	__u64 unparsed;		/* likewise */
 };
@@ -49,6 +50,8 @@ struct account {
 	__u64 lost;
 	__u64 ambiguous;
 	__u64 evicted;
+	__u64 untimed;		/* of in: not chosen */
+	__u64 untimed_octets;
 };
 
 /* One packet. */

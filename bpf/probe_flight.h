@@ -9,7 +9,7 @@
  * owns the way until he publishes it again, and only he touches when.
  *
  *	tag:  61 bits of the fingerprint | USED | POISONED | BUSY
- *	when: time in ns << 16 | series, with SERIES_LEARN
+ *	when: time in ns << 16 | series, with SERIES_LEARN and SERIES_UNTIMED
  *	      of a poisoned one: time of the last copy << 16 | copies in flight
  *
  * A packet that comes in while its like is in flight poisons it: none of the copies can

@@ -30,7 +30,7 @@ static __always_inline void host_pass(struct sk_buff *skb, const volatile struct
 	struct bpf_dynptr data;
 	__u64 room[3];
 	struct frame f = { .room = room, .source = &data, .octets = skb->len, .start = start };
-	__u64 now = point->way == WAY_OUT ? bpf_ktime_get_ns() : 0;
+	__u64 now = point->way == WAY_OUT && !timed_below ? bpf_ktime_get_ns() : 0;
 	__u16 segment = 0;
 	enum seen seen;
 

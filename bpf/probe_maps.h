@@ -126,6 +126,7 @@ struct {
 const volatile __u32 flight_mask;	/* sets - 1 */
 const volatile __u64 timeout_ns;
 const volatile __u8 nat;
+const volatile __u32 timed_below;	/* of 2^32, timed_of(); 0: every packet is timed */
 const volatile __u8 sampling;		/* there are samples: every or above is not 0 */
 const volatile __u32 sample_every;
 const volatile __u64 sample_above_ns;

@@ -34,6 +34,13 @@ static __always_inline void pass_in(const volatile struct point *point, const st
 	if (!account)
 		return;
 	account->in++;
+	if (!timed_of(u)) {
+		account->untimed++;
+		account->untimed_octets += u->octets;
+		if (!(series & SERIES_LEARN))
+			return;
+		series |= SERIES_UNTIMED;
+	}
 	flight_put(u->print, series, (__u64)u->teid << 8 | u->qfi, now);
 }
 
@@ -111,7 +118,32 @@ static __always_inline int pass_others(const volatile struct point *point, const
 	return !(slice_ue(upf, u->version, u->source, ue_source(upf, u)) & FOUND_PAIR);
 }
 
-/* pass_out - a user packet leaves the UPF at @now */
+/* pass_untimed - a user packet leaves the UPF that is not timed
+ *
+ * Those whose UE was not learnt when they came are in flight for that alone.
+ *
+ * Return: 0 if it is one of others.
+ */
+static __always_inline int pass_untimed(const volatile struct point *point, const struct user *u)
+{
+	enum claimed claimed = CLAIMED_NONE;
+	struct claim claim;
+	__u64 found;
+
+	if (u->tunnelled)
+		return 1;
+	found = slice_ue(point->upf, u->version, u->source, ue_source(point->upf, u));
+	if (!nat && found & FOUND_LEARNT)
+		return 1;
+	claimed = flight_claim(u->print, &claim);
+	if (claimed == CLAIMED_NONE && u->numbered)
+		claimed = flight_claim_hard(print_unnumbered(u), &claim);
+	if (claimed == CLAIMED && claim.when & SERIES_LEARN)
+		slice_learn(ue_source(point->upf, u), (when_series(claim.when) & (SERIES_UNTIMED - 1)) >> 1);
+	return claimed != CLAIMED_NONE || point->own || found & FOUND_PAIR;
+}
+
+/* pass_out - a user packet leaves the UPF at @now; 0: it is to be seen */
 static __always_inline void pass_out(const volatile struct point *point, const struct user *u, __u64 now)
 {
 	struct count *count = count_of(point);
@@ -120,6 +152,17 @@ static __always_inline void pass_out(const volatile struct point *point, const s
 
 	if (!count)
 		return;
+	if (!timed_of(u)) {
+		if (pass_untimed(point, u)) {
+			count->packets++;
+			count->untimed++;
+		} else {
+			count->foreign++;
+		}
+		return;
+	}
+	if (timed_below && !now)
+		now = bpf_ktime_get_ns();
 	claimed = flight_claim(u->print, &claim);
 	if (claimed == CLAIMED_NONE && u->numbered)
 		claimed = flight_claim_hard(print_unnumbered(u), &claim);

@@ -68,6 +68,22 @@ static __always_inline __u64 print_unnumbered(const struct user *u)
 	return print_end(sum);
 }
 
+/* timed_of - whether the packet is one of those that are timed, which both points find
+ * alike, since it is their fingerprint that says so
+ *
+ * Of a datagram whose identification may have come on its way it is that without.
+ */
+static __always_inline int timed_of(const struct user *u)
+{
+	__u64 print = u->print;
+
+	if (!timed_below)
+		return 1;
+	if (u->numbered)
+		print = print_unnumbered(u);
+	return print >> 32 < timed_below;
+}
+
 #define TCP_SYN		0x02
 
 /* kind_of - by which mask

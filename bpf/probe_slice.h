@@ -173,18 +173,17 @@ static __always_inline __u32 slice_up(const volatile struct point *point, const 
  */
 __noinline int slice_ue_hard(__u8 upf, __u8 version, __u64 address, __u64 key)
 {
-	__u32 prefix = prefix_find(upf, version, address), *learnt;
+	__u32 prefix = prefix_find(upf, version, address), *learnt = bpf_map_lookup_elem(&pair_by_ue, &key);
 	__u64 found = FOUND_FOREIGN;
 
-	if (prefix < PREFIX_WEAK) {
+	if (prefix < PREFIX_WEAK)
 		found = FOUND_PAIR | prefix;
-	} else {
-		learnt = bpf_map_lookup_elem(&pair_by_ue, &key);
-		if (learnt)
-			found = FOUND_PAIR | *learnt;
-		else if (prefix != SERIES_NONE)
-			found = FOUND_PAIR | (prefix & 0x3fff);
-	}
+	else if (learnt)
+		found = FOUND_PAIR | *learnt;
+	else if (prefix != SERIES_NONE)
+		found = FOUND_PAIR | (prefix & 0x3fff);
+	if (learnt)
+		found |= FOUND_LEARNT;
 	found_put(key, found);
 	return found;
 }

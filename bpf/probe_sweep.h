@@ -19,11 +19,13 @@ static __always_inline void swept(__u32 series)
 static __always_inline void sweep_way(struct flight *set, __u32 way, struct sweeping *s)
 {
 	__u64 has = tag_read(set, way), when;
+	int counted;
 
 	if (!has)
 		return;
-	s->held += !(has & TAG_POISONED);
 	when = *(volatile __u64 *)&set->when[way];
+	counted = !(has & TAG_POISONED) && !(when & SERIES_UNTIMED);
+	s->held += counted;
 	if (has & TAG_BUSY || when_age(when, s->now) <= timeout_ns || !tag_exchange(set, way, has, has | TAG_BUSY))
 		return;
 	when = set->when[way];
@@ -31,7 +33,7 @@ static __always_inline void sweep_way(struct flight *set, __u32 way, struct swee
 		tag_publish(set, way, has);
 		return;
 	}
-	if (!(has & TAG_POISONED)) {
+	if (counted) {
 		s->held--;
 		swept(when_series(when));
 	}

@@ -19,24 +19,29 @@ func BenchmarkPoint(b *testing.B) {
 	up6, down6 := udp(ueAddr6, hostAdr6, numbered(0, 72)), udp(hostAdr6, ueAddr6, numbered(0, 72))
 	for _, tc := range []struct {
 		name   string
+		timed  uint32
 		at     Point // what is measured
 		number int   // octets of the user packet behind its number
 		in     []byte
 		out    []byte
 	}{
-		{"N3in/udp", n3In, 72, onN3(In, gpdu(7, 9, up)), frame(up)},
-		{"N6out/udp", n6Out, 72, onN3(In, gpdu(7, 9, up)), frame(up)},
-		{"N6in/udp", n6In, 72, frame(down), onN3(Out, gpdu(8, 9, down))},
-		{"N3out/udp", n3Out, 72, frame(down), onN3(Out, gpdu(8, 9, down))},
-		{"N3in/ack", n3In, 28, onN3(In, gpdu(7, 9, upAck)), frame(upAck)},
-		{"N6out/ack", n6Out, 28, onN3(In, gpdu(7, 9, upAck)), frame(upAck)},
-		{"N6in/ack", n6In, 28, frame(downAck), onN3(Out, gpdu(8, 9, downAck))},
-		{"N3in/udp6", n3In, 72, onN3(In, gpdu(7, 9, up6)), frame(up6)},
-		{"N6out/udp6", n6Out, 72, onN3(In, gpdu(7, 9, up6)), frame(up6)},
-		{"N6in/udp6", n6In, 72, frame(down6), onN3(Out, gpdu(8, 9, down6))},
+		{"N3in/udp", 1, n3In, 72, onN3(In, gpdu(7, 9, up)), frame(up)},
+		{"N6out/udp", 1, n6Out, 72, onN3(In, gpdu(7, 9, up)), frame(up)},
+		{"N6in/udp", 1, n6In, 72, frame(down), onN3(Out, gpdu(8, 9, down))},
+		{"N3out/udp", 1, n3Out, 72, frame(down), onN3(Out, gpdu(8, 9, down))},
+		{"N3in/ack", 1, n3In, 28, onN3(In, gpdu(7, 9, upAck)), frame(upAck)},
+		{"N6out/ack", 1, n6Out, 28, onN3(In, gpdu(7, 9, upAck)), frame(upAck)},
+		{"N6in/ack", 1, n6In, 28, frame(downAck), onN3(Out, gpdu(8, 9, downAck))},
+		{"N3in/udp6", 1, n3In, 72, onN3(In, gpdu(7, 9, up6)), frame(up6)},
+		{"N6out/udp6", 1, n6Out, 72, onN3(In, gpdu(7, 9, up6)), frame(up6)},
+		{"N6in/udp6", 1, n6In, 72, frame(down6), onN3(Out, gpdu(8, 9, down6))},
+		{"N3in/udp/untimed", 1 << 31, n3In, 72, onN3(In, gpdu(7, 9, up)), frame(up)},
+		{"N6out/udp/untimed", 1 << 31, n6Out, 72, onN3(In, gpdu(7, 9, up)), frame(up)},
+		{"N6in/udp/untimed", 1 << 31, n6In, 72, frame(down), onN3(Out, gpdu(8, 9, down))},
+		{"N3out/udp/untimed", 1 << 31, n3Out, 72, frame(down), onN3(Out, gpdu(8, 9, down))},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
-			r := newRig(b, Config{Slices: []Slice{{Name: "embb"}}})
+			r := newRig(b, Config{Slices: []Slice{{Name: "embb"}}, Timed: tc.timed})
 			for _, k := range []Key{{TEID: 7}} {
 				if err := r.Learn(0, k, Slice{Name: "embb"}); err != nil {
 					b.Fatal(err)
@@ -98,7 +103,7 @@ func benchmarkPoint(b *testing.B, r *rig, in, out, at Point, inFrame, outFrame [
 	b.ReportMetric(float64((median(took[i]) - median(took[2])).Nanoseconds()), "ns/op")
 	b.ReportMetric(float64((took[i][0] - took[2][0]).Nanoseconds()), "least-ns")
 	for _, x := range r.snapshot().Series {
-		if x.Matched+x.In/1000+5 < x.In {
+		if x.Matched+x.Untimed+x.In/1000+5 < x.In {
 			b.Errorf("%v %v: got %+v", x.Slice, x.Direction, x.Account)
 		}
 	}

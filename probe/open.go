@@ -119,6 +119,8 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%d UPFs expected: want at most %d", c.Expected, MaxUPFs)
 	case c.pairs() > maxPairs:
 		return fmt.Errorf("%d slices of %d UPFs: want at most %d together", len(c.Slices), len(c.UPFs), maxPairs)
+	case c.Parts && c.Timed > 1:
+		return fmt.Errorf("parts of the delays of 1/%d of the packets: want all of them, since others share their reads", c.Timed)
 	case c.Sample.Above < 0:
 		return fmt.Errorf("samples above %v: want a time", c.Sample.Above)
 	}
@@ -135,6 +137,15 @@ func (c *Config) pairs() int {
 // sets is how many the table of packets in flight has, a power of two.
 func (c *Config) sets() uint32 {
 	return 1 << bits.Len32(uint32((c.InFlight+ways-1)/ways-1))
+}
+
+// timedBelow is the constant of bpf/probe_maps.h: what the upper half of a fingerprint is
+// below if its packet is timed; 0: any.
+func (c *Config) timedBelow() uint32 {
+	if c.Timed <= 1 {
+		return 0
+	}
+	return uint32((1<<32 + uint64(c.Timed) - 1) / uint64(c.Timed))
 }
 
 func (c *Config) sampling() bool { return c.Sample.Every > 0 || c.Sample.Above > 0 }
@@ -192,6 +203,7 @@ func (p *Probe) setConstants(spec *ebpf.CollectionSpec) error {
 		"flight_mask":       p.cfg.sets() - 1,
 		"timeout_ns":        uint64(p.cfg.Timeout),
 		"nat":               flag(p.cfg.NAT),
+		"timed_below":       p.cfg.timedBelow(),
 		"sampling":          flag(p.cfg.sampling()),
 		"sample_every":      p.cfg.Sample.Every,
 		"sample_above_ns":   uint64(p.cfg.Sample.Above),

@@ -13,7 +13,7 @@
 // that cannot be told apart while both are in the UPF are not guessed at: they are
 // counted as ambiguous. So at any moment, of what came in,
 //
-//	In = Matched + Lost + InFlight + Ambiguous + Evicted
+//	In = Matched + Lost + InFlight + Ambiguous + Evicted + Untimed
 //
 // Times are nanoseconds of CLOCK_MONOTONIC, which all namespaces share.
 package probe
@@ -113,6 +113,11 @@ type Config struct {
 	Timeout  time.Duration // a packet in the UPF for longer is lost; default 1 s
 	NAT      bool          // N6 sees translated addresses: the fingerprint does without addresses, ports and ICMP identifiers
 
+	// Timed is N if one packet of N is timed, chosen by fingerprint, so that the points
+	// choose the same ones; 0 or 1: every packet. All are counted, but of those that are not
+	// timed nothing tells which were lost.
+	Timed uint32
+
 	Sample Sampling
 
 	// Parts takes delays apart: [Probe.Follow] says what UPFs read packets from. It
@@ -138,13 +143,24 @@ type Account struct {
 	InFlight  uint64 // are in it
 	Ambiguous uint64 // could not be told from another one in flight
 	Evicted   uint64 // were forgotten for want of room
+	Untimed   uint64 // with Config.Timed: came in, and were not chosen
 
-	Octets uint64 // user octets (IP and above) of Matched
+	Octets        uint64 // user octets (IP and above) of Matched
+	UntimedOctets uint64 // the same of Untimed
 }
+
+// Seen is how many packets rates are of: those that left, and those that came of which that
+// is not known; and their octets.
+func (a Account) Seen() (packets, octets uint64) {
+	return a.Matched + a.Untimed, a.Octets + a.UntimedOctets
+}
+
+// Timed is how many came in of those that are timed.
+func (a Account) Timed() uint64 { return a.In - a.Untimed }
 
 // Balanced reports whether every packet that came in is accounted for.
 func (a Account) Balanced() bool {
-	return a.In == a.Matched+a.Lost+a.InFlight+a.Ambiguous+a.Evicted
+	return a.In == a.Matched+a.Lost+a.InFlight+a.Ambiguous+a.Evicted+a.Untimed
 }
 
 // Series is one slice in one direction through one UPF.

@@ -14,12 +14,14 @@ import (
 )
 
 type probeAccount struct {
-	_         structs.HostLayout
-	In        uint64
-	Turn      uint64
-	Lost      uint64
-	Ambiguous uint64
-	Evicted   uint64
+	_             structs.HostLayout
+	In            uint64
+	Turn          uint64
+	Lost          uint64
+	Ambiguous     uint64
+	Evicted       uint64
+	Untimed       uint64
+	UntimedOctets uint64
 }
 
 type probeCount struct {
@@ -27,6 +29,7 @@ type probeCount struct {
 	Packets   uint64
 	Unmatched uint64
 	Ambiguous uint64
+	Untimed   uint64
 	Foreign   uint64
 	Unparsed  uint64
 }
@@ -146,6 +149,7 @@ const (
 	probeVarSampleEvery       = "sample_every"
 	probeVarSamplesLost       = "samples_lost"
 	probeVarSampling          = "sampling"
+	probeVarTimedBelow        = "timed_below"
 	probeVarTimeoutNs         = "timeout_ns"
 	probeVarTotalStoreOrder   = "total_store_order"
 	probeVarUnusedPrint       = "unused_print"
@@ -242,6 +246,7 @@ type probeVariableSpecs struct {
 	SampleEvery     *ebpf.VariableSpec `ebpf:"sample_every"`
 	SamplesLost     *ebpf.VariableSpec `ebpf:"samples_lost"`
 	Sampling        *ebpf.VariableSpec `ebpf:"sampling"`
+	TimedBelow      *ebpf.VariableSpec `ebpf:"timed_below"`
 	TimeoutNs       *ebpf.VariableSpec `ebpf:"timeout_ns"`
 	TotalStoreOrder *ebpf.VariableSpec `ebpf:"total_store_order"`
 	UnusedPrint     *ebpf.VariableSpec `ebpf:"unused_print"`
@@ -331,6 +336,7 @@ type probeVariables struct {
 	SampleEvery     *ebpf.Variable `ebpf:"sample_every"`
 	SamplesLost     *ebpf.Variable `ebpf:"samples_lost"`
 	Sampling        *ebpf.Variable `ebpf:"sampling"`
+	TimedBelow      *ebpf.Variable `ebpf:"timed_below"`
 	TimeoutNs       *ebpf.Variable `ebpf:"timeout_ns"`
 	TotalStoreOrder *ebpf.Variable `ebpf:"total_store_order"`
 	UnusedPrint     *ebpf.Variable `ebpf:"unused_print"`

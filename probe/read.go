@@ -28,7 +28,7 @@ type Snapshot struct {
 
 // PointCount is what has passed a point. Of what left the UPF there,
 //
-//	Packets = matched ones + AmbiguousOut + Unmatched
+//	Packets = matched ones + AmbiguousOut + Unmatched + UntimedOut
 type PointCount struct {
 	Point
 	Attached bool
@@ -36,6 +36,7 @@ type PointCount struct {
 	Packets      uint64 // of the UPF's UEs
 	AmbiguousOut uint64 // left: one of several that are alike
 	Unmatched    uint64 // left: did not come in, or too long ago, or was changed by the UPF
+	UntimedOut   uint64 // left: not chosen by Config.Timed
 	Foreign      uint64 // of others: not in Packets
 	Unparsed     uint64 // could not be read: not in Packets
 
@@ -112,8 +113,9 @@ func (p *Probe) readSeries(n uint32, s *Series) error {
 	s.Account = Account{
 		In: after.In, Matched: matched, Lost: before.Lost + swept,
 		Ambiguous: before.Ambiguous, Evicted: before.Evicted, Octets: octets,
+		Untimed: after.Untimed, UntimedOctets: after.UntimedOctets,
 	}
-	s.InFlight = s.In - s.Matched - s.Lost - s.Ambiguous - s.Evicted
+	s.InFlight = s.In - s.Matched - s.Lost - s.Ambiguous - s.Evicted - s.Untimed
 	return nil
 }
 
@@ -127,6 +129,8 @@ func (p *Probe) account(n uint32) (sum probeAccount, err error) {
 		sum.Lost += a.Lost
 		sum.Ambiguous += a.Ambiguous
 		sum.Evicted += a.Evicted
+		sum.Untimed += a.Untimed
+		sum.UntimedOctets += a.UntimedOctets
 	}
 	return sum, nil
 }
@@ -194,6 +198,7 @@ func (p *Probe) readPoint(s *pointState) (PointCount, error) {
 		c.Packets += n.Packets
 		c.AmbiguousOut += n.Ambiguous
 		c.Unmatched += n.Unmatched
+		c.UntimedOut += n.Untimed
 		c.Foreign += n.Foreign
 		c.Unparsed += n.Unparsed
 	}

@@ -59,6 +59,7 @@ const (
 	wideVarSampleEvery       = "sample_every"
 	wideVarSamplesLost       = "samples_lost"
 	wideVarSampling          = "sampling"
+	wideVarTimedBelow        = "timed_below"
 	wideVarTimeoutNs         = "timeout_ns"
 	wideVarTotalStoreOrder   = "total_store_order"
 )
@@ -153,6 +154,7 @@ type wideVariableSpecs struct {
 	SampleEvery     *ebpf.VariableSpec `ebpf:"sample_every"`
 	SamplesLost     *ebpf.VariableSpec `ebpf:"samples_lost"`
 	Sampling        *ebpf.VariableSpec `ebpf:"sampling"`
+	TimedBelow      *ebpf.VariableSpec `ebpf:"timed_below"`
 	TimeoutNs       *ebpf.VariableSpec `ebpf:"timeout_ns"`
 	TotalStoreOrder *ebpf.VariableSpec `ebpf:"total_store_order"`
 }
@@ -242,6 +244,7 @@ type wideVariables struct {
 	SampleEvery     *ebpf.Variable `ebpf:"sample_every"`
 	SamplesLost     *ebpf.Variable `ebpf:"samples_lost"`
 	Sampling        *ebpf.Variable `ebpf:"sampling"`
+	TimedBelow      *ebpf.Variable `ebpf:"timed_below"`
 	TimeoutNs       *ebpf.Variable `ebpf:"timeout_ns"`
 	TotalStoreOrder *ebpf.Variable `ebpf:"total_store_order"`
 }

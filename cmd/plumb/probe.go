@@ -76,6 +76,7 @@ type probeRunCommand struct {
 	NAT      bool          `name:"nat" help:"N6 has translated addresses: packets are known again without addresses, ports and ICMP identifiers."`
 	InFlight int           `name:"in-flight" default:"65536" placeholder:"N" help:"Packets in a UPF that there is room for (default ${default})."`
 	Timeout  time.Duration `default:"1s" help:"Packets in the UPF for longer are lost (default ${default})."`
+	Timed    *sampleFlag   `placeholder:"1/N" help:"Time one packet in N, chosen by content, and only count the others: it costs less. Delays, losses and samples are of these then. Default: 1/1."`
 	Duration time.Duration `placeholder:"TIME" help:"End after so long (such as 60s); else with Ctrl-C."`
 	Interval time.Duration `default:"1s" help:"Between two looks (default ${default})."`
 	Parts    bool          `help:"Take delays apart, of UPFs that read packets from sockets and TUN devices: until the UPF has read them, and from then on. System calls of all processes cost a little more meanwhile."`
@@ -105,6 +106,7 @@ const (
 	probeMaxInterval = time.Hour
 	probeMaxInFlight = 1 << 24
 	probeMaxTimeout  = time.Minute
+	probeMaxTimed    = 1 << 20
 )
 
 // Help is shown by plumb probe run --help.
@@ -138,6 +140,10 @@ func (c *probeRunCommand) validate() error {
 		return usageError{fmt.Errorf("--tail %v: want more than 0", c.Tail)}
 	case c.Ambig < 0 || c.Ambig > 100:
 		return usageError{fmt.Errorf("--max-ambiguous %v: want 0 to 100 percent", c.Ambig)}
+	case c.timed() > probeMaxTimed:
+		return usageError{fmt.Errorf("--timed 1/%d: want 1/1 to 1/%d", *c.Timed, probeMaxTimed)}
+	case c.Parts && c.timed() > 1:
+		return usageError{fmt.Errorf("--timed 1/%d with --parts: want one of them, since packets that are not timed share reads with those that are", c.timed())}
 	case (c.Sample != nil || c.Tail > 0) && !c.sampled():
 		return usageError{errors.New("--sample and --tail are for --csv, --parquet or --published-csv: want one of them")}
 	}
@@ -146,6 +152,14 @@ func (c *probeRunCommand) validate() error {
 
 // sampled reports whether there is a file for samples.
 func (f *probeSampleFiles) sampled() bool { return f.CSV != "" || f.Parquet != "" || f.Published != "" }
+
+// timed is N, where one packet of N is timed.
+func (c *probeRunCommand) timed() int {
+	if c.Timed == nil {
+		return 1
+	}
+	return int(*c.Timed)
+}
 
 // sampling is what packets are reported one by one.
 func (c *probeRunCommand) sampling() probe.Sampling {

@@ -68,7 +68,7 @@ func (c *probeRunCommand) measure(ctx context.Context, selector find.Selector) (
 func (c *probeRunCommand) config(selector find.Selector, log io.Writer) (watch.Config, error) {
 	config := watch.Config{
 		Selector: selector, NoN4: c.NoN4, Wait: c.Metrics != "",
-		Probe: probe.Config{InFlight: c.InFlight, Timeout: c.Timeout, NAT: c.NAT, Sample: c.sampling(), Stats: c.Stats, Parts: c.Parts},
+		Probe: probe.Config{InFlight: c.InFlight, Timeout: c.Timeout, NAT: c.NAT, Timed: uint32(c.timed()), Sample: c.sampling(), Stats: c.Stats, Parts: c.Parts},
 		Log:   slog.New(slog.NewTextHandler(log, nil)),
 	}
 	if c.Slices == "" {
@@ -232,6 +232,7 @@ func (r *probeRun) result() (*report.Probe, error) {
 	result.Settings = export.Settings{
 		InFlight: c.InFlight, TimeoutNS: int64(c.Timeout), NAT: c.NAT, IntervalNS: int64(c.Interval),
 		SampleEvery: c.sampling().Every, SampleAbove: int64(c.Tail), MaxAmbiguous: c.Ambig / 100,
+		Timed: uint32(c.timed()),
 	}
 	result.UPFs = r.watch.UPFs()
 	result.Points = export.NewPoints(r.recorder.Points(), r.watch.Names())

@@ -72,6 +72,9 @@ func (s *probeScreen) headline() string {
 	if !all.Balanced() {
 		account = "NOT all accounted for"
 	}
+	if all.Untimed > 0 {
+		account = fmt.Sprintf("%d of them timed, %s", all.Timed(), account)
+	}
 	names := "UPFs"
 	if len(s.upfs) == 1 {
 		names = "UPF"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -98,5 +99,31 @@ func TestProbeScreenFits(t *testing.T) {
 	}
 	if head := s.render(200, 60)[0]; !strings.Contains(head, "NOT all accounted for") {
 		t.Errorf("got %q, want it to say that packets are missing", head)
+	}
+}
+
+// TestProbeScreenTimed says what is of a part of the packets.
+func TestProbeScreenTimed(t *testing.T) {
+	s := probeInTheMiddle(t)
+	s.live[0].In, s.live[0].Untimed = s.live[0].In+15_000, 15_000
+	want := "plumb probe  1m4s of 2m0s  2 UPFs  16016 packets, 1016 of them timed, all accounted for"
+	if got := s.render(100, 40)[0]; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestProbeTimedFlag: parts need all packets, and what is no part is refused.
+func TestProbeTimedFlag(t *testing.T) {
+	valid := func(timed sampleFlag, parts bool) error {
+		c := probeRunCommand{Timed: &timed, Parts: parts, Interval: time.Second, Timeout: time.Second, InFlight: 1}
+		return c.validate()
+	}
+	if err := errors.Join(valid(1, true), valid(16, false)); err != nil {
+		t.Error(err)
+	}
+	for _, err := range []error{valid(16, true), valid(1<<21, false)} {
+		if exitCode(err) != exitUsage {
+			t.Errorf("got %v, want a usage error", err)
+		}
 	}
 }

@@ -70,10 +70,18 @@ func (v *probeView) p99Chart(d Direction, list []int) *chart {
 // rateChart is the packets over time.
 func (v *probeView) rateChart(d Direction, list []int) *chart {
 	return v.timeChart(curveChart{
-		title: titled(string(d)) + ": packets over time", y: "matched, kpps", yScale: linearScale,
+		title: titled(string(d)) + ": packets over time", y: v.rateAxis(), yScale: linearScale,
 	}, list, func(c *export.Column, cell *export.Cell) float64 {
-		return float64(cell.Matched) / time.Duration(c.DurationNS).Seconds() / 1e3
+		return float64(cell.Matched+cell.Untimed) / time.Duration(c.DurationNS).Seconds() / 1e3
 	})
+}
+
+// rateAxis says what packets are shown over time.
+func (v *probeView) rateAxis() string {
+	if v.Settings.Timed > 1 {
+		return "matched and not timed, kpps"
+	}
+	return "matched, kpps"
 }
 
 // timeChart draws a value of cells that have packets, each at the middle of its column.

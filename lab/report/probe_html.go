@@ -126,7 +126,7 @@ func (v *probeView) tiles() []tile {
 			s := &v.Series[i]
 			tiles = append(tiles, tile{
 				Class: v.classes[i], What: v.labels[i] + ", " + s.Direction, Figure: delayMicros(s.DelayNS.P50), Unit: "µs",
-				More: fmt.Sprintf("median; p99 %s µs; %.2f kpps", delayMicros(s.DelayNS.P99), float64(s.Matched)/time.Duration(max(v.DurationNS, 1)).Seconds()/1e3),
+				More: fmt.Sprintf("median; p99 %s µs; %.2f kpps", delayMicros(s.DelayNS.P99), float64(s.Matched+s.Untimed)/time.Duration(max(v.DurationNS, 1)).Seconds()/1e3),
 			})
 		}
 	}
@@ -135,8 +135,11 @@ func (v *probeView) tiles() []tile {
 
 func (v *probeView) accountTile() tile {
 	a := v.Total()
-	missing := int64(a.In) - int64(a.Matched+a.Lost+a.InFlight+a.Ambiguous+a.Evicted)
+	missing := int64(a.In) - int64(a.Matched+a.Lost+a.InFlight+a.Ambiguous+a.Evicted+a.Untimed)
 	t := tile{Class: "good", What: "lost in the UPF", Figure: grouped(a.Lost), Unit: "packets", More: "of " + grouped(a.In) + ", all of them accounted for"}
+	if a.Untimed > 0 {
+		t.More = "of " + grouped(a.Timed()) + " that are timed; " + grouped(a.In) + " came in, all of them accounted for"
+	}
 	if missing != 0 {
 		t.Class, t.More = "bad", fmt.Sprintf("of %s; %d not accounted for", grouped(a.In), missing)
 	}

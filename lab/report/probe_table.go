@@ -78,8 +78,8 @@ func (p *Probe) seriesGrid() *grid {
 	g := &grid{columns: []column{
 		{"", "UPF", left}, {"", "slice", left}, {"", "direction", left},
 		{"rate", "kpps", bar}, {"", "Mbit/s", 0},
-		{"delay in the UPF, µs", "min", bar}, {"", "p50", 0}, {"", "p90", 0}, {"", "p99", 0}, {"", "p99.9", 0}, {"", "max", 0},
-		{"packets", "in", bar}, {"", "= matched", 0}, {"", "+ lost", 0}, {"", "+ in flight", 0}, {"", "+ ambiguous", 0}, {"", "+ evicted", 0},
+		{"delay in the UPF" + p.timedText(" of 1/%d") + ", µs", "min", bar}, {"", "p50", 0}, {"", "p90", 0}, {"", "p99", 0}, {"", "p99.9", 0}, {"", "max", 0},
+		{"packets", "in", bar}, {"", "= matched", 0}, {"", "+ lost", 0}, {"", "+ in flight", 0}, {"", "+ ambiguous", 0}, {"", "+ evicted", 0}, {"", "+ untimed", 0},
 	}}
 	for i := range p.Series {
 		s := &p.Series[i]
@@ -89,10 +89,14 @@ func (p *Probe) seriesGrid() *grid {
 	}
 	if len(p.Series) > 1 {
 		a := p.Total()
-		all := export.Series{In: a.In, Matched: a.Matched, Lost: a.Lost, InFlight: a.InFlight, Ambiguous: a.Ambiguous, Evicted: a.Evicted, Octets: a.Octets}
+		all := export.Series{In: a.In, Matched: a.Matched, Lost: a.Lost, InFlight: a.InFlight, Ambiguous: a.Ambiguous, Evicted: a.Evicted, Octets: a.Octets,
+			Untimed: a.Untimed, UntimedOctets: a.UntimedOctets}
 		cells := append([]string{"all", "", ""}, p.rateCells(&all)...)
 		cells = append(cells, "", "", "", "", "", "")
 		g.add(append(cells, accountCells(&all)...)...)
+	}
+	if p.Settings.Timed <= 1 {
+		g = g.part(len(g.columns)-1, 0, 0)
 	}
 	return p.named(g)
 }
@@ -123,7 +127,8 @@ func (p *Probe) rateCells(s *export.Series) []string {
 	if seconds == 0 {
 		return []string{"", ""}
 	}
-	return []string{fmt.Sprintf("%.2f", float64(s.Matched)/seconds/1e3), fmt.Sprintf("%.2f", 8*float64(s.Octets)/seconds/1e6)}
+	packets, octets := s.Account().Seen()
+	return []string{fmt.Sprintf("%.2f", float64(packets)/seconds/1e3), fmt.Sprintf("%.2f", 8*float64(octets)/seconds/1e6)}
 }
 
 // delayCells are empty where nothing was measured, and have the word where it must not
@@ -150,23 +155,35 @@ func delayMicros(ns int64) string {
 }
 
 func accountCells(s *export.Series) []string {
-	return []string{grouped(s.In), grouped(s.Matched), grouped(s.Lost), grouped(s.InFlight), grouped(s.Ambiguous), grouped(s.Evicted)}
+	return []string{grouped(s.In), grouped(s.Matched), grouped(s.Lost), grouped(s.InFlight), grouped(s.Ambiguous), grouped(s.Evicted), grouped(s.Untimed)}
+}
+
+// timedText is in format, which has a place for N, what there is to say if one packet of N is
+// timed.
+func (p *Probe) timedText(format string) string {
+	if p.Settings.Timed <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(format, p.Settings.Timed)
 }
 
 // pointGrid has a line for each point.
 func (p *Probe) pointGrid() *grid {
 	g := &grid{columns: []column{
 		{"", "UPF", left}, {"", "point", left}, {"", "device", left},
-		{"packets", "all", bar}, {"", "matched", 0}, {"", "unmatched", 0}, {"", "ambiguous", 0}, {"", "foreign", 0}, {"", "unparsed", 0},
+		{"packets", "all", bar}, {"", "matched", 0}, {"", "unmatched", 0}, {"", "ambiguous", 0}, {"", "untimed", 0}, {"", "foreign", 0}, {"", "unparsed", 0},
 		{"cost, ns", "alone", bar}, {"", "in place", 0},
 	}}
 	for i := range p.Points {
 		o := &p.Points[i]
-		matched, unmatched, ambiguous := "", "", ""
+		matched, unmatched, ambiguous, untimed := "", "", "", ""
 		if o.Way == "out" {
 			matched, unmatched, ambiguous = grouped(o.Matched), grouped(o.Unmatched), grouped(o.Ambiguous)
+			if p.Settings.Timed > 1 {
+				untimed = grouped(o.Untimed)
+			}
 		}
-		g.add(o.UPF, o.Side+" "+o.Way, p.deviceText(o.UPF, o.Namespace, o.Device)+", "+o.Hook, grouped(o.Packets), matched, unmatched, ambiguous, grouped(o.Foreign), grouped(o.Unparsed), costText(o.CostNS), costText(o.CostInPlaceNS))
+		g.add(o.UPF, o.Side+" "+o.Way, p.deviceText(o.UPF, o.Namespace, o.Device)+", "+o.Hook, grouped(o.Packets), matched, unmatched, ambiguous, untimed, grouped(o.Foreign), grouped(o.Unparsed), costText(o.CostNS), costText(o.CostInPlaceNS))
 	}
 	return p.named(g.withoutEmpty(3))
 }
@@ -299,8 +316,12 @@ func (p *Probe) accountText() string {
 	if !a.Balanced() {
 		sign = "≠"
 	}
-	return fmt.Sprintf("in %s %s matched %s + lost %s + in flight %s + ambiguous %s + evicted %s", grouped(a.In), sign,
+	text := fmt.Sprintf("in %s %s matched %s + lost %s + in flight %s + ambiguous %s + evicted %s", grouped(a.In), sign,
 		grouped(a.Matched), grouped(a.Lost), grouped(a.InFlight), grouped(a.Ambiguous), grouped(a.Evicted))
+	if p.Settings.Timed > 1 {
+		text += " + untimed " + grouped(a.Untimed)
+	}
+	return text
 }
 
 func (p *Probe) settingsText() string {
@@ -309,5 +330,5 @@ func (p *Probe) settingsText() string {
 	if s.NAT {
 		text += ", addresses on N6 translated"
 	}
-	return text
+	return text + p.timedText(", 1/%d of the packets timed, chosen by their content: delays and what is matched, lost, ambiguous are of these; rates and what came in are of all")
 }

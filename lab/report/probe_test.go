@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"plumbline/probe/export"
 )
 
 func written(t *testing.T, write func(*bytes.Buffer) error) string {
@@ -75,6 +77,31 @@ func TestProbePage(t *testing.T) {
 	picture := written(t, func(b *bytes.Buffer) error { return ProbeSVG(b, p) })
 	if !strings.HasPrefix(picture, "<svg xmlns") || !strings.Contains(picture, "path.heat") {
 		t.Errorf("got %.200s, want a picture", picture)
+	}
+}
+
+// TestProbeTimed: what is of a part of the packets says so, and the account has the others.
+func TestProbeTimed(t *testing.T) {
+	p := sampleProbe(t, 5)
+	all := written(t, func(b *bytes.Buffer) error { return ProbeTable(b, p) })
+	p.Settings.Timed = 16
+	for i := range p.Series {
+		s := &p.Series[i]
+		s.Untimed, s.UntimedOctets = 15*s.In, 15*s.Octets
+		s.In += s.Untimed
+	}
+	part := written(t, func(b *bytes.Buffer) error { return ProbeTable(b, p) })
+	page := written(t, func(b *bytes.Buffer) error { return ProbeHTML(b, p) })
+	for _, want := range []string{"1/16 of the packets timed", "untimed", "of 1/16, µs"} {
+		if strings.Contains(all, want) || !strings.Contains(part, want) || !strings.Contains(page, want) {
+			t.Errorf("%q: want it in the table and on the page of a part, and nowhere else:\n%s", want, part)
+		}
+	}
+	if !strings.Contains(page, "that are timed") || !strings.Contains(page, "all of them accounted for") {
+		t.Error("the page does not say what the losses are of")
+	}
+	if got, want := export.AmbiguousRatio(p.Total()), export.AmbiguousRatio(sampleProbe(t, 5).Total()); got != want {
+		t.Errorf("%v of the timed packets are ambiguous, want %v", got, want)
 	}
 }
 

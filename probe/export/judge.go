@@ -6,13 +6,13 @@ import (
 	"plumbline/probe"
 )
 
-// AmbiguousRatio is the part of the packets that came in which could not be told from
+// AmbiguousRatio is the part of the timed packets that came in which could not be told from
 // others; 0 if none came.
 func AmbiguousRatio(a probe.Account) float64 {
-	if a.In == 0 {
+	if a.Timed() == 0 {
 		return 0
 	}
-	return float64(a.Ambiguous) / float64(a.In)
+	return float64(a.Ambiguous) / float64(a.Timed())
 }
 
 // withheld says why the delays of a series must not be used; empty: they may.
@@ -32,7 +32,7 @@ func (r *Result) judge() {
 		}
 		if a := s.Account(); !a.Balanced() {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %d packets came in, %d are accounted for",
-				s.name(), a.In, a.Matched+a.Lost+a.InFlight+a.Ambiguous+a.Evicted))
+				s.name(), a.In, a.Matched+a.Lost+a.InFlight+a.Ambiguous+a.Evicted+a.Untimed))
 		}
 		if s.Evicted > 0 {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %d packets were forgotten for want of room: their delays are missing", s.name(), s.Evicted))

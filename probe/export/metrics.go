@@ -43,7 +43,7 @@ var (
 	descOctets   = describe("matched_bytes_total", "Octets of user packets that left the UPF, from their IP header on.", seriesLabels...)
 	descDelay    = describe("delay_seconds", "How long user packets stayed in the UPF.", seriesLabels...)
 
-	descPoint = describe("point_packets_total", "Packets at a point. Those matched, unmatched and ambiguous are part of all; those foreign and unparsed are not.", append(pointLabels, "result")...)
+	descPoint = describe("point_packets_total", "Packets at a point. Those matched, unmatched, ambiguous and untimed are part of all; those foreign and unparsed are not.", append(pointLabels, "result")...)
 	descCost  = describe("point_cost_seconds", "Time that the program at a point takes for a packet by itself, measured when it was attached.", pointLabels...)
 
 	descN4          = describe("n4_transactions_total", "PFCP transactions.", append(n4Labels, "result")...)
@@ -89,7 +89,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 func (s *scrape) collectSeries(ch chan<- prometheus.Metric, one *probe.Series) {
 	labels := []string{one.UPF, one.Slice, one.Direction.String()}
 	counter(ch, descIn, one.In, labels...)
-	for fate, n := range map[string]uint64{"matched": one.Matched, "lost": one.Lost, "ambiguous": one.Ambiguous, "evicted": one.Evicted} {
+	for fate, n := range map[string]uint64{"matched": one.Matched, "lost": one.Lost, "ambiguous": one.Ambiguous, "evicted": one.Evicted, "untimed": one.Untimed} {
 		counter(ch, descFate, n, append(labels, fate)...)
 	}
 	gauge(ch, descInFlight, float64(one.InFlight), labels...)
@@ -103,7 +103,7 @@ func collectPoint(ch chan<- prometheus.Metric, p *Point) {
 	labels := []string{p.UPF, p.Namespace, p.Device, p.Hook, p.Way, p.Side}
 	results := map[string]uint64{"all": p.Packets, "foreign": p.Foreign, "unparsed": p.Unparsed}
 	if p.Way == probe.Out.String() {
-		results["matched"], results["unmatched"], results["ambiguous"] = p.Matched, p.Unmatched, p.Ambiguous
+		results["matched"], results["unmatched"], results["ambiguous"], results["untimed"] = p.Matched, p.Unmatched, p.Ambiguous, p.Untimed
 	}
 	for result, n := range results {
 		counter(ch, descPoint, n, append(labels, result)...)

@@ -17,8 +17,8 @@ func NewPoints(counts []probe.PointCount, upfs []string) []Point {
 			p.UPF = upfs[c.Point.UPF]
 		}
 		if c.Point.Way == probe.Out {
-			p.Unmatched, p.Ambiguous = c.Unmatched, c.AmbiguousOut
-			p.Matched = c.Packets - min(c.Packets, c.Unmatched+c.AmbiguousOut) // a counter may be read later than another
+			p.Unmatched, p.Ambiguous, p.Untimed = c.Unmatched, c.AmbiguousOut, c.UntimedOut
+			p.Matched = c.Packets - min(c.Packets, c.Unmatched+c.AmbiguousOut+c.UntimedOut) // a counter may be read later than another
 		}
 		points = append(points, p)
 	}

@@ -186,8 +186,10 @@ func (r *Recorder) Live() []Live {
 		t := r.tracks[k]
 		l := Live{Key: k, Account: t.now.Account, Past: t.past}
 		if seconds := r.interval.Seconds(); seconds > 0 {
-			l.PPS = float64(t.now.Matched-t.before.Matched) / seconds
-			l.BPS = 8 * float64(t.now.Octets-t.before.Octets) / seconds
+			packets, octets := t.now.Seen()
+			packetsBefore, octetsBefore := t.before.Seen()
+			l.PPS = float64(packets-packetsBefore) / seconds
+			l.BPS = 8 * float64(octets-octetsBefore) / seconds
 		}
 		if len(t.window) > 0 {
 			oldest := t.window[0]
@@ -237,6 +239,7 @@ func NewSeries(s *probe.Series, maxAmbiguous float64) (Series, error) {
 	return Series{
 		UPF: s.UPF, Slice: s.Slice, Direction: s.Direction.String(),
 		In: a.In, Matched: a.Matched, Lost: a.Lost, InFlight: a.InFlight, Ambiguous: a.Ambiguous, Evicted: a.Evicted, Octets: a.Octets,
+		Untimed: a.Untimed, UntimedOctets: a.UntimedOctets,
 		DelayNS: delayOf(s.Delay), Histogram: delays, Withheld: withheld(a, maxAmbiguous), Parts: newParts(s.Parts),
 	}, nil
 }

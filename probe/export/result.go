@@ -54,7 +54,8 @@ type Settings struct {
 	IntervalNS   int64   `json:"interval_ns"`
 	SampleEvery  uint32  `json:"sample_every"`    // 0: none
 	SampleAbove  int64   `json:"sample_above_ns"` // 0: none
-	MaxAmbiguous float64 `json:"max_ambiguous"`   // ratio of In above which delays are withheld
+	MaxAmbiguous float64 `json:"max_ambiguous"`   // ratio of In, without Untimed, above which delays are withheld
+	Timed        uint32  `json:"timed,omitempty"` // delays are of one packet of so many, chosen by fingerprint; 0, 1: of all
 }
 
 // UPF is one of those measured.
@@ -80,12 +81,13 @@ type Point struct {
 	Way       string  `json:"way"`  // in, out
 	Side      string  `json:"side"` // N3, N6, both
 	Packets   uint64  `json:"packets"`
-	Matched   uint64  `json:"matched"`   // way out
-	Unmatched uint64  `json:"unmatched"` // way out: never seen coming in
-	Ambiguous uint64  `json:"ambiguous"` // way out
-	Foreign   uint64  `json:"foreign"`   // for no UE of the UPF; not in Packets
-	Unparsed  uint64  `json:"unparsed"`  // no user packet in it; not in Packets
-	CostNS    float64 `json:"cost_ns"`   // of the program, for a packet by itself, measured when it was attached
+	Matched   uint64  `json:"matched"`           // way out
+	Unmatched uint64  `json:"unmatched"`         // way out: never seen coming in
+	Ambiguous uint64  `json:"ambiguous"`         // way out
+	Untimed   uint64  `json:"untimed,omitempty"` // way out: not chosen to be timed
+	Foreign   uint64  `json:"foreign"`           // for no UE of the UPF; not in Packets
+	Unparsed  uint64  `json:"unparsed"`          // no user packet in it; not in Packets
+	CostNS    float64 `json:"cost_ns"`           // of the program, for a packet by itself, measured when it was attached
 
 	CostInPlaceNS float64 `json:"cost_in_place_ns,omitempty"` // its mean where it stands, as the kernel accounts it; 0: not asked for
 }
@@ -103,6 +105,9 @@ type Series struct {
 	Ambiguous uint64 `json:"ambiguous"`
 	Evicted   uint64 `json:"evicted"`
 	Octets    uint64 `json:"octets"` // of Matched
+
+	Untimed       uint64 `json:"untimed,omitempty"` // of In: not chosen to be timed
+	UntimedOctets uint64 `json:"untimed_octets,omitempty"`
 
 	DelayNS   Delay  `json:"delay_ns"`
 	Histogram string `json:"histogram,omitempty"` // of ns, HdrHistogram V2 compressed, base64
@@ -237,6 +242,7 @@ type Cell struct {
 	Matched   uint64 `json:"matched"`
 	Lost      uint64 `json:"lost"`
 	Ambiguous uint64 `json:"ambiguous"`
+	Untimed   uint64 `json:"untimed,omitempty"`
 	P50       int64  `json:"p50_ns"`
 	P99       int64  `json:"p99_ns"`
 	// Bins has pairs: number of a bin as [BinOf] has it, packets.
@@ -247,6 +253,7 @@ type Cell struct {
 func (s *Series) Account() probe.Account {
 	return probe.Account{
 		In: s.In, Matched: s.Matched, Lost: s.Lost, InFlight: s.InFlight, Ambiguous: s.Ambiguous, Evicted: s.Evicted, Octets: s.Octets,
+		Untimed: s.Untimed, UntimedOctets: s.UntimedOctets,
 	}
 }
 
@@ -264,5 +271,6 @@ func Sum(a, b probe.Account) probe.Account {
 	return probe.Account{
 		In: a.In + b.In, Matched: a.Matched + b.Matched, Lost: a.Lost + b.Lost, InFlight: a.InFlight + b.InFlight,
 		Ambiguous: a.Ambiguous + b.Ambiguous, Evicted: a.Evicted + b.Evicted, Octets: a.Octets + b.Octets,
+		Untimed: a.Untimed + b.Untimed, UntimedOctets: a.UntimedOctets + b.UntimedOctets,
 	}
 }

@@ -67,6 +67,7 @@ func (c *Cell) merge(next *Cell) {
 	c.Matched += next.Matched
 	c.Lost += next.Lost
 	c.Ambiguous += next.Ambiguous
+	c.Untimed += next.Untimed
 	c.Bins = addBins(c.Bins, next.Bins)
 	c.P50, c.P99 = percentileOf(c.Bins, 50), percentileOf(c.Bins, 99)
 }
@@ -92,6 +93,7 @@ func (c *column) add(k Key, t *track) {
 	cell := Cell{
 		In: t.now.In - t.before.In, Matched: t.now.Matched - t.before.Matched,
 		Lost: t.now.Lost - t.before.Lost, Ambiguous: t.now.Ambiguous - t.before.Ambiguous,
+		Untimed: t.now.Untimed - t.before.Untimed,
 	}
 	if cell.In|cell.Matched|cell.Lost|cell.Ambiguous == 0 {
 		return

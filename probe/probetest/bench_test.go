@@ -45,12 +45,16 @@ func BenchmarkInPlace(b *testing.B) {
 func BenchmarkThroughput(b *testing.B) {
 	const duration = 500 * time.Millisecond
 	for _, datapath := range []string{upf.DatapathXDP, upf.DatapathTC} {
-		b.Run(datapath, func(b *testing.B) { benchmarkThroughput(b, datapath, duration) })
+		for _, timed := range []uint32{1, 16, 64} {
+			b.Run(fmt.Sprintf("%s/timed=%d", datapath, timed), func(b *testing.B) {
+				benchmarkThroughput(b, datapath, duration, timed)
+			})
+		}
 	}
 }
 
-func benchmarkThroughput(b *testing.B, datapath string, duration time.Duration) {
-	o, w := newOwn(b, datapath, probe.Config{})
+func benchmarkThroughput(b *testing.B, datapath string, duration time.Duration, timed uint32) {
+	o, w := newOwn(b, datapath, probe.Config{Timed: timed})
 	alternate(b, w, o.points(datapath), "packets/s", func() (received float64) {
 		for _, l := range o.lanes {
 			l.attach(b)

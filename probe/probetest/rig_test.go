@@ -271,12 +271,14 @@ func (w *watch) account(t testing.TB, d probe.Direction) probe.Account {
 		sum.Ambiguous += one.Ambiguous
 		sum.Evicted += one.Evicted
 		sum.Octets += one.Octets
+		sum.Untimed += one.Untimed
+		sum.UntimedOctets += one.UntimedOctets
 	}
 	return sum
 }
 
 // passed are the counts of points.
-type passed struct{ Packets, Unmatched, AmbiguousOut, Foreign, Unparsed uint64 }
+type passed struct{ Packets, Unmatched, AmbiguousOut, UntimedOut, Foreign, Unparsed uint64 }
 
 // points adds up the points of a side and a way.
 func (w *watch) points(t testing.TB, way probe.Way, side probe.Side) passed {
@@ -289,6 +291,7 @@ func (w *watch) points(t testing.TB, way probe.Way, side probe.Side) passed {
 		sum.Packets += one.Packets
 		sum.Unmatched += one.Unmatched
 		sum.AmbiguousOut += one.AmbiguousOut
+		sum.UntimedOut += one.UntimedOut
 		sum.Foreign += one.Foreign
 		sum.Unparsed += one.Unparsed
 	}
