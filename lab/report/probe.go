@@ -62,7 +62,7 @@ func (p *Probe) Validate() error {
 	for i := range p.UPFs {
 		u := &p.UPFs[i]
 		err = errors.Join(err, first(text("upf", u.Name), text("command", u.Command), text("container", u.Container),
-			text("namespace", u.Namespace), text("datapath", u.Datapath), text("why", u.Why), text("missing", u.Missing)))
+			text("namespace", u.Namespace), text("datapath", u.Datapath), text("why", u.Why), text("missing", u.Missing), validateGaps(u.Gaps)))
 	}
 	for i := range p.Points {
 		o := &p.Points[i]
@@ -70,6 +70,18 @@ func (p *Probe) Validate() error {
 			text("way", o.Way), text("side", o.Side), between("cost_ns", o.CostNS, 0, 1e9), between("cost_in_place_ns", o.CostInPlaceNS, 0, 1e9)))
 	}
 	return first(err, validateSeries(p.Series), validateSeries(p.Beyond), p.validateN4(), p.validateTimeline())
+}
+
+func validateGaps(list []export.Gap) error {
+	if len(list) > maxProbeRows {
+		return invalid("gaps", len(list), "too many")
+	}
+	for i := range list {
+		if err := text("gap", list[i].Why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func validateSeries(list []export.Series) error {

@@ -296,8 +296,23 @@ func (p *Probe) upfNotes() []note {
 			text = joined("; ", text, "missing: "+u.Missing)
 		}
 		notes = append(notes, note{"UPF", u.Name + ": " + text})
+		for j := range u.Gaps {
+			notes = append(notes, note{"gap", u.Name + ": " + p.gapText(&u.Gaps[j])})
+		}
 	}
 	return notes
+}
+
+// gapText says when of the run a UPF was not there to be measured.
+func (p *Probe) gapText(g *export.Gap) string {
+	from := g.From.Sub(p.Started).Round(time.Millisecond)
+	switch {
+	case g.Until.IsZero():
+		return fmt.Sprintf("%s, seen %v after the start, until the end", g.Why, from)
+	case g.Until.Equal(g.From):
+		return fmt.Sprintf("%s, seen %v after the start", g.Why, from)
+	}
+	return fmt.Sprintf("%s, from %v to %v after the start", g.Why, from, g.Until.Sub(p.Started).Round(time.Millisecond))
 }
 
 func joined(between string, parts ...string) string {

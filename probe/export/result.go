@@ -70,6 +70,15 @@ type UPF struct {
 	N3        []string `json:"n3,omitempty"`
 	N4        []string `json:"n4,omitempty"`
 	Missing   string   `json:"missing,omitempty"` // why it is measured in part or not at all
+	Gaps      []Gap    `json:"gaps,omitempty"`    // in order of time; the latest 100
+}
+
+// Gap is a time in which a UPF, or a device of it, was not there to be measured. Packets
+// that were inside when it began are lost.
+type Gap struct {
+	From  time.Time `json:"from"`           // when it was seen, which is after it began
+	Until time.Time `json:"until,omitzero"` // programs stand there again; zero: they do not
+	Why   string    `json:"why"`
 }
 
 // Point is one end of the way through a UPF, and what it saw.

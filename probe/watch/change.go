@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"plumbline/probe"
 	"plumbline/probe/find"
@@ -24,6 +25,7 @@ func (w *Watch) change(c find.Change) error {
 		return w.further(c)
 	}
 	u := w.upfs[index]
+	u.interrupted(&c, time.Now())
 	u.target, u.gone = c.Target, c.Gone
 	w.followNow()
 	if err := w.detach(index, c.Detach); err != nil {

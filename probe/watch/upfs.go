@@ -20,7 +20,9 @@ func (w *Watch) UPFs() []export.UPF {
 	defer w.mu.Unlock()
 	var all []export.UPF
 	for _, u := range w.upfs {
-		all = append(all, described(&u.target, u.missing()))
+		one := described(&u.target, u.missing())
+		one.Gaps = slices.Clone(u.gaps)
+		all = append(all, one)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.left)) {
 		l := w.left[name]

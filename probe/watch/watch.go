@@ -58,6 +58,7 @@ type upf struct {
 	n4At   map[find.Place]*n4.Attachment
 	failed map[string]error // by device or what else there would be, why there is none
 	gone   bool
+	gaps   []export.Gap
 }
 
 // Open finds UPFs and begins to measure them. Points that cannot be had do not stop it:
