@@ -96,7 +96,7 @@ func (p *Probe) seriesGrid() *grid {
 		g.add(append(cells, accountCells(&all)...)...)
 	}
 	if p.Settings.Timed <= 1 {
-		g = g.part(len(g.columns)-1, 0, 0)
+		g = g.part(0, 0, len(g.columns)-1)
 	}
 	return p.named(g)
 }
