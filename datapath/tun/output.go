@@ -33,7 +33,7 @@ type sender struct {
 func (t *traffic) newOutput(worker int) *output {
 	o := &output{worker: t.worker(), host: t.d.host}
 	for _, s := range t.sockets.all[worker] {
-		out := mmsg.NewSender(newAtOnce(s.raw), vector.MaxVector)
+		out := mmsg.NewSender(newAtOnce(s.rawOut), vector.MaxVector)
 		o.senders = append(o.senders, sender{local: s.address, Sender: out})
 	}
 	of := map[*device]*vnet.Writer{}

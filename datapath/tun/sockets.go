@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,11 +22,17 @@ const (
 	sendBuffer    = 4 << 20
 )
 
-// socket is the GTP-U socket of an address, for one worker.
+// socket is the GTP-U port of an address, for one worker.
+//
+// It is two sockets, since the kernel calls who waits at a socket for each message that has
+// left, and the runtime always waits where it receives. Nobody waits at the one that
+// sends; it is connected to where nothing comes from, so all that comes is the other's.
 type socket struct {
 	address netip.Addr
-	conn    *net.UDPConn
-	raw     syscall.RawConn
+	conn    *net.UDPConn    // receives
+	raw     syscall.RawConn // of conn
+	out     *os.File        // sends
+	rawOut  syscall.RawConn // of out
 }
 
 // sockets are those of all workers, in the same order for each.
@@ -50,44 +57,110 @@ func listen(endpoints []datapath.Endpoint, workers int) (*sockets, error) {
 }
 
 func (s *sockets) listen(a netip.Addr, workers int) error {
-	if workers > 1 { // one that shares the port would not notice who has it already
-		alone, err := open(a, false)
+	first := len(s.all[0])
+	for w := range workers {
+		out, err := openSender(a, w > 0)
 		if err != nil {
 			return err
 		}
-		if err := alone.conn.Close(); err != nil {
+		one := &socket{address: a, out: out}
+		s.all[w] = append(s.all[w], one)
+		if one.rawOut, err = out.SyscallConn(); err != nil {
+			return err
+		}
+		if err := one.receive(workers > 1); err != nil {
 			return err
 		}
 	}
 	for w := range workers {
-		one, err := open(a, workers > 1)
-		if err != nil {
+		if err := s.all[w][first].keep(); err != nil {
 			return err
 		}
-		s.all[w] = append(s.all[w], one)
 	}
 	return nil
 }
 
-// open opens one socket. share lets others have the same port: the kernel picks one for
-// each peer.
-func open(a netip.Addr, share bool) (*socket, error) {
+// discard is a port that nothing is sent from (RFC 863).
+const discard = 9
+
+// openSender opens a socket that sends. share is for those behind the first one: that
+// one finds out whether another process has the port.
+func openSender(a netip.Addr, share bool) (*os.File, error) {
+	family := unix.AF_INET
+	if a.Is6() {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	out := os.NewFile(uintptr(fd), "GTP-U") // it blocks, so the runtime does not wait for it
+	err = errors.Join(prepare(fd, a.Is6(), false), unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 0)) // the least there is
+	if err == nil && share {
+		err = reuse(fd, 1)
+	}
+	if err == nil {
+		err = os.NewSyscallError("bind", unix.Bind(fd, sockaddr(a, gtpu.Port)))
+	}
+	if err == nil {
+		err = errors.Join(reuse(fd, 1), os.NewSyscallError("connect", unix.Connect(fd, sockaddr(a, discard))))
+	}
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	return out, nil
+}
+
+// receive opens the socket that receives. share lets others have the same port: the
+// kernel picks one for each peer.
+func (s *socket) receive(share bool) error {
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var err error
-		control := raw.Control(func(fd uintptr) { err = prepare(int(fd), a.Is6(), share) })
+		control := raw.Control(func(fd uintptr) {
+			err = errors.Join(prepare(int(fd), s.address.Is6(), share), reuse(int(fd), 1))
+		})
 		return errors.Join(control, err)
 	}}
 	network := "udp4"
-	if a.Is6() {
+	if s.address.Is6() {
 		network = "udp6"
 	}
-	conn, err := config.ListenPacket(context.Background(), network, netip.AddrPortFrom(a, gtpu.Port).String())
+	conn, err := config.ListenPacket(context.Background(), network, netip.AddrPortFrom(s.address, gtpu.Port).String())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &socket{address: a, conn: conn.(*net.UDPConn)}
+	s.conn = conn.(*net.UDPConn)
 	s.raw, err = s.conn.SyscallConn()
-	return s, err
+	return err
+}
+
+// keep lets no other process have the port, too, from now on.
+func (s *socket) keep() error {
+	var in, out error
+	err := errors.Join(
+		s.raw.Control(func(fd uintptr) { in = reuse(int(fd), 0) }),
+		s.rawOut.Control(func(fd uintptr) { out = reuse(int(fd), 0) }))
+	return errors.Join(err, in, out)
+}
+
+func (s *socket) close() error {
+	err := s.out.Close()
+	if s.conn != nil {
+		err = errors.Join(err, s.conn.Close())
+	}
+	return err
+}
+
+// reuse sets whether the port may be another's, too, if that one agrees.
+func reuse(fd, may int) error {
+	return os.NewSyscallError("SO_REUSEADDR", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, may))
+}
+
+func sockaddr(a netip.Addr, port int) unix.Sockaddr {
+	if a.Is6() {
+		return &unix.SockaddrInet6{Port: port, Addr: a.As16()}
+	}
+	return &unix.SockaddrInet4{Port: port, Addr: a.As4()}
 }
 
 // prepare sets the options of a socket.
@@ -127,7 +200,7 @@ func (s *sockets) close() error {
 	var errs []error
 	for _, worker := range s.all {
 		for _, one := range worker {
-			errs = append(errs, one.conn.Close())
+			errs = append(errs, one.close())
 		}
 	}
 	return errors.Join(errs...)
