@@ -39,22 +39,24 @@ func BenchmarkInPlace(b *testing.B) {
 
 // BenchmarkThroughput measures what a UPF forwards without and with a probe, in turn; that of
 // XDP is probed at the other ends of its links, where socket buffers are made of frames with
-// and without it.
+// and without it. Packets are short, where a point weighs most, or long.
 //
 //	go test -run '^$' -bench Throughput -benchtime 10x ./probe/probetest
 func BenchmarkThroughput(b *testing.B) {
 	const duration = 500 * time.Millisecond
 	for _, datapath := range []string{upf.DatapathXDP, upf.DatapathTC} {
-		for _, timed := range []uint32{1, 16, 64} {
-			b.Run(fmt.Sprintf("%s/timed=%d", datapath, timed), func(b *testing.B) {
-				benchmarkThroughput(b, datapath, duration, timed)
-			})
+		for _, octets := range []int{100, 1400} {
+			for _, timed := range []uint32{1, 16, 64} {
+				b.Run(fmt.Sprintf("%s/octets=%d/timed=%d", datapath, octets, timed), func(b *testing.B) {
+					benchmarkThroughput(b, datapath, octets, duration, timed)
+				})
+			}
 		}
 	}
 }
 
-func benchmarkThroughput(b *testing.B, datapath string, duration time.Duration, timed uint32) {
-	o, w := newOwn(b, datapath, probe.Config{Timed: timed})
+func benchmarkThroughput(b *testing.B, datapath string, octets int, duration time.Duration, timed uint32) {
+	o, w := newOwnOf(b, datapath, octets, probe.Config{Timed: timed})
 	alternate(b, w, o.points(datapath), "packets/s", func() (received float64) {
 		for _, l := range o.lanes {
 			l.attach(b)

@@ -60,8 +60,14 @@ func frames(datapath string) bool {
 	return datapath == upf.DatapathXDP || datapath == upf.DatapathAFXDP
 }
 
-// newOwn starts a UPF, with a probe, generators and meters.
+// newOwn starts a UPF, with a probe, generators of short packets and meters.
 func newOwn(t testing.TB, datapath string, c probe.Config) (*own, *watch) {
+	t.Helper()
+	return newOwnOf(t, datapath, 100, c)
+}
+
+// newOwnOf is newOwn for packets of so many octets of UDP payload.
+func newOwnOf(t testing.TB, datapath string, octets int, c probe.Config) (*own, *watch) {
 	t.Helper()
 	o := &own{System: newSystem(t, datapath)}
 	bed := o.Topology()
@@ -74,8 +80,8 @@ func newOwn(t testing.TB, datapath string, c probe.Config) (*own, *watch) {
 	if frames(datapath) {
 		n3, n6 = feed(t, n3), feed(t, n6)
 	}
-	o.addLane(t, probe.Uplink, n3, bed.N6.Peer)
-	o.addLane(t, probe.Downlink, n6, bed.N3.Peer)
+	o.addLane(t, probe.Uplink, n3, bed.N6.Peer, octets)
+	o.addLane(t, probe.Downlink, n6, bed.N3.Peer, octets)
 	return o, w
 }
 
@@ -102,9 +108,8 @@ func (o *own) points(datapath string) []probe.Point {
 	return devices(o.Topology(), 0, probe.Ingress, probe.Egress)
 }
 
-func (o *own) addLane(t testing.TB, d probe.Direction, from topology.Link, to topology.Port) {
+func (o *own) addLane(t testing.TB, d probe.Direction, from topology.Link, to topology.Port, octets int) {
 	t.Helper()
-	const octets = 100
 	bed, run := o.Topology(), system.NewRun()
 	g := generator.Config{
 		Link: from, Direction: generator.Uplink, Run: run, Server: bed.N6.Peer.Address.Addr(), PayloadOctets: octets, Access: generator.Uniform,

@@ -1,0 +1,98 @@
+package tun
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/datapath"
+	"plumbline/gtpu"
+	"plumbline/mmsg"
+)
+
+// TestPort: a port that somebody else has is refused, however willing that one is to share
+// it; one that is ours nobody else gets; and what comes to it is for who receives, from
+// whatever was sent.
+func TestPort(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		address netip.Addr
+		workers int
+	}{
+		{"IPv4", netip.MustParseAddr("127.29.7.1"), 1},
+		{"IPv4, two workers", netip.MustParseAddr("127.29.7.2"), 2},
+		{"IPv6", netip.IPv6Loopback(), 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			endpoints := []datapath.Endpoint{{Address: tc.address}}
+			other, err := willing(t, tc.address)
+			check(t, err)
+			if _, err := listen(endpoints, tc.workers); !errors.Is(err, unix.EADDRINUSE) {
+				t.Errorf("got %v of a port that is in use, want %v", err, unix.EADDRINUSE)
+			}
+			check(t, other.Close())
+			s, err := listen(endpoints, tc.workers)
+			check(t, err)
+			t.Cleanup(func() { check(t, s.close()) })
+			if _, err := willing(t, tc.address); !errors.Is(err, unix.EADDRINUSE) {
+				t.Errorf("got %v for another one that wants the port, want %v", err, unix.EADDRINUSE)
+			}
+			came := make(chan string)
+			for _, worker := range s.all {
+				go func() {
+					b := make([]byte, 64)
+					for n, err := 0, error(nil); err == nil; n, _, err = worker[0].conn.ReadFromUDPAddrPort(b) {
+						if n > 0 {
+							came <- string(b[:n])
+						}
+					}
+				}()
+			}
+			for _, worker := range s.all {
+				exchange(t, worker[0])
+				if got := <-came; got != "from the peer" {
+					t.Errorf("got %q, want %q", got, "from the peer")
+				}
+			}
+		})
+	}
+}
+
+// willing opens a socket at the GTP-U port that shares it with whoever agrees.
+func willing(t *testing.T, a netip.Addr) (*os.File, error) {
+	t.Helper()
+	family := unix.AF_INET
+	if a.Is6() {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	check(t, err)
+	f := os.NewFile(uintptr(fd), "willing")
+	t.Cleanup(func() { _ = f.Close() }) // may be closed
+	check(t, reuse(fd, 1))
+	return f, unix.Bind(fd, sockaddr(a, gtpu.Port))
+}
+
+// exchange sends from a socket to a peer, and lets that one answer.
+func exchange(t *testing.T, s *socket) {
+	t.Helper()
+	peer, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.address, 0)))
+	check(t, err)
+	defer peer.Close()
+	check(t, peer.SetDeadline(time.Now().Add(10*time.Second)))
+	out := mmsg.NewSender(newAtOnce(s.rawOut), 1)
+	out.AddTo(peer.LocalAddr().(*net.UDPAddr).AddrPort(), []byte("to the peer"))
+	_, err = out.Flush()
+	check(t, err)
+	got, from := receive(t, peer)
+	if want := netip.AddrPortFrom(s.address, gtpu.Port); string(got) != "to the peer" || from != want {
+		t.Errorf("got %q from %v, want %q from %v", got, from, "to the peer", want)
+	}
+	_, err = peer.WriteToUDPAddrPort([]byte("from the peer"), from)
+	check(t, err)
+}
