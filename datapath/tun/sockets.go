@@ -94,8 +94,9 @@ func openSender(a netip.Addr, share bool) (*os.File, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
-	out := os.NewFile(uintptr(fd), "GTP-U")                                                                    // it blocks, so the runtime does not wait for it
-	err = errors.Join(prepare(fd, a.Is6(), false), unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 0)) // the least there is
+	// It blocks, so the runtime does not wait for it; nothing comes, so it has the least room.
+	out := os.NewFile(uintptr(fd), "GTP-U")
+	err = errors.Join(prepare(fd, a.Is6(), false), unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 0))
 	if err == nil && share {
 		err = reuse(fd, 1)
 	}
