@@ -54,11 +54,14 @@ func configuration(p *Place, datapath string) *upf.Config {
 	c := upf.Default()
 	c.NodeID, c.N4.Address = p.N4UPF.String(), p.N4UPF
 	c.N3 = upf.N3{Device: p.N3.UPF.Device, Address: p.N3.UPF.Address.Addr()}
-	c.N6 = upf.N6{Device: p.N6.UPF.Device, Gateway: p.N6.Peer.Address.Addr(), Gateway6: p.N6.Peer.Address6.Addr()}
+	c.N6 = upf.N6{Device: p.N6.UPF.Device}
 	c.Datapath = datapath
 	if datapath == upf.DatapathTUN || datapath == upf.DatapathTAP {
+		// What leaves the device goes by the kernel's routes, as of other UPFs of sockets.
 		c.TUN.Routes = p.UEPools // else there is one for each session
 		c.TUN.Ring = true
+	} else {
+		c.N6.Gateway, c.N6.Gateway6 = p.N6.Peer.Address.Addr(), p.N6.Peer.Address6.Addr()
 	}
 	c.Sessions.Max = max(c.Sessions.Max, p.Sessions)
 	return c
