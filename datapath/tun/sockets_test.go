@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"reflect"
 	"testing"
 	"time"
 
@@ -54,9 +55,18 @@ func TestPort(t *testing.T) {
 				}()
 			}
 			for _, worker := range s.all {
+				// Or the kernel might choose the one that sends: it has the same port.
+				if to, err := unix.Getpeername(int(worker[0].out.Fd())); err != nil || !reflect.DeepEqual(to, sockaddr(tc.address, discard)) {
+					t.Errorf("who sends is connected to %+v, %v; want %v, port %d", to, err, tc.address, discard)
+				}
 				exchange(t, worker[0])
-				if got := <-came; got != "from the peer" {
-					t.Errorf("got %q, want %q", got, "from the peer")
+				select {
+				case got := <-came:
+					if got != "from the peer" {
+						t.Errorf("got %q, want %q", got, "from the peer")
+					}
+				case <-time.After(10 * time.Second):
+					t.Fatal("nothing came for who receives")
 				}
 			}
 		})
