@@ -1343,8 +1343,14 @@ type Forward struct {
 	// With BUFF: the first packet that is buffered raises DOWNLINK_BUFFERED (BDPN),
 	// without the delay of the BAR.
 	NotifyBuffered bool `protobuf:"varint,14,opt,name=notify_buffered,json=notifyBuffered,proto3" json:"notify_buffered,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// With DROP: the control plane has not said yet what is to be done: a PDR without
+	// FAR, or a FAR that forwards to a tunnel of which it has no F-TEID. Such packets
+	// are dropped for a reason of their own.
+	Incomplete bool `protobuf:"varint,15,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	// 3GPP Interface Type of the Destination Interface. Absent: none was given. TS 29.244, 8.2.118.
+	InterfaceType *uint32 `protobuf:"varint,16,opt,name=interface_type,json=interfaceType,proto3,oneof" json:"interface_type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Forward) Reset() {
@@ -1473,6 +1479,20 @@ func (x *Forward) GetNotifyBuffered() bool {
 		return x.NotifyBuffered
 	}
 	return false
+}
+
+func (x *Forward) GetIncomplete() bool {
+	if x != nil {
+		return x.Incomplete
+	}
+	return false
+}
+
+func (x *Forward) GetInterfaceType() uint32 {
+	if x != nil && x.InterfaceType != nil {
+		return *x.InterfaceType
+	}
+	return 0
 }
 
 // Duplicate is where a copy goes; without outer header out bare on its interface.
@@ -2738,7 +2758,7 @@ const file_api_rules_proto_rawDesc = "" +
 	"\tUEAddress\x12\x12\n" +
 	"\x04ipv4\x18\x01 \x01(\aR\x04ipv4\x12\x1f\n" +
 	"\vipv6_prefix\x18\x02 \x01(\x06R\n" +
-	"ipv6Prefix\"\x83\x05\n" +
+	"ipv6Prefix\"\xe2\x05\n" +
 	"\aForward\x12-\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x15.plumbline.api.ActionR\x06action\x12M\n" +
 	"\x15destination_interface\x18\x02 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\x12)\n" +
@@ -2756,8 +2776,13 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x10notify_discarded\x18\v \x01(\bR\x0fnotifyDiscarded\x12\x1b\n" +
 	"\tproxy_arp\x18\f \x01(\bR\bproxyArp\x12\x19\n" +
 	"\bproxy_nd\x18\r \x01(\bR\aproxyNd\x12'\n" +
-	"\x0fnotify_buffered\x18\x0e \x01(\bR\x0enotifyBufferedB\a\n" +
-	"\x05_dscp\"\xac\x02\n" +
+	"\x0fnotify_buffered\x18\x0e \x01(\bR\x0enotifyBuffered\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\x0f \x01(\bR\n" +
+	"incomplete\x12*\n" +
+	"\x0einterface_type\x18\x10 \x01(\rH\x01R\rinterfaceType\x88\x01\x01B\a\n" +
+	"\x05_dscpB\x11\n" +
+	"\x0f_interface_type\"\xac\x02\n" +
 	"\tDuplicate\x12M\n" +
 	"\x15destination_interface\x18\x01 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\x12)\n" +
 	"\x10network_instance\x18\x02 \x01(\tR\x0fnetworkInstance\x12V\n" +

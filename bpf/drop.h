@@ -23,6 +23,7 @@
 	X(PACKET_RATE,   "above the QER's packet rate") \
 	X(QUOTA,         "a volume quota of the PDR's URRs is used up") \
 	X(FAR,           "FAR says DROP") \
+	X(INCOMPLETE,    "PDR has no FAR yet, or its FAR forwards to a tunnel that it does not name yet") \
 	X(SCOPE,         "from or to an address that routers do not forward: of one link, loopback, unspecified, multicast, broadcast, reserved") \
 	X(UNWRAP,        "bare packet without the outer header that the PDR says is to be removed") \
 	X(REDIRECT,      "FAR redirects: answered here, or nothing that can be redirected") \

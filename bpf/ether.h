@@ -187,7 +187,7 @@ static __always_inline int ether_leave(struct ctx *ctx, struct packet *p, struct
 		return match_end(m) ?: -PASS_BRIDGE;
 	to = station_find(f->destination, network, now);
 	if (!(m->ctl & RULE_FORW))
-		err = -DROP_FAR;
+		err = forward_refused(m);
 	else if (!to)
 		err = ether_fits(w, p, f);
 	else if (to->slot == m->rule->ue_ip4)
@@ -281,7 +281,7 @@ static __always_inline int ether_down(struct ctx *ctx, struct packet *p, struct 
 	if (err)
 		return err;
 	if (!(m->ctl & RULE_FORW)) {
-		err = -DROP_FAR;
+		err = forward_refused(m);
 	} else if (m->ctl & RULE_OUTER) {
 		forward_psc(m, &r);
 		err = forward_outer(m, p, &r);

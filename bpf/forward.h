@@ -167,6 +167,12 @@ static __always_inline __u32 flow_hash(const struct packet *p)
 	return h * 0x9e3779b1;
 }
 
+/* forward_refused - why a packet is dropped whose FAR does not forward */
+static __always_inline int forward_refused(const struct match *m)
+{
+	return m->ctl & RULE_INCOMPLETE ? -DROP_INCOMPLETE : -DROP_FAR;
+}
+
 /* forward_outer - out through a tunnel
  *
  * Source: TS 29.244 V18.6.0, 7.5.2.3, 8.2.12 (Transport Level Marking), 8.2.56
@@ -249,7 +255,7 @@ static __always_inline int forward_n6(const struct match *m, const struct packet
 				      struct route *r)
 {
 	if (!(m->ctl & RULE_FORW))
-		return -DROP_FAR;
+		return forward_refused(m);
 	forward_psc(m, r);
 	return forward_ttl(p) ?: forward_outer(m, p, r);
 }

@@ -122,6 +122,6 @@ static __always_inline int forward_bare(const struct match *m, const struct pack
 					struct route *r)
 {
 	if (!(m->ctl & RULE_FORW))
-		return -DROP_FAR;
+		return forward_refused(m);
 	return forward_ttl(p) ?: forward_way(p, rule_n6(m->ctl), r);
 }

@@ -69,6 +69,7 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_COPY	0x0400	/* of a PDR of a list: there are copies of its packets to be made */
 #define RULE_AT_HOME	0x0800	/* meter and URR stand where the UE address says */
 #define RULE_ETHER	0x1000	/* of an Ethernet PDU session, with RULE_LIST or RULE_SLOW: see ether.h */
+#define RULE_INCOMPLETE	0x2000	/* without RULE_FORW: what is to be done has not been said yet */
 #define RULE_QUEUED	0x4000	/* the slow path may have packets that came before: see queue.h */
 #define RULE_CHANGING	0x8000
 

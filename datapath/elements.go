@@ -116,6 +116,9 @@ var Elements = []Element{
 	{"PDR", "Outer Header Removal: UDP/IP", "8.2.64", func(s *api.Session) { down(s).Unwrap = api.Unwrap_UNWRAP_UDP }, Done, SlowPath, SlowPath},
 	{"FAR", "Apply Action: DROP", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_DROP }, Done, Program, Vectors},
 	{"FAR", "Apply Action: FORW", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_FORW }, Done, Program, Vectors},
+	{"FAR", "none yet, or FORW without its tunnel", "7.5.2.2, 7.5.2.3", func(s *api.Session) {
+		down(s).Forward = &api.Forward{Incomplete: true}
+	}, Done, Program, Vectors},
 	{"FAR", "Apply Action: BUFF, NOCP", "8.2.26", func(s *api.Session) { down(s).Forward.Action, down(s).Forward.Notify = api.Action_BUFF, true }, Done, SlowPath, SlowPath},
 	{"FAR", "Apply Action: BDPN, DDPN", "8.2.26", func(s *api.Session) {
 		down(s).Forward.Action, down(s).Forward.NotifyDiscarded = api.Action_BUFF, true

@@ -19,6 +19,9 @@ type Endpoint struct {
 	// here; empty: no particular ones, any.
 	NetworkInstances []string
 	Interfaces       []api.Interface
+	// InterfaceTypes are the 3GPP Interface Types likewise.
+	// Source: TS 29.244 V18.6.0, 8.2.118.
+	InterfaceTypes []uint8
 }
 
 // Local returns the address from which packets with an outer header leave for

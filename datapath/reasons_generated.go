@@ -22,6 +22,7 @@ const (
 	DropPacketRate           // above the QER's packet rate
 	DropQuota                // a volume quota of the PDR's URRs is used up
 	DropFAR                  // FAR says DROP
+	DropIncomplete           // PDR has no FAR yet, or its FAR forwards to a tunnel that it does not name yet
 	DropScope                // from or to an address that routers do not forward: of one link, loopback, unspecified, multicast, broadcast, reserved
 	DropUnwrap               // bare packet without the outer header that the PDR says is to be removed
 	DropRedirect             // FAR redirects: answered here, or nothing that can be redirected
@@ -81,6 +82,7 @@ var reasons = [...]reason{
 	DropPacketRate:    {"packet_rate", "above the QER's packet rate", true},
 	DropQuota:         {"quota", "a volume quota of the PDR's URRs is used up", true},
 	DropFAR:           {"far", "FAR says DROP", true},
+	DropIncomplete:    {"incomplete", "PDR has no FAR yet, or its FAR forwards to a tunnel that it does not name yet", true},
 	DropScope:         {"scope", "from or to an address that routers do not forward: of one link, loopback, unspecified, multicast, broadcast, reserved", true},
 	DropUnwrap:        {"unwrap", "bare packet without the outer header that the PDR says is to be removed", true},
 	DropRedirect:      {"redirect", "FAR redirects: answered here, or nothing that can be redirected", true},

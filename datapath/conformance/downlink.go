@@ -71,6 +71,7 @@ func slowly(p packet) packet {
 var downlinkDrops = []packet{
 	{name: "downlink, gate closed", port: N6, in: onN6(to(down4, "10.45.0.2")), reason: datapath.DropGate, seid: gated, pdr: 2},
 	{name: "downlink, FAR DROP", port: N6, in: onN6(to(down4, "10.45.0.3")), reason: datapath.DropFAR, seid: dropped, pdr: 2},
+	{name: "downlink, no tunnel yet", port: N6, in: onN6(to(down4, "10.45.0.6")), reason: datapath.DropIncomplete, seid: pending, pdr: 2},
 	{name: "downlink, TTL 1", port: N6, in: onN6(ttl(down4, 1)), reason: datapath.DropTTL, seid: plain, pdr: 2,
 		sent: [][]byte{icmp4(ttlExceeded, 0, ttl(down4, 1))}},
 	{name: "downlink, Hop Limit 1", port: N6, in: onN6(ttl(down6, 1)), reason: datapath.DropTTL, seid: plain, pdr: 2,

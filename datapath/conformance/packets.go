@@ -201,6 +201,7 @@ func wrongSum(b []byte) []byte {
 var uplinkDrops = []packet{
 	{name: "uplink, gate closed", port: N3, in: onN3(gpdu(pscUL("00000002"), from(up4, "10.45.0.2"))), reason: datapath.DropGate, seid: gated, pdr: 1},
 	{name: "uplink, FAR DROP", port: N3, in: onN3(gpdu(pscUL("00000003"), from(up4, "10.45.0.3"))), reason: datapath.DropFAR, seid: dropped, pdr: 1},
+	{name: "uplink, no FAR yet", port: N3, in: onN3(gpdu(pscUL("00000035"), from(up4, "10.45.0.6"))), reason: datapath.DropIncomplete, seid: pending, pdr: 1},
 	expiredUp("TTL 1", ttl(up4, 1), toUE(portError4, icmp4(ttlExceeded, 0, ttl(up4, 1)))),
 	expiredUp("TTL 0", ttl(up4, 0), toUE(portError4, icmp4(ttlExceeded, 0, ttl(up4, 0)))),
 	expiredUp("Hop Limit 1", ttl(up6, 1), toUE(portError6, icmp6(ttlExceeded6, 0, ttl(up6, 1)))),

@@ -9,12 +9,13 @@ import (
 
 // What the sessions of the packet table are called.
 const (
-	plain   = 1 // IPv4 and IPv6, QFI 9, TEID 1, peer TEID 0x101
-	gated   = 2 // both gates closed
-	dropped = 3 // both FARs DROP
-	lte     = 4 // no QER, so no PDU Session Container; uplink PDI without UE IP address
-	marked  = 5 // uplink PDI with QFI 5 and 9; downlink DSCP 46
-	guest   = 7 // TEID and UE address whose place in a table of 64 is taken
+	plain   = 1  // IPv4 and IPv6, QFI 9, TEID 1, peer TEID 0x101
+	gated   = 2  // both gates closed
+	dropped = 3  // both FARs DROP
+	lte     = 4  // no QER, so no PDU Session Container; uplink PDI without UE IP address
+	marked  = 5  // uplink PDI with QFI 5 and 9; downlink DSCP 46
+	pending = 41 // both rules are incomplete: there is nowhere to forward packets to yet
+	guest   = 7  // TEID and UE address whose place in a table of 64 is taken
 
 	classified = 8  // several PDRs on one F-TEID and one UE address, told apart by SDF filters
 	relayed    = 9  // an I-UPF's: N3 TEID 0x30 to N9, N9 TEID 0x31 to N3; URR 1; no QER
@@ -45,6 +46,11 @@ func sessions() []*api.Session {
 	d := session(dropped, 3, netip.MustParseAddr("10.45.0.3"))
 	d.Rules[0].Forward.Action, d.Rules[1].Forward.Action = api.Action_DROP, api.Action_DROP
 
+	h := session(pending, 0x35, netip.MustParseAddr("10.45.0.6"))
+	for _, r := range h.Rules {
+		r.Forward = &api.Forward{Incomplete: true}
+	}
+
 	l := session(lte, 4, netip.MustParseAddr("10.45.0.4"))
 	l.Qers, l.Rules[0].QerIds, l.Rules[1].QerIds = nil, nil, nil
 	l.Rules[0].Detect.UeAddress = nil
@@ -55,7 +61,7 @@ func sessions() []*api.Session {
 	*m.Rules[1].Forward.Dscp = 46
 
 	return []*api.Session{
-		p, g, d, l, m, session(guest, 0xdeadbe01, netip.MustParseAddr("10.45.1.1")),
+		p, g, d, l, m, h, session(guest, 0xdeadbe01, netip.MustParseAddr("10.45.1.1")),
 		classifiedSession(), relayedSession(), remarkedSession(), outer6Session(), relayed6Session(), controlSession(), lanSession(),
 		detailedSession(), classifierSession(), branchingSession(),
 		corpSession(), steeredSession(), natSession(),

@@ -23,7 +23,7 @@ import (
 func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 	switch {
 	case r.Action == api.Action_DROP:
-		return datapath.DropFAR
+		return r.Refusal()
 	case r.Action != api.Action_FORW:
 		return datapath.ReasonNone
 	case r.Ethernet != nil:
@@ -40,6 +40,14 @@ func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 		return datapath.DropNextHop
 	}
 	return s.admitN6(r, a)
+}
+
+// Refusal is why a packet is dropped whose FAR neither forwards nor buffers.
+func (r *Rule) Refusal() datapath.Reason {
+	if r.Incomplete {
+		return datapath.DropIncomplete
+	}
+	return datapath.DropFAR
 }
 
 // isForwarded reports whether a router forwards u, by its addresses. The UPF routes no

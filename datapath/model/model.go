@@ -56,6 +56,7 @@ type Rule struct {
 	// The first packet that is buffered raises DOWNLINK_BUFFERED, the first that is
 	// dropped for want of room, or by DROP, DOWNLINK_DISCARDED.
 	NotifyBuffered, NotifyDiscarded bool
+	Incomplete                      bool // with DROP: what is to be done has not been said yet
 
 	BAR   *api.BAR // with BUFF; nil: none
 	Outer *Outer   // with FORW: Outer Header Creation; nil: out bare

@@ -91,7 +91,7 @@ func (s *Stages) releaseFirst(w *waiting, gone []bool, discard bool, send func(O
 		s.discarded(r, len(a.user))
 		b.drop(datapath.DropBufferEnd)
 	case r.Action == api.Action_DROP:
-		s.giveUp(w, int(p.place), a, datapath.DropFAR)
+		s.giveUp(w, int(p.place), a, r.Refusal())
 	default:
 		if reason := s.allow(r, a); reason != datapath.ReasonNone {
 			r.CountDropped()

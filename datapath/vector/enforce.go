@@ -10,7 +10,7 @@ func (w *Worker) enforce(k *work) datapath.Reason {
 	r, reason := k.rule, datapath.ReasonNone
 	switch {
 	case r.has(dropped):
-		reason = datapath.DropFAR
+		reason = r.model[0].Refusal()
 	case r.has(accounted):
 		reason = w.admit(r, int(k.size))
 	}

@@ -96,6 +96,9 @@ func (c *change) fillDetect(e *upfRule, r *api.Rule) {
 func (c *change) fillForward(p *placed, qfi byte) error {
 	e, f := &p.content, p.rule.GetForward()
 	if f.GetAction() != api.Action_FORW {
+		if f.GetIncomplete() {
+			e.Ctl |= ruleIncomplete
+		}
 		return nil
 	}
 	e.Ctl |= ruleForw

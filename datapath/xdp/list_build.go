@@ -258,6 +258,9 @@ func (b *listBuilder) pdr(r *model.Rule) (upfPdr, bool) {
 		return p, false
 	}
 	if r.Action != api.Action_FORW {
+		if r.Incomplete {
+			p.Ctl |= ruleIncomplete
+		}
 		return p, true
 	}
 	p.Ctl |= ruleForw

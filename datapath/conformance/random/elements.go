@@ -114,11 +114,12 @@ var uses = map[[2]string]use{
 	{"PDR", "Outer Header Removal: GTP-U"}:                            func(_ *api.Session, r *api.Rule) bool { return r.GetOuterHeaderRemoval() },
 	{"PDR", "Outer Header Removal: UDP/IP"}:                           func(_ *api.Session, r *api.Rule) bool { return r.GetUnwrap() == api.Unwrap_UNWRAP_UDP },
 
-	{"FAR", "Apply Action: DROP"}:       forwarded(api.Action_DROP, func(*api.Forward) bool { return true }),
-	{"FAR", "Apply Action: FORW"}:       forwarded(api.Action_FORW, func(*api.Forward) bool { return true }),
-	{"FAR", "Apply Action: BUFF, NOCP"}: forwarded(api.Action_BUFF, (*api.Forward).GetNotify),
-	{"FAR", "Apply Action: BDPN, DDPN"}: forwarded(api.Action_BUFF, func(f *api.Forward) bool { return f.NotifyBuffered || f.NotifyDiscarded }),
-	{"FAR", "Apply Action: DUPL"}:       forwarded(api.Action_FORW, func(f *api.Forward) bool { return len(f.Duplicates) > 0 }),
+	{"FAR", "Apply Action: DROP"}:                   forwarded(api.Action_DROP, func(*api.Forward) bool { return true }),
+	{"FAR", "none yet, or FORW without its tunnel"}: forwarded(api.Action_DROP, (*api.Forward).GetIncomplete),
+	{"FAR", "Apply Action: FORW"}:                   forwarded(api.Action_FORW, func(*api.Forward) bool { return true }),
+	{"FAR", "Apply Action: BUFF, NOCP"}:             forwarded(api.Action_BUFF, (*api.Forward).GetNotify),
+	{"FAR", "Apply Action: BDPN, DDPN"}:             forwarded(api.Action_BUFF, func(f *api.Forward) bool { return f.NotifyBuffered || f.NotifyDiscarded }),
+	{"FAR", "Apply Action: DUPL"}:                   forwarded(api.Action_FORW, func(f *api.Forward) bool { return len(f.Duplicates) > 0 }),
 	{"FAR", "Outer Header Creation: GTP-U/UDP/IPv4"}: outer(func(o *api.OuterHeaderCreation, _ *api.Rule) bool {
 		return o.GetEncapsulation() == api.Encapsulation_GTPU && o.GetIpv4() != 0
 	}),
