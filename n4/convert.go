@@ -12,10 +12,9 @@ import (
 // decoded request.
 //
 // What the model has no field for it lists as unsupported, so that the request
-// is refused. It passes over what changes nothing for packets: 3GPP Interface
-// Type, the S/D flag of a UE IP Address (the Source Interface says the same), and
-// Averaging Window (who keeps to a rate within a short time does so within a
-// long one).
+// is refused. It passes over what changes nothing for packets: the S/D flag of a UE
+// IP Address (the Source Interface says the same), and Averaging Window (who keeps to
+// a rate within a short time does so within a long one).
 type converter struct {
 	names       map[string]string // Network Instances and DNNs by their octets
 	texts       map[string]string // other names

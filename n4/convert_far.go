@@ -13,9 +13,9 @@ func (c *converter) createFAR(out *session.FAR, f *pfcp.CreateFAR) {
 	if p := &f.ForwardingParameters.Value; f.ForwardingParameters.Present {
 		out.HasForwarding = true
 		out.Forwarding = session.ForwardingParameters{
-			DestinationInterface: session.Interface(p.DestinationInterface),
-			NetworkInstance:      c.name(p.NetworkInstance),
-			Endpoint:             optional(p.LinkedTrafficEndpointID),
+			DestinationInterface: session.Interface(p.DestinationInterface), InterfaceType: interfaceType(p.InterfaceType),
+			NetworkInstance: c.name(p.NetworkInstance),
+			Endpoint:        optional(p.LinkedTrafficEndpointID),
 		}
 		if p.OuterHeaderCreation.Present {
 			out.Forwarding.OuterHeaderCreation = c.outerHeaderCreation(f.FARID, &p.OuterHeaderCreation.Value)
@@ -65,6 +65,7 @@ func (c *converter) updateForwarding(out *session.UpdateFAR, p *pfcp.UpdateForwa
 	if p.DestinationInterface.Present {
 		out.DestinationInterface = session.Some(session.Interface(p.DestinationInterface.Value))
 	}
+	out.InterfaceType = interfaceType(p.InterfaceType)
 	if len(p.NetworkInstance) > 0 {
 		out.NetworkInstance = session.Some(c.name(p.NetworkInstance))
 	}
@@ -90,6 +91,8 @@ func (c *converter) updateForwarding(out *session.UpdateFAR, p *pfcp.UpdateForwa
 			out.OuterHeaderCreation = session.Some(session.OuterHeaderCreation{})
 		case pfcp.IETransportLevelMarking:
 			out.RemoveDSCP = true
+		case pfcp.IE3GPPInterfaceType:
+			out.RemoveInterfaceType = true
 		case pfcp.IETrafficEndpointID:
 			out.RemoveEndpoint = true
 		case pfcp.IERedirectInformation:

@@ -13,7 +13,7 @@ func (c *converter) createPDR(out *session.PDR, p *pfcp.CreatePDR) {
 	filters := out.PDI.Filters
 	removal := c.outerHeaderRemoval(p.PDRID, p.OuterHeaderRemoval)
 	*out = session.PDR{
-		ID: p.PDRID, Precedence: p.Precedence, FARID: p.FARID.Value, QERIDs: p.QERIDs, URRIDs: p.URRIDs,
+		ID: p.PDRID, Precedence: p.Precedence, FARID: p.FARID.Value, NoFAR: !p.FARID.Present, QERIDs: p.QERIDs, URRIDs: p.URRIDs,
 		Predefined: names, OuterHeaderRemoval: removal.GTPU, Unwrap: removal.Unwrap,
 	}
 	c.pdi(&out.PDI, filters, p.PDRID, &p.PDI)
@@ -122,7 +122,7 @@ func (c *converter) outerHeaderRemoval(pdr uint16, r pfcp.Optional[pfcp.OuterHea
 // pdi converts a PDI, its SDF filters into the memory of filters.
 func (c *converter) pdi(out *session.PDI, filters []session.SDFFilter, pdr uint16, d *pfcp.PDI) {
 	*out = session.PDI{
-		SourceInterface: session.Interface(d.SourceInterface),
+		SourceInterface: session.Interface(d.SourceInterface), InterfaceType: interfaceType(d.InterfaceType),
 		QFIs:            session.QFISet(d.QFIs),
 		NetworkInstance: c.name(d.NetworkInstance),
 		ApplicationID:   c.text(d.ApplicationID),
@@ -162,6 +162,11 @@ func (c *converter) pdi(out *session.PDI, filters []session.SDFFilter, pdr uint1
 	refuse(d.Noted)
 }
 
+// interfaceType converts a 3GPP Interface Type.
+func interfaceType(t pfcp.Optional[pfcp.InterfaceType]) session.Optional[session.InterfaceType] {
+	return session.Optional[session.InterfaceType]{Value: session.InterfaceType(t.Value), Present: t.Present}
+}
+
 // sdfFilter converts an SDF Filter. One of an ID alone refers to another.
 // Source: TS 29.244 V18.6.0, 8.2.5.
 func sdfFilter(out *session.SDFFilter, f *pfcp.SDFFilter) error {
@@ -198,7 +203,8 @@ func fteid(f *pfcp.FTEID) (session.Choose, session.FTEID) {
 
 func (c *converter) createEndpoint(out *session.TrafficEndpoint, e *pfcp.TrafficEndpoint) {
 	*out = session.TrafficEndpoint{
-		ID: e.TrafficEndpointID, NetworkInstance: c.name(e.NetworkInstance), QFIs: session.QFISet(e.QFIs),
+		ID: e.TrafficEndpointID, InterfaceType: interfaceType(e.InterfaceType),
+		NetworkInstance: c.name(e.NetworkInstance), QFIs: session.QFISet(e.QFIs),
 		EthernetSession: e.EthernetSession&pfcp.EthernetETHI != 0,
 	}
 	if e.FTEID.Present {
@@ -215,7 +221,7 @@ func (c *converter) createEndpoint(out *session.TrafficEndpoint, e *pfcp.Traffic
 }
 
 func (c *converter) updateEndpoint(out *session.UpdateTrafficEndpoint, e *pfcp.TrafficEndpoint) {
-	*out = session.UpdateTrafficEndpoint{ID: e.TrafficEndpointID}
+	*out = session.UpdateTrafficEndpoint{ID: e.TrafficEndpointID, InterfaceType: interfaceType(e.InterfaceType)}
 	if e.FTEID.Present {
 		choose, f := fteid(&e.FTEID.Value)
 		out.Choose, out.FTEID = choose, session.Optional[session.FTEID]{Value: f, Present: !choose.CH}

@@ -20,6 +20,7 @@ import (
 // simpleSession is what the datapath has to hold of the simple PFCP client's
 // session, the one with a QER.
 func simpleSession(seid uint64) *api.Session {
+	n3, n6 := uint32(pfcp.InterfaceTypeN33GPPAccess), uint32(pfcp.InterfaceTypeN6)
 	return &api.Session{
 		Seid: seid,
 		Rules: []*api.Rule{
@@ -27,14 +28,14 @@ func simpleSession(seid uint64) *api.Session {
 				PdrId: 1, Precedence: 65535, FarId: 1, QerIds: []uint32{1},
 				Detect: &api.Detect{SourceInterface: api.Interface_CORE, NetworkInstance: "internet",
 					UeAddress: &api.UEAddress{Ipv4: 0x0a2d0002}},
-				Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_ACCESS, NetworkInstance: "internet",
+				Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_ACCESS, NetworkInstance: "internet", InterfaceType: &n3,
 					OuterHeaderCreation: &api.OuterHeaderCreation{Teid: 2, Ipv4: 0xc0a80d83}},
 			},
 			{
 				PdrId: 2, Precedence: 65535, FarId: 2, QerIds: []uint32{1}, OuterHeaderRemoval: true,
 				Detect: &api.Detect{SourceInterface: api.Interface_ACCESS, NetworkInstance: "internet", Qfis: []uint32{1},
 					FTeid: &api.FTEID{Teid: 1, Ipv4: 0xc0a80d97}, UeAddress: &api.UEAddress{Ipv4: 0x0a2d0002}},
-				Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE, NetworkInstance: "internet"},
+				Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE, NetworkInstance: "internet", InterfaceType: &n6},
 			},
 		},
 		Qers: []*api.QER{{Id: 1, Qfi: 1, UplinkMbrBps: 200e9, DownlinkMbrBps: 200e9}},

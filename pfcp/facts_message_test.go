@@ -177,6 +177,7 @@ func (f facts) modification(m *SessionModificationRequest) {
 		if v.FARID.Present {
 			g.id(IEFARID, v.FARID.Value)
 		}
+		g.ids(IEURRID, v.URRIDs)
 		g.ids(IEQERID, v.QERIDs)
 	}
 	for _, v := range m.UpdateFARs {
@@ -216,7 +217,7 @@ func (f facts) modificationUsage(m *SessionModificationRequest) {
 		f.ie(IEQueryURR).id(IEURRID, id)
 	}
 	f.number32(IEQueryURRReference, "reference", m.QueryURRReference)
-	if m.SMReqFlags != 0 {
-		f.ie(IEPFCPSMReqFlags).is("SNDEM", number(m.SMReqFlags&SMReqSNDEM != 0))
+	if m.SMReqFlags&SMReqSNDEM != 0 {
+		f.ie(IEPFCPSMReqFlags).is("SNDEM", 1)
 	}
 }

@@ -205,6 +205,9 @@ func (f facts) updateFAR(v UpdateFAR) {
 	if v.ApplyAction.Present {
 		f.apply(v.ApplyAction.Value)
 	}
+	if v.BARID.Present {
+		f.id(IEBARID, uint32(v.BARID.Value))
+	}
 	if p := v.UpdateForwardingParameters; p.Present {
 		f = f.ie(IEUpdateForwardingParameters)
 		if p.Value.DestinationInterface.Present {
@@ -212,8 +215,8 @@ func (f facts) updateFAR(v UpdateFAR) {
 		}
 		f.name(IENetworkInstance, "instance", p.Value.NetworkInstance)
 		f.creation(p.Value.OuterHeaderCreation)
-		if p.Value.SMReqFlags != 0 {
-			f.ie(IEPFCPSMReqFlags).is("SNDEM", number(p.Value.SMReqFlags&SMReqSNDEM != 0))
+		if p.Value.SMReqFlags&SMReqSNDEM != 0 {
+			f.ie(IEPFCPSMReqFlags).is("SNDEM", 1)
 		}
 		f.interfaceType(p.Value.InterfaceType)
 	}

@@ -64,7 +64,7 @@ type CreatePDR struct {
 	Precedence         uint32 // the lowest value is matched first; 0 if absent, as it may be on Sxa
 	PDI                PDI
 	OuterHeaderRemoval Optional[OuterHeaderRemoval]
-	FARID              Optional[uint32] // absent only if predefined rules are activated, or Noted is set
+	FARID              Optional[uint32] // absent: what is done with packets is said later, or by a predefined rule or Noted
 	URRIDs             []uint32
 	QERIDs             []uint32
 	PredefinedRules    PredefinedRules
@@ -82,7 +82,7 @@ func (p *CreatePDR) reset() {
 }
 
 var createPDR = newContainer(container[CreatePDR]{
-	name: "Create PDR", clause: "7.5.2.2", reset: (*CreatePDR).reset, check: (*CreatePDR).check,
+	name: "Create PDR", clause: "7.5.2.2", reset: (*CreatePDR).reset,
 	members: append([]member[CreatePDR]{
 		one(IEPDRID, func(p *CreatePDR) *uint16 { return &p.PDRID }, u16[uint16]()),
 		exempt(one(IEPrecedence, func(p *CreatePDR) *uint32 { return &p.Precedence }, u32[uint32]()), (*CreatePDR).onSxa),
@@ -110,14 +110,6 @@ func (p *CreatePDR) onSxa() bool {
 	d := &p.PDI
 	return len(d.UEIPAddresses)+len(d.SDFFilters)+len(d.ApplicationID) == 0 && d.QFIs == 0 &&
 		(d.FTEID.Present || len(d.TrafficEndpointIDs) > 0)
-}
-
-// check says that a rule forwards by a FAR, unless predefined rules or a MAR do.
-func (p *CreatePDR) check() error {
-	if !p.FARID.Present && p.Noted == 0 && len(p.PredefinedRules.Activate) == 0 {
-		return fail("Create PDR", IEFARID, ErrConditional)
-	}
-	return nil
 }
 
 // UpdatePDR is an Update PDR: what is absent stays as it is.

@@ -128,9 +128,4 @@ var inPart = map[place]string{
 	{"Session Modification Request", IEGroupID}:             "passed over: groups are not supported",
 	{"Session Report Response", IEGroupID}:                  "passed over: groups are not supported",
 	{"PFCP Session Change Info", IEGroupID}:                 "refused, Cause 76: groups are not supported",
-	{"PDI", IE3GPPInterfaceType}:                            "passed over: it changes nothing here",
-	{"Forwarding Parameters", IE3GPPInterfaceType}:          "passed over: it changes nothing here",
-	{"Update Forwarding Parameters", IE3GPPInterfaceType}:   "passed over: it changes nothing here",
-	{"Create Traffic Endpoint", IE3GPPInterfaceType}:        "passed over: it changes nothing here",
-	{"Update Traffic Endpoint", IE3GPPInterfaceType}:        "passed over: it changes nothing here",
 }

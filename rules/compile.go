@@ -116,12 +116,12 @@ func (o *compilation) pdr(ch *session.Change, p *session.PDR) {
 	if app := p.PDI.ApplicationID; app != "" {
 		filters, known = ch.Flows(app)
 	}
-	forward := forwarding(s, p)
+	forward, held := forwarding(s, p)
 	if known {
 		r := o.rules.next()
 		r.compile(p, uint32(p.ID), p.Precedence, filters)
 		r.qers = append(append(r.qers[:0], p.QERIDs...), o.extra...)
-		r.forward(forward)
+		r.forward(forward, held)
 		o.add(s, p, r)
 	}
 	for i, name := range p.Predefined {
@@ -141,9 +141,9 @@ func (o *compilation) pdr(ch *session.Change, p *session.PDR) {
 		}
 		r.qers = append(r.qers, o.extra...)
 		if d.Drop {
-			r.forward(nil)
+			r.forward(nil, false)
 		} else {
-			r.forward(forward)
+			r.forward(forward, held)
 		}
 		o.add(s, p, r)
 	}
@@ -168,18 +168,23 @@ func (o *compilation) add(s *session.Session, p *session.PDR, r *rule) {
 }
 
 // forwarding is the FAR by which packets of the PDR go; nil: they are dropped. If
-// a quota is used up that is the FAR for Quota Action, if there is one.
+// a quota is used up that is the FAR for Quota Action, if there is one. Packets are
+// held back while it is not complete.
 // Source: TS 29.244 V18.6.0, 5.2.2.2.1.
-func forwarding(s *session.Session, p *session.PDR) *session.FAR {
+func forwarding(s *session.Session, p *session.PDR) (far *session.FAR, held bool) {
 	if !s.Exhausted(p) {
-		return s.FAR(p.FARID)
-	}
-	for _, id := range p.URRIDs {
-		if u := s.URR(id); u != nil && u.State.Exhausted && u.QuotaFAR.Present {
-			return s.FAR(u.QuotaFAR.Value)
+		if p.NoFAR {
+			return nil, true
+		}
+		far = s.FAR(p.FARID)
+	} else {
+		for _, id := range p.URRIDs {
+			if u := s.URR(id); far == nil && u != nil && u.State.Exhausted && u.QuotaFAR.Present {
+				far = s.FAR(u.QuotaFAR.Value)
+			}
 		}
 	}
-	return nil
+	return far, far != nil && far.Incomplete()
 }
 
 // qer makes a closed gate of an MBR of 0: no packet conforms to it, and to a

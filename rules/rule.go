@@ -11,13 +11,16 @@ import (
 // rule is a rule and all that it points to.
 type rule struct {
 	api.Rule
-	detect  api.Detect
-	fteid   api.FTEID
-	ue      api.UEAddress
-	far     api.Forward
-	peer    outerHeader
-	local6  session.IPv6
-	dscp    uint32
+	detect api.Detect
+	fteid  api.FTEID
+	ue     api.UEAddress
+	far    api.Forward
+	peer   outerHeader
+	local6 session.IPv6
+	dscp   uint32
+
+	interfaceType uint32
+
 	qers    []uint32
 	filters boxes[filter]
 	framed  boxes[prefix]
@@ -88,16 +91,17 @@ func (r *rule) detectFilters(filters []session.SDFFilter) {
 }
 
 // forward compiles the FAR; nil: DROP. Of one that does not forward, the
-// Forwarding Parameters are left out.
-func (r *rule) forward(f *session.FAR) {
+// Forwarding Parameters are left out; one that is held does not forward yet.
+func (r *rule) forward(f *session.FAR, held bool) {
 	out := &r.far
 	r.Forward = out
 	out.Action, out.DestinationInterface, out.NetworkInstance = api.Action_DROP, 0, ""
 	out.OuterHeaderCreation, out.Dscp, out.Notify, out.BarId = nil, nil, false, 0
 	out.NotifyBuffered, out.NotifyDiscarded = false, false
 	out.Duplicates, out.Redirect, out.ForwardingPolicy, out.ProxyArp, out.ProxyNd = nil, nil, "", false, false
+	out.Incomplete, out.InterfaceType = held, nil
 	switch {
-	case f == nil:
+	case f == nil, held:
 	case f.ApplyAction&session.Drop != 0:
 		out.NotifyDiscarded = f.ApplyAction&session.NotifyDiscarded != 0
 	case f.ApplyAction&session.Buffer != 0:
@@ -111,6 +115,10 @@ func (r *rule) forward(f *session.FAR) {
 		p := &f.Forwarding
 		out.Action, out.DestinationInterface = api.Action_FORW, api.Interface(p.DestinationInterface)
 		out.NetworkInstance = p.NetworkInstance
+		if p.InterfaceType.Present {
+			r.interfaceType = uint32(p.InterfaceType.Value)
+			out.InterfaceType = &r.interfaceType
+		}
 		if p.OuterHeaderCreation.Creates() {
 			out.OuterHeaderCreation = r.peer.compile(p.OuterHeaderCreation)
 		}

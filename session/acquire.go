@@ -72,7 +72,8 @@ func (p *plan) allocate() error {
 	for i := range s.Endpoints {
 		e := &s.Endpoints[i]
 		if e.Choose.CH && e.FTEID.TEID == 0 {
-			f, err := p.chooseFTEID(e.Choose, e.NetworkInstance, p.interfaceOf(e.ID))
+			from, kind := p.interfaceOf(e)
+			f, err := p.chooseFTEID(e.Choose, e.NetworkInstance, from, kind)
 			if err != nil {
 				return &Error{Cause: causeOf(err), OffendingIE: IEFTEID, Err: fmt.Errorf("Traffic Endpoint %d: %w", e.ID, err)}
 			}
@@ -85,8 +86,11 @@ func (p *plan) allocate() error {
 	for i := range s.PDRs {
 		r := &s.PDRs[i]
 		d := &r.PDI
+		if d.Inherits {
+			continue
+		}
 		if d.Choose.CH && d.FTEID.TEID == 0 {
-			f, err := p.chooseFTEID(d.Choose, d.NetworkInstance, d.SourceInterface)
+			f, err := p.chooseFTEID(d.Choose, d.NetworkInstance, d.SourceInterface, d.InterfaceType)
 			if err != nil {
 				return withCause(causeOf(err), ruleError(RulePDR, uint32(r.ID), err))
 			}
@@ -96,7 +100,7 @@ func (p *plan) allocate() error {
 			return withCause(causeOf(err), ruleError(RulePDR, uint32(r.ID), err))
 		}
 	}
-	return p.fromEndpoints()
+	return p.fill()
 }
 
 // causeOf is the Cause of an allocation that failed.
@@ -110,28 +114,36 @@ func causeOf(err error) Cause {
 	return CauseNoResources
 }
 
-// interfaceOf is the Source Interface of the first PDR of a Traffic Endpoint.
-func (p *plan) interfaceOf(endpoint uint8) Interface {
+// interfaceOf is the Source Interface of the first PDR of a Traffic Endpoint, and the
+// 3GPP Interface Type of either.
+func (p *plan) interfaceOf(e *TrafficEndpoint) (Interface, Optional[InterfaceType]) {
 	for i := range p.next.PDRs {
-		if d := &p.next.PDRs[i].PDI; d.Endpoint == Some(endpoint) {
-			return d.SourceInterface
+		if d := &p.next.PDRs[i].PDI; d.Endpoint == Some(e.ID) {
+			if e.InterfaceType.Present {
+				return d.SourceInterface, e.InterfaceType
+			}
+			return d.SourceInterface, d.InterfaceType
 		}
 	}
-	return Access
+	return Access, e.InterfaceType
 }
 
-// chooseFTEID allocates an F-TEID. What asks with the same CHOOSE ID gets the
-// same one: "several PDRs to be created within one single" request, so a CHOOSE
-// ID of an earlier request means nothing.
+// chooseFTEID allocates an F-TEID. PDRs that ask with the same CHOOSE ID get the
+// same one. TS 29.244 says so of one request; Open5GS's SMF means the session: the
+// CHOOSE ID of a QoS flow that it adds is that of the default flow. So an F-TEID that
+// the session has for that CHOOSE ID at the same endpoint is given again.
 // Source: TS 29.244 V18.6.0, 5.5.3.
-func (p *plan) chooseFTEID(c Choose, instance string, from Interface) (FTEID, error) {
+func (p *plan) chooseFTEID(c Choose, instance string, from Interface, kind Optional[InterfaceType]) (FTEID, error) {
 	r := p.r
 	if c.CHID {
 		if i := slices.IndexFunc(r.chosen, func(x choice) bool { return x.id == c.ID }); i >= 0 {
 			return r.chosen[i].fteid, nil
 		}
 	}
-	e := p.m.config.endpoint(Agent(p.next.SEID), instance, from)
+	e := p.m.config.endpoint(Agent(p.next.SEID), instance, from, kind)
+	if f, ok := p.chosenBefore(c, e); ok {
+		return f, nil
+	}
 	if e == nil {
 		return FTEID{}, fmt.Errorf("no GTP-U endpoint of Network Instance %q, Source Interface %v: %w", instance, from, ErrUnsupported)
 	}
@@ -159,30 +171,64 @@ func (p *plan) chooseFTEID(c Choose, instance string, from Interface) (FTEID, er
 	return f, nil
 }
 
-// endpoint returns the GTP-U endpoint for an F-TEID, or nil.
-func (c *Config) endpoint(agent uint8, instance string, from Interface) *Endpoint {
-	var byInterface, first *Endpoint
+// chosenBefore returns the F-TEID that a rule of the session has had by that CHOOSE ID
+// since an earlier request, and goes on, with the IP versions that c asks for, at endpoint e.
+func (p *plan) chosenBefore(c Choose, e *Endpoint) (FTEID, bool) {
+	if !c.CHID || p.old == nil || e == nil {
+		return FTEID{}, false
+	}
+	fits := func(had Choose, f FTEID) bool {
+		return had == c && f.TEID != 0 && (f.IPv4 == e.IPv4 || f.IPv4 == IPv4{}) && (f.IPv6 == e.IPv6 || f.IPv6 == IPv6{})
+	}
+	for i := range p.old.PDRs {
+		if d := &p.old.PDRs[i].PDI; fits(d.Choose, d.FTEID) && p.next.PDR(p.old.PDRs[i].ID) != nil {
+			return d.FTEID, true
+		}
+	}
+	for i := range p.old.Endpoints {
+		if t := &p.old.Endpoints[i]; fits(t.Choose, t.FTEID) && p.next.Endpoint(t.ID) != nil {
+			return t.FTEID, true
+		}
+	}
+	return FTEID{}, false
+}
+
+// endpoint returns the GTP-U endpoint for an F-TEID: the first of those that fit
+// best, by 3GPP Interface Type, then by Network Instance, then by Source Interface. It
+// returns nil if the agent has none.
+func (c *Config) endpoint(agent uint8, instance string, from Interface, kind Optional[InterfaceType]) *Endpoint {
+	best, at := -1, -1
 	for i := range c.Endpoints {
 		e := &c.Endpoints[i]
-		if e.Agent != agent {
-			continue
-		}
-		if instance != "" && slices.Contains(e.NetworkInstances, instance) {
-			return e
-		}
-		switch {
-		case slices.Contains(e.Interfaces, from):
-			if byInterface == nil {
-				byInterface = e
-			}
-		case first == nil || len(first.Interfaces) > 0 && len(e.Interfaces) == 0:
-			first = e // one for any interface before one for others
+		if fit := e.fit(instance, from, kind); e.Agent == agent && fit > best {
+			best, at = fit, i
 		}
 	}
-	if byInterface != nil {
-		return byInterface
+	if at < 0 {
+		return nil
 	}
-	return first
+	return &c.Endpoints[at]
+}
+
+// fit says how well F-TEIDs of that kind belong at the endpoint; more is better. A
+// property that the endpoint has and that is not the one wanted is worse than none.
+func (e *Endpoint) fit(instance string, from Interface, kind Optional[InterfaceType]) (n int) {
+	switch {
+	case kind.Present && slices.Contains(e.InterfaceTypes, kind.Value):
+		n = 16
+	case kind.Present && len(e.InterfaceTypes) == 0:
+		n = 8
+	}
+	if instance != "" && slices.Contains(e.NetworkInstances, instance) {
+		n += 4
+	}
+	switch {
+	case slices.Contains(e.Interfaces, from):
+		n += 2
+	case len(e.Interfaces) == 0:
+		n++
+	}
+	return n
 }
 
 // chooseUE allocates the UE addresses that are asked for. A session has one of

@@ -126,7 +126,7 @@ func (r *reader) ids(list []uint32, n uint64) []uint32 {
 }
 
 // narrow is v as a T, or a fault of the record if it does not fit.
-func narrow[T uint8 | uint16 | uint32](r *reader, v uint64) T {
+func narrow[T ~uint8 | ~uint16 | ~uint32](r *reader, v uint64) T {
 	if v != uint64(T(v)) {
 		r.fail()
 		return 0
@@ -166,7 +166,7 @@ func unpack(r *reader, v uint64, flags ...*bool) {
 }
 
 // plus1 makes a number of a parameter that may be absent: 0 if it is.
-func plus1[T uint8 | uint16 | uint32](o Optional[T]) uint64 {
+func plus1[T ~uint8 | ~uint16 | ~uint32](o Optional[T]) uint64 {
 	if !o.Present {
 		return 0
 	}
@@ -174,7 +174,7 @@ func plus1[T uint8 | uint16 | uint32](o Optional[T]) uint64 {
 }
 
 // minus1 is the inverse of plus1.
-func minus1[T uint8 | uint16 | uint32](r *reader, v uint64) Optional[T] {
+func minus1[T ~uint8 | ~uint16 | ~uint32](r *reader, v uint64) Optional[T] {
 	if v == 0 {
 		return Optional[T]{}
 	}

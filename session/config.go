@@ -14,8 +14,9 @@ type Config struct {
 	// MaxRules is how many rules of a kind a session may have, up to 4096; 0: 128.
 	MaxRules int
 	// Endpoints is where the datapaths terminate GTP-U, at least one. An F-TEID
-	// is chosen at the first one of the session's agent that has the PDI's
-	// Network Instance, else at the first that has its Source Interface.
+	// is chosen at that one of the session's agent that has the PDI's 3GPP Interface
+	// Type, of several or none at that which has its Network Instance, and then its
+	// Source Interface.
 	Endpoints  []Endpoint
 	Slices     []Slice
 	Pools      []Pool
@@ -39,7 +40,8 @@ type Endpoint struct {
 	// Interfaces are the Source Interfaces of F-TEIDs that are chosen here;
 	// empty: any.
 	Interfaces       []Interface
-	NetworkInstances []string // in text form; empty: any
+	InterfaceTypes   []InterfaceType // 3GPP Interface Types; empty: any
+	NetworkInstances []string        // in text form; empty: any
 }
 
 // Pool is where UE addresses come from that the UP function allocates: single

@@ -6,6 +6,7 @@ import "net/netip"
 // Source: TS 29.244 V18.6.0, 7.5.2.7 and 5.2.1A.3.
 type TrafficEndpoint struct {
 	ID              uint8
+	InterfaceType   Optional[InterfaceType]
 	Choose          Choose // how FTEID came about
 	FTEID           FTEID
 	NetworkInstance string
@@ -20,6 +21,7 @@ type TrafficEndpoint struct {
 // Source: TS 29.244 V18.6.0, 7.5.4.13.
 type UpdateTrafficEndpoint struct {
 	ID              uint8
+	InterfaceType   Optional[InterfaceType]
 	FTEID           Optional[FTEID]
 	Choose          Choose // CH: another F-TEID is to be chosen
 	NetworkInstance Optional[string]

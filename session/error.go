@@ -68,6 +68,7 @@ var (
 	ErrNoRule      = errors.New("the session does not have it")
 	ErrInUse       = errors.New("a PDR still names it")
 	ErrIncomplete  = errors.New("incomplete")
+	ErrDisagree    = errors.New("the session's PDRs disagree")
 )
 
 // Error is why a request was not accepted, as its response has to say it.

@@ -54,6 +54,7 @@ type Duplicate struct {
 // Source: TS 29.244 V18.6.0, 7.5.2.3-2.
 type ForwardingParameters struct {
 	DestinationInterface Interface
+	InterfaceType        Optional[InterfaceType]
 	HasDSCP              bool
 	DSCP                 uint8 // of the outer header, 0 to 63, if HasDSCP
 	OuterHeaderCreation  OuterHeaderCreation
@@ -105,6 +106,25 @@ const (
 // Creates reports whether there is anything to be put around packets.
 func (o *OuterHeaderCreation) Creates() bool { return o.Encapsulation != GTPU || o.TEID != 0 }
 
+// Incomplete reports whether the FAR forwards to a tunnel that it does not name
+// yet: towards Access or the CP function without Outer Header Creation, or with one
+// that lacks the TEID or the address. An SMF that establishes a session before it
+// knows the gNB's F-TEID sends such a FAR, and the tunnel with Update FAR. Until
+// then there is nowhere to forward packets to.
+func (f *FAR) Incomplete() bool {
+	if f.ApplyAction&Forward == 0 {
+		return false
+	}
+	o, to := &f.Forwarding.OuterHeaderCreation, f.Forwarding.DestinationInterface
+	switch {
+	case o.Encapsulation != GTPU:
+		return false
+	case *o == OuterHeaderCreation{}:
+		return to == Access || to == CPFunction
+	}
+	return o.TEID == 0 || o.IPv4 == IPv4{} && o.IPv6 == IPv6{}
+}
+
 // UpdateFAR changes those parts of a FAR that it has.
 // Source: TS 29.244 V18.6.0, 7.5.4.3.
 type UpdateFAR struct {
@@ -114,6 +134,7 @@ type UpdateFAR struct {
 	// Update Forwarding Parameters: only the given fields change.
 	HasForwarding        bool
 	DestinationInterface Optional[Interface]
+	InterfaceType        Optional[InterfaceType]
 	NetworkInstance      Optional[string]
 	OuterHeaderCreation  Optional[OuterHeaderCreation]
 	DSCP                 Optional[uint8]
@@ -127,7 +148,7 @@ type UpdateFAR struct {
 	// Header Creation changes.
 	SendEndMarkers bool
 	// Parameters that hold no longer.
-	RemoveBAR, RemoveDSCP, RemoveEndpoint bool
+	RemoveBAR, RemoveDSCP, RemoveEndpoint, RemoveInterfaceType bool
 }
 
 // UpdateDuplicate changes those parts of Duplicating Parameters that it has.
@@ -157,6 +178,9 @@ func (u *UpdateFAR) apply(f *FAR) {
 	// Parameters of a FAR that had none need a Destination Interface.
 	f.HasForwarding = f.HasForwarding || u.DestinationInterface.Present
 	set(&p.DestinationInterface, u.DestinationInterface)
+	if u.InterfaceType.Present || u.RemoveInterfaceType {
+		p.InterfaceType = u.InterfaceType
+	}
 	set(&p.NetworkInstance, u.NetworkInstance)
 	set(&p.OuterHeaderCreation, u.OuterHeaderCreation)
 	if u.DSCP.Present {

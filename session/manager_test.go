@@ -180,8 +180,8 @@ func cause(err error) Cause {
 	return 0
 }
 
-// TestChooseID: PDRs with the same CHOOSE ID get one F-TEID, in one request; in a
-// later one the same CHOOSE ID means another F-TEID, and the old one is free again.
+// TestChooseID: PDRs with the same CHOOSE ID get one F-TEID, in one request and in
+// later ones, until the last of them has gone; another CHOOSE ID is another F-TEID.
 func TestChooseID(t *testing.T) {
 	m, dp := newManager(t, 8)
 	req := establishment(IPv4{10, 45, 0, 2})
@@ -205,11 +205,21 @@ func TestChooseID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now := after.PDR(2).PDI.FTEID; now == a || m.ByTEID(a.TEID) == nil || m.ByTEID(now.TEID) == nil || !after.PDR(2).PDI.QFIs.Has(5) {
-		t.Errorf("F-TEID %v, then %v; want another, and the old one still held by PDR 3", a, now)
+	if now := after.PDR(2).PDI.FTEID; now != a || !after.PDR(2).PDI.QFIs.Has(5) {
+		t.Errorf("F-TEID %v, then %v with QFIs %x; want the same, and QFI 5", a, now, after.PDR(2).PDI.QFIs)
 	}
-	if _, err := modify(m, &Modification{SEID: s.SEID, Owner: 1, RemovePDRs: []uint16{3}}); err != nil || m.ByTEID(a.TEID) != nil {
-		t.Errorf("%v; the F-TEID of PDR 3 is held by %v, want nobody", err, m.ByTEID(a.TEID))
+	later := choose(5, 7)
+	later.PDI.UEAddress = UEAddress{}
+	after = mustModify(t, m, s.SEID, Modification{RemovePDRs: []uint16{2}, CreatePDRs: []PDR{later}})
+	if now := after.PDR(5).PDI.FTEID; now != a {
+		t.Errorf("a PDR created later has F-TEID %v, want %v", now, a)
+	}
+	mustModify(t, m, s.SEID, Modification{RemovePDRs: []uint16{3, 5}})
+	if m.ByTEID(a.TEID) != nil {
+		t.Errorf("the F-TEID of the PDRs that have gone is held by %v, want nobody", m.ByTEID(a.TEID))
+	}
+	if now := mustModify(t, m, s.SEID, Modification{CreatePDRs: []PDR{choose(2, 7)}}).PDR(2).PDI.FTEID; now == a || now == c {
+		t.Errorf("F-TEID %v of a PDR with the CHOOSE ID of those that have gone, want another than %v and %v", now, a, c)
 	}
 	if err := remove(m, s.SEID, 1); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,10 @@ type PDR struct {
 	Precedence uint32 // lower is matched first
 	PDI        PDI
 	FARID      uint32
-	QERIDs     []uint32
-	URRIDs     []uint32
+	// NoFAR: it names no FAR yet. Its packets are dropped until an update names one.
+	NoFAR  bool
+	QERIDs []uint32
+	URRIDs []uint32
 	// Predefined are the names of the predefined rules that are active for it.
 	Predefined []string
 	// OuterHeaderRemoval: the GTP-U/UDP/IP header is taken off, with all its
@@ -37,6 +39,10 @@ const (
 // Source: TS 29.244 V18.6.0, 7.5.2.2-2.
 type PDI struct {
 	SourceInterface Interface
+	InterfaceType   Optional[InterfaceType]
+	// Inherits: the PDI names nothing by which packets are found. The F-TEID or UE
+	// address here is that of the session's other PDRs.
+	Inherits bool
 	// Endpoint is a Traffic Endpoint ID; the F-TEID, Network Instance, UE
 	// address and QFIs are then copies of that endpoint's.
 	Endpoint        Optional[uint8]

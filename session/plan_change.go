@@ -36,7 +36,7 @@ func (p *plan) removeDependents(req *Modification) error {
 	var gone []uint16
 	for i := range p.next.PDRs {
 		d := &p.next.PDRs[i].PDI
-		if slices.ContainsFunc(req.RemoveEndpoints, d.refersTo) {
+		if !d.Inherits && slices.ContainsFunc(req.RemoveEndpoints, d.refersTo) {
 			gone = append(gone, p.next.PDRs[i].ID)
 		}
 	}
@@ -152,10 +152,10 @@ func (p *plan) endMarker(was, is OuterHeaderCreation) {
 // d has nothing of the kind. A PDI without it would match nothing; Open5GS means
 // one whose SDF filters alone have changed.
 func (d *PDI) keepEnds(was *PDI) {
-	if d.Endpoint.Present || d.Choose.CH || d.ChooseUE != (ChooseUE{}) || d.FTEID != (FTEID{}) || !d.UEAddress.IsZero() ||
-		len(d.Framed) > 0 || d.EthernetSession {
+	if d.hasEnds() {
 		return
 	}
+	d.Inherits = was.Inherits
 	d.Endpoint, d.Choose, d.FTEID = was.Endpoint, was.Choose, was.FTEID
 	d.UEAddress, d.ChooseUE = was.UEAddress, was.ChooseUE
 	d.MoreEndpoints, d.Framed, d.EthernetSession = was.MoreEndpoints, was.Framed, was.EthernetSession
@@ -171,6 +171,7 @@ func (u *UpdatePDR) apply(p *PDR) error {
 	}
 	set(&p.Precedence, u.Precedence)
 	set(&p.FARID, u.FARID)
+	p.NoFAR = p.NoFAR && !u.FARID.Present
 	if u.PDI.Present {
 		filters, was := p.PDI.Filters, p.PDI
 		p.PDI = u.PDI.Value
@@ -207,6 +208,9 @@ func (u *UpdateTrafficEndpoint) apply(e *TrafficEndpoint) {
 		e.Choose, e.FTEID = Choose{}, u.FTEID.Value
 	}
 	set(&e.NetworkInstance, u.NetworkInstance)
+	if u.InterfaceType.Present {
+		e.InterfaceType = u.InterfaceType
+	}
 	if u.UEAddress.Present {
 		e.ChooseUE, e.UEAddress = ChooseUE{}, u.UEAddress.Value
 	}

@@ -104,8 +104,6 @@ func TestModifyRefused(t *testing.T) {
 		{"created twice", Modification{CreateFARs: []FAR{{ID: 1, ApplyAction: Drop}}}, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrDuplicate}},
 		{"DUPL", Modification{UpdateFARs: []UpdateFAR{{ID: 1, ApplyAction: Some(ApplyAction(0x12))}}},
 			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrIncomplete}},
-		{"the tunnel taken away", Modification{UpdateFARs: []UpdateFAR{{ID: 1, HasForwarding: true, OuterHeaderCreation: Some(OuterHeaderCreation{})}}},
-			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
 		{"URR asked for that there is not", Modification{QueryURRs: []uint32{8}}, Error{CauseRuleFailure, 0, true, RuleURR, 8, ErrNoRule}},
 		{"no such Traffic Endpoint to update", Modification{UpdateEndpoints: []UpdateTrafficEndpoint{{ID: 8}}},
 			Error{CauseRuleFailure, IEUpdateTrafficEndpoint, false, 0, 0, ErrNoRule}},

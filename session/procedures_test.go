@@ -38,6 +38,7 @@ func TestTrafficEndpoint(t *testing.T) {
 	req.CreateEndpoints = []TrafficEndpoint{{
 		ID: 5, Choose: Choose{CH: true}, NetworkInstance: "access", UEAddress: UEAddress{IPv4: IPv4{10, 45, 0, 9}}, QFIs: 1 << 4,
 	}}
+	req.CreatePDRs[0].PDI.UEAddress.IPv4 = IPv4{10, 45, 0, 9}
 	req.CreatePDRs[1].PDI = PDI{SourceInterface: Access, Endpoint: Some(uint8(5))}
 	another := req.CreatePDRs[1]
 	another.ID, another.Precedence = 3, 1
@@ -60,7 +61,9 @@ func TestTrafficEndpoint(t *testing.T) {
 		UEAddress: UEAddress{IPv4: IPv4{10, 45, 0, 9}}, QFIs: 1 << 4,
 	}
 	check(s, want)
-	s = mustModify(t, m, s.SEID, Modification{UpdateEndpoints: []UpdateTrafficEndpoint{{
+	moved := s.PDR(1).PDI
+	moved.UEAddress.IPv4 = IPv4{10, 45, 0, 8}
+	s = mustModify(t, m, s.SEID, Modification{UpdatePDRs: []UpdatePDR{{ID: 1, PDI: Some(moved)}}, UpdateEndpoints: []UpdateTrafficEndpoint{{
 		ID: 5, NetworkInstance: Some("other"), UEAddress: Some(UEAddress{IPv4: IPv4{10, 45, 0, 8}}), QFIs: Some(QFISet(0)),
 	}}})
 	want.NetworkInstance, want.UEAddress, want.QFIs = "other", UEAddress{IPv4: IPv4{10, 45, 0, 8}}, 0

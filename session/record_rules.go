@@ -33,7 +33,8 @@ func (w *writer) pdr(p *PDR) {
 		pack(d.NetworkInstance != "", d.ApplicationID != "", d.ChooseUE.Pool != ""),
 		uint64(len(d.Filters)), uint64(len(p.Predefined)), uint64(d.QFIs),
 		binary.BigEndian.Uint64(d.UEAddress.IPv6Prefix[:]), high, low, plus1(d.Endpoint), uint64(d.Choose.ID),
-		uint64(p.Unwrap), pack(d.EthernetSession), uint64(len(d.MoreEndpoints)), uint64(len(d.Framed)), uint64(len(d.Ethernet)),
+		uint64(p.Unwrap), pack(d.EthernetSession, d.Inherits, p.NoFAR), uint64(len(d.MoreEndpoints)), uint64(len(d.Framed)),
+		uint64(len(d.Ethernet)), plus1(d.InterfaceType),
 	})
 	for _, s := range [...]string{d.NetworkInstance, d.ApplicationID, d.ChooseUE.Pool} {
 		if s != "" {
@@ -52,7 +53,7 @@ func (w *writer) pdr(p *PDR) {
 }
 
 func (r *reader) pdr(p *PDR) {
-	var v [24]uint64
+	var v [25]uint64
 	r.fields(v[:])
 	d := &p.PDI
 	*p = PDR{
@@ -61,15 +62,15 @@ func (r *reader) pdr(p *PDR) {
 		PDI: PDI{
 			SourceInterface: Interface(narrow[uint8](r, v[3])),
 			FTEID:           FTEID{TEID: narrow[uint32](r, v[7]), IPv4: numberIPv4(r, v[8]), IPv6: numbersIPv6(v[15], v[16])},
-			UEAddress:       UEAddress{IPv4: numberIPv4(r, v[9])},
-			QFIs:            QFISet(v[13]), Endpoint: minus1[uint8](r, v[17]), Filters: d.Filters[:0],
+			UEAddress:       UEAddress{IPv4: numberIPv4(r, v[9])}, InterfaceType: minus1[InterfaceType](r, v[24]),
+			QFIs: QFISet(v[13]), Endpoint: minus1[uint8](r, v[17]), Filters: d.Filters[:0],
 		},
 	}
 	d.Choose.ID = narrow[uint8](r, v[18])
 	binary.BigEndian.PutUint64(d.UEAddress.IPv6Prefix[:], v[14])
 	unpack(r, v[4], &p.OuterHeaderRemoval, &d.Choose.CH, &d.Choose.CHID, &d.Choose.V4, &d.Choose.V6,
 		&d.ChooseUE.V4, &d.ChooseUE.V6)
-	unpack(r, v[20], &d.EthernetSession)
+	unpack(r, v[20], &d.EthernetSession, &d.Inherits, &p.NoFAR)
 	r.some(v[10], &d.NetworkInstance, &d.ApplicationID, &d.ChooseUE.Pool)
 	p.QERIDs, p.URRIDs = r.ids(p.QERIDs, v[5]), r.ids(p.URRIDs, v[6])
 	for n := v[12]; n > 0 && !r.bad; n-- {
@@ -106,6 +107,7 @@ func (w *writer) far(f *FAR) {
 		plus1(p.Endpoint), high, low,
 		uint64(o.Encapsulation), uint64(o.Port), plus1(o.CTAG), plus1(o.STAG),
 		pack(p.ForwardingPolicy != "", p.Redirect != nil, p.ProxyARP, p.ProxyND), uint64(len(f.Duplicates)),
+		plus1(p.InterfaceType),
 	})
 	if p.NetworkInstance != "" {
 		w.name(p.NetworkInstance)
@@ -114,7 +116,7 @@ func (w *writer) far(f *FAR) {
 }
 
 func (r *reader) far(f *FAR) {
-	var v [17]uint64
+	var v [18]uint64
 	r.fields(v[:])
 	*f = FAR{
 		ID: narrow[uint32](r, v[0]), ApplyAction: ApplyAction(narrow[uint16](r, v[1])), BARID: minus1[uint8](r, v[7]),
@@ -125,7 +127,7 @@ func (r *reader) far(f *FAR) {
 				Encapsulation: Encapsulation(narrow[uint8](r, v[11])), Port: narrow[uint16](r, v[12]),
 				CTAG: minus1[uint16](r, v[13]), STAG: minus1[uint16](r, v[14]),
 			},
-			DSCP: narrow[uint8](r, v[6]), Endpoint: minus1[uint8](r, v[8]),
+			DSCP: narrow[uint8](r, v[6]), Endpoint: minus1[uint8](r, v[8]), InterfaceType: minus1[InterfaceType](r, v[17]),
 		},
 	}
 	var hasInstance bool
@@ -180,7 +182,7 @@ func (w *writer) endpoint(e *TrafficEndpoint) {
 		uint64(e.FTEID.TEID), ipv4Number(e.FTEID.IPv4), ipv4Number(e.UEAddress.IPv4),
 		pack(e.NetworkInstance != "", e.ChooseUE.Pool != ""), uint64(e.QFIs),
 		binary.BigEndian.Uint64(e.UEAddress.IPv6Prefix[:]), high, low, uint64(e.Choose.ID),
-		pack(e.EthernetSession), uint64(len(e.Framed)),
+		pack(e.EthernetSession), uint64(len(e.Framed)), plus1(e.InterfaceType),
 	})
 	for _, s := range [...]string{e.NetworkInstance, e.ChooseUE.Pool} {
 		if s != "" {
@@ -191,12 +193,13 @@ func (w *writer) endpoint(e *TrafficEndpoint) {
 }
 
 func (r *reader) endpoint(e *TrafficEndpoint) {
-	var v [13]uint64
+	var v [14]uint64
 	r.fields(v[:])
 	*e = TrafficEndpoint{
 		ID:        narrow[uint8](r, v[0]),
 		FTEID:     FTEID{TEID: narrow[uint32](r, v[2]), IPv4: numberIPv4(r, v[3]), IPv6: numbersIPv6(v[8], v[9])},
 		UEAddress: UEAddress{IPv4: numberIPv4(r, v[4])}, QFIs: QFISet(v[6]),
+		InterfaceType: minus1[InterfaceType](r, v[13]),
 	}
 	e.Choose.ID = narrow[uint8](r, v[10])
 	binary.BigEndian.PutUint64(e.UEAddress.IPv6Prefix[:], v[7])

@@ -21,7 +21,16 @@ func (p *plan) resolve() error {
 			}
 		}
 	}
-	return p.fromEndpoints()
+	return p.fill()
+}
+
+// fill gives PDIs what they have by reference: from their Traffic Endpoints, or from
+// the session.
+func (p *plan) fill() error {
+	if err := p.fromEndpoints(); err != nil {
+		return err
+	}
+	return p.fromSession()
 }
 
 // definition returns what the SDF Filter ID stands for: if the request gives it
@@ -74,7 +83,7 @@ func (p *plan) fromEndpoints() error {
 	for i := range p.next.PDRs {
 		r := &p.next.PDRs[i]
 		d := &r.PDI
-		if !d.Endpoint.Present {
+		if !d.Endpoint.Present || d.Inherits {
 			continue
 		}
 		e := p.next.Endpoint(d.Endpoint.Value)
@@ -84,6 +93,9 @@ func (p *plan) fromEndpoints() error {
 		d.Choose, d.ChooseUE = Choose{}, ChooseUE{}
 		d.FTEID, d.NetworkInstance, d.UEAddress = e.FTEID, e.NetworkInstance, e.UEAddress
 		d.Framed, d.EthernetSession = e.Framed, e.EthernetSession
+		if e.InterfaceType.Present {
+			d.InterfaceType = e.InterfaceType
+		}
 		if e.QFIs != 0 {
 			d.QFIs = e.QFIs
 		}

@@ -72,6 +72,11 @@ func (i Interface) String() string {
 // gates, meters and usage; all others are downlink.
 func (i Interface) Uplink() bool { return i == Access }
 
+// InterfaceType is a 3GPP Interface Type: which reference point a Source or
+// Destination Interface is.
+// Source: TS 29.244 V18.6.0, 8.2.118.
+type InterfaceType uint8
+
 // FSEID is the F-SEID of the CP function.
 // Source: TS 29.244 V18.6.0, 8.2.37.
 type FSEID struct {

@@ -62,7 +62,7 @@ func (p *plan) validate() error {
 	if !p.m.can().Filters {
 		return p.checkDetectable()
 	}
-	return nil
+	return p.checkAddresses()
 }
 
 // validateType checks that the datapath knows what the session's packets are.
@@ -157,6 +157,9 @@ func (p *plan) validatePDR(r *PDR) error {
 		if p.m.tables.predefined[name] == nil {
 			return withCause(CauseUnknownPredefinedRule, pdrError(r.ID, ErrReference, "predefined rule %q", name))
 		}
+	}
+	if r.NoFAR {
+		return nil
 	}
 	f := p.next.FAR(r.FARID)
 	if f == nil {

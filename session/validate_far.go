@@ -53,17 +53,12 @@ func (p *plan) validateForwarding(f *FAR) error {
 	case (w.ProxyARP || w.ProxyND) && (!can.Ethernet || p.next.PDNType != PDNTypeEth):
 		return farError(f.ID, ErrUnsupported, "Proxying")
 	}
-	// Of a FAR that does not forward yet CP functions send addresses of 0, or a
-	// TEID of 0 with an address.
-	o := &w.OuterHeaderCreation
-	tunnel := *o != OuterHeaderCreation{} && (o.Creates() || forwards)
-	if tunnel {
+	// Of a tunnel that they do not know yet CP functions send a TEID of 0, an
+	// address of 0, or nothing at all.
+	if o := &w.OuterHeaderCreation; o.Creates() && !f.Incomplete() && (forwards || o.IPv4 != IPv4{} || o.IPv6 != IPv6{} || o.Encapsulation != GTPU) {
 		if err := p.validateCreation(o); err != nil {
 			return ruleError(RuleFAR, f.ID, err)
 		}
-	}
-	if forwards && !tunnel && (to == Access || to == CPFunction) {
-		return farError(f.ID, ErrUnsupported, "FORW towards %v without Outer Header Creation", to)
 	}
 	return nil
 }
@@ -116,9 +111,10 @@ func (p *plan) validateDuplicates(f *FAR) error {
 	return nil
 }
 
-// validatePath checks that packets of r can go where f sends them.
+// validatePath checks that packets of r can go where f sends them. It is asked anew
+// when f has become complete.
 func (p *plan) validatePath(r *PDR, f *FAR) error {
-	if f.ApplyAction&Forward == 0 {
+	if f.ApplyAction&Forward == 0 || f.Incomplete() {
 		return nil
 	}
 	in := p.tunnelled(&r.PDI)

@@ -37,15 +37,7 @@ func TestEstablishRefused(t *testing.T) {
 		{"BAR twice", func(e *Establishment) { e.CreateBARs = []BAR{{ID: 7}, {ID: 7}} }, Error{CauseRuleFailure, 0, true, RuleBAR, 7, ErrDuplicate}},
 		{"towards the LI function", func(e *Establishment) { e.CreateFARs[1].Forwarding.DestinationInterface = 4 },
 			Error{CauseRuleFailure, 0, true, RuleFAR, 2, ErrUnsupported}},
-		{"no tunnel towards the CP function", func(e *Establishment) { e.CreateFARs[1].Forwarding.DestinationInterface = CPFunction },
-			Error{CauseRuleFailure, 0, true, RuleFAR, 2, ErrUnsupported}},
-		{"no tunnel towards Access", func(e *Establishment) { e.CreateFARs[0].Forwarding.OuterHeaderCreation = OuterHeaderCreation{} },
-			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrUnsupported}},
-		{"tunnel to nowhere", func(e *Establishment) { e.CreateFARs[0].Forwarding.OuterHeaderCreation.IPv4 = IPv4{} },
-			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrIncomplete}},
 		{"tunnel to two places", func(e *Establishment) { e.CreateFARs[0].Forwarding.OuterHeaderCreation.IPv6 = IPv6{0x20} },
-			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrIncomplete}},
-		{"tunnel with TEID 0", func(e *Establishment) { e.CreateFARs[0].Forwarding.OuterHeaderCreation.TEID = 0 },
 			Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrIncomplete}},
 		{"unknown Linked Traffic Endpoint", func(e *Establishment) { e.CreateFARs[1].Forwarding.Endpoint = Some(uint8(1)) },
 			Error{CauseRuleFailure, 0, true, RuleFAR, 2, ErrReference}},
@@ -67,7 +59,20 @@ func TestEstablishRefused(t *testing.T) {
 			e.CreatePDRs[1].PDI.Choose = Choose{CH: true, V6: true}
 		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
 		{"QFI at Core", func(e *Establishment) { e.CreatePDRs[0].PDI.QFIs.Add(1) }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
-		{"no UE address", func(e *Establishment) { e.CreatePDRs[0].PDI.UEAddress = UEAddress{} }, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrIncomplete}},
+		{"no UE address in the session", func(e *Establishment) {
+			e.CreatePDRs[0].PDI.UEAddress, e.CreatePDRs[1].PDI.UEAddress = UEAddress{}, UEAddress{}
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrIncomplete}},
+		{"two UE addresses", func(e *Establishment) { e.CreatePDRs[1].PDI.UEAddress.IPv4 = IPv4{10, 45, 0, 3} },
+			Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrDisagree}},
+		{"two UE prefixes, and a PDR that has neither", func(e *Establishment) {
+			e.CreatePDRs[0].PDI.UEAddress, e.CreatePDRs[1].PDI.UEAddress = UEAddress{IPv6Prefix: IPv6Prefix{0x20, 1}}, UEAddress{IPv6Prefix: IPv6Prefix{0x20, 2}}
+			e.CreatePDRs = append(e.CreatePDRs, PDR{ID: 3, FARID: 1, PDI: PDI{SourceInterface: Core}})
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 3, ErrDisagree}},
+		{"two F-TEIDs, and a PDR that has neither", func(e *Establishment) {
+			other := e.CreatePDRs[1]
+			other.ID = 3
+			e.CreatePDRs = append(e.CreatePDRs, other, PDR{ID: 4, FARID: 2, OuterHeaderRemoval: true, PDI: PDI{SourceInterface: Access}})
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 4, ErrDisagree}},
 		{"UE address out of no pool", func(e *Establishment) {
 			e.CreatePDRs[0].PDI.UEAddress, e.CreatePDRs[0].PDI.ChooseUE = UEAddress{}, ChooseUE{V4: true}
 		}, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},
