@@ -86,6 +86,8 @@ type N3 struct {
 	Address  netip.Addr `yaml:"address" json:"address"`
 	Address6 netip.Addr `yaml:"address6" json:"address6"` // IPv6; not valid: none
 	VLAN     int        `yaml:"vlan" json:"vlan"`         // VID of the tag of its frames on the device; 0: untagged
+	// InterfaceTypes are as those of [GTPU].
+	InterfaceTypes []InterfaceType `yaml:"interface_types" json:"interface_types"`
 	// NetworkInstances are those of PDIs whose F-TEID is chosen here, whatever
 	// their Source Interface.
 	NetworkInstances []string `yaml:"network_instances" json:"network_instances"`

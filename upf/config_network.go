@@ -20,6 +20,9 @@ type GTPU struct {
 	// Interface is the Source Interface of PDRs whose F-TEID is chosen here,
 	// unless a Network Instance decides: InterfaceAccess or InterfaceCore.
 	Interface string `yaml:"interface" json:"interface"`
+	// InterfaceTypes are the 3GPP Interface Types of PDIs whose F-TEID is chosen here,
+	// before Network Instance and Source Interface; empty: any.
+	InterfaceTypes []InterfaceType `yaml:"interface_types" json:"interface_types"`
 	// NetworkInstances are those of PDIs whose F-TEID is chosen here.
 	NetworkInstances []string `yaml:"network_instances" json:"network_instances"`
 }

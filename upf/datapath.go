@@ -169,7 +169,7 @@ func openDatapath(o opening) (datapath.Driver, error) {
 func endpoints(c *Config) []datapath.Endpoint {
 	all := []datapath.Endpoint{{
 		Name: "N3", Device: c.N3.Device, Address: c.N3.Address, Address6: c.N3.Address6, VLAN: uint16(c.N3.VLAN),
-		NetworkInstances: c.N3.NetworkInstances,
+		NetworkInstances: c.N3.NetworkInstances, InterfaceTypes: interfaceTypes(c.N3.InterfaceTypes),
 	}}
 	if len(c.GTPU) > 0 {
 		all[0].Interfaces = []api.Interface{api.Interface_ACCESS}
@@ -184,7 +184,7 @@ func endpoints(c *Config) []datapath.Endpoint {
 func (g *GTPU) endpoint() datapath.Endpoint {
 	e := datapath.Endpoint{
 		Name: g.Name, Device: g.Device, Address: g.Address, Address6: g.Address6, VLAN: uint16(g.VLAN),
-		NetworkInstances: g.NetworkInstances,
+		NetworkInstances: g.NetworkInstances, InterfaceTypes: interfaceTypes(g.InterfaceTypes),
 	}
 	switch g.Interface {
 	case InterfaceAccess:

@@ -57,6 +57,9 @@ func sessionEndpoint(e *datapath.Endpoint) session.Endpoint {
 	for _, x := range e.Interfaces {
 		out.Interfaces = append(out.Interfaces, session.Interface(x))
 	}
+	for _, x := range e.InterfaceTypes {
+		out.InterfaceTypes = append(out.InterfaceTypes, session.InterfaceType(x))
+	}
 	return out
 }
 
