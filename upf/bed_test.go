@@ -98,6 +98,7 @@ func newNamedBed(t *testing.T, name string) *bed {
 	c.N6.Device = top.N6.UPF.Device
 	c.N6.Gateway = top.Config.N6DN.Addr()
 	c.Sessions.Max = 1000
+	c.RestorationPeriod = 0 // but for the test of it
 	c.API.Socket = filepath.Join(t.TempDir(), "upf.sock")
 	return &bed{Topology: top, config: c, api: NewClient(c.API.Socket)}
 }

@@ -41,7 +41,7 @@ func openChosen(o opening) (datapath.Driver, string, error) {
 		}
 		c := *o.Config
 		c.Datapath = can.Name
-		d, err := openDatapath(opening{Config: &c, log: o.log, paused: o.paused, inherits: o.inherits})
+		d, err := openDatapath(opening{Config: &c, log: o.log, paused: o.paused, inherits: o.inherits, quiet: o.quiet})
 		if err == nil {
 			return d, why + "; " + text, nil
 		}

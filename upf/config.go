@@ -28,6 +28,10 @@ type Config struct {
 	Policies            []ForwardingPolicy  `yaml:"forwarding_policies" json:"forwarding_policies"`
 	RouterAdvertisement RouterAdvertisement `yaml:"router_advertisement" json:"router_advertisement"`
 	Buffer              Buffer              `yaml:"buffer" json:"buffer"`
+	// RestorationPeriod is how long after a start no Error Indication is sent for a TEID
+	// that is not known, so that CP functions can restore their sessions; 0: not at all.
+	// Source: TS 23.527 V18, 4.3.2.
+	RestorationPeriod Duration `yaml:"restoration_period" json:"restoration_period"`
 	// MeterBurst is how much of a QER's rate may come at once, but never less than
 	// three packets of 1500 octets.
 	MeterBurst Duration `yaml:"meter_burst" json:"meter_burst"`
@@ -264,7 +268,7 @@ const (
 func Default() *Config {
 	return &Config{
 		Datapath:   DatapathXDP,
-		MeterBurst: Duration(model.DefaultBurst),
+		MeterBurst: Duration(model.DefaultBurst), RestorationPeriod: Duration(30 * time.Second),
 		N4: N4{
 			HeartbeatInterval: Duration(30 * time.Second), T1: Duration(3 * time.Second), N1: 3,
 			Limits: N4Limits{Associations: 1024, AssociationsPerAddress: 16},

@@ -40,16 +40,16 @@ func TestParseDefaults(t *testing.T) {
 			Packets: 256, Octets: 524288, TotalPackets: 1048576, TotalOctets: 67108864,
 			Duration: Duration(30 * time.Second), MaxDuration: Duration(10 * time.Minute),
 		},
-		MeterBurst: Duration(250 * time.Millisecond),
-		XDP:        XDP{Mode: "auto"},
-		AFXDP:      AFXDP{Mode: "adaptive", Frames: 16384, ZeroCopy: true},
-		TUN:        TUN{Device: "plumb", MTU: 1500},
-		Sessions:   Sessions{Max: 65536},
-		Store:      Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
-		Bus:        Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
-		Metrics:    Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
-		API:        API{Socket: "/run/plumbline/upf.sock", Move: true},
-		Log:        Log{Level: "info", Format: "text"},
+		MeterBurst: Duration(250 * time.Millisecond), RestorationPeriod: Duration(30 * time.Second),
+		XDP:      XDP{Mode: "auto"},
+		AFXDP:    AFXDP{Mode: "adaptive", Frames: 16384, ZeroCopy: true},
+		TUN:      TUN{Device: "plumb", MTU: 1500},
+		Sessions: Sessions{Max: 65536},
+		Store:    Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
+		Bus:      Bus{Redis: Redis{Prefix: "plumbline"}, Timeout: Duration(2 * time.Second)},
+		Metrics:  Metrics{Address: netip.MustParseAddrPort("127.0.0.1:9090")},
+		API:      API{Socket: "/run/plumbline/upf.sock", Move: true},
+		Log:      Log{Level: "info", Format: "text"},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -71,9 +71,9 @@ n4:
   release: true
   busy_poll: 90us
   limits: {associations: 5, associations_per_address: 2, sessions_per_association: 1000, requests_per_second: 50000, reports_per_second: 7000}
-n3: {device: eth0, address: 10.3.0.1, address6: "2001:db8::3", vlan: 103, network_instances: [access], echo_interval: 60s}
+n3: {device: eth0, address: 10.3.0.1, address6: "2001:db8::3", vlan: 103, network_instances: [access], interface_types: [n3, s1-u], echo_interval: 60s}
 gtpu:
-  - {name: n9, device: eth1, address: 10.9.0.1, address6: "2001:db8::9", vlan: 109, interface: core, network_instances: [n9, transit]}
+  - {name: n9, device: eth1, address: 10.9.0.1, address6: "2001:db8::9", vlan: 109, interface: core, interface_types: [s5-s8-u], network_instances: [n9, transit]}
 n6:
   device: eth0
   vlan: 4094
@@ -90,6 +90,7 @@ forwarding_policies:
   - {name: filter, data_network: corp, gateways: [10.6.0.66], dscp: 46}
 router_advertisement: {enabled: true, lifetime: 1h, mtu: 1400, dns: ["2001:db8:53::1"], other: true}
 buffer: {packets: 10, octets: 200000, total_packets: 1000, total_octets: 1000000, duration: 5s, max_duration: 1h}
+restoration_period: 5s
 meter_burst: 20ms
 datapath: model
 xdp: {mode: generic, pin: /sys/fs/bpf/upf, spread: [2, 3]}
@@ -131,11 +132,11 @@ log: {level: debug, format: json}
 		},
 		N3: N3{
 			Device: "eth0", Address: netip.MustParseAddr("10.3.0.1"), Address6: netip.MustParseAddr("2001:db8::3"), VLAN: 103,
-			NetworkInstances: []string{"access"}, EchoInterval: Duration(time.Minute),
+			InterfaceTypes: []InterfaceType{"n3", "s1-u"}, NetworkInstances: []string{"access"}, EchoInterval: Duration(time.Minute),
 		},
 		GTPU: []GTPU{{
 			Name: "n9", Device: "eth1", Address: netip.MustParseAddr("10.9.0.1"), Address6: netip.MustParseAddr("2001:db8::9"), VLAN: 109,
-			Interface: InterfaceCore, NetworkInstances: []string{"n9", "transit"},
+			Interface: InterfaceCore, InterfaceTypes: []InterfaceType{"s5-s8-u"}, NetworkInstances: []string{"n9", "transit"},
 		}},
 		N6: N6{Device: "eth0", VLAN: 4094, Gateway: netip.MustParseAddr("10.6.0.2"), NetworkInstances: []string{"internet"}, Gateways: []netip.Addr{netip.MustParseAddr("10.6.0.3")},
 			Gateway6: netip.MustParseAddr("fe80::1"), MSSClamp: -1, NAT: NAT{
@@ -155,10 +156,10 @@ log: {level: debug, format: json}
 			Packets: 10, Octets: 200000, TotalPackets: 1000, TotalOctets: 1000000,
 			Duration: Duration(5 * time.Second), MaxDuration: Duration(time.Hour),
 		},
-		MeterBurst: Duration(20 * time.Millisecond),
-		Datapath:   "model",
-		XDP:        XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf", Spread: []int{2, 3}},
-		AFXDP:      AFXDP{Mode: "adaptive", Frames: 16384, ZeroCopy: true},
+		MeterBurst: Duration(20 * time.Millisecond), RestorationPeriod: Duration(5 * time.Second),
+		Datapath: "model",
+		XDP:      XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf", Spread: []int{2, 3}},
+		AFXDP:    AFXDP{Mode: "adaptive", Frames: 16384, ZeroCopy: true},
 		TUN: TUN{
 			Device: "ue", MTU: 9000, Workers: 3, Ring: true, Addresses: []netip.Prefix{netip.MustParsePrefix("10.45.0.1/16")},
 			Routes: []netip.Prefix{netip.MustParsePrefix("10.46.0.0/16")},
@@ -203,7 +204,7 @@ func TestParseMistakes(t *testing.T) {
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
 			"f:2:3: n4.adress: no such key: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1"}},
 		{"unknown section", "n9: {}\n", []string{
-			"f:1:1: n9: no such key: want one of afxdp, api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, meter_burst, metrics, n3, n4, n6, node_id, pools, predefined_rules, router_advertisement, sessions, slices, store, tc, tun, xdp"}},
+			"f:1:1: n9: no such key: want one of afxdp, api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, meter_burst, metrics, n3, n4, n6, node_id, pools, predefined_rules, restoration_period, router_advertisement, sessions, slices, store, tc, tun, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
 			`f:1:17: sessions.max: "lots": want a decimal number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,

@@ -34,6 +34,7 @@ func (c *Config) checkN4(m *checks) {
 		least, max time.Duration
 	}{
 		{"n4.heartbeat_interval", c.N4.HeartbeatInterval, time.Second, time.Hour},
+		{"restoration_period", c.RestorationPeriod, 0, time.Hour},
 		{"meter_burst", c.MeterBurst, time.Millisecond, 10 * time.Second},
 		{"n4.t1", c.N4.T1, 10 * time.Millisecond, time.Minute},
 		{"n4.busy_poll", c.N4.BusyPoll, 0, time.Millisecond},

@@ -61,6 +61,8 @@ type opening struct {
 	log *slog.Logger
 	// paused: it takes no packets until it is told to (datapath.Movable).
 	paused bool
+	// quiet is until when no Error Indication is sent.
+	quiet time.Time
 	// inherits says whether a datapath of that name is to be paused, since it goes on
 	// with what another one has counted; nil: none.
 	inherits func(name string) bool
@@ -110,7 +112,10 @@ func (s *Service) openDriver(ctx context.Context) error {
 		}
 		return err
 	}
-	d, why, err := openChosen(opening{Config: s.config, log: s.log, inherits: s.inherits})
+	if p := time.Duration(s.config.RestorationPeriod); p > 0 {
+		s.quiet = time.Now().Add(p)
+	}
+	d, why, err := openChosen(opening{Config: s.config, log: s.log, inherits: s.inherits, quiet: s.quiet})
 	if err != nil {
 		return err
 	}

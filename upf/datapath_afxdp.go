@@ -25,7 +25,7 @@ func openAFXDP(o opening) (datapath.Driver, error) {
 		Mode: afxdp.Mode(c.AFXDP.Mode), Queues: c.AFXDP.Queues, CPUs: c.AFXDP.CPUs, Frames: c.AFXDP.Frames, Copy: !c.AFXDP.ZeroCopy,
 		EchoInterval: time.Duration(c.N3.EchoInterval), Advertise: c.RouterAdvertisement.advertise(),
 		Buffer: c.Buffer.limits(), MeterBurst: time.Duration(c.MeterBurst), Log: o.log,
-		Paused: o.paused,
+		Paused: o.paused, Quiet: o.quiet,
 	})
 	switch {
 	case err == nil:

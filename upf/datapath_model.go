@@ -20,5 +20,6 @@ func openModel(o opening) (datapath.Driver, error) {
 		Buffer:      o.Buffer.limits(),
 		MeterBurst:  time.Duration(o.MeterBurst),
 		Paused:      o.paused,
+		Quiet:       o.quiet,
 	}), nil
 }

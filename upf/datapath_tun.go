@@ -39,7 +39,7 @@ func openTUN(o opening) (datapath.Driver, error) {
 		TAP: c.Datapath == DatapathTAP, Endpoints: endpoints(c), N6: dataNetworks(c), MaxSessions: c.Sessions.Max,
 		Prefix: c.TUN.Device, MTU: c.TUN.MTU, Workers: c.TUN.Workers, Ring: c.TUN.Ring, Addresses: c.TUN.Addresses, Pools: c.TUN.Routes,
 		EchoInterval: time.Duration(c.N3.EchoInterval), Buffer: c.Buffer.limits(), Advertise: c.RouterAdvertisement.advertise(),
-		MeterBurst: time.Duration(c.MeterBurst), Log: o.log, Paused: o.paused,
+		MeterBurst: time.Duration(c.MeterBurst), Log: o.log, Paused: o.paused, Quiet: o.quiet,
 	}
 	for _, p := range c.Pools {
 		cfg.Pools = append(cfg.Pools, p.Prefixes...)

@@ -34,7 +34,7 @@ func programs(o opening) xdp.Config {
 		Endpoints: endpoints(c), N6: dataNetworks(c), MaxSessions: c.Sessions.Max, MaxListedPDRs: c.XDP.MaxListedPDRs,
 		Pin: c.XDP.Pin, EchoInterval: time.Duration(c.N3.EchoInterval),
 		Advertise: c.RouterAdvertisement.advertise(), Buffer: c.Buffer.limits(), MeterBurst: time.Duration(c.MeterBurst), Log: o.log,
-		Paused: o.paused,
+		Paused: o.paused, Quiet: o.quiet,
 	}
 }
 

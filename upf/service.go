@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"plumbline/bus"
 	"plumbline/datapath"
@@ -31,6 +32,7 @@ type Service struct {
 	options Options
 	log     *slog.Logger
 	driver  datapath.Driver
+	quiet   time.Time   // until then no Error Indication is sent
 	mover   *move.Mover // driver, if another datapath can take its place; else nil
 	store   store.Store // nil: nothing outlives the process
 	about   atomic.Pointer[Datapath]

@@ -64,6 +64,8 @@ type Config struct {
 	Advertise *model.RouterAdvertisement
 	// MeterBurst is how much of a QER's rate may come at once; 0: [model.DefaultBurst].
 	MeterBurst time.Duration
+	// Quiet is until when no Error Indication is sent: see [datapath.Restart].
+	Quiet time.Time
 	// Paused: [New] opens a driver that touches no device before [Driver.Resume].
 	Paused bool
 	Log    *slog.Logger
@@ -204,7 +206,7 @@ func (d *Driver) engineConfig() vector.Config {
 	return vector.Config{
 		Name: "afxdp", Endpoints: c.Endpoints, N6: c.N6, MaxSessions: c.MaxSessions, Links: links{d},
 		Buffer: c.Buffer, Advertise: c.Advertise, MeterBurst: c.MeterBurst, Echo: c.EchoInterval,
-		Now: c.now, ChoosePort: c.ChoosePort, Secret: c.secret, Log: c.Log, Send: d.release,
+		Now: c.now, ChoosePort: c.ChoosePort, Secret: c.secret, Log: c.Log, Send: d.release, Quiet: c.Quiet,
 	}
 }
 

@@ -37,7 +37,7 @@ func (u *UPF) FromN3(frame []byte) Frame {
 
 // answer sends what the message asks for, if any, but not too much of it.
 func (u *UPF) answer(d Datagram, reason datapath.Reason) {
-	if reason != datapath.PassSignalling && !u.settled {
+	if reason != datapath.PassSignalling && !u.restart.MayAnswer(reason) {
 		return
 	}
 	for _, d := range u.stages.Signal(d, reason) {

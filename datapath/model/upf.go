@@ -25,6 +25,8 @@ type Config struct {
 	// MeterBurst is how much of a rate may come at once; 0: [DefaultBurst].
 	MeterBurst time.Duration
 	Paused     bool // until [UPF.Resume]
+	// Quiet is until when no Error Indication is sent: see [datapath.Restart].
+	Quiet time.Time
 	// Send takes what leaves of its own accord: buffered packets, End Markers,
 	// answers to GTP-U signalling. It is called with the UPF locked. Nil: lost.
 	Send func(packet []byte)
@@ -41,7 +43,7 @@ type UPF struct {
 	sessions *Sessions
 	drops    map[datapath.Reason]uint64
 	answers  Limiter
-	settled  bool
+	restart  datapath.Restart
 	paused   bool // frames that come are lost
 }
 
@@ -64,6 +66,7 @@ func New(cfg Config) *UPF {
 		drops:   map[datapath.Reason]uint64{},
 		answers: Limiter{PerSecond: answersPerSecond},
 		paused:  cfg.Paused,
+		restart: datapath.Restart{Quiet: cfg.Quiet},
 	}
 	u.sessions = NewSessions(SessionsConfig{
 		Name: "model", Endpoints: cfg.Endpoints, N6: &u.cfg.N6, Max: cfg.MaxSessions, MeterBurst: cfg.MeterBurst, Now: cfg.Now,
@@ -149,7 +152,7 @@ func (u *UPF) Next(ctx context.Context) (*api.Event, error) { return u.events.Ne
 func (u *UPF) Settle(context.Context) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.settled = true
+	u.restart.Settle()
 	return nil
 }
 

@@ -74,6 +74,7 @@ type Config struct {
 	MeterBurst   time.Duration
 	Log          *slog.Logger
 
+	Quiet time.Time // see [vector.Config]
 	// Paused: nothing is opened before [Driver.Resume].
 	Paused bool
 
@@ -156,7 +157,7 @@ func (d *Driver) engine() vector.Config {
 		Name: d.cfg.name(), Endpoints: d.cfg.Endpoints, N6: d.cfg.N6, MaxSessions: d.cfg.MaxSessions,
 		Links: d.host, Hosts: &d.host.own, Buffer: d.cfg.Buffer, Advertise: d.cfg.Advertise, MeterBurst: d.cfg.MeterBurst,
 		Echo: d.cfg.EchoInterval, Log: d.log, Secret: d.cfg.secret, ChoosePort: d.cfg.choose, Now: d.cfg.now,
-		Send: d.send, Device: d.wayDevice, Sockets: true,
+		Send: d.send, Device: d.wayDevice, Sockets: true, Quiet: d.cfg.Quiet,
 	}
 }
 

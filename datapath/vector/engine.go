@@ -36,6 +36,8 @@ type Config struct {
 	Log         *slog.Logger       // nil: nobody reads it
 	// Device names the device behind a way of N6, for traces; nil: as N6 has it.
 	Device func(way int) string
+	// Quiet is until when no Error Indication is sent: see [datapath.Restart].
+	Quiet time.Time
 	// Sockets: GTP-U messages leave through UDP sockets, so that the source port is theirs.
 	Sockets bool
 
@@ -70,7 +72,7 @@ type Engine struct {
 	// mu is held for reading while a vector is treated, and for writing while a
 	// session changes.
 	mu      sync.RWMutex
-	settled bool
+	restart datapath.Restart
 	closed  bool
 
 	own     *Worker // sends what leaves of its own accord
@@ -96,6 +98,7 @@ func New(cfg Config) *Engine {
 	e := &Engine{
 		cfg: cfg, mappings: mappings{max: datapath.MaxMappings}, peers: peers{map[peer]int{}, map[netip.Addr]int{}},
 		retired: totals{}, totals: totals{}, errored: model.NewErrored(),
+		restart: datapath.Restart{Quiet: cfg.Quiet},
 	}
 	e.paths = e.newPaths()
 	e.answers.PerSecond, e.strangers.PerSecond = answersPerSecond, answersPerSecond
@@ -212,7 +215,7 @@ func (e *Engine) Next(ctx context.Context) (*api.Event, error) { return e.events
 func (e *Engine) Settle(context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.settled = true
+	e.restart.Settle()
 	return nil
 }
 

@@ -27,7 +27,7 @@ func (w *Worker) answer(m model.Datagram, reason datapath.Reason) {
 			}
 			return
 		}
-	} else if !e.settled || reason != datapath.DropNoPDR && reason != datapath.DropGTPUExtType || !e.answers.allow(e.cfg.Now()) {
+	} else if !e.restart.MayAnswer(reason) || reason != datapath.DropNoPDR && reason != datapath.DropGTPUExtType || !e.answers.allow(e.cfg.Now()) {
 		return // the session may yet come back; or nothing is to be said, or enough was
 	}
 	for _, d := range e.stages.Signal(m, reason) {

@@ -116,7 +116,7 @@ func (d *Driver) Next(ctx context.Context) (*api.Event, error) { return d.events
 func (d *Driver) Settle(context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.settled = true
+	d.restart.Settle()
 	if d.sessions == nil {
 		return fmt.Errorf("xdp: %w", datapath.ErrClosed)
 	}

@@ -20,7 +20,7 @@ func (s *slowPath) signal(m model.Datagram, reason datapath.Reason) {
 			s.d.paths.Answered(m)
 			return
 		}
-	} else if !s.d.settled {
+	} else if !s.d.restart.MayAnswer(reason) {
 		return // the session may yet come back
 	}
 	for _, answer := range s.stages.Signal(m, reason) {

@@ -82,6 +82,8 @@ type Config struct {
 	// MeterBurst is how much of a QER's rate may come at once, but never less than
 	// three packets; 0: [model.DefaultBurst].
 	MeterBurst time.Duration
+	// Quiet is until when no Error Indication is sent: see [datapath.Restart].
+	Quiet time.Time
 	// Paused: nothing is attached, listened to or pinned until [Driver.Resume] and
 	// [Driver.Settle].
 	Paused bool
@@ -149,7 +151,7 @@ type Driver struct {
 	errored *model.Errored
 	paths   *model.Paths[hopKey]
 	ending  ending
-	settled bool // all sessions from before the start have been applied, or are gone
+	restart datapath.Restart
 	events  datapath.Events
 	detach  []func() error        // in the order in which it was made, what Close undoes
 	serving []func() error        // the same of what Pause undoes
@@ -212,6 +214,7 @@ func load(cfg Config, p *ports) (*Driver, error) {
 		hook: h, cfg: cfg, log: cfg.Log, ports: p, about: capabilities(cfg),
 		sessions: newSessionTable(), slowSessions: map[uint64]*session{}, slowRules: map[tableKey][]*model.Rule{}, copied: map[uint32]*model.Rule{},
 		retired: totals{}, totals: totals{}, errored: model.NewErrored(), attends: -1,
+		restart: datapath.Restart{Quiet: cfg.Quiet},
 	}
 	d.paths = d.newPaths()
 	if err := d.openCutter(); err != nil {
