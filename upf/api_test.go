@@ -22,15 +22,17 @@ func TestAPISession(t *testing.T) {
 		t.Fatal(err)
 	}
 	teid, dscp, up, down := TEID(0x78), uint8(46), uint64(50_000_000), uint64(100_000_000)
+	fars := map[int]*uint32{1: new(uint32), 2: new(uint32)}
+	*fars[1], *fars[2] = 1, 2
 	want := &Session{
 		SessionRow: SessionRow{SEID: SEID(made.SEID), CPSEID: 1007, NodeID: got.NodeID,
 			UEAddresses: []string{"10.45.0.7"}, TEIDs: []TEID{7}, PDRs: 2, FARs: 2, QERs: 1},
 		Rules: Rules{
 			PDRs: []PDR{
 				{ID: 1, Precedence: 32, SourceInterface: "Access", FTEID: &FTEID{TEID: 7, IPv4: s.config.N3.Address},
-					UEAddresses: []string{"10.45.0.7"}, QFIs: []uint16{9}, OuterHeaderRemoval: "GTP-U/UDP/IP", FARID: 1, QERIDs: []uint32{1}},
+					UEAddresses: []string{"10.45.0.7"}, QFIs: []uint16{9}, OuterHeaderRemoval: "GTP-U/UDP/IP", FARID: fars[1], QERIDs: []uint32{1}},
 				{ID: 2, Precedence: 64, SourceInterface: "Core", UEAddresses: []string{"10.45.0.7"},
-					NetworkInstance: "internet", FARID: 2, QERIDs: []uint32{1}},
+					NetworkInstance: "internet", FARID: fars[2], QERIDs: []uint32{1}},
 			},
 			FARs: []FAR{
 				{ID: 1, ApplyAction: "FORW", DestinationInterface: "Core"},

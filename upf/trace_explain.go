@@ -236,7 +236,7 @@ func detectText(p *datapath.TracePacket, s *Session, pdr *PDR) string {
 func forwardText(s *Session, pdr *PDR) string {
 	for i := range s.Rules.FARs {
 		f := &s.Rules.FARs[i]
-		if f.ID != pdr.FARID {
+		if pdr.FARID == nil || f.ID != *pdr.FARID {
 			continue
 		}
 		text := fmt.Sprintf("FAR %d %s", f.ID, f.ApplyAction)
@@ -246,9 +246,15 @@ func forwardText(s *Session, pdr *PDR) string {
 		if o := f.OuterHeaderCreation; o != nil {
 			text += ", " + o.explain()
 		}
+		if f.Incomplete {
+			text += ", no tunnel yet"
+		}
 		return text
 	}
-	return fmt.Sprintf("FAR %d", pdr.FARID)
+	if pdr.FARID == nil {
+		return "no FAR yet"
+	}
+	return fmt.Sprintf("FAR %d", *pdr.FARID)
 }
 
 func enforceText(s *Session, pdr *PDR, uplink bool) string {

@@ -12,7 +12,9 @@ import (
 type FAR struct {
 	ID                   uint32               `json:"id"`
 	ApplyAction          string               `json:"apply_action"` // flags, as TS 29.244 names them
+	Incomplete           bool                 `json:"incomplete,omitempty"` // forwards to a tunnel that it does not name yet
 	DestinationInterface string               `json:"destination_interface,omitempty"`
+	InterfaceType        *uint8               `json:"interface_type,omitempty"` // 3GPP Interface Type
 	OuterHeaderCreation  *OuterHeaderCreation `json:"outer_header_creation,omitempty"`
 	NetworkInstance      string               `json:"network_instance,omitempty"`
 	TrafficEndpoint      *uint8               `json:"linked_traffic_endpoint_id,omitempty"`
@@ -92,7 +94,7 @@ type Duplicate struct {
 }
 
 func viewFAR(f *session.FAR) FAR {
-	v := FAR{ID: f.ID, ApplyAction: f.ApplyAction.String(), BARID: viewOptional(f.BARID)}
+	v := FAR{ID: f.ID, ApplyAction: f.ApplyAction.String(), Incomplete: f.Incomplete(), BARID: viewOptional(f.BARID)}
 	for i := range f.Duplicates {
 		d := &f.Duplicates[i]
 		v.Duplicates = append(v.Duplicates, Duplicate{
@@ -105,6 +107,7 @@ func viewFAR(f *session.FAR) FAR {
 	}
 	p := &f.Forwarding
 	v.DestinationInterface, v.NetworkInstance = p.DestinationInterface.String(), p.NetworkInstance
+	v.InterfaceType = viewInterfaceType(p.InterfaceType)
 	v.OuterHeaderCreation, v.DSCP = viewCreation(&p.OuterHeaderCreation), viewDSCP(p.HasDSCP, p.DSCP)
 	v.TrafficEndpoint, v.ForwardingPolicy = viewOptional(p.Endpoint), p.ForwardingPolicy
 	if r := p.Redirect; r != nil {
@@ -117,6 +120,11 @@ func viewFAR(f *session.FAR) FAR {
 		v.Proxying = append(v.Proxying, "INS")
 	}
 	return v
+}
+
+// viewInterfaceType is nil if none was given.
+func viewInterfaceType(t session.Optional[session.InterfaceType]) *uint8 {
+	return viewOptional(session.Optional[uint8]{Value: uint8(t.Value), Present: t.Present})
 }
 
 // viewCreation is nil if nothing is put around packets.

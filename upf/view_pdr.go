@@ -12,6 +12,8 @@ type PDR struct {
 	ID               uint16   `json:"id"`
 	Precedence       uint32   `json:"precedence"`
 	SourceInterface  string   `json:"source_interface"`
+	InterfaceType    *uint8   `json:"interface_type,omitempty"` // 3GPP Interface Type
+	Inherits         bool     `json:"inherits,omitempty"`       // F-TEID or UE address are those of the session's other PDRs
 	TrafficEndpoints []uint16 `json:"traffic_endpoint_ids,omitempty"`
 	FTEID            *FTEID   `json:"f_teid,omitempty"`
 	UEAddresses      []string `json:"ue_addresses,omitempty"`
@@ -28,7 +30,7 @@ type PDR struct {
 	// OuterHeaderRemoval is what is taken off: "GTP-U/UDP/IP", "UDP/IP", "IP",
 	// "S-TAG", "S-TAG and C-TAG"; empty: nothing.
 	OuterHeaderRemoval string   `json:"outer_header_removal,omitempty"`
-	FARID              uint32   `json:"far_id"`
+	FARID              *uint32  `json:"far_id,omitempty"` // absent: none yet
 	QERIDs             []uint32 `json:"qer_ids,omitempty"`
 	URRIDs             []uint32 `json:"urr_ids,omitempty"`
 	Usage              Usage    `json:"usage"`
@@ -48,11 +50,14 @@ type TrafficEndpoint struct {
 func viewPDR(p *session.PDR, usage Usage) PDR {
 	d := &p.PDI
 	v := PDR{
-		ID: p.ID, Precedence: p.Precedence, SourceInterface: d.SourceInterface.String(),
+		ID: p.ID, Precedence: p.Precedence, SourceInterface: d.SourceInterface.String(), InterfaceType: viewInterfaceType(d.InterfaceType), Inherits: d.Inherits,
 		FTEID: viewFTEID(d.FTEID.TEID, d.FTEID.IPv4, d.FTEID.IPv6), UEAddresses: viewUEAddress(d.UEAddress),
 		FramedRoutes: d.Framed, QFIs: viewQFIs(d.QFIs), NetworkInstance: d.NetworkInstance, EthernetSession: d.EthernetSession,
 		ApplicationID: d.ApplicationID, Predefined: p.Predefined,
-		OuterHeaderRemoval: p.Unwrap.String(), FARID: p.FARID, QERIDs: p.QERIDs, URRIDs: p.URRIDs, Usage: usage,
+		OuterHeaderRemoval: p.Unwrap.String(), QERIDs: p.QERIDs, URRIDs: p.URRIDs, Usage: usage,
+	}
+	if !p.NoFAR {
+		v.FARID = &p.FARID
 	}
 	if p.OuterHeaderRemoval {
 		v.OuterHeaderRemoval = session.GTPU.String()

@@ -13,7 +13,7 @@ func printPDRs(w io.Writer, pdrs []upf.PDR) error {
 		"PACKETS", "OCTETS", "DROPPED")
 	for _, p := range pdrs {
 		t.row(p.ID, p.Precedence, p.SourceInterface, endpoint(p.FTEID), words(p.UEAddresses), words(p.QFIs), p.NetworkInstance,
-			p.OuterHeaderRemoval, p.FARID, words(p.QERIDs), words(p.URRIDs), p.Usage.Packets, p.Usage.Octets, p.Usage.DroppedPackets)
+			p.OuterHeaderRemoval, number(p.FARID), words(p.QERIDs), words(p.URRIDs), p.Usage.Packets, p.Usage.Octets, p.Usage.DroppedPackets)
 	}
 	if err := t.flush(); err != nil {
 		return err
@@ -22,6 +22,12 @@ func printPDRs(w io.Writer, pdrs []upf.PDR) error {
 		p := &pdrs[i]
 		more := notes{w, fmt.Sprintf("PDR %d", p.ID)}
 		more.some("Traffic Endpoint", words(p.TrafficEndpoints))
+		if p.Inherits {
+			more.add("found by what the session's other PDRs have")
+		}
+		if p.FARID == nil {
+			more.add("no FAR yet: packets are dropped (incomplete)")
+		}
 		more.some("framed routes", words(p.FramedRoutes))
 		for _, f := range p.Filters {
 			more.add(f)
@@ -52,6 +58,9 @@ func printFARs(w io.Writer, fars []upf.FAR) error {
 	for i := range fars {
 		f := &fars[i]
 		more := notes{w, fmt.Sprintf("FAR %d", f.ID)}
+		if f.Incomplete {
+			more.add("no tunnel yet: packets are dropped (incomplete)")
+		}
 		more.some("Linked Traffic Endpoint", number(f.TrafficEndpoint))
 		more.some("Forwarding Policy", f.ForwardingPolicy)
 		if r := f.Redirect; r != nil {

@@ -39,6 +39,8 @@ func TestRate(t *testing.T) {
 // TestShowSession prints a session with something in every column and every note.
 func TestShowSession(t *testing.T) {
 	dscp, mbr, gbr, teid, vid, ppi := uint8(46), uint64(50_000_000), uint64(64_000), upf.TEID(0x78), uint16(100|3<<13), uint8(5)
+	fars := map[int]*uint32{1: new(uint32), 2: new(uint32)}
+	*fars[1], *fars[2] = 1, 2
 	five, endpointID, peer := uint32(5), uint8(7), netip.MustParseAddr("10.3.0.2")
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	framed := []netip.Prefix{netip.MustParsePrefix("10.60.0.0/16")}
@@ -46,11 +48,11 @@ func TestShowSession(t *testing.T) {
 		PDRs: []upf.PDR{
 			{ID: 1, Precedence: 32, SourceInterface: "Access", FTEID: &upf.FTEID{TEID: 7, IPv4: netip.MustParseAddr("10.3.0.1")},
 				UEAddresses: []string{"10.45.0.7", "2001:db8::/64"}, QFIs: []uint16{1, 9}, NetworkInstance: "internet",
-				OuterHeaderRemoval: "GTP-U/UDP/IP", FARID: 1, QERIDs: []uint32{1, 2}, URRIDs: []uint32{4},
+				OuterHeaderRemoval: "GTP-U/UDP/IP", FARID: fars[1], QERIDs: []uint32{1, 2}, URRIDs: []uint32{4},
 				TrafficEndpoints: []uint16{7, 8}, FramedRoutes: framed, Predefined: []string{"free"}, ApplicationID: "video",
 				Filters: []string{"permit out 17 from any to assigned 53"}, Usage: upf.Usage{Packets: 3, Octets: 300, DroppedPackets: 1}},
-			{ID: 2, SourceInterface: "Core", UEAddresses: []string{"10.45.0.7"}, FARID: 2},
-			{ID: 3, SourceInterface: "Core", FARID: 2, EthernetSession: true, EthernetFilters: []string{"Ethertype 0x0800"}},
+			{ID: 2, SourceInterface: "Core", UEAddresses: []string{"10.45.0.7"}, FARID: fars[2]},
+			{ID: 3, SourceInterface: "Core", FARID: fars[2], EthernetSession: true, EthernetFilters: []string{"Ethertype 0x0800"}},
 		},
 		FARs: []upf.FAR{
 			{ID: 1, ApplyAction: "FORW+DUPL", DestinationInterface: "Access", NetworkInstance: "ran", DSCP: &dscp,
