@@ -11,7 +11,7 @@ import (
 // FAR is a Forwarding Action Rule.
 type FAR struct {
 	ID                   uint32               `json:"id"`
-	ApplyAction          string               `json:"apply_action"` // flags, as TS 29.244 names them
+	ApplyAction          string               `json:"apply_action"`         // flags, as TS 29.244 names them
 	Incomplete           bool                 `json:"incomplete,omitempty"` // forwards to a tunnel that it does not name yet
 	DestinationInterface string               `json:"destination_interface,omitempty"`
 	InterfaceType        *uint8               `json:"interface_type,omitempty"` // 3GPP Interface Type
