@@ -347,29 +347,34 @@ func (w *Watcher) reroute() {
 
 // manage asks the kernel to resolve n and keep it so.
 func (w *Watcher) manage(n netip.Addr) {
-	if w.permanent(n) {
-		return // and must stay so: asked of the kernel, since w.macs may not have it yet
+	if err := manage(w.kernel, w.link.Attrs().Index, n); err != nil {
+		w.log.Warn("next hop cannot be resolved", "address", n, "device", w.link.Attrs().Name, "err", err)
+	}
+}
+
+// manage asks the kernel to resolve the neighbour of a device and keep it so.
+func manage(kernel *netlink.Handle, device int, n netip.Addr) error {
+	if permanent(kernel, device, n) {
+		return nil // and must stay so: asked of the kernel, since we may not have heard of it yet
 	}
 	neigh := &netlink.Neigh{
-		LinkIndex: w.link.Attrs().Index,
+		LinkIndex: device,
 		Family:    family(n),
 		State:     netlink.NUD_NONE,
 		FlagsExt:  netlink.NTF_EXT_MANAGED,
 		IP:        net.IP(n.AsSlice()),
 	}
-	err := w.kernel.NeighSet(neigh)
+	err := kernel.NeighSet(neigh)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) {
 		neigh.FlagsExt, neigh.Flags = 0, netlink.NTF_USE
-		err = w.kernel.NeighSet(neigh)
+		err = kernel.NeighSet(neigh)
 	}
-	if err != nil {
-		w.log.Warn("next hop cannot be resolved", "address", n, "device", w.link.Attrs().Name, "err", err)
-	}
+	return err
 }
 
 // permanent reports whether an administrator has set the neighbour.
-func (w *Watcher) permanent(n netip.Addr) bool {
-	neighs, err := w.kernel.NeighList(w.link.Attrs().Index, family(n))
+func permanent(kernel *netlink.Handle, device int, n netip.Addr) bool {
+	neighs, err := kernel.NeighList(device, family(n))
 	if err != nil {
 		return false
 	}

@@ -1,0 +1,348 @@
+package nexthop
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Peer is the far end of a tunnel, and the address of ours from which packets go there.
+type Peer struct{ Local, Addr netip.Addr }
+
+// Way is where the kernel's routes lead the packets to a [Peer].
+type Way struct {
+	Device int        // index of the device by which they leave; 0: there is no route
+	Source MAC        // of the device
+	MTU    int        // octets of IP packet that device and route take
+	Via    netip.Addr // neighbour on the device; not valid: only the kernel can send there
+	MAC    MAC        // of the neighbour; the zero value: not known
+	State  State
+}
+
+// State is what is known of the neighbour of a [Way].
+type State int
+
+// States. A way without a neighbour is Resolved.
+const (
+	Unresolved State = iota // packets wait in the kernel until it answers
+	Resolved
+	Failed // it did not answer; the packets that waited are lost
+)
+
+// PeerWatcher follows the ways to GTP-U peers: the host's routes and rules say by which
+// device and neighbour a packet from an address to another leaves. On the given devices
+// the neighbours are managed ones, as those of a [Watcher].
+//
+// The kernel tells of routes, addresses, links and neighbours. It does not tell of
+// rules, of next hop objects, or of what it learnt of a path: the routes are asked for
+// every [lookAgain] as well.
+type PeerWatcher struct {
+	devices map[int]bool
+	ns      netns.NsHandle
+	kernel  *netlink.Handle
+	changed func(map[Peer]Way)
+	log     *slog.Logger
+	done    chan struct{}
+	ended   sync.WaitGroup
+	took    time.Duration // the last refresh; of the goroutine that runs
+
+	mu     sync.Mutex
+	closed bool
+	links  map[int]outlet
+	neighs map[neighbour]answer
+	ways   map[Peer]Way
+	users  map[neighbour]map[Peer]bool
+}
+
+// neighbour is an address on a device.
+type neighbour struct {
+	device int
+	addr   netip.Addr
+}
+
+// answer is what the kernel knows of a neighbour.
+type answer struct {
+	state State
+	mac   MAC
+}
+
+// outlet is a device by which packets leave.
+type outlet struct {
+	mac    MAC
+	mtu    int
+	up     bool
+	direct bool // without neighbours to resolve
+}
+
+// WatchPeers follows the ways of peers in the caller's network namespace. changed is
+// called, one call at a time, with ways that are new or differ, and with those whose
+// neighbour has failed again; it must not call the watcher.
+func WatchPeers(devices []int, log *slog.Logger, changed func(map[Peer]Way)) (*PeerWatcher, error) {
+	kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("nexthop: netlink: %w", err)
+	}
+	ns, err := netns.Get()
+	if err != nil {
+		kernel.Close()
+		return nil, fmt.Errorf("nexthop: network namespace: %w", err)
+	}
+	w := &PeerWatcher{
+		devices: map[int]bool{}, ns: ns, kernel: kernel, changed: changed, log: log, done: make(chan struct{}),
+		links: map[int]outlet{}, neighs: map[neighbour]answer{}, ways: map[Peer]Way{}, users: map[neighbour]map[Peer]bool{},
+	}
+	for _, index := range devices {
+		w.devices[index] = true
+	}
+	n, err := w.subscribe()
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	w.list()
+	w.refresh()
+	w.ended.Go(func() { w.run(n) })
+	return w, nil
+}
+
+// Close stops the watcher: once it has returned, changed is not called any more.
+func (w *PeerWatcher) Close() {
+	close(w.done)
+	w.ended.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	w.kernel.Close()
+	_ = w.ns.Close()
+}
+
+// Want follows the way to p. changed is called with it before Want returns.
+func (w *PeerWatcher) Want(p Peer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	way, known := w.ways[p]
+	if !known {
+		way = w.look(p)
+		w.attach(p, way)
+	}
+	w.changed(map[Peer]Way{p: way})
+}
+
+// Forget ends a [PeerWatcher.Want].
+func (w *PeerWatcher) Forget(p Peer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.detach(p)
+}
+
+func (w *PeerWatcher) attach(p Peer, way Way) {
+	w.ways[p] = way
+	if way.Device == 0 {
+		w.log.Warn("no route to a GTP-U peer", "peer", p.Addr, "from", p.Local)
+	}
+	if !way.Via.IsValid() {
+		return
+	}
+	n := neighbour{way.Device, way.Via}
+	if w.users[n] == nil {
+		w.users[n] = map[Peer]bool{}
+		w.keep(n)
+	}
+	w.users[n][p] = true
+}
+
+func (w *PeerWatcher) detach(p Peer) {
+	way := w.ways[p]
+	delete(w.ways, p)
+	n := neighbour{way.Device, way.Via}
+	delete(w.users[n], p)
+	if len(w.users[n]) == 0 {
+		delete(w.users, n)
+	}
+}
+
+// keep has the kernel keep a neighbour resolved, if it is on one of the devices.
+func (w *PeerWatcher) keep(n neighbour) {
+	if !w.devices[n.device] {
+		return
+	}
+	if err := manage(w.kernel, n.device, n.addr); err != nil {
+		w.log.Warn("next hop cannot be resolved", "address", n.addr, "device", n.device, "err", err)
+	}
+}
+
+// look asks the kernel for the way to p.
+func (w *PeerWatcher) look(p Peer) Way {
+	routes, err := w.kernel.RouteGetWithOptions(p.Addr.AsSlice(), &netlink.RouteGetOptions{SrcAddr: p.Local.AsSlice()})
+	if err != nil || len(routes) == 0 || routes[0].LinkIndex == 0 {
+		return Way{State: Resolved}
+	}
+	r := &routes[0]
+	out := w.outlet(r.LinkIndex)
+	way := Way{Device: r.LinkIndex, Source: out.mac, MTU: out.mtu, State: Resolved}
+	if r.MTU != 0 {
+		way.MTU = min(way.MTU, r.MTU)
+	}
+	if r.Type != unix.RTN_UNICAST || r.Encap != nil || out.direct {
+		return way
+	}
+	way.Via = p.Addr
+	if gw, ok := gatewayOf(r.Gw, r.Via); ok {
+		way.Via = gw
+	}
+	a := w.neighs[neighbour{way.Device, way.Via}]
+	way.State, way.MAC = a.state, a.mac
+	return way
+}
+
+// outlet returns what is known of a device, and asks for one that is new.
+func (w *PeerWatcher) outlet(index int) outlet {
+	if o, known := w.links[index]; known {
+		return o
+	}
+	if link, err := w.kernel.LinkByIndex(index); err == nil {
+		w.links[index] = outletOf(link.Attrs())
+	}
+	return w.links[index]
+}
+
+func outletOf(a *netlink.LinkAttrs) outlet {
+	o := outlet{
+		mtu: a.MTU, up: a.Flags&net.FlagUp != 0 && a.RawFlags&unix.IFF_LOWER_UP != 0,
+		direct: a.RawFlags&(unix.IFF_NOARP|unix.IFF_LOOPBACK|unix.IFF_POINTOPOINT) != 0 || len(a.HardwareAddr) == 0,
+	}
+	if len(a.HardwareAddr) == len(o.mac) {
+		o.mac = MAC(a.HardwareAddr)
+	}
+	return o
+}
+
+// refresh looks for the ways of all peers again.
+func (w *PeerWatcher) refresh() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	began := time.Now()
+	if err := w.listLinks(); err != nil {
+		w.log.Warn("nexthop: devices are as they were", "err", err)
+	}
+	differ := map[Peer]Way{}
+	for p, was := range w.ways {
+		now := w.look(p)
+		if now == was {
+			continue
+		}
+		w.detach(p)
+		w.attach(p, now)
+		differ[p] = now
+	}
+	if len(differ) > 0 {
+		w.changed(differ)
+	}
+	w.took = time.Since(began)
+}
+
+// listLinks asks for all devices. The kernel forgets which neighbours it is to keep
+// resolved when a device loses its carrier.
+func (w *PeerWatcher) listLinks() error {
+	links, err := w.kernel.LinkList()
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return err
+	}
+	before := w.links
+	w.links = map[int]outlet{}
+	for _, l := range links {
+		w.links[l.Attrs().Index] = outletOf(l.Attrs())
+	}
+	for n := range w.users {
+		if was, known := before[n.device]; known && !was.up && w.links[n.device].up {
+			w.keep(n)
+		}
+	}
+	return nil
+}
+
+// list asks for all neighbours.
+func (w *PeerWatcher) list() {
+	neighs, err := w.kernel.NeighList(0, netlink.FAMILY_ALL)
+	if err != nil {
+		w.log.Warn("nexthop: neighbours are as they were", "err", err)
+		return
+	}
+	there := map[neighbour]bool{}
+	for i := range neighs {
+		n, ok := neighbourOf(&neighs[i])
+		if there[n] = true; ok {
+			w.heard(n, &neighs[i])
+		}
+	}
+	w.mu.Lock()
+	var gone []neighbour
+	for n := range w.neighs {
+		if !there[n] {
+			gone = append(gone, n)
+		}
+	}
+	w.mu.Unlock()
+	for _, n := range gone {
+		w.heard(n, nil)
+	}
+}
+
+func neighbourOf(n *netlink.Neigh) (neighbour, bool) {
+	addr, ok := netip.AddrFromSlice(n.IP)
+	return neighbour{n.LinkIndex, addr.Unmap()}, ok && !addr.IsMulticast()
+}
+
+// heard takes what the kernel tells of a neighbour; nil: it is no more.
+func (w *PeerWatcher) heard(n neighbour, told *netlink.Neigh) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was, users := w.neighs[n], w.users[n]
+	now := was
+	switch {
+	case w.closed:
+		return
+	case told == nil:
+		now = answer{}
+	case told.State&usable != 0:
+		now = answer{state: Resolved}
+		if len(told.HardwareAddr) == len(now.mac) {
+			now.mac = MAC(told.HardwareAddr)
+		}
+	case told.State&netlink.NUD_FAILED != 0:
+		now = answer{state: Failed}
+	case was.state == Resolved: // asked anew; one that had failed has not answered yet
+		now = answer{}
+	}
+	if w.neighs[n] = now; told == nil {
+		delete(w.neighs, n)
+		if len(users) > 0 {
+			w.keep(n) // flushed, with the request to keep it
+		}
+	}
+	if now == was && now.state != Failed || len(users) == 0 {
+		return
+	}
+	differ := map[Peer]Way{}
+	for p := range users {
+		way := w.ways[p]
+		way.State, way.MAC = now.state, now.mac
+		w.ways[p], differ[p] = way, way
+	}
+	w.changed(differ)
+}
+
+// pause is how long news are collected: see [settle]. Looking for the ways of many peers
+// takes a tenth of the time at most.
+func (w *PeerWatcher) pause() time.Duration { return max(settle, 9*w.took) }

@@ -1,0 +1,94 @@
+package nexthop
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Waiting counts packets that are lost because the neighbour by which their peer is
+// reached does not answer. A datapath asks it before it hands a packet to the kernel, which
+// keeps those that wait for a neighbour, and throws them away when it gives up. It is for
+// several goroutines.
+//
+// Exact is what a [PeerWatcher] tells in time: a packet that leaves while a neighbour
+// fails may be counted with those before it. What is sent to a neighbour that was there a
+// moment ago is lost on the link, which nobody knows.
+type Waiting struct {
+	lost  func(packets uint64)
+	peers sync.Map // by Peer: *queue; only those whose neighbour is not resolved
+	size  atomic.Int64
+}
+
+// queue is what waits for one peer's neighbour.
+type queue struct {
+	packets atomic.Int64
+	failed  atomic.Bool
+	tried   atomic.Int64 // when a packet was last let through since it failed, ns
+}
+
+// Of the packets to a peer whose neighbour is not resolved.
+const (
+	// waitingMost is how many are handed to the kernel: about as many as it keeps, so
+	// that it throws none away by itself.
+	waitingMost = 64
+	// tryAgain is how often one is, once the neighbour has failed, so that it is asked
+	// for again.
+	tryAgain = time.Second
+)
+
+// NewWaiting returns one that tells of packets that the kernel has thrown away.
+func NewWaiting(lost func(packets uint64)) *Waiting { return &Waiting{lost: lost} }
+
+// Admit reports whether a packet to p may be handed to the kernel. Else it is to be
+// dropped: its next hop cannot be resolved.
+func (w *Waiting) Admit(p Peer) bool {
+	if w.size.Load() == 0 {
+		return true
+	}
+	found, there := w.peers.Load(p)
+	if !there {
+		return true
+	}
+	q := found.(*queue)
+	if q.failed.Load() {
+		now, tried := time.Now().UnixNano(), q.tried.Load()
+		if now-tried < int64(tryAgain) || !q.tried.CompareAndSwap(tried, now) {
+			return false
+		}
+	}
+	if q.packets.Add(1) > waitingMost {
+		q.packets.Add(-1)
+		return false
+	}
+	return true
+}
+
+// Tell takes what a [PeerWatcher] tells; one goroutine at a time calls it.
+func (w *Waiting) Tell(ways map[Peer]Way) {
+	for p, way := range ways {
+		if way.State == Resolved {
+			w.Forget(p)
+			continue
+		}
+		found, there := w.peers.LoadOrStore(p, &queue{})
+		if !there {
+			w.size.Add(1)
+		}
+		q := found.(*queue)
+		if way.State == Failed {
+			q.tried.CompareAndSwap(0, time.Now().UnixNano())
+			q.failed.Store(true)
+			if n := q.packets.Swap(0); n > 0 {
+				w.lost(uint64(n))
+			}
+		}
+	}
+}
+
+// Forget ends what is known of a peer: its packets leave, or nobody sends there any more.
+func (w *Waiting) Forget(p Peer) {
+	if _, there := w.peers.LoadAndDelete(p); there {
+		w.size.Add(-1)
+	}
+}
