@@ -34,6 +34,7 @@ const (
 	DropBufferEnd            // buffered when its rule went away or the control plane gave it up
 	DropNATMapping           // no mapping of the NAT for it, or nothing that a NAT translates
 	DropNATFull              // no port, block or mapping of the NAT is left for the UE
+	DropNoRoute              // the host has no route to the peer of the tunnel
 	DropNextHop              // next hop cannot be resolved
 	DropMTU                  // longer than the next hop's MTU and not to be fragmented
 	DropLocal                // user packet to an address of the UPF itself
@@ -94,6 +95,7 @@ var reasons = [...]reason{
 	DropBufferEnd:     {"buffer_end", "buffered when its rule went away or the control plane gave it up", true},
 	DropNATMapping:    {"nat_mapping", "no mapping of the NAT for it, or nothing that a NAT translates", true},
 	DropNATFull:       {"nat_full", "no port, block or mapping of the NAT is left for the UE", true},
+	DropNoRoute:       {"no_route", "the host has no route to the peer of the tunnel", true},
 	DropNextHop:       {"next_hop", "next hop cannot be resolved", true},
 	DropMTU:           {"mtu", "longer than the next hop's MTU and not to be fragmented", true},
 	DropLocal:         {"local", "user packet to an address of the UPF itself", true},

@@ -35,6 +35,7 @@ import (
 	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	"plumbline/datapath/nexthop"
 	"plumbline/datapath/rawip"
 	"plumbline/datapath/vector"
 )
@@ -114,7 +115,7 @@ type Driver struct {
 // held is what a session has of the driver's tables.
 type held struct {
 	keys  map[datapath.Key]bool
-	peers []peer
+	peers []nexthop.Peer
 }
 
 var _ datapath.Movable = (*Driver)(nil)
@@ -134,8 +135,8 @@ func New(cfg Config) (*Driver, error) {
 	d := &Driver{
 		cfg: cfg, log: cfg.Log, devices: devices, held: map[uint64]held{}, slow: map[netip.Addr]*vector.Worker{},
 		ended: make(chan struct{}),
-		peers: newPeerTable(cfg.Endpoints, devices),
 	}
+	d.peers = newPeerTable(cfg.Endpoints, devices, d.unanswered)
 	d.networks, d.ways = newNetworks(&cfg.N6, devices)
 	d.setLeast()
 	if d.kernel, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
@@ -236,6 +237,13 @@ func (d *Driver) Apply(ctx context.Context, c *api.Change) error {
 		d.log.Error("destinations of a session", "seid", c.GetSeid(), "err", left)
 	}
 	return err
+}
+
+// unanswered counts packets that were handed to the kernel, and it has not sent.
+func (d *Driver) unanswered(packets uint64) {
+	for range packets {
+		d.own.Refuse(datapath.DropNextHop)
+	}
 }
 
 // Close implements [datapath.Driver].

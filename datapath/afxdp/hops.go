@@ -9,13 +9,24 @@ import (
 	"plumbline/datapath/nexthop"
 )
 
-// hop is a neighbour on a device, or a GTP-U peer that is reached through one.
+// hop is a neighbour on a device, or a GTP-U peer.
 type hop struct {
 	addr netip.Addr
 	mac  atomic.Uint64 // as macWord; 0: not resolved
+
+	// of a peer, which may be behind any device:
+	exit atomic.Pointer[exit] // nil: the kernel sends there
+	mtu  atomic.Int32         // octets of IP packet; 0: not known
 }
 
-// hopTable finds hops of a device by address. It is read for each packet, without a
+// exit is how packets to a peer leave.
+type exit struct {
+	dev *device
+	mac uint64 // as macWord
+	mtu int    // octets of IP packet
+}
+
+// hopTable finds hops of a device, or of an endpoint, by address. It is read for each packet, without a
 // lock, and is made anew when hops come and go.
 type hopTable struct {
 	mu    sync.Mutex

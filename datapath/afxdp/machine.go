@@ -3,6 +3,7 @@ package afxdp
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 	"net/netip"
 	"slices"
@@ -185,30 +186,40 @@ func (m *machine) halt() {
 
 // watch starts to follow devices, neighbours and routes.
 func (m *machine) watch() error {
-	watchers := map[*device]*nexthop.Watcher{}
 	for _, dev := range m.devices {
 		n := m.d.networkOf(dev)
-		if n != nil {
-			n.begin()
-		}
-		w, err := nexthop.Watch(dev.index, m.d.log, func(a netip.Addr, mac nexthop.MAC) {
-			m.d.peers.resolve(dev, a, mac)
-			if n != nil {
-				n.neighbour(a, mac)
+		if n == nil {
+			if err := m.watchTable(dev, nil, nil); err != nil {
+				return err
 			}
-		})
+			continue
+		}
+		n.begin()
+		w, err := nexthop.Watch(dev.index, m.d.log, n.neighbour)
 		if err != nil {
 			return err
 		}
 		m.watching = append(m.watching, w.Close)
-		watchers[dev] = w
 		if err := m.watchTable(dev, n, w); err != nil {
 			return err
 		}
 	}
 	m.watchTargets()
-	m.d.peers.watch(watchers)
-	m.watching = slices.Insert(m.watching, 0, func() { m.d.peers.watch(nil) })
+	return m.watchPeers()
+}
+
+// watchPeers starts to follow by which ways GTP-U peers are reached.
+func (m *machine) watchPeers() error {
+	t := m.d.peers
+	w, err := nexthop.WatchPeers(slices.Collect(maps.Keys(t.devices)), m.d.log, func(ways map[nexthop.Peer]nexthop.Way) {
+		t.lead(ways)
+		m.d.setLeast()
+	})
+	if err != nil {
+		return err
+	}
+	m.watching = slices.Insert(m.watching, 0, func() { t.watch(nil) }, w.Close)
+	t.watch(w)
 	return nil
 }
 
@@ -234,7 +245,7 @@ func (m *machine) watchTable(dev *device, n *network, w *nexthop.Watcher) error 
 			}
 		}
 		m.d.setLeast()
-		if t.Up && !up {
+		if t.Up && !up && w != nil {
 			w.Renew()
 		}
 		up = t.Up
@@ -251,21 +262,18 @@ type peerCache struct {
 	slots       *[]*hop // of the table in which it was found
 	table       *hopTable
 	hop         *hop
-	dev         *device
 }
 
-// peer returns the hop of a peer, and the device through which it is reached; nil: it
-// is not known.
-func (m *machine) peer(last *peerCache, o *model.Outer) (*hop, *device) {
+// peer returns the hop of a peer; nil: it is not known.
+func (m *machine) peer(last *peerCache, o *model.Outer) *hop {
 	if last.addr == o.Peer && last.local == o.Local && last.table != nil && last.table.slots.Load() == last.slots {
-		return last.hop, last.dev
+		return last.hop
 	}
-	dev := m.d.peers.local[o.Local]
-	if dev == nil {
-		return nil, nil
+	t := m.d.peers.hops[o.Local]
+	if t == nil {
+		return nil
 	}
-	t := m.d.peers.hops[dev]
 	slots := t.slots.Load()
-	*last = peerCache{o.Local, o.Peer, slots, t, t.find(o.Peer), dev}
-	return last.hop, dev
+	*last = peerCache{o.Local, o.Peer, slots, t, t.find(o.Peer)}
+	return last.hop
 }

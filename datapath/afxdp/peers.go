@@ -14,43 +14,39 @@ import (
 // that nothing that a stranger sends makes it grow.
 type peerTable struct {
 	endpoints []datapath.Endpoint
-	local     map[netip.Addr]*device // by address of an endpoint
+	hops      map[netip.Addr]*hopTable // by address of an endpoint
+	devices   map[int]*device          // by index; those on which tunnels may leave
+	waiting   *nexthop.Waiting
 
-	mu       sync.Mutex
-	hops     map[*device]*hopTable
-	uses     map[peer]int                 // by how many sessions
-	watchers map[*device]*nexthop.Watcher // nil while nobody watches
+	mu      sync.Mutex
+	uses    map[nexthop.Peer]int // by how many sessions
+	watcher *nexthop.PeerWatcher // nil while nobody watches
 }
 
-// peer is one that is reached through a device.
-type peer struct {
-	dev  *device
-	addr netip.Addr
-}
-
-func newPeerTable(endpoints []datapath.Endpoint, devices []*device) *peerTable {
+// newPeerTable returns one that tells of packets to peers that did not answer.
+func newPeerTable(endpoints []datapath.Endpoint, devices []*device, lost func(packets uint64)) *peerTable {
 	t := &peerTable{
-		endpoints: endpoints, local: map[netip.Addr]*device{}, hops: map[*device]*hopTable{}, uses: map[peer]int{},
+		endpoints: endpoints, hops: map[netip.Addr]*hopTable{}, devices: map[int]*device{}, uses: map[nexthop.Peer]int{},
+		waiting: nexthop.NewWaiting(lost),
 	}
 	for _, d := range devices {
-		if len(d.locals) == 0 {
-			continue
-		}
-		t.hops[d] = &hopTable{}
 		for _, a := range d.locals {
-			t.local[a] = d
+			t.hops[a] = &hopTable{}
+		}
+		if !d.ethernet { // of which the kernel hears nothing
+			t.devices[d.index] = d
 		}
 	}
 	return t
 }
 
 // of returns the peers to which a session sends, each once.
-func (t *peerTable) of(s *api.Session) []peer {
-	var all []peer
+func (t *peerTable) of(s *api.Session) []nexthop.Peer {
+	var all []nexthop.Peer
 	add := func(instance string, to api.Interface, o *api.OuterHeaderCreation) {
 		for _, addr := range addressesOf(o) {
-			p := peer{t.local[datapath.Local(t.endpoints, instance, to, addr)], addr}
-			if p.dev != nil && !slices.Contains(all, p) {
+			p := nexthop.Peer{Local: datapath.Local(t.endpoints, instance, to, addr), Addr: addr}
+			if t.hops[p.Local] != nil && !slices.Contains(all, p) {
 				all = append(all, p)
 			}
 		}
@@ -78,22 +74,22 @@ func addressesOf(o *api.OuterHeaderCreation) []netip.Addr {
 }
 
 // use counts one session more for each of these peers.
-func (t *peerTable) use(peers []peer) {
+func (t *peerTable) use(peers []nexthop.Peer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range peers {
 		if t.uses[p]++; t.uses[p] > 1 {
 			continue
 		}
-		t.hops[p.dev].add(p.addr)
-		if w := t.watchers[p.dev]; w != nil {
-			w.Want(p.addr)
+		t.hops[p.Local].add(p.Addr)
+		if t.watcher != nil {
+			t.watcher.Want(p)
 		}
 	}
 }
 
 // release counts one less.
-func (t *peerTable) release(peers []peer) {
+func (t *peerTable) release(peers []nexthop.Peer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range peers {
@@ -101,40 +97,56 @@ func (t *peerTable) release(peers []peer) {
 			continue
 		}
 		delete(t.uses, p)
-		t.hops[p.dev].remove(p.addr)
-		if w := t.watchers[p.dev]; w != nil {
-			w.Forget(p.addr)
+		t.hops[p.Local].remove(p.Addr)
+		if t.watcher != nil {
+			t.watcher.Forget(p)
 		}
+		t.waiting.Forget(p)
 	}
 }
 
-// watch lets the watchers keep the peers resolved; nil: nobody does any more.
-func (t *peerTable) watch(watchers map[*device]*nexthop.Watcher) {
+// watch lets a watcher follow the peers; nil: nobody does any more.
+func (t *peerTable) watch(w *nexthop.PeerWatcher) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.watchers = watchers
+	t.watcher = w
 	for p := range t.uses {
-		if h := t.hops[p.dev].find(p.addr); h != nil && watchers == nil {
-			h.mac.Store(0) // nobody would tell of another one
-		}
-		if w := watchers[p.dev]; w != nil {
-			w.Want(p.addr)
+		if w != nil {
+			w.Want(p)
+		} else if h := t.find(p); h != nil {
+			h.exit.Store(nil) // nobody would tell of another one
 		}
 	}
 }
 
-// resolve is told the MAC address of a neighbour on a device. It does not lock: a
-// watcher calls it while it is asked for a peer.
-func (t *peerTable) resolve(d *device, addr netip.Addr, mac nexthop.MAC) {
-	if h := t.hops[d]; h != nil {
-		if found := h.find(addr); found != nil {
-			found.resolve(mac)
+// find returns the hop of a peer, or nil.
+func (t *peerTable) find(p nexthop.Peer) *hop {
+	if hops := t.hops[p.Local]; hops != nil {
+		return hops.find(p.Addr)
+	}
+	return nil
+}
+
+// lead is told by which ways peers are reached. It does not lock: a watcher calls it
+// while it is asked for a peer.
+func (t *peerTable) lead(ways map[nexthop.Peer]nexthop.Way) {
+	for p, way := range ways {
+		h := t.find(p)
+		if h == nil {
+			continue
+		}
+		h.mtu.Store(int32(way.MTU))
+		if dev := t.devices[way.Device]; dev != nil && way.MAC != (nexthop.MAC{}) {
+			h.exit.Store(&exit{dev, macWord(way.MAC), way.MTU})
+		} else {
+			h.exit.Store(nil)
 		}
 	}
+	t.waiting.Tell(ways)
 }
 
 // count returns by how many sessions a peer is used.
-func (t *peerTable) count(p peer) int {
+func (t *peerTable) count(p nexthop.Peer) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.uses[p]

@@ -37,18 +37,21 @@ func (w *worker) one(p *vector.Packet) datapath.Reason {
 
 // tunnel sends a GTP-U message.
 func (w *worker) tunnel(p *vector.Packet) datapath.Reason {
-	h, dev := w.m.peer(&w.lastPeer, p.Outer)
+	var exit *exit
+	if h := w.m.peer(&w.lastPeer, p.Outer); h != nil {
+		exit = h.exit.Load()
+	}
 	outer, etherType := lenIPv4+lenUDP, uint16(etherIPv4)
 	if p.Outer.Peer.Is6() {
 		outer, etherType = lenIPv6+lenUDP, etherIPv6
 	}
 	switch {
-	case h == nil || h.mac.Load() == 0:
+	case exit == nil:
 		return w.slowly(p, datapath.PassUnresolved)
-	case outer+p.End-p.Start > int(dev.mtu.Load()):
+	case outer+p.End-p.Start > exit.mtu:
 		return w.slowly(p, datapath.PassTooBig)
 	}
-	s := w.out[dev.number]
+	s := w.out[exit.dev.number]
 	offset, ok := w.room(p, outer+lenEthernet)
 	if !ok {
 		return datapath.DropTxFull
@@ -56,7 +59,7 @@ func (w *worker) tunnel(p *vector.Packet) datapath.Reason {
 	if !p.PutOuter() {
 		return datapath.DropNextHop
 	}
-	w.put(s, p, offset, h.mac.Load(), etherType)
+	w.put(s, p, offset, exit.mac, etherType)
 	return datapath.ReasonNone
 }
 

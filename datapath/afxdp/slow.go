@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/datapath"
+	"plumbline/datapath/nexthop"
 	"plumbline/datapath/rawip"
 	"plumbline/datapath/vector"
 )
@@ -21,7 +22,7 @@ type slow struct {
 	m     *machine
 	host  *rawip.Host
 	conns rawip.GTPU
-	raw   []rawip.Sockets // by device number
+	raw   []rawip.Sockets // of data networks, by device number
 	ether []int           // packet sockets of Ethernet data networks, by device number; -1: none
 	done  sync.WaitGroup
 
@@ -38,9 +39,10 @@ func openSlow(m *machine) (*slow, error) {
 	s.conns = conns
 	for _, dev := range m.devices {
 		raw, ether := rawip.Sockets{}, -1
-		if dev.ethernet {
+		switch {
+		case dev.ethernet:
 			ether, err = openPacket(dev.index)
-		} else {
+		case dev.network != 0:
 			raw, err = rawip.Open(dev.name)
 		}
 		if err != nil {
@@ -70,7 +72,7 @@ func openPacket(index int) (int, error) {
 func (s *slow) read() {
 	for addr, conn := range s.conns {
 		worker := s.m.d.slowWorker(addr)
-		s.done.Go(func() { s.readGTPU(conn, addr, worker) })
+		s.done.Go(func() { s.readGTPU(conn.UDPConn, addr, worker) })
 	}
 }
 
@@ -126,8 +128,7 @@ func (s *slow) send(p *vector.Packet) datapath.Reason {
 }
 
 func (s *slow) tunnel(p *vector.Packet) datapath.Reason {
-	dev := s.m.d.peers.local[p.Outer.Local]
-	if dev == nil {
+	if !s.m.d.peers.waiting.Admit(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}) {
 		return datapath.DropNextHop
 	}
 	if p.Start < lenIPv6+lenUDP {
@@ -138,7 +139,7 @@ func (s *slow) tunnel(p *vector.Packet) datapath.Reason {
 	if !p.PutOuter() {
 		return datapath.DropNextHop
 	}
-	return rawip.Reason(s.conns.Send(s.raw[dev.number], p.Octets(), p.Outer.Local))
+	return rawip.TunnelReason(s.conns.Send(p.Octets(), p.Outer.Local))
 }
 
 func (s *slow) frame(p *vector.Packet) datapath.Reason {
@@ -159,7 +160,7 @@ func (s *slow) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	errs := []error{err}
+	errs := []error{err, s.conns.CloseRaw()}
 	for _, raw := range s.raw {
 		errs = append(errs, raw.Close())
 	}

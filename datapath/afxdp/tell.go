@@ -2,9 +2,11 @@ package afxdp
 
 import (
 	"net/netip"
+	"slices"
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	"plumbline/datapath/nexthop"
 )
 
 // links is what the engine knows of the devices.
@@ -15,8 +17,15 @@ func (l links) MTU(r *model.Rule, to netip.Addr) int {
 	if r.Outer == nil {
 		return l.ways[r.Way].mtuTo(to)
 	}
-	if dev := l.peers.local[r.Outer.Local]; dev != nil {
-		return int(dev.mtu.Load())
+	if h := l.peers.find(nexthop.Peer{Local: r.Outer.Local, Addr: r.Outer.Peer}); h != nil {
+		if mtu := h.mtu.Load(); mtu != 0 {
+			return int(mtu)
+		}
+	}
+	for _, dev := range l.devices {
+		if slices.Contains(dev.locals, r.Outer.Local) {
+			return int(dev.mtu.Load())
+		}
 	}
 	return int(l.devices[0].mtu.Load())
 }
@@ -38,7 +47,7 @@ func (l links) MTUs(network int) (n6, tunnel int) {
 	return n6, tunnel
 }
 
-// setLeast notes the smallest MTU of all devices and routes.
+// setLeast notes the smallest MTU of all devices, routes and peers.
 func (d *Driver) setLeast() {
 	least := int(d.devices[0].mtu.Load())
 	for _, dev := range d.devices {
@@ -46,6 +55,13 @@ func (d *Driver) setLeast() {
 	}
 	for _, n := range d.networks {
 		least = min(least, n.leastMTU())
+	}
+	for _, t := range d.peers.hops {
+		for _, h := range t.list() {
+			if mtu := int(h.mtu.Load()); mtu != 0 {
+				least = min(least, mtu)
+			}
+		}
 	}
 	d.least.Store(int32(least))
 }
@@ -118,12 +134,16 @@ func (d *Driver) MemoryOctets() uint64 {
 // Peers lists the next hops.
 func (d *Driver) Peers() []datapath.Peer {
 	var all []datapath.Peer
-	for dev, table := range d.peers.hops {
+	for local, table := range d.peers.hops {
 		for _, h := range table.list() {
-			all = append(all, datapath.Peer{
-				Interface: d.endpointOn(dev, h.addr), Address: h.addr, MAC: macText(h.mac.Load()), MTU: uint32(dev.mtu.Load()),
-				Sessions: d.peers.count(peer{dev, h.addr}),
-			})
+			p := datapath.Peer{
+				Interface: d.endpointOf(local), Address: h.addr, MTU: uint32(h.mtu.Load()),
+				Sessions: d.peers.count(nexthop.Peer{Local: local, Addr: h.addr}),
+			}
+			if exit := h.exit.Load(); exit != nil {
+				p.MAC = macText(exit.mac)
+			}
+			all = append(all, p)
 		}
 	}
 	for _, n := range d.networks {
@@ -138,16 +158,14 @@ func (d *Driver) Peers() []datapath.Peer {
 	return all
 }
 
-// endpointOn returns the name of the first endpoint on a device that speaks the IP
-// version of a peer.
-func (d *Driver) endpointOn(dev *device, a netip.Addr) string {
+// endpointOf returns the name of the endpoint with an address.
+func (d *Driver) endpointOf(local netip.Addr) string {
 	for i := range d.cfg.Endpoints {
-		e := &d.cfg.Endpoints[i]
-		if e.Device == dev.name && (a.Is4() && e.Address.IsValid() || a.Is6() && e.Address6.IsValid()) {
+		if e := &d.cfg.Endpoints[i]; e.Address == local || e.Address6 == local {
 			return e.Name
 		}
 	}
-	return dev.name
+	return ""
 }
 
 // ZeroCopy reports whether the drivers put frames into the workers' memory themselves.

@@ -12,39 +12,69 @@ import (
 	"plumbline/gtpu"
 )
 
-// GTPU are the sockets of the endpoints, by address: they read GTP-U that the
-// kernel has put together, and send what it is to fragment.
-type GTPU map[netip.Addr]*net.UDPConn
+// GTPU are the sockets of the endpoints, by address. All that they send goes where
+// the host's routes lead.
+type GTPU map[netip.Addr]*Port
+
+// Port is an address at which GTP-U is terminated: a socket that reads GTP-U that the
+// kernel has put together, and sends what it is to fragment, and one that takes whole
+// packets.
+type Port struct {
+	*net.UDPConn
+	raw *socket
+}
 
 // ListenGTPU opens the sockets.
 //
 // Errors: EADDRINUSE is wrapped if another UPF still runs here.
 func ListenGTPU(endpoints []datapath.Endpoint) (GTPU, error) {
-	conns := GTPU{}
+	ports := GTPU{}
 	for _, e := range endpoints {
 		for _, a := range []netip.Addr{e.Address, e.Address6} {
-			if !a.IsValid() || conns[a] != nil {
+			if !a.IsValid() || ports[a] != nil {
 				continue
 			}
-			at := netip.AddrPortFrom(a, gtpu.Port)
-			conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+			p, err := listenGTPU(a)
 			if err != nil {
-				return nil, errors.Join(fmt.Errorf("GTP-U on %v: %w", at, err), conns.Close())
+				return nil, errors.Join(err, ports.Close(), ports.CloseRaw())
 			}
-			conns[a] = conn
-			if err := allowFragments(conn); err != nil {
-				return nil, errors.Join(err, conns.Close())
-			}
+			ports[a] = p
 		}
 	}
-	return conns, nil
+	return ports, nil
 }
 
-// Close ends the sockets.
+func listenGTPU(a netip.Addr) (*Port, error) {
+	at := netip.AddrPortFrom(a, gtpu.Port)
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+	if err != nil {
+		return nil, fmt.Errorf("GTP-U on %v: %w", at, err)
+	}
+	if err := allowFragments(conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	fd, err := openFrom(a)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &Port{conn, &socket{fd: fd}}, nil
+}
+
+// Close ends the sockets that read. Those that send whole packets are there until
+// [GTPU.CloseRaw].
 func (c GTPU) Close() error {
 	var errs []error
-	for _, conn := range c {
-		errs = append(errs, conn.Close())
+	for _, p := range c {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// CloseRaw ends the others, when nothing is sent any more.
+func (c GTPU) CloseRaw() error {
+	var errs []error
+	for _, p := range c {
+		errs = append(errs, unix.Close(p.raw.fd))
 	}
 	return errors.Join(errs...)
 }
@@ -73,18 +103,22 @@ const (
 	lenUDP  = 8
 )
 
-// Send sends an outer packet from an address of ours: through the sockets of its
-// device, or, if it is too long for them, through that of the address.
-func (c GTPU) Send(s Sockets, packet []byte, local netip.Addr) error {
-	err := s.Send(packet, Destination(packet))
-	conn := c[local]
-	if conn == nil || !errors.Is(err, unix.EMSGSIZE) {
+// Send sends an outer packet from an address of ours: as it is, or, if it is too long
+// for the device by which it leaves, through the UDP socket.
+func (c GTPU) Send(packet []byte, local netip.Addr) error {
+	p := c[local]
+	if p == nil {
+		return unix.EADDRNOTAVAIL
+	}
+	to := Destination(packet)
+	err := p.raw.send(packet, sockaddr(to))
+	if !errors.Is(err, unix.EMSGSIZE) {
 		return err
 	}
 	header := lenIPv4 + lenUDP
 	if local.Is6() {
 		header = lenIPv6 + lenUDP
 	}
-	_, err = conn.WriteToUDPAddrPort(packet[header:], netip.AddrPortFrom(Destination(packet), gtpu.Port))
+	_, err = p.WriteToUDPAddrPort(packet[header:], netip.AddrPortFrom(to, gtpu.Port))
 	return err
 }

@@ -55,17 +55,49 @@ const sendBuffer = 8 << 20
 const sendWait = 20
 
 func open(family int, device string) (int, error) {
-	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW)
+	fd, err := openRaw(family)
 	if err != nil {
 		return -1, fmt.Errorf("raw socket for %s (needs CAP_NET_RAW): %w", device, err)
 	}
 	if err := unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_BINDTODEVICE, device); err != nil {
 		return -1, errors.Join(fmt.Errorf("bind raw socket to %s: %w", device, err), unix.Close(fd))
 	}
+	return fd, nil
+}
+
+// openFrom makes a socket for packets from an address of ours, which leave where the
+// kernel's routes from there lead.
+func openFrom(local netip.Addr) (int, error) {
+	family := unix.AF_INET
+	if local.Is6() {
+		family = unix.AF_INET6
+	}
+	fd, err := openRaw(family)
+	if err != nil {
+		return -1, fmt.Errorf("raw socket for %v (needs CAP_NET_RAW): %w", local, err)
+	}
+	if err := unix.Bind(fd, sockaddr(local)); err != nil {
+		return -1, errors.Join(fmt.Errorf("bind raw socket to %v: %w", local, err), unix.Close(fd))
+	}
+	return fd, nil
+}
+
+func openRaw(family int) (int, error) {
+	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW)
+	if err != nil {
+		return -1, err
+	}
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
 	}
 	return fd, nil
+}
+
+func sockaddr(a netip.Addr) unix.Sockaddr {
+	if a.Is6() {
+		return &unix.SockaddrInet6{Addr: a.As16()}
+	}
+	return &unix.SockaddrInet4{Addr: a.As4()}
 }
 
 // Send sends a packet to a neighbour, or to where the kernel's routes lead from
@@ -76,9 +108,9 @@ func (s Sockets) Send(packet []byte, to netip.Addr) error {
 	case s == (Sockets{}):
 		return unix.EHOSTUNREACH
 	case to.Is6():
-		return s.v6.send(packet, &unix.SockaddrInet6{Addr: to.As16()})
+		return s.v6.send(packet, sockaddr(to))
 	default:
-		return s.v4.send(packet, &unix.SockaddrInet4{Addr: to.As4()})
+		return s.v4.send(packet, sockaddr(to))
 	}
 }
 
@@ -98,6 +130,25 @@ func (s *socket) send(packet []byte, to unix.Sockaddr) error {
 	}
 	s.stuck.Store(errors.Is(err, unix.EAGAIN))
 	return err
+}
+
+// TunnelReason is [Reason] for an outer packet, which the kernel routes.
+func TunnelReason(err error) datapath.Reason {
+	if NoRoute(err) {
+		return datapath.DropNoRoute
+	}
+	return Reason(err)
+}
+
+// NoRoute reports whether the kernel has no route for a packet, or one that refuses it:
+// unreachable, prohibit, blackhole.
+func NoRoute(err error) bool {
+	for _, e := range []error{unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EACCES, unix.EINVAL} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // Reason says what an error of the kernel means for a packet that was to be sent.

@@ -87,7 +87,7 @@ func (t *hopTable) adopt(p *ports) {
 		}
 		key := hopKey{gonePort, addrOf(h.Ip)}
 		for j := range p.gtpu {
-			if want := p.gtpu[j].hop(hopKey{j, key.addr}); want.SrcIp == h.SrcIp && want.Ifindex == h.Ifindex && want.Src == h.Src && want.Vlan == h.Vlan {
+			if want := p.gtpu[j].hop(hopKey{j, key.addr}); want.SrcIp == h.SrcIp {
 				key.port = j
 			}
 		}

@@ -168,7 +168,7 @@ func macWord(mac nexthop.MAC) uint64 {
 // resolved reports whether the MAC address of a hop is known.
 func (t *hopTable) resolved(slot uint32) bool { return atomic.LoadUint64(&t.slots[slot].Dst) != 0 }
 
-// setDevice lets all packets on a device leave with another source address and
+// setDevice lets all packets to N6 on a device leave with another source address and
 // MTU. The device's ports are among those given.
 func (t *hopTable) setDevice(ports []port, index int, mac nexthop.MAC, mtu int) {
 	t.mu.Lock()
@@ -180,7 +180,7 @@ func (t *hopTable) setDevice(ports []port, index int, mac nexthop.MAC, mtu int) 
 		}
 	}
 	for slot := range t.slots {
-		if h := &t.slots[slot]; h.Ifindex == uint32(index) {
+		if h := &t.slots[slot]; h.Outer == 0 && h.Ifindex == uint32(index) {
 			atomic.StoreUint64(&h.Src, macWord(mac))
 			atomic.StoreUint32(&h.Mtu, uint32(mtu))
 		}

@@ -2,29 +2,34 @@ package xdp
 
 import (
 	"net/netip"
+	"slices"
+	"sync/atomic"
 
+	"plumbline/datapath"
 	"plumbline/datapath/nexthop"
 )
 
 // watchHops starts to follow devices, neighbours and routes.
 func (d *Driver) watchHops() error {
-	watchers := map[int]*nexthop.Watcher{}
+	var devices []int
 	for _, dev := range d.ports.devices() {
-		w, err := nexthop.Watch(dev.index, d.log, func(a netip.Addr, mac nexthop.MAC) { d.resolvePeer(dev.index, a, mac) })
-		if err != nil {
-			return err
-		}
-		d.detach = append(d.detach, func() error { w.Close(); return nil })
-		watchers[dev.index] = w
-		if err := d.watchDevice(dev.index, w); err != nil {
+		if err := d.watchDevice(dev.index); err != nil {
 			return err
 		}
 	}
+	for _, p := range d.outlets() {
+		devices = append(devices, p.index)
+	}
+	w, err := nexthop.WatchPeers(devices, d.log, d.lead)
+	if err != nil {
+		return err
+	}
+	d.detach = append(d.detach, func() error { w.Close(); return nil })
 	d.mu.Lock()
-	d.watchers = watchers
+	d.peers = w
 	d.mu.Unlock()
 	for key := range d.hops.peers() { // adopted ones
-		watchers[d.ports.gtpu[key.port].index].Want(key.addr)
+		w.Want(d.ports.peer(key))
 	}
 	for _, n := range d.networks {
 		if err := n.watch(); err != nil {
@@ -35,8 +40,7 @@ func (d *Driver) watchHops() error {
 }
 
 // watchDevice follows the address and the MTU of a device of GTP-U.
-func (d *Driver) watchDevice(index int, w *nexthop.Watcher) error {
-	up := true
+func (d *Driver) watchDevice(index int) error {
 	t, err := nexthop.WatchDevice(index, d.log, func(t nexthop.Table) {
 		if t.MTU != 0 {
 			d.hops.setDevice(d.ports.gtpu, index, t.MAC, t.MTU)
@@ -46,10 +50,6 @@ func (d *Driver) watchDevice(index int, w *nexthop.Watcher) error {
 			}
 			d.routes.mu.Unlock()
 		}
-		if t.Up && !up {
-			w.Renew()
-		}
-		up = t.Up
 	})
 	if err == nil {
 		d.detach = append(d.detach, func() error { t.Close(); return nil })
@@ -57,44 +57,120 @@ func (d *Driver) watchDevice(index int, w *nexthop.Watcher) error {
 	return err
 }
 
-// resolvePeer sets the MAC address of a peer for all endpoints on the device.
-func (d *Driver) resolvePeer(index int, addr netip.Addr, mac nexthop.MAC) {
-	for i := range d.ports.gtpu {
-		if d.ports.gtpu[i].index == index {
-			d.hops.resolve(hopKey{i, addr}, mac)
+// outlets returns the ports on whose devices tunnels may leave. An Ethernet data
+// network's is none: what the kernel asks there for a neighbour is not answered to it.
+func (d *Driver) outlets() []port { return slices.Concat(d.ports.gtpu, d.routed()) }
+
+// outlet returns the tag of packets of an endpoint, by its index, that leave by a device.
+// ok: the programs may send there. Which of several tags it is the kernel's program
+// says, by where a packet goes.
+func (d *Driver) outlet(endpoint, device int) (vid uint16, ok bool) {
+	if p := &d.ports.gtpu[endpoint]; p.index == device {
+		return p.VLAN, true
+	}
+	for _, p := range d.outlets() {
+		if p.index != device {
+			continue
 		}
+		if ok && p.VLAN != vid {
+			return 0, false
+		}
+		vid, ok = p.VLAN, true
+	}
+	return vid, ok
+}
+
+// peer is what the hop of a GTP-U peer is followed by.
+func (p *ports) peer(key hopKey) nexthop.Peer {
+	return nexthop.Peer{Local: p.localOf(key), Addr: key.addr}
+}
+
+// lead lets packets to GTP-U peers go the ways that the kernel's routes say. By those
+// that no port has, the slow path sends them.
+func (d *Driver) lead(ways map[nexthop.Peer]nexthop.Way) {
+	hops := map[hopKey]upfHop{}
+	for peer, way := range ways {
+		for i := range d.ports.gtpu {
+			key := hopKey{i, peer.Addr}
+			if d.ports.peer(key) != peer {
+				continue
+			}
+			h := upfHop{Src: macWord(way.Source), Ifindex: uint32(way.Device), Mtu: uint32(way.MTU)}
+			var ok bool
+			if h.Vlan, ok = d.outlet(i, way.Device); ok {
+				h.Dst = macWord(way.MAC)
+			}
+			hops[key] = h
+		}
+	}
+	d.hops.lead(hops)
+	d.waiting.Tell(ways)
+}
+
+// unanswered counts packets that the slow path has sent and the kernel has not.
+func (d *Driver) unanswered(packets uint64) { d.slow.counts[datapath.DropNextHop].Add(packets) }
+
+// lead sets the ways of hops. A packet that has seen one is not to leave by half of
+// another, so a way that was taken is closed first, until no packet is on it.
+func (t *hopTable) lead(ways map[hopKey]upfHop) {
+	if t.closeOld(ways) {
+		waitForPackets()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, way := range ways {
+		slot, ok := t.slot[key]
+		if !ok {
+			continue
+		}
+		h := &t.slots[slot]
+		atomic.StoreUint64(&h.Src, way.Src)
+		if way.Mtu != 0 { // 0 is that of a hop that was never used
+			atomic.StoreUint32(&h.Mtu, way.Mtu)
+		}
+		if h.Ifindex != way.Ifindex || h.Vlan != way.Vlan {
+			h.Ifindex, h.Vlan = way.Ifindex, way.Vlan
+		}
+		atomic.StoreUint64(&h.Dst, way.Dst)
 	}
 }
 
-// acquirePeer returns the hop of a GTP-U peer that is reached from the endpoint
+// closeOld takes the MAC address from hops that are to leave by another device, and
+// reports whether there were any.
+func (t *hopTable) closeOld(ways map[hopKey]upfHop) (some bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, way := range ways {
+		slot, ok := t.slot[key]
+		if h := &t.slots[slot]; ok && (h.Ifindex != way.Ifindex || h.Vlan != way.Vlan) {
+			some = atomic.SwapUint64(&h.Dst, 0) != 0 || some
+		}
+	}
+	return some
+}
+
+// mtu returns how many octets an outer packet to a peer may have; 0: that is not known.
+func (t *hopTable) mtu(key hopKey) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return int(t.slots[t.slot[key]].Mtu)
+}
+
+// acquirePeer returns the hop of a GTP-U peer that is sent to from the endpoint
 // with index i. The caller holds d.mu.
 func (d *Driver) acquirePeer(i int, addr netip.Addr) (uint32, error) {
-	p := &d.ports.gtpu[i]
-	slot, fresh, err := d.hops.acquire(hopKey{i, addr}, p)
-	if w := d.watchers[p.index]; err == nil && fresh && w != nil {
-		w.Want(addr)
+	key := hopKey{i, addr}
+	slot, fresh, err := d.hops.acquire(key, &d.ports.gtpu[i])
+	if err == nil && fresh && d.peers != nil {
+		d.peers.Want(d.ports.peer(key))
 	}
 	return slot, err
 }
 
 func (d *Driver) releasePeer(slot uint32) {
 	key, last := d.hops.release(slot)
-	if !last || key.port < 0 {
-		return
+	if last && key.port >= 0 && d.peers != nil {
+		d.peers.Forget(d.ports.peer(key))
+		d.waiting.Forget(d.ports.peer(key))
 	}
-	if w := d.watchers[d.ports.gtpu[key.port].index]; w != nil && !d.hops.anotherOn(d.ports, key) {
-		w.Forget(key.addr)
-	}
-}
-
-// anotherOn reports whether another endpoint on the same device has the peer.
-func (t *hopTable) anotherOn(p *ports, key hopKey) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := range p.gtpu {
-		if _, ok := t.slot[hopKey{i, key.addr}]; ok && p.gtpu[i].index == p.gtpu[key.port].index {
-			return true
-		}
-	}
-	return false
 }

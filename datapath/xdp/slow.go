@@ -14,6 +14,7 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	"plumbline/datapath/nexthop"
 	"plumbline/datapath/rawip"
 	"plumbline/gtpu"
 )
@@ -108,7 +109,7 @@ func (d *Driver) startSlow() error {
 	s.connect(raw, rawip.NewHost(kernel, d.ports.n6[0].index, d.log))
 	var done sync.WaitGroup
 	for to, conn := range conns {
-		done.Go(func() { s.readGTPU(conn, netip.AddrPortFrom(to, gtpu.Port)) })
+		done.Go(func() { s.readGTPU(conn.UDPConn, netip.AddrPortFrom(to, gtpu.Port)) })
 	}
 	done.Go(func() { s.readRing(ring) })
 	done.Go(func() { s.copier.read(copies) })
@@ -199,7 +200,7 @@ func (s *slowPath) finish(o model.Out, c came) {
 func (s *slowPath) emit(p model.Sent) datapath.Reason {
 	switch {
 	case p.Outer != nil:
-		return rawip.Reason(s.send.tunnel(p.Packet, p.Outer.Local))
+		return s.tunnel(p)
 	case p.Ethernet:
 		return rawip.Reason(s.send.ethernet(p.Packet, p.Way))
 	case s.host.Has(rawip.Destination(p.Packet)):
@@ -207,6 +208,14 @@ func (s *slowPath) emit(p model.Sent) datapath.Reason {
 	default:
 		return rawip.Reason(s.send.n6(p.Packet, p.Way, s.d.nextHop(p.Way, rawip.Destination(p.Packet), p.Flow)))
 	}
+}
+
+// tunnel sends an outer packet where the host's routes lead.
+func (s *slowPath) tunnel(p model.Sent) datapath.Reason {
+	if !s.d.waiting.Admit(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}) {
+		return datapath.DropNextHop
+	}
+	return rawip.TunnelReason(s.send.tunnel(p.Packet, p.Outer.Local))
 }
 
 // release sends what was buffered for the rules of a session that forward now.

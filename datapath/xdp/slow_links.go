@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"cmp"
 	"crypto/rand"
 	"net/netip"
 
@@ -26,7 +27,7 @@ func (l slowLinks) MTU(r *model.Rule, to netip.Addr) int {
 	}
 	for i := range p.gtpu {
 		if e := &p.gtpu[i]; e.Address == r.Outer.Local || e.Address6 == r.Outer.Local {
-			return e.mtu
+			return cmp.Or(l.d.hops.mtu(hopKey{i, r.Outer.Peer}), e.mtu)
 		}
 	}
 	return p.n6[0].mtu

@@ -3,37 +3,36 @@ package xdp
 import (
 	"errors"
 	"net/netip"
-	"slices"
 
 	"plumbline/datapath"
 	"plumbline/datapath/rawip"
 )
 
-// rawSender sends through sockets that take whole IP packets, each bound to a
-// device; what is too long for a tunnel's device goes through the endpoint's
-// GTP-U socket, where the kernel fragments it.
+// rawSender sends through sockets that take whole IP packets: to data networks through
+// those of their devices, into tunnels through those of the endpoints' addresses, from
+// where the host's routes lead. What is too long for a tunnel's device the kernel
+// fragments.
 type rawSender struct {
-	gtpu   rawip.GTPU
-	device map[netip.Addr]rawip.Sockets // by address of the endpoint
-	out    []rawip.Sockets              // by way
-	all    []rawip.Sockets
-	ether  []*etherPort // by way; nil: of a network for packets
+	gtpu  rawip.GTPU
+	out   []rawip.Sockets // by way
+	all   []rawip.Sockets
+	ether []*etherPort // by way; nil: of a network for packets
 }
 
+// newRawSender opens the sockets beside those of GTP-U, which it has from then on.
 func newRawSender(conns rawip.GTPU, p *ports, n6 *datapath.N6) (*rawSender, error) {
-	r := &rawSender{gtpu: conns, device: map[netip.Addr]rawip.Sockets{}}
+	r := &rawSender{gtpu: conns}
 	byName := map[string]rawip.Sockets{}
-	for _, port := range slices.Concat(p.gtpu, p.n6) {
-		s, ok := byName[port.name]
-		if !ok {
-			var err error
-			if s, err = rawip.Open(port.name); err != nil {
-				return nil, errors.Join(err, r.close())
-			}
-			byName[port.name] = s
-			r.all = append(r.all, s)
+	for _, port := range p.n6 {
+		if _, ok := byName[port.name]; ok {
+			continue
 		}
-		r.device[port.Address], r.device[port.Address6] = s, s
+		s, err := rawip.Open(port.name)
+		if err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+		byName[port.name] = s
+		r.all = append(r.all, s)
 	}
 	r.ether = make([]*etherPort, n6.Ways())
 	for way := range n6.Ways() {
@@ -42,16 +41,14 @@ func newRawSender(conns rawip.GTPU, p *ports, n6 *datapath.N6) (*rawSender, erro
 	return r, nil
 }
 
-func (r *rawSender) tunnel(packet []byte, local netip.Addr) error {
-	return r.gtpu.Send(r.device[local], packet, local)
-}
+func (r *rawSender) tunnel(packet []byte, local netip.Addr) error { return r.gtpu.Send(packet, local) }
 
 func (r *rawSender) n6(packet []byte, way int, via netip.Addr) error {
 	return r.out[way].Send(packet, via)
 }
 
 func (r *rawSender) close() error {
-	var errs []error
+	errs := []error{r.gtpu.CloseRaw()}
 	for _, s := range r.all {
 		errs = append(errs, s.Close())
 	}

@@ -133,7 +133,8 @@ type Driver struct {
 	copied       map[uint32]*model.Rule // that ask for copies, by slot of their counters
 	retired      totals                 // counted by rules that are gone
 	overflows    int
-	watchers     map[int]*nexthop.Watcher // by device; nil until started
+	peers        *nexthop.PeerWatcher // nil until started
+	waiting      *nexthop.Waiting
 	scratch      change
 
 	totalsMu sync.Mutex // held for a scan, before mu
@@ -217,6 +218,7 @@ func load(cfg Config, p *ports) (*Driver, error) {
 		restart: datapath.Restart{Quiet: cfg.Quiet},
 	}
 	d.paths = d.newPaths()
+	d.waiting = nexthop.NewWaiting(d.unanswered)
 	if err := d.openCutter(); err != nil {
 		return nil, err
 	}
