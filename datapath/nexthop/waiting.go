@@ -15,9 +15,11 @@ import (
 // fails may be counted with those before it. What is sent to a neighbour that was there a
 // moment ago is lost on the link, which nobody knows.
 type Waiting struct {
-	lost  func(packets uint64)
-	peers sync.Map // by Peer: *queue; only those whose neighbour is not resolved
-	size  atomic.Int64
+	lost func(packets uint64)
+	size atomic.Int64 // of peers
+
+	mu    sync.RWMutex
+	peers map[Peer]*queue // only those whose neighbour is not resolved
 }
 
 // queue is what waits for one peer's neighbour.
@@ -38,19 +40,25 @@ const (
 )
 
 // NewWaiting returns one that tells of packets that the kernel has thrown away.
-func NewWaiting(lost func(packets uint64)) *Waiting { return &Waiting{lost: lost} }
+func NewWaiting(lost func(packets uint64)) *Waiting {
+	return &Waiting{lost: lost, peers: map[Peer]*queue{}}
+}
+
+// Any reports whether there are peers that may not be admitted.
+func (w *Waiting) Any() bool { return w.size.Load() > 0 }
 
 // Admit reports whether a packet to p may be handed to the kernel. Else it is to be
 // dropped: its next hop cannot be resolved.
 func (w *Waiting) Admit(p Peer) bool {
-	if w.size.Load() == 0 {
+	if !w.Any() {
 		return true
 	}
-	found, there := w.peers.Load(p)
-	if !there {
+	w.mu.RLock()
+	q := w.peers[p]
+	w.mu.RUnlock()
+	if q == nil {
 		return true
 	}
-	q := found.(*queue)
 	if q.failed.Load() {
 		now, tried := time.Now().UnixNano(), q.tried.Load()
 		if now-tried < int64(tryAgain) || !q.tried.CompareAndSwap(tried, now) {
@@ -71,12 +79,7 @@ func (w *Waiting) Tell(ways map[Peer]Way) {
 			w.Forget(p)
 			continue
 		}
-		found, there := w.peers.LoadOrStore(p, &queue{})
-		if !there {
-			w.size.Add(1)
-		}
-		q := found.(*queue)
-		if way.State == Failed {
+		if q := w.queue(p); way.State == Failed {
 			q.tried.CompareAndSwap(0, time.Now().UnixNano())
 			q.failed.Store(true)
 			if n := q.packets.Swap(0); n > 0 {
@@ -86,9 +89,21 @@ func (w *Waiting) Tell(ways map[Peer]Way) {
 	}
 }
 
+// queue returns that of a peer, which it makes if there is none.
+func (w *Waiting) queue(p Peer) *queue {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.peers[p] == nil {
+		w.peers[p] = &queue{}
+		w.size.Store(int64(len(w.peers)))
+	}
+	return w.peers[p]
+}
+
 // Forget ends what is known of a peer: its packets leave, or nobody sends there any more.
 func (w *Waiting) Forget(p Peer) {
-	if _, there := w.peers.LoadAndDelete(p); there {
-		w.size.Add(-1)
-	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.peers, p)
+	w.size.Store(int64(len(w.peers)))
 }

@@ -7,6 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/datapath"
+	"plumbline/datapath/nexthop"
+	"plumbline/datapath/rawip"
 	"plumbline/datapath/vector"
 	"plumbline/gtpu"
 	"plumbline/mmsg"
@@ -17,6 +19,7 @@ import (
 type output struct {
 	worker  *vector.Worker // counts what cannot be sent
 	host    *host
+	waiting *nexthop.Waiting
 	senders []sender
 	writers []*vnet.Writer // by way; several ways may have the same
 	frames  []bool         // by way: its device is for Ethernet frames, not for IP packets
@@ -31,7 +34,7 @@ type sender struct {
 }
 
 func (t *traffic) newOutput(worker int) *output {
-	o := &output{worker: t.worker(), host: t.d.host}
+	o := &output{worker: t.worker(), host: t.d.host, waiting: t.d.answers.waiting}
 	for _, s := range t.sockets.all[worker] {
 		out := mmsg.NewSender(newAtOnce(s.rawOut), vector.MaxVector)
 		o.senders = append(o.senders, sender{local: s.address, Sender: out})
@@ -71,13 +74,17 @@ func (o *output) send(out []*vector.Packet) {
 	}
 	for _, w := range o.each {
 		if lost, err := w.Flush(); lost > 0 {
-			o.refuse(lost, err)
+			o.refuse(lost, sendReason(err))
 		}
 	}
 }
 
 // tunnel adds a GTP-U message to those that leave from its local address.
 func (o *output) tunnel(p *vector.Packet) {
+	if !o.waiting.Admit(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}) {
+		o.worker.Refuse(datapath.DropNextHop)
+		return
+	}
 	for i := range o.senders {
 		s := &o.senders[i]
 		if s.local != p.Outer.Local {
@@ -104,14 +111,17 @@ func (o *output) flush(s *sender) {
 		if err == nil {
 			break
 		}
-		o.refuse(s.Skip(), err)
+		reason := datapath.DropNoRoute
+		if !rawip.NoRoute(err) {
+			reason = sendReason(err)
+		}
+		o.refuse(s.Skip(), reason)
 	}
 	s.Reset()
 	s.used = false
 }
 
-func (o *output) refuse(n int, err error) {
-	reason := sendReason(err)
+func (o *output) refuse(n int, reason datapath.Reason) {
 	for range n {
 		o.worker.Refuse(reason)
 	}

@@ -104,7 +104,7 @@ func (r *routes) prepare(seid uint64, s *api.Session) (undo, done func(), err er
 			return nil, nil, l.refused(err)
 		}
 	}
-	r.d.host.learn(peersOf(s))
+	r.d.learn(s)
 	all := plain(want)
 	undo = func() {
 		r.mu.Lock()
@@ -265,19 +265,28 @@ func (r *routes) covers(network int, a netip.Addr) bool {
 	return r.pooled(leading{netip.PrefixFrom(a, a.BitLen()), network})
 }
 
-// peersOf returns the GTP-U peers that a session sends to.
-func peersOf(s *api.Session) []netip.Addr {
+// learn looks at the routes to the GTP-U peers that a session sends to.
+func (d *Driver) learn(s *api.Session) {
 	var all []netip.Addr
 	for _, rule := range s.GetRules() {
-		c := rule.GetForward().GetOuterHeaderCreation()
-		switch {
-		case c == nil || c.GetEncapsulation() != api.Encapsulation_GTPU:
-		case len(c.GetIpv6()) == 16:
-			all = append(all, netip.AddrFrom16([16]byte(c.GetIpv6())))
-		case c.GetIpv4() != 0:
-			v := c.GetIpv4()
-			all = append(all, netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}))
+		f := rule.GetForward()
+		if a := peerOf(f.GetOuterHeaderCreation()); a.IsValid() {
+			d.answers.learn(f, a)
+			all = append(all, a)
 		}
 	}
-	return all
+	d.host.learn(all)
+}
+
+// peerOf returns a GTP-U peer; one that is not valid is none.
+func peerOf(c *api.OuterHeaderCreation) netip.Addr {
+	switch {
+	case c == nil || c.GetEncapsulation() != api.Encapsulation_GTPU:
+	case len(c.GetIpv6()) == 16:
+		return netip.AddrFrom16([16]byte(c.GetIpv6()))
+	case c.GetIpv4() != 0:
+		v := c.GetIpv4()
+		return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+	}
+	return netip.Addr{}
 }

@@ -92,6 +92,7 @@ type Driver struct {
 	cfg     Config
 	log     *slog.Logger
 	host    *host
+	answers *answers
 	routes  *routes
 	workers []*vector.Worker // that traffic has had, to be used again
 
@@ -132,6 +133,10 @@ func New(cfg Config) (*Driver, error) {
 	d := &Driver{cfg: cfg, log: cfg.Log, ended: make(chan struct{})}
 	var err error
 	if d.host, err = openHost(d); err != nil {
+		return nil, err
+	}
+	if d.answers, err = openAnswers(d); err != nil {
+		d.host.close()
 		return nil, err
 	}
 	d.routes = newRoutes(d)
@@ -258,6 +263,7 @@ func (d *Driver) Close() error {
 		d.tending.Wait()
 		d.closed = errors.Join(err, d.Engine.Close())
 		d.host.close()
+		d.answers.close()
 	})
 	return d.closed
 }
