@@ -128,7 +128,7 @@ func (s *slow) send(p *vector.Packet) datapath.Reason {
 }
 
 func (s *slow) tunnel(p *vector.Packet) datapath.Reason {
-	if !s.m.d.peers.waiting.Admit(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}) {
+	if !s.m.d.peers.waiting.Of(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}).Admit() {
 		return datapath.DropNextHop
 	}
 	if p.Start < lenIPv6+lenUDP {

@@ -19,11 +19,11 @@ type Waiting struct {
 	size atomic.Int64 // of peers
 
 	mu    sync.RWMutex
-	peers map[Peer]*queue // only those whose neighbour is not resolved
+	peers map[Peer]*Queue // only those whose neighbour is not resolved
 }
 
-// queue is what waits for one peer's neighbour.
-type queue struct {
+// Queue is what waits for the neighbour of one peer; nil: nothing, it is resolved.
+type Queue struct {
 	packets atomic.Int64
 	failed  atomic.Bool
 	tried   atomic.Int64 // when a packet was last let through since it failed, ns
@@ -41,21 +41,25 @@ const (
 
 // NewWaiting returns one that tells of packets that the kernel has thrown away.
 func NewWaiting(lost func(packets uint64)) *Waiting {
-	return &Waiting{lost: lost, peers: map[Peer]*queue{}}
+	return &Waiting{lost: lost, peers: map[Peer]*Queue{}}
 }
 
-// Any reports whether there are peers that may not be admitted.
+// Any reports whether there are peers whose packets wait.
 func (w *Waiting) Any() bool { return w.size.Load() > 0 }
 
-// Admit reports whether a packet to p may be handed to the kernel. Else it is to be
-// dropped: its next hop cannot be resolved.
-func (w *Waiting) Admit(p Peer) bool {
+// Of returns what waits for a peer.
+func (w *Waiting) Of(p Peer) *Queue {
 	if !w.Any() {
-		return true
+		return nil
 	}
 	w.mu.RLock()
-	q := w.peers[p]
-	w.mu.RUnlock()
+	defer w.mu.RUnlock()
+	return w.peers[p]
+}
+
+// Admit reports whether a packet may be handed to the kernel. Else it is to be dropped:
+// its next hop cannot be resolved.
+func (q *Queue) Admit() bool {
 	if q == nil {
 		return true
 	}
@@ -90,11 +94,11 @@ func (w *Waiting) Tell(ways map[Peer]Way) {
 }
 
 // queue returns that of a peer, which it makes if there is none.
-func (w *Waiting) queue(p Peer) *queue {
+func (w *Waiting) queue(p Peer) *Queue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.peers[p] == nil {
-		w.peers[p] = &queue{}
+		w.peers[p] = &Queue{}
 		w.size.Store(int64(len(w.peers)))
 	}
 	return w.peers[p]

@@ -20,6 +20,9 @@ type output struct {
 	worker  *vector.Worker // counts what cannot be sent
 	host    *host
 	waiting *nexthop.Waiting
+	some    bool // of the peers do not answer
+	peer    nexthop.Peer
+	queue   *nexthop.Queue // of peer
 	senders []sender
 	writers []*vnet.Writer // by way; several ways may have the same
 	frames  []bool         // by way: its device is for Ethernet frames, not for IP packets
@@ -55,6 +58,7 @@ func (t *traffic) newOutput(worker int) *output {
 
 // send sends packets in their order, those of a tunnel's peer, and those of a device.
 func (o *output) send(out []*vector.Packet) {
+	o.some, o.peer = o.waiting.Any(), nexthop.Peer{}
 	for _, p := range out {
 		switch {
 		case p.Outer != nil:
@@ -81,7 +85,7 @@ func (o *output) send(out []*vector.Packet) {
 
 // tunnel adds a GTP-U message to those that leave from its local address.
 func (o *output) tunnel(p *vector.Packet) {
-	if !o.waiting.Admit(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}) {
+	if o.some && !o.admit(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}) {
 		o.worker.Refuse(datapath.DropNextHop)
 		return
 	}
@@ -102,6 +106,14 @@ func (o *output) tunnel(p *vector.Packet) {
 		return
 	}
 	o.worker.Refuse(datapath.DropNextHop)
+}
+
+// admit reports whether a packet to a peer may be handed to the kernel.
+func (o *output) admit(p nexthop.Peer) bool {
+	if p != o.peer {
+		o.peer, o.queue = p, o.waiting.Of(p)
+	}
+	return o.queue.Admit()
 }
 
 // flush sends what a sender has. What the kernel refuses is lost, and the rest goes on.

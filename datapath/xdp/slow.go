@@ -212,7 +212,7 @@ func (s *slowPath) emit(p model.Sent) datapath.Reason {
 
 // tunnel sends an outer packet where the host's routes lead.
 func (s *slowPath) tunnel(p model.Sent) datapath.Reason {
-	if !s.d.waiting.Admit(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}) {
+	if !s.d.waiting.Of(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}).Admit() {
 		return datapath.DropNextHop
 	}
 	return rawip.TunnelReason(s.send.tunnel(p.Packet, p.Outer.Local))
