@@ -20,7 +20,7 @@ type peerTable struct {
 
 	mu      sync.Mutex
 	uses    map[nexthop.Peer]int // by how many sessions
-	watcher *nexthop.PeerWatcher // nil while nobody watches
+	watcher *nexthop.PeerWatcher // nil: the peers are not followed
 }
 
 // newPeerTable returns one that tells of packets to peers that did not answer.
@@ -105,7 +105,7 @@ func (t *peerTable) release(peers []nexthop.Peer) {
 	}
 }
 
-// watch lets a watcher follow the peers; nil: nobody does any more.
+// watch lets a watcher follow the peers; nil: none does from then on.
 func (t *peerTable) watch(w *nexthop.PeerWatcher) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +114,7 @@ func (t *peerTable) watch(w *nexthop.PeerWatcher) {
 		if w != nil {
 			w.Want(p)
 		} else if h := t.find(p); h != nil {
-			h.exit.Store(nil) // nobody would tell of another one
+			h.exit.Store(nil) // it might change unnoticed
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (t *peerTable) find(p nexthop.Peer) *hop {
 	return nil
 }
 
-// lead is told by which ways peers are reached. It does not lock: a watcher calls it
+// lead takes the ways by which peers are reached. It does not lock: a watcher calls it
 // while it is asked for a peer.
 func (t *peerTable) lead(ways map[nexthop.Peer]nexthop.Way) {
 	for p, way := range ways {

@@ -55,7 +55,7 @@ var (
 	n4SMFSix = netip.MustParsePrefix("fd44::2/64")
 	far      = netip.MustParseAddr("10.99.0.2")
 	farNet   = netip.MustParsePrefix("10.99.0.0/24")
-	nobody   = netip.MustParseAddr("10.3.0.77")
+	silent   = netip.MustParseAddr("10.3.0.77")
 )
 
 // routerSolicitation is one of a UE.
@@ -298,7 +298,7 @@ func TestWays(t *testing.T) {
 				w.untilFast(t, farGNB, teid)
 			})
 			t.Run("to a neighbour that does not answer", func(t *testing.T) {
-				teid := w.relay(t, nobody, api.Interface_ACCESS)
+				teid := w.relay(t, silent, api.Interface_ACCESS)
 				const packets = 5
 				for range packets {
 					w.send(t, teid)

@@ -13,7 +13,7 @@ import (
 //
 // Exact is what a [PeerWatcher] tells in time: a packet that leaves while a neighbour
 // fails may be counted with those before it. What is sent to a neighbour that was there a
-// moment ago is lost on the link, which nobody knows.
+// moment ago is lost on the link, and not counted.
 type Waiting struct {
 	lost func(packets uint64)
 	size atomic.Int64 // of peers
@@ -104,7 +104,7 @@ func (w *Waiting) queue(p Peer) *Queue {
 	return w.peers[p]
 }
 
-// Forget ends what is known of a peer: its packets leave, or nobody sends there any more.
+// Forget ends what is known of a peer: its packets leave, or no rule sends there.
 func (w *Waiting) Forget(p Peer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
