@@ -56,7 +56,7 @@
 	X(SIGNALLING, "GTP-U message other than G-PDU") \
 	X(FRAGMENT,   "fragment of an outer packet") \
 	X(CHANGING,   "its rule was being changed") \
-	X(UNRESOLVED, "next hop not resolved yet") \
+	X(UNRESOLVED, "next hop not resolved, or behind a device that no port has") \
 	X(TOO_BIG,    "longer than the next hop's MTU") \
 	X(QUEUED,     "the slow path had packets of its rule that came before") \
 	X(RULES,      "matched by rules that the fast path does not have") \

@@ -52,7 +52,7 @@ const (
 	PassSignalling           // GTP-U message other than G-PDU
 	PassFragment             // fragment of an outer packet
 	PassChanging             // its rule was being changed
-	PassUnresolved           // next hop not resolved yet
+	PassUnresolved           // next hop not resolved, or behind a device that no port has
 	PassTooBig               // longer than the next hop's MTU
 	PassQueued               // the slow path had packets of its rule that came before
 	PassRules                // matched by rules that the fast path does not have
@@ -113,7 +113,7 @@ var reasons = [...]reason{
 	PassSignalling:    {"signalling", "GTP-U message other than G-PDU", false},
 	PassFragment:      {"fragment", "fragment of an outer packet", false},
 	PassChanging:      {"changing", "its rule was being changed", false},
-	PassUnresolved:    {"unresolved", "next hop not resolved yet", false},
+	PassUnresolved:    {"unresolved", "next hop not resolved, or behind a device that no port has", false},
 	PassTooBig:        {"too_big", "longer than the next hop's MTU", false},
 	PassQueued:        {"queued", "the slow path had packets of its rule that came before", false},
 	PassRules:         {"rules", "matched by rules that the fast path does not have", false},
