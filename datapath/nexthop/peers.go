@@ -299,8 +299,11 @@ func (w *PeerWatcher) list() {
 	}
 }
 
+// neighbourOf returns the neighbour of an entry that is one: a bridge's are not, nor
+// are those for which the host answers itself.
 func neighbourOf(n *netlink.Neigh) (neighbour, bool) {
 	addr, ok := netip.AddrFromSlice(n.IP)
+	ok = ok && (n.Family == unix.AF_INET || n.Family == unix.AF_INET6) && n.Flags&netlink.NTF_PROXY == 0
 	return neighbour{n.LinkIndex, addr.Unmap()}, ok && !addr.IsMulticast()
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/datapath"
 )
 
 // TestSendStuck: a socket that takes nothing lets one packet wait, and not all that
@@ -48,5 +50,25 @@ func TestSendStuck(t *testing.T) {
 	}
 	if err := s.send(packet, nil); err != nil || s.stuck.Load() {
 		t.Errorf("got %v, stuck %v, when there is room again", err, s.stuck.Load())
+	}
+}
+
+// TestReasons: what the kernel says of a packet, to a data network and into a tunnel.
+func TestReasons(t *testing.T) {
+	for err, want := range map[error][2]datapath.Reason{
+		nil:                {datapath.ReasonNone, datapath.ReasonNone},
+		unix.EMSGSIZE:      {datapath.DropMTU, datapath.DropMTU},
+		unix.EAGAIN:        {datapath.DropSlowFull, datapath.DropSlowFull},
+		unix.ENOBUFS:       {datapath.DropSlowFull, datapath.DropSlowFull},
+		unix.ENETDOWN:      {datapath.DropNextHop, datapath.DropNextHop},
+		unix.EADDRNOTAVAIL: {datapath.DropNextHop, datapath.DropNextHop},
+		unix.ENETUNREACH:   {datapath.DropNextHop, datapath.DropNoRoute},
+		unix.EHOSTUNREACH:  {datapath.DropNextHop, datapath.DropNoRoute}, // unreachable
+		unix.EACCES:        {datapath.DropNextHop, datapath.DropNoRoute}, // prohibit
+		unix.EINVAL:        {datapath.DropNextHop, datapath.DropNoRoute}, // blackhole
+	} {
+		if got := [2]datapath.Reason{Reason(err), TunnelReason(err)}; got != want {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
 	}
 }
