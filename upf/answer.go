@@ -99,9 +99,10 @@ type Peers struct {
 type Peer struct {
 	Interface string     `json:"interface"` // N3 or N6
 	Address   netip.Addr `json:"address"`
-	MAC       string     `json:"mac,omitempty"` // empty: not resolved yet
-	MTU       int        `json:"mtu_octets"`    // of an IP packet
-	Uses      int        `json:"uses"`          // by rules and routes
+	Device    string     `json:"device,omitempty"` // by which packets leave; empty: no route
+	MAC       string     `json:"mac,omitempty"`    // empty: not resolved, or the kernel sends there
+	MTU       int        `json:"mtu_octets"`       // of an IP packet
+	Uses      int        `json:"uses"`             // by rules and routes
 }
 
 // Drops says how many packets were dropped since the UPF started.

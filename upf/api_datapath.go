@@ -85,7 +85,7 @@ func (a *localAPI) peers(*http.Request) (any, error) {
 	}
 	for _, p := range d.Peers() {
 		answer.Peers = append(answer.Peers, Peer{
-			Interface: p.Interface, Address: p.Address, MAC: p.MAC, MTU: int(p.MTU), Uses: p.Sessions})
+			Interface: p.Interface, Address: p.Address, Device: p.Device, MAC: p.MAC, MTU: int(p.MTU), Uses: p.Sessions})
 	}
 	slices.SortFunc(answer.Peers, func(x, y Peer) int {
 		return cmp.Or(cmp.Compare(x.Interface, y.Interface), x.Address.Compare(y.Address))

@@ -167,9 +167,9 @@ func (c *showPeers) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return writeJSON(stdout, p)
 	}
-	t := newTable(stdout, "INTERFACE", "NEXT HOP", "MAC", "MTU", "USES")
+	t := newTable(stdout, "INTERFACE", "NEXT HOP", "DEVICE", "MAC", "MTU", "USES")
 	for _, p := range p.Peers {
-		t.row(p.Interface, p.Address, p.MAC, p.MTU, p.Uses)
+		t.row(p.Interface, p.Address, p.Device, p.MAC, p.MTU, p.Uses)
 	}
 	return t.flush()
 }

@@ -14,16 +14,15 @@ type hop struct {
 	addr netip.Addr
 	mac  atomic.Uint64 // as macWord; 0: not resolved
 
-	// of a peer, which may be behind any device:
-	exit atomic.Pointer[exit] // nil: the kernel sends there
-	mtu  atomic.Int32         // octets of IP packet; 0: not known
+	exit atomic.Pointer[exit] // of a peer; nil: not known
 }
 
 // exit is how packets to a peer leave.
 type exit struct {
-	dev *device
-	mac uint64 // as macWord
-	mtu int    // octets of IP packet
+	dev  *device // nil: the kernel sends there
+	mac  uint64  // as macWord
+	mtu  int     // octets of IP packet; 0: there is no route
+	name string  // of the device, ours or not
 }
 
 // hopTable finds hops of a device, or of an endpoint, by address. It is read for each packet, without a

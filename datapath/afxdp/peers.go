@@ -119,6 +119,14 @@ func (t *peerTable) watch(w *nexthop.PeerWatcher) {
 	}
 }
 
+// mtu returns how many octets an outer packet to a peer may have; 0: that is not known.
+func (h *hop) mtu() int {
+	if e := h.exit.Load(); e != nil {
+		return e.mtu
+	}
+	return 0
+}
+
 // find returns the hop of a peer, or nil.
 func (t *peerTable) find(p nexthop.Peer) *hop {
 	if hops := t.hops[p.Local]; hops != nil {
@@ -135,12 +143,11 @@ func (t *peerTable) lead(ways map[nexthop.Peer]nexthop.Way) {
 		if h == nil {
 			continue
 		}
-		h.mtu.Store(int32(way.MTU))
+		e := &exit{mtu: way.MTU, name: way.Name}
 		if dev := t.devices[way.Device]; dev != nil && way.MAC != (nexthop.MAC{}) {
-			h.exit.Store(&exit{dev, macWord(way.MAC), way.MTU})
-		} else {
-			h.exit.Store(nil)
+			e.dev, e.mac = dev, macWord(way.MAC)
 		}
+		h.exit.Store(e)
 	}
 	t.waiting.Tell(ways)
 }

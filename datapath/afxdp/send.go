@@ -46,7 +46,7 @@ func (w *worker) tunnel(p *vector.Packet) datapath.Reason {
 		outer, etherType = lenIPv6+lenUDP, etherIPv6
 	}
 	switch {
-	case exit == nil:
+	case exit == nil || exit.dev == nil:
 		return w.slowly(p, datapath.PassUnresolved)
 	case outer+p.End-p.Start > exit.mtu:
 		return w.slowly(p, datapath.PassTooBig)

@@ -18,8 +18,8 @@ func (l links) MTU(r *model.Rule, to netip.Addr) int {
 		return l.ways[r.Way].mtuTo(to)
 	}
 	if h := l.peers.find(nexthop.Peer{Local: r.Outer.Local, Addr: r.Outer.Peer}); h != nil {
-		if mtu := h.mtu.Load(); mtu != 0 {
-			return int(mtu)
+		if mtu := h.mtu(); mtu != 0 {
+			return mtu
 		}
 	}
 	for _, dev := range l.devices {
@@ -58,7 +58,7 @@ func (d *Driver) setLeast() {
 	}
 	for _, t := range d.peers.hops {
 		for _, h := range t.list() {
-			if mtu := int(h.mtu.Load()); mtu != 0 {
+			if mtu := h.mtu(); mtu != 0 {
 				least = min(least, mtu)
 			}
 		}
@@ -137,11 +137,11 @@ func (d *Driver) Peers() []datapath.Peer {
 	for local, table := range d.peers.hops {
 		for _, h := range table.list() {
 			p := datapath.Peer{
-				Interface: d.endpointOf(local), Address: h.addr, MTU: uint32(h.mtu.Load()),
+				Interface: d.endpointOf(local), Address: h.addr, MTU: uint32(h.mtu()),
 				Sessions: d.peers.count(nexthop.Peer{Local: local, Addr: h.addr}),
 			}
 			if exit := h.exit.Load(); exit != nil {
-				p.MAC = macText(exit.mac)
+				p.Device, p.MAC = exit.name, macText(exit.mac)
 			}
 			all = append(all, p)
 		}
@@ -152,7 +152,7 @@ func (d *Driver) Peers() []datapath.Peer {
 			name = n.cfg.Name
 		}
 		for _, h := range n.hops() {
-			all = append(all, datapath.Peer{Interface: name, Address: h.addr, MAC: macText(h.mac.Load()), MTU: uint32(n.dev.mtu.Load())})
+			all = append(all, datapath.Peer{Interface: name, Address: h.addr, Device: n.dev.name, MAC: macText(h.mac.Load()), MTU: uint32(n.dev.mtu.Load())})
 		}
 	}
 	return all

@@ -252,6 +252,24 @@ func (w *ways) passes(t *testing.T) uint64 {
 	return passes[datapath.PassUnresolved.String()]
 }
 
+// leavesBy checks what people are shown of a peer, if the datapath knows its way.
+func (w *ways) leavesBy(t *testing.T, peer netip.Addr, device string) {
+	t.Helper()
+	teller, ok := w.upf.(interface{ Peers() []datapath.Peer })
+	if !ok {
+		return
+	}
+	for _, p := range teller.Peers() {
+		if p.Address == peer && p.Interface == "n3" {
+			if p.Device != device || (p.MAC == "") != (device == "n4") || p.Sessions != 1 {
+				t.Errorf("got %+v, want device %s", p, device)
+			}
+			return
+		}
+	}
+	t.Errorf("%v is no peer", peer)
+}
+
 // untilFast sends packets to a peer until one has gone the fast way.
 func (w *ways) untilFast(t *testing.T, at *net.UDPConn, teid uint32) {
 	t.Helper()
@@ -280,6 +298,7 @@ func TestWays(t *testing.T) {
 				teid, at := w.relay(t, n4SMF.Addr(), api.Interface_CP_FUNCTION), w.listen(t, w.smf, n4SMF.Addr())
 				w.send(t, teid)
 				w.arrives(t, at, teid, n3)
+				w.leavesBy(t, n4SMF.Addr(), "n4")
 			})
 			t.Run("the same over IPv6", func(t *testing.T) {
 				teid, at := w.relay(t, n4SMFSix.Addr(), api.Interface_CP_FUNCTION), w.listen(t, w.smf, n4SMFSix.Addr())
@@ -292,10 +311,12 @@ func TestWays(t *testing.T) {
 				w.waitDrops(t, datapath.DropNoRoute, 1)
 				w.lead(t, w.N6.Peer.Address.Addr()) // behind a gateway on another port's device
 				w.untilFast(t, farDN, teid)
+				w.leavesBy(t, far, w.N6.UPF.Device)
 				farGNB := w.listen(t, w.GNB, far)
 				w.lead(t, w.N3.Peer.Address.Addr())
 				w.untilMoved(t, farDN, farGNB, teid)
 				w.untilFast(t, farGNB, teid)
+				w.leavesBy(t, far, w.N3.UPF.Device)
 			})
 			t.Run("to a neighbour that does not answer", func(t *testing.T) {
 				teid := w.relay(t, silent, api.Interface_ACCESS)

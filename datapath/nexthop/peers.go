@@ -20,6 +20,7 @@ type Peer struct{ Local, Addr netip.Addr }
 // Way is where the kernel's routes lead the packets to a [Peer].
 type Way struct {
 	Device int        // index of the device by which they leave; 0: there is no route
+	Name   string     // of the device
 	Source MAC        // of the device
 	MTU    int        // octets of IP packet that device and route take
 	Via    netip.Addr // neighbour on the device; not valid: only the kernel can send there
@@ -76,6 +77,7 @@ type answer struct {
 
 // outlet is a device by which packets leave.
 type outlet struct {
+	name   string
 	mac    MAC
 	mtu    int
 	up     bool
@@ -148,8 +150,11 @@ func (w *PeerWatcher) Forget(p Peer) {
 
 func (w *PeerWatcher) attach(p Peer, way Way) {
 	w.ways[p] = way
-	if way.Device == 0 {
+	switch {
+	case way.Device == 0:
 		w.log.Warn("no route to a GTP-U peer", "peer", p.Addr, "from", p.Local)
+	case len(w.devices) > 0 && !(w.devices[way.Device] && way.Via.IsValid()):
+		w.log.Info("packets to a GTP-U peer go through the slow path: no port has the device", "peer", p.Addr, "from", p.Local, "device", way.Name)
 	}
 	if !way.Via.IsValid() {
 		return
@@ -190,7 +195,7 @@ func (w *PeerWatcher) look(p Peer) Way {
 	}
 	r := &routes[0]
 	out := w.outlet(r.LinkIndex)
-	way := Way{Device: r.LinkIndex, Source: out.mac, MTU: out.mtu, State: Resolved}
+	way := Way{Device: r.LinkIndex, Name: out.name, Source: out.mac, MTU: out.mtu, State: Resolved}
 	if r.MTU != 0 {
 		way.MTU = min(way.MTU, r.MTU)
 	}
@@ -219,7 +224,8 @@ func (w *PeerWatcher) outlet(index int) outlet {
 
 func outletOf(a *netlink.LinkAttrs) outlet {
 	o := outlet{
-		mtu: a.MTU, up: a.Flags&net.FlagUp != 0 && a.RawFlags&unix.IFF_LOWER_UP != 0,
+		name: a.Name,
+		mtu:  a.MTU, up: a.Flags&net.FlagUp != 0 && a.RawFlags&unix.IFF_LOWER_UP != 0,
 		direct: a.RawFlags&(unix.IFF_NOARP|unix.IFF_LOOPBACK|unix.IFF_POINTOPOINT) != 0 || len(a.HardwareAddr) == 0,
 	}
 	if len(a.HardwareAddr) == len(o.mac) {

@@ -75,7 +75,7 @@ func (b *peersBed) route(t *testing.T, do func(*netlink.Route) error, prefix str
 // out is a way by a port's device to its peer's end.
 func out(l topology.Link, mtu int) nexthop.Way {
 	return nexthop.Way{
-		Device: l.UPF.Index, Source: nexthop.MAC(l.UPF.MAC), MTU: mtu, Via: l.Peer.Address.Addr(),
+		Device: l.UPF.Index, Name: l.UPF.Device, Source: nexthop.MAC(l.UPF.MAC), MTU: mtu, Via: l.Peer.Address.Addr(),
 		MAC: nexthop.MAC(l.Peer.MAC), State: nexthop.Resolved,
 	}
 }
@@ -94,7 +94,7 @@ func TestPeers(t *testing.T) {
 	onN3 := out(b.N3, 1500)
 	b.await(t, near, onN3)
 	b.await(t, far, nexthop.Way{State: nexthop.Resolved})
-	b.await(t, own, nexthop.Way{Device: 1, MTU: 65536, State: nexthop.Resolved}) // lo
+	b.await(t, own, nexthop.Way{Device: 1, Name: "lo", MTU: 65536, State: nexthop.Resolved}) // lo
 	failed := onN3
 	failed.Via, failed.MAC, failed.State = silent.Addr, nexthop.MAC{}, nexthop.Failed
 	b.await(t, silent, failed)

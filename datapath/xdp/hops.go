@@ -44,8 +44,9 @@ func (k hopKey) network() int { return onN6 - k.port }
 func n6Key(network int, addr netip.Addr) hopKey { return hopKey{onN6 - network, addr} }
 
 type hopUse struct {
-	key  hopKey
-	refs int
+	key    hopKey
+	refs   int
+	device string // by which packets to a GTP-U peer leave
 }
 
 func newHopTable(m, byIP *ebpf.Map) (*hopTable, error) {
@@ -72,7 +73,7 @@ func (t *hopTable) acquire(key hopKey, p *port) (slot uint32, fresh bool, err er
 	atomic.StoreUint64(&h.Dst, 0)
 	*h = want // of which Dst is 0
 	t.slot[key] = slot
-	t.uses[slot] = hopUse{key, 1}
+	t.uses[slot] = hopUse{key: key, refs: 1}
 	return slot, true, nil
 }
 
@@ -202,8 +203,8 @@ func (t *hopTable) list(p *ports) []datapath.Peer {
 		h := &t.slots[slot]
 		peer := datapath.Peer{Interface: "N6", Address: key.addr, MTU: h.Mtu, Sessions: t.uses[slot].refs}
 		if !key.isN6() {
-			peer.Interface = p.gtpu[key.port].Name
-		} else if len(p.n6) > 1 {
+			peer.Interface, peer.Device = p.gtpu[key.port].Name, t.uses[slot].device
+		} else if peer.Device = p.n6[key.network()].name; len(p.n6) > 1 {
 			peer.Interface = p.n6[key.network()].Name
 		}
 		var word [8]byte

@@ -88,14 +88,14 @@ func (p *ports) peer(key hopKey) nexthop.Peer {
 // lead lets packets to GTP-U peers go the ways that the kernel's routes say. By those
 // that no port has, the slow path sends them.
 func (d *Driver) lead(ways map[nexthop.Peer]nexthop.Way) {
-	hops := map[hopKey]upfHop{}
+	hops := map[hopKey]lane{}
 	for peer, way := range ways {
 		for i := range d.ports.gtpu {
 			key := hopKey{i, peer.Addr}
 			if d.ports.peer(key) != peer {
 				continue
 			}
-			h := upfHop{Src: macWord(way.Source), Ifindex: uint32(way.Device), Mtu: uint32(way.MTU)}
+			h := lane{upfHop{Src: macWord(way.Source), Ifindex: uint32(way.Device), Mtu: uint32(way.MTU)}, way.Name}
 			var ok bool
 			if h.Vlan, ok = d.outlet(i, way.Device); ok {
 				h.Dst = macWord(way.MAC)
@@ -110,9 +110,15 @@ func (d *Driver) lead(ways map[nexthop.Peer]nexthop.Way) {
 // unanswered counts packets that the slow path has sent and the kernel has not.
 func (d *Driver) unanswered(packets uint64) { d.slow.counts[datapath.DropNextHop].Add(packets) }
 
+// lane is what a hop's way changes of it.
+type lane struct {
+	upfHop
+	device string
+}
+
 // lead sets the ways of hops. A packet that has seen one is not to leave by half of
 // another, so a way that was taken is closed first, until no packet is on it.
-func (t *hopTable) lead(ways map[hopKey]upfHop) {
+func (t *hopTable) lead(ways map[hopKey]lane) {
 	if t.closeOld(ways) {
 		waitForPackets()
 	}
@@ -124,6 +130,7 @@ func (t *hopTable) lead(ways map[hopKey]upfHop) {
 			continue
 		}
 		h := &t.slots[slot]
+		t.uses[slot].device = way.device
 		atomic.StoreUint64(&h.Src, way.Src)
 		if way.Mtu != 0 { // 0 is that of a hop that was never used
 			atomic.StoreUint32(&h.Mtu, way.Mtu)
@@ -137,7 +144,7 @@ func (t *hopTable) lead(ways map[hopKey]upfHop) {
 
 // closeOld takes the MAC address from hops that are to leave by another device, and
 // reports whether there were any.
-func (t *hopTable) closeOld(ways map[hopKey]upfHop) (some bool) {
+func (t *hopTable) closeOld(ways map[hopKey]lane) (some bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, way := range ways {
