@@ -104,6 +104,7 @@ func newEndpoint(c Config, m *session.Manager) *Endpoint {
 		log:      newLimitedLog(c.Log),
 		patience: defaultPatience,
 		addr:     c.Listen,
+		reports:  reports{t1: c.T1, n1: c.N1},
 	}
 	if a, err := netip.ParseAddr(c.NodeID); err == nil {
 		e.nodeID.Addr = a.Unmap()

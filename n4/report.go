@@ -18,13 +18,16 @@ import (
 //	    > Session Report Request, up to N1 times > answer
 //	    > reports forgotten, BAR changed, buffer dropped, session deleted
 //
-// What waits in a queue is that a session has something to tell. What it has
-// used is read from it when its turn comes, so it may have become more, and is
-// forgotten there only when the CP function has answered. When no answer comes,
-// the queue rests, while its path is down and then a while, and then one request
-// is tried.
+// A request is about one session and one thing: packets to be paged for, tunnels in
+// error, inactivity, or usage. What waits in a queue is that a session has something
+// to tell. What it has used is read from it when its turn comes, so it may have
+// become more, and is forgotten there only when the CP function has answered.
 //
-// Source: TS 29.244 V18.6.0, 5.2.2.3, 5.2.4, 5.11, 6.3.5, 7.5.8 and 7.5.9.
+// A request that is not answered says nothing of others: it alone rests, longer each
+// time. Whether the CP function is there is what heartbeats say; while they say that
+// it is not, its queue rests as a whole.
+//
+// Source: TS 29.244 V18.6.0, 5.2.2.3, 5.2.4, 5.11, 6.2.2, 6.3.5, 6.4, 7.5.8 and 7.5.9.
 
 // ReportCounters count Session Report Requests.
 type ReportCounters struct {
@@ -37,7 +40,16 @@ type ReportCounters struct {
 
 // ReportsWaiting is how many sessions have something to tell that their CP
 // functions have not answered yet.
-func (e *Endpoint) ReportsWaiting() int { return e.reports.waiting() }
+func (e *Endpoint) ReportsWaiting() int {
+	n, _ := e.reports.waiting()
+	return n
+}
+
+// ReportsResting is how many reports were not answered, and are not tried just now.
+func (e *Endpoint) ReportsResting() int {
+	_, n := e.reports.waiting()
+	return n
+}
 
 // watchSessions looks at sessions as the datapath's events and the time ask for.
 func (e *Endpoint) watchSessions() {
@@ -72,17 +84,20 @@ func (e *Endpoint) Report(n session.Notice) {
 
 // pump sends what a queue has, as far as it may.
 func (e *Endpoint) pump(q *reportQueue) {
-	for {
-		seid, what, wait, ok := e.reports.take(q, time.Now(), e.config.ReportsPerSecond)
-		if wait > 0 {
-			e.background.Go(func() { e.rest(q, wait) })
+	if a := e.peers.owner(q.owner); a != nil && e.unreachable(a) && e.reports.hold(q) {
+		e.background.Go(func() { e.hold(q) })
+	}
+	for e.run.Err() == nil {
+		job, rouse, ok := e.reports.take(q, time.Now(), e.config.ReportsPerSecond)
+		if rouse {
+			e.background.Go(func() { e.rest(q) })
 		}
-		if !ok || e.run.Err() != nil {
+		if !ok {
 			return
 		}
 		e.background.Go(func() {
-			o := e.report(seid, &what)
-			if e.reports.done(q, seid, &what, o) {
+			o := e.report(&job)
+			if e.reports.done(q, &job, o, time.Now()) {
 				e.background.Go(func() { e.hold(q) })
 			}
 			e.pump(q)
@@ -90,32 +105,40 @@ func (e *Endpoint) pump(q *reportQueue) {
 	}
 }
 
-// rest goes on with a queue after a while, when its CP function may be sent more.
-func (e *Endpoint) rest(q *reportQueue, wait time.Duration) {
-	select {
-	case <-e.run.Done():
-		return
-	case <-time.After(wait):
-	}
-	e.reports.rested(q)
-	e.pump(q)
-}
-
-// hold lets a queue rest until its CP function may be there again.
-func (e *Endpoint) hold(q *reportQueue) {
-	rest := e.config.T1 * time.Duration(e.config.N1)
-	for {
+// rest goes on with a queue when the time has come for something in it.
+func (e *Endpoint) rest(q *reportQueue) {
+	for wait := e.reports.sleep(q, time.Now()); wait > 0; wait = e.reports.sleep(q, time.Now()) {
 		select {
 		case <-e.run.Done():
 			return
-		case <-time.After(rest):
+		case <-q.wake:
+		case <-time.After(wait):
+		}
+	}
+	e.pump(q)
+}
+
+// unreachable reports whether nobody can be told of a's sessions.
+func (e *Endpoint) unreachable(a *association) bool {
+	if !a.pathDown.Load() {
+		return false
+	}
+	_, ok := e.standIn(a.owner)
+	return !ok
+}
+
+// hold lets a queue rest until its CP function is there again.
+func (e *Endpoint) hold(q *reportQueue) {
+	for {
+		if !sleep(e.run, e.config.T1*time.Duration(e.config.N1)) {
+			return
 		}
 		a := e.peers.owner(q.owner)
 		if a == nil {
 			e.counters.Reports.Discarded.Add(uint64(e.reports.discard(q)))
 			return
 		}
-		if _, ok := e.standIn(q.owner); ok || !a.pathDown.Load() {
+		if !e.unreachable(a) {
 			break
 		}
 	}
@@ -124,69 +147,76 @@ func (e *Endpoint) hold(q *reportQueue) {
 }
 
 // maxReportsInRequest is how many Usage Reports are in one request; with about 90
-// octets each it stays within what most paths carry in one piece.
-const maxReportsInRequest = 12
+// octets each it stays within what most paths carry in one piece, and there are CP
+// functions that read no more of them (docs/n4.md).
+const maxReportsInRequest = 8
 
 // report sends one Session Report Request and does what its answer says.
-func (e *Endpoint) report(seid uint64, what *pendingReport) outcome {
+func (e *Endpoint) report(job *reportJob) outcome {
 	var w session.Waiting
-	switch err := e.sessions.Waiting(e.run, seid, &w); {
+	o, err := reportDone, error(nil)
+	if job.kind == reportUsage {
+		err = e.sessions.Waiting(e.run, job.seid, &w)
+	} else {
+		w.Owner, w.CP, err = e.sessions.CPFunction(job.seid)
+	}
+	switch {
 	case errors.Is(err, session.ErrNoSession):
 		e.counters.Reports.Discarded.Add(1)
 		return reportDone
 	case err != nil:
 		e.counters.StoreErrors.Add(1)
 		return reportLost
+	case job.kind == reportUsage && len(w.Reports) == 0:
+		return reportDone // answered already
 	}
-	to, ok := e.reportTo(w.Owner, w.CP)
-	if !ok {
-		e.counters.Reports.Discarded.Add(1)
-		return reportDone
-	}
-	o := reportDone
 	if len(w.Reports) > maxReportsInRequest {
 		w.Reports, o = w.Reports[:maxReportsInRequest], reportMore
 	}
-	m := reportRequest(&w, what)
-	if m.ReportType == 0 {
-		return reportDone // answered already
+	a := e.peers.owner(w.Owner)
+	to, ok := e.reportTo(w.Owner, w.CP)
+	if a == nil || !ok {
+		e.counters.Reports.Discarded.Add(1)
+		return reportDone
 	}
+	m := reportRequest(&w, job)
 	cpSEID := w.CP.SEID
 	if other, ok := e.standIn(w.Owner); ok {
 		to, cpSEID, m.OldCPFSEID = other, 0, pfcp.Some(cpFSEID(w.CP))
 	}
 	e.counters.Reports.Requests.Add(1)
 	body, err := e.request(e.run, to, cpSEID, m, pfcp.MsgSessionReportResponse)
-	if err != nil {
-		if errors.Is(err, errNoResponse) {
-			e.counters.Reports.Unanswered.Add(1)
-			e.log.event(kindReport, slog.LevelWarn, "n4: session report not answered, it is kept",
-				"to", to, "seid", seid, "error", err)
-		}
-		return reportLost
+	if err == nil {
+		e.reported(e.run, job.seid, &w, body)
+		return o
 	}
-	e.reported(e.run, seid, &w, body)
-	return o
+	if errors.Is(err, errNoResponse) {
+		e.counters.Reports.Unanswered.Add(1)
+		e.log.event(kindReport, slog.LevelWarn, "n4: session report not answered, it is kept",
+			"to", to, "seid", job.seid, "type", m.ReportType, "error", err)
+	}
+	if e.unreachable(a) {
+		return reportDown
+	}
+	return reportLost
 }
 
 // reportRequest is the request about what waits.
-func reportRequest(w *session.Waiting, what *pendingReport) *pfcp.SessionReportRequest {
-	m := &pfcp.SessionReportRequest{UsageReports: usageReports(nil, w.Reports)}
-	if len(w.Reports) > 0 {
-		m.ReportType |= pfcp.ReportTypeUSAR
-	}
-	if len(what.downlink) > 0 {
-		m.ReportType |= pfcp.ReportTypeDLDR
-		m.DownlinkData = pfcp.Some(downlinkData(what.downlink))
-	}
-	if len(what.tunnels) > 0 {
-		m.ReportType |= pfcp.ReportTypeERIR
-		for _, t := range what.tunnels {
+func reportRequest(w *session.Waiting, job *reportJob) *pfcp.SessionReportRequest {
+	m := new(pfcp.SessionReportRequest)
+	switch job.kind {
+	case reportDownlink:
+		m.ReportType = pfcp.ReportTypeDLDR
+		m.DownlinkData = pfcp.Some(downlinkData(job.downlink))
+	case reportError:
+		m.ReportType = pfcp.ReportTypeERIR
+		for _, t := range job.tunnels {
 			m.ErrorIndication = append(m.ErrorIndication, remoteFTEID(t))
 		}
-	}
-	if what.inactive {
-		m.ReportType |= pfcp.ReportTypeUPIR
+	case reportInactive:
+		m.ReportType = pfcp.ReportTypeUPIR
+	default:
+		m.ReportType, m.UsageReports = pfcp.ReportTypeUSAR, usageReports(nil, w.Reports)
 	}
 	return m
 }

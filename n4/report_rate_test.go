@@ -12,7 +12,7 @@ import (
 // than the rate makes it.
 func TestReportRate(t *testing.T) {
 	const sessions, perSecond = 1000, 200
-	var r reports
+	r := reports{t1: 3 * time.Second, n1: 3}
 	var q *reportQueue
 	for i := range sessions {
 		q = r.add(session.Notice{Owner: 1, Event: session.Event{SEID: uint64(i + 1), Kind: session.DownlinkData}})
@@ -21,22 +21,24 @@ func TestReportRate(t *testing.T) {
 	now := start
 	taken := []time.Duration{}
 	for len(taken) < sessions {
-		seid, what, wait, ok := r.take(q, now, perSecond)
-		switch {
+		job, rouse, ok := r.take(q, now, perSecond)
+		switch wait := q.wakeAt.Sub(now); {
 		case ok:
-			if want := uint64(len(taken) + 1); seid != want || len(what.downlink) != 1 {
-				t.Fatalf("got session %d with %+v, want %d", seid, what, want)
+			if want := uint64(len(taken) + 1); job.seid != want || len(job.downlink) != 1 {
+				t.Fatalf("got session %d with %+v, want %d", job.seid, job.downlink, want)
 			}
 			taken = append(taken, now.Sub(start))
-			r.done(q, seid, &what, reportDone)
-		case wait <= 0 || wait > time.Second/perSecond:
+			r.done(q, &job, reportDone, now)
+		case !rouse || wait <= 0 || wait > time.Second/perSecond:
 			t.Fatalf("%d taken, then a wait of %v", len(taken), wait)
 		default:
-			if _, _, again, ok := r.take(q, now.Add(wait), perSecond); ok || again != 0 {
-				t.Fatal("a queue that rests goes on by itself")
+			if _, again, ok := r.take(q, now.Add(wait/2), perSecond); ok || again {
+				t.Fatal("a queue that rests goes on, or is looked at twice")
 			}
 			now = now.Add(wait)
-			r.rested(q)
+			if left := r.sleep(q, now); left != 0 {
+				t.Fatalf("%v are left when the time has come", left)
+			}
 		}
 	}
 	const burst = int(reportBurst*perSecond/time.Second) + 1

@@ -2,6 +2,7 @@ package n4
 
 import (
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -90,8 +91,8 @@ func (b *reportBed) event(e session.Event) {
 	b.Report(session.Notice{Event: e, Owner: 1})
 }
 
-// TestReportEvents: what happened to a session while a report is under way goes
-// into one more, each thing once.
+// TestReportEvents: each thing that happened to a session goes in a request of its own,
+// at once; what happened while one is under way goes into one more, each thing once.
 func TestReportEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newReportBed(t)
@@ -100,33 +101,42 @@ func TestReportEvents(t *testing.T) {
 		b.event(session.Event{Kind: session.DownlinkData, RuleID: 1, QFI: 9, DSCP: 46})
 		synctest.Wait()
 		peer := session.Tunnel{TEID: 0x22, IPv4: session.IPv4{192, 168, 13, 131}}
-		for range 3 {
-			b.event(session.Event{Kind: session.ErrorIndication, RuleID: 1, Tunnel: peer})
-			b.event(session.Event{Kind: session.UserPlaneInactivity})
-			b.event(session.Event{Kind: session.DownlinkData, RuleID: 3})
+		for _, e := range []session.Event{
+			{Kind: session.ErrorIndication, RuleID: 1, Tunnel: peer}, {Kind: session.UserPlaneInactivity},
+			{Kind: session.DownlinkData, RuleID: 3}, {Kind: session.DownlinkData, RuleID: 3},
+		} {
+			b.event(e)
+			synctest.Wait()
 		}
-		synctest.Wait()
 		b.answerBy(pfcp.CauseRequestAccepted)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		first := pfcp.SessionReportRequest{
-			ReportType: pfcp.ReportTypeDLDR,
-			DownlinkData: pfcp.Some(pfcp.DownlinkDataReport{PDRIDs: []uint16{1}, ServiceInfos: []pfcp.DownlinkDataServiceInfo{
-				{PPI: pfcp.Some(uint8(46)), QFI: pfcp.Some(pfcp.QFI(9))}}}),
+		page := func(pdr uint16, s pfcp.DownlinkDataServiceInfo) pfcp.SessionReportRequest {
+			return pfcp.SessionReportRequest{ReportType: pfcp.ReportTypeDLDR, DownlinkData: pfcp.Some(
+				pfcp.DownlinkDataReport{PDRIDs: []uint16{pdr}, ServiceInfos: []pfcp.DownlinkDataServiceInfo{s}})}
 		}
-		second := pfcp.SessionReportRequest{
-			ReportType: pfcp.ReportTypeDLDR | pfcp.ReportTypeERIR | pfcp.ReportTypeUPIR,
-			DownlinkData: pfcp.Some(pfcp.DownlinkDataReport{PDRIDs: []uint16{3}, ServiceInfos: []pfcp.DownlinkDataServiceInfo{
-				{PPI: pfcp.Some(uint8(0))}}}),
-			ErrorIndication: []pfcp.FTEID{{V4: true, TEID: 0x22, IPv4: netip.MustParseAddr("192.168.13.131")}},
+		first := page(1, pfcp.DownlinkDataServiceInfo{PPI: pfcp.Some(uint8(46)), QFI: pfcp.Some(pfcp.QFI(9))})
+		errors := pfcp.SessionReportRequest{ReportType: pfcp.ReportTypeERIR,
+			ErrorIndication: []pfcp.FTEID{{V4: true, TEID: 0x22, IPv4: netip.MustParseAddr("192.168.13.131")}}}
+		inactive := pfcp.SessionReportRequest{ReportType: pfcp.ReportTypeUPIR}
+		again := page(3, pfcp.DownlinkDataServiceInfo{PPI: pfcp.Some(uint8(0))})
+		got := b.requests(t)
+		// Three are repeated, in any order, and the fourth one follows the first.
+		if len(got) != 7 {
+			t.Fatalf("%d requests, want 7", len(got))
 		}
-		want := []pfcp.SessionReportRequest{first, first, second} // the first one was repeated
-		if diff := cmp.Diff(want, b.requests(t), cmpAddrs); diff != "" {
+		at := slices.IndexFunc(got[3:], func(m pfcp.SessionReportRequest) bool {
+			return m.DownlinkData.Present && m.DownlinkData.Value.PDRIDs[0] == 3
+		})
+		if at < 0 || !cmp.Equal(got[3+at], again, cmpAddrs) {
+			t.Errorf("no report of the second PDR: %+v", got[3:])
+		}
+		if diff := cmp.Diff([]pfcp.SessionReportRequest{first, errors, inactive}, got[:3], cmpAddrs); diff != "" {
 			t.Errorf("reports (-want +got):\n%s", diff)
 		}
 		c := &b.counters.Reports
-		if c.Requests.Load() != 2 || c.Answered.Load() != 2 || b.ReportsWaiting() != 0 {
-			t.Errorf("%d requests, %d answered, %d sessions wait; want 2, 2 and 0", c.Requests.Load(), c.Answered.Load(), b.ReportsWaiting())
+		if c.Requests.Load() != 4 || c.Answered.Load() != 4 || b.ReportsWaiting() != 0 {
+			t.Errorf("%d requests, %d answered, %d sessions wait; want 4, 4 and 0", c.Requests.Load(), c.Answered.Load(), b.ReportsWaiting())
 		}
 	})
 }
@@ -247,59 +257,5 @@ func TestReportAnswers(t *testing.T) {
 				tc.check(t, b)
 			})
 		})
-	}
-}
-
-// TestReportQueue: of many sessions that have something to tell so many are told
-// at once, and each once; what is not answered waits again, behind the others, and
-// then there is one request at a time, and more with each answer.
-func TestReportQueue(t *testing.T) {
-	var r reports
-	const n = 3 * maxReportsInFlight / 2
-	var q *reportQueue
-	for range 2 {
-		for seid := range uint64(n) {
-			q = r.add(session.Notice{Event: session.Event{Kind: session.UserPlaneInactivity, SEID: seid}, Owner: 1})
-		}
-	}
-	take := func() (list []uint64) {
-		for {
-			seid, what, _, ok := r.take(q, time.Now(), 0)
-			if !ok {
-				return list
-			}
-			if !what.inactive {
-				t.Errorf("session %d: nothing to tell", seid)
-			}
-			list = append(list, seid)
-		}
-	}
-	first := take()
-	if len(first) != maxReportsInFlight || first[0] != 0 || r.waiting() != n {
-		t.Fatalf("%d in flight, %d wait; want %d and %d", len(first), r.waiting(), maxReportsInFlight, n)
-	}
-	for i, seid := range first {
-		if held := r.done(q, seid, &pendingReport{inactive: true}, reportLost); held != (i == 0) {
-			t.Errorf("report %d lost: held is news %v", i, held)
-		}
-	}
-	if list := take(); list != nil {
-		t.Errorf("%d are sent while nobody answers", len(list))
-	}
-	r.release(q)
-	for _, want := range []int{1, 2, 4, 8, 16, 32} {
-		list := take()
-		if len(list) != want {
-			t.Errorf("%d in flight, want %d", len(list), want)
-		}
-		for _, seid := range list {
-			r.done(q, seid, &pendingReport{}, reportDone)
-		}
-	}
-	for _, seid := range take() {
-		r.done(q, seid, &pendingReport{}, reportDone)
-	}
-	if r.waiting() != 0 || len(r.queues) != 0 {
-		t.Errorf("%d wait in %d queues, want none", r.waiting(), len(r.queues))
 	}
 }

@@ -36,6 +36,17 @@ func (m *Manager) Waiting(ctx context.Context, seid uint64, w *Waiting) error {
 	return m.sure(ctx, seid)
 }
 
+// CPFunction returns who is to be told of a session that is not its usage. Errors:
+// [ErrNoSession].
+func (m *Manager) CPFunction(seid uint64) (owner uint32, cp FSEID, err error) {
+	r := m.works.Get().(*Result)
+	defer m.works.Put(r)
+	if !m.Read(seid, &r.old) {
+		return 0, FSEID{}, noSession(seid)
+	}
+	return r.old.Owner, r.old.CP, nil
+}
+
 // Acknowledge forgets reports that the CP function has acknowledged. If it does
 // not outlive the process they are sent again, and a CP function that knows their
 // UR-SEQN passes over them.

@@ -1,0 +1,192 @@
+package n4
+
+import (
+	"container/heap"
+	"time"
+
+	"plumbline/session"
+)
+
+// outcome is what became of a Session Report Request.
+type outcome uint8
+
+const (
+	reportDone  outcome = iota // answered, or nobody is there any more to tell
+	reportMore                 // answered, and there is more to tell
+	reportOther                // not answered in this form: another one is tried at once
+	reportLost                 // not answered
+	reportDown                 // not answered, and the path to the CP function is down
+)
+
+// done takes the outcome of a report. What was lost waits again: that report rests,
+// and all others go on, unless the path is down. Then the queue is held; it reports
+// true if that is new.
+func (r *reports) done(q *reportQueue, job *reportJob, o outcome, now time.Time) (held bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q.land(job.flight)
+	p := q.pending[job.reportKey]
+	p.inFlight = false
+	if o <= reportMore {
+		q.window = min(q.window+1, maxReportsInFlight)
+		p.tries = 0
+		if o == reportDone && !p.more {
+			delete(q.pending, job.reportKey)
+			r.forget(q)
+			return false
+		}
+		q.order[p.key.kind] = append(q.order[p.key.kind], p.key)
+		return false
+	}
+	p.restore(&job.reportEvents)
+	p.tries++
+	switch o {
+	case reportOther:
+		q.again = append(q.again, p.key)
+	default:
+		p.failed = now
+		p.due = now.Add(r.backoff(p.tries))
+		heap.Push(&q.delayed, p)
+	}
+	if o == reportDown {
+		return q.hold()
+	}
+	return false
+}
+
+// restore puts back what was not heard, before what came since.
+func (p *pendingReport) restore(events *reportEvents) {
+	since := p.reportEvents
+	p.reportEvents = *events
+	for i := range since.downlink {
+		p.note(&since.downlink[i])
+	}
+	for _, t := range since.tunnels {
+		p.note(&session.Event{Kind: session.ErrorIndication, Tunnel: t})
+	}
+}
+
+// land counts a request as one that waits for no answer any more.
+func (q *reportQueue) land(f *flight) {
+	f.done = true
+	if f.late {
+		q.late--
+	} else {
+		q.inFlight--
+	}
+	if f.again {
+		q.retried--
+	}
+}
+
+// hold lets nothing be sent. It reports false if that was so already.
+func (q *reportQueue) hold() bool {
+	news := !q.held
+	q.held, q.window = true, 1
+	return news
+}
+
+// hold holds the queue, and reports true if that is new.
+func (r *reports) hold(q *reportQueue) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(q.pending) > 0 && q.hold()
+}
+
+// release lets a held queue go on. What had rested goes at once: that the path was
+// down explains why it was not answered.
+func (r *reports) release(q *reportQueue) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q.held = false
+	for _, p := range q.delayed {
+		p.index = -1
+		q.again = append(q.again, p.key)
+	}
+	q.delayed = nil
+	for _, key := range q.again {
+		q.pending[key].tries = 0
+		q.order[key.kind] = append(q.order[key.kind], key)
+	}
+	q.again = nil
+}
+
+// forget takes an empty queue out. Nobody has to look at it again.
+func (r *reports) forget(q *reportQueue) {
+	if len(q.pending) > 0 {
+		return
+	}
+	if r.queues[q.owner] == q {
+		delete(r.queues, q.owner)
+	}
+	if !q.wakeAt.IsZero() {
+		q.wakeUp(time.Unix(0, 1))
+	}
+}
+
+// discard forgets all that waits in a queue, and says how many reports it was.
+func (r *reports) discard(q *reportQueue) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, p := range q.pending {
+		if !p.inFlight {
+			delete(q.pending, key)
+			n++
+		}
+	}
+	q.order, q.again, q.delayed, q.held = [reportKinds][]reportKey{}, nil, nil, false
+	r.forget(q)
+	return n
+}
+
+// waiting is how many sessions have something to tell, and how many of their reports
+// rest because they were not answered.
+func (r *reports) waiting() (sessions, resting int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.queues {
+		for key := range q.pending {
+			if q.first(key) {
+				sessions++
+			}
+		}
+		resting += len(q.delayed)
+	}
+	return sessions, resting
+}
+
+// first reports whether a session has no report of a more urgent kind.
+func (q *reportQueue) first(key reportKey) bool {
+	for kind := range key.kind {
+		if q.pending[reportKey{key.seid, kind}] != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// reportHeap is a heap of reports by the time at which they are due.
+type reportHeap []*pendingReport
+
+func (h reportHeap) Len() int           { return len(h) }
+func (h reportHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
+func (h reportHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push is of heap.Interface.
+func (h *reportHeap) Push(x any) {
+	p := x.(*pendingReport)
+	p.index = len(*h)
+	*h = append(*h, p)
+}
+
+// Pop is of heap.Interface.
+func (h *reportHeap) Pop() any {
+	old := *h
+	p := old[len(old)-1]
+	p.index = -1
+	*h = old[:len(old)-1]
+	return p
+}
