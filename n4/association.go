@@ -29,6 +29,7 @@ type association struct {
 	recovery atomic.Uint32 // the CP function's Recovery Time Stamp
 	features atomic.Uint32 // CP Function Features
 	paths    pathNews
+	forms    reportForms
 	set      atomic.Pointer[string] // SMF Set ID, as on the wire; nil: none
 	told     told
 	pathDown atomic.Bool  // it does not answer heartbeats
@@ -54,6 +55,7 @@ func (a *association) setSMFSet(id string) { a.set.Store(&id) }
 // newAssociation returns an association that is in no table yet.
 func (e *Endpoint) newAssociation(node pfcp.NodeID, addr netip.Addr, since time.Time) *association {
 	a := &association{node: newNodeKey(node), addr: addr, since: since}
+	a.forms.learn(e.config.leaveOut(addr))
 	a.lifetime, a.cancel = context.WithCancel(e.run)
 	return a
 }

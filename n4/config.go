@@ -18,6 +18,8 @@ type Config struct {
 	Listen netip.AddrPort
 	NodeID string         // an address or an FQDN; default: the address of Listen
 	Peers  []netip.Prefix // who may send us anything; empty: anybody
+	// Forms say what CP functions are not sent, as they cannot read it.
+	Forms []PeerForm
 
 	// Associate are CP functions with which this UP function sets up the
 	// association. They are peers even if Peers does not name them.

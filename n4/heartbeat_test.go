@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"plumbline/pfcp"
+	"plumbline/session"
 )
 
 // quiet is an endpoint without sockets: what it sends by itself goes to sent.
@@ -33,7 +34,13 @@ type transmission struct {
 
 func newQuiet(t *testing.T) *quiet {
 	t.Helper()
-	m, _ := newManager(t, 64)
+	return newQuietOver(t, usualDatapath)
+}
+
+// newQuietOver returns one over a datapath that can do what can says.
+func newQuietOver(t *testing.T, can session.Capabilities) *quiet {
+	t.Helper()
+	m, _ := newManagerOver(t, 64, can)
 	c, err := Config{
 		Listen: netip.MustParseAddrPort("10.4.0.1:8805"), RecoveryTime: recoveryTime,
 		HeartbeatInterval: 10 * time.Second, T1: 2 * time.Second, N1: 3,

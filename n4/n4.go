@@ -176,6 +176,8 @@ type Association struct {
 	PathDown bool      // it does not answer our heartbeats
 	Sessions int
 	Owner    uint32 // session.Session.Owner of its sessions
+	// LeaveOut is what its CP function is not sent, as it cannot read it.
+	LeaveOut LeaveOut
 }
 
 // Associations lists the associations in the order in which they were set up.
@@ -185,7 +187,7 @@ func (e *Endpoint) Associations() []Association {
 		list = append(list, Association{
 			NodeID: a.node.String(), Addr: a.addr, Since: a.since, Owner: a.owner,
 			Recovery: pfcp.TimeStamp(a.recovery.Load()).Time(), PathDown: a.pathDown.Load(),
-			Sessions: int(a.sessions.Load()),
+			Sessions: int(a.sessions.Load()), LeaveOut: a.forms.leave(),
 		})
 	}
 	slices.SortFunc(list, func(a, b Association) int { return int(a.Owner) - int(b.Owner) })

@@ -150,7 +150,7 @@ func (e *Endpoint) finish(ctx context.Context, a *association, s *session.Sessio
 	for i := range r.Reports {
 		if u := &r.Reports[i]; u.Usage != (session.Counts{}) || u.Duration > 0 {
 			u.Trigger = session.TriggerTEBUR
-			m.UsageReports = usageReports(m.UsageReports, r.Reports[i:i+1])
+			m.UsageReports = usageReports(m.UsageReports, r.Reports[i:i+1], a.forms.leave())
 		}
 	}
 	to, ok := e.reportTo(a.owner, s.CP)

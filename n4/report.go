@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -35,7 +36,8 @@ type ReportCounters struct {
 	Answered   atomic.Uint64 // with Request accepted
 	Rejected   atomic.Uint64 // with another Cause
 	Unanswered atomic.Uint64 // sent N1 times without answer; tried again later
-	Discarded  atomic.Uint64 // not sent, as the session or its association was gone
+	Discarded  atomic.Uint64 // given up, or not sent as the session or its association was gone
+	OtherForm  atomic.Uint64 // of Requests, those without what the CP function did not take before
 }
 
 // ReportsWaiting is how many sessions have something to tell that their CP
@@ -97,8 +99,12 @@ func (e *Endpoint) pump(q *reportQueue) {
 		}
 		e.background.Go(func() {
 			o := e.report(&job)
-			if e.reports.done(q, &job, o, time.Now()) {
+			held, gone := e.reports.done(q, &job, o, time.Now())
+			if held {
 				e.background.Go(func() { e.hold(q) })
+			}
+			if gone {
+				e.counters.Reports.Discarded.Add(1)
 			}
 			e.pump(q)
 		})
@@ -179,35 +185,64 @@ func (e *Endpoint) report(job *reportJob) outcome {
 		e.counters.Reports.Discarded.Add(1)
 		return reportDone
 	}
-	m := reportRequest(&w, job)
-	cpSEID := w.CP.SEID
+	return e.sendReport(a, to, job, &w, o)
+}
+
+// sendReport sends a report, in a form that a's CP function can read as far as that is known,
+// and does what its answer says. Answered as it should be, its outcome is o.
+func (e *Endpoint) sendReport(a *association, to netip.AddrPort, job *reportJob, w *session.Waiting, o outcome) outcome {
+	form := a.forms.choose(w.Reports, job.tries)
+	m, cpSEID := reportRequest(w, job, form.leave), w.CP.SEID
 	if other, ok := e.standIn(w.Owner); ok {
 		to, cpSEID, m.OldCPFSEID = other, 0, pfcp.Some(cpFSEID(w.CP))
 	}
 	e.counters.Reports.Requests.Add(1)
+	if form.leave&form.present != 0 {
+		e.counters.Reports.OtherForm.Add(1)
+	}
 	body, err := e.request(e.run, to, cpSEID, m, pfcp.MsgSessionReportResponse)
 	if err == nil {
-		e.reported(e.run, job.seid, &w, body)
+		a.forms.heard(&form, job.tries)
+		cause := e.reported(e.run, job.seid, w, body)
+		if cause == pfcp.CauseServiceNotSupported && paging(m) && a.forms.learn(LeaveOutPagingPolicy) {
+			e.leaves(a, LeaveOutPagingPolicy, "refused: Cause 76")
+			return reportOther
+		}
 		return o
 	}
+	up := !e.unreachable(a)
+	learned := a.forms.lost(&form, up && errors.Is(err, errNoResponse))
 	if errors.Is(err, errNoResponse) {
 		e.counters.Reports.Unanswered.Add(1)
 		e.log.event(kindReport, slog.LevelWarn, "n4: session report not answered, it is kept",
 			"to", to, "seid", job.seid, "type", m.ReportType, "error", err)
 	}
-	if e.unreachable(a) {
+	switch {
+	case !up:
 		return reportDown
+	case learned != 0:
+		e.leaves(a, learned, "reports with them are not answered")
+		return reportOther
+	case job.tries+1 < form.steps:
+		return reportOther
 	}
 	return reportLost
 }
 
-// reportRequest is the request about what waits.
-func reportRequest(w *session.Waiting, job *reportJob) *pfcp.SessionReportRequest {
+// paging reports whether a request has a Paging Policy Indication.
+func paging(m *pfcp.SessionReportRequest) bool {
+	return slices.ContainsFunc(m.DownlinkData.Value.ServiceInfos, func(s pfcp.DownlinkDataServiceInfo) bool {
+		return s.PPI.Present
+	})
+}
+
+// reportRequest is the request about what waits, without what leave names.
+func reportRequest(w *session.Waiting, job *reportJob, leave LeaveOut) *pfcp.SessionReportRequest {
 	m := new(pfcp.SessionReportRequest)
 	switch job.kind {
 	case reportDownlink:
 		m.ReportType = pfcp.ReportTypeDLDR
-		m.DownlinkData = pfcp.Some(downlinkData(job.downlink))
+		m.DownlinkData = pfcp.Some(downlinkData(job.downlink, leave))
 	case reportError:
 		m.ReportType = pfcp.ReportTypeERIR
 		for _, t := range job.tunnels {
@@ -216,7 +251,7 @@ func reportRequest(w *session.Waiting, job *reportJob) *pfcp.SessionReportReques
 	case reportInactive:
 		m.ReportType = pfcp.ReportTypeUPIR
 	default:
-		m.ReportType, m.UsageReports = pfcp.ReportTypeUSAR, usageReports(nil, w.Reports)
+		m.ReportType, m.UsageReports = pfcp.ReportTypeUSAR, usageReports(nil, w.Reports, leave)
 	}
 	return m
 }
@@ -224,7 +259,7 @@ func reportRequest(w *session.Waiting, job *reportJob) *pfcp.SessionReportReques
 // downlinkData says for which PDRs packets have come, of what kind the first ones
 // were, and, if the CP function asked, what became of them.
 // Source: TS 29.244 V18.6.0, 7.5.8.2, 8.2.27 and 8.2.179.
-func downlinkData(list []session.Event) (d pfcp.DownlinkDataReport) {
+func downlinkData(list []session.Event, leave LeaveOut) (d pfcp.DownlinkDataReport) {
 	for _, e := range list {
 		switch e.Kind {
 		case session.DownlinkBuffered:
@@ -237,11 +272,16 @@ func downlinkData(list []session.Event) (d pfcp.DownlinkDataReport) {
 			continue
 		}
 		d.PDRIDs = append(d.PDRIDs, id)
-		s := pfcp.DownlinkDataServiceInfo{PPI: pfcp.Some(e.DSCP)}
+		var s pfcp.DownlinkDataServiceInfo
+		if leave&LeaveOutPagingPolicy == 0 {
+			s.PPI = pfcp.Some(e.DSCP)
+		}
 		if e.QFI != 0 {
 			s.QFI = pfcp.Some(pfcp.QFI(e.QFI))
 		}
-		d.ServiceInfos = append(d.ServiceInfos, s)
+		if s.PPI.Present || s.QFI.Present {
+			d.ServiceInfos = append(d.ServiceInfos, s)
+		}
 	}
 	return d
 }

@@ -8,8 +8,8 @@ import (
 	"plumbline/session"
 )
 
-// reported does what a CP function's answer to a report says.
-func (e *Endpoint) reported(ctx context.Context, seid uint64, w *session.Waiting, body []byte) {
+// reported does what a CP function's answer to a report says, and returns its Cause.
+func (e *Endpoint) reported(ctx context.Context, seid uint64, w *session.Waiting, body []byte) pfcp.Cause {
 	var r pfcp.SessionReportResponse
 	err := r.Decode(body)
 	if err == nil && r.Cause == pfcp.CauseRequestAccepted {
@@ -21,7 +21,7 @@ func (e *Endpoint) reported(ctx context.Context, seid uint64, w *session.Waiting
 	}
 	if r.Cause == pfcp.CauseSessionContextNotFound {
 		e.abandon(ctx, seid, w.Owner)
-		return
+		return r.Cause
 	}
 	if len(w.Reports) > 0 {
 		e.sessions.Acknowledge(seid, w.Reports) // it has been heard, whatever was thought of it
@@ -29,6 +29,7 @@ func (e *Endpoint) reported(ctx context.Context, seid uint64, w *session.Waiting
 	if err == nil {
 		e.follow(ctx, seid, w, &r)
 	}
+	return r.Cause
 }
 
 // follow changes a session as the answer to a report asks for.

@@ -20,8 +20,8 @@ const (
 
 // done takes the outcome of a report. What was lost waits again: that report rests,
 // and all others go on, unless the path is down. Then the queue is held; it reports
-// true if that is new.
-func (r *reports) done(q *reportQueue, job *reportJob, o outcome, now time.Time) (held bool) {
+// true if that is new. What is not usage is gone in the end.
+func (r *reports) done(q *reportQueue, job *reportJob, o outcome, now time.Time) (held, gone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q.land(job.flight)
@@ -29,14 +29,19 @@ func (r *reports) done(q *reportQueue, job *reportJob, o outcome, now time.Time)
 	p.inFlight = false
 	if o <= reportMore {
 		q.window = min(q.window+1, maxReportsInFlight)
-		p.tries = 0
+		p.tries, p.rests = 0, 0
 		if o == reportDone && !p.more {
 			delete(q.pending, job.reportKey)
 			r.forget(q)
-			return false
+			return false, false
 		}
 		q.order[p.key.kind] = append(q.order[p.key.kind], p.key)
-		return false
+		return false, false
+	}
+	if o == reportLost && p.key.kind != reportUsage && p.rests >= maxEventTries-1 && !p.more {
+		delete(q.pending, job.reportKey)
+		r.forget(q)
+		return false, true
 	}
 	p.restore(&job.reportEvents)
 	p.tries++
@@ -44,14 +49,12 @@ func (r *reports) done(q *reportQueue, job *reportJob, o outcome, now time.Time)
 	case reportOther:
 		q.again = append(q.again, p.key)
 	default:
+		p.rests++
 		p.failed = now
-		p.due = now.Add(r.backoff(p.tries))
+		p.due = now.Add(r.backoff(p.rests))
 		heap.Push(&q.delayed, p)
 	}
-	if o == reportDown {
-		return q.hold()
-	}
-	return false
+	return o == reportDown && q.hold(), false
 }
 
 // restore puts back what was not heard, before what came since.
@@ -105,7 +108,7 @@ func (r *reports) release(q *reportQueue) {
 	}
 	q.delayed = nil
 	for _, key := range q.again {
-		q.pending[key].tries = 0
+		q.pending[key].tries, q.pending[key].rests = 0, 0
 		q.order[key.kind] = append(q.order[key.kind], key)
 	}
 	q.again = nil

@@ -22,6 +22,9 @@ const (
 	maxReportsAgain = 16
 	// maxReportBackoff is the longest time between two tries of one report.
 	maxReportBackoff = 5 * time.Minute
+	// maxEventTries is how often a report that is not of usage is tried in all, each time
+	// N1 times. Usage is tried until it is answered.
+	maxEventTries = 8
 	// maxEventsWaiting is how many packet detections, and how many tunnels in
 	// error, wait for a session's next report. A session has few rules; more are
 	// news of the same, or come again with the next packet.
@@ -88,7 +91,7 @@ type flight struct {
 type pendingReport struct {
 	key            reportKey
 	inFlight, more bool // a request is under way; there is more since
-	tries          int  // how often it was given up
+	tries, rests   int  // how often it was given up, and how often it rested
 	index          int  // in reportQueue.delayed; -1: it is not there
 	due, failed    time.Time
 	reportEvents

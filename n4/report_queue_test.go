@@ -56,7 +56,7 @@ func TestReportQueue(t *testing.T) {
 		t.Fatalf("%d in flight, %d wait; want %d and %d", len(first), waiting, maxReportsInFlight, n)
 	}
 	for i := range first {
-		if held := b.done(b.q, &first[i], reportDown, b.now); held != (i == 0) {
+		if held, _ := b.done(b.q, &first[i], reportDown, b.now); held != (i == 0) {
 			t.Errorf("report %d lost: held is news %v", i, held)
 		}
 	}
@@ -79,7 +79,8 @@ func TestReportQueue(t *testing.T) {
 
 // TestReportBackoff: a report that is not answered rests for N1 times T1, then twice
 // as long, up to five minutes, and alone; further packets bring one that pages back
-// to the shortest rest. An answer ends all that.
+// to the shortest rest. An answer ends all that, and what is not usage is given up
+// after the eighth try.
 func TestReportBackoff(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -87,9 +88,9 @@ func TestReportBackoff(t *testing.T) {
 		news bool
 		want []time.Duration
 	}{
-		{"alone", session.DownlinkData, false, []time.Duration{9, 18, 36, 72, 144, 288, 300, 300}},
+		{"alone", session.DownlinkData, false, []time.Duration{9, 18, 36, 72, 144, 288, 300}},
 		{"packets come", session.DownlinkData, true, []time.Duration{9, 9, 9, 9}},
-		{"usage", session.UsageEvent, true, []time.Duration{9, 18, 36}},
+		{"usage", session.UsageEvent, true, []time.Duration{9, 18, 36, 72, 144, 288, 300, 300, 300}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newQueueBed(t)
@@ -119,7 +120,13 @@ func TestReportBackoff(t *testing.T) {
 				b.now = b.now.Add(1)
 				b.sleep(b.q, b.now)
 			}
-			b.outcome(b.takeAll(), reportDone)
+			if last := b.takeAll(); len(tc.want) == maxEventTries-1 {
+				if _, gone := b.done(b.q, &last[0], reportLost, b.now); !gone || len(b.queues) != 0 {
+					t.Error("not given up")
+				}
+			} else {
+				b.outcome(last, reportDone)
+			}
 			b.events(tc.kind, 7, 8)
 			if list := b.takeAll(); len(list) != 1 || list[0].tries != 0 {
 				t.Errorf("after an answer: %+v", list)

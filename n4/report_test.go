@@ -164,7 +164,7 @@ func TestReportDataStatus(t *testing.T) {
 				PDRIDs: []uint16{3}, Status: tc.want,
 				ServiceInfos: []pfcp.DownlinkDataServiceInfo{{PPI: pfcp.Some(uint8(46)), QFI: pfcp.Some(pfcp.QFI(9))}},
 			}
-			if diff := cmp.Diff(want, downlinkData(list)); diff != "" {
+			if diff := cmp.Diff(want, downlinkData(list, 0)); diff != "" {
 				t.Errorf("Downlink Data Report (-want +got):\n%s", diff)
 			}
 		})

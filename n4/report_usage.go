@@ -8,11 +8,11 @@ import (
 	"plumbline/session"
 )
 
-// usageReports appends reports of usage as messages have them. The memory of
-// list's elements is used again.
-func usageReports(list []pfcp.UsageReport, reports []session.UsageReport) []pfcp.UsageReport {
+// usageReports appends reports of usage as messages have them, without what leave
+// names. The memory of list's elements is used again.
+func usageReports(list []pfcp.UsageReport, reports []session.UsageReport, leave LeaveOut) []pfcp.UsageReport {
 	for i := range reports {
-		usageReport(next(&list), &reports[i])
+		usageReport(next(&list), &reports[i], leave)
 	}
 	return list
 }
@@ -21,7 +21,7 @@ func usageReports(list []pfcp.UsageReport, reports []session.UsageReport) []pfcp
 // measurement, nor the times of one. Packets are told if the CP function asked
 // for them (MNOP). When the first and the last packet came is not known, and
 // left out. Source: TS 29.244 V18.6.0, 7.5.5.2, 7.5.7.2 and 7.5.8.3.
-func usageReport(out *pfcp.UsageReport, u *session.UsageReport) {
+func usageReport(out *pfcp.UsageReport, u *session.UsageReport, leave LeaveOut) {
 	*out = pfcp.UsageReport{
 		URRID: u.URRID, URSEQN: u.SEQN, Trigger: pfcp.UsageReportTrigger(u.Trigger),
 		EventTimeStamps: out.EventTimeStamps[:0],
@@ -37,7 +37,7 @@ func usageReport(out *pfcp.UsageReport, u *session.UsageReport) {
 	if u.Method&session.MeasureVolume != 0 {
 		up, down := u.Usage.UplinkOctets, u.Usage.DownlinkOctets
 		v := pfcp.VolumeMeasurement{Total: pfcp.Some(up + down), Uplink: pfcp.Some(up), Downlink: pfcp.Some(down)}
-		if u.Information&session.InfoMNOP != 0 {
+		if u.Information&session.InfoMNOP != 0 && leave&LeaveOutPacketCounts == 0 {
 			up, down := u.Usage.UplinkPackets, u.Usage.DownlinkPackets
 			v.TotalPackets, v.UplinkPackets, v.DownlinkPackets = pfcp.Some(up+down), pfcp.Some(up), pfcp.Some(down)
 		}
@@ -46,10 +46,13 @@ func usageReport(out *pfcp.UsageReport, u *session.UsageReport) {
 	if u.Method&session.MeasureDuration != 0 {
 		out.DurationS = pfcp.Some(u.Duration)
 	}
-	if u.Method&session.MeasureEvent != 0 {
+	if u.Method&session.MeasureEvent != 0 && leave&LeaveOutEventTimeStamps == 0 {
 		for _, at := range u.EventTimes {
 			out.EventTimeStamps = append(out.EventTimeStamps, stamp(at))
 		}
+	}
+	if leave&LeaveOutUsageInformation != 0 {
+		return
 	}
 	if u.Information&session.InfoMBQE != 0 {
 		out.UsageInformation |= pfcp.UsageUBE

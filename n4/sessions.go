@@ -94,7 +94,7 @@ func (w *worker) modify(src netip.AddrPort, h pfcp.Header, body []byte) {
 		CreatedPDRs:  createdPDRs(out.CreatedPDRs, r.Session, m.CreatePDRs),
 		UpdatedPDRs:  updatedPDRs(out.UpdatedPDRs, r.Session, m.UpdatePDRs),
 		CreatedTEPs:  createdTEPs(out.CreatedTEPs, r.Session, m.CreateTEPs, m.UpdateTEPs),
-		UsageReports: usageReports(out.UsageReports[:0], r.Reports),
+		UsageReports: usageReports(out.UsageReports[:0], r.Reports, x.by.forms.leave()),
 	}
 	for i := range out.UsageReports {
 		out.UsageReports[i].QueryURRReference = m.QueryURRReference
@@ -124,7 +124,7 @@ func (w *worker) delete(src netip.AddrPort, h pfcp.Header, body []byte) {
 	}
 	out := &w.deletionResponse
 	*out = pfcp.SessionDeletionResponse{
-		Cause: pfcp.CauseRequestAccepted, UsageReports: usageReports(out.UsageReports[:0], r.Reports),
+		Cause: pfcp.CauseRequestAccepted, UsageReports: usageReports(out.UsageReports[:0], r.Reports, x.by.forms.leave()),
 	}
 	seid := x.cpSEID
 	if m.CPFSEID.Present { // of the CP function that has taken over

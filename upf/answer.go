@@ -33,6 +33,8 @@ type Association struct {
 	RecoveryTimeStamp time.Time `json:"recovery_time_stamp"`
 	// PathDown: it does not answer heartbeats.
 	PathDown bool `json:"path_down"`
+	// LeaveOut names what it is not sent, as it cannot read it.
+	LeaveOut []string `json:"leave_out,omitempty"`
 }
 
 // Datapath is what forwards packets, and what it can do.

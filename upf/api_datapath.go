@@ -21,7 +21,7 @@ func (a *localAPI) associations(*http.Request) (any, error) {
 	for _, x := range a.endpoint.Associations() {
 		answer.Associations = append(answer.Associations, Association{
 			NodeID: x.NodeID, Address: x.Addr, Since: x.Since, Sessions: sessions[x.Owner],
-			RecoveryTimeStamp: x.Recovery, PathDown: x.PathDown})
+			RecoveryTimeStamp: x.Recovery, PathDown: x.PathDown, LeaveOut: x.LeaveOut.Names()})
 	}
 	return answer, nil
 }

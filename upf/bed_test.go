@@ -93,7 +93,7 @@ func newNamedBed(t *testing.T, name string) *bed {
 		}
 	})
 	c := Default()
-	c.N4.Address, c.N4.Peers = top.Config.N4UPF, []netip.Prefix{netip.PrefixFrom(top.Config.N4SMF, 32)}
+	c.N4.Address, c.N4.Peers = top.Config.N4UPF, []N4Peer{{Address: netip.PrefixFrom(top.Config.N4SMF, 32)}}
 	c.N3.Device, c.N3.Address = top.N3.UPF.Device, top.Config.N3UPF.Addr()
 	c.N6.Device = top.N6.UPF.Device
 	c.N6.Gateway = top.Config.N6DN.Addr()

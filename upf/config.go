@@ -57,7 +57,7 @@ type N4 struct {
 	// Address listens on UDP port 8805.
 	Address netip.Addr `yaml:"address" json:"address"`
 	// Peers may set up an association; empty: anybody may.
-	Peers []netip.Prefix `yaml:"peers" json:"peers"`
+	Peers []N4Peer `yaml:"peers" json:"peers"`
 	// Associate are CP functions with which the UPF sets up the association.
 	Associate         []netip.Addr `yaml:"associate" json:"associate"`
 	HeartbeatInterval Duration     `yaml:"heartbeat_interval" json:"heartbeat_interval"`
@@ -72,6 +72,16 @@ type N4 struct {
 	// BusyPoll is how long after a request the sockets are asked for more before
 	// they are waited for: lower response times for more of a CPU. 0: not at all.
 	BusyPoll Duration `yaml:"busy_poll" json:"busy_poll"`
+}
+
+// N4Peer are CP functions that may set up an association. In YAML it may be the
+// address alone.
+type N4Peer struct {
+	// Address is an address, or a prefix.
+	Address netip.Prefix `yaml:"address" json:"address"`
+	// LeaveOut names what these CP functions are not sent, as they cannot read it:
+	// [n4.LeaveOutNames].
+	LeaveOut []string `yaml:"leave_out" json:"leave_out,omitempty"`
 }
 
 // N4Limits are what one CP function, or all of them, may take.

@@ -83,6 +83,9 @@ func (d *decoder) value(node ast.Node, key string, v reflect.Value) {
 	if node.Type() == ast.NullType {
 		return
 	}
+	if p, ok := v.Addr().Interface().(*N4Peer); ok && node.Type() != ast.MappingType && node.Type() != ast.MappingValueType {
+		v = reflect.ValueOf(&p.Address).Elem()
+	}
 	switch {
 	case v.Kind() == reflect.Slice:
 		d.sequence(node, key, v)

@@ -63,7 +63,7 @@ func TestParseEveryKey(t *testing.T) {
 node_id: upf.example.org # like this
 n4:
   address: "2001:db8::4"
-  peers: [10.4.0.0/24, 10.9.9.9, "2001:db8::/32"]
+  peers: [10.4.0.0/24, 10.9.9.9, {address: "2001:db8::/32", leave_out: [usage_information, packet_counts]}]
   associate: ["2001:db8::5"]
   heartbeat_interval: 1m
   t1: 500ms
@@ -124,8 +124,9 @@ log: {level: debug, format: json}
 	}
 	want := &Config{
 		NodeID: "upf.example.org",
-		N4: N4{Address: netip.MustParseAddr("2001:db8::4"), Peers: []netip.Prefix{
-			netip.MustParsePrefix("10.4.0.0/24"), netip.MustParsePrefix("10.9.9.9/32"), netip.MustParsePrefix("2001:db8::/32")},
+		N4: N4{Address: netip.MustParseAddr("2001:db8::4"), Peers: []N4Peer{
+			{Address: netip.MustParsePrefix("10.4.0.0/24")}, {Address: netip.MustParsePrefix("10.9.9.9/32")},
+			{Address: netip.MustParsePrefix("2001:db8::/32"), LeaveOut: []string{"usage_information", "packet_counts"}}},
 			Associate:         []netip.Addr{netip.MustParseAddr("2001:db8::5")},
 			HeartbeatInterval: Duration(time.Minute), T1: Duration(500 * time.Millisecond), N1: 4, Release: true, BusyPoll: Duration(90 * time.Microsecond),
 			Limits: N4Limits{Associations: 5, AssociationsPerAddress: 2, SessionsPerAssociation: 1000, RequestsPerSecond: 50000, ReportsPerSecond: 7000},
@@ -241,12 +242,13 @@ log: {level: loud, format: xml}
 			`f:12:14: log.level: "loud": want debug or info or warn or error`,
 			`f:12:28: log.format: "xml": want text or json`}},
 		{"addresses", `
-n4: {address: 0.0.0.0, peers: [10.4.0.1/24]}
+n4: {address: 0.0.0.0, peers: [10.4.0.1/24, {address: 10.4.0.2, leave_out: [cause]}]}
 n3: {device: a-name-too-long-for-linux, address: 2001:db8::1}
 n6: {device: a/b, gateway: 2001:db8::2, gateway6: 10.6.0.2}
 `, []string{
 			`f:2:15: n4.address: 0.0.0.0: want a unicast IP address of this machine`,
 			`f:2:32: n4.peers[0]: 10.4.0.1/24: want a prefix without host bits, such as 10.4.0.0/24`,
+			`f:2:77: n4.peers[1].leave_out[0]: "cause": want usage_information or packet_counts or event_time_stamps or paging_policy_indication`,
 			`f:3:50: n3.address: 2001:db8::1: want a unicast IPv4 address of this machine`,
 			`f:3:14: n3.device: "a-name-too-long-for-linux": want the name of a network device`,
 			`f:4:14: n6.device: "a/b": want the name of a network device`,

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"plumbline/n4"
 )
 
 // Limits of what a configuration may have.
@@ -20,9 +22,13 @@ const (
 // checkN4 checks how PFCP is spoken.
 func (c *Config) checkN4(m *checks) {
 	m.want(isHost(c.N4.Address), "n4.address", c.N4.Address, "a unicast IP address of this machine")
-	for i, p := range c.N4.Peers {
-		m.want(p.IsValid() && p == p.Masked() && !p.Addr().Is4In6(), fmt.Sprintf("n4.peers[%d]", i), p,
+	for i, peer := range c.N4.Peers {
+		key, p := fmt.Sprintf("n4.peers[%d]", i), peer.Address
+		m.want(p.IsValid() && p == p.Masked() && !p.Addr().Is4In6(), key, p,
 			"a prefix without host bits, such as 10.4.0.0/24")
+		for j, name := range peer.LeaveOut {
+			m.oneOf(fmt.Sprintf("%s.leave_out[%d]", key, j), name, n4.LeaveOutNames()...)
+		}
 	}
 	for i, a := range c.N4.Associate {
 		m.want(isHost(a) && a.Is4() == c.N4.Address.Is4(), fmt.Sprintf("n4.associate[%d]", i), a,

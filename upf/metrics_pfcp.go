@@ -25,8 +25,9 @@ var (
 	descSendErrors      = describe("pfcp_send_errors_total", "PFCP responses that the socket did not take.")
 	descStoreErrors     = describe("store_errors_total", "Times that the store did not take what it was given; it is tried again.")
 	descReports         = describe("pfcp_reports_total",
-		"PFCP Session Report Requests: sent (repetitions not counted), answered, rejected (any other Cause), unanswered (sent N1 times; tried again later), discarded (session or association was gone).", "outcome")
+		"PFCP Session Report Requests: sent (repetitions not counted), answered, rejected (any other Cause), unanswered (sent N1 times; tried again later), discarded (given up, or session or association was gone), other_form (of those sent, without optional IEs that were not answered before).", "outcome")
 	descReportsWaiting = describe("pfcp_reports_waiting", "Sessions with something to report that no CP function has answered yet.")
+	descReportsResting = describe("pfcp_reports_resting", "Session reports that were not answered, until they are tried again.")
 	descLatency        = describe("pfcp_request_duration_seconds",
 		"From a PFCP request being read from the socket to its response being handed to it.", "type")
 )
@@ -66,10 +67,12 @@ func (c *collector) collectPFCP(ch chan<- prometheus.Metric, n *n4.Counters) {
 	for outcome, count := range map[string]*atomic.Uint64{
 		"sent": &n.Reports.Requests, "answered": &n.Reports.Answered, "rejected": &n.Reports.Rejected,
 		"unanswered": &n.Reports.Unanswered, "discarded": &n.Reports.Discarded,
+		"other_form": &n.Reports.OtherForm,
 	} {
 		counter(ch, descReports, count.Load(), outcome)
 	}
 	gauge(ch, descReportsWaiting, float64(c.endpoint.ReportsWaiting()))
+	gauge(ch, descReportsResting, float64(c.endpoint.ReportsResting()))
 }
 
 // collectLatency has a histogram for each request type that came.

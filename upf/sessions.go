@@ -80,12 +80,13 @@ func (s *Slice) session(number uint32) session.Slice {
 func (c *Config) n4Config(s session.Config) n4.Config {
 	l := &c.N4.Limits
 	handlers := 0
+	peers, forms := c.N4.peers()
 	if c.Role() == RoleN4 {
 		handlers = handlersOfAgents
 	}
 	return n4.Config{
 		Handlers: handlers,
-		Listen:   netip.AddrPortFrom(c.N4.Address, pfcp.Port), NodeID: c.NodeID, Peers: c.N4.Peers,
+		Listen:   netip.AddrPortFrom(c.N4.Address, pfcp.Port), NodeID: c.NodeID, Peers: peers, Forms: forms,
 		Associate: c.N4.Associate, Release: c.N4.Release,
 		Capabilities: n4.Capabilities{
 			Capabilities: s.Can, UEAddresses: len(s.Pools) > 0, Predefined: len(s.Predefined) > 0,
@@ -95,4 +96,20 @@ func (c *Config) n4Config(s session.Config) n4.Config {
 		MaxSessionsPerAssociation: l.SessionsPerAssociation, MaxSessions: c.Sessions.Max,
 		RequestsPerSecond: l.RequestsPerSecond, ReportsPerSecond: l.ReportsPerSecond, BusyPoll: time.Duration(c.N4.BusyPoll),
 	}
+}
+
+// peers are who may send us anything, and what they are not sent.
+func (c *N4) peers() (peers []netip.Prefix, forms []n4.PeerForm) {
+	for _, p := range c.Peers {
+		peers = append(peers, p.Address)
+		form := n4.PeerForm{Prefix: p.Address}
+		for _, name := range p.LeaveOut {
+			l, _ := n4.ParseLeaveOut(name)
+			form.LeaveOut |= l
+		}
+		if form.LeaveOut != 0 {
+			forms = append(forms, form)
+		}
+	}
+	return peers, forms
 }

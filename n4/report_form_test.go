@@ -1,0 +1,71 @@
+package n4
+
+import (
+	"encoding/hex"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"plumbline/pfcp"
+	"plumbline/session"
+)
+
+// TestReportOctets: the report that the SMF of free5GC did not read, octet for octet, and
+// what it is without Usage Information.
+func TestReportOctets(t *testing.T) {
+	start := time.Unix(0xeeb1c894-2208988800, 0)
+	usage := session.UsageReport{
+		URRID: 1, SEQN: 0, Trigger: session.TriggerVOLTH, Start: start.UnixNano(), End: start.Add(time.Second).UnixNano(),
+		Method: session.MeasureVolume, Information: session.InfoMBQE | session.InfoMNOP,
+		Usage: session.Counts{UplinkOctets: 0x1974, DownlinkOctets: 0x7a3d0, UplinkPackets: 0x77, DownlinkPackets: 0x172},
+	}
+	second := usage
+	second.URRID, second.Information = 2, session.InfoMNOP
+	w := session.Waiting{Reports: []session.UsageReport{usage, second}}
+	const head, information = "213800d6000000000000000195787a0000270001020050006100510004000000010068000400000000003f0003020000" +
+		"004b0004eeb1c894004c0004eeb1c895004200313f000000000007bd440000000000001974000000000007a3d000000000000001e9" +
+		"00000000000000770000000000000172", "005a000108"
+	const rest = "0050005c00510004000000020068000400000000003f0003020000004b0004eeb1c894004c0004eeb1c895" +
+		"004200313f000000000007bd440000000000001974000000000007a3d000000000000001e900000000000000770000000000000172"
+	without := strings.NewReplacer("213800d6", "213800d1", "00500061", "0050005c").Replace(head)
+	noPackets := strings.NewReplacer("213800d1", "213800a1", "0050005c", "00500044", "004200313f", "0042001907",
+		"00000000000001e900000000000000770000000000000172", "")
+	for _, tc := range []struct {
+		leave LeaveOut
+		want  string
+	}{
+		{0, head + information + rest},
+		{LeaveOutUsageInformation, without + rest},
+		{LeaveOutUsageInformation | LeaveOutPacketCounts, noPackets.Replace(without + rest)},
+	} {
+		t.Run(tc.leave.String(), func(t *testing.T) {
+			m := reportRequest(&w, &reportJob{reportKey: reportKey{kind: reportUsage}}, tc.leave)
+			got, err := pfcp.Append(nil, pfcp.Header{SEID: 1, Sequence: 0x95787a}, m)
+			if err != nil || hex.EncodeToString(got) != tc.want {
+				t.Errorf("%v\n got %x\nwant %s", err, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestLeaveOut: the names in a configuration, and for whom they are meant.
+func TestLeaveOut(t *testing.T) {
+	var all LeaveOut
+	for _, name := range LeaveOutNames() {
+		l, ok := ParseLeaveOut(name)
+		if !ok || l.String() != name || all&l != 0 {
+			t.Errorf("%s: %v, %v", name, l, ok)
+		}
+		all |= l
+	}
+	if _, ok := ParseLeaveOut("cause"); ok {
+		t.Error("cause can be left out")
+	}
+	b := newBed(t, Config{Forms: []PeerForm{{Prefix: netip.MustParsePrefix("127.0.0.2/32"), LeaveOut: all}}})
+	b.client(t, "127.0.0.2").associate("127.0.0.2", recoveryTime)
+	b.client(t, "127.0.0.3").associate("127.0.0.3", recoveryTime)
+	if list := b.Associations(); list[0].LeaveOut != all || list[1].LeaveOut != 0 {
+		t.Errorf("associations %+v", list)
+	}
+}
