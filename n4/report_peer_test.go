@@ -249,6 +249,7 @@ func TestReportOtherForm(t *testing.T) {
 		time.Sleep(78 * time.Second)
 		synctest.Wait()
 		var whole, without int
+		var last time.Duration
 		for _, r := range b.told(0x1001) {
 			if r.ReportType == pfcp.ReportTypeDLDR {
 				if r.at != 12*time.Second {
@@ -259,8 +260,11 @@ func TestReportOtherForm(t *testing.T) {
 			if hasIE(t, r.body, pfcp.IEUsageInformation) {
 				whole++
 			} else {
-				without++
+				if without++; whole > 0 && without <= whole && r.at != last+9*time.Second {
+					t.Errorf("without Usage Information at %v, whole at %v; want at once after N1 times T1", r.at, last)
+				}
 			}
+			last = r.at
 		}
 		if whole != 2 || without < 6 {
 			t.Errorf("usage %d times whole, %d times without Usage Information; want 2 and 6 or more", whole, without)
