@@ -63,10 +63,14 @@ func (e *Endpoint) SetCapabilities(can Capabilities) {
 }
 
 // tellFeatures tells a CP function our features if it does not know them. What
-// fails is tried again after the next heartbeat.
+// fails is tried again after the next heartbeat, a few times: some never answer.
 func (e *Endpoint) tellFeatures(a *association) {
 	for a.told.features.Load() != e.advertised.Load() && a.told.busy.CompareAndSwap(false, true) {
 		f := e.features()
+		if !a.told.mayTry(f) {
+			a.told.busy.Store(false)
+			return
+		}
 		a.told.features.Store(toldUnknown) // it may hear us without our hearing it
 		err := e.tell(a.lifetime, a, &pfcp.AssociationUpdateRequest{NodeID: e.nodeID, UPFunctionFeatures: pfcp.Some(f)})
 		if err == nil {
@@ -87,4 +91,20 @@ const toldUnknown = ^uint64(0)
 type told struct {
 	features atomic.Uint64
 	busy     atomic.Bool // it is being told
+
+	// How often it was told the same; for the one that has set busy.
+	last  pfcp.UPFunctionFeatures
+	tries int
+}
+
+// maxTold is how often the same features are told without an answer.
+const maxTold = 3
+
+// mayTry counts one more try to tell f, if there may be one.
+func (t *told) mayTry(f pfcp.UPFunctionFeatures) bool {
+	if t.last != f {
+		t.last, t.tries = f, 0
+	}
+	t.tries++
+	return t.tries <= maxTold
 }

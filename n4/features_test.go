@@ -1,6 +1,7 @@
 package n4
 
 import (
+	"slices"
 	"testing"
 
 	"plumbline/pfcp"
@@ -35,5 +36,18 @@ func TestFeatures(t *testing.T) {
 		if got := c.features(tc.can); got != 0 {
 			t.Errorf("%s: features %#x although all are hidden", tc.name, got)
 		}
+	}
+}
+
+// TestToldOften: a CP function that never answers is told the same a few times, and what
+// has changed since anew.
+func TestToldOften(t *testing.T) {
+	var d told
+	var got []bool
+	for _, f := range []pfcp.UPFunctionFeatures{1, 1, 1, 1, 1, 2, 2, 2, 2, 1} {
+		got = append(got, d.mayTry(f))
+	}
+	if want := []bool{true, true, true, false, false, true, true, true, false, true}; !slices.Equal(got, want) {
+		t.Errorf("told: %v, want %v", got, want)
 	}
 }

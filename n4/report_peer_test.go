@@ -115,13 +115,14 @@ func times(list []toldReport) (at []float64) {
 	return at
 }
 
-// hasIE reports whether a Usage Report in the body of a request has an IE.
-func hasIE(t *testing.T, body []byte, ie pfcp.IEType) bool {
+// countsPackets reports whether a Usage Report of a message has TONOP, ULNOP or DLNOP in
+// its Volume Measurement. Source: TS 29.244 V18.6.0, 8.2.44.
+func countsPackets(t *testing.T, body []byte) bool {
 	t.Helper()
 	for len(body) >= 4 {
 		kind, n := pfcp.IEType(binary.BigEndian.Uint16(body)), int(binary.BigEndian.Uint16(body[2:]))
 		value := body[4 : 4+n]
-		if kind == ie || kind == 80 && hasIE(t, value, ie) {
+		if kind == pfcp.IEVolumeMeasurement && value[0]&0x38 != 0 || kind == 80 && countsPackets(t, value) {
 			return true
 		}
 		body = body[4+n:]
@@ -181,8 +182,8 @@ func TestReportThreeDead(t *testing.T) {
 	})
 }
 
-// urrMBQE is a URR as free5GC's SMF has it, with a report every 10 s.
-func urrMBQE(information pfcp.MeasurementInformation) *pfcp.CreateURR {
+// urrPeriodic is a URR as free5GC's SMF has it, with a report every 10 s.
+func urrPeriodic(information pfcp.MeasurementInformation) *pfcp.CreateURR {
 	u := &pfcp.CreateURR{URRID: 1, MeasurementMethod: pfcp.MeasureVOLUM, ReportingTriggers: pfcp.ReportPERIO}
 	u.MeasurementPeriodS = pfcp.Some(uint32(10))
 	u.MeasurementInformation = pfcp.Some(information)
@@ -202,7 +203,7 @@ func TestReportPageBesideUsage(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newPeerBed(t, 1, urrMBQE(0), func(_ pfcp.Header, m *pfcp.SessionReportRequest, _ []byte) bool {
+				b := newPeerBed(t, 1, urrPeriodic(0), func(_ pfcp.Header, m *pfcp.SessionReportRequest, _ []byte) bool {
 					return m.ReportType == tc.dead
 				})
 				defer b.end()
@@ -233,16 +234,16 @@ func TestReportPageBesideUsage(t *testing.T) {
 	}
 }
 
-// TestReportOtherForm: a CP function that answers no message with Usage Information gets
+// TestReportOtherForm: a CP function that answers no message with packet counts gets
 // its usage without, at once after the first time that it was not answered; when a
 // second report has shown the same, it is sent no such IE any more, in responses
 // neither. What pages is not late by that.
 func TestReportOtherForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refuses := func(_ pfcp.Header, _ *pfcp.SessionReportRequest, body []byte) bool {
-			return hasIE(t, body, pfcp.IEUsageInformation)
+			return countsPackets(t, body)
 		}
-		b := newPeerBed(t, 1, urrMBQE(pfcp.MeasurementMBQE), refuses)
+		b := newPeerBed(t, 1, urrPeriodic(pfcp.MeasurementMNOP), refuses)
 		defer b.end()
 		time.Sleep(12 * time.Second)
 		b.page(0x1001, 0)
@@ -257,19 +258,19 @@ func TestReportOtherForm(t *testing.T) {
 				}
 				continue
 			}
-			if hasIE(t, r.body, pfcp.IEUsageInformation) {
+			if countsPackets(t, r.body) {
 				whole++
 			} else {
 				if without++; whole > 0 && without <= whole && r.at != last+9*time.Second {
-					t.Errorf("without Usage Information at %v, whole at %v; want at once after N1 times T1", r.at, last)
+					t.Errorf("without packet counts at %v, whole at %v; want at once after N1 times T1", r.at, last)
 				}
 			}
 			last = r.at
 		}
 		if whole != 2 || without < 6 {
-			t.Errorf("usage %d times whole, %d times without Usage Information; want 2 and 6 or more", whole, without)
+			t.Errorf("usage %d times whole, %d times without packet counts; want 2 and 6 or more", whole, without)
 		}
-		if l := b.Associations()[0].LeaveOut; l != LeaveOutUsageInformation {
+		if l := b.Associations()[0].LeaveOut; l != LeaveOutPacketCounts {
 			t.Errorf("left out %q", l)
 		}
 		c := &b.counters.Reports
@@ -282,7 +283,7 @@ func TestReportOtherForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, body, _, err := pfcp.Parse(b.receive(smfPort, request))
-		if err != nil || d.Decode(body) != nil || len(d.UsageReports) != 1 || d.UsageReports[0].UsageInformation != 0 {
+		if err != nil || d.Decode(body) != nil || len(d.UsageReports) != 1 || d.UsageReports[0].Volume.Value.TotalPackets.Present {
 			t.Errorf("deletion: %v, %+v", err, d)
 		}
 	})
@@ -293,7 +294,7 @@ func TestReportOtherForm(t *testing.T) {
 func TestReportFormKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		b := newPeerBed(t, 2, urrMBQE(pfcp.MeasurementMBQE), func(pfcp.Header, *pfcp.SessionReportRequest, []byte) bool {
+		b := newPeerBed(t, 2, urrPeriodic(pfcp.MeasurementMNOP), func(pfcp.Header, *pfcp.SessionReportRequest, []byte) bool {
 			return time.Since(start) < 18*time.Second
 		})
 		defer b.end()
@@ -303,7 +304,7 @@ func TestReportFormKept(t *testing.T) {
 		if b.counters.Reports.OtherForm.Load() == 0 {
 			t.Error("no other form was tried")
 		}
-		if l := b.Associations()[0].LeaveOut; l != 0 || !hasIE(t, list[len(list)-1].body, pfcp.IEUsageInformation) {
+		if l := b.Associations()[0].LeaveOut; l != 0 || !countsPackets(t, list[len(list)-1].body) {
 			t.Errorf("left out %q after the path was bad", l)
 		}
 	})

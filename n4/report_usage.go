@@ -51,18 +51,27 @@ func usageReport(out *pfcp.UsageReport, u *session.UsageReport, leave LeaveOut) 
 			out.EventTimeStamps = append(out.EventTimeStamps, stamp(at))
 		}
 	}
-	if leave&LeaveOutUsageInformation != 0 {
-		return
+	if leave&LeaveOutUsageInformation == 0 {
+		out.UsageInformation = usageInformation(u)
 	}
-	if u.Information&session.InfoMBQE != 0 {
-		out.UsageInformation |= pfcp.UsageUBE
-	}
+}
+
+// usageInformation says of usage before and after a Monitoring Time which it is; else
+// there is none. Of a URR with MBQE there is no report of usage after QoS enforcement
+// from which it would have to be told apart, and free5GC's SMF, which sets MBQE in
+// every session, cannot read the IE.
+// Source: TS 29.244 V18.6.0, table 7.5.8.3-1.
+func usageInformation(u *session.UsageReport) (i pfcp.UsageInformation) {
 	if u.Before {
-		out.UsageInformation |= pfcp.UsageBEF
+		i |= pfcp.UsageBEF
 	}
 	if u.After {
-		out.UsageInformation |= pfcp.UsageAFT
+		i |= pfcp.UsageAFT
 	}
+	if i != 0 && u.Information&session.InfoMBQE != 0 {
+		i |= pfcp.UsageUBE
+	}
+	return i
 }
 
 // stamp is a point in time, in Unix nanoseconds, as messages have it.
