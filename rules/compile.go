@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"plumbline/api"
+	"plumbline/datapath"
 	"plumbline/session"
 )
 
@@ -196,12 +197,21 @@ func (o *compilation) qer(id uint32, q *session.QER, gbr bool) *api.QER {
 	out.UplinkGateClosed, out.DownlinkGateClosed = q.UplinkGateClosed, q.DownlinkGateClosed
 	out.UplinkMbrBps, out.DownlinkMbrBps = 0, 0
 	if q.HasMBR {
-		out.UplinkMbrBps, out.DownlinkMbrBps = uint64(q.MBR.Uplink), uint64(q.MBR.Downlink)
+		out.UplinkMbrBps, out.DownlinkMbrBps = finite(q.MBR.Uplink), finite(q.MBR.Downlink)
 		out.UplinkGateClosed = out.UplinkGateClosed || q.MBR.Uplink == 0
 		out.DownlinkGateClosed = out.DownlinkGateClosed || q.MBR.Downlink == 0
 	}
 	qerRare(out, q, gbr)
 	return out
+}
+
+// finite is a rate as a datapath takes it: one that no link has is none. Open5GS's SMF
+// sends a GBR of 4 Tbit/s for a flow that has none.
+func finite(r session.BitsPerSecond) uint64 {
+	if r > datapath.MaxMBR {
+		return 0
+	}
+	return uint64(r)
 }
 
 func (o *compilation) bar(b *session.BAR) *api.BAR {

@@ -106,7 +106,7 @@ func pointer[T any](v T) *T { return &v }
 func qerRare(out *api.QER, q *session.QER, gbr bool) {
 	out.UplinkGbrBps, out.DownlinkGbrBps = 0, 0
 	if q.HasGBR && gbr {
-		out.UplinkGbrBps, out.DownlinkGbrBps = uint64(q.GBR.Uplink), uint64(q.GBR.Downlink)
+		out.UplinkGbrBps, out.DownlinkGbrBps = finite(q.GBR.Uplink), finite(q.GBR.Downlink)
 	}
 	out.UplinkPacketRate = packetRate(q.UplinkPackets, &out.UplinkGateClosed)
 	out.DownlinkPacketRate = packetRate(q.DownlinkPackets, &out.DownlinkGateClosed)

@@ -159,3 +159,15 @@ func (*driver) Next(ctx context.Context) (*api.Event, error) {
 	return nil, ctx.Err()
 }
 func (*driver) Settle(context.Context) error { return nil }
+
+// TestFinite: a rate that no link has limits nothing and guarantees nothing.
+func TestFinite(t *testing.T) {
+	for _, tc := range []struct {
+		rate session.BitsPerSecond
+		want uint64
+	}{{0, 0}, {64_000, 64_000}, {datapath.MaxMBR, datapath.MaxMBR}, {datapath.MaxMBR + 1000, 0}, {4_000_000_000_000, 0}} {
+		if got := finite(tc.rate); got != tc.want {
+			t.Errorf("%d bit/s: %d, want %d", tc.rate, got, tc.want)
+		}
+	}
+}

@@ -24,7 +24,7 @@ func copied() *api.Session {
 const portUp4 = 0xf8a6 // ue1 to far, ports 1000 and 9
 
 func copyRows() []step {
-	toCP := outN3(GNBAddress2, GNBMAC2, portUp4, 46, gpdu("34ff LEN 00000701 0000 00 85 01 10 09 00", up4))[14:]
+	toCP := outN3(GNBAddress2, GNBMAC2, portUp4, 46, gpdu("30ff LEN 00000701", up4))[14:]
 	toPeer := outN9(portDown4, gpdu("34ff LEN 00000702 0000 00 85 01 10 09 00", dn4x))[14:]
 	return rows(
 		packet{

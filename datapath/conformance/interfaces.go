@@ -51,8 +51,8 @@ func lanSession() *api.Session {
 var interfaceRows = []packet{
 	{
 		name: "CP function, Router Solicitation", port: N3, in: onN3(gpdu(pscUL("00000024"), solicitation)),
-		want: outN3(cp, GNBMAC2, portRS, 0, gpdu("34ff LEN 00000124 0000 00 85 01 10 09 00", solicitation)),
-		seid: control, pdr: 1, octets: 48,
+		want: outN3(cp, GNBMAC2, portRS, 0, gpdu("30ff LEN 00000124", solicitation)),
+		seid: control, pdr: 1, octets: 48, slow: true,
 	},
 	{
 		name: "CP function, Router Advertisement", port: N3,

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -196,29 +197,31 @@ func number(a [4]byte) uint32 {
 	return uint32(a[0])<<24 | uint32(a[1])<<16 | uint32(a[2])<<8 | uint32(a[3])
 }
 
-func solicitation(t *testing.T, teid uint32) []byte {
+// solicitation is the G-PDU of a Router Solicitation; QFI 0: without container.
+func solicitation(t *testing.T, teid uint32, qfi byte) []byte {
 	t.Helper()
 	user, err := hex.DecodeString(routerSolicitation)
 	check(t, err)
-	return append(gtpu.AppendGPDU(nil, teid, gtpu.PDUTypeUplink, 5, len(user)), user...)
+	return append(gtpu.AppendGPDU(nil, teid, gtpu.PDUTypeUplink, qfi, len(user)), user...)
 }
 
 // send lets a Router Solicitation of a UE come through a tunnel.
 func (w *ways) send(t *testing.T, teid uint32) {
 	t.Helper()
-	_, err := w.gnb.WriteToUDPAddrPort(solicitation(t, teid), netip.AddrPortFrom(w.N3.UPF.Address.Addr(), gtpu.Port))
+	_, err := w.gnb.WriteToUDPAddrPort(solicitation(t, teid, 5), netip.AddrPortFrom(w.N3.UPF.Address.Addr(), gtpu.Port))
 	check(t, err)
 }
 
 // arrives takes the G-PDU of a Router Solicitation at a peer: it comes from the
-// endpoint's address, whole. The kernel there has verified the UDP checksum.
-func (w *ways) arrives(t *testing.T, at *net.UDPConn, teid uint32, local netip.Addr) {
+// endpoint's address, whole, to the CP function without container. The kernel there has verified the UDP checksum.
+func (w *ways) arrives(t *testing.T, at *net.UDPConn, teid uint32, qfi byte, local netip.Addr) {
 	t.Helper()
 	b := make([]byte, 2048)
 	n, from, err := at.ReadFromUDPAddrPort(b)
 	check(t, err)
-	if from.Addr().Unmap() != local || !bytes.Equal(b[:n], solicitation(t, teid)) {
-		t.Fatalf("got %x from %v, want %x from %v", b[:n], from, solicitation(t, teid), local)
+	want := solicitation(t, teid, qfi)
+	if from.Addr().Unmap() != local || !bytes.Equal(b[:n], want) {
+		t.Fatalf("got %x from %v, want %x from %v", b[:n], from, want, local)
 	}
 }
 
@@ -252,22 +255,24 @@ func (w *ways) passes(t *testing.T) uint64 {
 	return passes[datapath.PassUnresolved.String()]
 }
 
-// leavesBy checks what people are shown of a peer, if the datapath knows its way.
+// leavesBy waits until people are shown a peer as it is, if the datapath knows its way.
 func (w *ways) leavesBy(t *testing.T, peer netip.Addr, device string) {
 	t.Helper()
 	teller, ok := w.upf.(interface{ Peers() []datapath.Peer })
 	if !ok {
 		return
 	}
-	for _, p := range teller.Peers() {
-		if p.Address == peer && p.Interface == "n3" {
-			if p.Device != device || (p.MAC == "") != (device == "n4") || p.Sessions != 1 {
-				t.Errorf("got %+v, want device %s", p, device)
-			}
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		list := teller.Peers()
+		if slices.ContainsFunc(list, func(p datapath.Peer) bool {
+			return p.Address == peer && p.Interface == "n3" && p.Device == device && (p.MAC == "") == (device == "n4") && p.Sessions == 1
+		}) {
 			return
 		}
+		if time.Now().After(deadline) {
+			t.Fatalf("peers %+v, want %v by device %s", list, peer, device)
+		}
 	}
-	t.Errorf("%v is no peer", peer)
 }
 
 // untilFast sends packets to a peer until one has gone the fast way.
@@ -276,7 +281,7 @@ func (w *ways) untilFast(t *testing.T, at *net.UDPConn, teid uint32) {
 	for deadline := time.Now().Add(patience); ; {
 		before := w.passes(t)
 		w.send(t, teid)
-		w.arrives(t, at, teid, w.N3.UPF.Address.Addr())
+		w.arrives(t, at, teid, 5, w.N3.UPF.Address.Addr())
 		if w.passes(t) == before {
 			return
 		}
@@ -297,13 +302,13 @@ func TestWays(t *testing.T) {
 			t.Run("to the SMF behind a device that is no port", func(t *testing.T) {
 				teid, at := w.relay(t, n4SMF.Addr(), api.Interface_CP_FUNCTION), w.listen(t, w.smf, n4SMF.Addr())
 				w.send(t, teid)
-				w.arrives(t, at, teid, n3)
+				w.arrives(t, at, teid, 0, n3)
 				w.leavesBy(t, n4SMF.Addr(), "n4")
 			})
 			t.Run("the same over IPv6", func(t *testing.T) {
 				teid, at := w.relay(t, n4SMFSix.Addr(), api.Interface_CP_FUNCTION), w.listen(t, w.smf, n4SMFSix.Addr())
 				w.send(t, teid)
-				w.arrives(t, at, teid, n3Six.Addr())
+				w.arrives(t, at, teid, 0, n3Six.Addr())
 			})
 			t.Run("without a route, and by the one that comes", func(t *testing.T) {
 				teid := w.relay(t, far, api.Interface_ACCESS)

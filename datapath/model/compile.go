@@ -103,7 +103,7 @@ func (r *Rule) detect(d *api.Detect) {
 func newOuter(f *api.Forward, state State) *Outer {
 	o := &Outer{
 		TEID: f.GetOuterHeaderCreation().GetTeid(), Peer: peer(f.GetOuterHeaderCreation()),
-		DSCP: -1, ToAccess: f.GetDestinationInterface() == api.Interface_ACCESS,
+		DSCP: -1, ToAccess: f.GetDestinationInterface() == api.Interface_ACCESS, ToCP: f.GetDestinationInterface() == api.Interface_CP_FUNCTION,
 	}
 	o.Local = state.Local(f.GetNetworkInstance(), f.GetDestinationInterface(), o.Peer)
 	if f.Dscp != nil {

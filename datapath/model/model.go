@@ -85,6 +85,10 @@ type Outer struct {
 	Local    netip.Addr // source, of the same IP version as Peer
 	DSCP     int        // -1: copied from the user packet
 	ToAccess bool       // Destination Interface ACCESS: PDU type of the container
+	// ToCP: Destination Interface CP_FUNCTION. Packets have no extension headers: the PDU
+	// Session Container is N3's and N9's, and CP functions refuse it.
+	// Source: TS 38.415 V18.0.0, 4; TS 29.281 V18.1.0, 5.2.2.7.
+	ToCP bool
 }
 
 // Counters is what was counted for a rule. Octets are those of user packets.

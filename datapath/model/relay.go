@@ -16,6 +16,9 @@ func (r *Rule) header(a arrived) gtpu.Header { return r.AppendHeader(nil, a.head
 // AppendHeader appends the GTP-U header of a packet of so many octets that leaves
 // through r.Outer. It came with header h, or bare: nil.
 func (r *Rule) AppendHeader(b []byte, h gtpu.Header, octets int) []byte {
+	if r.Outer.ToCP {
+		return gtpu.Marks{}.AppendGPDU(b, r.Outer.TEID, octets)
+	}
 	marks := gtpu.Marks{
 		PDUType: gtpu.PDUTypeUplink, QFI: r.QFI, RQI: r.Marks.RQI,
 		HasPagingPolicy: r.Marks.HasPaging, PagingPolicy: r.Marks.Paging,

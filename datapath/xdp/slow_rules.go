@@ -57,7 +57,7 @@ func (c *change) fillSlow() error {
 func rare(s *api.Session, r *api.Rule) bool {
 	f := r.GetForward()
 	switch {
-	case f.GetRedirect() != nil,
+	case f.GetRedirect() != nil, f.GetDestinationInterface() == api.Interface_CP_FUNCTION,
 		s.GetPduType() == api.PDUType_UNSTRUCTURED, r.GetUnwrap() != api.Unwrap_UNWRAP_NONE,
 		f.GetOuterHeaderCreation().GetEncapsulation() != api.Encapsulation_GTPU:
 		return true
