@@ -48,6 +48,7 @@
 	X(NO_MAC,        "destination is behind no Ethernet PDU session, or behind the one from which it came") \
 	X(FLOOD,         "more copies of frames to groups than the bridge makes in a second") \
 	X(PROXIED,       "ARP request or Neighbour Solicitation that the FAR lets the UPF answer") \
+	X(LOOP,          "through more F-TEIDs of the UPF itself than a packet may go, one after the other") \
 	X(INTERNAL,      "a helper of the kernel refused; should not happen")
 
 /* Why a packet is handed on instead of being dropped or forwarded here. */

@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,6 +71,8 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return farError(r, "Forwarding Policy %s with Outer Header Creation: %w", f.GetForwardingPolicy(), ErrUnsupported)
 	case ohc == nil && f.GetNetworkInstance() != "" && !knows(has, f.GetNetworkInstance()):
 		return farError(r, "Network Instance %s: %w", f.GetNetworkInstance(), ErrUnsupported)
+	case tunnelled && ohc.GetTeid() == r.GetDetect().GetFTeid().GetTeid() && isEndpoint(ohc, has):
+		return farError(r, "Outer Header Creation to the PDR's own F-TEID, TEID %#x: %w", ohc.GetTeid(), ErrUnsupported)
 	}
 	if ohc == nil {
 		return nil
@@ -78,6 +81,12 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return farError(r, "Outer Header Creation %w", err)
 	}
 	return nil
+}
+
+// isEndpoint reports whether ohc is towards the UPF itself.
+func isEndpoint(ohc *api.OuterHeaderCreation, has *api.Capabilities) bool {
+	return ohc.GetIpv4() != 0 && slices.Contains(has.GetN3Ipv4(), ohc.GetIpv4()) ||
+		slices.ContainsFunc(has.GetN3Ipv6(), func(a []byte) bool { return bytes.Equal(a, ohc.GetIpv6()) })
 }
 
 // isWrap reports whether ohc is UDP/IP or IP, towards a data network.

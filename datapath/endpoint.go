@@ -44,6 +44,17 @@ func Local(endpoints []Endpoint, networkInstance string, to api.Interface, peer 
 	return local
 }
 
+// MaxPasses is how many F-TEIDs of the UPF itself a packet goes through, one after the
+// other, beside the one to which it came: an SGW-U and a PGW-U in one process take one,
+// each way. What would take more of them is in a loop: [DropLoop].
+const MaxPasses = 4
+
+// Has reports whether a is the address of an endpoint: what leaves for there has
+// arrived.
+func Has(endpoints []Endpoint, a netip.Addr) bool {
+	return a.IsValid() && slices.ContainsFunc(endpoints, func(e Endpoint) bool { return a == e.Address || a == e.Address6 })
+}
+
 // fit says how well tunnels of that kind belong here; more is better.
 func (e *Endpoint) fit(networkInstance string, to api.Interface) int {
 	switch {

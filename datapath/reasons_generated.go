@@ -47,6 +47,7 @@ const (
 	DropNoMAC                // destination is behind no Ethernet PDU session, or behind the one from which it came
 	DropFlood                // more copies of frames to groups than the bridge makes in a second
 	DropProxied              // ARP request or Neighbour Solicitation that the FAR lets the UPF answer
+	DropLoop                 // through more F-TEIDs of the UPF itself than a packet may go, one after the other
 	DropInternal             // a helper of the kernel refused; should not happen
 	PassHost                 // not user plane traffic, left to the host
 	PassSignalling           // GTP-U message other than G-PDU
@@ -108,6 +109,7 @@ var reasons = [...]reason{
 	DropNoMAC:         {"no_mac", "destination is behind no Ethernet PDU session, or behind the one from which it came", true},
 	DropFlood:         {"flood", "more copies of frames to groups than the bridge makes in a second", true},
 	DropProxied:       {"proxied", "ARP request or Neighbour Solicitation that the FAR lets the UPF answer", true},
+	DropLoop:          {"loop", "through more F-TEIDs of the UPF itself than a packet may go, one after the other", true},
 	DropInternal:      {"internal", "a helper of the kernel refused; should not happen", true},
 	PassHost:          {"host", "not user plane traffic, left to the host", false},
 	PassSignalling:    {"signalling", "GTP-U message other than G-PDU", false},

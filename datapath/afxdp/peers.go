@@ -40,13 +40,13 @@ func newPeerTable(endpoints []datapath.Endpoint, devices []*device, lost func(pa
 	return t
 }
 
-// of returns the peers to which a session sends, each once.
+// of returns the peers to which a session sends, each once, but for the UPF itself.
 func (t *peerTable) of(s *api.Session) []nexthop.Peer {
 	var all []nexthop.Peer
 	add := func(instance string, to api.Interface, o *api.OuterHeaderCreation) {
 		for _, addr := range addressesOf(o) {
 			p := nexthop.Peer{Local: datapath.Local(t.endpoints, instance, to, addr), Addr: addr}
-			if t.hops[p.Local] != nil && !slices.Contains(all, p) {
+			if t.hops[p.Local] != nil && !datapath.Has(t.endpoints, addr) && !slices.Contains(all, p) {
 				all = append(all, p)
 			}
 		}

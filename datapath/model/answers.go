@@ -27,6 +27,8 @@ type Sent struct {
 	Flow   uint32 // bare: of the user, for the choice of a next hop
 
 	Ethernet bool // bare: Packet is a frame
+
+	Passes int // F-TEIDs of the UPF itself through which it has come
 }
 
 // Answers bounds what packets of users make the UPF say: so much for one user, or
@@ -152,7 +154,10 @@ func (s *Stages) limit(r *Rule, a arrived) int {
 	case r.Outer == nil:
 		to = a.user.destination()
 	}
-	mtu := s.Links.MTU(r, to)
+	mtu := maxPacket
+	if !s.IsOwn(r.Outer) { // else no link is between
+		mtu = s.Links.MTU(r, to)
+	}
 	if r.Wrap != nil {
 		return mtu - r.Wrap.size()
 	}

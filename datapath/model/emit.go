@@ -79,6 +79,7 @@ type Datagram struct {
 	DSCP      byte
 	FlowLabel uint32 // IPv6
 	Payload   []byte
+	Passes    int // as in [Sent]
 }
 
 // Packet returns the IP packet. The UDP checksum is 0 over IPv4, where the user

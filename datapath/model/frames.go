@@ -30,7 +30,12 @@ func (u *UPF) FromN3(frame []byte) Frame {
 	if reason != datapath.ReasonNone {
 		return u.finish(Out{Reason: reason})
 	}
-	out := u.stages.Tunnelled(d.Payload)
+	return u.tunnelled(d)
+}
+
+// tunnelled treats a GTP-U message.
+func (u *UPF) tunnelled(d Datagram) Frame {
+	out := u.stages.Tunnelled(d)
 	u.answer(d, out.Reason)
 	return u.finish(out)
 }
@@ -42,8 +47,19 @@ func (u *UPF) answer(d Datagram, reason datapath.Reason) {
 	}
 	for _, d := range u.stages.Signal(d, reason) {
 		if u.answers.Allow(u.cfg.Now()) {
-			u.cfg.Send(d.Packet())
+			u.signal(d)
 		}
+	}
+}
+
+// signal sends a message of the UPF's own.
+func (u *UPF) signal(d Datagram) {
+	if !datapath.Has(u.cfg.Endpoints, d.To.Addr()) {
+		u.cfg.Send(d.Packet())
+		return
+	}
+	if d.Pass() == datapath.ReasonNone {
+		u.answer(d, datapath.PassSignalling)
 	}
 }
 
@@ -106,6 +122,9 @@ func (u *UPF) finish(o Out) Frame {
 			u.cfg.Send(f.Packet)
 		}
 	}
+	if f, again := u.again(o.Sent()); again {
+		return f
+	}
 	f := Frame{Reason: o.Reason, Packet: o.Packet, Tunnel: o.Tunnelled()}
 	if o.Rule != nil {
 		f.SEID, f.PDRID = o.Rule.SEID, o.Rule.PDRID
@@ -114,9 +133,26 @@ func (u *UPF) finish(o Out) Frame {
 	return f
 }
 
+// again treats a packet that leaves for an F-TEID of the UPF itself; false: it does
+// not.
+func (u *UPF) again(s Sent) (Frame, bool) {
+	d, reason := u.stages.Again(s)
+	switch {
+	case d == nil:
+		return Frame{}, false
+	case reason != datapath.ReasonNone:
+		return u.finish(Out{Reason: reason}), true
+	}
+	return u.tunnelled(*d), true
+}
+
 func (u *UPF) send(sent []Sent) {
 	for _, s := range sent {
-		u.cfg.Send(s.Packet)
+		if f, again := u.again(s); !again {
+			u.cfg.Send(s.Packet)
+		} else if f.Reason == datapath.ReasonNone {
+			u.cfg.Send(f.Packet)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@
 //	bridge   ethernet.go bridge*.go frames of Ethernet PDU sessions, proxy*.go
 //	buffer   buffer.go             BUFF: waits here until the FAR is FORW
 //	N6       n6.go, nat.go, mss.go NAT and MSS, behind emit and before detect
+//	own      own.go                behind emit, if the peer is the UPF itself: parse again
 //
 // A packet is tunnelled (it came as a G-PDU to one of our F-TEIDs) or bare (it
 // came from N6, SGi or an N6-LAN). Uplink is what comes from Source Interface
@@ -124,6 +125,7 @@ type Stages struct {
 	Buffer    *Buffer              // for BUFF; nil where Tables has no such rule
 	Bridge    *Bridge              // for Ethernet PDU sessions; nil where Tables has none
 	N6        Networks             // zero value: packets leave and come as they are
+	Endpoints []datapath.Endpoint  // own addresses: what leaves for there has arrived, see own.go
 }
 
 // Out is what becomes of a packet.
@@ -141,15 +143,24 @@ type Out struct {
 	Lost   int
 	// Bridged is what becomes of a frame to a group at other Ethernet PDU sessions.
 	Bridged []Out
+	Passes  int // as in [Sent]
 }
 
 // Tunnelled reports whether the packet leaves with an outer header, towards a
 // GTP-U peer, and not bare.
 func (o Out) Tunnelled() bool { return o.Reason == datapath.ReasonNone && o.Rule.Outer != nil }
 
-// Tunnelled treats a GTP-U message, the payload of a UDP datagram to one of our
-// addresses. Signalling is left to [Stages.Signal], with reason PassSignalling.
-func (s *Stages) Tunnelled(message []byte) Out {
+// Tunnelled treats a GTP-U message to one of our addresses. Signalling is left to
+// [Stages.Signal], with reason PassSignalling.
+func (s *Stages) Tunnelled(d Datagram) Out {
+	out := s.tunnelled(d.Payload)
+	if d.Passes > 0 {
+		out.passed(d.Passes)
+	}
+	return out
+}
+
+func (s *Stages) tunnelled(message []byte) Out {
 	h, tpdu, reason := parseGTPU(message)
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}

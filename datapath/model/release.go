@@ -18,8 +18,8 @@ func (s *Stages) Release(seid uint64, rules []*Rule, discard bool, send func(Out
 	if b == nil {
 		return
 	}
-	send, bridge := s.afterwards(send)
-	defer bridge() // with the buffer unlocked: a frame may go there again
+	send, rest := s.afterwards(send)
+	defer rest() // with the buffer unlocked: a packet may go there again
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w := b.sessions[seid]; w != nil {
@@ -142,12 +142,13 @@ func (w *waiting) settle() {
 	}
 }
 
-// afterwards returns send for all but frames that go to a bridge: those wait for
-// the call of the second function.
-func (s *Stages) afterwards(send func(Out)) (first func(Out), bridge func()) {
+// afterwards returns send for all but what may come back to the buffer: frames that
+// go to a bridge, and packets to F-TEIDs of our own. Those wait for the call of the
+// second function.
+func (s *Stages) afterwards(send func(Out)) (first func(Out), rest func()) {
 	var waiting []Out
 	first = func(o Out) {
-		if o.Reason == datapath.ReasonNone && o.Rule.bridges() {
+		if o.Reason == datapath.ReasonNone && o.Rule.bridges() || s.comesBack(o) {
 			waiting = append(waiting, o)
 			return
 		}
@@ -155,7 +156,10 @@ func (s *Stages) afterwards(send func(Out)) (first func(Out), bridge func()) {
 	}
 	return first, func() {
 		for _, o := range waiting {
-			send(s.bridged(o))
+			if o.Reason == datapath.ReasonNone && o.Rule.bridges() {
+				o = s.bridged(o)
+			}
+			send(o)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (s *Stages) Signal(d Datagram, reason datapath.Reason) []Datagram {
 		seq, _ := h.Sequence()
 		return []Datagram{{From: d.To, To: d.From, Payload: gtpu.AppendEchoResponse(nil, seq)}}
 	case gtpu.EndMarker:
-		return s.relayEndMarker(h.TEID())
+		return s.relayEndMarker(h.TEID(), d.Passes)
 	case gtpu.ErrorIndication:
 		s.errorIndication(d)
 	}
@@ -60,8 +60,8 @@ func (d *Datagram) tell(payload []byte) []Datagram {
 }
 
 // relayEndMarker returns an End Marker to each tunnel into which packets of
-// tunnel teid go. Source: TS 23.501 V18.8.0, 5.8.2.9.
-func (s *Stages) relayEndMarker(teid uint32) []Datagram {
+// tunnel teid go; passes as in [Sent]. Source: TS 23.501 V18.8.0, 5.8.2.9.
+func (s *Stages) relayEndMarker(teid uint32, passes int) []Datagram {
 	var out []Datagram
 	told := map[gtpu.Tunnel]bool{}
 	for _, r := range s.Tables.Candidates(datapath.Key{TEID: teid}) {
@@ -70,7 +70,9 @@ func (s *Stages) relayEndMarker(teid uint32) []Datagram {
 		}
 		if t := (gtpu.Tunnel{TEID: r.Outer.TEID, Peer: r.Outer.Peer}); !told[t] {
 			told[t] = true
-			out = append(out, EndMarker(t, r.Outer.Local))
+			marker := EndMarker(t, r.Outer.Local)
+			marker.Passes = passes
+			out = append(out, marker)
 		}
 	}
 	return out

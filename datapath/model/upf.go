@@ -77,7 +77,7 @@ func New(cfg Config) *UPF {
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
 		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise, Bridge: NewBridge(nil),
 		N6:        heapNetworks(&u.cfg),
-		Redirects: NewRedirects(cfg.Secret), Names: NewNames(nil),
+		Redirects: NewRedirects(cfg.Secret), Names: NewNames(nil), Endpoints: cfg.Endpoints,
 	}
 	return u
 }
@@ -111,26 +111,18 @@ func Capabilities(name string, endpoints []datapath.Endpoint, n6 *datapath.N6, m
 }
 
 // local reports whether a is an address of an endpoint.
-func (u *UPF) local(a netip.Addr) bool {
-	for _, e := range u.cfg.Endpoints {
-		if a == e.Address || a == e.Address6 {
-			return true
-		}
-	}
-	return false
-}
+func (u *UPF) local(a netip.Addr) bool { return datapath.Has(u.cfg.Endpoints, a) }
 
 // Apply implements [datapath.Driver].
 func (u *UPF) Apply(_ context.Context, c *api.Change) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	released := func(o Out) {
-		if o.Reason == datapath.ReasonNone {
-			u.cfg.Send(o.Packet)
+		if f := u.finish(o); f.Reason == datapath.ReasonNone {
+			u.cfg.Send(f.Packet)
 		}
-		u.finish(o)
 	}
-	return u.sessions.Apply(c, u.Capabilities(), released, func(d Datagram) { u.cfg.Send(d.Packet()) })
+	return u.sessions.Apply(c, u.Capabilities(), released, u.signal)
 }
 
 // Usage implements [datapath.Driver].

@@ -74,14 +74,7 @@ func (p *Packet) takeUDP(at, size int, from, to netip.Addr) datapath.Reason {
 }
 
 // local reports whether a is an address of an endpoint.
-func (e *Engine) local(a netip.Addr) bool {
-	for i := range e.cfg.Endpoints {
-		if a == e.cfg.Endpoints[i].Address || a == e.cfg.Endpoints[i].Address6 {
-			return true
-		}
-	}
-	return false
-}
+func (e *Engine) local(a netip.Addr) bool { return datapath.Has(e.cfg.Endpoints, a) }
 
 // Refuse counts a packet that does not get into a vector, or does not leave.
 func (w *Worker) Refuse(r datapath.Reason) { w.count(r) }

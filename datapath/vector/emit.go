@@ -28,6 +28,10 @@ func (w *Worker) emit(k *work) {
 	} else {
 		w.putHeader(k)
 	}
+	if r.has(own) {
+		w.again(p)
+		return
+	}
 	w.add(p)
 }
 

@@ -117,7 +117,7 @@ func New(cfg Config) *Engine {
 		Buffer: model.NewBuffer(cfg.Buffer, cfg.Now, e.own.count),
 		Links:  cfg.Links, Answers: model.NewAnswers(), Advertise: cfg.Advertise, Bridge: model.NewBridge(nil),
 		N6:        e.networks(),
-		Redirects: model.NewRedirects(cfg.Secret), Names: model.NewNames(nil),
+		Redirects: model.NewRedirects(cfg.Secret), Names: model.NewNames(nil), Endpoints: cfg.Endpoints,
 	}
 	return e
 }
@@ -189,6 +189,7 @@ func (e *Engine) sending(do func(w *Worker) error) error {
 		defer e.own.untrace()
 	}
 	err := do(e.own)
+	e.own.treatAgain()
 	e.own.flush()
 	return err
 }

@@ -90,6 +90,9 @@ func (w *Worker) fits(k *work, came, leaves bool) bool {
 		return true
 	}
 	r := k.rule.model[0]
+	if k.rule.has(own) { // no link is between
+		return int(k.size)+w.overhead(k.rule) <= 0xffff
+	}
 	if !leaves {
 		return size <= w.e.cfg.Links.MTU(r, destination(k.user()))
 	}

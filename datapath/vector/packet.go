@@ -52,6 +52,8 @@ type Packet struct {
 	Flow   uint32          // the same for all packets of a user's flow, good bits first
 	Way    int             // bare: a way of [datapath.N6]
 	Frame  bool            // bare: an Ethernet frame of an Ethernet PDU session
+
+	first *Packet // of one that goes through the stages again: the one that came, if that is another
 }
 
 // Octets returns what counts of the buffer.

@@ -48,6 +48,7 @@ const (
 	filtered // SDF filters are
 	tunnel   // it leaves with an outer header
 	outer6   // over IPv6
+	own      // to an F-TEID of our own
 	plain    // of GTP-U's header there is no more than TEID and, with qfi, that
 	hasQFI
 	hasDSCP   // of the outer header: else that of the user packet
@@ -89,6 +90,7 @@ func (e *Engine) compile(m *model.Rule) rule {
 	}
 	if m.Outer != nil {
 		r.compileOuter(m)
+		r.set(own, e.stages.IsOwn(m.Outer))
 	} else {
 		e.compileBare(&r, m)
 	}

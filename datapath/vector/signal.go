@@ -141,11 +141,11 @@ func (e *Engine) newPaths() *model.Paths[peer] {
 	}
 }
 
-// inUse returns the peers that have an address of ours.
-func (p *peers) inUse() map[peer]bool {
-	all := make(map[peer]bool, len(p.rules))
-	for to := range p.rules {
-		if to.local.IsValid() {
+// peersInUse returns the peers, but for ourselves, that have an address of ours.
+func (e *Engine) peersInUse() map[peer]bool {
+	all := make(map[peer]bool, len(e.peers.rules))
+	for to := range e.peers.rules {
+		if to.local.IsValid() && !e.local(to.addr) {
 			all[to] = true
 		}
 	}

@@ -17,42 +17,44 @@ func (w *Worker) slowly(p *Packet) {
 		w.tunnelled(p)
 	case w.e.isEthernet(p.Network):
 		for i, o := range stages.Ethernet(p.Network, p.Octets()) {
-			if reason := w.finished(o); i == 0 {
+			if reason := w.finished(o, p); i == 0 {
 				p.Reason = reason
 			}
 		}
 	default:
-		p.Reason = w.finished(stages.Bare(p.Network, p.Octets()))
+		p.Reason = w.finished(stages.Bare(p.Network, p.Octets()), p)
 	}
 }
 
 // tunnelled treats a GTP-U message.
 func (w *Worker) tunnelled(p *Packet) {
-	out := w.e.stages.Tunnelled(p.Octets())
-	p.Reason = w.finished(out)
+	m := model.Datagram{From: p.From, To: netip.AddrPortFrom(p.To, gtpu.Port), Payload: p.Octets()}
+	out := w.e.stages.Tunnelled(m)
+	if w.passes > 0 && out.Reason == datapath.PassSignalling { // our own: none has come
+		w.answer(m, out.Reason)
+		return
+	}
+	p.Reason = w.finished(out, p)
 	if out.Reason == datapath.ReasonNone {
 		return
 	}
-	m := model.Datagram{From: p.From, To: netip.AddrPortFrom(p.To, gtpu.Port), Payload: p.Octets()}
 	w.answer(m, out.Reason)
 }
 
 // finish lets leave what the model made of a packet, or counts why it does not.
-func (w *Worker) finish(o model.Out) { w.finished(o) }
+func (w *Worker) finish(o model.Out) { w.finished(o, nil) }
 
-// finished is finish, and returns what became of the packet itself.
-func (w *Worker) finished(o model.Out) datapath.Reason {
+// finished is finish, and returns what became of the packet itself, which was made of
+// one that came, or nil.
+func (w *Worker) finished(o model.Out, came *Packet) datapath.Reason {
 	reason := o.Reason
 	if reason == datapath.ReasonNone {
-		s := model.Sent{
-			Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way, Flow: o.Flow,
-			Ethernet: o.Rule.Ethernet != nil,
-		}
+		s := o.Sent()
 		if reason = w.leavable(&s); w.tracing != nil {
 			w.tracing.finished(o.Rule, &s, reason)
 		}
 		if reason == datapath.ReasonNone {
-			w.leave(s)
+			w.leave(s, came)
 		}
 	} else if w.tracing != nil {
 		w.tracing.finished(o.Rule, nil, reason)
@@ -80,25 +82,35 @@ func (w *Worker) other(s *model.Sent, answer bool) datapath.Reason {
 	if w.tracing != nil {
 		w.tracing.beside(s, answer)
 	}
-	w.leave(*s)
+	w.leave(*s, nil)
 	return reason
 }
 
 // leavable says why a packet that the model made does not leave.
 func (w *Worker) leavable(s *model.Sent) datapath.Reason {
+	if w.e.stages.IsOwn(s.Outer) {
+		return w.mayPass()
+	}
 	if s.Outer == nil && !s.Ethernet && w.e.cfg.Hosts.Has(destination(s.Packet)) {
 		return datapath.DropLocal
 	}
 	return datapath.ReasonNone
 }
 
-// leave lets a packet leave that the model made.
-func (w *Worker) leave(s model.Sent) {
+// leave lets a packet leave that the model made of one that came, or of none: nil.
+func (w *Worker) leave(s model.Sent, came *Packet) {
 	p := w.fresh()
 	p.Buf, p.End = s.Packet, len(s.Packet)
 	if s.Outer != nil {
 		p.Outer = s.Outer
 		p.takeOuter()
+		if w.e.stages.IsOwn(s.Outer) {
+			if p.first = came; came != nil && came.first != nil {
+				p.first = came.first
+			}
+			w.again(p)
+			return
+		}
 	} else {
 		p.Way, p.Flow, p.Frame = s.Way, s.Flow, s.Ethernet
 	}

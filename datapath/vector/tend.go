@@ -56,5 +56,5 @@ func (e *Engine) tend() {
 func (e *Engine) supervise(now time.Time) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	e.paths.Round(e.peers.inUse(), now)
+	e.paths.Round(e.peersInUse(), now)
 }

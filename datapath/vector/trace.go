@@ -133,7 +133,7 @@ func (t *tracing) whole(p *Packet, b []byte) (octets int, data []byte) {
 	case p.Outside > 0:
 		t.room = append(t.room[:0], p.Buf[p.Start-int(p.Outside):p.End]...)
 	default:
-		q := Packet{Outer: &model.Outer{Local: p.From.Addr(), Peer: p.To}, Source: p.From.Port(), Port: gtpu.Port}
+		q := Packet{Outer: &model.Outer{Local: p.From.Addr(), Peer: p.To}, Source: p.From.Port(), Port: gtpu.Port, DSCP: p.DSCP, Flow: p.Flow}
 		t.room = q.alone(t.room, b)
 	}
 	return len(t.room), t.room

@@ -31,6 +31,10 @@ type Worker struct {
 	out  []*Packet
 	made []*Packet // packets of which the model made the octets
 	used int       // of made
+
+	next   []*Packet // to be treated again: see again.go
+	passes int       // how often what is treated has been so before
+	spare  []*Packet // memory for next
 }
 
 // NewWorker returns a worker. It is there as long as the engine.
@@ -61,17 +65,23 @@ func (w *Worker) Run(in []*Packet, send func(out []*Packet)) {
 	defer w.e.mu.RUnlock()
 	w.send = send
 	w.now, w.least = w.e.cfg.Now(), w.e.cfg.Links.Least()
+	w.treat(in)
+	w.treatAgain()
+	w.flush()
+}
+
+// treat takes a vector through the stages.
+func (w *Worker) treat(in []*Packet) {
 	w.parse(in)
 	w.find(len(in))
 	w.detect(len(in))
 	if w.e.traces.On() {
 		w.finishTraced(len(in))
-	} else {
-		for i := range in {
-			w.finishOne(&w.works[i])
-		}
+		return
 	}
-	w.flush()
+	for i := range in {
+		w.finishOne(&w.works[i])
+	}
 }
 
 // finishOne does with a packet what its rule says, or has the model treat it. One
@@ -99,6 +109,9 @@ func (w *Worker) flush() {
 		w.send(w.out)
 		clear(w.out)
 		w.out = w.out[:0]
+	}
+	if len(w.next) > 0 || w.passes > 0 { // their octets may be there
+		return
 	}
 	for _, p := range w.made[:w.used] {
 		*p = Packet{}
@@ -139,5 +152,9 @@ func (w *Worker) signal(d model.Datagram) {
 	p.Buf = d.Packet()
 	p.End = len(p.Buf)
 	p.takeOuter()
-	w.add(p)
+	if !w.e.stages.IsOwn(p.Outer) {
+		w.add(p)
+	} else if w.mayPass() == datapath.ReasonNone { // it is no packet of a user that is lost
+		w.again(p)
+	}
 }

@@ -173,11 +173,12 @@ func (c *copier) sendLate(before uint64) {
 func (c *copier) send(o model.Out, from came) {
 	c.s.counts[datapath.DropCopy].Add(uint64(o.Lost))
 	for _, p := range o.Copies {
-		reason := c.s.emit(p)
+		again, reason := c.s.emit(p)
 		if reason != datapath.ReasonNone {
 			c.s.count(datapath.DropCopy)
 		}
 		c.s.d.tracer.besides(from, o, p, reason)
+		c.s.again(again)
 	}
 }
 

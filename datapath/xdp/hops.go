@@ -17,7 +17,8 @@ import (
 // never resolved.
 type hopTable struct {
 	mapped[upfHop]
-	byIP *ebpf.Map // neighbours on N6
+	byIP *ebpf.Map           // neighbours on N6
+	own  []datapath.Endpoint // at whose addresses no neighbour is
 
 	mu    sync.Mutex
 	slot  map[hopKey]uint32
@@ -49,10 +50,10 @@ type hopUse struct {
 	device string // by which packets to a GTP-U peer leave
 }
 
-func newHopTable(m, byIP *ebpf.Map) (*hopTable, error) {
+func newHopTable(m, byIP *ebpf.Map, own []datapath.Endpoint) (*hopTable, error) {
 	mem, err := mapMemory[upfHop](m)
 	return &hopTable{
-		mapped: mem, byIP: byIP, slot: map[hopKey]uint32{}, uses: make([]hopUse, m.MaxEntries()), next: 1,
+		mapped: mem, byIP: byIP, own: own, slot: map[hopKey]uint32{}, uses: make([]hopUse, m.MaxEntries()), next: 1,
 	}, err
 }
 
@@ -217,13 +218,16 @@ func (t *hopTable) list(p *ports) []datapath.Peer {
 	return peers
 }
 
-// peers returns the GTP-U peers in use.
+// isOwn reports whether a hop is the UPF itself, at an F-TEID of its own.
+func (t *hopTable) isOwn(key hopKey) bool { return !key.isN6() && datapath.Has(t.own, key.addr) }
+
+// peers returns the GTP-U peers in use: neighbours, or beyond one.
 func (t *hopTable) peers() map[hopKey]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := map[hopKey]bool{}
 	for key := range t.slot {
-		if !key.isN6() {
+		if !key.isN6() && !t.isOwn(key) {
 			all[key] = true
 		}
 	}

@@ -19,14 +19,15 @@ const maxMarkers = 1 << 16
 //
 // Source: TS 23.501 V18.8.0, 5.8.2.9; TS 29.281 V18.1.0, 7.3.2.
 type markers struct {
-	send func(model.Datagram)
+	send  func(model.Datagram)
+	rules sync.Locker // held while they are sent: those to an own F-TEID ask rules
 
 	mu      sync.Mutex
 	waiting []model.Datagram
 	wake    chan struct{} // nil: nobody waits, they are sent at once
 }
 
-// add sends End Markers, soon.
+// add sends End Markers, soon. The driver's lock is held.
 func (m *markers) add(list []model.Datagram) {
 	m.mu.Lock()
 	wait := m.wake != nil && len(m.waiting)+len(list) <= maxMarkers
@@ -69,9 +70,11 @@ func (m *markers) run(closed <-chan struct{}) {
 		if len(list) > 0 {
 			waitForPackets()
 		}
+		m.rules.Lock()
 		for _, d := range list {
 			m.send(d)
 		}
+		m.rules.Unlock()
 		if done {
 			return
 		}

@@ -168,7 +168,7 @@ func (t *hopTable) mtu(key hopKey) int {
 func (d *Driver) acquirePeer(i int, addr netip.Addr) (uint32, error) {
 	key := hopKey{i, addr}
 	slot, fresh, err := d.hops.acquire(key, &d.ports.gtpu[i])
-	if err == nil && fresh && d.peers != nil {
+	if err == nil && fresh && d.peers != nil && !d.hops.isOwn(key) {
 		d.peers.Want(d.ports.peer(key))
 	}
 	return slot, err

@@ -73,8 +73,9 @@ func newSlowPath(d *Driver) *slowPath {
 		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
 		N6:        d.n6Side(),
 		Redirects: model.NewRedirects(newSecret()), Names: model.NewNames(d.names), Bridge: model.NewBridge(d.stations),
+		Endpoints: d.cfg.Endpoints,
 	}
-	s.markers.send = s.sendSignal
+	s.markers.send, s.markers.rules = s.sendSignal, d.mu.RLocker()
 	s.copier.s = s
 	return s
 }
@@ -149,7 +150,7 @@ func (s *slowPath) fromTunnel(m model.Datagram) {
 
 // tunnelled is fromTunnel with the driver's lock held for reading.
 func (s *slowPath) tunnelled(m model.Datagram) model.Out {
-	out := s.stages.Tunnelled(m.Payload)
+	out := s.stages.Tunnelled(m)
 	s.finish(out, came{message: &m})
 	if out.Reason != datapath.ReasonNone {
 		s.signal(m, out.Reason)
@@ -179,16 +180,18 @@ func (s *slowPath) bare(packet []byte, device int) model.Out {
 // finish sends a packet, or counts why it is not sent, and sends what else leaves
 // because of it.
 func (s *slowPath) finish(o model.Out, c came) {
-	reason := o.Reason
+	reason, again := o.Reason, (*model.Datagram)(nil)
 	if reason == datapath.ReasonNone {
-		reason = s.emit(model.Sent{Packet: o.Packet, Outer: o.Rule.Outer, Way: o.Rule.Way, Flow: o.Flow, Ethernet: o.Rule.Ethernet != nil})
+		again, reason = s.emit(o.Sent())
 	}
 	s.count(reason)
 	s.d.tracer.slowly(c, o, reason)
+	s.again(again)
 	for _, other := range o.Others {
-		reason := s.emit(other)
+		again, reason := s.emit(other)
 		s.count(reason)
 		s.d.tracer.besides(c, o, other, reason)
+		s.again(again)
 	}
 	s.copier.later(o)
 	for _, b := range o.Bridged {
@@ -196,17 +199,30 @@ func (s *slowPath) finish(o model.Out, c came) {
 	}
 }
 
-// emit sends one packet, or returns why it is not sent.
-func (s *slowPath) emit(p model.Sent) datapath.Reason {
+// emit sends one packet, or returns why it is not sent. One that is to an F-TEID of our
+// own is returned, for [slowPath.again].
+func (s *slowPath) emit(p model.Sent) (*model.Datagram, datapath.Reason) {
+	if again, reason := s.stages.Again(p); reason != datapath.ReasonNone {
+		return nil, reason
+	} else if again != nil {
+		return again, reason
+	}
 	switch {
 	case p.Outer != nil:
-		return s.tunnel(p)
+		return nil, s.tunnel(p)
 	case p.Ethernet:
-		return rawip.Reason(s.send.ethernet(p.Packet, p.Way))
+		return nil, rawip.Reason(s.send.ethernet(p.Packet, p.Way))
 	case s.host.Has(rawip.Destination(p.Packet)):
-		return datapath.DropLocal
+		return nil, datapath.DropLocal
 	default:
-		return rawip.Reason(s.send.n6(p.Packet, p.Way, s.d.nextHop(p.Way, rawip.Destination(p.Packet), p.Flow)))
+		return nil, rawip.Reason(s.send.n6(p.Packet, p.Way, s.d.nextHop(p.Way, rawip.Destination(p.Packet), p.Flow)))
+	}
+}
+
+// again treats a packet that has come to an F-TEID of ours; nil: there is none.
+func (s *slowPath) again(m *model.Datagram) {
+	if m != nil {
+		s.tunnelled(*m)
 	}
 }
 

@@ -46,7 +46,13 @@ func (s *slowPath) allow(m model.Datagram, reason datapath.Reason) bool {
 }
 
 // sendSignal sends a message. One that cannot be sent is one that got lost: the
-// peer asks again, or another packet causes another.
+// peer asks again, or another packet causes another. The driver's lock is held.
 func (s *slowPath) sendSignal(m model.Datagram) {
-	_ = s.send.tunnel(m.Packet(), m.From.Addr())
+	if !datapath.Has(s.d.cfg.Endpoints, m.To.Addr()) {
+		_ = s.send.tunnel(m.Packet(), m.From.Addr())
+		return
+	}
+	if m.Pass() == datapath.ReasonNone {
+		s.signal(m, datapath.PassSignalling)
+	}
 }

@@ -289,7 +289,7 @@ func (d *Driver) mapTables() error {
 	}
 	d.framed = newFramedTable(d.objs.FramedByPrefix, d.framedChanged)
 	d.stations = newStationTable(d)
-	if d.hops, err = newHopTable(d.objs.Hops, d.objs.HopByIp); err != nil {
+	if d.hops, err = newHopTable(d.objs.Hops, d.objs.HopByIp, d.cfg.Endpoints); err != nil {
 		return err
 	}
 	return d.openNetworks()
