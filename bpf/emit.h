@@ -47,14 +47,18 @@ static __always_inline void emit_eth(struct ethhdr *eth, const struct route *r, 
 
 /* emit_send - let a whole frame leave, with the tag of the port
  *
- * Return: an action, or a negative enum upf_count.
+ * Return: an action, -PASS_AGAIN, or a negative enum upf_count.
  */
 static __always_inline int emit_send(struct ctx *ctx, const struct route *r)
 {
 	__u32 vid = r->hop->vlan;
 
-	if (vid && vlan_put(ctx->md, vid))
-		return -DROP_INTERNAL;
+	if (vid) {
+		if (vid == HOP_OWN)
+			return -PASS_AGAIN;
+		if (vlan_put(ctx->md, vid))
+			return -DROP_INTERNAL;
+	}
 	return ctx_redirect(ctx, r->hop->ifindex);
 }
 

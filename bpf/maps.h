@@ -182,7 +182,7 @@ struct exception {
 	__u32 ifindex;		/* on which it came */
 	__u32 wait;		/* index in name_waits, plus 1; 0: none */
 	__u32 network;		/* of an Ethernet data network, on which the frame is; 0: none */
-	__u32 unused;
+	__u32 passes;		/* F-TEIDs of the UPF itself through which it has come */
 	__u8 frame[EXCEPTION_MAX];
 };
 
@@ -215,6 +215,7 @@ struct {
 /* Set once before the programs are loaded. */
 const volatile __u32 index_mask;
 const volatile __u32 queue_max;	/* packets of one rule in the ring */
+const volatile __u32 passes_max; /* F-TEIDs of the UPF itself that a packet may go through */
 const volatile __be32 endpoint_ip4[ENDPOINT_MAX]; /* at which GTP-U is terminated; 0: none more */
 const volatile struct endpoint_ip6 {
 	__be32 word[4];

@@ -70,6 +70,9 @@ static __always_inline int place_find(struct place *at, __u64 key, __u32 tunnell
 /* What stages of IP packets say of a rule of an Ethernet PDU session. */
 #define PASS_ETHER	COUNT_MAX
 
+/* What emit says of a packet to an F-TEID of the UPF itself: see again.h. */
+#define PASS_AGAIN	(COUNT_MAX + 1)
+
 /* How a packet meets its rule. */
 #define QUEUE_TUNNELLED	1	/* through a tunnel, not bare */
 #define QUEUE_FRAMES	2	/* in the stages for frames */

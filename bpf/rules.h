@@ -384,8 +384,10 @@ struct hop {
 	__u32 ifindex;
 	__u32 mtu;		/* octets of IP packet */
 	__u16 outer;		/* octets of the outer headers, OUTER_IP4 or OUTER_IP6; N6: 0 */
-	__u16 vlan;		/* VID of the tag that frames get; 0: none */
+	__u16 vlan;		/* VID of the tag that frames get; 0: none; HOP_OWN */
 	__u32 reserved;
 };
 
 _Static_assert(sizeof(struct hop) == 64, "a hop is one cache line");
+
+#define HOP_OWN	0xffff	/* the peer is the UPF itself: see again.h */

@@ -152,7 +152,7 @@ static __always_inline int super_tunnel(const struct packet *p, const struct hop
 {
 	if (!packet_super(p))
 		return 0;
-	if (hop->outer != sizeof(struct iphdr) + sizeof(struct udphdr) + sizeof(struct gtpu_hdr))
+	if (hop->vlan == HOP_OWN || hop->outer != sizeof(struct iphdr) + sizeof(struct udphdr) + sizeof(struct gtpu_hdr))
 		return -PASS_SPLIT;
 #pragma unroll
 	for (int i = 0; i < SUPER_DEVICES; i++)

@@ -18,10 +18,11 @@
 #define TC_GTPU		1
 #define TC_N6		2
 #define TC_ETHER	3
+#define TC_AGAIN	4
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 4);
+	__uint(max_entries, 5);
 	__type(key, __u32);
 	__type(value, __u32);
 } tc_programs SEC(".maps");
@@ -57,40 +58,52 @@ __noinline int skb_gtpu(struct __sk_buff *md)
 	return upf_gtpu(&ctx, 0);
 }
 
+__noinline int skb_gtpu_again(struct __sk_buff *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return upf_gtpu(&ctx, UPF_AGAIN);
+}
+
 /* skb_tunnelled - the stages of a G-PDU, once more if they may not have reached all of
  * its extension headers
+ *
+ * @again: the UPF itself has sent it
  */
-static __always_inline int skb_tunnelled(struct __sk_buff *md)
+static __always_inline int skb_tunnelled(struct __sk_buff *md, int again)
 {
-	int result = skb_gtpu(md);
+	int result = again ? skb_gtpu_again(md) : skb_gtpu(md);
 
 	if (result != -DROP_GTPU_SHORT && result != -DROP_IP_SHORT)
 		return result;
 	if (md->data_end - md->data >= md->len)
 		return result;
-	return md_linear(md, REACH_MORE) ? -DROP_INTERNAL : skb_gtpu(md);
+	if (md_linear(md, REACH_MORE))
+		return -DROP_INTERNAL;
+	return again ? skb_gtpu_again(md) : skb_gtpu(md);
 }
 
 /* skb_gpdu - the stages of a frame of a device on which GTP-U is terminated
  *
  * @programs, @index: where the one for frames of Ethernet PDU sessions is
+ * @again: the UPF itself has sent it
  * Return: an action, or a negative enum upf_count: -PASS_HOST if it is none of GTP-U.
  */
-static __always_inline int skb_gpdu(struct ctx *ctx, void *programs, __u32 index)
+static __always_inline int skb_gpdu(struct ctx *ctx, void *programs, __u32 index, int again)
 {
 	if (md_linear(ctx->md, REACH_GPDU))
 		return -DROP_INTERNAL;
-	return ether_divert(ctx, programs, index, skb_tunnelled(ctx->md));
+	return ether_divert(ctx, programs, index, skb_tunnelled(ctx->md, again));
 }
 
-/* skb_n6 - the stages of a frame from N6. Return: the action. */
+/* skb_n6 - the stages of a frame from N6. Return: an action, or a negative enum upf_count. */
 static __always_inline int skb_n6(struct ctx *ctx)
 {
 	struct __sk_buff *md = ctx->md;
 
 	if (md_linear(md, md->protocol == bpf_htons(ETH_P_IPV6) ? REACH_BARE6 : REACH_BARE4))
-		return upf_finish(-DROP_INTERNAL);
-	return skb_finish(md, upf_n6(ctx, 0));
+		return -DROP_INTERNAL;
+	return upf_n6(ctx, 0);
 }
 
 /* skb_ether - a frame of the device of an Ethernet data network. Return: the action. */

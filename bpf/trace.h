@@ -23,7 +23,8 @@
 #define TRACED_BOTH	2
 #define TRACED_ETHER	3
 #define TRACED_ETHER_GPDU	4	/* to which the first and the third go on */
-#define TRACED_MAX	5
+#define TRACED_AGAIN	5	/* to which they go on with what is for an F-TEID of the UPF itself */
+#define TRACED_MAX	6
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

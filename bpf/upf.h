@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include "again.h"
 #include "emit.h"
 #include "enforce.h"
 #include "measure.h"
@@ -66,6 +67,7 @@ static __always_inline int upf_admit(const struct ctx *ctx, struct match *m, con
 }
 
 #define UPF_IN_LINE	2	/* pass_home() is */
+#define UPF_AGAIN	4	/* in the program for G-PDUs that the UPF itself has sent */
 
 /* upf_admit_home - upf_admit() on the ways of the common session; @way:
  * UPF_IN_LINE, and the direction as in pass_home()
@@ -138,6 +140,7 @@ static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct ma
 }
 
 #define EXCEPTION_TUNNELLED	1	/* a G-PDU, not a bare packet */
+#define EXCEPTION_AGAIN		2	/* at an F-TEID to which the UPF itself sent it */
 #define EXCEPTION_NETWORK_SHIFT	16	/* above: Ethernet data network, on which a frame is */
 
 /* upf_exception - hand a frame to the slow path
@@ -164,6 +167,7 @@ static __noinline int upf_exception(struct ctx *ctx, __u64 key, __u32 how, __u32
 	e->octets = octets;
 	e->reason = reason;
 	e->tunnelled = tunnelled;
+	e->passes = how & EXCEPTION_AGAIN ? again_passes() : 0;
 	e->network = how >> EXCEPTION_NETWORK_SHIFT;
 	e->ifindex = ctx_ifindex(ctx);
 	e->queue = queue_add(key, tunnelled, reason == PASS_CHANGING || reason == PASS_UNRESOLVED || reason == PASS_BRIDGE);
@@ -216,7 +220,7 @@ static __always_inline int split_wanted(const struct ctx *ctx, int err)
 {
 	if (err == -PASS_SPLIT)
 		return 1;
-	return err < 0 && md_segment(ctx->md) && err != -PASS_HOST && err != -PASS_SIGNALLING && err != -PASS_FRAGMENT &&
+	return err < 0 && md_segment(ctx->md) && err != -PASS_AGAIN && err != -PASS_HOST && err != -PASS_SIGNALLING && err != -PASS_FRAGMENT &&
 	       err != -DROP_INTERNAL; /* it has been counted by then */
 }
 
@@ -274,10 +278,11 @@ static __always_inline int upf_unmatched(int reason)
 /* upf_gtpu - a frame of a device on which GTP-U is terminated
  *
  * What the kernel has to put together, or to hand to the GTP-U socket, is passed
- * to it; a G-PDU that has a rule goes through the ring, in its order. Return: an
- * action, -PASS_ETHER, or a negative enum upf_count.
+ * to it; a G-PDU that has a rule goes through the ring, in its order, and so does all
+ * that the UPF itself has sent here, of which the kernel would take nothing: UPF_AGAIN.
+ * Return: an action, -PASS_ETHER, -PASS_AGAIN, or a negative enum upf_count.
  */
-static __always_inline int upf_gtpu(struct ctx *ctx, __u32 in_line)
+static __always_inline int upf_gtpu(struct ctx *ctx, __u32 how)
 {
 	struct packet p = {};
 	struct match m = {};
@@ -288,7 +293,7 @@ static __always_inline int upf_gtpu(struct ctx *ctx, __u32 in_line)
 	trace_packet(&p, 1);
 	if (!err) {
 		super_begin(ctx, &p);
-		err = upf_tunnelled(ctx, &p, &m, in_line);
+		err = upf_tunnelled(ctx, &p, &m, how & UPF_IN_LINE);
 	} else if (err == -DROP_IP_SHORT || err == -DROP_IP_VERSION) {
 		err = upf_opaque(p.teid, err);
 	}
@@ -297,13 +302,15 @@ static __always_inline int upf_gtpu(struct ctx *ctx, __u32 in_line)
 	trace_match(&m);
 	if (split_wanted(ctx, err))
 		return split_off(ctx, VLAN_GTPU);
-	if (err >= 0 || err == -PASS_ETHER)
+	if (err >= 0 || err <= -PASS_ETHER)
 		return err;
 	if (upf_unmatched(-err) && p.version == 6 && forward_scope(&p) && upf_share(m.key))
 		err = -PASS_ANSWER; /* it may solicit a router */
 	if (!IS_PASS(-err))
-		return upf_answer(err);
-	return m.key ? upf_exception(ctx, m.key, 1, -err) : err;
+		err = upf_answer(err);
+	if (how & UPF_AGAIN)
+		return IS_PASS(-err) ? upf_exception(ctx, m.key, EXCEPTION_TUNNELLED | EXCEPTION_AGAIN, -err) : err;
+	return IS_PASS(-err) && m.key ? upf_exception(ctx, m.key, EXCEPTION_TUNNELLED, -err) : err;
 }
 
 /* upf_n6_once - a frame from N6 through the stages */
@@ -326,7 +333,7 @@ static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m, __u32 i
 /* upf_n6 - a frame from N6
  *
  * One that is to an address of a NAT goes through the stages once more, when it
- * has the address of its UE again.
+ * has the address of its UE again. Return: an action, or -PASS_AGAIN.
  */
 static __always_inline int upf_n6(struct ctx *ctx, __u32 in_line)
 {
@@ -343,10 +350,12 @@ static __always_inline int upf_n6(struct ctx *ctx, __u32 in_line)
 		if (err)
 			break;
 	}
+	if (err >= 0 || err == -PASS_AGAIN)
+		return err;
 	if (err == -PASS_SPLIT)
 		return split_off(ctx, VLAN_N6);
 	reason = -err;
-	if (err < 0 && IS_PASS(reason) && reason != PASS_HOST)
+	if (IS_PASS(reason) && reason != PASS_HOST)
 		return upf_exception(ctx, m.key, 0, reason);
 	return upf_finish(err);
 }

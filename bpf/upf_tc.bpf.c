@@ -13,10 +13,20 @@ int upf_gtpu_tc(struct __sk_buff *md)
 	int result;
 
 	trace_divert(&ctx, TRACED_GTPU);
-	result = skb_gpdu(&ctx, &tc_programs, TC_ETHER_GPDU);
+	result = skb_gpdu(&ctx, &tc_programs, TC_ETHER_GPDU, 0);
 	if (result == -PASS_HOST && md->cb[CB_WORD] == CB_BOTH)
 		bpf_tail_call(md, &tc_programs, TC_N6);
-	return skb_finish(md, upf_finish(result));
+	return skb_finish(md, upf_finish(again_divert(&ctx, &tc_programs, TC_AGAIN, AGAIN_FIRST, result)));
+}
+
+/* Behind again_divert(): G-PDUs that the UPF itself has sent. */
+SEC("tc")
+int upf_again_tc(struct __sk_buff *md)
+{
+	struct ctx ctx = { .md = md };
+	int result = skb_gpdu(&ctx, &tc_programs, TC_ETHER_GPDU, 1);
+
+	return skb_finish(md, upf_finish(again_divert(&ctx, &tc_programs, TC_AGAIN, 0, result)));
 }
 
 SEC("tc")
@@ -25,7 +35,7 @@ int upf_n6_tc(struct __sk_buff *md)
 	struct ctx ctx = { .md = md };
 
 	trace_divert(&ctx, TRACED_N6);
-	return skb_n6(&ctx);
+	return skb_finish(md, upf_finish(again_divert(&ctx, &tc_programs, TC_AGAIN, AGAIN_FIRST, skb_n6(&ctx))));
 }
 
 /* skb_stages - go on in the program for a frame of a port that is @role, VLAN_* */

@@ -27,6 +27,22 @@ __noinline int skb_traced(struct __sk_buff *md, int action)
 	return trace_finish(&ctx, action);
 }
 
+/* skb_ended - end the record of a packet, and go on with one that has come to an F-TEID
+ * of the UPF itself
+ */
+static __always_inline int skb_ended(struct __sk_buff *md, int first, int result)
+{
+	if (result == -PASS_AGAIN) {
+		result = again_count(first);
+		if (!result) {
+			skb_traced(md, CTX_DROP);
+			bpf_tail_call(md, &traced_programs, TRACED_AGAIN);
+			result = -DROP_INTERNAL;
+		}
+	}
+	return skb_traced(md, skb_finish(md, upf_finish(result)));
+}
+
 SEC("tc")
 int upf_gtpu_traced(struct __sk_buff *md)
 {
@@ -34,10 +50,20 @@ int upf_gtpu_traced(struct __sk_buff *md)
 	int result;
 
 	skb_trace(md);
-	result = skb_gpdu(&ctx, &traced_programs, TRACED_ETHER_GPDU);
+	result = skb_gpdu(&ctx, &traced_programs, TRACED_ETHER_GPDU, 0);
 	if (result == -PASS_HOST && md->cb[CB_WORD] == CB_BOTH)
 		bpf_tail_call(md, &traced_programs, TRACED_N6);
-	return skb_traced(md, skb_finish(md, upf_finish(result)));
+	return skb_ended(md, AGAIN_FIRST, result);
+}
+
+/* What the UPF itself has sent has a record of its own. */
+SEC("tc")
+int upf_again_traced(struct __sk_buff *md)
+{
+	struct ctx ctx = { .md = md };
+
+	skb_trace(md);
+	return skb_ended(md, 0, skb_gpdu(&ctx, &traced_programs, TRACED_ETHER_GPDU, 1));
 }
 
 SEC("tc")
@@ -46,7 +72,7 @@ int upf_n6_traced(struct __sk_buff *md)
 	struct ctx ctx = { .md = md };
 
 	skb_trace(md);
-	return skb_traced(md, skb_n6(&ctx));
+	return skb_ended(md, AGAIN_FIRST, skb_n6(&ctx));
 }
 
 SEC("tc")

@@ -7,13 +7,37 @@
 #include "ctx_xdp.h"
 #include "ether.h"
 
+/* A function of its own, which the verifier looks at once. */
+__noinline int xdp_record(struct xdp_md *md, int action)
+{
+	struct ctx ctx = { .md = md };
+
+	return trace_finish(&ctx, action);
+}
+
+/* xdp_traced - end the record of a packet, and go on with one that has come to an F-TEID
+ * of the UPF itself
+ */
+static __always_inline int xdp_traced(struct ctx *ctx, int first, int result)
+{
+	if (result == -PASS_AGAIN) {
+		result = again_count(first);
+		if (!result) {
+			xdp_record(ctx->md, CTX_DROP);
+			bpf_tail_call(ctx->md, &traced_programs, TRACED_AGAIN);
+			result = -DROP_INTERNAL;
+		}
+	}
+	return xdp_record(ctx->md, upf_finish(result));
+}
+
 SEC("xdp")
 int upf_gtpu_traced(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
 	trace_arrived(&ctx);
-	return trace_finish(&ctx, upf_finish(ether_divert(&ctx, &traced_programs, TRACED_ETHER_GPDU, upf_gtpu(&ctx, 0))));
+	return xdp_traced(&ctx, AGAIN_FIRST, ether_divert(&ctx, &traced_programs, TRACED_ETHER_GPDU, upf_gtpu(&ctx, 0)));
 }
 
 SEC("xdp")
@@ -22,7 +46,7 @@ int upf_n6_traced(struct xdp_md *md)
 	struct ctx ctx = { .md = md };
 
 	trace_arrived(&ctx);
-	return trace_finish(&ctx, upf_n6(&ctx, 0));
+	return xdp_traced(&ctx, AGAIN_FIRST, upf_n6(&ctx, 0));
 }
 
 SEC("xdp")
@@ -33,7 +57,17 @@ int upf_both_traced(struct xdp_md *md)
 
 	trace_arrived(&ctx);
 	result = ether_divert(&ctx, &traced_programs, TRACED_ETHER_GPDU, upf_gtpu(&ctx, 0));
-	return trace_finish(&ctx, result == -PASS_HOST ? upf_n6(&ctx, 0) : upf_finish(result));
+	return xdp_traced(&ctx, AGAIN_FIRST, result == -PASS_HOST ? upf_n6(&ctx, 0) : result);
+}
+
+/* What the UPF itself has sent has a record of its own. */
+SEC("xdp")
+int upf_again_traced(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	trace_arrived(&ctx);
+	return xdp_traced(&ctx, 0, ether_divert(&ctx, &traced_programs, TRACED_ETHER_GPDU, upf_gtpu(&ctx, UPF_AGAIN)));
 }
 
 SEC("xdp")

@@ -8,13 +8,25 @@
 #include "ether.h"
 #include "spread.h"
 
+/* xdp_finish - end with what became of a packet in the program that it came to */
+static __always_inline int xdp_finish(struct ctx *ctx, int result)
+{
+	return upf_finish(again_divert(ctx, &again_program, 0, AGAIN_FIRST, result));
+}
+
+/* cpu_finish - the same on the CPU to which it was handed */
+static __always_inline int cpu_finish(struct ctx *ctx, int first, int result)
+{
+	return upf_finish(again_divert(ctx, &again_cpu_program, 0, first, result));
+}
+
 SEC("xdp")
 int upf_gtpu_xdp(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
 	trace_divert(&ctx, TRACED_GTPU);
-	return upf_finish(ether_divert(&ctx, &ether_program, 0, upf_gtpu(&ctx, UPF_IN_LINE)));
+	return xdp_finish(&ctx, ether_divert(&ctx, &ether_program, 0, upf_gtpu(&ctx, UPF_IN_LINE)));
 }
 
 SEC("xdp")
@@ -23,7 +35,7 @@ int upf_n6_xdp(struct xdp_md *md)
 	struct ctx ctx = { .md = md };
 
 	trace_divert(&ctx, TRACED_N6);
-	return upf_n6(&ctx, UPF_IN_LINE);
+	return xdp_finish(&ctx, upf_n6(&ctx, UPF_IN_LINE));
 }
 
 SEC("xdp")
@@ -34,7 +46,7 @@ int upf_both_xdp(struct xdp_md *md)
 
 	trace_divert(&ctx, TRACED_BOTH);
 	result = ether_divert(&ctx, &ether_program, 0, upf_gtpu(&ctx, 0));
-	return result == -PASS_HOST ? upf_n6(&ctx, 0) : upf_finish(result);
+	return xdp_finish(&ctx, result == -PASS_HOST ? upf_n6(&ctx, 0) : result);
 }
 
 /* The stages as functions of their own, which the verifier looks at once and not
@@ -67,7 +79,7 @@ int upf_vlan_xdp(struct xdp_md *md)
 	trace_divert(&ctx, trace_twin(role));
 	if (role & VLAN_GTPU)
 		result = ether_divert(&ctx, &ether_program, 0, vlan_gtpu(md));
-	return result == -PASS_HOST && role & VLAN_N6 ? vlan_n6(md) : upf_finish(result);
+	return xdp_finish(&ctx, result == -PASS_HOST && role & VLAN_N6 ? vlan_n6(md) : result);
 }
 
 /* Of a device whose packets are spread over CPUs. While somebody traces, packets
@@ -96,7 +108,7 @@ int upf_gtpu_cpu(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
-	return upf_finish(ether_divert(&ctx, &ether_cpu_program, 0, upf_gtpu(&ctx, UPF_IN_LINE)));
+	return cpu_finish(&ctx, AGAIN_FIRST, ether_divert(&ctx, &ether_cpu_program, 0, upf_gtpu(&ctx, UPF_IN_LINE)));
 }
 
 SEC("xdp/cpumap")
@@ -104,7 +116,25 @@ int upf_n6_cpu(struct xdp_md *md)
 {
 	struct ctx ctx = { .md = md };
 
-	return upf_n6(&ctx, UPF_IN_LINE);
+	return cpu_finish(&ctx, AGAIN_FIRST, upf_n6(&ctx, UPF_IN_LINE));
+}
+
+/* Behind again_divert(): G-PDUs that the UPF itself has sent. */
+SEC("xdp")
+int upf_again_xdp(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+	int result = ether_divert(&ctx, &ether_program, 0, upf_gtpu(&ctx, UPF_AGAIN));
+
+	return upf_finish(again_divert(&ctx, &again_program, 0, 0, result));
+}
+
+SEC("xdp/cpumap")
+int upf_again_cpu(struct xdp_md *md)
+{
+	struct ctx ctx = { .md = md };
+
+	return cpu_finish(&ctx, 0, ether_divert(&ctx, &ether_cpu_program, 0, upf_gtpu(&ctx, UPF_AGAIN)));
 }
 
 /* Behind ether_divert(): G-PDUs of Ethernet PDU sessions. */

@@ -65,14 +65,14 @@ func by(seid uint64, pdr uint32, octets uint64) packet {
 // overDown is a row of a packet that both sessions count, in as it comes to the gNB's
 // side and out as it leaves there.
 func overDown(u user, out string) packet {
-	p := eitherWay(by(sgw, 2, uint64(len(u.bytes()))))
+	p := by(sgw, 2, uint64(len(u.bytes())))
 	p.port, p.in, p.want = N6, onN6(u), outN3(GNBAddress, GNBMAC, port9, 0, gpdu(out, hop(u)))
 	p.also = []packet{by(pgw, 2, p.octets)}
 	return p
 }
 
 func overUp(u user, in string) packet {
-	p := eitherWay(by(pgw, 1, uint64(len(u.bytes()))))
+	p := by(pgw, 1, uint64(len(u.bytes())))
 	p.in, p.want = onN3(gpdu(in, u)), outN6(GatewayMAC, hop(u))
 	p.also = []packet{by(sgw, 1, p.octets)}
 	return p
@@ -280,7 +280,7 @@ func chain(n uint32) *api.Session {
 func chained(n uint32) packet {
 	p := packet{
 		port: N3, in: onN3(gpdu("30ff LEN 00000060", up9)), want: outN9(port9, gpdu("30ff LEN 00000160", up9)),
-		seid: sgw, pdr: 1 + n, octets: size4, either: true,
+		seid: sgw, pdr: 1 + n, octets: size4,
 	}
 	for i := range n {
 		p.also = append(p.also, packet{seid: sgw, pdr: 1 + i, octets: size4})

@@ -87,7 +87,8 @@ func (t *hopTable) adopt(p *ports) {
 		}
 		key := hopKey{gonePort, addrOf(h.Ip)}
 		for j := range p.gtpu {
-			if want := p.gtpu[j].hop(hopKey{j, key.addr}); want.SrcIp == h.SrcIp {
+			want := p.gtpu[j].hop(hopKey{j, key.addr}, t.isOwn(key))
+			if want.SrcIp == h.SrcIp && (want.Vlan == hopOwn) == (h.Vlan == hopOwn) {
 				key.port = j
 			}
 		}

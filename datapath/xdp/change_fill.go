@@ -124,10 +124,14 @@ func (c *change) fillForward(p *placed, qfi byte) error {
 	return nil
 }
 
-// peer returns the hop of the FAR's Outer Header Creation.
+// peer returns the hop of the FAR's Outer Header Creation. Frames to an F-TEID of our own
+// are the slow path's: hop 0 is never resolved.
 func (c *change) peer(r *api.Rule) (uint32, error) {
 	f := r.GetForward()
 	addr := peerOf(f.GetOuterHeaderCreation())
+	if c.ethernet() && datapath.Has(c.d.cfg.Endpoints, addr) {
+		return 0, nil
+	}
 	i, err := c.d.ports.toward(c.d.cfg.Endpoints, f.GetNetworkInstance(), f.GetDestinationInterface(), addr)
 	if err == nil {
 		var hop uint32

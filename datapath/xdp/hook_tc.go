@@ -76,7 +76,7 @@ func (d *Driver) unusedTC() []string {
 
 // Programs to which those of TC go on: TC_* of bpf/upf_tc.bpf.c.
 func (d *Driver) divertTC() error {
-	for i, p := range []*ebpf.Program{d.objs.UpfEtherGpduXdp, d.objs.UpfGtpuXdp, d.objs.UpfN6Xdp, d.objs.UpfEtherXdp} {
+	for i, p := range []*ebpf.Program{d.objs.UpfEtherGpduXdp, d.objs.UpfGtpuXdp, d.objs.UpfN6Xdp, d.objs.UpfEtherXdp, d.objs.UpfAgainXdp} {
 		if err := d.objs.extra["tc_programs"].Put(uint32(i), p); err != nil {
 			return fmt.Errorf("tc: program %d behind others: %w", i, err)
 		}

@@ -69,10 +69,10 @@ func (t *hopTable) acquire(key hopKey, p *port) (slot uint32, fresh bool, err er
 	if slot, err = t.reserve(); err != nil {
 		return 0, false, err
 	}
-	want := p.hop(key)
+	want := p.hop(key, t.isOwn(key))
 	h := &t.slots[slot]
 	atomic.StoreUint64(&h.Dst, 0)
-	*h = want // of which Dst is 0
+	*h = want // of which Dst is 0, but for the UPF itself
 	t.slot[key] = slot
 	t.uses[slot] = hopUse{key: key, refs: 1}
 	return slot, true, nil
@@ -89,8 +89,13 @@ func (t *hopTable) reserve() (uint32, error) {
 	return 0, fmt.Errorf("xdp: all %d next hops are taken: %w", len(t.slots)-1, datapath.ErrFull)
 }
 
-// hop is what the programs have to know of key, but for its MAC address.
-func (p *port) hop(key hopKey) upfHop {
+// hopOwn and ownMTU are the tag and the MTU of a hop that is the UPF itself: HOP_OWN in
+// bpf/rules.h, and what an IP packet may have.
+const hopOwn, ownMTU = 0xffff, 0xffff
+
+// hop is what the programs have to know of key, but for its MAC address. If it is the
+// UPF itself it has that of the device: no neighbour is asked for.
+func (p *port) hop(key hopKey, own bool) upfHop {
 	h := upfHop{Src: binary.NativeEndian.Uint64(p.mac[:]), Ifindex: uint32(p.index), Mtu: uint32(p.mtu), Vlan: p.VLAN}
 	if key.isN6() {
 		return h
@@ -101,6 +106,9 @@ func (p *port) hop(key hopKey) upfHop {
 		local, h.Outer = p.Address6, outerIPv6
 	}
 	h.Ip, h.SrcIp = networkOrder(key.addr), networkOrder(local)
+	if own {
+		h.Dst, h.Vlan, h.Mtu = h.Src, hopOwn, ownMTU
+	}
 	return h
 }
 
@@ -184,7 +192,9 @@ func (t *hopTable) setDevice(ports []port, index int, mac nexthop.MAC, mtu int) 
 	for slot := range t.slots {
 		if h := &t.slots[slot]; h.Outer == 0 && h.Ifindex == uint32(index) {
 			atomic.StoreUint64(&h.Src, macWord(mac))
-			atomic.StoreUint32(&h.Mtu, uint32(mtu))
+			if h.Vlan != hopOwn {
+				atomic.StoreUint32(&h.Mtu, uint32(mtu))
+			}
 		}
 	}
 }

@@ -46,12 +46,15 @@ func (d *Driver) hasNAT() bool {
 	return slices.ContainsFunc(d.cfg.N6.Networks, func(n datapath.DataNetwork) bool { return n.NAT != nil })
 }
 
-// divertFrames lets the programs find those that are for Ethernet PDU sessions.
-func (d *Driver) divertFrames() error {
+// divertXDP lets the programs find those that are for Ethernet PDU sessions, and for what
+// the UPF has sent to itself.
+func (d *Driver) divertXDP() error {
 	if err := errors.Join(
+		d.objs.AgainProgram.Put(uint32(0), d.objs.UpfAgainXdp),
+		d.objs.AgainCpuProgram.Put(uint32(0), d.objs.UpfAgainCpu),
 		d.objs.EtherProgram.Put(uint32(0), d.objs.UpfEtherGpduXdp),
 		d.objs.EtherCpuProgram.Put(uint32(0), d.objs.UpfEtherCpu)); err != nil {
-		return fmt.Errorf("xdp: programs of Ethernet PDU sessions: %w", err)
+		return fmt.Errorf("xdp: programs behind others: %w", err)
 	}
 	return nil
 }
@@ -101,7 +104,7 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 		spec.Maps["stations"].MaxEntries = model.MaxStations
 	}
 	for name, value := range map[string]any{
-		"index_mask": slots - 1, "queue_max": uint32(queueMax),
+		"index_mask": slots - 1, "queue_max": uint32(queueMax), "passes_max": uint32(datapath.MaxPasses),
 		"endpoint_ip4": d.ports.local4(), "endpoint_ip6": d.ports.local6(),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
@@ -136,6 +139,9 @@ func (d *Driver) unusedXDP() []string {
 		names = append(names, "upf_ether_cpu")
 	}
 	if d.cfg.programs != nil { // of a test, which runs them without devices
+		if len(d.cfg.programs) == 0 {
+			names = append(names, "upf_again_xdp")
+		}
 		for _, name := range []string{"upf_gtpu_xdp", "upf_n6_xdp", "upf_both_xdp"} {
 			if !slices.Contains(d.cfg.programs, name) {
 				names = append(names, name)

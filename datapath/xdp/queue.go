@@ -29,6 +29,7 @@ type exception struct {
 	tunnelled bool   // a G-PDU, not a bare packet
 	device    int    // index of that on which it came
 	wait      uint32 // index in name_waits of its flow, plus 1; 0: none
+	passes    int    // F-TEIDs of the UPF itself through which it has come
 	network   int    // number of that on which a frame of an Ethernet PDU session is; 0: it is none
 }
 
@@ -42,6 +43,7 @@ func parseException(record []byte) exception {
 		device:    int(binary.NativeEndian.Uint32(record[16:])),
 		wait:      binary.NativeEndian.Uint32(record[20:]),
 		network:   int(binary.NativeEndian.Uint32(record[24:])),
+		passes:    int(binary.NativeEndian.Uint32(record[28:])),
 	}
 }
 
@@ -55,6 +57,7 @@ func (s *slowPath) exceptional(e exception) {
 	} else if !e.tunnelled {
 		out = s.bare(e.frame[min(lenEthernet, len(e.frame)):], e.device)
 	} else if m, ok := outerDatagram(e.frame); ok {
+		m.Passes = e.passes
 		out = s.tunnelled(m)
 	}
 	if out.Reason == datapath.DropBufferFull && e.queue != 0 && s.d.alone(e.queue-1, out.Rule) {

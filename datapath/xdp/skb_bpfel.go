@@ -43,6 +43,7 @@ const (
 	skbMapNatMappings      = "nat_mappings"
 	skbMapNatOut           = "nat_out"
 	skbMapNatPools         = "nat_pools"
+	skbMapPasses           = "passes"
 	skbMapPdrCounters      = "pdr_counters"
 	skbMapPdrs             = "pdrs"
 	skbMapQueues           = "queues"
@@ -57,6 +58,7 @@ const (
 	skbMapUrrEvents        = "urr_events"
 	skbMapUrrOwners        = "urr_owners"
 	skbMapVlanRoles        = "vlan_roles"
+	skbProgUpfAgainTc      = "upf_again_tc"
 	skbProgUpfBothTc       = "upf_both_tc"
 	skbProgUpfEtherGpduTc  = "upf_ether_gpdu_tc"
 	skbProgUpfEtherTc      = "upf_ether_tc"
@@ -73,6 +75,7 @@ const (
 	skbVarN6Arrivals       = "n6_arrivals"
 	skbVarN6Devices        = "n6_devices"
 	skbVarOverflows        = "overflows"
+	skbVarPassesMax        = "passes_max"
 	skbVarQueueMax         = "queue_max"
 	skbVarShareTat         = "share_tat"
 	skbVarSplitRx          = "split_rx"
@@ -131,6 +134,7 @@ type skbSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type skbProgramSpecs struct {
+	UpfAgainTc     *ebpf.ProgramSpec `ebpf:"upf_again_tc"`
 	UpfBothTc      *ebpf.ProgramSpec `ebpf:"upf_both_tc"`
 	UpfEtherGpduTc *ebpf.ProgramSpec `ebpf:"upf_ether_gpdu_tc"`
 	UpfEtherTc     *ebpf.ProgramSpec `ebpf:"upf_ether_tc"`
@@ -171,6 +175,7 @@ type skbMapSpecs struct {
 	NatMappings     *ebpf.MapSpec `ebpf:"nat_mappings"`
 	NatOut          *ebpf.MapSpec `ebpf:"nat_out"`
 	NatPools        *ebpf.MapSpec `ebpf:"nat_pools"`
+	Passes          *ebpf.MapSpec `ebpf:"passes"`
 	PdrCounters     *ebpf.MapSpec `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.MapSpec `ebpf:"pdrs"`
 	Queues          *ebpf.MapSpec `ebpf:"queues"`
@@ -200,6 +205,7 @@ type skbVariableSpecs struct {
 	N6Arrivals       *ebpf.VariableSpec `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.VariableSpec `ebpf:"n6_devices"`
 	Overflows        *ebpf.VariableSpec `ebpf:"overflows"`
+	PassesMax        *ebpf.VariableSpec `ebpf:"passes_max"`
 	QueueMax         *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat         *ebpf.VariableSpec `ebpf:"share_tat"`
 	SplitRx          *ebpf.VariableSpec `ebpf:"split_rx"`
@@ -263,6 +269,7 @@ type skbMaps struct {
 	NatMappings     *ebpf.Map `ebpf:"nat_mappings"`
 	NatOut          *ebpf.Map `ebpf:"nat_out"`
 	NatPools        *ebpf.Map `ebpf:"nat_pools"`
+	Passes          *ebpf.Map `ebpf:"passes"`
 	PdrCounters     *ebpf.Map `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.Map `ebpf:"pdrs"`
 	Queues          *ebpf.Map `ebpf:"queues"`
@@ -308,6 +315,7 @@ func (m *skbMaps) Close() error {
 		m.NatMappings,
 		m.NatOut,
 		m.NatPools,
+		m.Passes,
 		m.PdrCounters,
 		m.Pdrs,
 		m.Queues,
@@ -338,6 +346,7 @@ type skbVariables struct {
 	N6Arrivals       *ebpf.Variable `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.Variable `ebpf:"n6_devices"`
 	Overflows        *ebpf.Variable `ebpf:"overflows"`
+	PassesMax        *ebpf.Variable `ebpf:"passes_max"`
 	QueueMax         *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat         *ebpf.Variable `ebpf:"share_tat"`
 	SplitRx          *ebpf.Variable `ebpf:"split_rx"`
@@ -358,6 +367,7 @@ type skbVariables struct {
 //
 // It can be passed to loadSkbObjects or ebpf.CollectionSpec.LoadAndAssign.
 type skbPrograms struct {
+	UpfAgainTc     *ebpf.Program `ebpf:"upf_again_tc"`
 	UpfBothTc      *ebpf.Program `ebpf:"upf_both_tc"`
 	UpfEtherGpduTc *ebpf.Program `ebpf:"upf_ether_gpdu_tc"`
 	UpfEtherTc     *ebpf.Program `ebpf:"upf_ether_tc"`
@@ -369,6 +379,7 @@ type skbPrograms struct {
 
 func (p *skbPrograms) Close() error {
 	return _SkbClose(
+		p.UpfAgainTc,
 		p.UpfBothTc,
 		p.UpfEtherGpduTc,
 		p.UpfEtherTc,

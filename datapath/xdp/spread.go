@@ -39,7 +39,7 @@ func checkSpread(cpus []int) error {
 // for that alone.
 func (d *Driver) setSpread(spec *ebpf.CollectionSpec) error {
 	if len(d.cfg.Spread) == 0 {
-		for _, name := range []string{"upf_spread_xdp", "upf_gtpu_cpu", "upf_n6_cpu"} {
+		for _, name := range []string{"upf_spread_xdp", "upf_gtpu_cpu", "upf_n6_cpu", "upf_again_cpu"} {
 			leaveOut(spec.Programs[name], xdpVerdictPass)
 		}
 		return nil

@@ -118,7 +118,7 @@ func (d *Driver) twins() (*ebpf.CollectionSpec, map[string]*ebpf.Map, error) {
 }
 
 // twinNames are the twins in their order: TRACED_* of bpf/trace.h.
-var twinNames = []string{"upf_gtpu_traced", "upf_n6_traced", "upf_both_traced", "upf_ether_traced", "upf_ether_gpdu_traced"}
+var twinNames = []string{"upf_gtpu_traced", "upf_n6_traced", "upf_both_traced", "upf_ether_traced", "upf_ether_gpdu_traced", "upf_again_traced"}
 
 // load loads the twins.
 func (t *tracer) load() error {

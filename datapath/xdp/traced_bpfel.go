@@ -82,7 +82,7 @@ type tracedException struct {
 	Ifindex   uint32
 	Wait      uint32
 	Network   uint32
-	Unused    uint32
+	Passes    uint32
 	Frame     [9216]uint8
 }
 
@@ -404,6 +404,8 @@ type tracedVlanKey struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	tracedMapAccounts            = "accounts"
+	tracedMapAgainCpuProgram     = "again_cpu_program"
+	tracedMapAgainProgram        = "again_program"
 	tracedMapAttended            = "attended"
 	tracedMapCopies              = "copies"
 	tracedMapCopyScratch         = "copy_scratch"
@@ -431,6 +433,7 @@ const (
 	tracedMapNatMappings         = "nat_mappings"
 	tracedMapNatOut              = "nat_out"
 	tracedMapNatPools            = "nat_pools"
+	tracedMapPasses              = "passes"
 	tracedMapPdrCounters         = "pdr_counters"
 	tracedMapPdrs                = "pdrs"
 	tracedMapQueues              = "queues"
@@ -447,6 +450,7 @@ const (
 	tracedMapUrrEvents           = "urr_events"
 	tracedMapUrrOwners           = "urr_owners"
 	tracedMapVlanRoles           = "vlan_roles"
+	tracedProgUpfAgainTraced     = "upf_again_traced"
 	tracedProgUpfBothTraced      = "upf_both_traced"
 	tracedProgUpfEtherGpduTraced = "upf_ether_gpdu_traced"
 	tracedProgUpfEtherTraced     = "upf_ether_traced"
@@ -461,6 +465,7 @@ const (
 	tracedVarN6Arrivals          = "n6_arrivals"
 	tracedVarN6Devices           = "n6_devices"
 	tracedVarOverflows           = "overflows"
+	tracedVarPassesMax           = "passes_max"
 	tracedVarQueueMax            = "queue_max"
 	tracedVarShareTat            = "share_tat"
 	tracedVarSpreadCount         = "spread_count"
@@ -516,6 +521,7 @@ type tracedSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedProgramSpecs struct {
+	UpfAgainTraced     *ebpf.ProgramSpec `ebpf:"upf_again_traced"`
 	UpfBothTraced      *ebpf.ProgramSpec `ebpf:"upf_both_traced"`
 	UpfEtherGpduTraced *ebpf.ProgramSpec `ebpf:"upf_ether_gpdu_traced"`
 	UpfEtherTraced     *ebpf.ProgramSpec `ebpf:"upf_ether_traced"`
@@ -528,6 +534,8 @@ type tracedProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedMapSpecs struct {
 	Accounts        *ebpf.MapSpec `ebpf:"accounts"`
+	AgainCpuProgram *ebpf.MapSpec `ebpf:"again_cpu_program"`
+	AgainProgram    *ebpf.MapSpec `ebpf:"again_program"`
 	Attended        *ebpf.MapSpec `ebpf:"attended"`
 	Copies          *ebpf.MapSpec `ebpf:"copies"`
 	CopyScratch     *ebpf.MapSpec `ebpf:"copy_scratch"`
@@ -555,6 +563,7 @@ type tracedMapSpecs struct {
 	NatMappings     *ebpf.MapSpec `ebpf:"nat_mappings"`
 	NatOut          *ebpf.MapSpec `ebpf:"nat_out"`
 	NatPools        *ebpf.MapSpec `ebpf:"nat_pools"`
+	Passes          *ebpf.MapSpec `ebpf:"passes"`
 	PdrCounters     *ebpf.MapSpec `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.MapSpec `ebpf:"pdrs"`
 	Queues          *ebpf.MapSpec `ebpf:"queues"`
@@ -586,6 +595,7 @@ type tracedVariableSpecs struct {
 	N6Arrivals       *ebpf.VariableSpec `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.VariableSpec `ebpf:"n6_devices"`
 	Overflows        *ebpf.VariableSpec `ebpf:"overflows"`
+	PassesMax        *ebpf.VariableSpec `ebpf:"passes_max"`
 	QueueMax         *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat         *ebpf.VariableSpec `ebpf:"share_tat"`
 	SpreadCount      *ebpf.VariableSpec `ebpf:"spread_count"`
@@ -620,6 +630,8 @@ func (o *tracedObjects) Close() error {
 // It can be passed to loadTracedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedMaps struct {
 	Accounts        *ebpf.Map `ebpf:"accounts"`
+	AgainCpuProgram *ebpf.Map `ebpf:"again_cpu_program"`
+	AgainProgram    *ebpf.Map `ebpf:"again_program"`
 	Attended        *ebpf.Map `ebpf:"attended"`
 	Copies          *ebpf.Map `ebpf:"copies"`
 	CopyScratch     *ebpf.Map `ebpf:"copy_scratch"`
@@ -647,6 +659,7 @@ type tracedMaps struct {
 	NatMappings     *ebpf.Map `ebpf:"nat_mappings"`
 	NatOut          *ebpf.Map `ebpf:"nat_out"`
 	NatPools        *ebpf.Map `ebpf:"nat_pools"`
+	Passes          *ebpf.Map `ebpf:"passes"`
 	PdrCounters     *ebpf.Map `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.Map `ebpf:"pdrs"`
 	Queues          *ebpf.Map `ebpf:"queues"`
@@ -668,6 +681,8 @@ type tracedMaps struct {
 func (m *tracedMaps) Close() error {
 	return _TracedClose(
 		m.Accounts,
+		m.AgainCpuProgram,
+		m.AgainProgram,
 		m.Attended,
 		m.Copies,
 		m.CopyScratch,
@@ -695,6 +710,7 @@ func (m *tracedMaps) Close() error {
 		m.NatMappings,
 		m.NatOut,
 		m.NatPools,
+		m.Passes,
 		m.PdrCounters,
 		m.Pdrs,
 		m.Queues,
@@ -727,6 +743,7 @@ type tracedVariables struct {
 	N6Arrivals       *ebpf.Variable `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.Variable `ebpf:"n6_devices"`
 	Overflows        *ebpf.Variable `ebpf:"overflows"`
+	PassesMax        *ebpf.Variable `ebpf:"passes_max"`
 	QueueMax         *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat         *ebpf.Variable `ebpf:"share_tat"`
 	SpreadCount      *ebpf.Variable `ebpf:"spread_count"`
@@ -744,6 +761,7 @@ type tracedVariables struct {
 //
 // It can be passed to loadTracedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedPrograms struct {
+	UpfAgainTraced     *ebpf.Program `ebpf:"upf_again_traced"`
 	UpfBothTraced      *ebpf.Program `ebpf:"upf_both_traced"`
 	UpfEtherGpduTraced *ebpf.Program `ebpf:"upf_ether_gpdu_traced"`
 	UpfEtherTraced     *ebpf.Program `ebpf:"upf_ether_traced"`
@@ -753,6 +771,7 @@ type tracedPrograms struct {
 
 func (p *tracedPrograms) Close() error {
 	return _TracedClose(
+		p.UpfAgainTraced,
 		p.UpfBothTraced,
 		p.UpfEtherGpduTraced,
 		p.UpfEtherTraced,

@@ -43,6 +43,7 @@ const (
 	tracedSkbMapNatMappings         = "nat_mappings"
 	tracedSkbMapNatOut              = "nat_out"
 	tracedSkbMapNatPools            = "nat_pools"
+	tracedSkbMapPasses              = "passes"
 	tracedSkbMapPdrCounters         = "pdr_counters"
 	tracedSkbMapPdrs                = "pdrs"
 	tracedSkbMapQueues              = "queues"
@@ -60,6 +61,7 @@ const (
 	tracedSkbMapUrrEvents           = "urr_events"
 	tracedSkbMapUrrOwners           = "urr_owners"
 	tracedSkbMapVlanRoles           = "vlan_roles"
+	tracedSkbProgUpfAgainTraced     = "upf_again_traced"
 	tracedSkbProgUpfEtherGpduTraced = "upf_ether_gpdu_traced"
 	tracedSkbProgUpfEtherTraced     = "upf_ether_traced"
 	tracedSkbProgUpfGtpuTraced      = "upf_gtpu_traced"
@@ -73,6 +75,7 @@ const (
 	tracedSkbVarN6Arrivals          = "n6_arrivals"
 	tracedSkbVarN6Devices           = "n6_devices"
 	tracedSkbVarOverflows           = "overflows"
+	tracedSkbVarPassesMax           = "passes_max"
 	tracedSkbVarQueueMax            = "queue_max"
 	tracedSkbVarShareTat            = "share_tat"
 	tracedSkbVarSplitRx             = "split_rx"
@@ -131,6 +134,7 @@ type tracedSkbSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tracedSkbProgramSpecs struct {
+	UpfAgainTraced     *ebpf.ProgramSpec `ebpf:"upf_again_traced"`
 	UpfEtherGpduTraced *ebpf.ProgramSpec `ebpf:"upf_ether_gpdu_traced"`
 	UpfEtherTraced     *ebpf.ProgramSpec `ebpf:"upf_ether_traced"`
 	UpfGtpuTraced      *ebpf.ProgramSpec `ebpf:"upf_gtpu_traced"`
@@ -168,6 +172,7 @@ type tracedSkbMapSpecs struct {
 	NatMappings     *ebpf.MapSpec `ebpf:"nat_mappings"`
 	NatOut          *ebpf.MapSpec `ebpf:"nat_out"`
 	NatPools        *ebpf.MapSpec `ebpf:"nat_pools"`
+	Passes          *ebpf.MapSpec `ebpf:"passes"`
 	PdrCounters     *ebpf.MapSpec `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.MapSpec `ebpf:"pdrs"`
 	Queues          *ebpf.MapSpec `ebpf:"queues"`
@@ -200,6 +205,7 @@ type tracedSkbVariableSpecs struct {
 	N6Arrivals       *ebpf.VariableSpec `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.VariableSpec `ebpf:"n6_devices"`
 	Overflows        *ebpf.VariableSpec `ebpf:"overflows"`
+	PassesMax        *ebpf.VariableSpec `ebpf:"passes_max"`
 	QueueMax         *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat         *ebpf.VariableSpec `ebpf:"share_tat"`
 	SplitRx          *ebpf.VariableSpec `ebpf:"split_rx"`
@@ -263,6 +269,7 @@ type tracedSkbMaps struct {
 	NatMappings     *ebpf.Map `ebpf:"nat_mappings"`
 	NatOut          *ebpf.Map `ebpf:"nat_out"`
 	NatPools        *ebpf.Map `ebpf:"nat_pools"`
+	Passes          *ebpf.Map `ebpf:"passes"`
 	PdrCounters     *ebpf.Map `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.Map `ebpf:"pdrs"`
 	Queues          *ebpf.Map `ebpf:"queues"`
@@ -311,6 +318,7 @@ func (m *tracedSkbMaps) Close() error {
 		m.NatMappings,
 		m.NatOut,
 		m.NatPools,
+		m.Passes,
 		m.PdrCounters,
 		m.Pdrs,
 		m.Queues,
@@ -344,6 +352,7 @@ type tracedSkbVariables struct {
 	N6Arrivals       *ebpf.Variable `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.Variable `ebpf:"n6_devices"`
 	Overflows        *ebpf.Variable `ebpf:"overflows"`
+	PassesMax        *ebpf.Variable `ebpf:"passes_max"`
 	QueueMax         *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat         *ebpf.Variable `ebpf:"share_tat"`
 	SplitRx          *ebpf.Variable `ebpf:"split_rx"`
@@ -364,6 +373,7 @@ type tracedSkbVariables struct {
 //
 // It can be passed to loadTracedSkbObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracedSkbPrograms struct {
+	UpfAgainTraced     *ebpf.Program `ebpf:"upf_again_traced"`
 	UpfEtherGpduTraced *ebpf.Program `ebpf:"upf_ether_gpdu_traced"`
 	UpfEtherTraced     *ebpf.Program `ebpf:"upf_ether_traced"`
 	UpfGtpuTraced      *ebpf.Program `ebpf:"upf_gtpu_traced"`
@@ -372,6 +382,7 @@ type tracedSkbPrograms struct {
 
 func (p *tracedSkbPrograms) Close() error {
 	return _TracedSkbClose(
+		p.UpfAgainTraced,
 		p.UpfEtherGpduTraced,
 		p.UpfEtherTraced,
 		p.UpfGtpuTraced,

@@ -95,7 +95,7 @@ type upfException struct {
 	Ifindex   uint32
 	Wait      uint32
 	Network   uint32
-	Unused    uint32
+	Passes    uint32
 	Frame     [9216]uint8
 }
 
@@ -393,6 +393,8 @@ type upfVlanKey struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	upfMapAccounts         = "accounts"
+	upfMapAgainCpuProgram  = "again_cpu_program"
+	upfMapAgainProgram     = "again_program"
 	upfMapAttended         = "attended"
 	upfMapCopies           = "copies"
 	upfMapCopyScratch      = "copy_scratch"
@@ -420,6 +422,7 @@ const (
 	upfMapNatMappings      = "nat_mappings"
 	upfMapNatOut           = "nat_out"
 	upfMapNatPools         = "nat_pools"
+	upfMapPasses           = "passes"
 	upfMapPdrCounters      = "pdr_counters"
 	upfMapPdrs             = "pdrs"
 	upfMapQueues           = "queues"
@@ -435,6 +438,8 @@ const (
 	upfMapUrrEvents        = "urr_events"
 	upfMapUrrOwners        = "urr_owners"
 	upfMapVlanRoles        = "vlan_roles"
+	upfProgUpfAgainCpu     = "upf_again_cpu"
+	upfProgUpfAgainXdp     = "upf_again_xdp"
 	upfProgUpfBothXdp      = "upf_both_xdp"
 	upfProgUpfEtherCpu     = "upf_ether_cpu"
 	upfProgUpfEtherGpduXdp = "upf_ether_gpdu_xdp"
@@ -454,6 +459,7 @@ const (
 	upfVarN6Arrivals       = "n6_arrivals"
 	upfVarN6Devices        = "n6_devices"
 	upfVarOverflows        = "overflows"
+	upfVarPassesMax        = "passes_max"
 	upfVarQueueMax         = "queue_max"
 	upfVarShareTat         = "share_tat"
 	upfVarSpreadCount      = "spread_count"
@@ -509,6 +515,8 @@ type upfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfProgramSpecs struct {
+	UpfAgainCpu     *ebpf.ProgramSpec `ebpf:"upf_again_cpu"`
+	UpfAgainXdp     *ebpf.ProgramSpec `ebpf:"upf_again_xdp"`
 	UpfBothXdp      *ebpf.ProgramSpec `ebpf:"upf_both_xdp"`
 	UpfEtherCpu     *ebpf.ProgramSpec `ebpf:"upf_ether_cpu"`
 	UpfEtherGpduXdp *ebpf.ProgramSpec `ebpf:"upf_ether_gpdu_xdp"`
@@ -526,6 +534,8 @@ type upfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type upfMapSpecs struct {
 	Accounts        *ebpf.MapSpec `ebpf:"accounts"`
+	AgainCpuProgram *ebpf.MapSpec `ebpf:"again_cpu_program"`
+	AgainProgram    *ebpf.MapSpec `ebpf:"again_program"`
 	Attended        *ebpf.MapSpec `ebpf:"attended"`
 	Copies          *ebpf.MapSpec `ebpf:"copies"`
 	CopyScratch     *ebpf.MapSpec `ebpf:"copy_scratch"`
@@ -553,6 +563,7 @@ type upfMapSpecs struct {
 	NatMappings     *ebpf.MapSpec `ebpf:"nat_mappings"`
 	NatOut          *ebpf.MapSpec `ebpf:"nat_out"`
 	NatPools        *ebpf.MapSpec `ebpf:"nat_pools"`
+	Passes          *ebpf.MapSpec `ebpf:"passes"`
 	PdrCounters     *ebpf.MapSpec `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.MapSpec `ebpf:"pdrs"`
 	Queues          *ebpf.MapSpec `ebpf:"queues"`
@@ -583,6 +594,7 @@ type upfVariableSpecs struct {
 	N6Arrivals       *ebpf.VariableSpec `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.VariableSpec `ebpf:"n6_devices"`
 	Overflows        *ebpf.VariableSpec `ebpf:"overflows"`
+	PassesMax        *ebpf.VariableSpec `ebpf:"passes_max"`
 	QueueMax         *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat         *ebpf.VariableSpec `ebpf:"share_tat"`
 	SpreadCount      *ebpf.VariableSpec `ebpf:"spread_count"`
@@ -617,6 +629,8 @@ func (o *upfObjects) Close() error {
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfMaps struct {
 	Accounts        *ebpf.Map `ebpf:"accounts"`
+	AgainCpuProgram *ebpf.Map `ebpf:"again_cpu_program"`
+	AgainProgram    *ebpf.Map `ebpf:"again_program"`
 	Attended        *ebpf.Map `ebpf:"attended"`
 	Copies          *ebpf.Map `ebpf:"copies"`
 	CopyScratch     *ebpf.Map `ebpf:"copy_scratch"`
@@ -644,6 +658,7 @@ type upfMaps struct {
 	NatMappings     *ebpf.Map `ebpf:"nat_mappings"`
 	NatOut          *ebpf.Map `ebpf:"nat_out"`
 	NatPools        *ebpf.Map `ebpf:"nat_pools"`
+	Passes          *ebpf.Map `ebpf:"passes"`
 	PdrCounters     *ebpf.Map `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.Map `ebpf:"pdrs"`
 	Queues          *ebpf.Map `ebpf:"queues"`
@@ -664,6 +679,8 @@ type upfMaps struct {
 func (m *upfMaps) Close() error {
 	return _UpfClose(
 		m.Accounts,
+		m.AgainCpuProgram,
+		m.AgainProgram,
 		m.Attended,
 		m.Copies,
 		m.CopyScratch,
@@ -691,6 +708,7 @@ func (m *upfMaps) Close() error {
 		m.NatMappings,
 		m.NatOut,
 		m.NatPools,
+		m.Passes,
 		m.PdrCounters,
 		m.Pdrs,
 		m.Queues,
@@ -722,6 +740,7 @@ type upfVariables struct {
 	N6Arrivals       *ebpf.Variable `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.Variable `ebpf:"n6_devices"`
 	Overflows        *ebpf.Variable `ebpf:"overflows"`
+	PassesMax        *ebpf.Variable `ebpf:"passes_max"`
 	QueueMax         *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat         *ebpf.Variable `ebpf:"share_tat"`
 	SpreadCount      *ebpf.Variable `ebpf:"spread_count"`
@@ -739,6 +758,8 @@ type upfVariables struct {
 //
 // It can be passed to loadUpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type upfPrograms struct {
+	UpfAgainCpu     *ebpf.Program `ebpf:"upf_again_cpu"`
+	UpfAgainXdp     *ebpf.Program `ebpf:"upf_again_xdp"`
 	UpfBothXdp      *ebpf.Program `ebpf:"upf_both_xdp"`
 	UpfEtherCpu     *ebpf.Program `ebpf:"upf_ether_cpu"`
 	UpfEtherGpduXdp *ebpf.Program `ebpf:"upf_ether_gpdu_xdp"`
@@ -753,6 +774,8 @@ type upfPrograms struct {
 
 func (p *upfPrograms) Close() error {
 	return _UpfClose(
+		p.UpfAgainCpu,
+		p.UpfAgainXdp,
 		p.UpfBothXdp,
 		p.UpfEtherCpu,
 		p.UpfEtherGpduXdp,
