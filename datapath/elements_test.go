@@ -53,6 +53,9 @@ the control plane's, and so is what is refused before any datapath is asked (Hea
 - A packet of a FAR with DUPL goes on in the program; the slow path makes its copies, which are lost, and counted (copy_full), if it has
   no time for them.
 - The first frame of a MAC address of a UE goes through the slow path, which learns of it, and so do frames to groups, ARP, and what proxying answers.
+- Outer Header Creation to an F-TEID of the UPF itself: no packet leaves; the rule of that F-TEID treats it in the same pass, in the program or by vectors as
+  it would be of another UPF. Four F-TEIDs more than the first one are the most; beyond, a packet is dropped (loop). A FAR that sends to the F-TEID
+  of its own PDR is refused with Cause 73. Frames of Ethernet PDU sessions there are the slow path's.
 - Measurement before enforcement counts what gates and meters drop, but not what a quota or a FAR stops.
 `
 
