@@ -125,12 +125,12 @@ func (b *bed) fromNetwork(t testing.TB, port conformance.Port, frame []byte) dat
 	for {
 		n, err := down.in.Next()
 		check(t, err)
-		buf, start, end := down.in.Packet(n - 1)
-		if !bytes.Equal(buf[start:end], octets) {
-			continue // of the kernel itself
+		for i := range n {
+			if buf, start, end := down.in.Packet(i); bytes.Equal(buf[start:end], octets) {
+				down.treat(n) // those beside it are the kernel's own: for nobody
+				return down.packets[i].Reason
+			}
 		}
-		down.treat(n) // those before it are the kernel's own: for nobody
-		return down.packets[n-1].Reason
 	}
 }
 
