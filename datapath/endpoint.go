@@ -24,12 +24,24 @@ type Endpoint struct {
 	InterfaceTypes []uint8
 }
 
-// Local returns the address from which packets with an outer header leave for
-// peer, as the FAR's Network Instance and Destination Interface say: that of the
-// endpoint which has the one, else of one that has the other, else of one for any
-// interface, else of the first. It is not valid if no endpoint speaks peer's IP
-// version.
-func Local(endpoints []Endpoint, networkInstance string, to api.Interface, peer netip.Addr) netip.Addr {
+// Direction is where a FAR sends packets with an outer header, as far as it decides from
+// which endpoint they leave.
+type Direction struct {
+	NetworkInstance string
+	Interface       api.Interface
+	InterfaceType   *uint32 // 3GPP Interface Type; nil: none
+}
+
+// DirectionOf returns that of a FAR.
+func DirectionOf(f *api.Forward) Direction {
+	return Direction{f.GetNetworkInstance(), f.GetDestinationInterface(), f.InterfaceType}
+}
+
+// Local returns the address from which packets with an outer header leave for peer:
+// that of the first of the endpoints that fit best, by 3GPP Interface Type, then by
+// Network Instance, then by interface, as F-TEIDs are chosen. It is not valid if no
+// endpoint speaks peer's IP version.
+func Local(endpoints []Endpoint, to Direction, peer netip.Addr) netip.Addr {
 	best, local := -1, netip.Addr{}
 	for i := range endpoints {
 		e := &endpoints[i]
@@ -37,7 +49,7 @@ func Local(endpoints []Endpoint, networkInstance string, to api.Interface, peer 
 		if peer.Is6() {
 			a = e.Address6
 		}
-		if fit := e.fit(networkInstance, to); a.IsValid() && fit > best {
+		if fit := e.fit(to); a.IsValid() && fit > best {
 			best, local = fit, a
 		}
 	}
@@ -55,15 +67,24 @@ func Has(endpoints []Endpoint, a netip.Addr) bool {
 	return a.IsValid() && slices.ContainsFunc(endpoints, func(e Endpoint) bool { return a == e.Address || a == e.Address6 })
 }
 
-// fit says how well tunnels of that kind belong here; more is better.
-func (e *Endpoint) fit(networkInstance string, to api.Interface) int {
+// fit says how well tunnels of that kind belong here; more is better. What the endpoint
+// has and is not wanted is worse than nothing.
+func (e *Endpoint) fit(to Direction) (n int) {
 	switch {
-	case networkInstance != "" && slices.Contains(e.NetworkInstances, networkInstance):
-		return 3
-	case slices.Contains(e.Interfaces, to):
-		return 2
-	case len(e.Interfaces) == 0:
-		return 1
+	case to.InterfaceType == nil:
+	case slices.Contains(e.InterfaceTypes, uint8(*to.InterfaceType)):
+		n = 16
+	case len(e.InterfaceTypes) == 0:
+		n = 8
 	}
-	return 0
+	if to.NetworkInstance != "" && slices.Contains(e.NetworkInstances, to.NetworkInstance) {
+		n += 4
+	}
+	switch {
+	case slices.Contains(e.Interfaces, to.Interface):
+		n += 2
+	case len(e.Interfaces) == 0:
+		n++
+	}
+	return n
 }

@@ -157,31 +157,36 @@ func TestUEAddresses(t *testing.T) {
 	}
 }
 
-// TestEndpoints: an F-TEID is chosen by Network Instance, then by interface, then
-// at the first endpoint; with the addresses that are asked for.
+// TestEndpoints: an F-TEID is chosen by 3GPP Interface Type, then by Network Instance, then
+// by interface, then at the first endpoint; with the addresses that are asked for.
 func TestEndpoints(t *testing.T) {
 	v6 := IPv6{0x20, 1, 15: 1}
 	m, _ := newManagerOf(t, Config{MaxSessions: 16, Can: everything, Endpoints: []Endpoint{
 		{Name: "n3", IPv4: n3, IPv6: v6},
 		{Name: "n9", IPv4: IPv4{10, 9, 0, 1}, Interfaces: []Interface{Core}},
 		{Name: "s5", IPv4: IPv4{10, 5, 0, 1}, NetworkInstances: []string{"s5", "s8"}},
+		{Name: "s5u", IPv4: IPv4{10, 5, 0, 2}, Interfaces: []Interface{Core}, InterfaceTypes: []InterfaceType{1, 19}},
 	}})
+	none, s5s8, n9 := Optional[InterfaceType]{}, Some(InterfaceType(1)), Some(InterfaceType(15))
 	for i, tc := range []struct {
 		choose Choose
 		from   Interface
+		kind   Optional[InterfaceType]
 		name   string
 		want   FTEID
 	}{
-		{Choose{CH: true, V4: true}, Access, "", FTEID{IPv4: n3}},
-		{Choose{CH: true, V6: true}, Access, "internet", FTEID{IPv6: v6}},
-		{Choose{CH: true, V4: true, V6: true}, Access, "", FTEID{IPv4: n3, IPv6: v6}},
-		{Choose{CH: true, V4: true, V6: true}, Core, "", FTEID{IPv4: IPv4{10, 9, 0, 1}}},
-		{Choose{CH: true, V4: true}, Core, "s8", FTEID{IPv4: IPv4{10, 5, 0, 1}}},
-		{Choose{CH: true, V4: true}, CPFunction, "", FTEID{IPv4: n3}},
+		{Choose{CH: true, V4: true}, Access, none, "", FTEID{IPv4: n3}},
+		{Choose{CH: true, V6: true}, Access, none, "internet", FTEID{IPv6: v6}},
+		{Choose{CH: true, V4: true, V6: true}, Access, none, "", FTEID{IPv4: n3, IPv6: v6}},
+		{Choose{CH: true, V4: true, V6: true}, Core, none, "", FTEID{IPv4: IPv4{10, 9, 0, 1}}},
+		{Choose{CH: true, V4: true}, Core, none, "s8", FTEID{IPv4: IPv4{10, 5, 0, 1}}},
+		{Choose{CH: true, V4: true}, CPFunction, none, "", FTEID{IPv4: n3}},
+		{Choose{CH: true, V4: true}, Access, s5s8, "s8", FTEID{IPv4: IPv4{10, 5, 0, 2}}},
+		{Choose{CH: true, V4: true}, Core, n9, "", FTEID{IPv4: IPv4{10, 9, 0, 1}}},
 	} {
 		req := establishment(IPv4{10, 45, 0, byte(i)})
 		req.CreatePDRs[1].PDI.Choose, req.CreatePDRs[1].PDI.SourceInterface = tc.choose, tc.from
-		req.CreatePDRs[1].PDI.NetworkInstance = tc.name
+		req.CreatePDRs[1].PDI.NetworkInstance, req.CreatePDRs[1].PDI.InterfaceType = tc.name, tc.kind
 		got := must(t, m, req).PDR(2).PDI.FTEID
 		tc.want.TEID = got.TEID
 		if got != tc.want || got.TEID == 0 {

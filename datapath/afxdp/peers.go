@@ -43,9 +43,9 @@ func newPeerTable(endpoints []datapath.Endpoint, devices []*device, lost func(pa
 // of returns the peers to which a session sends, each once, but for the UPF itself.
 func (t *peerTable) of(s *api.Session) []nexthop.Peer {
 	var all []nexthop.Peer
-	add := func(instance string, to api.Interface, o *api.OuterHeaderCreation) {
+	add := func(to datapath.Direction, o *api.OuterHeaderCreation) {
 		for _, addr := range addressesOf(o) {
-			p := nexthop.Peer{Local: datapath.Local(t.endpoints, instance, to, addr), Addr: addr}
+			p := nexthop.Peer{Local: datapath.Local(t.endpoints, to, addr), Addr: addr}
 			if t.hops[p.Local] != nil && !datapath.Has(t.endpoints, addr) && !slices.Contains(all, p) {
 				all = append(all, p)
 			}
@@ -53,9 +53,9 @@ func (t *peerTable) of(s *api.Session) []nexthop.Peer {
 	}
 	for _, r := range s.GetRules() {
 		f := r.GetForward()
-		add(f.GetNetworkInstance(), f.GetDestinationInterface(), f.GetOuterHeaderCreation())
+		add(datapath.DirectionOf(f), f.GetOuterHeaderCreation())
 		for _, d := range f.GetDuplicates() {
-			add(d.GetNetworkInstance(), d.GetDestinationInterface(), d.GetOuterHeaderCreation())
+			add(datapath.Direction{NetworkInstance: d.GetNetworkInstance(), Interface: d.GetDestinationInterface()}, d.GetOuterHeaderCreation())
 		}
 	}
 	return all

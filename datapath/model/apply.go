@@ -172,8 +172,8 @@ type state struct {
 func (s *state) N6() *datapath.N6 { return s.cfg.N6 }
 
 // Local implements [State].
-func (s *state) Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr {
-	return s.local(networkInstance, to, peer)
+func (s *state) Local(to datapath.Direction, peer netip.Addr) netip.Addr {
+	return s.local(to, peer)
 }
 
 // Counters implements [State]. A rule is the same one after a change, and its counts

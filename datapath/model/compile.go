@@ -15,7 +15,7 @@ type State interface {
 	Meter(q *api.QER, kind MeterKind, uplink bool) *Meter
 	URR(u *api.URR) URR
 	// Local is the source address of packets to peer.
-	Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr
+	Local(to datapath.Direction, peer netip.Addr) netip.Addr
 	N6() *datapath.N6
 }
 
@@ -105,7 +105,7 @@ func newOuter(f *api.Forward, state State) *Outer {
 		TEID: f.GetOuterHeaderCreation().GetTeid(), Peer: peer(f.GetOuterHeaderCreation()),
 		DSCP: -1, ToAccess: f.GetDestinationInterface() == api.Interface_ACCESS, ToCP: f.GetDestinationInterface() == api.Interface_CP_FUNCTION,
 	}
-	o.Local = state.Local(f.GetNetworkInstance(), f.GetDestinationInterface(), o.Peer)
+	o.Local = state.Local(datapath.DirectionOf(f), o.Peer)
 	if f.Dscp != nil {
 		o.DSCP = int(f.GetDscp())
 	}

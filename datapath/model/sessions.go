@@ -172,10 +172,10 @@ func (s *Sessions) localOf(old *session, to gtpu.Tunnel) netip.Addr {
 			}
 		}
 	}
-	return s.local("", api.Interface_ACCESS, to.Peer)
+	return s.local(datapath.Direction{}, to.Peer)
 }
 
 // local returns the source of packets to peer.
-func (s *Sessions) local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr {
-	return datapath.Local(s.cfg.Endpoints, networkInstance, to, peer)
+func (s *Sessions) local(to datapath.Direction, peer netip.Addr) netip.Addr {
+	return datapath.Local(s.cfg.Endpoints, to, peer)
 }

@@ -37,7 +37,7 @@ func (a *answers) threw(packets uint64) {
 
 // learn follows a peer that packets are going to be sent to, [maxPeers] of them at most.
 func (a *answers) learn(f *api.Forward, addr netip.Addr) {
-	p := nexthop.Peer{Local: datapath.Local(a.d.cfg.Endpoints, f.GetNetworkInstance(), f.GetDestinationInterface(), addr), Addr: addr}
+	p := nexthop.Peer{Local: datapath.Local(a.d.cfg.Endpoints, datapath.DirectionOf(f), addr), Addr: addr}
 	a.mu.Lock()
 	fresh := p.Local.IsValid() && !a.known[p] && len(a.known) < maxPeers
 	if fresh {

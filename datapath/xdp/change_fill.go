@@ -132,7 +132,7 @@ func (c *change) peer(r *api.Rule) (uint32, error) {
 	if c.ethernet() && datapath.Has(c.d.cfg.Endpoints, addr) {
 		return 0, nil
 	}
-	i, err := c.d.ports.toward(c.d.cfg.Endpoints, f.GetNetworkInstance(), f.GetDestinationInterface(), addr)
+	i, err := c.d.ports.toward(c.d.cfg.Endpoints, datapath.DirectionOf(f), addr)
 	if err == nil {
 		var hop uint32
 		if hop, err = c.d.acquirePeer(i, addr); err == nil {

@@ -80,7 +80,7 @@ func (d *Driver) endMarkers(c *api.Change) []model.Datagram {
 	old := d.sessions.get(c.GetSeid())
 	for _, m := range c.GetEndMarkers() {
 		to := gtpu.Tunnel{TEID: m.GetTeid(), Peer: peerOf(m)}
-		local := datapath.Local(d.cfg.Endpoints, "", api.Interface_ACCESS, to.Peer)
+		local := datapath.Local(d.cfg.Endpoints, datapath.Direction{}, to.Peer)
 		if old != nil {
 			if _, from, ok := d.sendsTo(old, map[uint32]bool{to.TEID: true}, map[gtpu.Tunnel]bool{to: true}); ok {
 				local = from.local

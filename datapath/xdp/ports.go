@@ -9,7 +9,6 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/api"
 	"plumbline/datapath"
 )
 
@@ -166,8 +165,8 @@ func (p *ports) localOf(hop hopKey) netip.Addr {
 }
 
 // toward returns the index of the endpoint from which packets go to peer.
-func (p *ports) toward(endpoints []datapath.Endpoint, networkInstance string, to api.Interface, peer netip.Addr) (int, error) {
-	local := datapath.Local(endpoints, networkInstance, to, peer)
+func (p *ports) toward(endpoints []datapath.Endpoint, to datapath.Direction, peer netip.Addr) (int, error) {
+	local := datapath.Local(endpoints, to, peer)
 	for i := range p.gtpu {
 		if local.IsValid() && (p.gtpu[i].Address == local || p.gtpu[i].Address6 == local) {
 			return i, nil

@@ -86,8 +86,8 @@ func (s *slowState) URR(u *api.URR) model.URR {
 func (s *slowState) N6() *datapath.N6 { return &s.d.cfg.N6 }
 
 // Local implements [model.State].
-func (s *slowState) Local(networkInstance string, to api.Interface, peer netip.Addr) netip.Addr {
-	return datapath.Local(s.d.cfg.Endpoints, networkInstance, to, peer)
+func (s *slowState) Local(to datapath.Direction, peer netip.Addr) netip.Addr {
+	return datapath.Local(s.d.cfg.Endpoints, to, peer)
 }
 
 // slowly returns the rule of the PDR, if the slow path does it.
