@@ -192,9 +192,7 @@ func (t *hopTable) setDevice(ports []port, index int, mac nexthop.MAC, mtu int) 
 	for slot := range t.slots {
 		if h := &t.slots[slot]; h.Outer == 0 && h.Ifindex == uint32(index) {
 			atomic.StoreUint64(&h.Src, macWord(mac))
-			if h.Vlan != hopOwn {
-				atomic.StoreUint32(&h.Mtu, uint32(mtu))
-			}
+			atomic.StoreUint32(&h.Mtu, uint32(mtu))
 		}
 	}
 }
