@@ -13,10 +13,15 @@ import (
 // cannot do so, before it has begun; nil: it can. CAP_SYS_ADMIN brings CAP_BPF and
 // CAP_PERFMON with it.
 func needsRoot(command string) error {
-	missing, err := privilege.Lacks(map[string]int{"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_NET_ADMIN": unix.CAP_NET_ADMIN})
+	return needsCapabilities(command+" enters network namespaces and attaches programs",
+		map[string]int{"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_NET_ADMIN": unix.CAP_NET_ADMIN})
+}
+
+// needsCapabilities is why a command cannot do what it does; nil: it can.
+func needsCapabilities(does string, capabilities map[string]int) error {
+	missing, err := privilege.Lacks(capabilities)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	return unsupportedError{fmt.Errorf("%s enters network namespaces and attaches programs: run it as root: %s not effective",
-		command, strings.Join(missing, ", "))}
+	return unsupportedError{fmt.Errorf("%s: run it as root: %s not effective", does, strings.Join(missing, ", "))}
 }

@@ -18,6 +18,10 @@ type Place struct {
 	UEAddress  netip.Addr // of the UE
 	DNAddress  netip.Addr // of the server
 	ServerPort uint16
+	// UEDevice is a device that the client is bound to as well; empty: to none.
+	UEDevice string
+	// ServerRuns says that somebody else runs an iperf3 server at ServerPort.
+	ServerRuns bool
 	// Realtime has iperf3 be real time, of the lowest priority, if the machine allows
 	// that: what others want of the CPUs is not measured.
 	Realtime bool
@@ -62,8 +66,12 @@ func StartIperf(ctx context.Context, at Place, s Stream) (*Iperf, error) {
 	return &Iperf{client, server, s}, nil
 }
 
-// IperfServer starts the server of one test, and returns when it listens.
+// IperfServer starts the server of one test, and returns when it listens. If one runs
+// already it returns nil, which can be killed.
 func IperfServer(ctx context.Context, at Place) (*Process, error) {
+	if at.ServerRuns {
+		return nil, nil
+	}
 	server, err := at.Start(at.DN, "iperf3", "--server", "--one-off", "--forceflush", "--bind", at.DNAddress.String(),
 		"--port", strconv.Itoa(int(at.ServerPort)))
 	if err != nil {
@@ -76,10 +84,19 @@ func IperfServer(ctx context.Context, at Place) (*Process, error) {
 	return server, nil
 }
 
-func (s Stream) arguments(at Place) []string {
+// IperfClient is the command line of a client, but for what it sends.
+func (at Place) IperfClient() []string {
 	args := []string{"iperf3", "--client", at.DNAddress.String(), "--port", strconv.Itoa(int(at.ServerPort)), "--bind", at.UEAddress.String(),
-		"--json", "--connect-timeout", "5000", "--udp", "--length", strconv.Itoa(s.Octets),
-		"--bitrate", strconv.FormatUint(max(s.UplinkBPS, s.DownlinkBPS), 10), "--time", strconv.Itoa(int((s.Duration + time.Second - 1) / time.Second))}
+		"--json", "--connect-timeout", "5000"}
+	if at.UEDevice != "" {
+		args = append(args, "--bind-dev", at.UEDevice)
+	}
+	return args
+}
+
+func (s Stream) arguments(at Place) []string {
+	args := append(at.IperfClient(), "--udp", "--length", strconv.Itoa(s.Octets),
+		"--bitrate", strconv.FormatUint(max(s.UplinkBPS, s.DownlinkBPS), 10), "--time", strconv.Itoa(int((s.Duration+time.Second-1)/time.Second)))
 	switch {
 	case s.UplinkBPS == 0:
 		return append(args, "--reverse")

@@ -115,8 +115,12 @@ func (p *Process) End(ctx context.Context, grace time.Duration) ([]byte, error) 
 	return p.Wait(ctx, grace)
 }
 
-// Kill ends the program and what it has started, and returns when it has ended.
+// Kill ends the program and what it has started, and returns when it has ended. It may
+// be called on nil.
 func (p *Process) Kill() {
+	if p == nil {
+		return
+	}
 	select {
 	case <-p.ended:
 		return

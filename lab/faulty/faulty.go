@@ -29,9 +29,10 @@ const (
 // Faults say what goes wrong with which frames.
 type Faults struct {
 	Fault   Fault
-	Every   uint64 // frames whose sequence number it divides
+	Every   uint64 // frames whose sequence number it divides; those without one are counted
 	DelayNS int64  // of every frame
 	PPS     uint64 // more than that is dropped at once; 0: nothing is
+	Octets  int    // user packets that are longer are dropped; 0: none is
 }
 
 // setup is what the program must know of its place.

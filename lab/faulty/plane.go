@@ -32,6 +32,7 @@ type plane struct {
 	next     time.Time // when the rate allows another frame
 	delayed  chan late
 	received []byte
+	others   uint64 // frames without a stamp, so far
 }
 
 // late is a frame and when it leaves.
@@ -100,8 +101,15 @@ func (p *plane) forward(b []byte) (frame []byte, sequence uint64, ok bool) {
 	if !ok {
 		return nil, 0, false
 	}
-	stamp, err := generator.DecodeStamp(frame[p.user()+ipv4+udp:])
-	return frame, stamp.Sequence, err == nil
+	user := frame[p.user():]
+	if p.Octets > 0 && len(user) > p.Octets {
+		return nil, 0, false
+	}
+	if stamp, err := generator.DecodeStamp(user[ipv4+udp:]); err == nil {
+		return frame, stamp.Sequence, true
+	}
+	p.others++
+	return frame, p.others, true
 }
 
 // user is where the user packet begins in a frame that leaves.

@@ -37,6 +37,7 @@ type Test struct{ client, server *apps.Process }
 // Result is what iperf3 says at the end.
 type Result struct {
 	BPS         float64 // of payload, at the receiver
+	Octets      uint64  // the same
 	Retransmits int     // segments, by the sender
 }
 
@@ -53,8 +54,7 @@ func StartAt(ctx context.Context, at apps.Place, f Flow) (*Test, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"iperf3", "--client", at.DNAddress.String(), "--port", strconv.Itoa(int(at.ServerPort)), "--bind", at.UEAddress.String(),
-		"--json", "--connect-timeout", "5000", "--time", seconds(f.Duration), "--omit", seconds(f.Omit)}
+	args := append(at.IperfClient(), "--time", seconds(f.Duration), "--omit", seconds(f.Omit))
 	if f.Downlink {
 		args = append(args, "--reverse")
 	}
@@ -93,7 +93,8 @@ func parse(output []byte) (Result, error) {
 		Error string `json:"error"`
 		End   struct {
 			Received struct {
-				BPS float64 `json:"bits_per_second"`
+				BPS    float64 `json:"bits_per_second"`
+				Octets uint64  `json:"bytes"`
 			} `json:"sum_received"`
 			Sent struct {
 				Retransmits int `json:"retransmits"`
@@ -109,5 +110,5 @@ func parse(output []byte) (Result, error) {
 	if answer.End.Received.BPS <= 0 {
 		return Result{}, errors.New("tcp: iperf3: nothing was received")
 	}
-	return Result{BPS: answer.End.Received.BPS, Retransmits: answer.End.Sent.Retransmits}, nil
+	return Result{BPS: answer.End.Received.BPS, Octets: answer.End.Received.Octets, Retransmits: answer.End.Sent.Retransmits}, nil
 }

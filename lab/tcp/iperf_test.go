@@ -8,8 +8,8 @@ func TestParse(t *testing.T) {
 		want     Result
 		fails    bool
 	}{
-		{"done", `{"end": {"sum_sent": {"bits_per_second": 3e9, "retransmits": 7}, "sum_received": {"bits_per_second": 2.5e9}}}`,
-			Result{BPS: 2.5e9, Retransmits: 7}, false},
+		{"done", `{"end": {"sum_sent": {"bits_per_second": 3e9, "retransmits": 7}, "sum_received": {"bits_per_second": 2.5e9, "bytes": 9}}}`,
+			Result{BPS: 2.5e9, Octets: 9, Retransmits: 7}, false},
 		{"refused", `{"start": {}, "end": {}, "error": "unable to connect to server: Connection refused"}`, Result{}, true},
 		{"nothing received", `{"end": {"sum_received": {"bits_per_second": 0}}}`, Result{}, true},
 		{"killed", ``, Result{}, true},

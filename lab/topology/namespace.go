@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is a named network namespace that this package made, or that of
-// [NewExternal], which has no name.
+// Namespace is a named network namespace that this package made, one that was there
+// ([OpenNamespace]), or that of [NewExternal], which has no name.
 type Namespace struct {
 	Name   string // as in `ip netns`
 	handle netns.NsHandle
@@ -57,6 +57,25 @@ func onThreadOf(f func() error) error {
 	}()
 	return <-done
 }
+
+// OpenNamespace returns a namespace that is there: that of the calling thread, or a
+// named one as in `ip netns`. The caller closes it.
+func OpenNamespace(name string) (*Namespace, error) {
+	ns := &Namespace{Name: name, handle: netns.None()}
+	var err error
+	if name == "" {
+		ns.handle, err = netns.Get()
+	} else {
+		ns.handle, err = netns.GetFromName(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("topology: network namespace %q: %w", name, err)
+	}
+	return ns, nil
+}
+
+// Close lets go of what [OpenNamespace] returned. The namespace stays.
+func (n *Namespace) Close() error { return n.handle.Close() }
 
 // newNamespace makes a namespace with its loopback device up.
 func newNamespace(name string) (*Namespace, error) {

@@ -1,0 +1,119 @@
+package interop
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+)
+
+// Types and codes of ICMP. Source: RFC 792; RFC 4443, 3 and 4.
+const (
+	echoReply4, unreachable4, echo4, exceeded4          = 0, 3, 8, 11
+	unreachable6, tooBig6, exceeded6, echo6, echoReply6 = 1, 2, 3, 128, 129
+	fragmentationNeeded                                 = 4
+)
+
+// Octets of headers.
+const (
+	lenIPv4, lenIPv6 = 20, 40
+	lenICMP, lenUDP  = 8, 8
+	lenToken         = 8
+	minPayload       = lenToken + 2
+)
+
+// headerOctets is how much of a packet is IP's.
+func headerOctets(version int) int {
+	if version == 6 {
+		return lenIPv6
+	}
+	return lenIPv4
+}
+
+// message is an echo request of a series. Its payload is the token of the series, the
+// sequence number, and octets that follow from it.
+type message struct {
+	version int
+	id      uint16
+	token   [lenToken]byte
+	size    int // of the payload
+}
+
+// request returns the ICMP message with a sequence number.
+func (m *message) request(sequence uint16) []byte {
+	b := make([]byte, lenICMP, lenICMP+m.size)
+	b[0] = echo4
+	if m.version == 6 {
+		b[0] = echo6
+	}
+	be := binary.BigEndian
+	be.PutUint16(b[4:], m.id)
+	be.PutUint16(b[6:], sequence)
+	b = append(b, m.token[:]...)
+	b = be.AppendUint16(b, sequence)
+	for i := len(b); i < lenICMP+m.size; i++ {
+		b = append(b, byte(i)+byte(sequence))
+	}
+	if m.version == 4 { // of ICMPv6 the kernel computes it
+		be.PutUint16(b[2:], checksum(b))
+	}
+	return b
+}
+
+// checksum is that of RFC 1071.
+func checksum(b []byte) uint16 {
+	sum := uint32(0)
+	for ; len(b) > 1; b = b[2:] {
+		sum += uint32(b[0])<<8 | uint32(b[1])
+	}
+	if len(b) == 1 {
+		sum += uint32(b[0]) << 8
+	}
+	for sum>>16 != 0 {
+		sum = sum&0xffff + sum>>16
+	}
+	return ^uint16(sum)
+}
+
+// reply reports whether b answers a request of the series, which one, and whether with
+// the octets that were sent.
+func (m *message) reply(b []byte) (sequence uint16, intact, ok bool) {
+	reply := byte(echoReply4)
+	if m.version == 6 {
+		reply = echoReply6
+	}
+	be := binary.BigEndian
+	if len(b) < lenICMP || b[0] != reply || be.Uint16(b[4:]) != m.id {
+		return 0, false, false
+	}
+	sequence = be.Uint16(b[6:])
+	return sequence, bytes.Equal(b[lenICMP:], m.request(sequence)[lenICMP:]), true
+}
+
+// refusal says what an ICMP error about a request of the series means; empty: b is none.
+func (m *message) refusal(from netip.Addr, b []byte) string {
+	header := headerOctets(m.version)
+	be := binary.BigEndian
+	if len(b) < lenICMP+header+lenICMP {
+		return ""
+	}
+	quoted := b[lenICMP:]
+	if m.version == 4 {
+		header = int(quoted[0]&0xf) * 4
+	}
+	if len(quoted) < header+lenICMP || be.Uint16(quoted[header+4:]) != m.id {
+		return ""
+	}
+	kind, code := b[0], b[1]
+	switch {
+	case m.version == 4 && kind == unreachable4 && code == fragmentationNeeded:
+		return fmt.Sprintf("%v: fragmentation needed, MTU %d", from, be.Uint16(b[6:]))
+	case m.version == 6 && kind == tooBig6:
+		return fmt.Sprintf("%v: packet too big, MTU %d", from, be.Uint32(b[4:]))
+	case m.version == 4 && kind == unreachable4, m.version == 6 && kind == unreachable6:
+		return fmt.Sprintf("%v: destination unreachable, code %d", from, code)
+	case m.version == 4 && kind == exceeded4, m.version == 6 && kind == exceeded6:
+		return fmt.Sprintf("%v: time exceeded", from)
+	}
+	return ""
+}
