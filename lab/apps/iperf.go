@@ -33,6 +33,7 @@ type Stream struct {
 	DownlinkBPS uint64 // the same as UplinkBPS, or one of them is 0
 	Octets      int    // of UDP payload in a packet
 	Duration    time.Duration
+	Omit        time.Duration // before that, not counted; whole seconds
 }
 
 // Transfer is what iperf3 says of one way: what was sent, and of that what did not
@@ -97,6 +98,9 @@ func (at Place) IperfClient() []string {
 func (s Stream) arguments(at Place) []string {
 	args := append(at.IperfClient(), "--udp", "--length", strconv.Itoa(s.Octets),
 		"--bitrate", strconv.FormatUint(max(s.UplinkBPS, s.DownlinkBPS), 10), "--time", strconv.Itoa(int((s.Duration+time.Second-1)/time.Second)))
+	if s.Omit > 0 {
+		args = append(args, "--omit", strconv.Itoa(int(s.Omit/time.Second)))
+	}
 	switch {
 	case s.UplinkBPS == 0:
 		return append(args, "--reverse")
@@ -109,7 +113,7 @@ func (s Stream) arguments(at Place) []string {
 // Wait returns what arrived when the stream is over. limit is how much longer than the
 // stream that may take.
 func (i *Iperf) Wait(ctx context.Context, limit time.Duration) (Streamed, error) {
-	out, err := i.client.Wait(ctx, i.stream.Duration+limit)
+	out, err := i.client.Wait(ctx, i.stream.Omit+i.stream.Duration+limit)
 	i.server.Kill()
 	if err != nil {
 		return Streamed{}, errors.Join(err, iperfError(i.client.out.Bytes()))

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 
+	"plumbline/gtpu"
 	"plumbline/lab/dut"
 )
 
@@ -89,6 +91,11 @@ func run(name string) error {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return err
 	}
+	port, err := beSilent(&s)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
 	t := &table{byTEID: map[uint32]bool{}, byUE: map[netip.Addr]tunnel{}}
 	ended := make(chan error, 3)
 	for _, way := range []bool{true, false} {
@@ -100,4 +107,13 @@ func run(name string) error {
 	}
 	go func() { ended <- serve(&s, t) }()
 	return errors.Join(<-ended)
+}
+
+// beSilent keeps the kernel, which sees every packet as well, from answering: that GTP-U
+// has no port, and that UEs have no route.
+func beSilent(s *setup) (port *net.UDPConn, err error) {
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0"), 0); err != nil {
+		return nil, err
+	}
+	return net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.N3Address, gtpu.Port))) // is never read
 }

@@ -12,7 +12,7 @@ import (
 const (
 	changePingEvery = 50 * time.Millisecond
 	changeLead      = time.Second // under ping before the command
-	changePatience  = 5 * time.Second
+	changePatience  = 3 * time.Second
 	wakeTime        = 10 * time.Second // until a UE that is paged answers
 	releasePings    = 5
 )
@@ -248,6 +248,8 @@ func (b *bed) release(ctx context.Context, line string, paths []path) []report.I
 		switch {
 		case before[i].Received == 0:
 			list[i].Seen = "the UE did not answer before the release either"
+		case e.Unsent > 0:
+			list[i].Seen = "the data network could not send: " + e.Error
 		case e.Sent > 0 && e.Received == 0 && e.Damaged == 0:
 			list[i].Result = report.Pass
 		}

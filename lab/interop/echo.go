@@ -54,6 +54,7 @@ type pinger struct {
 	open     int         // of sent, not answered
 	damaged  int
 	twice    int
+	unsent   int
 	refused  string
 }
 
@@ -145,7 +146,7 @@ func (p *pinger) send(ctx context.Context, count int) {
 		p.mu.Unlock()
 		if _, err := p.conn.WriteTo(p.request(uint16(sequence)), to); err != nil {
 			p.mu.Lock()
-			p.refused = err.Error()
+			p.refused, p.unsent = err.Error(), p.unsent+1
 			p.mu.Unlock()
 		}
 	}
@@ -214,7 +215,7 @@ const lastRequests = 5
 func (p *pinger) account() *report.InteropEcho {
 	e := &report.InteropEcho{
 		Octets: headerOctets(p.message.version) + lenICMP + p.message.size, Sent: len(p.sent), Received: len(p.sent) - p.open,
-		Damaged: p.damaged, Duplicated: p.twice, Error: p.refused,
+		Damaged: p.damaged, Duplicated: p.twice, Unsent: p.unsent, Error: p.refused,
 	}
 	if len(p.sent) == 0 {
 		return e

@@ -18,7 +18,8 @@ import (
 
 // What iperf3 does.
 const (
-	tcpTime, udpTime, ambrTime = 3 * time.Second, 2 * time.Second, 5 * time.Second
+	tcpTime, udpTime, ambrTime = 2 * time.Second, 2 * time.Second, 4 * time.Second
+	ambrOmit                   = time.Second      // until the burst of a meter is used up
 	iperfMore                  = 15 * time.Second // that it may take longer
 	udpBPS                     = 1_000_000
 	udpOctets                  = 1200
@@ -95,12 +96,12 @@ func (b *bed) tcp(p path, downlink bool) func(context.Context, *report.InteropSt
 }
 
 // stream has iperf3 send UDP.
-func (b *bed) stream(ctx context.Context, p path, downlink bool, bps uint64, duration time.Duration) (apps.Transfer, error) {
+func (b *bed) stream(ctx context.Context, p path, downlink bool, bps uint64, duration, omit time.Duration) (apps.Transfer, error) {
 	at, err := b.place(p)
 	if err != nil {
 		return apps.Transfer{}, err
 	}
-	s := apps.Stream{UplinkBPS: bps, Octets: udpOctets, Duration: duration}
+	s := apps.Stream{UplinkBPS: bps, Octets: udpOctets, Duration: duration, Omit: omit}
 	if downlink {
 		s.UplinkBPS, s.DownlinkBPS = 0, bps
 	}
@@ -120,7 +121,7 @@ func (b *bed) stream(ctx context.Context, p path, downlink bool, bps uint64, dur
 
 func (b *bed) udp(p path, downlink bool) func(context.Context, *report.InteropStep) {
 	return func(ctx context.Context, row *report.InteropStep) {
-		r, err := b.stream(ctx, p, downlink, udpBPS, udpTime)
+		r, err := b.stream(ctx, p, downlink, udpBPS, udpTime, 0)
 		if err != nil {
 			fail(row, err)
 			return
@@ -140,7 +141,7 @@ func (b *bed) ambr(p path, downlink bool, ambr uint64) func(context.Context, *re
 	return func(ctx context.Context, row *report.InteropStep) {
 		packet := float64(headerOctets(p.version)+lenUDP+udpOctets) / udpOctets
 		offered := ambrOffer * float64(ambr) / packet
-		r, err := b.stream(ctx, p, downlink, uint64(offered), ambrTime)
+		r, err := b.stream(ctx, p, downlink, uint64(offered), ambrTime, ambrOmit)
 		if err != nil {
 			fail(row, err)
 			return

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -51,32 +52,69 @@ func plumbline(t *testing.T) dut.Kind {
 func TestRun(t *testing.T) {
 	const mbr = 20_000
 	b := newTestBed(t, plumbline(t), true, mbr)
-	c := b.config(2)
-	c.UplinkAMBR, c.DownlinkAMBR, c.UEToUE = mbr*1000, mbr*1000, Allow
+	c := b.config(1)
+	c.UplinkAMBR, c.DownlinkAMBR = mbr*1000, mbr*1000
 	var steps []string
 	c.OnStep = func(s report.Step) { steps = append(steps, s.Name) }
 	r := walk(t, c)
 	var want []string
-	for _, ue := range []string{"ue0", "ue1"} {
-		for _, version := range []int{4, 6} {
-			for _, step := range []string{stepPing, stepPingDown, stepMTU, stepTCPUp, stepTCPDown, stepUDPUp, stepUDPDown, stepHTTP, stepAMBRUp, stepAMBRDown} {
-				want = append(want, fmt.Sprintf("%s %s IPv%d: pass", step, ue, version))
-			}
+	for _, version := range []int{4, 6} {
+		for _, step := range []string{stepPing, stepPingDown, stepMTU, stepTCPUp, stepTCPDown, stepUDPUp, stepUDPDown, stepHTTP, stepAMBRUp, stepAMBRDown} {
+			want = append(want, fmt.Sprintf("%s ue0 IPv%d: pass", step, version))
 		}
 	}
-	for _, ue := range []string{"ue0", "ue1"} {
-		want = append(want, stepUEToUE+" "+ue+" IPv4: pass", stepUEToUE+" "+ue+" IPv6: pass")
-	}
+	want = append(want, stepUEToUE+": not tried")
 	for _, c := range Changes {
 		want = append(want, string(c)+": not tried")
 	}
 	if diff := cmp.Diff(want, results(r)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if len(steps) != 44 || steps[0] != "ping, ue0, IPv4" {
+	if len(steps) != 20 || steps[0] != "ping, ue0, IPv4" {
 		t.Errorf("%d steps were announced: %q", len(steps), steps)
 	}
 	b.figures(t, r)
+
+	// An AMBR that the UPF does not hold, and no data network of IPv6.
+	c = b.config(1)
+	c.DN6 = netip.Addr{}
+	c.UplinkAMBR, c.Skip = mbr*1000/2, []Part{Ping, MTU, TCP, UDP, HTTP, UEToUE}
+	r = walk(t, c)
+	if at := slices.IndexFunc(r.Steps, func(s report.InteropStep) bool { return s.Step == stepAMBRUp }); r.Steps[at].Result != report.Fail {
+		t.Errorf("AMBR of half the MBR: got %s: %s, want fail", r.Steps[at].Result, r.Steps[at].Seen)
+	}
+	if !slices.Contains(results(r), "all ue0 IPv6: not tried") {
+		t.Errorf("without an IPv6 address of the data network: %q", results(r))
+	}
+}
+
+// TestPairs has the data network send back packets between UEs, or not.
+func TestPairs(t *testing.T) {
+	b := newTestBed(t, plumbline(t), false, 0)
+	c := b.config(2)
+	c.Skip = Parts[:len(Parts)-1]
+	for _, tc := range []struct {
+		forward string
+		policy  Policy
+		want    report.Outcome
+	}{
+		{"0", Deny, report.Pass}, {"0", Allow, report.Fail}, {"0", Tell, report.NotJudged},
+		{"1", Deny, report.Fail}, {"1", Allow, report.Pass},
+	} {
+		programs.Output(t, b.DN.Name, "sh", "-c", "echo "+tc.forward+" > /proc/sys/net/ipv4/ip_forward")
+		c.UEToUE = tc.policy
+		found := 0
+		for _, s := range walk(t, c).Steps {
+			if s.Step == stepUEToUE {
+				if found++; s.Result != tc.want {
+					t.Errorf("forwarding %s, policy %q: got %s: %s, want %s", tc.forward, tc.policy, s.Result, s.Seen, tc.want)
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("%d pairs, want 2", found)
+		}
+	}
 }
 
 // figures checks what was received.
@@ -104,19 +142,21 @@ func (b *testBed) figures(t *testing.T, r *report.Interop) {
 	}
 }
 
-// TestFaulty has UPFs do one thing wrong: the steps that show it fail, and no other.
+// TestFaulty has UPFs do one thing wrong: the steps that show it fail, and no other but
+// those that depend on which packets it meets.
 func TestFaulty(t *testing.T) {
+	pings, udp := []string{stepPing, stepPingDown}, []string{stepUDPUp, stepUDPDown}
 	for _, tc := range []struct {
-		name   string
-		faults faulty.Faults
-		failed []string
+		name      string
+		faults    faulty.Faults
+		fail, may []string
 	}{
-		{"nothing", faulty.Faults{}, nil},
-		{"loss", faulty.Faults{Fault: faulty.Loss, Every: 5}, []string{stepPing, stepPingDown, stepUDPUp, stepUDPDown}},
-		{"checksum", faulty.Faults{Fault: faulty.Checksum, Every: 5}, []string{stepPing, stepPingDown, stepUDPUp, stepUDPDown}},
-		{"duplicate", faulty.Faults{Fault: faulty.Duplicate, Every: 5}, []string{stepPing, stepPingDown}},
-		{"long packets", faulty.Faults{Octets: 1400}, []string{stepMTU}},
-		{"rate", faulty.Faults{PPS: 50}, []string{stepUDPUp, stepUDPDown}},
+		{"nothing", faulty.Faults{}, nil, nil},
+		{"loss", faulty.Faults{Fault: faulty.Loss, Every: 5}, slices.Concat(pings, udp), []string{stepMTU}},
+		{"checksum", faulty.Faults{Fault: faulty.Checksum, Every: 5}, slices.Concat(pings, udp), []string{stepMTU}},
+		{"duplicate", faulty.Faults{Fault: faulty.Duplicate, Every: 5}, pings, []string{stepMTU}},
+		{"long packets", faulty.Faults{Octets: 1400}, []string{stepMTU}, nil},
+		{"rate", faulty.Faults{PPS: 50}, udp, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newTestBed(t, faulty.Kind(tc.faults), false, 0)
@@ -124,24 +164,27 @@ func TestFaulty(t *testing.T) {
 			c.Skip = []Part{TCP, HTTP, UEToUE} // its kernel puts segments together that it cannot send
 			var failed []string
 			for _, s := range walk(t, c).Steps {
-				if s.Result == report.Fail && !(tc.name != "nothing" && s.Step == stepMTU && !slices.Contains(tc.failed, stepMTU)) {
+				if s.Result == report.Fail && !slices.Contains(tc.may, s.Step) {
 					failed = append(failed, s.Step)
 				}
 			}
-			if diff := cmp.Diff(tc.failed, failed); diff != "" {
+			if diff := cmp.Diff(tc.fail, failed); diff != "" {
 				t.Errorf("failed, -want +got:\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestChanges has commands that do nothing, or take N6 away for a while or for good.
+// TestChanges has commands that do nothing, or keep the UE from answering for a while or
+// for good.
 func TestChanges(t *testing.T) {
 	b := newTestBed(t, plumbline(t), false, 0)
 	c := b.config(1)
 	c.Skip = Parts
-	inDN := "nsenter --net=/run/netns/" + b.DN.Name + " "
-	away := inDN + "ip route add blackhole 10.64.0.1; sleep 0.5; " + inDN + "ip route del blackhole 10.64.0.1"
+	ignore := func(value string) string {
+		return "nsenter --net=/run/netns/{namespace} sh -c 'echo " + value + " > /proc/sys/net/ipv4/icmp_echo_ignore_all'"
+	}
+	away := ignore("1") + "; sleep 0.5; " + ignore("0")
 	for _, tc := range []struct {
 		name     string
 		change   Change
@@ -156,14 +199,18 @@ func TestChanges(t *testing.T) {
 		{"but not so long", SMFRestart, away, 100 * time.Millisecond, report.Fail, "longest gap"},
 		{"command fails", Flow, "echo no such flow >&2; exit 7", 0, report.Fail, "command: exit status 7: no such flow"},
 		{"idle", Idle, "true", 0, report.Pass, "the first after"},
-		{"idle and never woken", Idle, inDN + "ip route add blackhole 10.64.0.1", 0, report.Fail, "received 0"},
+		{"idle and never woken", Idle, ignore("1"), 0, report.Fail, "received 0"},
 		{"released before", Release, "true", 0, report.Fail, "did not answer before"},
-		{"woken", Flow, inDN + "ip route del blackhole 10.64.0.1", time.Minute, report.Pass, "lost"},
+		{"for good", Flow, "sleep 0.2", time.Minute, report.Fail, "none was answered"},
+		{"again", Flow, ignore("0"), time.Minute, report.Pass, "lost"},
 		{"not released", Release, "test {ue} = ue0 && test {ipv4} = 10.64.0.1 && test {number} = 1", 0, report.Fail, "received 5"},
-		{"released", Release, inDN + "ip route add blackhole 10.64.0.1", 0, report.Pass, "received 0"},
+		{"released", Release, ignore("1"), 0, report.Pass, "received 0"},
 	} {
 		c.Commands, c.Gap = map[Change]string{tc.change: tc.command}, tc.gap
-		r := walk(t, c)
+		r, err := Run(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
 		at := slices.IndexFunc(r.Steps, func(s report.InteropStep) bool { return s.Step == string(tc.change) })
 		if s := r.Steps[at]; s.Result != tc.want || !strings.Contains(s.Seen, tc.contains) {
 			t.Errorf("%s: got %s: %s, want %s: %s", tc.name, s.Result, s.Seen, tc.want, tc.contains)

@@ -66,6 +66,7 @@ type InteropEcho struct {
 	Received   int    `json:"received"`   // answered with the octets that were sent
 	Damaged    int    `json:"damaged"`    // answers with other octets
 	Duplicated int    `json:"duplicated"` // answers to what was answered already
+	Unsent     int    `json:"unsent"`     // of those sent, which the kernel refused
 	MinNS      int64  `json:"rtt_min_ns"`
 	MeanNS     int64  `json:"rtt_mean_ns"`
 	MaxNS      int64  `json:"rtt_max_ns"`
