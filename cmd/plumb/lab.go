@@ -14,7 +14,7 @@ type labCommand struct {
 
 	Correctness labCorrectnessCommand `cmd:"" help:"Measure how far a UPF is from what its rules say: MBR, usage, changes of rules, buffering."`
 
-	Interop     labInteropCommand     `cmd:"" help:"Walk UEs of any core through any UPF: ping, TCP, UDP, HTTP, paging, handover, restarts; pass or fail."`
+	Interop labInteropCommand `cmd:"" help:"Walk UEs of any core through any UPF: ping, TCP, UDP, HTTP, paging, handover, restarts; pass or fail."`
 
 	DUTs    labDUTsCommand    `cmd:"" name:"duts" help:"List the UPFs that can be measured, which are installed, and what was tried with each."`
 	Report  labReportCommand  `cmd:"" help:"Show a result of the laboratory again, as a table, a page, CSV, Parquet or histograms."`

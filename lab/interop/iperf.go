@@ -146,13 +146,12 @@ func (b *bed) ambr(p path, downlink bool, ambr uint64) func(context.Context, *re
 			fail(row, err)
 			return
 		}
-		got := float64(r.Packets-r.Lost) * udpOctets * 8 / ambrTime.Seconds()
 		row.Transfer = &report.InteropTransfer{
-			Octets: uint64(r.Packets-r.Lost) * udpOctets, BPS: got, Packets: r.Packets, Lost: r.Lost,
-			OfferedBPS: offered, AskedBPS: float64(ambr), IPBPS: got * packet,
+			Octets: uint64(r.BPS * ambrTime.Seconds() / 8), BPS: r.BPS, Packets: r.Packets, Lost: r.Lost,
+			OfferedBPS: offered, AskedBPS: float64(ambr), IPBPS: r.BPS * packet,
 		}
-		wrong := got*packet/float64(ambr) - 1
-		row.Result, row.Seen = report.Fail, fmt.Sprintf("received %s of %s (%+.1f %%)", bitRate(got*packet), bitRate(float64(ambr)), 100*wrong)
+		wrong := r.BPS*packet/float64(ambr) - 1
+		row.Result, row.Seen = report.Fail, fmt.Sprintf("received %s of %s (%+.1f %%)", bitRate(r.BPS*packet), bitRate(float64(ambr)), 100*wrong)
 		if wrong >= -ambrBelow && wrong <= ambrAbove {
 			row.Result = report.Pass
 		}

@@ -50,16 +50,14 @@ func plumbline(t *testing.T) dut.Kind {
 
 // TestRun has every step that packets alone can decide, through our UPF.
 func TestRun(t *testing.T) {
-	const mbr = 20_000
-	b := newTestBed(t, plumbline(t), true, mbr)
+	b := newTestBed(t, plumbline(t), true, 0)
 	c := b.config(1)
-	c.UplinkAMBR, c.DownlinkAMBR = mbr*1000, mbr*1000
 	var steps []string
 	c.OnStep = func(s report.Step) { steps = append(steps, s.Name) }
 	r := walk(t, c)
 	var want []string
 	for _, version := range []int{4, 6} {
-		for _, step := range []string{stepPing, stepPingDown, stepMTU, stepTCPUp, stepTCPDown, stepUDPUp, stepUDPDown, stepHTTP, stepAMBRUp, stepAMBRDown} {
+		for _, step := range []string{stepPing, stepPingDown, stepMTU, stepTCPUp, stepTCPDown, stepUDPUp, stepUDPDown, stepHTTP} {
 			want = append(want, fmt.Sprintf("%s ue0 IPv%d: pass", step, version))
 		}
 	}
@@ -70,21 +68,41 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff(want, results(r)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if len(steps) != 20 || steps[0] != "ping, ue0, IPv4" {
+	if len(steps) != 16 || steps[0] != "ping, ue0, IPv4" {
 		t.Errorf("%d steps were announced: %q", len(steps), steps)
 	}
 	b.figures(t, r)
 
-	// An AMBR that the UPF does not hold, and no data network of IPv6.
-	c = b.config(1)
 	c.DN6 = netip.Addr{}
-	c.UplinkAMBR, c.Skip = mbr*1000/2, []Part{Ping, MTU, TCP, UDP, HTTP, UEToUE}
-	r = walk(t, c)
-	if at := slices.IndexFunc(r.Steps, func(s report.InteropStep) bool { return s.Step == stepAMBRUp }); r.Steps[at].Result != report.Fail {
-		t.Errorf("AMBR of half the MBR: got %s: %s, want fail", r.Steps[at].Result, r.Steps[at].Seen)
-	}
-	if !slices.Contains(results(r), "all ue0 IPv6: not tried") {
+	c.Skip = Parts[1:]
+	if r = walk(t, c); !slices.Contains(results(r), "all ue0 IPv6: not tried") {
 		t.Errorf("without an IPv6 address of the data network: %q", results(r))
+	}
+}
+
+// TestAMBR has a UPF hold an MBR: it is the AMBR, or twice the AMBR. A busy machine may
+// let less through, so it has several tries.
+func TestAMBR(t *testing.T) {
+	const mbr, tries = 20_000, 3
+	b := newTestBed(t, plumbline(t), false, mbr)
+	c := b.config(1)
+	c.Skip = []Part{Ping, MTU, TCP, UDP, HTTP, UEToUE}
+	for _, tc := range []struct {
+		ambr uint64
+		want report.Outcome
+	}{{mbr * 1000, report.Pass}, {mbr * 1000 / 2, report.Fail}} {
+		c.UplinkAMBR, c.DownlinkAMBR = tc.ambr, tc.ambr
+		right := map[string]bool{}
+		for try := 0; try < tries && len(right) < 2; try++ {
+			for _, s := range walk(t, c).Steps {
+				if s.Transfer != nil && s.Result == tc.want {
+					right[s.Step] = true
+				}
+			}
+		}
+		if len(right) != 2 {
+			t.Errorf("AMBR %d bit/s: %s in %v, want both ways", tc.ambr, tc.want, right)
+		}
 	}
 }
 
@@ -154,7 +172,7 @@ func TestFaulty(t *testing.T) {
 		{"nothing", faulty.Faults{}, nil, nil},
 		{"loss", faulty.Faults{Fault: faulty.Loss, Every: 5}, slices.Concat(pings, udp), []string{stepMTU}},
 		{"checksum", faulty.Faults{Fault: faulty.Checksum, Every: 5}, slices.Concat(pings, udp), []string{stepMTU}},
-		{"duplicate", faulty.Faults{Fault: faulty.Duplicate, Every: 5}, pings, []string{stepMTU}},
+		{"duplicate", faulty.Faults{Fault: faulty.Duplicate, Every: 5}, pings, []string{stepMTU, stepUDPDown}},
 		{"long packets", faulty.Faults{Octets: 1400}, []string{stepMTU}, nil},
 		{"rate", faulty.Faults{PPS: 50}, udp, nil},
 	} {
