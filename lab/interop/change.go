@@ -127,7 +127,11 @@ func (all pingers) wait() {
 	}
 }
 
+// end stops all of them before it waits for answers.
 func (all pingers) end(ctx context.Context) []*report.InteropEcho {
+	for _, p := range all {
+		p.stop()
+	}
 	list := make([]*report.InteropEcho, len(all))
 	for i, p := range all {
 		list[i] = p.end(ctx)

@@ -53,18 +53,18 @@ var Parts = []Part{Ping, MTU, TCP, UDP, HTTP, AMBR, UEToUE}
 // Change is what a command makes the core do.
 type Change string
 
-// The changes, in the order in which they are tried.
+// The changes, in the order in which they are tried: those that may cost the sessions last.
 const (
 	Flow       Change = "flow"
 	Handover   Change = "handover"
 	Idle       Change = "idle"
-	SMFRestart Change = "SMF restart"
 	UPFRestart Change = "UPF restart"
+	SMFRestart Change = "SMF restart"
 	Release    Change = "release"
 )
 
 // Changes lists them.
-var Changes = []Change{Flow, Handover, Idle, SMFRestart, UPFRestart, Release}
+var Changes = []Change{Flow, Handover, Idle, UPFRestart, SMFRestart, Release}
 
 // Policy is what is right between two UEs.
 type Policy string

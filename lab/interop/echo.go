@@ -48,6 +48,8 @@ type pinger struct {
 	sending sync.WaitGroup
 	reading sync.WaitGroup
 
+	stopping sync.Once
+
 	mu       sync.Mutex
 	sent     []time.Time
 	answered []time.Time // zero: not yet
@@ -190,10 +192,12 @@ func (p *pinger) take(sequence int, intact bool, at time.Time) {
 // answerEvery is how often is looked whether all is answered.
 const answerEvery = 10 * time.Millisecond
 
+// stop sends no more.
+func (p *pinger) stop() { p.stopping.Do(func() { close(p.stopped) }); p.sending.Wait() }
+
 // end sends no more, waits for answers, and returns the account.
 func (p *pinger) end(ctx context.Context) *report.InteropEcho {
-	close(p.stopped)
-	p.sending.Wait()
+	p.stop()
 	for deadline := time.Now().Add(p.patience); p.waiting() && time.Now().Before(deadline) && ctx.Err() == nil; {
 		time.Sleep(answerEvery)
 	}
