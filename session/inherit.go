@@ -145,7 +145,7 @@ func (d *PDI) sameTunnel(o *PDI) bool {
 
 // checkAddresses refuses a session whose PDRs disagree about the UE's IPv4 address: a
 // session has one. IPv6 prefixes may be several (multi-homing).
-// Source: TS 23.501 V18.5.0, 5.6.4.3 and 5.8.2.2.
+// Source: TS 23.501 V18.8.0, 5.8.2.2.
 func (p *plan) checkAddresses() error {
 	var first *PDR
 	for i := range p.next.PDRs {

@@ -88,7 +88,7 @@ type Outer struct {
 	ToAccess bool       // Destination Interface ACCESS: PDU type of the container
 	// ToCP: Destination Interface CP_FUNCTION. Packets have no extension headers: the PDU
 	// Session Container is N3's and N9's, and CP functions refuse it.
-	// Source: TS 38.415 V18.0.0, 4; TS 29.281 V18.1.0, 5.2.2.7.
+	// Source: TS 29.281 V18.1.0, 5.2.2.7.
 	ToCP bool
 }
 
