@@ -176,6 +176,10 @@ func (e *Endpoint) report(job *reportJob) outcome {
 	case job.kind == reportUsage && len(w.Reports) == 0:
 		return reportDone // answered already
 	}
+	if job.kind == reportDownlink && job.tries > 0 && e.reached(job) {
+		e.counters.Reports.Discarded.Add(1)
+		return reportDone
+	}
 	if len(w.Reports) > maxReportsInRequest {
 		w.Reports, o = w.Reports[:maxReportsInRequest], reportMore
 	}
@@ -186,6 +190,20 @@ func (e *Endpoint) report(job *reportJob) outcome {
 		return reportDone
 	}
 	return e.sendReport(a, to, job, &w, o)
+}
+
+// reached reports whether the packets of which a report tells again flow by now: the UE
+// was reached without it, and must not be paged.
+func (e *Endpoint) reached(job *reportJob) bool {
+	s := e.sessions.Get(job.seid)
+	return s != nil && !slices.ContainsFunc(job.downlink, func(d session.Event) bool {
+		r := s.PDR(uint16(d.RuleID))
+		if r == nil {
+			return false
+		}
+		f := s.FAR(r.FARID)
+		return f != nil && f.ApplyAction&session.Forward == 0
+	})
 }
 
 // sendReport sends a report, in a form that a's CP function can read as far as that is known,

@@ -42,6 +42,7 @@ func newPeerBed(t *testing.T, sessions int, urr *pfcp.CreateURR, dead func(pfcp.
 		NodeID: pfcp.NodeID{Addr: smfPort.Addr()}, RecoveryTimeStamp: 100}))
 	for i := range sessions {
 		m := usual("10.4.0.2", netip.AddrFrom4([4]byte{10, 45, 0, byte(i + 1)}).String())
+		m.CreateFARs[0].ApplyAction = pfcp.ApplyBUFF | pfcp.ApplyNOCP
 		if urr != nil {
 			m.CreateURRs = []pfcp.CreateURR{*urr}
 			m.CreatePDRs[0].URRIDs = []uint32{urr.URRID}
@@ -188,6 +189,30 @@ func urrPeriodic(information pfcp.MeasurementInformation) *pfcp.CreateURR {
 	u.MeasurementPeriodS = pfcp.Some(uint32(10))
 	u.MeasurementInformation = pfcp.Some(information)
 	return u
+}
+
+// TestReportReached: a page that was not answered is not sent again once the UE was reached
+// without it.
+func TestReportReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newPeerBed(t, 1, nil, func(pfcp.Header, *pfcp.SessionReportRequest, []byte) bool { return true })
+		defer b.end()
+		b.page(0x1001, 0)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		before := len(b.told(0x1001))
+		request, err := pfcp.Append(nil, pfcp.Header{SEID: b.seids[0x1001], Sequence: 99}, &pfcp.SessionModificationRequest{
+			UpdateFARs: []pfcp.UpdateFAR{{FARID: 1, ApplyAction: pfcp.Some(pfcp.ApplyFORW)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.receive(smfPort, request)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if after := len(b.told(0x1001)); before != 2 || after != before || b.ReportsWaiting() != 0 {
+			t.Errorf("%d pages before the UE was reached, %d after, %d wait; want 2, none more, none", before, after-before, b.ReportsWaiting())
+		}
+	})
 }
 
 // TestReportPageBesideUsage: the usage of a session is not answered; what pages the same
