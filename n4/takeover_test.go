@@ -22,7 +22,9 @@ func TestSMFSetTakeOver(t *testing.T) {
 			q.receive(at, mustAppend(t, 1, &pfcp.AssociationSetupRequest{
 				NodeID: pfcp.NodeID{Addr: at.Addr()}, RecoveryTimeStamp: 100, SMFSetID: pfcp.NewName(set)}))
 		}
-		q.receive(smfPort, mustAppend(t, 2, usual("10.4.0.2", "10.45.0.2")))
+		idle := usual("10.4.0.2", "10.45.0.2")
+		idle.CreateFARs[0].ApplyAction = pfcp.ApplyBUFF | pfcp.ApplyNOCP
+		q.receive(smfPort, mustAppend(t, 2, idle))
 		var seid uint64
 		for s := range q.sessions.All() {
 			seid = s.SEID
