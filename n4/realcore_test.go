@@ -26,16 +26,31 @@ type realCore struct {
 // has N3 at 10.3.0.1.
 func newRealCore(t *testing.T) *realCore {
 	t.Helper()
+	return newCPOf(t, newCoreBed(t), "127.0.0.1", "10.4.0.2")
+}
+
+// newCoreBed returns a UPF that has N3 and S1-U at 10.3.0.1, and S5/S8-U at 10.9.0.1.
+func newCoreBed(t *testing.T) *bed {
+	t.Helper()
 	d := &fakeDriver{sessions: make(map[uint64]*api.Session)}
 	m, err := session.NewManager(session.Config{
-		MaxSessions: 64, Can: ableDatapath, Endpoints: []session.Endpoint{{IPv4: session.IPv4{10, 3, 0, 1}}},
+		MaxSessions: 64, Can: ableDatapath, Endpoints: []session.Endpoint{
+			{IPv4: session.IPv4{10, 3, 0, 1}, Interfaces: []session.Interface{session.Access}},
+			{IPv4: session.IPv4{10, 9, 0, 1}, Interfaces: []session.Interface{session.Core},
+				InterfaceTypes: []session.InterfaceType{session.InterfaceType(pfcp.InterfaceTypeS5S8U)}},
+		},
 	}, rules.Compiler{Bus: bus.InProcess{Driver: d}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBedAt(t, Config{}, time.Minute, func(*Endpoint) {}, m, d)
-	c := &realCore{client: b.client(t, "127.0.0.1"), bed: b}
-	if cause := c.associate("10.4.0.2", recoveryTime); cause != pfcp.CauseRequestAccepted {
+	return newBedAt(t, Config{}, time.Minute, func(*Endpoint) {}, m, d)
+}
+
+// newCPOf returns a CP function of that Node ID in association.
+func newCPOf(t *testing.T, b *bed, from, node string) *realCore {
+	t.Helper()
+	c := &realCore{client: b.client(t, from), bed: b}
+	if cause := c.associate(node, recoveryTime); cause != pfcp.CauseRequestAccepted {
 		t.Fatal(cause)
 	}
 	return c
@@ -87,6 +102,9 @@ func (c *realCore) rule(pdr uint32) *api.Rule {
 	c.t.Fatalf("the datapath has no PDR %d", pdr)
 	return nil
 }
+
+// at is the F-TEID address of a PDR.
+func (c *realCore) at(pdr uint32) uint32 { return c.rule(pdr).GetDetect().GetFTeid().GetIpv4() }
 
 // does fails unless the FAR of the PDR does that, towards that TEID of the gNB 10.3.0.2.
 func (c *realCore) does(pdr uint32, action api.Action, incomplete bool, teid uint32) {
@@ -179,4 +197,44 @@ func TestPDRWithoutFAR(t *testing.T) {
 		t.Fatalf("modification: %v, rule %+v", m.Cause, m.FailedRuleID)
 	}
 	c.does(1, api.Action_FORW, false, 7)
+}
+
+// TestOpen5GSEPC: one UP function is SGW-U and PGW-U of a UE, for Open5GS's SGW-C and its SMF
+// as PGW-C: default and dedicated bearer, idle.
+func TestOpen5GSEPC(t *testing.T) {
+	b := newCoreBed(t)
+	sgw, pgw := newCPOf(t, b, "127.0.0.4", "10.4.0.4"), newCPOf(t, b, "127.0.0.2", "10.4.0.2")
+	sgw.establish("open5gs-sgwc-establishment")
+	if s1, s5 := sgw.at(2), sgw.at(1); s1 != 0x0a030001 || s5 != 0x0a090001 {
+		t.Errorf("F-TEIDs of S1-U at %#x, of S5/S8-U at %#x; want 0x0a030001 and 0x0a090001", s1, s5)
+	}
+	sgw.does(2, api.Action_BUFF, false, 0)
+	pgw.establish("open5gs-pgwc-establishment")
+	sgw.modify("open5gs-sgwc-tunnel") // S5/S8-U, uplink
+	sgw.modify("open5gs-sgwc-tunnel-enb")
+	for pdr, peer := range map[uint32]uint32{1: 0x0a030002, 2: 0x0a030001} { // the eNB; the PGW-U, which is this one
+		f := sgw.rule(pdr).GetForward()
+		if got := f.GetOuterHeaderCreation().GetIpv4(); f.GetAction() != api.Action_FORW || got != peer || !sgw.rule(pdr).GetOuterHeaderRemoval() {
+			t.Errorf("PDR %d of the SGW-U: %v to %#x; want FORW to %#x", pdr, f.GetAction(), got, peer)
+		}
+	}
+
+	pgw.modify("open5gs-pgwc-bearer")
+	if d, ue := pgw.rule(5).GetDetect(), pgw.rule(1).GetDetect().GetUeAddress().GetIpv4(); d.GetUeAddress().GetIpv4() != ue || ue == 0 || d.GetFTeid() != nil {
+		t.Errorf("PDR 5 of the dedicated bearer detects %v, want UE IP Address %#x", d, ue)
+	}
+	if a, b := pgw.rule(2).GetDetect().GetFTeid().GetTeid(), pgw.rule(6).GetDetect().GetFTeid().GetTeid(); a == b || b == 0 {
+		t.Errorf("TEIDs of the bearers: %#x and %#x, want one for each", a, b)
+	}
+	pgw.does(5, api.Action_BUFF, false, 0)
+	pgw.modify("open5gs-pgwc-bearer-tunnel")
+	if f := pgw.rule(5).GetForward(); f.GetAction() != api.Action_FORW || f.GetOuterHeaderCreation().GetIpv4() != 0x0a090001 {
+		t.Errorf("PDR 5 with its tunnel: %v", f)
+	}
+	sgw.modify("open5gs-sgwc-bearer")
+	if at := sgw.at(4); at != 0x0a030001 {
+		t.Errorf("S1-U F-TEID of the dedicated bearer at %#x, want 0x0a030001", at)
+	}
+	sgw.modify("open5gs-sgwc-idle")
+	sgw.does(1, api.Action_BUFF, false, 0)
 }
