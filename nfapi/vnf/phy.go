@@ -50,6 +50,7 @@ type phy struct {
 	lead      lead
 	scheduled slot.Number // the last one
 	missing   time.Time   // since when no slot could be reached; zero: the last one could
+	started   time.Time   // START.response
 	heard     time.Time   // the last SLOT.indication
 	asked     time.Time   // the last DL_NODE_SYNC
 	quiet     time.Time   // until then, what cannot be sent is not logged
@@ -91,7 +92,7 @@ func (p *phy) admit() {
 func (p *phy) start(c *cell.Config, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cell, p.heard, p.asked = c, now, time.Time{}
+	p.cell, p.started, p.heard, p.asked = c, now, now, time.Time{}
 	p.ticks, p.pace = ticks{mu: c.Numerology}, pace{}
 	p.sync.reset(c.Numerology, now)
 	// What comes before the window is refused as too early.
@@ -127,7 +128,7 @@ func (p *phy) silent(now time.Time) time.Duration {
 func (p *phy) datagram(d *transport.Datagram) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.on || d.Header.PhyID != p.id || !p.from(d.From) {
+	if !p.on || d.Header.PhyID != p.id || !p.from(d) {
 		p.count.Ignored++
 		return
 	}
@@ -150,16 +151,17 @@ func (p *phy) since(d *transport.Datagram, at time.Time) time.Duration {
 	return stopwatch.Transit(d.Header.Timestamp, p.sync.clock().Micros(at))
 }
 
-// from reports whether an address is the PNF's; the first one that may be is.
-func (p *phy) from(a netip.AddrPort) bool {
-	if p.peer == a {
+// from reports whether a message is the PNF's. The first one that may be names its port;
+// what was in the socket before START.response came may be of a PNF that ran before.
+func (p *phy) from(d *transport.Datagram) bool {
+	if p.peer == d.From {
 		return true
 	}
-	if p.peer.IsValid() || !slices.Contains(p.hosts, a.Addr()) {
+	if p.peer.IsValid() || !slices.Contains(p.hosts, d.From.Addr()) || d.At.Add(-d.Waited).Before(p.started) {
 		return false
 	}
-	p.say(func() { p.log.Info("p7", "peer", a) })
-	p.peer = a
+	p.say(func() { p.log.Info("p7", "peer", d.From) })
+	p.peer = d.From
 	p.admit()
 	return true
 }

@@ -91,6 +91,23 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// TestLeftOver: what a PNF that ran before has left in the socket does not make its port
+// that of the one which runs now.
+func TestLeftOver(t *testing.T) {
+	r := newRig(t, 1, SlotAhead{})
+	r.from = netip.AddrPortFrom(testPNF.Addr(), 1)
+	r.waited = time.Second
+	r.tick(6)
+	if r.peer.IsValid() || r.count.Ignored != 1 {
+		t.Errorf("the peer is %v, %d ignored; want none, 1", r.peer, r.count.Ignored)
+	}
+	r.from, r.waited = testPNF, 0
+	r.tick(7)
+	if r.peer != testPNF {
+		t.Errorf("the peer is %v, want %v", r.peer, testPNF)
+	}
+}
+
 // TestRelay: messages come from a relay that is not where the PNF connects from, and
 // requests go to another of its ports.
 func TestRelay(t *testing.T) {

@@ -85,6 +85,7 @@ type rig struct {
 	time    time.Time
 	seq     uint16
 	from    netip.AddrPort
+	waited  time.Duration // of the messages in the socket
 }
 
 var testPNF = netip.MustParseAddrPort("192.0.2.1:50010")
@@ -121,7 +122,7 @@ func (r *rig) get(m nfapi.Message, timestamp uint32) {
 func (r *rig) raw(id nfapi.MessageID, body []byte, timestamp uint32) {
 	r.seq++
 	r.datagram(&transport.Datagram{
-		Header: nfapi.Header{PhyID: 1, MessageID: id, Segment: r.seq & 0xff, Timestamp: timestamp}, Body: body, From: r.from, At: r.time,
+		Header: nfapi.Header{PhyID: 1, MessageID: id, Segment: r.seq & 0xff, Timestamp: timestamp}, Body: body, From: r.from, At: r.time, Waited: r.waited,
 	})
 }
 

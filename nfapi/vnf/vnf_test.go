@@ -126,6 +126,7 @@ func TestRefused(t *testing.T) {
 	if got := s.Stats(); got.Refused != 2 || got.PNFs[0].Stage != "running" {
 		t.Errorf("got %+v", got)
 	}
+	wait(t, "the phy runs", func() bool { return s.macs[1].counts().starts == 1 })
 	u.slots(1, 0, 5)
 	wait(t, "slots", func() bool { return s.macs[1].counts().slots == 5 })
 }
