@@ -72,7 +72,7 @@ func TestNewsLost(t *testing.T) {
 
 	w.mu.Lock() // so that what changes now is not heard of before the end
 	set(2)
-	w.news.end()
+	w.first.end()
 	w.mu.Unlock()
 	expect(MAC{2, 0, 0, 0, 0, 2})
 	set(3)

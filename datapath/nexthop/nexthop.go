@@ -16,12 +16,9 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,14 +27,9 @@ type MAC [6]byte
 
 // Watcher follows the neighbours and routes of one device.
 type Watcher struct {
+	*follower
 	link    netlink.Link
-	ns      netns.NsHandle
-	kernel  *netlink.Handle
 	changed func(addr netip.Addr, mac MAC)
-	log     *slog.Logger
-	news    *neighbourNews // the first ones
-	done    chan struct{}
-	ended   sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
@@ -51,87 +43,37 @@ type Watcher struct {
 // changed is called, one call at a time, with every neighbour and every wanted
 // address whose MAC address becomes known, differs or is lost.
 func Watch(index int, log *slog.Logger, changed func(addr netip.Addr, mac MAC)) (*Watcher, error) {
-	kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	f, err := open(topics{neighs: true, routes: true}, log)
 	if err != nil {
-		return nil, fmt.Errorf("nexthop: netlink: %w", err)
-	}
-	link, err := kernel.LinkByIndex(index)
-	if err != nil {
-		kernel.Close()
-		return nil, fmt.Errorf("nexthop: device %d: %w", index, err)
-	}
-	ns, err := netns.Get()
-	if err != nil {
-		kernel.Close()
-		return nil, fmt.Errorf("nexthop: network namespace: %w", err)
+		return nil, err
 	}
 	w := &Watcher{
-		link: link, ns: ns, kernel: kernel, changed: changed, log: log, done: make(chan struct{}),
+		follower: f, changed: changed,
 		macs:   map[netip.Addr]MAC{},
 		wanted: map[netip.Addr]netip.Addr{},
 		via:    map[netip.Addr]map[netip.Addr]bool{},
 	}
-	if w.news, err = w.subscribe(); err != nil {
+	if w.link, err = f.kernel.LinkByIndex(index); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("nexthop: device %d: %w", index, err)
+	}
+	if err := w.list(); err != nil {
 		w.Close()
 		return nil, err
 	}
-	w.list()
-	w.ended.Go(w.run)
+	w.follow(w.read, func() error {
+		err := w.list()
+		w.reroute()
+		return err
+	})
 	return w, nil
 }
 
-// neighbourNews are the subscriptions of a [Watcher].
-type neighbourNews struct {
-	done   chan struct{}
-	neighs chan netlink.NeighUpdate
-	routes chan netlink.RouteUpdate
-	once   sync.Once
-}
-
-// end ends the subscriptions, whose channels are closed then.
-func (n *neighbourNews) end() { n.once.Do(func() { close(n.done) }) }
-
-// drain takes what the ended subscriptions still want to tell, and so lets them go.
-func (n *neighbourNews) drain() {
-	for range n.neighs {
-	}
-	for range n.routes {
-	}
-}
-
-func (w *Watcher) subscribe() (*neighbourNews, error) {
-	n := &neighbourNews{done: make(chan struct{}), neighs: make(chan netlink.NeighUpdate, 64), routes: make(chan netlink.RouteUpdate, 64)}
-	failed := func(err error) {
-		select {
-		case <-n.done:
-		default:
-			w.netlinkError(err)
-		}
-	}
-	err := subscribeIn(w.ns, func(ns *netns.NsHandle) error {
-		if err := netlink.NeighSubscribeWithOptions(n.neighs, n.done, netlink.NeighSubscribeOptions{
-			Namespace: ns, ListExisting: true, ErrorCallback: failed, ReceiveBufferSize: newsOctets,
-		}); err != nil {
-			return err
-		}
-		return netlink.RouteSubscribeWithOptions(n.routes, n.done, netlink.RouteSubscribeOptions{
-			Namespace: ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets,
-		})
-	})
+// list tells of the neighbours that there are, and of those that are no more.
+func (w *Watcher) list() error {
+	neighs, err := w.neighbours(w.link.Attrs().Index)
 	if err != nil {
-		n.end()
-		return nil, fmt.Errorf("nexthop: neighbours and routes of %s: %w", w.link.Attrs().Name, err)
-	}
-	return n, nil
-}
-
-// list tells of the neighbours that there are, so that nobody has to wait for
-// the first of the news, and of those that are no more.
-func (w *Watcher) list() {
-	neighs, err := w.kernel.NeighList(w.link.Attrs().Index, netlink.FAMILY_ALL)
-	if err != nil {
-		w.netlinkError(err) // they come with the news
-		return
+		return err
 	}
 	gone := w.known()
 	for _, n := range neighs {
@@ -143,6 +85,7 @@ func (w *Watcher) list() {
 	for a := range gone {
 		w.neighbour(netlink.NeighUpdate{Type: unix.RTM_DELNEIGH, Neigh: netlink.Neigh{LinkIndex: w.link.Attrs().Index, IP: a.AsSlice()}})
 	}
+	return nil
 }
 
 func (w *Watcher) known() map[netip.Addr]MAC {
@@ -151,60 +94,26 @@ func (w *Watcher) known() map[netip.Addr]MAC {
 	return maps.Clone(w.macs)
 }
 
-// netlinkError logs what the subscriptions complain of, but for one thing that is
-// no mistake: that each hears the request for the first listing of another, which
-// the library sends to the whole multicast group.
-func (w *Watcher) netlinkError(err error) {
-	if !strings.HasPrefix(err.Error(), "Wrong sender portid") { // it has no type
-		w.log.Warn("nexthop: netlink", "device", w.link.Attrs().Name, "err", err)
-	}
-}
-
 // Close stops the watcher: once it has returned, changed is not called any more.
 // It must not be used afterwards.
 func (w *Watcher) Close() {
-	close(w.done)
-	w.ended.Wait()
+	w.stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
-	w.kernel.Close()
-	_ = w.ns.Close()
+	w.release()
 }
 
-// run follows the news, and subscribes anew when some were lost.
-func (w *Watcher) run() {
-	for n := w.news; ; {
-		if n != nil {
-			w.follow(n)
-			n.end()
-			go n.drain()
-		}
-		select {
-		case <-w.done:
-			return
-		case <-time.After(retry):
-		}
-		var err error
-		if n, err = w.subscribe(); err != nil {
-			w.log.Warn("nexthop: neighbours are not followed", "device", w.link.Attrs().Name, "err", err)
-			continue
-		}
-		w.list()
-		w.reroute()
-	}
-}
-
-// follow returns when the watcher is closed or news were lost.
-func (w *Watcher) follow(news *neighbourNews) {
+// read returns when the watcher is closed or news were lost.
+func (w *Watcher) read(n *news) {
 	for {
 		select {
-		case n, ok := <-news.neighs:
+		case neigh, ok := <-n.neighs:
 			if !ok {
 				return
 			}
-			w.neighbour(n)
-		case _, ok := <-news.routes:
+			w.neighbour(neigh)
+		case _, ok := <-n.routes:
 			if !ok {
 				return
 			}

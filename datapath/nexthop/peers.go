@@ -2,7 +2,6 @@ package nexthop
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -10,9 +9,11 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
+
+// lookAgain is how often a [PeerWatcher] asks for what the kernel does not tell of.
+const lookAgain = 10 * time.Second
 
 // Peer is the far end of a tunnel, and the address of ours from which packets go there.
 type Peer struct{ Local, Addr netip.Addr }
@@ -46,13 +47,9 @@ const (
 // rules, of next hop objects, or of what it learnt of a path: the routes are asked for
 // every [lookAgain] as well.
 type PeerWatcher struct {
+	*follower
 	devices map[int]bool
-	ns      netns.NsHandle
-	kernel  *netlink.Handle
 	changed func(map[Peer]Way)
-	log     *slog.Logger
-	done    chan struct{}
-	ended   sync.WaitGroup
 	took    time.Duration // the last refresh; of the goroutine that runs
 
 	mu     sync.Mutex
@@ -88,42 +85,37 @@ type outlet struct {
 // called, one call at a time, with ways that are new or differ, and with those whose
 // neighbour has failed again; it must not call the watcher.
 func WatchPeers(devices []int, log *slog.Logger, changed func(map[Peer]Way)) (*PeerWatcher, error) {
-	kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	f, err := open(topics{neighs: true, routes: true, links: true, addrs: true}, log)
 	if err != nil {
-		return nil, fmt.Errorf("nexthop: netlink: %w", err)
-	}
-	ns, err := netns.Get()
-	if err != nil {
-		kernel.Close()
-		return nil, fmt.Errorf("nexthop: network namespace: %w", err)
+		return nil, err
 	}
 	w := &PeerWatcher{
-		devices: map[int]bool{}, ns: ns, kernel: kernel, changed: changed, log: log, done: make(chan struct{}),
+		follower: f, devices: map[int]bool{}, changed: changed,
 		links: map[int]outlet{}, neighs: map[neighbour]answer{}, ways: map[Peer]Way{}, users: map[neighbour]map[Peer]bool{},
 	}
 	for _, index := range devices {
 		w.devices[index] = true
 	}
-	n, err := w.subscribe()
-	if err != nil {
+	again := func() error {
+		err := w.list()
+		w.refresh()
+		return err
+	}
+	if err := again(); err != nil {
 		w.Close()
 		return nil, err
 	}
-	w.list()
-	w.refresh()
-	w.ended.Go(func() { w.run(n) })
+	w.follow(w.read, again)
 	return w, nil
 }
 
 // Close stops the watcher: once it has returned, changed is not called any more.
 func (w *PeerWatcher) Close() {
-	close(w.done)
-	w.ended.Wait()
+	w.stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
-	w.kernel.Close()
-	_ = w.ns.Close()
+	w.release()
 }
 
 // Want follows the way to p. changed is called with it before Want returns.
@@ -279,11 +271,10 @@ func (w *PeerWatcher) listLinks() error {
 }
 
 // list asks for all neighbours.
-func (w *PeerWatcher) list() {
-	neighs, err := w.kernel.NeighList(0, netlink.FAMILY_ALL)
+func (w *PeerWatcher) list() error {
+	neighs, err := w.neighbours(0)
 	if err != nil {
-		w.log.Warn("nexthop: neighbours are as they were", "err", err)
-		return
+		return err
 	}
 	there := map[neighbour]bool{}
 	for i := range neighs {
@@ -303,6 +294,7 @@ func (w *PeerWatcher) list() {
 	for _, n := range gone {
 		w.heard(n, nil)
 	}
+	return nil
 }
 
 // neighbourOf returns the neighbour of an entry that is one: a bridge's are not, nor
@@ -355,3 +347,47 @@ func (w *PeerWatcher) heard(n neighbour, told *netlink.Neigh) {
 // pause is how long news are collected: see [settle]. Looking for the ways of many peers
 // takes a tenth of the time at most.
 func (w *PeerWatcher) pause() time.Duration { return max(settle, 9*w.took) }
+
+// read returns when the watcher is closed or news were lost.
+func (w *PeerWatcher) read(n *news) {
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	var again <-chan time.Time
+	for ok := true; ok; {
+		var neigh netlink.NeighUpdate
+		select {
+		case <-w.done:
+			return
+		case neigh, ok = <-n.neighs:
+			if ok {
+				w.update(&neigh)
+			}
+			continue
+		case <-again:
+			again = nil
+			w.refresh()
+			continue
+		case <-tick.C:
+			if err := w.list(); err != nil {
+				w.log.Warn("nexthop: neighbours stay as they were", "err", err)
+			}
+		case _, ok = <-n.routes:
+		case _, ok = <-n.links:
+		case _, ok = <-n.addrs:
+		}
+		if again == nil {
+			again = time.After(w.pause())
+		}
+	}
+}
+
+func (w *PeerWatcher) update(u *netlink.NeighUpdate) {
+	n, ok := neighbourOf(&u.Neigh)
+	switch {
+	case !ok:
+	case u.Type == unix.RTM_DELNEIGH:
+		w.heard(n, nil)
+	default:
+		w.heard(n, &u.Neigh)
+	}
+}

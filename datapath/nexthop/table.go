@@ -8,11 +8,9 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,133 +40,44 @@ type Gateway struct {
 
 // TableWatcher follows a [Table].
 type TableWatcher struct {
+	*follower
 	index   int
 	routes  bool // wanted, too
-	ns      netns.NsHandle
-	kernel  *netlink.Handle
 	changed func(Table)
-	log     *slog.Logger
-	done    chan struct{}
-	ended   sync.WaitGroup
-}
-
-// settle is how long news are collected before the table is read again: an
-// administrator's command, or a routing daemon's, is seldom one message.
-const settle = 2 * time.Millisecond
-
-// retry is how long after news were lost they are subscribed to again.
-const retry = 100 * time.Millisecond
-
-// newsOctets is how much news the kernel keeps for us.
-const newsOctets = 1 << 20
-
-// news are the subscriptions to all that the table depends on.
-type news struct {
-	done   chan struct{}
-	links  chan netlink.LinkUpdate
-	routes chan netlink.RouteUpdate
-	addrs  chan netlink.AddrUpdate
 }
 
 // WatchDevice is [WatchTable] without routes.
 func WatchDevice(index int, log *slog.Logger, changed func(Table)) (*TableWatcher, error) {
-	return watch(&TableWatcher{index: index, log: log, changed: changed})
+	return watch(&TableWatcher{index: index, changed: changed}, topics{links: true}, log)
 }
 
 // WatchTable follows the device with the index in the caller's network namespace.
 // changed is called with the table as it is before it returns, and from then on,
 // one call at a time, when anything about routes or the device may have changed.
 func WatchTable(index int, log *slog.Logger, changed func(Table)) (*TableWatcher, error) {
-	return watch(&TableWatcher{index: index, log: log, changed: changed, routes: true})
+	return watch(&TableWatcher{index: index, changed: changed, routes: true}, topics{links: true, routes: true, addrs: true}, log)
 }
 
-func watch(w *TableWatcher) (*TableWatcher, error) {
-	kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return nil, fmt.Errorf("nexthop: netlink: %w", err)
+func watch(w *TableWatcher, t topics, log *slog.Logger) (_ *TableWatcher, err error) {
+	if w.follower, err = open(t, log); err != nil {
+		return nil, err
 	}
-	ns, err := netns.Get()
-	if err != nil {
-		kernel.Close()
-		return nil, fmt.Errorf("nexthop: network namespace: %w", err)
-	}
-	w.ns, w.kernel, w.done = ns, kernel, make(chan struct{})
-	n, err := w.subscribe()
-	if err == nil {
-		err = w.read()
-	}
-	if err != nil {
+	if err := w.ask(); err != nil {
 		w.Close()
 		return nil, err
 	}
-	w.ended.Go(func() { w.run(n) })
+	w.follow(w.read, w.ask)
 	return w, nil
 }
 
 // Close stops the watcher: once it has returned, changed is not called any more.
 func (w *TableWatcher) Close() {
-	close(w.done)
-	w.ended.Wait()
-	w.kernel.Close()
-	_ = w.ns.Close()
+	w.stop()
+	w.release()
 }
 
-func (w *TableWatcher) subscribe() (*news, error) {
-	n := &news{
-		make(chan struct{}), make(chan netlink.LinkUpdate, 64), make(chan netlink.RouteUpdate, 64), make(chan netlink.AddrUpdate, 64),
-	}
-	failed := func(err error) {
-		select {
-		case <-n.done:
-		default:
-			w.log.Warn("nexthop: news of routes", "device", w.index, "err", err)
-		}
-	}
-	err := subscribeIn(w.ns, func(ns *netns.NsHandle) error {
-		err := netlink.LinkSubscribeWithOptions(n.links, n.done,
-			netlink.LinkSubscribeOptions{Namespace: ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets})
-		if err != nil || !w.routes {
-			return err
-		}
-		if err := netlink.RouteSubscribeWithOptions(n.routes, n.done,
-			netlink.RouteSubscribeOptions{Namespace: ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets}); err != nil {
-			return err
-		}
-		return netlink.AddrSubscribeWithOptions(n.addrs, n.done,
-			netlink.AddrSubscribeOptions{Namespace: ns, ErrorCallback: failed, ReceiveBufferSize: newsOctets})
-	})
-	if err != nil {
-		close(n.done)
-		return nil, fmt.Errorf("nexthop: subscribe to device %d: %w", w.index, err)
-	}
-	return n, nil
-}
-
-// run reads the table when there are news, and subscribes anew when some were
-// lost.
-func (w *TableWatcher) run(n *news) {
-	for {
-		if n != nil {
-			w.follow(n)
-			close(n.done)
-		}
-		select {
-		case <-w.done:
-			return
-		case <-time.After(retry):
-		}
-		var err error
-		if n, err = w.subscribe(); err == nil {
-			err = w.read()
-		}
-		if err != nil {
-			w.log.Warn("nexthop: routes are not followed", "device", w.index, "err", err)
-		}
-	}
-}
-
-// follow returns when the watcher is closed or news were lost.
-func (w *TableWatcher) follow(n *news) {
+// read returns when the watcher is closed or news were lost.
+func (w *TableWatcher) read(n *news) {
 	var again <-chan time.Time
 	for ok := true; ok; {
 		select {
@@ -179,7 +88,7 @@ func (w *TableWatcher) follow(n *news) {
 		case _, ok = <-n.addrs:
 		case <-again:
 			again = nil
-			if err := w.read(); err != nil {
+			if err := w.ask(); err != nil {
 				w.log.Warn("nexthop: routes stay as they were", "device", w.index, "err", err)
 			}
 			continue
@@ -190,8 +99,8 @@ func (w *TableWatcher) follow(n *news) {
 	}
 }
 
-// read tells of the table as it is. A device that has gone has none.
-func (w *TableWatcher) read() error {
+// ask tells of the table as it is. A device that has gone has none.
+func (w *TableWatcher) ask() error {
 	link, err := w.kernel.LinkByIndex(w.index)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		w.changed(Table{})
