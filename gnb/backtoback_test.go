@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"plumbline/gnb"
+	"plumbline/lab/labtest"
 	"plumbline/lab/programs"
 	"plumbline/lab/topology"
 )
@@ -32,8 +33,8 @@ func TestBackToBack(t *testing.T) {
 			}
 			n3, peer := bed.N3.Peer.Address.Addr(), bed.N3.UPF.Address.Addr()
 			gs := []*gnb.GNB{
-				start(t, gnb.Config{N3: gnb.N3{Address: n3, UPF: peer, Namespace: bed.GNB.Name, SuperPackets: tc.super}, UEs: []gnb.UE{near}}),
-				start(t, gnb.Config{N3: gnb.N3{Address: peer, UPF: n3, Namespace: bed.UPF.Name, SuperPackets: tc.super}, UEs: []gnb.UE{far}}),
+				labtest.RunGNB(t, gnb.Config{N3: gnb.N3{Address: n3, UPF: peer, Namespace: bed.GNB.Name, SuperPackets: tc.super}, UEs: []gnb.UE{near}}),
+				labtest.RunGNB(t, gnb.Config{N3: gnb.N3{Address: peer, UPF: n3, Namespace: bed.UPF.Name, SuperPackets: tc.super}, UEs: []gnb.UE{far}}),
 			}
 			backToBack(t, near, far, gs[0].MTU())
 			for _, g := range gs {

@@ -1,9 +1,7 @@
 package gnb_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"runtime"
 	"testing"
@@ -11,7 +9,6 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
-	"plumbline/gnb"
 	"plumbline/lab/topology"
 )
 
@@ -62,26 +59,4 @@ func newBed(t testing.TB, c topology.Config) *topology.Topology {
 		}
 	})
 	return bed
-}
-
-// start makes a gNB and runs it until the test ends.
-func start(t testing.TB, c gnb.Config) *gnb.GNB {
-	t.Helper()
-	g, err := gnb.New(c, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			_ = g.Stats().Print(t.Output())
-		}
-	})
-	return g
 }

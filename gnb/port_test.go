@@ -11,6 +11,7 @@ import (
 
 	"plumbline/gnb"
 	"plumbline/gtpu"
+	"plumbline/lab/labtest"
 	"plumbline/lab/topology"
 )
 
@@ -52,7 +53,7 @@ func newPortBed(t *testing.T, room int) *portBed {
 	if err := b.upf.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	b.gnb = start(t, gnb.Config{
+	b.gnb = labtest.RunGNB(t, gnb.Config{
 		N3: gnb.N3{Address: b.to.Addr(), UPF: at.Addr(), Namespace: top.GNB.Name},
 		UEs: []gnb.UE{{
 			Name: "ue0", Addresses: []netip.Addr{netip.MustParseAddr("10.64.0.1")}, QFI: portQFI,

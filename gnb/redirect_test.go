@@ -14,6 +14,7 @@ import (
 	"plumbline/datapath"
 	"plumbline/datapath/xdp"
 	"plumbline/gnb"
+	"plumbline/lab/labtest"
 	"plumbline/lab/programs"
 	"plumbline/lab/topology"
 )
@@ -30,7 +31,7 @@ func TestRedirect(t *testing.T) {
 		Name: "ue0", Namespace: newNamespace(t, "redir"), QFI: 9, UplinkTEID: 0x11, DownlinkTEID: 0x22, UPF: bed.N3.UPF.Address.Addr(),
 		Addresses: []netip.Addr{netip.MustParseAddr("10.64.0.1"), netip.MustParseAddr("fd64::1")},
 	}
-	start(t, gnb.Config{N3: gnb.N3{Address: bed.N3.Peer.Address.Addr(), Namespace: bed.GNB.Name}, UEs: []gnb.UE{ue}})
+	labtest.RunGNB(t, gnb.Config{N3: gnb.N3{Address: bed.N3.Peer.Address.Addr(), Namespace: bed.GNB.Name}, UEs: []gnb.UE{ue}})
 	install := func(to *api.Redirect) {
 		t.Helper()
 		s := redirected(bed, ue, to)

@@ -1,9 +1,7 @@
 package interop
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"os"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"plumbline/gnb"
 	"plumbline/lab/dut"
 	"plumbline/lab/faulty"
+	"plumbline/lab/labtest"
 	"plumbline/lab/n4load"
 	"plumbline/lab/programs"
 	"plumbline/lab/topology"
@@ -75,62 +74,21 @@ func newTestBed(t *testing.T, kind dut.Kind, ipv6 bool, mbr uint64) *testBed {
 		b.ues = append(b.ues, u)
 	}
 	b.establish(t, mbr)
-	b.attach(t)
+	labtest.RunGNB(t, gnb.Config{N3: gnb.N3{Address: b.N3.Peer.Address.Addr(), Namespace: b.GNB.Name}, UEs: b.ues})
 	return b
 }
 
 // establish makes the sessions over PFCP: the UPF chooses the uplink F-TEIDs.
 func (b *testBed) establish(t *testing.T, mbr uint64) {
 	t.Helper()
-	var smf *n4load.Client
-	err := b.UPF.Do(func() (err error) {
-		smf, err = n4load.Dial(n4load.Config{
-			Local:  netip.AddrPortFrom(b.Config.N4SMF, pfcp.Port),
-			Remote: netip.AddrPortFrom(b.Config.N4UPF, pfcp.Port),
-		})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { smf.Close() })
-	if _, err := smf.Associate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	smf := labtest.Associate(t, b.Topology)
 	for i, u := range b.ues {
 		template := &n4load.Template{GNB: b.N3.Peer.Address.Addr(), QFI: pfcp.QFI(u.QFI)}
 		if mbr != 0 {
 			template.MBR = pfcp.BitRates{UplinkKbps: mbr, DownlinkKbps: mbr}
 		}
-		s := n4load.Session{LocalSEID: uint64(1 + i), DLTEID: u.DownlinkTEID, UE: u.Addresses[0]}
-		if len(u.Addresses) > 1 {
-			s.UEPrefix = netip.PrefixFrom(u.Addresses[1], 64)
-		}
-		sessions := []n4load.Session{s}
-		if _, err := smf.Establish(t.Context(), template, sessions); err != nil {
-			t.Fatal(err)
-		}
-		b.ues[i].UplinkTEID, b.ues[i].UPF = sessions[0].ULTEID, sessions[0].N3
+		labtest.Establish(t, smf, template, uint64(1+i), &b.ues[i])
 	}
-}
-
-// attach runs the gNB.
-func (b *testBed) attach(t *testing.T) {
-	t.Helper()
-	g, err := gnb.New(gnb.Config{N3: gnb.N3{Address: b.N3.Peer.Address.Addr(), Namespace: b.GNB.Name}, UEs: b.ues},
-		slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // config is what a user would say of the bed.

@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
-	"os"
-	"runtime"
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
-
 	"plumbline/gnb"
 	"plumbline/lab/dut"
+	"plumbline/lab/labtest"
 	"plumbline/lab/n4load"
+	"plumbline/lab/programs"
 	"plumbline/lab/topology"
 	"plumbline/pfcp"
 	"plumbline/upf"
@@ -60,12 +56,14 @@ func newBed(t *testing.T, binary string, row row) *bed {
 	for i := range 2 {
 		name := fmt.Sprintf("ue%d", i)
 		b.ues = append(b.ues, gnb.UE{
-			Name: name, Namespace: newNamespace(t, name), QFI: 9, DownlinkTEID: 0x2001 + uint32(i),
+			Name: name, Namespace: programs.NewNamespace(t, "programs-"+name), QFI: 9, DownlinkTEID: 0x2001 + uint32(i),
 			Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 64, 0, byte(1 + i)}), netip.MustParseAddr(fmt.Sprintf("fd64:0:0:%x::1", i))},
 		})
 	}
 	b.establish(t)
-	b.startGNB(t, row.super)
+	b.gnb = labtest.RunGNB(t, gnb.Config{UEs: b.ues, N3: gnb.N3{
+		Address: b.N3.Peer.Address.Addr(), Namespace: b.GNB.Name, EchoInterval: time.Second, SuperPackets: row.super,
+	}})
 	return b
 }
 
@@ -98,84 +96,12 @@ func (b *bed) startUPF(t *testing.T, binary string, row row) {
 // establish makes the sessions over PFCP: the UPF chooses the uplink F-TEIDs.
 func (b *bed) establish(t *testing.T) {
 	t.Helper()
-	var smf *n4load.Client
-	err := b.UPF.Do(func() (err error) {
-		smf, err = n4load.Dial(n4load.Config{
-			Local:  netip.AddrPortFrom(b.Config.N4SMF, pfcp.Port),
-			Remote: netip.AddrPortFrom(b.Config.N4UPF, pfcp.Port),
-		})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { smf.Close() })
-	if _, err := smf.Associate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	smf := labtest.Associate(t, b.Topology)
 	for i, ue := range b.ues {
 		template := &n4load.Template{GNB: b.N3.Peer.Address.Addr(), QFI: pfcp.QFI(ue.QFI), URR: true}
 		if i == 1 {
 			template.MBR = pfcp.BitRates{UplinkKbps: mbr, DownlinkKbps: mbr}
 		}
-		sessions := []n4load.Session{{
-			LocalSEID: uint64(1 + i), DLTEID: ue.DownlinkTEID, UE: ue.Addresses[0], UEPrefix: netip.PrefixFrom(ue.Addresses[1], 64),
-		}}
-		if _, err := smf.Establish(t.Context(), template, sessions); err != nil {
-			t.Fatal(err)
-		}
-		b.ues[i].UplinkTEID, b.ues[i].UPF = sessions[0].ULTEID, sessions[0].N3
-		b.sessions = append(b.sessions, sessions[0])
+		b.sessions = append(b.sessions, labtest.Establish(t, smf, template, uint64(1+i), &b.ues[i]))
 	}
-}
-
-func (b *bed) startGNB(t *testing.T, super bool) {
-	t.Helper()
-	n3 := gnb.N3{Address: b.N3.Peer.Address.Addr(), Namespace: b.GNB.Name, EchoInterval: time.Second, SuperPackets: super}
-	g, err := gnb.New(gnb.Config{N3: n3, UEs: b.ues}, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.gnb = g
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			_ = g.Stats().Print(t.Output())
-		}
-	})
-}
-
-// newNamespace makes a network namespace with its loopback up, removes it when
-// the test ends, and returns its name.
-func newNamespace(t *testing.T, suffix string) string {
-	t.Helper()
-	name := fmt.Sprintf("plt-programs-%d-%s", os.Getpid(), suffix)
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		h, err := netns.NewNamed(name)
-		if err == nil {
-			defer h.Close()
-			var lo netlink.Link
-			if lo, err = netlink.LinkByName("lo"); err == nil {
-				err = netlink.LinkSetUp(lo)
-			}
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := netns.DeleteNamed(name); err != nil {
-			t.Error(err)
-		}
-	})
-	return name
 }

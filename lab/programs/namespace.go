@@ -7,18 +7,19 @@ import (
 	"testing"
 )
 
-// NewNamespace makes a network namespace, whose whole name it returns, and removes it
-// when the test ends.
+// NewNamespace makes a network namespace with its loopback device up, whose whole name it
+// returns, and removes it when the test ends.
 func NewNamespace(t testing.TB, name string) string {
 	t.Helper()
 	name = fmt.Sprintf("plt-%d-%s", os.Getpid(), name)
-	ip := func(do string) {
+	ip := func(args ...string) {
 		t.Helper()
-		if out, err := exec.Command("ip", "netns", do, name).CombinedOutput(); err != nil {
-			t.Fatalf("ip netns %s %s: %v\n%s", do, name, err, out)
+		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %v: %v\n%s", args, err, out)
 		}
 	}
-	ip("add")
-	t.Cleanup(func() { ip("delete") })
+	ip("netns", "add", name)
+	t.Cleanup(func() { ip("netns", "delete", name) })
+	ip("-n", name, "link", "set", "lo", "up")
 	return name
 }

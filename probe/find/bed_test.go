@@ -23,9 +23,9 @@ import (
 
 	"plumbline/gtpu"
 	"plumbline/lab/dut"
+	"plumbline/lab/labtest"
 	"plumbline/lab/n4load"
 	"plumbline/lab/topology"
-	"plumbline/pfcp"
 	"plumbline/probe"
 	"plumbline/probe/hook"
 )
@@ -104,23 +104,9 @@ func (b *bed) establish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = b.UPF.Do(func() (err error) {
-		b.smf, err = n4load.Dial(n4load.Config{
-			Local:  netip.AddrPortFrom(b.Config.N4SMF, pfcp.Port),
-			Remote: netip.AddrPortFrom(b.Config.N4UPF, pfcp.Port),
-		})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	smf := b.smf
-	t.Cleanup(func() { smf.Close() })
-	if _, err := smf.Associate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b.smf = labtest.Associate(t, b.Topology)
 	sessions := template.Sessions(0, 1)
-	if _, err := smf.Establish(t.Context(), &template, sessions); err != nil {
+	if _, err := b.smf.Establish(t.Context(), &template, sessions); err != nil {
 		t.Fatal(err)
 	}
 	b.session = sessions[0]

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"plumbline/lab/dut"
+	"plumbline/lab/labtest"
 	"plumbline/lab/n4load"
 	"plumbline/lab/topology"
 	"plumbline/pfcp"
@@ -94,25 +95,6 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// dial returns a CP function beside the UPF.
-func dial(t *testing.T, top *topology.Topology) (cp *n4load.Client) {
-	t.Helper()
-	err := top.UPF.Do(func() (err error) {
-		cp, err = n4load.Dial(n4load.Config{
-			Local: netip.AddrPortFrom(top.Config.N4SMF, pfcp.Port), Remote: netip.AddrPortFrom(top.Config.N4UPF, pfcp.Port),
-		})
-		return err
-	})
-	if err == nil {
-		_, err = cp.Associate(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cp.Close() })
-	return cp
-}
-
 // known is what a Monitor has learnt.
 type known struct {
 	mu    sync.Mutex
@@ -176,7 +158,7 @@ func life(t *testing.T, top *topology.Topology, template n4load.Template) {
 	if _, err := m.Attach(n4.Point{Namespace: top.UPF.Path(), Device: "lo"}); err != nil {
 		t.Fatal(err)
 	}
-	cp, sessions := dial(t, top), template.Sessions(0, n)
+	cp, sessions := labtest.Associate(t, top), template.Sessions(0, n)
 	reports := map[pfcp.MessageType]*n4load.Report{}
 	report := func(kind pfcp.MessageType, r *n4load.Report, err error) {
 		t.Helper()
