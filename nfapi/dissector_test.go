@@ -1,21 +1,16 @@
 package nfapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"plumbline/pcapng"
+	"plumbline/pcapng/tshark"
 )
 
 const dissector = "../deploy/wireshark/nfapi.lua"
@@ -23,39 +18,20 @@ const dissector = "../deploy/wireshark/nfapi.lua"
 // capture writes vectors as packets: P7 over UDP, P5 over TCP.
 func capture(t *testing.T, list []vector) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "nfapi.pcapng")
-	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := pcapng.NewWriter(f, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	link, err := w.Interface("p7", pcapng.Ethernet, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	sequence := uint32(1)
-	for i, v := range list {
-		b := frame(t, v, sequence)
+	var frames [][]byte
+	for _, v := range list {
+		frames = append(frames, frame(t, v, sequence))
 		if v.plane == P5 {
 			sequence += uint32(len(v.octets))
 		}
-		if err := w.Packet(&pcapng.Packet{Interface: link, At: time.Unix(1_790_000_000, int64(i)), Data: b, Octets: len(b)}); err != nil {
-			t.Fatal(err)
-		}
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return tshark.Capture(t, frames)
 }
 
 func frame(t *testing.T, v vector, sequence uint32) []byte {
 	t.Helper()
-	eth := &layers.Ethernet{SrcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, DstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, EthernetType: layers.EthernetTypeIPv4}
-	ip := &layers.IPv4{Version: 4, TTL: 64, SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2}, Protocol: layers.IPProtocolUDP}
+	ip := &layers.IPv4{SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2}, Protocol: layers.IPProtocolUDP}
 	var transport gopacket.SerializableLayer
 	udp := &layers.UDP{SrcPort: 50011, DstPort: 50010}
 	tcp := &layers.TCP{SrcPort: 50000, DstPort: 50001, Seq: sequence, ACK: true, PSH: true, Window: 65535}
@@ -64,34 +40,21 @@ func frame(t *testing.T, v vector, sequence uint32) []byte {
 	}
 	_ = udp.SetNetworkLayerForChecksum(ip)
 	_ = tcp.SetNetworkLayerForChecksum(ip)
-	buffer := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, transport, gopacket.Payload(v.octets)); err != nil {
-		t.Fatal(err)
-	}
-	return buffer.Bytes()
+	return tshark.Frame(t, ip, transport, gopacket.Payload(v.octets))
 }
 
 // TestDissector: tshark finds in each vector the fields that the vector says, and
 // nothing truncated.
 func TestDissector(t *testing.T) {
-	if _, err := exec.LookPath("tshark"); err != nil {
-		t.Fatalf("%v: scripts/setup test installs it", err)
-	}
 	list := vectors(t)
-	var out, stderr bytes.Buffer
-	cmd := exec.Command("tshark", "-X", "lua_script:"+dissector, "-r", capture(t, list), "-T", "json", "--no-duplicate-keys")
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	cmd.Stdout, cmd.Stderr = &out, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
-	if strings.Contains(stderr.String(), "Lua") {
-		t.Fatal(stderr.String())
+	out, stderr := tshark.Run(t, capture(t, list), "-X", "lua_script:"+dissector, "-T", "json", "--no-duplicate-keys")
+	if strings.Contains(stderr, "Lua") {
+		t.Fatal(stderr)
 	}
 	var packets []struct {
 		Source struct{ Layers map[string]any } `json:"_source"`
 	}
-	if err := json.Unmarshal(out.Bytes(), &packets); err != nil {
+	if err := json.Unmarshal([]byte(out), &packets); err != nil {
 		t.Fatal(err)
 	}
 	if len(packets) != len(list) {
@@ -128,13 +91,8 @@ func TestDissectorJoined(t *testing.T) {
 	for i, text := range []string{uci + slotIndication, uci + slotIndication + "00"} {
 		list[i].octets = octets(t, text)
 	}
-	cmd := exec.Command("tshark", "-X", "lua_script:"+dissector, "-r", capture(t, list), "-T", "fields", "-e", "nfapi5g.message_id", "-e", "_ws.col.Info")
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(out), "\n")
+	out, _ := tshark.Run(t, capture(t, list), "-X", "lua_script:"+dissector, "-T", "fields", "-e", "nfapi5g.message_id", "-e", "_ws.col.Info")
+	lines := strings.Split(out, "\n")
 	if !strings.HasSuffix(lines[0], "\tUCI.indication, SLOT.indication") || strings.Contains(lines[1], "indication") {
 		t.Errorf("got %q", lines)
 	}

@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -18,11 +16,11 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"plumbline/nfapi"
+	"plumbline/pcapng/tshark"
 )
 
 // udpPort is a UDP port of loopback that nobody has.
@@ -164,38 +162,15 @@ func TestSCTPOverIP(t *testing.T) {
 // secondOpinion has tshark look at SCTP packets: checksums, ports, chunks, PPID.
 func secondOpinion(t *testing.T, list [][]byte) {
 	t.Helper()
-	if _, err := exec.LookPath("tshark"); err != nil {
-		t.Skip("no tshark")
+	var frames [][]byte
+	for _, b := range list {
+		ip := &layers.IPv4{SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2}, Protocol: layers.IPProtocolSCTP}
+		frames = append(frames, tshark.Frame(t, ip, gopacket.Payload(b)))
 	}
-	file := filepath.Join(t.TempDir(), "p5.pcap")
-	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := pcapgo.NewWriter(f)
-	if err := w.WriteFileHeader(1<<16, layers.LinkTypeRaw); err != nil {
-		t.Fatal(err)
-	}
-	for i, b := range list {
-		ip := &layers.IPv4{Version: 4, TTL: 64, SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2}, Protocol: layers.IPProtocolSCTP}
-		out := gopacket.NewSerializeBuffer()
-		if err := gopacket.SerializeLayers(out, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ip, gopacket.Payload(b)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(int64(i), 0), CaptureLength: len(out.Bytes()), Length: len(out.Bytes())}, out.Bytes()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("tshark", "-r", file, "-o", "sctp.checksum:CRC 32c", "-T", "fields", "-E", "separator=;",
-		"-e", "sctp.checksum.status", "-e", "sctp.chunk_type", "-e", "sctp.data_payload_proto_id", "-e", "sctp.port", "-e", "_ws.malformed").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out, _ := tshark.Run(t, tshark.Capture(t, frames), "-o", "sctp.checksum:CRC 32c", "-T", "fields", "-E", "separator=;",
+		"-e", "sctp.checksum.status", "-e", "sctp.chunk_type", "-e", "sctp.data_payload_proto_id", "-e", "sctp.port", "-e", "_ws.malformed")
 	seen := map[string]int{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		fields := strings.Split(strings.TrimSpace(line), ";")
 		if len(fields) != 5 || fields[0] != "1" || !strings.Contains(fields[3], "50001") || fields[4] != "" {
 			t.Errorf("tshark: %q: want a good checksum and port 50001", line)

@@ -1,23 +1,15 @@
 package bearer
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-
-	"plumbline/pcapng"
+	"plumbline/pcapng/tshark"
 )
 
 // framings are what Wireshark's dissectors of MAC, RLC and PDCP for NR recognise in UDP.
@@ -59,20 +51,12 @@ func pdcpFrame(pdu []byte) []byte {
 // dissect gives frames to tshark, and returns what it finds in each.
 func dissect(t *testing.T, frames [][]byte) []dissection {
 	t.Helper()
-	if _, err := exec.LookPath("tshark"); err != nil {
-		t.Fatalf("%v: scripts/setup test installs it", err)
-	}
-	cmd := exec.Command("tshark", "-r", capture(t, frames), "-T", "json", "--no-duplicate-keys", "-J", "mac-nr rlc-nr pdcp-nr",
+	out, _ := tshark.Run(t, capture(t, frames), "-T", "json", "--no-duplicate-keys", "-J", "mac-nr rlc-nr pdcp-nr",
 		"--enable-heuristic", "mac_nr_udp", "--enable-heuristic", "rlc_nr_udp", "--enable-heuristic", "pdcp_nr_udp")
-	var out, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
 	var packets []struct {
 		Source struct{ Layers map[string]any } `json:"_source"`
 	}
-	if err := json.Unmarshal(out.Bytes(), &packets); err != nil {
+	if err := json.Unmarshal([]byte(out), &packets); err != nil {
 		t.Fatal(err)
 	}
 	if len(packets) != len(frames) {
@@ -126,48 +110,21 @@ func (d dissection) octets(t *testing.T, name string) []byte {
 	return b
 }
 
-func capture(t *testing.T, frames [][]byte) string {
+// capture writes datagrams to a capture.
+func capture(t *testing.T, datagrams [][]byte) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "l2.pcapng")
-	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
+	from, to := netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("10.0.0.2:40001")
+	var frames [][]byte
+	for _, d := range datagrams {
+		frames = append(frames, tshark.UDP(t, from, to, d))
 	}
-	w, err := pcapng.NewWriter(f, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	link, err := w.Interface("l2", pcapng.Ethernet, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, payload := range frames {
-		eth := &layers.Ethernet{SrcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, DstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, EthernetType: layers.EthernetTypeIPv4}
-		ip := &layers.IPv4{Version: 4, TTL: 64, SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2}, Protocol: layers.IPProtocolUDP}
-		udp := &layers.UDP{SrcPort: 40000, DstPort: 40001}
-		_ = udp.SetNetworkLayerForChecksum(ip)
-		buffer := gopacket.NewSerializeBuffer()
-		if err := gopacket.SerializeLayers(buffer, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, udp, gopacket.Payload(payload)); err != nil {
-			t.Fatal(err)
-		}
-		b := buffer.Bytes()
-		if err := w.Packet(&pcapng.Packet{Interface: link, At: time.Unix(1_790_000_000, int64(i)), Data: b, Octets: len(b)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return tshark.Capture(t, frames)
 }
 
 func verbose(t *testing.T, frames [][]byte) string {
 	t.Helper()
-	out, err := exec.Command("tshark", "-r", capture(t, frames), "-V", "-O", "mac-nr,rlc-nr", "--enable-heuristic", "mac_nr_udp", "--enable-heuristic", "rlc_nr_udp").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
+	out, _ := tshark.Run(t, capture(t, frames), "-V", "-O", "mac-nr,rlc-nr", "--enable-heuristic", "mac_nr_udp", "--enable-heuristic", "rlc_nr_udp")
+	return out
 }
 
 // malformed reports whether Wireshark has something to complain of.
