@@ -160,8 +160,9 @@ func (p *phy) from(d *transport.Datagram) bool {
 	if p.peer.IsValid() || !slices.Contains(p.hosts, d.From.Addr()) || d.At.Add(-d.Waited).Before(p.started) {
 		return false
 	}
-	p.say(func() { p.log.Info("p7", "peer", d.From) })
-	p.peer = d.From
+	from := d.From // the line is written when d is another datagram
+	p.say(func() { p.log.Info("p7", "peer", from) })
+	p.peer = from
 	p.admit()
 	return true
 }
