@@ -27,6 +27,10 @@ type association struct {
 	cancel   func()
 
 	recovery atomic.Uint32 // the CP function's Recovery Time Stamp
+	// lost is when sessions of this CP function were last lost to it unawares, as a
+	// Recovery Time Stamp; zero: never since the endpoint's own. It is set before
+	// the association is in the table.
+	lost     pfcp.TimeStamp
 	features atomic.Uint32 // CP Function Features
 	paths    pathNews
 	forms    reportForms
@@ -58,6 +62,37 @@ func (e *Endpoint) newAssociation(node pfcp.NodeID, addr netip.Addr, since time.
 	a.forms.learn(e.config.leaveOut(addr))
 	a.lifetime, a.cancel = context.WithCancel(e.run)
 	return a
+}
+
+// succeed is called when a takes the place of old, whose sessions are deleted. A CP
+// function that has not restarted still counts on them: it had given us up while we
+// could not be reached, and we have what it set up. Only a newer Recovery Time Stamp
+// makes it establish them again. Source: TS 23.527 V18, 4.2; seen with Open5GS.
+func (a *association) succeed(old *association, now time.Time, recovery pfcp.TimeStamp) {
+	a.lost = old.lost
+	if old.sessions.Load() == 0 || old.recovery.Load() != a.recovery.Load() {
+		return
+	}
+	a.lost = pfcp.NewTimeStamp(now)
+	for _, before := range [...]pfcp.TimeStamp{recovery, old.lost} {
+		if before != 0 && !newer(a.lost, before) {
+			a.lost = before + 1
+		}
+	}
+}
+
+// recoveryAt is the Recovery Time Stamp that CP functions at an address are sent: the
+// endpoint's, or when sessions of theirs were last lost.
+func (e *Endpoint) recoveryAt(addr netip.Addr) pfcp.TimeStamp {
+	t := e.recovery
+	if at := e.peers.at(addr); at != nil {
+		for _, a := range at.list {
+			if a.lost != 0 && newer(a.lost, t) {
+				t = a.lost
+			}
+		}
+	}
+	return t
 }
 
 // nodeKey is a Node ID as a key.

@@ -97,7 +97,7 @@ type told struct {
 	tries int
 }
 
-// maxTold is how often the same features are told without an answer.
+// maxTold is how often the same features are sent without an answer.
 const maxTold = 3
 
 // mayTry counts one more try to tell f, if there may be one.

@@ -39,7 +39,7 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// TestToldOften: a CP function that never answers is told the same a few times, and what
+// TestToldOften: a CP function that never answers is sent the same a few times, and what
 // has changed since anew.
 func TestToldOften(t *testing.T) {
 	var d told

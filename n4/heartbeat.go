@@ -24,7 +24,8 @@ func (e *Endpoint) monitor(a *association) {
 				return
 			case <-time.After(e.config.HeartbeatInterval):
 			}
-			body, err := e.request(ctx, peer, 0, &pfcp.HeartbeatRequest{RecoveryTimeStamp: e.recovery}, pfcp.MsgHeartbeatResponse)
+			ask := &pfcp.HeartbeatRequest{RecoveryTimeStamp: e.recoveryAt(a.addr)}
+			body, err := e.request(ctx, peer, 0, ask, pfcp.MsgHeartbeatResponse)
 			if ctx.Err() != nil {
 				return
 			}

@@ -54,7 +54,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (e *Endpoint) initiate(addr netip.Addr) error {
 	peer := netip.AddrPortFrom(addr, e.config.PeerPort)
 	body, err := e.request(e.run, peer, 0, &pfcp.AssociationSetupRequest{
-		NodeID: e.nodeID, RecoveryTimeStamp: e.recovery, UPFunctionFeatures: pfcp.Some(e.features()),
+		NodeID: e.nodeID, RecoveryTimeStamp: e.recoveryAt(addr), UPFunctionFeatures: pfcp.Some(e.features()),
 		UEIPAddressPools: e.config.Pools,
 	}, pfcp.MsgAssociationSetupResponse)
 	if err != nil {

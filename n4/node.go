@@ -26,7 +26,7 @@ func (w *worker) heartbeat(h pfcp.Header, body []byte) {
 		w.e.counters.drop(DropMalformed) // its response has no Cause
 		return
 	}
-	w.reply(h, 0, &pfcp.HeartbeatResponse{RecoveryTimeStamp: w.e.recovery}, 0)
+	w.reply(h, 0, &pfcp.HeartbeatResponse{RecoveryTimeStamp: w.e.recoveryAt(w.src.Addr())}, 0)
 }
 
 // nodeRequest is a node request that is being answered, perhaps later.
@@ -154,7 +154,9 @@ func (w *worker) refuseNode(h pfcp.Header, r refusal) {
 	var m pfcp.Message
 	switch h.Type {
 	case pfcp.MsgAssociationSetupRequest:
-		m = &pfcp.AssociationSetupResponse{NodeID: id, Cause: r.cause, RecoveryTimeStamp: w.e.recovery}
+		m = &pfcp.AssociationSetupResponse{
+			NodeID: id, Cause: r.cause, RecoveryTimeStamp: w.e.recoveryAt(w.src.Addr()),
+		}
 	case pfcp.MsgAssociationUpdateRequest:
 		m = &pfcp.AssociationUpdateResponse{NodeID: id, Cause: r.cause}
 	case pfcp.MsgAssociationReleaseRequest:

@@ -15,6 +15,9 @@ import (
 // two octets.
 const recordVersion = 1
 
+// associationVersion is that of associations. Those of version 1 end before lost.
+const associationVersion = 2
+
 // errRecord is what a record that cannot be read wraps.
 var errRecord = errors.New("not a record of this version")
 
@@ -24,7 +27,7 @@ const maxOthers = 16
 // record is the association as it is kept, with its Alternative SMF IP
 // Addresses. Its owner number is the record's id.
 func (a *association) record(others []netip.Addr) []byte {
-	b := []byte{recordVersion}
+	b := []byte{associationVersion}
 	b = appendShort(b, a.node.addr.AsSlice())
 	b = appendShort(b, []byte(a.node.fqdn))
 	b = appendShort(b, a.addr.AsSlice())
@@ -36,13 +39,14 @@ func (a *association) record(others []netip.Addr) []byte {
 	for _, o := range others {
 		b = appendShort(b, o.AsSlice())
 	}
-	return b
+	return binary.BigEndian.AppendUint32(b, uint32(a.lost))
 }
 
 // read reads a record of kind KindAssociation into a, which is new.
 func (a *association) read(owner uint32, record []byte) error {
 	r := recordReader{b: record}
-	if v := r.u8(); v != recordVersion {
+	v := r.u8()
+	if v != recordVersion && v != associationVersion {
 		return fmt.Errorf("association %d of version %d: %w", owner, v, errRecord)
 	}
 	a.owner = owner
@@ -55,6 +59,9 @@ func (a *association) read(owner uint32, record []byte) error {
 	n := int(r.u8())
 	for range min(n, maxOthers) {
 		a.others = append(a.others, r.addr())
+	}
+	if v == associationVersion {
+		a.lost = pfcp.TimeStamp(r.u32())
 	}
 	switch {
 	case r.bad || len(r.b) > 0 || n > maxOthers:

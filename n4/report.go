@@ -124,7 +124,7 @@ func (e *Endpoint) rest(q *reportQueue) {
 	e.pump(q)
 }
 
-// unreachable reports whether nobody can be told of a's sessions.
+// unreachable reports whether no CP function answers for a's sessions.
 func (e *Endpoint) unreachable(a *association) bool {
 	if !a.pathDown.Load() {
 		return false

@@ -11,7 +11,7 @@ import (
 type outcome uint8
 
 const (
-	reportDone  outcome = iota // answered, or nobody is there any more to tell
+	reportDone  outcome = iota // answered, or its CP function is gone
 	reportMore                 // answered, and there is more to tell
 	reportOther                // not answered in this form: another one is tried at once
 	reportLost                 // not answered
@@ -114,7 +114,7 @@ func (r *reports) release(q *reportQueue) {
 	q.again = nil
 }
 
-// forget takes an empty queue out. Nobody has to look at it again.
+// forget takes an empty queue out. It needs no further look.
 func (r *reports) forget(q *reportQueue) {
 	if len(q.pending) > 0 {
 		return

@@ -113,7 +113,7 @@ func formSteps(present LeaveOut) []LeaveOut {
 	return steps
 }
 
-// choose returns the form of reports that were given up so many times.
+// choose returns the form of reports that were given up tries times.
 func (f *reportForms) choose(reports []session.UsageReport, tries int) reportForm {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -128,7 +128,7 @@ func kindOf(k session.EventKind) reportKind {
 // keeps others from being sent.
 func (r *reports) patience() time.Duration { return r.t1 / 4 }
 
-// backoff is how long a report rests that was given up so many times.
+// backoff is how long a report rests that was given up tries times.
 func (r *reports) backoff(tries int) time.Duration {
 	d := r.t1 * time.Duration(r.n1)
 	for ; tries > 1 && d < maxReportBackoff; tries-- {
@@ -188,8 +188,8 @@ func (p *reportEvents) note(e *session.Event) {
 
 // take takes out the next report of a queue that may be sent now, at most perSecond
 // a second (0: any number). It reports false if there is none; then the queue has to
-// be looked at again at q.wakeAt, unless that is zero, and rouse is true if nobody
-// will yet.
+// be looked at again at q.wakeAt, unless that is zero, and rouse is true if no timer
+// is set for that.
 func (r *reports) take(q *reportQueue, now time.Time, perSecond int) (job reportJob, rouse, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

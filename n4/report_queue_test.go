@@ -43,9 +43,10 @@ func (b *queueBed) outcome(list []reportJob, o outcome) {
 	}
 }
 
-// TestReportQueue: of many sessions that have something to tell so many are told
-// at once, and each once; when the path is down nothing is sent, and when it is up
-// again there is one request at a time, and more with each answer.
+// TestReportQueue: of many sessions with something to report, no more than
+// maxReportsInFlight are reported at once, and each once; when the path is down nothing
+// is sent, and when it is up again there is one request at a time, and more with each
+// answer.
 func TestReportQueue(t *testing.T) {
 	const n = 3 * maxReportsInFlight / 2
 	b := newQueueBed(t)

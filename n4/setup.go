@@ -37,7 +37,13 @@ func (w *worker) setup(r nodeRequest) {
 	a := w.e.newAssociation(m.NodeID, r.src.Addr(), w.now)
 	a.introduce(m.RecoveryTimeStamp, m.CPFunctionFeatures, m.SMFSetID)
 	a.others = addresses(m.Alternatives)
-	w.afterClearing(r, old, func(b []byte) []byte { return w.e.associate(b, r.head, a) })
+	e, now := w.e, w.now
+	w.afterClearing(r, old, func(b []byte) []byte {
+		if old != nil {
+			a.succeed(old, now, e.recovery)
+		}
+		return e.associate(b, r.head, a)
+	})
 }
 
 // introduce takes what a CP function says of itself when it sets up an
@@ -67,16 +73,16 @@ func (e *Endpoint) associate(b []byte, h pfcp.Header, a *association) []byte {
 		a.cancel()
 		e.log.event(kindAssociation, slog.LevelWarn, "n4: association refused", "node", a.node, "from", a.addr, "error", err)
 		return e.append(b, h, 0, &pfcp.AssociationSetupResponse{
-			NodeID: e.nodeID, Cause: pfcp.CauseNoResourcesAvailable, RecoveryTimeStamp: e.recovery,
+			NodeID: e.nodeID, Cause: pfcp.CauseNoResourcesAvailable, RecoveryTimeStamp: e.recoveryAt(a.addr),
 		}, pfcp.CauseNoResourcesAvailable)
 	}
 	e.associated(a)
-	return e.append(b, h, 0, e.setupResponse(0), pfcp.CauseRequestAccepted)
+	return e.append(b, h, 0, e.setupResponse(a, 0), pfcp.CauseRequestAccepted)
 }
 
-func (e *Endpoint) setupResponse(flags pfcp.ASRspFlags) *pfcp.AssociationSetupResponse {
+func (e *Endpoint) setupResponse(a *association, flags pfcp.ASRspFlags) *pfcp.AssociationSetupResponse {
 	return &pfcp.AssociationSetupResponse{
-		NodeID: e.nodeID, Cause: pfcp.CauseRequestAccepted, RecoveryTimeStamp: e.recovery,
+		NodeID: e.nodeID, Cause: pfcp.CauseRequestAccepted, RecoveryTimeStamp: e.recoveryAt(a.addr),
 		UPFunctionFeatures: pfcp.Some(e.features()), ASRspFlags: flags, UEIPAddressPools: e.config.Pools,
 	}
 }
@@ -138,7 +144,7 @@ func (w *worker) retain(r nodeRequest, a *association, m *pfcp.AssociationSetupR
 		if a.sessions.Load() > 0 {
 			flags = pfcp.ASRspPSREI
 		}
-		return e.append(b, r.head, 0, e.setupResponse(flags), pfcp.CauseRequestAccepted)
+		return e.append(b, r.head, 0, e.setupResponse(a, flags), pfcp.CauseRequestAccepted)
 	})
 }
 

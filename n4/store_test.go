@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -175,7 +176,72 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// FuzzRecords: a record is refused, or is what it is written as again.
+// TestGivenUp: a CP function that sets up its association anew without having
+// restarted is sent a newer Recovery Time Stamp than before if that cost it sessions,
+// it alone, in all messages and after restarts. Else it would not restore them.
+func TestGivenUp(t *testing.T) {
+	p := port(t)
+	store, config := newMemoryStore(), Config{PeerPort: p, HeartbeatInterval: 20 * time.Millisecond}
+	first := config
+	first.Store = store
+	b := newBed(t, first)
+	own := pfcp.NewTimeStamp(recoveryTime)
+	setup := func(c *client, node string, recovery pfcp.TimeStamp) pfcp.TimeStamp {
+		t.Helper()
+		var r pfcp.AssociationSetupResponse
+		c.do(0, &pfcp.AssociationSetupRequest{NodeID: pfcp.NodeID{Addr: netip.MustParseAddr(node)}, RecoveryTimeStamp: recovery}, &r)
+		if r.Cause != pfcp.CauseRequestAccepted {
+			t.Fatalf("%v", r.Cause)
+		}
+		return r.RecoveryTimeStamp
+	}
+	heartbeat := func(c *client) pfcp.TimeStamp {
+		t.Helper()
+		var r pfcp.HeartbeatResponse
+		c.do(0, &pfcp.HeartbeatRequest{RecoveryTimeStamp: 1}, &r)
+		return r.RecoveryTimeStamp
+	}
+	c, other := b.client(t, "127.0.0.2"), b.client(t, "127.0.0.3")
+	if got := setup(other, "127.0.0.3", 7); got != own {
+		t.Errorf("the other one: %v", got.Time())
+	}
+	var last pfcp.TimeStamp
+	for i, step := range []struct {
+		recovery pfcp.TimeStamp
+		session  bool // there is one before
+		newer    bool
+	}{
+		{recovery: 7}, {recovery: 7}, {7, true, true}, {recovery: 7}, {7, true, true}, {8, true, false}, {8, true, true}, {recovery: 9},
+	} {
+		if step.session {
+			c.establish(usual("127.0.0.2", "10.45.0.2"))
+		}
+		got := setup(c, "127.0.0.2", step.recovery)
+		if i > 0 && newer(got, last) != step.newer || !step.newer && i > 0 && got != last || i == 0 && got != own {
+			t.Errorf("step %d: %v after %v", i, got.Time(), last.Time())
+		}
+		if h := heartbeat(c); h != got {
+			t.Errorf("step %d: %v in a heartbeat, %v when set up", i, h.Time(), got.Time())
+		}
+		last = got
+	}
+	if got := heartbeat(other); got != own {
+		t.Errorf("the other one: %v", got.Time())
+	}
+	b.Close()
+
+	again := store.reopen(t, config)
+	cp := newCPFunction(t, "127.0.0.2", p)
+	if got := await[*pfcp.HeartbeatRequest](t, cp, 0).RecoveryTimeStamp; got != last {
+		t.Errorf("after a restart %v, want %v", got.Time(), last.Time())
+	}
+	if got := heartbeat(again.client(t, "127.0.0.3")); got != own {
+		t.Errorf("the other one after a restart: %v", got.Time())
+	}
+}
+
+// FuzzRecords: a record is refused, or is what it is written as again; one of an
+// earlier version is written in today's.
 func FuzzRecords(f *testing.F) {
 	m, _ := newManager(f, 4)
 	c, err := Config{Listen: netip.MustParseAddrPort("10.4.0.1:8805")}.withDefaults()
@@ -186,6 +252,7 @@ func FuzzRecords(f *testing.F) {
 	a := e.newAssociation(pfcp.NodeID{FQDN: pfcp.NewName("smf.example")}, netip.MustParseAddr("10.4.0.2"), recoveryTime)
 	a.setSMFSet("set")
 	f.Add(byte(KindAssociation), a.record([]netip.Addr{netip.MustParseAddr("2001:db8::1")}))
+	f.Add(byte(KindAssociation), slices.Concat([]byte{1, 4, 10, 4, 0, 2, 0, 4, 10, 4, 0, 2}, make([]byte, 18)))
 	f.Add(byte(KindPFDs), (&application{provider: "smf", flows: []flow{{description: "permit out ip from any to assigned"}, {host: "*.example.org", path: "/a"}}}).record("app"))
 	f.Add(byte(KindMeta), recoveryRecord(5))
 	f.Fuzz(func(t *testing.T, kind byte, b []byte) {
@@ -197,6 +264,9 @@ func FuzzRecords(f *testing.F) {
 				return
 			}
 			again = a.record(a.others)
+			if b[0] == recordVersion {
+				b = slices.Concat([]byte{associationVersion}, b[1:], make([]byte, 4))
+			}
 		case KindPFDs:
 			name, app, err := readPFDs(1, b)
 			if err != nil {

@@ -244,7 +244,7 @@ func TestNAT(t *testing.T) {
 	}
 	public := netip.MustParseAddr("203.0.113.5")
 	data := numbered(1, 60)
-	r.pass(n6In, frame(udp(hostAddr, public, data))) // for nobody
+	r.pass(n6In, frame(udp(hostAddr, public, data))) // for no UE
 	r.pass(n3In, onN3(In, gpdu(7, 9, udp(ueAddr, hostAddr, data))))
 	translated := serialize(append(ip(public, hostAddr, &layers.UDP{SrcPort: 61000, DstPort: 5000}), gopacket.Payload(data))...)
 	r.pass(n6Out, frame(translated))
@@ -252,7 +252,7 @@ func TestNAT(t *testing.T) {
 		return serialize(append(ip(hostAddr, to, &layers.UDP{SrcPort: 5000, DstPort: port}), gopacket.Payload(data))...)
 	}
 	r.pass(n6In, frame(answer(public, 61000)))
-	r.pass(n6In, frame(answer(public, 61001))) // for nobody
+	r.pass(n6In, frame(answer(public, 61001))) // for no UE
 	r.pass(n3Out, onN3(Out, gpdu(8, 9, answer(ueAddr, 4000))))
 	s := r.snapshot()
 	for _, d := range []Direction{Uplink, Downlink} {

@@ -216,7 +216,7 @@ func TestChooseID(t *testing.T) {
 	}
 	mustModify(t, m, s.SEID, Modification{RemovePDRs: []uint16{3, 5}})
 	if m.ByTEID(a.TEID) != nil {
-		t.Errorf("the F-TEID of the PDRs that have gone is held by %v, want nobody", m.ByTEID(a.TEID))
+		t.Errorf("the F-TEID of the PDRs that have gone is held by %v, want none", m.ByTEID(a.TEID))
 	}
 	if now := mustModify(t, m, s.SEID, Modification{CreatePDRs: []PDR{choose(2, 7)}}).PDR(2).PDI.FTEID; now == a || now == c {
 		t.Errorf("F-TEID %v of a PDR with the CHOOSE ID of those that have gone, want another than %v and %v", now, a, c)

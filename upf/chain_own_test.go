@@ -94,7 +94,7 @@ func (c *chain) connectOwn(t *testing.T, name, ue string, qfi uint8) gnb.UE {
 	}
 }
 
-// checkPeers: nobody asks on the link for a MAC address of the UPF's own addresses.
+// checkPeers: no neighbour on the link is asked for a MAC address of the UPF's own addresses.
 func (c *chain) checkPeers(t *testing.T) {
 	t.Helper()
 	err := c.relay.UPF.Do(func() error {

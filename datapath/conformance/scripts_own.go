@@ -115,7 +115,7 @@ var ownScripts = []script{
 		frames(1, overUp(size(up9, 1500), up4G)),
 		frames(1, slowly(overDown(size(dn9, 1500), down4G))),
 	}},
-	{"own F-TEID that nobody has", []step{
+	{"own address, unknown TEID", []step{
 		install(sgwSession(N9Address)),
 		frames(1, ends(overUp(up9, up4G), datapath.DropNoPDR, 0, &api.Event{
 			Kind: api.EventKind_ERROR_INDICATION, Seid: sgw, RuleId: 1,

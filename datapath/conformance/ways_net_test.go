@@ -225,7 +225,7 @@ func (w *ways) arrives(t *testing.T, at *net.UDPConn, teid uint32, qfi byte, loc
 	}
 }
 
-// waitDrops waits until so many packets were dropped for a reason, and no more.
+// waitDrops waits until n packets were dropped for a reason, and no more.
 func (w *ways) waitDrops(t *testing.T, reason datapath.Reason, want uint64) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {

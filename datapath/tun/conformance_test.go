@@ -127,7 +127,7 @@ func (b *bed) fromNetwork(t testing.TB, port conformance.Port, frame []byte) dat
 		check(t, err)
 		for i := range n {
 			if buf, start, end := down.in.Packet(i); bytes.Equal(buf[start:end], octets) {
-				down.treat(n) // those beside it are the kernel's own: for nobody
+				down.treat(n) // the others are the kernel's own
 				return down.packets[i].Reason
 			}
 		}

@@ -59,7 +59,7 @@ func (e *Engine) newWorker() *Worker {
 // changes until Run returns. Afterwards the buffers are the caller's again.
 //
 // Where to go stands in each packet that leaves, and in each one of in what became
-// of it: Reason. One for nobody, PassHost, is the caller's.
+// of it: Reason. A packet of no session, PassHost, is the caller's.
 func (w *Worker) Run(in []*Packet, send func(out []*Packet)) {
 	w.e.mu.RLock()
 	defer w.e.mu.RUnlock()

@@ -325,7 +325,7 @@ func (n *network) waitTold(t *testing.T) {
 	}
 }
 
-// waitDrops waits until so many packets were dropped for a reason.
+// waitDrops waits until n packets were dropped for a reason.
 func (n *network) waitDrops(t *testing.T, reason string, want uint64) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

@@ -119,7 +119,7 @@ func (s series) start(ctx context.Context, count int) (*pinger, error) {
 	return p, nil
 }
 
-// run sends so many requests and returns what was answered.
+// run sends count requests and returns those that were answered.
 func (s series) run(ctx context.Context, count int) (*report.InteropEcho, error) {
 	p, err := s.start(ctx, count)
 	if err != nil {
