@@ -26,7 +26,8 @@ type party struct {
 
 func newParty(t *testing.T) party {
 	t.Helper()
-	p, err := transport.ListenP7(transport.P7Config{Local: loopback})
+	// A busy machine may keep the segments of a message apart for longer than is usual.
+	p, err := transport.ListenP7(transport.P7Config{Local: loopback, Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
