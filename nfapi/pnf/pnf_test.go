@@ -309,16 +309,19 @@ func TestTwoPHYs(t *testing.T) {
 			v.bring(nfapi.PHYRFConfig{PHYID: 9, PHYConfigIndex: 2}, nfapi.PHYRFConfig{PHYID: 1, PHYConfigIndex: 1})
 			until(t, "requests for both", func() bool {
 				s := p.Stats()
-				return s.PHYs[0].OnTime > 10 && s.PHYs[1].OnTime > 10
+				return taken(s.PHYs[0]) > 10 && taken(s.PHYs[1]) > 10
 			})
 			if got := v.ask(9, &nfapi.StopRequest{}); got != 0 {
 				t.Fatalf("STOP: %d", got)
 			}
-			before := p.Stats().PHYs[0].OnTime
-			until(t, "the other one goes on", func() bool { return p.Stats().PHYs[0].OnTime > before+10 })
+			before := taken(p.Stats().PHYs[0])
+			until(t, "the other one goes on", func() bool { return taken(p.Stats().PHYs[0]) > before+10 })
 		})
 	}
 }
+
+// taken is how many requests a PHY that runs has had. On a busy machine they are late.
+func taken(s PHYStats) uint64 { return s.OnTime + s.Late }
 
 // freePort is a port that nobody has just now.
 func freePort(t *testing.T) netip.AddrPort {
