@@ -151,6 +151,7 @@ func (d *Driver) replace(l attachment, prog *ebpf.Program, p device) error {
 	if err := l.Update(prog); err != nil {
 		return errors.Join(fmt.Errorf("xdp: replace the program on %s: %w", p.name, err), l.Close())
 	}
+	d.pins.replaced = true
 	d.attached(d.hook.pinOf(modeOf(l))+p.name, l, false)
 	d.log.Info("taken over", "device", p.name)
 	return nil

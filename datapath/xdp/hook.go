@@ -26,8 +26,7 @@ type hook struct {
 	// loadTraced returns their traced twins.
 	loadTraced func() (*ebpf.CollectionSpec, error)
 	pass       int32 // the verdict of a program that looks at nothing
-	// pins are the prefixes of its pinned attachments, and arrays its pinned program
-	// arrays, which no other hook can use.
+	// pins are the prefixes of its pinned attachments, and arrays its program arrays.
 	pins, arrays []string
 	// unused returns the programs that no device of the configuration gets.
 	unused func(d *Driver) []string

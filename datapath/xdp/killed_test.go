@@ -26,10 +26,10 @@ func TestKilledWhileQueued(t *testing.T) {
 	pin := filepath.Join(bpffs.New(t), "pin")
 	t.Cleanup(func() { check(t, xdp.Unpin(pin)) })
 	c := restartConfig{
-		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64, "xdp",
+		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64, "xdp", false,
 	}
 	upf := startChild(t, top.UPF, c)
-	f := startFlow(t, top)
+	f := startFlow(t, top, false)
 	f.run(t, 100*time.Millisecond)
 	f.arrive(t, f.sent)
 

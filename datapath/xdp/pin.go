@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -28,12 +29,14 @@ const n6LayoutVersion = 1
 //	link-DEVICE            the attachment, whatever program it runs; of TC: tcx-, filter-
 //	tags-DEVICE            that of the program that tags what the host sends
 //	tables-LAYOUT-SIZES/   maps by name, all that programs and driver share
+//	programs-N/            program arrays of the Nth process
 //	next/                  tables beside those that the programs run over
 //	n6-LAYOUT/             maps of the side of N6, which know no sizes
 const (
-	tablesPrefix = "tables-"
-	n6Prefix     = "n6-"
-	nextTables   = "next"
+	tablesPrefix   = "tables-"
+	n6Prefix       = "n6-"
+	nextTables     = "next"
+	programsPrefix = "programs-"
 )
 
 // pinnedMaps are the maps that outlive the process. What is not here is made
@@ -58,6 +61,14 @@ type pins struct {
 	n6     string   // and of those of the side of N6
 	next   string   // where they stand until the programs run over them; "": they do
 	others []string // directories of tables that we cannot adopt
+
+	// programs is the directory of our program arrays. Those of processes before us,
+	// left, stay until no device has a program that goes on in one of theirs: what is
+	// behind a program has the neighbours and the slow path of its own process.
+	programs string
+	left     []string
+	replaced bool // a program of ours is in the place of one that was there
+
 	keep   bool     // on an orderly end, too
 	failed bool     // to start: what was there before us stays, and nothing else
 	nat    bool     // there are mappings to keep
@@ -101,6 +112,10 @@ func openPins(dir string, h *hook, slots, listed uint32) (*pins, error) {
 	if err != nil {
 		return nil, fmt.Errorf("xdp: directory of pins: %w", err)
 	}
+	for _, name := range slices.Concat(onXDP.arrays, onTC.arrays) { // of earlier versions
+		p.left = append(p.left, filepath.Join(p.tables, name))
+	}
+	last := 0
 	for _, e := range entries {
 		switch path := filepath.Join(dir, e.Name()); {
 		case e.Name() == nextTables: // of one that was killed before it took over
@@ -109,8 +124,13 @@ func openPins(dir string, h *hook, slots, listed uint32) (*pins, error) {
 			}
 		case strings.HasPrefix(e.Name(), tablesPrefix) && path != p.tables:
 			p.others = append(p.others, path)
+		case strings.HasPrefix(e.Name(), programsPrefix):
+			n, _ := strconv.Atoi(e.Name()[len(programsPrefix):]) // 0: not ours to name
+			last = max(last, n)
+			p.left = append(p.left, path)
 		}
 	}
+	p.programs = filepath.Join(dir, fmt.Sprint(programsPrefix, last+1))
 	return p, nil
 }
 
@@ -150,7 +170,7 @@ func (p *pins) adopt(spec *ebpf.CollectionSpec) (all map[string]*ebpf.Map, table
 		return nil, false
 	}
 	found := p.adopted(p.tables, pinnedMaps, spec)
-	for _, more := range []map[string]*ebpf.Map{found, p.adopted(p.tables, p.hook.arrays, spec), p.adopted(p.n6, pinnedNAT, spec)} {
+	for _, more := range []map[string]*ebpf.Map{found, p.adopted(p.n6, pinnedNAT, spec)} {
 		for name, m := range more {
 			all[name] = m
 		}
@@ -184,18 +204,19 @@ func (p *pins) pin(maps, adopted map[string]*ebpf.Map, tables, nat bool) error {
 		}
 	}
 	if !tables {
-		return p.pinTables(maps)
+		if err := p.pinTables(maps); err != nil {
+			return err
+		}
 	}
-	return p.pinArrays(p.tables, maps, adopted)
+	return pinAll(p.programs, p.hook.arrays, maps) // the kernel empties those that nobody holds
 }
 
-// pinArrays pins the program arrays of the hook, which the kernel would empty if nobody
-// held them, unless they were there.
-func (p *pins) pinArrays(dir string, maps, adopted map[string]*ebpf.Map) error {
-	for _, name := range p.hook.arrays {
-		if adopted[name] != nil {
-			continue
-		}
+// pinAll pins the maps with these names in a new directory.
+func pinAll(dir string, names []string, maps map[string]*ebpf.Map) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return fmt.Errorf("xdp: pins: %w", err)
+	}
+	for _, name := range names {
 		if err := maps[name].Pin(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("xdp: pin %s: %w", name, err)
 		}
@@ -212,15 +233,7 @@ func (p *pins) pinTables(maps map[string]*ebpf.Map) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("xdp: old pins: %w", err)
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return fmt.Errorf("xdp: pins: %w", err)
-	}
-	for _, name := range pinnedMaps {
-		if err := maps[name].Pin(filepath.Join(dir, name)); err != nil {
-			return fmt.Errorf("xdp: pin %s: %w", name, err)
-		}
-	}
-	return p.pinArrays(dir, maps, nil)
+	return pinAll(dir, pinnedMaps, maps)
 }
 
 // serve says that the programs run over our tables now.
@@ -244,6 +257,9 @@ func (p *pins) giveUp(adopted bool) {
 	p.keep, p.failed = true, true
 	if !adopted {
 		_ = os.RemoveAll(cmp.Or(p.next, p.tables))
+	}
+	if !p.replaced {
+		_ = os.RemoveAll(p.programs)
 	}
 	for _, path := range p.made {
 		_ = os.Remove(path)
@@ -323,10 +339,10 @@ func (p *pins) removeStale(ours []string) error {
 			p.others = append(p.others, filepath.Join(p.n6, name))
 		}
 	}
-	for _, path := range p.others {
+	for _, path := range slices.Concat(p.others, p.left) {
 		errs = append(errs, os.RemoveAll(path))
 	}
-	p.others = nil
+	p.others, p.left = nil, nil
 	return errors.Join(errs...)
 }
 
@@ -362,7 +378,8 @@ func Unpin(dir string) error {
 		switch path := filepath.Join(dir, e.Name()); {
 		case is:
 			errs = append(errs, removeAttachment(dir, prefix, device))
-		case strings.HasPrefix(e.Name(), tablesPrefix), strings.HasPrefix(e.Name(), n6Prefix), e.Name() == nextTables:
+		case strings.HasPrefix(e.Name(), tablesPrefix), strings.HasPrefix(e.Name(), n6Prefix),
+			strings.HasPrefix(e.Name(), programsPrefix), e.Name() == nextTables:
 			errs = append(errs, os.RemoveAll(path))
 		}
 	}

@@ -2,6 +2,7 @@ package xdp_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -11,10 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -43,7 +47,7 @@ const restartEnv = "PLUMBLINE_RESTART_CHILD"
 // input with what its URRs have counted.
 func restartChild(config string) error {
 	var c restartConfig
-	if _, err := fmt.Sscan(config, &c.n3, &c.n6, &c.address, &c.gateway, &c.pin, &c.sessions, &c.hook); err != nil {
+	if _, err := fmt.Sscan(config, &c.n3, &c.n6, &c.address, &c.gateway, &c.pin, &c.sessions, &c.hook, &c.own); err != nil {
 		return err
 	}
 	d, err := xdp.New(restartHooks[c.hook](xdp.Config{
@@ -54,7 +58,7 @@ func restartChild(config string) error {
 	if err != nil {
 		return err
 	}
-	s := restartSession(netip.MustParseAddr(c.address), netip.MustParseAddr(c.gateway))
+	s := restartSession(netip.MustParseAddr(c.address), c.own)
 	if err := d.Apply(context.Background(), &api.Change{Seid: 1, Session: s}); err != nil {
 		return err
 	}
@@ -80,6 +84,7 @@ type restartConfig struct {
 	n3, n6, address, gateway, pin string
 	sessions                      int
 	hook                          string // of restartHooks
+	own                           bool   // packets come through one more F-TEID of the UPF
 }
 
 var restartHooks = map[string]func(xdp.Config) xdp.Config{
@@ -87,12 +92,15 @@ var restartHooks = map[string]func(xdp.Config) xdp.Config{
 }
 
 func (c restartConfig) String() string {
-	return fmt.Sprint(c.n3, " ", c.n6, " ", c.address, " ", c.gateway, " ", c.pin, " ", c.sessions, " ", c.hook)
+	return fmt.Sprint(c.n3, " ", c.n6, " ", c.address, " ", c.gateway, " ", c.pin, " ", c.sessions, " ", c.hook, " ", c.own)
 }
 
-func restartSession(local, peer netip.Addr) *api.Session {
+// firstTEID is where packets come to that go on to ulTEID.
+const firstTEID = ulTEID + 1
+
+func restartSession(local netip.Addr, own bool) *api.Session {
 	ue := &api.UEAddress{Ipv4: number(netip.MustParseAddr("10.64.0.1"))}
-	return &api.Session{
+	s := &api.Session{
 		Seid: 1,
 		Rules: []*api.Rule{{
 			PdrId: 1, OuterHeaderRemoval: true, UrrIds: []uint32{7}, QerIds: []uint32{1},
@@ -102,6 +110,16 @@ func restartSession(local, peer netip.Addr) *api.Session {
 		Qers: []*api.QER{{Id: 1, UplinkMbrBps: 10_000_000_000}},
 		Urrs: []*api.URR{{Id: 7}},
 	}
+	if own {
+		s.Rules = append(s.Rules, &api.Rule{
+			PdrId: 2, OuterHeaderRemoval: true, Detect: &api.Detect{FTeid: &api.FTEID{Teid: firstTEID, Ipv4: number(local)}},
+			Forward: &api.Forward{
+				Action: api.Action_FORW, DestinationInterface: api.Interface_CORE,
+				OuterHeaderCreation: &api.OuterHeaderCreation{Teid: ulTEID, Ipv4: number(local)},
+			},
+		})
+	}
+	return s
 }
 
 // child is a UPF process.
@@ -153,31 +171,35 @@ func TestRestart(t *testing.T) {
 	for name, hooks := range map[string][]string{
 		"xdp": {"xdp", "xdp", "xdp", "xdp"}, "hooks": {"xdp", "tc", "tc", "xdp", "clsact", "clsact", "xdp", "tc"},
 	} {
-		t.Run(name, func(t *testing.T) { testRestart(t, name, hooks) })
+		t.Run(name, func(t *testing.T) { testRestart(t, name, hooks, false) })
+		t.Run(name+", own F-TEID", func(t *testing.T) { testRestart(t, name+"-own", hooks, true) })
 	}
 }
 
-func testRestart(t *testing.T, name string, hooks []string) {
+func testRestart(t *testing.T, name string, hooks []string, own bool) {
 	top, err := topology.New(topology.Config{Name: "plt-restart-" + name})
 	check(t, err)
 	t.Cleanup(func() { check(t, top.Close()) })
 	pin := filepath.Join(bpffs.New(t), "pin")
 	t.Cleanup(func() { check(t, xdp.Unpin(pin)) })
 	c := restartConfig{
-		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64, hooks[0],
+		top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64, hooks[0], own,
 	}
 	upf := startChild(t, top.UPF, c)
-	f := startFlow(t, top)
-	for _, c.hook = range hooks[1:] {
-		f.run(t, 300*time.Millisecond)
+	f := startFlow(t, top, own)
+	next := func() {
 		upf.kill()
-		f.run(t, 200*time.Millisecond) // nobody is there
+		f.run(t, 100*time.Millisecond) // while no process is there
+		stop := f.keepOn(t)
 		upf = startChild(t, top.UPF, c)
+		stop()
+	}
+	for _, c.hook = range hooks[1:] {
+		f.run(t, 100*time.Millisecond)
+		next()
 	}
 	c.sessions = 1000
-	upf.kill()
-	f.run(t, 100*time.Millisecond)
-	upf = startChild(t, top.UPF, c)
+	next()
 	f.run(t, 200*time.Millisecond)
 	f.end(t, f.sent)
 	want := fmt.Sprint(f.sent, f.sent*uint64(28+flowPayload))
@@ -213,13 +235,17 @@ type flow struct {
 
 const flowPayload = 32
 
-func startFlow(t *testing.T, top *topology.Topology) *flow {
+func startFlow(t *testing.T, top *topology.Topology, own bool) *flow {
+	teid := uint32(ulTEID)
+	if own {
+		teid = firstTEID
+	}
 	n := &network{Topology: top, ue: netip.MustParseAddr("10.64.0.1")}
 	user := n.datagram(make([]byte, flowPayload))
 	f := &flow{
 		gnb:     listen(t, top.GNB, netip.AddrPortFrom(top.N3.Peer.Address.Addr(), gtpu.Port)),
 		dn:      listen(t, top.DN, netip.AddrPortFrom(top.N6.Peer.Address.Addr(), dnPort)),
-		message: append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...),
+		message: append(gtpu.AppendGPDU(nil, teid, gtpu.PDUTypeUplink, 9, len(user)), user...),
 		to:      netip.AddrPortFrom(top.N3.UPF.Address.Addr(), gtpu.Port),
 	}
 	wide(t, f.dn)
@@ -251,6 +277,73 @@ func (f *flow) run(t *testing.T, d time.Duration) {
 			check(t, err)
 			f.sent++
 		}
+	}
+}
+
+// keepOn sends until the function that it returns is called.
+func (f *flow) keepOn(t *testing.T) (stop func()) {
+	end, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			if _, err := f.gnb.WriteToUDPAddrPort(f.message, f.to); err != nil {
+				done <- err
+				return
+			}
+			f.sent++
+			select {
+			case <-tick.C:
+			case <-end:
+				done <- nil
+				return
+			}
+		}
+	}()
+	return func() {
+		t.Helper()
+		close(end)
+		check(t, <-done)
+	}
+}
+
+// TestRefused starts a UPF where another one runs, which it has to leave alone: the
+// first one's programs go on as they were, without any help of its process.
+func TestRefused(t *testing.T) {
+	for hook := range restartHooks {
+		t.Run(hook, func(t *testing.T) {
+			top, err := topology.New(topology.Config{Name: "plt-refused-" + hook})
+			check(t, err)
+			t.Cleanup(func() { check(t, top.Close()) })
+			pin := filepath.Join(bpffs.New(t), "pin")
+			t.Cleanup(func() { check(t, xdp.Unpin(pin)) })
+			c := restartConfig{
+				top.N3.UPF.Device, top.N6.UPF.Device, top.N3.UPF.Address.Addr().String(), top.N6.Peer.Address.Addr().String(), pin, 64, hook, true,
+			}
+			upf := startChild(t, top.UPF, c)
+			f := startFlow(t, top, true)
+			f.run(t, 100*time.Millisecond)
+			f.arrive(t, f.sent)
+			before := pinned(pin)
+			second := exec.Command(os.Args[0])
+			second.Env = append(os.Environ(), restartEnv+"="+c.String())
+			var said []byte
+			check(t, top.UPF.Do(func() error {
+				said, err = second.CombinedOutput()
+				return nil
+			}))
+			if err == nil || !bytes.Contains(said, []byte("address already in use")) {
+				t.Errorf("the second one ended with %v and said %q", err, said)
+			}
+			if after := pinned(pin); !slices.Equal(after, before) {
+				t.Errorf("pins are %q, were %q", after, before)
+			}
+			check(t, upf.cmd.Process.Signal(unix.SIGSTOP))
+			f.run(t, 100*time.Millisecond)
+			f.end(t, f.sent)
+			check(t, upf.cmd.Process.Signal(unix.SIGCONT))
+			upf.ask(t, "close")
+		})
 	}
 }
 
