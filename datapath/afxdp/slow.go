@@ -128,9 +128,6 @@ func (s *slow) send(p *vector.Packet) datapath.Reason {
 }
 
 func (s *slow) tunnel(p *vector.Packet) datapath.Reason {
-	if !s.m.d.peers.waiting.Of(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}).Admit() {
-		return datapath.DropNextHop
-	}
 	if p.Start < lenIPv6+lenUDP {
 		room := make([]byte, vector.Headroom+p.End-p.Start)
 		n := copy(room[vector.Headroom:], p.Octets())
@@ -139,7 +136,15 @@ func (s *slow) tunnel(p *vector.Packet) datapath.Reason {
 	if !p.PutOuter() {
 		return datapath.DropNextHop
 	}
-	return rawip.TunnelReason(s.conns.Send(p.Octets(), p.Outer.Local))
+	q := s.m.d.peers.waiting.Of(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer})
+	if !q.Admit(p.End - p.Start) {
+		return datapath.DropNextHop
+	}
+	err := s.conns.Send(p.Octets(), p.Outer.Local)
+	if err != nil {
+		q.Return(p.End - p.Start)
+	}
+	return rawip.TunnelReason(err)
 }
 
 func (s *slow) frame(p *vector.Packet) datapath.Reason {

@@ -3,13 +3,17 @@ package nexthop
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"plumbline/datapath/rawip"
 )
 
 // lookAgain is how often a [PeerWatcher] asks for what the kernel does not tell of.
@@ -127,7 +131,11 @@ func (w *PeerWatcher) Want(p Peer) {
 	}
 	way, known := w.ways[p]
 	if !known {
-		way = w.look(p)
+		r, err := w.routeTo(p)
+		if err != nil {
+			w.log.Warn("nexthop: the way to a GTP-U peer is not known", "peer", p.Addr, "from", p.Local, "err", err)
+		}
+		way = w.wayBy(p, r)
 		w.attach(p, way)
 	}
 	w.changed(map[Peer]Way{p: way})
@@ -179,13 +187,23 @@ func (w *PeerWatcher) keep(n neighbour) {
 	}
 }
 
-// look asks the kernel for the way to p.
-func (w *PeerWatcher) look(p Peer) Way {
+// routeTo asks the kernel for the route to p; nil: there is none.
+func (w *PeerWatcher) routeTo(p Peer) (*netlink.Route, error) {
 	routes, err := w.kernel.RouteGetWithOptions(p.Addr.AsSlice(), &netlink.RouteGetOptions{SrcAddr: p.Local.AsSlice()})
-	if err != nil || len(routes) == 0 || routes[0].LinkIndex == 0 {
+	switch {
+	case rawip.NoRoute(err), err == nil && (len(routes) == 0 || routes[0].LinkIndex == 0):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &routes[0], nil
+}
+
+// wayBy is the way by a route.
+func (w *PeerWatcher) wayBy(p Peer, r *netlink.Route) Way {
+	if r == nil {
 		return Way{State: Resolved}
 	}
-	r := &routes[0]
 	out := w.outlet(r.LinkIndex)
 	way := Way{Device: r.LinkIndex, Name: out.name, Source: out.mac, MTU: out.mtu, State: Resolved}
 	if r.MTU != 0 {
@@ -226,18 +244,42 @@ func outletOf(a *netlink.LinkAttrs) outlet {
 	return o
 }
 
-// refresh looks for the ways of all peers again.
+// askedAtOnce is how many routes are asked for before what has changed is told.
+const askedAtOnce = 64
+
+// refresh looks for the ways of all peers again. The lock, for which who wants a way
+// waits, is not held meanwhile.
 func (w *PeerWatcher) refresh() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	began := time.Now()
 	if err := w.listLinks(); err != nil {
 		w.log.Warn("nexthop: devices are as they were", "err", err)
 	}
+	w.mu.Lock()
+	peers := slices.Collect(maps.Keys(w.ways))
+	w.mu.Unlock()
+	for some := range slices.Chunk(peers, askedAtOnce) {
+		routes := make(map[Peer]*netlink.Route, len(some))
+		for _, p := range some {
+			if r, err := w.routeTo(p); err == nil {
+				routes[p] = r
+			} else {
+				w.log.Warn("nexthop: the way to a GTP-U peer is as it was", "peer", p.Addr, "from", p.Local, "err", err)
+			}
+		}
+		w.lead(routes)
+	}
+	w.took = time.Since(began)
+}
+
+// lead tells of the ways that differ from what they were, by these routes.
+func (w *PeerWatcher) lead(routes map[Peer]*netlink.Route) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	differ := map[Peer]Way{}
-	for p, was := range w.ways {
-		now := w.look(p)
-		if now == was {
+	for p, r := range routes {
+		was, known := w.ways[p] // it may have been forgotten meanwhile
+		now := w.wayBy(p, r)
+		if !known || now == was || w.closed {
 			continue
 		}
 		w.detach(p)
@@ -247,7 +289,6 @@ func (w *PeerWatcher) refresh() {
 	if len(differ) > 0 {
 		w.changed(differ)
 	}
-	w.took = time.Since(began)
 }
 
 // listLinks asks for all devices. The kernel forgets which neighbours it is to keep
@@ -257,6 +298,8 @@ func (w *PeerWatcher) listLinks() error {
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	before := w.links
 	w.links = map[int]outlet{}
 	for _, l := range links {
@@ -332,7 +375,8 @@ func (w *PeerWatcher) heard(n neighbour, told *netlink.Neigh) {
 			w.keep(n) // flushed, with the request to keep it
 		}
 	}
-	if now == was && now.state != Failed || len(users) == 0 {
+	again := told != nil && told.State&netlink.NUD_FAILED != 0 // it has failed once more
+	if now == was && !again || len(users) == 0 {
 		return
 	}
 	differ := map[Peer]Way{}

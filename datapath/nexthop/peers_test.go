@@ -130,16 +130,18 @@ func TestPeersByRule(t *testing.T) {
 	rule := netlink.NewRule()
 	rule.Src = &net.IPNet{IP: b.N3.UPF.Address.Addr().AsSlice(), Mask: net.CIDRMask(32, 32)}
 	rule.Table, rule.Priority = 77, 100
-	check(t, b.kernel.RuleAdd(rule))
 	check(t, b.kernel.RouteAdd(&netlink.Route{
 		Dst: &net.IPNet{IP: net.IPv4(10, 98, 0, 0), Mask: net.CIDRMask(24, 32)}, Gw: b.N6.Peer.Address.Addr().AsSlice(), Table: 77,
 	}))
-	for local, want := range map[netip.Addr]nexthop.Way{
-		b.N3.UPF.Address.Addr(): out(b.N6, 1500),
-		b.N6.UPF.Address.Addr(): {State: nexthop.Resolved},
-	} {
-		p := nexthop.Peer{Local: local, Addr: netip.MustParseAddr("10.98.0.2")}
+	ruled := nexthop.Peer{Local: b.N3.UPF.Address.Addr(), Addr: netip.MustParseAddr("10.98.0.2")}
+	unruled := nexthop.Peer{Local: b.N6.UPF.Address.Addr(), Addr: ruled.Addr}
+	none := nexthop.Way{State: nexthop.Resolved}
+	for _, p := range []nexthop.Peer{ruled, unruled} {
 		b.Want(p)
-		b.await(t, p, want)
+		b.await(t, p, none)
 	}
+	time.Sleep(time.Second) // until nothing else is a reason to look
+	check(t, b.kernel.RuleAdd(rule))
+	b.await(t, ruled, out(b.N6, 1500))
+	b.await(t, unruled, none)
 }

@@ -1,6 +1,7 @@
 package nexthop
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,41 +14,48 @@ import (
 //
 // Exact is what a [PeerWatcher] tells in time: a packet that leaves while a neighbour
 // fails may be counted with those before it. What is sent to a neighbour that was there a
-// moment ago is lost on the link, and not counted.
+// moment ago is lost on the link, and not counted. What waits when the last peer of an
+// unresolved neighbour goes is counted as lost, though it may yet be sent.
 type Waiting struct {
 	lost func(packets uint64)
 	size atomic.Int64 // of peers
 
-	mu    sync.RWMutex
-	peers map[Peer]*Queue // only those whose neighbour is not resolved
+	mu         sync.RWMutex
+	peers      map[Peer]*Queue // only those whose neighbour is not resolved
+	neighbours map[neighbour]*Queue
 }
 
-// Queue is what waits for the neighbour of one peer; nil: nothing, it is resolved.
+// Queue is what waits for a neighbour; nil: nothing, it is resolved.
 type Queue struct {
 	packets atomic.Int64
+	octets  atomic.Int64 // of the kernel's memory
 	failed  atomic.Bool
 	tried   atomic.Int64 // when a packet was last let through since it failed, ns
+
+	at    neighbour
+	peers int // that are reached by it
 }
 
-// Of the packets to a peer whose neighbour is not resolved.
+// What is handed to the kernel for a neighbour that is not resolved: less than it keeps
+// (unres_qlen_bytes, 212,992 octets), so that it throws none away by itself.
 const (
-	// waitingMost is how many are handed to the kernel: about as many as it keeps, so
-	// that it throws none away by itself.
-	waitingMost = 64
-	// tryAgain is how often one is, once the neighbour has failed, so that it is asked
-	// for again.
-	tryAgain = time.Second
+	waitingPackets = 64
+	waitingOctets  = 160 << 10
 )
+
+// tryAgain is how often a packet is handed to it once the neighbour has failed, so that
+// it is asked for again.
+const tryAgain = time.Second
 
 // NewWaiting returns one that tells of packets that the kernel has thrown away.
 func NewWaiting(lost func(packets uint64)) *Waiting {
-	return &Waiting{lost: lost, peers: map[Peer]*Queue{}}
+	return &Waiting{lost: lost, peers: map[Peer]*Queue{}, neighbours: map[neighbour]*Queue{}}
 }
 
 // Any reports whether there are peers whose packets wait.
 func (w *Waiting) Any() bool { return w.size.Load() > 0 }
 
-// Of returns what waits for a peer.
+// Of returns what waits with the packets of a peer.
 func (w *Waiting) Of(p Peer) *Queue {
 	if !w.Any() {
 		return nil
@@ -57,9 +65,9 @@ func (w *Waiting) Of(p Peer) *Queue {
 	return w.peers[p]
 }
 
-// Admit reports whether a packet may be handed to the kernel. Else it is to be dropped:
-// its next hop cannot be resolved.
-func (q *Queue) Admit() bool {
+// Admit reports whether a packet of so many octets may be handed to the kernel. Else it
+// is to be dropped: its next hop cannot be resolved.
+func (q *Queue) Admit(octets int) bool {
 	if q == nil {
 		return true
 	}
@@ -69,45 +77,97 @@ func (q *Queue) Admit() bool {
 			return false
 		}
 	}
-	if q.packets.Add(1) > waitingMost {
-		q.packets.Add(-1)
+	packets, memory := q.packets.Add(1), q.octets.Add(memoryOf(octets))
+	if packets > waitingPackets || memory > waitingOctets {
+		q.Return(octets)
 		return false
 	}
 	return true
 }
 
+// Return takes an [Queue.Admit] back: the kernel did not take the packet.
+func (q *Queue) Return(octets int) {
+	if q != nil {
+		q.packets.Add(-1)
+		q.octets.Add(-memoryOf(octets))
+	}
+}
+
+// memoryOf is about how much memory the kernel counts for a packet (truesize): a power of
+// two for the octets and what stands around them, and struct sk_buff.
+func memoryOf(octets int) int64 {
+	const around, skb = 640, 256
+	return 1<<bits.Len(uint(octets+around-1)) + skb
+}
+
+// empty returns how many packets waited.
+func (q *Queue) empty() uint64 {
+	q.octets.Store(0)
+	return uint64(max(q.packets.Swap(0), 0))
+}
+
 // Tell takes what a [PeerWatcher] tells; one goroutine at a time calls it.
 func (w *Waiting) Tell(ways map[Peer]Way) {
-	for p, way := range ways {
-		if way.State == Resolved {
-			w.Forget(p)
-			continue
-		}
-		if q := w.queue(p); way.State == Failed {
-			q.tried.CompareAndSwap(0, time.Now().UnixNano())
-			q.failed.Store(true)
-			if n := q.packets.Swap(0); n > 0 {
-				w.lost(uint64(n))
-			}
-		}
-	}
-}
-
-// queue returns that of a peer, which it makes if there is none.
-func (w *Waiting) queue(p Peer) *Queue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.peers[p] == nil {
-		w.peers[p] = &Queue{}
-		w.size.Store(int64(len(w.peers)))
+	for p, way := range ways {
+		n := neighbour{way.Device, way.Via}
+		if way.State == Resolved {
+			if q := w.neighbours[n]; q != nil {
+				q.empty() // they are sent
+			}
+			w.leave(p)
+			continue
+		}
+		if q := w.join(p, n); way.State == Failed {
+			q.tried.CompareAndSwap(0, time.Now().UnixNano())
+			q.failed.Store(true)
+			w.tell(q)
+		}
 	}
-	return w.peers[p]
 }
 
-// Forget ends what is known of a peer: its packets leave, or no rule sends there.
+// tell counts what waited as lost.
+func (w *Waiting) tell(q *Queue) {
+	if n := q.empty(); n > 0 {
+		w.lost(n)
+	}
+}
+
+// join returns the queue of a neighbour, with which a peer's packets wait from now on.
+func (w *Waiting) join(p Peer, n neighbour) *Queue {
+	if q := w.peers[p]; q != nil && q.at == n {
+		return q
+	}
+	w.leave(p)
+	q := w.neighbours[n]
+	if q == nil {
+		q = &Queue{at: n}
+		w.neighbours[n] = q
+	}
+	q.peers++
+	w.peers[p] = q
+	w.size.Store(int64(len(w.peers)))
+	return q
+}
+
+// leave ends that a peer's packets wait.
+func (w *Waiting) leave(p Peer) {
+	q := w.peers[p]
+	if q == nil {
+		return
+	}
+	delete(w.peers, p)
+	w.size.Store(int64(len(w.peers)))
+	if q.peers--; q.peers == 0 {
+		delete(w.neighbours, q.at)
+		w.tell(q)
+	}
+}
+
+// Forget ends what is known of a peer: no rule sends there.
 func (w *Waiting) Forget(p Peer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.peers, p)
-	w.size.Store(int64(len(w.peers)))
+	w.leave(p)
 }

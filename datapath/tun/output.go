@@ -20,9 +20,9 @@ type output struct {
 	worker  *vector.Worker // counts what cannot be sent
 	host    *host
 	waiting *nexthop.Waiting
-	some    bool // of the peers do not answer
+	some    bool           // of the peers do not answer
+	queue   *nexthop.Queue // of the last peer that was asked for
 	peer    nexthop.Peer
-	queue   *nexthop.Queue // of peer
 	senders []sender
 	writers []*vnet.Writer // by way; several ways may have the same
 	frames  []bool         // by way: its device is for Ethernet frames, not for IP packets
@@ -34,6 +34,14 @@ type sender struct {
 	local netip.Addr
 	*mmsg.Sender
 	used bool // since the last flush
+	// admitted are the datagrams in their order, while there are peers that do not
+	// answer: those that the kernel does not take do not wait.
+	admitted []admitted
+}
+
+type admitted struct {
+	queue  *nexthop.Queue
+	octets int
 }
 
 func (t *traffic) newOutput(worker int) *output {
@@ -85,14 +93,14 @@ func (o *output) send(out []*vector.Packet) {
 
 // tunnel adds a GTP-U message to those that leave from its local address.
 func (o *output) tunnel(p *vector.Packet) {
-	if o.some && !o.admit(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}) {
-		o.worker.Refuse(datapath.DropNextHop)
-		return
-	}
 	for i := range o.senders {
 		s := &o.senders[i]
 		if s.local != p.Outer.Local {
 			continue
+		}
+		if o.some && !o.admit(s, p) {
+			o.worker.Refuse(datapath.DropNextHop)
+			return
 		}
 		if !s.used {
 			s.used = true
@@ -108,18 +116,28 @@ func (o *output) tunnel(p *vector.Packet) {
 	o.worker.Refuse(datapath.DropNextHop)
 }
 
-// admit reports whether a packet to a peer may be handed to the kernel.
-func (o *output) admit(p nexthop.Peer) bool {
-	if p != o.peer {
-		o.peer, o.queue = p, o.waiting.Of(p)
+// admit reports whether a GTP-U message may be handed to the kernel.
+func (o *output) admit(s *sender, p *vector.Packet) bool {
+	peer := nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}
+	if peer != o.peer {
+		o.peer, o.queue = peer, o.waiting.Of(peer)
 	}
-	return o.queue.Admit()
+	octets := len(p.Octets()) + lenOuter
+	if !o.queue.Admit(octets) {
+		return false
+	}
+	s.admitted = append(s.admitted, admitted{o.queue, octets})
+	return true
 }
+
+// lenOuter is at most what the kernel puts in front of a GTP-U message.
+const lenOuter = 40 + 8
 
 // flush sends what a sender has. What the kernel refuses is lost, and the rest goes on.
 func (o *output) flush(s *sender) {
+	done := 0 // datagrams
 	for {
-		_, err := s.Flush()
+		sent, err := s.Flush()
 		if err == nil {
 			break
 		}
@@ -127,10 +145,16 @@ func (o *output) flush(s *sender) {
 		if !rawip.NoRoute(err) {
 			reason = sendReason(err)
 		}
-		o.refuse(s.Skip(), reason)
+		n := s.Skip()
+		o.refuse(n, reason)
+		done += sent
+		for _, a := range s.admitted[min(done, len(s.admitted)):min(done+n, len(s.admitted))] {
+			a.queue.Return(a.octets)
+		}
+		done += n
 	}
 	s.Reset()
-	s.used = false
+	s.used, s.admitted = false, s.admitted[:0]
 }
 
 func (o *output) refuse(n int, reason datapath.Reason) {

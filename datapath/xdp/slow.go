@@ -228,10 +228,15 @@ func (s *slowPath) again(m *model.Datagram) {
 
 // tunnel sends an outer packet where the host's routes lead.
 func (s *slowPath) tunnel(p model.Sent) datapath.Reason {
-	if !s.d.waiting.Of(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer}).Admit() {
+	q := s.d.waiting.Of(nexthop.Peer{Local: p.Outer.Local, Addr: p.Outer.Peer})
+	if !q.Admit(len(p.Packet)) {
 		return datapath.DropNextHop
 	}
-	return rawip.TunnelReason(s.send.tunnel(p.Packet, p.Outer.Local))
+	err := s.send.tunnel(p.Packet, p.Outer.Local)
+	if err != nil {
+		q.Return(len(p.Packet))
+	}
+	return rawip.TunnelReason(err)
 }
 
 // release sends what was buffered for the rules of a session that forward now.
