@@ -117,10 +117,14 @@ func (u *UPF) local(a netip.Addr) bool { return datapath.Has(u.cfg.Endpoints, a)
 func (u *UPF) Apply(_ context.Context, c *api.Change) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	released := func(o Out) {
+	released := func(o Out) { // the packet itself first
+		others, copies := o.Others, o.Copies
+		o.Others, o.Copies = nil, nil
 		if f := u.finish(o); f.Reason == datapath.ReasonNone {
 			u.cfg.Send(f.Packet)
 		}
+		u.send(others)
+		u.send(copies)
 	}
 	return u.sessions.Apply(c, u.Capabilities(), released, u.signal)
 }

@@ -35,7 +35,7 @@ func newRandomRun(t *testing.T) *randomRun {
 }
 
 func openRandom(t testing.TB, oneDevice bool) (*bed, *random.Oracle) {
-	b, o := openBed(t, func(b *bed, _ *Config) { b.oneDevice = oneDevice }), random.NewOracle(t)
+	b, o := openBed(t, func(b *bed, _ *Config) { b.oneDevice, b.several = oneDevice, true }), random.NewOracle(t)
 	o.OneDevice = oneDevice
 	if err := b.Settle(t.Context()); err != nil {
 		t.Fatal(err)

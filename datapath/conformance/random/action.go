@@ -49,8 +49,7 @@ func (m maker) duplicates() (all []*api.Duplicate) {
 	for range 1 + m.IntN(2) {
 		d := &api.Duplicate{DestinationInterface: pick(m.dice, api.Interface_CORE, api.Interface_SGI_LAN)}
 		if m.one(2) {
-			d.DestinationInterface, d.OuterHeaderCreation = pick(m.dice, api.Interface_ACCESS, api.Interface_CP_FUNCTION), m.peer()
-			d.OuterHeaderCreation.Teid = 0x104
+			d.DestinationInterface, d.OuterHeaderCreation = pick(m.dice, api.Interface_ACCESS, api.Interface_CP_FUNCTION), m.gnb(0x104)
 		} else if m.one(2) {
 			d.NetworkInstance = m.network()
 		} else if names := m.has.GetForwardingPolicies(); len(names) > 0 {
@@ -81,7 +80,7 @@ func (m maker) redirect() *api.Redirect {
 
 // senseless makes the rule one that is refused, perhaps.
 func (m maker) senseless(r *api.Rule, s *api.Session) {
-	switch m.IntN(12) {
+	switch m.IntN(13) {
 	case 0:
 		r.OuterHeaderRemoval = !r.OuterHeaderRemoval
 	case 1:
@@ -108,6 +107,8 @@ func (m maker) senseless(r *api.Rule, s *api.Session) {
 		if len(s.Urrs) > 0 {
 			s.Urrs[0].MacAddresses = true
 		}
+	case 12:
+		r.Forward.Duplicates = []*api.Duplicate{{OuterHeaderCreation: m.here()}}
 	}
 }
 

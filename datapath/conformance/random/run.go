@@ -65,6 +65,7 @@ type run struct {
 	held      map[uint64]*api.Session
 	coverage  *Coverage
 	told      []*api.Event // that have come
+	left      [2][]byte    // the first packet of all that leave, where its place is open
 	before    [2]map[uint64]*api.SessionUsage
 	drops     [2]map[string]uint64 // when the script began
 }
@@ -116,6 +117,13 @@ func (r *run) frame(s Step) string {
 		r.coverage.matched(r.held[seid], pdrID)
 	}
 	whole := slices.Concat(got.Ethernet, got.Packet) // as a frame on an Ethernet data network is
+	if want.Reason == got.Reason && r.sendsHere() {  // what leaves first need not be the packet itself
+		r.left = [2][]byte{want.Packet, got.Packet}
+		if bytes.Equal(want.Packet, whole) {
+			r.left[1] = whole
+		}
+		return ""
+	}
 	if want.Reason != got.Reason || !bytes.Equal(want.Packet, got.Packet) && !bytes.Equal(want.Packet, whole) {
 		return fmt.Sprintf("frame: want %v %x\n        got %v %x", want.Reason, want.Packet, got.Reason, got.Packet)
 	}
@@ -124,13 +132,33 @@ func (r *run) frame(s Step) string {
 
 func (r *run) compareSent() string {
 	want, got := r.want.Sent(r.t), r.got.Sent(r.t)
+	if r.left[0] != nil || r.left[1] != nil {
+		want, got = append(want, r.left[0]), append(got, r.left[1])
+		r.left = [2][]byte{}
+	}
 	if len(want) > 0 {
 		add(&r.coverage.traits, "something left of its own accord")
+	}
+	if r.sendsHere() { // the model finishes with one packet before the next, drivers pass by pass
+		slices.SortFunc(want, bytes.Compare)
+		slices.SortFunc(got, bytes.Compare)
 	}
 	if !slices.EqualFunc(want, got, bytes.Equal) {
 		return fmt.Sprintf("left of its own accord: want %x\n        got %x", want, got)
 	}
 	return ""
+}
+
+// sendsHere reports whether a rule sends to an address of the UPF itself.
+func (r *run) sendsHere() bool {
+	for _, s := range r.held {
+		for _, rule := range s.GetRules() {
+			if isHere(rule.GetForward().GetOuterHeaderCreation()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // compareEvents takes what the first has raised, and waits for as many of the

@@ -1,6 +1,7 @@
 package random
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 
@@ -94,15 +95,35 @@ func (m maker) ue(seid uint64) *api.UEAddress {
 	return ue
 }
 
+// peer is where a rule sends to: a gNB, or now and then the UPF itself.
 func (m maker) peer() *api.OuterHeaderCreation {
-	o := &api.OuterHeaderCreation{Teid: pick(m.dice, uint32(0x101), 0x102)}
-	switch {
-	case m.one(6) && len(m.has.GetN3Ipv6()) > 0:
-		o.Ipv6 = conformance.GNBAddress6.AsSlice()
-	default:
-		o.Ipv4 = ipv4(pick(m.dice, peers4...))
+	if m.one(8) {
+		return m.here()
+	}
+	return m.gnb(pick(m.dice, uint32(0x101), 0x102))
+}
+
+func (m maker) gnb(teid uint32) *api.OuterHeaderCreation {
+	if len(m.has.GetN3Ipv6()) > 0 && m.one(6) {
+		return &api.OuterHeaderCreation{Teid: teid, Ipv6: conformance.GNBAddress6.AsSlice()}
+	}
+	return &api.OuterHeaderCreation{Teid: teid, Ipv4: ipv4(pick(m.dice, peers4...))}
+}
+
+// here is an F-TEID at an address of the UPF, which some rule may have.
+func (m maker) here() *api.OuterHeaderCreation {
+	o := &api.OuterHeaderCreation{Teid: pick(m.dice, teids...) ^ pick(m.dice, uint32(0), 0x40)}
+	if len(m.has.GetN3Ipv6()) > 0 && m.one(6) {
+		o.Ipv6 = conformance.N3Address6.AsSlice()
+	} else {
+		o.Ipv4 = ipv4(pick(m.dice, conformance.N3Address, conformance.N3Address, conformance.N9Address))
 	}
 	return o
+}
+
+func isHere(o *api.OuterHeaderCreation) bool {
+	return o.GetIpv4() == ipv4(conformance.N3Address) || o.GetIpv4() == ipv4(conformance.N9Address) ||
+		bytes.Equal(o.GetIpv6(), conformance.N3Address6.AsSlice())
 }
 
 // rule makes a PDR: uplink, downlink or a relay's.
