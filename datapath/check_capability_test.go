@@ -148,6 +148,9 @@ func TestBounds(t *testing.T) {
 		"65 framed routes":             down(func(r *api.Rule) { r.Detect.FramedRoutes = make([]*api.Prefix, MaxFramedRoutes+1) }),
 		"9 copies":                     up(func(r *api.Rule) { r.Forward.Duplicates = make([]*api.Duplicate, MaxDuplicates+1) }),
 		"a copy back to ACCESS":        up(func(r *api.Rule) { r.Forward.Duplicates = []*api.Duplicate{{}} }),
+		"a copy to ourselves": up(func(r *api.Rule) {
+			r.Forward.Duplicates = []*api.Duplicate{{OuterHeaderCreation: &api.OuterHeaderCreation{Ipv4: 1, Teid: 1}}}
+		}),
 		"redirect to nowhere":          redirect(&api.Redirect{}),
 		"redirect to two places":       redirect(&api.Redirect{Ipv4: 1, Url: "http://example.org"}),
 		"a URL with a line end":        redirect(&api.Redirect{Url: "http://example.org/\r\nSet-Cookie: a=b"}),

@@ -130,6 +130,8 @@ func checkDuplicate(s *api.Session, d *api.Duplicate, has *api.Capabilities) err
 		return fmt.Errorf("to Network Instance %s: %w", d.GetNetworkInstance(), ErrUnsupported)
 	case ohc == nil:
 		return nil
+	case isEndpoint(ohc, has): // where a rule may copy it again, and so on
+		return fmt.Errorf("to an F-TEID of the UP function: %w", ErrUnsupported)
 	}
 	return checkOuter(s, ohc, has)
 }
