@@ -207,7 +207,7 @@ func (d *Driver) engineConfig() vector.Config {
 	return vector.Config{
 		Name: "afxdp", Endpoints: c.Endpoints, N6: c.N6, MaxSessions: c.MaxSessions, Links: links{d},
 		Buffer: c.Buffer, Advertise: c.Advertise, MeterBurst: c.MeterBurst, Echo: c.EchoInterval,
-		Now: c.now, ChoosePort: c.ChoosePort, Secret: c.secret, Log: c.Log, Send: d.release, Quiet: c.Quiet,
+		Now: c.now, ChoosePort: c.ChoosePort, Secret: c.secret, Log: c.Log, Send: d.release, Quiet: c.Quiet, PeerDevice: d.peers.deviceTo,
 	}
 }
 

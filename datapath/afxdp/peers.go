@@ -7,6 +7,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/datapath/model"
 	"plumbline/datapath/nexthop"
 )
 
@@ -125,6 +126,16 @@ func (h *hop) mtu() int {
 		return e.mtu
 	}
 	return 0
+}
+
+// deviceTo names the device by which packets to a peer leave; "": that is not known.
+func (t *peerTable) deviceTo(o *model.Outer) string {
+	if h := t.find(nexthop.Peer{Local: o.Local, Addr: o.Peer}); h != nil {
+		if e := h.exit.Load(); e != nil {
+			return e.name
+		}
+	}
+	return ""
 }
 
 // find returns the hop of a peer, or nil.

@@ -36,6 +36,9 @@ type Config struct {
 	Log         *slog.Logger       // nil: nobody reads it
 	// Device names the device behind a way of N6, for traces; nil: as N6 has it.
 	Device func(way int) string
+	// PeerDevice names the device by which GTP-U messages to a peer leave, for traces; "",
+	// or nil: that of the endpoint, or the endpoint, if the kernel picks devices.
+	PeerDevice func(o *model.Outer) string
 	// Quiet is until when no Error Indication is sent: see [datapath.Restart].
 	Quiet time.Time
 	// Sockets: GTP-U messages leave through UDP sockets, so that the source port is theirs.

@@ -244,6 +244,11 @@ func (e *Engine) deviceOf(o *model.Outer, way int) string {
 	if o == nil {
 		return e.cfg.Device(way)
 	}
+	if f := e.cfg.PeerDevice; f != nil {
+		if name := f(o); name != "" {
+			return name
+		}
+	}
 	return e.endpointDevice(o.Local)
 }
 

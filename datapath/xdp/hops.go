@@ -209,6 +209,9 @@ func (t *hopTable) list(p *ports) []datapath.Peer {
 	defer t.mu.Unlock()
 	peers := make([]datapath.Peer, 0, len(t.slot))
 	for key, slot := range t.slot {
+		if t.isOwn(key) { // not on a link
+			continue
+		}
 		h := &t.slots[slot]
 		peer := datapath.Peer{Interface: "N6", Address: key.addr, MTU: h.Mtu, Sessions: t.uses[slot].refs}
 		if !key.isN6() {

@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 // maxMarkers is how many End Markers wait at most. More go out at once, which may
 // be before the last packets of their tunnels.
 const maxMarkers = 1 << 16
+
+// markersAtOnce are sent before a change of rules gets its turn.
+const markersAtOnce = 64
 
 // markers sends End Markers behind the last packets of their tunnels: a packet
 // that had the old rule when it was changed is still on its way on another CPU,
@@ -70,11 +74,13 @@ func (m *markers) run(closed <-chan struct{}) {
 		if len(list) > 0 {
 			waitForPackets()
 		}
-		m.rules.Lock()
-		for _, d := range list {
-			m.send(d)
+		for some := range slices.Chunk(list, markersAtOnce) {
+			m.rules.Lock()
+			for _, d := range some {
+				m.send(d)
+			}
+			m.rules.Unlock()
 		}
-		m.rules.Unlock()
 		if done {
 			return
 		}

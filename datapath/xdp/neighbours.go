@@ -163,6 +163,17 @@ func (t *hopTable) mtu(key hopKey) int {
 	return int(t.slots[t.slot[key]].Mtu)
 }
 
+// deviceOf names the device by which packets to a peer leave, if it is one.
+func (t *hopTable) deviceOf(key hopKey) (name string, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	slot, known := t.slot[key]
+	if !known {
+		return "", false
+	}
+	return t.uses[slot].device, true
+}
+
 // acquirePeer returns the hop of a GTP-U peer that is sent to from the endpoint
 // with index i. The caller holds d.mu.
 func (d *Driver) acquirePeer(i int, addr netip.Addr) (uint32, error) {

@@ -38,7 +38,11 @@ func (d *Driver) loadObjects() error {
 		return err
 	}
 	d.adopting = tables
-	return d.pins.pin(d.objs.shared(), adopted, tables, d.hasNAT())
+	if err := d.pins.pin(d.objs.shared(), adopted, tables, d.hasNAT()); err != nil {
+		d.pins.giveUp(tables)
+		return err
+	}
+	return nil
 }
 
 // hasNAT reports whether any data network has a NAT.

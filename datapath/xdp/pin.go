@@ -18,7 +18,7 @@ import (
 
 // layoutVersion is counted up when bpf/rules.h changes so that tables of before
 // cannot be read any more.
-const layoutVersion = 7
+const layoutVersion = 8
 
 // n6LayoutVersion is the same of struct n6_name in bpf/n6.h and struct nat_mapping
 // and nat_key in bpf/nat.h.
@@ -208,7 +208,11 @@ func (p *pins) pin(maps, adopted map[string]*ebpf.Map, tables, nat bool) error {
 			return err
 		}
 	}
-	return pinAll(p.programs, p.hook.arrays, maps) // the kernel empties those that nobody holds
+	err := pinAll(p.programs, p.hook.arrays, maps) // the kernel empties those that nobody holds
+	if errors.Is(err, fs.ErrExist) {
+		p.programs = "" // of another process that starts at the same time
+	}
+	return err
 }
 
 // pinAll pins the maps with these names in a new directory.
@@ -258,7 +262,7 @@ func (p *pins) giveUp(adopted bool) {
 	if !adopted {
 		_ = os.RemoveAll(cmp.Or(p.next, p.tables))
 	}
-	if !p.replaced {
+	if !p.replaced && p.programs != "" {
 		_ = os.RemoveAll(p.programs)
 	}
 	for _, path := range p.made {

@@ -7,6 +7,7 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	"plumbline/datapath/nexthop"
 	traces "plumbline/datapath/trace"
 	"plumbline/gtpu"
 )
@@ -102,7 +103,7 @@ func (t *tracer) slowPacket(c came, r *model.Rule, sent *model.Sent, reason data
 	if sent != nil && reason == datapath.ReasonNone {
 		p.Left = datapath.TraceFrame{IP: !sent.Ethernet, Data: sent.Packet, Device: t.d.ports.n6[t.d.cfg.N6.Of(sent.Way)].name}
 		if sent.Outer != nil {
-			p.Left.Device = t.deviceOf(sent.Outer.Local)
+			p.Left.Device = t.deviceTo(sent.Outer)
 		}
 	}
 	p.Arrived.Octets, p.Left.Octets = len(p.Arrived.Data), len(p.Left.Data)
@@ -130,6 +131,20 @@ func userPacket(s *model.Sent) []byte {
 		return nil
 	}
 	return s.Packet[outer+len(h):]
+}
+
+// deviceTo names the device by which the host's routes lead to a peer; of one that no
+// rule sends to, that of the endpoint.
+func (t *tracer) deviceTo(o *model.Outer) string {
+	for i := range t.d.ports.gtpu {
+		key := hopKey{i, o.Peer}
+		if t.d.ports.peer(key) == (nexthop.Peer{Local: o.Local, Addr: o.Peer}) {
+			if name, known := t.d.hops.deviceOf(key); known {
+				return name
+			}
+		}
+	}
+	return t.deviceOf(o.Local)
 }
 
 // deviceOf names the device of an endpoint.
