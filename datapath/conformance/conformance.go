@@ -110,7 +110,7 @@ type Outcome struct {
 	// Several are the reasons of which Reason is one, if the counters of more have moved:
 	// what its sender is told may be dropped, too, at an F-TEID of the UPF itself.
 	Several []datapath.Reason
-	Packet []byte          // from the IP header on; a frame of an Ethernet data network may be whole
+	Packet  []byte // from the IP header on; a frame of an Ethernet data network may be whole
 	// Ethernet is the header in front of Packet; empty where the datapath left
 	// it to the kernel (the slow path) or has none (the model).
 	Ethernet []byte

@@ -120,7 +120,7 @@ func (r *run) frame(s Step) string {
 	if r.sendsHere() && slices.Contains(got.Several, want.Reason) {
 		got.Reason = want.Reason
 	}
-	if want.Reason == got.Reason && r.sendsHere() {  // what leaves first need not be the packet itself
+	if want.Reason == got.Reason && r.sendsHere() { // what leaves first need not be the packet itself
 		r.left = [2][]byte{want.Packet, got.Packet}
 		if bytes.Equal(want.Packet, whole) {
 			r.left[1] = whole
