@@ -77,7 +77,8 @@ var sessionEstablishmentRequest = newContainer(container[SessionEstablishmentReq
 	},
 })
 
-// SessionEstablishmentResponse is a Session Establishment Response.
+// SessionEstablishmentResponse is a Session Establishment Response. A rejection may come
+// without a Node ID, which is mandatory: UPFs leave it out, and the Cause is what counts.
 // Source: TS 29.244 V18.6.0, table 7.5.3.1-1.
 type SessionEstablishmentResponse struct {
 	NodeID          NodeID
@@ -96,6 +97,21 @@ func (m *SessionEstablishmentResponse) reset() {
 	*m = SessionEstablishmentResponse{CreatedPDRs: m.CreatedPDRs[:0], FQCSIDs: m.FQCSIDs[:0], CreatedTEPs: m.CreatedTEPs[:0]}
 }
 
+// rejected reports whether there is a Cause, and it is no acceptance.
+func (m *SessionEstablishmentResponse) rejected() bool { return m.Cause != 0 && !m.Cause.Accepted() }
+
+// unlessRejected is the Node ID, which need not be there in a rejection.
+func unlessRejected(m member[SessionEstablishmentResponse]) member[SessionEstablishmentResponse] {
+	write := m.write
+	m.write = func(b []byte, src *SessionEstablishmentResponse) []byte {
+		if id := &src.NodeID; src.rejected() && !id.Addr.IsValid() && len(id.FQDN) == 0 {
+			return b
+		}
+		return write(b, src)
+	}
+	return exempt(m, (*SessionEstablishmentResponse).rejected)
+}
+
 // check says that an accepted session has an F-SEID.
 func (m *SessionEstablishmentResponse) check() error {
 	if m.Cause == CauseRequestAccepted && !m.UPFSEID.Present {
@@ -108,7 +124,7 @@ var sessionEstablishmentResponse = newContainer(container[SessionEstablishmentRe
 	name: "Session Establishment Response", clause: "7.5.3.1",
 	reset: (*SessionEstablishmentResponse).reset, check: (*SessionEstablishmentResponse).check,
 	members: []member[SessionEstablishmentResponse]{
-		one(IENodeID, func(m *SessionEstablishmentResponse) *NodeID { return &m.NodeID }, nodeID),
+		unlessRejected(one(IENodeID, func(m *SessionEstablishmentResponse) *NodeID { return &m.NodeID }, nodeID)),
 		one(IECause, func(m *SessionEstablishmentResponse) *Cause { return &m.Cause }, cause),
 		opt(IEOffendingIE, conditional, func(m *SessionEstablishmentResponse) *Optional[IEType] { return &m.OffendingIE }, u16[IEType]()),
 		opt(IEFSEID, conditional, func(m *SessionEstablishmentResponse) *Optional[FSEID] { return &m.UPFSEID }, fseid),
