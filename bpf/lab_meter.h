@@ -3,8 +3,9 @@
 #include <linux/types.h>
 
 /* What can be wrong with a frame that arrives: X(name, text), in the order in
- * which it is looked for; a frame counts under the first that applies. One list
- * makes the enum, the counter index and, through bpf2go, the Go names.
+ * which it is looked for; a frame counts under the first that applies, and under
+ * one that the UPF is known not to enforce only if no other does. One list makes the
+ * enum, the counter index and, through bpf2go, the Go names.
  */
 #define MISDELIVERIES(X) \
 	X(ENCAPSULATION, "GTP-U header where none belongs, or none where one belongs") \
@@ -13,7 +14,8 @@
 	X(OUTER_ADDRESS, "outer addresses are not those of UPF and gNB") \
 	X(UE,            "address of another UE") \
 	X(TEID,          "TEID of another session") \
-	X(QFI,           "QFI of another QoS flow, or none") \
+	X(QFI,           "QFI of another QoS flow") \
+	X(NO_QFI,        "no QFI where one belongs") \
 	X(DSCP,          "the user packet's DSCP was changed")
 
 enum misdelivery {

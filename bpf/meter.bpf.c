@@ -40,6 +40,7 @@ struct {
 const volatile __u8 encapsulated;	/* a GTP-U header belongs on the frames */
 const volatile __u8 many_cpus;	/* the program may run on several CPUs at once */
 const volatile __be32 outer_source, outer_destination;
+const volatile __u32 unenforced;	/* bits of enum misdelivery: what the UPF is known not to enforce */
 const volatile __u8 time_stamps;	/* frames may be asked for with their time stamps */
 
 #define STREAMS_MAX	256
@@ -50,6 +51,28 @@ __u8 stamp_shift;
 
 const enum misdelivery *unused_misdelivery __attribute__((unused));
 
+/* qfi_mismatch - what is wrong with the QFI of a frame */
+static __always_inline __u32 qfi_mismatch(__u8 got, __u8 want)
+{
+	if (!encapsulated || got == want)
+		return MISDELIVERED_MAX;
+	return got == QFI_NONE ? MISDELIVERED_NO_QFI : MISDELIVERED_QFI;
+}
+
+/* flow_mismatch - the first thing of the QoS flow's that is wrong, of which one that the
+ * UPF is known not to enforce comes last
+ */
+static __always_inline __u32 flow_mismatch(const struct arrival *a, __u8 qfi, __u8 dscp)
+{
+	__u32 wrong = qfi_mismatch(a->qfi, qfi);
+
+	if (wrong != MISDELIVERED_MAX && !(unenforced & 1U << wrong))
+		return wrong;
+	if (a->dscp != dscp && (wrong == MISDELIVERED_MAX || !(unenforced & 1U << MISDELIVERED_DSCP)))
+		return MISDELIVERED_DSCP;
+	return wrong;
+}
+
 /* session_mismatch - the first thing of the session's that is not as the stamp has it */
 static __always_inline __u32 session_mismatch(const struct arrival *a)
 {
@@ -57,11 +80,7 @@ static __always_inline __u32 session_mismatch(const struct arrival *a)
 		return MISDELIVERED_UE;
 	if (encapsulated && a->teid != a->stamp->teid)
 		return MISDELIVERED_TEID;
-	if (encapsulated && a->qfi != a->stamp->qfi)
-		return MISDELIVERED_QFI;
-	if (a->dscp != a->stamp->dscp)
-		return MISDELIVERED_DSCP;
-	return MISDELIVERED_MAX;
+	return flow_mismatch(a, a->stamp->qfi, a->stamp->dscp);
 }
 
 /* short_mismatch - the same of a short stamp */
@@ -73,11 +92,7 @@ static __always_inline __u32 short_mismatch(const struct arrival *a)
 		return MISDELIVERED_UE;
 	if (encapsulated && stamp_hash(a->teid) != SHORT_CHECK_TEID(check))
 		return MISDELIVERED_TEID;
-	if (encapsulated && a->qfi != SHORT_CHECK_QFI(check))
-		return MISDELIVERED_QFI;
-	if (a->dscp != SHORT_CHECK_DSCP(check))
-		return MISDELIVERED_DSCP;
-	return MISDELIVERED_MAX;
+	return flow_mismatch(a, SHORT_CHECK_QFI(check), SHORT_CHECK_DSCP(check));
 }
 
 /* misdelivery_of - the first thing that is wrong with a frame

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 
+	"plumbline/lab/meter"
 	"plumbline/lab/n4load"
 )
 
@@ -58,6 +59,9 @@ type Traits struct {
 	// AnyDNN: it takes sessions of any DNN. Others are told that of their dialect, if it
 	// has one.
 	AnyDNN bool
+	// Unenforced are what frames that leave it are known to lack, or to have wrong: those that
+	// are wrong in nothing else count as unenforced, and are not misdelivered.
+	Unenforced []meter.Kind
 	// Ignores are rules that it accepts and does not enforce, or enforces wrongly,
 	// for reports: one sentence each.
 	Ignores []string
@@ -106,7 +110,7 @@ func (k *Kind) Find() (Program, error) {
 	program := Program{Path: path}
 	if k.Version != nil {
 		if program.Version, err = k.Version(path); err != nil {
-			return program, fmt.Errorf("dut: version of %s: %w", k.Name, err)
+			return program, fmt.Errorf("version of %s: %w", k.Name, err)
 		}
 	}
 	return program, nil

@@ -74,7 +74,7 @@ func TestFind(t *testing.T) {
 		{name: "does not run", kind: open5gsTUN, path: broken, err: "exit status 127: no library"},
 		{name: "not in PATH", kind: eupf, missing: true, err: "eupf: not installed: no eupf in PATH. eUPF: https://github.com/edgecomllc/eupf"},
 		{name: "not at its path", kind: open5gsTAP, path: "/nowhere/upf", missing: true, err: "then --dut open5gs-tap=/path/to/open5gs-upfd"},
-		{name: "no program of Go", kind: free5gc, path: program, err: "dut: version of free5gc"},
+		{name: "no program of Go", kind: free5gc, path: program, err: "version of free5gc"},
 		{name: "another's program", kind: eupf, path: os.Args[0], err: "want github.com/edgecomllc/eupf"},
 		{name: "none is needed", kind: external},
 	} {

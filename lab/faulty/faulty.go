@@ -24,6 +24,7 @@ const (
 	Reorder   Fault = "reorder"  // it leaves behind the next one
 	TEID      Fault = "teid"     // downlink: of another tunnel
 	QFI       Fault = "qfi"      // downlink
+	NoQFI     Fault = "no_qfi"   // downlink: without PDU Session Container
 	UE        Fault = "ue"       // another address, checksums right
 	Checksum  Fault = "checksum" // of the user packet's IPv4 header
 )

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"plumbline/lab/dut"
 	"plumbline/lab/generator"
+	"plumbline/lab/meter"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
 	"plumbline/lab/traffic"
@@ -18,9 +20,9 @@ func TestMain(m *testing.M) {
 }
 
 // measure sends a load in a direction through a UPF with faults.
-func measure(t *testing.T, f Faults, d generator.Direction, l system.Load, quiet func(report.Trial) bool) report.Trial {
+func measure(t *testing.T, kind dut.Kind, d generator.Direction, l system.Load, quiet func(report.Trial) bool) report.Trial {
 	t.Helper()
-	s, err := system.New(t.Context(), system.Config{Run: "plt-faulty", Name: "faulty", Kind: Kind(f)})
+	s, err := system.New(t.Context(), system.Config{Run: "plt-faulty", Name: "faulty", Kind: kind})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +64,8 @@ func TestCounts(t *testing.T) {
 		downlinkOnly                                 bool
 		lost, duplicated, reordered, wrong, atTheEnd uint64
 		kind                                         string // of what is wrong
+		known                                        bool   // that it makes no PDU Session Container
+		unenforced                                   uint64
 	}{
 		{fault: Nothing},
 		{fault: Loss, lost: harmed},
@@ -71,14 +75,26 @@ func TestCounts(t *testing.T) {
 		{fault: Checksum, wrong: harmed, kind: "checksum"},
 		{fault: TEID, wrong: harmed, kind: "teid", downlinkOnly: true},
 		{fault: QFI, wrong: harmed, kind: "qfi", downlinkOnly: true},
+		{fault: NoQFI, wrong: harmed, kind: "no_qfi", downlinkOnly: true},
+		{fault: NoQFI, known: true, unenforced: harmed, kind: "no_qfi", downlinkOnly: true},
+		{fault: QFI, known: true, wrong: harmed, kind: "qfi", downlinkOnly: true},
+		{fault: TEID, known: true, wrong: harmed, kind: "teid", downlinkOnly: true},
 	} {
 		for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
 			if tc.downlinkOnly && d == generator.Uplink {
 				continue
 			}
-			t.Run(string(tc.fault)+" "+d.String(), func(t *testing.T) {
+			name := string(tc.fault) + " " + d.String()
+			if tc.known {
+				name += ", known without QFI"
+			}
+			t.Run(name, func(t *testing.T) {
 				l := system.Load{Rate: 5000, Frames: frames, Duration: 30 * time.Second}
-				r := measure(t, Faults{Fault: tc.fault, Every: every}, d, l, nil)
+				kind := Kind(Faults{Fault: tc.fault, Every: every})
+				if tc.known {
+					kind.Unenforced = []meter.Kind{meter.NoQFI}
+				}
+				r := measure(t, kind, d, l, nil)
 				lost := r.OfferedFrames - r.ReceivedFrames
 				waits := lost - tc.lost
 				if r.OfferedFrames != frames || waits > tc.atTheEnd || r.Duplicated != tc.duplicated || r.Reordered+waits != tc.reordered || r.Misdelivered != tc.wrong {
@@ -87,6 +103,9 @@ func TestCounts(t *testing.T) {
 				}
 				if r.MisdeliveredBy[tc.kind] != tc.wrong || len(r.MisdeliveredBy) > 1 {
 					t.Errorf("misdelivered by kind: got %v, want %d %s", r.MisdeliveredBy, tc.wrong, tc.kind)
+				}
+				if r.UnenforcedBy[tc.kind] != tc.unenforced || len(r.UnenforcedBy) > 1 {
+					t.Errorf("unenforced by kind: got %v, want %d %s", r.UnenforcedBy, tc.unenforced, tc.kind)
 				}
 			})
 		}
@@ -98,7 +117,7 @@ func TestCounts(t *testing.T) {
 func TestDelay(t *testing.T) {
 	const delay = 100 * time.Millisecond
 	within := func(r report.Trial) bool { return math.Abs(float64(r.LatencyNS.Min)/float64(delay)-1) < 0.01 }
-	r := measure(t, Faults{DelayNS: delay.Nanoseconds()}, generator.Downlink, system.At(1000, time.Second), within)
+	r := measure(t, Kind(Faults{DelayNS: delay.Nanoseconds()}), generator.Downlink, system.At(1000, time.Second), within)
 	if !within(r) || r.ReceivedFrames != r.OfferedFrames {
 		t.Errorf("latency %+v, %d of %d frames, want %v at least", r.LatencyNS, r.ReceivedFrames, r.OfferedFrames, delay)
 	}
@@ -109,7 +128,7 @@ func TestDelay(t *testing.T) {
 func TestRate(t *testing.T) {
 	const pps, duration, late = 1000, 2 * time.Second, 0.05
 	within := func(r report.Trial) bool { return math.Abs(r.ReceivedPPS/pps-1) < 0.01 }
-	r := measure(t, Faults{PPS: pps}, generator.Downlink, system.At(4000, duration), within)
+	r := measure(t, Kind(Faults{PPS: pps}), generator.Downlink, system.At(4000, duration), within)
 	if r.ReceivedPPS > pps*(1+late/duration.Seconds())*1.01 || r.ReceivedPPS == 0 {
 		t.Errorf("%g frames/s received of %g, want %d", r.ReceivedPPS, r.OfferedPPS, pps)
 	}

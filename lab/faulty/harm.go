@@ -31,12 +31,29 @@ func (p *plane) harm(frame []byte, sequence uint64) {
 		frame[outer+7] ^= 1
 	case QFI:
 		frame[outer+14] ^= 1
+	case NoQFI:
+		frame = withoutQFI(frame)
 	case UE:
 		p.readdress(user)
 	case Checksum:
 		user[10] ^= 0xff
 	}
 	p.send(frame)
+}
+
+// withoutQFI takes the optional fields and the extension header off a GTP-U header, with the
+// lengths and the checksum that belong to it. UDP has none.
+func withoutQFI(frame []byte) []byte {
+	const ip, udp, gtpu, mandatory, optional = 14, 14 + 20, 14 + 20 + 8, 8, 8
+	be := binary.BigEndian
+	frame[gtpu] &^= 0x07
+	for _, at := range []int{ip + 2, udp + 4, gtpu + 2} {
+		be.PutUint16(frame[at:], be.Uint16(frame[at:])-optional)
+	}
+	// The checksum is of the complement: a length that shrinks has it grow, with the carry.
+	sum := uint32(be.Uint16(frame[ip+10:])) + optional
+	be.PutUint16(frame[ip+10:], uint16(sum&0xffff+sum>>16))
+	return append(frame[:gtpu+mandatory], frame[gtpu+mandatory+optional:]...)
 }
 
 // readdress gives the user packet another UE, with the checksums that belong to it: of

@@ -14,6 +14,7 @@ const (
 	UE            = Kind(meterMisdeliveryMISDELIVERED_UE)
 	TEID          = Kind(meterMisdeliveryMISDELIVERED_TEID)
 	QFI           = Kind(meterMisdeliveryMISDELIVERED_QFI)
+	NoQFI         = Kind(meterMisdeliveryMISDELIVERED_NO_QFI)
 	DSCP          = Kind(meterMisdeliveryMISDELIVERED_DSCP)
 
 	// Kinds is the number of kinds.
@@ -36,5 +37,6 @@ var kindNames = [Kinds]string{
 	UE:            "ue",
 	TEID:          "teid",
 	QFI:           "qfi",
+	NoQFI:         "no_qfi",
 	DSCP:          "dscp",
 }

@@ -113,7 +113,7 @@ func TestFrames(t *testing.T) {
 		{"downlink to another UE", down, false, fix4(userN3, put(userN3+16, 10, 64, 1, 1)), xdpDrop, UE},
 		{"other TEID", down, false, put(outerN3+4, 0, 2, 0, 0), xdpDrop, TEID},
 		{"other QFI", down, false, put(outerN3+14, 10), xdpDrop, QFI},
-		{"no PDU Session Container", down, false, noExtension, xdpDrop, QFI},
+		{"no PDU Session Container", down, false, noExtension, xdpDrop, NoQFI},
 		{"other outer source", down, false, fix4(outerIP, put(outerIP+12, 10, 3, 0, 9)), xdpDrop, OuterAddress},
 		{"other outer destination", down, false, fix4(outerIP, put(outerIP+16, 10, 3, 0, 9)), xdpDrop, OuterAddress},
 		{"outer checksum", down, false, put(outerIP+10, 0xab, 0xcd), xdpDrop, Checksum},

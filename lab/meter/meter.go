@@ -38,6 +38,10 @@ type Config struct {
 	// any port, and in TCP segments.
 	Replay bool
 
+	// Unenforced are kinds of what belongs to a QoS flow that the UPF is known not to
+	// enforce: QFI, NoQFI, DSCP. Frames that are wrong in nothing else are not misdelivered.
+	Unenforced []Kind
+
 	// Bed says that the UPF's place is taken by [topology.Bed]: frames must
 	// arrive as the generator sent them, GTP-U uplink and plain IP downlink.
 	Bed bool
@@ -101,6 +105,11 @@ func (c *Config) validate() error {
 	if c.TimeStamps && !c.Packets {
 		return errors.New("time stamps of frames that are no socket buffers")
 	}
+	for _, k := range c.Unenforced {
+		if k != QFI && k != NoQFI && k != DSCP {
+			return fmt.Errorf("%v as what a UPF does not enforce: want %v, %v or %v", k, QFI, NoQFI, DSCP)
+		}
+	}
 	if c.Streams < 1 || c.Streams > maxStreams {
 		return fmt.Errorf("%d streams: want 1 to %d", c.Streams, maxStreams)
 	}
@@ -132,6 +141,7 @@ func (m *Meter) load() error {
 		"uplink":            flag(uplink),
 		"encapsulated":      flag(uplink == m.config.Bed),
 		"many_cpus":         flag(m.config.Port.Queues > 1 || m.config.Packets), // of a veth without XDP, each CPU has its own backlog
+		"unenforced":        kindBits(m.config.Unenforced),
 		"outer_source":      inFrame(source.Addr()),
 		"outer_destination": inFrame(destination.Addr()),
 	} {
@@ -140,6 +150,13 @@ func (m *Meter) load() error {
 		}
 	}
 	return spec.LoadAndAssign(&m.objects, nil)
+}
+
+func kindBits(kinds []Kind) (bits uint32) {
+	for _, k := range kinds {
+		bits |= 1 << k
+	}
+	return bits
 }
 
 func flag(b bool) uint8 {

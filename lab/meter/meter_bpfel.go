@@ -28,8 +28,9 @@ const (
 	meterMisdeliveryMISDELIVERED_UE            meterMisdelivery = 4
 	meterMisdeliveryMISDELIVERED_TEID          meterMisdelivery = 5
 	meterMisdeliveryMISDELIVERED_QFI           meterMisdelivery = 6
-	meterMisdeliveryMISDELIVERED_DSCP          meterMisdelivery = 7
-	meterMisdeliveryMISDELIVERED_MAX           meterMisdelivery = 8
+	meterMisdeliveryMISDELIVERED_NO_QFI        meterMisdelivery = 7
+	meterMisdeliveryMISDELIVERED_DSCP          meterMisdelivery = 8
+	meterMisdeliveryMISDELIVERED_MAX           meterMisdelivery = 9
 )
 
 type meterStreamCount struct {
@@ -43,7 +44,7 @@ type meterStreamCount struct {
 	LastNs         uint64
 	BeforeNs       uint64
 	VariationNs    uint64
-	Misdelivered   [8]uint64
+	Misdelivered   [9]uint64
 }
 
 type meterWindow struct {
@@ -75,6 +76,7 @@ const (
 	meterVarStampShift        = "stamp_shift"
 	meterVarStamping          = "stamping"
 	meterVarTimeStamps        = "time_stamps"
+	meterVarUnenforced        = "unenforced"
 	meterVarUnusedMisdelivery = "unused_misdelivery"
 	meterVarUplink            = "uplink"
 )
@@ -149,6 +151,7 @@ type meterVariableSpecs struct {
 	StampShift        *ebpf.VariableSpec `ebpf:"stamp_shift"`
 	Stamping          *ebpf.VariableSpec `ebpf:"stamping"`
 	TimeStamps        *ebpf.VariableSpec `ebpf:"time_stamps"`
+	Unenforced        *ebpf.VariableSpec `ebpf:"unenforced"`
 	UnusedMisdelivery *ebpf.VariableSpec `ebpf:"unused_misdelivery"`
 	Uplink            *ebpf.VariableSpec `ebpf:"uplink"`
 }
@@ -201,6 +204,7 @@ type meterVariables struct {
 	StampShift        *ebpf.Variable `ebpf:"stamp_shift"`
 	Stamping          *ebpf.Variable `ebpf:"stamping"`
 	TimeStamps        *ebpf.Variable `ebpf:"time_stamps"`
+	Unenforced        *ebpf.Variable `ebpf:"unenforced"`
 	UnusedMisdelivery *ebpf.Variable `ebpf:"unused_misdelivery"`
 	Uplink            *ebpf.Variable `ebpf:"uplink"`
 }

@@ -15,7 +15,7 @@ type Snapshot struct {
 
 // Stream is what arrived of one generator.
 type Stream struct {
-	Received       uint64 // distinct frames, misdelivered ones included
+	Received       uint64 // distinct frames, misdelivered and unenforced ones included
 	ReceivedOctets uint64 // of these, Ethernet header included, FCS not
 	Duplicated     uint64 // further arrivals of a frame that was already received
 	Reordered      uint64 // of Received: came after one that was sent later (RFC 4737, 3.3)
@@ -24,6 +24,10 @@ type Stream struct {
 	// Misdelivered counts frames of Received that are wrong, each once, under
 	// the first wrong thing found.
 	Misdelivered [Kinds]uint64
+
+	// Unenforced counts the same way frames of Received that are wrong only in what the
+	// UPF is known not to enforce: see [Config]. They are not misdelivered.
+	Unenforced [Kinds]uint64
 
 	FirstNs, LastNs uint64 // first and last arrival, CLOCK_MONOTONIC; 0 if none
 
@@ -49,9 +53,14 @@ func (s *Stream) MisdeliveredTotal() uint64 {
 
 // MisdeliveredBy returns how many frames of Received are wrong, by the names of their
 // kinds; nil if none is.
-func (s *Stream) MisdeliveredBy() map[string]uint64 {
+func (s *Stream) MisdeliveredBy() map[string]uint64 { return byName(&s.Misdelivered) }
+
+// UnenforcedBy returns Unenforced by the names of the kinds; nil if there are none.
+func (s *Stream) UnenforcedBy() map[string]uint64 { return byName(&s.Unenforced) }
+
+func byName(frames *[Kinds]uint64) map[string]uint64 {
 	var by map[string]uint64
-	for kind, n := range s.Misdelivered {
+	for kind, n := range frames {
 		if n > 0 {
 			if by == nil {
 				by = map[string]uint64{}
@@ -91,6 +100,9 @@ func (m *Meter) readStream(stream uint32, s *Stream) (err error) {
 	}
 	for _, c := range counts {
 		s.add(c)
+	}
+	for _, k := range m.config.Unenforced { // a frame has come under one of these for nothing else
+		s.Unenforced[k], s.Misdelivered[k] = s.Misdelivered[k], 0
 	}
 	var w meterWindow
 	if err := m.objects.WindowByStream.Lookup(stream, &w); err != nil {

@@ -245,20 +245,20 @@ func (c *Comparison) correctness() string {
 		}
 		all.Trials = append(all.Trials, t.Trial)
 	}
-	sum := func(r Result, of func(*Trial) uint64) string {
-		total := uint64(0)
+	total := func(r Result, of func(*Trial) uint64) string {
+		n := uint64(0)
 		for i := range r.Trials {
-			total += of(&r.Trials[i])
+			n += of(&r.Trials[i])
 		}
-		return grouped(total)
+		return grouped(n)
 	}
 	reordered := func(t *Trial) uint64 { return t.Reordered }
 	text := fmt.Sprintf("%s, %s duplicated of %s frames; ", all.misdelivered(),
-		sum(all, func(t *Trial) uint64 { return t.Duplicated }), sum(all, func(t *Trial) uint64 { return t.ReceivedFrames }))
+		total(all, func(t *Trial) uint64 { return t.Duplicated }), total(all, func(t *Trial) uint64 { return t.ReceivedFrames }))
 	if len(one.Trials) > 0 {
-		text += fmt.Sprintf("%s of %s reordered with one session, ", sum(one, reordered), sum(one, func(t *Trial) uint64 { return t.ReceivedFrames }))
+		text += fmt.Sprintf("%s of %s reordered with one session, ", total(one, reordered), total(one, func(t *Trial) uint64 { return t.ReceivedFrames }))
 	}
-	return text + sum(all, reordered) + " of all, where frames of different sessions may overtake each other"
+	return text + total(all, reordered) + " of all, where frames of different sessions may overtake each other" + all.unenforced()
 }
 
 // drops are those of saturated trials above all, by path.

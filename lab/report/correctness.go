@@ -26,8 +26,18 @@ type Correctness struct {
 	Effects       []EffectFigure  `json:"effects"`
 	Buffers       []BufferFigure  `json:"buffers"`
 	Restarts      []RestartFigure `json:"restarts"`
+	// NotEnforced are rules that the DUT is known not to enforce, or to enforce wrongly: one
+	// sentence each.
+	NotEnforced []string `json:"not_enforced,omitempty"`
+	// UnenforcedBy are frames that were wrong in nothing else, as [Trial] has them.
+	UnenforcedBy map[string]uint64 `json:"unenforced_by,omitempty"`
 	// Unmeasured is what the DUT refused, or accepted and did not do.
 	Unmeasured []Unmeasured `json:"unmeasured,omitempty"`
+}
+
+// Any reports whether r has figures, or says why there is none. r may be nil.
+func (r *Correctness) Any() bool {
+	return r != nil && len(r.Rates)+len(r.Volumes)+len(r.Limits)+len(r.Effects)+len(r.Buffers)+len(r.Restarts)+len(r.Unmeasured) > 0
 }
 
 // Unmeasured says why there is no figure.

@@ -18,9 +18,13 @@ func CorrectnessLab(results []*Correctness, finished time.Time) *Lab {
 	for _, d := range Directions {
 		l.Plan.Cells = append(l.Plan.Cells, LabCell{Method: NameCorrectness, Direction: d, Sessions: 1})
 	}
+	var ignored []string
 	for i, r := range results {
 		if i == 0 {
 			l.Started, l.Host = r.Started, r.Host
+		}
+		if len(r.NotEnforced) > 0 {
+			ignored = append(ignored, r.System+": "+strings.Join(r.NotEnforced, " "))
 		}
 		l.Systems = append(l.Systems, System{Name: r.System, Version: r.Version, Configuration: r.Configuration})
 		for cell, d := range Directions {
@@ -33,6 +37,9 @@ func CorrectnessLab(results []*Correctness, finished time.Time) *Lab {
 				l.Turns = append(l.Turns, turn)
 			}
 		}
+	}
+	if len(ignored) > 0 {
+		l.Plan.Options = map[string]string{"not enforced": strings.Join(ignored, " ")}
 	}
 	return l
 }

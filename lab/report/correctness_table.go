@@ -135,5 +135,11 @@ func (r *Correctness) notes() []note {
 		notes = append(notes, note{"rule to", "times are when the last packet of the old rule was sent, after the CP function had the response " +
 			"to its modification; below 0 it was before"})
 	}
+	if len(r.NotEnforced) > 0 {
+		notes = append(notes, note{"not enforced", strings.Join(r.NotEnforced, " ")})
+	}
+	if len(r.UnenforcedBy) > 0 {
+		notes = append(notes, note{"frames", grouped(sum(r.UnenforcedBy)) + " wrong only in what is not enforced" + byKind(r.UnenforcedBy)})
+	}
 	return append(notes, note{"host", fmt.Sprintf("%s, %s, Linux %s, plumb %s", h.CPUModel, count(uint64(h.CPUs), "CPU"), h.Kernel, h.Commit)})
 }

@@ -59,6 +59,7 @@ type trialRow struct {
 	ReceivedFrames   int64     `parquet:"received_frames"`
 	LossRatio        float64   `parquet:"loss_ratio"`
 	Misdelivered     int64     `parquet:"misdelivered"`
+	Unenforced       int64     `parquet:"unenforced"`
 	Duplicated       int64     `parquet:"duplicated"`
 	Reordered        int64     `parquet:"reordered"`
 	LatencyMin       int64     `parquet:"latency_min_ns"`
@@ -113,6 +114,7 @@ type streamRow struct {
 	ReceivedFrames int64   `parquet:"received_frames"`
 	LossRatio      float64 `parquet:"loss_ratio"`
 	Misdelivered   int64   `parquet:"misdelivered"`
+	Unenforced     int64   `parquet:"unenforced"`
 	Duplicated     int64   `parquet:"duplicated"`
 	Reordered      int64   `parquet:"reordered"`
 	LatencyMin     int64   `parquet:"latency_min_ns"`

@@ -49,7 +49,7 @@ func (l *Lab) trialRow(turn *Turn, index int) trialRow {
 		IntendedPPS: t.IntendedPPS, OfferedPPS: t.OfferedPPS, ReceivedPPS: t.ReceivedPPS, OfferedBPS: t.OfferedBPS, ReceivedBPS: t.ReceivedBPS,
 		IntendedFrames: int64(t.IntendedFrames), OfferedFrames: int64(t.OfferedFrames), SentFrames: int64(t.SentFrames),
 		ReceivedFrames: int64(t.ReceivedFrames), LossRatio: t.LossRatio,
-		Misdelivered: int64(t.Misdelivered), Duplicated: int64(t.Duplicated), Reordered: int64(t.Reordered),
+		Misdelivered: int64(t.Misdelivered), Unenforced: int64(sum(t.UnenforcedBy)), Duplicated: int64(t.Duplicated), Reordered: int64(t.Reordered),
 		LatencyMin: lat.Min, LatencyMean: lat.Mean, LatencyP50: lat.P50, LatencyP90: lat.P90, LatencyP99: lat.P99, LatencyP999: lat.P999,
 		LatencyP9999: lat.P9999, LatencyMax: lat.Max, LatencyPDV: lat.PDV, LatencyVariation: lat.Variation,
 		CPUDUT: t.CPU.DUTPercent, CPUSoftirq: t.CPU.SoftirqPercent, CPUSystem: t.CPU.SystemPercent, CPUBusy: t.CPU.BusyPercent,
@@ -83,7 +83,7 @@ func (l *Lab) streamRows() []streamRow {
 					turnColumns: l.turnColumns(turn), trialColumns: columns, Stream: s.Name,
 					OfferedPPS: s.OfferedPPS, ReceivedPPS: s.ReceivedPPS, ReceivedBPS: s.ReceivedBPS,
 					OfferedFrames: int64(s.OfferedFrames), ReceivedFrames: int64(s.ReceivedFrames), LossRatio: s.LossRatio,
-					Misdelivered: int64(s.Misdelivered), Duplicated: int64(s.Duplicated), Reordered: int64(s.Reordered),
+					Misdelivered: int64(s.Misdelivered), Unenforced: int64(sum(s.UnenforcedBy)), Duplicated: int64(s.Duplicated), Reordered: int64(s.Reordered),
 					LatencyMin: s.LatencyNS.Min, LatencyP50: s.LatencyNS.P50, LatencyP99: s.LatencyNS.P99, LatencyP999: s.LatencyNS.P999,
 					LatencyMax: s.LatencyNS.Max,
 				})

@@ -274,7 +274,7 @@ func join(between string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
 }
 
-// correctness is of all systems, and of those with wrong frames each.
+// correctness is of all systems, and of those with wrong or unenforced frames each.
 func (v *labView) correctness() string {
 	all := v.trialsOf("")
 	if len(all.Trials) == 0 {
@@ -282,7 +282,7 @@ func (v *labView) correctness() string {
 	}
 	text := all.correctness()
 	for _, s := range v.Systems {
-		if own := v.trialsOf(s.Name); own.wrong() > 0 {
+		if own := v.trialsOf(s.Name); own.wrong() > 0 || own.unenforced() != "" {
 			text += "; " + s.Name + ": " + own.correctness()
 		}
 	}

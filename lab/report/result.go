@@ -174,6 +174,9 @@ type Trial struct {
 	// MisdeliveredBy is Misdelivered by the first thing that was wrong with a frame, as
 	// package meter names it: teid, ue, qfi. Absent if there are none.
 	MisdeliveredBy map[string]uint64 `json:"misdelivered_by,omitempty"`
+	// UnenforcedBy are frames that are wrong only in what the UPF is known not to enforce,
+	// named as those of MisdeliveredBy, of which they are none. Absent if there are none.
+	UnenforcedBy map[string]uint64 `json:"unenforced_by,omitempty"`
 	// Reordered frames came after one that was sent later, of whichever session. What
 	// came so late that it may be a duplicate is among them, and counts as lost.
 	Reordered uint64 `json:"reordered"`
@@ -256,6 +259,7 @@ type StreamTrial struct {
 	LossRatio        float64           `json:"loss_ratio"`
 	Misdelivered     uint64            `json:"misdelivered"`
 	MisdeliveredBy   map[string]uint64 `json:"misdelivered_by,omitempty"`
+	UnenforcedBy     map[string]uint64 `json:"unenforced_by,omitempty"`
 	Duplicated       uint64            `json:"duplicated"`
 	Reordered        uint64            `json:"reordered"`
 	LatencyNS        Latency           `json:"latency_ns"`

@@ -205,23 +205,50 @@ func (r *Result) correctness() string {
 		duplicated += t.Duplicated
 		reordered += t.Reordered
 	}
-	return fmt.Sprintf("%s, %s duplicated, %s reordered of %s",
-		r.misdelivered(), grouped(duplicated), grouped(reordered), count(received, "frame"))
+	return fmt.Sprintf("%s, %s duplicated, %s reordered of %s%s",
+		r.misdelivered(), grouped(duplicated), grouped(reordered), count(received, "frame"), r.unenforced())
 }
 
-// misdelivered is how many frames were, and what was wrong with them: most frequent
-// first.
+// misdelivered is how many frames were, and what was wrong with them.
 func (r *Result) misdelivered() string {
 	total, by := uint64(0), map[string]uint64{}
 	for i := range r.Trials {
 		total += r.Trials[i].Misdelivered
-		for kind, n := range r.Trials[i].MisdeliveredBy {
-			by[kind] += n
-		}
+		addTo(by, r.Trials[i].MisdeliveredBy)
 	}
-	text := grouped(total) + " misdelivered"
+	return grouped(total) + " misdelivered" + byKind(by)
+}
+
+// unenforced is how many frames were wrong in nothing but what the UPF is known not to
+// enforce; empty: none.
+func (r *Result) unenforced() string {
+	by := map[string]uint64{}
+	for i := range r.Trials {
+		addTo(by, r.Trials[i].UnenforcedBy)
+	}
 	if len(by) == 0 {
-		return text
+		return ""
+	}
+	return ", " + grouped(sum(by)) + " wrong only in what is not enforced" + byKind(by)
+}
+
+func addTo(sum, by map[string]uint64) {
+	for kind, n := range by {
+		sum[kind] += n
+	}
+}
+
+func sum(by map[string]uint64) (total uint64) {
+	for _, n := range by {
+		total += n
+	}
+	return total
+}
+
+// byKind is what was wrong with frames, in brackets: most frequent first.
+func byKind(by map[string]uint64) string {
+	if len(by) == 0 {
+		return ""
 	}
 	kinds := slices.SortedFunc(maps.Keys(by), func(a, b string) int {
 		return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b))
@@ -229,7 +256,7 @@ func (r *Result) misdelivered() string {
 	for i, kind := range kinds {
 		kinds[i] = grouped(by[kind]) + " " + kind
 	}
-	return text + " (" + strings.Join(kinds, ", ") + ")"
+	return " (" + strings.Join(kinds, ", ") + ")"
 }
 
 // disturbed reports what other programs took of a CPU during the trials at the

@@ -52,6 +52,7 @@ func (s *System) newLane(p *traffic.Profile, d generator.Direction, run uint32) 
 	m := meter.Config{
 		Port: t.N6.Peer, N3: t.N3, Direction: d, Run: run, Streams: len(p.StreamNames(d)), Replay: p.Replays(d),
 		Packets: s.config.Skbs || s.oneDevice(), TimeStamps: s.config.TimeStamps != timestamp.None,
+		Unenforced: s.config.Kind.Unenforced,
 	}
 	if d == generator.Downlink {
 		way, g.Link, m.Port = report.Downlink, t.N6, t.N3.Peer

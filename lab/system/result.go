@@ -58,7 +58,8 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 		ReceivedPPS: p.perSecond(p.received.Received), ReceivedBPS: 8 * p.perSecond(p.received.ReceivedOctets),
 
 		Misdelivered: p.received.MisdeliveredTotal(), Duplicated: p.received.Duplicated, Reordered: p.received.Reordered + p.received.Stale,
-		MisdeliveredBy: p.received.MisdeliveredBy(), LatencyNS: latency(p.received.FromIntended), LatencyCurve: report.Curve(p.received.FromIntended), LatencyHistogram: latencies,
+		MisdeliveredBy: p.received.MisdeliveredBy(), UnenforcedBy: p.received.UnenforcedBy(),
+		LatencyNS: latency(p.received.FromIntended), LatencyCurve: report.Curve(p.received.FromIntended), LatencyHistogram: latencies,
 		CPU: t.cpu, Drops: t.drops,
 	}
 	if r.IntendedPPS == 0 {

@@ -23,6 +23,9 @@ func together(streams []meter.Stream) meter.Stream {
 		for kind, n := range s.Misdelivered {
 			sum.Misdelivered[kind] += n
 		}
+		for kind, n := range s.Unenforced {
+			sum.Unenforced[kind] += n
+		}
 		sum.GapNs = max(sum.GapNs, s.GapNs)
 		sum.Followed += s.Followed
 		sum.VariationSumNs += s.VariationSumNs
@@ -47,7 +50,7 @@ func (p *pass) ofStreams() ([]report.StreamTrial, error) {
 			Name: p.names[i], OfferedFrames: sent.Sent, ReceivedFrames: received.Received,
 			OfferedPPS: p.perSecond(sent.Sent), ReceivedPPS: p.perSecond(received.Received), ReceivedBPS: 8 * p.perSecond(received.ReceivedOctets),
 			Misdelivered: received.MisdeliveredTotal(), Duplicated: received.Duplicated, Reordered: received.Reordered + received.Stale,
-			MisdeliveredBy: received.MisdeliveredBy(), LatencyNS: latency(received.FromIntended), LatencyHistogram: latencies,
+			MisdeliveredBy: received.MisdeliveredBy(), UnenforcedBy: received.UnenforcedBy(), LatencyNS: latency(received.FromIntended), LatencyHistogram: latencies,
 		}
 		s.LatencyNS.Variation = received.VariationNs()
 		if sent.Sent > received.Received {
