@@ -89,14 +89,16 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 		}
 		result, err := correctness.Run(ctx, config)
 		bar.close()
+		if err == nil || result.Any() {
+			results = append(results, result)
+		}
 		if err != nil && len(results) == 0 {
 			return errors.Join(err, file.discard(), details.discard(), files.discard())
 		}
 		if err != nil {
-			failed = fmt.Errorf("%s: %w", kind.Name, err) // what there is of those before is worth to be shown
+			failed = fmt.Errorf("%s: %w", kind.Name, err) // what there is of parts and UPFs before is worth to be shown
 			break
 		}
-		results = append(results, result)
 	}
 	lab := report.CorrectnessLab(results, time.Now().UTC())
 	if failed != nil {

@@ -11,7 +11,7 @@ import (
 // asked of it, or does not do it, is noted as such; anything else is an error.
 func (b *bed) attempted(p Part, what string, err error) error {
 	d := b.system.DUT()
-	for _, is := range []error{errRefused, errSilent, errWrong} {
+	for _, is := range []error{errRefused, errSilent, errWrong, errLost} {
 		if errors.Is(err, is) && (d == nil || d.Err() == nil) { // one that has ended answers nothing
 			b.unmeasured(p, what, err.Error())
 			return nil

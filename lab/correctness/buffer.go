@@ -44,6 +44,7 @@ func (b *bed) page(ctx context.Context) (c changed, reportedAt int64, err error)
 	if err != nil {
 		return c, 0, err
 	}
+	defer s.abandon(ctx)
 	g, err := b.sender(s, generator.Downlink, effectPayload)
 	if err != nil {
 		return c, 0, err

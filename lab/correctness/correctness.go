@@ -86,7 +86,8 @@ type bed struct {
 
 // Run measures what c says. It leaves no namespace, process or program behind,
 // whether it succeeds, fails, or ctx is done. What the UPF refuses, or accepts and does
-// not do, is in the result ([report.Correctness.Unmeasured]), and no error.
+// not do, is in the result ([report.Correctness.Unmeasured]), and no error. With an error
+// once the UPF runs there is the result of the parts before.
 //
 // Errors: [errors.ErrUnsupported] for what this machine or kernel lacks, or for
 // missing privilege.
@@ -95,7 +96,7 @@ func Run(ctx context.Context, c Config) (result *report.Correctness, err error) 
 		return nil, err
 	}
 	b := &bed{Config: c, result: &report.Correctness{
-		Schema: report.CorrectnessSchema, Started: time.Now().UTC().Truncate(time.Second), Host: c.Host, System: c.Kind.Title,
+		Schema: report.CorrectnessSchema, Started: time.Now().UTC().Truncate(time.Second), Host: c.Host, System: c.Kind.Title, NotEnforced: c.Kind.Ignores,
 	}}
 	if c.Kind.Own {
 		b.result.Datapath = c.Kind.Name

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plumbline/lab/dut"
+	"plumbline/lab/meter"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
 	"plumbline/pfcp"
@@ -129,6 +130,32 @@ func TestRefused(t *testing.T) {
 	want := []report.Unmeasured{{Part: "rate", What: "MBR 1 kbit/s uplink", Why: "establishment: " + pfcp.CauseRuleCreationModificationFail.String() + ": refused"}}
 	if diff := cmp.Diff(want, b.result.Unmeasured); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWrongly wants what is wrong with frames in words, and nothing of what a UPF is known
+// not to enforce.
+func TestWrongly(t *testing.T) {
+	var s meter.Stream
+	s.Received, s.Unenforced[meter.NoQFI] = 500, 500
+	if err := wrongly(&s); err != nil {
+		t.Error(err)
+	}
+	s.Misdelivered[meter.TEID], s.Misdelivered[meter.DSCP], s.Duplicated = 3, 1, 2
+	want := "correctness: of 500 frames that arrived 1 wrong (dscp), 3 wrong (teid), 2 twice: the UPF is wrong"
+	if err := wrongly(&s); !errors.Is(err, errWrong) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestUnsaid tells a UPF that lost what would have reached a limit from one that said
+// nothing when it was reached, or held the quota.
+func TestUnsaid(t *testing.T) {
+	const asked, packet = 10*1428 + 7, 1428
+	for packets, want := range map[uint64]error{0: errLost, 3: errLost, 8: errLost, 10: errSilent, 11: errSilent, 20: errSilent} {
+		if err := unsaid(errSilent, asked, packets*packet, packet); !errors.Is(err, want) {
+			t.Errorf("%d packets passed: got %v, want %v", packets, err, want)
+		}
 	}
 }
 

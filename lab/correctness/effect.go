@@ -76,6 +76,7 @@ func (b *bed) change(ctx context.Context, kind string) (c changed, err error) {
 	if err != nil {
 		return c, err
 	}
+	defer s.abandon(ctx)
 	if kind == toForward {
 		if err := s.act(ctx, pfcp.ApplyDROP); err != nil {
 			return c, err

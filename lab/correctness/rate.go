@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"plumbline/lab/generator"
@@ -74,6 +77,7 @@ func (b *bed) rate(ctx context.Context, d report.Direction, kbps uint64) (f repo
 		return f, err
 	}
 	payload := payloadAt(kbps)
+	defer s.abandon(ctx)
 	w, err := b.watch(s, d, payload)
 	if err != nil {
 		return f, err
@@ -108,8 +112,10 @@ func (b *bed) rate(ctx context.Context, d report.Direction, kbps uint64) (f repo
 
 // watcher is a generator before the UPF and a meter behind it.
 type watcher struct {
-	generator *generator.Generator
-	meter     *meter.Meter
+	generator  *generator.Generator
+	meter      *meter.Meter
+	unenforced map[string]uint64 // of the last read
+	result     *report.Correctness
 }
 
 type sent struct {
@@ -129,11 +135,11 @@ func (b *bed) watch(s *session, d report.Direction, payload int) (*watcher, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := meter.Attach(meter.Config{Port: port, N3: b.topology.N3, Direction: way, Run: b.run, Packets: b.Kind.Packets})
+	m, err := meter.Attach(meter.Config{Port: port, N3: b.topology.N3, Direction: way, Run: b.run, Packets: b.Kind.Packets, Unenforced: b.Kind.Unenforced})
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	return &watcher{g, m}, nil
+	return &watcher{generator: g, meter: m, result: b.result}, nil
 }
 
 // start runs the load; the result comes when it has ended.
@@ -153,10 +159,25 @@ func (w *watcher) read() (meter.Stream, error) {
 	if err != nil {
 		return meter.Stream{}, err
 	}
-	if n := s.Streams[0].MisdeliveredTotal() + s.Streams[0].Duplicated; n > 0 {
-		return meter.Stream{}, fmt.Errorf("correctness: %d frames arrived wrong or twice: %w", n, errWrong)
+	got := &s.Streams[0]
+	w.unenforced = got.UnenforcedBy()
+	return *got, wrongly(got)
+}
+
+// wrongly says how frames arrived that are not what they should be.
+func wrongly(s *meter.Stream) error {
+	var how []string
+	by := s.MisdeliveredBy()
+	for _, kind := range slices.Sorted(maps.Keys(by)) {
+		how = append(how, fmt.Sprintf("%d wrong (%s)", by[kind], kind))
 	}
-	return s.Streams[0], nil
+	if s.Duplicated > 0 {
+		how = append(how, fmt.Sprintf("%d twice", s.Duplicated))
+	}
+	if len(how) == 0 {
+		return nil
+	}
+	return fmt.Errorf("correctness: of %d frames that arrived %s: %w", s.Received, strings.Join(how, ", "), errWrong)
 }
 
 // drained is read once nothing more comes: a UPF may hold many packets in its queues.
@@ -176,4 +197,14 @@ func (w *watcher) drained() (meter.Stream, error) {
 	return meter.Stream{}, fmt.Errorf("correctness: frames still arrive %v after the last was sent", most*settle)
 }
 
-func (w *watcher) close() error { return errors.Join(w.meter.Close(), w.generator.Close()) }
+// close ends both, and adds to the result what was wrong only in what the UPF is known not
+// to enforce.
+func (w *watcher) close() error {
+	for kind, n := range w.unenforced {
+		if w.result.UnenforcedBy == nil {
+			w.result.UnenforcedBy = map[string]uint64{}
+		}
+		w.result.UnenforcedBy[kind] += n
+	}
+	return errors.Join(w.meter.Close(), w.generator.Close())
+}

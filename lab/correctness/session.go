@@ -36,6 +36,7 @@ type session struct {
 	teid     uint32 // uplink, of the UPF
 	reports  chan reported
 	accepted int64 // ns: when its last response came
+	deleted  bool  // or it was asked for
 }
 
 // establish sets up a session for the UE address.
@@ -147,6 +148,7 @@ func (s *session) act(ctx context.Context, action pfcp.ApplyAction) error {
 // delete ends the session and returns its last Usage Reports.
 func (s *session) delete(ctx context.Context) ([]pfcp.UsageReport, error) {
 	var r pfcp.SessionDeletionResponse
+	s.deleted = true
 	_, err := s.smf.ask(ctx, s.up, &pfcp.SessionDeletionRequest{}, &r)
 	if err == nil && !r.Cause.Accepted() {
 		err = fmt.Errorf("correctness: deletion: %s: %w", r.Cause, errRefused)
@@ -156,6 +158,14 @@ func (s *session) delete(ctx context.Context) ([]pfcp.UsageReport, error) {
 	delete(s.smf.reports, s.cp)
 	s.smf.mu.Unlock()
 	return r.UsageReports, err
+}
+
+// abandon deletes the session if something has come between: it would be there while others
+// are measured. Nobody waits for what comes of it.
+func (s *session) abandon(ctx context.Context) {
+	if !s.deleted {
+		_, _ = s.delete(ctx)
+	}
 }
 
 // report waits for the next Session Report Request.

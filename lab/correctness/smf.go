@@ -49,6 +49,7 @@ var (
 	errRefused = errors.New("refused")
 	errSilent  = errors.New("the UPF is silent")
 	errWrong   = errors.New("the UPF is wrong")
+	errLost    = errors.New("the UPF lost the rest")
 )
 
 const (

@@ -48,6 +48,7 @@ func (b *bed) tcpRate(ctx context.Context, d report.Direction, kbps uint64) (f r
 	if err != nil {
 		return f, err
 	}
+	defer s.abandon(ctx)
 	ue := tcp.UE{Address: s.ue, UplinkTEID: s.teid, DownlinkTEID: downlinkTEID, QFI: qfi}
 	stop, err := tcp.Attach(ctx, b.topology, ue)
 	if err != nil {

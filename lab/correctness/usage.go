@@ -59,6 +59,7 @@ func (b *bed) volume(ctx context.Context, d report.Direction, rate, mbr uint64) 
 	if err != nil {
 		return err
 	}
+	defer s.abandon(ctx)
 	w, err := b.watch(s, d, usagePayload)
 	if err != nil {
 		return err
@@ -106,6 +107,16 @@ func (b *bed) limitOctets(rate uint64) uint64 {
 	return uint64(b.Duration.Seconds()/2*float64(rate))*(usagePayload+userHeaders) + 7
 }
 
+// unsaid is why there was no report of a limit: a UPF that loses most of the frames is not
+// silent, since the limit was never reached. One that held a quota has let less through
+// than that, but by no whole packet.
+func unsaid(silent error, asked, passed, packet uint64) error {
+	if passed+packet >= asked {
+		return silent
+	}
+	return fmt.Errorf("correctness: of %d octets that were to be reached %d passed: %w", asked, passed, errLost)
+}
+
 // limit sends over a threshold or a quota.
 func (b *bed) limit(ctx context.Context, d report.Direction, rate uint64, kind string) (err error) {
 	asked := b.limitOctets(rate)
@@ -120,6 +131,7 @@ func (b *bed) limit(ctx context.Context, d report.Direction, rate uint64, kind s
 	if err != nil {
 		return err
 	}
+	defer s.abandon(ctx)
 	w, err := b.watch(s, d, usagePayload)
 	if err != nil {
 		return err
@@ -132,12 +144,16 @@ func (b *bed) limit(ctx context.Context, d report.Direction, rate uint64, kind s
 		return done.err
 	}
 	said, err := s.report(ctx, noticeTime)
-	if err != nil {
+	if err != nil && !errors.Is(err, errSilent) {
 		return err
 	}
+	silent := err
 	got, err := w.drained()
 	if err != nil {
 		return err
+	}
+	if silent != nil {
+		return unsaid(silent, asked, got.Received*octets, octets)
 	}
 	f := report.LimitFigure{
 		Kind: kind, Direction: d, AskedPPS: rate, RatePPS: float64(done.Sent) / done.Elapsed.Seconds(), PacketOctets: octets, AskedOctets: asked,
