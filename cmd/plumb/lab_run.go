@@ -144,8 +144,34 @@ func (c *labRun) measure(ctx context.Context, stdout io.Writer, name string, ref
 	view.close()
 	if err != nil {
 		err = c.broken(system.Explain(ctx, err), lab, ctx.Err() != nil)
+	} else {
+		err = unmeasured(c.DUT, lab)
 	}
 	return c.finish(stdout, lab, files, err)
+}
+
+// unmeasured says which of the UPFs that flags name have no figure at all. That "all" found
+// one which cannot take part is no failure.
+func unmeasured(names []string, lab *report.Lab) error {
+	kinds, err := dut.Select(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == dut.All }))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range kinds {
+		name := method.NameOf(&kinds[i])
+		measured := slices.ContainsFunc(lab.Turns, func(t report.Turn) bool { return t.System == name && len(t.Figures) > 0 })
+		if s := lab.System(name); s != nil && s.Missing != "" && !measured {
+			errs = append(errs, fmt.Errorf("%s was not measured: %s", name, lastLineOf(s.Missing)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lastLineOf is what the text of an error with a log before or behind it ends with.
+func lastLineOf(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // finish prints and writes the result, or what there was of it before an error.
@@ -253,7 +279,7 @@ func (c *labRun) sender() (generator.Sender, method.Stamps, error) {
 	return sender, stamps, err
 }
 
-// kindsOf returns the UPFs that flags name, all of them installed.
+// kindsOf returns the UPFs that flags name, all of them installed, and with what they need.
 func kindsOf(names []string, external *topology.External) ([]dut.Kind, error) {
 	kinds, err := dut.Select(names)
 	if err != nil {
@@ -266,11 +292,25 @@ func kindsOf(names []string, external *topology.External) ([]dut.Kind, error) {
 		if k := &kinds[i]; k.Own && k.Path == "" {
 			k.Version = ownVersion
 		}
-		if _, err := kinds[i].Find(); errors.Is(err, dut.ErrNotInstalled) {
+		if err := present(&kinds[i]); err != nil {
 			return nil, unsupportedError{err}
 		}
 	}
 	return kinds, nil
+}
+
+// present says what is missing of a kind. A program that is not what its name says is none.
+func present(k *dut.Kind) error {
+	if _, err := k.Find(); err != nil {
+		return err
+	}
+	if k.Needs == nil {
+		return nil
+	}
+	if err := k.Needs(); err != nil {
+		return fmt.Errorf("%s: %w", k.Name, err)
+	}
+	return nil
 }
 
 // ownVersion is the version of this program, wherever it is.

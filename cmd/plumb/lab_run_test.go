@@ -65,3 +65,28 @@ func TestOwnVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestUnmeasured wants the UPFs that are named and have no figure, and none that "all" found.
+func TestUnmeasured(t *testing.T) {
+	lab := &report.Lab{
+		Systems: []report.System{{Name: "plumbline xdp"}, {Name: "eupf", Missing: "a log\nthe UPF ended\n"}, {Name: "free5gc", Missing: "refused with some rules"}},
+		Turns: []report.Turn{
+			{System: "plumbline xdp", Figures: []report.Figure{{}}}, {System: "eupf", Failed: "the UPF ended"}, {System: "free5gc", Figures: []report.Figure{{}}},
+		},
+	}
+	for names, want := range map[string]string{
+		"xdp":              "",
+		"all":              "",
+		"xdp,free5gc":      "",
+		"all,eupf":         "eupf was not measured: the UPF ended",
+		"xdp,eupf=/x/eupf": "eupf was not measured: the UPF ended",
+	} {
+		got := ""
+		if err := unmeasured(strings.Split(names, ","), lab); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", names, got, want)
+		}
+	}
+}
