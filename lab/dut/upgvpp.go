@@ -1,35 +1,45 @@
 package dut
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"strings"
 
+	"github.com/vishvananda/netlink"
+
+	"plumbline/lab/meter"
 	"plumbline/lab/n4load"
+	"plumbline/lab/topology"
 )
 
 // upgVPP is UPG-VPP: VPP with the UPF plugin, on packet sockets, since the devices
 // of a test bed are no PCI devices.
-//
-// Not tried with the program. Configuration and dialect are those of its end-to-end tests (120bc8f).
 var upgVPP = Kind{
 	Name: "upg-vpp", Title: "UPG-VPP", Program: "vpp",
 	Install: "UPG-VPP: https://github.com/travelping/upg-vpp: make debs, then its packages of VPP and of the plugin; then --dut upg-vpp=/path/to/vpp",
 	Tested:  "Not with the program: only that its configuration is written.",
-	Traits: Traits{Packets: true, Lossy: true, Ignores: []string{
+	Traits: Traits{Packets: true, Lossy: true, Unenforced: []meter.Kind{meter.NoQFI}, Ignores: []string{
 		"QFI: downlink packets have no PDU Session Container.",
 		"Buffering: it refuses Apply Action BUFF.",
 	}},
 	Dialect: n4load.Dialect{AccessInstance: upgInstance, CoreInstance: upgInstance},
-	Version: saysVersion("--version"),
+	Version: upgVersion,
 	Plan:    planUPGVPP,
 }
 
 const (
 	upgInstance = "internet"
-	upgDeviceN4 = "n4" // the namespace's end of the TAP device over which N4 comes
+
+	// Ends of the pair of devices over which N4 comes: the kernel's and VPP's.
+	upgDeviceN4, upgDeviceN4UPF = "n4", "n4-upf"
 )
+
+// upgMACN4 is VPP's on N4. Its device has another one, so that the kernel, which sees
+// every frame as well, leaves them alone.
+var upgMACN4 = net.HardwareAddr{0x02, 0, 0, 0, 4, 1}
 
 func planUPGVPP(p *Place, directory string) (*Plan, error) {
 	const startup, commands = "startup.conf", "init.conf"
@@ -44,9 +54,44 @@ func planUPGVPP(p *Place, directory string) (*Plan, error) {
 			commands: upgCommands(p),
 		},
 		Show:     commands,
-		Setup:    func() error { return takeAddresses(p) },
-		Teardown: func() error { return giveAddresses(p) },
+		Setup:    func() error { return errors.Join(takeAddresses(p), makeN4(p)) },
+		Teardown: func() error { return errors.Join(removeDevice(upgDeviceN4), giveAddresses(p)) },
 	}, nil
+}
+
+// makeN4 makes the devices of N4, and leads to VPP what is for its address. A TAP device
+// of VPP's would need /dev/vhost-net.
+func makeN4(p *Place) error {
+	if err := removeDevice(upgDeviceN4); err != nil {
+		return err
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = upgDeviceN4
+	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: upgDeviceN4UPF}); err != nil {
+		return fmt.Errorf("create veth %s: %w", upgDeviceN4, err)
+	}
+	for _, device := range []string{upgDeviceN4UPF, upgDeviceN4} {
+		// VPP looks at the checksum of what comes.
+		if err := topology.SetFeatures(device, map[string]bool{"tx-checksum-ip-generic": false}); err != nil {
+			return fmt.Errorf("features of %s: %w", device, err)
+		}
+		link, err := netlink.LinkByName(device)
+		if err == nil {
+			err = netlink.LinkSetUp(link)
+		}
+		if err != nil {
+			return fmt.Errorf("bring up %s: %w", device, err)
+		}
+		if device == upgDeviceN4 {
+			err = netlink.RouteReplace(&netlink.Route{
+				LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: ipNet(netip.PrefixFrom(p.N4UPF, p.N4UPF.BitLen())), Src: p.N4SMF.AsSlice(),
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("route %v to %s: %w", p.N4UPF, device, err)
+		}
+	}
+	return nil
 }
 
 // upgStartup is startup.conf, with all files in the directory.
@@ -77,14 +122,14 @@ session {
 }
 
 // upgCommands is init.conf: the devices of the place become VPP's, with their
-// Ethernet addresses, and N4 comes over a TAP device.
+// Ethernet addresses, and N4 comes over a device of its own.
 func upgCommands(p *Place) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	n4 := common(p.N4UPF, p.N4SMF)
-	say("create tap id 0 host-if-name %s host-ip4-addr %v", upgDeviceN4, netip.PrefixFrom(p.N4SMF, n4.Bits()))
-	say("set interface ip address tap0 %v", netip.PrefixFrom(p.N4UPF, n4.Bits()))
-	say("set interface state tap0 up")
+	say("create host-interface name %s hw-addr %v", upgDeviceN4UPF, upgMACN4)
+	say("set interface ip address host-%s %v", upgDeviceN4UPF, netip.PrefixFrom(p.N4UPF, n4.Bits()))
+	say("set interface state host-%s up", upgDeviceN4UPF)
 	for _, l := range p.links() {
 		device := "host-" + l.UPF.Device
 		say("create host-interface name %s hw-addr %v", l.UPF.Device, l.UPF.MAC)

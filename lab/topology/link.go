@@ -80,7 +80,7 @@ func (p *Port) prepare(features map[string]bool) error {
 		return fmt.Errorf("%s of %s: %w", p.Device, p.Namespace.Name, err)
 	}
 	p.Index, p.Queues = link.Attrs().Index, link.Attrs().NumRxQueues
-	if err := p.Namespace.Do(func() error { return setFeatures(p.Device, features) }); err != nil {
+	if err := p.Namespace.Do(func() error { return SetFeatures(p.Device, features) }); err != nil {
 		return fmt.Errorf("features of %s of %s: %w", p.Device, p.Namespace.Name, err)
 	}
 	return nil
@@ -102,7 +102,7 @@ func (p *Port) raise() error {
 // or has the kernel cut them first, as a device with an XDP program at its other end does.
 func (t *Topology) LeaveUDPWhole(whole bool) error {
 	for _, p := range []Port{t.N3.UPF, t.N6.UPF} {
-		err := p.Namespace.Do(func() error { return setFeatures(p.Device, map[string]bool{"tx-udp-segmentation": whole}) })
+		err := p.Namespace.Do(func() error { return SetFeatures(p.Device, map[string]bool{"tx-udp-segmentation": whole}) })
 		if err != nil {
 			return fmt.Errorf("segmentation of UDP on %s of %s: %w", p.Device, p.Namespace.Name, err)
 		}
@@ -110,7 +110,8 @@ func (t *Topology) LeaveUDPWhole(whole bool) error {
 	return nil
 }
 
-func setFeatures(device string, features map[string]bool) error {
+// SetFeatures sets features of a device of the thread's namespace, named as ethtool -k does.
+func SetFeatures(device string, features map[string]bool) error {
 	tool, err := ethtool.NewEthtool()
 	if err != nil {
 		return err
