@@ -100,8 +100,9 @@ func (p *plan) chooses(d *PDI) ChooseUE {
 	return d.ChooseUE
 }
 
-// inheritTunnel gives r the F-TEID of the session's PDRs with its Source Interface; if
-// there are several, of those with its Network Instance or 3GPP Interface Type.
+// inheritTunnel gives r the F-TEID of the session's PDRs with its Source Interface,
+// with the UE addresses and framed routes there; if there are several, of those with
+// its Network Instance or 3GPP Interface Type.
 func (p *plan) inheritTunnel(r *PDR) error {
 	d := &r.PDI
 	var from []*PDI
@@ -125,7 +126,7 @@ func (p *plan) inheritTunnel(r *PDR) error {
 	case 1:
 		o := from[0]
 		d.Endpoint, d.MoreEndpoints, d.Choose, d.FTEID = o.Endpoint, o.MoreEndpoints, o.Choose, o.FTEID
-		d.UEAddress, d.ChooseUE = o.UEAddress, o.ChooseUE
+		d.UEAddress, d.ChooseUE, d.Framed = o.UEAddress, o.ChooseUE, o.Framed
 		return nil
 	}
 	return pdrError(r.ID, ErrDisagree, "no F-TEID of its own, and the session has %d from %v", len(from), d.SourceInterface)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 )
 
@@ -62,12 +63,18 @@ func TestQoSFlow(t *testing.T) {
 	checkEmpty(t, m, dp)
 }
 
-// TestInheritTunnel: a PDR without F-TEID has that of the PDRs from its interface.
+// TestInheritTunnel: a PDR without F-TEID has that of the PDRs from its interface, and
+// the UE addresses with it.
 func TestInheritTunnel(t *testing.T) {
 	from := func(source Interface, instance string, id uint16, choose Choose) PDR {
 		return PDR{ID: id, FARID: 1, OuterHeaderRemoval: true, PDI: PDI{SourceInterface: source, NetworkInstance: instance, Choose: choose}}
 	}
 	ch := Choose{CH: true}
+	of := func(p PDR, ue UEAddress, framed ...string) PDR {
+		p.PDI.UEAddress, p.PDI.Framed = ue, prefixes(framed...)
+		return p
+	}
+	ue := UEAddress{IPv4: IPv4{10, 45, 0, 2}}
 	for _, tc := range []struct {
 		name string
 		pdrs []PDR // the last one inherits
@@ -79,6 +86,8 @@ func TestInheritTunnel(t *testing.T) {
 		{"of one CHOOSE ID", []PDR{
 			from(Access, "", 7, Choose{CH: true, CHID: true, ID: 1}), from(Access, "", 8, Choose{CH: true, CHID: true, ID: 1}), from(Access, "", 9, Choose{}),
 		}, 7},
+		{"a UE with framed routes", []PDR{of(from(Access, "", 7, ch), ue, "10.60.0.0/16", "2001:db8:60::/48"), from(Access, "", 8, Choose{})}, 7},
+		{"a UE with a delegated prefix alone", []PDR{of(from(Access, "", 7, ch), UEAddress{}, "2001:db8::/56"), from(Access, "", 8, Choose{})}, 7},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m, dp := newManager(t, 8)
@@ -88,6 +97,10 @@ func TestInheritTunnel(t *testing.T) {
 			last := tc.pdrs[len(tc.pdrs)-1].ID
 			if f := s.PDR(last).PDI.FTEID; f.TEID == 0 || f != s.PDR(tc.of).PDI.FTEID {
 				t.Errorf("F-TEID %v, want that of PDR %d: %v", f, tc.of, s.PDR(tc.of).PDI.FTEID)
+			}
+			got, want := &s.PDR(last).PDI, &s.PDR(tc.of).PDI
+			if got.UEAddress != want.UEAddress || !slices.Equal(got.Framed, want.Framed) {
+				t.Errorf("UE %v, %v; want that of PDR %d: %v, %v", got.UEAddress, got.Framed, tc.of, want.UEAddress, want.Framed)
 			}
 			if err := remove(m, s.SEID, 1); err != nil {
 				t.Fatal(err)
