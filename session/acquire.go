@@ -28,6 +28,9 @@ func (p *plan) acquire() error {
 	}
 	err := p.allocate()
 	if err == nil {
+		err = p.checkAddresses() // those that were chosen, too
+	}
+	if err == nil {
 		err = p.claim()
 	}
 	if err != nil {

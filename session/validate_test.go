@@ -5,6 +5,30 @@ import (
 	"testing"
 )
 
+// TestChosenBesideGiven: a UE IPv4 address that is chosen counts as one that is given, in
+// an establishment and in a modification.
+func TestChosenBesideGiven(t *testing.T) {
+	m, dp := newManagerOf(t, Config{
+		MaxSessions: 8, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Can: everything,
+		Pools: []Pool{{Name: "p", Prefixes: prefixes("10.60.0.0/24")}},
+	})
+	req := establishment(IPv4{10, 45, 0, 2})
+	given := req.CreatePDRs[0].PDI
+	chosen := PDI{SourceInterface: Core, ChooseUE: ChooseUE{V4: true}}
+	req.CreatePDRs[0].PDI = chosen
+	_, err := establish(m, req)
+	checkError(t, err, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrDisagree})
+	checkEmpty(t, m, dp)
+	req.CreatePDRs[0].PDI = given
+	s := must(t, m, req)
+	_, err = modify(m, &Modification{SEID: s.SEID, Owner: 1, UpdatePDRs: []UpdatePDR{{ID: 1, PDI: Some(chosen)}}})
+	checkError(t, err, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrDisagree})
+	if err := remove(m, s.SEID, 1); err != nil {
+		t.Fatal(err)
+	}
+	checkEmpty(t, m, dp)
+}
+
 // TestEstablishRefused: every request that asks for what is not done, or makes
 // no sense, names the rule at fault and leaves nothing behind.
 func TestEstablishRefused(t *testing.T) {
