@@ -60,7 +60,9 @@ func (p *plan) validate() error {
 		}
 	}
 	if !p.m.can().Filters {
-		return p.checkDetectable()
+		if err := p.checkDetectable(); err != nil {
+			return err
+		}
 	}
 	return p.checkAddresses()
 }

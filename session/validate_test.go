@@ -29,6 +29,18 @@ func TestChosenBesideGiven(t *testing.T) {
 	checkEmpty(t, m, dp)
 }
 
+// TestAddressesDisagree: a session has one UE IPv4 address, whatever the datapath can do.
+func TestAddressesDisagree(t *testing.T) {
+	for _, can := range []Capabilities{everything, {}} {
+		m, dp := newManagerOf(t, Config{MaxSessions: 8, Endpoints: []Endpoint{{Name: "n3", IPv4: n3}}, Can: can})
+		req := establishment(IPv4{10, 45, 0, 2})
+		req.CreatePDRs[1].PDI.UEAddress.IPv4 = IPv4{10, 45, 0, 3}
+		_, err := establish(m, req)
+		checkError(t, err, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrDisagree})
+		checkEmpty(t, m, dp)
+	}
+}
+
 // TestEstablishRefused: every request that asks for what is not done, or makes
 // no sense, names the rule at fault and leaves nothing behind.
 func TestEstablishRefused(t *testing.T) {
