@@ -110,6 +110,44 @@ func TestInheritTunnel(t *testing.T) {
 	}
 }
 
+// TestUpdateFilters: a PDI that comes with SDF filters alone is found as before, if only
+// its Network Instance or its 3GPP Interface Type told it which F-TEID to inherit.
+func TestUpdateFilters(t *testing.T) {
+	const s1u, n9 = InterfaceType(0), InterfaceType(15)
+	for _, tc := range []struct {
+		name string
+		a, b PDI // with an F-TEID each; the PDR that inherits is like b
+	}{
+		{"Network Instance", PDI{NetworkInstance: "n3"}, PDI{NetworkInstance: "n9"}},
+		{"3GPP Interface Type", PDI{InterfaceType: Some(s1u)}, PDI{InterfaceType: Some(n9)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m, dp := newManager(t, 8)
+			req := establishment(IPv4{10, 45, 0, 2})
+			pdr := func(id uint16, d PDI, choose Choose, remote ...string) PDR {
+				d.SourceInterface, d.Choose = Access, choose
+				for _, p := range prefixes(remote...) {
+					d.Filters = append(d.Filters, SDFFilter{Remote: p})
+				}
+				return PDR{ID: id, FARID: 2, OuterHeaderRemoval: true, PDI: d}
+			}
+			req.CreatePDRs = []PDR{
+				req.CreatePDRs[0], pdr(2, tc.a, Choose{CH: true}), pdr(3, tc.b, Choose{CH: true}), pdr(4, tc.b, Choose{}, "10.6.0.2/32"),
+			}
+			s := must(t, m, req)
+			s = mustModify(t, m, s.SEID, Modification{UpdatePDRs: []UpdatePDR{{ID: 4, PDI: Some(pdr(4, PDI{}, Choose{}, "10.6.0.3/32").PDI)}}})
+			d, of := s.PDR(4).PDI, s.PDR(3).PDI
+			if d.FTEID.TEID == 0 || d.FTEID != of.FTEID || d.NetworkInstance != of.NetworkInstance || d.InterfaceType != of.InterfaceType {
+				t.Errorf("PDR 4: %+v, want the F-TEID, Network Instance and 3GPP Interface Type of PDR 3: %+v", d, of)
+			}
+			if err := remove(m, s.SEID, 1); err != nil {
+				t.Fatal(err)
+			}
+			checkEmpty(t, m, dp)
+		})
+	}
+}
+
 // TestIncomplete: a FAR without its tunnel and a PDR without FAR are held, until an
 // update completes them; what is wrong then is refused then.
 func TestIncomplete(t *testing.T) {

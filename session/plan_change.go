@@ -162,6 +162,9 @@ func (d *PDI) keepEnds(was *PDI) {
 	if d.NetworkInstance == "" {
 		d.NetworkInstance = was.NetworkInstance
 	}
+	if !d.InterfaceType.Present {
+		d.InterfaceType = was.InterfaceType
+	}
 }
 
 // apply changes p as u says.
