@@ -106,3 +106,20 @@ func TestGeneric(t *testing.T) {
 	b.stop(t)
 	b.checkNothingLeft(t)
 }
+
+// TestModeWithStore: a UPF that restores sessions before its programs are on the
+// devices says nevertheless how they are attached.
+func TestModeWithStore(t *testing.T) {
+	b := newBed(t)
+	b.config.Store.Path = t.TempDir()
+	b.start(t)
+	d, err := b.api.Datapath(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Mode != ModeNative {
+		t.Errorf("mode: got %q, want %q", d.Mode, ModeNative)
+	}
+	b.stop(t)
+	b.checkNothingLeft(t)
+}

@@ -99,6 +99,7 @@ func (s *Service) start(ctx context.Context) error {
 	if err := s.restore(ctx); err != nil {
 		return err
 	}
+	s.describe(s.about.Load().Why) // with a store, programs are on devices only now
 	s.serve()
 	return nil
 }
