@@ -20,7 +20,7 @@ import (
 var upgVPP = Kind{
 	Name: "upg-vpp", Title: "UPG-VPP", Program: "vpp",
 	Install: "UPG-VPP: https://github.com/travelping/upg-vpp: make debs, then its packages of VPP and of the plugin; then --dut upg-vpp=/path/to/vpp",
-	Tested:  "Not with the program: only that its configuration is written.",
+	Tested:  "With 120bc8f on VPP 24.02 and Linux 6.18, in part: start, few sessions, packets both ways, usage. Not: load on N4, park, kill.",
 	Traits: Traits{Packets: true, Lossy: true, Unenforced: []meter.Kind{meter.NoQFI}, Ignores: []string{
 		"QFI: downlink packets have no PDU Session Container.",
 		"Buffering: it refuses Apply Action BUFF.",
@@ -94,7 +94,8 @@ func makeN4(p *Place) error {
 	return nil
 }
 
-// upgStartup is startup.conf, with all files in the directory.
+// upgStartup is startup.conf, with all files in the directory. Buffers are not in huge pages:
+// VPP would have the kernel set some aside, which stay so when it has ended.
 func upgStartup(directory, commands string) string {
 	return fmt.Sprintf(`unix {
   nodaemon
@@ -110,6 +111,9 @@ statseg {
   socket-name %[1]s/stats.sock
 }
 heapsize 2G
+buffers {
+  page-size default
+}
 plugins {
   plugin dpdk_plugin.so { disable }
   plugin gtpu_plugin.so { disable }
