@@ -70,7 +70,7 @@ func (e *Endpoint) newAssociation(node pfcp.NodeID, addr netip.Addr, since time.
 // makes it establish them again. Source: TS 23.527 V18, 4.2; seen with Open5GS.
 func (a *association) succeed(old *association, now time.Time, recovery pfcp.TimeStamp) {
 	a.lost = old.lost
-	if old.sessions.Load() == 0 || old.recovery.Load() != a.recovery.Load() {
+	if !a.countsOn(old) {
 		return
 	}
 	a.lost = pfcp.NewTimeStamp(now)
@@ -79,6 +79,11 @@ func (a *association) succeed(old *association, now time.Time, recovery pfcp.Tim
 			a.lost = before + 1
 		}
 	}
+}
+
+// countsOn reports whether the CP function that sets up a counts on sessions of old.
+func (a *association) countsOn(old *association) bool {
+	return old.sessions.Load() > 0 && old.recovery.Load() == a.recovery.Load()
 }
 
 // recoveryAt is the Recovery Time Stamp that CP functions at an address are sent: the

@@ -64,6 +64,9 @@ type Config struct {
 
 	// Events is what the datapath tells of sessions; nil: nothing.
 	Events session.Source
+	// Restoring is called before sessions are deleted that their CP function counts on
+	// and will establish again: it had given us up; nil: nothing.
+	Restoring func()
 	// Store keeps associations, PFDs and the Recovery Time Stamp; nil: they end
 	// with the process.
 	Store Store

@@ -38,6 +38,9 @@ func (w *worker) setup(r nodeRequest) {
 	a.introduce(m.RecoveryTimeStamp, m.CPFunctionFeatures, m.SMFSetID)
 	a.others = addresses(m.Alternatives)
 	e, now := w.e, w.now
+	if old != nil && a.countsOn(old) && e.config.Restoring != nil {
+		e.config.Restoring()
+	}
 	w.afterClearing(r, old, func(b []byte) []byte {
 		if old != nil {
 			a.succeed(old, now, e.recovery)

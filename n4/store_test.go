@@ -184,7 +184,16 @@ func TestGivenUp(t *testing.T) {
 	store, config := newMemoryStore(), Config{PeerPort: p, HeartbeatInterval: 20 * time.Millisecond}
 	first := config
 	first.Store = store
-	b := newBed(t, first)
+	var b *bed
+	restoring := 0 // how often it was said while the sessions were there
+	first.Restoring = func() {
+		b.driver.mu.Lock()
+		defer b.driver.mu.Unlock()
+		if len(b.driver.sessions) > 0 {
+			restoring++
+		}
+	}
+	b = newBed(t, first)
 	own := pfcp.NewTimeStamp(recoveryTime)
 	setup := func(c *client, node string, recovery pfcp.TimeStamp) pfcp.TimeStamp {
 		t.Helper()
@@ -216,7 +225,11 @@ func TestGivenUp(t *testing.T) {
 		if step.session {
 			c.establish(usual("127.0.0.2", "10.45.0.2"))
 		}
+		before := restoring
 		got := setup(c, "127.0.0.2", step.recovery)
+		if (restoring > before) != step.newer {
+			t.Errorf("step %d: restoring said %d times", i, restoring-before)
+		}
 		if i > 0 && newer(got, last) != step.newer || !step.newer && i > 0 && got != last || i == 0 && got != own {
 			t.Errorf("step %d: %v after %v", i, got.Time(), last.Time())
 		}

@@ -28,8 +28,9 @@ type Config struct {
 	Policies            []ForwardingPolicy  `yaml:"forwarding_policies" json:"forwarding_policies"`
 	RouterAdvertisement RouterAdvertisement `yaml:"router_advertisement" json:"router_advertisement"`
 	Buffer              Buffer              `yaml:"buffer" json:"buffer"`
-	// RestorationPeriod is how long after a start no Error Indication is sent for a TEID
-	// that is not known, so that CP functions can restore their sessions; 0: not at all.
+	// RestorationPeriod is how long no Error Indication is sent for a TEID that is not
+	// known, after a start and when a CP function that had given the UPF up begins anew, so
+	// that CP functions can restore their sessions; 0: not at all.
 	// Source: TS 23.527 V18, 4.3.2.
 	RestorationPeriod Duration `yaml:"restoration_period" json:"restoration_period"`
 	// MeterBurst is how much of a QER's rate may come at once, but never less than

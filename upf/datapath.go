@@ -61,8 +61,7 @@ type opening struct {
 	log *slog.Logger
 	// paused: it takes no packets until it is told to (datapath.Movable).
 	paused bool
-	// quiet is until when no Error Indication is sent.
-	quiet time.Time
+	quiet  *datapath.Quiet // when no Error Indication is sent
 	// inherits says whether a datapath of that name is to be paused, since it goes on
 	// with what another one has counted; nil: none.
 	inherits func(name string) bool
@@ -112,10 +111,8 @@ func (s *Service) openDriver(ctx context.Context) error {
 		}
 		return err
 	}
-	if p := time.Duration(s.config.RestorationPeriod); p > 0 {
-		s.quiet = time.Now().Add(p)
-	}
-	d, why, err := openChosen(opening{Config: s.config, log: s.log, inherits: s.inherits, quiet: s.quiet})
+	s.quietDown()
+	d, why, err := openChosen(opening{Config: s.config, log: s.log, inherits: s.inherits, quiet: &s.quiet})
 	if err != nil {
 		return err
 	}
@@ -130,6 +127,14 @@ func (s *Service) openDriver(ctx context.Context) error {
 		s.log.Info("datapath chosen", "datapath", d.Capabilities().GetName(), "why", why)
 	}
 	return nil
+}
+
+// quietDown has no Error Indication sent for the restoration period: CP functions are
+// about to restore sessions that are not there.
+func (s *Service) quietDown() {
+	if p := time.Duration(s.config.RestorationPeriod); p > 0 {
+		s.quiet.Until(time.Now().Add(p))
+	}
 }
 
 // use makes d the datapath, which another one may follow if it is movable.

@@ -119,7 +119,7 @@ func (s *Service) configFor(to string) (*Config, error) {
 // openPaused opens the datapath of c beside the one that forwards, and returns why it
 // is that one.
 func (s *Service) openPaused(c *Config, from string) (datapath.Movable, string, error) {
-	d, why, err := openChosen(opening{Config: c, log: s.log, paused: true, quiet: s.quiet})
+	d, why, err := openChosen(opening{Config: c, log: s.log, paused: true, quiet: &s.quiet})
 	if err != nil {
 		return nil, "", err
 	}

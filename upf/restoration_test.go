@@ -39,6 +39,45 @@ func TestRestorationPeriod(t *testing.T) {
 	}
 }
 
+// TestRestorationAgain: nor is one sent for the sessions of a CP function that had given
+// the UPF up, until it has restored them.
+func TestRestorationAgain(t *testing.T) {
+	for _, name := range []string{DatapathXDP, DatapathTUN} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			b.config.Datapath, b.config.RestorationPeriod = name, Duration(3*time.Second)
+			b.start(t)
+			smf := newSMF(t, b.Topology)
+			smf.associate(t)
+			s := smf.establish(t)
+			gnb := listen(t, b.GNB, netip.AddrPortFrom(b.Config.N3GNB.Addr(), 2152))
+			n3 := net.UDPAddrFromAddrPort(netip.AddrPortFrom(b.Config.N3UPF.Addr(), 2152))
+			packet := udpPacket(ueAddress1, b.Config.N6DN.Addr(), "uplink")
+			first := func(teid uint32) byte { // of what answers a G-PDU and an Echo Request
+				for _, m := range [][]byte{gpdu(teid, 9, packet), {0x32, 1, 0, 4, 0, 0, 0, 0, 0, 7, 0, 0}} {
+					if _, err := gnb.WriteTo(m, n3); err != nil {
+						t.Fatal(err)
+					}
+				}
+				kind := receive(t, gnb)[1]
+				if kind != 2 {
+					receive(t, gnb)
+				}
+				return kind
+			}
+			for deadline := time.Now().Add(20 * time.Second); first(0x99) != 26; time.Sleep(100 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("no Error Indication when the period is over")
+				}
+			}
+			smf.associate(t) // deletes the session
+			if got := first(uint32(s.teid)); got != 2 {
+				t.Errorf("message type %d about a session that is to be restored", got)
+			}
+		})
+	}
+}
+
 // dropped waits until that many packets were dropped for a reason.
 func (b *bed) dropped(t *testing.T, reason string, want uint64) {
 	t.Helper()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"plumbline/bus"
 	"plumbline/datapath"
@@ -32,9 +31,9 @@ type Service struct {
 	options Options
 	log     *slog.Logger
 	driver  datapath.Driver
-	quiet   time.Time   // until then no Error Indication is sent
-	mover   *move.Mover // driver, if another datapath can take its place; else nil
-	store   store.Store // nil: nothing outlives the process
+	quiet   datapath.Quiet // when no Error Indication is sent
+	mover   *move.Mover    // driver, if another datapath can take its place; else nil
+	store   store.Store    // nil: nothing outlives the process
 	about   atomic.Pointer[Datapath]
 	kept    *keptUsage // of the datapath before this start; nil: none, or carried over
 	moving  sync.Mutex // held by a move
@@ -112,7 +111,7 @@ func (s *Service) openControlPlane() error {
 	sc := s.config.sessionConfig(can)
 	c := s.config.n4Config(sc)
 	s.withAgents(&sc)
-	c.Events, c.Log = compiler, s.log
+	c.Events, c.Log, c.Restoring = compiler, s.log, s.quietDown
 	if s.store != nil { // an interface that holds a nil one is not nil
 		sc.Store, c.Store = s.store, s.store
 	}

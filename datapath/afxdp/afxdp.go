@@ -65,8 +65,8 @@ type Config struct {
 	Advertise *model.RouterAdvertisement
 	// MeterBurst is how much of a QER's rate may come at once; 0: [model.DefaultBurst].
 	MeterBurst time.Duration
-	// Quiet is until when no Error Indication is sent: see [datapath.Restart].
-	Quiet time.Time
+	// Quiet says when no Error Indication is sent: see [datapath.Restart].
+	Quiet *datapath.Quiet
 	// Paused: [New] opens a driver that touches no device before [Driver.Resume].
 	Paused bool
 	Log    *slog.Logger

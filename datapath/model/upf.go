@@ -25,8 +25,8 @@ type Config struct {
 	// MeterBurst is how much of a rate may come at once; 0: [DefaultBurst].
 	MeterBurst time.Duration
 	Paused     bool // until [UPF.Resume]
-	// Quiet is until when no Error Indication is sent: see [datapath.Restart].
-	Quiet time.Time
+	// Quiet says when no Error Indication is sent: see [datapath.Restart].
+	Quiet *datapath.Quiet
 	// Send takes what leaves of its own accord: buffered packets, End Markers,
 	// answers to GTP-U signalling. It is called with the UPF locked. Nil: lost.
 	Send func(packet []byte)

@@ -74,7 +74,7 @@ type Config struct {
 	MeterBurst   time.Duration
 	Log          *slog.Logger
 
-	Quiet time.Time // see [vector.Config]
+	Quiet *datapath.Quiet // see [vector.Config]
 	// Paused: nothing is opened before [Driver.Resume].
 	Paused bool
 

@@ -39,8 +39,8 @@ type Config struct {
 	// PeerDevice names the device by which GTP-U messages to a peer leave, for traces; "",
 	// or nil: that of the endpoint, or the endpoint, if the kernel picks devices.
 	PeerDevice func(o *model.Outer) string
-	// Quiet is until when no Error Indication is sent: see [datapath.Restart].
-	Quiet time.Time
+	// Quiet says when no Error Indication is sent: see [datapath.Restart].
+	Quiet *datapath.Quiet
 	// Sockets: GTP-U messages leave through UDP sockets, so that the source port is theirs.
 	Sockets bool
 

@@ -82,8 +82,8 @@ type Config struct {
 	// MeterBurst is how much of a QER's rate may come at once, but never less than
 	// three packets; 0: [model.DefaultBurst].
 	MeterBurst time.Duration
-	// Quiet is until when no Error Indication is sent: see [datapath.Restart].
-	Quiet time.Time
+	// Quiet says when no Error Indication is sent: see [datapath.Restart].
+	Quiet *datapath.Quiet
 	// Paused: nothing is attached, listened to or pinned until [Driver.Resume] and
 	// [Driver.Settle].
 	Paused bool
