@@ -174,22 +174,22 @@ func (p *plan) chooseFTEID(c Choose, instance string, from Interface, kind Optio
 	return f, nil
 }
 
-// chosenBefore returns the F-TEID that a rule of the session has had by that CHOOSE ID
-// since an earlier request, and goes on, with the IP versions that c asks for, at endpoint e.
+// chosenBefore returns the F-TEID that a rule of the session has by that CHOOSE ID since
+// an earlier request, and keeps, with the IP versions that c asks for, at endpoint e.
 func (p *plan) chosenBefore(c Choose, e *Endpoint) (FTEID, bool) {
-	if !c.CHID || p.old == nil || e == nil {
+	if !c.CHID || e == nil {
 		return FTEID{}, false
 	}
 	fits := func(had Choose, f FTEID) bool {
 		return had == c && f.TEID != 0 && (f.IPv4 == e.IPv4 || f.IPv4 == IPv4{}) && (f.IPv6 == e.IPv6 || f.IPv6 == IPv6{})
 	}
-	for i := range p.old.PDRs {
-		if d := &p.old.PDRs[i].PDI; fits(d.Choose, d.FTEID) && p.next.PDR(p.old.PDRs[i].ID) != nil {
+	for i := range p.next.PDRs {
+		if d := &p.next.PDRs[i].PDI; fits(d.Choose, d.FTEID) {
 			return d.FTEID, true
 		}
 	}
-	for i := range p.old.Endpoints {
-		if t := &p.old.Endpoints[i]; fits(t.Choose, t.FTEID) && p.next.Endpoint(t.ID) != nil {
+	for i := range p.next.Endpoints {
+		if t := &p.next.Endpoints[i]; fits(t.Choose, t.FTEID) {
 			return t.FTEID, true
 		}
 	}

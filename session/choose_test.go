@@ -1,0 +1,51 @@
+package session
+
+import "testing"
+
+// TestChooseAnother: an F-TEID that is to be chosen for the only rule that has one by its
+// CHOOSE ID is another one, as without CHOOSE ID; the old one is free.
+func TestChooseAnother(t *testing.T) {
+	endpoint := func(c Choose) *Establishment {
+		req := establishment(IPv4{10, 45, 0, 2})
+		req.CreateEndpoints = []TrafficEndpoint{{ID: 5, Choose: c}}
+		req.CreatePDRs[1].PDI = PDI{SourceInterface: Access, Endpoint: Some(uint8(5))}
+		return req
+	}
+	pdr := func(c Choose) *Establishment {
+		req := establishment(IPv4{10, 45, 0, 2})
+		req.CreatePDRs[1].PDI.Choose = c
+		return req
+	}
+	for _, tc := range []struct {
+		name   string
+		first  func(Choose) *Establishment
+		change func(c Choose, pdr PDR) Modification // pdr asks for an F-TEID
+	}{
+		{"Update Traffic Endpoint", endpoint, func(c Choose, _ PDR) Modification {
+			return Modification{UpdateEndpoints: []UpdateTrafficEndpoint{{ID: 5, Choose: c}}}
+		}},
+		{"Update PDR", pdr, func(_ Choose, r PDR) Modification {
+			return Modification{UpdatePDRs: []UpdatePDR{{ID: r.ID, PDI: Some(r.PDI)}}}
+		}},
+		{"Remove PDR and Create PDR", pdr, func(_ Choose, r PDR) Modification {
+			return Modification{RemovePDRs: []uint16{r.ID}, CreatePDRs: []PDR{r}}
+		}},
+	} {
+		for name, c := range map[string]Choose{"": {CH: true}, " of a CHOOSE ID": {CH: true, CHID: true, ID: 5}} {
+			t.Run(tc.name+name, func(t *testing.T) {
+				m, dp := newManager(t, 8)
+				req := tc.first(c)
+				s := must(t, m, req)
+				seid, was := s.SEID, s.PDR(2).PDI.FTEID
+				s = mustModify(t, m, seid, tc.change(c, req.CreatePDRs[1]))
+				if f := s.PDR(2).PDI.FTEID; f.TEID == 0 || f.TEID == was.TEID || m.claims.teids.slots.taken != 1 {
+					t.Errorf("F-TEID %v after %v, %d taken; want another one, and 1", f, was, m.claims.teids.slots.taken)
+				}
+				if err := remove(m, seid, 1); err != nil {
+					t.Fatal(err)
+				}
+				checkEmpty(t, m, dp)
+			})
+		}
+	}
+}
