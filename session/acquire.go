@@ -145,6 +145,7 @@ func (p *plan) chooseFTEID(c Choose, instance string, from Interface, kind Optio
 	}
 	e := p.m.config.endpoint(Agent(p.next.SEID), instance, from, kind)
 	if f, ok := p.chosenBefore(c, e); ok {
+		r.chosen = append(r.chosen, choice{c.ID, f})
 		return f, nil
 	}
 	if e == nil {

@@ -49,3 +49,28 @@ func TestChooseAnother(t *testing.T) {
 		}
 	}
 }
+
+// TestChooseOneOfRequest: a CHOOSE ID means one F-TEID in a request, also where the session
+// has one by it at the GTP-U endpoint of but one of the PDRs.
+func TestChooseOneOfRequest(t *testing.T) {
+	c := Choose{CH: true, CHID: true, ID: 5}
+	for _, first := range []Interface{Access, Core} { // whose PDR has the lower Precedence
+		m, dp := newManagerOf(t, Config{MaxSessions: 8, Can: everything, Endpoints: []Endpoint{
+			{Name: "n3", IPv4: n3, Interfaces: []Interface{Access}}, {Name: "n9", IPv4: IPv4{10, 9, 0, 1}, Interfaces: []Interface{Core}},
+		}})
+		req := establishment(IPv4{10, 45, 0, 2})
+		req.CreatePDRs[1].PDI.Choose = c
+		s := must(t, m, req)
+		pdr := func(id uint16, precedence uint32, from Interface) PDR {
+			return PDR{ID: id, Precedence: precedence, FARID: 2, OuterHeaderRemoval: true, PDI: PDI{SourceInterface: from, Choose: c}}
+		}
+		s = mustModify(t, m, s.SEID, Modification{CreatePDRs: []PDR{pdr(5, 1, first), pdr(6, 2, Access+Core-first)}})
+		if a, b := s.PDR(5).PDI.FTEID, s.PDR(6).PDI.FTEID; a.TEID == 0 || a != b {
+			t.Errorf("%v first: F-TEIDs %v and %v, want one", first, a, b)
+		}
+		if err := remove(m, s.SEID, 1); err != nil {
+			t.Fatal(err)
+		}
+		checkEmpty(t, m, dp)
+	}
+}
