@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plumbline/api"
+	"plumbline/endpoint"
 )
 
 // Endpoint is a place where a datapath terminates GTP-U: N3, N9, S1-U, S5/S8-U.
@@ -67,24 +68,14 @@ func Has(endpoints []Endpoint, a netip.Addr) bool {
 	return a.IsValid() && slices.ContainsFunc(endpoints, func(e Endpoint) bool { return a == e.Address || a == e.Address6 })
 }
 
-// fit says how well tunnels of that kind belong here; more is better. What the endpoint
-// has and is not wanted is worse than nothing.
-func (e *Endpoint) fit(to Direction) (n int) {
-	switch {
-	case to.InterfaceType == nil:
-	case slices.Contains(e.InterfaceTypes, uint8(*to.InterfaceType)):
-		n = 16
-	case len(e.InterfaceTypes) == 0:
-		n = 8
+// fit says how well tunnels of that kind belong here; more is better.
+func (e *Endpoint) fit(to Direction) int {
+	p := endpoint.Properties[uint8, api.Interface]{
+		InterfaceTypes: e.InterfaceTypes, NetworkInstances: e.NetworkInstances, Interfaces: e.Interfaces,
 	}
-	if to.NetworkInstance != "" && slices.Contains(e.NetworkInstances, to.NetworkInstance) {
-		n += 4
+	if to.InterfaceType == nil {
+		return p.Fit(nil, to.NetworkInstance, to.Interface)
 	}
-	switch {
-	case slices.Contains(e.Interfaces, to.Interface):
-		n += 2
-	case len(e.Interfaces) == 0:
-		n++
-	}
-	return n
+	kind := uint8(*to.InterfaceType)
+	return p.Fit(&kind, to.NetworkInstance, to.Interface)
 }

@@ -31,7 +31,7 @@ func TestLocal(t *testing.T) {
 		{"neither is one for any", "", lan, nil, peer6, addr("2001:db8:3::1")},
 		{"instance", "access", core, nil, peer4, addr("10.3.0.1")},
 		{"instance before interface", "roaming", access, nil, peer4, addr("10.9.0.1")},
-		{"instance without IPv6", "roaming", access, nil, peer6, addr("2001:db8:3::1")},
+		{"instance without IPv6: one for any", "roaming", access, nil, peer6, addr("2001:db8::1")},
 		{"unknown instance", "other", core, nil, peer4, addr("10.9.0.1")},
 		{"interface type before instance", "access", access, &n9, peer4, addr("10.9.0.1")},
 		{"a type that no endpoint has is no worse than none", "", core, &s5s8, peer6, addr("2001:db8::1")},
@@ -40,6 +40,12 @@ func TestLocal(t *testing.T) {
 		if got := Local(endpoints, Direction{tc.instance, tc.to, tc.kind}, tc.peer); got != tc.want {
 			t.Errorf("%s: Local(%q, %v, %v) = %v, want %v", tc.name, tc.instance, tc.to, tc.peer, got, tc.want)
 		}
+	}
+	ims := []Endpoint{
+		{Name: "ims", Address: addr("10.3.0.1"), NetworkInstances: []string{"ims"}}, {Name: "any", Address: addr("10.9.0.1")},
+	}
+	if got, want := Local(ims, Direction{NetworkInstance: "internet"}, peer4), addr("10.9.0.1"); got != want {
+		t.Errorf("Local with one of another instance first = %v, want that of any: %v", got, want)
 	}
 	if got := Local(endpoints[:1], Direction{Interface: core}, peer4); got.IsValid() {
 		t.Errorf("Local without IPv4 = %v, want none", got)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"plumbline/endpoint"
 )
 
 // choice is an F-TEID that was chosen for a CHOOSE ID in this request.
@@ -214,25 +216,15 @@ func (c *Config) endpoint(agent uint8, instance string, from Interface, kind Opt
 	return &c.Endpoints[at]
 }
 
-// fit says how well F-TEIDs of that kind belong at the endpoint; more is better. A
-// property that the endpoint has and that is not the one wanted is worse than none.
-func (e *Endpoint) fit(instance string, from Interface, kind Optional[InterfaceType]) (n int) {
-	switch {
-	case kind.Present && slices.Contains(e.InterfaceTypes, kind.Value):
-		n = 16
-	case kind.Present && len(e.InterfaceTypes) == 0:
-		n = 8
+// fit says how well F-TEIDs of that kind belong at the endpoint; more is better.
+func (e *Endpoint) fit(instance string, from Interface, kind Optional[InterfaceType]) int {
+	p := endpoint.Properties[InterfaceType, Interface]{
+		InterfaceTypes: e.InterfaceTypes, NetworkInstances: e.NetworkInstances, Interfaces: e.Interfaces,
 	}
-	if instance != "" && slices.Contains(e.NetworkInstances, instance) {
-		n += 4
+	if kind.Present {
+		return p.Fit(&kind.Value, instance, from)
 	}
-	switch {
-	case slices.Contains(e.Interfaces, from):
-		n += 2
-	case len(e.Interfaces) == 0:
-		n++
-	}
-	return n
+	return p.Fit(nil, instance, from)
 }
 
 // chooseUE allocates the UE addresses that are asked for. A session has one of

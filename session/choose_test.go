@@ -74,3 +74,38 @@ func TestChooseOneOfRequest(t *testing.T) {
 		checkEmpty(t, m, dp)
 	}
 }
+
+// TestEndpointOf: an F-TEID is chosen at the endpoint that has its 3GPP Interface Type, then
+// its Network Instance, then its Source Interface; one for any comes before one for others.
+func TestEndpointOf(t *testing.T) {
+	const s5s8, n9 = InterfaceType(1), InterfaceType(15)
+	c := Config{Endpoints: []Endpoint{
+		{Name: "ims", Interfaces: []Interface{Access}, NetworkInstances: []string{"ims"}},
+		{Name: "n3", Interfaces: []Interface{Access}},
+		{Name: "n9", Interfaces: []Interface{Core}, InterfaceTypes: []InterfaceType{n9}},
+		{Name: "other", Agent: 1},
+	}}
+	for _, tc := range []struct {
+		agent    uint8
+		instance string
+		from     Interface
+		kind     Optional[InterfaceType]
+		want     string
+	}{
+		{0, "ims", Access, Optional[InterfaceType]{}, "ims"},
+		{0, "internet", Access, Optional[InterfaceType]{}, "n3"},
+		{0, "", Access, Optional[InterfaceType]{}, "ims"}, // the first one
+		{0, "internet", Core, Optional[InterfaceType]{}, "n9"},
+		{0, "ims", Core, Optional[InterfaceType]{}, "ims"},
+		{0, "ims", Access, Some(n9), "n9"},
+		{0, "internet", Core, Some(s5s8), "n3"},
+		{1, "ims", Access, Some(n9), "other"},
+	} {
+		if e := c.endpoint(tc.agent, tc.instance, tc.from, tc.kind); e.Name != tc.want {
+			t.Errorf("agent %d, %q, %v, %v: %s, want %s", tc.agent, tc.instance, tc.from, tc.kind, e.Name, tc.want)
+		}
+	}
+	if e := c.endpoint(2, "", Access, Optional[InterfaceType]{}); e != nil {
+		t.Errorf("agent without endpoint: %s", e.Name)
+	}
+}

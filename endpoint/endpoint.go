@@ -1,0 +1,43 @@
+// Package endpoint says at which of several GTP-U endpoints a tunnel begins or ends. The
+// control plane chooses F-TEIDs by it, and the datapaths the address from which a FAR sends,
+// so that both ways of a tunnel have one address here.
+package endpoint
+
+import "slices"
+
+// Properties are those of the tunnels that begin and end at an endpoint; an empty list:
+// any. K is a 3GPP Interface Type, I a Source or Destination Interface.
+type Properties[K, I comparable] struct {
+	InterfaceTypes   []K
+	NetworkInstances []string
+	Interfaces       []I
+}
+
+// Fit says how well a tunnel belongs at the endpoint; more is better. Its 3GPP Interface Type
+// (nil: none) decides, then its Network Instance ("": none), then its interface: best is an
+// endpoint for the one in question, then one for any, then one for others.
+func (p *Properties[K, I]) Fit(kind *K, instance string, at I) int {
+	n := 0
+	if kind != nil {
+		n = match(p.InterfaceTypes, *kind)
+	}
+	n *= matches
+	if instance != "" {
+		n += match(p.NetworkInstances, instance)
+	}
+	return matches*n + match(p.Interfaces, at)
+}
+
+// matches is how many values match has.
+const matches = 3
+
+// match is 2 if the list has what is wanted, 1 if it is for any, 0 if it is for others.
+func match[T comparable](list []T, wanted T) int {
+	switch {
+	case slices.Contains(list, wanted):
+		return 2
+	case len(list) == 0:
+		return 1
+	}
+	return 0
+}
