@@ -75,6 +75,10 @@ func TestInheritTunnel(t *testing.T) {
 		return p
 	}
 	ue := UEAddress{IPv4: IPv4{10, 45, 0, 2}}
+	typed := func(p PDR, kind InterfaceType) PDR {
+		p.PDI.InterfaceType = Some(kind)
+		return p
+	}
 	for _, tc := range []struct {
 		name string
 		pdrs []PDR // the last one inherits
@@ -82,6 +86,7 @@ func TestInheritTunnel(t *testing.T) {
 	}{
 		{"from Access", []PDR{from(Access, "", 7, ch), from(Access, "", 8, Choose{})}, 7},
 		{"the Network Instance decides", []PDR{from(Access, "n3", 7, ch), from(Access, "n9", 8, ch), from(Access, "n9", 9, Choose{})}, 8},
+		{"the 3GPP Interface Type decides", []PDR{typed(from(Access, "", 7, ch), 0), typed(from(Access, "", 8, ch), 15), typed(from(Access, "", 9, Choose{}), 15)}, 8},
 		{"from Core, where there are tunnels alone", []PDR{from(Access, "", 7, ch), from(Core, "", 8, ch), from(Core, "", 9, Choose{})}, 8},
 		{"of one CHOOSE ID", []PDR{
 			from(Access, "", 7, Choose{CH: true, CHID: true, ID: 1}), from(Access, "", 8, Choose{CH: true, CHID: true, ID: 1}), from(Access, "", 9, Choose{}),
@@ -108,6 +113,38 @@ func TestInheritTunnel(t *testing.T) {
 			checkEmpty(t, m, dp)
 		})
 	}
+}
+
+// TestInheritOfRemoved: a PDR does not go with the Traffic Endpoint whose F-TEID it
+// inherits; it inherits that of another one.
+func TestInheritOfRemoved(t *testing.T) {
+	m, dp := newManager(t, 8)
+	endpoint := func(id uint8) TrafficEndpoint {
+		return TrafficEndpoint{ID: id, Choose: Choose{CH: true}, UEAddress: UEAddress{IPv4: IPv4{10, 45, 0, 2}}}
+	}
+	pdr := func(id uint16, endpoint Optional[uint8]) PDR {
+		return PDR{ID: id, FARID: 2, OuterHeaderRemoval: true, PDI: PDI{SourceInterface: Access, Endpoint: endpoint}}
+	}
+	req := establishment(IPv4{10, 45, 0, 2})
+	req.CreateEndpoints = []TrafficEndpoint{endpoint(5)}
+	req.CreatePDRs = []PDR{req.CreatePDRs[0], pdr(2, Some(uint8(5))), pdr(3, Optional[uint8]{})}
+	s := must(t, m, req)
+	if d := s.PDR(3).PDI; d.FTEID != s.Endpoint(5).FTEID || d.UEAddress != s.Endpoint(5).UEAddress {
+		t.Errorf("PDR 3: %+v, want the F-TEID and UE IP Address of Traffic Endpoint 5", d)
+	}
+	s = mustModify(t, m, s.SEID, Modification{
+		RemoveEndpoints: []uint8{5}, CreateEndpoints: []TrafficEndpoint{endpoint(6)}, CreatePDRs: []PDR{pdr(4, Some(uint8(6)))},
+	})
+	if s.PDR(2) != nil || s.PDR(3) == nil {
+		t.Fatalf("PDR 2 %v, PDR 3 %v; want the first alone gone", s.PDR(2), s.PDR(3))
+	}
+	if d := s.PDR(3).PDI; d.FTEID.TEID == 0 || d.FTEID != s.Endpoint(6).FTEID {
+		t.Errorf("F-TEID of PDR 3: %v, want that of Traffic Endpoint 6: %v", d.FTEID, s.Endpoint(6).FTEID)
+	}
+	if err := remove(m, s.SEID, 1); err != nil {
+		t.Fatal(err)
+	}
+	checkEmpty(t, m, dp)
 }
 
 // TestUpdateFilters: a PDI that comes with SDF filters alone is found as before, if only
