@@ -13,10 +13,9 @@ type Config struct {
 	MaxSessions int
 	// MaxRules is how many rules of a kind a session may have, up to 4096; 0: 128.
 	MaxRules int
-	// Endpoints is where the datapaths terminate GTP-U, at least one. An F-TEID
-	// is chosen at that one of the session's agent that has the PDI's 3GPP Interface
-	// Type, of several or none at that which has its Network Instance, and then its
-	// Source Interface.
+	// Endpoints is where the datapaths terminate GTP-U, at least one. An F-TEID is
+	// chosen at the one of the session's agent that fits the PDI best: by its 3GPP
+	// Interface Type, then by its Network Instance, then by its Source Interface.
 	Endpoints  []Endpoint
 	Slices     []Slice
 	Pools      []Pool

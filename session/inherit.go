@@ -19,7 +19,7 @@ func (d *PDI) hasEnds() bool {
 // fromSession gives each PDI that inherits what the session's other PDRs have: bare
 // packets are found by the session's UE addresses, packets from a tunnel by the
 // F-TEID of the PDRs at the same interface. What the session does not have either,
-// validatePDI misses.
+// validatePDI reports as missing.
 //
 // Errors: the PDR that inherits, if the others disagree.
 func (p *plan) fromSession() error {

@@ -108,9 +108,9 @@ func (p *plan) create(c *rulesToCreate) error {
 		if err := mayAdd(RulePDR, uint32(r.ID), len(s.PDRs), limit, s.PDR(r.ID) != nil); err != nil {
 			return err
 		}
-		p := next(&s.PDRs)
-		p.copy(r)
-		p.PDI.Inherits = !r.PDI.hasEnds() && len(r.PDI.Ethernet) == 0
+		added := next(&s.PDRs)
+		added.copy(r)
+		added.PDI.Inherits = !r.PDI.hasEnds() && len(r.PDI.Ethernet) == 0
 	}
 	for i := range c.fars {
 		if err := mayAdd(RuleFAR, c.fars[i].ID, len(s.FARs), limit, s.FAR(c.fars[i].ID) != nil); err != nil {

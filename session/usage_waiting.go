@@ -36,7 +36,7 @@ func (m *Manager) Waiting(ctx context.Context, seid uint64, w *Waiting) error {
 	return m.sure(ctx, seid)
 }
 
-// CPFunction returns who is to be told of a session that is not its usage. Errors:
+// CPFunction returns whom to tell of anything about a session but its usage. Errors:
 // [ErrNoSession].
 func (m *Manager) CPFunction(seid uint64) (owner uint32, cp FSEID, err error) {
 	r := m.works.Get().(*Result)
