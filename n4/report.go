@@ -169,16 +169,16 @@ func (e *Endpoint) report(job *reportJob) outcome {
 	switch {
 	case errors.Is(err, session.ErrNoSession):
 		e.counters.Reports.Discarded.Add(1)
-		return reportDone
+		return reportNone
 	case err != nil:
 		e.counters.StoreErrors.Add(1)
 		return reportLost
 	case job.kind == reportUsage && len(w.Reports) == 0:
-		return reportDone // answered already
+		return reportNone // answered already
 	}
 	if job.kind == reportDownlink && job.tries > 0 && e.reached(job) {
 		e.counters.Reports.Discarded.Add(1)
-		return reportDone
+		return reportNone
 	}
 	if len(w.Reports) > maxReportsInRequest {
 		w.Reports, o = w.Reports[:maxReportsInRequest], reportMore
@@ -187,7 +187,7 @@ func (e *Endpoint) report(job *reportJob) outcome {
 	to, ok := e.reportTo(w.Owner, w.CP)
 	if a == nil || !ok {
 		e.counters.Reports.Discarded.Add(1)
-		return reportDone
+		return reportNone
 	}
 	return e.sendReport(a, to, job, &w, o)
 }
@@ -222,9 +222,11 @@ func (e *Endpoint) sendReport(a *association, to netip.AddrPort, job *reportJob,
 	if err == nil {
 		a.forms.heard(&form, job.tries)
 		cause := e.reported(e.run, job.seid, w, body)
-		if cause == pfcp.CauseServiceNotSupported && paging(m) && a.forms.learn(LeaveOutPagingPolicy) {
-			e.leaves(a, LeaveOutPagingPolicy, "refused: Cause 76")
-			return reportOther
+		if cause == pfcp.CauseServiceNotSupported && paging(m) {
+			if a.forms.learn(LeaveOutPagingPolicy) { // else by another page that was under way
+				e.leaves(a, LeaveOutPagingPolicy, "refused: Cause 76")
+			}
+			return reportRefused
 		}
 		return o
 	}

@@ -11,12 +11,17 @@ import (
 type outcome uint8
 
 const (
-	reportDone  outcome = iota // answered, or its CP function is gone
-	reportMore                 // answered, and there is more to tell
-	reportOther                // not answered in this form: another one is tried at once
-	reportLost                 // not answered
-	reportDown                 // not answered, and the path to the CP function is down
+	reportDone    outcome = iota // answered
+	reportMore                   // answered, and there is more to tell
+	reportRefused                // answered, and to be sent at once without what was refused
+	reportNone                   // not sent: there is nothing to tell any more, or nobody
+	reportOther                  // not answered in this form: another one is tried at once
+	reportLost                   // not answered
+	reportDown                   // not answered, and the path to the CP function is down
 )
+
+// answered reports whether the CP function has heard the report.
+func (o outcome) answered() bool { return o <= reportRefused }
 
 // done takes the outcome of a report. What was lost waits again: that report rests,
 // and all others go on, unless the path is down. Then the queue is held; it reports
@@ -27,15 +32,8 @@ func (r *reports) done(q *reportQueue, job *reportJob, o outcome, now time.Time)
 	q.land(job.flight)
 	p := q.pending[job.reportKey]
 	p.inFlight = false
-	if o <= reportMore {
-		q.window = min(q.window+1, maxReportsInFlight)
-		p.tries, p.rests = 0, 0
-		if o == reportDone && !p.more {
-			delete(q.pending, job.reportKey)
-			r.forget(q)
-			return false, false
-		}
-		q.order[p.key.kind] = append(q.order[p.key.kind], p.key)
+	if o.answered() || o == reportNone {
+		r.settle(q, p, job, o)
 		return false, false
 	}
 	if o == reportLost && p.key.kind != reportUsage && p.rests >= maxEventTries-1 && !p.more {
@@ -47,7 +45,7 @@ func (r *reports) done(q *reportQueue, job *reportJob, o outcome, now time.Time)
 	p.tries++
 	switch o {
 	case reportOther:
-		q.again = append(q.again, p.key)
+		q.again[p.key.kind] = append(q.again[p.key.kind], p.key)
 	default:
 		p.rests++
 		p.failed = now
@@ -55,6 +53,24 @@ func (r *reports) done(q *reportQueue, job *reportJob, o outcome, now time.Time)
 		heap.Push(&q.delayed, p)
 	}
 	return o == reportDown && q.hold(), false
+}
+
+// settle takes that nothing of a report is in doubt: it is done with, or waits like one
+// that was never sent.
+func (r *reports) settle(q *reportQueue, p *pendingReport, job *reportJob, o outcome) {
+	if o.answered() {
+		q.window = min(q.window+1, maxReportsInFlight)
+	}
+	p.tries, p.rests = 0, 0
+	if o == reportRefused {
+		p.restore(&job.reportEvents)
+	}
+	if o != reportMore && o != reportRefused && !p.more {
+		delete(q.pending, p.key)
+		r.forget(q)
+		return
+	}
+	q.order[p.key.kind] = append(q.order[p.key.kind], p.key)
 }
 
 // restore puts back what was not heard, before what came since.
@@ -78,7 +94,7 @@ func (q *reportQueue) land(f *flight) {
 		q.inFlight--
 	}
 	if f.again {
-		q.retried--
+		q.retried[f.kind]--
 	}
 }
 
@@ -104,14 +120,16 @@ func (r *reports) release(q *reportQueue) {
 	q.held = false
 	for _, p := range q.delayed {
 		p.index = -1
-		q.again = append(q.again, p.key)
+		q.again[p.key.kind] = append(q.again[p.key.kind], p.key)
 	}
 	q.delayed = nil
-	for _, key := range q.again {
-		q.pending[key].tries, q.pending[key].rests = 0, 0
-		q.order[key.kind] = append(q.order[key.kind], key)
+	for kind, list := range q.again {
+		for _, key := range list {
+			q.pending[key].tries, q.pending[key].rests = 0, 0
+		}
+		q.order[kind] = append(q.order[kind], list...)
+		q.again[kind] = nil
 	}
-	q.again = nil
 }
 
 // forget takes an empty queue out. It needs no further look.
@@ -137,7 +155,8 @@ func (r *reports) discard(q *reportQueue) (n int) {
 			n++
 		}
 	}
-	q.order, q.again, q.delayed, q.held = [reportKinds][]reportKey{}, nil, nil, false
+	q.order, q.again = [reportKinds][]reportKey{}, [reportKinds][]reportKey{}
+	q.delayed, q.held = nil, false
 	r.forget(q)
 	return n
 }

@@ -372,3 +372,37 @@ func TestReportPagingPolicy(t *testing.T) {
 		}
 	})
 }
+
+// TestReportPagingPolicyInFlight: of several pages that are refused for their Paging
+// Policy Indication while all are under way, each is sent again without it.
+func TestReportPagingPolicyInFlight(t *testing.T) {
+	const sessions = 5
+	synctest.Test(t, func(t *testing.T) {
+		b := newPeerBed(t, sessions, nil, func(pfcp.Header, *pfcp.SessionReportRequest, []byte) bool { return false })
+		defer b.end()
+		b.cause = func(m *pfcp.SessionReportRequest) pfcp.Cause {
+			time.Sleep(10 * time.Millisecond) // all are sent before the first answer
+			if paging(m) {
+				return pfcp.CauseServiceNotSupported
+			}
+			return pfcp.CauseRequestAccepted
+		}
+		for cp := range uint64(sessions) {
+			b.page(0x1001+cp, 46)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for cp := range uint64(sessions) {
+			var got []bool
+			for _, r := range b.told(0x1001 + cp) {
+				got = append(got, paging(&r.SessionReportRequest))
+			}
+			if !slices.Equal(got, []bool{true, false}) {
+				t.Errorf("session %#x: pages with an indication %v, want one with, then one without", 0x1001+cp, got)
+			}
+		}
+		if n := b.ReportsWaiting(); n != 0 {
+			t.Errorf("%d sessions wait, want none", n)
+		}
+	})
+}

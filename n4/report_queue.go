@@ -18,7 +18,7 @@ const (
 	// patience of the queue. With half of it usage is no longer reported, and Downlink
 	// Data and other events still are.
 	maxReportsLate = 256
-	// maxReportsAgain is how many of those in flight may be ones that were given up before.
+	// maxReportsAgain is how many of a kind in flight may be ones that were given up before.
 	maxReportsAgain = 16
 	// maxReportBackoff is the longest time between two tries of one report.
 	maxReportBackoff = 5 * time.Minute
@@ -66,15 +66,15 @@ type reportQueue struct {
 	owner   uint32
 	pending map[reportKey]*pendingReport // also those in flight
 	order   [reportKinds][]reportKey     // those that wait for their first try, first come first
-	again   []reportKey                  // those that were given up before, and are to be tried now
+	again   [reportKinds][]reportKey     // those that were given up before, and are to be tried now
 	delayed reportHeap                   // those that were given up, and rest
 
-	inFlight int       // within the patience
-	late     int       // beyond it
-	retried  int       // of both, that were given up before
-	flights  []*flight // in flight within the patience, in the order in which they were sent
-	window   int       // how many may be in flight
-	held     bool      // the path to the CP function is down: nothing is sent
+	inFlight int              // within the patience
+	late     int              // beyond it
+	retried  [reportKinds]int // of both, that were given up before
+	flights  []*flight        // in flight within the patience, in the order in which they were sent
+	window   int              // how many may be in flight
+	held     bool             // the path to the CP function is down: nothing is sent
 
 	next   time.Time // of requests that are sent at their rate
 	wakeAt time.Time // when the queue is looked at again by itself; zero: never
@@ -83,6 +83,7 @@ type reportQueue struct {
 
 // flight is a request that waits for its answer.
 type flight struct {
+	kind              reportKind
 	sent              time.Time
 	late, again, done bool
 }
@@ -208,13 +209,13 @@ func (r *reports) take(q *reportQueue, now time.Time, perSecond int) (job report
 	key := (*list)[0]
 	*list = (*list)[1:]
 	p := q.pending[key]
-	f := &flight{sent: now, again: p.tries > 0}
+	f := &flight{kind: key.kind, sent: now, again: p.tries > 0}
 	job = reportJob{key, p.reportEvents, p.tries, f}
 	p.inFlight, p.more, p.reportEvents = true, false, reportEvents{}
 	q.flights = append(q.flights, f)
 	q.inFlight++
 	if f.again {
-		q.retried++
+		q.retried[key.kind]++
 	}
 	return job, false, true
 }
@@ -229,11 +230,13 @@ func (q *reportQueue) choose() *[]reportKey {
 			return &q.order[kind]
 		}
 	}
-	if q.late >= maxReportsLate/2 {
-		return nil
-	}
-	if len(q.again) > 0 && q.retried < maxReportsAgain {
-		return &q.again
+	for kind := range reportKinds {
+		if kind == reportUsage && q.late >= maxReportsLate/2 {
+			return nil
+		}
+		if len(q.again[kind]) > 0 && q.retried[kind] < maxReportsAgain {
+			return &q.again[kind]
+		}
 	}
 	if len(q.order[reportUsage]) > 0 {
 		return &q.order[reportUsage]
@@ -245,7 +248,7 @@ func (q *reportQueue) choose() *[]reportKey {
 func (q *reportQueue) mature(now time.Time) {
 	for len(q.delayed) > 0 && !q.delayed[0].due.After(now) {
 		p := heap.Pop(&q.delayed).(*pendingReport)
-		q.again = append(q.again, p.key)
+		q.again[p.key.kind] = append(q.again[p.key.kind], p.key)
 	}
 }
 

@@ -207,3 +207,61 @@ func kinds(list []reportKind) (out []byte) {
 	}
 	return out
 }
+
+// TestReportWindowUnsent: after a path failure the window grows with what is answered,
+// and not with what turns out to need no request.
+func TestReportWindowUnsent(t *testing.T) {
+	b := newQueueBed(t)
+	b.events(session.DownlinkData, 0, 200)
+	b.outcome(b.takeAll(), reportDown)
+	b.release(b.q)
+	for i, step := range []struct {
+		o    outcome
+		want int // how many are in flight then
+	}{{reportNone, 1}, {reportNone, 1}, {reportDone, 2}, {reportNone, 2}, {reportRefused, 4}} {
+		list := b.takeAll()
+		b.outcome(list, step.o)
+		list = b.takeAll()
+		if len(list) != step.want {
+			t.Errorf("step %d: %d in flight, want %d", i, len(list), step.want)
+		}
+		b.outcome(list, reportNone)
+	}
+}
+
+// TestReportPagesBesideDeadUsage: while so much usage is not answered that no more is
+// sent, a page that was refused in its form is sent again at once, and one that rested
+// when it is due, also beside usage that is tried again.
+func TestReportPagesBesideDeadUsage(t *testing.T) {
+	b := newQueueBed(t)
+	page := func(when string, tries int) reportJob {
+		t.Helper()
+		list := b.takeAll()
+		if len(list) != 1 || list[0].seid != 5000 || len(list[0].downlink) != 1 || list[0].tries != tries {
+			t.Fatalf("%s: %d reports, %+v; want the page, given up %d times", when, len(list), list[:min(1, len(list))], tries)
+		}
+		return list[0]
+	}
+	b.events(session.UsageEvent, 0, 40)
+	b.outcome(b.takeAll(), reportLost)
+	b.now = b.now.Add(b.backoff(1))
+	if n := len(b.takeAll()); n != maxReportsAgain {
+		t.Fatalf("%d in flight that were given up before, want %d", n, maxReportsAgain)
+	}
+	b.events(session.UsageEvent, 100, 1000)
+	for range 3 {
+		b.now = b.now.Add(b.patience())
+		b.takeAll()
+	}
+	b.now = b.now.Add(b.patience())
+	b.events(session.DownlinkData, 5000, 5001)
+	first := page("new", 0)
+	b.outcome([]reportJob{first}, reportRefused)
+	second := page("refused", 0)
+	b.outcome([]reportJob{second}, reportLost)
+	b.now = b.now.Add(b.backoff(1))
+	page("rested", 1)
+	if b.q.late < maxReportsLate/2 {
+		t.Errorf("%d late: the test does not test", b.q.late)
+	}
+}
