@@ -68,16 +68,16 @@ func (e *Endpoint) newAssociation(node pfcp.NodeID, addr netip.Addr, since time.
 // function that has not restarted still counts on them: it had given us up while we
 // could not be reached, and we have what it set up. Only a newer Recovery Time Stamp
 // makes it establish them again. Source: TS 23.527 V18, 4.2; seen with Open5GS.
+//
+// recovery is what a's address was sent until now.
 func (a *association) succeed(old *association, now time.Time, recovery pfcp.TimeStamp) {
 	a.lost = old.lost
 	if !a.countsOn(old) {
 		return
 	}
-	a.lost = pfcp.NewTimeStamp(now)
-	for _, before := range [...]pfcp.TimeStamp{recovery, old.lost} {
-		if before != 0 && !newer(a.lost, before) {
-			a.lost = before + 1
-		}
+	before := newest(recovery, old.lost)
+	if a.lost = pfcp.NewTimeStamp(now); !newer(a.lost, before) {
+		a.lost = before + 1
 	}
 }
 
@@ -87,13 +87,14 @@ func (a *association) countsOn(old *association) bool {
 }
 
 // recoveryAt is the Recovery Time Stamp that CP functions at an address are sent: the
-// endpoint's, or when sessions of theirs were last lost.
+// endpoint's, or when sessions of theirs were last lost. Anybody can name an address as
+// an alternative one of his: that counts where no association was set up from.
 func (e *Endpoint) recoveryAt(addr netip.Addr) pfcp.TimeStamp {
-	t := e.recovery
+	t := newest(e.recovery, e.losses.at(addr))
 	if at := e.peers.at(addr); at != nil {
 		for _, a := range at.list {
-			if a.lost != 0 && newer(a.lost, t) {
-				t = a.lost
+			if a.addr == addr || at.own == 0 {
+				t = newest(t, a.lost)
 			}
 		}
 	}

@@ -70,3 +70,11 @@ func (e *Endpoint) heard(a *association, body []byte, err error) (ended bool) {
 
 // newer reports whether a is later than b; time stamps wrap around in 2036.
 func newer(a, b pfcp.TimeStamp) bool { return int32(a-b) > 0 }
+
+// newest returns the later one of a and b; 0: none.
+func newest(a, b pfcp.TimeStamp) pfcp.TimeStamp {
+	if a == 0 || b != 0 && newer(b, a) {
+		return b
+	}
+	return a
+}

@@ -74,7 +74,8 @@ func (e *Endpoint) initiate(addr netip.Addr) error {
 // there is one of its Node ID, the CP function has set it up itself meanwhile;
 // it stays, unless it is of the CP function's earlier life.
 func (e *Endpoint) adopt(m *pfcp.AssociationSetupResponse, addr netip.Addr) error {
-	if old := e.peers.node(m.NodeID); old != nil {
+	old := e.peers.node(m.NodeID)
+	if old != nil {
 		switch {
 		case !e.peers.at(addr).speaksFor(old) && !old.pathDown.Load():
 			return errOtherPeer
@@ -88,6 +89,9 @@ func (e *Endpoint) adopt(m *pfcp.AssociationSetupResponse, addr netip.Addr) erro
 	a := e.newAssociation(m.NodeID, addr, time.Now())
 	a.introduce(m.RecoveryTimeStamp, m.CPFunctionFeatures, m.SMFSetID)
 	a.others = addresses(m.Alternatives)
+	if old != nil {
+		a.succeed(old, time.Now(), e.recoveryAt(addr)) // it has our answer: heartbeats tell
+	}
 	if err := e.admit(a); err != nil {
 		a.cancel()
 		return err

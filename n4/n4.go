@@ -46,6 +46,7 @@ type Endpoint struct {
 	counters Counters
 	reports  reports
 	peers    peers
+	losses   losses
 	pfds     pfds
 	pending  transactions
 	cache    *responseCache

@@ -142,6 +142,7 @@ func (e *Endpoint) clear(a *association) {
 		e.log.Error("n4: PFDs of an ended association remain", "node", a.node, "error", err)
 	}
 	e.cache.forget(a.addr)
+	e.rememberLoss(a)
 	e.peers.remove(a)
 	e.store.Drop(KindAssociation, uint64(a.owner))
 	a.cancel()

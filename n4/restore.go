@@ -14,6 +14,8 @@ func (e *Endpoint) Restore(kind byte, id uint64, record []byte) error {
 	switch kind {
 	case KindAssociation:
 		return e.restoreAssociation(uint32(id), record)
+	case KindLoss:
+		return e.restoreLoss(uint32(id), record)
 	case KindPFDs:
 		return e.restorePFDs(id, record)
 	case KindMeta:

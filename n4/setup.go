@@ -43,7 +43,7 @@ func (w *worker) setup(r nodeRequest) {
 	}
 	w.afterClearing(r, old, func(b []byte) []byte {
 		if old != nil {
-			a.succeed(old, now, e.recovery)
+			a.succeed(old, now, e.recoveryAt(a.addr))
 		}
 		return e.associate(b, r.head, a)
 	})
@@ -95,6 +95,7 @@ func (e *Endpoint) setupResponse(a *association, flags pfcp.ASRspFlags) *pfcp.As
 func (e *Endpoint) associated(a *association) {
 	a.told.features.Store(uint64(e.features()))
 	e.save(a)
+	e.takeLoss(a)
 	e.log.event(kindAssociation, slog.LevelInfo, "n4: associated", "node", a.node, "from", a.addr,
 		"recovery", pfcp.TimeStamp(a.recovery.Load()).Time())
 	e.monitor(a)
@@ -110,12 +111,14 @@ func (e *Endpoint) save(a *association) {
 // real peers out for long.
 func (e *Endpoint) admit(a *association) error {
 	limit, perAddress := e.config.MaxAssociations, e.config.MaxAssociationsPerAddress
+	a.lost = newest(a.lost, e.losses.at(a.addr))
 	err := e.peers.add(a, limit, perAddress)
 	if !errors.Is(err, errLimit) {
 		return err
 	}
 	if old := e.peers.idle(a.addr, perAddress); old != nil && old.end() {
 		e.clear(old)
+		a.lost = newest(a.lost, e.losses.at(a.addr))
 		err = e.peers.add(a, limit, perAddress)
 	}
 	return err

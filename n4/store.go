@@ -25,6 +25,7 @@ const (
 	KindAssociation = 'a' // id: the owner number of its sessions
 	KindPFDs        = 'p' // id: a running number
 	KindMeta        = 'm' // id 0: the Recovery Time Stamp
+	KindLoss        = 'l' // id: the owner number of an association that has ended
 )
 
 // noStore is the store of who has none.

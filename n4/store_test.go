@@ -268,6 +268,7 @@ func FuzzRecords(f *testing.F) {
 	f.Add(byte(KindAssociation), slices.Concat([]byte{1, 4, 10, 4, 0, 2, 0, 4, 10, 4, 0, 2}, make([]byte, 18)))
 	f.Add(byte(KindPFDs), (&application{provider: "smf", flows: []flow{{description: "permit out ip from any to assigned"}, {host: "*.example.org", path: "/a"}}}).record("app"))
 	f.Add(byte(KindMeta), recoveryRecord(5))
+	f.Add(byte(KindLoss), loss{5, 1}.record(netip.MustParseAddr("10.4.0.2")))
 	f.Fuzz(func(t *testing.T, kind byte, b []byte) {
 		var again []byte
 		switch kind {
@@ -286,6 +287,12 @@ func FuzzRecords(f *testing.F) {
 				return
 			}
 			again = app.record(name)
+		case KindLoss:
+			addr, l, err := readLoss(1, b)
+			if err != nil {
+				return
+			}
+			again = l.record(addr)
 		case KindMeta:
 			v, err := readRecovery(b)
 			if err != nil {
