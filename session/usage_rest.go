@@ -94,12 +94,20 @@ func (m *Manager) tidyLocked(ctx context.Context, seid, since uint64) error {
 
 // revive makes a restored session's reports and times known again. A response
 // that was under way when the process ended may not have arrived: reports that
-// were in it are sent again, with the same UR-SEQN, in a request.
+// were in it are sent again, with the same UR-SEQN, in a request. That the session is
+// inactive is told again, too, as nobody may have heard it: unless packets have come.
+// The caller holds the session.
 func (m *Manager) revive(s *Session) {
 	now := m.now()
 	s.trim(now)
 	for i := range s.Reports {
 		s.Reports[i].Answered = 0
+	}
+	if s.Inactivity.Told {
+		s.Inactivity.Told = false
+		var w writer
+		appendRecord(&w, s)
+		m.table.find(s.SEID).write(w.b)
 	}
 	if s.waiting() {
 		m.doubt(s.SEID)
