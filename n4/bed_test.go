@@ -27,6 +27,7 @@ type fakeDriver struct {
 	mu       sync.Mutex
 	sessions map[uint64]*api.Session
 	changes  int
+	packets  uint64        // of a session
 	failPDR  uint32        // refuse this PDR; 0: none
 	hold     chan struct{} // changes wait until it is closed; nil: they do not
 }
@@ -65,7 +66,7 @@ func (d *fakeDriver) Usage(seid uint64) (*api.SessionUsage, error) {
 	if s == nil {
 		return nil, datapath.ErrNoSession
 	}
-	u := new(api.SessionUsage)
+	u := &api.SessionUsage{Rules: []*api.Usage{{PdrId: 1, Packets: d.counted()}}}
 	for _, r := range s.Urrs {
 		u.Urrs = append(u.Urrs, &api.URRUsage{
 			UrrId: r.Id, UplinkOctets: 1000, DownlinkOctets: 3000, UplinkPackets: 10, DownlinkPackets: 20,
@@ -84,6 +85,19 @@ func (d *fakeDriver) held() map[uint64]*api.Session {
 		m[k] = v
 	}
 	return m
+}
+
+// count adds to the packets of each session.
+func (d *fakeDriver) count(n uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.packets += n
+}
+
+func (d *fakeDriver) counted() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.packets
 }
 
 // changed is how many changes the datapath has taken.

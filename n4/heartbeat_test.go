@@ -17,6 +17,7 @@ import (
 // It runs in a bubble whose clock jumps.
 type quiet struct {
 	*Endpoint
+	driver *fakeDriver
 	start  time.Time
 	work   sync.Mutex // guards worker
 	worker *worker
@@ -40,7 +41,7 @@ func newQuiet(t *testing.T) *quiet {
 // newQuietOver returns one over a datapath that can do what can says.
 func newQuietOver(t *testing.T, can session.Capabilities) *quiet {
 	t.Helper()
-	m, _ := newManagerOver(t, 64, can)
+	m, d := newManagerOver(t, 64, can)
 	c, err := Config{
 		Listen: netip.MustParseAddrPort("10.4.0.1:8805"), RecoveryTime: recoveryTime,
 		HeartbeatInterval: 10 * time.Second, T1: 2 * time.Second, N1: 3,
@@ -49,7 +50,7 @@ func newQuietOver(t *testing.T, can session.Capabilities) *quiet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &quiet{Endpoint: newEndpoint(c, m), start: time.Now()}
+	q := &quiet{Endpoint: newEndpoint(c, m), driver: d, start: time.Now()}
 	q.worker = newWorker(q.Endpoint, nil)
 	q.transmit = func(to netip.AddrPort, datagram []byte) {
 		q.mu.Lock()

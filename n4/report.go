@@ -176,7 +176,7 @@ func (e *Endpoint) report(job *reportJob) outcome {
 	case job.kind == reportUsage && len(w.Reports) == 0:
 		return reportNone // answered already
 	}
-	if job.kind == reportDownlink && job.tries > 0 && e.reached(job) {
+	if job.old && e.outdated(job) {
 		e.counters.Reports.Discarded.Add(1)
 		return reportNone
 	}
@@ -192,18 +192,37 @@ func (e *Endpoint) report(job *reportJob) outcome {
 	return e.sendReport(a, to, job, &w, o)
 }
 
-// reached reports whether the packets of which a report tells again flow by now: the UE
-// was reached without it, and must not be paged.
-func (e *Endpoint) reached(job *reportJob) bool {
+// outdated takes out of an old report what is not so any more, and reports whether nothing
+// is left. A UE is not paged whose packets do not wait, as it was reached without that or
+// given up, nor said to be inactive that is active again. What has become of packets stays
+// true.
+func (e *Endpoint) outdated(job *reportJob) bool {
+	if job.kind != reportDownlink && job.kind != reportInactive {
+		return false
+	}
 	s := e.sessions.Get(job.seid)
-	return s != nil && !slices.ContainsFunc(job.downlink, func(d session.Event) bool {
-		r := s.PDR(uint16(d.RuleID))
-		if r == nil {
-			return false
-		}
-		f := s.FAR(r.FARID)
-		return f != nil && f.ApplyAction&session.Forward == 0
+	switch {
+	case s == nil:
+		return true
+	case job.kind == reportInactive:
+		return !s.Inactivity.Told
+	}
+	job.downlink = slices.DeleteFunc(job.downlink, func(d session.Event) bool {
+		return d.Kind == session.DownlinkData && !pages(s, uint16(d.RuleID))
 	})
+	return len(job.downlink) == 0
+}
+
+// pages reports whether packets of a session's PDR are buffered, and the CP function wants
+// to be told.
+func pages(s *session.Session, pdr uint16) bool {
+	r := s.PDR(pdr)
+	if r == nil {
+		return false
+	}
+	const both = session.Buffer | session.Notify
+	f := s.FAR(r.FARID)
+	return f != nil && f.ApplyAction&both == both
 }
 
 // sendReport sends a report, in a form that a's CP function can read as far as that is known,

@@ -25,7 +25,7 @@ func (o outcome) answered() bool { return o <= reportRefused }
 
 // done takes the outcome of a report. What was lost waits again: that report rests,
 // and all others go on, unless the path is down. Then the queue is held; it reports
-// true if that is new. What is not usage is gone in the end.
+// true if that is new. What does not last is gone in the end.
 func (r *reports) done(q *reportQueue, job *reportJob, o outcome, now time.Time) (held, gone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,13 +36,14 @@ func (r *reports) done(q *reportQueue, job *reportJob, o outcome, now time.Time)
 		r.settle(q, p, job, o)
 		return false, false
 	}
-	if o == reportLost && p.key.kind != reportUsage && p.rests >= maxEventTries-1 && !p.more {
+	if o == reportLost && !job.lasts() && p.rests >= maxEventTries-1 && !p.more {
 		delete(q.pending, job.reportKey)
 		r.forget(q)
 		return false, true
 	}
 	p.restore(&job.reportEvents)
 	p.tries++
+	p.old = true
 	switch o {
 	case reportOther:
 		q.again[p.key.kind] = append(q.again[p.key.kind], p.key)
@@ -61,7 +62,7 @@ func (r *reports) settle(q *reportQueue, p *pendingReport, job *reportJob, o out
 	if o.answered() {
 		q.window = min(q.window+1, maxReportsInFlight)
 	}
-	p.tries, p.rests = 0, 0
+	p.tries, p.rests, p.old = 0, 0, false
 	if o == reportRefused {
 		p.restore(&job.reportEvents)
 	}
@@ -118,6 +119,9 @@ func (r *reports) release(q *reportQueue) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q.held = false
+	for _, p := range q.pending {
+		p.old = true
+	}
 	for _, p := range q.delayed {
 		p.index = -1
 		q.again[p.key.kind] = append(q.again[p.key.kind], p.key)

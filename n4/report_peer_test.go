@@ -191,30 +191,6 @@ func urrPeriodic(information pfcp.MeasurementInformation) *pfcp.CreateURR {
 	return u
 }
 
-// TestReportReached: a page that was not answered is not sent again once the UE was reached
-// without it.
-func TestReportReached(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newPeerBed(t, 1, nil, func(pfcp.Header, *pfcp.SessionReportRequest, []byte) bool { return true })
-		defer b.end()
-		b.page(0x1001, 0)
-		time.Sleep(20 * time.Second)
-		synctest.Wait()
-		before := len(b.told(0x1001))
-		request, err := pfcp.Append(nil, pfcp.Header{SEID: b.seids[0x1001], Sequence: 99}, &pfcp.SessionModificationRequest{
-			UpdateFARs: []pfcp.UpdateFAR{{FARID: 1, ApplyAction: pfcp.Some(pfcp.ApplyFORW)}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.receive(smfPort, request)
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
-		if after := len(b.told(0x1001)); before != 2 || after != before || b.ReportsWaiting() != 0 {
-			t.Errorf("%d pages before the UE was reached, %d after, %d wait; want 2, none more, none", before, after-before, b.ReportsWaiting())
-		}
-	})
-}
-
 // TestReportPageBesideUsage: the usage of a session is not answered; what pages the same
 // session is sent alone, at once, and does not have to wait, nor does usage for it.
 func TestReportPageBesideUsage(t *testing.T) {
@@ -331,78 +307,6 @@ func TestReportFormKept(t *testing.T) {
 		}
 		if l := b.Associations()[0].LeaveOut; l != 0 || !countsPackets(t, list[len(list)-1].body) {
 			t.Errorf("left out %q after the path was bad", l)
-		}
-	})
-}
-
-// TestReportPagingPolicy: a CP function that refuses a Paging Policy Indication (Cause 76)
-// is paged without it at once, and from then on.
-func TestReportPagingPolicy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newPeerBed(t, 1, nil, func(pfcp.Header, *pfcp.SessionReportRequest, []byte) bool { return false })
-		defer b.end()
-		ppi := func(m *pfcp.SessionReportRequest) (out []uint8) {
-			for _, s := range m.DownlinkData.Value.ServiceInfos {
-				if s.PPI.Present {
-					out = append(out, s.PPI.Value)
-				}
-			}
-			return out
-		}
-		b.cause = func(m *pfcp.SessionReportRequest) pfcp.Cause {
-			if list := ppi(m); len(list) > 0 && list[0] != 0 {
-				return pfcp.CauseServiceNotSupported
-			}
-			return pfcp.CauseRequestAccepted
-		}
-		var got []int
-		for range 2 {
-			b.page(0x1001, 46)
-			time.Sleep(time.Second)
-			synctest.Wait()
-			for _, r := range b.told(0x1001)[len(got):] {
-				got = append(got, len(ppi(&r.SessionReportRequest)))
-				if s := r.DownlinkData.Value.ServiceInfos; len(s) != 1 || s[0].QFI.Value != 9 {
-					t.Errorf("service information %+v, want QFI 9", s)
-				}
-			}
-		}
-		if !slices.Equal(got, []int{1, 0, 0}) || b.counters.Reports.Rejected.Load() != 1 || b.ReportsWaiting() != 0 {
-			t.Errorf("indications %v, %d rejected; want one, then none", got, b.counters.Reports.Rejected.Load())
-		}
-	})
-}
-
-// TestReportPagingPolicyInFlight: of several pages that are refused for their Paging
-// Policy Indication while all are under way, each is sent again without it.
-func TestReportPagingPolicyInFlight(t *testing.T) {
-	const sessions = 5
-	synctest.Test(t, func(t *testing.T) {
-		b := newPeerBed(t, sessions, nil, func(pfcp.Header, *pfcp.SessionReportRequest, []byte) bool { return false })
-		defer b.end()
-		b.cause = func(m *pfcp.SessionReportRequest) pfcp.Cause {
-			time.Sleep(10 * time.Millisecond) // all are sent before the first answer
-			if paging(m) {
-				return pfcp.CauseServiceNotSupported
-			}
-			return pfcp.CauseRequestAccepted
-		}
-		for cp := range uint64(sessions) {
-			b.page(0x1001+cp, 46)
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		for cp := range uint64(sessions) {
-			var got []bool
-			for _, r := range b.told(0x1001 + cp) {
-				got = append(got, paging(&r.SessionReportRequest))
-			}
-			if !slices.Equal(got, []bool{true, false}) {
-				t.Errorf("session %#x: pages with an indication %v, want one with, then one without", 0x1001+cp, got)
-			}
-		}
-		if n := b.ReportsWaiting(); n != 0 {
-			t.Errorf("%d sessions wait, want none", n)
 		}
 	})
 }

@@ -22,8 +22,8 @@ const (
 	maxReportsAgain = 16
 	// maxReportBackoff is the longest time between two tries of one report.
 	maxReportBackoff = 5 * time.Minute
-	// maxEventTries is how often a report that is not of usage is tried in all, each time
-	// N1 times. Usage is tried until it is answered.
+	// maxEventTries is how often a report is tried in all, each time N1 times, that comes
+	// anew with the next packet. One that lasts is tried until it is answered.
 	maxEventTries = 8
 	// maxEventsWaiting is how many packet detections, and how many tunnels in
 	// error, wait for a session's next report. A session has few rules; more are
@@ -92,6 +92,7 @@ type flight struct {
 type pendingReport struct {
 	key            reportKey
 	inFlight, more bool // a request is under way; there is more since
+	old            bool // it was not answered, or the path was down since
 	tries, rests   int  // how often it was given up, and how often it rested
 	index          int  // in reportQueue.delayed; -1: it is not there
 	due, failed    time.Time
@@ -109,7 +110,16 @@ type reportJob struct {
 	reportKey
 	reportEvents
 	tries  int
+	old    bool
 	flight *flight
+}
+
+// lasts reports whether what a report tells does not come anew as long as it is so:
+// packets that wait are told of once, and inactivity is. Then it is not given up before
+// it is outdated.
+func (j *reportJob) lasts() bool {
+	return j.kind == reportUsage || j.kind == reportInactive ||
+		slices.ContainsFunc(j.downlink, func(e session.Event) bool { return e.Kind == session.DownlinkData })
 }
 
 // kindOf is the kind of report that tells of an event.
@@ -210,7 +220,7 @@ func (r *reports) take(q *reportQueue, now time.Time, perSecond int) (job report
 	*list = (*list)[1:]
 	p := q.pending[key]
 	f := &flight{kind: key.kind, sent: now, again: p.tries > 0}
-	job = reportJob{key, p.reportEvents, p.tries, f}
+	job = reportJob{key, p.reportEvents, p.tries, p.old, f}
 	p.inFlight, p.more, p.reportEvents = true, false, reportEvents{}
 	q.flights = append(q.flights, f)
 	q.inFlight++

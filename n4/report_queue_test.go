@@ -80,8 +80,8 @@ func TestReportQueue(t *testing.T) {
 
 // TestReportBackoff: a report that is not answered rests for N1 times T1, then twice
 // as long, up to five minutes, and alone; further packets bring one that pages back
-// to the shortest rest. An answer ends all that, and what is not usage is given up
-// after the eighth try.
+// to the shortest rest. An answer ends all that, and what comes anew with the next packet
+// is given up after the eighth try.
 func TestReportBackoff(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -89,7 +89,10 @@ func TestReportBackoff(t *testing.T) {
 		news bool
 		want []time.Duration
 	}{
-		{"alone", session.DownlinkData, false, []time.Duration{9, 18, 36, 72, 144, 288, 300}},
+		{"a page", session.DownlinkData, false, []time.Duration{9, 18, 36, 72, 144, 288, 300, 300, 300}},
+		{"inactivity", session.UserPlaneInactivity, false, []time.Duration{9, 18, 36, 72, 144, 288, 300, 300, 300}},
+		{"a tunnel in error", session.ErrorIndication, false, []time.Duration{9, 18, 36, 72, 144, 288, 300}},
+		{"what became of packets", session.DownlinkDiscarded, false, []time.Duration{9, 18, 36, 72, 144, 288, 300}},
 		{"packets come", session.DownlinkData, true, []time.Duration{9, 9, 9, 9}},
 		{"usage", session.UsageEvent, true, []time.Duration{9, 18, 36, 72, 144, 288, 300, 300, 300}},
 	} {

@@ -180,7 +180,7 @@ func TestReportUnanswered(t *testing.T) {
 		b := newReportBed(t)
 		defer b.end()
 		b.answerBy(0)
-		b.event(session.Event{Kind: session.UserPlaneInactivity})
+		b.event(session.Event{Kind: session.ErrorIndication, Tunnel: session.Tunnel{TEID: 0x22, IPv4: session.IPv4{192, 168, 13, 131}}})
 		time.Sleep(100 * time.Second)
 		synctest.Wait()
 		sent, c := len(b.requests(t)), &b.counters.Reports
@@ -200,7 +200,7 @@ func TestReportUnanswered(t *testing.T) {
 		time.Sleep(60 * time.Second)
 		synctest.Wait()
 		got := b.requests(t)
-		if len(got) != before+1 || b.ReportsWaiting() != 0 || got[before].ReportType != pfcp.ReportTypeUPIR {
+		if len(got) != before+1 || b.ReportsWaiting() != 0 || got[before].ReportType != pfcp.ReportTypeERIR {
 			t.Errorf("%d reports after the path was up again, %d wait; want one more than %d and none", len(got), b.ReportsWaiting(), before)
 		}
 	})
