@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"plumbline/pfcp"
@@ -146,19 +147,32 @@ func (e *Endpoint) finish(ctx context.Context, a *association, s *session.Sessio
 	if !e.deleted(a, s.SEID, &r, err) {
 		return
 	}
-	m := &pfcp.SessionReportRequest{ReportType: pfcp.ReportTypeUSAR, SRReqFlags: pfcp.SRReqPSDBU}
-	for i := range r.Reports {
-		if u := &r.Reports[i]; u.Usage != (session.Counts{}) || u.Duration > 0 {
-			u.Trigger = session.TriggerTEBUR
-			m.UsageReports = usageReports(m.UsageReports, r.Reports[i:i+1], a.forms.leave())
+	used := slices.DeleteFunc(r.Reports, func(u session.UsageReport) bool {
+		return u.Usage == (session.Counts{}) && u.Duration == 0
+	})
+	if to, ok := e.reportTo(a.owner, s.CP); ok {
+		e.sendFinal(ctx, a, to, s, used)
+	}
+}
+
+// sendFinal reports the last usage of a session that is deleted, in as many requests as it
+// takes: the last one says that the session is gone.
+func (e *Endpoint) sendFinal(ctx context.Context, a *association, to netip.AddrPort, s *session.Session, used []session.UsageReport) {
+	for i := range used {
+		used[i].Trigger = session.TriggerTEBUR
+	}
+	leave := a.forms.leave() | e.config.leaveOut(to.Addr())
+	for len(used) > 0 {
+		n := min(len(used), maxReportsInRequest)
+		m := &pfcp.SessionReportRequest{ReportType: pfcp.ReportTypeUSAR, UsageReports: usageReports(nil, used[:n], leave)}
+		if n == len(used) {
+			m.SRReqFlags = pfcp.SRReqPSDBU
 		}
-	}
-	to, ok := e.reportTo(a.owner, s.CP)
-	if len(m.UsageReports) == 0 || !ok {
-		return
-	}
-	if _, err := e.request(ctx, to, s.CP.SEID, m, pfcp.MsgSessionReportResponse); err != nil {
-		e.log.event(kindReport, slog.LevelError, "n4: final usage of a session is not reported",
-			"to", to, "seid", s.SEID, "reports", len(m.UsageReports), "error", err)
+		if _, err := e.request(ctx, to, s.CP.SEID, m, pfcp.MsgSessionReportResponse); err != nil {
+			e.log.event(kindReport, slog.LevelError, "n4: final usage of a session is not reported",
+				"to", to, "seid", s.SEID, "reports", len(used), "error", err)
+			return
+		}
+		used = used[n:]
 	}
 }
