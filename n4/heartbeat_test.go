@@ -266,7 +266,7 @@ func TestIdleGivesWay(t *testing.T) {
 func TestTransactions(t *testing.T) {
 	var tr transactions
 	tr.init()
-	k, answer := tr.begin(smfPort, pfcp.MsgHeartbeatResponse)
+	k, answer := tr.begin(smfPort, pfcp.MsgHeartbeatResponse, nil)
 	for _, stray := range []transactionKey{
 		{netip.MustParseAddrPort("10.4.0.2:8806"), k.sequence, k.response},
 		{k.peer, k.sequence + 1, k.response},
@@ -288,7 +288,7 @@ func TestTransactions(t *testing.T) {
 		t.Errorf("body %q, want %q", got, "one")
 	}
 	tr.end(k)
-	if again, _ := tr.begin(smfPort, pfcp.MsgHeartbeatResponse); again.sequence != (k.sequence+1)&0xffffff {
+	if again, _ := tr.begin(smfPort, pfcp.MsgHeartbeatResponse, nil); again.sequence != (k.sequence+1)&0xffffff {
 		t.Errorf("sequence number %d after %d", again.sequence, k.sequence)
 	}
 }

@@ -237,7 +237,11 @@ func (e *Endpoint) sendReport(a *association, to netip.AddrPort, job *reportJob,
 	if form.leave&form.present != 0 {
 		e.counters.Reports.OtherForm.Add(1)
 	}
-	body, err := e.request(e.run, to, cpSEID, m, pfcp.MsgSessionReportResponse)
+	var heard func([]byte)
+	if len(w.Reports) > 0 {
+		heard = func(body []byte) { e.acknowledged(job.seid, w, body) }
+	}
+	body, err := e.requestHeard(e.run, to, cpSEID, m, pfcp.MsgSessionReportResponse, heard)
 	if err == nil {
 		a.forms.heard(&form, job.tries)
 		cause := e.reported(e.run, job.seid, w, body)

@@ -23,13 +23,21 @@ func (e *Endpoint) reported(ctx context.Context, seid uint64, w *session.Waiting
 		e.abandon(ctx, seid, w.Owner)
 		return r.Cause
 	}
-	if len(w.Reports) > 0 {
-		e.sessions.Acknowledge(seid, w.Reports) // it has been heard, whatever was thought of it
-	}
 	if err == nil {
 		e.follow(ctx, seid, w, &r)
 	}
 	return r.Cause
+}
+
+// acknowledged takes the usage out of a session of which an answer to a report says that
+// it has been heard, whatever was thought of it. That is done before the CP function's
+// next message: its deletion would be answered with the same usage again, and there are
+// CP functions that charge it twice.
+func (e *Endpoint) acknowledged(seid uint64, w *session.Waiting, body []byte) {
+	var r pfcp.SessionReportResponse
+	if err := r.Decode(body); err != nil || r.Cause != pfcp.CauseSessionContextNotFound {
+		e.sessions.Acknowledge(seid, w.Reports)
+	}
 }
 
 // follow changes a session as the answer to a report asks for.

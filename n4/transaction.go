@@ -14,8 +14,14 @@ import (
 // transactions are our own requests that wait for their responses.
 type transactions struct {
 	mu      sync.Mutex
-	waiting map[transactionKey]chan<- []byte
+	waiting map[transactionKey]waiter
 	last    map[netip.AddrPort]uint32 // sequence number that was last used, by peer
+}
+
+// waiter is who waits for a response.
+type waiter struct {
+	answer chan<- []byte
+	heard  func(body []byte) // nil: nothing is to be done before what comes behind it
 }
 
 type transactionKey struct {
@@ -25,13 +31,13 @@ type transactionKey struct {
 }
 
 func (t *transactions) init() {
-	t.waiting = make(map[transactionKey]chan<- []byte)
+	t.waiting = make(map[transactionKey]waiter)
 	t.last = make(map[netip.AddrPort]uint32)
 }
 
 // begin takes the next sequence number of a peer. The first one is random, so
 // that nobody who does not see our requests can answer them.
-func (t *transactions) begin(peer netip.AddrPort, response pfcp.MessageType) (transactionKey, <-chan []byte) {
+func (t *transactions) begin(peer netip.AddrPort, response pfcp.MessageType, heard func([]byte)) (transactionKey, <-chan []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n, ok := t.last[peer]
@@ -42,7 +48,7 @@ func (t *transactions) begin(peer netip.AddrPort, response pfcp.MessageType) (tr
 	t.last[peer] = n
 	k := transactionKey{peer, n, response}
 	answer := make(chan []byte, 1)
-	t.waiting[k] = answer
+	t.waiting[k] = waiter{answer, heard}
 	return k, answer
 }
 
@@ -63,13 +69,16 @@ func (t *transactions) forget(peer netip.AddrPort) {
 // It reports false if nobody does.
 func (t *transactions) deliver(k transactionKey, body []byte) bool {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	answer, ok := t.waiting[k]
+	w, ok := t.waiting[k]
+	delete(t.waiting, k) // a second response is one too many
+	t.mu.Unlock()
 	if !ok {
 		return false
 	}
-	delete(t.waiting, k) // a second response is one too many
-	answer <- append([]byte(nil), body...)
+	if w.heard != nil {
+		w.heard(body)
+	}
+	w.answer <- append([]byte(nil), body...)
 	return true
 }
 
@@ -89,7 +98,13 @@ var errNoResponse = errors.New("no response")
 // sequence number. Errors: errNoResponse, or that of the context.
 // Source: TS 29.244 V18.6.0, 6.4.
 func (e *Endpoint) request(ctx context.Context, peer netip.AddrPort, seid uint64, m pfcp.Message, response pfcp.MessageType) ([]byte, error) {
-	k, answer := e.pending.begin(peer, response)
+	return e.requestHeard(ctx, peer, seid, m, response, nil)
+}
+
+// requestHeard is request. heard is called with the response's body before any message
+// is looked at that has come behind it.
+func (e *Endpoint) requestHeard(ctx context.Context, peer netip.AddrPort, seid uint64, m pfcp.Message, response pfcp.MessageType, heard func([]byte)) ([]byte, error) {
+	k, answer := e.pending.begin(peer, response, heard)
 	defer e.pending.end(k)
 	datagram, err := pfcp.Append(nil, pfcp.Header{SEID: seid, Sequence: k.sequence}, m)
 	if err != nil {
