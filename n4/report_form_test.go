@@ -67,10 +67,17 @@ func TestLeaveOut(t *testing.T) {
 	if _, ok := ParseLeaveOut("cause"); ok {
 		t.Error("cause can be left out")
 	}
-	b := newBed(t, Config{Forms: []PeerForm{{Prefix: netip.MustParsePrefix("127.0.0.2/32"), LeaveOut: all}}})
+	store := newMemoryStore()
+	config := Config{Forms: []PeerForm{{Prefix: netip.MustParsePrefix("127.0.0.2/32"), LeaveOut: all}}}
+	first := config
+	first.Store = store
+	b := newBed(t, first)
 	b.client(t, "127.0.0.2").associate("127.0.0.2", recoveryTime)
 	b.client(t, "127.0.0.3").associate("127.0.0.3", recoveryTime)
-	if list := b.Associations(); list[0].LeaveOut != all || list[1].LeaveOut != 0 {
-		t.Errorf("associations %+v", list)
+	b.Close()
+	for _, b := range []*bed{b, store.reopen(t, config)} {
+		if list := b.Associations(); len(list) != 2 || list[0].LeaveOut != all || list[1].LeaveOut != 0 {
+			t.Errorf("associations %+v", list)
+		}
 	}
 }

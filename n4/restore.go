@@ -2,6 +2,7 @@ package n4
 
 import (
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"plumbline/pfcp"
@@ -29,10 +30,11 @@ func (e *Endpoint) Restore(kind byte, id uint64, record []byte) error {
 }
 
 func (e *Endpoint) restoreAssociation(owner uint32, record []byte) error {
-	a := e.newAssociation(pfcp.NodeID{}, e.addr.Addr(), time.Time{})
+	a := e.newAssociation(pfcp.NodeID{}, netip.Addr{}, time.Time{})
 	if err := a.read(owner, record); err != nil {
 		return err
 	}
+	a.forms.learn(e.config.leaveOut(a.addr))
 	// Limits may be lower than they were: what was accepted stays.
 	return e.peers.add(a, int(^uint(0)>>1), int(^uint(0)>>1))
 }
