@@ -71,6 +71,11 @@ func TestReportQueue(t *testing.T) {
 		if len(list) != want {
 			t.Errorf("%d in flight, want %d", len(list), want)
 		}
+		for _, job := range list {
+			if !job.old {
+				t.Errorf("session %d: not looked at whether it is so still", job.seid)
+			}
+		}
 		b.outcome(list, reportDone)
 	}
 	if waiting, _ := b.waiting(); waiting != 0 || len(b.queues) != 0 {

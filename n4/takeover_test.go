@@ -50,7 +50,7 @@ func TestSMFSetTakeOver(t *testing.T) {
 		if to, h, m := reported(); to != smfPort || h.SEID != 0x1002 || m.OldCPFSEID.Present {
 			t.Errorf("report to %v, SEID %#x, old F-SEID %v; want the SMF's own", to, h.SEID, m.OldCPFSEID)
 		}
-		time.Sleep(7 * time.Second) // the report is given up, and the queue held
+		time.Sleep(7 * time.Second) // the report is given up, and rests
 		first.pathDown.Store(true)
 		time.Sleep(6 * time.Second) // before the other one's heartbeats count as not answered
 		if to, h, m := reported(); to != second || h.SEID != 0 || m.OldCPFSEID.Value.SEID != 0x1002 || m.OldCPFSEID.Value.IPv4 != smfPort.Addr() {
