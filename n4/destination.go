@@ -28,26 +28,26 @@ func (e *Endpoint) reportTo(owner uint32, cp session.FSEID) (netip.AddrPort, boo
 }
 
 // standIn is another SMF of the owner's set that can be asked while its own does
-// not answer. It knows the session by the old CP F-SEID alone: the SEID in the
+// not answer: its association, or the owner's if they have one together. It knows the session by the old CP F-SEID alone: the SEID in the
 // header has to be 0. It reports false if there is none, or none is needed.
 // Source: TS 29.244 V18.6.0, 5.22.2, 5.22.3 and 7.5.8.1.
-func (e *Endpoint) standIn(owner uint32) (netip.AddrPort, bool) {
+func (e *Endpoint) standIn(owner uint32) (by *association, at netip.AddrPort, ok bool) {
 	a := e.peers.owner(owner)
 	if a == nil || !a.pathDown.Load() {
-		return netip.AddrPort{}, false
+		return nil, at, false
 	}
 	set := a.smfSet()
 	for _, o := range e.peers.list() {
 		if o != a && set != "" && o.smfSet() == set && !o.pathDown.Load() {
-			return netip.AddrPortFrom(o.addr, e.config.PeerPort), true
+			return o, netip.AddrPortFrom(o.addr, e.config.PeerPort), true
 		}
 	}
 	for _, addr := range e.peers.others(a) {
 		if e.mayReach(a, addr) {
-			return netip.AddrPortFrom(addr, e.config.PeerPort), true
+			return a, netip.AddrPortFrom(addr, e.config.PeerPort), true
 		}
 	}
-	return netip.AddrPort{}, false
+	return nil, at, false
 }
 
 // cpFSEID is the F-SEID of a CP function as messages have it.

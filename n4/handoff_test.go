@@ -141,11 +141,11 @@ func TestAlternativeAddress(t *testing.T) {
 	}
 	d.establish(usual("127.0.0.2", "10.45.0.2"))
 	a := b.peers.list()[0]
-	if to, ok := b.standIn(a.owner); ok {
+	if _, to, ok := b.standIn(a.owner); ok {
 		t.Errorf("%v stands in for an SMF that is there", to)
 	}
 	a.pathDown.Store(true)
-	if to, ok := b.standIn(a.owner); !ok || to.Addr() != netip.MustParseAddr("127.0.0.3") {
+	if by, to, ok := b.standIn(a.owner); !ok || by != a || to.Addr() != netip.MustParseAddr("127.0.0.3") {
 		t.Errorf("%v stands in, want the alternative address", to)
 	}
 	var u pfcp.AssociationUpdateResponse

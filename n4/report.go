@@ -129,7 +129,7 @@ func (e *Endpoint) unreachable(a *association) bool {
 	if !a.pathDown.Load() {
 		return false
 	}
-	_, ok := e.standIn(a.owner)
+	_, _, ok := e.standIn(a.owner)
 	return !ok
 }
 
@@ -225,14 +225,16 @@ func pages(s *session.Session, pdr uint16) bool {
 	return f != nil && f.ApplyAction&both == both
 }
 
-// sendReport sends a report, in a form that a's CP function can read as far as that is known,
-// and does what its answer says. Answered as it should be, its outcome is o.
+// sendReport sends a report about a session of a, in a form that who gets it can read as far
+// as that is known, and does what its answer says. Answered as it should be, its outcome is o.
 func (e *Endpoint) sendReport(a *association, to netip.AddrPort, job *reportJob, w *session.Waiting, o outcome) outcome {
-	form := a.forms.choose(w.Reports, job.tries)
-	m, cpSEID := reportRequest(w, job, form.leave), w.CP.SEID
-	if other, ok := e.standIn(w.Owner); ok {
-		to, cpSEID, m.OldCPFSEID = other, 0, pfcp.Some(cpFSEID(w.CP))
+	by, cpSEID, old := a, w.CP.SEID, pfcp.Optional[pfcp.FSEID]{}
+	if other, at, ok := e.standIn(w.Owner); ok {
+		by, to, cpSEID, old = other, at, 0, pfcp.Some(cpFSEID(w.CP))
 	}
+	form := by.forms.choose(w.Reports, job.tries, e.config.leaveOut(to.Addr()))
+	m := reportRequest(w, job, form.leave)
+	m.OldCPFSEID = old
 	e.counters.Reports.Requests.Add(1)
 	if form.leave&form.present != 0 {
 		e.counters.Reports.OtherForm.Add(1)
@@ -243,18 +245,18 @@ func (e *Endpoint) sendReport(a *association, to netip.AddrPort, job *reportJob,
 	}
 	body, err := e.requestHeard(e.run, to, cpSEID, m, pfcp.MsgSessionReportResponse, heard)
 	if err == nil {
-		a.forms.heard(&form, job.tries)
+		by.forms.heard(&form, job.tries)
 		cause := e.reported(e.run, job.seid, w, body)
 		if cause == pfcp.CauseServiceNotSupported && paging(m) {
-			if a.forms.learn(LeaveOutPagingPolicy) { // else by another page that was under way
-				e.leaves(a, LeaveOutPagingPolicy, "refused: Cause 76")
+			if by.forms.learn(LeaveOutPagingPolicy) { // else by another page that was under way
+				e.leaves(by, LeaveOutPagingPolicy, "refused: Cause 76")
 			}
 			return reportRefused
 		}
 		return o
 	}
 	up := !e.unreachable(a)
-	learned := a.forms.lost(&form, up && errors.Is(err, errNoResponse))
+	learned := by.forms.lost(&form, up && errors.Is(err, errNoResponse))
 	if errors.Is(err, errNoResponse) {
 		e.counters.Reports.Unanswered.Add(1)
 		e.log.event(kindReport, slog.LevelWarn, "n4: session report not answered, it is kept",
@@ -264,7 +266,7 @@ func (e *Endpoint) sendReport(a *association, to netip.AddrPort, job *reportJob,
 	case !up:
 		return reportDown
 	case learned != 0:
-		e.leaves(a, learned, "reports with them are not answered")
+		e.leaves(by, learned, "reports with them are not answered")
 		return reportOther
 	case job.tries+1 < form.steps:
 		return reportOther

@@ -113,11 +113,12 @@ func formSteps(present LeaveOut) []LeaveOut {
 	return steps
 }
 
-// choose returns the form of reports that were given up tries times.
-func (f *reportForms) choose(reports []session.UsageReport, tries int) reportForm {
+// choose returns the form of reports that were given up tries times, and go to where is
+// configured that so much is left out.
+func (f *reportForms) choose(reports []session.UsageReport, tries int, configured LeaveOut) reportForm {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	form := reportForm{leave: f.leave()}
+	form := reportForm{leave: f.leave() | configured}
 	form.present = optionalIn(reports) &^ form.leave
 	steps := formSteps(form.present)
 	form.steps = len(steps)

@@ -1,6 +1,7 @@
 package n4
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -198,4 +199,61 @@ func TestReportPagingPolicyInFlight(t *testing.T) {
 			t.Errorf("%d sessions wait, want none", n)
 		}
 	})
+}
+
+// TestReportStandInForm: what an SMF cannot read is left out of what it is sent in place of
+// another one of its set, and what it refuses is noted for it alone.
+func TestReportStandInForm(t *testing.T) {
+	for _, tc := range []struct {
+		name       string
+		configured bool
+		together   bool   // they have one association
+		want       []bool // pages with a Paging Policy Indication
+		noted      []LeaveOut
+	}{
+		{"configured", true, false, []bool{false}, []LeaveOut{0, LeaveOutPagingPolicy}},
+		{"configured for an alternative address", true, true, []bool{false}, []LeaveOut{0}},
+		{"learned", false, false, []bool{true, false}, []LeaveOut{0, LeaveOutPagingPolicy}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newPeerBed(t, 1, nil, func(pfcp.Header, *pfcp.SessionReportRequest, []byte) bool { return false })
+				defer b.end()
+				second := netip.MustParseAddrPort("10.4.0.3:8805")
+				if tc.configured {
+					b.config.Forms = []PeerForm{{netip.PrefixFrom(second.Addr(), 32), LeaveOutPagingPolicy}}
+				}
+				b.cause = func(m *pfcp.SessionReportRequest) pfcp.Cause {
+					if paging(m) {
+						return pfcp.CauseServiceNotSupported
+					}
+					return pfcp.CauseRequestAccepted
+				}
+				first := b.peers.at(smfPort.Addr()).list[0]
+				if tc.together {
+					b.config.Peers = []netip.Prefix{netip.MustParsePrefix("10.4.0.0/24")}
+					b.peers.move(first, []netip.Addr{second.Addr()})
+				} else {
+					b.receive(second, mustAppend(t, 1, &pfcp.AssociationSetupRequest{
+						NodeID: pfcp.NodeID{Addr: second.Addr()}, RecoveryTimeStamp: 100, SMFSetID: pfcp.NewName("set.example")}))
+					first.setSMFSet(string(pfcp.NewName("set.example")))
+				}
+				first.pathDown.Store(true)
+				b.page(0x1001, 46)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				var got []bool
+				for _, r := range b.told(0) {
+					got = append(got, paging(&r.SessionReportRequest))
+				}
+				var noted []LeaveOut
+				for _, a := range b.Associations() {
+					noted = append(noted, a.LeaveOut)
+				}
+				if !slices.Equal(got, tc.want) || !slices.Equal(noted, tc.noted) {
+					t.Errorf("indications %v, left out %v; want %v and %v", got, noted, tc.want, tc.noted)
+				}
+			})
+		})
+	}
 }
