@@ -22,8 +22,8 @@ const (
 	maxReportsAgain = 16
 	// maxReportBackoff is the longest time between two tries of one report.
 	maxReportBackoff = 5 * time.Minute
-	// maxEventTries is how often a report is tried in all, each time N1 times, that comes
-	// anew with the next packet. One that lasts is tried until it is answered.
+	// maxEventTries is how often a report is tried in all, each time N1 times, that does
+	// not last. One that does is tried until it is answered.
 	maxEventTries = 8
 	// maxEventsWaiting is how many packet detections, and how many tunnels in
 	// error, wait for a session's next report. A session has few rules; more are
@@ -114,9 +114,9 @@ type reportJob struct {
 	flight *flight
 }
 
-// lasts reports whether what a report tells does not come anew as long as it is so:
-// packets that wait are told of once, and inactivity is. Then it is not given up before
-// it is outdated.
+// lasts reports whether a report tells what is so still and is not told anew meanwhile:
+// that packets wait, or that there are none. It is not given up before it is outdated.
+// Other events are past, or come again with the next packet.
 func (j *reportJob) lasts() bool {
 	return j.kind == reportUsage || j.kind == reportInactive ||
 		slices.ContainsFunc(j.downlink, func(e session.Event) bool { return e.Kind == session.DownlinkData })

@@ -85,8 +85,8 @@ func TestReportQueue(t *testing.T) {
 
 // TestReportBackoff: a report that is not answered rests for N1 times T1, then twice
 // as long, up to five minutes, and alone; further packets bring one that pages back
-// to the shortest rest. An answer ends all that, and what comes anew with the next packet
-// is given up after the eighth try.
+// to the shortest rest. An answer ends all that, and what does not last is given up after
+// the eighth try.
 func TestReportBackoff(t *testing.T) {
 	for _, tc := range []struct {
 		name string
