@@ -3,6 +3,7 @@ package n4
 import (
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,8 +44,8 @@ func TestReportOutdated(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				dead := true
-				b := newPeerBed(t, 1, nil, func(pfcp.Header, *pfcp.SessionReportRequest, []byte) bool { return dead })
+				var alive atomic.Bool
+				b := newPeerBed(t, 1, nil, func(pfcp.Header, *pfcp.SessionReportRequest, []byte) bool { return !alive.Load() })
 				defer b.end()
 				if tc.more != 0 {
 					b.Report(session.Notice{Owner: 1, Event: session.Event{Kind: tc.more, SEID: b.seids[0x1001], RuleID: 1}})
@@ -54,7 +55,7 @@ func TestReportOutdated(t *testing.T) {
 				synctest.Wait()
 				before := len(b.told(0x1001))
 				b.apply(0x1001, tc.action)
-				dead = false
+				alive.Store(true)
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()
 				after := b.told(0x1001)[before:]
