@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,16 +185,15 @@ func TestGivenUp(t *testing.T) {
 	store, config := newMemoryStore(), Config{PeerPort: p, HeartbeatInterval: 20 * time.Millisecond}
 	first := config
 	first.Store = store
-	var b *bed
-	restoring := 0 // how often it was said while the sessions were there
+	var driver atomic.Pointer[fakeDriver]
+	var restoring atomic.Int64 // how often it was said while the sessions were there
 	first.Restoring = func() {
-		b.driver.mu.Lock()
-		defer b.driver.mu.Unlock()
-		if len(b.driver.sessions) > 0 {
-			restoring++
+		if len(driver.Load().held()) > 0 {
+			restoring.Add(1)
 		}
 	}
-	b = newBed(t, first)
+	b := newBed(t, first)
+	driver.Store(b.driver)
 	own := pfcp.NewTimeStamp(recoveryTime)
 	setup := func(c *client, node string, recovery pfcp.TimeStamp) pfcp.TimeStamp {
 		t.Helper()
@@ -225,10 +225,10 @@ func TestGivenUp(t *testing.T) {
 		if step.session {
 			c.establish(usual("127.0.0.2", "10.45.0.2"))
 		}
-		before := restoring
+		before := restoring.Load()
 		got := setup(c, "127.0.0.2", step.recovery)
-		if (restoring > before) != step.newer {
-			t.Errorf("step %d: restoring said %d times", i, restoring-before)
+		if said := restoring.Load() - before; said > 0 != step.newer {
+			t.Errorf("step %d: restoring said %d times", i, said)
 		}
 		if i > 0 && newer(got, last) != step.newer || !step.newer && i > 0 && got != last || i == 0 && got != own {
 			t.Errorf("step %d: %v after %v", i, got.Time(), last.Time())
