@@ -3,6 +3,7 @@ package pnf
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -96,7 +97,7 @@ func (v *vnfStub) datagram(d *transport.Datagram) {
 		sfn, s, _ := d.Profile.PeekSlot(d.Header.MessageID, d.Body)
 		if v.echo {
 			m := &nfapi.ULTTIRequest{SFN: sfn, Slot: s}
-			if err := errors.Join(v.p7.Send(d.From, d.Header.PhyID, m, 0), v.p7.Flush()); err != nil {
+			if err := errors.Join(v.p7.Send(d.From, d.Header.PhyID, m, 0), v.p7.Flush()); err != nil && !errors.Is(err, net.ErrClosed) {
 				v.t.Error(err)
 			}
 		}
