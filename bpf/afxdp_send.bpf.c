@@ -8,6 +8,7 @@
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
+#include "bounds.h"
 
 #define BURST_MAX	256
 #define START_MAX	512	/* octets of a place before the frame in it */
@@ -74,7 +75,8 @@ int afxdp_send(struct xdp_md *ctx)
 	start = b->leaving[i].start;
 	octets = b->leaving[i].octets;
 	from = bpf_map_lookup_elem(&places, &place);
-	if (!from || start > START_MAX || !octets || octets > longest)
+	barrier_var(start); /* what is compared is what is used, for Linux 6.1 */
+	if (!from || start > START_MAX || !length_bound(&octets, longest))
 		return XDP_ABORTED;
 	if (bpf_xdp_adjust_tail(ctx, (int)octets - (int)bpf_xdp_get_buff_len(ctx)))
 		return XDP_ABORTED;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include "bounds.h"
 #include "enforce.h"
 
 /* Copies of packets that a FAR asks for (DUPL). The packet itself goes on at once;
@@ -54,10 +55,7 @@ static __always_inline __u32 copy_fill(struct copy *c, const struct ctx *ctx, __
 	const struct pdr_counter *n = pdr ? bpf_map_lookup_elem(&pdr_counters, &pdr->counter) : NULL;
 	__u32 octets = ctx_octets(ctx);
 
-	if (!n || octets > EXCEPTION_MAX)
-		return 0;
-	barrier_var(octets); /* of two comparisons in one the verifier learns nothing */
-	if (!octets || md_load(ctx->md, 0, c->frame, octets))
+	if (!n || !length_bound(&octets, EXCEPTION_MAX) || md_load(ctx->md, 0, c->frame, octets))
 		return 0;
 	c->time = bpf_ktime_get_ns();
 	c->octets = octets;

@@ -162,8 +162,14 @@ static __always_inline int skb_pop(struct __sk_buff *md, __u32 octets, __u32 hol
 		flags |= SKB_HOLDS_IP4;
 	else if (holds == HOLDS_IP6 && !ip6)
 		flags |= SKB_HOLDS_IP6;
-	if (bpf_skb_adjust_room(md, -(__s32)octets, BPF_ADJ_ROOM_MAC, flags))
-		return -1;
+	if (bpf_skb_adjust_room(md, -(__s32)octets, BPF_ADJ_ROOM_MAC, flags)) {
+		/* Kernels before 6.3 know no such flags. */
+		if (flags == SKB_SUPER || bpf_skb_change_proto(md, bpf_htons(ip6 ? ETH_P_IP : ETH_P_IPV6), 0))
+			return -1;
+		octets += ip6 ? -20 : 20;
+		if (bpf_skb_adjust_room(md, -(__s32)octets, BPF_ADJ_ROOM_MAC, SKB_SUPER))
+			return -1;
+	}
 	bpf_csum_level(md, BPF_CSUM_LEVEL_DEC);
 	return 0;
 }

@@ -234,6 +234,8 @@ static __always_inline int emit_outer(struct ctx *ctx, const struct packet *p,
 	__u32 stays = route_stays(r);
 	struct ethhdr *eth;
 
+	if (!r->hop) /* never so, but the verifier does not see it */
+		return -DROP_INTERNAL;
 	if (r->hop->outer != OUTER_IP4)
 		return emit_outer_ip6(ctx, p, r);
 	if (emit_resize(ctx, p, sizeof(*eth) + head + r->kept - stays, stays, 4))

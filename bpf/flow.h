@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include "bounds.h"
 #include "maps.h"
 #include "parse.h"
 
@@ -251,8 +252,7 @@ static __always_inline int flow_read(struct ctx_md *md, __u64 user, struct flow 
 		octets = HEAD_OCTETS;
 	f->qfi = user >> USER_QFI;
 	f->has = user >> USER_HAS;
-	barrier_var(octets); /* what is compared is what is used */
-	if (octets < sizeof(struct iphdr) || octets > HEAD_OCTETS || md_load(md, u->user, &h, octets))
+	if (octets < sizeof(struct iphdr) || !length_bound(&octets, HEAD_OCTETS) || md_load(md, u->user, &h, octets))
 		return -DROP_INTERNAL;
 	if (*(__u8 *)&h >> 4 == 6)
 		err = flow_read6(md, f, u, &h);

@@ -3,6 +3,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <stddef.h>
+#include "bounds.h"
 #include "lab_frame.h"
 #include "lab_stamp.h"
 
@@ -41,6 +42,7 @@ const volatile __u8 replayed;	/* stamps stand in any UDP datagram or TCP segment
 const volatile __u8 uplink;	/* the UE is the source of the user packet */
 
 #define EXT_MAX	4	/* extension headers that are looked at */
+#define EXT_OCTETS	0x3ff	/* octets of one are not more */
 
 /* rest_pull - step over @octets
  *
@@ -184,7 +186,7 @@ static __always_inline int arrival_extensions(struct arrival *a, struct rest *r,
 			return 0;
 		if (type == LAB_EXT_PSC)
 			a->qfi = ext[2] & 0x3f;
-		if (ext[0] > 1 && !rest_pull(r, 4 * (ext[0] - 1)))
+		if (ext[0] > 1 && !rest_pull(r, within(4 * (ext[0] - 1), EXT_OCTETS)))
 			return 0;
 		if (r->pos - 1 < (void *)ext) /* never so, but the verifier does not see it */
 			return 0;

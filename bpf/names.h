@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include "bounds.h"
 #include "flow.h"
 #include "queue.h"
 
@@ -152,8 +153,7 @@ static __noinline int name_shown(struct ctx_md *md, __u32 data, __u32 octets, __
 		return 0;
 	if (octets > NAME_LOOK)
 		octets = NAME_LOOK;
-	barrier_var(octets); /* what is compared is what is used */
-	if (octets < 1 || octets > NAME_LOOK || md_load(md, data, b, octets))
+	if (!length_bound(&octets, NAME_LOOK) || md_load(md, data, b, octets))
 		return 1;
 	if (shows & NAME_HELLO && name_hello(b, octets))
 		return 1;

@@ -23,6 +23,7 @@
 #include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "bounds.h"
 
 #define PFCP_PORT	8805
 #define TAGS_MAX	2
@@ -179,8 +180,7 @@ static __always_inline void record(struct __sk_buff *skb, __u32 at, const struct
 		return;
 	}
 	*r = *head;
-	barrier_var(octets); /* the verifier has to see the comparison of what is passed */
-	if (octets >= 1 && octets <= room && !bpf_skb_load_bytes(skb, at, r + 1, octets))
+	if (length_bound(&octets, room) && !bpf_skb_load_bytes(skb, at, r + 1, octets))
 		bpf_ringbuf_submit(r, 0);
 	else
 		bpf_ringbuf_discard(r, 0); /* shorter than its headers say: nobody will take it for PFCP */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include "bounds.h"
 #include "probe_pass.h"
 
 /* Super-packets: what a sender left to be cut (GSO), or a receiver put together (GRO).
@@ -74,7 +75,7 @@ static __always_inline void segment_payload(const struct super_walk *walk, struc
 	room = PRINT_OCTETS - headers;
 	if (octets > room)
 		octets = room;
-	if (!octets || octets > PRINT_OCTETS)
+	if (!length_bound(&octets, PRINT_OCTETS))
 		return;
 	source_load(walk->source, s->user.at + headers + from, (void *)&s->words + headers, octets);
 }

@@ -6,6 +6,7 @@
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
+#include "bounds.h"
 #include "lab_frame.h"
 #include "lab_schedule.h"
 #include "lab_stamp.h"
@@ -127,6 +128,8 @@ static __always_inline int copy(struct xdp_md *ctx, const struct replay_frame *f
 	if (octets < ETH_HLEN || octets > REPLAY_OCTETS || octets > longest)
 		return -1;
 	if (octets < longest && bpf_xdp_adjust_tail(ctx, (int)octets - (int)longest))
+		return -1;
+	if (!length_bound(&octets, REPLAY_OCTETS))
 		return -1;
 	return bpf_xdp_store_bytes(ctx, 0, (void *)f->data, octets);
 }

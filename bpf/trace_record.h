@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include "bounds.h"
 
 /* What the traced twins write. Included by trace.h only. */
 
@@ -111,8 +112,7 @@ static __always_inline void trace_arrived(struct ctx *ctx)
 	snap = trace_snap();
 	if (snap > octets)
 		snap = octets;
-	barrier_var(snap); /* the verifier has to see the comparison of what is passed */
-	if (snap >= 1 && snap <= TRACE_SNAP_MAX && !ctx_load(ctx, r->frames, snap))
+	if (length_bound(&snap, TRACE_SNAP_MAX) && !ctx_load(ctx, r->frames, snap))
 		r->head.arrived_snap = snap;
 }
 
@@ -254,9 +254,8 @@ static __always_inline void trace_left(struct ctx *ctx, struct trace_record *r)
 	r->head.left_octets = octets;
 	if (snap > octets)
 		snap = octets;
-	barrier_var(snap);
 	barrier_var(at);
-	if (at <= TRACE_SNAP_MAX && snap >= 1 && snap <= TRACE_SNAP_MAX &&
+	if (at <= TRACE_SNAP_MAX && length_bound(&snap, TRACE_SNAP_MAX) &&
 	    !ctx_load(ctx, r->frames + at, snap))
 		r->head.left_snap = snap;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
 #include "again.h"
+#include "bounds.h"
 #include "emit.h"
 #include "enforce.h"
 #include "measure.h"
@@ -156,7 +157,7 @@ static __noinline int upf_exception(struct ctx *ctx, __u64 key, __u32 how, __u32
 
 	if (!e)
 		return CTX_DROP;
-	if (octets == 0 || octets > EXCEPTION_MAX) {
+	if (!length_bound(&octets, EXCEPTION_MAX)) {
 		count(DROP_MTU);
 		return CTX_DROP;
 	}

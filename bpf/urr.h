@@ -20,7 +20,7 @@ static __always_inline struct urr *urr_at(__u32 index)
  * What the ring has no room for is left in the URR, and the driver finds it when it
  * has emptied the ring: what a limit stops does not wait for that.
  */
-static __noinline int urr_tell(struct urr *u, __u32 index, __u32 events)
+static __always_inline int urr_tell(struct urr *u, __u32 index, __u32 events)
 {
 	struct urr_event *e = bpf_ringbuf_reserve(&urr_events, sizeof(*e), 0);
 
@@ -153,13 +153,16 @@ static __always_inline int urr_pass(struct urr *u, struct urr_owner *owner, __u3
  *
  * There are two limits, a threshold and the quota behind it, so two tries do.
  */
-static __always_inline int urr_reached(struct urr *u, __u32 index, __u32 i, __u64 sum)
+static __always_inline void urr_reached(struct urr *u, __u32 index, __u32 i, __u64 sum)
 {
 	struct urr_owner *owner = bpf_map_lookup_elem(&urr_owners, &index);
 
 	if (!owner || i > URR_TOTAL)
-		return 0;
-	return urr_pass(u, owner, index, i, sum) && urr_pass(u, owner, index, i, sum);
+		return;
+#pragma clang loop unroll(disable)
+	for (int try = 0; try < 2; try++)
+		if (!urr_pass(u, owner, index, i, sum))
+			return;
 }
 
 /* urr_renew - let the quotas count that are there now
@@ -196,7 +199,7 @@ __noinline int urr_check(__u32 index, __u32 direction, __u64 own)
 		urr_reached(u, index, direction, own);
 	if (total >= *(volatile __u64 *)&u->limit[URR_TOTAL])
 		urr_reached(u, index, URR_TOTAL, total);
-	return urr_renew(index);
+	return 0;
 }
 
 /* urr_add_to - urr_add() where the URR is known; @direction is one of the two */
@@ -207,8 +210,10 @@ static __always_inline void urr_add_to(struct urr *u, __u32 index, __u32 directi
 	own = __sync_fetch_and_add(&u->octets[direction], AMOUNT_OCTETS(amount)) + AMOUNT_OCTETS(amount);
 	__sync_fetch_and_add(&u->packets[direction], AMOUNT_PACKETS(amount));
 	total = own + *(volatile __u64 *)&u->octets[direction ^ 1];
-	if (own >= *(volatile __u64 *)&u->limit[direction] || total >= *(volatile __u64 *)&u->limit[URR_TOTAL])
+	if (own >= *(volatile __u64 *)&u->limit[direction] || total >= *(volatile __u64 *)&u->limit[URR_TOTAL]) {
 		urr_check(index, direction, own);
+		urr_renew(index); /* here, since one call deeper takes a frame more of the stack */
+	}
 }
 
 /* urr_add - a packet that is forwarded in @direction, in line; @amount: AMOUNT_* */
@@ -220,8 +225,8 @@ static __always_inline void urr_add(__u32 index, __u32 direction, __u32 amount)
 		urr_add_to(u, index, direction, amount);
 }
 
-/* urr_count - urr_add() as a function */
-__noinline int urr_count(__u32 index, __u32 direction, __u32 amount)
+/* urr_count - urr_add() with a return value */
+static __always_inline int urr_count(__u32 index, __u32 direction, __u32 amount)
 {
 	urr_add(index, direction, amount);
 	return 0;
@@ -231,7 +236,7 @@ __noinline int urr_count(__u32 index, __u32 direction, __u32 amount)
  *
  * @amount: 0: a quota stops it, and it is not counted
  */
-__noinline int urr_arrived(__u32 index, __u32 direction, __u32 amount)
+static __always_inline int urr_arrived(__u32 index, __u32 direction, __u32 amount)
 {
 	urr_start(index);
 	if (amount)

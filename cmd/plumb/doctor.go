@@ -10,9 +10,10 @@ import (
 )
 
 type doctorCommand struct {
-	JSON   bool     `name:"json" help:"Print JSON instead of the table."`
-	Config string   `placeholder:"FILE" help:"Configuration of a UPF: which datapaths run on its devices, and which one auto takes. None: on any device that is up."`
-	Device []string `placeholder:"DEVICE" help:"Attach an XDP program that passes everything to DEVICE for a moment, to see whether that works. Some drivers reset the link. May be repeated."`
+	JSON     bool     `name:"json" help:"Print JSON instead of the table."`
+	Config   string   `placeholder:"FILE" help:"Configuration of a UPF: which datapaths run on its devices, and which one auto takes. None: on any device that is up."`
+	Programs bool     `help:"Load each eBPF program instead, and say what it costs the verifier, or why the kernel refuses it."`
+	Device   []string `placeholder:"DEVICE" help:"Attach an XDP program that passes everything to DEVICE for a moment, to see whether that works. Some drivers reset the link. May be repeated."`
 }
 
 // Help is shown by plumb doctor --help.
@@ -34,6 +35,9 @@ Examples:
 
 // Run prints the report.
 func (c *doctorCommand) Run(stdout io.Writer) error {
+	if c.Programs {
+		return c.runPrograms(stdout)
+	}
 	o := doctor.Options{Attach: c.Device}
 	if c.Config != "" {
 		config, err := loadConfig(c.Config)

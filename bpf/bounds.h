@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#pragma once
+#include <bpf/bpf_helpers.h>
+
+/* What verifiers need to be shown. Each pattern names the kernel that needs it; the
+ * oldest on which all programs load is Linux 6.1. docs/kernels.md says how that is tried.
+ *
+ * length_bound()	a length that a helper takes, which may not be 0: up to 6.7
+ * within()		a sum that cannot be negative, as an offset into a packet: up to 6.1
+ * found()		an error and a pointer told apart after inlining: up to 6.1
+ *
+ * The 512 octets of stack are those of a program and the deepest chain of calls from it,
+ * and up to Linux 6.6 each frame is rounded up to 32 octets, on newer ones to 16. So a
+ * small function at the end of a chain is in line (urr_tell(), urr_count()).
+ */
+
+/* length_bound - whether @octets is 1 to @max, so that every verifier sees it
+ *
+ * Compilers make a comparison with 0 one for equality, of which verifiers up to Linux
+ * 6.7 learn no lower bound.
+ */
+static __always_inline int length_bound(__u32 *octets, __u32 max)
+{
+	__u32 less = *octets - 1;
+
+	barrier_var(less);
+	if (less >= max)
+		return 0;
+	less++;
+	barrier_var(less);
+	*octets = less;
+	return 1;
+}
+
+/* within - @octets, which is not above @mask, one less than a power of two */
+static __always_inline __u32 within(__u32 octets, __u32 mask)
+{
+	barrier_var(octets);
+	return octets & mask;
+}
+
+/* found - whether @pointer is one, where the compiler knows that it is
+ *
+ * A function in line that returns an error or sets a pointer leaves both paths to the
+ * verifier, but not to the compiler, which drops the comparison.
+ */
+#define found(pointer) ({		\
+	barrier_var(pointer);		\
+	(pointer) != NULL;		\
+})

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"plumbline/datapath/afxdp"
+	"plumbline/datapath/xdp"
+	"plumbline/gnb"
+	"plumbline/lab/generator"
+	"plumbline/lab/meter"
+	"plumbline/lab/topology"
+	"plumbline/probe"
+	"plumbline/probe/n4"
+	"plumbline/verifier"
+)
+
+// objects are all eBPF objects of this program.
+func objects() []verifier.Object {
+	var all []verifier.Object
+	for _, of := range []func() []verifier.Object{
+		xdp.Objects, afxdp.Objects, probe.Objects, n4.Objects, gnb.Objects, topology.Objects, generator.Objects, meter.Objects,
+	} {
+		all = append(all, of()...)
+	}
+	return all
+}
+
+// programsSchema names the form of a programReport in JSON.
+const programsSchema = "plumbline.programs/1"
+
+type programReport struct {
+	Schema   string             `json:"schema"`
+	Kernel   string             `json:"kernel"`
+	Programs []verifier.Program `json:"programs"`
+}
+
+// runPrograms loads each eBPF program and says what became of it.
+func (c *doctorCommand) runPrograms(stdout io.Writer) error {
+	r := programReport{Schema: programsSchema, Kernel: verifier.KernelRelease()}
+	refused := 0
+	for _, o := range objects() {
+		tried, err := o.Try()
+		if err != nil {
+			return err
+		}
+		for _, p := range tried {
+			if p.Refused != "" {
+				refused++
+			}
+		}
+		r.Programs = append(r.Programs, tried...)
+	}
+	if err := r.write(stdout, c.JSON); err != nil {
+		return err
+	}
+	if refused > 0 {
+		return fmt.Errorf("Linux %s refuses %d of %d programs: %w", r.Kernel, refused, len(r.Programs), errors.ErrUnsupported)
+	}
+	return nil
+}
+
+func (r *programReport) write(w io.Writer, asJSON bool) error {
+	if asJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "OBJECT\tPROGRAM\tINSTRUCTIONS\tSTACK\n")
+	for _, p := range r.Programs {
+		if p.Refused != "" {
+			fmt.Fprintf(t, "%s\t%s\trefused\t%s\n", p.Object, p.Name, p.Refused)
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\n", p.Object, p.Name, p.Instructions, p.Stack)
+	}
+	return t.Flush()
+}

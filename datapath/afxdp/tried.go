@@ -1,0 +1,12 @@
+package afxdp
+
+import "plumbline/verifier"
+
+// Objects are what the datapath afxdp loads.
+func Objects() []verifier.Object {
+	claim := map[string]any{"endpoint_count": uint32(2), "is_n6": uint32(1)}
+	return []verifier.Object{
+		{Name: "afxdp", Load: loadClaim, Set: claim},
+		{Name: "afxdp-send", Load: loadTransmit, Set: map[string]any{"longest": uint32(liveOctets)}},
+	}
+}

@@ -1,0 +1,8 @@
+package gnb
+
+import "plumbline/verifier"
+
+// Objects are what the gNB loads for super-packets on a veth.
+func Objects() []verifier.Object {
+	return []verifier.Object{{Name: "gnb-super", Load: loadSuper}}
+}

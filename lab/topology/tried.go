@@ -1,0 +1,8 @@
+package topology
+
+import "plumbline/verifier"
+
+// Objects are what the test bed loads.
+func Objects() []verifier.Object {
+	return []verifier.Object{{Name: "bed", Load: loadBed}}
+}

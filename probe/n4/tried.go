@@ -1,0 +1,8 @@
+package n4
+
+import "plumbline/verifier"
+
+// Objects are what learning from N4 loads.
+func Objects() []verifier.Object {
+	return []verifier.Object{{Name: "probe-n4", Load: loadTap, Set: map[string]any{linkName: uint32(14)}}}
+}
