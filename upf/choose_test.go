@@ -3,6 +3,7 @@ package upf
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestAuto: the best datapath for the devices of the UPF is taken, and it is said
@@ -39,6 +40,20 @@ func TestMoveRefused(t *testing.T) {
 	}
 	b.stop(t)
 	b.checkNothingLeft(t)
+}
+
+// TestMoveTook: a move says how long it took from when it was asked for, also if it has
+// to wait until the programs of the datapath before are loaded.
+func TestMoveTook(t *testing.T) {
+	b := newNamedBed(t, "plt-took")
+	b.start(t)
+	for _, to := range []string{DatapathTC, DatapathTUN} {
+		start := time.Now()
+		m, err := b.api.Move(t.Context(), to)
+		if took := time.Since(start); err != nil || time.Duration(m.Took) < took/2 {
+			t.Errorf("move to %s: got %+v, %v, want that it took %v", to, m, err, took)
+		}
+	}
 }
 
 // TestMoveForbidden: with api.move false nobody moves anything.

@@ -23,7 +23,8 @@ type Moved struct {
 	To       string `json:"to"`
 	Sessions int    `json:"sessions"`
 	// Gap is how long no datapath took packets.
-	Gap  Duration `json:"gap"`
+	Gap Duration `json:"gap"`
+	// Took is in all, with the wait for programs that the datapath of before still loads.
 	Took Duration `json:"took"`
 	// Buffered is how many packets wait for UEs to be paged, BufferedDropped how many of
 	// them the next datapath had no room for.
@@ -58,7 +59,7 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := s.about.Load().Name
+	start, from := time.Now(), s.about.Load().Name
 	if c.Datapath == from {
 		return nil, fmt.Errorf("%w: datapath %s forwards already", ErrRefused, from)
 	}
@@ -90,6 +91,7 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 	s.preparing.Go(func() { _ = privilege.With(func() error { prepare(s.forwarder(), s.log); return nil }) })
 	s.sessions.SetCan(rules.Capabilities(s.driver.Capabilities()))
 	s.agentsChanged()
+	r.Took = time.Since(start)
 	s.log.Info("moved", "from", from, "to", to, "sessions", r.Sessions, "gap", r.Gap, "took", r.Took, "buffered", r.Learnt.Packets,
 		"buffered_dropped", r.Learnt.Dropped, "nat_mappings", r.Learnt.Mappings, "nat_mappings_lost", r.Learnt.LostMappings)
 	return &Moved{
