@@ -51,8 +51,14 @@ type facts struct {
 	tun           error
 	still         bool // the kernel forwards no IPv4 packets
 	devices       []device
-	absent        []string // devices that were named and are not there
-	ours          bool     // XDP programs on the devices are the UPF's own
+	absent        []string         // devices that were named and are not there
+	ours          bool             // XDP programs on the devices are the UPF's own
+	refused       map[string]error // of programs that were loaded, by datapath
+}
+
+// noDevice reports whether nothing is wrong but that no device was named, and none is up.
+func (f *facts) noDevice() bool {
+	return len(f.missing)+len(f.absent)+len(f.devices) == 0 && f.cls == nil && f.refused["tc"] == nil
 }
 
 // Datapaths looks at this machine and the network namespace of the calling thread,
@@ -186,7 +192,7 @@ func (f *facts) without(want netdev.Features) (names []string) {
 
 func (f *facts) judgeXDP() Datapath {
 	d := Datapath{Name: "xdp"}
-	if d.Found, d.Advice = f.programs(f.xdp); d.Found != "" {
+	if d.Found, d.Advice = f.programs(cmp.Or(f.xdp, f.refused["xdp"])); d.Found != "" {
 		return d
 	}
 	if taken := f.taken(); len(taken) > 0 {
@@ -204,8 +210,7 @@ func (f *facts) judgeXDP() Datapath {
 
 func (f *facts) judgeTC() Datapath {
 	d := Datapath{Name: "tc"}
-	err := f.cls
-	if d.Found, d.Advice = f.programs(err); d.Found != "" {
+	if d.Found, d.Advice = f.programs(cmp.Or(f.cls, f.refused["tc"])); d.Found != "" {
 		return d
 	}
 	d.Runs, d.Rank, d.Found = true, rankTC, "tcx on "+f.names()
@@ -217,7 +222,7 @@ func (f *facts) judgeTC() Datapath {
 
 func (f *facts) judgeAFXDP() Datapath {
 	d := Datapath{Name: "afxdp"}
-	if d.Found, d.Advice = f.programs(errors.Join(f.xsk, f.xdp)); d.Found != "" {
+	if d.Found, d.Advice = f.programs(cmp.Or(errors.Join(f.xsk, f.xdp), f.refused["afxdp"])); d.Found != "" {
 		return d
 	}
 	if taken := f.taken(); len(taken) > 0 {

@@ -8,7 +8,12 @@
 // named in [Options].Attach.
 package doctor
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"plumbline/verifier"
+)
 
 // Schema names the form of a [Report] in JSON.
 const Schema = "plumbline.doctor/1"
@@ -31,13 +36,14 @@ type Area string
 
 // The areas, in the order of a report.
 const (
-	AreaMachine Area = "machine"
-	AreaRights  Area = "rights"
-	AreaKernel  Area = "kernel"
-	AreaEBPF    Area = "ebpf"
-	AreaNetwork Area = "network"
-	AreaDevice  Area = "device"
-	AreaTool    Area = "tool"
+	AreaMachine  Area = "machine"
+	AreaRights   Area = "rights"
+	AreaKernel   Area = "kernel"
+	AreaEBPF     Area = "ebpf"
+	AreaPrograms Area = "programs"
+	AreaNetwork  Area = "network"
+	AreaDevice   Area = "device"
+	AreaTool     Area = "tool"
 )
 
 // Check is one thing that was looked at.
@@ -58,7 +64,7 @@ type Check struct {
 // Report is the result of [Examine].
 type Report struct {
 	Schema string `json:"schema"`
-	// UPFRunsHere: no required check is missing.
+	// UPFRunsHere: no required check is missing, and a datapath runs, or would with a device.
 	UPFRunsHere bool    `json:"upf_runs_here"`
 	Checks      []Check `json:"checks"`
 	// Datapaths are those of the UPF, the best one for this machine first.
@@ -72,6 +78,9 @@ type Options struct {
 	Attach []string
 	// Devices are those of the UPF, for [Report].Datapaths; none: any that is up.
 	Devices []string
+	// Objects are those whose programs are loaded, to see whether this kernel takes them;
+	// those called "xdp", "tc" and "afxdp" decide about the datapaths.
+	Objects []verifier.Object
 }
 
 // Examine looks at the machine that it runs on and at the network namespace of
@@ -83,16 +92,25 @@ func Examine(o Options) *Report {
 	r.add(rights()...)
 	r.add(kernel()...)
 	r.add(ebpfFeatures()...)
+	tried := tryObjects(o.Objects)
+	r.add(programChecks(tried)...)
 	r.add(network()...)
 	r.add(forwarding()...)
 	r.add(devices(o.Attach)...)
 	r.add(tools()...)
-	r.Datapaths = Datapaths(append(o.Devices, o.Attach...), false)
-	r.UPFRunsHere = len(r.missing()) == 0
+	f := gather(append(o.Devices, o.Attach...), false)
+	f.refused = refusals(tried)
+	r.Datapaths = judge(f)
+	r.UPFRunsHere = len(r.missing()) == 0 && (r.runs() || f.noDevice())
 	return r
 }
 
 func (r *Report) add(checks ...Check) { r.Checks = append(r.Checks, checks...) }
+
+// runs reports whether any datapath does.
+func (r *Report) runs() bool {
+	return slices.ContainsFunc(r.Datapaths, func(d Datapath) bool { return d.Runs })
+}
 
 // missing returns the required checks that are missing.
 func (r *Report) missing() []Check {
@@ -108,8 +126,11 @@ func (r *Report) missing() []Check {
 // Summary says in one sentence whether the UPF runs here, and why not.
 func (r *Report) Summary() string {
 	missing := r.missing()
-	if len(missing) == 0 {
+	switch {
+	case r.UPFRunsHere:
 		return "the UPF runs here"
+	case len(missing) == 0:
+		return "the UPF does not run here: no datapath does"
 	}
 	names := make([]string, len(missing))
 	for i, c := range missing {

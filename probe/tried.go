@@ -15,9 +15,9 @@ func Objects() []verifier.Object {
 	all := plain
 	all.NAT, all.Timed, all.Parts, all.Sample = true, 2, true, Sampling{Every: 1, Above: time.Millisecond}
 	return []verifier.Object{
-		{Name: "probe", Load: plain.with(loadProbe)},
+		{Name: "probe", Load: plain.with(loadProbe), Feature: "plumb probe", Needed: []string{"probe", "sweep"}},
 		{Name: "probe-all", Load: all.with(loadProbe)},
-		{Name: "probe-host", Load: all.with(loadWide)},
+		{Name: "probe-host", Load: all.with(loadWide), Feature: "plumb probe: host-wide points", Needed: []string{"host_received", "host_sent"}},
 	}
 }
 

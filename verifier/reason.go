@@ -71,3 +71,14 @@ func helperName(helper asm.BuiltinFunc) string {
 }
 
 var capitals = regexp.MustCompile(`[A-Z]`)
+
+// Explain is err in one line, as an error of what this machine does not support, if a
+// verifier refused a program; any other error is returned as it is.
+func Explain(err error) error {
+	var v *ebpf.VerifierError
+	if !errors.As(err, &v) {
+		return err
+	}
+	return fmt.Errorf("the kernel's verifier refuses a program: %s (plumb doctor --programs --logs DIR keeps its log): %w",
+		Reason(err), errors.ErrUnsupported)
+}

@@ -29,6 +29,10 @@ type Object struct {
 	// Set are constants as they are at work: of a constant that is 0 the verifier
 	// leaves out the paths behind it.
 	Set map[string]any
+	// Feature is what needs the object, and Needed those of its programs without which
+	// it does not work; empty: neither a feature of its own nor asked of a kernel.
+	Feature string
+	Needed  []string
 }
 
 // Cost is what the verifier says of a program.
@@ -51,7 +55,12 @@ type Program struct {
 // Try loads each program of the object over one set of tables and lets it go. Sizes
 // of tables are cut to what costs little memory. An error is of the object: nothing
 // of it could be tried.
-func (o Object) Try() ([]Program, error) {
+func (o Object) Try() ([]Program, error) { return o.try(nil) }
+
+// TryNeeded is [Object.Try] for the programs that the feature needs.
+func (o Object) TryNeeded() ([]Program, error) { return o.try(o.Needed) }
+
+func (o Object) try(only []string) ([]Program, error) {
 	spec, err := o.Load()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
@@ -73,7 +82,9 @@ func (o Object) Try() ([]Program, error) {
 	defer made.Close()
 	var all []Program
 	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
-		all = append(all, try(o.Name, spec, name, made.Maps))
+		if only == nil || slices.Contains(only, name) {
+			all = append(all, load(o.Name, spec, name, made.Maps))
+		}
 	}
 	return all, nil
 }
@@ -89,8 +100,8 @@ func shrink(m *ebpf.MapSpec) {
 	}
 }
 
-// try loads one program.
-func try(object string, spec *ebpf.CollectionSpec, name string, tables map[string]*ebpf.Map) Program {
+// load loads one program.
+func load(object string, spec *ebpf.CollectionSpec, name string, tables map[string]*ebpf.Map) Program {
 	p := Program{Object: object, Name: name}
 	one := spec.Copy()
 	one.Programs = map[string]*ebpf.ProgramSpec{name: one.Programs[name]}

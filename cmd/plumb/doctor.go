@@ -13,6 +13,7 @@ type doctorCommand struct {
 	JSON     bool     `name:"json" help:"Print JSON instead of the table."`
 	Config   string   `placeholder:"FILE" help:"Configuration of a UPF: which datapaths run on its devices, and which one auto takes. None: on any device that is up."`
 	Programs bool     `help:"Load each eBPF program instead, and say what it costs the verifier, or why the kernel refuses it."`
+	Logs     string   `type:"path" placeholder:"DIR" help:"With --programs: what the verifier says of each program that is refused goes to a file in DIR."`
 	Device   []string `placeholder:"DEVICE" help:"Attach an XDP program that passes everything to DEVICE for a moment, to see whether that works. Some drivers reset the link. May be repeated."`
 }
 
@@ -35,10 +36,13 @@ Examples:
 
 // Run prints the report.
 func (c *doctorCommand) Run(stdout io.Writer) error {
-	if c.Programs {
+	switch {
+	case c.Programs:
 		return c.runPrograms(stdout)
+	case c.Logs != "":
+		return usageError{errors.New("--logs DIR needs --programs")}
 	}
-	o := doctor.Options{Attach: c.Device}
+	o := doctor.Options{Attach: c.Device, Objects: objects()}
 	if c.Config != "" {
 		config, err := loadConfig(c.Config)
 		if err != nil {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"plumbline/datapath/afxdp"
@@ -48,8 +51,12 @@ func (c *doctorCommand) runPrograms(stdout io.Writer) error {
 			return err
 		}
 		for _, p := range tried {
-			if p.Refused != "" {
-				refused++
+			if p.Refused == "" {
+				continue
+			}
+			refused++
+			if err := c.keepLog(p); err != nil {
+				return err
 			}
 		}
 		r.Programs = append(r.Programs, tried...)
@@ -61,6 +68,18 @@ func (c *doctorCommand) runPrograms(stdout io.Writer) error {
 		return fmt.Errorf("Linux %s refuses %d of %d programs: %w", r.Kernel, refused, len(r.Programs), errors.ErrUnsupported)
 	}
 	return nil
+}
+
+// keepLog writes what the verifier said of a program to a file of its own.
+func (c *doctorCommand) keepLog(p verifier.Program) error {
+	if c.Logs == "" {
+		return nil
+	}
+	if err := os.MkdirAll(c.Logs, 0o755); err != nil {
+		return err
+	}
+	text := strings.Join(append(p.Log, p.Refused), "\n") + "\n"
+	return os.WriteFile(filepath.Join(c.Logs, p.Object+"."+p.Name+".log"), []byte(text), 0o644)
 }
 
 func (r *programReport) write(w io.Writer, asJSON bool) error {

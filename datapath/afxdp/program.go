@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/datapath"
+	"plumbline/verifier"
 )
 
 // tables are those that the programs of all devices share.
@@ -134,7 +135,7 @@ func loadError(err error) error {
 	case errors.Is(err, ebpf.ErrNotSupported):
 		return fmt.Errorf("afxdp: this kernel cannot do it: %w: %w", err, errors.ErrUnsupported)
 	}
-	return fmt.Errorf("afxdp: load the program: %+v", err)
+	return fmt.Errorf("afxdp: load the program: %w", verifier.Explain(err))
 }
 
 // attach puts the program on the device: in its driver, or, where that cannot, in

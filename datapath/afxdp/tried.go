@@ -6,7 +6,10 @@ import "plumbline/verifier"
 func Objects() []verifier.Object {
 	claim := map[string]any{"endpoint_count": uint32(2), "is_n6": uint32(1)}
 	return []verifier.Object{
-		{Name: "afxdp", Load: loadClaim, Set: claim},
-		{Name: "afxdp-send", Load: loadTransmit, Set: map[string]any{"longest": uint32(liveOctets)}},
+		{Name: "afxdp", Load: loadClaim, Set: claim, Feature: "the afxdp datapath", Needed: []string{"afxdp"}},
+		{
+			Name: "afxdp-send", Load: loadTransmit, Set: map[string]any{"longest": uint32(liveOctets)},
+			Feature: "the afxdp datapath on veth devices: many frames in one call", Needed: []string{"afxdp_send"},
+		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	"plumbline/verifier"
 )
 
 // loadObjects loads the programs, over the tables that are pinned, if there are
@@ -174,9 +175,9 @@ func leaveOut(p *ebpf.ProgramSpec, pass int32) {
 }
 
 func loadError(err error) error {
-	var verifier *ebpf.VerifierError
-	if errors.As(err, &verifier) {
-		return fmt.Errorf("xdp: the kernel's verifier refuses the programs: %+v: %w", verifier, errors.ErrUnsupported)
+	var refused *ebpf.VerifierError
+	if errors.As(err, &refused) {
+		return fmt.Errorf("xdp: %w", verifier.Explain(err))
 	}
 	return fmt.Errorf("xdp: load programs (needs CAP_BPF and CAP_NET_ADMIN): %w", err)
 }

@@ -17,11 +17,17 @@ func Objects() []verifier.Object {
 		spread[name] = value
 	}
 	return []verifier.Object{
-		{Name: "xdp", Load: loadUpf, Set: spread},
+		{
+			Name: "xdp", Load: loadUpf, Set: spread,
+			Feature: "the xdp datapath", Needed: []string{"upf_gtpu_xdp", "upf_n6_xdp", "upf_again_xdp"},
+		},
 		{Name: "xdp-traced", Load: loadTraced, Set: spread},
-		{Name: "tc", Load: loadSkb, Set: set},
+		{
+			Name: "tc", Load: loadSkb, Set: set,
+			Feature: "the tc datapath", Needed: []string{"upf_gtpu_tc", "upf_n6_tc", "upf_again_tc"},
+		},
 		{Name: "tc-traced", Load: loadTracedSkb, Set: set},
-		{Name: "spread", Load: loadSpread},
+		{Name: "spread", Load: loadSpread, Feature: "xdp.spread", Needed: []string{"spread_enqueued"}},
 		{Name: "vlan", Load: loadVlan, Set: map[string]any{"port_count": uint32(1)}},
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 const (
 	readyTime = 20 * time.Second // until N4 is ready
+	loadTime  = 3 * time.Minute  // the same, of one that still computes: a verifier on a slow machine takes its time
 	graceTime = 10 * time.Second // between SIGTERM and SIGKILL
 	logTime   = time.Second      // for the log of what a program that has ended has left running
 )

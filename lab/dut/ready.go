@@ -23,7 +23,8 @@ const (
 )
 
 // waitReady returns when the UPF answers a Heartbeat Request, or has its sockets
-// if it answers no stranger, has ended, or has had time enough.
+// if it answers no stranger, has ended, or has had time enough: more of it while it
+// computes.
 func (d *Instance) waitReady(ctx context.Context) error {
 	probe, what := d.listens, "has no sockets for N4 and GTP-U"
 	if d.plan == nil || !d.plan.Silent {
@@ -31,9 +32,18 @@ func (d *Instance) waitReady(ctx context.Context) error {
 		defer n4.close()
 		probe, what = n4.answers, "answers no Heartbeat Request"
 	}
-	for deadline := time.Now().Add(readyTime); time.Now().Before(deadline); {
+	started, used := time.Now(), time.Duration(0)
+wait:
+	for deadline := started.Add(readyTime); ; {
 		if ready, err := probe(); ready || err != nil {
 			return err
+		}
+		if !time.Now().Before(deadline) {
+			now, err := d.CPUTime()
+			if err != nil || now-used < readyTime/4 || time.Since(started) >= loadTime {
+				break wait
+			}
+			used, deadline = now, deadline.Add(readyTime)
 		}
 		select {
 		case <-d.done:
@@ -43,7 +53,8 @@ func (d *Instance) waitReady(ctx context.Context) error {
 		case <-time.After(heartbeatEvery):
 		}
 	}
-	return fmt.Errorf("N4 %v %s within %v; the end of the UPF's log:\n%s", d.Place.N4UPF, what, readyTime, d.log)
+	return fmt.Errorf("N4 %v %s within %v; the end of the UPF's log:\n%s",
+		d.Place.N4UPF, what, time.Since(started).Round(time.Second), d.log)
 }
 
 // prober sends Heartbeat Requests.

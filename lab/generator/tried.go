@@ -12,7 +12,13 @@ func Objects() []verifier.Object {
 		"frames": uint32(1024), "access_len": uint32(1024), "ues": uint32(2), "longest": uint32(1500), "outer_checksum": uint8(1),
 	}
 	return []verifier.Object{
-		{Name: "generator", Load: loadGenerator, Set: frames},
-		{Name: "replay", Load: loadReplay, Set: replay},
+		{
+			Name: "generator", Load: loadGenerator, Set: frames,
+			Feature: "the generator of the laboratory", Needed: []string{"generate_uplink", "generate_downlink"},
+		},
+		{
+			Name: "replay", Load: loadReplay, Set: replay,
+			Feature: "plumb lab replay", Needed: []string{"replay_uplink", "replay_downlink"},
+		},
 	}
 }

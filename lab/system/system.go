@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"plumbline/lab/dut"
@@ -18,6 +19,7 @@ import (
 	"plumbline/lab/timestamp"
 	"plumbline/lab/topology"
 	"plumbline/upf"
+	"plumbline/verifier"
 )
 
 // Bed says whether a program that only redirects is all that there is of a UPF.
@@ -241,6 +243,8 @@ func Explain(ctx context.Context, err error) error {
 		return errors.New("interrupted")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.As(err, new(*ebpf.VerifierError)): // which is EACCES, too
+		return verifier.Explain(err)
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w: the laboratory makes network namespaces and attaches XDP programs: run it as root: %w",
 			errors.ErrUnsupported, err)

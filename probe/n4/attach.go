@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"plumbline/probe/hook"
+	"plumbline/verifier"
 )
 
 // Names in bpf/probe_n4.bpf.c.
@@ -130,7 +131,7 @@ func loadCollection(tap int, header uint32, ring *ebpf.Map) (*ebpf.Collection, e
 	}
 	collection, err := ebpf.NewCollectionWithOptions(spec, options)
 	if err != nil {
-		return nil, fmt.Errorf("program (needs CAP_BPF and CAP_NET_ADMIN): %+v", err)
+		return nil, fmt.Errorf("program (needs CAP_BPF and CAP_NET_ADMIN): %w", verifier.Explain(err))
 	}
 	return collection, nil
 }
