@@ -13,6 +13,7 @@ GO_TEST = gotestsum --format pkgname
 FUZZTIME ?= 3s
 SOAK ?= 10m
 OUT ?= out
+KERNELS ?= all
 
 # The layers of tests, by package; every package is in one of them. Those of the kernel and
 # of namespaces drive real devices: one package at a time. What fails there is run once more,
@@ -21,6 +22,7 @@ REAL_TEST = $(GO_TEST) --rerun-fails=1 --rerun-fails-max-failures=4
 REAL_FLAGS = -count=1 -p 1 -timeout 30m -exec '$(SUDO)'
 KERNEL := ^plumbline/(datapath|doctor|lab/(generator|meter))(/|$$)
 NAMESPACE := ^plumbline/(cmd|gnb|lab|nfapi/conformance|probe|upf)(/|$$)
+BOOT := ^plumbline/kernels$$
 packages = $$(go list ./... | grep -E '$(1)' | grep -vE '$(2)')
 
 help: ## this text
@@ -37,7 +39,7 @@ build: ## bin/plumb; needs no clang: eBPF objects are committed
 demo: build ## a UPF, driven over PFCP, forwards real packets and is measured: a table and out/demo.html
 	@OUT='$(OUT)' $(SUDO) scripts/demo
 
-test: setup lint generate-check unit kernel namespace fuzz ## everything that is checked, as CI does
+test: setup lint generate-check unit kernel boot namespace fuzz ## everything that is checked, as CI does
 	@echo 'make test: all passed'
 
 lint: setup ## golangci-lint (imports, errors, lengths, names) and shellcheck
@@ -52,10 +54,16 @@ generate-check: generate ## the committed generated code is what its sources giv
 	$(GIT) diff --exit-code --stat -- '*_bpfel.o' docs/nfapi-messages.md deploy/wireshark $$($(GIT) grep -lE '^// Code generated .* DO NOT EDIT\.$$' -- '*.go')
 
 unit: setup ## tests that need no root, with the race detector; golden vectors, too
-	CGO_ENABLED=1 $(GO_TEST) -- -race $(call packages,.,$(KERNEL)|$(NAMESPACE))
+	CGO_ENABLED=1 $(GO_TEST) -- -race $(call packages,.,$(KERNEL)|$(NAMESPACE)|$(BOOT))
 
 kernel: setup ## eBPF programs under BPF_PROG_RUN, and conformance of every datapath to the model
 	$(REAL_TEST) --packages "$(call packages,$(KERNEL),^$$)" -- $(REAL_FLAGS)
+
+boot: setup ## programs on the kernels of Debian 12 and 13, packets on that of 12, under qemu
+	$(GO_TEST) -- -count=1 -timeout 30m ./kernels
+
+kernels: setup ## the whole on every kernel from 5.10 on (KERNELS=6.1,6.12: on those), and docs/kernels.md
+	PLUMBLINE_KERNELS='$(KERNELS)' PLUMBLINE_RECORD=1 go test -count=1 -timeout 0 -v ./kernels
 
 namespace: setup ## end to end over veth pairs in namespaces, and scripts of each command
 	$(REAL_TEST) --packages "$(call packages,$(NAMESPACE),$(KERNEL))" -- $(REAL_FLAGS)
@@ -72,4 +80,4 @@ bench: setup ## go benchmarks, five of each for benchstat: ns per packet in the 
 clean: ## what was built; tools under .tools stay
 	rm -rf bin $(OUT)
 
-.PHONY: help setup build demo test lint generate generate-check unit kernel namespace fuzz soak bench clean
+.PHONY: help setup build demo test lint generate generate-check unit kernel boot kernels namespace fuzz soak bench clean

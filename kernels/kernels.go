@@ -1,0 +1,141 @@
+// Package kernels has the tests that boot other kernels and run plumb in them
+// (scripts/kernel), and what came of it: testdata/results.json, of which the table of
+// docs/kernels.md is made. `make boot` runs what fits into `make test`, `make kernels`
+// the whole.
+package kernels
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"plumbline/verifier"
+)
+
+// Result is what a kernel did.
+type Result struct {
+	Release  string             `json:"release"` // uname -r
+	Date     string             `json:"date"`
+	Commit   string             `json:"commit"` // of plumb
+	Parts    map[string]Outcome `json:"parts"`
+	Programs []verifier.Program `json:"programs"`
+}
+
+// Outcome is that of a part of the job.
+type Outcome struct {
+	OK   bool   `json:"ok"`
+	Said string `json:"said,omitempty"` // the line that says most
+}
+
+// Part is a part of testdata/job.sh, and how the table calls it.
+type Part struct{ Name, Title string }
+
+// Parts are all, in the order in which they are run and shown.
+var Parts = []Part{
+	{"programs", "programs"},
+	{"auto", "`auto`"},
+	{"xdp", "`xdp`"},
+	{"tc", "`tc`"},
+	{"afxdp", "`afxdp`"},
+	{"tun", "`tun`"},
+	{"tap", "`tap`"},
+	{"restart_xdp", "`kill -9`, `xdp`"},
+	{"restart_tc", "`kill -9`, `tc`"},
+	{"tools", "trace, move, probe"},
+	{"bench", "bench"},
+	{"conformance_xdp", "conformance, `xdp`"},
+	{"conformance_tc", "conformance, `tc`"},
+}
+
+// Lacks are, by kernel and part, what that kernel has not: a part that fails for it is
+// no failure of ours.
+var Lacks = map[string]map[string]string{
+	"5.10": {
+		"programs": "atomics that return a value: Linux 5.12", "xdp": "as programs", "tc": "as programs", "afxdp": "as programs",
+		"restart_xdp": "as programs", "restart_tc": "as programs", "tools": "as programs", "bench": "as programs",
+		"conformance_xdp": "as programs", "conformance_tc": "as programs",
+	},
+	"5.15": {
+		"programs": "bpf_loop: Linux 5.17; bpf_xdp_load_bytes: 5.18", "xdp": "bpf_xdp_load_bytes: Linux 5.18", "restart_xdp": "as xdp",
+		"tools": "the probe needs bpf_loop: Linux 5.17", "bench": "live frames: Linux 5.18", "conformance_xdp": "as xdp",
+	},
+	"6.1": {"programs": hostWide}, "6.5": {"programs": hostWide}, "6.8": {"programs": hostWide},
+}
+
+const hostWide = "host-wide points of the probe: Linux 6.12"
+
+// Table is the generated part of docs/kernels.md.
+func Table(results map[string]*Result, names []string) string {
+	var out bytes.Buffer
+	columns := []string{"kernel", "tried"}
+	for _, p := range Parts {
+		columns = append(columns, p.Title)
+	}
+	fmt.Fprintf(&out, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+	var notes []string
+	for _, name := range names {
+		r := results[name]
+		if r == nil {
+			continue
+		}
+		cells := []string{r.Release, r.Date + ", " + r.Commit}
+		for _, p := range Parts {
+			cells = append(cells, cell(name, p.Name, r))
+		}
+		fmt.Fprintf(&out, "| %s |\n", strings.Join(cells, " | "))
+		notes = append(notes, lacks(name, r)...)
+	}
+	fmt.Fprintf(&out, "\n%s\n", strings.Join(notes, "\n"))
+	return out.String()
+}
+
+func cell(kernel, part string, r *Result) string {
+	o, ran := r.Parts[part]
+	switch {
+	case !ran:
+		return "not run"
+	case part == "programs":
+		loaded := 0
+		for _, p := range r.Programs {
+			if p.Refused == "" {
+				loaded++
+			}
+		}
+		return fmt.Sprintf("%d of %d", loaded, len(r.Programs))
+	case o.OK && o.Said != "":
+		return o.Said
+	case o.OK:
+		return "works"
+	case Lacks[kernel][part] != "":
+		return "no"
+	default:
+		return "**fails**"
+	}
+}
+
+// lacks are lines that say what a kernel has not, each once.
+func lacks(kernel string, r *Result) []string {
+	features := map[string][]string{}
+	for _, p := range r.Programs {
+		if p.Refused != "" {
+			features[p.Refused] = append(features[p.Refused], p.Object+"/"+p.Name)
+		}
+	}
+	var lines []string
+	for _, reason := range slices.Sorted(maps.Keys(features)) {
+		lines = append(lines, fmt.Sprintf("- **%s**: %s (%s)", r.Release, reason, strings.Join(features[reason], ", ")))
+	}
+	said := map[string][]string{}
+	for part, why := range Lacks[kernel] {
+		if o, ran := r.Parts[part]; ran && !o.OK && part != "programs" && !strings.HasPrefix(why, "as ") {
+			said[why] = append(said[why], part)
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(said)) {
+		slices.Sort(said[why])
+		lines = append(lines, fmt.Sprintf("- **%s**: no %s: %s", r.Release, strings.Join(said[why], ", "), why))
+	}
+	return lines
+}
