@@ -174,10 +174,20 @@ func (f *facts) programs(err error) (why, advice string) {
 func (f *facts) taken() (names []string) {
 	for _, d := range f.devices {
 		if d.xdp.Attached && !f.ours {
-			names = append(names, fmt.Sprintf("%s (program %d)", d.name, d.xdp.ProgId))
+			names = append(names, fmt.Sprintf("%s (program %d%s)", d.name, d.xdp.ProgId, d.program))
 		}
 	}
 	return names
+}
+
+// detach says what to do about the programs of others.
+func (f *facts) detach() string {
+	for _, d := range f.devices {
+		if d.xdp.Attached && strings.Contains(d.program, "upf_") {
+			return "plumb upf runs there, or has left it pinned: what runs need not be judged; stop it, or take its configuration (--config)"
+		}
+	}
+	return "detach it, or take tc"
 }
 
 // without returns the devices that do not announce all of these features.
@@ -196,7 +206,7 @@ func (f *facts) judgeXDP() Datapath {
 		return d
 	}
 	if taken := f.taken(); len(taken) > 0 {
-		d.Found, d.Advice = "another XDP program has "+strings.Join(taken, ", "), "detach it, or take tc"
+		d.Found, d.Advice = "another XDP program has "+strings.Join(taken, ", "), f.detach()
 		return d
 	}
 	d.Runs, d.Rank, d.Found = true, rankNative, "native on "+f.names()
@@ -226,7 +236,7 @@ func (f *facts) judgeAFXDP() Datapath {
 		return d
 	}
 	if taken := f.taken(); len(taken) > 0 {
-		d.Found, d.Advice = "another XDP program has "+strings.Join(taken, ", "), "detach it, or take tc"
+		d.Found, d.Advice = "another XDP program has "+strings.Join(taken, ", "), f.detach()
 		return d
 	}
 	d.Runs, d.Rank, d.Found = true, rankAFXDP, "zero copy on "+f.names()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
@@ -27,6 +28,7 @@ type device struct {
 	// announced: features were reported (Linux 6.3 or later)
 	announced bool
 	gro, lro  bool
+	program   string // ", NAME" of the XDP program that is attached; empty: none, or not to be asked
 }
 
 // devices looks at every device of this namespace but loopback, and attaches
@@ -75,6 +77,7 @@ func readDevice(l netlink.Link, tool *ethtool.Ethtool) device {
 	d.announced = err == nil
 	if attrs.Xdp != nil {
 		d.xdp = *attrs.Xdp
+		d.program = programName(d.xdp)
 	}
 	if tool != nil {
 		d.ask(tool)
@@ -91,6 +94,23 @@ func (d *device) ask(tool *ethtool.Ethtool) {
 	if features, err := tool.Features(d.name); err == nil {
 		d.gro, d.lro = features["rx-gro"], features["rx-lro"]
 	}
+}
+
+// programName asks what the attached program is called.
+func programName(xdp netlink.LinkXdp) string {
+	if !xdp.Attached {
+		return ""
+	}
+	prog, err := ebpf.NewProgramFromID(ebpf.ProgramID(xdp.ProgId))
+	if err != nil {
+		return ""
+	}
+	defer prog.Close()
+	info, err := prog.Info()
+	if err != nil || info.Name == "" {
+		return ""
+	}
+	return ", " + info.Name
 }
 
 func receiveQueues(name string) int {

@@ -12,7 +12,7 @@ func kernel() []Check {
 	return []Check{
 		release(kernelRelease()),
 		btf("/sys/kernel/btf/vmlinux"),
-		jit(readFile("/proc/sys/net/core/bpf_jit_enable")),
+		jit(readFile("/proc/sys/net/core/bpf_jit_enable"), compiled),
 		mounted(readFile("/proc/self/mountinfo"), "bpf", "/sys/fs/bpf", "pinned maps and links, which outlive the process"),
 		mounted(readFile("/proc/self/mountinfo"), "tracefs", "/sys/kernel/tracing", "tracing of eBPF programs while one debugs them"),
 	}
@@ -38,20 +38,46 @@ func btf(path string) Check {
 	return c.tried(nil, fmt.Sprintf("%s, %d KiB", path, info.Size()/1024), OK, "")
 }
 
-// jit reads net.core.bpf_jit_enable: 0 off, 1 on, 2 on and logging each program.
-func jit(value string) Check {
+// jit reads net.core.bpf_jit_enable: 0 off, 1 on, 2 on and logging each program. A network
+// namespace of a container does not show it; then a program is loaded, which compiled says
+// of whether it is machine code.
+func jit(value string, compiled func() (bool, error)) Check {
 	c := Check{Area: AreaKernel, Name: "eBPF JIT", NeededFor: "speed: without it programs are interpreted"}
 	switch value {
 	case "1":
 		c.Status, c.Found = OK, "on"
+		return c
 	case "2":
 		c.Status, c.Found, c.Advice = Warn, "on, and logs every program", "sysctl net.core.bpf_jit_enable=1"
-	case "0":
+		return c
+	}
+	is, err := compiled()
+	switch {
+	case err != nil:
+		c.Status, c.Found, c.Advice = Warn, "not known: "+firstLine(err), "run as root"
+	case is:
+		c.Status, c.Found = OK, "on"
+	case value == "0":
 		c.Status, c.Found, c.Advice = Warn, "off", "sysctl net.core.bpf_jit_enable=1"
 	default:
-		c.Status, c.Found, c.Advice = Warn, fmt.Sprintf("net.core.bpf_jit_enable is %q", value), "a kernel with CONFIG_BPF_JIT"
+		c.Status, c.Found, c.Advice = Warn, "off", "sysctl net.core.bpf_jit_enable=1 on the host, or a kernel with CONFIG_BPF_JIT"
 	}
 	return c
+}
+
+// compiled loads a program and asks whether the kernel made machine code of it.
+func compiled() (bool, error) {
+	prog, err := verdictProgram(xdpPass)
+	if err != nil {
+		return false, err
+	}
+	defer prog.Close()
+	info, err := prog.Info()
+	if err != nil {
+		return false, err
+	}
+	octets, err := info.JitedSize()
+	return octets > 0, err
 }
 
 // mounted looks for a file system of type fstype in /proc/self/mountinfo.
