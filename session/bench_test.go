@@ -50,7 +50,7 @@ const maxOctetsPerSession = 500
 
 // TestMemory measures the memory of many sessions of the usual shape.
 func TestMemory(t *testing.T) {
-	const n = 100_000
+	const n = 30_000
 	for name, first := range map[string]uint32{"F-TEIDs chosen here": 0, "F-TEIDs of the CP function": 1} {
 		t.Run(name, func(t *testing.T) {
 			req, r := usual(), new(Result)

@@ -79,7 +79,7 @@ func fromRecord(seid uint64, b []byte) (*Session, error) {
 // that another session had before.
 func TestRecord(t *testing.T) {
 	used, copied, r := filled(0), filled(1), &reader{texts: new(texts)}
-	for seed := range uint64(200) {
+	for seed := range uint64(60) {
 		want := filled(seed)
 		b := record(want)
 		got, err := fromRecord(want.SEID, b)
