@@ -181,13 +181,13 @@ __noinline int ether_match(__u32 index, const struct frame *f, __u32 first)
 __noinline int ether_flow(struct ctx_md *md, __u64 user)
 {
 	__u32 zero = 0;
-	struct flow *f = bpf_map_lookup_elem(&flow_now, &zero);
+	struct flow_work *work = bpf_map_lookup_elem(&flow_now, &zero);
 	struct upper u;
 
-	if (!f)
+	if (!work)
 		return -DROP_INTERNAL;
-	__builtin_memset(f, 0, sizeof(*f));
-	return flow_read(md, user, f, &u);
+	__builtin_memset(&work->flow, 0, sizeof(work->flow));
+	return flow_read(md, user, work, &u);
 }
 
 /* ether_list - find the first entry of a list that matches; see list_match()

@@ -93,12 +93,19 @@ struct head {
 	__be32 words[HEAD_OCTETS / 4];
 };
 
-/* The flow of the packet that a CPU looks at: there is no room on the stack. */
+/* The flow of the packet that a CPU looks at, and the start of its headers: there is no
+ * room on the stack.
+ */
+struct flow_work {
+	struct flow flow;
+	struct head head;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct flow);
+	__type(value, struct flow_work);
 } flow_now SEC(".maps");
 
 /* upper_step - step over one IPv6 extension header
@@ -231,7 +238,7 @@ static __always_inline void flow_read4(struct flow *f, struct upper *u, const st
 	u->at = ip->frag_off & bpf_htons(IP_OFFSET) ? UPPER_NONE : ip->ihl * 4;
 }
 
-/* flow_read - fill @f from the user packet at @user, which parse has let pass
+/* flow_read - fill @work->flow from the user packet at @user, which parse has let pass
  *
  * It reads through the kernel, and not through pointers, so that the verifier looks
  * at it once and not for each way through parse.
@@ -240,25 +247,27 @@ static __always_inline void flow_read4(struct flow *f, struct upper *u, const st
  * @u:    is set
  * Return: 0, or a negative enum upf_count.
  */
-static __always_inline int flow_read(struct ctx_md *md, __u64 user, struct flow *f, struct upper *u)
+static __always_inline int flow_read(struct ctx_md *md, __u64 user, struct flow_work *work, struct upper *u)
 {
-	struct head h = {};
+	struct flow *f = &work->flow;
+	struct head *h = &work->head;
 	__u32 octets = user >> USER_OCTETS & 0xffff;
 	int err = 0;
 
+	__builtin_memset(h, 0, sizeof(*h));
 	u->user = user & 0xffff;
 	u->octets = octets;
 	if (octets > HEAD_OCTETS)
 		octets = HEAD_OCTETS;
 	f->qfi = user >> USER_QFI;
 	f->has = user >> USER_HAS;
-	if (octets < sizeof(struct iphdr) || !length_bound(&octets, HEAD_OCTETS) || md_load(md, u->user, &h, octets))
+	if (octets < sizeof(struct iphdr) || !length_bound(&octets, HEAD_OCTETS) || md_load(md, u->user, h, octets))
 		return -DROP_INTERNAL;
-	if (*(__u8 *)&h >> 4 == 6)
-		err = flow_read6(md, f, u, &h);
+	if (*(__u8 *)h >> 4 == 6)
+		err = flow_read6(md, f, u, h);
 	else
-		flow_read4(f, u, &h);
+		flow_read4(f, u, h);
 	if (!err)
-		flow_upper(md, f, u, &h);
+		flow_upper(md, f, u, h);
 	return err;
 }

@@ -209,15 +209,17 @@ static __always_inline int list_find(__u32 first, __u32 count, struct flow *f)
 __noinline int list_detect(struct ctx_md *md, __u64 user, __u64 list, __u32 first, __u32 count)
 {
 	__u32 zero = 0;
-	struct flow *f = bpf_map_lookup_elem(&flow_now, &zero);
+	struct flow_work *work = bpf_map_lookup_elem(&flow_now, &zero);
 	struct upper u = {};
+	struct flow *f;
 	int err;
 
-	if (!f)
+	if (!work)
 		return -DROP_INTERNAL;
+	f = &work->flow;
 	__builtin_memset(f, 0, sizeof(*f));
 	f->list = list;
-	err = flow_read(md, user, f, &u);
+	err = flow_read(md, user, work, &u);
 	if (err)
 		return err;
 	if (count & LIST_HOSTS)

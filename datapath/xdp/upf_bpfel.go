@@ -99,21 +99,28 @@ type upfException struct {
 	Frame     [9216]uint8
 }
 
-type upfFlow struct {
-	_         structs.HostLayout
-	List      uint64
-	Remote    [2]uint64
-	Local     [2]uint64
-	Word      uint32
-	Label     uint32
-	Protocol  uint8
-	Has       uint8
-	Qfi       uint8
-	Reserved  uint8
-	Verdict   uint16
-	Reserved2 uint16
-	Found     int32
-	Unused    uint32
+type upfFlowWork struct {
+	_    structs.HostLayout
+	Flow struct {
+		_         structs.HostLayout
+		List      uint64
+		Remote    [2]uint64
+		Local     [2]uint64
+		Word      uint32
+		Label     uint32
+		Protocol  uint8
+		Has       uint8
+		Qfi       uint8
+		Reserved  uint8
+		Verdict   uint16
+		Reserved2 uint16
+		Found     int32
+		Unused    uint32
+	}
+	Head struct {
+		_     structs.HostLayout
+		Words [12]uint32
+	}
 }
 
 type upfFrame struct {
