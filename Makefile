@@ -10,7 +10,7 @@ export GOFLAGS := -buildvcs=false
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 GIT := git -c safe.directory='$(CURDIR)'
 GO_TEST = gotestsum --format pkgname
-FUZZTIME ?= 3s
+FUZZTIME ?= 2s
 SOAK ?= 10m
 OUT ?= out
 KERNELS ?= all
@@ -68,7 +68,7 @@ kernels: setup ## the whole on every kernel from 5.10 on (KERNELS=6.1,6.12: on t
 namespace: setup ## end to end over veth pairs in namespaces, and scripts of each command
 	$(REAL_TEST) --packages "$(call packages,$(NAMESPACE),$(KERNEL))" -- $(REAL_FLAGS)
 
-fuzz: setup ## every fuzz target for FUZZTIME (3s; any Go duration)
+fuzz: setup ## every fuzz target for FUZZTIME (2s; any Go duration)
 	@EXEC='$(SUDO)' scripts/fuzz '$(FUZZTIME)'
 
 soak: setup ## random scripts on every datapath against the model, for SOAK (10m; any Go duration)

@@ -48,7 +48,12 @@ func TestKernels(t *testing.T) {
 	files := build(t, slices.ContainsFunc(slices.Collect(maps.Values(todo)), func(p []string) bool { return slices.Contains(p, "conformance_tc") }))
 	for _, name := range list(t) {
 		if parts := todo[name]; parts != nil {
-			t.Run(name, func(t *testing.T) { testKernel(t, name, parts, files) })
+			t.Run(name, func(t *testing.T) {
+				if len(todo) == len(quick) && os.Getenv("PLUMBLINE_RECORD") == "" {
+					t.Parallel() // a verifier takes one CPU
+				}
+				testKernel(t, name, parts, files)
+			})
 		}
 	}
 }
