@@ -53,7 +53,7 @@ var Parts = []Part{
 // no failure of ours.
 var Lacks = map[string]map[string]string{
 	"5.10": {
-		"programs": "atomics that return a value: Linux 5.12", "xdp": "as programs", "tc": "as programs", "afxdp": "as programs",
+		"programs": "atomics that return a value: Linux 5.12", "xdp": "as programs", "tc": "as programs",
 		"restart_xdp": "as programs", "restart_tc": "as programs", "tools": "as programs", "bench": "as programs",
 		"conformance_xdp": "as programs", "conformance_tc": "as programs",
 	},
