@@ -7,11 +7,13 @@
  *
  * length_bound()	a length that a helper takes, which may not be 0: up to 6.7
  * within()		a sum that cannot be negative, as an offset into a packet: up to 6.1
- * found()		an error and a pointer told apart after inlining: up to 6.1
+ *
+ * A function in line that returns an error or sets a pointer leaves both ways to the
+ * verifier of 6.1: the pointer is compared once more where it is used (emit_outer()).
  *
  * The 512 octets of stack are those of a program and the deepest chain of calls from it,
  * and up to Linux 6.6 each frame is rounded up to 32 octets, on newer ones to 16. So a
- * small function at the end of a chain is in line (urr_tell(), urr_count()).
+ * small function at the end of a chain is in line (urr_tell(), urr_arrived()).
  */
 
 /* length_bound - whether @octets is 1 to @max, so that every verifier sees it
@@ -38,13 +40,3 @@ static __always_inline __u32 within(__u32 octets, __u32 mask)
 	barrier_var(octets);
 	return octets & mask;
 }
-
-/* found - whether @pointer is one, where the compiler knows that it is
- *
- * A function in line that returns an error or sets a pointer leaves both paths to the
- * verifier, but not to the compiler, which drops the comparison.
- */
-#define found(pointer) ({		\
-	barrier_var(pointer);		\
-	(pointer) != NULL;		\
-})

@@ -234,7 +234,7 @@ static __always_inline int emit_outer(struct ctx *ctx, const struct packet *p,
 	__u32 stays = route_stays(r);
 	struct ethhdr *eth;
 
-	if (!r->hop) /* never so, but the verifier does not see it */
+	if (!r->hop) /* never so, but the verifier of 6.1 does not see it (bounds.h) */
 		return -DROP_INTERNAL;
 	if (r->hop->outer != OUTER_IP4)
 		return emit_outer_ip6(ctx, p, r);

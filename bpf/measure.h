@@ -18,7 +18,7 @@ static __always_inline void pdr_measure(const struct pdr *pdr, __u32 amount)
 	}
 	for (__u32 i = 0; i < PDR_URRS && i < pdr->urrs; i++)
 		if (!(pdr_urr(pdr, i) & URR_BEFORE))
-			urr_count(pdr_urr(pdr, i), pdr_direction(pdr), amount);
+			urr_add(pdr_urr(pdr, i), pdr_direction(pdr), amount);
 }
 
 /* Enforce and measure are one call: it costs about as much as either of them, and

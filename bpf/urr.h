@@ -225,21 +225,13 @@ static __always_inline void urr_add(__u32 index, __u32 direction, __u32 amount)
 		urr_add_to(u, index, direction, amount);
 }
 
-/* urr_count - urr_add() with a return value */
-static __always_inline int urr_count(__u32 index, __u32 direction, __u32 amount)
-{
-	urr_add(index, direction, amount);
-	return 0;
-}
-
 /* urr_arrived - a packet that arrives, for a URR that measures before enforcement
  *
  * @amount: 0: a quota stops it, and it is not counted
  */
-static __always_inline int urr_arrived(__u32 index, __u32 direction, __u32 amount)
+static __always_inline void urr_arrived(__u32 index, __u32 direction, __u32 amount)
 {
 	urr_start(index);
 	if (amount)
 		urr_add(index, direction, amount);
-	return 0;
 }
