@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/netdev"
+	"plumbline/verifier"
 )
 
 // Datapath says whether a datapath of the UPF can run here.
@@ -54,6 +55,7 @@ type facts struct {
 	absent        []string         // devices that were named and are not there
 	ours          bool             // XDP programs on the devices are the UPF's own
 	refused       map[string]error // of programs that were loaded, by datapath
+	own           []string         // names of programs of ours, as the kernel has them
 }
 
 // noDevice reports whether nothing is wrong but that no device was named, and none is up.
@@ -81,7 +83,7 @@ func gather(names []string, ours bool) *facts {
 	f.xdp = errors.Join(features.HaveProgramType(ebpf.XDP), features.HaveMapFlag(features.BPF_F_MMAPABLE), features.HaveMapType(ebpf.RingBuf))
 	f.cls = features.HaveProgramType(ebpf.SchedCLS)
 	f.xsk = errors.Join(features.HaveMapType(ebpf.XSKMap), trySocket(unix.AF_XDP, unix.SOCK_RAW, 0))
-	f.tcx = haveTCX(kernelRelease())
+	f.tcx = haveTCX(verifier.KernelRelease())
 	f.tun, f.still = openTUN(), readFile("/proc/sys/net/ipv4/ip_forward") != "1"
 	f.devices, f.absent = named(names)
 	return f
@@ -174,17 +176,17 @@ func (f *facts) programs(err error) (why, advice string) {
 func (f *facts) taken() (names []string) {
 	for _, d := range f.devices {
 		if d.xdp.Attached && !f.ours {
-			names = append(names, fmt.Sprintf("%s (program %d%s)", d.name, d.xdp.ProgId, d.program))
+			names = append(names, fmt.Sprintf("%s (%s)", d.name, d.holder()))
 		}
 	}
 	return names
 }
 
-// detach says what to do about the programs of others.
+// detach says what to do about programs that have devices.
 func (f *facts) detach() string {
 	for _, d := range f.devices {
-		if d.xdp.Attached && strings.Contains(d.program, "upf_") {
-			return "plumb upf runs there, or has left it pinned: what runs need not be judged; stop it, or take its configuration (--config)"
+		if slices.Contains(f.own, d.program) {
+			return "a plumb upf runs there, or has left its programs pinned: stop it first"
 		}
 	}
 	return "detach it, or take tc"

@@ -18,6 +18,8 @@ func TestJudge(t *testing.T) {
 	plain := device{name: "eth2", ethernet: true, announced: true}
 	taken := nic
 	taken.xdp = netlink.LinkXdp{Attached: true, ProgId: 7}
+	ours := taken
+	ours.program = "upf_gtpu_xdp"
 	none := errors.New("invalid argument")
 	for _, tc := range []struct {
 		name  string
@@ -34,6 +36,10 @@ func TestJudge(t *testing.T) {
 		{"another XDP program", facts{netAdmin: true, devices: []device{taken}}, "tc tun tap",
 			map[string]string{"xdp": "eth1 (program 7)", "afxdp": "eth1 (program 7)"}},
 		{"an XDP program of the UPF", facts{netAdmin: true, devices: []device{taken}, ours: true}, "xdp tc afxdp tun tap", nil},
+		{"a UPF of ours", facts{netAdmin: true, devices: []device{ours}, own: []string{"upf_gtpu_xdp"}}, "tc tun tap",
+			map[string]string{"xdp": "eth1 (program 7, upf_gtpu_xdp)"}},
+		{"a verifier that refuses", facts{netAdmin: true, devices: []device{nic}, refused: map[string]error{"xdp": errors.New("upf_n6_xdp: R3"), "tc": none}}, "afxdp tun tap",
+			map[string]string{"xdp": "upf_n6_xdp: R3", "tc": "invalid argument"}},
 		{"few capabilities", facts{netAdmin: true, missing: []string{"CAP_BPF"}, devices: []device{nic}}, "tun tap",
 			map[string]string{"xdp": "not effective: CAP_BPF", "tc": "CAP_BPF", "afxdp": "CAP_BPF"}},
 		{"no capabilities", facts{missing: []string{"CAP_NET_ADMIN", "CAP_BPF"}, devices: []device{nic}}, "",
@@ -101,5 +107,29 @@ func TestDatapathsHere(t *testing.T) {
 		if strings.HasPrefix(name, "plumb") {
 			t.Errorf("device %s is left", name)
 		}
+	}
+}
+
+// TestRunsHere: without a datapath that runs there is no UPF, but that no device is up is
+// no reason.
+func TestRunsHere(t *testing.T) {
+	none := errors.New("refused")
+	for _, tc := range []struct {
+		name  string
+		facts facts
+		want  bool
+	}{
+		{"all of it", facts{netAdmin: true, devices: []device{{name: "eth1", ethernet: true}}}, true},
+		{"no device is up", facts{netAdmin: true, still: true}, true},
+		{"programs are refused", facts{still: true, refused: map[string]error{"xdp": none, "tc": none, "afxdp": none}}, false},
+		{"a device that is not there", facts{still: true, absent: []string{"eth9"}}, false},
+	} {
+		r := &Report{Datapaths: judge(&tc.facts)}
+		if got := r.runs() || tc.facts.noDevice(); got != tc.want {
+			t.Errorf("%s: got %t, want %t: %+v", tc.name, got, tc.want, r.Datapaths)
+		}
+	}
+	if got, want := (&Report{}).Summary(), "the UPF does not run here: no datapath does"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -28,7 +28,7 @@ type device struct {
 	// announced: features were reported (Linux 6.3 or later)
 	announced bool
 	gro, lro  bool
-	program   string // ", NAME" of the XDP program that is attached; empty: none, or not to be asked
+	program   string // name of the XDP program that is attached; empty: none, or not to be asked
 }
 
 // devices looks at every device of this namespace but loopback, and attaches
@@ -107,10 +107,18 @@ func programName(xdp netlink.LinkXdp) string {
 	}
 	defer prog.Close()
 	info, err := prog.Info()
-	if err != nil || info.Name == "" {
+	if err != nil {
 		return ""
 	}
-	return ", " + info.Name
+	return info.Name
+}
+
+// holder names the program that is attached.
+func (d *device) holder() string {
+	if d.program == "" {
+		return fmt.Sprintf("program %d", d.xdp.ProgId)
+	}
+	return fmt.Sprintf("program %d, %s", d.xdp.ProgId, d.program)
 }
 
 func receiveQueues(name string) int {

@@ -99,7 +99,7 @@ func Examine(o Options) *Report {
 	r.add(devices(o.Attach)...)
 	r.add(tools()...)
 	f := gather(append(o.Devices, o.Attach...), false)
-	f.refused = refusals(tried)
+	f.refused, f.own = refusals(tried), ownNames(o.Objects)
 	r.Datapaths = judge(f)
 	r.UPFRunsHere = len(r.missing()) == 0 && (r.runs() || f.noDevice())
 	return r

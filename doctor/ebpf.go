@@ -9,6 +9,8 @@ import (
 	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"plumbline/verifier"
 )
 
 // feature is something that the kernel's eBPF has or has not, found out by
@@ -83,7 +85,7 @@ func (f feature) check(area Area) Check {
 	}
 	err := f.try()
 	return Check{Area: area, Name: f.name, NeededFor: f.neededFor, Required: f.required}.
-		tried(err, "works", otherwise, f.advice(err, kernelRelease()))
+		tried(err, "works", otherwise, f.advice(err, verifier.KernelRelease()))
 }
 
 // advice says what to do about err on a kernel of that release.

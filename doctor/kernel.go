@@ -5,12 +5,14 @@ import (
 	"os"
 	"runtime"
 	"strings"
+
+	"plumbline/verifier"
 )
 
 // kernel looks at what the kernel says of itself in files.
 func kernel() []Check {
 	return []Check{
-		release(kernelRelease()),
+		release(verifier.KernelRelease()),
 		btf("/sys/kernel/btf/vmlinux"),
 		jit(readFile("/proc/sys/net/core/bpf_jit_enable"), compiled),
 		mounted(readFile("/proc/self/mountinfo"), "bpf", "/sys/fs/bpf", "pinned maps and links, which outlive the process"),

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"plumbline/verifier"
 )
 
@@ -67,4 +69,18 @@ func refusals(tried []loading) map[string]error {
 		}
 	}
 	return refused
+}
+
+// ownNames are the names of the programs, of which the kernel keeps 15 octets.
+func ownNames(objects []verifier.Object) (names []string) {
+	for _, o := range objects {
+		spec, err := o.Load()
+		if err != nil {
+			continue // tryObjects says so
+		}
+		for name := range spec.Programs {
+			names = append(names, name[:min(len(name), unix.BPF_OBJ_NAME_LEN-1)])
+		}
+	}
+	return names
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/verifier"
 )
 
 // capability is one that some part of Plumbline needs.
@@ -30,7 +32,7 @@ func rights() []Check {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit)
 	checks := capabilityChecks(readFile("/proc/self/status"))
-	return append(checks, memlock(limit.Cur, err, kernelRelease()))
+	return append(checks, memlock(limit.Cur, err, verifier.KernelRelease()))
 }
 
 // capabilityChecks reads the effective capabilities from /proc/self/status.
@@ -78,15 +80,6 @@ func memlock(limit uint64, err error, release string) Check {
 		}
 	}
 	return c
-}
-
-// kernelRelease returns the release that uname -r prints, or "".
-func kernelRelease() string {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Release[:])
 }
 
 // releaseAtLeast: is a release like "6.1.0-18-amd64" major.minor or later?

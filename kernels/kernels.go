@@ -1,13 +1,16 @@
 // Package kernels has the tests that boot other kernels and run plumb in them
-// (scripts/kernel), and what came of it: testdata/results.json, of which the table of
+// (scripts/kernel), and their results: testdata/results.json, of which the table of
 // docs/kernels.md is made. `make boot` runs what fits into `make test`, `make kernels`
 // the whole.
 package kernels
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -27,6 +30,68 @@ type Result struct {
 type Outcome struct {
 	OK   bool   `json:"ok"`
 	Said string `json:"said,omitempty"` // the line that says most
+}
+
+// Results are those of all kernels, by the name that scripts/kernel has for them.
+type Results map[string]*Result
+
+// ResultsFile is where they are kept, in the directory of this package.
+const ResultsFile = "testdata/results.json"
+
+// Read reads results; a file that is not there has none.
+func Read(file string) (Results, error) {
+	results := Results{}
+	b, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return results, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := json.Unmarshal(b, &results); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return results, nil
+}
+
+// Series returns the result of a kernel with the major and minor number of the release;
+// nil: there is none.
+func (r Results) Series(release string) *Result {
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		if majorMinor(r[name].Release) == majorMinor(release) {
+			return r[name]
+		}
+	}
+	return nil
+}
+
+// majorMinor of a release: "6.18" of "6.18.15+deb13-cloud-amd64".
+func majorMinor(release string) string {
+	parts := strings.SplitN(release, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// Compare says which programs are worse than before: refused, though not for want of
+// something that the kernel lacks, or costing its verifier more than a tenth more. Kernels
+// count otherwise, so before is of the same series; nil: nothing is known.
+func Compare(before *Result, now []verifier.Program) (worse []string) {
+	was := map[string]verifier.Program{}
+	if before != nil {
+		for _, p := range before.Programs {
+			was[p.Object+"/"+p.Name] = p
+		}
+	}
+	for _, p := range now {
+		name := p.Object + "/" + p.Name
+		b, known := was[name]
+		switch {
+		case p.Refused != "" && (known && b.Refused == "" || !known && !p.Lacking()):
+			worse = append(worse, fmt.Sprintf("%s: refused: %s", name, p.Refused))
+		case known && b.Instructions > 0 && p.Instructions > b.Instructions*11/10:
+			worse = append(worse, fmt.Sprintf("%s: %d instructions processed, was %d", name, p.Instructions, b.Instructions))
+		}
+	}
+	return worse
 }
 
 // Part is a part of testdata/job.sh, and how the table calls it.
@@ -67,7 +132,7 @@ var Lacks = map[string]map[string]string{
 const hostWide = "host-wide points of the probe: Linux 6.12"
 
 // Table is the generated part of docs/kernels.md.
-func Table(results map[string]*Result, names []string) string {
+func Table(results Results, names []string) string {
 	var out bytes.Buffer
 	columns := []string{"kernel", "tried"}
 	for _, p := range Parts {

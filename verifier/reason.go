@@ -12,6 +12,9 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
+// lacksPrefix begins the reason of a program that needs what the kernel lacks.
+const lacksPrefix = "no "
+
 // Reason says in one line why a program was refused: what the verifier's log ends
 // with, before its figures, or the error. A helper that the kernel lacks is named.
 func Reason(err error) string {
@@ -19,7 +22,7 @@ func Reason(err error) string {
 	if !errors.As(err, &v) {
 		line, _, _ := strings.Cut(err.Error(), "\n")
 		if strings.Contains(line, "bpf_dynptr_from_skb") {
-			return "no kfunc bpf_dynptr_from_skb: Linux 6.4 brought it, 6.12 to tracepoints"
+			return lacksPrefix + "kfunc bpf_dynptr_from_skb: Linux 6.4 brought it, 6.12 to tracepoints"
 		}
 		return line
 	}
@@ -32,7 +35,7 @@ func Reason(err error) string {
 			return lacking(lacks[1])
 		}
 		if strings.Contains(line, "bpf_dynptr_from_skb is not allowed") {
-			return "no kfunc bpf_dynptr_from_skb at tracepoints: Linux 6.12 brought it"
+			return lacksPrefix + "kfunc bpf_dynptr_from_skb at tracepoints: Linux 6.12 brought it"
 		}
 		return line
 	}
@@ -54,10 +57,10 @@ var helperSince = map[asm.BuiltinFunc]string{
 func lacking(number string) string {
 	n, err := strconv.Atoi(number)
 	if err != nil {
-		return "no helper " + number
+		return lacksPrefix + "helper " + number
 	}
 	helper := asm.BuiltinFunc(n)
-	text := "no helper " + helperName(helper)
+	text := lacksPrefix + "helper " + helperName(helper)
 	if since := helperSince[helper]; since != "" {
 		text += fmt.Sprintf(": Linux %s brought it", since)
 	}

@@ -52,6 +52,10 @@ type Program struct {
 	Log []string `json:"-"`
 }
 
+// Lacking reports whether the program was refused for a helper or kfunc that the kernel
+// lacks, and not for what the verifier made of it.
+func (p *Program) Lacking() bool { return strings.HasPrefix(p.Refused, lacksPrefix) }
+
 // Try loads each program of the object over one set of tables and lets it go. Sizes
 // of tables are cut to what costs little memory. An error is of the object: nothing
 // of it could be tried.

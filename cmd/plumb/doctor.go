@@ -29,6 +29,7 @@ Examples:
     plumb doctor
     plumb doctor --device eth1
     plumb doctor --config upf.yaml
+    plumb doctor --programs --logs verifier/
     plumb doctor --json | jq '.datapaths[] | select(.runs) | .name'
     plumb doctor --json | jq '.checks[] | select(.status != "ok")'
 `

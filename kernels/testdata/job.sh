@@ -11,16 +11,14 @@ part() {
 	echo "part ends: $1: exit code $status, $((SECONDS - started)) s"
 }
 
-part_programs() { /work/plumb doctor --programs --json; }
-part_doctor() { /work/plumb doctor --json; }
-part_table() { /work/plumb doctor; }
+part_programs() { /srv/plumb doctor --programs --json; }
 part_conformance_xdp() { conformance TestConformance; }
 part_conformance_tc() { conformance TestConformanceTC; }
 
 # conformance TEST: the short table, each packet whole, against the model.
 conformance() {
 	mkdir -p /run/netns
-	/work/xdp.test -test.v -test.short -test.run "^$1\$" >/tmp/out
+	/srv/xdp.test -test.v -test.short -test.run "^$1\$" >/tmp/out
 	local status=$?
 	echo "passed $(grep -c -- '--- PASS' /tmp/out), failed $(grep -c -- '--- FAIL' /tmp/out), skipped $(grep -c -- '--- SKIP' /tmp/out)"
 	[ $status -eq 0 ] || grep -B3 -A20 -- '--- FAIL' /tmp/out | head -n 60
@@ -90,7 +88,7 @@ came_up() { grep -q 'msg=up' /tmp/upf.log || ! kill -0 "$upf"; }
 
 start_upf() {
 	local started=$SECONDS
-	nsenter --net=/run/netns/upf -- /work/plumb upf --config /tmp/upf.yaml >>/tmp/upf.log 2>&1 &
+	nsenter --net=/run/netns/upf -- /srv/plumb upf --config /tmp/upf.yaml >>/tmp/upf.log 2>&1 &
 	upf=$!
 	await 180 came_up || true
 	grep -q 'msg=up' /tmp/upf.log || {
@@ -101,7 +99,7 @@ start_upf() {
 }
 
 start_gnb() {
-	nsenter --net=/run/netns/gnb -- /work/plumb gnb --config /tmp/gnb.yaml --n4 10.3.0.1 >/tmp/gnb.log 2>&1 &
+	nsenter --net=/run/netns/gnb -- /srv/plumb gnb --config /tmp/gnb.yaml --n4 10.3.0.1 >/tmp/gnb.log 2>&1 &
 	gnb=$!
 	await 60 in_ns ue ip addr show ue0 && await 60 in_ns ue ping -c 1 -W 1 10.6.0.2 || {
 		cat /tmp/gnb.log /tmp/upf.log
@@ -144,7 +142,22 @@ datapath() {
 	end
 	return $status
 }
-part_auto() { datapath auto; }
+
+# auto takes what plumb doctor says is the best.
+part_auto() {
+	local status=0 best
+	bed
+	config auto
+	best=$(in_ns upf /srv/plumb doctor --config /tmp/upf.yaml | awk '$1 == "runs" { print $2; exit }')
+	start_upf && start_gnb && pings || status=1
+	grep -o 'datapath=[a-z]*' /tmp/upf.log | tail -n 1
+	grep -q "datapath=$best" /tmp/upf.log || {
+		echo "plumb doctor says that $best is the best"
+		status=1
+	}
+	end
+	return $status
+}
 part_xdp() { datapath xdp; }
 part_tc() { datapath tc; }
 part_afxdp() { datapath afxdp; }
@@ -179,14 +192,14 @@ part_tools() {
 	start_upf && start_gnb || status=1
 	nsenter --net=/run/netns/ue -- ping -i 0.2 -w 100 10.6.0.2 >/dev/null 2>&1 &
 	local traffic=$!
-	in_ns upf /work/plumb trace --all --count 4 --duration 60s >/tmp/trace 2>&1 || { status=1; cat /tmp/trace; }
+	in_ns upf /srv/plumb trace --all --count 4 --duration 60s >/tmp/trace 2>&1 || { status=1; cat /tmp/trace; }
 	echo "trace: $(grep -c . /tmp/trace) lines"
 	for to in afxdp tun tc; do
-		in_ns upf /work/plumb move $to >/tmp/move 2>&1 || { status=1; cat /tmp/move; }
+		in_ns upf /srv/plumb move $to >/tmp/move 2>&1 || { status=1; cat /tmp/move; }
 		echo "moved to $to"
 		pings || status=1
 	done
-	in_ns upf /work/plumb probe --pid "$upf" --duration 5s >/tmp/probe 2>&1
+	in_ns upf /srv/plumb probe --pid "$upf" --duration 5s >/tmp/probe 2>&1
 	local probed=$?
 	echo "probe: exit code $probed"
 	kill $traffic
@@ -196,7 +209,7 @@ part_tools() {
 }
 
 # The laboratory against our own UPF, and the gNB split by nFAPI.
-part_bench() { /work/plumb bench --direction uplink --sessions 1 --duration 1s --repeat 1; }
+part_bench() { /srv/plumb bench --direction uplink --sessions 1 --duration 1s --repeat 1; }
 
 for p in $PARTS; do part "$p"; done
 true
