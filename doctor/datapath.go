@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 
@@ -251,6 +252,8 @@ func (f *facts) judgeAFXDP() Datapath {
 func (f *facts) judgeTUN(name string, rank int) Datapath {
 	d := Datapath{Name: name}
 	switch {
+	case errors.Is(f.tun, os.ErrPermission):
+		d.Found, d.Advice = f.tun.Error(), "run as root"
 	case f.tun != nil:
 		d.Found, d.Advice = f.tun.Error(), "modprobe tun; a container has to be given /dev/net/tun"
 	case !f.netAdmin:

@@ -143,8 +143,8 @@ func (d *device) check(attach bool) Check {
 	text, hint := d.xdpSupport()
 	found, advice = append(found, text), appendText(advice, hint)
 	if d.xdp.Attached {
-		found = append(found, fmt.Sprintf("XDP program %d attached", d.xdp.ProgId))
-		advice = append(advice, "another program owns XDP here: detach it before the UPF starts")
+		found = append(found, "XDP "+d.holder()+" attached")
+		advice = append(advice, "what to do about it stands with the datapaths below")
 	} else if attach {
 		text, hint, works := d.tryAttach()
 		found, advice = append(found, text), appendText(advice, hint)
@@ -152,7 +152,7 @@ func (d *device) check(attach bool) Check {
 			c.Status, c.Required = Missing, true
 		}
 	}
-	if d.driver == "veth" && !d.gro {
+	if d.driver == "veth" && !d.gro && !d.xdp.Attached {
 		found = append(found, "GRO off")
 		advice = append(advice, "frames redirected to its peer arrive here only with GRO or an XDP program: ethtool -K "+d.name+" gro on")
 	}

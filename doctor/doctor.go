@@ -92,7 +92,10 @@ func Examine(o Options) *Report {
 	r.add(rights()...)
 	r.add(kernel()...)
 	r.add(ebpfFeatures()...)
-	tried := tryObjects(o.Objects)
+	var tried []loading
+	if len(MissingCapabilities()) == 0 { // else the rows of rights say it
+		tried = tryObjects(o.Objects)
+	}
 	r.add(programChecks(tried)...)
 	r.add(network()...)
 	r.add(forwarding()...)
@@ -127,6 +130,8 @@ func (r *Report) missing() []Check {
 func (r *Report) Summary() string {
 	missing := r.missing()
 	switch {
+	case r.UPFRunsHere && !r.runs():
+		return "the UPF would run here: no device is up"
 	case r.UPFRunsHere:
 		return "the UPF runs here"
 	case len(missing) == 0:

@@ -27,6 +27,17 @@ var capabilities = []capability{
 	{"CAP_SYS_RESOURCE", unix.CAP_SYS_RESOURCE, "raising RLIMIT_MEMLOCK, on kernels before 5.11 only", false},
 }
 
+// MissingCapabilities are those without which no eBPF program of the UPF can be judged: the
+// verifier refuses for want of them what it else takes.
+func MissingCapabilities() (missing []string) {
+	for _, c := range capabilityChecks(readFile("/proc/self/status")) {
+		if c.Required && c.Status == Missing {
+			missing = append(missing, c.Name)
+		}
+	}
+	return missing
+}
+
 // rights looks at the capabilities and limits of this process.
 func rights() []Check {
 	var limit unix.Rlimit

@@ -324,9 +324,7 @@ func TestReportsOfPackets(t *testing.T) {
 		t.Fatalf("%d usage reports for a deletion", len(d.UsageReport))
 	}
 	c.check("deletion", d.UsageReport[0], usage{urr: 7, seqn: 2, trigger: "\x00\x08\x00", octets: 700, packets: 3})
-	if n := c.endpoint.ReportsWaiting(); n != 0 {
-		t.Errorf("%d sessions still have something to tell", n)
-	}
+	eventually(t, "nothing more to tell", func() bool { return c.endpoint.ReportsWaiting() == 0 })
 }
 
 // TestDropBuffered: the answer to a downlink data report has what was buffered

@@ -37,8 +37,8 @@ type Object struct {
 
 // Cost is what the verifier says of a program.
 type Cost struct {
-	Instructions int `json:"instructions"` // processed, on all paths; 0: the log does not say
-	Stack        int `json:"stack_octets"` // of the program and its deepest function or chain of functions
+	Instructions int `json:"instructions,omitempty"` // processed, on all paths; 0: the log does not say
+	Stack        int `json:"stack_octets"`           // of the program and its deepest function or chain of functions
 }
 
 // Program is the outcome for one program.

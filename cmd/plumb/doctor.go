@@ -38,6 +38,8 @@ Examples:
 // Run prints the report.
 func (c *doctorCommand) Run(stdout io.Writer) error {
 	switch {
+	case c.Programs && (c.Config != "" || len(c.Device) > 0):
+		return usageError{errors.New("--programs is of the kernel alone: without --config and --device")}
 	case c.Programs:
 		return c.runPrograms(stdout)
 	case c.Logs != "":

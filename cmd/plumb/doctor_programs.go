@@ -12,6 +12,7 @@ import (
 
 	"plumbline/datapath/afxdp"
 	"plumbline/datapath/xdp"
+	"plumbline/doctor"
 	"plumbline/gnb"
 	"plumbline/lab/generator"
 	"plumbline/lab/meter"
@@ -43,25 +44,30 @@ type programReport struct {
 
 // runPrograms loads each eBPF program and says what became of it.
 func (c *doctorCommand) runPrograms(stdout io.Writer) error {
+	if missing := doctor.MissingCapabilities(); len(missing) > 0 {
+		return fmt.Errorf("not effective: %s: run as root, or with these capabilities: %w", strings.Join(missing, ", "), errors.ErrUnsupported)
+	}
+	if c.Logs != "" {
+		if err := os.MkdirAll(c.Logs, 0o755); err != nil {
+			return err
+		}
+	}
 	r := programReport{Schema: programsSchema, Kernel: verifier.KernelRelease()}
-	refused := 0
+	refused, errs := 0, []error{}
 	for _, o := range objects() {
 		tried, err := o.Try()
 		if err != nil {
 			return err
 		}
 		for _, p := range tried {
-			if p.Refused == "" {
-				continue
-			}
-			refused++
-			if err := c.keepLog(p); err != nil {
-				return err
+			if p.Refused != "" {
+				refused++
+				errs = append(errs, c.keepLog(p))
 			}
 		}
 		r.Programs = append(r.Programs, tried...)
 	}
-	if err := r.write(stdout, c.JSON); err != nil {
+	if err := errors.Join(append(errs, r.write(stdout, c.JSON))...); err != nil {
 		return err
 	}
 	if refused > 0 {
@@ -74,9 +80,6 @@ func (c *doctorCommand) runPrograms(stdout io.Writer) error {
 func (c *doctorCommand) keepLog(p verifier.Program) error {
 	if c.Logs == "" {
 		return nil
-	}
-	if err := os.MkdirAll(c.Logs, 0o755); err != nil {
-		return err
 	}
 	text := strings.Join(append(p.Log, p.Refused), "\n") + "\n"
 	return os.WriteFile(filepath.Join(c.Logs, p.Object+"."+p.Name+".log"), []byte(text), 0o644)
