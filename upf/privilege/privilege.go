@@ -90,11 +90,14 @@ func effective() (uint64, error) {
 // does not need: all capabilities but CAP_NET_ADMIN and CAP_BPF, and the right to
 // gain any by executing a program. If it may move to another datapath it keeps the
 // right to those that are needed to start one, for [With], but has them not. It is
-// for a process that is nothing but a UPF, once that is up.
+// for a process that is nothing but a UPF, once that is up. A call of [With] that is
+// under way comes to its end first.
 //
 // Errors: [syscall.ENOTSUP] if the program was built with cgo, whose threads Go
 // cannot reach; then the service manager has to do it.
 func Confine(moves bool) error {
+	withheld.Lock()
+	defer withheld.Unlock()
 	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("no_new_privs: %w", errno)
 	}
@@ -109,8 +112,6 @@ func Confine(moves bool) error {
 	if err := set(keep, permitted); err != nil {
 		return fmt.Errorf("give up capabilities: %w", err)
 	}
-	withheld.Lock()
-	defer withheld.Unlock()
 	withheld.keep, withheld.permitted = keep, permitted
 	return nil
 }

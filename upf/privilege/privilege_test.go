@@ -11,12 +11,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // childEnv makes the test binary confine itself and print what its threads have.
 const childEnv = "PLUMBLINE_TEST_CONFINE"
+
+// duringEnv makes it call With first, and Confine while that is under way.
+const duringEnv = "PLUMBLINE_TEST_DURING"
 
 // movesEnv makes it one that may move, and print what it has within With, too.
 const movesEnv = "PLUMBLINE_TEST_MOVES"
@@ -25,7 +29,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) == "" {
 		os.Exit(m.Run())
 	}
-	if err := Confine(os.Getenv(movesEnv) != ""); err != nil {
+	confine := func() error { return Confine(os.Getenv(movesEnv) != "") }
+	if os.Getenv(duringEnv) != "" {
+		confine = confineDuringWith
+	}
+	if err := confine(); err != nil {
 		if errors.Is(err, syscall.ENOTSUP) {
 			fmt.Println("cgo")
 			os.Exit(0)
@@ -41,6 +49,24 @@ func TestMain(m *testing.M) {
 	}
 	printThreads()
 	os.Exit(0)
+}
+
+// confineDuringWith calls Confine while With is under way, and prints what the threads
+// have within it.
+func confineDuringWith() error {
+	confined := make(chan error)
+	err := With(func() error {
+		go func() { confined <- Confine(true) }()
+		select {
+		case err := <-confined:
+			go func() { confined <- err }()
+		case <-time.After(200 * time.Millisecond): // it waits
+		}
+		printThreads()
+		return nil
+	})
+	fmt.Println(behind)
+	return errors.Join(err, <-confined)
 }
 
 // behind stands between what threads have within With and behind it.
@@ -63,18 +89,7 @@ func printThreads() {
 // TestWith: who may move has the capabilities of a start while it does, and only
 // then.
 func TestWith(t *testing.T) {
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), childEnv+"=1", movesEnv+"=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if string(out) == "cgo\n" {
-		if !usesCgo {
-			t.Fatal("Confine says that the program uses cgo, which it does not")
-		}
-		t.Skip("the race detector brings cgo in, whose threads Go cannot confine")
-	}
+	out := child(t, movesEnv)
 	have, err := effective()
 	if err != nil {
 		t.Fatal(err)
@@ -103,21 +118,56 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// TestConfine: after it no thread has another capability than those that a
-// running UPF needs, nor can any gain one.
-func TestConfine(t *testing.T) {
+// TestConfineWaits: privileges are not given up under what needs them, as a move in the
+// first second of a UPF.
+func TestConfineWaits(t *testing.T) {
+	out := child(t, duringEnv)
+	have, err := effective()
+	if err != nil {
+		t.Fatal(err)
+	}
+	within, after, ok := bytes.Cut(out, []byte(behind))
+	if !ok {
+		t.Fatalf("nothing behind With: %s", out)
+	}
+	keep, _ := masks(have)
+	for where, tc := range map[string]struct {
+		out       []byte
+		effective uint64
+	}{"within": {within, have}, "behind": {after, keep}} {
+		for _, line := range lines(tc.out, "CapEff:") {
+			if want := fmt.Sprintf("CapEff:\t%016x", tc.effective); line != want {
+				t.Errorf("%s With: a thread has %q, want %q", where, line, want)
+			}
+		}
+	}
+}
+
+// child runs the test binary as one that confines itself, and returns what it prints.
+func child(t *testing.T, env ...string) []byte {
+	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), childEnv+"=1")
+	for _, name := range env {
+		cmd.Env = append(cmd.Env, name+"=1")
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if string(out) == "cgo\n" {
+	if bytes.HasSuffix(out, []byte("cgo\n")) {
 		if !usesCgo {
 			t.Fatal("Confine says that the program uses cgo, which it does not")
 		}
 		t.Skip("the race detector brings cgo in, whose threads Go cannot confine")
 	}
+	return out
+}
+
+// TestConfine: after it no thread has another capability than those that a
+// running UPF needs, nor can any gain one.
+func TestConfine(t *testing.T) {
+	out := child(t)
 	have, err := effective()
 	if err != nil {
 		t.Fatal(err)
