@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"plumbline/wordwrap"
 )
 
 // InteropColumns is the widest that a line of [InteropTable] gets.
@@ -47,7 +49,7 @@ type interopTable struct {
 
 func (t *interopTable) row(step, ue, version, result, seen string) {
 	head := fmt.Sprintf(" %-*s  %-*s  %-2s  %-*s  ", t.steps, step, t.ues, ue, version, len(NotJudged), result)
-	for _, line := range wrap(seen, InteropColumns-utf8.RuneCountInString(head)) {
+	for _, line := range wordwrap.Lines(seen, InteropColumns-utf8.RuneCountInString(head)) {
 		t.b.WriteString(strings.TrimRight(head+line, " ") + "\n")
 		head = strings.Repeat(" ", utf8.RuneCountInString(head))
 	}
@@ -60,29 +62,6 @@ func cutName(name string) string {
 		return name
 	}
 	return "…" + string(r[len(r)-maxUEName+1:])
-}
-
-// wrap breaks text between words, and words that are too long.
-func wrap(text string, width int) []string {
-	lines := []string{""}
-	for _, word := range strings.Fields(text) {
-		last := &lines[len(lines)-1]
-		if *last != "" && utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= width {
-			*last += " " + word
-			continue
-		}
-		rest := []rune(word)
-		for first := *last == ""; len(rest) > 0; first = false {
-			part := string(rest[:min(width, len(rest))])
-			rest = rest[min(width, len(rest)):]
-			if first {
-				*last = part
-				continue
-			}
-			lines = append(lines, part)
-		}
-	}
-	return lines
 }
 
 // text says what the UPF dropped, and what it knows of the UE.
