@@ -203,6 +203,17 @@ func (f *facts) without(want netdev.Features) (names []string) {
 	return names
 }
 
+// deaf names the devices to which XDP in native mode cannot redirect, each with why.
+func (f *facts) deaf() string {
+	var all []string
+	for i := range f.devices {
+		if why := f.devices[i].deaf(); why != "" {
+			all = append(all, f.devices[i].name+": "+why)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 func (f *facts) judgeXDP() Datapath {
 	d := Datapath{Name: "xdp"}
 	if d.Found, d.Advice = f.programs(cmp.Or(f.xdp, f.refused["xdp"])); d.Found != "" {
@@ -213,6 +224,10 @@ func (f *facts) judgeXDP() Datapath {
 		return d
 	}
 	d.Runs, d.Rank, d.Found = true, rankNative, "native on "+f.names()
+	if deaf := f.deaf(); deaf != "" {
+		d.Rank, d.Found = rankGeneric, "generic, which is slower: "+deaf
+		d.Advice = adviceDeaf
+	}
 	if generic := f.without(netdev.Basic | netdev.Redirect); len(generic) > 0 {
 		d.Rank = rankGeneric
 		d.Found = "generic, which is slower: no native XDP with redirect announced by " + strings.Join(generic, ", ")

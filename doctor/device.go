@@ -27,7 +27,7 @@ type device struct {
 	features netdev.Features
 	// announced: features were reported (Linux 6.3 or later)
 	announced bool
-	gro, lro  bool
+	lro       bool
 	program   string // name of the XDP program that is attached; empty: none, or not to be asked
 }
 
@@ -92,7 +92,7 @@ func (d *device) ask(tool *ethtool.Ethtool) {
 		d.driver = name
 	}
 	if features, err := tool.Features(d.name); err == nil {
-		d.gro, d.lro = features["rx-gro"], features["rx-lro"]
+		d.lro = features["rx-lro"]
 	}
 }
 
@@ -144,6 +144,9 @@ func (d *device) check(attach bool) Check {
 	found, advice = append(found, text), appendText(advice, hint)
 	if d.xdp.Attached {
 		found = append(found, "XDP "+d.holder()+" attached")
+		if attach {
+			found = append(found, "so not tried")
+		}
 		advice = append(advice, "what to do about it stands with the datapaths below")
 	} else if attach {
 		text, hint, works := d.tryAttach()
@@ -152,9 +155,8 @@ func (d *device) check(attach bool) Check {
 			c.Status, c.Required = Missing, true
 		}
 	}
-	if d.driver == "veth" && !d.gro && !d.xdp.Attached {
-		found = append(found, "GRO off")
-		advice = append(advice, "frames redirected to its peer arrive here only with GRO or an XDP program: ethtool -K "+d.name+" gro on")
+	if why := d.deaf(); why != "" {
+		found, advice = append(found, why), append(advice, adviceDeaf)
 	}
 	if d.lro {
 		found = append(found, "LRO on")
@@ -166,6 +168,12 @@ func (d *device) check(attach bool) Check {
 	}
 	return c
 }
+
+// adviceDeaf is for what [device.deaf] says.
+const adviceDeaf = "ethtool -K DEVICE gro on at the far end; else auto takes tc"
+
+// deaf says why frames get lost that XDP redirects to the device; "": they do not.
+func (d *device) deaf() string { return netdev.Deaf(d.driver, d.features, d.announced) }
 
 func appendText(list []string, text string) []string {
 	if text == "" {

@@ -64,8 +64,11 @@ type Check struct {
 // Report is the result of [Examine].
 type Report struct {
 	Schema string `json:"schema"`
-	// UPFRunsHere: no required check is missing, and a datapath runs, or would with a device.
-	UPFRunsHere bool    `json:"upf_runs_here"`
+	// UPFRunsHere: no required check is missing, and a datapath runs, or would with a device:
+	// the one that is asked for, if one is.
+	UPFRunsHere bool `json:"upf_runs_here"`
+	// Wanted is the datapath that is asked for; empty: any.
+	Wanted string  `json:"wanted,omitempty"`
 	Checks      []Check `json:"checks"`
 	// Datapaths are those of the UPF, the best one for this machine first.
 	Datapaths []Datapath `json:"datapaths"`
@@ -78,6 +81,8 @@ type Options struct {
 	Attach []string
 	// Devices are those of the UPF, for [Report].Datapaths; none: any that is up.
 	Devices []string
+	// Datapath is the one that the UPF is to have; empty: any that runs.
+	Datapath string
 	// Objects are those whose programs are loaded, to see whether this kernel takes them;
 	// those called "xdp", "tc" and "afxdp" decide about the datapaths.
 	Objects []verifier.Object
@@ -87,7 +92,7 @@ type Options struct {
 // the calling thread. It never fails: what could not be looked at is a check
 // whose Found says why.
 func Examine(o Options) *Report {
-	r := &Report{Schema: Schema}
+	r := &Report{Schema: Schema, Wanted: o.Datapath}
 	r.add(machine()...)
 	r.add(rights()...)
 	r.add(kernel()...)
@@ -110,9 +115,9 @@ func Examine(o Options) *Report {
 
 func (r *Report) add(checks ...Check) { r.Checks = append(r.Checks, checks...) }
 
-// runs reports whether any datapath does.
+// runs reports whether a datapath does that will do.
 func (r *Report) runs() bool {
-	return slices.ContainsFunc(r.Datapaths, func(d Datapath) bool { return d.Runs })
+	return slices.ContainsFunc(r.Datapaths, func(d Datapath) bool { return d.Runs && (r.Wanted == "" || r.Wanted == d.Name) })
 }
 
 // missing returns the required checks that are missing.
@@ -134,6 +139,8 @@ func (r *Report) Summary() string {
 		return "the UPF would run here: no device is up"
 	case r.UPFRunsHere:
 		return "the UPF runs here"
+	case len(missing) == 0 && r.Wanted != "":
+		return "the UPF does not run here: datapath " + r.Wanted + " does not"
 	case len(missing) == 0:
 		return "the UPF does not run here: no datapath does"
 	}

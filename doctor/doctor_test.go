@@ -44,7 +44,7 @@ func TestExamine(t *testing.T) {
 		}
 	}
 	attached := find(t, report, AreaDevice, "a")
-	for _, want := range []string{"veth, MTU 1500", "native XDP (redirect", "native attach works", "GRO off"} {
+	for _, want := range []string{"veth, MTU 1500", "native XDP (redirect", "native attach works", "far end takes"} {
 		if !strings.Contains(attached.Found, want) {
 			t.Errorf("device a: got %q, want %q in it", attached.Found, want)
 		}

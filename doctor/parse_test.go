@@ -119,15 +119,18 @@ func TestMemlock(t *testing.T) {
 		limit   uint64
 		err     error
 		release string
+		locks   bool
 		status  Status
 		found   string
 	}{
-		{"unlimited", unix.RLIM_INFINITY, nil, "5.4.0", OK, "unlimited"},
-		{"small, and no matter", 8 << 20, nil, "6.1.0", OK, "8192 KiB"},
-		{"small on an old kernel", 64 << 10, nil, "5.10.0", Warn, "64 KiB"},
-		{"unreadable", 0, errors.New("no"), "6.1.0", Warn, "no"},
+		{"unlimited", unix.RLIM_INFINITY, nil, "5.4.0", false, OK, "unlimited"},
+		{"small, and no matter", 8 << 20, nil, "6.1.0", true, OK, "8192 KiB, which CAP_IPC_LOCK lifts"},
+		{"too small for AF_XDP", 8 << 20, nil, "6.1.0", false, Warn, "8192 KiB"},
+		{"enough", 32 << 20, nil, "6.1.0", false, OK, "32768 KiB"},
+		{"small on an old kernel", 64 << 10, nil, "5.10.0", true, Warn, "64 KiB"},
+		{"unreadable", 0, errors.New("no"), "6.1.0", false, Warn, "no"},
 	} {
-		expect(t, tc.name, memlock(tc.limit, tc.err, tc.release), tc.status, tc.found)
+		expect(t, tc.name, memlock(tc.limit, tc.err, tc.release, tc.locks), tc.status, tc.found)
 	}
 }
 

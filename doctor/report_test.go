@@ -14,14 +14,17 @@ func TestTable(t *testing.T) {
 	r := &Report{Checks: []Check{
 		{Area: AreaMachine, Name: "CPUs", Status: OK, Found: "2 online", NeededFor: "speed"},
 		{Area: AreaRights, Name: "CAP_BPF", Status: Missing, Found: "not effective", NeededFor: "loading", Advice: "run as root", Required: true},
-		{Area: AreaRights, Name: "CAP_NET_RAW", Status: Warn, Found: "not effective", NeededFor: "sockets", Advice: "run as root"},
+		{Area: AreaRights, Name: "CAP_NET_RAW", Status: Warn, Found: "not effective", NeededFor: "sockets that need a line which is longer than the terminal is wide", Advice: "run as root"},
 	}}
 	want := `machine
-  ok       CPUs         2 online       speed
+  ok       CPUs         2 online
 rights
-  missing  CAP_BPF      not effective  loading
+  missing  CAP_BPF      not effective
+                        for: loading
                         > run as root
-  warn     CAP_NET_RAW  not effective  sockets
+  warn     CAP_NET_RAW  not effective
+                        for: sockets that need a line which is longer than the
+                        terminal is wide
                         > run as root
 
 the UPF does not run here: missing CAP_BPF
@@ -83,13 +86,13 @@ func TestDevice(t *testing.T) {
 			Warn, "ixgbe, MTU 1500, 4 rx queue(s), XDP support not announced by this kernel",
 		},
 		{
-			"veth without GRO",
-			device{ethernet: true, name: "v0", driver: "veth", mtu: 1500, queues: 1, up: true, announced: true, features: all},
-			Warn, "veth, MTU 1500, 1 rx queue(s), native XDP (redirect, redirect target), GRO off",
+			"veth whose far end has no GRO",
+			device{ethernet: true, name: "v0", driver: "veth", mtu: 1500, queues: 1, up: true, announced: true, features: netdev.Basic | netdev.Redirect},
+			Warn, "veth, MTU 1500, 1 rx queue(s), native XDP (redirect), its far end takes no redirected frames",
 		},
 		{
-			"veth with GRO, down",
-			device{ethernet: true, name: "v0", driver: "veth", mtu: 9000, queues: 1, announced: true, features: all, gro: true},
+			"veth whose far end has GRO, down",
+			device{ethernet: true, name: "v0", driver: "veth", mtu: 9000, queues: 1, announced: true, features: all},
 			OK, "veth, MTU 9000, 1 rx queue(s), down, native XDP (redirect, redirect target)",
 		},
 		{

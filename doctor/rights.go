@@ -24,8 +24,10 @@ var capabilities = []capability{
 	{"CAP_PERFMON", unix.CAP_PERFMON, "eBPF programs that compute with packet pointers", true},
 	{"CAP_NET_RAW", unix.CAP_NET_RAW, "packets that the slow path finishes", true},
 	{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, "namespaces of plumb bench and plumb gnb", false},
-	{"CAP_SYS_RESOURCE", unix.CAP_SYS_RESOURCE, "raising RLIMIT_MEMLOCK, on kernels before 5.11 only", false},
 }
+
+// memlockCapability raises RLIMIT_MEMLOCK, to which eBPF memory is charged before 5.11.
+var memlockCapability = capability{"CAP_SYS_RESOURCE", unix.CAP_SYS_RESOURCE, "raising RLIMIT_MEMLOCK for eBPF maps", false}
 
 // MissingCapabilities are those without which no eBPF program of the UPF can be judged: the
 // verifier refuses for want of them what it else takes.
@@ -42,30 +44,39 @@ func MissingCapabilities() (missing []string) {
 func rights() []Check {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit)
-	checks := capabilityChecks(readFile("/proc/self/status"))
-	return append(checks, memlock(limit.Cur, err, verifier.KernelRelease()))
+	status, release := readFile("/proc/self/status"), verifier.KernelRelease()
+	checks := capabilityChecks(status)
+	if !releaseAtLeast(release, 5, 11) {
+		checks = append(checks, memlockCapability.check(status))
+	}
+	return append(checks, memlock(limit.Cur, err, release, capability{bit: unix.CAP_IPC_LOCK}.check(status).Status == OK))
 }
 
 // capabilityChecks reads the effective capabilities from /proc/self/status.
 func capabilityChecks(status string) []Check {
-	effective, err := strconv.ParseUint(field(status, "CapEff"), 16, 64)
 	var checks []Check
-	for _, want := range capabilities {
-		c := Check{Area: AreaRights, Name: want.name, NeededFor: want.neededFor, Required: want.required}
-		switch {
-		case err != nil:
-			c.Status, c.Found, c.Advice = Warn, "CapEff: "+err.Error(), "mount procfs on /proc"
-		case effective&(1<<want.bit) != 0, want.impliedBySysAdmin() && effective&(1<<unix.CAP_SYS_ADMIN) != 0:
-			c.Status, c.Found = OK, "effective"
-		case want.required:
-			c.Status, c.Found = Missing, "not effective"
-			c.Advice = "run as root, or setcap cap_net_admin,cap_bpf,cap_perfmon,cap_net_raw+ep on plumb"
-		default:
-			c.Status, c.Found, c.Advice = Warn, "not effective", "run as root; a container has to be given it"
-		}
-		checks = append(checks, c)
+	for _, c := range capabilities {
+		checks = append(checks, c.check(status))
 	}
 	return checks
+}
+
+// check reads from /proc/self/status whether the capability is effective.
+func (c capability) check(status string) Check {
+	effective, err := strconv.ParseUint(field(status, "CapEff"), 16, 64)
+	row := Check{Area: AreaRights, Name: c.name, NeededFor: c.neededFor, Required: c.required}
+	switch {
+	case err != nil:
+		row.Status, row.Found, row.Advice = Warn, "CapEff: "+err.Error(), "mount procfs on /proc"
+	case effective&(1<<c.bit) != 0, c.impliedBySysAdmin() && effective&(1<<unix.CAP_SYS_ADMIN) != 0:
+		row.Status, row.Found = OK, "effective"
+	case c.required:
+		row.Status, row.Found = Missing, "not effective"
+		row.Advice = "run as root, or setcap cap_net_admin,cap_bpf,cap_perfmon,cap_net_raw+ep on plumb"
+	default:
+		row.Status, row.Found, row.Advice = Warn, "not effective", "run as root; a container has to be given it"
+	}
+	return row
 }
 
 // impliedBySysAdmin: CAP_SYS_ADMIN still grants what CAP_BPF and CAP_PERFMON
@@ -74,10 +85,19 @@ func (c capability) impliedBySysAdmin() bool {
 	return c.bit == unix.CAP_BPF || c.bit == unix.CAP_PERFMON
 }
 
-// memlock judges RLIMIT_MEMLOCK: since Linux 5.11 eBPF memory is charged to
-// the cgroup instead.
-func memlock(limit uint64, err error, release string) Check {
-	c := Check{Area: AreaRights, Name: "locked memory", Status: OK, NeededFor: "eBPF maps, on kernels before 5.11 only"}
+// framesOctets is what one worker of the afxdp datapath locks by default: afxdp.frames of
+// 2048 octets.
+const framesOctets = 16384 * 2048
+
+// memlock judges RLIMIT_MEMLOCK. The frames of AF_XDP are charged to it, unless
+// CAP_IPC_LOCK is effective (unlimited); eBPF memory is before Linux 5.11, and to the
+// cgroup since.
+func memlock(limit uint64, err error, release string, unlimited bool) Check {
+	c := Check{Area: AreaRights, Name: "locked memory", Status: OK, NeededFor: "frames of the afxdp datapath"}
+	old := !releaseAtLeast(release, 5, 11)
+	if old {
+		c.NeededFor = "eBPF maps, frames of the afxdp datapath"
+	}
 	switch {
 	case err != nil:
 		c.Status, c.Found = Warn, err.Error()
@@ -86,8 +106,10 @@ func memlock(limit uint64, err error, release string) Check {
 		c.Found = "unlimited"
 	default:
 		c.Found = fmt.Sprintf("%d KiB", limit/1024)
-		if !releaseAtLeast(release, 5, 11) {
-			c.Status, c.Advice = Warn, "ulimit -l unlimited"
+		if old || limit < framesOctets && !unlimited {
+			c.Status, c.Advice = Warn, "ulimit -l unlimited; LimitMEMLOCK=infinity of systemd"
+		} else if unlimited {
+			c.Found += ", which CAP_IPC_LOCK lifts"
 		}
 	}
 	return c

@@ -5,12 +5,20 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"plumbline/wordwrap"
 )
 
+// columns is the width of the table: that of a terminal.
+const columns = 80
+
 // WriteTable writes the report for people: a row for each check, and under a
-// row that is not ok what to do. The last line is the summary.
+// row that is not ok what needs it, and what to do. The last line is the summary.
 func (r *Report) WriteTable(w io.Writer) error {
-	name, found := r.widths()
+	name := 0
+	for _, c := range r.Checks {
+		name = max(name, len(c.Name))
+	}
 	out := bufio.NewWriter(w)
 	area := Area("")
 	for _, c := range r.Checks {
@@ -18,13 +26,15 @@ func (r *Report) WriteTable(w io.Writer) error {
 			fmt.Fprintf(out, "%s\n", c.Area)
 			area = c.Area
 		}
-		fmt.Fprintf(out, "  %-7s  %-*s  %-*s  %s\n", c.Status, name, c.Name, found, c.Found, c.NeededFor)
-		if c.Advice != "" {
-			fmt.Fprintf(out, "  %-7s  %-*s  > %s\n", "", name, "", c.Advice)
+		text := []string{c.Found}
+		if c.Status != OK {
+			text = append(text, "for: "+c.NeededFor, "> "+c.Advice)
 		}
+		writeRow(out, fmt.Sprintf("  %-7s  %-*s  ", c.Status, name, c.Name), text)
 	}
 	r.writeDatapaths(out)
-	fmt.Fprintf(out, "\n%s\n", r.Summary())
+	fmt.Fprintln(out)
+	writeRow(out, "", []string{r.Summary()})
 	return out.Flush()
 }
 
@@ -39,24 +49,22 @@ func (r *Report) writeDatapaths(out io.Writer) {
 		if d.Runs {
 			state = "runs"
 		}
-		fmt.Fprintf(out, "  %-7s  %-5s  %s\n", state, d.Name, d.Found)
+		text := []string{d.Found}
 		if d.Advice != "" {
-			fmt.Fprintf(out, "  %-7s  %-5s  > %s\n", "", "", d.Advice)
+			text = append(text, "> "+d.Advice)
 		}
+		writeRow(out, fmt.Sprintf("  %-7s  %-5s  ", state, d.Name), text)
 	}
 }
 
-// widths returns the widths of two columns. The second is capped, so that one
-// long error does not push every row apart.
-func (r *Report) widths() (name, found int) {
-	const longest = 48
-	for _, c := range r.Checks {
-		name = max(name, len(c.Name))
-		if len(c.Found) <= longest {
-			found = max(found, len(c.Found))
+// writeRow writes texts, each on lines of its own, behind a head that stands once.
+func writeRow(out io.Writer, head string, texts []string) {
+	for _, text := range texts {
+		for _, line := range wordwrap.Lines(text, columns-len(head)) {
+			fmt.Fprintf(out, "%s%s\n", head, line)
+			head = strings.Repeat(" ", len(head))
 		}
 	}
-	return name, found
 }
 
 // String returns the table.

@@ -45,6 +45,25 @@ func (f Features) String() string {
 	return strings.Join(names, ", ")
 }
 
+// Deaf says why frames that XDP redirects to a device get lost, and "" if they do not, as
+// far as can be told before a program is on it. kind is the type of the device; announced
+// tells that it was asked for its features (Linux 6.3 or later).
+//
+// A veth hands them on only while its far end has GRO or an XDP program, and counts none
+// that it loses. Other drivers take them once they have a program, and may announce it no
+// sooner.
+//
+// Source: Linux, drivers/net/veth.c, veth_xdp_xmit and veth_set_xdp_features.
+func Deaf(kind string, f Features, announced bool) string {
+	switch {
+	case kind != "veth" || f&Transmit != 0:
+		return ""
+	case !announced:
+		return "this kernel does not say whether its far end takes redirected frames"
+	}
+	return "its far end takes no redirected frames"
+}
+
 // Generic netlink family "netdev", linux/netdev.h.
 const (
 	familyName   = "netdev"

@@ -59,3 +59,24 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestDeaf: only a veth loses what is redirected to it, unless it is known to pass it on.
+func TestDeaf(t *testing.T) {
+	const none, unknown = "its far end takes no redirected frames", "this kernel does not say whether its far end takes redirected frames"
+	for _, tc := range []struct {
+		kind      string
+		features  Features
+		announced bool
+		want      string
+	}{
+		{"veth", Basic | Redirect, true, none},
+		{"veth", Basic | Redirect | Transmit, true, ""},
+		{"veth", 0, false, unknown},
+		{"device", Basic | Redirect, true, ""},
+		{"device", 0, false, ""},
+	} {
+		if got := Deaf(tc.kind, tc.features, tc.announced); got != tc.want {
+			t.Errorf("Deaf(%q, %#x, %t): got %q, want %q", tc.kind, tc.features, tc.announced, got, tc.want)
+		}
+	}
+}

@@ -7,11 +7,12 @@ import (
 	"io"
 
 	"plumbline/doctor"
+	"plumbline/upf"
 )
 
 type doctorCommand struct {
 	JSON     bool     `name:"json" help:"Print JSON instead of the table."`
-	Config   string   `placeholder:"FILE" help:"Configuration of a UPF: which datapaths run on its devices, and which one auto takes. None: on any device that is up."`
+	Config   string   `placeholder:"FILE" help:"Configuration of a UPF: which datapaths run on its devices, which one auto takes, and whether the one that is configured runs. None: on any device that is up."`
 	Programs bool     `help:"Load each eBPF program instead, and say what it costs the verifier, or why the kernel refuses it."`
 	Logs     string   `type:"path" placeholder:"DIR" help:"With --programs: what the verifier says of each program that is refused goes to a file in DIR."`
 	Device   []string `placeholder:"DEVICE" help:"Attach an XDP program that passes everything to DEVICE for a moment, to see whether that works. Some drivers reset the link. May be repeated."`
@@ -51,7 +52,9 @@ func (c *doctorCommand) Run(stdout io.Writer) error {
 		if err != nil {
 			return err
 		}
-		o.Devices = config.Devices()
+		if o.Devices = config.Devices(); config.Datapath != upf.DatapathAuto && config.Role() != upf.RoleN4 {
+			o.Datapath = config.Datapath
+		}
 	}
 	report := doctor.Examine(o)
 	write := report.WriteTable
@@ -65,8 +68,11 @@ func (c *doctorCommand) Run(stdout io.Writer) error {
 	if err := write(stdout); err != nil {
 		return err
 	}
-	if !report.UPFRunsHere {
+	switch {
+	case report.UPFRunsHere:
+		return nil
+	case c.JSON:
 		return fmt.Errorf("%s: %w", report.Summary(), errors.ErrUnsupported)
 	}
-	return nil
+	return errSaid{errors.ErrUnsupported} // by the table's last line
 }

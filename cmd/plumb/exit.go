@@ -29,6 +29,13 @@ func (usageError) Is(target error) bool { return target == errUsage }
 // Unwrap returns the error itself.
 func (e usageError) Unwrap() error { return e.error }
 
+// errSaid is an error of which standard output has told: it makes the exit code, and is not
+// printed.
+type errSaid struct{ error }
+
+// Unwrap returns the error itself.
+func (e errSaid) Unwrap() error { return e.error }
+
 // unsupportedError is an [errors.ErrUnsupported] whose text is that of another error
 // alone.
 type unsupportedError struct{ error }

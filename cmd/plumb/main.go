@@ -58,7 +58,8 @@ func main() {
 	stop()
 	cancel()
 	err = stdout.end(err)
-	if err != nil && !errors.Is(err, errUnread) {
+	var said errSaid
+	if err != nil && !errors.Is(err, errUnread) && !errors.As(err, &said) {
 		fmt.Fprintf(os.Stderr, "plumb: %v\n", err)
 	}
 	os.Exit(exitCode(err))

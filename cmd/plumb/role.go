@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"syscall"
@@ -110,11 +111,11 @@ func loadRole(file string, role upf.Role) (*upf.Config, error) {
 	return config, nil
 }
 
-// loadConfig reads a configuration; one that is wrong is wrong usage.
+// loadConfig reads a configuration; one that is wrong, or not there, is wrong usage.
 func loadConfig(file string) (*upf.Config, error) {
 	config, err := upf.Load(file)
 	var wrong *upf.ConfigError
-	if errors.As(err, &wrong) {
+	if errors.As(err, &wrong) || errors.Is(err, fs.ErrNotExist) {
 		return nil, usageError{err}
 	}
 	return config, err
