@@ -69,7 +69,7 @@ type Report struct {
 	UPFRunsHere bool `json:"upf_runs_here"`
 	// Wanted is the datapath that is asked for; empty: any.
 	Wanted string  `json:"wanted,omitempty"`
-	Checks      []Check `json:"checks"`
+	Checks []Check `json:"checks"`
 	// Datapaths are those of the UPF, the best one for this machine first.
 	Datapaths []Datapath `json:"datapaths"`
 }

@@ -86,7 +86,9 @@ func (a *localAPI) answer(w http.ResponseWriter, r *http.Request, f func(*http.R
 		status = http.StatusTooManyRequests
 	default:
 		status = http.StatusInternalServerError
-		a.log.Warn("api", "path", r.URL.Path, "error", err)
+		if r.URL.Path != pathMove { // whose errors Move has logged
+			a.log.Warn("api", "path", r.URL.Path, "error", err)
+		}
 	}
 	if err != nil {
 		v = problem{Error: err.Error()}

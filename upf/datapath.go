@@ -2,6 +2,7 @@ package upf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -41,7 +42,7 @@ func prepare(d datapath.Driver, log *slog.Logger) {
 	if !ok {
 		return
 	}
-	if err := p.PrepareTraces(); err != nil {
+	if err := p.PrepareTraces(); err != nil && !errors.Is(err, datapath.ErrClosed) { // else another one forwards
 		log.Warn("packets cannot be traced", "error", err)
 	}
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -58,7 +62,8 @@ func (d *Driver) startWatching() error {
 
 // attachAll puts the programs on all devices.
 func (d *Driver) attachAll() error {
-	for _, step := range []func() error{d.tagAll, d.startSpread, d.attachCutter} {
+	d.warnOfDeaf()
+	for _, step := range []func() error{d.tagAll, d.startSpread, d.attachCutter, d.watchSent} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -127,7 +132,13 @@ func (d *Driver) devices() []string {
 // attach puts prog on the device.
 func (d *Driver) attach(prog *ebpf.Program, p device) error {
 	if d.pins != nil {
-		if l := d.hook.attached(d, p); l != nil {
+		switch l := d.hook.attached(d, p); {
+		case l == nil:
+		case d.losesFrames(p):
+			if err := errors.Join(l.Unpin(), l.Close()); err != nil {
+				return fmt.Errorf("xdp: leave native mode on %s: %w", p.name, err)
+			}
+		default:
 			return d.replace(l, prog, p)
 		}
 	}
@@ -176,15 +187,68 @@ func (d *Driver) detachLink(l attachment, anew bool) error {
 	return errors.Join(l.Unpin(), l.Close())
 }
 
+// modes returns in which modes the programs are tried, in turn. What a program in native
+// mode redirects is lost on a device that takes no such frames; in generic mode the
+// kernel sends it as any packet. It is the device where frames leave that decides, and
+// from each they may leave on any.
+func (d *Driver) modes() ([]Mode, error) {
+	switch d.cfg.Mode {
+	case Native, Generic:
+		return []Mode{d.cfg.Mode}, nil
+	case Auto, "":
+	default:
+		return nil, fmt.Errorf("xdp: mode %q: want auto, native or generic", d.cfg.Mode)
+	}
+	if d.deaf() == "" {
+		return []Mode{Native, Generic}, nil
+	}
+	return []Mode{Generic}, nil
+}
+
+// deaf names the devices to which programs in native mode cannot redirect, each with why.
+func (d *Driver) deaf() string {
+	var all []string
+	for _, p := range devicesOf(d.ports.all()) {
+		if p.deaf != "" {
+			all = append(all, p.name+": "+p.deaf)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// losesFrames tells of a device with a program in native mode that it has to be in generic
+// mode: since an earlier process left it there, a far end has stopped to take redirected
+// frames.
+func (d *Driver) losesFrames(p device) bool {
+	if modes, err := d.modes(); d.hook != &onXDP || err != nil || slices.Contains(modes, Native) {
+		return false
+	}
+	l, err := netlink.LinkByIndex(p.index)
+	return err == nil && l.Attrs().Xdp != nil && l.Attrs().Xdp.AttachMode == nl.XDP_ATTACHED_DRV
+}
+
+// warnOfDeaf says that XDP runs in generic mode, or that packets get lost.
+func (d *Driver) warnOfDeaf() {
+	deaf := d.deaf()
+	if deaf == "" || d.hook != &onXDP || d.cfg.Mode == Generic {
+		return
+	}
+	const advice = "ethtool -K DEVICE gro on at the far end, or datapath tc"
+	if d.cfg.Mode == Native {
+		d.log.Warn("packets sent by XDP in native mode may get lost", "reason", deaf, "advice", advice)
+		return
+	}
+	d.log.Warn("XDP runs in generic mode, which is slower", "reason", deaf, "advice", advice)
+}
+
 // attachXDP puts prog on the device in the configured mode.
 func (d *Driver) attachXDP(prog *ebpf.Program, p device) (attachment, string, error) {
-	modes := map[Mode][]Mode{Auto: {Native, Generic}, "": {Native, Generic}, Native: {Native}, Generic: {Generic}}
-	flags := map[Mode]link.XDPAttachFlags{Native: link.XDPDriverMode, Generic: link.XDPGenericMode}
-	if modes[d.cfg.Mode] == nil {
-		return nil, "", fmt.Errorf("xdp: mode %q: want auto, native or generic", d.cfg.Mode)
+	modes, err := d.modes()
+	if err != nil {
+		return nil, "", err
 	}
-	var err error
-	for _, m := range modes[d.cfg.Mode] {
+	flags := map[Mode]link.XDPAttachFlags{Native: link.XDPDriverMode, Generic: link.XDPGenericMode}
+	for _, m := range modes {
 		var l link.Link
 		l, err = link.AttachXDP(link.XDPOptions{Program: prog, Interface: p.index, Flags: flags[m]})
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"plumbline/datapath"
+	"plumbline/netdev"
 )
 
 // device is a network device as it was at the start.
@@ -18,6 +19,7 @@ type device struct {
 	index int
 	mac   [8]byte // 6 octets and 2 of 0
 	mtu   int
+	deaf  string // why XDP is not to redirect frames to it; empty: it may
 }
 
 // port is where packets leave: an endpoint of GTP-U on its device, or N6, which
@@ -91,7 +93,8 @@ func findDevice(name string) (device, error) {
 	if len(a.HardwareAddr) != 6 {
 		return device{}, fmt.Errorf("device %q has no Ethernet address: %w", name, errors.ErrUnsupported)
 	}
-	d := device{name: name, index: a.Index, mtu: a.MTU}
+	features, err := netdev.Announced(a.Index)
+	d := device{name: name, index: a.Index, mtu: a.MTU, deaf: netdev.Deaf(link.Type(), features, err == nil)}
 	copy(d.mac[:], a.HardwareAddr)
 	return d, nil
 }

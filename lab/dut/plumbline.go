@@ -20,6 +20,11 @@ func Plumbline(datapath string, adjust func(*upf.Config)) Kind {
 			if adjust != nil {
 				adjust(c)
 			}
+			if c.XDP.Mode == upf.ModeAuto {
+				// The far ends of the bed's links take redirected frames (package topology),
+				// which Linux before 6.3 does not say: auto would then be generic.
+				c.XDP.Mode = upf.ModeNative
+			}
 			c.API.Socket = filepath.Join(directory, "upf.sock")
 			c.Metrics = upf.Metrics{} // its address is one for all
 			file, err := c.Marshal()
