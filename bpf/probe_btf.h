@@ -8,26 +8,10 @@
 #include <linux/if_ether.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "btf_device.h"
 
 /* What is needed of the kernel's types; the loader finds where it is. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct ns_common {
-	unsigned int inum;
-};
-
-struct net {
-	struct ns_common ns;
-};
-
-struct possible_net {
-	struct net *net;
-};
-
-struct net_device {
-	int ifindex;
-	struct possible_net nd_net;
-};
 
 struct skb_shared_info {
 	unsigned short gso_size;

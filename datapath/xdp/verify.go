@@ -28,6 +28,10 @@ func Objects() []verifier.Object {
 		},
 		{Name: "tc-traced", Load: loadTracedSkb, Set: set},
 		{Name: "spread", Load: loadSpread, Feature: "xdp.spread", Needed: []string{"spread_enqueued"}},
+		{
+			Name: "sent", Load: loadSent, Set: map[string]any{"sent_count": uint32(2), "sent_devices": [maxDevices]uint32{1, 2}},
+			Feature: "counts of redirected frames that a device does not take", Needed: []string{"sent_frames", "sent_not"},
+		},
 		{Name: "vlan", Load: loadVlan, Set: map[string]any{"port_count": uint32(1)}},
 	}
 }
