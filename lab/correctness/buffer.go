@@ -28,9 +28,7 @@ func (b *bed) buffers(ctx context.Context) error {
 			return b.attempted(Buffers, "buffering", err)
 		}
 		c.count(&f)
-		if len(c.frames) > 0 {
-			notices = append(notices, reportedAt-c.frames[0].sent)
-		}
+		notices = append(notices, reportedAt-c.first())
 	}
 	f.NoticeNS, f.NoticeMaxNS = median(notices)
 	b.result.Buffers = append(b.result.Buffers, f)
@@ -62,14 +60,27 @@ func (b *bed) page(ctx context.Context) (c changed, reportedAt int64, err error)
 		c.accepted = s.accepted
 	}
 	done := <-ended
+	if errors.Is(err, errSilent) && done.Sent == 0 { // it had nothing to report
+		err = fmt.Errorf("correctness: no frame left this machine within %v: it is too busy", bufferFor)
+	}
 	time.Sleep(settle)
 	frames, endErr := r.end()
 	if err := errors.Join(err, done.err, endErr); err != nil {
 		return c, 0, err
 	}
-	c.sent, c.frames = done.Sent, frames
+	c.started, c.sent, c.frames = int64(done.StartNS), done.Sent, frames
 	_, err = s.delete(ctx)
 	return c, said.at, err
+}
+
+// first is when the first frame was sent; when it was due, if the UPF lost it.
+func (c *changed) first() int64 {
+	for _, f := range c.frames {
+		if !f.endMarker && f.sequence == 0 {
+			return f.sent
+		}
+	}
+	return c.started
 }
 
 // count adds what arrived to f.

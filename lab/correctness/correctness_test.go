@@ -186,6 +186,52 @@ func TestJudgeSwitch(t *testing.T) {
 	}
 }
 
+// TestFirst wants the time of the first frame, not of the first that arrived.
+func TestFirst(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		frames []frame
+		want   int64
+	}{
+		{"arrived", []frame{{sent: 105, sequence: 0}, {sent: 205, sequence: 1}}, 105},
+		{"behind later ones", []frame{{sent: 205, sequence: 1}, {sequence: 0, endMarker: true}, {sent: 105, sequence: 0}}, 105},
+		{"lost", []frame{{sent: 900, sequence: 8}}, 100},
+		{"all lost", nil, 100},
+	} {
+		c := changed{started: 100, frames: test.frames}
+		if got := c.first(); got != test.want {
+			t.Errorf("%s: got %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// TestKeptUp wants no delay told of a threshold when the machine was slower than the schedule.
+func TestKeptUp(t *testing.T) {
+	for _, test := range []struct {
+		pps  float64
+		rate uint64
+		want bool
+	}{{1000, 1000, true}, {999, 1000, true}, {254, 1000, false}, {4844, 100_000, false}, {500_000, 0, false}} {
+		if got := keptUp(test.pps, test.rate); got != test.want {
+			t.Errorf("%.0f of %d frames/s: got %v, want %v", test.pps, test.rate, got, test.want)
+		}
+	}
+}
+
+// TestWarmUp wants the burst used up when what is counted begins.
+func TestWarmUp(t *testing.T) {
+	for _, burst := range []time.Duration{0, time.Second} {
+		for _, kbps := range []uint64{64, 1000, 1_000_000} {
+			b := bed{Config: Config{Kind: dut.Kind{Traits: dut.Traits{Burst: burst}}}}
+			rate := float64(kbps) * 1000 / 8
+			used := (offer - 1) * rate * b.warmUp(kbps).Seconds()
+			if least := max(burst, burstTime).Seconds() * rate; used < least*0.999 {
+				t.Errorf("burst %v at %d kbit/s: %.0f octets used up, want %.0f", burst, kbps, used, least)
+			}
+		}
+	}
+}
+
 func TestCount(t *testing.T) {
 	c := changed{accepted: 1_000_000, sent: 5, frames: []frame{
 		{at: 2_000_000, sent: 500_000, sequence: 0}, {at: 2_000_001, sent: 600_000, sequence: 2}, {at: 2_000_002, sent: 550_000, sequence: 1},

@@ -28,7 +28,7 @@ const (
 	smallFrames = 1_000_000
 	leastWarmUp = 300 * time.Millisecond
 	burstOctets = 16 << 10               // that a UPF may let pass at once, whatever the rate
-	burstTime   = 250 * time.Millisecond // or of the rate
+	burstTime   = 250 * time.Millisecond // or of the rate, unless it is known for longer
 )
 
 // payloadAt is how long the UDP payload of user packets is at an MBR: at a low
@@ -47,12 +47,12 @@ func (b *bed) rateDuration(kbps uint64) time.Duration {
 }
 
 // warmUp is until what is offered above the MBR has used up the burst.
-func warmUp(kbps uint64) time.Duration {
-	burst := max(burstTime, time.Duration(8*burstOctets*float64(time.Second)/float64(kbps*1000)))
+func (b *bed) warmUp(kbps uint64) time.Duration {
+	burst := max(burstTime, b.Kind.Burst, time.Duration(8*burstOctets*float64(time.Second)/float64(kbps*1000)))
 	return max(leastWarmUp, time.Duration(float64(burst)/(offer-1)))
 }
 
-func (b *bed) rateTime(kbps uint64) time.Duration { return warmUp(kbps) + b.rateDuration(kbps) }
+func (b *bed) rateTime(kbps uint64) time.Duration { return b.warmUp(kbps) + b.rateDuration(kbps) }
 
 // rates measures what passes of frames at each MBR.
 func (b *bed) rates(ctx context.Context) error {
@@ -86,8 +86,8 @@ func (b *bed) rate(ctx context.Context, d report.Direction, kbps uint64) (f repo
 	asked := float64(kbps) * 1000
 	bits := float64(8 * (payload + userHeaders))
 	duration := b.rateDuration(kbps)
-	ended := w.start(ctx, generator.Load{Rate: uint64(offer*asked/bits) + 1, Duration: warmUp(kbps) + duration, CPU: generator.LastCPU(), Realtime: true})
-	time.Sleep(warmUp(kbps))
+	ended := w.start(ctx, generator.Load{Rate: uint64(offer*asked/bits) + 1, Duration: b.warmUp(kbps) + duration, CPU: generator.LastCPU(), Realtime: true})
+	time.Sleep(b.warmUp(kbps))
 	before, err := w.read()
 	sent := <-ended // whatever came of that: the sender must not be closed while it sends
 	if err := errors.Join(err, sent.err); err != nil {

@@ -117,6 +117,10 @@ func unsaid(silent error, asked, passed, packet uint64) error {
 	return fmt.Errorf("correctness: of %d octets that were to be reached %d passed: %w", asked, passed, errLost)
 }
 
+// keptUp tells whether frames were sent as they were due, so that it is known when a limit
+// was reached. It is not at the highest rate, 0, or where the machine was too busy.
+func keptUp(pps float64, rate uint64) bool { return rate > 0 && pps > 0.99*float64(rate) }
+
 // limit sends over a threshold or a quota.
 func (b *bed) limit(ctx context.Context, d report.Direction, rate uint64, kind string) (err error) {
 	asked := b.limitOctets(rate)
@@ -162,7 +166,7 @@ func (b *bed) limit(ctx context.Context, d report.Direction, rate uint64, kind s
 	over := f.ReportedOctets
 	if kind == "quota" {
 		over = f.PassedOctets
-	} else if rate > 0 {
+	} else if keptUp(f.RatePPS, rate) {
 		reached := int64(got.FirstNs) + int64(float64(asked)/octets*1e9/float64(rate))
 		f.DelayNS = said.at - reached
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"plumbline/lab/n4load"
 )
@@ -18,7 +19,7 @@ var free5gc = Kind{
 	Install: "free5GC: https://free5gc.org/guide/: go build in https://github.com/free5gc/go-upf, and make install of the kernel module in " +
 		"https://github.com/free5gc/gtp5g; then --dut free5gc=/path/to/upf",
 	Tested: "With 6949b36, gtp5g 0.10.2 and Linux 6.12, in part: start, sessions, stop. Not: where packets arrive, load on N4, park, kill.",
-	Traits: Traits{Offloads: true, Packets: true, Lossy: true, IPv4Only: true, Ignores: []string{
+	Traits: Traits{Offloads: true, Packets: true, Lossy: true, IPv4Only: true, Burst: gtp5gBurst, Ignores: []string{
 		"MBR, unless /proc/gtp5g/qos says 1; GBR.",
 		"QFI in a PDI.",
 		"Buffering: packets are kept, and not forwarded when the FAR says FORW again.",
@@ -30,6 +31,9 @@ var free5gc = Kind{
 	Needs:   needsGTP5G,
 	Plan:    planFree5GC,
 }
+
+// gtp5gBurst is what the policer of gtp5g lets pass at once: a second of the MBR, and 200 ms more.
+const gtp5gBurst = 1200 * time.Millisecond
 
 // needsGTP5G says that the kernel module is missing.
 func needsGTP5G() error {

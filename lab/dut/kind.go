@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"time"
 
 	"plumbline/lab/meter"
 	"plumbline/lab/n4load"
@@ -59,6 +60,9 @@ type Traits struct {
 	// AnyDNN: it takes sessions of any DNN. Others are told that of their dialect, if it
 	// has one.
 	AnyDNN bool
+	// Burst is how much of an MBR it may let pass at once, as time at that rate; 0: no
+	// more than what others do.
+	Burst time.Duration
 	// Unenforced are what frames that leave it are known to lack, or to have wrong: those that
 	// are wrong in nothing else count as unenforced, and are not misdelivered.
 	Unenforced []meter.Kind
