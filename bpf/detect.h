@@ -40,6 +40,22 @@ static __always_inline struct rule *rule_find(void *table, void *by_key, __u64 k
 	return rule_overflow(table, by_key, key);
 }
 
+/* rule_ctl - read the control word, behind all loads before it and before all after it
+ *
+ * On x86 loads are done in order. Elsewhere it is an atomic operation that fetches: the
+ * kernel makes it one with acquire and release, so no change of the word comes between
+ * what was loaded before and its being read.
+ */
+static __always_inline __u32 rule_ctl(struct rule *rule)
+{
+	__u32 ctl;
+
+	barrier();
+	ctl = weak_order ? __sync_fetch_and_or(&rule->ctl, 0) : *(volatile __u32 *)&rule->ctl;
+	barrier();
+	return ctl;
+}
+
 /* match_begin - read the control word before the rest of the rule
  *
  * Return: 0, -PASS_ETHER, or a negative enum upf_count.
@@ -47,7 +63,7 @@ static __always_inline struct rule *rule_find(void *table, void *by_key, __u64 k
 static __always_inline int match_begin(struct match *m, struct rule *rule, __u32 tunnelled)
 {
 	m->rule = rule;
-	m->seen = *(volatile __u32 *)&rule->ctl;
+	m->seen = rule_ctl(rule);
 	if (m->seen & (RULE_CHANGING | RULE_SLOW | RULE_QUEUED | RULE_ETHER)) {
 		int err = queue_enter(m->key, m->seen, tunnelled);
 
@@ -67,8 +83,7 @@ static __always_inline int match_end(struct match *m)
 {
 	__u32 seen = m->seen;
 
-	barrier();
-	m->seen = *(volatile __u32 *)&m->rule->ctl;
+	m->seen = rule_ctl(m->rule);
 	if ((m->seen ^ seen) & ~RULE_QUEUED || *(volatile __u64 *)&m->rule->key != m->key)
 		return -PASS_CHANGING;
 	return 0;

@@ -86,7 +86,7 @@ static __always_inline void station_heard(struct station *s, __u64 now)
 static __always_inline int ether_begin(struct match *m, struct rule *rule, __u32 tunnelled)
 {
 	m->rule = rule;
-	m->seen = *(volatile __u32 *)&rule->ctl;
+	m->seen = rule_ctl(rule);
 	if (m->seen & (RULE_CHANGING | RULE_SLOW | RULE_QUEUED)) {
 		int err = queue_enter(m->key, m->seen, QUEUE_FRAMES | tunnelled);
 

@@ -27,9 +27,8 @@ struct outer {
  * A writer that changes more than one word sets RULE_CHANGING first and counts
  * the generation up (the high bits of ctl) when it clears it; a reader looks at
  * ctl before and after, and hands the packet to the slow path, which waits, if
- * they differ. So no packet sees half a rule and none is lost. The order of the
- * loads is kept by the compiler (volatile) and by x86-64; on a CPU that orders
- * loads weakly the window is a few instructions wide.
+ * they differ. So no packet sees half a rule and none is lost. rule_ctl() keeps the
+ * order of the loads.
  *
  * What does not fit in here, several PDRs on one key, SDF filters, more than two
  * meters, one URR or four QFIs, GBR, packet rates, marking, stands with RULE_LIST:

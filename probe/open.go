@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
+
+	"plumbline/verifier"
 )
 
 //go:generate go tool bpf2go -cc clang-19 -target bpfel -go-package probe -no-global-types -type point -type count -type account -type latency -type matched -type reader -type parts -type prefix_key -type kind -type side -type way probe ../bpf/probe.bpf.c -- -O2 -g -Wall -Wextra -Werror -Wshadow -mcpu=v3 -I../bpf -I/usr/include/x86_64-linux-gnu
@@ -207,7 +208,7 @@ func (p *Probe) setConstants(spec *ebpf.CollectionSpec) error {
 		"sampling":          flag(p.cfg.sampling()),
 		"sample_every":      p.cfg.Sample.Every,
 		"sample_above_ns":   uint64(p.cfg.Sample.Above),
-		"total_store_order": flag(runtime.GOARCH == "amd64" || runtime.GOARCH == "386"),
+		"total_store_order": flag(!verifier.WeakOrder()),
 		"print_mask":        masks,
 		"print_seed":        seed,
 	}

@@ -9,7 +9,7 @@ import (
 // spread to, so that the verifier leaves out nothing.
 func Objects() []verifier.Object {
 	set := map[string]any{
-		"index_mask": uint32(1<<10 - 1), "queue_max": uint32(queueMax), "passes_max": uint32(datapath.MaxPasses),
+		"index_mask": uint32(1<<10 - 1), "queue_max": uint32(queueMax), "passes_max": uint32(datapath.MaxPasses), "weak_order": weakOrder(),
 		"endpoint_ip4": [maxEndpoints]uint32{1, 2},
 	}
 	spread := map[string]any{"spread_count": uint32(2), "spread_cpus": [maxSpread]uint32{0, 1}, "spread_opaque": uint32(1)}
