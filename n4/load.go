@@ -137,7 +137,9 @@ func (w *worker) tellLoad(m pfcp.Message) {
 	var overload pfcp.Optional[pfcp.OverloadControl]
 	var features pfcp.CPFunctionFeatures
 	for _, a := range w.at.list {
-		features |= pfcp.CPFunctionFeatures(a.features.Load())
+		if a.forms.leave()&LeaveOutLoadControl == 0 {
+			features |= pfcp.CPFunctionFeatures(a.features.Load())
+		}
 	}
 	if info := w.e.load.told.Load(); features&(pfcp.CPFeatureLOAD|pfcp.CPFeatureOVRL) != 0 && info != nil && w.at.load.due(info.sequence, w.now) {
 		load = pfcp.Optional[pfcp.LoadControl]{

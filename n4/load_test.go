@@ -41,9 +41,9 @@ func TestLoad(t *testing.T) {
 }
 
 // TestTellLoad: only a CP function that knows Load or Overload Control
-// Information gets it, when it is new, and again after a while.
+// Information, and can read it, gets it, when it is new, and again after a while.
 func TestTellLoad(t *testing.T) {
-	b := newBed(t, Config{Sockets: 1})
+	b := newBed(t, Config{Sockets: 1, Forms: []PeerForm{{Prefix: netip.MustParsePrefix("127.0.0.6/32"), LeaveOut: LeaveOutLoadControl}}})
 	b.setLoad(30, 0, 60, time.Now().Add(time.Hour)) // so long that what is measured changes nothing
 	setup := func(from string, f pfcp.CPFunctionFeatures) *client {
 		c := b.client(t, from)
@@ -71,10 +71,11 @@ func TestTellLoad(t *testing.T) {
 		{"127.0.0.3", pfcp.CPFeatureLOAD, true, false},
 		{"127.0.0.4", pfcp.CPFeatureOVRL, false, true},
 		{"127.0.0.5", pfcp.CPFeatureLOAD | pfcp.CPFeatureOVRL, true, true},
+		{"127.0.0.6", pfcp.CPFeatureLOAD | pfcp.CPFeatureOVRL, false, false},
 	} {
 		c := setup(tc.from, tc.features)
 		if l, o := ask(c); l != tc.load || o != tc.overload {
-			t.Errorf("features %#x: load %v, overload %v", tc.features, l, o)
+			t.Errorf("%s, features %#x: load %v, overload %v", tc.from, tc.features, l, o)
 		}
 		if l, o := ask(c); l || o {
 			t.Errorf("features %#x: told twice at once", tc.features)

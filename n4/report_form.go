@@ -24,10 +24,12 @@ const (
 	LeaveOutEventTimeStamps
 	// LeaveOutPagingPolicy: the PPI of Downlink Data Service Information.
 	LeaveOutPagingPolicy
+	// LeaveOutLoadControl: Load and Overload Control Information.
+	LeaveOutLoadControl
 )
 
 // leaveOutNames are the names of the bits in their order.
-var leaveOutNames = [...]string{"usage_information", "packet_counts", "event_time_stamps", "paging_policy_indication"}
+var leaveOutNames = [...]string{"usage_information", "packet_counts", "event_time_stamps", "paging_policy_indication", "load_control"}
 
 // LeaveOutNames lists the names of all that can be left out.
 func LeaveOutNames() []string { return leaveOutNames[:] }

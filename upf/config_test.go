@@ -248,7 +248,7 @@ n6: {device: a/b, gateway: 2001:db8::2, gateway6: 10.6.0.2}
 `, []string{
 			`f:2:15: n4.address: 0.0.0.0: want a unicast IP address of this machine`,
 			`f:2:32: n4.peers[0]: 10.4.0.1/24: want a prefix without host bits, such as 10.4.0.0/24`,
-			`f:2:77: n4.peers[1].leave_out[0]: "cause": want usage_information or packet_counts or event_time_stamps or paging_policy_indication`,
+			`f:2:77: n4.peers[1].leave_out[0]: "cause": want usage_information or packet_counts or event_time_stamps or paging_policy_indication or load_control`,
 			`f:3:50: n3.address: 2001:db8::1: want a unicast IPv4 address of this machine`,
 			`f:3:14: n3.device: "a-name-too-long-for-linux": want the name of a network device`,
 			`f:4:14: n6.device: "a/b": want the name of a network device`,
