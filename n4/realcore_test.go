@@ -3,6 +3,7 @@ package n4
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,10 +62,19 @@ func (c *realCore) play(name string, r pfcp.Message) {
 	c.t.Helper()
 	c.seq++
 	datagram := pfcptest.Get(c.t, name).Octets
-	if h := binary.BigEndian.Uint64(datagram[4:]); h != 0 { // else there is no session yet
+	if c.seid != 0 { // else there is no session yet
 		binary.BigEndian.PutUint64(datagram[4:], c.seid)
 	}
 	datagram[12], datagram[13], datagram[14] = byte(c.seq>>16), byte(c.seq>>8), byte(c.seq)
+	c.decode(c.ask(datagram), r)
+}
+
+// playNode sends a captured request of a node and decodes its response into r.
+func (c *realCore) playNode(name string, r pfcp.Message) {
+	c.t.Helper()
+	c.seq++
+	datagram := pfcptest.Get(c.t, name).Octets
+	datagram[4], datagram[5], datagram[6] = byte(c.seq>>16), byte(c.seq>>8), byte(c.seq)
 	c.decode(c.ask(datagram), r)
 }
 
@@ -176,6 +186,64 @@ func TestFree5GC(t *testing.T) {
 	if !c.rule(2).GetForward().GetNotify() {
 		t.Error("an idle UE is not paged")
 	}
+}
+
+// TestOAI: a session of OpenAirInterface's SMF, which removes all rules of an idle UE.
+func TestOAI(t *testing.T) {
+	b := newCoreBed(t)
+	c := &realCore{client: b.client(t, "127.0.0.1"), bed: b}
+	var a pfcp.AssociationSetupResponse
+	if c.playNode("oai-2.1.0-association", &a); a.Cause != pfcp.CauseRequestAccepted {
+		t.Fatal(a.Cause)
+	}
+	c.establish("oai-2.1.0-establishment")
+	first := c.rule(1).GetDetect().GetFTeid().GetTeid()
+	c.does(1, api.Action_FORW, false, 0)
+	c.modify("oai-2.1.0-tunnel")
+	c.does(2, api.Action_FORW, false, 1)
+
+	c.modify("oai-2.1.0-idle")
+	if n := len(b.driver.held()[c.seid].GetRules()); n != 0 {
+		t.Errorf("an idle UE has %d rules, want none", n)
+	}
+	if r := c.modify("oai-2.1.0-resume").CreatedPDRs; len(r) != 1 || r[0].PDRID != 3 || r[0].LocalFTEIDs[0].TEID == first {
+		t.Errorf("created %+v, want PDR 3 with a TEID that is not %#x", r, first)
+	}
+	c.modify("oai-2.1.0-resume-tunnel")
+	c.does(4, api.Action_FORW, false, 1)
+	c.modify("oai-2.1.0-path-switch")
+	if o := c.rule(4).GetForward().GetOuterHeaderCreation(); o.GetTeid() != 2 || o.GetIpv4() != 0x0a030003 {
+		t.Errorf("after the path switch: TEID %#x at %#x, want 2 at 0x0a030003", o.GetTeid(), o.GetIpv4())
+	}
+	var gone pfcp.SessionDeletionResponse
+	if c.play("oai-2.1.0-deletion", &gone); gone.Cause != pfcp.CauseRequestAccepted || len(b.driver.held()) != 0 {
+		t.Errorf("deletion: %v, %d sessions left", gone.Cause, len(b.driver.held()))
+	}
+}
+
+// TestOAIUsage: with a URR, which the uplink rule alone has, the SMF names URR 0 in all
+// other rules, and there is none.
+func TestOAIUsage(t *testing.T) {
+	c := newRealCore(t)
+	urrs := func(pdr uint32, want ...uint32) {
+		t.Helper()
+		if got := c.rule(pdr).GetUrrIds(); !slices.Equal(got, want) {
+			t.Errorf("PDR %d is measured by URRs %v, want %v", pdr, got, want)
+		}
+	}
+	c.establish("oai-2.1.0-usage-establishment")
+	urrs(1, 1)
+	c.modify("oai-2.1.0-usage-tunnel")
+	c.does(2, api.Action_FORW, false, 1)
+	urrs(2)
+	if r := c.modify("oai-2.1.0-usage-idle").UsageReports; len(r) != 1 || r[0].URRID != 1 {
+		t.Errorf("idle: reports %+v, want one of URR 1", r)
+	}
+	c.modify("oai-2.1.0-usage-resume")
+	urrs(3)
+	c.modify("oai-2.1.0-usage-resume-tunnel")
+	c.does(4, api.Action_FORW, false, 1)
+	urrs(4)
 }
 
 // TestPDRWithoutFAR: a PDR that names no FAR is held until an update names one.

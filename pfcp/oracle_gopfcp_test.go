@@ -113,7 +113,9 @@ func (f facts) goPFCPNumber(t *testing.T, i *ie.IE) {
 	case ie.QERCorrelationID:
 		value(t, f, "id", i.QERCorrelationID)
 	case ie.Precedence:
-		value(t, f, "precedence", i.Precedence)
+		if v, err := i.Precedence(); err != nil || v != 0 { // 0 is no fact of ours
+			value(t, f, "precedence", i.Precedence)
+		}
 	case ie.SourceInterface:
 		value(t, f, "interface", i.SourceInterface)
 	case ie.DestinationInterface:

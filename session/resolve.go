@@ -5,8 +5,12 @@ import "slices"
 // resolve fills in what rules say by reference: SDF filters by their ID, and
 // what PDIs have from their Traffic Endpoints.
 func (p *plan) resolve() error {
+	noURR := p.next.URR(0) == nil && (p.old == nil || p.old.URR(0) == nil)
 	for i := range p.next.PDRs {
 		r := &p.next.PDRs[i]
+		if noURR { // that of a PDR which OAI's SMF does not measure
+			r.URRIDs = slices.DeleteFunc(r.URRIDs, func(id uint32) bool { return id == 0 })
+		}
 		for j := range r.PDI.Filters {
 			f := &r.PDI.Filters[j]
 			if !f.ID.Present {

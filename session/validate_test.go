@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"slices"
 	"testing"
 )
 
@@ -232,5 +233,27 @@ func checkError(t *testing.T, err error, want Error) {
 	g.Err = want.Err
 	if g != want {
 		t.Errorf("got %+v (%v), want %+v", g, err, want)
+	}
+}
+
+// TestURRZero: URR 0 is measured where the session has it. Where it has none, a PDR may
+// name it, unless the request removes it.
+func TestURRZero(t *testing.T) {
+	m, _ := newManager(t, 8)
+	e := establishment(IPv4{10, 45, 0, 2})
+	e.CreateURRs = []URR{{ID: 7, Method: MeasureVolume}}
+	e.CreatePDRs[0].URRIDs, e.CreatePDRs[1].URRIDs = []uint32{0, 7}, []uint32{0}
+	s := must(t, m, e)
+	if a, b := s.PDR(1).URRIDs, s.PDR(2).URRIDs; !slices.Equal(a, []uint32{7}) || len(b) != 0 {
+		t.Errorf("measured by %v and %v, want by URR 7 and none", a, b)
+	}
+	s = mustModify(t, m, s.SEID, Modification{
+		CreateURRs: []URR{{ID: 0, Method: MeasureVolume}}, UpdatePDRs: []UpdatePDR{{ID: 2, URRIDs: []uint32{0}}},
+	})
+	if a := s.PDR(2).URRIDs; !slices.Equal(a, []uint32{0}) {
+		t.Errorf("measured by %v, want by URR 0", a)
+	}
+	if _, err := modify(m, &Modification{SEID: s.SEID, Owner: 1, RemoveURRs: []uint32{0}}); !errors.Is(err, ErrInUse) {
+		t.Errorf("URR 0 removed: %v, want %v", err, ErrInUse)
 	}
 }
