@@ -27,9 +27,10 @@ type fakeDriver struct {
 	mu       sync.Mutex
 	sessions map[uint64]*api.Session
 	changes  int
-	packets  uint64        // of a session
-	failPDR  uint32        // refuse this PDR; 0: none
-	hold     chan struct{} // changes wait until it is closed; nil: they do not
+	markers  []*api.OuterHeaderCreation // End Markers of the last change
+	packets  uint64                     // of a session
+	failPDR  uint32                     // refuse this PDR; 0: none
+	hold     chan struct{}              // changes wait until it is closed; nil: they do not
 }
 
 func (d *fakeDriver) Capabilities() *api.Capabilities { return &api.Capabilities{Name: "fake"} }
@@ -51,6 +52,10 @@ func (d *fakeDriver) Apply(_ context.Context, c *api.Change) error {
 		}
 	}
 	d.changes++
+	d.markers = nil
+	for _, m := range c.EndMarkers {
+		d.markers = append(d.markers, proto.CloneOf(m))
+	}
 	if c.Session == nil {
 		delete(d.sessions, c.Seid)
 	} else {
@@ -105,6 +110,13 @@ func (d *fakeDriver) changed() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.changes
+}
+
+// ended are the tunnels that got an End Marker with the last change.
+func (d *fakeDriver) ended() []*api.OuterHeaderCreation {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.markers
 }
 
 func (d *fakeDriver) refuse(pdr uint32) {

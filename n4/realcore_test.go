@@ -160,6 +160,44 @@ func TestOpen5GS(t *testing.T) {
 	}
 }
 
+// TestOpen5GSHandover: Open5GS's SMF moves the UE to another gNB over Xn, then over N2 with
+// indirect data forwarding. Each time the old gNB gets an End Marker.
+func TestOpen5GSHandover(t *testing.T) {
+	const gnb1, gnb2, upf = 0x0a030002, 0x0a030003, 0x0a030001
+	c := newRealCore(t)
+	goes := func(pdr, at, teid uint32) {
+		t.Helper()
+		if o := c.rule(pdr).GetForward().GetOuterHeaderCreation(); o.GetTeid() != teid || o.GetIpv4() != at {
+			t.Errorf("PDR %d: TEID %#x at %#x, want %#x at %#x", pdr, o.GetTeid(), o.GetIpv4(), teid, at)
+		}
+	}
+	ended := func(at, teid uint32) {
+		t.Helper()
+		if m := c.bed.driver.ended(); len(m) != 1 || m[0].GetTeid() != teid || m[0].GetIpv4() != at {
+			t.Errorf("End Markers to %v, want one to TEID %#x at %#x", m, teid, at)
+		}
+	}
+	c.establish("open5gs-2.7.7-establishment")
+	c.modify("open5gs-2.7.7-tunnel")
+	goes(1, gnb1, 2)
+	c.modify("open5gs-2.7.7-path-switch")
+	goes(1, gnb2, 2)
+	ended(gnb1, 2)
+
+	made := c.modify("open5gs-2.7.7-n2-indirect").CreatedPDRs
+	if len(made) != 1 || made[0].PDRID != 5 || c.at(5) != upf || c.rule(5).GetDetect().GetFTeid().GetTeid() == c.rule(2).GetDetect().GetFTeid().GetTeid() {
+		t.Errorf("created %+v, want PDR 5 with an F-TEID of its own", made)
+	}
+	goes(5, gnb2, 5)
+	c.modify("open5gs-2.7.7-n2-complete")
+	goes(1, gnb2, 5)
+	ended(gnb2, 2)
+	c.modify("open5gs-2.7.7-n2-indirect-removed")
+	if n := len(c.bed.driver.held()[c.seid].GetRules()); n != 4 || len(c.bed.driver.ended()) != 0 {
+		t.Errorf("%d rules, End Markers %v; want 4 and none", n, c.bed.driver.ended())
+	}
+}
+
 // TestOpen5GSRestores: the session of a UE with a QoS flow comes back with its F-TEIDs.
 func TestOpen5GSRestores(t *testing.T) {
 	c := newRealCore(t)
