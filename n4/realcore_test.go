@@ -160,41 +160,57 @@ func TestOpen5GS(t *testing.T) {
 	}
 }
 
-// TestOpen5GSHandover: Open5GS's SMF moves the UE to another gNB over Xn, then over N2 with
-// indirect data forwarding. Each time the old gNB gets an End Marker.
-func TestOpen5GSHandover(t *testing.T) {
+// TestHandover: the SMF moves the UE to another gNB over Xn, then over N2 with indirect data
+// forwarding. Each time the old gNB gets an End Marker.
+func TestHandover(t *testing.T) {
 	const gnb1, gnb2, upf = 0x0a030002, 0x0a030003, 0x0a030001
-	c := newRealCore(t)
-	goes := func(pdr, at, teid uint32) {
-		t.Helper()
-		if o := c.rule(pdr).GetForward().GetOuterHeaderCreation(); o.GetTeid() != teid || o.GetIpv4() != at {
-			t.Errorf("PDR %d: TEID %#x at %#x, want %#x at %#x", pdr, o.GetTeid(), o.GetIpv4(), teid, at)
-		}
-	}
-	ended := func(at, teid uint32) {
-		t.Helper()
-		if m := c.bed.driver.ended(); len(m) != 1 || m[0].GetTeid() != teid || m[0].GetIpv4() != at {
-			t.Errorf("End Markers to %v, want one to TEID %#x at %#x", m, teid, at)
-		}
-	}
-	c.establish("open5gs-2.7.7-establishment")
-	c.modify("open5gs-2.7.7-tunnel")
-	goes(1, gnb1, 2)
-	c.modify("open5gs-2.7.7-path-switch")
-	goes(1, gnb2, 2)
-	ended(gnb1, 2)
+	for _, tc := range []struct {
+		core            string
+		up, down, indir uint32 // PDRs; the last is that of the forwarding tunnel
+		to, forwarded   uint32 // TEIDs of the new gNB
+		removes         string // request after which there is no forwarding tunnel
+	}{
+		{"open5gs-2.7.7", 2, 1, 5, 5, 5, "-n2-indirect-removed"},
+		{"free5gc-9a18772", 1, 2, 3, 4, 4, ""},
+	} {
+		t.Run(tc.core, func(t *testing.T) {
+			c := newRealCore(t)
+			goes := func(pdr, at, teid uint32) {
+				t.Helper()
+				if o := c.rule(pdr).GetForward().GetOuterHeaderCreation(); o.GetTeid() != teid || o.GetIpv4() != at {
+					t.Errorf("PDR %d: TEID %#x at %#x, want %#x at %#x", pdr, o.GetTeid(), o.GetIpv4(), teid, at)
+				}
+			}
+			ended := func(at, teid uint32) {
+				t.Helper()
+				if m := c.bed.driver.ended(); len(m) != 1 || m[0].GetTeid() != teid || m[0].GetIpv4() != at {
+					t.Errorf("End Markers to %v, want one to TEID %#x at %#x", m, teid, at)
+				}
+			}
+			c.establish(tc.core + "-establishment")
+			c.modify(tc.core + "-tunnel")
+			rules := len(c.bed.driver.held()[c.seid].GetRules())
+			first := c.rule(tc.down).GetForward().GetOuterHeaderCreation().GetTeid()
+			goes(tc.down, gnb1, first)
+			c.modify(tc.core + "-path-switch")
+			goes(tc.down, gnb2, 2)
+			ended(gnb1, first)
 
-	made := c.modify("open5gs-2.7.7-n2-indirect").CreatedPDRs
-	if len(made) != 1 || made[0].PDRID != 5 || c.at(5) != upf || c.rule(5).GetDetect().GetFTeid().GetTeid() == c.rule(2).GetDetect().GetFTeid().GetTeid() {
-		t.Errorf("created %+v, want PDR 5 with an F-TEID of its own", made)
-	}
-	goes(5, gnb2, 5)
-	c.modify("open5gs-2.7.7-n2-complete")
-	goes(1, gnb2, 5)
-	ended(gnb2, 2)
-	c.modify("open5gs-2.7.7-n2-indirect-removed")
-	if n := len(c.bed.driver.held()[c.seid].GetRules()); n != 4 || len(c.bed.driver.ended()) != 0 {
-		t.Errorf("%d rules, End Markers %v; want 4 and none", n, c.bed.driver.ended())
+			c.modify(tc.core + "-n2-indirect")
+			if a, b := c.rule(tc.indir).GetDetect().GetFTeid().GetTeid(), c.rule(tc.up).GetDetect().GetFTeid().GetTeid(); c.at(tc.indir) != upf || a == b {
+				t.Errorf("forwarding tunnel: TEID %#x at %#x, want one that is not %#x at %#x", a, c.at(tc.indir), b, upf)
+			}
+			goes(tc.indir, gnb2, tc.forwarded)
+			c.modify(tc.core + "-n2-complete")
+			goes(tc.down, gnb2, tc.to)
+			ended(gnb2, 2)
+			if tc.removes != "" {
+				c.modify(tc.core + tc.removes)
+			}
+			if n := len(c.bed.driver.held()[c.seid].GetRules()); n != rules {
+				t.Errorf("%d rules, want %d", n, rules)
+			}
+		})
 	}
 }
 
