@@ -157,5 +157,9 @@ func (a *localAPI) move(r *http.Request) (any, error) {
 	if len(query) != 1 || len(query["to"]) != 1 {
 		return nil, fmt.Errorf("%w: want ?to=DATAPATH", errRequest)
 	}
-	return a.Move(r.Context(), query.Get("to"), "uid "+strconv.Itoa(int(who.Uid))+", pid "+strconv.Itoa(int(who.Pid)))
+	moved, err := a.Move(r.Context(), query.Get("to"), "uid "+strconv.Itoa(int(who.Uid))+", pid "+strconv.Itoa(int(who.Pid)))
+	if err != nil {
+		return nil, err
+	}
+	return moved, nil
 }

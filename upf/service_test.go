@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -147,6 +148,41 @@ func TestStartErrors(t *testing.T) {
 			}
 			if _, err := os.Lstat(c.API.Socket); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("socket left behind: %v", err)
+			}
+		})
+	}
+}
+
+// TestStoreErrors: a store that cannot be opened is an error, of which all is taken down.
+func TestStoreErrors(t *testing.T) {
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody.Close()
+	held := t.TempDir()
+	first := loopbackConfig(t)
+	first.Store.Path = held
+	s, err := Start(t.Context(), first, Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for name, change := range map[string]func(*Store){
+		"another process has it": func(c *Store) { c.Path = held },
+		"no such directory":      func(c *Store) { c.Path = "/proc/nope" },
+		"no Redis there":         func(c *Store) { c.Redis.Address = nobody.Addr().String() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := loopbackConfig(t)
+			change(&c.Store)
+			s, err := Start(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler)})
+			if err == nil {
+				s.Close()
+				t.Fatal("started")
+			}
+			if !strings.HasPrefix(err.Error(), "store.") {
+				t.Errorf("got %q, want the key of the store", err)
 			}
 		})
 	}

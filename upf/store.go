@@ -18,20 +18,21 @@ const metaBoot = 1
 // openStore opens what the configuration names, or nothing.
 func (s *Service) openStore(ctx context.Context) error {
 	c := &s.config.Store
-	var err error
 	switch {
 	case c.Path != "":
-		s.store, err = store.OpenJournal(store.JournalConfig{Dir: c.Path, Sync: store.Sync(c.Sync), Log: s.log})
+		journal, err := store.OpenJournal(store.JournalConfig{Dir: c.Path, Sync: store.Sync(c.Sync), Log: s.log})
 		if err != nil {
 			return fmt.Errorf("store.path: %s: %w", c.Path, err)
 		}
+		s.store = journal
 	case c.Redis.Address != "":
-		s.store, err = store.OpenRedis(ctx, store.RedisConfig{
+		redis, err := store.OpenRedis(ctx, store.RedisConfig{
 			Server: c.Redis.server(), Prefix: c.Redis.Prefix, Log: s.log,
 		})
 		if err != nil {
 			return fmt.Errorf("store.redis.address: %s: %w", c.Redis.Address, err)
 		}
+		s.store = redis
 	}
 	return nil
 }

@@ -76,7 +76,11 @@ func (g *nfapiGNB) openCore(ctx context.Context, l *nfapiL2, log *slog.Logger) (
 	if l.smf, err = establish(ctx, g.Core.N4, g.Core.SMF, &config); err != nil {
 		return nil, err
 	}
-	return core.OpenN3(config, log)
+	n3, err := core.OpenN3(config, log)
+	if err != nil {
+		return nil, err
+	}
+	return n3, nil
 }
 
 // run carries packets between core and MAC until ctx ends, and closes both.

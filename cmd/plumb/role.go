@@ -48,9 +48,17 @@ type roleService interface {
 
 func startRole(ctx context.Context, c *upf.Config, o upf.Options) (roleService, error) {
 	if c.Role() == upf.RoleDatapath {
-		return upf.StartAgent(ctx, c, o)
+		agent, err := upf.StartAgent(ctx, c, o)
+		if err != nil {
+			return nil, err
+		}
+		return agent, nil
 	}
-	return upf.Start(ctx, c, o)
+	s, err := upf.Start(ctx, c, o)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // confine gives up privileges, but the right to those that a move to another

@@ -55,24 +55,40 @@ type sender interface {
 
 func newSender(c *Config, l *layout) (sender, error) {
 	var out output
-	var err error
 	switch c.Sender {
 	case Live:
-		if l.replays() {
-			return newLiveReplay(c, l)
-		}
-		return newLive(c, l)
+		return newLiveSender(c, l)
 	case XDPSocket:
-		out, err = openXDP(c.Link.Peer)
+		x, err := openXDP(c.Link.Peer)
+		if err != nil {
+			return nil, err
+		}
+		out = x
 	case Packet:
-		out, err = openPacket(c.Link.Peer)
+		p, err := openPacket(c.Link.Peer)
+		if err != nil {
+			return nil, err
+		}
+		out = p
 	default:
 		return nil, fmt.Errorf("sender %d: unknown", c.Sender)
 	}
+	return &userspace{maker: newMaker(c, l), output: out, clock: newClock()}, nil
+}
+
+func newLiveSender(c *Config, l *layout) (sender, error) {
+	if l.replays() {
+		s, err := newLiveReplay(c, l)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	s, err := newLive(c, l)
 	if err != nil {
 		return nil, err
 	}
-	return &userspace{maker: newMaker(c, l), output: out, clock: newClock()}, nil
+	return s, nil
 }
 
 // Sequences returns the number of the next frame of each stream. It may be called by any

@@ -63,8 +63,11 @@ func ParseURL(text string) error {
 // serve starts an HTTP server in the data network.
 func (b *bed) serve(at netip.Addr) (from string, stop func(), err error) {
 	var l net.Listener
-	err = b.dn.Do(func() (err error) {
-		l, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, 0)))
+	err = b.dn.Do(func() error {
+		tcp, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, 0)))
+		if err == nil {
+			l = tcp
+		}
 		return err
 	})
 	if err != nil {

@@ -105,19 +105,26 @@ func New(c Config, deliver func(qfi uint8, packet []byte)) (*Bearer, error) {
 	held := c.held(acknowledged)
 	receiver.Packets, receiver.Octets = held.packets, held.octets
 	b.queue = c.newQueue(acknowledged)
-	var err error
 	switch c.Mode {
 	case "um":
-		b.rlc, err = rlc.NewUM(rlc.UMConfig{SNBits: umSNBits, Reassembly: b.slots(c.Reassembly)}, b.queue, b.fromRLC)
+		um, err := rlc.NewUM(rlc.UMConfig{SNBits: umSNBits, Reassembly: b.slots(c.Reassembly)}, b.queue, b.fromRLC)
+		if err != nil {
+			return nil, err
+		}
+		b.rlc = um
 	case "am":
-		b.rlc, err = rlc.NewAM(rlc.AMConfig{
+		am, err := rlc.NewAM(rlc.AMConfig{
 			Reassembly: b.slots(c.Reassembly), PollRetransmit: b.slots(c.PollRetransmit), StatusProhibit: b.slots(c.StatusProhibit),
 		}, b.queue, b.fromRLC)
+		if err != nil {
+			return nil, err
+		}
+		b.rlc = am
 	default:
 		return nil, fmt.Errorf("bearer: RLC mode %q is neither um nor am", c.Mode)
 	}
 	b.pdcp = pdcp.NewReceiver(receiver, b.fromPDCP)
-	return b, err
+	return b, nil
 }
 
 func (c *Config) defaults() {

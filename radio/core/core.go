@@ -87,7 +87,15 @@ func Open(c *Config, cell *radio.Config, log *slog.Logger) (Core, error) {
 		return nil, err
 	}
 	if c.TUN != nil {
-		return OpenTUN(*c.TUN, cell)
+		tun, err := OpenTUN(*c.TUN, cell)
+		if err != nil {
+			return nil, err
+		}
+		return tun, nil
 	}
-	return OpenN3(c.GNB(cell), log)
+	n3, err := OpenN3(c.GNB(cell), log)
+	if err != nil {
+		return nil, err
+	}
+	return n3, nil
 }
