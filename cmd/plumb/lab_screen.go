@@ -192,16 +192,6 @@ func join(between string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
 }
 
-// printable keeps names and reasons of others from moving the cursor.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, s)
-}
-
 // cutTo cuts a line that is wider than the terminal: broken, it would be two.
 func cutTo(s string, width int) string {
 	r := []rune(s)

@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -51,6 +52,8 @@ Results go to standard output, logs to standard error. Exit code: 0 done, 1 fail
 	`configuration, 3 not supported by this machine, kernel or device.`
 
 func main() {
+	// A panic ends in SIGABRT, whose exit status is not that of a wrong command line.
+	debug.SetTraceback("crash")
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	ctx, cancel := context.WithCancel(ctx)
 	stdout := newPipedOutput(os.Stdout, cancel)
@@ -60,7 +63,7 @@ func main() {
 	err = stdout.end(err)
 	var said errSaid
 	if err != nil && !errors.Is(err, errUnread) && !errors.As(err, &said) {
-		fmt.Fprintf(os.Stderr, "plumb: %v\n", err)
+		fmt.Fprintf(os.Stderr, "plumb: %s\n", printableLines(err.Error()))
 	}
 	os.Exit(exitCode(err))
 }

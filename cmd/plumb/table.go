@@ -22,7 +22,7 @@ func newTable(w io.Writer, heading ...any) table {
 func (t table) row(cells ...any) {
 	text := make([]string, len(cells))
 	for i, c := range cells {
-		if text[i] = fmt.Sprint(c); text[i] == "" {
+		if text[i] = printable(fmt.Sprint(c)); text[i] == "" { // a tab in it would be a cell more
 			text[i] = "-"
 		}
 	}

@@ -156,7 +156,7 @@ type traceSink interface {
 // open returns where packets go.
 func (c *traceCommand) open(stdout io.Writer) ([]traceSink, error) {
 	if c.Write == "-" {
-		s, err := newCapture(stdout, c.Snap)
+		s, err := newCapture(asOctets(stdout), c.Snap)
 		return []traceSink{s}, err
 	}
 	var sinks []traceSink
