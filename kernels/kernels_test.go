@@ -141,7 +141,7 @@ func boot(t *testing.T, name string, parts, files []string) *Result {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("../scripts/kernel", append([]string{"boot", name, script}, files...)...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("KERNEL_SECONDS=%d", 240*(1+len(parts)/2)))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("KERNEL_SECONDS=%d", 480*(1+len(parts)/2)))
 	started := time.Now()
 	var logs strings.Builder
 	cmd.Stderr = &logs
