@@ -49,7 +49,7 @@ func TestBundle(t *testing.T) {
 	}
 	many := make([][]byte, 2*maxBundled)
 	for i := range many {
-		many[i] = heartbeat
+		many[i] = mustAppend(t, 60+uint32(i), &pfcp.HeartbeatRequest{RecoveryTimeStamp: 1})
 	}
 	if got := c.answersTo([][]byte{bundle(many...)}); got != maxBundled {
 		t.Errorf("a bundle of %d has %d answers, want %d", len(many), got, maxBundled)

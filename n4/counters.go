@@ -24,7 +24,7 @@ const (
 	DropTooLong                // the answer would be too long
 	DropRate                   // more requests than one address may send
 	DropQueue                  // too many requests wait for their handlers
-	DropInProgress             // the request is being worked on already
+	DropInProgress             // the request is being worked on already, or its answer is about to leave
 	dropMax
 )
 

@@ -1,9 +1,11 @@
 package n4
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"time"
 
 	"plumbline/mmsg"
@@ -31,6 +33,7 @@ type worker struct {
 	answers []answer // where they stand
 	stored  bool     // one of them says what the store has to hold
 	late    bool     // the request is answered later, by somebody else
+	again   bool     // the request may be one whose answer waits here already
 
 	converter
 	establishmentRequest  pfcp.SessionEstablishmentRequest
@@ -140,10 +143,12 @@ func (w *worker) message(src netip.AddrPort, datagram []byte, n int) (rest []byt
 		return nil
 	}
 	before := len(w.buf)
+	w.again = false
 	switch {
 	case err != nil:
 		w.unparsable(src, h, err)
 	case h.Type == pfcp.MsgHeartbeatRequest:
+		w.again = true
 		w.heartbeat(h, body)
 	case !h.Type.IsRequest():
 		w.e.response(src, h, body)
@@ -157,9 +162,26 @@ func (w *worker) message(src netip.AddrPort, datagram []byte, n int) (rest []byt
 // answered notes that what is in buf from there on is to be sent, if there is
 // anything.
 func (w *worker) answered(to netip.AddrPort, request pfcp.MessageType, from int) {
-	if len(w.buf) > from && w.out != nil {
-		w.answers = append(w.answers, answer{to, from, len(w.buf), request})
+	if len(w.buf) == from || w.out == nil {
+		return
 	}
+	if w.again && w.waits(to, w.buf[from:]) {
+		w.buf = w.buf[:from]
+		w.e.counters.drop(DropInProgress)
+		return
+	}
+	w.answers = append(w.answers, answer{to, from, len(w.buf), request})
+}
+
+// waits reports whether the same answer is to be sent to there with this batch.
+// What a peer repeated while this process stood still is read at once. Of two
+// answers with one sequence number within a moment, free5GC's SMF (pfcp v1.1.2)
+// hands the second one to a transaction that has ended, waits there, and reads
+// nothing more.
+func (w *worker) waits(to netip.AddrPort, response []byte) bool {
+	return slices.ContainsFunc(w.answers, func(a answer) bool {
+		return a.to == to && bytes.Equal(w.buf[a.start:a.end], response)
+	})
 }
 
 // unparsable answers a message whose header is wrong, unless it is a response:
@@ -183,6 +205,7 @@ func (w *worker) request(src netip.AddrPort, h pfcp.Header, message, body []byte
 	var found bool
 	if w.buf, found = w.e.cache.find(w.buf, key, w.now); found {
 		w.e.counters.Duplicates.Add(1)
+		w.again = true
 		w.stored = true // what it says may not have been flushed then
 		return
 	}
