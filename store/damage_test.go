@@ -5,10 +5,11 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 )
 
 // TestJournalDamaged: whatever a file has become, the journal opens, says what
-// is lost, and gives all that stands before the damage and in other files.
+// is lost, and gives all that is not damaged, before it and behind it.
 func TestJournalDamaged(t *testing.T) {
 	// Two segments of three records: 1 to 3, 4 to 6.
 	build := func(t *testing.T) (string, []string) {
@@ -27,6 +28,7 @@ func TestJournalDamaged(t *testing.T) {
 		return dir, files
 	}
 	const size = headerSize + len("record")
+	const one = uint64(size)
 	at := func(record int) int { return len(fileHeader) + record*size }
 	cut := func(n int) func([]byte) []byte { return func(b []byte) []byte { return b[:n] } }
 	flip := func(i int) func([]byte) []byte {
@@ -39,19 +41,28 @@ func TestJournalDamaged(t *testing.T) {
 		want    []uint64
 		octets  int64 // of the file, after it was opened
 		damages uint64
+		lost    Lost
 	}{
-		{"last one cut in a payload", 1, cut(at(3) - 1), []uint64{1, 2, 3, 4, 5}, int64(at(2)), 1},
-		{"last one cut in a header", 1, cut(at(1) + 5), []uint64{1, 2, 3, 4}, int64(at(1)), 1},
-		{"last one cut between records", 1, cut(at(2)), []uint64{1, 2, 3, 4, 5}, int64(at(2)), 0},
-		{"last one cut in the file's header", 1, cut(3), []uint64{1, 2, 3}, 0, 1},
-		{"last one empty", 1, cut(0), []uint64{1, 2, 3}, 0, 0},
-		{"payload of the last record", 1, flip(at(3) - 2), []uint64{1, 2, 3, 4, 5}, int64(at(2)), 1},
+		{"last one cut in a payload", 1, cut(at(3) - 1), []uint64{1, 2, 3, 4, 5}, int64(at(2)), 1, Lost{}},
+		{"last one cut in a header", 1, cut(at(1) + 5), []uint64{1, 2, 3, 4}, int64(at(1)), 1, Lost{}},
+		{"last one cut between records", 1, cut(at(2)), []uint64{1, 2, 3, 4, 5}, int64(at(2)), 0, Lost{}},
+		{"last one cut in the file's header", 1, cut(3), []uint64{1, 2, 3}, 0, 1, Lost{}},
+		{"last one empty", 1, cut(0), []uint64{1, 2, 3}, 0, 0, Lost{}},
+		{"first one cut in a payload", 0, cut(at(3) - 1), []uint64{1, 2, 4, 5, 6}, int64(at(3) - 1), 1, Lost{1, one - 1}},
+		{"payload of the last record", 1, flip(at(3) - 2), []uint64{1, 2, 3, 4, 5}, int64(at(3)), 1, Lost{1, one}},
 		{"zeros behind the end", 1, func(b []byte) []byte { return append(b, make([]byte, 100)...) },
-			[]uint64{1, 2, 3, 4, 5, 6}, int64(at(3)), 1},
-		{"payload in the middle", 0, flip(at(1) + headerSize), []uint64{1, 4, 5, 6}, int64(at(3)), 1},
-		{"length in the middle", 0, flip(at(1) + offLength), []uint64{1, 4, 5, 6}, int64(at(3)), 1},
-		{"id in the middle", 0, flip(at(2) + offID), []uint64{1, 2, 4, 5, 6}, int64(at(3)), 1},
-		{"not a journal", 0, flip(0), []uint64{4, 5, 6}, int64(at(3)), 1},
+			[]uint64{1, 2, 3, 4, 5, 6}, int64(at(3) + 100), 1, Lost{5, 100}},
+		{"payload in the middle", 0, flip(at(1) + headerSize), []uint64{1, 3, 4, 5, 6}, int64(at(3)), 1, Lost{1, one}},
+		{"length in the middle", 0, flip(at(1) + offLength), []uint64{1, 3, 4, 5, 6}, int64(at(3)), 1, Lost{1, one}},
+		{"a length beyond the end", 0, flip(at(0) + offLength + 2), []uint64{2, 3, 4, 5, 6}, int64(at(3)), 1, Lost{1, one}},
+		{"operation in the middle", 0, flip(at(1) + offOp), []uint64{1, 3, 4, 5, 6}, int64(at(3)), 1, Lost{1, one}},
+		{"two records that are apart", 0, func(b []byte) []byte { b[at(0)], b[at(2)] = b[at(0)]^1, b[at(2)]^1; return b },
+			[]uint64{2, 4, 5, 6}, int64(at(3)), 2, Lost{2, 2 * one}},
+		{"octets that are missing", 0, func(b []byte) []byte { return append(b[:at(0)+5], b[at(1)+3:]...) },
+			[]uint64{3, 4, 5, 6}, int64(at(3) - size + 2), 1, Lost{1, one + 2}},
+		{"id in the middle", 0, flip(at(2) + offID), []uint64{1, 2, 4, 5, 6}, int64(at(3)), 1, Lost{1, one}},
+		{"not a journal", 0, func([]byte) []byte { return []byte("some other file") }, []uint64{4, 5, 6}, 15, 1, Lost{1, 15}},
+		{"the file's header", 0, flip(0), []uint64{1, 2, 3, 4, 5, 6}, int64(at(3)), 1, Lost{1, uint64(len(fileHeader))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, files := build(t)
@@ -70,6 +81,9 @@ func TestJournalDamaged(t *testing.T) {
 			equal(t, load(t, j), want)
 			if got := j.Stats().Damages; got != tc.damages {
 				t.Errorf("%d damages, want %d", got, tc.damages)
+			}
+			if got := j.Lost(); got != tc.lost {
+				t.Errorf("lost %+v, want %+v", got, tc.lost)
 			}
 			if info, err := os.Stat(files[tc.file]); err != nil || info.Size() != tc.octets {
 				t.Errorf("%v octets, %v, want %d", info.Size(), err, tc.octets)
@@ -119,8 +133,8 @@ func TestJournalSnapshotStale(t *testing.T) {
 	}
 }
 
-// FuzzRecords: a file of any octets is read without harm, and what was read of
-// it, written again, is the very octets that were read.
+// FuzzRecords: a file of any octets is read without harm, and what was read of it
+// and what was passed over are together the very octets that it has.
 func FuzzRecords(f *testing.F) {
 	b := []byte(fileHeader)
 	f.Add(b)
@@ -131,18 +145,74 @@ func FuzzRecords(f *testing.F) {
 	f.Add(append(b, make([]byte, 40)...))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		out := []byte(fileHeader)
-		stopped, err := scanRecords(t.Context(), bytes.NewReader(file), func(r record) error {
+		if len(file) == 0 {
+			out = nil
+		}
+		err := scanRecords(t.Context(), bytes.NewReader(file), int64(len(file)), func(d *Damage) {
+			if d.Offset == 0 {
+				out = nil // the file's header
+			}
+			if d.Offset != int64(len(out)) || d.Octets <= 0 || d.Records < 1 || !isDamage(d.Err) {
+				t.Fatalf("%d octets read, damage %+v", len(out), d)
+			}
+			out = append(out, file[d.Offset:d.Offset+d.Octets]...)
+		}, func(r record) error {
 			out = appendRecord(out, r.op, r.kind, r.id, r.payload)
 			return nil
 		})
-		if err != nil && !isDamage(err) && !errors.Is(err, ErrVersion) {
-			t.Fatalf("%v", err)
+		if errors.Is(err, ErrVersion) {
+			return
 		}
-		if stopped > int64(len(file)) || err == nil && stopped != int64(len(file)) {
-			t.Fatalf("stopped at %d of %d octets: %v", stopped, len(file), err)
-		}
-		if stopped > 0 && string(out) != string(file[:stopped]) {
-			t.Fatalf("read %x\nwritten %x", file[:stopped], out)
+		if err != nil || !bytes.Equal(out, file) {
+			t.Fatalf("%v: read %x\nof %x", err, out, file)
 		}
 	})
+}
+
+// FuzzOneDamaged: records that are intact are returned, whatever one other record
+// is, and in whatever it is changed.
+func FuzzOneDamaged(f *testing.F) {
+	good := appendRecord(nil, opSave, Session, 9, []byte("record"))
+	f.Add([]byte(nil), uint8(0), uint8(3))
+	f.Add(make([]byte, 50), uint8(2), uint8(2))
+	f.Add(good[:len(good)-1], uint8(1), uint8(1))
+	f.Add(append(bytes.Clone(good[:4]), good...), uint8(1), uint8(2))
+	f.Add(bytes.Replace(good, []byte{0, 0, 0, 6}, []byte{0, 0, 0, 6 + 3*24}, 1), uint8(1), uint8(4))
+	f.Add(bytes.Replace(good, []byte{0, 0, 0, 6}, []byte{1, 0, 0, 0}, 1), uint8(1), uint8(4))
+	f.Fuzz(func(t *testing.T, other []byte, before, behind uint8) {
+		want := map[uint64]bool{}
+		file := []byte(fileHeader)
+		for i := range uint64(before) + uint64(behind) {
+			if i == uint64(before) {
+				file = append(file, other...)
+			}
+			file = appendRecord(file, opSave, Session, 1<<32|i, bytes.Repeat([]byte{byte(i)}, int(i%40)))
+			want[1<<32|i] = true
+		}
+		if behind == 0 {
+			file = append(file, other...)
+		}
+		err := scanRecords(t.Context(), bytes.NewReader(file), int64(len(file)), func(*Damage) {}, func(r record) error {
+			delete(want, r.id)
+			return nil
+		})
+		if err != nil || len(want) != 0 {
+			t.Fatalf("%v, not returned: %v", err, want)
+		}
+	})
+}
+
+// TestSearchBounded: octets in which each could be the header of a long record are
+// given up in time.
+func TestSearchBounded(t *testing.T) {
+	one := make([]byte, headerSize)
+	one[offLength+1], one[offOp] = 0xff, opSave
+	file := append([]byte(fileHeader), bytes.Repeat(one, 32<<20/headerSize)...)
+	start := time.Now()
+	var got []*Damage
+	err := scanRecords(t.Context(), bytes.NewReader(file), int64(len(file)), func(d *Damage) { got = append(got, d) },
+		func(record) error { return nil })
+	if err != nil || len(got) != 1 || !got[0].ToEnd || !errors.Is(got[0].Err, errSearch) || time.Since(start) > time.Minute {
+		t.Errorf("%v after %v: %+v", err, time.Since(start), got)
+	}
 }

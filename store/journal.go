@@ -23,9 +23,7 @@ const (
 )
 
 const (
-	syncInterval = time.Second
-	// segmentOctets is where a segment ends, and so what one corrupt record can
-	// cost at most.
+	syncInterval  = time.Second
 	segmentOctets = 64 << 20
 	// spareOctets is the most memory that is kept for the next batch.
 	spareOctets = 1 << 20
@@ -44,7 +42,7 @@ type JournalStats struct {
 	Segments    int    // files
 	Writes      uint64 // calls of write(2); fewer than Flushes where these were grouped
 	Compactions uint64
-	Damages     uint64 // segments of which a part could not be read
+	Damages     uint64 // places that could not be read, with ends that were not written whole
 }
 
 // Journal is the embedded [Store]: files that are only appended to.
@@ -74,6 +72,7 @@ type Journal struct {
 	snapshot *segment // nil: none
 	sealed   []segment
 	stats    JournalStats
+	lost     Lost
 
 	compacting     bool
 	compactAtLeast int64 // octets of the journals below which nothing is compacted
@@ -143,8 +142,8 @@ func (j *Journal) begin() error {
 	return nil
 }
 
-// Load implements [Store]. What it cannot read is logged and counted; a tail
-// that was not written to its end is cut off.
+// Load implements [Store]. What it cannot read is logged and counted; an end
+// that was not written whole is cut off.
 func (j *Journal) Load(ctx context.Context, each func(kind byte, id uint64, record []byte) error) error {
 	j.mu.Lock()
 	segments := j.allSegments()
@@ -156,17 +155,28 @@ func (j *Journal) Load(ctx context.Context, each func(kind byte, id uint64, reco
 	return nil
 }
 
-// damaged reports d, and cuts it off if it is the end of the last segment:
-// what was being written when the machine or the process ended.
+// Lost implements [Store].
+func (j *Journal) Lost() Lost {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lost
+}
+
+// damaged reports d, and cuts it off if it is what was being written when the
+// process ended: nobody was told that it is kept.
 func (j *Journal) damaged(d *Damage) {
-	j.log.Error("journal damaged", "file", d.File, "offset", d.Offset, "octets_lost", d.Octets, "error", d.Err)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.stats.Damages++
 	last := len(j.sealed) - 1
-	if last < 0 || d.File != j.sealed[last].path || errors.Is(d.Err, errHeader) {
+	if last < 0 || d.File != j.sealed[last].path || !d.torn() {
+		j.log.Error("journal damaged, passed over", "file", d.File, "offset", d.Offset,
+			"octets_lost", d.Octets, "records_lost_at_least", d.Records, "error", d.Err)
+		j.lost.Records += uint64(d.Records)
+		j.lost.Octets += uint64(d.Octets)
 		return
 	}
+	j.log.Warn("end of the journal was not written whole, cut off", "file", d.File, "offset", d.Offset, "octets", d.Octets)
 	if err := os.Truncate(d.File, d.Offset); err != nil {
 		j.log.Warn("torn end of the journal not cut off", "error", err)
 		return
@@ -275,7 +285,8 @@ func coalesce(b []byte) []byte {
 	each := func(f func(record, uint64)) {
 		var n uint64
 		file := append([]byte(fileHeader), b...)
-		_, err := scanRecords(context.Background(), bytes.NewReader(file), func(r record) error {
+		damaged := func(d *Damage) { panic(fmt.Sprintf("store: our own records: %v", d.Err)) }
+		err := scanRecords(context.Background(), bytes.NewReader(file), int64(len(file)), damaged, func(r record) error {
 			n++
 			f(r, n)
 			return nil

@@ -71,38 +71,58 @@ func appendRecord(b []byte, op, kind byte, id uint64, payload []byte) []byte {
 	return b
 }
 
+// possible says whether a record's header may say so.
+func possible(op byte, length uint32) bool {
+	return length <= MaxRecord && op <= opSave && (op != opDrop || length == 0)
+}
+
 // reader takes records out of a file. What it returned is whole and was written
-// so; at the first record that is not, it stops for good.
+// so; behind a damage it goes on from where it is told to.
 type reader struct {
+	src    io.ReaderAt
+	size   int64
 	r      *bufio.Reader
 	offset int64 // of the octet behind the last good record
 	buf    []byte
+	header []byte
 }
 
 const readBuffer = 256 << 10
 
-// newReader checks the header of a file. A file of no octets is one that was
-// just made.
+// newReader returns a reader of the first size octets of src.
+func newReader(src io.ReaderAt, size int64) *reader {
+	d := &reader{src: src, size: size, r: bufio.NewReaderSize(nil, readBuffer), header: make([]byte, len(fileHeader))}
+	d.seek(0)
+	return d
+}
+
+// seek makes the reader go on at an offset.
+func (d *reader) seek(offset int64) {
+	d.offset = offset
+	d.r.Reset(io.NewSectionReader(d.src, offset, d.size-offset))
+}
+
+// begin checks the header of a file. A file of no octets is one that was just
+// made.
 //
 // Errors: io.EOF, errHeader, errTorn, [ErrVersion].
-func newReader(r io.Reader) (*reader, error) {
-	d := &reader{r: bufio.NewReaderSize(r, readBuffer)}
-	header := make([]byte, len(fileHeader))
+func (d *reader) begin() error {
+	header := d.header
 	if n, err := io.ReadFull(d.r, header); err != nil {
 		if n == 0 && errors.Is(err, io.EOF) {
-			return nil, io.EOF
+			return io.EOF
 		}
-		return nil, torn(err)
+		return torn(err)
 	}
 	switch {
 	case string(header) == fileHeader:
 	case string(header[:len(fileMagic)]) == fileMagic:
-		return nil, fmt.Errorf("version %d, want %d: %w", header[len(fileMagic)], fileHeader[len(fileMagic)], ErrVersion)
+		return fmt.Errorf("version %d, want %d: %w", header[len(fileMagic)], fileHeader[len(fileMagic)], ErrVersion)
 	default:
-		return nil, fmt.Errorf("begins with %q: %w", header, errHeader)
+		return fmt.Errorf("begins with %q: %w", header, errHeader)
 	}
 	d.offset = int64(len(header))
-	return d, nil
+	return nil
 }
 
 // next returns the next record, valid until the next call.
@@ -118,8 +138,11 @@ func (d *reader) next() (record, error) {
 	}
 	length := binary.BigEndian.Uint32(d.buf[offLength:])
 	op := d.buf[offOp]
-	if length > MaxRecord || op > opSave || op == opDrop && length != 0 {
+	if !possible(op, length) {
 		return record{}, fmt.Errorf("operation %d of %d octets: %w", op, length, errCorrupt)
+	}
+	if d.offset+headerSize+int64(length) > d.size {
+		return record{}, errTorn
 	}
 	d.buf = grow(d.buf, int(length))
 	if _, err := io.ReadFull(d.r, d.buf[headerSize:]); err != nil {

@@ -39,6 +39,7 @@ type Redis struct {
 	pending map[name][]byte // nil: dropped
 	waiting chan struct{}   // holds one token while somebody writes
 	closed  bool
+	lost    Lost
 }
 
 var _ Store = (*Redis)(nil)
@@ -169,6 +170,7 @@ func (r *Redis) loadKind(ctx context.Context, kind byte, each func(kind byte, id
 		for i := 0; i+1 < len(pairs); i += 2 {
 			if len(pairs[i]) != 8 {
 				r.log.Error("record skipped", "key", r.key(kind), "field", pairs[i])
+				r.lose(1, len(pairs[i])+len(pairs[i+1]))
 				continue
 			}
 			id := binary.BigEndian.Uint64([]byte(pairs[i]))
@@ -184,6 +186,21 @@ func (r *Redis) loadKind(ctx context.Context, kind byte, each func(kind byte, id
 			return nil
 		}
 	}
+}
+
+// lose notes that some of what there is cannot be read.
+func (r *Redis) lose(records, octets int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost.Records += uint64(records)
+	r.lost.Octets += uint64(octets)
+}
+
+// Lost implements [Store].
+func (r *Redis) Lost() Lost {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost
 }
 
 // Close implements [Store].

@@ -47,8 +47,18 @@ type Store interface {
 	// returns. An error of each ends Load, which returns it.
 	Load(ctx context.Context, each func(kind byte, id uint64, record []byte) error) error
 
+	// Lost says what Load could not give: it is damaged. What a machine or a process
+	// that ended was about to write is not among it.
+	Lost() Lost
+
 	// Close flushes and gives back what the store holds.
 	Close() error
+}
+
+// Lost is how much of a [Store] could not be read.
+type Lost struct {
+	Records uint64 // at least
+	Octets  uint64
 }
 
 // Errors that a [Store] wraps.

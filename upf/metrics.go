@@ -75,6 +75,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.collectOccupancy(ch)
 	gauge(ch, descAssociations, float64(len(c.endpoint.Associations())))
 	c.collectPFCP(ch, c.endpoint.Counters())
+	c.collectStore(ch)
 }
 
 // collectPackets says what became of packets. It has a line for each reason from
