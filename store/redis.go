@@ -151,7 +151,7 @@ const scanCount = 1000
 
 // Load implements [Store].
 func (r *Redis) Load(ctx context.Context, each func(kind byte, id uint64, record []byte) error) error {
-	for _, kind := range []byte{Session, Association, PFD, Usage, Meta} {
+	for _, kind := range kinds {
 		if err := r.loadKind(ctx, kind, each); err != nil {
 			return fmt.Errorf("store: redis: %w", err)
 		}

@@ -114,3 +114,15 @@ func TestRedisPassword(t *testing.T) {
 		}
 	}
 }
+
+// TestRedisKinds: records of every kind come back.
+func TestRedisKinds(t *testing.T) {
+	server, want := redistest.Start(t), contents{}
+	r := openRedis(t, redisconn.Config{Address: server.Address})
+	for _, kind := range []byte{Session, Association, PFD, Usage, Meta, Loss} {
+		r.Save(kind, 7, []byte{kind})
+		want[name{kind, 7}] = string(kind)
+	}
+	flush(t, r)
+	equal(t, load(t, openRedis(t, redisconn.Config{Address: server.Address})), want)
+}

@@ -22,7 +22,11 @@ const (
 	PFD         byte = 'p' // a running number
 	Usage       byte = 'u' // what a datapath had counted that ended; the number is the SEID
 	Meta        byte = 'm' // number 0: the Recovery Time Stamp; 1: the machine's boot id
+	Loss        byte = 'l' // a Recovery Time Stamp that an address was sent; a running number
 )
+
+// kinds are all of them.
+var kinds = []byte{Session, Association, PFD, Usage, Meta, Loss}
 
 // MaxRecord is the most octets that a record may have.
 const MaxRecord = 16 << 20
