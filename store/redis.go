@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,9 +25,13 @@ type RedisConfig struct {
 // Redis is the [Store] in a Redis or Valkey server: for each kind one hash,
 // PREFIX:store:KIND, whose fields are the numbers, 8 octets, big endian.
 //
-// What is saved between two Flushes is one pipeline. Of each name only the last
+// What is saved between two Flushes is one transaction. Of each name only the last
 // operation is kept in memory, so while the server cannot be reached that does
 // not grow with every request.
+//
+// What the server is to have is held in memory, too: when it has lost that, or comes
+// back with older data, all is written again. By PREFIX:store:head it is noticed, and
+// that another process writes under the prefix: then this one does not any more.
 //
 // How long the server keeps what it has acknowledged is a matter of its own
 // configuration (appendonly).
@@ -35,9 +40,21 @@ type Redis struct {
 	prefix string
 	log    *slog.Logger
 
+	stop       context.Context // ends the background
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+	rewrites   atomic.Uint64
+
+	waiting      chan struct{}   // holds one token while somebody writes; of who has it are
+	held         map[name][]byte // what the server is to have
+	epoch        uint64          // of this process: higher than that of any before it
+	version      uint64          // of what was written last,
+	acknowledged uint64          // and of what we know to be there
+	stale        bool            // all has to be written again
+	partial      bool            // some was missing when we came, and nobody was told yet
+
 	mu      sync.Mutex
 	pending map[name][]byte // nil: dropped
-	waiting chan struct{}   // holds one token while somebody writes
 	closed  bool
 	lost    Lost
 }
@@ -62,10 +79,18 @@ func OpenRedis(ctx context.Context, c RedisConfig) (*Redis, error) {
 		client.Close()
 		return nil, fmt.Errorf("store: redis %s: %w", c.Server.Address, err)
 	}
-	return &Redis{
+	r := &Redis{
 		client: client, prefix: c.Prefix + ":store:", log: c.Log,
-		pending: map[name][]byte{}, waiting: make(chan struct{}, 1),
-	}, nil
+		pending: map[name][]byte{}, held: map[name][]byte{}, waiting: make(chan struct{}, 1),
+	}
+	if err := r.open(ctx); err != nil {
+		client.Close()
+		return nil, fmt.Errorf("store: redis %s: %w", c.Server.Address, err)
+	}
+	r.stop, r.cancel = context.WithCancel(context.Background())
+	r.background.Add(1)
+	go r.watch()
+	return r, nil
 }
 
 // Save implements [Store].
@@ -98,7 +123,7 @@ func (r *Redis) Flush(ctx context.Context) error {
 	defer func() { <-r.waiting }()
 	r.mu.Lock()
 	batch := r.pending
-	if len(batch) == 0 {
+	if len(batch) == 0 && !r.stale {
 		r.mu.Unlock()
 		return nil // another's Flush took ours with it
 	}
@@ -108,28 +133,27 @@ func (r *Redis) Flush(ctx context.Context) error {
 	}
 	r.pending = make(map[name][]byte, len(batch))
 	r.mu.Unlock()
-	if err := r.write(ctx, batch); err != nil {
+	if err := r.keep(ctx, batch); err != nil {
 		r.putBack(batch)
 		return fmt.Errorf("store: redis: %w", err)
 	}
+	r.hold(batch)
 	return nil
 }
 
-// write is one transaction, so that a server that ends in between has all of
-// the batch or nothing.
-func (r *Redis) write(ctx context.Context, batch map[name][]byte) error {
-	_, err := r.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for n, record := range batch {
-			field := string(binary.BigEndian.AppendUint64(nil, n.id))
-			if record == nil {
-				p.HDel(ctx, r.key(n.kind), field)
-			} else {
-				p.HSet(ctx, r.key(n.kind), field, record)
-			}
+// keep writes a batch, or everything if the server does not have what it had.
+func (r *Redis) keep(ctx context.Context, batch map[name][]byte) error {
+	if !r.stale {
+		err := r.write(ctx, batch)
+		if !errors.Is(err, errLost) {
+			return err
 		}
-		return nil
-	})
-	return err
+		r.stale = true
+	}
+	if err := r.rewrite(ctx); err != nil {
+		return err
+	}
+	return r.write(ctx, batch)
 }
 
 // putBack makes what could not be written pending again, unless there is
@@ -151,6 +175,8 @@ const scanCount = 1000
 
 // Load implements [Store].
 func (r *Redis) Load(ctx context.Context, each func(kind byte, id uint64, record []byte) error) error {
+	r.waiting <- struct{}{}
+	defer func() { <-r.waiting }()
 	for _, kind := range kinds {
 		if err := r.loadKind(ctx, kind, each); err != nil {
 			return fmt.Errorf("store: redis: %w", err)
@@ -164,13 +190,18 @@ func (r *Redis) loadKind(ctx context.Context, kind byte, each func(kind byte, id
 	seen := map[uint64]struct{}{}
 	for cursor := uint64(0); ; {
 		pairs, next, err := r.client.HScan(ctx, r.key(kind), cursor, "", scanCount).Result()
+		if isWrongType(err) {
+			r.log.Error("key passed over", "key", r.key(kind), "error", err)
+			r.lose(0)
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		for i := 0; i+1 < len(pairs); i += 2 {
 			if len(pairs[i]) != 8 {
 				r.log.Error("record skipped", "key", r.key(kind), "field", pairs[i])
-				r.lose(1, len(pairs[i])+len(pairs[i+1]))
+				r.lose(len(pairs[i]) + len(pairs[i+1]))
 				continue
 			}
 			id := binary.BigEndian.Uint64([]byte(pairs[i]))
@@ -178,9 +209,11 @@ func (r *Redis) loadKind(ctx context.Context, kind byte, each func(kind byte, id
 				continue
 			}
 			seen[id] = struct{}{}
-			if err := each(kind, id, []byte(pairs[i+1])); err != nil {
+			record := []byte(pairs[i+1])
+			if err := each(kind, id, record); err != nil {
 				return err
 			}
+			r.held[name{kind, id}] = record
 		}
 		if cursor = next; cursor == 0 {
 			return nil
@@ -188,12 +221,27 @@ func (r *Redis) loadKind(ctx context.Context, kind byte, each func(kind byte, id
 	}
 }
 
-// lose notes that some of what there is cannot be read.
-func (r *Redis) lose(records, octets int) {
+// lose notes that a field is not one of ours.
+func (r *Redis) lose(octets int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lost.Records += uint64(records)
+	r.lost.Records++
 	r.lost.Octets += uint64(octets)
+}
+
+// Told implements [Store]: what is held is written anew.
+func (r *Redis) Told() {
+	if r.Lost() == (Lost{}) {
+		return
+	}
+	r.waiting <- struct{}{}
+	r.stale = true
+	<-r.waiting
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := r.Flush(ctx); err != nil {
+		r.log.Warn("store: what is damaged is not replaced yet", "error", err)
+	}
 }
 
 // Lost implements [Store].
@@ -211,6 +259,8 @@ func (r *Redis) Close() error {
 		return nil
 	}
 	r.mu.Unlock()
+	r.cancel()
+	r.background.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := r.Flush(ctx)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -125,4 +126,118 @@ func TestRedisKinds(t *testing.T) {
 	}
 	flush(t, r)
 	equal(t, load(t, openRedis(t, redisconn.Config{Address: server.Address})), want)
+}
+
+// TestRedisForgets: what the server has lost, or has of before, is written again, as soon
+// as something is saved or soon after if nothing is; whoever opens the store then finds
+// all of it.
+func TestRedisForgets(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		lose func(t *testing.T, s *redistest.Server)
+	}{
+		{"FLUSHALL", func(t *testing.T, s *redistest.Server) {
+			if err := s.Client.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a restart without its file", func(_ *testing.T, s *redistest.Server) {
+			s.Kill()
+			s.Forget()
+			s.Run()
+		}},
+		{"older data", func(t *testing.T, s *redistest.Server) {
+			old := s.Client.HGetAll(t.Context(), "plumbline:store:head").Val()
+			if err := s.Client.HSet(t.Context(), "plumbline:store:head", "version", redisNumber(0)).Err(); err != nil || len(old) != 3 {
+				t.Fatal(err, old)
+			}
+			if err := s.Client.HSet(t.Context(), "plumbline:store:s", "\x00\x00\x00\x00\x00\x00\x00\x09", "dropped since").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a key of another type", func(t *testing.T, s *redistest.Server) {
+			s.Client.Del(t.Context(), "plumbline:store:s", "plumbline:store:head")
+			if err := s.Client.Set(t.Context(), "plumbline:store:head", "x", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a kind of another type", func(t *testing.T, s *redistest.Server) {
+			s.Client.Del(t.Context(), "plumbline:store:s", "plumbline:store:head")
+			if err := s.Client.Set(t.Context(), "plumbline:store:s", "x", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		for _, save := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, then something is saved: %v", tc.name, save), func(t *testing.T) {
+				server, want := redistest.Start(t), contents{}
+				r := openRedis(t, redisconn.Config{Address: server.Address})
+				for id := range uint64(2000) {
+					r.Save(Session, id+10, []byte("session"))
+					want[name{Session, id + 10}] = "session"
+				}
+				r.Save(Association, 1, []byte("association"))
+				want[name{Association, 1}] = "association"
+				flush(t, r)
+				r.Drop(Session, 10)
+				delete(want, name{Session, 10})
+				flush(t, r)
+				tc.lose(t, server)
+				if save {
+					r.Save(Session, 11, []byte("newer"))
+					r.Drop(Session, 12)
+					want[name{Session, 11}] = "newer"
+					delete(want, name{Session, 12})
+					flush(t, r)
+				}
+				for end := time.Now().Add(20 * time.Second); r.Rewrites() == 0; time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatal("not written again")
+					}
+				}
+				again := openRedis(t, redisconn.Config{Address: server.Address})
+				equal(t, load(t, again), want)
+				if lost := again.Lost(); lost != (Lost{}) {
+					t.Errorf("%+v lost", lost)
+				}
+				// Who was there before does not write any more.
+				r.Save(Session, 99, []byte("late"))
+				if err := r.Flush(t.Context()); !errors.Is(err, ErrLocked) {
+					t.Errorf("Flush of the one that was replaced: %v, want %v", err, ErrLocked)
+				}
+			})
+		}
+	}
+}
+
+// TestRedisPartial: when the process that wrote everything again was ended before it had,
+// the next one knows that some is lost, until that was told.
+func TestRedisPartial(t *testing.T) {
+	server := redistest.Start(t)
+	r := openRedis(t, redisconn.Config{Address: server.Address})
+	r.Save(Session, 1, []byte("one"))
+	flush(t, r)
+	if err := server.Client.HSet(t.Context(), "plumbline:store:head", "complete", "0", "epoch", redisNumber(1)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []uint64{1, 1, 0} {
+		again := openRedis(t, redisconn.Config{Address: server.Address})
+		equal(t, load(t, again), contents{{Session, 1}: "one", {Meta, 1}: "m"}.without(i == 0, name{Meta, 1}))
+		if got := again.Lost().Records; got != want {
+			t.Errorf("start %d: %d lost, want %d", i, got, want)
+		}
+		again.Save(Meta, 1, []byte("m"))
+		flush(t, again)
+		if i == 1 {
+			again.Told()
+		}
+	}
+}
+
+// without is c without a name, if it is to be.
+func (c contents) without(yes bool, n name) contents {
+	if yes {
+		delete(c, n)
+	}
+	return c
 }

@@ -1,9 +1,14 @@
 package upf
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"plumbline/store"
+)
 
 var (
 	descStoreLostRecords = describe("store_lost_records_total", "Records of the store that the last start could not read, at least.")
+	descStoreRewrites    = describe("store_rewrites_total", "Times that everything was written to the store again, as its server had lost it.")
 	descStoreLostOctets  = describe("store_lost_bytes_total", "Octets of the store that the last start could not read.")
 )
 
@@ -15,4 +20,7 @@ func (c *collector) collectStore(ch chan<- prometheus.Metric) {
 	lost := c.store.Lost()
 	counter(ch, descStoreLostRecords, lost.Records)
 	counter(ch, descStoreLostOctets, lost.Octets)
+	if r, ok := c.store.(*store.Redis); ok {
+		counter(ch, descStoreRewrites, r.Rewrites())
+	}
 }
