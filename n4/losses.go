@@ -32,6 +32,16 @@ func (l *losses) at(addr netip.Addr) pfcp.TimeStamp {
 	return l.list[addr].stamp
 }
 
+// newest is the latest stamp of all; 0: none.
+func (l *losses) newest() (t pfcp.TimeStamp) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, of := range l.list {
+		t = newest(t, of.stamp)
+	}
+	return t
+}
+
 // put remembers one and returns the owner number of what it takes the place of, or 0.
 func (l *losses) put(addr netip.Addr, of loss, limit int) (gone uint32) {
 	l.mu.Lock()

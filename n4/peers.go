@@ -147,6 +147,14 @@ func (p *peers) reserve(n uint32) {
 	p.lastOwner = max(p.lastOwner, n)
 }
 
+// take takes an owner number that no association is given any more.
+func (p *peers) take() uint32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastOwner++
+	return p.lastOwner
+}
+
 // move changes from where a's CP function speaks.
 func (p *peers) move(a *association, others []netip.Addr) {
 	p.mu.Lock()

@@ -21,12 +21,16 @@ type Loaded struct {
 
 // LoadFailure is a session that could not be restored.
 type LoadFailure struct {
-	SEID uint64
-	Err  error
+	SEID  uint64
+	Owner uint32 // 0: its record cannot be read
+	Err   error
 }
 
 // errClashing: two records that exclude each other.
 var errClashing = errors.New("its place is taken")
+
+// errRead: there is no session in a record.
+var errRead = errors.New("not read")
 
 // loadBatch is how many records are handed over at once.
 const loadBatch = 256
@@ -100,9 +104,11 @@ func (l *loading) restore(ctx context.Context) {
 			switch {
 			case errors.As(err, &absent):
 				done.Sessions++
-				done.Absent = append(done.Absent, LoadFailure{s.seid, absent.err})
+				done.Absent = append(done.Absent, LoadFailure{SEID: s.seid, Owner: r.next.Owner, Err: absent.err})
+			case errors.Is(err, errRead):
+				done.Failed = append(done.Failed, LoadFailure{SEID: s.seid, Err: err})
 			case err != nil:
-				done.Failed = append(done.Failed, LoadFailure{s.seid, err})
+				done.Failed = append(done.Failed, LoadFailure{SEID: s.seid, Owner: r.next.Owner, Err: err})
 			case deleted:
 				done.Deleted++
 			default:
@@ -124,7 +130,7 @@ func (m *Manager) restore(ctx context.Context, from stored, r *Result) (deleted 
 	s := &r.next
 	if err := readRecord(s, from.seid, from.record, r.reader()); err != nil {
 		m.dropStored(from.seid)
-		return false, err
+		return false, fmt.Errorf("%w: %w", errRead, err)
 	}
 	if s.Deleted != 0 {
 		m.reviveDeleted(s, from.record)

@@ -162,6 +162,15 @@ func (j *Journal) Lost() Lost {
 	return j.lost
 }
 
+// Told implements [Store]: a snapshot takes the place of what is damaged.
+func (j *Journal) Told() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.lost != (Lost{}) && !j.compacting && !j.closed {
+		j.startCompaction()
+	}
+}
+
 // damaged reports d, and cuts it off if it is what was being written when the
 // process ended: nobody was told that it is kept.
 func (j *Journal) damaged(d *Damage) {

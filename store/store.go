@@ -55,6 +55,10 @@ type Store interface {
 	// that ended was about to write is not among it.
 	Lost() Lost
 
+	// Told is called when those whom that concerns are told of it, so that it is not
+	// told again after the next start: what is damaged is taken away.
+	Told()
+
 	// Close flushes and gives back what the store holds.
 	Close() error
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"plumbline/n4"
 	"plumbline/store"
 )
 
@@ -51,7 +52,7 @@ func (s *Service) restore(ctx context.Context) error {
 	if s.store == nil {
 		return s.explainSettle(s.driver.Settle(ctx))
 	}
-	start := time.Now()
+	start, lost := time.Now(), n4.Lost{}
 	loaded, err := s.sessions.Load(ctx, func(ctx context.Context, each func(byte, uint64, []byte) error) error {
 		others, err := s.load(ctx, each)
 		// PFDs have to be there before sessions that name their applications.
@@ -61,7 +62,9 @@ func (s *Service) restore(ctx context.Context) error {
 				continue
 			}
 			if err := s.endpoint.Restore(r.kind, r.id, r.record); err != nil {
-				s.log.Error("store: record passed over", "kind", string(rune(r.kind)), "id", r.id, "error", err)
+				s.log.Error("store: record dropped", "kind", string(rune(r.kind)), "id", r.id, "error", err)
+				s.store.Drop(r.kind, r.id)
+				lost.Unknown = lost.Unknown || r.kind != store.PFD
 			}
 		}
 		return err
@@ -71,7 +74,13 @@ func (s *Service) restore(ctx context.Context) error {
 	}
 	for _, f := range loaded.Failed {
 		s.log.Error("store: session not restored", "seid", SEID(f.SEID), "error", f.Err)
+		if f.Owner == 0 {
+			lost.Unknown = true
+		} else {
+			lost.Owners = append(lost.Owners, f.Owner)
+		}
 	}
+	lost.Unknown = lost.Unknown || s.store.Lost().Records > 0
 	if len(loaded.Absent) > 0 {
 		s.log.Warn("sessions that the datapath does not take yet; it is tried again", "sessions", len(loaded.Absent),
 			"error", loaded.Absent[0].Err)
@@ -80,6 +89,10 @@ func (s *Service) restore(ctx context.Context) error {
 		return s.explainSettle(err)
 	}
 	s.forgetKept()
+	if err := s.endpoint.Recover(ctx, lost); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	s.store.Told()
 	if n := loaded.Sessions; n > 0 {
 		s.log.Info("sessions restored", "sessions", n, "took", time.Since(start).Round(time.Millisecond))
 	}
