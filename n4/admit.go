@@ -31,6 +31,8 @@ func (e *Endpoint) mayEstablish(a *association) error {
 	switch limit := e.config.MaxSessionsPerAssociation; {
 	case a.parting.Load() || e.leaving.Load():
 		return errParting
+	case e.storeDown.Load():
+		return errStore
 	case limit > 0 && a.sessions.Load() >= int64(limit):
 		return errTooMany
 	}

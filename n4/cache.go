@@ -146,6 +146,16 @@ func (c *responseCache) put(k requestKey, response []byte, now time.Time) {
 	y.octets = append(y.octets, response...)
 }
 
+// replace keeps another response in place of the one that was.
+func (c *responseCache) replace(k requestKey, response []byte, now time.Time) {
+	in := k.in(c.epoch(k.addr).Load())
+	s := c.lock(k)
+	delete(s.young.where, in)
+	delete(s.old.where, in)
+	s.mu.Unlock()
+	c.put(k, response, now)
+}
+
 // start notes that a request is being worked on. It reports false if it is
 // already.
 func (c *responseCache) start(k requestKey) bool {

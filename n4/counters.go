@@ -25,13 +25,14 @@ const (
 	DropRate                   // more requests than one address may send
 	DropQueue                  // too many requests wait for their handlers
 	DropInProgress             // the request is being worked on already, or its answer is about to leave
+	DropStore                  // it was answered before, and the store has failed since
 	dropMax
 )
 
 var dropNames = [dropMax]string{
 	"short", "truncated", "not_allowed", "malformed",
 	"unknown", "unexpected", "bundled", "busy", "too_long",
-	"rate", "queue", "in_progress",
+	"rate", "queue", "in_progress", "store",
 }
 
 // String is the reason in one word.

@@ -66,6 +66,7 @@ type Endpoint struct {
 
 	advertised atomic.Uint64 // UP Function Features
 	leaving    atomic.Bool   // no new sessions: Release was called
+	storeDown  atomic.Bool   // the store has failed, and was not well since
 
 	load        load
 	loadChanged time.Time // used by measureLoad alone

@@ -39,6 +39,10 @@ type nodeRequest struct {
 
 // node answers a node request; if that takes long, later and by itself.
 func (w *worker) node(r nodeRequest) {
+	if w.e.storeDown.Load() && keeps(r.head.Type) {
+		w.refuse(r.src, r.head, errStore)
+		return
+	}
 	switch r.head.Type {
 	case pfcp.MsgAssociationSetupRequest:
 		w.setup(r)
@@ -120,8 +124,13 @@ func (w *worker) after(r nodeRequest, work func(), answer func([]byte) []byte) {
 				e.cache.end(r.key)
 				return
 			}
+			if e.flush(e.run) != nil && keeps(r.head.Type) {
+				w := newWorker(e, nil)
+				w.refuse(r.src, r.head, errStore)
+				response = w.buf
+			}
 			e.cache.put(r.key, response, now)
-			if e.flush(e.run) == nil {
+			if e.run.Err() == nil {
 				e.transmit(r.src, response)
 			}
 		})

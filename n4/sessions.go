@@ -76,6 +76,10 @@ func (w *worker) modify(src netip.AddrPort, h pfcp.Header, body []byte) {
 		return
 	}
 	defer x.by.done()
+	if w.e.storeDown.Load() {
+		w.refuse(src, header(h, x.cpSEID), errStore)
+		return
+	}
 	r, newOwner := &w.result, uint32(0)
 	if x.by != x.of {
 		newOwner = x.by.owner

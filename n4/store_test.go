@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -150,30 +151,64 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestStoreFails: what the store does not hold is not answered; when the request
-// comes again and the store is well, the same answer goes out, and the request
-// is not done twice.
+// TestStoreFails: what the store would have to keep is refused with Cause 77 while it
+// fails, whether it was begun before or not; heartbeats and deletions are answered, and
+// sessions that are there stay. When the store is well all goes on by itself.
 func TestStoreFails(t *testing.T) {
-	store := newMemoryStore()
-	b := newBed(t, Config{Store: store, Sockets: 1})
-	c := b.client(t, "127.0.0.2")
-	c.associate("127.0.0.2", recoveryTime)
-	store.fail(errors.New("told to fail"))
-	request := mustAppend(t, 70, usual("127.0.0.2", "10.45.0.2"))
-	c.send(request)
-	eventually(t, "a failure of the store", func() bool { return b.Counters().StoreErrors.Load() > 0 })
-	c.heartbeat() // whose answer comes first
-	store.fail(nil)
-	changes := b.driver.changed()
-	var r pfcp.SessionEstablishmentResponse
-	c.seq = 70
-	if c.decode(c.ask(request), &r); r.Cause != pfcp.CauseRequestAccepted || b.sessions.Len() != 1 || b.driver.changed() != changes {
-		t.Errorf("%v, %d sessions, %d changes; want accepted, 1 and none", r.Cause, b.sessions.Len(), b.driver.changed()-changes)
-	}
-	flushes := store.flushed()
-	c.heartbeat()
-	if store.flushed() != flushes {
-		t.Error("the store is flushed for a heartbeat")
+	for _, handlers := range []int{0, 4} {
+		t.Run(fmt.Sprintf("%d handlers", handlers), func(t *testing.T) {
+			store := newMemoryStore()
+			b := newBed(t, Config{Store: store, Sockets: 1, Handlers: handlers})
+			c := b.client(t, "127.0.0.2")
+			c.associate("127.0.0.2", recoveryTime)
+			there := c.establish(usual("127.0.0.2", "10.45.0.1")).UPFSEID.Value.SEID
+			gone := c.establish(usual("127.0.0.2", "10.45.0.3")).UPFSEID.Value.SEID
+			store.fail(errors.New("told to fail"))
+
+			// Its session is set up when the store fails, and is not there when it is answered.
+			c.seq++
+			request := mustAppend(t, c.seq, usual("127.0.0.2", "10.45.0.2"))
+			var r pfcp.SessionEstablishmentResponse
+			for range 2 { // the second time it is a repetition
+				h := c.decode(c.ask(request), &r)
+				if r.Cause != pfcp.CauseSystemFailure || h.SEID != usual("127.0.0.2", "10.45.0.2").CPFSEID.SEID || b.sessions.Len() != 2 || len(b.driver.held()) != 2 {
+					t.Errorf("%v, SEID %#x, %d sessions, %d in the datapath", r.Cause, h.SEID, b.sessions.Len(), len(b.driver.held()))
+				}
+			}
+			changes := b.driver.changed()
+			for range 3 {
+				if c.do(0, usual("127.0.0.2", "10.45.0.2"), &r); r.Cause != pfcp.CauseSystemFailure {
+					t.Errorf("establishment: %v", r.Cause)
+				}
+			}
+			var m pfcp.SessionModificationResponse
+			if c.do(there, &pfcp.SessionModificationRequest{}, &m); m.Cause != pfcp.CauseSystemFailure {
+				t.Errorf("modification: %v", m.Cause)
+			}
+			if cause := b.client(t, "127.0.0.3").associate("127.0.0.3", recoveryTime); cause != pfcp.CauseSystemFailure {
+				t.Errorf("association: %v", cause)
+			}
+			c.heartbeat()
+			if b.driver.changed() != changes || len(b.Associations()) != 1 || int(b.Associations()[0].Sessions) != 2 {
+				t.Errorf("%d changes, associations %+v", b.driver.changed()-changes, b.Associations())
+			}
+			var d pfcp.SessionDeletionResponse
+			if c.do(gone, &pfcp.SessionDeletionRequest{}, &d); d.Cause != pfcp.CauseRequestAccepted || b.sessions.Len() != 1 {
+				t.Errorf("deletion: %v, %d sessions", d.Cause, b.sessions.Len())
+			}
+
+			store.fail(nil)
+			eventually(t, "the store is well", func() bool { return !b.storeDown.Load() })
+			c.establish(usual("127.0.0.2", "10.45.0.2"))
+			if cause := b.client(t, "127.0.0.3").associate("127.0.0.3", recoveryTime); cause != pfcp.CauseRequestAccepted {
+				t.Errorf("association: %v", cause)
+			}
+			flushes := store.flushed()
+			c.heartbeat()
+			if store.flushed() != flushes {
+				t.Error("the store is flushed for a heartbeat")
+			}
+		})
 	}
 }
 

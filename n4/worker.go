@@ -34,6 +34,8 @@ type worker struct {
 	stored  bool     // one of them says what the store has to hold
 	late    bool     // the request is answered later, by somebody else
 	again   bool     // the request may be one whose answer waits here already
+	origin  origin   // of the answer to the message that is being worked on,
+	key     requestKey
 
 	converter
 	establishmentRequest  pfcp.SessionEstablishmentRequest
@@ -49,7 +51,18 @@ type answer struct {
 	to         netip.AddrPort
 	start, end int // in worker.buf
 	request    pfcp.MessageType
+	origin     origin
+	key        requestKey // of the request, unless the origin is none
 }
+
+// origin is where an answer comes from.
+type origin byte
+
+const (
+	originNone    origin = iota // nothing was done
+	originRequest               // what was asked for was done, or refused
+	originCache                 // it was answered before
+)
 
 // newWorker returns a worker that sends from s; nil: from nowhere.
 func newWorker(e *Endpoint, s *socket) *worker {
@@ -66,11 +79,16 @@ func (w *worker) begin(now time.Time) {
 }
 
 // finish sends the answers to a batch. If the store does not hold what they
-// say, none is sent: the requests will come again and find their answers. It
-// returns how long the batch took, or 0 if there was nothing to answer.
+// say, they are withdrawn before. It returns how long the batch took, or 0 if there was nothing to answer.
 func (w *worker) finish() (took time.Duration) {
-	if len(w.answers) == 0 || w.stored && w.e.flush(w.e.run) != nil {
+	if len(w.answers) == 0 {
 		return 0
+	}
+	if w.stored && (w.e.storeDown.Load() || w.e.flush(w.e.run) != nil) {
+		if w.e.run.Err() != nil {
+			return 0
+		}
+		w.withdraw()
 	}
 	for rest := w.answers; len(rest) > 0; {
 		n := min(len(rest), batchSize)
@@ -144,6 +162,7 @@ func (w *worker) message(src netip.AddrPort, datagram []byte, n int) (rest []byt
 	}
 	before := len(w.buf)
 	w.again = false
+	w.origin = originNone
 	switch {
 	case err != nil:
 		w.unparsable(src, h, err)
@@ -170,7 +189,7 @@ func (w *worker) answered(to netip.AddrPort, request pfcp.MessageType, from int)
 		w.e.counters.drop(DropInProgress)
 		return
 	}
-	w.answers = append(w.answers, answer{to, from, len(w.buf), request})
+	w.answers = append(w.answers, answer{to, from, len(w.buf), request, w.origin, w.key})
 }
 
 // waits reports whether the same answer is to be sent to there with this batch.
@@ -207,6 +226,7 @@ func (w *worker) request(src netip.AddrPort, h pfcp.Header, message, body []byte
 		w.e.counters.Duplicates.Add(1)
 		w.again = true
 		w.stored = true // what it says may not have been flushed then
+		w.origin, w.key = originCache, key
 		return
 	}
 	if w.hand != nil {
@@ -224,6 +244,7 @@ func (w *worker) request(src netip.AddrPort, h pfcp.Header, message, body []byte
 func (w *worker) execute(src netip.AddrPort, h pfcp.Header, body []byte, key requestKey) {
 	before := len(w.buf)
 	w.stored, w.late = true, false
+	w.origin, w.key = originRequest, key
 	switch {
 	case !h.Type.IsSession():
 		w.node(nodeRequest{src, h, body, key})

@@ -112,9 +112,20 @@ func (r *Redis) add(n name, record []byte) {
 	}
 }
 
-// Flush implements [Store]: it returns nil when the server has acknowledged.
-// Those that come while another writes are written together.
+// flushTimeout is how long a server that does not answer may keep who waits for
+// Flush. To write everything again may take longer: that goes on then.
+const flushTimeout = time.Second
+
+// Flush implements [Store]: it returns nil when the server has acknowledged, and an
+// error when it has not done so within a second. Those that come while another writes
+// are written together.
 func (r *Redis) Flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	return r.flush(ctx)
+}
+
+func (r *Redis) flush(ctx context.Context) error {
 	select {
 	case r.waiting <- struct{}{}:
 	case <-ctx.Done():
@@ -239,7 +250,7 @@ func (r *Redis) Told() {
 	<-r.waiting
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	if err := r.Flush(ctx); err != nil {
+	if err := r.flush(ctx); err != nil {
 		r.log.Warn("store: what is damaged is not replaced yet", "error", err)
 	}
 }
@@ -263,7 +274,7 @@ func (r *Redis) Close() error {
 	r.background.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	err := r.Flush(ctx)
+	err := r.flush(ctx)
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()

@@ -61,6 +61,10 @@ func TestRedisAway(t *testing.T) {
 	if err := r.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("server stopped: %v, want %v", err, context.DeadlineExceeded)
 	}
+	start := time.Now()
+	if err := r.Flush(t.Context()); err == nil || time.Since(start) > 2*flushTimeout {
+		t.Errorf("server stopped: %v after %v, want an error within %v", err, time.Since(start), flushTimeout)
+	}
 	server.Kill()
 	if err := r.Flush(t.Context()); err == nil {
 		t.Error("server gone: Flush succeeded")
