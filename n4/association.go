@@ -16,6 +16,7 @@ type association struct {
 	addr  netip.Addr // where it was set up from
 	owner uint32     // of its sessions; never used again
 	since time.Time
+	asked time.Time // since when it is waited for that its CP function is heard
 
 	// others are the Alternative SMF IP Addresses: its CP function may speak
 	// from there too. They change under the lock of peers.
@@ -36,7 +37,10 @@ type association struct {
 	forms    reportForms
 	set      atomic.Pointer[string] // SMF Set ID, as on the wire; nil: none
 	told     told
-	pathDown atomic.Bool  // it does not answer heartbeats
+	pathDown atomic.Bool // it does not answer heartbeats
+	// proven: the CP function has answered a request of ours from its address, so it
+	// is there. Who has not may be anybody, in anybody's name.
+	proven   atomic.Bool
 	parting  atomic.Bool  // it is to be released: no new sessions
 	ending   atomic.Bool  // no more session procedures may begin
 	sessions atomic.Int64 // how many it has
@@ -58,7 +62,7 @@ func (a *association) setSMFSet(id string) { a.set.Store(&id) }
 
 // newAssociation returns an association that is in no table yet.
 func (e *Endpoint) newAssociation(node pfcp.NodeID, addr netip.Addr, since time.Time) *association {
-	a := &association{node: newNodeKey(node), addr: addr, since: since}
+	a := &association{node: newNodeKey(node), addr: addr, since: since, asked: since}
 	a.forms.learn(e.config.leaveOut(addr))
 	a.lifetime, a.cancel = context.WithCancel(e.run)
 	return a
@@ -79,6 +83,26 @@ func (a *association) succeed(old *association, now time.Time, recovery pfcp.Tim
 	if a.lost = pfcp.NewTimeStamp(now); !newer(a.lost, before) {
 		a.lost = before + 1
 	}
+}
+
+// replaces is called when a is set up from where old was.
+func (a *association) replaces(old *association) {
+	if !old.proven.Load() {
+		a.asked = old.asked
+	}
+}
+
+// holds reports whether a's Node ID is not to be had from another address: its CP function
+// is there, or has not had the time to show it. It has less right to a Node ID that is an
+// address than who speaks from there.
+func (e *Endpoint) holds(a *association, from netip.Addr, now time.Time) bool {
+	switch {
+	case a.pathDown.Load():
+		return false
+	case a.proven.Load():
+		return true
+	}
+	return a.node.addr != from && now.Sub(a.asked) < time.Duration(e.config.N1)*e.config.T1
 }
 
 // countsOn reports whether the CP function that sets up a counts on sessions of old.

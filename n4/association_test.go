@@ -243,10 +243,11 @@ func TestOwnership(t *testing.T) {
 	}
 }
 
+// TestLimits: associations of CP functions that have been heard give no way.
 func TestLimits(t *testing.T) {
 	b := newBed(t, Config{MaxAssociations: 3, MaxAssociationsPerAddress: 2})
 	c, d := b.client(t, "127.0.0.1"), b.client(t, "127.0.0.2")
-	for _, tc := range []struct {
+	for i, tc := range []struct {
 		from *client
 		node string
 		want pfcp.Cause
@@ -256,10 +257,16 @@ func TestLimits(t *testing.T) {
 		{c, "10.4.0.3", pfcp.CauseNoResourcesAvailable}, // from one address
 		{d, "10.4.0.4", pfcp.CauseRequestAccepted},
 		{d, "10.4.0.5", pfcp.CauseNoResourcesAvailable}, // in all
-		{c, "10.4.0.2", pfcp.CauseRequestAccepted},      // again
+		{c, "10.4.0.2", pfcp.CauseRequestAccepted},      // again, and not heard yet
+		{d, "10.4.0.6", pfcp.CauseRequestAccepted},      // in its place
 	} {
 		if got := tc.from.associate(tc.node, recoveryTime); got != tc.want {
 			t.Errorf("%s: %v, want %v", tc.node, got, tc.want)
+		}
+		if tc.node != "10.4.0.2" || i < 2 {
+			for _, a := range b.peers.list() {
+				a.proven.Store(true)
+			}
 		}
 	}
 }

@@ -16,6 +16,9 @@ func (e *Endpoint) monitor(a *association) {
 	if peer == e.addr {
 		return // we would ask ourselves
 	}
+	if !a.proven.Load() {
+		e.background.Go(func() { e.prove(a, peer) })
+	}
 	e.background.Go(func() {
 		defer e.pending.forget(peer)
 		for {
@@ -39,6 +42,18 @@ func (e *Endpoint) monitor(a *association) {
 	})
 }
 
+// prove asks a peer soon after its setup, behind our response, whether it is there. That
+// it does not answer says nothing of the path yet.
+func (e *Endpoint) prove(a *association, peer netip.AddrPort) {
+	if !sleep(a.lifetime, e.config.T1/100) {
+		return
+	}
+	ask := &pfcp.HeartbeatRequest{RecoveryTimeStamp: e.recoveryAt(a.addr)}
+	if body, err := e.request(a.lifetime, peer, 0, ask, pfcp.MsgHeartbeatResponse); err == nil {
+		e.heard(a, body, nil)
+	}
+}
+
 // heard takes the outcome of a heartbeat. It reports whether the association
 // ends, as the peer has restarted.
 func (e *Endpoint) heard(a *association, body []byte, err error) (ended bool) {
@@ -57,6 +72,10 @@ func (e *Endpoint) heard(a *association, body []byte, err error) (ended bool) {
 	}
 	if a.pathDown.Swap(false) {
 		e.log.event(kindAssociation, slog.LevelInfo, "n4: peer answers heartbeats again", "node", a.node, "addr", a.addr)
+	}
+	// Somebody else's setup in its name is not made good by its own answer.
+	if uint32(m.RecoveryTimeStamp) == a.recovery.Load() {
+		a.proven.Store(true)
 	}
 	if !newer(m.RecoveryTimeStamp, pfcp.TimeStamp(a.recovery.Load())) || !a.end() {
 		return false

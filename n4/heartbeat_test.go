@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,8 @@ type quiet struct {
 	start  time.Time
 	work   sync.Mutex // guards worker
 	worker *worker
+
+	sequence atomic.Uint32 // of what it is sent by setUp
 
 	mu     sync.Mutex // guards what follows
 	sent   []transmission
@@ -122,17 +125,23 @@ func TestPathFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQuiet(t)
 		defer func() { q.stop(); q.background.Wait() }()
+		q.answerWith(func(n int, request []byte) []byte {
+			if n > 0 { // the first one asks whether it is there
+				return nil
+			}
+			return heartbeatResponse(request, 100)
+		})
 		q.associateQuiet(t, 100)
 		time.Sleep(17 * time.Second)
 		synctest.Wait()
-		want := []time.Duration{10 * time.Second, 12 * time.Second, 14 * time.Second}
+		want := []time.Duration{20 * time.Millisecond, 10 * time.Second, 12 * time.Second, 14 * time.Second}
 		for i, s := range q.transmissions() {
-			if i >= len(want) || s.at != want[i] || s.to != smfPort || string(s.datagram) != string(q.transmissions()[0].datagram) {
-				t.Errorf("transmission %d: %+v, want the first one's octets at %v", i, s, want)
+			if i >= len(want) || s.at != want[i] || s.to != smfPort || i > 0 && string(s.datagram) != string(q.transmissions()[1].datagram) {
+				t.Errorf("transmission %d: %+v, want the second one's octets, at %v", i, s, want)
 			}
 		}
 		c := q.Counters()
-		if len(q.transmissions()) != 3 || c.Retransmissions.Load() != 2 || c.PathFailures.Load() != 1 || !q.Associations()[0].PathDown {
+		if len(q.transmissions()) != 4 || c.Retransmissions.Load() != 2 || c.PathFailures.Load() != 1 || !q.Associations()[0].PathDown {
 			t.Errorf("%d sent, %d retransmissions, %d path failures", len(q.transmissions()), c.Retransmissions.Load(), c.PathFailures.Load())
 		}
 		if q.sessions.Len() != 1 {
@@ -141,11 +150,11 @@ func TestPathFailure(t *testing.T) {
 		q.answerWith(func(_ int, request []byte) []byte { return heartbeatResponse(request, 100) })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if q.Associations()[0].PathDown || len(q.transmissions()) != 4 || q.sessions.Len() != 1 {
+		if q.Associations()[0].PathDown || len(q.transmissions()) != 5 || q.sessions.Len() != 1 {
 			t.Errorf("path down after an answer; %d sent", len(q.transmissions()))
 		}
-		first, _, _, _ := pfcp.Parse(q.transmissions()[0].datagram)
-		last, _, _, _ := pfcp.Parse(q.transmissions()[3].datagram)
+		first, _, _, _ := pfcp.Parse(q.transmissions()[1].datagram)
+		last, _, _, _ := pfcp.Parse(q.transmissions()[4].datagram)
 		if last.Sequence != (first.Sequence+1)&0xffffff {
 			t.Errorf("sequence numbers %d, then %d; want the next one", first.Sequence, last.Sequence)
 		}
@@ -174,18 +183,18 @@ func TestPeerRestartByHeartbeat(t *testing.T) {
 		thief := netip.MustParseAddrPort("10.4.0.66:8805")
 		q.answerWith(func(n int, request []byte) []byte {
 			q.receive(thief, heartbeatResponse(request, 200)) // right number, wrong address
-			if n == 0 {
+			if n < 2 {
 				return heartbeatResponse(request, 99) // older
 			}
 			return heartbeatResponse(request, 101)
 		})
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		if q.sessions.Len() != 1 || len(q.Associations()) != 1 || len(q.transmissions()) != 1 {
-			t.Errorf("%d sessions, %d associations, %d sent; want 1 each", q.sessions.Len(), len(q.Associations()), len(q.transmissions()))
+		if q.sessions.Len() != 1 || len(q.Associations()) != 1 || len(q.transmissions()) != 2 {
+			t.Errorf("%d sessions, %d associations, %d sent; want 1, 1 and 2", q.sessions.Len(), len(q.Associations()), len(q.transmissions()))
 		}
-		if got := q.Counters().Dropped[DropUnexpected].Load(); got != 101 {
-			t.Errorf("%d unexpected responses, want 101", got)
+		if got := q.Counters().Dropped[DropUnexpected].Load(); got != 102 {
+			t.Errorf("%d unexpected responses, want 102", got)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -194,8 +203,8 @@ func TestPeerRestartByHeartbeat(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(q.transmissions()) != 2 {
-			t.Errorf("%d heartbeats sent; want 2, as the association is gone", len(q.transmissions()))
+		if len(q.transmissions()) != 3 {
+			t.Errorf("%d heartbeats sent; want 3, as the association is gone", len(q.transmissions()))
 		}
 		if len(q.pending.waiting) != 0 || len(q.pending.last) != 0 {
 			t.Error("a transaction is left")
@@ -231,32 +240,105 @@ func TestTakeOver(t *testing.T) {
 	})
 }
 
-// TestIdleGivesWay: when there are too many associations, one whose peer does
-// not answer and that has no sessions gives way, and no other.
+// setUp asks for an association of a Node ID from an address, and returns the Cause.
+func (q *quiet) setUp(t *testing.T, node, from string, recovery pfcp.TimeStamp) pfcp.Cause {
+	t.Helper()
+	src := netip.AddrPortFrom(netip.MustParseAddr(from), 8805)
+	_, body, _, err := pfcp.Parse(q.receive(src, mustAppend(t, q.sequence.Add(1), &pfcp.AssociationSetupRequest{
+		NodeID: pfcp.NodeID{Addr: netip.MustParseAddr(node)}, RecoveryTimeStamp: recovery})))
+	var r pfcp.AssociationSetupResponse
+	if err != nil || r.Decode(body) != nil {
+		t.Fatalf("setup of %s from %s: %x, %v", node, from, body, err)
+	}
+	return r.Cause
+}
+
+// TestIdleGivesWay: when there are too many associations of CP functions that have been
+// heard, one whose peer does not answer any more and that has no sessions gives way, and
+// no other.
 func TestIdleGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQuiet(t)
 		q.config.MaxAssociations, q.config.MaxAssociationsPerAddress = 2, 2
 		defer func() { q.stop(); q.background.Wait() }()
+		q.answerWith(func(_ int, request []byte) []byte {
+			if time.Since(q.start) > time.Second {
+				return nil
+			}
+			return heartbeatResponse(request, 100)
+		})
 		q.associateQuiet(t, 100) // has a session, and its path goes down
 		setup := func(node string, want pfcp.Cause) {
 			t.Helper()
-			src := netip.AddrPortFrom(netip.MustParseAddr(node), 8805)
-			_, body, _, err := pfcp.Parse(q.receive(src, mustAppend(t, 7, setupRequest(node))))
-			var r pfcp.AssociationSetupResponse
-			if err != nil || r.Decode(body) != nil || r.Cause != want {
-				t.Errorf("setup of %s: %v, %v; want %v", node, r.Cause, err, want)
+			if got := q.setUp(t, node, node, 100); got != want {
+				t.Errorf("setup of %s: %v; want %v", node, got, want)
 			}
 		}
 		setup("10.4.0.3", pfcp.CauseRequestAccepted)
+		time.Sleep(time.Second)
+		synctest.Wait()
 		setup("10.4.0.4", pfcp.CauseNoResourcesAvailable)
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		setup("10.4.0.5", pfcp.CauseRequestAccepted)
-		setup("10.4.0.6", pfcp.CauseNoResourcesAvailable)
+		setup("10.4.0.5", pfcp.CauseRequestAccepted) // in place of .3
+		setup("10.4.0.6", pfcp.CauseRequestAccepted) // in place of .5, which was never heard
 		list := q.Associations()
-		if len(list) != 2 || list[0].NodeID != "10.4.0.2" || list[0].Sessions != 1 || list[1].NodeID != "10.4.0.5" || q.sessions.Len() != 1 {
+		if len(list) != 2 || list[0].NodeID != "10.4.0.2" || list[0].Sessions != 1 || list[1].NodeID != "10.4.0.6" || q.sessions.Len() != 1 {
 			t.Errorf("associations %+v, %d sessions", list, q.sessions.Len())
+		}
+	})
+}
+
+// TestStrangersGiveWay: 64 addresses set up 16 associations each, twice a second, and
+// never answer. A CP function that comes meanwhile is let in at once, and stays; one that
+// a stranger was before has its Node ID when that had time to answer.
+func TestStrangersGiveWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet(t)
+		defer func() { q.stop(); q.background.Wait() }()
+		q.answerWith(func(n int, request []byte) []byte {
+			if q.transmissions()[n].to.Addr() != smfPort.Addr() {
+				return nil
+			}
+			return heartbeatResponse(request, 100)
+		})
+		flood := func(round int) {
+			for i := range 64 * 16 {
+				from := netip.AddrFrom4([4]byte{10, 9, 0, byte(i / 16)}).String()
+				node := netip.AddrFrom4([4]byte{10, 9, byte(1 + i%16), byte(i / 16)}).String()
+				if i == 0 {
+					node = "10.4.0.9" // of a CP function that is still to come
+				}
+				q.setUp(t, node, from, 100)
+			}
+		}
+		const late = "10.4.0.9"
+		for round := range 40 {
+			flood(round)
+			switch round {
+			case 3:
+				if got := q.setUp(t, "10.4.0.2", "10.4.0.2", 100); got != pfcp.CauseRequestAccepted {
+					t.Errorf("setup among strangers: %v", got)
+				}
+				// Others in its name, which its own answers do not make good.
+				for i := range 32 {
+					q.setUp(t, netip.AddrFrom4([4]byte{10, 8, 0, byte(i)}).String(), "10.4.0.2", pfcp.TimeStamp(90+i))
+				}
+			case 4: // it is set up again from its address
+				if got := q.setUp(t, "10.4.0.2", "10.4.0.2", 100); got != pfcp.CauseRequestAccepted {
+					t.Errorf("setup again: %v", got)
+				}
+			case 30:
+				if got := q.setUp(t, late, late, 100); got != pfcp.CauseRequestAccepted {
+					t.Errorf("setup of a Node ID that a stranger took: %v", got)
+				}
+			}
+			time.Sleep(500 * time.Millisecond)
+			synctest.Wait()
+		}
+		list := q.Associations()
+		if len(list) > 1024 || !slices.ContainsFunc(list, func(a Association) bool { return a.NodeID == "10.4.0.2" && a.Addr == smfPort.Addr() }) {
+			t.Errorf("%d associations, and not that of the CP function", len(list))
 		}
 	})
 }

@@ -77,7 +77,7 @@ func (e *Endpoint) adopt(m *pfcp.AssociationSetupResponse, addr netip.Addr) erro
 	old := e.peers.node(m.NodeID)
 	if old != nil {
 		switch {
-		case !e.peers.at(addr).speaksFor(old) && !old.pathDown.Load():
+		case !e.peers.at(addr).speaksFor(old) && e.holds(old, addr, time.Now()):
 			return errOtherPeer
 		case old.addr == addr && old.recovery.Load() == uint32(m.RecoveryTimeStamp):
 			return nil
@@ -87,6 +87,7 @@ func (e *Endpoint) adopt(m *pfcp.AssociationSetupResponse, addr netip.Addr) erro
 		e.clear(old)
 	}
 	a := e.newAssociation(m.NodeID, addr, time.Now())
+	a.proven.Store(true)
 	a.introduce(m.RecoveryTimeStamp, m.CPFunctionFeatures, m.SMFSetID)
 	a.others = addresses(m.Alternatives)
 	if old != nil {

@@ -171,18 +171,42 @@ func (p *peers) others(a *association) []netip.Addr {
 	return a.others // never changed in place
 }
 
-// idle returns an association that nobody would miss, or nil: its peer does
-// not answer heartbeats, and it has no sessions. If there are too many from
-// addr, it is one from there.
-func (p *peers) idle(addr netip.Addr, perAddress int) *association {
+// givesWay returns the association that gives way to a new one from addr, or nil: of
+// those whose CP function has never been heard the oldest, at first of addresses that
+// have more than their share of them. If there is none, it is one that nobody would
+// miss: its peer does not answer heartbeats, and it has no sessions. If there are too
+// many from addr, it is one from there.
+func (p *peers) givesWay(addr netip.Addr, perAddress int) *association {
 	t := p.table.Load()
+	own := t.own(addr) >= perAddress
+	unproven := make(map[netip.Addr]int)
 	for _, a := range t.byNode {
-		if a.pathDown.Load() && a.sessions.Load() == 0 && (a.addr == addr || t.own(addr) < perAddress) {
-			return a
+		if !a.proven.Load() {
+			unproven[a.addr]++
 		}
 	}
-	return nil
+	best, rank := (*association)(nil), 0
+	for _, a := range t.byNode {
+		n := 0
+		switch {
+		case own && a.addr != addr, a.ending.Load():
+		case unproven[a.addr] > unprovenShare(perAddress) && !a.proven.Load():
+			n = 3
+		case !a.proven.Load():
+			n = 2
+		case a.pathDown.Load() && a.sessions.Load() == 0:
+			n = 1
+		}
+		if n > rank || n > 0 && n == rank && a.owner < best.owner {
+			best, rank = a, n
+		}
+	}
+	return best
 }
+
+// unprovenShare is how many associations of an address may be such that nobody there has
+// been heard, before others have to give way.
+func unprovenShare(perAddress int) int { return max(1, perAddress/4) }
 
 // remove takes a out of the table, if it is there.
 func (p *peers) remove(a *association) {

@@ -35,6 +35,7 @@ func (e *Endpoint) restoreAssociation(owner uint32, record []byte) error {
 		return err
 	}
 	a.forms.learn(e.config.leaveOut(a.addr))
+	a.asked = time.Now()
 	// Limits may be lower than they were: what was accepted stays.
 	return e.peers.add(a, int(^uint(0)>>1), int(^uint(0)>>1))
 }

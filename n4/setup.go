@@ -27,7 +27,7 @@ func (w *worker) setup(r nodeRequest) {
 	old := w.e.peers.node(m.NodeID)
 	known := old != nil && w.at.speaksFor(old)
 	switch {
-	case old != nil && !known && !old.pathDown.Load():
+	case old != nil && !known && w.e.holds(old, r.src.Addr(), w.now):
 		w.refuse(r.src, r.head, &pfcp.Error{Cause: pfcp.CauseRequestRejected, In: r.head.Type.String(), Err: errOtherPeer})
 		return
 	case known && m.SessionRetention.Present:
@@ -37,6 +37,9 @@ func (w *worker) setup(r nodeRequest) {
 	a := w.e.newAssociation(m.NodeID, r.src.Addr(), w.now)
 	a.introduce(m.RecoveryTimeStamp, m.CPFunctionFeatures, m.SMFSetID)
 	a.others = addresses(m.Alternatives)
+	if known {
+		a.replaces(old)
+	}
 	e, now := w.e, w.now
 	if old != nil && a.countsOn(old) && e.config.Restoring != nil {
 		e.config.Restoring()
@@ -106,9 +109,8 @@ func (e *Endpoint) save(a *association) {
 	e.store.Save(KindAssociation, uint64(a.owner), a.record(e.peers.others(a)))
 }
 
-// admit puts a into the table. If that is full, an association that nobody would
-// miss gives way: who sets up associations in the names of others cannot keep
-// real peers out for long.
+// admit puts a into the table. If that is full, another one gives way: who sets up
+// associations in the names of others, and so cannot answer, keeps nobody out who can.
 func (e *Endpoint) admit(a *association) error {
 	limit, perAddress := e.config.MaxAssociations, e.config.MaxAssociationsPerAddress
 	a.lost = newest(a.lost, e.losses.at(a.addr))
@@ -116,7 +118,7 @@ func (e *Endpoint) admit(a *association) error {
 	if !errors.Is(err, errLimit) {
 		return err
 	}
-	if old := e.peers.idle(a.addr, perAddress); old != nil && old.end() {
+	if old := e.peers.givesWay(a.addr, perAddress); old != nil && old.end() {
 		e.clear(old)
 		a.lost = newest(a.lost, e.losses.at(a.addr))
 		err = e.peers.add(a, limit, perAddress)
