@@ -1,6 +1,7 @@
 package n4
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -217,5 +218,40 @@ func TestRollback(t *testing.T) {
 	}
 	if d := cmp.Diff(before, b.driver.held()[seid], protocmp.Transform()); d != "" || b.sessions.Get(seid).QER(1).QFI != 9 {
 		t.Errorf("the session changed (-want +got):\n%s", d)
+	}
+}
+
+// TestRemoveNamed: Remove URR, Remove QER and Remove FAR alone, octet for octet, of rules
+// that PDRs name.
+func TestRemoveNamed(t *testing.T) {
+	b := newBed(t, Config{Sockets: 1})
+	c := b.client(t, "127.0.0.1")
+	c.associate("127.0.0.1", recoveryTime)
+	m := usual("127.0.0.1", "10.45.0.2")
+	m.CreateURRs = []pfcp.CreateURR{{URRID: 1, MeasurementMethod: pfcp.MeasureVOLUM}}
+	m.CreatePDRs[0].URRIDs, m.CreatePDRs[1].URRIDs = []uint32{1}, []uint32{1}
+	seid := c.establish(m).UPFSEID.Value.SEID
+	for i, tc := range []struct {
+		name, ie string
+		reports  int
+	}{
+		{"URR", "0011 0008 0051 0004 00000001", 1},
+		{"QER", "0012 0008 006d 0004 00000001", 0},
+		{"FAR", "0010 0008 006c 0004 00000001", 0},
+	} {
+		c.seq = uint32(900 + i)
+		var r pfcp.SessionModificationResponse
+		h := c.decode(c.ask(octets(t, fmt.Sprintf("2134 0018 %016x %06x 00 %s", seid, c.seq, tc.ie))), &r)
+		if r.Cause != pfcp.CauseRequestAccepted || h.SEID != m.CPFSEID.SEID || len(r.UsageReports) != tc.reports {
+			t.Errorf("Remove %s: %v, SEID %#x, reports %+v", tc.name, r.Cause, h.SEID, r.UsageReports)
+		}
+		if tc.reports > 0 && (r.UsageReports[0].URRID != 1 || r.UsageReports[0].Volume.Value.Total.Value != 4000) {
+			t.Errorf("last report %+v, want 4000 octets of URR 1", r.UsageReports[0])
+		}
+	}
+	for _, r := range b.driver.held()[seid].GetRules() {
+		if len(r.UrrIds)+len(r.QerIds) != 0 || r.GetForward().GetIncomplete() != (r.PdrId == 1) {
+			t.Errorf("the datapath holds %v", r)
+		}
 	}
 }

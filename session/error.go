@@ -66,7 +66,7 @@ var (
 	ErrReference   = errors.New("names a rule that the session does not have")
 	ErrDuplicate   = errors.New("the session has it already")
 	ErrNoRule      = errors.New("the session does not have it")
-	ErrInUse       = errors.New("a PDR still names it")
+	ErrInUse       = errors.New("the same request names it")
 	ErrIncomplete  = errors.New("incomplete")
 	ErrDisagree    = errors.New("the session's PDRs disagree")
 )

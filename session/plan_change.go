@@ -23,7 +23,46 @@ func (p *plan) remove(req *Modification) error {
 	if id, ok := take(&s.Endpoints, req.RemoveEndpoints, (*TrafficEndpoint).id); !ok {
 		return endpointError(IERemoveTrafficEndpoint, id, ErrNoRule)
 	}
+	p.dropReferences(req)
 	return p.removeDependents(req)
+}
+
+// dropReferences takes the IDs of removed rules from the rules that name them, but for
+// IDs that the request creates anew. A PDR without its FAR is one that names none yet.
+// Source: TS 29.244 V18.6.0, 6.3.3.3.
+func (p *plan) dropReferences(req *Modification) {
+	if len(req.RemoveFARs)+len(req.RemoveQERs)+len(req.RemoveURRs)+len(req.RemoveBARs) == 0 {
+		return
+	}
+	s := p.next
+	far, qer := gone(req.RemoveFARs, req.CreateFARs, (*FAR).id), gone(req.RemoveQERs, req.CreateQERs, (*QER).id)
+	urr, bar := gone(req.RemoveURRs, req.CreateURRs, (*URR).id), gone(req.RemoveBARs, req.CreateBARs, (*BAR).id)
+	for i := range s.PDRs {
+		r := &s.PDRs[i]
+		if !r.NoFAR && far(r.FARID) {
+			r.FARID, r.NoFAR = 0, true
+		}
+		r.QERIDs, r.URRIDs = slices.DeleteFunc(r.QERIDs, qer), slices.DeleteFunc(r.URRIDs, urr)
+	}
+	for i := range s.FARs {
+		if f := &s.FARs[i]; f.BARID.Present && bar(f.BARID.Value) {
+			f.BARID = Optional[uint8]{}
+		}
+	}
+	for i := range s.URRs {
+		u := &s.URRs[i]
+		if u.QuotaFAR.Present && far(u.QuotaFAR.Value) {
+			u.QuotaFAR = Optional[uint32]{}
+		}
+		u.LinkedURRs = slices.DeleteFunc(u.LinkedURRs, urr)
+	}
+}
+
+// gone says of an ID whether its rule is removed and no other takes its place.
+func gone[R any, I comparable](removed []I, created []R, idOf func(*R) I) func(I) bool {
+	return func(id I) bool {
+		return slices.Contains(removed, id) && !slices.ContainsFunc(created, func(r R) bool { return idOf(&r) == id })
+	}
 }
 
 // removeDependents takes out the PDRs of Traffic Endpoints that are removed:

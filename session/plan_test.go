@@ -2,6 +2,7 @@ package session
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,15 @@ func TestModify(t *testing.T) {
 		}},
 		{"PDR removed with its FAR", Modification{RemovePDRs: []uint16{1}, RemoveFARs: []uint32{1}},
 			func(s *Session) { s.PDRs, s.FARs = s.PDRs[1:], s.FARs[1:] }},
+		{"FAR removed that a PDR names", Modification{RemoveFARs: []uint32{1}}, func(s *Session) {
+			s.FARs, s.PDRs[0].FARID, s.PDRs[0].NoFAR = s.FARs[1:], 0, true
+		}},
+		{"QER removed that PDRs name", Modification{RemoveQERs: []uint32{1}}, func(s *Session) {
+			s.QERs = nil
+			for i := range s.PDRs {
+				s.PDRs[i].QERIDs = nil
+			}
+		}},
 		{"all PDRs removed", Modification{RemovePDRs: []uint16{2, 1}}, func(s *Session) { s.PDRs = nil }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -88,8 +98,12 @@ func TestModifyRefused(t *testing.T) {
 		req  Modification
 		want Error
 	}{
-		{"FAR removed that a PDR names", Modification{RemoveFARs: []uint32{1}}, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrInUse}},
-		{"QER removed that a PDR names", Modification{RemoveQERs: []uint32{1}}, Error{CauseRuleFailure, 0, true, RuleQER, 1, ErrInUse}},
+		{"FAR removed that an update of a PDR names", Modification{
+			RemoveFARs: []uint32{1}, UpdatePDRs: []UpdatePDR{{ID: 1, FARID: Some(uint32(1))}},
+		}, Error{CauseRuleFailure, 0, true, RuleFAR, 1, ErrInUse}},
+		{"QER removed that an update of a PDR names", Modification{
+			RemoveQERs: []uint32{1}, UpdatePDRs: []UpdatePDR{{ID: 1, QERIDs: []uint32{1}}},
+		}, Error{CauseRuleFailure, 0, true, RuleQER, 1, ErrInUse}},
 		{"PDR to an unknown FAR", Modification{UpdatePDRs: []UpdatePDR{{ID: 1, FARID: Some(uint32(8))}}},
 			Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrReference}},
 		{"PDR to an unknown QER", Modification{UpdatePDRs: []UpdatePDR{{ID: 2, QERIDs: []uint32{8}}}},
@@ -147,3 +161,45 @@ func clone(s *Session) *Session {
 
 // equal compares sessions: an empty list is one that is not there.
 var equal = cmp.Options{cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+
+// TestRemoveNamed: a rule that others name is removed with its ID there, the last report
+// of a URR is in the result, and of what is left nothing names what there is not.
+func TestRemoveNamed(t *testing.T) {
+	m, dp := newManager(t, 8)
+	e := establishment(IPv4{10, 45, 0, 2})
+	e.CreateBARs = []BAR{{ID: 4}}
+	e.CreateFARs = append(e.CreateFARs, FAR{ID: 7, ApplyAction: Drop}, FAR{ID: 8, ApplyAction: Buffer, BARID: Some(uint8(4))})
+	e.CreateURRs = []URR{
+		{ID: 1, Method: MeasureVolume, LinkedURRs: []uint32{2}}, {ID: 2, Method: MeasureVolume, QuotaFAR: Some(uint32(7))},
+	}
+	for i := range e.CreatePDRs {
+		e.CreatePDRs[i].URRIDs = []uint32{1, 2}
+	}
+	s := must(t, m, e)
+	var r Result
+	if err := m.Modify(t.Context(), &Modification{
+		SEID: s.SEID, Owner: 1, RemoveURRs: []uint32{2}, RemoveFARs: []uint32{7, 1}, RemoveBARs: []uint8{4},
+	}, &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Reports) != 1 || r.Reports[0].URRID != 2 || r.Reports[0].Trigger&TriggerTERMR == 0 {
+		t.Errorf("reports %+v, want the last one of URR 2", r.Reports)
+	}
+	got := m.Get(s.SEID)
+	if p := got.PDR(1); !p.NoFAR || !slices.Equal(p.URRIDs, []uint32{1}) {
+		t.Errorf("PDR 1: FAR %d, none %v, URRs %v; want none, and URR 1", p.FARID, p.NoFAR, p.URRIDs)
+	}
+	if f := got.FAR(8); f.BARID.Present || len(got.BARs) != 0 {
+		t.Errorf("FAR 8 names BAR %v", f.BARID)
+	}
+	if u := got.URR(1); len(u.LinkedURRs) != 0 || len(got.URRs) != 1 {
+		t.Errorf("URRs %+v, want URR 1 without link", got.URRs)
+	}
+	mustModify(t, m, s.SEID, Modification{
+		CreateFARs: []FAR{{ID: 1, ApplyAction: Drop}}, UpdatePDRs: []UpdatePDR{{ID: 1, FARID: Some(uint32(1))}},
+	})
+	if err := remove(m, s.SEID, 1); err != nil {
+		t.Fatal(err)
+	}
+	checkEmpty(t, m, dp)
+}

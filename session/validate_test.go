@@ -253,7 +253,9 @@ func TestURRZero(t *testing.T) {
 	if a := s.PDR(2).URRIDs; !slices.Equal(a, []uint32{0}) {
 		t.Errorf("measured by %v, want by URR 0", a)
 	}
-	if _, err := modify(m, &Modification{SEID: s.SEID, Owner: 1, RemoveURRs: []uint32{0}}); !errors.Is(err, ErrInUse) {
-		t.Errorf("URR 0 removed: %v, want %v", err, ErrInUse)
+	if _, err := modify(m, &Modification{
+		SEID: s.SEID, Owner: 1, RemoveURRs: []uint32{0}, UpdatePDRs: []UpdatePDR{{ID: 2, URRIDs: []uint32{0}}},
+	}); !errors.Is(err, ErrInUse) {
+		t.Errorf("URR 0 removed and named: %v, want %v", err, ErrInUse)
 	}
 }
