@@ -79,37 +79,40 @@ func (p *peers) list() []*association {
 	return slices.Collect(maps.Values(p.table.Load().byNode))
 }
 
-// change makes a new table out of the present one.
-func (p *peers) change(f func(t *peerTable)) {
+// change makes a new table out of the present one, by a change that is about a alone.
+func (p *peers) change(a *association, f func(t *peerTable)) {
 	old := p.table.Load()
-	t := &peerTable{byNode: maps.Clone(old.byNode), byOwner: maps.Clone(old.byOwner), byAddr: map[netip.Addr]*peer{}}
+	t := &peerTable{byNode: maps.Clone(old.byNode), byOwner: maps.Clone(old.byOwner), byAddr: maps.Clone(old.byAddr)}
+	touched := append([]netip.Addr{a.addr}, a.others...)
 	f(t)
-	for _, a := range t.byNode {
-		t.place(old, a.addr, a).own++
-		for _, addr := range a.others {
-			if at := t.byAddr[addr]; !at.speaksFor(a) {
-				t.place(old, addr, a)
-			}
-		}
+	there := t.byNode[a.node] == a
+	for _, addr := range append(touched, a.others...) {
+		t.place(addr, a, there && (addr == a.addr || slices.Contains(a.others, addr)))
 	}
 	p.table.Store(t)
 }
 
-// place notes that a may be spoken for from addr. It keeps what the old table
-// knew of that address.
-func (t *peerTable) place(old *peerTable, addr netip.Addr, a *association) *peer {
-	at := t.byAddr[addr]
-	if at == nil {
-		at = &peer{}
-		if before := old.byAddr[addr]; before != nil {
-			at.peerState = before.peerState
-		} else {
-			at.peerState = new(peerState)
-		}
-		t.byAddr[addr] = at
+// place notes whether a may be spoken for from addr. It keeps what the table knew of that
+// address.
+func (t *peerTable) place(addr netip.Addr, a *association, speaks bool) {
+	at := &peer{peerState: new(peerState)}
+	if old := t.byAddr[addr]; old != nil {
+		at.peerState = old.peerState
+		at.list = slices.DeleteFunc(slices.Clone(old.list), func(o *association) bool { return o == a })
 	}
-	at.list = append(at.list, a)
-	return at
+	if speaks {
+		at.list = append(at.list, a)
+	}
+	if len(at.list) == 0 {
+		delete(t.byAddr, addr)
+		return
+	}
+	for _, o := range at.list {
+		if o.addr == addr {
+			at.own++
+		}
+	}
+	t.byAddr[addr] = at
 }
 
 // own is how many associations were set up from addr.
@@ -136,7 +139,7 @@ func (p *peers) add(a *association, limit, perAddress int) error {
 		a.owner = p.lastOwner + 1
 	}
 	p.lastOwner = max(p.lastOwner, a.owner)
-	p.change(func(t *peerTable) { t.byNode[a.node], t.byOwner[a.owner] = a, a })
+	p.change(a, func(t *peerTable) { t.byNode[a.node], t.byOwner[a.owner] = a, a })
 	return nil
 }
 
@@ -160,7 +163,7 @@ func (p *peers) move(a *association, others []netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.table.Load().byNode[a.node] == a {
-		p.change(func(*peerTable) { a.others = others })
+		p.change(a, func(*peerTable) { a.others = others })
 	}
 }
 
@@ -215,7 +218,7 @@ func (p *peers) remove(a *association) {
 	if p.table.Load().byNode[a.node] != a {
 		return
 	}
-	p.change(func(t *peerTable) {
+	p.change(a, func(t *peerTable) {
 		delete(t.byNode, a.node)
 		delete(t.byOwner, a.owner)
 	})
