@@ -14,7 +14,7 @@ func (c *converter) createPDR(out *session.PDR, p *pfcp.CreatePDR) {
 	removal := c.outerHeaderRemoval(p.PDRID, p.OuterHeaderRemoval)
 	*out = session.PDR{
 		ID: p.PDRID, Precedence: p.Precedence, FARID: p.FARID.Value, NoFAR: !p.FARID.Present, QERIDs: p.QERIDs, URRIDs: p.URRIDs,
-		Predefined: names, OuterHeaderRemoval: removal.GTPU, Unwrap: removal.Unwrap,
+		Predefined: names, OuterHeaderRemoval: removal.GTPU, DropsContainer: removal.DropsContainer, Unwrap: removal.Unwrap,
 	}
 	c.pdi(&out.PDI, filters, p.PDRID, &p.PDI)
 	out.PDI.ChooseUE.Pool = c.pool(p.PDRID, p.UEIPPoolIdentities)
@@ -104,7 +104,7 @@ func (c *converter) outerHeaderRemoval(pdr uint16, r pfcp.Optional[pfcp.OuterHea
 	}
 	switch r.Value.Description {
 	case pfcp.RemoveGTPUUDPIPv4, pfcp.RemoveGTPUUDPIPv6, pfcp.RemoveGTPUUDPIP:
-		out.GTPU = true
+		out.GTPU, out.DropsContainer = true, r.Value.Extensions.Value&1 != 0
 	case pfcp.RemoveUDPIPv4, pfcp.RemoveUDPIPv6:
 		out.Unwrap = session.UnwrapUDP
 	case pfcp.RemoveIPv4, pfcp.RemoveIPv6:

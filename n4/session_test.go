@@ -255,3 +255,67 @@ func TestRemoveNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestNotDone: what is asked for and would not be done is refused with its rule, where
+// that matters.
+func TestNotDone(t *testing.T) {
+	marking := pfcp.Some(pfcp.TransportLevelMarking{Value: 0xb8, Mask: 0xfc})
+	removal := pfcp.Some(pfcp.OuterHeaderRemoval{Description: pfcp.RemoveGTPUUDPIPv4, Extensions: pfcp.Some(uint8(1))})
+	tunnel := pfcp.Some(pfcp.OuterHeaderCreation{Description: pfcp.CreateGTPUUDPIPv4, TEID: 0x33, IPv4: netip.MustParseAddr("192.168.13.132")})
+	failed := func(kind pfcp.RuleType, id uint32) pfcp.Optional[pfcp.FailedRuleID] {
+		return pfcp.Some(pfcp.FailedRuleID{Type: kind, ID: id})
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*pfcp.SessionEstablishmentRequest)
+		want   pfcp.Optional[pfcp.FailedRuleID] // none: accepted
+	}{
+		{"marking to N6", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateFARs[1].ForwardingParameters.Value.TransportLevelMarking = marking
+		}, failed(pfcp.RuleFAR, 2)},
+		{"marking of a tunnel that is not known yet", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateFARs[0].ForwardingParameters.Value.OuterHeaderCreation = pfcp.Optional[pfcp.OuterHeaderCreation]{}
+		}, pfcp.Optional[pfcp.FailedRuleID]{}},
+		{"extension headers deleted towards N6", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[1].OuterHeaderRemoval = removal
+		}, pfcp.Optional[pfcp.FailedRuleID]{}},
+		{"extension headers deleted, into a tunnel", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreatePDRs[1].OuterHeaderRemoval = removal
+			m.CreateFARs[1].ForwardingParameters.Value.OuterHeaderCreation = tunnel
+		}, failed(pfcp.RulePDR, 2)},
+		{"QFI 0", func(m *pfcp.SessionEstablishmentRequest) {
+			m.CreateQERs[0].QFI = pfcp.Some(pfcp.QFI(0))
+		}, pfcp.Optional[pfcp.FailedRuleID]{}},
+	} {
+		b := newBed(t, Config{Sockets: 1})
+		c := b.client(t, "127.0.0.1")
+		c.associate("127.0.0.1", recoveryTime)
+		m := usual("127.0.0.1", "10.45.0.2")
+		tc.change(m)
+		var r pfcp.SessionEstablishmentResponse
+		c.do(0, m, &r)
+		want := pfcp.CauseRequestAccepted
+		if tc.want.Present {
+			want = pfcp.CauseRuleCreationModificationFail
+		}
+		if r.Cause != want || r.FailedRuleID != tc.want {
+			t.Errorf("%s: %v, Failed Rule ID %+v; want %v, %+v", tc.name, r.Cause, r.FailedRuleID, want, tc.want)
+		}
+		for _, s := range b.driver.held() {
+			if q := s.GetQers()[0].GetQfi(); tc.name == "QFI 0" && q != 0 {
+				t.Errorf("%s: the datapath holds QFI %d", tc.name, q)
+			}
+		}
+		if tc.name != "extension headers deleted towards N6" {
+			continue
+		}
+		// The tunnel comes later.
+		var mod pfcp.SessionModificationResponse
+		c.do(r.UPFSEID.Value.SEID, &pfcp.SessionModificationRequest{UpdateFARs: []pfcp.UpdateFAR{{
+			FARID: 2, UpdateForwardingParameters: pfcp.Some(pfcp.UpdateForwardingParameters{OuterHeaderCreation: tunnel}),
+		}}}, &mod)
+		if want := failed(pfcp.RulePDR, 2); mod.FailedRuleID != want {
+			t.Errorf("%s, then a tunnel: %v, Failed Rule ID %+v; want %+v", tc.name, mod.Cause, mod.FailedRuleID, want)
+		}
+	}
+}

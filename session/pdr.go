@@ -18,6 +18,9 @@ type PDR struct {
 	// OuterHeaderRemoval: the GTP-U/UDP/IP header is taken off, with all its
 	// extension headers.
 	OuterHeaderRemoval bool
+	// DropsContainer (GTP-U Extension Header Deletion): the PDU Session Container goes,
+	// also where the packet is sent on in another tunnel.
+	DropsContainer bool
 	// Unwrap is the Outer Header Removal of packets that come in no tunnel.
 	Unwrap Unwrap
 }
@@ -149,8 +152,9 @@ type PortRange struct {
 
 // Removal is an Outer Header Removal; the zero value: none.
 type Removal struct {
-	GTPU   bool
-	Unwrap Unwrap
+	GTPU           bool
+	DropsContainer bool
+	Unwrap         Unwrap
 }
 
 // UpdatePDR changes those parts of a PDR that it has.

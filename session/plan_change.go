@@ -209,7 +209,7 @@ func (d *PDI) keepEnds(was *PDI) {
 // apply changes p as u says.
 func (u *UpdatePDR) apply(p *PDR) error {
 	if r := u.OuterHeaderRemoval; r.Present {
-		p.OuterHeaderRemoval, p.Unwrap = r.Value.GTPU, r.Value.Unwrap
+		p.OuterHeaderRemoval, p.DropsContainer, p.Unwrap = r.Value.GTPU, r.Value.DropsContainer, r.Value.Unwrap
 	}
 	set(&p.Precedence, u.Precedence)
 	set(&p.FARID, u.FARID)

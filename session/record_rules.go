@@ -33,7 +33,7 @@ func (w *writer) pdr(p *PDR) {
 		pack(d.NetworkInstance != "", d.ApplicationID != "", d.ChooseUE.Pool != ""),
 		uint64(len(d.Filters)), uint64(len(p.Predefined)), uint64(d.QFIs),
 		binary.BigEndian.Uint64(d.UEAddress.IPv6Prefix[:]), high, low, plus1(d.Endpoint), uint64(d.Choose.ID),
-		uint64(p.Unwrap), pack(d.EthernetSession, d.Inherits, p.NoFAR), uint64(len(d.MoreEndpoints)), uint64(len(d.Framed)),
+		uint64(p.Unwrap), pack(d.EthernetSession, d.Inherits, p.NoFAR, p.DropsContainer), uint64(len(d.MoreEndpoints)), uint64(len(d.Framed)),
 		uint64(len(d.Ethernet)), plus1(d.InterfaceType),
 	})
 	for _, s := range [...]string{d.NetworkInstance, d.ApplicationID, d.ChooseUE.Pool} {
@@ -70,7 +70,7 @@ func (r *reader) pdr(p *PDR) {
 	binary.BigEndian.PutUint64(d.UEAddress.IPv6Prefix[:], v[14])
 	unpack(r, v[4], &p.OuterHeaderRemoval, &d.Choose.CH, &d.Choose.CHID, &d.Choose.V4, &d.Choose.V6,
 		&d.ChooseUE.V4, &d.ChooseUE.V6)
-	unpack(r, v[20], &d.EthernetSession, &d.Inherits, &p.NoFAR)
+	unpack(r, v[20], &d.EthernetSession, &d.Inherits, &p.NoFAR, &p.DropsContainer)
 	r.some(v[10], &d.NetworkInstance, &d.ApplicationID, &d.ChooseUE.Pool)
 	p.QERIDs, p.URRIDs = r.ids(p.QERIDs, v[5]), r.ids(p.URRIDs, v[6])
 	for n := v[12]; n > 0 && !r.bad; n-- {

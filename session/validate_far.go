@@ -42,6 +42,8 @@ func (p *plan) validateForwarding(f *FAR) error {
 	switch {
 	case to > CPFunction:
 		return farError(f.ID, ErrUnsupported, "Destination Interface %d", to)
+	case w.HasDSCP && forwards && !f.Incomplete() && !w.OuterHeaderCreation.Creates():
+		return farError(f.ID, ErrUnsupported, "Transport Level Marking without Outer Header Creation: there is no outer header to mark")
 	case w.DSCP > 63:
 		return farError(f.ID, ErrUnsupported, "DSCP %d", w.DSCP)
 	case w.Endpoint.Present && p.next.Endpoint(w.Endpoint.Value) == nil:
@@ -100,6 +102,8 @@ func (p *plan) validateDuplicates(f *FAR) error {
 			return farError(f.ID, ErrUnsupported, "copies to interface %d", d.DestinationInterface)
 		case !creates && d.DestinationInterface != Core && d.DestinationInterface != SGiLAN:
 			return farError(f.ID, ErrUnsupported, "copies towards %v without Outer Header Creation", d.DestinationInterface)
+		case !creates && d.HasDSCP:
+			return farError(f.ID, ErrUnsupported, "Transport Level Marking of copies without Outer Header Creation")
 		case d.ForwardingPolicy != "" && !p.m.can().Policies:
 			return farError(f.ID, ErrUnsupported, "copies by Forwarding Policy %q", d.ForwardingPolicy)
 		case creates:
@@ -123,6 +127,9 @@ func (p *plan) validatePath(r *PDR, f *FAR) error {
 	}
 	out := f.Forwarding.OuterHeaderCreation.Creates()
 	switch {
+	case in && out && r.DropsContainer && f.Forwarding.OuterHeaderCreation.Encapsulation == GTPU:
+		// A relay hands extension headers on. Source: TS 29.244 V18.6.0, 8.2.64, NOTE 1.
+		return pdrError(r.ID, ErrUnsupported, "Outer Header Removal with GTP-U Extension Header Deletion, and a tunnel behind it (FAR %d)", f.ID)
 	case in && out && !p.m.can().TunnelToTunnel:
 		return pdrError(r.ID, ErrUnsupported, "from tunnel to tunnel (FAR %d)", f.ID)
 	case !in && !out:
