@@ -143,7 +143,7 @@ func TestJournalCompacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	stats := j.Stats()
-	if stats.Compactions < 3 {
+	if stats.Compactions == 0 { // how many depends on how fast the machine is
 		t.Errorf("%d compactions, want some: %+v", stats.Compactions, stats)
 	}
 	want := contents{}
