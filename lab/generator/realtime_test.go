@@ -41,6 +41,31 @@ func TestHasFairServer(t *testing.T) {
 	}
 }
 
+func TestReceivesBeside(t *testing.T) {
+	for release, want := range map[string]bool{
+		"6.18.5": true, "6.12.118+deb13-cloud-amd64": true, "6.5.0-45-generic": true, "6.1.0-56-cloud-amd64": false, "5.19": false, "unknown": false,
+	} {
+		if got := receivesBeside(release); got != want {
+			t.Errorf("%s: got %v, want %v", release, got, want)
+		}
+	}
+}
+
+// Before Linux 6.5 a real-time thread takes the CPU from what receives its frames.
+func TestElevates(t *testing.T) {
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err != nil {
+		t.Fatal(err)
+	}
+	want := receivesBeside(unix.ByteSliceToString(uts.Release[:]))
+	if got := (Load{Realtime: true}).elevates(); got != want {
+		t.Errorf("at the highest rate: %v, want %v", got, want)
+	}
+	if (Load{}).elevates() {
+		t.Error("elevated without being asked for")
+	}
+}
+
 // Two threads that want the same CPU wait for each other.
 func TestHeld(t *testing.T) {
 	runtime.LockOSThread()

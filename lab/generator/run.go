@@ -27,7 +27,7 @@ type Load struct {
 	Burst int
 
 	// Realtime sends from a thread that no ordinary program can interrupt
-	// (SCHED_FIFO), where that is permitted and, with a rate, does no harm; Result says
+	// (SCHED_FIFO), where that is permitted and does the path no harm; Result says
 	// whether it was.
 	Realtime bool
 
@@ -78,7 +78,7 @@ func (g *Generator) Run(ctx context.Context, l Load) (Result, error) {
 		}
 		defer restore()
 		realtime := false
-		if l.Realtime && (l.Rate == 0 || keepsCPU()) {
+		if l.elevates() {
 			var relax func()
 			relax, realtime = elevate()
 			defer relax()
