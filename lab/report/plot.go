@@ -14,7 +14,7 @@ const (
 
 	ratesLeft, ratesRight, ratesTop = 150.0, 210.0, 8.0
 	barHeight, barGap, groupGap     = 26.0, 8.0, 22.0
-	curveLeft, curveRight, curveTop = 70.0, 215.0, 12.0
+	curveLeft, curveRight, curveTop = 90.0, 215.0, 12.0
 	curveHeight, curveBottom        = 320.0, 56.0
 	maxDecades, maxCurves           = 6.0, 24
 	axisHeight                      = 48.0
