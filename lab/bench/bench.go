@@ -258,8 +258,8 @@ func arrangement(threaded bool) string {
 		return "Generator on one CPU, the UPF's devices receive in kernel threads of their own (threaded NAPI): the UPF can be " +
 			"overloaded and loses what it cannot take."
 	}
-	return "Generator, UPF (or bed) and meter take turns on one CPU: the generator is slowed by what follows it, so nothing is " +
-		"lost, and the time per frame is the sum of all three."
+	return "Generator, UPF (or bed) and meter take turns on one CPU: the generator is slowed by what follows it, so little or " +
+		"nothing is lost, and the time per frame is the sum of all three."
 }
 
 // spreading says what the UPF does with packets before it treats them.
