@@ -215,4 +215,6 @@ func (r *Redis) check() error {
 // Rewrites is how often everything was written again, as the server had lost it.
 func (r *Redis) Rewrites() uint64 { return r.rewrites.Load() }
 
-func isWrongType(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE") }
+// isWrongType: a key holds something else than ours does. A server before version 7
+// has the word in the middle where a script met it.
+func isWrongType(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
