@@ -66,6 +66,7 @@ type Agent struct {
 	settled   bool
 	replies   api.Replies
 	reconnect bool // Redis did not answer
+	garbled   bool // the session of a change could not be read
 
 	events events
 	kick   chan struct{} // renew at once
@@ -155,8 +156,8 @@ func quietly(ctx context.Context, err error) error {
 func (a *Agent) begin(ctx context.Context) error {
 	for {
 		owner, err := a.client.Get(ctx, a.keys.Owner).Result()
-		if err == nil || errors.Is(err, redis.Nil) {
-			before, _ := strconv.ParseUint(owner, 10, 64) //nolint:errcheck // not ours: 0
+		if err == nil || errors.Is(err, redis.Nil) || wire.WrongType(err) {
+			before, _ := strconv.ParseUint(owner, 10, 63) //nolint:errcheck // not ours: 0
 			a.instance = max(uint64(time.Now().UnixNano()), before+1)
 			return nil
 		}

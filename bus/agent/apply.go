@@ -46,6 +46,7 @@ func (a *Agent) change(ctx context.Context, c *api.VersionedChange) error {
 func (a *Agent) drive(ctx context.Context, c *api.VersionedChange) error {
 	s, err := wire.ParseSession(c.GetSeid(), c.GetSession())
 	if err != nil {
+		a.garbled = true
 		return err
 	}
 	err = a.driver.Apply(ctx, &api.Change{Seid: c.GetSeid(), Session: s, EndMarkers: c.GetEndMarkers(), DropBuffered: c.GetDropBuffered()})

@@ -178,6 +178,10 @@ func (a *Agent) reply(ctx context.Context) error {
 		err = a.client.XAdd(ctx, &redis.XAddArgs{
 			Stream: a.keys.Replies, MaxLen: wire.RepliesMax, Approx: true, Values: []any{wire.Field, b},
 		}).Err()
+		if wire.WrongType(err) { // nobody's of the bus
+			a.log.Error("key in the place of the stream of replies removed", "agent", a.name, "error", err)
+			a.client.Del(ctx, a.keys.Replies)
+		}
 		if err != nil {
 			a.replies.Applied = a.replies.Applied[max(0, len(a.replies.Applied)-repliesMax):]
 			a.replies.Usages = a.replies.Usages[max(0, len(a.replies.Usages)-repliesMax):]

@@ -93,12 +93,15 @@ func (a *Agent) scan(ctx context.Context) (seen map[uint64]struct{}, refused int
 		for i := 0; i+1 < len(pairs); i += 2 {
 			c, err := parseDesired(pairs[i], pairs[i+1])
 			if err != nil {
-				a.log.Error("desired session skipped", "agent", a.name, "error", err)
+				a.unreadable(pairs[i], err, seen)
 				continue
 			}
-			seen[c.GetSeid()] = struct{}{}
+			seen[c.GetSeid()], a.garbled = struct{}{}, false
 			if err := a.change(ctx, c); err != nil {
 				return nil, 0, err
+			}
+			if a.garbled {
+				a.replies.Applied[len(a.replies.Applied)-1].Version = 0 // as for one that cannot be read
 			}
 		}
 		refused += a.countRefused()
@@ -109,6 +112,19 @@ func (a *Agent) scan(ctx context.Context) (seen map[uint64]struct{}, refused int
 			return seen, refused, nil
 		}
 	}
+}
+
+// unreadable deals with a session of the hash that cannot be read: what is held of it
+// stays, and the control plane is told, which writes it again. It is counted and logged
+// as refused.
+func (a *Agent) unreadable(field string, why error, seen map[uint64]struct{}) {
+	seid, err := wire.ParseSEIDField(field)
+	if err != nil {
+		a.log.Error("field of the desired sessions passed over", "agent", a.name, "error", why)
+		return
+	}
+	seen[seid] = struct{}{}
+	a.replies.Applied = append(a.replies.Applied, &api.Applied{Seid: seid, Failure: wire.FailureOf(why)})
 }
 
 // parseDesired reads a session of the hash.
@@ -135,7 +151,7 @@ func (a *Agent) countRefused() int {
 			continue
 		}
 		if n++; n == 1 {
-			a.log.Error("desired session refused by the datapath", "agent", a.name,
+			a.log.Error("desired session refused", "agent", a.name,
 				"seid", fmt.Sprintf("%#x", r.GetSeid()), "error", wire.ErrorOf(r.GetFailure()))
 		}
 	}

@@ -89,6 +89,12 @@ func (l *link) replied(r *api.Replies) {
 	}
 	l.instance = r.GetInstance()
 	for _, a := range r.GetApplied() {
+		if a.GetVersion() == 0 && a.GetSeid() != 0 { // it cannot read what is desired
+			l.log.Error("agent cannot read a session in redis; it is written again", "agent", l.name,
+				"seid", fmt.Sprintf("%#x", a.GetSeid()), "error", wire.ErrorOf(a.GetFailure()))
+			l.push(&op{seid: a.GetSeid(), correction: true})
+			continue
+		}
 		o := l.waiting[a.GetVersion()]
 		if o == nil || o.seid != a.GetSeid() {
 			continue

@@ -3,7 +3,6 @@ package upper
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -34,10 +33,14 @@ var errRaced = errors.New("another control plane takes over at the same time")
 
 func (l *link) tryTakeOver(ctx context.Context) error {
 	values, err := l.client.HMGet(ctx, l.keys.Head, wire.HeadFields...).Result()
-	if err != nil {
-		return err
+	var head wire.Head
+	if err == nil {
+		head, err = wire.ParseHead(values)
 	}
-	head, err := wire.ParseHead(values)
+	if errors.Is(err, wire.ErrMessage) || wire.WrongType(err) {
+		l.log.Error("the head in redis is not one of the bus; all is written again", "agent", l.name, "error", err)
+		head, err = wire.Head{}, nil // not complete
+	}
 	if err != nil {
 		return err
 	}
@@ -73,6 +76,10 @@ func (l *link) loadDesired(ctx context.Context) error {
 	clear(l.untouched)
 	for cursor := uint64(0); ; {
 		pairs, next, err := l.client.HScan(ctx, l.keys.Desired, cursor, "", fillMax).Result()
+		if wire.WrongType(err) {
+			l.log.Error("what is desired in redis is not a hash; all is written again", "agent", l.name, "error", err)
+			return l.begin(ctx)
+		}
 		if err != nil {
 			return err
 		}
@@ -202,12 +209,15 @@ func (l *link) lookAlive(ctx context.Context) error {
 	var alive *api.Alive
 	switch {
 	case errors.Is(err, redis.Nil):
+	case wire.WrongType(err):
+		l.log.Error("sign of life passed over", "agent", l.name, "error", err)
 	case err != nil:
 		return err
 	default:
 		alive = new(api.Alive)
-		if err := wire.Unmarshal(s, alive); err != nil {
-			return fmt.Errorf("sign of life: %w", err)
+		if err := wire.Unmarshal(s, alive); err != nil { // the next one comes soon
+			l.log.Error("sign of life passed over", "agent", l.name, "error", err)
+			alive = nil
 		}
 	}
 	l.setAlive(alive)

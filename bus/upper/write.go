@@ -70,7 +70,7 @@ func (l *link) wait(ctx context.Context, tick <-chan time.Time) error {
 	if !l.complete {
 		return nil
 	}
-	answer, err := wire.Check.Run(ctx, l.client, []string{l.keys.Head}, wire.Number(l.epoch), wire.Number(l.version)).Text()
+	answer, err := wire.Check.Run(ctx, l.client, []string{l.keys.Head, l.keys.Desired, l.keys.Changes}, wire.Number(l.epoch), wire.Number(l.version)).Text()
 	if err != nil {
 		return ctx.Err() // the next one will tell
 	}
@@ -173,6 +173,10 @@ func (l *link) send(ctx context.Context, b *batch) error {
 	warned := false
 	for {
 		answer, err := wire.Write.Run(ctx, l.client, []string{l.keys.Head, l.keys.Desired, l.keys.Changes}, b.args...).Text()
+		if wire.WrongType(err) {
+			l.requeue(b)
+			return errLost
+		}
 		if err == nil {
 			if err = answered(answer); err == nil {
 				l.sent(b)

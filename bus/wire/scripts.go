@@ -12,10 +12,13 @@ const (
 
 // fence is the beginning of each script. Epochs and versions are text of equal
 // length, so their order is that of the numbers, which Lua could not hold.
+//
+// What is no epoch, is nobody's; and what has the wrong type was not written by us.
 const fence = `
+if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return 'lost' end
 local head = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'complete')
 local epoch, version, complete = head[1], head[2], head[3]
-if epoch and epoch > ARGV[1] then return 'fenced' end
+if epoch and #epoch == 20 and string.find(epoch, '^0%d+$') and epoch > ARGV[1] then return 'fenced' end
 if epoch ~= ARGV[1] then return 'lost' end
 `
 
@@ -38,8 +41,10 @@ return 'ok'
 
 // Check says whether Redis still has what we wrote last.
 //
-// Keys: head. Arguments: epoch, version.
+// Keys: head, desired, changes. Arguments: epoch, version.
 var Check = redis.NewScript(fence + `
+local d, c = redis.call('TYPE', KEYS[2]).ok, redis.call('TYPE', KEYS[3]).ok
+if d ~= 'hash' and d ~= 'none' or c ~= 'stream' and c ~= 'none' then return 'lost' end
 if version ~= ARGV[2] or complete ~= '1' then return 'lost' end
 return 'ok'
 `)
@@ -58,9 +63,11 @@ return 'ok'
 //
 // Keys: head, desired, changes. Arguments: new epoch, version.
 var Begin = redis.NewScript(`
-local old = redis.call('HGET', KEYS[1], 'epoch')
-if old and old > ARGV[1] then return 'fenced' end
-redis.call('DEL', KEYS[2], KEYS[3])
+if redis.call('TYPE', KEYS[1]).ok == 'hash' then
+  local old = redis.call('HGET', KEYS[1], 'epoch')
+  if old and #old == 20 and string.find(old, '^0%d+$') and old > ARGV[1] then return 'fenced' end
+end
+redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'version', ARGV[2], 'complete', '0')
 return 'ok'
 `)
@@ -88,7 +95,7 @@ return 'ok'
 //
 // Keys: owner, alive. Arguments: instance, message, milliseconds.
 var Renew = redis.NewScript(`
-local owner = redis.call('GET', KEYS[1])
+local owner = redis.call('TYPE', KEYS[1]).ok == 'string' and redis.call('GET', KEYS[1])
 if owner and owner > ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
@@ -101,6 +108,8 @@ return 1
 //
 // Keys: events. Arguments: most entries, the message.
 var Tell = redis.NewScript(`
+local t = redis.call('TYPE', KEYS[1]).ok
+if t ~= 'stream' and t ~= 'none' then redis.call('DEL', KEYS[1]) end
 if redis.call('XLEN', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
 redis.call('XADD', KEYS[1], '*', 'b', ARGV[2])
 return 1

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -100,6 +101,10 @@ var HeadFields = []string{"epoch", "version", "complete"}
 // ErrMessage is wrapped by all errors about what Redis has.
 var ErrMessage = errors.New("not a message of the bus")
 
+// WrongType reports whether err is that a key holds something else than ours does. A
+// server before version 7 has the word in the middle where a script met it.
+func WrongType(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
+
 // ParseHead reads what HMGET of [HeadFields] returned; a head that is not there
 // is the zero value.
 func ParseHead(values []any) (Head, error) {
@@ -117,7 +122,7 @@ func ParseHead(values []any) (Head, error) {
 			return h, fmt.Errorf("head without %s: %w", HeadFields[i], ErrMessage)
 		}
 		var err error
-		if n[i], err = strconv.ParseUint(s, 10, 64); err != nil {
+		if n[i], err = strconv.ParseUint(s, 10, 63); err != nil { // so there are always higher ones
 			return h, fmt.Errorf("%s %q of head: %w", HeadFields[i], s, ErrMessage)
 		}
 	}

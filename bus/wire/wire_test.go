@@ -45,7 +45,9 @@ func TestParseHead(t *testing.T) {
 		ok   bool
 	}{
 		{[]any{nil, nil, nil}, Head{}, true},
-		{[]any{Number(3), Number(1 << 63), "1"}, Head{3, 1 << 63, true}, true},
+		{[]any{Number(3), Number(1<<63 - 1), "1"}, Head{3, 1<<63 - 1, true}, true},
+		{[]any{Number(3), Number(1 << 63), "1"}, Head{}, false}, // there has to be a higher one
+		{[]any{"18446744073709551615", "1", "1"}, Head{}, false},
 		{[]any{Number(3), "0", "0"}, Head{Epoch: 3}, true},
 		{[]any{"3", nil, "1"}, Head{}, false},
 		{[]any{"x", "1", "1"}, Head{}, false},
