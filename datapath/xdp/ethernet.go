@@ -16,7 +16,8 @@ import (
 
 // Ethernet data networks are those of Ethernet PDU sessions: bpf/ether.h. Frames to
 // groups are passed to packet sockets on their devices, and the slow path bridges
-// them; it sends through these sockets, too.
+// them; it sends through these sockets, too. All other frames are the programs': with
+// TC, whose hook is behind packet sockets, the sockets would see them as well.
 
 // etherPort is the socket of an Ethernet data network.
 type etherPort struct {
@@ -72,6 +73,16 @@ func (d *Driver) startEthernet() error {
 	return nil
 }
 
+// toGroups is a filter of packet sockets: frames to groups.
+//
+// Source: Linux include/uapi/linux/filter.h.
+var toGroups = []unix.SockFilter{
+	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 0}, // the destination's first octet
+	{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: 1, Jf: 1},
+	{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 18},
+	{Code: unix.BPF_RET | unix.BPF_K},
+}
+
 func openEther(index, network int) (*etherPort, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -79,6 +90,8 @@ func openEther(index, network int) (*etherPort, error) {
 	}
 	idle := unix.NsecToTimeval(int64(etherIdle))
 	err = errors.Join(
+		unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: uint16(len(toGroups)), Filter: &toGroups[0]}),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &idle),
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1),
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1),
