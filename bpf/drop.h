@@ -45,8 +45,8 @@
 	X(TX_FULL,       "more packets than a queue of the device sends") \
 	X(TX_REFUSED,    "device takes nothing that XDP redirects to it: it is down, or a veth whose far end has neither GRO nor an XDP program") \
 	X(ETHERNET_SHORT, "frame of an Ethernet PDU session ends inside its header") \
-	X(MAC,           "source is a group, or the MAC address of another Ethernet PDU session, or one too many") \
-	X(NO_MAC,        "destination is behind no Ethernet PDU session, or behind the one from which it came") \
+	X(MAC,           "source is a group, or a MAC address of another Ethernet PDU session or of the data network, or one too many") \
+	X(NO_MAC,        "destination is behind no Ethernet PDU session, or behind the one from which it came, or no bridge relays to it") \
 	X(FLOOD,         "more copies of frames to groups than the bridge makes in a second") \
 	X(PROXIED,       "ARP request or Neighbour Solicitation that the FAR lets the UPF answer") \
 	X(LOOP,          "through more F-TEIDs of the UPF itself than a packet may go, one after the other") \

@@ -10,9 +10,10 @@
  *	                                      └─► the station that has its destination
  *	device ─► frame ─► station ─► PDRs of its session ─► G-PDU
  *
- * stations has the MAC addresses of UEs. They are learnt by the slow path, from
- * frames whose source is not there; it gets frames to groups as well, of which
- * it makes copies, and ARP, from which it learns what it answers for others.
+ * stations has the MAC addresses of UEs, and those that were heard on the data
+ * network, which no UE can take. They are learnt by the slow path, from frames whose
+ * source is not there; it gets frames to groups as well, of which it makes copies,
+ * and ARP, from which it learns what it answers for others.
  *
  * These are programs of their own, behind a tail call: the stages of IP packets
  * find out that a rule is of such a session, and that nothing else may look at
@@ -48,6 +49,7 @@ static __always_inline int ether_divert(struct ctx *ctx, void *programs, __u32 i
 	return -DROP_INTERNAL;
 }
 
+#define TCI_VLAN	0xfff	/* of a tag */
 #define ETHER_BRIDGED	0x10000	/* what is left is a frame on the network in the low bits */
 
 /* ether_now - the time, to a few milliseconds, which is enough for stations */
@@ -56,8 +58,16 @@ static __always_inline __u64 ether_now(void)
 	return bpf_ktime_get_coarse_ns();
 }
 
+/* frame_lan - what a frame on a data network is in: station_key.lan */
+static __always_inline __u32 frame_lan(const struct frame *f, __u32 network)
+{
+	__u32 tci = f->has & FRAME_S_TAG ? f->s_tci : f->has & FRAME_C_TAG ? f->c_tci : 0;
+
+	return (network & 0xffff) | (tci & TCI_VLAN) << STATION_VLAN_SHIFT;
+}
+
 /* station_find - the station that has a MAC address, if it was heard of lately */
-static __always_inline struct station *station_find(__u64 mac, __u32 network, __u64 now)
+static __always_inline struct station *station_find(__u64 mac, __u32 lan, __u64 now)
 {
 	union {
 		__be64 octets;
@@ -65,7 +75,7 @@ static __always_inline struct station *station_find(__u64 mac, __u32 network, __
 	} at = { .octets = bpf_cpu_to_be64(mac << 16) };
 	struct station *s;
 
-	at.key.network = network;
+	at.key.lan = lan;
 	s = bpf_map_lookup_elem(&stations, &at.key);
 	if (s && (__s64)(now - *(volatile __u64 *)&s->seen_ns) < (__s64)STATION_AGE)
 		return s;
@@ -137,14 +147,30 @@ static __always_inline int ether_relay(struct ctx *ctx, struct packet *p, struct
 /* ether_learnt - whether the bridge knows that the source of an uplink frame is
  * where it came from
  */
-static __always_inline int ether_learnt(const struct match *m, const struct frame *f, __u32 network, __u64 now)
+static __always_inline int ether_learnt(const struct match *m, const struct frame *f, __u32 lan, __u64 now)
 {
 	struct station *s;
 
 	if (!(m->ctl & RULE_UPLINK))
 		return 1;
-	s = station_find(f->source, network, now);
-	if (!s || s->slot != m->rule->ue_ip4)
+	s = station_find(f->source, lan, now);
+	if (!s || !s->slot || s->slot != m->rule->ue_ip4)
+		return 0;
+	station_heard(s, now);
+	return 1;
+}
+
+/* ether_outside - whether the bridge knows that the source of a frame from the data
+ * network is there; a group is nowhere
+ */
+static __always_inline int ether_outside(const struct frame *f, __u32 lan, __u64 now)
+{
+	struct station *s;
+
+	if (mac_is_group(f->source))
+		return 1;
+	s = station_find(f->source, lan, now);
+	if (!s || s->slot)
 		return 0;
 	station_heard(s, now);
 	return 1;
@@ -174,7 +200,7 @@ static __always_inline int ether_fits(const struct n6_way *w, const struct packe
 static __always_inline int ether_leave(struct ctx *ctx, struct packet *p, struct match *m,
 				       const struct frame *f)
 {
-	__u32 way = rule_n6(m->ctl), network;
+	__u32 way = rule_n6(m->ctl), lan;
 	const struct n6_way *w = bpf_map_lookup_elem(&n6_ways, &way);
 	const struct station *to;
 	__u64 now = ether_now();
@@ -182,10 +208,12 @@ static __always_inline int ether_leave(struct ctx *ctx, struct packet *p, struct
 
 	if (!w)
 		return -DROP_INTERNAL;
-	network = w->network;
-	if (mac_is_group(f->destination) || f->ethertype == ETH_P_ARP || !ether_learnt(m, f, network, now))
+	lan = frame_lan(f, w->network);
+	if (mac_is_group(f->destination) || f->ethertype == ETH_P_ARP || !ether_learnt(m, f, lan, now))
 		return match_end(m) ?: -PASS_BRIDGE;
-	to = station_find(f->destination, network, now);
+	to = station_find(f->destination, lan, now);
+	if (to && !to->slot)
+		to = NULL;
 	if (!(m->ctl & RULE_FORW))
 		err = forward_refused(m);
 	else if (!to)
@@ -198,7 +226,7 @@ static __always_inline int ether_leave(struct ctx *ctx, struct packet *p, struct
 	if (emit_resize(ctx, p, 0, 0, 0))
 		return -DROP_INTERNAL;
 	if (to)
-		return ETHER_BRIDGED | network;
+		return ETHER_BRIDGED | (lan & 0xffff);
 	trace_sent(w->ifindex);
 	return ctx_redirect(ctx, w->ifindex);
 }
@@ -253,6 +281,7 @@ __noinline int ether_tunnelled(struct ctx_md *md)
 /* ether_down - the way of a frame on a data network to the UE that has its
  * destination
  *
+ * @network: number of the data network, and ETHER_BRIDGED if the frame is of a UE
  * Return: an action, or a negative enum upf_count.
  */
 static __always_inline int ether_down(struct ctx *ctx, struct packet *p, struct match *m, __u32 network)
@@ -260,21 +289,23 @@ static __always_inline int ether_down(struct ctx *ctx, struct packet *p, struct 
 	struct route r = {};
 	struct frame *f = frame_begin();
 	const struct station *s;
+	__u64 now = ether_now();
 	struct rule *rule;
-	__u32 slot;
+	__u32 slot, lan;
 	int err = f ? ether_parse(ctx->md, user_at(ctx, p), f) : -DROP_INTERNAL;
 
 	if (!f || err)
 		return err;
 	p->dscp = f->dscp;
-	s = station_find(f->destination, network, ether_now());
+	lan = frame_lan(f, network);
+	s = station_find(f->destination, lan, now);
 	slot = s ? s->slot - 1 : ~0U;
 	rule = bpf_map_lookup_elem(&rule_by_ue, &slot);
 	if (!s || !rule || *(volatile __u64 *)&rule->key != s->key)
 		return -DROP_NO_MAC;
 	m->key = s->key;
 	err = ether_begin(m, rule, 0);
-	if (!err && f->ethertype == ETH_P_ARP)
+	if (!err && (f->ethertype == ETH_P_ARP || (!(network & ETHER_BRIDGED) && !ether_outside(f, lan, now))))
 		err = -PASS_BRIDGE;
 	if (!err)
 		err = ether_detect(ctx, p, m, f);
@@ -292,7 +323,8 @@ static __always_inline int ether_down(struct ctx *ctx, struct packet *p, struct 
 	return upf_admit(ctx, m, p, err) ?: emit_outer(ctx, p, &r);
 }
 
-/* ether_frame - a frame on the data network with this number, from 1 on
+/* ether_frame - a frame on the data network with this number, from 1 on; with
+ * ETHER_BRIDGED it is of a UE
  *
  * Return: the action.
  */
@@ -310,7 +342,8 @@ __noinline int ether_frame(struct ctx_md *md, __u32 network)
 	err = ether_down(&ctx, &p, &m, network);
 	trace_match(&m);
 	if (err < 0 && IS_PASS(-err))
-		return upf_exception(&ctx, m.key, network << EXCEPTION_NETWORK_SHIFT, -err);
+		return upf_exception(&ctx, m.key, network << EXCEPTION_NETWORK_SHIFT |
+				     (network & ETHER_BRIDGED ? EXCEPTION_OF_UE : 0), -err);
 	return upf_finish(err);
 }
 
@@ -338,5 +371,5 @@ static __always_inline int ether_gpdu(struct ctx *ctx)
 {
 	int result = ether_tunnelled(ctx->md);
 
-	return result & ETHER_BRIDGED ? ether_frame(ctx->md, result & 0xffff) : result;
+	return result & ETHER_BRIDGED ? ether_frame(ctx->md, result) : result;
 }

@@ -108,17 +108,20 @@ static __always_inline __u32 home_account(__u32 home)
  * is where that rule stands in rule_by_ue, plus 1; 0: the session has none.
  */
 
-/* A MAC address that was learnt of a UE, and the data network on which it is. */
+/* A MAC address that was learnt, and where. */
 struct station_key {
 	__u8 mac[6];
-	__u16 network;		/* as in struct n6_way */
+	__u16 unused;
+	__u32 lan;		/* data network, as in struct n6_way; above: VLAN, 0: none */
 };
 
+#define STATION_VLAN_SHIFT	16
+
 struct station {
-	__u64 key;		/* of the rule for frames that go there */
+	__u64 key;		/* of the rule for frames that go there; 0: it is on the data network */
 	__u64 seen_ns;		/* bpf_ktime_get_ns() of a frame from there, to STATION_STEP */
-	__u64 seid;		/* for the driver: whose it is */
-	__u32 slot;		/* of the rule in rule_by_ue, plus 1 */
+	__u64 seid;		/* for the driver: whose it is; 0: of the data network */
+	__u32 slot;		/* of the rule in rule_by_ue, plus 1; 0: it is on the data network */
 	__u32 reserved;
 };
 

@@ -143,6 +143,7 @@ static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct ma
 #define EXCEPTION_TUNNELLED	1	/* a G-PDU, not a bare packet */
 #define EXCEPTION_AGAIN		2	/* at an F-TEID to which the UPF itself sent it */
 #define EXCEPTION_NETWORK_SHIFT	16	/* above: Ethernet data network, on which a frame is */
+#define EXCEPTION_OF_UE		0x80000000	/* which has come from a UE there */
 
 /* upf_exception - hand a frame to the slow path
  *

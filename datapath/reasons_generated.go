@@ -44,8 +44,8 @@ const (
 	DropTxFull               // more packets than a queue of the device sends
 	DropTxRefused            // device takes nothing that XDP redirects to it: it is down, or a veth whose far end has neither GRO nor an XDP program
 	DropEthernetShort        // frame of an Ethernet PDU session ends inside its header
-	DropMAC                  // source is a group, or the MAC address of another Ethernet PDU session, or one too many
-	DropNoMAC                // destination is behind no Ethernet PDU session, or behind the one from which it came
+	DropMAC                  // source is a group, or a MAC address of another Ethernet PDU session or of the data network, or one too many
+	DropNoMAC                // destination is behind no Ethernet PDU session, or behind the one from which it came, or no bridge relays to it
 	DropFlood                // more copies of frames to groups than the bridge makes in a second
 	DropProxied              // ARP request or Neighbour Solicitation that the FAR lets the UPF answer
 	DropLoop                 // through more F-TEIDs of the UPF itself than a packet may go, one after the other
@@ -107,8 +107,8 @@ var reasons = [...]reason{
 	DropTxFull:        {"tx_full", "more packets than a queue of the device sends", true},
 	DropTxRefused:     {"tx_refused", "device takes nothing that XDP redirects to it: it is down, or a veth whose far end has neither GRO nor an XDP program", true},
 	DropEthernetShort: {"ethernet_short", "frame of an Ethernet PDU session ends inside its header", true},
-	DropMAC:           {"mac", "source is a group, or the MAC address of another Ethernet PDU session, or one too many", true},
-	DropNoMAC:         {"no_mac", "destination is behind no Ethernet PDU session, or behind the one from which it came", true},
+	DropMAC:           {"mac", "source is a group, or a MAC address of another Ethernet PDU session or of the data network, or one too many", true},
+	DropNoMAC:         {"no_mac", "destination is behind no Ethernet PDU session, or behind the one from which it came, or no bridge relays to it", true},
 	DropFlood:         {"flood", "more copies of frames to groups than the bridge makes in a second", true},
 	DropProxied:       {"proxied", "ARP request or Neighbour Solicitation that the FAR lets the UPF answer", true},
 	DropLoop:          {"loop", "through more F-TEIDs of the UPF itself than a packet may go, one after the other", true},

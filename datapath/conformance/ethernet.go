@@ -78,8 +78,31 @@ func etherDown(n int, sport uint16, dscp uint8, frame []byte) []byte {
 func learn(n int) step {
 	p := etherUpRow("", n, anyFrame(99, byte(10+n)))
 	p.slow = true
-	p.events = []*api.Event{{Kind: api.EventKind_MAC_ADDRESSES, Seid: uint64(10 + n), RuleId: 1, MacsDetected: [][]byte{etherMAC(byte(10 + n))}}}
+	p.events = []*api.Event{macs(n, true, byte(10+n))}
 	return frames(1, p)
+}
+
+// learnIn is the same in another VLAN: the address is known.
+func learnIn(n int, tags ...uint32) step {
+	p := etherUpRow("", n, anyFrame(99, byte(10+n), tags...))
+	p.slow = true
+	return frames(1, p)
+}
+
+// hear is a frame of the host to UE 10 + n, by which it may be heard of first.
+func hear(n int, tags ...uint32) step {
+	return frames(1, hears(etherDownRow(n, anyFrame(byte(10+n), 99, tags...))))
+}
+
+// macs is the event that UE 10 + n has addresses, or has them no more.
+func macs(n int, detected bool, last byte) *api.Event {
+	e := &api.Event{Kind: api.EventKind_MAC_ADDRESSES, Seid: uint64(10 + n), RuleId: 1}
+	if detected {
+		e.MacsDetected = [][]byte{etherMAC(last)}
+	} else {
+		e.MacsRemoved = [][]byte{etherMAC(last)}
+	}
+	return e
 }
 
 // etherUpRow is a frame of UE 10 + n that leaves on the data network as it is.
@@ -138,8 +161,10 @@ func etherFilter(f *api.EthernetFilter) func(up, down *api.Rule) {
 var etherScripts = []script{
 	{"Ethernet: learnt, then both ways", []step{
 		install(etherSession(1)), learn(1),
-		frames(2, etherUpRow("", 1, anyFrame(99, 11))), frames(2, etherDownRow(1, anyFrame(11, 99))),
-		frames(1, etherUpRow("", 1, anyFrame(99, 11, 0x88a80003, 0x8100a007))), frames(1, etherDownRow(1, anyFrame(11, 99, 0x8100a007))),
+		frames(2, etherUpRow("", 1, anyFrame(99, 11))), hear(1), frames(2, etherDownRow(1, anyFrame(11, 99))),
+		learnIn(1, 0x88a80003, 0x8100a007), frames(1, etherUpRow("", 1, anyFrame(99, 11, 0x88a80003, 0x8100a007))),
+		frames(1, unknown(anyFrame(11, 99, 0x8100a007))), learnIn(1, 0x8100a007), hear(1, 0x8100a007),
+		frames(1, etherDownRow(1, anyFrame(11, 99, 0x8100a007))), frames(1, etherDownRow(1, anyFrame(11, 99, 0x8100e000))),
 		frames(1, unknown(anyFrame(12, 99))),
 		frames(1, packet{port: N6LAN, in: ether(11, 99, 0x8100, []byte("ab")), reason: datapath.DropEthernetShort}),
 		frames(1, packet{port: N3, in: etherUp(1, ether(99, 11, 0x8100, []byte("ab"))), reason: datapath.DropEthernetShort}),
@@ -148,7 +173,7 @@ var etherScripts = []script{
 	}},
 	{"Ethernet: from UE to UE, and nothing back to where it came from", []step{
 		install(etherSession(1)), install(etherSession(2)), learn(1), learn(2),
-		frames(2, hairpin(anyFrame(12, 11))), frames(1, hairpin(anyFrame(12, 11, 0x8100a007))),
+		frames(2, hairpin(anyFrame(12, 11))), learnIn(1, 0x8100a007), learnIn(2, 0x8100a007), frames(1, hairpin(anyFrame(12, 11, 0x8100a007))),
 		frames(1, dropRow(etherUpRow("", 1, anyFrame(11, 11)), datapath.DropNoMAC)),
 		frames(1, toAll()),
 		frames(1, dropRow(etherUpRow("", 2, anyFrame(99, 11)), datapath.DropMAC)), // of another
@@ -169,13 +194,59 @@ var etherScripts = []script{
 	}},
 	{"Ethernet: sizes", []step{
 		install(etherSession(1)), learn(1),
-		frames(1, etherUpRow("", 1, ether(99, 11, etherTest, make([]byte, MTU)))),
+		frames(1, etherUpRow("", 1, ether(99, 11, etherTest, make([]byte, MTU)))), learnIn(1, 0x8100a007),
 		frames(1, etherUpRow("", 1, ether(99, 11, etherTest, make([]byte, MTU), 0x8100a007))),
 		frames(1, dropRow(etherUpRow("", 1, ether(99, 11, etherTest, make([]byte, MTU+1))), datapath.DropMTU)),
 		frames(1, dropRow(etherUpRow("", 1, ether(99, 11, etherTest, make([]byte, MTU), 0x88a80001, 0x8100a007)), datapath.DropMTU)),
 		frames(1, etherUpRow("", 1, ether(99, 11, etherTest, nil))),
 	}},
+	{"Ethernet: an address of the data network is no UE's", []step{
+		install(etherSession(1)), install(etherSession(2)), learn(1), learn(2), hear(1),
+		frames(1, dropRow(etherUpRow("", 2, anyFrame(0xff, 99)), datapath.DropMAC)), frames(2, etherUpRow("", 1, anyFrame(99, 11))),
+		// One that a UE had first goes to the data network with the first frame from there.
+		frames(1, bySlowPath(etherUpRow("", 2, anyFrame(99, 98)), macs(2, true, 98))), frames(1, hairpin(anyFrame(98, 11))),
+		frames(1, bySlowPath(etherDownRow(1, anyFrame(11, 98)), macs(2, false, 98))),
+		frames(1, etherUpRow("", 1, anyFrame(98, 11))), frames(1, etherDownRow(1, anyFrame(11, 98))),
+		frames(1, dropRow(etherUpRow("", 2, anyFrame(99, 98)), datapath.DropMAC)),
+	}},
+	{"Ethernet: the SMF says to whom an address may move", []step{
+		install(etherSession(1)), install(etherSession(2)), learn(1), learn(2), hear(1),
+		frames(1, bySlowPath(etherUpRow("", 1, anyFrame(99, 50)), macs(1, true, 50))),
+		frames(1, dropRow(etherUpRow("", 2, anyFrame(99, 50)), datapath.DropMAC)), install(allowed(2, 50, 60)),
+		frames(1, dropRow(etherUpRow("", 2, anyFrame(99, 50)), datapath.DropMAC)), install(allowed(2, 50, 50)),
+		frames(1, bySlowPath(etherUpRow("", 2, anyFrame(99, 50)), macs(1, false, 50), macs(2, true, 50))),
+		frames(1, etherUpRow("", 2, anyFrame(99, 50))), frames(1, etherDownRow(2, anyFrame(50, 99))),
+		frames(1, dropRow(etherUpRow("", 1, anyFrame(99, 50)), datapath.DropMAC)),
+	}},
+	{"Ethernet: an address in each VLAN", []step{
+		install(etherSession(1)), install(etherSession(2)), learn(1), learn(2),
+		frames(1, bySlowPath(etherUpRow("", 1, anyFrame(99, 51, 0x8100000a)), macs(1, true, 51))),
+		frames(1, bySlowPath(etherUpRow("", 2, anyFrame(99, 51, 0x81000014)), macs(2, true, 51))),
+		frames(1, bySlowPath(etherUpRow("", 2, anyFrame(99, 51, 0x88a8001e, 0x8100000a)))),
+		frames(1, dropRow(etherUpRow("", 2, anyFrame(99, 51, 0x8100000a)), datapath.DropMAC)),
+		frames(1, hears(etherDownRow(1, anyFrame(51, 99, 0x8100000a)))), frames(1, hears(etherDownRow(2, anyFrame(51, 99, 0x81000014)))),
+		frames(1, hears(etherDownRow(2, anyFrame(51, 99, 0x88a8001e, 0x8100000a)))), frames(1, unknown(anyFrame(51, 99))),
+	}},
 	etherFilters(), etherSDF(), etherBuffered(), etherMeter(),
+}
+
+// bySlowPath is p by the slow path, and with these events.
+func bySlowPath(p packet, events ...*api.Event) packet {
+	p.slow, p.events = true, events
+	return p
+}
+
+// hears is p by the one path or the other.
+func hears(p packet) packet {
+	p.slow, p.either = true, true
+	return p
+}
+
+// allowed is session 10 + n, whose uplink frames have a source in a range.
+func allowed(n uint32, first, last byte) *api.Session {
+	return etherSession(n, func(up, _ *api.Rule) {
+		up.Detect.EthernetFilters = []*api.EthernetFilter{{Macs: []*api.MACs{{Source: etherMAC(first), SourceUpper: etherMAC(last)}}}}
+	})
 }
 
 func etherFilters() script {
@@ -192,7 +263,7 @@ func etherFilters() script {
 	tagged := etherUpRow("", 1, anyFrame(99, 11, 0x8100a007))
 	tagged.pdr = 5
 	return script{"Ethernet: filters choose the PDR", []step{
-		install(s), learn(1), frames(1, tagged), frames(1, etherUpRow("", 1, anyFrame(99, 11, 0x8100a008))),
+		install(s), learn(1), frames(1, bySlowPath(tagged)), frames(1, tagged), learnIn(1, 0x8100a008), frames(1, etherUpRow("", 1, anyFrame(99, 11, 0x8100a008))),
 		frames(1, etherUpRow("", 1, anyFrame(101, 11, 0x8100a007))), frames(1, etherUpRow("", 1, ether(99, 11, 0x88b6, nil, 0x8100a007))),
 		install(etherSession(1, func(up, _ *api.Rule) { up.Detect.Qfis = []uint32{3} })),
 		frames(1, packet{port: N3, in: etherUp(1, anyFrame(99, 11)), reason: datapath.DropQFI}),
@@ -214,7 +285,7 @@ func etherSDF() script {
 	down := etherDownRow(1, frame)
 	down.want = etherDown(1, sourcePortOf(in), 46, frame)
 	return script{"Ethernet: SDF filter in a filter", []step{
-		install(etherSession(1)), learn(1), install(s), frames(2, down),
+		install(etherSession(1)), learn(1), learnIn(1, 0x81000001), hear(1, 0x81000001), install(s), frames(2, down),
 		frames(1, packet{port: N6LAN, in: frame[:40], reason: datapath.DropSDFFilter}),
 		frames(1, packet{port: N6LAN, in: anyFrame(11, 99), reason: datapath.DropSDFFilter}),
 	}}
@@ -231,9 +302,9 @@ func etherBuffered() script {
 	wait := packet{port: N6LAN, in: anyFrame(11, 99), reason: datapath.PassBuffer}
 	first := etherDownRow(1, anyFrame(11, 99))
 	return script{"Ethernet: buffered, released, and fast again", []step{
-		install(etherSession(1)), learn(1), install(idle), frames(2, wait),
+		install(etherSession(1)), learn(1), hear(1), install(idle), frames(2, wait),
 		install(etherSession(1)), left(first.want[14:], first.want[14:]),
-		frames(2, first), counted(11, 2, counters{Packets: 4, Octets: 4 * 24}),
+		frames(2, first), counted(11, 2, counters{Packets: 5, Octets: 5 * 24}),
 	}}
 }
 

@@ -7,36 +7,48 @@ import (
 	"sync"
 	"time"
 
-	"plumbline/api"
 	"plumbline/datapath"
 )
 
 // Bridge is the Ethernet data networks: which Ethernet PDU sessions are on each,
-// and which stations, MAC addresses of UEs, are behind which session. It is for
-// several goroutines.
+// and which stations, MAC addresses in a VLAN, are behind which session or on the
+// data network. It is for several goroutines.
 //
-// A station is learnt from the source of uplink frames and forgotten when nothing
-// has come from it for a while. One that is known behind a session stays there
-// until then: a UE cannot take the address of another.
+// A station is learnt from the source of frames, and forgotten when nothing has come
+// from it for a while. Until then a UE cannot take it:
+//
+//   - One that was heard on the data network is no UE's.
+//   - One that is behind a session moves to the data network with the first frame
+//     from there, and to another session if an Ethernet Packet Filter of the PDR
+//     that the frame matches has this address as its source: the SMF says that it
+//     may be there.
 //
 // Source: IEEE 802.1Q-2022, 8.7 (learning), 8.8 (ageing); TS 29.244 V18.6.0,
 // 5.13.5 (reporting).
 type Bridge struct {
 	mu       sync.Mutex
 	sessions map[uint64]*bridged
-	stations map[stationKey]*station
-	byAge    stationHeap
-	mirror   Mirror  // nil: nobody has one
-	copies   Limiter // of frames to groups
+	stations map[Station]*station
+	ofUEs    stationHeap
+	outside  stationHeap // on the data networks
+	mirror   Mirror      // nil: nobody has one
+	copies   Limiter     // of frames to groups
 	proxies  proxies
+}
+
+// Station is a MAC address in a VLAN of a data network.
+type Station struct {
+	Network int // from 1 on
+	VLAN    int // VID of the outer tag; 0: none
+	MAC     [6]byte
 }
 
 // Mirror is a copy of the stations for a fast path, which notes there when it has
 // heard of one. Its methods are called with the bridge locked.
 type Mirror interface {
-	Put(network int, mac [6]byte, seid, seenNs uint64)
-	Delete(network int, mac [6]byte)
-	Heard(network int, mac [6]byte) (seenNs uint64) // 0: the station is not there
+	Put(st Station, seid, seenNs uint64) // 0: it is on the data network
+	Delete(st Station)
+	Heard(st Station) (seenNs uint64) // 0: the station is not there
 }
 
 // bridged is an Ethernet PDU session.
@@ -44,46 +56,42 @@ type bridged struct {
 	rules    []*Rule // downlink ones of bare frames, in Precedence order
 	network  int     // number of its data network; 0: any
 	urrs     []URR   // that report MAC addresses
-	stations map[stationKey]*station
-}
-
-type stationKey struct {
-	network int
-	mac     mac
+	stations map[Station]*station
 }
 
 type station struct {
-	stationKey
-	seid   uint64
+	Station
+	seid   uint64 // 0: on the data network
 	seenNs uint64
 	at     int // in the heap
 }
 
-// What the bridge remembers: so many stations of a session and in all, and each for
-// so long. What it floods: so many copies in a second.
+// What the bridge remembers: so many stations of a session, of all of them, and of the
+// data networks, and each for so long. What it floods: so many copies in a second.
 const (
 	stationsPerSession = 64
-	stationsInAll      = 1 << 16
+	stationsOfUEs      = 1 << 16
+	stationsOutside    = 1 << 14
 	stationAge         = 300 * time.Second
 	copiesPerSecond    = 20_000
 )
 
 // MaxStations is how many stations a bridge remembers in all.
-const MaxStations = stationsInAll
+const MaxStations = stationsOfUEs + stationsOutside
 
 // NewBridge returns a bridge without sessions. The mirror may be nil.
 func NewBridge(mirror Mirror) *Bridge {
 	return &Bridge{
-		sessions: map[uint64]*bridged{}, stations: map[stationKey]*station{}, mirror: mirror,
+		sessions: map[uint64]*bridged{}, stations: map[Station]*station{}, mirror: mirror,
 		copies: Limiter{PerSecond: copiesPerSecond}, proxies: newProxies(),
 	}
 }
 
-// Occupancy is how many MAC addresses are known.
+// Occupancy is how many MAC addresses of UEs are known.
 func (b *Bridge) Occupancy() datapath.TableUse {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return datapath.TableUse{Name: "mac_addresses", Used: len(b.stations), Max: stationsInAll}
+	return datapath.TableUse{Name: "mac_addresses", Used: len(b.ofUEs), Max: stationsOfUEs}
 }
 
 // Bind makes rules those of an Ethernet PDU session; none: it is gone, and its
@@ -106,7 +114,7 @@ func (b *Bridge) Bind(seid uint64, rules []*Rule) {
 		delete(b.sessions, seid)
 		return
 	}
-	made := &bridged{stations: map[stationKey]*station{}, urrs: reporting(rules)}
+	made := &bridged{stations: map[Station]*station{}, urrs: reporting(rules)}
 	if old != nil {
 		made.stations = old.stations
 	}
@@ -128,18 +136,19 @@ func (b *Bridge) Mirrored(seid uint64) {
 		return
 	}
 	for _, st := range s.stations {
-		b.mirror.Put(st.network, st.mac, seid, max(st.seenNs, b.mirror.Heard(st.network, st.mac)))
+		b.mirror.Put(st.Station, seid, max(st.seenNs, b.mirror.Heard(st.Station)))
 	}
 }
 
-// Restore lets the bridge know a station of a session from before the start. It was
-// reported then.
-func (b *Bridge) Restore(seid uint64, network int, address [6]byte, seenNs uint64) {
+// Restore lets the bridge know a station of a session, or of the data network (0),
+// from before the start. It was reported then.
+func (b *Bridge) Restore(seid uint64, k Station, seenNs uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	k := stationKey{network, mac(address)}
-	if s := b.sessions[seid]; s != nil && b.stations[k] == nil && b.room(s) {
-		b.add(s, &station{stationKey: k, seid: seid, seenNs: seenNs})
+	switch s := b.sessions[seid]; {
+	case b.stations[k] != nil:
+	case seid == 0 && len(b.outside) < stationsOutside, s != nil && b.room(s):
+		b.add(&station{Station: k, seid: seid, seenNs: seenNs})
 	}
 }
 
@@ -151,9 +160,9 @@ func (b *Bridge) inherit(from *Bridge, now clocks) {
 	for _, st := range from.stations {
 		seen := st.seenNs
 		if from.mirror != nil {
-			seen = max(seen, from.mirror.Heard(st.network, st.mac))
+			seen = max(seen, from.mirror.Heard(st.Station))
 		}
-		b.Restore(st.seid, st.network, st.mac, now.at(seen))
+		b.Restore(st.seid, st.Station, now.at(seen))
 	}
 }
 
@@ -171,129 +180,58 @@ func reporting(rules []*Rule) []URR {
 }
 
 func (b *Bridge) room(s *bridged) bool {
-	return len(s.stations) < stationsPerSession && len(b.stations) < stationsInAll
+	return len(s.stations) < stationsPerSession && len(b.ofUEs) < stationsOfUEs
+}
+
+// heap returns the one in which a station is.
+func (b *Bridge) heap(st *station) *stationHeap {
+	if st.seid == 0 {
+		return &b.outside
+	}
+	return &b.ofUEs
 }
 
 // add remembers a station. The caller holds mu.
-func (b *Bridge) add(s *bridged, st *station) {
-	b.stations[st.stationKey], s.stations[st.stationKey] = st, st
-	heap.Push(&b.byAge, st)
+func (b *Bridge) add(st *station) {
+	b.stations[st.Station] = st
+	if s := b.sessions[st.seid]; s != nil {
+		s.stations[st.Station] = st
+	}
+	heap.Push(b.heap(st), st)
 	if b.mirror != nil {
-		b.mirror.Put(st.network, st.mac, st.seid, st.seenNs)
+		b.mirror.Put(st.Station, st.seid, st.seenNs)
 	}
 }
 
 // forget takes a station away. The caller holds mu.
 func (b *Bridge) forget(st *station) {
-	heap.Remove(&b.byAge, st.at)
-	delete(b.stations, st.stationKey)
+	heap.Remove(b.heap(st), st.at)
+	delete(b.stations, st.Station)
 	if s := b.sessions[st.seid]; s != nil {
-		delete(s.stations, st.stationKey)
+		delete(s.stations, st.Station)
 	}
 	if b.mirror != nil {
-		b.mirror.Delete(st.network, st.mac)
-	}
-}
-
-// learn takes note of the source of a frame that goes out by r. It reports
-// whether the frame may: not if the address is behind another session, or if
-// there is no room for it.
-func (b *Bridge) learn(s *Stages, r *Rule, source mac) bool {
-	if source.isGroup() {
-		return false
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := s.Now()
-	b.age(s, now)
-	k := stationKey{r.LAN, source}
-	if st := b.stations[k]; st != nil {
-		if st.seid != r.SEID {
-			return false
-		}
-		b.seen(st, now)
-		if b.mirror != nil && b.mirror.Heard(k.network, k.mac) != now {
-			b.mirror.Put(k.network, k.mac, st.seid, now)
-		}
-		return true
-	}
-	session := b.sessions[r.SEID]
-	if session == nil || !b.room(session) {
-		return false
-	}
-	st := &station{stationKey: k, seid: r.SEID, seenNs: now}
-	b.add(session, st)
-	b.report(s, st, true)
-	return true
-}
-
-func (b *Bridge) seen(st *station, ns uint64) {
-	st.seenNs = ns
-	heap.Fix(&b.byAge, st.at)
-}
-
-// age forgets what has not been seen for long, here or by who has the mirror. The
-// caller holds mu.
-func (b *Bridge) age(s *Stages, now uint64) {
-	for len(b.byAge) > 0 {
-		st := b.byAge[0]
-		if !aged(st.seenNs, now) {
-			return
-		}
-		if b.mirror != nil {
-			if heard := b.mirror.Heard(st.network, st.mac); !aged(heard, now) {
-				b.seen(st, heard)
-				continue
-			}
-		}
-		b.forget(st)
-		b.report(s, st, false)
-	}
-}
-
-func aged(seenNs, now uint64) bool { return int64(now-seenNs) >= int64(stationAge) }
-
-// Age forgets what has not been seen for long: a driver calls it now and then.
-func (s *Stages) Age() {
-	s.Bridge.mu.Lock()
-	defer s.Bridge.mu.Unlock()
-	s.Bridge.age(s, s.Now())
-}
-
-// report raises MAC_ADDRESSES for the URRs that ask for it.
-func (b *Bridge) report(s *Stages, st *station, detected bool) {
-	session := b.sessions[st.seid]
-	if session == nil {
-		return
-	}
-	for _, u := range session.urrs {
-		e := &api.Event{Kind: api.EventKind_MAC_ADDRESSES, Seid: st.seid, RuleId: u.ID}
-		if detected {
-			e.MacsDetected = [][]byte{st.mac[:]}
-		} else {
-			e.MacsRemoved = [][]byte{st.mac[:]}
-		}
-		s.raise(e)
+		b.mirror.Delete(st.Station)
 	}
 }
 
 // behind returns the SEID of the session behind which a station is; 0: none.
-func (b *Bridge) behind(s *Stages, network int, to mac) uint64 {
+func (b *Bridge) behind(s *Stages, k Station) uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.age(s, s.Now())
-	if st := b.stations[stationKey{network, to}]; st != nil {
+	if st := b.stations[k]; st != nil {
 		return st.seid
 	}
 	return 0
 }
 
-// towards returns the rules of each session to which frames to this address go, but
-// for the one from which it comes. It reports false if these are more than are
-// flooded.
-func (b *Bridge) towards(s *Stages, network int, to mac, from uint64) (sessions [][]*Rule, all bool) {
-	if !to.isGroup() {
-		seid := b.behind(s, network, to)
+// towards returns the rules of each session to which a frame on a data network goes,
+// but for the one from which it comes. It reports false, and returns none, if these
+// are more than are flooded.
+func (b *Bridge) towards(s *Stages, network int, f *etherFrame, from uint64) (sessions [][]*Rule, all bool) {
+	if !f.destination.isGroup() {
+		seid := b.behind(s, f.to(network))
 		if rules := b.rulesOf(seid); seid != from && len(rules) > 0 {
 			return [][]*Rule{rules}, true
 		}
@@ -323,35 +261,4 @@ func (b *Bridge) rulesOf(seid uint64) []*Rule {
 		return s.rules
 	}
 	return nil
-}
-
-// stationHeap has the station first that was not seen for longest.
-type stationHeap []*station
-
-// Len implements [heap.Interface].
-func (h stationHeap) Len() int { return len(h) }
-
-// Less implements [heap.Interface].
-func (h stationHeap) Less(i, j int) bool { return h[i].seenNs < h[j].seenNs }
-
-// Swap implements [heap.Interface].
-func (h stationHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i, j
-}
-
-// Push implements [heap.Interface].
-func (h *stationHeap) Push(x any) {
-	st := x.(*station)
-	st.at = len(*h)
-	*h = append(*h, st)
-}
-
-// Pop implements [heap.Interface].
-func (h *stationHeap) Pop() any {
-	last := len(*h) - 1
-	st := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return st
 }

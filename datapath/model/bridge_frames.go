@@ -38,7 +38,7 @@ func (s *Stages) etherTunnelled(h gtpu.Header, tpdu []byte, candidates []*Rule) 
 		return Out{Reason: reason}
 	}
 	if r.bridges() && r.Uplink {
-		if !s.Bridge.learn(s, r, f.source) {
+		if !s.Bridge.learn(s, r, &f) {
 			r.CountDropped()
 			return Out{Reason: datapath.DropMAC, Rule: r}
 		}
@@ -63,7 +63,7 @@ func (s *Stages) forwardFrame(r *Rule, a arrived) datapath.Reason {
 	}
 	f, _ := parseEthernet(a.user) // it did once
 	if !f.destination.isGroup() && r.bridges() {
-		switch s.Bridge.behind(s, r.LAN, f.destination) {
+		switch s.Bridge.behind(s, Station{r.LAN, r.vlan(&f), f.destination}) {
 		case 0:
 		case r.SEID:
 			return datapath.DropNoMAC
@@ -88,7 +88,7 @@ func (s *Stages) bridged(o Out) Out {
 	if answer, ok := s.proxied(o.Rule, o.Rule.SEID, &f); ok {
 		return answer
 	}
-	sessions, all := s.Bridge.towards(s, o.Rule.LAN, f.destination, o.Rule.SEID)
+	sessions, all := s.Bridge.towards(s, o.Rule.LAN, &f, o.Rule.SEID)
 	outs := s.deliver(sessions, &f, all)
 	switch {
 	case f.destination.isGroup():
@@ -119,7 +119,8 @@ func (s *Stages) deliver(sessions [][]*Rule, f *etherFrame, all bool) []Out {
 
 // Ethernet treats a frame that came from the Ethernet data network with this
 // number: one to the MAC address of a UE goes to its session, one to a group to
-// all sessions there, and any other nowhere.
+// all sessions there, and any other nowhere. The bridge learns that the source of
+// the former two is there.
 //
 // Source: TS 23.501 V18.8.0, 5.6.10.2.
 func (s *Stages) Ethernet(network int, frame []byte) []Out {
@@ -127,17 +128,32 @@ func (s *Stages) Ethernet(network int, frame []byte) []Out {
 	if reason != datapath.ReasonNone {
 		return []Out{{Reason: reason}}
 	}
-	if s.Bridge.behind(s, network, f.source) == 0 {
-		s.Bridge.heard(s.Now(), network, 0, &f)
+	if f.destination.isGroup() || s.Bridge.behind(s, f.to(network)) != 0 {
+		s.Bridge.learnOutside(s, network, &f)
 	}
+	s.Bridge.heard(s.Now(), network, 0, &f)
 	if answer, ok := s.proxiedFor(network, &f); ok {
 		return []Out{answer}
 	}
-	sessions, all := s.Bridge.towards(s, network, f.destination, 0)
+	return s.onNetwork(network, &f)
+}
+
+// OnNetwork treats a frame of a UE to another one that has left its session already,
+// and is on the Ethernet data network with this number.
+func (s *Stages) OnNetwork(network int, frame []byte) []Out {
+	f, reason := parseEthernet(frame)
+	if reason != datapath.ReasonNone {
+		return []Out{{Reason: reason}}
+	}
+	return s.onNetwork(network, &f)
+}
+
+func (s *Stages) onNetwork(network int, f *etherFrame) []Out {
+	sessions, all := s.Bridge.towards(s, network, f, 0)
 	if len(sessions) == 0 && all {
 		return []Out{{Reason: datapath.DropNoMAC}}
 	}
-	return s.deliver(sessions, &f, all)
+	return s.deliver(sessions, f, all)
 }
 
 // answersFrames reports whether frames of the UPF's own may leave by r.

@@ -74,6 +74,37 @@ func parseEthernet(b []byte) (etherFrame, datapath.Reason) {
 	return f, datapath.ReasonNone
 }
 
+// vlan returns the VID of the outer tag; 0: it is in none.
+func (f *etherFrame) vlan() int {
+	tci := f.sTag
+	if tci < 0 {
+		tci = f.cTag
+	}
+	return max(tci, 0) & 0xfff
+}
+
+// to returns the station to which a frame on a data network is.
+func (f *etherFrame) to(network int) Station { return Station{network, f.vlan(), f.destination} }
+
+// vlan returns in which one a frame is on the data network to which it goes by r.
+func (r *Rule) vlan(f *etherFrame) int {
+	if r.Ethernet.Pull == 0 && len(r.Ethernet.Push) == 0 {
+		return f.vlan()
+	}
+	on, _ := parseEthernet(r.Ethernet.tag(f.octets))
+	return on.vlan()
+}
+
+// names reports whether an Ethernet Packet Filter of r has a MAC address, and not a
+// range of them, as the source.
+func (r *Rule) names(source mac) bool {
+	return slices.ContainsFunc(r.Ethernet.Filters, func(e EthernetFilter) bool {
+		return slices.ContainsFunc(e.in.GetMacs(), func(m *api.MACs) bool {
+			return bytes.Equal(m.GetSource(), source[:]) && (len(m.GetSourceUpper()) == 0 || bytes.Equal(m.GetSourceUpper(), source[:]))
+		})
+	})
+}
+
 // EthernetFilter is an Ethernet Packet Filter: all of it has to match.
 // Source: TS 29.244 V18.6.0, 7.5.2.2-3.
 type EthernetFilter struct {

@@ -182,8 +182,8 @@ func TestLearning(t *testing.T) {
 	if outs := l.FromEthernet(2, ether(7, 9, 0x88b5, "")); outs[0].Reason != datapath.DropNoMAC {
 		t.Errorf("after the session: got %+v", outs)
 	}
-	if n := len(l.stages.Bridge.stations) + len(l.stages.Bridge.sessions) + len(l.stages.Bridge.byAge); n != 0 {
-		t.Errorf("the bridge remembers %d things of a session that is gone", n)
+	if b := l.stages.Bridge; len(b.stations) != len(b.outside) || len(b.sessions)+len(b.ofUEs) != 0 {
+		t.Errorf("the bridge remembers things of a session that is gone: %d stations", len(b.ofUEs))
 	}
 }
 

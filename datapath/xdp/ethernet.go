@@ -211,14 +211,24 @@ func checksum(b []byte) uint16 {
 func (s *slowPath) fromEthernet(network int, frame []byte) {
 	s.d.mu.RLock()
 	defer s.d.mu.RUnlock()
-	s.bridge(network, frame)
+	s.finishAll(s.stages.Ethernet(network, frame))
 }
+
+// ofUE is what EXCEPTION_OF_UE is in the number of a network.
+const ofUE = 1 << 15
 
 // bridge treats a frame on an Ethernet data network with the driver's lock held for
 // reading. It returns what becomes of it at the last session to which it goes.
-func (s *slowPath) bridge(network int, frame []byte) model.Out {
-	var last model.Out
-	for _, out := range s.stages.Ethernet(network, frame) {
+func (s *slowPath) bridge(e exception) model.Out {
+	network := s.d.numbered(uint32(e.network &^ ofUE))
+	if e.network&ofUE != 0 {
+		return s.finishAll(s.stages.OnNetwork(network, e.frame))
+	}
+	return s.finishAll(s.stages.Ethernet(network, e.frame))
+}
+
+func (s *slowPath) finishAll(all []model.Out) (last model.Out) {
+	for _, out := range all {
 		s.finish(out, came{})
 		last = out
 	}

@@ -53,7 +53,7 @@ func (s *slowPath) exceptional(e exception) {
 	s.d.mu.RLock()
 	var out model.Out
 	if e.network != 0 {
-		out = s.bridge(s.d.numbered(uint32(e.network)), e.frame)
+		out = s.bridge(e)
 	} else if !e.tunnelled {
 		out = s.bare(e.frame[min(lenEthernet, len(e.frame)):], e.device)
 	} else if m, ok := outerDatagram(e.frame); ok {

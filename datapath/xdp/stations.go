@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+
+	"plumbline/datapath/model"
 )
 
 // stationTable is stations, the MAC addresses that the programs know. It is the
@@ -25,26 +27,33 @@ func newStationTable(d *Driver) *stationTable {
 	return &stationTable{d: d, m: d.objs.Stations}
 }
 
-func (t *stationTable) key(network int, mac [6]byte) upfStationKey {
-	return upfStationKey{Mac: mac, Network: uint16(t.d.networks[network-1].number())}
+// vlanShift is STATION_VLAN_SHIFT.
+const vlanShift = 16
+
+func (t *stationTable) key(st model.Station) upfStationKey {
+	return upfStationKey{Mac: st.MAC, Lan: t.d.networks[st.Network-1].number() | uint32(st.VLAN)<<vlanShift}
 }
 
 // Put implements [model.Mirror]. The driver's lock is held. A station whose session
 // has no rule for frames is left out: the programs would have no use for it.
-func (t *stationTable) Put(network int, mac [6]byte, seid, seenNs uint64) {
-	key := routesKey(seid)
-	slot, ok := t.d.ues.find(key)
-	if !ok {
-		t.Delete(network, mac)
-		return
+func (t *stationTable) Put(st model.Station, seid, seenNs uint64) {
+	value := upfStation{SeenNs: seenNs, Seid: seid}
+	if seid != 0 {
+		value.Key = routesKey(seid)
+		slot, ok := t.d.ues.find(value.Key)
+		if !ok {
+			t.Delete(st)
+			return
+		}
+		value.Slot = slot + 1
 	}
-	if err := t.m.Put(t.key(network, mac), upfStation{Key: key, SeenNs: seenNs, Seid: seid, Slot: slot + 1}); err != nil {
-		t.d.log.Warn("frames of a station go through the slow path", "mac", fmt.Sprintf("%x", mac), "err", err)
+	if err := t.m.Put(t.key(st), value); err != nil {
+		t.d.log.Warn("frames of a station go through the slow path", "mac", fmt.Sprintf("%x", st.MAC), "err", err)
 	}
 }
 
 // Delete implements [model.Mirror].
-func (t *stationTable) Delete(network int, mac [6]byte) { t.remove(t.key(network, mac)) }
+func (t *stationTable) Delete(st model.Station) { t.remove(t.key(st)) }
 
 func (t *stationTable) remove(key upfStationKey) {
 	if err := t.m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -53,9 +62,9 @@ func (t *stationTable) remove(key upfStationKey) {
 }
 
 // Heard implements [model.Mirror].
-func (t *stationTable) Heard(network int, mac [6]byte) uint64 {
+func (t *stationTable) Heard(st model.Station) uint64 {
 	var s upfStation
-	if t.m.Lookup(t.key(network, mac), &s) != nil {
+	if t.m.Lookup(t.key(st), &s) != nil {
 		return 0
 	}
 	return s.SeenNs
@@ -73,11 +82,13 @@ func (t *stationTable) adopt() {
 	}
 }
 
-// restore lets the bridge know the stations of a session that is applied again.
+// restore lets the bridge know the stations of a session that is applied again, or
+// those of the data networks (0).
 func (t *stationTable) restore(seid uint64) {
 	for _, o := range t.orphans[seid] {
-		if network := t.d.numbered(uint32(o.key.Network)); network != 0 {
-			t.d.slow.stages.Bridge.Restore(seid, network, o.key.Mac, o.seen)
+		if network := t.d.numbered(o.key.Lan & (1<<vlanShift - 1)); network != 0 {
+			st := model.Station{Network: network, VLAN: int(o.key.Lan >> vlanShift), MAC: o.key.Mac}
+			t.d.slow.stages.Bridge.Restore(seid, st, o.seen)
 		}
 	}
 	delete(t.orphans, seid)
@@ -85,6 +96,9 @@ func (t *stationTable) restore(seid uint64) {
 
 // settle forgets what is of no session.
 func (t *stationTable) settle() {
+	if t.d.slow != nil {
+		t.restore(0)
+	}
 	for seid, all := range t.orphans {
 		for _, o := range all {
 			var s upfStation
@@ -102,6 +116,7 @@ func (d *Driver) bindFrames(seid uint64) {
 	if d.slow == nil {
 		return
 	}
+	d.stations.restore(0)
 	d.stations.restore(seid)
 	d.slow.stages.Bridge.Mirrored(seid)
 }

@@ -332,9 +332,10 @@ type tracedStation struct {
 }
 
 type tracedStationKey struct {
-	_       structs.HostLayout
-	Mac     [6]uint8
-	Network uint16
+	_      structs.HostLayout
+	Mac    [6]uint8
+	Unused uint16
+	Lan    uint32
 }
 
 type tracedTraceHead struct {

@@ -353,9 +353,10 @@ type upfStation struct {
 }
 
 type upfStationKey struct {
-	_       structs.HostLayout
-	Mac     [6]uint8
-	Network uint16
+	_      structs.HostLayout
+	Mac    [6]uint8
+	Unused uint16
+	Lan    uint32
 }
 
 type upfUrr struct {
