@@ -141,9 +141,18 @@ func unknown(frame []byte) packet {
 	return packet{port: N6LAN, in: frame, reason: datapath.DropNoMAC}
 }
 
+// reserved is a frame to 01:80:c2:00:00:xx: up to 0f no bridge relays it.
+func reserved(last, from byte) []byte {
+	f := anyFrame(0, from)
+	copy(f, []byte{0x01, 0x80, 0xc2, 0, 0, last})
+	return f
+}
+
 // toAll is a frame to all, of UE 11.
-func toAll() packet {
-	frame := anyFrame(0xff, 11)
+func toAll() packet { return toGroup(anyFrame(0xff, 11)) }
+
+// toGroup is one to a group.
+func toGroup(frame []byte) packet {
 	p := etherUpRow("", 1, frame)
 	p.slow = true
 	p.also = []packet{{seid: 12, pdr: 2, octets: uint64(len(frame)), urrs: []uint32{1}, downlink: true}}
@@ -226,6 +235,11 @@ var etherScripts = []script{
 		frames(1, dropRow(etherUpRow("", 2, anyFrame(99, 51, 0x8100000a)), datapath.DropMAC)),
 		frames(1, hears(etherDownRow(1, anyFrame(51, 99, 0x8100000a)))), frames(1, hears(etherDownRow(2, anyFrame(51, 99, 0x81000014)))),
 		frames(1, hears(etherDownRow(2, anyFrame(51, 99, 0x88a8001e, 0x8100000a)))), frames(1, unknown(anyFrame(51, 99))),
+	}},
+	{"Ethernet: what no bridge relays", []step{
+		install(etherSession(1)), install(etherSession(2)), learn(1), learn(2),
+		frames(1, dropRow(etherUpRow("", 1, reserved(0x00, 11)), datapath.DropNoMAC)), frames(1, dropRow(etherUpRow("", 1, reserved(0x0f, 11)), datapath.DropNoMAC)),
+		frames(1, unknown(reserved(0x01, 99))), frames(1, unknown(reserved(0x0e, 99))), frames(1, toGroup(reserved(0x10, 11))),
 	}},
 	etherFilters(), etherSDF(), etherBuffered(), etherMeter(),
 }

@@ -32,7 +32,7 @@ type Bridge struct {
 	ofUEs    stationHeap
 	outside  stationHeap // on the data networks
 	mirror   Mirror      // nil: nobody has one
-	copies   Limiter     // of frames to groups
+	floods   floods
 	proxies  proxies
 }
 
@@ -83,7 +83,7 @@ const MaxStations = stationsOfUEs + stationsOutside
 func NewBridge(mirror Mirror) *Bridge {
 	return &Bridge{
 		sessions: map[uint64]*bridged{}, stations: map[Station]*station{}, mirror: mirror,
-		copies: Limiter{PerSecond: copiesPerSecond}, proxies: newProxies(),
+		floods: newFloods(), proxies: newProxies(),
 	}
 }
 
@@ -239,16 +239,19 @@ func (b *Bridge) towards(s *Stages, network int, f *etherFrame, from uint64) (se
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := s.Now()
 	for _, seid := range slices.Sorted(maps.Keys(b.sessions)) {
 		on := b.sessions[seid]
 		if seid == from || len(on.rules) == 0 || on.network != network && (on.network != 0 || network != 1) {
 			continue
 		}
-		if !b.copies.Allow(now) {
-			return sessions, false
-		}
 		sessions = append(sessions, on.rules)
+	}
+	share, who := &b.floods.ofUEs, from
+	if from == 0 {
+		share, who = &b.floods.outside, uint64(network)
+	}
+	if len(sessions) > 0 && !share.allow(who, len(sessions), s.Now()) {
+		return nil, false
 	}
 	return sessions, true
 }

@@ -62,6 +62,9 @@ func (s *Stages) forwardFrame(r *Rule, a arrived) datapath.Reason {
 		return datapath.ReasonNone
 	}
 	f, _ := parseEthernet(a.user) // it did once
+	if r.bridges() && f.destination.isReserved() {
+		return datapath.DropNoMAC
+	}
 	if !f.destination.isGroup() && r.bridges() {
 		switch s.Bridge.behind(s, Station{r.LAN, r.vlan(&f), f.destination}) {
 		case 0:
@@ -127,6 +130,9 @@ func (s *Stages) Ethernet(network int, frame []byte) []Out {
 	f, reason := parseEthernet(frame)
 	if reason != datapath.ReasonNone {
 		return []Out{{Reason: reason}}
+	}
+	if f.destination.isReserved() {
+		return []Out{{Reason: datapath.DropNoMAC}}
 	}
 	if f.destination.isGroup() || s.Bridge.behind(s, f.to(network)) != 0 {
 		s.Bridge.learnOutside(s, network, &f)

@@ -28,6 +28,14 @@ type mac [6]byte
 // isGroup reports whether it is a broadcast or multicast address.
 func (m mac) isGroup() bool { return m[0]&1 == 1 }
 
+// isReserved reports whether it is a group that no bridge relays to: the nearest
+// bridges, PAUSE, LACP, EAPOL, LLDP and others.
+//
+// Source: IEEE 802.1Q-2022, 8.6.3, table 8-1.
+func (m mac) isReserved() bool {
+	return [5]byte(m[:]) == [5]byte{0x01, 0x80, 0xc2, 0, 0} && m[5] < 0x10
+}
+
 // Ethertypes of tags: of customers, and of service providers.
 // Source: IEEE 802.1Q-2022, table 9-1.
 const etherCTag, etherSTag = 0x8100, 0x88a8

@@ -142,6 +142,47 @@ func TestFlood(t *testing.T) {
 	}
 }
 
+// TestFloodShare: one UE that floods takes nothing from another, nor from the data
+// network, nor do they from it.
+func TestFloodShare(t *testing.T) {
+	l := newLAN()
+	for seid := range uint32(8) {
+		l.install(t, etherSession(seid+1))
+	}
+	flood := func(seid uint32) bool {
+		for range copiesPerSecond / 6 {
+			l.up(seid, ether(0xff, byte(seid), 0x88b5, ""))
+		}
+		was := l.drops[datapath.DropFlood]
+		l.up(seid, ether(0xff, byte(seid), 0x88b5, ""))
+		return l.drops[datapath.DropFlood] > was
+	}
+	if !flood(1) {
+		t.Error("what a UE floods is not bounded")
+	}
+	for i := range 10 {
+		l.sent = nil
+		if l.up(2, ether(0xff, 2, 0x88b5, "")); len(l.sent) != 7 {
+			t.Errorf("frame %d of another UE: %d copies, want 7", i, len(l.sent))
+		}
+	}
+	for i := range 10 {
+		if outs := l.FromEthernet(2, ether(0xff, 9, 0x88b5, "")); len(outs) != 8 {
+			t.Errorf("frame %d of the data network: %d copies, want 8", i, len(outs))
+		}
+	}
+	l.now += 10_000_000_000
+	l.sent = nil
+	for range 20 { // each second, as the second of two
+		flood(1)
+		l.up(2, ether(0xff, 2, 0x88b5, ""))
+		l.now += 1_000_000_000
+	}
+	if got, least, most := len(l.sent), 19*copiesPerSecond/4, 22*copiesPerSecond/4+20*7; got < least || got > most {
+		t.Errorf("half of what is of UEs, for 20 seconds: %d copies, want %d to %d", got, least, most)
+	}
+}
+
 // FuzzProxy: whatever octets ask a question, the answer is a frame that asks none,
 // shows what was said, and is taken for right by who reads it.
 func FuzzProxy(f *testing.F) {
