@@ -57,7 +57,7 @@ type Redirects struct {
 	mu    sync.Mutex
 	flows map[flowKey]*list.Element // of *flow
 	byAge list.List                 // of *flow, the one that was quiet longest first
-	ofUE  map[netip.Addr]int        // flows
+	ofUE  map[netip.Addr]*list.List // of *list.Element in byAge, in the same order
 }
 
 // Bounds of [Redirects].
@@ -80,7 +80,8 @@ type flowKey struct {
 type flow struct {
 	key      flowKey
 	original netip.Addr
-	last     uint64 // ns
+	last     uint64        // ns
+	own      *list.Element // in ofUE
 }
 
 // NewRedirects returns an empty one. The secret keeps others from guessing the
@@ -88,7 +89,7 @@ type flow struct {
 func NewRedirects(secret []byte) *Redirects {
 	return &Redirects{
 		secret: secret, answers: newAnswers(redirectsAll, redirectsEach),
-		flows: map[flowKey]*list.Element{}, ofUE: map[netip.Addr]int{},
+		flows: map[flowKey]*list.Element{}, ofUE: map[netip.Addr]*list.List{},
 	}
 }
 
@@ -145,7 +146,9 @@ func (d *Redirects) away(u user, host netip.Addr, nowNs uint64) (user, bool) {
 }
 
 // remember keeps that a flow was for original. Ports of one to another host are
-// given away when they were quiet for so long.
+// given away when they were quiet for so long. Where there is no room the flow goes
+// that was quiet longest, of the UE if it has too many: whoever opens flow after flow
+// reaches the host all the same.
 func (d *Redirects) remember(k flowKey, original netip.Addr, nowNs, again uint64) bool {
 	if e := d.flows[k]; e != nil {
 		f := e.Value.(*flow)
@@ -159,26 +162,37 @@ func (d *Redirects) remember(k flowKey, original netip.Addr, nowNs, again uint64
 	for e := d.byAge.Front(); e != nil && nowNs-e.Value.(*flow).last >= flowQuiet; e = d.byAge.Front() {
 		d.forget(e)
 	}
-	if len(d.flows) >= maxFlows || d.ofUE[k.ue] >= maxFlowsOfUE {
-		return false
+	if own := d.ofUE[k.ue]; own != nil && own.Len() >= maxFlowsOfUE {
+		d.forget(own.Front().Value.(*list.Element))
+	} else if len(d.flows) >= maxFlows {
+		d.forget(d.byAge.Front())
 	}
-	d.flows[k] = d.byAge.PushBack(&flow{k, original, nowNs})
-	d.ofUE[k.ue]++
+	own := d.ofUE[k.ue]
+	if own == nil {
+		own = list.New()
+		d.ofUE[k.ue] = own
+	}
+	f := &flow{key: k, original: original, last: nowNs}
+	e := d.byAge.PushBack(f)
+	d.flows[k], f.own = e, own.PushBack(e)
 	d.some.Add(1)
 	return true
 }
 
 func (d *Redirects) touch(e *list.Element, nowNs uint64) {
-	e.Value.(*flow).last = nowNs
+	f := e.Value.(*flow)
+	f.last = nowNs
 	d.byAge.MoveToBack(e)
+	d.ofUE[f.key.ue].MoveToBack(f.own)
 }
 
 func (d *Redirects) forget(e *list.Element) {
-	k := d.byAge.Remove(e).(*flow).key
-	delete(d.flows, k)
+	f := d.byAge.Remove(e).(*flow)
+	delete(d.flows, f.key)
 	d.some.Add(-1)
-	if d.ofUE[k.ue]--; d.ofUE[k.ue] == 0 {
-		delete(d.ofUE, k.ue)
+	own := d.ofUE[f.key.ue]
+	if own.Remove(f.own); own.Len() == 0 {
+		delete(d.ofUE, f.key.ue)
 	}
 }
 
@@ -190,7 +204,7 @@ func (d *Redirects) Some() bool { return d.some.Load() != 0 }
 func (d *Redirects) Of(ue netip.Addr) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.ofUE[ue] != 0
+	return d.ofUE[ue] != nil
 }
 
 // back returns a downlink packet as it came from the host to which the UE had
@@ -201,7 +215,7 @@ func (d *Redirects) back(u user, nowNs uint64) user {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.ofUE[u.destination()] == 0 {
+	if d.ofUE[u.destination()] == nil {
 		return u
 	}
 	if out := d.errorBack(u, nowNs); out != nil {

@@ -94,8 +94,8 @@ func FuzzWithAddress(f *testing.F) {
 	})
 }
 
-// TestRedirectsAreBounded: a UE that opens flow after flow has so many, others
-// have theirs, and quiet ones make room.
+// TestRedirectsAreBounded: a UE that opens flow after flow keeps so many, the newest,
+// others have theirs, and quiet ones make room.
 func TestRedirectsAreBounded(t *testing.T) {
 	d := NewRedirects(nil)
 	host := netip.MustParseAddr("192.0.2.1")
@@ -114,8 +114,16 @@ func TestRedirectsAreBounded(t *testing.T) {
 		}
 	}
 	// One entry is for packets without ports.
-	if opened < maxFlowsOfUE-2 || len(d.flows) > maxFlowsOfUE {
-		t.Errorf("%d flows opened, %d entries; want about %d", opened, len(d.flows), maxFlowsOfUE)
+	if opened != 1000 || len(d.flows) != maxFlowsOfUE {
+		t.Errorf("%d flows opened, %d entries; want 1000, %d", opened, len(d.flows), maxFlowsOfUE)
+	}
+	answer := packetOf(nil, 20, 0)
+	copy(answer[12:], host.AsSlice())
+	copy(answer[16:], ue.AsSlice())
+	copy(answer[lenIPv4:], answer[lenIPv4+2:lenIPv4+4]) // from the port to which it went
+	binary.BigEndian.PutUint16(answer[lenIPv4+2:], 1000)
+	if back := d.back(answer, 1); back.source() == host {
+		t.Error("the answer of the newest flow came back as the host's own")
 	}
 	for i := range 2 * maxFlows {
 		away(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 1, 2)
