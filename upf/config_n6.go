@@ -15,7 +15,7 @@ const maxGateways = 8
 func (c *Config) checkDataNetworks(m *checks) {
 	m.gateways("n6.gateways", c.N6.Gateways)
 	m.nat("n6.nat", &c.N6.NAT, c.Pools)
-	m.vlan("n6.vlan", c.N6.VLAN)
+	m.vlan("n6.vlan", c.N6.VLAN, c.Datapath)
 	named, instances := []string{nameN6}, []string{}
 	m.instances("n6.network_instances", c.N6.NetworkInstances, &instances)
 	devices := []string{c.N6.Device}
@@ -31,7 +31,7 @@ func (c *Config) checkDataNetworks(m *checks) {
 		m.gateways(key+".gateways", n.Gateways)
 		m.nat(key+".nat", &n.NAT, c.Pools)
 		m.want(!n.Ethernet || len(n.Gateways) == 0, key+".gateways", n.Gateways, "none: an Ethernet data network is bridged")
-		m.vlan(key+".vlan", n.VLAN)
+		m.vlan(key+".vlan", n.VLAN, c.Datapath)
 		m.want(!n.Ethernet || n.VLAN == 0, key+".vlan", n.VLAN, "0: an Ethernet data network has frames with any tag")
 	}
 	var policies []string
@@ -44,9 +44,32 @@ func (c *Config) checkDataNetworks(m *checks) {
 }
 
 // vlan checks a VID. Source: IEEE Std 802.1Q-2022, table 9-2.
-func (c *checks) vlan(key string, vid int) {
+func (c *checks) vlan(key string, vid int, datapath string) {
 	const last = 4094
 	c.want(vid >= 0 && vid <= last, key, vid, fmt.Sprintf("1 to %d, or 0 for frames without a tag", last))
+	untagged := slices.Contains([]string{DatapathAFXDP, DatapathTUN, DatapathTAP}, datapath)
+	c.want(vid == 0 || !untagged, key, vid, fmt.Sprintf("0: datapath %s tags no frames, datapaths %s and %s do", datapath, DatapathXDP, DatapathTC))
+}
+
+// tagged returns the key of a VLAN, or "" if there is none.
+func (c *Config) tagged() string {
+	for i := range c.GTPU {
+		if c.GTPU[i].VLAN != 0 {
+			return fmt.Sprintf("gtpu[%d].vlan", i)
+		}
+	}
+	for i := range c.DataNetworks {
+		if c.DataNetworks[i].VLAN != 0 {
+			return fmt.Sprintf("data_networks[%d].vlan", i)
+		}
+	}
+	switch {
+	case c.N3.VLAN != 0:
+		return "n3.vlan"
+	case c.N6.VLAN != 0:
+		return "n6.vlan"
+	}
+	return ""
 }
 
 // gateways checks a list of next hops.

@@ -319,6 +319,18 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:9:48: store.after_reboot: "dream": want restore or forget`,
 			`f:9:72: store.redis.address: "h:1": want only one of store.path and store.redis`,
 			`f:8:12: xdp.pin: "here": want an absolute path in bpffs, such as /sys/fs/bpf/plumbline`}},
+		{"VLANs where no datapath tags", `
+datapath: tun
+n4: {address: 10.4.0.1}
+n3: {address: 10.3.0.1, vlan: 30}
+n6: {vlan: 60}
+gtpu: [{name: n9, address: 10.9.0.1, interface: core, vlan: 90}]
+data_networks: [{name: corp, vlan: 7}]
+`, []string{
+			`f:4:31: n3.vlan: 30: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
+			`f:6:62: gtpu[0].vlan: 90: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
+			`f:5:12: n6.vlan: 60: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
+			`f:7:36: data_networks[0].vlan: 7: want 0: datapath tun tags no frames, datapaths xdp and tc do`}},
 		{"more than anybody reads", "n4: {peers: [" + strings.Repeat("1,", 30) + "1]}", append(
 			slices.Collect(func(yield func(string) bool) {
 				for i := range 20 {

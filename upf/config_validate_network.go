@@ -70,7 +70,7 @@ func (c *Config) checkN4(m *checks) {
 func (c *Config) checkGTPU(m *checks) {
 	m.want(isIPv6(c.N3.Address6), "n3.address6", c.N3.Address6, "a unicast IPv6 address of this machine, or none")
 	m.names("n3.network_instances", c.N3.NetworkInstances)
-	m.vlan("n3.vlan", c.N3.VLAN)
+	m.vlan("n3.vlan", c.N3.VLAN, c.Datapath)
 	e := time.Duration(c.N3.EchoInterval)
 	m.want(e == 0 || e >= minEcho && e <= time.Hour, "n3.echo_interval", e, fmt.Sprintf("0, or %v to 1h", minEcho))
 	m.want(len(c.GTPU) <= maxGTPU, "gtpu", len(c.GTPU), fmt.Sprintf("at most %d endpoints", maxGTPU))
@@ -87,7 +87,7 @@ func (c *Config) checkGTPU(m *checks) {
 		m.want(isIPv6(g.Address6), key+".address6", g.Address6, "a unicast IPv6 address of this machine, or none")
 		m.oneOf(key+".interface", g.Interface, InterfaceAccess, InterfaceCore)
 		m.names(key+".network_instances", g.NetworkInstances)
-		m.vlan(key+".vlan", g.VLAN)
+		m.vlan(key+".vlan", g.VLAN, c.Datapath)
 	}
 }
 

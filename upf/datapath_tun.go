@@ -35,6 +35,9 @@ type TUN struct {
 // openTUN opens the datapath on UDP sockets and a TUN or TAP device.
 func openTUN(o opening) (datapath.Driver, error) {
 	c := o.Config
+	if key := c.tagged(); key != "" { // a move, or "auto", has come here
+		return nil, fmt.Errorf("datapath %s: %s: tags are what datapaths %s and %s do: %w", c.Datapath, key, DatapathXDP, DatapathTC, errors.ErrUnsupported)
+	}
 	cfg := tun.Config{
 		TAP: c.Datapath == DatapathTAP, Endpoints: endpoints(c), N6: dataNetworks(c), MaxSessions: c.Sessions.Max,
 		Prefix: c.TUN.Device, MTU: c.TUN.MTU, Workers: c.TUN.Workers, Ring: c.TUN.Ring, Addresses: c.TUN.Addresses, Pools: c.TUN.Routes,
