@@ -35,8 +35,7 @@ func (n *NAT) fits(m *Mapping) (address, block int, ok bool) {
 func (n *NAT) hold(m *Mapping, address, block int) {
 	b, ue := &n.blocks[address], n.ues[m.UE]
 	if ue == nil {
-		ue = &natUE{address: address}
-		n.ues[m.UE] = ue
+		ue = n.newUE(m.UE, address)
 	}
 	if b.owner[block] == 0 {
 		b.owner[block] = m.UE
@@ -44,6 +43,7 @@ func (n *NAT) hold(m *Mapping, address, block int) {
 		ue.blocks = append(ue.blocks, block)
 	}
 	b.used[block]++
+	ue.mappings[m] = true
 	n.out[m.inside()], n.in[m.outside()] = m, m
 }
 
@@ -67,6 +67,7 @@ func (n *NAT) inherit(from *NAT, now clocks) (kept, lost int) {
 		one.Last = now.at(m.Last)
 		if made := n.store.Add(one); made != nil {
 			n.hold(made, address, block)
+			n.claim(m.UE, from.ues[m.UE].seid, 0)
 			kept, lost = kept+1, lost-1
 		}
 	}
