@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"plumbline/api"
+	"plumbline/endpoint"
 )
 
 // checkDetect looks at the PDI of r.
@@ -73,7 +74,7 @@ func hasHosts(filters []*api.Filter) bool {
 
 // knows reports whether N6 has the Network Instance, or has none by name.
 func knows(has *api.Capabilities, networkInstance string) bool {
-	return len(has.GetNetworkInstances()) == 0 || slices.Contains(has.GetNetworkInstances(), networkInstance)
+	return len(has.GetNetworkInstances()) == 0 || endpoint.Named(has.GetNetworkInstances(), networkInstance) > 0
 }
 
 // checkAddresses looks at UE addresses and framed routes. IPv6 prefixes are

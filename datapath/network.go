@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plumbline/api"
+	"plumbline/endpoint"
 )
 
 // DataNetwork is what lies behind N6, SGi or an N6-LAN: where user packets come
@@ -75,12 +76,13 @@ func (n *N6) Network(networkInstance string) int {
 	if networkInstance == "" {
 		return 0
 	}
+	best, number := 0, 0
 	for i := range n.Networks {
-		if slices.Contains(n.Networks[i].NetworkInstances, networkInstance) {
-			return i + 1
+		if how := endpoint.Named(n.Networks[i].NetworkInstances, networkInstance); how > best {
+			best, number = how, i+1
 		}
 	}
-	return 0
+	return number
 }
 
 // Ways returns how many ways there are.

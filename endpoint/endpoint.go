@@ -23,13 +23,25 @@ func (p *Properties[K, I]) Fit(kind *K, instance string, at I) int {
 	}
 	n *= matches
 	if instance != "" {
-		n += match(p.NetworkInstances, instance)
+		n += p.network(instance)
 	}
 	return matches*n + match(p.Interfaces, at)
 }
 
-// matches is how many values match has.
-const matches = 3
+// matches is how many values network has, which are more than those of match.
+const matches = 4
+
+// network is 3 if the list has the name, 2 if it has it without Operator Identifier, 1 if it
+// is for any, 0 if it is for others.
+func (p *Properties[K, I]) network(instance string) int {
+	switch how := Named(p.NetworkInstances, instance); {
+	case how > 0:
+		return how + 1
+	case len(p.NetworkInstances) == 0:
+		return 1
+	}
+	return 0
+}
 
 // match is 2 if the list has what is wanted, 1 if it is for any, 0 if it is for others.
 func match[T comparable](list []T, wanted T) int {

@@ -319,3 +319,27 @@ func TestNotDone(t *testing.T) {
 		}
 	}
 }
+
+// TestNetworkInstance: an F-TEID is chosen at the endpoint of the Network Instance "n9", in
+// whichever form the CP function writes that.
+func TestNetworkInstance(t *testing.T) {
+	b := newBed(t, Config{Sockets: 1})
+	c := b.client(t, "127.0.0.1")
+	c.associate("127.0.0.1", recoveryTime)
+	for i, tc := range []struct {
+		name string
+		want session.IPv4
+	}{
+		{"6e39", n9Addr}, {"02 6e39", n9Addr}, {"4e39", n9Addr}, {"02 4e39", n9Addr}, {"02 6e39 00", n9Addr},
+		{"02 6e39 06 6d6e63303031 06 6d6363303031 04 67707273", n9Addr},
+		{"6e39 2e 6d6e63303031 2e 6d6363303031 2e 67707273", n9Addr},
+		{"6e38", n3Addr}, {"6e39 2e 6d6e63303031", n3Addr},
+	} {
+		m := usual("127.0.0.1", netip.AddrFrom4([4]byte{10, 45, 0, byte(i)}).String())
+		m.CreatePDRs[1].PDI.NetworkInstance = octets(t, tc.name)
+		r := c.establish(m)
+		if got := r.CreatedPDRs[0].LocalFTEIDs[0].IPv4; got != netip.AddrFrom4(tc.want) {
+			t.Errorf("Network Instance %s: F-TEID at %v, want %v", tc.name, got, netip.AddrFrom4(tc.want))
+		}
+	}
+}

@@ -41,7 +41,14 @@ type Error struct {
 
 // Error says where, what and why.
 func (e *Error) Error() string {
-	return fmt.Sprintf("pfcp: %s: %s: %v", e.In, e.OffendingIE, e.Err)
+	s := "pfcp: "
+	if e.In != "" {
+		s += e.In + ": "
+	}
+	if e.OffendingIE != 0 {
+		s += e.OffendingIE.String() + ": "
+	}
+	return s + fmt.Sprint(e.Err)
 }
 
 // Unwrap returns the reason.

@@ -116,13 +116,45 @@ func TestTimeStamp(t *testing.T) {
 	}
 }
 
+// TestNodeIDFQDN: an FQDN that is none is refused, with Cause 68 for its length and 69 for
+// what it says.
+func TestNodeIDFQDN(t *testing.T) {
+	for _, tc := range []struct {
+		name, in string
+		want     error
+	}{
+		{"labels", "02 03736d66 076578616d706c65", nil},
+		{"labels and the root", "02 03736d66 076578616d706c65 00", nil},
+		{"text", "02 736d662e6578616d706c65", nil},
+		{"a length that lies", "02 09736d66", ErrIncorrect},
+		{"compression pointer", "02 03736d66 c00c", ErrIncorrect},
+		{"NUL", "02 04736d6600", ErrIncorrect},
+		{"newline", "02 04736d660a", ErrIncorrect},
+		{"escape", "02 071b5b324a736d66", ErrIncorrect},
+		{"the root alone", "02 00", ErrIncorrect},
+		{"nothing", "02", ErrLength},
+		{"256 octets", "02" + strings.Repeat("0361626f", 64), ErrLength},
+	} {
+		var v NodeID
+		if err := readNodeID(&v, octetsOf(t, tc.in)); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, want %v", tc.name, err, tc.want)
+		}
+	}
+	e := &Error{Cause: CauseNoEstablishedPFCPAssociation, Err: errors.New("no association with this peer")}
+	if got, want := e.Error(), "pfcp: no association with this peer"; got != want {
+		t.Errorf("error %q, want %q", got, want)
+	}
+}
+
 func TestName(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
 		{"labels", "08 696e7465726e6574", "internet"},
 		{"several labels", "01 61 02 6263", "a.bc"},
 		{"plain text", "696e7465726e6574", "internet"},
 		{"label beyond the end", "09 696e7465726e6574", "\tinternet"},
-		{"empty label", "01 61 00", "\x01a\x00"},
+		{"a 0 octet behind the labels", "08 696e7465726e6574 00", "internet"},
+		{"empty label", "01 61 00 01 62", "\x01a\x00\x01b"},
+		{"a 0 octet alone", "00", "\x00"},
 		{"nothing", "", ""},
 	} {
 		if got := Name(octetsOf(t, tc.in)).String(); got != tc.want {

@@ -1,11 +1,15 @@
 package pfcp
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Name is the content of a Network Instance or APN/DNN, or an FQDN, as it is
 // on the wire: either a sequence of labels, each behind its length, or plain
 // text. Of Network Instances both are seen, and a peer may use one form here
-// and the other there, so compare what String returns.
+// and the other there, so compare what String returns. A 0 octet behind the labels is
+// the root of the name, as DNS has it, and says nothing.
 //
 // Source: TS 29.244 V18.6.0, 8.2.4, 8.2.38 and 8.2.117; TS 23.003, 9.1.
 type Name []byte
@@ -38,6 +42,9 @@ func (n Name) AppendText(b []byte) []byte {
 	start := len(b)
 	for rest := n; len(rest) > 0; {
 		size := int(rest[0])
+		if size == 0 && len(rest) == 1 && len(b) > start {
+			break
+		}
 		if size == 0 || size > maxLabel || size >= len(rest) {
 			return append(b[:start], n...)
 		}
@@ -48,4 +55,25 @@ func (n Name) AppendText(b []byte) []byte {
 		rest = rest[1+size:]
 	}
 	return b
+}
+
+// maxFQDN is the greatest length of a domain name with the octets of its labels' lengths.
+// Source: RFC 1035, 2.3.4.
+const maxFQDN = 255
+
+// checkFQDN refuses what cannot be a domain name: too long, labels whose lengths lead beyond
+// the end or point elsewhere (RFC 1035, 4.1.4), octets that are no text. Plain text with
+// dots, as some peers have it, is let pass.
+// Source: TS 29.244 V18.6.0, 8.2.38; TS 23.003, 19.4.2.1; RFC 1035, 3.1.
+func (n Name) checkFQDN() error {
+	if len(n) == 0 || len(n) > maxFQDN {
+		return fmt.Errorf("FQDN of %d octets: %w", len(n), ErrLength)
+	}
+	var room [maxFQDN]byte
+	for _, c := range n.AppendText(room[:0]) {
+		if c <= ' ' || c >= 0x7f {
+			return fmt.Errorf("FQDN %q: %w", []byte(n), ErrIncorrect)
+		}
+	}
+	return nil
 }

@@ -39,9 +39,7 @@ func readNodeID(v *NodeID, b []byte) error {
 		v.Addr = r.ipv6()
 	case nodeIDFQDN:
 		v.FQDN = Name(r.b)
-		if len(v.FQDN) == 0 {
-			return fmt.Errorf("FQDN of 0 octets: %w", ErrLength)
-		}
+		return v.FQDN.checkFQDN()
 	default:
 		return fmt.Errorf("Node ID Type %d: %w", kind, ErrIncorrect)
 	}

@@ -3,6 +3,8 @@ package session
 import (
 	"net/netip"
 	"slices"
+
+	"plumbline/endpoint"
 )
 
 // This file completes PDIs that name neither F-TEID nor UE IP Address: they take those
@@ -113,7 +115,7 @@ func (p *plan) inheritTunnel(r *PDR) error {
 		}
 	}
 	for _, differs := range [...]func(*PDI) bool{
-		func(o *PDI) bool { return o.NetworkInstance != d.NetworkInstance },
+		func(o *PDI) bool { return !endpoint.SameName(o.NetworkInstance, d.NetworkInstance) },
 		func(o *PDI) bool { return o.InterfaceType != d.InterfaceType },
 	} {
 		if closer := slices.DeleteFunc(slices.Clone(from), differs); len(closer) > 0 {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"plumbline/endpoint"
 )
 
 // sliceTable knows which slice a session belongs to, how many sessions each has,
@@ -54,18 +56,18 @@ func (t *sliceTable) of(s *Session) uint32 {
 // has reports whether the session meets all conditions that the slice has.
 func (l *Slice) has(s *Session) bool {
 	return (!l.SNSSAI.Present || l.SNSSAI == s.SNSSAI) &&
-		(len(l.DNNs) == 0 || slices.Contains(l.DNNs, s.DNN)) &&
+		(len(l.DNNs) == 0 || endpoint.Named(l.DNNs, s.DNN) > 0) &&
 		(len(l.NetworkInstances) == 0 || s.inNetworkInstance(l.NetworkInstances))
 }
 
 func (s *Session) inNetworkInstance(names []string) bool {
 	for i := range s.PDRs {
-		if slices.Contains(names, s.PDRs[i].PDI.NetworkInstance) {
+		if endpoint.Named(names, s.PDRs[i].PDI.NetworkInstance) > 0 {
 			return true
 		}
 	}
 	for i := range s.FARs {
-		if slices.Contains(names, s.FARs[i].Forwarding.NetworkInstance) {
+		if endpoint.Named(names, s.FARs[i].Forwarding.NetworkInstance) > 0 {
 			return true
 		}
 	}

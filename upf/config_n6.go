@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"plumbline/datapath"
 )
@@ -85,6 +86,8 @@ func (c *checks) gateways(key string, list []netip.Addr) {
 func (c *checks) instances(key string, list []string, seen *[]string) {
 	c.want(len(list) <= maxLabels, key, len(list), fmt.Sprintf("at most %d", maxLabels))
 	for _, n := range list {
+		taken := slices.ContainsFunc(*seen, func(s string) bool { return s != n && strings.EqualFold(s, n) })
+		c.want(!taken, key, n, "a name that no other has in other letters")
 		c.name(key, n, seen)
 	}
 }
