@@ -19,6 +19,11 @@ func (e *Endpoint) allowed(a netip.Addr) bool {
 		slices.Contains(e.config.Associate, a)
 }
 
+// named reports whether the operator has named the address as that of a peer.
+func (e *Endpoint) named(a netip.Addr) bool {
+	return slices.Contains(e.config.Associate, a) || len(e.config.Peers) > 0 && e.allowed(a)
+}
+
 // Errors of associations that may have no more sessions.
 var (
 	errParting = &pfcp.Error{Cause: pfcp.CauseRequestRejected, Err: errors.New("the association is about to be released")}

@@ -58,6 +58,13 @@ func (a *association) smfSet() string {
 	return ""
 }
 
+// inSetOf reports whether both are of one SMF Set. What peers say of that counts where the
+// operator has named them all: anybody could claim to be of another's set.
+func (e *Endpoint) inSetOf(a, b *association) bool {
+	set := a.smfSet()
+	return set != "" && set == b.smfSet() && e.named(a.addr) && e.named(b.addr)
+}
+
 func (a *association) setSMFSet(id string) { a.set.Store(&id) }
 
 // newAssociation returns an association that is in no table yet.

@@ -36,9 +36,8 @@ func (e *Endpoint) standIn(owner uint32) (by *association, at netip.AddrPort, ok
 	if a == nil || !a.pathDown.Load() {
 		return nil, at, false
 	}
-	set := a.smfSet()
 	for _, o := range e.peers.list() {
-		if o != a && set != "" && o.smfSet() == set && !o.pathDown.Load() {
+		if o != a && e.inSetOf(a, o) && !o.pathDown.Load() {
 			return o, netip.AddrPortFrom(o.addr, e.config.PeerPort), true
 		}
 	}

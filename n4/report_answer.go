@@ -84,7 +84,7 @@ func (e *Endpoint) successor(a *association, node pfcp.Optional[pfcp.NodeID]) *a
 		return nil
 	}
 	by := e.peers.node(node.Value)
-	if by == nil || by == a || by.smfSet() != a.smfSet() {
+	if by == nil || by == a || !e.inSetOf(a, by) {
 		return nil
 	}
 	return by

@@ -231,8 +231,8 @@ func TestReportStandInForm(t *testing.T) {
 					return pfcp.CauseRequestAccepted
 				}
 				first := b.peers.at(smfPort.Addr()).list[0]
+				b.config.Peers = []netip.Prefix{netip.MustParsePrefix("10.4.0.0/24")}
 				if tc.together {
-					b.config.Peers = []netip.Prefix{netip.MustParsePrefix("10.4.0.0/24")}
 					b.peers.move(first, []netip.Addr{second.Addr()})
 				} else {
 					b.receive(second, mustAppend(t, 1, &pfcp.AssociationSetupRequest{

@@ -176,7 +176,7 @@ func (w *worker) decodeFor(x *access, src netip.AddrPort, h pfcp.Header, body []
 	err := m.Decode(body)
 	if x.by == nil && err == nil && node.Present {
 		by := w.e.peers.spokenFor(node.Value, src.Addr())
-		if by != nil && by.smfSet() == x.of.smfSet() {
+		if by != nil && w.e.inSetOf(by, x.of) {
 			x.by = by
 		}
 	}

@@ -16,6 +16,7 @@ import (
 func TestSMFSetTakeOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQuiet(t)
+		q.config.Peers = []netip.Prefix{netip.MustParsePrefix("10.4.0.0/24")}
 		defer func() { q.stop(); q.background.Wait() }()
 		second, thief := netip.MustParseAddrPort("10.4.0.3:8805"), netip.MustParseAddrPort("10.4.0.66:8805")
 		for at, set := range map[netip.AddrPort]string{smfPort: "set.example", second: "set.example", thief: "other.example"} {
@@ -85,6 +86,31 @@ func TestSMFSetTakeOver(t *testing.T) {
 		s := q.sessions.Get(seid)
 		if a := q.peers.owner(s.Owner); a.addr != second.Addr() || s.CP.SEID != 0x77 || a.sessions.Load() != 1 || first.sessions.Load() != 0 {
 			t.Errorf("the session belongs to %v, CP F-SEID %+v; %d and %d sessions", a.addr, s.CP, a.sessions.Load(), first.sessions.Load())
+		}
+	})
+}
+
+// TestSMFSetClaimed: where the operator has named no peers, who says that it is of another's
+// SMF Set takes no session over.
+func TestSMFSetClaimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuiet(t)
+		defer func() { q.stop(); q.background.Wait() }()
+		thief := netip.MustParseAddrPort("10.4.0.66:8805")
+		for _, at := range []netip.AddrPort{smfPort, thief} {
+			q.receive(at, mustAppend(t, 1, &pfcp.AssociationSetupRequest{
+				NodeID: pfcp.NodeID{Addr: at.Addr()}, RecoveryTimeStamp: 100, SMFSetID: pfcp.NewName("set.example")}))
+		}
+		q.receive(smfPort, mustAppend(t, 2, usual("10.4.0.2", "10.45.0.2")))
+		for s := range q.sessions.All() {
+			b, err := pfcp.Append(nil, pfcp.Header{SEID: s.SEID, Sequence: 50}, &pfcp.SessionModificationRequest{
+				NodeID: pfcp.Some(pfcp.NodeID{Addr: thief.Addr()})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cause, _ := causeOf(t, q.receive(thief, b)); cause != pfcp.CauseSessionContextNotFound {
+				t.Errorf("take-over by a claim: %v, want %v", cause, pfcp.CauseSessionContextNotFound)
+			}
 		}
 	})
 }
