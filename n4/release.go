@@ -155,6 +155,20 @@ func (e *Endpoint) finish(ctx context.Context, a *association, s *session.Sessio
 	}
 }
 
+// lost reports the last usage of sessions whose UE's address their CP function has given to
+// another one.
+func (e *Endpoint) lost(a *association, list []session.Lost) {
+	for _, l := range list {
+		e.log.event(kindAssociation, slog.LevelWarn, "n4: a session has the UE's address of a lost one, which is ended",
+			"node", a.node, "seid", l.SEID, "reports", len(l.Reports))
+		if to, ok := e.reportTo(a.owner, l.CP); ok {
+			e.background.Go(func() {
+				e.sendFinal(a.lifetime, a, to, &session.Session{SEID: l.SEID, CP: l.CP}, l.Reports)
+			})
+		}
+	}
+}
+
 // sendFinal reports the last usage of a session that is deleted, in as many requests as it
 // takes: the last one says that the session is gone.
 func (e *Endpoint) sendFinal(ctx context.Context, a *association, to netip.AddrPort, s *session.Session, used []session.UsageReport) {

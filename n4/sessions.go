@@ -49,6 +49,7 @@ func (w *worker) establish(src netip.AddrPort, h pfcp.Header, body []byte) {
 	r := &w.result
 	err := w.e.sessions.Establish(w.e.run, w.establishment(m, a.owner), r)
 	a.sessions.Add(-int64(len(r.Replaced)))
+	w.e.lost(a, r.Lost)
 	if err != nil {
 		w.refuse(src, header(h, m.CPFSEID.SEID), err)
 		return

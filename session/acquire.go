@@ -280,7 +280,7 @@ func (p *plan) claim() error {
 			continue
 		}
 		if h := p.m.claims.take(res, holderOf(p.next.SEID)); h != holderOf(p.next.SEID) {
-			p.clash = h
+			p.clash, p.clashAt = h, res
 			return p.heldError(res)
 		}
 		r.taken = append(r.taken, res)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	"plumbline/endpoint"
 )
 
 // Establish makes a new session. It returns when the datapath holds it.
@@ -77,7 +80,8 @@ func isFull(err error) bool {
 const maxReplaced = 4
 
 // replace deletes the session that holds what the planned one needs, if it is of
-// the same owner and has the same CP F-SEID.
+// the same owner and has the same CP F-SEID, or the UE's address in the same data network:
+// a CP function gives an address to one session, so it has lost the other one.
 func (m *Manager) replace(ctx context.Context, p *plan) (uint64, bool) {
 	w := m.works.Get().(*Result)
 	defer m.works.Put(w)
@@ -88,9 +92,23 @@ func (m *Manager) replace(ctx context.Context, p *plan) (uint64, bool) {
 	}
 	defer e.change.Unlock()
 	seid := e.taken()
-	same := e.read(seid, &w.old, w.reader()) && w.old.Owner == p.next.Owner && w.old.CP == p.next.CP
-	if !same || m.datapath.Remove(ctx, seid) != nil {
+	same := e.read(seid, &w.old, w.reader()) && w.old.Owner == p.next.Owner &&
+		(w.old.CP == p.next.CP || p.clashAt.isUE() && endpoint.SameName(w.old.DNN, p.next.DNN))
+	if !same {
 		return 0, false
+	}
+	w.Reports = w.Reports[:0]
+	if len(w.old.URRs) > 0 && w.old.CP != p.next.CP {
+		w.between = w.old
+		if m.removeUsage(ctx, &w.between, w) != nil {
+			return 0, false
+		}
+	}
+	if m.datapath.Remove(ctx, seid) != nil {
+		return 0, false
+	}
+	if len(w.Reports) > 0 {
+		p.r.Lost = append(p.r.Lost, Lost{SEID: seid, CP: w.old.CP, Reports: slices.Clone(w.Reports)})
 	}
 	m.drop(&w.old, w)
 	return seid, true

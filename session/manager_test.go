@@ -92,7 +92,16 @@ func TestHeld(t *testing.T) {
 		req  func() *Establishment
 		pdr  uint32
 	}{
-		{"UE address", func() *Establishment { return establishment(IPv4{10, 45, 0, 2}) }, 1},
+		{"UE address, of another owner", func() *Establishment {
+			e := establishment(IPv4{10, 45, 0, 2})
+			e.Owner = 2
+			return e
+		}, 1},
+		{"UE address, in another data network", func() *Establishment {
+			e := establishment(IPv4{10, 45, 0, 2})
+			e.DNN = "ims"
+			return e
+		}, 1},
 		{"TEID allocated here", func() *Establishment {
 			e := establishment(IPv4{10, 45, 0, 3})
 			e.CreatePDRs[1].PDI.Choose = Choose{}
@@ -255,6 +264,32 @@ func TestReplaced(t *testing.T) {
 	}
 	if n, err := m.DeleteOwned(t.Context(), 1); n != 2 || err != nil {
 		t.Errorf("DeleteOwned = %d, %v; want 2", n, err)
+	}
+	checkEmpty(t, m, dp)
+}
+
+// TestLost: a CP function that gives a UE's address to a new session, of another F-SEID, has
+// lost the one that has it; that is ended, with its last reports.
+func TestLost(t *testing.T) {
+	m, dp := newManager(t, 8)
+	req := establishment(IPv4{10, 45, 0, 2})
+	req.CreateURRs = []URR{{ID: 1, Method: MeasureVolume}}
+	req.CreatePDRs[0].URRIDs = []uint32{1}
+	first := must(t, m, req)
+	again := establishment(IPv4{10, 45, 0, 2})
+	r := new(Result)
+	if err := m.Establish(t.Context(), again, r); err != nil || !slices.Equal(r.Replaced, []uint64{first.SEID}) {
+		t.Fatalf("same UE address: %v, replaced %#x; want %#x", err, r.Replaced, first.SEID)
+	}
+	if len(r.Lost) != 1 || r.Lost[0].SEID != first.SEID || r.Lost[0].CP != first.CP || len(r.Lost[0].Reports) != 1 ||
+		r.Lost[0].Reports[0].Trigger&TriggerTERMR == 0 {
+		t.Errorf("lost %+v, want the last report of URR 1", r.Lost)
+	}
+	if m.Get(first.SEID) != nil || dp.sessions[first.SEID] != nil || m.Len() != 1 {
+		t.Errorf("%d sessions, want the second one alone", m.Len())
+	}
+	if err := remove(m, r.Session.SEID, 1); err != nil {
+		t.Fatal(err)
 	}
 	checkEmpty(t, m, dp)
 }

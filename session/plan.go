@@ -16,7 +16,8 @@ type plan struct {
 	next *Session
 	now  int64 // Unix nanoseconds
 	// clash is who holds what acquire could not have.
-	clash uint32
+	clash   uint32
+	clashAt resource
 }
 
 // establish builds the session that req asks for, but for its SEID.

@@ -10,6 +10,8 @@ type Result struct {
 	Reports []UsageReport
 	// Replaced are the SEIDs of sessions that this one replaced.
 	Replaced []uint64
+	// Lost are those of them of which there is usage that nobody has reported.
+	Lost []Lost
 	// Again: the session was deleted before this process was started, and this is
 	// what that request was to be answered.
 	Again bool
@@ -26,10 +28,17 @@ type Result struct {
 	chosen               []choice
 }
 
+// Lost is a session that its CP function no longer knows, with the last reports of it.
+type Lost struct {
+	SEID    uint64
+	CP      FSEID
+	Reports []UsageReport
+}
+
 // begin makes r that of a request about s.
 func (r *Result) begin(s *Session) {
 	s.reset()
-	r.Session, r.Reports, r.Replaced, r.Again = s, r.Reports[:0], r.Replaced[:0], false
+	r.Session, r.Reports, r.Replaced, r.Lost, r.Again = s, r.Reports[:0], r.Replaced[:0], nil, false
 	r.before, r.after, r.taken, r.chosen = r.before[:0], r.after[:0], r.taken[:0], r.chosen[:0]
 	r.change = Change{EndMarkers: r.change.EndMarkers[:0]}
 }
