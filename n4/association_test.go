@@ -319,3 +319,46 @@ func TestIPv6(t *testing.T) {
 		t.Errorf("UP F-SEID %+v", got)
 	}
 }
+
+// TestSeveralAddresses: a CP function speaks from another of its addresses, with its Node ID,
+// where the operator has named that as a peer's; elsewhere nobody does.
+func TestSeveralAddresses(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		peers []netip.Prefix
+		want  pfcp.Cause
+	}{
+		{"named", []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32"), netip.MustParsePrefix("127.0.0.3/32")}, pfcp.CauseRequestAccepted},
+		{"anybody", nil, pfcp.CauseNoEstablishedPFCPAssociation},
+	} {
+		b := newBed(t, Config{Peers: tc.peers})
+		first, other := b.client(t, "127.0.0.2"), b.client(t, "127.0.0.3")
+		first.associate("10.4.0.2", recoveryTime)
+		seid := first.establish(usual("10.4.0.2", "10.45.0.1")).UPFSEID.Value.SEID
+		var mod pfcp.SessionModificationResponse
+		other.do(seid, &pfcp.SessionModificationRequest{}, &mod)
+		if mod.Cause.Accepted() {
+			t.Errorf("%s: modification without Node ID before anything else: %v", tc.name, mod.Cause)
+		}
+		other.do(seid, &pfcp.SessionModificationRequest{NodeID: pfcp.Some(pfcp.NodeID{Addr: netip.MustParseAddr("10.4.0.2")})}, &mod)
+		if mod.Cause != tc.want {
+			t.Errorf("%s: modification: %v, want %v", tc.name, mod.Cause, tc.want)
+		}
+		var est pfcp.SessionEstablishmentResponse
+		other.do(0, usual("10.4.0.2", "10.45.0.2"), &est)
+		if est.Cause != tc.want {
+			t.Errorf("%s: establishment: %v, want %v", tc.name, est.Cause, tc.want)
+		}
+		if !tc.want.Accepted() {
+			continue
+		}
+		other.do(est.UPFSEID.Value.SEID, &pfcp.SessionModificationRequest{}, &mod)
+		if mod.Cause != tc.want {
+			t.Errorf("%s: modification without Node ID afterwards: %v", tc.name, mod.Cause)
+		}
+		other.do(0, usual("10.4.0.9", "10.45.0.3"), &est)
+		if est.Cause != pfcp.CauseNoEstablishedPFCPAssociation {
+			t.Errorf("%s: establishment of another Node ID: %v", tc.name, est.Cause)
+		}
+	}
+}

@@ -167,6 +167,21 @@ func (p *peers) move(a *association, others []netip.Addr) {
 	}
 }
 
+// extend adds to where a's CP function speaks from. It reports false if there is no room for
+// more, or a has ended.
+func (p *peers) extend(a *association, addr netip.Addr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.table.Load().byNode[a.node] != a || len(a.others) >= maxOthers {
+		return false
+	}
+	if !slices.Contains(a.others, addr) {
+		others := append(slices.Clone(a.others), addr)
+		p.change(a, func(*peerTable) { a.others = others })
+	}
+	return true
+}
+
 // others lists the Alternative SMF IP Addresses of a.
 func (p *peers) others(a *association) []netip.Addr {
 	p.mu.Lock()

@@ -32,7 +32,7 @@ func (w *worker) establish(src netip.AddrPort, h pfcp.Header, body []byte) {
 		w.refuse(src, header(h, m.CPFSEID.SEID), err) // 0 if it did not come so far
 		return
 	}
-	a := w.e.peers.spokenFor(m.NodeID, src.Addr())
+	a := w.e.speaker(m.NodeID, src.Addr())
 	if a == nil {
 		w.refuse(src, header(h, m.CPFSEID.SEID), errNoAssociation)
 		return
@@ -151,7 +151,7 @@ type access struct {
 // have, and costs no memory.
 func (w *worker) access(src netip.AddrPort, h pfcp.Header) (x access, ok bool) {
 	at := w.e.peers.at(src.Addr())
-	if at == nil {
+	if at == nil && !w.e.named(src.Addr()) {
 		w.refuse(src, header(h, 0), errNoAssociation)
 		return x, false
 	}
@@ -160,6 +160,11 @@ func (w *worker) access(src netip.AddrPort, h pfcp.Header) (x access, ok bool) {
 		x = access{of: w.e.peers.owner(owner), cpSEID: cpSEID}
 	}
 	switch {
+	case at == nil && x.of != nil && w.e.named(x.of.addr): // its Node ID has to say so
+		return x, true
+	case at == nil:
+		w.refuse(src, header(h, 0), errNoAssociation)
+		return x, false
 	case x.of == nil:
 	case at.speaksFor(x.of):
 		x.by = x.of
@@ -176,8 +181,8 @@ func (w *worker) access(src netip.AddrPort, h pfcp.Header) (x access, ok bool) {
 func (w *worker) decodeFor(x *access, src netip.AddrPort, h pfcp.Header, body []byte, m pfcp.Message, node *pfcp.Optional[pfcp.NodeID]) bool {
 	err := m.Decode(body)
 	if x.by == nil && err == nil && node.Present {
-		by := w.e.peers.spokenFor(node.Value, src.Addr())
-		if by != nil && w.e.inSetOf(by, x.of) {
+		by := w.e.speaker(node.Value, src.Addr())
+		if by != nil && (by == x.of || w.e.inSetOf(by, x.of)) {
 			x.by = by
 		}
 	}

@@ -2,6 +2,7 @@ package n4
 
 import (
 	"log/slog"
+	"net/netip"
 
 	"plumbline/pfcp"
 )
@@ -49,4 +50,22 @@ func (e *Endpoint) updated(a *association, m *pfcp.AssociationUpdateRequest) {
 			"node", a.node, "from", a.addr, "sessions", a.sessions.Load())
 		e.background.Go(func() { e.prepareRelease(a) })
 	}
+}
+
+// speaker is the association of a Node ID for which a request from addr speaks, or nil. A CP
+// function may have several addresses and one association: one that the operator has named
+// as a peer's, and from where no association was set up, is added to those from which it speaks.
+// Source: TS 29.244 V18.6.0, 5.8.1.
+func (e *Endpoint) speaker(id pfcp.NodeID, addr netip.Addr) *association {
+	if a := e.peers.spokenFor(id, addr); a != nil {
+		return a
+	}
+	a := e.peers.node(id)
+	if a == nil || e.peers.table.Load().own(addr) > 0 || !e.named(addr) || !e.named(a.addr) || !e.peers.extend(a, addr) {
+		return nil
+	}
+	e.save(a)
+	e.log.event(kindAssociation, slog.LevelInfo, "n4: the CP function speaks from another address too",
+		"node", a.node, "from", a.addr, "also", addr)
+	return a
 }
