@@ -36,9 +36,6 @@ func (k resourceKind) String() string {
 	return [...]string{"F-TEID", "UE IPv4 address", "UE IPv6 prefix", "framed IPv4 route", "framed IPv6 route"}[k]
 }
 
-// isUE reports whether it is an address of a UE.
-func (r resource) isUE() bool { return r.kind == resourceUEIPv4 || r.kind == resourceUEIPv6 }
-
 // String names the resource and its value.
 func (r resource) String() string {
 	switch r.kind {

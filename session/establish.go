@@ -93,7 +93,7 @@ func (m *Manager) replace(ctx context.Context, p *plan) (uint64, bool) {
 	defer e.change.Unlock()
 	seid := e.taken()
 	same := e.read(seid, &w.old, w.reader()) && w.old.Owner == p.next.Owner &&
-		(w.old.CP == p.next.CP || p.clashAt.isUE() && endpoint.SameName(w.old.DNN, p.next.DNN))
+		(w.old.CP == p.next.CP || p.isUE(p.clashAt) && endpoint.SameName(w.old.DNN, p.next.DNN))
 	if !same {
 		return 0, false
 	}
@@ -112,6 +112,12 @@ func (m *Manager) replace(ctx context.Context, p *plan) (uint64, bool) {
 	}
 	m.drop(&w.old, w)
 	return seid, true
+}
+
+// isUE reports whether the resource is the address of the planned session's UE, and not
+// that of a host behind it.
+func (p *plan) isUE(r resource) bool {
+	return slices.ContainsFunc(p.next.PDRs, func(d PDR) bool { return slices.Contains(d.PDI.UEAddress.resources(nil), r) })
 }
 
 // drop forgets a session that the datapath has let go of, in the store too. The

@@ -140,7 +140,9 @@ func TestSeveralEndpoints(t *testing.T) {
 	if a, b := s.Endpoint(1).FTEID.TEID, s.Endpoint(2).FTEID.TEID; a == 0 || b == 0 || a == b {
 		t.Errorf("TEIDs %#x, %#x; want two", a, b)
 	}
-	_, err = establish(m, establishment(IPv4{10, 45, 0, 2}))
+	other := establishment(IPv4{10, 45, 0, 2})
+	other.Owner = 2
+	_, err = establish(m, other)
 	checkError(t, err, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrHeld})
 	if _, err := modify(m, &Modification{SEID: s.SEID, Owner: 1, RemoveEndpoints: []uint8{4}}); err != nil {
 		t.Fatal(err)
