@@ -24,6 +24,12 @@ func (e *Endpoint) named(a netip.Addr) bool {
 	return slices.Contains(e.config.Associate, a) || len(e.config.Peers) > 0 && e.allowed(a)
 }
 
+// listed reports whether the operator has named the address by itself: not as one of a range.
+func (e *Endpoint) listed(a netip.Addr) bool {
+	return slices.Contains(e.config.Associate, a) ||
+		slices.ContainsFunc(e.config.Peers, func(p netip.Prefix) bool { return p.IsSingleIP() && p.Addr() == a })
+}
+
 // Errors of associations that may have no more sessions.
 var (
 	errParting = &pfcp.Error{Cause: pfcp.CauseRequestRejected, Err: errors.New("the association is about to be released")}

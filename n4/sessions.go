@@ -151,7 +151,7 @@ type access struct {
 // have, and costs no memory.
 func (w *worker) access(src netip.AddrPort, h pfcp.Header) (x access, ok bool) {
 	at := w.e.peers.at(src.Addr())
-	if at == nil && !w.e.named(src.Addr()) {
+	if at == nil && !w.e.listed(src.Addr()) {
 		w.refuse(src, header(h, 0), errNoAssociation)
 		return x, false
 	}
@@ -160,7 +160,7 @@ func (w *worker) access(src netip.AddrPort, h pfcp.Header) (x access, ok bool) {
 		x = access{of: w.e.peers.owner(owner), cpSEID: cpSEID}
 	}
 	switch {
-	case at == nil && x.of != nil && w.e.named(x.of.addr): // its Node ID has to say so
+	case at == nil && x.of != nil && w.e.listed(x.of.addr): // its Node ID has to say so
 		return x, true
 	case at == nil:
 		w.refuse(src, header(h, 0), errNoAssociation)
@@ -187,6 +187,9 @@ func (w *worker) decodeFor(x *access, src netip.AddrPort, h pfcp.Header, body []
 		}
 	}
 	switch {
+	case x.by == nil && w.e.peers.at(src.Addr()) == nil:
+		w.refuse(src, header(h, 0), errNoAssociation)
+		return false
 	case x.by == nil:
 		w.refuse(src, header(h, 0), errNoSession)
 		return false

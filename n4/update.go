@@ -53,15 +53,15 @@ func (e *Endpoint) updated(a *association, m *pfcp.AssociationUpdateRequest) {
 }
 
 // speaker is the association of a Node ID for which a request from addr speaks, or nil. A CP
-// function may have several addresses and one association: one that the operator has named
-// as a peer's, and from where no association was set up, is added to those from which it speaks.
+// function may have several addresses and one association: one that the operator has listed
+// as a peer's, by itself, and from where no association was set up, is added to those from which it speaks.
 // Source: TS 29.244 V18.6.0, 5.8.1.
 func (e *Endpoint) speaker(id pfcp.NodeID, addr netip.Addr) *association {
 	if a := e.peers.spokenFor(id, addr); a != nil {
 		return a
 	}
 	a := e.peers.node(id)
-	if a == nil || e.peers.table.Load().own(addr) > 0 || !e.named(addr) || !e.named(a.addr) || !e.peers.extend(a, addr) {
+	if a == nil || e.peers.table.Load().own(addr) > 0 || !e.listed(addr) || !e.listed(a.addr) || !e.peers.extend(a, addr) {
 		return nil
 	}
 	e.save(a)
