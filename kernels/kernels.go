@@ -30,6 +30,27 @@ type Result struct {
 type Outcome struct {
 	OK   bool   `json:"ok"`
 	Said string `json:"said,omitempty"` // the line that says most
+	// Of is the date and commit of plumb, if they are not those of the result.
+	Of string `json:"of,omitempty"`
+}
+
+// Keep takes from an older result of the same kernel what was not run again.
+func (r *Result) Keep(old *Result) {
+	if old == nil {
+		return
+	}
+	for part, o := range old.Parts {
+		if _, ran := r.Parts[part]; ran {
+			continue
+		}
+		if o.Of == "" {
+			o.Of = old.Date + ", " + old.Commit
+		}
+		r.Parts[part] = o
+	}
+	if r.Programs == nil {
+		r.Programs = old.Programs
+	}
 }
 
 // Results are those of all kernels, by the name that scripts/kernel has for them.
@@ -139,7 +160,7 @@ func Table(results Results, names []string) string {
 		columns = append(columns, p.Title)
 	}
 	fmt.Fprintf(&out, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
-	var notes []string
+	var of, notes []string
 	for _, name := range names {
 		r := results[name]
 		if r == nil {
@@ -147,12 +168,26 @@ func Table(results Results, names []string) string {
 		}
 		cells := []string{r.Release, r.Date + ", " + r.Commit}
 		for _, p := range Parts {
-			cells = append(cells, cell(name, p.Name, r))
+			text := cell(name, p.Name, r)
+			if o := r.Parts[p.Name]; o.Of != "" {
+				if !slices.Contains(of, o.Of) {
+					of = append(of, o.Of)
+				}
+				text += fmt.Sprintf(" (%d)", slices.Index(of, o.Of)+1)
+			}
+			cells = append(cells, text)
 		}
 		fmt.Fprintf(&out, "| %s |\n", strings.Join(cells, " | "))
 		notes = append(notes, lacks(name, r)...)
 	}
-	fmt.Fprintf(&out, "\n%s\n", strings.Join(notes, "\n"))
+	fmt.Fprintln(&out)
+	for i, o := range of {
+		fmt.Fprintf(&out, "(%d) tried %s\n", i+1, o)
+	}
+	if len(of) > 0 {
+		fmt.Fprintln(&out)
+	}
+	fmt.Fprintln(&out, strings.Join(notes, "\n"))
 	return out.String()
 }
 

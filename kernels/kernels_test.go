@@ -246,6 +246,7 @@ func read(t *testing.T) Results {
 func record(t *testing.T, name string, r *Result) {
 	t.Helper()
 	results := read(t)
+	r.Keep(results[name])
 	results[name] = r
 	b, err := json.MarshalIndent(results, "", " ")
 	if err == nil {
@@ -292,5 +293,20 @@ func TestDocument(t *testing.T) {
 				t.Errorf("Linux %s: %s failed: %s", r.Release, part, o.Said)
 			}
 		}
+	}
+}
+
+// TestKeep: what is not run again stays with the commit that it was of.
+func TestKeep(t *testing.T) {
+	r := &Result{Date: "2", Commit: "b", Parts: map[string]Outcome{"xdp": {OK: true}}}
+	r.Keep(&Result{Date: "1", Commit: "a", Programs: []verifier.Program{{Name: "p"}}, Parts: map[string]Outcome{
+		"xdp": {}, "tc": {OK: true, Said: "s"}, "tun": {Of: "0, z"},
+	}})
+	want := map[string]Outcome{"xdp": {OK: true}, "tc": {OK: true, Said: "s", Of: "1, a"}, "tun": {Of: "0, z"}}
+	if !maps.Equal(r.Parts, want) || len(r.Programs) != 1 {
+		t.Errorf("got %+v, want parts %+v and the program", r, want)
+	}
+	if text := Table(Results{"k": r}, []string{"k"}); !strings.Contains(text, "s (1)") || !strings.Contains(text, "(1) tried 1, a") {
+		t.Errorf("table: %s", text)
 	}
 }

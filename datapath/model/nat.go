@@ -84,19 +84,6 @@ type natUE struct {
 	seid     uint64 // of its session; 0: none of its packets has said so yet
 }
 
-// heldBlock is a block that a UE has given back, and nobody else gets yet.
-type heldBlock struct {
-	address, block int
-	ue             uint32 // whose it may be again; 0: nobody's
-	untilNs        uint64
-}
-
-// natHeld is the owner of a block that is held.
-const natHeld = 1<<32 - 1
-
-// natHold is for how long. Source: RFC 6888, 4, REQ-8.
-const natHold = 120_000_000_000
-
 // portBlocks are those of one address.
 type portBlocks struct {
 	address uint32
@@ -231,79 +218,9 @@ func (n *NAT) port(k natKey, ue *natUE) (block int, port uint16, ok bool) {
 	return block, n.cfg.FirstPort + uint16(block*size+n.choose(size)), true
 }
 
-// give gives the UE one more block of its address, one that it has had if it can.
-func (n *NAT) give(addr uint32, ue *natUE) bool {
-	b := &n.blocks[ue.address]
-	for i, h := range n.held {
-		if h.ue == addr && h.address == ue.address {
-			n.held = slices.Delete(n.held, i, i+1)
-			b.owner[h.block] = addr
-			ue.blocks = append(ue.blocks, h.block)
-			n.told(n.block(addr, ue, h.block), true)
-			return true
-		}
-	}
-	if b.free == 0 {
-		return false
-	}
-	start := n.choose(len(b.owner))
-	for i := range b.owner {
-		block := (start + i) % len(b.owner)
-		if b.owner[block] != 0 {
-			continue
-		}
-		b.owner[block] = addr
-		b.free--
-		ue.blocks = append(ue.blocks, block)
-		n.told(n.block(addr, ue, block), true)
-		return true
-	}
-	return false
-}
-
 func (n *NAT) block(addr uint32, ue *natUE, block int) PortBlock {
 	first := n.cfg.FirstPort + uint16(block*n.cfg.BlockPorts)
 	return PortBlock{ipv4(addr), ipv4(n.blocks[ue.address].address), first, first + uint16(n.cfg.BlockPorts-1)}
-}
-
-// mature lets those have the blocks that were held for long enough who want them.
-func (n *NAT) mature(nowNs uint64) {
-	for len(n.held) > 0 && nowNs >= n.held[0].untilNs {
-		b := &n.blocks[n.held[0].address]
-		b.owner[n.held[0].block] = 0
-		b.free++
-		n.held = n.held[1:]
-	}
-}
-
-// unhold lets anybody have the block that was given back last, if it is this one:
-// nothing has left from it.
-func (n *NAT) unhold(address, block int) {
-	last := len(n.held) - 1
-	if last < 0 || n.held[last].address != address || n.held[last].block != block {
-		return
-	}
-	n.held = n.held[:last]
-	n.blocks[address].owner[block] = 0
-	n.blocks[address].free++
-}
-
-// unuse takes one mapping off a block, which the UE gives back with the last one.
-func (n *NAT) unuse(addr uint32, ue *natUE, block int, nowNs uint64) {
-	b := &n.blocks[ue.address]
-	if b.used[block]--; b.used[block] > 0 {
-		return
-	}
-	b.owner[block] = natHeld
-	n.held = append(n.held, heldBlock{ue.address, block, addr, nowNs + natHold})
-	for i := range ue.blocks {
-		if ue.blocks[i] == block {
-			ue.blocks = append(ue.blocks[:i], ue.blocks[i+1:]...)
-			break
-		}
-	}
-	n.told(n.block(addr, ue, block), false)
-	n.forget(addr, ue)
 }
 
 // forget forgets a UE that has no block.
