@@ -26,7 +26,6 @@ func (s *Sessions) Apply(c *api.Change, can *api.Capabilities, out func(Out), ma
 	delete(s.all, seid)
 	if c.GetSession() == nil {
 		stages.Names.Forget(seid)
-		stages.N6.Release(seid, stages.Now())
 	}
 	var rules []*Rule
 	if in := c.GetSession(); in != nil {

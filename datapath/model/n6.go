@@ -87,7 +87,7 @@ func (s *Stages) admitN6(r *Rule, a arrived) datapath.Reason {
 		return datapath.ReasonNone
 	}
 	if nat := s.N6.nat(s.N6.of(r.Way)); nat != nil {
-		return nat.Admit(a.user, r.SEID, s.Now())
+		return nat.Admit(a.user, s.Now())
 	}
 	return datapath.ReasonNone
 }
@@ -176,16 +176,6 @@ func (n *Networks) Expire(nowNs uint64) {
 	for _, nat := range n.NATs {
 		if nat != nil {
 			nat.Expire(nowNs)
-		}
-	}
-}
-
-// Release removes the mappings of a session that has ended, and of UE addresses that
-// it had.
-func (n *Networks) Release(seid, nowNs uint64, addresses ...uint32) {
-	for _, nat := range n.NATs {
-		if nat != nil {
-			nat.Release(seid, nowNs, addresses...)
 		}
 	}
 }

@@ -2,9 +2,7 @@ package model
 
 import (
 	"encoding/binary"
-	"maps"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -14,8 +12,7 @@ import (
 // NAT translates between UEs and one data network. A mapping is of a UE's
 // address, port and protocol, whatever the other end is (RFC 4787, REQ-1), and
 // takes packets from any other end (endpoint-independent filtering, REQ-8). It
-// lasts as long as packets of the UE use it (REQ-6), and not longer than the UE's
-// session. Its ports are another UE's only after a time (RFC 6888, REQ-8).
+// lasts as long as packets of the UE use it (REQ-6).
 //
 // Its methods may be called by several goroutines at once.
 type NAT struct {
@@ -30,9 +27,7 @@ type NAT struct {
 	out      map[natKey]*Mapping // by the UE's end
 	in       map[natKey]*Mapping // by the end outside
 	ues      map[uint32]*natUE
-	owned    map[uint64]map[uint32]bool // UEs by the SEID of their session
-	blocks   []portBlocks               // by address
-	held     []heldBlock                // given back, the oldest first
+	blocks   []portBlocks // by address
 	fragment fragments
 }
 
@@ -50,18 +45,17 @@ type Mapping struct {
 	UE, Outside         uint32
 	UEPort, OutsidePort uint16
 	Protocol            uint8
-	PeerPort            uint8  // TCP: of the connection that State is of, its octets by exclusive or
+	_                   uint8
 	Network             uint16 // that the store gave it
 	State               uint32 // NAT_* of bpf/nat.h, by atomic operations
-	Peer                uint32 // TCP: the other end of that connection; 0: none yet
+	_                   uint32
 	Last                uint64 // ns: when the UE last used it, or natClosing came; likewise
 }
 
 // Bits of [Mapping.State].
 const (
 	natReplied = 1 // a packet came from outside
-	natClosing = 2 // TCP: FIN or RST of the one connection was seen, and no SYN or data of the UE since
-	natShared  = 4 // TCP: of several connections, so that the end of one is not that of the mapping
+	natClosing = 2 // TCP: FIN or RST was seen, and no SYN of the UE since
 )
 
 // PortBlock is ports of an address outside that one UE has.
@@ -78,10 +72,8 @@ type natKey struct {
 
 // natUE is what a UE has of the NAT.
 type natUE struct {
-	address  int // index in blocks: of several addresses it has one (RFC 4787, REQ-2)
-	blocks   []int
-	mappings map[*Mapping]bool
-	seid     uint64 // of its session; 0: none of its packets has said so yet
+	address int // index in blocks: of several addresses it has one (RFC 4787, REQ-2)
+	blocks  []int
 }
 
 // portBlocks are those of one address.
@@ -102,7 +94,7 @@ func NewNAT(cfg *datapath.NAT, store NATStore, choose func(n int) int, told func
 	}
 	n := &NAT{
 		cfg: cfg, store: store, choose: choose, told: told,
-		out: map[natKey]*Mapping{}, in: map[natKey]*Mapping{}, ues: map[uint32]*natUE{}, owned: map[uint64]map[uint32]bool{}, fragment: newFragments(),
+		out: map[natKey]*Mapping{}, in: map[natKey]*Mapping{}, ues: map[uint32]*natUE{}, fragment: newFragments(),
 	}
 	blocks := (int(cfg.LastPort) - int(cfg.FirstPort) + 1) / cfg.BlockPorts
 	for _, p := range cfg.Addresses {
@@ -121,7 +113,7 @@ func (n *NAT) Blocks() (used, all int) {
 		b := &n.blocks[i]
 		used, all = used+len(b.owner)-b.free, all+len(b.owner)
 	}
-	return used - len(n.held), all
+	return used, all
 }
 
 func number4(a netip.Addr) uint32 {
@@ -140,21 +132,21 @@ func (n *NAT) Has(a netip.Addr) bool {
 }
 
 // mapping returns the mapping of a UE's end, which is made if it is not there.
-func (n *NAT) mapping(k natKey, nowNs uint64) (*Mapping, datapath.Reason) {
+func (n *NAT) mapping(k natKey) (*Mapping, datapath.Reason) {
 	if m := n.out[k]; m != nil {
 		return m, datapath.ReasonNone
 	}
 	if k.addr == 0 { // 0 is the owner of what nobody has
 		return nil, datapath.DropNATMapping
 	}
-	n.mature(nowNs)
 	ue := n.ues[k.addr]
 	if ue == nil {
-		address, ok := n.pool(k.addr)
+		address, ok := n.pool()
 		if !ok {
 			return nil, datapath.DropNATFull
 		}
-		ue = n.newUE(k.addr, address)
+		ue = &natUE{address: address}
+		n.ues[k.addr] = ue
 	}
 	block, port, ok := n.port(k, ue)
 	if !ok {
@@ -165,31 +157,16 @@ func (n *NAT) mapping(k natKey, nowNs uint64) (*Mapping, datapath.Reason) {
 	m := n.store.Add(Mapping{UE: k.addr, UEPort: k.port, Protocol: k.protocol, Outside: b.address, OutsidePort: port})
 	b.used[block]++
 	if m == nil {
-		n.unuse(k.addr, ue, block, nowNs)
-		n.unhold(ue.address, block)
+		n.unuse(k.addr, ue, block)
 		return nil, datapath.DropNATFull
 	}
-	ue.mappings[m] = true
 	n.out[k] = m
 	n.in[m.outside()] = m
 	return m, datapath.ReasonNone
 }
 
-// newUE makes a UE known that has nothing yet.
-func (n *NAT) newUE(addr uint32, address int) *natUE {
-	ue := &natUE{address: address, mappings: map[*Mapping]bool{}}
-	n.ues[addr] = ue
-	return ue
-}
-
-// pool returns the address of which the UE has given a block back, or else the one
-// with the most free blocks, the first of several.
-func (n *NAT) pool(addr uint32) (best int, ok bool) {
-	for i := range n.held {
-		if n.held[i].ue == addr {
-			return n.held[i].address, true
-		}
-	}
+// pool returns the address with the most free blocks, the first of several.
+func (n *NAT) pool() (best int, ok bool) {
 	for i := range n.blocks {
 		if n.blocks[i].free > n.blocks[best].free {
 			best = i
@@ -218,76 +195,55 @@ func (n *NAT) port(k natKey, ue *natUE) (block int, port uint16, ok bool) {
 	return block, n.cfg.FirstPort + uint16(block*size+n.choose(size)), true
 }
 
+// give gives the UE one more block of its address.
+func (n *NAT) give(addr uint32, ue *natUE) bool {
+	b := &n.blocks[ue.address]
+	if b.free == 0 {
+		return false
+	}
+	start := n.choose(len(b.owner))
+	for i := range b.owner {
+		block := (start + i) % len(b.owner)
+		if b.owner[block] != 0 {
+			continue
+		}
+		b.owner[block] = addr
+		b.free--
+		ue.blocks = append(ue.blocks, block)
+		n.told(n.block(addr, ue, block), true)
+		return true
+	}
+	return false
+}
+
 func (n *NAT) block(addr uint32, ue *natUE, block int) PortBlock {
 	first := n.cfg.FirstPort + uint16(block*n.cfg.BlockPorts)
 	return PortBlock{ipv4(addr), ipv4(n.blocks[ue.address].address), first, first + uint16(n.cfg.BlockPorts-1)}
 }
 
+// unuse takes one mapping off a block, which the UE gives back with the last one.
+func (n *NAT) unuse(addr uint32, ue *natUE, block int) {
+	b := &n.blocks[ue.address]
+	if b.used[block]--; b.used[block] > 0 {
+		return
+	}
+	b.owner[block] = 0
+	b.free++
+	for i := range ue.blocks {
+		if ue.blocks[i] == block {
+			ue.blocks = append(ue.blocks[:i], ue.blocks[i+1:]...)
+			break
+		}
+	}
+	n.told(n.block(addr, ue, block), false)
+	n.forget(addr, ue)
+}
+
 // forget forgets a UE that has no block.
 func (n *NAT) forget(addr uint32, ue *natUE) {
-	if len(ue.blocks) > 0 {
-		return
+	if len(ue.blocks) == 0 {
+		delete(n.ues, addr)
 	}
-	delete(n.ues, addr)
-	delete(n.owned[ue.seid], addr)
-	if len(n.owned[ue.seid]) == 0 {
-		delete(n.owned, ue.seid)
-	}
-}
-
-// claim notes of which session a UE is. What is there of another session with its
-// address goes.
-func (n *NAT) claim(addr uint32, seid, nowNs uint64) {
-	ue := n.ues[addr]
-	if ue != nil && ue.seid != 0 && seid != 0 && ue.seid != seid {
-		n.drop(addr, ue, nowNs)
-		return
-	}
-	if ue == nil || ue.seid == seid || seid == 0 {
-		return
-	}
-	ue.seid = seid
-	if n.owned[seid] == nil {
-		n.owned[seid] = map[uint32]bool{}
-	}
-	n.owned[seid][addr] = true
-}
-
-// Release removes the mappings of a session that has ended: what comes to them must
-// not reach whoever gets the UE's address next.
-func (n *NAT) Release(seid, nowNs uint64, addresses ...uint32) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, addr := range slices.Sorted(maps.Keys(n.owned[seid])) {
-		n.drop(addr, n.ues[addr], nowNs)
-	}
-	for _, addr := range addresses {
-		if ue := n.ues[addr]; ue != nil {
-			n.drop(addr, ue, nowNs)
-		}
-	}
-}
-
-// drop removes all mappings of a UE, and keeps none of its blocks for it.
-func (n *NAT) drop(addr uint32, ue *natUE, nowNs uint64) {
-	for m := range ue.mappings {
-		n.remove(m, nowNs)
-	}
-	for i := range n.held {
-		if n.held[i].ue == addr {
-			n.held[i].ue = 0
-		}
-	}
-}
-
-// remove removes a mapping.
-func (n *NAT) remove(m *Mapping, nowNs uint64) {
-	addr, ue, block := m.UE, n.ues[m.UE], int(m.OutsidePort-n.cfg.FirstPort)/n.cfg.BlockPorts
-	delete(n.out, m.inside())
-	delete(n.in, m.outside())
-	delete(ue.mappings, m)
-	n.store.Remove(m)
-	n.unuse(addr, ue, block, nowNs)
 }
 
 // Expire removes the mappings that have not been used for as long as they may.
@@ -296,14 +252,17 @@ func (n *NAT) remove(m *Mapping, nowNs uint64) {
 func (n *NAT) Expire(nowNs uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, m := range n.out {
+	for k, m := range n.out {
 		last := atomic.LoadUint64(&m.Last)
 		if nowNs < last || nowNs-last < uint64(n.timeout(m)) {
 			continue
 		}
-		n.remove(m, nowNs)
+		delete(n.out, k)
+		delete(n.in, m.outside())
+		ue, block := n.ues[m.UE], int(m.OutsidePort-n.cfg.FirstPort)/n.cfg.BlockPorts
+		n.store.Remove(m)
+		n.unuse(k.addr, ue, block)
 	}
-	n.mature(nowNs)
 	n.fragment.expire(nowNs)
 }
 

@@ -35,7 +35,8 @@ func (n *NAT) fits(m *Mapping) (address, block int, ok bool) {
 func (n *NAT) hold(m *Mapping, address, block int) {
 	b, ue := &n.blocks[address], n.ues[m.UE]
 	if ue == nil {
-		ue = n.newUE(m.UE, address)
+		ue = &natUE{address: address}
+		n.ues[m.UE] = ue
 	}
 	if b.owner[block] == 0 {
 		b.owner[block] = m.UE
@@ -43,7 +44,6 @@ func (n *NAT) hold(m *Mapping, address, block int) {
 		ue.blocks = append(ue.blocks, block)
 	}
 	b.used[block]++
-	ue.mappings[m] = true
 	n.out[m.inside()], n.in[m.outside()] = m, m
 }
 
@@ -67,7 +67,6 @@ func (n *NAT) inherit(from *NAT, now clocks) (kept, lost int) {
 		one.Last = now.at(m.Last)
 		if made := n.store.Add(one); made != nil {
 			n.hold(made, address, block)
-			n.claim(m.UE, from.ues[m.UE].seid, 0)
 			kept, lost = kept+1, lost-1
 		}
 	}

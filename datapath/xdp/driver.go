@@ -37,20 +37,6 @@ func (d *Driver) Apply(_ context.Context, c *api.Change) error {
 	return nil
 }
 
-// addresses returns the IPv4 addresses of the UE of a session. The rules of the
-// programs do not know whose they are.
-func (d *Driver) addresses(s *session) (all []uint32) {
-	for _, h := range s.held {
-		if h.kind() != ruleByUE {
-			continue
-		}
-		if key := d.ues.slots[h.slot()].Key; key>>32 == 1 { // as rule_key_ip4 of bpf/rules.h
-			all = append(all, uint32(key))
-		}
-	}
-	return all
-}
-
 func (d *Driver) apply(c *api.Change) error {
 	seid := c.GetSeid()
 	old := d.sessions.get(seid)
@@ -58,12 +44,10 @@ func (d *Driver) apply(c *api.Change) error {
 		if old == nil {
 			return fmt.Errorf("xdp: SEID %#x: %w", seid, datapath.ErrNoSession)
 		}
-		addresses := d.addresses(old)
 		d.remove(seid, old)
 		d.sessions.remove(seid)
 		if d.slow != nil {
 			d.slow.stages.Names.Forget(seid)
-			d.slow.stages.N6.Release(seid, d.cfg.now(), addresses...)
 		}
 		return nil
 	}

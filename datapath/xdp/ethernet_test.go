@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -60,13 +61,20 @@ func TestEthernet(t *testing.T) {
 	// A tag, which the kernel takes off before a packet socket sees the frame.
 	tagged := append(append(append([]byte{}, ue...), server...), 0x81, 0, 0xa0, 7, 0x88, 0xb5)
 	tagged = append(tagged, make([]byte, 46)...)
+	known := n.stations(t)
+	n.etherUp(t, slices.Concat(server, ue, tagged[12:])) // the UE is in that VLAN, too
+	for deadline := time.Now().Add(patience); n.stations(t) == known; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the UE is not known in the VLAN: %d addresses", known)
+		}
+	}
 	lan.send(t, tagged)
 	if got := n.etherAtGNB(t); !bytes.Equal(got, tagged) {
 		t.Errorf("frame with a tag: got %x, want %x", got, tagged)
 	}
 	usage, err := n.upf.Usage(1)
 	check(t, err)
-	if u := usage.GetRules(); u[0].GetPackets() != 2 || u[1].GetPackets() < 3 {
+	if u := usage.GetRules(); u[0].GetPackets() != 3 || u[1].GetPackets() < 3 {
 		t.Errorf("usage: got %v", u)
 	}
 }
@@ -155,6 +163,18 @@ func (n *network) etherUp(t *testing.T, frame []byte) {
 	t.Helper()
 	_, err := n.gnb.WriteToUDPAddrPort(append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(frame)), frame...), n.n3)
 	check(t, err)
+}
+
+// stations is how many addresses the bridge knows.
+func (n *network) stations(t *testing.T) uint64 {
+	t.Helper()
+	for _, u := range n.upf.TableUse() {
+		if u.Name == "mac_addresses" {
+			return uint64(u.Used)
+		}
+	}
+	t.Fatal("no table mac_addresses")
+	return 0
 }
 
 // etherAtGNB reads the next frame for the UE; others are the kernel's own, to
