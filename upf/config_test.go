@@ -328,7 +328,7 @@ gtpu: [{name: n9, address: 10.9.0.1, interface: core, vlan: 90}]
 data_networks: [{name: corp, vlan: 7}]
 `, []string{
 			`f:4:31: n3.vlan: 30: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
-			`f:6:62: gtpu[0].vlan: 90: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
+			`f:6:61: gtpu[0].vlan: 90: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
 			`f:5:12: n6.vlan: 60: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
 			`f:7:36: data_networks[0].vlan: 7: want 0: datapath tun tags no frames, datapaths xdp and tc do`}},
 		{"more than anybody reads", "n4: {peers: [" + strings.Repeat("1,", 30) + "1]}", append(
