@@ -38,6 +38,7 @@ func testElements(t *testing.T, b *bed) {
 			if s.GetPduType() == api.PDUType_ETHERNET {
 				frameUp, frameDown := conformance.BenchEtherFrames(64)
 				b.Frame(t, conformance.N3, frameUp) // of which the bridge learns
+				b.Frame(t, conformance.N6LAN, frameDown)
 				before = b.slowFrames
 				b.Frame(t, conformance.N3, frameUp)
 				b.Frame(t, conformance.N6LAN, frameDown)

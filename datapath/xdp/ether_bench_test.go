@@ -34,6 +34,7 @@ func BenchmarkEthernet(b *testing.B) {
 		binary.BigEndian.PutUint32(up[upTEIDAt:], benchTEID)
 		if ethernet { // it is learnt of
 			bed.Frame(b, conformance.N3, up)
+			bed.Frame(b, conformance.N6LAN, down)
 			bed.arriveOn(b, int(conformance.N6LAN-conformance.N6))
 		} else {
 			binary.BigEndian.PutUint32(up[upAddressAt:], benchAddress)
