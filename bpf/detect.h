@@ -40,7 +40,22 @@ static __always_inline struct rule *rule_find(void *table, void *by_key, __u64 k
 	return rule_overflow(table, by_key, key);
 }
 
-/* rule_ctl - read the control word, behind all loads before it and before all after it
+#define WEAK_ORDER	0x6b616577	/* weakOrder in datapath/xdp/order.go */
+
+/* weak_order - whether the CPU may do loads in another order than the program (all but x86)
+ *
+ * It is a number in an instruction, which the loader replaces by 0 or 1: a variable would
+ * be one more load for each packet. The verifier removes the branch that is not taken.
+ */
+static __always_inline __u64 weak_order(void)
+{
+	__u64 weak;
+
+	asm volatile("%0 = %1" : "=r"(weak) : "i"(WEAK_ORDER));
+	return weak;
+}
+
+/* rule_ctl - read the control word, after all loads before it and before all after it
  *
  * On x86 loads are done in order. Elsewhere it is an atomic operation that fetches: the
  * kernel makes it one with acquire and release, so no change of the word comes between
@@ -48,12 +63,10 @@ static __always_inline struct rule *rule_find(void *table, void *by_key, __u64 k
  */
 static __always_inline __u32 rule_ctl(struct rule *rule)
 {
-	__u32 ctl;
-
 	barrier();
-	ctl = weak_order ? __sync_fetch_and_or(&rule->ctl, 0) : *(volatile __u32 *)&rule->ctl;
-	barrier();
-	return ctl;
+	if (weak_order())
+		return __sync_fetch_and_or(&rule->ctl, 0);
+	return *(volatile __u32 *)&rule->ctl;
 }
 
 /* match_begin - read the control word before the rest of the rule

@@ -215,8 +215,6 @@ struct {
 /* Set once before the programs are loaded. */
 const volatile __u32 index_mask;
 
-/* Whether the CPU may do loads in another order than the program (all but x86). */
-const volatile __u32 weak_order;
 const volatile __u32 queue_max;	/* packets of one rule in the ring */
 const volatile __u32 passes_max; /* F-TEIDs of the UPF itself that a packet may go through */
 const volatile __be32 endpoint_ip4[ENDPOINT_MAX]; /* at which GTP-U is terminated; 0: none more */

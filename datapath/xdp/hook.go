@@ -65,7 +65,7 @@ const (
 )
 
 var onXDP = hook{
-	name: "xdp", load: loadUpf, loadTraced: loadTraced, pass: xdpVerdictPass, pins: []string{linkPrefix},
+	name: "xdp", load: loadXDP, loadTraced: loadXDPTraced, pass: xdpVerdictPass, pins: []string{linkPrefix},
 	arrays: []string{"ether_program", "ether_cpu_program", "again_program", "again_cpu_program"},
 	unused: (*Driver).unusedXDP, divert: (*Driver).divertXDP,
 	attached: (*Driver).attachedXDP, attach: (*Driver).attachXDP,

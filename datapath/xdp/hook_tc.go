@@ -13,7 +13,7 @@ import (
 // TC: the stages on skbs, at the entry of devices (bpf/upf_tc.bpf.c).
 
 var onTC = hook{
-	name: "tc", load: loadTC, loadTraced: loadTracedSkb, pass: tcVerdictPass, pins: []string{tcxPrefix, filterPrefix},
+	name: "tc", load: loadTC, loadTraced: loadTCTraced, pass: tcVerdictPass, pins: []string{tcxPrefix, filterPrefix},
 	arrays: []string{"tc_programs"},
 	unused: (*Driver).unusedTC, divert: (*Driver).divertTC,
 	attached: (*Driver).attachedTC, attach: (*Driver).attachTC,
@@ -25,11 +25,11 @@ const tcVerdictPass = -1
 // loadTC returns the programs of TC under the names of those of XDP. What there is of
 // XDP alone stays as something that nobody runs.
 func loadTC() (*ebpf.CollectionSpec, error) {
-	spec, err := loadSkb()
+	spec, err := loadTCOwn()
 	if err != nil {
 		return nil, err
 	}
-	other, err := loadUpf()
+	other, err := loadXDP()
 	if err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 		spec.Maps["stations"].MaxEntries = model.MaxStations
 	}
 	for name, value := range map[string]any{
-		"index_mask": slots - 1, "weak_order": weakOrder(), "queue_max": uint32(queueMax), "passes_max": uint32(datapath.MaxPasses),
+		"index_mask": slots - 1, "queue_max": uint32(queueMax), "passes_max": uint32(datapath.MaxPasses),
 		"endpoint_ip4": d.ports.local4(), "endpoint_ip6": d.ports.local6(),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
@@ -180,12 +180,4 @@ func loadError(err error) error {
 		return fmt.Errorf("xdp: %w", verifier.Explain(err))
 	}
 	return fmt.Errorf("xdp: load programs (needs CAP_BPF and CAP_NET_ADMIN): %w", err)
-}
-
-// weakOrder is weak_order of bpf/maps.h.
-func weakOrder() uint32 {
-	if verifier.WeakOrder() {
-		return 1
-	}
-	return 0
 }

@@ -90,7 +90,6 @@ const (
 	skbVarUnusedException  = "unused_exception"
 	skbVarUnusedRouteKey   = "unused_route_key"
 	skbVarUnusedUrrEvent   = "unused_urr_event"
-	skbVarWeakOrder        = "weak_order"
 )
 
 // loadSkb returns the embedded CollectionSpec for skb.
@@ -221,7 +220,6 @@ type skbVariableSpecs struct {
 	UnusedException  *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedRouteKey   *ebpf.VariableSpec `ebpf:"unused_route_key"`
 	UnusedUrrEvent   *ebpf.VariableSpec `ebpf:"unused_urr_event"`
-	WeakOrder        *ebpf.VariableSpec `ebpf:"weak_order"`
 }
 
 // skbObjects contains all objects after they have been loaded into the kernel.
@@ -363,7 +361,6 @@ type skbVariables struct {
 	UnusedException  *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedRouteKey   *ebpf.Variable `ebpf:"unused_route_key"`
 	UnusedUrrEvent   *ebpf.Variable `ebpf:"unused_urr_event"`
-	WeakOrder        *ebpf.Variable `ebpf:"weak_order"`
 }
 
 // skbPrograms contains all programs after they have been loaded into the kernel.

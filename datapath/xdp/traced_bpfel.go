@@ -485,7 +485,6 @@ const (
 	tracedVarUnusedException     = "unused_exception"
 	tracedVarUnusedRouteKey      = "unused_route_key"
 	tracedVarUnusedUrrEvent      = "unused_urr_event"
-	tracedVarWeakOrder           = "weak_order"
 )
 
 // loadTraced returns the embedded CollectionSpec for traced.
@@ -616,7 +615,6 @@ type tracedVariableSpecs struct {
 	UnusedException  *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedRouteKey   *ebpf.VariableSpec `ebpf:"unused_route_key"`
 	UnusedUrrEvent   *ebpf.VariableSpec `ebpf:"unused_urr_event"`
-	WeakOrder        *ebpf.VariableSpec `ebpf:"weak_order"`
 }
 
 // tracedObjects contains all objects after they have been loaded into the kernel.
@@ -765,7 +763,6 @@ type tracedVariables struct {
 	UnusedException  *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedRouteKey   *ebpf.Variable `ebpf:"unused_route_key"`
 	UnusedUrrEvent   *ebpf.Variable `ebpf:"unused_urr_event"`
-	WeakOrder        *ebpf.Variable `ebpf:"weak_order"`
 }
 
 // tracedPrograms contains all programs after they have been loaded into the kernel.

@@ -90,7 +90,6 @@ const (
 	tracedSkbVarUnusedException     = "unused_exception"
 	tracedSkbVarUnusedRouteKey      = "unused_route_key"
 	tracedSkbVarUnusedUrrEvent      = "unused_urr_event"
-	tracedSkbVarWeakOrder           = "weak_order"
 )
 
 // loadTracedSkb returns the embedded CollectionSpec for tracedSkb.
@@ -221,7 +220,6 @@ type tracedSkbVariableSpecs struct {
 	UnusedException  *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedRouteKey   *ebpf.VariableSpec `ebpf:"unused_route_key"`
 	UnusedUrrEvent   *ebpf.VariableSpec `ebpf:"unused_urr_event"`
-	WeakOrder        *ebpf.VariableSpec `ebpf:"weak_order"`
 }
 
 // tracedSkbObjects contains all objects after they have been loaded into the kernel.
@@ -369,7 +367,6 @@ type tracedSkbVariables struct {
 	UnusedException  *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedRouteKey   *ebpf.Variable `ebpf:"unused_route_key"`
 	UnusedUrrEvent   *ebpf.Variable `ebpf:"unused_urr_event"`
-	WeakOrder        *ebpf.Variable `ebpf:"weak_order"`
 }
 
 // tracedSkbPrograms contains all programs after they have been loaded into the kernel.

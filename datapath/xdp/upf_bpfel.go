@@ -479,7 +479,6 @@ const (
 	upfVarUnusedException  = "unused_exception"
 	upfVarUnusedRouteKey   = "unused_route_key"
 	upfVarUnusedUrrEvent   = "unused_urr_event"
-	upfVarWeakOrder        = "weak_order"
 )
 
 // loadUpf returns the embedded CollectionSpec for upf.
@@ -615,7 +614,6 @@ type upfVariableSpecs struct {
 	UnusedException  *ebpf.VariableSpec `ebpf:"unused_exception"`
 	UnusedRouteKey   *ebpf.VariableSpec `ebpf:"unused_route_key"`
 	UnusedUrrEvent   *ebpf.VariableSpec `ebpf:"unused_urr_event"`
-	WeakOrder        *ebpf.VariableSpec `ebpf:"weak_order"`
 }
 
 // upfObjects contains all objects after they have been loaded into the kernel.
@@ -762,7 +760,6 @@ type upfVariables struct {
 	UnusedException  *ebpf.Variable `ebpf:"unused_exception"`
 	UnusedRouteKey   *ebpf.Variable `ebpf:"unused_route_key"`
 	UnusedUrrEvent   *ebpf.Variable `ebpf:"unused_urr_event"`
-	WeakOrder        *ebpf.Variable `ebpf:"weak_order"`
 }
 
 // upfPrograms contains all programs after they have been loaded into the kernel.

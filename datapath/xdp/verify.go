@@ -9,7 +9,7 @@ import (
 // spread to, so that the verifier leaves out nothing.
 func Objects() []verifier.Object {
 	set := map[string]any{
-		"index_mask": uint32(1<<10 - 1), "queue_max": uint32(queueMax), "passes_max": uint32(datapath.MaxPasses), "weak_order": weakOrder(),
+		"index_mask": uint32(1<<10 - 1), "queue_max": uint32(queueMax), "passes_max": uint32(datapath.MaxPasses),
 		"endpoint_ip4": [maxEndpoints]uint32{1, 2},
 	}
 	spread := map[string]any{"spread_count": uint32(2), "spread_cpus": [maxSpread]uint32{0, 1}, "spread_opaque": uint32(1)}
@@ -18,15 +18,15 @@ func Objects() []verifier.Object {
 	}
 	return []verifier.Object{
 		{
-			Name: "xdp", Load: loadUpf, Set: spread,
+			Name: "xdp", Load: loadXDP, Set: spread,
 			Feature: "the xdp datapath", Needed: []string{"upf_gtpu_xdp", "upf_n6_xdp", "upf_again_xdp"},
 		},
-		{Name: "xdp-traced", Load: loadTraced, Set: spread},
+		{Name: "xdp-traced", Load: loadXDPTraced, Set: spread},
 		{
-			Name: "tc", Load: loadSkb, Set: set,
+			Name: "tc", Load: loadTCOwn, Set: set,
 			Feature: "the tc datapath", Needed: []string{"upf_gtpu_tc", "upf_n6_tc", "upf_again_tc"},
 		},
-		{Name: "tc-traced", Load: loadTracedSkb, Set: set},
+		{Name: "tc-traced", Load: loadTCTraced, Set: set},
 		{Name: "spread", Load: loadSpread, Feature: "xdp.spread", Needed: []string{"spread_enqueued"}},
 		{
 			Name: "sent", Load: loadSent, Set: map[string]any{"sent_count": uint32(2), "sent_devices": [maxDevices]uint32{1, 2}},

@@ -1,7 +1,6 @@
 package xdp_test
 
 import (
-	"maps"
 	"testing"
 
 	"plumbline/datapath/xdp"
@@ -10,14 +9,9 @@ import (
 // TestWeakOrder loads what CPUs get that may do loads in another order: on x86, too, the
 // verifier has to take it, and in the bounds of stack and instructions.
 func TestWeakOrder(t *testing.T) {
-	for _, o := range xdp.Objects() {
-		if _, has := o.Set["weak_order"]; !has {
-			continue
-		}
+	for _, o := range xdp.ObjectsOfWeakOrder() {
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()
-			o.Set = maps.Clone(o.Set)
-			o.Set["weak_order"] = uint32(1)
 			programs, err := o.Try()
 			check(t, err)
 			for _, p := range programs {
