@@ -208,7 +208,7 @@ static __always_inline int detect_tunnelled(const struct ctx *ctx, const struct 
 	__u32 qfis;
 	int err;
 
-	m->key = rule_key_teid(p->teid);
+	m->key = rule_key_teid(p->local, p->teid);
 	rule = rule_find(&rule_by_teid, &guest_by_teid, m->key);
 	if (!rule)
 		return -DROP_NO_PDR;

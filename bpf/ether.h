@@ -268,7 +268,7 @@ __noinline int ether_tunnelled(struct ctx_md *md)
 	p.octets = p.left;
 	packet_single(&p);
 	trace_packet(&p, 1);
-	m.key = rule_key_teid(p.teid);
+	m.key = rule_key_teid(p.local, p.teid);
 	err = ether_up(&ctx, &p, &m);
 	trace_match(&m);
 	if (err >= 0)

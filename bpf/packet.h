@@ -20,7 +20,8 @@ struct packet {
 	void *pos, *end;
 	__u32 left;
 	__u32 octets;		/* length of the user packet */
-	__u32 teid;		/* uplink: host order */
+	__u32 teid;		/* uplink: host order, */
+	__u32 local;		/* and the tag of the own address: rule_key_teid() */
 	__u32 src_ip4, dst_ip4;	/* of the user packet, host order */
 	__u64 src_ip6, dst_ip6;	/* their first 64 bits, host order */
 	__u8 version;		/* of the user packet: 4 or 6 */

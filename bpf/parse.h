@@ -100,6 +100,21 @@ static __always_inline int parse_local_ip6(const struct in6_addr *addr)
 	return 0;
 }
 
+/* parse_tag_ip6 - endpoint.Tag of an IPv6 address
+ *
+ * As with IPv4 the address is read from the packet once more: where it has been compared
+ * with those of the endpoints the verifier knows it, and would look at all that follows
+ * once for each.
+ */
+static __always_inline __u32 parse_tag_ip6(const struct in6_addr *addr)
+{
+	const volatile __be32 *word = (const void *)addr;
+	__u64 high = (__u64)bpf_ntohl(word[0]) << 32 | bpf_ntohl(word[1]);
+	__u64 low = (__u64)bpf_ntohl(word[2]) << 32 | bpf_ntohl(word[3]);
+
+	return 0xfU << 28 | (high * LOCAL_SPREAD ^ low) * LOCAL_SPREAD >> 36;
+}
+
 /* parse_outer_ip4 - from the outer IPv4 header to that of UDP
  *
  * Return: 0, or a negative enum upf_count.
@@ -115,11 +130,22 @@ static __always_inline int parse_outer_ip4(struct packet *p)
 		return -PASS_HOST;
 	if (ip->frag_off & bpf_htons(IP_FRAGMENT))
 		return -PASS_FRAGMENT;
+	p->local = bpf_ntohl(*(volatile __be32 *)&ip->daddr);
 	err = parse_ip4(p);
 	if (err)
 		return err;
 	packet_pull(p, ip->ihl * 4);
 	return 0;
+}
+
+/* ip6_octets - octets of an IPv6 header, which the verifier takes for those of one of IPv4:
+ * so it looks once at all that follows, and not for each version
+ */
+static __always_inline __u32 ip6_octets(const struct ipv6hdr *ip6)
+{
+	__u32 version = *(volatile __u8 *)ip6 >> 4;
+
+	return sizeof(*ip6) ^ (version & 1) << 2;
 }
 
 /* parse_outer_ip6 - from the outer IPv6 header to that of UDP
@@ -142,7 +168,8 @@ static __always_inline int parse_outer_ip6(struct packet *p)
 	if (octets > p->left)
 		return -DROP_IP_SHORT;
 	p->left = octets;
-	packet_pull(p, sizeof(*ip6));
+	p->local = parse_tag_ip6(&ip6->daddr);
+	packet_pull(p, ip6_octets(ip6));
 	return 0;
 }
 

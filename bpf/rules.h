@@ -72,9 +72,16 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_QUEUED	0x4000	/* the slow path may have packets that came before: see queue.h */
 #define RULE_CHANGING	0x8000
 
-static __always_inline __u64 rule_key_teid(__u32 teid)
+#define LOCAL_SPREAD	0x9e3779b97f4a7c15ULL
+
+/* rule_key_teid - the key of an F-TEID
+ *
+ * @local: endpoint.Tag of the address: IPv4 in host order; of IPv6 a number of
+ *         240.0.0.0/4, in which there is no address at which GTP-U is terminated
+ */
+static __always_inline __u64 rule_key_teid(__u32 local, __u32 teid)
 {
-	return 1ULL << 32 | teid;
+	return (__u64)local << 32 | teid;
 }
 
 /* The key of an IPv4 address cannot be that of an IPv6 prefix: 0:1::/32 is not

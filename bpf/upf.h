@@ -247,22 +247,22 @@ static __always_inline int split_off(struct ctx *ctx, __u32 role)
 
 /* upf_opaque - what becomes of a T-PDU that is no IP packet
  *
- * @teid: through which it came; 0: no G-PDU
- * @err:  why it is none
+ * @key: rule_key_teid() of the tunnel through which it came; 0: no G-PDU
+ * @err: why it is none
  *
  * It may be of an Ethernet PDU session, or of an unstructured one, whose rules are
  * the slow path's. The function takes no pointers: what the common packet needs
  * stays in registers.
  * Return: -PASS_ETHER, or a negative enum upf_count.
  */
-__noinline int upf_opaque(__u32 teid, int err)
+__noinline int upf_opaque(__u64 key, int err)
 {
 	struct rule *rule;
 	__u32 ctl;
 
-	if (!teid)
+	if (!key)
 		return err;
-	rule = rule_find(&rule_by_teid, &guest_by_teid, rule_key_teid(teid));
+	rule = rule_find(&rule_by_teid, &guest_by_teid, key);
 	ctl = rule ? *(volatile __u32 *)&rule->ctl : 0;
 	if (ctl & RULE_ETHER)
 		return -PASS_ETHER;
@@ -297,10 +297,10 @@ static __always_inline int upf_gtpu(struct ctx *ctx, __u32 how)
 		super_begin(ctx, &p);
 		err = upf_tunnelled(ctx, &p, &m, how & UPF_IN_LINE);
 	} else if (err == -DROP_IP_SHORT || err == -DROP_IP_VERSION) {
-		err = upf_opaque(p.teid, err);
+		err = upf_opaque(p.teid ? rule_key_teid(p.local, p.teid) : 0, err);
 	}
 	if (err == -PASS_RULES)
-		m.key = rule_key_teid(p.teid);
+		m.key = rule_key_teid(p.local, p.teid);
 	trace_match(&m);
 	if (split_wanted(ctx, err))
 		return split_off(ctx, VLAN_GTPU);

@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -203,8 +204,19 @@ func TestKeys(t *testing.T) {
 			t.Errorf("Covers(%v) = %v, want %v", k, got, want)
 		}
 	}
-	tunnelled := &api.Rule{Detect: &api.Detect{FTeid: &api.FTEID{Teid: 5}, FramedRoutes: r.Detect.FramedRoutes}}
-	if Covers(tunnelled, Key{IPv4: 0x0a2d0001}) || !Covers(tunnelled, Key{TEID: 5}) {
-		t.Errorf("a rule with an F-TEID is a candidate for what comes through it, and only for that")
+	local6 := netip.MustParseAddr("2001:db8:3::1")
+	tunnelled := &api.Rule{Detect: &api.Detect{FTeid: &api.FTEID{Teid: 5, Ipv4: 0x0a030001, Ipv6: local6.AsSlice()}, FramedRoutes: r.Detect.FramedRoutes}}
+	local4 := netip.AddrFrom4([4]byte{10, 3, 0, 1})
+	for k, want := range map[Key]bool{
+		{IPv4: 0x0a2d0001}:                                      false,
+		{TEID: 5, Local: local4}:                                true,
+		{TEID: 5, Local: local6}:                                true,
+		{TEID: 6, Local: local4}:                                false,
+		{TEID: 5, Local: netip.AddrFrom4([4]byte{10, 3, 0, 2})}: false,
+		{TEID: 5}: false,
+	} {
+		if got := Covers(tunnelled, k); got != want {
+			t.Errorf("Covers(%v) = %v for an F-TEID, want %v", k, got, want)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package datapath
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -22,6 +24,8 @@ func checkDetect(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return pdrError(r, "Source Interface %d: %w", source, ErrUnsupported)
 	case tunnelled && d.GetFTeid().GetTeid() == 0:
 		return pdrError(r, "F-TEID with TEID 0: %w", ErrUnsupported)
+	case tunnelled && len(Keys(r)) == 0:
+		return pdrError(r, "F-TEID without address: %w", ErrUnsupported)
 	case !tunnelled && (source == api.Interface_ACCESS || source == api.Interface_CP_FUNCTION):
 		return pdrError(r, "Source Interface %v without F-TEID: %w", source, ErrUnsupported)
 	case !tunnelled && len(Keys(r)) == 0 && !d.GetEthernetSession():
@@ -35,8 +39,8 @@ func checkDetect(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 	case len(d.GetFilters()) > MaxFilters || len(d.GetEthernetFilters()) > MaxFilters:
 		return pdrError(r, "%d filters: %w", max(len(d.GetFilters()), len(d.GetEthernetFilters())), ErrUnsupported)
 	}
-	if v6 := d.GetFTeid().GetIpv6(); len(v6) > 0 && (len(v6) != 16 || len(has.GetN3Ipv6()) == 0) {
-		return pdrError(r, "F-TEID with IPv6 address %x: %w", v6, ErrUnsupported)
+	if a, ok := strange(d.GetFTeid(), has); ok {
+		return pdrError(r, "F-TEID at %s, where this datapath terminates no GTP-U: %w", a, ErrUnsupported)
 	}
 	for _, f := range d.GetFilters() {
 		if err := checkFilter(f); err != nil {
@@ -47,6 +51,20 @@ func checkDetect(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return err
 	}
 	return checkAddresses(r)
+}
+
+// strange returns an address of f that is none of the datapath's.
+func strange(f *api.FTEID, has *api.Capabilities) (string, bool) {
+	if v6 := f.GetIpv6(); len(v6) > 0 && !slices.ContainsFunc(has.GetN3Ipv6(), func(a []byte) bool { return bytes.Equal(a, v6) }) {
+		if a, ok := netip.AddrFromSlice(v6); ok {
+			return a.String(), true
+		}
+		return fmt.Sprintf("%x", v6), true
+	}
+	if v4 := f.GetIpv4(); v4 != 0 && !slices.Contains(has.GetN3Ipv4(), v4) {
+		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, v4))).String(), true
+	}
+	return "", false
 }
 
 // lacksDetect returns what of the PDI this datapath cannot do, or "".

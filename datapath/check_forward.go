@@ -71,7 +71,7 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return farError(r, "Forwarding Policy %s with Outer Header Creation: %w", f.GetForwardingPolicy(), ErrUnsupported)
 	case ohc == nil && f.GetNetworkInstance() != "" && !knows(has, f.GetNetworkInstance()):
 		return farError(r, "Network Instance %s: %w", f.GetNetworkInstance(), ErrUnsupported)
-	case tunnelled && ohc.GetTeid() == r.GetDetect().GetFTeid().GetTeid() && isEndpoint(ohc, has):
+	case tunnelled && isTunnel(ohc, r.GetDetect().GetFTeid()):
 		return farError(r, "Outer Header Creation to the PDR's own F-TEID, TEID %#x: %w", ohc.GetTeid(), ErrUnsupported)
 	}
 	if ohc == nil {
@@ -87,6 +87,12 @@ func checkTowards(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 func isEndpoint(ohc *api.OuterHeaderCreation, has *api.Capabilities) bool {
 	return ohc.GetIpv4() != 0 && slices.Contains(has.GetN3Ipv4(), ohc.GetIpv4()) ||
 		slices.ContainsFunc(has.GetN3Ipv6(), func(a []byte) bool { return bytes.Equal(a, ohc.GetIpv6()) })
+}
+
+// isTunnel reports whether ohc is into the tunnel that ends at f.
+func isTunnel(ohc *api.OuterHeaderCreation, f *api.FTEID) bool {
+	return ohc.GetTeid() == f.GetTeid() &&
+		(ohc.GetIpv4() != 0 && ohc.GetIpv4() == f.GetIpv4() || len(ohc.GetIpv6()) > 0 && bytes.Equal(ohc.GetIpv6(), f.GetIpv6()))
 }
 
 // isWrap reports whether ohc is UDP/IP or IP, towards a data network.

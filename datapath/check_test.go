@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 
 	"plumbline/api"
@@ -113,8 +114,19 @@ func TestCheckWhole(t *testing.T) {
 		}
 	}
 	var about *RuleError
-	if err := Check(common(), &api.Capabilities{}); !errors.As(err, &about) || about.ID != 12 {
+	v6 := netip.MustParseAddr("2001:db8:3::1").AsSlice()
+	c := common()
+	c.Session.Rules[0].Detect.FTeid = &api.FTEID{Teid: 1, Ipv6: v6}
+	if err := Check(c, &api.Capabilities{N3Ipv6: [][]byte{v6}}); !errors.As(err, &about) || about.ID != 12 {
 		t.Errorf("a peer over IPv4 without an endpoint: got %v, want an error about FAR 12", err)
+	}
+	for name, f := range map[string]*api.FTEID{
+		"IPv4 address of another": {Teid: 1, Ipv4: 9}, "IPv6 address of another": {Teid: 1, Ipv4: 1, Ipv6: v6}, "5 octets": {Teid: 1, Ipv6: v6[:5]}, "none": {Teid: 1},
+	} {
+		c.Session.Rules[0].Detect.FTeid = f
+		if err := Check(c, all); !errors.As(err, &about) || about.ID != 1 {
+			t.Errorf("F-TEID, %s: got %v, want an error about PDR 1", name, err)
+		}
 	}
 	if err := Check(&api.Change{Seid: 1}, bare); err != nil {
 		t.Errorf("removal: %v", err)

@@ -83,7 +83,9 @@ func number(n uint32) *uint32 { return &n }
 // Elements are in the order of docs/rules.md.
 var Elements = []Element{
 	{"PDI", "Source Interface, Local F-TEID, UE IP Address", "8.2.2, 8.2.3, 8.2.62", func(*api.Session) {}, Done, Program, Vectors},
-	{"PDI", "Local F-TEID over IPv6", "8.2.3", func(s *api.Session) { up(s).Detect.FTeid.Ipv6 = make([]byte, 16) }, Done, Program, Vectors},
+	{"PDI", "Local F-TEID over IPv6", "8.2.3", func(s *api.Session) {
+		up(s).Detect.FTeid.Ipv6 = []byte{0x20, 1, 0xd, 0xb8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}
+	}, Done, Program, Vectors},
 	{"PDI", "QFI, one of up to four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 5, 7, 9} }, Done, Program, Vectors},
 	{"PDI", "QFI, more than four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 2, 3, 4, 9} }, Done, Program, Vectors},
 	{"PDI", "SDF Filter: protocol", "8.2.5", filtered(&api.Filter{Protocol: number(17)}), Done, Program, Vectors},

@@ -9,7 +9,6 @@ import (
 )
 
 // Endpoint is a place where a datapath terminates GTP-U: N3, N9, S1-U, S5/S8-U.
-// TEIDs are one number space over all endpoints of a datapath.
 type Endpoint struct {
 	Name     string     // "n9"
 	Device   string     // "" where a datapath has no devices
@@ -66,6 +65,18 @@ const MaxPasses = 4
 // arrived.
 func Has(endpoints []Endpoint, a netip.Addr) bool {
 	return a.IsValid() && slices.ContainsFunc(endpoints, func(e Endpoint) bool { return a == e.Address || a == e.Address6 })
+}
+
+// LocalOf returns the address of an endpoint that has this [endpoint.Tag]; not valid: none has.
+func LocalOf(endpoints []Endpoint, tag uint32) netip.Addr {
+	for i := range endpoints {
+		for _, a := range []netip.Addr{endpoints[i].Address, endpoints[i].Address6} {
+			if a.IsValid() && endpoint.Tag(a) == tag {
+				return a
+			}
+		}
+	}
+	return netip.Addr{}
 }
 
 // fit says how well tunnels of that kind belong here; more is better.

@@ -13,6 +13,7 @@ const (
 	DropGTPUExt              // GTP-U extension header of length 0, or more than eight of them
 	DropGTPUExtType          // GTP-U extension header that an endpoint must comprehend, of unknown type
 	DropNoPDR                // no PDR matches the F-TEID
+	DropDevice               // GTP-U that came by a device of a data network, or a datagram to its port without any octets
 	DropNetwork              // came from another data network than that of the PDI
 	DropUEAddress            // source is not the UE IP address of the PDI
 	DropQFI                  // QFI is not one of the PDI, or there is none
@@ -76,6 +77,7 @@ var reasons = [...]reason{
 	DropGTPUExt:       {"gtpu_ext", "GTP-U extension header of length 0, or more than eight of them", true},
 	DropGTPUExtType:   {"gtpu_ext_type", "GTP-U extension header that an endpoint must comprehend, of unknown type", true},
 	DropNoPDR:         {"no_pdr", "no PDR matches the F-TEID", true},
+	DropDevice:        {"device", "GTP-U that came by a device of a data network, or a datagram to its port without any octets", true},
 	DropNetwork:       {"network", "came from another data network than that of the PDI", true},
 	DropUEAddress:     {"ue_address", "source is not the UE IP address of the PDI", true},
 	DropQFI:           {"qfi", "QFI is not one of the PDI, or there is none", true},

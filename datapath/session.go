@@ -6,30 +6,33 @@ import (
 	"slices"
 
 	"plumbline/api"
+	"plumbline/endpoint"
 )
 
 // MinMBR and MaxMBR are the lowest and the highest rate in bit/s that a meter has
 // to know. Over N4 rates come in kbit/s.
 const MinMBR, MaxMBR = 1_000, 1_000_000_000_000
 
-// Key is what a packet's first look-up goes by: the TEID of its tunnel, or,
-// if it came bare, its destination. Exactly one field is set.
+// Key is what a packet's first look-up goes by: the F-TEID of its tunnel, or,
+// if it came bare, its destination. Exactly one of the two is set, and of a
+// destination exactly one field.
 //
 // A destination is looked for among UE addresses first and then among framed
 // routes, of which the longest that contains it is taken.
 type Key struct {
 	TEID  uint32
+	Local netip.Addr   // with TEID: the own address at which the tunnel ends
 	IPv4  uint32       // UE address
 	IPv6  uint64       // UE prefix, /64
 	Route netip.Prefix // framed route that is neither of them
 }
 
-// Keys returns those of a rule: one for an F-TEID, else one for each UE address
-// and framed route.
+// Keys returns those of a rule: one for each address of an F-TEID, else one for each
+// UE address and framed route.
 func Keys(r *api.Rule) []Key {
 	d := r.GetDetect()
 	if d.GetFTeid() != nil {
-		return []Key{{TEID: d.GetFTeid().GetTeid()}}
+		return tunnelKeys(d.GetFTeid())
 	}
 	var keys []Key
 	if a := d.GetUeAddress().GetIpv4(); a != 0 {
@@ -44,6 +47,26 @@ func Keys(r *api.Rule) []Key {
 		}
 	}
 	return keys
+}
+
+func tunnelKeys(f *api.FTEID) []Key {
+	keys := make([]Key, 0, 2)
+	if a := f.GetIpv4(); a != 0 {
+		keys = append(keys, Key{TEID: f.GetTeid(), Local: netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, a)))})
+	}
+	if a, ok := netip.AddrFromSlice(f.GetIpv6()); ok && a.Is6() {
+		keys = append(keys, Key{TEID: f.GetTeid(), Local: a})
+	}
+	return keys
+}
+
+// FTEID returns the number that stands for the F-TEID of k: [endpoint.Tag] of the address, and
+// behind it the TEID. 0: it is none.
+func (k Key) FTEID() uint64 {
+	if !k.Local.IsValid() {
+		return 0
+	}
+	return uint64(endpoint.Tag(k.Local))<<32 | uint64(k.TEID)
 }
 
 // routeKey returns the key of a framed route: one as long as a UE address or UE

@@ -3,7 +3,11 @@
 // so that both ways of a tunnel have one address here.
 package endpoint
 
-import "slices"
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+)
 
 // Properties are those of the tunnels that begin and end at an endpoint; an empty list:
 // any. K is a 3GPP Interface Type, I a Source or Destination Interface.
@@ -52,4 +56,22 @@ func match[T comparable](list []T, wanted T) int {
 		return 1
 	}
 	return 0
+}
+
+// Tag stands for an address at which GTP-U is terminated where there are 32 bits for it: an
+// IPv4 address is its own, in host order, and one of IPv6 has a number of 240.0.0.0/4,
+// where no address of a host is: two have the same one by chance, 1 in 2^28, which the
+// configuration of the UPF refuses. That of no address is 0.
+func Tag(a netip.Addr) uint32 {
+	if a.Is4() {
+		b := a.As4()
+		return binary.BigEndian.Uint32(b[:])
+	}
+	if !a.IsValid() {
+		return 0
+	}
+	const spread = 0x9e3779b97f4a7c15
+	b := a.As16()
+	h := binary.BigEndian.Uint64(b[:])*spread ^ binary.BigEndian.Uint64(b[8:])
+	return 0xf<<28 | uint32(h*spread>>36)
 }

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -36,5 +37,26 @@ func TestFit(t *testing.T) {
 				t.Errorf("%s: without Network Instance %d, %d, %d; want the same", of, x, y, z)
 			}
 		}
+	}
+}
+
+// TestTag: the tag of an IPv4 address is its own, and that of no host's is one of IPv6.
+func TestTag(t *testing.T) {
+	for s, want := range map[string]uint32{"10.3.0.1": 0x0a030001, "223.255.255.254": 0xdffffffe} {
+		if got := Tag(netip.MustParseAddr(s)); got != want {
+			t.Errorf("%s: %#x, want %#x", s, got, want)
+		}
+	}
+	if got := Tag(netip.Addr{}); got != 0 {
+		t.Errorf("no address: %#x, want 0", got)
+	}
+	seen := map[uint32]netip.Addr{}
+	for _, s := range strings.Fields("fd03::1 fd03::2 fd03:0:0:1::1 fd06::1 fd06::2 fd09::1 2001:db8::1 2001:db8::1:1 2001:db8:1::1 2001:db8:3::1 ::ffff:10.3.0.1") {
+		a := netip.MustParseAddr(s)
+		tag := Tag(a)
+		if b, has := seen[tag]; has || tag>>28 != 0xf {
+			t.Errorf("%v: %#x, that of %v or no number of 240.0.0.0/4", a, tag, b)
+		}
+		seen[tag] = a
 	}
 }

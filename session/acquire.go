@@ -165,12 +165,12 @@ func (p *plan) chooseFTEID(c Choose, instance string, from Interface, kind Optio
 	if f == (FTEID{}) {
 		return FTEID{}, fmt.Errorf("GTP-U endpoint %q has no such address: %w", e.Name, ErrUnsupported)
 	}
-	teid, err := p.m.claims.teids.allocate(holderOf(p.next.SEID))
+	teid, err := p.m.claims.teids.allocate(f.locals(), holderOf(p.next.SEID))
 	if err != nil {
 		return FTEID{}, fmt.Errorf("%w: %w", err, ErrFull)
 	}
 	f.TEID = teid
-	r.taken = append(r.taken, resource{kind: resourceTEID, value: uint64(teid)})
+	r.taken = append(r.taken, f.resource())
 	if c.CHID {
 		r.chosen = append(r.chosen, choice{c.ID, f})
 	}

@@ -3,13 +3,16 @@ package session
 import (
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
+
+	"plumbline/endpoint"
 )
 
-// resource is what only one session can have: a TEID, or a UE address to which
-// packets come that are in no tunnel. The TEID counts alone: the datapaths have
-// one space of TEIDs for all their addresses.
+// resource is what only one session can have: an F-TEID, or a UE address to which
+// packets come that are in no tunnel. Two F-TEIDs with one TEID are different if they
+// have no address in common.
 //
 // A framed route is a prefix, and another session may have one inside it, or an
 // address: the longest prefix wins, as with all routes. Only the same prefix
@@ -18,13 +21,13 @@ type resource struct {
 	kind  resourceKind
 	bits  uint8  // length of a framed route; else 0
 	value uint64 // of IPv6 the upper half
-	low   uint64 // the lower half of a framed IPv6 route
+	low   uint64 // the lower half of a framed IPv6 route; locals of an F-TEID
 }
 
 type resourceKind uint8
 
 const (
-	resourceTEID resourceKind = iota
+	resourceFTEID resourceKind = iota
 	resourceUEIPv4
 	resourceUEIPv6
 	resourceFramedIPv4
@@ -39,7 +42,7 @@ func (k resourceKind) String() string {
 // String names the resource and its value.
 func (r resource) String() string {
 	switch r.kind {
-	case resourceTEID:
+	case resourceFTEID:
 		return fmt.Sprintf("F-TEID %#x", r.value)
 	case resourceUEIPv4:
 		return fmt.Sprintf("UE IP Address %v", r.prefix().Addr())
@@ -58,6 +61,30 @@ func add(list []resource, r resource) []resource {
 	return append(list, r)
 }
 
+// locals stands for the addresses of an F-TEID: the tag of IPv4 in the upper half, that of
+// IPv6 in the lower ([endpoint.Tag]); 0 where there is none.
+type locals uint64
+
+func (f FTEID) locals() locals {
+	var a locals
+	if f.IPv4 != (IPv4{}) {
+		a = locals(endpoint.Tag(netip.AddrFrom4(f.IPv4))) << 32
+	}
+	if f.IPv6 != (IPv6{}) {
+		a |= locals(endpoint.Tag(netip.AddrFrom16(f.IPv6)))
+	}
+	return a
+}
+
+// meets reports whether the two have an address in common.
+func (a locals) meets(b locals) bool {
+	return a>>32 != 0 && a>>32 == b>>32 || uint32(a) != 0 && uint32(a) == uint32(b)
+}
+
+func (f FTEID) resource() resource {
+	return resource{kind: resourceFTEID, value: uint64(f.TEID), low: uint64(f.locals())}
+}
+
 // resources appends those of a, each once.
 func (a UEAddress) resources(list []resource) []resource {
 	if a.IPv4 != (IPv4{}) {
@@ -74,7 +101,7 @@ func (a UEAddress) resources(list []resource) []resource {
 // wherever they stand.
 func (d *PDI) resources(list []resource) []resource {
 	if d.FTEID.TEID != 0 {
-		list = add(list, resource{kind: resourceTEID, value: uint64(d.FTEID.TEID)})
+		list = add(list, d.FTEID.resource())
 	} else {
 		list = framedResources(d.UEAddress.resources(list), d.Framed)
 	}
@@ -106,7 +133,7 @@ func (s *Session) resources(list []resource) []resource {
 	for i := range s.Endpoints {
 		e := &s.Endpoints[i]
 		if e.FTEID.TEID != 0 {
-			list = add(list, resource{kind: resourceTEID, value: uint64(e.FTEID.TEID)})
+			list = add(list, e.FTEID.resource())
 		}
 		list = e.ChooseUE.chosen(e.UEAddress).resources(list)
 	}
@@ -146,8 +173,8 @@ func (c *claims) shard(r resource) *claimShard {
 // take makes holder the holder of r, which it did not allocate, and returns who
 // it is: another one if r was not free.
 func (c *claims) take(r resource, holder uint32) uint32 {
-	if r.kind == resourceTEID {
-		return c.teids.reserve(uint32(r.value), holder)
+	if r.kind == resourceFTEID {
+		return c.teids.reserve(uint32(r.value), locals(r.low), holder)
 	}
 	if p := c.pools.of(r); p != nil {
 		return p.take(r, holder)
@@ -175,8 +202,8 @@ func (c *claims) take(r resource, holder uint32) uint32 {
 // release gives resources back.
 func (c *claims) release(list []resource) {
 	for _, r := range list {
-		if r.kind == resourceTEID {
-			c.teids.free(uint32(r.value))
+		if r.kind == resourceFTEID {
+			c.teids.free(uint32(r.value), locals(r.low))
 		} else if p := c.pools.of(r); p != nil {
 			p.free(r)
 		} else {
@@ -187,8 +214,8 @@ func (c *claims) release(list []resource) {
 
 // holder returns who holds r; 0: nobody.
 func (c *claims) holder(r resource) uint32 {
-	if r.kind == resourceTEID {
-		return c.teids.holder(uint32(r.value))
+	if r.kind == resourceFTEID {
+		return c.teids.holder(uint32(r.value), locals(r.low))
 	}
 	if p := c.pools.of(r); p != nil {
 		return p.holder(r)

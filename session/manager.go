@@ -194,9 +194,10 @@ func (m *Manager) Lookup(seid uint64) (owner uint32, cp uint64, ok bool) {
 	return w.old.Owner, w.old.CP.SEID, true
 }
 
-// ByTEID returns the session that has this TEID, or nil.
-func (m *Manager) ByTEID(teid uint32) *Session {
-	return m.held(m.claims.teids.holder(teid))
+// ByFTEID returns the session that has this F-TEID, or nil. Without an address in f it
+// is that of any F-TEID with the TEID.
+func (m *Manager) ByFTEID(f FTEID) *Session {
+	return m.held(m.claims.teids.holder(f.TEID, f.locals()))
 }
 
 // ByUEAddress returns the session to which packets for this UE address go, or

@@ -25,7 +25,7 @@ func TestEstablish(t *testing.T) {
 	}
 	want.PDRs[1].PDI.FTEID = FTEID{TEID: teid, IPv4: n3}
 	for name, got := range map[string]*Session{
-		"result": s, "Get": m.Get(s.SEID), "ByTEID": m.ByTEID(teid), "datapath": dp.sessions[s.SEID],
+		"result": s, "Get": m.Get(s.SEID), "ByFTEID": m.ByFTEID(FTEID{TEID: teid, IPv4: n3}), "datapath": dp.sessions[s.SEID],
 		"ByUEAddress": m.ByUEAddress(UEAddress{IPv4: IPv4{10, 45, 0, 2}}),
 	} {
 		if d := cmp.Diff(want, got, equal); d != "" {
@@ -162,7 +162,7 @@ func TestRollback(t *testing.T) {
 	if err := remove(m, s.SEID, 1); cause(err) != CauseSystemFailure {
 		t.Errorf("Delete: %v, want cause %d", err, CauseSystemFailure)
 	}
-	for _, got := range []*Session{m.Get(s.SEID), m.ByTEID(s.PDR(2).PDI.FTEID.TEID)} {
+	for _, got := range []*Session{m.Get(s.SEID), m.ByFTEID(s.PDR(2).PDI.FTEID)} {
 		if d := cmp.Diff(s, got, equal); d != "" || m.ByUEAddress(change.CreatePDRs[0].PDI.UEAddress) != nil {
 			t.Errorf("a failed change left its mark:\n%s", d)
 		}
@@ -224,8 +224,8 @@ func TestChooseID(t *testing.T) {
 		t.Errorf("a PDR created later has F-TEID %v, want %v", now, a)
 	}
 	mustModify(t, m, s.SEID, Modification{RemovePDRs: []uint16{3, 5}})
-	if m.ByTEID(a.TEID) != nil {
-		t.Errorf("the F-TEID of the PDRs that have gone is held by %v, want none", m.ByTEID(a.TEID))
+	if m.ByFTEID(a) != nil {
+		t.Errorf("the F-TEID of the PDRs that have gone is held by %v, want none", m.ByFTEID(a))
 	}
 	if now := mustModify(t, m, s.SEID, Modification{CreatePDRs: []PDR{choose(2, 7)}}).PDR(2).PDI.FTEID; now == a || now == c {
 		t.Errorf("F-TEID %v of a PDR with the CHOOSE ID of those that have gone, want another than %v and %v", now, a, c)

@@ -25,6 +25,7 @@ type place struct {
 	holder uint32 // slot of the session that holds it, plus 1; 0: free
 	tag    uint32 // for the caller
 	queued bool
+	of     uint16 // for the caller
 }
 
 func newPlaces(size uint32) places {

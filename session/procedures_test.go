@@ -45,7 +45,7 @@ func TestTrafficEndpoint(t *testing.T) {
 	req.CreatePDRs = append(req.CreatePDRs, another)
 	s := must(t, m, req)
 	e := s.Endpoint(5)
-	if e.FTEID.TEID == 0 || e.FTEID.IPv4 != n3 || m.ByTEID(e.FTEID.TEID) == nil {
+	if e.FTEID.TEID == 0 || e.FTEID.IPv4 != n3 || m.ByFTEID(e.FTEID) == nil {
 		t.Errorf("F-TEID of the Traffic Endpoint: %+v", e.FTEID)
 	}
 	check := func(s *Session, want PDI) {
@@ -69,7 +69,7 @@ func TestTrafficEndpoint(t *testing.T) {
 	want.NetworkInstance, want.UEAddress, want.QFIs = "other", UEAddress{IPv4: IPv4{10, 45, 0, 8}}, 0
 	check(s, want)
 	s = mustModify(t, m, s.SEID, Modification{UpdateEndpoints: []UpdateTrafficEndpoint{{ID: 5, Choose: Choose{CH: true}}}})
-	if now := s.Endpoint(5).FTEID; now == e.FTEID || m.ByTEID(e.FTEID.TEID) != nil || m.ByTEID(now.TEID) == nil {
+	if now := s.Endpoint(5).FTEID; now == e.FTEID || m.ByFTEID(e.FTEID) != nil || m.ByFTEID(now) == nil {
 		t.Errorf("F-TEID chosen again: %+v, before %+v", now, e.FTEID)
 	}
 	want.FTEID = s.Endpoint(5).FTEID

@@ -171,7 +171,7 @@ func (a *localAPI) find(q SessionQuery) *session.Session {
 		look func() *session.Session
 	}{
 		{q.SEID != 0, func() *session.Session { return a.sessions.Get(uint64(q.SEID)) }},
-		{q.TEID != 0, func() *session.Session { return a.sessions.ByTEID(uint32(q.TEID)) }},
+		{q.TEID != 0, func() *session.Session { return a.sessions.ByFTEID(session.FTEID{TEID: uint32(q.TEID)}) }},
 		{q.UEAddress.IsValid(), func() *session.Session { return a.sessions.ByUEAddress(ueAddress(q.UEAddress)) }},
 	} {
 		if !f.set {

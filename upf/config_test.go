@@ -291,9 +291,9 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:7:59: slices[0].uplink_mbr: "much": want a bit rate, such as 600Mbit/s`}},
 		{"N4, GTP-U, slices, store: values", `
 n4: {address: 10.4.0.1, associate: [0.0.0.0], heartbeat_interval: 1ms, n1: 0, limits: {associations: 0}}
-n3: {device: n3, address: 10.3.0.1, echo_interval: 1s, vlan: 4095}
+n3: {device: n3, address: 10.3.0.1, echo_interval: 1s, vlan: 4095, address6: "fd03::1"}
 n6: {device: n6}
-gtpu: [{name: n3, device: n9, address: 10.3.0.1, interface: dn}]
+gtpu: [{name: n3, device: n9, address: 10.3.0.1, interface: dn, address6: "fd03::1"}]
 pools: [{name: a, prefixes: [10.45.0.0/16, 10.45.1.0/24]}, {name: a}]
 slices: [{name: "", pools: [b]}]
 xdp: {pin: here}
@@ -307,6 +307,7 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:3:52: n3.echo_interval: 1s: want 0, or 1m0s to 1h`,
 			`f:5:15: gtpu[0].name: "n3": want a name of at most 64 characters that no other has`,
 			`f:5:40: gtpu[0].address: 10.3.0.1: want a unicast IPv4 address of this machine that no other endpoint has`,
+			`f:5:91: gtpu[0].address6: fd03::1: want one that no other endpoint has, nor its tag, which is a matter of chance: take another`,
 			`f:5:61: gtpu[0].interface: "dn": want access or core`,
 			`f:6:67: pools[1].name: "a": want a name of at most 64 characters that no other has`,
 			`f: pools[1].prefixes: not set: want prefixes`,

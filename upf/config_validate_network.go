@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"plumbline/endpoint"
 	"plumbline/n4"
 )
 
@@ -76,6 +77,7 @@ func (c *Config) checkGTPU(m *checks) {
 	m.want(len(c.GTPU) <= maxGTPU, "gtpu", len(c.GTPU), fmt.Sprintf("at most %d endpoints", maxGTPU))
 	seen := []string{"n3", "n6"}
 	at := []netip.Addr{c.N3.Address}
+	tags := map[uint32]bool{endpoint.Tag(c.N3.Address6): c.N3.Address6.IsValid()}
 	for i := range c.GTPU {
 		g, key := &c.GTPU[i], fmt.Sprintf("gtpu[%d]", i)
 		m.name(key+".name", g.Name, &seen)
@@ -85,6 +87,10 @@ func (c *Config) checkGTPU(m *checks) {
 			"a unicast IPv4 address of this machine that no other endpoint has")
 		at = append(at, g.Address)
 		m.want(isIPv6(g.Address6), key+".address6", g.Address6, "a unicast IPv6 address of this machine, or none")
+		if tag := endpoint.Tag(g.Address6); g.Address6.IsValid() {
+			m.want(!tags[tag], key+".address6", g.Address6, "one that no other endpoint has, nor its tag, which is a matter of chance: take another")
+			tags[tag] = true
+		}
 		m.oneOf(key+".interface", g.Interface, InterfaceAccess, InterfaceCore)
 		m.names(key+".network_instances", g.NetworkInstances)
 		m.vlan(key+".vlan", g.VLAN, c.Datapath)

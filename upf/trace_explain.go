@@ -121,7 +121,7 @@ func (x *explainer) session(p *datapath.TracePacket) *Session {
 	case p.SEID != 0:
 		s = x.api.sessions.Get(p.SEID)
 	case k.TEID != 0:
-		s = x.api.sessions.ByTEID(k.TEID)
+		s = x.api.sessions.ByFTEID(fteid(k))
 	case k.IPv4 != 0:
 		s = x.api.sessions.ByUEAddress(ueAddress(addrFromUint32(k.IPv4)))
 	case k.IPv6 != 0:
@@ -134,6 +134,23 @@ func (x *explainer) session(p *datapath.TracePacket) *Session {
 	}
 	v := x.api.viewSession(s, "", nil)
 	return &v
+}
+
+// fteid is the F-TEID of a key.
+func fteid(k datapath.Key) session.FTEID {
+	f := session.FTEID{TEID: k.TEID}
+	switch {
+	case k.Local.Is4():
+		f.IPv4 = k.Local.As4()
+	case k.Local.Is6():
+		f.IPv6 = k.Local.As16()
+	}
+	return f
+}
+
+// leads reports whether packets of key k are found by f.
+func (f *FTEID) leads(k datapath.Key) bool {
+	return uint32(f.TEID) == k.TEID && (f.IPv4 == k.Local || f.IPv6 == k.Local || !k.Local.IsValid())
 }
 
 // matched returns the PDR that a packet matched, or nil: that of its PDR ID, or
@@ -150,7 +167,7 @@ func matched(s *Session, p *datapath.TracePacket) *PDR {
 			if uint32(r.ID) == p.PDRID {
 				return r
 			}
-		case p.Key.TEID != 0 && r.FTEID != nil && uint32(r.FTEID.TEID) == p.Key.TEID,
+		case p.Key.TEID != 0 && r.FTEID != nil && r.FTEID.leads(p.Key),
 			p.Key.TEID == 0 && r.FTEID == nil && len(r.UEAddresses) > 0:
 			if found != nil {
 				return nil // the trace does not say which

@@ -27,7 +27,7 @@ func keysOf(s *api.Session) map[datapath.Key]bool {
 	all := map[datapath.Key]bool{}
 	for _, r := range s.GetRules() {
 		for _, k := range datapath.Keys(r) {
-			if k.TEID == 0 && k != (datapath.Key{}) { // which is of a TEID 0, and refused
+			if !k.Local.IsValid() {
 				all[k] = true
 			}
 		}

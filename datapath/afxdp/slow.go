@@ -32,7 +32,7 @@ type slow struct {
 
 func openSlow(m *machine) (*slow, error) {
 	s := &slow{m: m, host: m.d.host}
-	conns, err := rawip.ListenGTPU(m.d.cfg.Endpoints)
+	conns, err := rawip.ListenGTPU(m.d.cfg.Endpoints, &m.d.cfg.N6)
 	if err != nil {
 		return nil, fmt.Errorf("afxdp: %w", err)
 	}
@@ -88,6 +88,9 @@ func (s *slow) readGTPU(conn *net.UDPConn, to netip.Addr, worker *vector.Worker)
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // an ICMP error of something that was sent before
+			continue
+		case n == 0:
+			worker.Refuse(datapath.DropDevice)
 			continue
 		}
 		p := vector.Packet{

@@ -14,18 +14,31 @@ import (
 //	gNB 0x151 ◄─ 0x51 sgw 0x52 ◄── 10.9.0.1, 10.3.0.1 ──► 0x53 pgw ◄─► N6
 const sgw, pgw = 20, 21
 
-// sgwSession sends uplink to 0x53 at address to.
-func sgwSession(to netip.Addr) *api.Session {
+// at gives a rule the F-TEID that it has, at address local.
+func at(r *api.Rule, local netip.Addr) {
+	f := &api.FTEID{Teid: r.Detect.FTeid.Teid}
+	if local.Is6() {
+		f.Ipv6 = local.AsSlice()
+	} else {
+		f.Ipv4 = ipv4(local)
+	}
+	r.Detect.FTeid = f
+}
+
+// sgwSession sends uplink to 0x53 at address to, and has 0x52 at address own.
+func sgwSession(own, to netip.Addr) *api.Session {
 	up := relay(1, 0x51, N3Address, api.Interface_ACCESS, api.Interface_CORE, "n9", tunnel(0x53, to))
 	down := relay(2, 0x52, N9Address, api.Interface_CORE, api.Interface_ACCESS, "", tunnel(0x151, GNBAddress))
+	at(down, own)
 	up.UrrIds, down.UrrIds = []uint32{1}, []uint32{1}
 	return &api.Session{Seid: sgw, Rules: []*api.Rule{up, down}, Urrs: []*api.URR{{Id: 1}}}
 }
 
-// pgwSession sends downlink to 0x52 at address to.
-func pgwSession(to netip.Addr) *api.Session {
+// pgwSession sends downlink to 0x52 at address to, and has 0x53 at address own.
+func pgwSession(own, to netip.Addr) *api.Session {
 	s := session(pgw, 0x53, ue9)
 	s.Rules[1].Forward.OuterHeaderCreation = tunnel(0x52, to)
+	at(s.Rules[0], own)
 	s.Qers, s.Urrs = nil, []*api.URR{{Id: 2}}
 	for _, r := range s.Rules {
 		r.QerIds, r.UrrIds = nil, []uint32{2}
@@ -90,56 +103,56 @@ const up4G, down4G = "30ff LEN 00000051", "30ff LEN 00000151"
 
 var ownScripts = []script{
 	{"own F-TEID, both ways, 4G", []step{
-		install(sgwSession(N9Address)), install(pgwSession(N9Address)),
+		install(sgwSession(N9Address, N9Address)), install(pgwSession(N9Address, N9Address)),
 		frames(2, overUp(up9, up4G)), frames(3, overDown(dn9, down4G)),
 	}},
 	{"own F-TEID, both ways, container", []step{
-		install(sgwSession(N9Address)), install(change(pgwSession(N3Address), marking)),
+		install(sgwSession(N3Address, N9Address)), install(change(pgwSession(N9Address, N3Address), marking)),
 		frames(2, overUp(up9, pscUL("00000051"))), frames(3, overDown(dn9, pscDL("00000151"))),
 	}},
 	{"own F-TEID, the second session's PDR has a QFI", []step{
-		install(sgwSession(N9Address)), install(change(pgwSession(N3Address), func(s *api.Session) { s.Rules[0].Detect.Qfis = []uint32{9} })),
+		install(sgwSession(N3Address, N9Address)), install(change(pgwSession(N9Address, N3Address), func(s *api.Session) { s.Rules[0].Detect.Qfis = []uint32{9} })),
 		frames(1, overUp(up9, pscUL("00000051"))),
 		frames(1, ends(overUp(up9, up4G), datapath.DropQFI, 0)),
 	}},
 	{"own F-TEID over IPv6", []step{
-		install(sgwSession(N3Address6)), install(change(pgwSession(N3Address6), marking)),
+		install(sgwSession(N3Address6, N3Address6)), install(change(pgwSession(N3Address6, N3Address6), marking)),
 		frames(2, overUp(up9, pscUL("00000051"))), frames(3, overDown(dn9, pscDL("00000151"))),
 	}},
 	{"own F-TEID, SDF filters in both", []step{
-		install(change(sgwSession(N9Address), udpOnly)), install(change(pgwSession(N9Address), udpOnly)),
+		install(change(sgwSession(N9Address, N9Address), udpOnly)), install(change(pgwSession(N9Address, N9Address), udpOnly)),
 		frames(2, overUp(up9, up4G)), frames(3, overDown(dn9, down4G)),
 	}},
 	{"own F-TEID, no link has a say in the size", []step{
-		install(sgwSession(N9Address)), install(pgwSession(N9Address)),
+		install(sgwSession(N9Address, N9Address)), install(pgwSession(N9Address, N9Address)),
 		frames(1, overUp(size(up9, 1500), up4G)),
 		frames(1, slowly(overDown(size(dn9, 1500), down4G))),
 	}},
 	{"own address, unknown TEID", []step{
-		install(sgwSession(N9Address)),
+		install(sgwSession(N9Address, N9Address)),
 		frames(1, ends(overUp(up9, up4G), datapath.DropNoPDR, 0, &api.Event{
 			Kind: api.EventKind_ERROR_INDICATION, Seid: sgw, RuleId: 1,
 			Tunnel: &api.Tunnel{Teid: 0x53, Ipv4: ipv4(N9Address)},
 		})),
-		install(pgwSession(N9Address)),
+		install(pgwSession(N9Address, N9Address)),
 		frames(1, overUp(up9, up4G)),
 	}},
 	{"own F-TEID, spoofed in the second session", []step{
-		install(sgwSession(N9Address)), install(pgwSession(N9Address)),
+		install(sgwSession(N9Address, N9Address)), install(pgwSession(N9Address, N9Address)),
 		frames(1, ends(overUp(from(up9, "10.45.0.99"), up4G), datapath.DropUEAddress, 0)),
 	}},
 	{"own F-TEID, gates of the second session", []step{
-		install(change(sgwSession(N9Address), gating(false))), install(change(pgwSession(N9Address), gating(true))),
+		install(change(sgwSession(N9Address, N9Address), gating(false))), install(change(pgwSession(N9Address, N9Address), gating(true))),
 		frames(1, ends(overUp(up9, up4G), datapath.DropGate, pgw)),
 		frames(1, ends(overDown(dn9, down4G), datapath.DropGate, sgw)),
 	}},
 	{"own F-TEID, gate of the first session", []step{
-		install(change(sgwSession(N9Address), gating(true))), install(change(pgwSession(N9Address), gating(false))),
+		install(change(sgwSession(N9Address, N9Address), gating(true))), install(change(pgwSession(N9Address, N9Address), gating(false))),
 		frames(1, packet{port: N3, in: onN3(gpdu(up4G, up9)), reason: datapath.DropGate, seid: sgw, pdr: 1}),
 		frames(1, packet{port: N6, in: onN6(dn9), reason: datapath.DropGate, seid: pgw, pdr: 2}),
 	}},
 	{"own F-TEID, TTL is taken off once, and its error goes both ways", []step{
-		install(sgwSession(N9Address)), install(pgwSession(N9Address)),
+		install(sgwSession(N9Address, N9Address)), install(pgwSession(N9Address, N9Address)),
 		frames(1, packet{
 			port: N3, in: onN3(gpdu(up4G, ttl(up9, 1))), reason: datapath.DropTTL, seid: pgw, pdr: 1,
 			also: []packet{by(sgw, 1, size4), by(sgw, 2, uint64(len(expired9)))},
@@ -167,49 +180,49 @@ func left9(octets int) []byte { return overDown(size(dn9, octets), down4G).want[
 
 var ownBufferScripts = []script{
 	{"own F-TEID, the second session buffers and releases", []step{
-		install(change(sgwSession(N9Address), bufferingDown)), install(pgwSession(N9Address)),
+		install(change(sgwSession(N9Address, N9Address), bufferingDown)), install(pgwSession(N9Address, N9Address)),
 		frames(1, ends(overDown(size(dn9, 60), down4G), datapath.PassBuffer, sgw, data9)),
 		frames(1, ends(overDown(size(dn9, 61), down4G), datapath.PassBuffer, sgw)),
-		install(sgwSession(N9Address)), left(left9(60), left9(61)),
+		install(sgwSession(N9Address, N9Address)), left(left9(60), left9(61)),
 		counted(sgw, 2, counters{2, 121, 0}), counted(pgw, 2, counters{2, 121, 0}),
 		frames(1, overDown(dn9, down4G)),
 	}},
 	{"own F-TEID, the first session buffers and releases", []step{
-		install(sgwSession(N9Address)), install(change(pgwSession(N9Address), bufferingDown)),
+		install(sgwSession(N9Address, N9Address)), install(change(pgwSession(N9Address, N9Address), bufferingDown)),
 		frames(1, packet{port: N6, in: onN6(size(dn9, 60)), reason: datapath.PassBuffer, events: []*api.Event{
 			{Kind: api.EventKind_DOWNLINK_DATA, Seid: pgw, RuleId: 2},
 		}}),
 		frames(1, packet{port: N6, in: onN6(size(dn9, 61)), reason: datapath.PassBuffer}),
-		install(pgwSession(N9Address)), left(left9(60), left9(61)),
+		install(pgwSession(N9Address, N9Address)), left(left9(60), left9(61)),
 		counted(sgw, 2, counters{2, 121, 0}), counted(pgw, 2, counters{2, 121, 0}),
 		frames(1, overDown(dn9, down4G)),
 	}},
 	{"own F-TEID, both sessions buffer, and the first one releases into the second one's", []step{
-		install(change(sgwSession(N9Address), bufferingDown)), install(change(pgwSession(N9Address), bufferingDown)),
+		install(change(sgwSession(N9Address, N9Address), bufferingDown)), install(change(pgwSession(N9Address, N9Address), bufferingDown)),
 		frames(1, packet{port: N6, in: onN6(size(dn9, 60)), reason: datapath.PassBuffer, events: []*api.Event{
 			{Kind: api.EventKind_DOWNLINK_DATA, Seid: pgw, RuleId: 2},
 		}}),
-		install(pgwSession(N9Address)), left(), raised(data9),
+		install(pgwSession(N9Address, N9Address)), left(), raised(data9),
 		frames(1, ends(overDown(size(dn9, 61), down4G), datapath.PassBuffer, sgw)),
-		install(sgwSession(N9Address)), left(left9(60), left9(61)),
+		install(sgwSession(N9Address, N9Address)), left(left9(60), left9(61)),
 	}},
 	{"own F-TEID, what waits is dropped with the second session", []step{
-		install(change(sgwSession(N9Address), bufferingDown)), install(pgwSession(N9Address)),
+		install(change(sgwSession(N9Address, N9Address), bufferingDown)), install(pgwSession(N9Address, N9Address)),
 		frames(1, ends(overDown(dn9, down4G), datapath.PassBuffer, sgw, data9)),
 		remove(sgw), drops(datapath.DropBufferEnd, 1), left(),
 	}},
 	{"End Marker to an own F-TEID is relayed by the session that has it", []step{
-		install(sgwSession(N9Address)), install(pgwSession(N9Address)),
+		install(sgwSession(N9Address, N9Address)), install(pgwSession(N9Address, N9Address)),
 		apply(&api.Change{
-			Seid: pgw, Session: change(pgwSession(N9Address), func(s *api.Session) { s.Rules[1].Forward.OuterHeaderCreation = tunnel(0x252, PeerAddress) }),
+			Seid: pgw, Session: change(pgwSession(N9Address, N9Address), func(s *api.Session) { s.Rules[1].Forward.OuterHeaderCreation = tunnel(0x252, PeerAddress) }),
 			EndMarkers: []*api.OuterHeaderCreation{tunnel(0x52, N9Address)},
 		}),
 		left(told(N3Address, GNBAddress, "30fe 0000 00000151")...),
 	}},
 	{"End Marker to an own F-TEID that ends there", []step{
-		install(sgwSession(N9Address)), install(pgwSession(N9Address)),
+		install(sgwSession(N9Address, N9Address)), install(pgwSession(N9Address, N9Address)),
 		frames(1, packet{port: N3, in: onN3(message("30fe LEN 00000051", nil)), reason: datapath.PassSignalling}),
-		apply(&api.Change{Seid: sgw, Session: sgwSession(N9Address), EndMarkers: []*api.OuterHeaderCreation{tunnel(0x53, N9Address)}}), left(),
+		apply(&api.Change{Seid: sgw, Session: sgwSession(N9Address, N9Address), EndMarkers: []*api.OuterHeaderCreation{tunnel(0x53, N9Address)}}), left(),
 	}},
 }
 
@@ -274,6 +287,9 @@ func chain(n uint32) *api.Session {
 		s.Rules = append(s.Rules, relay(1+i, 0x60+i, N3Address, api.Interface_ACCESS, api.Interface_CORE, "n9", tunnel(0x61+i, N9Address)))
 	}
 	s.Rules = append(s.Rules, relay(1+n, 0x60+n, N3Address, api.Interface_ACCESS, api.Interface_CORE, "n9", tunnel(0x160, PeerAddress)))
+	for _, r := range s.Rules[1:] {
+		at(r, N9Address)
+	}
 	return s
 }
 

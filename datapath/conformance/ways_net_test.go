@@ -310,6 +310,29 @@ func TestWays(t *testing.T) {
 				w.send(t, teid)
 				w.arrives(t, at, teid, 0, n3Six.Addr())
 			})
+			t.Run("out of a data network", func(t *testing.T) {
+				teid := w.relay(t, n4SMF.Addr(), api.Interface_CP_FUNCTION)
+				in(t, w.DN, func(k *netlink.Handle) error {
+					return k.RouteReplace(&netlink.Route{
+						Dst: &net.IPNet{IP: n3.AsSlice(), Mask: net.CIDRMask(32, 32)}, Gw: w.N6.UPF.Address.Addr().AsSlice(),
+					})
+				})
+				from := w.listen(t, w.DN, w.N6.Peer.Address.Addr())
+				for _, message := range [][]byte{
+					solicitation(t, teid, 5),
+					gtpu.AppendErrorIndication(nil, gtpu.Tunnel{TEID: teid, Peer: n4SMF.Addr()}, gtpu.Port),
+					gtpu.AppendEchoResponse(nil, 1),
+				} {
+					_, err := from.WriteToUDPAddrPort(message, netip.AddrPortFrom(n3, gtpu.Port))
+					check(t, err)
+				}
+				w.waitDrops(t, datapath.DropDevice, 3)
+				usage, err := w.upf.Usage(w.next)
+				check(t, err)
+				if n := usage.GetRules()[0]; n.GetPackets() != 0 || n.GetDroppedPackets() != 0 {
+					t.Errorf("the rule counts %v, want nothing", n)
+				}
+			})
 			t.Run("without a route, and by the one that comes", func(t *testing.T) {
 				teid := w.relay(t, far, api.Interface_ACCESS)
 				w.send(t, teid)

@@ -153,19 +153,19 @@ func (o Out) Tunnelled() bool { return o.Reason == datapath.ReasonNone && o.Rule
 // Tunnelled treats a GTP-U message to one of our addresses. Signalling is left to
 // [Stages.Signal], with reason PassSignalling.
 func (s *Stages) Tunnelled(d Datagram) Out {
-	out := s.tunnelled(d.Payload)
+	out := s.tunnelled(d.To.Addr(), d.Payload)
 	if d.Passes > 0 {
 		out.passed(d.Passes)
 	}
 	return out
 }
 
-func (s *Stages) tunnelled(message []byte) Out {
+func (s *Stages) tunnelled(local netip.Addr, message []byte) Out {
 	h, tpdu, reason := parseGTPU(message)
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}
-	candidates := s.Tables.Candidates(datapath.Key{TEID: h.TEID()})
+	candidates := s.Tables.Candidates(datapath.Key{TEID: h.TEID(), Local: local})
 	if len(candidates) > 0 && candidates[0].Ethernet != nil {
 		return s.etherTunnelled(h, tpdu, candidates)
 	}

@@ -46,7 +46,7 @@ func (s *Stages) Signal(d Datagram, reason datapath.Reason) []Datagram {
 		seq, _ := h.Sequence()
 		return []Datagram{{From: d.To, To: d.From, Payload: gtpu.AppendEchoResponse(nil, seq)}}
 	case gtpu.EndMarker:
-		return s.relayEndMarker(h.TEID(), d.Passes)
+		return s.relayEndMarker(datapath.Key{TEID: h.TEID(), Local: d.To.Addr()}, d.Passes)
 	case gtpu.ErrorIndication:
 		s.errorIndication(d)
 	}
@@ -59,12 +59,12 @@ func (d *Datagram) tell(payload []byte) []Datagram {
 	return []Datagram{{From: d.To, To: netip.AddrPortFrom(d.From.Addr(), gtpu.Port), Payload: payload}}
 }
 
-// relayEndMarker returns an End Marker to each tunnel into which packets of
-// tunnel teid go; passes as in [Sent]. Source: TS 23.501 V18.8.0, 5.8.2.9.
-func (s *Stages) relayEndMarker(teid uint32, passes int) []Datagram {
+// relayEndMarker returns an End Marker to each tunnel into which packets of the
+// F-TEID go; passes as in [Sent]. Source: TS 23.501 V18.8.0, 5.8.2.9.
+func (s *Stages) relayEndMarker(tunnel datapath.Key, passes int) []Datagram {
 	var out []Datagram
 	told := map[gtpu.Tunnel]bool{}
-	for _, r := range s.Tables.Candidates(datapath.Key{TEID: teid}) {
+	for _, r := range s.Tables.Candidates(tunnel) {
 		if r.Action != api.Action_FORW || r.Outer == nil {
 			continue
 		}

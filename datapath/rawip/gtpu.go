@@ -24,10 +24,11 @@ type Port struct {
 	raw *socket
 }
 
-// ListenGTPU opens the sockets.
+// ListenGTPU opens the sockets. A datagram that comes by a device of a data network has no
+// octets left: see [Guard].
 //
 // Errors: EADDRINUSE is wrapped if another UPF still runs here.
-func ListenGTPU(endpoints []datapath.Endpoint) (GTPU, error) {
+func ListenGTPU(endpoints []datapath.Endpoint, n6 *datapath.N6) (GTPU, error) {
 	ports := GTPU{}
 	for _, e := range endpoints {
 		for _, a := range []netip.Addr{e.Address, e.Address6} {
@@ -39,6 +40,13 @@ func ListenGTPU(endpoints []datapath.Endpoint) (GTPU, error) {
 				return nil, errors.Join(err, ports.Close(), ports.CloseRaw())
 			}
 			ports[a] = p
+			raw, err := p.SyscallConn()
+			if err == nil {
+				err = Guard(raw, Guarded(endpoints, n6, indexHere))
+			}
+			if err != nil {
+				return nil, errors.Join(err, ports.Close(), ports.CloseRaw())
+			}
 		}
 	}
 	return ports, nil

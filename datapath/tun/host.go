@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/datapath/model"
+	"plumbline/datapath/rawip"
 	"plumbline/datapath/vector"
 )
 
@@ -122,10 +123,33 @@ func (h *host) watch(ctx context.Context) {
 		case <-h.changed:
 			time.Sleep(settleTime) // what belongs together comes together
 		}
-		if err := h.refresh(); err != nil {
+		if err := errors.Join(h.refresh(), h.d.guard()); err != nil {
 			h.d.log.Warn("addresses and links of this host are as they were", "error", err)
 		}
 	}
+}
+
+// guarded returns the devices by which no GTP-U comes: see [rawip.Guarded].
+func (h *host) guarded() []int {
+	return rawip.Guarded(h.d.cfg.Endpoints, &h.d.cfg.N6, func(device string) (int, bool) {
+		link, err := h.kernel.LinkByName(device)
+		if err != nil {
+			return 0, false
+		}
+		return link.Attrs().Index, true
+	})
+}
+
+// guard has the sockets know the devices of data networks as they are now: one that was
+// made again has another index.
+func (d *Driver) guard() error {
+	devices := d.host.guarded()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.traffic == nil {
+		return nil
+	}
+	return d.traffic.sockets.guard(devices)
 }
 
 func (h *host) close() {

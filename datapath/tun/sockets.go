@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/datapath"
+	"plumbline/datapath/rawip"
 	"plumbline/gtpu"
 )
 
@@ -54,6 +55,17 @@ func listen(endpoints []datapath.Endpoint, workers int) (*sockets, error) {
 		}
 	}
 	return s, nil
+}
+
+// guard has no socket take what comes by these devices of data networks: see [rawip.Guard].
+func (s *sockets) guard(devices []int) error {
+	var errs []error
+	for _, all := range s.all {
+		for _, one := range all {
+			errs = append(errs, rawip.Guard(one.raw, devices))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (s *sockets) listen(a netip.Addr, workers int) error {

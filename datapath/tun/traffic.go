@@ -33,6 +33,9 @@ func (d *Driver) open() (*traffic, error) {
 	if t.sockets, err = listen(d.cfg.Endpoints, d.cfg.Workers); err != nil {
 		return t, err
 	}
+	if err := t.sockets.guard(d.host.guarded()); err != nil {
+		return t, err
+	}
 	if err := t.openDevices(); err != nil {
 		return t, err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"plumbline/datapath"
 	"plumbline/datapath/vector"
 	"plumbline/mmsg"
 )
@@ -78,6 +79,10 @@ func (u *uplink) treat(n int) {
 	for i := range n {
 		from := u.in.Source(i)
 		size, segment := u.in.Size(i), u.in.Segment(i)
+		if size == 0 {
+			u.worker.Refuse(datapath.DropDevice)
+			continue
+		}
 		for at := 0; ; at += segment {
 			if count == len(u.packets) {
 				u.worker.Run(u.vector, u.send)

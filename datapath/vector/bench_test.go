@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"runtime"
 	"testing"
 
@@ -20,6 +21,9 @@ const (
 	benchTEID    = 0x01000001
 	benchAddress = 10<<24 | 1
 )
+
+// benchLocal is the address at which their tunnels end.
+var benchLocal = netip.MustParseAddr("10.3.0.1")
 
 // limited is what the sessions of a benchmark have beside one PDR each way.
 type limited struct {
@@ -101,7 +105,7 @@ func newStream(octets []byte, uplink bool, sessions int) *stream {
 func (s *stream) next(at int) []*Packet {
 	for i, p := range s.packets {
 		session := s.order[(at+i)%len(s.order)]
-		p.Start, p.End, p.Network = s.start, s.end, s.network
+		p.Start, p.End, p.Network, p.To = s.start, s.end, s.network, benchLocal
 		ttl := s.keyAt[0] - 16 + 8
 		if s.network == 0 {
 			ttl = s.keyAt[0] - 12 + 8

@@ -3,6 +3,7 @@ package vector
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"testing"
 
@@ -15,12 +16,14 @@ import (
 // as they would with room, and each with its own octets.
 func TestNoRoom(t *testing.T) {
 	a := conformance.PeerAddress.As4()
+	n3 := conformance.N3Address.As4()
+	local := binary.BigEndian.Uint32(n3[:])
 	peer := uint32(a[0])<<24 | uint32(a[1])<<16 | uint32(a[2])<<8 | uint32(a[3])
 	b := openBed(t)
 	err := b.Apply(context.Background(), &api.Change{Seid: 1, Session: &api.Session{
 		Seid: 1, Qers: []*api.QER{{Id: 1, Qfi: 9}},
 		Rules: []*api.Rule{{
-			PdrId: 1, QerIds: []uint32{1}, OuterHeaderRemoval: true, Detect: &api.Detect{FTeid: &api.FTEID{Teid: 7}},
+			PdrId: 1, QerIds: []uint32{1}, OuterHeaderRemoval: true, Detect: &api.Detect{FTeid: &api.FTEID{Teid: 7, Ipv4: local}},
 			Forward: &api.Forward{
 				Action: api.Action_FORW, DestinationInterface: api.Interface_CORE,
 				OuterHeaderCreation: &api.OuterHeaderCreation{Teid: 8, Ipv4: peer},

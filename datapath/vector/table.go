@@ -66,13 +66,13 @@ func (t *table) home(key uint64) *record {
 	return &p[place%pageRecords]
 }
 
-// find returns the record of a key, or nil.
+// find returns the record of a key, or nil. Nobody has key 0.
 func (t *table) find(key uint64) *record {
+	if key == 0 {
+		return nil
+	}
 	if r := t.home(key); r != nil && r.key == key {
 		return r
-	}
-	if len(t.guests) == 0 || key == 0 {
-		return nil
 	}
 	return t.guests[key]
 }
@@ -126,7 +126,7 @@ func newTables(sessions int, compile func(r *model.Rule) rule) *tables {
 func (t *tables) of(k datapath.Key) (*table, uint64) {
 	switch {
 	case k.TEID != 0:
-		return &t.teids, uint64(k.TEID)
+		return &t.teids, k.FTEID()
 	case k.IPv4 != 0:
 		return &t.v4, uint64(k.IPv4)
 	case k.IPv6 != 0:

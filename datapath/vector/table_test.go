@@ -8,6 +8,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/datapath/conformance"
 	"plumbline/datapath/model"
 	"plumbline/gtpu"
 )
@@ -29,10 +30,11 @@ func TestTables(t *testing.T) {
 	made := newTables(16, func(m *model.Rule) rule { return rule{model: [1]*model.Rule{m}} })
 	r := rand.New(rand.NewPCG(1, 2))
 	want := map[datapath.Key][]*model.Rule{}
+	locals := []netip.Addr{conformance.N3Address, conformance.N3Address6, conformance.N9Address}
 	for range 20_000 {
 		n := r.Uint32N(300) + 1
 		k := []datapath.Key{
-			{TEID: n}, {TEID: n << 16}, {IPv4: n << 8}, {IPv6: uint64(n) << 32},
+			{TEID: n, Local: locals[n%3]}, {TEID: n << 16, Local: locals[n%3]}, {IPv4: n << 8}, {IPv6: uint64(n) << 32},
 			{Route: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n), 0, 0}), int(n%8)+16)},
 		}[r.IntN(5)]
 		if want[k] != nil {
@@ -108,6 +110,7 @@ func TestLocal(t *testing.T) {
 			user = append(user, a.AsSlice()...)
 		}
 		p := packetOf(append(gtpu.AppendGPDU(nil, benchTEID, gtpu.PDUTypeUplink, 9, len(user)), user...))
+		p.To = benchLocal
 		if got := b.vector(p); got.Reason != want {
 			t.Errorf("to %s: %v, want %v", to, got.Reason, want)
 		}

@@ -115,7 +115,7 @@ func (t *tracing) arrived(p *Packet) {
 		t.came.IP = true
 		if h, err := gtpu.Parse(b); err == nil {
 			t.about.TEID, t.about.Ends = h.TEID(), trace.Ends(b[len(h):])
-			t.key.TEID = t.about.TEID
+			t.key.TEID, t.key.Local = t.about.TEID, p.To
 		}
 	}
 	if t.may = e.traces.May(&t.about); !t.may {

@@ -49,8 +49,11 @@ type tableKey struct {
 // which have one key in all, as have the frames to an Ethernet PDU session.
 func tableKeys(keys []tableKey, seid uint64, r *api.Rule) []tableKey {
 	d := r.GetDetect()
-	if f := d.GetFTeid(); f != nil {
-		return append(keys, tableKey{ruleByTEID, 1<<32 | uint64(f.GetTeid())})
+	if d.GetFTeid() != nil {
+		for _, k := range datapath.Keys(r) {
+			keys = append(keys, placeOf(seid, k))
+		}
+		return keys
 	}
 	if a := d.GetUeAddress().GetIpv4(); a != 0 {
 		keys = append(keys, tableKey{ruleByUE, 1<<32 | uint64(a)})
@@ -76,7 +79,7 @@ func tableKeys(keys []tableKey, seid uint64, r *api.Rule) []tableKey {
 func placeOf(seid uint64, k datapath.Key) tableKey {
 	switch {
 	case k.TEID != 0:
-		return tableKey{ruleByTEID, 1<<32 | uint64(k.TEID)}
+		return tableKey{ruleByTEID, k.FTEID()}
 	case k.IPv4 != 0:
 		return tableKey{ruleByUE, 1<<32 | uint64(k.IPv4)}
 	case k.IPv6 != 0:
@@ -319,6 +322,16 @@ func meterKind(q *api.QER, limit model.MeterKind, uplink bool) (k kind, id uint3
 		k++
 	}
 	return k, id
+}
+
+// slots is how many there are for rules, of each table: one for each session, and two if
+// an F-TEID can have two addresses, each of which is a key.
+func (d *Driver) slots() uint32 {
+	n := d.cfg.MaxSessions
+	if slices.ContainsFunc(d.cfg.Endpoints, func(e datapath.Endpoint) bool { return e.Address.IsValid() && e.Address6.IsValid() }) {
+		n *= 2
+	}
+	return tableSize(n)
 }
 
 // tableSize returns how many slots hold n rules: a power of two.

@@ -26,7 +26,7 @@ func (d *Driver) Keys(seid uint64) ([]datapath.Key, error) {
 		switch {
 		case key == 0 || h.kind() == ruleByUE && key == routesKey(seid):
 		case h.kind() == ruleByTEID:
-			keys = append(keys, datapath.Key{TEID: uint32(key)})
+			keys = append(keys, datapath.Key{TEID: uint32(key), Local: datapath.LocalOf(d.cfg.Endpoints, uint32(key>>32))})
 		case key>>32 == 1: // as rule_key_ip4 of bpf/rules.h
 			keys = append(keys, datapath.Key{IPv4: uint32(key)})
 		default:

@@ -95,7 +95,7 @@ func leaveQueued(t *testing.T, pin, device string) {
 	var key uint32
 	var rule []byte
 	for all := rules.Iterate(); all.Next(&key, &rule); {
-		if binary.NativeEndian.Uint64(rule) == 1<<32|ulTEID {
+		if uint32(binary.NativeEndian.Uint64(rule)) == ulTEID {
 			ctl := binary.NativeEndian.Uint32(rule[ctlAt:])
 			binary.NativeEndian.PutUint32(rule[ctlAt:], ctl|ruleQueued)
 			check(t, rules.Put(key, rule))

@@ -80,7 +80,7 @@ func TestAdoptReordered(t *testing.T) {
 			if diff := cmp.Diff(want[i], got); diff != "" || !b.adopting {
 				t.Errorf("order %v, %v, adopting %v, before the session is applied (-want +got):\n%s", order, s, b.adopting, diff)
 			}
-			slot, _ := b.teids.find(1<<32 | uint64(benchTEID+i))
+			slot, _ := b.teids.find(datapath.Keys(inNetwork(uint32(i), s.instance, s.policy).GetRules()[0])[0].FTEID())
 			was := b.teids.slots[slot].Ctl
 			apply(t, b, inNetwork(uint32(i), s.instance, s.policy))
 			if now := b.teids.slots[slot].Ctl; now != was {

@@ -21,7 +21,7 @@ func (d *Driver) loadObjects() error {
 		return err
 	}
 	if !d.cfg.Paused { // else by Settle, when who has pinned there before us is gone
-		if d.pins, err = openPins(d.cfg.Pin, d.hook, tableSize(d.cfg.MaxSessions), d.listed()); err != nil {
+		if d.pins, err = openPins(d.cfg.Pin, d.hook, d.slots(), d.listed()); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (d *Driver) listed() uint32 {
 	if d.cfg.MaxListedPDRs > 0 {
 		return uint32(d.cfg.MaxListedPDRs)
 	}
-	return max(tableSize(d.cfg.MaxSessions)/2, minListed)
+	return max(d.slots()/2, minListed)
 }
 
 // spec returns the programs and tables of this configuration.
@@ -85,7 +85,7 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: programs: %w", d.hook.name, err)
 	}
-	slots, listed := tableSize(d.cfg.MaxSessions), d.listed()
+	slots, listed := d.slots(), d.listed()
 	accounts := homeAccount(slots) + listed*3/4
 	cpus, err := ebpf.PossibleCPU()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 // layoutVersion is counted up when bpf/rules.h changes so that tables of before
 // cannot be read any more.
-const layoutVersion = 11
+const layoutVersion = 12
 
 // n6LayoutVersion is the same of struct n6_name in bpf/n6.h and struct nat_mapping
 // and nat_key in bpf/nat.h.

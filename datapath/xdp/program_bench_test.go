@@ -232,7 +232,7 @@ func benchSession(i, peer uint32) *api.Session {
 		Seid: uint64(i) + 1,
 		Rules: []*api.Rule{{
 			PdrId: 1, QerIds: []uint32{1}, OuterHeaderRemoval: true,
-			Detect:  &api.Detect{SourceInterface: api.Interface_ACCESS, FTeid: &api.FTEID{Teid: benchTEID + i}, UeAddress: ue},
+			Detect:  &api.Detect{SourceInterface: api.Interface_ACCESS, FTeid: &api.FTEID{Teid: benchTEID + i, Ipv4: 0x0a030001}, UeAddress: ue},
 			Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE},
 		}, {
 			PdrId: 2, QerIds: []uint32{1},

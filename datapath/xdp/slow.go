@@ -91,7 +91,7 @@ func (d *Driver) startSlow() error {
 		d.slow = newSlowPath(d)
 	}
 	s := d.slow
-	conns, err := rawip.ListenGTPU(d.cfg.Endpoints)
+	conns, err := rawip.ListenGTPU(d.cfg.Endpoints, &d.cfg.N6)
 	if err != nil {
 		return err
 	}
@@ -150,6 +150,11 @@ func (s *slowPath) fromTunnel(m model.Datagram) {
 
 // tunnelled is fromTunnel with the driver's lock held for reading.
 func (s *slowPath) tunnelled(m model.Datagram) model.Out {
+	if len(m.Payload) == 0 {
+		out := model.Out{Reason: datapath.DropDevice}
+		s.finish(out, came{message: &m})
+		return out
+	}
 	out := s.stages.Tunnelled(m)
 	s.finish(out, came{message: &m})
 	if out.Reason != datapath.ReasonNone {

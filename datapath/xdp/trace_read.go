@@ -59,7 +59,7 @@ func (t *tracer) packet(h *tracedTraceHead, arrived, left []byte) *datapath.Trac
 	switch {
 	case h.Key == 0:
 	case h.Teid != 0:
-		p.Key.TEID = h.Teid
+		p.Key.TEID, p.Key.Local = h.Teid, datapath.LocalOf(t.d.cfg.Endpoints, uint32(h.Key>>32))
 	case h.Version == 4:
 		p.Key.IPv4 = uint32(h.Key)
 	default:

@@ -92,7 +92,7 @@ func (t *tracer) slowPacket(c came, r *model.Rule, sent *model.Sent, reason data
 		p.Arrived = datapath.TraceFrame{IP: true, Data: c.message.Packet(), Device: t.deviceOf(c.message.To.Addr())}
 		if h, err := gtpu.Parse(c.message.Payload); err == nil {
 			p.TEID, user = h.TEID(), c.message.Payload[len(h):]
-			p.Key.TEID = p.TEID
+			p.Key.TEID, p.Key.Local = p.TEID, c.message.To.Addr()
 		}
 	case c.packet != nil:
 		p.Arrived = datapath.TraceFrame{IP: true, Data: c.packet, Device: t.deviceName(uint32(c.device))}

@@ -81,7 +81,7 @@ func TestTraceFrames(t *testing.T) {
 			}
 			user := n.datagram(payload(1000))
 			gpdu := gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user))
-			if p.Reason != datapath.ReasonNone || p.TEID != ulTEID || p.Key != (datapath.Key{TEID: ulTEID}) ||
+			if p.Reason != datapath.ReasonNone || p.TEID != ulTEID || p.Key != (datapath.Key{TEID: ulTEID, Local: n.N3.UPF.Address.Addr()}) ||
 				p.At.Before(before.Add(-time.Second)) || p.At.After(time.Now().Add(time.Second)) || p.Took <= 0 || p.CPU < 0 {
 				t.Errorf("uplink: %+v", p)
 			}
@@ -276,7 +276,7 @@ func traceList(t *testing.T, n *network) {
 		{"none", packet(9, 1), 0, datapath.DropSDFFilter},
 	} {
 		n.send(t, ulTEID, c.user)
-		if p := nextPacket(t, x); p.PDRID != c.pdr || p.Reason != c.reason || p.Key != (datapath.Key{TEID: ulTEID}) || p.Slow {
+		if p := nextPacket(t, x); p.PDRID != c.pdr || p.Reason != c.reason || p.Key != (datapath.Key{TEID: ulTEID, Local: n.N3.UPF.Address.Addr()}) || p.Slow {
 			t.Errorf("%s: got PDR %d, %v: %+v; want PDR %d, %v", c.name, p.PDRID, p.Reason, p, c.pdr, c.reason)
 		}
 	}

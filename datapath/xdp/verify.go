@@ -11,6 +11,7 @@ func Objects() []verifier.Object {
 	set := map[string]any{
 		"index_mask": uint32(1<<10 - 1), "queue_max": uint32(queueMax), "passes_max": uint32(datapath.MaxPasses),
 		"endpoint_ip4": [maxEndpoints]uint32{1, 2},
+		"endpoint_ip6": [maxEndpoints][4]uint32{{1, 0, 0, 1}, {1, 0, 0, 2}},
 	}
 	spread := map[string]any{"spread_count": uint32(2), "spread_cpus": [maxSpread]uint32{0, 1}, "spread_opaque": uint32(1)}
 	for name, value := range set {
