@@ -17,27 +17,31 @@ type captured struct {
 	whole int    // octets on the link
 }
 
-// maxCaptured bounds a packet in a file, in octets: the length of an IP packet and headers.
-const maxCaptured = 1 << 17
+// maxCaptured bounds a packet in a file, in octets: the most that tcpdump and dumpcap keep of
+// one.
+const maxCaptured = 1 << 18
 
 // errCapture says that a file is no capture, or damaged.
 var errCapture = errors.New("not a capture file, or damaged")
 
 // readCapture calls f with each packet of a pcap or pcapng file, until f returns false. The
 // data is f's until it returns. A file that ends in the middle of a packet, as that of a
-// capture which was interrupted, ends before.
+// capture which was interrupted, ends before. other is how many blocks of pcapng there were
+// whose type is not known, so that they may have held packets.
 //
 // Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
-func readCapture(from io.Reader, f func(*captured) bool) error {
+func readCapture(from io.Reader, f func(*captured) bool) (other int, err error) {
 	r := bufio.NewReaderSize(from, 1<<16)
 	magic, err := r.Peek(4)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errCapture, err)
+		return 0, fmt.Errorf("%w: %w", errCapture, err)
 	}
 	if binary.LittleEndian.Uint32(magic) == blockSection {
-		return (&ngReader{r: r, f: f}).read()
+		n := &ngReader{r: r, f: f}
+		err := n.read()
+		return n.other, err
 	}
-	return readPcap(r, f)
+	return 0, readPcap(r, f)
 }
 
 // Magic numbers of pcap files: times in microseconds and in nanoseconds.

@@ -6,22 +6,34 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"time"
 )
 
-// Blocks of pcapng that are read; all others are stepped over.
-// Source: draft-ietf-opsawg-pcapng, 4.
+// Blocks of pcapng that are read, and those that are known to have no packet. All others are
+// stepped over, too, and counted.
+// Source: draft-ietf-opsawg-pcapng, 4 and 11.1.
 const (
-	blockSection   = 0x0a0d0d0a
-	blockInterface = 1
-	blockSimple    = 3
-	blockEnhanced  = 6
+	blockSection    = 0x0a0d0d0a
+	blockInterface  = 1
+	blockPacket     = 2 // obsolete
+	blockSimple     = 3
+	blockNames      = 4
+	blockStatistics = 5
+	blockEnhanced   = 6
+	blockJournal    = 9
+	blockSecrets    = 10
 
 	sectionOrder     = 0x1a2b3c4d
 	optionResolution = 9
+	optionOffset     = 14
 	maxInterfaces    = 1024
-	maxBlock         = 1 << 20 // octets of a block
+	maxBlock         = 1 << 20 // octets of a block that is read; others may be longer
 )
+
+// latest is the latest and, below 0, the earliest time that a packet may have: so that two are
+// never further apart than a [time.Duration] holds.
+const latest = time.Duration(math.MaxInt64 / 2)
 
 // ngReader reads a pcapng file.
 type ngReader struct {
@@ -30,11 +42,14 @@ type ngReader struct {
 	order      binary.ByteOrder
 	interfaces []ngInterface // of the section
 	buffer     []byte
+	newest     time.Duration // time of the packet before
+	other      int           // blocks whose type is not known
 }
 
 type ngInterface struct {
-	link uint32
-	unit float64 // nanoseconds of a unit of its times
+	link       uint32
+	resolution uint8 // of its times: 10 to the minus so many seconds, with 0x80 2 to the minus
+	offset     int64 // seconds to add to them
 }
 
 func (n *ngReader) read() error {
@@ -53,8 +68,13 @@ func (n *ngReader) read() error {
 			err = n.addInterface(body)
 		case blockEnhanced:
 			more, err = n.enhanced(body)
+		case blockPacket:
+			more, err = n.packet(body)
 		case blockSimple:
 			more, err = n.simple(body)
+		case blockNames, blockStatistics, blockJournal, blockSecrets:
+		default:
+			n.other++
 		}
 		if err != nil || !more {
 			return err
@@ -62,7 +82,8 @@ func (n *ngReader) read() error {
 	}
 }
 
-// block reads the next block: its type and what is between the lengths.
+// block reads the next block: its type and what is between the lengths, nothing of one that
+// is not looked into.
 func (n *ngReader) block() (kind uint32, body []byte, err error) {
 	head, err := n.r.Peek(12)
 	if err != nil {
@@ -79,8 +100,17 @@ func (n *ngReader) block() (kind uint32, body []byte, err error) {
 		}
 	}
 	kind, octets := n.order.Uint32(head), n.order.Uint32(head[4:])
-	if octets < 12 || octets > maxBlock || octets%4 != 0 {
+	if octets < 12 || octets%4 != 0 {
 		return 0, nil, fmt.Errorf("block of %d octets: %w", octets, errCapture)
+	}
+	switch kind {
+	case blockInterface, blockPacket, blockSimple, blockEnhanced:
+	default:
+		_, err := io.CopyN(io.Discard, n.r, int64(octets))
+		return kind, nil, err
+	}
+	if octets > maxBlock {
+		return 0, nil, fmt.Errorf("block of %d octets of type %d: %w", octets, kind, errCapture)
 	}
 	block := n.buffer[:octets]
 	if _, err := io.ReadFull(n.r, block); err != nil {
@@ -93,52 +123,96 @@ func (n *ngReader) addInterface(body []byte) error {
 	if len(body) < 8 || len(n.interfaces) == maxInterfaces {
 		return fmt.Errorf("interface %d of %d octets: %w", len(n.interfaces), len(body), errCapture)
 	}
-	n.interfaces = append(n.interfaces, ngInterface{link: uint32(n.order.Uint16(body)), unit: n.unit(body[8:])})
+	i := ngInterface{link: uint32(n.order.Uint16(body)), resolution: 6}
+	n.options(&i, body[8:])
+	n.interfaces = append(n.interfaces, i)
 	return nil
 }
 
-// unit looks in options for the resolution of times; microseconds if there is none.
-func (n *ngReader) unit(options []byte) float64 {
+// options looks for the resolution of times, microseconds if there is none, and for what is to
+// be added to them.
+func (n *ngReader) options(i *ngInterface, options []byte) {
 	for len(options) >= 4 {
 		code, octets := n.order.Uint16(options), int(n.order.Uint16(options[2:]))
 		value := options[4:]
-		if octets > len(value) {
-			break
+		if code == 0 || octets > len(value) {
+			return
 		}
-		if code == optionResolution && octets == 1 {
-			if v := value[0]; v&0x80 != 0 {
-				return 1e9 * math.Pow(2, -float64(v&0x7f))
-			}
-			return math.Pow10(9 - int(value[0]))
+		switch {
+		case code == optionResolution && octets == 1:
+			i.resolution = value[0]
+		case code == optionOffset && octets == 8:
+			i.offset = int64(n.order.Uint64(value))
 		}
 		options = value[min((octets+3)&^3, len(value)):]
 	}
-	return 1000
 }
 
+// at is the time of so many units.
+func (i *ngInterface) at(ticks uint64) time.Duration {
+	var high, low uint64 // nanoseconds
+	switch n := i.resolution & 0x7f; {
+	case i.resolution&0x80 != 0 && n < 64:
+		high, low = bits.Mul64(ticks, 1e9)
+		high, low = high>>n, high<<(64-n)|low>>n
+	case i.resolution&0x80 != 0:
+		high, _ = bits.Mul64(ticks, 1e9)
+		high, low = 0, high>>(n-64)
+	case n <= 9:
+		high, low = bits.Mul64(ticks, power10(9-n))
+	case n <= 9+19:
+		low = ticks / power10(n-9)
+	}
+	if high > 0 || low > uint64(latest) {
+		low = uint64(latest)
+	}
+	offset := max(min(i.offset, int64(latest/time.Second)), -int64(latest/time.Second))
+	return max(min(time.Duration(low)+time.Duration(offset)*time.Second, latest), -latest)
+}
+
+// power10 is 10 to the n, n at most 19.
+func power10(n uint8) uint64 {
+	p := uint64(1)
+	for range n {
+		p *= 10
+	}
+	return p
+}
+
+// enhanced is a packet as programs write it now.
 func (n *ngReader) enhanced(body []byte) (more bool, err error) {
 	if len(body) < 20 {
 		return false, fmt.Errorf("packet block of %d octets: %w", len(body), errCapture)
 	}
-	number, octets := n.order.Uint32(body), n.order.Uint32(body[12:])
-	if number >= uint32(len(n.interfaces)) || octets > uint32(len(body)-20) {
-		return false, fmt.Errorf("packet of %d octets of interface %d: %w", octets, number, errCapture)
-	}
-	i := n.interfaces[number]
-	ticks := uint64(n.order.Uint32(body[4:]))<<32 | uint64(n.order.Uint32(body[8:]))
-	at := time.Duration(min(float64(ticks)*i.unit, math.MaxInt64/2))
-	if exact := uint64(i.unit); exact > 0 && ticks < math.MaxInt64/2/exact {
-		at = time.Duration(ticks * exact) // a float64 has no nanoseconds since 1970
-	}
-	return n.f(&captured{link: i.link, at: at, data: body[20 : 20+octets], whole: int(n.order.Uint32(body[16:]))}), nil
+	return n.timed(n.order.Uint32(body), body[4:])
 }
 
-// simple is a packet of the first interface, without a time.
+// packet is one as programs wrote it before: with an interface of 16 bits, and a count of drops.
+// Source: draft-ietf-opsawg-pcapng, appendix A.
+func (n *ngReader) packet(body []byte) (more bool, err error) {
+	if len(body) < 20 {
+		return false, fmt.Errorf("packet block of %d octets: %w", len(body), errCapture)
+	}
+	return n.timed(uint32(n.order.Uint16(body)), body[4:])
+}
+
+// timed is a packet from its time on, of the interface with that number.
+func (n *ngReader) timed(number uint32, b []byte) (more bool, err error) {
+	octets := n.order.Uint32(b[8:])
+	if number >= uint32(len(n.interfaces)) || octets > uint32(len(b)-16) {
+		return false, fmt.Errorf("packet of %d octets of interface %d: %w", octets, number, errCapture)
+	}
+	i := &n.interfaces[number]
+	n.newest = i.at(uint64(n.order.Uint32(b))<<32 | uint64(n.order.Uint32(b[4:])))
+	return n.f(&captured{link: i.link, at: n.newest, data: b[16 : 16+octets], whole: int(n.order.Uint32(b[12:]))}), nil
+}
+
+// simple is a packet of the first interface, without a time: it has that of the one before.
 func (n *ngReader) simple(body []byte) (more bool, err error) {
 	if len(body) < 4 || len(n.interfaces) == 0 {
 		return false, fmt.Errorf("simple packet block of %d octets: %w", len(body), errCapture)
 	}
 	whole := n.order.Uint32(body)
 	octets := min(whole, uint32(len(body)-4))
-	return n.f(&captured{link: n.interfaces[0].link, data: body[4 : 4+octets], whole: int(whole)}), nil
+	return n.f(&captured{link: n.interfaces[0].link, at: n.newest, data: body[4 : 4+octets], whole: int(whole)}), nil
 }

@@ -1,9 +1,11 @@
 package traffic
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -25,10 +27,11 @@ type Replay struct {
 	Speed float64
 
 	// Of the file, in the direction of the stream:
-	Packets    []generator.ReplayPacket
-	UEs        int            // different addresses of UEs
-	Lengthened int            // of Packets: had no room for a stamp in their payload
-	Skipped    map[string]int // packets that are left out, by reason
+	Packets    []generator.ReplayPacket // by their times
+	UEs        int                      // different addresses of UEs
+	Lengthened int                      // of Packets: had no room for a stamp in their payload
+	Disordered int                      // of Packets: stood in the file behind one with a later time
+	Skipped    map[string]int           // packets that are left out, by reason
 }
 
 // maxReplayGap is how long a replay waits for the next packet at most.
@@ -45,13 +48,17 @@ func (r *Replay) load(directory string, d generator.Direction) error {
 		return err
 	}
 	defer f.Close()
-	c := collector{replay: r, direction: d, ues: map[netip.Addr]int{}}
+	c := collector{replay: r, direction: d}
 	r.Skipped = map[string]int{}
-	if err := readCapture(f, c.add); err != nil {
+	other, err := readCapture(f, c.add)
+	if err != nil {
 		return fmt.Errorf("%s: %w", r.File, err)
 	}
 	if c.full {
 		return fmt.Errorf("%s: more than %d packets %v of UEs: cut it, for example with editcap", r.File, generator.MaxReplayPackets, d)
+	}
+	if other > 0 {
+		r.Skipped[skipBlock] = other
 	}
 	c.spread()
 	return nil
@@ -61,9 +68,16 @@ func (r *Replay) load(directory string, d generator.Direction) error {
 type collector struct {
 	replay    *Replay
 	direction generator.Direction
-	ues       map[netip.Addr]int
-	times     []time.Duration
+	packets   []timed // in the order of the file
 	full      bool
+}
+
+// timed is a packet of a file with what it is sorted by.
+type timed struct {
+	at         time.Duration
+	ip         []byte
+	ue         netip.Addr
+	lengthened bool
 }
 
 // add is called with each packet of the file.
@@ -76,11 +90,11 @@ func (c *collector) add(p *captured) bool {
 }
 
 func (c *collector) take(p *captured) (skip string) {
-	b := ipOf(p.link, p.data)
-	if b == nil {
-		return skipNoIP
+	b, skip := ipOf(p.link, p.data)
+	if skip != "" {
+		return skip
 	}
-	u, skip := userOf(b)
+	u, skip := userOf(b, max(p.whole, len(p.data))-len(p.data)+len(b))
 	if skip != "" {
 		return skip
 	}
@@ -95,33 +109,45 @@ func (c *collector) take(p *captured) (skip string) {
 	if len(u.ip) > generator.MaxReplayOctets {
 		return skipLong
 	}
-	if c.full = len(c.replay.Packets) == generator.MaxReplayPackets; c.full {
+	if c.full = len(c.packets) == generator.MaxReplayPackets; c.full {
 		return ""
 	}
-	number, known := c.ues[ue]
-	if !known {
-		number = len(c.ues)
-		c.ues[ue] = number
-	}
-	if lengthened {
-		c.replay.Lengthened++
-	}
-	c.replay.Packets = append(c.replay.Packets, generator.ReplayPacket{IP: u.ip, UE: number})
-	c.times = append(c.times, p.at)
+	c.packets = append(c.packets, timed{p.at, u.ip, ue, lengthened})
 	return ""
 }
 
-// spread notes how far apart the packets are. From the last one to the first it is as far as
-// on average.
+// spread brings the packets into the order of their times, numbers their UEs and notes how
+// far apart they are. A program that captures at several interfaces writes what it has of one
+// before what it has of the next. From the last packet to the first it is as far as on average.
 func (c *collector) spread() {
-	c.replay.UEs = len(c.ues)
-	list, sum := c.replay.Packets, time.Duration(0)
-	for i := range len(list) - 1 {
-		list[i].Gap = min(max(c.times[i+1]-c.times[i], 0), maxReplayGap)
-		sum += list[i].Gap
+	r := c.replay
+	for i, newest := 0, time.Duration(math.MinInt64); i < len(c.packets); i++ {
+		if c.packets[i].at < newest {
+			r.Disordered++
+		}
+		newest = max(newest, c.packets[i].at)
 	}
-	if n := len(list); n > 0 {
-		list[n-1].Gap = max(sum/time.Duration(max(n-1, 1)), time.Microsecond)
+	slices.SortStableFunc(c.packets, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
+	ues, sum := map[netip.Addr]int{}, time.Duration(0)
+	for i, p := range c.packets {
+		number, known := ues[p.ue]
+		if !known {
+			number = len(ues)
+			ues[p.ue] = number
+		}
+		if p.lengthened {
+			r.Lengthened++
+		}
+		gap := time.Duration(0)
+		if i+1 < len(c.packets) {
+			gap = min(c.packets[i+1].at-p.at, maxReplayGap)
+		}
+		sum += gap
+		r.Packets = append(r.Packets, generator.ReplayPacket{IP: p.ip, UE: number, Gap: gap})
+	}
+	r.UEs = len(ues)
+	if n := len(r.Packets); n > 0 {
+		r.Packets[n-1].Gap = max(sum/time.Duration(max(n-1, 1)), time.Microsecond)
 	}
 }
 
@@ -137,9 +163,14 @@ func (r *Replay) validate() error {
 	return nil
 }
 
-// String says what is replayed, how many packets of it were lengthened and what was left out.
+// String says what is replayed, how many packets of it were lengthened or out of order, and
+// what was left out.
 func (r *Replay) String() string {
-	return fmt.Sprintf("%q, %d packets of %d UEs, %d of them lengthened to hold a stamp; %s", r.File, len(r.Packets), r.UEs, r.Lengthened, r.skipped())
+	order := ""
+	if r.Disordered > 0 {
+		order = fmt.Sprintf("; %d out of order in the file, sent by their times", r.Disordered)
+	}
+	return fmt.Sprintf("%q, %d packets of %d UEs, %d of them lengthened to hold a stamp%s; %s", r.File, len(r.Packets), r.UEs, r.Lengthened, order, r.skipped())
 }
 
 // Replayed says it of each stream that replays a file.

@@ -226,11 +226,21 @@ func FuzzCapture(f *testing.F) {
 		f.Add(file)
 		f.Add(file[:len(file)/2])
 	}
+	for _, b := range forms(f) {
+		if len(b.frame) < 1<<12 {
+			f.Add(pcapOf(b.link, b.frame))
+		}
+	}
+	for _, b := range blockFiles(f) {
+		if len(b.file) < 1<<14 {
+			f.Add(b.file)
+		}
+	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for _, d := range []generator.Direction{generator.Uplink, generator.Downlink} {
 			r := Replay{UE: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}, Skipped: map[string]int{}}
-			c := collector{replay: &r, direction: d, ues: map[netip.Addr]int{}}
-			if err := readCapture(bytes.NewReader(file), c.add); err != nil && !errors.Is(err, errCapture) {
+			c := collector{replay: &r, direction: d}
+			if _, err := readCapture(bytes.NewReader(file), c.add); err != nil && !errors.Is(err, errCapture) {
 				t.Errorf("error %v is none that is documented", err)
 			}
 			c.spread()
