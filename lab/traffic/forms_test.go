@@ -28,7 +28,7 @@ func userPacket(t testing.TB, octets int) []byte {
 
 // pcapOf is a file of one link type, whose packets are 10 ms apart.
 func pcapOf(link uint32, frames ...[]byte) []byte {
-	b := binary.LittleEndian.AppendUint32(nil, pcapMicroseconds)
+	b := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
 	b = append(b, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0)
 	b = binary.LittleEndian.AppendUint32(b, link)
 	for i, f := range frames {
@@ -39,6 +39,28 @@ func pcapOf(link uint32, frames ...[]byte) []byte {
 	}
 	return b
 }
+
+// Link types: tcpdump.org/linktypes.html.
+const (
+	linkNull     = 0
+	linkEthernet = 1
+	linkPPP      = 9
+	linkRawBSD   = 12
+	linkRawOpen  = 14
+	linkPPPHDLC  = 50
+	linkRaw      = 101
+	linkLoop     = 108
+	linkSLL      = 113
+	linkSLL2     = 276
+
+	blockSection   = 0x0a0d0d0a
+	blockInterface = 1
+	blockPacket    = 2
+	blockSimple    = 3
+	blockNames     = 4
+	blockEnhanced  = 6
+	blockSecrets   = 10
+)
 
 // form is a frame of a link type, and what becomes of it.
 type form struct {
@@ -281,5 +303,18 @@ func TestBlocks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestInterrupted: a file that ends within a packet is replayed as far as it goes, and says so.
+func TestInterrupted(t *testing.T) {
+	directory := t.TempDir()
+	file := pcapOf(linkRaw, userPacket(t, 100), userPacket(t, 100))
+	if err := os.WriteFile(filepath.Join(directory, "x"), file[:len(file)-1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := Replay{File: "x", UE: ofUEs}
+	if err := r.load(directory, generator.Uplink); err != nil || len(r.Packets) != 1 || !strings.Contains(r.String(), "the file ends within a packet") {
+		t.Errorf("got %v, %v, want one packet", &r, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"plumbline/lab/generator"
+	"plumbline/pcap"
 )
 
 // Replay is traffic from a capture file. Of each packet there remain length, ports, TCP
@@ -31,6 +33,7 @@ type Replay struct {
 	UEs        int                      // different addresses of UEs
 	Lengthened int                      // of Packets: had no room for a stamp in their payload
 	Disordered int                      // of Packets: stood in the file behind one with a later time
+	CutShort   bool                     // the file ends within a packet
 	Skipped    map[string]int           // packets that are left out, by reason
 }
 
@@ -50,8 +53,11 @@ func (r *Replay) load(directory string, d generator.Direction) error {
 	defer f.Close()
 	c := collector{replay: r, direction: d}
 	r.Skipped = map[string]int{}
-	other, err := readCapture(f, c.add)
-	if err != nil {
+	other, err := pcap.Read(f, c.add)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		r.CutShort = true
+	case err != nil && !c.full:
 		return fmt.Errorf("%s: %w", r.File, err)
 	}
 	if c.full {
@@ -81,20 +87,25 @@ type timed struct {
 }
 
 // add is called with each packet of the file.
-func (c *collector) add(p *captured) bool {
-	skip := c.take(p)
-	if skip != "" {
+func (c *collector) add(p *pcap.Packet) error {
+	if skip := c.take(p); skip != "" {
 		c.replay.Skipped[skip]++
 	}
-	return !c.full
+	if c.full {
+		return errFull
+	}
+	return nil
 }
 
-func (c *collector) take(p *captured) (skip string) {
-	b, skip := ipOf(p.link, p.data)
+// errFull ends the reading of a file with too many packets.
+var errFull = errors.New("too many packets")
+
+func (c *collector) take(p *pcap.Packet) (skip string) {
+	b, whole, skip := p.IP()
 	if skip != "" {
 		return skip
 	}
-	u, skip := userOf(b, max(p.whole, len(p.data))-len(p.data)+len(b))
+	u, skip := userOf(b, whole)
 	if skip != "" {
 		return skip
 	}
@@ -112,7 +123,7 @@ func (c *collector) take(p *captured) (skip string) {
 	if c.full = len(c.packets) == generator.MaxReplayPackets; c.full {
 		return ""
 	}
-	c.packets = append(c.packets, timed{p.at, u.ip, ue, lengthened})
+	c.packets = append(c.packets, timed{p.At, u.ip, ue, lengthened})
 	return ""
 }
 
@@ -169,6 +180,9 @@ func (r *Replay) String() string {
 	order := ""
 	if r.Disordered > 0 {
 		order = fmt.Sprintf("; %d out of order in the file, sent by their times", r.Disordered)
+	}
+	if r.CutShort {
+		order += "; the file ends within a packet"
 	}
 	return fmt.Sprintf("%q, %d packets of %d UEs, %d of them lengthened to hold a stamp%s; %s", r.File, len(r.Packets), r.UEs, r.Lengthened, order, r.skipped())
 }

@@ -1,4 +1,4 @@
-package traffic
+package pcap
 
 import (
 	"bufio"
@@ -12,7 +12,7 @@ import (
 
 // Blocks of pcapng that are read, and those that are known to have no packet. All others are
 // stepped over, too, and counted.
-// Source: draft-ietf-opsawg-pcapng, 4 and 11.1.
+// Source: draft-ietf-opsawg-pcapng, 4 and appendix A.
 const (
 	blockSection    = 0x0a0d0d0a
 	blockInterface  = 1
@@ -38,7 +38,7 @@ const latest = time.Duration(math.MaxInt64 / 2)
 // ngReader reads a pcapng file.
 type ngReader struct {
 	r          *bufio.Reader
-	f          func(*captured) bool
+	f          func(*Packet) error
 	order      binary.ByteOrder
 	interfaces []ngInterface // of the section
 	buffer     []byte
@@ -60,23 +60,22 @@ func (n *ngReader) read() error {
 		if err != nil {
 			return atEnd(err)
 		}
-		more := true
 		switch kind {
 		case blockSection:
 			n.interfaces = nil
 		case blockInterface:
 			err = n.addInterface(body)
 		case blockEnhanced:
-			more, err = n.enhanced(body)
+			err = n.enhanced(body)
 		case blockPacket:
-			more, err = n.packet(body)
+			err = n.packet(body)
 		case blockSimple:
-			more, err = n.simple(body)
+			err = n.simple(body)
 		case blockNames, blockStatistics, blockJournal, blockSecrets:
 		default:
 			n.other++
 		}
-		if err != nil || !more {
+		if err != nil {
 			return err
 		}
 	}
@@ -86,6 +85,9 @@ func (n *ngReader) read() error {
 // is not looked into.
 func (n *ngReader) block() (kind uint32, body []byte, err error) {
 	head, err := n.r.Peek(12)
+	if err != nil && len(head) > 0 {
+		err = inside(err)
+	}
 	if err != nil {
 		return 0, nil, err
 	}
@@ -96,32 +98,32 @@ func (n *ngReader) block() (kind uint32, body []byte, err error) {
 		case binary.BigEndian.Uint32(head[8:]):
 			n.order = binary.BigEndian
 		default:
-			return 0, nil, fmt.Errorf("byte order %x: %w", head[8:12], errCapture)
+			return 0, nil, fmt.Errorf("byte order %x: %w", head[8:12], Error)
 		}
 	}
 	kind, octets := n.order.Uint32(head), n.order.Uint32(head[4:])
 	if octets < 12 || octets%4 != 0 {
-		return 0, nil, fmt.Errorf("block of %d octets: %w", octets, errCapture)
+		return 0, nil, fmt.Errorf("block of %d octets: %w", octets, Error)
 	}
 	switch kind {
 	case blockInterface, blockPacket, blockSimple, blockEnhanced:
 	default:
 		_, err := io.CopyN(io.Discard, n.r, int64(octets))
-		return kind, nil, err
+		return kind, nil, inside(err)
 	}
 	if octets > maxBlock {
-		return 0, nil, fmt.Errorf("block of %d octets of type %d: %w", octets, kind, errCapture)
+		return 0, nil, fmt.Errorf("block of %d octets of type %d: %w", octets, kind, Error)
 	}
 	block := n.buffer[:octets]
 	if _, err := io.ReadFull(n.r, block); err != nil {
-		return 0, nil, err
+		return 0, nil, inside(err)
 	}
 	return kind, block[8 : octets-4], nil
 }
 
 func (n *ngReader) addInterface(body []byte) error {
 	if len(body) < 8 || len(n.interfaces) == maxInterfaces {
-		return fmt.Errorf("interface %d of %d octets: %w", len(n.interfaces), len(body), errCapture)
+		return fmt.Errorf("interface %d of %d octets: %w", len(n.interfaces), len(body), Error)
 	}
 	i := ngInterface{link: uint32(n.order.Uint16(body)), resolution: 6}
 	n.options(&i, body[8:])
@@ -180,39 +182,39 @@ func power10(n uint8) uint64 {
 }
 
 // enhanced is a packet as programs write it now.
-func (n *ngReader) enhanced(body []byte) (more bool, err error) {
+func (n *ngReader) enhanced(body []byte) error {
 	if len(body) < 20 {
-		return false, fmt.Errorf("packet block of %d octets: %w", len(body), errCapture)
+		return fmt.Errorf("packet block of %d octets: %w", len(body), Error)
 	}
 	return n.timed(n.order.Uint32(body), body[4:])
 }
 
 // packet is one as programs wrote it before: with an interface of 16 bits, and a count of drops.
 // Source: draft-ietf-opsawg-pcapng, appendix A.
-func (n *ngReader) packet(body []byte) (more bool, err error) {
+func (n *ngReader) packet(body []byte) error {
 	if len(body) < 20 {
-		return false, fmt.Errorf("packet block of %d octets: %w", len(body), errCapture)
+		return fmt.Errorf("packet block of %d octets: %w", len(body), Error)
 	}
 	return n.timed(uint32(n.order.Uint16(body)), body[4:])
 }
 
 // timed is a packet from its time on, of the interface with that number.
-func (n *ngReader) timed(number uint32, b []byte) (more bool, err error) {
+func (n *ngReader) timed(number uint32, b []byte) error {
 	octets := n.order.Uint32(b[8:])
 	if number >= uint32(len(n.interfaces)) || octets > uint32(len(b)-16) {
-		return false, fmt.Errorf("packet of %d octets of interface %d: %w", octets, number, errCapture)
+		return fmt.Errorf("packet of %d octets of interface %d: %w", octets, number, Error)
 	}
 	i := &n.interfaces[number]
 	n.newest = i.at(uint64(n.order.Uint32(b))<<32 | uint64(n.order.Uint32(b[4:])))
-	return n.f(&captured{link: i.link, at: n.newest, data: b[16 : 16+octets], whole: int(n.order.Uint32(b[12:]))}), nil
+	return n.f(packet(i.link, n.newest, b[16:16+octets], n.order.Uint32(b[12:])))
 }
 
 // simple is a packet of the first interface, without a time: it has that of the one before.
-func (n *ngReader) simple(body []byte) (more bool, err error) {
+func (n *ngReader) simple(body []byte) error {
 	if len(body) < 4 || len(n.interfaces) == 0 {
-		return false, fmt.Errorf("simple packet block of %d octets: %w", len(body), errCapture)
+		return fmt.Errorf("simple packet block of %d octets: %w", len(body), Error)
 	}
 	whole := n.order.Uint32(body)
 	octets := min(whole, uint32(len(body)-4))
-	return n.f(&captured{link: n.interfaces[0].link, at: n.newest, data: body[4 : 4+octets], whole: int(whole)}), nil
+	return n.f(packet(n.interfaces[0].link, n.newest, body[4:4+octets], whole))
 }
