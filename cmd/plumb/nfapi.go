@@ -65,7 +65,7 @@ type nfapiDecodeCommand struct {
 	Profile string   `default:"" enum:",oai-2025,oai-2024,aerial" help:"Who sends such messages: oai-2025, oai-2024 (OpenAirInterface) or aerial (NVIDIA). Default: oai-2025; of a capture, what each header says."`
 	Plane   string   `default:"p7" enum:"p5,p7" help:"p5 (configuration) or p7 (each slot), with --hex. Default: p7."`
 	JSON    bool     `name:"json" help:"Print the messages of a capture as JSON with every field, one to a line."`
-	P5Port  []uint16 `name:"p5-port" default:"50000,50001" help:"TCP ports of P5 in a capture. Default: 50000,50001."`
+	P5Port  []uint16 `name:"p5-port" default:"50000,50001" help:"TCP and SCTP ports of P5 in a capture. Default: 50000,50001."`
 }
 
 // Help is shown by plumb nfapi decode --help.

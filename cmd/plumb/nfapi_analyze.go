@@ -16,7 +16,7 @@ type nfapiAnalyzeCommand struct {
 	Window    int      `default:"30" help:"How many slots before its slot a request may come; what comes before that is early. Default: 30."`
 	K1        int      `name:"k1" default:"0" placeholder:"SLOTS" help:"Least slots from a PDSCH to its HARQ feedback, 1 to 15. Default: what fits the feedback best."`
 	Profile   string   `default:"" enum:",oai-2025,oai-2024,aerial" help:"Who sends such messages: oai-2025, oai-2024 (OpenAirInterface) or aerial (NVIDIA). Default: what each header says."`
-	P5Port    []uint16 `name:"p5-port" default:"50000,50001" help:"TCP ports of P5 in the capture. Default: 50000,50001."`
+	P5Port    []uint16 `name:"p5-port" default:"50000,50001" help:"TCP and SCTP ports of P5 in the capture. Default: 50000,50001."`
 	JSON      string   `name:"json" placeholder:"FILE" help:"Write the figures as JSON (plumbline.nfapi-analysis/1); - is standard output, in the place of the text."`
 	HTML      string   `name:"html" placeholder:"FILE" help:"Write the figures as one page with charts and tables that loads nothing else."`
 }

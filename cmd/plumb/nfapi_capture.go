@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -57,15 +58,26 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	fmt.Fprintf(os.Stderr, "plumb: %d packets, %d messages, %d not decoded, %d segments, %d octets of P5 missing\n",
-		stats.Packets, stats.Messages, stats.Failed, stats.Segments, stats.Lost)
-	if stats.Unwatched > 0 {
-		fmt.Fprintf(os.Stderr, "plumb: %d packets of further peers were left out\n", stats.Unwatched)
-	}
-	if stats.Failed > 0 {
+	printNfapiCapture(os.Stderr, &stats)
+	switch {
+	case stats.Failed > 0:
 		return fmt.Errorf("%s: %d messages could not be decoded", c.File, stats.Failed)
+	case stats.Incomplete > 0:
+		return fmt.Errorf("%s: %d messages are %w", c.File, stats.Incomplete, nfapicapture.ErrCut)
+	case stats.Messages == 0 && stats.Cut > 0:
+		return fmt.Errorf("%s: no message: %d packets are %w", c.File, stats.Cut, nfapicapture.ErrCut)
+	case stats.Messages == 0 && stats.OtherLink > 0:
+		return fmt.Errorf("%s: no message: %d packets of %s", c.File, stats.OtherLink, stats.Link)
 	}
 	return nil
+}
+
+// printNfapiCapture says what a capture held, and what of it could not be looked at.
+func printNfapiCapture(w io.Writer, s *nfapicapture.Stats) {
+	fmt.Fprintf(w, "plumb: %d packets, %d messages, %d not decoded, %d segments, %d octets of P5 missing\n", s.Packets, s.Messages, s.Failed, s.Segments, s.Lost)
+	for _, line := range s.Notes() {
+		fmt.Fprintf(w, "plumb: %s\n", line)
+	}
 }
 
 type nfapiPrinter struct {
@@ -77,9 +89,12 @@ type nfapiPrinter struct {
 // record prints a message as JSON.
 func (p *nfapiPrinter) record(e *nfapicapture.Event) error {
 	r := nfapiEvent{Time: e.At.UTC(), From: e.From.String(), To: e.To.String(), Plane: e.Plane.String(), Profile: e.Profile.String(), Segments: e.Segments}
-	if e.Err != nil {
+	switch {
+	case errors.Is(e.Err, nfapicapture.ErrCut):
+		r.Error = fmt.Sprintf("%v: %v", e.Header.MessageID, e.Err)
+	case e.Err != nil:
 		r.Error = e.Err.Error()
-	} else {
+	default:
 		r.Message = e.Profile.View(e.Plane, &e.Header, e.Checksum, e.Expected, e.Message)
 	}
 	return p.json.Encode(r)

@@ -18,8 +18,8 @@ import (
 )
 
 // nfapiCapture writes a capture of one SLOT.indication and a DL_TTI.request that is
-// cut short, behind a checksum that is wrong.
-func nfapiCapture(t *testing.T) string {
+// cut short, behind a checksum that is wrong, with a snap length.
+func nfapiCapture(t *testing.T, snap int) string {
 	t.Helper()
 	var file bytes.Buffer
 	w, err := pcapng.NewWriter(&file, "test")
@@ -45,7 +45,7 @@ func nfapiCapture(t *testing.T) string {
 			t.Fatal(err)
 		}
 		frame := buffer.Bytes()
-		if err := w.Packet(&pcapng.Packet{Interface: link, At: time.Unix(1_790_000_000, int64(i)*500_000), Data: frame, Octets: len(frame)}); err != nil {
+		if err := w.Packet(&pcapng.Packet{Interface: link, At: time.Unix(1_790_000_000, int64(i)*500_000), Data: frame[:min(snap, len(frame))], Octets: len(frame)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +59,7 @@ func nfapiCapture(t *testing.T) string {
 // TestNFAPIDecodeCapture: a line for each message, or a record, and an error if one
 // could not be decoded.
 func TestNFAPIDecodeCapture(t *testing.T) {
-	path := nfapiCapture(t)
+	path := nfapiCapture(t, 1000)
 	var out bytes.Buffer
 	err := run(context.Background(), []string{"nfapi", "decode", path}, &out)
 	if err == nil || exitCode(err) != exitFailed || !strings.Contains(err.Error(), "1 messages could not be decoded") {
@@ -81,9 +81,27 @@ func TestNFAPIDecodeCapture(t *testing.T) {
 	}
 }
 
+// TestNFAPIDecodeCut: of packets that are cut off no message is decoded, a line says which ones
+// they were, and the exit code is not 0.
+func TestNFAPIDecodeCut(t *testing.T) {
+	for snap, want := range map[int]string{62: "2 messages are cut off by the capture's snap length", 55: "no message: 2 packets are cut off by the capture's snap length"} {
+		path := nfapiCapture(t, snap)
+		var text, asJSON bytes.Buffer
+		for args, out := range map[string]*bytes.Buffer{"--profile=": &text, "--json": &asJSON} {
+			if err := run(context.Background(), []string{"nfapi", "decode", args, path}, out); err == nil || exitCode(err) != exitFailed || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%d octets: got %v, want %q", snap, err, want)
+			}
+		}
+		const line, record = "SLOT.indication: 4 octets, 20 of 22 octets: cut off by the capture's snap length\n", `"error":"SLOT.indication: 20 of 22 octets: cut off by the capture's snap length"}`
+		if has := snap == 62; strings.Contains(text.String(), line) != has || strings.Contains(asJSON.String(), record) != has {
+			t.Errorf("%d octets: got %s and %s", snap, text.String(), asJSON.String())
+		}
+	}
+}
+
 // TestNFAPIAnalyze: text, JSON and a page of the same capture, also from standard input.
 func TestNFAPIAnalyze(t *testing.T) {
-	path := nfapiCapture(t)
+	path := nfapiCapture(t, 1000)
 	page := filepath.Join(t.TempDir(), "page.html")
 	var text, asJSON bytes.Buffer
 	if err := run(context.Background(), []string{"nfapi", "analyze", path, "--slot-ahead", "4", "--html", page}, &text); err != nil {

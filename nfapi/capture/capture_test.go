@@ -178,8 +178,16 @@ func FuzzRead(f *testing.F) {
 	t := &file{t: &testing.T{}}
 	t.udp(encoded(t.t, nfapi.OAI2025, &nfapi.SlotIndication{SFN: 1}))
 	t.tcp(1, []byte{0, 0, 1, 0, 0, 0, 0, 0, 0, 0})
+	t.fragmented6(bytes.Repeat([]byte{1}, 2000))
+	for _, p := range sctpPackets(p5Stream(t.t, nfapi.OAI2025), 30) {
+		t.sctp(p)
+	}
 	f.Add(t.pcap())
 	f.Add(t.ng())
+	f.Add(t.snapped(70))
+	for _, b := range recorded(f) {
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n := 0
 		stats, err := Read(bytes.NewReader(b), Options{P5Ports: []uint16{50001}}, func(e *Event) error {
@@ -189,7 +197,7 @@ func FuzzRead(f *testing.F) {
 			n++
 			return nil
 		})
-		if err == nil && n != stats.Messages+stats.Failed {
+		if err == nil && n != stats.Messages+stats.Failed+stats.Incomplete {
 			t.Errorf("got %d events, %+v", n, stats)
 		}
 	})
@@ -205,8 +213,8 @@ func TestHostileTCP(t *testing.T) {
 	f.add(&layers.IPv4{Protocol: layers.IPProtocolTCP}, &layers.TCP{SrcPort: 50000, DstPort: 50001, Seq: 50, SYN: true})
 	f.tcp(51, request)
 	for profile, want := range map[nfapi.Profile]Stats{
-		nfapi.OAI2025: {Packets: 4, Messages: 2},
-		nfapi.Aerial:  {Packets: 4, Failed: 2},
+		nfapi.OAI2025: {Packets: 4, Messages: 2, Skipped: 10},
+		nfapi.Aerial:  {Packets: 4, Failed: 2, Skipped: 10},
 	} {
 		var failed int
 		stats, err := Read(bytes.NewReader(f.pcap()), Options{Profile: &profile, P5Ports: []uint16{50001}}, func(e *Event) error {

@@ -2,25 +2,32 @@ package capture
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
-	"time"
 
 	"plumbline/nfapi"
 )
 
-// udp takes a datagram as P7 if its header says its length and a message.
-func (d *decoder) udp(at time.Time, f flow, b []byte) error {
-	if p, h, body, ok := d.header(b); ok {
-		return d.datagram(at, f, p, &h, body, b)
+// udp takes a datagram as P7 if its header says its length and a message, as SCTP if it is
+// that. The capture has b of it.
+func (d *decoder) udp(f flow, b []byte, whole int) error {
+	if inUDP(f, b, d) {
+		return d.sctp(flow{f.portOf(b, 0), f.back().portOf(b, 2)}, b, whole)
 	}
-	size := d.joined(b)
+	if whole > len(b) {
+		return d.cutOff(f, b, whole)
+	}
+	if p, h, body, ok := d.header(b); ok {
+		return d.datagram(f, p, &h, body, b)
+	}
+	size := d.joined(b, len(b))
 	if size == 0 {
 		return nil
 	}
 	d.stats.Joined++
 	for piece := range slices.Chunk(b, size) {
 		p, h, body, _ := d.header(piece)
-		if err := d.datagram(at, f, p, &h, body, piece); err != nil {
+		if err := d.datagram(f, p, &h, body, piece); err != nil {
 			return err
 		}
 	}
@@ -43,11 +50,12 @@ func (d *decoder) header(b []byte) (p nfapi.Profile, h nfapi.Header, body []byte
 }
 
 // joined is how long each of several datagrams is that were captured before the kernel
-// of the sender cut them; 0: they are none. All but the last have the same length.
+// of the sender cut them; 0: they are none. All but the last have the same length, and the
+// whole of them, of which b has captured octets and zeros behind them, has none left over.
 //
 // Source: udp(7), UDP_SEGMENT.
-func (d *decoder) joined(b []byte) int {
-	if len(b) < 8 {
+func (d *decoder) joined(b []byte, captured int) int {
+	if captured < 8 {
 		return 0
 	}
 	for _, size := range []int{int(binary.BigEndian.Uint32(b[4:])), int(binary.BigEndian.Uint16(b[4:]))} {
@@ -55,19 +63,63 @@ func (d *decoder) joined(b []byte) int {
 			continue
 		}
 		all := true
-		for piece := range slices.Chunk(b, size) {
-			_, _, _, ok := d.header(piece)
-			all = all && ok
+		for at := 0; at+8 <= captured && all; at += size {
+			_, _, _, all = d.header(b[at:min(at+size, len(b))])
 		}
-		if all {
+		if rest := len(b) % size; all && (rest == 0 || rest >= 8) {
 			return size
 		}
 	}
 	return 0
 }
 
-func (d *decoder) datagram(at time.Time, f flow, p nfapi.Profile, h *nfapi.Header, body, b []byte) error {
-	e := &Event{At: at, From: f.from, To: f.to, Plane: nfapi.P7, Profile: p, Header: *h, Segments: 1}
+// maxDatagram is how many octets a UDP datagram may have.
+const maxDatagram = 1<<16 - 1
+
+// cutOff takes a datagram of which the capture has b, its beginning: what is whole of it is
+// taken, and of the rest it is said which messages they are.
+func (d *decoder) cutOff(f flow, b []byte, whole int) error {
+	if whole > maxDatagram {
+		return nil
+	}
+	d.padded = append(d.padded[:0], b...)
+	d.padded = append(d.padded, make([]byte, whole-len(b))...)
+	size := whole
+	if _, _, _, ok := d.header(d.padded); !ok || len(b) < 8 {
+		if size = d.joined(d.padded, len(b)); size == 0 {
+			return nil
+		}
+		d.stats.Joined++
+	}
+	for at := 0; at < whole; at += size {
+		piece := d.padded[at:min(at+size, whole)]
+		p, h, body, _ := d.header(piece)
+		has := max(len(b)-at, 0)
+		var err error
+		switch {
+		case has >= len(piece):
+			err = d.datagram(f, p, &h, body, piece)
+		case has < 8 || has < len(piece)-len(body):
+			d.stats.Unseen++
+		default:
+			e := &Event{At: d.now, From: f.from, To: f.to, Plane: nfapi.P7, Profile: p, Header: h, Octets: len(body), Segments: 1}
+			e.Err = fmt.Errorf("%d of %d octets: %w", has, len(piece), ErrCut)
+			if !h.Whole() {
+				d.stats.Segments++
+				e.Err = fmt.Errorf("segment %d: %w", h.SegmentNumber(), e.Err)
+			}
+			d.stats.Incomplete++
+			err = d.f(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoder) datagram(f flow, p nfapi.Profile, h *nfapi.Header, body, b []byte) error {
+	e := &Event{At: d.now, From: f.from, To: f.to, Plane: nfapi.P7, Profile: p, Header: *h, Segments: 1}
 	e.Checksum, e.Expected = p.Verify(h, b)
 	return d.p7(e, body)
 }

@@ -1,4 +1,4 @@
--- Dissector of 5G nFAPI (P5 over TCP, P7 over UDP) and FAPI as OpenAirInterface and
+-- Dissector of 5G nFAPI (P5 over TCP and SCTP, P7 over UDP) and FAPI as OpenAirInterface and
 -- Aerial send them, for Wireshark 4.0 and later.
 --
 -- Made by `go generate ./nfapi` from the layouts in nfapi/internal/gen: do not edit.
@@ -376,7 +376,7 @@ local function p5(tvb, pinfo, root)
 end
 
 function proto.dissector(tvb, pinfo, root)
-  if pinfo.port_type == 2 then return p5(tvb, pinfo, root) end
+  if pinfo.port_type == 1 or pinfo.port_type == 2 then return p5(tvb, pinfo, root) end
   return p7(tvb, pinfo, root)
 end
 
@@ -387,4 +387,7 @@ proto:register_heuristic("udp", function(tvb, pinfo, root)
 end)
 
 for _, port in ipairs({ 50010, 50011 }) do DissectorTable.get("udp.port"):add(port, proto) end
-for _, port in ipairs({ 50000, 50001 }) do DissectorTable.get("tcp.port"):add(port, proto) end
+for _, port in ipairs({ 50000, 50001 }) do
+  DissectorTable.get("tcp.port"):add(port, proto)
+  DissectorTable.get("sctp.port"):add(port, proto) -- in UDP, too: Wireshark puts fragments together
+end
