@@ -62,8 +62,8 @@ func (c *nfapiAnalyzeCommand) Run(stdout io.Writer) error {
 		return usageError{err}
 	}
 	result, err := analyze.Read(in, options)
-	if err == nil && len(result.Cells) == 0 {
-		err = errors.New("no messages of P7 with a slot in it")
+	if err == nil {
+		err = result.Seen()
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", c.File, err), files.discard())

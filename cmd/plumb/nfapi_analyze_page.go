@@ -25,6 +25,9 @@ func writeAnalysisPage(w io.Writer, a *analyze.Analysis) error {
 	if a.CutShort {
 		d.Warnings = append(d.Warnings, "The capture ends within a packet.")
 	}
+	for _, note := range a.Notes {
+		d.Warnings = append(d.Warnings, "Of the capture "+note+".")
+	}
 	for _, c := range a.Cells {
 		if len(a.Cells) == 1 {
 			d.Tiles = analysisTiles(c)

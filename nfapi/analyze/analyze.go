@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"plumbline/nfapi"
@@ -54,8 +55,12 @@ type Analysis struct {
 	Messages       int       `json:"messages"`
 	Undecoded      int       `json:"undecoded"`
 	WrongChecksums int       `json:"wrong_checksums"`
-	LeftOut        int       `json:"left_out"`  // messages of more cells than are followed
-	CutShort       bool      `json:"cut_short"` // the file ends within a packet
+	LeftOut        int       `json:"left_out"`         // messages of more cells than are followed
+	CutShort       bool      `json:"cut_short"`        // the file ends within a packet
+	CutOffPackets  int       `json:"cut_off_packets"`  // by a snap length
+	CutOffMessages int       `json:"cut_off_messages"` // of which the header is there
+	Unseen         int       `json:"unseen_datagrams"` // of P7, of which not even that is
+	Notes          []string  `json:"notes"`            // what else of the capture could not be looked at
 	P5             []P5      `json:"p5"`
 	Cells          []*Cell   `json:"cells"`
 }
@@ -98,12 +103,16 @@ type Cell struct {
 	Downlink Blocks              `json:"downlink"`
 	Uplink   Blocks              `json:"uplink"`
 	// BitsWithoutPDSCH are the HARQ bits of codebooks that are for no PDSCH.
-	BitsWithoutPDSCH uint64    `json:"harq_bits_without_pdsch"`
-	UEs              []*UE     `json:"ues"`
-	OtherUEs         int       `json:"other_ues"` // blocks of more UEs than are followed
-	Requested        Requested `json:"scheduling_requests"`
-	Findings         []Finding `json:"findings"` // the first ones
-	Further          int       `json:"further_findings"`
+	BitsWithoutPDSCH uint64 `json:"harq_bits_without_pdsch"`
+	// CutOff are its messages of which a capture with a snap length has the header only. If
+	// there are any, or Unseen of any cell, Broken and what blocks became are not judged.
+	CutOff    int       `json:"cut_off"`
+	Unseen    int       `json:"unseen_datagrams"`
+	UEs       []*UE     `json:"ues"`
+	OtherUEs  int       `json:"other_ues"` // blocks of more UEs than are followed
+	Requested Requested `json:"scheduling_requests"`
+	Findings  []Finding `json:"findings"` // the first ones
+	Further   int       `json:"further_findings"`
 }
 
 // Duration is from the first message of the cell to the last.
@@ -112,9 +121,10 @@ func (c *Cell) Duration() time.Duration { return c.Ended.Sub(c.Started) }
 // Ticks is what SLOT.indications do.
 type Ticks struct {
 	Count     int                     `json:"count"`
-	Missing   int                     `json:"missing"`   // slots that were left out
+	Missing   int                     `json:"missing"`   // slots that were left out, and did not come later
 	Repeated  int                     `json:"repeated"`  // the same slot again
-	Backwards int                     `json:"backwards"` // a slot before the last one
+	Backwards int                     `json:"backwards"` // a slot before the last one, out of order
+	CutOff    int                     `json:"cut_off"`   // header only, so the slot is not known
 	Interval  *stopwatch.Distribution `json:"interval,omitempty"`
 }
 
@@ -207,7 +217,7 @@ const (
 //
 // Errors: those of the file. Messages that cannot be decoded are counted.
 func Read(r io.ReadSeeker, o Options) (*Analysis, error) {
-	learned, err := learn(r, o)
+	learned, unseen, err := learn(r, o)
 	if err != nil {
 		return nil, err
 	}
@@ -217,12 +227,13 @@ func Read(r io.ReadSeeker, o Options) (*Analysis, error) {
 	if o.Window <= 0 {
 		o.Window = usualWindow
 	}
-	a := &analyzer{options: o, learned: learned, result: &Analysis{Schema: Schema, P5: []P5{}, Cells: []*Cell{}}, cells: map[cellKey]*cell{}, p5: map[P5]int{}}
+	a := &analyzer{options: o, learned: learned, result: &Analysis{Schema: Schema, P5: []P5{}, Cells: []*Cell{}, Unseen: unseen}, cells: map[cellKey]*cell{}, p5: map[P5]int{}}
 	stats, err := capture.Read(r, capture.Options{Profile: o.Profile, P5Ports: o.P5Ports}, a.event)
 	if a.result.CutShort = cutShort(stats, err); err != nil && !a.result.CutShort {
 		return nil, err
 	}
 	a.result.Packets, a.result.Messages, a.result.Undecoded = stats.Packets, stats.Messages, stats.Failed
+	a.result.CutOffPackets, a.result.CutOffMessages, a.result.Notes = stats.Cut, stats.Incomplete, append([]string{}, stats.Notes()...)
 	a.finish()
 	return a.result, nil
 }
@@ -231,6 +242,23 @@ func Read(r io.ReadSeeker, o Options) (*Analysis, error) {
 // does which is still going on or was killed.
 func cutShort(s capture.Stats, err error) bool {
 	return s.Packets > 0 && errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// Seen says whether there is anything to say about a cell. Errors say why there is not.
+func (a *Analysis) Seen() error {
+	ticks := 0
+	for _, c := range a.Cells {
+		ticks += c.Ticks.Count
+	}
+	switch {
+	case ticks == 0 && a.CutOffPackets > 0:
+		return fmt.Errorf("no whole SLOT.indication: %s", strings.Join(a.Notes, "; "))
+	case len(a.Cells) == 0 && len(a.Notes) > 0:
+		return fmt.Errorf("no messages of P7 with a slot in it: %s", strings.Join(a.Notes, "; "))
+	case len(a.Cells) == 0:
+		return errors.New("no messages of P7 with a slot in it")
+	}
+	return nil
 }
 
 // analyzer takes the messages of a capture one after the other.
@@ -247,7 +275,9 @@ func (a *analyzer) event(e *capture.Event) error {
 	if a.result.Started.IsZero() {
 		a.result.Started = e.At
 	}
-	a.result.Ended = e.At
+	if e.At.After(a.result.Ended) {
+		a.result.Ended = e.At
+	}
 	if e.Plane == nfapi.P5 {
 		a.configuration(e)
 		return nil
@@ -263,11 +293,14 @@ func (a *analyzer) event(e *capture.Event) error {
 	c := a.cells[key]
 	if c == nil {
 		known := a.learned[key]
-		if known == nil {
-			a.result.LeftOut++
+		if known == nil || !known.whole {
+			if !errors.Is(e.Err, capture.ErrCut) {
+				a.result.LeftOut++
+			}
 			return nil
 		}
 		c = newCell(key, e, known, &a.options)
+		c.result.Unseen = a.result.Unseen
 		a.cells[key] = c
 		a.order = append(a.order, key)
 	}

@@ -1,7 +1,9 @@
 package analyze
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"plumbline/nfapi"
@@ -23,8 +25,14 @@ type cell struct {
 	first   int64 // slot of the first tick; slots are counted on when their numbers come round
 	newest  int64 // slot of the newest tick
 	at      time.Time
-	ring    [ringSlots]entry
-	last    int64 // the last slot that was judged
+	came    [ringSlots]int64 // slots of ticks
+	gaps    []gap            // in the ring
+
+	cutTicks int    // that are cut off, since the newest one
+	segments [2]int // sequence number, plus one, of the last segment that was cut off
+	judging  bool   // no message is cut off
+	ring     [ringSlots]entry
+	last     int64 // the last slot that was judged
 
 	requests    [numRequests]request
 	interval    stopwatch.Times
@@ -87,6 +95,7 @@ type block struct {
 
 func newCell(key cellKey, e *capture.Event, known *learned, o *Options) *cell {
 	c := &cell{mu: known.mu, ahead: o.SlotAhead, window: o.Window, k1: min(max(o.K1, 0), MaxK1), ways: known.ways, watch: stopwatch.New(), ues: map[uint16]*UE{}}
+	c.judging = !known.cut
 	if c.ahead < 0 {
 		c.ahead = known.ahead()
 	}
@@ -101,6 +110,10 @@ func newCell(key cellKey, e *capture.Event, known *learned, o *Options) *cell {
 // message takes a message of P7.
 func (c *cell) message(e *capture.Event, d stopwatch.Direction) {
 	c.result.Ended = e.At
+	if errors.Is(e.Err, capture.ErrCut) {
+		c.cutOff(e, d)
+		return
+	}
 	index := requestOf(e.Header.MessageID)
 	if e.Err != nil || e.Checksum == nfapi.ChecksumWrong {
 		if index >= 0 {
@@ -139,6 +152,22 @@ func (c *cell) message(e *capture.Event, d stopwatch.Direction) {
 	}
 }
 
+// cutOff is a message of which the capture has the header only: it came, so it is not lost.
+func (c *cell) cutOff(e *capture.Event, d stopwatch.Direction) {
+	c.result.CutOff++
+	if e.Header.MessageID == nfapi.MsgSlotIndication {
+		c.result.Ticks.CutOff++
+		c.cutTicks++
+	}
+	sequence := int(e.Header.Sequence())
+	if e.Header.Generation != nfapi.GenFAPI && (e.Header.Whole() || c.segments[d] != sequence+1) {
+		c.watch.Sequence(d, c.result.PHY, uint8(sequence))
+	}
+	if c.segments[d] = 0; !e.Header.Whole() {
+		c.segments[d] = sequence + 1
+	}
+}
+
 func wrong(e *capture.Event) string {
 	if e.Err != nil {
 		return e.Err.Error()
@@ -167,39 +196,6 @@ func (c *cell) note(at time.Time, slot, format string, values ...any) {
 // number is the name of a slot.
 func (c *cell) number(n int64) string {
 	return c.mu.String(slot.Number(n % int64(c.mu.PerCycle())))
-}
-
-// tick is a SLOT.indication.
-func (c *cell) tick(n slot.Number, at time.Time) {
-	t := &c.result.Ticks
-	t.Count++
-	if !c.ticking {
-		c.ticking = true
-		c.newest = int64(n) + int64(c.mu.PerCycle()) // so that slots before are not negative
-		c.first, c.last, c.at = c.newest, c.newest-ringSlots, at
-		c.claim(c.newest).tick = at
-		return
-	}
-	switch ahead := c.mu.Distance(n, slot.Number(c.newest%int64(c.mu.PerCycle()))); {
-	case ahead == 0:
-		t.Repeated++
-		c.note(at, c.number(c.newest), "SLOT.indication again")
-		return
-	case ahead < 0:
-		t.Backwards++
-		c.note(at, c.mu.String(n), "SLOT.indication %d slots back", -ahead)
-		return
-	default:
-		if ahead > 1 {
-			t.Missing += ahead - 1
-			c.note(at, c.mu.String(n), "%d SLOT.indications are missing before", ahead-1)
-		} else {
-			c.interval.Record(at.Sub(c.at))
-		}
-		c.newest += int64(ahead)
-		c.at = at
-	}
-	c.claim(c.newest).tick = at
 }
 
 // claim is the entry of a slot. If it was another one's, that one has been judged.
@@ -296,11 +292,18 @@ func (c *cell) judge(s *entry) {
 	if s.slot < c.first { // what belongs to it may have come before the capture began
 		return
 	}
+	c.count(s)
+	if !c.judges() {
+		return
+	}
 	c.judgePair(s)
 	if c.newest-s.slot >= feedbackSlots {
 		c.judgeFeedback(s)
 	}
 }
+
+// judges reports whether what is missing says something: it may also be cut off.
+func (c *cell) judges() bool { return c.judging && c.result.Unseen == 0 }
 
 func (c *cell) judgeRequest(s *entry, index int, at time.Time) {
 	r := &c.requests[index]
@@ -331,6 +334,7 @@ func (c *cell) finish() *Cell {
 		c.judgeTo(c.newest - int64(max(c.ahead, 1)))
 	}
 	out := c.result
+	out.Findings = slices.DeleteFunc(out.Findings, func(f Finding) bool { return f.Text == noneMissing })
 	for i := range c.requests {
 		r := &c.requests[i]
 		if r.counts.Came() > 0 {

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"errors"
 	"io"
 	"net/netip"
 	"time"
@@ -36,6 +37,8 @@ type learned struct {
 	mu    slot.Numerology
 	ticks []stampedTick
 	ways  [2]least
+	whole bool // it has a message that is not cut off
+	cut   bool // it has one that is
 }
 
 // stampedTick is a SLOT.indication with a time stamp.
@@ -76,9 +79,10 @@ func (l *least) delay(timestamp uint32, at time.Time) time.Duration {
 	return stopwatch.Transit(uint32(sent), uint32(arrivalMicros(at)))
 }
 
-// learn reads the file once.
-func learn(r io.Reader, o Options) (map[cellKey]*learned, error) {
-	cells := map[cellKey]*learned{}
+// learn reads the file once. unseen is how many datagrams of P7 are cut off before the end of
+// their headers, so that it is not known of which cell they are.
+func learn(r io.Reader, o Options) (cells map[cellKey]*learned, unseen int, err error) {
+	cells = map[cellKey]*learned{}
 	stats, err := capture.Read(r, capture.Options{Profile: o.Profile, P5Ports: o.P5Ports}, func(e *capture.Event) error {
 		key, d, ok := keyOf(e)
 		if !ok || e.Plane != nfapi.P7 || e.Checksum == nfapi.ChecksumWrong {
@@ -92,13 +96,18 @@ func learn(r io.Reader, o Options) (map[cellKey]*learned, error) {
 			c = &learned{}
 			cells[key] = c
 		}
+		if errors.Is(e.Err, capture.ErrCut) {
+			c.cut = true
+			return nil
+		}
+		c.whole = true
 		c.learn(e, d)
 		return nil
 	})
 	if cutShort(stats, err) {
 		err = nil
 	}
-	return cells, err
+	return cells, stats.Unseen, err
 }
 
 func (l *learned) learn(e *capture.Event, d stopwatch.Direction) {

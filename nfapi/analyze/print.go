@@ -20,6 +20,9 @@ func (a *Analysis) Print(w io.Writer) error {
 	if a.LeftOut > 0 {
 		fmt.Fprintf(&b, "%d messages of further cells were left out\n", a.LeftOut)
 	}
+	for _, note := range a.Notes {
+		b.WriteString(note + "\n")
+	}
 	if len(a.P5) > 0 {
 		b.WriteString("P5: " + a.P5Text() + "\n")
 	}
@@ -62,8 +65,15 @@ func (c *Cell) Headline() string {
 // Text is what is said of a cell without a table, in lines.
 func (c *Cell) Text() string {
 	t := &c.Ticks
-	lines := []string{fmt.Sprintf("SLOT.indication: %d, %d missing, %d again, %d backwards; between them %s µs (min), %s (p50), %s (p99), %s (max)", t.Count, t.Missing, t.Repeated,
-		t.Backwards, micros(t.Interval, 0), micros(t.Interval, 0.5), micros(t.Interval, 0.99), micros(t.Interval, 1))}
+	unknown := "" // what datagrams without a header were is not known
+	if c.Unseen > 0 {
+		unknown = " or cut off"
+	}
+	lines := []string{fmt.Sprintf("SLOT.indication: %d, %d missing%s, %d again, %d backwards; between them %s µs (min), %s (p50), %s (p99), %s (max)", t.Count, t.Missing, unknown,
+		t.Repeated, t.Backwards, micros(t.Interval, 0), micros(t.Interval, 0.5), micros(t.Interval, 0.99), micros(t.Interval, 1))}
+	if c.CutOff > 0 || c.Unseen > 0 {
+		lines = append(lines, fmt.Sprintf("cut off: %d messages, of them %d SLOT.indications; so pairs, blocks and feedback that are missing are not told", c.CutOff, t.CutOff))
+	}
 	if c.First.Total() > 0 {
 		lines = append(lines, fmt.Sprintf("requests of a slot after its SLOT.indication: first %s µs (p50), %s (p99); last %s (p50), %s (p99), %s (max)",
 			micros(c.First, 0.5), micros(c.First, 0.99), micros(c.Last, 0.5), micros(c.Last, 0.99), micros(c.Last, 1)))
@@ -73,7 +83,7 @@ func (c *Cell) Text() string {
 		stopwatch.Sequences
 	}{{"PNF", c.ToPNF}, {"VNF", c.ToVNF}} {
 		if d.Received > 0 {
-			lines = append(lines, fmt.Sprintf("to the %s: %d messages, %d lost, %d twice, %d out of order", d.to, d.Received, d.Lost, d.Duplicate, d.Reordered))
+			lines = append(lines, fmt.Sprintf("to the %s: %d messages, %d lost%s, %d twice, %d out of order", d.to, d.Received, d.Lost, unknown, d.Duplicate, d.Reordered))
 		}
 	}
 	if r := &c.Requested; r.Count > 0 {

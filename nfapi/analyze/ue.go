@@ -131,7 +131,7 @@ func (c *cell) crc(s *entry, m *nfapi.CRC, at time.Time) {
 	switch {
 	case b != nil:
 		b.matched, b.good = true, good
-	case s.slot >= c.first:
+	case s.slot >= c.first && c.judges():
 		c.result.Broken.CRCWithoutPUSCH++
 		c.note(at, c.number(s.slot), "CRC of RNTI %#04x without PUSCH", m.RNTI)
 	}
@@ -209,7 +209,7 @@ func (c *cell) schedulingRequest(rnti uint16, at time.Time) {
 	u.wait = wait{request: at}
 }
 
-// judgePair is for DL_TTI and TX_DATA of a slot, and counts its blocks.
+// judgePair is for DL_TTI and TX_DATA of a slot.
 func (c *cell) judgePair(s *entry) {
 	broken := &c.result.Broken
 	dl, tx := !s.requests[dlTTI].IsZero(), !s.requests[txData].IsZero()
@@ -224,13 +224,26 @@ func (c *cell) judgePair(s *entry) {
 		c.note(s.requests[txData], c.number(s.slot), "TX_DATA.request without DL_TTI.request")
 	}
 	for i := range s.pdsch {
-		p := &s.pdsch[i]
-		sent := tx && slices.ContainsFunc(s.tx, func(b block) bool { return b.index == p.index })
-		if tx && !sent {
+		if p := &s.pdsch[i]; tx && !s.sends(p) {
 			broken.PDSCHWithoutBlock++
 			c.note(s.requests[dlTTI], c.number(s.slot), "PDSCH %d of RNTI %#04x has no block in TX_DATA.request", p.index, p.rnti)
 		}
-		if u := c.ue(p.rnti); u != nil && sent {
+	}
+}
+
+// sends reports whether TX_DATA has the block of a PDSCH.
+func (s *entry) sends(p *block) bool {
+	return slices.ContainsFunc(s.tx, func(b block) bool { return b.index == p.index })
+}
+
+// count counts the blocks of a slot.
+func (c *cell) count(s *entry) {
+	for i := range s.pdsch {
+		p := &s.pdsch[i]
+		if !s.sends(p) {
+			continue
+		}
+		if u := c.ue(p.rnti); u != nil {
 			countSent(&c.result.Downlink, p)
 			countSent(&u.Downlink, p)
 		}

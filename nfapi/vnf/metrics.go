@@ -18,7 +18,7 @@ var (
 
 	descRunning    = describe("phy_running", "1: the PHY runs.")
 	descSlots      = describe("slots_total", "Slots, by what became of them.", "fate")
-	descTicks      = describe("slot_indications_total", "SLOT.indications, by what they were.", "kind")
+	descTicks      = describe("slot_indications_total", "SLOT.indications, by what they were; late ones are among the lost and the old ones.", "kind")
 	descJumps      = describe("clock_jumps_total", "How often the PNF's clock was set.")
 	descRequests   = describe("requests_total", "Requests that were sent.", "message")
 	descIndication = describe("indications_total", "Indications that the MAC got.", "message")
@@ -86,7 +86,8 @@ func (m metrics) counts(c *PHYCounts) {
 	m.count(descSlots, c.Slots, "scheduled")
 	m.count(descSlots, c.Skipped, "skipped")
 	m.count(descTicks, c.Ticks, "new")
-	m.count(descTicks, c.TicksLost, "lost")
+	m.count(descTicks, c.TicksLost+c.TicksLate, "lost") // a counter does not sink
+	m.count(descTicks, c.TicksLate, "late")
 	m.count(descTicks, c.TicksOld, "old")
 	m.count(descTicks, c.TicksStrange, "strange")
 	m.count(descJumps, c.Jumps)

@@ -236,6 +236,10 @@ func (p *phy) slotIndication(d *transport.Datagram) error {
 	switch v {
 	case tickOld:
 		p.count.TicksOld++
+		if lost < 0 {
+			p.count.TicksLost--
+			p.count.TicksLate++
+		}
 		return nil
 	case tickStrange:
 		p.count.TicksStrange++

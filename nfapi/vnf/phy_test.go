@@ -134,7 +134,7 @@ func TestTicksSchedule(t *testing.T) {
 	if want := []slot.Number{20477, 20478, 1, 2}; !slices.Equal(r.mac.scheduled, want) {
 		t.Errorf("scheduled %v, want %v", r.mac.scheduled, want)
 	}
-	if c := r.count; c.Ticks != 4 || c.TicksLost != 2 || c.TicksOld != 2 || c.Skipped != 2 || c.Slots != 4 {
+	if c := r.count; c.Ticks != 4 || c.TicksLost != 1 || c.TicksLate != 1 || c.TicksOld != 2 || c.Skipped != 2 || c.Slots != 4 {
 		t.Errorf("got %+v", c)
 	}
 }

@@ -55,7 +55,8 @@ type PHYCounts struct {
 	Skipped      uint64 `json:"slots_skipped"`    // that could not be reached any more
 	Ticks        uint64 `json:"slot_indications"` // that were new
 	TicksLost    uint64 `json:"slot_indications_lost"`
-	TicksOld     uint64 `json:"slot_indications_old"` // duplicates, and out of order
+	TicksLate    uint64 `json:"slot_indications_late"` // of those that are old: out of order, and not lost
+	TicksOld     uint64 `json:"slot_indications_old"`  // duplicates, and out of order
 	TicksStrange uint64 `json:"slot_indications_strange"`
 	Jumps        uint64 `json:"clock_jumps"`
 
@@ -146,7 +147,7 @@ func (s *PHYStats) rows() []row {
 	c, p7 := &s.Counts, &s.Socket
 	return []row{
 		{"slots scheduled", c.Slots, false}, {"slots that could not be reached", c.Skipped, false},
-		{"SLOT.indications", c.Ticks, false}, {"  lost", c.TicksLost, false}, {"  repeated or out of order", c.TicksOld, true},
+		{"SLOT.indications", c.Ticks, false}, {"  lost", c.TicksLost, false}, {"  repeated or out of order", c.TicksOld, true}, {"    out of order", c.TicksLate, true},
 		{"  strange", c.TicksStrange, true}, {"jumps of the clock", c.Jumps, true},
 		{"DL_TTI.requests", c.DLTTI, false}, {"UL_TTI.requests", c.ULTTI, false}, {"UL_DCI.requests", c.ULDCI, false},
 		{"TX_DATA.requests", c.TXData, false}, {"RX_DATA.indications", c.RXData, false}, {"CRC.indications", c.CRC, false},

@@ -9,6 +9,8 @@ type ticks struct {
 	begun bool
 	last  slot.Number // the newest that was believed
 
+	missing [missingSlots]bool // slots behind the newest that did not come, modulo its length
+
 	strange   slot.Number // the last one far from last
 	strangers int         // how many followed each other
 }
@@ -31,13 +33,18 @@ const believed = 4
 // once.
 const nearMs = 100
 
+// missingSlots is how many slots it is remembered of whether they came: of the nearMs before
+// the newest, and as many more. A cycle has a multiple of it.
+const missingSlots = 2048
+
 // near reports whether two slots are so close to each other.
 func near(mu slot.Numerology, a, b slot.Number) bool {
 	d := mu.Distance(a, b)
 	return d <= nearMs<<mu && d >= -nearMs<<mu
 }
 
-// take takes slot n in; lost is how many are missing between it and the one before.
+// take takes slot n in; lost is how many are missing between it and the one before, -1 if one
+// that was missing comes now.
 func (t *ticks) take(n slot.Number) (v verdict, lost int) {
 	if !t.begun {
 		t.begun, t.last, t.strangers = true, n, 0
@@ -46,9 +53,17 @@ func (t *ticks) take(n slot.Number) (v verdict, lost int) {
 	d, near := t.mu.Distance(n, t.last), nearMs<<t.mu
 	switch {
 	case d > 0 && d <= near:
+		for i := 1; i < d; i++ {
+			t.missing[int(t.mu.Add(t.last, i))%missingSlots] = true
+		}
 		t.last, t.strangers = n, 0
+		t.missing[int(n)%missingSlots] = false
 		return tickNext, d - 1
 	case d <= 0 && d > -near:
+		if late := &t.missing[int(n)%missingSlots]; *late {
+			*late = false
+			return tickOld, -1
+		}
 		return tickOld, 0
 	case t.strangers == 0 || t.mu.Distance(n, t.strange) != 1:
 		t.strangers = 0
@@ -58,5 +73,6 @@ func (t *ticks) take(n slot.Number) (v verdict, lost int) {
 		return tickStrange, 0
 	}
 	t.last, t.strangers = n, 0
+	t.missing = [missingSlots]bool{}
 	return tickJumped, 0
 }
