@@ -151,7 +151,7 @@ func (a *pnfAir) open() (*pnf.PNF, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.watch.collect(a.collectors()...)
+	a.watch.collect(append(a.collectors(), p)...)
 	return p, nil
 }
 

@@ -8,8 +8,11 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"plumbline/nfapi"
 	"plumbline/nfapi/fapi"
@@ -287,6 +290,15 @@ func TestStrangers(t *testing.T) {
 		}
 	}
 	until(t, "all are refused", func() bool { return p.Stats().P7[0].Strangers == 20 })
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(p.PNF)
+	families, err := registry.Gather()
+	text := fmt.Sprint(families)
+	for _, want := range []string{`name:"reason" value:"stranger"} counter:{value:20`, `name:"nfapi_pnf_no_phy_total"`} {
+		if err != nil || !strings.Contains(strings.ReplaceAll(text, "  ", " "), want) {
+			t.Errorf("no %s in %s, %v", want, text, err)
+		}
+	}
 	if got := p.Stats().PHYs[0].NodeSyncs; got != 0 {
 		t.Errorf("%d strangers were answered", got)
 	}

@@ -29,6 +29,14 @@ type P7Stats struct {
 	ReceiveBuffer uint32 `json:"receive_buffer"` // of the socket, octets as the kernel counts them
 }
 
+// Dropped is what came and was not handed on, by a reason in one word.
+func (s *P7Stats) Dropped() map[string]uint64 {
+	return map[string]uint64{
+		"stranger": s.Strangers, "malformed": s.Malformed, "wrong_checksum": s.WrongChecksum, "incomplete": s.Incomplete,
+		"contradictory": s.Contradictory, "repeated": s.Repeated, "overflow": s.Overflow,
+	}
+}
+
 type counters struct {
 	datagrams, octets, messages, segments         atomic.Uint64
 	incomplete, repeated, contradictory           atomic.Uint64

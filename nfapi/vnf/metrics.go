@@ -23,6 +23,7 @@ var (
 	descRequests   = describe("requests_total", "Requests that were sent.", "message")
 	descIndication = describe("indications_total", "Indications that the MAC got.", "message")
 	descDropped    = describe("dropped_total", "Messages that were not sent, or not heeded.", "reason")
+	descSocket     = describe("p7_dropped_total", "Datagrams, segments and, incomplete, messages of P7 that came and were not handed on.", "reason")
 	descSync       = describe("node_sync_answers_total", "Answers of node sync.", "kind")
 	descOffset     = describe("node_sync_offset_seconds", "The PNF's clock less the VNF's, modulo 10.24 s.")
 	descDelay      = describe("node_sync_delay_seconds", "Delay one way, by node sync.")
@@ -46,6 +47,9 @@ func (v *VNF) Collect(ch chan<- prometheus.Metric) {
 			phy := metrics{ch, p.Name, strconv.Itoa(int(p.PHYs[j].ID))}
 			phy.counts(&p.PHYs[j].Counts)
 			phy.state(&p.PHYs[j])
+			for reason, n := range p.PHYs[j].Socket.Dropped() {
+				phy.count(descSocket, n, reason)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package vnf
 
 import (
+	"net"
 	"strings"
 	"testing"
 
@@ -17,6 +18,16 @@ func TestMetrics(t *testing.T) {
 	wait(t, "the phy runs", func() bool { return s.macs[1].counts().starts == 1 })
 	u.slots(1, 100, 7)
 	wait(t, "slots", func() bool { return s.macs[1].counts().slots == 7 })
+	stranger, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 9)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	for range 2 {
+		if _, err := stranger.WriteToUDPAddrPort([]byte("of nobody"), u.vnf[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(s.VNF)
 	text := func() string {
@@ -40,6 +51,7 @@ func TestMetrics(t *testing.T) {
 		`nfapi_vnf_slots_total{fate="scheduled",phy="1",pnf="one"} 7`,
 		`nfapi_vnf_slots_total{fate="skipped",phy="1",pnf="one"} 0`,
 		`nfapi_vnf_refused_connections_total 0`,
+		`nfapi_vnf_p7_dropped_total{phy="1",pnf="one",reason="stranger"} 2`,
 	} {
 		wait(t, want, func() bool { return strings.Contains(text(), want+"\n") })
 	}
