@@ -318,3 +318,35 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("got %v, %v, want one packet", &r, err)
 	}
 }
+
+// TestSnapped: packets whose end was not captured are replayed with zeros, and the result says of
+// how many that is so, also in a tunnel.
+func TestSnapped(t *testing.T) {
+	directory := t.TempDir()
+	inner := userPacket(t, 100)
+	gtp := append([]byte{0x30, 0xff, 0, byte(len(inner)), 0, 0, 0, 5}, inner...)
+	tunnel := build(t, ipv4("10.3.0.2", "10.3.0.1", layers.IPProtocolUDP), &layers.UDP{DstPort: 2152}, gopacket.Payload(gtp))
+	file := pcapOf(linkRaw, inner, inner[:60], tunnel[:100])
+	for i, whole := range []int{len(inner), len(inner), len(tunnel)} { // lengths on the link
+		at := 24
+		for range i {
+			at += 16 + int(binary.LittleEndian.Uint32(file[at+8:]))
+		}
+		binary.LittleEndian.PutUint32(file[at+12:], uint32(whole))
+	}
+	if err := os.WriteFile(filepath.Join(directory, "x"), file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := Replay{File: "x", UE: ofUEs}
+	if err := r.load(directory, generator.Uplink); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Packets) != 3 || r.CutOff != 2 || !strings.Contains(r.String(), "2 cut off by a snap length") {
+		t.Errorf("got %v, %d cut off, want 2 of 3", &r, r.CutOff)
+	}
+	for i := range r.Packets {
+		if n := len(r.Packets[i].IP); n != len(inner) {
+			t.Errorf("packet %d: got %d octets, want %d", i, n, len(inner))
+		}
+	}
+}

@@ -21,8 +21,9 @@ type user struct {
 	ip       []byte // whole, as long as its header says; a copy
 	src, dst netip.Addr
 	protocol uint8
-	l4       int // where the transport header begins
-	payload  int // where the payload does
+	l4       int  // where the transport header begins
+	payload  int  // where the payload does
+	cut      bool // its end was not captured
 }
 
 // Reasons to leave a packet out.
@@ -41,15 +42,17 @@ const (
 // the end was not captured, it is 0. On the link there were so many octets from b on. skip
 // says why there is none.
 func userOf(b []byte, whole int) (u user, skip string) {
+	cut := false // of a tunnel, so that the packet inside is
 	for range 2 {
 		if u, skip = parseIP(b, whole); skip != "" {
 			return u, skip
 		}
+		u.cut = u.cut || cut
 		inner := tunnelled(&u)
 		if inner == nil {
 			return u, ""
 		}
-		b, whole = inner, len(inner)
+		b, whole, cut = inner, len(inner), u.cut
 	}
 	return u, skipProtocol
 }
@@ -101,7 +104,7 @@ func parseIP(b []byte, whole int) (u user, skip string) {
 		return u, skipDamaged
 	}
 	u.ip = make([]byte, octets)
-	copy(u.ip, b)
+	u.cut = copy(u.ip, b) < octets
 	u.setLength()
 	return u, ""
 }

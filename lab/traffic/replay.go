@@ -32,6 +32,7 @@ type Replay struct {
 	Packets    []generator.ReplayPacket // by their times
 	UEs        int                      // different addresses of UEs
 	Lengthened int                      // of Packets: had no room for a stamp in their payload
+	CutOff     int                      // of Packets: their ends were not captured
 	Disordered int                      // of Packets: stood in the file behind one with a later time
 	CutShort   bool                     // the file ends within a packet
 	Skipped    map[string]int           // packets that are left out, by reason
@@ -84,6 +85,7 @@ type timed struct {
 	ip         []byte
 	ue         netip.Addr
 	lengthened bool
+	cut        bool
 }
 
 // add is called with each packet of the file.
@@ -123,7 +125,7 @@ func (c *collector) take(p *pcap.Packet) (skip string) {
 	if c.full = len(c.packets) == generator.MaxReplayPackets; c.full {
 		return ""
 	}
-	c.packets = append(c.packets, timed{p.At, u.ip, ue, lengthened})
+	c.packets = append(c.packets, timed{p.At, u.ip, ue, lengthened, u.cut})
 	return ""
 }
 
@@ -148,6 +150,9 @@ func (c *collector) spread() {
 		}
 		if p.lengthened {
 			r.Lengthened++
+		}
+		if p.cut {
+			r.CutOff++
 		}
 		gap := time.Duration(0)
 		if i+1 < len(c.packets) {
@@ -180,6 +185,9 @@ func (r *Replay) String() string {
 	order := ""
 	if r.Disordered > 0 {
 		order = fmt.Sprintf("; %d out of order in the file, sent by their times", r.Disordered)
+	}
+	if r.CutOff > 0 {
+		order += fmt.Sprintf("; %d cut off by a snap length, with zeros in the place of their ends", r.CutOff)
 	}
 	if r.CutShort {
 		order += "; the file ends within a packet"

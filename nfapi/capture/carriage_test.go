@@ -15,6 +15,7 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"plumbline/nfapi"
+	"plumbline/pcapng/tshark"
 )
 
 // snapped is the file with a snap length.
@@ -234,6 +235,10 @@ func TestFragments6(t *testing.T) {
 	got, stats := read(t, f.pcap())
 	if want := (Stats{Packets: 4, Messages: 1, Unfinished: 2}); stats != want || len(got) != 1 {
 		t.Errorf("got %q, %+v, want %+v", got, stats, want)
+	}
+	out, _ := tshark.Run(t, tshark.Capture(t, f.packets), "-X", "lua_script:../../deploy/wireshark/nfapi.lua", "-Y", "nfapi5g", "-T", "fields", "-e", "nfapi5g.message_id")
+	if out != "0x0085\n" {
+		t.Errorf("tshark: got %q, want one RX_DATA.indication", out)
 	}
 }
 
