@@ -72,6 +72,7 @@ type Stats struct {
 	Segments   int    // of P7
 	Lost       int    // octets of P5 over TCP that the capture has not
 	LostChunks int    // chunks of P5 over SCTP that it has not, or not all of
+	IData      int    // I-DATA chunks of P5, which are not read
 	Skipped    int    // octets of P5 over TCP behind such a gap, before a message begins again
 	Joined     int    // packets of several datagrams that the sender's kernel had not cut yet
 	Unwatched  int    // packets of more connections or senders than are followed
@@ -95,6 +96,7 @@ func (s *Stats) Notes() []string {
 		{s.Unseen, "datagrams of P7 of them have no header in the capture"},
 		{s.Unfinished, "datagrams or messages in fragments lack one"},
 		{s.LostChunks, "chunks of P5 over SCTP are missing"},
+		{s.IData, "I-DATA chunks of P5 over SCTP are not read"},
 		{s.Skipped, "octets of P5 over TCP left out: no message begins there"},
 		{s.Unwatched, "packets of further peers were left out"},
 		{s.OtherLink, "packets are of " + s.Link},

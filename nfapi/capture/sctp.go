@@ -28,6 +28,7 @@ const (
 	chunkInitAck  = 2
 	chunkAbort    = 6
 	chunkEnd      = 14 // SHUTDOWN COMPLETE
+	chunkIData    = 64 // DATA of interleaved messages, RFC 8260
 	flagEnd       = 1
 	flagBegin     = 2
 
@@ -106,6 +107,8 @@ func (d *decoder) chunk(f flow, tag uint32, b []byte, octets int) error {
 	case chunkAbort, chunkEnd:
 		d.forget(f)
 		d.forget(f.back())
+	case chunkIData:
+		d.stats.IData++
 	case chunkData:
 		if len(b) >= dataHeader {
 			return d.data(f, tag, b, octets)

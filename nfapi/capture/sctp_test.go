@@ -112,6 +112,7 @@ func TestSCTPGaps(t *testing.T) {
 		"another tag":               {slices.Concat(packets, [][]byte{sctpPacket(6, packets[0][sctpHeader:])}), Stats{Messages: 8}},
 		"far off":                   {slices.Concat(packets, [][]byte{sctpPacket(5, dataChunk(3, 1<<30, messages[0]))}), Stats{Messages: 8}},
 		"a length below a header":   {[][]byte{sctpPacket(5, []byte{0, 3, 0, 3}, packets[0][sctpHeader:])}, Stats{}},
+		"I-DATA":                    {[][]byte{sctpPacket(5, append([]byte{chunkIData, 3, 0, 24}, make([]byte, 20)...))}, Stats{IData: 1}},
 		"a message of wrong length": {[][]byte{sctpPacket(5, dataChunk(3, 1, append(bytes.Clone(messages[0]), 0)))}, Stats{Failed: 1}},
 		"not of P5":                 {[][]byte{append([]byte{0, 1, 0, 2}, packets[0][4:]...)}, Stats{}},
 	} {
