@@ -67,6 +67,7 @@ func Open(c Config) (*redis.Client, error) {
 			return nil, fmt.Errorf("redis: %w", err)
 		}
 	}
+	boundReplies(o)
 	return redis.NewClient(o), nil
 }
 

@@ -200,8 +200,8 @@ func (r *Redis) loadKind(ctx context.Context, kind byte, each func(kind byte, id
 	// HSCAN may return a field more than once.
 	seen := map[uint64]struct{}{}
 	for cursor := uint64(0); ; {
-		pairs, next, err := r.client.HScan(ctx, r.key(kind), cursor, "", scanCount).Result()
-		if isWrongType(err) {
+		pairs, next, err := redisconn.Scan(ctx, r.client, r.key(kind), cursor, scanCount)
+		if notOurs(err) {
 			r.log.Error("key passed over", "key", r.key(kind), "error", err)
 			r.lose(0)
 			return nil
@@ -209,18 +209,18 @@ func (r *Redis) loadKind(ctx context.Context, kind byte, each func(kind byte, id
 		if err != nil {
 			return err
 		}
-		for i := 0; i+1 < len(pairs); i += 2 {
-			if len(pairs[i]) != 8 {
-				r.log.Error("record skipped", "key", r.key(kind), "field", pairs[i])
-				r.lose(len(pairs[i]) + len(pairs[i+1]))
+		for _, p := range pairs {
+			if len(p.Field) != 8 || p.Err != nil {
+				r.log.Error("record skipped", "key", r.key(kind), "field", fmt.Sprintf("%#x", p.Field), "error", p.Err)
+				r.lose(len(p.Field) + len(p.Value))
 				continue
 			}
-			id := binary.BigEndian.Uint64([]byte(pairs[i]))
+			id := binary.BigEndian.Uint64([]byte(p.Field))
 			if _, again := seen[id]; again {
 				continue
 			}
 			seen[id] = struct{}{}
-			record := []byte(pairs[i+1])
+			record := []byte(p.Value)
 			if err := each(kind, id, record); err != nil {
 				return err
 			}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"plumbline/redisconn"
 )
 
 const (
@@ -29,7 +31,7 @@ var errLost = errors.New("the server has lost its data")
 // clock says.
 func (r *Redis) open(ctx context.Context) error {
 	old, err := r.client.HGet(ctx, r.head(), "epoch").Result()
-	if err != nil && !errors.Is(err, redis.Nil) && !isWrongType(err) {
+	if err != nil && !errors.Is(err, redis.Nil) && !notOurs(err) {
 		return err
 	}
 	before, _ := strconv.ParseUint(old, 10, 63) //nolint:errcheck // not ours: 0
@@ -71,7 +73,7 @@ func (r *Redis) fence(complete bool) []any {
 // answered is what an answer of a script means.
 func (r *Redis) answered(answer string, err error) error {
 	switch {
-	case isWrongType(err):
+	case notOurs(err):
 		return fmt.Errorf("%w: %w", errLost, err)
 	case err != nil:
 		return err
@@ -203,7 +205,7 @@ func (r *Redis) check() error {
 	}
 	defer func() { <-r.waiting }()
 	if !r.stale {
-		err := r.answered(redisCheck.Run(r.stop, r.client, []string{r.head()}, r.fence(!r.partial)...).Text())
+		err := r.answered(redisCheck.Run(r.stop, r.client, r.keys(), r.fence(!r.partial)...).Text())
 		if !errors.Is(err, errLost) {
 			return err
 		}
@@ -215,6 +217,8 @@ func (r *Redis) check() error {
 // Rewrites is how often everything was written again, as the server had lost it.
 func (r *Redis) Rewrites() uint64 { return r.rewrites.Load() }
 
-// isWrongType: a key holds something else than ours does. A server before version 7
+// notOurs: a key holds something else than ours does, or more. A server before version 7
 // has the word in the middle where a script met it.
-func isWrongType(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
+func notOurs(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "WRONGTYPE") || errors.Is(err, redisconn.ErrTooLong))
+}

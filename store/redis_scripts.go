@@ -11,11 +11,12 @@ const (
 
 // The hash head says who writes, what the last version is and whether all is
 // there. Numbers are text of 20 digits, so their order is that of the numbers.
+// What is no number, is nobody's.
 // A version that is higher than the one acknowledged was written, too: only its
 // acknowledgement was lost.
 const redisFence = `
 local head = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'complete')
-if head[1] and #head[1] == 20 and head[1] > ARGV[1] then return 'fenced' end
+if head[1] and #head[1] == 20 and string.find(head[1], '^0%d+$') and head[1] > ARGV[1] then return 'fenced' end
 if head[1] ~= ARGV[1] or head[3] ~= ARGV[2] or not head[2] or head[2] < ARGV[3] then return 'lost' end
 `
 
@@ -34,8 +35,14 @@ return 'ok'
 
 // redisCheck says whether the server has what we wrote last.
 //
-// Keys: head. Arguments: epoch, complete, acknowledged version.
-var redisCheck = redis.NewScript(redisFence + `return 'ok'`)
+// Keys: head, then one for each kind. Arguments: epoch, complete, acknowledged version.
+var redisCheck = redis.NewScript(redisFence + `
+for i = 2, #KEYS do
+  local t = redis.call('TYPE', KEYS[i]).ok
+  if t ~= 'hash' and t ~= 'none' then return 'lost' end
+end
+return 'ok'
+`)
 
 // redisBegin makes the server forget everything, to be written anew.
 //
@@ -43,7 +50,7 @@ var redisCheck = redis.NewScript(redisFence + `return 'ok'`)
 var redisBegin = redis.NewScript(`
 if redis.call('TYPE', KEYS[1]).ok == 'hash' then
   local epoch = redis.call('HGET', KEYS[1], 'epoch')
-  if epoch and #epoch == 20 and epoch > ARGV[1] then return 'fenced' end
+  if epoch and #epoch == 20 and string.find(epoch, '^0%d+$') and epoch > ARGV[1] then return 'fenced' end
 end
 for i = 1, #KEYS do redis.call('UNLINK', KEYS[i]) end
 redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'version', ARGV[2], 'complete', '0')

@@ -165,6 +165,17 @@ func TestRedisForgets(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
+		{"a kind alone of another type", func(t *testing.T, s *redistest.Server) {
+			s.Client.Del(t.Context(), "plumbline:store:a")
+			if err := s.Client.Set(t.Context(), "plumbline:store:a", "x", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"an epoch that is none", func(t *testing.T, s *redistest.Server) {
+			if err := s.Client.HSet(t.Context(), "plumbline:store:head", "epoch", "18446744073709551615").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}},
 		{"a kind of another type", func(t *testing.T, s *redistest.Server) {
 			s.Client.Del(t.Context(), "plumbline:store:s", "plumbline:store:head")
 			if err := s.Client.Set(t.Context(), "plumbline:store:s", "x", 0).Err(); err != nil {
@@ -244,4 +255,21 @@ func (c contents) without(yes bool, n name) contents {
 		delete(c, n)
 	}
 	return c
+}
+
+// TestRedisLong: a record that is longer than any is lost, and counted; the others are there.
+func TestRedisLong(t *testing.T) {
+	server := redistest.Start(t)
+	r := openRedis(t, redisconn.Config{Address: server.Address})
+	r.Save(Session, 1, []byte("one"))
+	flush(t, r)
+	const long = "redis.call('SETRANGE', 'x', ARGV[2], 'x') return redis.call('HSET', KEYS[1], ARGV[1], redis.call('GET', 'x'))"
+	if err := server.Client.Eval(t.Context(), long, []string{"plumbline:store:s"}, "\x00\x00\x00\x00\x00\x00\x00\x09", MaxRecord).Err(); err != nil {
+		t.Fatal(err)
+	}
+	again := openRedis(t, redisconn.Config{Address: server.Address})
+	equal(t, load(t, again), contents{{Session, 1}: "one"})
+	if lost := again.Lost(); lost.Records != 1 {
+		t.Errorf("%+v lost, want 1 record", lost)
+	}
 }

@@ -76,7 +76,7 @@ func (a *Agent) alive() *api.Alive {
 // acknowledged forgets the events that were dealt with.
 func (a *Agent) acknowledged(ctx context.Context) error {
 	s, err := a.client.Get(ctx, a.keys.Acknowledged).Result()
-	if errors.Is(err, redis.Nil) || wire.WrongType(err) {
+	if errors.Is(err, redis.Nil) || wire.NotOurs(err) {
 		return nil
 	}
 	if err != nil {

@@ -18,9 +18,6 @@ var (
 	errNotReady = errors.New("the control plane has not written all yet")
 )
 
-// readCount is how many entries of a stream are read at a time.
-const readCount = 64
-
 // follow applies what comes, until ctx is done.
 func (a *Agent) follow(ctx context.Context) error {
 	missed := true
@@ -59,11 +56,7 @@ func (a *Agent) read(ctx context.Context) error {
 	if err := a.reply(ctx); err != nil { // of before, if Redis was away
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*wire.BlockTime)
-	defer cancel()
-	streams, err := a.waiter.XRead(ctx, &redis.XReadArgs{
-		Streams: []string{a.keys.Changes, a.position}, Count: readCount, Block: wire.BlockTime,
-	}).Result()
+	entries, err := wire.Read(ctx, a.waiter, a.keys.Changes, a.position)
 	if errors.Is(err, redis.Nil) {
 		return a.idle(ctx)
 	}
@@ -71,11 +64,9 @@ func (a *Agent) read(ctx context.Context) error {
 		return err
 	}
 	a.expected = 0
-	for _, s := range streams {
-		for _, m := range s.Messages {
-			if err := a.entry(ctx, m); err != nil {
-				return err
-			}
+	for _, m := range entries {
+		if err := a.entry(ctx, m); err != nil {
+			return err
 		}
 	}
 	return a.reply(ctx)
@@ -111,7 +102,8 @@ func (a *Agent) entry(ctx context.Context, m redis.XMessage) error {
 	b, err := wire.ParseBatch(m.Values)
 	if err != nil {
 		// Whoever wrote it, what is desired stands in the hash, too.
-		a.log.Error("entry of the stream of changes skipped", "agent", a.name, "entry", m.ID, "error", err)
+		a.log.Error("entry of the stream of changes skipped", "agent", a.name, "stream", a.keys.Changes,
+			"entry", m.ID, "error", err)
 		a.position = m.ID
 		return nil
 	}
@@ -178,7 +170,7 @@ func (a *Agent) reply(ctx context.Context) error {
 		err = a.client.XAdd(ctx, &redis.XAddArgs{
 			Stream: a.keys.Replies, MaxLen: wire.RepliesMax, Approx: true, Values: []any{wire.Field, b},
 		}).Err()
-		if wire.WrongType(err) { // nobody's of the bus
+		if wire.NotOurs(err) { // nobody's of the bus
 			a.log.Error("key in the place of the stream of replies removed", "agent", a.name, "error", err)
 			a.client.Del(ctx, a.keys.Replies)
 		}

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"plumbline/api"
 	"plumbline/bus/wire"
+	"plumbline/redisconn"
 )
 
 // scanCount is how many sessions Redis is asked for at a time: so many that
@@ -27,7 +26,7 @@ const scanCount = 500
 // Errors: [errNotReady] while the hash is known not to have everything: then
 // what is missing there says nothing.
 func (a *Agent) reconcile(ctx context.Context) error {
-	begin, position, err := a.snapshot(ctx)
+	position, begin, err := a.keys.Snapshot(ctx, a.client)
 	switch {
 	case err != nil:
 		return err
@@ -61,39 +60,19 @@ func (a *Agent) reconcile(ctx context.Context) error {
 	return a.reply(ctx)
 }
 
-// snapshot reads the head and the end of the stream at one moment.
-func (a *Agent) snapshot(ctx context.Context) (wire.Head, string, error) {
-	var head *redis.SliceCmd
-	var last *redis.XMessageSliceCmd
-	_, err := a.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		head = p.HMGet(ctx, a.keys.Head, wire.HeadFields...)
-		last = p.XRevRangeN(ctx, a.keys.Changes, "+", "-", 1)
-		return nil
-	})
-	if err != nil {
-		return wire.Head{}, "", err
-	}
-	h, err := wire.ParseHead(head.Val())
-	position := "0-0"
-	if entries := last.Val(); len(entries) > 0 {
-		position = entries[0].ID
-	}
-	return h, position, err
-}
-
 // scan applies all of the hash. It returns which sessions there are, and how
 // many the driver refused.
 func (a *Agent) scan(ctx context.Context) (seen map[uint64]struct{}, refused int, err error) {
 	seen = make(map[uint64]struct{}, len(a.held))
 	for cursor := uint64(0); ; {
-		pairs, next, err := a.client.HScan(ctx, a.keys.Desired, cursor, "", scanCount).Result()
+		pairs, next, err := redisconn.Scan(ctx, a.client, a.keys.Desired, cursor, scanCount)
 		if err != nil {
 			return nil, 0, err
 		}
-		for i := 0; i+1 < len(pairs); i += 2 {
-			c, err := parseDesired(pairs[i], pairs[i+1])
+		for _, p := range pairs {
+			c, err := parseDesired(p)
 			if err != nil {
-				a.unreadable(pairs[i], err, seen)
+				a.unreadable(p.Field, err, seen)
 				continue
 			}
 			seen[c.GetSeid()], a.garbled = struct{}{}, false
@@ -120,7 +99,8 @@ func (a *Agent) scan(ctx context.Context) (seen map[uint64]struct{}, refused int
 func (a *Agent) unreadable(field string, why error, seen map[uint64]struct{}) {
 	seid, err := wire.ParseSEIDField(field)
 	if err != nil {
-		a.log.Error("field of the desired sessions passed over", "agent", a.name, "error", why)
+		a.log.Error("field of the desired sessions passed over", "agent", a.name, "key", a.keys.Desired,
+			"field", fmt.Sprintf("%#x", field), "error", why)
 		return
 	}
 	seen[seid] = struct{}{}
@@ -128,13 +108,16 @@ func (a *Agent) unreadable(field string, why error, seen map[uint64]struct{}) {
 }
 
 // parseDesired reads a session of the hash.
-func parseDesired(field, value string) (*api.VersionedChange, error) {
-	seid, err := wire.ParseSEIDField(field)
+func parseDesired(p redisconn.Pair) (*api.VersionedChange, error) {
+	seid, err := wire.ParseSEIDField(p.Field)
 	if err != nil {
 		return nil, err
 	}
+	if p.Err != nil {
+		return nil, p.Err
+	}
 	d := new(api.Desired)
-	if err := wire.Unmarshal(value, d); err != nil {
+	if err := wire.Unmarshal(p.Value, d); err != nil {
 		return nil, err
 	}
 	if len(d.GetSession()) == 0 {

@@ -58,23 +58,18 @@ func (l *link) hear(ctx context.Context) error {
 // hearOnce hands on the entries behind position. It begins again at the
 // beginning when nothing came: the stream may be a new one.
 func (l *link) hearOnce(ctx context.Context, position string) (string, error) {
-	read, cancel := context.WithTimeout(ctx, 3*wire.BlockTime)
-	defer cancel()
-	streams, err := l.client.XRead(read, &redis.XReadArgs{
-		Streams: []string{l.keys.Events, position}, Count: readCount, Block: wire.BlockTime}).Result()
+	entries, err := wire.Read(ctx, l.client, l.keys.Events, position)
 	if errors.Is(err, redis.Nil) {
 		return "0-0", nil
 	}
 	if err != nil {
 		return position, err
 	}
-	for _, s := range streams {
-		for _, m := range s.Messages {
-			if err := l.handOn(ctx, m); err != nil {
-				return position, err
-			}
-			position = m.ID
+	for _, m := range entries {
+		if err := l.handOn(ctx, m); err != nil {
+			return position, err
 		}
+		position = m.ID
 	}
 	return position, nil
 }
@@ -83,7 +78,7 @@ func (l *link) hearOnce(ctx context.Context, position string) (string, error) {
 func (l *link) handOn(ctx context.Context, m redis.XMessage) error {
 	e := new(api.Events)
 	if err := wire.Entry(m.Values, e); err != nil {
-		l.log.Error("events skipped", "agent", l.name, "error", err)
+		l.log.Error("events skipped", "agent", l.name, "stream", l.keys.Events, "entry", m.ID, "error", err)
 	}
 	for _, event := range e.GetEvents() {
 		select {

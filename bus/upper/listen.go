@@ -13,16 +13,13 @@ import (
 	"plumbline/bus/wire"
 )
 
-// readCount is how many entries of a stream are read at a time.
-const readCount = 64
-
 // listen takes the agent's replies until ctx is done.
 func (l *link) listen(ctx context.Context) error {
 	position := "" // not known yet: from the present end on
 	for {
 		var err error
 		if position == "" {
-			position, err = l.endOf(ctx, l.keys.Replies)
+			position, err = wire.Last(ctx, l.client, l.keys.Replies)
 		} else {
 			position, err = l.listenOnce(ctx, position)
 		}
@@ -37,44 +34,27 @@ func (l *link) listen(ctx context.Context) error {
 	}
 }
 
-// endOf is the last entry of a stream.
-func (l *link) endOf(ctx context.Context, stream string) (string, error) {
-	last, err := l.client.XRevRangeN(ctx, stream, "+", "-", 1).Result()
-	if err != nil {
-		return "", err
-	}
-	if len(last) == 0 {
-		return "0-0", nil
-	}
-	return last[0].ID, nil
-}
-
 func (l *link) listenOnce(ctx context.Context, position string) (string, error) {
 	l.mu.Lock()
 	if l.reread { // what is old finds nobody who waits for it
 		position, l.reread = "0-0", false
 	}
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, 3*wire.BlockTime)
-	defer cancel()
-	streams, err := l.client.XRead(ctx, &redis.XReadArgs{
-		Streams: []string{l.keys.Replies, position}, Count: readCount, Block: wire.BlockTime}).Result()
+	entries, err := wire.Read(ctx, l.client, l.keys.Replies, position)
 	if errors.Is(err, redis.Nil) {
 		return position, nil
 	}
 	if err != nil {
 		return position, err
 	}
-	for _, s := range streams {
-		for _, m := range s.Messages {
-			position = m.ID
-			r := new(api.Replies)
-			if err := wire.Entry(m.Values, r); err != nil {
-				l.log.Error("reply skipped", "agent", l.name, "error", err)
-				continue
-			}
-			l.replied(r)
+	for _, m := range entries {
+		position = m.ID
+		r := new(api.Replies)
+		if err := wire.Entry(m.Values, r); err != nil {
+			l.log.Error("reply skipped", "agent", l.name, "stream", l.keys.Replies, "entry", m.ID, "error", err)
+			continue
 		}
+		l.replied(r)
 	}
 	return position, nil
 }

@@ -3,12 +3,14 @@ package upper
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"plumbline/api"
 	"plumbline/bus/wire"
+	"plumbline/redisconn"
 )
 
 // fillMax is how many sessions are written at once when all is.
@@ -37,7 +39,7 @@ func (l *link) tryTakeOver(ctx context.Context) error {
 	if err == nil {
 		head, err = wire.ParseHead(values)
 	}
-	if errors.Is(err, wire.ErrMessage) || wire.WrongType(err) {
+	if errors.Is(err, wire.ErrMessage) || wire.NotOurs(err) {
 		l.log.Error("the head in redis is not one of the bus; all is written again", "agent", l.name, "error", err)
 		head, err = wire.Head{}, nil // not complete
 	}
@@ -75,22 +77,25 @@ func (l *link) loadDesired(ctx context.Context) error {
 	clear(l.desired)
 	clear(l.untouched)
 	for cursor := uint64(0); ; {
-		pairs, next, err := l.client.HScan(ctx, l.keys.Desired, cursor, "", fillMax).Result()
-		if wire.WrongType(err) {
+		pairs, next, err := redisconn.Scan(ctx, l.client, l.keys.Desired, cursor, fillMax)
+		if wire.NotOurs(err) {
 			l.log.Error("what is desired in redis is not a hash; all is written again", "agent", l.name, "error", err)
 			return l.begin(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		for i := 0; i+1 < len(pairs); i += 2 {
-			seid, err := wire.ParseSEIDField(pairs[i])
+		for _, p := range pairs {
+			seid, err := wire.ParseSEIDField(p.Field)
 			d := new(api.Desired)
 			if err == nil {
-				err = wire.Unmarshal(pairs[i+1], d)
+				err = p.Err
+			}
+			if err == nil {
+				err = wire.Unmarshal(p.Value, d)
 			}
 			if err != nil {
-				l.log.Error("desired session skipped", "agent", l.name, "error", err)
+				l.log.Error("desired session skipped", "agent", l.name, "key", l.keys.Desired, "field", fmt.Sprintf("%#x", p.Field), "error", err)
 				continue
 			}
 			l.desired[seid] = d.GetSession()
@@ -209,7 +214,7 @@ func (l *link) lookAlive(ctx context.Context) error {
 	var alive *api.Alive
 	switch {
 	case errors.Is(err, redis.Nil):
-	case wire.WrongType(err):
+	case wire.NotOurs(err):
 		l.log.Error("sign of life passed over", "agent", l.name, "error", err)
 	case err != nil:
 		return err

@@ -173,7 +173,7 @@ func (l *link) send(ctx context.Context, b *batch) error {
 	warned := false
 	for {
 		answer, err := wire.Write.Run(ctx, l.client, []string{l.keys.Head, l.keys.Desired, l.keys.Changes}, b.args...).Text()
-		if wire.WrongType(err) {
+		if wire.NotOurs(err) {
 			l.requeue(b)
 			return errLost
 		}

@@ -96,7 +96,7 @@ return 'ok'
 // Keys: owner, alive. Arguments: instance, message, milliseconds.
 var Renew = redis.NewScript(`
 local owner = redis.call('TYPE', KEYS[1]).ok == 'string' and redis.call('GET', KEYS[1])
-if owner and owner > ARGV[1] then return 0 end
+if owner and #owner == 20 and string.find(owner, '^0%d+$') and owner > ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 if owner ~= ARGV[1] then return 2 end

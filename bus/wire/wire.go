@@ -30,6 +30,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"plumbline/api"
+	"plumbline/redisconn"
 )
 
 // Times that both sides go by.
@@ -101,9 +102,12 @@ var HeadFields = []string{"epoch", "version", "complete"}
 // ErrMessage is wrapped by all errors about what Redis has.
 var ErrMessage = errors.New("not a message of the bus")
 
-// WrongType reports whether err is that a key holds something else than ours does. A
-// server before version 7 has the word in the middle where a script met it.
-func WrongType(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
+// NotOurs reports whether err is that a key holds something else than ours does: of
+// another type, or too long. A server before version 7 has the word in the middle where
+// a script met it.
+func NotOurs(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "WRONGTYPE") || errors.Is(err, redisconn.ErrTooLong))
+}
 
 // ParseHead reads what HMGET of [HeadFields] returned; a head that is not there
 // is the zero value.
@@ -149,6 +153,9 @@ func ParseSEIDField(s string) (uint64, error) {
 
 // Entry reads the message of an entry of a stream.
 func Entry(values map[string]any, m proto.Message) error {
+	if n, ok := values[Field].(int64); ok { // see [Read]
+		return fmt.Errorf("entry of %d octets: %w", n, ErrMessage)
+	}
 	s, ok := values[Field].(string)
 	if !ok {
 		return fmt.Errorf("entry without %q: %w", Field, ErrMessage)
