@@ -49,6 +49,8 @@ type Config struct {
 	RequestsPerSecond         int // of one address; default: no limit
 	ReportsPerSecond          int // Session Report Requests to one CP function; default: no limit
 	MaxApplications           int // with PFDs; default 4096
+	MaxPFDOctets              int // of all PFDs, 64 for each beside its text; default 16 MiB
+	MaxPFDOctetsPerPeer       int // of those that one CP function provisioned; default 4 MiB
 
 	// BusyPoll is how long after the last datagram sockets are asked for more
 	// before their readers sleep; default: not at all.
@@ -89,6 +91,8 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.MaxAssociations, 1024)
 	or(&c.MaxAssociationsPerAddress, 16)
 	or(&c.MaxApplications, 4096)
+	or(&c.MaxPFDOctets, 16<<20)
+	or(&c.MaxPFDOctetsPerPeer, 4<<20)
 	or(&c.N1, 3)
 	or(&c.Sockets, min(runtime.GOMAXPROCS(0), 8))
 	or(&c.CacheOctets, 32<<20)

@@ -25,12 +25,16 @@ type application struct {
 	id       uint64 // of its record
 	provider string // Node ID of the CP function, as text
 	flows    []flow
+	octets   int // see [pfdOctets]
 }
 
 // maxFlows bounds the PFDs of one application, maxAppID the octets of its name.
 const maxFlows, maxAppID = 256, 255
 
-var errPFDCount = errors.New("too many PFDs")
+var (
+	errPFDCount  = errors.New("too many PFDs")
+	errPFDOctets = errors.New("PFDs too long in all")
+)
 
 // managePFDs answers a PFD Management Request. Each Application ID that it has
 // gets the PFDs that it says in place of those it had; without any, all that
@@ -50,7 +54,7 @@ func (w *worker) managePFDs(r nodeRequest) {
 	e, provider := w.e, a.node.String()
 	change, err := pfdChange(&m, w.e.sessions.Can().Hosts)
 	if err == nil {
-		err = e.pfds.room(change, e.config.MaxApplications)
+		err = e.pfds.room(provider, change, &e.config)
 	}
 	if err != nil {
 		w.refuse(r.src, r.head, err)
@@ -125,18 +129,56 @@ func pfdError(cause pfcp.Cause, err error) error {
 	return &pfcp.Error{Cause: cause, OffendingIE: pfcp.IEPFDContents, In: "PFD Management Request", Err: err}
 }
 
-// room reports by an error that there are too many applications.
-func (p *pfds) room(change map[string][]flow, limit int) error {
+// flowOctets is what a flow costs beside its text.
+const flowOctets = 64
+
+// pfdOctets is how much the PFDs of an application are.
+func pfdOctets(name string, flows []flow) int {
+	n := len(name)
+	for _, f := range flows {
+		n += flowOctets + len(f.description) + len(f.host) + len(f.path)
+	}
+	return n
+}
+
+// room reports by an error that there would be too many applications, or that the PFDs of
+// the CP function, or of all, would be too long. What makes them less always has room.
+func (p *pfds) room(provider string, change map[string][]flow, c *Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := len(p.apps)
-	for app, flows := range change {
-		if p.apps[app] == nil && len(flows) > 0 {
-			n++
+	apps, added, own, all := len(p.apps), 0, 0, 0
+	for _, app := range p.apps {
+		if app.provider == provider {
+			own += app.octets
 		}
+		all += app.octets
 	}
-	if n > limit {
+	for name, flows := range change {
+		n := pfdOctets(name, flows)
+		old := p.apps[name]
+		switch {
+		case len(flows) == 0 && old == nil:
+			continue
+		case len(flows) == 0:
+			n = 0
+			apps--
+		case old == nil:
+			apps++
+		}
+		if old != nil {
+			all -= old.octets
+			added -= old.octets
+			if old.provider == provider {
+				own -= old.octets
+			}
+		}
+		own, all, added = own+n, all+n, added+n
+	}
+	switch {
+	case apps > c.MaxApplications:
 		return pfdError(pfcp.CauseNoResourcesAvailable, errPFDCount)
+	case added > 0 && (own > c.MaxPFDOctetsPerPeer || all > c.MaxPFDOctets):
+		return pfdError(pfcp.CauseNoResourcesAvailable, errPFDOctets)
 	}
 	return nil
 }
@@ -189,6 +231,7 @@ func (e *Endpoint) setPFDs(name string, app *application) error {
 		if p.apps == nil {
 			p.apps = make(map[string]*application)
 		}
+		app.octets = pfdOctets(name, app.flows)
 		p.apps[name] = app
 		e.store.Save(KindPFDs, app.id, app.record(name))
 	}

@@ -58,3 +58,34 @@ func TestPFDManagement(t *testing.T) {
 		t.Errorf("%d applications after the association of their CP function ended, want 0", got)
 	}
 }
+
+// TestPFDOctets: PFDs are bounded in octets, of a CP function and of all; what takes their
+// place counts, and what makes them less is taken.
+func TestPFDOctets(t *testing.T) {
+	const web = "permit out tcp from any 443 to assigned"
+	one := pfdOctets("a0", []flow{{description: web}})
+	b := newBed(t, Config{MaxPFDOctetsPerPeer: 2 * one, MaxPFDOctets: 3 * one})
+	c, other := b.client(t, "127.0.0.2"), b.client(t, "127.0.0.3")
+	c.associate("127.0.0.2", recoveryTime)
+	other.associate("127.0.0.3", recoveryTime)
+	for _, tc := range []struct {
+		name string
+		from *client
+		in   *pfcp.PFDManagementRequest
+		want pfcp.Cause
+	}{
+		{"first", c, pfdRequest("a0", web), pfcp.CauseRequestAccepted},
+		{"second", c, pfdRequest("a1", web), pfcp.CauseRequestAccepted},
+		{"third of one CP function", c, pfdRequest("a2", web), pfcp.CauseNoResourcesAvailable},
+		{"again", c, pfdRequest("a1", web), pfcp.CauseRequestAccepted},
+		{"more of the second", c, pfdRequest("a1", web, web), pfcp.CauseNoResourcesAvailable},
+		{"first of another", other, pfdRequest("b0", web), pfcp.CauseRequestAccepted},
+		{"more than all", other, pfdRequest("b1", web), pfcp.CauseNoResourcesAvailable},
+		{"removed", c, pfdRequest("a1"), pfcp.CauseRequestAccepted},
+		{"in its place", other, pfdRequest("b1", web), pfcp.CauseRequestAccepted},
+	} {
+		if r := tc.from.manage(tc.in); r.Cause != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, r.Cause, tc.want)
+		}
+	}
+}
