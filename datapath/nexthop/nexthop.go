@@ -226,8 +226,11 @@ func (w *Watcher) detach(addr netip.Addr) {
 // route returns the neighbour of the device through which addr is reached.
 func (w *Watcher) route(addr netip.Addr) netip.Addr {
 	routes, err := w.kernel.RouteGetWithOptions(addr.AsSlice(), &netlink.RouteGetOptions{OifIndex: w.link.Attrs().Index})
-	if err != nil || len(routes) == 0 || routes[0].LinkIndex != w.link.Attrs().Index {
-		w.log.Warn("no route to next hop", "address", addr, "device", w.link.Attrs().Name, "err", err)
+	if err == nil {
+		err = w.leaves(routes)
+	}
+	if err != nil {
+		w.log.Warn("no route to next hop", "address", addr, "device", w.link.Attrs().Name, "error", err)
 		return netip.Addr{}
 	}
 	if gw, ok := netip.AddrFromSlice(routes[0].Gw); ok {
@@ -235,6 +238,25 @@ func (w *Watcher) route(addr netip.Addr) netip.Addr {
 	}
 	return addr
 }
+
+// leaves is why the first of routes does not leave by the device; nil: it does.
+func (w *Watcher) leaves(routes []netlink.Route) error {
+	switch {
+	case len(routes) == 0:
+		return errNoRoute
+	case routes[0].LinkIndex == w.link.Attrs().Index:
+		return nil
+	}
+	if other, err := w.kernel.LinkByIndex(routes[0].LinkIndex); err == nil {
+		return fmt.Errorf("%w: by %s", errOtherDevice, other.Attrs().Name)
+	}
+	return fmt.Errorf("%w: by device %d", errOtherDevice, routes[0].LinkIndex)
+}
+
+var (
+	errNoRoute     = errors.New("the kernel names none")
+	errOtherDevice = errors.New("the route leaves by another device")
+)
 
 // reroute finds the neighbours of all wanted addresses again.
 func (w *Watcher) reroute() {

@@ -1,9 +1,11 @@
 package nexthop_test
 
 import (
+	"bytes"
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,18 +30,18 @@ func TestWatch(t *testing.T) {
 	var (
 		w      *nexthop.Watcher
 		kernel *netlink.Handle
+		said   bytes.Buffer // handlers write one record at a time
 	)
 	check(t, top.UPF.Do(func() (err error) {
 		if kernel, err = netlink.NewHandle(); err != nil {
 			return err
 		}
-		w, err = nexthop.Watch(top.N3.UPF.Index, slog.New(slog.DiscardHandler), func(a netip.Addr, m nexthop.MAC) {
+		w, err = nexthop.Watch(top.N3.UPF.Index, slog.New(slog.NewTextHandler(&said, nil)), func(a netip.Addr, m nexthop.MAC) {
 			events <- told{a, m}
 		})
 		return err
 	}))
 	defer kernel.Close()
-	defer w.Close()
 
 	gnb, gnbMAC := top.N3.Peer.Address.Addr(), nexthop.MAC(top.N3.Peer.MAC)
 	w.Want(gnb) // nobody has sent to it: the kernel resolves it for us
@@ -64,6 +66,13 @@ func TestWatch(t *testing.T) {
 	check(t, kernel.NeighDel(&neigh))
 	expect(t, events, told{gnb, nexthop.MAC{}})
 	expect(t, events, told{far, nexthop.MAC{}})
+
+	own := top.N3.UPF.Address.Addr()
+	w.Want(own)
+	w.Close()
+	if got, want := said.String(), own.String(); !strings.Contains(got, want) || strings.Contains(got, "<nil>") {
+		t.Errorf("log %q, want %s in it, with a reason", got, want)
+	}
 }
 
 func check(t *testing.T, err error) {
