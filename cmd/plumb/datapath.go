@@ -40,6 +40,6 @@ func (datapathRun) Run(ctx context.Context, command *datapathCommand) error {
 type datapathCheckConfig struct{ checkConfig }
 
 // Run says "ok", or all that is wrong.
-func (c *datapathCheckConfig) Run(stdout io.Writer, command *datapathCommand) error {
-	return c.check(stdout, command.Config, upf.RoleDatapath)
+func (c *datapathCheckConfig) Run(ctx context.Context, stdout io.Writer, command *datapathCommand) error {
+	return c.check(ctx, stdout, command.Config, upf.RoleDatapath)
 }

@@ -36,6 +36,6 @@ func (n4Run) Run(ctx context.Context, command *n4Command) error {
 type n4CheckConfig struct{ checkConfig }
 
 // Run says "ok", or all that is wrong.
-func (c *n4CheckConfig) Run(stdout io.Writer, command *n4Command) error {
-	return c.check(stdout, command.Config, upf.RoleN4)
+func (c *n4CheckConfig) Run(ctx context.Context, stdout io.Writer, command *n4Command) error {
+	return c.check(ctx, stdout, command.Config, upf.RoleN4)
 }

@@ -76,11 +76,11 @@ func confine(log *slog.Logger, moves bool) {
 // checkConfig is what every command that checks a configuration has.
 type checkConfig struct {
 	File string `arg:"" optional:"" placeholder:"FILE" help:"Configuration file (YAML); or --config FILE."`
-	Live bool   `help:"Check against this machine, too: devices and addresses."`
+	Live bool   `help:"Check against this machine, too: devices, addresses, store, Redis."`
 }
 
 // check says "ok", or all that is wrong.
-func (c *checkConfig) check(stdout io.Writer, flag string, role upf.Role) error {
+func (c *checkConfig) check(ctx context.Context, stdout io.Writer, flag string, role upf.Role) error {
 	file, err := oneFile(c.File, flag)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (c *checkConfig) check(stdout io.Writer, flag string, role upf.Role) error 
 		return err
 	}
 	if c.Live {
-		if err := config.CheckLive(); err != nil {
+		if err := errors.Join(config.CheckLive(), config.CheckKept(ctx)); err != nil {
 			return err
 		}
 	}

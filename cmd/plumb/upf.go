@@ -40,8 +40,8 @@ func (upfRun) Run(ctx context.Context, command *upfCommand) error {
 type upfCheckConfig struct{ checkConfig }
 
 // Run says "ok", or all that is wrong.
-func (c *upfCheckConfig) Run(stdout io.Writer, command *upfCommand) error {
-	return c.check(stdout, command.Config, upf.RoleUPF)
+func (c *upfCheckConfig) Run(ctx context.Context, stdout io.Writer, command *upfCommand) error {
+	return c.check(ctx, stdout, command.Config, upf.RoleUPF)
 }
 
 type upfUnpin struct {
