@@ -97,6 +97,9 @@ func (s *AgentService) listen(ctx context.Context, c *Config) (listeners, error)
 // Prepare is as [Service.Prepare].
 func (s *AgentService) Prepare() { prepare(s.part.forwarder(), s.log) }
 
+// TablesOctets is as [Service.TablesOctets].
+func (s *AgentService) TablesOctets() uint64 { return s.part.TablesOctets() }
+
 // Wait returns when ctx is done, or with the error that ended the agent or the
 // datapath.
 func (s *AgentService) Wait(ctx context.Context) error {

@@ -224,6 +224,17 @@ func tablesOctets(d datapath.Driver) uint64 {
 	return 0
 }
 
+// TablesOctets is the memory of the datapath's tables that are not in the heap of this
+// process; 0: none, or not known.
+func (s *Service) TablesOctets() uint64 {
+	d := s.forwarder()
+	switch d.Capabilities().GetName() {
+	case DatapathTUN, DatapathTAP:
+		return 0
+	}
+	return tablesOctets(d)
+}
+
 // describeDatapath says what forwards packets.
 func describeDatapath(c *Config, d datapath.Driver) Datapath {
 	capabilities := d.Capabilities()

@@ -60,6 +60,7 @@ func (c *gnbCommand) carry(ctx context.Context, config gnb.Config, stdout io.Wri
 	if err != nil {
 		return gnbUsage(err)
 	}
+	limitMemory(ctx, log)
 	log.Info("up", "n3", config.N3.Address, "ues", len(config.UEs), "mtu", g.MTU())
 	err = g.Run(ctx)
 	return errors.Join(err, c.print(stdout, g.Stats()))

@@ -28,10 +28,14 @@ func runRole(ctx context.Context, file string, role upf.Role) error {
 		return err
 	}
 	log := upf.NewLogger(os.Stderr, config.Log)
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	tables := limitMemory(running, log) // sessions are restored within it
 	s, err := startRole(ctx, config, upf.Options{Log: log, Commit: commit})
 	if err != nil {
 		return err
 	}
+	tables(s.TablesOctets)
 	s.Prepare()
 	confine(log, config.API.Socket != "" && config.API.Move && role == upf.RoleUPF)
 	err = s.Wait(ctx)
@@ -42,6 +46,7 @@ func runRole(ctx context.Context, file string, role upf.Role) error {
 // roleService is what runs.
 type roleService interface {
 	Prepare()
+	TablesOctets() uint64
 	Wait(ctx context.Context) error
 	Close() error
 }

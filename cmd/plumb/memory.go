@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+)
+
+// memoryInterval is how often the limit of the cgroup is looked at again: it can be changed
+// while the process runs, and so can the datapath.
+const memoryInterval = time.Minute
+
+// limitMemory has the garbage collector keep within what the cgroup (v1 or v2) leaves, until
+// ctx is done. GOMEMLIMIT of the environment wins. What the datapath's tables in the kernel
+// take of it is known when there is a datapath: the caller gives it to the function returned.
+func limitMemory(ctx context.Context, log *slog.Logger) (tables func(func() uint64)) {
+	if limit, ok := os.LookupEnv("GOMEMLIMIT"); ok {
+		log.Info("memory limit", "gomemlimit", limit, "from", "environment")
+		return func(func() uint64) {}
+	}
+	m := memory{log: log, tables: func() uint64 { return 0 }, cgroup: memlimit.FromCgroup}
+	m.look()
+	go func() {
+		tick := time.NewTicker(memoryInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				m.look()
+			}
+		}
+	}()
+	return func(t func() uint64) {
+		m.mu.Lock()
+		m.tables = t
+		m.mu.Unlock()
+		m.look()
+	}
+}
+
+// memory is the limit that follows a cgroup's.
+type memory struct {
+	log    *slog.Logger
+	cgroup func() (uint64, error)
+
+	mu     sync.Mutex
+	tables func() uint64
+	last   int64 // that was set; 0: none
+}
+
+// look sets what the cgroup says now.
+func (m *memory) look() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	octets, err := m.cgroup()
+	if err != nil && !errors.Is(err, memlimit.ErrNoLimit) {
+		m.log.Debug("memory limit of the cgroup not known", "error", err)
+		return
+	}
+	tables, limit := m.tables(), int64(math.MaxInt64)
+	if err == nil {
+		limit = memoryLimit(octets, tables)
+	}
+	if limit == m.last || limit == math.MaxInt64 && m.last == 0 {
+		return
+	}
+	debug.SetMemoryLimit(limit)
+	m.last = limit
+	if limit == math.MaxInt64 {
+		m.log.Info("memory limit", "gomemlimit_octets", "none", "from", "cgroup")
+		return
+	}
+	m.log.Info("memory limit", "gomemlimit_octets", limit, "from", "cgroup", "cgroup_octets", octets, "tables_octets", tables)
+}
+
+// memoryLimit is 90 % of what the tables leave of the cgroup's octets, but at least a
+// quarter of all: below that the garbage collector would do nothing else, and not help.
+func memoryLimit(octets, tables uint64) int64 {
+	octets = min(octets, math.MaxInt64)
+	rest := octets - min(octets, tables)
+	return int64(max(rest-rest/10, octets/4))
+}
