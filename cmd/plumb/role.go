@@ -10,6 +10,8 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"plumbline/upf"
 	"plumbline/upf/privilege"
 )
@@ -30,6 +32,7 @@ func runRole(ctx context.Context, file string, role upf.Role) error {
 	log := upf.NewLogger(os.Stderr, config.Log)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
+	hangUp(running, log)
 	tables := limitMemory(running, log) // sessions are restored within it
 	s, err := startRole(ctx, config, upf.Options{Log: log, Commit: commit})
 	if err != nil {
@@ -38,8 +41,10 @@ func runRole(ctx context.Context, file string, role upf.Role) error {
 	tables(s.TablesOctets)
 	s.Prepare()
 	confine(log, config.API.Socket != "" && config.API.Move && role == upf.RoleUPF)
+	tellManager(log, daemon.SdNotifyReady)
 	err = s.Wait(ctx)
 	log.Info("stopping")
+	tellManager(log, daemon.SdNotifyStopping)
 	return errors.Join(err, s.Close())
 }
 
