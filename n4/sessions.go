@@ -55,6 +55,7 @@ func (w *worker) establish(src netip.AddrPort, h pfcp.Header, body []byte) {
 		return
 	}
 	a.sessions.Add(1)
+	w.e.log.session("n4: session established", a, r)
 	out := &w.establishmentResponse
 	*out = pfcp.SessionEstablishmentResponse{
 		NodeID: w.e.nodeID, Cause: pfcp.CauseRequestAccepted, UPFSEID: pfcp.Some(w.e.fseid(r.Session.SEID)),
@@ -93,6 +94,7 @@ func (w *worker) modify(src netip.AddrPort, h pfcp.Header, body []byte) {
 		x.of.sessions.Add(-1)
 		x.by.sessions.Add(1)
 	}
+	w.e.log.session("n4: session modified", x.by, r)
 	out := &w.modificationResponse
 	*out = pfcp.SessionModificationResponse{
 		Cause:        pfcp.CauseRequestAccepted,
@@ -127,6 +129,7 @@ func (w *worker) delete(src netip.AddrPort, h pfcp.Header, body []byte) {
 	if !r.Again {
 		x.of.sessions.Add(-1)
 	}
+	w.e.log.session("n4: session deleted", x.by, r)
 	out := &w.deletionResponse
 	*out = pfcp.SessionDeletionResponse{
 		Cause: pfcp.CauseRequestAccepted, UsageReports: usageReports(out.UsageReports[:0], r.Reports, x.by.forms.leave()),
