@@ -321,12 +321,9 @@ func Parse(name string, data []byte) (*Config, error) {
 	d := decoder{positions: map[string]position{}}
 	c := Default()
 	d.decode(data, c)
-	if len(d.mistakes) == 0 {
+	if !d.unreadable {
 		c.complete()
-		d.mistakes = c.mistakes()
-		for i := range d.mistakes {
-			d.mistakes[i].position = d.positions[d.mistakes[i].Key]
-		}
+		d.add(c.mistakes())
 	}
 	if len(d.mistakes) > 0 {
 		return nil, &ConfigError{File: name, Mistakes: d.mistakes}

@@ -1,6 +1,7 @@
 package upf
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -18,14 +19,42 @@ import (
 // decoder turns YAML into a [Config] and remembers where each key stood, so
 // that a mistake found later can still say where.
 type decoder struct {
-	positions map[string]position // by key, "n4.address"
-	mistakes  []Mistake
+	positions  map[string]position // by key, "n4.address"
+	mistakes   []Mistake
+	unknown    []string // keys in which there are some that nobody knows; "": the file
+	unreadable bool     // it is no YAML
+}
+
+// add adds mistakes that are in the values, but not those that only follow from one that
+// is there already: of a value that could not be read, and of one that may be missing as
+// its key is misspelt.
+func (d *decoder) add(more []Mistake) {
+	read := d.mistakes
+	for _, m := range more {
+		at, written := d.positions[m.Key]
+		follows := slices.ContainsFunc(read, func(r Mistake) bool { return within(m.Key, r.Key) || within(r.Key, m.Key) }) ||
+			!written && slices.ContainsFunc(d.unknown, func(parent string) bool { return within(m.Key, parent) })
+		if !follows {
+			m.position = at
+			d.mistakes = append(d.mistakes, m)
+		}
+	}
+	slices.SortStableFunc(d.mistakes, func(a, b Mistake) int { // as the file has them; what it lacks is last
+		return cmp.Or(cmp.Compare(uint(a.Line)-1, uint(b.Line)-1), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// within reports whether a key is the other one or in it; all are in "".
+func within(key, other string) bool {
+	rest, ok := strings.CutPrefix(key, other)
+	return ok && (other == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // decode reads data over the defaults in c; what is wrong is in d.mistakes.
 func (d *decoder) decode(data []byte, c *Config) {
 	body, err := yamltext.Parse(data)
 	var e *yamltext.Error
+	d.unreadable = err != nil
 	switch {
 	case errors.As(err, &e):
 		d.mistakes = append(d.mistakes, Mistake{position: position{e.Line, e.Column}, Text: e.Reason})
@@ -68,6 +97,7 @@ func (d *decoder) structure(node ast.Node, key string, v reflect.Value) {
 		switch {
 		case !ok || !known:
 			d.wrong(entry.Key(), full, "no such key: want one of %s", names(fields))
+			d.unknown = append(d.unknown, key)
 		case seen[name]:
 			d.wrong(entry.Key(), full, "set twice")
 		default:

@@ -203,19 +203,32 @@ func TestParseMistakes(t *testing.T) {
 			"f: n3.device: not set: want the name of a network device",
 			"f: n6.device: not set: want the name of a network device"}},
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
-			"f:2:3: n4.adress: no such key: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1"}},
+			"f:2:3: n4.adress: no such key: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1",
+			"f: n3.address: not set: want a unicast IPv4 address of this machine",
+			"f: n3.device: not set: want the name of a network device",
+			"f: n6.device: not set: want the name of a network device"}},
 		{"unknown section", "n9: {}\n", []string{
 			"f:1:1: n9: no such key: want one of afxdp, api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, meter_burst, metrics, n3, n4, n6, node_id, pools, predefined_rules, restoration_period, router_advertisement, sessions, slices, store, tc, tun, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
 			`f:1:17: sessions.max: "lots": want a decimal number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,
-			`f:3:15: n4.address: "10.4.0": want an IP address, such as 10.4.0.1`}},
+			`f:3:15: n4.address: "10.4.0": want an IP address, such as 10.4.0.1`,
+			"f: n3.address: not set: want a unicast IPv4 address of this machine",
+			"f: n3.device: not set: want the name of a network device",
+			"f: n6.device: not set: want the name of a network device"}},
 		{"twice", "datapath: xdp\ndatapath: model\n", []string{
 			"f:2:1: mapping key \"datapath\" already defined at [1:1]"}},
 		{"no mapping", "n4: 10.4.0.1\n", []string{
-			"f:1:5: n4: want keys and values: address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1"}},
+			"f:1:5: n4: want keys and values: address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1",
+			"f: n3.address: not set: want a unicast IPv4 address of this machine",
+			"f: n3.device: not set: want the name of a network device",
+			"f: n6.device: not set: want the name of a network device"}},
 		{"no list", "n4: {peers: 10.4.0.0/24}\n", []string{
-			"f:1:13: n4.peers: want a list, such as [10.4.0.0/24]"}},
+			"f:1:13: n4.peers: want a list, such as [10.4.0.0/24]",
+			"f: n4.address: not set: want a unicast IP address of this machine",
+			"f: n3.address: not set: want a unicast IPv4 address of this machine",
+			"f: n3.device: not set: want the name of a network device",
+			"f: n6.device: not set: want the name of a network device"}},
 		{"alias", "n3: &a {device: n3}\nn6: *a\n", []string{
 			"f:1:5: an anchor or alias: want plain mappings, sequences and scalars"}},
 		{"tag", "n6: {gateways: !!seq [10.6.0.2]}\n", []string{
@@ -249,8 +262,8 @@ n6: {device: a/b, gateway: 2001:db8::2, gateway6: 10.6.0.2}
 			`f:2:15: n4.address: 0.0.0.0: want a unicast IP address of this machine`,
 			`f:2:32: n4.peers[0]: 10.4.0.1/24: want a prefix without host bits, such as 10.4.0.0/24`,
 			`f:2:77: n4.peers[1].leave_out[0]: "cause": want usage_information or packet_counts or event_time_stamps or paging_policy_indication or load_control`,
-			`f:3:50: n3.address: 2001:db8::1: want a unicast IPv4 address of this machine`,
 			`f:3:14: n3.device: "a-name-too-long-for-linux": want the name of a network device`,
+			`f:3:50: n3.address: 2001:db8::1: want a unicast IPv4 address of this machine`,
 			`f:4:14: n6.device: "a/b": want the name of a network device`,
 			`f:4:28: n6.gateway: 2001:db8::2: want the unicast IPv4 address of another machine, or none`,
 			`f:4:51: n6.gateway6: 10.6.0.2: want the unicast IPv6 address of another machine, or none`}},
@@ -286,9 +299,27 @@ slices: [{name: "", pools: [b], s_nssai: 1-2, uplink_mbr: much}, {name: x}]
 xdp: {pin: here}
 store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 `, []string{
+			`f:2:37: n4.associate[0]: 0.0.0.0: want the unicast address of a CP function, of the same IP version as n4.address`,
+			`f:2:67: n4.heartbeat_interval: 1ms: want 1s to 1h0m0s`,
 			`f:2:76: n4.t1: "soon": want a duration, such as 30s`,
+			`f:2:86: n4.n1: 0: want 1 to 20`,
+			`f:2:112: n4.limits.associations: 0: want 1 to 16777216`,
+			`f:3:52: n3.echo_interval: 1s: want 0, or 1m0s to 1h`,
+			`f:5:15: gtpu[0].name: "n3": want a name of at most 64 characters that no other has`,
+			`f:5:40: gtpu[0].address: 10.3.0.1: want a unicast IPv4 address of this machine that no other endpoint has`,
+			`f:5:61: gtpu[0].interface: "dn": want access or core`,
+			`f:6:44: pools[0].prefixes[1]: 10.45.1.0/24: want a prefix that no other overlaps`,
+			`f:6:67: pools[1].name: "a": want a name of at most 64 characters that no other has`,
+			`f:7:17: slices[0].name: not set: want a name of at most 64 characters that no other has`,
+			`f:7:28: slices[0].pools: "b": want a or a`,
 			`f:7:42: slices[0].s_nssai: "1-2": want an S-NSSAI: SST, or SST-SD with six hex digits, such as 1-0a0b0c`,
-			`f:7:59: slices[0].uplink_mbr: "much": want a bit rate, such as 600Mbit/s`}},
+			`f:7:59: slices[0].uplink_mbr: "much": want a bit rate, such as 600Mbit/s`,
+			`f:7:66: slices[1]: not set: want s_nssai, dnns or network_instances`,
+			`f:8:12: xdp.pin: "here": want an absolute path in bpffs, such as /sys/fs/bpf/plumbline`,
+			`f:9:15: store.path: "here": want an absolute path`,
+			`f:9:27: store.sync: "later": want none or interval or always`,
+			`f:9:48: store.after_reboot: "dream": want restore or forget`,
+			`f: and 2 more`}},
 		{"N4, GTP-U, slices, store: values", `
 n4: {address: 10.4.0.1, associate: [0.0.0.0], heartbeat_interval: 1ms, n1: 0, limits: {associations: 0}}
 n3: {device: n3, address: 10.3.0.1, echo_interval: 1s, vlan: 4095, address6: "fd03::1"}
@@ -303,23 +334,23 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:2:67: n4.heartbeat_interval: 1ms: want 1s to 1h0m0s`,
 			`f:2:76: n4.n1: 0: want 1 to 20`,
 			`f:2:102: n4.limits.associations: 0: want 1 to 16777216`,
-			`f:3:62: n3.vlan: 4095: want 1 to 4094, or 0 for frames without a tag`,
 			`f:3:52: n3.echo_interval: 1s: want 0, or 1m0s to 1h`,
+			`f:3:62: n3.vlan: 4095: want 1 to 4094, or 0 for frames without a tag`,
 			`f:5:15: gtpu[0].name: "n3": want a name of at most 64 characters that no other has`,
 			`f:5:40: gtpu[0].address: 10.3.0.1: want a unicast IPv4 address of this machine that no other endpoint has`,
 			`f:5:91: gtpu[0].address6: fd03::1: want one that no other endpoint has, nor its tag, which is a matter of chance: take another`,
 			`f:5:61: gtpu[0].interface: "dn": want access or core`,
-			`f:6:67: pools[1].name: "a": want a name of at most 64 characters that no other has`,
-			`f: pools[1].prefixes: not set: want prefixes`,
 			`f:6:44: pools[0].prefixes[1]: 10.45.1.0/24: want a prefix that no other overlaps`,
+			`f:6:67: pools[1].name: "a": want a name of at most 64 characters that no other has`,
+			`f:7:10: slices[0]: not set: want s_nssai, dnns or network_instances`,
 			`f:7:17: slices[0].name: not set: want a name of at most 64 characters that no other has`,
 			`f:7:28: slices[0].pools: "b": want a or a`,
-			`f:7:10: slices[0]: not set: want s_nssai, dnns or network_instances`,
+			`f:8:12: xdp.pin: "here": want an absolute path in bpffs, such as /sys/fs/bpf/plumbline`,
 			`f:9:15: store.path: "here": want an absolute path`,
 			`f:9:27: store.sync: "later": want none or interval or always`,
 			`f:9:48: store.after_reboot: "dream": want restore or forget`,
 			`f:9:72: store.redis.address: "h:1": want only one of store.path and store.redis`,
-			`f:8:12: xdp.pin: "here": want an absolute path in bpffs, such as /sys/fs/bpf/plumbline`}},
+			`f: pools[1].prefixes: not set: want prefixes`}},
 		{"VLANs where no datapath tags", `
 datapath: tun
 n4: {address: 10.4.0.1}
@@ -329,15 +360,15 @@ gtpu: [{name: n9, address: 10.9.0.1, interface: core, vlan: 90}]
 data_networks: [{name: corp, vlan: 7}]
 `, []string{
 			`f:4:31: n3.vlan: 30: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
-			`f:6:61: gtpu[0].vlan: 90: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
 			`f:5:12: n6.vlan: 60: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
+			`f:6:61: gtpu[0].vlan: 90: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
 			`f:7:36: data_networks[0].vlan: 7: want 0: datapath tun tags no frames, datapaths xdp and tc do`}},
 		{"more than anybody reads", "n4: {peers: [" + strings.Repeat("1,", 30) + "1]}", append(
 			slices.Collect(func(yield func(string) bool) {
 				for i := range 20 {
 					yield(fmt.Sprintf(`f:1:%d: n4.peers[%d]: "1": want a prefix, such as 10.4.0.0/24`, 14+2*i, i))
 				}
-			}), "f: and 11 more")},
+			}), "f: and 15 more")},
 		{"too long", strings.Repeat("# ....\n", 10000), []string{
 			"f: longer than 16384 octets, which no configuration is"}},
 	} {
