@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -95,7 +96,7 @@ func (a *localAPI) answer(w http.ResponseWriter, r *http.Request, f func(*http.R
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if err := json.NewEncoder(w).Encode(v); err != nil {
+	if err := plainJSON(w).Encode(v); err != nil {
 		a.log.Debug("api answer not delivered", "path", r.URL.Path, "error", err)
 	}
 }
@@ -209,4 +210,11 @@ func (a *localAPI) oneSession(r *http.Request) (any, error) {
 		return nil, fmt.Errorf("session %s: %w", seid, err)
 	}
 	return a.viewSession(s, a.nodeIDs()[s.Owner], usage), nil
+}
+
+// plainJSON encodes for programs and people: < and > as they are.
+func plainJSON(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e
 }

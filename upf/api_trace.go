@@ -79,7 +79,7 @@ func (a *localAPI) trace(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	s := &traceStream{query: q, trace: t, out: out, lines: json.NewEncoder(w), explainer: explainer{api: a}}
+	s := &traceStream{query: q, trace: t, out: out, lines: plainJSON(w), explainer: explainer{api: a}}
 	if err := s.run(r.Context().Done()); err != nil {
 		a.log.Debug("trace", "error", err)
 	}

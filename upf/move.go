@@ -23,9 +23,9 @@ type Moved struct {
 	To       string `json:"to"`
 	Sessions int    `json:"sessions"`
 	// Gap is how long no datapath took packets.
-	Gap Duration `json:"gap"`
+	Gap time.Duration `json:"gap_ns"`
 	// Took is in all, with the wait for programs that the datapath of before still loads.
-	Took Duration `json:"took"`
+	Took time.Duration `json:"took_ns"`
 	// Buffered is how many packets wait for UEs to be paged, BufferedDropped how many of
 	// them the next datapath had no room for.
 	Buffered        int `json:"buffered"`
@@ -95,7 +95,7 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 	s.log.Info("moved", "from", from, "to", to, "sessions", r.Sessions, "gap", r.Gap, "took", r.Took, "buffered", r.Learnt.Packets,
 		"buffered_dropped", r.Learnt.Dropped, "nat_mappings", r.Learnt.Mappings, "nat_mappings_lost", r.Learnt.LostMappings)
 	return &Moved{
-		From: from, To: to, Sessions: r.Sessions, Gap: Duration(r.Gap), Took: Duration(r.Took.Round(time.Microsecond)),
+		From: from, To: to, Sessions: r.Sessions, Gap: r.Gap, Took: r.Took.Round(time.Microsecond),
 		Buffered: r.Learnt.Packets, BufferedDropped: r.Learnt.Dropped,
 		NATMappings: r.Learnt.Mappings, NATMappingsLost: r.Learnt.LostMappings, Configured: s.config.Datapath,
 	}, nil

@@ -251,11 +251,17 @@ func (s *Service) stop() error {
 // logUp is the one line that says what runs.
 func (s *Service) logUp() {
 	about := s.about.Load()
-	attrs := []any{"node_id", s.config.NodeID, "n4", s.endpoint.Addr(), "n3", s.config.N3.Address, "datapath", about.Name}
+	attrs := []any{"node_id", s.config.NodeID, "n4", s.endpoint.Addr()}
+	if a := s.config.N3.Address; a.IsValid() { // else it is that of other processes
+		attrs = append(attrs, "n3", a)
+	}
+	attrs = append(attrs, "datapath", about.Name)
 	for _, d := range about.Devices {
 		attrs = append(attrs, strings.ToLower(d.Interface)+"_device", d.Name, strings.ToLower(d.Interface)+"_mode", d.Mode)
 	}
-	attrs = append(attrs, "sessions_max", about.MaxSessions, "tables_octets", about.MemoryOctets)
+	if about.MaxSessions > 0 {
+		attrs = append(attrs, "sessions_max", about.MaxSessions, "tables_octets", about.MemoryOctets)
+	}
 	if a := s.MetricsAddr(); a != nil {
 		attrs = append(attrs, "metrics", a)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,11 +58,7 @@ func (c *doctorCommand) Run(stdout io.Writer) error {
 	report := doctor.Examine(o)
 	write := report.WriteTable
 	if c.JSON {
-		write = func(w io.Writer) error {
-			encoder := json.NewEncoder(w)
-			encoder.SetIndent("", "  ")
-			return encoder.Encode(report)
-		}
+		write = func(w io.Writer) error { return writeJSON(w, report) }
 	}
 	if err := write(stdout); err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -115,7 +114,7 @@ func (c *dropsCommand) printChange(w io.Writer, before, now *upf.Drops) error {
 			fmt.Sprintf("%.1f", float64(packets)/interval.Seconds()), r.Reason)
 	}
 	if c.JSON {
-		return json.NewEncoder(w).Encode(change)
+		return jsonLines(w).Encode(change)
 	}
 	if len(change.Packets) == 0 {
 		_, err := fmt.Fprintf(w, "%s nothing dropped in %s\n", now.At.Format(time.TimeOnly), interval.Round(time.Millisecond))

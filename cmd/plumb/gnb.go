@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -78,7 +77,5 @@ func (c *gnbCommand) print(stdout io.Writer, s gnb.Stats) error {
 	if !c.JSON {
 		return s.Print(stdout)
 	}
-	e := json.NewEncoder(stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(s)
+	return writeJSON(stdout, s)
 }

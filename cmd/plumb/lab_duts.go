@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 
@@ -41,9 +40,7 @@ func (c *labDUTsCommand) Run(stdout io.Writer) error {
 		rows = append(rows, rowOfDUT(&k))
 	}
 	if c.JSON {
-		out := json.NewEncoder(stdout)
-		out.SetIndent("", "  ")
-		return out.Encode(rows)
+		return writeJSON(stdout, rows)
 	}
 	t := newTable(stdout, "NAME", "UPF", "HERE", "TRIED")
 	for i := range rows {

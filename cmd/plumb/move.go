@@ -38,7 +38,7 @@ func (c *moveCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return writeJSON(stdout, m)
 	}
 	fmt.Fprintf(stdout, "moved from %s to %s: %d sessions in %v, no packets were taken for %v\n",
-		m.From, m.To, m.Sessions, time.Duration(m.Took).Round(time.Millisecond), time.Duration(m.Gap).Round(time.Microsecond))
+		m.From, m.To, m.Sessions, m.Took.Round(time.Millisecond), m.Gap.Round(time.Microsecond))
 	if n := m.Buffered + m.BufferedDropped; n > 0 {
 		fmt.Fprintf(stdout, "%d packets were buffered for idle UEs: %d went over, %d were dropped\n", n, m.Buffered, m.BufferedDropped)
 	}

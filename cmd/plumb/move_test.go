@@ -156,7 +156,7 @@ func TestMove(t *testing.T) {
 				t.Fatalf("move to %s: %v\n%s", to, err, b.upf.log())
 			}
 		})
-		t.Logf("%s to %s: %d sessions in %v, gap %v, %d frames lost at 20 kpps", m.From, m.To, m.Sessions, time.Duration(m.Took), time.Duration(m.Gap), lost)
+		t.Logf("%s to %s: %d sessions in %v, gap %v, %d frames lost at 20 kpps", m.From, m.To, m.Sessions, m.Took, m.Gap, lost)
 		if m.Sessions != len(b.sessions) {
 			t.Errorf("to %s: %d sessions moved, want %d", to, m.Sessions, len(b.sessions))
 		}
@@ -295,8 +295,8 @@ func BenchmarkMove(bench *testing.B) {
 				if err != nil {
 					bench.Fatal(err)
 				}
-				gap, took = gap+time.Duration(m.Gap), took+time.Duration(m.Took)
-				bench.Logf("to %s: gap %v of %v", to, time.Duration(m.Gap), time.Duration(m.Took))
+				gap, took = gap+m.Gap, took+m.Took
+				bench.Logf("to %s: gap %v of %v", to, m.Gap, m.Took)
 			}
 		})
 	}

@@ -46,7 +46,7 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 		in = f
 	}
 	w := bufio.NewWriter(out)
-	printer := nfapiPrinter{out: w, json: json.NewEncoder(w)}
+	printer := nfapiPrinter{out: w, json: jsonLines(w)}
 	show := printer.line
 	if c.JSON {
 		show = printer.record

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/netip"
@@ -108,7 +107,7 @@ func (c *pfcpPeer) open(out io.Writer, verbose bool) (*pfcpsim.Peer, error) {
 			cfg.Vars[name] = addr.String()
 		}
 	}
-	encoder := json.NewEncoder(out)
+	encoder := jsonLines(out)
 	cfg.Trace = func(m pfcpsim.Message) {
 		switch {
 		case c.JSON:
@@ -141,7 +140,7 @@ func (c *pfcpPeer) tell(out io.Writer, scenario string, number int, r pfcpsim.Re
 		line.Error = r.Err.Error()
 	}
 	if c.JSON {
-		_ = json.NewEncoder(out).Encode(line)
+		_ = jsonLines(out).Encode(line)
 		return
 	}
 	state, more := "ok  ", ""

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -103,7 +102,7 @@ func (c pfcpDecodeCommand) decode(out io.Writer, digits string) error {
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(out).Encode(m)
+		return jsonLines(out).Encode(m)
 	}
 	_, err = fmt.Fprint(out, m)
 	return err

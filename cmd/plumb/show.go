@@ -63,8 +63,7 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return writeJSON(stdout, d)
 	}
-	fmt.Fprintf(stdout, "datapath %s at %s, %d sessions at most, %d octets of tables\n",
-		d.Name, words(d.N3Addresses), d.MaxSessions, d.MemoryOctets)
+	fmt.Fprintln(stdout, datapathLine(d))
 	fmt.Fprintf(stdout, "since %s: %s\n", d.Since.Format(time.RFC3339), d.Why)
 	if b := d.Buffer; b != nil {
 		fmt.Fprintf(stdout, "buffer: packets of %d sessions, %d of %d packets, %d of %d octets\n",
@@ -80,6 +79,18 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// datapathLine says what forwards. Where that are other processes, they know the rest.
+func datapathLine(d *upf.Datapath) string {
+	line := "datapath " + d.Name
+	if len(d.N3Addresses) > 0 {
+		line += " at " + words(d.N3Addresses)
+	}
+	if d.MaxSessions > 0 {
+		line += fmt.Sprintf(", %d sessions at most, %d octets of tables", d.MaxSessions, d.MemoryOctets)
+	}
+	return line
 }
 
 func printTables(w io.Writer, tables []upf.TableUse) error {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -39,11 +38,4 @@ func words[T any](list []T) string {
 		text[i] = fmt.Sprint(v)
 	}
 	return strings.Join(text, ",")
-}
-
-// writeJSON writes v indented, for machines and for people who asked for it.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

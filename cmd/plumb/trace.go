@@ -118,12 +118,14 @@ func (c *traceCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if errors.Is(err, errEnough) || parent.Err() != nil || ctx.Err() != nil {
 		err = nil // what was asked for
 	}
+	// Counts come now and then: what was shown since was chosen, too.
+	counts.Wanted = max(counts.Wanted, uint64(shown)+counts.Limited+counts.Lost)
 	for _, s := range sinks {
 		err = errors.Join(err, s.end(counts))
 	}
 	if err == nil {
 		fmt.Fprintf(os.Stderr, "%d packets shown; of %d that were chosen, before sampling, %d were above the rate and %d lost\n",
-			shown, max(counts.Wanted, uint64(shown)), counts.Limited, counts.Lost)
+			shown, counts.Wanted, counts.Limited, counts.Lost)
 	}
 	return err
 }
@@ -162,7 +164,7 @@ func (c *traceCommand) open(stdout io.Writer) ([]traceSink, error) {
 	var sinks []traceSink
 	switch {
 	case c.JSON:
-		sinks = append(sinks, traceJSON{json.NewEncoder(stdout)})
+		sinks = append(sinks, traceJSON{jsonLines(stdout)})
 	default:
 		sinks = append(sinks, traceText{stdout, c.Verbose})
 	}

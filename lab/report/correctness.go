@@ -139,10 +139,11 @@ type RestartFigure struct {
 
 // WriteCorrectness stores r.
 func WriteCorrectness(w io.Writer, r *Correctness) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(r); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	_, err = w.Write(append(b, '\n'))
-	return err
+	return nil
 }

@@ -119,6 +119,7 @@ func (r *Interop) Judged() (passed, failed int) {
 // WriteInterop writes r as JSON.
 func WriteInterop(w io.Writer, r *Interop) error {
 	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }

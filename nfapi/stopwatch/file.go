@@ -32,7 +32,11 @@ func (r *Result) Merged() *Snapshot {
 }
 
 // Write writes it as JSON.
-func (r *Result) Write(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
+func (r *Result) Write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
 
 // maxFile is how long a file may be that is read, in octets.
 const maxFile = 16 << 20
