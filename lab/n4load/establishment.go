@@ -37,10 +37,7 @@ func (t *Template) establishment(node pfcp.NodeID, local netip.Addr) pfcp.Sessio
 		CreateURRs: t.urrs(),
 		APNDNN:     pfcp.NewName(t.DNN),
 		SNSSAI:     t.SNSSAI,
-		PDNType:    pfcp.Some(pfcp.PDNTypeIPv4),
-	}
-	if t.UEPrefix.IsValid() {
-		m.PDNType.Value = pfcp.PDNTypeIPv4v6
+		PDNType:    pfcp.Some(pfcp.PDNTypeIPv4), // fill says which
 	}
 	for pair := range max(t.PDRs, 2) / 2 {
 		m.CreatePDRs = append(m.CreatePDRs, t.pdrs(ni, pair)...)
@@ -115,6 +112,17 @@ func (t *Template) tunnel() pfcp.Optional[pfcp.OuterHeaderCreation] {
 	return pfcp.Some(pfcp.OuterHeaderCreation{Description: pfcp.CreateGTPUUDPIPv4, IPv4: t.GNB})
 }
 
+// pdnType is what the addresses of its UE make it.
+func (s *Session) pdnType() pfcp.PDNType {
+	switch {
+	case !s.UEPrefix.IsValid():
+		return pfcp.PDNTypeIPv4
+	case s.UE.IsValid():
+		return pfcp.PDNTypeIPv4v6
+	}
+	return pfcp.PDNTypeIPv6
+}
+
 // fill puts one session into the request. All uplink PDRs share an F-TEID: by
 // one CHOOSE ID, if the UP function chooses it.
 func (s *Session) fill(m *pfcp.SessionEstablishmentRequest) {
@@ -130,6 +138,7 @@ func (s *Session) fill(m *pfcp.SessionEstablishmentRequest) {
 	if s.UEPrefix.IsValid() {
 		ue.IPv6 = s.UEPrefix.Addr()
 	}
+	m.PDNType.Value = s.pdnType()
 	for i := range m.CreatePDRs {
 		d := &m.CreatePDRs[i].PDI
 		d.UEIPAddresses[0] = ue

@@ -167,6 +167,26 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestPDNType: it is that of the session's own addresses, whatever the template's are.
+func TestPDNType(t *testing.T) {
+	v4, v6 := netip.MustParseAddr("10.45.0.2"), netip.MustParsePrefix("2001:db8:45::/64")
+	template := Template{GNB: netip.MustParseAddr("10.3.0.2")}
+	m := template.establishment(pfcp.NodeID{Addr: v4}, v4)
+	for _, tc := range []struct {
+		session Session
+		want    pfcp.PDNType
+	}{
+		{Session{UE: v4, UEPrefix: v6}, pfcp.PDNTypeIPv4v6},
+		{Session{UE: v4}, pfcp.PDNTypeIPv4},
+		{Session{UEPrefix: v6}, pfcp.PDNTypeIPv6},
+	} {
+		tc.session.fill(&m)
+		if got := m.PDNType.Value; !m.PDNType.Present || got != tc.want {
+			t.Errorf("%v, %v: got %v, want %v", tc.session.UE, tc.session.UEPrefix, got, tc.want)
+		}
+	}
+}
+
 // TestRefused stops at the first refusal, says why, and keeps what was
 // established.
 func TestRefused(t *testing.T) {
