@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"errors"
+	"io/fs"
 	"os/exec"
 )
 
@@ -23,8 +24,14 @@ func tools() []Check {
 		if errors.Is(err, exec.ErrNotFound) { // not everybody has those of the administration in PATH
 			path, err = exec.LookPath("/usr/sbin/" + t.command)
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errNotInstalled
+		}
 		checks = append(checks, Check{Area: AreaTool, Name: t.command, NeededFor: t.neededFor}.
 			tried(err, path, Warn, "apt-get install "+t.pkg))
 	}
 	return checks
 }
+
+// errNotInstalled: the program is not in PATH, nor in /usr/sbin.
+var errNotInstalled = errors.New("not installed, or not in PATH")

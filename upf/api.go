@@ -64,8 +64,8 @@ func notOfDatapath(*http.Request) (any, error) {
 		errors.ErrUnsupported)
 }
 
-// errRequest is wrapped by what is wrong with the request itself.
-var errRequest = errors.New("bad request")
+// ErrRequest is wrapped by what is wrong with a request itself.
+var ErrRequest = errors.New("bad request")
 
 // answer writes what f says, as JSON.
 func (a *localAPI) answer(w http.ResponseWriter, r *http.Request, f func(*http.Request) (any, error)) {
@@ -77,7 +77,7 @@ func (a *localAPI) answer(w http.ResponseWriter, r *http.Request, f func(*http.R
 		status = http.StatusNotFound
 	case errors.Is(err, ErrRefused):
 		status = http.StatusConflict
-	case errors.Is(err, errRequest):
+	case errors.Is(err, ErrRequest):
 		status = http.StatusBadRequest
 	case errors.Is(err, ErrForbidden):
 		status = http.StatusForbidden
@@ -123,11 +123,11 @@ func parseQuery(v url.Values) (SessionQuery, error) {
 			err = errors.New("no such filter")
 		}
 		if err != nil {
-			return q, fmt.Errorf("%w: %s=%q: %w", errRequest, key, text, err)
+			return q, fmt.Errorf("%w: %s=%q: %w", ErrRequest, key, text, err)
 		}
 	}
 	if q.Limit < 1 || q.Limit > MaxPage {
-		return q, fmt.Errorf("%w: limit=%d: want 1 to %d", errRequest, q.Limit, MaxPage)
+		return q, fmt.Errorf("%w: limit=%d: want 1 to %d", ErrRequest, q.Limit, MaxPage)
 	}
 	return q, nil
 }
@@ -148,7 +148,7 @@ func (a *localAPI) sessionPage(r *http.Request) (any, error) {
 	start := SEID(0)
 	if q.Start != "" {
 		if err := start.UnmarshalText([]byte(q.Start)); err != nil {
-			return nil, fmt.Errorf("%w: start: %w", errRequest, err)
+			return nil, fmt.Errorf("%w: start: %w", ErrRequest, err)
 		}
 	}
 	for s := range a.index.from(a.sessions, uint64(start)) {
@@ -198,7 +198,7 @@ func ueAddress(a netip.Addr) session.UEAddress {
 func (a *localAPI) oneSession(r *http.Request) (any, error) {
 	var seid SEID
 	if err := seid.UnmarshalText([]byte(r.PathValue("seid"))); err != nil {
-		return nil, fmt.Errorf("%w: %w", errRequest, err)
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	s := a.sessions.Get(uint64(seid))
 	if s == nil {

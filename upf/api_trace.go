@@ -42,7 +42,7 @@ func (d *traceDesk) enter(r *http.Request) (who caller, leave func(), err error)
 	}
 	for begin := time.Now(); !d.take(who.Pid); time.Sleep(traceLeaveTime / 100) {
 		if r.Context().Err() != nil || time.Since(begin) > traceLeaveTime {
-			return who, nil, fmt.Errorf("%w: process %d has a trace already", errRequest, who.Pid)
+			return who, nil, fmt.Errorf("%w: process %d has a trace already", ErrRequest, who.Pid)
 		}
 	}
 	return who, func() {
@@ -96,7 +96,7 @@ func (a *localAPI) openTrace(r *http.Request) (datapath.Trace, *TraceQuery, func
 		return nil, nil, nil, err
 	}
 	f := datapath.TraceFilter{All: q.All, Sample: q.Sample, Rate: q.Rate, Snap: q.Snap}
-	if f.Reasons, err = dropReasons(q.Drops); err != nil {
+	if f.Reasons, err = DropReasons(q.Drops); err != nil {
 		return nil, nil, nil, err
 	}
 	if f.TraceTargets, err = a.traceTargets(q); err != nil {
@@ -158,7 +158,7 @@ func (a *localAPI) traceTargets(q *TraceQuery) (t datapath.TraceTargets, err err
 func checkTargets(t datapath.TraceTargets) error {
 	if len(t.TEIDs) > datapath.MaxTraceKeys || len(t.UEs) > datapath.MaxTraceKeys {
 		return fmt.Errorf("%w: %d TEIDs and %d UE addresses: at most %d of each",
-			errRequest, len(t.TEIDs), len(t.UEs), datapath.MaxTraceKeys)
+			ErrRequest, len(t.TEIDs), len(t.UEs), datapath.MaxTraceKeys)
 	}
 	return nil
 }

@@ -217,7 +217,7 @@ func answerError(status int, body io.Reader) error {
 	}
 	for code, err := range map[int]error{
 		http.StatusNotFound: ErrNotFound, http.StatusForbidden: ErrForbidden, http.StatusNotImplemented: errors.ErrUnsupported,
-		http.StatusConflict: ErrRefused,
+		http.StatusConflict: ErrRefused, http.StatusBadRequest: ErrRequest,
 	} {
 		if status == code {
 			return upfError{err, problem.Error}

@@ -108,12 +108,12 @@ func (s *Service) configFor(to string) (*Config, error) {
 		names = slices.DeleteFunc(names, func(n string) bool { return n == DatapathModel })
 	}
 	if !slices.Contains(names, to) {
-		return nil, fmt.Errorf("%w: datapath %q: want one of %q", errRequest, to, names)
+		return nil, fmt.Errorf("%w: datapath %q: want one of %q", ErrRequest, to, names)
 	}
 	c := *s.config
 	c.Datapath = to
 	if err := c.Validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", errRequest, err)
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	return &c, c.CheckLive()
 }
@@ -155,7 +155,7 @@ func (a *localAPI) move(r *http.Request) (any, error) {
 	}
 	query := r.URL.Query()
 	if len(query) != 1 || len(query["to"]) != 1 {
-		return nil, fmt.Errorf("%w: want ?to=DATAPATH", errRequest)
+		return nil, fmt.Errorf("%w: want ?to=DATAPATH", ErrRequest)
 	}
 	moved, err := a.Move(r.Context(), query.Get("to"), "uid "+strconv.Itoa(int(who.Uid))+", pid "+strconv.Itoa(int(who.Pid)))
 	if err != nil {

@@ -80,7 +80,7 @@ func parseTrace(v url.Values) (*TraceQuery, error) {
 			err = q.SEID.UnmarshalText([]byte(text))
 		case "drops":
 			q.Drops = strings.Split(text, ",")
-			_, err = dropReasons(q.Drops)
+			_, err = DropReasons(q.Drops)
 		case "all":
 			q.All, err = strconv.ParseBool(text)
 		case "sample":
@@ -93,28 +93,28 @@ func parseTrace(v url.Values) (*TraceQuery, error) {
 			err = errors.New("no such parameter")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s=%q: %w", errRequest, key, text, err)
+			return nil, fmt.Errorf("%w: %s=%q: %w", ErrRequest, key, text, err)
 		}
 	}
 	if !q.UE.IsValid() && q.TEID == 0 && q.SEID == 0 && len(q.Drops) == 0 && !q.All {
-		return nil, fmt.Errorf("%w: a trace of nothing: want ue, teid, seid, drops or all", errRequest)
+		return nil, fmt.Errorf("%w: a trace of nothing: want ue, teid, seid, drops or all", ErrRequest)
 	}
 	if q.Sample < 1 || q.Rate < 1 || q.Rate > datapath.MaxTraceRate || q.Snap < 1 || q.Snap > datapath.MaxTraceSnap {
 		return nil, fmt.Errorf("%w: sample=%d, rate=%d, snap=%d: want at least 1, at most %d a second and %d octets",
-			errRequest, q.Sample, q.Rate, q.Snap, datapath.MaxTraceRate, datapath.MaxTraceSnap)
+			ErrRequest, q.Sample, q.Rate, q.Snap, datapath.MaxTraceRate, datapath.MaxTraceSnap)
 	}
 	return q, nil
 }
 
-// dropReasons returns the reasons with these labels.
-func dropReasons(labels []string) ([]datapath.Reason, error) {
+// DropReasons returns the reasons with these labels.
+func DropReasons(labels []string) ([]datapath.Reason, error) {
 	var list []datapath.Reason
 	for _, label := range labels {
 		found := slices.DeleteFunc(datapath.Reasons(), func(r datapath.Reason) bool {
 			return !r.IsDrop() || label != AllDrops && label != r.String()
 		})
 		if len(found) == 0 {
-			return nil, fmt.Errorf("no reason %q: see plumb drops --all", label)
+			return nil, fmt.Errorf("%w: no reason %q to drop a packet: see plumb drops --all", ErrRequest, label)
 		}
 		list = append(list, found...)
 	}

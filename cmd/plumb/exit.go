@@ -3,9 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/alecthomas/kong"
 	"github.com/cilium/ebpf"
+
+	"plumbline/upf"
 )
 
 // Exit codes, the same for every command.
@@ -28,6 +31,14 @@ func (usageError) Is(target error) bool { return target == errUsage }
 
 // Unwrap returns the error itself.
 func (e usageError) Unwrap() error { return e.error }
+
+// inputError makes a file that the command line names, and that is not there, wrong usage.
+func inputError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError{err}
+	}
+	return err
+}
 
 // errSaid is an error of which standard output has told: it makes the exit code, and is not
 // printed.
@@ -56,7 +67,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &parse), errors.Is(err, errUsage):
+	case errors.As(err, &parse), errors.Is(err, errUsage), errors.Is(err, upf.ErrRequest):
 		return exitUsage
 	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ebpf.ErrNotSupported):
 		return exitUnsupported

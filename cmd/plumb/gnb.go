@@ -38,7 +38,7 @@ Examples:
 func (c *gnbCommand) Run(ctx context.Context, stdout io.Writer) (err error) {
 	config, err := gnb.ReadConfig(c.Config)
 	if err != nil {
-		return gnbUsage(err)
+		return gnbUsage(inputError(err))
 	}
 	ctx, cancel := within(ctx, c.Duration)
 	defer cancel()

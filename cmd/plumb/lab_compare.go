@@ -56,7 +56,7 @@ func (c *labCompareCommand) Run(_ context.Context, stdout io.Writer) error {
 	for i, file := range c.Files {
 		lab, err := report.ReadLabFile(file)
 		if err != nil {
-			return err
+			return inputError(err)
 		}
 		runs = append(runs, report.LabRun{Name: runName(c.Files, i), Lab: lab})
 	}

@@ -30,7 +30,7 @@ Examples:
 func (c *labReportCommand) Run(_ context.Context, stdout io.Writer) error {
 	result, err := report.ReadLabFile(c.File)
 	if err != nil {
-		return err
+		return inputError(err)
 	}
 	files, err := c.open()
 	if err != nil {

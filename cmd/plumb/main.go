@@ -63,7 +63,7 @@ func main() {
 	err = stdout.end(err)
 	var said errSaid
 	if err != nil && !errors.Is(err, errUnread) && !errors.As(err, &said) {
-		fmt.Fprintf(os.Stderr, "plumb: %s\n", printableLines(err.Error()))
+		fmt.Fprintf(os.Stderr, "plumb: %s\n", printableLines(plainWords(err.Error())))
 	}
 	os.Exit(exitCode(err))
 }

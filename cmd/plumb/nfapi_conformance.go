@@ -155,7 +155,7 @@ func (c *nfapiConformanceCommand) radio() (radio.Config, error) {
 	}
 	text, err := yamltext.ReadFile(c.Config)
 	if err != nil {
-		return r, fmt.Errorf("conformance: %w", err)
+		return r, inputError(fmt.Errorf("conformance: %w", err))
 	}
 	sections := map[string]any{}
 	var part []byte

@@ -81,7 +81,7 @@ func (c *nfapiMonoCommand) Run(ctx context.Context, stdout io.Writer) error {
 func readNFAPIMono(path string) (*nfapiMonoFile, error) {
 	text, err := yamltext.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, inputError(err)
 	}
 	file := &nfapiMonoFile{GNB: newNFAPIGNB(), Mono: mono.Config{SlotAhead: defaultSlotAhead}}
 	if err := yamltext.Decode(text, file); err != nil {

@@ -79,7 +79,7 @@ func (f *nfapiPNFFile) cells() (map[nfapiPHYName]nfapiPNFAir, error) {
 func (c *nfapiPNFCommand) read() (*nfapiPNFFile, error) {
 	text, err := yamltext.ReadFile(c.Config)
 	if err != nil {
-		return nil, fmt.Errorf("pnf: %w", err)
+		return nil, inputError(fmt.Errorf("pnf: %w", err))
 	}
 	f := &nfapiPNFFile{Air: newNFAPIPNFAir()}
 	if err = yamltext.Decode(text, f); err == nil {

@@ -85,7 +85,7 @@ func (f *nfapiVNFFile) cells() (map[nfapiPHYName]nfapiGNB, error) {
 func (c *nfapiVNFCommand) read() (*nfapiVNFFile, error) {
 	text, err := yamltext.ReadFile(c.Config)
 	if err != nil {
-		return nil, fmt.Errorf("vnf: %w", err)
+		return nil, inputError(fmt.Errorf("vnf: %w", err))
 	}
 	f := &nfapiVNFFile{GNB: newNFAPIGNB()}
 	if err = yamltext.Decode(text, f); err == nil {

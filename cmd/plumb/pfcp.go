@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/netip"
 	"os"
 	"slices"
@@ -209,6 +211,9 @@ func (c *pfcpRunCommand) scenarios() ([]*pfcpsim.Scenario, error) {
 			read = pfcpsim.Dialect
 		}
 		s, err := read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: no such file, and none of the scenarios that are built in (plumb pfcp list)", name)
+		}
 		if err != nil {
 			return nil, err
 		}

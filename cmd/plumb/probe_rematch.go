@@ -39,7 +39,7 @@ func (c *probeRematchCommand) Run(stdout io.Writer) error {
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return err
+			return inputError(err)
 		}
 		defer f.Close()
 		in = f

@@ -29,7 +29,7 @@ Examples:
 func (c *probeReportCommand) Run(_ context.Context, stdout io.Writer) error {
 	result, err := report.ReadProbeFile(c.File)
 	if err != nil {
-		return err
+		return inputError(err)
 	}
 	files, err := c.open()
 	if err != nil {

@@ -146,7 +146,8 @@ func (c *traceCommand) check() error {
 	case c.Write == "-" && (c.JSON || c.Verbose):
 		return fmt.Errorf("%w: -w - fills standard output: no place for --json or -v", errUsage)
 	}
-	return nil
+	_, err := upf.DropReasons(c.Drops)
+	return err
 }
 
 // traceSink takes what a trace shows.
