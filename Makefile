@@ -36,6 +36,21 @@ build: ## bin/plumb; needs no clang: eBPF objects are committed
 	commit=$$($(GIT) describe --always --dirty --abbrev=12 || true); \
 	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.commit=$$commit" -o bin/plumb ./cmd/plumb
 
+PREFIX ?= /usr/local
+DESTDIR ?=
+DOC := $(PREFIX)/share/doc/plumbline
+
+install: ## bin/plumb (make build), systemd units and examples of configurations, below PREFIX (/usr/local)
+	@test -x bin/plumb || { echo 'make install: no bin/plumb: make build, as yourself' >&2; exit 1; }
+	install -D -m 755 bin/plumb '$(DESTDIR)$(PREFIX)/bin/plumb'
+	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system' '$(DESTDIR)$(DOC)'
+	for unit in deploy/*.service; do \
+		sed 's|/usr/local/bin/plumb|$(PREFIX)/bin/plumb|' "$$unit" > '$(DESTDIR)$(PREFIX)/lib/systemd/system/'"$${unit##*/}"; \
+	done
+	chmod 644 '$(DESTDIR)$(PREFIX)'/lib/systemd/system/plumb-*.service
+	install -m 644 deploy/*.yaml '$(DESTDIR)$(DOC)'
+	@echo 'make install: configurations: copy those of $(DOC) to /etc/plumbline'
+
 demo: build ## a UPF, driven over PFCP, forwards real packets and is measured: a table and out/demo.html
 	@OUT='$(OUT)' $(SUDO) scripts/demo
 
@@ -80,4 +95,4 @@ bench: setup ## go benchmarks, five of each for benchstat: ns per packet in the 
 clean: ## what was built; tools under .tools stay
 	rm -rf bin $(OUT)
 
-.PHONY: help setup build demo test lint generate generate-check unit kernel boot kernels namespace fuzz soak bench clean
+.PHONY: help setup build install demo test lint generate generate-check unit kernel boot kernels namespace fuzz soak bench clean

@@ -196,3 +196,36 @@ func hasAnchor(t *testing.T, path, anchor string) bool {
 	}
 	return false
 }
+
+// command is a line that a user types, perhaps behind a prompt; gloss is what is told of it
+// in the same line: it stands behind two spaces.
+var (
+	command = regexp.MustCompile(`^(?:[$#] )?(?:sudo )?(?:[A-Z_]+=\S+ )*(?:\S*/)?(?:plumb|make) \S`)
+	gloss   = regexp.MustCompile(`\S {2,}([^ #\\|].*)$`)
+)
+
+// TestGlossIsComment: a command line of a document can be pasted as it stands: what is told
+// of it is a comment of the shell.
+func TestGlossIsComment(t *testing.T) {
+	lines := 0
+	sources(t, []string{".md"}, func(path, text string) {
+		fenced, shell := false, false
+		for i, line := range strings.Split(text, "\n") {
+			if language, ok := strings.CutPrefix(line, "```"); ok {
+				fenced = !fenced
+				shell = fenced && slices.Contains([]string{"", "sh", "bash", "shell", "console"}, language)
+				continue
+			}
+			if !shell || !command.MatchString(line) {
+				continue
+			}
+			lines++
+			if m := gloss.FindStringSubmatch(line); m != nil && !strings.Contains(line[:len(line)-len(m[1])], " #") {
+				t.Errorf("%s:%d: %q is not behind #: a shell takes it for arguments", path, i+1, m[1])
+			}
+		}
+	})
+	if lines < 100 {
+		t.Errorf("%d command lines found, want those of all how-tos", lines)
+	}
+}
