@@ -4,12 +4,17 @@ import (
 	"errors"
 	"strings"
 
+	"plumbline/lab/meter"
 	"plumbline/lab/report"
+	"plumbline/lab/topology"
 )
 
 // attempted takes what came of a measurement. That the UP function refuses what is
 // asked of it, or does not do it, is noted as such; anything else is an error.
 func (b *bed) attempted(p Part, what string, err error) error {
+	if errors.Is(err, topology.ErrLink) || errors.Is(err, meter.ErrDetached) {
+		return err
+	}
 	d := b.system.DUT()
 	for _, is := range []error{errRefused, errSilent, errWrong, errLost} {
 		if errors.Is(err, is) && (d == nil || d.Err() == nil) { // one that has ended answers nothing

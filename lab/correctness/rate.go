@@ -12,6 +12,7 @@ import (
 	"plumbline/lab/generator"
 	"plumbline/lab/meter"
 	"plumbline/lab/report"
+	"plumbline/lab/topology"
 )
 
 // Octets of the user packets' IPv4 and UDP headers, and of what frames have
@@ -116,6 +117,7 @@ type watcher struct {
 	meter      *meter.Meter
 	unenforced map[string]uint64 // of the last read
 	result     *report.Correctness
+	carriers   topology.Carriers // when it began
 }
 
 type sent struct {
@@ -139,7 +141,14 @@ func (b *bed) watch(s *session, d report.Direction, payload int) (*watcher, erro
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	return &watcher{generator: g, meter: m, result: b.result}, nil
+	w := &watcher{generator: g, meter: m, result: b.result}
+	if err = port.AwaitCarrier(); err == nil {
+		w.carriers, err = b.topology.Carriers()
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
 }
 
 // start runs the load; the result comes when it has ended.
@@ -180,7 +189,8 @@ func wrongly(s *meter.Stream) error {
 	return fmt.Errorf("correctness: of %d frames that arrived %s: %w", s.Received, strings.Join(how, ", "), errWrong)
 }
 
-// drained is read once nothing more comes: a UPF may hold many packets in its queues.
+// drained is read once nothing more comes: a UPF may hold many packets in its queues. That
+// a link of the laboratory's failed meanwhile is an error.
 func (w *watcher) drained() (meter.Stream, error) {
 	const most, enough = 100, 3
 	last, quiet := uint64(0), 0
@@ -191,7 +201,7 @@ func (w *watcher) drained() (meter.Stream, error) {
 			last, quiet = s.Received, 0
 		}
 		if err != nil || quiet == enough {
-			return s, err
+			return s, errors.Join(err, w.carriers.Kept())
 		}
 	}
 	return meter.Stream{}, fmt.Errorf("correctness: frames still arrive %v after the last was sent", most*settle)

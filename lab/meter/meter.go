@@ -81,6 +81,31 @@ func (m *Meter) attach() (link.Link, error) {
 	return m.config.Port.AttachXDP(m.objects.Meter)
 }
 
+// ErrDetached says that the meter is not on its device any more: what it did not see has
+// not been lost for that.
+var ErrDetached = errors.New("the meter was taken off its device")
+
+// attached wants the meter to be where it was attached.
+func (m *Meter) attached() error {
+	if m.link == nil { // never attached
+		return nil
+	}
+	info, err := m.link.Info()
+	if err != nil {
+		return fmt.Errorf("%s: %w", &m.config.Port, err)
+	}
+	at := uint32(0)
+	if x := info.XDP(); x != nil {
+		at = x.Ifindex
+	} else if x := info.TCX(); x != nil {
+		at = x.Ifindex
+	}
+	if at != uint32(m.config.Port.Index) {
+		return fmt.Errorf("%s: %w", &m.config.Port, ErrDetached)
+	}
+	return nil
+}
+
 // Stamp marks one frame in 2^shift and lets it through, until it is called with on false.
 func (m *Meter) Stamp(on bool, shift uint8) error {
 	if err := errors.Join(m.objects.StampShift.Set(shift), m.objects.Stamping.Set(flag(on))); err != nil {

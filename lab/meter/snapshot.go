@@ -83,7 +83,12 @@ func (s *Stream) VariationNs() int64 {
 
 // Read returns what was counted so far. While frames arrive, its figures may be
 // of moments a little apart.
+//
+// Errors: [ErrDetached].
 func (m *Meter) Read() (*Snapshot, error) {
+	if err := m.attached(); err != nil {
+		return nil, fmt.Errorf("meter: %w", err)
+	}
 	s := &Snapshot{Streams: make([]Stream, m.config.Streams)}
 	for i := range s.Streams {
 		if err := m.readStream(uint32(i), &s.Streams[i]); err != nil {

@@ -96,7 +96,7 @@ func (s *System) attach(l *lane) error {
 		return err
 	}
 	l.at = m
-	return nil
+	return l.meter.Port.AwaitCarrier()
 }
 
 func (l *lane) detach() error {

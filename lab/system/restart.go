@@ -27,6 +27,7 @@ func (s *System) Restart(ctx context.Context) (Restart, error) {
 		return r, fmt.Errorf("%s cannot be restarted: %w", s.config.Name, errors.ErrUnsupported)
 	}
 	over := make(chan struct{})
+	s.restarts.Add(1)
 	s.mu.Lock()
 	old := s.dut
 	s.again = over

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -77,6 +78,8 @@ type System struct {
 	unstamp  []func() error   // has devices stamp as they did before
 	install  report.Install
 	about    report.System
+
+	restarts atomic.Uint32 // begun so far
 
 	mu    sync.Mutex
 	dut   *dut.Instance // nil: a bed

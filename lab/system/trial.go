@@ -89,6 +89,10 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err := t.warmUp(ctx); err != nil {
 		return err
 	}
+	kept, err := t.system.carriers()
+	if err != nil {
+		return err
+	}
 	follow, err := t.follow(ctx)
 	if err != nil {
 		return err
@@ -105,7 +109,20 @@ func (t *trial) run(ctx context.Context) (err error) {
 			return nil
 		})
 	}
-	return errors.Join(err, follow(err == nil))
+	return errors.Join(err, follow(err == nil), kept())
+}
+
+// carriers returns what wants no link of the laboratory to have lost its carrier meanwhile.
+// A UPF that is killed and started again may let go of its end.
+func (s *System) carriers() (kept func() error, err error) {
+	restarted := s.restarts.Load()
+	c, err := s.topology.Carriers()
+	return func() error {
+		if s.restarts.Load() != restarted {
+			return nil
+		}
+		return c.Kept()
+	}, err
 }
 
 // warmUp sends frames that do not count.

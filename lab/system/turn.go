@@ -9,10 +9,10 @@ import (
 )
 
 // Turn lets the system go on while f measures it, and has it stand still again. If
-// the UPF ends meanwhile, that is the error.
+// the UPF ends meanwhile, or a device of the laboratory fails, that is the error.
 func (s *System) Turn(ctx context.Context, f func(ctx context.Context) error) error {
 	if s.dut == nil {
-		return f(ctx)
+		return s.Watch(ctx, f)
 	}
 	if err := s.dut.Resume(); err != nil {
 		return err
@@ -28,16 +28,32 @@ func (s *System) Turn(ctx context.Context, f func(ctx context.Context) error) er
 // Watch is [System.Turn] without a stop before or after: for a system that is the only
 // one.
 func (s *System) Watch(ctx context.Context, f func(ctx context.Context) error) error {
-	if s.dut == nil {
-		return f(ctx)
+	guard, err := s.topology.Guard()
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() { cancel(s.ended(ctx)) }) // a UPF that has ended must not be measured any longer
-	err := f(ctx)
+	if s.dut != nil {
+		watching.Go(func() { cancel(s.ended(ctx)) }) // a UPF that has ended must not be measured any longer
+	}
+	var broken error
+	watching.Go(func() {
+		broken = guard.Wait(ctx)
+		cancel(broken)
+	})
+	err = f(ctx)
 	cause := context.Cause(ctx)
 	cancel(nil)
-	watching.Wait() // lest it looks at what is closed next
+	watching.Wait() // lest they look at what is closed next
+	if broken != nil && cause == nil {
+		cause = broken
+	}
+	return because(errors.Join(err, guard.Close()), cause)
+}
+
+// because is err with what was the cause of it.
+func because(err, cause error) error {
 	switch {
 	case cause == nil || errors.Is(err, cause):
 		return err
