@@ -154,7 +154,7 @@ type compared struct {
 
 // values are those of a figure, or its shares of the bed's.
 func (c *LabComparison) values(v *labView, cell int, system string, f *figureView) compared {
-	if c.Shares && !isBed(system) && f.better == Higher && (f.kept == "pps" || f.kept == "bit/s") {
+	if c.Shares && !isBed(system) && f.better == Higher && (f.kept == "pps" || f.kept == "bit/s") { // of frames: see framesOf
 		if shares := v.shares(cell, system, f.name); len(shares) > 0 {
 			return compared{v.share(cell, system, f.name), shares, "ratio"}
 		}

@@ -94,9 +94,14 @@ func (m *methodView) narrowColumn(f, before *figureView, begins bool) column {
 // its interval.
 func (m *methodView) drifts(f *figureView) bool { return m.intervals() && f.bounded }
 
-// sharesOf reports whether a figure is shown as a share of the bed's: rates are.
+// sharesOf reports whether a figure is shown as a share of the bed's: rates of frames are,
+// and rates in bits beside which there is one of frames.
 func (m *methodView) sharesOf(f *figureView) bool {
-	return f.better == Higher && (f.kept == "pps" || f.kept == "bit/s") && m.System(SystemBed) != nil
+	return f.better == Higher && m.System(SystemBed) != nil && (f.kept == "pps" || f.kept == "bit/s" && m.isFigure(f.name+" frames"))
+}
+
+func (m *methodView) isFigure(name string) bool {
+	return slices.ContainsFunc(m.figures, func(f figureView) bool { return f.name == name })
 }
 
 func (m *methodView) addCell(g *grid, cell int, wide bool) {

@@ -305,7 +305,7 @@ func (v *labView) trialsOf(system string) *Result {
 const selfLimited = 0.01
 
 // selfLimits says how often the sender, not the system, was the limit, searches apart:
-// there it is an answer like any other.
+// there it is an answer like any other, and what was not sent counts as lost.
 func (v *labView) selfLimits() string {
 	trials, limited := 0, 0
 	for i := range v.Turns {
@@ -322,7 +322,7 @@ func (v *labView) selfLimits() string {
 	if limited == 0 {
 		return ""
 	}
-	return fmt.Sprintf("in %d of %d trials at a given rate the sender sent more than 1 %% less than intended: what it did not send counts as lost", limited, trials)
+	return fmt.Sprintf("in %d of %d trials at a given rate the sender sent more than 1 %% less than intended: loss is of what it sent, at less than the rate", limited, trials)
 }
 
 // publications are where references come from, each once.

@@ -75,12 +75,22 @@ func (v *labView) shares(cell int, system, name string) []float64 {
 		if bed == nil {
 			continue
 		}
-		own, limit := t.Figure(name), bed.Figure(name)
-		if own != nil && limit != nil && limit.Value > 0 {
+		own, limit := t.Figure(framesOf(t, name)), bed.Figure(framesOf(t, name))
+		if own != nil && limit != nil && limit.Value > 0 && own.Unit != "bit/s" {
 			shares = append(shares, own.Value/limit.Value)
 		}
 	}
 	return shares
+}
+
+// framesOf is the figure that a share is of. Bits per second count the tunnel's headers on
+// N3, which N6 has not and the bed has on both, so that their share is that of the frames.
+func framesOf(t *Turn, name string) string {
+	frames := name + " frames"
+	if f := t.Figure(name); f != nil && f.Unit == "bit/s" && t.Figure(frames) != nil {
+		return frames
+	}
+	return name
 }
 
 func (v *labView) repeat(cell int, system string, repeat int) *Turn {
