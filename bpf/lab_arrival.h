@@ -21,12 +21,18 @@ struct arrival {
 	__be32 outer_source, outer_destination;
 	__be32 teid;
 	__be32 ue;		/* folded as in the stamp */
+	__be32 server;		/* of the data network, folded the same way */
+	const void *start;	/* of the frame */
+	__u32 segment;		/* where the user packet's datagram or TCP segment begins */
+	__u64 pseudo_sum;	/* of its pseudo header, in 32-bit words */
+	__u16 check;		/* that stands in it */
 	__u32 octets;		/* of the frame */
 	__u32 wrong_length;	/* not 0: so */
 	__u32 wrong_checksum;	/* not 0: so */
 	__u8 qfi;		/* QFI_NONE: none */
 	__u8 dscp;		/* of the user packet */
 	__u8 encapsulated;
+	__u8 ipv6;		/* the user packet is */
 };
 
 #define QFI_NONE	0xff
@@ -93,6 +99,15 @@ static __always_inline struct udphdr *arrival_udp(struct arrival *a, struct rest
 	return udp;
 }
 
+/* arrival_pseudo - sum up what the pseudo header has beside the addresses
+ *
+ * Source: RFC 768; RFC 8200, 8.1, whose longer fields sum up to the same.
+ */
+static __always_inline __u64 arrival_pseudo(const struct rest *r, __u8 protocol)
+{
+	return (__u32)bpf_htons(protocol) + ((__u64)bpf_htons(r->end - r->pos) << 16);
+}
+
 /* arrival_segment - step over the transport header of a user packet
  *
  * Return: 1 if a stamp may be behind it.
@@ -105,13 +120,17 @@ static __always_inline int arrival_segment(struct arrival *a, struct rest *r, __
 
 	if (protocol == IPPROTO_UDP) {
 		udp = arrival_udp(a, r);
-		return udp && (replayed || udp->dest == bpf_htons(STAMP_PORT));
+		if (!udp)
+			return 0;
+		a->check = udp->check;
+		return replayed || udp->dest == bpf_htons(STAMP_PORT);
 	}
 	if (!replayed || protocol != IPPROTO_TCP)
 		return 0;
 	tcp = rest_pull(r, 20);
 	if (!tcp)
 		return 0;
+	a->check = *(const __u16 *)(tcp + 16);
 	octets = (tcp[12] >> 4) * 4;
 	return octets >= 20 && rest_pull(r, octets - 20);
 }
@@ -144,6 +163,13 @@ static __always_inline int arrival_stamp(struct arrival *a, struct rest *r)
 	return 1;
 }
 
+/* arrival_ends - note whose addresses a user packet has */
+static __always_inline void arrival_ends(struct arrival *a, __be32 source, __be32 destination)
+{
+	a->ue = uplink ? source : destination;
+	a->server = uplink ? destination : source;
+}
+
 /* arrival_user - read a user packet up to its stamp
  *
  * Return: 1 if it is one of the generator's.
@@ -155,18 +181,24 @@ static __always_inline int arrival_user(struct arrival *a, struct rest *r, int i
 	const __be32 *w;
 	__u8 protocol;
 
+	a->ipv6 = ipv6;
 	if (ipv6) {
 		if (!arrival_ip6(a, r, &ip6))
 			return 0;
-		w = uplink ? ip6->saddr.in6_u.u6_addr32 : ip6->daddr.in6_u.u6_addr32;
-		a->ue = w[0] ^ w[1] ^ w[2] ^ w[3];
+		w = ip6->saddr.in6_u.u6_addr32;
+		arrival_ends(a, w[0] ^ w[1] ^ w[2] ^ w[3], w[4] ^ w[5] ^ w[6] ^ w[7]);
+		for (int i = 0; i < 8; i++)
+			a->pseudo_sum += w[i];
 		protocol = ip6->nexthdr;
 	} else {
 		if (!arrival_ip4(a, r, &ip))
 			return 0;
-		a->ue = uplink ? ip->saddr : ip->daddr;
+		arrival_ends(a, ip->saddr, ip->daddr);
+		a->pseudo_sum = (__u64)ip->saddr + ip->daddr;
 		protocol = ip->protocol;
 	}
+	a->segment = r->pos - a->start;
+	a->pseudo_sum += arrival_pseudo(r, protocol);
 	return arrival_segment(a, r, protocol) && arrival_stamp(a, r);
 }
 
@@ -222,7 +254,7 @@ static __always_inline int arrival_outer(struct arrival *a, struct rest *r)
 
 /* arrival_parse - read a frame
  *
- * @a: qfi QFI_NONE, the rest but octets 0
+ * @a: qfi QFI_NONE, the rest but octets and start 0
  * @r: the frame
  *
  * Return: 1 if it is one of the generator's, of this run.
@@ -248,4 +280,39 @@ static __always_inline int arrival_parse(struct arrival *a, struct rest *r)
 	if ((void *)(version + 1) > r->end)
 		return 0;
 	return *version >> 4 == 6 ? arrival_user(a, r, 1) : arrival_user(a, r, 0);
+}
+
+#define SUM_OCTETS	512	/* that bpf_csum_diff() adds at once, on all kernels */
+#define SUM_MAX		7	/* times: a frame has a page at most */
+
+#define SUM_FROM	0xfff	/* octets: no segment begins behind */
+
+/* octets_sum - the ones' complement sum of what is from @offset of a frame to its end */
+static __always_inline __u32 octets_sum(const void *data, const void *end, __u32 offset)
+{
+	const void *p = data + (offset & SUM_FROM);
+	__u32 whole = 0;
+	__u64 sum = 0;
+
+	for (int i = 0; i < SUM_MAX && p + SUM_OCTETS <= end; i++, p += SUM_OCTETS)
+		whole = bpf_csum_diff(NULL, 0, (void *)p, SUM_OCTETS, whole);
+	for (int octets = SUM_OCTETS / 2; octets >= 64; octets /= 2) {
+		if (p + octets > end)
+			continue;
+		whole = bpf_csum_diff(NULL, 0, (void *)p, octets, whole);
+		p += octets;
+	}
+	for (int i = 0; i < 7 && p + 8 <= end; i++, p += 8)
+		sum += lab_halves(*(const __u64 *)p);
+	if (p + 4 <= end) {
+		sum += *(const __u32 *)p;
+		p += 4;
+	}
+	if (p + 2 <= end) {
+		sum += *(const __u16 *)p;
+		p += 2;
+	}
+	if (p + 1 <= end)
+		sum += *(const __u8 *)p;
+	return lab_fold(sum + whole);
 }

@@ -14,6 +14,8 @@
 	X(OUTER_ADDRESS, "outer addresses are not those of UPF and gNB") \
 	X(UE,            "address of another UE") \
 	X(TEID,          "TEID of another session") \
+	X(SERVER,        "address of another host than the one that the UE talks to") \
+	X(PAYLOAD,       "the user packet's payload does not agree with its checksum") \
 	X(QFI,           "QFI of another QoS flow") \
 	X(NO_QFI,        "no QFI where one belongs") \
 	X(DSCP,          "the user packet's DSCP was changed")

@@ -40,14 +40,25 @@ struct {
 const volatile __u8 encapsulated;	/* a GTP-U header belongs on the frames */
 const volatile __u8 many_cpus;	/* the program may run on several CPUs at once */
 const volatile __be32 outer_source, outer_destination;
+const volatile __be32 server, server6;	/* that UEs talk to, IPv6 folded as in the stamp */
 const volatile __u32 unenforced;	/* bits of enum misdelivery: what the UPF is known not to enforce */
 const volatile __u8 time_stamps;	/* frames may be asked for with their time stamps */
 
 #define STREAMS_MAX	256
 
 __u64 counted_from[STREAMS_MAX];	/* by stream: frames before this sequence number are not counted */
+#define SUM_EVERY_NS	4000	/* a payload is summed up, on average */
+#define SUM_BURST_NS	(4096 * SUM_EVERY_NS)	/* of a sender that catches up */
+
+__u64 summed_until;	/* ns: when all that have been summed up are due */
 __u8 stamping;		/* one frame in 2^stamp_shift is asked for */
 __u8 stamp_shift;
+
+/* What the program was called with: one of both. */
+struct context {
+	struct xdp_md *xdp;
+	struct __sk_buff *skb;
+};
 
 const enum misdelivery *unused_misdelivery __attribute__((unused));
 
@@ -80,26 +91,81 @@ static __always_inline __u32 session_mismatch(const struct arrival *a)
 		return MISDELIVERED_UE;
 	if (encapsulated && a->teid != a->stamp->teid)
 		return MISDELIVERED_TEID;
-	return flow_mismatch(a, a->stamp->qfi, a->stamp->dscp);
+	return MISDELIVERED_MAX;
 }
 
 /* short_mismatch - the same of a short stamp */
 static __always_inline __u32 short_mismatch(const struct arrival *a)
 {
-	__u64 check = a->short_check;
-
-	if (stamp_hash(a->ue) != SHORT_CHECK_UE(check))
+	if (stamp_hash(a->ue) != SHORT_CHECK_UE(a->short_check))
 		return MISDELIVERED_UE;
-	if (encapsulated && stamp_hash(a->teid) != SHORT_CHECK_TEID(check))
+	if (encapsulated && stamp_hash(a->teid) != SHORT_CHECK_TEID(a->short_check))
 		return MISDELIVERED_TEID;
-	return flow_mismatch(a, SHORT_CHECK_QFI(check), SHORT_CHECK_DSCP(check));
+	return MISDELIVERED_MAX;
+}
+
+/* xdp_sum, skb_sum - the sum of a frame's octets from @offset on
+ *
+ * Global functions are verified once, and not for every way that leads to them.
+ */
+__noinline __u32 xdp_sum(struct xdp_md *ctx, __u32 offset)
+{
+	return octets_sum((void *)(long)ctx->data, (void *)(long)ctx->data_end, offset);
+}
+
+__noinline __u32 skb_sum(struct __sk_buff *ctx, __u32 offset)
+{
+	return octets_sum((void *)(long)ctx->data, (void *)(long)ctx->data_end, offset);
+}
+
+/* sum_due - whether the next payload may be summed up
+ *
+ * That costs as much as all else of a long frame, so those of a second are bounded: the
+ * meter must not be the limit. CPUs that ask at the same moment may both be let.
+ */
+static __always_inline int sum_due(__u64 now)
+{
+	__u64 next = summed_until;
+
+	if (next > now + SUM_BURST_NS)
+		return 0;
+	summed_until = (next > now ? next : now) + SUM_EVERY_NS;
+	return 1;
+}
+
+/* payload_changed - whether the user packet's payload does not agree with its checksum
+ *
+ * A kernel that leaves checksums to the device sends what has to be completed: the checksum
+ * is the pseudo header's sum then, and says nothing of the payload.
+ */
+static __always_inline int payload_changed(const struct arrival *a, const struct context *c)
+{
+	__u32 sum = c->skb ? skb_sum(c->skb, a->segment) : xdp_sum(c->xdp, a->segment);
+
+	return lab_fold(a->pseudo_sum + sum) != 0xffff && a->check != lab_fold(a->pseudo_sum);
+}
+
+/* packet_mismatch - the first thing that is wrong with the user packet */
+static __always_inline __u32 packet_mismatch(const struct arrival *a, const struct context *c, __u64 now)
+{
+	__u32 wrong = a->stamp ? session_mismatch(a) : short_mismatch(a);
+
+	if (wrong != MISDELIVERED_MAX)
+		return wrong;
+	if (a->server != (a->ipv6 ? server6 : server))
+		return MISDELIVERED_SERVER;
+	if (sum_due(now) && payload_changed(a, c))
+		return MISDELIVERED_PAYLOAD;
+	if (a->stamp)
+		return flow_mismatch(a, a->stamp->qfi, a->stamp->dscp);
+	return flow_mismatch(a, SHORT_CHECK_QFI(a->short_check), SHORT_CHECK_DSCP(a->short_check));
 }
 
 /* misdelivery_of - the first thing that is wrong with a frame
  *
  * Return: an enum misdelivery, MISDELIVERED_MAX if all is right.
  */
-static __always_inline __u32 misdelivery_of(const struct arrival *a)
+static __always_inline __u32 misdelivery_of(const struct arrival *a, const struct context *c, __u64 now)
 {
 	if (a->encapsulated != encapsulated)
 		return MISDELIVERED_ENCAPSULATION;
@@ -109,7 +175,7 @@ static __always_inline __u32 misdelivery_of(const struct arrival *a)
 		return MISDELIVERED_CHECKSUM;
 	if (encapsulated && (a->outer_source != outer_source || a->outer_destination != outer_destination))
 		return MISDELIVERED_OUTER_ADDRESS;
-	return a->stamp ? session_mismatch(a) : short_mismatch(a);
+	return packet_mismatch(a, c, now);
 }
 
 /* exchange - replace @old at @word by @new
@@ -202,9 +268,8 @@ static __always_inline void gap_note(struct window *w, __u64 now)
 	w->last_ns = now;
 }
 
-static __always_inline void count_new(struct stream_count *c, struct window *w, const struct arrival *a, __u64 now)
+static __always_inline void count_new(struct stream_count *c, struct window *w, const struct arrival *a, __u32 wrong, __u64 now)
 {
-	__u32 wrong = misdelivery_of(a);
 
 	vary(c, a->intended_ns, now);
 	gap_note(w, now);
@@ -255,7 +320,7 @@ static __always_inline __u32 stamp_mark(const struct arrival *a)
  *
  * Return: 1 if the stream is metered, though it may be before counted_from.
  */
-static __always_inline int account(struct arrival *a, __u32 *mark)
+static __always_inline int account(struct arrival *a, const struct context *ctx, __u32 *mark)
 {
 	__u64 now = bpf_ktime_get_ns(), from;
 	struct stream_count *c;
@@ -273,7 +338,7 @@ static __always_inline int account(struct arrival *a, __u32 *mark)
 		return 1;
 	switch (window_note(w, a->sequence)) {
 	case NEW:
-		count_new(c, w, a, now);
+		count_new(c, w, a, misdelivery_of(a, ctx, now), now);
 		*mark = stamp_mark(a);
 		break;
 	case DUPLICATE:
@@ -292,20 +357,21 @@ static __always_inline int account(struct arrival *a, __u32 *mark)
  *
  * Return: 1 if it has been counted, and is nobody else's.
  */
-static __always_inline int metered(struct rest r, __u32 *mark)
+static __always_inline int metered(struct rest r, const struct context *ctx, __u32 *mark)
 {
-	struct arrival a = { .qfi = QFI_NONE, .octets = r.end - r.pos };
+	struct arrival a = { .qfi = QFI_NONE, .octets = r.end - r.pos, .start = r.pos };
 
-	return arrival_parse(&a, &r) && account(&a, mark);
+	return arrival_parse(&a, &r) && account(&a, ctx, mark);
 }
 
 SEC("xdp")
 int meter(struct xdp_md *ctx)
 {
 	struct rest r = { (void *)(long)ctx->data, (void *)(long)ctx->data_end };
+	struct context c = { .xdp = ctx };
 	__u32 mark;
 
-	return metered(r, &mark) ? XDP_DROP : XDP_PASS;
+	return metered(r, &c, &mark) ? XDP_DROP : XDP_PASS;
 }
 
 /* The same for socket buffers, which an XDP program would first have copied into
@@ -315,6 +381,7 @@ int meter(struct xdp_md *ctx)
 SEC("tcx/ingress")
 int meter_skb(struct __sk_buff *skb)
 {
+	struct context c = { .skb = skb };
 	__u32 mark = 0;
 	struct rest r;
 
@@ -322,7 +389,7 @@ int meter_skb(struct __sk_buff *skb)
 		bpf_skb_pull_data(skb, skb->len);
 	r.pos = (void *)(long)skb->data;
 	r.end = (void *)(long)skb->data_end;
-	if (!metered(r, &mark))
+	if (!metered(r, &c, &mark))
 		return TC_ACT_UNSPEC;
 	if (!mark || bpf_skb_change_type(skb, PACKET_OTHERHOST))
 		return TC_ACT_SHOT;

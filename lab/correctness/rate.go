@@ -137,7 +137,7 @@ func (b *bed) watch(s *session, d report.Direction, payload int) (*watcher, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := meter.Attach(meter.Config{Port: port, N3: b.topology.N3, Direction: way, Run: b.run, Packets: b.Kind.Packets, Unenforced: b.Kind.Unenforced})
+	m, err := meter.Attach(meter.Config{Port: port, N3: b.topology.N3, N6: b.topology.N6, Direction: way, Run: b.run, Packets: b.Kind.Packets, Unenforced: b.Kind.Unenforced})
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}

@@ -27,6 +27,8 @@ const (
 	NoQFI     Fault = "no_qfi"   // downlink: without PDU Session Container
 	UE        Fault = "ue"       // another address, checksums right
 	Checksum  Fault = "checksum" // of the user packet's IPv4 header
+	Server    Fault = "server"   // another host of the data network, checksums right
+	Payload   Fault = "payload"  // its last octet is another one
 )
 
 // Faults say what goes wrong with which frames.

@@ -72,6 +72,8 @@ func TestCounts(t *testing.T) {
 		{fault: Duplicate, duplicated: harmed},
 		{fault: Reorder, reordered: harmed, atTheEnd: 1}, // the last frame may wait for one behind it
 		{fault: UE, wrong: harmed, kind: "ue"},
+		{fault: Server, wrong: harmed, kind: "server"},
+		{fault: Payload, wrong: harmed, kind: "payload"},
 		{fault: Checksum, wrong: harmed, kind: "checksum"},
 		{fault: TEID, wrong: harmed, kind: "teid", downlinkOnly: true},
 		{fault: QFI, wrong: harmed, kind: "qfi", downlinkOnly: true},

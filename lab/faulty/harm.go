@@ -34,7 +34,11 @@ func (p *plane) harm(frame []byte, sequence uint64) {
 	case NoQFI:
 		frame = withoutQFI(frame)
 	case UE:
-		p.readdress(user)
+		readdress(user, p.uplink)
+	case Server:
+		readdress(user, !p.uplink)
+	case Payload:
+		user[len(user)-1] ^= 1
 	case Checksum:
 		user[10] ^= 0xff
 	}
@@ -56,11 +60,11 @@ func withoutQFI(frame []byte) []byte {
 	return append(frame[:gtpu+mandatory], frame[gtpu+mandatory+optional:]...)
 }
 
-// readdress gives the user packet another UE, with the checksums that belong to it: of
-// two words of the address one grows by one and the other shrinks.
-func (p *plane) readdress(user []byte) {
+// readdress gives the user packet another source or destination, with the checksums that
+// belong to it: of two words of the address one grows by one and the other shrinks.
+func readdress(user []byte, source bool) {
 	at := 16
-	if p.uplink {
+	if source {
 		at = 12
 	}
 	be := binary.BigEndian

@@ -57,7 +57,7 @@ func newRig(t testing.TB, form topology.Config, c generator.Config, m Config) *r
 	t.Cleanup(func() { bed.Close() })
 	r := &rig{bed: bed}
 	c.Link, m.Port = ends(bed, c.Direction)
-	m.N3, m.Direction, m.Run = bed.N3, c.Direction, testRun
+	m.N3, m.N6, m.Direction, m.Run = bed.N3, bed.N6, c.Direction, testRun
 	c.Run = testRun
 	if !c.Server.IsValid() {
 		c.Server = bed.N6.Peer.Address.Addr()

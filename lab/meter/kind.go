@@ -13,6 +13,8 @@ const (
 	OuterAddress  = Kind(meterMisdeliveryMISDELIVERED_OUTER_ADDRESS)
 	UE            = Kind(meterMisdeliveryMISDELIVERED_UE)
 	TEID          = Kind(meterMisdeliveryMISDELIVERED_TEID)
+	Server        = Kind(meterMisdeliveryMISDELIVERED_SERVER)
+	Payload       = Kind(meterMisdeliveryMISDELIVERED_PAYLOAD)
 	QFI           = Kind(meterMisdeliveryMISDELIVERED_QFI)
 	NoQFI         = Kind(meterMisdeliveryMISDELIVERED_NO_QFI)
 	DSCP          = Kind(meterMisdeliveryMISDELIVERED_DSCP)
@@ -36,6 +38,8 @@ var kindNames = [Kinds]string{
 	OuterAddress:  "outer_address",
 	UE:            "ue",
 	TEID:          "teid",
+	Server:        "server",
+	Payload:       "payload",
 	QFI:           "qfi",
 	NoQFI:         "no_qfi",
 	DSCP:          "dscp",

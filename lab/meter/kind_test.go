@@ -29,7 +29,7 @@ const (
 func loadOnly(t *testing.T, bed *topology.Topology, d generator.Direction, asSent bool) *Meter {
 	t.Helper()
 	_, port := ends(bed, d)
-	m := &Meter{config: Config{Port: port, N3: bed.N3, Direction: d, Run: testRun, Streams: 2, Bed: asSent}}
+	m := &Meter{config: Config{Port: port, N3: bed.N3, N6: bed.N6, Direction: d, Run: testRun, Streams: 2, Bed: asSent}}
 	if err := m.load(); err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +111,15 @@ func TestFrames(t *testing.T) {
 		{"uplink from another UE", up, false, fix4(14, put(14+12, 10, 64, 1, 1)), xdpDrop, UE},
 		{"uplink from another UE, IPv6", up, true, put(14+8, 0xfd, 0x65), xdpDrop, UE},
 		{"downlink to another UE", down, false, fix4(userN3, put(userN3+16, 10, 64, 1, 1)), xdpDrop, UE},
+		{"uplink to another server", up, false, fix4(14, put(14+16, 10, 6, 0, 3)), xdpDrop, Server},
+		{"uplink to another server, IPv6", up, true, put(14+24+15, 3), xdpDrop, Server},
+		{"downlink from another server", down, false, fix4(userN3, put(userN3+12, 10, 6, 0, 3)), xdpDrop, Server},
+		{"payload", up, false, put(14+28+63, 1), xdpDrop, Payload},
+		{"payload, IPv6", up, true, put(14+48+63, 1), xdpDrop, Payload},
+		{"payload downlink", down, false, put(userN3+28+63, 1), xdpDrop, Payload},
+		{"payload and QFI", down, false, both(put(outerN3+14, 10), put(userN3+28+63, 1)), xdpDrop, Payload},
+		{"time of the stamp", up, false, put(14+28+17, 9), xdpDrop, Payload},
+		{"checksum left to the device", up, false, put(14+20+6, pseudoSum4(10, 64, 0, 0, 10, 6, 0, 2, 72)...), xdpDrop, right},
 		{"other TEID", down, false, put(outerN3+4, 0, 2, 0, 0), xdpDrop, TEID},
 		{"other QFI", down, false, put(outerN3+14, 10), xdpDrop, QFI},
 		{"no PDU Session Container", down, false, noExtension, xdpDrop, NoQFI},
@@ -189,6 +198,9 @@ func TestShortFrames(t *testing.T) {
 		{"UDP length", up, false, put(14+20+4, 0, 9), xdpDrop, Length},
 		{"other run", up, false, put(14+28+1, 9), xdpPass, right},
 		{"stream that is not metered", up, false, put(14+28, 2), xdpPass, right},
+		{"uplink to another server", up, false, fix4(14, put(14+16, 10, 6, 0, 3)), xdpDrop, Server},
+		{"last octet of the stamp", up, false, put(14+28+17, 0xaa), xdpDrop, Payload},
+		{"lowest octet of the time", up, false, put(14+28+8, 0xaa), xdpDrop, Payload},
 		{"ends in the stamp", up, false, func(f []byte) []byte { return f[:14+28+17] }, xdpPass, right},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -211,6 +223,46 @@ func TestShortFrames(t *testing.T) {
 				t.Errorf("got %d latencies up to %d ns, %d from when it was sent, want %d and 0", n, s.FromIntended.Max(), s.FromSent.TotalCount(), want.Received)
 			}
 		})
+	}
+}
+
+// pseudoSum4 is what stands in the place of a UDP checksum that a device has to complete: the
+// sum of the pseudo header of these addresses and this length.
+func pseudoSum4(octets ...byte) []byte {
+	sum := uint32(17) + uint32(octets[8])
+	for i := 0; i < 8; i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(octets[i:]))
+	}
+	return binary.BigEndian.AppendUint16(nil, uint16(sum&0xffff+sum>>16))
+}
+
+// TestPayloads changes the last octet of payloads of many lengths, and wants that to be seen,
+// and nothing else.
+func TestPayloads(t *testing.T) {
+	bed, err := topology.New(topology.Config{Name: "plt-payloads", MTU: topology.MaxMTU})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bed.Close() })
+	m := loadOnly(t, bed, generator.Downlink, false)
+	lengths := []int{511, 512, 513, 1023, 1400, 1401, 1402, 1403, 3200}
+	for n := generator.StampOctets; n < generator.StampOctets+140; n++ {
+		lengths = append(lengths, n)
+	}
+	for i, n := range lengths {
+		for harmed := range uint64(2) {
+			if err := m.Reset(); err != nil {
+				t.Fatal(err)
+			}
+			frame := frameFor(t, bed, generator.Downlink, generator.Stamp{Run: testRun}, sessions(1, i%2 == 1)[0], n)
+			frame[len(frame)-1] ^= byte(harmed)
+			want := Stream{Received: 1, ReceivedOctets: uint64(len(frame))}
+			want.Misdelivered[Payload] = harmed
+			m.expect(t, frame, xdpDrop, want)
+			if t.Failed() {
+				t.Fatalf("payload of %d octets, %d of them changed", n, harmed)
+			}
+		}
 	}
 }
 

@@ -19,8 +19,9 @@ type Config struct {
 	// Port is where the frames arrive: N6.Peer for uplink, N3.Peer for downlink.
 	Port topology.Port
 
-	// N3 has the addresses that outer headers must carry.
-	N3 topology.Link
+	// N3 has the addresses that outer headers must carry, N6 those of the host that the
+	// UEs talk to, which is its Peer.
+	N3, N6 topology.Link
 
 	Direction generator.Direction
 	Run       uint32 // frames of other runs are passed on to the kernel
@@ -167,6 +168,8 @@ func (m *Meter) load() error {
 		"encapsulated":      flag(uplink == m.config.Bed),
 		"many_cpus":         flag(m.config.Port.Queues > 1 || m.config.Packets), // of a veth without XDP, each CPU has its own backlog
 		"unenforced":        kindBits(m.config.Unenforced),
+		"server":            inFrame(m.config.N6.Peer.Address.Addr()),
+		"server6":           folded(m.config.N6.Peer.Address6.Addr()),
 		"outer_source":      inFrame(source.Addr()),
 		"outer_destination": inFrame(destination.Addr()),
 	} {
@@ -189,6 +192,14 @@ func flag(b bool) uint8 {
 		return 1
 	}
 	return 0
+}
+
+// folded is an IPv6 address as the program has it, the four words xored; 0 if a is none.
+func folded(a netip.Addr) uint32 {
+	if !a.Is6() {
+		return 0
+	}
+	return binary.NativeEndian.Uint32(binary.BigEndian.AppendUint32(nil, generator.FoldUE(a)))
 }
 
 // inFrame is an IPv4 address as the program reads it from a header; 0 if a is

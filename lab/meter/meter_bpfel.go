@@ -27,10 +27,12 @@ const (
 	meterMisdeliveryMISDELIVERED_OUTER_ADDRESS meterMisdelivery = 3
 	meterMisdeliveryMISDELIVERED_UE            meterMisdelivery = 4
 	meterMisdeliveryMISDELIVERED_TEID          meterMisdelivery = 5
-	meterMisdeliveryMISDELIVERED_QFI           meterMisdelivery = 6
-	meterMisdeliveryMISDELIVERED_NO_QFI        meterMisdelivery = 7
-	meterMisdeliveryMISDELIVERED_DSCP          meterMisdelivery = 8
-	meterMisdeliveryMISDELIVERED_MAX           meterMisdelivery = 9
+	meterMisdeliveryMISDELIVERED_SERVER        meterMisdelivery = 6
+	meterMisdeliveryMISDELIVERED_PAYLOAD       meterMisdelivery = 7
+	meterMisdeliveryMISDELIVERED_QFI           meterMisdelivery = 8
+	meterMisdeliveryMISDELIVERED_NO_QFI        meterMisdelivery = 9
+	meterMisdeliveryMISDELIVERED_DSCP          meterMisdelivery = 10
+	meterMisdeliveryMISDELIVERED_MAX           meterMisdelivery = 11
 )
 
 type meterStreamCount struct {
@@ -44,7 +46,7 @@ type meterStreamCount struct {
 	LastNs         uint64
 	BeforeNs       uint64
 	VariationNs    uint64
-	Misdelivered   [9]uint64
+	Misdelivered   [11]uint64
 }
 
 type meterWindow struct {
@@ -72,9 +74,12 @@ const (
 	meterVarOuterSource       = "outer_source"
 	meterVarReplayed          = "replayed"
 	meterVarRun               = "run"
+	meterVarServer            = "server"
+	meterVarServer6           = "server6"
 	meterVarShortHead         = "short_head"
 	meterVarStampShift        = "stamp_shift"
 	meterVarStamping          = "stamping"
+	meterVarSummedUntil       = "summed_until"
 	meterVarTimeStamps        = "time_stamps"
 	meterVarUnenforced        = "unenforced"
 	meterVarUnusedMisdelivery = "unused_misdelivery"
@@ -147,9 +152,12 @@ type meterVariableSpecs struct {
 	OuterSource       *ebpf.VariableSpec `ebpf:"outer_source"`
 	Replayed          *ebpf.VariableSpec `ebpf:"replayed"`
 	Run               *ebpf.VariableSpec `ebpf:"run"`
+	Server            *ebpf.VariableSpec `ebpf:"server"`
+	Server6           *ebpf.VariableSpec `ebpf:"server6"`
 	ShortHead         *ebpf.VariableSpec `ebpf:"short_head"`
 	StampShift        *ebpf.VariableSpec `ebpf:"stamp_shift"`
 	Stamping          *ebpf.VariableSpec `ebpf:"stamping"`
+	SummedUntil       *ebpf.VariableSpec `ebpf:"summed_until"`
 	TimeStamps        *ebpf.VariableSpec `ebpf:"time_stamps"`
 	Unenforced        *ebpf.VariableSpec `ebpf:"unenforced"`
 	UnusedMisdelivery *ebpf.VariableSpec `ebpf:"unused_misdelivery"`
@@ -200,9 +208,12 @@ type meterVariables struct {
 	OuterSource       *ebpf.Variable `ebpf:"outer_source"`
 	Replayed          *ebpf.Variable `ebpf:"replayed"`
 	Run               *ebpf.Variable `ebpf:"run"`
+	Server            *ebpf.Variable `ebpf:"server"`
+	Server6           *ebpf.Variable `ebpf:"server6"`
 	ShortHead         *ebpf.Variable `ebpf:"short_head"`
 	StampShift        *ebpf.Variable `ebpf:"stamp_shift"`
 	Stamping          *ebpf.Variable `ebpf:"stamping"`
+	SummedUntil       *ebpf.Variable `ebpf:"summed_until"`
 	TimeStamps        *ebpf.Variable `ebpf:"time_stamps"`
 	Unenforced        *ebpf.Variable `ebpf:"unenforced"`
 	UnusedMisdelivery *ebpf.Variable `ebpf:"unused_misdelivery"`

@@ -42,7 +42,7 @@ func TestUnenforced(t *testing.T) {
 		for stamp, octets := range map[string]int{"": 64, ", short stamp": generator.ShortStampOctets} {
 			t.Run(tc.name+stamp, func(t *testing.T) {
 				_, port := ends(bed, generator.Downlink)
-				m := &Meter{config: Config{Port: port, N3: bed.N3, Direction: generator.Downlink, Run: testRun, Streams: 2, Unenforced: tc.known}}
+				m := &Meter{config: Config{Port: port, N3: bed.N3, N6: bed.N6, Direction: generator.Downlink, Run: testRun, Streams: 2, Unenforced: tc.known}}
 				if err := m.load(); err != nil {
 					t.Fatal(err)
 				}

@@ -50,7 +50,7 @@ func (s *System) newLane(p *traffic.Profile, d generator.Direction, run uint32) 
 	run += uint32(d) // both may arrive at one device
 	g := generator.Config{Link: t.N3, Direction: d, Run: run, OuterChecksum: s.config.OuterChecksum, Sender: s.config.Sender}
 	m := meter.Config{
-		Port: t.N6.Peer, N3: t.N3, Direction: d, Run: run, Streams: len(p.StreamNames(d)), Replay: p.Replays(d),
+		Port: t.N6.Peer, N3: t.N3, N6: t.N6, Direction: d, Run: run, Streams: len(p.StreamNames(d)), Replay: p.Replays(d),
 		Packets: s.config.Skbs || s.oneDevice(), TimeStamps: s.config.TimeStamps != timestamp.None,
 		Unenforced: s.config.Kind.Unenforced,
 	}

@@ -37,6 +37,15 @@ const volatile __u32 every;		/* which frames are harmed: each so manieth */
 
 __u64 seen;
 
+/* renumber - give a frame another number, with the checksum that belongs to it */
+static __always_inline void renumber(struct frame *f, __u64 sequence)
+{
+	__u16 before = lab_fold(lab_halves(f->stamp.sequence));
+
+	f->udp.check = ~lab_fold((__u64)(__u16)~f->udp.check + (__u16)~before + lab_halves(sequence));
+	f->stamp.sequence = sequence;
+}
+
 /* swap - exchange the numbers of the harmed frame and the one before it
  *
  * A program cannot hold a frame back. As the meter sees it, two frames whose
@@ -45,9 +54,9 @@ __u64 seen;
 static __always_inline void swap(struct frame *f, __u64 n)
 {
 	if (n % every == every - 2)
-		f->stamp.sequence++;
+		renumber(f, f->stamp.sequence + 1);
 	if (n % every == every - 1)
-		f->stamp.sequence--;
+		renumber(f, f->stamp.sequence - 1);
 }
 
 static __always_inline void wrong_ue(struct frame *f)
