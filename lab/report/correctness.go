@@ -58,8 +58,42 @@ type RateFigure struct {
 	ErrorPercent float64   `json:"error_percent"` // of PassedBPS, below 0: less than asked
 	PacketOctets int       `json:"packet_octets"` // of the user packets; 0: TCP's
 	DurationNS   int64     `json:"duration_ns"`
-	// Reached is whether more was offered than asked: else nothing is known.
+	// FreeBPS is what passed of the same without an MBR, which is measured where the error is
+	// large; 0: it was not.
+	FreeBPS float64 `json:"free_bps,omitempty"`
+	// Reached is whether more was offered than asked, and the UPF carries more than that
+	// without an MBR: else nothing is known, and there is no error.
 	Reached bool `json:"reached"`
+	// NotEnforced is whether as much passed as without an MBR: there is no error of it then.
+	NotEnforced bool `json:"not_enforced,omitempty"`
+}
+
+// Judge takes what passed of the same without an MBR: a loss of the UPF's is no error of its
+// MBR. alike is the part of it from which on the MBR has changed nothing.
+func (f *RateFigure) Judge(freeBPS, alike float64) {
+	f.FreeBPS = freeBPS
+	switch {
+	case freeBPS < f.AskedBPS*atLeast:
+		f.Reached, f.ErrorPercent = false, 0
+	case f.PassedBPS > f.AskedBPS && f.PassedBPS >= alike*freeBPS:
+		f.NotEnforced, f.ErrorPercent = true, 0
+	}
+}
+
+// atLeast is how much more than the MBR must be offered for it to be reached.
+const atLeast = 1.02
+
+// Unknown says in words why nothing is known of how right the MBR is; empty: something is.
+func (f *RateFigure) Unknown() string {
+	switch {
+	case f.NotEnforced:
+		return "not enforced"
+	case !f.Reached && f.FreeBPS > 0:
+		return "lost without it"
+	case !f.Reached:
+		return "not reached"
+	}
+	return ""
 }
 
 // VolumeFigure is what a URR counted beside what arrived behind the UPF.

@@ -44,9 +44,19 @@ func CorrectnessLab(results []*Correctness, finished time.Time) *Lab {
 	return l
 }
 
-// notDone lists what the UPF refused or did not do.
+// asked is the MBR in words.
+func (f *RateFigure) asked() string {
+	return fmt.Sprintf("%s kbit/s, %s", grouped(uint64(f.AskedBPS/1000)), f.Protocol)
+}
+
+// notDone lists what the UPF refused or did not do, and MBRs of which nothing is known.
 func (r *Correctness) notDone() string {
 	var lines []string
+	for i := range r.Rates {
+		if f := &r.Rates[i]; f.Unknown() != "" {
+			lines = append(lines, fmt.Sprintf("MBR %s %s: %s: %.1f of %.1f Mbit/s passed", f.asked(), f.Direction, f.Unknown(), f.PassedBPS/1e6, f.OfferedBPS/1e6))
+		}
+	}
 	for _, u := range r.Unmeasured {
 		lines = append(lines, u.What+": "+u.Why)
 	}
@@ -56,27 +66,25 @@ func (r *Correctness) notDone() string {
 // figures are those of a direction, each name once.
 func (r *Correctness) figures(d Direction) []Figure {
 	var all []Figure
-	add := func(name, unit string, value float64, note string) {
-		all = append(all, Figure{Name: name, Unit: unit, Better: Lower, Value: value, Note: note})
+	add := func(name, unit string, value float64) {
+		all = append(all, Figure{Name: name, Unit: unit, Better: Lower, Value: value})
 	}
 	for _, f := range r.Rates {
 		if f.Direction != d {
 			continue
 		}
-		note := ""
-		if !f.Reached {
-			note = "no more than that was offered"
+		if f.Unknown() == "" {
+			add("MBR error at "+f.asked(), "percent", math.Abs(f.ErrorPercent))
 		}
-		add(fmt.Sprintf("MBR error at %s kbit/s, %s", grouped(uint64(f.AskedBPS/1000)), f.Protocol), "percent", math.Abs(f.ErrorPercent), note)
 	}
 	for _, f := range r.Volumes {
 		if f.Direction == d {
-			add("URR error "+load(f.AskedPPS, f.MBR), "ppm", math.Abs(f.ErrorPPM), "")
+			add("URR error "+load(f.AskedPPS, f.MBR), "ppm", math.Abs(f.ErrorPPM))
 		}
 	}
 	for _, f := range r.Limits {
 		if f.Direction == d {
-			add(f.Kind+" overshoot "+load(f.AskedPPS, false), "frames", math.Max(0, f.OverPackets), "")
+			add(f.Kind+" overshoot "+load(f.AskedPPS, false), "frames", math.Max(0, f.OverPackets))
 		}
 	}
 	if d == Downlink {

@@ -13,7 +13,7 @@ func TestCorrectnessLab(t *testing.T) {
 		System: "A", Started: time.Now().UTC(), Host: sampleLab(t).Host,
 		Rates: []RateFigure{
 			{Direction: Uplink, Protocol: "UDP", AskedBPS: 64_000, ErrorPercent: -0.5, Reached: true},
-			{Direction: Downlink, Protocol: "TCP", AskedBPS: 1e9, ErrorPercent: 2},
+			{Direction: Downlink, Protocol: "TCP", AskedBPS: 1e9, ErrorPercent: 2, Reached: true},
 		},
 		Volumes:  []VolumeFigure{{Direction: Uplink, AskedPPS: 1000, ErrorPPM: -3}, {Direction: Uplink}, {Direction: Uplink, AskedPPS: 100_000, MBR: true}},
 		Limits:   []LimitFigure{{Direction: Downlink, Kind: "quota", OverPackets: -0.2}},
@@ -45,5 +45,38 @@ func TestCorrectnessLab(t *testing.T) {
 		if f := l.Turns[want.turn].Figure(want.name); f == nil || f.Value != want.value {
 			t.Errorf("%s: got %+v, want %g", want.name, f, want.value)
 		}
+	}
+}
+
+// TestJudgeRate tells what an MBR does from what a UPF loses anyway.
+func TestJudgeRate(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		passed, free float64 // of an MBR of 100, at 130
+		want         string
+		figure       bool
+	}{
+		{"policer with long sleeps", 5.5, 129, "", true},
+		{"too much, but less than all", 124.5, 130, "", true},
+		{"no policer", 129.8, 130, "not enforced", false},
+		{"no policer, overloaded", 108.75, 109, "not enforced", false},
+		{"overloaded", 64, 66, "lost without it", false},
+		{"overloaded with the policer's work", 64, 130, "", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := RateFigure{Direction: Uplink, Protocol: "UDP", AskedBPS: 100e6, OfferedBPS: 130e6, PassedBPS: tc.passed * 1e6, ErrorPercent: tc.passed - 100, Reached: true}
+			f.Judge(tc.free*1e6, 0.97)
+			if got := f.Unknown(); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			r := &Correctness{System: "A", Rates: []RateFigure{f}}
+			if got := len(r.figures(Uplink)) == 1; got != tc.figure {
+				t.Errorf("a figure: %v, want %v", got, tc.figure)
+			}
+			var table strings.Builder
+			if err := CorrectnessTable(&table, r); err != nil || !strings.Contains(table.String(), tc.want) || !tc.figure && !strings.Contains(r.notDone(), tc.want) {
+				t.Errorf("%v, %q, want %q in\n%s", err, r.notDone(), tc.want, &table)
+			}
+		})
 	}
 }

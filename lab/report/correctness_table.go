@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -33,8 +34,8 @@ func mbrGrid(r *Correctness) *grid {
 		if f.OfferedBPS == 0 {
 			offered = ""
 		}
-		if !f.Reached {
-			wrong = "not reached"
+		if why := f.Unknown(); why != "" {
+			wrong = why
 		}
 		g.add(f.Protocol, string(f.Direction), mbps(f.AskedBPS), offered, mbps(f.PassedBPS), wrong)
 	}
@@ -134,6 +135,10 @@ func (r *Correctness) notes() []note {
 	if len(r.Effects) > 0 {
 		notes = append(notes, note{"rule to", "times are when the last packet of the old rule was sent, after the CP function had the response " +
 			"to its modification; below 0 it was before"})
+	}
+	if slices.ContainsFunc(r.Rates, func(f RateFigure) bool { return f.FreeBPS > 0 && f.Unknown() != "" }) {
+		notes = append(notes, note{"error %", "not enforced: as much passed as without an MBR; lost without it: the UPF loses so much without an MBR that " +
+			"the MBR is not reached"})
 	}
 	if len(r.NotEnforced) > 0 {
 		notes = append(notes, note{"not enforced", strings.Join(r.NotEnforced, " ")})
