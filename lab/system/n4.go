@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"plumbline/lab/generator"
@@ -94,54 +95,97 @@ func notAgain(gone, held []n4load.Session) []n4load.Session {
 	return list
 }
 
-// missing is how many sessions do not forward the frame that they get, and how many
-// others forward it other than they should. Of several tries the best one counts.
+// checkAtOnce is how many sessions are checked together if it must be known which of them
+// failed: the meter knows so many frames one by one.
+const checkAtOnce = 60_000
+
+// missing is how many sessions do not forward the frame that they get, in none of several
+// tries, and how many others forward it other than they should. A try is of those that
+// failed in the one before: frames of others may get lost for want of time.
 func (s *System) missing(ctx context.Context, sessions []n4load.Session, d generator.Direction) (lost, wrong uint64, err error) {
-	for i, rate := range checkRates {
-		trial, err := s.oneEach(ctx, sessions, d, rate)
-		if err != nil || trial == nil {
-			return 0, 0, err
+	failed, atOnce := sessions, len(sessions)
+	for _, rate := range checkRates {
+		var still []n4load.Session
+		for part := range slices.Chunk(failed, max(atOnce, 1)) {
+			trial, silent, err := s.oneEach(ctx, part, d, rate)
+			if err != nil || trial == nil {
+				return 0, 0, err
+			}
+			still = append(still, silent...)
+			if len(part) <= checkAtOnce || len(silent) == 0 { // otherwise all of it is checked again
+				wrong += trial.Misdelivered
+			}
 		}
-		if now := trial.OfferedFrames - min(trial.OfferedFrames, trial.ReceivedFrames); i == 0 || now < lost {
-			lost, wrong = now, trial.Misdelivered
-		}
-		if lost == 0 {
+		failed, atOnce = still, min(len(still), checkAtOnce)
+		if len(failed) == 0 {
 			break
 		}
 	}
-	return lost, wrong, nil
+	return uint64(len(failed)), wrong, nil
 }
 
 // through is how many sessions forward a frame that should not, rightly or wrongly.
 func (s *System) through(ctx context.Context, sessions []n4load.Session, d generator.Direction) (uint64, error) {
-	trial, err := s.oneEach(ctx, sessions, d, checkRates[0])
+	trial, _, err := s.oneEach(ctx, sessions, d, checkRates[0])
 	if err != nil || trial == nil {
 		return 0, err
 	}
 	return trial.ReceivedFrames, nil
 }
 
-// oneEach sends one frame of each session; nil: there is none.
-func (s *System) oneEach(ctx context.Context, sessions []n4load.Session, d generator.Direction, rate uint64) (*report.Trial, error) {
+// oneEach sends one frame of each session, and says which of them did not arrive: all, if
+// not all arrived of more than checkAtOnce. A nil trial: there are none.
+func (s *System) oneEach(ctx context.Context, sessions []n4load.Session, d generator.Direction, rate uint64) (*report.Trial, []n4load.Session, error) {
 	if len(sessions) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	s.Adopt(sessions)
 	profile, err := traffic.Simple(checkFrames, generator.Each, d)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.Open(profile, NewRun()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	trials, err := s.Trial(ctx, checkLoad(len(sessions), rate))
 	if len(trials) == 0 || err != nil && !errors.Is(err, ErrNothing) {
-		return nil, err
+		return nil, nil, err
 	}
 	if sent := trials[0].OfferedFrames; sent != uint64(len(sessions)) {
-		return nil, fmt.Errorf("%s: %d frames were sent of %d sessions: %w", d, sent, len(sessions), ErrNothing)
+		return nil, nil, fmt.Errorf("%s: %d frames were sent of %d sessions: %w", d, sent, len(sessions), ErrNothing)
 	}
-	return &trials[0], nil
+	if trials[0].ReceivedFrames >= uint64(len(sessions)) {
+		return &trials[0], nil, nil
+	}
+	silent := sessions
+	if len(sessions) <= checkAtOnce {
+		silent, err = s.lanes[0].silent(sessions)
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return &trials[0], silent, nil
+}
+
+// silent are the sessions whose frame has not arrived, of those of which the last frames
+// were, one of each.
+func (l *lane) silent(sessions []n4load.Session) ([]n4load.Session, error) {
+	next, err := l.generator.Next()
+	if err != nil {
+		return nil, err
+	}
+	arrived, err := l.at.Arrived(0)
+	if err != nil {
+		return nil, err
+	}
+	order := l.generator.Order()
+	var silent []n4load.Session
+	for n := next - uint64(len(sessions)); n < next; n++ {
+		if has, _ := arrived.Has(n); !has {
+			silent = append(silent, sessions[order[n%uint64(len(order))]])
+		}
+	}
+	return silent, nil
 }
 
 // checkLoad is one frame of each of n sessions, and time enough.

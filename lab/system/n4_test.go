@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plumbline/lab/dut"
+	"plumbline/lab/faulty"
 	"plumbline/lab/generator"
 	"plumbline/lab/n4load"
 	"plumbline/lab/report"
@@ -75,6 +76,31 @@ func TestCheck(t *testing.T) {
 	}
 	if lost, wrong, err := s.missing(t.Context(), moved, generator.Downlink); err != nil || wrong != 5 || lost != 0 {
 		t.Errorf("%d missing, %d with a wrong tunnel, %v, want 0 and 5", lost, wrong, err)
+	}
+	s.sessions = there // as the system knows them
+}
+
+// TestCheckLossy has a UPF lose frames of other sessions in each try, and wants no session to
+// be missing for that.
+func TestCheckLossy(t *testing.T) {
+	s, err := New(t.Context(), Config{Run: "plt-system", Name: "lossy", Kind: faulty.Kind(faulty.Faults{Fault: faulty.Loss, Every: 7})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = s.DUT().Kill() // it knows no other end
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	establish(t, s, 40, Rules{})
+	there := slices.Clone(s.Sessions())
+	trial, silent, err := s.oneEach(t.Context(), there, generator.Downlink, checkRates[0])
+	if err != nil || len(silent) == 0 || uint64(len(silent)) != trial.OfferedFrames-trial.ReceivedFrames {
+		t.Fatalf("%d sessions without a frame, trial %+v, %v", len(silent), trial, err)
+	}
+	if lost, wrong, err := s.missing(t.Context(), there, generator.Downlink); err != nil || lost != 0 || wrong != 0 {
+		t.Errorf("%d missing, %d wrong, %v, want none", lost, wrong, err)
 	}
 	s.sessions = there // as the system knows them
 }

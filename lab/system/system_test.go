@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plumbline/lab/dut"
+	"plumbline/lab/faulty"
 	"plumbline/lab/generator"
 	"plumbline/lab/report"
 	"plumbline/lab/traffic"
@@ -26,6 +27,7 @@ import (
 var plumb string
 
 func TestMain(m *testing.M) {
+	faulty.Main() // which a test may have started
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "plt-system-")
 		if err != nil {
