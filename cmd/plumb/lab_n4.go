@@ -99,10 +99,10 @@ func (c *labN4Command) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	result, err := run.Do(ctx)
 	bar.close()
-	if err != nil {
+	if !result.Any() {
 		return errors.Join(err, files.discard())
 	}
-	outputs := []error{files.write(result)}
+	outputs := []error{err, files.write(result)} // what there is, if the UPF has ended or somebody the run
 	if c.JSON == "-" {
 		outputs = append(outputs, report.WriteN4(stdout, result.N4Result))
 	} else {

@@ -87,14 +87,14 @@ func (m N4) Measure(ctx context.Context, t *Turn) error {
 		t.Say("%s, %d answered, %d in flight, %d failed", step, p.Accepted, p.InFlight, p.Failed)
 	}
 	result, err := s.N4(ctx, t.Cell, c)
-	if err != nil {
+	if result == nil {
 		return err
 	}
 	t.Result.N4 = result.Loads()
 	for _, f := range result.AllFigures() {
 		t.Figure(f)
 	}
-	return nil
+	return err
 }
 
 // N4 makes a campaign with the rules of the cell.

@@ -8,7 +8,9 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"plumbline/lab/report"
 	"plumbline/pfcp"
@@ -102,7 +104,8 @@ func (c *Campaign) Validate() error {
 }
 
 // Do makes the campaign. On an error the sessions stay where they are, and go
-// with the association when it is set up again.
+// with the association when it is set up again; with the error there is the result of
+// what was before.
 func (c *Campaign) Do(ctx context.Context) (*CampaignResult, error) {
 	c.result = &CampaignResult{N4Result: &report.N4Result{
 		Schema: report.N4Schema, Started: time.Now().UTC().Truncate(time.Second), Host: c.Host(), Setup: c.setup(),
@@ -116,9 +119,20 @@ func (c *Campaign) Do(ctx context.Context) (*CampaignResult, error) {
 		err = errors.Join(err, g.Close())
 	}
 	if err != nil {
-		return nil, err
+		c.result.Ended = printable(err)
 	}
-	return c.result, nil
+	return c.result, err
+}
+
+// printable is an error in one line, as results take it.
+func printable(err error) string {
+	words := strings.Join(strings.Fields(strings.ToValidUTF8(err.Error(), "")), " ")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, words)
 }
 
 func (c *Campaign) setup() report.N4Setup {
@@ -280,6 +294,9 @@ func fillTime(sessions int) time.Duration {
 // WriteHgrm writes the response times of the last load as a percentile
 // distribution in microseconds, as HdrHistogram's tools read it.
 func (r *CampaignResult) WriteHgrm(w io.Writer) error {
+	if r.Last == nil {
+		return errors.New("no load was measured")
+	}
 	const ticksPerHalf, scale = 5, 1e3
 	_, err := r.Last.Total.Latency.PercentilesPrint(w, ticksPerHalf, scale)
 	return err

@@ -45,6 +45,9 @@ func (c *Campaign) load(ctx context.Context, l Load, step, phase string) (*LoadR
 	}
 	r, err := c.population.Run(ctx, l, c.OnProgress)
 	if err != nil {
+		if r != nil && r.Total.Sent > 0 {
+			c.result.Phases, c.result.Last = append(c.result.Phases, r.Phase(report.N4Interrupted)), r
+		}
 		return nil, err
 	}
 	after, err := c.used()

@@ -20,6 +20,8 @@ type N4Result struct {
 	Phases  []N4Phase `json:"phases"`
 	// Figures are what searches found, and what the sessions were found to be afterwards.
 	Figures []Figure `json:"figures,omitempty"`
+	// Ended is why it ended before its end; empty: it did not.
+	Ended string `json:"ended,omitempty"`
 }
 
 // N4Setup is what was asked for, and how it was arranged.
@@ -40,7 +42,12 @@ const (
 	N4Fill   = "fill"   // sessions are established before a load
 	N4Drain  = "drain"  // they are deleted
 	N4Search = "search" // a trial of a search
+
+	N4Interrupted = "interrupted" // a load that ended before its end
 )
+
+// Any reports whether anything was measured. r may be nil.
+func (r *N4Result) Any() bool { return r != nil && len(r.Phases)+len(r.Figures) > 0 }
 
 // N4Phase is a part of a load: fill, one of the loads that were asked for, a part of one
 // whose rate changes, a trial of a search, or drain.
@@ -147,6 +154,9 @@ func (r *N4Result) Validate() error {
 	}
 	if err := first(r.Host.validate(), text("up_function", r.Setup.UPFunction), text("shape", r.Setup.Shape),
 		text("pacing", r.Setup.Pacing), between("sessions", float64(r.Setup.Sessions), 0, maxSessions)); err != nil {
+		return err
+	}
+	if err := text("ended", r.Ended); err != nil {
 		return err
 	}
 	for i := range r.Phases {

@@ -15,7 +15,7 @@ func (r *N4Result) Lab(name string) *Lab {
 	return &Lab{
 		Schema: LabSchema, Started: r.Started, Host: r.Host, Systems: []System{{Name: name}},
 		Plan:  LabPlan{Methods: []string{NameN4}, Cells: []LabCell{cell}, Repeats: 1, Arrangement: r.Setup.Pacing},
-		Turns: []Turn{{System: name, Repeat: 1, Started: r.Started, Figures: r.AllFigures(), N4: r.Loads()}},
+		Turns: []Turn{{System: name, Repeat: 1, Started: r.Started, Figures: r.AllFigures(), N4: r.Loads(), Failed: r.Ended}},
 	}
 }
 
@@ -34,11 +34,11 @@ func (r *N4Result) operations() string {
 	return strings.Join(words, ", ")
 }
 
-// Loads are the phases without fill and drain, called after their rates, or windows.
+// Loads are the phases without fill and drain, and without a load that was interrupted, called after their rates, or windows.
 func (r *N4Result) Loads() []N4Phase {
 	var list []N4Phase
 	for _, p := range r.Phases {
-		if p.Name != N4Fill && p.Name != N4Drain {
+		if p.Name != N4Fill && p.Name != N4Drain && p.Name != N4Interrupted {
 			p.Name = p.text()
 			list = append(list, p)
 		}
@@ -74,7 +74,7 @@ func (r *N4Result) AllFigures() []Figure {
 	}
 	for i := range r.Phases {
 		p := &r.Phases[i]
-		if p.Name == N4Search {
+		if p.Name == N4Search || p.Name == N4Interrupted {
 			continue
 		}
 		for _, f := range p.figures() {

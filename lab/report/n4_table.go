@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -36,14 +37,14 @@ func n4CountGrid(r *N4Result) *grid {
 		{"", "phase", left}, {"", "requests", left}, {"", "held", 0},
 		{"per second", "intended", bar}, {"", "accepted", 0},
 		{"requests", "intended", bar}, {"", "sent", 0}, {"", "accepted", 0}, {"", "refused", 0}, {"", "lost", 0},
-		{"also", "repeated", bar}, {"", "dup.", 0}, {"", "late", 0}, {"", "unsent", 0},
+		{"also", "repeated", bar}, {"", "dup.", 0}, {"", "late", 0}, {"", "unsent", 0}, {"", "unasked", 0}, {"", "malformed", 0},
 	}}
 	for i := range r.Phases {
 		p := &r.Phases[i]
 		add := func(name, op string, rate string, c *N4Count) {
-			g.add(name, op, grouped(uint64(p.Held)), rate, grouped(uint64(c.AcceptedPerSec)),
+			g.add(name, op, grouped(uint64(p.Held)), rate, c.accepted(p.Rate == 0),
 				fmt.Sprint(c.Intended), fmt.Sprint(c.Sent), fmt.Sprint(c.Accepted), fmt.Sprint(c.RefusedTotal()), fmt.Sprint(c.Lost),
-				fmt.Sprint(c.Repeated), fmt.Sprint(c.Duplicates), fmt.Sprint(c.Late), fmt.Sprint(c.Unsent))
+				fmt.Sprint(c.Repeated), fmt.Sprint(c.Duplicates), fmt.Sprint(c.Late), fmt.Sprint(c.Unsent), ifAny(c.Unexpected), ifAny(c.Malformed))
 		}
 		add(p.Name, p.Operation, p.pace(), &p.Total)
 		for _, op := range slices.Sorted(maps.Keys(p.Operations)) {
@@ -51,7 +52,36 @@ func n4CountGrid(r *N4Result) *grid {
 			add("", " "+op, "", &c)
 		}
 	}
-	return g
+	return g.withoutEmpty(len(g.columns) - 2)
+}
+
+// ifAny is a number, nothing for 0.
+func ifAny(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// fewRequests are so few that in a closed loop, which ends with the last response, their rate
+// is a response time.
+const fewRequests = 10
+
+// accepted is the rate of accepted requests.
+func (c *N4Count) accepted(closed bool) string {
+	if closed && c.Accepted < fewRequests {
+		return ""
+	}
+	return perSecond(c.AcceptedPerSec)
+}
+
+// perSecond is a rate of requests; a low one with decimals.
+func perSecond(rate float64) string {
+	const low = 100
+	if rate >= low || rate == math.Trunc(rate) {
+		return grouped(uint64(math.Round(rate)))
+	}
+	return fmt.Sprintf("%.3g", rate)
 }
 
 // pace is the intended rate in words.
@@ -60,11 +90,11 @@ func (p *N4Phase) pace() string {
 	case p.Rate == 0:
 		return fmt.Sprintf("window %d", p.Window)
 	case p.Arrival == "burst":
-		return fmt.Sprintf("%s x%d", grouped(uint64(p.Rate)), p.Burst)
+		return fmt.Sprintf("%s x%d", perSecond(p.Rate), p.Burst)
 	case p.Arrival == "poisson":
-		return grouped(uint64(p.Rate)) + " rnd"
+		return perSecond(p.Rate) + " rnd"
 	}
-	return grouped(uint64(p.Rate))
+	return perSecond(p.Rate)
 }
 
 func n4LatencyGrid(r *N4Result) *grid {
@@ -93,6 +123,9 @@ func (r *N4Result) notes() []note {
 	h := &r.Host
 	notes := []note{{"latency", "from the intended send time; in a closed loop (window) from the first transmission, which says how " +
 		"the UP function responds at that window, not at a given load"}}
+	if r.Ended != "" {
+		notes = append(notes, note{"unfinished", r.Ended})
+	}
 	notes = append(notes, r.refusals()...)
 	notes = append(notes, r.limits()...)
 	return append(notes,
