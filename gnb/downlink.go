@@ -128,14 +128,23 @@ func (d *downlink) deliver(packet []byte, h gtpu.Header, from netip.AddrPort) ve
 	if !isIP(packet) {
 		return badTPDU
 	}
-	if qfi, ok := h.QFI(); ok && u.QFI != 0 && qfi != u.QFI {
-		u.otherQFI.Add(1)
-	}
+	u.countQFI(h)
 	if !u.added {
 		d.touched = append(d.touched, u)
 	}
 	u.add(packet)
 	return delivered
+}
+
+// countQFI counts a user packet that is not of the UE's QoS flow, or does not say of which.
+func (u *ue) countQFI(h gtpu.Header) {
+	switch qfi, ok := h.QFI(); {
+	case u.QFI == 0:
+	case !ok:
+		u.noQFI.Add(1)
+	case qfi != u.QFI:
+		u.otherQFI.Add(1)
+	}
 }
 
 // isIP reports whether b starts like a whole IP header; the UE's kernel checks

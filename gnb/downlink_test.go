@@ -169,9 +169,9 @@ func TestDownlinkBatch(t *testing.T) {
 		t.Errorf("device (-want +got):\n%s", diff)
 	}
 	u := d.byTEID[testUE.DownlinkTEID]
-	if u.packets.Load() != 3 || u.total.Load() != 80 || u.otherQFI.Load() != 1 {
-		t.Errorf("got %d packets, %d octets, %d of another QFI; want 3, 80, 1",
-			u.packets.Load(), u.total.Load(), u.otherQFI.Load())
+	if u.packets.Load() != 3 || u.total.Load() != 80 || u.otherQFI.Load() != 1 || u.noQFI.Load() != 2 {
+		t.Errorf("got %d packets, %d octets, %d of another QFI, %d without; want 3, 80, 1, 2",
+			u.packets.Load(), u.total.Load(), u.otherQFI.Load(), u.noQFI.Load())
 	}
 }
 

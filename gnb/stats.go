@@ -54,6 +54,7 @@ type UEStats struct {
 	DownlinkOctets   uint64 `json:"downlink_octets"`
 	DownlinkErrors   uint64 `json:"downlink_errors"` // packets that the device refused
 	OtherQFI         uint64 `json:"other_qfi"`       // downlink packets of another QoS flow
+	NoQFI            uint64 `json:"no_qfi"`          // downlink packets without a QFI, where the UE has one
 	EndMarkers       uint64 `json:"end_markers"`
 	ErrorIndications uint64 `json:"error_indications"`
 }
@@ -86,7 +87,7 @@ func (u *ue) stats(up *uplink) UEStats {
 		Name: u.Name, Namespace: u.Namespace,
 		UplinkPackets: up.packets.Load(), UplinkOctets: up.octets.Load(), UplinkErrors: up.errCount.Load(),
 		DownlinkPackets: u.packets.Load(), DownlinkOctets: u.total.Load(), DownlinkErrors: u.writeErrors.Load(),
-		OtherQFI: u.otherQFI.Load(), EndMarkers: u.endMarkers.Load(), ErrorIndications: u.errorIndics.Load(),
+		OtherQFI: u.otherQFI.Load(), NoQFI: u.noQFI.Load(), EndMarkers: u.endMarkers.Load(), ErrorIndications: u.errorIndics.Load(),
 	}
 }
 
@@ -106,12 +107,12 @@ func (p *paths) stats() []PathStats {
 // Print writes s as text.
 func (s Stats) Print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "UE\tuplink packets\toctets\terrors\tdownlink packets\toctets\terrors\tother QFI\t")
+	fmt.Fprintln(table, "UE\tuplink packets\toctets\terrors\tdownlink packets\toctets\terrors\tother QFI\tno QFI\t")
 	for _, u := range s.UEs {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", u.Name, u.UplinkPackets, u.UplinkOctets,
-			u.UplinkErrors, u.DownlinkPackets, u.DownlinkOctets, u.DownlinkErrors, u.OtherQFI)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", u.Name, u.UplinkPackets, u.UplinkOctets,
+			u.UplinkErrors, u.DownlinkPackets, u.DownlinkOctets, u.DownlinkErrors, u.OtherQFI, u.NoQFI)
 	}
-	fmt.Fprintln(table, "\t\t\t\t\t\t\t\t\nUPF\tEcho Requests\tanswered\tlast RTT\t")
+	fmt.Fprintln(table, "\t\t\t\t\t\t\t\t\t\nUPF\tEcho Requests\tanswered\tlast RTT\t")
 	for _, p := range s.Paths {
 		fmt.Fprintf(table, "%v\t%d\t%d\t%v\t\n", p.UPF, p.EchoRequests, p.EchoResponses, p.RTT)
 	}

@@ -26,6 +26,7 @@ type ue struct {
 	total       atomic.Uint64 // octets of user packets, from the IP header on
 	writeErrors atomic.Uint64 // user packets that the device refused
 	otherQFI    atomic.Uint64 // user packets of another QoS flow
+	noQFI       atomic.Uint64 // user packets without a QFI, where the UE has one
 	endMarkers  atomic.Uint64
 	errorIndics atomic.Uint64 // Error Indications about the uplink TEID
 }

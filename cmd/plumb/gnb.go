@@ -10,14 +10,29 @@ import (
 	"time"
 
 	"plumbline/gnb"
+	"plumbline/lab/n4load"
 )
 
 type gnbCommand struct {
 	Config   string        `required:"" placeholder:"FILE" help:"Configuration file (YAML); deploy/gnb.yaml explains every key."`
 	N4       netip.Addr    `name:"n4" placeholder:"ADDRESS" help:"Be the SMF, too: set up the UEs' sessions at the UPF with this N4 address, and let it choose the uplink F-TEIDs."`
 	SMF      netip.Addr    `name:"smf" placeholder:"ADDRESS" help:"Own N4 address with --n4; without it, the one that the route to the UPF has."`
+	Dialect  gnbDialect    `embed:""`
 	Duration time.Duration `placeholder:"TIME" help:"Stop after this time, e.g. 60s; without it, at SIGINT or SIGTERM."`
 	JSON     bool          `name:"json" help:"Print the counts as JSON."`
+}
+
+// gnbDialect is what some UPFs insist on in a session.
+type gnbDialect struct {
+	DNN            string `name:"dnn" placeholder:"NAME" help:"With --n4: DNN of the sessions. Default: none."`
+	N3Instance     string `name:"n3-instance" placeholder:"NAME" help:"With --n4: Network Instance of N3. Default: none."`
+	N6Instance     string `name:"n6-instance" placeholder:"NAME" help:"With --n4: Network Instance of N6. Default: none."`
+	InterfaceTypes bool   `name:"interface-types" help:"With --n4: say with each interface its 3GPP Interface Type, N3 or N6, as Open5GS needs it."`
+}
+
+// dialect is that in the words of package n4load.
+func (d *gnbDialect) dialect() n4load.Dialect {
+	return n4load.Dialect{DNN: d.DNN, AccessInstance: d.N3Instance, CoreInstance: d.N6Instance, InterfaceTypes: d.InterfaceTypes}
 }
 
 // Help is shown by plumb gnb --help.
@@ -30,12 +45,16 @@ Examples:
 
     plumb gnb --config gnb.yaml
     plumb gnb --config gnb.yaml --n4 10.3.0.1
+    plumb gnb --config gnb.yaml --n4 10.3.0.1 --dnn internet --interface-types
     plumb gnb --config gnb.yaml --duration 60s --json
 `
 }
 
 // Run is the gNB as a process.
 func (c *gnbCommand) Run(ctx context.Context, stdout io.Writer) (err error) {
+	if !c.N4.IsValid() && c.Dialect != (gnbDialect{}) {
+		return usageError{errors.New("--dnn, --n3-instance, --n6-instance and --interface-types are said over N4: want --n4")}
+	}
 	config, err := gnb.ReadConfig(c.Config)
 	if err != nil {
 		return gnbUsage(inputError(err))
@@ -43,7 +62,7 @@ func (c *gnbCommand) Run(ctx context.Context, stdout io.Writer) (err error) {
 	ctx, cancel := within(ctx, c.Duration)
 	defer cancel()
 	if c.N4.IsValid() {
-		s, err := establish(ctx, c.N4, c.SMF, &config)
+		s, err := establish(ctx, c.N4, c.SMF, c.Dialect.dialect(), &config)
 		if err != nil {
 			return err
 		}

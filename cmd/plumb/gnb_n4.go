@@ -20,13 +20,15 @@ const releaseTime = 5 * time.Second
 // smf is the CP function that plumb gnb --n4 is, beside the gNB.
 type smf struct {
 	client   *n4load.Client
+	dialect  n4load.Dialect
 	sessions []n4load.Session // of the configuration's UEs, by index
 }
 
 // establish sets up an association with the UPF whose N4 address is upf, and a
 // session for each UE of config. It fills in the F-TEIDs that the UPF chose.
-// local is the SMF's own address; not valid: that of the route to the UPF.
-func establish(ctx context.Context, upf, local netip.Addr, config *gnb.Config) (*smf, error) {
+// local is the SMF's own address; not valid: that of the route to the UPF. dialect is what
+// the UPF needs to be told.
+func establish(ctx context.Context, upf, local netip.Addr, dialect n4load.Dialect, config *gnb.Config) (*smf, error) {
 	if !local.IsValid() {
 		var err error
 		if local, err = sourceFor(upf); err != nil {
@@ -42,7 +44,7 @@ func establish(ctx context.Context, upf, local netip.Addr, config *gnb.Config) (
 	if err != nil {
 		return nil, err
 	}
-	s := &smf{client: client, sessions: make([]n4load.Session, len(config.UEs))}
+	s := &smf{client: client, dialect: dialect, sessions: make([]n4load.Session, len(config.UEs))}
 	if err := s.start(ctx, config); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -56,7 +58,7 @@ func (s *smf) start(ctx context.Context, config *gnb.Config) error {
 	for i := range config.UEs {
 		ue := &config.UEs[i]
 		s.sessions[i] = newSession(uint64(i+1), ue)
-		template := &n4load.Template{GNB: config.N3.Address, QFI: pfcp.QFI(ue.QFI)}
+		template := &n4load.Template{GNB: config.N3.Address, QFI: pfcp.QFI(ue.QFI), Dialect: s.dialect}
 		if _, err := s.client.Establish(ctx, template, s.sessions[i:i+1]); err != nil {
 			return fmt.Errorf("ue %s: %w", ue.Name, err)
 		}

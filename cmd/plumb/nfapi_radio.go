@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 
+	"plumbline/lab/n4load"
 	"plumbline/radio"
 	"plumbline/radio/bearer"
 	"plumbline/radio/core"
@@ -73,7 +74,7 @@ func (g *nfapiGNB) openCore(ctx context.Context, l *nfapiL2, log *slog.Logger) (
 		return core.Open(&g.Core.Config, &g.Radio, log)
 	}
 	config := g.Core.GNB(&g.Radio)
-	if l.smf, err = establish(ctx, g.Core.N4, g.Core.SMF, &config); err != nil {
+	if l.smf, err = establish(ctx, g.Core.N4, g.Core.SMF, n4load.Dialect{}, &config); err != nil {
 		return nil, err
 	}
 	n3, err := core.OpenN3(config, log)
