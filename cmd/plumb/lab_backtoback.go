@@ -14,7 +14,7 @@ import (
 type labBackToBackCommand struct {
 	labRun
 
-	Tests int       `default:"10" placeholder:"N" help:"Searches in a turn, whose mean is the result; RFC 9004 wants 50 or more in all. Default: 10."`
+	Tests *int      `placeholder:"N" help:"Searches in a turn, whose mean is the result; RFC 9004 wants 50 or more in all. Default: 10, with --quick 2."`
 	Step  uint64    `default:"16" placeholder:"FRAMES" help:"How close a search comes. Default: 16."`
 	Loss  lossRatio `default:"0" placeholder:"LOSS" help:"The throughput by which buffer times are corrected loses no more. Default: 0."`
 }
@@ -49,22 +49,31 @@ Examples:
 
 // Run measures, prints the table and writes the files.
 func (c *labBackToBackCommand) Run(ctx context.Context, stdout io.Writer) error {
-	if c.Quick {
-		c.Tests = min(c.Tests, 2)
-	}
 	c.fillIn(backToBackDefaults)
+	if c.Tests == nil {
+		c.Tests = c.usualTests()
+	}
 	if err := c.validate(); err != nil {
 		return err
 	}
 	switch {
-	case c.Tests < 1 || c.Tests > maxBurstTests:
-		return usageError{fmt.Errorf("--tests %d: want 1 to %d", c.Tests, maxBurstTests)}
+	case *c.Tests < 1 || *c.Tests > maxBurstTests:
+		return usageError{fmt.Errorf("--tests %d: want 1 to %d", *c.Tests, maxBurstTests)}
 	case c.Step < 1 || c.Step > maxBurstStep:
 		return usageError{fmt.Errorf("--step %d: want 1 to %d", c.Step, maxBurstStep)}
 	case slices.Contains(c.Direction, bidirectional):
 		return usageError{errors.New("--direction bidirectional: bursts are of one direction")}
 	}
-	m := method.BackToBack{Tests: c.Tests, Most: *c.Duration, Step: c.Step}
+	m := method.BackToBack{Tests: *c.Tests, Most: *c.Duration, Step: c.Step}
 	methods := append(searchThroughput(c.Loss, *c.Duration), m)
 	return c.measure(ctx, stdout, m.Name(), nil, methods...)
+}
+
+// usualTests is how many there are if nothing is said.
+func (c *labBackToBackCommand) usualTests() *int {
+	usual := 10
+	if c.Quick {
+		usual = 2
+	}
+	return &usual
 }

@@ -13,10 +13,10 @@ import (
 type labSoakCommand struct {
 	labRun
 
-	Load []labLoad     `default:"90" placeholder:"LOAD" help:"Percent of each one's own throughput, which is searched first, rates such as 900kpps, idle, or max. Default: 90."`
-	Loss lossRatio     `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
-	PLR  lossRatio     `name:"plr" placeholder:"LOSS" help:"Search for the load of which so much is lost on average, such as 1e-7, in place of sending a load (PLRsearch). --duration is that of its first trial."`
-	Time time.Duration `default:"10m" placeholder:"TIME" help:"Of a turn, all intervals together. Default: 10m."`
+	Load []labLoad      `default:"90" placeholder:"LOAD" help:"Percent of each one's own throughput, which is searched first, rates such as 900kpps, idle, or max. Default: 90."`
+	Loss lossRatio      `default:"0.1%" placeholder:"LOSS" help:"The throughput that percentages are of loses no more. Default: 0.1%."`
+	PLR  lossRatio      `name:"plr" placeholder:"LOSS" help:"Search for the load of which so much is lost on average, such as 1e-7, in place of sending a load (PLRsearch). --duration is that of its first trial."`
+	Time *time.Duration `placeholder:"TIME" help:"Of a turn, all intervals together. Default: 10m, with --quick 3s."`
 }
 
 const (
@@ -50,29 +50,38 @@ Examples:
 
 // Run measures, prints the table and writes the files.
 func (c *labSoakCommand) Run(ctx context.Context, stdout io.Writer) error {
-	if c.Quick {
-		c.Time = 3 * time.Second
-	}
 	c.fillIn(soakDefaults)
+	if c.Time == nil {
+		c.Time = c.usualTime()
+	}
 	if err := errors.Join(c.validate(), once("load", c.Load)); err != nil {
 		return err
 	}
 	if c.PLR > 0 {
 		return c.search(ctx, stdout)
 	}
-	m := method.Soak{Loads: levels(c.Load), Time: c.Time, Interval: *c.Duration}
-	if c.Time < *c.Duration || c.Time > maxSoakTime || m.Intervals() > maxSoakIntervals {
-		return usageError{fmt.Errorf("--time %v: want %v to %v, and %d intervals (--duration) at most", c.Time, *c.Duration, maxSoakTime, maxSoakIntervals)}
+	m := method.Soak{Loads: levels(c.Load), Time: *c.Time, Interval: *c.Duration}
+	if *c.Time < *c.Duration || *c.Time > maxSoakTime || m.Intervals() > maxSoakIntervals {
+		return usageError{fmt.Errorf("--time %v: want %v to %v, and %d intervals (--duration) at most", *c.Time, *c.Duration, maxSoakTime, maxSoakIntervals)}
 	}
 	methods := append(searchFirst(m.Loads, c.Frames, c.Loss, *c.Duration), m)
 	return c.measure(ctx, stdout, m.Name(), nil, methods...)
 }
 
+// usualTime is that of a turn if none is given.
+func (c *labSoakCommand) usualTime() *time.Duration {
+	usual := 10 * time.Minute
+	if c.Quick {
+		usual = 3 * time.Second
+	}
+	return &usual
+}
+
 // search is PLRsearch.
 func (c *labSoakCommand) search(ctx context.Context, stdout io.Writer) error {
-	if c.Time < *c.Duration || c.Time > maxSoakTime {
-		return usageError{fmt.Errorf("--time %v: want %v to %v", c.Time, *c.Duration, maxSoakTime)}
+	if *c.Time < *c.Duration || *c.Time > maxSoakTime {
+		return usageError{fmt.Errorf("--time %v: want %v to %v", *c.Time, *c.Duration, maxSoakTime)}
 	}
-	m := method.Critical{LossRatio: float64(c.PLR), Most: *c.Duration, First: *c.Duration, Budget: c.Time}
+	m := method.Critical{LossRatio: float64(c.PLR), Most: *c.Duration, First: *c.Duration, Budget: *c.Time}
 	return c.measure(ctx, stdout, m.Name(), nil, m)
 }

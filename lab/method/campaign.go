@@ -60,8 +60,18 @@ func (m Campaign) Measure(ctx context.Context, t *Turn) error {
 			better = report.Higher
 		}
 		t.Figure(report.Figure{Name: f.name, Unit: f.unit, Better: better, Value: sum(trials, f.of)})
+		for i := range trials {
+			if prefix := t.prefix(trials[i].Direction); prefix != "" {
+				t.Figure(report.Figure{Name: prefix + f.name, Unit: f.unit, Better: better, Value: f.of(&trials[i])})
+			}
+		}
 	}
 	t.Figure(report.Figure{Name: "loss", Unit: "ratio", Better: report.Lower, Value: lossOf(trials)})
+	for i := range trials {
+		if prefix := t.prefix(trials[i].Direction); prefix != "" {
+			t.Figure(report.Figure{Name: prefix + "loss", Unit: "ratio", Better: report.Lower, Value: trials[i].LossRatio})
+		}
+	}
 	cpu := trials[0].CPU // of all directions
 	t.Figure(report.Figure{Name: "CPU of the process", Unit: "percent", Better: report.Lower, Value: cpu.DUTPercent})
 	t.Figure(report.Figure{Name: "CPU of softirq", Unit: "percent", Value: cpu.SoftirqPercent})

@@ -173,7 +173,7 @@ func TestCampaign(t *testing.T) {
 	}{
 		{"max", "Tx frames", 2 * senderPPS}, {"max", "Rx frames", 1e6}, {"max", "loss", 0.75}, {"max", "Rx", 1e6 * 480},
 		{"100 %", "Tx frames", 1e6}, {"100 %", "Rx frames", 1e6}, {"100 %", "loss", 0}, {"100 %", "CPU of the process", 50},
-		{"100 %", "uplink latency p99", 5000},
+		{"100 %", "uplink latency p99", 5000}, {"max", "uplink Tx frames", senderPPS}, {"max", "downlink Rx frames", 5e5}, {"max", "downlink loss", 0.75},
 	} {
 		if f := figure(t, lab, "a", "campaign", tc.load, tc.name); math.Abs(f.Value-tc.want) > 0.01*tc.want {
 			t.Errorf("%s at %s: got %+v, want %g", tc.name, tc.load, f, tc.want)

@@ -3,6 +3,7 @@ package method
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,20 @@ func TestSoakTooShort(t *testing.T) {
 	lab := measured(t, systems, nil, Soak{Loads: []Level{{}}, Time: time.Second, Interval: 300 * time.Millisecond})
 	if f := figure(t, lab, "a", "soak", "idle", "drift of latency p50 in an hour"); f.Note != "of 3 intervals: within its bounds with a confidence of 67 %" {
 		t.Errorf("got note %q", f.Note)
+	}
+}
+
+// TestSoakOnce wants no drift of one interval.
+func TestSoakOnce(t *testing.T) {
+	systems, _ := bedAnd("a")
+	systems[1].(*fake).leak = 1 << 20
+	lab := measured(t, systems, nil, Soak{Loads: []Level{{}}, Time: time.Second, Interval: time.Second})
+	for _, turn := range lab.Turns {
+		for _, f := range turn.Figures {
+			if strings.HasPrefix(f.Name, "drift") {
+				t.Errorf("%s: got %+v of one interval", turn.System, f)
+			}
+		}
 	}
 }
 

@@ -115,11 +115,18 @@ func (h *history) figures(t *Turn, prefix string) {
 		{Name: "latency p50, median of the intervals", Unit: "ns", Value: stats.Median(h.p50)},
 		{Name: "latency p99, median of the intervals", Unit: "ns", Value: stats.Median(h.p99)},
 		{Name: "latency p99 of the worst interval", Unit: "ns", Value: slices.Max(h.p99)},
-		drift("drift of latency p50 in an hour", "ns", h.hours, h.p50),
-		drift("drift of loss in an hour", "ratio", h.hours, h.loss),
 	} {
 		f.Name, f.Better = prefix+f.Name, report.Lower
 		t.Figure(f)
+	}
+	t.drift(prefix+"drift of latency p50 in an hour", "ns", h.hours, h.p50)
+	t.drift(prefix+"drift of loss in an hour", "ratio", h.hours, h.loss)
+}
+
+// drift adds by how much a quantity rises in an hour. Of one interval there is none.
+func (t *Turn) drift(name, unit string, hours, values []float64) {
+	if len(hours) > 1 {
+		t.Figure(drift(name, unit, hours, values))
 	}
 }
 
@@ -170,5 +177,5 @@ func (w *weights) figures(t *Turn) {
 	}
 	t.Figure(report.Figure{Name: "memory after the first interval", Unit: "octets", Value: w.resident[0]})
 	t.Figure(report.Figure{Name: "memory after the last interval", Unit: "octets", Better: report.Lower, Value: w.resident[len(w.resident)-1]})
-	t.Figure(drift("drift of memory", "octets/h", w.hours, w.resident))
+	t.drift("drift of memory", "octets/h", w.hours, w.resident)
 }
