@@ -244,6 +244,7 @@ func (r *probeRun) result() (*report.Probe, error) {
 			return nil, err
 		}
 	}
+	result.JudgePlaces()
 	if c.sampled() {
 		counted := r.counted()
 		result.Samples = &counted
