@@ -51,6 +51,7 @@ struct stream_count {
 	__u64 stale;
 	__u64 first_ns, last_ns;
 	__u64 before_ns;	/* latency of the last frame */
+	__u64 least_ns, most_ns;	/* latencies, of which the histogram has ranges alone */
 	__u64 variation_ns;	/* sum of what latencies differ from the one before */
 	__u64 misdelivered[MISDELIVERED_MAX];
 };

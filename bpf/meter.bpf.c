@@ -240,7 +240,8 @@ static __always_inline void latency_record(__u32 key, __u64 from, __u64 now)
 		latency_count(l, now > from ? now - from : 0);
 }
 
-/* vary - add how much the latency differs from that of the frame before on this CPU
+/* vary - add how much the latency differs from that of the frame before on this CPU, and
+ * note the least and the most
  *
  * Source: RFC 5481, 4.1, of frames in the order of their arrival.
  */
@@ -250,6 +251,10 @@ static __always_inline void vary(struct stream_count *c, __u64 from, __u64 now)
 
 	if (c->received)
 		c->variation_ns += ns > c->before_ns ? ns - c->before_ns : c->before_ns - ns;
+	if (!c->received || ns < c->least_ns)
+		c->least_ns = ns;
+	if (ns > c->most_ns)
+		c->most_ns = ns;
 	c->before_ns = ns;
 }
 
@@ -266,6 +271,16 @@ static __always_inline void gap_note(struct window *w, __u64 now)
 		w->gap_end_ns = now;
 	}
 	w->last_ns = now;
+}
+
+/* forget - @value, of which the verifier does not know any more what it can be
+ *
+ * It would follow what comes behind for each way in which a frame may be wrong.
+ */
+__noinline __u32 forget(__u32 value)
+{
+	asm volatile("" : "+r"(value));
+	return value;
 }
 
 static __always_inline void count_new(struct stream_count *c, struct window *w, const struct arrival *a, __u32 wrong, __u64 now)
@@ -338,7 +353,7 @@ static __always_inline int account(struct arrival *a, const struct context *ctx,
 		return 1;
 	switch (window_note(w, a->sequence)) {
 	case NEW:
-		count_new(c, w, a, misdelivery_of(a, ctx, now), now);
+		count_new(c, w, a, forget(misdelivery_of(a, ctx, now)), now);
 		*mark = stamp_mark(a);
 		break;
 	case DUPLICATE:

@@ -219,6 +219,9 @@ func TestShortFrames(t *testing.T) {
 			}
 			m.expect(t, frame, tc.action, want)
 			s := m.stream(t)
+			if s.LeastNs != s.MostNs || want.Received == 1 && (int64(s.LeastNs) < s.FromIntended.Min() || int64(s.MostNs) > s.FromIntended.Max()) {
+				t.Errorf("latency of one frame %d to %d ns, in the histogram %d to %d", s.LeastNs, s.MostNs, s.FromIntended.Min(), s.FromIntended.Max())
+			}
 			if n := s.FromIntended.TotalCount(); n != int64(want.Received) || s.FromIntended.Max() > time.Minute.Nanoseconds() || s.FromSent.TotalCount() != 0 {
 				t.Errorf("got %d latencies up to %d ns, %d from when it was sent, want %d and 0", n, s.FromIntended.Max(), s.FromSent.TotalCount(), want.Received)
 			}

@@ -45,6 +45,8 @@ type meterStreamCount struct {
 	FirstNs        uint64
 	LastNs         uint64
 	BeforeNs       uint64
+	LeastNs        uint64
+	MostNs         uint64
 	VariationNs    uint64
 	Misdelivered   [11]uint64
 }

@@ -38,6 +38,9 @@ type Stream struct {
 	Followed       uint64 // of Received: came after another one on the same CPU
 	VariationSumNs uint64 // sum of the absolute differences between their latencies
 
+	// LeastNs and MostNs are the ends of FromIntended, exactly; 0 if there are no frames.
+	LeastNs, MostNs uint64
+
 	FromIntended *hdrhistogram.Histogram // latency in ns since the intended send time
 	FromSent     *hdrhistogram.Histogram // latency in ns since the real send time; of frames with a short stamp none
 }
@@ -123,6 +126,12 @@ func (m *Meter) readStream(stream uint32, s *Stream) (err error) {
 
 // add adds what one CPU counted.
 func (s *Stream) add(c meterStreamCount) {
+	if c.Received > 0 {
+		if s.Received == 0 || c.LeastNs < s.LeastNs {
+			s.LeastNs = c.LeastNs
+		}
+		s.MostNs = max(s.MostNs, c.MostNs)
+	}
 	s.Received += c.Received
 	s.Followed += c.Received - min(c.Received, 1)
 	s.VariationSumNs += c.VariationNs

@@ -148,7 +148,7 @@ func served(ctx context.Context, p *n4load.Paging, n int) error {
 
 func (i *Idled) received(sent generator.Result, got meter.Stream) {
 	i.Offered, i.Received, i.Wrong = sent.Sent, got.Received, got.MisdeliveredTotal()
-	i.Frames = latency(got.FromIntended)
+	i.Frames = latencyOf(&got)
 }
 
 // reports are by when the frame of each session was due.

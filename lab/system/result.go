@@ -7,6 +7,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"plumbline/histogram"
+	"plumbline/lab/meter"
 	"plumbline/lab/report"
 )
 
@@ -59,7 +60,7 @@ func (t *trial) result(p *pass) (report.Trial, error) {
 
 		Misdelivered: p.received.MisdeliveredTotal(), Duplicated: p.received.Duplicated, Reordered: p.received.Reordered + p.received.Stale,
 		MisdeliveredBy: p.received.MisdeliveredBy(), UnenforcedBy: p.received.UnenforcedBy(),
-		LatencyNS: latency(p.received.FromIntended), LatencyCurve: report.Curve(p.received.FromIntended), LatencyHistogram: latencies,
+		LatencyNS: latencyOf(&p.received), LatencyCurve: curveOf(&p.received), LatencyHistogram: latencies,
 		CPU: t.cpu, Drops: t.drops,
 	}
 	if r.IntendedPPS == 0 {
@@ -106,6 +107,32 @@ func (p *pass) perSecond(n uint64) float64 {
 		return 0
 	}
 	return float64(n) / p.sent.Elapsed.Seconds()
+}
+
+// latencyOf is what a table has of a stream, with the least and the most as they were and not
+// as the ends of the ranges of a histogram.
+func latencyOf(s *meter.Stream) report.Latency {
+	l := latency(s.FromIntended)
+	if s.Received > 0 {
+		l.Min, l.Max = int64(s.LeastNs), int64(s.MostNs)
+		for _, p := range []*int64{&l.P50, &l.P90, &l.P99, &l.P999, &l.P9999, &l.Mean} {
+			*p = min(max(*p, l.Min), l.Max) // which are within their range as well
+		}
+		l.PDV = l.P999 - l.Min
+	}
+	return l
+}
+
+// curveOf is the percentiles of a stream, between the same ends.
+func curveOf(s *meter.Stream) []report.Percentile {
+	curve := report.Curve(s.FromIntended)
+	for i := range curve {
+		curve[i].NS = min(max(curve[i].NS, int64(s.LeastNs)), int64(s.MostNs))
+	}
+	if n := len(curve); n > 0 {
+		curve[0].NS, curve[n-1].NS = int64(s.LeastNs), int64(s.MostNs)
+	}
+	return curve
 }
 
 // latency returns what a table has of a histogram of nanoseconds.

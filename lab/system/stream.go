@@ -15,6 +15,10 @@ func together(streams []meter.Stream) meter.Stream {
 	sum.FromIntended = sum.FromIntended.Clone()
 	for i := range streams[1:] {
 		s := &streams[1+i]
+		if s.Received > 0 && (sum.Received == 0 || s.LeastNs < sum.LeastNs) {
+			sum.LeastNs = s.LeastNs
+		}
+		sum.MostNs = max(sum.MostNs, s.MostNs)
 		sum.Received += s.Received
 		sum.ReceivedOctets += s.ReceivedOctets
 		sum.Duplicated += s.Duplicated
@@ -50,7 +54,7 @@ func (p *pass) ofStreams() ([]report.StreamTrial, error) {
 			Name: p.names[i], OfferedFrames: sent.Sent, ReceivedFrames: received.Received,
 			OfferedPPS: p.perSecond(sent.Sent), ReceivedPPS: p.perSecond(received.Received), ReceivedBPS: 8 * p.perSecond(received.ReceivedOctets),
 			Misdelivered: received.MisdeliveredTotal(), Duplicated: received.Duplicated, Reordered: received.Reordered + received.Stale,
-			MisdeliveredBy: received.MisdeliveredBy(), UnenforcedBy: received.UnenforcedBy(), LatencyNS: latency(received.FromIntended), LatencyHistogram: latencies,
+			MisdeliveredBy: received.MisdeliveredBy(), UnenforcedBy: received.UnenforcedBy(), LatencyNS: latencyOf(received), LatencyHistogram: latencies,
 		}
 		s.LatencyNS.Variation = received.VariationNs()
 		if sent.Sent > received.Received {
