@@ -15,11 +15,10 @@ import (
 // belong to.
 func ComparisonTable(w io.Writer, c *Comparison) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, " %s\n\n", c.title())
-	c.pathGrid().write(&b)
-	b.WriteByte('\n')
-	c.onceGrid().write(&b)
-	b.WriteByte('\n')
+	writeTitle(&b, c.title())
+	for _, g := range []*grid{c.pathGrid(), c.onceGrid()} {
+		g.fit(&b, g.nextBar(0))
+	}
 	for _, note := range c.notes() {
 		writeNote(&b, note)
 	}

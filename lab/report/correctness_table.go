@@ -10,11 +10,10 @@ import (
 // CorrectnessTable writes r as text for a terminal.
 func CorrectnessTable(w io.Writer, r *Correctness) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, " What the UPF (%s) does of what its rules say\n\n", r.System)
+	writeTitle(&b, fmt.Sprintf("What the UPF (%s) does of what its rules say", r.System))
 	for _, g := range []*grid{mbrGrid(r), volumeGrid(r), limitGrid(r), effectGrid(r), bufferGrid(r), restartGrid(r), unmeasuredGrid(r)} {
 		if len(g.rows) > 0 {
-			g.write(&b)
-			b.WriteByte('\n')
+			g.fit(&b, g.nextBar(0))
 		}
 	}
 	for _, n := range r.notes() {

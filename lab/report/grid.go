@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"plumbline/wordwrap"
 )
 
 // column flags.
@@ -46,8 +48,58 @@ func (g *grid) widths() []int {
 	return widths
 }
 
+// leastText is how narrow a column of text may get, in characters.
+const leastText = 12
+
+// total is how many characters the columns from to to take.
+func (g *grid) total(widths []int, from, to int) int {
+	sum := 0
+	for i := from; i < to; i++ {
+		sum += widths[i] + 1
+		if g.columns[i].flags&bar != 0 {
+			sum += 2
+		}
+	}
+	return sum
+}
+
+// narrow makes columns of text among the first ones narrower, the widest first, until they
+// take no more than width characters, or cannot.
+func (g *grid) narrow(widths []int, first, width int) {
+	for g.total(widths, 0, first) > width {
+		widest := -1
+		for i, c := range g.columns[:first] {
+			if c.flags&left != 0 && widths[i] > leastText && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// writeTitle writes what stands above a table.
+func writeTitle(b *strings.Builder, title string) {
+	for _, line := range wordwrap.Lines(title, TableColumns-1) {
+		b.WriteString(" " + line + "\n")
+	}
+	b.WriteByte('\n')
+}
+
+// fit writes the grid into lines of [TableColumns] at most: as several under each other,
+// each with the first columns of all, if it must be.
+func (g *grid) fit(b *strings.Builder, first int) {
+	for _, part := range g.split(TableColumns, first) {
+		part.write(b)
+		b.WriteByte('\n')
+	}
+}
+
 func (g *grid) write(b *strings.Builder) {
 	widths := g.widths()
+	g.narrow(widths, len(widths), TableColumns)
 	names := make([]string, len(g.columns))
 	for i, c := range g.columns {
 		names[i] = c.name
@@ -82,7 +134,25 @@ func (g *grid) writeGroups(b *strings.Builder, widths []int) {
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 }
 
+// writeCells writes a row, with text that is wider than its column in lines of their own.
 func (g *grid) writeCells(b *strings.Builder, widths []int, cells []string) {
+	cells, more := slices.Clone(cells), make([]string, len(cells))
+	again := false
+	for i, c := range g.columns {
+		if c.flags&left == 0 || utf8.RuneCountInString(cells[i]) <= widths[i] {
+			continue
+		}
+		lines := wordwrap.Lines(cells[i], widths[i])
+		cells[i], more[i] = lines[0], strings.Join(lines[1:], " ")
+		again = again || more[i] != ""
+	}
+	g.writeLine(b, widths, cells)
+	if again {
+		g.writeCells(b, widths, more)
+	}
+}
+
+func (g *grid) writeLine(b *strings.Builder, widths []int, cells []string) {
 	var line strings.Builder
 	for i, c := range g.columns {
 		if c.flags&bar != 0 {
@@ -99,19 +169,11 @@ func (g *grid) writeCells(b *strings.Builder, widths []int, cells []string) {
 
 // split cuts a grid that is wider than that many characters into several under each
 // other, each with the first columns of all and the rows that have something in it; it
-// cuts before bars only.
+// cuts before bars, and elsewhere only what is too wide between two of them.
 func (g *grid) split(width, first int) []*grid {
 	widths := g.widths()
-	total := func(from, to int) int {
-		sum := 0
-		for i := from; i < to; i++ {
-			sum += widths[i] + 1
-			if g.columns[i].flags&bar != 0 {
-				sum += 2
-			}
-		}
-		return sum
-	}
+	g.narrow(widths, first, width/2)
+	total := func(from, to int) int { return g.total(widths, from, to) }
 	var parts []*grid
 	for from := first; from < len(g.columns) || len(parts) == 0; {
 		to := g.nextBar(from)
@@ -122,11 +184,20 @@ func (g *grid) split(width, first int) []*grid {
 			}
 			to = next
 		}
+		room := width
+		if from < to && g.columns[from].flags&bar == 0 {
+			room -= barOctets // it gets one
+		}
+		for to > from+1 && total(0, first)+total(from, to) > room {
+			to-- // within a group that is too wide by itself
+		}
 		parts = append(parts, g.part(first, from, to))
 		from = to
 	}
 	return parts
 }
+
+const barOctets = 2 // that a bar takes: one begins a part
 
 // nextBar is the next column after i that a bar stands before, or the end.
 func (g *grid) nextBar(i int) int {
@@ -140,6 +211,13 @@ func (g *grid) nextBar(i int) int {
 // another part are left out.
 func (g *grid) part(first, from, to int) *grid {
 	p := &grid{columns: slices.Concat(g.columns[:first], g.columns[from:to])}
+	if first > 0 && from > first && from < to && g.columns[from].flags&bar == 0 { // it goes on with a group
+		begin := from
+		for begin > first && g.columns[begin].group == "" && g.columns[begin].flags&bar == 0 {
+			begin--
+		}
+		p.columns[first].group, p.columns[first].flags = g.columns[begin].group, g.columns[from].flags|bar
+	}
 	names := make([]string, first) // that rows left out have for those under them
 	for _, row := range g.rows {
 		if blank(row[from:to]) && !blank(row[first:]) {

@@ -11,12 +11,9 @@ import (
 // LabComparisonTable writes c as text for a terminal: what changed, or all figures.
 func LabComparisonTable(w io.Writer, c *LabComparison, all bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, " %s\n\n", c.title())
+	writeTitle(&b, c.title())
 	if g := c.grid(all); len(g.rows) > 0 {
-		for _, part := range g.split(TableColumns, c.first()) {
-			part.write(&b)
-			b.WriteByte('\n')
-		}
+		g.fit(&b, c.first())
 	}
 	for _, n := range c.notes(all) {
 		writeNote(&b, n)

@@ -15,29 +15,21 @@ import (
 func LabTable(w io.Writer, l *Lab) error {
 	v := newLabView(l)
 	var b strings.Builder
-	fmt.Fprintf(&b, " %s\n\n", v.title())
+	writeTitle(&b, v.title())
 	for _, m := range v.methods() {
-		fmt.Fprintf(&b, " %s\n\n", m.title())
+		writeTitle(&b, m.title())
 		if g := m.sides(); g != nil {
-			g.write(&b)
-			b.WriteByte('\n')
+			g.fit(&b, g.nextBar(0))
 		}
 		for _, p := range m.parts() {
-			whole := p.grid(false)
-			for _, g := range whole.split(TableColumns, whole.nextBar(0)) {
-				g.write(&b)
-				b.WriteByte('\n')
-			}
+			g := p.grid(false)
+			g.fit(&b, g.nextBar(0))
 		}
 	}
-	for _, g := range v.systemsGrid().split(TableColumns, 1) {
-		g.write(&b)
-		b.WriteByte('\n')
-	}
+	v.systemsGrid().fit(&b, 1)
 	if g := v.referencesGrid(); g != nil {
 		b.WriteString(" published by others, measured elsewhere\n\n")
-		g.write(&b)
-		b.WriteByte('\n')
+		g.fit(&b, g.nextBar(0))
 	}
 	for _, n := range v.notes() {
 		writeNote(&b, n)

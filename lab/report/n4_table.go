@@ -13,14 +13,11 @@ import (
 // phase, how long they took, and what the figures belong to.
 func N4Table(w io.Writer, r *N4Result) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, " PFCP load on %s from %s, %s\n\n", r.Setup.UPFunction, count(uint64(len(r.Setup.CPFunctions)), "CP function"), r.Setup.Shape)
-	n4CountGrid(r).write(&b)
-	b.WriteByte('\n')
-	n4LatencyGrid(r).write(&b)
-	b.WriteByte('\n')
-	if g := n4DUTGrid(r); len(g.rows) > 0 {
-		g.write(&b)
-		b.WriteByte('\n')
+	writeTitle(&b, fmt.Sprintf("PFCP load on %s from %s, %s", r.Setup.UPFunction, count(uint64(len(r.Setup.CPFunctions)), "CP function"), r.Setup.Shape))
+	for _, g := range []*grid{n4CountGrid(r), n4LatencyGrid(r), n4DUTGrid(r)} {
+		if len(g.rows) > 0 {
+			g.fit(&b, g.nextBar(0))
+		}
 	}
 	for i := range r.Figures {
 		writeNote(&b, note{"found", r.Figures[i].text()})

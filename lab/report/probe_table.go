@@ -31,10 +31,7 @@ func ProbeTable(w io.Writer, p *Probe) error {
 			continue
 		}
 		g.nameOnce()
-		for _, part := range g.split(TableColumns, p.naming()) {
-			part.write(&b)
-			b.WriteByte('\n')
-		}
+		g.fit(&b, p.naming())
 	}
 	for _, n := range p.notes() {
 		writeNote(&b, n)

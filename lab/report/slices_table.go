@@ -16,16 +16,13 @@ import (
 func SlicesTable(w io.Writer, s *Slices) error {
 	v := newSlicesView(s)
 	var b strings.Builder
-	fmt.Fprintf(&b, " %s\n\n", v.title())
+	writeTitle(&b, v.title())
 	for _, part := range v.parts() {
 		if len(part.grid.rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, " %s\n\n", part.heading)
-		for _, g := range part.grid.split(TableColumns, part.fixed) {
-			g.write(&b)
-			b.WriteByte('\n')
-		}
+		writeTitle(&b, part.heading)
+		part.grid.fit(&b, part.fixed)
 	}
 	for _, n := range v.notes() {
 		writeNote(&b, n)

@@ -14,19 +14,18 @@ import (
 
 // TableColumns is the widest that a line of [Table] gets, as long as no name in
 // the result is longer than those that this project gives.
-const TableColumns = 120
+const TableColumns = 80
 
 // Table writes r as text for a terminal: what was measured, the rates beside
 // the bed limit, latency, and what the figures belong to.
 func Table(w io.Writer, r *Result) error {
 	var b strings.Builder
 	heading(&b, r)
-	rateGrid(r).write(&b)
-	if g := latencyGrid(r); len(g.rows) > 0 {
-		b.WriteByte('\n')
-		g.write(&b)
+	for _, g := range []*grid{rateGrid(r), latencyGrid(r)} {
+		if len(g.rows) > 0 {
+			g.fit(&b, g.nextBar(0))
+		}
 	}
-	b.WriteByte('\n')
 	for _, note := range r.notes() {
 		writeNote(&b, note)
 	}
@@ -35,7 +34,7 @@ func Table(w io.Writer, r *Result) error {
 }
 
 func heading(b *strings.Builder, r *Result) {
-	fmt.Fprintf(b, " %s\n\n", r.title())
+	writeTitle(b, r.title())
 }
 
 // title says in one line what was measured.
@@ -150,7 +149,11 @@ type note struct{ Label, Text string }
 func writeNote(b *strings.Builder, n note) {
 	const indent = 14
 	fmt.Fprintf(b, " %-*s", indent-1, n.Label)
-	column := indent
+	column := max(indent, 1+utf8.RuneCountInString(n.Label))
+	if column > indent-1 && utf8.RuneCountInString(n.Label) >= indent-1 {
+		b.WriteByte(' ')
+		column++
+	}
 	for i, word := range strings.Fields(n.Text) {
 		width := utf8.RuneCountInString(word)
 		if i > 0 && column+1+width > TableColumns {
