@@ -125,7 +125,6 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:5:15: gtpu[0].name: "n3": want a name of at most 64 characters that no other has`,
 			`f:5:40: gtpu[0].address: 10.3.0.1: want a unicast IPv4 address of this machine that no other endpoint has`,
 			`f:5:61: gtpu[0].interface: "dn": want access or core`,
-			`f:5:75: gtpu[0].address6: fd03::1: want one that no other endpoint has, nor its tag, which is a matter of chance: take another`,
 			`f:6:44: pools[0].prefixes[1]: 10.45.1.0/24: want a prefix that no other overlaps`,
 			`f:6:67: pools[1].name: "a": want a name of at most 64 characters that no other has`,
 			`f:7:17: slices[0].name: not set: want a name of at most 64 characters that no other has`,
@@ -138,11 +137,18 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:9:27: store.sync: "later": want none or interval or always`,
 			`f:9:48: store.after_reboot: "dream": want restore or forget`,
 			`f: and 2 more`}},
+		{"an IPv6 address of two endpoints", `
+n4: {address: 10.4.0.1}
+n3: {device: n3, address: 10.3.0.1, address6: "fd03::1"}
+n6: {device: n6}
+gtpu: [{name: n9, device: n9, address: 10.9.0.1, address6: "fd03::1", interface: core}]
+`, []string{
+			`f:5:60: gtpu[0].address6: fd03::1: want one that no other endpoint has, nor its tag, which is a matter of chance: take another`}},
 		{"N4, GTP-U, slices, store: values", `
 n4: {address: 10.4.0.1, associate: [0.0.0.0], heartbeat_interval: 1ms, n1: 0, limits: {associations: 0}}
-n3: {device: n3, address: 10.3.0.1, echo_interval: 1s, vlan: 4095, address6: "fd03::1"}
+n3: {device: n3, address: 10.3.0.1, echo_interval: 1s, vlan: 4095}
 n6: {device: n6}
-gtpu: [{name: n3, device: n9, address: 10.3.0.1, interface: dn, address6: "fd03::1"}]
+gtpu: [{name: n3, device: n9, address: 10.3.0.1, interface: dn}]
 pools: [{name: a, prefixes: [10.45.0.0/16, 10.45.1.0/24]}, {name: a}]
 slices: [{name: "", pools: [b]}]
 xdp: {pin: here}
