@@ -66,7 +66,12 @@ func (k Key) FTEID() uint64 {
 	if !k.Local.IsValid() {
 		return 0
 	}
-	return uint64(endpoint.Tag(k.Local))<<32 | uint64(k.TEID)
+	return FTEIDNumber(k.TEID, k.Local)
+}
+
+// FTEIDNumber is [Key.FTEID] of a TEID at an address.
+func FTEIDNumber(teid uint32, local netip.Addr) uint64 {
+	return uint64(endpoint.Tag(local))<<32 | uint64(teid)
 }
 
 // routeKey returns the key of a framed route: one as long as a UE address or UE

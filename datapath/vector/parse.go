@@ -6,7 +6,6 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
-	"plumbline/endpoint"
 	"plumbline/gtpu"
 )
 
@@ -73,7 +72,7 @@ func (w *Worker) parseMessage(k *work, p *Packet) {
 		return
 	}
 	k.at, k.header = int32(p.Start+header), int16(header)
-	k.table, k.key = &w.e.tables.teids, uint64(endpoint.Tag(p.To))<<32|uint64(binary.BigEndian.Uint32(b[4:]))
+	k.table, k.key = &w.e.tables.teids, datapath.FTEIDNumber(binary.BigEndian.Uint32(b[4:]), p.To)
 }
 
 // container returns how many octets the header of a message has that has no extension
