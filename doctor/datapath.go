@@ -203,11 +203,11 @@ func (f *facts) without(want netdev.Features) (names []string) {
 	return names
 }
 
-// deaf names the devices to which XDP in native mode cannot redirect, each with why.
-func (f *facts) deaf() string {
+// noTarget names the devices to which XDP in native mode cannot redirect, each with why.
+func (f *facts) noTarget() string {
 	var all []string
 	for i := range f.devices {
-		if why := f.devices[i].deaf(); why != "" {
+		if why := f.devices[i].noTarget(); why != "" {
 			all = append(all, f.devices[i].name+": "+why)
 		}
 	}
@@ -224,9 +224,9 @@ func (f *facts) judgeXDP() Datapath {
 		return d
 	}
 	d.Runs, d.Rank, d.Found = true, rankNative, "native on "+f.names()
-	if deaf := f.deaf(); deaf != "" {
-		d.Rank, d.Found = rankGeneric, "generic, which is slower: "+deaf
-		d.Advice = adviceDeaf
+	if why := f.noTarget(); why != "" {
+		d.Rank, d.Found = rankGeneric, "generic, which is slower: "+why
+		d.Advice = adviceNoTarget
 	}
 	if generic := f.without(netdev.Basic | netdev.Redirect); len(generic) > 0 {
 		d.Rank = rankGeneric

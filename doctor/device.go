@@ -155,8 +155,8 @@ func (d *device) check(attach bool) Check {
 			c.Status, c.Required = Missing, true
 		}
 	}
-	if why := d.deaf(); why != "" {
-		found, advice = append(found, why), append(advice, adviceDeaf)
+	if why := d.noTarget(); why != "" {
+		found, advice = append(found, why), append(advice, adviceNoTarget)
 	}
 	if d.lro {
 		found = append(found, "LRO on")
@@ -169,11 +169,11 @@ func (d *device) check(attach bool) Check {
 	return c
 }
 
-// adviceDeaf is for what [device.deaf] says.
-const adviceDeaf = "ethtool -K DEVICE gro on at the far end; else auto takes tc"
+// adviceNoTarget is for what [device.noTarget] says.
+const adviceNoTarget = "ethtool -K DEVICE gro on at the far end; else auto takes tc"
 
-// deaf says why frames get lost that XDP redirects to the device; "": they do not.
-func (d *device) deaf() string { return netdev.Deaf(d.driver, d.features, d.announced) }
+// noTarget says why frames get lost that XDP redirects to the device; "": they do not.
+func (d *device) noTarget() string { return netdev.NoTarget(d.driver, d.features, d.announced) }
 
 func appendText(list []string, text string) []string {
 	if text == "" {

@@ -45,7 +45,7 @@ func (f Features) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Deaf says why frames that XDP redirects to a device get lost, and "" if they do not, as
+// NoTarget says why frames that XDP redirects to a device get lost, and "" if they do not, as
 // far as can be told before a program is on it. kind is the type of the device; announced
 // tells that it was asked for its features (Linux 6.3 or later).
 //
@@ -54,7 +54,7 @@ func (f Features) String() string {
 // sooner.
 //
 // Source: Linux, drivers/net/veth.c, veth_xdp_xmit and veth_set_xdp_features.
-func Deaf(kind string, f Features, announced bool) string {
+func NoTarget(kind string, f Features, announced bool) string {
 	switch {
 	case kind != "veth" || f&Transmit != 0:
 		return ""

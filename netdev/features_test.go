@@ -60,8 +60,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestDeaf: only a veth loses what is redirected to it, unless it is known to pass it on.
-func TestDeaf(t *testing.T) {
+// TestNoTarget: only a veth loses what is redirected to it, unless it is known to pass it on.
+func TestNoTarget(t *testing.T) {
 	const none, unknown = "its far end takes no redirected frames", "this kernel does not say whether its far end takes redirected frames"
 	for _, tc := range []struct {
 		kind      string
@@ -75,8 +75,8 @@ func TestDeaf(t *testing.T) {
 		{"device", Basic | Redirect, true, ""},
 		{"device", 0, false, ""},
 	} {
-		if got := Deaf(tc.kind, tc.features, tc.announced); got != tc.want {
-			t.Errorf("Deaf(%q, %#x, %t): got %q, want %q", tc.kind, tc.features, tc.announced, got, tc.want)
+		if got := NoTarget(tc.kind, tc.features, tc.announced); got != tc.want {
+			t.Errorf("NoTarget(%q, %#x, %t): got %q, want %q", tc.kind, tc.features, tc.announced, got, tc.want)
 		}
 	}
 }

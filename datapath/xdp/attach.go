@@ -62,7 +62,7 @@ func (d *Driver) startWatching() error {
 
 // attachAll puts the programs on all devices.
 func (d *Driver) attachAll() error {
-	d.warnOfDeaf()
+	d.warnOfNoTarget()
 	for _, step := range []func() error{d.tagAll, d.startSpread, d.attachCutter, d.watchSent} {
 		if err := step(); err != nil {
 			return err
@@ -199,18 +199,18 @@ func (d *Driver) modes() ([]Mode, error) {
 	default:
 		return nil, fmt.Errorf("xdp: mode %q: want auto, native or generic", d.cfg.Mode)
 	}
-	if d.deaf() == "" {
+	if d.noTarget() == "" {
 		return []Mode{Native, Generic}, nil
 	}
 	return []Mode{Generic}, nil
 }
 
-// deaf names the devices to which programs in native mode cannot redirect, each with why.
-func (d *Driver) deaf() string {
+// noTarget names the devices to which programs in native mode cannot redirect, each with why.
+func (d *Driver) noTarget() string {
 	var all []string
 	for _, p := range devicesOf(d.ports.all()) {
-		if p.deaf != "" {
-			all = append(all, p.name+": "+p.deaf)
+		if p.noTarget != "" {
+			all = append(all, p.name+": "+p.noTarget)
 		}
 	}
 	return strings.Join(all, ", ")
@@ -227,18 +227,18 @@ func (d *Driver) losesFrames(p device) bool {
 	return err == nil && l.Attrs().Xdp != nil && l.Attrs().Xdp.AttachMode == nl.XDP_ATTACHED_DRV
 }
 
-// warnOfDeaf says that XDP runs in generic mode, or that packets get lost.
-func (d *Driver) warnOfDeaf() {
-	deaf := d.deaf()
-	if deaf == "" || d.hook != &onXDP || d.cfg.Mode == Generic {
+// warnOfNoTarget says that XDP runs in generic mode, or that packets get lost.
+func (d *Driver) warnOfNoTarget() {
+	reason := d.noTarget()
+	if reason == "" || d.hook != &onXDP || d.cfg.Mode == Generic {
 		return
 	}
 	const advice = "ethtool -K DEVICE gro on at the far end, or datapath tc"
 	if d.cfg.Mode == Native {
-		d.log.Warn("packets sent by XDP in native mode may get lost", "reason", deaf, "advice", advice)
+		d.log.Warn("packets sent by XDP in native mode may get lost", "reason", reason, "advice", advice)
 		return
 	}
-	d.log.Warn("XDP runs in generic mode, which is slower", "reason", deaf, "advice", advice)
+	d.log.Warn("XDP runs in generic mode, which is slower", "reason", reason, "advice", advice)
 }
 
 // attachXDP puts prog on the device in the configured mode.

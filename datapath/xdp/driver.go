@@ -51,6 +51,9 @@ func (d *Driver) apply(c *api.Change) error {
 		}
 		return nil
 	}
+	if most := tableSize(d.cfg.MaxSessions); old == nil && d.sessions.held >= int(most) {
+		return fmt.Errorf("xdp: %d sessions: %w", most, datapath.ErrFull)
+	}
 	if old == nil {
 		old = &session{}
 	}

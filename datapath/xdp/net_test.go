@@ -138,13 +138,21 @@ func (n *network) install(t *testing.T, peer netip.Addr) {
 	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: 1, Session: n.session(peer)}))
 }
 
+// fteid is at the address of the UPF to which the gNB sends.
+func (n *network) fteid() *api.FTEID {
+	if a := n.n3.Addr(); a.Is6() {
+		return &api.FTEID{Teid: ulTEID, Ipv6: a.AsSlice()}
+	}
+	return &api.FTEID{Teid: ulTEID, Ipv4: number(n.N3.UPF.Address.Addr())}
+}
+
 // session is that of n.ue.
 func (n *network) session(peer netip.Addr) *api.Session {
 	ue := &api.UEAddress{Ipv4: number(n.ue)}
 	return &api.Session{Seid: 1, Rules: []*api.Rule{
 		{
 			PdrId: 1, OuterHeaderRemoval: true,
-			Detect:  &api.Detect{FTeid: &api.FTEID{Teid: ulTEID, Ipv4: number(n.N3.UPF.Address.Addr())}, UeAddress: ue},
+			Detect:  &api.Detect{FTeid: n.fteid(), UeAddress: ue},
 			Forward: &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_CORE},
 		},
 		{

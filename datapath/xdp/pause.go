@@ -193,11 +193,11 @@ func (s *slowPath) connect(send sender, host host) {
 	s.send, s.host = send, host
 }
 
-// deaf stands for sockets while there are none.
-type deaf struct{}
+// noSockets stands for sockets while there are none.
+type noSockets struct{}
 
-func (deaf) tunnel([]byte, netip.Addr) error  { return unix.ENETDOWN }
-func (deaf) n6([]byte, int, netip.Addr) error { return unix.ENETDOWN }
-func (deaf) ethernet([]byte, int) error       { return unix.ENETDOWN }
-func (deaf) Has(netip.Addr) bool              { return false }
-func (deaf) Router(bool) netip.Addr           { return netip.Addr{} }
+func (noSockets) tunnel([]byte, netip.Addr) error  { return unix.ENETDOWN }
+func (noSockets) n6([]byte, int, netip.Addr) error { return unix.ENETDOWN }
+func (noSockets) ethernet([]byte, int) error       { return unix.ENETDOWN }
+func (noSockets) Has(netip.Addr) bool              { return false }
+func (noSockets) Router(bool) netip.Addr           { return netip.Addr{} }

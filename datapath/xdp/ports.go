@@ -15,11 +15,11 @@ import (
 
 // device is a network device as it was at the start.
 type device struct {
-	name  string
-	index int
-	mac   [8]byte // 6 octets and 2 of 0
-	mtu   int
-	deaf  string // why XDP is not to redirect frames to it; empty: it may
+	name     string
+	index    int
+	mac      [8]byte // 6 octets and 2 of 0
+	mtu      int
+	noTarget string // why XDP is not to redirect frames to it; empty: it may
 }
 
 // port is where packets leave: an endpoint of GTP-U on its device, or N6, which
@@ -94,7 +94,7 @@ func findDevice(name string) (device, error) {
 		return device{}, fmt.Errorf("device %q has no Ethernet address: %w", name, errors.ErrUnsupported)
 	}
 	features, err := netdev.Announced(a.Index)
-	d := device{name: name, index: a.Index, mtu: a.MTU, deaf: netdev.Deaf(link.Type(), features, err == nil)}
+	d := device{name: name, index: a.Index, mtu: a.MTU, noTarget: netdev.NoTarget(link.Type(), features, err == nil)}
 	copy(d.mac[:], a.HardwareAddr)
 	return d, nil
 }

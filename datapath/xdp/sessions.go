@@ -8,6 +8,7 @@ import "iter"
 // others. Nil is a table without sessions.
 type sessionTable struct {
 	chunks [1 << placeBits / chunkPlaces]*[chunkPlaces]sessionPlace
+	held   int // sessions
 	others map[uint64]*session
 }
 
@@ -46,6 +47,9 @@ func (t *sessionTable) get(seid uint64) *session {
 
 // put makes s the session of that SEID, which is not 0.
 func (t *sessionTable) put(seid uint64, s *session) {
+	if t.get(seid) == nil {
+		t.held++
+	}
 	p := t.place(seid)
 	if p == nil {
 		t.chunks[seid&(1<<placeBits-1)/chunkPlaces] = new([chunkPlaces]sessionPlace)
@@ -60,6 +64,9 @@ func (t *sessionTable) put(seid uint64, s *session) {
 
 // remove forgets the session of that SEID.
 func (t *sessionTable) remove(seid uint64) {
+	if t.get(seid) != nil {
+		t.held--
+	}
 	if p := t.place(seid); p != nil && p.seid == seid {
 		*p = sessionPlace{}
 		return

@@ -63,7 +63,7 @@ const answersPerSecond = 100
 // newSlowPath returns one that has no sockets yet.
 func newSlowPath(d *Driver) *slowPath {
 	s := &slowPath{
-		d: d, send: deaf{}, host: deaf{},
+		d: d, send: noSockets{}, host: noSockets{},
 		counts:  make([]atomic.Uint64, len(datapath.Reasons())+1),
 		answers: model.Limiter{PerSecond: answersPerSecond}, strangers: model.Limiter{PerSecond: answersPerSecond},
 	}
@@ -123,7 +123,7 @@ func (d *Driver) startSlow() error {
 		d.drain(ring, copies)
 		err := errors.Join(conns.Close(), ring.Close(), copies.Close())
 		done.Wait()
-		s.connect(deaf{}, deaf{})
+		s.connect(noSockets{}, noSockets{})
 		return errors.Join(err, raw.close())
 	})
 	return nil

@@ -25,14 +25,14 @@ func TestTable(t *testing.T) {
 			tab.clear(slot)
 			tab.release(slot, key)
 			delete(slots, key)
-		case len(slots) == 64:
+		case len(slots) == len(tab.slots):
 			if _, err := tab.reserve(key); !errors.Is(err, datapath.ErrFull) {
 				t.Fatalf("reserve in a full table: %v, want %v", err, datapath.ErrFull)
 			}
 		default:
 			slot, err := tab.reserve(key)
 			if err != nil {
-				t.Fatalf("reserve with %d of 64 taken: %v", len(slots), err)
+				t.Fatalf("reserve with %d of %d taken: %v", len(slots), len(tab.slots), err)
 			}
 			tab.write(slot, &upfRule{Key: key, Ctl: ruleForw}, 0)
 			slots[key] = slot

@@ -16,13 +16,13 @@ import (
 	"plumbline/lab/topology"
 )
 
-// TestDeaf: a veth as the kernel makes it takes no redirected frames, so packets go
+// TestNoTarget: a veth as the kernel makes it takes no redirected frames, so packets go
 // through in generic mode. It does so as well where a process before, which is gone, was
 // in native mode, as the far ends had GRO then.
-func TestDeaf(t *testing.T) {
+func TestNoTarget(t *testing.T) {
 	for name, before := range map[string]bool{"start": false, "taken over": true} {
 		t.Run(name, func(t *testing.T) {
-			n := layNetwork(t, "xdp-deaf")
+			n := layNetwork(t, "xdp-target")
 			n.n3 = netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port)
 			n.gnb = listen(t, n.GNB, netip.AddrPortFrom(n.N3.Peer.Address.Addr(), gtpu.Port))
 			pin := filepath.Join(bpffs.New(t), "upf")
