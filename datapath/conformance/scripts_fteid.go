@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"net/netip"
+	"testing"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -91,4 +92,20 @@ var fteidScripts = []script{
 		remove(upSession), frames(1, unknownAt(N3Address)), frames(1, oneToN3(downSession)),
 		install(&api.Session{Seid: upSession, Rules: []*api.Rule{oneUp()}}), frames(1, oneToN9(upSession)), frames(1, oneToN3(downSession)),
 	}},
+	{"F-TEIDs with two addresses, of all sessions that fit", []step{func(t *testing.T, d Datapath, fast bool) {
+		for i := range uint32(MaxSessions) {
+			both := oneUp()
+			both.Detect.FTeid = &api.FTEID{Teid: oneTEID + i*7, Ipv4: ipv4(N3Address), Ipv6: N3Address6.AsSlice()}
+			mustApply(t, d, &api.Session{Seid: upSession + uint64(i), Rules: []*api.Rule{both}})
+		}
+		frames(2, oneToN9(upSession))(t, d, fast)
+		frames(3, packet{
+			port: N3, in: on6.frame(N3MAC, ghostMAC, gpdu("30ff LEN 00000055", up9)),
+			want: outN9(port9, gpdu("30ff LEN 00000155", up9)), seid: upSession, pdr: 1, octets: size4,
+		})(t, d, fast)
+		counted(upSession, 1, counters{5, 5 * size4, 0})(t, d, fast)
+		remove(upSession)(t, d, fast)
+		frames(1, unknownAt(N3Address))(t, d, fast)
+		frames(1, unknownAt(N3Address6))(t, d, fast)
+	}}},
 }

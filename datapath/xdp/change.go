@@ -324,14 +324,16 @@ func meterKind(q *api.QER, limit model.MeterKind, uplink bool) (k kind, id uint3
 	return k, id
 }
 
-// slots is how many there are for rules, of each table: one for each session, and two if
-// an F-TEID can have two addresses, each of which is a key.
-func (d *Driver) slots() uint32 {
-	n := d.cfg.MaxSessions
+// slots is how many there are for rules, of each table, that keys have as their home.
+func (d *Driver) slots() uint32 { return tableSize(d.cfg.MaxSessions) }
+
+// more is how many slots there are behind them for guests of rule_by_teid: as many, if an
+// F-TEID can have two addresses, each of which is a key.
+func (d *Driver) more() uint32 {
 	if slices.ContainsFunc(d.cfg.Endpoints, func(e datapath.Endpoint) bool { return e.Address.IsValid() && e.Address6.IsValid() }) {
-		n *= 2
+		return d.slots()
 	}
-	return tableSize(n)
+	return 0
 }
 
 // tableSize returns how many slots hold n rules: a power of two.

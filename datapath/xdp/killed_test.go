@@ -91,6 +91,8 @@ func leaveQueued(t *testing.T, pin, device string) {
 	rules, queues := mapOf(t, prog, "rule_by_teid"), mapOf(t, prog, "queues")
 	defer rules.Close()
 	defer queues.Close()
+	ues := mapOf(t, prog, "rule_by_ue")
+	defer ues.Close()
 	const ctlAt, ruleQueued = 8, 0x4000 // bpf/rules.h
 	var key uint32
 	var rule []byte
@@ -99,7 +101,7 @@ func leaveQueued(t *testing.T, pin, device string) {
 			ctl := binary.NativeEndian.Uint32(rule[ctlAt:])
 			binary.NativeEndian.PutUint32(rule[ctlAt:], ctl|ruleQueued)
 			check(t, rules.Put(key, rule))
-			check(t, queues.Put(rules.MaxEntries()+key, [2]uint32{1, 0}))
+			check(t, queues.Put(ues.MaxEntries()+key, [2]uint32{1, 0}))
 			return
 		}
 	}

@@ -21,7 +21,7 @@ func (d *Driver) loadObjects() error {
 		return err
 	}
 	if !d.cfg.Paused { // else by Settle, when who has pinned there before us is gone
-		if d.pins, err = openPins(d.cfg.Pin, d.hook, d.slots(), d.listed()); err != nil {
+		if d.pins, err = openPins(d.cfg.Pin, d.hook, d.slots()+d.more(), d.listed()); err != nil {
 			return err
 		}
 	}
@@ -92,11 +92,11 @@ func (d *Driver) spec() (*ebpf.CollectionSpec, error) {
 		return nil, fmt.Errorf("xdp: number of CPUs: %w", err)
 	}
 	for name, n := range map[string]uint32{
-		"rule_by_teid": slots, "rule_by_ue": slots, "guest_by_teid": slots, "guest_by_ue": slots,
+		"rule_by_teid": slots + d.more(), "rule_by_ue": slots, "guest_by_teid": slots + d.more(), "guest_by_ue": slots,
 		"accounts": accounts, "urr_owners": accounts, "urr_drops": accounts,
 		"entries": entriesPerPDR*listed + 1, "pdrs": listed + 1, "pdr_counters": listed + 1, "framed_by_prefix": listed,
 		"flows":  uint32(cpus) << flowCacheBits,
-		"queues": 2 * slots,
+		"queues": 2*slots + d.more(),
 	} {
 		spec.Maps[name].MaxEntries = n
 	}

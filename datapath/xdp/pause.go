@@ -148,7 +148,7 @@ func (d *Driver) pinNow() error {
 	if err := Unpin(d.cfg.Pin); err != nil {
 		return err
 	}
-	p, err := openPins(d.cfg.Pin, d.hook, d.slots(), d.listed())
+	p, err := openPins(d.cfg.Pin, d.hook, d.slots()+d.more(), d.listed())
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ const (
 
 // table is rule_by_teid or rule_by_ue: a rule stands at (key & mask), its home,
 // or, if that is taken, as a guest in any other slot, found through the map
-// guests.
+// guests. There may be slots behind those that are somebody's home.
 type table struct {
 	mapped[upfRule]
 	kind   kind
@@ -47,7 +47,7 @@ type table struct {
 	guests map[uint64]uint32 // slot by key
 	taken  bitmap
 	held   int
-	cursor uint32 // where the search for a free slot goes on
+	cursor uint32 // where the search for a free slot goes on: first behind the homes
 
 	overflowed func(change int) // told how many guests came or went
 	slices     []uint16         // number of the slice by slot
@@ -56,15 +56,15 @@ type table struct {
 	orphans bitmap // of sessions from before that were not applied yet
 }
 
-func newTable(k kind, m, byKey *ebpf.Map, retired totals) (*table, error) {
+func newTable(k kind, homes uint32, m, byKey *ebpf.Map, retired totals) (*table, error) {
 	mem, err := mapMemory[upfRule](m)
 	if err != nil {
 		return nil, err
 	}
 	n := m.MaxEntries()
 	return &table{
-		mapped: mem, kind: k, mask: n - 1, byKey: byKey,
-		guests: map[uint64]uint32{},
+		mapped: mem, kind: k, mask: homes - 1, byKey: byKey,
+		guests: map[uint64]uint32{}, cursor: homes / 64,
 		taken:  newBitmap(int(n)),
 		slices: make([]uint16, n), retired: retired,
 	}, nil
@@ -114,7 +114,7 @@ func (t *table) free() (uint32, bool) {
 	words := uint32(len(t.taken))
 	for range words + 1 {
 		w := t.cursor % words
-		if i := uint32(bits.TrailingZeros64(^t.taken[w])); i < 64 && w*64+i <= t.mask {
+		if i := uint32(bits.TrailingZeros64(^t.taken[w])); i < 64 && w*64+i < uint32(len(t.slots)) {
 			return w*64 + i, true
 		}
 		t.cursor++

@@ -261,10 +261,10 @@ func capabilities(cfg Config) *api.Capabilities {
 
 func (d *Driver) mapTables() error {
 	var err error
-	if d.teids, err = newTable(ruleByTEID, d.objs.RuleByTeid, d.objs.GuestByTeid, d.retired); err != nil {
+	if d.teids, err = newTable(ruleByTEID, d.slots(), d.objs.RuleByTeid, d.objs.GuestByTeid, d.retired); err != nil {
 		return err
 	}
-	if d.ues, err = newTable(ruleByUE, d.objs.RuleByUe, d.objs.GuestByUe, d.retired); err != nil {
+	if d.ues, err = newTable(ruleByUE, d.slots(), d.objs.RuleByUe, d.objs.GuestByUe, d.retired); err != nil {
 		return err
 	}
 	d.teids.overflowed, d.ues.overflowed = d.overflowed, d.overflowed
