@@ -12,6 +12,8 @@
  *	not learnt		to the slow path, which learns it
  *	SYN, RST		to the slow path, which forgets it
  *	may show a name		to the slow path, if what is known may change by that
+ *	more of a stream	to the slow path: beyond what it has read, or the body
+ *				of a request, of the side whose requests it reads
  *	not used for long	to the slow path, which knows how long a flow lasts
  *	all else		by what was learnt
  *
@@ -34,12 +36,14 @@ struct named {
 	__u64 last;		/* ns: when a packet of it came, or not much later */
 	__u16 verdict;		/* number of what is in hosts; 0: it has none */
 	__u16 shows;		/* NAME_* that may change what is in hosts */
-	__u32 reserved;
+	__u32 until;		/* sequence number: what is before changes nothing */
 };
 
 #define NAME_HELLO	0x1	/* ClientHello */
 #define NAME_UPLINK	0x2	/* request from the UE */
 #define NAME_DOWNLINK	0x4	/* request to the UE */
+#define NAME_STREAM_UPLINK	0x8	/* what comes behind until from the UE */
+#define NAME_STREAM_DOWNLINK	0x10	/* the same, to the UE */
 
 #define NAME_AGE	60000000000ULL	/* ns */
 #define NAME_FRESH	1000000000ULL	/* ns: last is not written for less */
@@ -77,6 +81,7 @@ struct name_now {
 	__u32 wait;		/* index in name_waits, if err is not 0 */
 	__u32 data, octets;	/* where what TCP carries begins in the frame, and how much it is */
 	__u32 flags;		/* of TCP */
+	__u32 seq;		/* of the first octet */
 };
 
 struct {
@@ -87,14 +92,16 @@ struct {
 } name_scratch SEC(".maps");
 
 #define NAME_TCP	20	/* octets of a TCP header */
+#define NAME_TCP_SEQ	4	/* where it has the Sequence Number */
 #define NAME_TCP_DATA	12	/* where it has Data Offset and flags */
 #define NAME_SYN	0x02
 #define NAME_RST	0x04
 #define NAME_ACK	0x10
 
 /* How TLS and HTTP begin, as in showsName() of the slow path. */
-#define NAME_LOOK	18	/* octets that are looked at */
-#define NAME_METHOD	17	/* a method and the space behind it */
+#define NAME_LOOK	21	/* octets that are looked at */
+#define NAME_EMPTY	4	/* octets of empty lines before a method */
+#define NAME_METHOD	16	/* letters of a method */
 #define NAME_METHOD_MIN	3
 #define TLS_HANDSHAKE	22
 #define TLS_MAJOR	3
@@ -107,36 +114,46 @@ struct {
  */
 static __always_inline int name_segment(struct ctx_md *md, struct name_now *now, const struct upper *u)
 {
-	__u8 h[2] = {};
+	__u8 h[NAME_TCP_DATA + 2 - NAME_TCP_SEQ] = {};
+	const __u8 *data = &h[NAME_TCP_DATA - NAME_TCP_SEQ];
 	__u32 octets;
 
 	if (u->protocol != IPPROTO_TCP || u->at + NAME_TCP > u->octets ||
-	    md_load(md, u->user + u->at + NAME_TCP_DATA, h, sizeof(h)))
+	    md_load(md, u->user + u->at + NAME_TCP_SEQ, h, sizeof(h)))
 		return 0;
-	octets = (h[0] >> 4) * 4;
+	octets = (data[0] >> 4) * 4;
 	if (octets < NAME_TCP || u->at + octets > u->octets)
 		return 0;
-	now->flags = h[1];
+	now->flags = data[1];
+	now->seq = (__u32)h[0] << 24 | h[1] << 16 | h[2] << 8 | h[3];
 	now->data = u->user + u->at + octets;
 	now->octets = u->octets - u->at - octets;
 	return 1;
 }
 
-/* name_request - whether octets may be how an HTTP request begins: RFC 9112, 3 */
+/* name_request - whether octets may be how an HTTP request begins, or the beginning
+ * of that: RFC 9112, 2.2 and 3
+ */
 static __always_inline int name_request(const __u8 *b, __u32 octets)
 {
-	for (__u32 i = 0; i < NAME_METHOD && i < octets; i++) {
+	__u32 empty = 0;
+
+	for (__u32 i = 0; i < NAME_LOOK && i < octets; i++) {
+		if ((b[i] == '\r' || b[i] == '\n') && i == empty && empty < NAME_EMPTY) {
+			empty++;
+			continue;
+		}
 		if (b[i] == ' ')
-			return i >= NAME_METHOD_MIN;
-		if (b[i] < 'A' || b[i] > 'Z')
+			return i - empty >= NAME_METHOD_MIN;
+		if (b[i] < 'A' || b[i] > 'Z' || i - empty == NAME_METHOD)
 			return 0;
 	}
-	return 0;
+	return 1;
 }
 
 static __always_inline int name_hello(const __u8 *b, __u32 octets)
 {
-	return octets >= 2 && b[0] == TLS_HANDSHAKE && b[1] == TLS_MAJOR &&
+	return b[0] == TLS_HANDSHAKE && (octets < 2 || b[1] == TLS_MAJOR) &&
 	       (octets <= TLS_RECORD || b[TLS_RECORD] == TLS_CLIENT_HELLO);
 }
 
@@ -183,6 +200,13 @@ static __always_inline int name_waited(__u32 index)
 	return 0;
 }
 
+/* name_streams - whether the segment has more of a stream than was read of it */
+static __always_inline int name_streams(const struct name_now *now, const struct named *had, __u32 uplink)
+{
+	return had->shows & (uplink ? NAME_STREAM_UPLINK : NAME_STREAM_DOWNLINK) && now->octets &&
+	       (__s32)(now->seq + now->octets - had->until) > 0;
+}
+
 /* name_learnt - take what was learnt of the flow, if the packet may use it
  *
  * Return: 0 or -PASS_NAME.
@@ -202,6 +226,8 @@ static __always_inline int name_learnt(struct ctx_md *md, struct name_now *now, 
 		return -PASS_NAME;
 	age = time - *(volatile __u64 *)&had->last;
 	if (age > (__s64)NAME_AGE && queue_attended())
+		return -PASS_NAME;
+	if (name_streams(now, had, uplink))
 		return -PASS_NAME;
 	shows = had->shows & (NAME_HELLO | (uplink ? NAME_UPLINK : NAME_DOWNLINK));
 	if (shows && name_shown(md, now->data, now->octets, shows))

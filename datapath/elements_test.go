@@ -56,6 +56,8 @@ the control plane's, and so is what is refused before any datapath is asked (Hea
 - Outer Header Creation to an F-TEID of the UPF itself: no packet leaves; the rule of that F-TEID treats it in the same pass, in the program or by vectors as
   it would be of another UPF. Four F-TEIDs more than the first one are the most; beyond, a packet is dropped (loop). A FAR that sends to the F-TEID
   of its own PDR is refused with Cause 73. Frames of Ethernet PDU sessions there are the slow path's.
+- A flow has no name, and matches no host, from the first octet of an HTTP request until its head is whole: not the name of the request before, which
+  users could choose by where they cut the next one. An invalid request (two Hosts) leaves the connection without a name to its end.
 - Measurement before enforcement counts what gates and meters drop, but not what a quota or a FAR stops.
 `
 

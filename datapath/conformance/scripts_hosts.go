@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/gopacket/gopacket/layers"
 
@@ -59,7 +60,7 @@ func (c talk) says(seq uint32, flags, data string, pdr uint32) step {
 	u := tcp(ue70, far, t, data)
 	p := packet{port: N3, in: onN3(gpdu(pscUL("00000070"), u)), seid: hostSEID, pdr: pdr, reason: datapath.DropFAR, either: true}
 	if pdr == 3 {
-		p.reason, p.want, p.octets = datapath.ReasonNone, outN6(GatewayMAC, header(u, oneHop)), uint64(len(u.raw))
+		p.reason, p.want, p.octets = datapath.ReasonNone, outN6(GatewayMAC, header(u, oneHop))[:14+len(u.raw)], uint64(len(u.raw)) // not padded
 	}
 	return frames(1, p)
 }
@@ -97,23 +98,28 @@ func longHosts(hello string) []step {
 		s.Rules[1].Detect.Filters = append(s.Rules[1].Detect.Filters, f)
 	}
 	steps := []step{install(s), talk(4001).says(1000, "S", "fast open", 3), talk(4001).says(1001, "A", hello, 1)}
-	for range 3 {
+	const host17, host30 = "GET / HTTP/1.1\r\nHost: host17.test\r\n\r\n", "GET / HTTP/1.1\r\nHost: host30.test\r\n\r\n"
+	for i := range uint32(3) {
+		seq := 2000 + i*uint32(len(host17+host30))
 		steps = append(steps,
 			talk(4001).says(2000, "A", "more data", 1), talk(4001).hears("more data", 4),
 			talk(4002).says(2000, "A", "more data", 3), talk(4002).hears("more data", 5),
-			talk(4003).says(2000, "A", "GET / HTTP/1.1\r\nHost: host17.test\r\n\r\n", 1), talk(4003).hears("more data", 4),
-			talk(4003).says(2100, "A", "GET / HTTP/1.1\r\nHost: host30.test\r\n\r\n", 3), talk(4003).hears("more data", 5),
+			talk(4003).says(seq, "A", host17, 1), talk(4003).hears("more data", 4),
+			talk(4003).says(seq+uint32(len(host17)), "A", host30, 3), talk(4003).hears("more data", 5),
 		)
 	}
 	return append(steps, remove(hostSEID))
 }
 
-var hostScripts = makeHostScripts()
+var hostScripts = append(makeHostScripts(), makeRequestScripts()...)
+
+// next is the sequence number behind s, which is the first that a client says.
+func next(s string) uint32 { return 1001 + uint32(len(s)) }
 
 func makeHostScripts() []script {
 	hello, other := clientHello("www.example.org"), clientHello("example.org")
 	first, rest := hello[:100], hello[100:]
-	next := func(s string) uint32 { return 1001 + uint32(len(s)) }
+	const sd, hd = "GET /sd/1 HTTP/1.1\r\nhost: video.test\r\n\r\n", "GET /hd/1 HTTP/1.1\r\nhost: video.test\r\nContent-Length: 8\r\n\r\n"
 	begin := install(hostSession())
 	end := remove(hostSEID)
 	return []script{
@@ -137,17 +143,20 @@ func makeHostScripts() []script {
 		{"host: HTTP host and path", []step{
 			begin,
 			talk(4006).says(1001, "A", "GET / HTTP/1.1\r\nHost: WWW.Example.org:80\r\n\r\n", 1), talk(4006).hears("HTTP/1.1 200", 4),
-			talk(4007).says(1001, "A", "GET /sd/1 HTTP/1.1\r\nhost: video.test\r\n\r\n", 3),
-			talk(4007).says(1100, "A", "GET /hd/1 HTTP/1.1\r\nhost: video.test\r\n\r\n", 2), // another request
-			talk(4007).says(1200, "A", "its body", 2),
-			talk(4008).says(1001, "A", "GET http://a.example.org/x HTTP/1.1\r\nHost: b.test\r\n\r\n", 1), // to a proxy
+			talk(4007).says(1001, "A", sd, 3),
+			talk(4007).says(next(sd), "A", hd, 2), // another request
+			talk(4007).says(next(sd+hd), "A", "its body", 2),
+			talk(4008).says(1001, "A", "GET http://a.example.org/x HTTP/1.1\r\nHost: a.example.org\r\n\r\n", 1), // to a proxy
+			talk(4013).says(1001, "A", "GET http://a.example.org/x HTTP/1.1\r\nHost: b.test\r\n\r\n", 3),        // to whom?
+			talk(4014).says(1001, "A", "GET http://a.example.org?x HTTP/1.1\r\nHost: a.example.org\r\n\r\n", 1),
+			talk(4015).says(1001, "A", "\r\nGET /%68d/1 HTTP/1.1\nHost: video.test\n\n", 2), // the same path, other line ends
 			talk(4009).says(1001, "A", "GET / HTTP/1.1\r\nHo", 3), talk(4009).says(1019, "A", "st: a.example.org\r\n\r\n", 1),
 			end,
 		}},
 		{"host: server name sent again, cut elsewhere", []step{
 			begin,
 			talk(4010).says(1001, "A", first, 3), talk(4010).says(1001, "A", hello, 1), talk(4010).says(1001, "A", hello, 1),
-			talk(4011).says(1001, "A", first, 3), talk(4011).says(1001+1<<20, "A", "far behind", 3), // what is missing does not come
+			talk(4011).says(1001, "A", first, 3), talk(4011).says(1001+1<<21, "A", "far behind", 3), // what is missing does not come
 			talk(4011).says(next(first), "A", rest, 3), talk(4011).says(1001, "A", hello, 1),
 			end,
 		}},
@@ -172,6 +181,57 @@ func makeHostScripts() []script {
 		{"host: a long list", longHosts(hello)},
 		{"host: a session that is new knows nothing", []step{
 			begin, talk(4001).says(1001, "A", hello, 1), end, begin, talk(4001).says(2000, "A", "more data", 3), end,
+		}},
+	}
+}
+
+// makeRequestScripts has streams that are cut, and overtake themselves, as whoever
+// would be charged less by it may do.
+func makeRequestScripts() []script {
+	const (
+		free = "GET / HTTP/1.1\r\nHost: www.example.org\r\n\r\n"
+		two  = "GET / HTTP/1.1\r\nHost: www.example.org\r\nHost: www.test\r\n\r\n"
+	)
+	paid := "GET / HTTP/1.1\r\nCookie: " + strings.Repeat("a", 1000) + "\r\nHost: www.test\r\n\r\n"
+	post := fmt.Sprintf("POST / HTTP/1.1\r\nHost: www.test\r\nContent-Length: %d\r\n\r\n", len(free))
+	hello := clientHello("www.example.org")
+	first, rest := hello[:100], hello[100:]
+	begin, end := install(hostSession()), remove(hostSEID)
+	return []script{
+		{"host: where requests are cut", []step{
+			begin,
+			talk(4016).says(1000, "S", "", 3), talk(4016).hears("", 5),
+			talk(4016).says(1001, "A", free, 1), talk(4016).hears("HTTP/1.1 200", 4),
+			talk(4016).says(next(free), "A", paid[:900], 3), talk(4016).hears("", 5), // not yet known: not the name of the one before
+			talk(4016).says(next(free)+900, "A", paid[900:], 3), talk(4016).hears("HTTP/1.1 200", 5),
+			talk(4016).says(next(free+paid), "A", free[:1], 3), talk(4016).says(next(free+paid)+1, "A", free[1:], 1), talk(4016).hears("HTTP/1.1 200", 4),
+			talk(4016).says(next(free+paid+free)+900, "A", paid[900:], 3), talk(4016).hears("", 5), // the second part first
+			talk(4016).says(next(free+paid+free), "A", paid[:900], 3), talk(4016).hears("HTTP/1.1 200", 5),
+			end,
+		}},
+		{"host: a request that is invalid", []step{
+			begin,
+			talk(4017).says(1001, "A", free, 1), talk(4017).says(next(free), "A", two, 3), talk(4017).hears("HTTP/1.1 400", 5),
+			talk(4017).says(next(free+two), "A", free, 3), talk(4017).hears("HTTP/1.1 200", 5),
+			end,
+		}},
+		{"host: requests in bodies", []step{
+			begin,
+			talk(4018).says(1001, "A", post, 3), talk(4018).says(next(post), "A", free, 3), talk(4018).hears("HTTP/1.1 200", 5),
+			talk(4018).says(next(post+free), "A", free, 1), talk(4018).hears("HTTP/1.1 200", 4),
+			end,
+		}},
+		{"host: first octets, and segments that overtake", []step{
+			begin,
+			talk(4019).says(1000, "S", "", 3), talk(4019).says(next(first), "A", rest, 3), talk(4019).says(1001, "A", first, 1), talk(4019).hears("", 4),
+			talk(4020).says(1001, "A", hello[:1], 3), talk(4020).says(1002, "A", hello[1:], 1),
+			talk(4021).says(1001, "A", free[:1], 3), talk(4021).says(1002, "A", free[1:], 1),
+			end,
+		}},
+		{"host: a SYN's data", []step{
+			begin,
+			talk(4022).says(1000, "S", free, 3), talk(4022).says(1001, "A", paid, 3), talk(4022).hears("HTTP/1.1 200", 5), // not taken
+			end,
 		}},
 	}
 }

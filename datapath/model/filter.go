@@ -34,7 +34,7 @@ func newFilter(in *api.Filter) Filter {
 		RemotePorts: newPorts(in.GetRemotePorts()), LocalPorts: newPorts(in.GetLocalPorts()),
 		TOS: byte(in.GetTos()), TOSMask: byte(in.GetTosMask()),
 	}
-	f.Host, f.Path = in.GetHost(), in.GetPath()
+	f.Host, f.Path = in.GetHost(), decoded(in.GetPath())
 	if f.Named() {
 		f.Protocol = protoTCP // flows of others have no names
 	}

@@ -158,7 +158,7 @@ func TestInheritNames(t *testing.T) {
 	if front := n.all.Front().Value.(*namedFlow); front.key != known || front.seenNs != 1000 {
 		t.Errorf("seen last: %+v, want port 7 at 1000", front)
 	}
-	if name, ok := n.say(1, 7, 500, tcpACK, "body", 1001); !ok || name.host != "a.test" {
+	if name, ok := n.say(1, 7, 500, tcpACK, "", 1001); !ok || name.host != "a.test" {
 		t.Errorf("got %+v, %t, want a.test", name, ok)
 	}
 	if name, ok := n.say(1, 8, 1+uint32(len(head)), tcpACK, rest, 1002); !ok || name.host != "b.test" {

@@ -14,8 +14,10 @@ const (
 	maxNamedSession = 1 << 10 // of a session: one user cannot make others' be forgotten
 	fairNamed       = 1 << 6  // of a session, and if all are taken it gives up its own for more
 	maxPartial      = 1 << 10 // flows whose name is not complete, in all: the first of them is given up
-	maxPartialSize  = 8192    // octets kept of one
-	maxGap          = 1 << 16 // octets that may come before what is missing of it
+	maxPartialSize  = 8192    // octets kept of one, and as many beyond a gap
+	maxBeyond       = 16      // segments kept beyond a gap
+	maxGap          = 1 << 20 // octets that may come before what is missing of it
+	maxAhead        = 1 << 30 // octets of a body that need not be seen; half the sequence numbers
 	secondChances   = 8       // flows that are looked at for one that is not used, before the next is forgotten
 	// namedIdle is how long a flow may be silent. Source: RFC 5382, REQ-5.
 	namedIdle = (2*3600 + 4*60) * 1_000_000_000 // ns
@@ -24,11 +26,13 @@ const (
 )
 
 // Names knows what the flows of users are called: by the server name of a TLS
-// ClientHello, or the Host of an HTTP/1 request, that a packet has shown. A flow
+// ClientHello, or the Host of an HTTP/1 request, that its packets have shown. A flow
 // is a TCP connection of a session. It keeps its name until another one begins
 // between the same ends, or it is silent for too long, or there are too many: then
-// the one that was silent longest is forgotten. A name that is in several segments
-// is put together if they come in order.
+// the one that was silent longest is forgotten. A ClientHello and each request are
+// read from the stream, however that is cut into segments, and in whatever order
+// these come. From the first octet of a request until its head is whole the flow
+// has no name; if it is invalid, never again.
 //
 // Flows of which no packet has shown a name are in the table, too, so that a
 // [Learner] can be told of them within the same limits.
@@ -64,15 +68,19 @@ type flowName struct {
 }
 
 type namedFlow struct {
-	key      NamedFlow
-	said     Said
-	part     []byte // what has been said of a name that is not complete
-	next     uint32 // sequence number behind that
-	seenNs   uint64
-	told     uint64 // what the learner called it; 0: it does not know the flow
-	toldNs   uint64
-	all, own *list.Element
-	partial  *list.Element // nil: no name has begun, or it is known
+	key          NamedFlow
+	said         Said
+	early        []byte       // what came with the SYN, until it is known whether it was taken
+	next         uint32       // sequence number behind what was read of the stream
+	part         []byte       // what has been said of a ClientHello that is not complete
+	requests     *requests    // nil: it is no HTTP, or not known yet
+	beyond       []tcpSegment // what came beyond a gap
+	beyondOctets int
+	seenNs       uint64
+	told         uint64 // what the learner called it; 0: it does not know the flow
+	toldNs       uint64
+	all, own     *list.Element
+	partial      *list.Element // nil: nothing is waited for
 }
 
 // match reports whether a filter with a host means name.

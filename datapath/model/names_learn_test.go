@@ -65,11 +65,11 @@ func TestLearner(t *testing.T) {
 		{"half a name", 1, 15, tcpACK, head, false, ""},
 		{"the same again", 1, 15, tcpACK, head, false, ""},
 		{"the other half", 1, 15 + uint32(len(head)), tcpACK, rest, true, "a.test"},
-		{"another", 1, 200, tcpACK, other, true, "b.test"},
-		{"under another number", 2, 300, tcpACK, "body", true, "b.test"},
-		{"nobody learns", 0, 300, tcpACK, "body", false, ""},
-		{"somebody does", 3, 300, tcpACK, "body", true, "b.test"},
-		{"RST", 3, 300, tcpRST, "", false, ""},
+		{"another", 1, 15 + uint32(len(head+rest)), tcpACK, other, true, "b.test"},
+		{"under another number", 2, 20, tcpACK, "", true, "b.test"},
+		{"nobody learns", 0, 20, tcpACK, "", false, ""},
+		{"somebody does", 3, 20, tcpACK, "", true, "b.test"},
+		{"RST", 3, 20, tcpRST, "", false, ""},
 	} {
 		l.number = step.number
 		n.say(1, 7, step.seq, step.flags, step.data, 0)
@@ -93,7 +93,7 @@ func TestLearnerUses(t *testing.T) {
 	n.say(1, 1, 1, tcpACK, request, 0)
 	n.say(1, 2, 1, tcpACK, request, 0)
 	l.used[1] = namedIdle
-	if _, known := n.say(1, 1, 99, tcpACK, "body", 2*namedIdle-1); !known {
+	if _, known := n.say(1, 1, 1, tcpACK, request, 2*namedIdle-1); !known {
 		t.Error("a flow that was used is forgotten")
 	}
 	if _, known := n.say(1, 2, 99, tcpACK, "body", 2*namedIdle-1); known {
@@ -103,7 +103,7 @@ func TestLearnerUses(t *testing.T) {
 	for i := range uint16(2 * maxNamedSession) {
 		n.say(1, 10+i, 1, tcpSYN, "", 2*namedIdle+uint64(i))
 	}
-	if _, known := n.say(1, 1, 99, tcpACK, "body", 3*namedIdle); !known || len(l.said) != maxNamedSession {
+	if _, known := n.say(1, 1, 1, tcpACK, request, 3*namedIdle); !known || len(l.said) != maxNamedSession {
 		t.Errorf("known %t, the learner knows %d flows; want true, %d", known, len(l.said), maxNamedSession)
 	}
 	n.Forget(1)
@@ -120,9 +120,9 @@ func TestShows(t *testing.T) {
 		want [3]bool
 	}{
 		{"nothing known", Said{}, [3]bool{true, true, true}},
-		{"TLS", Said{name: flowName{host: "a"}, Known: true, Uplink: true}, [3]bool{}},
-		{"HTTP", Said{name: flowName{"a", "/"}, Known: true, Uplink: true}, [3]bool{false, true, false}},
-		{"HTTP from the other side", Said{name: flowName{"a", "/"}, Known: true}, [3]bool{false, false, true}},
+		{"SYN seen", Said{Uplink: true, Stream: true}, [3]bool{true, true, true}},
+		{"TLS", Said{Known: true, Uplink: true, final: true}, [3]bool{}},
+		{"HTTP", Said{name: flowName{"a", "/"}, Known: true, Uplink: true, Stream: true, begun: true}, [3]bool{}},
 	} {
 		hello, up, down := tc.said.Shows()
 		if got := [3]bool{hello, up, down}; got != tc.want {

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"encoding/binary"
 	"strings"
 )
@@ -23,21 +22,37 @@ const (
 	lenRecord      = 5
 	maxRecord      = 1 << 14
 	maxHostName    = 253
+	maxEmpty       = 4  // octets of empty lines before a request
+	maxMethod      = 16 // letters of a request's method
 )
 
 // showsName reports whether the first segment of what one side says may have the
 // beginning of a name.
 func showsName(b []byte) bool {
-	return len(b) >= 2 && b[0] == tlsHandshake && b[1] == 3 && (len(b) <= lenRecord || b[lenRecord] == tlsClientHello) ||
-		isRequest(b)
+	return isHello(b) || mayBeRequest(b)
 }
 
-// readName reads the name that the beginning of a stream shows.
-func readName(b []byte) (flowName, nameVerdict) {
-	if b[0] == tlsHandshake {
-		return helloName(b)
+// isHello reports whether b may be the beginning of a ClientHello.
+func isHello(b []byte) bool {
+	return len(b) > 0 && b[0] == tlsHandshake && (len(b) < 2 || b[1] == 3) && (len(b) <= lenRecord || b[lenRecord] == tlsClientHello)
+}
+
+// mayBeRequest reports whether b may be the beginning of a request, which may be
+// cut off in its method, and have empty lines before it.
+func mayBeRequest(b []byte) bool {
+	lines := 0
+	for lines < len(b) && lines < maxEmpty && (b[lines] == '\r' || b[lines] == '\n') {
+		lines++
 	}
-	return requestName(b)
+	for i, c := range b[lines:] {
+		if c == ' ' {
+			return i >= minMethod
+		}
+		if c < 'A' || c > 'Z' || i == maxMethod {
+			return false
+		}
+	}
+	return len(b) > 0
 }
 
 // cutter takes fields off the front of octets that may end anywhere.
@@ -133,42 +148,11 @@ func named(host, path string) (flowName, nameVerdict) {
 		return flowName{}, nameNone
 	}
 	for _, c := range []byte(host) {
-		if c <= ' ' || c >= 0x7f {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("/?#@\\", c) >= 0 {
 			return flowName{}, nameNone
 		}
 	}
 	return flowName{host, path}, nameFound
-}
-
-// requestName returns host and path of an HTTP/1 request, which may be cut off.
-//
-// Source: RFC 9112, 3 (request line, its forms) and 5; RFC 9110, 7.2 (Host).
-func requestName(b []byte) (flowName, nameVerdict) {
-	line, rest, ok := bytes.Cut(b, []byte("\r\n"))
-	if !ok {
-		return flowName{}, nameMore
-	}
-	words := strings.Split(string(line), " ")
-	if len(words) != 3 || !strings.HasPrefix(words[2], "HTTP/1.") {
-		return flowName{}, nameNone
-	}
-	path := words[1]
-	if _, absolute, ok := strings.Cut(path, "://"); ok && path[0] != '/' {
-		host, path, _ := strings.Cut(absolute, "/")
-		return named(withoutPort(host), "/"+path)
-	}
-	for {
-		if line, rest, ok = bytes.Cut(rest, []byte("\r\n")); !ok {
-			return flowName{}, nameMore
-		}
-		if len(line) == 0 {
-			return flowName{}, nameNone
-		}
-		field, value, _ := strings.Cut(string(line), ":")
-		if strings.EqualFold(field, "host") {
-			return named(withoutPort(strings.TrimSpace(value)), path)
-		}
-	}
 }
 
 // withoutPort cuts the port off a host, which may be an IPv6 address in brackets.

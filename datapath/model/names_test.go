@@ -1,11 +1,11 @@
 package model
 
 import (
-	"bytes"
 	"crypto/tls"
 	"encoding/binary"
 	"net"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -37,6 +37,26 @@ func records(b []byte, size int) []byte {
 	return out
 }
 
+// readName reads the name that the beginning of a stream shows.
+func readName(b []byte) (flowName, nameVerdict) {
+	switch {
+	case !showsName(b):
+		return flowName{}, nameNone
+	case isHello(b):
+		return helloName(b)
+	}
+	r := &requests{}
+	r.read(b)
+	name, ok := r.known()
+	switch {
+	case ok:
+		return name, nameFound
+	case r.at == partInvalid || r.settled():
+		return flowName{}, nameNone
+	}
+	return flowName{}, nameMore
+}
+
 func TestReadName(t *testing.T) {
 	whole := hello(t, &tls.Config{ServerName: "Host.Example.org"})
 	for _, tc := range []struct {
@@ -51,12 +71,29 @@ func TestReadName(t *testing.T) {
 		{"TLS, cut off before the name", whole[:60], flowName{}, nameMore},
 		{"TLS, a ServerHello", append([]byte{22, 3, 3, 0, 4, 2}, 0, 0, 0), flowName{}, nameNone},
 		{"TLS, then no handshake", []byte{22, 3, 1, 0, 1, 1, 23, 3, 3, 0, 1, 0}, flowName{}, nameMore},
-		{"HTTP", []byte("GET /a?b HTTP/1.0\r\nAccept: *\r\nHOST:  a.Test. \r\n"), flowName{"a.test", "/a?b"}, nameFound},
-		{"HTTP with a port", []byte("PUT / HTTP/1.1\r\nHost: [2001:db8::1]:80\r\n"), flowName{"[2001:db8::1]", "/"}, nameFound},
-		{"HTTP to a proxy", []byte("GET http://a.test:81/b HTTP/1.1\r\n"), flowName{"a.test", "/b"}, nameFound},
+		{"HTTP", []byte("GET /a?b HTTP/1.0\r\nAccept: *\r\nHOST:  a.Test. \r\n\r\n"), flowName{"a.test", "/a?b"}, nameFound},
+		{"HTTP with a port", []byte("PUT / HTTP/1.1\r\nHost: [2001:db8::1]:80\r\n\r\n"), flowName{"[2001:db8::1]", "/"}, nameFound},
+		{"HTTP to a proxy", []byte("GET http://a.test:81/b HTTP/1.1\r\nHost: a.test:81\r\n\r\n"), flowName{"a.test", "/b"}, nameFound},
+		{"HTTP to a proxy, another Host", []byte("GET http://a.test/b HTTP/1.1\r\nHost: b.test\r\n\r\n"), flowName{}, nameNone},
+		{"HTTP, a query behind the host", []byte("GET http://a.test?x=1 HTTP/1.0\r\n\r\n"), flowName{"a.test", "/?x=1"}, nameFound},
+		{"HTTP, a user before the host", []byte("GET http://a.test:1@b.test/ HTTP/1.0\r\n\r\n"), flowName{"b.test", "/"}, nameFound},
+		{"HTTP, CONNECT", []byte("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test\r\n\r\n"), flowName{"a.test", "/"}, nameFound},
+		{"HTTP, lines that end in LF", []byte("GET / HTTP/1.1\nHost: a.test\n\n"), flowName{"a.test", "/"}, nameFound},
+		{"HTTP, an empty line before", []byte("\r\nGET / HTTP/1.1\r\nHost: a.test\r\n\r\n"), flowName{"a.test", "/"}, nameFound},
+		{"HTTP, an encoded path", []byte("GET /%70aid/%2f%7e%zz?%41 HTTP/1.0\r\nHost: a.test\r\n\r\n"), flowName{"a.test", "/paid/%2F~%zz?A"}, nameFound},
+		{"HTTP, a path with dots", []byte("GET /free/../paid/./x/%2e%2E HTTP/1.0\r\nHost: a.test\r\n\r\n"), flowName{"a.test", "/paid/"}, nameFound},
+		{"HTTP, 9000 octets before Host", []byte("GET / HTTP/1.1\r\nCookie: " + strings.Repeat("a", 4500) + "\r\nX: " +
+			strings.Repeat("b", 4500) + "\r\nHost: a.test\r\n\r\n"), flowName{"a.test", "/"}, nameFound},
 		{"HTTP, cut off", []byte("GET / HTTP/1.1\r\nHost: a.te"), flowName{}, nameMore},
-		{"HTTP without Host", []byte("GET / HTTP/1.0\r\n\r\n"), flowName{}, nameNone},
-		{"HTTP with a Host that is none", []byte("GET / HTTP/1.1\r\nHost: a b\r\n"), flowName{}, nameNone},
+		{"HTTP, one octet", []byte("G"), flowName{}, nameMore},
+		{"TLS, one octet", []byte{22}, flowName{}, nameMore},
+		{"HTTP, cut off behind Host", []byte("GET / HTTP/1.1\r\nHost: a.test\r\n"), flowName{}, nameMore},
+		{"HTTP without Host", []byte("GET / HTTP/1.1\r\n\r\n"), flowName{}, nameNone},
+		{"HTTP with two", []byte("GET / HTTP/1.1\r\nHost: a.test\r\nHost: a.test\r\n\r\n"), flowName{}, nameNone},
+		{"HTTP with a folded one", []byte("GET / HTTP/1.1\r\nHost:\r\n a.test\r\n\r\n"), flowName{}, nameNone},
+		{"HTTP with a space behind its name", []byte("GET / HTTP/1.1\r\nHost : a.test\r\n\r\n"), flowName{}, nameNone},
+		{"HTTP with a Host that is none", []byte("GET / HTTP/1.1\r\nHost: a b\r\n\r\n"), flowName{}, nameNone},
+		{"HTTP of two lengths", []byte("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), flowName{}, nameNone},
 		{"HTTP/2", []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), flowName{}, nameNone},
 	} {
 		if got, v := readName(tc.in); got != tc.want || v != tc.v {
@@ -99,7 +136,7 @@ func (n *Names) say(seid uint64, port uint16, seq uint32, flags byte, data strin
 // TestNamesBounds: no user can make the table grow, nor another's flows be
 // forgotten.
 func TestNamesBounds(t *testing.T) {
-	const request = "GET / HTTP/1.1\r\nHost: a.test\r\n"
+	const request = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"
 	n := NewNames(nil)
 	n.say(1, 1, 1, tcpACK, request, 0)
 	for port := range uint16(3 * maxNamedSession) {
@@ -109,10 +146,10 @@ func TestNamesBounds(t *testing.T) {
 	if n.own[2].Len() != maxNamedSession || n.all.Len() != len(n.flows) || n.partial.Len() > maxPartial || len(n.flows) > 1+2*maxNamedSession {
 		t.Errorf("%d flows, %d in order, %d not complete", len(n.flows), n.all.Len(), n.partial.Len())
 	}
-	if _, ok := n.say(1, 1, 100, tcpACK, "x", 1); !ok {
+	if _, ok := n.say(1, 1, 100, tcpACK, "", 1); !ok {
 		t.Error("another session's flow is forgotten")
 	}
-	if _, ok := n.say(1, 1, 100, tcpACK, "x", namedIdle+2); ok {
+	if _, ok := n.say(1, 1, 100, tcpACK, "", namedIdle+2); ok {
 		t.Error("a flow that was silent for too long is known")
 	}
 	if _, ok := n.say(2, 3*maxNamedSession-1, 100, tcpRST, "", 0); !ok {
@@ -142,32 +179,41 @@ func TestNamesBounds(t *testing.T) {
 	}
 }
 
-// FuzzReadName: a name that is found in the first octets is the same with any
-// octets behind, and what is too short is not refused for what it does not show.
+// FuzzReadName: however a stream is cut, what is read of it is the same, and a
+// ClientHello that shows its name early shows no other one later.
 func FuzzReadName(f *testing.F) {
 	whole := hello(f, &tls.Config{ServerName: "host.example.org"})
 	f.Add(whole, 100)
 	f.Add(records(whole, 50), 3)
 	f.Add([]byte("GET /a HTTP/1.1\r\nHost: a.test\r\n\r\n"), 20)
-	f.Add([]byte("GET http://a.test/ HTTP/1.1\r\n\r\n"), 5)
+	f.Add([]byte("GET http://a.test/ HTTP/1.0\r\n\r\n"), 5)
+	f.Add([]byte("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\n\r\nGET /GET / HTTP/1.1\r\nHost: b.test\r\n\r\n"), 60)
+	f.Add([]byte("POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nGET\r\n0\r\nA: b\r\n\r\nGET / HTTP/1.1\r\nHost: b.test\r\n\r\n"), 70)
 	f.Add([]byte{22, 3, 1, 0, 5, 1, 0, 0, 1, 0}, 7)
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {
-		if len(b) < 2 || cut < 1 || cut > len(b) || !showsName(b) {
+		if cut < 1 || cut > len(b) || !showsName(b) {
 			return
 		}
-		all, v := readName(b)
-		part, early := readName(b[:cut])
-		if early == nameFound && (v != nameFound || part != all) {
-			t.Errorf("first %d octets: %+v; all: %+v, %d", cut, part, all, v)
+		if !showsName(b[:cut]) {
+			t.Errorf("%q may be the beginning of a name, its first %d octets may not", b, cut)
 		}
+		all, v := readName(b)
 		if v == nameFound && (all.host == "" || len(all.host) > maxHostName || all.host != strings.ToLower(all.host)) {
 			t.Errorf("name %+v", all)
 		}
-		if early == nameNone && v != nameNone {
-			t.Errorf("first %d octets show none, all show %+v", cut, all)
+		if isHello(b) {
+			part, early := readName(b[:cut])
+			if early == nameFound && (v != nameFound || part != all) || early == nameNone && v != nameNone {
+				t.Errorf("first %d octets: %+v, %d; all: %+v, %d", cut, part, early, all, v)
+			}
+			return
 		}
-		if again, w := readName(bytes.Clone(b)); again != all || w != v {
-			t.Errorf("not the same again: %+v, %+v", all, again)
+		one, two := &requests{}, &requests{}
+		one.read(b)
+		two.read(b[:cut])
+		two.read(b[cut:])
+		if !reflect.DeepEqual(one, two) {
+			t.Errorf("cut at %d: %+v; whole: %+v", cut, two, one)
 		}
 	})
 }

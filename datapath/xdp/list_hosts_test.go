@@ -63,44 +63,61 @@ func TestListHosts(t *testing.T) {
 	const request, other = "GET / HTTP/1.1\r\nHost: a.video.test\r\n\r\n", "GET / HTTP/1.1\r\nHost: b.test\r\n\r\n"
 	const syn, ack, rst = 0x02, 0x10, 0x14
 	forwarded, dropped := datapath.ReasonNone, datapath.DropFAR
+	const (
+		post = "POST / HTTP/1.1\r\nHost: a.video.test\r\nContent-Length: 30\r\n\r\n"
+		two  = "GET / HTTP/1.1\r\nHost: a.video.test\r\nHost: b.test\r\n\r\n"
+	)
+	next := map[conformance.Port]uint32{}
 	for _, step := range []struct {
 		name   string
 		after  time.Duration
 		port   conformance.Port
 		in     hostPacket
+		seq    int // -1: where the last one of this side ended
 		slow   bool
 		reason datapath.Reason
 	}{
-		{"no TCP", 0, conformance.N3, hostPacket{protocol: 17, port: 80, flags: 0, data: request}, false, forwarded},
-		{"of an earlier PDR", 0, conformance.N3, hostPacket{protocol: 6, port: 22, flags: ack, data: request}, false, forwarded},
-		{"SYN", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: syn, data: ""}, true, forwarded},
-		{"its answer, the same flow", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: syn | ack, data: ""}, false, forwarded},
-		{"no name yet", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, false, forwarded},
-		{"shows the name", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: request}, true, dropped},
-		{"its next packet", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, false, dropped},
-		{"from the other side", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: ack, data: "HTTP/1.1 200"}, false, dropped},
-		{"what would be a request, from the other side", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: ack, data: other}, false, dropped},
-		{"another name", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: other}, true, forwarded},
-		{"its next packet", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, false, forwarded},
-		{"used once in a while", 50 * time.Second, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, false, forwarded},
-		{"used once in a while", 50 * time.Second, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, false, forwarded},
-		{"silent for a while", 61 * time.Second, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, true, forwarded},
-		{"and not", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, false, forwarded},
-		{"the first name again", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: request}, true, dropped},
-		{"silent for two hours", 2 * time.Hour, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, true, dropped},
-		{"silent for too long", 3 * time.Hour, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, true, forwarded},
-		{"the name of nobody, in two packets", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request[:30]}, true, forwarded},
-		{"while it is not known", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, true, forwarded},
-		{"its end", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request[30:]}, true, dropped},
-		{"is known", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, false, dropped},
-		{"RST", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: rst, data: ""}, true, dropped},
-		{"behind it", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, true, forwarded},
+		{"no TCP", 0, conformance.N3, hostPacket{protocol: 17, port: 80, flags: 0, data: request}, -1, false, forwarded},
+		{"of an earlier PDR", 0, conformance.N3, hostPacket{protocol: 6, port: 22, flags: ack, data: request}, -1, false, forwarded},
+		{"SYN", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: syn, data: ""}, 999, true, forwarded},
+		{"its answer, the same flow", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: syn | ack, data: ""}, -1, false, forwarded},
+		{"no name yet", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, 1000, false, forwarded},
+		{"shows the name", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: request}, 1000, true, dropped},
+		{"its next packet", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, -1, false, dropped},
+		{"the request again", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: request}, 1000, false, dropped},
+		{"from the other side", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: ack, data: "HTTP/1.1 200"}, -1, false, dropped},
+		{"what would be a request, from the other side", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: ack, data: other}, -1, false, dropped},
+		{"the first octet of another name", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: other[:1]}, -1, true, forwarded},
+		{"from the other side, while it is not known", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, -1, true, forwarded},
+		{"the rest of it", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: other[1:]}, -1, true, forwarded},
+		{"the other side knows it", 0, conformance.N6, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, -1, false, forwarded},
+		{"its next packet", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, -1, false, forwarded},
+		{"the first name, with a body", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: post}, -1, true, dropped},
+		{"the body", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: other[:20]}, -1, false, dropped},
+		{"the rest of it, and a request", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "0123456789" + other}, -1, true, forwarded},
+		{"used once in a while", 50 * time.Second, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, -1, false, forwarded},
+		{"used once in a while", 50 * time.Second, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, -1, false, forwarded},
+		{"silent for a while", 61 * time.Second, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, -1, true, forwarded},
+		{"and not", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, -1, false, forwarded},
+		{"the first name again", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: request}, -1, true, dropped},
+		{"silent for two hours", 2 * time.Hour, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, -1, true, dropped},
+		{"silent for too long", 3 * time.Hour, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, -1, true, forwarded},
+		{"the name of nobody, in two packets", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request[:30]}, 1000, true, forwarded},
+		{"while it is not known", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, true, forwarded},
+		{"its end", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request[30:]}, -1, true, dropped},
+		{"is known", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, false, dropped},
+		{"two Hosts", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: two}, -1, true, forwarded},
+		{"has no name any more", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request}, -1, false, forwarded},
+		{"RST", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: rst, data: ""}, -1, true, forwarded},
+		{"behind it", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, true, forwarded},
 	} {
 		c.Pass(step.after)
 		before := b.slowFrames
-		if step.in.seq = 1000; step.in.data == request[30:] {
-			step.in.seq += 30
+		if step.seq >= 0 {
+			next[step.port] = uint32(step.seq)
 		}
+		step.in.seq = next[step.port]
+		next[step.port] += uint32(len(step.in.data))
 		got := b.Frame(t, step.port, step.in.frame(step.port))
 		if slow := b.slowFrames != before; slow != step.slow || got.Reason != step.reason {
 			t.Errorf("%s: got slow %t, %v; want %t, %v", step.name, slow, got.Reason, step.slow, step.reason)

@@ -16,6 +16,9 @@ const (
 	nameHello    = 0x1
 	nameUplink   = 0x2
 	nameDownlink = 0x4
+
+	nameStreamUplink   = 0x8
+	nameStreamDownlink = 0x10
 )
 
 // maxVerdicts is how many combinations of hosts of a session the flow cache can
@@ -126,6 +129,13 @@ func (l *learntNames) Learn(number uint64, f model.NamedFlow, s model.Said, nowN
 	}
 	if downlink {
 		v.Shows |= nameDownlink
+	}
+	if s.Stream {
+		v.Until = s.Until
+		v.Shows |= nameStreamDownlink
+		if s.Uplink {
+			v.Shows ^= nameStreamDownlink | nameStreamUplink
+		}
 	}
 	if err := l.table.Put(namedKey(number, f), v); err != nil {
 		l.failed(err) // and its packets stay in the slow path

@@ -65,20 +65,35 @@ const (
 )
 
 // namedSegment is packet i of a flow in TestNamesInOrder, and the TEID that it gets.
+// Its number stands at its end; what is no request is the body of the one before.
 func namedSegment(flow, i int) (segment []byte, teid uint32) {
+	const number, body = 4, 4 + 4
+	const half = namedRound / 2
+	request := func(host string, packets int) string {
+		return fmt.Sprintf("POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", host, number+packets*body)
+	}
+	first, second := request("a.video.test", half-2), request("b.test", half-1)
+	at := i % namedRound
 	flags, data, teid := byte(0x10), "body", uint32(dlTEID)
-	switch at := i % namedRound; {
+	seq := i / namedRound * 10_000 // of this connection
+	switch {
 	case at == 0:
 		flags, data = 0x02, ""
 	case at == 1:
-		data, teid = "GET / HTTP/1.1\r\nHost: a.video.test\r\n\r\n", appTEID
-	case at < namedRound/2:
+		data, teid = first, appTEID
+		seq++ // what came with the SYN was not taken
+	case at < half:
 		teid = appTEID
-	case at == namedRound/2:
-		data = "GET / HTTP/1.1\r\nHost: b.test\r\n\r\n"
+		seq += 1 + len(first) + number + (at-2)*body
+	case at == half:
+		data = second
+		seq += 1 + len(first) + number + (half-2)*body
+	default:
+		seq += 1 + len(first) + number + (half-2)*body + len(second) + number + (at-half-1)*body
 	}
 	b := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, 80+uint16(flow)), uePort)
-	b = append(b, 0, 0, 0, 1, 0, 0, 0, 0, 5<<4, flags, 0xff, 0xff, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(seq))
+	b = append(b, 0, 0, 0, 0, 5<<4, flags, 0xff, 0xff, 0, 0, 0, 0)
 	return binary.BigEndian.AppendUint32(append(b, data...), uint32(i)), teid
 }
 

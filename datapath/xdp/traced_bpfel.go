@@ -186,6 +186,8 @@ type tracedNameNow struct {
 	Data    uint32
 	Octets  uint32
 	Flags   uint32
+	Seq     uint32
+	_       [4]byte
 }
 
 type tracedNameWait struct {
@@ -195,12 +197,12 @@ type tracedNameWait struct {
 }
 
 type tracedNamed struct {
-	_        structs.HostLayout
-	Hosts    [4]uint64
-	Last     uint64
-	Verdict  uint16
-	Shows    uint16
-	Reserved uint32
+	_       structs.HostLayout
+	Hosts   [4]uint64
+	Last    uint64
+	Verdict uint16
+	Shows   uint16
+	Until   uint32
 }
 
 type tracedNamedKey struct {

@@ -207,6 +207,8 @@ type upfNameNow struct {
 	Data    uint32
 	Octets  uint32
 	Flags   uint32
+	Seq     uint32
+	_       [4]byte
 }
 
 type upfNameWait struct {
@@ -216,12 +218,12 @@ type upfNameWait struct {
 }
 
 type upfNamed struct {
-	_        structs.HostLayout
-	Hosts    [4]uint64
-	Last     uint64
-	Verdict  uint16
-	Shows    uint16
-	Reserved uint32
+	_       structs.HostLayout
+	Hosts   [4]uint64
+	Last    uint64
+	Verdict uint16
+	Shows   uint16
+	Until   uint32
 }
 
 type upfNamedKey struct {

@@ -1,0 +1,355 @@
+package model
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// requests reads the HTTP/1 requests that one side of a connection makes, one
+// behind the other, from octets that may be cut anywhere. It follows the length
+// of their bodies, so that what is in a body is no request. A stream that an HTTP
+// server would not read the same way is invalid, and stays so.
+//
+// Source: RFC 9112, 2.2, 3, 5, 6.3 and 7.1.
+type requests struct {
+	at   requestPart
+	line []byte // the beginning of a line whose end has not come
+	skip uint64 // octets of a body that are still to come
+	some bool   // a request line has come
+	head requestHead
+	name flowName
+	ok   bool // the last request whose head has come has a name
+}
+
+type requestPart int
+
+const (
+	partStart   requestPart = iota // before a request line, or in it
+	partHead                       // header fields
+	partBody                       // of skip octets
+	partChunk                      // the size of a chunk
+	partOctets                     // of a chunk: skip octets
+	partEnd                        // the end of the line behind a chunk
+	partTrailer                    // fields behind the last chunk
+	partTunnel                     // behind CONNECT or Upgrade: no requests any more
+	partInvalid
+)
+
+// requestHead is what the lines of a head have said.
+type requestHead struct {
+	octets   int
+	target   string
+	hosts    int
+	host     string
+	old      bool // HTTP/1.0, which need not have a Host
+	length   string
+	chunked  bool
+	connect  bool
+	switches bool // CONNECT or Upgrade: what follows may be no HTTP
+}
+
+const (
+	maxRequestLine = maxPartialSize
+	maxRequestHead = 1 << 16
+	maxBody        = 1 << 62
+)
+
+// settled reports whether it is known of what request the last octet was.
+func (r *requests) settled() bool {
+	switch r.at {
+	case partStart:
+		return len(r.line) == 0
+	case partHead:
+		return false
+	}
+	return true
+}
+
+// known returns the name of the request of the last octet, if there is one.
+func (r *requests) known() (flowName, bool) {
+	if !r.ok || !r.settled() || r.at == partInvalid {
+		return flowName{}, false
+	}
+	return r.name, true
+}
+
+// ahead is how many octets may come, or be missed, that change nothing.
+func (r *requests) ahead() uint64 {
+	switch r.at {
+	case partBody, partOctets:
+		return r.skip
+	case partTunnel, partInvalid:
+		return maxBody
+	}
+	return 0
+}
+
+// pass steps over octets that have not been seen: no more than ahead.
+func (r *requests) pass(n uint64) {
+	if r.at != partBody && r.at != partOctets {
+		return
+	}
+	if r.skip -= n; r.skip > 0 {
+		return
+	}
+	if r.at == partBody {
+		r.at = partStart
+	} else {
+		r.at = partEnd
+	}
+}
+
+// read takes what comes next.
+func (r *requests) read(b []byte) {
+	for len(b) > 0 && r.at != partTunnel && r.at != partInvalid {
+		if r.at == partBody || r.at == partOctets {
+			n := min(r.skip, uint64(len(b)))
+			b = b[n:]
+			r.pass(n)
+			continue
+		}
+		if r.at == partStart && len(r.line) == 0 && (b[0] == '\r' || b[0] == '\n') {
+			b = b[1:] // RFC 9112, 2.2: empty lines before a request
+			continue
+		}
+		if r.at == partStart && len(r.line) == 0 && r.some && !isToken(b[0]) {
+			r.over()
+			return
+		}
+		end := bytes.IndexByte(b, '\n')
+		more := b
+		if end >= 0 {
+			more = b[:end]
+		}
+		r.head.octets += len(more)
+		if len(r.line)+len(more) > maxRequestLine || r.head.octets > maxRequestHead {
+			r.at = partInvalid
+			return
+		}
+		r.line = append(r.line, more...)
+		if end < 0 {
+			return
+		}
+		b = b[end+1:]
+		line := string(bytes.TrimSuffix(r.line, []byte{'\r'}))
+		r.line = nil
+		r.take(line)
+	}
+}
+
+// over is what comes behind a request and is no HTTP: a tunnel's, which has the
+// name of the request that opened it, or nobody knows what.
+func (r *requests) over() {
+	r.at = partInvalid
+	if r.head.switches {
+		r.at = partTunnel
+	}
+}
+
+// take takes a line.
+func (r *requests) take(line string) {
+	ok := true
+	switch r.at {
+	case partStart:
+		ok = r.requestLine(line)
+	case partHead:
+		if line == "" {
+			ok = r.headEnds()
+		} else {
+			ok = r.field(line)
+		}
+	case partChunk:
+		ok = r.chunk(line)
+	case partEnd:
+		r.at, ok = partChunk, line == ""
+	case partTrailer:
+		if line == "" {
+			r.at = partStart
+		}
+	}
+	if r.at != partHead {
+		r.head.octets = 0
+	}
+	if !ok {
+		r.at, r.ok = partInvalid, false
+	}
+}
+
+// requestLine reads one as servers do that take any white space between its words.
+func (r *requests) requestLine(line string) bool {
+	words := strings.Fields(line)
+	if len(words) != 3 || !strings.HasPrefix(words[2], "HTTP/1.") {
+		return false
+	}
+	r.some, r.ok, r.at = true, false, partHead
+	connect := words[0] == "CONNECT"
+	r.head = requestHead{octets: len(line), target: words[1], old: words[2] == "HTTP/1.0", connect: connect, switches: connect}
+	return true
+}
+
+// field reads a header field. One that is folded, or has a space before its colon,
+// is what servers refuse, or read in different ways.
+func (r *requests) field(line string) bool {
+	name, value, ok := strings.Cut(line, ":")
+	if !ok || name == "" || strings.ContainsAny(name, " \t") {
+		return false
+	}
+	h := &r.head
+	value = strings.Trim(value, " \t")
+	switch strings.ToLower(name) {
+	case "host":
+		h.hosts++
+		h.host = value
+	case "content-length":
+		if h.length != "" && h.length != value || value == "" {
+			return false
+		}
+		h.length = value
+	case "transfer-encoding":
+		if h.chunked || !strings.EqualFold(value, "chunked") {
+			return false
+		}
+		h.chunked = true
+	case "upgrade":
+		h.switches = true
+	}
+	return true
+}
+
+// headEnds says of what the request is, and where the next one begins.
+//
+// Source: RFC 9112, 3.2 (a request with no Host, or with two, is invalid) and 6.3.
+func (r *requests) headEnds() bool {
+	h := &r.head
+	if h.hosts > 1 || h.hosts == 0 && !h.old || h.chunked && h.length != "" {
+		return false
+	}
+	if r.name, r.ok = h.name(); !r.ok && (h.host != "" || !h.old) {
+		return false
+	}
+	switch {
+	case h.chunked:
+		r.at = partChunk
+	case h.length != "":
+		n, err := strconv.ParseUint(h.length, 10, 62)
+		if err != nil || h.length[0] == '+' {
+			return false
+		}
+		r.body(partBody, partStart, n)
+	default:
+		r.at = partStart
+	}
+	return true
+}
+
+// name returns the name of a request. Its target, if that names a host, and its Host
+// have to agree: servers differ in which of them they take.
+//
+// Source: RFC 9112, 3.2.
+func (h *requestHead) name() (flowName, bool) {
+	host, path := h.host, h.target
+	scheme, absolute, ok := strings.Cut(path, "://")
+	switch {
+	case h.connect:
+		host, path = h.target, "/"
+	case ok && scheme != "" && scheme[0] != '/':
+		i := strings.IndexAny(absolute, "/?#")
+		if i < 0 {
+			i = len(absolute)
+		}
+		host, path = absolute[:i], absolute[i:]
+		host = host[strings.LastIndexByte(host, '@')+1:]
+	}
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	name, v := named(withoutPort(host), plainPath(path))
+	said, w := named(withoutPort(h.host), name.path)
+	return name, v == nameFound && (h.hosts == 0 || w == nameFound && said == name)
+}
+
+func (r *requests) body(of, behind requestPart, n uint64) {
+	r.at, r.skip = of, n
+	if n == 0 {
+		r.at = behind
+	}
+}
+
+func (r *requests) chunk(line string) bool {
+	size, _, _ := strings.Cut(line, ";")
+	n, err := strconv.ParseUint(strings.Trim(size, " \t"), 16, 62)
+	if err != nil {
+		return false
+	}
+	r.body(partOctets, partTrailer, n)
+	return true
+}
+
+// isToken reports whether a method may have c. Source: RFC 9110, 5.6.2.
+func isToken(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+}
+
+// plainPath returns a path in the form in which paths are compared: what need not
+// be percent-encoded is not, and the segments "." and ".." are gone. The query is
+// left as it is, but for its encoding.
+//
+// Source: RFC 3986, 6.2.2.2, 6.2.2.3 and 5.2.4.
+func plainPath(path string) string {
+	if strings.IndexByte(path, '%') >= 0 {
+		path = decoded(path)
+	}
+	end := len(path)
+	if i := strings.IndexAny(path, "?#"); i >= 0 {
+		end = i
+	}
+	if !strings.Contains(path[:end], "/.") {
+		return path
+	}
+	var kept []string
+	segments := strings.Split(path[:end], "/")[1:]
+	for i, s := range segments {
+		switch s {
+		case ".", "..":
+			if s == ".." && len(kept) > 0 {
+				kept = kept[:len(kept)-1]
+			}
+			if i == len(segments)-1 {
+				kept = append(kept, "")
+			}
+		default:
+			kept = append(kept, s)
+		}
+	}
+	return "/" + strings.Join(kept, "/") + path[end:]
+}
+
+// decoded decodes the unreserved characters of a path that are percent-encoded, and
+// writes the other encodings in upper case.
+func decoded(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		if path[i] != '%' || i+2 >= len(path) {
+			b.WriteByte(path[i])
+			continue
+		}
+		v, err := strconv.ParseUint(path[i+1:i+3], 16, 8)
+		switch {
+		case err != nil:
+			b.WriteByte('%')
+			continue
+		case isUnreserved(byte(v)):
+			b.WriteByte(byte(v))
+		default:
+			b.WriteString(strings.ToUpper(path[i : i+3]))
+		}
+		i += 2
+	}
+	return b.String()
+}
+
+// isUnreserved: RFC 3986, 2.3.
+func isUnreserved(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("-._~", c) >= 0
+}
