@@ -97,7 +97,10 @@ func (s surfer) steps() []step {
 		s.row("ACK", s.says(101, s.first, "A", "")),
 		s.row("request", s.says(101, s.first, "PA", get), s.hears(s.first, 101+n, "FPA", found)),
 		s.row("request again", s.says(101, s.first, "PA", get), s.hears(s.first, 101+n, "FPA", found)),
-		s.row("the rest of a request", s.says(101+n, s.first, "PA", "more: of it\r\n\r\n")),
+		s.row("its first octet", s.says(101, s.first, "PA", get[:1]), s.hears(s.first, 102, "A", "")),
+		s.row("some more of it", s.says(102, s.first, "PA", get[1:20]), s.hears(s.first, 121, "A", "")),
+		s.row("the rest of it", s.says(121, s.first, "PA", get[20:]), s.hears(s.first, 101+n, "FPA", found)),
+		s.row("the empty line", s.says(101+n-2, s.first, "PA", "\r\n"), s.hears(s.first, 101+n, "FPA", found)),
 		s.row("part of the response came", s.says(101+n, s.first+10, "FA", ""), s.hears(s.first+10, 102+n, "FPA", found[10:])),
 		s.row("all of it came", s.says(101+n, end+1, "A", "")),
 		s.row("FIN", s.says(101+n, end+1, "FA", ""), s.hears(end+1, 102+n, "A", "")),
@@ -120,10 +123,14 @@ func toPortal() []step {
 	web6.first = Cookie(ue16, far6, 1000) + 1
 	steps := append([]step{install(portalSession(&api.Redirect{Url: portalURL}))}, web4.steps()...)
 	steps = append(steps, web6.steps()...)
-	other := layers.TCP{SrcPort: 1000, DstPort: 443, SYN: true}
+	quic4, quic6 := udp(ue1, far, 1000, 443, 64), udp(ue16, far6, 1000, 443, 64)
+	steps = append(steps, closedSteps(web4)...)
+	steps = append(steps, closedSteps(web6)...)
 	return append(steps, rows(
-		web4.row("another port", tcp(ue1, far, other, "")),
-		web4.row("not TCP", up4),
+		web4.row("UDP to another port", up4),
+		web4.row("QUIC", quic4, toUE(portError4, icmp4(prohibited, 0, quic4))),
+		web4.row("a later fragment", flags(quic4, 0, 4)),
+		web6.row("QUIC over IPv6", quic6, toUE(portError6, icmp6(prohibited6, 0, quic6))),
 		web4.row("a wrong checksum", header(web4.says(100, 0, "S", ""), func(b []byte) []byte {
 			b[36]++
 			return b
@@ -137,6 +144,33 @@ func toPortal() []step {
 			want: outN3(GNBAddress, GNBMAC, portDown4, 0, gpdu(pscDL("00000101"), dn4x)),
 		},
 	)...)
+}
+
+// Of the port of QUIC.
+var (
+	prohibited  = layers.CreateICMPv4TypeCode(3, 13)
+	prohibited6 = layers.CreateICMPv6TypeCode(1, 1)
+)
+
+// closedSteps are segments to a port at which nobody listens.
+func closedSteps(s surfer) []step {
+	row := func(name string, seq, ack uint32, flags, payload string, answers ...layers.TCP) packet {
+		t := layers.TCP{SrcPort: 1000, DstPort: 443, Seq: seq, Ack: ack, Window: 64000}
+		setFlags(&t, flags)
+		var sent [][]byte
+		for _, a := range answers {
+			a.SrcPort, a.DstPort, a.RST, a.Window = 443, 1000, true, 16384
+			u := tcp(s.server, s.ue, a, "")
+			sent = append(sent, toUE(outerPort(user{src: s.server, dst: s.ue, port: 443, raw: u.raw}), u.bytes()))
+		}
+		return s.row(name, tcp(s.ue, s.server, t, payload), sent...)
+	}
+	return rows(
+		row("SYN of HTTPS", 100, 0, "S", "", layers.TCP{Ack: 101, ACK: true}),
+		row("a segment of HTTPS", 100, 700, "PA", "data", layers.TCP{Seq: 700}),
+		row("FIN without ACK", 100, 0, "F", "data", layers.TCP{Ack: 105, ACK: true}),
+		row("RST of HTTPS", 100, 700, "RA", ""),
+	)
 }
 
 // host is where packets go instead.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -15,16 +16,21 @@ import (
 //	ACK cookie+1, a request    ► response, FIN
 //	ACK cookie+1+n, data, FIN  ► what it has not of the response yet, FIN
 //	ACK beyond our FIN, FIN    ► ACK
+//	ACK cookie+1, else         ► ACK              the beginning, or the middle, of a request
 //	ACK of anything else       ► RST              also of connections from before
+//
+// All other ports are closed: what is sent there gets a RST, and a datagram to port
+// 443, where QUIC is, an ICMP error, so that clients go on to HTTP at once.
 //
 // A segment that is lost the client sends again, or makes it send the one again
 // that answers it.
 //
-// Source: RFC 9293, 3.5 (cookies: RFC 4987, 3.6).
+// Source: RFC 9293, 3.5 (cookies: RFC 4987, 3.6) and 3.10.7.1 (closed ports).
 
 const (
-	lenTCP  = 20
-	portWeb = 80
+	lenTCP     = 20
+	portWeb    = 80
+	portSecure = 443
 
 	tcpFIN, tcpSYN, tcpRST, tcpPSH, tcpACK = 0x01, 0x02, 0x04, 0x08, 0x10
 
@@ -43,9 +49,12 @@ type segment struct {
 
 // http returns the answer to a segment; nil: none.
 func (d *Redirects) http(u user, url string) user {
-	in, ok := u.segment()
+	in, port, ok := u.segment()
 	if !ok {
 		return nil
+	}
+	if port != portWeb {
+		return u.reset(in)
 	}
 	out, ok := in.answer(d.cookie(u), found(url))
 	if !ok {
@@ -54,22 +63,47 @@ func (d *Redirects) http(u user, url string) user {
 	return u.reply(out)
 }
 
-// segment returns the TCP segment to port 80 in u, whole and with a right
-// checksum.
-func (u user) segment() (segment, bool) {
+// reset returns the answer of a closed port; nil: none.
+//
+// Source: RFC 9293, 3.10.7.1.
+func (u user) reset(s segment) user {
+	switch {
+	case s.flags&tcpRST != 0:
+		return nil
+	case s.flags&tcpACK != 0:
+		return u.reply(segment{seq: s.ack, flags: tcpRST})
+	}
+	end := s.seq + uint32(len(s.payload))
+	if s.flags&tcpSYN != 0 {
+		end++
+	}
+	if s.flags&tcpFIN != 0 {
+		end++
+	}
+	return u.reply(segment{ack: end, flags: tcpRST | tcpACK})
+}
+
+// segment returns the TCP segment in u, whole and with a right checksum, and the port
+// to which it is.
+func (u user) segment() (s segment, to uint16, ok bool) {
 	up := u.upper()
 	at := len(u) - len(up.payload)
 	if up.protocol != protoTCP || len(up.payload) < lenTCP || u.moreFragments() || !isHost(u.source()) || !isHost(u.destination()) {
-		return segment{}, false
+		return segment{}, 0, false
 	}
 	t := up.payload
 	header := 4 * int(t[12]>>4)
-	if header < lenTCP || header > len(t) || binary.BigEndian.Uint16(t[2:]) != portWeb || !u.upperSumRight(protoTCP, at) {
-		return segment{}, false
+	if header < lenTCP || header > len(t) || !u.upperSumRight(protoTCP, at) {
+		return segment{}, 0, false
 	}
-	return segment{
-		seq: binary.BigEndian.Uint32(t[4:]), ack: binary.BigEndian.Uint32(t[8:]), flags: t[13], payload: t[header:],
-	}, true
+	s = segment{seq: binary.BigEndian.Uint32(t[4:]), ack: binary.BigEndian.Uint32(t[8:]), flags: t[13], payload: t[header:]}
+	return s, binary.BigEndian.Uint16(t[2:]), true
+}
+
+// isQUIC reports whether u may be of QUIC: a datagram to port 443.
+func (u user) isQUIC() bool {
+	up := u.upper()
+	return up.protocol == protoUDP && len(up.payload) >= lenUDP && binary.BigEndian.Uint16(up.payload[2:]) == portSecure
 }
 
 // moreFragments reports whether u is a first fragment with others behind it.
@@ -98,8 +132,10 @@ func (s segment) answer(cookie uint32, response []byte) (segment, bool) {
 		return segment{}, false
 	case s.flags&tcpSYN != 0 || acked > n+1:
 		return segment{seq: s.ack, flags: tcpRST}, true
-	case !asks || acked == 0 && len(s.payload) > 0 && !isRequest(s.payload):
-		return segment{}, false // an ACK, or a later part of a request: its beginning comes again
+	case !asks:
+		return segment{}, false
+	case acked == 0 && len(s.payload) > 0 && fin == 0 && !isRequest(s.payload) && !endsHead(s.payload):
+		return segment{seq: first, ack: end, flags: tcpACK}, true // another part of a request
 	case acked == 0 && len(s.payload) == 0:
 		return segment{seq: first, ack: end, flags: tcpFIN | tcpACK}, true
 	case acked <= n:
@@ -122,6 +158,12 @@ func isRequest(b []byte) bool {
 		}
 	}
 	return false
+}
+
+// endsHead reports whether b has the empty line behind a head, or the end of it.
+func endsHead(b []byte) bool {
+	return bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n")) ||
+		b[len(b)-1] == '\n' && len(bytes.Trim(b, "\r\n")) == 0
 }
 
 // found is the response. The URL has only octets that may stand in one, and few

@@ -7,14 +7,19 @@ import (
 
 // A problem is why a packet does not go on, as ICMP and ICMPv6 say it.
 type problem struct {
-	type4, code4, type6 byte
-	multicast6          bool // ICMPv6 tells it about multicast packets, too
+	type4, code4, type6, code6 byte
+	multicast6                 bool // ICMPv6 tells it about multicast packets, too
 }
 
-// Source: RFC 792 and RFC 1191, 4; RFC 4443, 3.2 and 3.3.
+// A router that does not let a packet pass says that this is prohibited; only the
+// host to which it was says that a port is unreachable.
+//
+// Source: RFC 792 and RFC 1191, 4; RFC 1812, 5.2.7.1; RFC 4443, 3.1 to 3.3.
 var (
 	tooBig  = problem{type4: 3, code4: 4, type6: 2, multicast6: true}
 	expired = problem{type4: 11, code4: 0, type6: 3}
+
+	prohibited = problem{type4: 3, code4: 13, type6: 1, code6: 1}
 )
 
 const (
@@ -33,12 +38,12 @@ const (
 var noAddress4 = netip.AddrFrom4([4]byte{192, 0, 0, 8})
 
 // report makes the ICMP or ICMPv6 error from router that tells u's sender of p,
-// with an MTU in octets, which [expired] has not. It quotes as much of u as it
+// with an MTU in octets, which only [tooBig] has. It quotes as much of u as it
 // may.
 func (p problem) report(u user, router netip.Addr, mtu int) user {
 	if u.isIPv6() {
 		quoted := u[:min(len(u), maxError6-lenIPv6-lenICMP)]
-		body := append([]byte{p.type6, 0, 0, 0}, binary.BigEndian.AppendUint32(nil, uint32(mtu))...)
+		body := append([]byte{p.type6, p.code6, 0, 0}, binary.BigEndian.AppendUint32(nil, uint32(mtu))...)
 		return packet6(protoICMPv6, tosControl, router, u.source(), ttlOuter, append(body, quoted...), 2)
 	}
 	quoted := u[:min(len(u), maxError4-lenIPv4-lenICMP)]

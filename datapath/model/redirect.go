@@ -15,7 +15,7 @@ import (
 // version.
 // Source: TS 29.244 V18.6.0, 8.2.20.
 type Redirect struct {
-	URL string // HTTP requests are answered with 302 to there; all else is dropped
+	URL string // HTTP requests are answered with 302 to there; HTTPS and QUIC are refused, all else is dropped
 	// Packets go there instead, and its answers come back as from the first one.
 	// Not valid: those of this IP version are dropped.
 	Host4, Host6 netip.Addr
@@ -109,14 +109,30 @@ func (s *Stages) redirect(r *Rule, a arrived) Out {
 	return s.out(r, a)
 }
 
-// respond answers a segment to any web server, if the user has not had too many
-// answers.
+// respond answers a segment to any web server, and refuses HTTPS and QUIC, if the
+// user has not had too many answers.
 func (s *Stages) respond(url string, u user) []Sent {
 	answer := s.Redirects.http(u, url)
+	if answer == nil {
+		answer = s.refuse(u)
+	}
 	if answer == nil || !s.Redirects.answers.allow(s.Now(), u.source()) {
 		return nil
 	}
 	return s.toUE(answer)
+}
+
+// refuse tells the sender of a datagram of QUIC that it does not go on; nil: u is
+// none, or nobody is told of it.
+func (s *Stages) refuse(u user) user {
+	if s.Links == nil || !u.isQUIC() || !prohibited.mayReport(u) {
+		return nil
+	}
+	router := s.router(u.isIPv6())
+	if !router.IsValid() {
+		return nil
+	}
+	return prohibited.report(u, router, 0)
 }
 
 // away returns u as it goes to host, if there is room to remember from where its

@@ -35,7 +35,7 @@ func FuzzHTTP(f *testing.F) {
 		if len(got)-at > lenTCP+4+len(found(url)) {
 			t.Errorf("to %x: %d octets", u, len(got))
 		}
-		if binary.BigEndian.Uint16(got.upper().payload[2:]) != portWeb && d.http(got, url) != nil {
+		if next := d.http(got, url); binary.BigEndian.Uint16(got.upper().payload[2:]) != portWeb && next != nil && next.upper().payload[13]&tcpRST == 0 {
 			t.Errorf("to %x: an answer to an answer", u)
 		}
 		if got.upper().payload[13]&tcpRST != 0 && u.upper().payload[13]&tcpRST != 0 {
