@@ -134,3 +134,31 @@ var natRows = []packet{
 		}))),
 	},
 }
+
+// natFullScript is a UE that has all ports that it may have: it is told of the packet
+// that wants one more, and the ports that it has go on.
+func natFullScript() script {
+	const teid, seid, ports = 0x72, 62, 4 * 256 // of the default NAT
+	ue := netip.MustParseAddr("10.45.0.53")
+	s := session(seid, teid, ue)
+	s.Rules[0].Forward.NetworkInstance, s.Rules[1].Detect.NetworkInstance = "nat", "nat"
+	up := func(port uint16) packet {
+		in := datagram(ue, far, 64, port, 9)
+		return packet{
+			name: "NAT, a port", port: N3, in: onN3(gpdu(pscUL("00000072"), in)), want: outCorp(datagram(outside, far, 63, 1024+port-1, 9)), either: true,
+			seid: seid, pdr: 1, octets: uint64(len(in.bytes())),
+		}
+	}
+	steps := []step{install(s)}
+	for port := range uint16(ports) {
+		steps = append(steps, frames(1, up(port+1)))
+	}
+	in := datagram(ue, far, 64, ports+1, 9)
+	told := icmp4(prohibited, 0, in)
+	o := outer{src: N3Address, dst: GNBAddress, sport: outerPort(user{raw: told}), dport: 2152, tos: 0xc0, df: true}
+	steps = append(steps, rows(packet{
+		name: "NAT, one port too many", port: N3, in: onN3(gpdu(pscUL("00000072"), in)), reason: datapath.DropNATFull, seid: seid, pdr: 1,
+		sent: [][]byte{o.packet(message(pscDL("00000172"), told))},
+	}, up(1))...)
+	return script{"NAT: no port is left", append(steps, remove(seid))}
+}

@@ -38,6 +38,8 @@ func inUDP(src, dst netip.Addr, ports layers.UDP, tos uint8, label uint32, paylo
 	return user{raw: serialize(ip, &ports, gopacket.Payload(payload))}
 }
 
+var stranger6 = netip.MustParseAddr("2001:db8:66::6")
+
 func opaqueRows() []step {
 	to := layers.UDP{SrcPort: 5683, DstPort: 5683}
 	up := func(name, header string, tpdu []byte) packet {
@@ -62,6 +64,9 @@ func opaqueRows() []step {
 		up("a few octets", pscUL("00000001"), small), up("none at all", pscUL("00000001"), nil),
 		up("what looks like IPv4, of TTL 1", pscUL("00000001"), ttl(up4, 1).bytes()), up("a cut IPv4 header", pscUL("00000001"), likeIP[:7]),
 		down("a few octets", small), none, down("what looks like IPv4", likeIP),
+		refused("of another host", inUDP(stranger6, ue16, to, 0, 0, small)),
+		refused("of another port", inUDP(far6, ue16, layers.UDP{SrcPort: 5684, DstPort: 5683}, 0, 0, small)),
+		refused("to another port", inUDP(far6, ue16, layers.UDP{SrcPort: 5683, DstPort: 5684}, 0, 0, small)),
 		refused("not UDP", user{raw: tcp(far6, ue16, layers.TCP{SrcPort: 1, DstPort: 2}, "").bytes()}),
 		refused("a wrong checksum", header(inUDP(far6, ue16, to, 0, 0, small), func(b []byte) []byte {
 			b[len(b)-1]++

@@ -78,7 +78,8 @@ func (a *Answers) allowShare(nowNs uint64, user uint32) bool {
 }
 
 // tell returns what the sender of a packet is told that was dropped for reason:
-// that its TTL ran out, or that it is too big for the way and must not be cut.
+// that its TTL ran out, that it is too big for the way and must not be cut, or that
+// the NAT has no port for it.
 // All other drops are silent, and so is a packet that a gate would have stopped.
 // An own packet of the UPF never gets here.
 func (s *Stages) tell(r *Rule, a arrived, reason datapath.Reason) []Sent {
@@ -90,6 +91,8 @@ func (s *Stages) tell(r *Rule, a arrived, reason datapath.Reason) []Sent {
 	case datapath.DropTTL:
 	case datapath.DropMTU:
 		p, mtu = tooBig, s.limit(r, a)
+	case datapath.DropNATFull: // RFC 5508, REQ-8
+		p = prohibited
 	default:
 		return nil
 	}

@@ -50,6 +50,9 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 	}
 	out.Redirect, out.Copies = newRedirect(f.GetRedirect()), newCopies(s, f.GetDuplicates(), state)
 	out.Opaque, out.Unwrap = s.GetPduType() != api.PDUType_IP, r.GetUnwrap()
+	if out.Opaque && out.Unwrap == api.Unwrap_UNWRAP_UDP {
+		out.Peers = tunnelPeers(s)
+	}
 	out.Ethernet, out.Bare = newEthernet(s, r), d.GetFTeid() == nil
 	if ohc := f.GetOuterHeaderCreation(); isTunnel(ohc) {
 		out.Outer = newOuter(f, state)

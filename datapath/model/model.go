@@ -65,11 +65,12 @@ type Rule struct {
 	QFI   byte     // of the first QER that has one; 0: none
 	Marks Marks    // of downlink packets, beside the QFI
 
-	Opaque   bool       // of an unstructured PDU session: nobody looks into its T-PDUs
-	Unwrap   api.Unwrap // bare: what is taken off
-	Wrap     *Wrap      // with FORW: what is put around instead of Outer; nil: nothing
-	Redirect *Redirect  // with FORW, uplink; nil: none
-	Copies   []Copy     // with FORW: DUPL
+	Opaque   bool             // of an unstructured PDU session: nobody looks into its T-PDUs
+	Unwrap   api.Unwrap       // bare: what is taken off
+	Peers    []netip.AddrPort // unstructured: from whom it is taken
+	Wrap     *Wrap            // with FORW: what is put around instead of Outer; nil: nothing
+	Redirect *Redirect        // with FORW, uplink; nil: none
+	Copies   []Copy           // with FORW: DUPL
 
 	Gate   bool // a QER closes it
 	Limits []Limit

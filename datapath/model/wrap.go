@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -117,13 +118,42 @@ func (s *Stages) wrap(r *Rule, tpdu []byte, whole user) []byte {
 	return b
 }
 
+// tunnelPeers returns the far ends of the tunnels on N6 of an unstructured session,
+// which is all that its packets come from.
+//
+// Source: TS 23.501 V18.8.0, 5.6.10.3.
+func tunnelPeers(s *api.Session) []netip.AddrPort {
+	var peers []netip.AddrPort
+	for _, r := range s.GetRules() {
+		ohc := r.GetForward().GetOuterHeaderCreation()
+		if ohc == nil || ohc.GetEncapsulation() != api.Encapsulation_UDP {
+			continue
+		}
+		if p := netip.AddrPortFrom(peer(ohc), uint16(ohc.GetPort())); !slices.Contains(peers, p) {
+			peers = append(peers, p)
+		}
+	}
+	return peers
+}
+
+// isPeer reports whether a datagram comes from a far end of r's tunnels, whose port
+// is the near end's, too.
+func (r *Rule) isPeer(u user) bool {
+	up := u.upper()
+	if up.protocol != protoUDP || len(up.payload) < lenUDP {
+		return false
+	}
+	from, to := binary.BigEndian.Uint16(up.payload), binary.BigEndian.Uint16(up.payload[2:])
+	return from == to && slices.Contains(r.Peers, netip.AddrPortFrom(u.source(), from))
+}
+
 // unwrap is Outer Header Removal of what is not GTP-U: it returns what is inside
 // a packet that came bare.
 //
 // Source: TS 29.244 V18.6.0, 8.2.64.
 func (r *Rule) unwrap(u user) (user, datapath.Reason) {
 	inside, ok := u.inside(r.Unwrap)
-	if !ok {
+	if !ok || r.Opaque && !r.isPeer(u) {
 		return nil, datapath.DropUnwrap
 	}
 	if r.Opaque {
