@@ -11,8 +11,8 @@ import (
 )
 
 // CheckLive checks c against the machine and network namespace it runs in:
-// that the devices exist and are up, and that the addresses are on them. It
-// changes nothing and needs no privilege.
+// that the devices exist and are up, that the addresses are on them, and that those
+// of NATs are not. It changes nothing and needs no privilege.
 //
 // Errors: [ErrNoDevice] and [ErrNoAddress], joined, one line each.
 func (c *Config) CheckLive() error {
@@ -43,6 +43,31 @@ func (c *Config) CheckLive() error {
 		key := fmt.Sprintf("gtpu[%d]", i)
 		errs = append(errs, checkAddress(key+".address", g.Address, devices[key+".device"]))
 		errs = append(errs, checkAddress(key+".address6", g.Address6, devices[key+".device"]))
+	}
+	errs = append(errs, checkNAT("n6", c.N6.Device, &c.N6.NAT))
+	for i := range c.DataNetworks {
+		errs = append(errs, checkNAT(fmt.Sprintf("data_networks[%d]", i), c.DataNetworks[i].Device, &c.DataNetworks[i].NAT))
+	}
+	return errors.Join(errs...)
+}
+
+// checkNAT checks that no address of a NAT is one of this machine's: the one of them
+// would have the other's packets, which of them is up to the datapath.
+func checkNAT(key, device string, nat *NAT) error {
+	list, err := netlink.AddrList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return fmt.Errorf("%s.nat: %w", key, err)
+	}
+	var errs []error
+	for i, p := range nat.Addresses {
+		for _, a := range list {
+			ip, ok := netip.AddrFromSlice(a.IP)
+			if ip = ip.Unmap(); !ok || !p.Contains(ip) {
+				continue
+			}
+			errs = append(errs, fmt.Errorf("%s.nat.addresses[%d]: %s is an address of this machine: want addresses that the NAT has for itself, "+
+				"routed to here, or of N6's subnet (ip route add ADDRESS/32 dev lo metric 1000; ip neigh add proxy ADDRESS dev %s)", key, i, ip, device))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -39,6 +39,10 @@ func TestCheckLive(t *testing.T) {
 				"n3.address: 10.3.0.9: no such address on this machine: ip address add 10.3.0.9/PREFIX dev n3"},
 			{"n4 address nowhere", func(c *Config) { c.N4.Address = netip.MustParseAddr("2001:db8::4") }, ErrNoAddress,
 				"n4.address: 2001:db8::4: no such address on this machine: add it to a device (ip address add)"},
+			{"NAT to an address of its own", func(c *Config) { c.N6.NAT.Addresses = []netip.Prefix{netip.MustParsePrefix("10.6.0.2/31")} }, nil, ""},
+			{"NAT to N6's own address", func(c *Config) { c.N6.NAT.Addresses = []netip.Prefix{netip.MustParsePrefix("10.6.0.0/31")} }, nil,
+				"n6.nat.addresses[0]: 10.6.0.1 is an address of this machine: want addresses that the NAT has for itself, routed to here, " +
+					"or of N6's subnet (ip route add ADDRESS/32 dev lo metric 1000; ip neigh add proxy ADDRESS dev n6)"},
 		} {
 			c := Default()
 			c.N4.Address = netip.MustParseAddr("10.3.0.1")
