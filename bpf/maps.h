@@ -182,7 +182,7 @@ struct exception {
 	__u32 ifindex;		/* on which it came */
 	__u32 wait;		/* index in name_waits, plus 1; 0: none */
 	__u32 network;		/* of an Ethernet data network, on which the frame is; 0: none; 0x8000: of a UE */
-	__u32 passes;		/* F-TEIDs of the UPF itself through which it has come */
+	__u32 passes;		/* F-TEIDs of the UPF itself through which it has come; bare: the NAT has translated it */
 	__u8 frame[EXCEPTION_MAX];
 };
 

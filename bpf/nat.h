@@ -282,6 +282,17 @@ static __always_inline __u32 n6_number(__u32 ifindex)
 	return way ? *way : 0;
 }
 
+/* n6_hides - whether a NAT is before the UEs on the data network of a device: what comes
+ * from there to a UE's own address is not for it
+ */
+__noinline int n6_hides(__u32 ifindex)
+{
+	__u32 way = n6_number(ifindex);
+	const struct n6_way *w = bpf_map_lookup_elem(&n6_ways, &way);
+
+	return way && w && w->flags & N6_NAT;
+}
+
 /* nat_at - the octet of the IPv4 packet in a frame, behind one VLAN tag at most; 0:
  * there is none
  */

@@ -119,7 +119,8 @@ static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, stru
 	return err ?: emit_bare(ctx, p, &r);
 }
 
-static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct match *m, __u32 in_line)
+/* @translated: the NAT has given it the UE's address */
+static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct match *m, __u32 in_line, __u32 translated)
 {
 	struct route r = {};
 	int err = detect_bare(ctx, p, m), clamp = 0;
@@ -127,6 +128,8 @@ static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct ma
 	if (err)
 		return err;
 	err = forward_n6(m, p, &r);
+	if (n6_arrivals & N6_NAT && !translated && p->version == 4 && n6_hides(md_ifindex(ctx->md)))
+		err = -DROP_NAT_MAPPING;
 	if (!err && n6_arrivals & N6_MSS) {
 		clamp = n6_arrive(ctx->md, packet_at(ctx, p));
 		if (clamp < 0)
@@ -142,6 +145,7 @@ static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct ma
 
 #define EXCEPTION_TUNNELLED	1	/* a G-PDU, not a bare packet */
 #define EXCEPTION_AGAIN		2	/* at an F-TEID to which the UPF itself sent it */
+#define EXCEPTION_TRANSLATED	4	/* a bare packet that the NAT has translated */
 #define EXCEPTION_NETWORK_SHIFT	16	/* above: Ethernet data network, on which a frame is */
 #define EXCEPTION_OF_UE		0x80000000	/* which has come from a UE there */
 
@@ -169,7 +173,7 @@ static __noinline int upf_exception(struct ctx *ctx, __u64 key, __u32 how, __u32
 	e->octets = octets;
 	e->reason = reason;
 	e->tunnelled = tunnelled;
-	e->passes = how & EXCEPTION_AGAIN ? again_passes() : 0;
+	e->passes = how & EXCEPTION_AGAIN ? again_passes() : !!(how & EXCEPTION_TRANSLATED);
 	e->network = how >> EXCEPTION_NETWORK_SHIFT;
 	e->ifindex = ctx_ifindex(ctx);
 	e->queue = queue_add(key, tunnelled, reason == PASS_CHANGING || reason == PASS_UNRESOLVED || reason == PASS_BRIDGE);
@@ -316,7 +320,7 @@ static __always_inline int upf_gtpu(struct ctx *ctx, __u32 how)
 }
 
 /* upf_n6_once - a frame from N6 through the stages */
-static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m, __u32 in_line)
+static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m, __u32 in_line, __u32 translated)
 {
 	struct packet p = {};
 	int err;
@@ -326,7 +330,7 @@ static __always_inline int upf_n6_once(struct ctx *ctx, struct match *m, __u32 i
 	trace_packet(&p, 0);
 	if (!err) {
 		super_begin(ctx, &p);
-		err = upf_bare(ctx, &p, m, in_line);
+		err = upf_bare(ctx, &p, m, in_line, translated);
 	}
 	trace_match(m);
 	return split_wanted(ctx, err) ? split_off(ctx, VLAN_N6) : err;
@@ -341,11 +345,12 @@ static __always_inline int upf_n6(struct ctx *ctx, __u32 in_line)
 {
 	struct match m;
 	int err, reason;
+	__u32 i;
 
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < 2; i++) {
+	for (i = 0; i < 2; i++) {
 		m = (struct match){};
-		err = upf_n6_once(ctx, &m, in_line);
+		err = upf_n6_once(ctx, &m, in_line, i);
 		if (err != -PASS_HOST || !(n6_arrivals & N6_NAT))
 			break;
 		err = i ? -DROP_NAT_MAPPING : n6_untranslate(ctx->md);
@@ -358,6 +363,6 @@ static __always_inline int upf_n6(struct ctx *ctx, __u32 in_line)
 		return split_off(ctx, VLAN_N6);
 	reason = -err;
 	if (IS_PASS(reason) && reason != PASS_HOST)
-		return upf_exception(ctx, m.key, 0, reason);
+		return upf_exception(ctx, m.key, i ? EXCEPTION_TRANSLATED : 0, reason);
 	return upf_finish(err);
 }

@@ -108,6 +108,10 @@ var natRows = []packet{
 		name: "NAT, downlink, no mapping", port: N6NAT, in: onCorp(datagram(far, unmapped, 64, 9, 1024)), reason: datapath.DropNATMapping,
 	},
 	{
+		name: "NAT, downlink, to the address of the UE", port: N6NAT, in: onCorp(datagram(far, ue52, 64, 9, 1000)), reason: datapath.DropNATMapping,
+		seid: natted, pdr: 2,
+	},
+	{
 		name: "NAT, its address from another data network", port: N6, in: onN6(datagram(far, outside, 64, 9, 1024)), reason: datapath.PassHost,
 	},
 	natUp("TCP SYN, MSS lowered", syn(ue52, far, 64, 1000, 80, 1460), syn(outside, far, 63, 1024, 80, 1300), true),

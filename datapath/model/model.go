@@ -198,7 +198,15 @@ func (s *Stages) opaque(candidates []*Rule, h gtpu.Header, tpdu []byte) Out {
 
 // Bare treats an IP packet that came without an outer header from the data
 // network with this number, from 1 on.
-func (s *Stages) Bare(network int, packet []byte) Out {
+func (s *Stages) Bare(network int, packet []byte) Out { return s.fromNetwork(network, packet, false) }
+
+// Translated is Bare for a packet to which the NAT of the data network has given its
+// UE's address already.
+func (s *Stages) Translated(network int, packet []byte) Out {
+	return s.fromNetwork(network, packet, true)
+}
+
+func (s *Stages) fromNetwork(network int, packet []byte, translated bool) Out {
 	u, reason := parseUser(packet)
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
@@ -207,7 +215,7 @@ func (s *Stages) Bare(network int, packet []byte) Out {
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}
-	translated := u.destination() != all[0].destination()
+	translated = translated || u.destination() != all[0].destination()
 	out := s.bare(network, all[0], translated)
 	for _, u := range all[1:] { // fragments that have waited for this one
 		if o := s.bare(network, u, translated); o.Reason == datapath.ReasonNone {
@@ -240,6 +248,10 @@ func (s *Stages) bare(network int, u user, translated bool) Out {
 	r, reason := s.detect(candidates, nil, u)
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
+	}
+	if r.Unwrap == api.Unwrap_UNWRAP_NONE && !translated && s.hides(network, u) {
+		r.CountDropped()
+		return Out{Reason: datapath.DropNATMapping, Rule: r}
 	}
 	if r.Unwrap != api.Unwrap_UNWRAP_NONE {
 		if u, reason = r.unwrap(u); reason != datapath.ReasonNone {

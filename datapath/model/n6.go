@@ -77,6 +77,12 @@ func (s *Stages) arrive(network int, u user) ([]user, datapath.Reason) {
 	return nat.In(u, s.Now())
 }
 
+// hides reports whether a NAT is before the UEs for a packet from a data network, which
+// then has to be to an address of the NAT.
+func (s *Stages) hides(network int, u user) bool {
+	return s.N6.nat(network-1) != nil && !u.isIPv6()
+}
+
 // departs reports whether a packet out of a tunnel leaves for a data network, as
 // an IP packet of its own.
 func (r *Rule) departs(a arrived) bool { return r.routes(a) && r.Outer == nil && r.Wrap == nil }

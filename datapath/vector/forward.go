@@ -115,7 +115,7 @@ func (w *Worker) arrives(k *work, u []byte) bool {
 	if n.MSSClamp != 0 && k.isSYN(u) {
 		return false
 	}
-	return n.NAT == nil || k.v6 || !w.e.stages.N6.NATs[k.packet.Network-1].Has(destination(u))
+	return n.NAT == nil || k.v6
 }
 
 // departs reports the same of one that leaves for a data network, and whether it is not

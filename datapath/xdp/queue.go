@@ -55,7 +55,7 @@ func (s *slowPath) exceptional(e exception) {
 	if e.network != 0 {
 		out = s.bridge(e)
 	} else if !e.tunnelled {
-		out = s.bare(e.frame[min(lenEthernet, len(e.frame)):], e.device)
+		out = s.bare(e.frame[min(lenEthernet, len(e.frame)):], e.device, e.passes != 0)
 	} else if m, ok := outerDatagram(e.frame); ok {
 		m.Passes = e.passes
 		out = s.tunnelled(m)

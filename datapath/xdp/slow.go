@@ -174,10 +174,14 @@ func (s *slowPath) readRing(ring *ringbuf.Reader) {
 	}))
 }
 
-// bare treats a packet from N6 that came on a device. The driver's lock is held for
-// reading.
-func (s *slowPath) bare(packet []byte, device int) model.Out {
-	out := s.stages.Bare(s.d.networkOn(device), packet)
+// bare treats a packet from N6 that came on a device, and to which the programs may
+// have given its UE's address. The driver's lock is held for reading.
+func (s *slowPath) bare(packet []byte, device int, translated bool) model.Out {
+	treat := s.stages.Bare
+	if translated {
+		treat = s.stages.Translated
+	}
+	out := treat(s.d.networkOn(device), packet)
 	s.finish(out, came{packet: packet, device: device})
 	return out
 }
