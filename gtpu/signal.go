@@ -66,6 +66,15 @@ func AppendEndMarker(b []byte, teid uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, teid)
 }
 
+// ToEndMarker makes an End Marker of the header of a G-PDU with no T-PDU, which
+// [Marks.AppendRelayed] has made: one of a QoS flow, with its container.
+//
+// Source: TS 29.281 V18.1.0, 7.3.2.
+func ToEndMarker(header []byte) []byte {
+	header[offType] = EndMarker
+	return header
+}
+
 // AppendErrorIndication appends the answer to a G-PDU to a TEID that we do not
 // have, at our address t.Peer, which came from UDP port port.
 //

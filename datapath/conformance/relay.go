@@ -94,7 +94,7 @@ var relaySignals = []packet{
 	},
 	{
 		name: "relay, End Marker with a container", port: N3, in: onN9(message("34fe LEN 00000031 0000 00 85 01 00 09 00", nil)),
-		reason: datapath.PassSignalling, sent: told(N3Address, GNBAddress, "30fe 0000 00000131"),
+		reason: datapath.PassSignalling, sent: told(N3Address, GNBAddress, "34fe 0008 00000131 0000 00 85 01 00 09 00"),
 	},
 	{
 		name: "relay, End Marker of a tunnel that nobody has", port: N3, in: onN9(message("30fe LEN 00000099", nil)),

@@ -46,7 +46,7 @@ func (s *Stages) Signal(d Datagram, reason datapath.Reason) []Datagram {
 		seq, _ := h.Sequence()
 		return []Datagram{{From: d.To, To: d.From, Payload: gtpu.AppendEchoResponse(nil, seq)}}
 	case gtpu.EndMarker:
-		return s.relayEndMarker(datapath.Key{TEID: h.TEID(), Local: d.To.Addr()}, d.Passes)
+		return s.relayEndMarker(h, d.To.Addr(), d.Passes)
 	case gtpu.ErrorIndication:
 		s.errorIndication(d)
 	}
@@ -60,22 +60,45 @@ func (d *Datagram) tell(payload []byte) []Datagram {
 }
 
 // relayEndMarker returns an End Marker to each tunnel into which packets of the
-// F-TEID go; passes as in [Sent]. Source: TS 23.501 V18.8.0, 5.8.2.9.
-func (s *Stages) relayEndMarker(tunnel datapath.Key, passes int) []Datagram {
+// F-TEID go; passes as in [Sent]. One with a PDU Session Container is about packets
+// with its QFI: it goes into the tunnels in which these are, with the container.
+//
+// Source: TS 23.501 V18.8.0, 5.8.2.9; TS 29.281 V18.1.0, 7.3.2 and figure 5.2.1-2.
+func (s *Stages) relayEndMarker(h gtpu.Header, local netip.Addr, passes int) []Datagram {
 	var out []Datagram
+	_, flow := h.QFI()
 	told := map[gtpu.Tunnel]bool{}
-	for _, r := range s.Tables.Candidates(tunnel) {
-		if r.Action != api.Action_FORW || r.Outer == nil {
+	for _, r := range s.Tables.Candidates(datapath.Key{TEID: h.TEID(), Local: local}) {
+		if flow && !r.matchQFI(h) {
 			continue
 		}
-		if t := (gtpu.Tunnel{TEID: r.Outer.TEID, Peer: r.Outer.Peer}); !told[t] {
-			told[t] = true
-			marker := EndMarker(t, r.Outer.Local)
-			marker.Passes = passes
-			out = append(out, marker)
+		if r.Action == api.Action_FORW && r.Outer != nil {
+			if t := (gtpu.Tunnel{TEID: r.Outer.TEID, Peer: r.Outer.Peer}); !told[t] {
+				told[t] = true
+				out = append(out, r.endMarker(t, h, flow, passes))
+			}
+		}
+		if flow && r.takesAll() {
+			break // no packet of the flow gets to the next
 		}
 	}
 	return out
+}
+
+// takesAll reports whether the PDI has nothing beside key and QFIs.
+func (r *Rule) takesAll() bool {
+	return !r.UEIPv4.IsValid() && !r.UEIPv6.IsValid() && len(r.Routes) == 0 && len(r.Filters) == 0 && r.Ethernet == nil
+}
+
+// endMarker returns an End Marker into t, the tunnel of r; flow: it is about the
+// flow that h names.
+func (r *Rule) endMarker(t gtpu.Tunnel, h gtpu.Header, flow bool, passes int) Datagram {
+	d := EndMarker(t, r.Outer.Local)
+	d.Passes = passes
+	if flow {
+		d.Payload = gtpu.ToEndMarker(r.AppendHeader(nil, h, 0))
+	}
+	return d
 }
 
 // EndMarker returns the End Marker of a tunnel, sent from local.
