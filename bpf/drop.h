@@ -40,6 +40,7 @@
 	X(NEXT_HOP,      "next hop cannot be resolved") \
 	X(MTU,           "longer than the next hop's MTU and not to be fragmented") \
 	X(LOCAL,         "user packet to an address of the UPF itself") \
+	X(ICMP_REDIRECT, "ICMP Redirect of this host itself to a UE, whose next hop is the tunnel") \
 	X(SLOW_FULL,     "more exceptions than the slow path takes") \
 	X(SPREAD_FULL,   "more packets than the queue of their CPU takes") \
 	X(RX_FULL,       "more packets than user space takes from a queue of the device") \

@@ -39,6 +39,7 @@ const (
 	DropNextHop              // next hop cannot be resolved
 	DropMTU                  // longer than the next hop's MTU and not to be fragmented
 	DropLocal                // user packet to an address of the UPF itself
+	DropIcmpRedirect         // ICMP Redirect of this host itself to a UE, whose next hop is the tunnel
 	DropSlowFull             // more exceptions than the slow path takes
 	DropSpreadFull           // more packets than the queue of their CPU takes
 	DropRxFull               // more packets than user space takes from a queue of the device
@@ -103,6 +104,7 @@ var reasons = [...]reason{
 	DropNextHop:       {"next_hop", "next hop cannot be resolved", true},
 	DropMTU:           {"mtu", "longer than the next hop's MTU and not to be fragmented", true},
 	DropLocal:         {"local", "user packet to an address of the UPF itself", true},
+	DropIcmpRedirect:  {"icmp_redirect", "ICMP Redirect of this host itself to a UE, whose next hop is the tunnel", true},
 	DropSlowFull:      {"slow_full", "more exceptions than the slow path takes", true},
 	DropSpreadFull:    {"spread_full", "more packets than the queue of their CPU takes", true},
 	DropRxFull:        {"rx_full", "more packets than user space takes from a queue of the device", true},

@@ -100,7 +100,14 @@ func (u *downlink) treat(n int) {
 		*p = vector.Packet{Network: u.network}
 		p.Buf, p.Start, p.End = u.in.Packet(i)
 		switch {
-		case !u.device.TAP, u.device.frames, u.device.unframe(p):
+		case u.device.frames:
+			u.vector = append(u.vector, p)
+		case !u.device.TAP, u.device.unframe(p):
+			if u.out.host.isRedirect(p.Octets()) {
+				p.Reason = datapath.DropIcmpRedirect
+				u.worker.Refuse(p.Reason)
+				continue
+			}
 			u.vector = append(u.vector, p)
 		default:
 			u.proxy.reply(p.Octets())

@@ -1,0 +1,34 @@
+package tun
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// Messages that tell a neighbour of a better next hop.
+// Source: RFC 792 (Redirect); RFC 4861, 4.5.
+const (
+	protoICMP, protoICMP6       = 1, 58
+	icmpRedirect, icmp6Redirect = 5, 137
+
+	lenIPv4    = 20
+	maskOffset = 0x1fff
+)
+
+// isRedirect reports whether p is a Redirect that this host has made. The kernel makes
+// one of a packet from a UE to another here, which leaves by the device by which it
+// came; to the UE it says nothing, whose next hop is the tunnel. No switch of the device
+// keeps the kernel from it: it sends Redirects if that of all devices says so, too.
+func (h *host) isRedirect(p []byte) bool {
+	switch {
+	case len(p) < lenIPv4:
+		return false
+	case p[0]>>4 == 4:
+		at := 4 * int(p[0]&0xf)
+		return p[9] == protoICMP && at < len(p) && p[at] == icmpRedirect &&
+			binary.BigEndian.Uint16(p[6:])&maskOffset == 0 && h.own.Has(netip.AddrFrom4([4]byte(p[12:])))
+	case p[0]>>4 == 6:
+		return p[6] == protoICMP6 && len(p) > lenIPv6 && p[lenIPv6] == icmp6Redirect && h.own.Has(netip.AddrFrom16([16]byte(p[8:])))
+	}
+	return false
+}
