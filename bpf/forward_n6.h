@@ -93,6 +93,45 @@ static __always_inline int forward_routed(const struct packet *p, __u32 way, str
 	return err;
 }
 
+/* own_has - whether an address is this host's; global, so that the verifier looks at it
+ * once
+ *
+ * @hi, @lo: as of route_hop()
+ */
+__noinline int own_has(__u64 hi, __u64 lo)
+{
+	struct in6_addr addr = {};
+
+	route_address(&addr, hi, lo);
+	return bpf_map_lookup_elem(&own_addresses, &addr) != NULL;
+}
+
+/* forward_own - keep a user packet from this host itself: a UE has no business with the
+ * UPF's sockets, and no router behind N6 is to send it there in its place
+ *
+ * Of the address all is looked at first that makes a word: IPv4, or the second and the
+ * last word of IPv6. Return: 0, or a negative enum upf_count.
+ */
+static __always_inline int forward_own(const struct packet *p)
+{
+	const struct ipv6hdr *ip6 = p->pos;
+	__u64 hi = 0, lo = 0xffffULL << 32 | p->dst_ip4;
+	__u32 word = p->dst_ip4;
+
+	if (p->version == 6) {
+		if (!packet_has(p, sizeof(*ip6)))
+			return -DROP_INTERNAL;
+		hi = p->dst_ip6;
+		lo = (__u64)bpf_ntohl(ip6->daddr.in6_u.u6_addr32[2]) << 32 |
+		     bpf_ntohl(ip6->daddr.in6_u.u6_addr32[3]);
+		word = (__u32)hi ^ (__u32)lo;
+	}
+	word *= 0x9e3779b1;
+	if (__builtin_expect(!(own_bits[word >> 26] >> (word >> 20 & 63) & 1), 1))
+		return 0;
+	return own_has(hi, lo) ? -DROP_LOCAL : 0;
+}
+
 /* forward_way - to the neighbour, or the gateway, of the packet's destination */
 static __always_inline int forward_way(const struct packet *p, __u32 way, struct route *r)
 {
@@ -123,5 +162,5 @@ static __always_inline int forward_bare(const struct match *m, const struct pack
 {
 	if (!(m->ctl & RULE_FORW))
 		return forward_refused(m);
-	return forward_ttl(p) ?: forward_way(p, rule_n6(m->ctl), r);
+	return forward_ttl(p) ?: forward_own(p) ?: forward_way(p, rule_n6(m->ctl), r);
 }

@@ -145,6 +145,17 @@ struct {
 	__type(value, __u32);
 } hop_by_ip SEC(".maps");
 
+/* Addresses of this host, to which no user packet goes; IPv4 is mapped. The bits say of
+ * nearly all others that they are none: forward_own().
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, struct in6_addr);
+	__type(value, __u32);
+} own_addresses SEC(".maps");
+
 /* Routes on N6: index in route_groups, or ROUTE_ONLINK, by prefix. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
@@ -242,6 +253,8 @@ volatile struct coarse coarse __attribute__((aligned(64)));
 volatile __u64 answer_tat;	/* theoretical time of the next answer, ns */
 #define ANSWER_SHARES 1024
 volatile __u64 share_tat[ANSWER_SHARES]; /* the same of answers to users, by hash */
+#define OWN_WORDS 64
+volatile __u64 own_bits[OWN_WORDS]; /* of own_addresses, by hash */
 volatile __u32 overflows;	/* how many rules are not at home */
 volatile __u32 framed_routes;	/* how many framed_by_prefix has */
 

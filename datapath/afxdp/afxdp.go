@@ -92,6 +92,8 @@ type Driver struct {
 	tables   *tables
 	kernel   *netlink.Handle
 	host     *rawip.Host
+	hosts    vector.Hosts // this host's addresses
+	owns     *nexthop.OwnWatcher
 	least    atomic.Int32  // MTU of which no link falls short
 	lost     atomic.Uint64 // by sockets that are closed
 	workers  []*vector.Worker
@@ -144,6 +146,11 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d.host = rawip.NewHost(d.kernel, d.networks[0].dev.index, d.log)
 	if d.tables, err = openTables(&cfg); err != nil {
+		d.kernel.Close()
+		return nil, err
+	}
+	if d.owns, err = nexthop.WatchOwn(d.log, d.hosts.Set); err != nil {
+		err = errors.Join(err, d.tables.close())
 		d.kernel.Close()
 		return nil, err
 	}
@@ -205,7 +212,7 @@ func (c *Config) workers(devices []*device) int {
 func (d *Driver) engineConfig() vector.Config {
 	c := &d.cfg
 	return vector.Config{
-		Name: "afxdp", Endpoints: c.Endpoints, N6: c.N6, MaxSessions: c.MaxSessions, Links: links{d},
+		Name: "afxdp", Endpoints: c.Endpoints, N6: c.N6, MaxSessions: c.MaxSessions, Links: links{d}, Hosts: &d.hosts,
 		Buffer: c.Buffer, Advertise: c.Advertise, MeterBurst: c.MeterBurst, Echo: c.EchoInterval,
 		Now: c.now, ChoosePort: c.ChoosePort, Secret: c.secret, Log: c.Log, Send: d.release, Quiet: c.Quiet, PeerDevice: d.peers.deviceTo,
 	}
@@ -258,6 +265,7 @@ func (d *Driver) Close() error {
 	d.stop()
 	d.tended.Wait()
 	err = errors.Join(err, d.Engine.Close(), d.tables.close())
+	d.owns.Close()
 	d.kernel.Close()
 	return err
 }

@@ -48,15 +48,17 @@ var (
 	PeerAddress = netip.MustParseAddr("10.9.0.2") // a UPF on N9
 	// Gateway6 and Gateway are the next hops of all user packets that are not
 	// on-link; Neighbour is on-link on N6, Missing is on-link and not there.
-	Gateway      = netip.MustParseAddr("10.6.0.2")
-	Gateway6     = netip.MustParseAddr("2001:db8:6::2")
-	Neighbour    = netip.MustParseAddr("10.6.0.9")
-	Missing      = netip.MustParseAddr("10.6.0.77")
-	Neighbour6   = netip.MustParseAddr("2001:db8:6::9")
-	N6Address    = netip.MustParseAddr("10.6.0.1") // the UPF's, from which its ICMP errors come
-	N6Address6   = netip.MustParseAddr("2001:db8:6::1")
-	OnlinkPrefix = netip.MustParsePrefix("10.6.0.0/24")
-	Onlink6      = netip.MustParsePrefix("2001:db8:6::/64")
+	Gateway    = netip.MustParseAddr("10.6.0.2")
+	Gateway6   = netip.MustParseAddr("2001:db8:6::2")
+	Neighbour  = netip.MustParseAddr("10.6.0.9")
+	Missing    = netip.MustParseAddr("10.6.0.77")
+	Neighbour6 = netip.MustParseAddr("2001:db8:6::9")
+	N6Address  = netip.MustParseAddr("10.6.0.1") // the UPF's, from which its ICMP errors come
+	N6Address6 = netip.MustParseAddr("2001:db8:6::1")
+	// HostAddresses are all that the UPF's host has, to which no user packet goes.
+	HostAddresses = []netip.Addr{N3Address, N3Address6, N9Address, N6Address, N6Address6}
+	OnlinkPrefix  = netip.MustParsePrefix("10.6.0.0/24")
+	Onlink6       = netip.MustParsePrefix("2001:db8:6::/64")
 
 	N3MAC         = [6]byte{2, 0, 0, 3, 0, 1}
 	N9MAC         = [6]byte{2, 0, 0, 9, 0, 1}

@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"encoding/binary"
 	"fmt"
+	"net/netip"
 
 	"plumbline/datapath"
 )
@@ -77,5 +79,65 @@ func withReason(p packet, reason datapath.Reason) packet {
 
 var scopeScripts = []script{
 	{"what routers do not forward", append([]step{install(sessions()[3])}, scopeRows()...)},
+	{"what is the UPF's own", append([]step{install(sessions()[3]), install(relayedSession()), install(corpSession()), install(steeredSession())}, hostRows()...)},
 	{"what routers do not forward, downlink", append([]step{install(plainSession())}, scopeDownRows()...)},
+}
+
+const portOwn9 = 0xd8c2 // ue9 and N6Address, ports 1000 and 9
+
+// hostRows: user packets to this host itself, to whichever data network they were to go.
+func hostRows() []step {
+	var all []packet
+	for _, a := range HostAddresses {
+		u := up4
+		if a.Is6() {
+			u = up6
+		}
+		u = to(u, a.String())
+		all = append(all, packet{name: fmt.Sprintf("to %v", a), port: N3, in: onN3(gpdu(pscUL("00000004"), u)), seid: lte, pdr: 1, reason: datapath.DropLocal})
+		other := to(u, beside(a).String())
+		all = append(all, packet{
+			name: fmt.Sprintf("to %v, which looks like %v", beside(a), a), port: N3, in: onN3(gpdu(pscUL("00000004"), other)), seid: lte, pdr: 1,
+			octets: uint64(len(u.bytes())), want: outN6(GatewayMAC, later(other)),
+		})
+	}
+	own := to(up4, N3Address.String())
+	return rows(append(all,
+		packet{name: "TTL 1", port: N3, in: onN3(gpdu(pscUL("00000004"), ttl(own, 1))), seid: lte, pdr: 1, reason: datapath.DropTTL},
+		packet{name: "too long, DF", port: N3, in: onN3(gpdu(pscUL("00000004"), df(size(own, 1501)))), seid: lte, pdr: 1, reason: datapath.DropLocal},
+		packet{
+			name: "the second data network", port: N3, in: onN3(gpdu(pscUL("00000060"), from(own, "10.45.0.50"))),
+			seid: corporate, pdr: 1, reason: datapath.DropLocal,
+		},
+		packet{
+			name: "a forwarding policy", port: N3, in: onN3(gpdu(pscUL("00000061"), from(own, "10.45.0.51"))),
+			seid: steered, pdr: 1, reason: datapath.DropLocal,
+		},
+		packet{
+			name: "a relay, which does not route", port: N3, in: onN3(gpdu("30ff LEN 00000030", to(up9, N6Address.String()))),
+			want: outN9(portOwn9, gpdu("30ff LEN 00000130", to(up9, N6Address.String()))), seid: relayed, pdr: 1, octets: size4, urrs: []uint32{1},
+		},
+	)...)
+}
+
+// beside returns an address of nobody here that has in common with a what a table of few
+// bits knows of it: 12 bits of a product with one word, of IPv6 the sum of the second and
+// the last.
+func beside(a netip.Addr) netip.Addr {
+	hash := func(a netip.Addr) uint32 {
+		b := a.As16()
+		word := binary.BigEndian.Uint32(b[12:])
+		if a.Is6() {
+			word ^= binary.BigEndian.Uint32(b[4:])
+		}
+		return word * 0x9e3779b1 >> 20
+	}
+	other := netip.MustParseAddr("198.18.0.1")
+	if a.Is6() {
+		other = netip.MustParseAddr("2001:db8:99::1")
+	}
+	for hash(other) != hash(a) {
+		other = other.Next()
+	}
+	return other
 }

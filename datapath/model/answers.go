@@ -19,6 +19,10 @@ type Links interface {
 	Router(v6 bool) netip.Addr
 }
 
+// Hosts knows the addresses of this host, to which no user packet goes: a UE has no
+// business with the UPF's own sockets, by whatever way it would get there.
+type Hosts interface{ Has(a netip.Addr) bool }
+
 // Sent is a packet on its way out.
 type Sent struct {
 	Packet []byte

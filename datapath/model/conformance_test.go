@@ -50,8 +50,8 @@ func TestConformance(t *testing.T) {
 		u.UPF = model.New(model.Config{
 			Endpoints:   conformance.Endpoints,
 			N6:          conformance.DataNetworks,
-			MaxSessions: conformance.MaxSessions,
-			MTU:         conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise, Secret: conformance.Secret,
+			MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses,
+			MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise, Secret: conformance.Secret,
 			Now:  func() uint64 { return *u.now },
 			Send: func(packet []byte) { *u.sent = append(*u.sent, packet) },
 		})

@@ -32,6 +32,8 @@ func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 		return datapath.DropTTL
 	case r.routes(a) && !a.user.isForwarded():
 		return datapath.DropScope
+	case r.departs(a) && r.Redirect == nil && s.Hosts != nil && s.Hosts.Has(a.user.destination()):
+		return datapath.DropLocal
 	case r.routes(a) && len(a.user) > s.limit(r, a) && !a.user.mayFragment():
 		return datapath.DropMTU
 	case r.Outer != nil && r.outerSize(a) > maxPacket:

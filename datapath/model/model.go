@@ -126,6 +126,7 @@ type Stages struct {
 	Buffer    *Buffer              // for BUFF; nil where Tables has no such rule
 	Bridge    *Bridge              // for Ethernet PDU sessions; nil where Tables has none
 	N6        Networks             // zero value: packets leave and come as they are
+	Hosts     Hosts                // nil: no user packet is to this host
 	Endpoints []datapath.Endpoint  // own addresses: what leaves for there has arrived, see own.go
 }
 

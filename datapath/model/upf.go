@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ type Config struct {
 	MTU         int                // octets of IP packet on all links; 0: any fits
 	Router4     netip.Addr         // of ICMP errors: see [Links]
 	Router6     netip.Addr
+	Hosts       []netip.Addr         // of this host: see [Hosts]
 	Advertise   *RouterAdvertisement // nil: not done
 	Secret      []byte               // of [Redirects]
 	// MeterBurst is how much of a rate may come at once; 0: [DefaultBurst].
@@ -77,7 +79,7 @@ func New(cfg Config) *UPF {
 		Buffer: NewBuffer(cfg.Buffer, cfg.Now, func(r datapath.Reason) { u.drops[r]++ }),
 		Links:  links{&u.cfg}, Answers: NewAnswers(), Advertise: cfg.Advertise, Bridge: NewBridge(nil),
 		N6:        heapNetworks(&u.cfg),
-		Redirects: NewRedirects(cfg.Secret), Names: NewNames(nil), Endpoints: cfg.Endpoints,
+		Redirects: NewRedirects(cfg.Secret), Names: NewNames(nil), Endpoints: cfg.Endpoints, Hosts: hostList(cfg.Hosts),
 	}
 	return u
 }
@@ -185,6 +187,12 @@ func (u *UPF) Close() error {
 	u.events.Close()
 	return nil
 }
+
+// hostList is the [Hosts] of the UPF.
+type hostList []netip.Addr
+
+// Has implements [Hosts].
+func (l hostList) Has(a netip.Addr) bool { return slices.Contains(l, a) }
 
 // links is the [Links] of the UPF.
 type links struct{ *Config }

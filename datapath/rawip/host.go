@@ -3,6 +3,7 @@ package rawip
 import (
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,13 +73,15 @@ func (l *Host) fresh() bool {
 		return false
 	}
 	l.addrs, l.n6Addr = map[netip.Addr]bool{}, [2]netip.Addr{}
+	for _, a := range Own(addrs) {
+		l.addrs[a] = true
+	}
 	for _, a := range addrs {
 		ip, ok := netip.AddrFromSlice(a.IP)
 		if !ok {
 			continue
 		}
 		ip = ip.Unmap()
-		l.addrs[ip] = true
 		version := 0
 		if ip.Is6() {
 			version = 1
@@ -88,4 +91,29 @@ func (l *Host) fresh() bool {
 		}
 	}
 	return true
+}
+
+// Own returns the addresses to which the kernel delivers packets here, of those that it
+// lists: with the broadcast addresses of their networks, old and new, and the anycast
+// address of the routers there.
+//
+// Source: RFC 4291, 2.6.1; RFC 3021 and RFC 6164 (networks of two addresses have none).
+func Own(addrs []netlink.Addr) []netip.Addr {
+	var all []netip.Addr
+	for _, a := range addrs {
+		ip, ok := netip.AddrFromSlice(a.IP)
+		if !ok {
+			continue
+		}
+		ip = ip.Unmap()
+		all = append(all, ip)
+		if ones, bits := a.Mask.Size(); bits-ones > 1 {
+			all = append(all, netip.PrefixFrom(ip, ones).Masked().Addr())
+		}
+		if b, ok := netip.AddrFromSlice(a.Broadcast); ok && !b.IsUnspecified() {
+			all = append(all, b.Unmap())
+		}
+	}
+	slices.SortFunc(all, netip.Addr.Compare)
+	return slices.Compact(all)
 }

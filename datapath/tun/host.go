@@ -202,7 +202,8 @@ func (h *host) refresh() error {
 		}
 		s.n6 = append(s.n6, mtu)
 	}
-	h.own.Set(h.addresses(s, addrs, mtus, ours))
+	h.own.Set(rawip.Own(addrs))
+	h.addresses(s, addrs, mtus, ours)
 	h.complete(s)
 	return nil
 }
@@ -210,31 +211,25 @@ func (h *host) refresh() error {
 // maxPacket is the most octets that an IP packet has.
 const maxPacket = 65535
 
-// addresses returns all that packets are delivered to here, and puts into s what they say.
-func (h *host) addresses(s *linkState, addrs []netlink.Addr, mtus map[int]int, ours []int) []netip.Addr {
+// addresses puts into s what the addresses of this host say.
+func (h *host) addresses(s *linkState, addrs []netlink.Addr, mtus map[int]int, ours []int) {
 	router := h.n6
 	if router == 0 && len(ours) > 0 {
 		router = ours[0]
 	}
-	var own []netip.Addr
 	for _, a := range addrs {
 		ip, ok := netip.AddrFromSlice(a.IP)
 		if !ok {
 			continue
 		}
 		ip = ip.Unmap()
-		ones, _ := a.Mask.Size()
-		prefix := netip.PrefixFrom(ip, ones).Masked()
-		own = append(own, ip, prefix.Addr()) // and the subnet's anycast address, or old broadcast address
-		if b, ok := netip.AddrFromSlice(a.Broadcast); ok {
-			own = append(own, b.Unmap())
-		}
 		if ip.IsLinkLocalUnicast() || ip.IsLoopback() {
 			continue
 		}
 		s.tunnel[ip] = mtus[a.LinkIndex]
 		if !slices.Contains(ours, a.LinkIndex) {
-			s.connected = append(s.connected, prefix)
+			ones, _ := a.Mask.Size()
+			s.connected = append(s.connected, netip.PrefixFrom(ip, ones).Masked())
 		}
 		version := 0
 		if ip.Is6() {
@@ -244,7 +239,6 @@ func (h *host) addresses(s *linkState, addrs []netlink.Addr, mtus map[int]int, o
 			s.router[version] = ip
 		}
 	}
-	return own
 }
 
 // complete makes s what packets see.

@@ -30,10 +30,11 @@ type bed struct {
 
 func openBed(t testing.TB, change ...func(b *bed, c *Config)) *bed {
 	t.Helper()
-	b := &bed{now: 1e9, mtu: conformance.MTU}
+	b, hosts := &bed{now: 1e9, mtu: conformance.MTU}, &Hosts{}
+	hosts.Set(conformance.HostAddresses)
 	cfg := Config{
 		Name: "vector", Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
-		Links: b, Advertise: &conformance.Advertise, Secret: conformance.Secret, ChoosePort: func(int) int { return 0 },
+		Links: b, Hosts: hosts, Advertise: &conformance.Advertise, Secret: conformance.Secret, ChoosePort: func(int) int { return 0 },
 		Now: func() uint64 { return b.now }, Send: b.own,
 	}
 	for _, f := range change {

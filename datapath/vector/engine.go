@@ -120,7 +120,7 @@ func New(cfg Config) *Engine {
 		Buffer: model.NewBuffer(cfg.Buffer, cfg.Now, e.own.count),
 		Links:  cfg.Links, Answers: model.NewAnswers(), Advertise: cfg.Advertise, Bridge: model.NewBridge(nil),
 		N6:        e.networks(),
-		Redirects: model.NewRedirects(cfg.Secret), Names: model.NewNames(nil), Endpoints: cfg.Endpoints,
+		Redirects: model.NewRedirects(cfg.Secret), Names: model.NewNames(nil), Endpoints: cfg.Endpoints, Hosts: cfg.Hosts,
 	}
 	return e
 }

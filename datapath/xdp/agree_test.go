@@ -23,7 +23,7 @@ func FuzzAgreesWithModel(f *testing.F) {
 	}
 	b := openBed(f, conformance.MaxSessions)
 	m := model.New(model.Config{
-		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Now: monotonic,
+		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses, Now: monotonic,
 		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6,
 	})
 	for _, s := range conformance.Sessions() {

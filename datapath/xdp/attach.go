@@ -24,7 +24,7 @@ func (d *Driver) start() error {
 	if err := d.serve(d.startSlow, d.startEthernet); err != nil {
 		return err
 	}
-	for _, step := range []func() error{d.watchHops, d.startURREvents} {
+	for _, step := range []func() error{d.watchOwn, d.watchHops, d.startURREvents} {
 		if err := step(); err != nil {
 			return err
 		}

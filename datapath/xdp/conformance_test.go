@@ -101,6 +101,7 @@ func openConfig(t testing.TB, cfg Config, p *ports) *bed {
 	b.slow = newSlowPath(d)
 	b.slow.send = b
 	b.slow.host = bedHost{}
+	b.own.set(conformance.HostAddresses)
 	b.slow.stages.Redirects = model.NewRedirects(conformance.Secret)
 	b.resolve(t)
 	for _, start := range []func() error{b.startURREvents, b.startWatching} {
@@ -114,7 +115,9 @@ func openConfig(t testing.TB, cfg Config, p *ports) *bed {
 // bedHost has no addresses but those of the bed's N6.
 type bedHost struct{}
 
-func (bedHost) Has(a netip.Addr) bool { return !a.IsGlobalUnicast() }
+func (bedHost) Has(a netip.Addr) bool {
+	return !a.IsGlobalUnicast() || slices.Contains(conformance.HostAddresses, a)
+}
 
 func (bedHost) Router(v6 bool) netip.Addr {
 	if v6 {

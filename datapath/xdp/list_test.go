@@ -27,7 +27,7 @@ func TestListsAgree(t *testing.T) {
 			rng := &listDice{rand.New(rand.NewPCG(uint64(n), 7))}
 			b := openBed(t, conformance.MaxSessions)
 			m := model.New(model.Config{
-				Endpoints: conformance.Endpoints, MaxSessions: conformance.MaxSessions, Now: monotonic, MTU: conformance.MTU,
+				Endpoints: conformance.Endpoints, MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses, Now: monotonic, MTU: conformance.MTU,
 			})
 			for round := range 3 { // a list in place of another
 				s := rng.session(max(n-round%2, 1))

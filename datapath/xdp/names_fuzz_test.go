@@ -45,7 +45,7 @@ func FuzzNamesAgreeWithModel(f *testing.F) {
 			t.Skip()
 		}
 		m := model.New(model.Config{
-			Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Now: monotonic,
+			Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses, Now: monotonic,
 			MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6,
 		})
 		begin, end := &api.Change{Seid: 1, Session: hostSession()}, &api.Change{Seid: 1}

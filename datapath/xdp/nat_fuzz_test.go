@@ -53,7 +53,7 @@ type natBed struct {
 func openNAT(f testing.TB) *natBed {
 	b := &natBed{sharedBed: openShared(f, Config{}, bedPorts()), all: natSessions()}
 	b.oracle = model.New(model.Config{
-		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Now: b.clock.read,
+		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses, Now: b.clock.read,
 		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
 		Send: func(packet []byte) { b.told = append(b.told, bytes.Clone(packet)) },
 	})

@@ -32,7 +32,7 @@ func FuzzShapesAgreeWithModel(f *testing.F) {
 	f.Fuzz(func(t *testing.T, shape []byte) {
 		var released [][]byte
 		m := model.New(model.Config{
-			Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Now: monotonic,
+			Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions, Hosts: conformance.HostAddresses, Now: monotonic,
 			MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Secret: conformance.Secret,
 			Send: func(packet []byte) { released = append(released, packet) },
 		})

@@ -43,6 +43,7 @@ const (
 	skbMapNatMappings      = "nat_mappings"
 	skbMapNatOut           = "nat_out"
 	skbMapNatPools         = "nat_pools"
+	skbMapOwnAddresses     = "own_addresses"
 	skbMapPasses           = "passes"
 	skbMapPdrCounters      = "pdr_counters"
 	skbMapPdrs             = "pdrs"
@@ -75,6 +76,7 @@ const (
 	skbVarN6Arrivals       = "n6_arrivals"
 	skbVarN6Devices        = "n6_devices"
 	skbVarOverflows        = "overflows"
+	skbVarOwnBits          = "own_bits"
 	skbVarPassesMax        = "passes_max"
 	skbVarQueueMax         = "queue_max"
 	skbVarShareTat         = "share_tat"
@@ -175,6 +177,7 @@ type skbMapSpecs struct {
 	NatMappings     *ebpf.MapSpec `ebpf:"nat_mappings"`
 	NatOut          *ebpf.MapSpec `ebpf:"nat_out"`
 	NatPools        *ebpf.MapSpec `ebpf:"nat_pools"`
+	OwnAddresses    *ebpf.MapSpec `ebpf:"own_addresses"`
 	Passes          *ebpf.MapSpec `ebpf:"passes"`
 	PdrCounters     *ebpf.MapSpec `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.MapSpec `ebpf:"pdrs"`
@@ -205,6 +208,7 @@ type skbVariableSpecs struct {
 	N6Arrivals       *ebpf.VariableSpec `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.VariableSpec `ebpf:"n6_devices"`
 	Overflows        *ebpf.VariableSpec `ebpf:"overflows"`
+	OwnBits          *ebpf.VariableSpec `ebpf:"own_bits"`
 	PassesMax        *ebpf.VariableSpec `ebpf:"passes_max"`
 	QueueMax         *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat         *ebpf.VariableSpec `ebpf:"share_tat"`
@@ -269,6 +273,7 @@ type skbMaps struct {
 	NatMappings     *ebpf.Map `ebpf:"nat_mappings"`
 	NatOut          *ebpf.Map `ebpf:"nat_out"`
 	NatPools        *ebpf.Map `ebpf:"nat_pools"`
+	OwnAddresses    *ebpf.Map `ebpf:"own_addresses"`
 	Passes          *ebpf.Map `ebpf:"passes"`
 	PdrCounters     *ebpf.Map `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.Map `ebpf:"pdrs"`
@@ -315,6 +320,7 @@ func (m *skbMaps) Close() error {
 		m.NatMappings,
 		m.NatOut,
 		m.NatPools,
+		m.OwnAddresses,
 		m.Passes,
 		m.PdrCounters,
 		m.Pdrs,
@@ -346,6 +352,7 @@ type skbVariables struct {
 	N6Arrivals       *ebpf.Variable `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.Variable `ebpf:"n6_devices"`
 	Overflows        *ebpf.Variable `ebpf:"overflows"`
+	OwnBits          *ebpf.Variable `ebpf:"own_bits"`
 	PassesMax        *ebpf.Variable `ebpf:"passes_max"`
 	QueueMax         *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat         *ebpf.Variable `ebpf:"share_tat"`

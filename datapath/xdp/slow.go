@@ -73,7 +73,7 @@ func newSlowPath(d *Driver) *slowPath {
 		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
 		N6:        d.n6Side(),
 		Redirects: model.NewRedirects(newSecret()), Names: model.NewNames(d.names), Bridge: model.NewBridge(d.stations),
-		Endpoints: d.cfg.Endpoints,
+		Endpoints: d.cfg.Endpoints, Hosts: slowHosts{s},
 	}
 	s.markers.send, s.markers.rules = s.sendSignal, d.mu.RLocker()
 	s.copier.s = s

@@ -127,13 +127,7 @@ type tracedFrame struct {
 type tracedFramedKey struct {
 	_    structs.HostLayout
 	Bits uint32
-	Addr struct {
-		_    structs.HostLayout
-		In6U struct {
-			_       structs.HostLayout
-			U6Addr8 [16]uint8
-		}
-	}
+	Addr tracedIn6Addr
 }
 
 type tracedHop struct {
@@ -147,6 +141,14 @@ type tracedHop struct {
 	Outer    uint16
 	Vlan     uint16
 	Reserved uint32
+}
+
+type tracedIn6Addr struct {
+	_    structs.HostLayout
+	In6U struct {
+		_       structs.HostLayout
+		U6Addr8 [16]uint8
+	}
 }
 
 type tracedN6Name struct {
@@ -244,14 +246,8 @@ type tracedNatPool struct {
 }
 
 type tracedNeighbourKey struct {
-	_    structs.HostLayout
-	Addr struct {
-		_    structs.HostLayout
-		In6U struct {
-			_       structs.HostLayout
-			U6Addr8 [16]uint8
-		}
-	}
+	_       structs.HostLayout
+	Addr    tracedIn6Addr
 	Network uint32
 }
 
@@ -301,13 +297,7 @@ type tracedRouteKey struct {
 	_         structs.HostLayout
 	Prefixlen uint32
 	Table     uint32
-	Addr      struct {
-		_    structs.HostLayout
-		In6U struct {
-			_       structs.HostLayout
-			U6Addr8 [16]uint8
-		}
-	}
+	Addr      tracedIn6Addr
 }
 
 type tracedRule struct {
@@ -443,6 +433,7 @@ const (
 	tracedMapNatMappings         = "nat_mappings"
 	tracedMapNatOut              = "nat_out"
 	tracedMapNatPools            = "nat_pools"
+	tracedMapOwnAddresses        = "own_addresses"
 	tracedMapPasses              = "passes"
 	tracedMapPdrCounters         = "pdr_counters"
 	tracedMapPdrs                = "pdrs"
@@ -475,6 +466,7 @@ const (
 	tracedVarN6Arrivals          = "n6_arrivals"
 	tracedVarN6Devices           = "n6_devices"
 	tracedVarOverflows           = "overflows"
+	tracedVarOwnBits             = "own_bits"
 	tracedVarPassesMax           = "passes_max"
 	tracedVarQueueMax            = "queue_max"
 	tracedVarShareTat            = "share_tat"
@@ -573,6 +565,7 @@ type tracedMapSpecs struct {
 	NatMappings     *ebpf.MapSpec `ebpf:"nat_mappings"`
 	NatOut          *ebpf.MapSpec `ebpf:"nat_out"`
 	NatPools        *ebpf.MapSpec `ebpf:"nat_pools"`
+	OwnAddresses    *ebpf.MapSpec `ebpf:"own_addresses"`
 	Passes          *ebpf.MapSpec `ebpf:"passes"`
 	PdrCounters     *ebpf.MapSpec `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.MapSpec `ebpf:"pdrs"`
@@ -605,6 +598,7 @@ type tracedVariableSpecs struct {
 	N6Arrivals       *ebpf.VariableSpec `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.VariableSpec `ebpf:"n6_devices"`
 	Overflows        *ebpf.VariableSpec `ebpf:"overflows"`
+	OwnBits          *ebpf.VariableSpec `ebpf:"own_bits"`
 	PassesMax        *ebpf.VariableSpec `ebpf:"passes_max"`
 	QueueMax         *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat         *ebpf.VariableSpec `ebpf:"share_tat"`
@@ -669,6 +663,7 @@ type tracedMaps struct {
 	NatMappings     *ebpf.Map `ebpf:"nat_mappings"`
 	NatOut          *ebpf.Map `ebpf:"nat_out"`
 	NatPools        *ebpf.Map `ebpf:"nat_pools"`
+	OwnAddresses    *ebpf.Map `ebpf:"own_addresses"`
 	Passes          *ebpf.Map `ebpf:"passes"`
 	PdrCounters     *ebpf.Map `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.Map `ebpf:"pdrs"`
@@ -720,6 +715,7 @@ func (m *tracedMaps) Close() error {
 		m.NatMappings,
 		m.NatOut,
 		m.NatPools,
+		m.OwnAddresses,
 		m.Passes,
 		m.PdrCounters,
 		m.Pdrs,
@@ -753,6 +749,7 @@ type tracedVariables struct {
 	N6Arrivals       *ebpf.Variable `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.Variable `ebpf:"n6_devices"`
 	Overflows        *ebpf.Variable `ebpf:"overflows"`
+	OwnBits          *ebpf.Variable `ebpf:"own_bits"`
 	PassesMax        *ebpf.Variable `ebpf:"passes_max"`
 	QueueMax         *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat         *ebpf.Variable `ebpf:"share_tat"`

@@ -43,6 +43,7 @@ const (
 	tracedSkbMapNatMappings         = "nat_mappings"
 	tracedSkbMapNatOut              = "nat_out"
 	tracedSkbMapNatPools            = "nat_pools"
+	tracedSkbMapOwnAddresses        = "own_addresses"
 	tracedSkbMapPasses              = "passes"
 	tracedSkbMapPdrCounters         = "pdr_counters"
 	tracedSkbMapPdrs                = "pdrs"
@@ -75,6 +76,7 @@ const (
 	tracedSkbVarN6Arrivals          = "n6_arrivals"
 	tracedSkbVarN6Devices           = "n6_devices"
 	tracedSkbVarOverflows           = "overflows"
+	tracedSkbVarOwnBits             = "own_bits"
 	tracedSkbVarPassesMax           = "passes_max"
 	tracedSkbVarQueueMax            = "queue_max"
 	tracedSkbVarShareTat            = "share_tat"
@@ -172,6 +174,7 @@ type tracedSkbMapSpecs struct {
 	NatMappings     *ebpf.MapSpec `ebpf:"nat_mappings"`
 	NatOut          *ebpf.MapSpec `ebpf:"nat_out"`
 	NatPools        *ebpf.MapSpec `ebpf:"nat_pools"`
+	OwnAddresses    *ebpf.MapSpec `ebpf:"own_addresses"`
 	Passes          *ebpf.MapSpec `ebpf:"passes"`
 	PdrCounters     *ebpf.MapSpec `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.MapSpec `ebpf:"pdrs"`
@@ -205,6 +208,7 @@ type tracedSkbVariableSpecs struct {
 	N6Arrivals       *ebpf.VariableSpec `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.VariableSpec `ebpf:"n6_devices"`
 	Overflows        *ebpf.VariableSpec `ebpf:"overflows"`
+	OwnBits          *ebpf.VariableSpec `ebpf:"own_bits"`
 	PassesMax        *ebpf.VariableSpec `ebpf:"passes_max"`
 	QueueMax         *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat         *ebpf.VariableSpec `ebpf:"share_tat"`
@@ -269,6 +273,7 @@ type tracedSkbMaps struct {
 	NatMappings     *ebpf.Map `ebpf:"nat_mappings"`
 	NatOut          *ebpf.Map `ebpf:"nat_out"`
 	NatPools        *ebpf.Map `ebpf:"nat_pools"`
+	OwnAddresses    *ebpf.Map `ebpf:"own_addresses"`
 	Passes          *ebpf.Map `ebpf:"passes"`
 	PdrCounters     *ebpf.Map `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.Map `ebpf:"pdrs"`
@@ -318,6 +323,7 @@ func (m *tracedSkbMaps) Close() error {
 		m.NatMappings,
 		m.NatOut,
 		m.NatPools,
+		m.OwnAddresses,
 		m.Passes,
 		m.PdrCounters,
 		m.Pdrs,
@@ -352,6 +358,7 @@ type tracedSkbVariables struct {
 	N6Arrivals       *ebpf.Variable `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.Variable `ebpf:"n6_devices"`
 	Overflows        *ebpf.Variable `ebpf:"overflows"`
+	OwnBits          *ebpf.Variable `ebpf:"own_bits"`
 	PassesMax        *ebpf.Variable `ebpf:"passes_max"`
 	QueueMax         *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat         *ebpf.Variable `ebpf:"share_tat"`

@@ -140,13 +140,7 @@ type upfFrame struct {
 type upfFramedKey struct {
 	_    structs.HostLayout
 	Bits uint32
-	Addr struct {
-		_    structs.HostLayout
-		In6U struct {
-			_       structs.HostLayout
-			U6Addr8 [16]uint8
-		}
-	}
+	Addr upfIn6Addr
 }
 
 type upfHop struct {
@@ -160,6 +154,14 @@ type upfHop struct {
 	Outer    uint16
 	Vlan     uint16
 	Reserved uint32
+}
+
+type upfIn6Addr struct {
+	_    structs.HostLayout
+	In6U struct {
+		_       structs.HostLayout
+		U6Addr8 [16]uint8
+	}
 }
 
 type upfMeter struct {
@@ -265,14 +267,8 @@ type upfNatPool struct {
 }
 
 type upfNeighbourKey struct {
-	_    structs.HostLayout
-	Addr struct {
-		_    structs.HostLayout
-		In6U struct {
-			_       structs.HostLayout
-			U6Addr8 [16]uint8
-		}
-	}
+	_       structs.HostLayout
+	Addr    upfIn6Addr
 	Network uint32
 }
 
@@ -322,13 +318,7 @@ type upfRouteKey struct {
 	_         structs.HostLayout
 	Prefixlen uint32
 	Table     uint32
-	Addr      struct {
-		_    structs.HostLayout
-		In6U struct {
-			_       structs.HostLayout
-			U6Addr8 [16]uint8
-		}
-	}
+	Addr      upfIn6Addr
 }
 
 type upfRule struct {
@@ -432,6 +422,7 @@ const (
 	upfMapNatMappings      = "nat_mappings"
 	upfMapNatOut           = "nat_out"
 	upfMapNatPools         = "nat_pools"
+	upfMapOwnAddresses     = "own_addresses"
 	upfMapPasses           = "passes"
 	upfMapPdrCounters      = "pdr_counters"
 	upfMapPdrs             = "pdrs"
@@ -469,6 +460,7 @@ const (
 	upfVarN6Arrivals       = "n6_arrivals"
 	upfVarN6Devices        = "n6_devices"
 	upfVarOverflows        = "overflows"
+	upfVarOwnBits          = "own_bits"
 	upfVarPassesMax        = "passes_max"
 	upfVarQueueMax         = "queue_max"
 	upfVarShareTat         = "share_tat"
@@ -573,6 +565,7 @@ type upfMapSpecs struct {
 	NatMappings     *ebpf.MapSpec `ebpf:"nat_mappings"`
 	NatOut          *ebpf.MapSpec `ebpf:"nat_out"`
 	NatPools        *ebpf.MapSpec `ebpf:"nat_pools"`
+	OwnAddresses    *ebpf.MapSpec `ebpf:"own_addresses"`
 	Passes          *ebpf.MapSpec `ebpf:"passes"`
 	PdrCounters     *ebpf.MapSpec `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.MapSpec `ebpf:"pdrs"`
@@ -604,6 +597,7 @@ type upfVariableSpecs struct {
 	N6Arrivals       *ebpf.VariableSpec `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.VariableSpec `ebpf:"n6_devices"`
 	Overflows        *ebpf.VariableSpec `ebpf:"overflows"`
+	OwnBits          *ebpf.VariableSpec `ebpf:"own_bits"`
 	PassesMax        *ebpf.VariableSpec `ebpf:"passes_max"`
 	QueueMax         *ebpf.VariableSpec `ebpf:"queue_max"`
 	ShareTat         *ebpf.VariableSpec `ebpf:"share_tat"`
@@ -668,6 +662,7 @@ type upfMaps struct {
 	NatMappings     *ebpf.Map `ebpf:"nat_mappings"`
 	NatOut          *ebpf.Map `ebpf:"nat_out"`
 	NatPools        *ebpf.Map `ebpf:"nat_pools"`
+	OwnAddresses    *ebpf.Map `ebpf:"own_addresses"`
 	Passes          *ebpf.Map `ebpf:"passes"`
 	PdrCounters     *ebpf.Map `ebpf:"pdr_counters"`
 	Pdrs            *ebpf.Map `ebpf:"pdrs"`
@@ -718,6 +713,7 @@ func (m *upfMaps) Close() error {
 		m.NatMappings,
 		m.NatOut,
 		m.NatPools,
+		m.OwnAddresses,
 		m.Passes,
 		m.PdrCounters,
 		m.Pdrs,
@@ -750,6 +746,7 @@ type upfVariables struct {
 	N6Arrivals       *ebpf.Variable `ebpf:"n6_arrivals"`
 	N6Devices        *ebpf.Variable `ebpf:"n6_devices"`
 	Overflows        *ebpf.Variable `ebpf:"overflows"`
+	OwnBits          *ebpf.Variable `ebpf:"own_bits"`
 	PassesMax        *ebpf.Variable `ebpf:"passes_max"`
 	QueueMax         *ebpf.Variable `ebpf:"queue_max"`
 	ShareTat         *ebpf.Variable `ebpf:"share_tat"`

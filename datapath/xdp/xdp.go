@@ -127,6 +127,7 @@ type Driver struct {
 	routes       *routeTable
 	networks     []*network // by index in Config.N6.Networks
 	nat          *natTables
+	own          ownTable
 	sessions     *sessionTable       // nil once the driver is closed
 	slowSessions map[uint64]*session // those of them with a rule of the slow path
 	slowRules    map[tableKey][]*model.Rule
@@ -217,6 +218,7 @@ func load(cfg Config, p *ports) (*Driver, error) {
 		retired: totals{}, totals: totals{}, errored: model.NewErrored(), attends: -1,
 		restart: datapath.Restart{Quiet: cfg.Quiet},
 	}
+	d.own.d = d
 	d.paths = d.newPaths()
 	d.waiting = nexthop.NewWaiting(d.unanswered)
 	if err := d.openCutter(); err != nil {

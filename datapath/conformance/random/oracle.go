@@ -29,9 +29,9 @@ func NewOracle(t testing.TB, change ...func(c *model.Config)) *Oracle {
 	cfg := model.Config{
 		Endpoints: conformance.Endpoints, N6: conformance.DataNetworks, MaxSessions: conformance.MaxSessions,
 		MTU: conformance.MTU, Router4: conformance.N6Address, Router6: conformance.N6Address6, Advertise: &conformance.Advertise,
-		Secret: conformance.Secret,
-		Now:    func() uint64 { return o.now },
-		Send:   func(packet []byte) { o.sent = append(o.sent, bytes.Clone(packet)) },
+		Secret: conformance.Secret, Hosts: conformance.HostAddresses,
+		Now:  func() uint64 { return o.now },
+		Send: func(packet []byte) { o.sent = append(o.sent, bytes.Clone(packet)) },
 	}
 	for _, f := range change {
 		f(&cfg)
