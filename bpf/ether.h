@@ -247,6 +247,8 @@ static __always_inline int ether_up(struct ctx *ctx, struct packet *p, struct ma
 	err = ether_begin(m, rule, 1) ?: ether_detect(ctx, p, m, f);
 	if (err)
 		return err;
+	if (p->exts & GTPU_FOREIGN && (m->ctl & (RULE_OUTER | RULE_FORW)) == RULE_FORW)
+		return match_end(m) ?: -DROP_GTPU_EXT_TYPE;
 	return m->ctl & RULE_OUTER ? ether_relay(ctx, p, m, f) : ether_leave(ctx, p, m, f);
 }
 

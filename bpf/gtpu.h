@@ -32,15 +32,17 @@ struct gtpu_psc {
 	__u8 len, pdu_type, qfi, next_ext;
 };
 
-/* gtpu_comprehended - whether an extension header of @type may be stepped over:
- * it is one that we know, or comprehension is not required (bit 8 is 0)
+/* What is to be done about an extension header by its type: nothing if it is one that we
+ * know, or if comprehension is not required (bit 8 is 0). Of an unknown one bit 7 says
+ * whether an intermediate node has to comprehend it, too.
  *
  * Source: TS 29.281 V18.1.0, figures 5.2.1-2 and 5.2.1-3.
  */
-static __always_inline int gtpu_comprehended(__u8 type)
-{
-	return !(type & 0x80) || (type >= 0x81 && type <= GTPU_EXT_PSC) || type == 0xc0;
-}
+#define GTPU_FOREIGN	0x100	/* in packet.exts: only who ends the tunnel has to comprehend one */
+#define GTPU_REFUSED	0x200	/* nobody may step over it who does not */
+static const __u16 gtpu_ext[256] = {
+	[0x80] = GTPU_FOREIGN, [GTPU_EXT_PSC + 1 ... 0xbf] = GTPU_FOREIGN, [0xc1 ... 0xff] = GTPU_REFUSED,
+};
 
 /* gtpu_note_ext - keep what the stages have to know of an extension header
  *
@@ -48,13 +50,14 @@ static __always_inline int gtpu_comprehended(__u8 type)
  */
 static __always_inline void gtpu_note_ext(struct packet *p, const struct gtpu_psc *ext, __u32 type)
 {
+	p->exts |= gtpu_ext[type & 0xff] & GTPU_FOREIGN;
 	if (type == GTPU_EXT_PSC && !p->has_psc) {
 		p->pdu_type = ext->pdu_type;
 		p->qfi = ext->qfi;
 		p->has_psc = 1;
 		p->exts |= ext->len ^ 1;
 	} else {
-		p->exts = 1;
+		p->exts |= 1;
 	}
 }
 
@@ -70,7 +73,7 @@ static __always_inline int gtpu_skip_ext(struct packet *p, __u8 type)
 
 		if (!type)
 			return 0;
-		if (!gtpu_comprehended(type))
+		if (gtpu_ext[type] & GTPU_REFUSED)
 			return -DROP_GTPU_EXT_TYPE;
 		if (!packet_has(p, sizeof(*ext)))
 			return -DROP_GTPU_SHORT;

@@ -29,7 +29,7 @@ struct packet {
 	__u32 has_psc;		/* there is a PDU Session Container, which begins with */
 	__u32 pdu_type;		/* this octet: PDU type and flags, */
 	__u32 qfi;		/* and this one: flags and QFI */
-	__u32 exts;		/* not 0: there are extension headers beside one of one word */
+	__u32 exts;		/* not 0: there are extension headers beside one of one word; GTPU_FOREIGN */
 	__u32 exts_octets;	/* of all of them, which end where the user packet begins */
 #ifdef CTX_SKB
 	struct __sk_buff *md;

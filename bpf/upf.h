@@ -105,6 +105,8 @@ static __always_inline int upf_tunnelled(struct ctx *ctx, struct packet *p, stru
 		return err;
 	if (m->ctl & RULE_OUTER)
 		return upf_relay(ctx, p, m);
+	if (p->exts & GTPU_FOREIGN && m->ctl & RULE_FORW)
+		return match_end(m) ?: -DROP_GTPU_EXT_TYPE;
 	err = forward_bare(m, p, &r);
 	if (!err && packet_super(p) && r.changes & N6_NAT)
 		err = -PASS_SPLIT;

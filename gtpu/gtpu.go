@@ -110,7 +110,26 @@ func (h Header) QFI() (qfi byte, ok bool) {
 // [MaxExtensions], [ErrUnknown] for one of unknown type that an endpoint has
 // to comprehend, [ErrShort] if b ends inside the header or before the Length
 // that the header announces.
-func Parse(b []byte) (Header, error) {
+func Parse(b []byte) (Header, error) { return parse(b, Comprehended) }
+
+// ParseRelayed is Parse for who may be an intermediate node: an extension header of
+// unknown type that only an endpoint has to comprehend is no error. [Header.Foreign]
+// tells of it.
+//
+// Source: TS 29.281 V18.1.0, figure 5.2.1-2.
+func ParseRelayed(b []byte) (Header, error) {
+	return parse(b, func(t byte) bool { return Comprehended(t) || Relayed(t) })
+}
+
+// Foreign reports whether h, which [ParseRelayed] has let pass, has an extension header
+// that an endpoint would have to comprehend.
+func (h Header) Foreign() bool {
+	some := false
+	h.extensions(func(t byte, _ []byte) { some = some || !Comprehended(t) })
+	return some
+}
+
+func parse(b []byte, passes func(t byte) bool) (Header, error) {
 	if len(b) < lenFixed {
 		return nil, fmt.Errorf("gtpu: header of %d octets: %w", len(b), ErrShort)
 	}
@@ -124,7 +143,7 @@ func Parse(b []byte) (Header, error) {
 	if b[0]&maskOptional == 0 {
 		return Header(b[:lenFixed]), nil
 	}
-	n, err := skipExtensions(b[:end])
+	n, err := skipExtensions(b[:end], passes)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +151,8 @@ func Parse(b []byte) (Header, error) {
 }
 
 // skipExtensions returns the offset of the first octet after the optional word
-// and the extension headers of b, a whole GTP-U message.
-func skipExtensions(b []byte) (int, error) {
+// and the extension headers of b, a whole GTP-U message, all of types that may pass.
+func skipExtensions(b []byte, passes func(t byte) bool) (int, error) {
 	n := lenOptional
 	if len(b) < n {
 		return 0, fmt.Errorf("gtpu: optional word: %w", ErrShort)
@@ -146,7 +165,7 @@ func skipExtensions(b []byte) (int, error) {
 		if i == MaxExtensions {
 			return 0, fmt.Errorf("gtpu: more than %d extension headers: %w", MaxExtensions, ErrExtension)
 		}
-		if !Comprehended(next) {
+		if !passes(next) {
 			return 0, fmt.Errorf("gtpu: extension header type %#02x: %w", next, ErrUnknown)
 		}
 		if n >= len(b) {

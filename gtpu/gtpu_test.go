@@ -44,6 +44,36 @@ var headers = []struct {
 	{"optional word cut", "32 ff 0002 00000001 0000", 0, 0, ErrShort},
 }
 
+// TestParseRelayed: what each node has to comprehend is an error, what only the end of the
+// tunnel has to is told of, and all else is as for [Parse].
+func TestParseRelayed(t *testing.T) {
+	for _, tc := range []struct {
+		name, in string
+		n        int
+		foreign  bool
+		err      error
+	}{
+		{"no extension header", "30 ff 0002 00000001 4500", 8, false, nil},
+		{"PDU session container", "34 ff 000a 00000001 0000 00 85 01 10 09 00 4500", 16, false, nil},
+		{"unknown, comprehension not required", "34 ff 000a 00000001 0000 00 10 01 0000 00 4500", 16, false, nil},
+		{"PDCP PDU number", "34 ff 000a 00000001 0000 00 c0 01 0001 00 4500", 16, false, nil},
+		{"0x80", "34 ff 000a 00000001 0000 00 80 01 0000 00 4500", 16, true, nil},
+		{"0x86", "34 ff 000a 00000001 0000 00 86 01 0000 00 4500", 16, true, nil},
+		{"0xbf behind a container", "34 ff 000e 00000001 0000 00 85 01 10 09 bf 01 0000 00 4500", 20, true, nil},
+		{"0xc1", "34 ff 000a 00000001 0000 00 c1 01 0000 00 4500", 0, false, ErrUnknown},
+		{"0xff behind 0x8a", "34 ff 000e 00000001 0000 00 8a 01 0000 ff 01 0000 00 4500", 0, false, ErrUnknown},
+		{"0x8a of length 0", "34 ff 000a 00000001 0000 00 8a 00 0000 00 4500", 0, false, ErrExtension},
+		{"0x8a cut", "34 ff 0004 00000001 0000 00 8a", 0, false, ErrShort},
+	} {
+		h, err := ParseRelayed(octets(t, tc.in))
+		if !errors.Is(err, tc.err) || len(h) != tc.n {
+			t.Errorf("%s: %d octets, %v; want %d, %v", tc.name, len(h), err, tc.n, tc.err)
+		} else if err == nil && h.Foreign() != tc.foreign {
+			t.Errorf("%s: foreign %v, want %v", tc.name, h.Foreign(), tc.foreign)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	for _, tc := range headers {
 		t.Run(tc.name, func(t *testing.T) {

@@ -87,6 +87,9 @@ func ok4(name, gtpuHeader string) packet {
 	}
 }
 
+// extensionsKnown is the Supported Extension Headers Notification.
+const extensionsKnown = "321f 000c 00000000 0000 00 00  8d 06 81 82 83 84 85 c0"
+
 // gtpuForms: every form of GTP-U header, TS 29.281, 5.1 and 5.2.
 var gtpuForms = []packet{
 	ok4("no optional word", "30ff LEN 00000001"),
@@ -104,7 +107,11 @@ var gtpuForms = []packet{
 	refused("nine extension headers", "34ff LEN 00000001 0000 00 20"+strings.Repeat(" 01 0000 20", 8)+" 01 0000 00", datapath.DropGTPUExt),
 	refused("extension header of length 0", "34ff LEN 00000001 0000 00 85 00 10 09 00", datapath.DropGTPUExt),
 	answered("unknown extension header, required", "34ff LEN 00000001 0000 00 86 01 0000 00", datapath.DropGTPUExtType,
-		told(N3Address, GNBAddress, "321f 000c 00000000 0000 00 00  8d 06 81 82 83 84 85 c0")),
+		told(N3Address, GNBAddress, extensionsKnown)),
+	answered("unknown extension header, required of each node", "34ff LEN 00000001 0000 00 85 01 10 09 ca 01 0000 00", datapath.DropGTPUExtType,
+		told(N3Address, GNBAddress, extensionsKnown)),
+	answered("TEID that nobody has, and a header that its end has to comprehend", "34ff LEN 00000099 0000 00 8a 01 0000 00", datapath.DropNoPDR,
+		errorIndication("00000099")),
 	refused("extension header beyond the message", "34ff LEN 00000001 0000 00 85 40 10 09 00", datapath.DropGTPUShort),
 	refused("version 2", "50ff LEN 00000001", datapath.DropGTPUVersion),
 	refused("GTP'", "20ff LEN 00000001", datapath.DropGTPUVersion),

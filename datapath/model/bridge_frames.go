@@ -34,6 +34,9 @@ func (s *Stages) etherTunnelled(h gtpu.Header, tpdu []byte, candidates []*Rule) 
 		return Out{Reason: reason}
 	}
 	r, reason := detectEthernet(candidates, h, &f)
+	if reason == datapath.ReasonNone && r.refuses(h) {
+		reason = datapath.DropGTPUExtType
+	}
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}

@@ -180,6 +180,9 @@ func (s *Stages) tunnelled(local netip.Addr, message []byte) Out {
 	}
 	r, reason := s.detect(candidates, h, u)
 	own := s.own(candidates, h, u, r, reason)
+	if reason == datapath.ReasonNone && r.refuses(h) {
+		reason = datapath.DropGTPUExtType
+	}
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason, Others: own}
 	}
@@ -191,6 +194,9 @@ func (s *Stages) tunnelled(local netip.Addr, message []byte) Out {
 // opaque treats a T-PDU of an unstructured PDU session.
 func (s *Stages) opaque(candidates []*Rule, h gtpu.Header, tpdu []byte) Out {
 	r, reason := detectOpaque(candidates, func(r *Rule) bool { return r.matchQFI(h) })
+	if reason == datapath.ReasonNone && r.refuses(h) {
+		reason = datapath.DropGTPUExtType
+	}
 	if reason != datapath.ReasonNone {
 		return Out{Reason: reason}
 	}

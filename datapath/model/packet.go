@@ -169,7 +169,7 @@ func parseGTPU(b []byte) (gtpu.Header, []byte, datapath.Reason) {
 		}
 		return nil, nil, datapath.PassSignalling
 	}
-	h, err := gtpu.Parse(b)
+	h, err := gtpu.ParseRelayed(b)
 	switch {
 	case err == nil:
 		return h, b[len(h) : 8+h.Length()], datapath.ReasonNone

@@ -1,6 +1,9 @@
 package model
 
-import "plumbline/gtpu"
+import (
+	"plumbline/api"
+	"plumbline/gtpu"
+)
 
 // header makes the GTP-U header of a packet that leaves through r.Outer. A packet
 // that came bare gets a PDU Session Container if a QER has a QFI. One that came
@@ -31,4 +34,13 @@ func (r *Rule) AppendHeader(b []byte, h gtpu.Header, octets int) []byte {
 		return marks.AppendGPDU(b, r.Outer.TEID, octets)
 	}
 	return marks.AppendRelayed(b, h, r.Outer.TEID, octets)
+}
+
+// refuses reports whether a packet that came with header h is not treated, since it has
+// an extension header that we do not comprehend: where its tunnel ends an endpoint has
+// to, and a relay only forwards it.
+//
+// Source: TS 29.281 V18.1.0, figure 5.2.1-2; TS 29.244 V18.6.0, 8.2.64, NOTE 1.
+func (r *Rule) refuses(h gtpu.Header) bool {
+	return r.Action == api.Action_FORW && (r.Outer == nil || r.Outer.ToCP) && h.Foreign()
 }

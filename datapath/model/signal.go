@@ -25,7 +25,7 @@ import (
 func (s *Stages) Signal(d Datagram, reason datapath.Reason) []Datagram {
 	switch reason {
 	case datapath.DropNoPDR:
-		h, _ := gtpu.Parse(d.Payload) // it did once
+		h, _ := gtpu.ParseRelayed(d.Payload) // it did once
 		about := gtpu.Tunnel{TEID: h.TEID(), Peer: d.To.Addr()}
 		if about.TEID == 0 { // of signalling: no tunnel can have it
 			return nil
@@ -37,7 +37,7 @@ func (s *Stages) Signal(d Datagram, reason datapath.Reason) []Datagram {
 	default:
 		return nil
 	}
-	h, err := gtpu.Parse(d.Payload)
+	h, err := gtpu.ParseRelayed(d.Payload)
 	if err != nil {
 		return nil
 	}

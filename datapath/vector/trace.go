@@ -113,7 +113,7 @@ func (t *tracing) arrived(p *Packet) {
 		}
 	default:
 		t.came.IP = true
-		if h, err := gtpu.Parse(b); err == nil {
+		if h, err := gtpu.ParseRelayed(b); err == nil {
 			t.about.TEID, t.about.Ends = h.TEID(), trace.Ends(b[len(h):])
 			t.key.TEID, t.key.Local = t.about.TEID, p.To
 		}
@@ -275,7 +275,7 @@ func userPacket(s *model.Sent) []byte {
 	if s.Packet[0]>>4 == 6 {
 		outer = lenIPv6 + lenUDP
 	}
-	h, err := gtpu.Parse(s.Packet[min(outer, len(s.Packet)):])
+	h, err := gtpu.ParseRelayed(s.Packet[min(outer, len(s.Packet)):])
 	if err != nil {
 		return nil
 	}

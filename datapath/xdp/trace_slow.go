@@ -90,7 +90,7 @@ func (t *tracer) slowPacket(c came, r *model.Rule, sent *model.Sent, reason data
 	switch {
 	case c.message != nil:
 		p.Arrived = datapath.TraceFrame{IP: true, Data: c.message.Packet(), Device: t.deviceOf(c.message.To.Addr())}
-		if h, err := gtpu.Parse(c.message.Payload); err == nil {
+		if h, err := gtpu.ParseRelayed(c.message.Payload); err == nil {
 			p.TEID, user = h.TEID(), c.message.Payload[len(h):]
 			p.Key.TEID, p.Key.Local = p.TEID, c.message.To.Addr()
 		}
@@ -126,7 +126,7 @@ func userPacket(s *model.Sent) []byte {
 	if len(s.Packet) < outer {
 		return nil
 	}
-	h, err := gtpu.Parse(s.Packet[outer:])
+	h, err := gtpu.ParseRelayed(s.Packet[outer:])
 	if err != nil {
 		return nil
 	}
