@@ -100,6 +100,8 @@ static __always_inline int parse_local_ip6(const struct in6_addr *addr)
 	return 0;
 }
 
+#define LOCAL_SPREAD	0x9e3779b97f4a7c15ULL
+
 /* parse_tag_ip6 - endpoint.Tag of an IPv6 address
  *
  * As with IPv4 the address is read from the packet once more: where it has been compared

@@ -72,8 +72,6 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_QUEUED	0x4000	/* the slow path may have packets that came before: see queue.h */
 #define RULE_CHANGING	0x8000
 
-#define LOCAL_SPREAD	0x9e3779b97f4a7c15ULL
-
 /* rule_key_teid - the key of an F-TEID
  *
  * @local: endpoint.Tag of the address: IPv4 in host order; of IPv6 a number of
