@@ -36,7 +36,7 @@ func TestSliceIsolation(t *testing.T) {
 	calm := b.smf.sliced(t, "10.64.0.1", ie.NewSNSSAI(1, 0xffffff))
 	loud := b.smf.sliced(t, "10.64.0.2", ie.NewSNSSAI(2, 0x0a0b0c))
 
-	m, err := meter.Attach(meter.Config{Port: b.N6.Peer, N3: b.N3, Direction: generator.Uplink, Run: 1, Streams: 2})
+	m, err := meter.Attach(meter.Config{Port: b.N6.Peer, N3: b.N3, N6: b.N6, Direction: generator.Uplink, Run: 1, Streams: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

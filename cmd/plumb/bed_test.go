@@ -247,7 +247,7 @@ func (b *trafficBed) uplink(sessions []n4load.Session, load generator.Load, duri
 		b.t.Fatal(err)
 	}
 	defer g.Close()
-	m, err := meter.Attach(meter.Config{Port: b.N6.Peer, N3: b.N3, Direction: generator.Uplink, Run: b.run})
+	m, err := meter.Attach(meter.Config{Port: b.N6.Peer, N3: b.N3, N6: b.N6, Direction: generator.Uplink, Run: b.run})
 	if err != nil {
 		b.t.Fatal(err)
 	}

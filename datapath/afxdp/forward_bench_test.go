@@ -26,7 +26,7 @@ func BenchmarkForward(b *testing.B) {
 				Link: n.N3, Direction: direction, Run: 1, Server: n.N6.Peer.Address.Addr(), PayloadOctets: 64,
 				Sessions: []generator.Session{{TEID: ulTEID, UE: n.ue, QFI: 9}},
 			}
-			m := meter.Config{Port: n.N6.Peer, N3: n.N3, Direction: direction, Run: 1}
+			m := meter.Config{Port: n.N6.Peer, N3: n.N3, N6: n.N6, Direction: direction, Run: 1}
 			if direction == generator.Downlink {
 				g.Link, g.Sessions[0].TEID, m.Port = n.N6, dlTEID, n.N3.Peer
 			}

@@ -43,7 +43,7 @@ func throughput(b *testing.B, cfg Config, direction generator.Direction, session
 	c := generator.Config{
 		Link: n.N3, Direction: direction, Run: 7, Server: n.N6.Peer.Address.Addr(), PayloadOctets: 1400, OuterChecksum: true, Seed: 1,
 	}
-	m := meter.Config{Port: n.N6.Peer, N3: n.N3, Direction: direction, Run: 7, Streams: 1, Packets: true}
+	m := meter.Config{Port: n.N6.Peer, N3: n.N3, N6: n.N6, Direction: direction, Run: 7, Streams: 1, Packets: true}
 	if direction == generator.Downlink {
 		c.Link, m.Port = n.N6, n.N3.Peer
 	}

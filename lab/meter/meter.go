@@ -128,6 +128,9 @@ func (c *Config) validate() error {
 	if c.Direction != generator.Uplink && c.Direction != generator.Downlink {
 		return fmt.Errorf("direction %d: want %d or %d", c.Direction, generator.Uplink, generator.Downlink)
 	}
+	if !c.N6.Peer.Address.IsValid() {
+		return errors.New("no N6: the host that UEs talk to is compared")
+	}
 	if c.TimeStamps && !c.Packets {
 		return errors.New("time stamps of frames that are no socket buffers")
 	}

@@ -124,7 +124,7 @@ func (o *own) addLane(t testing.TB, d probe.Direction, from topology.Link, to to
 		}
 		g.Sessions = append(g.Sessions, generator.Session{TEID: teid, UE: s.UE, QFI: system.QFI})
 	}
-	l := &lane{direction: d, at: meter.Config{Port: to, N3: bed.N3, Direction: g.Direction, Run: run, Packets: true}}
+	l := &lane{direction: d, at: meter.Config{Port: to, N3: bed.N3, N6: bed.N6, Direction: g.Direction, Run: run, Packets: true}}
 	var err error
 	l.generator, err = generator.New(g)
 	must(t, err)
