@@ -303,10 +303,11 @@ static __always_inline int upf_gtpu(struct ctx *ctx, __u32 how)
 		super_begin(ctx, &p);
 		err = upf_tunnelled(ctx, &p, &m, how & UPF_IN_LINE);
 	} else if (err == -DROP_IP_SHORT || err == -DROP_IP_VERSION) {
-		err = upf_opaque(p.teid ? rule_key_teid(p.local, p.teid) : 0, err);
+		m.key = p.teid ? rule_key_teid(p.local, p.teid) : 0;
+		err = upf_opaque(m.key, err);
+		if (err != -PASS_RULES)
+			m.key = 0;
 	}
-	if (err == -PASS_RULES)
-		m.key = rule_key_teid(p.local, p.teid);
 	trace_match(&m);
 	if (split_wanted(ctx, err))
 		return split_off(ctx, VLAN_GTPU);
