@@ -71,7 +71,7 @@ func testKernel(t *testing.T, name string, parts, files []string) {
 		record(t, name, result)
 		return
 	}
-	for _, worse := range Compare(read(t)[name], result.Programs) {
+	for _, worse := range Compare(read(t)[name], result.Release, result.Programs) {
 		t.Error(worse)
 	}
 }

@@ -50,7 +50,7 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("%s: %s: a log without figures: %s", p.Object, p.Name, strings.Join(p.Log, "; "))
 		}
 	}
-	for _, change := range kernels.Compare(results.Series(verifier.KernelRelease()), got) {
+	for _, change := range kernels.Compare(results.Series(verifier.KernelRelease()), verifier.KernelRelease(), got) {
 		t.Error(change)
 	}
 }
