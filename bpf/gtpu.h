@@ -39,7 +39,7 @@ struct gtpu_psc {
  * Source: TS 29.281 V18.1.0, figures 5.2.1-2 and 5.2.1-3.
  */
 #define GTPU_FOREIGN	0x100	/* in packet.exts: only who ends the tunnel has to comprehend one */
-#define GTPU_REFUSED	0x200	/* nobody may step over it who does not */
+#define GTPU_REFUSED	0x200	/* no node may step over it that does not */
 static const __u16 gtpu_ext[256] = {
 	[0x80] = GTPU_FOREIGN, [GTPU_EXT_PSC + 1 ... 0xbf] = GTPU_FOREIGN, [0xc1 ... 0xff] = GTPU_REFUSED,
 };

@@ -13,7 +13,7 @@ import (
 // to know. Over N4 rates come in kbit/s.
 const MinMBR, MaxMBR = 1_000, 1_000_000_000_000
 
-// Key is what a packet's first look-up goes by: the F-TEID of its tunnel, or,
+// Key is the key of a packet's first look-up: the F-TEID of its tunnel, or,
 // if it came bare, its destination. Exactly one of the two is set, and of a
 // destination exactly one field.
 //

@@ -197,14 +197,14 @@ func hasAnchor(t *testing.T, path, anchor string) bool {
 	return false
 }
 
-// command is a line that a user types, perhaps behind a prompt; gloss is what is told of it
+// command is a line that a user types, perhaps behind a prompt; gloss is the explanation behind it
 // in the same line: it stands behind two spaces.
 var (
 	command = regexp.MustCompile(`^(?:[$#] )?(?:sudo )?(?:[A-Z_]+=\S+ )*(?:\S*/)?(?:plumb|make) \S`)
 	gloss   = regexp.MustCompile(`\S {2,}([^ #\\|].*)$`)
 )
 
-// TestGlossIsComment: a command line of a document can be pasted as it stands: what is told
+// TestGlossIsComment: a command line of a document can be pasted as it stands: the explanation
 // of it is a comment of the shell.
 func TestGlossIsComment(t *testing.T) {
 	lines := 0

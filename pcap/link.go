@@ -79,7 +79,7 @@ func (p *Packet) IP() (ip []byte, whole int, why string) {
 	return ip, p.Whole - len(p.Data) + len(ip), ""
 }
 
-// behind returns the IP packet behind a header of so many octets that has an Ethernet type at
+// behind returns the IP packet behind a header of the given length that has an Ethernet type at
 // an offset, and behind tags, labels and PPP. nil: there is none.
 func behind(b []byte, at, octets int) []byte {
 	if len(b) < octets {

@@ -48,7 +48,7 @@ type ngReader struct {
 
 type ngInterface struct {
 	link       uint32
-	resolution uint8 // of its times: 10 to the minus so many seconds, with 0x80 2 to the minus
+	resolution uint8 // if_tsresol: units of 10^-n s, with 0x80 of 2^-n s
 	offset     int64 // seconds to add to them
 }
 
@@ -150,7 +150,7 @@ func (n *ngReader) options(i *ngInterface, options []byte) {
 	}
 }
 
-// at is the time of so many units.
+// at is the time of a number of units.
 func (i *ngInterface) at(ticks uint64) time.Duration {
 	var high, low uint64 // nanoseconds
 	switch n := i.resolution & 0x7f; {

@@ -94,7 +94,7 @@ func readPcap(r io.Reader, f func(*Packet) error) error {
 	}
 }
 
-// packet is one of so many octets on the link.
+// packet is one of the given length on the link.
 func packet(link uint32, at time.Duration, data []byte, whole uint32) *Packet {
 	return &Packet{Link: link, At: at, Data: data, Whole: max(int(whole), len(data))}
 }

@@ -18,7 +18,7 @@ var errSlots = errors.New("no free TEID")
 // teids knows who holds each F-TEID, and hands out new TEIDs: a slot number, dense,
 // in the low bits, and random bits, new each time, in the high ones. So a
 // datapath may use the low bits as an index and find a stale or guessed TEID by
-// the others. A TEID of ours is nobody else's at any address.
+// the others. A TEID that we choose is unique at all addresses.
 //
 // A slot that becomes free is used again as late as can be. An F-TEID that the CP
 // function chose takes its slot too, so that no TEID of ours ever shares a slot
@@ -47,7 +47,7 @@ func newTEIDs(capacity int) (*teids, error) {
 	return &teids{bits: n, slots: newPlaces(1 << n), others: make(map[uint32][]other)}, nil
 }
 
-// allocate gives holder a TEID that nobody has, for addresses at. Errors: errSlots.
+// allocate gives holder a TEID that is free at all addresses, for addresses at. Errors: errSlots.
 func (t *teids) allocate(at locals, holder uint32) (uint32, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,7 +108,7 @@ func (t *teids) free(teid uint32, at locals) {
 }
 
 // holder returns who holds an F-TEID that has the TEID and one of these addresses; 0:
-// nobody. No address: any.
+// none does. No address: any.
 func (t *teids) holder(teid uint32, at locals) uint32 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -11,7 +11,7 @@ const (
 
 // The hash head says who writes, what the last version is and whether all is
 // there. Numbers are text of 20 digits, so their order is that of the numbers.
-// What is no number, is nobody's.
+// A value that is no number names no writer.
 // A version that is higher than the one acknowledged was written, too: only its
 // acknowledgement was lost.
 const redisFence = `

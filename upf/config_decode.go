@@ -21,7 +21,7 @@ import (
 type decoder struct {
 	positions  map[string]position // by key, "n4.address"
 	mistakes   []Mistake
-	unknown    []string // keys in which there are some that nobody knows; "": the file
+	unknown    []string // keys in which there are unknown ones; "": the file
 	unreadable bool     // it is no YAML
 }
 

@@ -9,7 +9,7 @@ import (
 	"plumbline/redisconn/redistest"
 )
 
-// TestCheckKept: what cannot be kept is told, and nothing is left behind.
+// TestCheckKept: what cannot be kept is reported, and nothing is left behind.
 func TestCheckKept(t *testing.T) {
 	dir, server := t.TempDir(), redistest.Start(t)
 	file := filepath.Join(dir, "file")

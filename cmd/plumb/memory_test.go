@@ -12,7 +12,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// TestMemory: the limit is that of the cgroup, without the tables, and follows it; it is told
+// TestMemory: the limit is that of the cgroup, without the tables, and follows it; it is logged
 // when it changes.
 func TestMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)

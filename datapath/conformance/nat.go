@@ -139,7 +139,7 @@ var natRows = []packet{
 	},
 }
 
-// natFullScript is a UE that has all ports that it may have: it is told of the packet
+// natFullScript is a UE that has all ports that it may have: an ICMP error answers the packet
 // that wants one more, and the ports that it has go on.
 func natFullScript() script {
 	const teid, seid, ports = 0x72, 62, 4 * 256 // of the default NAT

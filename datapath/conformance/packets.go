@@ -110,7 +110,7 @@ var gtpuForms = []packet{
 		told(N3Address, GNBAddress, extensionsKnown)),
 	answered("unknown extension header, required of each node", "34ff LEN 00000001 0000 00 85 01 10 09 ca 01 0000 00", datapath.DropGTPUExtType,
 		told(N3Address, GNBAddress, extensionsKnown)),
-	answered("TEID that nobody has, and a header that its end has to comprehend", "34ff LEN 00000099 0000 00 8a 01 0000 00", datapath.DropNoPDR,
+	answered("unknown TEID, and a header that its end has to comprehend", "34ff LEN 00000099 0000 00 8a 01 0000 00", datapath.DropNoPDR,
 		errorIndication("00000099")),
 	refused("extension header beyond the message", "34ff LEN 00000001 0000 00 85 40 10 09 00", datapath.DropGTPUShort),
 	refused("version 2", "50ff LEN 00000001", datapath.DropGTPUVersion),

@@ -152,7 +152,7 @@ var (
 	prohibited6 = layers.CreateICMPv6TypeCode(1, 1)
 )
 
-// closedSteps are segments to a port at which nobody listens.
+// closedSteps are segments to a closed port.
 func closedSteps(s surfer) []step {
 	row := func(name string, seq, ack uint32, flags, payload string, answers ...layers.TCP) packet {
 		t := layers.TCP{SrcPort: 1000, DstPort: 443, Seq: seq, Ack: ack, Window: 64000}

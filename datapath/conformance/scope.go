@@ -120,7 +120,7 @@ func hostRows() []step {
 	)...)
 }
 
-// beside returns an address of nobody here that has in common with a what a table of few
+// beside returns an address that no host here has and that has in common with a what a table of few
 // bits knows of it: 12 bits of a product with one word, of IPv6 the sum of the second and
 // the last.
 func beside(a netip.Addr) netip.Addr {

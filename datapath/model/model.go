@@ -65,7 +65,7 @@ type Rule struct {
 	QFI   byte     // of the first QER that has one; 0: none
 	Marks Marks    // of downlink packets, beside the QFI
 
-	Opaque   bool             // of an unstructured PDU session: nobody looks into its T-PDUs
+	Opaque   bool             // of an unstructured PDU session: its T-PDUs are not parsed
 	Unwrap   api.Unwrap       // bare: what is taken off
 	Peers    []netip.AddrPort // unstructured: from whom it is taken
 	Wrap     *Wrap            // with FORW: what is put around instead of Outer; nil: nothing

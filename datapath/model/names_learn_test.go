@@ -67,7 +67,7 @@ func TestLearner(t *testing.T) {
 		{"the other half", 1, 15 + uint32(len(head)), tcpACK, rest, true, "a.test"},
 		{"another", 1, 15 + uint32(len(head+rest)), tcpACK, other, true, "b.test"},
 		{"under another number", 2, 20, tcpACK, "", true, "b.test"},
-		{"nobody learns", 0, 20, tcpACK, "", false, ""},
+		{"no learner", 0, 20, tcpACK, "", false, ""},
 		{"somebody does", 3, 20, tcpACK, "", true, "b.test"},
 		{"RST", 3, 20, tcpRST, "", false, ""},
 	} {

@@ -139,7 +139,7 @@ func (r *requests) read(b []byte) {
 }
 
 // over is what comes behind a request and is no HTTP: a tunnel's, which has the
-// name of the request that opened it, or nobody knows what.
+// name of the request that opened it, or is not known.
 func (r *requests) over() {
 	r.at = partInvalid
 	if r.head.switches {

@@ -123,7 +123,7 @@ func (s *Stages) respond(url string, u user) []Sent {
 }
 
 // refuse tells the sender of a datagram of QUIC that it does not go on; nil: u is
-// none, or nobody is told of it.
+// none, or gets no answer.
 func (s *Stages) refuse(u user) user {
 	if s.Links == nil || !u.isQUIC() || !prohibited.mayReport(u) {
 		return nil

@@ -102,7 +102,7 @@ func TestListHosts(t *testing.T) {
 		{"the first name again", 0, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: request}, -1, true, dropped},
 		{"silent for two hours", 2 * time.Hour, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: ""}, -1, true, dropped},
 		{"silent for too long", 3 * time.Hour, conformance.N3, hostPacket{protocol: 6, port: 80, flags: ack, data: "body"}, -1, true, forwarded},
-		{"the name of nobody, in two packets", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request[:30]}, 1000, true, forwarded},
+		{"an unknown name, in two packets", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request[:30]}, 1000, true, forwarded},
 		{"while it is not known", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, true, forwarded},
 		{"its end", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request[30:]}, -1, true, dropped},
 		{"is known", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, false, dropped},

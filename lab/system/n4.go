@@ -96,7 +96,7 @@ func notAgain(gone, held []n4load.Session) []n4load.Session {
 }
 
 // checkAtOnce is how many sessions are checked together if it must be known which of them
-// failed: the meter knows so many frames one by one.
+// failed: the meter tells that many frames apart.
 const checkAtOnce = 60_000
 
 // missing is how many sessions do not forward the frame that they get, in none of several

@@ -19,7 +19,7 @@ import (
 	"plumbline/pcapng/tshark"
 )
 
-// userPacket is one of a UE with so many octets of payload.
+// userPacket is one of a UE; octets is its payload.
 func userPacket(t testing.TB, octets int) []byte {
 	t.Helper()
 	udp := &layers.UDP{SrcPort: 1, DstPort: 2}
@@ -62,7 +62,7 @@ const (
 	blockSecrets   = 10
 )
 
-// form is a frame of a link type, and what becomes of it.
+// form is a frame of a link type, and what is read of it.
 type form struct {
 	name  string
 	link  uint32
@@ -109,7 +109,7 @@ func forms(t testing.TB) []form {
 		{"payload length 0, IPv6", linkEthernet, behind(macs+"\x86\xdd", zero6), ""},
 		{"total length 0, more than 64 KiB", linkEthernet, behind(macs+"\x08\x00", large), skipLong},
 		{"802.11", 105, ip, "link type 105 (802.11), which is not read"},
-		{"what nobody knows", 4711, ip, "link type 4711 (of unknown name), which is not read"},
+		{"unknown", 4711, ip, "link type 4711 (of unknown name), which is not read"},
 	}
 }
 

@@ -39,7 +39,7 @@ const (
 )
 
 // userOf returns the user packet that begins with b, out of its tunnel if it is in one. If
-// the end was not captured, it is 0. On the link there were so many octets from b on. skip
+// the end was not captured, it is 0. whole is its length on the link, from b on. skip
 // says why there is none.
 func userOf(b []byte, whole int) (u user, skip string) {
 	cut := false // of a tunnel, so that the packet inside is

@@ -160,7 +160,7 @@ func (f *fragments) ipv4(b []byte, packet int) (protocol uint8, payload []byte, 
 	return uint8(whole.Protocol), whole.Payload, true
 }
 
-// nothing is told that a packet is cut off, which is known.
+// it does not say that a packet is cut off, which is known.
 type nothing struct{}
 
 func (nothing) SetTruncated() {}

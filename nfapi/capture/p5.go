@@ -9,7 +9,7 @@ import (
 	"plumbline/nfapi"
 )
 
-// begins reports whether octets may begin a message: so many headers have to be there. Zeros
+// begins reports whether octets may begin a message: that many headers have to be there. Zeros
 // are in the middle of many; they begin one only if it ends with the octets.
 func (s *stream) begins(b []byte, least int) bool {
 	zeros := len(b) >= 8 && bytes.Equal(b[:8], make([]byte, 8))

@@ -95,7 +95,7 @@ func (d *decoder) sctp(f flow, b []byte, whole int) error {
 	return nil
 }
 
-// chunk takes a chunk of so many octets, of which the capture has b.
+// chunk takes a chunk of the given length, of which the capture has b.
 func (d *decoder) chunk(f flow, tag uint32, b []byte, octets int) error {
 	switch b[0] {
 	case chunkInit, chunkInitAck:

@@ -35,7 +35,7 @@ func dataChunk(flags byte, tsn uint32, b []byte) []byte {
 	return slices.Concat(c, []byte{0, 0, 0, 0, 0, 0, 0, 0}, b)
 }
 
-// sctpPackets are messages in fragments of so many octets at most, one to a packet.
+// sctpPackets are messages in fragments of at most that many octets, one to a packet.
 func sctpPackets(messages [][]byte, octets int) (list [][]byte) {
 	tsn := uint32(1<<32 - 5)
 	for _, m := range messages {

@@ -154,7 +154,7 @@ func (d *decoder) begin(f flow, t *layers.TCP) *stream {
 	return s
 }
 
-// earlier takes a segment that begins so many octets before the first one: the capture began
+// earlier takes a segment that begins that many octets before the first one: the capture began
 // in between, and segments came out of order.
 func (d *decoder) earlier(s *stream, t *layers.TCP, octets int) error {
 	if s.before == nil && octets <= maxHeld {

@@ -24,7 +24,7 @@ func TestMetrics(t *testing.T) {
 	}
 	defer stranger.Close()
 	for range 2 {
-		if _, err := stranger.WriteToUDPAddrPort([]byte("of nobody"), u.vnf[1]); err != nil {
+		if _, err := stranger.WriteToUDPAddrPort([]byte("of a stranger"), u.vnf[1]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -104,7 +104,7 @@ func (r *Result) JudgePlaces() {
 	}
 }
 
-// unseen says that no PFCP message of a UPF was seen; empty: some were, or nobody listened.
+// unseen says that no PFCP message of a UPF was seen; empty: some were, or N4 is not probed.
 func (n *N4) unseen(upf string) string {
 	if n == nil {
 		return ""

@@ -37,7 +37,7 @@ func TestJudgePlaces(t *testing.T) {
 		{"UE to UE", func(r *Result) { r.Points[1].Packets = 0 }, "", "", ""},
 		{"N4 in a stack of its own", func(r *Result) { r.N4.Points = nil }, "", "", "no PFCP message was seen at any device"},
 		{"N4 at another device", func(r *Result) { r.N4.Points[0].Messages, r.UPFs[0].Missing = 0, "n9: gone" }, "", "", "n9: gone; no PFCP message was seen at n4"},
-		{"nobody listens to N4", func(r *Result) { r.N4 = nil }, "", "", ""},
+		{"N4 is not probed", func(r *Result) { r.N4 = nil }, "", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := usual()
