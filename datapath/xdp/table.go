@@ -47,7 +47,7 @@ type table struct {
 	guests map[uint64]uint32 // slot by key
 	taken  bitmap
 	held   int
-	cursor uint32 // where the search for a free slot goes on: first behind the homes
+	cursor uint32 // where the search for a free slot goes on
 
 	overflowed func(change int) // told how many guests came or went
 	slices     []uint16         // number of the slice by slot
@@ -64,7 +64,7 @@ func newTable(k kind, homes uint32, m, byKey *ebpf.Map, retired totals) (*table,
 	n := m.MaxEntries()
 	return &table{
 		mapped: mem, kind: k, mask: homes - 1, byKey: byKey,
-		guests: map[uint64]uint32{}, cursor: homes / 64,
+		guests: map[uint64]uint32{},
 		taken:  newBitmap(int(n)),
 		slices: make([]uint16, n), retired: retired,
 	}, nil
@@ -106,18 +106,22 @@ func (t *table) take(slot uint32) {
 	t.held++
 }
 
-// free returns a slot that is not taken, the next one behind the last found.
+// free returns a slot that is not taken, the next one behind the last found: one that is
+// nobody's home, if there is any.
 func (t *table) free() (uint32, bool) {
 	if t.held == len(t.slots) {
 		return 0, false
 	}
-	words := uint32(len(t.taken))
-	for range words + 1 {
-		w := t.cursor % words
-		if i := uint32(bits.TrailingZeros64(^t.taken[w])); i < 64 && w*64+i < uint32(len(t.slots)) {
-			return w*64 + i, true
+	behind, words := (t.mask+1)/64, uint32(len(t.taken))
+	for _, part := range [][2]uint32{{behind, words}, {0, behind}} {
+		first, n := part[0], part[1]-part[0]
+		for i := range n {
+			w := first + (t.cursor+i)%n
+			if bit := uint32(bits.TrailingZeros64(^t.taken[w])); bit < 64 && w*64+bit < uint32(len(t.slots)) {
+				t.cursor += i
+				return w*64 + bit, true
+			}
 		}
-		t.cursor++
 	}
 	return 0, false
 }

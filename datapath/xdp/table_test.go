@@ -50,6 +50,39 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestTableBehind: guests stand behind the homes as long as there is room, whatever came
+// and went before, so that they take nobody's home.
+func TestTableBehind(t *testing.T) {
+	b := openTables(t, 64)
+	tab := b.teids
+	homes := tab.mask + 1
+	if behind := len(tab.slots) - int(homes); behind == 0 {
+		t.Fatal("no slots behind the homes")
+	}
+	const guests = 32
+	for round := range 50 {
+		var keys []uint64
+		for i := range uint64(guests) {
+			for _, key := range []uint64{1<<32 | i + 1, 2<<32 | i + 1} {
+				slot, err := tab.reserve(key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if home := key>>32 == 1; home != (slot < homes) {
+					t.Fatalf("round %d: key %#x stands in slot %d of %d homes", round, key, slot, homes)
+				}
+				tab.write(slot, &upfRule{Key: key, Ctl: ruleForw}, 0)
+				keys = append(keys, key)
+			}
+		}
+		for _, key := range keys {
+			slot, _ := tab.find(key)
+			tab.clear(slot)
+			tab.release(slot, key)
+		}
+	}
+}
+
 func checkTable(t *testing.T, tab *table, slots map[uint64]uint32, key uint64) {
 	t.Helper()
 	want, held := slots[key]
