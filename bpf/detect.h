@@ -63,10 +63,14 @@ static __always_inline __u64 weak_order(void)
  */
 static __always_inline __u32 rule_ctl(struct rule *rule)
 {
+	__u32 ctl;
+
 	barrier();
 	if (weak_order())
 		return __sync_fetch_and_or(&rule->ctl, 0);
-	return *(volatile __u32 *)&rule->ctl;
+	ctl = *(volatile __u32 *)&rule->ctl;
+	barrier();
+	return ctl;
 }
 
 /* match_begin - read the control word before the rest of the rule

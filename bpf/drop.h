@@ -14,7 +14,7 @@
 	X(GTPU_EXT,      "GTP-U extension header of length 0, or more than eight of them") \
 	X(GTPU_EXT_TYPE, "GTP-U extension header that an endpoint must comprehend, of unknown type") \
 	X(NO_PDR,        "no PDR matches the F-TEID") \
-	X(DEVICE,        "GTP-U that came by a device of a data network, or a datagram to its port without any octets") \
+	X(DEVICE,        "GTP-U that arrived on a device of a data network, or an empty datagram to the GTP-U port; datagrams that the kernel has merged count once") \
 	X(NETWORK,       "came from another data network than that of the PDI") \
 	X(UE_ADDRESS,    "source is not the UE IP address of the PDI") \
 	X(QFI,           "QFI is not one of the PDI, or there is none") \

@@ -71,21 +71,35 @@ static __always_inline __u32 forward_neighbour(const struct packet *p, __u32 net
 	return route_neighbour(network, &addr);
 }
 
-/* forward_routed - through the trie */
-static __always_inline int forward_routed(const struct packet *p, __u32 way, struct route *r)
+/* forward_destination - that of the user packet, as route_hop() takes it
+ *
+ * Return: 0, or -DROP_INTERNAL.
+ */
+static __always_inline int forward_destination(const struct packet *p, __u64 *hi, __u64 *lo)
 {
 	const struct ipv6hdr *ip6 = p->pos;
-	__u64 hi = 0, lo = 0xffffULL << 32 | p->dst_ip4;
-	__u32 found;
-	int err;
 
+	*hi = 0;
+	*lo = 0xffffULL << 32 | p->dst_ip4;
 	if (p->version == 6) {
 		if (!packet_has(p, sizeof(*ip6)))
 			return -DROP_INTERNAL;
-		hi = p->dst_ip6;
-		lo = (__u64)bpf_ntohl(ip6->daddr.in6_u.u6_addr32[2]) << 32 |
-		     bpf_ntohl(ip6->daddr.in6_u.u6_addr32[3]);
+		*hi = p->dst_ip6;
+		*lo = (__u64)bpf_ntohl(ip6->daddr.in6_u.u6_addr32[2]) << 32 |
+		      bpf_ntohl(ip6->daddr.in6_u.u6_addr32[3]);
 	}
+	return 0;
+}
+
+/* forward_routed - through the trie */
+static __always_inline int forward_routed(const struct packet *p, __u32 way, struct route *r)
+{
+	__u64 hi, lo;
+	__u32 found;
+	int err = forward_destination(p, &hi, &lo);
+
+	if (err)
+		return err;
 	found = route_hop(way, hi, lo, flow_hash(p));
 	err = hop_use(found & 0xffff, packet_longest(p), r);
 	if (!err && found >> 16 && packet_longest(p) > found >> 16)
@@ -114,18 +128,12 @@ __noinline int own_has(__u64 hi, __u64 lo)
  */
 static __always_inline int forward_own(const struct packet *p)
 {
-	const struct ipv6hdr *ip6 = p->pos;
-	__u64 hi = 0, lo = 0xffffULL << 32 | p->dst_ip4;
-	__u32 word = p->dst_ip4;
+	__u64 hi, lo;
+	__u32 word;
 
-	if (p->version == 6) {
-		if (!packet_has(p, sizeof(*ip6)))
-			return -DROP_INTERNAL;
-		hi = p->dst_ip6;
-		lo = (__u64)bpf_ntohl(ip6->daddr.in6_u.u6_addr32[2]) << 32 |
-		     bpf_ntohl(ip6->daddr.in6_u.u6_addr32[3]);
-		word = (__u32)hi ^ (__u32)lo;
-	}
+	if (forward_destination(p, &hi, &lo))
+		return -DROP_INTERNAL;
+	word = (__u32)hi ^ (__u32)lo; /* of IPv4 hi is 0 */
 	word *= 0x9e3779b1;
 	if (__builtin_expect(!(own_bits[word >> 26] >> (word >> 20 & 63) & 1), 1))
 		return 0;

@@ -13,7 +13,7 @@ const (
 	DropGTPUExt              // GTP-U extension header of length 0, or more than eight of them
 	DropGTPUExtType          // GTP-U extension header that an endpoint must comprehend, of unknown type
 	DropNoPDR                // no PDR matches the F-TEID
-	DropDevice               // GTP-U that came by a device of a data network, or a datagram to its port without any octets
+	DropDevice               // GTP-U that arrived on a device of a data network, or an empty datagram to the GTP-U port; datagrams that the kernel has merged count once
 	DropNetwork              // came from another data network than that of the PDI
 	DropUEAddress            // source is not the UE IP address of the PDI
 	DropQFI                  // QFI is not one of the PDI, or there is none
@@ -39,7 +39,7 @@ const (
 	DropNextHop              // next hop cannot be resolved
 	DropMTU                  // longer than the next hop's MTU and not to be fragmented
 	DropLocal                // user packet to an address of the UPF itself
-	DropIcmpRedirect         // ICMP Redirect of this host itself to a UE, whose next hop is the tunnel
+	DropICMPRedirect         // ICMP Redirect of this host itself to a UE, whose next hop is the tunnel
 	DropSlowFull             // more exceptions than the slow path takes
 	DropSpreadFull           // more packets than the queue of their CPU takes
 	DropRxFull               // more packets than user space takes from a queue of the device
@@ -78,7 +78,7 @@ var reasons = [...]reason{
 	DropGTPUExt:       {"gtpu_ext", "GTP-U extension header of length 0, or more than eight of them", true},
 	DropGTPUExtType:   {"gtpu_ext_type", "GTP-U extension header that an endpoint must comprehend, of unknown type", true},
 	DropNoPDR:         {"no_pdr", "no PDR matches the F-TEID", true},
-	DropDevice:        {"device", "GTP-U that came by a device of a data network, or a datagram to its port without any octets", true},
+	DropDevice:        {"device", "GTP-U that arrived on a device of a data network, or an empty datagram to the GTP-U port; datagrams that the kernel has merged count once", true},
 	DropNetwork:       {"network", "came from another data network than that of the PDI", true},
 	DropUEAddress:     {"ue_address", "source is not the UE IP address of the PDI", true},
 	DropQFI:           {"qfi", "QFI is not one of the PDI, or there is none", true},
@@ -104,7 +104,7 @@ var reasons = [...]reason{
 	DropNextHop:       {"next_hop", "next hop cannot be resolved", true},
 	DropMTU:           {"mtu", "longer than the next hop's MTU and not to be fragmented", true},
 	DropLocal:         {"local", "user packet to an address of the UPF itself", true},
-	DropIcmpRedirect:  {"icmp_redirect", "ICMP Redirect of this host itself to a UE, whose next hop is the tunnel", true},
+	DropICMPRedirect:  {"icmp_redirect", "ICMP Redirect of this host itself to a UE, whose next hop is the tunnel", true},
 	DropSlowFull:      {"slow_full", "more exceptions than the slow path takes", true},
 	DropSpreadFull:    {"spread_full", "more packets than the queue of their CPU takes", true},
 	DropRxFull:        {"rx_full", "more packets than user space takes from a queue of the device", true},

@@ -102,12 +102,10 @@ func (u *downlink) treat(n int) {
 		switch {
 		case u.device.frames:
 			u.vector = append(u.vector, p)
+		case !u.device.TAP && u.out.host.isRedirect(p.Octets()):
+			p.Reason = datapath.DropICMPRedirect
+			u.worker.Refuse(p.Reason)
 		case !u.device.TAP, u.device.unframe(p):
-			if u.out.host.isRedirect(p.Octets()) {
-				p.Reason = datapath.DropIcmpRedirect
-				u.worker.Refuse(p.Reason)
-				continue
-			}
 			u.vector = append(u.vector, p)
 		default:
 			u.proxy.reply(p.Octets())

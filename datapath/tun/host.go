@@ -123,8 +123,11 @@ func (h *host) watch(ctx context.Context) {
 		case <-h.changed:
 			time.Sleep(settleTime) // what belongs together comes together
 		}
-		if err := errors.Join(h.refresh(), h.d.guard()); err != nil {
+		if err := h.refresh(); err != nil {
 			h.d.log.Warn("addresses and links of this host are as they were", "error", err)
+		}
+		if err := h.d.guard(); err != nil {
+			h.d.log.Warn("GTP-U is taken by devices of data networks", "error", err)
 		}
 	}
 }

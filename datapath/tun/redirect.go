@@ -17,8 +17,9 @@ const (
 
 // isRedirect reports whether p is a Redirect that this host has made. The kernel makes
 // one of a packet from a UE to another here, which leaves by the device by which it
-// came; to the UE it says nothing, whose next hop is the tunnel. No switch of the device
-// keeps the kernel from it: it sends Redirects if that of all devices says so, too.
+// came; to the UE it says nothing, whose next hop is the tunnel. The device's switch
+// alone does not keep the kernel from it: either send_redirects, of the device or of all,
+// is enough.
 func (h *host) isRedirect(p []byte) bool {
 	switch {
 	case len(p) < lenIPv4:

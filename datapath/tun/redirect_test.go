@@ -29,7 +29,7 @@ func TestNoRedirects(t *testing.T) {
 			n.sessions = 2
 			n.isDownlink(t, other, "to a UE")
 			n.sessions = 1
-			reason := datapath.DropIcmpRedirect.String()
+			reason := datapath.DropICMPRedirect.String()
 			var dropped uint64
 			for begin := time.Now(); dropped == 0 && time.Since(begin) < 30*time.Second; time.Sleep(time.Millisecond) {
 				all, err := n.upf.Drops()

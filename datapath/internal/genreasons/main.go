@@ -67,7 +67,7 @@ func goName(s string) string {
 	var b strings.Builder
 	for _, w := range strings.Split(s, "_") {
 		switch w {
-		case "ip", "ttl", "gtpu", "pdr", "ue", "qfi", "sdf", "mbr", "far", "mtu", "mac", "nat":
+		case "ip", "ttl", "gtpu", "pdr", "ue", "qfi", "sdf", "mbr", "far", "mtu", "mac", "icmp", "nat":
 			b.WriteString(strings.ToUpper(w))
 		default:
 			b.WriteString(strings.ToUpper(w[:1]) + w[1:])
