@@ -113,13 +113,19 @@ func (f *follower) release() {
 
 // neighbours returns those of a device; 0: of all.
 func (f *follower) neighbours(device int) ([]netlink.Neigh, error) {
+	neighs, err := listed(func() ([]netlink.Neigh, error) { return f.kernel.NeighList(device, netlink.FAMILY_ALL) })
+	if err != nil {
+		return nil, fmt.Errorf("nexthop: neighbours of device %d: %w", device, err)
+	}
+	return neighs, nil
+}
+
+// listed asks the kernel for a list, again if it has changed meanwhile.
+func listed[T any](list func() ([]T, error)) ([]T, error) {
 	for try := 1; ; try++ {
-		neighs, err := f.kernel.NeighList(device, netlink.FAMILY_ALL)
-		switch {
-		case err == nil:
-			return neighs, nil
-		case !errors.Is(err, netlink.ErrDumpInterrupted) || try == listTries:
-			return nil, fmt.Errorf("nexthop: neighbours of device %d: %w", device, err)
+		all, err := list()
+		if err == nil || !errors.Is(err, netlink.ErrDumpInterrupted) || try == listTries {
+			return all, err
 		}
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"plumbline/datapath/rawip"
 )
 
+// retryOwn is after what time the addresses are asked for again, if that has failed.
+const retryOwn = time.Second
+
 // OwnWatcher follows the addresses of a host.
 type OwnWatcher struct {
 	*follower
@@ -52,6 +55,7 @@ func (w *OwnWatcher) read(n *news) {
 			again = nil
 			if err := w.ask(); err != nil {
 				w.log.Warn("nexthop: addresses of this host stay as they were", "err", err)
+				again = time.After(retryOwn)
 			}
 			continue
 		}
@@ -62,7 +66,7 @@ func (w *OwnWatcher) read(n *news) {
 }
 
 func (w *OwnWatcher) ask() error {
-	addrs, err := w.kernel.AddrList(nil, netlink.FAMILY_ALL)
+	addrs, err := listed(func() ([]netlink.Addr, error) { return w.kernel.AddrList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
 		return fmt.Errorf("nexthop: addresses of this host: %w", err)
 	}

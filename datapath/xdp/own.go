@@ -54,6 +54,7 @@ func (t *ownTable) set(addrs []netip.Addr) {
 		}
 		if err := t.d.objs.OwnAddresses.Delete(a.As16()); err != nil {
 			t.d.log.Warn("an address that this host had is kept from UEs", "address", a, "err", err)
+			now[a] = true // to be tried again
 		}
 	}
 	t.is = now
