@@ -32,7 +32,15 @@ type slow struct {
 
 func openSlow(m *machine) (*slow, error) {
 	s := &slow{m: m, host: m.d.host}
-	conns, err := rawip.ListenGTPU(m.d.cfg.Endpoints, &m.d.cfg.N6)
+	guarded := rawip.Guarded(m.d.cfg.Endpoints, &m.d.cfg.N6, func(device string) (int, bool) {
+		for _, dev := range m.devices {
+			if dev.name == device {
+				return dev.index, true
+			}
+		}
+		return 0, false
+	})
+	conns, err := rawip.ListenGTPU(m.d.cfg.Endpoints, guarded)
 	if err != nil {
 		return nil, fmt.Errorf("afxdp: %w", err)
 	}

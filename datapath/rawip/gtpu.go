@@ -1,10 +1,12 @@
 package rawip
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -24,40 +26,35 @@ type Port struct {
 	raw *socket
 }
 
-// ListenGTPU opens the sockets. A datagram that comes by a device of a data network has no
-// octets left: see [Guard].
+// ListenGTPU opens the sockets. A datagram that comes by one of the guarded devices, which
+// are indices, has no octets left: see [Guard].
 //
 // Errors: EADDRINUSE is wrapped if another UPF still runs here.
-func ListenGTPU(endpoints []datapath.Endpoint, n6 *datapath.N6) (GTPU, error) {
+func ListenGTPU(endpoints []datapath.Endpoint, guarded []int) (GTPU, error) {
 	ports := GTPU{}
 	for _, e := range endpoints {
 		for _, a := range []netip.Addr{e.Address, e.Address6} {
 			if !a.IsValid() || ports[a] != nil {
 				continue
 			}
-			p, err := listenGTPU(a)
+			p, err := listenGTPU(a, guarded)
 			if err != nil {
 				return nil, errors.Join(err, ports.Close(), ports.CloseRaw())
 			}
 			ports[a] = p
-			raw, err := p.SyscallConn()
-			if err == nil {
-				err = Guard(raw, Guarded(endpoints, n6, indexHere))
-			}
-			if err != nil {
-				return nil, errors.Join(err, ports.Close(), ports.CloseRaw())
-			}
 		}
 	}
 	return ports, nil
 }
 
-func listenGTPU(a netip.Addr) (*Port, error) {
+func listenGTPU(a netip.Addr, guarded []int) (*Port, error) {
 	at := netip.AddrPortFrom(a, gtpu.Port)
-	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error { return Guard(raw, guarded) }}
+	listened, err := config.ListenPacket(context.Background(), "udp", at.String())
 	if err != nil {
 		return nil, fmt.Errorf("GTP-U on %v: %w", at, err)
 	}
+	conn := listened.(*net.UDPConn)
 	if err := allowFragments(conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}

@@ -3,7 +3,6 @@ package rawip
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"syscall"
@@ -65,15 +64,6 @@ func Guarded(endpoints []datapath.Endpoint, n6 *datapath.N6, index func(device s
 		}
 	}
 	return devices
-}
-
-// indexHere returns the index of a device of the caller's network namespace.
-func indexHere(device string) (int, bool) {
-	dev, err := net.InterfaceByName(device)
-	if err != nil {
-		return 0, false
-	}
-	return dev.Index, true
 }
 
 // guard is a classic program: it returns how many octets stay, from the UDP header on.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -37,11 +38,14 @@ type socket struct {
 }
 
 // sockets are those of all workers, in the same order for each.
-type sockets struct{ all [][]*socket }
+type sockets struct {
+	all     [][]*socket
+	guarded []int // devices: see [rawip.Guard]
+}
 
 // listen opens the GTP-U port of each address of the endpoints, once for each worker.
-func listen(endpoints []datapath.Endpoint, workers int) (*sockets, error) {
-	s := &sockets{all: make([][]*socket, workers)}
+func listen(endpoints []datapath.Endpoint, workers int, guarded []int) (*sockets, error) {
+	s := &sockets{all: make([][]*socket, workers), guarded: guarded}
 	seen := map[netip.Addr]bool{}
 	for _, e := range endpoints {
 		for _, a := range []netip.Addr{e.Address, e.Address6} {
@@ -59,13 +63,20 @@ func listen(endpoints []datapath.Endpoint, workers int) (*sockets, error) {
 
 // guard has no socket take what comes by these devices of data networks: see [rawip.Guard].
 func (s *sockets) guard(devices []int) error {
+	if slices.Equal(devices, s.guarded) {
+		return nil
+	}
 	var errs []error
 	for _, all := range s.all {
 		for _, one := range all {
 			errs = append(errs, rawip.Guard(one.raw, devices))
 		}
 	}
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	if err == nil {
+		s.guarded = devices
+	}
+	return err
 }
 
 func (s *sockets) listen(a netip.Addr, workers int) error {
@@ -80,7 +91,7 @@ func (s *sockets) listen(a netip.Addr, workers int) error {
 		if one.rawOut, err = out.SyscallConn(); err != nil {
 			return err
 		}
-		if err := one.receive(workers > 1); err != nil {
+		if err := one.receive(workers > 1, s.guarded); err != nil {
 			return err
 		}
 	}
@@ -126,13 +137,13 @@ func openSender(a netip.Addr, share bool) (*os.File, error) {
 
 // receive opens the socket that receives. share lets others have the same port: the
 // kernel picks one for each peer.
-func (s *socket) receive(share bool) error {
+func (s *socket) receive(share bool, guarded []int) error {
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var err error
 		control := raw.Control(func(fd uintptr) {
 			err = errors.Join(prepare(int(fd), s.address.Is6(), share), reuse(int(fd), 1))
 		})
-		return errors.Join(control, err)
+		return errors.Join(control, err, rawip.Guard(raw, guarded))
 	}}
 	network := "udp4"
 	if s.address.Is6() {

@@ -33,11 +33,11 @@ func TestPort(t *testing.T) {
 			endpoints := []datapath.Endpoint{{Address: tc.address}}
 			other, err := willing(t, tc.address)
 			check(t, err)
-			if _, err := listen(endpoints, tc.workers); !errors.Is(err, unix.EADDRINUSE) {
+			if _, err := listen(endpoints, tc.workers, nil); !errors.Is(err, unix.EADDRINUSE) {
 				t.Errorf("got %v of a port that is in use, want %v", err, unix.EADDRINUSE)
 			}
 			check(t, other.Close())
-			s, err := listen(endpoints, tc.workers)
+			s, err := listen(endpoints, tc.workers, nil)
 			check(t, err)
 			t.Cleanup(func() { check(t, s.close()) })
 			if _, err := willing(t, tc.address); !errors.Is(err, unix.EADDRINUSE) {

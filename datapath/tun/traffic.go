@@ -30,10 +30,7 @@ type loop interface {
 func (d *Driver) open() (*traffic, error) {
 	t := &traffic{d: d}
 	var err error
-	if t.sockets, err = listen(d.cfg.Endpoints, d.cfg.Workers); err != nil {
-		return t, err
-	}
-	if err := t.sockets.guard(d.host.guarded()); err != nil {
+	if t.sockets, err = listen(d.cfg.Endpoints, d.cfg.Workers, d.host.guarded()); err != nil {
 		return t, err
 	}
 	if err := t.openDevices(); err != nil {

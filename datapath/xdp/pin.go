@@ -77,6 +77,19 @@ type pins struct {
 
 // makeIn makes dir if it is, or would be, in a bpffs: elsewhere nothing is left.
 func makeIn(dir string) error {
+	if err := CheckPin(dir); err != nil {
+		return fmt.Errorf("xdp: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("xdp: directory of pins: %w", err)
+	}
+	return nil
+}
+
+// CheckPin says whether a directory of pins is in a bpffs, or would be.
+//
+// Errors: [errors.ErrUnsupported] is wrapped if it is not.
+func CheckPin(dir string) error {
 	var st unix.Statfs_t
 	at := dir
 	err := unix.Statfs(at, &st)
@@ -85,13 +98,10 @@ func makeIn(dir string) error {
 		err = unix.Statfs(at, &st)
 	}
 	if err != nil {
-		return fmt.Errorf("xdp: directory of pins %s: %w", dir, err)
+		return fmt.Errorf("directory of pins %s: %w", dir, err)
 	}
 	if st.Type != unix.BPF_FS_MAGIC {
-		return fmt.Errorf("xdp: directory of pins %s is not in a bpffs (mount -t bpf bpf /sys/fs/bpf): %w", dir, errors.ErrUnsupported)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("xdp: directory of pins: %w", err)
+		return fmt.Errorf("directory of pins %s is not in a bpffs (mount -t bpf bpf /sys/fs/bpf): %w", dir, errors.ErrUnsupported)
 	}
 	return nil
 }

@@ -119,6 +119,16 @@ func onDevice(devices []device, index int) bool {
 	return slices.ContainsFunc(devices, func(d device) bool { return d.index == index })
 }
 
+// index returns that of a device.
+func (p *ports) index(device string) (int, bool) {
+	for _, d := range p.all() {
+		if d.name == device {
+			return d.device.index, true
+		}
+	}
+	return 0, false
+}
+
 // names returns those of all devices.
 func (p *ports) names() []string {
 	var all []string

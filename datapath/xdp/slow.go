@@ -73,7 +73,7 @@ func newSlowPath(d *Driver) *slowPath {
 		Links:  slowLinks{s}, Answers: model.NewAnswers(), Advertise: d.cfg.Advertise,
 		N6:        d.n6Side(),
 		Redirects: model.NewRedirects(newSecret()), Names: model.NewNames(d.names), Bridge: model.NewBridge(d.stations),
-		Endpoints: d.cfg.Endpoints, Hosts: slowHosts{s},
+		Endpoints: d.cfg.Endpoints, Hosts: slowLinks{s},
 	}
 	s.markers.send, s.markers.rules = s.sendSignal, d.mu.RLocker()
 	s.copier.s = s
@@ -91,7 +91,7 @@ func (d *Driver) startSlow() error {
 		d.slow = newSlowPath(d)
 	}
 	s := d.slow
-	conns, err := rawip.ListenGTPU(d.cfg.Endpoints, &d.cfg.N6)
+	conns, err := rawip.ListenGTPU(d.cfg.Endpoints, rawip.Guarded(d.cfg.Endpoints, &d.cfg.N6, d.ports.index))
 	if err != nil {
 		return err
 	}

@@ -33,11 +33,8 @@ func (l slowLinks) MTU(r *model.Rule, to netip.Addr) int {
 	return p.n6[0].mtu
 }
 
-// slowHosts is what the slow path knows of this host's addresses.
-type slowHosts struct{ *slowPath }
-
 // Has implements [model.Hosts].
-func (h slowHosts) Has(a netip.Addr) bool { return h.host.Has(a) }
+func (l slowLinks) Has(a netip.Addr) bool { return l.host.Has(a) }
 
 // Router implements [model.Links]: the first global address of N6.
 func (l slowLinks) Router(v6 bool) netip.Addr { return l.host.Router(v6) }
