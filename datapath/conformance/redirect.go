@@ -285,10 +285,20 @@ func hostSteps6() []step {
 	return append(steps, errorRows(ue16, far6, host6, netip.MustParseAddr("2001:db8:113::1"))...)
 }
 
+// ownHostSteps: an SMF cannot send a UE's packets to this host by a redirection.
+func ownHostSteps() []step {
+	return append([]step{install(portalSession(&api.Redirect{Ipv4: ipv4(N6Address)}))},
+		rows(packet{
+			name: "up", port: N3, in: onN3(gpdu(pscUL("00000001"), udp(ue1, far, 1000, 9, 64))),
+			reason: datapath.DropLocal, seid: plain, pdr: 1,
+		})...)
+}
+
 var redirectScripts = []script{
 	{"redirect to a URL", toPortal()},
 	{"redirect to an IPv4 host", hostSteps4()},
 	{"redirect to a host of both IP versions", hostSteps6()},
+	{"redirect to a host that is the UPF", ownHostSteps()},
 	refusal("redirect of packets from CORE", datapath.ErrUnsupported, farRule, 2, func(s *api.Session) {
 		s.Rules[1].Forward.Redirect = &api.Redirect{Url: portalURL}
 	}),

@@ -104,6 +104,10 @@ func (s *Stages) redirect(r *Rule, a arrived) Out {
 		r.CountDropped()
 		return Out{Reason: datapath.DropRedirect, Rule: r}
 	}
+	if s.Hosts != nil && s.Hosts.Has(to.destination()) {
+		r.CountDropped()
+		return Out{Reason: datapath.DropLocal, Rule: r}
+	}
 	a.user = to
 	s.Measure(r, len(a.user))
 	return s.out(r, a)
