@@ -18,7 +18,7 @@ var errSlots = errors.New("no free TEID")
 // teids knows who holds each F-TEID, and hands out new TEIDs: a slot number, dense,
 // in the low bits, and random bits, new each time, in the high ones. So a
 // datapath may use the low bits as an index and find a stale or guessed TEID by
-// the others. A TEID that we choose is unique at all addresses.
+// the others. A TEID that we choose has no other holder then, at any address.
 //
 // A slot that becomes free is used again as late as can be. An F-TEID that the CP
 // function chose takes its slot too, so that no TEID of ours ever shares a slot
@@ -79,7 +79,7 @@ func (t *teids) index(at locals) uint16 {
 func (t *teids) reserve(teid uint32, at locals, holder uint32) uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if h := t.find(teid, at); h != 0 && h != holder {
+	if h := t.find(teid, at); h != 0 && h != holder || t.holds(teid, at) {
 		return h
 	}
 	if i := t.slot(teid); t.slots.occupy(i, holder) {
@@ -89,6 +89,14 @@ func (t *teids) reserve(teid uint32, at locals, holder uint32) uint32 {
 		t.others[teid] = append(t.others[teid], other{at, holder})
 	}
 	return holder
+}
+
+// holds reports whether exactly this F-TEID is held.
+func (t *teids) holds(teid uint32, at locals) bool {
+	if pl := t.slots.peek(t.slot(teid)); pl != nil && pl.holder != 0 && pl.tag == teid && t.known[pl.of] == at {
+		return true
+	}
+	return slices.ContainsFunc(t.others[teid], func(o other) bool { return o.at == at })
 }
 
 // free gives back an F-TEID that allocate or reserve gave.

@@ -70,6 +70,8 @@ func TestTEIDsOfTheCPFunction(t *testing.T) {
 	take(0x201, 8, 8) // slot 1 once more
 	take(0x101, 8, 7) // held
 	take(0x201, 9, 8)
+	take(0x101, 7, 7) // twice: one call of free is enough
+	take(0x201, 8, 8)
 	var ours []uint32
 	for range 3 {
 		teid, err := a.allocate(at, 5)

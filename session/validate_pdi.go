@@ -91,7 +91,7 @@ func (p *plan) checkDetectable() error {
 			at, bt := p.tunnelled(a), p.tunnelled(b)
 			switch {
 			case at != bt:
-			case at && (a.FTEID.TEID != 0 && a.FTEID.TEID == b.FTEID.TEID || a.Endpoint.Present && a.Endpoint == b.Endpoint ||
+			case at && (a.FTEID.TEID != 0 && a.FTEID.TEID == b.FTEID.TEID && a.FTEID.locals().meets(b.FTEID.locals()) || a.Endpoint.Present && a.Endpoint == b.Endpoint ||
 				a.Choose.CHID && b.Choose.CHID && a.Choose.ID == b.Choose.ID):
 				return pdrError(id, ErrUnsupported, "F-TEID is also that of PDR %d", other)
 			case !at && (a.ChooseUE.V4 && b.ChooseUE.V4 || a.ChooseUE.V6 && b.ChooseUE.V6 || a.UEAddress.overlaps(b.UEAddress)):
