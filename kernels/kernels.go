@@ -94,8 +94,8 @@ func majorMinor(release string) string {
 
 // Compare says which programs are worse than before: refused, though not for want of
 // something that the kernel lacks, or costing its verifier more than a tenth more on the same
-// release, or more than half more on another of its series: their verifiers prune otherwise:
-// tc-traced/upf_again_traced took 14 % more on 6.18.44 than on 6.18.15. nil: nothing is known.
+// release, or more than half more on another of its series: their verifiers prune
+// differently. tc-traced/upf_again_traced took 14 % more on 6.18.44 than on 6.18.15. nil: nothing is known.
 func Compare(before *Result, release string, now []verifier.Program) (worse []string) {
 	was := map[string]verifier.Program{}
 	percent := 150

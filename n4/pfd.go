@@ -33,7 +33,7 @@ const maxFlows, maxAppID = 256, 255
 
 var (
 	errPFDCount  = errors.New("too many PFDs")
-	errPFDOctets = errors.New("PFDs too long in all")
+	errPFDOctets = errors.New("PFDs exceed the limit of octets")
 )
 
 // managePFDs answers a PFD Management Request. Each Application ID that it has

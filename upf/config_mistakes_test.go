@@ -143,7 +143,7 @@ n3: {device: n3, address: 10.3.0.1, address6: "fd03::1"}
 n6: {device: n6}
 gtpu: [{name: n9, device: n9, address: 10.9.0.1, address6: "fd03::1", interface: core}]
 `, []string{
-			`f:5:60: gtpu[0].address6: fd03::1: want one that no other endpoint has, nor its tag, which is a matter of chance: take another`}},
+			`f:5:60: gtpu[0].address6: fd03::1: want an address of which no other endpoint has the 28-bit hash: choose another`}},
 		{"N4, GTP-U, slices, store: values", `
 n4: {address: 10.4.0.1, associate: [0.0.0.0], heartbeat_interval: 1ms, n1: 0, limits: {associations: 0}}
 n3: {device: n3, address: 10.3.0.1, echo_interval: 1s, vlan: 4095}

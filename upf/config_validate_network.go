@@ -88,7 +88,7 @@ func (c *Config) checkGTPU(m *checks) {
 		at = append(at, g.Address)
 		m.want(isIPv6(g.Address6), key+".address6", g.Address6, "a unicast IPv6 address of this machine, or none")
 		if tag := endpoint.Tag(g.Address6); g.Address6.IsValid() {
-			m.want(!tags[tag], key+".address6", g.Address6, "one that no other endpoint has, nor its tag, which is a matter of chance: take another")
+			m.want(!tags[tag], key+".address6", g.Address6, "an address of which no other endpoint has the 28-bit hash: choose another")
 			tags[tag] = true
 		}
 		m.oneOf(key+".interface", g.Interface, InterfaceAccess, InterfaceCore)

@@ -14,7 +14,8 @@ import (
 // that the devices exist and are up, that the addresses are on them, and that those
 // of NATs are not. It changes nothing and needs no privilege.
 //
-// Errors: [ErrNoDevice] and [ErrNoAddress], joined, one line each.
+// Errors: [ErrNoDevice], [ErrNoAddress], and addresses of NATs that are this machine's;
+// joined, one line each.
 func (c *Config) CheckLive() error {
 	var errs []error
 	devices := map[string]netlink.Link{}
@@ -44,23 +45,23 @@ func (c *Config) CheckLive() error {
 		errs = append(errs, checkAddress(key+".address", g.Address, devices[key+".device"]))
 		errs = append(errs, checkAddress(key+".address6", g.Address6, devices[key+".device"]))
 	}
-	errs = append(errs, checkNAT("n6", c.N6.Device, &c.N6.NAT))
+	own, err := netlink.AddrList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("addresses of this machine: %w", err))
+	}
+	errs = append(errs, checkNAT("n6", c.N6.Device, &c.N6.NAT, own))
 	for i := range c.DataNetworks {
-		errs = append(errs, checkNAT(fmt.Sprintf("data_networks[%d]", i), c.DataNetworks[i].Device, &c.DataNetworks[i].NAT))
+		errs = append(errs, checkNAT(fmt.Sprintf("data_networks[%d]", i), c.DataNetworks[i].Device, &c.DataNetworks[i].NAT, own))
 	}
 	return errors.Join(errs...)
 }
 
-// checkNAT checks that no address of a NAT is one of this machine's: the one of them
-// would have the other's packets, which of them is up to the datapath.
-func checkNAT(key, device string, nat *NAT) error {
-	list, err := netlink.AddrList(nil, netlink.FAMILY_V4)
-	if err != nil {
-		return fmt.Errorf("%s.nat: %w", key, err)
-	}
+// checkNAT checks that no address of a NAT is one of this machine's own: the packets of
+// both would go to one of them, depending on the datapath.
+func checkNAT(key, device string, nat *NAT, own []netlink.Addr) error {
 	var errs []error
 	for i, p := range nat.Addresses {
-		for _, a := range list {
+		for _, a := range own {
 			ip, ok := netip.AddrFromSlice(a.IP)
 			if ip = ip.Unmap(); !ok || !p.Contains(ip) {
 				continue

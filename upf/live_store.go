@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"plumbline/datapath/xdp"
 	"plumbline/redisconn"
 )
 
@@ -40,9 +40,9 @@ func (c *Config) CheckKept(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("%s.address: %s: %w", r.key, r.to.Address, err))
 		}
 	}
-	if dir := c.XDP.Pin; dir != "" {
-		if err := inBPFFS(dir); err != nil {
-			errs = append(errs, fmt.Errorf("xdp.pin: %s: %w", dir, err))
+	if dir := c.XDP.Pin; dir != "" && slices.Contains([]string{DatapathAuto, DatapathXDP, DatapathTC}, c.Datapath) {
+		if err := xdp.CheckPin(dir); err != nil {
+			errs = append(errs, fmt.Errorf("xdp.pin: %w", err))
 		}
 	}
 	return errors.Join(errs...)
@@ -50,31 +50,29 @@ func (c *Config) CheckKept(ctx context.Context) error {
 
 // canKeep makes a file in dir, and dir, and removes again what was not there.
 func canKeep(dir string) error {
-	_, missing := nearest(dir)
-	for i := len(missing) - 1; i >= 0; i-- {
-		if err := os.Mkdir(missing[i], 0o700); err != nil {
+	for _, parent := range slices.Backward(missing(dir)) {
+		if err := os.Mkdir(parent, 0o700); err != nil {
 			return reason(err)
 		}
-		defer os.Remove(missing[i]) //nolint:errcheck // it is empty, or another's now
+		defer os.Remove(parent) //nolint:errcheck // it is empty, or another's now
 	}
 	f, err := os.CreateTemp(dir, ".check-")
 	if err != nil {
 		return reason(err)
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // it was made here
-	return reason(errors.Join(f.Chmod(0o600), f.Close()))
+	return reason(f.Close())
 }
 
-// nearest is the part of a path that is there, and the directories below it that are not,
-// the deepest first.
-func nearest(dir string) (there string, missing []string) {
-	for there = filepath.Clean(dir); there != filepath.Dir(there); there = filepath.Dir(there) {
+// missing are the directories of a path that are not there, the deepest first.
+func missing(dir string) (all []string) {
+	for there := filepath.Clean(dir); there != filepath.Dir(there); there = filepath.Dir(there) {
 		if _, err := os.Lstat(there); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		missing = append(missing, there)
+		all = append(all, there)
 	}
-	return there, missing
+	return all
 }
 
 // reason is an error of the file system without what was being done.
@@ -96,19 +94,4 @@ func (r *Redis) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisPatience)
 	defer cancel()
 	return client.Ping(ctx).Err()
-}
-
-var errNotBPFFS = errors.New("not in a bpffs: mount -t bpf bpf /sys/fs/bpf")
-
-// inBPFFS is nil if dir is, or would be, in a bpffs.
-func inBPFFS(dir string) error {
-	there, _ := nearest(dir)
-	var st unix.Statfs_t
-	if err := unix.Statfs(there, &st); err != nil {
-		return err
-	}
-	if st.Type != unix.BPF_FS_MAGIC {
-		return errNotBPFFS
-	}
-	return nil
 }

@@ -30,7 +30,7 @@ func TestCheckKept(t *testing.T) {
 		{"a Redis that answers", func(c *Config) { c.Store.Redis.Address = server.Address }, ""},
 		{"no Redis", func(c *Config) { c.Store.Redis.Address = "127.0.0.1:1" }, "store.redis.address: 127.0.0.1:1: dial tcp"},
 		{"no Redis for the bus", func(c *Config) { c.Bus.Redis.Address = "/nope" }, "bus.redis.address: /nope: dial unix"},
-		{"pins on a disk", func(c *Config) { c.XDP.Pin = filepath.Join(dir, "pins") }, "xdp.pin: " + filepath.Join(dir, "pins") + ": not in a bpffs"},
+		{"pins on a disk", func(c *Config) { c.XDP.Pin = filepath.Join(dir, "pins") }, "xdp.pin: directory of pins " + filepath.Join(dir, "pins") + " is not in a bpffs"},
 		{"two", func(c *Config) { c.Store.Path, c.Bus.Redis.Address = "/proc/nope", "/nope" }, "store.path: /proc/nope: no such\nbus.redis.address: /nope"},
 	} {
 		c := Default()

@@ -49,7 +49,7 @@ func TestMoveBuffered(t *testing.T) {
 		what, first := at+" to "+to, n
 		send := func(packets int) {
 			for range packets {
-				if _, err := fmt.Fprintf(toUE{server, ue}, "%s %d", what, n); err != nil {
+				if _, err := server.WriteTo(fmt.Appendf(nil, "%s %d", what, n), net.UDPAddrFromAddrPort(mapped)); err != nil {
 					t.Fatal(err)
 				}
 				n++
