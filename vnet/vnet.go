@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -168,14 +169,22 @@ func (d *Device) link() int {
 	return 0
 }
 
-// Close ends what reads and writes.
-func (d *Device) Close() error {
+// Stop ends what reads: [Reader.Next] returns [os.ErrClosed]. A [Writer] goes on until
+// Close.
+func (d *Device) Stop() error {
 	var errs []error
 	for _, q := range d.Queues {
-		if q.ring != nil { // before it learns that the device has gone
+		if q.ring != nil {
 			errs = append(errs, q.ring.sleeper.close())
 		}
+		errs = append(errs, q.file.SetReadDeadline(time.Unix(0, 1)))
 	}
+	return errors.Join(errs...)
+}
+
+// Close ends what reads and writes.
+func (d *Device) Close() error {
+	errs := []error{d.Stop()} // before a ring learns that the device has gone
 	for _, q := range d.Queues {
 		errs = append(errs, q.file.Close())
 	}

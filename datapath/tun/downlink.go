@@ -69,7 +69,7 @@ func (u *downlink) share(c *Config) error {
 	return u.device.unread()
 }
 
-// run treats what comes until the device is closed, or gone.
+// run treats what comes until the device is stopped, or gone.
 func (u *downlink) run() error {
 	for {
 		n, err := u.in.Next()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -218,6 +219,19 @@ func setBuffer(fd, force, limited, octets int) error {
 		return nil
 	}
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, limited, octets)
+}
+
+// stop ends what receives. What sends goes on until close.
+func (s *sockets) stop() error {
+	var errs []error
+	for _, worker := range s.all {
+		for _, one := range worker {
+			if one.conn != nil {
+				errs = append(errs, one.conn.SetReadDeadline(time.Unix(0, 1)))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (s *sockets) close() error {

@@ -21,7 +21,7 @@ type traffic struct {
 
 // loop carries packets of one socket, or of one queue of a device.
 type loop interface {
-	run() error // until that is closed; the error is why the datapath cannot go on
+	run() error // until that is stopped; the error is why the datapath cannot go on
 	free()      // when run has returned
 }
 
@@ -78,10 +78,18 @@ func (t *traffic) start() {
 	}
 }
 
-// close returns when no packet is under way any more.
+// close returns when no packet is under way any more. What was received has left, so that
+// nothing was counted for a user that did not.
 func (t *traffic) close() error {
 	t.d.own.Store(nil)
 	var errs []error
+	if t.sockets != nil {
+		errs = append(errs, t.sockets.stop())
+	}
+	for _, dev := range t.devices {
+		errs = append(errs, dev.Stop())
+	}
+	t.running.Wait()
 	if t.sockets != nil {
 		errs = append(errs, t.sockets.close())
 	}
@@ -91,7 +99,6 @@ func (t *traffic) close() error {
 		errs = append(errs, dev.Close())
 	}
 	t.d.host.detach()
-	t.running.Wait()
 	for _, l := range t.loops {
 		l.free()
 	}

@@ -2,8 +2,8 @@ package tun
 
 import (
 	"errors"
-	"net"
 	"net/netip"
+	"os"
 	"time"
 
 	"plumbline/datapath"
@@ -58,14 +58,14 @@ func (t *traffic) newUplink(worker int, s *socket) (*uplink, error) {
 	return u, nil
 }
 
-// run treats what comes until the socket is closed.
+// run treats what comes until the socket is stopped.
 func (u *uplink) run() error {
 	for {
 		n, err := u.in.Next()
 		switch {
 		case err == nil:
 			u.treat(n)
-		case errors.Is(err, net.ErrClosed):
+		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil
 		default: // of a datagram of before that somebody refused: nothing of what comes
 			time.Sleep(retryDelay)
