@@ -26,6 +26,7 @@ type ring struct {
 	sleeper *sleeper
 	memory  []byte
 	slot    int  // octets
+	block   int  // slots, which are whole pages
 	first   int  // slot that is the kernel's again with the next call of Next
 	next    int  // slot that is looked at next
 	down    bool // the device was, and may be gone
@@ -34,9 +35,7 @@ type ring struct {
 const (
 	lenSlotHeader = unix.SizeofTpacket2Hdr
 	maxBefore     = 128 // octets of a slot before the packet beside headroom, or more
-
-	blockSlots = 16 // a block is whole pages, and whole slots
-	slotAlign  = 4096 / blockSlots
+	slotAlign = 256 // so that as many slots as fit into a page once are whole pages, however long
 
 	ringBuffer = 8 << 20 // octets of what waits at the socket
 )
@@ -56,7 +55,8 @@ func (r *Reader) Share(octets, memory int) error {
 	if err != nil {
 		return fmt.Errorf("packet socket at %s: %w", d.Name, err)
 	}
-	s := &ring{socket: fd, slot: (r.at + maxBefore + octets + slotAlign - 1) / slotAlign * slotAlign}
+	s := &ring{socket: fd}
+	s.slot, s.block = slots(r.at+maxBefore+octets, os.Getpagesize())
 	if err := s.open(d, r.at, memory); err != nil {
 		return errors.Join(fmt.Errorf("packet socket at %s: %w", d.Name, err), s.free())
 	}
@@ -64,6 +64,12 @@ func (r *Reader) Share(octets, memory int) error {
 	r.slots, r.starts = make([][]byte, len(r.sizes)), make([]int, len(r.sizes))
 	r.poll = func(uintptr) bool { return r.look() }
 	return nil
+}
+
+// slots returns how long a slot is that has room for so many octets, and of how many slots a
+// block is: whole pages of the machine, which are of 4 to 64 KiB.
+func slots(octets, page int) (slot, block int) {
+	return (octets + slotAlign - 1) / slotAlign * slotAlign, page / slotAlign
 }
 
 // open makes the socket a ring. Until it has its place among those of the other queues it
@@ -74,9 +80,9 @@ func (s *ring) open(d *Device, headroom, memory int) error {
 	if err != nil {
 		return err
 	}
-	blocks := max(memory/(s.slot*blockSlots), 2)
+	blocks := max(memory/(s.slot*s.block), 2)
 	request := unix.TpacketReq{
-		Block_size: uint32(s.slot * blockSlots), Block_nr: uint32(blocks), Frame_size: uint32(s.slot), Frame_nr: uint32(blocks * blockSlots),
+		Block_size: uint32(s.slot * s.block), Block_nr: uint32(blocks), Frame_size: uint32(s.slot), Frame_nr: uint32(blocks * s.block),
 	}
 	option := func(name, value int) error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, name, value) }
 	err = errors.Join(
@@ -92,7 +98,7 @@ func (s *ring) open(d *Device, headroom, memory int) error {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, ringBuffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, ringBuffer) // never refused: socket(7)
 	}
-	if s.memory, err = unix.Mmap(fd, 0, s.slot*blockSlots*blocks, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+	if s.memory, err = unix.Mmap(fd, 0, s.slot*s.block*blocks, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return err
 	}
 	all := binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL}) // in network byte order

@@ -49,6 +49,19 @@ func openRing(t *testing.T, tap bool) *ringLink {
 	return l
 }
 
+// TestSlots: a block is whole pages of any machine, which the kernel asks for, and a slot no
+// longer than on any other.
+func TestSlots(t *testing.T) {
+	for _, page := range []int{4096, 16384, 65536} {
+		for _, octets := range []int{1, 256, 257, 1700, 9300} {
+			slot, block := slots(octets, page)
+			if slot < octets || slot >= octets+slotAlign || slot*block%page != 0 {
+				t.Errorf("%d octets, pages of %d: %d slots of %d octets", octets, page, block, slot)
+			}
+		}
+	}
+}
+
 func (l *ringLink) send(t *testing.T, payload []byte) {
 	t.Helper()
 	if _, err := l.conn.WriteToUDPAddrPort(payload, netip.AddrPortFrom(there, 5000)); err != nil {
