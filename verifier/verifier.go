@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -77,7 +78,7 @@ func (o Object) try(only []string) ([]Program, error) {
 	tables := spec.Copy()
 	tables.Programs = nil
 	for _, m := range tables.Maps {
-		shrink(m)
+		shrink(m, os.Getpagesize())
 	}
 	made, err := ebpf.NewCollection(tables)
 	if err != nil {
@@ -97,9 +98,13 @@ func (o Object) try(only []string) ([]Program, error) {
 const maxEntries = 4096
 
 // shrink cuts a table that takes its memory at once. Those that name each possible
-// CPU or have a size of their own for another reason are below the bound.
-func shrink(m *ebpf.MapSpec) {
-	if m.Type != ebpf.RingBuf && m.MaxEntries > maxEntries {
+// CPU or have a size of their own for another reason are below the bound. A ring, whose size
+// is set before it is made, is a page at least.
+func shrink(m *ebpf.MapSpec, page int) {
+	switch {
+	case m.Type == ebpf.RingBuf:
+		m.MaxEntries = max(m.MaxEntries, uint32(page))
+	case m.MaxEntries > maxEntries:
 		m.MaxEntries = maxEntries
 	}
 }
@@ -110,7 +115,7 @@ func load(object string, spec *ebpf.CollectionSpec, name string, tables map[stri
 	one := spec.Copy()
 	one.Programs = map[string]*ebpf.ProgramSpec{name: one.Programs[name]}
 	for _, m := range one.Maps {
-		shrink(m)
+		shrink(m, os.Getpagesize())
 	}
 	coll, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{
 		MapReplacements: tables,

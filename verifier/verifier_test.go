@@ -8,6 +8,22 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
+// TestShrink: a ring is a page of any machine, other tables take no more than is needed.
+func TestShrink(t *testing.T) {
+	for _, tc := range []struct {
+		kind             ebpf.MapType
+		page, have, want uint32
+	}{
+		{ebpf.RingBuf, 4096, 4096, 4096}, {ebpf.RingBuf, 16384, 4096, 16384}, {ebpf.RingBuf, 65536, 1 << 20, 1 << 20},
+		{ebpf.Array, 65536, 1 << 20, maxEntries}, {ebpf.Array, 65536, 2, 2},
+	} {
+		m := &ebpf.MapSpec{Type: tc.kind, MaxEntries: tc.have}
+		if shrink(m, int(tc.page)); m.MaxEntries != tc.want {
+			t.Errorf("%+v: got %d", tc, m.MaxEntries)
+		}
+	}
+}
+
 // TestParseCost reads logs as kernels write them.
 func TestParseCost(t *testing.T) {
 	for _, tc := range []struct {
