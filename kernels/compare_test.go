@@ -6,6 +6,20 @@ import (
 	"plumbline/verifier"
 )
 
+// TestSeries: a kernel is compared with one of its architecture.
+func TestSeries(t *testing.T) {
+	results := Results{
+		"6.12": {Release: "6.12.1-cloud-amd64"}, "6.12-arm64": {Release: "6.12.1-arm64", Architecture: "arm64"}, "6.18": {Release: "6.18.1"},
+	}
+	for _, c := range []struct{ release, architecture, want string }{
+		{"6.12.9", "amd64", "6.12"}, {"6.12.9", "arm64", "6.12-arm64"}, {"6.18.44", "amd64", "6.18"}, {"6.18.44", "arm64", ""}, {"6.1.9", "amd64", ""},
+	} {
+		if got := results.Series(c.release, c.architecture); got != results[c.want] {
+			t.Errorf("%+v: got %+v", c, got)
+		}
+	}
+}
+
 // TestCompare: a tenth more is too much on the same release, half more on another of its
 // series, and a program that loaded has to load.
 func TestCompare(t *testing.T) {

@@ -6,6 +6,7 @@ package kernels
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,11 +20,13 @@ import (
 
 // Result is what a kernel did.
 type Result struct {
-	Release  string             `json:"release"` // uname -r
-	Date     string             `json:"date"`
-	Commit   string             `json:"commit"` // of plumb
-	Parts    map[string]Outcome `json:"parts"`
-	Programs []verifier.Program `json:"programs"`
+	Release string `json:"release"` // uname -r
+	// Architecture is that of the kernel, as Go calls it; empty: amd64.
+	Architecture string             `json:"architecture,omitempty"`
+	Date         string             `json:"date"`
+	Commit       string             `json:"commit"` // of plumb
+	Parts        map[string]Outcome `json:"parts"`
+	Programs     []verifier.Program `json:"programs"`
 }
 
 // Outcome is that of a part of the job.
@@ -75,16 +78,18 @@ func Read(file string) (Results, error) {
 	return results, nil
 }
 
-// Series returns the result of a kernel with the major and minor number of the release;
-// nil: there is none.
-func (r Results) Series(release string) *Result {
+// Series returns the result of a kernel of the architecture with the major and minor number
+// of the release; nil: there is none.
+func (r Results) Series(release, architecture string) *Result {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
-		if majorMinor(r[name].Release) == majorMinor(release) {
+		if majorMinor(r[name].Release) == majorMinor(release) && cmp.Or(r[name].Architecture, amd64) == architecture {
 			return r[name]
 		}
 	}
 	return nil
 }
+
+const amd64 = "amd64"
 
 // majorMinor of a release: "6.18" of "6.18.15+deb13-cloud-amd64".
 func majorMinor(release string) string {

@@ -30,6 +30,7 @@ func TestKernels(t *testing.T) {
 	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
 		t.Fatalf("%v: scripts/setup test installs it", err)
 	}
+	all := list(t)
 	todo := quick
 	if names := os.Getenv("PLUMBLINE_KERNELS"); names != "" {
 		todo = map[string][]string{}
@@ -38,26 +39,41 @@ func TestKernels(t *testing.T) {
 		}
 		if names == "all" {
 			todo = map[string][]string{}
-			for _, name := range list(t) {
-				todo[name] = allParts()
+			for _, k := range all {
+				todo[k.name] = allParts()
 			}
 		}
 	}
-	files := build(t, slices.ContainsFunc(slices.Collect(maps.Values(todo)), func(p []string) bool { return slices.Contains(p, "conformance_tc") }))
-	for _, name := range list(t) {
-		if parts := todo[name]; parts != nil {
-			t.Run(name, func(t *testing.T) {
-				if os.Getenv("PLUMBLINE_KERNELS") == "" {
-					t.Parallel() // a verifier takes one CPU; and nothing is recorded
-				}
-				testKernel(t, name, parts, files)
-			})
+	files := map[string][]string{}
+	for _, k := range all {
+		parts := todo[k.name]
+		if parts == nil {
+			continue
 		}
+		if files[k.architecture] == nil {
+			files[k.architecture] = build(t, k.architecture, needConformance(todo))
+		}
+		t.Run(k.name, func(t *testing.T) {
+			if os.Getenv("PLUMBLINE_KERNELS") == "" {
+				t.Parallel() // a verifier takes one CPU; and nothing is recorded
+			}
+			testKernel(t, k, parts, files[k.architecture])
+		})
 	}
 }
 
-func testKernel(t *testing.T, name string, parts, files []string) {
-	result := boot(t, name, parts, files)
+func needConformance(todo map[string][]string) bool {
+	for _, parts := range todo {
+		if slices.ContainsFunc(parts, func(p string) bool { return strings.HasPrefix(p, "conformance") }) {
+			return true
+		}
+	}
+	return false
+}
+
+func testKernel(t *testing.T, k kernel, parts, files []string) {
+	name := k.name
+	result := boot(t, k, parts, files)
 	for _, part := range parts {
 		o, ran := result.Parts[part]
 		switch {
@@ -87,25 +103,30 @@ func allParts() []string {
 	return names
 }
 
-// list returns the names of the kernels, the oldest first.
-func list(t *testing.T) []string {
+// kernel is one of scripts/kernel.
+type kernel struct{ name, architecture string }
+
+// list returns the kernels, the oldest of each architecture first.
+func list(t *testing.T) []kernel {
 	t.Helper()
 	out, err := exec.Command("../scripts/kernel", "list").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
+	var all []kernel
 	for line := range strings.Lines(string(out)) {
-		names = append(names, strings.Fields(line)[0])
+		if f := strings.Fields(line); len(f) == 5 {
+			all = append(all, kernel{name: f[0], architecture: f[4]})
+		}
 	}
-	if len(names) < len(quick) {
+	if len(all) < len(quick) {
 		t.Fatalf("scripts/kernel list: %q", out)
 	}
-	return names
+	return all
 }
 
 // build makes the files that the job runs, which need no library.
-func build(t *testing.T, conformance bool) []string {
+func build(t *testing.T, architecture string, conformance bool) []string {
 	t.Helper()
 	dir := t.TempDir()
 	plumb, test := filepath.Join(dir, "plumb"), filepath.Join(dir, "xdp.test")
@@ -117,7 +138,7 @@ func build(t *testing.T, conformance bool) []string {
 	}
 	for _, args := range commands {
 		cmd := exec.Command("go", args...)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+architecture)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
@@ -126,8 +147,9 @@ func build(t *testing.T, conformance bool) []string {
 }
 
 // boot runs the parts in the kernel. The console is kept in a file that the test names.
-func boot(t *testing.T, name string, parts, files []string) *Result {
+func boot(t *testing.T, k kernel, parts, files []string) *Result {
 	t.Helper()
+	name := k.name
 	job, err := os.ReadFile("testdata/job.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +175,11 @@ func boot(t *testing.T, name string, parts, files []string) *Result {
 	if err != nil {
 		t.Fatalf("boot: %v\n%s\n%s", err, &logs, end(out))
 	}
-	return parse(t, string(out))
+	r := parse(t, string(out))
+	if k.architecture != amd64 {
+		r.Architecture = k.architecture
+	}
+	return r
 }
 
 // end is the end of a console.
@@ -271,7 +297,11 @@ func document(t *testing.T, write bool) {
 	if !ok || !closed {
 		t.Fatalf("%s: no lines %q and %q", file, begin, end)
 	}
-	want := head + begin + Table(read(t), list(t)) + end + tail
+	var names []string
+	for _, k := range list(t) {
+		names = append(names, k.name)
+	}
+	want := head + begin + Table(read(t), names) + end + tail
 	switch {
 	case want == string(b):
 	case write:
