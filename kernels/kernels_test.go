@@ -163,7 +163,11 @@ func boot(t *testing.T, k kernel, parts, files []string) *Result {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("../scripts/kernel", append([]string{"boot", name, script}, files...)...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("KERNEL_SECONDS=%d", 480*(1+len(parts)/2)))
+	seconds := 480 * (1 + len(parts)/2)
+	if k.architecture != amd64 {
+		seconds *= 3
+	}
+	cmd.Env = append(os.Environ(), fmt.Sprintf("KERNEL_SECONDS=%d", seconds))
 	started := time.Now()
 	var logs strings.Builder
 	cmd.Stderr = &logs

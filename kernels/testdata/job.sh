@@ -90,7 +90,7 @@ start_upf() {
 	local started=$SECONDS
 	nsenter --net=/run/netns/upf -- /srv/plumb upf --config /tmp/upf.yaml >>/tmp/upf.log 2>&1 &
 	upf=$!
-	await 180 came_up || true
+	await 600 came_up || true
 	grep -q 'msg=up' /tmp/upf.log || {
 		cat /tmp/upf.log
 		return 1
@@ -101,7 +101,7 @@ start_upf() {
 start_gnb() {
 	nsenter --net=/run/netns/gnb -- /srv/plumb gnb --config /tmp/gnb.yaml --n4 10.3.0.1 >/tmp/gnb.log 2>&1 &
 	gnb=$!
-	await 60 in_ns ue ip addr show ue0 && await 60 in_ns ue ping -c 1 -W 1 10.6.0.2 || {
+	await 120 in_ns ue ip addr show ue0 && await 120 in_ns ue ping -c 1 -W 1 10.6.0.2 || {
 		cat /tmp/gnb.log /tmp/upf.log
 		return 1
 	}
