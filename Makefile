@@ -77,8 +77,13 @@ kernel: setup ## eBPF programs under BPF_PROG_RUN, and conformance of every data
 boot: setup ## programs on the kernels of Debian 12 and 13, packets on that of 12, under qemu
 	$(GO_TEST) -- -count=1 -timeout 30m ./kernels
 
-kernels: setup ## the whole on every kernel from 5.10 on (KERNELS=6.1,6.12: on those), and docs/kernels.md
+kernels: setup ## the whole on every kernel from 5.10 on (KERNELS=6.1,6.12-arm64: on those), and docs/kernels.md
+	@scripts/setup arm64
 	PLUMBLINE_KERNELS='$(KERNELS)' PLUMBLINE_RECORD=1 go test -count=1 -timeout 0 -v ./kernels
+
+arm64: setup ## tests of `make unit` built for arm64, under qemu: emulated, so it takes an hour
+	@scripts/setup arm64
+	scripts/arm64 $(call packages,.,$(KERNEL)|$(NAMESPACE)|$(BOOT))
 
 namespace: setup ## end to end over veth pairs in namespaces, and scripts of each command
 	$(REAL_TEST) --packages "$(call packages,$(NAMESPACE),$(KERNEL))" -- $(REAL_FLAGS)
@@ -95,4 +100,4 @@ bench: setup ## go benchmarks, five of each for benchstat: ns per packet in the 
 clean: ## what was built; tools under .tools stay
 	rm -rf bin $(OUT)
 
-.PHONY: help setup build install demo test lint generate generate-check unit kernel boot kernels namespace fuzz soak bench clean
+.PHONY: help setup build install demo test lint generate generate-check unit kernel boot kernels arm64 namespace fuzz soak bench clean
