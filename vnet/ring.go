@@ -35,7 +35,7 @@ type ring struct {
 const (
 	lenSlotHeader = unix.SizeofTpacket2Hdr
 	maxBefore     = 128 // octets of a slot before the packet beside headroom, or more
-	slotAlign = 256 // so that as many slots as fit into a page once are whole pages, however long
+	slotAlign     = 256 // so that as many slots as fit into a page once are whole pages, however long
 
 	ringBuffer = 8 << 20 // octets of what waits at the socket
 )
