@@ -110,6 +110,12 @@ func longHosts(hello string) []step {
 	}
 	steps := []step{install(s), talk(4001).says(1000, "S", "fast open", 3), talk(4001).says(1001, "A", hello, 1)}
 	const host17, host30 = "GET / HTTP/1.1\r\nHost: host17.test\r\n\r\n", "GET / HTTP/1.1\r\nHost: host30.test\r\n\r\n"
+	// Each filter looks at each packet, and all see the same.
+	const cut = 20
+	steps = append(steps,
+		talk(4024).says(1000, "S", "", 3), talk(4024).says(1001+cut, "A", host17[cut:], 3), talk(4024).says(1001, "A", host17[:cut], 1),
+		talk(4024).says(next(host17), "R", "", 1), talk(4024).hears("more data", 5),
+	)
 	for i := range uint32(3) {
 		seq := 2000 + i*uint32(len(host17+host30))
 		steps = append(steps,
@@ -157,6 +163,7 @@ func makeHostScripts() []script {
 			talk(4007).says(1001, "A", sd, 3),
 			talk(4007).says(next(sd), "A", hd, 2), // another request
 			talk(4007).says(next(sd+hd), "A", "its body", 2),
+			talk(4007).says(next(sd+hd)+8, "R", "", 2), talk(4007).hears("more data", 5), // its last packet has its name
 			talk(4008).says(1001, "A", "GET http://a.example.org/x HTTP/1.1\r\nHost: a.example.org\r\n\r\n", 1), // to a proxy
 			talk(4013).says(1001, "A", "GET http://a.example.org/x HTTP/1.1\r\nHost: b.test\r\n\r\n", 3),        // to whom?
 			talk(4014).says(1001, "A", "GET http://a.example.org?x HTTP/1.1\r\nHost: a.example.org\r\n\r\n", 1),

@@ -83,6 +83,7 @@ type namedFlow struct {
 	key        NamedFlow
 	said       Said
 	seen       bool // a segment was learnt from
+	ended      bool // RST has come, and nothing since
 	stream     stream
 	seenNs     uint64
 	told       uint64 // what the learner called it; 0: it does not know the flow
@@ -122,6 +123,9 @@ func (n *Names) look(seid uint64, f *fields, u user, uplink bool, nowNs uint64) 
 		n.forget(flow)
 		flow = nil
 	}
+	if flow != nil && flow.ended && t.flags&tcpRST == 0 {
+		n.end(flow)
+	}
 	changes := flow == nil || flow.heeds(t, uplink)
 	if changes && !u.arrives(p) {
 		changes = false
@@ -137,12 +141,8 @@ func (n *Names) look(seid uint64, f *fields, u user, uplink bool, nowNs uint64) 
 	if changes {
 		n.learn(flow, t, uplink)
 	}
-	name, known := flow.said.name, flow.said.Known
-	if changes && t.flags&tcpRST != 0 {
-		n.end(flow)
-	}
 	n.tell(flow, flow.said != before, nowNs)
-	return name, known
+	return flow.said.name, flow.said.Known
 }
 
 // isIdle reports whether a flow has been silent for too long, here and where the

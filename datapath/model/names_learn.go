@@ -63,6 +63,7 @@ func (n *Names) learn(flow *namedFlow, t tcpSegment, uplink bool) {
 	s := &flow.said
 	switch {
 	case t.flags&tcpRST != 0:
+		flow.ended = true // and all filters see that it has the name that it had
 	case t.flags&(tcpSYN|tcpACK) == tcpSYN:
 		n.open(flow, t, uplink)
 	case t.flags&tcpSYN != 0:
@@ -123,6 +124,7 @@ func (n *Names) opened(flow *namedFlow, t tcpSegment, uplink bool) {
 // end is the end of a connection: what comes behind it has no name.
 func (n *Names) end(flow *namedFlow) {
 	n.giveUp(flow)
+	flow.ended = false
 	flow.said = Said{final: true}
 }
 
@@ -198,16 +200,17 @@ func (n *Names) giveUp(flow *namedFlow) {
 }
 
 // tell tells the learner of a flow, if that is not what it was told. While a name
-// is not complete each packet is to be seen here.
+// is not complete, and behind RST, each packet is to be seen here.
 func (n *Names) tell(flow *namedFlow, changed bool, nowNs uint64) {
 	if n.learner == nil {
 		return
 	}
 	number := n.learner.Learns(flow.key.SEID)
-	if flow.told != number || flow.partial != nil {
+	unsure := flow.partial != nil || flow.ended
+	if flow.told != number || unsure {
 		n.untell(flow)
 	}
-	if number == 0 || flow.partial != nil || flow.told != 0 && !changed && nowNs-flow.toldNs < learntFresh {
+	if number == 0 || unsure || flow.told != 0 && !changed && nowNs-flow.toldNs < learntFresh {
 		return
 	}
 	if !n.learner.Learn(number, flow.key, flow.said, nowNs) {
@@ -263,7 +266,7 @@ func (n *Names) inherit(from *Names, now clocks) {
 // take adds a flow of another one.
 func (n *Names) take(was *namedFlow, seenNs uint64) {
 	flow := n.add(was.key, seenNs)
-	flow.said, flow.seen, flow.stream = was.said, was.seen, was.stream
+	flow.said, flow.seen, flow.ended, flow.stream = was.said, was.seen, was.ended, was.stream
 	n.settle(flow)
 	n.tell(flow, true, seenNs)
 }

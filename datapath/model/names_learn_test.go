@@ -68,7 +68,8 @@ func TestLearner(t *testing.T) {
 		{"under another number", 2, 20, tcpACK, "", true, "b.test"},
 		{"no learner", 0, 20, tcpACK, "", false, ""},
 		{"somebody does", 3, 20, tcpACK, "", true, "b.test"},
-		{"RST", 3, 20, tcpRST, "", true, ""},
+		{"RST", 3, 20, tcpRST, "", false, ""},
+		{"behind it", 3, 20, tcpACK, "", true, ""},
 		{"SYN, which may be ignored", 3, 30, tcpSYN, "", false, ""},
 	} {
 		l.number = step.number

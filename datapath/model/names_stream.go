@@ -116,6 +116,11 @@ func (t tcpSegment) differs(o tcpSegment) bool {
 	return !bytes.Equal(same[:size], o.data[:size])
 }
 
+// within reports whether all of t is in o.
+func (t tcpSegment) within(o tcpSegment) bool {
+	return int32(t.seq-o.seq) >= 0 && int32(o.end()-t.end()) >= 0
+}
+
 // pass steps over octets of a body that do not come by.
 func (f *stream) pass(gap uint32) bool {
 	if f.requests == nil || f.requests.ahead() < uint64(gap) {
@@ -126,9 +131,11 @@ func (f *stream) pass(gap uint32) bool {
 	return true
 }
 
-// keep keeps a segment that is beyond a gap, if there is room.
+// keep keeps a segment that is beyond a gap, if there is room. Each filter that asks
+// for a name comes here with it.
 func (f *stream) keep(t tcpSegment) {
 	switch {
+	case slices.ContainsFunc(f.beyond, t.within):
 	case len(f.beyond) < maxBeyond && f.octets+len(t.data) <= maxPartialSize:
 		f.beyond = append(f.beyond, tcpSegment{seq: t.seq, data: bytes.Clone(t.data)})
 		f.octets += len(t.data)

@@ -109,7 +109,8 @@ func TestListHosts(t *testing.T) {
 		{"two Hosts", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: two}, -1, true, forwarded},
 		{"has no name any more", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request}, -1, false, forwarded},
 		{"RST", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: rst, data: ""}, -1, true, forwarded},
-		{"behind it", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, false, forwarded},
+		{"behind it", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, true, forwarded},
+		{"and again", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, false, forwarded},
 		{"a wrong checksum", 0, conformance.N3, hostPacket{protocol: 6, port: 82, flags: ack, data: request, wrongSum: true}, 1000, true, forwarded},
 		{"and a right one", 0, conformance.N3, hostPacket{protocol: 6, port: 82, flags: ack, data: other}, 1000, true, forwarded},
 	} {
