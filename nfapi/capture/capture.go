@@ -77,7 +77,8 @@ type Stats struct {
 	Joined     int    // packets of several datagrams that the sender's kernel had not cut yet
 	Unwatched  int    // packets of more connections or senders than are followed
 	Cut        int    // packets that the capture has not to their end
-	Unseen     int    // datagrams of P7 in them, of which it has not even the header
+	Short      int    // packets that were shorter than their IP header says: malformed
+	Unseen     int    // datagrams of P7 in those that are cut, of which it has not even the header
 	Unfinished int    // IP datagrams, or messages in SCTP, that came in fragments of which one is missing
 	OtherLink  int    // packets of link types that are not read
 	Link       string // the first of these
@@ -94,6 +95,7 @@ func (s *Stats) Notes() []string {
 		{s.Cut, "packets are " + ErrCut.Error()},
 		{s.Incomplete, "messages of them are told by their header"},
 		{s.Unseen, "datagrams of P7 of them have no header in the capture"},
+		{s.Short, "packets are shorter than their IP header says"},
 		{s.Unfinished, "datagrams or messages in fragments lack one"},
 		{s.LostChunks, "chunks of P5 over SCTP are missing"},
 		{s.IData, "I-DATA chunks of P5 over SCTP are not read"},

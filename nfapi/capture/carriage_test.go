@@ -340,3 +340,21 @@ func FuzzOrder(f *testing.F) {
 		}
 	})
 }
+
+// TestShort: a packet that is shorter than its header says, although the capture has all of it, is
+// not cut off by a snap length.
+func TestShort(t *testing.T) {
+	tick := encoded(t, nfapi.OAI2025, &nfapi.SlotIndication{SFN: 7})
+	f := &file{t: t}
+	f.udp(tick)
+	f.v6(protocolUDP, slices.Concat([]byte{0xc3, 0x5b, 0xc3, 0x5a, 0, byte(8 + len(tick)), 0, 0}, tick))
+	if got, stats := read(t, f.pcap()); len(got) != 2 || stats != (Stats{Packets: 2, Messages: 2}) {
+		t.Fatalf("whole: got %q, %+v", got, stats)
+	}
+	for i, p := range f.packets {
+		f.packets[i] = p[:len(p)-2]
+	}
+	if got, stats := read(t, f.pcap()); len(got) != 0 || stats != (Stats{Packets: 2, Short: 2}) {
+		t.Errorf("got %q, %+v, want 2 packets that are short", got, stats)
+	}
+}
