@@ -123,7 +123,7 @@ func (d *decoder) segment(f flow, t *layers.TCP) error {
 	}
 	if s == nil {
 		if len(d.streams) == maxFlows {
-			d.stats.Unwatched++
+			d.unwatched()
 			return nil
 		}
 		s = d.begin(f, t)
