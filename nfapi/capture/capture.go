@@ -148,6 +148,7 @@ type decoder struct {
 	messages     map[nfapi.MessageID]nfapi.Message // used again and again
 	streams      map[flow]*stream
 	free         []*assembler // of connections that ended
+	ended        []ended      // the last ones of TCP
 	associations map[flow]*association
 	segments     map[sender]*assembly
 	padded       []byte // a packet that is cut off, with zeros
