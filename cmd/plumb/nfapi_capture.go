@@ -64,10 +64,8 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 		return fmt.Errorf("%s: %d messages could not be decoded", c.File, stats.Failed)
 	case stats.Incomplete > 0:
 		return fmt.Errorf("%s: %d messages are %w", c.File, stats.Incomplete, nfapicapture.ErrCut)
-	case stats.Messages == 0 && stats.Cut > 0:
-		return fmt.Errorf("%s: no message: %d packets are %w", c.File, stats.Cut, nfapicapture.ErrCut)
-	case stats.Messages == 0 && stats.OtherLink > 0:
-		return fmt.Errorf("%s: no message: %d packets of %s", c.File, stats.OtherLink, stats.Link)
+	case stats.Messages == 0 && len(stats.Notes()) > 0:
+		return fmt.Errorf("%s: no message: %s", c.File, strings.Join(stats.Notes(), "; "))
 	}
 	return nil
 }
