@@ -66,7 +66,7 @@ func (c *nfapiAnalyzeCommand) Run(stdout io.Writer) error {
 		err = result.Seen()
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", c.File, err), files.discard())
+		return errors.Join(inputError(fmt.Errorf("%s: %w", c.File, err)), files.discard())
 	}
 	show := func(w io.Writer, a *analyze.Analysis) error { return a.Print(w) }
 	if c.JSON == "-" {
@@ -80,7 +80,7 @@ func (c *nfapiAnalyzeCommand) open() (*os.File, error) {
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, inputError(err)
 		}
 		return f, nil
 	}

@@ -40,7 +40,7 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return usageError{err}
+			return inputError(err)
 		}
 		defer f.Close()
 		in = f
@@ -56,7 +56,7 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 		err = flushed
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+		return inputError(fmt.Errorf("%s: %w", c.File, err))
 	}
 	printNfapiCapture(os.Stderr, &stats)
 	switch {
