@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -21,6 +22,13 @@ const (
 // ErrTooLong is that a reply has more than [MaxReply] octets. Nothing of it is read: the
 // library would make room for all that is announced.
 var ErrTooLong = errors.New("reply too long")
+
+// NotOurs reports whether err is that a key holds something else than ours does: of
+// another type, or too long. A server before version 7 has the word in the middle where
+// a script met it.
+func NotOurs(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "WRONGTYPE") || errors.Is(err, ErrTooLong))
+}
 
 // boundReplies has the connections of a client refuse replies that are too long.
 func boundReplies(o *redis.Options) {
