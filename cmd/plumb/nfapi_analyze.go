@@ -8,6 +8,7 @@ import (
 
 	"plumbline/nfapi"
 	"plumbline/nfapi/analyze"
+	"plumbline/plainjson"
 )
 
 type nfapiAnalyzeCommand struct {
@@ -96,4 +97,4 @@ func (c *nfapiAnalyzeCommand) open() (*os.File, error) {
 	return f, nil
 }
 
-func writeAnalysis(w io.Writer, a *analyze.Analysis) error { return writeJSON(w, a) }
+func writeAnalysis(w io.Writer, a *analyze.Analysis) error { return plainjson.Write(w, a) }

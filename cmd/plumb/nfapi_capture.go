@@ -12,6 +12,7 @@ import (
 
 	"plumbline/nfapi"
 	nfapicapture "plumbline/nfapi/capture"
+	"plumbline/plainjson"
 )
 
 // nfapiEvent is a message of a capture as JSON.
@@ -46,7 +47,7 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 		in = f
 	}
 	w := bufio.NewWriter(out)
-	printer := nfapiPrinter{out: w, json: jsonLines(w)}
+	printer := nfapiPrinter{out: w, json: plainjson.Lines(w)}
 	show := printer.line
 	if c.JSON {
 		show = printer.record

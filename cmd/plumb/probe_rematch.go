@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"plumbline/plainjson"
 	"plumbline/probe/rematch"
 )
 
@@ -55,7 +56,7 @@ func (c *probeRematchCommand) Run(stdout io.Writer) error {
 	case err != nil:
 		return inputError(fmt.Errorf("%s: %w", c.File, err))
 	case c.JSON:
-		return writeJSON(stdout, report)
+		return plainjson.Write(stdout, report)
 	}
 	return printRematch(stdout, report)
 }

@@ -1,10 +1,11 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
+
+	"plumbline/plainjson"
 )
 
 // CorrectnessSchema names the version of the form of a [Correctness]. The rules
@@ -180,10 +181,7 @@ type RestartFigure struct {
 
 // WriteCorrectness stores r.
 func WriteCorrectness(w io.Writer, r *Correctness) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(r); err != nil {
+	if err := plainjson.Write(w, r); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
