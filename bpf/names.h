@@ -10,7 +10,7 @@
  * of a session's filters a flow has; the programs use that.
  *
  *	not learnt		to the slow path, which learns it
- *	SYN, RST		to the slow path, which forgets it
+ *	SYN, RST		to the slow path: no name, or another one
  *	may show a name		to the slow path, if what is known may change by that
  *	more of a stream	to the slow path: beyond what it has read, or the body
  *				of a request, of the side whose requests it reads

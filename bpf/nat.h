@@ -14,17 +14,18 @@ struct nat_mapping {
 	__u32 ue_ip4, outside_ip4;	/* host order */
 	__u16 ue_port, outside_port;	/* host order; ICMP: Identifier */
 	__u8 protocol;
-	__u8 unused;
+	__u8 peer_port;		/* TCP: of the connection that state is of, its octets by exclusive or */
 	__u16 network;		/* number of the data network */
 	__u32 state;		/* NAT_*, by atomic operations */
-	__u32 unused2;
+	__u32 peer_ip4;		/* TCP: the other end of that connection, host order; 0: none yet */
 	__u64 last;		/* ns: when the UE last used it, or NAT_CLOSING came */
 };
 
 _Static_assert(sizeof(struct nat_mapping) == 32, "two mappings in a cache line");
 
 #define NAT_REPLIED	1	/* a packet came from outside */
-#define NAT_CLOSING	2	/* TCP: FIN or RST was seen, and no SYN of the UE since */
+#define NAT_CLOSING	2	/* TCP: FIN or RST of the one connection was seen, and no SYN or data of the UE since */
+#define NAT_SHARED	4	/* TCP: of several connections, so that the end of one is not that of the mapping */
 #define NAT_FRESH	1000000000ULL /* ns: last is not written for less */
 
 struct nat_key {
@@ -189,6 +190,36 @@ static __always_inline int nat_rewrite(struct iphdr *ip, void *end, int destinat
 	return 0;
 }
 
+/* nat_connection - note a segment: see connection() of datapath/model/nat_packet.go */
+static __always_inline void nat_connection(struct nat_mapping *m, const struct iphdr *ip, const __u8 *tcp,
+					   int destination)
+{
+	const __u8 *port = destination ? tcp : tcp + 2;
+	__u32 peer = bpf_ntohl(destination ? ip->saddr : ip->daddr);
+	__u32 state = *(volatile __u32 *)&m->state, was = *(volatile __u32 *)&m->peer_ip4;
+	__u8 peer_port = port[0] ^ port[1];
+	int same = was == peer && *(volatile __u8 *)&m->peer_port == peer_port;
+	int ends = tcp[13] & (TCP_FIN | TCP_RST);
+
+	if (!destination) {
+		int opens = tcp[13] & TCP_SYN && !ends;
+		int data = bpf_ntohs(ip->tot_len) > sizeof(*ip) + (tcp[12] >> 4) * 4;
+
+		if (!was || (opens && state & NAT_CLOSING)) {
+			*(volatile __u8 *)&m->peer_port = peer_port;
+			*(volatile __u32 *)&m->peer_ip4 = peer;
+			same = 1;
+		} else if (!same && (opens || data) && !(state & NAT_SHARED)) {
+			__sync_fetch_and_or(&m->state, NAT_SHARED);
+			state |= NAT_SHARED;
+		}
+		if (!ends && (opens || data) && state & NAT_CLOSING)
+			__sync_fetch_and_and(&m->state, ~NAT_CLOSING);
+	}
+	if (ends && same && !(state & NAT_SHARED) && !(__sync_fetch_and_or(&m->state, NAT_CLOSING) & NAT_CLOSING))
+		*(volatile __u64 *)&m->last = bpf_ktime_get_coarse_ns();
+}
+
 /* nat_use - note a packet of the mapping */
 static __always_inline void nat_use(struct nat_mapping *m, const struct iphdr *ip, void *end, int destination)
 {
@@ -203,14 +234,8 @@ static __always_inline void nat_use(struct nat_mapping *m, const struct iphdr *i
 		if ((__s64)(now - *(volatile __u64 *)&m->last) > (__s64)NAT_FRESH)
 			*(volatile __u64 *)&m->last = now;
 	}
-	if (ip->protocol != IPPROTO_TCP || (void *)(tcp + 14) > end)
-		return;
-	if (tcp[13] & (TCP_FIN | TCP_RST)) {
-		if (!(__sync_fetch_and_or(&m->state, NAT_CLOSING) & NAT_CLOSING))
-			*(volatile __u64 *)&m->last = bpf_ktime_get_coarse_ns();
-	} else if (tcp[13] & TCP_SYN && !destination) {
-		__sync_fetch_and_and(&m->state, ~NAT_CLOSING);
-	}
+	if (ip->protocol == IPPROTO_TCP && (void *)(tcp + 20) <= end)
+		nat_connection(m, ip, tcp, destination);
 }
 
 /* nat_find - the mapping of a packet's end

@@ -130,7 +130,8 @@ static __always_inline int upf_bare(struct ctx *ctx, struct packet *p, struct ma
 	if (err)
 		return err;
 	err = forward_n6(m, p, &r);
-	if (!err && n6_arrivals & N6_NAT && !translated && p->version == 4 && n6_hides(md_ifindex(ctx->md)))
+	/* What is the slow path's may be a packet in a tunnel of N6, which no NAT hides. */
+	if (n6_arrivals & N6_NAT && !IS_PASS(-err) && !translated && p->version == 4 && n6_hides(md_ifindex(ctx->md)))
 		err = -DROP_NAT_MAPPING;
 	if (!err && n6_arrivals & N6_MSS) {
 		clamp = n6_arrive(ctx->md, packet_at(ctx, p));

@@ -57,7 +57,10 @@ the control plane's, and so is what is refused before any datapath is asked (Hea
   it would be of another UPF. Four F-TEIDs more than the first one are the most; beyond, a packet is dropped (loop). A FAR that sends to the F-TEID
   of its own PDR is refused with Cause 73. Frames of Ethernet PDU sessions there are the slow path's.
 - A flow has no name, and matches no host, from the first octet of an HTTP request until its head is whole: not the name of the request before, which
-  users could choose by where they cut the next one. An invalid request (two Hosts) leaves the connection without a name to its end.
+  users could choose by where they cut the next one. An invalid request (two Hosts) leaves the connection without a name to its end, and
+  so do a connection's first octets that are no ClientHello and no request (STARTTLS), and segments that overlap and say different things.
+- Segments that a receiver drops show no name: checksum wrong, fragments, IP options. Another connection between the same ends within two
+  hours is known by the answer to its SYN, so a filter with a host belongs in PDRs of both directions.
 - Measurement before enforcement counts what gates and meters drop, but not what a quota or a FAR stops.
 `
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -14,13 +15,20 @@ import (
 const (
 	// MaxValue is the most octets that a value of ours has.
 	MaxValue = 16 << 20
-	// MaxReply is the most octets that the values of one reply have.
+	// MaxReply is the most octets that the values and lines of one reply have.
 	MaxReply = 4 * MaxValue
 )
 
 // ErrTooLong is that a reply has more than [MaxReply] octets. Nothing of it is read: the
 // library would make room for all that is announced.
 var ErrTooLong = errors.New("reply too long")
+
+// NotOurs reports whether err is that a key holds something else than ours does: of
+// another type, or too long. A server before version 7 has the word in the middle where
+// a script met it.
+func NotOurs(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "WRONGTYPE") || errors.Is(err, ErrTooLong))
+}
 
 // boundReplies has the connections of a client refuse replies that are too long.
 func boundReplies(o *redis.Options) {
@@ -67,16 +75,24 @@ func (b *bounded) Read(p []byte) (int, error) {
 type replies struct {
 	value  int64  // octets left of a value and the end of its line
 	line   []byte // of this line so far; the beginning of a long one
+	length int64  // of this line so far, in octets
 	inside int64  // elements left of this reply
 	octets int64  // of this reply
 	failed error
 }
 
-// lineMax is how much of a line says what follows: a letter and a number.
-const lineMax = 24
-
-// elementCost is what an element takes beside its octets.
-const elementCost = 16
+const (
+	// lineMax is how much of a line says what follows: a letter and a number.
+	lineMax = 24
+	// lineLimit is the most octets of a line. The longest are errors, of which those of
+	// scripts have some hundred.
+	lineLimit = 64 << 10
+	// elementCost is what an element takes beside its octets.
+	elementCost = 16
+	// nestedCost is what an aggregate takes beside its elements: the library calls itself
+	// for each.
+	nestedCost = 512
+)
 
 func (r *replies) scan(p []byte) error {
 	for len(p) > 0 && r.failed == nil {
@@ -90,10 +106,14 @@ func (r *replies) scan(p []byte) error {
 		}
 		c := p[0]
 		p = p[1:]
+		if r.length++; r.length > lineLimit {
+			r.failed = fmt.Errorf("%w: a line of more than %d octets", ErrTooLong, lineLimit)
+			break
+		}
 		switch {
 		case c == '\n':
 			r.element(r.line)
-			r.line = r.line[:0]
+			r.line, r.length = r.line[:0], 0
 		case len(r.line) < lineMax:
 			r.line = append(r.line, c)
 		}
@@ -125,16 +145,16 @@ func (r *replies) element(line []byte) {
 			r.value = n + 2
 		}
 	case '*', '~', '>':
-		r.octets += elementCost * n
+		r.octets += nestedCost + elementCost*n
 		r.ended(n)
 	case '%':
-		r.octets += 2 * elementCost * n
+		r.octets += nestedCost + 2*elementCost*n
 		r.ended(2 * n)
 	case '|': // attributes come before what they are of
-		r.octets += 2 * elementCost * n
+		r.octets += nestedCost + 2*elementCost*n
 		r.inside += 2 * n
 	default:
-		r.octets += elementCost
+		r.octets += elementCost + r.length
 		r.ended(0)
 	}
 	if r.octets > MaxReply {

@@ -4,31 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // Pair is a field of a hash.
 type Pair struct {
-	Field string // its first [fieldMax] octets
+	Field string // if Err is not nil, perhaps its first [fieldMax] octets only
 	Value string
-	Err   error // [ErrTooLong]: the value has more than [MaxValue] octets, and is not read
+	Err   error // [ErrTooLong]: field or value has too many octets, and the value is not read
 }
 
-// fieldMax is how much is read of the name of a field, in octets; ours have 8.
+// fieldMax is the most octets that the name of a field has; ours have 8.
 const fieldMax = 64
 
 // scan is HSCAN that returns the length of a value in its place where there is no room
-// for it any more.
+// for it any more. A field that is too long is cut, and has its own length in the place of
+// its value, below 0.
 //
 // Keys: hash. Arguments: cursor, count, octets of all values, octets of a field.
 var scan = redis.NewScript(`
 local r = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
 local room, field = tonumber(ARGV[3]), tonumber(ARGV[4])
 for i = 1, #r[2], 2 do
-  if #r[2][i] > field then r[2][i] = string.sub(r[2][i], 1, field) end
-  local n = #r[2][i+1]
-  if n > room then r[2][i+1] = n else room = room - n end
+  local f, n = #r[2][i], #r[2][i+1]
+  if f > field then
+    r[2][i], r[2][i+1] = string.sub(r[2][i], 1, field), -f
+  elseif n > room then
+    r[2][i+1] = n
+  else
+    room = room - n
+  end
 end
 return r
 `)
@@ -43,8 +50,9 @@ func Scan(ctx context.Context, c *redis.Client, key string, cursor uint64, count
 	if len(reply) != 2 {
 		return nil, 0, fmt.Errorf("HSCAN: %d elements: %w", len(reply), errReply)
 	}
-	var next uint64
-	if _, err := fmt.Sscan(fmt.Sprint(reply[0]), &next); err != nil {
+	at, _ := reply[0].(string)
+	next, err := strconv.ParseUint(at, 10, 64)
+	if err != nil {
 		return nil, 0, fmt.Errorf("HSCAN: cursor %v: %w", reply[0], errReply)
 	}
 	values, ok := reply[1].([]any)
@@ -75,6 +83,10 @@ func pair(ctx context.Context, c *redis.Client, key, field string, value any) (P
 	case string:
 		p.Value = v
 	case int64:
+		if v < 0 {
+			p.Err = fmt.Errorf("field of %d octets, at most %d: %w", -v, fieldMax, ErrTooLong)
+			break
+		}
 		if v > MaxValue {
 			p.Err = fmt.Errorf("value of %d octets, at most %d: %w", v, MaxValue, ErrTooLong)
 			break

@@ -84,7 +84,7 @@ func (j *Journal) writeSnapshot(segments []segment) (segment, error) {
 	if err != nil {
 		return segment{}, err
 	}
-	octets, err := copyLive(j.stop, f, segments)
+	octets, err := copyLive(j.abandoned, f, segments)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -92,6 +92,38 @@ func TestJournalDamaged(t *testing.T) {
 	}
 }
 
+// TestJournalTold: what was told is not lost again, although the journal is closed at once.
+func TestJournalTold(t *testing.T) {
+	dir := t.TempDir()
+	const records = 50_000
+	j := openJournal(t, dir, SyncNone)
+	for id := uint64(1); id <= records; id++ {
+		j.Save(Session, id, []byte("record"))
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := segmentPath(dir, 1, journalSuffix)
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(fileHeader)+headerSize] ^= 1
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for start, want := range []uint64{1, 0} {
+		j := openJournal(t, dir, SyncNone)
+		if got := len(load(t, j)); got != records-1 || j.Lost().Records != want {
+			t.Errorf("start %d: %d records, lost %+v, want %d and %d lost", start, got, j.Lost(), records-1, want)
+		}
+		j.Told()
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestJournalVersion: what a later version wrote is neither read nor touched.
 func TestJournalVersion(t *testing.T) {
 	dir := t.TempDir()

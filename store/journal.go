@@ -56,8 +56,10 @@ type Journal struct {
 	log  *slog.Logger
 	lock *os.File
 
-	stop       context.Context // ends the background
+	stop       context.Context // ends the background, but compactions
 	cancel     context.CancelFunc
+	abandoned  context.Context // ends compactions
+	abandon    context.CancelFunc
 	background sync.WaitGroup
 
 	mu       sync.Mutex
@@ -73,6 +75,7 @@ type Journal struct {
 	sealed   []segment
 	stats    JournalStats
 	lost     Lost
+	told     bool // of what is lost
 
 	compacting     bool
 	compactAtLeast int64 // octets of the journals below which nothing is compacted
@@ -97,8 +100,10 @@ func OpenJournal(c JournalConfig) (*Journal, error) {
 	j := &Journal{dir: c.Dir, sync: c.Sync, log: c.Log, compactAtLeast: compactAtLeast}
 	j.wrote.L = &j.mu
 	j.stop, j.cancel = context.WithCancel(context.Background())
+	j.abandoned, j.abandon = context.WithCancel(context.Background())
 	if err := j.open(); err != nil {
 		j.cancel()
+		j.abandon()
 		if j.lock != nil {
 			j.lock.Close()
 		}
@@ -162,11 +167,16 @@ func (j *Journal) Lost() Lost {
 	return j.lost
 }
 
-// Told implements [Store]: a snapshot takes the place of what is damaged.
+// Told implements [Store]: a snapshot takes the place of what is damaged. Close waits for it,
+// or a process that ends soon would leave the damage, to be told again.
 func (j *Journal) Told() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.lost != (Lost{}) && !j.compacting && !j.closed {
+	if j.lost == (Lost{}) || j.closed {
+		return
+	}
+	j.told = true
+	if !j.compacting {
 		j.startCompaction()
 	}
 }

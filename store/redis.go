@@ -201,7 +201,7 @@ func (r *Redis) loadKind(ctx context.Context, kind byte, each func(kind byte, id
 	seen := map[uint64]struct{}{}
 	for cursor := uint64(0); ; {
 		pairs, next, err := redisconn.Scan(ctx, r.client, r.key(kind), cursor, scanCount)
-		if notOurs(err) {
+		if redisconn.NotOurs(err) {
 			r.log.Error("key passed over", "key", r.key(kind), "error", err)
 			r.lose(0)
 			return nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,7 +30,7 @@ var errLost = errors.New("the server has lost its data")
 // clock says.
 func (r *Redis) open(ctx context.Context) error {
 	old, err := r.client.HGet(ctx, r.head(), "epoch").Result()
-	if err != nil && !errors.Is(err, redis.Nil) && !notOurs(err) {
+	if err != nil && !errors.Is(err, redis.Nil) && !redisconn.NotOurs(err) {
 		return err
 	}
 	before, _ := strconv.ParseUint(old, 10, 63) //nolint:errcheck // not ours: 0
@@ -73,7 +72,7 @@ func (r *Redis) fence(complete bool) []any {
 // answered is what an answer of a script means.
 func (r *Redis) answered(answer string, err error) error {
 	switch {
-	case notOurs(err):
+	case redisconn.NotOurs(err):
 		return fmt.Errorf("%w: %w", errLost, err)
 	case err != nil:
 		return err
@@ -216,9 +215,3 @@ func (r *Redis) check() error {
 
 // Rewrites is how often everything was written again, as the server had lost it.
 func (r *Redis) Rewrites() uint64 { return r.rewrites.Load() }
-
-// notOurs: a key holds something else than ours does, or more. A server before version 7
-// has the word in the middle where a script met it.
-func notOurs(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "WRONGTYPE") || errors.Is(err, redisconn.ErrTooLong))
-}

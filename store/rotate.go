@@ -134,9 +134,13 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	j.closed = true
+	if !j.told {
+		j.abandon()
+	}
 	j.mu.Unlock()
 	j.cancel()
 	j.background.Wait()
+	j.abandon()
 	var syncErr error
 	if j.sync != SyncNone && j.dirty {
 		syncErr = j.file.Sync()

@@ -74,6 +74,7 @@ func (s *AgentService) start(ctx context.Context, c *Config, o Options) error {
 	if listener.api != nil {
 		s.servers = append(s.servers, serveAPI(listener.api, s.part, s.log))
 	}
+	s.part.devices.follow(s.part)
 	running, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	go func() {
@@ -109,6 +110,8 @@ func (s *AgentService) Wait(ctx context.Context) error {
 		return nil
 	case <-ended:
 		return why()
+	case err := <-s.part.devices.lost:
+		return err
 	case <-s.ended:
 		return s.err
 	}
@@ -122,6 +125,9 @@ func (s *AgentService) Close() error {
 		s.cancel()
 	}
 	<-s.ended
+	if s.part != nil {
+		s.part.devices.close()
+	}
 	for _, h := range s.servers {
 		errs = append(errs, h.Close())
 	}

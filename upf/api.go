@@ -1,10 +1,8 @@
 package upf
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -12,6 +10,7 @@ import (
 	"strconv"
 
 	"plumbline/datapath"
+	"plumbline/plainjson"
 	"plumbline/session"
 )
 
@@ -96,7 +95,7 @@ func (a *localAPI) answer(w http.ResponseWriter, r *http.Request, f func(*http.R
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if err := plainJSON(w).Encode(v); err != nil {
+	if err := plainjson.Lines(w).Encode(v); err != nil {
 		a.log.Debug("api answer not delivered", "path", r.URL.Path, "error", err)
 	}
 }
@@ -210,11 +209,4 @@ func (a *localAPI) oneSession(r *http.Request) (any, error) {
 		return nil, fmt.Errorf("session %s: %w", seid, err)
 	}
 	return a.viewSession(s, a.nodeIDs()[s.Owner], usage), nil
-}
-
-// plainJSON encodes for programs and people: < and > as they are.
-func plainJSON(w io.Writer) *json.Encoder {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"plumbline/datapath"
+	"plumbline/plainjson"
 )
 
 const (
@@ -79,7 +80,7 @@ func (a *localAPI) trace(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	s := &traceStream{query: q, trace: t, out: out, lines: plainJSON(w), explainer: explainer{api: a}}
+	s := &traceStream{query: q, trace: t, out: out, lines: plainjson.Lines(w), explainer: explainer{api: a}}
 	if err := s.run(r.Context().Done()); err != nil {
 		a.log.Debug("trace", "error", err)
 	}

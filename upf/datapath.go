@@ -113,10 +113,15 @@ func (s *Service) openDriver(ctx context.Context) error {
 		return err
 	}
 	s.quietDown()
+	if err := s.devices.watch(s); err != nil {
+		return err
+	}
+	devices := s.devices.now()
 	d, why, err := openChosen(opening{Config: s.config, log: s.log, inherits: s.inherits, quiet: &s.quiet})
 	if err != nil {
 		return err
 	}
+	s.devices.opened(devices)
 	s.use(d)
 	if s.mover != nil && s.inherits(d.Capabilities().GetName()) {
 		if err := s.inherit(s.mover); err != nil {

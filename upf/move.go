@@ -59,11 +59,38 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, from := time.Now(), s.about.Load().Name
+	from := s.about.Load().Name
 	if c.Datapath == from {
 		return nil, fmt.Errorf("%w: datapath %s forwards already", ErrRefused, from)
 	}
 	s.log.Info("moving", "from", from, "to", c.Datapath, "by", who)
+	m, err := s.exchange(ctx, c, from, func(why string) string {
+		if c.Datapath != DatapathAuto {
+			why = "asked for"
+		}
+		return fmt.Sprintf("moved from %s by %s: %s", from, who, why)
+	})
+	if err != nil {
+		s.log.Warn("not moved", "from", from, "to", c.Datapath, "error", err)
+		return nil, err
+	}
+	s.log.Info("moved", m.attrs()...)
+	return m, nil
+}
+
+// attrs are those of a log line.
+func (m *Moved) attrs() []any {
+	return []any{
+		"from", m.From, "to", m.To, "sessions", m.Sessions, "gap", m.Gap, "took", m.Took, "buffered", m.Buffered,
+		"buffered_dropped", m.BufferedDropped, "nat_mappings", m.NATMappings, "nat_mappings_lost", m.NATMappingsLost,
+	}
+}
+
+// exchange lets the datapath of c forward in the place of from. about says why, given
+// what the datapath was chosen for. The caller holds s.moving.
+func (s *Service) exchange(ctx context.Context, c *Config, from string, about func(why string) string) (*Moved, error) {
+	start, devices := time.Now(), s.devices.now()
+	var err error
 	var r move.Result
 	var why string
 	rights := privilege.With(func() error {
@@ -77,23 +104,18 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 		s.log.Error("capabilities to start a datapath", "error", rights)
 	}
 	if err != nil {
-		s.log.Warn("not moved", "from", from, "to", c.Datapath, "error", err)
 		if errors.Is(err, move.ErrRefused) || errors.Is(err, move.ErrBusy) {
 			err = fmt.Errorf("%w: %w", ErrRefused, err)
 		}
 		return nil, err
 	}
-	if c.Datapath != DatapathAuto {
-		why = "asked for"
-	}
-	s.describe(fmt.Sprintf("moved from %s by %s: %s", from, who, why))
-	to = s.about.Load().Name
+	s.devices.opened(devices)
+	s.describe(about(why))
+	to := s.about.Load().Name
 	s.preparing.Go(func() { _ = privilege.With(func() error { prepare(s.forwarder(), s.log); return nil }) })
 	s.sessions.SetCan(rules.Capabilities(s.driver.Capabilities()))
 	s.agentsChanged()
 	r.Took = time.Since(start)
-	s.log.Info("moved", "from", from, "to", to, "sessions", r.Sessions, "gap", r.Gap, "took", r.Took, "buffered", r.Learnt.Packets,
-		"buffered_dropped", r.Learnt.Dropped, "nat_mappings", r.Learnt.Mappings, "nat_mappings_lost", r.Learnt.LostMappings)
 	return &Moved{
 		From: from, To: to, Sessions: r.Sessions, Gap: r.Gap, Took: r.Took.Round(time.Microsecond),
 		Buffered: r.Learnt.Packets, BufferedDropped: r.Learnt.Dropped,
@@ -130,7 +152,7 @@ func (s *Service) openPaused(c *Config, from string) (datapath.Movable, string, 
 	switch {
 	case !ok:
 		err = fmt.Errorf("datapath %s takes no sessions over: %w", name, errors.ErrUnsupported)
-	case name == from:
+	case name == from && c.Datapath == DatapathAuto:
 		err = fmt.Errorf("%w: datapath %s forwards already (%s)", ErrRefused, from, why)
 	default:
 		return m, why, nil

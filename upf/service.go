@@ -37,6 +37,7 @@ type Service struct {
 	about   atomic.Pointer[Datapath]
 	kept    *keptUsage // of the datapath before this start; nil: none, or carried over
 	moving  sync.Mutex // held by a move
+	devices devices
 	// preparing is what a datapath puts off, after a move.
 	preparing sync.WaitGroup
 	sessions  *session.Manager
@@ -100,6 +101,7 @@ func (s *Service) start(ctx context.Context) error {
 	}
 	s.describe(s.about.Load().Why) // with a store, programs are on devices only now
 	s.serve()
+	s.devices.follow(s)
 	return nil
 }
 
@@ -199,6 +201,8 @@ func (s *Service) Wait(ctx context.Context) error {
 		return nil
 	case <-ended:
 		return why()
+	case err := <-s.devices.lost:
+		return err
 	case <-s.served:
 		return s.serveErr
 	}
@@ -234,6 +238,7 @@ func (s *Service) stop() error {
 	if len(s.servers) == 0 { // which own the sockets once they run
 		errs = append(errs, closeListeners(s.listener.api, s.listener.metrics))
 	}
+	s.devices.close()
 	s.preparing.Wait()
 	errs = append(errs, s.keepUsage())
 	if s.driver != nil {

@@ -156,7 +156,7 @@ func quietly(ctx context.Context, err error) error {
 func (a *Agent) begin(ctx context.Context) error {
 	for {
 		owner, err := a.client.Get(ctx, a.keys.Owner).Result()
-		if err == nil || errors.Is(err, redis.Nil) || wire.NotOurs(err) {
+		if err == nil || errors.Is(err, redis.Nil) || redisconn.NotOurs(err) {
 			before, _ := strconv.ParseUint(owner, 10, 63) //nolint:errcheck // not ours: 0
 			a.instance = max(uint64(time.Now().UnixNano()), before+1)
 			return nil

@@ -9,6 +9,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/bus/wire"
+	"plumbline/redisconn"
 )
 
 // renew gives signs of life until ctx is done.
@@ -76,7 +77,7 @@ func (a *Agent) alive() *api.Alive {
 // acknowledged forgets the events that were dealt with.
 func (a *Agent) acknowledged(ctx context.Context) error {
 	s, err := a.client.Get(ctx, a.keys.Acknowledged).Result()
-	if errors.Is(err, redis.Nil) || wire.NotOurs(err) {
+	if errors.Is(err, redis.Nil) || redisconn.NotOurs(err) {
 		return nil
 	}
 	if err != nil {

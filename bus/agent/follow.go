@@ -9,6 +9,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/bus/wire"
+	"plumbline/redisconn"
 )
 
 var (
@@ -170,7 +171,7 @@ func (a *Agent) reply(ctx context.Context) error {
 		err = a.client.XAdd(ctx, &redis.XAddArgs{
 			Stream: a.keys.Replies, MaxLen: wire.RepliesMax, Approx: true, Values: []any{wire.Field, b},
 		}).Err()
-		if wire.NotOurs(err) { // not a key of the bus
+		if redisconn.NotOurs(err) { // not a key of the bus
 			a.log.Error("key in the place of the stream of replies removed", "agent", a.name, "error", err)
 			a.client.Del(ctx, a.keys.Replies)
 		}

@@ -39,7 +39,7 @@ func (l *link) tryTakeOver(ctx context.Context) error {
 	if err == nil {
 		head, err = wire.ParseHead(values)
 	}
-	if errors.Is(err, wire.ErrMessage) || wire.NotOurs(err) {
+	if errors.Is(err, wire.ErrMessage) || redisconn.NotOurs(err) {
 		l.log.Error("the head in redis is not one of the bus; all is written again", "agent", l.name, "error", err)
 		head, err = wire.Head{}, nil // not complete
 	}
@@ -78,7 +78,7 @@ func (l *link) loadDesired(ctx context.Context) error {
 	clear(l.untouched)
 	for cursor := uint64(0); ; {
 		pairs, next, err := redisconn.Scan(ctx, l.client, l.keys.Desired, cursor, fillMax)
-		if wire.NotOurs(err) {
+		if redisconn.NotOurs(err) {
 			l.log.Error("what is desired in redis is not a hash; all is written again", "agent", l.name, "error", err)
 			return l.begin(ctx)
 		}
@@ -214,7 +214,7 @@ func (l *link) lookAlive(ctx context.Context) error {
 	var alive *api.Alive
 	switch {
 	case errors.Is(err, redis.Nil):
-	case wire.NotOurs(err):
+	case redisconn.NotOurs(err):
 		l.log.Error("sign of life passed over", "agent", l.name, "error", err)
 	case err != nil:
 		return err

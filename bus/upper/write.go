@@ -10,6 +10,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/bus/wire"
+	"plumbline/redisconn"
 )
 
 // batchMax is how many changes are written at once.
@@ -173,7 +174,7 @@ func (l *link) send(ctx context.Context, b *batch) error {
 	warned := false
 	for {
 		answer, err := wire.Write.Run(ctx, l.client, []string{l.keys.Head, l.keys.Desired, l.keys.Changes}, b.args...).Text()
-		if wire.NotOurs(err) {
+		if redisconn.NotOurs(err) {
 			l.requeue(b)
 			return errLost
 		}

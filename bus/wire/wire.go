@@ -24,13 +24,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"plumbline/api"
-	"plumbline/redisconn"
 )
 
 // Times that both sides go by.
@@ -101,13 +99,6 @@ var HeadFields = []string{"epoch", "version", "complete"}
 
 // ErrMessage is wrapped by all errors about what Redis has.
 var ErrMessage = errors.New("not a message of the bus")
-
-// NotOurs reports whether err is that a key holds something else than ours does: of
-// another type, or too long. A server before version 7 has the word in the middle where
-// a script met it.
-func NotOurs(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "WRONGTYPE") || errors.Is(err, redisconn.ErrTooLong))
-}
 
 // ParseHead reads what HMGET of [HeadFields] returned; a head that is not there
 // is the zero value.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -88,13 +87,11 @@ func (c *benchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	config.OnStep = bar.step
 	result, err := bench.Run(ctx, config)
 	bar.close()
-	if err != nil {
-		return errors.Join(err, outputs.discard())
-	}
+	show := report.Table
 	if c.JSON == "-" {
-		return errors.Join(report.Write(stdout, result), outputs.write(result))
+		show = report.Write
 	}
-	return errors.Join(report.Table(stdout, result), outputs.write(result))
+	return finish(stdout, outputs, result, show, err)
 }
 
 // fillIn gives flags that are not there their default, which depends on what is

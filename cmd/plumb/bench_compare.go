@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,13 +43,11 @@ func (c *benchCommand) runCompare(ctx context.Context, stdout io.Writer, datapat
 	config.OnStep = bar.step
 	result, err := bench.Compare(ctx, config)
 	bar.close()
-	if err != nil {
-		return errors.Join(err, files.discard())
-	}
+	show := report.ComparisonTable
 	if c.JSON == "-" {
-		return errors.Join(report.WriteComparison(stdout, result), files.write(result))
+		show = report.WriteComparison
 	}
-	return errors.Join(report.ComparisonTable(stdout, result), files.write(result))
+	return finish(stdout, files, result, show, err)
 }
 
 // compareConfig turns the flags into what package bench takes.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"slices"
@@ -26,11 +25,9 @@ func (c *benchCommand) runN4(ctx context.Context, stdout io.Writer, config *benc
 		CommandLine: config.CommandLine, Version: config.Version, Commit: config.Commit, OnStep: bar.step,
 	})
 	bar.close()
-	if err != nil {
-		return errors.Join(err, files.discard())
-	}
+	show := report.N4Table
 	if c.JSON == "-" {
-		return errors.Join(report.WriteN4(stdout, result), files.write(result))
+		show = report.WriteN4
 	}
-	return errors.Join(report.N4Table(stdout, result), files.write(result))
+	return finish(stdout, files, result, show, err)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"plumbline/doctor"
+	"plumbline/plainjson"
 	"plumbline/upf"
 )
 
@@ -58,7 +59,7 @@ func (c *doctorCommand) Run(stdout io.Writer) error {
 	report := doctor.Examine(o)
 	write := report.WriteTable
 	if c.JSON {
-		write = func(w io.Writer) error { return writeJSON(w, report) }
+		write = func(w io.Writer) error { return plainjson.Write(w, report) }
 	}
 	if err := write(stdout); err != nil {
 		return err

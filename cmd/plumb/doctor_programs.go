@@ -16,6 +16,7 @@ import (
 	"plumbline/lab/generator"
 	"plumbline/lab/meter"
 	"plumbline/lab/topology"
+	"plumbline/plainjson"
 	"plumbline/probe"
 	"plumbline/probe/n4"
 	"plumbline/verifier"
@@ -86,7 +87,7 @@ func (c *doctorCommand) keepLog(p verifier.Program) error {
 
 func (r *programReport) write(w io.Writer, asJSON bool) error {
 	if asJSON {
-		return writeJSON(w, r)
+		return plainjson.Write(w, r)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "OBJECT\tPROGRAM\tINSTRUCTIONS\tSTACK\n")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"plumbline/plainjson"
 	"plumbline/upf"
 )
 
@@ -72,7 +73,7 @@ func (c *dropsCommand) print(w io.Writer, d *upf.Drops) error {
 	}
 	d.Drops = kept
 	if c.JSON {
-		return writeJSON(w, d)
+		return plainjson.Write(w, d)
 	}
 	if len(d.Drops) == 0 {
 		_, err := fmt.Fprintln(w, "nothing dropped")
@@ -114,7 +115,7 @@ func (c *dropsCommand) printChange(w io.Writer, before, now *upf.Drops) error {
 			fmt.Sprintf("%.1f", float64(packets)/interval.Seconds()), r.Reason)
 	}
 	if c.JSON {
-		return jsonLines(w).Encode(change)
+		return plainjson.Lines(w).Encode(change)
 	}
 	if len(change.Packets) == 0 {
 		_, err := fmt.Fprintf(w, "%s nothing dropped in %s\n", now.At.Format(time.TimeOnly), interval.Round(time.Millisecond))

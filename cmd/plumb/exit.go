@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 	"github.com/cilium/ebpf"
@@ -32,9 +33,11 @@ func (usageError) Is(target error) bool { return target == errUsage }
 // Unwrap returns the error itself.
 func (e usageError) Unwrap() error { return e.error }
 
-// inputError makes a file that the command line names, and that is not there, wrong usage.
+// inputError makes it wrong usage that a file which the command line names cannot be read: it is
+// not there, is a directory, or is not for this user. What is wrong in a file is its own error.
 func inputError(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	var path *fs.PathError
+	if errors.As(err, &path) && (path.Op == "open" || errors.Is(err, syscall.EISDIR)) {
 		return usageError{err}
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -36,6 +37,27 @@ func TestExitCode(t *testing.T) {
 		if got := exitCode(tc.err); got != tc.want {
 			t.Errorf("%s: exitCode(%v): got %d, want %d", tc.name, tc.err, got, tc.want)
 		}
+	}
+}
+
+// TestInputFiles: a file of the command line that cannot be read is wrong usage in every command.
+func TestInputFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, command := range []string{
+		"upf --config", "n4 --config", "datapath --config", "gnb --config", "lab compare", "lab report", "probe report", "probe rematch",
+		"nfapi decode", "nfapi analyze", "nfapi vnf --config", "nfapi pnf --config", "nfapi mono --config", "nfapi impair --config",
+		"pfcp run --upf 127.0.0.1", "lab throughput --resume", "lab n4 --resume",
+	} {
+		for name, file := range map[string]string{"a directory": dir, "not there": dir + "/none"} {
+			err := run(t.Context(), append(strings.Fields(command), file), io.Discard)
+			if exitCode(err) != exitUsage {
+				t.Errorf("%s, %s: got %v", command, name, err)
+			}
+		}
+	}
+	full := &fs.PathError{Op: "write", Path: "/dev/stdout", Err: unix.ENOSPC}
+	if got := exitCode(inputError(full)); got != exitFailed {
+		t.Errorf("%v: got %d, want %d", full, got, exitFailed)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"plumbline/gnb"
 	"plumbline/lab/n4load"
+	"plumbline/plainjson"
 )
 
 type gnbCommand struct {
@@ -96,5 +97,5 @@ func (c *gnbCommand) print(stdout io.Writer, s gnb.Stats) error {
 	if !c.JSON {
 		return s.Print(stdout)
 	}
-	return writeJSON(stdout, s)
+	return plainjson.Write(stdout, s)
 }

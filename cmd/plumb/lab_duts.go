@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"plumbline/lab/dut"
+	"plumbline/plainjson"
 )
 
 type labDUTsCommand struct {
@@ -40,7 +41,7 @@ func (c *labDUTsCommand) Run(stdout io.Writer) error {
 		rows = append(rows, rowOfDUT(&k))
 	}
 	if c.JSON {
-		return writeJSON(stdout, rows)
+		return plainjson.Write(stdout, rows)
 	}
 	t := newTable(stdout, "NAME", "UPF", "HERE", "TRIED")
 	for i := range rows {

@@ -100,7 +100,7 @@ func (c *labN4Command) config() (method.Config, error) {
 	}
 	config.File = c.Resume
 	config.Resume, err = report.ReadLabFile(c.Resume)
-	return config, err
+	return config, inputError(err)
 }
 
 // method is what the flags ask for.

@@ -221,7 +221,7 @@ func (c *labRun) config(methods []method.Method) (method.Config, error) {
 	config.Arrangement, config.Systems, config.Options = roster.CPUs.String(), roster.Systems(), roster.Options()
 	if c.Resume != "" {
 		if config.Resume, err = report.ReadLabFile(c.Resume); err != nil {
-			return config, err
+			return config, inputError(err)
 		}
 	}
 	return config, nil

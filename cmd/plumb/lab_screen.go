@@ -9,6 +9,7 @@ import (
 
 	"plumbline/lab/report"
 	"plumbline/lab/system"
+	"plumbline/printable"
 )
 
 // liveScreen is what is known of a run while it goes on, and how that looks.
@@ -112,7 +113,7 @@ func (s *liveScreen) render(now time.Time, width, height int) []string {
 	}
 	lines = lines[:min(len(lines), max(height, 1))]
 	for i, line := range lines {
-		lines[i] = cutTo(printable(line), width)
+		lines[i] = cutTo(printable.Line(line), width)
 	}
 	return lines
 }

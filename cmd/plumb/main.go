@@ -23,6 +23,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"plumbline/printable"
 )
 
 // commands has one field per command, in the order of --help.
@@ -63,7 +65,7 @@ func main() {
 	err = stdout.end(err)
 	var said errSaid
 	if err != nil && !errors.Is(err, errUnread) && !errors.As(err, &said) {
-		fmt.Fprintf(os.Stderr, "plumb: %s\n", printableLines(plainWords(err.Error())))
+		fmt.Fprintf(os.Stderr, "plumb: %s\n", printable.Lines(plainWords(err.Error())))
 	}
 	os.Exit(exitCode(err))
 }

@@ -17,6 +17,11 @@ import (
 // while the process runs, and so can the datapath.
 const memoryInterval = time.Minute
 
+// Package memlimit reads the limit of a cgroup. Its Set would do most of what is here, too: it is
+// not taken since the tables of the datapath are in the kernel, count towards the cgroup, and the
+// garbage collector cannot free them. So they are subtracted, when they are known and as they
+// grow, but a quarter is left; a ratio and a minimum that are fixed at the start cannot say that.
+
 // limitMemory has the garbage collector keep within what the cgroup (v1 or v2) leaves, until
 // ctx is done. GOMEMLIMIT of the environment wins. What the datapath's tables in the kernel
 // take of it is known when there is a datapath: the caller gives it to the function returned.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"plumbline/plainjson"
 	"plumbline/upf"
 )
 
@@ -35,7 +36,7 @@ func (c *moveCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(stdout, m)
+		return plainjson.Write(stdout, m)
 	}
 	fmt.Fprintf(stdout, "moved from %s to %s: %d sessions in %v, no packets were taken for %v\n",
 		m.From, m.To, m.Sessions, m.Took.Round(time.Millisecond), m.Gap.Round(time.Microsecond))

@@ -8,6 +8,7 @@ import (
 
 	"plumbline/nfapi"
 	"plumbline/nfapi/analyze"
+	"plumbline/plainjson"
 )
 
 type nfapiAnalyzeCommand struct {
@@ -66,7 +67,7 @@ func (c *nfapiAnalyzeCommand) Run(stdout io.Writer) error {
 		err = result.Seen()
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", c.File, err), files.discard())
+		return errors.Join(inputError(fmt.Errorf("%s: %w", c.File, err)), files.discard())
 	}
 	show := func(w io.Writer, a *analyze.Analysis) error { return a.Print(w) }
 	if c.JSON == "-" {
@@ -80,7 +81,7 @@ func (c *nfapiAnalyzeCommand) open() (*os.File, error) {
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, inputError(err)
 		}
 		return f, nil
 	}
@@ -96,4 +97,4 @@ func (c *nfapiAnalyzeCommand) open() (*os.File, error) {
 	return f, nil
 }
 
-func writeAnalysis(w io.Writer, a *analyze.Analysis) error { return writeJSON(w, a) }
+func writeAnalysis(w io.Writer, a *analyze.Analysis) error { return plainjson.Write(w, a) }

@@ -12,6 +12,7 @@ import (
 
 	"plumbline/nfapi"
 	nfapicapture "plumbline/nfapi/capture"
+	"plumbline/plainjson"
 )
 
 // nfapiEvent is a message of a capture as JSON.
@@ -40,13 +41,13 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return usageError{err}
+			return inputError(err)
 		}
 		defer f.Close()
 		in = f
 	}
 	w := bufio.NewWriter(out)
-	printer := nfapiPrinter{out: w, json: jsonLines(w)}
+	printer := nfapiPrinter{out: w, json: plainjson.Lines(w)}
 	show := printer.line
 	if c.JSON {
 		show = printer.record
@@ -56,7 +57,7 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 		err = flushed
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+		return inputError(fmt.Errorf("%s: %w", c.File, err))
 	}
 	printNfapiCapture(os.Stderr, &stats)
 	switch {
@@ -64,10 +65,8 @@ func (c *nfapiDecodeCommand) capture(out io.Writer) error {
 		return fmt.Errorf("%s: %d messages could not be decoded", c.File, stats.Failed)
 	case stats.Incomplete > 0:
 		return fmt.Errorf("%s: %d messages are %w", c.File, stats.Incomplete, nfapicapture.ErrCut)
-	case stats.Messages == 0 && stats.Cut > 0:
-		return fmt.Errorf("%s: no message: %d packets are %w", c.File, stats.Cut, nfapicapture.ErrCut)
-	case stats.Messages == 0 && stats.OtherLink > 0:
-		return fmt.Errorf("%s: no message: %d packets of %s", c.File, stats.OtherLink, stats.Link)
+	case stats.Messages == 0 && len(stats.Notes()) > 0:
+		return fmt.Errorf("%s: no message: %s", c.File, strings.Join(stats.Notes(), "; "))
 	}
 	return nil
 }

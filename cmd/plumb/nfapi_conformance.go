@@ -14,6 +14,7 @@ import (
 	"plumbline/lab/report"
 	"plumbline/nfapi"
 	"plumbline/nfapi/conformance"
+	"plumbline/plainjson"
 	"plumbline/radio"
 	"plumbline/yamltext"
 )
@@ -87,7 +88,7 @@ func (c *nfapiConformanceCommand) Run(ctx context.Context, stdout io.Writer) err
 		return err
 	}
 	files, err := openOutputs(
-		output[*conformance.Report]{c.JSON, func(w io.Writer, r *conformance.Report) error { return writeJSON(w, r) }},
+		output[*conformance.Report]{c.JSON, func(w io.Writer, r *conformance.Report) error { return plainjson.Write(w, r) }},
 		output[*conformance.Report]{c.JUnit, func(w io.Writer, r *conformance.Report) error { return r.WriteJUnit(w) }})
 	if err != nil {
 		return usageError{err}
@@ -112,7 +113,7 @@ func (c *nfapiConformanceCommand) Run(ctx context.Context, stdout io.Writer) err
 	}
 	show := r.Print
 	if c.JSON == "-" {
-		show = func(w io.Writer) error { return writeJSON(w, r) }
+		show = func(w io.Writer) error { return plainjson.Write(w, r) }
 	}
 	err = errors.Join(files.write(r), show(stdout))
 	if !r.OK() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"plumbline/nfapi/impair"
+	"plumbline/plainjson"
 	"plumbline/yamltext"
 )
 
@@ -122,7 +123,7 @@ func (c *nfapiImpairCommand) Run(ctx context.Context, stdout io.Writer) error {
 	log.Info("relaying", "as_vnf", asVNF, "vnf", config.VNF, "as_pnf", asPNF, "pnf", config.PNF)
 	result, err := relay.Run(ctx)
 	if c.JSON {
-		return errors.Join(err, writeJSON(stdout, result))
+		return errors.Join(err, plainjson.Write(stdout, result))
 	}
 	return errors.Join(err, result.Print(stdout))
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"plumbline/nfapi/stopwatch"
+	"plumbline/printable"
 )
 
 // nfapiScreen is what is shown of stopwatches while they run, and how that looks: rates
@@ -44,7 +45,7 @@ func (s *nfapiScreen) render(width, height int, logged []string) []string {
 	lines = append(lines, logged[max(0, len(logged)-notes):]...)
 	lines = lines[:min(len(lines), max(height, 1))]
 	for i, line := range lines {
-		lines[i] = cutTo(printable(strings.TrimRight(line, " ")), width)
+		lines[i] = cutTo(printable.Line(strings.TrimRight(line, " ")), width)
 	}
 	return lines
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
+	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
 
 	"plumbline/nfapi"
 	"plumbline/pcapng"
@@ -88,13 +92,44 @@ func TestNFAPIDecodeCut(t *testing.T) {
 		path := nfapiCapture(t, snap)
 		var text, asJSON bytes.Buffer
 		for args, out := range map[string]*bytes.Buffer{"--profile=": &text, "--json": &asJSON} {
-			if err := run(context.Background(), []string{"nfapi", "decode", args, path}, out); err == nil || exitCode(err) != exitFailed || !strings.HasSuffix(err.Error(), want) {
+			if err := run(context.Background(), []string{"nfapi", "decode", args, path}, out); err == nil || exitCode(err) != exitFailed || !strings.Contains(err.Error(), want) {
 				t.Errorf("%d octets: got %v, want %q", snap, err, want)
 			}
 		}
 		const line, record = "SLOT.indication: 4 octets, 20 of 22 octets: cut off by the capture's snap length\n", `"error":"SLOT.indication: 20 of 22 octets: cut off by the capture's snap length"}`
 		if has := snap == 62; strings.Contains(text.String(), line) != has || strings.Contains(asJSON.String(), record) != has {
 			t.Errorf("%d octets: got %s and %s", snap, text.String(), asJSON.String())
+		}
+	}
+}
+
+// TestNFAPIDecodeNothing: no message, and what could not be looked at, is a failure; of a capture
+// that has something else, nothing need be said.
+func TestNFAPIDecodeNothing(t *testing.T) {
+	const ip = "4500003c000000004084 0000 0a000001 0a000002"
+	for name, test := range map[string]struct{ packet, want string }{
+		"I-DATA":      {ip + "c351a028 00000005 00000000 40030014" + strings.Repeat("00", 24), "no message: 1 I-DATA chunks of P5 over SCTP are not read"},
+		"a heartbeat": {ip + "c351a028 00000005 00000000 0400001c" + strings.Repeat("00", 24), ""},
+		"short":       {ip + "c351a028", "no message: 1 packets are shorter than their IP header says"},
+		"other ports": {ip + "0001a028 00000005 00000000 40030014" + strings.Repeat("00", 24), ""},
+	} {
+		frame, err := hex.DecodeString(strings.ReplaceAll("0200000000010200000000020800"+test.packet, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		w := pcapgo.NewWriter(&file)
+		if err := errors.Join(w.WriteFileHeader(65535, layers.LinkTypeEthernet),
+			w.WritePacket(gopacket.CaptureInfo{CaptureLength: len(frame), Length: len(frame)}, frame)); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "nothing.pcap")
+		if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err = run(context.Background(), []string{"nfapi", "decode", path}, io.Discard)
+		if exitCode(err) != min(len(test.want), exitFailed) || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
 		}
 	}
 }

@@ -54,3 +54,12 @@ func (o outputs[T]) discard() error {
 	}
 	return errors.Join(errs...)
 }
+
+// finish shows a result and fills the files, also if measuring ended by an error: result is
+// what there was before, which says so itself, or nil.
+func finish[T any](stdout io.Writer, o outputs[*T], result *T, show func(io.Writer, *T) error, why error) error {
+	if result == nil {
+		return errors.Join(why, o.discard())
+	}
+	return errors.Join(why, show(stdout, result), o.write(result))
+}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"plumbline/lab/pfcpsim"
+	"plumbline/plainjson"
 )
 
 type pfcpCommand struct {
@@ -109,7 +110,7 @@ func (c *pfcpPeer) open(out io.Writer, verbose bool) (*pfcpsim.Peer, error) {
 			cfg.Vars[name] = addr.String()
 		}
 	}
-	encoder := jsonLines(out)
+	encoder := plainjson.Lines(out)
 	cfg.Trace = func(m pfcpsim.Message) {
 		switch {
 		case c.JSON:
@@ -142,7 +143,7 @@ func (c *pfcpPeer) tell(out io.Writer, scenario string, number int, r pfcpsim.Re
 		line.Error = r.Err.Error()
 	}
 	if c.JSON {
-		_ = jsonLines(out).Encode(line)
+		_ = plainjson.Lines(out).Encode(line)
 		return
 	}
 	state, more := "ok  ", ""

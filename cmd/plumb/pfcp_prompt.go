@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"plumbline/lab/pfcpsim"
+	"plumbline/plainjson"
 )
 
 type pfcpPromptCommand struct {
@@ -102,7 +103,7 @@ func (c pfcpDecodeCommand) decode(out io.Writer, digits string) error {
 		return err
 	}
 	if c.JSON {
-		return jsonLines(out).Encode(m)
+		return plainjson.Lines(out).Encode(m)
 	}
 	_, err = fmt.Fprint(out, m)
 	return err

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"plumbline/printable"
 )
 
 // errUnread is the end of a command whose output nobody reads any more. The exit code is
@@ -46,7 +48,7 @@ func newPipedOutput(out io.Writer, cancel context.CancelFunc) *pipedOutput {
 func (p *pipedOutput) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := printableOctets(b, p.last)
+	text := printable.Octets(b, p.last)
 	if len(b) > 0 {
 		p.last = b[len(b)-1]
 	}

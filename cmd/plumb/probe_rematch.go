@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"plumbline/plainjson"
 	"plumbline/probe/rematch"
 )
 
@@ -53,9 +54,9 @@ func (c *probeRematchCommand) Run(stdout io.Writer) error {
 	case errors.Is(err, rematch.ErrWindow):
 		return usageError{fmt.Errorf("--window: %w", err)}
 	case err != nil:
-		return fmt.Errorf("%s: %w", c.File, err)
+		return inputError(fmt.Errorf("%s: %w", c.File, err))
 	case c.JSON:
-		return writeJSON(stdout, report)
+		return plainjson.Write(stdout, report)
 	}
 	return printRematch(stdout, report)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"plumbline/printable"
 	"plumbline/probe"
 	"plumbline/probe/export"
 )
@@ -53,7 +54,7 @@ func (s *probeScreen) render(width, height int) []string {
 	}
 	lines = lines[:min(len(lines), max(height, 1))]
 	for i, line := range lines {
-		lines[i] = cutTo(printable(strings.TrimRight(line, " ")), width)
+		lines[i] = cutTo(printable.Line(strings.TrimRight(line, " ")), width)
 	}
 	return lines
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"syscall"
@@ -129,12 +128,12 @@ func loadRole(file string, role upf.Role) (*upf.Config, error) {
 	return config, nil
 }
 
-// loadConfig reads a configuration; one that is wrong, or not there, is wrong usage.
+// loadConfig reads a configuration; one that is wrong, or cannot be read, is wrong usage.
 func loadConfig(file string) (*upf.Config, error) {
 	config, err := upf.Load(file)
 	var wrong *upf.ConfigError
-	if errors.As(err, &wrong) || errors.Is(err, fs.ErrNotExist) {
+	if errors.As(err, &wrong) {
 		return nil, usageError{err}
 	}
-	return config, err
+	return config, inputError(err)
 }

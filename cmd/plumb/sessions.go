@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/netip"
 
+	"plumbline/plainjson"
 	"plumbline/upf"
 )
 
@@ -45,7 +46,7 @@ func (c *sessionsCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(stdout, page)
+		return plainjson.Write(stdout, page)
 	}
 	t := newTable(stdout, "SEID", "CP SEID", "CP NODE ID", "UE ADDRESS", "TEID", "SLICE", "PDR", "FAR", "QER", "URR")
 	for _, s := range page.Sessions {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"plumbline/plainjson"
 	"plumbline/upf"
 )
 
@@ -39,7 +40,7 @@ func (c *showAssociations) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(stdout, a)
+		return plainjson.Write(stdout, a)
 	}
 	t := newTable(stdout, "CP NODE ID", "ADDRESS", "SINCE", "SESSIONS", "PATH", "CP STARTED")
 	for _, a := range a.Associations {
@@ -61,7 +62,7 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(stdout, d)
+		return plainjson.Write(stdout, d)
 	}
 	fmt.Fprintln(stdout, datapathLine(d))
 	fmt.Fprintf(stdout, "since %s: %s\n", d.Since.Format(time.RFC3339), d.Why)
@@ -157,7 +158,7 @@ func (c *showSlices) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(stdout, s)
+		return plainjson.Write(stdout, s)
 	}
 	t := newTable(stdout, "SLICE", "S-NSSAI", "DNN", "SESSIONS", "UL PACKETS", "UL OCTETS", "UL DROPPED", "DL PACKETS", "DL OCTETS", "DL DROPPED")
 	for _, x := range s.Slices {
@@ -176,7 +177,7 @@ func (c *showPeers) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(stdout, p)
+		return plainjson.Write(stdout, p)
 	}
 	t := newTable(stdout, "INTERFACE", "NEXT HOP", "DEVICE", "MAC", "MTU", "USES")
 	for _, p := range p.Peers {
@@ -194,7 +195,7 @@ func (c *showConfig) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(stdout, config)
+		return plainjson.Write(stdout, config)
 	}
 	text, err := config.Marshal()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"plumbline/plainjson"
 	"plumbline/upf"
 )
 
@@ -21,7 +22,7 @@ func (c *showSession) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(stdout, s)
+		return plainjson.Write(stdout, s)
 	}
 	fmt.Fprintf(stdout, "SEID %s, of CP function %s (its SEID %s)\n", s.SEID, s.NodeID, s.CPSEID)
 	for _, about := range []struct{ name, value string }{{"slice", s.Slice}, {"S-NSSAI", s.SNSSAI}, {"DNN", s.DNN}, {"PDN type", s.PDNType}} {

@@ -127,6 +127,30 @@ func TestSplit(t *testing.T) {
 	b.checkForwarded("without any process", b.sessions)
 }
 
+// TestSplitDeviceReplaced: the agent cannot open its datapath again when another device has
+// the name of N6's; it ends with the exit code after which it is started again, and then
+// has what is desired.
+func TestSplitDeviceReplaced(t *testing.T) {
+	b := newSplitBed(t, "plt-splitdev")
+	b.establish(20)
+	b.checkHeld("established")
+	if err := b.Replace(&b.N6); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-b.agent.done:
+	case <-time.After(patience):
+		t.Fatalf("the agent goes on:\n%s", b.agent.log())
+	}
+	if code := b.agent.cmd.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("exit code %d, want 1:\n%s", code, b.agent.log())
+	}
+	b.startAgent()
+	b.checkHeld("started again")
+	b.n4.stop()
+	b.agent.stop()
+}
+
 // TestSplitStrikes ends each of the processes, and cuts them off from each other,
 // in the middle of establishments. Afterwards every accepted session is in the
 // datapath, and no other; packets of sessions that were there before flow on

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"plumbline/printable"
 )
 
 // table is columns for people: a heading, then rows, aligned.
@@ -21,7 +23,7 @@ func newTable(w io.Writer, heading ...any) table {
 func (t table) row(cells ...any) {
 	text := make([]string, len(cells))
 	for i, c := range cells {
-		if text[i] = printable(fmt.Sprint(c)); text[i] == "" { // a tab in it would be a cell more
+		if text[i] = printable.Line(fmt.Sprint(c)); text[i] == "" { // a tab in it would be a cell more
 			text[i] = "-"
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"plumbline/datapath"
+	"plumbline/plainjson"
 	"plumbline/upf"
 )
 
@@ -165,7 +166,7 @@ func (c *traceCommand) open(stdout io.Writer) ([]traceSink, error) {
 	var sinks []traceSink
 	switch {
 	case c.JSON:
-		sinks = append(sinks, traceJSON{jsonLines(stdout)})
+		sinks = append(sinks, traceJSON{plainjson.Lines(stdout)})
 	default:
 		sinks = append(sinks, traceText{stdout, c.Verbose})
 	}

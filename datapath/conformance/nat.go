@@ -166,3 +166,14 @@ func natFullScript() script {
 	}, up(1))...)
 	return script{"NAT: no port is left", append(steps, remove(seid))}
 }
+
+// natEnded: with a session its mappings end; what comes to them is nobody's, and the
+// next session with the UE's address gets other ports.
+var natEnded = script{"NAT: the session ends", []step{
+	install(natSession()),
+	frames(1, natUp("", datagram(ue52, far, 64, 1000, 9), datagram(outside, far, 63, 1024, 9), true)),
+	frames(1, natDown("", 0xfce9, datagram(far, outside, 64, 9, 1024), datagram(far, ue52, 63, 9, 1000), false)),
+	remove(natted), install(natSession()),
+	frames(1, packet{port: N6NAT, in: onCorp(datagram(far, outside, 64, 9, 1024)), reason: datapath.DropNATMapping}),
+	remove(natted),
+}}

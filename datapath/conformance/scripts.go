@@ -149,7 +149,7 @@ var big = packet{
 
 var scripts = slices.Concat(
 	sessionScripts, usageScripts, carryScripts, bufferScripts, discardScripts, signalScripts, meterScripts,
-	allOwnScripts, fteidScripts,
+	allOwnScripts, fteidScripts, []script{natEnded},
 	exceptionScripts,
 )
 

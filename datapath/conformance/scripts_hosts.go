@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gopacket/gopacket/layers"
@@ -55,9 +56,15 @@ type talk uint16
 
 // says is an uplink segment that PDR pdr forwards, if it is 3, and drops else.
 func (c talk) says(seq uint32, flags, data string, pdr uint32) step {
+	return c.sends(seq, flags, data, pdr, func([]byte) {})
+}
+
+// sends is says of a packet that is changed behind its checksums.
+func (c talk) sends(seq uint32, flags, data string, pdr uint32, change func(packet []byte)) step {
 	t := layers.TCP{SrcPort: layers.TCPPort(c), DstPort: 443, Seq: seq, Window: 64000}
 	setFlags(&t, flags)
 	u := tcp(ue70, far, t, data)
+	change(u.raw)
 	p := packet{port: N3, in: onN3(gpdu(pscUL("00000070"), u)), seid: hostSEID, pdr: pdr, reason: datapath.DropFAR, either: true}
 	if pdr == 3 {
 		p.reason, p.want, p.octets = datapath.ReasonNone, outN6(GatewayMAC, header(u, oneHop))[:14+len(u.raw)], uint64(len(u.raw)) // not padded
@@ -66,8 +73,12 @@ func (c talk) says(seq uint32, flags, data string, pdr uint32) step {
 }
 
 // hears is a downlink segment that PDR 4 drops, or PDR 5 forwards.
-func (c talk) hears(data string, pdr uint32) step {
-	t := layers.TCP{SrcPort: 443, DstPort: layers.TCPPort(c), Window: 64000, ACK: true}
+func (c talk) hears(data string, pdr uint32) step { return c.answers("A", 0, data, pdr) }
+
+// answers is hears with flags and an Acknowledgment Number.
+func (c talk) answers(flags string, ack uint32, data string, pdr uint32) step {
+	t := layers.TCP{SrcPort: 443, DstPort: layers.TCPPort(c), Ack: ack, Window: 64000}
+	setFlags(&t, flags)
 	u := tcp(far, ue70, t, data)
 	p := packet{port: N6, in: onN6(u), seid: hostSEID, pdr: pdr, reason: datapath.DropFAR, either: true}
 	if pdr == 5 {
@@ -99,6 +110,12 @@ func longHosts(hello string) []step {
 	}
 	steps := []step{install(s), talk(4001).says(1000, "S", "fast open", 3), talk(4001).says(1001, "A", hello, 1)}
 	const host17, host30 = "GET / HTTP/1.1\r\nHost: host17.test\r\n\r\n", "GET / HTTP/1.1\r\nHost: host30.test\r\n\r\n"
+	// Each filter looks at each packet, and all see the same.
+	const cut = 20
+	steps = append(steps,
+		talk(4024).says(1000, "S", "", 3), talk(4024).says(1001+cut, "A", host17[cut:], 3), talk(4024).says(1001, "A", host17[:cut], 1),
+		talk(4024).says(next(host17), "R", "", 1), talk(4024).hears("more data", 5),
+	)
 	for i := range uint32(3) {
 		seq := 2000 + i*uint32(len(host17+host30))
 		steps = append(steps,
@@ -111,7 +128,7 @@ func longHosts(hello string) []step {
 	return append(steps, remove(hostSEID))
 }
 
-var hostScripts = append(makeHostScripts(), makeRequestScripts()...)
+var hostScripts = slices.Concat(makeHostScripts(), makeRequestScripts(), makeShownScripts())
 
 // next is the sequence number behind s, which is the first that a client says.
 func next(s string) uint32 { return 1001 + uint32(len(s)) }
@@ -146,6 +163,7 @@ func makeHostScripts() []script {
 			talk(4007).says(1001, "A", sd, 3),
 			talk(4007).says(next(sd), "A", hd, 2), // another request
 			talk(4007).says(next(sd+hd), "A", "its body", 2),
+			talk(4007).says(next(sd+hd)+8, "R", "", 2), talk(4007).hears("more data", 5), // its last packet has its name
 			talk(4008).says(1001, "A", "GET http://a.example.org/x HTTP/1.1\r\nHost: a.example.org\r\n\r\n", 1), // to a proxy
 			talk(4013).says(1001, "A", "GET http://a.example.org/x HTTP/1.1\r\nHost: b.test\r\n\r\n", 3),        // to whom?
 			talk(4014).says(1001, "A", "GET http://a.example.org?x HTTP/1.1\r\nHost: a.example.org\r\n\r\n", 1),
@@ -163,8 +181,10 @@ func makeHostScripts() []script {
 		{"host: a name behind other data, and one that ends", []step{
 			begin,
 			talk(4012).says(1000, "S", "fast open", 3), talk(4012).hears("220 ready", 5), talk(4012).says(1001, "A", "STARTTLS\r\n", 3),
-			talk(4012).hears("and so on", 5), talk(4012).says(1011, "A", hello, 1), talk(4012).hears("more data", 4),
-			talk(4012).says(1011+uint32(len(hello)), "AR", "", 1), talk(4012).says(2000, "A", "more data", 3), talk(4012).hears("more data", 5),
+			talk(4012).hears("and so on", 5), talk(4012).says(1011, "A", hello, 3), talk(4012).hears("more data", 5), // may be any data
+			talk(4023).says(1001, "A", "STARTTLS\r\n", 3), talk(4023).says(1011, "A", hello, 1), // where it begins is not known
+			talk(4023).says(1011+uint32(len(hello)), "AR", "", 1), talk(4023).says(2000, "A", "more data", 3), talk(4023).hears("more data", 5),
+			talk(4023).says(2009, "A", hello, 3), // of no connection
 			end,
 		}},
 		{"host: rules change, names stay", []step{
@@ -231,6 +251,77 @@ func makeRequestScripts() []script {
 		{"host: a SYN's data", []step{
 			begin,
 			talk(4022).says(1000, "S", free, 3), talk(4022).says(1001, "A", paid, 3), talk(4022).hears("HTTP/1.1 200", 5), // not taken
+			end,
+		}},
+	}
+}
+
+// makeShownScripts has users who show the UPF a name that the server does not read: by
+// what a receiver drops, and by what it puts together in another way.
+func makeShownScripts() []script {
+	const (
+		free = "GET / HTTP/1.1\r\nHost: www.example.org\r\n\r\n"
+		paid = "GET / HTTP/1.1\r\nHost: www.servers.org\r\n\r\n" // as long
+		cut  = 20
+	)
+	hello, other := clientHello("www.example.org"), clientHello("www.servers.org")
+	begin, end := install(hostSession()), remove(hostSEID)
+	// A bit, and another one that the checksum does not see.
+	wrongSum := func(b []byte) { b[20+16] ^= 1 }
+	wrongHeader := func(b []byte) { b[10] ^= 1 }
+	first := func(b []byte) { b[6], b[10] = 0x20, b[10]-0x20 } // a fragment with others behind it
+	urgent := func(b []byte) { b[20+13] |= 0x20; b[20+17] -= 0x20 }
+	dropped := func(flow talk, flags string, change func(b []byte)) []step {
+		return []step{
+			flow.says(1000, "S", "", 3), flow.answers("SA", 1001, "", 5),
+			flow.sends(1001, flags, hello, 3, change), flow.says(1001, "A", other, 3), flow.hears("ServerHello", 5),
+		}
+	}
+	return []script{
+		{"host: a name with a wrong checksum", slices.Concat([]step{begin}, dropped(4030, "A", wrongSum), dropped(4031, "A", wrongHeader), []step{end})},
+		{"host: a name in a fragment, and without ACK", slices.Concat([]step{begin}, dropped(4032, "A", first), dropped(4033, "", func([]byte) {}), []step{end})},
+		{"host: a name with an urgent octet", []step{
+			begin, talk(4034).says(1000, "S", "", 3), talk(4034).sends(1001, "A", hello, 3, urgent), talk(4034).says(next(hello), "A", "more data", 3), end,
+		}},
+		{"host: SYN and RST that the server drops", []step{
+			begin,
+			talk(4035).says(1000, "S", "", 3), talk(4035).answers("SA", 1001, "", 5), talk(4035).says(1001, "A", paid, 3),
+			talk(4035).says(5000, "S", "", 3), talk(4035).says(5001, "A", free, 3), talk(4035).hears("HTTP/1.1 200", 5),
+			talk(4036).says(1000, "S", "", 3), talk(4036).says(1001, "A", hello, 1),
+			talk(4036).sends(1000, "S", "", 1, wrongSum), talk(4036).sends(9, "R", "", 1, wrongSum), talk(4036).hears("more data", 4),
+			talk(4037).says(1000, "S", "", 3), talk(4037).says(1001, "A", other, 3),
+			talk(4037).says(9, "R", "", 3), talk(4037).says(next(other), "A", hello, 3), talk(4037).hears("more data", 5),
+			talk(4037).says(7000, "S", "", 3), talk(4037).answers("SA", 7001, "", 5), talk(4037).says(7001, "A", hello, 1), // another connection
+			talk(4038).says(1000, "S", "", 3), talk(4038).says(2000, "S", "", 3), talk(4038).says(2001, "A", hello, 3), // where does it begin?
+			end,
+		}},
+		{"host: sent again with something else", []step{
+			begin,
+			// What has come stays.
+			talk(4040).says(1000, "S", "", 3), talk(4040).says(1001, "A", paid[:40], 3),
+			talk(4040).says(1001, "A", free, 3), talk(4040).says(1041, "A", paid[40:], 3), talk(4040).hears("HTTP/1.1 200", 5),
+			talk(4041).says(1000, "S", "", 3), talk(4041).says(1001, "A", free, 1), talk(4041).says(1001, "A", paid, 1),
+			// Beyond a gap receivers differ: neither is taken.
+			talk(4042).says(1000, "S", "", 3), talk(4042).says(1001+cut, "A", free[cut:], 3), talk(4042).says(1001+cut, "A", paid[cut:], 3),
+			talk(4042).says(1001, "A", free[:cut], 3), talk(4042).hears("HTTP/1.1 200", 5),
+			talk(4043).says(1000, "S", "", 3), talk(4043).says(1001+cut, "A", free[cut:], 3), talk(4043).says(1001, "A", paid, 3), talk(4043).hears("", 5),
+			talk(4044).says(1000, "S", "", 3), talk(4044).says(1101, "A", hello[100:], 3), talk(4044).says(1091, "A", other[90:], 3),
+			talk(4044).says(1001, "A", hello[:100], 3), talk(4044).hears("", 5),
+			// The same again, cut elsewhere, is no other.
+			talk(4045).says(1000, "S", "", 3), talk(4045).says(1001+cut, "A", free[cut:], 3), talk(4045).says(1001+cut+5, "A", free[cut+5:], 3),
+			talk(4045).says(1001+cut-5, "A", free[cut-5:], 3), talk(4045).says(1001, "A", free[:cut], 1), talk(4045).hears("HTTP/1.1 200", 4),
+			end,
+		}},
+		{"host: what the server says", []step{
+			begin,
+			talk(4046).says(1000, "S", "", 3), talk(4046).hears("RFB 003.008\n", 5), talk(4046).says(1001, "A", "RFB 003.008\n", 3), talk(4046).says(1013, "A", hello, 3),
+			end,
+		}},
+		{"host: empty lines", []step{
+			begin,
+			talk(4047).says(1000, "S", "", 3), talk(4047).says(1001, "A", "\r\n", 3), talk(4047).says(1003, "A", "\r\n", 3), talk(4047).says(1005, "A", free, 1),
+			talk(4048).says(1000, "S", "", 3), talk(4048).says(1001, "A", "\r\n", 3), talk(4048).says(1003, "A", "\r\n", 3), talk(4048).says(1005, "A", "\r\n", 3),
+			talk(4048).says(1007, "A", free, 3), // so many that it is given up
 			end,
 		}},
 	}

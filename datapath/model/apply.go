@@ -35,6 +35,7 @@ func (s *Sessions) Apply(c *api.Change, can *api.Capabilities, out func(Out), ma
 		rules = made.rules
 	}
 	stages.Bridge.Bind(seid, rules)
+	s.giveUp(old, s.all[seid])
 	s.leave(old)
 	stages.Release(seid, rules, c.GetDropBuffered(), out)
 	for _, m := range c.GetEndMarkers() {
@@ -140,6 +141,22 @@ func (s *Sessions) unbind(old *session) {
 	}
 	for _, k := range old.keys {
 		s.cfg.Index.Unbind(k)
+	}
+}
+
+// giveUp ends what NATs have for UE addresses that old had and made has not; either may be
+// nil.
+func (s *Sessions) giveUp(old, made *session) {
+	if old == nil {
+		return
+	}
+	for _, k := range old.keys {
+		if made != nil && slices.Contains(made.keys, k) {
+			continue
+		}
+		s.cfg.Stages.N6.Release(k, s.cfg.Stages.Now(), func(addr uint32) bool {
+			return len(s.cfg.Index.Candidates(datapath.Key{IPv4: addr})) > 0
+		})
 	}
 }
 

@@ -106,7 +106,7 @@ func (s *Stages) matchFilters(r *Rule, u user) bool {
 	}
 	f := fieldsOf(u, r.Uplink)
 	// Names are learnt from packets for which a filter asks.
-	f.name = func() (flowName, bool) { return s.Names.look(r.SEID, &f, u.upper(), r.Uplink, s.Now()) }
+	f.name = func() (flowName, bool) { return s.Names.look(r.SEID, &f, u, r.Uplink, s.Now()) }
 	for i := range r.Filters {
 		if r.Filters[i].match(&f) {
 			return true

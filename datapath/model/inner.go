@@ -10,6 +10,9 @@ type upper struct {
 	// payload starts with the upper-layer header; nil: it is not there, because
 	// the packet is a fragment but not the first, or ends before.
 	payload []byte
+	// plain: it is right behind an IP header with no options and no extension
+	// headers, and all of it is there.
+	plain bool
 }
 
 // Protocol numbers that filters have to know more of than their number.
@@ -32,8 +35,10 @@ func (u user) upper() upper {
 		return u.upper6()
 	}
 	p := upper{protocol: u[9]}
-	if binary.BigEndian.Uint16(u[6:])&maskOffset4 == 0 {
+	fragment := binary.BigEndian.Uint16(u[6:]) & maskFragment
+	if fragment&maskOffset4 == 0 {
 		p.payload = u[4*int(u[0]&0xf):]
+		p.plain = fragment == 0 && u[0] == 0x45
 	}
 	return p
 }
@@ -52,7 +57,7 @@ func (u user) upper6() upper {
 				return upper{protocol: u[at]}
 			}
 		default:
-			return upper{next, u[at:]}
+			return upper{next, u[at:], at == lenIPv6}
 		}
 		if len(u) < at+size {
 			return upper{protocol: next}

@@ -186,6 +186,15 @@ func (n *Networks) Expire(nowNs uint64) {
 	}
 }
 
+// Release is [NAT.Release] of all NATs.
+func (n *Networks) Release(k datapath.Key, nowNs uint64, other func(addr uint32) bool) {
+	for _, nat := range n.NATs {
+		if nat != nil {
+			nat.Release(k, nowNs, other)
+		}
+	}
+}
+
 // heapNetworks is the side of N6 of a UPF without programs, whose devices have
 // one MTU.
 func heapNetworks(cfg *Config) Networks {

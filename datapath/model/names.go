@@ -13,12 +13,17 @@ const (
 	MaxNamed        = 1 << 16
 	maxNamedSession = 1 << 10 // of a session: one user cannot make others' be forgotten
 	fairNamed       = 1 << 6  // of a session, and if all are taken it gives up its own for more
-	maxPartial      = 1 << 10 // flows whose name is not complete, in all: the first of them is given up
-	maxPartialSize  = 8192    // octets kept of one, and as many beyond a gap
-	maxBeyond       = 16      // segments kept beyond a gap
-	maxGap          = 1 << 20 // octets that may come before what is missing of it
-	maxAhead        = 1 << 30 // octets of a body that need not be seen; half the sequence numbers
-	secondChances   = 8       // flows that are looked at for one that is not used, before the next is forgotten
+
+	// The same of flows whose name is not complete: the first of them is given up.
+	maxPartial        = 1 << 10
+	maxPartialSession = 1 << 6
+	fairPartial       = 1 << 3
+
+	maxPartialSize = 8192    // octets kept of one, and as many beyond a gap
+	maxBeyond      = 16      // segments kept beyond a gap
+	maxGap         = 1 << 20 // octets that may come before what is missing of it
+	maxAhead       = 1 << 30 // octets of a body that need not be seen; half the sequence numbers
+	secondChances  = 8       // flows that are looked at for one that is not used, before the next is forgotten
 	// namedIdle is how long a flow may be silent. Source: RFC 5382, REQ-5.
 	namedIdle = (2*3600 + 4*60) * 1_000_000_000 // ns
 	// learntFresh is how old what a [Learner] was told may be without being told again.
@@ -34,6 +39,10 @@ const (
 // these come. From the first octet of a request until its head is whole the flow
 // has no name; if it is invalid, never again.
 //
+// A user gains by a name that is not the one that the server reads. So what a
+// receiver drops is not read, and a stream that receivers may put together in
+// different ways is given up for good.
+//
 // Flows of which no packet has shown a name are in the table, too, so that a
 // [Learner] can be told of them within the same limits.
 //
@@ -43,15 +52,18 @@ type Names struct {
 
 	mu      sync.Mutex
 	flows   map[NamedFlow]*namedFlow
-	all     list.List             // of *namedFlow, the one that was seen last in front
-	own     map[uint64]*list.List // the same, of a session
-	partial list.List             // of *namedFlow whose name is not complete, the first in front
+	all     list.List                // of *namedFlow, the one that was seen last in front
+	partial list.List                // of *namedFlow whose name is not complete, the first in front
+	own     map[uint64]*namedSession // by SEID
 }
+
+// namedSession is what a session has of the lists of [Names].
+type namedSession struct{ all, partial list.List }
 
 // NewNames returns one that knows nothing, and tells l, if there is one, what it
 // learns.
 func NewNames(l Learner) *Names {
-	return &Names{learner: l, flows: map[NamedFlow]*namedFlow{}, own: map[uint64]*list.List{}}
+	return &Names{learner: l, flows: map[NamedFlow]*namedFlow{}, own: map[uint64]*namedSession{}}
 }
 
 // NamedFlow is a TCP connection of a session. The local end is the UE's.
@@ -64,23 +76,22 @@ type NamedFlow struct {
 // flowName is what a flow is called.
 type flowName struct {
 	host string // in lower case
-	path string // of an HTTP request; "": of TLS
+	path string // of an HTTP request, maxPath octets at most; "": of TLS
 }
 
 type namedFlow struct {
-	key          NamedFlow
-	said         Said
-	early        []byte       // what came with the SYN, until it is known whether it was taken
-	next         uint32       // sequence number behind what was read of the stream
-	part         []byte       // what has been said of a ClientHello that is not complete
-	requests     *requests    // nil: it is no HTTP, or not known yet
-	beyond       []tcpSegment // what came beyond a gap
-	beyondOctets int
-	seenNs       uint64
-	told         uint64 // what the learner called it; 0: it does not know the flow
-	toldNs       uint64
-	all, own     *list.Element
-	partial      *list.Element // nil: nothing is waited for
+	key        NamedFlow
+	said       Said
+	seen       bool // a segment was learnt from
+	ended      bool // RST has come, and nothing since
+	stream     stream
+	seenNs     uint64
+	told       uint64 // what the learner called it; 0: it does not know the flow
+	toldNs     uint64
+	session    *namedSession
+	all, own   *list.Element
+	partial    *list.Element // nil: nothing is waited for
+	ownPartial *list.Element // the same
 }
 
 // match reports whether a filter with a host means name.
@@ -98,7 +109,8 @@ func (n flowName) match(host, path string) bool {
 
 // look returns the name of the flow to which a packet of session seid belongs,
 // and learns from it. It reports false if the name is not known.
-func (n *Names) look(seid uint64, f *fields, p upper, uplink bool, nowNs uint64) (flowName, bool) {
+func (n *Names) look(seid uint64, f *fields, u user, uplink bool, nowNs uint64) (flowName, bool) {
+	p := u.upper()
 	t, ok := readTCP(p)
 	if !ok {
 		return flowName{}, false
@@ -107,25 +119,29 @@ func (n *Names) look(seid uint64, f *fields, p upper, uplink bool, nowNs uint64)
 	defer n.mu.Unlock()
 	key := NamedFlow{seid, f.remote, f.local, f.remotePort, f.localPort}
 	flow := n.flows[key]
-	if flow != nil && (t.flags&(tcpSYN|tcpACK) == tcpSYN || n.isIdle(flow, nowNs)) {
+	if flow != nil && n.isIdle(flow, nowNs) {
 		n.forget(flow)
 		flow = nil
 	}
-	ends := t.flags&tcpRST != 0
+	if flow != nil && flow.ended && t.flags&tcpRST == 0 {
+		n.end(flow)
+	}
+	changes := flow == nil || flow.heeds(t, uplink)
+	if changes && !u.arrives(p) {
+		changes = false
+	}
 	if flow == nil {
-		if ends && !showsName(t.data) {
+		if !changes || t.flags&tcpRST != 0 {
 			return flowName{}, false
 		}
 		flow = n.add(key, nowNs)
 	}
 	n.touch(flow, nowNs)
 	before := flow.said
-	n.learn(flow, t, uplink)
-	if ends {
-		n.forget(flow)
-	} else {
-		n.tell(flow, flow.said != before, nowNs)
+	if changes {
+		n.learn(flow, t, uplink)
 	}
+	n.tell(flow, flow.said != before, nowNs)
 	return flow.said.name, flow.said.Known
 }
 
@@ -143,17 +159,17 @@ func (n *Names) add(key NamedFlow, nowNs uint64) *namedFlow {
 	own := n.own[key.SEID]
 	full := n.all.Len() == MaxNamed
 	switch {
-	case own != nil && (own.Len() == maxNamedSession || full && own.Len() >= fairNamed):
-		n.forget(n.silent(own))
+	case own != nil && (own.all.Len() == maxNamedSession || full && own.all.Len() >= fairNamed):
+		n.forget(n.silent(&own.all))
 	case full:
 		n.forget(n.silent(&n.all))
 	}
 	if own = n.own[key.SEID]; own == nil {
-		own = list.New()
+		own = &namedSession{}
 		n.own[key.SEID] = own
 	}
-	flow := &namedFlow{key: key, seenNs: nowNs}
-	flow.all, flow.own = n.all.PushFront(flow), own.PushFront(flow)
+	flow := &namedFlow{key: key, seenNs: nowNs, session: own}
+	flow.all, flow.own = n.all.PushFront(flow), own.all.PushFront(flow)
 	n.flows[key] = flow
 	return flow
 }
@@ -171,15 +187,15 @@ func (n *Names) silent(flows *list.List) *namedFlow {
 func (n *Names) touch(flow *namedFlow, nowNs uint64) {
 	flow.seenNs = nowNs
 	n.all.MoveToFront(flow.all)
-	n.own[flow.key.SEID].MoveToFront(flow.own)
+	flow.session.all.MoveToFront(flow.own)
 }
 
 // Forget forgets the flows of a session, which has ended.
 func (n *Names) Forget(seid uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for own := n.own[seid]; own != nil && own.Len() > 0; {
-		n.forget(own.Front().Value.(*namedFlow))
+	for own := n.own[seid]; own != nil && own.all.Len() > 0; {
+		n.forget(own.all.Front().Value.(*namedFlow))
 	}
 }
 
@@ -188,9 +204,8 @@ func (n *Names) forget(flow *namedFlow) {
 	n.untell(flow)
 	delete(n.flows, flow.key)
 	n.all.Remove(flow.all)
-	own := n.own[flow.key.SEID]
-	own.Remove(flow.own)
-	if own.Len() == 0 {
+	flow.session.all.Remove(flow.own)
+	if flow.session.all.Len() == 0 {
 		delete(n.own, flow.key.SEID)
 	}
 }

@@ -1,10 +1,6 @@
 package model
 
-import (
-	"bytes"
-	"encoding/binary"
-	"slices"
-)
+import "bytes"
 
 // Learner is told what [Names] learns, for programs that classify the packets of a
 // flow by themselves. Its methods are called with the Names locked, and with
@@ -32,172 +28,104 @@ type Said struct {
 	// octets behind Until may change what is known.
 	Stream bool
 	Until  uint32 // sequence number
-	// Nothing changes it any more.
-	final bool
-	begun bool // something of the stream has come
+	// Nothing but a SYN changes it any more.
+	final   bool
+	fromSYN bool // where the stream begins is known
+	begun   bool // something of the stream has come
 }
 
 // Match reports whether a filter with this host and path means the flow.
 func (s Said) Match(host, path string) bool { return s.Known && s.name.match(host, path) }
 
-// Shows says which packets of a flow may change what is known of it, beside those
-// with SYN or RST and those of the stream: all that may be the beginning of a
-// ClientHello, or of a request in one of the directions.
-func (s Said) Shows() (hello, uplinkRequest, downlinkRequest bool) {
-	any := !s.final && !s.begun
-	return any, any, any
-}
+// Shows reports whether a packet of the flow in any direction that may be the
+// beginning of a ClientHello, or of a request, may change what is known of it. Those
+// with SYN or RST and those of the stream may in any case.
+func (s Said) Shows() bool { return !s.final && !s.Stream }
 
-// tcpSegment is what matters of one here.
-type tcpSegment struct {
-	flags byte
-	seq   uint32 // of the first octet of data
-	ack   uint32
-	data  []byte
-}
-
-// readTCP reports false if p is no TCP segment, or does not have its header.
-func readTCP(p upper) (t tcpSegment, ok bool) {
-	if p.protocol != protoTCP || len(p.payload) < lenTCP {
-		return t, false
+// heeds reports whether a segment may change what is known of a flow.
+func (f *namedFlow) heeds(t tcpSegment, uplink bool) bool {
+	s := &f.said
+	switch {
+	case t.flags&(tcpSYN|tcpRST) != 0:
+		return true
+	case len(t.data) == 0 || s.final:
+		return false
+	case s.Stream:
+		return uplink == s.Uplink && (f.partial != nil || int32(t.seq+uint32(len(t.data))-s.Until) > 0)
 	}
-	header := 4 * int(p.payload[12]>>4)
-	if header < lenTCP || header > len(p.payload) {
-		return t, false
-	}
-	t = tcpSegment{p.payload[13], binary.BigEndian.Uint32(p.payload[4:]), binary.BigEndian.Uint32(p.payload[8:]), p.payload[header:]}
-	if t.flags&tcpSYN != 0 {
-		t.seq++
-	}
-	return t, true
+	return showsName(t.data)
 }
 
 // learn takes from a segment what it says of the name of its flow. Of a connection
-// that is seen from its SYN on it is known where the first octet is; of others the
-// first segment that looks like a beginning is one.
+// that is seen from its SYN on it is known where the first octet is, and that side
+// is read alone; of others the first segment that looks like a beginning is one.
 func (n *Names) learn(flow *namedFlow, t tcpSegment, uplink bool) {
 	s := &flow.said
 	switch {
+	case t.flags&tcpRST != 0:
+		flow.ended = true // and all filters see that it has the name that it had
 	case t.flags&(tcpSYN|tcpACK) == tcpSYN:
-		*s = Said{Uplink: uplink, Stream: true, Until: t.seq}
-		flow.next, flow.early = t.seq, bytes.Clone(t.data)
-	case len(flow.early) > 0 && t.flags&tcpSYN != 0 && uplink != s.Uplink:
-		n.opened(flow, t.ack)
-	case len(t.data) == 0 || s.final:
-	case s.Stream && uplink == s.Uplink:
-		flow.early = nil
-		n.extend(flow, t)
-	case !s.begun && showsName(t.data):
-		n.lose(flow)
+		n.open(flow, t, uplink)
+	case t.flags&tcpSYN != 0:
+		n.opened(flow, t, uplink)
+	case len(t.data) == 0 || s.final || t.flags&(tcpACK|tcpURG) != tcpACK:
+		// RFC 9293, 3.10.7.4: without ACK it is dropped. An urgent octet is taken
+		// out of the stream by some receivers, and left in by others.
+	case flow.stream.doubt:
+		if uplink == s.Uplink {
+			n.lose(flow)
+		}
+	case s.Stream:
+		if uplink == s.Uplink {
+			flow.stream.early = nil
+			n.extend(flow, t)
+		}
+	case showsName(t.data):
 		*s = Said{Uplink: uplink, Stream: true}
-		flow.next = t.seq
+		flow.stream = stream{next: t.seq}
 		n.extend(flow, t)
 	}
+	flow.seen = true
 	n.settle(flow)
 }
 
-// opened reads what came with a SYN if the other side has taken it: else something
-// else may come in its place. Source: RFC 7413, 3.
-func (n *Names) opened(flow *namedFlow, ack uint32) {
-	t := tcpSegment{seq: flow.next, data: flow.early}
-	flow.early = nil
-	if ack == t.seq+uint32(len(t.data)) {
-		n.read(flow, t)
+// open takes a SYN. Of a flow that is known another connection may begin with it, or
+// the other side ignores it and goes on with the one that there is: nothing is read
+// until the other side has answered.
+//
+// Source: RFC 5961, 4.
+func (n *Names) open(flow *namedFlow, t tcpSegment, uplink bool) {
+	s := &flow.said
+	again := s.fromSYN && !s.begun && !s.final && s.Uplink == uplink && flow.stream.next == t.seq
+	doubt := flow.stream.doubt || flow.seen && !again
+	n.giveUp(flow)
+	*s = Said{Uplink: uplink, Stream: true, Until: t.seq, fromSYN: true}
+	flow.stream = stream{next: t.seq, doubt: doubt}
+	if len(t.data) <= maxPartialSize {
+		flow.stream.early = bytes.Clone(t.data)
 	}
 }
 
-// extend adds a segment to a stream. What is beyond a gap is kept until that is
-// filled, as far as there is room: TCP does not send it again.
-func (n *Names) extend(flow *namedFlow, t tcpSegment) {
-	if gap := int32(t.seq - flow.next); gap > 0 && !flow.pass(uint32(gap)) {
-		if gap > maxGap { // what is missing does not come
-			n.lose(flow)
-		} else {
-			flow.keep(t)
-		}
+// opened takes the answer to a SYN. What came with the SYN is read if the other side
+// has taken it: else something else may come in its place. Source: RFC 7413, 3.
+func (n *Names) opened(flow *namedFlow, t tcpSegment, uplink bool) {
+	f, s := &flow.stream, &flow.said
+	early := tcpSegment{seq: f.next, data: f.early}
+	taken := t.ack - f.next
+	if !s.fromSYN || s.final || s.begun || uplink == s.Uplink || taken != 0 && taken != uint32(len(early.data)) {
 		return
 	}
-	n.read(flow, t)
-	for i := 0; i < len(flow.beyond) && flow.said.Stream; {
-		b := flow.beyond[i]
-		if gap := int32(b.seq - flow.next); gap > 0 && !flow.pass(uint32(gap)) {
-			i++
-			continue
-		}
-		flow.drop(i)
-		n.read(flow, b)
-		i = 0
+	f.doubt, f.early = false, nil
+	if taken != 0 {
+		n.read(flow, early)
 	}
 }
 
-// pass steps over octets of a body that do not come by.
-func (f *namedFlow) pass(gap uint32) bool {
-	if f.requests == nil || f.requests.ahead() < uint64(gap) {
-		return false
-	}
-	f.requests.pass(uint64(gap))
-	f.next += gap
-	return true
-}
-
-// keep keeps a segment that is beyond a gap, if there is room.
-func (f *namedFlow) keep(t tcpSegment) {
-	if len(f.beyond) < maxBeyond && f.beyondOctets+len(t.data) <= maxPartialSize {
-		f.beyond = append(f.beyond, tcpSegment{seq: t.seq, data: bytes.Clone(t.data)})
-		f.beyondOctets += len(t.data)
-	}
-}
-
-func (f *namedFlow) drop(i int) {
-	f.beyondOctets -= len(f.beyond[i].data)
-	f.beyond = slices.Delete(f.beyond, i, i+1)
-}
-
-// read reads a segment that begins no later than what is missing.
-func (n *Names) read(flow *namedFlow, t tcpSegment) {
-	had := flow.next - t.seq // octets that have come before
-	if had >= uint32(len(t.data)) {
-		return
-	}
-	data := t.data[had:]
-	flow.next += uint32(len(data))
-	flow.said.begun = true
-	if flow.requests != nil {
-		n.readRequests(flow, data)
-		return
-	}
-	flow.part = append(flow.part, data[:min(len(data), maxPartialSize-len(flow.part))]...)
-	switch {
-	case isHello(flow.part):
-		name, v := helloName(flow.part)
-		switch {
-		case v == nameFound:
-			n.giveUp(flow)
-			flow.said = Said{name: name, Known: true, Uplink: flow.said.Uplink, final: true}
-		case v == nameNone || len(flow.part) == maxPartialSize:
-			n.lose(flow)
-		}
-	case mayBeRequest(flow.part):
-		data, flow.part = flow.part, nil
-		flow.requests = &requests{}
-		n.readRequests(flow, data)
-	default:
-		n.lose(flow)
-	}
-}
-
-func (n *Names) readRequests(flow *namedFlow, data []byte) {
-	r := flow.requests
-	r.read(data)
-	if r.at == partInvalid {
-		n.lose(flow)
-		return
-	}
-	flow.said.name, flow.said.Known = r.known()
-	if r.at == partTunnel {
-		n.giveUp(flow)
-		flow.said.final, flow.said.Stream = true, false
-	}
+// end is the end of a connection: what comes behind it has no name.
+func (n *Names) end(flow *namedFlow) {
+	n.giveUp(flow)
+	flow.ended = false
+	flow.said = Said{final: true}
 }
 
 // settle says whether a packet has to be waited for to know the name of a flow, and
@@ -208,56 +136,81 @@ func (n *Names) settle(flow *namedFlow) {
 	if !s.Stream {
 		return
 	}
-	r := flow.requests
-	if len(flow.early) > 0 || len(flow.part) > 0 || len(flow.beyond) > 0 || r != nil && !r.settled() {
+	if !flow.stream.settled() {
 		s.name, s.Known = flowName{}, false
 		if flow.partial == nil {
-			if n.partial.Len() == maxPartial {
-				n.lose(n.partial.Front().Value.(*namedFlow))
-			}
-			flow.partial = n.partial.PushBack(flow)
+			n.wait(flow)
 		}
 		return
 	}
-	if flow.partial != nil {
-		n.partial.Remove(flow.partial)
-		flow.partial = nil
-	}
-	s.Until = flow.next
-	if r != nil {
+	n.waitNoMore(flow)
+	s.Until = flow.stream.next
+	if r := flow.stream.requests; r != nil {
 		s.name, s.Known = r.known()
 		s.Until += uint32(min(r.ahead(), maxAhead))
 	}
 }
 
-// lose gives up a stream. If it had requests nothing is known of it any more: which
-// of its octets begin one cannot be told. Else it may have begun before.
+// wait makes a flow one whose name is not complete, and room for it.
+func (n *Names) wait(flow *namedFlow) {
+	own := &flow.session.partial
+	full := n.partial.Len() == maxPartial
+	switch {
+	case own.Len() == maxPartialSession || full && own.Len() >= fairPartial:
+		n.lose(own.Front().Value.(*namedFlow))
+	case full:
+		n.lose(n.unfair())
+	}
+	flow.partial, flow.ownPartial = n.partial.PushBack(flow), own.PushBack(flow)
+}
+
+// unfair returns the first flow whose name is not complete of a session that has more
+// of them than its share; if there is none, the first of all.
+func (n *Names) unfair() *namedFlow {
+	for e := n.partial.Front(); e != nil; e = e.Next() {
+		if flow := e.Value.(*namedFlow); flow.session.partial.Len() > fairPartial {
+			return flow
+		}
+	}
+	return n.partial.Front().Value.(*namedFlow)
+}
+
+func (n *Names) waitNoMore(flow *namedFlow) {
+	if flow.partial != nil {
+		n.partial.Remove(flow.partial)
+		flow.session.partial.Remove(flow.ownPartial)
+		flow.partial, flow.ownPartial = nil, nil
+	}
+}
+
+// lose gives up a stream: for good, if its first octet is known not to be one of a
+// name, or if it had requests, as which of its octets begin one cannot be told. Else
+// it may have begun before.
 func (n *Names) lose(flow *namedFlow) {
-	final := flow.requests != nil && flow.requests.some
+	r := flow.stream.requests
+	final := flow.said.fromSYN || r != nil && r.some
 	n.giveUp(flow)
 	flow.said = Said{final: final}
 }
 
 // giveUp forgets what there is of a stream.
 func (n *Names) giveUp(flow *namedFlow) {
-	if flow.partial != nil {
-		n.partial.Remove(flow.partial)
-		flow.partial = nil
-	}
-	flow.early, flow.part, flow.requests, flow.beyond, flow.beyondOctets = nil, nil, nil, nil, 0
+	n.waitNoMore(flow)
+	flow.stream = stream{}
 }
 
 // tell tells the learner of a flow, if that is not what it was told. While a name
-// is not complete each packet is to be seen here.
+// is not complete, and behind RST, each packet is to be seen here.
 func (n *Names) tell(flow *namedFlow, changed bool, nowNs uint64) {
 	if n.learner == nil {
 		return
 	}
 	number := n.learner.Learns(flow.key.SEID)
-	if flow.told != number || flow.partial != nil {
+	unsure := flow.partial != nil || flow.ended
+	if flow.told != number || unsure {
 		n.untell(flow)
 	}
-	if number == 0 || flow.partial != nil || flow.told != 0 && !changed && nowNs-flow.toldNs < learntFresh {
+	if number == 0 || unsure || flow.told != 0 && !changed && nowNs-flow.toldNs < learntFresh {
 		return
 	}
 	if !n.learner.Learn(number, flow.key, flow.said, nowNs) {
@@ -313,8 +266,7 @@ func (n *Names) inherit(from *Names, now clocks) {
 // take adds a flow of another one.
 func (n *Names) take(was *namedFlow, seenNs uint64) {
 	flow := n.add(was.key, seenNs)
-	flow.said, flow.next, flow.part, flow.requests = was.said, was.next, was.part, was.requests
-	flow.early, flow.beyond, flow.beyondOctets = was.early, was.beyond, was.beyondOctets
+	flow.said, flow.seen, flow.ended, flow.stream = was.said, was.seen, was.ended, was.stream
 	n.settle(flow)
 	n.tell(flow, true, seenNs)
 }

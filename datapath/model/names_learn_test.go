@@ -60,7 +60,6 @@ func TestLearner(t *testing.T) {
 		knows  bool
 		host   string // "": none
 	}{
-		{"SYN", 1, 9, tcpSYN, "", true, ""},
 		{"no name", 1, 10, tcpACK, "hello", true, ""},
 		{"half a name", 1, 15, tcpACK, head, false, ""},
 		{"the same again", 1, 15, tcpACK, head, false, ""},
@@ -70,6 +69,8 @@ func TestLearner(t *testing.T) {
 		{"no learner", 0, 20, tcpACK, "", false, ""},
 		{"somebody does", 3, 20, tcpACK, "", true, "b.test"},
 		{"RST", 3, 20, tcpRST, "", false, ""},
+		{"behind it", 3, 20, tcpACK, "", true, ""},
+		{"SYN, which may be ignored", 3, 30, tcpSYN, "", false, ""},
 	} {
 		l.number = step.number
 		n.say(1, 7, step.seq, step.flags, step.data, 0)
@@ -79,7 +80,7 @@ func TestLearner(t *testing.T) {
 		}
 	}
 	l.full = true
-	if _, known := n.say(1, 7, 1, tcpACK, other, 0); !known || len(l.said) != 0 {
+	if _, known := n.say(1, 8, 1, tcpACK, other, 0); !known || len(l.said) != 0 {
 		t.Errorf("known %t, learnt %d; want true and none", known, len(l.said))
 	}
 }
@@ -117,15 +118,14 @@ func TestShows(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		said Said
-		want [3]bool
+		want bool
 	}{
-		{"nothing known", Said{}, [3]bool{true, true, true}},
-		{"SYN seen", Said{Uplink: true, Stream: true}, [3]bool{true, true, true}},
-		{"TLS", Said{Known: true, Uplink: true, final: true}, [3]bool{}},
-		{"HTTP", Said{name: flowName{"a", "/"}, Known: true, Uplink: true, Stream: true, begun: true}, [3]bool{}},
+		{"nothing known", Said{}, true},
+		{"SYN seen", Said{Uplink: true, Stream: true, fromSYN: true}, false},
+		{"TLS", Said{Known: true, Uplink: true, final: true}, false},
+		{"HTTP", Said{name: flowName{"a", "/"}, Known: true, Uplink: true, Stream: true, begun: true}, false},
 	} {
-		hello, up, down := tc.said.Shows()
-		if got := [3]bool{hello, up, down}; got != tc.want {
+		if got := tc.said.Shows(); got != tc.want {
 			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
 		}
 	}

@@ -22,7 +22,7 @@ const (
 	lenRecord      = 5
 	maxRecord      = 1 << 14
 	maxHostName    = 253
-	maxEmpty       = 4  // octets of empty lines before a request
+	maxEmpty       = 4  // octets of empty lines before a request; with more it is invalid
 	maxMethod      = 16 // letters of a request's method
 )
 

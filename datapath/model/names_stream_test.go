@@ -2,6 +2,7 @@ package model
 
 import (
 	"crypto/tls"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,6 +21,11 @@ func TestNamesOfStreams(t *testing.T) {
 		at   int // sequence number behind the SYN's; -1: where the one before ends
 		data string
 		want string // host; "": none
+	}
+	load := "POST / HTTP/1.1\r\nHost: paid.test\r\nContent-Length: 20000\r\n\r\n"
+	var ahead []say
+	for i := range 20 {
+		ahead = append(ahead, say{len(free) + 2*i, "GE", ""})
 	}
 	for _, tc := range []struct {
 		name string
@@ -42,7 +48,10 @@ func TestNamesOfStreams(t *testing.T) {
 		{"one whose third comes second", []say{{0, client[:50], ""}, {100, client[100:], ""}, {50, client[50:100], "free.test"}}},
 		{"a ClientHello octet for octet, in part", []say{{0, client[:1], ""}, {1, client[1:2], ""}, {2, client[2:], "free.test"}}},
 		{"a request octet for octet, in part", []say{{0, "G", ""}, {1, "E", ""}, {2, free[2:], "free.test"}}},
-		{"9000 octets beyond a gap", []say{{10, strings.Repeat("a", 9000), ""}, {0, free[:10], ""}, {10, free[10:], "free.test"}}},
+		{"9000 octets beyond a gap", []say{{10, strings.Repeat("a", 9000), ""}, {0, free[:10], ""}, {10, free[10:], ""}}},
+		{"9000 octets of a body beyond a gap", []say{{len(load) + 5, strings.Repeat("a", 9000), ""}, {0, load, "paid.test"}, {len(load) + 20000, free, "free.test"}}},
+		{"20 segments beyond a gap", slices.Concat(ahead, []say{{0, free, ""}, {-1, free, ""}})},
+		{"a field of 6000 octets in pieces", []say{{0, "GET / HTTP/1.1\r\nCookie: ", ""}, {-1, strings.Repeat("a", 3000), ""}, {-1, strings.Repeat("b", 3000), ""}, {-1, "\r\nHost: free.test\r\n\r\n", "free.test"}}},
 		{"a gap that is not filled", []say{{0, free, "free.test"}, {maxGap + 1000, paid, ""}, {len(free), free, ""}}},
 	} {
 		n := NewNames(newLearned())

@@ -124,13 +124,58 @@ func TestNameMatch(t *testing.T) {
 	}
 }
 
-// say lets a packet of TCP of session seid from a port be seen.
+// segmentOf is a TCP segment between the UE, 2.0.0.0, and port 443 of 1.0.0.0.
+type segmentOf struct {
+	port     uint16 // of the UE
+	downlink bool
+	seq, ack uint32
+	flags    byte
+	data     string
+	ipv6     bool
+}
+
+func (s segmentOf) fields() *fields {
+	f := &fields{remote: netip.AddrFrom4([4]byte{1}), local: netip.AddrFrom4([4]byte{2}), remotePort: 443, localPort: s.port}
+	if s.ipv6 {
+		f.remote, f.local = netip.AddrFrom16([16]byte{1}), netip.AddrFrom16([16]byte{2})
+	}
+	return f
+}
+
+// packet is that with right checksums.
+func (s segmentOf) packet() user {
+	f := s.fields()
+	from, to, source, destination := s.port, f.remotePort, f.local, f.remote
+	if s.downlink {
+		from, to, source, destination = to, from, destination, source
+	}
+	u := append([]byte{0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protoTCP, 0, 0}, source.AsSlice()...)
+	if s.ipv6 {
+		u = append([]byte{0x60, 0, 0, 0, 0, 0, protoTCP, 64}, source.AsSlice()...)
+	}
+	u = append(u, destination.AsSlice()...)
+	at := len(u)
+	u = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(u, from), to)
+	u = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(u, s.seq), s.ack)
+	u = append(append(u, 5<<4, s.flags, 0xff, 0xff, 0, 0, 0, 0), s.data...)
+	binary.BigEndian.PutUint16(u[at+16:], UpperChecksum(u, protoTCP, at))
+	if s.ipv6 {
+		binary.BigEndian.PutUint16(u[4:], uint16(len(u)-at))
+		return u
+	}
+	binary.BigEndian.PutUint16(u[2:], uint16(len(u)))
+	binary.BigEndian.PutUint16(u[10:], checksum(u[:at]))
+	return u
+}
+
+// sees lets a segment of a session be seen.
+func (n *Names) sees(seid uint64, s segmentOf, nowNs uint64) (flowName, bool) {
+	return n.look(seid, s.fields(), s.packet(), !s.downlink, nowNs)
+}
+
+// say lets a segment of session seid from a port be seen.
 func (n *Names) say(seid uint64, port uint16, seq uint32, flags byte, data string, nowNs uint64) (flowName, bool) {
-	segment := make([]byte, lenTCP, lenTCP+len(data))
-	binary.BigEndian.PutUint32(segment[4:], seq)
-	segment[12], segment[13] = 5<<4, flags
-	f := &fields{remote: netip.AddrFrom4([4]byte{1}), local: netip.AddrFrom4([4]byte{2}), remotePort: 443, localPort: port}
-	return n.look(seid, f, upper{protoTCP, append(segment, data...)}, true, nowNs)
+	return n.sees(seid, segmentOf{port: port, seq: seq, flags: flags, data: data}, nowNs)
 }
 
 // TestNamesBounds: no user can make the table grow, nor another's flows be
@@ -143,7 +188,7 @@ func TestNamesBounds(t *testing.T) {
 		n.say(2, port, 1, tcpACK, request, 0)
 		n.say(3, port, 1, tcpACK, "GET / HTTP/1.1\r\n", 0) // never complete
 	}
-	if n.own[2].Len() != maxNamedSession || n.all.Len() != len(n.flows) || n.partial.Len() > maxPartial || len(n.flows) > 1+2*maxNamedSession {
+	if n.own[2].all.Len() != maxNamedSession || n.all.Len() != len(n.flows) || n.partial.Len() > maxPartial || len(n.flows) > 1+2*maxNamedSession {
 		t.Errorf("%d flows, %d in order, %d not complete", len(n.flows), n.all.Len(), n.partial.Len())
 	}
 	if _, ok := n.say(1, 1, 100, tcpACK, "", 1); !ok {
@@ -176,6 +221,45 @@ func TestNamesBounds(t *testing.T) {
 	n.say(1, 1, 17, tcpACK, strings.Repeat("a", 2*maxPartialSize), 0)
 	if n.partial.Len() != 0 {
 		t.Error("a name that is too long is waited for")
+	}
+}
+
+// TestHalfReadBounds: no user makes what is half read of another's flows be given up,
+// and a head costs no more than what decides of it.
+func TestHalfReadBounds(t *testing.T) {
+	const head, rest = "GET / HTTP/1.1\r\n", "Host: a.test\r\n\r\n"
+	n := NewNames(nil)
+	completes := func(name string, seid uint64) {
+		t.Helper()
+		if _, known := n.say(seid, 1, 1+uint32(len(head)), tcpACK, rest, 0); !known {
+			t.Errorf("%s: the name of a flow is lost", name)
+		}
+	}
+	n.say(1, 1, 1, tcpACK, head, 0)
+	for port := range uint16(3 * maxPartial) {
+		n.say(2, port, 1, tcpACK, head, 0)
+	}
+	if got := n.own[2].partial.Len(); got != maxPartialSession || n.partial.Len() != maxPartialSession+1 {
+		t.Errorf("a session has %d flows half read, of %d; want %d", got, n.partial.Len(), maxPartialSession)
+	}
+	completes("one session has many", 1)
+	n.say(1, 1, 1, tcpSYN, "", 2*namedIdle) // a new flow
+	n.say(1, 1, 2, tcpACK, head, 2*namedIdle)
+	for seid := range uint64(2 * maxPartial / maxPartialSession) {
+		for port := range uint16(maxPartialSession) {
+			n.say(100+seid, port, 1, tcpACK, head, 2*namedIdle)
+		}
+	}
+	if n.partial.Len() != maxPartial {
+		t.Errorf("%d flows half read, want %d", n.partial.Len(), maxPartial)
+	}
+	if _, known := n.say(1, 1, 2+uint32(len(head)), tcpACK, rest, 2*namedIdle); !known {
+		t.Error("many sessions have many: the name of a flow is lost")
+	}
+	r := &requests{}
+	r.read([]byte("GET /" + strings.Repeat("a", 7000) + " HTTP/1.1\r\nHost: a.test\r\nX: " + strings.Repeat("b", 7000)))
+	if octets := cap(r.line) + len(r.head.target) + len(r.head.path) + len(r.head.host); octets > maxPath+100 {
+		t.Errorf("%d octets are kept of a head", octets)
 	}
 }
 

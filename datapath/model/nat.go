@@ -12,7 +12,8 @@ import (
 // NAT translates between UEs and one data network. A mapping is of a UE's
 // address, port and protocol, whatever the other end is (RFC 4787, REQ-1), and
 // takes packets from any other end (endpoint-independent filtering, REQ-8). It
-// lasts as long as packets of the UE use it (REQ-6).
+// lasts as long as packets of the UE use it (REQ-6), and not longer than the UE's
+// session. Its ports are another UE's only after a time (RFC 6888, REQ-8).
 //
 // Its methods may be called by several goroutines at once.
 type NAT struct {
@@ -29,6 +30,10 @@ type NAT struct {
 	ues      map[uint32]*natUE
 	blocks   []portBlocks // by address
 	fragment fragments
+
+	held       []heldBlock          // given back, the oldest first; some are not held any more
+	heldBlocks int                  // that are
+	had        map[uint32][]blockAt // held blocks by the UE that may have them again, in order
 }
 
 // NATStore is where mappings are, for programs that use them, too.
@@ -45,17 +50,18 @@ type Mapping struct {
 	UE, Outside         uint32
 	UEPort, OutsidePort uint16
 	Protocol            uint8
-	_                   uint8
+	PeerPort            uint8  // TCP: of the connection that State is of, its octets by exclusive or
 	Network             uint16 // that the store gave it
 	State               uint32 // NAT_* of bpf/nat.h, by atomic operations
-	_                   uint32
+	Peer                uint32 // TCP: the other end of that connection; 0: none yet
 	Last                uint64 // ns: when the UE last used it, or natClosing came; likewise
 }
 
 // Bits of [Mapping.State].
 const (
 	natReplied = 1 // a packet came from outside
-	natClosing = 2 // TCP: FIN or RST was seen, and no SYN of the UE since
+	natClosing = 2 // TCP: FIN or RST of the one connection was seen, and no SYN or data of the UE since
+	natShared  = 4 // TCP: of several connections, so that the end of one is not that of the mapping
 )
 
 // PortBlock is ports of an address outside that one UE has.
@@ -72,8 +78,9 @@ type natKey struct {
 
 // natUE is what a UE has of the NAT.
 type natUE struct {
-	address int // index in blocks: of several addresses it has one (RFC 4787, REQ-2)
-	blocks  []int
+	address  int // index in blocks: of several addresses it has one (RFC 4787, REQ-2)
+	blocks   []int
+	mappings map[*Mapping]bool
 }
 
 // portBlocks are those of one address.
@@ -81,6 +88,7 @@ type portBlocks struct {
 	address uint32
 	used    []int // mappings by block
 	owner   []uint32
+	until   []uint64 // ns: how long a block is held, if its owner is natHeld
 	free    int
 }
 
@@ -94,12 +102,12 @@ func NewNAT(cfg *datapath.NAT, store NATStore, choose func(n int) int, told func
 	}
 	n := &NAT{
 		cfg: cfg, store: store, choose: choose, told: told,
-		out: map[natKey]*Mapping{}, in: map[natKey]*Mapping{}, ues: map[uint32]*natUE{}, fragment: newFragments(),
+		out: map[natKey]*Mapping{}, in: map[natKey]*Mapping{}, ues: map[uint32]*natUE{}, had: map[uint32][]blockAt{}, fragment: newFragments(),
 	}
 	blocks := (int(cfg.LastPort) - int(cfg.FirstPort) + 1) / cfg.BlockPorts
 	for _, p := range cfg.Addresses {
 		for a := p.Masked().Addr(); p.Contains(a); a = a.Next() {
-			n.blocks = append(n.blocks, portBlocks{number4(a), make([]int, blocks), make([]uint32, blocks), blocks})
+			n.blocks = append(n.blocks, portBlocks{number4(a), make([]int, blocks), make([]uint32, blocks), make([]uint64, blocks), blocks})
 		}
 	}
 	return n
@@ -113,7 +121,7 @@ func (n *NAT) Blocks() (used, all int) {
 		b := &n.blocks[i]
 		used, all = used+len(b.owner)-b.free, all+len(b.owner)
 	}
-	return used, all
+	return used - n.heldBlocks, all
 }
 
 func number4(a netip.Addr) uint32 {
@@ -132,21 +140,21 @@ func (n *NAT) Has(a netip.Addr) bool {
 }
 
 // mapping returns the mapping of a UE's end, which is made if it is not there.
-func (n *NAT) mapping(k natKey) (*Mapping, datapath.Reason) {
+func (n *NAT) mapping(k natKey, nowNs uint64) (*Mapping, datapath.Reason) {
 	if m := n.out[k]; m != nil {
 		return m, datapath.ReasonNone
 	}
 	if k.addr == 0 { // 0 is the owner of what nobody has
 		return nil, datapath.DropNATMapping
 	}
+	n.mature(nowNs)
 	ue := n.ues[k.addr]
 	if ue == nil {
-		address, ok := n.pool()
+		address, ok := n.pool(k.addr)
 		if !ok {
 			return nil, datapath.DropNATFull
 		}
-		ue = &natUE{address: address}
-		n.ues[k.addr] = ue
+		ue = n.newUE(k.addr, address)
 	}
 	block, port, ok := n.port(k, ue)
 	if !ok {
@@ -157,16 +165,28 @@ func (n *NAT) mapping(k natKey) (*Mapping, datapath.Reason) {
 	m := n.store.Add(Mapping{UE: k.addr, UEPort: k.port, Protocol: k.protocol, Outside: b.address, OutsidePort: port})
 	b.used[block]++
 	if m == nil {
-		n.unuse(k.addr, ue, block)
+		n.unuse(k.addr, ue, block, false, nowNs)
 		return nil, datapath.DropNATFull
 	}
+	ue.mappings[m] = true
 	n.out[k] = m
 	n.in[m.outside()] = m
 	return m, datapath.ReasonNone
 }
 
-// pool returns the address with the most free blocks, the first of several.
-func (n *NAT) pool() (best int, ok bool) {
+// newUE makes a UE known that has nothing yet.
+func (n *NAT) newUE(addr uint32, address int) *natUE {
+	ue := &natUE{address: address, mappings: map[*Mapping]bool{}}
+	n.ues[addr] = ue
+	return ue
+}
+
+// pool returns the address of which the UE has given a block back, or else the one
+// with the most free blocks, the first of several.
+func (n *NAT) pool(addr uint32) (best int, ok bool) {
+	if had := n.had[addr]; len(had) > 0 {
+		return had[0].address, true
+	}
 	for i := range n.blocks {
 		if n.blocks[i].free > n.blocks[best].free {
 			best = i
@@ -195,48 +215,9 @@ func (n *NAT) port(k natKey, ue *natUE) (block int, port uint16, ok bool) {
 	return block, n.cfg.FirstPort + uint16(block*size+n.choose(size)), true
 }
 
-// give gives the UE one more block of its address.
-func (n *NAT) give(addr uint32, ue *natUE) bool {
-	b := &n.blocks[ue.address]
-	if b.free == 0 {
-		return false
-	}
-	start := n.choose(len(b.owner))
-	for i := range b.owner {
-		block := (start + i) % len(b.owner)
-		if b.owner[block] != 0 {
-			continue
-		}
-		b.owner[block] = addr
-		b.free--
-		ue.blocks = append(ue.blocks, block)
-		n.told(n.block(addr, ue, block), true)
-		return true
-	}
-	return false
-}
-
 func (n *NAT) block(addr uint32, ue *natUE, block int) PortBlock {
 	first := n.cfg.FirstPort + uint16(block*n.cfg.BlockPorts)
 	return PortBlock{ipv4(addr), ipv4(n.blocks[ue.address].address), first, first + uint16(n.cfg.BlockPorts-1)}
-}
-
-// unuse takes one mapping off a block, which the UE gives back with the last one.
-func (n *NAT) unuse(addr uint32, ue *natUE, block int) {
-	b := &n.blocks[ue.address]
-	if b.used[block]--; b.used[block] > 0 {
-		return
-	}
-	b.owner[block] = 0
-	b.free++
-	for i := range ue.blocks {
-		if ue.blocks[i] == block {
-			ue.blocks = append(ue.blocks[:i], ue.blocks[i+1:]...)
-			break
-		}
-	}
-	n.told(n.block(addr, ue, block), false)
-	n.forget(addr, ue)
 }
 
 // forget forgets a UE that has no block.
@@ -252,17 +233,14 @@ func (n *NAT) forget(addr uint32, ue *natUE) {
 func (n *NAT) Expire(nowNs uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for k, m := range n.out {
+	for _, m := range n.out {
 		last := atomic.LoadUint64(&m.Last)
 		if nowNs < last || nowNs-last < uint64(n.timeout(m)) {
 			continue
 		}
-		delete(n.out, k)
-		delete(n.in, m.outside())
-		ue, block := n.ues[m.UE], int(m.OutsidePort-n.cfg.FirstPort)/n.cfg.BlockPorts
-		n.store.Remove(m)
-		n.unuse(k.addr, ue, block)
+		n.remove(m, nowNs)
 	}
+	n.mature(nowNs)
 	n.fragment.expire(nowNs)
 }
 

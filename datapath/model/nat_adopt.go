@@ -35,8 +35,7 @@ func (n *NAT) fits(m *Mapping) (address, block int, ok bool) {
 func (n *NAT) hold(m *Mapping, address, block int) {
 	b, ue := &n.blocks[address], n.ues[m.UE]
 	if ue == nil {
-		ue = &natUE{address: address}
-		n.ues[m.UE] = ue
+		ue = n.newUE(m.UE, address)
 	}
 	if b.owner[block] == 0 {
 		b.owner[block] = m.UE
@@ -44,6 +43,7 @@ func (n *NAT) hold(m *Mapping, address, block int) {
 		ue.blocks = append(ue.blocks, block)
 	}
 	b.used[block]++
+	ue.mappings[m] = true
 	n.out[m.inside()], n.in[m.outside()] = m, m
 }
 

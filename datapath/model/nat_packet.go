@@ -154,7 +154,7 @@ func (n *NAT) Admit(u user, nowNs uint64) datapath.Reason {
 	if !ok {
 		return datapath.DropNATMapping
 	}
-	m, reason := n.mapping(u.key(source, port, payload))
+	m, reason := n.mapping(u.key(source, port, payload), nowNs)
 	if m != nil && atomic.LoadUint64(&m.Last) == 0 {
 		atomic.StoreUint64(&m.Last, nowNs)
 	}
@@ -174,11 +174,11 @@ func (n *NAT) translate(u user, e end, nowNs uint64) ([]user, datapath.Reason) {
 		return nil, datapath.DropNATMapping
 	}
 	key := fragmentOf(u)
-	m, reason := n.find(u.key(e, port, payload), e)
+	m, reason := n.find(u.key(e, port, payload), e, nowNs)
 	if m == nil {
 		return nil, reason
 	}
-	m.use(e, protocol, payload, nowNs)
+	m.use(e, u, nowNs)
 	addr, to := m.toward(e)
 	u.rewrite(e, port, sum, addr, to)
 	if !u.isFirstFragment() {
@@ -188,9 +188,9 @@ func (n *NAT) translate(u user, e end, nowNs uint64) ([]user, datapath.Reason) {
 }
 
 // find returns the mapping of a packet's end.
-func (n *NAT) find(k natKey, e end) (*Mapping, datapath.Reason) {
+func (n *NAT) find(k natKey, e end, nowNs uint64) (*Mapping, datapath.Reason) {
 	if e == source {
-		return n.mapping(k)
+		return n.mapping(k, nowNs)
 	}
 	if m := n.in[k]; m != nil {
 		return m, datapath.ReasonNone
@@ -207,24 +207,44 @@ func (m *Mapping) toward(e end) (addr uint32, port uint16) {
 }
 
 // use notes a packet. Only those of the UE let a mapping live (RFC 4787, REQ-6),
-// but who ends a connection, from either side, gives the other one time to do so
-// (RFC 5382, REQ-5): once, since only the UE opens it again.
-func (m *Mapping) use(e end, protocol byte, payload []byte, nowNs uint64) {
+// but who ends the connection, from either side, gives the other one time to do so
+// (RFC 5382, REQ-5): once, since only the UE opens it again, or goes on with it
+// (RFC 7857, 2.1).
+func (m *Mapping) use(e end, u user, nowNs uint64) {
 	if e == source {
 		atomic.StoreUint64(&m.Last, nowNs)
 	} else {
 		atomic.OrUint32(&m.State, natReplied)
 	}
-	if protocol != protoTCP || len(payload) < 14 {
-		return
+	if protocol, tcp := u.transport(); protocol == protoTCP && len(tcp) >= 20 {
+		m.connection(e, u, tcp, nowNs)
 	}
-	switch flags := payload[13]; {
-	case flags&(tcpFIN|tcpRST) != 0:
-		if atomic.OrUint32(&m.State, natClosing)&natClosing == 0 {
-			atomic.StoreUint64(&m.Last, nowNs)
+}
+
+// connection notes a segment: is the mapping of one connection, or of several, and has
+// the one ended? A stranger ends none.
+func (m *Mapping) connection(e end, u user, tcp []byte, nowNs uint64) {
+	address, port := (1 - e).at()
+	peer, peerPort, state := binary.BigEndian.Uint32(u[address:]), tcp[port]^tcp[port+1], atomic.LoadUint32(&m.State)
+	same := atomic.LoadUint32(&m.Peer) == peer && m.PeerPort == peerPort
+	ends := tcp[13]&(tcpFIN|tcpRST) != 0
+	if e == source {
+		opens := tcp[13]&tcpSYN != 0 && !ends
+		data := len(tcp) > int(tcp[12]>>4)*4
+		switch {
+		case m.Peer == 0, opens && state&natClosing != 0:
+			m.PeerPort = peerPort
+			atomic.StoreUint32(&m.Peer, peer)
+			same = true
+		case !same && (opens || data):
+			state = atomic.OrUint32(&m.State, natShared) | natShared
 		}
-	case flags&tcpSYN != 0 && e == source:
-		atomic.AndUint32(&m.State, ^uint32(natClosing))
+		if !ends && (opens || data) && state&natClosing != 0 {
+			atomic.AndUint32(&m.State, ^uint32(natClosing))
+		}
+	}
+	if ends && same && state&natShared == 0 && atomic.OrUint32(&m.State, natClosing)&natClosing == 0 {
+		atomic.StoreUint64(&m.Last, nowNs)
 	}
 }
 

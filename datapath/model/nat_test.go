@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -196,5 +197,145 @@ func TestNATFragments(t *testing.T) {
 	}
 	if _, reason = n.Out(piece(7, 1, false), 5+fragmentTime); reason != datapath.PassN6 {
 		t.Errorf("a fragment of a packet of long ago: %v", reason)
+	}
+}
+
+// TestNATConnections: the end of one connection, or what a stranger sends, does not
+// take the time from the others of a mapping.
+//
+// Source: RFC 5382, REQ-5; RFC 7857, 2.1.
+func TestNATConnections(t *testing.T) {
+	type segment struct {
+		outward bool
+		peer    uint32 // from outsideHost on
+		flags   byte
+		data    bool
+	}
+	open := func(peer uint32) []segment {
+		return []segment{{true, peer, tcpSYN, false}, {false, peer, tcpSYN, false}}
+	}
+	end := func(peer uint32) []segment {
+		return []segment{{true, peer, tcpFIN, false}, {false, peer, tcpFIN, false}, {true, peer, 0, false}}
+	}
+	const short, long = 4 * time.Minute, 124 * time.Minute
+	for name, tc := range map[string]struct {
+		segments []segment
+		want     time.Duration
+	}{
+		"the only one ends":             {slices.Concat(open(0), end(0)), short},
+		"one of two ends":               {slices.Concat(open(0), open(1), end(0)), long},
+		"the other one of two ends":     {slices.Concat(open(0), open(1), end(1)), long},
+		"one of two, whose SYN is lost": {slices.Concat(open(0), []segment{{true, 1, 0, true}}, end(0)), long},
+		"one after another":             {slices.Concat(open(0), end(0), open(1)), long},
+		"one after another, both ended": {slices.Concat(open(0), end(0), open(1), end(1)), short},
+		"RST of a stranger":             {slices.Concat(open(0), []segment{{false, 7, tcpRST, false}}), long},
+		"SYN of a stranger, then RST":   {slices.Concat(open(0), []segment{{false, 7, tcpSYN, false}, {false, 7, tcpRST, false}}), long},
+		"RST, but the UE goes on":       {slices.Concat(open(0), []segment{{false, 0, tcpRST, false}, {true, 0, 0, true}}), long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newTestNAT(4, 1, 10, nil)
+			const start = uint64(time.Hour)
+			for i, s := range tc.segments {
+				peer := outsideHost + s.peer
+				p, treat := natPacket(protoTCP, insideUE, peer, 1000, 9, s.flags), n.Out
+				if !s.outward {
+					p, treat = natPacket(protoTCP, peer, 192<<24|2<<8|1, 9, 2000, s.flags), n.In
+				}
+				if s.data {
+					p = append(p, "data"...)
+				}
+				if _, reason := treat(p, start); reason != datapath.ReasonNone {
+					t.Fatalf("segment %d: %v", i, reason)
+				}
+			}
+			n.Expire(start + uint64(tc.want) - 1)
+			if mappings, _ := n.Mappings(); mappings != 1 {
+				t.Errorf("the mapping is gone before %v", tc.want)
+			}
+			n.Expire(start + uint64(tc.want))
+			if mappings, _ := n.Mappings(); mappings != 0 {
+				t.Errorf("the mapping is there after %v", tc.want)
+			}
+		})
+	}
+}
+
+// TestNATRelease: with a session the mappings of its UE go, and its ports are nobody's for
+// a while; those that a UE itself gave back it may have again.
+func TestNATRelease(t *testing.T) {
+	n := newTestNAT(1, 1, 10, nil)
+	send := func(ue uint32, nowNs uint64) datapath.Reason {
+		u := natPacket(protoUDP, ue, outsideHost, 1000, 9, 0)
+		if reason := n.Admit(u, nowNs); reason != datapath.ReasonNone {
+			return reason
+		}
+		_, reason := n.Out(u, nowNs)
+		return reason
+	}
+	now := uint64(time.Hour)
+	expect := func(what string, got, want datapath.Reason) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: got %v, want %v", what, got, want)
+		}
+	}
+	nobody := func(uint32) bool { return false }
+	expect("the first UE", send(insideUE, now), datapath.ReasonNone)
+	expect("another one", send(insideUE+1, now), datapath.DropNATFull)
+	n.Release(datapath.Key{IPv4: insideUE + 1}, now, nobody)
+	n.Release(datapath.Key{IPv4: insideUE}, now, nobody)
+	_, reason := n.In(natPacket(protoUDP, outsideHost, 192<<24|2<<8|1, 9, 2000, 0), now)
+	expect("to the port of one that is gone", reason, datapath.DropNATMapping)
+	expect("the next one with the address", send(insideUE, now+1), datapath.DropNATFull)
+	expect("just before the time", send(insideUE, now+natHold-1), datapath.DropNATFull)
+	now += natHold
+	expect("after the time", send(insideUE, now), datapath.ReasonNone)
+	now += uint64(5 * time.Minute)
+	n.Expire(now)
+	expect("another one at once", send(insideUE+1, now), datapath.DropNATFull)
+	expect("the same one at once", send(insideUE, now), datapath.ReasonNone)
+	route := datapath.Key{Route: netip.PrefixFrom(ipv4(insideUE), 24).Masked()}
+	n.Release(route, now, func(addr uint32) bool { return addr == insideUE })
+	if mappings, _ := n.Mappings(); mappings != 1 {
+		t.Errorf("%d mappings of an address of its own in a framed route that has gone, want 1", mappings)
+	}
+	n.Release(route, now, nobody)
+	expect("another one behind the framed route", send(insideUE, now), datapath.DropNATFull)
+	n.Expire(now + natHold)
+	if used, all := n.Blocks(); used != 0 || all != 1 || len(n.held)+len(n.had)+len(n.ues)+len(n.in)+n.heldBlocks != 0 {
+		t.Errorf("%d of %d blocks are used, of %d UEs; held %v, had %v", used, all, len(n.ues), n.held, n.had)
+	}
+}
+
+// TestNATBlocksAgain: a UE that gives blocks back and takes them again gets each once, and
+// nobody gets one that it has.
+func TestNATBlocksAgain(t *testing.T) {
+	const blocks, size = 4, 2
+	n := newTestNAT(blocks, 3, 100, nil)
+	now := uint64(time.Hour)
+	use := func(ue uint32, port uint16) datapath.Reason {
+		_, reason := n.Out(natPacket(protoUDP, ue, outsideHost, port, 9, 0), now)
+		return reason
+	}
+	for round := range 5 {
+		for port := range uint16(3 * size) { // three blocks
+			if reason := use(insideUE, 1000+port); reason != datapath.ReasonNone {
+				t.Fatalf("round %d, port %d: %v", round, port, reason)
+			}
+		}
+		if reason := use(insideUE+1, 1000); reason != datapath.ReasonNone {
+			t.Errorf("round %d: the second UE: %v", round, reason)
+		}
+		if reason := use(insideUE+2, 1000); reason != datapath.DropNATFull {
+			t.Errorf("round %d: the third UE: %v", round, reason)
+		}
+		now += uint64(6 * time.Minute)
+		n.Expire(now)
+		if used, _ := n.Blocks(); used != 0 || n.heldBlocks != blocks {
+			t.Errorf("round %d: %d blocks used, %d held", round, used, n.heldBlocks)
+		}
+		if round%2 == 1 {
+			now += natHold
+		}
 	}
 }

@@ -36,6 +36,7 @@ type Watcher struct {
 	macs   map[netip.Addr]MAC                 // neighbours of the device
 	wanted map[netip.Addr]netip.Addr          // neighbour by wanted address
 	via    map[netip.Addr]map[netip.Addr]bool // wanted addresses by neighbour
+	lost   map[netip.Addr]string              // wanted addresses without a route: what the log has of it
 }
 
 // Watch follows the device with the index in the caller's network namespace; the
@@ -52,6 +53,7 @@ func Watch(index int, log *slog.Logger, changed func(addr netip.Addr, mac MAC)) 
 		macs:   map[netip.Addr]MAC{},
 		wanted: map[netip.Addr]netip.Addr{},
 		via:    map[netip.Addr]map[netip.Addr]bool{},
+		lost:   map[netip.Addr]string{},
 	}
 	if w.link, err = f.kernel.LinkByIndex(index); err != nil {
 		w.Close()
@@ -198,6 +200,7 @@ func (w *Watcher) Forget(addr netip.Addr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.detach(addr)
+	delete(w.lost, addr)
 }
 
 func (w *Watcher) attach(addr, n netip.Addr) {
@@ -230,9 +233,13 @@ func (w *Watcher) route(addr netip.Addr) netip.Addr {
 		err = w.leaves(routes)
 	}
 	if err != nil {
-		w.log.Warn("no route to next hop", "address", addr, "device", w.link.Attrs().Name, "error", err)
+		if w.lost[addr] != err.Error() {
+			w.lost[addr] = err.Error()
+			w.log.Warn("no route to next hop", "address", addr, "device", w.link.Attrs().Name, "error", err)
+		}
 		return netip.Addr{}
 	}
+	delete(w.lost, addr)
 	if gw, ok := netip.AddrFromSlice(routes[0].Gw); ok {
 		return gw.Unmap()
 	}

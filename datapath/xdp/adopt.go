@@ -140,6 +140,7 @@ func (d *Driver) dropOrphans() {
 				hops := d.listHops(t.hop(nil, slot), had)
 				t.clear(slot)
 				t.release(slot, key)
+				d.releaseUE(t.kind, key)
 				d.lists.remove(had, monotonic())
 				for _, hop := range hops {
 					d.releasePeer(hop)

@@ -201,6 +201,7 @@ func (d *Driver) giveBack(s, keep *session) {
 			had := d.listAt(h.kind(), h.slot(), key)
 			t.clear(h.slot())
 			t.release(h.slot(), key)
+			d.releaseUE(h.kind(), key)
 			d.lists.remove(had, monotonic())
 		}
 	}

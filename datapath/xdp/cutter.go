@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,9 +21,12 @@ type cutter struct {
 	made   bool // not taken over
 }
 
-// Names of the devices end in the index of the first GTP-U device, which has no other
-// UPF.
+// Names of the devices end in the index of the first GTP-U device, which has no other UPF:
+// in base 36, so that all indices leave them short enough. The second of the two suffixes
+// is for a driver that is opened beside one that has the first.
 const cutterIn, cutterOut = "plumbcut", "plumbwhole"
+
+var cutterSuffixes = []string{"", "_"}
 
 // cutterMTU lets through whatever a segment is long.
 const cutterMTU = 65535
@@ -36,7 +40,7 @@ func (d *Driver) openCutter() error {
 		return fmt.Errorf("tc: spreading over CPUs is XDP's: %w", errors.ErrUnsupported)
 	}
 	var err error
-	d.cut, err = makeCutter(d.ports.gtpu[0].index)
+	d.cut, err = makeCutter(d.ports.gtpu[0].index, d.cfg.Paused)
 	return err
 }
 
@@ -71,6 +75,13 @@ func (d *Driver) attachCutter() error {
 	if d.pins == nil {
 		d.cut.made = true // one that was there is ours: nobody else has the sockets
 	}
+	if d.pins == nil && !d.cfg.Paused { // of a process that was killed
+		for _, suffix := range cutterSuffixes[1:] {
+			if err := removeDevice(cutterName(cutterIn, d.ports.gtpu[0].index, suffix)); err != nil {
+				return err
+			}
+		}
+	}
 	if err := d.attach(d.objs.split, d.cut.rx); err != nil {
 		return err
 	}
@@ -96,12 +107,26 @@ func (d *Driver) closeCutter() error {
 	return d.cut.remove()
 }
 
-// makeCutter makes the pair, or takes over that of an earlier process.
-func makeCutter(first int) (*cutter, error) {
-	in, out := fmt.Sprint(cutterIn, first), fmt.Sprint(cutterOut, first)
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.TxQLen = in, cutterMTU, 0
-	err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: out, PeerMTU: cutterMTU})
+// makeCutter makes the pair, or takes over that of an earlier process. beside says that
+// one that is there may have a driver that still forwards.
+func makeCutter(first int, beside bool) (*cutter, error) {
+	suffixes := cutterSuffixes
+	if !beside {
+		suffixes = suffixes[:1]
+	}
+	var (
+		in, out string
+		err     error
+	)
+	for _, suffix := range suffixes {
+		in, out = cutterName(cutterIn, first, suffix), cutterName(cutterOut, first, suffix)
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.MTU, attrs.TxQLen = in, cutterMTU, 0
+		err = netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: out, PeerMTU: cutterMTU})
+		if !errors.Is(err, unix.EEXIST) {
+			break
+		}
+	}
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return nil, fmt.Errorf("tc: helper pair %s, %s: %w", in, out, err)
 	}
@@ -118,6 +143,10 @@ func makeCutter(first int) (*cutter, error) {
 		return nil, errors.Join(err, c.giveUp())
 	}
 	return c, nil
+}
+
+func cutterName(base string, first int, suffix string) string {
+	return base + strconv.FormatInt(int64(first), 36) + suffix
 }
 
 // readyCutter brings one end up, which is nobody's but ours.

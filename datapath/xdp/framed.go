@@ -24,7 +24,8 @@ func routesKey(seid uint64) uint64 { return keyRoutes | seid&(keyRoutes-1) }
 // session's.
 type framedTable struct {
 	trie     *ebpf.Map
-	changed  func(routes int) // told how many there are
+	changed  func(routes int)     // told how many there are
+	gone     func(p netip.Prefix) // told of one that a session had, and has not any more
 	key      map[netip.Prefix]uint64
 	prefixes map[uint64][]netip.Prefix // by key
 	// orphans are those of a process before this one whose sessions have not been
@@ -34,8 +35,8 @@ type framedTable struct {
 	displaced map[netip.Prefix]uint64
 }
 
-func newFramedTable(trie *ebpf.Map, changed func(routes int)) *framedTable {
-	return &framedTable{trie: trie, changed: changed, key: map[netip.Prefix]uint64{}, prefixes: map[uint64][]netip.Prefix{}}
+func newFramedTable(trie *ebpf.Map, changed func(routes int), gone func(netip.Prefix)) *framedTable {
+	return &framedTable{trie: trie, changed: changed, gone: gone, key: map[netip.Prefix]uint64{}, prefixes: map[uint64][]netip.Prefix{}}
 }
 
 // framedKey is struct framed_key of bpf/rules.h.
@@ -130,6 +131,7 @@ func (t *framedTable) keep(key uint64, want []netip.Prefix) {
 	for _, p := range slices.Clone(t.prefixes[key]) {
 		if !slices.Contains(want, p) {
 			t.remove(p)
+			t.gone(p)
 		}
 	}
 }

@@ -110,6 +110,9 @@ func TestListHosts(t *testing.T) {
 		{"has no name any more", 0, conformance.N3, hostPacket{protocol: 6, port: 81, flags: ack, data: request}, -1, false, forwarded},
 		{"RST", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: rst, data: ""}, -1, true, forwarded},
 		{"behind it", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, true, forwarded},
+		{"and again", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, false, forwarded},
+		{"a wrong checksum", 0, conformance.N3, hostPacket{protocol: 6, port: 82, flags: ack, data: request, wrongSum: true}, 1000, true, forwarded},
+		{"and a right one", 0, conformance.N3, hostPacket{protocol: 6, port: 82, flags: ack, data: other}, 1000, true, forwarded},
 	} {
 		c.Pass(step.after)
 		before := b.slowFrames
@@ -146,7 +149,10 @@ func TestHostsOfHostile(t *testing.T) {
 	const ack, request = 0x10, "GET / HTTP/1.1\r\nHost: a.video.test\r\n\r\n"
 	own := func(data string) (datapath.Reason, bool) {
 		frame := hostPacket{protocol: protoTCP, port: 80, flags: ack, data: data}.frame(conformance.N6)
-		frame[lenEthernet+19] = 2
+		user := frame[lenEthernet:]
+		user[19], user[10], user[11], user[36], user[37] = 2, 0, 0, 0, 0
+		binary.BigEndian.PutUint16(user[10:], checksum(user[:20]))
+		binary.BigEndian.PutUint16(user[36:], model.UpperChecksum(user, protoTCP, 20))
 		before := b.slowFrames
 		got := b.Frame(t, conformance.N6, frame)
 		return got.Reason, b.slowFrames != before
@@ -188,6 +194,7 @@ type hostPacket struct {
 	data     string
 	seq      uint32
 	offset   byte // Data Offset is so many words more than it should be
+	wrongSum bool
 }
 
 // frame is that as it arrives.
@@ -207,6 +214,10 @@ func (p hostPacket) frame(port conformance.Port) []byte {
 	upper = append(upper, p.data...)
 	user := append([]byte{0x45, 0, 0, byte(20 + len(upper)), 0, 0, 0, 0, 64, p.protocol, 0, 0}, source[:]...)
 	user = append(append(user, destination[:]...), upper...)
+	binary.BigEndian.PutUint16(user[10:], checksum(user[:20]))
+	if p.protocol == protoTCP && !p.wrongSum {
+		binary.BigEndian.PutUint16(user[20+16:], model.UpperChecksum(user, protoTCP, 20))
+	}
 	if port != conformance.N3 {
 		return append(binary.BigEndian.AppendUint16(make([]byte, 12), etherIPv4), user...)
 	}

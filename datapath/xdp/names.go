@@ -120,21 +120,15 @@ func (l *learntNames) Learn(number uint64, f model.NamedFlow, s model.Said, nowN
 	h := l.sets[f.SEID]
 	v := upfNamed{Hosts: h.of(s), Last: nowNs}
 	v.Verdict = h.verdict(v.Hosts)
-	hello, uplink, downlink := s.Shows()
-	if hello {
-		v.Shows |= nameHello
-	}
-	if uplink {
-		v.Shows |= nameUplink
-	}
-	if downlink {
-		v.Shows |= nameDownlink
+	if s.Shows() {
+		v.Shows = nameHello | nameUplink | nameDownlink
 	}
 	if s.Stream {
 		v.Until = s.Until
-		v.Shows |= nameStreamDownlink
 		if s.Uplink {
-			v.Shows ^= nameStreamDownlink | nameStreamUplink
+			v.Shows |= nameStreamUplink
+		} else {
+			v.Shows |= nameStreamDownlink
 		}
 	}
 	if err := l.table.Put(namedKey(number, f), v); err != nil {

@@ -38,6 +38,7 @@ func FuzzNamesAgreeWithModel(f *testing.F) {
 	} {
 		f.Add(text, "")
 	}
+	f.Add([]byte{4, 0x10, 5, 0x80, 0, 0x10, 3, 0, 4, 0x02, 0, 0, 0, 0x02, 0, 0, 0, 0x92, 0, 0, 4, 0x04, 0, 0, 0, 0x10, 2, 0}, "")
 	f.Add([]byte{0, 0x10, 1, 0, 0, 0x10, 13, 0, 0, 0x10, 1, 0}, "\x16\x03\x03\x00\x10\x01")
 	b := openBed(f, conformance.MaxSessions)
 	f.Fuzz(func(t *testing.T, steps []byte, other string) {
@@ -74,15 +75,16 @@ func FuzzNamesAgreeWithModel(f *testing.F) {
 	})
 }
 
-// hostStep makes a packet of four octets: flow and Data Offset, flags and
-// direction, what is said, and where that is cut off. What was cut off is said next.
+// hostStep makes a packet of four octets: flow, whether its checksum is wrong, and Data
+// Offset; flags and direction; what is said; and where that is cut off. What was cut
+// off is said next.
 func hostStep(step []byte, next *[4][2]uint32, said []string) (conformance.Port, hostPacket) {
 	port, side := conformance.N3, 0
 	if step[1]&0x80 != 0 {
 		port, side = conformance.N6, 1
 	}
 	flow := step[0] & 3
-	p := hostPacket{protocol: 6, port: 80 + uint16(flow), flags: step[1] & 0x3f, seq: next[flow][side], offset: step[0] >> 4}
+	p := hostPacket{protocol: 6, port: 80 + uint16(flow), flags: step[1] & 0x3f, seq: next[flow][side], offset: step[0] >> 4, wrongSum: step[0]&4 != 0}
 	p.data = said[int(step[2])%len(said)]
 	if cut := int(step[3] & 0x7f); cut > 0 && cut < len(p.data) {
 		p.data = p.data[:cut]

@@ -16,6 +16,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/datapath/model"
 	"plumbline/datapath/xdp"
 	"plumbline/gnb"
 	"plumbline/gtpu"
@@ -57,7 +58,8 @@ func (n *network) startNamed(t *testing.T, teid uint32) {
 }
 
 // The packets of a flow in TestNamesInOrder: a connection begins, asks for
-// something of the application, then, behind data, for something else, and so on.
+// something of the application, then, behind data, for something else; then another
+// connection begins, and so on.
 const (
 	namedFlows  = 8
 	namedRound  = 60 // packets
@@ -66,7 +68,7 @@ const (
 
 // namedSegment is packet i of a flow in TestNamesInOrder, and the TEID that it gets.
 // Its number stands at its end; what is no request is the body of the one before.
-func namedSegment(flow, i int) (segment []byte, teid uint32) {
+func namedSegment(flow, i int, from, to netip.Addr) (segment []byte, teid uint32) {
 	const number, body = 4, 4 + 4
 	const half = namedRound / 2
 	request := func(host string, packets int) string {
@@ -91,10 +93,14 @@ func namedSegment(flow, i int) (segment []byte, teid uint32) {
 	default:
 		seq += 1 + len(first) + number + (half-2)*body + len(second) + number + (at-half-1)*body
 	}
-	b := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, 80+uint16(flow)), uePort)
+	port := 80 + uint16(flow+i/namedRound*namedFlows)
+	b := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, port), uePort)
 	b = binary.BigEndian.AppendUint32(b, uint32(seq))
 	b = append(b, 0, 0, 0, 0, 5<<4, flags, 0xff, 0xff, 0, 0, 0, 0)
-	return binary.BigEndian.AppendUint32(append(b, data...), uint32(i)), teid
+	b = binary.BigEndian.AppendUint32(append(b, data...), uint32(i))
+	header := append(append([]byte{0x45, 19: 0}[:12], from.AsSlice()...), to.AsSlice()...)
+	binary.BigEndian.PutUint16(b[16:], model.UpperChecksum(append(header, b...), 6, len(header)))
+	return b, teid
 }
 
 // TestNamesInOrder: while flows begin, and change their names, their packets take
@@ -116,7 +122,7 @@ func TestNamesInOrder(t *testing.T) {
 	check(t, err)
 	const each = namedRound * namedRounds
 	sent := make(chan error, 1)
-	go func() { sent <- sendNamed(out, each) }()
+	go func() { sent <- sendNamed(out, each, n.N6.Peer.Address.Addr(), n.ue) }()
 	check(t, n.gnb.SetReadDeadline(time.Now().Add(30*time.Second)))
 	got, wrong, reordered := receiveNamed(t, n.gnb, namedFlows*each)
 	check(t, <-sent)
@@ -138,10 +144,10 @@ func TestNamesInOrder(t *testing.T) {
 }
 
 // sendNamed sends so many packets of each flow, in turn.
-func sendNamed(out *net.IPConn, each int) error {
+func sendNamed(out *net.IPConn, each int, from, to netip.Addr) error {
 	for i := range each {
 		for flow := range namedFlows {
-			segment, _ := namedSegment(flow, i)
+			segment, _ := namedSegment(flow, i, from, to)
 			if _, err := out.Write(segment); err != nil {
 				return fmt.Errorf("packet %d of flow %d: %w", i, flow, err)
 			}
@@ -165,8 +171,8 @@ func receiveNamed(t *testing.T, conn *net.UDPConn, want int) (got, wrong, reorde
 		h, err := gtpu.Parse(buf[:size])
 		check(t, err)
 		segment := buf[len(h)+20 : size]
-		flow, i := int(binary.BigEndian.Uint16(segment))-80, int(binary.BigEndian.Uint32(segment[len(segment)-4:]))
-		if _, teid := namedSegment(flow, i); teid != h.TEID() {
+		flow, i := (int(binary.BigEndian.Uint16(segment))-80)%namedFlows, int(binary.BigEndian.Uint32(segment[len(segment)-4:]))
+		if _, teid := namedSegment(flow, i, netip.IPv4Unspecified(), netip.IPv4Unspecified()); teid != h.TEID() {
 			wrong++
 		}
 		if i < next[flow] {

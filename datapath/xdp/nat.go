@@ -227,3 +227,24 @@ func (n *network) clamp() {
 		atomic.StoreUint32(&w.Flags, atomic.LoadUint32(&w.Flags)|n6MSS)
 	}
 }
+
+// releaseUE ends what NATs have for a UE address whose rule has gone, which had the key.
+func (d *Driver) releaseUE(k kind, key uint64) {
+	if k == ruleByUE && key>>32 == 1 { // as rule_key_ip4 of bpf/rules.h
+		d.release(datapath.Key{IPv4: uint32(key)})
+	}
+}
+
+// releaseRoute does the same for a framed route.
+func (d *Driver) releaseRoute(p netip.Prefix) { d.release(datapath.Key{Route: p}) }
+
+func (d *Driver) release(k datapath.Key) {
+	if !d.hasNAT() {
+		return
+	}
+	n := d.n6Side()
+	n.Release(k, d.cfg.now(), func(addr uint32) bool {
+		_, ok := d.ues.find(1<<32 | uint64(addr))
+		return ok
+	})
+}

@@ -253,10 +253,10 @@ type upfNatMapping struct {
 	UePort      uint16
 	OutsidePort uint16
 	Protocol    uint8
-	Unused      uint8
+	PeerPort    uint8
 	Network     uint16
 	State       uint32
-	Unused2     uint32
+	PeerIp4     uint32
 	Last        uint64
 }
 

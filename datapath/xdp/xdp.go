@@ -289,7 +289,7 @@ func (d *Driver) mapTables() error {
 	if d.lists, err = newListTable(&d.objs); err != nil {
 		return err
 	}
-	d.framed = newFramedTable(d.objs.FramedByPrefix, d.framedChanged)
+	d.framed = newFramedTable(d.objs.FramedByPrefix, d.framedChanged, d.releaseRoute)
 	d.stations = newStationTable(d)
 	if d.hops, err = newHopTable(d.objs.Hops, d.objs.HopByIp, d.cfg.Endpoints); err != nil {
 		return err

@@ -83,7 +83,8 @@ type run struct {
 }
 
 // Run measures what c says. It leaves no namespace, process or program behind,
-// whether it succeeds, fails, or ctx is done.
+// whether it succeeds, fails, or ctx is done. With an error comes what was measured before,
+// nil if that is nothing.
 //
 // Errors: [errors.ErrUnsupported] for what this machine or kernel lacks, or for
 // missing privilege.
@@ -93,7 +94,11 @@ func Run(ctx context.Context, c Config) (result *report.Result, err error) {
 		Started: time.Now().UTC().Truncate(time.Second),
 		Host:    host.Describe(c.Version, c.Commit, c.CommandLine),
 	}}
-	defer func() { err = errors.Join(system.Explain(ctx, err), r.close()) }()
+	defer func() {
+		if err = errors.Join(system.Explain(ctx, err), r.close()); err != nil && r.result.End(err) {
+			result = r.result
+		}
+	}()
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
@@ -103,6 +108,7 @@ func Run(ctx context.Context, c Config) (result *report.Result, err error) {
 			if err := r.prepare(ctx, n); err != nil {
 				return err
 			}
+			r.result.Install = r.system.Installed()
 			if err := r.measure(ctx); err != nil {
 				return err
 			}
@@ -112,7 +118,6 @@ func Run(ctx context.Context, c Config) (result *report.Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.result.Install = r.system.Installed()
 	return r.result, r.result.Validate()
 }
 

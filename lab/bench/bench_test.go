@@ -142,6 +142,43 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestInterruptKeeps: what was measured before SIGINT is shown and written, and says that it is not
+// all.
+func TestInterruptKeeps(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "result.json")
+	cmd := command(t, "--duration", "100ms", "--repeat", "50", "--json", file)
+	var stdout bytes.Buffer
+	stderr := newWatched("xdp 2/50")
+	cmd.Stdout, cmd.Stderr = &stdout, stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-stderr.seen:
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("no second trial began")
+		if err := cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+	}
+	err := cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.out.String(), "plumb: interrupted") {
+		t.Errorf("got exit code %d, %v, want 1 and interrupted:\n%s", code, err, &stderr.out)
+	}
+	if out := stdout.String(); !strings.Contains(out, "unfinished") || !strings.Contains(out, "interrupted") {
+		t.Errorf("the table does not say that it is not all:\n%s", out)
+	}
+	assertGone(t, cmd)
+	var result report.Result
+	written, err := os.ReadFile(file)
+	if err := errors.Join(err, json.Unmarshal(written, &result)); err != nil || len(result.Trials) == 0 || result.Ended != "interrupted" {
+		t.Errorf("got %d trials, ended %q, %v", len(result.Trials), result.Ended, err)
+	}
+}
+
 // TestNotRoot wants exit code 3, and to be told why.
 func TestNotRoot(t *testing.T) {
 	cmd := exec.Command(plumb, "bench", "--duration", "100ms")

@@ -118,7 +118,11 @@ func Compare(ctx context.Context, c CompareConfig) (result *report.Comparison, e
 		Schema: report.ComparisonSchema, Started: time.Now().UTC().Truncate(time.Second),
 		Host: host.Describe(c.Version, c.Commit, c.CommandLine), Setup: c.setup(),
 	}}
-	defer func() { err = errors.Join(system.Explain(ctx, err), r.close()) }()
+	defer func() {
+		if err = errors.Join(system.Explain(ctx, err), r.close()); err != nil && r.partial(err) {
+			result = r.result
+		}
+	}()
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
@@ -130,10 +134,25 @@ func Compare(ctx context.Context, c CompareConfig) (result *report.Comparison, e
 	if err := r.measureTCP(ctx); err != nil {
 		return nil, err
 	}
+	r.paths()
+	return r.result, r.result.Validate()
+}
+
+// paths adds what the contestants are.
+func (r *comparison) paths() {
+	r.result.Paths = nil
 	for _, k := range r.contestants {
 		r.result.Paths = append(r.result.Paths, k.path)
 	}
-	return r.result, r.result.Validate()
+}
+
+// partial makes a result of what there is before an error, and reports whether there is any.
+func (r *comparison) partial(why error) bool {
+	r.paths()
+	if len(r.result.TCP) == 0 && r.result.TCPMissing == "" {
+		r.result.TCPMissing = "it ended before"
+	}
+	return r.result.End(why)
 }
 
 func (c *CompareConfig) setup() report.ComparisonSetup {

@@ -107,7 +107,11 @@ func N4(ctx context.Context, c N4Config) (*report.N4Result, error) {
 			c.OnStep(report.Step{Name: v.name, Expected: each, Before: time.Duration(i) * each, Total: time.Duration(len(n4Variants)) * each})
 		}
 		if err := n4One(ctx, c, v, cpus, out); err != nil {
-			return nil, fmt.Errorf("%s: %w", v.name, err)
+			err = fmt.Errorf("%s: %w", v.name, err)
+			if !out.End(err) {
+				out = nil
+			}
+			return out, err
 		}
 		runtime.GC()
 	}

@@ -133,6 +133,48 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestRateWithoutMBR: a figure that cannot be held against what passes without an MBR stays, and
+// the UPF is not said to miss the MBR.
+func TestRateWithoutMBR(t *testing.T) {
+	refused := fmt.Errorf("correctness: establishment: %w", errRefused)
+	broken := errors.New("broken")
+	for _, tc := range []struct {
+		name       string
+		limited    error
+		free       float64
+		unlimited  error
+		want       []report.RateFigure
+		unmeasured []report.Unmeasured
+		err        error
+	}{
+		{"judged", nil, 130, nil, []report.RateFigure{{AskedBPS: 100, PassedBPS: 80, ErrorPercent: -20, FreeBPS: 130, Reached: true}}, nil, nil},
+		{"refused", refused, 0, nil, nil, []report.Unmeasured{{Part: "rate", What: "MBR", Why: "establishment: refused"}}, nil},
+		{"refused without", nil, 0, refused, []report.RateFigure{{AskedBPS: 100, PassedBPS: 80, ErrorPercent: -20, Reached: true}},
+			[]report.Unmeasured{{Part: "rate", What: "MBR, without an MBR", Why: "establishment: refused"}}, nil},
+		{"the laboratory fails without", nil, 0, broken, []report.RateFigure{{AskedBPS: 100, PassedBPS: 80, ErrorPercent: -20, Reached: true}}, nil, broken},
+		{"the laboratory fails", broken, 0, nil, nil, nil, broken},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := &bed{system: &system.System{}, result: &report.Correctness{}}
+			err := b.rate(Rates, "MBR", 1, alike, func(mbr uint64) (report.RateFigure, error) {
+				if mbr == 0 {
+					return report.RateFigure{PassedBPS: tc.free}, tc.unlimited
+				}
+				return report.RateFigure{AskedBPS: 100, PassedBPS: 80, ErrorPercent: -20, Reached: true}, tc.limited
+			})
+			if !errors.Is(err, tc.err) {
+				t.Errorf("got %v, want %v", err, tc.err)
+			}
+			if diff := cmp.Diff(tc.want, b.result.Rates); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(tc.unmeasured, b.result.Unmeasured); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // TestWrongly wants what is wrong with frames in words, and nothing of what a UPF is known
 // not to enforce.
 func TestWrongly(t *testing.T) {

@@ -61,11 +61,10 @@ func (b *bed) rates(ctx context.Context) error {
 	for _, d := range b.Directions {
 		for _, kbps := range b.Kbps {
 			b.step(fmt.Sprintf("MBR %d kbit/s %s", kbps, d), b.rateTime(kbps))
-			f, err := b.rate(ctx, d, kbps)
-			if err == nil {
-				b.result.Rates = append(b.result.Rates, f)
-			}
-			if err := b.attempted(Rates, fmt.Sprintf("MBR %d kbit/s %s", kbps, d), err); err != nil {
+			err := b.rate(Rates, fmt.Sprintf("MBR %d kbit/s %s", kbps, d), kbps, alike, func(mbr uint64) (report.RateFigure, error) {
+				return b.passed(ctx, d, kbps, mbr)
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -75,21 +74,27 @@ func (b *bed) rates(ctx context.Context) error {
 
 // Where an MBR is out by more than doubtful percent, the same is sent without it: what a UPF
 // loses anyway is no error of its MBR, and an MBR that changes nothing is not enforced. alike
-// is the part of what passes then from which on that is so.
+// is as [report.RateFigure.Judge] has it.
 const (
 	doubtful = 2
 	alike    = 0.97
 )
 
-// rate measures what passes at an MBR.
-func (b *bed) rate(ctx context.Context, d report.Direction, kbps uint64) (report.RateFigure, error) {
-	f, err := b.passed(ctx, d, kbps, kbps)
-	if err != nil || !f.Reached || math.Abs(f.ErrorPercent) < doubtful {
-		return f, err
+// rate adds what passes at an MBR to the result, or why there is no figure. One that could not be
+// held against what passes without an MBR stays as it was measured, and why is a line of its own.
+func (b *bed) rate(p Part, what string, kbps uint64, alike float64, passed func(mbr uint64) (report.RateFigure, error)) error {
+	f, err := passed(kbps)
+	if err != nil {
+		return b.attempted(p, what, err)
 	}
-	free, err := b.passed(ctx, d, kbps, 0)
-	f.Judge(free.PassedBPS, alike)
-	return f, err
+	if f.Reached && math.Abs(f.ErrorPercent) >= doubtful {
+		var free report.RateFigure
+		if free, err = passed(0); err == nil {
+			f.Judge(free.PassedBPS, alike)
+		}
+	}
+	b.result.Rates = append(b.result.Rates, f)
+	return b.attempted(p, what+", without an MBR", err)
 }
 
 // passed measures what passes of what is offered for an MBR, in a session that has this one;

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -30,11 +29,10 @@ func (b *bed) tcp(ctx context.Context) error {
 	for _, d := range b.Directions {
 		for _, kbps := range b.TCPKbps {
 			b.step(fmt.Sprintf("MBR %d kbit/s %s, TCP", kbps, d), b.tcpTime())
-			f, err := b.tcpRate(ctx, d, kbps)
-			if err == nil {
-				b.result.Rates = append(b.result.Rates, f)
-			}
-			if err := b.attempted(TCP, fmt.Sprintf("MBR %d kbit/s %s, TCP", kbps, d), err); err != nil {
+			err := b.rate(TCP, fmt.Sprintf("MBR %d kbit/s %s, TCP", kbps, d), kbps, alikeTCP, func(mbr uint64) (report.RateFigure, error) {
+				return b.tcpPassed(ctx, d, kbps, mbr)
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -46,17 +44,6 @@ func (b *bed) tcp(ctx context.Context) error {
 
 // alikeTCP is alike of TCP, which takes more or less of the same path from one time to the next.
 const alikeTCP = 0.7
-
-// tcpRate measures what passes of TCP at an MBR.
-func (b *bed) tcpRate(ctx context.Context, d report.Direction, kbps uint64) (report.RateFigure, error) {
-	f, err := b.tcpPassed(ctx, d, kbps, kbps)
-	if err != nil || math.Abs(f.ErrorPercent) < doubtful {
-		return f, err
-	}
-	free, err := b.tcpPassed(ctx, d, kbps, 0)
-	f.Judge(free.PassedBPS, alikeTCP)
-	return f, err
-}
 
 // tcpPassed is what passes of TCP in a session that has this MBR; 0: none.
 func (b *bed) tcpPassed(ctx context.Context, d report.Direction, kbps, mbr uint64) (f report.RateFigure, err error) {

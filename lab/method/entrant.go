@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"plumbline/lab/report"
+	"plumbline/printable"
 )
 
 // entrant is a system in a run.
@@ -87,7 +85,7 @@ var errNoneLeft = errors.New("no system is left")
 
 // leave takes a system out of the run, as long as the rules are these.
 func (r *run) leave(e *entrant, why error) error {
-	text := printable(why.Error())
+	text := printable.Log(why.Error())
 	if err := r.closeOne(e); err != nil {
 		text += "\n" + err.Error()
 	}
@@ -101,20 +99,6 @@ func (r *run) leave(e *entrant, why error) error {
 		return fmt.Errorf("%w: %s: %w", errNoneLeft, e.Name(), why)
 	}
 	return nil
-}
-
-// escapes are those of terminals, as in logs of others' programs.
-// Source: ECMA-48, 5.4 (control sequences).
-var escapes = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
-
-// printable is a text without what has no place in a result.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, escapes.ReplaceAllString(strings.ToValidUTF8(text, ""), ""))
 }
 
 // anyUPF reports whether anything but beds is left.

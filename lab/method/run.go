@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"plumbline/lab/report"
+	"plumbline/printable"
 )
 
 // Config says what to measure.
@@ -170,7 +171,7 @@ func (r *run) turn(ctx context.Context, e *entrant, index, repeat int) error {
 	err := r.attempt(ctx, e, func(ctx context.Context) error {
 		err := m.Measure(ctx, t)
 		if err != nil && ctx.Err() == nil {
-			t.Result.Failed = printable(err.Error())
+			t.Result.Failed = printable.Log(err.Error())
 		}
 		return err
 	})

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"plumbline/lab/report"
 	"plumbline/pfcp"
+	"plumbline/printable"
 )
 
 // Campaign is loads on one UP function, one after the other, with all that
@@ -119,20 +119,14 @@ func (c *Campaign) Do(ctx context.Context) (*CampaignResult, error) {
 		err = errors.Join(err, g.Close())
 	}
 	if err != nil {
-		c.result.Ended = printable(err)
+		c.result.Ended = inOneLine(err)
 	}
 	return c.result, err
 }
 
-// printable is an error in one line, as results take it.
-func printable(err error) string {
-	words := strings.Join(strings.Fields(strings.ToValidUTF8(err.Error(), "")), " ")
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, words)
+// inOneLine is an error as results take it.
+func inOneLine(err error) string {
+	return strings.Join(strings.Fields(printable.Log(err.Error())), " ")
 }
 
 func (c *Campaign) setup() report.N4Setup {

@@ -39,7 +39,7 @@ func TestCampaignKeeps(t *testing.T) {
 				Host:  func() report.Host { return report.Host{} },
 			}
 			result, err := c.Do(ctx)
-			if err == nil || !result.Any() || result.Ended != printable(err) {
+			if err == nil || !result.Any() || result.Ended != inOneLine(err) {
 				t.Fatalf("got %+v, %v, want a result and why it ended", result, err)
 			}
 			last := result.Phases[len(result.Phases)-1]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"strconv"
 
 	"github.com/goccy/go-yaml"
 )
@@ -67,7 +68,8 @@ func newPacket(with any) (Packet, error) {
 	count := 1
 	for i, item := range fields {
 		if item.Key == "count" {
-			if _, err := fmt.Sscan(fmt.Sprint(item.Value), &count); err != nil {
+			var err error
+			if count, err = strconv.Atoi(fmt.Sprint(item.Value)); err != nil {
 				return p, fmt.Errorf("count %v: %w", item.Value, ErrForm)
 			}
 			fields = append(append(yaml.MapSlice{}, fields[:i]...), fields[i+1:]...)

@@ -2,8 +2,12 @@ package pfcpsim
 
 import (
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"sync"
+	"testing"
+
+	"github.com/goccy/go-yaml"
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
@@ -145,4 +149,14 @@ func frame(packet []byte) []byte {
 		binary.BigEndian.PutUint16(b[12:], 0x86dd)
 	}
 	return append(b, packet...)
+}
+
+// TestPacketCount: what is no number is not taken for the number that it begins with.
+func TestPacketCount(t *testing.T) {
+	for value, want := range map[any]int{3: 3, uint64(4): 4, "5": 5, "5x": 0, 2.5: 0} {
+		p, err := newPacket(yaml.MapSlice{{Key: "count", Value: value}})
+		if p.Count != want || errors.Is(err, ErrForm) != (want == 0) {
+			t.Errorf("%v: got %d, %v, want %d", value, p.Count, err, want)
+		}
+	}
 }

@@ -22,6 +22,8 @@ type Comparison struct {
 	TCP     []TCPTrial      `json:"tcp"`
 	// TCPMissing says why TCP was not measured; empty: it was.
 	TCPMissing string `json:"tcp_missing,omitempty"`
+	// Ended is why it ended before its end; empty: it did not.
+	Ended string `json:"ended,omitempty"`
 }
 
 // ComparisonSetup is what was asked for, and how it was arranged.

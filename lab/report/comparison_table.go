@@ -186,6 +186,9 @@ func (c *Comparison) notes() []note {
 			notes = append(notes, note{p.Name, "missing: " + lastLine(p.Missing)})
 		}
 	}
+	if c.Ended != "" {
+		notes = append(notes, note{"unfinished", c.Ended})
+	}
 	if busy, ok := c.disturbed(); ok {
 		notes = append(notes, beware(busy))
 	}

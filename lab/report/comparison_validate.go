@@ -22,7 +22,7 @@ func (c *Comparison) Validate() error {
 	if len(c.Trials) > maxTrials || len(c.TCP) > maxTrials {
 		return invalid("trials", len(c.Trials)+len(c.TCP), "too many")
 	}
-	if err := first(c.Host.validate(), c.Setup.validate(), text("tcp_missing", c.TCPMissing)); err != nil {
+	if err := first(c.Host.validate(), c.Setup.validate(), text("tcp_missing", c.TCPMissing), text("ended", c.Ended)); err != nil {
 		return err
 	}
 	if len(c.Paths) > maxPaths || c.Path(PathBed) == nil {

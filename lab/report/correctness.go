@@ -1,10 +1,11 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
+
+	"plumbline/plainjson"
 )
 
 // CorrectnessSchema names the version of the form of a [Correctness]. The rules
@@ -64,30 +65,37 @@ type RateFigure struct {
 	// Reached is whether more was offered than asked, and the UPF carries more than that
 	// without an MBR: else nothing is known, and there is no error.
 	Reached bool `json:"reached"`
-	// NotEnforced is whether as much passed as without an MBR: there is no error of it then.
+	// NotEnforced is whether the MBR was exceeded by as much as without one: there is no error of
+	// it then.
 	NotEnforced bool `json:"not_enforced,omitempty"`
 }
 
 // Judge takes what passed of the same without an MBR: a loss of the UPF's is no error of its
-// MBR. alike is the part of it from which on the MBR has changed nothing.
+// MBR. alike is the part of what exceeds the MBR then from which on the MBR has changed nothing.
 func (f *RateFigure) Judge(freeBPS, alike float64) {
 	f.FreeBPS = freeBPS
-	switch {
-	case freeBPS < f.AskedBPS*atLeast:
+	switch excess := f.PassedBPS - f.AskedBPS; {
+	case freeBPS < f.AskedBPS*atLeast, excess > 0 && freeBPS < f.AskedBPS*clearly:
 		f.Reached, f.ErrorPercent = false, 0
-	case f.PassedBPS > f.AskedBPS && f.PassedBPS >= alike*freeBPS:
+	case excess > 0 && excess >= alike*(freeBPS-f.AskedBPS):
 		f.NotEnforced, f.ErrorPercent = true, 0
 	}
 }
 
-// atLeast is how much more than the MBR must be offered for it to be reached.
-const atLeast = 1.02
+// atLeast is how much more than the MBR must be offered for it to be reached, and clearly what
+// must pass without it to tell one that is exceeded from one that is not enforced.
+const (
+	atLeast = 1.02
+	clearly = 1.04
+)
 
 // Unknown says in words why nothing is known of how right the MBR is; empty: something is.
 func (f *RateFigure) Unknown() string {
 	switch {
 	case f.NotEnforced:
 		return "not enforced"
+	case !f.Reached && f.FreeBPS > 0 && f.PassedBPS > f.AskedBPS:
+		return "not known"
 	case !f.Reached && f.FreeBPS > 0:
 		return "lost without it"
 	case !f.Reached:
@@ -173,10 +181,7 @@ type RestartFigure struct {
 
 // WriteCorrectness stores r.
 func WriteCorrectness(w io.Writer, r *Correctness) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(r); err != nil {
+	if err := plainjson.Write(w, r); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil

@@ -60,6 +60,10 @@ func TestJudgeRate(t *testing.T) {
 		{"too much, but less than all", 124.5, 130, "", true},
 		{"no policer", 129.8, 130, "not enforced", false},
 		{"no policer, overloaded", 108.75, 109, "not enforced", false},
+		{"exceeded by little", 103, 140, "", true},
+		{"exceeded by little, and the path carries little more", 103, 105, "", true},
+		{"exceeded by little, and the path carries no more", 103, 103.5, "not known", false},
+		{"exceeded by more than the path carried then", 103, 99, "not known", false},
 		{"overloaded", 64, 66, "lost without it", false},
 		{"overloaded with the policer's work", 64, 130, "", true},
 	} {

@@ -136,8 +136,8 @@ func (r *Correctness) notes() []note {
 			"to its modification; below 0 it was before"})
 	}
 	if slices.ContainsFunc(r.Rates, func(f RateFigure) bool { return f.FreeBPS > 0 && f.Unknown() != "" }) {
-		notes = append(notes, note{"error %", "not enforced: as much passed as without an MBR; lost without it: the UPF loses so much without an MBR that " +
-			"the MBR is not reached"})
+		notes = append(notes, note{"error %", "not enforced: as much passed as without an MBR; not known: hardly more than the MBR passed without one; " +
+			"lost without it: the UPF loses so much without an MBR that the MBR is not reached"})
 	}
 	if len(r.NotEnforced) > 0 {
 		notes = append(notes, note{"not enforced", strings.Join(r.NotEnforced, " ")})

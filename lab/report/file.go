@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"plumbline/plainjson"
 )
 
 // maxFile is the largest result.json that is read, in octets.
@@ -52,10 +54,7 @@ func write(w io.Writer, r interface{ Validate() error }) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(r); err != nil {
+	if err := plainjson.Write(w, r); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
 	return nil

@@ -1,9 +1,10 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
 	"time"
+
+	"plumbline/plainjson"
 )
 
 // InteropSchema names the version of the form of an [Interop]. The rules are those of
@@ -118,8 +119,5 @@ func (r *Interop) Judged() (passed, failed int) {
 
 // WriteInterop writes r as JSON.
 func WriteInterop(w io.Writer, r *Interop) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return plainjson.Write(w, r)
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -129,16 +128,7 @@ func (c *N4Count) RefusedTotal() int {
 // WriteN4 stores r as JSON, indented, after it has checked it. Errors: those of
 // [Write].
 func WriteN4(w io.Writer, r *N4Result) error {
-	if err := r.Validate(); err != nil {
-		return err
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(r); err != nil {
-		return fmt.Errorf("write result: %w", err)
-	}
-	return nil
+	return write(w, r)
 }
 
 // Validate reports whether r says what a result must say and nothing that could

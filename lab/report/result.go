@@ -41,6 +41,8 @@ type Result struct {
 	// Program is absent when the kernel has no BPF statistics, or the datapath
 	// no BPF program.
 	Program []Program `json:"program,omitempty"`
+	// Ended is why it ended before its end; empty: it did not.
+	Ended string `json:"ended,omitempty"`
 }
 
 // Host is the machine and the software that the figures belong to.

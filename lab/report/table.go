@@ -179,6 +179,9 @@ func (r *Result) notes() []note {
 // resultNotes are the results that have no column.
 func (r *Result) resultNotes() []note {
 	notes := []note{{"correctness", r.correctness()}, {"frames", r.frames()}}
+	if r.Ended != "" {
+		notes = append(notes, note{"unfinished", r.Ended})
+	}
 	if busy, ok := r.disturbed(); ok {
 		notes = append(notes, beware(busy))
 	}

@@ -37,7 +37,7 @@ func (r *Result) Validate() error {
 	if len(r.Trials) > maxTrials {
 		return invalid("trials", len(r.Trials), "too many")
 	}
-	if err := errors.Join(r.Host.validate(), r.Setup.validate(), r.Install.validate()); err != nil {
+	if err := errors.Join(r.Host.validate(), r.Setup.validate(), r.Install.validate(), text("ended", r.Ended)); err != nil {
 		return err
 	}
 	for _, d := range Directions {

@@ -8,6 +8,7 @@ import (
 
 	"plumbline/lab/report"
 	"plumbline/nfapi/stopwatch"
+	"plumbline/plainjson"
 	"plumbline/radio/grid"
 )
 
@@ -144,9 +145,7 @@ func newOutcome(c *Case) (*Outcome, error) {
 
 // Write stores r as JSON, in one line: indented, its histograms would take seven times the octets.
 func Write(w io.Writer, r *Result) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
+	if err := plainjson.Lines(w).Encode(r); err != nil {
 		return fmt.Errorf("split: write result: %w", err)
 	}
 	return nil

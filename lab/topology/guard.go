@@ -84,10 +84,16 @@ func (g *Guard) Close() error {
 // Wait returns once a device is set down or removed, with an [ErrLink] that says which;
 // or, when ctx is done, nil if that has not happened before.
 func (g *Guard) Wait(ctx context.Context) error {
+	woken := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
+		defer close(woken)
 		_, _ = unix.Write(g.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // it has room for more than one
 	})
-	defer stop()
+	defer func() {
+		if !stop() { // it has begun: the number may be that of another file once this one is closed
+			<-woken
+		}
+	}()
 	fds := []unix.PollFd{{Fd: int32(g.wake), Events: unix.POLLIN}}
 	for _, s := range g.sockets {
 		fds = append(fds, unix.PollFd{Fd: int32(s.GetFd()), Events: unix.POLLIN})

@@ -170,9 +170,27 @@ func removeLink(p Port) error {
 	return nil
 }
 
-// address gives every port its addresses, and the UPF's loopback those of N4.
-func (t *Topology) address() error {
-	for _, p := range []Port{t.N3.UPF, t.N3.Peer, t.N6.UPF, t.N6.Peer} {
+// Replace removes N3 or N6, which is l, and makes it again: other devices with the same
+// names and addresses.
+func (t *Topology) Replace(l *Link) error {
+	if err := removeLink(l.UPF); err != nil {
+		return err
+	}
+	if err := l.make(t.Config); err != nil {
+		return err
+	}
+	if err := l.address(); err != nil {
+		return err
+	}
+	if err := t.introduce(); err != nil || l != &t.N6 {
+		return err
+	}
+	return errors.Join(t.route(), t.await())
+}
+
+// address gives both ends their addresses.
+func (l *Link) address() error {
+	for _, p := range []Port{l.UPF, l.Peer} {
 		if err := p.addAddress(p.Address); err != nil {
 			return err
 		}
@@ -182,6 +200,14 @@ func (t *Topology) address() error {
 		if err := p.addAddress(p.Address6); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// address gives every port its addresses, and the UPF's loopback those of N4.
+func (t *Topology) address() error {
+	if err := errors.Join(t.N3.address(), t.N6.address()); err != nil {
+		return err
 	}
 	if err := t.introduce(); err != nil {
 		return err

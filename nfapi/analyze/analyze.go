@@ -244,21 +244,22 @@ func cutShort(s capture.Stats, err error) bool {
 	return s.Packets > 0 && errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// Seen says whether there is anything to say about a cell. Errors say why there is not.
+// Seen says whether there is anything to say about a cell: its clock are whole
+// SLOT.indications, without which nothing of it is looked at. Errors say why there is not.
 func (a *Analysis) Seen() error {
-	ticks := 0
 	for _, c := range a.Cells {
-		ticks += c.Ticks.Count
+		if c.Ticks.Count > 0 {
+			return nil
+		}
 	}
-	switch {
-	case ticks == 0 && a.CutOffPackets > 0:
-		return fmt.Errorf("no whole SLOT.indication: %s", strings.Join(a.Notes, "; "))
-	case len(a.Cells) == 0 && len(a.Notes) > 0:
-		return fmt.Errorf("no messages of P7 with a slot in it: %s", strings.Join(a.Notes, "; "))
-	case len(a.Cells) == 0:
-		return errors.New("no messages of P7 with a slot in it")
+	why := "no messages of P7 with a slot in it"
+	if len(a.Cells) > 0 || a.CutOffPackets > 0 {
+		why = "no whole SLOT.indication"
 	}
-	return nil
+	if len(a.Notes) > 0 {
+		why += ": " + strings.Join(a.Notes, "; ")
+	}
+	return errors.New(why)
 }
 
 // analyzer takes the messages of a capture one after the other.

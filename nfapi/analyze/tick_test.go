@@ -77,6 +77,33 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// TestSeen: without a whole SLOT.indication nothing can be said, whatever else there is.
+func TestSeen(t *testing.T) {
+	ticks, requests := newRecording(t), newRecording(t)
+	ticks.ticks(10, 50)
+	for i := range 10 {
+		requests.downlink(i, 100*us, 0)
+	}
+	for name, test := range map[string]struct {
+		file []byte
+		want string // empty: there is something to say
+	}{
+		"nothing":            {newRecording(t).file(), "no messages of P7"},
+		"requests only":      {requests.file(), "no whole SLOT.indication"},
+		"ticks only":         {ticks.file(), ""},
+		"requests, cut off":  {snapped(requests.file(), 66), "no whole SLOT.indication: 20 packets are cut off"},
+		"ticks and one more": {append(ticks.file(), snapped(requests.file(), 50)[24:]...), ""},
+	} {
+		a, err := Read(bytes.NewReader(test.file), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Seen(); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		}
+	}
+}
+
 // snapped cuts the packets of a pcap file.
 func snapped(file []byte, octets int) []byte {
 	out := bytes.Clone(file[:24])

@@ -72,12 +72,14 @@ type Stats struct {
 	Segments   int    // of P7
 	Lost       int    // octets of P5 over TCP that the capture has not
 	LostChunks int    // chunks of P5 over SCTP that it has not, or not all of
+	Unheld     int    // chunks of fragments of P5 over SCTP for which there was no room
 	IData      int    // I-DATA chunks of P5, which are not read
 	Skipped    int    // octets of P5 over TCP behind such a gap, before a message begins again
 	Joined     int    // packets of several datagrams that the sender's kernel had not cut yet
 	Unwatched  int    // packets of more connections or senders than are followed
 	Cut        int    // packets that the capture has not to their end
-	Unseen     int    // datagrams of P7 in them, of which it has not even the header
+	Short      int    // packets that were shorter than their IP header says: malformed
+	Unseen     int    // datagrams of P7 in those that are cut, of which it has not even the header
 	Unfinished int    // IP datagrams, or messages in SCTP, that came in fragments of which one is missing
 	OtherLink  int    // packets of link types that are not read
 	Link       string // the first of these
@@ -94,8 +96,10 @@ func (s *Stats) Notes() []string {
 		{s.Cut, "packets are " + ErrCut.Error()},
 		{s.Incomplete, "messages of them are told by their header"},
 		{s.Unseen, "datagrams of P7 of them have no header in the capture"},
+		{s.Short, "packets are shorter than their IP header says"},
 		{s.Unfinished, "datagrams or messages in fragments lack one"},
 		{s.LostChunks, "chunks of P5 over SCTP are missing"},
+		{s.Unheld, "chunks of P5 over SCTP left out: too many wait for others of their messages"},
 		{s.IData, "I-DATA chunks of P5 over SCTP are not read"},
 		{s.Skipped, "octets of P5 over TCP left out: no message begins there"},
 		{s.Unwatched, "packets of further peers were left out"},
@@ -144,9 +148,19 @@ type decoder struct {
 	messages     map[nfapi.MessageID]nfapi.Message // used again and again
 	streams      map[flow]*stream
 	free         []*assembler // of connections that ended
+	ended        []ended      // the last ones of TCP
 	associations map[flow]*association
 	segments     map[sender]*assembly
 	padded       []byte // a packet that is cut off, with zeros
+	leftOut      int    // number of the last packet that was
+}
+
+// unwatched counts a packet of a connection or sender that is not followed, once.
+func (d *decoder) unwatched() {
+	if d.leftOut != d.stats.Packets {
+		d.leftOut = d.stats.Packets
+		d.stats.Unwatched++
+	}
 }
 
 // flow is one direction of a connection.
@@ -243,7 +257,7 @@ func (d *decoder) p7(e *Event, body []byte) error {
 	d.stats.Segments++
 	if a == nil {
 		if len(d.segments) == maxFlows {
-			d.stats.Unwatched++
+			d.unwatched()
 			return nil
 		}
 		a = &assembly{Reassembly: nfapi.NewReassembly(0), sequence: -1}

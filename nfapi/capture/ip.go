@@ -37,12 +37,17 @@ func (d *decoder) ip(b []byte, whole int) error {
 	return nil // what is no packet is no message; others come
 }
 
-// within cuts b to the length of its packet, and counts it if it has not all of it.
-func (d *decoder) within(b []byte, total int) []byte {
-	if total > len(b) {
+// within cuts b to the length that the header says, and counts what the capture has not all of.
+// A packet that was shorter when it was captured is dropped by whoever receives it: ok is false.
+func (d *decoder) within(b []byte, total, whole int) (packet []byte, ok bool) {
+	switch {
+	case total > whole:
+		d.stats.Short++
+		return nil, false
+	case total > len(b):
 		d.stats.Cut++
 	}
-	return b[:min(total, len(b))]
+	return b[:min(total, len(b))], true
 }
 
 func (d *decoder) ipv4(b []byte, whole int) error {
@@ -50,8 +55,8 @@ func (d *decoder) ipv4(b []byte, whole int) error {
 	if total == 0 { // the sender left it to an offload
 		total = whole
 	}
-	b = d.within(b, total)
-	if header < 20 || len(b) < header {
+	b, ok := d.within(b, total, whole)
+	if !ok || header < 20 || len(b) < header {
 		return nil
 	}
 	source, target := netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
@@ -76,7 +81,10 @@ func (d *decoder) ipv6(b []byte, whole int) error {
 	if total == 40 { // the sender left it to an offload
 		total = whole
 	}
-	b = d.within(b, total)
+	b, ok := d.within(b, total, whole)
+	if !ok {
+		return nil
+	}
 	source, target, next := netip.AddrFrom16([16]byte(b[8:])), netip.AddrFrom16([16]byte(b[24:])), b[6]
 	b, total = b[40:], total-40
 	for {

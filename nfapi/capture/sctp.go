@@ -122,7 +122,7 @@ func (d *decoder) chunk(f flow, tag uint32, b []byte, octets int) error {
 
 func (d *decoder) follow(f flow, a *association) bool {
 	if len(d.associations) == maxFlows {
-		d.stats.Unwatched++
+		d.unwatched()
 		return false
 	}
 	a.held = map[uint32]chunk{}
@@ -139,7 +139,25 @@ func (d *decoder) forget(f flow) {
 
 // lose counts what an association that ends still lacks.
 func (d *decoder) lose(a *association) {
-	d.advance(a, a.highest+maxChunks)
+	for tsn := a.highest - min(a.highest-a.first, maxChunks-1); int32(a.highest-tsn) >= 0 && int32(tsn-a.first) >= 0; tsn++ {
+		d.giveUp(a, tsn)
+	}
+}
+
+// giveUp counts a chunk that is not waited for any more, if it lacks or waits itself.
+func (d *decoder) giveUp(a *association, tsn uint32) {
+	c, held := a.held[tsn]
+	if held {
+		a.octets -= len(c.data)
+		delete(a.held, tsn)
+	}
+	if held && c.flags&flagBegin != 0 {
+		d.stats.Unfinished++
+	}
+	if int32(tsn-a.first) >= 0 && !a.seen[tsn%maxChunks] {
+		d.stats.LostChunks++
+	}
+	a.seen[tsn%maxChunks] = false
 }
 
 func (d *decoder) data(f flow, tag uint32, b []byte, octets int) error {
@@ -176,7 +194,7 @@ func (d *decoder) data(f flow, tag uint32, b []byte, octets int) error {
 		return d.p5Message(f, c.data)
 	}
 	if a.octets+len(c.data) > maxHeld {
-		d.stats.Unwatched++
+		d.stats.Unheld++
 		return nil
 	}
 	c.data = append([]byte(nil), c.data...)
@@ -187,30 +205,15 @@ func (d *decoder) data(f flow, tag uint32, b []byte, octets int) error {
 
 // advance makes tsn the highest one, and counts what is not waited for any more.
 func (d *decoder) advance(a *association, tsn uint32) {
-	end := tsn
-	if tsn-a.highest > maxChunks {
-		end = a.highest + maxChunks
-	}
-	for a.highest != end {
+	before := a.highest
+	for range min(tsn-before, maxChunks) {
 		a.highest++
-		old := a.highest - maxChunks
-		c, held := a.held[old]
-		if held {
-			a.octets -= len(c.data)
-			delete(a.held, old)
-		}
-		if held && c.flags&flagBegin != 0 {
-			d.stats.Unfinished++
-		}
-		if int32(old-a.first) >= 0 && !a.seen[old%maxChunks] {
-			d.stats.LostChunks++
-		}
-		a.seen[old%maxChunks] = false
+		d.giveUp(a, a.highest-maxChunks)
 	}
-	if end == tsn {
+	if tsn-before <= maxChunks {
 		return
 	}
-	if skipped := tsn - end - 1; skipped < maxJump {
+	if skipped := tsn - before - 1; skipped < maxJump {
 		d.stats.LostChunks += int(skipped)
 	}
 	a.first, a.highest = tsn, tsn

@@ -31,7 +31,7 @@ func sctpPacket(tag uint32, chunks ...[]byte) []byte {
 
 // dataChunk is a chunk with a fragment of a message.
 func dataChunk(flags byte, tsn uint32, b []byte) []byte {
-	c := binary.BigEndian.AppendUint32([]byte{chunkData, flags, 0, byte(16 + len(b))}, tsn)
+	c := binary.BigEndian.AppendUint32([]byte{chunkData, flags, byte((16 + len(b)) >> 8), byte(16 + len(b))}, tsn)
 	return slices.Concat(c, []byte{0, 0, 0, 0, 0, 0, 0, 0}, b)
 }
 
@@ -111,6 +111,7 @@ func TestSCTPGaps(t *testing.T) {
 		"anew, by INIT":             {slices.Concat(packets, [][]byte{sctpPacket(0, init(1<<32-5))}, packets), Stats{Messages: 14}},
 		"another tag":               {slices.Concat(packets, [][]byte{sctpPacket(6, packets[0][sctpHeader:])}), Stats{Messages: 8}},
 		"far off":                   {slices.Concat(packets, [][]byte{sctpPacket(5, dataChunk(3, 1<<30, messages[0]))}), Stats{Messages: 8}},
+		"further than waited for":   {slices.Concat(packets, [][]byte{sctpPacket(5, dataChunk(3, uint32(1<<32-5+len(packets)+5000), messages[0]))}), Stats{Messages: 8, LostChunks: 5000}},
 		"a length below a header":   {[][]byte{sctpPacket(5, []byte{0, 3, 0, 3}, packets[0][sctpHeader:])}, Stats{}},
 		"I-DATA":                    {[][]byte{sctpPacket(5, append([]byte{chunkIData, 3, 0, 24}, make([]byte, 20)...))}, Stats{IData: 1}},
 		"a message of wrong length": {[][]byte{sctpPacket(5, dataChunk(3, 1, append(bytes.Clone(messages[0]), 0)))}, Stats{Failed: 1}},
@@ -125,11 +126,49 @@ func TestSCTPGaps(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", name, stats, test.want)
 		}
 	}
+}
+
+// TestSCTPCutOff: chunks of which the capture has not all are counted, and their messages are
+// not there.
+func TestSCTPCutOff(t *testing.T) {
 	f := &file{t: t}
-	for _, b := range packets {
+	for _, b := range sctpPackets(p5Stream(t, nfapi.OAI2025), 30) {
 		f.sctp(b)
 	}
-	if got, stats := read(t, f.snapped(60)); len(got) != 0 && stats.LostChunks == 0 {
-		t.Errorf("cut off: got %q, %+v", got, stats)
+	n := len(f.packets)
+	// 46 octets of headers, 16 of a chunk's, 10 to 30 of a fragment and 2 of padding
+	for octets, want := range map[int]Stats{
+		60: {Cut: n, LostChunks: n},
+		70: {Cut: n, LostChunks: n},
+		80: {Messages: 6, Cut: 3, LostChunks: 3},
+		94: {Messages: 7},
+	} {
+		want.Packets = n
+		if got, stats := read(t, f.snapped(octets)); stats != want || len(got) != want.Messages {
+			t.Errorf("%d octets: got %q, %+v, want %+v", octets, got, stats, want)
+		}
+	}
+}
+
+// TestSCTPBounds: fragments that wait for others have a bound, and so have associations: a
+// packet of a further one counts once, however many chunks it has.
+func TestSCTPBounds(t *testing.T) {
+	messages := p5Stream(t, nfapi.OAI2025)
+	f := &file{t: t}
+	const octets = 1000
+	for i := range maxHeld/octets + 3 { // none of them ends
+		f.sctp(sctpPacket(5, dataChunk(0, uint32(i), make([]byte, octets))))
+	}
+	if _, stats := read(t, f.pcap()); stats != (Stats{Packets: len(f.packets), Unheld: 3}) {
+		t.Errorf("got %+v, want 3 chunks for which there is no room", stats)
+	}
+	f = &file{t: t}
+	for port := range maxFlows + 2 {
+		b := sctpPacket(5, dataChunk(3, 1, messages[0]), dataChunk(3, 2, messages[1]), dataChunk(3, 3, messages[2]))
+		binary.BigEndian.PutUint16(b[2:], uint16(port))
+		f.sctp(b)
+	}
+	if got, stats := read(t, f.pcap()); stats != (Stats{Packets: maxFlows + 2, Messages: 3 * maxFlows, Unwatched: 2}) {
+		t.Errorf("got %d messages, %+v", len(got), stats)
 	}
 }

@@ -118,12 +118,12 @@ func (d *decoder) segment(f flow, t *layers.TCP) error {
 		}
 		s = nil
 	}
-	if t.RST || s == nil && len(t.Payload) == 0 && !t.SYN {
+	if t.RST || s == nil && (len(t.Payload) == 0 && !t.SYN || d.sentAgain(f, t)) {
 		return nil
 	}
 	if s == nil {
 		if len(d.streams) == maxFlows {
-			d.stats.Unwatched++
+			d.unwatched()
 			return nil
 		}
 		s = d.begin(f, t)
@@ -152,6 +152,25 @@ func (d *decoder) begin(f flow, t *layers.TCP) *stream {
 	}
 	s.assembler.stream = s
 	return s
+}
+
+// ended is a stream that came to its end, so that what is sent again of it begins no other.
+type ended struct {
+	flow
+	top uint32 // sequence number of the octet behind the last one
+}
+
+// sentAgain reports whether a segment is of a stream that has ended.
+func (d *decoder) sentAgain(f flow, t *layers.TCP) bool {
+	i := slices.IndexFunc(d.ended, func(e ended) bool { return e.flow == f })
+	if i < 0 {
+		return false
+	}
+	if behind := int32(d.ended[i].top - t.Seq); !t.SYN && behind > 0 && behind <= maxHeld {
+		return true
+	}
+	d.ended = slices.Delete(d.ended, i, i+1) // another connection
+	return false
 }
 
 // earlier takes a segment that begins that many octets before the first one: the capture began
@@ -199,6 +218,10 @@ func (d *decoder) assemble(s *stream, t *layers.TCP) error {
 func (d *decoder) end(s *stream) error {
 	if d.streams[s.f] == s {
 		delete(d.streams, s.f)
+		if len(d.ended) == maxFlows {
+			d.ended = slices.Delete(d.ended, 0, 1)
+		}
+		d.ended = append(d.ended, ended{s.f, s.top})
 	}
 	if s.before != nil {
 		if err := d.end(s.before); err != nil {
@@ -296,18 +319,28 @@ func (s *stream) buffered(last bool) {
 		back.buffered(false)
 		s.err = errors.Join(s.err, back.err)
 	}
-	for s.err == nil {
-		n, ok := s.p.FrameP5(s.buffer)
-		if ok && n > nfapi.MaxMessage {
-			s.skip()
-			return
-		}
-		if !ok || len(s.buffer) < n {
-			return
-		}
-		s.err = s.message(s.buffer[:n])
-		s.buffer = append(s.buffer[:0], s.buffer[n:]...)
+	// Once for all messages: octets that follow move each time otherwise.
+	if rest := s.messages(s.buffer); len(rest) < len(s.buffer) {
+		s.buffer = append(s.buffer[:0], rest...)
 	}
+}
+
+// messages takes the messages at the beginning of b, and returns what follows.
+func (s *stream) messages(b []byte) []byte {
+	for s.err == nil {
+		n, ok := s.p.FrameP5(b)
+		if ok && n > nfapi.MaxMessage { // none begins here
+			s.d.stats.Skipped += len(b)
+			s.synced = false
+			return nil
+		}
+		if !ok || len(b) < n {
+			break
+		}
+		s.err = s.message(b[:n])
+		b = b[n:]
+	}
+	return b
 }
 
 func (s *stream) message(b []byte) error {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"plumbline/plainjson"
 )
 
 // Schema names the form of a [Result] as JSON.
@@ -33,9 +35,7 @@ func (r *Result) Merged() *Snapshot {
 
 // Write writes it as JSON.
 func (r *Result) Write(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
+	return plainjson.Lines(w).Encode(r)
 }
 
 // maxFile is how long a file may be that is read, in octets.

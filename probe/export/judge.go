@@ -51,7 +51,7 @@ func (r *Result) past(upf, direction string) string {
 	in, out := uint64(0), uint64(0)
 	for i := range r.Series {
 		if s := &r.Series[i]; s.UPF == upf && s.Direction == direction {
-			in, out = in+s.In, out+s.In-s.Lost
+			in, out = in+s.In, out+s.Matched
 		}
 	}
 	side := probe.N6.String()
@@ -67,8 +67,8 @@ func (r *Result) past(upf, direction string) string {
 	if in < fewPackets || out > 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: of %d packets that came in %s none was seen to leave by %s: what a UPF sends by packet sockets passes no point there; "+
-		"measure at the other end of the link", upf, in, direction, orNoDevice(devices))
+	return fmt.Sprintf("%s: of %d packets that came in %s none was seen to leave by %s: the UPF dropped them all (a gate, a quota, no session), "+
+		"or sent them past the points, as a UPF on packet sockets does: then measure at the other end of the link", upf, in, direction, orNoDevice(devices))
 }
 
 func orNoDevice(devices []string) string {

@@ -34,6 +34,22 @@ func TestJudgePlaces(t *testing.T) {
 		{"a few packets, dropped", func(r *Result) {
 			r.Points[1].Packets, r.Series[0].In, r.Series[0].Matched, r.Series[0].Lost = 0, 3, 0, 3
 		}, "", "", ""},
+		{"dropped, some still in flight", func(r *Result) {
+			r.Points[1].Packets, r.Series[0].Matched, r.Series[0].Lost, r.Series[0].InFlight = 0, 0, 80, 20
+		}, "100 packets that came in uplink none was seen to leave by n6: the UPF dropped them all", "or sent them past the points", ""},
+		{"dropped, some evicted", func(r *Result) {
+			r.Points[1].Packets, r.Series[0].Matched, r.Series[0].Lost, r.Series[0].Evicted = 0, 0, 80, 20
+		}, "none was seen to leave by n6", "none was seen to leave by n6", ""},
+		{"dropped, some ambiguous", func(r *Result) {
+			r.Points[1].Packets, r.Series[0].Matched, r.Series[0].Lost, r.Series[0].Ambiguous = 0, 0, 80, 20
+		}, "none was seen to leave by n6", "none was seen to leave by n6", ""},
+		{"dropped, few timed", func(r *Result) {
+			r.Points[1].Packets, r.Series[0].Matched, r.Series[0].Lost, r.Series[0].Untimed = 0, 0, 10, 90
+		}, "none was seen to leave by n6", "none was seen to leave by n6", ""},
+		{"few timed and lost, the others leave", func(r *Result) {
+			r.Points[1].Packets, r.Points[1].Untimed = 90, 90
+			r.Series[0].Matched, r.Series[0].Lost, r.Series[0].Untimed = 0, 10, 90
+		}, "", "", ""},
 		{"UE to UE", func(r *Result) { r.Points[1].Packets = 0 }, "", "", ""},
 		{"N4 in a stack of its own", func(r *Result) { r.N4.Points = nil }, "", "", "no PFCP message was seen at any device"},
 		{"N4 at another device", func(r *Result) { r.N4.Points[0].Messages, r.UPFs[0].Missing = 0, "n9: gone" }, "", "", "n9: gone; no PFCP message was seen at n4"},

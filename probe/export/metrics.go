@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"plumbline/printable"
 	"plumbline/probe"
 )
 
@@ -130,7 +131,7 @@ func (s *scrape) collectN4(ch chan<- prometheus.Metric, m *N4Messages) {
 func labelled(values []string) []string {
 	fit := slices.Clone(values)
 	for i, v := range fit {
-		fit[i] = printed(v)
+		fit[i] = printable.Name(v)
 	}
 	return fit
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"plumbline/printable"
 	"plumbline/probe/n4"
 )
 
@@ -31,7 +32,7 @@ func NewN4(s *n4.Snapshot, upfs []string) *N4 {
 	for i := range s.Points {
 		p := &s.Points[i]
 		out.Points = append(out.Points, N4Point{
-			UPF: name(p.Point.UPF), Namespace: printed(p.Point.Namespace), Device: printed(p.Point.Device),
+			UPF: name(p.Point.UPF), Namespace: printable.Name(p.Point.Namespace), Device: printable.Name(p.Point.Device),
 			Datagrams: p.Datagrams, Messages: p.Messages, Fragments: p.Fragments, Malformed: p.Malformed, Orphans: p.Orphans, Lost: p.Lost,
 		})
 	}

@@ -1,6 +1,9 @@
 package export
 
-import "plumbline/probe"
+import (
+	"plumbline/printable"
+	"plumbline/probe"
+)
 
 // NewPoints says what the points of a snapshot saw. upfs has the names of UPFs by
 // their index in points.
@@ -9,7 +12,7 @@ func NewPoints(counts []probe.PointCount, upfs []string) []Point {
 	for i := range counts {
 		c := &counts[i]
 		p := Point{
-			Namespace: printed(c.Point.Namespace), Device: printed(c.Point.Device),
+			Namespace: printable.Name(c.Point.Namespace), Device: printable.Name(c.Point.Device),
 			Hook: c.Point.Hook.String(), Way: c.Point.Way.String(), Side: c.Point.Side.String(),
 			Packets: c.Packets, Foreign: c.Foreign, Unparsed: c.Unparsed, CostNS: float64(c.Cost.Alone), CostInPlaceNS: float64(c.Cost.PerRun()),
 		}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"regexp"
 	"strings"
+
+	"plumbline/printable"
 )
 
 // Container is one in which a process runs.
@@ -119,14 +121,14 @@ func parseGroup(part, before string, pod bool) (Container, bool) {
 		if m := f.name.FindStringSubmatch(part); m != nil {
 			c := Container{Runtime: f.runtime, ID: m[1]}
 			if f.runtime == "lxc" {
-				c.Name = printable(m[1])
+				c.Name = printable.Line(m[1])
 			}
 			return c, true
 		}
 	}
 	switch {
 	case before == "lxc" && part != "":
-		return Container{Runtime: "lxc", ID: part, Name: printable(part)}, true
+		return Container{Runtime: "lxc", ID: part, Name: printable.Line(part)}, true
 	case !bareID.MatchString(part), before == "libpod_parent": // that is a pod of Podman's
 		return Container{}, false
 	case before == "docker":

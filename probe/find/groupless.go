@@ -5,6 +5,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"plumbline/printable"
 )
 
 // tasks is where containerd keeps the bundles of containers that run, by its namespaces,
@@ -53,7 +55,7 @@ func (r *runtimes) task(cgroup string) (Container, bool) {
 			continue
 		}
 		if _, err := os.Stat(path.Join(r.root, "/run/containerd", tasks, space, id, "config.json")); err == nil {
-			return Container{Runtime: "containerd", ID: id, Name: printable(id)}, true
+			return Container{Runtime: "containerd", ID: id, Name: printable.Line(id)}, true
 		}
 	}
 	return Container{}, false

@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"plumbline/printable"
 )
 
 // process is what can be read of one process that has files of interest.
@@ -226,15 +227,5 @@ func parseStat(stat string) (command string, born uint64, err error) {
 	if err != nil {
 		return "", 0, fmt.Errorf("/proc/pid/stat: start time: %w", err)
 	}
-	return printable(stat[begin+1 : end]), born, nil
-}
-
-// printable makes a name that anybody may have chosen fit for a terminal.
-func printable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, name)
+	return printable.Line(stat[begin+1 : end]), born, nil
 }

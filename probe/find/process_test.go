@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"plumbline/printable"
 )
 
 func TestParseStat(t *testing.T) {
@@ -86,7 +88,7 @@ func FuzzProc(f *testing.F) {
 	f.Add("61 22 0:4 net:[4026532275] /run/netns/upf rw shared:1 - nsfs nsfs rw")
 	f.Add("12:pids:/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	f.Fuzz(func(t *testing.T, text string) {
-		if command, _, err := parseStat(text); err == nil && printable(command) != command {
+		if command, _, err := parseStat(text); err == nil && printable.Line(command) != command {
 			t.Errorf("command %q", command)
 		}
 		for _, m := range parseMounts(text) {
@@ -95,7 +97,7 @@ func FuzzProc(f *testing.F) {
 			}
 		}
 		for _, c := range parseCgroup(text) {
-			if c.Runtime == "" || c.ID == "" || printable(c.Name) != c.Name {
+			if c.Runtime == "" || c.ID == "" || printable.Line(c.Name) != c.Name {
 				t.Errorf("container %+v", c)
 			}
 		}

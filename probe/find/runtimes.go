@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"plumbline/printable"
 )
 
 // runtimes knows the containers of the machine by what their runtimes keep in files, and
@@ -52,7 +54,7 @@ func (r *runtimes) name(c *Container) {
 		}
 		try(c)
 	}
-	c.Name, c.Pod, c.PodNamespace = printable(c.Name), printable(c.Pod), printable(c.PodNamespace)
+	c.Name, c.Pod, c.PodNamespace = printable.Line(c.Name), printable.Line(c.Pod), printable.Line(c.PodNamespace)
 	if len(r.known) >= mostNames {
 		clear(r.known)
 	}

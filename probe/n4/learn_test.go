@@ -210,7 +210,7 @@ func TestLearn(t *testing.T) {
 		}, known},
 		{"a name that a terminal would obey", "", func(w *wire) {
 			w.session(1, 9, ies{pdr(1, access(fteid(5), ie.New(ie.NetworkInstance, []byte("a\x1b[2Jb\xff"))))}, nil)
-		}, map[string]string{"0x5": "a?[2Jb\ufffd"}},
+		}, map[string]string{"0x5": "a?[2Jb?"}},
 		{"a name that is too long", "", func(w *wire) {
 			w.session(1, 9, ies{pdr(1, access(fteid(5))), ie.New(ie.APNDNN, make([]byte, maxName+1))}, nil)
 		}, map[string]string{"0x5": ""}},

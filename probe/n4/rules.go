@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"net/netip"
 	"slices"
-	"strings"
-	"unicode"
 	"unique"
 
 	"plumbline/pfcp"
+	"plumbline/printable"
 	"plumbline/probe"
 )
 
@@ -43,12 +42,7 @@ func nameOf(n pfcp.Name) string {
 	if len(n) > maxName {
 		return ""
 	}
-	return unique.Make(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, n.String())).Value()
+	return unique.Make(printable.Line(n.String())).Value()
 }
 
 // detect takes what a PDI says.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"plumbline/printable"
 	"plumbline/probe/export"
 	"plumbline/probe/find"
 )
@@ -37,7 +38,7 @@ func (u *upf) interrupted(c *find.Change, now time.Time) {
 		why = append(why, device+" was another one or none")
 	}
 	if len(why) > 0 {
-		u.openGap(export.Gap{From: now, Until: now, Why: printable(strings.Join(why, "; "))})
+		u.openGap(export.Gap{From: now, Until: now, Why: printable.Lines(strings.Join(why, "; "))})
 	}
 }
 

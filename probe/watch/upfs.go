@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"unicode"
 
+	"plumbline/printable"
 	"plumbline/probe"
 	"plumbline/probe/export"
 	"plumbline/probe/find"
@@ -38,19 +38,8 @@ func described(t *find.Target, missing string) export.UPF {
 	}
 	return export.UPF{
 		Name: t.Name, PID: t.PID, Command: t.Command, Container: strings.Join(containers, " in "), Namespace: t.Namespace,
-		Datapath: string(t.Datapath), Why: printable(t.Why), N3: addresses(t.N3), N4: addresses(t.N4), Missing: printable(missing),
+		Datapath: string(t.Datapath), Why: printable.Lines(t.Why), N3: addresses(t.N3), N4: addresses(t.N4), Missing: printable.Lines(missing),
 	}
-}
-
-// printable makes text with names of devices in it, which may have any octets, fit for a
-// terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 // missing says what of a UPF is not measured, and why; empty: nothing.
