@@ -81,7 +81,7 @@ kernels: setup ## the whole on every kernel from 5.10 on (KERNELS=6.1,6.12-arm64
 	@scripts/setup arm64
 	PLUMBLINE_KERNELS='$(KERNELS)' PLUMBLINE_RECORD=1 go test -count=1 -timeout 0 -v ./kernels
 
-arm64: setup ## tests of `make unit` built for arm64, under qemu: emulated, so it takes an hour
+arm64: setup ## tests of `make unit` built for arm64, under qemu: emulated, so it takes long
 	@scripts/setup arm64
 	scripts/arm64 $(call packages,.,$(KERNEL)|$(NAMESPACE)|$(BOOT))
 
