@@ -31,6 +31,7 @@ _Static_assert(sizeof(struct flow) == 64, "a flow is one cache line");
 #define FLOW_QFI	0x4
 #define FLOW_UPLINK	0x8	/* the UE is the source */
 #define FLOW_IP6	0x10
+#define FLOW_FRAGMENT	0x20	/* first or later */
 
 /* What flow_read() has to know, in one argument: where the user packet begins in
  * the frame, its octets, the QFI and what is known of flow.has.
@@ -59,7 +60,9 @@ static __always_inline __u64 user_at(const struct ctx *ctx, const struct packet 
 #define EXT_MOBILITY	135
 #define EXT_HIP		139
 #define EXT_SHIM6	140
+#define IP_MORE		0x2000
 #define IP_OFFSET	0x1fff
+#define IP6_MORE	0x0001
 #define IP6_OFFSET	0xfff8
 
 /* Extension headers, one bit each of those from 0 and from 128 on. AH and ESP are
@@ -108,6 +111,19 @@ struct {
 	__type(value, struct flow_work);
 } flow_now SEC(".maps");
 
+/* upper_fragment - note that the packet of this CPU is a fragment, if it is */
+static __always_inline void upper_fragment(const struct ext_hdr *ext)
+{
+	__u32 zero = 0;
+	struct flow_work *work;
+
+	if (!(ext->offset & bpf_htons(IP6_OFFSET | IP6_MORE)))
+		return;
+	work = bpf_map_lookup_elem(&flow_now, &zero);
+	if (work)
+		work->flow.has |= FLOW_FRAGMENT;
+}
+
 /* upper_step - step over one IPv6 extension header
  *
  * Return: nonzero if there may be another one.
@@ -119,6 +135,8 @@ static __always_inline int upper_step(struct ctx_md *md, struct upper *u)
 
 	if (u->at + sizeof(ext) > u->octets || md_load(md, u->user + u->at, &ext, sizeof(ext)))
 		goto none;
+	if (u->protocol == EXT_FRAGMENT)
+		upper_fragment(&ext);
 	if (u->protocol != EXT_FRAGMENT) {
 		octets = (ext.len + 1) * 8;
 	} else if (ext.offset & bpf_htons(IP6_OFFSET)) {
@@ -235,6 +253,8 @@ static __always_inline void flow_read4(struct flow *f, struct upper *u, const st
 	f->local[1] = bpf_ntohl(uplink ? ip->saddr : ip->daddr);
 	f->label = 4U << 28 | ip->tos << 20;
 	u->protocol = ip->protocol;
+	if (ip->frag_off & bpf_htons(IP_MORE | IP_OFFSET))
+		f->has |= FLOW_FRAGMENT;
 	u->at = ip->frag_off & bpf_htons(IP_OFFSET) ? UPPER_NONE : ip->ihl * 4;
 }
 

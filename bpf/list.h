@@ -222,6 +222,8 @@ __noinline int list_detect(struct ctx_md *md, __u64 user, __u64 list, __u32 firs
 	err = flow_read(md, user, work, &u);
 	if (err)
 		return err;
+	if (count & LIST_UPPER && f->has & FLOW_FRAGMENT)
+		return -PASS_RULES; /* which knows what the first one had: datapath/model/datagrams.go */
 	if (count & LIST_HOSTS)
 		f->verdict = name_look(md, f, &u, first + (count >> LIST_UES_SHIFT));
 	return list_find(first, count, f);

@@ -144,7 +144,8 @@ struct framed_key {
  */
 #define LIST_FIRST	0	/* index in entries */
 #define LIST_COUNT	1	/* how many match; above LIST_UES_SHIFT how many stand before */
-#define LIST_COUNT_MASK	0x7fff
+#define LIST_COUNT_MASK	0x3fff
+#define LIST_UPPER	0x4000	/* an entry compares what only first fragments have */
 #define LIST_HOSTS	0x8000	/* and one with ENTRY_HOSTS between these and those */
 #define LIST_UES_SHIFT	16
 #define LIST_MAX	256	/* entries of a run */

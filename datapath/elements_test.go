@@ -59,6 +59,8 @@ the control plane's, and so is what is refused before any datapath is asked (Hea
 - A flow has no name, and matches no host, from the first octet of an HTTP request until its head is whole: not the name of the request before, which
   users could choose by where they cut the next one. An invalid request (two Hosts) leaves the connection without a name to its end, and
   so do a connection's first octets that are no ClientHello and no request (STARTTLS), and segments that overlap and say different things.
+- The fragments of a user packet match the SDF filters that the first one matches, by its ports or SPI; one that comes before the first has none. Where
+  a filter of the key compares ports, the SPI or a name, fragments are the slow path's.
 - Segments that a receiver drops show no name: checksum wrong, fragments, IP options. Another connection between the same ends within two
   hours is known by the answer to its SYN, so a filter with a host belongs in PDRs of both directions.
 - Measurement before enforcement counts what gates and meters drop, but not what a quota or a FAR stops.

@@ -57,11 +57,13 @@ func hop(u user) user {
 	return u
 }
 
-// laterFragment makes an IPv4 packet a fragment that is not the first.
+// laterFragment makes an IPv4 packet a fragment that is not the first: of a packet whose
+// first one has not come.
 func laterFragment(b []byte) []byte {
+	b[5]++
 	b[7] |= 0x10
 	sum := uint32(b[10])<<8 | uint32(b[11])
-	sum += 0xffff - 0x0010
+	sum += 0xffff - 0x0011
 	sum = sum&0xffff + sum>>16
 	b[10], b[11] = byte(sum>>8), byte(sum)
 	return b
@@ -101,7 +103,7 @@ var filterRows = []packet{
 	{
 		name: "filters, uplink: a first fragment has ports", port: N3,
 		in:   onN3(gpdu(pscUL("00000020"), header(up8(1000, "198.18.0.1"), fragment))),
-		want: outN6(GatewayMAC, header(hop(up8(1000, "198.18.0.1")), fragment)), seid: classified, pdr: 1, octets: size4,
+		want: outN6(GatewayMAC, header(hop(up8(1000, "198.18.0.1")), fragment)), seid: classified, pdr: 1, octets: size4, slow: true,
 	},
 	{
 		name: "filters, uplink: a later fragment has none", port: N3,
@@ -110,7 +112,7 @@ var filterRows = []packet{
 	{
 		name: "filters, uplink: a later fragment matches a PDR without ports", port: N3,
 		in:   onN3(gpdu(pscQFI5, header(up8(1000, "198.18.0.1"), laterFragment))),
-		want: outN6(GatewayMAC, header(hop(up8(1000, "198.18.0.1")), laterFragment)), seid: classified, pdr: 3, octets: size4,
+		want: outN6(GatewayMAC, header(hop(up8(1000, "198.18.0.1")), laterFragment)), seid: classified, pdr: 3, octets: size4, slow: true,
 	},
 	{
 		name: "filters, downlink: DSCP and remote port, QFI 5", port: N6, in: onN6(tos(down8(1000, "198.18.0.1"), 0xbb)),

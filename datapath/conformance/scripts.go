@@ -149,7 +149,7 @@ var big = packet{
 
 var scripts = slices.Concat(
 	sessionScripts, usageScripts, carryScripts, bufferScripts, discardScripts, signalScripts, meterScripts,
-	allOwnScripts, fteidScripts, []script{natEnded},
+	allOwnScripts, fteidScripts, []script{natEnded, fragmentsScript()},
 	exceptionScripts,
 )
 

@@ -25,7 +25,7 @@ func (s *Sessions) Apply(c *api.Change, can *api.Capabilities, out func(Out), ma
 	s.unbind(old)
 	delete(s.all, seid)
 	if c.GetSession() == nil {
-		stages.Names.Forget(seid)
+		stages.Forget(seid)
 	}
 	var rules []*Rule
 	if in := c.GetSession(); in != nil {

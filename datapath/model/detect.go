@@ -105,6 +105,7 @@ func (s *Stages) matchFilters(r *Rule, u user) bool {
 		return true
 	}
 	f := fieldsOf(u, r.Uplink)
+	s.datagrams.complete(&f, u, r.Uplink, r.SEID, s.Now)
 	// Names are learnt from packets for which a filter asks.
 	f.name = func() (flowName, bool) { return s.Names.look(r.SEID, &f, u, r.Uplink, s.Now()) }
 	for i := range r.Filters {

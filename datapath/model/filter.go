@@ -95,8 +95,9 @@ func fieldsOf(u user, uplink bool) fields {
 	return f
 }
 
-// match compares all that f has. A packet without ports, which is any fragment
-// but the first, never matches a filter with ports (RFC 6733, 4.3.1).
+// match compares all that f has. A packet without ports never matches a filter with ports
+// (RFC 6733, 4.3.1): of fragments only one that comes before the first is such, see
+// [datagrams].
 func (f *Filter) match(p *fields) bool {
 	switch {
 	case f.Protocol >= 0 && f.Protocol != int(p.protocol),

@@ -128,6 +128,8 @@ type Stages struct {
 	N6        Networks             // zero value: packets leave and come as they are
 	Hosts     Hosts                // nil: no user packet is to this host
 	Endpoints []datapath.Endpoint  // own addresses: what leaves for there has arrived, see own.go
+
+	datagrams datagrams
 }
 
 // Out is what becomes of a packet.

@@ -61,7 +61,7 @@ type fields struct {
 }
 
 // read reads them, or reports that the model has to: extension headers of IPv6
-// are in between.
+// are in between, or it is a fragment.
 func (f *fields) read(u []byte) bool {
 	var upper []byte
 	f.spi, f.flowLabel = -1, -1
@@ -79,9 +79,10 @@ func (f *fields) read(u []byte) bool {
 		f.version, f.protocol, f.tos = 4, u[9], u[1]
 		f.src = [2]uint64{1: uint64(binary.BigEndian.Uint32(u[12:]))}
 		f.dst = [2]uint64{1: uint64(binary.BigEndian.Uint32(u[16:]))}
-		if binary.BigEndian.Uint16(u[6:])&maskOffset == 0 {
-			upper = u[4*int(u[0]&0xf):]
+		if binary.BigEndian.Uint16(u[6:])&maskFragment != 0 {
+			return false
 		}
+		upper = u[4*int(u[0]&0xf):]
 	}
 	switch f.protocol {
 	case protoTCP, protoUDP, protoSCTP:

@@ -47,7 +47,7 @@ func (d *Driver) apply(c *api.Change) error {
 		d.remove(seid, old)
 		d.sessions.remove(seid)
 		if d.slow != nil {
-			d.slow.stages.Names.Forget(seid)
+			d.slow.stages.Forget(seid)
 		}
 		return nil
 	}

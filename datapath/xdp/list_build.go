@@ -56,8 +56,12 @@ type listBuilder struct {
 // shape returns how long the list is, without places.
 func (b *listBuilder) shape() list {
 	before := b.before()
+	var upper uint32
+	if slices.ContainsFunc(b.entries, func(e upfEntry) bool { return e.Flags&(entryRemotePort|entryLocalPort|entrySPI|entryHost) != 0 }) {
+		upper = 1
+	}
 	return list{
-		ues: uint32(len(b.ues)), hosts: uint32(len(before) - len(b.ues)),
+		ues: uint32(len(b.ues)), hosts: uint32(len(before) - len(b.ues)), upper: upper,
 		entries: run{length: uint32(len(before) + len(b.entries))}, pdrs: run{length: uint32(len(b.pdrs))},
 	}
 }

@@ -95,20 +95,25 @@ type list struct {
 	entries run // sets of UE addresses first, then that of hosts
 	ues     uint32
 	hosts   uint32 // 1: there is one
+	upper   uint32 // 1: an entry compares what only first fragments have
 	pdrs    run
 	number  uint64
 }
 
-// LIST_UES_SHIFT and LIST_HOSTS of bpf/rules.h.
+// LIST_UES_SHIFT, LIST_HOSTS, LIST_UPPER and LIST_COUNT_MASK of bpf/rules.h.
 const (
-	listUESShift = 16
-	listHosts    = 0x8000
+	listUESShift  = 16
+	listHosts     = 0x8000
+	listUpper     = 0x4000
+	listCountMask = 0x3fff
 )
 
 // of returns the list that a rule with RULE_LIST names.
 func (t *listTable) of(r *upfRule) list {
-	l := list{ues: r.Meter[1] >> listUESShift, hosts: r.Meter[1] & listHosts / listHosts, number: r.UeIp6}
-	l.entries = run{r.Meter[0], l.before() + r.Meter[1]&(listHosts-1)}
+	l := list{
+		ues: r.Meter[1] >> listUESShift, hosts: r.Meter[1] & listHosts / listHosts, upper: r.Meter[1] & listUpper / listUpper, number: r.UeIp6,
+	}
+	l.entries = run{r.Meter[0], l.before() + r.Meter[1]&listCountMask}
 	if l.entries.length == l.before() || int(l.entries.first+l.entries.length) > len(t.entries.slots) {
 		return list{}
 	}
@@ -126,7 +131,7 @@ func (l list) before() uint32 { return l.ues + l.hosts }
 
 // name makes r name the list.
 func (l list) name(r *upfRule) {
-	r.Meter = [2]uint32{l.entries.first, l.entries.length - l.before() | l.hosts*listHosts | l.ues<<listUESShift}
+	r.Meter = [2]uint32{l.entries.first, l.entries.length - l.before() | l.hosts*listHosts | l.upper*listUpper | l.ues<<listUESShift}
 	r.UeIp6 = l.number
 }
 
