@@ -4,8 +4,7 @@
 #include <linux/in6.h>
 
 /* The tables that the control plane writes and the stages read. Sizes and byte
- * offsets are those of the Go types in package datapath/xdp (bpf2go makes them
- * from here).
+ * offsets are those of the Go types in package datapath/xdp, which bpf2go makes.
  */
 
 /* Outer Header Creation, and what is marked into the container in it. */
