@@ -6,7 +6,9 @@
  * oldest on which all programs load is Linux 6.1. docs/kernels.md says how that is tried.
  *
  * length_bound()	a length that a helper takes, which may not be 0: up to 6.7
- * within()		a sum that cannot be negative, as an offset into a packet: up to 6.1
+ * within()		a sum that cannot be negative, as an offset into a packet: up to 6.1; and a
+ *			value that was compared where compilers may load it once more from the
+ *			stack for its use (clang 16, words_short()): up to 6.1
  *
  * A function in line that returns an error or sets a pointer leaves both ways to the
  * verifier of 6.1: the pointer is compared once more where it is used (emit_outer()).

@@ -8,6 +8,7 @@
 #include <linux/if_ether.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "bounds.h"
 #include "btf_device.h"
 
 /* What is needed of the kernel's types; the loader finds where it is. */
@@ -27,12 +28,21 @@ struct sk_buff {
 
 #pragma clang attribute pop
 
-extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags, struct bpf_dynptr *ptr) __ksym;
+/* The kernel's struct bpf_dynptr, which <linux/bpf.h> does not say alike in all releases:
+ * with its own the object would depend on the release that builds it.
+ */
+struct frame_dynptr {
+	__u64 words[2];
+};
+
+extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags, struct frame_dynptr *ptr) __ksym;
+
+#define FRAME_AT_MAX	4096	/* as probe_skb.h has it */
 
 /* Not global: the verifier has to see that the pointer is one to a dynptr. */
 #define HARD	static __noinline
 
-typedef struct bpf_dynptr frame_source;
+typedef struct frame_dynptr frame_source;
 
 struct frame {
 	frame_source *source;
@@ -44,7 +54,7 @@ struct frame {
 
 static __always_inline long source_load(frame_source *source, __u32 at, void *to, __u32 octets)
 {
-	return bpf_dynptr_read(to, octets, source, at, 0);
+	return bpf_dynptr_read(to, octets, (void *)source, at, 0);
 }
 
 /* frame_reach - no pointer reaches anything */

@@ -27,7 +27,7 @@ static __always_inline void host_pass(struct sk_buff *skb, const volatile struct
 {
 	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
 	struct user u = {};
-	struct bpf_dynptr data;
+	struct frame_dynptr data;
 	__u64 room[3];
 	struct frame f = { .room = room, .source = &data, .octets = skb->len, .start = start };
 	__u64 now = point->way == WAY_OUT && !timed_below ? bpf_ktime_get_ns() : 0;

@@ -153,11 +153,15 @@ static __noinline struct print_words *words_copy(frame_source *source, __u32 at,
 static __always_inline const struct print_words *words_short(struct frame *f, __u32 at, __u32 octets)
 {
 	__u32 zero = 0, last = octets - 8;
-	const __u64 *first = frame_reach(f, at, 40), *more;
+	const __u64 *first, *more;
 	struct print_words *room;
 	__u64 rest;
 
 	barrier_var(last);
+	if (at > FRAME_AT_MAX)
+		return NULL;
+	at = within(at, 2 * FRAME_AT_MAX - 1);
+	first = frame_reach(f, at, 40);
 	if (last < 32 || last >= 56 || !first)
 		return NULL;
 	more = frame_reach(f, at + last, 8);

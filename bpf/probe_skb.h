@@ -9,6 +9,7 @@
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "bounds.h"
 
 #define FRAME_AT_MAX	4096	/* what is farther behind is copied; for the verifier */
 
