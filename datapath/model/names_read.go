@@ -82,13 +82,22 @@ func (c *cutter) number(n int) int {
 
 // helloName returns the server name in a ClientHello, which may be in several
 // records, the last of which may be cut off.
-//
-// Source: RFC 8446, 4.1.2 and 5.1; RFC 6066, 3.
 func helloName(b []byte) (flowName, nameVerdict) {
 	hello, ok := handshake(b)
+	if !ok {
+		return flowName{}, nameNone
+	}
+	return messageName(hello)
+}
+
+// messageName returns the server name in a ClientHello without records, which may be
+// cut off.
+//
+// Source: RFC 8446, 4.1.2 and 5.1; RFC 6066, 3.
+func messageName(hello []byte) (flowName, nameVerdict) {
 	c := cutter{b: hello}
 	kind, size := c.number(1), c.number(3)
-	if !ok || !c.short && kind != tlsClientHello {
+	if !c.short && kind != tlsClientHello {
 		return flowName{}, nameNone
 	}
 	whole := !c.short && size <= len(c.b)
