@@ -186,7 +186,7 @@ static __always_inline int list_find(__u32 first, __u32 count, struct flow *f)
 
 	if ((count & LIST_COUNT_MASK) <= LIST_LINEAR)
 		return list_scan(first, count, f);
-	if (count & LIST_HOSTS && f->protocol == IPPROTO_TCP && !f->verdict)
+	if (count & LIST_HOSTS && (f->protocol == IPPROTO_TCP || f->protocol == IPPROTO_UDP) && !f->verdict)
 		return list_scan(first, count, f);
 	index = bpf_get_smp_processor_id() << FLOW_CACHE_BITS | flow_place(f);
 	had = bpf_map_lookup_elem(&flows, &index);

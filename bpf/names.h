@@ -5,7 +5,8 @@
 #include "queue.h"
 
 /* What flows are called. A filter with a host means TCP connections by the name
- * that one of their packets has shown, in a TLS ClientHello or an HTTP request.
+ * that one of their packets has shown, in a TLS ClientHello or an HTTP request, and
+ * QUIC by that in the ClientHello of its Initial packets.
  * The slow path reads names (datapath/model/names.go) and writes here which hosts
  * of a session's filters a flow has; the programs use that.
  *
@@ -17,8 +18,15 @@
  *	not used for long	to the slow path, which knows how long a flow lasts
  *	all else		by what was learnt
  *
- * Of a flow of which no name was shown that is what was learnt. The driver bounds
- * how many flows of a session, and of all, are here.
+ * Of a flow of which no name was shown that is what was learnt. With UDP:
+ *
+ *	long header of QUIC	to the slow path, if what is known may change by that:
+ *				Initial packets may stand behind others in a datagram
+ *	not used for long	to the slow path, as above
+ *	not learnt		no name: it begins with a long header
+ *	all else		by what was learnt
+ *
+ * The driver bounds how many flows of a session, and of all, are here.
  *
  * Order: a packet that goes to the slow path because of its name is counted by its
  * flow until it has been sent, and later ones of the flow follow it there. Flows
@@ -28,13 +36,15 @@ struct named_key {
 	__u64 set;		/* number of the hosts: ENTRY_HOSTS of the list */
 	__u64 remote[2], local[2];	/* as in struct flow */
 	__u32 ports;		/* remote in the high half */
-	__u32 ip6;		/* FLOW_IP6, or 0 */
+	__u32 kind;		/* FLOW_IP6, or 0, and NAME_UDP, or 0 */
 };
+
+#define NAME_UDP	0x20	/* beside FLOW_IP6 */
 
 struct named {
 	__u64 hosts[LIST_MAX / 64];	/* bit n: the flow has host n of the set */
 	__u64 last;		/* ns: when a packet of it came, or not much later */
-	__u16 verdict;		/* number of what is in hosts; 0: it has none */
+	__u16 verdict;		/* number of what is in hosts, below NAME_NONE; 0: it has none */
 	__u16 shows;		/* NAME_* that may change what is in hosts */
 	__u32 until;		/* sequence number: what is before changes nothing */
 };
@@ -42,8 +52,10 @@ struct named {
 #define NAME_HELLO	0x1	/* ClientHello */
 #define NAME_UPLINK	0x2	/* request from the UE */
 #define NAME_DOWNLINK	0x4	/* request to the UE */
-#define NAME_STREAM_UPLINK	0x8	/* what comes behind until from the UE */
+#define NAME_STREAM_UPLINK	0x8	/* what comes behind until from the UE; with UDP any long header */
 #define NAME_STREAM_DOWNLINK	0x10	/* the same, to the UE */
+
+#define NAME_NONE	0xffff	/* verdict of a UDP flow of which nothing was learnt */
 
 #define NAME_AGE	60000000000ULL	/* ns */
 #define NAME_FRESH	1000000000ULL	/* ns: last is not written for less */
@@ -82,6 +94,7 @@ struct name_now {
 	__u32 data, octets;	/* where what TCP carries begins in the frame, and how much it is */
 	__u32 flags;		/* of TCP */
 	__u32 seq;		/* of the first octet */
+	__u8 head[16];		/* of a UDP datagram: there is no room on the stack */
 };
 
 struct {
@@ -239,16 +252,73 @@ static __always_inline int name_learnt(struct ctx_md *md, struct name_now *now, 
 	return 0;
 }
 
+#define NAME_UDP_HEADER	8
+#define NAME_LONG	5	/* octets of a long header of QUIC up to the end of its version */
+#define QUIC_LONG	0x80
+#define QUIC_VERSION1	0x00000001
+#define QUIC_VERSION2	0x6b3343cf
+
+/* name_long - whether a UDP datagram begins with a long header of QUIC that the slow
+ * path reads: RFC 9000, 17.2; RFC 9369, 3.1
+ *
+ * Return: 1 or 0; 1 if it cannot be read.
+ */
+static __always_inline int name_long(struct ctx_md *md, struct name_now *now, const struct upper *u)
+{
+	const __u8 *b = now->head;
+	__u32 version;
+
+	if (u->at + NAME_UDP_HEADER + NAME_LONG > u->octets)
+		return 0;
+	if (md_load(md, u->user + u->at + NAME_UDP_HEADER, now->head, NAME_LONG))
+		return 1;
+	version = (__u32)b[1] << 24 | b[2] << 16 | b[3] << 8 | b[4];
+	return b[0] & QUIC_LONG && (version == QUIC_VERSION1 || version == QUIC_VERSION2);
+}
+
+/* name_datagram - take what was learnt of a UDP flow, if the packet may use it
+ *
+ * Return: 0 or -PASS_NAME.
+ */
+static __always_inline int name_datagram(struct name_now *now, int shown, __u32 uplink)
+{
+	__u64 time = bpf_ktime_get_ns();
+	struct named *had;
+	__s64 age;
+
+	if (name_waited(now->wait))
+		return -PASS_NAME;
+	had = bpf_map_lookup_elem(&names, &now->key);
+	if (!had) {
+		now->verdict = NAME_NONE;
+		return shown ? -PASS_NAME : 0;
+	}
+	age = time - *(volatile __u64 *)&had->last;
+	if (age > (__s64)NAME_AGE && queue_attended())
+		return -PASS_NAME;
+	if (shown && had->shows & (NAME_HELLO | (uplink ? NAME_STREAM_UPLINK : NAME_STREAM_DOWNLINK)))
+		return -PASS_NAME;
+	if (age > (__s64)NAME_FRESH)
+		*(volatile __u64 *)&had->last = time;
+	__builtin_memcpy(now->hosts, had->hosts, sizeof(now->hosts));
+	now->verdict = had->verdict;
+	return 0;
+}
+
 static __always_inline int name_ask(struct ctx_md *md, const struct flow *f, const struct upper *u,
 				    struct name_now *now)
 {
-	if (!name_segment(md, now, u))
+	int udp = u->protocol == IPPROTO_UDP && u->at + NAME_UDP_HEADER <= u->octets;
+
+	if (!udp && !name_segment(md, now, u))
 		return 0; /* of no flow that could have a name */
 	__builtin_memcpy(now->key.remote, f->remote, sizeof(f->remote));
 	__builtin_memcpy(now->key.local, f->local, sizeof(f->local));
 	now->key.ports = f->word;
-	now->key.ip6 = f->has & FLOW_IP6;
+	now->key.kind = (f->has & FLOW_IP6) | (udp ? NAME_UDP : 0);
 	now->wait = name_hash(&now->key);
+	if (udp)
+		return name_datagram(now, name_long(md, now, u), f->has & FLOW_UPLINK);
 	if ((now->flags & (NAME_SYN | NAME_ACK)) == NAME_SYN || now->flags & NAME_RST)
 		return -PASS_NAME;
 	return name_learnt(md, now, f->has & FLOW_UPLINK);

@@ -94,7 +94,7 @@ var Elements = []Element{
 	{"PDI", "SDF Filter: ToS or Traffic Class", "8.2.5", filtered(&api.Filter{TosMask: 0xfc}), Done, Program, Vectors},
 	{"PDI", "SDF Filter: Security Parameter Index", "8.2.5", filtered(&api.Filter{Spi: number(1)}), Done, Program, Vectors},
 	{"PDI", "SDF Filter: Flow Label", "8.2.5", filtered(&api.Filter{FlowLabel: number(1)}), Done, Program, Vectors},
-	{"PDI", "Application ID: host of TLS SNI or HTTP", "8.2.6, 8.2.39", filtered(&api.Filter{Host: "example.org"}), Done, Program, SlowPath},
+	{"PDI", "Application ID: host of TLS, QUIC or HTTP", "8.2.6, 8.2.39", filtered(&api.Filter{Host: "example.org"}), Done, Program, SlowPath},
 	{"PDI", "Framed-Route, Framed-IPv6-Route, delegated prefix", "8.2.109, 8.2.111", func(s *api.Session) {
 		down(s).Detect.FramedRoutes = []*api.Prefix{{Address: []byte{192, 168, 0, 0}, Bits: 16}}
 	}, Done, Program, Vectors},

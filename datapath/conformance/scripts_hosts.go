@@ -102,6 +102,7 @@ func oneHop(b []byte) []byte {
 // longHosts has so many hosts that a datapath may want to remember what they made
 // of a flow.
 func longHosts(hello string) []step {
+	initial := initial("12345678", 0, cryptoFrame(hello[5:], 0, len(hello)-5))
 	s := hostSession()
 	for i := range 30 {
 		f := &api.Filter{Host: fmt.Sprintf("host%d.test", i)}
@@ -120,6 +121,7 @@ func longHosts(hello string) []step {
 		seq := 2000 + i*uint32(len(host17+host30))
 		steps = append(steps,
 			talk(4001).says(2000, "A", "more data", 1), talk(4001).hears("more data", 4),
+			quicTalk(4025).says("no QUIC", 3), quicTalk(4026).says(initial, 1), quicTalk(4026).hears("more data", 4), quicTalk(4026).says("more data", 1),
 			talk(4002).says(2000, "A", "more data", 3), talk(4002).hears("more data", 5),
 			talk(4003).says(seq, "A", host17, 1), talk(4003).hears("more data", 4),
 			talk(4003).says(seq+uint32(len(host17)), "A", host30, 3), talk(4003).hears("more data", 5),
@@ -128,7 +130,7 @@ func longHosts(hello string) []step {
 	return append(steps, remove(hostSEID))
 }
 
-var hostScripts = slices.Concat(makeHostScripts(), makeRequestScripts(), makeShownScripts())
+var hostScripts = slices.Concat(makeHostScripts(), makeRequestScripts(), makeShownScripts(), makeQUICScripts())
 
 // next is the sequence number behind s, which is the first that a client says.
 func next(s string) uint32 { return 1001 + uint32(len(s)) }

@@ -35,8 +35,8 @@ func newFilter(in *api.Filter) Filter {
 		TOS: byte(in.GetTos()), TOSMask: byte(in.GetTosMask()),
 	}
 	f.Host, f.Path = in.GetHost(), decoded(in.GetPath())
-	if f.Named() {
-		f.Protocol = protoTCP // flows of others have no names
+	if f.Path != "" {
+		f.Protocol = protoTCP // flows of others show none
 	}
 	if in.Protocol != nil {
 		f.Protocol = int(in.GetProtocol())

@@ -151,7 +151,7 @@ func TestInheritNames(t *testing.T) {
 	from.say(1, 8, 1, tcpACK, head, 91)
 	old.used[7] = 99 // by the fast path
 	n.inherit(from, clocks{100, 1000})
-	known := NamedFlow{1, netip.AddrFrom4([4]byte{1}), netip.AddrFrom4([4]byte{2}), 443, 7}
+	known := NamedFlow{1, netip.AddrFrom4([4]byte{1}), netip.AddrFrom4([4]byte{2}), 443, 7, false}
 	if said := l.said[known]; len(l.said) != 1 || !said.Match("a.test", "") {
 		t.Errorf("the learner knows %+v, want a.test alone", l.said)
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"container/list"
+	"hash/maphash"
 	"net/netip"
 	"strings"
 	"sync"
@@ -19,6 +20,12 @@ const (
 	maxPartialSession = 1 << 6
 	fairPartial       = 1 << 3
 
+	// The same of QUIC flows that have a name, and whose ClientHello is kept: it is
+	// given up, and they keep the name.
+	maxHeldQUIC        = 1 << 11
+	maxHeldQUICSession = 1 << 6
+	fairHeldQUIC       = 1 << 3
+
 	maxPartialSize = 8192    // octets kept of one, and as many beyond a gap
 	maxBeyond      = 16      // segments kept beyond a gap
 	maxGap         = 1 << 20 // octets that may come before what is missing of it
@@ -26,15 +33,18 @@ const (
 	secondChances  = 8       // flows that are looked at for one that is not used, before the next is forgotten
 	// namedIdle is how long a flow may be silent. Source: RFC 5382, REQ-5.
 	namedIdle = (2*3600 + 4*60) * 1_000_000_000 // ns
+	// namedIdleUDP is the same of UDP. Source: RFC 4787, REQ-5.
+	namedIdleUDP = 5 * 60 * 1_000_000_000 // ns
 	// learntFresh is how old what a [Learner] was told may be without being told again.
 	learntFresh = 1_000_000_000 // ns
 )
 
 // Names knows what the flows of users are called: by the server name of a TLS
 // ClientHello, or the Host of an HTTP/1 request, that its packets have shown. A flow
-// is a TCP connection of a session. It keeps its name until another one begins
-// between the same ends, or it is silent for too long, or there are too many: then
-// the one that was silent longest is forgotten. A ClientHello and each request are
+// is a TCP connection of a session, or all QUIC connections between two ends. It keeps
+// its name until another TCP connection begins between the same ends, or a QUIC
+// connection of another name, or it is silent for too long, or there are too many:
+// then the one that was silent longest is forgotten. A ClientHello and each request are
 // read from the stream, however that is cut into segments, and in whatever order
 // these come. From the first octet of a request until its head is whole the flow
 // has no name; if it is invalid, never again.
@@ -50,27 +60,32 @@ const (
 type Names struct {
 	learner Learner // nil: none
 
+	seed maphash.Seed
+
 	mu      sync.Mutex
 	flows   map[NamedFlow]*namedFlow
 	all     list.List                // of *namedFlow, the one that was seen last in front
 	partial list.List                // of *namedFlow whose name is not complete, the first in front
+	held    list.List                // of *namedFlow of QUIC whose ClientHello is kept, the same
 	own     map[uint64]*namedSession // by SEID
 }
 
 // namedSession is what a session has of the lists of [Names].
-type namedSession struct{ all, partial list.List }
+type namedSession struct{ all, partial, held list.List }
 
 // NewNames returns one that knows nothing, and tells l, if there is one, what it
 // learns.
 func NewNames(l Learner) *Names {
-	return &Names{learner: l, flows: map[NamedFlow]*namedFlow{}, own: map[uint64]*namedSession{}}
+	return &Names{learner: l, seed: maphash.MakeSeed(), flows: map[NamedFlow]*namedFlow{}, own: map[uint64]*namedSession{}}
 }
 
-// NamedFlow is a TCP connection of a session. The local end is the UE's.
+// NamedFlow is a TCP connection of a session, or what is said by UDP between two
+// ends. The local end is the UE's.
 type NamedFlow struct {
 	SEID                  uint64
 	Remote, Local         netip.Addr
 	RemotePort, LocalPort uint16
+	UDP                   bool
 }
 
 // flowName is what a flow is called.
@@ -92,6 +107,9 @@ type namedFlow struct {
 	all, own   *list.Element
 	partial    *list.Element // nil: nothing is waited for
 	ownPartial *list.Element // the same
+
+	quic          *quicHello    // of UDP: nil: nothing was read of it, or it has no name for good
+	held, ownHeld *list.Element // nil: nothing is kept, or it is partial
 }
 
 // match reports whether a filter with a host means name.
@@ -111,18 +129,17 @@ func (n flowName) match(host, path string) bool {
 // and learns from it. It reports false if the name is not known.
 func (n *Names) look(seid uint64, f *fields, u user, uplink bool, nowNs uint64) (flowName, bool) {
 	p := u.upper()
+	key := NamedFlow{seid, f.remote, f.local, f.remotePort, f.localPort, p.protocol == protoUDP}
+	if key.UDP {
+		return n.lookUDP(key, u, p, uplink, nowNs)
+	}
 	t, ok := readTCP(p)
 	if !ok {
 		return flowName{}, false
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	key := NamedFlow{seid, f.remote, f.local, f.remotePort, f.localPort}
-	flow := n.flows[key]
-	if flow != nil && n.isIdle(flow, nowNs) {
-		n.forget(flow)
-		flow = nil
-	}
+	flow := n.find(key, nowNs)
 	if flow != nil && flow.ended && t.flags&tcpRST == 0 {
 		n.end(flow)
 	}
@@ -145,10 +162,22 @@ func (n *Names) look(seid uint64, f *fields, u user, uplink bool, nowNs uint64) 
 	return flow.said.name, flow.said.Known
 }
 
-// isIdle reports whether a flow has been silent for too long, here and where the
-// learner is.
-func (n *Names) isIdle(flow *namedFlow, nowNs uint64) bool {
-	return flow.silentNs(nowNs) > namedIdle && !(n.used(flow) && flow.silentNs(nowNs) <= namedIdle)
+// find returns the flow that is known by a key; nil: none, or it was silent for too
+// long, here and where the learner is, and is forgotten.
+func (n *Names) find(key NamedFlow, nowNs uint64) *namedFlow {
+	flow := n.flows[key]
+	if flow == nil {
+		return nil
+	}
+	idle := int64(namedIdle)
+	if key.UDP {
+		idle = namedIdleUDP
+	}
+	if flow.silentNs(nowNs) > idle && !(n.used(flow) && flow.silentNs(nowNs) <= idle) {
+		n.forget(flow)
+		return nil
+	}
+	return flow
 }
 
 // silentNs is how long nothing has come; what came meanwhile counts as now.

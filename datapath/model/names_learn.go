@@ -1,6 +1,9 @@
 package model
 
-import "bytes"
+import (
+	"bytes"
+	"container/list"
+)
 
 // Learner is told what [Names] learns, for programs that classify the packets of a
 // flow by themselves. Its methods are called with the Names locked, and with
@@ -25,7 +28,8 @@ type Said struct {
 	Uplink bool // the side that has said it, or says it now, if it is known which
 
 	// What that side says is read as a stream: of its segments only those with
-	// octets behind Until may change what is known.
+	// octets behind Until may change what is known; of its datagrams, those with a
+	// long header of QUIC.
 	Stream bool
 	Until  uint32 // sequence number
 	// Nothing but a SYN changes it any more.
@@ -38,8 +42,8 @@ type Said struct {
 func (s Said) Match(host, path string) bool { return s.Known && s.name.match(host, path) }
 
 // Shows reports whether a packet of the flow in any direction that may be the
-// beginning of a ClientHello, or of a request, may change what is known of it. Those
-// with SYN or RST and those of the stream may in any case.
+// beginning of a ClientHello, or of a request, or has a long header of QUIC, may change
+// what is known of it. Those with SYN or RST and those of the stream may in any case.
 func (s Said) Shows() bool { return !s.final && !s.Stream }
 
 // heeds reports whether a segment may change what is known of a flow.
@@ -136,6 +140,10 @@ func (n *Names) settle(flow *namedFlow) {
 	if !s.Stream {
 		return
 	}
+	if flow.key.UDP {
+		n.settleUDP(flow)
+		return
+	}
 	if !flow.stream.settled() {
 		s.name, s.Known = flowName{}, false
 		if flow.partial == nil {
@@ -159,20 +167,20 @@ func (n *Names) wait(flow *namedFlow) {
 	case own.Len() == maxPartialSession || full && own.Len() >= fairPartial:
 		n.lose(own.Front().Value.(*namedFlow))
 	case full:
-		n.lose(n.unfair())
+		n.lose(unfair(&n.partial, fairPartial, func(s *namedSession) *list.List { return &s.partial }))
 	}
 	flow.partial, flow.ownPartial = n.partial.PushBack(flow), own.PushBack(flow)
 }
 
-// unfair returns the first flow whose name is not complete of a session that has more
-// of them than its share; if there is none, the first of all.
-func (n *Names) unfair() *namedFlow {
-	for e := n.partial.Front(); e != nil; e = e.Next() {
-		if flow := e.Value.(*namedFlow); flow.session.partial.Len() > fairPartial {
+// unfair returns the first of some flows that is of a session that has more of them
+// than its share; if there is none, the first of all.
+func unfair(flows *list.List, fair int, own func(*namedSession) *list.List) *namedFlow {
+	for e := flows.Front(); e != nil; e = e.Next() {
+		if flow := e.Value.(*namedFlow); own(flow.session).Len() > fair {
 			return flow
 		}
 	}
-	return n.partial.Front().Value.(*namedFlow)
+	return flows.Front().Value.(*namedFlow)
 }
 
 func (n *Names) waitNoMore(flow *namedFlow) {
@@ -185,10 +193,10 @@ func (n *Names) waitNoMore(flow *namedFlow) {
 
 // lose gives up a stream: for good, if its first octet is known not to be one of a
 // name, or if it had requests, as which of its octets begin one cannot be told. Else
-// it may have begun before.
+// it may have begun before. A UDP flow is given up for good.
 func (n *Names) lose(flow *namedFlow) {
 	r := flow.stream.requests
-	final := flow.said.fromSYN || r != nil && r.some
+	final := flow.key.UDP || flow.said.fromSYN || r != nil && r.some
 	n.giveUp(flow)
 	flow.said = Said{final: final}
 }
@@ -196,7 +204,8 @@ func (n *Names) lose(flow *namedFlow) {
 // giveUp forgets what there is of a stream.
 func (n *Names) giveUp(flow *namedFlow) {
 	n.waitNoMore(flow)
-	flow.stream = stream{}
+	n.holdNoMore(flow)
+	flow.stream, flow.quic = stream{}, nil
 }
 
 // tell tells the learner of a flow, if that is not what it was told. While a name
@@ -266,7 +275,7 @@ func (n *Names) inherit(from *Names, now clocks) {
 // take adds a flow of another one.
 func (n *Names) take(was *namedFlow, seenNs uint64) {
 	flow := n.add(was.key, seenNs)
-	flow.said, flow.seen, flow.ended, flow.stream = was.said, was.seen, was.ended, was.stream
+	flow.said, flow.seen, flow.ended, flow.stream, flow.quic = was.said, was.seen, was.ended, was.stream, was.quic
 	n.settle(flow)
 	n.tell(flow, true, seenNs)
 }

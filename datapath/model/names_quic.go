@@ -7,14 +7,18 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 )
 
 const (
 	quicVersion1 = 0x00000001
 	quicVersion2 = 0x6b3343cf
 
-	quicLong       = 0xc0 // header form and fixed bit
+	quicLong       = 0x80 // header form; the fixed bit need not be set: RFC 9287
+	quicVersionEnd = 5    // octets up to the end of the version
 	quicTypeShift  = 4
+	quicInitial    = 0
+	quicRetry      = 3
 	quicMaxCID     = 20
 	quicKey        = 16
 	quicTag        = 16
@@ -40,57 +44,88 @@ const (
 //
 // Source: RFC 9000, 17.2.2, 19.6; RFC 9001, 5.2; RFC 9369.
 type quicHello struct {
-	keys     *quicKeys // of the first packet that could be opened; nil: none yet
+	ids      []string // Destination Connection IDs that keys of packets followed from
+	version  uint32   // of what is read now
+	id       string   // the same
+	keys     *quicKeys
 	initials int
 	data     []byte // of the CRYPTO stream
 	have     []bool // which octets of data have come
+	whole    bool   // data has said the name
+	mark     uint64 // of the datagram that was read last
+
+	name  flowName // what ClientHellos have said
+	named bool     // they have
 }
 
 // quicKeys protects a client's Initial packets.
 type quicKeys struct {
-	version uint32
-	first   []byte // the Destination Connection ID that they follow from
-	packet  cipher.AEAD
-	header  cipher.Block
-	iv      []byte
+	packet cipher.AEAD
+	header cipher.Block
+	iv     []byte
 }
 
-// quicInitial is where things are in an Initial packet.
-type quicInitial struct {
+// quicPacket is where things are in a packet with a long header.
+type quicPacket struct {
+	initial bool
 	version uint32
 	to      []byte // Destination Connection ID
 	number  int    // where the packet number begins
 	packet  []byte // up to its end
 }
 
-// readInitial returns the Initial packet at the start of b and what is behind it. It
-// reports false if there is none.
-func readInitial(b []byte) (p quicInitial, rest []byte, ok bool) {
-	c := cutter{b: b}
-	form := c.number(1)
-	p.version = uint32(c.number(4))
-	kind := 0
-	if p.version == quicVersion2 {
-		kind = 1
+// isLong reports whether a datagram begins with a long header of a version that is
+// read. What is behind one of another version no server reads, either.
+func isLong(b []byte) bool {
+	if len(b) < quicVersionEnd || b[0]&quicLong == 0 {
+		return false
 	}
-	if c.short || form&quicLong != quicLong || form>>quicTypeShift&3 != kind || p.version != quicVersion1 && p.version != quicVersion2 {
+	version := binary.BigEndian.Uint32(b[1:])
+	return version == quicVersion1 || version == quicVersion2
+}
+
+// hasInitial reports whether one of the packets in a datagram is an Initial.
+func hasInitial(datagram []byte) bool {
+	for rest := datagram; ; {
+		p, behind, ok := readLong(rest)
+		if !ok || p.initial {
+			return ok
+		}
+		rest = behind
+	}
+}
+
+// readLong returns the packet with a long header at the start of b and what is behind
+// it: another one may be. It reports false if there is none, or if it is a Retry packet.
+//
+// Source: RFC 9000, 12.2, 17.2; RFC 9369, 3.2.
+func readLong(b []byte) (p quicPacket, rest []byte, ok bool) {
+	if !isLong(b) {
 		return p, nil, false
+	}
+	c := cutter{b: b}
+	kind := c.number(1) >> quicTypeShift & 3
+	if p.version = uint32(c.number(4)); p.version == quicVersion2 {
+		kind = (kind + 3) & 3
 	}
 	size := c.number(1)
 	p.to = c.take(size)
 	from := c.number(1)
 	c.take(from)
-	if size > quicMaxCID || from > quicMaxCID {
+	if kind == quicRetry || size > quicMaxCID || from > quicMaxCID {
 		return p, nil, false
 	}
-	c.take(c.varint()) // token
+	if kind == quicInitial {
+		c.take(c.varint()) // token
+	}
 	length := c.varint()
 	p.number = len(b) - len(c.b)
 	c.take(length)
-	if c.short || length < quicMaxNumber+quicSample {
+	if c.short {
 		return p, nil, false
 	}
 	p.packet = b[:p.number+length]
+	p.initial = kind == quicInitial && length >= quicMaxNumber+quicSample
 	return p, c.b, true
 }
 
@@ -105,13 +140,13 @@ func (c *cutter) varint() int {
 }
 
 // newQUICKeys returns the client's keys. Source: RFC 9001, 5.2; RFC 9369, 3.3.
-func newQUICKeys(version uint32, to []byte) (*quicKeys, error) {
+func newQUICKeys(version uint32, to string) (*quicKeys, error) {
 	salt, prefix := "\x38\x76\x2c\xf7\xf5\x59\x34\xb3\x4d\x17\x9a\xe6\xa4\xc8\x0c\xad\xcc\xbb\x7f\x0a", "quic "
 	if version == quicVersion2 {
 		salt, prefix = "\x0d\xed\xe3\xde\xf7\x00\xa6\xdb\x81\x93\x81\xbe\x6e\x26\x9d\xcb\xf9\xbd\x2e\xd9", "quicv2 "
 	}
-	k := &quicKeys{version: version, first: bytes.Clone(to)}
-	secret, err := hkdf.Extract(sha256.New, to, []byte(salt))
+	k := &quicKeys{}
+	secret, err := hkdf.Extract(sha256.New, []byte(to), []byte(salt))
 	if err != nil {
 		return nil, err
 	}
@@ -145,10 +180,7 @@ func expandLabel(secret []byte, label string, size int) ([]byte, error) {
 
 // open returns what an Initial packet carries. It reports false if it is not protected
 // by these keys.
-func (k *quicKeys) open(p quicInitial) ([]byte, bool) {
-	if p.version != k.version {
-		return nil, false
-	}
+func (k *quicKeys) open(p quicPacket) ([]byte, bool) {
 	var mask [aes.BlockSize]byte
 	k.header.Encrypt(mask[:], p.packet[p.number+quicMaxNumber:][:quicSample])
 	first := p.packet[0] ^ mask[0]&0x0f
@@ -164,60 +196,92 @@ func (k *quicKeys) open(p quicInitial) ([]byte, bool) {
 	return plain, err == nil
 }
 
-// read reads a datagram, and says what is known then of the name. nameNone is final.
-// A datagram that no server takes, or that is not the client's, says nothing.
-func (q *quicHello) read(datagram []byte) (flowName, nameVerdict) {
-	if len(datagram) < quicMinInitial {
-		return flowName{}, nameMore
-	}
+// read reads a datagram. It reports false if the connection shows no name, or not the
+// one that another one between the same ends has shown: that is final. What cannot be
+// opened says nothing. Servers drop an Initial in a short datagram, or should: no
+// client sends one.
+func (q *quicHello) read(datagram []byte) bool {
 	for rest := datagram; len(rest) > 0; {
-		p, behind, ok := readInitial(rest)
+		p, behind, ok := readLong(rest)
 		if !ok {
 			break
 		}
 		rest = behind
-		if q.initials++; q.initials > maxInitials {
-			return flowName{}, nameNone
+		if !p.initial {
+			continue
+		}
+		if q.initials++; q.initials > maxInitials || len(datagram) < quicMinInitial {
+			return false
 		}
 		plain, ok := q.open(p)
-		if ok && !q.frames(plain) {
-			return flowName{}, nameNone
+		if ok && !(q.frames(plain) && q.agrees()) {
+			return false
 		}
 	}
+	return true
+}
+
+// agrees reports whether what has come of the CRYPTO stream may go on to say the name
+// that was said before, if there was one.
+func (q *quicHello) agrees() bool {
 	n := 0
 	for n < len(q.have) && q.have[n] {
 		n++
 	}
 	if n == 0 {
-		return flowName{}, nameMore
+		return true
 	}
-	return messageName(q.data[:n])
+	name, v := messageName(q.data[:n])
+	if v == nameFound {
+		if q.named && q.name != name {
+			return false
+		}
+		q.name, q.named, q.whole = name, true, true
+	}
+	return v != nameNone
 }
 
+// unsettled reports whether a ClientHello has begun that has not said its name.
+func (q *quicHello) unsettled() bool { return len(q.data) > 0 && !q.whole }
+
+// forget forgets the CRYPTO stream.
+func (q *quicHello) forget() { q.data, q.have, q.whole = nil, nil, false }
+
 // open opens a packet by the keys of the connection, which stay when the server has
-// chosen another Connection ID, or by those of a packet that is its first one.
-func (q *quicHello) open(p quicInitial) ([]byte, bool) {
-	if q.keys != nil {
-		if plain, ok := q.keys.open(p); ok {
-			return plain, true
+// chosen another Connection ID, or by those of a packet that is its first one: so is
+// the one behind Retry, and that of another connection between the same ends. Keys
+// that were used before are tried, too, so that nobody can hide what goes on with them.
+func (q *quicHello) open(p quicPacket) ([]byte, bool) {
+	ids := slices.Concat([]string{q.id, string(p.to)}, q.ids)
+	if len(q.ids) == 0 {
+		ids = ids[1:]
+	}
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			continue
 		}
-		if bytes.Equal(p.to, q.keys.first) && p.version == q.keys.version {
-			return nil, false
+		same := len(q.ids) > 0 && id == q.id && p.version == q.version
+		keys := q.keys
+		if !same || keys == nil {
+			var err error
+			if keys, err = newQUICKeys(p.version, id); err != nil {
+				continue
+			}
 		}
+		plain, ok := keys.open(p)
+		if !ok {
+			continue
+		}
+		if !same {
+			q.forget()
+		}
+		q.version, q.id, q.keys = p.version, id, keys
+		if !slices.Contains(q.ids, id) {
+			q.ids = append(q.ids, id)
+		}
+		return plain, true
 	}
-	keys, err := newQUICKeys(p.version, p.to)
-	if err != nil {
-		return nil, false
-	}
-	plain, ok := keys.open(p)
-	if !ok {
-		return nil, false
-	}
-	if q.keys != nil { // behind Retry or Version Negotiation it is said again
-		q.data, q.have = nil, nil
-	}
-	q.keys = keys
-	return plain, true
+	return nil, false
 }
 
 // frames reads the frames of an Initial packet. It reports false if a server closes the

@@ -31,8 +31,25 @@ func newAES(t testing.TB, key string) cipher.Block {
 	return b
 }
 
+// sealer is keys and the version that they are of.
+type sealer struct {
+	*quicKeys
+	version uint32
+}
+
+// says is read, and what is known then.
+func (q *quicHello) says(datagram []byte) (flowName, nameVerdict) {
+	switch {
+	case !q.read(datagram):
+		return flowName{}, nameNone
+	case !q.named || q.unsettled():
+		return flowName{}, nameMore
+	}
+	return q.name, nameFound
+}
+
 // seal protects frames as an Initial packet in a datagram of at least size octets.
-func seal(t testing.TB, k *quicKeys, to []byte, number uint32, frames []byte, size int) []byte {
+func seal(t testing.TB, k *sealer, to []byte, number uint32, frames []byte, size int) []byte {
 	t.Helper()
 	first := byte(0xc3)
 	if k.version == quicVersion2 {
@@ -59,13 +76,13 @@ func seal(t testing.TB, k *quicKeys, to []byte, number uint32, frames []byte, si
 	return out
 }
 
-func newKeys(t testing.TB, version uint32, to []byte) *quicKeys {
+func newKeys(t testing.TB, version uint32, to []byte) *sealer {
 	t.Helper()
-	k, err := newQUICKeys(version, to)
+	k, err := newQUICKeys(version, string(to))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k
+	return &sealer{k, version}
 }
 
 // sample is the client's Connection ID and CRYPTO frame of RFC 9001, A.1 and A.2.
@@ -94,7 +111,7 @@ func TestQUICVectors(t *testing.T) {
 			"c000000001088394c8f03e5157080000449e7b9aec34d1b1c98dd7689fb8ec11", "e221af44860018ab0856972e194cd934"},
 		{"RFC 9369, A.1", quicVersion2, "8b1a0bc121284290a29e0971b5cd045d", "91f73e2351d8fa91660e909f", "45b95e15235d6f45a6b19cbcb0294ba9", "", ""},
 	} {
-		k := &quicKeys{version: tc.version, iv: unhex(t, tc.iv)}
+		k := &sealer{&quicKeys{iv: unhex(t, tc.iv)}, tc.version}
 		k.header = newAES(t, tc.header)
 		var err error
 		if k.packet, err = cipher.NewGCM(newAES(t, tc.key)); err != nil {
@@ -105,7 +122,7 @@ func TestQUICVectors(t *testing.T) {
 			t.Errorf("%s: made %s", tc.name, got)
 		}
 		q := &quicHello{}
-		if name, v := q.read(packet); v != nameFound || name.host != "example.com" {
+		if name, v := q.says(packet); v != nameFound || name.host != "example.com" {
 			t.Errorf("%s: got %+v, %d", tc.name, name, v)
 		}
 	}
@@ -130,6 +147,9 @@ func TestQUICHello(t *testing.T) {
 	acked := append([]byte{quicPing, quicACK, 5, 0, 1, 0, 1, 1}, crypto(message, 0, len(message))...)
 	wrong := bytes.Clone(one)
 	wrong[1199] ^= 1
+	fixed := bytes.Clone(one) // and so with another tag: it cannot be opened, but it is an Initial
+	fixed[0] &^= 0x40
+	early := append(binary.BigEndian.AppendUint32([]byte{0xd0}, quicVersion1), 2, 'i', 'd', 0, 3, 1, 2, 3)
 	retried := newKeys(t, quicVersion1, []byte("retry-id"))
 	for _, tc := range []struct {
 		name string
@@ -142,9 +162,15 @@ func TestQUICHello(t *testing.T) {
 		{"two packets", [][]byte{first, second}, "a.test", nameFound},
 		{"the second one first", [][]byte{seal(t, k, id, 1, crypto(message, half, len(message)-half), 1200), first}, "a.test", nameFound},
 		{"a wrong tag", [][]byte{wrong}, "", nameMore},
-		{"a short datagram", [][]byte{seal(t, k, id, 0, crypto(message, 0, len(message)), 1100)}, "", nameMore},
+		{"a short datagram", [][]byte{seal(t, k, id, 0, crypto(message, 0, len(message)), 1100)}, "", nameNone},
 		{"other octets in their place", [][]byte{first, seal(t, k, id, 1, crypto(other, 0, len(other)), 1200)}, "", nameNone},
-		{"Retry", [][]byte{first, seal(t, retried, []byte("retry-id"), 0, crypto(other, 0, len(other)), 1200)}, "b.test", nameFound},
+		{"Retry", [][]byte{seal(t, k, id, 0, crypto(message, 0, 100), 1200), seal(t, retried, []byte("retry-id"), 0, crypto(other, 0, len(other)), 1200)}, "b.test", nameFound},
+		{"Retry, and another name", [][]byte{one, seal(t, retried, []byte("retry-id"), 0, crypto(other, 0, len(other)), 1200)}, "", nameNone},
+		{"Retry, and the same", [][]byte{one, seal(t, retried, []byte("retry-id"), 0, crypto(message, 0, len(message)), 1200)}, "a.test", nameFound},
+		{"Retry, and the same in part", [][]byte{one, seal(t, retried, []byte("retry-id"), 0, crypto(message, 0, 100), 1200)}, "", nameMore},
+		{"keys of before", [][]byte{one, seal(t, retried, []byte("retry-id"), 0, []byte{quicPing}, 1200), seal(t, k, []byte("server's"), 1, crypto(other, half, 100), 1200)}, "", nameMore},
+		{"behind a packet with early data", [][]byte{append(early, one...)}, "a.test", nameFound},
+		{"without the fixed bit", [][]byte{fixed}, "", nameMore},
 		{"a frame that no Initial has", [][]byte{seal(t, k, id, 0, []byte{0x08, 0, 0}, 1200)}, "", nameNone},
 		{"beyond what is kept", [][]byte{seal(t, k, id, 0, []byte{quicCrypto, 0x80, 0, 0xff, 0xff, 1, 1}, 1200)}, "", nameNone},
 		{"no QUIC", [][]byte{bytes.Repeat([]byte{0x80}, 1300)}, "", nameMore},
@@ -153,7 +179,7 @@ func TestQUICHello(t *testing.T) {
 		var name flowName
 		v := nameMore
 		for _, b := range tc.in {
-			name, v = q.read(b)
+			name, v = q.says(b)
 		}
 		if v != tc.v || name.host != tc.host {
 			t.Errorf("%s: got %q, %d; want %q, %d", tc.name, name.host, v, tc.host, tc.v)
@@ -166,7 +192,7 @@ func TestQUICHello(t *testing.T) {
 	}
 	q, v := &quicHello{}, nameMore
 	for i := range maxInitials + 1 {
-		_, v = q.read(seal(t, k, id, uint32(i), []byte{quicPing}, 1200))
+		_, v = q.says(seal(t, k, id, uint32(i), []byte{quicPing}, 1200))
 	}
 	if v != nameNone {
 		t.Error("a connection that shows no name is waited for")
@@ -174,7 +200,7 @@ func TestQUICHello(t *testing.T) {
 }
 
 // shuffled reads a ClientHello in small frames in any order, in three packets.
-func shuffled(t *testing.T, k *quicKeys, id, message []byte, dice *rand.Rand) error {
+func shuffled(t *testing.T, k *sealer, id, message []byte, dice *rand.Rand) error {
 	t.Helper()
 	var frames [][]byte
 	for at := 0; at < len(message); {
@@ -187,7 +213,7 @@ func shuffled(t *testing.T, k *quicKeys, id, message []byte, dice *rand.Rand) er
 	third := len(frames)/3 + 1
 	for n := 0; len(frames) > 0; n++ {
 		size := min(third, len(frames))
-		name, v := q.read(seal(t, k, id, uint32(n), bytes.Join(frames[:size], []byte{quicPadding, quicPing}), 1200))
+		name, v := q.says(seal(t, k, id, uint32(n), bytes.Join(frames[:size], []byte{quicPadding, quicPing}), 1200))
 		frames = frames[size:]
 		if v == nameFound && name.host == "a.test" {
 			return nil
@@ -210,12 +236,12 @@ func FuzzQUICHello(f *testing.F) {
 	f.Add([]byte{quicACK, 5, 0, 1, 0, 1, 1, quicPing}, seal(f, k, id, 0, crypto(message, 0, len(message)), 1200))
 	f.Fuzz(func(t *testing.T, frames, datagram []byte) {
 		q := &quicHello{}
-		q.read(datagram)
+		q.says(datagram)
 		if len(frames) > 1<<13 {
 			return
 		}
 		q = &quicHello{}
-		name, v := q.read(seal(t, k, id, 0, bytes.Clone(frames), 1200))
+		name, v := q.says(seal(t, k, id, 0, bytes.Clone(frames), 1200))
 		if len(q.data) > maxPartialSize || len(q.have) != len(q.data) {
 			t.Errorf("%d octets kept", len(q.data))
 		}

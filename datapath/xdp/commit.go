@@ -17,6 +17,10 @@ func (c *change) commit(discard bool) *session {
 	made := c.session()
 	c.d.bindSlow(c.in.GetSeid(), c.old, made)
 	c.d.names.bind(c.in.GetSeid(), c.hosts)
+	if c.d.slow != nil {
+		// The old rules have what was learnt for them until the new ones are in place.
+		defer c.d.slow.stages.Names.Teach(c.in.GetSeid())()
+	}
 	if len(c.old.slow) > 0 && c.d.slow != nil {
 		c.d.slow.release(c.in.GetSeid(), c.models, discard)
 	}

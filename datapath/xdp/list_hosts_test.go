@@ -68,6 +68,7 @@ func TestListHosts(t *testing.T) {
 		two  = "GET / HTTP/1.1\r\nHost: a.video.test\r\nHost: b.test\r\n\r\n"
 	)
 	next := map[conformance.Port]uint32{}
+	video, none := conformance.QUICInitial("12345678", "a.video.test"), conformance.QUICInitial("87654321", "b.test")
 	for _, step := range []struct {
 		name   string
 		after  time.Duration
@@ -113,6 +114,16 @@ func TestListHosts(t *testing.T) {
 		{"and again", 0, conformance.N6, hostPacket{protocol: 6, port: 81, flags: ack, data: ""}, -1, false, forwarded},
 		{"a wrong checksum", 0, conformance.N3, hostPacket{protocol: 6, port: 82, flags: ack, data: request, wrongSum: true}, 1000, true, forwarded},
 		{"and a right one", 0, conformance.N3, hostPacket{protocol: 6, port: 82, flags: ack, data: other}, 1000, true, forwarded},
+		{"UDP", 0, conformance.N3, hostPacket{protocol: 17, port: 83, data: "\x40 and so on"}, -1, false, forwarded},
+		{"QUIC", 0, conformance.N3, hostPacket{protocol: 17, port: 83, data: video}, -1, true, dropped},
+		{"its next packet", 0, conformance.N3, hostPacket{protocol: 17, port: 83, data: "\x40 and so on"}, -1, false, dropped},
+		{"its answer", 0, conformance.N6, hostPacket{protocol: 17, port: 83, data: "\x40 and so on"}, -1, false, dropped},
+		{"what would be an Initial, from the other side", 0, conformance.N6, hostPacket{protocol: 17, port: 83, data: none}, -1, false, dropped},
+		{"silent for a while", 61 * time.Second, conformance.N3, hostPacket{protocol: 17, port: 83, data: "\x40 and so on"}, -1, true, dropped},
+		{"TCP of the same ports", 0, conformance.N6, hostPacket{protocol: 6, port: 83, flags: ack, data: "body"}, -1, true, forwarded},
+		{"another name", 0, conformance.N3, hostPacket{protocol: 17, port: 83, data: none}, -1, true, forwarded},
+		{"the first one again", 0, conformance.N3, hostPacket{protocol: 17, port: 83, data: video}, -1, false, forwarded},
+		{"QUIC with a wrong checksum", 0, conformance.N3, hostPacket{protocol: 17, port: 84, data: video, wrongSum: true}, -1, true, forwarded},
 	} {
 		c.Pass(step.after)
 		before := b.slowFrames
@@ -207,12 +218,15 @@ func (p hostPacket) frame(port conformance.Port) []byte {
 	}
 	upper := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, from), to)
 	if p.protocol == protoUDP {
-		upper = append(upper, 0, byte(8+len(p.data)), 0, 0)
+		upper = append(binary.BigEndian.AppendUint16(upper, uint16(8+len(p.data))), 0, 0)
+		if p.wrongSum {
+			upper[7] = 1
+		}
 	} else {
 		upper = append(binary.BigEndian.AppendUint32(upper, p.seq), 0, 0, 0, 0, (5+p.offset)<<4, p.flags, 0xff, 0xff, 0, 0, 0, 0)
 	}
 	upper = append(upper, p.data...)
-	user := append([]byte{0x45, 0, 0, byte(20 + len(upper)), 0, 0, 0, 0, 64, p.protocol, 0, 0}, source[:]...)
+	user := append([]byte{0x45, 0, byte((20 + len(upper)) >> 8), byte(20 + len(upper)), 0, 0, 0, 0, 64, p.protocol, 0, 0}, source[:]...)
 	user = append(append(user, destination[:]...), upper...)
 	binary.BigEndian.PutUint16(user[10:], checksum(user[:20]))
 	if p.protocol == protoTCP && !p.wrongSum {

@@ -19,6 +19,8 @@ const (
 
 	nameStreamUplink   = 0x8
 	nameStreamDownlink = 0x10
+
+	nameUDP = 0x20 // of struct named_key
 )
 
 // maxVerdicts is how many combinations of hosts of a session the flow cache can
@@ -159,7 +161,10 @@ func namedKey(number uint64, f model.NamedFlow) upfNamedKey {
 	k := upfNamedKey{Set: number, Ports: uint32(f.RemotePort)<<16 | uint32(f.LocalPort)}
 	k.Remote, k.Local = wideAddress(f.Remote), wideAddress(f.Local)
 	if f.Local.Is6() {
-		k.Ip6 = flowIP6
+		k.Kind = flowIP6
+	}
+	if f.UDP {
+		k.Kind |= nameUDP
 	}
 	return k
 }

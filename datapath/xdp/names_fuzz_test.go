@@ -14,6 +14,7 @@ import (
 var said = []string{
 	"", "body", "GET / HTTP/1.1\r\nHost: a.video.test\r\n\r\n", "GET / HTTP/1.1\r\nHost: b.test\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n",
 	string(shortHello), "AB ", "ABC ", "ABCDEFGHIJKLMNOP ", "ABCDEFGHIJKLMNOPQ ", "\x16", "\x16\x03", "\x16\x03\x01\x00\x05\x02",
+	conformance.QUICInitial("12345678", "a.video.test"), conformance.QUICInitial("12345678", "b.test"), conformance.QUICInitial("87654321", "a.video.test"), "\x40 and so on",
 }
 
 // shortHello is a ClientHello with nothing but a server name.
@@ -27,7 +28,7 @@ var shortHello = func() []byte {
 	return append([]byte{22, 3, 1, 0, byte(len(message))}, message...)
 }()
 
-// FuzzNamesAgreeWithModel: whatever is said in TCP connections, programs and slow
+// FuzzNamesAgreeWithModel: whatever is said in TCP connections and by UDP, programs and slow
 // path together take it for what the model does, packet for packet.
 func FuzzNamesAgreeWithModel(f *testing.F) {
 	for _, text := range [][]byte{
@@ -40,6 +41,7 @@ func FuzzNamesAgreeWithModel(f *testing.F) {
 	}
 	f.Add([]byte{4, 0x10, 5, 0x80, 0, 0x10, 3, 0, 4, 0x02, 0, 0, 0, 0x02, 0, 0, 0, 0x92, 0, 0, 4, 0x04, 0, 0, 0, 0x10, 2, 0}, "")
 	f.Add([]byte{0, 0x10, 1, 0, 0, 0x10, 13, 0, 0, 0x10, 1, 0}, "\x16\x03\x03\x00\x10\x01")
+	f.Add([]byte{8, 0, 15, 0, 8, 0, 12, 0, 8, 0x80, 15, 0, 0, 0x10, 1, 0, 8, 0, 14, 0, 9, 0, 13, 0, 9, 0, 12, 0, 9, 0, 15, 0, 12, 0, 12, 0, 10, 0x80, 12, 9}, "\xc0\x00\x00\x00\x01\x00\x00")
 	b := openBed(f, conformance.MaxSessions)
 	f.Fuzz(func(t *testing.T, steps []byte, other string) {
 		if len(steps) > 400 || len(other) > 100 {
@@ -75,8 +77,8 @@ func FuzzNamesAgreeWithModel(f *testing.F) {
 	})
 }
 
-// hostStep makes a packet of four octets: flow, whether its checksum is wrong, and Data
-// Offset; flags and direction; what is said; and where that is cut off. What was cut
+// hostStep makes a packet of four octets: flow, whether its checksum is wrong, whether it
+// is UDP, and Data Offset; flags and direction; what is said; and where that is cut off. What was cut
 // off is said next.
 func hostStep(step []byte, next *[4][2]uint32, said []string) (conformance.Port, hostPacket) {
 	port, side := conformance.N3, 0
@@ -85,6 +87,9 @@ func hostStep(step []byte, next *[4][2]uint32, said []string) (conformance.Port,
 	}
 	flow := step[0] & 3
 	p := hostPacket{protocol: 6, port: 80 + uint16(flow), flags: step[1] & 0x3f, seq: next[flow][side], offset: step[0] >> 4, wrongSum: step[0]&4 != 0}
+	if step[0]&8 != 0 {
+		p.protocol = protoUDP
+	}
 	p.data = said[int(step[2])%len(said)]
 	if cut := int(step[3] & 0x7f); cut > 0 && cut < len(p.data) {
 		p.data = p.data[:cut]

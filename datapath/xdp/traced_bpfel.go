@@ -189,6 +189,7 @@ type tracedNameNow struct {
 	Octets  uint32
 	Flags   uint32
 	Seq     uint32
+	Head    [16]uint8
 	_       [4]byte
 }
 
@@ -213,7 +214,7 @@ type tracedNamedKey struct {
 	Remote [2]uint64
 	Local  [2]uint64
 	Ports  uint32
-	Ip6    uint32
+	Kind   uint32
 }
 
 type tracedNatKey struct {

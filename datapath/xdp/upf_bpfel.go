@@ -210,6 +210,7 @@ type upfNameNow struct {
 	Octets  uint32
 	Flags   uint32
 	Seq     uint32
+	Head    [16]uint8
 	_       [4]byte
 }
 
@@ -234,7 +235,7 @@ type upfNamedKey struct {
 	Remote [2]uint64
 	Local  [2]uint64
 	Ports  uint32
-	Ip6    uint32
+	Kind   uint32
 }
 
 type upfNatKey struct {

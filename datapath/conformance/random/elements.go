@@ -96,10 +96,10 @@ var uses = map[[2]string]use{
 	{"PDI", "SDF Filter: lists and ranges of ports"}: filtered(func(f *api.Filter) bool {
 		return len(f.RemotePorts) > 0 || len(f.LocalPorts) > 0
 	}),
-	{"PDI", "SDF Filter: ToS or Traffic Class"}:        filtered(func(f *api.Filter) bool { return f.TosMask != 0 }),
-	{"PDI", "SDF Filter: Security Parameter Index"}:    filtered(func(f *api.Filter) bool { return f.Spi != nil }),
-	{"PDI", "SDF Filter: Flow Label"}:                  filtered(func(f *api.Filter) bool { return f.FlowLabel != nil }),
-	{"PDI", "Application ID: host of TLS SNI or HTTP"}: filtered(func(f *api.Filter) bool { return f.Host != "" || f.Path != "" }),
+	{"PDI", "SDF Filter: ToS or Traffic Class"}:          filtered(func(f *api.Filter) bool { return f.TosMask != 0 }),
+	{"PDI", "SDF Filter: Security Parameter Index"}:      filtered(func(f *api.Filter) bool { return f.Spi != nil }),
+	{"PDI", "SDF Filter: Flow Label"}:                    filtered(func(f *api.Filter) bool { return f.FlowLabel != nil }),
+	{"PDI", "Application ID: host of TLS, QUIC or HTTP"}: filtered(func(f *api.Filter) bool { return f.Host != "" || f.Path != "" }),
 	{"PDI", "Framed-Route, Framed-IPv6-Route, delegated prefix"}: func(_ *api.Session, r *api.Rule) bool {
 		return len(r.GetDetect().GetFramedRoutes()) > 0
 	},
