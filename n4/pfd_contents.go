@@ -108,7 +108,7 @@ func pfdNames(p *pfcp.PFDContents) (names []flow, err error) {
 }
 
 // shown reports whether packets of a flow show the name by this Domain Name
-// Protocol: without one, as TLS or HTTP does. DNS queries are flows of their own, and
+// Protocol: without one, as TLS, QUIC or HTTP does. DNS queries are flows of their own, and
 // certificates are encrypted. Source: TS 29.244 V18.6.0, 8.2.39.
 func shown(protocol string) bool { return protocol == "" || protocol == "TLS_SNI" || protocol == "1" }
 
@@ -181,7 +181,7 @@ func pfdURL(text string) (f flow, err error) {
 	}
 	f = flow{host: hosts[0], path: path}
 	if hasPort {
-		f.description = "permit out 6 from any " + port + " to assigned"
+		f.description = "permit out ip from any " + port + " to assigned"
 	}
 	return f, nil
 }

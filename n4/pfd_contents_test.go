@@ -51,7 +51,7 @@ func TestPFDContents(t *testing.T) {
 			[]flow{{host: "a.example"}, {host: "b.example"}, {host: "c.example"}}},
 		{"URL", url("http://example.org/"), []flow{{host: "example.org"}}},
 		{"URL with a path", url("https://www.example.org/video/*"), []flow{{host: "www.example.org", path: "/video/"}}},
-		{"URL with a port", url("http://example.org:8080/a?b=c"), []flow{{description: "permit out 6 from any 8080 to assigned", host: "example.org", path: "/a?b=c"}}},
+		{"URL with a port", url("http://example.org:8080/a?b=c"), []flow{{description: "permit out ip from any 8080 to assigned", host: "example.org", path: "/a?b=c"}}},
 		{"URL without a scheme", url("example.org/x"), []flow{{host: "example.org", path: "/x"}}},
 		{"URL of all hosts below", url("http://*.example.org/x"), []flow{{host: "*.example.org", path: "/x"}}},
 		{"URL with an expression", url(`http://example.org/[a-z]+`), nil},
