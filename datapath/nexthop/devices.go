@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -62,34 +61,10 @@ func (w *DeviceWatcher) Devices() map[string]Device {
 	return maps.Clone(w.devices)
 }
 
-// read returns when the watcher is closed or news were lost.
-func (w *DeviceWatcher) read(n *news) {
-	var again <-chan time.Time
-	for ok := true; ok; {
-		select {
-		case <-w.done:
-			return
-		case _, ok = <-n.addrs:
-		case u, open := <-n.links:
-			if ok = open; ok {
-				w.note(&u)
-			}
-		case <-again:
-			again = nil
-			if err := w.ask(); err != nil {
-				w.log.Warn("nexthop: devices stay as they were", "err", err)
-				again = time.After(retryOwn)
-			}
-			continue
-		}
-		if again == nil {
-			again = time.After(settle)
-		}
-	}
-}
+func (w *DeviceWatcher) read(n *news) { w.gather(n, w.note, w.ask, "devices") }
 
-// note counts what was removed, whether that was seen before the news of it or not. Of a bridge's port that leaves it the kernel says so, too,
-// of another family.
+// note counts what was removed, whether find has seen that before the news of it or not. A
+// port that leaves a bridge is removed from it alone: that message has another family.
 func (w *DeviceWatcher) note(u *netlink.LinkUpdate) {
 	if u.Header.Type != unix.RTM_DELLINK || u.IfInfomsg.Family != unix.AF_UNSPEC {
 		return

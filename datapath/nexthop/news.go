@@ -20,6 +20,9 @@ const settle = 2 * time.Millisecond
 // retry is how long after news were lost they are subscribed to again.
 const retry = 100 * time.Millisecond
 
+// retryAsk is how long after a failure the kernel is asked again for what has changed.
+const retryAsk = time.Second
+
 // newsOctets is how much news the kernel keeps for one subscription.
 const newsOctets = 1 << 20
 
@@ -96,6 +99,35 @@ func (f *follower) follow(read func(*news), list func() error) {
 			}
 		}
 	})
+}
+
+// gather returns when the watcher is closed or news were lost. Before, it calls note with
+// each news of a link, if note is not nil, and ask when something has changed; what says
+// which state stays if that fails. It is tried again then.
+func (f *follower) gather(n *news, note func(*netlink.LinkUpdate), ask func() error, what string) {
+	var again <-chan time.Time
+	for ok := true; ok; {
+		select {
+		case <-f.done:
+			return
+		case u, open := <-n.links:
+			if ok = open; ok && note != nil {
+				note(&u)
+			}
+		case _, ok = <-n.routes:
+		case _, ok = <-n.addrs:
+		case <-again:
+			again = nil
+			if err := ask(); err != nil {
+				f.log.Warn("nexthop: "+what+" stay as they were", "err", err)
+				again = time.After(retryAsk)
+			}
+			continue
+		}
+		if again == nil {
+			again = time.After(settle)
+		}
+	}
 }
 
 // stop ends what [follower.follow] started, and returns when it has ended.

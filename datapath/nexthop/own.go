@@ -4,15 +4,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"time"
 
 	"github.com/vishvananda/netlink"
 
 	"plumbline/datapath/rawip"
 )
-
-// retryOwn is after what time the addresses are asked for again, if that has failed.
-const retryOwn = time.Second
 
 // OwnWatcher follows the addresses of a host.
 type OwnWatcher struct {
@@ -43,27 +39,7 @@ func (w *OwnWatcher) Close() {
 	w.release()
 }
 
-// read returns when the watcher is closed or news were lost.
-func (w *OwnWatcher) read(n *news) {
-	var again <-chan time.Time
-	for ok := true; ok; {
-		select {
-		case <-w.done:
-			return
-		case _, ok = <-n.addrs:
-		case <-again:
-			again = nil
-			if err := w.ask(); err != nil {
-				w.log.Warn("nexthop: addresses of this host stay as they were", "err", err)
-				again = time.After(retryOwn)
-			}
-			continue
-		}
-		if again == nil {
-			again = time.After(settle)
-		}
-	}
-}
+func (w *OwnWatcher) read(n *news) { w.gather(n, nil, w.ask, "addresses of this host") }
 
 func (w *OwnWatcher) ask() error {
 	addrs, err := listed(func() ([]netlink.Addr, error) { return w.kernel.AddrList(nil, netlink.FAMILY_ALL) })

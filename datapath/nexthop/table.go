@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -76,28 +75,7 @@ func (w *TableWatcher) Close() {
 	w.release()
 }
 
-// read returns when the watcher is closed or news were lost.
-func (w *TableWatcher) read(n *news) {
-	var again <-chan time.Time
-	for ok := true; ok; {
-		select {
-		case <-w.done:
-			return
-		case _, ok = <-n.links:
-		case _, ok = <-n.routes:
-		case _, ok = <-n.addrs:
-		case <-again:
-			again = nil
-			if err := w.ask(); err != nil {
-				w.log.Warn("nexthop: routes stay as they were", "device", w.index, "err", err)
-			}
-			continue
-		}
-		if again == nil {
-			again = time.After(settle)
-		}
-	}
-}
+func (w *TableWatcher) read(n *news) { w.gather(n, nil, w.ask, "routes") }
 
 // ask tells of the table as it is. A device that has gone has none.
 func (w *TableWatcher) ask() error {
