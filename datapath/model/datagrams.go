@@ -17,6 +17,7 @@ type datagrams struct {
 	mu       sync.Mutex
 	known    map[datagramKey]datagram
 	sessions map[uint64][]datagramKey // by SEID, the oldest first
+	expired  uint64                   // ns: when all were looked at last
 }
 
 // What a session can have of them, and all together: one session that has more loses its
@@ -25,6 +26,7 @@ const (
 	maxDatagramsOfSession = 64
 	maxDatagrams          = 1 << 16
 	datagramTime          = 30_000_000_000
+	datagramTick          = 1_000_000_000 // all are not looked at more often
 )
 
 type datagramKey struct {
@@ -99,7 +101,7 @@ func (d *datagrams) add(k datagramKey, g datagram) {
 	}
 	if _, had := d.known[k]; !had {
 		own := d.sessions[k.seid]
-		if len(d.known) >= maxDatagrams {
+		if len(d.known) >= maxDatagrams && g.ns-d.expired >= datagramTick {
 			d.expire(g.ns)
 			own = d.sessions[k.seid]
 		}
@@ -116,8 +118,9 @@ func (d *datagrams) add(k datagramKey, g datagram) {
 	d.known[k] = g
 }
 
-// expire forgets those whose other fragments nobody waits for.
+// expire forgets those that are too old.
 func (d *datagrams) expire(nowNs uint64) {
+	d.expired = nowNs
 	for seid, own := range d.sessions {
 		own = slices.DeleteFunc(own, func(k datagramKey) bool {
 			if nowNs-d.known[k].ns < datagramTime {
