@@ -42,3 +42,8 @@ static __always_inline __u32 within(__u32 octets, __u32 mask)
 	barrier_var(octets);
 	return octets & mask;
 }
+
+/* The farthest offset in a frame at which the probe reads through a pointer; what is behind
+ * it is copied. The verifier wants a bound.
+ */
+#define FRAME_AT_MAX	4096

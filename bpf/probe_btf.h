@@ -37,8 +37,6 @@ struct frame_dynptr {
 
 extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags, struct frame_dynptr *ptr) __ksym;
 
-#define FRAME_AT_MAX	4096	/* as probe_skb.h has it */
-
 /* Not global: the verifier has to see that the pointer is one to a dynptr. */
 #define HARD	static __noinline
 

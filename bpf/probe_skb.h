@@ -11,8 +11,6 @@
 #include <bpf/bpf_helpers.h>
 #include "bounds.h"
 
-#define FRAME_AT_MAX	4096	/* what is farther behind is copied; for the verifier */
-
 /* Rare work is a function of its own, which the verifier looks at once. */
 #define HARD	__noinline
 
