@@ -66,7 +66,7 @@ func (r *Reader) Share(octets, memory int) error {
 	return nil
 }
 
-// slots returns how long a slot is that has room for so many octets, and of how many slots a
+// slots returns the length of a slot with room for octets, and how many slots a
 // block is: whole pages of the machine, which are of 4 to 64 KiB.
 func slots(octets, page int) (slot, block int) {
 	return (octets + slotAlign - 1) / slotAlign * slotAlign, page / slotAlign

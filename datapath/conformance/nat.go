@@ -167,7 +167,7 @@ func natFullScript() script {
 	return script{"NAT: no port is left", append(steps, remove(seid))}
 }
 
-// natEnded: with a session its mappings end; what comes to them is nobody's, and the
+// natEnded: with a session its mappings end; what comes to them is dropped, and the
 // next session with the UE's address gets other ports.
 var natEnded = script{"NAT: the session ends", []step{
 	install(natSession()),

@@ -47,7 +47,7 @@ type requestHead struct {
 	octets   int
 	names    bool   // the target names a host
 	target   string // that host
-	path     string // of the target, as plainPath has it, maxPath octets at most
+	path     string // of the target, in the form of plainPath, at most maxPath octets
 	hosts    int    // fields
 	host     string // of the last one
 	old      bool   // HTTP/1.0, which need not have a Host

@@ -6,7 +6,7 @@ import (
 	"plumbline/datapath"
 )
 
-// natHeld is the owner of a block that was given back, and that nobody else gets yet.
+// natHeld is the owner of a block that was returned and is not free for other UEs yet.
 const natHeld = 1<<32 - 1
 
 // natHold is for how long, in ns. Source: RFC 6888, 4, REQ-8.
