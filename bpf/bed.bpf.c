@@ -4,10 +4,10 @@
  * arrives on N3 leaves on N6 and the other way round, unchanged but for the
  * Ethernet addresses, without which a UPF could not forward either.
  */
-#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
+#include "skb.h"
 
 struct hop {
 	__u32 device;			/* interface index */

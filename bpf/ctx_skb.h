@@ -9,11 +9,11 @@
  * checksums may be left to whoever sends it: see split.h.
  */
 #include <stddef.h>
-#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
+#include "skb.h"
 
 #define CTX_SKB
 

@@ -4,11 +4,11 @@
  * checks each against its stamp, counts it and drops it. All other frames go on
  * to the kernel.
  */
-#include <linux/bpf.h>
 #include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "skb.h"
 #include "lab_arrival.h"
 #include "lab_window.h"
 #include "latency.h"

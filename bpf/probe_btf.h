@@ -4,10 +4,10 @@
 /* How octets of a packet are reached on tracepoints: by copying them, wherever they
  * are. Needs Linux 6.12 (commit 338a3a4fdc4c, bpf_dynptr_from_skb() for tp_btf).
  */
-#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "skb.h"
 #include "bounds.h"
 #include "btf_device.h"
 

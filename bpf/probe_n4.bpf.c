@@ -14,7 +14,6 @@
  * Who talks to whom, and what about, is found out in user space: N4 is slow, and
  * what a stranger sends is better read there.
  */
-#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/ip.h>
@@ -23,6 +22,7 @@
 #include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "skb.h"
 #include "bounds.h"
 
 #define PFCP_PORT	8805

@@ -4,11 +4,11 @@
 /* How octets of a frame are reached on tcx: by pointers where they reach, else by
  * copying. The frame is never changed. probe_btf.h is the same for tracepoints.
  */
-#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "skb.h"
 #include "bounds.h"
 
 /* Rare work is a function of its own, which the verifier looks at once. */

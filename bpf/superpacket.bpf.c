@@ -16,13 +16,13 @@
  * The frame goes on by the kernel's route and neighbour of its outer destination,
  * and passes here again, without the mark.
  */
-#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/pkt_cls.h>
 #include <stddef.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "skb.h"
 
 #define MARK 0x67746d70		/* of the gNB's packet socket: superMark in Go */
 

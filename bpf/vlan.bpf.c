@@ -4,13 +4,13 @@
  * ARP, Neighbour Discovery, the slow path. One program for each such device; the
  * addresses in the packet say which port it is of. See vlan.h.
  */
-#include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
+#include "skb.h"
 
 #define PORT_MAX	32	/* an IPv4 and an IPv6 address for each endpoint */
 #define ND_SOLICIT	135

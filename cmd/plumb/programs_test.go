@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf/btf"
+
 	"plumbline/kernels"
 	"plumbline/verifier"
 )
@@ -27,6 +29,29 @@ func TestStack(t *testing.T) {
 				t.Errorf("%s: %s: %d octets of stack in %d frames, want at most %d in %d: %s",
 					o.Name, name, chain.Octets, len(chain.Calls), verifier.MaxStack, verifier.MaxCalls, strings.Join(chain.Calls, ", "))
 			}
+		}
+	}
+}
+
+// TestForwards: of the types that an object has by name alone there may be one. clang 19
+// writes several in an order that depends on the machine (bpf/skb.h).
+func TestForwards(t *testing.T) {
+	for _, o := range objects() {
+		spec, err := o.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for typ, err := range spec.Types.All() {
+			if err != nil {
+				t.Fatalf("%s: %v", o.Name, err)
+			}
+			if f, ok := typ.(*btf.Fwd); ok {
+				names = append(names, f.Name)
+			}
+		}
+		if len(names) > 1 {
+			t.Errorf("%s: only names of %s, want them whole but for one", o.Name, strings.Join(names, ", "))
 		}
 	}
 }
