@@ -219,8 +219,8 @@ type VersionedChange struct {
 	Version       uint64                 `protobuf:"fixed64,1,opt,name=version,proto3" json:"version,omitempty"`
 	Seid          uint64                 `protobuf:"fixed64,2,opt,name=seid,proto3" json:"seid,omitempty"`                                    // SEID of the UP function's F-SEID, never 0
 	Session       []byte                 `protobuf:"bytes,3,opt,name=session,proto3" json:"session,omitempty"`                                // an encoded Session; empty: the session is removed
-	EndMarkers    []*OuterHeaderCreation `protobuf:"bytes,4,rep,name=end_markers,json=endMarkers,proto3" json:"end_markers,omitempty"`        // as in Change
 	DropBuffered  bool                   `protobuf:"varint,5,opt,name=drop_buffered,json=dropBuffered,proto3" json:"drop_buffered,omitempty"` // as in Change
+	EndMarkers    []*EndMarker           `protobuf:"bytes,6,rep,name=end_markers,json=endMarkers,proto3" json:"end_markers,omitempty"`        // as in Change
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -276,18 +276,18 @@ func (x *VersionedChange) GetSession() []byte {
 	return nil
 }
 
-func (x *VersionedChange) GetEndMarkers() []*OuterHeaderCreation {
-	if x != nil {
-		return x.EndMarkers
-	}
-	return nil
-}
-
 func (x *VersionedChange) GetDropBuffered() bool {
 	if x != nil {
 		return x.DropBuffered
 	}
 	return false
+}
+
+func (x *VersionedChange) GetEndMarkers() []*EndMarker {
+	if x != nil {
+		return x.EndMarkers
+	}
+	return nil
 }
 
 // UsageRequest asks what was counted for a session.
@@ -1116,14 +1116,14 @@ const file_api_bus_proto_rawDesc = "" +
 	"\bprevious\x18\x01 \x01(\x06R\bprevious\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x06R\x04last\x128\n" +
 	"\achanges\x18\x03 \x03(\v2\x1e.plumbline.api.VersionedChangeR\achanges\x123\n" +
-	"\x06usages\x18\x04 \x03(\v2\x1b.plumbline.api.UsageRequestR\x06usages\"\xc3\x01\n" +
+	"\x06usages\x18\x04 \x03(\v2\x1b.plumbline.api.UsageRequestR\x06usages\"\xbf\x01\n" +
 	"\x0fVersionedChange\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x06R\aversion\x12\x12\n" +
 	"\x04seid\x18\x02 \x01(\x06R\x04seid\x12\x18\n" +
-	"\asession\x18\x03 \x01(\fR\asession\x12C\n" +
-	"\vend_markers\x18\x04 \x03(\v2\".plumbline.api.OuterHeaderCreationR\n" +
-	"endMarkers\x12#\n" +
-	"\rdrop_buffered\x18\x05 \x01(\bR\fdropBuffered\"2\n" +
+	"\asession\x18\x03 \x01(\fR\asession\x12#\n" +
+	"\rdrop_buffered\x18\x05 \x01(\bR\fdropBuffered\x129\n" +
+	"\vend_markers\x18\x06 \x03(\v2\x18.plumbline.api.EndMarkerR\n" +
+	"endMarkersJ\x04\b\x04\x10\x05\"2\n" +
 	"\fUsageRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x06R\x02id\x12\x12\n" +
 	"\x04seid\x18\x02 \x01(\x06R\x04seid\"\x8a\x01\n" +
@@ -1222,34 +1222,34 @@ func file_api_bus_proto_rawDescGZIP() []byte {
 var file_api_bus_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_api_bus_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_api_bus_proto_goTypes = []any{
-	(Failure_Kind)(0),           // 0: plumbline.api.Failure.Kind
-	(*Desired)(nil),             // 1: plumbline.api.Desired
-	(*Batch)(nil),               // 2: plumbline.api.Batch
-	(*VersionedChange)(nil),     // 3: plumbline.api.VersionedChange
-	(*UsageRequest)(nil),        // 4: plumbline.api.UsageRequest
-	(*Replies)(nil),             // 5: plumbline.api.Replies
-	(*Applied)(nil),             // 6: plumbline.api.Applied
-	(*UsageReply)(nil),          // 7: plumbline.api.UsageReply
-	(*Failure)(nil),             // 8: plumbline.api.Failure
-	(*Events)(nil),              // 9: plumbline.api.Events
-	(*Acknowledged)(nil),        // 10: plumbline.api.Acknowledged
-	(*Alive)(nil),               // 11: plumbline.api.Alive
-	(*SliceTotal)(nil),          // 12: plumbline.api.SliceTotal
-	(*Total)(nil),               // 13: plumbline.api.Total
-	(*Buffered)(nil),            // 14: plumbline.api.Buffered
-	(*TableUse)(nil),            // 15: plumbline.api.TableUse
-	nil,                         // 16: plumbline.api.Alive.DropsEntry
-	nil,                         // 17: plumbline.api.Alive.PassesEntry
-	(*OuterHeaderCreation)(nil), // 18: plumbline.api.OuterHeaderCreation
-	(*SessionUsage)(nil),        // 19: plumbline.api.SessionUsage
-	(RuleType)(0),               // 20: plumbline.api.RuleType
-	(*Event)(nil),               // 21: plumbline.api.Event
-	(*Capabilities)(nil),        // 22: plumbline.api.Capabilities
+	(Failure_Kind)(0),       // 0: plumbline.api.Failure.Kind
+	(*Desired)(nil),         // 1: plumbline.api.Desired
+	(*Batch)(nil),           // 2: plumbline.api.Batch
+	(*VersionedChange)(nil), // 3: plumbline.api.VersionedChange
+	(*UsageRequest)(nil),    // 4: plumbline.api.UsageRequest
+	(*Replies)(nil),         // 5: plumbline.api.Replies
+	(*Applied)(nil),         // 6: plumbline.api.Applied
+	(*UsageReply)(nil),      // 7: plumbline.api.UsageReply
+	(*Failure)(nil),         // 8: plumbline.api.Failure
+	(*Events)(nil),          // 9: plumbline.api.Events
+	(*Acknowledged)(nil),    // 10: plumbline.api.Acknowledged
+	(*Alive)(nil),           // 11: plumbline.api.Alive
+	(*SliceTotal)(nil),      // 12: plumbline.api.SliceTotal
+	(*Total)(nil),           // 13: plumbline.api.Total
+	(*Buffered)(nil),        // 14: plumbline.api.Buffered
+	(*TableUse)(nil),        // 15: plumbline.api.TableUse
+	nil,                     // 16: plumbline.api.Alive.DropsEntry
+	nil,                     // 17: plumbline.api.Alive.PassesEntry
+	(*EndMarker)(nil),       // 18: plumbline.api.EndMarker
+	(*SessionUsage)(nil),    // 19: plumbline.api.SessionUsage
+	(RuleType)(0),           // 20: plumbline.api.RuleType
+	(*Event)(nil),           // 21: plumbline.api.Event
+	(*Capabilities)(nil),    // 22: plumbline.api.Capabilities
 }
 var file_api_bus_proto_depIdxs = []int32{
 	3,  // 0: plumbline.api.Batch.changes:type_name -> plumbline.api.VersionedChange
 	4,  // 1: plumbline.api.Batch.usages:type_name -> plumbline.api.UsageRequest
-	18, // 2: plumbline.api.VersionedChange.end_markers:type_name -> plumbline.api.OuterHeaderCreation
+	18, // 2: plumbline.api.VersionedChange.end_markers:type_name -> plumbline.api.EndMarker
 	6,  // 3: plumbline.api.Replies.applied:type_name -> plumbline.api.Applied
 	7,  // 4: plumbline.api.Replies.usages:type_name -> plumbline.api.UsageReply
 	8,  // 5: plumbline.api.Applied.failure:type_name -> plumbline.api.Failure

@@ -352,10 +352,9 @@ type Change struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Seid    uint64                 `protobuf:"fixed64,1,opt,name=seid,proto3" json:"seid,omitempty"`     // SEID of the UP function's F-SEID, never 0
 	Session *Session               `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"` // absent: the session is removed
-	// Tunnels that get an End Marker each as soon as the change holds, behind the
-	// last packet that went there. TS 29.281, 7.3.2.
-	EndMarkers    []*OuterHeaderCreation `protobuf:"bytes,3,rep,name=end_markers,json=endMarkers,proto3" json:"end_markers,omitempty"`
-	DropBuffered  bool                   `protobuf:"varint,4,opt,name=drop_buffered,json=dropBuffered,proto3" json:"drop_buffered,omitempty"` // packets buffered so far are dropped: DROBU, TS 29.244, 8.2.49
+	// Sent as soon as the change holds, behind the last packet that went there.
+	EndMarkers    []*EndMarker `protobuf:"bytes,3,rep,name=end_markers,json=endMarkers,proto3" json:"end_markers,omitempty"`
+	DropBuffered  bool         `protobuf:"varint,4,opt,name=drop_buffered,json=dropBuffered,proto3" json:"drop_buffered,omitempty"` // packets buffered so far are dropped: DROBU, TS 29.244, 8.2.49
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -404,7 +403,7 @@ func (x *Change) GetSession() *Session {
 	return nil
 }
 
-func (x *Change) GetEndMarkers() []*OuterHeaderCreation {
+func (x *Change) GetEndMarkers() []*EndMarker {
 	if x != nil {
 		return x.EndMarkers
 	}
@@ -416,6 +415,67 @@ func (x *Change) GetDropBuffered() bool {
 		return x.DropBuffered
 	}
 	return false
+}
+
+// EndMarker is what ends a tunnel, or a QoS flow in it. TS 29.281, 7.3.2.
+type EndMarker struct {
+	state                protoimpl.MessageState `protogen:"open.v1"`
+	Tunnel               *OuterHeaderCreation   `protobuf:"bytes,1,opt,name=tunnel,proto3" json:"tunnel,omitempty"`
+	Qfi                  uint32                 `protobuf:"varint,2,opt,name=qfi,proto3" json:"qfi,omitempty"`                                                                                            // 1 to 63: of the flow that has left; 0: all have
+	DestinationInterface Interface              `protobuf:"varint,3,opt,name=destination_interface,json=destinationInterface,proto3,enum=plumbline.api.Interface" json:"destination_interface,omitempty"` // of the FAR that sent there: PDU Type of the container
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
+}
+
+func (x *EndMarker) Reset() {
+	*x = EndMarker{}
+	mi := &file_api_rules_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndMarker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndMarker) ProtoMessage() {}
+
+func (x *EndMarker) ProtoReflect() protoreflect.Message {
+	mi := &file_api_rules_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndMarker.ProtoReflect.Descriptor instead.
+func (*EndMarker) Descriptor() ([]byte, []int) {
+	return file_api_rules_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *EndMarker) GetTunnel() *OuterHeaderCreation {
+	if x != nil {
+		return x.Tunnel
+	}
+	return nil
+}
+
+func (x *EndMarker) GetQfi() uint32 {
+	if x != nil {
+		return x.Qfi
+	}
+	return 0
+}
+
+func (x *EndMarker) GetDestinationInterface() Interface {
+	if x != nil {
+		return x.DestinationInterface
+	}
+	return Interface_ACCESS
 }
 
 // Session is all that a datapath has to know of one PFCP session.
@@ -434,7 +494,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_api_rules_proto_msgTypes[1]
+	mi := &file_api_rules_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -446,7 +506,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[1]
+	mi := &file_api_rules_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -459,7 +519,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{1}
+	return file_api_rules_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Session) GetSeid() uint64 {
@@ -529,7 +589,7 @@ type Rule struct {
 
 func (x *Rule) Reset() {
 	*x = Rule{}
-	mi := &file_api_rules_proto_msgTypes[2]
+	mi := &file_api_rules_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +601,7 @@ func (x *Rule) String() string {
 func (*Rule) ProtoMessage() {}
 
 func (x *Rule) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[2]
+	mi := &file_api_rules_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +614,7 @@ func (x *Rule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rule.ProtoReflect.Descriptor instead.
 func (*Rule) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{2}
+	return file_api_rules_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Rule) GetPdrId() uint32 {
@@ -650,7 +710,7 @@ type Detect struct {
 
 func (x *Detect) Reset() {
 	*x = Detect{}
-	mi := &file_api_rules_proto_msgTypes[3]
+	mi := &file_api_rules_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +722,7 @@ func (x *Detect) String() string {
 func (*Detect) ProtoMessage() {}
 
 func (x *Detect) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[3]
+	mi := &file_api_rules_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +735,7 @@ func (x *Detect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detect.ProtoReflect.Descriptor instead.
 func (*Detect) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{3}
+	return file_api_rules_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Detect) GetSourceInterface() Interface {
@@ -758,7 +818,7 @@ type EthernetFilter struct {
 
 func (x *EthernetFilter) Reset() {
 	*x = EthernetFilter{}
-	mi := &file_api_rules_proto_msgTypes[4]
+	mi := &file_api_rules_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -770,7 +830,7 @@ func (x *EthernetFilter) String() string {
 func (*EthernetFilter) ProtoMessage() {}
 
 func (x *EthernetFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[4]
+	mi := &file_api_rules_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -783,7 +843,7 @@ func (x *EthernetFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EthernetFilter.ProtoReflect.Descriptor instead.
 func (*EthernetFilter) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{4}
+	return file_api_rules_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EthernetFilter) GetId() uint32 {
@@ -849,7 +909,7 @@ type MACs struct {
 
 func (x *MACs) Reset() {
 	*x = MACs{}
-	mi := &file_api_rules_proto_msgTypes[5]
+	mi := &file_api_rules_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +921,7 @@ func (x *MACs) String() string {
 func (*MACs) ProtoMessage() {}
 
 func (x *MACs) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[5]
+	mi := &file_api_rules_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +934,7 @@ func (x *MACs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MACs.ProtoReflect.Descriptor instead.
 func (*MACs) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{5}
+	return file_api_rules_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MACs) GetSource() []byte {
@@ -917,7 +977,7 @@ type VLANTag struct {
 
 func (x *VLANTag) Reset() {
 	*x = VLANTag{}
-	mi := &file_api_rules_proto_msgTypes[6]
+	mi := &file_api_rules_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +989,7 @@ func (x *VLANTag) String() string {
 func (*VLANTag) ProtoMessage() {}
 
 func (x *VLANTag) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[6]
+	mi := &file_api_rules_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1002,7 @@ func (x *VLANTag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VLANTag.ProtoReflect.Descriptor instead.
 func (*VLANTag) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{6}
+	return file_api_rules_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *VLANTag) GetVid() uint32 {
@@ -991,7 +1051,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_api_rules_proto_msgTypes[7]
+	mi := &file_api_rules_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1063,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[7]
+	mi := &file_api_rules_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1076,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{7}
+	return file_api_rules_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Filter) GetProtocol() uint32 {
@@ -1107,7 +1167,7 @@ type Prefix struct {
 
 func (x *Prefix) Reset() {
 	*x = Prefix{}
-	mi := &file_api_rules_proto_msgTypes[8]
+	mi := &file_api_rules_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1179,7 @@ func (x *Prefix) String() string {
 func (*Prefix) ProtoMessage() {}
 
 func (x *Prefix) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[8]
+	mi := &file_api_rules_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1192,7 @@ func (x *Prefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prefix.ProtoReflect.Descriptor instead.
 func (*Prefix) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{8}
+	return file_api_rules_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Prefix) GetAddress() []byte {
@@ -1160,7 +1220,7 @@ type PortRange struct {
 
 func (x *PortRange) Reset() {
 	*x = PortRange{}
-	mi := &file_api_rules_proto_msgTypes[9]
+	mi := &file_api_rules_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1232,7 @@ func (x *PortRange) String() string {
 func (*PortRange) ProtoMessage() {}
 
 func (x *PortRange) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[9]
+	mi := &file_api_rules_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1245,7 @@ func (x *PortRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortRange.ProtoReflect.Descriptor instead.
 func (*PortRange) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{9}
+	return file_api_rules_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PortRange) GetFirst() uint32 {
@@ -1214,7 +1274,7 @@ type FTEID struct {
 
 func (x *FTEID) Reset() {
 	*x = FTEID{}
-	mi := &file_api_rules_proto_msgTypes[10]
+	mi := &file_api_rules_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1286,7 @@ func (x *FTEID) String() string {
 func (*FTEID) ProtoMessage() {}
 
 func (x *FTEID) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[10]
+	mi := &file_api_rules_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1299,7 @@ func (x *FTEID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FTEID.ProtoReflect.Descriptor instead.
 func (*FTEID) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{10}
+	return file_api_rules_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FTEID) GetTeid() uint32 {
@@ -1275,7 +1335,7 @@ type UEAddress struct {
 
 func (x *UEAddress) Reset() {
 	*x = UEAddress{}
-	mi := &file_api_rules_proto_msgTypes[11]
+	mi := &file_api_rules_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1347,7 @@ func (x *UEAddress) String() string {
 func (*UEAddress) ProtoMessage() {}
 
 func (x *UEAddress) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[11]
+	mi := &file_api_rules_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1360,7 @@ func (x *UEAddress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UEAddress.ProtoReflect.Descriptor instead.
 func (*UEAddress) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{11}
+	return file_api_rules_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UEAddress) GetIpv4() uint32 {
@@ -1355,7 +1415,7 @@ type Forward struct {
 
 func (x *Forward) Reset() {
 	*x = Forward{}
-	mi := &file_api_rules_proto_msgTypes[12]
+	mi := &file_api_rules_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1427,7 @@ func (x *Forward) String() string {
 func (*Forward) ProtoMessage() {}
 
 func (x *Forward) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[12]
+	mi := &file_api_rules_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1440,7 @@ func (x *Forward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forward.ProtoReflect.Descriptor instead.
 func (*Forward) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{12}
+	return file_api_rules_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Forward) GetAction() Action {
@@ -1509,7 +1569,7 @@ type Duplicate struct {
 
 func (x *Duplicate) Reset() {
 	*x = Duplicate{}
-	mi := &file_api_rules_proto_msgTypes[13]
+	mi := &file_api_rules_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1521,7 +1581,7 @@ func (x *Duplicate) String() string {
 func (*Duplicate) ProtoMessage() {}
 
 func (x *Duplicate) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[13]
+	mi := &file_api_rules_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1534,7 +1594,7 @@ func (x *Duplicate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Duplicate.ProtoReflect.Descriptor instead.
 func (*Duplicate) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{13}
+	return file_api_rules_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Duplicate) GetDestinationInterface() Interface {
@@ -1585,7 +1645,7 @@ type Redirect struct {
 
 func (x *Redirect) Reset() {
 	*x = Redirect{}
-	mi := &file_api_rules_proto_msgTypes[14]
+	mi := &file_api_rules_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1657,7 @@ func (x *Redirect) String() string {
 func (*Redirect) ProtoMessage() {}
 
 func (x *Redirect) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[14]
+	mi := &file_api_rules_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1670,7 @@ func (x *Redirect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redirect.ProtoReflect.Descriptor instead.
 func (*Redirect) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{14}
+	return file_api_rules_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Redirect) GetUrl() string {
@@ -1651,7 +1711,7 @@ type OuterHeaderCreation struct {
 
 func (x *OuterHeaderCreation) Reset() {
 	*x = OuterHeaderCreation{}
-	mi := &file_api_rules_proto_msgTypes[15]
+	mi := &file_api_rules_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1723,7 @@ func (x *OuterHeaderCreation) String() string {
 func (*OuterHeaderCreation) ProtoMessage() {}
 
 func (x *OuterHeaderCreation) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[15]
+	mi := &file_api_rules_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1736,7 @@ func (x *OuterHeaderCreation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OuterHeaderCreation.ProtoReflect.Descriptor instead.
 func (*OuterHeaderCreation) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{15}
+	return file_api_rules_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *OuterHeaderCreation) GetTeid() uint32 {
@@ -1760,7 +1820,7 @@ type QER struct {
 
 func (x *QER) Reset() {
 	*x = QER{}
-	mi := &file_api_rules_proto_msgTypes[16]
+	mi := &file_api_rules_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1832,7 @@ func (x *QER) String() string {
 func (*QER) ProtoMessage() {}
 
 func (x *QER) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[16]
+	mi := &file_api_rules_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1845,7 @@ func (x *QER) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QER.ProtoReflect.Descriptor instead.
 func (*QER) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{16}
+	return file_api_rules_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *QER) GetId() uint32 {
@@ -1911,7 +1971,7 @@ type PacketRate struct {
 
 func (x *PacketRate) Reset() {
 	*x = PacketRate{}
-	mi := &file_api_rules_proto_msgTypes[17]
+	mi := &file_api_rules_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +1983,7 @@ func (x *PacketRate) String() string {
 func (*PacketRate) ProtoMessage() {}
 
 func (x *PacketRate) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[17]
+	mi := &file_api_rules_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +1996,7 @@ func (x *PacketRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PacketRate.ProtoReflect.Descriptor instead.
 func (*PacketRate) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{17}
+	return file_api_rules_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PacketRate) GetPackets() uint32 {
@@ -1976,7 +2036,7 @@ type URR struct {
 
 func (x *URR) Reset() {
 	*x = URR{}
-	mi := &file_api_rules_proto_msgTypes[18]
+	mi := &file_api_rules_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2048,7 @@ func (x *URR) String() string {
 func (*URR) ProtoMessage() {}
 
 func (x *URR) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[18]
+	mi := &file_api_rules_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2061,7 @@ func (x *URR) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use URR.ProtoReflect.Descriptor instead.
 func (*URR) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{18}
+	return file_api_rules_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *URR) GetId() uint32 {
@@ -2073,7 +2133,7 @@ type Volume struct {
 
 func (x *Volume) Reset() {
 	*x = Volume{}
-	mi := &file_api_rules_proto_msgTypes[19]
+	mi := &file_api_rules_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2145,7 @@ func (x *Volume) String() string {
 func (*Volume) ProtoMessage() {}
 
 func (x *Volume) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[19]
+	mi := &file_api_rules_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2158,7 @@ func (x *Volume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Volume.ProtoReflect.Descriptor instead.
 func (*Volume) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{19}
+	return file_api_rules_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Volume) GetTotal() uint64 {
@@ -2135,7 +2195,7 @@ type BAR struct {
 
 func (x *BAR) Reset() {
 	*x = BAR{}
-	mi := &file_api_rules_proto_msgTypes[20]
+	mi := &file_api_rules_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2207,7 @@ func (x *BAR) String() string {
 func (*BAR) ProtoMessage() {}
 
 func (x *BAR) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[20]
+	mi := &file_api_rules_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2220,7 @@ func (x *BAR) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BAR.ProtoReflect.Descriptor instead.
 func (*BAR) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{20}
+	return file_api_rules_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BAR) GetId() uint32 {
@@ -2202,7 +2262,7 @@ type SessionUsage struct {
 
 func (x *SessionUsage) Reset() {
 	*x = SessionUsage{}
-	mi := &file_api_rules_proto_msgTypes[21]
+	mi := &file_api_rules_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2274,7 @@ func (x *SessionUsage) String() string {
 func (*SessionUsage) ProtoMessage() {}
 
 func (x *SessionUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[21]
+	mi := &file_api_rules_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2287,7 @@ func (x *SessionUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionUsage.ProtoReflect.Descriptor instead.
 func (*SessionUsage) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{21}
+	return file_api_rules_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SessionUsage) GetRules() []*Usage {
@@ -2258,7 +2318,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_api_rules_proto_msgTypes[22]
+	mi := &file_api_rules_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2330,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[22]
+	mi := &file_api_rules_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2343,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{22}
+	return file_api_rules_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Usage) GetPdrId() uint32 {
@@ -2337,7 +2397,7 @@ type URRUsage struct {
 
 func (x *URRUsage) Reset() {
 	*x = URRUsage{}
-	mi := &file_api_rules_proto_msgTypes[23]
+	mi := &file_api_rules_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2349,7 +2409,7 @@ func (x *URRUsage) String() string {
 func (*URRUsage) ProtoMessage() {}
 
 func (x *URRUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[23]
+	mi := &file_api_rules_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2362,7 +2422,7 @@ func (x *URRUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use URRUsage.ProtoReflect.Descriptor instead.
 func (*URRUsage) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{23}
+	return file_api_rules_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *URRUsage) GetUrrId() uint32 {
@@ -2474,7 +2534,7 @@ type Capabilities struct {
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_api_rules_proto_msgTypes[24]
+	mi := &file_api_rules_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +2546,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_api_rules_proto_msgTypes[24]
+	mi := &file_api_rules_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2499,7 +2559,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_api_rules_proto_rawDescGZIP(), []int{24}
+	return file_api_rules_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Capabilities) GetName() string {
@@ -2667,13 +2727,17 @@ var File_api_rules_proto protoreflect.FileDescriptor
 
 const file_api_rules_proto_rawDesc = "" +
 	"\n" +
-	"\x0fapi/rules.proto\x12\rplumbline.api\"\xb8\x01\n" +
+	"\x0fapi/rules.proto\x12\rplumbline.api\"\xae\x01\n" +
 	"\x06Change\x12\x12\n" +
 	"\x04seid\x18\x01 \x01(\x06R\x04seid\x120\n" +
-	"\asession\x18\x02 \x01(\v2\x16.plumbline.api.SessionR\asession\x12C\n" +
-	"\vend_markers\x18\x03 \x03(\v2\".plumbline.api.OuterHeaderCreationR\n" +
+	"\asession\x18\x02 \x01(\v2\x16.plumbline.api.SessionR\asession\x129\n" +
+	"\vend_markers\x18\x03 \x03(\v2\x18.plumbline.api.EndMarkerR\n" +
 	"endMarkers\x12#\n" +
-	"\rdrop_buffered\x18\x04 \x01(\bR\fdropBuffered\"\x89\x02\n" +
+	"\rdrop_buffered\x18\x04 \x01(\bR\fdropBuffered\"\xa8\x01\n" +
+	"\tEndMarker\x12:\n" +
+	"\x06tunnel\x18\x01 \x01(\v2\".plumbline.api.OuterHeaderCreationR\x06tunnel\x12\x10\n" +
+	"\x03qfi\x18\x02 \x01(\rR\x03qfi\x12M\n" +
+	"\x15destination_interface\x18\x03 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\"\x89\x02\n" +
 	"\aSession\x12\x12\n" +
 	"\x04seid\x18\x01 \x01(\x06R\x04seid\x12)\n" +
 	"\x05rules\x18\x02 \x03(\v2\x13.plumbline.api.RuleR\x05rules\x12&\n" +
@@ -2941,7 +3005,7 @@ func file_api_rules_proto_rawDescGZIP() []byte {
 }
 
 var file_api_rules_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_api_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_api_rules_proto_goTypes = []any{
 	(PDUType)(0),                // 0: plumbline.api.PDUType
 	(Unwrap)(0),                 // 1: plumbline.api.Unwrap
@@ -2950,75 +3014,78 @@ var file_api_rules_proto_goTypes = []any{
 	(Encapsulation)(0),          // 4: plumbline.api.Encapsulation
 	(RuleType)(0),               // 5: plumbline.api.RuleType
 	(*Change)(nil),              // 6: plumbline.api.Change
-	(*Session)(nil),             // 7: plumbline.api.Session
-	(*Rule)(nil),                // 8: plumbline.api.Rule
-	(*Detect)(nil),              // 9: plumbline.api.Detect
-	(*EthernetFilter)(nil),      // 10: plumbline.api.EthernetFilter
-	(*MACs)(nil),                // 11: plumbline.api.MACs
-	(*VLANTag)(nil),             // 12: plumbline.api.VLANTag
-	(*Filter)(nil),              // 13: plumbline.api.Filter
-	(*Prefix)(nil),              // 14: plumbline.api.Prefix
-	(*PortRange)(nil),           // 15: plumbline.api.PortRange
-	(*FTEID)(nil),               // 16: plumbline.api.FTEID
-	(*UEAddress)(nil),           // 17: plumbline.api.UEAddress
-	(*Forward)(nil),             // 18: plumbline.api.Forward
-	(*Duplicate)(nil),           // 19: plumbline.api.Duplicate
-	(*Redirect)(nil),            // 20: plumbline.api.Redirect
-	(*OuterHeaderCreation)(nil), // 21: plumbline.api.OuterHeaderCreation
-	(*QER)(nil),                 // 22: plumbline.api.QER
-	(*PacketRate)(nil),          // 23: plumbline.api.PacketRate
-	(*URR)(nil),                 // 24: plumbline.api.URR
-	(*Volume)(nil),              // 25: plumbline.api.Volume
-	(*BAR)(nil),                 // 26: plumbline.api.BAR
-	(*SessionUsage)(nil),        // 27: plumbline.api.SessionUsage
-	(*Usage)(nil),               // 28: plumbline.api.Usage
-	(*URRUsage)(nil),            // 29: plumbline.api.URRUsage
-	(*Capabilities)(nil),        // 30: plumbline.api.Capabilities
+	(*EndMarker)(nil),           // 7: plumbline.api.EndMarker
+	(*Session)(nil),             // 8: plumbline.api.Session
+	(*Rule)(nil),                // 9: plumbline.api.Rule
+	(*Detect)(nil),              // 10: plumbline.api.Detect
+	(*EthernetFilter)(nil),      // 11: plumbline.api.EthernetFilter
+	(*MACs)(nil),                // 12: plumbline.api.MACs
+	(*VLANTag)(nil),             // 13: plumbline.api.VLANTag
+	(*Filter)(nil),              // 14: plumbline.api.Filter
+	(*Prefix)(nil),              // 15: plumbline.api.Prefix
+	(*PortRange)(nil),           // 16: plumbline.api.PortRange
+	(*FTEID)(nil),               // 17: plumbline.api.FTEID
+	(*UEAddress)(nil),           // 18: plumbline.api.UEAddress
+	(*Forward)(nil),             // 19: plumbline.api.Forward
+	(*Duplicate)(nil),           // 20: plumbline.api.Duplicate
+	(*Redirect)(nil),            // 21: plumbline.api.Redirect
+	(*OuterHeaderCreation)(nil), // 22: plumbline.api.OuterHeaderCreation
+	(*QER)(nil),                 // 23: plumbline.api.QER
+	(*PacketRate)(nil),          // 24: plumbline.api.PacketRate
+	(*URR)(nil),                 // 25: plumbline.api.URR
+	(*Volume)(nil),              // 26: plumbline.api.Volume
+	(*BAR)(nil),                 // 27: plumbline.api.BAR
+	(*SessionUsage)(nil),        // 28: plumbline.api.SessionUsage
+	(*Usage)(nil),               // 29: plumbline.api.Usage
+	(*URRUsage)(nil),            // 30: plumbline.api.URRUsage
+	(*Capabilities)(nil),        // 31: plumbline.api.Capabilities
 }
 var file_api_rules_proto_depIdxs = []int32{
-	7,  // 0: plumbline.api.Change.session:type_name -> plumbline.api.Session
-	21, // 1: plumbline.api.Change.end_markers:type_name -> plumbline.api.OuterHeaderCreation
-	8,  // 2: plumbline.api.Session.rules:type_name -> plumbline.api.Rule
-	22, // 3: plumbline.api.Session.qers:type_name -> plumbline.api.QER
-	24, // 4: plumbline.api.Session.urrs:type_name -> plumbline.api.URR
-	26, // 5: plumbline.api.Session.bars:type_name -> plumbline.api.BAR
-	0,  // 6: plumbline.api.Session.pdu_type:type_name -> plumbline.api.PDUType
-	9,  // 7: plumbline.api.Rule.detect:type_name -> plumbline.api.Detect
-	18, // 8: plumbline.api.Rule.forward:type_name -> plumbline.api.Forward
-	1,  // 9: plumbline.api.Rule.unwrap:type_name -> plumbline.api.Unwrap
-	2,  // 10: plumbline.api.Detect.source_interface:type_name -> plumbline.api.Interface
-	16, // 11: plumbline.api.Detect.f_teid:type_name -> plumbline.api.FTEID
-	17, // 12: plumbline.api.Detect.ue_address:type_name -> plumbline.api.UEAddress
-	13, // 13: plumbline.api.Detect.filters:type_name -> plumbline.api.Filter
-	14, // 14: plumbline.api.Detect.framed_routes:type_name -> plumbline.api.Prefix
-	10, // 15: plumbline.api.Detect.ethernet_filters:type_name -> plumbline.api.EthernetFilter
-	11, // 16: plumbline.api.EthernetFilter.macs:type_name -> plumbline.api.MACs
-	12, // 17: plumbline.api.EthernetFilter.c_tag:type_name -> plumbline.api.VLANTag
-	12, // 18: plumbline.api.EthernetFilter.s_tag:type_name -> plumbline.api.VLANTag
-	13, // 19: plumbline.api.EthernetFilter.filters:type_name -> plumbline.api.Filter
-	14, // 20: plumbline.api.Filter.remote:type_name -> plumbline.api.Prefix
-	15, // 21: plumbline.api.Filter.remote_ports:type_name -> plumbline.api.PortRange
-	14, // 22: plumbline.api.Filter.local:type_name -> plumbline.api.Prefix
-	15, // 23: plumbline.api.Filter.local_ports:type_name -> plumbline.api.PortRange
-	3,  // 24: plumbline.api.Forward.action:type_name -> plumbline.api.Action
-	2,  // 25: plumbline.api.Forward.destination_interface:type_name -> plumbline.api.Interface
-	21, // 26: plumbline.api.Forward.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
-	19, // 27: plumbline.api.Forward.duplicates:type_name -> plumbline.api.Duplicate
-	20, // 28: plumbline.api.Forward.redirect:type_name -> plumbline.api.Redirect
-	2,  // 29: plumbline.api.Duplicate.destination_interface:type_name -> plumbline.api.Interface
-	21, // 30: plumbline.api.Duplicate.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
-	4,  // 31: plumbline.api.OuterHeaderCreation.encapsulation:type_name -> plumbline.api.Encapsulation
-	23, // 32: plumbline.api.QER.uplink_packet_rate:type_name -> plumbline.api.PacketRate
-	23, // 33: plumbline.api.QER.downlink_packet_rate:type_name -> plumbline.api.PacketRate
-	25, // 34: plumbline.api.URR.threshold:type_name -> plumbline.api.Volume
-	25, // 35: plumbline.api.URR.quota:type_name -> plumbline.api.Volume
-	28, // 36: plumbline.api.SessionUsage.rules:type_name -> plumbline.api.Usage
-	29, // 37: plumbline.api.SessionUsage.urrs:type_name -> plumbline.api.URRUsage
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	8,  // 0: plumbline.api.Change.session:type_name -> plumbline.api.Session
+	7,  // 1: plumbline.api.Change.end_markers:type_name -> plumbline.api.EndMarker
+	22, // 2: plumbline.api.EndMarker.tunnel:type_name -> plumbline.api.OuterHeaderCreation
+	2,  // 3: plumbline.api.EndMarker.destination_interface:type_name -> plumbline.api.Interface
+	9,  // 4: plumbline.api.Session.rules:type_name -> plumbline.api.Rule
+	23, // 5: plumbline.api.Session.qers:type_name -> plumbline.api.QER
+	25, // 6: plumbline.api.Session.urrs:type_name -> plumbline.api.URR
+	27, // 7: plumbline.api.Session.bars:type_name -> plumbline.api.BAR
+	0,  // 8: plumbline.api.Session.pdu_type:type_name -> plumbline.api.PDUType
+	10, // 9: plumbline.api.Rule.detect:type_name -> plumbline.api.Detect
+	19, // 10: plumbline.api.Rule.forward:type_name -> plumbline.api.Forward
+	1,  // 11: plumbline.api.Rule.unwrap:type_name -> plumbline.api.Unwrap
+	2,  // 12: plumbline.api.Detect.source_interface:type_name -> plumbline.api.Interface
+	17, // 13: plumbline.api.Detect.f_teid:type_name -> plumbline.api.FTEID
+	18, // 14: plumbline.api.Detect.ue_address:type_name -> plumbline.api.UEAddress
+	14, // 15: plumbline.api.Detect.filters:type_name -> plumbline.api.Filter
+	15, // 16: plumbline.api.Detect.framed_routes:type_name -> plumbline.api.Prefix
+	11, // 17: plumbline.api.Detect.ethernet_filters:type_name -> plumbline.api.EthernetFilter
+	12, // 18: plumbline.api.EthernetFilter.macs:type_name -> plumbline.api.MACs
+	13, // 19: plumbline.api.EthernetFilter.c_tag:type_name -> plumbline.api.VLANTag
+	13, // 20: plumbline.api.EthernetFilter.s_tag:type_name -> plumbline.api.VLANTag
+	14, // 21: plumbline.api.EthernetFilter.filters:type_name -> plumbline.api.Filter
+	15, // 22: plumbline.api.Filter.remote:type_name -> plumbline.api.Prefix
+	16, // 23: plumbline.api.Filter.remote_ports:type_name -> plumbline.api.PortRange
+	15, // 24: plumbline.api.Filter.local:type_name -> plumbline.api.Prefix
+	16, // 25: plumbline.api.Filter.local_ports:type_name -> plumbline.api.PortRange
+	3,  // 26: plumbline.api.Forward.action:type_name -> plumbline.api.Action
+	2,  // 27: plumbline.api.Forward.destination_interface:type_name -> plumbline.api.Interface
+	22, // 28: plumbline.api.Forward.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
+	20, // 29: plumbline.api.Forward.duplicates:type_name -> plumbline.api.Duplicate
+	21, // 30: plumbline.api.Forward.redirect:type_name -> plumbline.api.Redirect
+	2,  // 31: plumbline.api.Duplicate.destination_interface:type_name -> plumbline.api.Interface
+	22, // 32: plumbline.api.Duplicate.outer_header_creation:type_name -> plumbline.api.OuterHeaderCreation
+	4,  // 33: plumbline.api.OuterHeaderCreation.encapsulation:type_name -> plumbline.api.Encapsulation
+	24, // 34: plumbline.api.QER.uplink_packet_rate:type_name -> plumbline.api.PacketRate
+	24, // 35: plumbline.api.QER.downlink_packet_rate:type_name -> plumbline.api.PacketRate
+	26, // 36: plumbline.api.URR.threshold:type_name -> plumbline.api.Volume
+	26, // 37: plumbline.api.URR.quota:type_name -> plumbline.api.Volume
+	29, // 38: plumbline.api.SessionUsage.rules:type_name -> plumbline.api.Usage
+	30, // 39: plumbline.api.SessionUsage.urrs:type_name -> plumbline.api.URRUsage
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_api_rules_proto_init() }
@@ -3026,20 +3093,20 @@ func file_api_rules_proto_init() {
 	if File_api_rules_proto != nil {
 		return
 	}
-	file_api_rules_proto_msgTypes[4].OneofWrappers = []any{}
-	file_api_rules_proto_msgTypes[6].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[5].OneofWrappers = []any{}
 	file_api_rules_proto_msgTypes[7].OneofWrappers = []any{}
-	file_api_rules_proto_msgTypes[12].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[8].OneofWrappers = []any{}
 	file_api_rules_proto_msgTypes[13].OneofWrappers = []any{}
-	file_api_rules_proto_msgTypes[15].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[14].OneofWrappers = []any{}
 	file_api_rules_proto_msgTypes[16].OneofWrappers = []any{}
+	file_api_rules_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_rules_proto_rawDesc), len(file_api_rules_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

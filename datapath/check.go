@@ -20,10 +20,13 @@ func Check(c *api.Change, has *api.Capabilities) error {
 		return fmt.Errorf("datapath: End Marker: %w", ErrUnsupported)
 	}
 	for _, m := range c.GetEndMarkers() {
-		if m.GetEncapsulation() != api.Encapsulation_GTPU {
-			return fmt.Errorf("datapath: End Marker with encapsulation %v: %w", m.GetEncapsulation(), ErrUnsupported)
+		if e := m.GetTunnel().GetEncapsulation(); e != api.Encapsulation_GTPU {
+			return fmt.Errorf("datapath: End Marker with encapsulation %v: %w", e, ErrUnsupported)
 		}
-		if err := checkTunnel(m, has); err != nil {
+		if m.GetQfi() > maxQFI {
+			return fmt.Errorf("datapath: End Marker of QFI %d: %w", m.GetQfi(), ErrUnsupported)
+		}
+		if err := checkTunnel(m.GetTunnel(), has); err != nil {
 			return fmt.Errorf("datapath: End Marker %w", err)
 		}
 	}

@@ -19,6 +19,9 @@ func checkQERs(s *api.Session, has *api.Capabilities) error {
 	return nil
 }
 
+// maxQFI is the largest QoS Flow Identifier. Source: TS 38.415 V18.0.0, 5.5.3.3.
+const maxQFI = 63
+
 func checkQER(q *api.QER, has *api.Capabilities) error {
 	marks := q.GetRqi() || q.GetDownlinkTosMask() != 0 || q.ServiceClass != nil || q.PagingPolicy != nil
 	what := lacks(
@@ -29,7 +32,7 @@ func checkQER(q *api.QER, has *api.Capabilities) error {
 	switch {
 	case what != "":
 		return fmt.Errorf("%s: %w", what, ErrUnsupported)
-	case q.GetQfi() > 63:
+	case q.GetQfi() > maxQFI:
 		return fmt.Errorf("QFI %d: %w", q.GetQfi(), ErrUnsupported)
 	case q.GetDownlinkTos() > 255 || q.GetDownlinkTosMask() > 255:
 		return fmt.Errorf("ToS %#x, mask %#x: %w", q.GetDownlinkTos(), q.GetDownlinkTosMask(), ErrUnsupported)

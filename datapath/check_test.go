@@ -74,7 +74,7 @@ func TestCapabilities(t *testing.T) {
 			s.Rules[1].Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 7, Ipv6: make([]byte, 16)}
 		}, api.RuleType_FAR_RULE, 12},
 		{"an End Marker", func(c *api.Change, _ *api.Session) {
-			c.EndMarkers = []*api.OuterHeaderCreation{{Teid: 7, Ipv4: 3}}
+			c.EndMarkers = []*api.EndMarker{{Tunnel: &api.OuterHeaderCreation{Teid: 7, Ipv4: 3}}}
 		}, 0, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestCheckWhole(t *testing.T) {
 		}
 	}
 	for _, m := range []*api.OuterHeaderCreation{{Teid: 0, Ipv4: 1}, {Teid: 1}, {Teid: 1, Ipv4: 1, Ipv6: make([]byte, 16)}, {Teid: 1, Ipv6: make([]byte, 4)}} {
-		if err := Check(&api.Change{Seid: 1, EndMarkers: []*api.OuterHeaderCreation{m}}, all); !errors.Is(err, ErrUnsupported) {
+		if err := Check(&api.Change{Seid: 1, EndMarkers: []*api.EndMarker{{Tunnel: m}}}, all); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("End Marker into %v: got %v, want %v", m, err, ErrUnsupported)
 		}
 	}

@@ -27,7 +27,7 @@ func TestScapy(t *testing.T) {
 	ours := map[string][]byte{
 		"echo request":     AppendEchoRequest(nil, 7),
 		"echo response":    AppendEchoResponse(nil, 7),
-		"end marker":       AppendEndMarker(nil, 0x01020304),
+		"end marker":       AppendEndMarker(nil, 0x01020304, 0, 0),
 		"error indication": AppendErrorIndication(nil, Tunnel{0x99, v4}, 50001),
 		"relayed":          append(Marks{PDUType: PDUTypeUplink, QFI: 5}.AppendRelayed(nil, h, 2, 2), 0x45, 0),
 		"marked":           append(paged.AppendGPDU(nil, 2, 2), 0x45, 0),

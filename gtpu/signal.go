@@ -58,12 +58,15 @@ func AppendEchoResponse(b []byte, seq uint16) []byte {
 	return finish(append(appendSignal(b, EchoResponse, seq), ieRecovery, 0), len(b))
 }
 
-// AppendEndMarker appends the End Marker of tunnel teid.
+// AppendEndMarker appends the End Marker of tunnel teid. If qfi is not 0 it is that of one
+// QoS flow, which a PDU Session Container of the given PDU type names.
 //
 // Source: TS 29.281 V18.1.0, 7.3.2.
-func AppendEndMarker(b []byte, teid uint32) []byte {
-	b = append(b, v1GTP, EndMarker, 0, 0)
-	return binary.BigEndian.AppendUint32(b, teid)
+func AppendEndMarker(b []byte, teid uint32, pduType, qfi byte) []byte {
+	start := len(b)
+	b = AppendGPDU(b, teid, pduType, qfi, 0)
+	b[start+offType] = EndMarker
+	return b
 }
 
 // ToEndMarker makes an End Marker of the header of a G-PDU with no T-PDU, which

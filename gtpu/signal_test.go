@@ -22,7 +22,8 @@ func TestSignals(t *testing.T) {
 	}{
 		{"echo request", AppendEchoRequest(nil, 7), "3201 0004 00000000 0007 00 00"},
 		{"echo response", AppendEchoResponse(nil, 7), "3202 0006 00000000 0007 00 00 0e00"},
-		{"end marker", AppendEndMarker(nil, 0x01020304), "30fe 0000 01020304"},
+		{"end marker", AppendEndMarker(nil, 0x01020304, PDUTypeDownlink, 0), "30fe 0000 01020304"},
+		{"end marker of a QoS flow", AppendEndMarker(nil, 0x01020304, PDUTypeUplink, 5), "34fe 0008 01020304 0000 00 85 01 10 05 00"},
 		{
 			"error indication", AppendErrorIndication(nil, Tunnel{0x99, v4}, 50001),
 			"361a 0014 00000000 0000 00 40  01 c351 00  10 00000099  85 0004 0a030001",
@@ -32,7 +33,7 @@ func TestSignals(t *testing.T) {
 			"361a 0020 00000000 0000 00 40  01 0868 00  10 00000099  85 0010 20010db8000300000000000000000001",
 		},
 		{"supported extension headers", AppendSupportedExtensionHeaders(nil), "321f 000c 00000000 0000 00 00  8d 06 81 82 83 84 85 c0"},
-		{"behind what is there", AppendEndMarker([]byte{1}, 2), "01 30fe 0000 00000002"},
+		{"behind what is there", AppendEndMarker([]byte{1}, 2, 0, 0), "01 30fe 0000 00000002"},
 		{"echo behind what is there", AppendEchoResponse([]byte{1}, 7), "01 3202 0006 00000000 0007 00 00 0e00"},
 	} {
 		if want := octets(t, tc.want); !bytes.Equal(tc.got, want) {

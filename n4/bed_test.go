@@ -27,10 +27,10 @@ type fakeDriver struct {
 	mu       sync.Mutex
 	sessions map[uint64]*api.Session
 	changes  int
-	markers  []*api.OuterHeaderCreation // End Markers of the last change
-	packets  uint64                     // of a session
-	failPDR  uint32                     // refuse this PDR; 0: none
-	hold     chan struct{}              // changes wait until it is closed; nil: they do not
+	markers  []*api.EndMarker // End Markers of the last change
+	packets  uint64           // of a session
+	failPDR  uint32           // refuse this PDR; 0: none
+	hold     chan struct{}    // changes wait until it is closed; nil: they do not
 }
 
 func (d *fakeDriver) Capabilities() *api.Capabilities { return &api.Capabilities{Name: "fake"} }
@@ -112,8 +112,8 @@ func (d *fakeDriver) changed() int {
 	return d.changes
 }
 
-// ended are the tunnels that got an End Marker with the last change.
-func (d *fakeDriver) ended() []*api.OuterHeaderCreation {
+// ended are the End Markers of the last change.
+func (d *fakeDriver) ended() []*api.EndMarker {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.markers

@@ -183,7 +183,7 @@ func TestHandover(t *testing.T) {
 			}
 			ended := func(at, teid uint32) {
 				t.Helper()
-				if m := c.bed.driver.ended(); len(m) != 1 || m[0].GetTeid() != teid || m[0].GetIpv4() != at {
+				if m := c.bed.driver.ended(); len(m) != 1 || m[0].GetTunnel().GetTeid() != teid || m[0].GetTunnel().GetIpv4() != at {
 					t.Errorf("End Markers to %v, want one to TEID %#x at %#x", m, teid, at)
 				}
 			}

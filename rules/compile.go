@@ -30,7 +30,7 @@ type compilation struct {
 	qers    boxes[api.QER]
 	urrs    boxes[urr]
 	bars    boxes[api.BAR]
-	markers boxes[outerHeader]
+	markers boxes[endMarker]
 	extra   []uint32 // QER IDs of all rules: that of the slice, if it has one
 }
 
@@ -74,8 +74,8 @@ func (o *compilation) compile(ch *session.Change) *api.Change {
 	}
 	c := &o.change
 	c.Seid, c.Session, c.DropBuffered, c.EndMarkers = s.SEID, out, ch.DropBuffered, c.EndMarkers[:0]
-	for _, t := range ch.EndMarkers {
-		c.EndMarkers = append(c.EndMarkers, o.markers.next().compile(t))
+	for _, m := range ch.EndMarkers {
+		c.EndMarkers = append(c.EndMarkers, o.markers.next().compile(m))
 	}
 	return c
 }

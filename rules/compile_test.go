@@ -246,7 +246,7 @@ func TestCompileSessions(t *testing.T) {
 			}, r); err != nil {
 				t.Fatal(err)
 			}
-			markers := []*api.OuterHeaderCreation{{Teid: 2, Ipv4: 0x0a030002}}
+			markers := []*api.EndMarker{{Tunnel: &api.OuterHeaderCreation{Teid: 2, Ipv4: 0x0a030002}}}
 			if diff := cmp.Diff(markers, d.change.EndMarkers, protocmp.Transform()); diff != "" || !d.change.DropBuffered {
 				t.Errorf("End Markers, dropped %v (-want +got):\n%s", d.change.DropBuffered, diff)
 			}

@@ -156,6 +156,17 @@ func (t *outerHeader) compile(o session.OuterHeaderCreation) *api.OuterHeaderCre
 	return &t.OuterHeaderCreation
 }
 
+// endMarker is an End Marker and its tunnel.
+type endMarker struct {
+	api.EndMarker
+	tunnel outerHeader
+}
+
+func (e *endMarker) compile(m session.EndMarker) *api.EndMarker {
+	e.Tunnel, e.Qfi, e.DestinationInterface = e.tunnel.compile(m.Tunnel), uint32(m.QFI), api.Interface(m.DestinationInterface)
+	return &e.EndMarker
+}
+
 // filter is an SDF filter and all that it points to.
 type filter struct {
 	api.Filter

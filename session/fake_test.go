@@ -16,7 +16,7 @@ var errFake = errors.New("fake datapath: told to fail")
 type fakeDatapath struct {
 	mu         sync.Mutex
 	sessions   map[uint64]*Session
-	markers    []OuterHeaderCreation
+	markers    []EndMarker
 	dropped    int          // changes with DropBuffered
 	fail       func() error // nil: never
 	installing uint64       // SEID, while fail is asked

@@ -28,13 +28,20 @@ type Datapath interface {
 
 // Change is a session as it is to be, and what goes with the change.
 type Change struct {
-	Session *Session
-	// EndMarkers are the tunnels that get an End Marker behind the last packet.
-	EndMarkers []OuterHeaderCreation
+	Session    *Session
+	EndMarkers []EndMarker
 	// DropBuffered: packets that were buffered so far are dropped.
 	DropBuffered bool
 
 	tables *tables
+}
+
+// EndMarker is what ends a tunnel, or a QoS flow in it, behind the last packet.
+// Source: TS 29.281 V18.1.0, 7.3.2.
+type EndMarker struct {
+	Tunnel               OuterHeaderCreation
+	DestinationInterface Interface // of the FAR that sent there
+	QFI                  uint8     // of the QoS flow that has left; 0: all have
 }
 
 // Flows returns the filters of an application, of which one has to match; ok is

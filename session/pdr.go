@@ -106,12 +106,15 @@ type UEAddress struct {
 // IsZero reports whether there is no address at all.
 func (a UEAddress) IsZero() bool { return a == UEAddress{} }
 
+// maxQFI is the largest QoS Flow Identifier. Source: TS 38.415 V18.0.0, 5.5.3.3.
+const maxQFI = 63
+
 // QFISet is a set of QFIs, 1 to 63: bit n is QFI n. The empty set matches all.
 type QFISet uint64
 
 // Add puts QFI q into the set; QFI 0 and those above 63 do not exist.
 func (s *QFISet) Add(q uint8) bool {
-	if q == 0 || q > 63 {
+	if q == 0 || q > maxQFI {
 		return false
 	}
 	*s |= 1 << q
@@ -119,7 +122,7 @@ func (s *QFISet) Add(q uint8) bool {
 }
 
 // Has reports whether q is in the set.
-func (s QFISet) Has(q uint8) bool { return q < 64 && s>>q&1 == 1 }
+func (s QFISet) Has(q uint8) bool { return q <= maxQFI && s>>q&1 == 1 }
 
 // SDFFilter is an SDF Filter. It is written for downlink packets: Remote is
 // their source, Local their destination; for packets from Access these change

@@ -79,7 +79,11 @@ func (p *plan) modify(req *Modification) error {
 		}
 	}
 	p.r.change.DropBuffered = req.DropBuffered
-	return p.finish()
+	if err := p.finish(); err != nil {
+		return err
+	}
+	p.endMarkers()
+	return nil
 }
 
 // finish completes a planned session and checks it as a whole.

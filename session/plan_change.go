@@ -137,10 +137,10 @@ func (p *plan) update(req *Modification) error {
 		if f == nil {
 			return ruleError(RuleFAR, u.ID, ErrNoRule)
 		}
-		was := f.Forwarding.OuterHeaderCreation
+		was := f.Forwarding
 		u.apply(f)
 		if u.SendEndMarkers || req.SendEndMarkers {
-			p.endMarker(was, f.Forwarding.OuterHeaderCreation)
+			p.leave(was.OuterHeaderCreation, f.Forwarding.OuterHeaderCreation, was.DestinationInterface)
 		}
 	}
 	return p.updateOthers(req)
@@ -176,15 +176,62 @@ func (p *plan) updateOthers(req *Modification) error {
 	return nil
 }
 
-// endMarker notes that the tunnel to was gets an End Marker, as packets go
-// elsewhere from now on. Where the datapath sends none, EMPU is not advertised, and
-// a CP function that asks all the same is not served worse than by asking nothing.
+// leave notes that a FAR towards an interface has left the tunnel to was, which gets End
+// Markers. Where the datapath sends none, EMPU is not advertised, and a CP function that
+// asks all the same is not served worse than by asking nothing.
 // Source: TS 29.244 V18.6.0, 5.2.4.2 and 8.2.31.
-func (p *plan) endMarker(was, is OuterHeaderCreation) {
-	list := &p.r.change.EndMarkers
-	if p.m.can().EndMarkers && was.Encapsulation == GTPU && was.TEID != 0 && was != is && !slices.Contains(*list, was) {
-		*list = append(*list, was)
+func (p *plan) leave(was, is OuterHeaderCreation, towards Interface) {
+	m := EndMarker{Tunnel: was, DestinationInterface: towards}
+	if p.m.can().EndMarkers && was.Encapsulation == GTPU && was.TEID != 0 && was != is && !slices.Contains(p.r.left, m) {
+		p.r.left = append(p.r.left, m)
 	}
+}
+
+// endMarkers makes the End Markers of the tunnels that FARs have left. One into which
+// other rules still send has not ended: QoS flows of which none goes there any more have.
+// Source: TS 29.281 V18.1.0, 7.3.2.
+func (p *plan) endMarkers() {
+	list := &p.r.change.EndMarkers
+	for _, m := range p.r.left {
+		still := p.next.flowsInto(m.Tunnel)
+		if still == 0 {
+			*list = append(*list, m)
+			continue
+		}
+		gone := p.old.flowsInto(m.Tunnel) &^ still
+		for m.QFI = 1; m.QFI <= maxQFI; m.QFI++ {
+			if gone.Has(m.QFI) {
+				*list = append(*list, m)
+			}
+		}
+	}
+}
+
+// flowsInto returns the QFIs with which rules of the session send into a tunnel, or will
+// when they no longer buffer; bit 0: without.
+func (s *Session) flowsInto(t OuterHeaderCreation) (flows QFISet) {
+	for i := range s.PDRs {
+		r := &s.PDRs[i]
+		f := s.FAR(r.FARID)
+		if r.NoFAR || f == nil || f.ApplyAction&(Forward|Buffer) == 0 || f.Forwarding.OuterHeaderCreation != t {
+			continue
+		}
+		flows |= s.flowsOf(r)
+	}
+	return flows
+}
+
+// flowsOf returns the QFIs with which packets of a PDR leave; bit 0: without.
+func (s *Session) flowsOf(r *PDR) QFISet {
+	for _, id := range r.QERIDs {
+		if q := s.QER(id); q != nil && q.QFI != 0 {
+			return 1 << q.QFI
+		}
+	}
+	if r.PDI.QFIs != 0 {
+		return r.PDI.QFIs // which a relay leaves as they are
+	}
+	return 1
 }
 
 // keepEnds takes over what packets are found by from the PDI that d replaces, if

@@ -116,37 +116,6 @@ func TestFilterID(t *testing.T) {
 	}
 }
 
-// TestEndMarkers: they go to the old tunnel, when it changes and if it is asked for.
-func TestEndMarkers(t *testing.T) {
-	old := OuterHeaderCreation{TEID: 2, IPv4: IPv4{10, 3, 0, 2}}
-	moved := OuterHeaderCreation{TEID: 9, IPv4: IPv4{10, 3, 0, 9}}
-	update := func(to OuterHeaderCreation, ask bool) UpdateFAR {
-		return UpdateFAR{ID: 1, HasForwarding: true, OuterHeaderCreation: Some(to), SendEndMarkers: ask}
-	}
-	for _, tc := range []struct {
-		name string
-		req  Modification
-		want []OuterHeaderCreation
-	}{
-		{"asked for by the FAR", Modification{UpdateFARs: []UpdateFAR{update(moved, true)}}, []OuterHeaderCreation{old}},
-		{"asked for by the request", Modification{SendEndMarkers: true, UpdateFARs: []UpdateFAR{update(moved, false)}}, []OuterHeaderCreation{old}},
-		{"not asked for", Modification{UpdateFARs: []UpdateFAR{update(moved, false)}}, nil},
-		{"the same tunnel", Modification{UpdateFARs: []UpdateFAR{update(old, true)}}, nil},
-		{"no tunnel before", Modification{UpdateFARs: []UpdateFAR{{ID: 2, HasForwarding: true, OuterHeaderCreation: Some(moved), SendEndMarkers: true}}}, nil},
-	} {
-		m, dp := newManager(t, 8)
-		s := must(t, m, establishment(IPv4{10, 45, 0, 2}))
-		mustModify(t, m, s.SEID, tc.req)
-		if !slices.Equal(dp.markers, tc.want) {
-			t.Errorf("%s: End Markers to %v, want %v", tc.name, dp.markers, tc.want)
-		}
-		mustModify(t, m, s.SEID, Modification{DropBuffered: true})
-		if dp.dropped != 1 || len(dp.markers) != len(tc.want) {
-			t.Errorf("%s: DROBU: %d times, End Markers %v", tc.name, dp.dropped, dp.markers)
-		}
-	}
-}
-
 // TestApplications: sessions that name an application are given to the datapath
 // again when its flows change.
 func TestApplications(t *testing.T) {

@@ -26,6 +26,7 @@ type Result struct {
 
 	before, after, taken []resource
 	chosen               []choice
+	left                 []EndMarker // tunnels that a FAR has left and whose end is to be told
 }
 
 // Lost is a session that its CP function no longer knows, with the last reports of it.
@@ -40,7 +41,7 @@ func (r *Result) begin(s *Session) {
 	s.reset()
 	r.Session, r.Reports, r.Replaced, r.Lost, r.Again = s, r.Reports[:0], r.Replaced[:0], nil, false
 	r.before, r.after, r.taken, r.chosen = r.before[:0], r.after[:0], r.taken[:0], r.chosen[:0]
-	r.change = Change{EndMarkers: r.change.EndMarkers[:0]}
+	r.change, r.left = Change{EndMarkers: r.change.EndMarkers[:0]}, r.left[:0]
 }
 
 // reader returns a reader for a record.

@@ -81,7 +81,7 @@ func (p *plan) validateType() error {
 func (p *plan) validateQER(q *QER) error {
 	can := p.m.can()
 	switch {
-	case q.QFI > 63:
+	case q.QFI > maxQFI:
 		return qerError(q.ID, ErrUnsupported, "QFI %d", q.QFI)
 	case q.PagingPolicy.Value > 7:
 		return qerError(q.ID, ErrUnsupported, "Paging Policy Indicator %d", q.PagingPolicy.Value)

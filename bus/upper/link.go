@@ -71,7 +71,7 @@ func newLink(u *Upper, name string) *link {
 type op struct {
 	seid       uint64
 	session    []byte // as it is to be; nil: removed
-	endMarkers []*api.OuterHeaderCreation
+	endMarkers []*api.EndMarker
 	// dropBuffered: as in api.Change. Packets that an agent buffers it loses when it
 	// ends, so it need not be desired.
 	dropBuffered bool

@@ -40,6 +40,14 @@ func tunnel(teid uint32, peer netip.Addr) *api.OuterHeaderCreation {
 	return &api.OuterHeaderCreation{Teid: teid, Ipv4: ipv4(peer)}
 }
 
+// endsOf are the End Markers of tunnels into which nothing goes any more.
+func endsOf(tunnels ...*api.OuterHeaderCreation) (m []*api.EndMarker) {
+	for _, t := range tunnels {
+		m = append(m, &api.EndMarker{Tunnel: t})
+	}
+	return m
+}
+
 // protocol is a filter for a protocol.
 func protocol(number uint32) *api.Filter { return &api.Filter{Protocol: &number} }
 

@@ -215,14 +215,14 @@ var ownBufferScripts = []script{
 		install(sgwSession(N9Address, N9Address)), install(pgwSession(N9Address, N9Address)),
 		apply(&api.Change{
 			Seid: pgw, Session: change(pgwSession(N9Address, N9Address), func(s *api.Session) { s.Rules[1].Forward.OuterHeaderCreation = tunnel(0x252, PeerAddress) }),
-			EndMarkers: []*api.OuterHeaderCreation{tunnel(0x52, N9Address)},
+			EndMarkers: endsOf(tunnel(0x52, N9Address)),
 		}),
 		left(told(N3Address, GNBAddress, "30fe 0000 00000151")...),
 	}},
 	{"End Marker to an own F-TEID that ends there", []step{
 		install(sgwSession(N9Address, N9Address)), install(pgwSession(N9Address, N9Address)),
 		frames(1, packet{port: N3, in: onN3(message("30fe LEN 00000051", nil)), reason: datapath.PassSignalling}),
-		apply(&api.Change{Seid: sgw, Session: sgwSession(N9Address, N9Address), EndMarkers: []*api.OuterHeaderCreation{tunnel(0x53, N9Address)}}), left(),
+		apply(&api.Change{Seid: sgw, Session: sgwSession(N9Address, N9Address), EndMarkers: endsOf(tunnel(0x53, N9Address))}), left(),
 	}},
 }
 

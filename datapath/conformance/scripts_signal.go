@@ -13,7 +13,7 @@ var signalScripts = []script{
 		install(session(1, 1, ue1)), frames(1, downRow),
 		apply(&api.Change{
 			Seid: 1, Session: change(session(1, 1, ue1), switchPath),
-			EndMarkers: []*api.OuterHeaderCreation{tunnel(0x101, GNBAddress)},
+			EndMarkers: endsOf(tunnel(0x101, GNBAddress)),
 		}),
 		left(told(N3Address, GNBAddress, "30fe 0000 00000101")...),
 	}},
@@ -23,7 +23,7 @@ var signalScripts = []script{
 			Seid: relayed, Session: change(relayedSession(), func(s *api.Session) {
 				s.Rules[0].Forward.OuterHeaderCreation.Teid = 0x555
 			}),
-			EndMarkers: []*api.OuterHeaderCreation{tunnel(0x130, PeerAddress)},
+			EndMarkers: endsOf(tunnel(0x130, PeerAddress)),
 		}),
 		left(told(N9Address, PeerAddress, "30fe 0000 00000130")...),
 	}},
@@ -31,9 +31,18 @@ var signalScripts = []script{
 		install(outer6Session()),
 		apply(&api.Change{
 			Seid: outer6, Session: outer6Session(),
-			EndMarkers: []*api.OuterHeaderCreation{tunnel(0x123, GNBAddress6), tunnel(0x200, GNBAddress)},
+			EndMarkers: endsOf(tunnel(0x123, GNBAddress6), tunnel(0x200, GNBAddress)),
 		}),
 		left(slices.Concat([][]byte{from6("30fe 0000 00000123")}, told(N3Address, GNBAddress, "30fe 0000 00000200"))...),
+	}},
+	{"End Markers of QoS flows, down and up", []step{
+		install(session(1, 1, ue1)),
+		apply(&api.Change{Seid: 1, Session: change(session(1, 1, ue1), switchPath), EndMarkers: []*api.EndMarker{
+			{Tunnel: tunnel(0x101, GNBAddress), Qfi: 5, DestinationInterface: api.Interface_ACCESS},
+			{Tunnel: tunnel(0x102, GNBAddress), Qfi: 63, DestinationInterface: api.Interface_CORE},
+		}}),
+		left(slices.Concat(told(N3Address, GNBAddress, "34fe 0008 00000101 0000 00 85 01 00 05 00"),
+			told(N3Address, GNBAddress, "34fe 0008 00000102 0000 00 85 01 10 3f 00"))...),
 	}},
 	{"End Marker of a QoS flow goes into the tunnels of its packets", append([]step{install(flowsSession())}, rows(
 		endMarker("QFI 5", "34fe LEN 00000031 0000 00 85 01 00 05 00", told(N3Address, GNBAddress, "34fe 0008 00000231 0000 00 85 01 00 05 00")),

@@ -21,7 +21,7 @@ func Shape(choices []byte) []*api.Change {
 			c.Session = d.session(seid)
 		}
 		if d.roll(8) == 7 {
-			c.EndMarkers = []*api.OuterHeaderCreation{d.peer()}
+			c.EndMarkers = []*api.EndMarker{{Tunnel: d.peer(), Qfi: uint32(d.roll(70)), DestinationInterface: api.Interface(d.roll(3))}}
 		}
 		changes = append(changes, c)
 	}

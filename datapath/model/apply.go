@@ -9,7 +9,6 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
-	"plumbline/gtpu"
 )
 
 // Apply makes the session of c what c says, or changes nothing. What was buffered
@@ -39,8 +38,7 @@ func (s *Sessions) Apply(c *api.Change, can *api.Capabilities, out func(Out), ma
 	s.leave(old)
 	stages.Release(seid, rules, c.GetDropBuffered(), out)
 	for _, m := range c.GetEndMarkers() {
-		to := gtpu.Tunnel{TEID: m.GetTeid(), Peer: peer(m)}
-		marker(EndMarker(to, s.localOf(old, to)))
+		marker(EndMarker(m, s.localOf(old, Ended(m))))
 	}
 	return nil
 }

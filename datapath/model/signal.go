@@ -93,20 +93,31 @@ func (r *Rule) takesAll() bool {
 // endMarker returns an End Marker into t, the tunnel of r; flow: it is about the
 // flow that h names.
 func (r *Rule) endMarker(t gtpu.Tunnel, h gtpu.Header, flow bool, passes int) Datagram {
-	d := EndMarker(t, r.Outer.Local)
-	d.Passes = passes
+	d := Datagram{From: netip.AddrPortFrom(r.Outer.Local, gtpu.Port), To: netip.AddrPortFrom(t.Peer, gtpu.Port), Passes: passes}
 	if flow {
 		d.Payload = gtpu.ToEndMarker(r.AppendHeader(nil, h, 0))
+	} else {
+		d.Payload = gtpu.AppendEndMarker(nil, t.TEID, 0, 0)
 	}
 	return d
 }
 
-// EndMarker returns the End Marker of a tunnel, sent from local.
+// Ended returns the tunnel that an End Marker is about.
+func Ended(m *api.EndMarker) gtpu.Tunnel {
+	return gtpu.Tunnel{TEID: m.GetTunnel().GetTeid(), Peer: peer(m.GetTunnel())}
+}
+
+// EndMarker returns the message, sent from local.
 // Source: TS 29.281 V18.1.0, 7.3.2.
-func EndMarker(t gtpu.Tunnel, local netip.Addr) Datagram {
+func EndMarker(m *api.EndMarker, local netip.Addr) Datagram {
+	pduType := byte(gtpu.PDUTypeUplink)
+	if m.GetDestinationInterface() == api.Interface_ACCESS {
+		pduType = gtpu.PDUTypeDownlink
+	}
+	t := Ended(m)
 	return Datagram{
 		From: netip.AddrPortFrom(local, gtpu.Port), To: netip.AddrPortFrom(t.Peer, gtpu.Port),
-		Payload: gtpu.AppendEndMarker(nil, t.TEID),
+		Payload: gtpu.AppendEndMarker(nil, t.TEID, pduType, byte(m.GetQfi())),
 	}
 }
 

@@ -88,7 +88,7 @@ func TestChangeUnderTraffic(t *testing.T) {
 	unlimited.Packets, unlimited.Octets, unlimited.TotalOctets = 1<<20, 1<<30, 1<<30
 	b := openBed(t, func(_ *bed, c *Config) { c.Send, c.Now, c.Buffer = a.take, nil, unlimited })
 	peer := conformance.GNBAddress.As4()
-	apply := func(teid uint32, action api.Action, end ...*api.OuterHeaderCreation) *api.OuterHeaderCreation {
+	apply := func(teid uint32, action api.Action, end ...*api.EndMarker) *api.OuterHeaderCreation {
 		s := benchSession(0, limited{urr: true, mbr: true})
 		to, dscp := &api.OuterHeaderCreation{Teid: teid, Ipv4: binary.BigEndian.Uint32(peer[:])}, teid&0x3f
 		s.Rules[1].Forward.OuterHeaderCreation, s.Rules[1].Forward.Dscp, s.Rules[1].Forward.Action = to, &dscp, action
@@ -115,7 +115,7 @@ func TestChangeUnderTraffic(t *testing.T) {
 		if last == nil {
 			last = apply(teid, api.Action_FORW)
 		} else {
-			last = apply(teid, api.Action_FORW, last)
+			last = apply(teid, api.Action_FORW, &api.EndMarker{Tunnel: last})
 		}
 	}
 	close(done)

@@ -82,14 +82,14 @@ func (d *Driver) endMarkers(c *api.Change) []model.Datagram {
 	var markers []model.Datagram
 	old := d.sessions.get(c.GetSeid())
 	for _, m := range c.GetEndMarkers() {
-		to := gtpu.Tunnel{TEID: m.GetTeid(), Peer: peerOf(m)}
+		to := model.Ended(m)
 		local := datapath.Local(d.cfg.Endpoints, datapath.Direction{}, to.Peer)
 		if old != nil {
 			if _, from, ok := d.sendsTo(old, map[uint32]bool{to.TEID: true}, map[gtpu.Tunnel]bool{to: true}); ok {
 				local = from.local
 			}
 		}
-		markers = append(markers, model.EndMarker(to, local))
+		markers = append(markers, model.EndMarker(m, local))
 	}
 	return markers
 }

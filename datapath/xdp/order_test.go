@@ -38,7 +38,7 @@ func toGNB(teid uint32, peer netip.Addr) *api.Forward {
 	return &api.Forward{Action: api.Action_FORW, DestinationInterface: api.Interface_ACCESS, OuterHeaderCreation: o}
 }
 
-func (n *network) apply(t testing.TB, f *api.Forward, markers ...*api.OuterHeaderCreation) {
+func (n *network) apply(t testing.TB, f *api.Forward, markers ...*api.EndMarker) {
 	t.Helper()
 	check(t, n.upf.Apply(context.Background(), &api.Change{Seid: 1, Session: n.downSession(f), EndMarkers: markers}))
 }
@@ -254,7 +254,7 @@ func TestPathSwitchUnderTraffic(t *testing.T) {
 	teid := uint32(first)
 	s := n.run(t, 20_000, func() {
 		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); teid++ {
-			n.apply(t, toGNB(teid+1, peer), toGNB(teid, peer).GetOuterHeaderCreation())
+			n.apply(t, toGNB(teid+1, peer), &api.EndMarker{Tunnel: toGNB(teid, peer).GetOuterHeaderCreation()})
 			time.Sleep(4 * time.Millisecond)
 		}
 	})

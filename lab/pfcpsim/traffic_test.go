@@ -26,7 +26,7 @@ func (t *modelTraffic) Uplink(p Packet) (Outcome, error) {
 	inner := userPacket(p)
 	gpdu := append(gtpu.AppendGPDU(nil, p.TEID, gtpu.PDUTypeUplink, p.QFI, len(inner)), inner...)
 	if p.EndMarker {
-		gpdu = gtpu.AppendEndMarker(nil, p.TEID)
+		gpdu = gtpu.AppendEndMarker(nil, p.TEID, gtpu.PDUTypeDownlink, 0)
 	}
 	outer := udp(p.Peer, p.N3, gtpu.Port, gtpu.Port, gpdu)
 	return outcome(t.upf.FromN3(frame(ipPacket(p.Peer, p.N3, 17, outer)))), nil

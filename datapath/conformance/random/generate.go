@@ -179,7 +179,7 @@ func (g *generator) pathSwitch(c *api.Change) {
 			continue
 		}
 		if g.has.GetEndMarker() && len(c.EndMarkers) == 0 && !proto.Equal(old, to) {
-			c.EndMarkers = []*api.OuterHeaderCreation{old}
+			c.EndMarkers = []*api.EndMarker{{Tunnel: old, Qfi: pick(g.dice, uint32(0), 5, 9), DestinationInterface: r.Forward.DestinationInterface}}
 		}
 		r.Forward.OuterHeaderCreation = to
 	}
