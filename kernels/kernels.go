@@ -27,6 +27,8 @@ type Result struct {
 	Commit       string             `json:"commit"` // of plumb
 	Parts        map[string]Outcome `json:"parts"`
 	Programs     []verifier.Program `json:"programs"`
+	// Instructions: nil where none were counted.
+	Instructions *Instructions `json:"instructions,omitempty"`
 }
 
 // Outcome is that of a part of the job.
@@ -53,6 +55,9 @@ func (r *Result) Keep(old *Result) {
 	}
 	if r.Programs == nil {
 		r.Programs = old.Programs
+	}
+	if r.Instructions == nil {
+		r.Instructions = old.Instructions
 	}
 }
 
@@ -145,6 +150,16 @@ var Parts = []Part{
 	{"conformance_tc", "conformance, `tc`"},
 }
 
+// What counts instructions, in a virtual machine of its own (KERNEL_COUNT of
+// scripts/kernel): the programs alone, and frames through the test bed.
+const (
+	CountPrograms = "count_programs"
+	CountFrames   = "count_frames"
+)
+
+// Counts reports whether the part is one of those.
+func Counts(part string) bool { return part == CountPrograms || part == CountFrames }
+
 // Lacks are, by kernel and part, what that kernel has not: a part that fails for it is
 // no failure of ours.
 var Lacks = map[string]map[string]string{
@@ -152,10 +167,12 @@ var Lacks = map[string]map[string]string{
 		"programs": "atomics that return a value: Linux 5.12", "xdp": "as programs", "tc": "as programs",
 		"restart_xdp": "as programs", "restart_tc": "as programs", "tools": "as programs", "bench": "as programs",
 		"conformance_xdp": "as programs", "conformance_tc": "as programs",
+		CountPrograms: "as programs", CountFrames: "as programs",
 	},
 	"5.15": {
 		"programs": "bpf_loop: Linux 5.17; bpf_xdp_load_bytes: 5.18", "xdp": "bpf_xdp_load_bytes: Linux 5.18", "restart_xdp": "as xdp",
 		"tools": "the probe needs bpf_loop: Linux 5.17", "bench": "live frames: Linux 5.18", "conformance_xdp": "as xdp",
+		CountPrograms: "as xdp", CountFrames: "as bench",
 	},
 	"6.1": {"programs": hostWide}, "6.5": {"programs": hostWide}, "6.8": {"programs": hostWide},
 }

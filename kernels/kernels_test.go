@@ -19,13 +19,13 @@ import (
 
 // What `make test` boots, and the parts that are run.
 var quick = map[string][]string{
-	"6.1":  {"programs", "auto", "xdp"},
+	"6.1":  {"programs", "auto", "xdp", CountPrograms},
 	"6.12": {"programs"},
 }
 
 // TestKernels boots kernels and runs the job in each. PLUMBLINE_KERNELS=all, or names
 // of `scripts/kernel list` with commas between, runs the whole job, or of it
-// PLUMBLINE_PARTS; with PLUMBLINE_RECORD=1 the results are written down, and the table.
+// PLUMBLINE_PARTS (those of [Parts], count_programs and count_frames); with PLUMBLINE_RECORD=1 the results are written down, and the table.
 func TestKernels(t *testing.T) {
 	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
 		t.Fatalf("%v: scripts/setup test installs it", err)
@@ -51,7 +51,7 @@ func TestKernels(t *testing.T) {
 			continue
 		}
 		if files[k.architecture] == nil {
-			files[k.architecture] = build(t, k.architecture, needConformance(todo))
+			files[k.architecture] = build(t, k.architecture, needTests(todo))
 		}
 		t.Run(k.name, func(t *testing.T) {
 			if os.Getenv("PLUMBLINE_KERNELS") == "" {
@@ -62,9 +62,9 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-func needConformance(todo map[string][]string) bool {
+func needTests(todo map[string][]string) bool {
 	for _, parts := range todo {
-		if slices.ContainsFunc(parts, func(p string) bool { return strings.HasPrefix(p, "conformance") }) {
+		if slices.ContainsFunc(parts, func(p string) bool { return strings.HasPrefix(p, "conformance") || Counts(p) }) {
 			return true
 		}
 	}
@@ -73,7 +73,19 @@ func needConformance(todo map[string][]string) bool {
 
 func testKernel(t *testing.T, k kernel, parts, files []string) {
 	name := k.name
-	result := boot(t, k, parts, files)
+	if k.architecture != amd64 { // its clock is another
+		parts = slices.DeleteFunc(slices.Clone(parts), Counts)
+	}
+	result := &Result{Parts: map[string]Outcome{}}
+	if most := slices.DeleteFunc(slices.Clone(parts), Counts); len(most) > 0 {
+		result = boot(t, k, most, files)
+	}
+	if counting := slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return !Counts(p) }); len(counting) > 0 {
+		counted := boot(t, k, counting, files)
+		maps.Copy(counted.Parts, result.Parts)
+		counted.Programs = result.Programs
+		result = counted
+	}
 	for _, part := range parts {
 		o, ran := result.Parts[part]
 		switch {
@@ -87,8 +99,14 @@ func testKernel(t *testing.T, k kernel, parts, files []string) {
 		record(t, name, result)
 		return
 	}
-	for _, worse := range Compare(read(t)[name], result.Release, result.Programs) {
+	before := read(t)[name]
+	for _, worse := range Compare(before, result.Release, result.Programs) {
 		t.Error(worse)
+	}
+	if before != nil && before.Instructions != nil && result.Instructions != nil {
+		for _, more := range result.Instructions.MoreThan(before.Instructions, before.Release == result.Release) {
+			t.Error(more)
+		}
 	}
 }
 
@@ -96,11 +114,11 @@ func allParts() []string {
 	if some := os.Getenv("PLUMBLINE_PARTS"); some != "" {
 		return strings.Split(some, ",")
 	}
-	names := make([]string, len(Parts))
-	for i, p := range Parts {
-		names[i] = p.Name
+	var names []string
+	for _, p := range Parts {
+		names = append(names, p.Name)
 	}
-	return names
+	return append(names, CountPrograms, CountFrames)
 }
 
 // kernel is one of scripts/kernel.
@@ -168,6 +186,10 @@ func boot(t *testing.T, k kernel, parts, files []string) *Result {
 		seconds *= 3
 	}
 	cmd.Env = append(os.Environ(), fmt.Sprintf("KERNEL_SECONDS=%d", seconds))
+	if Counts(parts[0]) {
+		console = filepath.Join("../out", "kernel-"+name+"-count.log")
+		cmd.Env = append(cmd.Env, "KERNEL_COUNT=1")
+	}
 	started := time.Now()
 	var logs strings.Builder
 	cmd.Stderr = &logs
@@ -216,8 +238,13 @@ func parse(t *testing.T, console string) *Result {
 		case ended.MatchString(line):
 			end := ended.FindStringSubmatch(line)
 			r.Parts[end[1]] = Outcome{OK: end[2] == "0", Said: said}
-			if end[1] == "programs" {
+			switch end[1] {
+			case "programs":
 				r.Programs = programs(t, text.String())
+			case CountPrograms:
+				r.counted().Programs = countedPrograms(t, text.String())
+			case CountFrames:
+				r.counted().Frames = countedFrames(t, text.String())
 			}
 			if o := r.Parts[end[1]]; !o.OK {
 				t.Logf("%s: exit code %s\n%s", end[1], end[2], endOf(text.String()))
@@ -291,21 +318,28 @@ func record(t *testing.T, name string, r *Result) {
 // document makes docs/kernels.md what the results say, or asks whether it is.
 func document(t *testing.T, write bool) {
 	t.Helper()
-	const file, begin, end = "../docs/kernels.md", "<!-- made by make kernels -->\n", "<!-- end -->\n"
+	const file = "../docs/kernels.md"
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(b), begin)
-	_, tail, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s: no lines %q and %q", file, begin, end)
 	}
 	var names []string
 	for _, k := range list(t) {
 		names = append(names, k.name)
 	}
-	want := head + begin + Table(read(t), names) + end + tail
+	want := string(b)
+	for begin, table := range map[string]string{
+		"<!-- made by make kernels -->\n":    Table(read(t), names),
+		"<!-- counted by make kernels -->\n": instructionsTable(read(t), names),
+	} {
+		const end = "<!-- end -->\n"
+		head, rest, ok := strings.Cut(want, begin)
+		_, tail, closed := strings.Cut(rest, end)
+		if !ok || !closed {
+			t.Fatalf("%s: no lines %q and %q", file, begin, end)
+		}
+		want = head + begin + table + end + tail
+	}
 	switch {
 	case want == string(b):
 	case write:

@@ -30,32 +30,36 @@ const (
 // octets of UDP payload, one rule each way, QFI and gate, no meter.
 func BenchmarkProgram(b *testing.B) {
 	for _, n := range []uint32{1, 20_000, 100_000, 1_000_000} {
-		bed := openBed(b, int(n))
-		plainN6(b, bed)
-		installSessions(b, bed, n)
-		up, down := conformance.BenchFrames()
-		for _, dir := range []struct {
-			name string
-			prog *ebpf.Program
-			p    harness.Packet
-		}{
-			{"uplink", bed.objs.UpfGtpuXdp, harness.Packet{Frame: up, TEIDAt: upTEIDAt, AddressAt: upAddressAt}},
-			{"downlink", bed.objs.UpfN6Xdp, harness.Packet{Frame: down, AddressAt: downAddressAt}},
-		} {
-			for _, access := range []string{"same", "random"} {
-				if n == 1 && access == "random" {
-					continue
-				}
-				p := dir.p
-				p.Sessions, p.Random, p.TEID, p.Address = n, access == "random", benchTEID, benchAddress
-				b.Run(fmt.Sprintf("%s/sessions=%d/access=%s", dir.name, n, access), func(b *testing.B) {
-					measure(b, dir.prog, p)
-				})
+		b.Run(fmt.Sprintf("sessions=%d", n), func(b *testing.B) { benchProgram(b, n) })
+	}
+}
+
+func benchProgram(b *testing.B, n uint32) {
+	bed := openBed(b, int(n))
+	plainN6(b, bed)
+	installSessions(b, bed, n)
+	up, down := conformance.BenchFrames()
+	for _, dir := range []struct {
+		name string
+		prog *ebpf.Program
+		p    harness.Packet
+	}{
+		{"uplink", bed.objs.UpfGtpuXdp, harness.Packet{Frame: up, TEIDAt: upTEIDAt, AddressAt: upAddressAt}},
+		{"downlink", bed.objs.UpfN6Xdp, harness.Packet{Frame: down, AddressAt: downAddressAt}},
+	} {
+		for _, access := range []string{"same", "random"} {
+			if n == 1 && access == "random" {
+				continue
 			}
+			p := dir.p
+			p.Sessions, p.Random, p.TEID, p.Address = n, access == "random", benchTEID, benchAddress
+			b.Run(fmt.Sprintf("%s/access=%s", dir.name, access), func(b *testing.B) {
+				measure(b, dir.prog, p)
+			})
 		}
-		if err := bed.Close(); err != nil {
-			b.Fatal(err)
-		}
+	}
+	if err := bed.Close(); err != nil {
+		b.Fatal(err)
 	}
 }
 
@@ -88,29 +92,33 @@ func measure(b *testing.B, prog *ebpf.Program, p harness.Packet) {
 // BenchmarkEnforce is what an MBR and a URR with a threshold add to a packet of
 // the plainest session, uplink: both are far from their limits.
 func BenchmarkEnforce(b *testing.B) {
+	for _, n := range []uint32{1, 100_000} {
+		b.Run(fmt.Sprintf("sessions=%d", n), func(b *testing.B) { benchEnforce(b, n) })
+	}
+}
+
+func benchEnforce(b *testing.B, n uint32) {
 	peer := conformance.GNBAddress.As4()
 	up, _ := conformance.BenchFrames()
-	for _, n := range []uint32{1, 100_000} {
-		for _, c := range []struct {
-			name     string
-			mbr, urr bool
-		}{{name: "none"}, {name: "mbr", mbr: true}, {name: "urr", urr: true}, {name: "mbr+urr", mbr: true, urr: true}} {
-			bed := openBed(b, int(n))
-			for i := range n {
-				s := benchSession(i, binary.BigEndian.Uint32(peer[:]))
-				limit(s, c.mbr, c.urr)
-				if err := bed.Apply(context.Background(), &api.Change{Seid: s.GetSeid(), Session: s}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.Run(fmt.Sprintf("sessions=%d/%s", n, c.name), func(b *testing.B) {
-				measure(b, bed.objs.UpfGtpuXdp, harness.Packet{
-					Frame: up, Sessions: n, Random: n > 1, TEIDAt: upTEIDAt, AddressAt: upAddressAt, TEID: benchTEID, Address: benchAddress,
-				})
-			})
-			if err := bed.Close(); err != nil {
+	for _, c := range []struct {
+		name     string
+		mbr, urr bool
+	}{{name: "none"}, {name: "mbr", mbr: true}, {name: "urr", urr: true}, {name: "mbr+urr", mbr: true, urr: true}} {
+		bed := openBed(b, int(n))
+		for i := range n {
+			s := benchSession(i, binary.BigEndian.Uint32(peer[:]))
+			limit(s, c.mbr, c.urr)
+			if err := bed.Apply(context.Background(), &api.Change{Seid: s.GetSeid(), Session: s}); err != nil {
 				b.Fatal(err)
 			}
+		}
+		b.Run(c.name, func(b *testing.B) {
+			measure(b, bed.objs.UpfGtpuXdp, harness.Packet{
+				Frame: up, Sessions: n, Random: n > 1, TEIDAt: upTEIDAt, AddressAt: upAddressAt, TEID: benchTEID, Address: benchAddress,
+			})
+		})
+		if err := bed.Close(); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

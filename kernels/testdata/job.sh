@@ -211,5 +211,21 @@ part_tools() {
 # The laboratory against our own UPF, and the gNB split by nFAPI.
 part_bench() { /srv/plumb bench --direction uplink --sessions 1 --duration 1s --repeat 1; }
 
+# Programs alone, with the harness that restores the packet subtracted.
+part_count_programs() { /srv/xdp.test -test.run '^$' -test.bench '^Benchmark(Program|Enforce)$/^sessions=1$' -test.benchtime 5000x; }
+
+# Frames through the test bed, and through the bed alone. Of the other datapaths the
+# processes would have the one CPU in turn with the kernel, which says nothing.
+part_count_frames() {
+	local datapath
+	mkdir -p /run/netns
+	for datapath in xdp tc; do
+		/srv/plumb bench --datapath $datapath --sessions 1 --duration 200ms --repeat 3 --json - 2>/tmp/bench.log || {
+			cat /tmp/bench.log
+			return 1
+		}
+	done
+}
+
 for p in $PARTS; do part "$p"; done
 true
