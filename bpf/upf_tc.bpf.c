@@ -61,6 +61,12 @@ int upf_vlan_tc(struct __sk_buff *md)
 	struct ctx ctx = { .md = md };
 	__u32 role = vlan_arrive(&ctx);
 
+	if (role == VLAN_N6) {
+		if (md_linear(md, REACH_BARE6))
+			return upf_finish(-DROP_INTERNAL);
+		if (vlan_stray(md))
+			return upf_finish(-DROP_DEVICE);
+	}
 	return role ? skb_stages(md, role) : TC_ACT_UNSPEC;
 }
 

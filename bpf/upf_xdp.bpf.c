@@ -76,6 +76,8 @@ int upf_vlan_xdp(struct xdp_md *md)
 
 	if (!role)
 		return CTX_PASS;
+	if (role == VLAN_N6 && vlan_stray(md))
+		return upf_finish(-DROP_DEVICE);
 	trace_divert(&ctx, trace_twin(role));
 	if (role & VLAN_GTPU)
 		result = ether_divert(&ctx, &ether_program, 0, vlan_gtpu(md));
@@ -94,6 +96,8 @@ int upf_spread_xdp(struct xdp_md *md)
 
 	if (!role)
 		return CTX_PASS;
+	if (role == VLAN_N6 && vlan_stray(md))
+		return upf_finish(-DROP_DEVICE);
 	trace_divert(&ctx, trace_twin(role));
 	if (role & VLAN_GTPU)
 		result = spread_gpdu(&ctx);

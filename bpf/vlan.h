@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #pragma once
+#include "flow.h"
 #include "maps.h"
 
 /* IEEE 802.1Q tags on devices of which a port is tagged. A frame with the tag of a
@@ -57,6 +58,53 @@ static __always_inline __u32 vlan_arrive(struct ctx *ctx)
 	if (!role || ctx_tag_off(ctx))
 		return 0;
 	return role;
+}
+
+/* stray_port - whether the first fragment @p, whose IP header is next, goes to GTP-U's port
+ *
+ * IPv4 with options, and IPv6 with another extension header, is none that anybody sends.
+ */
+static __always_inline int stray_port(struct packet *p)
+{
+	const struct iphdr *ip = p->pos;
+
+	if (!packet_has(p, sizeof(*ip)))
+		return 0;
+	if (ip->version == 4) {
+		if (ip->ihl != 5 || ip->frag_off & bpf_htons(IP_OFFSET))
+			return 0;
+		packet_pull(p, sizeof(*ip));
+	} else {
+		const struct ext_hdr *ext = p->pos + sizeof(struct ipv6hdr);
+
+		if (!packet_has(p, sizeof(struct ipv6hdr) + sizeof(*ext)))
+			return 0;
+		if (ext->next != IPPROTO_UDP || ext->offset & bpf_htons(IP6_OFFSET))
+			return 0;
+		packet_pull(p, sizeof(struct ipv6hdr) + sizeof(*ext));
+	}
+	return 1;
+}
+
+/* vlan_stray - whether a frame of a port of N6 is GTP-U to one of our endpoints
+ *
+ * On a device of its own the slow path's sockets know N6 by the device. Here the device is
+ * that of a GTP-U port, too, and the tag is off. Of a datagram in fragments the first one
+ * is enough: the host cannot put the others together.
+ */
+__noinline int vlan_stray(struct ctx_md *md)
+{
+	struct ctx ctx = { .md = md };
+	struct packet p = {};
+	const struct udphdr *udp;
+	int err;
+
+	packet_init(&p, &ctx);
+	err = parse_outer(&p);
+	if (err && (err != -PASS_FRAGMENT || !stray_port(&p)))
+		return 0;
+	udp = p.pos;
+	return packet_has(&p, sizeof(*udp)) && udp->dest == bpf_htons(GTPU_PORT);
 }
 
 /* vlan_put - put a tag with @vid on a frame that leaves, with priority 0
