@@ -32,7 +32,7 @@ func TestConfig(t *testing.T) {
 		"timeout":        "p5: {vnf: a, timeout: -1s}\nphys: [{id: 1}]",
 	} {
 		var c Config
-		if err := yamltext.Decode([]byte(text), &c); err != nil {
+		if err := yamltext.Parse("", []byte(text), &c, nil); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if _, err := c.Complete(); !errors.Is(err, ErrConfig) {
