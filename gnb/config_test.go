@@ -141,3 +141,31 @@ func TestNewIncomplete(t *testing.T) {
 		}
 	}
 }
+
+// TestParseConfigAll: all that is wrong is said at once, each at its place.
+func TestParseConfigAll(t *testing.T) {
+	_, err := ParseConfig([]byte(`n3: {address: 'fd00::1', mtu: 1, echo_interval: 1ms}
+ues:
+- {name: a/b, qfi: 64, count: 1001, addresses: [0.0.0.0, 10.64.0.1], upf: 'fd00::2'}
+- {name: ue, addresses: [10.64.0.1, 10.64.0.2], downlink_teid: 1, up: 1}
+`))
+	want := []string{
+		"1:15: n3.address: fd00::1: want an IPv4 address of this machine",
+		"1:31: n3.mtu: 1: want 1324 to 65535, or 0 for that of the device",
+		"1:49: n3.echo_interval: 1ms: want at least 1s, or 0 for none",
+		"3:3: ues[0].downlink_teid: not set: want the gNB's, from 1 on",
+		"3:10: ues[0].name: \"a/b\": want the name of a device: 1 to 15 octets, no '/', '%' or space",
+		"3:20: ues[0].qfi: 64: want 0 to 63",
+		"3:31: ues[0].count: 1001: want 1 to 1000",
+		"3:49: ues[0].addresses[0]: 0.0.0.0: want the unicast address of a UE",
+		"3:75: ues[0].upf: fd00::2: want an IPv4 address",
+		"4:25: ues[1].addresses: 2 IPv4 and 0 IPv6: want one, or one of each",
+		"4:67: ues[1].up: no such key, perhaps upf: want one of addresses, count, downlink_teid, name, namespace, qfi, routes, upf, uplink_teid",
+	}
+	for i := range want {
+		want[i] = "gnb: configuration: " + want[i]
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

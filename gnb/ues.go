@@ -56,16 +56,13 @@ func (u UE) validate() error {
 // validateDevice is about what the UE's device needs: range, name, addresses.
 func (u UE) validateDevice() error {
 	var m yamltext.Checks
-	last := u.Name
-	if u.Count > 1 {
-		last += strconv.Itoa(u.Count - 1)
-	}
 	countable := u.Count >= 1 && u.Count <= maxCount
 	m.Want(countable, "count", u.Count, fmt.Sprintf("1 to %d", maxCount))
-	if countable || u.Name == "" {
-		m.Want(u.Name != "" && IsDevice(last), "name", last,
-			fmt.Sprintf("the name of a device: 1 to %d octets, no '/', '%%' or space", maxName))
+	last := u.Name
+	if countable && u.Count > 1 {
+		last += strconv.Itoa(u.Count - 1)
 	}
+	m.Want(u.Name != "" && IsDevice(last), "name", last, fmt.Sprintf("the name of a device: 1 to %d octets, no '/', '%%' or space", maxName))
 	u.validateAddresses(&m, countable)
 	return m.Err(ErrConfig)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"plumbline/radio"
 	"plumbline/yamltext"
 )
@@ -86,5 +88,26 @@ func TestManyUEs(t *testing.T) {
 	c.UEs = append(c.UEs, radio.UE{RNTI: 99, Preamble: 63, Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.1")}})
 	if err := c.Validate(); err == nil {
 		t.Error("33 UEs are accepted")
+	}
+}
+
+// TestValidateAll: all that is wrong is said at once, with its keys.
+func TestValidateAll(t *testing.T) {
+	c := radio.Default()
+	c.PRBs, c.Layers, c.MCS, c.RLC, c.Pattern, c.K1, c.K2, c.SROffset = 0, 5, 29, "tm", "DDX", 0, 0, 10
+	c.UEs = []radio.UE{{RNTI: 1, Preamble: 64, QFI: 64}, {RNTI: 1, Addresses: []netip.Addr{{}}}}
+	var wrong *yamltext.ConfigError
+	if err := c.Validate(); !errors.As(err, &wrong) {
+		t.Fatalf("got %v", err)
+	}
+	var keys []string
+	for _, m := range wrong.Mistakes {
+		keys = append(keys, m.Key)
+	}
+	want := []string{
+		"prbs", "layers", "mcs", "rlc", "k1", "k2", "sr_offset", "pattern", "ues[0].preamble", "ues[0].qfi", "ues[0].addresses", "ues[1].addresses[0]", "ues[1].rnti",
+	}
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

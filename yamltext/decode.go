@@ -199,7 +199,9 @@ func (d *decoder) structure(node ast.Node, key string, v reflect.Value) {
 			d.value(entry.Value, join(key, name), reflect.New(fields.rest.Type().Elem()).Elem())
 		default:
 			d.wrong(entry.Key, join(key, name), "no such key%s: want one of %s", perhaps(name, names), strings.Join(names, ", "))
-			d.unknown = append(d.unknown, key)
+			if n := len(d.unknown); n == 0 || d.unknown[n-1] != key {
+				d.unknown = append(d.unknown, key)
+			}
 		}
 	}
 }

@@ -126,9 +126,9 @@ func TestChecks(t *testing.T) {
 
 // TestPerhaps: what is near is named, what is not is not.
 func TestPerhaps(t *testing.T) {
-	names := []string{"address", "associate", "n1", "t1", "limits"}
+	names := []string{"address", "associate", "n1", "t1", "limits", "upf"}
 	for name, want := range map[string]string{
-		"adress": "address", "addrses": "address", "limit": "limits", "asociates": "associate", "Limits": "limits",
+		"adress": "address", "addrses": "address", "limit": "limits", "asociates": "associate", "Limits": "limits", "up": "upf",
 		"x1": "", "n": "", "echo": "", "": "", "gateway": "", strings.Repeat("a", 100): "",
 	} {
 		if want != "" {

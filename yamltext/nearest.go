@@ -11,9 +11,9 @@ func perhaps(name string, names []string) string {
 	if len(name) > maxName {
 		return ""
 	}
-	best, least := "", len(name)/3+1
+	best, least := "", maxName
 	for _, one := range names {
-		if n := distance(name, one); n < least {
+		if n := distance(name, one); n < least && n <= max(len(name), len(one))/3 {
 			best, least = one, n
 		}
 	}
