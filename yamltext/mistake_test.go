@@ -27,7 +27,7 @@ func TestMistakes(t *testing.T) {
 			"f:4:20: inner[0].m.1: set twice",
 			"f:4:26: inner[0].m.0x1: set twice",
 			"f:5:13: any.a: set twice"}},
-		{"types", "count: 1.5\non: perhaps\nlist: [x, 10.0.0.0/8, {}]\nat: 80\nfrom: here\nafter: 30\nratio: .nan\ndeep: {level: 256}\nlevel: -1\ncolour: blue\nname: [x]\n", []string{
+		{"types", "count: 1.5\non: perhaps\nlist: [x, 10.0.0.0/8, {}]\nat: 80\nfrom: here\nafter: 30\nratio: NaN\ndeep: {level: 256}\nlevel: -1\ncolour: blue\nname: [x]\n", []string{
 			`f:1:8: count: "1.5": want a whole number`,
 			`f:2:5: on: "perhaps": want true or false`,
 			`f:3:8: list[0]: "x": want a prefix, such as 10.4.0.0/24`,
@@ -35,7 +35,7 @@ func TestMistakes(t *testing.T) {
 			`f:4:5: at: "80": want an IP address and a port, such as 127.0.0.1:9090`,
 			`f:5:7: from: "here": want an IP address, such as 10.4.0.1`,
 			`f:6:8: after: "30": want a duration, such as 30s`,
-			`f:7:8: ratio: ".nan": want a number, such as 0.5`,
+			`f:7:8: ratio: "NaN": want a number, such as 0.5`,
 			`f:8:15: deep.level: "256": want a whole number, 0 to 255`,
 			`f:9:8: level: "-1": want a whole number, 0 to 255`,
 			`f:10:9: colour: "blue": want red`,
