@@ -85,73 +85,84 @@ func ReadConfig(path string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("gnb: %w", err)
 	}
-	c, err := ParseConfig(text)
-	if err != nil {
-		return Config{}, fmt.Errorf("%w (%s)", err, path)
-	}
-	return c, nil
+	return parseConfig(path, text)
 }
 
 // ParseConfig reads and validates YAML text. The result has no ranges: each
 // of its UEs has a Count of 1, and Routes.
-func ParseConfig(text []byte) (Config, error) {
-	var c Config
-	if err := yamltext.Decode(text, &c); err != nil {
-		return Config{}, fmt.Errorf("%w: %w", ErrConfig, err)
+//
+// Errors: [yamltext.ConfigError] with all mistakes, which wraps [ErrConfig].
+func ParseConfig(text []byte) (Config, error) { return parseConfig("", text) }
+
+func parseConfig(name string, text []byte) (Config, error) {
+	var in, out Config
+	err := yamltext.Reader{Of: ErrConfig}.Parse(name, text, &in, func(m *yamltext.Checks) { out = in.expandInto(m) })
+	if err != nil {
+		return Config{}, err
 	}
-	return c.expand()
+	return out, nil
 }
 
 // expand validates c and returns it with ranges counted out and defaults set.
 // Expanding again changes nothing.
 func (c Config) expand() (Config, error) {
-	if err := c.N3.validate(); err != nil {
-		return Config{}, err
+	var m yamltext.Checks
+	c = c.expandInto(&m)
+	return c, m.Err(ErrConfig)
+}
+
+// expandInto is expand that notes what is wrong.
+func (c Config) expandInto(m *yamltext.Checks) Config {
+	m.Under("n3", c.N3.Validate())
+	if len(c.UEs) == 0 {
+		m.Note("ues", "none: want at least one")
 	}
+	u := unique{m: m, devices: map[device]string{}, teids: map[uint32]string{}}
 	var ues []UE
-	for _, u := range c.UEs {
-		more, err := u.expand(c.N3)
-		if err != nil {
-			return Config{}, err
-		}
+	for i, ue := range c.UEs {
+		key := fmt.Sprintf("ues[%d]", i)
+		more, err := ue.expand(c.N3)
+		m.Under(key, err)
+		u.add(key, more)
 		ues = append(ues, more...)
 	}
-	if len(ues) == 0 {
-		return Config{}, fmt.Errorf("%w: no ues", ErrConfig)
-	}
 	c.UEs = ues
-	return c, unique(ues)
+	return c
 }
 
-func (n N3) validate() error {
-	switch {
-	case !n.Address.Is4():
-		return fmt.Errorf("%w: n3.address %q is not an IPv4 address", ErrConfig, n.Address)
-	case n.UPF.IsValid() && !n.UPF.Is4():
-		return fmt.Errorf("%w: n3.upf %q is not an IPv4 address", ErrConfig, n.UPF)
-	case n.MTU != 0 && (n.MTU < minMTU+overhead || n.MTU > maxMTU):
-		return fmt.Errorf("%w: n3.mtu %d is not within %d to %d", ErrConfig, n.MTU, minMTU+overhead, maxMTU)
-	case n.EchoInterval < 0 || n.EchoInterval > 0 && n.EchoInterval < time.Second:
-		return fmt.Errorf("%w: n3.echo_interval %v is below 1s", ErrConfig, n.EchoInterval)
-	}
-	return nil
+// Validate returns all that is wrong with the values, in an error that wraps [ErrConfig].
+func (n N3) Validate() error {
+	var m yamltext.Checks
+	m.Want(n.Address.Is4(), "address", n.Address, "an IPv4 address of this machine")
+	m.Want(!n.UPF.IsValid() || n.UPF.Is4(), "upf", n.UPF, "an IPv4 address")
+	m.Want(n.MTU == 0 || n.MTU >= MinMTU+overhead && n.MTU <= maxMTU, "mtu", n.MTU,
+		fmt.Sprintf("%d to %d, or 0 for that of the device", MinMTU+overhead, maxMTU))
+	m.Want(n.EchoInterval == 0 || n.EchoInterval >= time.Second, "echo_interval", n.EchoInterval, "at least 1s, or 0 for none")
+	return m.Err(ErrConfig)
 }
 
-// unique returns an error if two UEs claim the same device or downlink TEID.
-func unique(ues []UE) error {
-	type device struct{ namespace, name string }
-	devices := make(map[device]bool, len(ues))
-	teids := make(map[uint32]string, len(ues))
-	for _, u := range ues {
-		d := device{u.Namespace, u.Name}
-		if devices[d] {
-			return fmt.Errorf("%w: two ues named %q in namespace %q", ErrConfig, u.Name, u.Namespace)
+type device struct{ namespace, name string }
+
+// unique finds UEs that claim the same device or downlink TEID.
+type unique struct {
+	m       *yamltext.Checks
+	devices map[device]string // the entry that has it
+	teids   map[uint32]string
+}
+
+// add adds the UEs of an entry, of which it notes the first that claims what is taken.
+func (u *unique) add(key string, ues []UE) {
+	saidDevice, saidTEID := false, false
+	for _, ue := range ues {
+		d := device{ue.Namespace, ue.Name}
+		if other, taken := u.devices[d]; taken && !saidDevice {
+			u.m.Want(false, key+".name", ue.Name, "a name that no other has in this namespace: it is of "+other)
+			saidDevice = true
 		}
-		devices[d] = true
-		if other, taken := teids[u.DownlinkTEID]; taken {
-			return fmt.Errorf("%w: downlink_teid %d of %s and %s", ErrConfig, u.DownlinkTEID, other, u.Name)
+		if other, taken := u.teids[ue.DownlinkTEID]; taken && !saidTEID {
+			u.m.Want(false, key+".downlink_teid", ue.DownlinkTEID, "a TEID that no other has: it is of "+other)
+			saidTEID = true
 		}
-		teids[u.DownlinkTEID] = u.Name
+		u.devices[d], u.teids[ue.DownlinkTEID] = key, key
 	}
-	return nil
 }

@@ -89,14 +89,14 @@ func TestParseConfigErrors(t *testing.T) {
 	ue := func(s string) string { return goodN3 + "ues: [" + s + "]" }
 	for _, tc := range []struct{ name, in, want string }{
 		{"empty", "", "n3.address"},
-		{"no ues", goodN3, "no ues"},
+		{"no ues", goodN3, "ues: none: want at least one"},
 		{"tag", "ues: !!seq [x]", "a tag"},
 		{"alias", "n3: &a {}\nues: [*a]", "an anchor or alias"},
 		{"deep", "ues: " + strings.Repeat("[", 1<<19), "nested too deep"},
 		{"unknown key", goodN3 + "ue: []", "ue"},
-		{"IPv6 on N3", "n3: {address: 'fd00::1'}", "not an IPv4 address"},
+		{"IPv6 on N3", "n3: {address: 'fd00::1'}", "1:15: n3.address: fd00::1: want an IPv4 address"},
 		{"not an address", "n3: {address: gnb}", "gnb"},
-		{"small MTU", "n3: {address: 10.3.0.2, mtu: 1300}", "n3.mtu 1300"},
+		{"small MTU", "n3: {address: 10.3.0.2, mtu: 1300}", "n3.mtu: 1300: want 1324 to"},
 		{"echo storm", "n3: {address: 10.3.0.2, echo_interval: 1ms}", "echo_interval"},
 		{"no name", ue("{addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "name"},
 		{"name of a path", ue("{name: ../all, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "../all"},
@@ -106,16 +106,16 @@ func TestParseConfigErrors(t *testing.T) {
 		{"two IPv4", ue("{name: ue, addresses: [10.64.0.1, 10.64.0.2], uplink_teid: 1, downlink_teid: 2}"), "2 IPv4"},
 		{"multicast", ue("{name: ue, addresses: [224.0.0.1], uplink_teid: 1, downlink_teid: 2}"), "224.0.0.1"},
 		{"range leaves IPv4", ue("{name: ue, count: 2, addresses: [255.255.255.255], uplink_teid: 1, downlink_teid: 2}"), "end at 0.0.0.0"},
-		{"TEID 0", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1}"), "no downlink_teid"},
+		{"TEID 0", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1}"), "downlink_teid: not set"},
 		{"range leaves 32 bits", ue("{name: ue, count: 2, addresses: [10.64.0.1], uplink_teid: 0xffffffff, downlink_teid: 2}"), "32 bits"},
-		{"TEID of 33 bits", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 0x100000000, downlink_teid: 2}"), "line 2, column 55"},
-		{"QFI", ue("{name: ue, qfi: 64, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "qfi 64"},
-		{"count", ue("{name: ue, count: 1000000, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "count 1000000"},
+		{"TEID of 33 bits", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 0x100000000, downlink_teid: 2}"), `2:55: ues[0].uplink_teid: "0x100000000": want a whole number, 0 to 4294967295`},
+		{"QFI", ue("{name: ue, qfi: 64, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "2:23: ues[0].qfi: 64: want 0 to 63"},
+		{"count", ue("{name: ue, count: 1000000, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "count: 1000000"},
 		{"IPv6 upf", ue("{name: ue, upf: 'fd00::1', addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "upf"},
 		{"same name", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}, " +
-			"{name: ue, addresses: [10.64.0.2], uplink_teid: 3, downlink_teid: 4}"), "two ues"},
+			"{name: ue, addresses: [10.64.0.2], uplink_teid: 3, downlink_teid: 4}"), `2:84: ues[1].name: "ue": want a name that no other has in this namespace: it is of ues[0]`},
 		{"same downlink TEID", ue("{name: ue0, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}, " +
-			"{name: ue1, addresses: [10.64.0.2], uplink_teid: 3, downlink_teid: 2}"), "downlink_teid 2"},
+			"{name: ue1, addresses: [10.64.0.2], uplink_teid: 3, downlink_teid: 2}"), "ues[1].downlink_teid: 2: want a TEID that no other has: it is of ues[0]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := ParseConfig([]byte(tc.in))
@@ -139,5 +139,33 @@ func TestNewIncomplete(t *testing.T) {
 		if _, err = New(c, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("got %v, want ErrConfig about %q", err, tc.want)
 		}
+	}
+}
+
+// TestParseConfigAll: all that is wrong is said at once, each at its place.
+func TestParseConfigAll(t *testing.T) {
+	_, err := ParseConfig([]byte(`n3: {address: 'fd00::1', mtu: 1, echo_interval: 1ms}
+ues:
+- {name: a/b, qfi: 64, count: 1001, addresses: [0.0.0.0, 10.64.0.1], upf: 'fd00::2'}
+- {name: ue, addresses: [10.64.0.1, 10.64.0.2], downlink_teid: 1, up: 1}
+`))
+	want := []string{
+		"1:15: n3.address: fd00::1: want an IPv4 address of this machine",
+		"1:31: n3.mtu: 1: want 1324 to 65535, or 0 for that of the device",
+		"1:49: n3.echo_interval: 1ms: want at least 1s, or 0 for none",
+		"3:3: ues[0].downlink_teid: not set: want the gNB's, from 1 on",
+		"3:10: ues[0].name: \"a/b\": want the name of a device: 1 to 15 octets, no '/', '%' or space",
+		"3:20: ues[0].qfi: 64: want 0 to 63",
+		"3:31: ues[0].count: 1001: want 1 to 1000",
+		"3:49: ues[0].addresses[0]: 0.0.0.0: want the unicast address of a UE",
+		"3:75: ues[0].upf: fd00::2: want an IPv4 address",
+		"4:25: ues[1].addresses: 2 IPv4 and 0 IPv6: want one, or one of each",
+		"4:67: ues[1].up: no such key, perhaps upf: want one of addresses, count, downlink_teid, name, namespace, qfi, routes, upf, uplink_teid",
+	}
+	for i := range want {
+		want[i] = "gnb: configuration: " + want[i]
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Limits of an MTU in octets: what an IPv6 link must carry (RFC 8200, 5), and
 // what fits into an IPv4 packet.
 const (
-	minMTU = 1280
+	MinMTU = 1280
 	maxMTU = 65535
 )
 
@@ -36,8 +36,8 @@ func OpenDevice(u UE, mtu, index int) (*vnet.Device, error) {
 	if err := u.validateDevice(); err != nil {
 		return nil, err
 	}
-	if mtu < minMTU || mtu > maxMTU {
-		return nil, fmt.Errorf("%w: ue %q: mtu %d is not within %d to %d", ErrConfig, u.Name, mtu, minMTU, maxMTU)
+	if mtu < MinMTU || mtu > maxMTU {
+		return nil, fmt.Errorf("%w: ue %q: mtu %d is not within %d to %d", ErrConfig, u.Name, mtu, MinMTU, maxMTU)
 	}
 	if u.Routes == nil {
 		u.Routes = u.defaultRoutes()

@@ -77,8 +77,8 @@ func New(config Config, log *slog.Logger) (*GNB, error) {
 		mtu = config.N3.MTU
 	}
 	g := &GNB{config: config, mtu: mtu - overhead, conn: conn, log: log, ports: map[int]*Uplink{}}
-	if g.mtu < minMTU {
-		err = fmt.Errorf("%w: MTU %d of N3 leaves %d for UEs, IPv6 needs %d", ErrConfig, mtu, g.mtu, minMTU)
+	if g.mtu < MinMTU {
+		err = fmt.Errorf("%w: MTU %d of N3 leaves %d for UEs, IPv6 needs %d", ErrConfig, mtu, g.mtu, MinMTU)
 	} else if err = g.openDownlink(); err == nil {
 		err = g.openUEs(device)
 	}

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"plumbline/yamltext"
 )
 
 // maxCount bounds a range: each UE is a device and a goroutine.
@@ -36,37 +38,38 @@ func (u UE) expand(n N3) ([]UE, error) {
 	return ues, nil
 }
 
+// validate returns all that is wrong with u.
 func (u UE) validate() error {
-	if err := u.validateDevice(); err != nil {
-		return err
+	var m yamltext.Checks
+	m.Under("", u.validateDevice())
+	m.Want(u.DownlinkTEID != 0, "downlink_teid", "", "the gNB's, from 1 on")
+	if u.Count > 0 && u.Count <= maxCount {
+		last, allowed := math.MaxUint32-uint32(u.Count-1), fmt.Sprintf("one from which those of %d sessions fit into 32 bits", u.Count)
+		m.Want(u.UplinkTEID <= last, "uplink_teid", u.UplinkTEID, allowed)
+		m.Want(u.DownlinkTEID <= last, "downlink_teid", u.DownlinkTEID, allowed)
 	}
-	switch {
-	case u.DownlinkTEID == 0:
-		return fmt.Errorf("%w: ue %q: no downlink_teid", ErrConfig, u.Name)
-	case max(u.UplinkTEID, u.DownlinkTEID) > math.MaxUint32-uint32(u.Count-1):
-		return fmt.Errorf("%w: ue %q: TEIDs of %d sessions do not fit into 32 bits", ErrConfig, u.Name, u.Count)
-	case u.QFI > maxQFI:
-		return fmt.Errorf("%w: ue %q: qfi %d is above %d", ErrConfig, u.Name, u.QFI, maxQFI)
-	case u.UPF.IsValid() && !u.UPF.Is4():
-		return fmt.Errorf("%w: ue %q: upf %q is not an IPv4 address", ErrConfig, u.Name, u.UPF)
-	}
-	return nil
+	yamltext.Within(&m, "qfi", u.QFI, 0, maxQFI)
+	m.Want(!u.UPF.IsValid() || u.UPF.Is4(), "upf", u.UPF, "an IPv4 address")
+	return m.Err(ErrConfig)
 }
 
 // validateDevice is about what the UE's device needs: range, name, addresses.
 func (u UE) validateDevice() error {
+	var m yamltext.Checks
+	countable := u.Count >= 1 && u.Count <= maxCount
+	m.Want(countable, "count", u.Count, fmt.Sprintf("1 to %d", maxCount))
 	last := u.Name
-	if u.Count > 1 {
+	if countable && u.Count > 1 {
 		last += strconv.Itoa(u.Count - 1)
 	}
-	switch {
-	case u.Count < 0 || u.Count > maxCount:
-		return fmt.Errorf("%w: ue %q: count %d is not within 1 to %d", ErrConfig, u.Name, u.Count, maxCount)
-	case u.Name == "" || len(last) > maxName || strings.ContainsAny(last, "/ \t\n%") || u.Name[0] == '.':
-		return fmt.Errorf("%w: ue name %q is not that of a device (1 to %d octets, no '/', '%%' or space)",
-			ErrConfig, last, maxName)
-	}
-	return u.validateAddresses()
+	m.Want(u.Name != "" && IsDevice(last), "name", last, fmt.Sprintf("the name of a device: 1 to %d octets, no '/', '%%' or space", maxName))
+	u.validateAddresses(&m, countable)
+	return m.Err(ErrConfig)
+}
+
+// IsDevice reports whether a UE's device can have this name.
+func IsDevice(name string) bool {
+	return name != "" && len(name) <= maxName && !strings.ContainsAny(name, "/ \t\n%") && name[0] != '.'
 }
 
 // complete returns an error if u does not know its UPF's F-TEID.
@@ -80,26 +83,28 @@ func (u UE) complete() error {
 	return nil
 }
 
-func (u UE) validateAddresses() error {
+func (u UE) validateAddresses(m *yamltext.Checks, countable bool) {
 	var v4, v6 int
-	for _, a := range u.Addresses {
-		switch {
-		case !a.IsValid() || a.Is4In6() || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast():
-			return fmt.Errorf("%w: ue %q: address %q cannot be a UE's", ErrConfig, u.Name, a)
-		case a.Is4():
+	for i, a := range u.Addresses {
+		key := fmt.Sprintf("addresses[%d]", i)
+		if !a.IsValid() || a.Is4In6() || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() {
+			m.Want(false, key, a, "the unicast address of a UE")
+			continue
+		}
+		if a.Is4() {
 			v4++
-		default:
+		} else {
 			v6++
 		}
-		if next, ok := advance(a, u.Count-1); !ok {
-			return fmt.Errorf("%w: ue %q: %d addresses from %v end at %v", ErrConfig, u.Name, u.Count, a, next)
+		if !countable {
+			continue
 		}
+		next, ok := advance(a, u.Count-1)
+		m.Want(ok, key, a, fmt.Sprintf("one from which there are %d: they end at %v", u.Count, next))
 	}
-	if v4 > 1 || v6 > 1 || v4+v6 == 0 {
-		return fmt.Errorf("%w: ue %q: %d IPv4 and %d IPv6 addresses; want one, or one of each",
-			ErrConfig, u.Name, v4, v6)
+	if len(u.Addresses) == v4+v6 && (v4 > 1 || v6 > 1 || v4+v6 == 0) {
+		m.Note("addresses", "%d IPv4 and %d IPv6: want one, or one of each", v4, v6)
 	}
-	return nil
 }
 
 // defaultRoutes is everything that u has an address for, if its namespace is

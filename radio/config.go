@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"plumbline/nfapi/slot"
+	"plumbline/yamltext"
 )
 
 // ErrConfig is wrapped by every error about what a [Config] says.
@@ -44,108 +45,97 @@ func Default() Config {
 	}
 }
 
-// Validate returns an error that wraps [ErrConfig] if c is no cell.
+// Validate returns all that makes c no cell, in an error that wraps [ErrConfig].
 func (c *Config) Validate() error {
-	for _, check := range []func() error{c.checkCarrier, c.checkTiming, c.checkUEs} {
-		if err := check(); err != nil {
-			return fmt.Errorf("%w: %w", ErrConfig, err)
-		}
-	}
-	return nil
+	var m yamltext.Checks
+	c.checkCarrier(&m)
+	c.checkTiming(&m)
+	c.checkUEs(&m)
+	return m.Err(ErrConfig)
 }
 
-func (c *Config) checkCarrier() error {
-	switch {
-	case !c.Numerology.Valid():
-		return fmt.Errorf("numerology %d is above %d", c.Numerology, slot.MaxNumerology)
-	case c.PRBs < 1 || c.PRBs > maxPRBs:
-		return fmt.Errorf("prbs %d is not within 1 to %d", c.PRBs, maxPRBs)
-	case c.Layers < 1 || c.Layers > maxLayers:
-		return fmt.Errorf("layers %d is not within 1 to %d", c.Layers, maxLayers)
-	case int(c.MCSTable) >= len(highestMCS):
-		return fmt.Errorf("mcs_table %d is none of 0 (64QAM), 1 (256QAM)", c.MCSTable)
-	case c.MCS > highestMCS[c.MCSTable]:
-		return fmt.Errorf("mcs %d is above %d, the last of table %d", c.MCS, highestMCS[c.MCSTable], c.MCSTable)
-	case c.RLC != UM && c.RLC != AM:
-		return fmt.Errorf("rlc %q is none of %s, %s", c.RLC, UM, AM)
+func (c *Config) checkCarrier(m *yamltext.Checks) {
+	yamltext.Within(m, "numerology", c.Numerology, 0, slot.MaxNumerology)
+	yamltext.Within(m, "prbs", c.PRBs, 1, maxPRBs)
+	yamltext.Within(m, "layers", c.Layers, 1, maxLayers)
+	if int(c.MCSTable) < len(highestMCS) {
+		last := highestMCS[c.MCSTable]
+		m.Want(c.MCS <= last, "mcs", c.MCS, fmt.Sprintf("0 to %d, the last of table %d", last, c.MCSTable))
+	} else {
+		m.Want(false, "mcs_table", c.MCSTable, "0 (64QAM) or 1 (256QAM)")
 	}
-	return nil
+	m.OneOf("rlc", c.RLC, UM, AM)
 }
 
-func (c *Config) checkTiming() error {
+func (c *Config) checkTiming(m *yamltext.Checks) {
+	yamltext.Within(m, "k1", c.K1, 1, maxK1)
+	yamltext.Within(m, "k2", c.K2, 1, maxK2)
+	if !c.Numerology.Valid() {
+		return
+	}
+	period := c.SRPeriod >= 1 && c.Numerology.PerCycle()%c.SRPeriod == 0
+	m.Want(period, "sr_period", c.SRPeriod, fmt.Sprintf("a divisor of the %d slots of a cycle", c.Numerology.PerCycle()))
+	request := period && c.SROffset >= 0 && c.SROffset < c.SRPeriod
+	m.Want(request || !period, "sr_offset", c.SROffset, fmt.Sprintf("0 to %d, sr_period less 1", c.SRPeriod-1))
+	c.checkPattern(m, request)
+}
+
+// checkPattern is about the TDD pattern, and, if there is a valid one, the slot of the
+// scheduling requests in it.
+func (c *Config) checkPattern(m *yamltext.Checks, request bool) {
+	if c.SpecialDL < 0 || c.SpecialUL < 0 || c.SpecialDL+c.SpecialUL > slot.Symbols {
+		m.Note("special_dl", "special slot of %d downlink and %d uplink symbols: want %d at most", c.SpecialDL, c.SpecialUL, slot.Symbols)
+		return
+	}
 	tdd, err := slot.ParseTDD(c.Numerology, c.Pattern, c.SpecialDL, c.SpecialUL)
 	if err != nil {
-		return fmt.Errorf("pattern: %w", err)
+		m.Under("pattern", err)
+		return
 	}
-	switch {
-	case c.K1 < 1 || c.K1 > maxK1:
-		return fmt.Errorf("k1 %d is not within 1 to %d", c.K1, maxK1)
-	case c.K2 < 1 || c.K2 > maxK2:
-		return fmt.Errorf("k2 %d is not within 1 to %d", c.K2, maxK2)
-	case c.SRPeriod < 1 || c.Numerology.PerCycle()%c.SRPeriod != 0:
-		return fmt.Errorf("sr_period %d does not divide the %d slots of a cycle", c.SRPeriod, c.Numerology.PerCycle())
-	case c.SROffset < 0 || c.SROffset >= c.SRPeriod:
-		return fmt.Errorf("sr_offset %d is not within 0 to sr_period %d less 1", c.SROffset, c.SRPeriod)
-	}
-	var down, up, request bool
+	var down, up, heard bool
 	for n := range c.Numerology.PerCycle() {
 		uplink := tdd.UplinkSymbols(slot.Number(n)) == slot.Symbols
 		up, down = up || uplink, down || tdd.DownlinkSymbols(slot.Number(n)) > 0
-		request = request || uplink && n%c.SRPeriod == c.SROffset
+		heard = heard || uplink && request && n%c.SRPeriod == c.SROffset
 	}
-	switch {
-	case !down || !up:
-		return fmt.Errorf("pattern %q has no downlink or no uplink slot", c.Pattern)
-	case !request:
-		return fmt.Errorf("pattern %q has no uplink slot at sr_offset %d of each %d", c.Pattern, c.SROffset, c.SRPeriod)
-	}
-	return nil
+	m.Want(down && up, "pattern", c.Pattern, "downlink and uplink slots")
+	m.Want(heard || !up || !request, "sr_offset", c.SROffset, fmt.Sprintf("an uplink slot of pattern %q in each %d", c.Pattern, c.SRPeriod))
 }
 
-func (c *Config) checkUEs() error {
+func (c *Config) checkUEs(m *yamltext.Checks) {
 	if len(c.UEs) == 0 || len(c.UEs) > maxUEs {
-		return fmt.Errorf("%d ues are not 1 to %d", len(c.UEs), maxUEs)
+		m.Note("ues", "%d: want 1 to %d", len(c.UEs), maxUEs)
 	}
-	seen := make(map[string]int)
-	claim := func(ue int, what string) error {
-		if other, taken := seen[what]; taken {
-			return fmt.Errorf("ues %d and %d both have %s", other, ue, what)
-		}
-		seen[what] = ue
-		return nil
-	}
+	seen := make(map[string]string)
 	for i := range c.UEs {
+		at := fmt.Sprintf("ues[%d]", i)
+		claim := func(key, what string, value any) {
+			name := fmt.Sprint(what, value)
+			if other, taken := seen[name]; taken {
+				m.Want(false, at+"."+key, value, "one that no other has: it is of "+other)
+				return
+			}
+			seen[name] = at
+		}
 		u := &c.UEs[i]
-		if err := u.check(); err != nil {
-			return fmt.Errorf("ue %d: %w", i, err)
-		}
-		errs := []error{claim(i, fmt.Sprint("rnti ", u.RNTI)), claim(i, fmt.Sprint("preamble ", u.Preamble))}
-		for _, a := range u.Addresses {
-			errs = append(errs, claim(i, fmt.Sprint("address ", a)))
-		}
-		if err := errors.Join(errs...); err != nil {
-			return err
+		m.Under(at, u.check())
+		claim("rnti", "rnti ", u.RNTI)
+		claim("preamble", "preamble ", u.Preamble)
+		for j, a := range u.Addresses {
+			claim(fmt.Sprintf("addresses[%d]", j), "address ", a)
 		}
 	}
-	return nil
 }
 
 func (u *UE) check() error {
-	switch {
-	case u.RNTI == 0 || u.RNTI > maxRNTI:
-		return fmt.Errorf("rnti %d is not within 1 to %d", u.RNTI, maxRNTI)
-	case u.Preamble > maxPreamble:
-		return fmt.Errorf("preamble %d is above %d", u.Preamble, maxPreamble)
-	case u.QFI > maxQFI:
-		return fmt.Errorf("qfi %d is above %d", u.QFI, maxQFI)
-	case len(u.Addresses) == 0:
-		return errors.New("no addresses")
-	}
-	for _, a := range u.Addresses {
+	var m yamltext.Checks
+	yamltext.Within(&m, "rnti", u.RNTI, 1, maxRNTI)
+	yamltext.Within(&m, "preamble", u.Preamble, 0, maxPreamble)
+	yamltext.Within(&m, "qfi", u.QFI, 0, maxQFI)
+	m.Want(len(u.Addresses) > 0, "addresses", "", "the UE's IPv4 or IPv6 addresses")
+	for i, a := range u.Addresses {
 		special := a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.Is4In6()
-		if !a.IsValid() || special || a.Zone() != "" {
-			return fmt.Errorf("address %q cannot be a UE's", a)
-		}
+		m.Want(a.IsValid() && !special && a.Zone() == "", fmt.Sprintf("addresses[%d]", i), a, "a unicast address that a UE can have")
 	}
-	return nil
+	return m.Err(ErrConfig)
 }

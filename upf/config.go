@@ -315,18 +315,17 @@ func Load(path string) (*Config, error) {
 // Errors: [ConfigError].
 func Parse(name string, data []byte) (*Config, error) {
 	if len(data) > maxConfigOctets {
-		return nil, &ConfigError{File: name, Mistakes: []Mistake{{
-			Text: fmt.Sprintf("longer than %d octets, which no configuration is", maxConfigOctets)}}}
+		var m checks
+		m.Note("", "longer than %d octets, which no configuration is", maxConfigOctets)
+		return nil, &ConfigError{File: name, Mistakes: m.Checks}
 	}
-	d := decoder{positions: map[string]position{}}
 	c := Default()
-	d.decode(data, c)
-	if !d.unreadable {
+	err := yamltext.Parse(name, data, c, func(m *yamltext.Checks) {
 		c.complete()
-		d.add(c.mistakes())
-	}
-	if len(d.mistakes) > 0 {
-		return nil, &ConfigError{File: name, Mistakes: d.mistakes}
+		*m = c.mistakes().Checks
+	})
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -40,15 +40,15 @@ func defaultBuffer() Buffer {
 func (c *Config) checkBuffer(m *checks) {
 	b := &c.Buffer
 	number := func(key string, n, least, most int) {
-		m.want(n >= least && n <= most, "buffer."+key, n, fmt.Sprintf("%d to %d", least, most))
+		m.Want(n >= least && n <= most, "buffer."+key, n, fmt.Sprintf("%d to %d", least, most))
 	}
 	number("packets", b.Packets, 1, maxBufferPackets)
 	number("octets", b.Octets, minBufferOctets, maxBufferOctets)
 	number("total_packets", b.TotalPackets, 1, maxBufferPackets)
 	number("total_octets", b.TotalOctets, minBufferOctets, maxBufferOctets)
 	d, most := time.Duration(b.Duration), time.Duration(b.MaxDuration)
-	m.want(d >= time.Second && d <= maxBufferDuration, "buffer.duration", d, fmt.Sprintf("1s to %v", maxBufferDuration))
-	m.want(most >= d && most <= maxBufferDuration, "buffer.max_duration", most, fmt.Sprintf("buffer.duration to %v", maxBufferDuration))
+	m.Want(d >= time.Second && d <= maxBufferDuration, "buffer.duration", d, fmt.Sprintf("1s to %v", maxBufferDuration))
+	m.Want(most >= d && most <= maxBufferDuration, "buffer.max_duration", most, fmt.Sprintf("buffer.duration to %v", maxBufferDuration))
 }
 
 // limits is b as a datapath has it.

@@ -57,14 +57,14 @@ const maxAgents = 256
 // checkBus checks what only a process of a UPF that is several has.
 func (c *Config) checkBus(m *checks) {
 	b := &c.Bus
-	m.want(isPrintable(b.Redis.Address) && (c.Role() == RoleUPF || b.Redis.Address != ""), "bus.redis.address", b.Redis.Address,
+	m.Want(isPrintable(b.Redis.Address) && (c.Role() == RoleUPF || b.Redis.Address != ""), "bus.redis.address", b.Redis.Address,
 		"HOST:PORT, or the path of a Unix socket")
-	m.want(b.Agent == "" || wire.ValidAgent(b.Agent), "bus.agent", b.Agent, "a name of letters, digits, '-', '_' and '.'")
-	m.want(b.Agent == "" || len(b.Agents) == 0, "bus.agents", len(b.Agents), "only one of bus.agent and bus.agents")
+	m.Want(b.Agent == "" || wire.ValidAgent(b.Agent), "bus.agent", b.Agent, "a name of letters, digits, '-', '_' and '.'")
+	m.Want(b.Agent == "" || len(b.Agents) == 0, "bus.agents", len(b.Agents), "only one of bus.agent and bus.agents")
 	t := time.Duration(b.Timeout)
-	m.want(t >= 100*time.Millisecond && t <= time.Minute, "bus.timeout", t, "100ms to 1m")
+	m.Want(t >= 100*time.Millisecond && t <= time.Minute, "bus.timeout", t, "100ms to 1m")
 	if c.Role() == RoleN4 {
-		m.want(len(b.Agents) > 0 && len(b.Agents) <= maxAgents, "bus.agents", len(b.Agents), fmt.Sprintf("1 to %d", maxAgents))
+		m.Want(len(b.Agents) > 0 && len(b.Agents) <= maxAgents, "bus.agents", len(b.Agents), fmt.Sprintf("1 to %d", maxAgents))
 	}
 	c.checkAgents(m)
 	var names []string
@@ -73,7 +73,7 @@ func (c *Config) checkBus(m *checks) {
 	}
 	for i := range c.Slices {
 		if a := c.Slices[i].Agent; a != "" && c.Role() == RoleN4 {
-			m.oneOf(fmt.Sprintf("slices[%d].agent", i), a, names...)
+			m.OneOf(fmt.Sprintf("slices[%d].agent", i), a, names...)
 		}
 	}
 }
@@ -83,21 +83,21 @@ func (c *Config) checkAgents(m *checks) {
 	var numbers []int
 	for i := range c.Bus.Agents {
 		a, key := &c.Bus.Agents[i], fmt.Sprintf("bus.agents[%d]", i)
-		m.want(wire.ValidAgent(a.Name) && !slices.Contains(names, a.Name), key+".name", a.Name,
+		m.Want(wire.ValidAgent(a.Name) && !slices.Contains(names, a.Name), key+".name", a.Name,
 			"a name of letters, digits, '-', '_' and '.' that no other agent has")
-		m.want(a.Number >= 0 && a.Number < maxAgents && !slices.Contains(numbers, a.Number), key+".number", a.Number,
+		m.Want(a.Number >= 0 && a.Number < maxAgents && !slices.Contains(numbers, a.Number), key+".number", a.Number,
 			fmt.Sprintf("0 to %d, a number that no other agent has", maxAgents-1))
 		names, numbers = append(names, a.Name), append(numbers, a.Number)
-		m.want(len(a.GTPU) > 0 && len(a.GTPU) <= maxGTPU+1, key+".gtpu", len(a.GTPU), fmt.Sprintf("1 to %d endpoints", maxGTPU+1))
+		m.Want(len(a.GTPU) > 0 && len(a.GTPU) <= maxGTPU+1, key+".gtpu", len(a.GTPU), fmt.Sprintf("1 to %d endpoints", maxGTPU+1))
 		var endpoints []string
 		for j := range a.GTPU {
 			g, key := &a.GTPU[j], fmt.Sprintf("%s.gtpu[%d]", key, j)
 			m.name(key+".name", g.Name, &endpoints)
-			m.want(g.Device == "", key+".device", g.Device, "none: devices are in the agent's configuration")
-			m.want(g.Address.Is4() && isHost(g.Address), key+".address", g.Address, "a unicast IPv4 address of the agent's machine")
-			m.want(isIPv6(g.Address6), key+".address6", g.Address6, "a unicast IPv6 address of the agent's machine, or none")
+			m.Want(g.Device == "", key+".device", g.Device, "none: devices are in the agent's configuration")
+			m.Want(g.Address.Is4() && isHost(g.Address), key+".address", g.Address, "a unicast IPv4 address of the agent's machine")
+			m.Want(isIPv6(g.Address6), key+".address6", g.Address6, "a unicast IPv6 address of the agent's machine, or none")
 			if g.Interface != "" { // else any
-				m.oneOf(key+".interface", g.Interface, InterfaceAccess, InterfaceCore)
+				m.OneOf(key+".interface", g.Interface, InterfaceAccess, InterfaceCore)
 			}
 			m.names(key+".network_instances", g.NetworkInstances)
 		}

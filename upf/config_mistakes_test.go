@@ -20,21 +20,25 @@ func TestParseMistakes(t *testing.T) {
 			"f: n3.device: not set: want the name of a network device",
 			"f: n6.device: not set: want the name of a network device"}},
 		{"unknown key", "n4:\n  adress: 10.4.0.1\n", []string{
-			"f:2:3: n4.adress: no such key: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1",
+			"f:2:3: n4.adress: no such key, perhaps address: want one of address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1",
 			"f: n3.address: not set: want a unicast IPv4 address of this machine",
 			"f: n3.device: not set: want the name of a network device",
 			"f: n6.device: not set: want the name of a network device"}},
 		{"unknown section", "n9: {}\n", []string{
 			"f:1:1: n9: no such key: want one of afxdp, api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, meter_burst, metrics, n3, n4, n6, node_id, pools, predefined_rules, restoration_period, router_advertisement, sessions, slices, store, tc, tun, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
-			`f:1:17: sessions.max: "lots": want a decimal number`,
+			`f:1:17: sessions.max: "lots": want a whole number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,
 			`f:3:15: n4.address: "10.4.0": want an IP address, such as 10.4.0.1`,
 			"f: n3.address: not set: want a unicast IPv4 address of this machine",
 			"f: n3.device: not set: want the name of a network device",
 			"f: n6.device: not set: want the name of a network device"}},
 		{"twice", "datapath: xdp\ndatapath: model\n", []string{
-			"f:2:1: mapping key \"datapath\" already defined at [1:1]"}},
+			"f:2:1: datapath: set twice",
+			"f: n4.address: not set: want a unicast IP address of this machine",
+			"f: n3.address: not set: want a unicast IPv4 address of this machine",
+			"f: n3.device: not set: want the name of a network device",
+			"f: n6.device: not set: want the name of a network device"}},
 		{"no mapping", "n4: 10.4.0.1\n", []string{
 			"f:1:5: n4: want keys and values: address, associate, busy_poll, heartbeat_interval, limits, n1, peers, release, t1",
 			"f: n3.address: not set: want a unicast IPv4 address of this machine",
@@ -126,6 +130,7 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:5:40: gtpu[0].address: 10.3.0.1: want a unicast IPv4 address of this machine that no other endpoint has`,
 			`f:5:61: gtpu[0].interface: "dn": want access or core`,
 			`f:6:44: pools[0].prefixes[1]: 10.45.1.0/24: want a prefix that no other overlaps`,
+			`f:6:60: pools[1].prefixes: not set: want prefixes`,
 			`f:6:67: pools[1].name: "a": want a name of at most 64 characters that no other has`,
 			`f:7:17: slices[0].name: not set: want a name of at most 64 characters that no other has`,
 			`f:7:28: slices[0].pools: "b": want a or a`,
@@ -135,7 +140,6 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:8:12: xdp.pin: "here": want an absolute path in bpffs, such as /sys/fs/bpf/plumbline`,
 			`f:9:15: store.path: "here": want an absolute path`,
 			`f:9:27: store.sync: "later": want none or interval or always`,
-			`f:9:48: store.after_reboot: "dream": want restore or forget`,
 			`f: and 2 more`}},
 		{"an IPv6 address of two endpoints", `
 n4: {address: 10.4.0.1}
@@ -164,6 +168,7 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:5:40: gtpu[0].address: 10.3.0.1: want a unicast IPv4 address of this machine that no other endpoint has`,
 			`f:5:61: gtpu[0].interface: "dn": want access or core`,
 			`f:6:44: pools[0].prefixes[1]: 10.45.1.0/24: want a prefix that no other overlaps`,
+			`f:6:60: pools[1].prefixes: not set: want prefixes`,
 			`f:6:67: pools[1].name: "a": want a name of at most 64 characters that no other has`,
 			`f:7:10: slices[0]: not set: want s_nssai, dnns or network_instances`,
 			`f:7:17: slices[0].name: not set: want a name of at most 64 characters that no other has`,
@@ -172,8 +177,7 @@ store: {path: here, sync: later, after_reboot: dream, redis: {address: "h:1"}}
 			`f:9:15: store.path: "here": want an absolute path`,
 			`f:9:27: store.sync: "later": want none or interval or always`,
 			`f:9:48: store.after_reboot: "dream": want restore or forget`,
-			`f:9:72: store.redis.address: "h:1": want only one of store.path and store.redis`,
-			`f: pools[1].prefixes: not set: want prefixes`}},
+			`f:9:72: store.redis.address: "h:1": want only one of store.path and store.redis`}},
 		{"VLANs where no datapath tags", `
 datapath: tun
 n4: {address: 10.4.0.1}

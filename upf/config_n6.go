@@ -20,26 +20,26 @@ func (c *Config) checkDataNetworks(m *checks) {
 	named, instances := []string{nameN6}, []string{}
 	m.instances("n6.network_instances", c.N6.NetworkInstances, &instances)
 	devices := []string{c.N6.Device}
-	m.want(len(c.DataNetworks)+len(c.Policies) < datapath.MaxWays, "data_networks", len(c.DataNetworks),
+	m.Want(len(c.DataNetworks)+len(c.Policies) < datapath.MaxWays, "data_networks", len(c.DataNetworks),
 		fmt.Sprintf("at most %d with n6 and forwarding_policies", datapath.MaxWays))
 	for i := range c.DataNetworks {
 		n, key := &c.DataNetworks[i], fmt.Sprintf("data_networks[%d]", i)
 		m.name(key+".name", n.Name, &named)
-		m.want(isDevice(n.Device) && !slices.Contains(devices, n.Device) || n.Device == "" && !c.takesDevices(),
+		m.Want(isDevice(n.Device) && !slices.Contains(devices, n.Device) || n.Device == "" && !c.takesDevices(),
 			key+".device", n.Device, "the name of a network device that no other data network has")
 		devices = append(devices, n.Device)
 		m.instances(key+".network_instances", n.instances(), &instances)
 		m.gateways(key+".gateways", n.Gateways)
 		m.nat(key+".nat", &n.NAT, c.Pools)
-		m.want(!n.Ethernet || len(n.Gateways) == 0, key+".gateways", n.Gateways, "none: an Ethernet data network is bridged")
+		m.Want(!n.Ethernet || len(n.Gateways) == 0, key+".gateways", n.Gateways, "none: an Ethernet data network is bridged")
 		m.vlan(key+".vlan", n.VLAN, c.Datapath)
-		m.want(!n.Ethernet || n.VLAN == 0, key+".vlan", n.VLAN, "0: an Ethernet data network has frames with any tag")
+		m.Want(!n.Ethernet || n.VLAN == 0, key+".vlan", n.VLAN, "0: an Ethernet data network has frames with any tag")
 	}
 	var policies []string
 	for i := range c.Policies {
 		p, key := &c.Policies[i], fmt.Sprintf("forwarding_policies[%d]", i)
 		m.name(key+".name", p.Name, &policies)
-		m.want(p.DataNetwork == "" || slices.Contains(named, p.DataNetwork), key+".data_network", p.DataNetwork, "the name of a data network")
+		m.Want(p.DataNetwork == "" || slices.Contains(named, p.DataNetwork), key+".data_network", p.DataNetwork, "the name of a data network")
 		m.gateways(key+".gateways", p.Gateways)
 	}
 }
@@ -47,9 +47,9 @@ func (c *Config) checkDataNetworks(m *checks) {
 // vlan checks a VID. Source: IEEE Std 802.1Q-2022, table 9-2.
 func (c *checks) vlan(key string, vid int, datapath string) {
 	const last = 4094
-	c.want(vid >= 0 && vid <= last, key, vid, fmt.Sprintf("1 to %d, or 0 for frames without a tag", last))
+	c.Want(vid >= 0 && vid <= last, key, vid, fmt.Sprintf("1 to %d, or 0 for frames without a tag", last))
 	untagged := slices.Contains([]string{DatapathAFXDP, DatapathTUN, DatapathTAP}, datapath)
-	c.want(vid == 0 || !untagged, key, vid, fmt.Sprintf("0: datapath %s tags no frames, datapaths %s and %s do", datapath, DatapathXDP, DatapathTC))
+	c.Want(vid == 0 || !untagged, key, vid, fmt.Sprintf("0: datapath %s tags no frames, datapaths %s and %s do", datapath, DatapathXDP, DatapathTC))
 }
 
 // tagged returns the key of a VLAN, or "" if there is none.
@@ -75,19 +75,19 @@ func (c *Config) tagged() string {
 
 // gateways checks a list of next hops.
 func (c *checks) gateways(key string, list []netip.Addr) {
-	c.want(len(list) <= maxGateways, key, len(list), fmt.Sprintf("at most %d", maxGateways))
+	c.Want(len(list) <= maxGateways, key, len(list), fmt.Sprintf("at most %d", maxGateways))
 	for i, a := range list {
-		c.want(isHost(a) && a.Zone() == "" && !slices.Contains(list[:i], a), fmt.Sprintf("%s[%d]", key, i), a,
+		c.Want(isHost(a) && a.Zone() == "" && !slices.Contains(list[:i], a), fmt.Sprintf("%s[%d]", key, i), a,
 			"the unicast address of another machine, each once")
 	}
 }
 
 // instances checks Network Instances, of which each means one data network.
 func (c *checks) instances(key string, list []string, seen *[]string) {
-	c.want(len(list) <= maxLabels, key, len(list), fmt.Sprintf("at most %d", maxLabels))
+	c.Want(len(list) <= maxLabels, key, len(list), fmt.Sprintf("at most %d", maxLabels))
 	for _, n := range list {
 		taken := slices.ContainsFunc(*seen, func(s string) bool { return s != n && strings.EqualFold(s, n) })
-		c.want(!taken, key, n, "a name that no other has in other letters")
+		c.Want(!taken, key, n, "a name that no other has in other letters")
 		c.name(key, n, seen)
 	}
 }

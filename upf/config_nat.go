@@ -107,24 +107,24 @@ const (
 
 // nat checks a NAT; UE addresses come from pools.
 func (c *checks) nat(key string, n *NAT, pools []Pool) {
-	c.want(len(n.Addresses) <= maxNATPrefixes, key+".addresses", len(n.Addresses), fmt.Sprintf("at most %d prefixes", maxNATPrefixes))
+	c.Want(len(n.Addresses) <= maxNATPrefixes, key+".addresses", len(n.Addresses), fmt.Sprintf("at most %d prefixes", maxNATPrefixes))
 	for i, p := range n.Addresses {
 		at := fmt.Sprintf("%s.addresses[%d]", key, i)
 		ok := p.IsValid() && p.Addr().Is4() && p == p.Masked() && p.Bits() >= minNATBits && isHost(p.Addr())
-		c.want(ok, at, p, fmt.Sprintf("an IPv4 prefix without host bits, of %d bits or more", minNATBits))
+		c.Want(ok, at, p, fmt.Sprintf("an IPv4 prefix without host bits, of %d bits or more", minNATBits))
 		for _, o := range n.Addresses[:i] {
-			c.want(!o.Overlaps(p), at, p, "a prefix that no other overlaps")
+			c.Want(!o.Overlaps(p), at, p, "a prefix that no other overlaps")
 		}
 		for _, pool := range pools {
 			for _, ue := range pool.Prefixes {
-				c.want(!ue.Overlaps(p), at, p, "addresses that no UE has")
+				c.Want(!ue.Overlaps(p), at, p, "addresses that no UE has")
 			}
 		}
 	}
 	d := n.driver()
 	size := int(d.LastPort) - int(d.FirstPort) + 1
-	c.want(d.BlockPorts >= 1 && d.BlockPorts <= size, key+".block_ports", n.BlockPorts, fmt.Sprintf("1 to %d", size))
-	c.want(d.BlocksPerUE >= 1 && d.BlocksPerUE <= size, key+".blocks_per_ue", n.BlocksPerUE, fmt.Sprintf("1 to %d", size))
+	c.Want(d.BlockPorts >= 1 && d.BlockPorts <= size, key+".block_ports", n.BlockPorts, fmt.Sprintf("1 to %d", size))
+	c.Want(d.BlocksPerUE >= 1 && d.BlocksPerUE <= size, key+".blocks_per_ue", n.BlocksPerUE, fmt.Sprintf("1 to %d", size))
 	for _, t := range []struct {
 		key   string
 		value time.Duration
@@ -133,7 +133,7 @@ func (c *checks) nat(key string, n *NAT, pools []Pool) {
 		{"udp_timeout", d.UDP, 2 * time.Minute}, {"tcp_timeout", d.TCP, 2*time.Hour + 4*time.Minute},
 		{"transitory_timeout", d.Transitory, 4 * time.Minute}, {"icmp_timeout", d.ICMP, time.Minute},
 	} {
-		c.want(t.value >= t.least && t.value <= 240*time.Hour, key+"."+t.key, t.value, fmt.Sprintf("%v to 240h", t.least))
+		c.Want(t.value >= t.least && t.value <= 240*time.Hour, key+"."+t.key, t.value, fmt.Sprintf("%v to 240h", t.least))
 	}
 }
 

@@ -26,17 +26,17 @@ type PredefinedRule struct {
 const maxPredefined = 256
 
 func (c *Config) checkPredefined(m *checks) {
-	m.want(len(c.Predefined) <= maxPredefined, "predefined_rules", len(c.Predefined), fmt.Sprintf("at most %d", maxPredefined))
+	m.Want(len(c.Predefined) <= maxPredefined, "predefined_rules", len(c.Predefined), fmt.Sprintf("at most %d", maxPredefined))
 	var seen []string
 	for i := range c.Predefined {
 		r, key := &c.Predefined[i], fmt.Sprintf("predefined_rules[%d]", i)
 		m.name(key+".name", r.Name, &seen)
-		m.want(r.Precedence >= 0, key+".precedence", r.Precedence, "0 or more")
-		m.want(r.QFI >= 0 && r.QFI <= 63, key+".qfi", r.QFI, "0 (none) to 63")
+		m.Want(r.Precedence >= 0, key+".precedence", r.Precedence, "0 or more")
+		m.Want(r.QFI >= 0 && r.QFI <= 63, key+".qfi", r.QFI, "0 (none) to 63")
 		for j, f := range r.Flows {
 			var filter session.SDFFilter
 			err := session.ParseFlow([]byte(f), &filter)
-			m.want(err == nil, fmt.Sprintf("%s.flows[%d]", key, j), f,
+			m.Want(err == nil, fmt.Sprintf("%s.flows[%d]", key, j), f,
 				`a flow, such as "permit out udp from 198.51.100.0/24 53 to assigned"`)
 		}
 	}

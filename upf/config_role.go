@@ -1,6 +1,7 @@
 package upf
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"slices"
@@ -28,14 +29,13 @@ func (c *Config) checkRole(m *checks) {
 	for key := range setKeys("", reflect.ValueOf(c).Elem(), reflect.ValueOf(Default()).Elem()) {
 		for _, not := range notOf[role] {
 			if key == not || strings.HasPrefix(key, not+".") {
-				*m = append(*m, Mistake{Key: key, Text: fmt.Sprintf("does nothing in a configuration of '%s': it is of %s",
-					roleCommand[role], commandsOf(key))})
+				m.Note(key, "does nothing in a configuration of '%s': it is of %s", roleCommand[role], commandsOf(key))
 			}
 		}
 	}
 	if role == RoleUPF {
 		for i := range c.Slices {
-			m.want(c.Slices[i].Agent == "", fmt.Sprintf("slices[%d].agent", i), c.Slices[i].Agent,
+			m.Want(c.Slices[i].Agent == "", fmt.Sprintf("slices[%d].agent", i), c.Slices[i].Agent,
 				"none: 'plumb upf' has one datapath (agents are of 'plumb n4')")
 		}
 	}
@@ -59,8 +59,9 @@ func setKeys(prefix string, v, standard reflect.Value) func(yield func(string) b
 		for i := range v.NumField() {
 			key := strings.TrimPrefix(prefix+"."+v.Type().Field(i).Tag.Get("yaml"), ".")
 			f, s := v.Field(i), standard.Field(i)
+			_, isText := f.Addr().Interface().(encoding.TextUnmarshaler)
 			switch {
-			case f.Kind() == reflect.Struct && !isText(f):
+			case f.Kind() == reflect.Struct && !isText:
 				for inner := range setKeys(key, f, s) {
 					if !yield(inner) {
 						return

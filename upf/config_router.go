@@ -27,11 +27,11 @@ const maxRouterDNS = 8
 func (c *Config) checkRouter(m *checks) {
 	a := &c.RouterAdvertisement
 	l := time.Duration(a.Lifetime)
-	m.want(l >= time.Second && l <= maxRouterLifetime, "router_advertisement.lifetime", l, fmt.Sprintf("1s to %v", maxRouterLifetime))
-	m.want(a.MTU == 0 || a.MTU >= 1280 && a.MTU <= 65535, "router_advertisement.mtu", a.MTU, "0, or 1280 to 65535")
-	m.want(len(a.DNS) <= maxRouterDNS, "router_advertisement.dns", len(a.DNS), fmt.Sprintf("at most %d", maxRouterDNS))
+	m.Want(l >= time.Second && l <= maxRouterLifetime, "router_advertisement.lifetime", l, fmt.Sprintf("1s to %v", maxRouterLifetime))
+	m.Want(a.MTU == 0 || a.MTU >= 1280 && a.MTU <= 65535, "router_advertisement.mtu", a.MTU, "0, or 1280 to 65535")
+	m.Want(len(a.DNS) <= maxRouterDNS, "router_advertisement.dns", len(a.DNS), fmt.Sprintf("at most %d", maxRouterDNS))
 	for i, d := range a.DNS {
-		m.want(d.IsValid() && isIPv6(d) && d.Zone() == "", fmt.Sprintf("router_advertisement.dns[%d]", i), d, "a unicast IPv6 address")
+		m.Want(d.IsValid() && isIPv6(d) && d.Zone() == "", fmt.Sprintf("router_advertisement.dns[%d]", i), d, "a unicast IPv6 address")
 	}
 }
 

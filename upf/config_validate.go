@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,45 +23,13 @@ var logLevels = []string{"debug", "info", "warn", "error"}
 //
 // Errors: [ConfigError].
 func (c *Config) Validate() error {
-	if m := c.mistakes(); len(m) > 0 {
-		return &ConfigError{Mistakes: m}
-	}
-	return nil
+	m := c.mistakes()
+	return m.Err(nil)
 }
 
-// checks collects the mistakes found.
-type checks []Mistake
-
-// want notes that the value of key is wrong unless ok.
-func (c *checks) want(ok bool, key string, value any, allowed string) {
-	if !ok {
-		*c = append(*c, Mistake{Key: key, Text: fmt.Sprintf("%s: want %s", quoted(value), allowed)})
-	}
-}
-
-// oneOf notes that the value of key is none of the allowed ones.
-func (c *checks) oneOf(key, value string, allowed ...string) {
-	c.want(slices.Contains(allowed, value), key, value, strings.Join(allowed, " or "))
-}
-
-func quoted(value any) string {
-	switch v := value.(type) {
-	case string:
-		if v == "" {
-			return "not set"
-		}
-		return fmt.Sprintf("%q", v)
-	case netip.Addr:
-		if !v.IsValid() {
-			return "not set"
-		}
-	}
-	return fmt.Sprint(value)
-}
-
-func (c *Config) mistakes() []Mistake {
+func (c *Config) mistakes() checks {
 	var m checks
-	m.want(c.NodeID == "" || c.NodeID == c.N4.Address.String() || isNodeID(c.NodeID),
+	m.Want(c.NodeID == "" || c.NodeID == c.N4.Address.String() || isNodeID(c.NodeID),
 		"node_id", c.NodeID, "an IP address or a domain name")
 	role := c.Role()
 	if role != RoleDatapath {
@@ -80,39 +47,39 @@ func (c *Config) mistakes() []Mistake {
 	c.checkPredefined(&m)
 	c.checkStore(&m)
 	c.checkBus(&m)
-	m.oneOf("datapath", c.Datapath, append(datapathNames(), DatapathAgents)...)
-	m.oneOf("xdp.mode", c.XDP.Mode, ModeAuto, ModeNative, ModeGeneric)
+	m.OneOf("datapath", c.Datapath, append(datapathNames(), DatapathAgents)...)
+	m.OneOf("xdp.mode", c.XDP.Mode, ModeAuto, ModeNative, ModeGeneric)
 	c.AFXDP.check(&m)
-	m.want(c.XDP.MaxListedPDRs >= 0 && c.XDP.MaxListedPDRs <= MaxSessions,
+	m.Want(c.XDP.MaxListedPDRs >= 0 && c.XDP.MaxListedPDRs <= MaxSessions,
 		"xdp.max_listed_pdrs", c.XDP.MaxListedPDRs, fmt.Sprintf("0 to %d", MaxSessions))
 	c.checkTUN(&m)
-	m.want(c.Sessions.Max >= 1 && c.Sessions.Max <= MaxSessions,
+	m.Want(c.Sessions.Max >= 1 && c.Sessions.Max <= MaxSessions,
 		"sessions.max", c.Sessions.Max, fmt.Sprintf("1 to %d", MaxSessions))
 	a := c.Metrics.Address
-	m.want(!a.IsValid() || a.Addr().IsLoopback() || c.Metrics.AllowRemote, "metrics.address", a,
+	m.Want(!a.IsValid() || a.Addr().IsLoopback() || c.Metrics.AllowRemote, "metrics.address", a,
 		"a loopback address, or metrics.allow_remote: true (the page has no authentication)")
 	s := c.API.Socket
-	m.want(s == "" || filepath.IsAbs(s) && len(s) <= maxSocketPath && isPrintable(s),
+	m.Want(s == "" || filepath.IsAbs(s) && len(s) <= maxSocketPath && isPrintable(s),
 		"api.socket", s, fmt.Sprintf("an absolute path of at most %d octets", maxSocketPath))
-	m.oneOf("log.level", c.Log.Level, logLevels...)
-	m.oneOf("log.format", c.Log.Format, FormatText, FormatJSON)
+	m.OneOf("log.level", c.Log.Level, logLevels...)
+	m.OneOf("log.format", c.Log.Format, FormatText, FormatJSON)
 	return m
 }
 
 func (c *Config) checkInterfaces(m *checks) {
 	n3 := c.N3.Address
-	m.want(n3.Is4() && isHost(n3), "n3.address", n3, "a unicast IPv4 address of this machine")
+	m.Want(n3.Is4() && isHost(n3), "n3.address", n3, "a unicast IPv4 address of this machine")
 	if c.takesDevices() {
-		m.want(isDevice(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
-		m.want(isDevice(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
+		m.Want(isDevice(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
+		m.Want(isDevice(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
 	} else {
-		m.want(c.N3.Device == "" || isDevice(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
-		m.want(c.N6.Device == "" || isDevice(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
+		m.Want(c.N3.Device == "" || isDevice(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
+		m.Want(c.N6.Device == "" || isDevice(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
 	}
 	g4, g6 := c.N6.Gateway, c.N6.Gateway6
-	m.want(!g4.IsValid() || g4.Is4() && isHost(g4) && g4 != n3, "n6.gateway", g4,
+	m.Want(!g4.IsValid() || g4.Is4() && isHost(g4) && g4 != n3, "n6.gateway", g4,
 		"the unicast IPv4 address of another machine, or none")
-	m.want(!g6.IsValid() || g6.Is6() && !g6.Is4In6() && isHost(g6), "n6.gateway6", g6,
+	m.Want(!g6.IsValid() || g6.Is6() && !g6.Is4In6() && isHost(g6), "n6.gateway6", g6,
 		"the unicast IPv6 address of another machine, or none")
 }
 

@@ -22,17 +22,17 @@ const (
 
 // checkN4 checks how PFCP is spoken.
 func (c *Config) checkN4(m *checks) {
-	m.want(isHost(c.N4.Address), "n4.address", c.N4.Address, "a unicast IP address of this machine")
+	m.Want(isHost(c.N4.Address), "n4.address", c.N4.Address, "a unicast IP address of this machine")
 	for i, peer := range c.N4.Peers {
 		key, p := fmt.Sprintf("n4.peers[%d]", i), peer.Address
-		m.want(p.IsValid() && p == p.Masked() && !p.Addr().Is4In6(), key, p,
+		m.Want(p.IsValid() && p == p.Masked() && !p.Addr().Is4In6(), key, p,
 			"a prefix without host bits, such as 10.4.0.0/24")
 		for j, name := range peer.LeaveOut {
-			m.oneOf(fmt.Sprintf("%s.leave_out[%d]", key, j), name, n4.LeaveOutNames()...)
+			m.OneOf(fmt.Sprintf("%s.leave_out[%d]", key, j), name, n4.LeaveOutNames()...)
 		}
 	}
 	for i, a := range c.N4.Associate {
-		m.want(isHost(a) && a.Is4() == c.N4.Address.Is4(), fmt.Sprintf("n4.associate[%d]", i), a,
+		m.Want(isHost(a) && a.Is4() == c.N4.Address.Is4(), fmt.Sprintf("n4.associate[%d]", i), a,
 			"the unicast address of a CP function, of the same IP version as n4.address")
 	}
 	for _, d := range []struct {
@@ -47,9 +47,9 @@ func (c *Config) checkN4(m *checks) {
 		{"n4.busy_poll", c.N4.BusyPoll, 0, time.Millisecond},
 	} {
 		v := time.Duration(d.value)
-		m.want(v >= d.least && v <= d.max, d.key, v, fmt.Sprintf("%v to %v", d.least, d.max))
+		m.Want(v >= d.least && v <= d.max, d.key, v, fmt.Sprintf("%v to %v", d.least, d.max))
 	}
-	m.want(c.N4.N1 >= 1 && c.N4.N1 <= 20, "n4.n1", c.N4.N1, "1 to 20")
+	m.Want(c.N4.N1 >= 1 && c.N4.N1 <= 20, "n4.n1", c.N4.N1, "1 to 20")
 	l := &c.N4.Limits
 	for _, n := range []struct {
 		key   string
@@ -62,36 +62,36 @@ func (c *Config) checkN4(m *checks) {
 		{"requests_per_second", l.RequestsPerSecond, 0},
 		{"reports_per_second", l.ReportsPerSecond, 0},
 	} {
-		m.want(n.value >= n.least && n.value <= MaxSessions, "n4.limits."+n.key, n.value,
+		m.Want(n.value >= n.least && n.value <= MaxSessions, "n4.limits."+n.key, n.value,
 			fmt.Sprintf("%d to %d", n.least, MaxSessions))
 	}
 }
 
 // checkGTPU checks the endpoints beside N3, and what N3 has beside its address.
 func (c *Config) checkGTPU(m *checks) {
-	m.want(isIPv6(c.N3.Address6), "n3.address6", c.N3.Address6, "a unicast IPv6 address of this machine, or none")
+	m.Want(isIPv6(c.N3.Address6), "n3.address6", c.N3.Address6, "a unicast IPv6 address of this machine, or none")
 	m.names("n3.network_instances", c.N3.NetworkInstances)
 	m.vlan("n3.vlan", c.N3.VLAN, c.Datapath)
 	e := time.Duration(c.N3.EchoInterval)
-	m.want(e == 0 || e >= minEcho && e <= time.Hour, "n3.echo_interval", e, fmt.Sprintf("0, or %v to 1h", minEcho))
-	m.want(len(c.GTPU) <= maxGTPU, "gtpu", len(c.GTPU), fmt.Sprintf("at most %d endpoints", maxGTPU))
+	m.Want(e == 0 || e >= minEcho && e <= time.Hour, "n3.echo_interval", e, fmt.Sprintf("0, or %v to 1h", minEcho))
+	m.Want(len(c.GTPU) <= maxGTPU, "gtpu", len(c.GTPU), fmt.Sprintf("at most %d endpoints", maxGTPU))
 	seen := []string{"n3", "n6"}
 	at := []netip.Addr{c.N3.Address}
 	tags := map[uint32]bool{endpoint.Tag(c.N3.Address6): c.N3.Address6.IsValid()}
 	for i := range c.GTPU {
 		g, key := &c.GTPU[i], fmt.Sprintf("gtpu[%d]", i)
 		m.name(key+".name", g.Name, &seen)
-		m.want(isDevice(g.Device) || g.Device == "" && !c.takesDevices(), key+".device", g.Device,
+		m.Want(isDevice(g.Device) || g.Device == "" && !c.takesDevices(), key+".device", g.Device,
 			"the name of a network device")
-		m.want(g.Address.Is4() && isHost(g.Address) && !slices.Contains(at, g.Address), key+".address", g.Address,
+		m.Want(g.Address.Is4() && isHost(g.Address) && !slices.Contains(at, g.Address), key+".address", g.Address,
 			"a unicast IPv4 address of this machine that no other endpoint has")
 		at = append(at, g.Address)
-		m.want(isIPv6(g.Address6), key+".address6", g.Address6, "a unicast IPv6 address of this machine, or none")
+		m.Want(isIPv6(g.Address6), key+".address6", g.Address6, "a unicast IPv6 address of this machine, or none")
 		if tag := endpoint.Tag(g.Address6); g.Address6.IsValid() {
-			m.want(!tags[tag], key+".address6", g.Address6, "an address of which no other endpoint has the 28-bit hash: choose another")
+			m.Want(!tags[tag], key+".address6", g.Address6, "an address of which no other endpoint has the 28-bit hash: choose another")
 			tags[tag] = true
 		}
-		m.oneOf(key+".interface", g.Interface, InterfaceAccess, InterfaceCore)
+		m.OneOf(key+".interface", g.Interface, InterfaceAccess, InterfaceCore)
 		m.names(key+".network_instances", g.NetworkInstances)
 		m.vlan(key+".vlan", g.VLAN, c.Datapath)
 	}
@@ -106,21 +106,21 @@ func (c *Config) checkSlices(m *checks) {
 	for i := range c.Pools {
 		key := fmt.Sprintf("pools[%d]", i)
 		m.name(key+".name", c.Pools[i].Name, &pools)
-		m.want(len(c.Pools[i].Prefixes) > 0, key+".prefixes", "", "prefixes")
+		m.Want(len(c.Pools[i].Prefixes) > 0, key+".prefixes", "", "prefixes")
 	}
 	c.checkPrefixes(m)
-	m.want(len(c.Slices) <= maxSlices, "slices", len(c.Slices), fmt.Sprintf("at most %d", maxSlices))
+	m.Want(len(c.Slices) <= maxSlices, "slices", len(c.Slices), fmt.Sprintf("at most %d", maxSlices))
 	for i := range c.Slices {
 		s, key := &c.Slices[i], fmt.Sprintf("slices[%d]", i)
 		m.name(key+".name", s.Name, &named)
 		m.names(key+".dnns", s.DNNs)
 		m.names(key+".network_instances", s.NetworkInstances)
 		for _, p := range s.Pools {
-			m.oneOf(key+".pools", p, pools...)
+			m.OneOf(key+".pools", p, pools...)
 		}
-		m.want(s.MaxSessions >= 0 && s.MaxSessions <= MaxSessions, key+".max_sessions", s.MaxSessions,
+		m.Want(s.MaxSessions >= 0 && s.MaxSessions <= MaxSessions, key+".max_sessions", s.MaxSessions,
 			fmt.Sprintf("0 to %d", MaxSessions))
-		m.want(s.SNSSAI.Set || len(s.DNNs)+len(s.NetworkInstances) > 0, key, "", "s_nssai, dnns or network_instances")
+		m.Want(s.SNSSAI.Set || len(s.DNNs)+len(s.NetworkInstances) > 0, key, "", "s_nssai, dnns or network_instances")
 	}
 }
 
@@ -136,8 +136,8 @@ func (c *Config) checkPrefixes(m *checks) {
 			} else if ok {
 				ok = p.Bits() >= 32 && p.Bits() <= 64
 			}
-			m.want(ok, key, p, "a unicast prefix without host bits, IPv4 of 8 bits or more, IPv6 of 32 to 64")
-			m.want(!slices.ContainsFunc(all, p.Overlaps), key, p, "a prefix that no other overlaps")
+			m.Want(ok, key, p, "a unicast prefix without host bits, IPv4 of 8 bits or more, IPv6 of 32 to 64")
+			m.Want(!slices.ContainsFunc(all, p.Overlaps), key, p, "a prefix that no other overlaps")
 			all = append(all, p)
 		}
 	}
@@ -146,26 +146,26 @@ func (c *Config) checkPrefixes(m *checks) {
 // checkStore checks where state is kept.
 func (c *Config) checkStore(m *checks) {
 	s := &c.Store
-	m.want(s.Path == "" || filepath.IsAbs(s.Path) && isPrintable(s.Path), "store.path", s.Path, "an absolute path")
-	m.oneOf("store.sync", s.Sync, SyncNone, SyncInterval, SyncAlways)
-	m.oneOf("store.after_reboot", s.AfterReboot, RebootRestore, RebootForget)
-	m.want(s.Path == "" || s.Redis.Address == "", "store.redis.address", s.Redis.Address, "only one of store.path and store.redis")
-	m.want(isPrintable(s.Redis.Address), "store.redis.address", s.Redis.Address, "HOST:PORT, or the path of a Unix socket")
+	m.Want(s.Path == "" || filepath.IsAbs(s.Path) && isPrintable(s.Path), "store.path", s.Path, "an absolute path")
+	m.OneOf("store.sync", s.Sync, SyncNone, SyncInterval, SyncAlways)
+	m.OneOf("store.after_reboot", s.AfterReboot, RebootRestore, RebootForget)
+	m.Want(s.Path == "" || s.Redis.Address == "", "store.redis.address", s.Redis.Address, "only one of store.path and store.redis")
+	m.Want(isPrintable(s.Redis.Address), "store.redis.address", s.Redis.Address, "HOST:PORT, or the path of a Unix socket")
 	m.cpus("xdp.spread", c.XDP.Spread)
 	p := c.XDP.Pin
-	m.want(p == "" || filepath.IsAbs(p) && isPrintable(p), "xdp.pin", p, "an absolute path in bpffs, such as /sys/fs/bpf/plumbline")
+	m.Want(p == "" || filepath.IsAbs(p) && isPrintable(p), "xdp.pin", p, "an absolute path in bpffs, such as /sys/fs/bpf/plumbline")
 }
 
 // name checks that value is a short word that is not in seen yet, and adds it.
 func (c *checks) name(key, value string, seen *[]string) {
-	c.want(value != "" && len(value) <= maxName && isPrintable(value) && !slices.Contains(*seen, value),
+	c.Want(value != "" && len(value) <= maxName && isPrintable(value) && !slices.Contains(*seen, value),
 		key, value, fmt.Sprintf("a name of at most %d characters that no other has", maxName))
 	*seen = append(*seen, value)
 }
 
 // names checks a list of DNNs or Network Instances.
 func (c *checks) names(key string, list []string) {
-	c.want(len(list) <= maxLabels, key, len(list), fmt.Sprintf("at most %d", maxLabels))
+	c.Want(len(list) <= maxLabels, key, len(list), fmt.Sprintf("at most %d", maxLabels))
 	var seen []string
 	for _, n := range list {
 		c.name(key, n, &seen)
@@ -175,9 +175,9 @@ func (c *checks) names(key string, list []string) {
 // cpus checks a list of CPUs.
 func (c *checks) cpus(key string, cpus []int) {
 	const most, last = 64, 1023
-	c.want(len(cpus) <= most, key, len(cpus), fmt.Sprintf("at most %d CPUs", most))
+	c.Want(len(cpus) <= most, key, len(cpus), fmt.Sprintf("at most %d CPUs", most))
 	for i, cpu := range cpus {
-		c.want(cpu >= 0 && cpu <= last && !slices.Contains(cpus[:i], cpu), fmt.Sprintf("%s[%d]", key, i), cpu,
+		c.Want(cpu >= 0 && cpu <= last && !slices.Contains(cpus[:i], cpu), fmt.Sprintf("%s[%d]", key, i), cpu,
 			fmt.Sprintf("the number of a CPU, 0 to %d, each once", last))
 	}
 }
@@ -185,8 +185,8 @@ func (c *checks) cpus(key string, cpus []int) {
 // check checks how the AF_XDP datapath works.
 func (a *AFXDP) check(m *checks) {
 	const queues, leastFrames, frames = 64, 512, 1 << 20
-	m.oneOf("afxdp.mode", a.Mode, ModeAdaptive, ModePoll, ModeInterrupt)
-	m.want(a.Queues >= 0 && a.Queues <= queues, "afxdp.queues", a.Queues, fmt.Sprintf("0 to %d", queues))
+	m.OneOf("afxdp.mode", a.Mode, ModeAdaptive, ModePoll, ModeInterrupt)
+	m.Want(a.Queues >= 0 && a.Queues <= queues, "afxdp.queues", a.Queues, fmt.Sprintf("0 to %d", queues))
 	m.cpus("afxdp.cpus", a.CPUs)
-	m.want(a.Frames >= leastFrames && a.Frames <= frames, "afxdp.frames", a.Frames, fmt.Sprintf("%d to %d", leastFrames, frames))
+	m.Want(a.Frames >= leastFrames && a.Frames <= frames, "afxdp.frames", a.Frames, fmt.Sprintf("%d to %d", leastFrames, frames))
 }

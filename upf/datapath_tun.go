@@ -59,14 +59,14 @@ func openTUN(o opening) (datapath.Driver, error) {
 
 func (c *Config) checkTUN(m *checks) {
 	t := &c.TUN
-	m.want(isDevice(t.Device) && len(t.Device) <= tun.MaxPrefix, "tun.device", t.Device,
+	m.Want(isDevice(t.Device) && len(t.Device) <= tun.MaxPrefix, "tun.device", t.Device,
 		fmt.Sprintf("the beginning of the name of a network device, at most %d octets", tun.MaxPrefix))
-	m.want(t.MTU >= tun.MinMTU && t.MTU <= tun.MaxMTU, "tun.mtu", t.MTU, fmt.Sprintf("%d to %d", tun.MinMTU, tun.MaxMTU))
-	m.want(t.Workers >= 0 && t.Workers <= tun.MaxWorkers, "tun.workers", t.Workers, fmt.Sprintf("0 to %d", tun.MaxWorkers))
+	m.Want(t.MTU >= tun.MinMTU && t.MTU <= tun.MaxMTU, "tun.mtu", t.MTU, fmt.Sprintf("%d to %d", tun.MinMTU, tun.MaxMTU))
+	m.Want(t.Workers >= 0 && t.Workers <= tun.MaxWorkers, "tun.workers", t.Workers, fmt.Sprintf("0 to %d", tun.MaxWorkers))
 	for i, a := range t.Addresses {
-		m.want(a.IsValid() && isHost(a.Addr()), fmt.Sprintf("tun.addresses[%d]", i), a, "an address with the length of its prefix")
+		m.Want(a.IsValid() && isHost(a.Addr()), fmt.Sprintf("tun.addresses[%d]", i), a, "an address with the length of its prefix")
 	}
 	for i, p := range t.Routes {
-		m.want(p.IsValid() && p == p.Masked(), fmt.Sprintf("tun.routes[%d]", i), p, "a prefix")
+		m.Want(p.IsValid() && p == p.Masked(), fmt.Sprintf("tun.routes[%d]", i), p, "a prefix")
 	}
 }

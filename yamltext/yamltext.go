@@ -1,10 +1,17 @@
-// Package yamltext reads YAML that anybody may have written: of every text comes a value
-// or an error, in memory that its length bounds.
+// Package yamltext reads YAML that anybody may have written: of every text comes a value,
+// or all that is wrong with it, each with its place. Memory is bounded by the length of the
+// text.
+//
+//	text ─► tokens ─► syntax ─► value of Go, over its defaults ─► what its owner wants of it
+//	          │          │        │ keys, types                      │ [Checks]
+//	          └──────────┴────────┴───────── [ConfigError] ◄─────────┘
+//
+// A text that is no YAML has one mistake. All others are told at once.
 //
 // What is read are plain mappings, sequences and scalars, one document. Tags, over which
-// the decoder beneath panics, and deep nesting, for which it takes memory by the square of
+// the parser beneath panics, and deep nesting, for which it takes memory by the square of
 // the depth, are refused before it sees them; so are anchors and aliases, with which a few
-// lines grow without bound, but for [DecodeOrdered].
+// lines grow without bound, unless [Reader.Anchors] asks for them.
 package yamltext
 
 import (
@@ -29,23 +36,53 @@ const (
 	maxExpanded = 1 << 22 // tokens, if each alias stood for the whole text
 )
 
-// Error says what is wrong with a text, and where.
-type Error struct {
-	Line, Column int // from 1 on; 0: not known
-	Reason       string
-	err          error // of the decoder; may be nil
+// Reader reads one kind of file.
+type Reader struct {
+	Of      error // what errors about the text of a file wrap; may be nil
+	Anchors bool  // anchors and aliases may be there, but no alias within what has an anchor
 }
 
-// Error returns "line 3, column 5: reason".
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return e.Reason
+// Load reads a file into what v points to, as [Reader.Parse] does.
+//
+// Errors: [ConfigError], else what the file system says.
+func (r Reader) Load(path string, v any, check func(*Checks)) error {
+	text, err := ReadFile(path)
+	if err != nil {
+		return err
 	}
-	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Reason)
+	return r.Parse(path, text, v, check)
 }
 
-// Unwrap returns the decoder's error.
-func (e *Error) Unwrap() error { return e.err }
+// Parse reads a text into what v points to; name stands for the file in errors. Keys that
+// the text leaves out keep the value that v has. Then check says what is wrong with the
+// values, also of a text with other mistakes, but not of one that is no YAML; it may be nil.
+//
+// The keys are the yaml tags of v's structs. A mapping at a field of type any becomes a
+// [yaml.MapSlice]. See [Defaulter], [Shortened] and [Described] for types of one's own.
+//
+// Errors: [ConfigError].
+func (r Reader) Parse(name string, text []byte, v any, check func(*Checks)) error {
+	d := decoder{positions: map[string]position{}, anchors: map[string]ast.Node{}}
+	if err := d.decode(text, r.Anchors, reflect.ValueOf(v).Elem()); err != nil {
+		d.mistakes = append(d.mistakes, Mistake{position: err.position, Text: err.reason})
+	} else if check != nil {
+		var c Checks
+		check(&c)
+		d.add(c)
+	}
+	if len(d.mistakes) == 0 {
+		return nil
+	}
+	return &ConfigError{File: name, Mistakes: d.mistakes, Of: r.Of, more: d.more}
+}
+
+// Load is [Reader.Load] of a plain reader.
+func Load(path string, v any, check func(*Checks)) error { return Reader{}.Load(path, v, check) }
+
+// Parse is [Reader.Parse] of a plain reader.
+func Parse(name string, text []byte, v any, check func(*Checks)) error {
+	return Reader{}.Parse(name, text, v, check)
+}
 
 // ReadFile returns the text of a file; of one that is longer than a text may be, enough
 // for it to be refused.
@@ -58,84 +95,64 @@ func ReadFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, MaxOctets+1))
 }
 
-// Decode decodes a text into what v points to. Keys that v has no field for are errors, and
-// so is a number with a fraction where v has an integer; an empty text changes nothing.
-// Errors: [*Error], and those of v's own UnmarshalText.
-func Decode(text []byte, v any) error { return decode(text, v, false) }
-
-// DecodeOrdered is Decode for a v with parts of any form, whose mappings become a
-// [yaml.MapSlice]. Anchors and aliases may be there, but no alias within what has an
-// anchor.
-func DecodeOrdered(text []byte, v any) error {
-	return decode(text, v, true, yaml.UseOrderedMap())
+// syntaxError is why a text is no YAML, or none that is read.
+type syntaxError struct {
+	position
+	reason string
 }
 
-// Parse returns the syntax of a text, nil of an empty one. Errors: [*Error].
-func Parse(text []byte) (ast.Node, error) { return parse(text, false) }
-
-func decode(text []byte, v any, anchors bool, options ...yaml.DecodeOption) (err error) {
-	defer failed(&err)
-	body, err := parse(text, anchors)
-	if body == nil || err != nil {
-		return err
-	}
-	if err := whole(body, reflect.TypeOf(v)); err != nil {
-		return err
-	}
-	return located(yaml.UnmarshalWithOptions(text, v, append(options, yaml.Strict())...))
-}
-
-func parse(text []byte, anchors bool) (body ast.Node, err error) {
-	defer failed(&err)
+func parse(text []byte, anchors bool) (body ast.Node, err *syntaxError) {
 	if len(text) > MaxOctets {
-		return nil, &Error{Reason: fmt.Sprintf("more than %d octets", MaxOctets)}
+		return nil, &syntaxError{reason: fmt.Sprintf("more than %d octets", MaxOctets)}
 	}
 	if err := check(lexer.Tokenize(string(text)), anchors); err != nil {
 		return nil, err
 	}
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, located(err)
+	// A key that is there twice is a mistake beside others, which the decoder finds.
+	file, failure := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	if failure != nil {
+		return nil, located(failure)
 	}
 	return only(file)
 }
 
-// failed makes an error of a panic of the decoder: none is known for what check passes,
+// failed makes an error of a panic of the parser: none is known for what check passes,
 // and a file is no reason to stop.
-func failed(err *error) {
+func failed(err **syntaxError) {
 	if r := recover(); r != nil {
-		*err = &Error{Reason: fmt.Sprintf("the YAML decoder failed: %v", r)}
+		*err = &syntaxError{reason: fmt.Sprintf("the YAML parser failed: %v", r)}
 	}
 }
 
-// located returns an error with its place, if it has one.
-func located(err error) error {
+// located returns the parser's error with its place, if it has one.
+func located(err error) *syntaxError {
 	var e yaml.Error
 	if !errors.As(err, &e) {
-		return err
+		return &syntaxError{reason: err.Error()}
 	}
-	return at(e.GetToken(), e.GetMessage(), err)
+	return at(e.GetToken(), e.GetMessage())
 }
 
-func at(t *token.Token, reason string, err error) *Error {
-	e := &Error{Reason: reason, err: err}
-	if t != nil && t.Position != nil {
-		e.Line, e.Column = t.Position.Line, t.Position.Column
+func at(t *token.Token, reason string) *syntaxError { return &syntaxError{positionOf(t), reason} }
+
+func positionOf(t *token.Token) position {
+	if t == nil || t.Position == nil {
+		return position{}
 	}
-	return e
+	return position{t.Position.Line, t.Position.Column}
 }
 
 // check refuses tokens, and too deep nesting of them.
-func check(tokens token.Tokens, anchors bool) error {
+func check(tokens token.Tokens, anchors bool) *syntaxError {
 	var columns []int // at which the block levels around a token begin
 	flow, aliases := 0, 0
 	for _, t := range tokens {
 		switch t.Type {
 		case token.TagType:
-			return at(t, "a tag: want plain mappings, sequences and scalars", nil)
+			return at(t, "a tag: want plain mappings, sequences and scalars")
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
 			if !anchors {
-				return at(t, "an anchor or alias: want plain mappings, sequences and scalars", nil)
+				return at(t, "an anchor or alias: want plain mappings, sequences and scalars")
 			}
 			aliases++
 		case token.MappingStartType, token.SequenceStartType:
@@ -150,38 +167,38 @@ func check(tokens token.Tokens, anchors bool) error {
 			columns = append(columns, t.Position.Column)
 		}
 		if flow > maxFlow || len(columns) > maxColumns {
-			return at(t, "nested too deep", nil)
+			return at(t, "nested too deep")
 		}
 	}
 	if aliases*len(tokens) > maxExpanded {
-		return &Error{Reason: fmt.Sprintf("%d anchors and aliases in %d tokens: too many", aliases, len(tokens))}
+		return &syntaxError{reason: fmt.Sprintf("%d anchors and aliases in %d tokens: too many", aliases, len(tokens))}
 	}
 	return nil
 }
 
 // only returns the body of the only document, nil if there is none. It refuses aliases
 // within anchors.
-func only(file *ast.File) (body ast.Node, err error) {
+func only(file *ast.File) (body ast.Node, err *syntaxError) {
 	for _, d := range file.Docs {
 		if d.Body == nil || d.Body.Type() == ast.NullType || d.Body.Type() == ast.CommentType {
 			continue
 		}
 		if body != nil {
-			return nil, at(First(d.Body), "a second YAML document: want one", nil)
+			return nil, at(first(d.Body), "a second YAML document: want one")
 		}
 		body = d.Body
 		for _, anchor := range ast.Filter(ast.AnchorType, body) {
 			if inner := ast.Filter(ast.AliasType, anchor); len(inner) > 0 {
-				return nil, at(inner[0].GetToken(), "an alias within an anchor", nil)
+				return nil, at(inner[0].GetToken(), "an alias within an anchor")
 			}
 		}
 	}
 	return body, nil
 }
 
-// First returns the token that a node begins with. Its own token is another one for a
+// first returns the token that a node begins with. Its own token is another one for a
 // block mapping: the colon of its first entry.
-func First(n ast.Node) *token.Token {
+func first(n ast.Node) *token.Token {
 	switch m := n.(type) {
 	case *ast.MappingNode:
 		if !m.IsFlowStyle && len(m.Values) > 0 {

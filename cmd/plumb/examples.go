@@ -37,6 +37,50 @@ func (datapathCheckConfig) Help() string {
 	return examples("plumb datapath check-config dp1.yaml", "plumb datapath check-config --live dp1.yaml")
 }
 
+func (gnbRun) Help() string {
+	return examples("plumb gnb --config gnb.yaml", "plumb gnb run --config gnb.yaml")
+}
+
+func (gnbCheckConfig) Help() string {
+	return examples("plumb gnb check-config gnb.yaml")
+}
+
+func (nfapiVNFRun) Help() string {
+	return examples("plumb nfapi vnf --config vnf.yaml", "plumb nfapi vnf run --config vnf.yaml")
+}
+
+func (nfapiVNFCheckConfig) Help() string {
+	return examples("plumb nfapi vnf check-config vnf.yaml")
+}
+
+func (nfapiPNFRun) Help() string {
+	return examples("plumb nfapi pnf --config pnf.yaml", "plumb nfapi pnf run --config pnf.yaml")
+}
+
+func (nfapiPNFCheckConfig) Help() string {
+	return examples("plumb nfapi pnf check-config pnf.yaml")
+}
+
+func (nfapiMonoRun) Help() string {
+	return examples("plumb nfapi mono --config mono.yaml", "plumb nfapi mono run --config mono.yaml")
+}
+
+func (nfapiMonoCheckConfig) Help() string {
+	return examples("plumb nfapi mono check-config mono.yaml")
+}
+
+func (nfapiImpairRun) Help() string {
+	return examples("plumb nfapi impair --config impair.yaml", "plumb nfapi impair run --config impair.yaml")
+}
+
+func (nfapiImpairCheckConfig) Help() string {
+	return examples("plumb nfapi impair check-config impair.yaml")
+}
+
+func (pfcpCheckConfig) Help() string {
+	return examples("plumb pfcp check-config mine.yaml")
+}
+
 func (showSession) Help() string {
 	return examples("plumb show session 0x00880fa347000000", "plumb show session 0x00880fa347000000 --json")
 }

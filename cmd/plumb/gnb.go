@@ -15,13 +15,31 @@ import (
 )
 
 type gnbCommand struct {
-	Config   string        `required:"" placeholder:"FILE" help:"Configuration file (YAML); deploy/gnb.yaml explains every key."`
+	Config   string        `placeholder:"FILE" help:"Configuration file (YAML); deploy/gnb.yaml explains every key."`
 	N4       netip.Addr    `name:"n4" placeholder:"ADDRESS" help:"Be the SMF, too: set up the UEs' sessions at the UPF with this N4 address, and let it choose the uplink F-TEIDs."`
 	SMF      netip.Addr    `name:"smf" placeholder:"ADDRESS" help:"Own N4 address with --n4; without it, the one that the route to the UPF has."`
 	Dialect  gnbDialect    `embed:""`
 	Duration time.Duration `placeholder:"TIME" help:"Stop after this time, e.g. 60s; without it, at SIGINT or SIGTERM."`
 	JSON     bool          `name:"json" help:"Print the counts as JSON."`
+
+	Start       gnbRun         `cmd:"" name:"run" default:"withargs" help:"Run the gNB until SIGINT or SIGTERM (the default)."`
+	CheckConfig gnbCheckConfig `cmd:"" help:"Check a configuration file; start nothing."`
 }
+
+type gnbCheckConfig struct{ checkFile }
+
+// Run says "ok", or all that is wrong.
+func (c *gnbCheckConfig) Run(stdout io.Writer, command *gnbCommand) error {
+	return c.check(stdout, command.Config, func(file string) error { _, err := readGNB(file); return err })
+}
+
+// readGNB reads the configuration.
+func readGNB(file string) (gnb.Config, error) {
+	config, err := gnb.ReadConfig(file)
+	return config, gnbUsage(inputError(err))
+}
+
+type gnbRun struct{}
 
 // gnbDialect is what some UPFs insist on in a session.
 type gnbDialect struct {
@@ -44,6 +62,7 @@ Needs CAP_NET_ADMIN, and CAP_SYS_ADMIN if the configuration names network namesp
 
 Examples:
 
+    plumb gnb check-config gnb.yaml
     plumb gnb --config gnb.yaml
     plumb gnb --config gnb.yaml --n4 10.3.0.1
     plumb gnb --config gnb.yaml --n4 10.3.0.1 --dnn internet --interface-types
@@ -52,13 +71,16 @@ Examples:
 }
 
 // Run is the gNB as a process.
-func (c *gnbCommand) Run(ctx context.Context, stdout io.Writer) (err error) {
+func (gnbRun) Run(ctx context.Context, stdout io.Writer, c *gnbCommand) (err error) {
+	if err := wantConfig(c.Config, "plumb gnb"); err != nil {
+		return err
+	}
 	if !c.N4.IsValid() && c.Dialect != (gnbDialect{}) {
 		return usageError{errors.New("--dnn, --n3-instance, --n6-instance and --interface-types are said over N4: want --n4")}
 	}
-	config, err := gnb.ReadConfig(c.Config)
+	config, err := readGNB(c.Config)
 	if err != nil {
-		return gnbUsage(inputError(err))
+		return err
 	}
 	ctx, cancel := within(ctx, c.Duration)
 	defer cancel()

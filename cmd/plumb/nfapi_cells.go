@@ -1,13 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 
 	"plumbline/radio"
 	"plumbline/radio/phy"
+	"plumbline/yamltext"
 )
 
 // Each PHY of a VNF or PNF is a cell of its own. A file with one PHY has its cell at the
@@ -34,14 +35,8 @@ type nfapiVNFCell struct {
 	GNB nfapiGNB `yaml:",inline"`
 }
 
-// UnmarshalYAML has keys that are absent be defaults.
-func (c *nfapiVNFCell) UnmarshalYAML(unmarshal func(any) error) error {
-	type plain nfapiVNFCell
-	p := plain{GNB: newNFAPIGNB()}
-	err := unmarshal(&p)
-	*c = nfapiVNFCell(p)
-	return err
-}
+// SetDefaults has keys that are absent be defaults.
+func (c *nfapiVNFCell) SetDefaults() { c.GNB = newNFAPIGNB() }
 
 // nfapiPNFCell is an entry of cells: in the file of a PNF.
 type nfapiPNFCell struct {
@@ -55,63 +50,58 @@ type nfapiPNFAir struct {
 	Air   phy.Config   `yaml:"air"`
 }
 
-// UnmarshalYAML has keys that are absent be defaults.
-func (c *nfapiPNFCell) UnmarshalYAML(unmarshal func(any) error) error {
-	type plain nfapiPNFCell
-	p := plain{Air: newNFAPIPNFAir()}
-	err := unmarshal(&p)
-	*c = nfapiPNFCell(p)
-	return err
-}
+// SetDefaults has keys that are absent be defaults.
+func (c *nfapiPNFCell) SetDefaults() { c.Air = newNFAPIPNFAir() }
 
 // newNFAPIPNFAir has the defaults of the keys.
 func newNFAPIPNFAir() nfapiPNFAir { return nfapiPNFAir{Radio: radio.Default()} }
 
-// errCells is about cells: and the PHYs that there are.
-var errCells = errors.New("cells")
+// cellKey is where the file has a cell: "", or an entry of cells:.
+func cellKey(i int) string { return fmt.Sprintf("cells[%d]", i) }
 
 // oneCellEach assigns cells to PHYs: that of the top level, if it is none of the
-// defaults, belongs to the only PHY, others to the one that they name.
-func oneCellEach[T any](phys []nfapiPHYName, top, none T, names []nfapiPHYName, cells []T) (map[nfapiPHYName]T, error) {
+// defaults, belongs to the only PHY, others to the one that they name. What it cannot
+// assign it notes.
+func oneCellEach[T any](m *yamltext.Checks, phys []nfapiPHYName, top, none T, names []nfapiPHYName, cells []T) map[nfapiPHYName]T {
+	of := make(map[nfapiPHYName]T, len(cells))
 	if len(cells) == 0 {
 		if len(phys) > 1 {
-			return nil, fmt.Errorf("%w: %d phys, and the one cell of the top level: write an entry of cells: for each", errCells, len(phys))
+			m.Note("cells", "%d phys, and the one cell of the top level: write an entry of cells: for each", len(phys))
+		} else if len(phys) == 1 {
+			of[phys[0]] = top
 		}
-		return map[nfapiPHYName]T{phys[0]: top}, nil
+		return of
 	}
 	if !reflect.DeepEqual(top, none) {
-		return nil, fmt.Errorf("%w: a cell at the top level (radio, core, air) beside the %d of cells:", errCells, len(cells))
+		m.Note("", "a cell at the top level (radio, core, air) beside the %d of cells:", len(cells))
 	}
-	of := make(map[nfapiPHYName]T, len(cells))
 	for i, name := range names {
 		if _, twice := of[name]; twice {
-			return nil, fmt.Errorf("%w: two for %v", errCells, name)
+			m.Note(cellKey(i), "two for %v", name)
+		} else if !slices.Contains(phys, name) {
+			m.Note(cellKey(i), "there is no %v: %v are the names", name, phys)
 		}
 		of[name] = cells[i]
 	}
 	for _, name := range phys {
 		if _, ok := of[name]; !ok {
-			return nil, fmt.Errorf("%w: none for %v", errCells, name)
+			m.Note("cells", "none for %v", name)
 		}
 	}
-	if len(of) > len(phys) {
-		return nil, fmt.Errorf("%w: %d for %d phys: %v are the names", errCells, len(of), len(phys), phys)
-	}
-	return of, nil
+	return of
 }
 
-// distinctUEs refuses an address that UEs of two cells have: behind them is one network.
-func distinctUEs(phys []nfapiPHYName, cell func(nfapiPHYName) *radio.Config) error {
-	of := make(map[netip.Addr]nfapiPHYName)
-	for _, name := range phys {
-		for _, u := range cell(name).UEs {
-			for _, a := range u.Addresses {
-				if other, taken := of[a]; taken && other != name {
-					return fmt.Errorf("%w: %v and %v both have a ue with address %v", errCells, other, name, a)
+// distinctUEs notes an address that UEs of two cells have: behind them is one network.
+func distinctUEs(m *yamltext.Checks, names []nfapiPHYName, cell func(int) *radio.Config) {
+	of := make(map[netip.Addr]int)
+	for i, name := range names {
+		for j, u := range cell(i).UEs {
+			for k, a := range u.Addresses {
+				if other, taken := of[a]; taken && other != i {
+					m.Note(fmt.Sprintf("%s.radio.ues[%d].addresses[%d]", cellKey(i), j, k), "%v and %v both have a ue with address %v", names[other], name, a)
 				}
-				of[a] = name
+				of[a] = i
 			}
 		}
 	}
-	return nil
 }

@@ -5,38 +5,36 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"plumbline/yamltext"
 )
 
 // TestNFAPICells: each PHY has a cell, with the keys of its entry and defaults for what
 // is absent.
 func TestNFAPICells(t *testing.T) {
-	c := nfapiVNFCommand{Config: nfapiFile(t, vnfOfTwo+`
+	f, err := readNFAPIVNF(nfapiFile(t, vnfOfTwo+`
 cells:
   - {phy: 2, radio: {prbs: 51, ues: [{rnti: 1, addresses: [10.65.0.1]}]}, core: {tun: {addresses: [10.45.1.1]}}}
   - {pnf: pnf0, phy: 1, core: {tun: {addresses: [10.45.0.1]}}}
-`)}
-	f, err := c.read()
+`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cells, err := f.cells()
-	if err != nil {
-		t.Fatal(err)
-	}
+	var m yamltext.Checks
+	cells := f.cells(&m)
 	one, two := cells[nfapiPHYName{"pnf0", 1}], cells[nfapiPHYName{"pnf0", 2}]
 	if len(cells) != 2 || one.Radio.PRBs != 106 || two.Radio.PRBs != 51 || two.Radio.K2 != 6 || two.Core.TUN.Addresses[0].String() != "10.45.1.1" {
 		t.Errorf("got %+v", cells)
 	}
-	p := nfapiPNFCommand{Config: nfapiFile(t, pnfOfTwo+`
+	below, err := readNFAPIPNF(nfapiFile(t, pnfOfTwo+`
 cells: [{phy: 1}, {phy: 2, air: {seed: 7}, radio: {mcs: 10, ues: [{rnti: 1, addresses: [10.65.0.1]}]}}]
-`)}
-	below, err := p.read()
+`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	airs, err := below.cells()
-	if err != nil {
-		t.Fatal(err)
+	airs := below.cells(&m)
+	if len(m) > 0 {
+		t.Errorf("got %v", m)
 	}
 	if a := airs[nfapiPHYName{phy: 2}]; len(airs) != 2 || a.Air.Seed != 7 || a.Radio.MCS != 10 || a.Radio.K2 != 6 || airs[nfapiPHYName{phy: 1}].Radio.MCS != 28 {
 		t.Errorf("got %+v", airs)
@@ -51,18 +49,18 @@ func TestNFAPICellsErrors(t *testing.T) {
 	)
 	for text, want := range map[string]string{
 		tun:                                      "2 phys, and the one cell of the top level: write an entry of cells: for each",
-		"cells: [{phy: 1, " + tun:                "line ",
+		"cells: [{phy: 1, " + tun:                ".yaml:3:9: could not find flow mapping end token",
 		"cells: [{phy: 1, " + tun + "}]\n" + tun: "a cell at the top level (radio, core, air) beside the 1 of cells:",
 		"cells: [{phy: 1, " + tun + "}]":         "none for phy 2 of pnf0",
 		"cells: [{phy: 1, " + tun + "}, {phy: 1, " + tun + "}]":                                              "two for phy 1 of pnf0",
-		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + "}, {phy: 3, " + tun + "}]":                       "3 for 2 phys: [phy 1 of pnf0 phy 2 of pnf0] are the names",
-		"cells: [{phy: 1, " + tun + "}, {phy: 2}]":                                                           "phy 2 of pnf0: core: configuration: one of n3 and tun",
+		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + "}, {phy: 3, " + tun + "}]":                       "cells[2]: there is no phy 3 of pnf0: [phy 1 of pnf0 phy 2 of pnf0] are the names",
+		"cells: [{phy: 1, " + tun + "}, {phy: 2}]":                                                           "cells[1].core: one of n3 and tun",
 		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + "}]":                                              "both have a ue with address 10.64.0.1",
-		"cells: [{phy: 1, " + tun + "}, {phy: 2, cores: 1}]":                                                 `unknown field "cores"`,
+		"cells: [{phy: 1, " + tun + "}, {phy: 2, cores: 1}]":                                                 `cells[1].cores: no such key, perhaps core: want one of core, phy, pnf, radio`,
 		"cells: [{phy: 1, " + tun + "}, {pnf: x, phy: 2, " + tun + ", " + other + "}]":                       "none for phy 2 of pnf0",
-		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + ", " + strings.Replace(other, "1", "0", 1) + "}]": "phy 2 of pnf0: radio: configuration: ue 0: rnti 0",
+		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + ", " + strings.Replace(other, "1", "0", 1) + "}]": "cells[1].radio.ues[0].rnti: 0: want 1 to",
 	} {
-		_, err := (&nfapiVNFCommand{Config: nfapiFile(t, vnfOfTwo+text)}).read()
+		_, err := readNFAPIVNF(nfapiFile(t, vnfOfTwo+text))
 		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
@@ -72,7 +70,7 @@ func TestNFAPICellsErrors(t *testing.T) {
 		"cells: [{phy: 1}]":           "none for phy 2",
 		"cells: [{phy: 1}, {phy: 2}]": "phy 1 and phy 2 both have a ue with address 10.64.0.1",
 	} {
-		_, err := (&nfapiPNFCommand{Config: nfapiFile(t, pnfOfTwo+text)}).read()
+		_, err := readNFAPIPNF(nfapiFile(t, pnfOfTwo+text))
 		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}

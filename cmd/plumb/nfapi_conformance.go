@@ -9,8 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"plumbline/lab/report"
 	"plumbline/nfapi"
 	"plumbline/nfapi/conformance"
@@ -154,24 +152,12 @@ func (c *nfapiConformanceCommand) radio() (radio.Config, error) {
 	if c.Config == "" {
 		return r, nil
 	}
-	text, err := yamltext.ReadFile(c.Config)
-	if err != nil {
-		return r, inputError(fmt.Errorf("conformance: %w", err))
-	}
-	sections := map[string]any{}
-	var part []byte
-	if err = yamltext.Decode(text, &sections); err == nil && sections["radio"] != nil {
-		if part, err = yaml.Marshal(sections["radio"]); err == nil {
-			err = yamltext.Decode(part, &r)
-		}
-	}
-	if err == nil {
-		err = r.Validate()
-	}
-	if err != nil {
-		return r, usageError{fmt.Errorf("%w (%s)", err, c.Config)}
-	}
-	return r, nil
+	file := struct {
+		Radio  radio.Config   `yaml:"radio"`
+		Others map[string]any `yaml:",inline"`
+	}{Radio: r}
+	err := yamltext.Load(c.Config, &file, func(m *yamltext.Checks) { m.Under("radio", file.Radio.Validate()) })
+	return file.Radio, fileError("conformance", err)
 }
 
 // list prints the cases.

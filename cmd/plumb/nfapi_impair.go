@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/netip"
@@ -43,7 +42,12 @@ type nfapiImpairCommand struct {
 	TickDrift  float64       `placeholder:"PPM" help:"Let SLOT.indications be late by so many us more each second, up to 500, then by 0 again."`
 
 	nfapiThreads `embed:""`
+
+	Start       nfapiImpairRun         `cmd:"" name:"run" default:"withargs" help:"Relay until SIGINT or SIGTERM (the default)."`
+	CheckConfig nfapiImpairCheckConfig `cmd:"" help:"Check a configuration file, with the flags that override it; start nothing."`
 }
+
+type nfapiImpairCheckConfig struct{ checkFile }
 
 // Help is shown by plumb nfapi impair --help.
 func (nfapiImpairCommand) Help() string {
@@ -53,22 +57,36 @@ Examples:
 
     plumb nfapi impair --as-vnf 10.0.0.3:50011 --vnf 10.0.0.1:50011 --as-pnf 10.0.0.3:50010 --pnf 10.0.0.2:50010 --loss 0.001
     plumb nfapi impair --as-vnf 127.0.0.1:50111 --vnf 127.0.0.1:50011 --as-pnf 127.0.0.1:50110 --direction to-pnf --messages TX_DATA --segment-loss 0.01 --duration 60s --json
+    plumb nfapi impair check-config impair.yaml
     plumb nfapi impair --config impair.yaml --wrap-after 2s
 `
 }
 
-// read makes a configuration of file and flags.
-func (c *nfapiImpairCommand) read() (impair.Config, error) {
+// read makes a configuration of file and flags. An empty file is none.
+func (c *nfapiImpairCommand) read(file string) (impair.Config, error) {
 	var out impair.Config
-	if c.Config != "" {
-		text, err := yamltext.ReadFile(c.Config)
+	rule, err := c.rule()
+	if err != nil {
+		return out, err
+	}
+	if file != "" {
+		err := yamltext.Load(file, &out, func(m *yamltext.Checks) {
+			c.override(&out)
+			out.CheckRelay(m)
+		})
 		if err != nil {
-			return out, fmt.Errorf("impair: %w", err)
-		}
-		if err := yamltext.Decode(text, &out); err != nil {
-			return out, fmt.Errorf("impair: %w (%s)", err, c.Config)
+			return out, fileError("impair", err)
 		}
 	}
+	c.override(&out)
+	if rule != nil {
+		out.Rules = append([]impair.Rule{*rule}, out.Rules...)
+	}
+	return out, out.ValidateRelay()
+}
+
+// override puts the flags in the place of what the file says.
+func (c *nfapiImpairCommand) override(out *impair.Config) {
 	set(&out.AsVNF, c.AsVNF)
 	set(&out.VNF, c.VNF)
 	set(&out.AsPNF, c.AsPNF)
@@ -79,18 +97,21 @@ func (c *nfapiImpairCommand) read() (impair.Config, error) {
 	set(&out.WrapAfter, c.WrapAfter)
 	set(&out.ClockDriftPPM, c.ClockDrift)
 	set(&out.TickDriftPPM, c.TickDrift)
-	rule := impair.Rule{
+}
+
+// rule is the one that flags make, nil if they make none.
+func (c *nfapiImpairCommand) rule() (*impair.Rule, error) {
+	rule := &impair.Rule{
 		Direction: c.Direction, Messages: c.Messages, Loss: c.Loss, SegmentLoss: c.SegmentLoss,
 		Duplicate: c.Duplicate, Reorder: c.Reorder, Flip: c.Flip, Delay: c.Delay, Jitter: c.Jitter,
 	}
-	if rule.Harmless() {
-		if c.Direction != "" || len(c.Messages) > 0 {
-			return out, errors.New("impair: --direction and --messages say what a chance or a time is about, and none is given")
-		}
-	} else {
-		out.Rules = append([]impair.Rule{rule}, out.Rules...)
+	if !rule.Harmless() {
+		return rule, nil
 	}
-	return out, out.ValidateRelay()
+	if c.Direction != "" || len(c.Messages) > 0 {
+		return nil, errors.New("impair: --direction and --messages say what a chance or a time is about, and none is given")
+	}
+	return nil, nil
 }
 
 // set gives v its value of the command line, if it has one.
@@ -101,9 +122,21 @@ func set[T comparable](v *T, flag T) {
 	}
 }
 
+// Run says "ok", or all that is wrong.
+func (c *nfapiImpairCheckConfig) Run(stdout io.Writer, command *nfapiImpairCommand) error {
+	return c.check(stdout, command.Config, func(file string) error {
+		if _, err := command.read(file); err != nil {
+			return usageError{err}
+		}
+		return nil
+	})
+}
+
+type nfapiImpairRun struct{}
+
 // Run relays until the end, and says what it did.
-func (c *nfapiImpairCommand) Run(ctx context.Context, stdout io.Writer) error {
-	config, err := c.read()
+func (nfapiImpairRun) Run(ctx context.Context, stdout io.Writer, c *nfapiImpairCommand) error {
+	config, err := c.read(c.Config)
 	if err != nil {
 		return usageError{err}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -24,9 +23,14 @@ type nfapiMonoFile struct {
 type nfapiMonoCommand struct {
 	nfapiThreads    `embed:""`
 	nfapiWatchFlags `embed:""`
-	Config          string        `required:"" placeholder:"FILE" help:"Configuration file (YAML); deploy/nfapi/mono.yaml explains every key."`
+	Config          string        `placeholder:"FILE" help:"Configuration file (YAML); deploy/nfapi/mono.yaml explains every key."`
 	Duration        time.Duration `placeholder:"TIME" help:"Stop after this time, e.g. 60s; without it, at SIGINT or SIGTERM."`
+
+	Start       nfapiMonoRun         `cmd:"" name:"run" default:"withargs" help:"Run the gNB until SIGINT or SIGTERM (the default)."`
+	CheckConfig nfapiMonoCheckConfig `cmd:"" help:"Check a configuration file; start nothing."`
 }
+
+type nfapiMonoCheckConfig struct{ checkFile }
 
 // Help is shown by plumb nfapi mono --help.
 func (nfapiMonoCommand) Help() string {
@@ -36,6 +40,7 @@ Needs root: UEs are TUN devices.
 
 Examples:
 
+    plumb nfapi mono check-config mono.yaml
     plumb nfapi mono --config mono.yaml
     plumb nfapi mono --config mono.yaml --duration 60s --json -
     plumb nfapi mono --config mono.yaml --live
@@ -43,7 +48,10 @@ Examples:
 }
 
 // Run is the gNB as a process.
-func (c *nfapiMonoCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (nfapiMonoRun) Run(ctx context.Context, stdout io.Writer, c *nfapiMonoCommand) error {
+	if err := wantConfig(c.Config, "plumb nfapi mono"); err != nil {
+		return err
+	}
 	file, err := readNFAPIMono(c.Config)
 	if err != nil {
 		return err
@@ -79,16 +87,23 @@ func (c *nfapiMonoCommand) Run(ctx context.Context, stdout io.Writer) error {
 }
 
 func readNFAPIMono(path string) (*nfapiMonoFile, error) {
-	text, err := yamltext.ReadFile(path)
-	if err != nil {
-		return nil, inputError(err)
-	}
 	file := &nfapiMonoFile{GNB: newNFAPIGNB(), Mono: mono.Config{SlotAhead: defaultSlotAhead}}
-	if err := yamltext.Decode(text, file); err != nil {
-		return nil, usageError{fmt.Errorf("%s: %w", path, err)}
-	}
-	return file, nil
+	return file, fileError("mono", yamltext.Load(path, file, file.check))
 }
+
+// check notes what is wrong.
+func (f *nfapiMonoFile) check(m *yamltext.Checks) {
+	m.Under("", f.Mono.Validate())
+	m.Under("", f.GNB.validate())
+	m.Under("air", f.Air.Validate(&f.GNB.Radio))
+}
+
+// Run says "ok", or all that is wrong.
+func (c *nfapiMonoCheckConfig) Run(stdout io.Writer, command *nfapiMonoCommand) error {
+	return c.check(stdout, command.Config, func(file string) error { _, err := readNFAPIMono(file); return err })
+}
+
+type nfapiMonoRun struct{}
 
 // defaultSlotAhead is OpenAirInterface's, beside the default of the radio.
 const defaultSlotAhead = 6

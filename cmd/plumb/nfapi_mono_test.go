@@ -41,7 +41,7 @@ func TestNFAPIMonoErrors(t *testing.T) {
 	if err := os.WriteFile(path, []byte("radio: {special_dl: 1.5}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readNFAPIMono(path); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "1.5 is no whole number") {
+	if _, err := readNFAPIMono(path); exitCode(err) != exitUsage || !strings.Contains(err.Error(), `mono.yaml:1:21: radio.special_dl: "1.5": want a whole number`) {
 		t.Errorf("a number with a fraction: %v", err)
 	}
 	if _, err := readNFAPIMono(path + ".not"); !errors.Is(err, os.ErrNotExist) {

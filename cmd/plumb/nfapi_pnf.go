@@ -20,12 +20,17 @@ import (
 )
 
 type nfapiPNFCommand struct {
-	Config   string        `required:"" placeholder:"FILE" help:"Configuration file (YAML); deploy/nfapi/pnf.yaml explains every key."`
+	Config   string        `placeholder:"FILE" help:"Configuration file (YAML); deploy/nfapi/pnf.yaml explains every key."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop after this time, e.g. 60s; without it, at SIGINT or SIGTERM."`
 
 	nfapiThreads    `embed:""`
 	nfapiWatchFlags `embed:""`
+
+	Start       nfapiPNFRun         `cmd:"" name:"run" default:"withargs" help:"Run the PNF until SIGINT or SIGTERM (the default)."`
+	CheckConfig nfapiPNFCheckConfig `cmd:"" help:"Check a configuration file; start nothing."`
 }
+
+type nfapiPNFCheckConfig struct{ checkFile }
 
 // Help is shown by plumb nfapi pnf --help.
 func (nfapiPNFCommand) Help() string {
@@ -37,6 +42,7 @@ Needs CAP_NET_ADMIN for devices, CAP_SYS_ADMIN if they are in a network namespac
 
 Examples:
 
+    plumb nfapi pnf check-config pnf.yaml
     plumb nfapi pnf --config pnf.yaml
     plumb nfapi pnf --config pnf.yaml --duration 60s --json pnf.json --html pnf.html
     plumb nfapi pnf --config pnf.yaml --live --metrics 127.0.0.1:9107
@@ -50,53 +56,67 @@ type nfapiPNFFile struct {
 	Cells []nfapiPNFCell `yaml:"cells"`   // of several
 }
 
-// cells is what is below each PHY. The PNF's configuration has been validated.
-func (f *nfapiPNFFile) cells() (map[nfapiPHYName]nfapiPNFAir, error) {
-	var phys, names []nfapiPHYName
-	var airs []nfapiPNFAir
+// names are the PHYs of cells:, in their order.
+func (f *nfapiPNFFile) names() (names []nfapiPHYName) {
+	for i := range f.Cells {
+		names = append(names, nfapiPHYName{phy: f.Cells[i].PHY})
+	}
+	return names
+}
+
+// cells is what is below each PHY.
+func (f *nfapiPNFFile) cells(m *yamltext.Checks) map[nfapiPHYName]nfapiPNFAir {
+	var phys []nfapiPHYName
 	for i := range f.PNF.PHYs {
 		phys = append(phys, nfapiPHYName{phy: f.PNF.PHYs[i].ID})
 	}
+	airs := make([]nfapiPNFAir, len(f.Cells))
 	for i := range f.Cells {
-		names, airs = append(names, nfapiPHYName{phy: f.Cells[i].PHY}), append(airs, f.Cells[i].Air)
+		airs[i] = f.Cells[i].Air
 	}
-	cells, err := oneCellEach(phys, f.Air, newNFAPIPNFAir(), names, airs)
-	if err != nil {
-		return nil, err
-	}
-	for name, a := range cells {
-		if err := a.Radio.Validate(); err != nil {
-			if len(cells) > 1 {
-				err = fmt.Errorf("%v: %w", name, err)
-			}
-			return nil, err
-		}
-	}
-	return cells, distinctUEs(phys, func(n nfapiPHYName) *radio.Config { r := cells[n].Radio; return &r })
+	return oneCellEach(m, phys, f.Air, newNFAPIPNFAir(), f.names(), airs)
 }
 
-// read reads the configuration.
-func (c *nfapiPNFCommand) read() (*nfapiPNFFile, error) {
-	text, err := yamltext.ReadFile(c.Config)
-	if err != nil {
-		return nil, inputError(fmt.Errorf("pnf: %w", err))
+// check notes what is wrong, and completes the PNF's configuration.
+func (f *nfapiPNFFile) check(m *yamltext.Checks) {
+	complete, err := f.PNF.Complete()
+	if m.Under("", err); err == nil {
+		f.PNF = complete
 	}
-	f := &nfapiPNFFile{Air: newNFAPIPNFAir()}
-	if err = yamltext.Decode(text, f); err == nil {
-		f.PNF, err = f.PNF.Complete()
+	f.cells(m)
+	if len(f.Cells) == 0 {
+		f.Air.check(m, "")
 	}
-	if err == nil {
-		_, err = f.cells()
+	for i := range f.Cells {
+		f.Cells[i].Air.check(m, cellKey(i)+".")
 	}
-	if err != nil {
-		return nil, usageError{fmt.Errorf("%w (%s)", err, c.Config)}
-	}
-	return f, nil
+	distinctUEs(m, f.names(), func(i int) *radio.Config { return &f.Cells[i].Air.Radio })
 }
+
+func (a *nfapiPNFAir) check(m *yamltext.Checks, at string) {
+	checkCell(m, at+"radio", &a.Radio)
+	m.Under(at+"air", a.Air.Validate(&a.Radio))
+}
+
+// readNFAPIPNF reads the configuration.
+func readNFAPIPNF(path string) (*nfapiPNFFile, error) {
+	f := &nfapiPNFFile{Air: newNFAPIPNFAir()}
+	return f, fileError("pnf", yamltext.Load(path, f, f.check))
+}
+
+// Run says "ok", or all that is wrong.
+func (c *nfapiPNFCheckConfig) Run(stdout io.Writer, command *nfapiPNFCommand) error {
+	return c.check(stdout, command.Config, func(file string) error { _, err := readNFAPIPNF(file); return err })
+}
+
+type nfapiPNFRun struct{}
 
 // Run is the PNF as a process.
-func (c *nfapiPNFCommand) Run(ctx context.Context, stdout io.Writer) error {
-	file, err := c.read()
+func (nfapiPNFRun) Run(ctx context.Context, stdout io.Writer, c *nfapiPNFCommand) error {
+	if err := wantConfig(c.Config, "plumb nfapi pnf"); err != nil {
+		return err
+	}
+	file, err := readNFAPIPNF(c.Config)
 	if err != nil {
 		return err
 	}
@@ -131,10 +151,7 @@ type pnfAir struct {
 
 // open makes the PNF and its PHYs. Call close whether it fails or not.
 func (a *pnfAir) open() (*pnf.PNF, error) {
-	cells, err := a.file.cells()
-	if err != nil {
-		return nil, usageError{err}
-	}
+	cells := a.file.cells(&yamltext.Checks{}) // it has been checked
 	config := a.file.PNF
 	config.Watch = func(id uint16) *stopwatch.Watch { return a.watch.of(fmt.Sprintf("phy %d", id)) }
 	config.NewPHY = func(id uint16) (fapi.PHY, error) {

@@ -11,8 +11,7 @@ import (
 
 // TestNFAPIPNFExample: the file in deploy says what the defaults are.
 func TestNFAPIPNFExample(t *testing.T) {
-	c := nfapiPNFCommand{Config: "../../deploy/nfapi/pnf.yaml"}
-	f, err := c.read()
+	f, err := readNFAPIPNF("../../deploy/nfapi/pnf.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

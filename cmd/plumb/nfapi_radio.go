@@ -13,6 +13,7 @@ import (
 	"plumbline/radio/phy"
 	"plumbline/radio/rrc"
 	"plumbline/radio/scheduler"
+	"plumbline/yamltext"
 )
 
 // nfapiGNB is what the configuration of a VNF says beside the split: the cell, and what
@@ -29,21 +30,27 @@ type nfapiCore struct {
 	SMF         netip.Addr `yaml:"smf"` // unset: that of the route to the UPF
 }
 
+// validate returns all that is wrong.
 func (g *nfapiGNB) validate() error {
-	err := g.Radio.Validate()
-	if err == nil {
-		_, err = rrc.New(&g.Radio) // what the pattern makes of it
+	var m yamltext.Checks
+	checkCell(&m, "radio", &g.Radio)
+	m.Under("core", g.Core.Validate(&g.Radio))
+	if g.Core.N4.IsValid() && g.Core.N3 == nil {
+		m.Note("core.n4", "n4 goes with n3")
 	}
-	if err == nil {
-		err = g.Core.Validate(&g.Radio)
-	}
-	if err == nil && g.Core.N4.IsValid() && g.Core.N3 == nil {
-		err = errors.New("core: n4 goes with n3")
-	}
-	if err != nil {
+	if err := m.Err(nil); err != nil {
 		return usageError{err}
 	}
 	return nil
+}
+
+// checkCell notes what is wrong with a cell, also with what RRC would make of it.
+func checkCell(m *yamltext.Checks, key string, r *radio.Config) {
+	err := r.Validate()
+	if err == nil {
+		_, err = rrc.New(r)
+	}
+	m.Under(key, err)
 }
 
 // nfapiL2 is a gNB above its PHY: the core, and the MAC that its PHY gets.

@@ -20,7 +20,7 @@ core:
   n4: 10.3.0.1
   n3: {address: 10.3.0.2, mtu: 1500}
 `
-	if err := yamltext.Decode([]byte(text), &file); err != nil {
+	if err := yamltext.Parse("", []byte(text), &file, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := newNFAPIGNB().Radio
@@ -38,13 +38,13 @@ core:
 func TestNFAPIGNBErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"{}":             "one of n3 and tun",
-		"radio: {k2: 0}": "k2 0",
+		"radio: {k2: 0}": "radio.k2: 0",
 		"{radio: {prbs: 19}, core: {tun: {addresses: [10.45.0.1]}}}": "19 PRBs",
 		"{radio: {k1: 15}, core: {tun: {addresses: [10.45.0.1]}}}":   "no uplink slot 15 to 15 slots after",
 		"core: {n4: 10.3.0.1, tun: {addresses: [10.45.0.1]}}":        "n4 goes with n3",
 	} {
 		file := newNFAPIGNB()
-		if err := yamltext.Decode([]byte(text), &file); err != nil {
+		if err := yamltext.Parse("", []byte(text), &file, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := file.validate(); err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {

@@ -15,12 +15,17 @@ import (
 )
 
 type nfapiVNFCommand struct {
-	Config   string        `required:"" placeholder:"FILE" help:"Configuration file (YAML); deploy/nfapi/vnf.yaml explains every key."`
+	Config   string        `placeholder:"FILE" help:"Configuration file (YAML); deploy/nfapi/vnf.yaml explains every key."`
 	Duration time.Duration `placeholder:"TIME" help:"Stop after this time, e.g. 60s; without it, at SIGINT or SIGTERM."`
 
 	nfapiThreads    `embed:""`
 	nfapiWatchFlags `embed:""`
+
+	Start       nfapiVNFRun         `cmd:"" name:"run" default:"withargs" help:"Run the VNF until SIGINT or SIGTERM (the default)."`
+	CheckConfig nfapiVNFCheckConfig `cmd:"" help:"Check a configuration file; start nothing."`
 }
+
+type nfapiVNFCheckConfig struct{ checkFile }
 
 // Help is shown by plumb nfapi vnf --help.
 func (nfapiVNFCommand) Help() string {
@@ -32,6 +37,7 @@ Needs CAP_NET_ADMIN for a TUN device; CAP_SYS_NICE lets its threads keep the slo
 
 Examples:
 
+    plumb nfapi vnf check-config vnf.yaml
     plumb nfapi vnf --config vnf.yaml
     plumb nfapi vnf --config vnf.yaml --duration 60s --json vnf.json --html vnf.html
     plumb nfapi vnf --config vnf.yaml --live --metrics 127.0.0.1:9106
@@ -55,54 +61,59 @@ func (f *nfapiVNFFile) phys() (names []nfapiPHYName) {
 	return names
 }
 
-// cells is what each PHY carries. The VNF's configuration has been validated.
-func (f *nfapiVNFFile) cells() (map[nfapiPHYName]nfapiGNB, error) {
-	var names []nfapiPHYName
-	var gnbs []nfapiGNB
+// names are the PHYs of cells:, in their order.
+func (f *nfapiVNFFile) names() (names []nfapiPHYName) {
 	for i := range f.Cells {
 		c := &f.Cells[i]
 		if c.PNF == "" && len(f.VNF.PNFs) == 1 {
 			c.PNF = f.VNF.PNFs[0].Name
 		}
-		names, gnbs = append(names, nfapiPHYName{c.PNF, c.PHY}), append(gnbs, c.GNB)
+		names = append(names, nfapiPHYName{c.PNF, c.PHY})
 	}
-	cells, err := oneCellEach(f.phys(), f.GNB, newNFAPIGNB(), names, gnbs)
-	if err != nil {
-		return nil, err
-	}
-	for name, g := range cells {
-		if err := g.validate(); err != nil {
-			if len(cells) > 1 {
-				err = fmt.Errorf("%v: %w", name, err)
-			}
-			return nil, err
-		}
-	}
-	return cells, distinctUEs(f.phys(), func(n nfapiPHYName) *radio.Config { r := cells[n].Radio; return &r })
+	return names
 }
 
-// read reads the configuration.
-func (c *nfapiVNFCommand) read() (*nfapiVNFFile, error) {
-	text, err := yamltext.ReadFile(c.Config)
-	if err != nil {
-		return nil, inputError(fmt.Errorf("vnf: %w", err))
+// cells is what each PHY carries. The VNF's configuration has been completed.
+func (f *nfapiVNFFile) cells(m *yamltext.Checks) map[nfapiPHYName]nfapiGNB {
+	gnbs := make([]nfapiGNB, len(f.Cells))
+	for i := range f.Cells {
+		gnbs[i] = f.Cells[i].GNB
 	}
-	f := &nfapiVNFFile{GNB: newNFAPIGNB()}
-	if err = yamltext.Decode(text, f); err == nil {
-		err = f.VNF.Validate()
-	}
-	if err == nil {
-		_, err = f.cells()
-	}
-	if err != nil {
-		return nil, usageError{fmt.Errorf("%w (%s)", err, c.Config)}
-	}
-	return f, nil
+	return oneCellEach(m, f.phys(), f.GNB, newNFAPIGNB(), f.names(), gnbs)
 }
+
+// check notes what is wrong, and completes the VNF's configuration.
+func (f *nfapiVNFFile) check(m *yamltext.Checks) {
+	m.Under("", f.VNF.Validate())
+	f.cells(m)
+	if len(f.Cells) == 0 && len(f.phys()) <= 1 {
+		m.Under("", f.GNB.validate())
+	}
+	for i := range f.Cells {
+		m.Under(cellKey(i), f.Cells[i].GNB.validate())
+	}
+	distinctUEs(m, f.names(), func(i int) *radio.Config { return &f.Cells[i].GNB.Radio })
+}
+
+// readNFAPIVNF reads the configuration.
+func readNFAPIVNF(path string) (*nfapiVNFFile, error) {
+	f := &nfapiVNFFile{GNB: newNFAPIGNB()}
+	return f, fileError("vnf", yamltext.Load(path, f, f.check))
+}
+
+// Run says "ok", or all that is wrong.
+func (c *nfapiVNFCheckConfig) Run(stdout io.Writer, command *nfapiVNFCommand) error {
+	return c.check(stdout, command.Config, func(file string) error { _, err := readNFAPIVNF(file); return err })
+}
+
+type nfapiVNFRun struct{}
 
 // Run is the VNF as a process.
-func (c *nfapiVNFCommand) Run(ctx context.Context, stdout io.Writer) error {
-	file, err := c.read()
+func (nfapiVNFRun) Run(ctx context.Context, stdout io.Writer, c *nfapiVNFCommand) error {
+	if err := wantConfig(c.Config, "plumb nfapi vnf"); err != nil {
+		return err
+	}
+	file, err := readNFAPIVNF(c.Config)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"plumbline/nfapi/fapi"
+	"plumbline/yamltext"
 )
 
 // vnfCells are the MACs of a VNF's PHYs with the cores behind them.
@@ -21,10 +22,7 @@ type vnfCells struct {
 
 // open opens the cores and makes the MACs. End it with run, which has to be called.
 func (f *nfapiVNFFile) open(ctx context.Context, log *slog.Logger) (*vnfCells, error) {
-	cells, err := f.cells()
-	if err != nil {
-		return nil, usageError{err}
-	}
+	cells := f.cells(&yamltext.Checks{}) // it has been checked
 	v := &vnfCells{phys: f.phys(), of: make(map[nfapiPHYName]*nfapiL2, len(cells))}
 	for i, name := range v.phys {
 		gnb := cells[name]
@@ -45,7 +43,7 @@ func (v *vnfCells) newMAC(pnf string, phy uint16) (fapi.MAC, error) {
 	name := nfapiPHYName{pnf, phy}
 	l2, ok := v.of[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: none for %v", errCells, name)
+		return nil, fmt.Errorf("no cell for %v", name)
 	}
 	return l2.mac, nil
 }

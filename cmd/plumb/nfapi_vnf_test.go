@@ -11,8 +11,7 @@ import (
 
 // TestNFAPIVNFExample: the file in deploy says what the defaults are.
 func TestNFAPIVNFExample(t *testing.T) {
-	c := nfapiVNFCommand{Config: "../../deploy/nfapi/vnf.yaml"}
-	f, err := c.read()
+	f, err := readNFAPIVNF("../../deploy/nfapi/vnf.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ type pfcpCommand struct {
 	Show   pfcpShowCommand   `cmd:"" help:"Print a built-in scenario, to be read or changed."`
 	Run    pfcpRunCommand    `cmd:"" help:"Run scenarios against a UP function."`
 	Prompt pfcpPromptCommand `cmd:"" help:"Do steps that are typed, or read from standard input, one to a line."`
+	Check  pfcpCheckConfig   `cmd:"" name:"check-config" help:"Check a file with a scenario of your own; send nothing."`
 	Decode pfcpDecodeCommand `cmd:"" help:"Take PFCP messages apart that are given in hex."`
 }
 
@@ -33,6 +34,7 @@ Examples:
 
     plumb pfcp list
     plumb pfcp show open5gs > mine.yaml
+    plumb pfcp check-config mine.yaml
     plumb pfcp run open5gs --upf 10.0.0.1
     plumb pfcp prompt --upf 10.0.0.1
     plumb pfcp decode 2001000c00000100006000046553f100
@@ -73,6 +75,19 @@ func (c pfcpShowCommand) Run(out io.Writer) error {
 	}
 	_, err = out.Write(text)
 	return err
+}
+
+type pfcpCheckConfig struct {
+	File string `arg:"" placeholder:"FILE" help:"File with a scenario (YAML)."`
+}
+
+// Run says "ok", or all that is wrong. Names and values of IEs are looked at only when a step is
+// done, as variables may be in them.
+func (c *pfcpCheckConfig) Run(stdout io.Writer) error {
+	if _, err := pfcpsim.Load(c.File); err != nil {
+		return fileError("pfcp", err)
+	}
+	return sayOK(stdout, c.File)
 }
 
 // pfcpPeer is the CP function of a command line.

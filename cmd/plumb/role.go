@@ -21,8 +21,8 @@ var roleCommands = map[upf.Role]string{
 
 // runRole is a UPF, or a part of one, as a process.
 func runRole(ctx context.Context, file string, role upf.Role) error {
-	if file == "" {
-		return fmt.Errorf("%w: want --config FILE (see '%s --help')", errUsage, roleCommands[role])
+	if err := wantConfig(file, roleCommands[role]); err != nil {
+		return err
 	}
 	config, err := loadRole(file, role)
 	if err != nil {
@@ -103,16 +103,7 @@ func (c *checkConfig) check(ctx context.Context, stdout io.Writer, flag string, 
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(stdout, "%s: ok\n", file)
-	return err
-}
-
-// oneFile is the file that is named as an argument or by --config.
-func oneFile(argument, flag string) (string, error) {
-	if (argument == "") == (flag == "") {
-		return "", fmt.Errorf("%w: want one of FILE and --config FILE", errUsage)
-	}
-	return argument + flag, nil
+	return sayOK(stdout, file)
 }
 
 // loadRole reads a configuration, which has to be that of the role.

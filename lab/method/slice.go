@@ -41,18 +41,12 @@ func EqualSlices(n int) []Slice {
 // LoadSlices reads slices from a YAML file: a list of their names, shares, frames, QFIs and
 // DSCPs. The first one is that which is overloaded.
 func LoadSlices(name string) ([]Slice, error) {
-	text, err := yamltext.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
 	var file struct {
 		Slices []Slice `yaml:"slices"`
 	}
-	if err := yamltext.Decode(text, &file); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if err := ValidateSlices(file.Slices); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	err := yamltext.Load(name, &file, func(m *yamltext.Checks) { checkSlices(m, file.Slices) })
+	if err != nil {
+		return nil, err
 	}
 	return file.Slices, nil
 }
@@ -120,18 +114,23 @@ func (s *Slice) validate() error {
 
 // ValidateSlices says what is wrong with slices that somebody has described.
 func ValidateSlices(list []Slice) error {
+	var m yamltext.Checks
+	checkSlices(&m, list)
+	return m.Err(nil)
+}
+
+func checkSlices(m *yamltext.Checks, list []Slice) {
 	if len(list) < 2 || len(list) > MaxProfiledSlices {
-		return fmt.Errorf("%d slices: want 2 to %d", len(list), MaxProfiledSlices)
+		m.Note("", "%d slices: want 2 to %d", len(list), MaxProfiledSlices)
+		return
 	}
 	for i := range list {
-		if err := list[i].validate(); err != nil {
-			return err
-		}
+		key := fmt.Sprintf("slices[%d]", i)
+		m.Under(key, list[i].validate())
 		if slices.ContainsFunc(list[:i], func(s Slice) bool { return s.Name == list[i].Name }) {
-			return fmt.Errorf("slice %q: there are two of this name", list[i].Name)
+			m.Note(key+".name", "slice %q: there are two of this name", list[i].Name)
 		}
 	}
-	return nil
 }
 
 // SliceRules adds to rules that sessions are divided into these slices.

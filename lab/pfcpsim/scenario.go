@@ -87,18 +87,19 @@ func Load(file string) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return s, nil
+	return parse(file, text)
 }
 
 // Parse reads a scenario.
 //
-// Errors: [ErrForm], and those of the YAML reader. Names and values of IEs are
-// looked at when the step is done, as variables may be in them.
-func Parse(text []byte) (*Scenario, error) {
+// Errors: [yamltext.ConfigError] with all mistakes, which wraps [ErrForm]. Names and values
+// of IEs are looked at when the step is done, as variables may be in them.
+func Parse(text []byte) (*Scenario, error) { return parse("", text) }
+
+// reader takes anchors, with which the rules of many sessions are written once.
+var reader = yamltext.Reader{Of: ErrForm, Anchors: true}
+
+func parse(name string, text []byte) (*Scenario, error) {
 	var in struct {
 		Name  string            `yaml:"name"`
 		About string            `yaml:"about"`
@@ -107,24 +108,27 @@ func Parse(text []byte) (*Scenario, error) {
 		Rules any               `yaml:"rules"` // a place for anchors
 		Steps []yaml.MapSlice   `yaml:"steps"`
 	}
-	if err := yamltext.DecodeOrdered(text, &in); err != nil {
+	s := &Scenario{}
+	err := reader.Parse(name, text, &in, func(c *yamltext.Checks) {
+		for i, m := range in.Steps {
+			step, err := newStep(m)
+			c.Under(fmt.Sprintf("steps[%d]", i), err)
+			s.Steps = append(s.Steps, step)
+		}
+	})
+	if err != nil {
 		return nil, err
 	}
-	s := &Scenario{Name: in.Name, About: strings.TrimSpace(in.About), Needs: in.Needs, Vars: in.Vars}
-	for i, m := range in.Steps {
-		step, err := newStep(m)
-		if err != nil {
-			return nil, fmt.Errorf("step %d: %w", i+1, err)
-		}
-		s.Steps = append(s.Steps, step)
-	}
+	s.Name, s.About, s.Needs, s.Vars = in.Name, strings.TrimSpace(in.About), in.Needs, in.Vars
 	return s, nil
 }
 
 // ParseStep reads one step, as it stands in a scenario: "associate: {}".
+//
+// Errors: as of [Parse].
 func ParseStep(text string) (Step, error) {
 	var m yaml.MapSlice
-	if err := yamltext.DecodeOrdered([]byte(text), &m); err != nil {
+	if err := reader.Parse("", []byte(text), &m, nil); err != nil {
 		if fields := strings.Fields(text); len(fields) == 1 { // a verb alone
 			return newStep(yaml.MapSlice{{Key: fields[0]}})
 		}
@@ -135,9 +139,9 @@ func ParseStep(text string) (Step, error) {
 
 func newStep(m yaml.MapSlice) (Step, error) {
 	var s Step
+	var c yamltext.Checks
 	for _, item := range m {
 		key, value := fmt.Sprint(item.Key), item.Value
-		var err error
 		switch key {
 		case "session":
 			s.Session = fmt.Sprint(value)
@@ -146,7 +150,9 @@ func newStep(m yaml.MapSlice) (Step, error) {
 		case "expect":
 			s.Expect = value
 		case "within":
+			var err error
 			s.Within, err = time.ParseDuration(fmt.Sprint(value))
+			c.Want(err == nil, key, fmt.Sprint(value), "a duration, such as 30s")
 		case "answer":
 			s.Answer = value
 		case "bare":
@@ -157,18 +163,17 @@ func newStep(m yaml.MapSlice) (Step, error) {
 			s.SEID = fmt.Sprint(value)
 		default:
 			if s.Verb != "" {
-				err = fmt.Errorf("%s and %s in one step: %w", s.Verb, key, ErrForm)
+				c.Note(key, "%s and %s in one step", s.Verb, key)
+			} else if !slices.Contains(Verbs(), key) {
+				c.Note(key, "%q is none of %s", key, strings.Join(Verbs(), ", "))
 			}
 			s.Verb, s.With = key, value
 		}
-		if err != nil {
-			return s, err
-		}
 	}
-	if !slices.Contains(Verbs(), s.Verb) {
-		return s, fmt.Errorf("%q is none of %s: %w", s.Verb, strings.Join(Verbs(), ", "), ErrForm)
+	if s.Verb == "" {
+		c.Note("", "no verb: want one of %s", strings.Join(Verbs(), ", "))
 	}
-	return s, nil
+	return s, c.Err(ErrForm)
 }
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z0-9_-]+)\}`)

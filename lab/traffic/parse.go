@@ -54,28 +54,29 @@ func Load(name string) (*Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("traffic: %w", err)
 	}
-	p, err := parse(text, filepath.Dir(name))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return p, nil
+	return parse(name, text)
 }
 
-// parse reads a profile; names of capture files are relative to a directory.
-func parse(text []byte, directory string) (*Profile, error) {
+// parse reads a profile from the text of a file, to whose directory names of capture files
+// are relative.
+func parse(name string, text []byte) (*Profile, error) {
 	var in file
-	if err := yamltext.Decode(text, &in); err != nil {
-		return nil, fmt.Errorf("traffic: %w: %w", ErrProfile, err)
-	}
-	p := &Profile{Name: in.Name, About: in.About, Seed: in.Seed, Rate: in.Rate, Ramp: in.Ramp, Burst: in.Burst}
-	for i := range in.Streams {
-		s, err := in.Streams[i].stream(directory)
-		if err != nil {
-			return nil, fmt.Errorf("traffic: stream %d: %w: %w", i, ErrProfile, err)
+	var p *Profile
+	err := yamltext.Reader{Of: ErrProfile}.Parse(name, text, &in, func(m *yamltext.Checks) {
+		p = &Profile{Name: in.Name, About: in.About, Seed: in.Seed, Rate: in.Rate, Ramp: in.Ramp, Burst: in.Burst}
+		for i := range in.Streams {
+			s, err := in.Streams[i].stream(filepath.Dir(name))
+			m.Under(fmt.Sprintf("streams[%d]", i), err)
+			p.Streams = append(p.Streams, s)
 		}
-		p.Streams = append(p.Streams, s)
+		if len(*m) == 0 {
+			m.Under("", p.validate())
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
-	return p, p.check()
+	return p, nil
 }
 
 // check is validate with the error that callers know.

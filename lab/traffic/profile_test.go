@@ -83,14 +83,14 @@ func TestParseErrors(t *testing.T) {
 		{"rates twice", "rate: 5pps\nstreams: [{name: a, direction: uplink, frames: 64, rate: 5pps}]", `stream "a" has a rate, and so has the profile`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p, err := parse([]byte(tc.in), "")
+			p, err := parse("", []byte(tc.in))
 			if !errors.Is(err, ErrProfile) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %+v, %v, want %q", p, err, tc.want)
 			}
 		})
 	}
 	for _, in := range []string{"streems: []", "rate: fast", "rate: NaNpps", "- 1", "\x00"} {
-		if p, err := parse([]byte(in), ""); err == nil {
+		if p, err := parse("", []byte(in)); err == nil {
 			t.Errorf("%q: got %+v, want an error", in, p)
 		}
 	}
@@ -127,7 +127,7 @@ func TestRate(t *testing.T) {
 // TestLoads: rates as frames per second of a direction.
 func TestLoads(t *testing.T) {
 	profile := func(head, streams string) *Profile {
-		p, err := parse([]byte(head+"\nstreams: ["+streams+"]"), "")
+		p, err := parse("", []byte(head+"\nstreams: ["+streams+"]"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestHowTo(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	text, _, ok := strings.Cut(rest, "```")
-	p, err := parse([]byte(text), "")
+	p, err := parse("", []byte(text))
 	if !ok || err != nil || p.Name != "evening" || len(p.Streams) != 3 {
 		t.Errorf("got %+v, %v, want profile evening with 3 streams", p, err)
 	}
@@ -238,7 +238,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(text)
 	f.Add([]byte("rate: 1Gbit/s\nstreams: [{name: a, direction: uplink, frames: [64, imix], rate: 1pps/session}]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := parse(text, "")
+		p, err := parse("", text)
 		if err != nil {
 			return
 		}

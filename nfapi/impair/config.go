@@ -3,13 +3,13 @@ package impair
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"plumbline/nfapi"
+	"plumbline/yamltext"
 )
 
 // Direction is that of a datagram.
@@ -94,56 +94,59 @@ const (
 	wrapMultiple     = 16
 )
 
-// Validate says what is wrong with the configuration.
+// Validate returns all that is wrong with the configuration, in a [yamltext.ConfigError].
 func (c *Config) Validate() error {
-	var errs []error
-	if _, err := c.profile(); err != nil {
-		errs = append(errs, err)
-	}
-	if c.SFNOffset >= frames {
-		errs = append(errs, fmt.Errorf("impair: sfn_offset %d is above %d", c.SFNOffset, frames-1))
-	}
+	var m yamltext.Checks
+	c.check(&m)
+	return m.Err(errConfig)
+}
+
+// errConfig begins the mistakes that are in no file.
+var errConfig = errors.New("impair")
+
+func (c *Config) check(m *yamltext.Checks) {
+	_, err := c.profile()
+	m.Under("profile", err)
+	yamltext.Within(m, "sfn_offset", c.SFNOffset, 0, frames-1)
 	if c.SFNOffset != 0 && c.WrapAfter != 0 {
-		errs = append(errs, errors.New("impair: sfn_offset and wrap_after are both given: wrap_after chooses the offset"))
+		m.Note("wrap_after", "sfn_offset and wrap_after are both given: wrap_after chooses the offset")
 	}
-	for name, d := range map[string]time.Duration{"wrap_after": c.WrapAfter, "tick_drift_max": c.TickDriftMax} {
-		if d < 0 || d > maxDelay {
-			errs = append(errs, fmt.Errorf("impair: %s %v is not within 0 and %v", name, d, maxDelay))
-		}
-	}
-	for name, ppm := range map[string]float64{"clock_drift_ppm": c.ClockDriftPPM, "tick_drift_ppm": c.TickDriftPPM} {
-		if !(math.Abs(ppm) <= maxDriftPPM) { // nor NaN
-			errs = append(errs, fmt.Errorf("impair: %s %v is not within %d and %d", name, ppm, -maxDriftPPM, maxDriftPPM))
-		}
-	}
-	if c.WrapAfter >= nfapi.SFNCycle*time.Microsecond {
-		errs = append(errs, fmt.Errorf("impair: wrap_after %v is not below the SFN's cycle of 10.24 s", c.WrapAfter))
-	}
+	const cycle = nfapi.SFNCycle * time.Microsecond
+	m.Want(c.WrapAfter >= 0 && c.WrapAfter < cycle, "wrap_after", c.WrapAfter, fmt.Sprintf("0s to less than the SFN's cycle of %v", cycle))
+	span(m, "tick_drift_max", c.TickDriftMax, 0, maxDelay)
+	span(m, "clock_drift_ppm", c.ClockDriftPPM, -maxDriftPPM, maxDriftPPM)
+	span(m, "tick_drift_ppm", c.TickDriftPPM, -maxDriftPPM, maxDriftPPM)
 	for i := range c.Rules {
-		if _, err := c.Rules[i].compile(); err != nil {
-			errs = append(errs, fmt.Errorf("impair: rule %d: %w", i+1, err))
-		}
+		_, err := c.Rules[i].compile()
+		m.Under(fmt.Sprintf("rules[%d]", i), err)
 	}
-	return errors.Join(errs...)
+}
+
+// span notes a value that is outside of both ends, or NaN.
+func span[T time.Duration | float64](m *yamltext.Checks, key string, value, from, to T) {
+	allowed := fmt.Sprintf("%v to %v", from, to)
+	if _, ok := any(value).(float64); ok {
+		allowed = fmt.Sprintf("%.0f to %.0f", float64(from), float64(to))
+	}
+	m.Want(value >= from && value <= to, key, value, allowed)
 }
 
 // ValidateRelay is Validate, and looks at the addresses, too.
 func (c *Config) ValidateRelay() error {
-	errs := []error{c.Validate()}
-	for _, one := range []struct {
-		name string
-		at   netip.AddrPort
-	}{{"as_vnf", c.AsVNF}, {"vnf", c.VNF}, {"as_pnf", c.AsPNF}} {
-		if !one.at.IsValid() {
-			errs = append(errs, fmt.Errorf("impair: %s is not given: address and port of P7", one.name))
-		}
-	}
-	for _, peer := range []netip.AddrPort{c.VNF, c.PNF} {
-		if peer.IsValid() && peer.Port() != 0 && (peer == c.AsVNF || peer == c.AsPNF) {
-			errs = append(errs, fmt.Errorf("impair: %s is the relay's own address: it would send to itself", peer))
-		}
-	}
-	return errors.Join(errs...)
+	var m yamltext.Checks
+	c.CheckRelay(&m)
+	return m.Err(errConfig)
+}
+
+// CheckRelay notes what ValidateRelay returns.
+func (c *Config) CheckRelay(m *yamltext.Checks) {
+	c.check(m)
+	m.Want(c.AsVNF.IsValid(), "as_vnf", c.AsVNF, "address and port of P7")
+	m.Want(c.VNF.IsValid(), "vnf", c.VNF, "address and port of P7")
+	m.Want(c.AsPNF.IsValid(), "as_pnf", c.AsPNF, "address and port of P7")
+	own := func(a netip.AddrPort) bool { return a.IsValid() && a.Port() != 0 && (a == c.AsVNF || a == c.AsPNF) }
+	m.Want(!own(c.VNF), "vnf", c.VNF, "another one than the relay's own: it would send to itself")
+	m.Want(!own(c.PNF), "pnf", c.PNF, "another one than the relay's own: it would send to itself")
 }
 
 func (c *Config) profile() (nfapi.Profile, error) {
@@ -160,39 +163,30 @@ type rule struct {
 	ids map[nfapi.MessageID]bool // nil: all
 }
 
+// compile returns all that is wrong with a rule.
 func (r *Rule) compile() (rule, error) {
+	var m yamltext.Checks
 	c := rule{Rule: *r}
-	switch r.Direction {
-	case "", "both":
-		c.in = [directions]bool{true, true}
-	case directionNames[ToPNF]:
-		c.in[ToPNF] = true
-	case directionNames[ToVNF]:
-		c.in[ToVNF] = true
-	default:
-		return c, fmt.Errorf("direction %q is none of to-pnf, to-vnf, both", r.Direction)
+	c.in = [directions]bool{ToPNF: r.Direction != directionNames[ToVNF], ToVNF: r.Direction != directionNames[ToPNF]}
+	if r.Direction != "" {
+		m.OneOf("direction", r.Direction, directionNames[ToPNF], directionNames[ToVNF], "both")
 	}
-	for name, p := range map[string]float64{"loss": r.Loss, "segment_loss": r.SegmentLoss, "duplicate": r.Duplicate, "reorder": r.Reorder, "flip": r.Flip} {
-		if !(p >= 0 && p <= 1) {
-			return c, fmt.Errorf("%s %v is not within 0 and 1", name, p)
-		}
-	}
-	for name, d := range map[string]time.Duration{"delay": r.Delay, "jitter": r.Jitter} {
-		if d < 0 || d > maxDelay {
-			return c, fmt.Errorf("%s %v is not within 0 and %v", name, d, maxDelay)
-		}
-	}
-	for _, name := range r.Messages {
+	span(&m, "loss", r.Loss, 0, 1)
+	span(&m, "segment_loss", r.SegmentLoss, 0, 1)
+	span(&m, "duplicate", r.Duplicate, 0, 1)
+	span(&m, "reorder", r.Reorder, 0, 1)
+	span(&m, "flip", r.Flip, 0, 1)
+	span(&m, "delay", r.Delay, 0, maxDelay)
+	span(&m, "jitter", r.Jitter, 0, maxDelay)
+	for i, name := range r.Messages {
 		id, err := parseMessage(name)
-		if err != nil {
-			return c, err
-		}
+		m.Under(fmt.Sprintf("messages[%d]", i), err)
 		if c.ids == nil {
 			c.ids = map[nfapi.MessageID]bool{}
 		}
 		c.ids[id] = true
 	}
-	return c, nil
+	return c, m.Err(errConfig)
 }
 
 func (r *rule) about(d Direction, id nfapi.MessageID) bool {

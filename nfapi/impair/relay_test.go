@@ -130,7 +130,7 @@ func TestRelay(t *testing.T) {
 // TestRelayAddresses: without addresses it does not begin.
 func TestRelayAddresses(t *testing.T) {
 	_, err := NewRelay(Config{VNF: loopback}, slog.New(slog.DiscardHandler))
-	if err == nil || !strings.Contains(err.Error(), "as_vnf is not given") {
+	if err == nil || !strings.Contains(err.Error(), "as_vnf: not set") {
 		t.Errorf("got %v", err)
 	}
 }

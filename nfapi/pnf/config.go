@@ -12,6 +12,7 @@ import (
 	"plumbline/nfapi/fapi"
 	"plumbline/nfapi/stopwatch"
 	"plumbline/nfapi/transport"
+	"plumbline/yamltext"
 )
 
 // ErrConfig is wrapped by every error about what a [Config] says.
@@ -83,37 +84,41 @@ const (
 )
 
 // Complete validates c and returns it with its defaults. To do so again changes nothing.
+//
+// Errors: all that is wrong, wrapping [ErrConfig].
 func (c Config) Complete() (Config, error) {
+	var m yamltext.Checks
 	if c.Profile == "" {
 		c.Profile = nfapi.OAI2025.String()
 	}
 	profile, err := nfapi.ParseProfile(c.Profile)
-	if err != nil {
-		return Config{}, fmt.Errorf("%w: profile: %w", ErrConfig, err)
+	m.Under("profile", err)
+	if err == nil {
+		_, err = transport.SegmentSize(profile, c.P7.SegmentSize)
+		m.Under("p7.segment_size", err)
 	}
-	if _, err := transport.SegmentSize(profile, c.P7.SegmentSize); err != nil {
-		return Config{}, fmt.Errorf("%w: p7: %w", ErrConfig, err)
-	}
-	if err := c.P5.complete(); err != nil {
-		return Config{}, err
-	}
+	c.P5.complete(&m)
 	if !c.P7.Address.IsValid() {
 		c.P7.Address = netip.AddrPortFrom(netip.IPv4Unspecified(), portP7)
 	}
+	c.completePHYs(&m)
+	if err := m.Err(ErrConfig); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+func (c *Config) completePHYs(m *yamltext.Checks) {
 	if n := len(c.PHYs); n == 0 || n > maxPHYs {
-		return Config{}, fmt.Errorf("%w: %d phys, there may be 1 to %d", ErrConfig, n, maxPHYs)
+		m.Note("phys", "%d phys: want 1 to %d", n, maxPHYs)
 	}
 	c.PHYs = slices.Clone(c.PHYs)
 	known := map[uint16]bool{}
 	for i := range c.PHYs {
 		p := &c.PHYs[i]
-		if known[p.ID] {
-			return Config{}, fmt.Errorf("%w: two phys with id %d", ErrConfig, p.ID)
-		}
+		m.Want(!known[p.ID], fmt.Sprintf("phys[%d].id", i), p.ID, "an id that no other phy has")
 		known[p.ID] = true
-		if p.SlotAhead < 0 || p.SlotAhead > maxAhead {
-			return Config{}, fmt.Errorf("%w: phy %d: slot_ahead %d is not within 0 to %d", ErrConfig, p.ID, p.SlotAhead, maxAhead)
-		}
+		yamltext.Within(m, fmt.Sprintf("phys[%d].slot_ahead", i), p.SlotAhead, 0, maxAhead)
 		if !p.P7.IsValid() {
 			p.P7 = c.P7.Address
 		}
@@ -124,38 +129,31 @@ func (c Config) Complete() (Config, error) {
 			p.Layers = defaultLayers
 		}
 	}
-	return c, nil
 }
 
-func (p *P5) complete() error {
+func (p *P5) complete(m *yamltext.Checks) {
 	if p.Timeout == 0 {
 		p.Timeout = 10 * time.Second
 	}
 	if p.Reconnect == 0 {
 		p.Reconnect = 5 * time.Second
 	}
-	if p.VNF == "" {
-		return fmt.Errorf("%w: p5.vnf is not set: host:port", ErrConfig)
-	}
-	if _, _, err := net.SplitHostPort(p.VNF); err != nil {
-		p.VNF = net.JoinHostPort(p.VNF, portVNFP5)
-		if _, _, err := net.SplitHostPort(p.VNF); err != nil {
-			return fmt.Errorf("%w: p5.vnf: %w", ErrConfig, err)
-		}
+	const form = "host:port, such as 10.0.0.1:50001"
+	m.Want(p.VNF != "", "p5.vnf", p.VNF, form)
+	if _, _, err := net.SplitHostPort(p.VNF); err != nil && p.VNF != "" {
+		given := p.VNF
+		p.VNF = net.JoinHostPort(given, portVNFP5)
+		_, _, err := net.SplitHostPort(p.VNF)
+		m.Want(err == nil, "p5.vnf", given, form)
 	}
 	if p.Local != "" {
-		if _, _, err := net.SplitHostPort(p.Local); err != nil {
-			return fmt.Errorf("%w: p5.local: %w: host:port, with port 0 for any", ErrConfig, err)
-		}
+		_, _, err := net.SplitHostPort(p.Local)
+		m.Want(err == nil, "p5.local", p.Local, "host:port, with port 0 for any")
 	}
-	if p.Network != "" && !slices.Contains(transport.Networks(), p.Network) {
-		return fmt.Errorf("%w: p5.network %q is none of %v", ErrConfig, p.Network, transport.Networks())
+	if p.Network != "" {
+		m.OneOf("p5.network", p.Network, transport.Networks()...)
 	}
-	if p.SCTPUDPPort != 0 && p.Network != "sctp-udp" {
-		return fmt.Errorf("%w: p5.sctp_udp_port %d goes with network sctp-udp, not %q", ErrConfig, p.SCTPUDPPort, p.Network)
-	}
-	if p.Timeout < 0 || p.Reconnect < leastPause {
-		return fmt.Errorf("%w: p5.timeout %v is negative, or p5.reconnect %v below %v", ErrConfig, p.Timeout, p.Reconnect, leastPause)
-	}
-	return nil
+	m.Want(p.SCTPUDPPort == 0 || p.Network == "sctp-udp", "p5.sctp_udp_port", p.SCTPUDPPort, fmt.Sprintf("0: it goes with network sctp-udp, not %q", p.Network))
+	m.Want(p.Timeout >= 0, "p5.timeout", p.Timeout, "0 or more")
+	m.Want(p.Reconnect >= leastPause, "p5.reconnect", p.Reconnect, fmt.Sprintf("at least %v", leastPause))
 }

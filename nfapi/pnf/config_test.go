@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"plumbline/nfapi/fapi"
 	"plumbline/yamltext"
 )
@@ -32,7 +34,7 @@ func TestConfig(t *testing.T) {
 		"timeout":        "p5: {vnf: a, timeout: -1s}\nphys: [{id: 1}]",
 	} {
 		var c Config
-		if err := yamltext.Decode([]byte(text), &c); err != nil {
+		if err := yamltext.Parse("", []byte(text), &c, nil); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if _, err := c.Complete(); !errors.Is(err, ErrConfig) {
@@ -41,5 +43,25 @@ func TestConfig(t *testing.T) {
 	}
 	if _, err := New(Config{P5: P5{VNF: "a"}, PHYs: []PHYConfig{{}}, NewPHY: func(uint16) (fapi.PHY, error) { return nil, errRefused }}, nil); !errors.Is(err, errRefused) {
 		t.Errorf("a phy that cannot be made: %v", err)
+	}
+}
+
+// TestConfigAll: all that is wrong is said at once, with its keys.
+func TestConfigAll(t *testing.T) {
+	_, err := Config{
+		Profile: "oai", P5: P5{Local: "a", Network: "udp", SCTPUDPPort: 1, Timeout: -1, Reconnect: 1},
+		PHYs: []PHYConfig{{ID: 1, SlotAhead: -1}, {ID: 1}},
+	}.Complete()
+	var wrong *yamltext.ConfigError
+	if !errors.As(err, &wrong) {
+		t.Fatalf("got %v", err)
+	}
+	var keys []string
+	for _, m := range wrong.Mistakes {
+		keys = append(keys, m.Key)
+	}
+	want := []string{"profile", "p5.vnf", "p5.local", "p5.network", "p5.sctp_udp_port", "p5.timeout", "p5.reconnect", "phys[0].slot_ahead", "phys[1].id"}
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

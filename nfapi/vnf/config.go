@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"plumbline/nfapi"
 	"plumbline/nfapi/slot"
 	"plumbline/nfapi/stopwatch"
 	"plumbline/nfapi/transport"
+	"plumbline/yamltext"
 )
 
 // ErrConfig is wrapped by every error about what a [Config] says.
@@ -107,7 +107,7 @@ const maxMax = 30 * time.Millisecond
 
 // Validate completes c with its defaults. To do so again changes nothing.
 //
-// Errors: [ErrConfig].
+// Errors: all that is wrong, wrapping [ErrConfig].
 func (c *Config) Validate() error {
 	_, err := c.check()
 	return err
@@ -115,112 +115,93 @@ func (c *Config) Validate() error {
 
 // check completes c with defaults.
 //
-// Errors: [ErrConfig].
+// Errors: as of [Config.Validate].
 func (c *Config) check() (nfapi.Profile, error) {
+	var m yamltext.Checks
 	if c.Profile == "" {
 		c.Profile = nfapi.OAI2025.String()
 	}
 	profile, err := nfapi.ParseProfile(c.Profile)
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	if !c.P5.Address.IsValid() {
-		return 0, fmt.Errorf("%w: p5.address is missing", ErrConfig)
-	}
-	if c.P5.Network == "" {
-		c.P5.Network = "auto"
-	}
-	if !slices.Contains(transport.Networks(), c.P5.Network) {
-		return 0, fmt.Errorf("%w: p5.network %q is none of %v", ErrConfig, c.P5.Network, transport.Networks())
-	}
-	if c.P5.SCTPUDPPort != 0 && c.P5.Network != "sctp-udp" {
-		return 0, fmt.Errorf("%w: p5.sctp_udp_port %d goes with network sctp-udp, not %s", ErrConfig, c.P5.SCTPUDPPort, c.P5.Network)
-	}
-	if err := c.SlotAhead.check(); err != nil {
-		return 0, err
-	}
+	m.Under("profile", err)
+	c.P5.check(&m)
+	c.SlotAhead.check(&m)
 	c.Timeouts.complete()
-	if t := &c.Timeouts; t.Answer < 0 || t.Retry < 0 || t.Silence < 0 {
-		return 0, fmt.Errorf("%w: timeouts: answer %v, retry %v, silence %v: none may be negative", ErrConfig, t.Answer, t.Retry, t.Silence)
-	}
-	return profile, c.checkPNFs(profile)
+	m.Want(c.Timeouts.Answer >= 0, "timeouts.answer", c.Timeouts.Answer, "0 or more")
+	m.Want(c.Timeouts.Retry >= 0, "timeouts.retry", c.Timeouts.Retry, "0 or more")
+	m.Want(c.Timeouts.Silence >= 0, "timeouts.silence", c.Timeouts.Silence, "0 or more")
+	c.checkPNFs(&m, profile, err == nil)
+	return profile, m.Err(ErrConfig)
 }
 
-func (c *Config) checkPNFs(profile nfapi.Profile) error {
+func (p *P5) check(m *yamltext.Checks) {
+	m.Want(p.Address.IsValid(), "p5.address", p.Address, "address and port to which PNFs connect")
+	if p.Network == "" {
+		p.Network = "auto"
+	}
+	m.OneOf("p5.network", p.Network, transport.Networks()...)
+	m.Want(p.SCTPUDPPort == 0 || p.Network == "sctp-udp", "p5.sctp_udp_port", p.SCTPUDPPort, "0: it goes with network sctp-udp, not "+p.Network)
+}
+
+func (c *Config) checkPNFs(m *yamltext.Checks, profile nfapi.Profile, known bool) {
 	if len(c.PNFs) == 0 {
-		return fmt.Errorf("%w: no pnfs", ErrConfig)
+		m.Note("pnfs", "none: want at least one")
 	}
 	names := map[string]bool{}
 	sockets := map[netip.AddrPort]bool{}
 	for i := range c.PNFs {
 		p := &c.PNFs[i]
+		key := fmt.Sprintf("pnfs[%d]", i)
 		if p.Name == "" {
 			p.Name = fmt.Sprintf("pnf%d", i)
 		}
-		if names[p.Name] {
-			return fmt.Errorf("%w: two pnfs named %q", ErrConfig, p.Name)
-		}
+		m.Want(!names[p.Name], key+".name", p.Name, "a name that no other has")
 		names[p.Name] = true
-		if !p.From.IsValid() {
-			return fmt.Errorf("%w: pnf %q: from is missing: the address or prefix that it connects from", ErrConfig, p.Name)
-		}
-		if err := p.checkPHYs(profile, sockets); err != nil {
-			return err
-		}
+		m.Want(p.From.IsValid(), key+".from", p.From, "the address or prefix that it connects from")
+		p.checkPHYs(m, key+".phys", profile, known, sockets)
 	}
-	return nil
 }
 
-func (p *PNF) checkPHYs(profile nfapi.Profile, sockets map[netip.AddrPort]bool) error {
+func (p *PNF) checkPHYs(m *yamltext.Checks, at string, profile nfapi.Profile, known bool, sockets map[netip.AddrPort]bool) {
 	if len(p.PHYs) == 0 || len(p.PHYs) > maxPHYs {
-		return fmt.Errorf("%w: pnf %q has %d phys, want 1 to %d", ErrConfig, p.Name, len(p.PHYs), maxPHYs)
+		m.Note(at, "%d phys: want 1 to %d", len(p.PHYs), maxPHYs)
 	}
 	ids := map[uint16]bool{}
-	for _, y := range p.PHYs {
-		switch {
-		case ids[y.ID]:
-			return fmt.Errorf("%w: pnf %q: two phys of id %d", ErrConfig, p.Name, y.ID)
-		case !y.P7.IsValid():
-			return fmt.Errorf("%w: pnf %q: phy %d: p7 is missing", ErrConfig, p.Name, y.ID)
-		case y.P7.Port() != 0 && sockets[y.P7]:
-			return fmt.Errorf("%w: pnf %q: phy %d: p7 %v is another phy's", ErrConfig, p.Name, y.ID, y.P7)
-		}
-		for key, a := range map[string]netip.AddrPort{"announce": y.Announce, "pnf_p7": y.PNFP7} {
-			if a.IsValid() && (a.Port() == 0 || a.Addr().IsUnspecified()) {
-				return fmt.Errorf("%w: pnf %q: phy %d: %s %v is no address that one can send to", ErrConfig, p.Name, y.ID, key, a)
-			}
-		}
-		if _, err := transport.SegmentSize(profile, y.SegmentSize); err != nil {
-			return fmt.Errorf("%w: pnf %q: phy %d: %w", ErrConfig, p.Name, y.ID, err)
+	for i, y := range p.PHYs {
+		key := fmt.Sprintf("%s[%d]", at, i)
+		m.Want(!ids[y.ID], key+".id", y.ID, "an id that no other phy of this pnf has")
+		m.Want(y.P7.IsValid(), key+".p7", y.P7, "address and port of P7")
+		m.Want(y.P7.Port() == 0 || !sockets[y.P7], key+".p7", y.P7, "one that no other phy has")
+		y.checkPeer(m, key)
+		if known {
+			_, err := transport.SegmentSize(profile, y.SegmentSize)
+			m.Under(key+".segment_size", err)
 		}
 		ids[y.ID], sockets[y.P7] = true, true
 	}
-	return nil
+}
+
+// checkPeer is about addresses to which others send, or this VNF does.
+func (y *PHY) checkPeer(m *yamltext.Checks, key string) {
+	sendable := func(a netip.AddrPort) bool { return !a.IsValid() || a.Port() != 0 && !a.Addr().IsUnspecified() }
+	m.Want(sendable(y.Announce), key+".announce", y.Announce, "an address and a port that one can send to")
+	m.Want(sendable(y.PNFP7), key+".pnf_p7", y.PNFP7, "an address and a port that one can send to")
 }
 
 // maxPHYs is how many PHYs a PNF may have: each has a socket and a thread.
 const maxPHYs = 64
 
-func (s *SlotAhead) check() error {
-	switch s.Mode {
-	case "":
+func (s *SlotAhead) check(m *yamltext.Checks) {
+	if s.Mode == "" {
 		s.Mode = AheadSlotIndication
-	case AheadSlotIndication, AheadAdaptive:
-	default:
-		return fmt.Errorf("%w: slot_ahead.mode %q is none of %s, %s", ErrConfig, s.Mode, AheadSlotIndication, AheadAdaptive)
 	}
+	m.OneOf("slot_ahead.mode", s.Mode, AheadSlotIndication, AheadAdaptive)
 	setDefault(&s.Max, 5*time.Millisecond)
 	setDefault(&s.Margin, 100*time.Microsecond)
 	setDefault(&s.Calm, time.Second)
-	switch {
-	case s.Min < 0 || s.Min > s.Max || s.Max > maxMax:
-		return fmt.Errorf("%w: slot_ahead: min %v, max %v: want 0 <= min <= max <= %v", ErrConfig, s.Min, s.Max, maxMax)
-	case s.Margin < 0 || s.Margin > s.Max:
-		return fmt.Errorf("%w: slot_ahead.margin %v is not within 0 to max, %v", ErrConfig, s.Margin, s.Max)
-	case s.Calm < 0:
-		return fmt.Errorf("%w: slot_ahead.calm %v is negative", ErrConfig, s.Calm)
-	}
-	return nil
+	m.Want(s.Max > 0 && s.Max <= maxMax, "slot_ahead.max", s.Max, fmt.Sprintf("up to %v", maxMax))
+	m.Want(s.Min >= 0 && s.Min <= s.Max, "slot_ahead.min", s.Min, fmt.Sprintf("0 to max, %v", s.Max))
+	m.Want(s.Margin >= 0 && s.Margin <= s.Max, "slot_ahead.margin", s.Margin, fmt.Sprintf("0 to max, %v", s.Max))
+	m.Want(s.Calm >= 0, "slot_ahead.calm", s.Calm, "0 or more")
 }
 
 // least is the shortest lead, which depends on the numerology.

@@ -14,6 +14,7 @@ import (
 	"plumbline/nfapi/slot"
 	"plumbline/nfapi/stopwatch"
 	"plumbline/nfapi/transport"
+	"plumbline/yamltext"
 )
 
 // fakeMAC wants everything of each slot, and writes down what it is told.
@@ -92,7 +93,9 @@ var testPNF = netip.MustParseAddrPort("192.0.2.1:50010")
 
 func newRig(t testing.TB, mu slot.Numerology, ahead SlotAhead) *rig {
 	r := &rig{TB: t, mac: newFakeMAC(t, mu), carrier: &fakeCarrier{}, time: time.Unix(1_000_000, 0), from: testPNF}
-	if err := ahead.check(); err != nil {
+	var m yamltext.Checks
+	ahead.check(&m)
+	if err := m.Err(nil); err != nil {
 		t.Fatal(err)
 	}
 	r.phy = &phy{

@@ -45,91 +45,86 @@ func Load(path string) (*Map, error) {
 	if err != nil {
 		return nil, fmt.Errorf("slice map: %w", err)
 	}
-	m, err := Parse(text)
+	return read(path, text)
+}
+
+// Parse reads the text of a file. Errors wrap [ErrMap].
+func Parse(text []byte) (*Map, error) { return read("", text) }
+
+func read(name string, text []byte) (*Map, error) {
+	var in file
+	m := &Map{}
+	err := yamltext.Reader{Of: ErrMap}.Parse(name, text, &in, func(c *yamltext.Checks) {
+		if n := len(in.Slices); n == 0 || n > maxEntries {
+			c.Note("slices", "%d slices: want 1 to %d", n, maxEntries)
+			return
+		}
+		for i, e := range in.Slices {
+			m.entries = append(m.entries, e.parse(c, fmt.Sprintf("slices[%d].", i)))
+		}
+		m.check(c)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	return m, nil
 }
 
-// Parse reads the text of a file. Errors wrap [ErrMap].
-func Parse(text []byte) (*Map, error) {
-	var in file
-	if err := yamltext.Decode(text, &in); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMap, err)
-	}
-	if n := len(in.Slices); n == 0 || n > maxEntries {
-		return nil, fmt.Errorf("%w: %d slices: want 1 to %d", ErrMap, n, maxEntries)
-	}
-	m := &Map{}
-	for i, e := range in.Slices {
-		parsed, err := e.parse()
-		if err != nil {
-			return nil, fmt.Errorf("%w: slice %d, %q: %w", ErrMap, i+1, e.Name, err)
-		}
-		m.entries = append(m.entries, parsed)
-	}
-	return m, m.check()
-}
-
 // check says what is wrong with the entries together.
-func (m *Map) check() error {
+func (m *Map) check(c *yamltext.Checks) {
 	var teids uint64
 	ues := 0
 	first := map[string]probe.Slice{}
-	for _, e := range m.entries {
+	for i, e := range m.entries {
 		ues += len(e.ues)
 		for _, r := range e.teids {
 			teids += uint64(r.last-r.first) + 1
 		}
 		s := e.slice
 		if other, ok := first[s.Name]; ok && other != s {
-			return fmt.Errorf("%w: two slices %q with different S-NSSAI or DNN", ErrMap, s.Name)
+			c.Note(fmt.Sprintf("slices[%d].name", i), "two slices %q with different S-NSSAI or DNN", s.Name)
+			continue
 		}
 		first[s.Name] = s
 	}
 	if teids > maxTEIDs || ues > maxUEs {
-		return fmt.Errorf("%w: %d TEIDs, %d prefixes: want up to %d, %d", ErrMap, teids, ues, maxTEIDs, maxUEs)
+		c.Note("slices", "%d TEIDs, %d prefixes: want up to %d, %d", teids, ues, maxTEIDs, maxUEs)
 	}
-	return nil
 }
 
-// parse checks one entry.
-func (in *fileEntry) parse() (e entry, err error) {
+// parse checks one entry; what is wrong with it has keys that begin with at.
+func (in *fileEntry) parse(c *yamltext.Checks, at string) entry {
 	if in.Name == "" || in.Name == "-" || len(in.Name) > maxName {
-		return e, fmt.Errorf("name of %d octets: want 1 to %d, and not \"-\"", len(in.Name), maxName)
+		c.Note(at+"name", "name of %d octets: want 1 to %d, and not \"-\"", len(in.Name), maxName)
 	}
-	e = entry{upf: in.UPF, sst: in.SST, dnn: in.DNN, slice: probe.Slice{Name: in.Name, SD: NoSD, DNN: in.DNN}}
+	e := entry{upf: in.UPF, sst: in.SST, dnn: in.DNN, slice: probe.Slice{Name: in.Name, SD: NoSD, DNN: in.DNN}}
 	if in.SST != nil {
 		e.slice.SST = *in.SST
 	}
 	if in.SD != "" {
 		sd, err := parseSD(in.SD)
-		if err != nil || in.SST == nil {
-			return e, fmt.Errorf("sd %q: want 6 hexadecimal digits, with an sst", in.SD)
-		}
+		c.Want(err == nil && in.SST != nil, at+"sd", in.SD, "6 hexadecimal digits, with an sst")
 		e.sd, e.slice.SD = &sd, sd
 	}
-	for _, q := range in.QFIs {
-		if q == 0 || q > maxQFI {
-			return e, fmt.Errorf("qfi %d: want 1 to %d", q, maxQFI)
-		}
+	for i, q := range in.QFIs {
+		yamltext.Within(c, fmt.Sprintf("%sqfis[%d]", at, i), q, 1, maxQFI)
 		e.qfis |= 1 << q
 	}
-	for _, text := range in.TEIDs {
-		r, err := parseTEIDs(text)
-		if err != nil {
-			return e, err
-		}
+	for i, text := range in.TEIDs {
+		r, ok := parseTEIDs(text)
+		c.Want(ok, fmt.Sprintf("%steids[%d]", at, i), text, "a number from 1 on, or two with \"-\" between")
 		e.teids = append(e.teids, r)
 	}
-	if e.ues, err = parseUEs(in.UEs); err != nil {
-		return e, err
+	for i, p := range in.UEs {
+		// An IPv6 UE has a /64, so nothing longer is told apart.
+		c.Want(p.IsValid() && !p.Addr().Is4In6() && (p.Addr().Is4() || p.Bits() <= 64), fmt.Sprintf("%sues[%d]", at, i), p,
+			"an IPv4 prefix, or an IPv6 one of up to 64 bits")
+		e.ues = append(e.ues, p.Masked())
 	}
 	if !e.ofSessions() && len(e.teids)+len(e.ues) == 0 {
-		return e, errors.New("nothing says what belongs to it: want sst, dnn, qfis, teids or ues")
+		c.Note(strings.TrimSuffix(at, "."), "nothing says what belongs to it: want sst, dnn, qfis, teids or ues")
 	}
-	return e, nil
+	return e
 }
 
 // parseSD reads 6 hexadecimal digits.
@@ -142,7 +137,7 @@ func parseSD(text string) (uint32, error) {
 }
 
 // parseTEIDs reads "77", "0x4d" or "0x3000-0x3fff".
-func parseTEIDs(text string) (r teidRange, err error) {
+func parseTEIDs(text string) (r teidRange, ok bool) {
 	low, high, isRange := strings.Cut(text, "-")
 	if !isRange {
 		high = low
@@ -150,19 +145,7 @@ func parseTEIDs(text string) (r teidRange, err error) {
 	first, err1 := strconv.ParseUint(strings.TrimSpace(low), 0, 32)
 	last, err2 := strconv.ParseUint(strings.TrimSpace(high), 0, 32)
 	if err1 != nil || err2 != nil || first == 0 || first > last {
-		return r, fmt.Errorf("teids %q: want a number from 1 on, or two with \"-\" between", text)
+		return r, false
 	}
-	return teidRange{uint32(first), uint32(last)}, nil
-}
-
-// parseUEs masks prefixes. An IPv6 UE has a /64, so nothing longer is told apart.
-func parseUEs(in []netip.Prefix) ([]netip.Prefix, error) {
-	var list []netip.Prefix
-	for _, p := range in {
-		if !p.IsValid() || p.Addr().Is4In6() || p.Addr().Is6() && p.Bits() > 64 {
-			return nil, fmt.Errorf("ues %v: want an IPv4 prefix, or an IPv6 one of up to 64 bits", p)
-		}
-		list = append(list, p.Masked())
-	}
-	return list, nil
+	return teidRange{uint32(first), uint32(last)}, true
 }

@@ -17,6 +17,7 @@ import (
 
 	"plumbline/gnb"
 	"plumbline/radio"
+	"plumbline/yamltext"
 )
 
 // ErrConfig is wrapped by every error about what a [Config] says.
@@ -49,19 +50,25 @@ type Core interface {
 	Close()
 }
 
-// Validate returns an error that wraps [ErrConfig] if c is no core of a cell.
+// Validate returns all that makes c no core of a cell, in an error that wraps [ErrConfig].
 func (c *Config) Validate(cell *radio.Config) error {
-	switch {
-	case (c.N3 == nil) == (c.TUN == nil):
-		return fmt.Errorf("%w: one of n3 and tun is to be given", ErrConfig)
-	case c.TUN != nil && len(c.Sessions) > 0:
-		return fmt.Errorf("%w: tun has no sessions", ErrConfig)
-	case c.TUN != nil:
-		return c.TUN.validate(cell)
-	case len(c.Sessions) > 0 && len(c.Sessions) != len(cell.UEs):
-		return fmt.Errorf("%w: %d sessions for %d ues", ErrConfig, len(c.Sessions), len(cell.UEs))
+	var m yamltext.Checks
+	if (c.N3 == nil) == (c.TUN == nil) {
+		m.Note("", "one of n3 and tun is to be given")
 	}
-	return nil
+	if c.N3 != nil {
+		m.Under("n3", c.N3.Validate())
+	}
+	switch n := len(c.Sessions); {
+	case c.TUN != nil:
+		c.TUN.check(&m, cell)
+		if n > 0 {
+			m.Note("sessions", "tun has no sessions")
+		}
+	case n > 0 && n != len(cell.UEs):
+		m.Note("sessions", "%d sessions for %d ues: want one for each, or none", n, len(cell.UEs))
+	}
+	return m.Err(ErrConfig)
 }
 
 // GNB is the configuration of the gNB on N3, whose UEs are those of a cell. TEIDs that

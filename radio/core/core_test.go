@@ -230,13 +230,14 @@ func TestConfig(t *testing.T) {
 	for text, want := range map[string]string{
 		"{}":                            "one of n3 and tun",
 		"{n3: {}, tun: {}}":             "one of n3 and tun",
-		"tun: {}":                       "no addresses",
-		"tun: {addresses: [10.64.0.2]}": "tun has address 10.64.0.2, which is that of ue 1",
+		"tun: {}":                       "tun.addresses: not set",
+		"tun: {addresses: [10.64.0.2]}": "tun.addresses[0]: 10.64.0.2: want none of a UE: it is of radio.ues[1]",
 		"{tun: {addresses: [10.45.0.1]}, sessions: [{uplink_teid: 1}]}": "tun has no sessions",
 		"{n3: {address: 10.3.0.2}, sessions: [{uplink_teid: 1}]}":       "1 sessions for 2 ues",
+		"n3: {address: 10.3.0.2, mtu: 1}":                               "n3.mtu: 1: want",
 	} {
 		var c core.Config
-		if err := yamltext.Decode([]byte(text), &c); err != nil {
+		if err := yamltext.Parse("", []byte(text), &c, nil); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		if err := c.Validate(twoUEs()); !errors.Is(err, core.ErrConfig) || !strings.Contains(err.Error(), want) {

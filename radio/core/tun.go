@@ -16,6 +16,7 @@ import (
 	"plumbline/gnb"
 	"plumbline/radio"
 	"plumbline/vnet"
+	"plumbline/yamltext"
 )
 
 // TUNConfig is a device of this machine to which the UEs' packets go.
@@ -37,18 +38,12 @@ const (
 	retryDelay = time.Millisecond
 )
 
-func (c *TUNConfig) validate(cell *radio.Config) error {
-	if len(c.Addresses) == 0 {
-		return fmt.Errorf("%w: tun has no addresses", ErrConfig)
+func (c *TUNConfig) check(m *yamltext.Checks, cell *radio.Config) {
+	m.Want(len(c.Addresses) > 0, "tun.addresses", "", "those of this machine on the device")
+	for i, a := range c.Addresses {
+		ue := slices.IndexFunc(cell.UEs, func(u radio.UE) bool { return slices.Contains(u.Addresses, a) })
+		m.Want(ue < 0, fmt.Sprintf("tun.addresses[%d]", i), a, fmt.Sprintf("none of a UE: it is of radio.ues[%d]", ue))
 	}
-	for i, u := range cell.UEs {
-		for _, a := range u.Addresses {
-			if slices.Contains(c.Addresses, a) {
-				return fmt.Errorf("%w: tun has address %v, which is that of ue %d", ErrConfig, a, i)
-			}
-		}
-	}
-	return nil
 }
 
 // TUN is a core that is a device.

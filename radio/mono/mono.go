@@ -20,6 +20,7 @@ import (
 	"plumbline/nfapi/fapi"
 	"plumbline/nfapi/slot"
 	"plumbline/nfapi/stopwatch"
+	"plumbline/yamltext"
 )
 
 // ErrConfig is wrapped by every error about what a [Config] says.
@@ -74,12 +75,19 @@ type entry struct {
 	full     bool
 }
 
+// Validate returns an error that wraps [ErrConfig] if a value is wrong.
+func (c *Config) Validate() error {
+	var m yamltext.Checks
+	yamltext.Within(&m, "slot_ahead", c.SlotAhead, 0, MaxSlotAhead)
+	return m.Err(ErrConfig)
+}
+
 // New joins a MAC and a PHY: the PHY is configured with the MAC's cell.
 //
 // Errors: [ErrConfig], and what the PHY says.
 func New(mac fapi.MAC, phy fapi.PHY, config Config) (*Mono, error) {
-	if config.SlotAhead < 0 || config.SlotAhead > MaxSlotAhead {
-		return nil, fmt.Errorf("%w: slot_ahead %d is not within 0 to %d", ErrConfig, config.SlotAhead, MaxSlotAhead)
+	if err := config.Validate(); err != nil {
+		return nil, err
 	}
 	cell := mac.Cell()
 	if err := phy.Configure(cell); err != nil {

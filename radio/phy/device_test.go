@@ -99,8 +99,8 @@ func TestDeviceErrors(t *testing.T) {
 		want   string
 	}{
 		{"no address", ue.DeviceConfig{Name: "nfapi-ue"}, "0 IPv4"},
-		{"MTU beyond PDCP", ue.DeviceConfig{Name: "nfapi-ue", MTU: 9001}, "mtu 9001"},
-		{"no name", ue.DeviceConfig{Name: "a/b"}, "a/b0"},
+		{"MTU beyond PDCP", ue.DeviceConfig{Name: "nfapi-ue", MTU: 9001}, "device.mtu: 9001"},
+		{"no name", ue.DeviceConfig{Name: "a/b"}, "a/b1"},
 	} {
 		if _, err := New(r, Config{Device: &tc.device}, nil); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want ErrConfig about %q", tc.name, err, tc.want)

@@ -29,6 +29,7 @@ import (
 	"plumbline/radio"
 	"plumbline/radio/rrc"
 	"plumbline/radio/ue"
+	"plumbline/yamltext"
 )
 
 // ErrConfig is wrapped by every error about what a configuration says.
@@ -78,12 +79,24 @@ var _ fapi.PHY = (*PHY)(nil)
 // maxOctets is room for the octets of UCIs of a slot.
 const maxOctets = 16 * maxUCIs
 
+// Validate returns all that is wrong with the values, for the UEs of a cell, in an error that
+// wraps [ErrConfig].
+func (c *Config) Validate(r *radio.Config) error {
+	var m yamltext.Checks
+	m.Want(c.CRCFailureDownlink >= 0 && c.CRCFailureDownlink <= 1, "crc_failure_downlink", c.CRCFailureDownlink, "0 to 1")
+	m.Want(c.CRCFailureUplink >= 0 && c.CRCFailureUplink <= 1, "crc_failure_uplink", c.CRCFailureUplink, "0 to 1")
+	if c.Device != nil {
+		m.Under("device", c.Device.Validate(len(r.UEs)))
+	}
+	return m.Err(ErrConfig)
+}
+
 // New makes a PHY, its UEs and their devices. End it with Close.
 //
 // Errors: [ErrConfig], those of [rrc.New], and what the kernel says about devices.
 func New(r radio.Config, c Config, log *slog.Logger) (*PHY, error) {
-	if !(c.CRCFailureDownlink >= 0 && c.CRCFailureDownlink <= 1) || !(c.CRCFailureUplink >= 0 && c.CRCFailureUplink <= 1) {
-		return nil, fmt.Errorf("%w: crc failures of %v and %v are not within 0 to 1", ErrConfig, c.CRCFailureDownlink, c.CRCFailureUplink)
+	if err := c.Validate(&r); err != nil {
+		return nil, err
 	}
 	cell, err := rrc.New(&r)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"plumbline/radio"
 	"plumbline/radio/bearer"
 	"plumbline/vnet"
+	"plumbline/yamltext"
 )
 
 const (
@@ -44,6 +45,20 @@ type DeviceConfig struct {
 	// Routes go through the device. Absent: everything, if it has a namespace, else
 	// nothing.
 	Routes []netip.Prefix `yaml:"routes"`
+}
+
+// Validate returns all that is wrong with the values, for a cell with so many UEs, in an
+// error that wraps [ErrConfig].
+func (c *DeviceConfig) Validate(ues int) error {
+	var m yamltext.Checks
+	name := c.Name
+	if ues > 1 {
+		name = fmt.Sprint(name, ues-1)
+	}
+	m.Want(gnb.IsDevice(name) && c.Name != "", "name", name, "the name of a device: 1 to 15 octets, no '/', '%' or space")
+	m.Want(c.MTU == 0 || c.MTU >= gnb.MinMTU && c.MTU <= bearer.MaxPacket, "mtu", c.MTU,
+		fmt.Sprintf("%d to %d, which is what PDCP takes, or 0 for %d", gnb.MinMTU, bearer.MaxPacket, MTUDefault))
+	return m.Err(ErrConfig)
 }
 
 // Device is a UE's TUN device.

@@ -1,0 +1,161 @@
+package yamltext
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"net/netip"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Described is a type whose values are text of a form that is said after "want": "a bit
+// rate, such as 600Mbit/s".
+type Described interface{ Form() string }
+
+// scalar decodes a plain or quoted scalar.
+func (d *decoder) scalar(node ast.Node, key string, v reflect.Value) {
+	text, ok := scalar(node)
+	if !ok {
+		d.wrong(node, key, "want %s", form(v, nil))
+	} else if err := set(v, text); err != nil {
+		d.wrong(node, key, "%q: want %s", text, form(v, err))
+	}
+}
+
+// scalar returns the text of a scalar.
+func scalar(node ast.Node) (string, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode, *ast.InfinityNode, *ast.NanNode:
+		return node.GetToken().Value, true
+	}
+	return "", false
+}
+
+func isText(v reflect.Value) bool {
+	_, ok := v.Addr().Interface().(encoding.TextUnmarshaler)
+	return ok
+}
+
+// set parses text into v.
+func set(v reflect.Value, text string) error {
+	switch p := v.Addr().Interface().(type) {
+	case *netip.Prefix:
+		if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+			*p = netip.PrefixFrom(a, a.BitLen()) // an address is a prefix of one
+			return nil
+		}
+		return p.UnmarshalText([]byte(text))
+	case encoding.TextUnmarshaler:
+		return p.UnmarshalText([]byte(text))
+	case *time.Duration:
+		d, err := time.ParseDuration(text)
+		*p = d
+		return err
+	}
+	switch k := v.Kind(); {
+	case k == reflect.String:
+		v.SetString(text)
+	case k == reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		v.SetBool(b)
+		return err
+	case v.CanInt():
+		n, err := strconv.ParseInt(text, base(text), v.Type().Bits())
+		v.SetInt(n)
+		return err
+	case v.CanUint():
+		n, err := strconv.ParseUint(text, base(text), v.Type().Bits())
+		v.SetUint(n)
+		return err
+	case v.CanFloat():
+		f, err := strconv.ParseFloat(text, v.Type().Bits())
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return strconv.ErrRange
+		}
+		v.SetFloat(f)
+		return err
+	default:
+		return fmt.Errorf("no way to read a %s", v.Type())
+	}
+	return nil
+}
+
+// base is that of a number: what its prefix 0x, 0o or 0b says, else 10. A number that begins
+// with another 0 is decimal, not octal.
+func base(text string) int {
+	digits := strings.TrimLeft(text, "+-")
+	if len(digits) > 1 && digits[0] == '0' && (digits[1] >= '0' && digits[1] <= '9') {
+		return 10
+	}
+	return 0
+}
+
+// form says what a value of v's type looks like, which err said of one that is none.
+func form(v reflect.Value, err error) string {
+	switch p := v.Addr().Interface().(type) {
+	case Described:
+		return p.Form()
+	case *netip.Addr:
+		return "an IP address, such as 10.4.0.1"
+	case *netip.AddrPort:
+		return "an IP address and a port, such as 127.0.0.1:9090"
+	case *netip.Prefix:
+		return "a prefix, such as 10.4.0.0/24"
+	case *time.Duration:
+		return "a duration, such as 30s"
+	case encoding.TextUnmarshaler:
+		if err != nil {
+			if _, allowed, ok := strings.Cut(err.Error(), ": want "); ok {
+				return allowed
+			}
+			return fmt.Sprintf("another value (%v)", err)
+		}
+	}
+	switch k := v.Kind(); {
+	case k == reflect.Bool:
+		return "true or false"
+	case k == reflect.Int || k == reflect.Int64:
+		return "a whole number"
+	case k == reflect.Uint || k == reflect.Uint64:
+		return "a whole number from 0 on"
+	case v.CanInt():
+		return fmt.Sprintf("a whole number, %d to %d", -1<<(v.Type().Bits()-1), 1<<(v.Type().Bits()-1)-1)
+	case v.CanUint():
+		return fmt.Sprintf("a whole number, 0 to %d", uint64(1)<<v.Type().Bits()-1)
+	case v.CanFloat():
+		return "a number, such as 0.5"
+	}
+	return "a word"
+}
+
+// listForm is a list of such elements.
+func listForm(t reflect.Type) string {
+	v := reflect.New(t).Elem()
+	if p, ok := v.Addr().Interface().(Shortened); ok {
+		v = reflect.ValueOf(p.Short()).Elem()
+	}
+	switch v.Interface().(type) {
+	case netip.Addr:
+		return "[10.4.0.1]"
+	case netip.Prefix:
+		return "[10.4.0.0/24]"
+	}
+	switch {
+	case v.CanInt() || v.CanUint() || v.CanFloat():
+		return "[1, 2]"
+	case v.Kind() == reflect.String:
+		return "[a, b]"
+	case v.Kind() == reflect.Struct && !isText(v):
+		return "[{key: value}]"
+	}
+	return "[…]"
+}
