@@ -60,49 +60,68 @@ static __always_inline __u32 vlan_arrive(struct ctx *ctx)
 	return role;
 }
 
-/* stray_port - whether the first fragment @p, whose IP header is next, goes to GTP-U's port
- *
- * IPv4 with options, and IPv6 with another extension header, is none that anybody sends.
- */
-static __always_inline int stray_port(struct packet *p)
+/* stray_ip4 - whether a UDP header for an endpoint is next, behind an IPv4 header */
+static __always_inline int stray_ip4(struct packet *p)
 {
 	const struct iphdr *ip = p->pos;
 
-	if (!packet_has(p, sizeof(*ip)))
+	if (!packet_has(p, sizeof(*ip)) || !parse_local_ip4(ip->daddr))
 		return 0;
-	if (ip->version == 4) {
-		if (ip->ihl != 5 || ip->frag_off & bpf_htons(IP_OFFSET))
-			return 0;
-		packet_pull(p, sizeof(*ip));
-	} else {
-		const struct ext_hdr *ext = p->pos + sizeof(struct ipv6hdr);
-
-		if (!packet_has(p, sizeof(struct ipv6hdr) + sizeof(*ext)))
-			return 0;
-		if (ext->next != IPPROTO_UDP || ext->offset & bpf_htons(IP6_OFFSET))
-			return 0;
-		packet_pull(p, sizeof(struct ipv6hdr) + sizeof(*ext));
-	}
+	if (ip->protocol != IPPROTO_UDP || ip->frag_off & bpf_htons(IP_OFFSET))
+		return 0;
+	packet_pull(p, ip->ihl * 4);
 	return 1;
+}
+
+/* stray_ip6 - the same behind an IPv6 header. Return: 2 if an extension header may hide it */
+static __always_inline int stray_ip6(struct packet *p)
+{
+	const struct ipv6hdr *ip6 = p->pos;
+	__u8 next;
+
+	if (!packet_has(p, sizeof(*ip6)) || !parse_local_ip6(&ip6->daddr))
+		return 0;
+	next = ip6->nexthdr;
+	packet_pull(p, sizeof(*ip6));
+	if (next == EXT_FRAGMENT) {
+		const struct ext_hdr *ext = p->pos;
+
+		if (!packet_has(p, sizeof(*ext)) || ext->offset & bpf_htons(IP6_OFFSET))
+			return 0;
+		next = ext->next;
+		packet_pull(p, sizeof(*ext));
+	}
+	if (next == IPPROTO_UDP)
+		return 1;
+	return next == IPPROTO_AH || upper_is_ext(next) ? 2 : 0;
 }
 
 /* vlan_stray - whether a frame of a port of N6 is GTP-U to one of our endpoints
  *
  * On a device of its own the slow path's sockets know N6 by the device. Here the device is
  * that of a GTP-U port, too, and the tag is off. Of a datagram in fragments the first one
- * is enough: the host cannot put the others together.
+ * is enough: the host cannot put the others together. What may be hidden by IPv6 extension
+ * headers is taken for it.
  */
 __noinline int vlan_stray(struct ctx_md *md)
 {
 	struct ctx ctx = { .md = md };
 	struct packet p = {};
+	const struct ethhdr *eth;
 	const struct udphdr *udp;
-	int err;
+	int next = 0;
 
 	packet_init(&p, &ctx);
-	err = parse_outer(&p);
-	if (err && (err != -PASS_FRAGMENT || !stray_port(&p)))
+	eth = p.pos;
+	if (!packet_has(&p, sizeof(*eth)))
 		return 0;
+	packet_pull(&p, sizeof(*eth));
+	if (eth->h_proto == bpf_htons(ETH_P_IP))
+		next = stray_ip4(&p);
+	else if (eth->h_proto == bpf_htons(ETH_P_IPV6))
+		next = stray_ip6(&p);
+	if (next != 1)
+		return next;
 	udp = p.pos;
 	return packet_has(&p, sizeof(*udp)) && udp->dest == bpf_htons(GTPU_PORT);
 }

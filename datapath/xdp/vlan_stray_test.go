@@ -1,11 +1,13 @@
 package xdp_test
 
 import (
+	"net"
 	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"plumbline/datapath"
 	"plumbline/datapath/xdp"
@@ -38,11 +40,19 @@ func TestVLANStray(t *testing.T) {
 				n.n3 = netip.AddrPortFrom(upf, gtpu.Port)
 				n.gnb = listen(t, n.GNB, netip.AddrPortFrom(from, gtpu.Port))
 				n.install(t, from)
-				for _, octets := range []int{0, 1400, 3000} {
-					user := n.datagram(payload(octets))
-					_, err := n.gnb.WriteToUDPAddrPort(append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...), n.n3)
-					check(t, err)
-					sent++
+				for _, hide := range []bool{false, true} {
+					if hide {
+						hideUDP(t, n.gnb, from.Is6())
+					}
+					for _, octets := range []int{0, 1300, 3000} {
+						user := n.datagram(payload(octets))
+						_, err := n.gnb.WriteToUDPAddrPort(append(gtpu.AppendGPDU(nil, ulTEID, gtpu.PDUTypeUplink, 9, len(user)), user...), n.n3)
+						check(t, err)
+						sent++
+						if hide && from.Is6() && octets == 3000 {
+							sent += 2 // each fragment begins with what may hide UDP
+						}
+					}
 				}
 				_, err := n.gnb.WriteToUDPAddrPort(gtpu.AppendEchoRequest(nil, 77), n.n3)
 				check(t, err)
@@ -66,4 +76,16 @@ func TestVLANStray(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hideUDP puts something between the IP and the UDP header of what is sent.
+func hideUDP(t *testing.T, conn *net.UDPConn, v6 bool) {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	check(t, err)
+	level, option, value := unix.IPPROTO_IP, unix.IP_OPTIONS, "\x01\x01\x01\x00"
+	if v6 {
+		level, option, value = unix.IPPROTO_IPV6, unix.IPV6_DSTOPTS, "\x00\x00\x01\x04\x00\x00\x00\x00"
+	}
+	check(t, raw.Control(func(fd uintptr) { check(t, unix.SetsockoptString(int(fd), level, option, value)) }))
 }
