@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/netip"
 
-	"plumbline/lab/n4load"
 	"plumbline/radio"
 	"plumbline/radio/bearer"
 	"plumbline/radio/core"
@@ -27,6 +26,7 @@ type nfapiCore struct {
 	core.Config `yaml:",inline"`
 	N4          netip.Addr `yaml:"n4"`  // of the UPF
 	SMF         netip.Addr `yaml:"smf"` // unset: that of the route to the UPF
+	Dialect     gnbDialect `yaml:",inline"`
 }
 
 func (g *nfapiGNB) validate() error {
@@ -39,6 +39,9 @@ func (g *nfapiGNB) validate() error {
 	}
 	if err == nil && g.Core.N4.IsValid() && g.Core.N3 == nil {
 		err = errors.New("core: n4 goes with n3")
+	}
+	if err == nil && !g.Core.N4.IsValid() && g.Core.Dialect != (gnbDialect{}) {
+		err = errors.New("core: dnn, n3_instance, n6_instance and interface_types are said over N4: want n4")
 	}
 	if err != nil {
 		return usageError{err}
@@ -74,7 +77,7 @@ func (g *nfapiGNB) openCore(ctx context.Context, l *nfapiL2, log *slog.Logger) (
 		return core.Open(&g.Core.Config, &g.Radio, log)
 	}
 	config := g.Core.GNB(&g.Radio)
-	if l.smf, err = establish(ctx, g.Core.N4, g.Core.SMF, n4load.Dialect{}, &config); err != nil {
+	if l.smf, err = establish(ctx, g.Core.N4, g.Core.SMF, g.Core.Dialect.dialect(), &config); err != nil {
 		return nil, err
 	}
 	n3, err := core.OpenN3(config, log)
