@@ -55,8 +55,9 @@ type facts struct {
 	devices       []device
 	absent        []string         // devices that were named and are not there
 	ours          bool             // XDP programs on the devices are the UPF's own
+	running       string           // the datapath with which the UPF of these devices runs; empty: it does not
 	refused       map[string]error // of programs that were loaded, by datapath
-	own           []string         // names of programs of ours, as the kernel has them
+	own           []string         // names of programs of datapaths, as the kernel has them
 }
 
 // noDevice reports whether nothing is wrong but that no device was named, and none is up.
@@ -145,6 +146,9 @@ func judge(f *facts) []Datapath {
 		return cmp.Compare(a.Rank, b.Rank)
 	})
 	for i := range all {
+		if d := &all[i]; d.Runs && d.Name == f.running {
+			d.Found = "the UPF runs with it; " + d.Found
+		}
 		if all[i].Rank = i + 1; !all[i].Runs {
 			all[i].Rank = 0
 		}
@@ -173,24 +177,28 @@ func (f *facts) programs(err error) (why, advice string) {
 	return "", ""
 }
 
-// taken returns the devices of which another XDP program has hold.
-func (f *facts) taken() (names []string) {
-	for _, d := range f.devices {
-		if d.xdp.Attached && !f.ours {
-			names = append(names, fmt.Sprintf("%s (%s)", d.name, d.holder()))
+// taken says which devices XDP programs have hold of, and what to do about them; "":
+// none has, or that of the UPF itself.
+func (f *facts) taken() (found, advice string) {
+	var own, foreign []string
+	for i := range f.devices {
+		d := &f.devices[i]
+		switch text := fmt.Sprintf("%s (%s)", d.name, d.holder()); {
+		case !d.xdp.Attached || f.ours:
+		case !slices.Contains(f.own, d.program):
+			foreign = append(foreign, text)
+		case f.running == "":
+			own = append(own, text)
 		}
 	}
-	return names
-}
-
-// detach says what to do about programs that have devices.
-func (f *facts) detach() string {
-	for _, d := range f.devices {
-		if slices.Contains(f.own, d.program) {
-			return "a plumb upf runs there, or has left its programs pinned: stop it first"
-		}
+	var all []string
+	if len(own) > 0 {
+		all, advice = append(all, "a plumb upf has "+strings.Join(own, ", ")), "it runs, or has left its programs pinned: stop it first"
 	}
-	return "detach it, or take tc"
+	if len(foreign) > 0 {
+		all, advice = append(all, "another XDP program has "+strings.Join(foreign, ", ")), "detach it, or take tc"
+	}
+	return strings.Join(all, "; "), advice
 }
 
 // without returns the devices that do not announce all of these features.
@@ -219,8 +227,7 @@ func (f *facts) judgeXDP() Datapath {
 	if d.Found, d.Advice = f.programs(cmp.Or(f.xdp, f.refused["xdp"])); d.Found != "" {
 		return d
 	}
-	if taken := f.taken(); len(taken) > 0 {
-		d.Found, d.Advice = "another XDP program has "+strings.Join(taken, ", "), f.detach()
+	if d.Found, d.Advice = f.taken(); d.Found != "" {
 		return d
 	}
 	d.Runs, d.Rank, d.Found = true, rankNative, "native on "+f.names()
@@ -253,8 +260,7 @@ func (f *facts) judgeAFXDP() Datapath {
 	if d.Found, d.Advice = f.programs(cmp.Or(errors.Join(f.xsk, f.xdp), f.refused["afxdp"])); d.Found != "" {
 		return d
 	}
-	if taken := f.taken(); len(taken) > 0 {
-		d.Found, d.Advice = "another XDP program has "+strings.Join(taken, ", "), f.detach()
+	if d.Found, d.Advice = f.taken(); d.Found != "" {
 		return d
 	}
 	d.Runs, d.Rank, d.Found = true, rankAFXDP, "zero copy on "+f.names()

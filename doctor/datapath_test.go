@@ -21,12 +21,14 @@ func TestJudge(t *testing.T) {
 	taken.xdp = netlink.LinkXdp{Attached: true, ProgId: 7}
 	ours := taken
 	ours.program = "upf_gtpu_xdp"
+	own := []string{"upf_n6_xdp", ours.program}
+	other := device{name: "eth3", ethernet: true, features: nic.features, announced: true, xdp: netlink.LinkXdp{Attached: true, ProgId: 8}}
 	none := errors.New("invalid argument")
 	for _, tc := range []struct {
 		name  string
 		facts facts
 		runs  string            // in this order
-		found map[string]string // what is in Found
+		found map[string]string // what is in Found> Advice
 	}{
 		{"a network card", facts{netAdmin: true, devices: []device{nic}}, "xdp tc afxdp tun tap",
 			map[string]string{"xdp": "native on eth1", "tc": "tcx", "afxdp": "zero copy on eth1"}},
@@ -37,10 +39,17 @@ func TestJudge(t *testing.T) {
 		{"no tcx", facts{netAdmin: true, devices: []device{nic}, tcx: errors.New("Linux 6.1 has no tcx")}, "xdp tc afxdp tun tap",
 			map[string]string{"tc": "clsact on eth1: Linux 6.1 has no tcx"}},
 		{"another XDP program", facts{netAdmin: true, devices: []device{taken}}, "tc tun tap",
-			map[string]string{"xdp": "eth1 (program 7)", "afxdp": "eth1 (program 7)"}},
+			map[string]string{"xdp": "another XDP program has eth1 (program 7)> detach it, or take tc", "afxdp": "another XDP program has eth1 (program 7)> detach"}},
 		{"an XDP program of the UPF", facts{netAdmin: true, devices: []device{taken}, ours: true}, "xdp tc afxdp tun tap", nil},
-		{"a UPF of ours", facts{netAdmin: true, devices: []device{ours}, own: []string{"upf_gtpu_xdp"}}, "tc tun tap",
-			map[string]string{"xdp": "eth1 (program 7, upf_gtpu_xdp)"}},
+		{"a UPF", facts{netAdmin: true, devices: []device{ours}, own: own}, "tc tun tap",
+			map[string]string{"xdp": "a plumb upf has eth1 (program 7, upf_gtpu_xdp)> it runs, or has left its programs pinned: stop it first",
+				"afxdp": "a plumb upf has eth1 (program 7, upf_gtpu_xdp)> it runs, or has left its programs pinned: stop it first"}},
+		{"a UPF on one device, another program on the other", facts{netAdmin: true, devices: []device{ours, other}, own: own}, "tc tun tap",
+			map[string]string{"xdp": "a plumb upf has eth1 (program 7, upf_gtpu_xdp); another XDP program has eth3 (program 8)> detach it, or take tc"}},
+		{"this UPF, which runs", facts{netAdmin: true, devices: []device{ours}, own: own, running: "xdp"}, "xdp tc afxdp tun tap",
+			map[string]string{"xdp": "the UPF runs with it; native on eth1> ", "afxdp": "zero copy on eth1", "tc": "tcx"}},
+		{"this UPF, which runs, and another program", facts{netAdmin: true, devices: []device{ours, other}, own: own, running: "xdp"}, "tc tun tap",
+			map[string]string{"xdp": "another XDP program has eth3 (program 8)> detach it, or take tc"}},
 		{"a verifier that refuses", facts{netAdmin: true, devices: []device{nic}, refused: map[string]error{"xdp": errors.New("upf_n6_xdp: R3"), "tc": none}}, "afxdp tun tap",
 			map[string]string{"xdp": "upf_n6_xdp: R3", "tc": "invalid argument"}},
 		{"few capabilities", facts{netAdmin: true, missing: []string{"CAP_BPF"}, devices: []device{nic}}, "tun tap",
@@ -68,8 +77,8 @@ func TestJudge(t *testing.T) {
 				if d.Runs != (d.Rank == i+1) || !d.Runs && d.Rank != 0 || d.Found == "" || !d.Runs && d.Advice == "" {
 					t.Errorf("not whole: %+v", d)
 				}
-				if !strings.Contains(d.Found, tc.found[d.Name]) {
-					t.Errorf("%s: found %q, want %q in it", d.Name, d.Found, tc.found[d.Name])
+				if got := d.Found + "> " + d.Advice; !strings.Contains(got, tc.found[d.Name]) {
+					t.Errorf("%s: found %q, want %q in it", d.Name, got, tc.found[d.Name])
 				}
 			}
 			if got := strings.Join(runs, " "); got != tc.runs {

@@ -147,7 +147,7 @@ func (d *device) check(attach bool) Check {
 		if attach {
 			found = append(found, "so not tried")
 		}
-		advice = append(advice, "what to do about it stands with the datapaths below")
+		advice = append(advice, "the datapaths below say whose it is, and what to do about it")
 	} else if attach {
 		text, hint, works := d.tryAttach()
 		found, advice = append(found, text), appendText(advice, hint)

@@ -68,8 +68,11 @@ type Report struct {
 	// the one that is asked for, if one is.
 	UPFRunsHere bool `json:"upf_runs_here"`
 	// Wanted is the datapath that is asked for; empty: any.
-	Wanted string  `json:"wanted,omitempty"`
-	Checks []Check `json:"checks"`
+	Wanted string `json:"wanted,omitempty"`
+	// Running is the datapath with which the UPF runs already; empty: it does not, or it
+	// is not known.
+	Running string  `json:"running,omitempty"`
+	Checks  []Check `json:"checks"`
 	// Datapaths are those of the UPF, the best one for this machine first.
 	Datapaths []Datapath `json:"datapaths"`
 }
@@ -83,6 +86,9 @@ type Options struct {
 	Devices []string
 	// Datapath is the one that the UPF is to have; empty: any that runs.
 	Datapath string
+	// Running is the datapath with which the UPF of these devices runs now; empty: it
+	// does not. Its programs on the devices are then no obstacle.
+	Running string
 	// Objects are those whose programs are loaded, to see whether this kernel takes them;
 	// those called "xdp", "tc" and "afxdp" decide about the datapaths.
 	Objects []verifier.Object
@@ -92,7 +98,7 @@ type Options struct {
 // the calling thread. It never fails: what could not be looked at is a check
 // whose Found says why.
 func Examine(o Options) *Report {
-	r := &Report{Schema: Schema, Wanted: o.Datapath}
+	r := &Report{Schema: Schema, Wanted: o.Datapath, Running: o.Running}
 	r.add(machine()...)
 	r.add(rights()...)
 	r.add(kernel()...)
@@ -107,7 +113,7 @@ func Examine(o Options) *Report {
 	r.add(devices(o.Attach)...)
 	r.add(tools()...)
 	f := gather(append(o.Devices, o.Attach...), false)
-	f.refused, f.own = refusals(tried), ownNames(o.Objects)
+	f.refused, f.own, f.running = refusals(tried), ownNames(o.Objects), o.Running
 	r.Datapaths = judge(f)
 	r.UPFRunsHere = len(r.missing()) == 0 && (r.runs() || f.noDevice())
 	return r
@@ -137,6 +143,8 @@ func (r *Report) Summary() string {
 	switch {
 	case r.UPFRunsHere && !r.runs():
 		return "the UPF would run here: no device is up"
+	case r.UPFRunsHere && r.Running != "":
+		return "the UPF runs here already, with datapath " + r.Running
 	case r.UPFRunsHere:
 		return "the UPF runs here"
 	case len(missing) == 0 && r.Wanted != "":

@@ -14,7 +14,7 @@ func kernel() []Check {
 	return []Check{
 		release(verifier.KernelRelease()),
 		btf("/sys/kernel/btf/vmlinux"),
-		jit(readFile("/proc/sys/net/core/bpf_jit_enable"), compiled),
+		jit(readFile("/proc/sys/net/core/bpf_jit_enable"), verifier.Compiled),
 		mounted(readFile("/proc/self/mountinfo"), "bpf", "/sys/fs/bpf", "pinned maps and links, which outlive the process"),
 		mounted(readFile("/proc/self/mountinfo"), "tracefs", "/sys/kernel/tracing", "tracing of eBPF programs while one debugs them"),
 	}
@@ -65,21 +65,6 @@ func jit(value string, compiled func() (bool, error)) Check {
 		c.Status, c.Found, c.Advice = Warn, "off", "sysctl net.core.bpf_jit_enable=1 on the host, or a kernel with CONFIG_BPF_JIT"
 	}
 	return c
-}
-
-// compiled loads a program and asks whether the kernel made machine code of it.
-func compiled() (bool, error) {
-	prog, err := verdictProgram(xdpPass)
-	if err != nil {
-		return false, err
-	}
-	defer prog.Close()
-	info, err := prog.Info()
-	if err != nil {
-		return false, err
-	}
-	octets, err := info.JitedSize()
-	return octets > 0, err
 }
 
 // mounted looks for a file system of type fstype in /proc/self/mountinfo.

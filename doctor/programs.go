@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -71,9 +73,12 @@ func refusals(tried []loading) map[string]error {
 	return refused
 }
 
-// ownNames are the names of the programs, of which the kernel keeps 15 octets.
+// ownNames are the names of the programs of datapaths, of which the kernel keeps 15 octets.
 func ownNames(objects []verifier.Object) (names []string) {
 	for _, o := range objects {
+		if family, _, _ := strings.Cut(o.Name, "-"); !slices.Contains([]string{"xdp", "tc", "afxdp"}, family) {
+			continue // those of the laboratory, say, are no UPF's
+		}
 		spec, err := o.Load()
 		if err != nil {
 			continue // tryObjects says so

@@ -8,14 +8,17 @@ import (
 	"slices"
 
 	"github.com/vishvananda/netlink"
+
+	"plumbline/netdev"
 )
 
 // CheckLive checks c against the machine and network namespace it runs in:
 // that the devices exist and are up, that the addresses are on them, and that those
-// of NATs are not. It changes nothing and needs no privilege.
+// of NATs are not, and that XDP in native mode can redirect to the devices. It changes
+// nothing and needs no privilege.
 //
-// Errors: [ErrNoDevice], [ErrNoAddress], and addresses of NATs that are this machine's;
-// joined, one line each.
+// Errors: [ErrNoDevice], [ErrNoAddress], addresses of NATs that are this machine's, and
+// devices that lose what XDP redirects to them; joined, one line each.
 func (c *Config) CheckLive() error {
 	var errs []error
 	devices := map[string]netlink.Link{}
@@ -34,6 +37,8 @@ func (c *Config) CheckLive() error {
 		link, err := findDevice(d.key, d.name)
 		if err != nil {
 			errs = append(errs, err)
+		} else if c.Datapath == DatapathXDP && c.XDP.Mode == ModeNative {
+			errs = append(errs, checkTarget(d.key, link))
 		}
 		devices[d.key] = link
 	}
@@ -86,6 +91,20 @@ func findDevice(key, name string) (netlink.Link, error) {
 		return nil, fmt.Errorf("%s: %q is down: ip link set %s up", key, name, name)
 	}
 	return link, nil
+}
+
+// checkTarget checks that what XDP redirects to the device in native mode is sent. A kernel
+// before Linux 6.3 does not say: then it may be.
+func checkTarget(key string, link netlink.Link) error {
+	features, err := netdev.Announced(link.Attrs().Index)
+	if err != nil {
+		return nil //nolint:nilerr // the datapath warns of it
+	}
+	if why := netdev.NoTarget(link.Type(), features, true); why != "" {
+		return fmt.Errorf("%s: %q: %s, so packets that xdp.mode native sends there get lost: "+
+			"ethtool -K DEVICE gro on at the far end, or xdp.mode auto, or datapath tc", key, link.Attrs().Name, why)
+	}
+	return nil
 }
 
 // deviceNames lists the devices there are, for a message.

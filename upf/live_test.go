@@ -2,17 +2,22 @@ package upf
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+
+	"plumbline/lab/topology"
 )
 
 // TestCheckLive has a namespace with n3 (10.3.0.1), n6 (10.6.0.1) and down, which
 // is down.
 func TestCheckLive(t *testing.T) {
+	const lost = "%s: %q: its far end takes no redirected frames, so packets that xdp.mode native sends there get lost: " +
+		"ethtool -K DEVICE gro on at the far end, or xdp.mode auto, or datapath tc"
 	inNamespace(t, func() {
 		addDevice(t, vethPair("n3", "gnb"), "10.3.0.1/24")
 		addDevice(t, vethPair("n6", "dn"), "10.6.0.1/24")
@@ -43,6 +48,18 @@ func TestCheckLive(t *testing.T) {
 			{"NAT to N6's own address", func(c *Config) { c.N6.NAT.Addresses = []netip.Prefix{netip.MustParsePrefix("10.6.0.0/31")} }, nil,
 				"n6.nat.addresses[0]: 10.6.0.1 is an address of this machine: want addresses that the NAT has for itself, routed to here, " +
 					"or of N6's subnet (ip route add ADDRESS/32 dev lo metric 1000; ip neigh add proxy ADDRESS dev n6)"},
+			{"XDP that takes what mode runs", func(c *Config) { c.Datapath = DatapathXDP }, nil, ""},
+			{"native mode of a datapath that has none", func(c *Config) { c.Datapath, c.XDP.Mode = DatapathTC, ModeNative }, nil, ""},
+			{"native XDP where the far ends have no GRO", func(c *Config) { c.Datapath, c.XDP.Mode = DatapathXDP, ModeNative }, nil,
+				fmt.Sprintf(lost, "n3.device", "n3") + "\n" + fmt.Sprintf(lost, "n6.device", "n6")},
+			{"native XDP, one far end with GRO", func(c *Config) {
+				c.Datapath, c.XDP.Mode = DatapathXDP, ModeNative
+				setGRO(t, "dn")
+			}, nil, fmt.Sprintf(lost, "n3.device", "n3")},
+			{"native XDP, both far ends with GRO", func(c *Config) {
+				c.Datapath, c.XDP.Mode = DatapathXDP, ModeNative
+				setGRO(t, "gnb")
+			}, nil, ""},
 		} {
 			c := Default()
 			c.N4.Address = netip.MustParseAddr("10.3.0.1")
@@ -65,4 +82,13 @@ func TestCheckLive(t *testing.T) {
 			}
 		}
 	})
+}
+
+// setGRO lets a device receive what is redirected to the other end of its pair.
+func setGRO(t *testing.T, name string) {
+	t.Helper()
+	raise(t, name)
+	if err := topology.SetFeatures(name, map[string]bool{"rx-gro": true}); err != nil {
+		t.Error(err)
+	}
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"plumbline/doctor"
 	"plumbline/plainjson"
@@ -37,7 +40,7 @@ Examples:
 }
 
 // Run prints the report.
-func (c *doctorCommand) Run(stdout io.Writer) error {
+func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case c.Programs && (c.Config != "" || len(c.Device) > 0):
 		return usageError{errors.New("--programs is of the kernel alone: without --config and --device")}
@@ -55,6 +58,7 @@ func (c *doctorCommand) Run(stdout io.Writer) error {
 		if o.Devices = config.Devices(); config.Datapath != upf.DatapathAuto && config.Role() != upf.RoleN4 {
 			o.Datapath = config.Datapath
 		}
+		o.Running = runningDatapath(ctx, config)
 	}
 	report := doctor.Examine(o)
 	write := report.WriteTable
@@ -71,4 +75,24 @@ func (c *doctorCommand) Run(stdout io.Writer) error {
 		return fmt.Errorf("%s: %w", report.Summary(), errors.ErrUnsupported)
 	}
 	return errSaid{errors.ErrUnsupported} // by the table's last line
+}
+
+// runningDatapath asks the UPF with this configuration, if it runs, with which datapath it
+// does. One that does not answer, or has other devices, is not the one: it returns "".
+func runningDatapath(ctx context.Context, c *upf.Config) string {
+	if c.API.Socket == "" || len(c.Devices()) == 0 {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	client := upf.NewClient(c.API.Socket)
+	running, err := client.Config(ctx)
+	if err != nil || !slices.Equal(running.Devices(), c.Devices()) {
+		return ""
+	}
+	d, err := client.Datapath(ctx)
+	if err != nil {
+		return ""
+	}
+	return d.Name
 }

@@ -41,12 +41,13 @@ func readGNB(file string) (gnb.Config, error) {
 
 type gnbRun struct{}
 
-// gnbDialect is what some UPFs insist on in a session.
+// gnbDialect is what some UPFs insist on in a session: flags of plumb gnb, and keys of
+// [nfapiCore].
 type gnbDialect struct {
-	DNN            string `name:"dnn" placeholder:"NAME" help:"With --n4: DNN of the sessions. Default: none."`
-	N3Instance     string `name:"n3-instance" placeholder:"NAME" help:"With --n4: Network Instance of N3. Default: none."`
-	N6Instance     string `name:"n6-instance" placeholder:"NAME" help:"With --n4: Network Instance of N6. Default: none."`
-	InterfaceTypes bool   `name:"interface-types" help:"With --n4: say with each interface its 3GPP Interface Type, N3 or N6, as Open5GS needs it."`
+	DNN            string `name:"dnn" yaml:"dnn" placeholder:"NAME" help:"With --n4: DNN of the sessions. Default: none."`
+	N3Instance     string `name:"n3-instance" yaml:"n3_instance" placeholder:"NAME" help:"With --n4: Network Instance of N3. Default: none."`
+	N6Instance     string `name:"n6-instance" yaml:"n6_instance" placeholder:"NAME" help:"With --n4: Network Instance of N6. Default: none."`
+	InterfaceTypes bool   `name:"interface-types" yaml:"interface_types" help:"With --n4: say with each interface its 3GPP Interface Type, N3 or N6, as Open5GS needs it."`
 }
 
 // dialect is that in the words of package n4load.

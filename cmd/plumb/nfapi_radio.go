@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/netip"
 
-	"plumbline/lab/n4load"
 	"plumbline/radio"
 	"plumbline/radio/bearer"
 	"plumbline/radio/core"
@@ -28,6 +26,7 @@ type nfapiCore struct {
 	core.Config `yaml:",inline"`
 	N4          netip.Addr `yaml:"n4"`  // of the UPF
 	SMF         netip.Addr `yaml:"smf"` // unset: that of the route to the UPF
+	Dialect     gnbDialect `yaml:",inline"`
 }
 
 // validate returns all that is wrong.
@@ -37,6 +36,9 @@ func (g *nfapiGNB) validate() error {
 	m.Under("core", g.Core.Validate(&g.Radio))
 	if g.Core.N4.IsValid() && g.Core.N3 == nil {
 		m.Note("core.n4", "n4 goes with n3")
+	}
+	if !g.Core.N4.IsValid() && g.Core.Dialect != (gnbDialect{}) {
+		m.Note("core", "dnn, n3_instance, n6_instance and interface_types are said over N4: want n4")
 	}
 	if err := m.Err(nil); err != nil {
 		return usageError{err}
@@ -81,7 +83,7 @@ func (g *nfapiGNB) openCore(ctx context.Context, l *nfapiL2, log *slog.Logger) (
 		return core.Open(&g.Core.Config, &g.Radio, log)
 	}
 	config := g.Core.GNB(&g.Radio)
-	if l.smf, err = establish(ctx, g.Core.N4, g.Core.SMF, n4load.Dialect{}, &config); err != nil {
+	if l.smf, err = establish(ctx, g.Core.N4, g.Core.SMF, g.Core.Dialect.dialect(), &config); err != nil {
 		return nil, err
 	}
 	n3, err := core.OpenN3(config, log)

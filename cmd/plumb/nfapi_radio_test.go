@@ -42,6 +42,7 @@ func TestNFAPIGNBErrors(t *testing.T) {
 		"{radio: {prbs: 19}, core: {tun: {addresses: [10.45.0.1]}}}": "19 PRBs",
 		"{radio: {k1: 15}, core: {tun: {addresses: [10.45.0.1]}}}":   "no uplink slot 15 to 15 slots after",
 		"core: {n4: 10.3.0.1, tun: {addresses: [10.45.0.1]}}":        "n4 goes with n3",
+		"core: {dnn: internet, tun: {addresses: [10.45.0.1]}}":       "want n4",
 	} {
 		file := newNFAPIGNB()
 		if err := yamltext.Parse("", []byte(text), &file, nil); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plumbline/lab/dut"
+	"plumbline/lab/faulty"
 	"plumbline/lab/meter"
 	"plumbline/lab/report"
 	"plumbline/lab/system"
@@ -23,6 +24,7 @@ import (
 var plumb string // the program, built for these tests
 
 func TestMain(m *testing.M) {
+	faulty.Main()
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "plt-correctness-")
 		if err != nil {

@@ -38,6 +38,8 @@ type Faults struct {
 	DelayNS int64  // of every frame
 	PPS     uint64 // more than that is dropped at once; 0: nothing is
 	Octets  int    // user packets that are longer are dropped; 0: none is
+	// Sessions is how many it has room for at once: more are refused; 0: for all.
+	Sessions int
 }
 
 // setup is what the program must know of its place.
@@ -99,7 +101,7 @@ func run(name string) error {
 		return err
 	}
 	defer port.Close()
-	t := &table{byTEID: map[uint32]bool{}, byUE: map[netip.Addr]tunnel{}}
+	t := &table{byTEID: map[uint32]netip.Addr{}, byUE: map[netip.Addr]tunnel{}}
 	ended := make(chan error, 3)
 	for _, way := range []bool{true, false} {
 		p, err := newPlane(&s, t, way)

@@ -11,18 +11,20 @@ import (
 
 // tunnel is where downlink packets of a UE go.
 type tunnel struct {
-	teid uint32
-	qfi  uint8
+	teid    uint32
+	qfi     uint8
+	session uint32 // its uplink TEID
 }
 
 // table is the sessions.
 type table struct {
 	mu     sync.Mutex
-	byTEID map[uint32]bool
+	byTEID map[uint32]netip.Addr // of the UE
 	byUE   map[netip.Addr]tunnel
 }
 
-// serve answers PFCP requests. Sessions are never deleted: tests are short.
+// serve answers PFCP requests. It sends none: no Session Report Request, whatever a URR
+// asks for.
 func serve(s *setup, t *table) error {
 	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.Node, pfcp.Port)))
 	if err != nil {
@@ -62,6 +64,7 @@ func (t *table) answer(s *setup, started pfcp.TimeStamp, h pfcp.Header, body []b
 	case pfcp.MsgSessionEstablishmentRequest:
 		return t.establish(s, body)
 	case pfcp.MsgSessionDeletionRequest:
+		t.delete(uint32(h.SEID))
 		return h.SEID, &pfcp.SessionDeletionResponse{Cause: pfcp.CauseRequestAccepted} // both SEIDs are the same
 	}
 	return 0, nil
@@ -80,10 +83,24 @@ func (t *table) establish(s *setup, body []byte) (uint64, pfcp.Message) {
 	down := m.CreateFARs[1].ForwardingParameters.Value.OuterHeaderCreation.Value
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.byTEID[teid] = true
-	t.byUE[m.CreatePDRs[1].PDI.UEIPAddresses[0].IPv4] = tunnel{down.TEID, uint8(m.CreateQERs[0].QFI.Value)}
+	if s.Sessions > 0 && len(t.byTEID) >= s.Sessions {
+		return cp, &pfcp.SessionEstablishmentResponse{NodeID: node, Cause: pfcp.CauseNoResourcesAvailable}
+	}
+	ue := m.CreatePDRs[1].PDI.UEIPAddresses[0].IPv4
+	t.byTEID[teid] = ue
+	t.byUE[ue] = tunnel{down.TEID, uint8(m.CreateQERs[0].QFI.Value), teid}
 	return cp, &pfcp.SessionEstablishmentResponse{
 		NodeID: node, Cause: pfcp.CauseRequestAccepted, UPFSEID: pfcp.Some(pfcp.FSEID{SEID: cp, IPv4: s.Node}),
 		CreatedPDRs: []pfcp.CreatedPDR{{PDRID: m.CreatePDRs[0].PDRID, LocalFTEIDs: []pfcp.FTEID{{TEID: teid, V4: true, IPv4: s.N3Address}}}},
 	}
+}
+
+// delete forgets a session. Its UE may have another one by now.
+func (t *table) delete(teid uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if ue := t.byTEID[teid]; t.byUE[ue].session == teid {
+		delete(t.byUE, ue)
+	}
+	delete(t.byTEID, teid)
 }

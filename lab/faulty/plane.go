@@ -130,7 +130,7 @@ func (p *plane) decapsulate(b []byte) ([]byte, bool) {
 		return nil, false
 	}
 	p.table.mu.Lock()
-	known := p.table.byTEID[h.TEID()]
+	_, known := p.table.byTEID[h.TEID()]
 	p.table.mu.Unlock()
 	user := b[outer+len(h):]
 	if !known || len(user) < ipv4+udp {

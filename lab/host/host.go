@@ -5,7 +5,6 @@ package host
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/lab/report"
+	"plumbline/verifier"
 )
 
 // Describe collects what the figures belong to: this machine, and what was
@@ -32,7 +32,7 @@ func Describe(version, commit, commandLine string) report.Host {
 		CPUModel:     keyed(readFile("/proc/cpuinfo"), "model name", ":"),
 		CPUs:         runtime.NumCPU(),
 		MemoryOctets: memoryOctets(readFile("/proc/meminfo")),
-		BPFJIT:       bpfJIT(readFile("/proc/sys/net/core/bpf_jit_enable"), readFile("/proc/sys/net/core/bpf_jit_harden")),
+		BPFJIT:       bpfJIT(readFile("/proc/sys/net/core/bpf_jit_enable"), readFile("/proc/sys/net/core/bpf_jit_harden"), verifier.Compiled),
 		SpectreV2:    orUnknown(readFile("/sys/devices/system/cpu/vulnerabilities/spectre_v2")),
 		GoVersion:    runtime.Version(),
 		Version:      version,
@@ -81,17 +81,22 @@ func memoryOctets(meminfo string) uint64 {
 	return kib << 10
 }
 
-// bpfJIT puts net.core.bpf_jit_enable and _harden into words.
+// bpfJIT puts net.core.bpf_jit_enable and _harden into words. Network namespaces other than
+// the initial one have neither. Then compiled says whether programs become machine code, and
+// how they are hardened is left out.
 // Source: Documentation/admin-guide/sysctl/net.rst of the kernel.
-func bpfJIT(enable, harden string) string {
-	words := map[string]string{"0": "off", "1": "on", "2": "on, with traces"}
-	hardened := map[string]string{"0": "off", "1": "for unprivileged users", "2": "for all users"}
-	e, h := words[enable], hardened[harden]
-	if e == "" {
-		e = "unknown" // a kernel built with the JIT always on has the variable, too
+func bpfJIT(enable, harden string, compiled func() (bool, error)) string {
+	text := map[string]string{"0": "off", "1": "on", "2": "on, with traces"}[enable]
+	if text == "" {
+		text = "unknown"
+		if is, err := compiled(); is {
+			text = "on"
+		} else if err == nil {
+			text = "off"
+		}
 	}
-	if h == "" {
-		h = "unknown"
+	if h := map[string]string{"0": "off", "1": "for unprivileged users", "2": "for all users"}[harden]; h != "" {
+		text += ", hardening " + h
 	}
-	return fmt.Sprintf("%s, hardening %s", e, h)
+	return text
 }

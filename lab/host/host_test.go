@@ -1,12 +1,17 @@
 package host
 
 import (
+	"errors"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"plumbline/lab/report"
+	"plumbline/verifier"
 )
 
 func TestParseStat(t *testing.T) {
@@ -49,13 +54,16 @@ func TestSharesOfACPU(t *testing.T) {
 }
 
 func TestHostWords(t *testing.T) {
+	jit := func(is bool, err error) func() (bool, error) { return func() (bool, error) { return is, err } }
 	for _, tc := range []struct{ name, got, want string }{
 		{"os-release", osName("NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n"), "Debian GNU/Linux 12 (bookworm)"},
 		{"os-release without the name", osName("NAME=x\n"), "unknown"},
 		{"cpuinfo", keyed("processor\t: 0\nmodel name\t: Example: CPU\n", "model name", ":"), "Example: CPU"},
 		{"no cpuinfo", keyed("", "model name", ":"), "unknown"},
-		{"JIT", bpfJIT("1", "0"), "on, hardening off"},
-		{"JIT of another kernel", bpfJIT("", "7"), "unknown, hardening unknown"},
+		{"JIT", bpfJIT("1", "0", jit(false, errors.New("not to be asked"))), "on, hardening off"},
+		{"JIT in another namespace", bpfJIT("", "", jit(true, nil)), "on"},
+		{"no JIT in another namespace", bpfJIT("", "", jit(false, nil)), "off"},
+		{"JIT of a kernel that does not say", bpfJIT("", "7", jit(false, errors.New("not permitted"))), "unknown"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, tc.got, tc.want)
@@ -63,5 +71,37 @@ func TestHostWords(t *testing.T) {
 	}
 	if got, want := memoryOctets("MemTotal:       24578412 kB\nMemFree: 1 kB\n"), uint64(24578412)<<10; got != want {
 		t.Errorf("memory: got %d, want %d", got, want)
+	}
+}
+
+// TestJITInANamespace: the sysctls of the JIT are there in the initial network namespace only,
+// but most of the laboratory runs in others, as in a container.
+func TestJITInANamespace(t *testing.T) {
+	var got, sysctl string
+	var err error
+	var done sync.WaitGroup
+	done.Go(func() {
+		runtime.LockOSThread() // and never unlocked: the namespace ends with the thread
+		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return
+		}
+		sysctl = readFile("/proc/sys/net/core/bpf_jit_enable")
+		got = Describe("", "", "").BPFJIT
+	})
+	done.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "off"
+	if compiled, err := verifier.Compiled(); err != nil {
+		t.Fatal(err)
+	} else if compiled {
+		want = "on"
+	}
+	if sysctl != "" {
+		t.Skipf("this kernel shows net.core.bpf_jit_enable in every namespace: %q", sysctl)
+	}
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -118,8 +118,12 @@ func (g *Group) advance(now time.Duration) (due time.Duration) {
 	if c.failure == nil && !c.abort.Load() {
 		due = g.issue(now)
 	}
+	held := c.inFlight
 	for _, client := range g.clients {
 		due = min(due, client.repeat(now)) // of what has just been sent, too
+	}
+	if c.inFlight < held {
+		due = now // a closed loop has room now; if it was the last one, nothing else would wake it
 	}
 	stopped := c.failure != nil
 	for _, client := range g.clients {

@@ -1,6 +1,7 @@
 package n4load
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -134,6 +135,52 @@ func TestInFlight(t *testing.T) {
 	consistent(t, report.Total)
 	if o := report.Total; o.Sent != 20 || o.Lost != 20 || o.Unsent < 100 || o.Accepted != 0 {
 		t.Errorf("%d sent, %d lost, %d unsent, %d accepted; want 20, 20, 160, 0", o.Sent, o.Lost, o.Unsent, o.Accepted)
+	}
+}
+
+// TestSilentClosedLoop: where nothing is answered any more, requests are given up and others
+// take their place, until the end of the load.
+func TestSilentClosedLoop(t *testing.T) {
+	for _, window := range []int{1, 4} {
+		r := newResponder(t)
+		p := populate(t, r, Config{T1: 10 * time.Millisecond, N1: 2}, 100, 50, 1, 1)
+		r.mu.Lock()
+		r.loss = 1
+		r.mu.Unlock()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		report, err := p.Run(ctx, Load{Window: window, Shares: [Operations]float64{1, 8, 1}, Duration: 200 * time.Millisecond}, nil)
+		cancel()
+		if err != nil {
+			t.Fatalf("window %d: %v", window, err)
+		}
+		consistent(t, report.Total)
+		if o := report.Total; o.Lost <= 2*window || o.Accepted != 0 {
+			t.Errorf("window %d: %d sent, %d lost, %d accepted; want more than %d lost, none accepted", window, o.Sent, o.Lost, o.Accepted, 2*window)
+		}
+	}
+}
+
+// TestUnexpected: responses with another sequence number than that of a request are counted,
+// and do not answer it.
+func TestUnexpected(t *testing.T) {
+	r := newResponder(t)
+	p := populate(t, r, Config{T1: time.Second, N1: 1}, 20, 20, 1, 1)
+	r.mu.Lock()
+	r.sequence = func(n uint32) uint32 {
+		if n%4 == 0 {
+			return (n + 1<<20) & maxSequence
+		}
+		return n
+	}
+	r.mu.Unlock()
+	report, err := p.Run(deadline(t), Load{Rate: 200, Shares: [Operations]float64{0, 1, 0}, Duration: 200 * time.Millisecond}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consistent(t, report.Total)
+	o := report.Total
+	if o.Unexpected == 0 || o.Unexpected != o.Lost || o.Accepted != o.Sent-o.Lost || o.Lost < o.Sent/4-1 || o.Lost > o.Sent/4+1 {
+		t.Errorf("%d sent, %d unexpected, %d lost, %d accepted; want a quarter unexpected, and as many lost", o.Sent, o.Unexpected, o.Lost, o.Accepted)
 	}
 }
 

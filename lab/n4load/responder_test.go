@@ -28,6 +28,9 @@ type responder struct {
 	answered map[transaction][]byte // responses
 	answers  map[uint32][]byte      // what was answered to our own requests, by sequence number
 
+	// sequence is what stands in the response to a request with that number; nil: the same.
+	sequence func(uint32) uint32
+
 	// before is called before a request is worked on; nil: not.
 	before func(number int)
 	number int // of datagrams so far
@@ -129,7 +132,11 @@ func (r *responder) handle(from netip.AddrPort, b []byte) []byte {
 	}
 	r.requests[h.Type]++
 	seid, m := r.answer(h, body)
-	out, err := pfcp.Append(nil, pfcp.Header{SEID: seid, Sequence: h.Sequence}, m)
+	sequence := h.Sequence
+	if r.sequence != nil {
+		sequence = r.sequence(sequence)
+	}
+	out, err := pfcp.Append(nil, pfcp.Header{SEID: seid, Sequence: sequence}, m)
 	if err != nil {
 		return nil
 	}

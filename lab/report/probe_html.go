@@ -71,9 +71,12 @@ func newProbePage(v *probeView) *probePage {
 			p.Parts = append(p.Parts, withAll(g))
 		}
 	}
+	if v.N4 != nil {
+		p.N4Note = titled(v.n4Text()) + "."
+	}
 	if g := v.n4Grid(); g != nil && len(g.rows) > 0 {
 		page := withAll(g)
-		p.N4, p.N4Note = &page, titled(v.n4Text())+"."
+		p.N4 = &page
 	}
 	for i := range p.Points.Rows {
 		p.Points.Rows[i].Class = ""

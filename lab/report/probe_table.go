@@ -248,6 +248,9 @@ func (p *Probe) notes() []note {
 
 // n4Text is what of N4 has no column.
 func (p *Probe) n4Text() string {
+	if len(p.N4.Points) == 0 {
+		return "no N4 device was found: no message was seen, and no session's slice learnt"
+	}
 	var messages, malformed, orphans uint64
 	var devices []string
 	for i := range p.N4.Points {

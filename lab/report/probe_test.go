@@ -55,6 +55,32 @@ func TestProbeTable(t *testing.T) {
 	}
 }
 
+// TestProbeN4: where N4 is seen, and that no device for it was found.
+func TestProbeN4(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		points []export.N4Point
+		want   string
+	}{
+		{"a device", sampleProbe(t, 5).N4.Points, "N4 1,040 messages at n4, 0 malformed, 1 that answer nothing seen,"},
+		{"no device", nil, "N4 no N4 device was found: no message was seen, and no session's slice learnt"},
+	} {
+		p := sampleProbe(t, 5)
+		p.N4.Points, p.N4.Messages = tc.points, nil
+		if tc.points == nil {
+			p.N4.Sessions = 0
+		}
+		table := written(t, func(b *bytes.Buffer) error { return ProbeTable(b, p) })
+		page := written(t, func(b *bytes.Buffer) error { return ProbeHTML(b, p) })
+		if !strings.Contains(unbroken(table), unbroken(tc.want)) {
+			t.Errorf("%s: no %q in\n%s", tc.name, tc.want, table)
+		}
+		if got := strings.Contains(page, "No N4 device was found"); got != (tc.points == nil) {
+			t.Errorf("%s: the page says that no N4 device was found: %t", tc.name, got)
+		}
+	}
+}
+
 // TestProbePage: the page has all series, both kinds of charts, and nothing of a name
 // gets out of its text.
 func TestProbePage(t *testing.T) {

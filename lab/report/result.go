@@ -53,7 +53,7 @@ type Host struct {
 	CPUModel     string `json:"cpu_model"`
 	CPUs         int    `json:"cpus"` // that the process may run on
 	MemoryOctets uint64 `json:"memory_octets"`
-	BPFJIT       string `json:"bpf_jit"`    // net.core.bpf_jit_enable and _harden
+	BPFJIT       string `json:"bpf_jit"`    // whether the JIT is on, and its hardening where it is known
 	SpectreV2    string `json:"spectre_v2"` // the mitigation in force: it prices every indirect call
 	GoVersion    string `json:"go_version"` //
 	Version      string `json:"version"`    // of plumb

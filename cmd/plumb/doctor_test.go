@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plumbline/doctor"
+	"plumbline/upf"
+)
+
+// TestDoctorBesideUPF: where the UPF of a configuration runs it can run. Where another one
+// has the devices it cannot, with XDP.
+func TestDoctorBesideUPF(t *testing.T) {
+	b := newTrafficBed(t, "plt-doctor")
+	config := b.upfConfig()
+	config.Datapath = upf.DatapathXDP
+	config.Sessions.Max = 1000
+	file := b.file("upf.yaml", config)
+	b.plumb("", "upf", "--config", file).wait("msg=up ")
+
+	report, err := b.doctor(file)
+	if err != nil {
+		t.Errorf("the UPF that runs: %v", err)
+	}
+	if want := "the UPF runs here already, with datapath xdp"; report.Running != upf.DatapathXDP || report.Summary() != want {
+		t.Errorf("the UPF that runs: got %q, %q, want %q", report.Running, report.Summary(), want)
+	}
+	if xdp := rowOf(report, upf.DatapathXDP); !xdp.Runs || !strings.HasPrefix(xdp.Found, "the UPF runs with it; ") {
+		t.Errorf("the UPF that runs: got %+v", xdp)
+	}
+
+	config.API.Socket = filepath.Join(b.dir, "other.sock")
+	report, err = b.doctor(b.file("other.yaml", config))
+	if !errors.Is(err, errors.ErrUnsupported) || report.Running != "" {
+		t.Errorf("another UPF: got %v, running %q", err, report.Running)
+	}
+	for _, name := range []string{upf.DatapathXDP, upf.DatapathAFXDP} {
+		d := rowOf(report, name)
+		if d.Runs || !strings.HasPrefix(d.Found, "a plumb upf has n3 (program ") || !strings.Contains(d.Advice, "stop it first") {
+			t.Errorf("another UPF: got %+v", d)
+		}
+	}
+}
+
+// doctor is `plumb doctor --json` in the UPF's namespace.
+func (b *trafficBed) doctor(file string) (report *doctor.Report, failed error) {
+	b.t.Helper()
+	var out bytes.Buffer
+	report = &doctor.Report{}
+	err := b.UPF.Do(func() error {
+		failed = (&doctorCommand{JSON: true, Config: file}).Run(b.t.Context(), &out)
+		return nil
+	})
+	if err == nil {
+		err = json.Unmarshal(out.Bytes(), report)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return report, failed
+}
+
+func rowOf(r *doctor.Report, name string) doctor.Datapath {
+	for _, d := range r.Datapaths {
+		if d.Name == name {
+			return d
+		}
+	}
+	return doctor.Datapath{}
+}
