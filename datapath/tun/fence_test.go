@@ -243,3 +243,24 @@ func TestReachSaid(t *testing.T) {
 	second.lower()
 	y.refused(t, y.ue, y.other, corpDN)
 }
+
+// TestReachTwo: UPFs of one namespace have a table each, and share N6's device.
+func TestReachTwo(t *testing.T) {
+	y := openYard(t, "tunreach2", Config{})
+	y.install(t)
+	second := &fence{log: slog.New(slog.DiscardHandler)}
+	check(t, y.UPF.Do(func() error {
+		second.raise("other", []kept{{"other0", []string{"n6", "other0"}}})
+		return nil
+	}))
+	if second.nft == nil || !second.there() {
+		t.Error("the second one has no table")
+	}
+	y.arrives(t, y.ue, y.DN, y.Config.N6DN.Addr())
+	y.refused(t, y.ue, y.other, corpDN)
+	if n := second.refused(); n != 0 {
+		t.Errorf("the second one has counted %d packets, want 0", n)
+	}
+	second.lower()
+	y.refused(t, y.ue, y.other, corpDN)
+}
