@@ -30,6 +30,7 @@ type fence struct {
 	nft    *nftables // nil: down
 	table  string
 	kept   []kept
+	owned  bool   // the table goes with the socket
 	before uint64 // packets refused by fences that were
 	shown  uint64 // packets of this one
 	said   bool   // that packets are refused
@@ -103,6 +104,7 @@ func (f *fence) install() error {
 	}{{tableOwner, true}, {0, true}, {0, false}} {
 		table := append(append([]byte(nil), name...), number32(unix.NFTA_TABLE_FLAGS, try.flags)...)
 		if err = f.nft.commit(f.commands(table, try.tell)...); err == nil {
+			f.owned = try.flags&tableOwner != 0
 			return nil
 		}
 	}
