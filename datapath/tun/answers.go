@@ -59,6 +59,6 @@ func (d *Driver) Drops() (map[string]uint64, error) {
 	}
 	d.answers.mu.Lock()
 	defer d.answers.mu.Unlock()
-	all[datapath.DropNextHop.String()] += d.answers.lost
+	all[datapath.DropNextHop.String()] += d.answers.lost + d.fence.refused()
 	return all, nil
 }

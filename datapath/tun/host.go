@@ -120,6 +120,7 @@ func (h *host) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 			h.lookAtPeers()
+			h.d.fence.look()
 		case <-h.changed:
 			time.Sleep(settleTime) // what belongs together comes together
 		}

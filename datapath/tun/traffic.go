@@ -36,6 +36,7 @@ func (d *Driver) open() (*traffic, error) {
 	if err := t.openDevices(); err != nil {
 		return t, err
 	}
+	d.fence.raise(d.cfg.Prefix, t.fenced())
 	if err := d.host.attach(t.devices); err != nil {
 		return t, err
 	}
@@ -98,6 +99,7 @@ func (t *traffic) close() error {
 	for _, dev := range t.devices {
 		errs = append(errs, dev.Close())
 	}
+	t.d.fence.lower()
 	t.d.host.detach()
 	for _, l := range t.loops {
 		l.free()

@@ -93,6 +93,7 @@ type Driver struct {
 	log     *slog.Logger
 	host    *host
 	answers *answers
+	fence   *fence
 	routes  *routes
 	workers []*vector.Worker // that traffic has had, to be used again
 
@@ -130,7 +131,7 @@ func New(cfg Config) (*Driver, error) {
 	if err := checkForwarding(&cfg); err != nil {
 		return nil, err
 	}
-	d := &Driver{cfg: cfg, log: cfg.Log, ended: make(chan struct{})}
+	d := &Driver{cfg: cfg, log: cfg.Log, fence: &fence{log: cfg.Log}, ended: make(chan struct{})}
 	var err error
 	if d.host, err = openHost(d); err != nil {
 		return nil, err
