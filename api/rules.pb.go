@@ -583,6 +583,7 @@ type Rule struct {
 	OuterHeaderRemoval bool                   `protobuf:"varint,7,opt,name=outer_header_removal,json=outerHeaderRemoval,proto3" json:"outer_header_removal,omitempty"` // GTP-U/UDP/IP is taken off before forwarding
 	UrrIds             []uint32               `protobuf:"varint,8,rep,packed,name=urr_ids,json=urrIds,proto3" json:"urr_ids,omitempty"`
 	Unwrap             Unwrap                 `protobuf:"varint,9,opt,name=unwrap,proto3,enum=plumbline.api.Unwrap" json:"unwrap,omitempty"`
+	DropsContainer     bool                   `protobuf:"varint,10,opt,name=drops_container,json=dropsContainer,proto3" json:"drops_container,omitempty"` // GTP-U Extension Header Deletion, 8.2.64: the PDU Session Container does not go on in another tunnel
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -678,6 +679,13 @@ func (x *Rule) GetUnwrap() Unwrap {
 		return x.Unwrap
 	}
 	return Unwrap_UNWRAP_NONE
+}
+
+func (x *Rule) GetDropsContainer() bool {
+	if x != nil {
+		return x.DropsContainer
+	}
+	return false
 }
 
 // Detect is a PDI that has been validated. TS 29.244, 7.5.2.2-2.
@@ -2527,7 +2535,8 @@ type Capabilities struct {
 	DroppedDownlink    bool                   `protobuf:"varint,20,opt,name=dropped_downlink,json=droppedDownlink,proto3" json:"dropped_downlink,omitempty"`       // URRs of dropped DL traffic, and notify_discarded
 	BeforeEnforcement  bool                   `protobuf:"varint,21,opt,name=before_enforcement,json=beforeEnforcement,proto3" json:"before_enforcement,omitempty"` // URRs of what arrives
 	ForwardingPolicies []string               `protobuf:"bytes,22,rep,name=forwarding_policies,json=forwardingPolicies,proto3" json:"forwarding_policies,omitempty"`
-	NetworkInstances   []string               `protobuf:"bytes,23,rep,name=network_instances,json=networkInstances,proto3" json:"network_instances,omitempty"` // of N6; empty: any name goes the same way
+	NetworkInstances   []string               `protobuf:"bytes,23,rep,name=network_instances,json=networkInstances,proto3" json:"network_instances,omitempty"`     // of N6; empty: any name goes the same way
+	ContainerDeletion  bool                   `protobuf:"varint,24,opt,name=container_deletion,json=containerDeletion,proto3" json:"container_deletion,omitempty"` // Rule.drops_container
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2723,6 +2732,13 @@ func (x *Capabilities) GetNetworkInstances() []string {
 	return nil
 }
 
+func (x *Capabilities) GetContainerDeletion() bool {
+	if x != nil {
+		return x.ContainerDeletion
+	}
+	return false
+}
+
 var File_api_rules_proto protoreflect.FileDescriptor
 
 const file_api_rules_proto_rawDesc = "" +
@@ -2745,7 +2761,7 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x04urrs\x18\x04 \x03(\v2\x12.plumbline.api.URRR\x04urrs\x12&\n" +
 	"\x04bars\x18\x05 \x03(\v2\x12.plumbline.api.BARR\x04bars\x12\x14\n" +
 	"\x05slice\x18\x06 \x01(\rR\x05slice\x121\n" +
-	"\bpdu_type\x18\a \x01(\x0e2\x16.plumbline.api.PDUTypeR\apduType\"\xc8\x02\n" +
+	"\bpdu_type\x18\a \x01(\x0e2\x16.plumbline.api.PDUTypeR\apduType\"\xf1\x02\n" +
 	"\x04Rule\x12\x15\n" +
 	"\x06pdr_id\x18\x01 \x01(\rR\x05pdrId\x12\x1e\n" +
 	"\n" +
@@ -2757,7 +2773,9 @@ const file_api_rules_proto_rawDesc = "" +
 	"\aforward\x18\x06 \x01(\v2\x16.plumbline.api.ForwardR\aforward\x120\n" +
 	"\x14outer_header_removal\x18\a \x01(\bR\x12outerHeaderRemoval\x12\x17\n" +
 	"\aurr_ids\x18\b \x03(\rR\x06urrIds\x12-\n" +
-	"\x06unwrap\x18\t \x01(\x0e2\x15.plumbline.api.UnwrapR\x06unwrap\"\xd4\x03\n" +
+	"\x06unwrap\x18\t \x01(\x0e2\x15.plumbline.api.UnwrapR\x06unwrap\x12'\n" +
+	"\x0fdrops_container\x18\n" +
+	" \x01(\bR\x0edropsContainer\"\xd4\x03\n" +
 	"\x06Detect\x12C\n" +
 	"\x10source_interface\x18\x01 \x01(\x0e2\x18.plumbline.api.InterfaceR\x0fsourceInterface\x12+\n" +
 	"\x06f_teid\x18\x02 \x01(\v2\x14.plumbline.api.FTEIDR\x05fTeid\x127\n" +
@@ -2931,7 +2949,7 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x17reached_downlink_octets\x18\t \x01(\x04R\x15reachedDownlinkOctets\x124\n" +
 	"\x16reached_uplink_packets\x18\n" +
 	" \x01(\x04R\x14reachedUplinkPackets\x128\n" +
-	"\x18reached_downlink_packets\x18\v \x01(\x04R\x16reachedDownlinkPackets\"\xf0\x05\n" +
+	"\x18reached_downlink_packets\x18\v \x01(\x04R\x16reachedDownlinkPackets\"\x9f\x06\n" +
 	"\fCapabilities\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\x12\x17\n" +
@@ -2958,7 +2976,8 @@ const file_api_rules_proto_rawDesc = "" +
 	"\x10dropped_downlink\x18\x14 \x01(\bR\x0fdroppedDownlink\x12-\n" +
 	"\x12before_enforcement\x18\x15 \x01(\bR\x11beforeEnforcement\x12/\n" +
 	"\x13forwarding_policies\x18\x16 \x03(\tR\x12forwardingPolicies\x12+\n" +
-	"\x11network_instances\x18\x17 \x03(\tR\x10networkInstances*1\n" +
+	"\x11network_instances\x18\x17 \x03(\tR\x10networkInstances\x12-\n" +
+	"\x12container_deletion\x18\x18 \x01(\bR\x11containerDeletion*1\n" +
 	"\aPDUType\x12\x06\n" +
 	"\x02IP\x10\x00\x12\f\n" +
 	"\bETHERNET\x10\x01\x12\x10\n" +

@@ -60,6 +60,11 @@ func TestEachCapability(t *testing.T) {
 		{"host", func(h *api.Capabilities) { h.Hosts = false }, filter(&api.Filter{Host: "*.example.org"}), api.RuleType_PDR_RULE, 1},
 		{"unwrapping", func(h *api.Capabilities) { h.Encapsulations = false },
 			func(s *api.Session) { downlink(s).Unwrap = api.Unwrap_UNWRAP_UDP }, api.RuleType_PDR_RULE, 2},
+		{"GTP-U Extension Header Deletion", func(h *api.Capabilities) { h.ContainerDeletion = false },
+			func(s *api.Session) {
+				uplink(s).DropsContainer = true
+				uplink(s).Forward.OuterHeaderCreation = downlink(s).GetForward().GetOuterHeaderCreation()
+			}, api.RuleType_PDR_RULE, 1},
 		{"Network Instance of a PDI", func(h *api.Capabilities) { h.NetworkInstances = []string{"ims"} },
 			func(s *api.Session) { downlink(s).Detect.NetworkInstance = "internet" }, api.RuleType_PDR_RULE, 2},
 		{"Network Instance of a FAR", func(h *api.Capabilities) { h.NetworkInstances = []string{"ims"} },

@@ -82,6 +82,7 @@ func lacksDetect(r *api.Rule, has *api.Capabilities) string {
 		need{r.GetUnwrap() == api.Unwrap_UNWRAP_UDP || r.GetUnwrap() == api.Unwrap_UNWRAP_IP, has.GetEncapsulations(), "outer header other than GTP-U"},
 		need{api.Unwrap_name[int32(r.GetUnwrap())] == "", false, "unknown Outer Header Removal"},
 		need{r.GetUnwrap() != api.Unwrap_UNWRAP_NONE && !bare, false, "two Outer Header Removals"},
+		need{r.GetDropsContainer(), has.GetContainerDeletion() && !bare, "GTP-U Extension Header Deletion"},
 		need{bare && d.GetNetworkInstance() != "", knows(has, d.GetNetworkInstance()), "Network Instance that N6 does not have"},
 	)
 }

@@ -16,6 +16,7 @@ var all = &api.Capabilities{
 	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
 	Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
+	ContainerDeletion:  true,
 	ForwardingPolicies: []string{"proxy"}, NetworkInstances: []string{"internet"},
 }
 

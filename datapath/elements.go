@@ -115,6 +115,10 @@ var Elements = []Element{
 		s.Rules = append(s.Rules, again)
 	}, Done, Program, Vectors},
 	{"PDR", "Outer Header Removal: GTP-U", "8.2.64", func(s *api.Session) { up(s).OuterHeaderRemoval = true }, Done, Program, Vectors},
+	{"PDR", "Outer Header Removal: GTP-U Extension Header Deletion, from tunnel to tunnel", "8.2.64", func(s *api.Session) {
+		up(s).DropsContainer = true
+		up(s).Forward.OuterHeaderCreation = down(s).GetForward().GetOuterHeaderCreation()
+	}, Done, SlowPath, SlowPath},
 	{"PDR", "Outer Header Removal: UDP/IP", "8.2.64", func(s *api.Session) { down(s).Unwrap = api.Unwrap_UNWRAP_UDP }, Done, SlowPath, SlowPath},
 	{"FAR", "Apply Action: DROP", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_DROP }, Done, Program, Vectors},
 	{"FAR", "Apply Action: FORW", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_FORW }, Done, Program, Vectors},

@@ -28,6 +28,8 @@ type Marks struct {
 	PDUType byte // of a container that is made
 	QFI     byte // 1 to 63; 0: no container is made, and one that came keeps its own
 	RQI     bool
+	// NoContainer: those that came do not go on. QFI is 0.
+	NoContainer bool
 
 	HasPagingPolicy bool
 	PagingPolicy    byte // 3 bits
@@ -71,7 +73,7 @@ func (m Marks) AppendRelayed(b []byte, h Header, teid uint32, size int) []byte {
 		b, next = m.appendContainer(b, next)
 	}
 	h.extensions(func(t byte, ext []byte) {
-		if !Relayed(t) || t == ExtServiceClass && m.HasServiceClass {
+		if !Relayed(t) || t == ExtServiceClass && m.HasServiceClass || t == ExtPDUSessionContainer && m.NoContainer {
 			return
 		}
 		b[next] = t

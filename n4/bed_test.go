@@ -138,11 +138,12 @@ var recoveryTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 var (
 	usualDatapath = session.Capabilities{
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
+		ContainerDeletion: true,
 	}
 	ableDatapath = session.Capabilities{
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
 		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, GBR: true, Duplicate: true, Redirect: true,
-		Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true,
+		Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true, ContainerDeletion: true,
 	}
 )
 

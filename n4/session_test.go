@@ -3,6 +3,7 @@ package n4
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -282,7 +283,7 @@ func TestNotDone(t *testing.T) {
 		{"extension headers deleted, into a tunnel", func(m *pfcp.SessionEstablishmentRequest) {
 			m.CreatePDRs[1].OuterHeaderRemoval = removal
 			m.CreateFARs[1].ForwardingParameters.Value.OuterHeaderCreation = tunnel
-		}, failed(pfcp.RulePDR, 2)},
+		}, pfcp.Optional[pfcp.FailedRuleID]{}},
 		{"QFI 0", func(m *pfcp.SessionEstablishmentRequest) {
 			m.CreateQERs[0].QFI = pfcp.Some(pfcp.QFI(0))
 		}, pfcp.Optional[pfcp.FailedRuleID]{}},
@@ -306,16 +307,25 @@ func TestNotDone(t *testing.T) {
 				t.Errorf("%s: the datapath holds QFI %d", tc.name, q)
 			}
 		}
+		deletes := func() bool { // the datapath holds that the container goes
+			return slices.ContainsFunc(b.driver.held()[r.UPFSEID.Value.SEID].GetRules(), (*api.Rule).GetDropsContainer)
+		}
+		if tc.name == "extension headers deleted, into a tunnel" && !deletes() {
+			t.Errorf("%s: not in the datapath's rules", tc.name)
+		}
 		if tc.name != "extension headers deleted towards N6" {
 			continue
+		}
+		if deletes() {
+			t.Errorf("%s: in the datapath's rules, where nothing is to be done", tc.name)
 		}
 		// The tunnel comes later.
 		var mod pfcp.SessionModificationResponse
 		c.do(r.UPFSEID.Value.SEID, &pfcp.SessionModificationRequest{UpdateFARs: []pfcp.UpdateFAR{{
 			FARID: 2, UpdateForwardingParameters: pfcp.Some(pfcp.UpdateForwardingParameters{OuterHeaderCreation: tunnel}),
 		}}}, &mod)
-		if want := failed(pfcp.RulePDR, 2); mod.FailedRuleID != want {
-			t.Errorf("%s, then a tunnel: %v, Failed Rule ID %+v; want %+v", tc.name, mod.Cause, mod.FailedRuleID, want)
+		if mod.Cause != pfcp.CauseRequestAccepted || !deletes() {
+			t.Errorf("%s, then a tunnel: %v, deletes %v; want accepted, true", tc.name, mod.Cause, deletes())
 		}
 	}
 }

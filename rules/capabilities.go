@@ -14,5 +14,6 @@ func Capabilities(can *api.Capabilities) session.Capabilities {
 		GBR: can.GetGbr(), Duplicate: can.GetDuplicate(), Redirect: can.GetRedirect(), Ethernet: can.GetEthernet(),
 		Unstructured: can.GetUnstructured(), Encapsulations: can.GetEncapsulations(),
 		DroppedDownlink: can.GetDroppedDownlink(), BeforeEnforcement: can.GetBeforeEnforcement(), Policies: len(can.GetForwardingPolicies()) > 0,
+		ContainerDeletion: can.GetContainerDeletion(),
 	}
 }

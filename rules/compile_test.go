@@ -21,7 +21,7 @@ var n3 = session.IPv4{10, 3, 0, 1}
 var everything = session.Capabilities{
 	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
 	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, GBR: true, Duplicate: true, Redirect: true,
-	Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true,
+	Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true, ContainerDeletion: true,
 }
 
 // establishment is a session of one PDR each way.

@@ -30,7 +30,7 @@ type rule struct {
 func (r *rule) compile(p *session.PDR, id, precedence uint32, filters []session.SDFFilter) {
 	r.PdrId, r.Precedence, r.FarId = id, precedence, p.FARID
 	r.OuterHeaderRemoval, r.UrrIds, r.Detect = p.OuterHeaderRemoval, p.URRIDs, &r.detect
-	r.Unwrap = api.Unwrap(p.Unwrap)
+	r.Unwrap, r.DropsContainer = api.Unwrap(p.Unwrap), p.DropsContainer
 	from, d := &p.PDI, &r.detect
 	d.SourceInterface = api.Interface(from.SourceInterface)
 	// Bare frames are found by the UE's MAC addresses, and then looked at by filters.
@@ -69,7 +69,7 @@ func (r *rule) ends(instance string, f *session.FTEID, a *session.UEAddress, fra
 // copy makes r a copy of from, but for its ends, that shares memory with it.
 func (r *rule) copy(from *rule) {
 	r.PdrId, r.Precedence, r.FarId, r.QerIds, r.UrrIds = from.PdrId, from.Precedence, from.FarId, from.QerIds, from.UrrIds
-	r.OuterHeaderRemoval, r.Unwrap, r.Forward, r.Detect = from.OuterHeaderRemoval, from.Unwrap, from.Forward, &r.detect
+	r.OuterHeaderRemoval, r.Unwrap, r.DropsContainer, r.Forward, r.Detect = from.OuterHeaderRemoval, from.Unwrap, from.DropsContainer, from.Forward, &r.detect
 	d, f := &r.detect, &from.detect
 	d.SourceInterface, d.EthernetSession = f.SourceInterface, f.EthernetSession
 	d.Qfis = append(d.Qfis[:0], f.Qfis...)
@@ -132,6 +132,9 @@ func (r *rule) forward(f *session.FAR, held bool) {
 			out.Duplicates = duplicates(f.Duplicates)
 		}
 	}
+	// Towards a data network no extension header goes on, and the fast path does it.
+	tunnel := out.OuterHeaderCreation != nil && out.OuterHeaderCreation.Encapsulation == api.Encapsulation_GTPU
+	r.DropsContainer = r.DropsContainer && (tunnel || len(out.Duplicates) > 0)
 }
 
 // outerHeader is an Outer Header Creation and its IPv6 address.

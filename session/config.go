@@ -100,6 +100,7 @@ type Capabilities struct {
 	BeforeEnforcement bool // URRs of what arrives
 	Policies          bool // there are Forwarding Policies; the datapath knows their names
 	DroppedDownlink   bool // URRs of dropped DL traffic, and notice of discarded packets
+	ContainerDeletion bool // PDR.DropsContainer, from tunnel to tunnel
 }
 
 // Store keeps records for a restart. Its methods may be called from several

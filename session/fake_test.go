@@ -73,7 +73,7 @@ func copySession(s *Session) *Session {
 var everything = Capabilities{
 	TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
 	FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, GBR: true, Duplicate: true, Redirect: true,
-	Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true,
+	Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true, ContainerDeletion: true,
 }
 
 func newManager(t testing.TB, maxSessions int) (*Manager, *fakeDatapath) {

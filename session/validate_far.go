@@ -127,7 +127,7 @@ func (p *plan) validatePath(r *PDR, f *FAR) error {
 	}
 	out := f.Forwarding.OuterHeaderCreation.Creates()
 	switch {
-	case in && out && r.DropsContainer && f.Forwarding.OuterHeaderCreation.Encapsulation == GTPU:
+	case in && out && r.DropsContainer && f.Forwarding.OuterHeaderCreation.Encapsulation == GTPU && !p.m.can().ContainerDeletion:
 		// A relay hands extension headers on. Source: TS 29.244 V18.6.0, 8.2.64, NOTE 1.
 		return pdrError(r.ID, ErrUnsupported, "Outer Header Removal with GTP-U Extension Header Deletion, and a tunnel behind it (FAR %d)", f.ID)
 	case in && out && !p.m.can().TunnelToTunnel:

@@ -175,6 +175,10 @@ func TestCapabilities(t *testing.T) {
 		{"indirect forwarding", func(c *Capabilities) { c.TunnelToTunnel = false }, func(e *Establishment) {
 			e.CreatePDRs[1].FARID = 1
 		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
+		{"GTP-U Extension Header Deletion into a tunnel", func(c *Capabilities) { c.ContainerDeletion = false }, func(e *Establishment) {
+			e.CreatePDRs[1].DropsContainer = true
+			e.CreateFARs[1].Forwarding.OuterHeaderCreation = OuterHeaderCreation{TEID: 9, IPv4: IPv4{10, 3, 0, 9}}
+		}, Error{CauseRuleFailure, 0, true, RulePDR, 2, ErrUnsupported}},
 		{"SDF filter", func(c *Capabilities) { c.Filters = false }, func(e *Establishment) {
 			e.CreatePDRs[0].PDI.Filters = []SDFFilter{filter}
 		}, Error{CauseRuleFailure, 0, true, RulePDR, 1, ErrUnsupported}},

@@ -55,7 +55,7 @@ func (s *Service) withAgents(c *session.Config) {
 		TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarkers: true, IPv6Tunnels: true,
 		GBR: true, FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Duplicate: true, Redirect: true,
 		Ethernet: true, Unstructured: true, Encapsulations: true, BeforeEnforcement: true, Policies: true,
-		DroppedDownlink: true}
+		DroppedDownlink: true, ContainerDeletion: true}
 }
 
 // agentEndpoints lists where the agents terminate GTP-U.

@@ -168,8 +168,18 @@ func TestStoreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	journals, err := filepath.Glob(filepath.Join(held, "*.journal"))
+	if err != nil || len(journals) != 1 {
+		t.Fatalf("journals of the first: %v, %v", journals, err)
+	}
+	linked, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
+	if err := os.Symlink(target, filepath.Join(linked, filepath.Base(journals[0]))); err != nil {
+		t.Fatal(err)
+	}
 	for name, change := range map[string]func(*Store){
 		"another process has it": func(c *Store) { c.Path = held },
+		"journal is a link":      func(c *Store) { c.Path = linked },
+		"read-only directory":    func(c *Store) { c.Path = "/sys/kernel" }, // for root, too
 		"no such directory":      func(c *Store) { c.Path = "/proc/nope" },
 		"no Redis there":         func(c *Store) { c.Redis.Address = nobody.Addr().String() },
 	} {
@@ -185,6 +195,9 @@ func TestStoreErrors(t *testing.T) {
 				t.Errorf("got %q, want the key of the store", err)
 			}
 		})
+	}
+	if _, err := os.Lstat(target); err == nil {
+		t.Errorf("%s, to which a journal's name was linked, was written", target)
 	}
 }
 

@@ -209,6 +209,7 @@ func (u *Upper) Capabilities() *api.Capabilities {
 				Name: "redis", TunnelToTunnel: true, Filters: true, Usage: true, Buffering: true, EndMarker: true,
 				FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
 				Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
+				ContainerDeletion:  true,
 				ForwardingPolicies: c.GetForwardingPolicies(),
 			}
 		}
@@ -242,6 +243,7 @@ func alsoRare(all, c *api.Capabilities) {
 	all.Encapsulations = all.Encapsulations && c.GetEncapsulations()
 	all.DroppedDownlink = all.DroppedDownlink && c.GetDroppedDownlink()
 	all.BeforeEnforcement = all.BeforeEnforcement && c.GetBeforeEnforcement()
+	all.ContainerDeletion = all.ContainerDeletion && c.GetContainerDeletion()
 	all.ForwardingPolicies = slices.DeleteFunc(slices.Clone(all.ForwardingPolicies), func(name string) bool {
 		return !slices.Contains(c.GetForwardingPolicies(), name)
 	})

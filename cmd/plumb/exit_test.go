@@ -1,16 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -128,4 +131,32 @@ func hasExample(n *kong.Node) bool {
 		}
 	}
 	return false
+}
+
+// panics is main, which panics after it has said how a panic ends: it looks for its
+// arguments and there is not even a name.
+func panics() {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(exitFailed)
+	}
+	os.Args = nil
+	main()
+}
+
+// TestPanic: a panic ends by a signal, not with the exit code 2 of a wrong command line, after
+// which systemd would not start the program again.
+func TestPanic(t *testing.T) {
+	child := exec.CommandContext(t.Context(), "plumb-panics")
+	said, err := child.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		t.Fatalf("got %v, want it to be killed:\n%s", err, said)
+	}
+	if status, _ := exit.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != unix.SIGABRT {
+		t.Errorf("got %v, want %v:\n%s", exit, unix.SIGABRT, said)
+	}
+	if !bytes.Contains(said, []byte("main.main()")) || !bytes.Contains(said, []byte("out of range")) {
+		t.Errorf("it did not panic in main:\n%s", said)
+	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"plumb": main})
+	testscript.Main(m, map[string]func(){"plumb": main, "plumb-panics": panics})
 }
 
 // TestScript runs testdata/script/*.txtar, in which "plumb" is this program.

@@ -46,6 +46,7 @@ var refusals = []script{
 	}),
 	refusal("a tunnel that is not taken off", datapath.ErrUnsupported, pdrRule, 1, func(s *api.Session) { s.Rules[0].OuterHeaderRemoval = false }),
 	refusal("Outer Header Removal of a bare packet", datapath.ErrUnsupported, pdrRule, 2, func(s *api.Session) { s.Rules[1].OuterHeaderRemoval = true }),
+	refusal("GTP-U Extension Header Deletion of a bare packet", datapath.ErrUnsupported, pdrRule, 2, func(s *api.Session) { s.Rules[1].DropsContainer = true }),
 	refusal("ACCESS without Outer Header Creation", datapath.ErrUnsupported, farRule, 2, func(s *api.Session) {
 		s.Rules[1].Forward.OuterHeaderCreation = nil
 	}),

@@ -34,6 +34,12 @@ func remarkedSession() *api.Session {
 	return &api.Session{Seid: remarked, Rules: []*api.Rule{r}, Qers: []*api.QER{{Id: 1, Qfi: 7}}}
 }
 
+func strippedSession() *api.Session {
+	r := relay(1, 0x36, N3Address, api.Interface_ACCESS, api.Interface_CORE, "n9", tunnel(0x136, PeerAddress))
+	r.QerIds, r.DropsContainer = []uint32{1}, true
+	return &api.Session{Seid: stripped, Rules: []*api.Rule{r}, Qers: []*api.QER{{Id: 1, Qfi: 7}}}
+}
+
 // toN9 is a row of session relayed: GTP-U headers in and out around a packet.
 func toN9(name, in, out string, u user) packet {
 	return packet{
@@ -54,6 +60,14 @@ func toN9Marked(name, in, out string) packet {
 		name: "relay, " + name, port: N3, in: onN3(gpdu(in, up13)), want: outN9(port13, gpdu(out, up13)),
 		seid: remarked, pdr: 1, octets: size4,
 	}
+}
+
+// toN9Stripped is of a rule with GTP-U Extension Header Deletion.
+func toN9Stripped(name, in, out string) packet {
+	return slowly(packet{
+		name: "relay, " + name, port: N3, in: onN3(gpdu(in, up13)), want: outN9(port13, gpdu(out, up13)),
+		seid: stripped, pdr: 1, octets: size4,
+	})
 }
 
 // relayRows: from tunnel to tunnel. The user packet is not touched; extension
@@ -90,6 +104,13 @@ var relayRows = []packet{
 	toN9Marked("QFI of the first container, behind another header", "34ff LEN 00000032 0000 00 c0 01 0001 85 01 10 09 85 01 10 08 00",
 		"34ff LEN 00000132 0000 00 c0 01 0001 85 01 10 07 85 01 10 08 00"),
 	slowly(toN9Marked("a container of ours comes first", "34ff LEN 00000032 0000 00 c0 01 0001 00", "34ff LEN 00000132 0000 00 85 01 10 07 c0 01 0001 00")),
+	toN9Stripped("container deleted", "34ff LEN 00000036 0000 00 85 01 10 05 00", "30ff LEN 00000136"),
+	toN9Stripped("container of 8 octets deleted", "36ff LEN 00000036 0007 00 85 02 18 09 01 020304 00", "30ff LEN 00000136"),
+	toN9Stripped("no container to delete, and none made for the QFI", "30ff LEN 00000036", "30ff LEN 00000136"),
+	toN9Stripped("container deleted, PDCP PDU number goes on", "34ff LEN 00000036 0000 00 c0 01 0001 85 01 10 05 00",
+		"34ff LEN 00000136 0000 00 c0 01 0001 00"),
+	toN9Stripped("container deleted, unknown type behind it goes on", "34ff LEN 00000036 0000 00 85 01 10 05 8a 01 6162 00",
+		"34ff LEN 00000136 0000 00 8a 01 6162 00"),
 	{name: "relay, spoofed", port: N3, in: onN3(gpdu(pscUL("00000030"), up4)), reason: datapath.DropUEAddress},
 	{name: "relay, T-PDU is IP version 0", port: N3, in: onN9(message("30ff LEN 00000031", make([]byte, 40))), reason: datapath.DropIPVersion},
 }
@@ -103,6 +124,10 @@ var relaySignals = []packet{
 	{
 		name: "relay, End Marker with a container", port: N3, in: onN9(message("34fe LEN 00000031 0000 00 85 01 00 09 00", nil)),
 		reason: datapath.PassSignalling, sent: told(N3Address, GNBAddress, "34fe 0008 00000131 0000 00 85 01 00 09 00"),
+	},
+	{
+		name: "relay, End Marker, container deleted", port: N3, in: onN3(message("34fe LEN 00000036 0000 00 85 01 10 05 00", nil)),
+		reason: datapath.PassSignalling, sent: told(N9Address, PeerAddress, "30fe 0000 00000136"),
 	},
 	{
 		name: "relay, End Marker of a tunnel that nobody has", port: N3, in: onN9(message("30fe LEN 00000099", nil)),

@@ -20,6 +20,7 @@ const (
 	classified = 8  // several PDRs on one F-TEID and one UE address, told apart by SDF filters
 	relayed    = 9  // an I-UPF's: N3 TEID 0x30 to N9, N9 TEID 0x31 to N3; URR 1; no QER
 	remarked   = 13 // N3 TEID 0x32 to N9, QFI 7 by a QER
+	stripped   = 55 // N3 TEID 0x36 to N9 without the PDU Session Container, QFI 7 by a QER
 	outer6     = 12 // gNB over IPv6: TEID 0x23, peer TEID 0x123
 	relayed6   = 40 // N3 TEID 0x33 over IPv6 to N9 over IPv4, N9 TEID 0x34 to N3; no QER
 	control    = 14 // N3 TEID 0x24: ICMPv6 to the CP function; CP function's TEID 0x25 to N3
@@ -62,7 +63,7 @@ func sessions() []*api.Session {
 
 	return []*api.Session{
 		p, g, d, l, m, h, session(guest, 0xdeadbe01, netip.MustParseAddr("10.45.1.1")),
-		classifiedSession(), relayedSession(), remarkedSession(), outer6Session(), relayed6Session(), controlSession(), lanSession(),
+		classifiedSession(), relayedSession(), remarkedSession(), strippedSession(), outer6Session(), relayed6Session(), controlSession(), lanSession(),
 		detailedSession(), classifierSession(), branchingSession(),
 		corpSession(), steeredSession(), natSession(),
 	}

@@ -50,6 +50,7 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 	}
 	out.Redirect, out.Copies = newRedirect(f.GetRedirect()), newCopies(s, f.GetDuplicates(), state)
 	out.Opaque, out.Unwrap = s.GetPduType() != api.PDUType_IP, r.GetUnwrap()
+	out.DropsContainer = r.GetDropsContainer()
 	if out.Opaque && out.Unwrap == api.Unwrap_UNWRAP_UDP {
 		out.Peers = tunnelPeers(s)
 	}

@@ -65,6 +65,9 @@ type Rule struct {
 	QFI   byte     // of the first QER that has one; 0: none
 	Marks Marks    // of downlink packets, beside the QFI
 
+	// DropsContainer: no PDU Session Container leaves, whatever came and has a QFI.
+	DropsContainer bool
+
 	Opaque   bool             // of an unstructured PDU session: its T-PDUs are not parsed
 	Unwrap   api.Unwrap       // bare: what is taken off
 	Peers    []netip.AddrPort // unstructured: from whom it is taken

@@ -10,10 +10,10 @@ import (
 // through a tunnel keeps the extension headers that an intermediate node has to
 // forward, the container among them, in which only what a QER has to mark
 // is marked anew; sequence and N-PDU number are the tunnel's and stay
-// behind.
+// behind. A rule that drops the container neither forwards nor makes one.
 //
 // Source: TS 29.281 V18.1.0, 5.1 and figure 5.2.1-2; TS 29.244 V18.6.0, 5.4.2
-// (QFI marking).
+// (QFI marking), 8.2.64 (GTP-U Extension Header Deletion).
 func (r *Rule) header(a arrived) gtpu.Header { return r.AppendHeader(nil, a.header, len(a.user)) }
 
 // AppendHeader appends the GTP-U header of a packet of so many octets that leaves
@@ -29,6 +29,9 @@ func (r *Rule) AppendHeader(b []byte, h gtpu.Header, octets int) []byte {
 	}
 	if r.Outer.ToAccess {
 		marks.PDUType = gtpu.PDUTypeDownlink
+	}
+	if r.DropsContainer {
+		marks.QFI, marks.NoContainer = 0, true
 	}
 	if h == nil {
 		return marks.AppendGPDU(b, r.Outer.TEID, octets)

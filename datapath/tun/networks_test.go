@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -87,4 +89,40 @@ func pathMTU(raw syscall.RawConn) error {
 		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
 	})
 	return errors.Join(control, err)
+}
+
+// TestNATProxyARP: with what docs/howto-n6.md says, the data network finds NAT addresses of N6's own
+// subnet by ARP, without a route to them.
+func TestNATProxyARP(t *testing.T) {
+	for name, tap := range map[string]bool{"tun": false, "tap": true} {
+		t.Run(name, func(t *testing.T) {
+			outside := netip.MustParsePrefix("10.6.0.64/32")
+			n := openNetwork(t, "tunnatarp", Config{TAP: tap, N6: datapath.N6{Networks: []datapath.DataNetwork{{
+				Name: "n6", Device: "n6", NAT: datapath.DefaultNAT(outside),
+			}}}})
+			n.install(t)
+			for _, command := range []string{
+				"sysctl -w net.ipv4.ip_forward=1",
+				"ip route add 10.6.0.64/32 dev lo metric 1000",
+				"ip neigh add proxy 10.6.0.64 dev " + n.N6.UPF.Device,
+			} {
+				check(t, n.UPF.Do(func() error {
+					words := strings.Fields(command)
+					out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
+					if err != nil {
+						return fmt.Errorf("%s: %w: %s", command, err, out)
+					}
+					return nil
+				}))
+			}
+			n.uplink(t, datagram(n.ue, n.Config.N6DN.Addr(), []byte("uplink")))
+			got, from := receive(t, n.dn)
+			if string(got) != "uplink" || from.Addr() != outside.Addr() {
+				t.Fatalf("got %q from %v, want %q from %v", got, from, "uplink", outside.Addr())
+			}
+			_, err := n.dn.WriteToUDPAddrPort([]byte("downlink"), from)
+			check(t, err)
+			n.isDownlink(t, n.ue, "downlink")
+		})
+	}
 }

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,18 +145,56 @@ func ports(flows map[uint16]bool) []uint16 { return slices.Sorted(maps.Keys(flow
 // NAT, and answers to there the UE: the first by the slow path, the others by the
 // programs.
 func TestNATNetwork(t *testing.T) {
-	n := layNetwork(t, "xdp-nat")
-	pool := netip.MustParsePrefix("198.51.100.0/30")
+	for name, on := range map[string]func(xdp.Config) xdp.Config{"xdp": nil, "tc": onTC} {
+		t.Run(name+", by route", func(t *testing.T) {
+			n := layNetwork(t, "xdp-nat")
+			n.on = on
+			pool := netip.MustParsePrefix("198.51.100.0/30")
+			check(t, n.DN.Do(func() error { // the data network routes the pool to the UPF
+				return netlink.RouteAdd(&netlink.Route{
+					Dst: &net.IPNet{IP: pool.Addr().AsSlice(), Mask: net.CIDRMask(pool.Bits(), 32)}, Gw: n.N6.UPF.Address.Addr().AsSlice(),
+				})
+			}))
+			n.translates(t, pool)
+			passes, err := n.upf.Passes()
+			check(t, err)
+			if passes["n6"] != 1 {
+				t.Errorf("%d packets took the slow path, want the first one", passes["n6"])
+			}
+		})
+		// What docs/howto-n6.md says of addresses of N6's own subnet.
+		t.Run(name+", by proxy ARP", func(t *testing.T) {
+			n := layNetwork(t, "xdp-nat")
+			n.on = on
+			pool := netip.MustParsePrefix("10.6.0.64/32")
+			for _, command := range []string{
+				"sysctl -w net.ipv4.ip_forward=1",
+				"ip route add 10.6.0.64/32 dev lo metric 1000",
+				"ip neigh add proxy 10.6.0.64 dev " + n.N6.UPF.Device,
+			} {
+				check(t, n.UPF.Do(func() error {
+					words := strings.Fields(command)
+					out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
+					if err != nil {
+						return fmt.Errorf("%s: %w: %s", command, err, out)
+					}
+					return nil
+				}))
+			}
+			n.translates(t, pool)
+		})
+	}
+}
+
+// translates starts the UPF with a NAT to pool, and sends datagrams of the UE to the data
+// network and back.
+func (n *network) translates(t *testing.T, pool netip.Prefix) {
+	t.Helper()
 	n6 := n6On(n.N6.UPF.Device, n.N6.Peer.Address.Addr())
 	n6.Networks[0].NAT = datapath.DefaultNAT(pool)
 	n.startOn(t, xdp.Native, n6, datapath.Endpoint{Name: "n3", Device: n.N3.UPF.Device, Address: n.N3.UPF.Address.Addr()})
 	n.gnb = listen(t, n.GNB, netip.AddrPortFrom(n.N3.Peer.Address.Addr(), gtpu.Port))
 	n.install(t, n.N3.Peer.Address.Addr())
-	check(t, n.DN.Do(func() error { // the data network routes the pool to the UPF
-		return netlink.RouteAdd(&netlink.Route{
-			Dst: &net.IPNet{IP: pool.Addr().AsSlice(), Mask: net.CIDRMask(pool.Bits(), 32)}, Gw: n.N6.UPF.Address.Addr().AsSlice(),
-		})
-	}))
 	const count = 20
 	var outside netip.AddrPort
 	buf := make([]byte, 4096)
@@ -179,10 +220,5 @@ func TestNATNetwork(t *testing.T) {
 		if to != netip.AddrPortFrom(n.ue, uePort) || !bytes.Equal(back[28:], payload(50)) {
 			t.Fatalf("gNB got a packet to %v; want %v:%d", to, n.ue, uePort)
 		}
-	}
-	passes, err := n.upf.Passes()
-	check(t, err)
-	if passes["n6"] != 1 {
-		t.Errorf("%d packets took the slow path, want the first one", passes["n6"])
 	}
 }

@@ -53,12 +53,12 @@ func (c *change) fillSlow() error {
 
 // rare reports whether r asks for what only the slow path does: redirecting, for
 // which the way back has to be looked at as well, outer headers other than GTP-U,
-// and T-PDUs that are neither IP packets nor frames.
+// tunnels without extension headers, and T-PDUs that are neither IP packets nor frames.
 func rare(s *api.Session, r *api.Rule) bool {
 	f := r.GetForward()
 	switch {
 	case f.GetRedirect() != nil, f.GetDestinationInterface() == api.Interface_CP_FUNCTION,
-		s.GetPduType() == api.PDUType_UNSTRUCTURED, r.GetUnwrap() != api.Unwrap_UNWRAP_NONE,
+		s.GetPduType() == api.PDUType_UNSTRUCTURED, r.GetUnwrap() != api.Unwrap_UNWRAP_NONE, r.GetDropsContainer(),
 		f.GetOuterHeaderCreation().GetEncapsulation() != api.Encapsulation_GTPU:
 		return true
 	}

@@ -248,6 +248,7 @@ func capabilities(cfg Config) *api.Capabilities {
 		NetworkInstances: cfg.N6.Instances(), ForwardingPolicies: cfg.N6.PolicyNames(),
 		FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true, Redirect: true,
 		Ethernet: cfg.N6.HasEthernet(), Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
+		ContainerDeletion: true,
 	}
 	for _, e := range cfg.Endpoints {
 		if e.Address.Is4() {

@@ -69,7 +69,7 @@ func (willing) Capabilities() *api.Capabilities {
 	return &api.Capabilities{
 		Name: "willing", N3Ipv4: []uint32{1}, N3Ipv6: [][]byte{make([]byte, 16)}, TunnelToTunnel: true, Filters: true, Usage: true,
 		Buffering: true, EndMarker: true, FramedRoutes: true, Hosts: true, Marking: true, PacketRate: true, Gbr: true, Duplicate: true,
-		Redirect: true, Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true,
+		Redirect: true, Ethernet: true, Unstructured: true, Encapsulations: true, DroppedDownlink: true, BeforeEnforcement: true, ContainerDeletion: true,
 		ForwardingPolicies: []string{"a"},
 	}
 }

@@ -112,7 +112,10 @@ var uses = map[[2]string]use{
 
 	{"PDR", "Precedence: several PDRs of an F-TEID or UE IP address"}: sharesKey,
 	{"PDR", "Outer Header Removal: GTP-U"}:                            func(_ *api.Session, r *api.Rule) bool { return r.GetOuterHeaderRemoval() },
-	{"PDR", "Outer Header Removal: UDP/IP"}:                           func(_ *api.Session, r *api.Rule) bool { return r.GetUnwrap() == api.Unwrap_UNWRAP_UDP },
+	{"PDR", "Outer Header Removal: GTP-U Extension Header Deletion, from tunnel to tunnel"}: func(_ *api.Session, r *api.Rule) bool {
+		return r.GetDropsContainer()
+	},
+	{"PDR", "Outer Header Removal: UDP/IP"}: func(_ *api.Session, r *api.Rule) bool { return r.GetUnwrap() == api.Unwrap_UNWRAP_UDP },
 
 	{"FAR", "Apply Action: DROP"}:                   forwarded(api.Action_DROP, func(*api.Forward) bool { return true }),
 	{"FAR", "none yet, or FORW without its tunnel"}: forwarded(api.Action_DROP, (*api.Forward).GetIncomplete),

@@ -245,6 +245,7 @@ func (m maker) relay(r *api.Rule, e ends) {
 		r.Forward.NetworkInstance = "n9"
 		r.Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 0x103, Ipv4: ipv4(conformance.PeerAddress)}
 	}
+	r.DropsContainer = m.one(6)
 	m.mark(r)
 }
 
