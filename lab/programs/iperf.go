@@ -38,8 +38,8 @@ func (r *report) uncounted() uint64 { return r.Start.Test.Streams * r.Start.Test
 
 // Iperf runs iperf3, client in one namespace and server at an address of the
 // other, and returns what the receiving end got (with --bidir, the server). It
-// fails unless that is something, and not more than was sent. By --bytes, iperf3 3.18 ends
-// a run of UDP after a second at the earliest.
+// fails unless that is something, and not more than was sent. With --bytes, iperf3
+// 3.18 takes a second at least, and by UDP sends all the while.
 func Iperf(t testing.TB, client, at string, address netip.Addr, flags ...string) Transfer {
 	t.Helper()
 	s := serve(t, at, "Server listening", "iperf3", "--server", "--one-off", "--forceflush")
