@@ -48,10 +48,13 @@ func pdcpFrame(pdu []byte) []byte {
 	return append(append([]byte("pdcp-nr"), pdcpUser, pdcpTagSN, 18, pdcpTagDirection, 1, pdcpTagBearerType, 1, pdcpTagID, 1, tagPayload), pdu...)
 }
 
-// dissect gives frames to tshark, and returns what it finds in each.
+// dissect gives frames to tshark, and returns what it finds in each. SDUs of MAC are not
+// to be taken for those of SRBs: Wireshark 4.4 does with LCID 4, which an SRB4 would have.
+// Here it is the DRB's.
 func dissect(t *testing.T, frames [][]byte) []dissection {
 	t.Helper()
 	out, _ := tshark.Run(t, capture(t, frames), "-T", "json", "--no-duplicate-keys", "-J", "mac-nr rlc-nr pdcp-nr",
+		"-o", "mac-nr.attempt_to_dissect_srb_sdus:FALSE",
 		"--enable-heuristic", "mac_nr_udp", "--enable-heuristic", "rlc_nr_udp", "--enable-heuristic", "pdcp_nr_udp")
 	var packets []struct {
 		Source struct{ Layers map[string]any } `json:"_source"`
