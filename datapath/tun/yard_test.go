@@ -140,8 +140,8 @@ func (y *yard) quiet(t *testing.T) {
 	check(t, y.gnb.SetReadDeadline(time.Now().Add(time.Minute)))
 }
 
-// refused sends a datagram of the UE and has it counted, answered and not arrive.
-func (y *yard) refused(t *testing.T, ue netip.Addr, ns *topology.Namespace, to netip.Addr) {
+// kept sends a datagram of the UE and has it counted and not arrive.
+func (y *yard) kept(t *testing.T, ue netip.Addr, ns *topology.Namespace, to netip.Addr) {
 	t.Helper()
 	conn := y.at(t, ns, to)
 	before := y.counted(t)
@@ -159,6 +159,12 @@ func (y *yard) refused(t *testing.T, ue netip.Addr, ns *topology.Namespace, to n
 	if n := y.counted(t); n != before+1 {
 		t.Errorf("%v to %v: %d packets counted, want 1", ue, to, n-before)
 	}
+}
+
+// refused is kept, and has the UE told.
+func (y *yard) refused(t *testing.T, ue netip.Addr, ns *topology.Namespace, to netip.Addr) {
+	t.Helper()
+	y.kept(t, ue, ns, to)
 	check(t, y.gnb.SetReadDeadline(time.Now().Add(5*time.Second)))
 	b := make([]byte, 2000)
 	size, _, err := y.gnb.ReadFromUDPAddrPort(b)
