@@ -1,4 +1,4 @@
-# `make demo` and `make test` do their own set-up on a fresh Debian 12.
+# `make demo` and `make test` do their own set-up on a fresh Debian 12 or 13.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
