@@ -56,10 +56,7 @@ func instructionsTable(results Results, names []string) string {
 			continue
 		}
 		if out.Len() == 0 {
-			columns := []string{"kernel", "counted"}
-			for _, c := range programColumns {
-				columns = append(columns, c)
-			}
+			columns := append([]string{"kernel", "counted"}, programColumns...)
 			for _, c := range frameColumns {
 				columns = append(columns, "`"+strings.Replace(c, " ", "` ", 1))
 			}
