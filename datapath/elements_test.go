@@ -61,7 +61,8 @@ the control plane's, and so is what is refused before any datapath is asked (Hea
   so do a connection's first octets that are no ClientHello and no request (STARTTLS), and segments that overlap and say different things.
 - The fragments of a user packet match the SDF filters that the first one matches, by its ports or SPI; one that comes before the first has none. Where
   a filter of the key compares ports, the SPI or a name, fragments are the slow path's.
-- Segments that a receiver drops show no name: checksum wrong, fragments, IP options. Another connection between the same ends within two
+- Segments that a receiver drops show no name: checksum wrong, IP options. Nor do fragments, whose octets may come out of order and overlap, so that none is
+  trusted. Another connection between the same ends within two
   hours is known by the answer to its SYN, so a filter with a host belongs in PDRs of both directions.
 - A QUIC flow, which is all UDP between two ends, has no name while a ClientHello is not whole, and none until it was silent for five minutes if two
   Initial packets say different names, or after more than 16 of them. UDP flows lose their names when the process starts anew.

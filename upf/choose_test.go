@@ -1,6 +1,7 @@
 package upf
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,32 @@ func TestMoveRefused(t *testing.T) {
 	}
 	b.stop(t)
 	b.checkNothingLeft(t)
+}
+
+// TestTagsStay: where devices have tags, neither "auto" nor a move ends at a datapath that has none.
+func TestTagsStay(t *testing.T) {
+	b := newNamedBed(t, "plt-tagsstay")
+	b.config.Datapath, b.config.N3.VLAN = DatapathAuto, 30
+	b.start(t)
+	for _, to := range []string{DatapathTUN, DatapathTAP} {
+		want := "n3.vlan: 30: want 0: datapath " + to + " tags no frames"
+		if m, err := b.api.Move(t.Context(), to); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("move to %s: got %+v, %v, want %q", to, m, err, want)
+		}
+	}
+	d, err := b.api.Datapath(t.Context())
+	if err != nil || d.Name != DatapathXDP || !strings.HasPrefix(d.Why, "auto; ") {
+		t.Errorf("got %+v, %v, want xdp, by auto", d, err)
+	}
+	b.stop(t)
+	b.checkNothingLeft(t)
+	// What "auto" gets where nothing else runs: passed over, as what a machine does not support.
+	c := *b.config
+	c.Datapath = DatapathTUN
+	made, err := openTUN(opening{Config: &c})
+	if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "datapath tun: n3.vlan: tags") {
+		t.Errorf("datapath tun: got %v, %v, want that it has no tags", made, err)
+	}
 }
 
 // TestMoveTook: a move says how long it took from when it was asked for, also if it has

@@ -190,6 +190,11 @@ data_networks: [{name: corp, vlan: 7}]
 			`f:5:12: n6.vlan: 60: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
 			`f:6:61: gtpu[0].vlan: 90: want 0: datapath tun tags no frames, datapaths xdp and tc do`,
 			`f:7:36: data_networks[0].vlan: 7: want 0: datapath tun tags no frames, datapaths xdp and tc do`}},
+		{"VLANs with tap", `
+datapath: tap
+n4: {address: 10.4.0.1}
+n3: {address: 10.3.0.1, vlan: 30}
+`, []string{`f:4:31: n3.vlan: 30: want 0: datapath tap tags no frames, datapaths xdp and tc do`}},
 		{"more than anybody reads", "n4: {peers: [" + strings.Repeat("1,", 30) + "1]}", append(
 			slices.Collect(func(yield func(string) bool) {
 				for i := range 20 {

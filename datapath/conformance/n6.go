@@ -15,8 +15,8 @@ var (
 // corpSession is of the second data network, both ways.
 func corpSession() *api.Session {
 	s := session(corporate, 0x60, ue50)
-	s.Rules[0].Forward.NetworkInstance = "corp"
-	s.Rules[1].Detect.NetworkInstance = "corp.example"
+	s.Rules[0].Forward.NetworkInstance = "CORP"
+	s.Rules[1].Detect.NetworkInstance = "Corp.Example.mnc001.mcc001.gprs" // as TS 23.003, 9.1, lets it be spelt
 	return s
 }
 

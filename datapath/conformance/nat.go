@@ -12,6 +12,7 @@ import (
 
 var (
 	ue52     = netip.MustParseAddr("10.45.0.52")
+	ue4      = netip.MustParseAddr("10.45.0.4") // of session lte
 	ue526    = netip.MustParseAddr("2001:db8:45:52::7")
 	outside  = netip.MustParseAddr("198.51.100.0") // the NAT's, that the UE gets
 	unmapped = netip.MustParseAddr("198.51.100.3")
@@ -102,6 +103,7 @@ var natRows = []packet{
 	natUp("UDP, the next one", datagram(ue52, far, 64, 1000, 9), datagram(outside, far, 63, 1024, 9), false),
 	natUp("UDP, to another host: the same mapping", datagram(ue52, Neighbour, 64, 1000, 10), datagram(outside, Neighbour, 63, 1024, 10), true),
 	natUp("UDP, another port of the UE", datagram(ue52, far, 64, 1001, 9), datagram(outside, far, 63, 1025, 9), true),
+	natUp("UDP, to the private address of another UE: N6's", datagram(ue52, ue4, 64, 1000, 9), datagram(outside, ue4, 63, 1024, 9), false),
 	natDown("UDP", 0xfce9, datagram(far, outside, 64, 9, 1024), datagram(far, ue52, 63, 9, 1000), false),
 	natDown("UDP, from any host", 0xc0ad, datagram(GNBAddress2, outside, 64, 9, 1024), datagram(GNBAddress2, ue52, 63, 9, 1000), false),
 	{

@@ -153,6 +153,10 @@ var uplinkRows = []packet{
 		want: outN6(GatewayMAC, from(up4x, "192.0.2.1")), seid: lte, pdr: 1, octets: size4,
 	},
 	{
+		name: "uplink, to another UE's address: N6's", port: N3, in: onN3(gpdu(pscUL("00000001"), to(up4, "10.45.0.4"))),
+		want: outN6(GatewayMAC, to(up4x, "10.45.0.4")), seid: plain, pdr: 1, octets: size4,
+	},
+	{
 		name: "uplink, QFI 5 of the PDI", port: N3, in: onN3(gpdu("34ff LEN 00000005 0000 00 85 01 10 05 00", from(up4, "10.45.0.5"))),
 		want: outN6(GatewayMAC, from(up4x, "10.45.0.5")), seid: marked, pdr: 1, octets: size4,
 	},

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -278,6 +279,27 @@ func fromHost(a netip.Addr) func(b []byte) []byte {
 	return func(b []byte) []byte { copy(b[12:], a.AsSlice()); return mended(b) }
 }
 
+// manySteps: 300 connections within the time of one, more than are kept of a UE. The
+// oldest makes room for the newest, so that the UE still gets to the host.
+func manySteps() []step {
+	const connections = 300
+	var all []packet
+	for i := range connections {
+		port := uint16(2000 + i)
+		s := syn(ue1, far, 64, port, 443, 1400)
+		all = append(all, packet{
+			name: fmt.Sprintf("SYN %d", i+1), port: N3, in: onN3(gpdu(pscUL("00000001"), s)), want: outN6(GatewayMAC, syn(ue1, host, 63, port, 443, 1400)),
+			seid: plain, pdr: 1, octets: uint64(len(s.bytes())), slow: true,
+		})
+	}
+	answer, seen := syn(host, ue1, 64, 443, 2000+connections-1, 1400), syn(far, ue1, 63, 443, 2000+connections-1, 1400)
+	all = append(all, packet{
+		name: "the answer to the last", port: N6, in: onN6(answer), seid: plain, pdr: 2, octets: uint64(len(answer.bytes())), slow: true,
+		want: outN3(GNBAddress, GNBMAC, outerPort(user{src: far, dst: ue1, raw: seen.raw}), 0, gpdu(pscDL("00000101"), seen)),
+	})
+	return append([]step{install(portalSession(&api.Redirect{Ipv4: ipv4(host)}))}, rows(all...)...)
+}
+
 func hostSteps6() []step {
 	steps := append([]step{install(portalSession(&api.Redirect{Ipv4: ipv4(host), Ipv6: host6.AsSlice()}))},
 		toHost("UDP over IPv6", udp(ue16, far6, 1000, 9, 64), udp(ue16, host6, 1000, 9, 63),
@@ -298,6 +320,7 @@ var redirectScripts = []script{
 	{"redirect to a URL", toPortal()},
 	{"redirect to an IPv4 host", hostSteps4()},
 	{"redirect to a host of both IP versions", hostSteps6()},
+	{"redirect of more connections than are kept", manySteps()},
 	{"redirect to a host that is the UPF", ownHostSteps()},
 	refusal("redirect of packets from CORE", datapath.ErrUnsupported, farRule, 2, func(s *api.Session) {
 		s.Rules[1].Forward.Redirect = &api.Redirect{Url: portalURL}

@@ -41,6 +41,10 @@ var datapaths = []struct {
 		n6.Networks = []datapath.DataNetwork{{Name: "n6", Device: n6.Networks[0].Device}}
 		return tun.New(tun.Config{Endpoints: e, N6: n6, MaxSessions: 64, Log: quiet})
 	}},
+	{"tap", func(e []datapath.Endpoint, n6 datapath.N6) (datapath.Driver, error) {
+		n6.Networks = []datapath.DataNetwork{{Name: "n6", Device: n6.Networks[0].Device}}
+		return tun.New(tun.Config{TAP: true, Endpoints: e, N6: n6, MaxSessions: 64, Log: quiet})
+	}},
 }
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -15,6 +15,8 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/gtpu"
+	"plumbline/lab/topology"
 )
 
 // TestNetworks: a session of the second data network leaves by its device, and what comes
@@ -125,4 +127,41 @@ func TestNATProxyARP(t *testing.T) {
 			n.isDownlink(t, n.ue, "downlink")
 		})
 	}
+}
+
+// TestUEToUE: the kernel turns round what a UE sends to another, or sends it to the data network's
+// router with the rule of docs/datapaths.md. Each kernel takes one
+// off the TTL, and the UPF one each way.
+func TestUEToUE(t *testing.T) {
+	n := openNetwork(t, "tunuetoue", Config{})
+	n.install(t)
+	other := netip.MustParseAddr("10.64.0.2")
+	check(t, n.upf.Apply(t.Context(), &api.Change{Seid: 2, Session: n.session(2, other, netip.Addr{})}))
+	run := func(ns *topology.Namespace, command string) {
+		t.Helper()
+		check(t, ns.Do(func() error {
+			words := strings.Fields(command)
+			out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%s: %w: %s", command, err, out)
+			}
+			return nil
+		}))
+	}
+	arrives := func(ttl byte) {
+		t.Helper()
+		n.uplink(t, datagram(n.ue, other, []byte("hello")))
+		b, _ := receive(t, n.gnb)
+		h, err := gtpu.Parse(b)
+		check(t, err)
+		if packet := b[len(h):]; h.TEID() != 2<<8|dlTEID || packet[8] != ttl {
+			t.Errorf("TEID %#x, TTL %d; want %#x, %d", h.TEID(), packet[8], 2<<8|dlTEID, ttl)
+		}
+	}
+	arrives(61)
+	run(n.DN, "sysctl -w net.ipv4.ip_forward=1")
+	run(n.UPF, "ip route add default via 10.6.0.2 dev n6 table 106")
+	run(n.UPF, "ip rule add iif plumb0 to 10.64.0.0/16 lookup 106 priority 4000")
+	run(n.UPF, "sysctl -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.n6.rp_filter=0")
+	arrives(59)
 }
