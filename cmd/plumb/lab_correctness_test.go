@@ -17,10 +17,7 @@ import (
 // of a run which has not finished. One that measured nothing leaves the files as they were.
 func TestCorrectnessFailure(t *testing.T) {
 	failed := errors.New("eupf: it has ended")
-	result := &report.Correctness{
-		Schema: report.CorrectnessSchema, Started: time.Now().UTC().Truncate(time.Second), Host: host.Describe("v0", "", "plumb lab correctness"), System: "eUPF",
-		Rates: []report.RateFigure{{Direction: report.Uplink, Protocol: "UDP", AskedBPS: 1e6, PassedBPS: 9e5, ErrorPercent: -10}},
-	}
+	result := aCorrectness()
 	for name, tc := range map[string]struct {
 		results []*report.Correctness
 		failed  error
@@ -63,5 +60,12 @@ func TestCorrectnessFailure(t *testing.T) {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+func aCorrectness() *report.Correctness {
+	return &report.Correctness{
+		Schema: report.CorrectnessSchema, Started: time.Now().UTC().Truncate(time.Second), Host: host.Describe("v0", "", "plumb lab correctness"), System: "eUPF",
+		Rates: []report.RateFigure{{Direction: report.Uplink, Protocol: "UDP", AskedBPS: 1e6, PassedBPS: 9e5, ErrorPercent: -10}},
 	}
 }
