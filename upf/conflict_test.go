@@ -2,8 +2,11 @@ package upf
 
 import (
 	"errors"
+	"maps"
 	"net/netip"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +14,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"plumbline/lab/scratch/bpffs"
 )
 
 // TestConflicts: what a UPF says when somebody else has what it needs, and that
@@ -108,18 +113,33 @@ func TestGeneric(t *testing.T) {
 }
 
 // TestModeWithStore: a UPF that restores sessions before its programs are on the
-// devices says nevertheless how they are attached.
+// devices says nevertheless how they are attached, to the API and in its metrics, also
+// if what it attaches stays when it ends.
 func TestModeWithStore(t *testing.T) {
-	b := newBed(t)
-	b.config.Store.Path = t.TempDir()
-	b.start(t)
-	d, err := b.api.Datapath(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	for name, pin := range map[string]string{"store": "", "store and pins": filepath.Join(bpffs.New(t), "pin")} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			b.config.Store.Path, b.config.XDP.Pin = t.TempDir(), pin
+			b.start(t)
+			d, err := b.api.Datapath(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Mode != ModeNative {
+				t.Errorf("mode: got %q, want %q", d.Mode, ModeNative)
+			}
+			info := b.scrape(t)["upf_device_info"]
+			for _, device := range []string{b.N3.UPF.Device, b.N6.UPF.Device} {
+				if !slices.ContainsFunc(slices.Collect(maps.Keys(info)), func(labels string) bool {
+					return strings.Contains(labels, "device="+device+" ") && strings.Contains(labels, " mode=native ")
+				}) {
+					t.Errorf("upf_device_info: %v, want one of %s with mode=native", info, device)
+				}
+			}
+			b.stop(t)
+			if pin == "" {
+				b.checkNothingLeft(t)
+			}
+		})
 	}
-	if d.Mode != ModeNative {
-		t.Errorf("mode: got %q, want %q", d.Mode, ModeNative)
-	}
-	b.stop(t)
-	b.checkNothingLeft(t)
 }

@@ -47,10 +47,8 @@ func (c *doctorCommand) runPrograms(stdout io.Writer) error {
 	if missing := doctor.MissingCapabilities(); len(missing) > 0 {
 		return fmt.Errorf("not effective: %s: run as root, or with these capabilities: %w", strings.Join(missing, ", "), errors.ErrUnsupported)
 	}
-	if c.Logs != "" {
-		if err := os.MkdirAll(c.Logs, 0o755); err != nil {
-			return err
-		}
+	if err := makeOutputs(c.Logs); err != nil {
+		return err
 	}
 	r := programReport{Schema: programsSchema, Kernel: verifier.KernelRelease()}
 	refused, errs := 0, []error{}

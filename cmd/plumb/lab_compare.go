@@ -52,6 +52,9 @@ func (c *labCompareCommand) Run(_ context.Context, stdout io.Writer) error {
 			return usageError{fmt.Errorf("--figures %s: %w", pattern, err)}
 		}
 	}
+	if err := checkOutputs(c.HTML); err != nil {
+		return err
+	}
 	var runs []report.LabRun
 	for i, file := range c.Files {
 		lab, err := report.ReadLabFile(file)

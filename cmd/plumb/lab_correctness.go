@@ -67,17 +67,9 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 	if c.Details != "" && len(kinds) > 1 {
 		return usageError{errors.New("--details is of one UPF: --dut names several")}
 	}
-	file, err := openOutputs(output[*report.Lab]{c.JSON, report.WriteLab})
+	files, err := c.openAll()
 	if err != nil {
 		return err
-	}
-	details, err := openOutputs(output[*report.Correctness]{c.Details, report.WriteCorrectness})
-	if err != nil {
-		return errors.Join(err, file.discard())
-	}
-	files, err := c.open()
-	if err != nil {
-		return errors.Join(err, file.discard(), details.discard())
 	}
 	var results []*report.Correctness
 	var failed error
@@ -92,19 +84,49 @@ func (c *labCorrectnessCommand) Run(ctx context.Context, stdout io.Writer) error
 		if err == nil || result.Any() {
 			results = append(results, result)
 		}
-		if err != nil && len(results) == 0 {
-			return errors.Join(err, file.discard(), details.discard(), files.discard())
-		}
 		if err != nil {
-			failed = fmt.Errorf("%s: %w", kind.Name, err) // what there is of parts and UPFs before is worth to be shown
+			failed = fmt.Errorf("%s: %w", kind.Name, err)
 			break
 		}
+	}
+	return c.finish(stdout, files, results, failed)
+}
+
+// correctnessFiles are what a run shall write: figures of all, all of one UPF, and pages.
+type correctnessFiles struct {
+	lab     outputs[*report.Lab]
+	details outputs[*report.Correctness]
+	pages   labFiles
+}
+
+func (c *labCorrectnessCommand) openAll() (f correctnessFiles, err error) {
+	if f.lab, err = openOutputs(output[*report.Lab]{c.JSON, report.WriteLab}); err != nil {
+		return f, err
+	}
+	if f.details, err = openOutputs(output[*report.Correctness]{c.Details, report.WriteCorrectness}); err != nil {
+		return f, errors.Join(err, f.lab.discard())
+	}
+	if f.pages, err = c.open(); err != nil {
+		return f, errors.Join(err, f.lab.discard(), f.details.discard())
+	}
+	return f, nil
+}
+
+func (f *correctnessFiles) discard() error {
+	return errors.Join(f.lab.discard(), f.details.discard(), f.pages.discard())
+}
+
+// finish prints and writes the results. failed is why there are no more: what there is of
+// parts and UPFs before is worth to be shown, unless it is nothing.
+func (c *labCorrectnessCommand) finish(stdout io.Writer, f correctnessFiles, results []*report.Correctness, failed error) error {
+	if failed != nil && len(results) == 0 {
+		return errors.Join(failed, f.discard())
 	}
 	lab := report.CorrectnessLab(results, time.Now().UTC())
 	if failed != nil {
 		lab.Finished = nil
 	}
-	err = errors.Join(failed, details.write(results[0]), file.write(lab), files.write(lab))
+	err := errors.Join(failed, f.details.write(results[0]), f.lab.write(lab), f.pages.write(lab))
 	if c.JSON == "-" {
 		return errors.Join(err, report.WriteLab(stdout, lab))
 	}

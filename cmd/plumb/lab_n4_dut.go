@@ -92,6 +92,9 @@ func (c *labN4Command) config() (method.Config, error) {
 		Arrangement: fmt.Sprintf("The CP functions have CPU %v, the UPF's processes have CPUs %v.", cpus.Senders, cpus.UPF),
 		Systems:     roster.Systems(), Options: roster.Options(),
 	}
+	if err := checkOutputs(c.Lab); err != nil {
+		return config, err
+	}
 	if c.Resume == "" {
 		return config, nil
 	}

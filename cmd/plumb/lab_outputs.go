@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
 
 	"plumbline/lab/report"
 )
@@ -27,10 +26,7 @@ type labFiles struct {
 // written costs no measurement.
 func (o *labOutputs) open() (labFiles, error) {
 	for _, directory := range []string{o.CSV, o.Parquet, o.Hgrm} {
-		if directory == "" {
-			continue
-		}
-		if err := os.MkdirAll(directory, 0o755); err != nil {
+		if err := makeOutputs(directory); err != nil {
 			return labFiles{}, err
 		}
 	}

@@ -130,6 +130,9 @@ func (c *labRun) measure(ctx context.Context, stdout io.Writer, name string, ref
 	if err != nil {
 		return err
 	}
+	if err := checkOutputs(c.JSON); err != nil {
+		return err
+	}
 	if err := needsRoot("lab " + name); err != nil {
 		return err
 	}

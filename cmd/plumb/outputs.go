@@ -18,13 +18,52 @@ type output[T any] struct {
 // that a name that cannot be written costs no measurement.
 type outputs[T any] map[*os.File]func(io.Writer, T) error
 
+// createOutput makes a file that the command line names. That it cannot be made is wrong
+// usage.
+func createOutput(path string, mode os.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return f, nil
+}
+
+// checkOutputs tries whether files that are written later can be made. Those that are there stay
+// as they are. "" and - are none.
+func checkOutputs(paths ...string) error {
+	for _, path := range paths {
+		if path == "" || path == "-" {
+			continue
+		}
+		f, err := createOutput(path+".part", 0o600)
+		if err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeOutputs is createOutput of a directory; "": of none.
+func makeOutputs(directory string) error {
+	if directory == "" {
+		return nil
+	}
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
 func openOutputs[T any](list ...output[T]) (outputs[T], error) {
 	o := outputs[T]{}
 	for _, out := range list {
 		if out.path == "" || out.path == "-" {
 			continue
 		}
-		f, err := os.OpenFile(out.path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+		f, err := createOutput(out.path+".part", 0o644)
 		if err != nil {
 			return nil, errors.Join(err, o.discard())
 		}

@@ -75,7 +75,7 @@ type hlogFile struct {
 }
 
 func createHlog(name string, r *export.Recorder) (*hlogFile, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	f, err := createOutput(name, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -22,10 +22,8 @@ type probeFiles struct {
 // open makes the files before the run, so that a name that cannot be written costs no
 // measurement.
 func (f *probeFiles) open() (outputs[*report.Probe], error) {
-	if f.Hgrm != "" {
-		if err := os.MkdirAll(f.Hgrm, 0o755); err != nil {
-			return nil, err
-		}
+	if err := makeOutputs(f.Hgrm); err != nil {
+		return nil, err
 	}
 	return openOutputs(output[*report.Probe]{f.JSON, report.WriteProbe},
 		output[*report.Probe]{f.HTML, report.ProbeHTML}, output[*report.Probe]{f.SVG, report.ProbeSVG})
@@ -66,7 +64,7 @@ func (f *probeSampleFiles) create(clock export.Clock, device func(*probe.Sample)
 		if one.path == "" {
 			continue
 		}
-		file, err := os.OpenFile(one.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		file, err := createOutput(one.path, 0o600)
 		if err != nil {
 			return nil, errors.Join(err, s.close())
 		}

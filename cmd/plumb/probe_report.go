@@ -27,13 +27,13 @@ Examples:
 
 // Run reads the result, prints the table and writes the files.
 func (c *probeReportCommand) Run(_ context.Context, stdout io.Writer) error {
-	result, err := report.ReadProbeFile(c.File)
-	if err != nil {
-		return inputError(err)
-	}
 	files, err := c.open()
 	if err != nil {
 		return err
+	}
+	result, err := report.ReadProbeFile(c.File)
+	if err != nil {
+		return errors.Join(inputError(err), files.discard())
 	}
 	return errors.Join(c.write(stdout, files, result))
 }

@@ -33,6 +33,9 @@ func (c *probeRunCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err := needsRoot("probe"); err != nil {
 		return err
 	}
+	if err := checkOutputs(c.CSV, c.Parquet, c.Published, c.Hlog); err != nil {
+		return err
+	}
 	files, err := c.open()
 	if err != nil {
 		return err

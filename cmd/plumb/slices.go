@@ -68,6 +68,9 @@ func (c *slicesCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := checkOutputs(c.JSON); err != nil {
+		return err
+	}
 	if err := needsRoot("slices"); err != nil {
 		return err
 	}
@@ -137,7 +140,7 @@ func (c *slicesCommand) samples() (*report.SliceSamples, error) {
 		if directory == "" {
 			continue
 		}
-		if err := os.MkdirAll(directory, 0o755); err != nil {
+		if err := makeOutputs(directory); err != nil {
 			return nil, err
 		}
 		directories[extension] = directory

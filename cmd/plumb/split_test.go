@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +99,11 @@ func (b *splitBed) checkHeld(what string) {
 // packets pass; modification, deletion and usage work as in one process.
 func TestSplit(t *testing.T) {
 	b := newSplitBed(t, "plt-split")
+	for line := range strings.Lines(b.n4.log()) {
+		if strings.Contains(line, "msg=up ") && (strings.Contains(line, "n3=") || strings.Contains(line, "sessions_max=0")) {
+			t.Errorf("what plumb n4 does not have: %s", line)
+		}
+	}
 	b.establish(50)
 	b.checkHeld("established")
 	if r, err := b.smf.Modify(t.Context(), &b.template, b.sessions); err != nil || r.Accepted != len(b.sessions) {

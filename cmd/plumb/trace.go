@@ -173,7 +173,7 @@ func (c *traceCommand) open(stdout io.Writer) ([]traceSink, error) {
 	if c.Write == "" {
 		return sinks, nil
 	}
-	f, err := os.OpenFile(c.Write, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := createOutput(c.Write, 0o600)
 	if err != nil {
 		return nil, err
 	}

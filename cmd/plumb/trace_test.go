@@ -79,6 +79,7 @@ func TestTrace(t *testing.T) {
 	if len(packets) != 5 || !strings.HasPrefix(log, "5 packets shown; of ") {
 		t.Errorf("%d packets, want 5; %s", len(packets), log)
 	}
+	b.checkCounts(out, 5)
 	b.checkCapture(file, followed.ULTEID, 5)
 
 	wait = b.runTrace("--seid", fmt.Sprintf("%#x", followed.RemoteSEID), "-v", "--count", "1", "--sample", "1/2")
@@ -122,6 +123,19 @@ func (b *restartBed) checkLines(out string) []*upf.TracePacket {
 		if l.Packet != nil {
 			packets = append(packets, l.Packet)
 		}
+	}
+}
+
+// checkCounts: the last line of --json has the counts, and what was shown was chosen.
+func (b *restartBed) checkCounts(out string, shown uint64) {
+	b.t.Helper()
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	var l upf.TraceLine
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &l); err != nil || l.Counts == nil || l.Packet != nil {
+		b.t.Fatalf("last line: %v, want counts:\n%s", err, out)
+	}
+	if l.Counts.Wanted < shown+l.Counts.Limited+l.Counts.Lost {
+		b.t.Errorf("counts: %+v, want %d or more that were chosen", *l.Counts, shown)
 	}
 }
 

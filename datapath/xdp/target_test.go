@@ -1,9 +1,11 @@
 package xdp_test
 
 import (
+	"bytes"
 	"log/slog"
 	"net/netip"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -26,11 +28,12 @@ func TestNoTarget(t *testing.T) {
 			n.n3 = netip.AddrPortFrom(n.N3.UPF.Address.Addr(), gtpu.Port)
 			n.gnb = listen(t, n.GNB, netip.AddrPortFrom(n.N3.Peer.Address.Addr(), gtpu.Port))
 			pin := filepath.Join(bpffs.New(t), "upf")
+			var said bytes.Buffer
 			open := func() (d *xdp.Driver) {
 				check(t, n.UPF.Do(func() (err error) {
 					d, err = xdp.New(xdp.Config{
 						Endpoints: []datapath.Endpoint{{Name: "n3", Device: n.N3.UPF.Device, Address: n.N3.UPF.Address.Addr()}},
-						N6:        n6On(n.N6.UPF.Device, n.N6.Peer.Address.Addr()), MaxSessions: 64, Pin: pin, Log: slog.New(slog.DiscardHandler),
+						N6:        n6On(n.N6.UPF.Device, n.N6.Peer.Address.Addr()), MaxSessions: 64, Pin: pin, Log: slog.New(slog.NewTextHandler(&said, nil)),
 					})
 					return err
 				}))
@@ -39,8 +42,12 @@ func TestNoTarget(t *testing.T) {
 			if before {
 				d := open()
 				n.wantMode(t, nl.XDP_ATTACHED_DRV)
+				if strings.Contains(said.String(), "level=WARN") {
+					t.Errorf("got %s, want no warning: the far ends take frames", &said)
+				}
 				d.Keep()
 				check(t, d.Close())
+				said.Reset()
 			}
 			for _, p := range []topology.Port{n.N3.Peer, n.N6.Peer} {
 				check(t, p.Namespace.Do(func() error { return topology.SetFeatures(p.Device, map[string]bool{"rx-gro": false}) }))
@@ -48,6 +55,14 @@ func TestNoTarget(t *testing.T) {
 			n.upf = open()
 			t.Cleanup(func() { check(t, n.upf.Close()) })
 			n.wantMode(t, nl.XDP_ATTACHED_SKB)
+			for _, want := range []string{
+				`level=WARN msg="XDP runs in generic mode, which is slower"`, n.N3.UPF.Device + ": its far end takes no redirected frames",
+				n.N6.UPF.Device + ": its far end", `advice="ethtool -K DEVICE gro on at the far end, or datapath tc"`,
+			} {
+				if got := said.String(); !strings.Contains(got, want) {
+					t.Errorf("got %s, want %s in it", got, want)
+				}
+			}
 			n.install(t, n.N3.Peer.Address.Addr())
 			for _, octets := range []int{1, 1000, 1428} {
 				n.uplink(t, payload(octets))

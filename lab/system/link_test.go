@@ -49,6 +49,24 @@ func TestOwnLinkFails(t *testing.T) {
 	})
 }
 
+// TestOwnLinkFailsExternal: the same beside a UPF that was there before, over devices that were
+// as well.
+func TestOwnLinkFailsExternal(t *testing.T) {
+	bed, far := startFar(t, topology.Config{Name: "plt-system-far", Together: true, MTU: 1600})
+	s := newExternal(t, bed, topology.External{
+		N3: "n3", N6: "n6", N3UPF: far.Place.N4UPF, N6UPF: bed.N6.UPF.Address.Addr(), N4UPF: far.Place.N4UPF, UEPools: bed.Config.UEPools,
+	})
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	establish(t, s, 2, Rules{})
+	open(t, s, generator.Uplink)
+	fail := func(t *testing.T, _ *topology.Topology) { ip("gnb", "link set n6 down", "link set n6 up")(t, bed) }
+	assertOwnFault(t, failing(t, s, fail), topology.ErrLink, "n6")
+}
+
 func assertOwnFault(t *testing.T, err, want error, text string) {
 	t.Helper()
 	if !errors.Is(err, want) || !strings.Contains(err.Error(), text) {

@@ -27,6 +27,7 @@ type recording struct {
 	packets  []packet
 	sequence [2]uint8
 	lose     uint8 // before the next packet
+	segment  int   // octets of a datagram, at most; 0: any
 }
 
 type packet struct {
@@ -59,8 +60,8 @@ func (r *recording) send(direction int, at, delay time.Duration, m nfapi.Message
 	r.lose = 0
 }
 
-// octets is a packet as it goes over the wire.
-func (r *recording) octets(p *packet) []byte {
+// octets is a message as it goes over the wire: packets, one for each segment.
+func (r *recording) octets(p *packet) (packets [][]byte) {
 	r.t.Helper()
 	b := make([]byte, 4096)
 	r.sequence[p.direction] += p.lost
@@ -75,11 +76,19 @@ func (r *recording) octets(p *packet) []byte {
 		now := time.Duration(r.mu.Micros(slot.Number(r.first)))*time.Microsecond - time.Duration(r.ahead)*r.mu.Duration() + p.at - p.delay
 		timestamp = uint32((now + slot.Cycle).Microseconds() % slot.Cycle.Microseconds())
 	}
-	nfapi.OAI2025.Seal(nfapi.Gen2025, b[:n], timestamp)
-	for _, f := range p.change {
-		f(b[:n])
+	size := cmp.Or(r.segment, len(b))
+	err = nfapi.OAI2025.Segments(&h, b[:n], size, uint8(h.Segment), make([]byte, 2*len(b)), func(b []byte) error {
+		nfapi.OAI2025.Seal(nfapi.Gen2025, b, timestamp)
+		for _, f := range p.change {
+			f(b)
+		}
+		packets = append(packets, r.frame(p.direction, b))
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	return r.frame(p.direction, b[:n])
+	return packets
 }
 
 func (r *recording) frame(direction int, b []byte) []byte {
@@ -110,9 +119,10 @@ func (r *recording) file() []byte {
 	r.sequence = [2]uint8{}
 	for i := range r.packets {
 		p := &r.packets[i]
-		b := r.octets(p)
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: begin.Add(p.at), CaptureLength: len(b), Length: len(b)}, b); err != nil {
-			r.t.Fatal(err)
+		for _, b := range r.octets(p) {
+			if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: begin.Add(p.at), CaptureLength: len(b), Length: len(b)}, b); err != nil {
+				r.t.Fatal(err)
+			}
 		}
 	}
 	return out.Bytes()

@@ -77,6 +77,30 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// TestCutOffSegments: a message of which the capture has the headers of all three segments is not
+// lost either.
+func TestCutOffSegments(t *testing.T) {
+	r := newRecording(t)
+	r.segment = 700
+	const slots = 100
+	r.ticks(slots)
+	for i := range slots - 10 {
+		sfn, s := r.slot(i)
+		r.send(toPNF, r.tick(i)+130*us, 20*us, &nfapi.TXDataRequest{SFN: sfn, Slot: s, PDUs: []nfapi.TXDataPDU{{
+			PDUIndex: 7, TLVs: []nfapi.TXDataTLV{{Length: 1800, Payload: make([]byte, 1800)}},
+		}}})
+	}
+	whole := r.analysis(Options{SlotAhead: 4})
+	a, err := Read(bytes.NewReader(snapped(r.file(), 128)), Options{SlotAhead: 4})
+	if err != nil || a.Seen() != nil {
+		t.Fatal(err, a.Seen())
+	}
+	c := a.Cells[0]
+	if a.CutOffPackets != 3*90 || c.Ticks.Missing != 0 || c.Ticks.Count != slots || c.ToPNF != whole.Cells[0].ToPNF || a.Undecoded != 0 || c.Broken != (Broken{}) {
+		t.Errorf("got %+v, %+v, want to the PNF %+v", a, c, whole.Cells[0].ToPNF)
+	}
+}
+
 // TestSeen: without a whole SLOT.indication nothing can be said, whatever else there is.
 func TestSeen(t *testing.T) {
 	ticks, requests := newRecording(t), newRecording(t)

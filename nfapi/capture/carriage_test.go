@@ -348,3 +348,33 @@ func TestShort(t *testing.T) {
 		t.Errorf("got %q, %+v, want 2 packets that are short", got, stats)
 	}
 }
+
+// TestCutOffSegments: a message whose segments are all cut off is not taken for several, or for
+// one that was lost on the way.
+func TestCutOffSegments(t *testing.T) {
+	data := encoded(t, nfapi.OAI2025, &nfapi.RXDataIndication{PDUs: []nfapi.RXDataPDU{{PDULength: 1800, Payload: make([]byte, 1800)}}})
+	h, _, err := nfapi.OAI2025.ParseP7(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &file{t: t}
+	err = nfapi.OAI2025.Segments(&h, data, 700, 9, make([]byte, 2100), func(b []byte) error {
+		f.udp(b)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.udp(encoded(t, nfapi.OAI2025, &nfapi.SlotIndication{SFN: 7}))
+	got, stats := read(t, f.snapped(128))
+	line := func(octets, segment, of int) string {
+		return fmt.Sprintf("oai-2025 RX_DATA.indication %d: segment %d: 86 of %d octets: %v", octets, segment, of, ErrCut)
+	}
+	if diff := cmp.Diff([]string{line(682, 0, 700), line(682, 1, 700), line(458, 2, 476), "oai-2025 SLOT.indication 4"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if want := (Stats{Packets: 4, Messages: 1, Incomplete: 3, Unfinished: 0, Cut: 3}); stats.Messages != want.Messages ||
+		stats.Incomplete != want.Incomplete || stats.Unfinished != want.Unfinished || stats.Cut != want.Cut {
+		t.Errorf("got %+v, want %+v", stats, want)
+	}
+}

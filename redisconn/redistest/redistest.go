@@ -35,6 +35,9 @@ type Server struct {
 // redis-server. It keeps its data when it is killed, as an append-only file.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Fatalf("%v: scripts/setup test installs it", err)
+	}
 	// A test's own directory may have too long a name for a socket.
 	dir, err := os.MkdirTemp("", "plt-redis-")
 	if err != nil {
@@ -64,7 +67,7 @@ func (s *Server) Run() {
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	s.ended = make(chan struct{})
 	if err := startFor(s.cmd, s.ended); err != nil {
-		s.t.Fatalf("redis-server (Debian package redis-server): %v", err)
+		s.t.Fatalf("redis-server: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
