@@ -112,6 +112,8 @@ func (e *Endpoint) backlog() float64 {
 
 // setLoad takes a measurement, all in percent.
 func (e *Endpoint) setLoad(sessions, busy, backlog float64, now time.Time) {
+	e.loadMu.Lock()
+	defer e.loadMu.Unlock()
 	reduction := min(max(0, (backlog-overloadAt)*100/(100-overloadAt)), 95)
 	e.load.reduction.Store(uint32(reduction))
 	next := loadInfo{metric: int(min(max(sessions, busy, backlog), 100)), reduction: int(reduction)}

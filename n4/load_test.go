@@ -44,7 +44,8 @@ func TestLoad(t *testing.T) {
 // Information, and can read it, gets it, when it is new, and again after a while.
 func TestTellLoad(t *testing.T) {
 	b := newBed(t, Config{Sockets: 1, Forms: []PeerForm{{Prefix: netip.MustParsePrefix("127.0.0.6/32"), LeaveOut: LeaveOutLoadControl}}})
-	b.setLoad(30, 0, 60, time.Now().Add(time.Hour)) // so long that what is measured changes nothing
+	b.setLoad(0, 0, 0, time.Now())                  // as the endpoint measures, which may have begun
+	b.setLoad(30, 0, 60, time.Now().Add(time.Hour)) // a change so late that what is measured changes nothing
 	setup := func(from string, f pfcp.CPFunctionFeatures) *client {
 		c := b.client(t, from)
 		var r pfcp.AssociationSetupResponse

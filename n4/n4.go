@@ -69,7 +69,8 @@ type Endpoint struct {
 	storeDown  atomic.Bool   // the store has failed, and was not well since
 
 	load        load
-	loadChanged time.Time // used by measureLoad alone
+	loadMu      sync.Mutex
+	loadChanged time.Time // guarded by loadMu
 }
 
 // ErrClosed is what Serve returns after Close.
