@@ -38,7 +38,8 @@ type host struct {
 	kernel  *netlink.Handle
 	changed chan struct{} // something may have changed
 	done    chan struct{}
-	n6      int // index of N6's device, whose addresses ICMP errors come from; 0: that of our own
+	astray  bool // routes to gateways could not be added; of watch alone
+	n6      int  // index of N6's device, whose addresses ICMP errors come from; 0: that of our own
 	now     atomic.Pointer[linkState]
 
 	refreshing sync.Mutex
@@ -121,8 +122,12 @@ func (h *host) watch(ctx context.Context) {
 		case <-tick.C:
 			h.lookAtPeers()
 			h.d.fence.look()
+			if h.astray {
+				h.steer()
+			}
 		case <-h.changed:
 			time.Sleep(settleTime) // what belongs together comes together
+			h.steer()
 		}
 		if err := h.refresh(); err != nil {
 			h.d.log.Warn("addresses and links of this host are as they were", "error", err)
@@ -131,6 +136,23 @@ func (h *host) watch(ctx context.Context) {
 			h.d.log.Warn("GTP-U is taken by devices of data networks", "error", err)
 		}
 	}
+}
+
+// steer adds the routes to gateways anew. What cannot be is tried again at each tick.
+func (h *host) steer() {
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
+	if h.d.traffic == nil {
+		return
+	}
+	err := h.d.traffic.steerAgain()
+	switch {
+	case err != nil && !h.astray:
+		h.d.log.Warn("what UEs send does not get to its gateways; tried again", "error", err)
+	case err == nil && h.astray:
+		h.d.log.Info("what UEs send gets to its gateways again")
+	}
+	h.astray = err != nil
 }
 
 // guarded returns the devices by which no GTP-U comes: see [rawip.Guarded].

@@ -161,6 +161,19 @@ func (s *steering) add(kernel *netlink.Handle, device string) error {
 	return nil
 }
 
+// steerAgain adds the routes anew, which the kernel takes away with a device that goes down.
+// It fails while a gateway cannot be reached.
+func (t *traffic) steerAgain() error {
+	var errs []error
+	for i := range t.steered {
+		s := &t.steered[i]
+		if err := t.d.host.kernel.RouteReplace(s.route); err != nil {
+			errs = append(errs, fmt.Errorf("gateways of what comes from %s: %w", s.rules[0].IifName, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // straighten undoes steer.
 func (t *traffic) straighten() error {
 	var errs []error
