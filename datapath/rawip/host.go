@@ -1,6 +1,7 @@
 package rawip
 
 import (
+	"encoding/binary"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -94,8 +95,8 @@ func (l *Host) fresh() bool {
 }
 
 // Own returns the addresses to which the kernel delivers packets here, of those that it
-// lists: with the broadcast addresses of their networks, old and new, and the anycast
-// address of the routers there.
+// lists: with the broadcast addresses of their networks, the first and the last one, also
+// where the address names none, and the anycast address of the routers there.
 //
 // Source: RFC 4291, 2.6.1; RFC 3021 and RFC 6164 (networks of two addresses have none).
 func Own(addrs []netlink.Addr) []netip.Addr {
@@ -108,7 +109,11 @@ func Own(addrs []netlink.Addr) []netip.Addr {
 		ip = ip.Unmap()
 		all = append(all, ip)
 		if ones, bits := a.Mask.Size(); bits-ones > 1 {
-			all = append(all, netip.PrefixFrom(ip, ones).Masked().Addr())
+			network := netip.PrefixFrom(ip, ones).Masked()
+			all = append(all, network.Addr())
+			if ip.Is4() {
+				all = append(all, last(network))
+			}
 		}
 		if b, ok := netip.AddrFromSlice(a.Broadcast); ok && !b.IsUnspecified() {
 			all = append(all, b.Unmap())
@@ -116,4 +121,11 @@ func Own(addrs []netlink.Addr) []netip.Addr {
 	}
 	slices.SortFunc(all, netip.Addr.Compare)
 	return slices.Compact(all)
+}
+
+// last returns the last address of an IPv4 network.
+func last(network netip.Prefix) netip.Addr {
+	b := network.Addr().As4()
+	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])|(1<<(32-network.Bits())-1))
+	return netip.AddrFrom4(b)
 }
