@@ -43,7 +43,7 @@ func (i *Instructions) MoreThan(before *Instructions, sameRelease bool) (worse [
 
 // The columns of the tables: names of Instructions.Programs and Instructions.Frames.
 var (
-	programColumns = []string{"uplink", "downlink", "no QER, no URR", "MBR", "URR", "MBR and URR"}
+	programColumns = []string{"uplink", "downlink", "MBR", "URR", "MBR and URR"}
 	frameColumns   = []string{"xdp uplink", "xdp downlink", "tc uplink", "tc downlink"}
 )
 
