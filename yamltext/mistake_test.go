@@ -59,6 +59,8 @@ func TestMistakes(t *testing.T) {
 		{"flow", "any: " + strings.Repeat("[", 100_000), []string{"f:1:70: nested too deep"}},
 		{"flow mappings", "any: " + strings.Repeat("{a: ", 50_000), []string{"f:1:262: nested too deep"}},
 		{"sequences", strings.Repeat("- ", 100_000), []string{"f:1:257: nested too deep"}},
+		{"byte order mark", "\ufeffnam: x", []string{"f:1:1: nam: no such key, perhaps name: want one of " + sorted(keys)}},
+		{"keys of one mapping", "any:\n" + strings.Repeat("  k: 1\n", 10_001), []string{"f:10002:3: more than 10000 keys in one mapping"}},
 		{"keys", strings.Repeat("? ", 100_000), []string{"f:1:257: nested too deep"}},
 		{"blocks", indented(500), []string{"f:128:129: nested too deep"}},
 		{"more than anybody reads", "words: [" + strings.Repeat("[],", 5000) + "]", append(words(20), "f: and 4980 more")},

@@ -15,6 +15,7 @@
 package yamltext
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ const (
 	MaxOctets   = 1 << 20
 	maxFlow     = 64      // levels of {} and []
 	maxColumns  = 128     // columns that block levels begin at, two each at most
+	maxKeys     = 10_000  // of a block mapping: the parser takes the square of it
 	maxExpanded = 1 << 22 // tokens, if each alias stood for the whole text
 )
 
@@ -102,6 +104,7 @@ type syntaxError struct {
 }
 
 func parse(text []byte, anchors bool) (body ast.Node, err *syntaxError) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark: YAML 1.2.2, 5.2
 	if len(text) > MaxOctets {
 		return nil, &syntaxError{reason: fmt.Sprintf("more than %d octets", MaxOctets)}
 	}
@@ -144,7 +147,7 @@ func positionOf(t *token.Token) position {
 
 // check refuses tokens, and too deep nesting of them.
 func check(tokens token.Tokens, anchors bool) *syntaxError {
-	var columns []int // at which the block levels around a token begin
+	var levels []block // the block levels around a token
 	flow, aliases := 0, 0
 	for _, t := range tokens {
 		switch t.Type {
@@ -161,12 +164,19 @@ func check(tokens token.Tokens, anchors bool) *syntaxError {
 			flow--
 		}
 		if flow <= 0 {
-			for len(columns) > 0 && columns[len(columns)-1] >= t.Position.Column {
-				columns = columns[:len(columns)-1]
+			for len(levels) > 0 && levels[len(levels)-1].column > t.Position.Column {
+				levels = levels[:len(levels)-1]
 			}
-			columns = append(columns, t.Position.Column)
+			if len(levels) == 0 || levels[len(levels)-1].column < t.Position.Column {
+				levels = append(levels, block{column: t.Position.Column})
+			}
+			if l := &levels[len(levels)-1]; t.Next != nil && t.Next.Type == token.MappingValueType {
+				if l.keys++; l.keys > maxKeys {
+					return at(t, fmt.Sprintf("more than %d keys in one mapping", maxKeys))
+				}
+			}
 		}
-		if flow > maxFlow || len(columns) > maxColumns {
+		if flow > maxFlow || len(levels) > maxColumns {
 			return at(t, "nested too deep")
 		}
 	}
@@ -175,6 +185,9 @@ func check(tokens token.Tokens, anchors bool) *syntaxError {
 	}
 	return nil
 }
+
+// block is a column at which a block begins, and the keys there.
+type block struct{ column, keys int }
 
 // only returns the body of the only document, nil if there is none. It refuses aliases
 // within anchors.
