@@ -110,6 +110,9 @@ func parse(name string, text []byte) (*Scenario, error) {
 	}
 	s := &Scenario{}
 	err := reader.Parse(name, text, &in, func(c *yamltext.Checks) {
+		if len(in.Steps) == 0 {
+			c.Note("steps", "not set: want one or more")
+		}
 		for i, m := range in.Steps {
 			step, err := newStep(m)
 			c.Under(fmt.Sprintf("steps[%d]", i), err)
@@ -152,13 +155,13 @@ func newStep(m yaml.MapSlice) (Step, error) {
 		case "within":
 			var err error
 			s.Within, err = time.ParseDuration(fmt.Sprint(value))
-			c.Want(err == nil, key, fmt.Sprint(value), "a duration, such as 30s")
+			c.Want(err == nil && s.Within >= 0, key, fmt.Sprint(value), "a duration, such as 30s")
 		case "answer":
 			s.Answer = value
 		case "bare":
-			s.Bare = value == true
+			s.Bare = truth(&c, key, value)
 		case "packets":
-			s.Packets = value == true
+			s.Packets = truth(&c, key, value)
 		case "seid":
 			s.SEID = fmt.Sprint(value)
 		default:
@@ -174,6 +177,13 @@ func newStep(m yaml.MapSlice) (Step, error) {
 		c.Note("", "no verb: want one of %s", strings.Join(Verbs(), ", "))
 	}
 	return s, c.Err(ErrForm)
+}
+
+// truth is the value of a key that is true or false.
+func truth(c *yamltext.Checks, key string, value any) bool {
+	is, ok := value.(bool)
+	c.Want(ok, key, fmt.Sprint(value), "true or false")
+	return is
 }
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z0-9_-]+)\}`)
