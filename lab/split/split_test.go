@@ -98,7 +98,7 @@ func TestValidate(t *testing.T) {
 		"loss 1":          func(c *Config) { c.Cases[0].Loss = 1 },
 		"nothing to lose": func(c *Config) { c.Cases[1].Loss = 0.1 },
 		"0 ues":           func(c *Config) { c.Cases[0].Radio.UEs = nil },
-		"k2 0":            func(c *Config) { c.Cases[0].Radio.K2 = 0 },
+		"k2: 0":           func(c *Config) { c.Cases[0].Radio.K2 = 0 },
 		"no name":         func(c *Config) { c.Cases[0].Name = "" },
 	} {
 		c := good()
