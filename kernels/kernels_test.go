@@ -164,8 +164,8 @@ func build(t *testing.T, architecture string, conformance bool) []string {
 	return files
 }
 
-// boot runs the parts in the kernel, once more if a CPU of the emulator has stood still
-// for two minutes: seen once in some dozens of boots of 6.1.
+// boot runs the parts in the kernel, and once more if a CPU of the emulated machine was
+// stuck for two minutes, which was seen once on 6.1, cause unknown.
 func boot(t *testing.T, k kernel, parts, files []string) *Result {
 	t.Helper()
 	r := bootOnce(t, k, parts, files, true)
@@ -175,7 +175,7 @@ func boot(t *testing.T, k kernel, parts, files []string) *Result {
 	return r
 }
 
-// bootOnce returns nil if a CPU has stood still and that may be. The console is kept in a
+// bootOnce returns nil if a CPU was stuck and again allows another boot. The console is kept in a
 // file that the test names.
 func bootOnce(t *testing.T, k kernel, parts, files []string, again bool) *Result {
 	t.Helper()
@@ -211,7 +211,7 @@ func bootOnce(t *testing.T, k kernel, parts, files []string, again bool) *Result
 	}
 	t.Logf("%v in all, console in %s", time.Since(started).Round(time.Second), console)
 	if err != nil && again && strings.Contains(string(out), "soft lockup") {
-		t.Logf("a CPU has stood still: booted again\n%s", end(out))
+		t.Logf("a CPU was stuck: booted again\n%s", end(out))
 		return nil
 	}
 	if err != nil {

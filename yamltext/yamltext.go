@@ -34,7 +34,7 @@ const (
 	MaxOctets   = 1 << 20
 	maxFlow     = 64      // levels of {} and []
 	maxColumns  = 128     // columns that block levels begin at, two each at most
-	maxKeys     = 10_000  // of a block mapping: the parser takes the square of it
+	maxKeys     = 10_000  // of a block mapping: the parser's time grows with their square
 	maxExpanded = 1 << 22 // tokens, if each alias stood for the whole text
 )
 
