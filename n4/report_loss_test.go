@@ -21,7 +21,8 @@ type lossyCP struct {
 	lost  int                 // exchanges that failed
 }
 
-// hear takes the Usage Reports of a message: each UR-SEQN counts once.
+// hear takes the Usage Reports of a message: each UR-SEQN counts once. One that was given
+// up comes again in another form, which may be without numbers of packets.
 func (c *lossyCP) hear(cpSEID uint64, reports []*ie.IE) {
 	c.t.Helper()
 	for _, r := range reports {
@@ -29,6 +30,9 @@ func (c *lossyCP) hear(cpSEID uint64, reports []*ie.IE) {
 		k := [2]uint64{cpSEID, uint64(u.seqn)}
 		if was, ok := c.heard[k]; ok {
 			c.again++
+			if was.packets == 0 || u.packets == 0 {
+				was.packets, u.packets = 0, 0
+			}
 			if was != u {
 				c.t.Errorf("UR-SEQN %d of session %#x: %+v, then %+v", u.seqn, cpSEID, was, u)
 			}
