@@ -119,7 +119,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);	/* set before loading */
+	__uint(max_entries, 1 << 16);	/* the largest page there is; set before loading */
 } samples SEC(".maps");
 
 /* All are set before loading. */

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"math/bits"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
 	"plumbline/kernels"
@@ -52,6 +54,23 @@ func TestForwards(t *testing.T) {
 		}
 		if len(names) > 1 {
 			t.Errorf("%s: only names of %s, want them whole but for one", o.Name, strings.Join(names, ", "))
+		}
+	}
+}
+
+// TestRings: a ring is as large as the kernel takes on each architecture: a power of two,
+// and of whole pages, which have up to 64 KiB.
+func TestRings(t *testing.T) {
+	const largestPage = 1 << 16
+	for _, o := range objects() {
+		spec, err := o.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range spec.Maps {
+			if n := m.MaxEntries; m.Type == ebpf.RingBuf && (n%largestPage != 0 || bits.OnesCount32(n) != 1) {
+				t.Errorf("%s: ring %s has %d octets", o.Name, m.Name, n)
+			}
 		}
 	}
 }
