@@ -133,9 +133,10 @@ func (s *smf) close() error {
 	established := s.established()
 	var err error
 	if len(established) > 0 {
-		if _, err = s.client.Delete(ctx, established); err == nil {
-			err = s.client.Release(ctx)
-		}
+		_, err = s.client.Delete(ctx, established)
+	}
+	if err == nil && s.associated { // with it goes a session whose answer did not come
+		err = s.client.Release(ctx)
 	}
 	return errors.Join(err, s.client.Close())
 }

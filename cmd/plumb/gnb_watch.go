@@ -35,7 +35,7 @@ func (s *smf) keep(ctx context.Context, g uplinks) (stop func()) {
 // watch keeps the sessions of a gNB until ctx ends: where the UPF has lost them, or asks for
 // the release of the association, they are set up anew and their uplinks led there.
 //
-// Source: TS 29.244 V18.6.0, 6.2.2 and 6.2.8.1; TS 23.527 V18, 4.2.
+// Source: TS 29.244 V18.6.0, 6.2.2, 6.2.6.3 and 6.2.7.3; TS 23.527 V18, 4.2.
 func (s *smf) watch(ctx context.Context, g uplinks) {
 	w := &watcher{smf: s, g: g}
 	timer := time.NewTicker(s.every)
