@@ -37,6 +37,7 @@
 	X(NAT_MAPPING,   "no mapping of the NAT for it, or nothing that a NAT translates") \
 	X(NAT_FULL,      "no port, block or mapping of the NAT is left for the UE") \
 	X(NO_ROUTE,      "the host has no route to the peer of the tunnel") \
+	X(N6_ROUTE,      "the host's route leads out of another device than that of the UE's data network") \
 	X(NEXT_HOP,      "next hop cannot be resolved") \
 	X(MTU,           "longer than the next hop's MTU and not to be fragmented") \
 	X(LOCAL,         "user packet to an address of the UPF itself") \

@@ -36,6 +36,7 @@ const (
 	DropNATMapping           // no mapping of the NAT for it, or nothing that a NAT translates
 	DropNATFull              // no port, block or mapping of the NAT is left for the UE
 	DropNoRoute              // the host has no route to the peer of the tunnel
+	DropN6Route              // the host's route leads out of another device than that of the UE's data network
 	DropNextHop              // next hop cannot be resolved
 	DropMTU                  // longer than the next hop's MTU and not to be fragmented
 	DropLocal                // user packet to an address of the UPF itself
@@ -101,6 +102,7 @@ var reasons = [...]reason{
 	DropNATMapping:    {"nat_mapping", "no mapping of the NAT for it, or nothing that a NAT translates", true},
 	DropNATFull:       {"nat_full", "no port, block or mapping of the NAT is left for the UE", true},
 	DropNoRoute:       {"no_route", "the host has no route to the peer of the tunnel", true},
+	DropN6Route:       {"n6_route", "the host's route leads out of another device than that of the UE's data network", true},
 	DropNextHop:       {"next_hop", "next hop cannot be resolved", true},
 	DropMTU:           {"mtu", "longer than the next hop's MTU and not to be fragmented", true},
 	DropLocal:         {"local", "user packet to an address of the UPF itself", true},

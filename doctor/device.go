@@ -31,9 +31,9 @@ type device struct {
 	program   string // name of the XDP program that is attached; empty: none, or not to be asked
 }
 
-// devices looks at every device of this namespace but loopback, and attaches
-// to those that attach names.
-func devices(attach []string) []Check {
+// devices looks at the devices of the UPF, or at every device of this namespace but
+// loopback, and attaches to those that o.Attach names.
+func devices(o *Options) []Check {
 	links, err := netlink.LinkList()
 	if err != nil {
 		return []Check{Check{Area: AreaDevice, Name: "devices", NeededFor: "N3 and N6"}.tried(err, "", Warn, "run as root")}
@@ -47,14 +47,14 @@ func devices(attach []string) []Check {
 	var checks []Check
 	for _, l := range links {
 		attrs := l.Attrs()
-		asked := slices.Contains(attach, attrs.Name)
-		if attrs.Flags&net.FlagLoopback != 0 && !asked {
+		ask := asking{attach: slices.Contains(o.Attach, attrs.Name), own: slices.Contains(o.Devices, attrs.Name), withoutXDP: o.withoutXDP()}
+		if !ask.attach && !ask.own && (o.Configured || attrs.Flags&net.FlagLoopback != 0) {
 			continue
 		}
 		d := readDevice(l, tool)
-		checks = append(checks, d.check(asked))
+		checks = append(checks, d.check(ask))
 	}
-	for _, name := range attach {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.Attach, o.Devices)))) {
 		if !slices.ContainsFunc(links, func(l netlink.Link) bool { return l.Attrs().Name == name }) {
 			checks = append(checks, Check{
 				Area: AreaDevice, Name: name, Status: Missing, Found: "no such device in this network namespace",
@@ -65,11 +65,22 @@ func devices(attach []string) []Check {
 	return checks
 }
 
+// withoutXDP: the UPF has no XDP programs.
+func (o *Options) withoutXDP() bool {
+	return o.Datapath != "" && !slices.Contains(byXDP, o.Datapath)
+}
+
+// isUp: the device carries packets. A driver that knows of no link, such as that of TUN devices,
+// says nothing about its state, and has a carrier or not.
+func isUp(a *netlink.LinkAttrs) bool {
+	return a.OperState == netlink.OperUp || a.OperState == netlink.OperUnknown && a.Flags&net.FlagUp != 0 && a.Flags&net.FlagRunning != 0
+}
+
 // readDevice reads about one device; tool may be nil.
 func readDevice(l netlink.Link, tool *ethtool.Ethtool) device {
 	attrs := l.Attrs()
 	d := device{
-		name: attrs.Name, driver: l.Type(), mtu: attrs.MTU, up: attrs.OperState == netlink.OperUp,
+		name: attrs.Name, driver: l.Type(), mtu: attrs.MTU, up: isUp(attrs),
 		ethernet: attrs.EncapType == "ether", queues: receiveQueues(attrs.Name),
 	}
 	var err error
@@ -129,17 +140,49 @@ func receiveQueues(name string) int {
 	return len(queues)
 }
 
-// check turns what was read into a row; attach adds what trying shows.
-func (d *device) check(attach bool) Check {
+// asking is what is asked about a device.
+type asking struct {
+	attach     bool // try an XDP program
+	own        bool // it is of the UPF that is asked about
+	withoutXDP bool // which has no XDP programs
+}
+
+// check turns what was read into a row.
+func (d *device) check(ask asking) Check {
 	c := Check{Area: AreaDevice, Name: d.name, Status: OK, NeededFor: "N3 or N6"}
 	found := []string{d.driver, fmt.Sprintf("MTU %d", d.mtu)}
 	if d.queues > 0 {
 		found = append(found, fmt.Sprintf("%d rx queue(s)", d.queues))
 	}
+	var advice []string
 	if !d.up {
 		found = append(found, "down")
+		if ask.own {
+			advice = append(advice, "ip link set "+d.name+" up, and look at its link")
+		}
 	}
-	var advice []string
+	if ask.attach || !ask.withoutXDP && (ask.own || !d.ofProgram()) {
+		text, hint, works := d.aboutXDP(ask.attach)
+		found, advice = append(found, text...), append(advice, hint...)
+		if !works {
+			c.Status, c.Required = Missing, true
+		}
+	}
+	c.Found, c.Advice = strings.Join(found, ", "), strings.Join(advice, "; ")
+	if c.Advice != "" && c.Status == OK {
+		c.Status = Warn
+	}
+	return c
+}
+
+// ofProgram: a program has made it (TUN, TAP), such as a UPF, a gNB or a VPN. It is N3 or N6
+// of nobody, unless somebody says so.
+func (d *device) ofProgram() bool { return d.driver == "tun" }
+
+// aboutXDP is what matters to XDP programs. attach adds what trying shows; works is false if
+// that fails.
+func (d *device) aboutXDP(attach bool) (found, advice []string, works bool) {
+	works = true
 	text, hint := d.xdpSupport()
 	found, advice = append(found, text), appendText(advice, hint)
 	if d.xdp.Attached {
@@ -149,11 +192,8 @@ func (d *device) check(attach bool) Check {
 		}
 		advice = append(advice, "the datapaths below say whose it is, and what to do about it")
 	} else if attach {
-		text, hint, works := d.tryAttach()
+		text, hint, works = d.tryAttach()
 		found, advice = append(found, text), appendText(advice, hint)
-		if !works {
-			c.Status, c.Required = Missing, true
-		}
 	}
 	if why := d.noTarget(); why != "" {
 		found, advice = append(found, why), append(advice, adviceNoTarget)
@@ -162,11 +202,7 @@ func (d *device) check(attach bool) Check {
 		found = append(found, "LRO on")
 		advice = append(advice, "LRO excludes native XDP: ethtool -K "+d.name+" lro off")
 	}
-	c.Found, c.Advice = strings.Join(found, ", "), strings.Join(advice, "; ")
-	if c.Advice != "" && c.Status == OK {
-		c.Status = Warn
-	}
-	return c
+	return found, advice, works
 }
 
 // adviceNoTarget is for what [device.noTarget] says.

@@ -82,7 +82,10 @@ type Options struct {
 	// Attach names devices to attach an XDP program to, for a moment: it passes
 	// every packet, but some drivers reset the link for it.
 	Attach []string
-	// Devices are those of the UPF, for [Report].Datapaths; none: any that is up.
+	// Configured: it is about one UPF. What says nothing about that is left out: other
+	// devices than its own, other datapaths' features, what other commands need.
+	Configured bool
+	// Devices are those of the UPF; none: any that is up.
 	Devices []string
 	// Datapath is the one that the UPF is to have; empty: any that runs.
 	Datapath string
@@ -110,8 +113,11 @@ func Examine(o Options) *Report {
 	r.add(programChecks(tried)...)
 	r.add(network()...)
 	r.add(forwarding()...)
-	r.add(devices(o.Attach)...)
+	r.add(devices(&o)...)
 	r.add(tools()...)
+	if o.Configured {
+		r.Checks = slices.DeleteFunc(r.Checks, func(c Check) bool { return !c.asked(o.Datapath) })
+	}
 	f := gather(append(o.Devices, o.Attach...), false)
 	f.refused, f.own, f.running = refusals(tried), ownNames(o.Objects), o.Running
 	r.Datapaths = judge(f)

@@ -109,7 +109,7 @@ func TestDevice(t *testing.T) {
 			Warn, "ice, MTU 1500, 2 rx queue(s), native XDP (redirect, redirect target), LRO on",
 		},
 	} {
-		expect(t, tc.name, tc.in.check(false), tc.status, tc.found)
+		expect(t, tc.name, tc.in.check(asking{}), tc.status, tc.found)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestDeviceWithoutNativeXDP(t *testing.T) {
 		{device{name: "wg0", up: true, announced: true}, "no Ethernet device: take datapath tun or tap"},
 		{device{name: "wg0", announced: true}, ""},
 	} {
-		if got := tc.in.check(false).Advice; got != tc.advice {
+		if got := tc.in.check(asking{}).Advice; got != tc.advice {
 			t.Errorf("%+v: got advice %q, want %q", tc.in, got, tc.advice)
 		}
 	}

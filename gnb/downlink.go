@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,7 @@ type downlink struct {
 
 	peers  []netip.Prefix
 	byTEID map[uint32]*ue
+	peerMu sync.Mutex // of byPeer
 	byPeer map[fteid]*ue
 	paths  *paths
 	indic  *errorIndicator
@@ -178,17 +180,19 @@ func (d *downlink) endMarker(teid uint32) verdict {
 }
 
 // errorIndication counts an Error Indication for the UE whose uplink it is
-// about, and logs a UE's first: its UPF has no such session.
+// about, and logs the first of a tunnel: its UPF has no such session.
 func (d *downlink) errorIndication(ies []byte, from netip.Addr) verdict {
 	teid, peer, ok := parseErrorIndication(ies)
 	if !ok {
 		return malformed
 	}
+	d.peerMu.Lock()
 	u, ok := d.byPeer[fteid{teid, peer}]
+	d.peerMu.Unlock()
 	if !ok {
 		return unknownTEID
 	}
-	if u.errorIndics.Add(1) == 1 {
+	if u.errorIndics.Add(1); !u.told.Swap(true) {
 		d.log.Warn("UPF has no session for a UE", "ue", u.Name, "uplink_teid", teid, "upf", peer, "from", from)
 	}
 	return errorIndication

@@ -16,7 +16,7 @@
 // UPF is on this machine and takes them ([N3.SuperPackets]).
 //
 // The gNB is no control plane: TEIDs come from its configuration, and sessions
-// are installed at the UPF by somebody else.
+// are installed at the UPF by somebody else, who may move them ([GNB.SetUplink]).
 //
 // Source: TS 29.281 V18.1.0 (GTP-U), TS 38.415 V18.0.0 (PDU Session Container).
 package gnb
@@ -50,7 +50,10 @@ type GNB struct {
 	devices []*vnet.Device // of ues
 	log     *slog.Logger
 	close   sync.Once
-	lost    atomic.Uint64 // drops of conn, when it was closed
+
+	moving   sync.Mutex    // of tunnels, and
+	shutDown bool          // that they can no more
+	lost     atomic.Uint64 // drops of conn, when it was closed
 }
 
 // New opens the N3 socket and makes the UEs' devices, which are there, up and
@@ -223,6 +226,9 @@ func (g *GNB) socketDrops() uint64 { return max(g.lost.Load(), socketDrops(g.con
 // Close removes the devices and frees everything of a GNB that does not run.
 func (g *GNB) Close() {
 	g.close.Do(func() {
+		g.moving.Lock()
+		g.shutDown = true
+		g.moving.Unlock()
 		g.shut()
 		for _, port := range g.ports {
 			port.close()

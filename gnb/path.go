@@ -3,6 +3,7 @@ package gnb
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -27,7 +28,7 @@ type paths struct {
 	sent atomic.Uint64 // Echo Responses
 
 	mu    sync.Mutex
-	byUPF map[netip.Addr]*upfPath // its keys never change
+	byUPF map[netip.Addr]*upfPath // paths never go
 }
 
 // upfPath is what is known of the path to one UPF.
@@ -48,12 +49,28 @@ func newPaths(conn *net.UDPConn, ues []UE, log *slog.Logger) *paths {
 	return p
 }
 
+// add is called when tunnels lead to a UPF.
+func (p *paths) add(upf netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byUPF[upf] == nil {
+		p.byUPF[upf] = &upfPath{}
+	}
+}
+
+// all returns the paths there are now.
+func (p *paths) all() map[netip.Addr]*upfPath {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.byUPF)
+}
+
 // run sends Echo Requests until ctx ends.
 func (p *paths) run(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		for upf, path := range p.byUPF {
+		for upf, path := range p.all() {
 			p.request(upf, path)
 		}
 		select {

@@ -112,6 +112,9 @@ func (g *GNB) Uplink(ue int) *Uplink { return g.ports[ue] }
 
 // hold copies a packet behind the header of a G-PDU.
 func (u *uplink) hold(packet []byte) {
+	if len(u.burst) == 0 {
+		u.turn()
+	}
 	buf := u.mem.slot(len(u.burst))
 	gtpu.AppendGPDU(buf[:0], u.teid, gtpu.PDUTypeUplink, u.qfi, len(packet))
 	n := copy(buf[u.lenGPDU:], packet)

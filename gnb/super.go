@@ -40,6 +40,7 @@ const maxSuper = 65000
 // at the device's egress (superpacket.bpf.c), where route and neighbour are found,
 // too. It may be used by several goroutines.
 type superN3 struct {
+	device  netlink.Link
 	socket  int
 	objects superObjects
 	egress  link.Link
@@ -57,7 +58,7 @@ func openSuper(device netlink.Link, ues []UE) (*superN3, error) {
 	if err := checkFarEnd(device, ues); err != nil {
 		return nil, err
 	}
-	s := &superN3{socket: -1}
+	s := &superN3{device: device, socket: -1}
 	if err := s.open(device.Attrs().Index); err != nil {
 		s.close()
 		return nil, fmt.Errorf("gnb: super-packets on %s: %w", device.Attrs().Name, err)

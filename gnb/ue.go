@@ -29,6 +29,7 @@ type ue struct {
 	noQFI       atomic.Uint64 // user packets without a QFI, where the UE has one
 	endMarkers  atomic.Uint64
 	errorIndics atomic.Uint64 // Error Indications about the uplink TEID
+	told        atomic.Bool   // of one in the log, since the tunnel is there
 }
 
 // packetWriter is a [vnet.Writer].

@@ -49,6 +49,8 @@ type uplink struct {
 	mem   arena
 	burst [][]byte // of mem: whole G-PDUs
 
+	next atomic.Pointer[tunnel] // where to send from now on; nil: as before
+
 	packets  atomic.Uint64 // user packets that were sent
 	octets   atomic.Uint64 // of user packets, from the IP header on
 	errCount atomic.Uint64 // user packets that could not be read or sent
@@ -62,26 +64,17 @@ type packetReader interface {
 }
 
 func newUplink(n N3, u UE) (*uplink, error) {
-	conn, err := dialN3(n, u.UPF)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
 	mem, err := newArena()
 	if err != nil {
-		conn.Close()
 		return nil, err
 	}
-	up := &uplink{
-		conn: conn, out: mmsg.NewSender(raw, batchSize), mem: mem,
-		teid: u.UplinkTEID, qfi: u.QFI, lenGPDU: gtpu.LenGPDU,
-		gso:   !n.DisableGSO && segments(conn),
-		burst: make([][]byte, 0, batchSize),
+	to, err := openTunnel(n, u.UplinkTEID, u.UPF)
+	if err != nil {
+		mem.free()
+		return nil, err
 	}
+	up := &uplink{mem: mem, qfi: u.QFI, lenGPDU: gtpu.LenGPDU, burst: make([][]byte, 0, batchSize)}
+	up.enter(to)
 	if u.QFI != 0 {
 		up.lenGPDU = gtpu.LenGPDUWithQFI
 	}
@@ -124,6 +117,7 @@ func (u *uplink) run() {
 
 // encapsulate makes a G-PDU of each of the n packets that were read, and sends them.
 func (u *uplink) encapsulate(n int) {
+	u.turn()
 	u.burst = u.burst[:0]
 	for i := range n {
 		buf, start, end := u.in.Packet(i)
@@ -228,6 +222,7 @@ func (u *uplink) count(sent [][]byte) {
 
 // free releases what run used. Call it when run has returned.
 func (u *uplink) free() {
+	u.turn()
 	u.conn.Close()
 	u.mem.free()
 }

@@ -15,7 +15,7 @@ import (
 
 type doctorCommand struct {
 	JSON     bool     `name:"json" help:"Print JSON instead of the table."`
-	Config   string   `placeholder:"FILE" help:"Configuration of a UPF: which datapaths run on its devices, which one auto takes, and whether the one that is configured runs. None: on any device that is up."`
+	Config   string   `placeholder:"FILE" help:"Configuration of a UPF: only what matters to it, which datapaths run on its devices, which one auto takes, and whether the one that is configured runs. None: everything, on any device that is up."`
 	Programs bool     `help:"Load each eBPF program instead, and say what it costs the verifier, or why the kernel refuses it."`
 	Logs     string   `type:"path" placeholder:"DIR" help:"With --programs: what the verifier says of each program that is refused goes to a file in DIR."`
 	Device   []string `placeholder:"DEVICE" help:"Attach an XDP program that passes everything to DEVICE for a moment, to see whether that works. Some drivers reset the link. May be repeated."`
@@ -55,6 +55,7 @@ func (c *doctorCommand) Run(ctx context.Context, stdout io.Writer) error {
 		if err != nil {
 			return err
 		}
+		o.Configured = true
 		if o.Devices = config.Devices(); config.Datapath != upf.DatapathAuto && config.Role() != upf.RoleN4 {
 			o.Datapath = config.Datapath
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,33 @@ func TestDoctorBesideUPF(t *testing.T) {
 		if d.Runs || !strings.HasPrefix(d.Found, "a plumb upf has n3 (program ") || !strings.Contains(d.Advice, "stop it first") {
 			t.Errorf("another UPF: got %+v", d)
 		}
+	}
+}
+
+// TestDoctorTUN: about a UPF on tun there are rows of its devices, and none of XDP or of other
+// commands.
+func TestDoctorTUN(t *testing.T) {
+	b := newTrafficBed(t, "plt-doctortun")
+	config := b.upfConfig()
+	config.Datapath = upf.DatapathTUN
+	report, err := b.doctor(b.file("upf.yaml", config))
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // a host that does not forward
+		t.Fatal(err)
+	}
+	var devices []string
+	for _, c := range report.Checks {
+		switch c.Area {
+		case doctor.AreaDevice:
+			devices = append(devices, c.Name)
+			if c.Status != doctor.OK || strings.Contains(c.Found, "XDP") {
+				t.Errorf("%s: %s, %q", c.Name, c.Status, c.Found)
+			}
+		case doctor.AreaEBPF, doctor.AreaPrograms, doctor.AreaTool:
+			t.Errorf("%s %s: %q", c.Area, c.Name, c.Found)
+		}
+	}
+	if slices.Sort(devices); !slices.Equal(devices, config.Devices()) {
+		t.Errorf("devices %v, want %v", devices, config.Devices())
 	}
 }
 

@@ -85,26 +85,29 @@ func (gnbRun) Run(ctx context.Context, stdout io.Writer, c *gnbCommand) (err err
 	}
 	ctx, cancel := within(ctx, c.Duration)
 	defer cancel()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	var s *smf
 	if c.N4.IsValid() {
-		s, err := establish(ctx, c.N4, c.SMF, c.Dialect.dialect(), &config)
-		if err != nil {
+		if s, err = establish(ctx, c.N4, c.SMF, c.Dialect.dialect(), &config, log); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.close()) }()
 	}
-	return c.carry(ctx, config, stdout)
+	return c.carry(ctx, config, s, log, stdout)
 }
 
-// carry runs the gNB until ctx ends and prints what it has counted.
-func (c *gnbCommand) carry(ctx context.Context, config gnb.Config, stdout io.Writer) error {
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+// carry runs the gNB until ctx ends and prints what it has counted. s keeps its sessions; nil:
+// somebody else does.
+func (c *gnbCommand) carry(ctx context.Context, config gnb.Config, s *smf, log *slog.Logger, stdout io.Writer) error {
 	g, err := gnb.New(config, log)
 	if err != nil {
 		return gnbUsage(err)
 	}
 	limitMemory(ctx, log)
 	log.Info("up", "n3", config.N3.Address, "ues", len(config.UEs), "mtu", g.MTU())
+	stop := s.keep(ctx, g)
 	err = g.Run(ctx)
+	stop()
 	return errors.Join(err, c.print(stdout, g.Stats()))
 }
 

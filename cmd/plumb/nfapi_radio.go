@@ -84,7 +84,7 @@ func (g *nfapiGNB) openCore(ctx context.Context, l *nfapiL2, log *slog.Logger) (
 		return core.Open(&g.Core.Config, &g.Radio, log)
 	}
 	config := g.Core.GNB(&g.Radio)
-	if l.smf, err = establish(ctx, g.Core.N4, g.Core.SMF, g.Core.Dialect.dialect(), &config); err != nil {
+	if l.smf, err = establish(ctx, g.Core.N4, g.Core.SMF, g.Core.Dialect.dialect(), &config, log); err != nil {
 		return nil, err
 	}
 	n3, err := core.OpenN3(config, log)
@@ -96,7 +96,13 @@ func (g *nfapiGNB) openCore(ctx context.Context, l *nfapiL2, log *slog.Logger) (
 
 // run carries packets between core and MAC until ctx ends, and closes both.
 func (l *nfapiL2) run(ctx context.Context) error {
-	return errors.Join(l.core.Run(ctx, l.mac), l.release())
+	stop := func() {}
+	if n3, ok := l.core.(*core.N3); ok {
+		stop = l.smf.keep(ctx, n3)
+	}
+	err := l.core.Run(ctx, l.mac)
+	stop()
+	return errors.Join(err, l.release())
 }
 
 func (l *nfapiL2) release() error {

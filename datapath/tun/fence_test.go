@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -170,7 +171,7 @@ func TestReachEnds(t *testing.T) {
 		if killed, err = openNftables(); err != nil {
 			return err
 		}
-		return killed.commit(wrong.commands(name, false)...) // as before Linux 5.12: it stays
+		return killed.commit(wrong.commands(name, tableOf{})...) // as before Linux 5.12: it stays
 	}))
 	killed.close()
 	if !y.hasTable(t) {
@@ -262,7 +263,7 @@ func TestReachTwo(t *testing.T) {
 	}
 	y.arrives(t, y.ue, y.DN, y.Config.N6DN.Addr())
 	y.refused(t, y.ue, y.other, corpDN)
-	if n := second.refused(); n != 0 {
+	if n := second.refused()[away]; n != 0 {
 		t.Errorf("the second one has counted %d packets, want 0", n)
 	}
 	second.lower()
@@ -299,4 +300,71 @@ func TestReachVRF(t *testing.T) {
 	y.arrives(t, y.ue, y.DN, y.Config.N6DN.Addr())
 	enslave("mgmt")
 	y.kept(t, y.ue, y.other, corpDN) // the VRF has no route to the UE, to tell it
+}
+
+// local adds a route of type local to the UPF's host, as "ip route add local … dev lo" does.
+func (y *yard) local(t *testing.T, to netip.Prefix) {
+	t.Helper()
+	check(t, y.UPF.Do(func() error {
+		lo, err := netlink.LinkByName("lo")
+		if err != nil {
+			return err
+		}
+		return netlink.RouteAdd(&netlink.Route{
+			Dst: ipNet(to), LinkIndex: lo.Attrs().Index, Table: unix.RT_TABLE_LOCAL, Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST})
+	}))
+}
+
+// TestReachLocal: a route of type local makes a whole network addresses of the UPF's host. UEs do
+// not reach them, are not told, and it is counted and said as what it is; the host itself and
+// others do reach them.
+func TestReachLocal(t *testing.T) {
+	for name, cfg := range map[string]Config{"tun": {}, "tap": {TAP: true}} {
+		t.Run(name, func(t *testing.T) {
+			y := openYard(t, "tunreachl", cfg)
+			y.install(t)
+			log := &lines{}
+			y.upf.fence.log = slog.New(slog.NewTextHandler(log, nil))
+			mine, mine6 := netip.MustParseAddr("203.0.113.77"), netip.MustParseAddr("2001:db8:77::77")
+			y.local(t, netip.MustParsePrefix("203.0.113.0/24"))
+			y.local(t, netip.MustParsePrefix("2001:db8:77::/48"))
+			server := listenAt(t, y.UPF, netip.AddrPortFrom(netip.IPv6Unspecified(), dnPort))
+			from := listenAt(t, y.UPF, netip.AddrPortFrom(netip.IPv6Unspecified(), 0))
+			for i, tc := range []struct{ ue, to netip.Addr }{{y.ue, mine}, {y.ue6, mine6}} {
+				y.uplink(t, datagram(tc.ue, tc.to, []byte("from a UE")))
+				y.drops(t, datapath.DropLocal, uint64(i+1))
+				y.quiet(t)
+
+				_, err := from.WriteToUDPAddrPort([]byte("own"), netip.AddrPortFrom(tc.to, dnPort))
+				check(t, err)
+				check(t, server.SetReadDeadline(time.Now().Add(10*time.Second)))
+				b := make([]byte, 64)
+				if n, _, err := server.ReadFromUDPAddrPort(b); err != nil || string(b[:n]) != "own" {
+					t.Errorf("%v: got %q, %v; want what the host itself sent", tc.to, b[:n], err)
+				}
+			}
+			y.here(t)
+			y.drops(t, datapath.DropLocal, 2)
+			y.upf.fence.look()
+			y.upf.fence.look()
+			if got := log.String(); strings.Count(got, "a route of type local makes") != 1 || !strings.Contains(got, "packets=2") {
+				t.Errorf("the log says %q, want it to say once that 2 packets were to this host", got)
+			}
+		})
+	}
+}
+
+// drops waits until so many packets are counted for a reason.
+func (y *yard) drops(t *testing.T, why datapath.Reason, want uint64) {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		all, err := y.upf.Drops()
+		check(t, err)
+		if n := all[why.String()]; n == want {
+			return
+		} else if time.Since(begin) > 5*time.Second {
+			t.Errorf("%d packets are counted as %v, want %d", n, why, want)
+			return
+		}
+	}
 }

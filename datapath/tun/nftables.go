@@ -24,6 +24,8 @@ const (
 	tableOwner   = 0x2 // NFT_TABLE_F_OWNER, Linux 5.12
 	metaSDIFName = 34  // NFT_META_SDIFNAME, Linux 5.6
 
+	beforeNAT = 1<<32 - 300 // NF_IP_PRI_RAW, -300
+
 	verdictDrop, verdictAccept = 0, 1 // NF_DROP, NF_ACCEPT
 )
 

@@ -180,9 +180,14 @@ func (y *yard) refused(t *testing.T, ue netip.Addr, ns *topology.Namespace, to n
 	}
 }
 
+// counted is what the datapath says of packets that a fence has refused: none of them is
+// counted otherwise.
 func (y *yard) counted(t *testing.T) uint64 {
 	t.Helper()
 	all, err := y.upf.Drops()
 	check(t, err)
-	return all[datapath.DropNextHop.String()]
+	if n := all[datapath.DropNextHop.String()]; n != 0 {
+		t.Errorf("%d packets are counted as %v", n, datapath.DropNextHop)
+	}
+	return all[datapath.DropN6Route.String()]
 }

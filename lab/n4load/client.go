@@ -30,6 +30,7 @@ type Client struct {
 	reply    []byte
 
 	heartbeats, reports atomic.Uint64
+	recovery            atomic.Uint32 // Recovery Time Stamp of the last Association Setup Response
 
 	mu  sync.Mutex
 	own [][]Session // those that have been established, or may be
@@ -247,39 +248,4 @@ func (c *Client) remote(local uint64) uint64 {
 		}
 	}
 	return 0
-}
-
-// answer answers a request of the UP function's, to where it came from.
-func (c *Client) answer(to netip.AddrPort, h pfcp.Header, body []byte, now time.Duration) {
-	out := pfcp.Header{Sequence: h.Sequence}
-	var m pfcp.Message
-	switch h.Type {
-	case pfcp.MsgHeartbeatRequest:
-		m = &pfcp.HeartbeatResponse{RecoveryTimeStamp: c.group.started}
-		c.heartbeats.Add(1)
-	case pfcp.MsgSessionReportRequest:
-		m, out.SEID = &pfcp.SessionReportResponse{Cause: pfcp.CauseRequestAccepted}, c.remote(h.SEID)
-		if out.SEID == 0 {
-			m = &pfcp.SessionReportResponse{Cause: pfcp.CauseSessionContextNotFound}
-		}
-		c.reports.Add(1)
-		if call := c.group.call; call != nil {
-			if p, pages := call.source.(*Paging); pages {
-				p.reports(h.SEID, body, now)
-			}
-		}
-	case pfcp.MsgNodeReportRequest:
-		m = &pfcp.NodeReportResponse{NodeID: c.config.NodeID, Cause: pfcp.CauseRequestAccepted}
-	default:
-		return
-	}
-	var err error
-	if c.reply, err = pfcp.Append(c.reply[:0], out, m); err != nil {
-		return
-	}
-	if c.sender.Room() == 0 {
-		c.flush()
-	}
-	c.sender.AddTo(to, c.reply)
-	c.flush()
 }

@@ -17,6 +17,11 @@ type Config struct {
 	Window int            // requests in flight in a bulk call, 1 to MaxWindow, as many as the UP function's socket can hold; 0: DefaultWindow
 	T1     time.Duration  // until a request without response is repeated; 0: DefaultT1
 	N1     int            // how often it is sent altogether; 0: DefaultN1
+
+	// Told is called by the thread with each Session Report Request about a session of the
+	// client, and each Association Setup and Association Update Request, which are accepted
+	// then. They are valid until it returns. nil: the latter two are not answered.
+	Told func(h pfcp.Header, m pfcp.Message)
 }
 
 // Options are those of a [Group].

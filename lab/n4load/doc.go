@@ -24,7 +24,8 @@
 // the clock and the sockets until the time has come. How late requests were is
 // in the report, beside what the thread could not send at all.
 //
-// Heartbeat and Session Report Requests are answered at all times.
+// Heartbeat and Session Report Requests are answered at all times. [Client.Heartbeat] asks
+// the UP function in its turn.
 //
 // Source: TS 29.244 V18.6.0, 6.2, 6.3 and 6.4.
 package n4load

@@ -20,6 +20,7 @@ type responder struct {
 	loss, double float64 // probability, each way
 	refuse       uint64  // the CP function's SEID that is refused; 0: none
 	random       *rand.Rand
+	recovery     pfcp.TimeStamp // 0: the time of the association
 
 	mu       sync.Mutex
 	sessions map[uint64]uint64 // the CP function's SEID by ours
@@ -167,8 +168,15 @@ func (r *responder) answer(h pfcp.Header, body []byte) (uint64, pfcp.Message) {
 	case pfcp.MsgAssociationReleaseRequest:
 		return 0, &pfcp.AssociationReleaseResponse{NodeID: node, Cause: pfcp.CauseRequestAccepted}
 	}
+	recovery := r.recovery
+	if recovery == 0 {
+		recovery = pfcp.NewTimeStamp(time.Now())
+	}
+	if h.Type == pfcp.MsgHeartbeatRequest {
+		return 0, &pfcp.HeartbeatResponse{RecoveryTimeStamp: recovery}
+	}
 	return 0, &pfcp.AssociationSetupResponse{
-		NodeID: node, Cause: pfcp.CauseRequestAccepted, RecoveryTimeStamp: pfcp.NewTimeStamp(time.Now()),
+		NodeID: node, Cause: pfcp.CauseRequestAccepted, RecoveryTimeStamp: recovery,
 		UPFunctionFeatures: pfcp.Some(pfcp.UPFeatureFTUP),
 	}
 }

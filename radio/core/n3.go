@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 
 	"plumbline/gnb"
 	"plumbline/radio"
@@ -72,6 +73,11 @@ func (c *N3) MTU() int { return c.gnb.MTU() }
 
 // Stats returns what the gNB has counted.
 func (c *N3) Stats() gnb.Stats { return c.gnb.Stats() }
+
+// SetUplink is that of [gnb.GNB].
+func (c *N3) SetUplink(ue int, teid uint32, upf netip.Addr) error {
+	return c.gnb.SetUplink(ue, teid, upf)
+}
 
 // Close closes a core that was not run.
 func (c *N3) Close() { c.gnb.Close() }
