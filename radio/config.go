@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"plumbline/gnb"
 	"plumbline/nfapi/slot"
 	"plumbline/yamltext"
 )
@@ -132,10 +133,9 @@ func (u *UE) check() error {
 	yamltext.Within(&m, "rnti", u.RNTI, 1, maxRNTI)
 	yamltext.Within(&m, "preamble", u.Preamble, 0, maxPreamble)
 	yamltext.Within(&m, "qfi", u.QFI, 0, maxQFI)
-	m.Want(len(u.Addresses) > 0, "addresses", "", "the UE's IPv4 or IPv6 addresses")
+	gnb.CheckAddresses(&m, u.Addresses)
 	for i, a := range u.Addresses {
-		special := a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.Is4In6()
-		m.Want(a.IsValid() && !special && a.Zone() == "", fmt.Sprintf("addresses[%d]", i), a, "a unicast address that a UE can have")
+		m.Want(!a.IsLinkLocalUnicast() || a.Zone() != "", fmt.Sprintf("addresses[%d]", i), a, "one that crosses links")
 	}
 	return m.Err(ErrConfig)
 }

@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 		"sr_offset: 3":                           "sr_offset: 3: want an uplink slot",
 		"ues: []":                                "ues: 0: want 1 to 32",
 		"ues: [{rnti: 0}]":                       "ues[0].rnti: 0",
-		"ues: [{rnti: 1}]":                       "ues[0].addresses: not set",
+		"ues: [{rnti: 1}]":                       "ues[0].addresses: 0 IPv4 and 0 IPv6: want one, or one of each",
 		"ues: [{rnti: 1, qfi: 64}]":              "qfi: 64",
 		"ues: [{rnti: 1, preamble: 64}]":         "preamble: 64",
 		"ues: [{rnti: 1, addresses: [0.0.0.0]}]": "0.0.0.0",

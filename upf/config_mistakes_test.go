@@ -195,6 +195,8 @@ datapath: tap
 n4: {address: 10.4.0.1}
 n3: {address: 10.3.0.1, vlan: 30}
 `, []string{`f:4:31: n3.vlan: 30: want 0: datapath tap tags no frames, datapaths xdp and tc do`}},
+		{"pattern of device names", minimal + "tun: {device: 'u%d'}", []string{
+			`f:5:15: tun.device: "u%d": want the beginning of the name of a network device, at most 12 octets`}},
 		{"more than anybody reads", "n4: {peers: [" + strings.Repeat("1,", 30) + "1]}", append(
 			slices.Collect(func(yield func(string) bool) {
 				for i := range 20 {

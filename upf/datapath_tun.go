@@ -11,6 +11,7 @@ import (
 	"plumbline/datapath"
 	"plumbline/datapath/tun"
 	"plumbline/gtpu"
+	"plumbline/netdev"
 )
 
 // TUN is how the datapaths tun and tap stand between sockets and the kernel's routes.
@@ -59,7 +60,7 @@ func openTUN(o opening) (datapath.Driver, error) {
 
 func (c *Config) checkTUN(m *checks) {
 	t := &c.TUN
-	m.Want(isDevice(t.Device) && len(t.Device) <= tun.MaxPrefix, "tun.device", t.Device,
+	m.Want(netdev.IsNewName(t.Device+"0") && len(t.Device) <= tun.MaxPrefix, "tun.device", t.Device,
 		fmt.Sprintf("the beginning of the name of a network device, at most %d octets", tun.MaxPrefix))
 	m.Want(t.MTU >= tun.MinMTU && t.MTU <= tun.MaxMTU, "tun.mtu", t.MTU, fmt.Sprintf("%d to %d", tun.MinMTU, tun.MaxMTU))
 	m.Want(t.Workers >= 0 && t.Workers <= tun.MaxWorkers, "tun.workers", t.Workers, fmt.Sprintf("0 to %d", tun.MaxWorkers))
