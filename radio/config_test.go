@@ -22,6 +22,8 @@ func TestDefault(t *testing.T) {
 // TestValidate: each wrong value is refused with an error that names it.
 func TestValidate(t *testing.T) {
 	for text, want := range map[string]string{
+		"{numerology: 4, special_dl: 20}":        "special_dl: special slot of 20 downlink and 4 uplink symbols: want 14 at most",
+		"{special_dl: 20, pattern: DDQ}":         "pattern: slot: tdd:",
 		"numerology: 4":                          "numerology: 4: want 0 to 3",
 		"prbs: 0":                                "prbs: 0",
 		"prbs: 276":                              "prbs: 276",
