@@ -85,7 +85,7 @@ func confine(log *slog.Logger, moves bool) {
 
 // checkConfig is what every command that checks a configuration has.
 type checkConfig struct {
-	File string `arg:"" optional:"" placeholder:"FILE" help:"Configuration file (YAML); or --config FILE."`
+	File string `arg:"" optional:"" placeholder:"FILE" help:"Configuration file (YAML), - for standard input; or --config FILE."`
 	Live bool   `help:"Check against this machine, too: devices, addresses, forwarding, ports, store, Redis."`
 }
 
