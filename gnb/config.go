@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"plumbline/yamltext"
@@ -19,9 +20,6 @@ const overhead = 44
 // maxQFI is the largest QoS Flow Identifier. Source: TS 38.415 V18.0.0, 5.5.3.3.
 const maxQFI = 63
 
-// maxName is the longest name of a network device (IFNAMSIZ less its 0).
-const maxName = 15
-
 // Config says where the gNB is and which UEs it has.
 type Config struct {
 	N3  N3   `yaml:"n3"`
@@ -34,8 +32,8 @@ type N3 struct {
 	Address netip.Addr `yaml:"address"`
 	// UPF is where UEs without an address of their own send uplink G-PDUs.
 	UPF netip.Addr `yaml:"upf"`
-	// Namespace has the N3 device: a name in /run/netns or a path. Empty: the
-	// caller's.
+	// Namespace has the N3 device: a name in /run/netns or an absolute path. Empty:
+	// the caller's.
 	Namespace string `yaml:"namespace"`
 	// MTU of N3 in octets, from which the MTU of the UE devices follows (less
 	// 44). 0: the MTU of the device that has Address.
@@ -63,7 +61,7 @@ type UE struct {
 	// Addresses of the UE: IPv4, IPv6 or one of each.
 	Addresses []netip.Addr `yaml:"addresses"`
 	// UplinkTEID is the UPF's, DownlinkTEID the gNB's; never 0, except that the
-	// UPF's F-TEID may be filled in between [ParseConfig] and [New].
+	// UPF's F-TEID may be filled in between [ParseConfig] and [New], if that is said.
 	UplinkTEID   uint32 `yaml:"uplink_teid"`
 	DownlinkTEID uint32 `yaml:"downlink_teid"`
 	// QFI of uplink packets, 1 to 63. 0: no PDU Session Container.
@@ -80,48 +78,59 @@ type UE struct {
 
 // ReadConfig reads and validates a YAML file. Unknown keys are errors. See
 // [ParseConfig].
-func ReadConfig(path string) (Config, error) {
+func ReadConfig(path string, n4 bool) (Config, error) {
 	text, err := yamltext.ReadFile(path)
 	if err != nil {
 		return Config{}, fmt.Errorf("gnb: %w", err)
 	}
-	return parseConfig(path, text)
+	return parseConfig(path, text, n4)
 }
 
 // ParseConfig reads and validates YAML text. The result has no ranges: each
-// of its UEs has a Count of 1, and Routes.
+// of its UEs has a Count of 1, and Routes. With n4 the UPF's F-TEIDs are still to come,
+// over N4; without it the file has to have them.
 //
 // Errors: [yamltext.ConfigError] with all mistakes, which wraps [ErrConfig].
-func ParseConfig(text []byte) (Config, error) { return parseConfig("", text) }
+func ParseConfig(text []byte, n4 bool) (Config, error) { return parseConfig("", text, n4) }
 
-func parseConfig(name string, text []byte) (Config, error) {
+func parseConfig(name string, text []byte, n4 bool) (Config, error) {
 	var in, out Config
-	err := yamltext.Reader{Of: ErrConfig}.Parse(name, text, &in, func(m *yamltext.Checks) { out = in.expandInto(m) })
+	err := yamltext.Reader{Of: ErrConfig}.Parse(name, text, &in, func(m *yamltext.Checks) { out = in.expandInto(m, n4) })
 	if err != nil {
 		return Config{}, err
 	}
 	return out, nil
 }
 
+// Validate returns all that is wrong with c, in an error that wraps [ErrConfig]: what [New]
+// refuses. With n4 the UPF's F-TEIDs may be missing, as in [ParseConfig].
+func (c Config) Validate(n4 bool) error {
+	_, err := c.expand(n4)
+	return err
+}
+
 // expand validates c and returns it with ranges counted out and defaults set.
 // Expanding again changes nothing.
-func (c Config) expand() (Config, error) {
+func (c Config) expand(n4 bool) (Config, error) {
 	var m yamltext.Checks
-	c = c.expandInto(&m)
+	c = c.expandInto(&m, n4)
 	return c, m.Err(ErrConfig)
 }
 
 // expandInto is expand that notes what is wrong.
-func (c Config) expandInto(m *yamltext.Checks) Config {
+func (c Config) expandInto(m *yamltext.Checks, n4 bool) Config {
 	m.Under("n3", c.N3.Validate())
 	if len(c.UEs) == 0 {
 		m.Note("ues", "none: want at least one")
 	}
+	alone := slices.IndexFunc(c.UEs, func(u UE) bool { return !u.UPF.IsValid() })
+	m.Want(n4 || c.N3.UPF.IsValid() || alone < 0, "n3.upf", "",
+		fmt.Sprintf("the UPF's address, as ues[%d] has none of its own, unless sessions are set up over N4", alone))
 	u := unique{m: m, devices: map[device]string{}, teids: map[uint32]string{}}
 	var ues []UE
 	for i, ue := range c.UEs {
 		key := fmt.Sprintf("ues[%d]", i)
-		more, err := ue.expand(c.N3)
+		more, err := ue.expand(c.N3, n4)
 		m.Under(key, err)
 		u.add(key, more)
 		ues = append(ues, more...)
@@ -133,12 +142,23 @@ func (c Config) expandInto(m *yamltext.Checks) Config {
 // Validate returns all that is wrong with the values, in an error that wraps [ErrConfig].
 func (n N3) Validate() error {
 	var m yamltext.Checks
-	m.Want(n.Address.Is4(), "address", n.Address, "an IPv4 address of this machine")
-	m.Want(!n.UPF.IsValid() || n.UPF.Is4(), "upf", n.UPF, "an IPv4 address")
+	m.Want(isHost(n.Address), "address", n.Address, "a unicast IPv4 address of this machine")
+	m.Want(!n.UPF.IsValid() || isHost(n.UPF), "upf", n.UPF, aHost)
+	checkNamespace(&m, n.Namespace)
+	for i, p := range n.Peers {
+		m.Want(p.Addr().Is4() && p == p.Masked(), fmt.Sprintf("peers[%d]", i), p, "an IPv4 prefix without host bits, such as 10.3.0.0/24")
+	}
 	m.Want(n.MTU == 0 || n.MTU >= MinMTU+overhead && n.MTU <= maxMTU, "mtu", n.MTU,
 		fmt.Sprintf("%d to %d, or 0 for that of the device", MinMTU+overhead, maxMTU))
 	m.Want(n.EchoInterval == 0 || n.EchoInterval >= time.Second, "echo_interval", n.EchoInterval, "at least 1s, or 0 for none")
 	return m.Err(ErrConfig)
+}
+
+const aHost = "a unicast IPv4 address"
+
+// isHost says whether a can be the IPv4 address of one machine.
+func isHost(a netip.Addr) bool {
+	return a.Is4() && !a.IsUnspecified() && !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
 type device struct{ namespace, name string }

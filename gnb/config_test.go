@@ -4,11 +4,14 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"plumbline/netdev"
 )
 
 const goodN3 = "n3: {address: 10.3.0.2, upf: 10.3.0.1}\n"
@@ -36,7 +39,7 @@ ues:
     uplink_teid: 1
     downlink_teid: 2
     upf: 10.3.0.9
-`))
+`), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +71,7 @@ ues:
 	if diff := cmp.Diff(want, got, equal, equalPrefix); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	again, err := got.expand()
+	again, err := got.expand(false)
 	if diff := cmp.Diff(got, again, equal, equalPrefix); diff != "" || err != nil {
 		t.Errorf("expanded again: %v\n%s", err, diff)
 	}
@@ -76,7 +79,7 @@ ues:
 
 // TestReadConfigExample reads the file that documents every key.
 func TestReadConfigExample(t *testing.T) {
-	c, err := ReadConfig("../deploy/gnb.yaml")
+	c, err := ReadConfig("../deploy/gnb.yaml", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +97,7 @@ func TestParseConfigErrors(t *testing.T) {
 		{"alias", "n3: &a {}\nues: [*a]", "an anchor or alias"},
 		{"deep", "ues: " + strings.Repeat("[", 1<<19), "nested too deep"},
 		{"unknown key", goodN3 + "ue: []", "ue"},
-		{"IPv6 on N3", "n3: {address: 'fd00::1'}", "1:15: n3.address: fd00::1: want an IPv4 address"},
+		{"IPv6 on N3", "n3: {address: 'fd00::1'}", "1:15: n3.address: fd00::1: want a unicast IPv4 address of this machine"},
 		{"not an address", "n3: {address: gnb}", "gnb"},
 		{"small MTU", "n3: {address: 10.3.0.2, mtu: 1300}", "n3.mtu: 1300: want 1324 to"},
 		{"echo storm", "n3: {address: 10.3.0.2, echo_interval: 1ms}", "echo_interval"},
@@ -105,12 +108,27 @@ func TestParseConfigErrors(t *testing.T) {
 		{"no address", ue("{name: ue, uplink_teid: 1, downlink_teid: 2}"), "0 IPv4 and 0 IPv6"},
 		{"two IPv4", ue("{name: ue, addresses: [10.64.0.1, 10.64.0.2], uplink_teid: 1, downlink_teid: 2}"), "2 IPv4"},
 		{"multicast", ue("{name: ue, addresses: [224.0.0.1], uplink_teid: 1, downlink_teid: 2}"), "224.0.0.1"},
-		{"range leaves IPv4", ue("{name: ue, count: 2, addresses: [255.255.255.255], uplink_teid: 1, downlink_teid: 2}"), "end at 0.0.0.0"},
+		{"range leaves IPv4", ue("{name: ue, count: 3, addresses: [255.255.255.254], uplink_teid: 1, downlink_teid: 2}"), "end at 0.0.0.0"},
 		{"TEID 0", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1}"), "downlink_teid: not set"},
 		{"range leaves 32 bits", ue("{name: ue, count: 2, addresses: [10.64.0.1], uplink_teid: 0xffffffff, downlink_teid: 2}"), "32 bits"},
 		{"TEID of 33 bits", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 0x100000000, downlink_teid: 2}"), `2:55: ues[0].uplink_teid: "0x100000000": want a whole number, 0 to 4294967295`},
 		{"QFI", ue("{name: ue, qfi: 64, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "2:23: ues[0].qfi: 64: want 0 to 63"},
 		{"count", ue("{name: ue, count: 1000000, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "count: 1000000"},
+		{"address of no machine", "n3: {address: 0.0.0.0}", "n3.address: 0.0.0.0: want a unicast IPv4 address of this machine"},
+		{"UPF of no machine", "n3: {address: 10.3.0.2, upf: 0.0.0.0}", "1:30: n3.upf: 0.0.0.0: want a unicast IPv4 address"},
+		{"peers with host bits", "n3: {address: 10.3.0.2, peers: [10.3.0.1/24]}", "n3.peers[0]: 10.3.0.1/24: want an IPv4 prefix without host bits"},
+		{"IPv6 peers", "n3: {address: 10.3.0.2, peers: ['fd00::/64']}", "n3.peers[0]: fd00::/64: want an IPv4 prefix"},
+		{"namespace of N3 by a path from here", "n3: {address: 10.3.0.2, namespace: ../x}", `n3.namespace: "../x": want a name as in 'ip netns', or an absolute path`},
+		{"namespace of a UE", ue("{name: ue, namespace: .., addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), `ues[0].namespace: "..": want a name`},
+		{"name of the loopback device", ue("{name: lo, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), `name: "lo": want the name of a new device`},
+		{"name with a colon", ue("{name: 'a:b', addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), `name: "a:b": want the name of a new device`},
+		{"route with host bits", ue("{name: ue, routes: [0.0.0.0/0, 10.6.0.1/24], addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"),
+			"2:38: ues[0].routes[1]: 10.6.0.1/24: want a prefix without host bits, such as 10.6.0.0/24, each once"},
+		{"route twice", ue("{name: ue, routes: ['::/0', '::/0'], addresses: ['fd64::1'], uplink_teid: 1, downlink_teid: 2}"), "ues[0].routes[1]: ::/0: want"},
+		{"loopback UE", ue("{name: ue, addresses: ['::1'], uplink_teid: 1, downlink_teid: 2}"), "ues[0].addresses[0]: ::1: want the unicast address of a UE"},
+		{"broadcast UE", ue("{name: ue, addresses: [255.255.255.255], uplink_teid: 1, downlink_teid: 2}"), "255.255.255.255: want the unicast address of a UE"},
+		{"no uplink TEID", ue("{name: ue, addresses: [10.64.0.1], downlink_teid: 2}"), "2:7: ues[0].uplink_teid: not set: want the UPF's"},
+		{"no UPF", "n3: {address: 10.3.0.2}\nues: [{name: ue, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}]", "n3.upf: not set: want the UPF's address, as ues[0] has none"},
 		{"IPv6 upf", ue("{name: ue, upf: 'fd00::1', addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}"), "upf"},
 		{"same name", ue("{name: ue, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}, " +
 			"{name: ue, addresses: [10.64.0.2], uplink_teid: 3, downlink_teid: 4}"), `2:84: ues[1].name: "ue": want a name that no other has in this namespace: it is of ues[0]`},
@@ -118,7 +136,7 @@ func TestParseConfigErrors(t *testing.T) {
 			"{name: ue1, addresses: [10.64.0.2], uplink_teid: 3, downlink_teid: 2}"), "ues[1].downlink_teid: 2: want a TEID that no other has: it is of ues[0]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := ParseConfig([]byte(tc.in))
+			_, err := ParseConfig([]byte(tc.in), false)
 			if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want ErrConfig about %q", err, tc.want)
 			}
@@ -126,18 +144,25 @@ func TestParseConfigErrors(t *testing.T) {
 	}
 }
 
-// TestNewIncomplete asks for a gNB that does not know where to send.
+// TestNewIncomplete: a file that lacks what comes over N4 is good for that alone.
 func TestNewIncomplete(t *testing.T) {
 	for _, tc := range []struct{ in, want string }{
-		{goodN3 + "ues: [{name: ue, count: 2, addresses: [10.64.0.1], downlink_teid: 2}]", `ue "ue0": no uplink_teid`},
-		{"n3: {address: 10.3.0.2}\nues: [{name: ue, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2}]", `ue "ue": no upf`},
+		{goodN3 + "ues: [{name: ue, count: 2, addresses: [10.64.0.1], downlink_teid: 2}]",
+			"ues[0].uplink_teid: not set: want the UPF's, from 1 on, unless sessions are set up over N4"},
+		{"n3: {address: 10.3.0.2}\nues: [{name: ue0, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 2, upf: 10.3.0.1}, " +
+			"{name: ue, addresses: [10.64.0.1], uplink_teid: 1, downlink_teid: 1}]",
+			"n3.upf: not set: want the UPF's address, as ues[1] has none of its own, unless sessions are set up over N4"},
 	} {
-		c, err := ParseConfig([]byte(tc.in))
+		c, err := ParseConfig([]byte(tc.in), true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = New(c, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("got %v, want ErrConfig about %q", err, tc.want)
+		if _, err := ParseConfig([]byte(tc.in), false); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("without N4: got %v, want ErrConfig about %q", err, tc.want)
+		}
+		want := regexp.MustCompile(`ues\[\d\]`).ReplaceAllString // ranges are counted out: the entries are others
+		if _, err = New(c, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrConfig) || !strings.Contains(want(err.Error(), "ue"), want(tc.want, "ue")) {
+			t.Errorf("New: got %v, want ErrConfig about %q", err, tc.want)
 		}
 	}
 }
@@ -148,19 +173,21 @@ func TestParseConfigAll(t *testing.T) {
 ues:
 - {name: a/b, qfi: 64, count: 1001, addresses: [0.0.0.0, 10.64.0.1], upf: 'fd00::2'}
 - {name: ue, addresses: [10.64.0.1, 10.64.0.2], downlink_teid: 1, up: 1}
-`))
+`), false)
 	want := []string{
-		"1:15: n3.address: fd00::1: want an IPv4 address of this machine",
+		"1:15: n3.address: fd00::1: want a unicast IPv4 address of this machine",
 		"1:31: n3.mtu: 1: want 1324 to 65535, or 0 for that of the device",
 		"1:49: n3.echo_interval: 1ms: want at least 1s, or 0 for none",
+		"3:3: ues[0].uplink_teid: not set: want the UPF's, from 1 on, unless sessions are set up over N4",
 		"3:3: ues[0].downlink_teid: not set: want the gNB's, from 1 on",
-		"3:10: ues[0].name: \"a/b\": want the name of a device: 1 to 15 octets, no '/', '%' or space",
+		"3:10: ues[0].name: \"a/b\": want " + netdev.NewName,
 		"3:20: ues[0].qfi: 64: want 0 to 63",
 		"3:31: ues[0].count: 1001: want 1 to 1000",
 		"3:49: ues[0].addresses[0]: 0.0.0.0: want the unicast address of a UE",
-		"3:75: ues[0].upf: fd00::2: want an IPv4 address",
+		"3:75: ues[0].upf: fd00::2: want a unicast IPv4 address",
 		"4:25: ues[1].addresses: 2 IPv4 and 0 IPv6: want one, or one of each",
 		"4:67: ues[1].up: no such key, perhaps upf: want one of addresses, count, downlink_teid, name, namespace, qfi, routes, upf, uplink_teid",
+		"n3.upf: not set: want the UPF's address, as ues[1] has none of its own, unless sessions are set up over N4",
 	}
 	for i := range want {
 		want[i] = "gnb: configuration: " + want[i]

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/vnet"
+	"plumbline/yamltext"
 )
 
 // Limits of an MTU in octets: what an IPv6 link must carry (RFC 8200, 5), and
@@ -25,6 +26,16 @@ const txQueueLen = 2000
 // addrGenModeNone is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h.
 const addrGenModeNone = 1
 
+// ValidateDevice returns all that is wrong with what [OpenDevice] would be given, in an
+// error that wraps [ErrConfig]. The keys are those of [UE], and mtu.
+func ValidateDevice(u UE, mtu int) error {
+	var m yamltext.Checks
+	u.Count = 1
+	m.Under("", u.validateDevice())
+	m.Want(mtu >= MinMTU && mtu <= maxMTU, "mtu", mtu, fmt.Sprintf("%d to %d", MinMTU, maxMTU))
+	return m.Err(ErrConfig)
+}
+
 // OpenDevice makes the TUN device of a UE whose packets do not cross N3, with its
 // addresses and routes, and sets it up; of u it takes what is about the device. It is
 // gone when the result is closed. index, unique for each UE, is the metric of its
@@ -32,12 +43,8 @@ const addrGenModeNone = 1
 //
 // Errors: [ErrConfig], also for an MTU that IPv6 or IPv4 cannot have.
 func OpenDevice(u UE, mtu, index int) (*vnet.Device, error) {
-	u.Count = 1
-	if err := u.validateDevice(); err != nil {
+	if err := ValidateDevice(u, mtu); err != nil {
 		return nil, err
-	}
-	if mtu < MinMTU || mtu > maxMTU {
-		return nil, fmt.Errorf("%w: ue %q: mtu %d is not within %d to %d", ErrConfig, u.Name, mtu, MinMTU, maxMTU)
 	}
 	if u.Routes == nil {
 		u.Routes = u.defaultRoutes()

@@ -19,8 +19,8 @@ func TestOpenDeviceErrors(t *testing.T) {
 	}{
 		{"no name", gnb.UE{Addresses: address}, 1400, "name"},
 		{"no address", gnb.UE{Name: "ue"}, 1400, "0 IPv4 and 0 IPv6"},
-		{"small MTU", gnb.UE{Name: "ue", Addresses: address}, 1279, "mtu 1279"},
-		{"large MTU", gnb.UE{Name: "ue", Addresses: address}, 65536, "mtu 65536"},
+		{"small MTU", gnb.UE{Name: "ue", Addresses: address}, 1279, "mtu: 1279"},
+		{"large MTU", gnb.UE{Name: "ue", Addresses: address}, 65536, "mtu: 65536"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := gnb.OpenDevice(tc.ue, tc.mtu, 0)

@@ -62,14 +62,9 @@ type GNB struct {
 //
 // Errors: [ErrConfig]; [os.ErrPermission] without CAP_NET_ADMIN.
 func New(config Config, log *slog.Logger) (*GNB, error) {
-	config, err := config.expand()
+	config, err := config.expand(false)
 	if err != nil {
 		return nil, err
-	}
-	for _, u := range config.UEs {
-		if err := u.complete(); err != nil {
-			return nil, err
-		}
 	}
 	conn, device, err := listenN3(config.N3)
 	if err != nil {

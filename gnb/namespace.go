@@ -11,7 +11,7 @@ import (
 )
 
 // inNamespace runs f on a thread that is in a network namespace: a name in
-// /run/netns, a path, or "" for the caller's. Sockets and devices that f opens
+// /run/netns, an absolute path, or "" for the caller's. Sockets and devices that f opens
 // stay there. f must not start goroutines that rely on the namespace.
 func inNamespace(name string, f func() error) error {
 	if name == "" {

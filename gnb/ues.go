@@ -5,25 +5,29 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"plumbline/netdev"
 	"plumbline/yamltext"
 )
 
 // maxCount bounds a range: each UE is a device and a goroutine.
 const maxCount = 1000
 
-// expand returns the UEs that u stands for, defaults from n filled in.
-func (u UE) expand(n N3) ([]UE, error) {
+// expand returns the UEs that u stands for, defaults from n filled in. With n4 they need no
+// F-TEID of the UPF.
+func (u UE) expand(n N3, n4 bool) ([]UE, error) {
 	if u.Count == 0 {
 		u.Count = 1
 	}
+	if err := u.validate(n4); err != nil {
+		return nil, err
+	}
 	if !u.UPF.IsValid() {
 		u.UPF = n.UPF
-	}
-	if err := u.validate(); err != nil {
-		return nil, err
 	}
 	if u.Routes == nil {
 		u.Routes = u.defaultRoutes()
@@ -39,9 +43,10 @@ func (u UE) expand(n N3) ([]UE, error) {
 }
 
 // validate returns all that is wrong with u.
-func (u UE) validate() error {
+func (u UE) validate(n4 bool) error {
 	var m yamltext.Checks
 	m.Under("", u.validateDevice())
+	m.Want(n4 || u.UplinkTEID != 0, "uplink_teid", "", "the UPF's, from 1 on, unless sessions are set up over N4")
 	m.Want(u.DownlinkTEID != 0, "downlink_teid", "", "the gNB's, from 1 on")
 	if u.Count > 0 && u.Count <= maxCount {
 		last, allowed := math.MaxUint32-uint32(u.Count-1), fmt.Sprintf("one from which those of %d sessions fit into 32 bits", u.Count)
@@ -49,11 +54,12 @@ func (u UE) validate() error {
 		m.Want(u.DownlinkTEID <= last, "downlink_teid", u.DownlinkTEID, allowed)
 	}
 	yamltext.Within(&m, "qfi", u.QFI, 0, maxQFI)
-	m.Want(!u.UPF.IsValid() || u.UPF.Is4(), "upf", u.UPF, "an IPv4 address")
+	m.Want(!u.UPF.IsValid() || isHost(u.UPF), "upf", u.UPF, aHost)
 	return m.Err(ErrConfig)
 }
 
-// validateDevice is about what the UE's device needs: range, name, addresses.
+// validateDevice is about what the UE's device needs: range, name, namespace, addresses,
+// routes.
 func (u UE) validateDevice() error {
 	var m yamltext.Checks
 	countable := u.Count >= 1 && u.Count <= maxCount
@@ -62,32 +68,43 @@ func (u UE) validateDevice() error {
 	if countable && u.Count > 1 {
 		last += strconv.Itoa(u.Count - 1)
 	}
-	m.Want(u.Name != "" && IsDevice(last), "name", last, fmt.Sprintf("the name of a device: 1 to %d octets, no '/', '%%' or space", maxName))
+	if u.Name == "" {
+		last = ""
+	}
+	CheckDevice(&m, last, u.Namespace, u.Routes)
 	u.validateAddresses(&m, countable)
 	return m.Err(ErrConfig)
 }
 
-// IsDevice reports whether a UE's device can have this name.
-func IsDevice(name string) bool {
-	return name != "" && len(name) <= maxName && !strings.ContainsAny(name, "/ \t\n%") && name[0] != '.'
+// CheckDevice notes what is wrong with the name of a device to be made, its namespace and its
+// routes, the keys name, namespace and routes.
+func CheckDevice(m *yamltext.Checks, name, namespace string, routes []netip.Prefix) {
+	m.Want(netdev.IsNewName(name), "name", name, netdev.NewName)
+	checkNamespace(m, namespace)
+	for i, p := range routes {
+		ok := p.IsValid() && p == p.Masked() && !p.Addr().Is4In6() && !slices.Contains(routes[:i], p)
+		m.Want(ok, fmt.Sprintf("routes[%d]", i), p, "a prefix without host bits, such as 10.6.0.0/24, each once")
+	}
 }
 
-// complete returns an error if u does not know its UPF's F-TEID.
-func (u UE) complete() error {
-	switch {
-	case u.UplinkTEID == 0:
-		return fmt.Errorf("%w: ue %q: no uplink_teid", ErrConfig, u.Name)
-	case !u.UPF.IsValid():
-		return fmt.Errorf("%w: ue %q: no upf", ErrConfig, u.Name)
-	}
-	return nil
+// CheckAddresses notes what is wrong with the addresses of a UE, the key addresses.
+func CheckAddresses(m *yamltext.Checks, addresses []netip.Addr) {
+	u := UE{Addresses: addresses, Count: 1}
+	u.validateAddresses(m, true)
+}
+
+// checkNamespace is about a name in /run/netns or an absolute path: another path would be
+// another file wherever the program is started.
+func checkNamespace(m *yamltext.Checks, name string) {
+	ok := filepath.IsAbs(name) || !strings.Contains(name, "/") && name != "." && name != ".."
+	m.Want(ok && !strings.Contains(name, "\x00"), "namespace", name, "a name as in 'ip netns', or an absolute path")
 }
 
 func (u UE) validateAddresses(m *yamltext.Checks, countable bool) {
 	var v4, v6 int
 	for i, a := range u.Addresses {
 		key := fmt.Sprintf("addresses[%d]", i)
-		if !a.IsValid() || a.Is4In6() || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() {
+		if !isUE(a) {
 			m.Want(false, key, a, "the unicast address of a UE")
 			continue
 		}
@@ -100,11 +117,19 @@ func (u UE) validateAddresses(m *yamltext.Checks, countable bool) {
 			continue
 		}
 		next, ok := advance(a, u.Count-1)
-		m.Want(ok, key, a, fmt.Sprintf("one from which there are %d: they end at %v", u.Count, next))
+		m.Want(ok && isUE(next), key, a, fmt.Sprintf("one from which there are %d: they end at %v", u.Count, next))
 	}
 	if len(u.Addresses) == v4+v6 && (v4 > 1 || v6 > 1 || v4+v6 == 0) {
 		m.Note("addresses", "%d IPv4 and %d IPv6: want one, or one of each", v4, v6)
 	}
+}
+
+// isUE says whether a device can have a as its address.
+func isUE(a netip.Addr) bool {
+	if a.Is4() {
+		return isHost(a) && !a.IsLoopback()
+	}
+	return a.IsValid() && !a.Is4In6() && a.Zone() == "" && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLoopback()
 }
 
 // defaultRoutes is everything that u has an address for, if its namespace is

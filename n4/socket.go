@@ -58,6 +58,15 @@ func listen(addr netip.AddrPort, n int) (list []*socket, err error) {
 	return list, list[0].steer(n)
 }
 
+// TryListen says whether an endpoint could listen at addr, and lets go of it.
+func TryListen(addr netip.AddrPort) error {
+	s, err := listenOne(addr, false)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
 func closeAll(list []*socket) error {
 	var errs []error
 	for _, s := range list {

@@ -1,4 +1,5 @@
-// Package netdev asks the kernel what XDP can do on a device.
+// Package netdev asks the kernel what XDP can do on a device, and knows what names devices
+// can have.
 //
 // Source: Linux, include/uapi/linux/netdev.h; Documentation/netlink/specs/netdev.yaml.
 package netdev

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"plumbline/gnb"
 	"plumbline/nfapi/slot"
 	"plumbline/yamltext"
 )
@@ -70,6 +71,10 @@ func (c *Config) checkCarrier(m *yamltext.Checks) {
 func (c *Config) checkTiming(m *yamltext.Checks) {
 	yamltext.Within(m, "k1", c.K1, 1, maxK1)
 	yamltext.Within(m, "k2", c.K2, 1, maxK2)
+	special := c.SpecialDL >= 0 && c.SpecialUL >= 0 && c.SpecialDL+c.SpecialUL <= slot.Symbols
+	if !special {
+		m.Note("special_dl", "special slot of %d downlink and %d uplink symbols: want %d at most", c.SpecialDL, c.SpecialUL, slot.Symbols)
+	}
 	if !c.Numerology.Valid() {
 		return
 	}
@@ -77,29 +82,29 @@ func (c *Config) checkTiming(m *yamltext.Checks) {
 	m.Want(period, "sr_period", c.SRPeriod, fmt.Sprintf("a divisor of the %d slots of a cycle", c.Numerology.PerCycle()))
 	request := period && c.SROffset >= 0 && c.SROffset < c.SRPeriod
 	m.Want(request || !period, "sr_offset", c.SROffset, fmt.Sprintf("0 to %d, sr_period less 1", c.SRPeriod-1))
-	c.checkPattern(m, request)
+	c.checkPattern(m, special, request)
 }
 
-// checkPattern is about the TDD pattern, and, if there is a valid one, the slot of the
-// scheduling requests in it.
-func (c *Config) checkPattern(m *yamltext.Checks, request bool) {
-	if c.SpecialDL < 0 || c.SpecialUL < 0 || c.SpecialDL+c.SpecialUL > slot.Symbols {
-		m.Note("special_dl", "special slot of %d downlink and %d uplink symbols: want %d at most", c.SpecialDL, c.SpecialUL, slot.Symbols)
-		return
+// checkPattern is about the TDD pattern, also if its special slot is not valid, and, if there
+// is a valid one, the slot of the scheduling requests in it.
+func (c *Config) checkPattern(m *yamltext.Checks, special, request bool) {
+	down, up := c.SpecialDL, c.SpecialUL
+	if !special {
+		down, up = 0, 0
 	}
-	tdd, err := slot.ParseTDD(c.Numerology, c.Pattern, c.SpecialDL, c.SpecialUL)
+	tdd, err := slot.ParseTDD(c.Numerology, c.Pattern, down, up)
 	if err != nil {
 		m.Under("pattern", err)
 		return
 	}
-	var down, up, heard bool
+	var downlinks, uplinks, heard bool
 	for n := range c.Numerology.PerCycle() {
 		uplink := tdd.UplinkSymbols(slot.Number(n)) == slot.Symbols
-		up, down = up || uplink, down || tdd.DownlinkSymbols(slot.Number(n)) > 0
+		uplinks, downlinks = uplinks || uplink, downlinks || tdd.DownlinkSymbols(slot.Number(n)) > 0
 		heard = heard || uplink && request && n%c.SRPeriod == c.SROffset
 	}
-	m.Want(down && up, "pattern", c.Pattern, "downlink and uplink slots")
-	m.Want(heard || !up || !request, "sr_offset", c.SROffset, fmt.Sprintf("an uplink slot of pattern %q in each %d", c.Pattern, c.SRPeriod))
+	m.Want(downlinks && uplinks, "pattern", c.Pattern, "downlink and uplink slots")
+	m.Want(heard || !uplinks || !request, "sr_offset", c.SROffset, fmt.Sprintf("an uplink slot of pattern %q in each %d", c.Pattern, c.SRPeriod))
 }
 
 func (c *Config) checkUEs(m *yamltext.Checks) {
@@ -132,10 +137,9 @@ func (u *UE) check() error {
 	yamltext.Within(&m, "rnti", u.RNTI, 1, maxRNTI)
 	yamltext.Within(&m, "preamble", u.Preamble, 0, maxPreamble)
 	yamltext.Within(&m, "qfi", u.QFI, 0, maxQFI)
-	m.Want(len(u.Addresses) > 0, "addresses", "", "the UE's IPv4 or IPv6 addresses")
+	gnb.CheckAddresses(&m, u.Addresses)
 	for i, a := range u.Addresses {
-		special := a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.Is4In6()
-		m.Want(a.IsValid() && !special && a.Zone() == "", fmt.Sprintf("addresses[%d]", i), a, "a unicast address that a UE can have")
+		m.Want(!a.IsLinkLocalUnicast() || a.Zone() != "", fmt.Sprintf("addresses[%d]", i), a, "one that crosses links")
 	}
 	return m.Err(ErrConfig)
 }

@@ -22,6 +22,8 @@ func TestDefault(t *testing.T) {
 // TestValidate: each wrong value is refused with an error that names it.
 func TestValidate(t *testing.T) {
 	for text, want := range map[string]string{
+		"{numerology: 4, special_dl: 20}":        "special_dl: special slot of 20 downlink and 4 uplink symbols: want 14 at most",
+		"{special_dl: 20, pattern: DDQ}":         "pattern: slot: tdd:",
 		"numerology: 4":                          "numerology: 4: want 0 to 3",
 		"prbs: 0":                                "prbs: 0",
 		"prbs: 276":                              "prbs: 276",
@@ -41,7 +43,7 @@ func TestValidate(t *testing.T) {
 		"sr_offset: 3":                           "sr_offset: 3: want an uplink slot",
 		"ues: []":                                "ues: 0: want 1 to 32",
 		"ues: [{rnti: 0}]":                       "ues[0].rnti: 0",
-		"ues: [{rnti: 1}]":                       "ues[0].addresses: not set",
+		"ues: [{rnti: 1}]":                       "ues[0].addresses: 0 IPv4 and 0 IPv6: want one, or one of each",
 		"ues: [{rnti: 1, qfi: 64}]":              "qfi: 64",
 		"ues: [{rnti: 1, preamble: 64}]":         "preamble: 64",
 		"ues: [{rnti: 1, addresses: [0.0.0.0]}]": "0.0.0.0",

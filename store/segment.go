@@ -45,15 +45,37 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func lock(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = ErrLocked
 	}
 	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	return f, nil
+	return nil
+}
+
+// CheckLock says whether another process has the journal in dir. It makes nothing.
+//
+// Errors: [ErrLocked].
+func CheckLock(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return lock(f)
 }
 
 // listSegments returns what makes up the journal in dir, in the order in which

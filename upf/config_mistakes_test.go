@@ -51,7 +51,10 @@ func TestParseMistakes(t *testing.T) {
 			"f: n3.device: not set: want the name of a network device",
 			"f: n6.device: not set: want the name of a network device"}},
 		{"alias", "n3: &a {device: n3}\nn6: *a\n", []string{
-			"f:1:5: an anchor or alias: want plain mappings, sequences and scalars"}},
+			"f:1:5: an anchor or alias: want plain mappings, sequences and scalars",
+			"f:2:5: an anchor or alias: want plain mappings, sequences and scalars",
+			"f: n4.address: not set: want a unicast IP address of this machine",
+			"f: n3.address: not set: want a unicast IPv4 address of this machine"}},
 		{"tag", "n6: {gateways: !!seq [10.6.0.2]}\n", []string{
 			"f:1:16: a tag: want plain mappings, sequences and scalars"}},
 		{"deep", "n4: " + strings.Repeat("[", 16_000), []string{
@@ -195,6 +198,8 @@ datapath: tap
 n4: {address: 10.4.0.1}
 n3: {address: 10.3.0.1, vlan: 30}
 `, []string{`f:4:31: n3.vlan: 30: want 0: datapath tap tags no frames, datapaths xdp and tc do`}},
+		{"pattern of device names", minimal + "tun: {device: 'u%d'}", []string{
+			`f:5:15: tun.device: "u%d": want the beginning of the name of a network device, at most 12 octets`}},
 		{"more than anybody reads", "n4: {peers: [" + strings.Repeat("1,", 30) + "1]}", append(
 			slices.Collect(func(yield func(string) bool) {
 				for i := range 20 {

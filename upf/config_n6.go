@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"plumbline/datapath"
+	"plumbline/netdev"
 )
 
 // maxGateways is how many next hops flows are spread over.
@@ -25,7 +26,7 @@ func (c *Config) checkDataNetworks(m *checks) {
 	for i := range c.DataNetworks {
 		n, key := &c.DataNetworks[i], fmt.Sprintf("data_networks[%d]", i)
 		m.name(key+".name", n.Name, &named)
-		m.Want(isDevice(n.Device) && !slices.Contains(devices, n.Device) || n.Device == "" && !c.takesDevices(),
+		m.Want(netdev.IsName(n.Device) && !slices.Contains(devices, n.Device) || n.Device == "" && !c.takesDevices(),
 			key+".device", n.Device, "the name of a network device that no other data network has")
 		devices = append(devices, n.Device)
 		m.instances(key+".network_instances", n.instances(), &instances)

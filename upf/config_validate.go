@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"plumbline/netdev"
 )
 
 // Lengths that the kernel and PFCP set, in octets.
 const (
-	maxDeviceName = 15  // IFNAMSIZ less the final 0
 	maxSocketPath = 103 // sizeof sun_path less the final 0 and the ".new" of listenUnix
 	maxFQDN       = 253 // RFC 1035, 2.3.4, written with dots
 	maxLabel      = 63
@@ -70,11 +71,11 @@ func (c *Config) checkInterfaces(m *checks) {
 	n3 := c.N3.Address
 	m.Want(n3.Is4() && isHost(n3), "n3.address", n3, "a unicast IPv4 address of this machine")
 	if c.takesDevices() {
-		m.Want(isDevice(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
-		m.Want(isDevice(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
+		m.Want(netdev.IsName(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
+		m.Want(netdev.IsName(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
 	} else {
-		m.Want(c.N3.Device == "" || isDevice(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
-		m.Want(c.N6.Device == "" || isDevice(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
+		m.Want(c.N3.Device == "" || netdev.IsName(c.N3.Device), "n3.device", c.N3.Device, "the name of a network device")
+		m.Want(c.N6.Device == "" || netdev.IsName(c.N6.Device), "n6.device", c.N6.Device, "the name of a network device")
 	}
 	g4, g6 := c.N6.Gateway, c.N6.Gateway6
 	m.Want(!g4.IsValid() || g4.Is4() && isHost(g4) && g4 != n3, "n6.gateway", g4,
@@ -87,13 +88,6 @@ func (c *Config) checkInterfaces(m *checks) {
 func isHost(a netip.Addr) bool {
 	return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() && !a.Is4In6() &&
 		a != netip.AddrFrom4([4]byte{255, 255, 255, 255}) && isPrintable(a.Zone())
-}
-
-// isDevice says whether the kernel would take s as a name. Source: Linux,
-// net/core/dev.c, dev_valid_name; here printable ASCII only.
-func isDevice(s string) bool {
-	return s != "" && len(s) <= maxDeviceName && s != "." && s != ".." &&
-		isPrintable(s) && !strings.ContainsAny(s, "/: ")
 }
 
 // isNodeID says whether s is an address or an FQDN.

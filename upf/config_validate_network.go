@@ -9,6 +9,7 @@ import (
 
 	"plumbline/endpoint"
 	"plumbline/n4"
+	"plumbline/netdev"
 )
 
 // Limits of what a configuration may have.
@@ -81,7 +82,7 @@ func (c *Config) checkGTPU(m *checks) {
 	for i := range c.GTPU {
 		g, key := &c.GTPU[i], fmt.Sprintf("gtpu[%d]", i)
 		m.name(key+".name", g.Name, &seen)
-		m.Want(isDevice(g.Device) || g.Device == "" && !c.takesDevices(), key+".device", g.Device,
+		m.Want(netdev.IsName(g.Device) || g.Device == "" && !c.takesDevices(), key+".device", g.Device,
 			"the name of a network device")
 		m.Want(g.Address.Is4() && isHost(g.Address) && !slices.Contains(at, g.Address), key+".address", g.Address,
 			"a unicast IPv4 address of this machine that no other endpoint has")

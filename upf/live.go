@@ -14,11 +14,13 @@ import (
 
 // CheckLive checks c against the machine and network namespace it runs in:
 // that the devices exist and are up, that the addresses are on them, and that those
-// of NATs are not, and that XDP in native mode can redirect to the devices. It changes
-// nothing and needs no privilege.
+// of NATs are not, that XDP in native mode can redirect to the devices, and that the kernel
+// forwards for the datapaths tun and tap, and reaches their gateways. It changes nothing and
+// needs no privilege.
 //
-// Errors: [ErrNoDevice], [ErrNoAddress], addresses of NATs that are this machine's, and
-// devices that lose what XDP redirects to them; joined, one line each.
+// Errors: [ErrNoDevice], [ErrNoAddress], addresses of NATs that are this machine's,
+// devices that lose what XDP redirects to them, and what the kernel does not forward;
+// joined, one line each.
 func (c *Config) CheckLive() error {
 	var errs []error
 	devices := map[string]netlink.Link{}
@@ -58,6 +60,7 @@ func (c *Config) CheckLive() error {
 	for i := range c.DataNetworks {
 		errs = append(errs, checkNAT(fmt.Sprintf("data_networks[%d]", i), c.DataNetworks[i].Device, &c.DataNetworks[i].NAT, own))
 	}
+	errs = append(errs, c.checkTUNLive())
 	return errors.Join(errs...)
 }
 

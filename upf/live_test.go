@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 
@@ -91,4 +92,65 @@ func setGRO(t *testing.T, name string) {
 	if err := topology.SetFeatures(name, map[string]bool{"rx-gro": true}); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestCheckLiveTUN: what the kernel is to do for the datapaths on sockets is looked at as by a
+// start.
+func TestCheckLiveTUN(t *testing.T) {
+	const still = "datapath tun: this host does not forward IPv4 packets: sysctl -w net.ipv4.ip_forward=1"
+	unreached := func(key, gateway, device string) string {
+		return fmt.Sprintf("%s: gateway %s is not reached by %s itself: add an address with its prefix to the device, or a route (ip route add %s dev %s)",
+			key, gateway, device, gateway, device)
+	}
+	inNamespace(t, func() {
+		addDevice(t, vethPair("n3", "gnb"), "10.3.0.1/24")
+		addDevice(t, vethPair("n6", "dn"), "10.6.0.1/24", "fd06::1/64")
+		for _, tc := range []struct {
+			name    string
+			forward string // of IPv4 and IPv6
+			change  func(*Config)
+			want    string
+		}{
+			{"none is forwarded", "00", func(*Config) {}, still},
+			{"none is forwarded, nor to be", "00", func(c *Config) { c.Datapath = DatapathXDP }, ""},
+			{"IPv4 alone", "10", func(*Config) {}, ""},
+			{"IPv4 alone, and UEs with IPv6", "10", func(c *Config) {
+				c.Pools = []Pool{{Name: "a", Prefixes: []netip.Prefix{netip.MustParsePrefix("fd64::/32")}}}
+			}, "datapath tun: pool fd64::/32, and this host does not forward IPv6 packets: sysctl -w net.ipv6.conf.all.forwarding=1"},
+			{"both", "11", func(c *Config) {
+				c.Pools = []Pool{{Name: "a", Prefixes: []netip.Prefix{netip.MustParsePrefix("fd64::/32")}}}
+			}, ""},
+			{"gateways", "11", func(c *Config) {
+				c.N6.Gateway, c.N6.Gateway6 = netip.MustParseAddr("10.6.0.2"), netip.MustParseAddr("fd06::2")
+			}, ""},
+			{"gateways elsewhere", "11", func(c *Config) {
+				c.N6.Gateway, c.N6.Gateway6 = netip.MustParseAddr("10.7.0.2"), netip.MustParseAddr("fd07::2")
+			}, unreached("n6", "10.7.0.2", "n6") + "\n" + unreached("n6", "fd07::2", "n6")},
+			{"gateway of a policy elsewhere", "11", func(c *Config) {
+				c.Policies = []ForwardingPolicy{{Name: "p", Gateways: []netip.Addr{netip.MustParseAddr("10.7.0.2")}}}
+			}, unreached("forwarding_policies[0]", "10.7.0.2", "n6")},
+			{"gateway elsewhere of another datapath, which asks for it itself", "11", func(c *Config) {
+				c.Datapath, c.N6.Gateway = DatapathXDP, netip.MustParseAddr("10.7.0.2")
+			}, ""},
+		} {
+			for i, path := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
+				if err := os.WriteFile("/proc/sys/net/"+path, []byte(tc.forward[i:i+1]), 0); err != nil {
+					t.Error(err)
+				}
+			}
+			c := Default()
+			c.Datapath = DatapathTUN
+			c.N4.Address = netip.MustParseAddr("10.3.0.1")
+			c.N3 = N3{Device: "n3", Address: netip.MustParseAddr("10.3.0.1")}
+			c.N6.Device = "n6"
+			tc.change(c)
+			got := ""
+			if err := c.CheckLive(); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got\n%s", tc.name, diff)
+			}
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,15 +134,22 @@ func (s *Service) openControlPlane() error {
 func (s *Service) listen(ctx context.Context) error {
 	var err error
 	if a := s.config.Metrics.Address; a.IsValid() {
-		s.listener.metrics, err = new(net.ListenConfig).Listen(ctx, "tcp", a.String())
-		if err != nil {
-			return explainListen("metrics.address", a, err)
+		if s.listener.metrics, err = listenMetrics(ctx, a); err != nil {
+			return err
 		}
 	}
 	if path := s.config.API.Socket; path != "" {
 		s.listener.api, err = listenUnix(path)
 	}
 	return err
+}
+
+func listenMetrics(ctx context.Context, at netip.AddrPort) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", at.String())
+	if err != nil {
+		return nil, explainListen("metrics.address", at, err)
+	}
+	return l, nil
 }
 
 // serve starts to answer on all sockets, on that of N4 last.

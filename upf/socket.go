@@ -32,25 +32,33 @@ type unixListener struct {
 // Errors: [ErrInUse] if a living process listens at path or path is something
 // else than a socket.
 func listenUnix(path string) (net.Listener, error) {
-	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("api.socket: %w: create the directory first", err)
-	}
-	if err := checkUnused(path); err != nil {
+	l, fresh, err := bindUnix(path)
+	if err != nil {
 		return nil, err
 	}
-	fresh := path + ".new"
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("api.socket: %w", err)
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fresh, Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("api.socket: %w", err)
-	}
-	l.SetUnlinkOnClose(false)
 	if err := errors.Join(os.Chmod(fresh, socketMode), os.Rename(fresh, path)); err != nil {
 		return nil, errors.Join(fmt.Errorf("api.socket: %w", err), l.Close(), os.Remove(fresh))
 	}
 	return &unixListener{l, path}, nil
+}
+
+// bindUnix listens at another name beside path, if path is not in use.
+func bindUnix(path string) (l *net.UnixListener, fresh string, err error) {
+	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, "", fmt.Errorf("api.socket: %w: create the directory first", err)
+	}
+	if err := checkUnused(path); err != nil {
+		return nil, "", err
+	}
+	fresh = path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("api.socket: %w", err)
+	}
+	if l, err = net.ListenUnix("unix", &net.UnixAddr{Name: fresh, Net: "unix"}); err != nil {
+		return nil, "", fmt.Errorf("api.socket: %w", err)
+	}
+	l.SetUnlinkOnClose(false)
+	return l, fresh, nil
 }
 
 // Close stops listening and removes the path, unless it is gone or this process

@@ -30,6 +30,7 @@ type decoder struct {
 	positions map[string]position // by key, "n4.address"
 	anchors   map[string]ast.Node // the nodes that have one, as far as the text has been read
 	mistakes  []Mistake
+	refused   []Mistake // anchors, aliases and tags
 	more      int
 	unknown   []string // keys in which there are unknown ones; "": the file
 }
@@ -37,7 +38,7 @@ type decoder struct {
 // decode reads a text over the defaults in v; what is wrong is in d.mistakes.
 func (d *decoder) decode(text []byte, anchors bool, v reflect.Value) (err *syntaxError) {
 	defer failed(&err)
-	body, err := parse(text, anchors)
+	body, err := d.parse(text, anchors)
 	if err != nil || body == nil {
 		return err
 	}
@@ -51,6 +52,13 @@ func (d *decoder) decode(text []byte, anchors bool, v reflect.Value) (err *synta
 func (d *decoder) add(more []Mistake) {
 	read := d.mistakes
 	for _, m := range more {
+		if i := slices.IndexFunc(read, func(r Mistake) bool { return r.Key == m.Key && r.given != "" }); i >= 0 {
+			// There may be a range that is narrower than that of the type.
+			if _, allowed, ok := strings.Cut(m.Text, ": want "); ok {
+				d.mistakes[i].Text = fmt.Sprintf("%q: want %s", read[i].given, allowed)
+			}
+			continue
+		}
 		follows := slices.ContainsFunc(read, func(r Mistake) bool { return within(m.Key, r.Key) || within(r.Key, m.Key) }) ||
 			slices.ContainsFunc(d.unknown, func(parent string) bool { return within(m.Key, parent) && !d.written(parent, m.Key) })
 		if !follows {
@@ -58,9 +66,15 @@ func (d *decoder) add(more []Mistake) {
 			d.keep(m)
 		}
 	}
-	slices.SortStableFunc(d.mistakes, func(a, b Mistake) int { // as the file has them; what it lacks is last
+}
+
+// all returns all mistakes as the file has them; what it lacks is last.
+func (d *decoder) all() []Mistake {
+	all := append(d.refused, d.mistakes...)
+	slices.SortStableFunc(all, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(uint(a.Line)-1, uint(b.Line)-1), cmp.Compare(a.Column, b.Column))
 	})
+	return all
 }
 
 // written reports whether the text has the part of parent that a key in it is, or is in.
@@ -97,6 +111,15 @@ func (d *decoder) keep(m Mistake) {
 		return
 	}
 	d.mistakes = append(d.mistakes, m)
+}
+
+// refuse notes what is no plain mapping, sequence or scalar, and goes on.
+func (d *decoder) refuse(err *syntaxError) {
+	if len(d.refused) == maxMistakes {
+		d.more++
+		return
+	}
+	d.refused = append(d.refused, Mistake{position: err.position, Text: err.reason})
 }
 
 // wrong notes a mistake at node.
@@ -141,12 +164,20 @@ func apart(n *ast.MappingNode) (key *token.Token, text string) {
 	return key, key.Value + ":" + rest
 }
 
-// value decodes one value; null leaves the default.
+// value decodes one value. A key without one leaves the default; null has to be meant: it
+// is what a pointer, or what has no form, can be.
 func (d *decoder) value(node ast.Node, key string, v reflect.Value) {
 	if key != "" {
 		d.positions[key] = positionOf(first(node))
 	}
-	if node = d.resolve(node, key); node == nil || node.Type() == ast.NullType {
+	if node = d.resolve(node, key); node == nil {
+		return
+	}
+	if node.Type() == ast.NullType {
+		item := strings.HasSuffix(key, "]")
+		if written := node.GetToken().Type == token.NullType; (written || item) && !nullable(v) {
+			d.wrong(node, key, "no value: want one, or leave it out")
+		}
 		return
 	}
 	if v.Kind() == reflect.Pointer {
@@ -174,6 +205,10 @@ func (d *decoder) value(node ast.Node, key string, v reflect.Value) {
 	default:
 		d.scalar(node, key, v)
 	}
+}
+
+func nullable(v reflect.Value) bool {
+	return v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface || v.Type() == reflect.TypeFor[yaml.MapSlice]()
 }
 
 func setDefaults(v reflect.Value) {

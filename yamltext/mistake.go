@@ -22,6 +22,8 @@ type Mistake struct {
 	position
 	Key  string // "n4.address"; empty: the file as a whole
 	Text string // the value, and what is allowed
+
+	given string // of a number that its type does not hold: as it is written
 }
 
 // position counts from 1; the zero value is "unknown".

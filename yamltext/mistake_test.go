@@ -37,7 +37,7 @@ func TestMistakes(t *testing.T) {
 			`f:6:8: after: "30": want a duration, such as 30s`,
 			`f:7:8: ratio: "NaN": want a number, such as 0.5`,
 			`f:8:15: deep.level: "256": want a whole number, 0 to 255`,
-			`f:9:8: level: "-1": want a whole number, 0 to 255`,
+			`f:9:8: level: "-1": want a whole number from 0 on`,
 			`f:10:9: colour: "blue": want red`,
 			`f:11:7: name: want a word`}},
 		{"forms", "list: 10.0.0.0/8\nwords: a\ninner: [x, {m: [1], a: {}}, {m: {256: 1}}]\ndeep: 3\npeers: [x, {weight: 3}, []]\n", []string{
@@ -51,6 +51,21 @@ func TestMistakes(t *testing.T) {
 			`f:5:9: peers[0]: "x": want a prefix, such as 10.4.0.0/24`,
 			`f:5:21: peers[1].weight: "3": want a weight, such as 3kg`,
 			"f:5:25: peers[2]: want a prefix, such as 10.4.0.0/24"}},
+		{"quotes", "count: \"0x9\"\non: 'true'\nratio: |\n  1.5\nlevel: >\n  1\nafter: '3s'\nname: 'true'\nfrom: \"\"\n", []string{
+			`f:1:8: count: "0x9" in quotes: want a whole number`,
+			`f:2:5: on: "true" in quotes: want true or false`,
+			`f:3:8: ratio: "1.5\n" in quotes: want a number, such as 0.5`,
+			`f:5:8: level: "1\n" in quotes: want a whole number`}},
+		{"truths", "inner: [{a: [True, no]}]\non: 1", []string{`f:2:5: on: "1": want true or false`}},
+		{"truth by a letter", "on: t", []string{`f:1:5: on: "t": want true or false`}},
+		{"null", "count: ~\nname: null\nlist: [~]\nwords:\n  - a\n  -\ninner: NULL\ndeep: ~\nany: ~\nfrom:\n", []string{
+			"f:1:8: count: no value: want one, or leave it out",
+			"f:2:7: name: no value: want one, or leave it out",
+			"f:3:8: list[0]: no value: want one, or leave it out",
+			"f:6:4: words[1]: no value: want one, or leave it out",
+			"f:7:8: inner: no value: want one, or leave it out"}},
+		{"tags beside each other", "name: !!str x\ncount: !!int 1\n", []string{
+			"f:1:7: a tag: want plain mappings, sequences and scalars", "f:2:8: a tag: want plain mappings, sequences and scalars"}},
 		{"no mapping", "- a\n", []string{"f:1:1: want keys and values: " + sorted(keys)}},
 		{"tag", "inner:\n- a: !!seq\n  - x", []string{"f:2:6: a tag: want plain mappings, sequences and scalars"}},
 		{"two documents", "name: x\n---\nname: y", []string{"f:3:1: a second YAML document: want one"}},
@@ -123,6 +138,41 @@ func TestChecks(t *testing.T) {
 	var none Checks
 	if err := none.Err(of); err != nil {
 		t.Errorf("nothing is wrong: got %v", err)
+	}
+}
+
+// TestRefused: anchors and aliases are told all at once, beside what else is wrong.
+func TestRefused(t *testing.T) {
+	const plain = ": an anchor or alias: want plain mappings, sequences and scalars"
+	err := Parse("f", []byte("any: &a {x: 1}\ncount: many\nwords: &b [a]\ninner: [{a: *b}]\n"), &value{}, func(c *Checks) { c.Note("words", "too short") })
+	want := []string{"f:1:6" + plain, `f:2:8: count: "many": want a whole number`, "f:3:8" + plain, "f:3:8: words: too short", "f:4:13" + plain}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestRanges: of a number that is out of the range of its type the narrower one is told that
+// its owner has, if there is one.
+func TestRanges(t *testing.T) {
+	for text, want := range map[string]string{
+		"level: 300":       `f:1:8: level: "300": want 1 to 28`,
+		"level: -1":        `f:1:8: level: "-1": want 1 to 28`,
+		"level: 29":        "f:1:8: level: 29: want 1 to 28",
+		"level: many":      `f:1:8: level: "many": want a whole number`,
+		"level: '1'":       `f:1:8: level: "1" in quotes: want a whole number`,
+		"deep: {level: 1}": "f:1:15: deep.level: 1: want 2 to 3",
+		"deep: {level: x}": `f:1:15: deep.level: "x": want a whole number`,
+	} {
+		v := value{Inline: level{7}}
+		err := Parse("f", []byte(text), &v, func(c *Checks) {
+			Within(c, "level", v.Inline.Level, 1, 28)
+			if v.Deep != nil {
+				Within(c, "deep.level", v.Deep.Level, 2, 3)
+			}
+		})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
 	}
 }
 

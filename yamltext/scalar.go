@@ -2,6 +2,7 @@ package yamltext
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // Described is a type whose values are text of a form that is said after "want": "a bit
@@ -22,9 +24,33 @@ func (d *decoder) scalar(node ast.Node, key string, v reflect.Value) {
 	text, ok := scalar(node)
 	if !ok {
 		d.wrong(node, key, "want %s", form(v, nil))
-	} else if err := set(v, text); err != nil {
-		d.wrong(node, key, "%q: want %s", text, form(v, err))
+		return
 	}
+	if isPlain(v) && !plain(node) {
+		d.wrong(node, key, "%q in quotes: want %s", text, form(v, nil))
+		return
+	}
+	if err := set(v, text); err != nil {
+		m := Mistake{position: positionOf(first(node)), Key: key, Text: fmt.Sprintf("%q: want %s", text, form(v, err))}
+		if (v.CanInt() || v.CanUint()) && isPlain(v) && errors.Is(err, strconv.ErrRange) {
+			m.given = text
+		}
+		d.keep(m)
+	}
+}
+
+// isPlain says whether v is a number or a truth, which are not written in quotes.
+func isPlain(v reflect.Value) bool {
+	return (v.Kind() == reflect.Bool || v.CanInt() || v.CanUint() || v.CanFloat()) && !isText(v) && v.Type() != reflect.TypeFor[time.Duration]()
+}
+
+// plain says whether a scalar is written without quotes, and not as a block of text.
+func plain(node ast.Node) bool {
+	switch node.GetToken().Type {
+	case token.SingleQuoteType, token.DoubleQuoteType, token.LiteralType, token.FoldedType:
+		return false
+	}
+	return true
 }
 
 // scalar returns the text of a scalar.
@@ -45,7 +71,8 @@ func isText(v reflect.Value) bool {
 	return ok
 }
 
-// set parses text into v.
+// set parses text into v, which stays as it is if that is none; but of a number that it
+// cannot hold it gets the nearest one, so that what else is wanted of it is told.
 func set(v reflect.Value, text string) error {
 	switch p := v.Addr().Interface().(type) {
 	case *netip.Prefix:
@@ -58,35 +85,62 @@ func set(v reflect.Value, text string) error {
 		return p.UnmarshalText([]byte(text))
 	case *time.Duration:
 		d, err := time.ParseDuration(text)
-		*p = d
+		if err == nil {
+			*p = d
+		}
 		return err
 	}
 	switch k := v.Kind(); {
 	case k == reflect.String:
 		v.SetString(text)
 	case k == reflect.Bool:
-		b, err := strconv.ParseBool(text)
-		v.SetBool(b)
+		is, err := truth(text)
+		if err == nil {
+			v.SetBool(is)
+		}
 		return err
 	case v.CanInt():
 		n, err := strconv.ParseInt(text, base(text), v.Type().Bits())
-		v.SetInt(n)
+		if err == nil || errors.Is(err, strconv.ErrRange) {
+			v.SetInt(n)
+		}
 		return err
 	case v.CanUint():
 		n, err := strconv.ParseUint(text, base(text), v.Type().Bits())
-		v.SetUint(n)
+		if _, below := strconv.ParseInt(text, base(text), 64); err != nil && below == nil && text[0] == '-' {
+			err = errNegative
+		}
+		if err == nil || errors.Is(err, strconv.ErrRange) {
+			v.SetUint(n)
+		}
 		return err
 	case v.CanFloat():
 		f, err := strconv.ParseFloat(text, v.Type().Bits())
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return strconv.ErrRange
 		}
-		v.SetFloat(f)
+		if err == nil {
+			v.SetFloat(f)
+		}
 		return err
 	default:
 		return fmt.Errorf("no way to read a %s", v.Type())
 	}
 	return nil
+}
+
+// errNegative is about a number below 0, where none can be.
+var errNegative = fmt.Errorf("negative: %w", strconv.ErrRange)
+
+// truth reads what YAML 1.2.2, 10.3.2, has for one.
+func truth(text string) (bool, error) {
+	switch text {
+	case "true", "True", "TRUE":
+		return true, nil
+	case "false", "False", "FALSE":
+		return false, nil
+	}
+	return false, strconv.ErrSyntax
 }
 
 // base is that of a number: what its prefix 0x, 0o or 0b says, else 10. A number that begins
@@ -123,14 +177,14 @@ func form(v reflect.Value, err error) string {
 	switch k := v.Kind(); {
 	case k == reflect.Bool:
 		return "true or false"
-	case k == reflect.Int || k == reflect.Int64:
-		return "a whole number"
-	case k == reflect.Uint || k == reflect.Uint64:
+	case errors.Is(err, errNegative):
 		return "a whole number from 0 on"
+	case (v.CanInt() || v.CanUint()) && !errors.Is(err, strconv.ErrRange):
+		return "a whole number" // whose range is told of one that is out of it
 	case v.CanInt():
-		return fmt.Sprintf("a whole number, %d to %d", -1<<(v.Type().Bits()-1), 1<<(v.Type().Bits()-1)-1)
+		return fmt.Sprintf("a whole number, %d to %d", int64(math.MinInt64)>>(64-v.Type().Bits()), int64(math.MaxInt64)>>(64-v.Type().Bits()))
 	case v.CanUint():
-		return fmt.Sprintf("a whole number, 0 to %d", uint64(1)<<v.Type().Bits()-1)
+		return fmt.Sprintf("a whole number, 0 to %d", uint64(math.MaxUint64)>>(64-v.Type().Bits()))
 	case v.CanFloat():
 		return "a number, such as 0.5"
 	}

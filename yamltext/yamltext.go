@@ -72,10 +72,11 @@ func (r Reader) Parse(name string, text []byte, v any, check func(*Checks)) erro
 		check(&c)
 		d.add(c)
 	}
-	if len(d.mistakes) == 0 {
+	all := d.all()
+	if len(all) == 0 {
 		return nil
 	}
-	return &ConfigError{File: name, Mistakes: d.mistakes, Of: r.Of, more: d.more}
+	return &ConfigError{File: name, Mistakes: all, Of: r.Of, more: d.more}
 }
 
 // Load is [Reader.Load] of a plain reader.
@@ -86,14 +87,17 @@ func Parse(name string, text []byte, v any, check func(*Checks)) error {
 	return Reader{}.Parse(name, text, v, check)
 }
 
-// ReadFile returns the text of a file; of one that is longer than a text may be, enough
-// for it to be refused.
+// ReadFile returns the text of a file, of standard input if path is "-"; of one that is
+// longer than a text may be, enough for it to be refused.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	f := os.Stdin
+	if path != "-" {
+		var err error
+		if f, err = os.Open(path); err != nil {
+			return nil, err
+		}
+		defer f.Close()
 	}
-	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, MaxOctets+1))
 }
 
@@ -103,12 +107,12 @@ type syntaxError struct {
 	reason string
 }
 
-func parse(text []byte, anchors bool) (body ast.Node, err *syntaxError) {
+func (d *decoder) parse(text []byte, anchors bool) (body ast.Node, err *syntaxError) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark: YAML 1.2.2, 5.2
 	if len(text) > MaxOctets {
 		return nil, &syntaxError{reason: fmt.Sprintf("more than %d octets", MaxOctets)}
 	}
-	if err := check(lexer.Tokenize(string(text)), anchors); err != nil {
+	if err := d.check(lexer.Tokenize(string(text)), anchors); err != nil {
 		return nil, err
 	}
 	// A key that is there twice is a mistake beside others, which the decoder finds.
@@ -145,17 +149,22 @@ func positionOf(t *token.Token) position {
 	return position{t.Position.Line, t.Position.Column}
 }
 
-// check refuses tokens, and too deep nesting of them.
-func check(tokens token.Tokens, anchors bool) *syntaxError {
-	var levels []block // the block levels around a token
+// check refuses tokens, and too deep nesting of them. What the parser can take is noted, and
+// read, so that other mistakes are told beside it.
+func (d *decoder) check(tokens token.Tokens, anchors bool) *syntaxError {
+	var tag *syntaxError // the last one
+	var levels []block   // the block levels around a token
 	flow, aliases := 0, 0
 	for _, t := range tokens {
 		switch t.Type {
 		case token.TagType:
-			return at(t, "a tag: want plain mappings, sequences and scalars")
+			if tag != nil {
+				d.refuse(tag)
+			}
+			tag = at(t, "a tag: want plain mappings, sequences and scalars")
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
 			if !anchors {
-				return at(t, "an anchor or alias: want plain mappings, sequences and scalars")
+				d.refuse(at(t, "an anchor or alias: want plain mappings, sequences and scalars"))
 			}
 			aliases++
 		case token.MappingStartType, token.SequenceStartType:
@@ -183,7 +192,7 @@ func check(tokens token.Tokens, anchors bool) *syntaxError {
 	if aliases*len(tokens) > maxExpanded {
 		return &syntaxError{reason: fmt.Sprintf("%d anchors and aliases in %d tokens: too many", aliases, len(tokens))}
 	}
-	return nil
+	return tag
 }
 
 // block is a column at which a block begins, and the keys there.

@@ -11,7 +11,7 @@ import (
 // checkFile is what a command has that checks a configuration file by itself: nothing of
 // this machine is looked at.
 type checkFile struct {
-	File string `arg:"" optional:"" placeholder:"FILE" help:"Configuration file (YAML); or --config FILE."`
+	File string `arg:"" optional:"" placeholder:"FILE" help:"Configuration file (YAML), - for standard input; or --config FILE."`
 }
 
 // check says "ok", or all that is wrong; read reads the file.

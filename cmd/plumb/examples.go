@@ -42,7 +42,7 @@ func (gnbRun) Help() string {
 }
 
 func (gnbCheckConfig) Help() string {
-	return examples("plumb gnb check-config gnb.yaml")
+	return examples("plumb gnb check-config gnb.yaml", "plumb gnb check-config --n4 10.3.0.1 gnb.yaml")
 }
 
 func (nfapiVNFRun) Help() string {

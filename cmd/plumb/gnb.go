@@ -23,19 +23,22 @@ type gnbCommand struct {
 	JSON     bool          `name:"json" help:"Print the counts as JSON."`
 
 	Start       gnbRun         `cmd:"" name:"run" default:"withargs" help:"Run the gNB until SIGINT or SIGTERM (the default)."`
-	CheckConfig gnbCheckConfig `cmd:"" help:"Check a configuration file; start nothing."`
+	CheckConfig gnbCheckConfig `cmd:"" help:"Check a configuration file, with --n4 one for sessions that are set up over N4; start nothing."`
 }
 
 type gnbCheckConfig struct{ checkFile }
 
 // Run says "ok", or all that is wrong.
 func (c *gnbCheckConfig) Run(stdout io.Writer, command *gnbCommand) error {
-	return c.check(stdout, command.Config, func(file string) error { _, err := readGNB(file); return err })
+	return c.check(stdout, command.Config, func(file string) error { _, err := command.read(file); return err })
 }
 
-// readGNB reads the configuration.
-func readGNB(file string) (gnb.Config, error) {
-	config, err := gnb.ReadConfig(file)
+// read reads the configuration, which has to be complete unless there is N4.
+func (c *gnbCommand) read(file string) (gnb.Config, error) {
+	if !c.N4.IsValid() && c.Dialect != (gnbDialect{}) {
+		return gnb.Config{}, usageError{errors.New("--dnn, --n3-instance, --n6-instance and --interface-types are said over N4: want --n4")}
+	}
+	config, err := gnb.ReadConfig(file, c.N4.IsValid())
 	return config, gnbUsage(inputError(err))
 }
 
@@ -65,6 +68,7 @@ Examples:
 
     plumb gnb check-config gnb.yaml
     plumb gnb --config gnb.yaml
+    plumb gnb check-config --n4 10.3.0.1 gnb.yaml
     plumb gnb --config gnb.yaml --n4 10.3.0.1
     plumb gnb --config gnb.yaml --n4 10.3.0.1 --dnn internet --interface-types
     plumb gnb --config gnb.yaml --duration 60s --json
@@ -76,10 +80,7 @@ func (gnbRun) Run(ctx context.Context, stdout io.Writer, c *gnbCommand) (err err
 	if err := wantConfig(c.Config, "plumb gnb"); err != nil {
 		return err
 	}
-	if !c.N4.IsValid() && c.Dialect != (gnbDialect{}) {
-		return usageError{errors.New("--dnn, --n3-instance, --n6-instance and --interface-types are said over N4: want --n4")}
-	}
-	config, err := readGNB(c.Config)
+	config, err := c.read(c.Config)
 	if err != nil {
 		return err
 	}

@@ -105,3 +105,47 @@ func distinctUEs(m *yamltext.Checks, names []nfapiPHYName, cell func(int) *radio
 		}
 	}
 }
+
+// claims are what parts of a configuration make or open each for itself, and the keys of
+// these: a second one would be refused by the kernel.
+type claims map[string]string
+
+func (c claims) claim(m *yamltext.Checks, key, format string, args ...any) (ok bool) {
+	what := fmt.Sprintf(format, args...)
+	other, taken := c[what]
+	if taken {
+		m.Note(key, "%s: %s has it already", what, other)
+		return false
+	}
+	c[what] = key
+	return true
+}
+
+// core claims what is behind a MAC.
+func (c claims) core(m *yamltext.Checks, key string, core *nfapiCore) {
+	switch {
+	case core.TUN != nil:
+		u, _ := core.TUN.Device()
+		c.claim(m, key+".tun.name", "device %q of namespace %q", u.Name, u.Namespace)
+	case core.N3 != nil && core.N3.Address.IsValid():
+		c.claim(m, key+".n3.address", "GTP-U at %v of namespace %q", core.N3.Address, core.N3.Namespace)
+	}
+	switch {
+	case core.SMF.IsValid() && core.N4.IsValid():
+		c.claim(m, key+".smf", "PFCP at %v", core.SMF)
+	case core.N4.IsValid():
+		c.claim(m, key+".smf", "PFCP at the address that the route to %v has", core.N4)
+	}
+}
+
+// devices claims those of a cell's UEs.
+func (c claims) devices(m *yamltext.Checks, key string, air *phy.Config, cell *radio.Config) {
+	if air.Device == nil || air.Device.Name == "" {
+		return
+	}
+	for _, name := range air.Device.Names(len(cell.UEs)) {
+		if !c.claim(m, key+".device.name", "device %q of namespace %q", name, air.Device.Namespace) {
+			return
+		}
+	}
+}

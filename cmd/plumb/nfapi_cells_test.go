@@ -14,7 +14,7 @@ import (
 func TestNFAPICells(t *testing.T) {
 	f, err := readNFAPIVNF(nfapiFile(t, vnfOfTwo+`
 cells:
-  - {phy: 2, radio: {prbs: 51, ues: [{rnti: 1, addresses: [10.65.0.1]}]}, core: {tun: {addresses: [10.45.1.1]}}}
+  - {phy: 2, radio: {prbs: 51, ues: [{rnti: 1, addresses: [10.65.0.1]}]}, core: {tun: {name: tun1, addresses: [10.45.1.1]}}}
   - {pnf: pnf0, phy: 1, core: {tun: {addresses: [10.45.0.1]}}}
 `))
 	if err != nil {
@@ -45,6 +45,7 @@ cells: [{phy: 1}, {phy: 2, air: {seed: 7}, radio: {mcs: 10, ues: [{rnti: 1, addr
 func TestNFAPICellsErrors(t *testing.T) {
 	const (
 		tun   = "core: {tun: {addresses: [10.45.0.1]}}"
+		n3    = "n3: {address: 10.3.0.2}"
 		other = "radio: {ues: [{rnti: 1, addresses: [10.65.0.1]}]}"
 	)
 	for text, want := range map[string]string{
@@ -54,8 +55,11 @@ func TestNFAPICellsErrors(t *testing.T) {
 		"cells: [{phy: 1, " + tun + "}]":         "none for phy 2 of pnf0",
 		"cells: [{phy: 1, " + tun + "}, {phy: 1, " + tun + "}]":                                              "two for phy 1 of pnf0",
 		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + "}, {phy: 3, " + tun + "}]":                       "cells[2]: there is no phy 3 of pnf0: [phy 1 of pnf0 phy 2 of pnf0] are the names",
-		"cells: [{phy: 1, " + tun + "}, {phy: 2}]":                                                           "cells[1].core: one of n3 and tun",
+		"cells: [{phy: 1, " + tun + "}, {phy: 2}]":                                                           "cells[1].core: neither n3 nor tun is given",
 		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + "}]":                                              "both have a ue with address 10.64.0.1",
+		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + ", " + other + "}]":                               `cells[1].core.tun.name: device "nfapi-gnb" of namespace "": cells[0].core.tun.name has it already`,
+		"cells: [{phy: 1, core: {n4: 10.3.0.1, " + n3 + "}}, {phy: 2, core: {n4: 10.3.0.1, " + n3 + "}}]":    "cells[1].core.smf: PFCP at the address that the route to 10.3.0.1 has: cells[0].core.smf has it already",
+		"cells: [{phy: 1, core: {n4: 10.3.0.1, " + n3 + "}}, {phy: 2, core: {" + n3 + "}}]":                  `cells[1].core.n3.address: GTP-U at 10.3.0.2 of namespace "": cells[0].core.n3.address has it already`,
 		"cells: [{phy: 1, " + tun + "}, {phy: 2, cores: 1}]":                                                 `cells[1].cores: no such key, perhaps core: want one of core, phy, pnf, radio`,
 		"cells: [{phy: 1, " + tun + "}, {pnf: x, phy: 2, " + tun + ", " + other + "}]":                       "none for phy 2 of pnf0",
 		"cells: [{phy: 1, " + tun + "}, {phy: 2, " + tun + ", " + strings.Replace(other, "1", "0", 1) + "}]": "cells[1].radio.ues[0].rnti: 0: want 1 to",
@@ -69,6 +73,7 @@ func TestNFAPICellsErrors(t *testing.T) {
 		"":                            "2 phys, and the one cell of the top level",
 		"cells: [{phy: 1}]":           "none for phy 2",
 		"cells: [{phy: 1}, {phy: 2}]": "phy 1 and phy 2 both have a ue with address 10.64.0.1",
+		"cells: [{phy: 1, air: {device: {name: ue}}}, {phy: 2, air: {device: {name: ue}}}]": `cells[1].air.device.name: device "ue" of namespace "": cells[0].air.device.name has it already`,
 	} {
 		_, err := readNFAPIPNF(nfapiFile(t, pnfOfTwo+text))
 		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {

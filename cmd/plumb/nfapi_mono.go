@@ -96,6 +96,9 @@ func (f *nfapiMonoFile) check(m *yamltext.Checks) {
 	m.Under("", f.Mono.Validate())
 	m.Under("", f.GNB.validate())
 	m.Under("air", f.Air.Validate(&f.GNB.Radio))
+	taken := claims{}
+	taken.core(m, "core", &f.GNB.Core)
+	taken.devices(m, "air", &f.Air, &f.GNB.Radio)
 }
 
 // Run says "ok", or all that is wrong.

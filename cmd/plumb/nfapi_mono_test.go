@@ -44,6 +44,12 @@ func TestNFAPIMonoErrors(t *testing.T) {
 	if _, err := readNFAPIMono(path); exitCode(err) != exitUsage || !strings.Contains(err.Error(), `mono.yaml:1:21: radio.special_dl: "1.5": want a whole number`) {
 		t.Errorf("a number with a fraction: %v", err)
 	}
+	if err := os.WriteFile(path, []byte("core: {tun: {name: ue, addresses: [10.45.0.1]}}\nair: {device: {name: ue}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readNFAPIMono(path); exitCode(err) != exitUsage || !strings.Contains(err.Error(), `mono.yaml:2:22: air.device.name: device "ue" of namespace "": core.tun.name has it already`) {
+		t.Errorf("two devices of one name: %v", err)
+	}
 	if _, err := readNFAPIMono(path + ".not"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}

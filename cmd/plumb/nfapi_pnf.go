@@ -87,8 +87,10 @@ func (f *nfapiPNFFile) check(m *yamltext.Checks) {
 	if len(f.Cells) == 0 {
 		f.Air.check(m, "")
 	}
+	taken := claims{}
 	for i := range f.Cells {
 		f.Cells[i].Air.check(m, cellKey(i)+".")
+		taken.devices(m, cellKey(i)+".air", &f.Cells[i].Air.Air, &f.Cells[i].Air.Radio)
 	}
 	distinctUEs(m, f.names(), func(i int) *radio.Config { return &f.Cells[i].Air.Radio })
 }

@@ -34,7 +34,7 @@ type nfapiCore struct {
 func (g *nfapiGNB) validate() error {
 	var m yamltext.Checks
 	checkCell(&m, "radio", &g.Radio)
-	m.Under("core", g.Core.Validate(&g.Radio))
+	m.Under("core", g.Core.Validate(&g.Radio, g.Core.N4.IsValid()))
 	if g.Core.N4.IsValid() && g.Core.N3 == nil {
 		m.Note("core.n4", "n4 goes with n3")
 	}

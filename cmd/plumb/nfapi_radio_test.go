@@ -37,7 +37,7 @@ core:
 
 func TestNFAPIGNBErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{}":             "one of n3 and tun",
+		"{}":             "neither n3 nor tun is given",
 		"radio: {k2: 0}": "radio.k2: 0",
 		"{radio: {prbs: 19}, core: {tun: {addresses: [10.45.0.1]}}}": "19 PRBs",
 		"{radio: {k1: 15}, core: {tun: {addresses: [10.45.0.1]}}}":   "no uplink slot 15 to 15 slots after",

@@ -89,8 +89,10 @@ func (f *nfapiVNFFile) check(m *yamltext.Checks) {
 	if len(f.Cells) == 0 && len(f.phys()) <= 1 {
 		m.Under("", f.GNB.validate())
 	}
+	taken := claims{}
 	for i := range f.Cells {
 		m.Under(cellKey(i), f.Cells[i].GNB.validate())
+		taken.core(m, cellKey(i)+".core", &f.Cells[i].GNB.Core)
 	}
 	distinctUEs(m, f.names(), func(i int) *radio.Config { return &f.Cells[i].GNB.Radio })
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -84,8 +85,8 @@ func confine(log *slog.Logger, moves bool) {
 
 // checkConfig is what every command that checks a configuration has.
 type checkConfig struct {
-	File string `arg:"" optional:"" placeholder:"FILE" help:"Configuration file (YAML); or --config FILE."`
-	Live bool   `help:"Check against this machine, too: devices, addresses, store, Redis."`
+	File string `arg:"" optional:"" placeholder:"FILE" help:"Configuration file (YAML), - for standard input; or --config FILE."`
+	Live bool   `help:"Check against this machine, too: devices, addresses, forwarding, ports, store, Redis."`
 }
 
 // check says "ok", or all that is wrong.
@@ -99,8 +100,12 @@ func (c *checkConfig) check(ctx context.Context, stdout io.Writer, flag string, 
 		return err
 	}
 	if c.Live {
-		if err := errors.Join(config.CheckLive(), config.CheckKept(ctx)); err != nil {
+		held, err := config.CheckListen(ctx)
+		if err := errors.Join(config.CheckLive(), config.CheckKept(ctx), err); err != nil {
 			return err
+		}
+		if len(held) > 0 {
+			fmt.Fprintf(stdout, "%s: a UPF runs with this api.socket, and has to end before another one can start: it has %s\n", file, strings.Join(held, ", "))
 		}
 	}
 	return sayOK(stdout, file)

@@ -43,6 +43,13 @@ func (c *Config) check() error {
 	return nil
 }
 
+// CheckForwarding is what [New] says of what the kernel of the caller's network namespace
+// forwards. It changes nothing.
+func CheckForwarding(c Config) error {
+	c.complete()
+	return checkForwarding(&c)
+}
+
 // checkForwarding says what to type if the kernel does not forward what leaves the
 // devices, and what comes for them. It changes nothing: what a machine forwards is not
 // the UPF's to decide.

@@ -144,6 +144,10 @@ func (c *Config) CheckRelay(m *yamltext.Checks) {
 	m.Want(c.AsVNF.IsValid(), "as_vnf", c.AsVNF, "address and port of P7")
 	m.Want(c.VNF.IsValid(), "vnf", c.VNF, "address and port of P7")
 	m.Want(c.AsPNF.IsValid(), "as_pnf", c.AsPNF, "address and port of P7")
+	m.Want(c.AsPNF.Port() == 0 || c.AsPNF != c.AsVNF, "as_pnf", c.AsPNF, "another one than as_vnf")
+	sendable := func(a netip.AddrPort) bool { return !a.IsValid() || a.Port() != 0 && !a.Addr().IsUnspecified() }
+	m.Want(sendable(c.VNF), "vnf", c.VNF, "an address and a port that one can send to")
+	m.Want(sendable(c.PNF), "pnf", c.PNF, "an address and a port that one can send to")
 	own := func(a netip.AddrPort) bool { return a.IsValid() && a.Port() != 0 && (a == c.AsVNF || a == c.AsPNF) }
 	m.Want(!own(c.VNF), "vnf", c.VNF, "another one than the relay's own: it would send to itself")
 	m.Want(!own(c.PNF), "pnf", c.PNF, "another one than the relay's own: it would send to itself")

@@ -37,7 +37,10 @@ func TestValidate(t *testing.T) {
 func TestValidateRelay(t *testing.T) {
 	a := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), port) }
 	for want, c := range map[string]Config{
-		"":                {AsVNF: a(1), VNF: a(2), AsPNF: a(3)},
+		"": {AsVNF: a(1), VNF: a(2), AsPNF: a(3)},
+		"as_pnf: 192.0.2.1:1: want another one than as_vnf": {AsVNF: a(1), VNF: a(2), AsPNF: a(1)},
+		"vnf: 192.0.2.1:0: want an address and a port":      {AsVNF: a(1), VNF: a(0), AsPNF: a(3)},
+		"pnf: 192.0.2.1:0: want an address and a port":      {AsVNF: a(1), VNF: a(2), AsPNF: a(3), PNF: a(0)},
 		"as_pnf: not set": {AsVNF: a(1), VNF: a(2)},
 		"vnf: 192.0.2.1:1: want another one than the relay's own": {AsVNF: a(1), VNF: a(1), AsPNF: a(3)},
 		"pnf: 192.0.2.1:3: want another one than the relay's own": {AsVNF: a(1), VNF: a(2), AsPNF: a(3), PNF: a(3)},

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"plumbline/nfapi"
@@ -131,6 +133,20 @@ func (c *Config) completePHYs(m *yamltext.Checks) {
 	}
 }
 
+// hostPort takes host:port apart. ok says that the port is a number, and that a host with
+// colons is an IPv6 address.
+func hostPort(text string) (host string, port uint64, ok bool) {
+	host, digits, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", 0, false
+	}
+	if _, err := netip.ParseAddr(host); err != nil && strings.Contains(host, ":") {
+		return "", 0, false
+	}
+	port, err = strconv.ParseUint(digits, 10, 16)
+	return host, port, err == nil
+}
+
 func (p *P5) complete(m *yamltext.Checks) {
 	if p.Timeout == 0 {
 		p.Timeout = 10 * time.Second
@@ -140,15 +156,17 @@ func (p *P5) complete(m *yamltext.Checks) {
 	}
 	const form = "host:port, such as 10.0.0.1:50001"
 	m.Want(p.VNF != "", "p5.vnf", p.VNF, form)
-	if _, _, err := net.SplitHostPort(p.VNF); err != nil && p.VNF != "" {
+	if p.VNF != "" {
 		given := p.VNF
-		p.VNF = net.JoinHostPort(given, portVNFP5)
-		_, _, err := net.SplitHostPort(p.VNF)
-		m.Want(err == nil, "p5.vnf", given, form)
+		if _, _, err := net.SplitHostPort(given); err != nil {
+			p.VNF = net.JoinHostPort(given, portVNFP5)
+		}
+		host, port, ok := hostPort(p.VNF)
+		m.Want(ok && host != "" && port != 0, "p5.vnf", given, form)
 	}
 	if p.Local != "" {
-		_, _, err := net.SplitHostPort(p.Local)
-		m.Want(err == nil, "p5.local", p.Local, "host:port, with port 0 for any")
+		_, _, ok := hostPort(p.Local)
+		m.Want(ok, "p5.local", p.Local, "host:port, with port 0 for any")
 	}
 	if p.Network != "" {
 		m.OneOf("p5.network", p.Network, transport.Networks()...)

@@ -30,6 +30,10 @@ func TestConfig(t *testing.T) {
 		"slot ahead":     "p5: {vnf: a}\nphys: [{id: 1, slot_ahead: 256}]",
 		"negative ahead": "p5: {vnf: a}\nphys: [{id: 1, slot_ahead: -1}]",
 		"local":          "p5: {vnf: a, local: 127.0.0.1}\nphys: [{id: 1}]",
+		"port of a name": "p5: {vnf: 'a:p5'}\nphys: [{id: 1}]",
+		"port 0":         "p5: {vnf: 'a:0'}\nphys: [{id: 1}]",
+		"two ports":      "p5: {vnf: '127.0.0.1:1:2'}\nphys: [{id: 1}]",
+		"large port":     "p5: {vnf: a, local: '127.0.0.1:65536'}\nphys: [{id: 1}]",
 		"segments":       "p5: {vnf: a}\np7: {segment_size: 65508}\nphys: [{id: 1}]",
 		"timeout":        "p5: {vnf: a, timeout: -1s}\nphys: [{id: 1}]",
 	} {

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"plumbline/gnb"
 	"plumbline/radio"
@@ -51,24 +53,47 @@ type Core interface {
 }
 
 // Validate returns all that makes c no core of a cell, in an error that wraps [ErrConfig].
-func (c *Config) Validate(cell *radio.Config) error {
+// With n4 the UPF's F-TEIDs are still to come, over N4.
+func (c *Config) Validate(cell *radio.Config, n4 bool) error {
 	var m yamltext.Checks
-	if (c.N3 == nil) == (c.TUN == nil) {
-		m.Note("", "one of n3 and tun is to be given")
+	switch {
+	case c.N3 == nil && c.TUN == nil:
+		m.Note("", "neither n3 nor tun is given: want one of them")
+	case c.N3 != nil && c.TUN != nil:
+		m.Note("", "n3 and tun are both given: want one of them")
 	}
 	if c.N3 != nil {
-		m.Under("n3", c.N3.Validate())
+		c.checkN3(&m, cell, n4)
 	}
-	switch n := len(c.Sessions); {
-	case c.TUN != nil:
+	if c.TUN != nil {
 		c.TUN.check(&m, cell)
-		if n > 0 {
+		if c.N3 == nil && len(c.Sessions) > 0 {
 			m.Note("sessions", "tun has no sessions")
 		}
-	case n > 0 && n != len(cell.UEs):
-		m.Note("sessions", "%d sessions for %d ues: want one for each, or none", n, len(cell.UEs))
 	}
 	return m.Err(ErrConfig)
+}
+
+// checkN3 is what the gNB on N3 would refuse, in the words of c, but not what is wrong with
+// the UEs of the cell.
+func (c *Config) checkN3(m *yamltext.Checks, cell *radio.Config, n4 bool) {
+	n := len(c.Sessions)
+	if n != len(cell.UEs) && (n > 0 || !n4) {
+		m.Note("sessions", "%d sessions for %d ues: want one for each, or none and sessions that are set up over N4", n, len(cell.UEs))
+	}
+	var wrong *yamltext.ConfigError
+	if !errors.As(c.GNB(cell).Validate(n4), &wrong) {
+		return
+	}
+	for _, one := range wrong.Mistakes {
+		rest, of, ue := strings.Cut(one.Key, "].")
+		switch {
+		case !ue:
+			m.Note(one.Key, "%s", one.Text)
+		case slices.Contains([]string{"uplink_teid", "downlink_teid", "upf"}, of) && n == len(cell.UEs):
+			m.Note(strings.Replace(rest, "ues", "sessions", 1)+"]."+of, "%s", one.Text)
+		}
+	}
 }
 
 // GNB is the configuration of the gNB on N3, whose UEs are those of a cell. TEIDs that
@@ -90,7 +115,7 @@ func (c *Config) GNB(cell *radio.Config) gnb.Config {
 
 // Open opens the core of a cell.
 func Open(c *Config, cell *radio.Config, log *slog.Logger) (Core, error) {
-	if err := c.Validate(cell); err != nil {
+	if err := c.Validate(cell, false); err != nil {
 		return nil, err
 	}
 	if c.TUN != nil {

@@ -228,20 +228,31 @@ func TestTUNAllocates(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for text, want := range map[string]string{
-		"{}":                            "one of n3 and tun",
-		"{n3: {}, tun: {}}":             "one of n3 and tun",
-		"tun: {}":                       "tun.addresses: not set",
+		"{}":                            "neither n3 nor tun is given: want one of them",
+		"{n3: {}, tun: {}}":             "n3 and tun are both given: want one of them",
+		"tun: {}":                       "tun.addresses: 0 IPv4 and 0 IPv6: want one, or one of each",
+		"tun: {mtu: 1}":                 "tun.mtu: 1: want 1280 to 65535",
+		"tun: {name: lo}":               `tun.name: "lo": want the name of a new device`,
+		"tun: {namespace: ../x}":        `tun.namespace: "../x": want a name as in 'ip netns'`,
 		"tun: {addresses: [10.64.0.2]}": "tun.addresses[0]: 10.64.0.2: want none of a UE: it is of radio.ues[1]",
 		"{tun: {addresses: [10.45.0.1]}, sessions: [{uplink_teid: 1}]}": "tun has no sessions",
 		"{n3: {address: 10.3.0.2}, sessions: [{uplink_teid: 1}]}":       "1 sessions for 2 ues",
 		"n3: {address: 10.3.0.2, mtu: 1}":                               "n3.mtu: 1: want",
+		"n3: {address: 10.3.0.2, upf: 10.3.0.1}":                        "0 sessions for 2 ues",
+		"{n3: {address: 10.3.0.2, upf: 10.3.0.1}, sessions: [{uplink_teid: 1, downlink_teid: 1}, {uplink_teid: 2, downlink_teid: 1}]}": "sessions[1].downlink_teid: 1: want a TEID that no other has",
+		"{n3: {address: 10.3.0.2, upf: 10.3.0.1}, sessions: [{uplink_teid: 1, downlink_teid: 1}, {downlink_teid: 2}]}":                 "sessions[1].uplink_teid: not set: want the UPF's, from 1 on",
+		"{n3: {address: 10.3.0.2}, sessions: [{uplink_teid: 1, downlink_teid: 1, upf: 10.3.0.1}, {uplink_teid: 2, downlink_teid: 2}]}": "n3.upf: not set: want the UPF's address",
 	} {
 		var c core.Config
 		if err := yamltext.Parse("", []byte(text), &c, nil); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if err := c.Validate(twoUEs()); !errors.Is(err, core.ErrConfig) || !strings.Contains(err.Error(), want) {
+		if err := c.Validate(twoUEs(), false); !errors.Is(err, core.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
+	}
+	c := core.Config{N3: &gnb.N3{Address: netip.MustParseAddr("10.3.0.2")}}
+	if err := c.Validate(twoUEs(), true); err != nil {
+		t.Errorf("sessions that are set up over N4: got %v", err)
 	}
 }

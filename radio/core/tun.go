@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,11 +40,17 @@ const (
 )
 
 func (c *TUNConfig) check(m *yamltext.Checks, cell *radio.Config) {
-	m.Want(len(c.Addresses) > 0, "tun.addresses", "", "those of this machine on the device")
+	u, mtu := c.Device()
+	m.Under("tun", gnb.ValidateDevice(u, mtu))
 	for i, a := range c.Addresses {
 		ue := slices.IndexFunc(cell.UEs, func(u radio.UE) bool { return slices.Contains(u.Addresses, a) })
 		m.Want(ue < 0, fmt.Sprintf("tun.addresses[%d]", i), a, fmt.Sprintf("none of a UE: it is of radio.ues[%d]", ue))
 	}
+}
+
+// Device is the device, with defaults set, and its MTU.
+func (c *TUNConfig) Device() (u gnb.UE, mtu int) {
+	return gnb.UE{Name: cmp.Or(c.Name, defaultName), Namespace: c.Namespace, Addresses: c.Addresses}, cmp.Or(c.MTU, defaultMTU)
 }
 
 // TUN is a core that is a device.
@@ -68,14 +75,9 @@ const heldOctets = 1 << 20
 
 // OpenTUN makes the device, with routes to the UEs of the cell.
 func OpenTUN(c TUNConfig, cell *radio.Config) (*TUN, error) {
-	if c.Name == "" {
-		c.Name = defaultName
-	}
-	if c.MTU == 0 {
-		c.MTU = defaultMTU
-	}
-	t := &TUN{mtu: c.MTU, byAddr: make(map[netip.Addr]int), held: make([]byte, 0, heldOctets)}
-	u := gnb.UE{Name: c.Name, Namespace: c.Namespace, Addresses: c.Addresses, Routes: []netip.Prefix{}}
+	u, mtu := c.Device()
+	t := &TUN{mtu: mtu, byAddr: make(map[netip.Addr]int), held: make([]byte, 0, heldOctets)}
+	u.Routes = []netip.Prefix{}
 	for i := range cell.UEs {
 		t.qfi = append(t.qfi, cell.UEs[i].QFI)
 		for _, a := range cell.UEs[i].Addresses {
@@ -84,7 +86,7 @@ func OpenTUN(c TUNConfig, cell *radio.Config) (*TUN, error) {
 		}
 	}
 	var err error
-	if t.device, err = gnb.OpenDevice(u, c.MTU, 0); err != nil {
+	if t.device, err = gnb.OpenDevice(u, mtu, 0); err != nil {
 		return nil, fmt.Errorf("core: %w", err)
 	}
 	bufs := make([][]byte, batch+1)

@@ -100,7 +100,10 @@ func TestDeviceErrors(t *testing.T) {
 	}{
 		{"no address", ue.DeviceConfig{Name: "nfapi-ue"}, "0 IPv4"},
 		{"MTU beyond PDCP", ue.DeviceConfig{Name: "nfapi-ue", MTU: 9001}, "device.mtu: 9001"},
-		{"no name", ue.DeviceConfig{Name: "a/b"}, "a/b1"},
+		{"route with host bits", ue.DeviceConfig{Name: "nfapi-ue", Routes: []netip.Prefix{netip.MustParsePrefix("10.6.0.1/24")}}, "device.routes[0]: 10.6.0.1/24: want a prefix without host bits"},
+		{"namespace by a path from here", ue.DeviceConfig{Name: "nfapi-ue", Namespace: "../x"}, `device.namespace: "../x"`},
+		{"no name", ue.DeviceConfig{}, "device.name: not set: want the name of a new device"},
+		{"name of a path", ue.DeviceConfig{Name: "a/b"}, "a/b1"},
 	} {
 		if _, err := New(r, Config{Device: &tc.device}, nil); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want ErrConfig about %q", tc.name, err, tc.want)

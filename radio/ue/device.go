@@ -40,7 +40,7 @@ const MTUDefault = 1456
 // its index behind it.
 type DeviceConfig struct {
 	Name      string `yaml:"name"`      // at most 15 octets
-	Namespace string `yaml:"namespace"` // a name in /run/netns or a path; empty: the caller's
+	Namespace string `yaml:"namespace"` // a name in /run/netns or an absolute path; empty: the caller's
 	MTU       int    `yaml:"mtu"`       // 0: [MTUDefault]
 	// Routes go through the device. Absent: everything, if it has a namespace, else
 	// nothing.
@@ -52,13 +52,30 @@ type DeviceConfig struct {
 func (c *DeviceConfig) Validate(ues int) error {
 	var m yamltext.Checks
 	name := c.Name
-	if ues > 1 {
-		name = fmt.Sprint(name, ues-1)
+	if name != "" {
+		name = c.name(max(ues, 1)-1, ues)
 	}
-	m.Want(gnb.IsDevice(name) && c.Name != "", "name", name, "the name of a device: 1 to 15 octets, no '/', '%' or space")
+	gnb.CheckDevice(&m, name, c.Namespace, c.Routes)
 	m.Want(c.MTU == 0 || c.MTU >= gnb.MinMTU && c.MTU <= bearer.MaxPacket, "mtu", c.MTU,
 		fmt.Sprintf("%d to %d, which is what PDCP takes, or 0 for %d", gnb.MinMTU, bearer.MaxPacket, MTUDefault))
 	return m.Err(ErrConfig)
+}
+
+// name is that of the device of UE number index of a cell with so many.
+func (c *DeviceConfig) name(index, of int) string {
+	if of > 1 {
+		return fmt.Sprint(c.Name, index)
+	}
+	return c.Name
+}
+
+// Names are those of the devices of a cell with so many UEs.
+func (c *DeviceConfig) Names(ues int) []string {
+	names := make([]string, ues)
+	for i := range names {
+		names[i] = c.name(i, ues)
+	}
+	return names
 }
 
 // Device is a UE's TUN device.
@@ -75,9 +92,7 @@ type Device struct {
 //
 // Errors: [ErrConfig]; [os.ErrPermission] without CAP_NET_ADMIN.
 func OpenDevice(c DeviceConfig, u radio.UE, index, of int) (*Device, error) {
-	if of > 1 {
-		c.Name = fmt.Sprint(c.Name, index)
-	}
+	c.Name = c.name(index, of)
 	if c.MTU == 0 {
 		c.MTU = MTUDefault
 	}
