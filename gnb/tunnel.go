@@ -61,7 +61,7 @@ func (g *GNB) SetUplink(ue int, teid uint32, upf netip.Addr) error {
 	}
 	moved := g.ues[ue].UE // its addresses and names never change
 	moved.UplinkTEID, moved.UPF = teid, upf
-	if err := moved.complete(); err != nil {
+	if err := moved.validate(false); err != nil {
 		return err
 	}
 	if g.super != nil {
