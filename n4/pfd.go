@@ -53,9 +53,6 @@ func (w *worker) managePFDs(r nodeRequest) {
 	}
 	e, provider := w.e, a.node.String()
 	change, err := pfdChange(&m, w.e.sessions.Can().Hosts)
-	if err == nil {
-		err = e.pfds.room(provider, change, &e.config)
-	}
 	if err != nil {
 		w.refuse(r.src, r.head, err)
 		return
@@ -68,6 +65,11 @@ func (w *worker) managePFDs(r nodeRequest) {
 		}
 		failed = e.provision(provider, change)
 	}, func(b []byte) []byte {
+		if errors.Is(failed, errPFDCount) || errors.Is(failed, errPFDOctets) {
+			w := newWorker(e, nil)
+			w.refuse(r.src, r.head, failed)
+			return append(b, w.buf...)
+		}
 		cause := pfcp.CauseRequestAccepted
 		if failed != nil {
 			cause = pfcp.CauseSystemFailure
@@ -142,10 +144,9 @@ func pfdOctets(name string, flows []flow) int {
 }
 
 // room reports by an error that there would be too many applications, or that the PFDs of
-// the CP function, or of all, would be too long. What makes them less always has room.
+// the CP function, or of all, would be too long. What makes them less always has room. The
+// caller holds mu until they have changed.
 func (p *pfds) room(provider string, change map[string][]flow, c *Config) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	apps, added, own, all := len(p.apps), 0, 0, 0
 	for _, app := range p.apps {
 		if app.provider == provider {
@@ -185,9 +186,14 @@ func (p *pfds) room(provider string, change map[string][]flow, c *Config) error 
 
 // provision changes the PFDs of applications, here, in the store and in the
 // datapath.
+//
+// Errors: [errPFDCount], [errPFDOctets]; nothing has changed then.
 func (e *Endpoint) provision(provider string, change map[string][]flow) error {
 	e.pfds.mu.Lock()
 	defer e.pfds.mu.Unlock()
+	if err := e.pfds.room(provider, change, &e.config); err != nil {
+		return err
+	}
 	var failed []error
 	for _, name := range slices.Sorted(maps.Keys(change)) {
 		failed = append(failed, e.setPFDs(name, &application{provider: provider, flows: change[name]}))

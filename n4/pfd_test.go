@@ -1,7 +1,10 @@
 package n4
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
+	"sync"
 	"testing"
 
 	"plumbline/pfcp"
@@ -87,5 +90,32 @@ func TestPFDOctets(t *testing.T) {
 		if r := tc.from.manage(tc.in); r.Cause != tc.want {
 			t.Errorf("%s: %v, want %v", tc.name, r.Cause, tc.want)
 		}
+	}
+}
+
+// TestPFDsAtOnce: requests of several CP functions at once have no more room together than
+// one after the other.
+func TestPFDsAtOnce(t *testing.T) {
+	const web = "permit out tcp from any 443 to assigned"
+	flows := []flow{{description: web}}
+	b := newBed(t, Config{MaxPFDOctets: 3 * pfdOctets("a0", flows)})
+	refused := make([]error, 8)
+	var all sync.WaitGroup
+	for i := range refused {
+		all.Go(func() {
+			refused[i] = b.provision(fmt.Sprint("cp", i), map[string][]flow{fmt.Sprint("a", i): flows})
+		})
+	}
+	all.Wait()
+	n := 0
+	for _, err := range refused {
+		if errors.Is(err, errPFDOctets) {
+			n++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if got := b.sessions.Applications(); got != 3 || n != 5 {
+		t.Errorf("%d applications, %d refused: want 3 and 5", got, n)
 	}
 }
