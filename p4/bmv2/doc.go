@@ -47,13 +47,13 @@ var ErrUnsupported = errors.New("not implemented")
 // MatchKind is how a key field is matched.
 type MatchKind uint8
 
-// The match kinds of v1model. A key of kind valid comes as an exact one of one bit.
+// The match kinds. A key of kind valid comes as an exact one of one bit, one of kind optional as a ternary one: the compiler
+// writes it so, and only P4Info knows the difference.
 const (
 	Exact MatchKind = iota
 	LPM
 	Ternary
 	Range
-	Optional
 )
 
 // Table describes a table of the program. ID is its position in Program.Tables.
@@ -64,7 +64,7 @@ type Table struct {
 	Keys []Key
 	// Actions are the actions that an entry may have, as positions in Program.Actions.
 	Actions []int
-	// HasPriority is true if entries have a priority: a ternary, range or optional field is in the key.
+	// HasPriority is true if entries have a priority: a ternary or range field is in the key.
 	HasPriority bool
 	// ConstEntries is true if the program gives the entries, and nobody else may.
 	ConstEntries bool
@@ -137,7 +137,7 @@ type Digest struct {
 // Match is what an entry says of one key field. A nil Value says nothing: any value matches, which exact fields do not
 // allow.
 type Match struct {
-	// Value is the value of an exact or optional field, that of an LPM or ternary field under its mask, and the lowest
+	// Value is the value of an exact field, that of an LPM or ternary field under its mask, and the lowest
 	// value of a range.
 	Value []byte
 	// Mask has a one for each bit of a ternary field that counts. Bits of Value beyond Mask must be zero.
@@ -235,7 +235,7 @@ const (
 	DropPasses
 	// DropAssert is an assert or assume that was not true.
 	DropAssert
-	// DropParser is a parser that did not end within its bound of states.
+	// DropParser is a parser or an action that did not end within its bound of steps.
 	DropParser
 	// DropSize is a frame longer than MaxFrame.
 	DropSize
