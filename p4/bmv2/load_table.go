@@ -75,10 +75,10 @@ func (l *loader) tableKeys(j *jsonTable, d *tableDef, t *Table) error {
 		if !there {
 			return fmt.Errorf("%w: match kind %q", ErrUnsupported, k.MatchType)
 		}
-		if k.Mask != nil {
-			return fmt.Errorf("%w: static mask of key %q", ErrUnsupported, k.Name)
-		}
 		part, err := l.keyPart(k, kind)
+		if err == nil && k.Mask != nil {
+			err = part.masked(*k.Mask)
+		}
 		if err != nil {
 			return fmt.Errorf("key %q: %w", k.Name, err)
 		}
@@ -143,6 +143,25 @@ func (l *loader) keyPart(k *jsonKey, kind MatchKind) (keyPart, error) {
 		part.off = part.num.off
 	}
 	return part, err
+}
+
+// masked lets only the bits of a mask count.
+func (k *keyPart) masked(mask string) error {
+	v, err := hexValue(mask)
+	if err != nil {
+		return err
+	}
+	m := words(v, (k.ref.width+63)/64)
+	if wide := k.wide; wide != nil {
+		k.wide = func(c *ctx, dst []uint64) {
+			wide(c, dst)
+			and(dst, m)
+		}
+		return nil
+	}
+	fn := k.num.fn
+	k.num, k.off = num{fn: func(c *ctx) uint64 { return fn(c) & m[0] }}, -1
+	return nil
 }
 
 // tableDirect finds the direct counters and meters.

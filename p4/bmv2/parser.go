@@ -248,7 +248,14 @@ func (l *loader) transition(s *parseState, j *jsonTransition, refs []paramRef, s
 			return fmt.Errorf("no state %q", *j.NextState)
 		}
 	}
-	switch j.Type {
+	typ := j.Type
+	if typ == "" { // as in files of before 2.5
+		typ = "hexstr"
+		if j.Value == nil || *j.Value == "default" {
+			typ = "default"
+		}
+	}
+	switch typ {
 	case "default":
 		s.hasElse, s.other = true, next
 		return nil
@@ -256,7 +263,7 @@ func (l *loader) transition(s *parseState, j *jsonTransition, refs []paramRef, s
 	case "parse_vset":
 		return fmt.Errorf("%w: parser value set", ErrUnsupported)
 	default:
-		return fmt.Errorf("%w: type %q", ErrUnsupported, j.Type)
+		return fmt.Errorf("%w: type %q", ErrUnsupported, typ)
 	}
 	if j.Value == nil || len(refs) == 0 {
 		return fmt.Errorf("there is no value, or no key")
