@@ -83,9 +83,9 @@ func (c *ctx) copyOf(o *ctx) {
 }
 
 // set writes standard metadata, if the program has it.
-func (c *ctx) set(off int, v uint64) {
-	if off >= 0 {
-		c.f[off] = v & c.s.p.std.masks[off]
+func (c *ctx) set(f stdField, v uint64) {
+	if f.off >= 0 {
+		c.f[f.off] = v & f.mask
 	}
 }
 

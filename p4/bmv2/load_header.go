@@ -42,14 +42,17 @@ type stack struct {
 	headers []int
 }
 
-// stdFields are the words of v1model's standard metadata, or -1.
+// stdField is a field of one word: where it is, or -1, and what it can hold.
+type stdField struct {
+	off  int
+	mask uint64
+}
+
+// stdFields are v1model's standard metadata.
 type stdFields struct {
-	header                                            int
-	ingressPort, egressSpec, egressPort, instanceType int
-	packetLength, ingressTime, egressTime, mcastGroup int
-	egressRID, checksumError, parserError             int
-	// masks has what each of these fields can hold.
-	masks map[int]uint64
+	ingressPort, egressSpec, egressPort, instanceType stdField
+	packetLength, ingressTime, egressTime, mcastGroup stdField
+	egressRID, checksumError, parserError             stdField
 }
 
 // loadHeaders reads the header types and makes their instances.
@@ -260,7 +263,7 @@ func (l *loader) field(header, name string) (*field, error) {
 
 // loadStd finds the standard metadata.
 func (l *loader) loadStd() error {
-	find := func(header, name string, required bool) (int, uint64, error) {
+	find := func(header, name string, required bool) (stdField, error) {
 		pair := [2]string{header, name}
 		if a, ok := l.alias[header+"."+name]; ok {
 			pair = a
@@ -271,23 +274,18 @@ func (l *loader) loadStd() error {
 		}
 		if err != nil {
 			if required {
-				return -1, 0, fmt.Errorf("not a v1model program: %w", err)
+				return stdField{}, fmt.Errorf("not a v1model program: %w", err)
 			}
-			return -1, 0, nil
+			return stdField{off: -1}, nil
 		}
 		if f.vl || f.words != 1 || f.signed || !l.p.headers[f.header].meta {
-			return -1, 0, fmt.Errorf("%s.%s is not unsigned metadata of up to 64 bits", pair[0], pair[1])
+			return stdField{}, fmt.Errorf("%s.%s is not unsigned metadata of up to 64 bits", pair[0], pair[1])
 		}
-		return f.off, mask64(f.width), nil
+		return stdField{f.off, mask64(f.width)}, nil
 	}
 	s := &l.p.std
-	h, ok := l.headerByName["standard_metadata"]
-	if !ok {
-		return fmt.Errorf("not a v1model program: no header %q", "standard_metadata")
-	}
-	s.header, s.masks = h, map[int]uint64{}
 	for _, w := range []struct {
-		to           *int
+		to           *stdField
 		header, name string
 		required     bool
 	}{
@@ -303,12 +301,10 @@ func (l *loader) loadStd() error {
 		{&s.checksumError, "standard_metadata", "checksum_error", false},
 		{&s.parserError, "standard_metadata", "parser_error", false},
 	} {
-		off, mask, err := find(w.header, w.name, w.required)
-		if err != nil {
+		var err error
+		if *w.to, err = find(w.header, w.name, w.required); err != nil {
 			return err
 		}
-		*w.to = off
-		s.masks[off] = mask
 	}
 	return nil
 }

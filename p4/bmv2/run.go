@@ -114,10 +114,10 @@ func (w *Worker) ingress(c *ctx, own bool) *ctx {
 		c = n
 	}
 	group := uint64(0)
-	if std.mcastGroup >= 0 {
-		group = c.f[std.mcastGroup]
+	if std.mcastGroup.off >= 0 {
+		group = c.f[std.mcastGroup.off]
 	}
-	spec := c.f[std.egressSpec]
+	spec := c.f[std.egressSpec.off]
 	switch {
 	case group != 0:
 		w.multicast(c, group, own)
@@ -253,7 +253,7 @@ func (w *Worker) egress(c *ctx, port uint32, own bool) {
 	if c.clone >= 0 {
 		w.cloneEgress(c)
 	}
-	if c.f[std.egressSpec] == DropPort {
+	if c.f[std.egressSpec.off] == DropPort {
 		w.out.Drop(w.frame, DropEgress)
 		return
 	}

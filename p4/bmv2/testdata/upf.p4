@@ -48,6 +48,7 @@ struct headers {
     ext_t[2] ext;
     ipv4_t inner;
     ipv6_t inner6;
+    udp_t inner_udp;
     ports_t ports;
 }
 
@@ -249,7 +250,7 @@ control I(inout headers h, inout meta m, inout standard_metadata_t s) {
         const default_action = NoAction();
         const entries = {
             63 : drop();
-            48 &&& 56 : NoAction();
+            48 &&& 48 : NoAction();
             40 &&& 40 : drop();
         }
     }
@@ -293,12 +294,13 @@ control I(inout headers h, inout meta m, inout standard_metadata_t s) {
         if (m.up) {
             apps.apply();
         }
-        if (m.color == 2 || m.color2 == 2) {
+        if (m.color == 2 || m.color2 == 2 || s.egress_spec == 511) {
             drop();
             return;
         }
         if (m.down && h.ip.isValid()) {
             h.inner = h.ip;
+            h.inner_udp = h.udp;
             h.udp.setValid();
             h.udp.sport = 2152;
             h.udp.dport = 2152;
@@ -326,8 +328,8 @@ control I(inout headers h, inout meta m, inout standard_metadata_t s) {
             h.ip.dst = m.peer;
         }
         if (h.ip.isValid()) {
-            by_dscp.apply();
             routes.apply();
+            by_dscp.apply();
             h.ip.ttl = h.ip.ttl |-| 1;
         } else if (h.ip6.isValid()) {
             routes6.apply();
@@ -356,7 +358,7 @@ control C(inout headers h, inout meta m) {
             h.ip.id, h.ip.flags, h.ip.offset, h.ip.ttl, h.ip.protocol, h.ip.src, h.ip.dst },
             h.ip.checksum, HashAlgorithm.csum16);
         update_checksum_with_payload(h.udp.isValid() && h.gtpu.isValid(), { h.ip.src, h.ip.dst, 8w0, h.ip.protocol,
-            h.udp.length, h.udp.sport, h.udp.dport, h.udp.length, 16w0, h.gtpu, h.opt, h.psc, h.inner, h.ports },
+            h.udp.length, h.udp.sport, h.udp.dport, h.udp.length, 16w0, h.gtpu, h.opt, h.psc, h.inner, h.inner_udp, h.ports },
             h.udp.checksum, HashAlgorithm.csum16);
     }
 }
@@ -376,6 +378,7 @@ control D(packet_out b, in headers h) {
         b.emit(h.ext);
         b.emit(h.inner);
         b.emit(h.inner6);
+        b.emit(h.inner_udp);
         b.emit(h.ports);
     }
 }
