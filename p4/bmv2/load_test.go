@@ -2,7 +2,6 @@ package bmv2
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 )
@@ -132,59 +131,3 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
-
-// FuzzLoad changes programs. What is loaded lets frames through without panic, and each comes to an end.
-func FuzzLoad(f *testing.F) {
-	upf, err := os.ReadFile("testdata/upf.json")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(upf, gpdu(1, 2, 10))
-	f.Add(primProgram(primOf("push", named1("header_stack", "s"), fieldOf("x", "a")), primOf("resubmit", hexOf(1))).json(), octets("02 0203 04050607 0102"))
-	f.Add(egressProgram(primOf("clone_egress_pkt_to_egress", hexOf(3), hexOf(1)), primOf("recirculate", hexOf(1))).json(), octets("03 0203 04050607 010203"))
-	f.Add(tableProgram(8, "ternary", "exact", "lpm", "range").json(), make([]byte, 30))
-	f.Fuzz(func(t *testing.T, program, frame []byte) {
-		if len(program) > 1<<17 || len(frame) > 4096 {
-			return
-		}
-		p, err := Load(program)
-		if err != nil {
-			return
-		}
-		for _, c := range [][]int{sizes(p.counters, func(c *Counter) int { return c.Size }), sizes(p.registers, func(r *Register) int { return r.Size }),
-			sizes(p.meters, func(m *Meter) int { return m.Size })} {
-			for _, n := range c {
-				if n > 1<<16 {
-					return // only memory
-				}
-			}
-		}
-		s := p.New(Config{Clock: func() int64 { return 1 }, Passes: 3})
-		s.Update(func(tx *Tx) {
-			_ = tx.SetCloneSession(3, &CloneSession{Replicas: []Replica{{Port: 1}}})
-			_ = tx.SetMulticastGroup(1, []Replica{{Port: 1}, {Port: 2}})
-			for i := range p.tables {
-				_ = tx.Entries(i, func(*Entry) bool { return true })
-			}
-		})
-		var out counting
-		s.NewWorker().Process([]Frame{{Port: 1, Data: frame}, {Port: 255, Data: frame}}, &out)
-		if out.n < 2 {
-			t.Errorf("of two frames %d came to an end", out.n)
-		}
-	})
-}
-
-func sizes[T any](of []T, size func(*T) int) (out []int) {
-	for i := range of {
-		out = append(out, size(&of[i]))
-	}
-	return out
-}
-
-// counting counts frames that came to an end.
-type counting struct{ n int }
-
-func (c *counting) Emit(*Out)               { c.n++ }
-func (c *counting) Digest(int, int, []byte) {}
-func (c *counting) Drop(int, Drop)          { c.n++ }
