@@ -24,7 +24,6 @@ var exprParams = []int{9, 32, 100}
 type tree struct {
 	json  obj
 	value func(env *exprEnv) *big.Int
-	isB   bool
 }
 
 type exprEnv struct {

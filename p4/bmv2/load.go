@@ -77,9 +77,7 @@ type loader struct {
 	learnByID      map[int]int
 	actionByID     map[int]int
 	tableByName    map[string]int
-	directMeterOf  map[string]int // table name
-	class          []int          // of headers, joined by what copies one to another
-	actionsOfJSON  []jsonAction
+	class          []int      // of headers, joined by what copies one to another
 	params         []paramRef // of the action that is being compiled
 	cells          int64
 	// registersUsed are those that the action being compiled reads or writes.

@@ -68,29 +68,32 @@ func (l *loader) loadPipelines() error {
 	return nil
 }
 
-func (l *loader) pipeline(to *pipeline, j *jsonPipeline) error {
-	byName := map[string]int{}
-	add := func(name string) error {
-		if _, there := byName[name]; there || name == "" || len(byName) >= maxNodes {
-			return fmt.Errorf("step %q: the name is empty or there twice, or there are more than %d", name, maxNodes)
-		}
-		byName[name] = len(byName)
-		return nil
-	}
+// stepNames numbers the steps of a pipeline: tables, then conditions, then actions.
+func stepNames(j *jsonPipeline) (map[string]int, error) {
+	var all []string
 	for i := range j.Tables {
-		if err := add(j.Tables[i].Name); err != nil {
-			return err
-		}
+		all = append(all, j.Tables[i].Name)
 	}
 	for i := range j.Conditionals {
-		if err := add(j.Conditionals[i].Name); err != nil {
-			return err
-		}
+		all = append(all, j.Conditionals[i].Name)
 	}
 	for i := range j.ActionCalls {
-		if err := add(j.ActionCalls[i].Name); err != nil {
-			return err
+		all = append(all, j.ActionCalls[i].Name)
+	}
+	byName := map[string]int{}
+	for i, name := range all {
+		if _, there := byName[name]; there || name == "" || i >= maxNodes {
+			return nil, fmt.Errorf("step %q: the name is empty or there twice, or there are more than %d", name, maxNodes)
 		}
+		byName[name] = i
+	}
+	return byName, nil
+}
+
+func (l *loader) pipeline(to *pipeline, j *jsonPipeline) error {
+	byName, err := stepNames(j)
+	if err != nil {
+		return err
 	}
 	next := func(name *string) (int, error) {
 		if name == nil {
@@ -102,7 +105,6 @@ func (l *loader) pipeline(to *pipeline, j *jsonPipeline) error {
 		}
 		return i, nil
 	}
-	var err error
 	if to.init, err = next(j.InitTable); err != nil {
 		return err
 	}

@@ -130,9 +130,8 @@ func (r *rig) counter(table, action string, match ...Match) CounterValue {
 	return *got.Counter
 }
 
-func u32(v uint32) []byte   { return binary.BigEndian.AppendUint32(nil, v) }
-func exact(b []byte) Match  { return Match{Value: b} }
-func is(v ...uint64) []byte { return binary.BigEndian.AppendUint64(nil, v[0]) }
+func u32(v uint32) []byte  { return binary.BigEndian.AppendUint32(nil, v) }
+func exact(b []byte) Match { return Match{Value: b} }
 
 // gpdu is a G-PDU of TEID teid, with a PDU Session Container, that has an IPv4 packet of a UE.
 //

@@ -1,4 +1,5 @@
 // A small UPF for the tests of package bmv2: what it does is made to use much of v1model, not to be a whole UPF.
+// upf.json is what p4c-bm2-ss 1.2.5.16 makes of it, without source_info.
 #define V1MODEL_VERSION 20200408
 #include <core.p4>
 #include <v1model.p4>
