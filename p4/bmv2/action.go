@@ -1,0 +1,279 @@
+package bmv2
+
+import (
+	"fmt"
+	"slices"
+)
+
+// stmt is a compiled primitive.
+type stmt func(*ctx)
+
+// prim is a primitive of an action that has jumps: a statement, or a jump to a primitive if cond is false.
+type prim struct {
+	fn   stmt
+	cond func(*ctx) bool // nil: always jump
+	jump int
+}
+
+// body is what an action does. Straight is used if there are no jumps.
+type body struct {
+	straight []stmt
+	prims    []prim
+	regs     []int // registers that are locked meanwhile, ascending
+}
+
+// actionDef is a compiled action. Its parameters stand in words of an entry's data.
+type actionDef struct {
+	params []paramRef
+	words  int
+	body   body
+}
+
+// run executes an action with its parameters in c.loc.
+func (b *body) run(c *ctx) {
+	for _, r := range b.regs {
+		c.s.registers[r].mu.Lock()
+	}
+	for _, fn := range b.straight {
+		fn(c)
+	}
+	if b.prims != nil {
+		b.runJumps(c)
+	}
+	for _, r := range b.regs {
+		c.s.registers[r].mu.Unlock()
+	}
+}
+
+func (b *body) runJumps(c *ctx) {
+	for pc := 0; pc < len(b.prims); {
+		p := &b.prims[pc]
+		if c.steps--; c.steps < 0 {
+			c.stop(DropParser)
+			return
+		}
+		switch {
+		case p.fn != nil:
+			p.fn(c)
+			pc++
+		case p.cond == nil || !p.cond(c):
+			pc = p.jump
+		default:
+			pc++
+		}
+	}
+}
+
+// loadActions compiles all actions.
+func (l *loader) loadActions() error {
+	l.actionByID = map[int]int{}
+	if len(l.j.Actions) > maxActions {
+		return fmt.Errorf("%d actions, more than %d", len(l.j.Actions), maxActions)
+	}
+	for i := range l.j.Actions {
+		a := &l.j.Actions[i]
+		if _, ok := l.actionByID[a.ID]; ok {
+			return fmt.Errorf("action %q: id %d is there twice", a.Name, a.ID)
+		}
+		l.actionByID[a.ID] = i
+		def, public, err := l.action(i, a)
+		if err != nil {
+			return fmt.Errorf("action %q: %w", a.Name, err)
+		}
+		l.p.adefs = append(l.p.adefs, def)
+		l.p.actions = append(l.p.actions, public)
+	}
+	l.params = nil
+	return nil
+}
+
+func (l *loader) action(i int, a *jsonAction) (actionDef, Action, error) {
+	var def actionDef
+	public := Action{ID: i, Name: a.Name}
+	var lay layout
+	for _, p := range a.RuntimeData {
+		if p.Bitwidth < 1 || p.Bitwidth > maxFieldWidth {
+			return def, public, fmt.Errorf("parameter %q: width %d is not within 1 and %d", p.Name, p.Bitwidth, maxFieldWidth)
+		}
+		def.params = append(def.params, lay.add(p.Bitwidth))
+		public.Params = append(public.Params, Param{Name: p.Name, Width: p.Bitwidth})
+	}
+	if def.words = lay.words; def.words > maxParamWords {
+		return def, public, fmt.Errorf("parameters take more than %d words", maxParamWords)
+	}
+	l.params = def.params
+	var err error
+	def.body, err = l.body(a.Primitives)
+	return def, public, err
+}
+
+// layout puts values into words: several into one if they fit, wide ones into words of their own.
+type layout struct {
+	words int
+	free  []int // bits that are left in each word
+}
+
+func (y *layout) add(width int) paramRef {
+	if width <= 64 {
+		for w := range y.free {
+			if y.free[w] >= width {
+				r := paramRef{word: w, shift: 64 - y.free[w], width: width}
+				y.free[w] -= width
+				return r
+			}
+		}
+	}
+	r := paramRef{word: y.words, width: width}
+	n := (width + 63) / 64
+	for range n {
+		y.free = append(y.free, 0)
+	}
+	if width < 64 {
+		y.free[y.words] = 64 - width
+	}
+	y.words += n
+	return r
+}
+
+// put writes a value into words that are zero there.
+func (r paramRef) put(to, v []uint64) {
+	if r.width <= 64 {
+		to[r.word] |= v[0] << uint(r.shift)
+		return
+	}
+	copy(to[r.word:], v[:(r.width+63)/64])
+}
+
+// get reads a value into as many words as it has.
+func (r paramRef) get(from []uint64) []uint64 {
+	if r.width <= 64 {
+		return []uint64{from[r.word] >> uint(r.shift) & mask64(r.width)}
+	}
+	return from[r.word : r.word+(r.width+63)/64]
+}
+
+// body compiles primitives.
+func (l *loader) body(js []jsonPrimitive) (body, error) {
+	var b body
+	if len(js) > maxPrimitives {
+		return b, fmt.Errorf("%d primitives, more than %d", len(js), maxPrimitives)
+	}
+	l.registersUsed = map[int]bool{}
+	jumps := false
+	for i := range js {
+		p, err := l.primitive(&js[i], len(js))
+		if err != nil {
+			return b, fmt.Errorf("primitive %d %q: %w", i, js[i].Op, err)
+		}
+		jumps = jumps || p.fn == nil
+		b.prims = append(b.prims, p)
+	}
+	for r := range l.registersUsed {
+		b.regs = append(b.regs, r)
+	}
+	slices.Sort(b.regs)
+	if !jumps {
+		for i := range b.prims {
+			b.straight = append(b.straight, b.prims[i].fn)
+		}
+		b.prims = nil
+	}
+	return b, nil
+}
+
+// primitives has what compiles each primitive, and how many parameters that takes.
+var primitives map[string]struct {
+	params  int
+	compile func(*loader, []jsonValue) (stmt, error)
+}
+
+func init() {
+	type entry = struct {
+		params  int
+		compile func(*loader, []jsonValue) (stmt, error)
+	}
+	arith := func(op string) entry {
+		return entry{3, func(l *loader, p []jsonValue) (stmt, error) { return l.arithmetic(op, &p[0], &p[1], &p[2]) }}
+	}
+	onto := func(op string) entry {
+		return entry{2, func(l *loader, p []jsonValue) (stmt, error) { return l.arithmetic(op, &p[0], &p[0], &p[1]) }}
+	}
+	nothing := func(*loader, []jsonValue) (stmt, error) { return func(*ctx) {}, nil }
+	primitives = map[string]entry{
+		"assign": {2, (*loader).assign}, "modify_field": {2, (*loader).assign}, "set": {2, (*loader).assign},
+		"add_to_field": onto("+"), "subtract_from_field": onto("-"),
+		"add": arith("+"), "subtract": arith("-"), "bit_xor": arith("^"), "bit_or": arith("|"), "bit_and": arith("&"),
+		"shift_left": arith("<<"), "shift_right": arith(">>"),
+		"assign_VL":     {2, (*loader).assignVL},
+		"assign_header": {2, (*loader).assignHeader}, "copy_header": {2, (*loader).assignHeader},
+		"assign_header_stack": {2, (*loader).assignStack},
+		"push":                {2, (*loader).push}, "pop": {2, (*loader).pop},
+		"exit":   {0, func(*loader, []jsonValue) (stmt, error) { return func(c *ctx) { c.exit = true }, nil }},
+		"assert": {1, (*loader).assert}, "assume": {1, (*loader).assert},
+		"log_msg": {2, nothing}, "no_op": {0, nothing},
+		"drop": {0, (*loader).drop}, "mark_to_drop": {-1, (*loader).drop},
+		"add_header": {1, (*loader).addHeader}, "add_header_fast": {1, (*loader).addHeader},
+		"remove_header":               {1, (*loader).removeHeader},
+		"generate_digest":             {2, (*loader).digest},
+		"clone_ingress_pkt_to_egress": {2, (*loader).clone}, "clone_egress_pkt_to_egress": {2, (*loader).clone},
+		"resubmit":                            {1, func(l *loader, p []jsonValue) (stmt, error) { return l.again(&p[0], true) }},
+		"recirculate":                         {1, func(l *loader, p []jsonValue) (stmt, error) { return l.again(&p[0], false) }},
+		"modify_field_with_hash_based_offset": {4, (*loader).hash},
+		"modify_field_rng_uniform":            {3, (*loader).random},
+		"execute_meter":                       {3, (*loader).executeMeter},
+		"count":                               {2, (*loader).count},
+		"register_read":                       {3, (*loader).registerRead},
+		"register_write":                      {3, (*loader).registerWrite},
+		"truncate":                            {1, (*loader).truncate},
+	}
+}
+
+// primitive compiles a primitive; n is how many the action has.
+func (l *loader) primitive(j *jsonPrimitive, n int) (prim, error) {
+	if j.Op == "_jump" || j.Op == "_jump_if_zero" {
+		return l.jump(j, n)
+	}
+	e, ok := primitives[j.Op]
+	if !ok {
+		return prim{}, fmt.Errorf("%w: primitive", ErrUnsupported)
+	}
+	if e.params >= 0 && len(j.Parameters) != e.params {
+		return prim{}, fmt.Errorf("has %d parameters instead of %d", len(j.Parameters), e.params)
+	}
+	fn, err := e.compile(l, j.Parameters)
+	if err == nil && fn == nil {
+		err = fmt.Errorf("has no code")
+	}
+	return prim{fn: fn}, err
+}
+
+func (l *loader) jump(j *jsonPrimitive, n int) (prim, error) {
+	want := 1
+	if j.Op == "_jump_if_zero" {
+		want = 2
+	}
+	if len(j.Parameters) != want {
+		return prim{}, fmt.Errorf("has %d parameters instead of %d", len(j.Parameters), want)
+	}
+	to, err := l.value(&j.Parameters[want-1], 0)
+	if err != nil {
+		return prim{}, err
+	}
+	if to.op != "const" || !to.k.IsInt64() || to.k.Int64() < 0 || to.k.Int64() > int64(n) {
+		return prim{}, fmt.Errorf("the target is not one of %d primitives", n)
+	}
+	p := prim{jump: int(to.k.Int64())}
+	if want == 2 {
+		cond, err := l.value(&j.Parameters[0], 0)
+		if err != nil {
+			return prim{}, err
+		}
+		if cond.kind == kindData {
+			cond = &node{op: "d2b", kind: kindBool, r: cond}
+		}
+		if p.cond, err = l.boolean(cond); err != nil {
+			return prim{}, err
+		}
+	}
+	return p, nil
+}
