@@ -149,7 +149,7 @@ func New(cfg Config) (*Driver, error) {
 		d.kernel.Close()
 		return nil, err
 	}
-	if d.owns, err = nexthop.WatchOwn(d.log, d.hosts.Set); err != nil {
+	if d.owns, err = nexthop.WatchOwn(d.log, func(addrs []netip.Addr) { d.hosts.Set(addrs) }); err != nil {
 		err = errors.Join(err, d.tables.close())
 		d.kernel.Close()
 		return nil, err

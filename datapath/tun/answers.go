@@ -57,9 +57,7 @@ func (d *Driver) Drops() (map[string]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	refused := d.fence.refused()
-	all[datapath.DropN6Route.String()] += refused[away]
-	all[datapath.DropLocal.String()] += refused[local]
+	all[datapath.DropN6Route.String()] += d.fence.refused()
 	d.answers.mu.Lock()
 	defer d.answers.mu.Unlock()
 	all[datapath.DropNextHop.String()] += d.answers.lost

@@ -81,15 +81,18 @@ func openHost(d *Driver) (*host, error) {
 	return h, nil
 }
 
-// subscribe has changed told of addresses and links that change.
+// subscribe has changed told of addresses, links and local routes that change.
 func (h *host) subscribe() error {
-	addrs, links := make(chan netlink.AddrUpdate, 16), make(chan netlink.LinkUpdate, 16)
+	addrs, links, routes := make(chan netlink.AddrUpdate, 16), make(chan netlink.LinkUpdate, 16), make(chan netlink.RouteUpdate, 16)
 	lost := func(error) { h.tell() } // news that were lost are news
 	if err := netlink.AddrSubscribeWithOptions(addrs, h.done, netlink.AddrSubscribeOptions{ErrorCallback: lost}); err != nil {
 		return fmt.Errorf("addresses of this host: %w", err)
 	}
 	if err := netlink.LinkSubscribeWithOptions(links, h.done, netlink.LinkSubscribeOptions{ErrorCallback: lost}); err != nil {
 		return fmt.Errorf("links of this host: %w", err)
+	}
+	if err := netlink.RouteSubscribeWithOptions(routes, h.done, netlink.RouteSubscribeOptions{ErrorCallback: lost}); err != nil {
+		return fmt.Errorf("routes of type local: %w", err)
 	}
 	go func() {
 		for range addrs {
@@ -99,6 +102,13 @@ func (h *host) subscribe() error {
 	go func() {
 		for range links {
 			h.tell()
+		}
+	}()
+	go func() {
+		for r := range routes { // there may be many of others
+			if _, ok := addedLocal(&r.Route); ok {
+				h.tell()
+			}
 		}
 	}()
 	return nil
@@ -228,10 +238,43 @@ func (h *host) refresh() error {
 		}
 		s.n6 = append(s.n6, mtu)
 	}
-	h.own.Set(rawip.Own(addrs))
+	networks, err := h.localNetworks()
+	if err != nil {
+		return err
+	}
+	h.own.Set(rawip.Own(addrs), networks...)
 	h.addresses(s, addrs, mtus, ours)
 	h.complete(s)
 	return nil
+}
+
+// localNetworks returns what the user has made addresses of this host beside those of its
+// devices ("ip route add local 192.0.2.0/24 dev lo"). The kernel would deliver UEs' packets
+// here.
+func (h *host) localNetworks() ([]netip.Prefix, error) {
+	routes, err := h.kernel.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_LOCAL, Type: unix.RTN_LOCAL},
+		netlink.RT_FILTER_TABLE|netlink.RT_FILTER_TYPE)
+	if err != nil {
+		return nil, fmt.Errorf("routes of type local: %w", err)
+	}
+	var all []netip.Prefix
+	for i := range routes {
+		if p, ok := addedLocal(&routes[i]); ok {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// addedLocal returns the destination of a route of the table local that the kernel has not
+// made itself for an address.
+func addedLocal(r *netlink.Route) (netip.Prefix, bool) {
+	if r.Table != unix.RT_TABLE_LOCAL || r.Type != unix.RTN_LOCAL || r.Protocol == unix.RTPROT_KERNEL || r.Dst == nil {
+		return netip.Prefix{}, false
+	}
+	a, ok := netip.AddrFromSlice(r.Dst.IP)
+	ones, _ := r.Dst.Mask.Size()
+	return netip.PrefixFrom(a.Unmap(), ones), ok
 }
 
 // maxPacket is the most octets that an IP packet has.

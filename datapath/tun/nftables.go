@@ -11,7 +11,8 @@ import (
 )
 
 // nftables speaks to the kernel's packet filter of one network namespace, in the few words
-// that a [fence] needs. A table that it has made as owner goes with its socket.
+// that a [fence] needs. A table that it has made as owner goes with its socket, which is why
+// this is not github.com/google/nftables: that (v0.3.0) makes tables without flags.
 //
 // Source: linux/netfilter/nfnetlink.h, linux/netfilter/nf_tables.h.
 type nftables struct {
@@ -23,8 +24,6 @@ type nftables struct {
 const (
 	tableOwner   = 0x2 // NFT_TABLE_F_OWNER, Linux 5.12
 	metaSDIFName = 34  // NFT_META_SDIFNAME, Linux 5.6
-
-	beforeNAT = 1<<32 - 300 // NF_IP_PRI_RAW, -300
 
 	verdictDrop, verdictAccept = 0, 1 // NF_DROP, NF_ACCEPT
 )

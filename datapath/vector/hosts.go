@@ -3,6 +3,7 @@ package vector
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 
 	"plumbline/datapath/model"
@@ -16,13 +17,19 @@ type Hosts struct{ set atomic.Pointer[hostSet] }
 // hostSet is asked for each packet, so it has an answer for nearly all of them in
 // one bit.
 type hostSet struct {
-	filter [64]uint64 // bit of each address
-	addrs  map[netip.Addr]bool
+	filter   [64]uint64 // bit of each address; all, if there are networks
+	addrs    map[netip.Addr]bool
+	networks []netip.Prefix
 }
 
-// Set makes the addresses those of the host.
-func (h *Hosts) Set(addrs []netip.Addr) {
-	s := &hostSet{addrs: make(map[netip.Addr]bool, len(addrs))}
+// Set makes the addresses those of the host, and all of the networks.
+func (h *Hosts) Set(addrs []netip.Addr, networks ...netip.Prefix) {
+	s := &hostSet{addrs: make(map[netip.Addr]bool, len(addrs)), networks: networks}
+	if len(networks) > 0 {
+		for i := range s.filter {
+			s.filter[i] = ^uint64(0)
+		}
+	}
 	for _, a := range addrs {
 		a = a.Unmap()
 		s.addrs[a] = true
@@ -34,7 +41,11 @@ func (h *Hosts) Set(addrs []netip.Addr) {
 
 // Has reports whether a is one of them.
 func (h *Hosts) Has(a netip.Addr) bool {
-	return h.maybe(hostWord(a)) && h.set.Load().addrs[a]
+	if !h.maybe(hostWord(a)) {
+		return false
+	}
+	s := h.set.Load()
+	return s.addrs[a] || slices.ContainsFunc(s.networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // maybe reports whether one of them has this word.
