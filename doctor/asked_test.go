@@ -62,7 +62,7 @@ func TestConfigured(t *testing.T) {
 	}
 }
 
-// TestHeldDevice: a TUN device that a program holds is up, and nobody is told about XDP there.
+// TestHeldDevice: a TUN device that a program holds is up, and its row says nothing about XDP.
 func TestHeldDevice(t *testing.T) {
 	inHeld(t, func() {
 		report := Examine(Options{})

@@ -176,7 +176,7 @@ func (d *device) check(ask asking) Check {
 }
 
 // ofProgram: a program has made it (TUN, TAP), such as a UPF, a gNB or a VPN. It is N3 or N6
-// of nobody, unless somebody says so.
+// only if the configuration says so.
 func (d *device) ofProgram() bool { return d.driver == "tun" }
 
 // aboutXDP is what matters to XDP programs. attach adds what trying shows; works is false if

@@ -38,7 +38,7 @@ func (u *uplink) enter(t *tunnel) {
 	}
 }
 
-// turn makes u send into the tunnel that it was given last. It belongs to who sends, between
+// turn makes u send into the tunnel that it was given last. The sender calls it, between
 // bursts.
 func (u *uplink) turn() {
 	if t := u.next.Swap(nil); t != nil {

@@ -42,7 +42,7 @@ func indication(teid uint32, upf netip.Addr) []byte {
 }
 
 // TestSetUplink: what a UE sends next goes to the F-TEID that it was given last, and Error
-// Indications about that one are told, while those about the one before are of no UE.
+// Indications about that one are reported, while those about the one before are of no UE.
 func TestSetUplink(t *testing.T) {
 	first, second, own := netip.MustParseAddr("127.29.28.11"), netip.MustParseAddr("127.29.28.12"), netip.MustParseAddr("127.0.0.1")
 	upfs := map[netip.Addr]*net.UDPConn{}

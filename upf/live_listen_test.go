@@ -45,7 +45,7 @@ func TestCheckListen(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{"nobody is there", func(*Config) {}, ""},
+		{"nothing runs", func(*Config) {}, ""},
 		{"N4", func(c *Config) { c.N4.Address = addrOf(n4) }, taken("n4.address", n4)},
 		{"GTP-U", func(c *Config) { c.N3.Address = addrOf(gtp) }, taken("n3.address", gtp)},
 		{"GTP-U of a model, which has none", func(c *Config) { c.Datapath, c.N3.Address = DatapathModel, addrOf(gtp) }, ""},

@@ -141,7 +141,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestRefused: anchors and aliases are told all at once, beside what else is wrong.
+// TestRefused: all anchors and aliases are reported at once, beside what else is wrong.
 func TestRefused(t *testing.T) {
 	const plain = ": an anchor or alias: want plain mappings, sequences and scalars"
 	err := Parse("f", []byte("any: &a {x: 1}\ncount: many\nwords: &b [a]\ninner: [{a: *b}]\n"), &value{}, func(c *Checks) { c.Note("words", "too short") })
@@ -151,7 +151,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRanges: of a number that is out of the range of its type the narrower one is told that
+// TestRanges: for a number that is out of the range of its type, the message has the narrower one that
 // its owner has, if there is one.
 func TestRanges(t *testing.T) {
 	for text, want := range map[string]string{

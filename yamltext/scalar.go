@@ -72,7 +72,7 @@ func isText(v reflect.Value) bool {
 }
 
 // set parses text into v, which stays as it is if that is none; but of a number that it
-// cannot hold it gets the nearest one, so that what else is wanted of it is told.
+// cannot hold it gets the nearest one, so that its range is checked as well.
 func set(v reflect.Value, text string) error {
 	switch p := v.Addr().Interface().(type) {
 	case *netip.Prefix:
@@ -180,7 +180,7 @@ func form(v reflect.Value, err error) string {
 	case errors.Is(err, errNegative):
 		return "a whole number from 0 on"
 	case (v.CanInt() || v.CanUint()) && !errors.Is(err, strconv.ErrRange):
-		return "a whole number" // whose range is told of one that is out of it
+		return "a whole number" // its range is in the message about one that is out of it
 	case v.CanInt():
 		return fmt.Sprintf("a whole number, %d to %d", int64(math.MinInt64)>>(64-v.Type().Bits()), int64(math.MaxInt64)>>(64-v.Type().Bits()))
 	case v.CanUint():

@@ -150,7 +150,7 @@ func positionOf(t *token.Token) position {
 }
 
 // check refuses tokens, and too deep nesting of them. What the parser can take is noted, and
-// read, so that other mistakes are told beside it.
+// read, so that other mistakes are reported beside it.
 func (d *decoder) check(tokens token.Tokens, anchors bool) *syntaxError {
 	var tag *syntaxError // the last one
 	var levels []block   // the block levels around a token

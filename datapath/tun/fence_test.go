@@ -354,7 +354,7 @@ func TestReachLocal(t *testing.T) {
 	}
 }
 
-// drops waits until so many packets are counted for a reason.
+// drops waits until want packets are counted for a reason.
 func (y *yard) drops(t *testing.T, why datapath.Reason, want uint64) {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {

@@ -65,7 +65,7 @@ func (c *Client) associationResponse(request pfcp.MessageType) pfcp.Message {
 	}
 }
 
-// tell gives Config.Told a request. It reports false if there is nobody to tell, or the
+// tell gives Config.Told a request. It reports false if there is no such function, or the
 // request cannot be decoded.
 func (c *Client) tell(h pfcp.Header, body []byte) bool {
 	if c.config.Told == nil {

@@ -35,7 +35,7 @@ func (r *responder) set(recovery pfcp.TimeStamp, loss float64) {
 	r.recovery, r.loss = recovery, loss
 }
 
-// TestTold: what a UP function asks for about the association is told and accepted, and so is
+// TestTold: what a UP function asks for about the association is reported and accepted, and so is
 // a report about a session; one about no session is not told.
 func TestTold(t *testing.T) {
 	r := newResponder(t)

@@ -66,7 +66,7 @@ type Table struct {
 	Actions []int
 	// HasPriority is true if entries have a priority: a ternary or range field is in the key.
 	HasPriority bool
-	// ConstEntries is true if the program gives the entries, and nobody else may.
+	// ConstEntries is true if the program gives the entries, which a controller may not change.
 	ConstEntries bool
 	// ConstDefault is true if the default action may not be changed.
 	ConstDefault bool
@@ -182,14 +182,14 @@ type Replica struct {
 	Instance uint16
 }
 
-// CloneSession says what becomes of a cloned packet.
+// CloneSession says where a cloned packet goes.
 type CloneSession struct {
 	Replicas []Replica
 	// PacketLength is how much of the frame a clone has, at most, or 0 for all of it.
 	PacketLength int
 }
 
-// Config is what an Instance is told by its surroundings.
+// Config is what an Instance gets from its owner.
 type Config struct {
 	// Clock gives the time in nanoseconds; it never goes back. The time of New is zero of all timestamps.
 	Clock func() int64

@@ -97,7 +97,7 @@ func (l *loader) signWord(n *node, bits int) (num, error) {
 	return num{fn: func(c *ctx) uint64 { return uint64(int64(fn(c)<<s) >> s) }}, nil
 }
 
-// saturateWord is the nearest number to a value that has so many bits.
+// saturateWord is the nearest number to a value that fits into a number of bits.
 func (l *loader) saturateWord(n *node) (num, error) {
 	w := int(n.r.k.Int64())
 	if !n.l.signed64() || w > 63 && n.op == "usat_cast" || w > 64 {

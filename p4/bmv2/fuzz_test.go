@@ -40,7 +40,7 @@ func (m *mutant) value() any {
 	return m.nodes[m.r.IntN(len(m.nodes))]
 }
 
-// change changes about one of so many nodes.
+// change changes nodes, each with a chance of 1/one.
 func (m *mutant) change(v any, one, depth int) any {
 	if depth > 60 {
 		return v

@@ -99,7 +99,7 @@ func count(cells []uint64, index uint64, octets int) {
 	}
 }
 
-// take moves a cell, while nobody meters.
+// take moves a cell, during an Update: no packet uses it.
 func (m *meterCell) take(from *meterCell) {
 	m.set.Store(from.set.Load())
 	m.cfg, m.tc, m.tp, m.ac, m.ap = from.cfg, from.tc, from.tp, from.ac, from.ap

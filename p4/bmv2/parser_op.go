@@ -18,7 +18,7 @@ func (c *ctx) extract(i int) int32 {
 	return ok
 }
 
-// extractVL takes a header with a variable part of so many bits.
+// extractVL takes a header whose variable part has a computed number of bits.
 func (c *ctx) extractVL(i int, bits uint64) int32 {
 	h := &c.s.p.headers[i]
 	p := &c.s.p.parser

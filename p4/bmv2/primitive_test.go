@@ -31,7 +31,7 @@ func element(stack string, i any) obj {
 }
 
 // primProgram runs primitives over x (a 8, b 16, c 32 bits), y of the same type, and a stack s of three elements; x, y, s[0], s[1], s[2]
-// leave. The frame is x and, if x.a is 2 or 3, so many elements of the stack.
+// leave. The frame is x and, if x.a is 2 or 3, that number of elements of the stack.
 func primProgram(prims ...any) *program {
 	p := newProgram()
 	p.header("x", false, "a", 8, "b", 16, "c", 32)

@@ -341,7 +341,7 @@ func (t *Tx) SetRegister(register, index int, v []byte) error {
 	return nil
 }
 
-// SetCloneSession sets what becomes of packets that are cloned to a session, 1 to 32767; nil removes it.
+// SetCloneSession sets where packets go that are cloned to a session, 1 to 32767; nil removes it.
 func (t *Tx) SetCloneSession(session uint16, c *CloneSession) error {
 	if session == 0 || session > 0x7fff {
 		return fmt.Errorf("%w: clone session %d", ErrInvalid, session)

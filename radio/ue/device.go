@@ -61,7 +61,7 @@ func (c *DeviceConfig) Validate(ues int) error {
 	return m.Err(ErrConfig)
 }
 
-// name is that of the device of UE number index of a cell with so many.
+// name is that of the device of UE number index of a cell.
 func (c *DeviceConfig) name(index, of int) string {
 	if of > 1 {
 		return fmt.Sprint(c.Name, index)
@@ -69,7 +69,7 @@ func (c *DeviceConfig) name(index, of int) string {
 	return c.Name
 }
 
-// Names are those of the devices of a cell with so many UEs.
+// Names are those of the devices of a cell's UEs.
 func (c *DeviceConfig) Names(ues int) []string {
 	names := make([]string, ues)
 	for i := range names {
