@@ -13,7 +13,7 @@ const meterOctets = 88
 //
 // Buckets are filled by what has accrued since the cell was set, rounded down, less what had accrued at the last packet. So
 // nothing is lost to rounding, however often packets come.
-// Source: RFC 2698, 3.
+// Source: RFC 2698, 3 and 4.1.
 type meterCell struct {
 	mu     sync.Mutex
 	set    atomic.Bool
