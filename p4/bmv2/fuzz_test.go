@@ -96,7 +96,7 @@ func mutants(t testing.TB) [][]byte {
 func FuzzLoad(f *testing.F) {
 	programs := mutants(f)
 	for i := range programs {
-		for seed := range uint64(300) {
+		for seed := range uint64(120) {
 			f.Add(seed, uint8(i), uint8(seed), octets("0302 0300 0405 0607 0102 0304 0000 0000 0000 0000"))
 		}
 		f.Add(uint64(1), uint8(i), uint8(255), gpdu(1, 2, 10))

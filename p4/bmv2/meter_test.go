@@ -1,6 +1,7 @@
 package bmv2
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -89,6 +90,11 @@ func TestIndexedMeter(t *testing.T) {
 		r.s.Update(func(tx *Tx) {
 			if err := tx.SetMeter(0, 3, &cfg); err != nil {
 				t.Fatal(err)
+			}
+		})
+		r.s.Update(func(tx *Tx) {
+			if err := tx.SetMeter(0, 3, &MeterConfig{CIR: 2, PIR: 1}); !errors.Is(err, ErrInvalid) {
+				t.Errorf("a peak rate below the committed one: %v, want ErrInvalid", err)
 			}
 		})
 		colour := func(index byte) string {

@@ -63,11 +63,22 @@ func (t *Tx) named(i int, err error) error {
 	return fmt.Errorf("table %q: %w", t.s.p.tables[i].Name, err)
 }
 
+// check refuses what RFC 2698, 3 does not allow.
+func (c *MeterConfig) check() error {
+	if c != nil && c.PIR < c.CIR {
+		return fmt.Errorf("%w: meter with a peak rate of %d and a committed one of %d", ErrInvalid, c.PIR, c.CIR)
+	}
+	return nil
+}
+
 // Insert adds an entry. Errors: ErrFull, ErrExists, ErrInvalid, ErrConst.
 func (t *Tx) Insert(table int, e *Entry) error {
 	tb, err := t.entries(table)
 	if err != nil {
 		return err
+	}
+	if err := e.Meter.check(); err != nil {
+		return t.named(table, err)
 	}
 	if err := t.begin(); err != nil {
 		return err
@@ -101,6 +112,9 @@ func (t *Tx) Modify(table int, e *Entry) error {
 		return t.named(table, err)
 	}
 	slot, data, err := tb.def.action(t.s.p, e.Action, e.Params)
+	if err == nil {
+		err = e.Meter.check()
+	}
 	if err != nil {
 		return t.named(table, err)
 	}
@@ -223,6 +237,9 @@ func (t *Tx) SetEntryCounter(id int, e *Entry, v CounterValue) error {
 // SetEntryMeter sets the direct meter of an entry, with full buckets; nil lets all packets be green again. Errors:
 // ErrNotFound, ErrInvalid.
 func (t *Tx) SetEntryMeter(id int, e *Entry, c *MeterConfig) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	return t.setDirect(id, e, func(d *tableDef) bool { return d.meter }, func(tb *table, row int) {
 		tb.meters[row].configure(c, t.s.now())
 	})
@@ -302,6 +319,9 @@ func (t *Tx) Meter(meter, index int) (c MeterConfig, set bool, err error) {
 func (t *Tx) SetMeter(meter, index int, c *MeterConfig) error {
 	m := at(t.s.p.meters, meter)
 	if err := cell("meter", meter, len(t.s.meters), index, m.Size, m.Table); err != nil {
+		return err
+	}
+	if err := c.check(); err != nil {
 		return err
 	}
 	if err := t.begin(); err != nil {
