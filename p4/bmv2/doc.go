@@ -243,7 +243,8 @@ const (
 	Drops
 )
 
-// Sink takes what a worker gives out, in the goroutine of Process. A packet-in is a frame like any other: the program sends
+// Sink takes what a worker gives out, in the goroutine of Process: it must call neither Update, which waits for Process, nor
+// Process of this worker. A packet-in is a frame like any other: the program sends
 // it to the port that leads to the controller, with a header of its own.
 type Sink interface {
 	Emit(o *Out)
