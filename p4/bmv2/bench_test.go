@@ -74,6 +74,39 @@ func BenchmarkDownlink(b *testing.B) {
 	})
 }
 
+// BenchmarkPipeline is the UPF pipeline with one session: uplink without an MBR, uplink with one, and downlink.
+func BenchmarkPipeline(b *testing.B) {
+	for _, bb := range []struct {
+		name  string
+		port  uint32
+		frame []byte
+		rig   func() *pipe
+	}{
+		{"uplink", pipeN3, gpdu(0x1001, pipeUE, 64), func() *pipe { return newPipe(b) }},
+		{"uplink_mbr", pipeN3, gpdu(0x1001, pipeUE, 64), func() *pipe { return metered(b, 1<<39) }},
+		{"downlink", pipeN6, toUE("", 64), func() *pipe { return newPipe(b) }},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			p := bb.rig()
+			batch := make([]Frame, 32)
+			for i := range batch {
+				batch[i] = Frame{Port: bb.port, Data: bb.frame}
+			}
+			var out nothing
+			p.w.Process(batch, &out)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; i < b.N; i += len(batch) {
+				p.now += 32 * 100e6
+				p.w.Process(batch, &out)
+			}
+			if out.drops > 0 {
+				b.Errorf("%d frames left, %d were dropped", out.frames, out.drops)
+			}
+		})
+	}
+}
+
 // BenchmarkLoad reads and compiles the program.
 func BenchmarkLoad(b *testing.B) {
 	for range b.N {

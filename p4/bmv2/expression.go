@@ -63,7 +63,7 @@ func (l *loader) value(v *jsonValue, depth int) (*node, error) {
 	case "field":
 		var pair []string
 		if json.Unmarshal(v.Value, &pair) != nil || len(pair) != 2 {
-			return nil, fmt.Errorf("field %.60s is not a header and a name", v.Value)
+			return nil, notField(v.Value)
 		}
 		return l.fieldNode(pair[0], pair[1])
 	case "hexstr":

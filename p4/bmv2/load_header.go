@@ -105,8 +105,11 @@ func (l *loader) newHeader(i int, jh *jsonHeader, t *jsonHeaderType) (header, er
 		seen[f.name] = true
 		f.header, f.bit, f.off = i, bits, h.off+h.words
 		if f.vl {
-			if h.vl >= 0 || h.meta {
-				return h, fmt.Errorf("field %q: a second variable field, or one in metadata", f.name)
+			if h.meta {
+				return h, fmt.Errorf("%w: variable field %q in metadata", ErrUnsupported, f.name)
+			}
+			if h.vl >= 0 {
+				return h, fmt.Errorf("field %q: a second variable field", f.name)
 			}
 			if bits%8 != 0 {
 				return h, fmt.Errorf("%w: variable field %q does not begin with an octet", ErrUnsupported, f.name)

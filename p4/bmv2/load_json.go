@@ -1,6 +1,10 @@
 package bmv2
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
 
 // What is read of BMv2 JSON. Values whose form depends on their type stay raw until it is known.
 
@@ -103,6 +107,15 @@ func (v *jsonValue) UnmarshalJSON(b []byte) error {
 	}
 	v.Type, v.Value, v.Bitwidth = o.Type, o.Value, o.Bitwidth
 	return nil
+}
+
+// notField is the error of what should be a header and a name. The compiler also writes expressions in their place, which
+// BMv2 does not know.
+func notField(raw json.RawMessage) error {
+	if bytes.IndexByte(raw, '{') >= 0 {
+		return fmt.Errorf("%w: expression instead of a header and a name", ErrUnsupported)
+	}
+	return fmt.Errorf("field %.60s is not a header and a name", raw)
 }
 
 type jsonExpression struct {

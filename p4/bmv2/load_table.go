@@ -121,7 +121,7 @@ func (l *loader) keyPart(k *jsonKey, kind MatchKind) (keyPart, error) {
 	case json.Unmarshal(k.Target, &pair) == nil && len(pair) == 2:
 		n, err = l.fieldNode(pair[0], pair[1])
 	default:
-		err = fmt.Errorf("target %.60s is not a header and a name", k.Target)
+		err = notField(k.Target)
 	}
 	if err != nil {
 		return part, err

@@ -69,7 +69,7 @@ func TestPipelineFilters(t *testing.T) {
 }
 
 // metered lets the uplink have 1000 octets in a second: an octet takes 10^6 ns.
-func metered(t *testing.T, tolerance uint64) *pipe {
+func metered(t testing.TB, tolerance uint64) *pipe {
 	p := newPipe(t)
 	be := func(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }
 	rules, e := p.entry(pipeIngress+"forward.rules", pipeIngress+"forward.to_n6", toN6(5, be(1e6<<24), be(tolerance<<8)), exact([]byte{pipeUL}))

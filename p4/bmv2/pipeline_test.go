@@ -67,7 +67,7 @@ func toPeer(peer byte) [][]byte {
 // newPipe has one session: a tunnel and a UE address, a gNB behind port 1 and a router behind port 2.
 //
 //	gNB ─ port 1 ─ UPF ─ port 2 ─ router
-func newPipe(t *testing.T) *pipe {
+func newPipe(t testing.TB) *pipe {
 	t.Helper()
 	p := &pipe{newRig(t, "pipeline.json")}
 	p.add("detect.ports", "detect.from_port", [][]byte{{1}, {0}}, exacts([]byte{pipeN3}, []byte{0}, []byte{0}, pipeMAC)...)
