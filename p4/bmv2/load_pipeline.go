@@ -114,7 +114,7 @@ func (l *loader) pipeline(to *pipeline, j *jsonPipeline) error {
 		if err != nil {
 			return fmt.Errorf("table %q: %w", j.Tables[i].Name, err)
 		}
-		to.steps = append(to.steps, step{table: t})
+		to.steps = append(to.steps, l.tableStep(t))
 		after = append(after, follow)
 	}
 	for i := range j.Conditionals {
@@ -137,6 +137,20 @@ func (l *loader) pipeline(to *pipeline, j *jsonPipeline) error {
 		after = append(after, []int{s.yes})
 	}
 	return acyclic(after)
+}
+
+// tableStep is a table; one that the compiler made of statements, and that always does the same, is an action.
+func (l *loader) tableStep(t int) step {
+	d := &l.p.tdefs[t]
+	if len(d.keys)+len(d.entries) > 0 || !l.p.tables[t].ConstDefault || len(d.actions[d.defSlot].def.params) > 0 {
+		return step{table: t}
+	}
+	a := &d.actions[d.defSlot]
+	s := step{table: -1, act: &a.def.body, yes: a.next}
+	if d.hitMiss {
+		s.yes = d.missNext
+	}
+	return s
 }
 
 func (l *loader) conditional(j *jsonConditional, next func(*string) (int, error)) (step, error) {
