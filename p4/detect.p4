@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DETECT_P4
+#define DETECT_P4
+#include "drop.p4"
+#include "headers.p4"
+#include "sizes.p4"
+
+/* detect - where a packet came from, and its PDR
+ *
+ *	port, tag ► ports ► data network, N3
+ *	outer destination ► locals ► endpoint    G-PDU ► tunnels ─┐
+ *	                                         else ► ues, framed ─┤
+ *	                                                             ├► PDR
+ *	                                                 list ► filters ┘
+ *
+ * A key with one PDR names it. One with several names a list, whose SDF filters do, in
+ * Precedence order. A key whose PDRs ask for what is not here is not in the tables, or
+ * says "cpu".
+ */
+control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
+	action cpu(bit<8> reason) {
+		m.fate = FATE_CPU;
+		m.reason = reason;
+	}
+
+	/* What comes in by a port, with this tag or without one. */
+	action from_port(bit<1> n3, bit<8> network) {
+		m.n3 = n3;
+		m.network = network;
+	}
+	@name("ports")
+	table ports {
+		key = {
+			port: exact @name("port");
+			h.tag.isValid(): exact @name("tagged");
+			m.vid: exact @name("vid");
+			h.eth.dst: exact @name("mac");
+		}
+		actions = { from_port; @defaultonly cpu; }
+		const default_action = cpu(PASS_HOST);
+		size = PORTS;
+	}
+
+	/* Addresses of the host. endpoint 0: no tunnel ends there. */
+	action local(bit<8> endpoint) {
+		m.endpoint = endpoint;
+	}
+	action no_local() {
+		m.endpoint = 0;
+	}
+	@name("locals4")
+	table locals4 {
+		key = { h.ip4.dst: exact @name("address"); }
+		actions = { local; @defaultonly no_local; }
+		const default_action = no_local();
+		size = LOCALS;
+	}
+	@name("locals6")
+	table locals6 {
+		key = {
+			h.ip6.dst_prefix: exact @name("prefix");
+			h.ip6.dst_rest: exact @name("rest");
+		}
+		actions = { local; @defaultonly no_local; }
+		const default_action = no_local();
+		size = LOCALS;
+	}
+
+	/* The PDR, or PDRs, of a key. expected: octets of the headers in front of the user
+	 * packets; with others packets go to the CPU (measure.p4). check: the UE address is compared with these, uplink with
+	 * the source; 0 is no address.
+	 */
+	action one(bit<RULE_BITS> rule, bit<8> expected, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
+		m.rule = rule;
+		m.expected = expected;
+		m.uplink = uplink;
+		m.check = check;
+		m.ue4 = ue4;
+		m.ue6 = ue6;
+	}
+	action several(bit<LIST_BITS> number, bit<8> expected, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
+		m.filter_list = number;
+		m.expected = expected;
+		m.uplink = uplink;
+		m.check = check;
+		m.ue4 = ue4;
+		m.ue6 = ue6;
+	}
+	@name("tunnels")
+	table tunnels {
+		key = {
+			m.endpoint: exact @name("endpoint");
+			h.gtpu.teid: exact @name("teid");
+		}
+		actions = { one; several; cpu; }
+		const default_action = cpu(PASS_RULES);
+		size = TUNNELS;
+	}
+
+	action one_bare(bit<RULE_BITS> rule, bit<8> expected) {
+		m.rule = rule;
+		m.expected = expected;
+	}
+	action several_bare(bit<LIST_BITS> number, bit<8> expected) {
+		m.filter_list = number;
+		m.expected = expected;
+	}
+	@name("ues4")
+	table ues4 {
+		key = { m.dst4: exact @name("address"); }
+		actions = { one_bare; several_bare; @defaultonly NoAction; cpu; }
+		const default_action = NoAction();
+		size = UE4S;
+	}
+	@name("ues6")
+	table ues6 {
+		key = { m.dst6: exact @name("prefix"); }
+		actions = { one_bare; several_bare; @defaultonly NoAction; cpu; }
+		const default_action = NoAction();
+		size = UE6S;
+	}
+	@name("framed4")
+	table framed4 {
+		key = { m.dst4: lpm @name("address"); }
+		actions = { one_bare; several_bare; cpu; }
+		const default_action = cpu(PASS_HOST);
+		size = ROUTES;
+	}
+	@name("framed6")
+	table framed6 {
+		key = { m.dst6: lpm @name("prefix"); }
+		actions = { one_bare; several_bare; cpu; }
+		const default_action = cpu(PASS_HOST);
+		size = ROUTES;
+	}
+
+	action filtered(bit<RULE_BITS> rule) {
+		m.rule = rule;
+	}
+	action unfiltered(bit<8> reason) {
+		m.fate = FATE_DROP;
+		m.reason = reason;
+	}
+	/* A list may end with an entry of the lowest priority that says why nothing matches. */
+	@name("filters4")
+	table filters4 {
+		key = {
+			m.filter_list: exact @name("list");
+			m.network: ternary @name("network");
+			m.qfi: ternary @name("qfi");
+			m.protocol: ternary @name("protocol");
+			m.tos: ternary @name("tos");
+			m.src4: ternary @name("source");
+			m.dst4: ternary @name("destination");
+			m.src_port: range @name("source_port");
+			m.dst_port: range @name("destination_port");
+		}
+		actions = { filtered; unfiltered; cpu; }
+		const default_action = cpu(PASS_RULES);
+		size = FILTERS;
+	}
+	@name("filters6")
+	table filters6 {
+		key = {
+			m.filter_list: exact @name("list");
+			m.network: ternary @name("network");
+			m.qfi: ternary @name("qfi");
+			m.protocol: ternary @name("protocol");
+			m.tos: ternary @name("tos");
+			m.src6: ternary @name("source_prefix");
+			m.src6_rest: ternary @name("source_rest");
+			m.dst6: ternary @name("destination_prefix");
+			m.dst6_rest: ternary @name("destination_rest");
+			m.src_port: range @name("source_port");
+			m.dst_port: range @name("destination_port");
+		}
+		actions = { filtered; unfiltered; cpu; }
+		const default_action = cpu(PASS_RULES);
+		size = FILTERS;
+	}
+
+	action user4(in ip4_h ip) {
+		m.v6 = 0;
+		m.octets = ip.octets;
+		m.ttl = ip.ttl;
+		m.tos = ip.tos;
+		m.protocol = ip.protocol;
+		m.src4 = ip.src;
+		m.dst4 = ip.dst;
+	}
+	action user6(in ip6_h ip) {
+		m.v6 = 1;
+		/* Hop-by-Hop, Routing, Fragment, AH, Destination Options, Mobility: what is behind
+		 * them was not read.
+		 */
+		m.fragment = (ip.next == 0 || ip.next == 43 || ip.next == 44 || ip.next == 51 || ip.next == 60 || ip.next == 135) ? 1w1 : 1w0;
+		m.octets = ip.octets + 40;
+		m.ttl = ip.hop_limit;
+		m.tos = ip.traffic_class;
+		m.protocol = ip.next;
+		m.src6 = ip.src_prefix;
+		m.src6_rest = ip.src_rest;
+		m.dst6 = ip.dst_prefix;
+		m.dst6_rest = ip.dst_rest;
+	}
+
+	/* Whether a router forwards from and to these addresses: they are not of this network,
+	 * this host, one link or many. Source: RFC 1812, 5.3.7; RFC 3927, 2.7; RFC 4291, 2.5
+	 * and 2.7.
+	 */
+	action scope4() {
+		m.scope = (m.src4[31:24] != 0 && m.src4[31:24] != 127 && m.src4[31:29] != 7 && m.src4[31:16] != 0xa9fe &&
+			m.dst4[31:24] != 0 && m.dst4[31:24] != 127 && m.dst4[31:29] != 7 && m.dst4[31:16] != 0xa9fe) ? 1w1 : 1w0;
+	}
+	action scope6() {
+		m.scope = (m.src6 != 0 && m.src6[63:56] != 0xff && m.src6[63:54] != 0x3fa &&
+			m.dst6 != 0 && m.dst6[63:56] != 0xff && m.dst6[63:54] != 0x3fa) ? 1w1 : 1w0;
+	}
+
+	apply {
+		m.vid = h.tag.isValid() ? h.tag.vid : 0;
+		ports.apply();
+		if (m.fate == FATE_FORWARD) {
+			if (m.broken == 1 || !(h.ip4.isValid() || h.ip6.isValid())) {
+				cpu(PASS_HOST);
+			}
+		}
+		if (m.fate == FATE_FORWARD) {
+			if (h.ip4.isValid()) {
+				locals4.apply();
+			} else {
+				locals6.apply();
+			}
+			m.before = 14;
+			m.qfi = 64;
+			if (h.tag.isValid()) {
+				m.before = m.before + 4;
+			}
+			if (m.endpoint != 0) {
+				if (m.n3 == 0) {
+					cpu(PASS_HOST);
+				} else if (!(h.user4.isValid() || h.user6.isValid())) {
+					cpu(PASS_SIGNALLING);
+				} else {
+					m.tunnelled = 1;
+				}
+			} else if (m.network == 0) {
+				cpu(PASS_HOST);
+			}
+		}
+		if (m.fate == FATE_FORWARD) {
+			if (m.tunnelled == 1) {
+				m.before = m.before + (h.ip4.isValid() ? 8w36 : 8w56);
+				if (h.optional.isValid()) {
+					m.before = m.before + 4;
+				}
+				if (h.psc.isValid()) {
+					m.before = m.before + 4;
+					m.qfi = 1w0 ++ h.psc.qfi;
+				}
+				if (h.user4.isValid()) {
+					user4(h.user4);
+					m.fragment = (h.user4.flags[0:0] == 1 || h.user4.fragment != 0) ? 1w1 : 1w0;
+				} else {
+					user6(h.user6);
+				}
+				if (h.user_ports.isValid()) {
+					m.src_port = h.user_ports.src;
+					m.dst_port = h.user_ports.dst;
+				}
+				/* GTP-U, UDP and IP have to say the same of where it ends. */
+				if (h.gtpu.octets != m.octets + (h.psc.isValid() ? 16w8 : (h.optional.isValid() ? 16w4 : 16w0))) {
+					cpu(PASS_HOST);
+				}
+			} else {
+				if (h.ip4.isValid()) {
+					user4(h.ip4);
+					m.fragment = (h.ip4.flags[0:0] == 1 || h.ip4.fragment != 0) ? 1w1 : 1w0;
+					if (h.ip4.ihl != 5) {
+						cpu(PASS_RULES);
+					}
+				} else {
+					user6(h.ip6);
+				}
+				if (h.ports.isValid()) {
+					m.src_port = h.ports.src;
+					m.dst_port = h.ports.dst;
+				}
+			}
+			if (m.fate == FATE_FORWARD) {
+				/* What follows the user packet would have to be cut off and not be counted. */
+				if (m.frame != (bit<16>)m.before + m.octets) {
+					cpu(PASS_RULES);
+				}
+			}
+		}
+		if (m.v6 == 0) {
+			scope4();
+		} else {
+			scope6();
+		}
+		if (m.fate == FATE_FORWARD) {
+			if (m.tunnelled == 1) {
+				tunnels.apply();
+			} else if (m.v6 == 0) {
+				if (!ues4.apply().hit) {
+					framed4.apply();
+				}
+			} else {
+				if (!ues6.apply().hit) {
+					framed6.apply();
+				}
+			}
+		}
+		if (m.fate == FATE_FORWARD && m.before != m.expected) {
+			cpu(PASS_RULES);
+		}
+		if (m.fate == FATE_FORWARD && m.check == 1) {
+			if (m.v6 == 0) {
+				if (m.ue4 == 0 || m.ue4 != (m.uplink == 1 ? m.src4 : m.dst4)) {
+					unfiltered(DROP_UE_ADDRESS);
+				}
+			} else {
+				if (m.ue6 == 0 || m.ue6 != (m.uplink == 1 ? m.src6 : m.dst6)) {
+					unfiltered(DROP_UE_ADDRESS);
+				}
+			}
+		}
+		if (m.fate == FATE_FORWARD && m.filter_list != 0) {
+			if (m.fragment == 1) {
+				cpu(PASS_RULES);
+			} else if (m.v6 == 0) {
+				filters4.apply();
+			} else {
+				filters6.apply();
+			}
+		}
+		/* What routers do not forward gets an answer, or none, from the CPU. */
+		if (m.fate == FATE_DROP && m.scope == 0) {
+			cpu(PASS_ANSWER);
+		}
+	}
+}
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FORWARD_P4
+#define FORWARD_P4
+#include "drop.p4"
+#include "headers.p4"
+#include "sizes.p4"
+
+/* forward - what the FAR says, and the next hop
+ *
+ *	PDR ► rules ─┬► out on N6:      way, destination ► data_routes ─┬► hops ► port, MAC addresses, MTU
+ *	             └► into a tunnel:  peers ──────────────────────────┘
+ *
+ * Nothing is changed here, so that a packet can still be handed to the CPU.
+ */
+control Forward(inout headers_t h, inout meta_t m) {
+	action cpu(bit<8> reason) {
+		m.fate = FATE_CPU;
+		m.reason = reason;
+	}
+
+	/* A PDR with its FAR and QERs. bucket 0: no MBR. */
+	action to_n6(bit<1> uplink, bit<8> way, bit<METER_BITS> bucket, bit<48> octet_time, bit<48> tolerance, bit<SLICE_BITS> slice) {
+		m.uplink = uplink;
+		m.way = way;
+		m.bucket = bucket;
+		m.octet_time = octet_time;
+		m.tolerance = tolerance;
+		m.slice = slice;
+	}
+	action to_peer(bit<1> uplink, bit<PEER_BITS> peer, bit<32> teid, bit<1> has_qfi, bit<6> qfi, bit<4> pdu_type, bit<1> has_dscp, bit<6> dscp,
+		       bit<METER_BITS> bucket, bit<48> octet_time, bit<48> tolerance, bit<SLICE_BITS> slice) {
+		m.tunnel = 1;
+		m.uplink = uplink;
+		m.peer = peer;
+		m.teid = teid;
+		m.has_qfi = has_qfi;
+		m.mark_qfi = qfi;
+		m.pdu_type = pdu_type;
+		m.has_dscp = has_dscp;
+		m.dscp = dscp;
+		m.bucket = bucket;
+		m.octet_time = octet_time;
+		m.tolerance = tolerance;
+		m.slice = slice;
+	}
+	/* By the FAR or a closed gate. */
+	action refuse(bit<8> reason) {
+		m.fate = FATE_DROP;
+		m.reason = reason;
+	}
+	@name("rules")
+	table rules {
+		key = { m.rule: exact @name("rule"); }
+		actions = { to_n6; to_peer; refuse; cpu; }
+		const default_action = cpu(PASS_CHANGING);
+		size = RULES;
+	}
+
+	action own() {
+		m.fate = FATE_CPU;
+		m.reason = PASS_HOST;
+	}
+	@name("own4")
+	table own4 {
+		key = { m.dst4: exact @name("address"); }
+		actions = { own; @defaultonly NoAction; }
+		const default_action = NoAction();
+		size = LOCALS;
+	}
+	@name("own6")
+	table own6 {
+		key = {
+			m.dst6: exact @name("prefix");
+			m.dst6_rest: exact @name("rest");
+		}
+		actions = { own; @defaultonly NoAction; }
+		const default_action = NoAction();
+		size = LOCALS;
+	}
+
+	action by_hop(bit<HOP_BITS> hop) {
+		m.hop = hop;
+	}
+	@name("data_routes4")
+	table data_routes4 {
+		key = {
+			m.way: exact @name("way");
+			m.dst4: lpm @name("address");
+		}
+		actions = { by_hop; cpu; }
+		const default_action = cpu(PASS_UNRESOLVED);
+		size = DATA_ROUTES;
+	}
+	@name("data_routes6")
+	table data_routes6 {
+		key = {
+			m.way: exact @name("way");
+			m.dst6 ++ m.dst6_rest: lpm @name("address");
+		}
+		actions = { by_hop; cpu; }
+		const default_action = cpu(PASS_UNRESOLVED);
+		size = DATA_ROUTES;
+	}
+
+	action peer4(bit<32> from, bit<32> to, bit<HOP_BITS> hop) {
+		m.local4 = from;
+		m.peer4 = to;
+		m.hop = hop;
+	}
+	action peer6(bit<64> from_prefix, bit<64> from_rest, bit<64> to_prefix, bit<64> to_rest, bit<HOP_BITS> hop) {
+		m.peer6 = 1;
+		m.local6 = from_prefix;
+		m.local6_rest = from_rest;
+		m.peer6_prefix = to_prefix;
+		m.peer6_rest = to_rest;
+		m.hop = hop;
+	}
+	@name("peers")
+	table peers {
+		key = { m.peer: exact @name("peer"); }
+		actions = { peer4; peer6; cpu; }
+		const default_action = cpu(PASS_UNRESOLVED);
+		size = PEERS;
+	}
+
+	action by_port(bit<9> port, bit<1> tagged, bit<12> vid, bit<48> from, bit<48> to, bit<16> mtu) {
+		m.port = port;
+		m.tagged = tagged;
+		m.vid = vid;
+		m.hop_src = from;
+		m.hop_dst = to;
+		m.mtu = mtu;
+	}
+	@name("hops")
+	table hops {
+		key = { m.hop: exact @name("hop"); }
+		actions = { by_port; cpu; }
+		const default_action = cpu(PASS_UNRESOLVED);
+		size = HOPS;
+	}
+
+	apply {
+		if (m.fate == FATE_FORWARD) {
+			rules.apply();
+		}
+		/* Between two tunnels a packet is not routed. */
+		if (m.fate == FATE_FORWARD && (m.tunnelled == 0 || m.tunnel == 0)) {
+			if (m.ttl <= 1 || m.scope == 0) {
+				cpu(PASS_ANSWER);
+			}
+		}
+		if (m.fate == FATE_FORWARD) {
+			if (m.tunnel == 1) {
+				m.around = 36;
+				peers.apply();
+				if (m.peer6 == 1) {
+					m.around = 56;
+				}
+				if (m.has_qfi == 1 || h.psc.isValid()) {
+					m.around = m.around + 8;
+				}
+			} else if (m.tunnelled == 0) {
+				cpu(PASS_RULES);
+			} else if (m.v6 == 0) {
+				own4.apply();
+				if (m.fate == FATE_FORWARD) {
+					data_routes4.apply();
+				}
+			} else {
+				own6.apply();
+				if (m.fate == FATE_FORWARD) {
+					data_routes6.apply();
+				}
+			}
+		}
+		if (m.fate == FATE_FORWARD) {
+			hops.apply();
+		}
+		if (m.fate == FATE_FORWARD && m.octets + m.around > m.mtu) {
+			cpu(PASS_TOO_BIG);
+		}
+	}
+}
+
+#endif

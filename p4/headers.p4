@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HEADERS_P4
+#define HEADERS_P4
+#include "sizes.p4"
+
+/* Headers as they are on the wire, and what the stages know of a packet. */
+
+const bit<16> ETH_IP4 = 0x0800;
+const bit<16> ETH_IP6 = 0x86dd;
+const bit<16> ETH_TAG = 0x8100;
+
+const bit<8> PROTO_TCP = 6;
+const bit<8> PROTO_UDP = 17;
+const bit<8> PROTO_SCTP = 132;
+
+const bit<16> GTPU_PORT = 2152;
+const bit<8> GTPU_GPDU = 255;
+const bit<8> EXT_NONE = 0;
+const bit<8> EXT_PSC = 0x85;	/* PDU Session Container: TS 29.281 V18.1.0, figure 5.2.1-3 */
+
+const bit<8> TTL_OUTER = 64;
+
+/* Between the target and the driver. Source: P4Runtime 1.4.1, 6.4.6. */
+@controller_header("packet_in")
+header packet_in_h {
+	bit<16> ingress_port;
+	bit<8> reason;	/* enum upf_count: why it is not treated here */
+}
+
+@controller_header("packet_out")
+header packet_out_h {
+	bit<16> egress_port;
+}
+
+header ethernet_h {
+	bit<48> dst;
+	bit<48> src;
+	bit<16> type;
+}
+
+header tag_h {
+	bit<3> pcp;
+	bit<1> dei;
+	bit<12> vid;
+	bit<16> type;
+}
+
+header ip4_h {
+	bit<4> version;
+	bit<4> ihl;
+	bit<8> tos;
+	bit<16> octets;
+	bit<16> id;
+	bit<3> flags;
+	bit<13> fragment;
+	bit<8> ttl;
+	bit<8> protocol;
+	bit<16> checksum;
+	bit<32> src;
+	bit<32> dst;
+}
+
+header ip6_h {
+	bit<4> version;
+	bit<8> traffic_class;
+	bit<20> flow_label;
+	bit<16> octets;
+	bit<8> next;
+	bit<8> hop_limit;
+	bit<64> src_prefix;
+	bit<64> src_rest;
+	bit<64> dst_prefix;
+	bit<64> dst_rest;
+}
+
+/* The first octets of TCP, UDP and SCTP. */
+header l4_ports_h {
+	bit<16> src;
+	bit<16> dst;
+}
+
+header udp_rest_h {
+	bit<16> octets;
+	bit<16> checksum;
+}
+
+header udp_h {
+	bit<16> src;
+	bit<16> dst;
+	bit<16> octets;
+	bit<16> checksum;
+}
+
+/* TS 29.281 V18.1.0, 5.1. */
+header gtpu_h {
+	bit<3> version;
+	bit<1> protocol_type;
+	bit<1> spare;
+	bit<1> e;
+	bit<1> s;
+	bit<1> pn;
+	bit<8> type;
+	bit<16> octets;	/* behind these 8 */
+	bit<32> teid;
+}
+
+header gtpu_optional_h {
+	bit<16> sequence;
+	bit<8> npdu;
+	bit<8> next;
+}
+
+/* PDU Session Container of 4 octets, which is without further fields.
+ * Source: TS 38.415 V18.0.0, 5.5.2; TS 29.281 V18.1.0, 5.2.2.7.
+ */
+header psc_h {
+	bit<8> words;	/* 1 */
+	bit<4> pdu_type;
+	bit<4> flags;
+	bit<2> marks;	/* PPP and RQI, or N3/N9 delay and new IE flag */
+	bit<6> qfi;
+	bit<8> next;
+}
+
+struct headers_t {
+	packet_in_h packet_in;
+	packet_out_h packet_out;
+	ethernet_h eth;
+	tag_h tag;
+	/* What is put on. */
+	ip4_h out4;
+	ip6_h out6;
+	udp_h out_udp;
+	gtpu_h out_gtpu;
+	gtpu_optional_h out_optional;
+	psc_h out_psc;
+	/* What came: a tunnel's headers and the user packet in it, or the user packet. */
+	ip4_h ip4;
+	ip6_h ip6;
+	l4_ports_h ports;
+	udp_rest_h udp;
+	gtpu_h gtpu;
+	gtpu_optional_h optional;
+	psc_h psc;
+	ip4_h user4;
+	ip6_h user6;
+	l4_ports_h user_ports;
+}
+
+/* What becomes of a packet. */
+const bit<2> FATE_FORWARD = 0;
+const bit<2> FATE_DROP = 1;
+const bit<2> FATE_CPU = 2;
+
+struct meta_t {
+	bit<2> fate;
+	bit<8> reason;		/* enum upf_count, of a packet that does not leave here */
+	bit<16> frame;		/* octets of the whole frame that came */
+	bit<8> before;		/* of these, in front of the user packet */
+	bit<1> broken;		/* the parser did not come to an end */
+	bit<48> now;		/* µs */
+
+	/* Where it came from. */
+	bit<8> network;		/* number of the data network of the port, from 1 on; 0: none */
+	bit<1> n3;		/* the port takes G-PDUs */
+	bit<8> endpoint;	/* of the UPF, at which a tunnel ends; 0: none */
+	bit<1> tunnelled;	/* a G-PDU to it */
+	bit<7> qfi;		/* of the container; 64: there is none */
+
+	/* The user packet, and what filters look at. */
+	bit<1> v6;
+	bit<1> fragment;	/* or behind an extension header of IPv6: ports were not read */
+	bit<1> scope;		/* a router forwards from and to these addresses */
+	bit<16> octets;		/* from its IP header on */
+	bit<8> ttl;
+	bit<8> tos;
+	bit<8> protocol;
+	bit<16> src_port;
+	bit<16> dst_port;
+	bit<32> src4;
+	bit<32> dst4;
+	bit<64> src6;
+	bit<64> dst6;
+	bit<64> src6_rest;
+	bit<64> dst6_rest;
+
+	/* PDR. */
+	bit<RULE_BITS> rule;	/* 0: none yet */
+	bit<8> expected;	/* what before is to be, for the counters of the rule; 0: anything */
+	bit<LIST_BITS> filter_list;	/* whose filters say which; 0: none */
+	bit<1> uplink;		/* the UE is the source */
+	bit<1> check;		/* the UE address is compared */
+	bit<32> ue4;
+	bit<64> ue6;
+
+	/* FAR and QERs. */
+	bit<1> tunnel;		/* it leaves with an outer header */
+	bit<8> way;		/* else: of N6 */
+	bit<PEER_BITS> peer;
+	bit<32> teid;
+	bit<1> has_qfi;
+	bit<6> mark_qfi;
+	bit<4> pdu_type;
+	bit<1> has_dscp;
+	bit<6> dscp;
+	bit<METER_BITS> bucket;	/* 0: none */
+	bit<48> octet_time;	/* of the meter, and of that of the slice afterwards: 2^-24 ns */
+	bit<48> tolerance;	/* 2^-8 ns */
+	bit<SLICE_BITS> slice;	/* 0: none */
+	bit<1> fits;
+
+	/* Next hop. */
+	bit<1> peer6;
+	bit<32> local4;
+	bit<32> peer4;
+	bit<64> local6;
+	bit<64> local6_rest;
+	bit<64> peer6_prefix;
+	bit<64> peer6_rest;
+	bit<HOP_BITS> hop;	/* 0: not resolved */
+	bit<9> port;
+	bit<1> tagged;
+	bit<12> vid;
+	bit<48> hop_src;
+	bit<48> hop_dst;
+	bit<16> mtu;
+
+	bit<32> flow;
+	bit<16> around;		/* octets that are put around the user packet, from the IP header on */
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIZES_P4
+#define SIZES_P4
+
+/* How many entries the tables have: the one place where that is said. The driver reads
+ * them from P4Info.
+ */
+#ifndef SESSIONS
+#define SESSIONS	163840
+#endif
+#define TUNNELS		SESSIONS	/* F-TEIDs of the UPF */
+#define UE4S		SESSIONS	/* IPv4 addresses of UEs */
+#define UE6S		SESSIONS	/* IPv6 prefixes of UEs, 64 bits long */
+#ifndef ROUTES
+#define ROUTES		16384		/* framed routes, of each IP version */
+#endif
+#define RULES		(2 * SESSIONS)	/* PDRs, each with its FAR and its QERs */
+#define RULE_BITS	19
+#ifndef FILTERS
+#define FILTERS		65536		/* SDF filters, of each IP version */
+#endif
+#define LIST_BITS	18
+#define METERS		(2 * SESSIONS)	/* MBRs of sessions, of each direction */
+#define METER_BITS	19
+#define SLICES		256		/* MBRs of slices, of each direction */
+#define SLICE_BITS	8
+#define PEERS		4096		/* GTP-U peers: gNBs, other UPFs */
+#define PEER_BITS	12
+#define HOPS		8192		/* next hops of all devices */
+#define HOP_BITS	13
+#define DATA_ROUTES	16384		/* routes of the data networks, of each IP version */
+#define PORTS		256
+#define LOCALS		1024		/* addresses of the UPF's host, of each IP version */
+
+#endif
