@@ -134,25 +134,22 @@ control Emit(inout headers_t h, inout meta_t m) {
 			take_off();
 		}
 
+		bit<16> type = ETH_IP4;
+		if ((m.tunnel == 1 && m.peer6 == 1) || (m.tunnel == 0 && m.v6 == 1)) {
+			type = ETH_IP6;
+		}
 		h.eth.src = m.hop_src;
 		h.eth.dst = m.hop_dst;
-		h.tag.setInvalid();
 		if (m.tagged == 1) {
+			h.eth.type = ETH_TAG;
 			h.tag.setValid();
 			h.tag.pcp = 0;
 			h.tag.dei = 0;
 			h.tag.vid = m.vid;
-			h.tag.type = ETH_IP4;
-			h.eth.type = ETH_TAG;
-		}
-		if ((m.tunnel == 1 && m.peer6 == 1) || (m.tunnel == 0 && m.v6 == 1)) {
-			if (m.tagged == 1) {
-				h.tag.type = ETH_IP6;
-			} else {
-				h.eth.type = ETH_IP6;
-			}
-		} else if (m.tagged == 0) {
-			h.eth.type = ETH_IP4;
+			h.tag.type = type;
+		} else {
+			h.eth.type = type;
+			h.tag.setInvalid();
 		}
 	}
 }

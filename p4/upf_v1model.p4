@@ -137,6 +137,8 @@ control UPFChecksum(inout headers_t h, inout meta_t m) {
 			  h.out_gtpu.type, h.out_gtpu.octets, h.out_gtpu.teid, h.out_optional, h.out_psc,
 			  h.ip4, h.ip6, h.ports, h.udp, h.gtpu, h.optional, h.psc, h.user4, h.user6, h.user_ports },
 			h.out_udp.checksum, HashAlgorithm.csum16);
+		/* 0 would say that there is none: all ones say the same. */
+		update_checksum(h.out6.isValid() && h.out_udp.checksum == 0, { 16w0 }, h.out_udp.checksum, HashAlgorithm.csum16);
 	}
 }
 
