@@ -51,6 +51,9 @@ type wireParam struct {
 	value []byte
 }
 
+// known drops fields that are not known.
+var known = proto.UnmarshalOptions{DiscardUnknown: true}
+
 func (e *wireEntry) reset() {
 	*e = wireEntry{match: e.match[:0], params: e.params[:0]}
 }
@@ -110,10 +113,10 @@ func (e *wireEntry) message(n protowire.Number, b []byte) bool {
 		e.metadata = b
 	case fieldMeter:
 		e.meter = &p4.MeterConfig{}
-		return proto.Unmarshal(b, e.meter) == nil
+		return known.Unmarshal(b, e.meter) == nil
 	case fieldCounter:
 		e.counter = &p4.CounterData{}
-		return proto.Unmarshal(b, e.counter) == nil
+		return known.Unmarshal(b, e.counter) == nil
 	case fieldMeterCounter:
 		e.meterCounter = true
 		return proto.Unmarshal(b, &p4.MeterCounterData{}) == nil
