@@ -83,7 +83,7 @@ func newFakeProgram() *fakeProgram {
 			{ID: 0, Name: "in.exact", Size: 1 << 20, Keys: []bmv2.Key{{Name: "port", Kind: bmv2.Exact, Width: 9}, {Name: "teid", Kind: bmv2.Exact, Width: 32}},
 				Actions: []int{0, 1, 2}, DefaultAction: 1, Counter: 1, Meter: 1},
 			{ID: 1, Name: "in.ternary", Size: 16, Keys: []bmv2.Key{{Name: "a", Kind: bmv2.Ternary, Width: 32}, {Name: "b", Kind: bmv2.Range, Width: 16},
-				{Name: "c", Kind: bmv2.Optional, Width: 8}, {Name: "d", Kind: bmv2.LPM, Width: 64}},
+				{Name: "c", Kind: bmv2.Ternary, Width: 8}, {Name: "d", Kind: bmv2.LPM, Width: 64}},
 				Actions: []int{0, 1}, DefaultAction: 1, HasPriority: true, Counter: -1, Meter: -1},
 			{ID: 2, Name: "in.lpm", Size: 4, Keys: []bmv2.Key{{Name: "d", Kind: bmv2.LPM, Width: 32}}, Actions: []int{0, 1}, DefaultAction: 1, ConstDefault: true, Counter: -1, Meter: -1},
 			{ID: 3, Name: "in.const", Size: 4, Keys: []bmv2.Key{{Name: "d", Kind: bmv2.Exact, Width: 8}}, Actions: []int{0, 1}, DefaultAction: 1, ConstEntries: true, Counter: 2, Meter: -1},
@@ -166,7 +166,7 @@ func (s *fakeState) find(table int, e *bmv2.Entry) (*bmv2.Entry, error) {
 	if found := s.entries[table][string(entryKey(e))]; found != nil {
 		return found, nil
 	}
-	return nil, bmv2.ErrNotFound
+	return nil, fmt.Errorf("table %s: %w", s.program.tables[table].Name, bmv2.ErrNotFound)
 }
 
 func (s *fakeState) Insert(table int, e *bmv2.Entry) error {

@@ -113,7 +113,7 @@ func compareMatch(t *testing.T, w *wireMatch, m *p4.FieldMatch) {
 	case *p4.FieldMatch_Range_:
 		want.kind, want.a, want.b = bmv2.Range, x.Range.GetLow(), x.Range.GetHigh()
 	case *p4.FieldMatch_Optional_:
-		want.kind, want.a = bmv2.Optional, x.Optional.GetValue()
+		want.kind, want.a = optional, x.Optional.GetValue()
 	}
 	if w.id != want.id || w.set != want.set || w.kind != want.kind || w.prefix != want.prefix || !bytes.Equal(w.a, want.a) || !bytes.Equal(w.b, want.b) {
 		t.Fatalf("got %+v, want %+v", w, want)

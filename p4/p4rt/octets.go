@@ -73,6 +73,15 @@ func allFull(b []byte) bool {
 	return true
 }
 
+// ones is the number of so many bits that are all set.
+func ones(width int) []byte {
+	b := bytes.Repeat([]byte{0xff}, max((width+7)/8, 1))
+	if r := width % 8; r != 0 {
+		b[0] = 1<<r - 1
+	}
+	return b
+}
+
 // trailingZeros counts the zero bits at the end of a number, at most as many as it has.
 func trailingZeros(b []byte) int {
 	n := 0

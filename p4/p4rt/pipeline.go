@@ -42,6 +42,7 @@ type table struct {
 	priority     bool
 	constEntries bool
 	constDefault bool
+	initial      bool // the program gives entries, some of which may be constant
 	idle         bool // P4Info promises idle timeouts
 	counter      bool // direct
 	meter        *info.MeterSpec
@@ -63,6 +64,7 @@ type field struct {
 	name  string
 	kind  bmv2.MatchKind
 	width int
+	ones  []byte // of an optional field: the mask that is meant
 }
 
 type action struct {

@@ -35,7 +35,7 @@ func (b *builder) table(t *info.Table, in bmv2.Table) (*table, error) {
 	made := &table{
 		id: t.GetPreamble().GetId(), name: name, index: in.ID, fields: make([]field, len(in.Keys)),
 		priority: in.HasPriority, constEntries: in.ConstEntries, constDefault: in.ConstDefault,
-		idle: t.GetIdleTimeoutBehavior() != info.Table_NO_TIMEOUT, notes: map[string]note{},
+		idle: t.GetIdleTimeoutBehavior() != info.Table_NO_TIMEOUT, initial: t.GetHasInitialEntries(), notes: map[string]note{},
 	}
 	switch {
 	case t.GetSize() != int64(in.Size):
@@ -70,12 +70,15 @@ func (b *builder) table(t *info.Table, in bmv2.Table) (*table, error) {
 	return made, nil
 }
 
+// optional is a match kind that the program does not know: there it is a ternary one, whose mask has all bits.
+const optional = bmv2.Range + 1
+
 var matchKinds = map[info.MatchField_MatchType]bmv2.MatchKind{
 	info.MatchField_EXACT: bmv2.Exact, info.MatchField_LPM: bmv2.LPM, info.MatchField_TERNARY: bmv2.Ternary,
-	info.MatchField_RANGE: bmv2.Range, info.MatchField_OPTIONAL: bmv2.Optional,
+	info.MatchField_RANGE: bmv2.Range, info.MatchField_OPTIONAL: optional,
 }
 
-var kindNames = [...]string{bmv2.Exact: "exact", bmv2.LPM: "lpm", bmv2.Ternary: "ternary", bmv2.Range: "range", bmv2.Optional: "optional"}
+var kindNames = [...]string{bmv2.Exact: "exact", bmv2.LPM: "lpm", bmv2.Ternary: "ternary", bmv2.Range: "range", optional: "optional"}
 
 // matchField checks one match field and returns where in the key it is.
 func matchField(table string, f *info.MatchField, keys []bmv2.Key) (int, field, error) {
@@ -89,12 +92,16 @@ func matchField(table string, f *info.MatchField, keys []bmv2.Key) (int, field, 
 		return 0, field{}, missing("table", name)
 	case !known:
 		return 0, field{}, fmt.Errorf("table %s: match type %v %q: %w", name, f.GetMatchType(), f.GetOtherMatchType(), bmv2.ErrUnsupported)
-	case kind != keys[at].Kind:
+	case kind != keys[at].Kind && (kind != optional || keys[at].Kind != bmv2.Ternary):
 		return 0, field{}, differs("table", name, "match type", kindNames[kind], kindNames[keys[at].Kind])
 	case f.GetBitwidth() != int32(keys[at].Width):
 		return 0, field{}, differs("table", name, "width", f.GetBitwidth(), keys[at].Width)
 	}
-	return at, field{f.GetId(), f.GetName(), kind, keys[at].Width}, nil
+	made := field{id: f.GetId(), name: f.GetName(), kind: kind, width: keys[at].Width}
+	if kind == optional {
+		made.ones = ones(made.width)
+	}
+	return at, made, nil
 }
 
 // action checks one action that a table may have.

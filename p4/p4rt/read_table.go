@@ -172,7 +172,7 @@ func (t *table) matchMessage(e *bmv2.Entry) []*p4.FieldMatch {
 			out.FieldMatchType = &p4.FieldMatch_Ternary_{Ternary: &p4.FieldMatch_Ternary{Value: value, Mask: bytes.Clone(m.Mask)}}
 		case bmv2.Range:
 			out.FieldMatchType = &p4.FieldMatch_Range_{Range: &p4.FieldMatch_Range{Low: value, High: bytes.Clone(m.High)}}
-		case bmv2.Optional:
+		case optional:
 			out.FieldMatchType = &p4.FieldMatch_Optional_{Optional: &p4.FieldMatch_Optional{Value: value}}
 		}
 		list = append(list, out)

@@ -70,6 +70,8 @@ func (f *field) resolve(table string, m *wireMatch, out *bmv2.Match) *failure {
 	}
 	out.Value = value
 	switch f.kind {
+	case optional:
+		out.Mask = f.ones
 	case bmv2.LPM:
 		switch {
 		case m.prefix <= 0 || int(m.prefix) > f.width:

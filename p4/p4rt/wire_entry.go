@@ -154,7 +154,7 @@ func (m *wireMatch) decode(b []byte) (ok bool) {
 		case matchRange:
 			m.kind = bmv2.Range
 		case matchOptional:
-			m.kind = bmv2.Optional
+			m.kind = optional
 		default:
 			return false
 		}

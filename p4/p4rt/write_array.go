@@ -55,7 +55,7 @@ func (b *batch) directCounter(kind p4.Update_Type, c *p4.DirectCounterEntry) *fa
 	}
 	old, err := b.tx.Entry(t.index, &b.new.entry)
 	if err != nil {
-		return b.refused(t, err)
+		return refused(err)
 	}
 	if c.GetData() == nil {
 		return nil
@@ -70,7 +70,7 @@ func (b *batch) directCounter(kind p4.Update_Type, c *p4.DirectCounterEntry) *fa
 	}
 	before := *was
 	if err := b.tx.SetEntryCounter(t.index, &b.new.entry, v); err != nil {
-		return b.refused(t, err)
+		return refused(err)
 	}
 	if b.keep {
 		key := keyOf(&b.new.entry)
@@ -99,11 +99,11 @@ func (b *batch) directMeter(kind p4.Update_Type, m *p4.DirectMeterEntry) *failur
 	}
 	old, err := b.tx.Entry(t.index, &b.new.entry)
 	if err != nil {
-		return b.refused(t, err)
+		return refused(err)
 	}
 	before := clone(&old).Meter
 	if err := b.tx.SetEntryMeter(t.index, &b.new.entry, config); err != nil {
-		return b.refused(t, err)
+		return refused(err)
 	}
 	if b.keep {
 		key := keyOf(&b.new.entry)

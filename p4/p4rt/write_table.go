@@ -64,7 +64,7 @@ func (b *batch) insert(t *table) *failure {
 		return why
 	}
 	if err := b.tx.Insert(t.index, &b.new.entry); err != nil {
-		return b.refused(t, err)
+		return refused(err)
 	}
 	b.setNote(t)
 	if b.keep {
@@ -83,8 +83,8 @@ func (b *batch) modify(t *table) *failure {
 	if b.wire.action == noAction {
 		return b.modifyDirect(t)
 	}
-	if t.constEntries {
-		return fail(codes.PermissionDenied, "table %s: its entries are constant in the program", t.name)
+	if why := b.refuseConst(t); why != nil {
+		return why
 	}
 	if why := b.new.action(t, &b.wire); why != nil {
 		return why
@@ -93,7 +93,7 @@ func (b *batch) modify(t *table) *failure {
 		return why
 	}
 	if err := b.tx.Modify(t.index, e); err != nil {
-		return b.undone(b.refused(t, err))
+		return b.undone(refused(err))
 	}
 	if t.meter != nil && e.Meter == nil {
 		if err := b.tx.SetEntryMeter(t.index, e, nil); err != nil {
@@ -111,7 +111,7 @@ func (b *batch) modifyDirect(t *table) *failure {
 	e.Counter, e.Meter = nil, nil
 	old, err := b.tx.Entry(t.index, e)
 	if err != nil {
-		return b.refused(t, err)
+		return refused(err)
 	}
 	isConst := t.constEntries || old.Const
 	if why := b.keepEntry(t, counter != nil); why != nil {
@@ -119,12 +119,12 @@ func (b *batch) modifyDirect(t *table) *failure {
 	}
 	if counter != nil {
 		if err := b.tx.SetEntryCounter(t.index, e, *counter); err != nil {
-			return b.undone(b.refused(t, err))
+			return b.undone(refused(err))
 		}
 	}
 	if t.meter != nil {
 		if err := b.tx.SetEntryMeter(t.index, e, meter); err != nil {
-			return b.undone(b.refused(t, err))
+			return b.undone(refused(err))
 		}
 	}
 	if !isConst {
@@ -134,13 +134,13 @@ func (b *batch) modifyDirect(t *table) *failure {
 }
 
 func (b *batch) remove(t *table) *failure {
-	if t.constEntries {
-		return fail(codes.PermissionDenied, "table %s: its entries are constant in the program", t.name)
+	if why := b.refuseConst(t); why != nil {
+		return why
 	}
 	if b.keep {
 		old, err := b.tx.Entry(t.index, &b.new.entry)
 		if err != nil {
-			return b.refused(t, err)
+			return refused(err)
 		}
 		old = clone(&old)
 		was := t.note(&old)
@@ -150,10 +150,26 @@ func (b *batch) remove(t *table) *failure {
 		})
 	}
 	if err := b.tx.Delete(t.index, &b.new.entry); err != nil {
-		return b.undone(b.refused(t, err))
+		return b.undone(refused(err))
 	}
 	t.setNote(&b.new.entry, note{})
 	return nil
+}
+
+// refuseConst refuses to change an entry that is constant in the program.
+func (b *batch) refuseConst(t *table) *failure {
+	if !t.constEntries && t.initial {
+		old, err := b.tx.Entry(t.index, &b.new.entry)
+		if err != nil {
+			return refused(err)
+		}
+		if !old.Const {
+			return nil
+		}
+	} else if !t.constEntries {
+		return nil
+	}
+	return fail(codes.PermissionDenied, "table %s: its entries are constant in the program", t.name)
 }
 
 // undone forgets what would undo an update that was refused.
@@ -164,13 +180,6 @@ func (b *batch) undone(why *failure) *failure {
 	return why
 }
 
-// refused says why the executor refused a change of a table.
-func (b *batch) refused(t *table, err error) *failure {
-	why := refused(err)
-	why.text = "table " + t.name + ": " + why.text
-	return why
-}
-
 // keepEntry keeps what the entry was, and with which counter if that is to be set.
 func (b *batch) keepEntry(t *table, counter bool) *failure {
 	if !b.keep {
@@ -178,7 +187,7 @@ func (b *batch) keepEntry(t *table, counter bool) *failure {
 	}
 	old, err := b.tx.Entry(t.index, &b.new.entry)
 	if err != nil {
-		return b.refused(t, err)
+		return refused(err)
 	}
 	old = clone(&old)
 	was := t.note(&old)
@@ -221,12 +230,16 @@ func (b *batch) defaultEntry(kind p4.Update_Type, t *table) *failure {
 	if b.keep {
 		old, err := b.tx.Default(t.index)
 		if err != nil {
-			return b.refused(t, err)
+			return refused(err)
 		}
 		old = clone(&old)
 		was := t.defaultNote
 		b.onError(func(tx Tx) {
-			_ = tx.SetDefault(t.index, old.Action, old.Params) // it was this one
+			if old.Action < 0 {
+				_ = tx.ResetDefault(t.index) // there was none, as in the program
+			} else {
+				_ = tx.SetDefault(t.index, old.Action, old.Params) // it was this one
+			}
 			t.defaultNote = was
 		})
 	}
@@ -237,7 +250,7 @@ func (b *batch) defaultEntry(kind p4.Update_Type, t *table) *failure {
 		err = b.tx.SetDefault(t.index, b.new.entry.Action, b.new.entry.Params)
 	}
 	if err != nil {
-		return b.undone(b.refused(t, err))
+		return b.undone(refused(err))
 	}
 	t.defaultNote = note{}
 	if w.action != noAction {

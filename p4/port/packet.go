@@ -1,0 +1,122 @@
+package port
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Config says how a device becomes a port.
+type Config struct {
+	Device  string
+	Workers int // receivers
+	// Memory is what each receiver shares with the kernel, in octets; 0: 8 MiB.
+	Memory int
+	// Headroom is how many octets a frame has free in front, at least; 0: 128.
+	Headroom int
+}
+
+const (
+	defaultMemory   = 8 << 20
+	defaultHeadroom = 128
+)
+
+// packetPort is a device with packet sockets.
+type packetPort struct {
+	name      string
+	index     int
+	all       uint16 // ETH_P_ALL in network byte order
+	counters  counters
+	receivers []*receiver
+	senders   []*sender
+	fanout    int // 0: none yet
+}
+
+// Open makes a port of a device in the network namespace of the caller. The device becomes promiscuous until the port is
+// closed.
+//
+// Errors: [os.ErrPermission] without CAP_NET_RAW; [errors.ErrUnsupported] before Linux 4.20, and for a device that is none
+// of Ethernet.
+func Open(c Config) (Port, error) {
+	link, err := net.InterfaceByName(c.Device)
+	if err != nil {
+		return nil, fmt.Errorf("port %s: %w", c.Device, err)
+	}
+	if len(link.HardwareAddr) != 6 && link.Flags&net.FlagLoopback == 0 {
+		return nil, fmt.Errorf("port %s: it is no Ethernet device: %w", c.Device, errors.ErrUnsupported)
+	}
+	if c.Memory <= 0 {
+		c.Memory = defaultMemory
+	}
+	if c.Headroom <= 0 {
+		c.Headroom = defaultHeadroom
+	}
+	p := &packetPort{name: c.Device, index: link.Index}
+	for range max(c.Workers, 1) {
+		r, err := p.newReceiver(&c, link.MTU)
+		if err != nil {
+			return nil, errors.Join(explain(c.Device, err), p.Close())
+		}
+		p.receivers = append(p.receivers, r)
+	}
+	for _, r := range p.receivers {
+		if err := r.start(len(p.receivers)); err != nil {
+			return nil, errors.Join(explain(c.Device, err), p.Close())
+		}
+	}
+	return p, nil
+}
+
+func explain(device string, err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("port %s: packet socket: needs CAP_NET_RAW: %w", device, err)
+	case errors.Is(err, unix.ENOPROTOOPT):
+		return fmt.Errorf("port %s: packet socket: this needs Linux 4.20: %w: %w", device, errors.ErrUnsupported, err)
+	}
+	return fmt.Errorf("port %s: packet socket: %w", device, err)
+}
+
+// Name is that of the device.
+func (p *packetPort) Name() string { return p.name }
+
+// Receiver returns that of a worker.
+func (p *packetPort) Receiver(worker int) Receiver { return p.receivers[worker] }
+
+// Stats returns what was counted.
+func (p *packetPort) Stats() Stats {
+	for _, r := range p.receivers {
+		r.countFull()
+	}
+	return p.counters.stats()
+}
+
+// Close frees all that the port has. Nobody may use it any more.
+func (p *packetPort) Close() error {
+	var errs []error
+	for _, r := range p.receivers {
+		errs = append(errs, r.close())
+	}
+	for _, s := range p.senders {
+		errs = append(errs, unix.Close(s.fd))
+	}
+	p.receivers, p.senders = nil, nil
+	return errors.Join(errs...)
+}
+
+// join has the socket of a receiver get its part of the flows.
+func (p *packetPort) join(fd int) error {
+	const byFlow = unix.PACKET_FANOUT_HASH << 16
+	if p.fanout != 0 {
+		return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, p.fanout)
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, byFlow|unix.PACKET_FANOUT_FLAG_UNIQUEID<<16); err != nil {
+		return err
+	}
+	group, err := unix.GetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT)
+	p.fanout = byFlow | group&0xffff
+	return err
+}
