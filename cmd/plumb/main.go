@@ -38,6 +38,7 @@ type commands struct {
 	Lab      labCommand      `cmd:"" help:"Measure any UPF: throughput, latency, loss, N4 load, correctness of rules."`
 	Slices   slicesCommand   `cmd:"" help:"Measure how long packets of three slices stay in UPFs while real programs use them."`
 	Probe    probeCommand    `cmd:"" help:"Measure how long each slice's packets stay in UPFs of any make that run on this machine."`
+	P4Switch p4switchCommand `cmd:"" name:"p4switch" help:"Run a software switch: a P4 program for v1model between Ethernet devices, reached by P4Runtime."`
 	PFCP     pfcpCommand     `cmd:"" name:"pfcp" help:"Be a CP function: run scenarios and the dialects of real SMFs against any UPF."`
 	NFAPI    nfapiCommand    `cmd:"" name:"nfapi" help:"Run, measure and test the nFAPI split of a 5G gNB (VNF and PNF), and take its messages apart."`
 	Sessions sessionsCommand `cmd:"" help:"List the PFCP sessions of the running UPF."`

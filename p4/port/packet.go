@@ -28,10 +28,10 @@ const (
 type packetPort struct {
 	name      string
 	index     int
-	all       uint16 // ETH_P_ALL in network byte order
 	counters  counters
 	receivers []*receiver
 	senders   []*sender
+	given     int // of senders
 	fanout    int // 0: none yet
 }
 
@@ -61,6 +61,11 @@ func Open(c Config) (Port, error) {
 			return nil, errors.Join(explain(c.Device, err), p.Close())
 		}
 		p.receivers = append(p.receivers, r)
+	}
+	for range len(p.receivers) + 1 {
+		if err := p.addSender(); err != nil {
+			return nil, errors.Join(explain(c.Device, err), p.Close())
+		}
 	}
 	for _, r := range p.receivers {
 		if err := r.start(len(p.receivers)); err != nil {

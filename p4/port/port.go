@@ -45,7 +45,7 @@ type Port interface {
 	Name() string
 	// Receiver returns one of as many as there are workers.
 	Receiver(worker int) Receiver
-	// NewSender makes a sender.
+	// NewSender returns one of as many as there are workers, and one more.
 	NewSender() (Sender, error)
 	Stats() Stats
 	Close() error

@@ -2,6 +2,7 @@ package port
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -24,24 +25,32 @@ const (
 	patience   = 20 // times a millisecond, for a device that has no room
 )
 
-// NewSender makes a sender. It is not for several goroutines at once.
+// NewSender returns one of as many senders as there are receivers, and one more. It is not for several goroutines at once.
 func (p *packetPort) NewSender() (Sender, error) {
+	if p.given == len(p.senders) {
+		return nil, fmt.Errorf("port %s: all %d senders are taken", p.name, p.given)
+	}
+	p.given++
+	return p.senders[p.given-1], nil
+}
+
+// addSender makes a sender.
+func (p *packetPort) addSender() error {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return nil, explain(p.name, err)
+		return err
 	}
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1),
 		unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: p.index})) // protocol 0: receives nothing
 	if err != nil {
-		return nil, errors.Join(explain(p.name, err), unix.Close(fd))
+		return errors.Join(err, unix.Close(fd))
 	}
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer) // never refused: socket(7)
 	}
-	s := &sender{port: p, fd: fd, mmsg: mmsg.NewSender(once(fd), sendBatch)}
-	p.senders = append(p.senders, s)
-	return s, nil
+	p.senders = append(p.senders, &sender{port: p, fd: fd, mmsg: mmsg.NewSender(once(fd), sendBatch)})
+	return nil
 }
 
 // Send has a frame leave.

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sys/unix"
+
+	"plumbline/p4/bmv2"
+	"plumbline/p4/p4rt"
+	"plumbline/p4/port"
+	"plumbline/p4/target"
+	"plumbline/plainjson"
+)
+
+type p4switchCommand struct {
+	Pipeline  string        `arg:"" optional:"" placeholder:"PIPELINE.json" help:"Program to begin with: BMv2 JSON, as p4c-bm2-ss writes it. Without it, a controller brings one."`
+	P4Info    string        `name:"p4info" placeholder:"FILE" help:"P4Info of PIPELINE.json, as text or binary, without which controllers cannot reach what is in it."`
+	Interface []switchPort  `short:"i" sep:"none" placeholder:"PORT@DEVICE" help:"Make an Ethernet device port number PORT. May be repeated."`
+	GRPC      string        `name:"grpc" default:"127.0.0.1:9559" placeholder:"ADDRESS:PORT" help:"Where controllers connect (${default})."`
+	DeviceID  uint64        `default:"1" placeholder:"NUMBER" help:"P4Runtime's device_id (${default})."`
+	CPUPort   uint32        `name:"cpu-port" default:"510" placeholder:"PORT" help:"Port that leads to the controller (${default})."`
+	DropPort  uint32        `name:"drop-port" default:"511" placeholder:"PORT" help:"Port that drops: 511, which is what mark_to_drop of v1model means, and no other."`
+	Workers   int           `default:"1" placeholder:"NUMBER" help:"Goroutines that frames go through; the kernel spreads flows over them (${default})."`
+	TLSCert   string        `name:"tls-cert" placeholder:"FILE" help:"Certificate (PEM) of the switch: connections are protected by TLS. With --tls-key."`
+	TLSKey    string        `name:"tls-key" placeholder:"FILE" help:"Key (PEM) of --tls-cert."`
+	TLSCA     string        `name:"tls-client-ca" placeholder:"FILE" help:"Certificates (PEM) of who may sign those of controllers: a controller needs one."`
+	Metrics   string        `placeholder:"ADDRESS:PORT" help:"Serve Prometheus metrics at /metrics."`
+	Duration  time.Duration `placeholder:"TIME" help:"Stop after this time, e.g. 60s; without it, at SIGINT or SIGTERM."`
+	Check     bool          `help:"Say what PIPELINE.json has, or why it is refused; start nothing."`
+	JSON      bool          `name:"json" help:"Print the result as JSON."`
+}
+
+// Help is shown by plumb p4switch --help.
+func (p4switchCommand) Help() string {
+	return `A software switch that executes a P4 program for v1model, compiled by p4c-bm2-ss, and that controllers reach by P4Runtime 1.4.1. Devices are promiscuous while they are ports; give them no addresses, or the kernel answers, too.
+
+At the end it prints what it has counted, and in between at SIGUSR1. Needs CAP_NET_RAW; root has it.
+
+Examples:
+
+    plumb p4switch --check pipeline.json
+    plumb p4switch -i 1@eth1 -i 2@eth2
+    plumb p4switch -i 1@eth1 -i 2@eth2 --p4info pipeline.p4info.txtpb pipeline.json
+    plumb p4switch -i 1@eth1 --grpc 0.0.0.0:9559 --tls-cert switch.pem --tls-key switch.key --tls-client-ca ca.pem
+    plumb p4switch -i 1@eth1 --workers 2 --metrics 127.0.0.1:9190 --duration 60s --json
+`
+}
+
+// switchPort is a device and its number: PORT@DEVICE.
+type switchPort struct {
+	number uint32
+	device string
+}
+
+// UnmarshalText reads PORT@DEVICE.
+func (p *switchPort) UnmarshalText(text []byte) error {
+	number, device, ok := strings.Cut(string(text), "@")
+	n, err := strconv.ParseUint(number, 10, 16)
+	if !ok || err != nil || device == "" {
+		return fmt.Errorf("%q: want PORT@DEVICE, such as 1@eth1", text)
+	}
+	*p = switchPort{uint32(n), device}
+	return nil
+}
+
+// Run is the switch as a process.
+func (c *p4switchCommand) Run(ctx context.Context, stdout io.Writer) error {
+	switch {
+	case c.Check && c.Pipeline == "":
+		return usageError{errors.New("--check: want PIPELINE.json")}
+	case c.Check:
+		return c.check(stdout)
+	case c.DropPort != bmv2.DropPort:
+		return usageError{fmt.Errorf("--drop-port %d: want %d, which is what mark_to_drop of v1model means", c.DropPort, bmv2.DropPort)}
+	case c.Workers < 1 || c.Workers > maxWorkers:
+		return usageError{fmt.Errorf("--workers %d: want 1 to %d", c.Workers, maxWorkers)}
+	case len(c.Interface) == 0:
+		return usageError{errors.New("want a port: -i PORT@DEVICE")}
+	case c.P4Info != "" && c.Pipeline == "":
+		return usageError{errors.New("--p4info is of PIPELINE.json: want both")}
+	}
+	pipeline, err := p4rt.ReadPipeline(c.Pipeline, c.P4Info)
+	if err != nil {
+		return inputError(err)
+	}
+	tls, err := p4rt.ReadTLS(c.TLSCert, c.TLSKey, c.TLSCA)
+	if err != nil {
+		return usageError{fmt.Errorf("TLS: %w", err)}
+	}
+	if err := needsCapabilities("plumb p4switch opens packet sockets", map[string]int{"CAP_NET_RAW": unix.CAP_NET_RAW}); err != nil {
+		return err
+	}
+	ports, err := c.openPorts()
+	if err != nil {
+		return err
+	}
+	defer closePorts(ports)
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	s, err := target.New(target.Config{Ports: ports, CPUPort: c.CPUPort, Workers: c.Workers, Log: log})
+	if err != nil {
+		return usageError{err}
+	}
+	server := p4rt.New(p4rt.Config{DeviceID: c.DeviceID, TLS: tls}, s, log)
+	s.Start(server)
+	err = c.serve(ctx, stdout, s, server, pipeline, log)
+	server.Close()
+	return errors.Join(err, s.Close(), c.print(stdout, s, server))
+}
+
+const maxWorkers = 64
+
+func (c *p4switchCommand) openPorts() (map[uint32]port.Port, error) {
+	ports := map[uint32]port.Port{}
+	for _, p := range c.Interface {
+		_, twice := ports[p.number]
+		for _, o := range ports {
+			twice = twice || o.Name() == p.device
+		}
+		if twice {
+			closePorts(ports)
+			return nil, usageError{fmt.Errorf("-i %d@%s: port or device is there twice", p.number, p.device)}
+		}
+		opened, err := port.Open(port.Config{Device: p.device, Workers: c.Workers})
+		if err != nil {
+			closePorts(ports)
+			return nil, err
+		}
+		ports[p.number] = opened
+	}
+	return ports, nil
+}
+
+func closePorts(ports map[uint32]port.Port) {
+	for p := range maps.Values(ports) {
+		_ = p.Close() // the process ends
+	}
+}
+
+// serve lets controllers in until ctx ends.
+func (c *p4switchCommand) serve(ctx context.Context, stdout io.Writer, s *target.Switch, server *p4rt.Server, pipeline *p4rt.Pipeline, log *slog.Logger) error {
+	ctx, cancel := within(ctx, c.Duration)
+	defer cancel()
+	limitMemory(ctx, log)
+	if pipeline != nil {
+		if err := server.SetPipeline(pipeline); err != nil {
+			return usageError{fmt.Errorf("%s: %w", c.Pipeline, err)}
+		}
+	}
+	l, err := net.Listen("tcp", c.GRPC)
+	if err != nil {
+		return fmt.Errorf("--grpc: %w", err)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	if c.Metrics != "" {
+		if err := serveMetrics(ctx, c.Metrics, "p4switch", log, target.NewCollector(s, server), collectors.NewGoCollector()); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR1)
+	defer signal.Stop(signals)
+	log.Info("up", "grpc", l.Addr().String(), "device_id", c.DeviceID, "ports", words(slices.Collect(portNames(c.Interface))), "workers", c.Workers)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-signals:
+			if err := c.print(stdout, s, server); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func portNames(list []switchPort) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, p := range list {
+			if !yield(fmt.Sprintf("%d@%s", p.number, p.device)) {
+				return
+			}
+		}
+	}
+}
+
+func (c *p4switchCommand) print(stdout io.Writer, s *target.Switch, server *p4rt.Server) error {
+	r := target.Report{Stats: s.Stats(), P4Runtime: server.Stats()}
+	if c.JSON {
+		return plainjson.Write(stdout, r)
+	}
+	return r.Print(stdout)
+}

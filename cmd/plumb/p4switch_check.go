@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"plumbline/p4/bmv2"
+	"plumbline/p4/p4rt"
+	"plumbline/plainjson"
+)
+
+// pipelineReport is what a P4 program has.
+type pipelineReport struct {
+	Tables    []tableReport `json:"tables"`
+	Counters  []arrayReport `json:"counters"`
+	Meters    []arrayReport `json:"meters"`
+	Registers []arrayReport `json:"registers"`
+	Digests   []string      `json:"digests"`
+}
+
+type tableReport struct {
+	Name    string      `json:"name"`
+	Size    int         `json:"size"`
+	Keys    []keyReport `json:"keys"`
+	Actions []string    `json:"actions"`
+}
+
+type keyReport struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	WidthBits int    `json:"width_bits"`
+}
+
+// String is the key in one word.
+func (k keyReport) String() string { return fmt.Sprintf("%s:%s/%d", k.Name, k.Kind, k.WidthBits) }
+
+type arrayReport struct {
+	Name      string `json:"name"`
+	Size      int    `json:"size"`
+	WidthBits int    `json:"width_bits,omitempty"`
+	Unit      string `json:"unit,omitempty"`
+}
+
+// check says what the program has.
+func (c *p4switchCommand) check(stdout io.Writer) error {
+	json, err := os.ReadFile(c.Pipeline)
+	if err != nil {
+		return inputError(err)
+	}
+	p, err := bmv2.Load(json)
+	if err != nil {
+		return refusedPipeline(c.Pipeline, err)
+	}
+	if c.P4Info != "" {
+		pipeline, err := p4rt.ReadPipeline(c.Pipeline, c.P4Info)
+		if err != nil {
+			return inputError(err)
+		}
+		if err := p4rt.Check(pipeline.GetP4Info(), p); err != nil {
+			return refusedPipeline(c.P4Info, err)
+		}
+	}
+	r := newPipelineReport(p)
+	if c.JSON {
+		return plainjson.Write(stdout, r)
+	}
+	return r.print(stdout)
+}
+
+// refusedPipeline says why a file is refused: the exit code differs for what is sound and not implemented.
+func refusedPipeline(file string, err error) error {
+	err = fmt.Errorf("%s: %w", file, err)
+	if errors.Is(err, bmv2.ErrUnsupported) {
+		return unsupportedError{err}
+	}
+	return usageError{err}
+}
+
+var kindNames = map[bmv2.MatchKind]string{bmv2.Exact: "exact", bmv2.LPM: "lpm", bmv2.Ternary: "ternary", bmv2.Range: "range"}
+
+func newPipelineReport(p *bmv2.Program) pipelineReport {
+	r := pipelineReport{}
+	for _, t := range p.Tables() {
+		if t.Hidden {
+			continue
+		}
+		made := tableReport{Name: t.Name, Size: t.Size}
+		for _, k := range t.Keys {
+			made.Keys = append(made.Keys, keyReport{k.Name, kindNames[k.Kind], k.Width})
+		}
+		for _, a := range t.Actions {
+			made.Actions = append(made.Actions, p.Actions()[a].Name)
+		}
+		r.Tables = append(r.Tables, made)
+	}
+	for _, x := range p.Counters() {
+		r.Counters = append(r.Counters, arrayReport{Name: x.Name, Size: x.Size, Unit: direct(x.Table)})
+	}
+	for _, x := range p.Meters() {
+		unit := "packets"
+		if x.Octets {
+			unit = "octets"
+		}
+		r.Meters = append(r.Meters, arrayReport{Name: x.Name, Size: x.Size, Unit: unit})
+	}
+	for _, x := range p.Registers() {
+		r.Registers = append(r.Registers, arrayReport{Name: x.Name, Size: x.Size, WidthBits: x.Width})
+	}
+	for _, x := range p.Digests() {
+		r.Digests = append(r.Digests, x.Name)
+	}
+	return r
+}
+
+// direct says of counters whether entries have them.
+func direct(table int) string {
+	if table >= 0 {
+		return "entries"
+	}
+	return ""
+}
+
+func (r pipelineReport) print(w io.Writer) error {
+	t := newTable(w, "TABLE", "SIZE", "KEY", "ACTIONS")
+	for _, x := range r.Tables {
+		t.row(x.Name, x.Size, words(x.Keys), words(x.Actions))
+	}
+	if err := t.flush(); err != nil || len(r.Counters)+len(r.Meters)+len(r.Registers)+len(r.Digests) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	t = newTable(w, "ARRAY", "KIND", "SIZE", "OF")
+	for _, x := range r.Counters {
+		t.row(x.Name, "counter", x.Size, x.Unit)
+	}
+	for _, x := range r.Meters {
+		t.row(x.Name, "meter", x.Size, x.Unit)
+	}
+	for _, x := range r.Registers {
+		t.row(x.Name, "register", x.Size, fmt.Sprint(x.WidthBits, " bits"))
+	}
+	for _, x := range r.Digests {
+		t.row(x, "digest", "", "")
+	}
+	return t.flush()
+}
