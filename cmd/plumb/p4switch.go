@@ -30,7 +30,7 @@ type p4switchCommand struct {
 	Pipeline  string        `arg:"" optional:"" placeholder:"PIPELINE.json" help:"Program to begin with: BMv2 JSON, as p4c-bm2-ss writes it. Without it, a controller brings one."`
 	P4Info    string        `name:"p4info" placeholder:"FILE" help:"P4Info of PIPELINE.json, as text or binary, without which controllers cannot reach what is in it."`
 	Interface []switchPort  `short:"i" sep:"none" placeholder:"PORT@DEVICE" help:"Make an Ethernet device port number PORT. May be repeated."`
-	GRPC      string        `name:"grpc" default:"127.0.0.1:9559" placeholder:"ADDRESS:PORT" help:"Where controllers connect (${default})."`
+	GRPC      string        `name:"grpc" default:"127.0.0.1:9559" placeholder:"ADDRESS:PORT" help:"Where controllers connect; or unix:FILE, a Unix socket (${default})."`
 	DeviceID  uint64        `default:"1" placeholder:"NUMBER" help:"P4Runtime's device_id (${default})."`
 	CPUPort   uint32        `name:"cpu-port" default:"510" placeholder:"PORT" help:"Port that leads to the controller (${default})."`
 	DropPort  uint32        `name:"drop-port" default:"511" placeholder:"PORT" help:"Port that drops: 511, which is what mark_to_drop of v1model means, and no other."`
@@ -160,7 +160,7 @@ func (c *p4switchCommand) serve(ctx context.Context, stdout io.Writer, s *target
 			return usageError{fmt.Errorf("%s: %w", c.Pipeline, err)}
 		}
 	}
-	l, err := net.Listen("tcp", c.GRPC)
+	l, err := listenGRPC(c.GRPC)
 	if err != nil {
 		return fmt.Errorf("--grpc: %w", err)
 	}
@@ -187,6 +187,14 @@ func (c *p4switchCommand) serve(ctx context.Context, stdout io.Writer, s *target
 			}
 		}
 	}
+}
+
+// listenGRPC takes connections at an address, or at a Unix socket.
+func listenGRPC(at string) (net.Listener, error) {
+	if file, ok := strings.CutPrefix(at, "unix:"); ok {
+		return net.Listen("unix", file)
+	}
+	return net.Listen("tcp", at)
 }
 
 func portNames(list []switchPort) func(func(string) bool) {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -23,6 +24,11 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Setup: func(e *testscript.Env) error { // a P4 program, without the ends of its files' names
+			bridge, err := filepath.Abs(bridgeProgram)
+			e.Setenv("BRIDGE", bridge)
+			return err
+		},
 	})
 }
 
