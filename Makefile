@@ -21,7 +21,7 @@ KERNELS ?= all
 REAL_TEST = $(GO_TEST) --rerun-fails=1 --rerun-fails-max-failures=4
 REAL_FLAGS = -count=1 -p 1 -timeout 30m -exec '$(SUDO)'
 KERNEL := ^plumbline/(datapath|doctor|lab/(generator|meter))(/|$$)
-NAMESPACE := ^plumbline/(cmd|gnb|lab|nfapi/conformance|probe|upf)(/|$$)
+NAMESPACE := ^plumbline/(cmd|gnb|lab|nfapi/conformance|p4/port|probe|upf)(/|$$)
 BOOT := ^plumbline/kernels$$
 packages = $$(go list ./... | grep -E '$(1)' | grep -vE '$(2)')
 

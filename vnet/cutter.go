@@ -82,7 +82,9 @@ func linkHeader(frame []byte) int {
 	return n
 }
 
-func isTag(etherType uint16) bool { return etherType == unix.ETH_P_8021Q || etherType == unix.ETH_P_8021AD }
+func isTag(etherType uint16) bool {
+	return etherType == unix.ETH_P_8021Q || etherType == unix.ETH_P_8021AD
+}
 
 // protocolOf is the protocol behind the IP header; 0: it is not known.
 func protocolOf(frame []byte) byte {

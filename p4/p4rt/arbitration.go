@@ -37,7 +37,7 @@ func (e electionID) message() *p4.Uint128 {
 	return &p4.Uint128{High: e.high, Low: e.low}
 }
 
-// arbitrate does what a MasterArbitrationUpdate asks for. The error is what the stream ends with. Source: 5.3.
+// arbitrate does what a MasterArbitrationUpdate asks for. The error is what the stream ends with. Source: P4Runtime Specification v1.4.1, 5.3.
 func (s *Server) arbitrate(c *client, a *p4.MasterArbitrationUpdate) error {
 	// Writes hold the lock: those of a primary that is one no longer end before the next one begins.
 	s.mu.Lock()
@@ -51,7 +51,7 @@ func (s *Server) arbitrate(c *client, a *p4.MasterArbitrationUpdate) error {
 	case (role.GetName() != "" || role.GetId() != 0) && c.live: //nolint:staticcheck // older controllers say the id
 		return status.Errorf(codes.FailedPrecondition, "role %q: this stream has the default role", role.GetName())
 	case role.GetName() != "" || role.GetId() != 0: //nolint:staticcheck // as above
-		return status.Errorf(codes.Unimplemented, "role %q, id %d: there is only the default role, without name and id", role.GetName(), role.GetId())
+		return status.Errorf(codes.Unimplemented, "role %q: there is only the default role, without name and id", role.GetName())
 	case role.GetConfig() != nil:
 		return status.Error(codes.InvalidArgument, "the default role has no configuration")
 	}
@@ -136,7 +136,7 @@ func (s *Server) notify(c *client) {
 	}
 }
 
-// mayWrite checks who wants to change something. It is for who holds s.mu. Source: 12, 14.
+// mayWrite checks who wants to change something. It is for who holds s.mu. Source: P4Runtime Specification v1.4.1, 12, 14.
 func (s *Server) mayWrite(device uint64, role string, roleID uint64, id electionID) error {
 	primary := s.primary.Load()
 	switch {

@@ -32,7 +32,7 @@ func manyEntries(election uint64, n, from int) *p4.WriteRequest {
 type nowhere struct{ *fakeState }
 
 // Update has fn change nothing.
-func (n nowhere) Update(fn func(Tx)) { fn(nowhereTx{n.fakeState}) }
+func (n nowhere) Update(fn func(Tx)) { fn(nowhereTx(n)) }
 
 type nowhereTx struct{ *fakeState }
 

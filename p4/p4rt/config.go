@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// SetForwardingPipelineConfig checks a pipeline, and has frames go through it. Source: 14.
+// SetForwardingPipelineConfig checks a pipeline, and has frames go through it. Source: P4Runtime Specification v1.4.1, 14.
 func (s *Server) SetForwardingPipelineConfig(_ context.Context, r *p4.SetForwardingPipelineConfigRequest) (*p4.SetForwardingPipelineConfigResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Server) pipeline() *pipeline {
 	return s.live.Load()
 }
 
-// GetForwardingPipelineConfig answers with the pipeline that reads and writes are about. Source: 15.
+// GetForwardingPipelineConfig answers with the pipeline that reads and writes are about. Source: P4Runtime Specification v1.4.1, 15.
 func (s *Server) GetForwardingPipelineConfig(_ context.Context, r *p4.GetForwardingPipelineConfigRequest) (*p4.GetForwardingPipelineConfigResponse, error) {
 	if r.GetDeviceId() != s.config.DeviceID {
 		return nil, status.Errorf(codes.NotFound, "device %d: here is device %d", r.GetDeviceId(), s.config.DeviceID)

@@ -16,7 +16,7 @@ const (
 )
 
 // digest is what the program tells controllers, message by message. Messages that are equal are told once, until the
-// controller has acknowledged the list or the time for that is over. Source: 9.11.
+// controller has acknowledged the list or the time for that is over. Source: P4Runtime Specification v1.4.1, 9.8.
 type digest struct {
 	id   uint32
 	name string

@@ -15,7 +15,7 @@
 // values. What a request asks for in vain it is told, with UNIMPLEMENTED; a pipeline that needs it is refused.
 //
 // Octet strings are unsigned numbers in network byte order. Those that do not fit are INVALID_ARGUMENT in matches, action
-// parameters, data and packet metadata (9.1.1, 9.1.2, 9.9, 16.1), and OUT_OF_RANGE elsewhere (8.4).
+// parameters, data and packet metadata (9.1.1, 9.1.2, 9.7, 16.1), and OUT_OF_RANGE elsewhere (8.4).
 //
 // Source: P4Runtime Specification v1.4.1.
 package p4rt

@@ -65,7 +65,7 @@ func (f *failures) set(i, n int, why *failure) {
 	(*f)[i] = why
 }
 
-// status is what the whole batch is answered with: one p4.v1.Error for each update. Source: 12.3, 13.3.
+// status is what the whole batch is answered with: one p4.v1.Error for each update. Source: P4Runtime Specification v1.4.1, 12.3, 13.3.
 func (f failures) status(what string) error {
 	if f == nil {
 		return nil

@@ -80,6 +80,7 @@ func compareDecoded(t *testing.T, octets []byte) {
 	if why != nil || e == nil {
 		return
 	}
+	//nolint:staticcheck // older controllers use controller_metadata
 	if !u.entry || u.kind != m.GetType() || w.table != e.GetTableId() || w.priority != e.GetPriority() || w.isDefault != e.GetIsDefaultAction() ||
 		w.isConst != e.GetIsConst() || w.idle != e.GetIdleTimeoutNs() || w.cookie != e.GetControllerMetadata() || !bytes.Equal(w.metadata, e.GetMetadata()) ||
 		len(w.match) != len(e.GetMatch()) || !proto.Equal(w.meter, e.GetMeterConfig()) || !proto.Equal(w.counter, e.GetCounterData()) ||

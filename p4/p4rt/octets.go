@@ -6,7 +6,7 @@ import (
 )
 
 // number returns the shortest form of an octet string that is a number of at most so many bits. A number of any length
-// is taken as long as its value fits; no octets at all are no number. Source: 8.4.
+// is taken as long as its value fits; no octets at all are no number. Source: P4Runtime Specification v1.4.1, 8.4.
 func number(b []byte, width int) (short []byte, ok bool) {
 	if len(b) == 0 {
 		return nil, false
@@ -92,16 +92,6 @@ func trailingZeros(b []byte) int {
 		n += 8
 	}
 	return n
-}
-
-// putUint is the shortest form of v.
-func putUint(v uint64) []byte {
-	n := max((bits.Len64(v)+7)/8, 1)
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(v >> (8 * (n - 1 - i)))
-	}
-	return b
 }
 
 // getUint is the value of a number of at most 64 bits.

@@ -11,7 +11,7 @@ import (
 )
 
 // packetHeader is the header in front of a frame from or to a controller: fields one behind the other, the first one in
-// the highest bits, and zero bits up to a whole octet. Source: 6.4.6.
+// the highest bits, and zero bits up to a whole octet. Source: P4Runtime Specification v1.4.1, 6.4.6.
 type packetHeader struct {
 	fields []packetField
 	octets int

@@ -111,7 +111,7 @@ func (b *builder) addDigests() error {
 	return nil
 }
 
-// Names that say which header is meant. Source: 6.4.6.
+// Names that say which header is meant. Source: P4Runtime Specification v1.4.1, 6.4.6.
 const namePacketIn, namePacketOut = "packet_in", "packet_out"
 
 func (b *builder) addPackets() error {

@@ -32,7 +32,7 @@ func (s *Server) Read(r *p4.ReadRequest, stream p4.P4Runtime_ReadServer) error {
 	return err
 }
 
-// read returns ReadResponses. Source: 13.
+// read returns ReadResponses. Source: P4Runtime Specification v1.4.1, 13.
 func (s *Server) read(r *p4.ReadRequest) ([]encoded, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

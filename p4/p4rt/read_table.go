@@ -9,7 +9,7 @@ import (
 	"plumbline/p4/bmv2"
 )
 
-// tableEntries reads entries of one table, or of all of them. Source: 9.1.6.
+// tableEntries reads entries of one table, or of all of them. Source: P4Runtime Specification v1.4.1, 9.1.6.
 func (q *query) tableEntries(e *p4.TableEntry) *failure {
 	switch {
 	case e.GetMeterCounterData() != nil:

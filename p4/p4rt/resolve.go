@@ -48,7 +48,7 @@ func (s *scratch) key(t *table, w *wireEntry) *failure {
 	return nil
 }
 
-// priorityOf checks that there is one where one is needed, and none elsewhere. Source: 9.1.
+// priorityOf checks that there is one where one is needed, and none elsewhere. Source: P4Runtime Specification v1.4.1, 9.1.
 func (t *table) priorityOf(w *wireEntry) *failure {
 	switch {
 	case t.priority && w.priority <= 0:
@@ -59,7 +59,7 @@ func (t *table) priorityOf(w *wireEntry) *failure {
 	return nil
 }
 
-// resolve makes m what out is for the field. Source: 9.1.1.
+// resolve makes m what out is for the field. Source: P4Runtime Specification v1.4.1, 9.1.1.
 func (f *field) resolve(table string, m *wireMatch, out *bmv2.Match) *failure {
 	if !m.set || m.kind != f.kind {
 		return invalid("table %s: match field %s: want a match of type %s", table, f.name, kindNames[f.kind])
@@ -106,7 +106,7 @@ func (f *field) resolve(table string, m *wireMatch, out *bmv2.Match) *failure {
 	return nil
 }
 
-// action makes the action of a wire entry that of the entry. Source: 9.1.2.
+// action makes the action of a wire entry that of the entry. Source: P4Runtime Specification v1.4.1, 9.1.2.
 func (s *scratch) action(t *table, w *wireEntry) *failure {
 	switch w.action {
 	case anAction:
@@ -150,7 +150,7 @@ func (s *scratch) action(t *table, w *wireEntry) *failure {
 	return nil
 }
 
-// direct makes the counter and the meter of a wire entry those of the entry. Source: 9.1.7.
+// direct makes the counter and the meter of a wire entry those of the entry. Source: P4Runtime Specification v1.4.1, 9.1.7.
 func (s *scratch) direct(t *table, w *wireEntry) *failure {
 	switch {
 	case w.meterCounter:
@@ -191,7 +191,7 @@ func counterData(v bmv2.CounterValue) *p4.CounterData {
 	return &p4.CounterData{ByteCount: int64(min(v.Octets, math.MaxInt64)), PacketCount: int64(min(v.Packets, math.MaxInt64))}
 }
 
-// meterConfig checks the rates and bursts of a meter. Source: 9.4.
+// meterConfig checks the rates and bursts of a meter. Source: P4Runtime Specification v1.4.1, 9.4.
 func meterConfig(c *p4.MeterConfig, spec *info.MeterSpec) (bmv2.MeterConfig, *failure) {
 	switch {
 	case min(c.GetCir(), c.GetCburst(), c.GetPir(), c.GetPburst(), c.GetEburst()) < 0:

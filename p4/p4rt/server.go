@@ -139,7 +139,7 @@ func (s *Server) Dial(options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	options = append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.local.DialContext(ctx) }),
-		// Errors of a Write come for each update: 17.2 of the specification's appendix.
+		// The errors of a Write, one for each update, are in the trailer, which gRPC bounds.
 		grpc.WithMaxHeaderListSize(16 << 20), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.config.MaxMessage)),
 	}, options...)
 	return grpc.NewClient("passthrough:///switch", options...)

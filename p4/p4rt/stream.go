@@ -191,7 +191,7 @@ func (c *client) end(err error) {
 	}
 }
 
-// arbitrationStatus is what a controller is told about who is the primary. Source: 5.4.
+// arbitrationStatus is what a controller is told about who is the primary. Source: P4Runtime Specification v1.4.1, 5.4.
 func arbitrationStatus(primary, you bool) *rpc.Status {
 	switch {
 	case primary && you:

@@ -114,7 +114,7 @@ func readSession(s *p4.CloneSessionEntry) (*bmv2.CloneSession, *failure) {
 	return &bmv2.CloneSession{Replicas: replicas, PacketLength: int(s.GetPacketLengthBytes())}, nil
 }
 
-// readReplicas checks replicas; no two may be equal where they are to differ. Source: 9.5.1, 9.5.2.
+// readReplicas checks replicas; no two may be equal where they are to differ. Source: P4Runtime Specification v1.4.1, 9.5.1, 9.5.2.
 func readReplicas(what string, id uint32, list []*p4.Replica, differ bool) ([]bmv2.Replica, *failure) {
 	if len(list) > maxReplicas {
 		return nil, fail(codes.ResourceExhausted, "%s %d: %d replicas: want at most %d", what, id, len(list), maxReplicas)

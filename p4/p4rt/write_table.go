@@ -45,7 +45,7 @@ func (b *batch) tableEntry(kind p4.Update_Type) *failure {
 	return b.modify(t)
 }
 
-// refuseIdle refuses idle timeouts. Source: 9.1.8.
+// refuseIdle refuses idle timeouts. Source: P4Runtime Specification v1.4.1, 9.1.8.
 func refuseIdle(t *table, w *wireEntry) *failure {
 	switch {
 	case w.idle == 0 && !w.lastHit:
@@ -77,7 +77,7 @@ func (b *batch) insert(t *table) *failure {
 	return nil
 }
 
-// modify changes action, parameters, meter and note; the counter only if there is one in the request. Source: 9.1.2, 9.1.7.
+// modify changes action, parameters, meter and note; the counter only if there is one in the request. Source: P4Runtime Specification v1.4.1, 9.1.2, 9.1.7.
 func (b *batch) modify(t *table) *failure {
 	e := &b.new.entry
 	if b.wire.action == noAction {
@@ -206,7 +206,7 @@ func (b *batch) keepEntry(t *table, counter bool) *failure {
 	return nil
 }
 
-// defaultEntry does an update of the default entry. Source: 9.1.3.
+// defaultEntry does an update of the default entry. Source: P4Runtime Specification v1.4.1, 9.1.3.
 func (b *batch) defaultEntry(kind p4.Update_Type, t *table) *failure {
 	w := &b.wire
 	switch {
