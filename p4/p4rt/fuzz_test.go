@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	p4 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"plumbline/p4/bmv2"
@@ -28,6 +29,11 @@ func FuzzWrite(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(b)
+		u, err := proto.Marshal(m.GetUpdates()[0])
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(protowire.AppendBytes([]byte{fieldUpdates<<3 | 2}, append(u, u...))) // all fields twice
 	}
 	p, err := newPipeline(readInfo(f, fakeInfo), newFakeProgram())
 	if err != nil {

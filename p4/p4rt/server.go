@@ -33,7 +33,7 @@ type Config struct {
 	MaxMessage int
 	// MaxProgram is how many octets a program's JSON may have; 16 MiB.
 	MaxProgram int
-	// MaxConnections is how many connections there may be; 64.
+	// MaxConnections is how many connections there may be; 32.
 	MaxConnections int
 	// MaxStreams is how many controllers with a stream there may be; 64.
 	MaxStreams int
@@ -43,9 +43,9 @@ type Config struct {
 const (
 	defaultMessage     = 32 << 20
 	defaultProgram     = 16 << 20
-	defaultConnections = 64
+	defaultConnections = 32
 	defaultStreams     = 64
-	maxCalls           = 64 // at a time, of one connection
+	maxCalls           = 32 // at a time, of one connection
 	maxReads           = 4  // at a time, of all
 )
 

@@ -187,6 +187,12 @@ func TestReadBack(t *testing.T) {
 			`table_entry { table_id: 0x2000001 match { field_id: 1 exact { value: "\x01" } } match { field_id: 2 exact { value: "\x01\x02" } }
 			 action { action { action_id: 0x1000001 params { param_id: 1 value: "\x01\xff" } params { param_id: 2 value: "\x0a" } } }
 			 controller_metadata: 5 metadata: "m" counter_data { } meter_config { cir: 1 cburst: 2 pir: 3 pburst: 4 } }`},
+		{"meter that is left out", entryUpdate("INSERT", entryA+doA+`meter_config { cir: 1 } counter_data { packet_count: 3 }`) + entryUpdate("MODIFY", entryA+drop),
+			`table_entry { table_id: 0x2000001 counter_data { } meter_config { } }`,
+			`table_entry { table_id: 0x2000001 match { field_id: 1 exact { value: "\x01" } } match { field_id: 2 exact { value: "\x01\x02" } } counter_data { packet_count: 3 } ` + drop + ` }`},
+		{"action that is left out", entryUpdate("INSERT", entryA+drop+`meter_config { cir: 1 } metadata: "a"`) + entryUpdate("MODIFY", entryA+`counter_data { packet_count: 4 } metadata: "b"`),
+			`table_entry { table_id: 0x2000001 counter_data { } meter_config { } }`,
+			`table_entry { table_id: 0x2000001 match { field_id: 1 exact { value: "\x01" } } match { field_id: 2 exact { value: "\x01\x02" } } metadata: "b" counter_data { packet_count: 4 } ` + drop + ` }`},
 		{"all kinds", entryUpdate("INSERT", entryB+drop+`priority: 5`), `table_entry { table_id: 0x2000002 }`, `table_entry { ` + entryB + drop + `priority: 5 }`},
 		{"left out", entryUpdate("INSERT", `table_id: 0x2000002 priority: 7 `+drop), `table_entry { table_id: 0x2000002 priority: 7 }`, `table_entry { table_id: 0x2000002 priority: 7 ` + drop + ` }`},
 		{"default entry", entryUpdate("MODIFY", `table_id: 0x2000001 is_default_action: true metadata: "d" `+doA), `table_entry { table_id: 0x2000001 is_default_action: true }`,

@@ -98,6 +98,9 @@ func TestFrames(t *testing.T) {
 	if st := p.Stats(); st.TxFrames != 4 || st.TxTooLong != 1 || st.TxOctets != 4*15 {
 		t.Errorf("got %+v, want 4 sent, 1 too long", st)
 	}
+	if _, err := unix.Write(here.raw("sw0"), append(bytes.Clone(header), 4)); err != nil { // what the host itself sends there
+		t.Fatal(err)
+	}
 	frames := make([]Frame, 64)
 	for _, f := range frames[:p.Receiver(0).Receive(frames)] {
 		if b := f.Buf[f.Start:f.End]; bytes.HasPrefix(b, header) {

@@ -44,11 +44,12 @@ func bridge(t testing.TB) *p4.ForwardingPipelineConfig {
 
 // fakePort is a port whose frames a test makes and takes.
 type fakePort struct {
-	name string
-	fd   int
-	mu   sync.Mutex
-	in   [][]byte
-	out  chan []byte
+	name  string
+	fd    int
+	mu    sync.Mutex
+	in    [][]byte
+	count int
+	out   chan []byte
 }
 
 func newFakePort(t testing.TB, name string) *fakePort {
@@ -78,7 +79,7 @@ func (p *fakePort) come(frame []byte) {
 	_, _ = unix.Write(p.fd, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 }
 
-// room is what a frame has free in front, in the tests: less than some headers need.
+// room is what every second frame has free in front, in the tests; the others have nothing.
 const room = 8
 
 func (p *fakePort) Receive(frames []port.Frame) int {
@@ -88,8 +89,10 @@ func (p *fakePort) Receive(frames []port.Frame) int {
 	_, _ = unix.Read(p.fd, b[:])
 	n := min(len(frames), len(p.in))
 	for i := range n {
-		buf := append(make([]byte, room), p.in[i]...)
-		frames[i] = port.Frame{Buf: buf, Start: room, End: len(buf)}
+		p.count++
+		free := p.count % 2 * room
+		buf := append(make([]byte, free), p.in[i]...)
+		frames[i] = port.Frame{Buf: buf, Start: free, End: len(buf)}
 	}
 	p.in = p.in[n:]
 	return n

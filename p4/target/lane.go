@@ -114,23 +114,25 @@ func (l *lane) wait() {
 // runCPU takes frames of controllers until the switch stops.
 func (l *lane) runCPU() {
 	defer l.letGo()
-	for frame := range l.s.fromCPU {
+	for {
+		var frame []byte
+		select {
+		case frame = <-l.s.fromCPU:
+		case <-l.s.stop:
+			return
+		}
 		n := 0
 		for more := true; more; {
 			l.s.waiting.Add(-int64(len(frame)))
 			l.frames[n] = port.Frame{Buf: frame, End: len(frame)}
-			n++
-			if n == batch {
+			if n++; n == batch {
 				break
 			}
 			select {
-			case frame, more = <-l.s.fromCPU:
+			case frame = <-l.s.fromCPU:
 			default:
 				more = false
 			}
-		}
-		if l.s.stopping.Load() {
-			return
 		}
 		l.process(l.s.config.CPUPort, n)
 	}

@@ -182,3 +182,23 @@ func TestNoPipeline(t *testing.T) {
 		}
 	}
 }
+
+// TestAtomic: a batch that is to be done whole or not at all leaves the program's state as it was.
+func TestAtomic(t *testing.T) {
+	r := newRig(t, 1)
+	r.mustWrite(t, toB)
+	for _, atomicity := range []string{"ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC"} {
+		m := &p4.WriteRequest{}
+		r.parse(t, `updates { type: MODIFY entity { table_entry { table_id: @table:macs@ match { field_id: 1 exact { value: "\x02\x00\x00\x00\x00\x02" } } action { action { action_id: @action:forward@ params { param_id: 1 value: "\x03" } } } meter_config { cir: 1 cburst: 1 pir: 1 pburst: 1 } counter_data { packet_count: 9 } metadata: "x" } } }
+			updates { type: INSERT entity { table_entry { table_id: @table:acl@ priority: 1 action { action { action_id: @action:drop@ } } } } }
+			updates { type: MODIFY entity { table_entry { table_id: @table:macs@ is_default_action: true action { action { action_id: @action:forward@ params { param_id: 1 value: "\x03" } } } } } }
+			updates { type: DELETE entity { table_entry { table_id: @table:sources@ match { field_id: 1 exact { value: "\x01" } } } } } atomicity: `+atomicity, m)
+		m.DeviceId, m.ElectionId = 1, &p4.Uint128{Low: 1}
+		if _, err := r.client.Write(t.Context(), m); err == nil {
+			t.Errorf("%s: an entry that is not there is deleted", atomicity)
+		}
+		r.wantRead(t, `table_entry { counter_data { } meter_config { } }`, toB[:len(toB)-1]+`counter_data { } }`)
+		r.wantRead(t, `table_entry { table_id: @table:macs@ is_default_action: true }`,
+			`table_entry { table_id: @table:macs@ is_default_action: true action { action { action_id: @action:to_controller@ params { param_id: 1 value: "\x01" } } } }`)
+	}
+}

@@ -81,6 +81,7 @@ type Switch struct {
 	fromCPU    chan []byte
 	waiting    atomic.Int64 // octets in fromCPU
 	stopping   atomic.Bool
+	stop       chan struct{} // closed when stopping
 	running    sync.WaitGroup
 }
 
@@ -93,7 +94,7 @@ func New(c Config) (*Switch, error) {
 		c.Executor = executor{}
 	}
 	c.Workers = max(c.Workers, 1)
-	s := &Switch{config: c, byPort: make([]int32, maxPort+1), fromCPU: make(chan []byte, cpuQueue)}
+	s := &Switch{config: c, byPort: make([]int32, maxPort+1), fromCPU: make(chan []byte, cpuQueue), stop: make(chan struct{})}
 	for i := range s.byPort {
 		s.byPort[i] = -1
 	}
@@ -149,7 +150,7 @@ func (s *Switch) Close() error {
 	for _, l := range s.lanes {
 		l.wake()
 	}
-	close(s.fromCPU)
+	close(s.stop)
 	s.running.Wait()
 	return s.closeLanes()
 }
