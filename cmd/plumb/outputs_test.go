@@ -37,7 +37,7 @@ func TestOutputsThatCannotBe(t *testing.T) {
 		"plumb nfapi mono run": {"--config", "../../deploy/nfapi/mono.yaml"}, "plumb nfapi pnf run": {"--config", "../../deploy/nfapi/pnf.yaml"},
 		"plumb nfapi vnf run": {"--config", "../../deploy/nfapi/vnf.yaml"}, "plumb nfapi analyze": {file}, "plumb trace": {"--all"}, "plumb probe report": {file},
 	}
-	inputs := []string{"config", "resume", "slices"}
+	inputs := []string{"config", "resume", "slices", "p4info", "tls-cert", "tls-key", "tls-client-ca"}
 	parser, err := kong.New(&commands{}, kong.Name("plumb"))
 	if err != nil {
 		t.Fatal(err)
