@@ -26,7 +26,7 @@ BOOT := ^plumbline/kernels$$
 packages = $$(go list ./... | grep -E '$(1)' | grep -vE '$(2)')
 
 help: ## this text
-	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
 
 setup: ## install all that `make test` needs (Debian packages, Go, linters), when missing
 	@scripts/setup test
@@ -65,8 +65,13 @@ generate: setup ## eBPF objects and protobuf code, again from their sources
 	@scripts/check-clang
 	go generate ./...
 
-generate-check: generate ## the committed generated code is what its sources give
-	$(GIT) diff --exit-code --stat -- '*_bpfel.o' docs/nfapi-messages.md deploy/wireshark $$($(GIT) grep -lE '^// Code generated .* DO NOT EDIT\.$$' -- '*.go')
+generate-check: generate ## the committed generated code is what its sources give, P4 programs by their hashes
+	go run ./p4/internal/record check
+	$(GIT) diff --exit-code --stat -- '*_bpfel.o' p4/drop.p4 docs/nfapi-messages.md deploy/wireshark $$($(GIT) grep -lE '^// Code generated .* DO NOT EDIT\.$$' -- '*.go')
+
+p4: ## P4 programs, again from their sources, where their compilers are on the PATH (p4/fronts.txt)
+	@scripts/setup build
+	scripts/p4
 
 unit: setup ## tests that need no root, with the race detector; golden vectors, too
 	CGO_ENABLED=1 $(GO_TEST) -- -race $(call packages,.,$(KERNEL)|$(NAMESPACE)|$(BOOT))
@@ -100,4 +105,4 @@ bench: setup ## go benchmarks, five of each for benchstat: ns per packet in the 
 clean: ## what was built; tools under .tools stay
 	rm -rf bin $(OUT)
 
-.PHONY: help setup build install demo test lint generate generate-check unit kernel boot kernels arm64 namespace fuzz soak bench clean
+.PHONY: help setup build install demo test lint generate generate-check p4 unit kernel boot kernels arm64 namespace fuzz soak bench clean
