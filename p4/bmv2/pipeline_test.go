@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"plumbline/p4/compiled"
 )
 
-// The program of testdata/pipeline.json: the UPF pipeline of p4/upf_v1model.p4, as p4c-bm2-ss writes it, without source_info.
+// The UPF pipeline of p4/upf_v1model.p4.
 const (
 	pipeCPU     = 510
 	pipeUE      = 0x64000001
@@ -69,7 +71,8 @@ func toPeer(peer byte) [][]byte {
 //	gNB ─ port 1 ─ UPF ─ port 2 ─ router
 func newPipe(t testing.TB) *pipe {
 	t.Helper()
-	p := &pipe{newRig(t, "pipeline.json")}
+	program, _ := compiled.V1Model()
+	p := &pipe{newRigOf(t, program)}
 	p.add("detect.ports", "detect.from_port", [][]byte{{1}, {0}}, exacts([]byte{pipeN3}, []byte{0}, []byte{0}, pipeMAC)...)
 	p.add("detect.ports", "detect.from_port", [][]byte{{0}, {1}}, exacts([]byte{pipeN6}, []byte{0}, []byte{0}, pipeMAC)...)
 	p.add("detect.locals4", "detect.local", [][]byte{{1}}, exact(pipeLocal))
