@@ -137,7 +137,9 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 	action filtered(bit<RULE_BITS> rule) {
 		m.rule = rule;
 	}
+	/* No PDR matches, so no PDR counts it. */
 	action unfiltered(bit<8> reason) {
+		m.rule = 0;
 		m.fate = FATE_DROP;
 		m.reason = reason;
 	}

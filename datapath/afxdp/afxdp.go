@@ -20,6 +20,7 @@
 package afxdp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,9 @@ type Config struct {
 	MeterBurst time.Duration
 	// Quiet says when no Error Indication is sent: see [datapath.Restart].
 	Quiet *datapath.Quiet
+	// Front treats frames before the stages do; nil: nobody.
+	Front Front
+	Name  string // of the datapath, where it is not "afxdp"
 	// Paused: [New] opens a driver that touches no device before [Driver.Resume].
 	Paused bool
 	Log    *slog.Logger
@@ -94,6 +98,7 @@ type Driver struct {
 	host     *rawip.Host
 	hosts    vector.Hosts // this host's addresses
 	owns     *nexthop.OwnWatcher
+	ownAddrs atomic.Pointer[[]netip.Addr]
 	least    atomic.Int32  // MTU of which no link falls short
 	lost     atomic.Uint64 // by sockets that are closed
 	workers  []*vector.Worker
@@ -149,7 +154,7 @@ func New(cfg Config) (*Driver, error) {
 		d.kernel.Close()
 		return nil, err
 	}
-	if d.owns, err = nexthop.WatchOwn(d.log, func(addrs []netip.Addr) { d.hosts.Set(addrs) }); err != nil {
+	if d.owns, err = nexthop.WatchOwn(d.log, d.setOwn); err != nil {
 		err = errors.Join(err, d.tables.close())
 		d.kernel.Close()
 		return nil, err
@@ -209,10 +214,18 @@ func (c *Config) workers(devices []*device) int {
 	return n
 }
 
+// Clock is the time that the stages go by, ns.
+func (c *Config) Clock() func() uint64 {
+	if c.now != nil {
+		return c.now
+	}
+	return vector.Monotonic
+}
+
 func (d *Driver) engineConfig() vector.Config {
 	c := &d.cfg
 	return vector.Config{
-		Name: "afxdp", Endpoints: c.Endpoints, N6: c.N6, MaxSessions: c.MaxSessions, Links: links{d}, Hosts: &d.hosts,
+		Name: cmp.Or(c.Name, "afxdp"), Endpoints: c.Endpoints, N6: c.N6, MaxSessions: c.MaxSessions, Links: links{d}, Hosts: &d.hosts,
 		Buffer: c.Buffer, Advertise: c.Advertise, MeterBurst: c.MeterBurst, Echo: c.EchoInterval,
 		Now: c.now, ChoosePort: c.ChoosePort, Secret: c.secret, Log: c.Log, Send: d.release, Quiet: c.Quiet, PeerDevice: d.peers.deviceTo,
 	}

@@ -1,6 +1,7 @@
 package afxdp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,6 +40,16 @@ type bed struct {
 	caught  uint64
 	asked   uint64 // ARP requests that were answered: the answers stay with the kernel
 	before  uint64 // frames that the UPF's devices have sent
+
+	front func(cfg Config) (over, error) // opens a datapath around the driver; nil: it is the driver itself
+	over  over                           // that one; nil: there is none
+}
+
+// over is a datapath around a driver.
+type over interface {
+	datapath.Movable
+	// Under is the driver.
+	Under() *Driver
 }
 
 // ends are the indices of a pair.
@@ -187,7 +198,7 @@ func (b *bed) link(t testing.TB, far *netlink.Handle, other netns.NsHandle, l be
 // open opens a driver on the bed.
 func (b *bed) open(t testing.TB) {
 	t.Helper()
-	before := b.Driver
+	before, beforeOver := b.Driver, b.over
 	if before != nil {
 		check(t, before.Pause())
 	}
@@ -207,18 +218,53 @@ func (b *bed) open(t testing.TB) {
 		cfg.N6.Networks = append(cfg.N6.Networks, n)
 	}
 	inNamespace(t, b.upf, func() (err error) {
-		b.Driver, err = New(cfg)
+		if b.front == nil {
+			b.Driver, err = New(cfg)
+			return err
+		}
+		if b.over, err = b.front(cfg); err == nil {
+			b.Driver = b.over.Under()
+		}
 		return err
 	})
-	d := b.Driver
+	d, around := b.Driver, b.over
 	b.inOrder()
 	t.Cleanup(func() {
-		check(t, d.Close())
+		if around != nil {
+			check(t, around.Close())
+		} else {
+			check(t, d.Close())
+		}
+		b.over = beforeOver
 		if b.Driver = before; before != nil {
 			inNamespace(t, b.upf, before.Resume)
 			b.inOrder()
 		}
 	})
+}
+
+// Apply implements [datapath.Driver].
+func (b *bed) Apply(ctx context.Context, c *api.Change) error {
+	if b.over != nil {
+		return b.over.Apply(ctx, c)
+	}
+	return b.Driver.Apply(ctx, c)
+}
+
+// Usage implements [datapath.Driver].
+func (b *bed) Usage(seid uint64) (*api.SessionUsage, error) {
+	if b.over != nil {
+		return b.over.Usage(seid)
+	}
+	return b.Driver.Usage(seid)
+}
+
+// Drops implements [datapath.Driver].
+func (b *bed) Drops() (map[string]uint64, error) {
+	if b.over != nil {
+		return b.over.Drops()
+	}
+	return b.Driver.Drops()
 }
 
 // inOrder lets packets leave one at a time, in their order also over several devices.

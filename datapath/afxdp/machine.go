@@ -195,7 +195,10 @@ func (m *machine) watch() error {
 			continue
 		}
 		n.begin()
-		w, err := nexthop.Watch(dev.index, m.d.log, n.neighbour)
+		w, err := nexthop.Watch(dev.index, m.d.log, func(addr netip.Addr, mac nexthop.MAC) {
+			n.neighbour(addr, mac)
+			m.d.changed()
+		})
 		if err != nil {
 			return err
 		}
@@ -214,6 +217,7 @@ func (m *machine) watchPeers() error {
 	w, err := nexthop.WatchPeers(slices.Collect(maps.Keys(t.devices)), m.d.log, func(ways map[nexthop.Peer]nexthop.Way) {
 		t.lead(ways)
 		m.d.setLeast()
+		m.d.changed()
 	})
 	if err != nil {
 		return err
@@ -245,6 +249,7 @@ func (m *machine) watchTable(dev *device, n *network, w *nexthop.Watcher) error 
 			}
 		}
 		m.d.setLeast()
+		m.d.changed()
 		if t.Up && !up && w != nil {
 			w.Renew()
 		}

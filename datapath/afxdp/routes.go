@@ -1,6 +1,7 @@
 package afxdp
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 
@@ -78,6 +79,31 @@ func newRoute(r *nexthop.Route, hopOf func(netip.Addr) *hop) *route {
 		}
 	}
 	return made
+}
+
+// all yields all of them.
+func (r *routes) all() iter.Seq2[netip.Prefix, *route] {
+	return func(yield func(netip.Prefix, *route) bool) {
+		for _, levels := range [...][]level{r.levels4, r.levels6} {
+			for i := range levels {
+				for a, one := range levels[i].byPrefix {
+					if !yield(netip.PrefixFrom(a, levels[i].bits), one) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// single reports whether all flows go to one neighbour.
+func (r *route) single() bool {
+	for _, h := range r.hops {
+		if h != r.hops[0] {
+			return false
+		}
+	}
+	return true
 }
 
 // find returns the route to an address, or nil.

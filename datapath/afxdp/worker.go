@@ -36,6 +36,13 @@ type worker struct {
 	leaving  []*socket // that have something to send, in the order in which it came
 	polled   []unix.PollFd
 	lastPeer peerCache
+
+	lane       Lane                     // nil: all is for the stages
+	first      func() []*vector.Packet  // lane's
+	comingFrom *socket                  // of coming
+	coming     []unix.XDPDesc           // what has arrived, for the lane
+	frames     [vector.MaxVector][]byte // of coming
+	told       [vector.MaxVector]bool   // the lane has said what becomes of it
 }
 
 // newWorker opens the sockets of a worker. The first one has the UMEM; all have to
@@ -45,7 +52,10 @@ func (m *machine) newWorker(number int, flags uint16) (*worker, error) {
 		m: m, number: number, engine: m.d.workers[number], given: make([]uint64, m.entries),
 		out: make([]*socket, len(m.devices)),
 	}
-	w.send = w.leave
+	w.send, w.first = w.leave, w.before
+	if front := m.d.cfg.Front; front != nil {
+		w.lane = front.NewLane()
+	}
 	var err error
 	if err = w.openMemory(flags); err != nil {
 		return nil, err
@@ -91,6 +101,9 @@ func (w *worker) openMemory(flags uint16) (err error) {
 
 func (w *worker) close() error {
 	var errs []error
+	if w.lane != nil {
+		w.lane.Close()
+	}
 	for _, s := range slices.Backward(w.sockets) {
 		errs = append(errs, s.close())
 	}
@@ -168,20 +181,19 @@ func (w *worker) turn() (busy bool, err error) {
 
 // treat lets the stages treat what has arrived on a socket.
 func (w *worker) treat(s *socket, arrived []unix.XDPDesc) {
-	w.in = w.in[:0]
 	for i := range arrived {
-		d := &arrived[i]
-		w.umem.give(d.Addr, ownVector)
-		p := &w.packets[i]
-		start := int(d.Addr - w.umem.base(d.Addr))
-		*p = vector.Packet{Buf: w.umem.bytes(d.Addr), Start: start, End: start + int(d.Len)}
-		if reason := w.arrive(s.device, p); reason != datapath.ReasonNone {
-			w.engine.Refuse(reason)
-			continue
-		}
-		w.in = append(w.in, p)
+		w.umem.give(arrived[i].Addr, ownVector)
 	}
-	w.engine.Run(w.in, w.send)
+	if w.lane != nil && !w.engine.Traced() {
+		w.comingFrom, w.coming = s, arrived
+		w.engine.RunAfter(w.first, w.send)
+	} else {
+		w.in = w.in[:0]
+		for i := range arrived {
+			w.take(s, &arrived[i], &w.packets[i])
+		}
+		w.engine.Run(w.in, w.send)
+	}
 	for i := range arrived {
 		w.settle(arrived[i].Addr)
 	}
@@ -190,6 +202,17 @@ func (w *worker) treat(s *socket, arrived []unix.XDPDesc) {
 	}
 	w.made = w.made[:0]
 	w.treated.Add(uint64(len(arrived)))
+}
+
+// take notes a frame that is for the stages, or counts why it is not.
+func (w *worker) take(s *socket, d *unix.XDPDesc, p *vector.Packet) {
+	start := int(d.Addr - w.umem.base(d.Addr))
+	*p = vector.Packet{Buf: w.umem.bytes(d.Addr), Start: start, End: start + int(d.Len)}
+	if reason := w.arrive(s.device, p); reason != datapath.ReasonNone {
+		w.engine.Refuse(reason)
+		return
+	}
+	w.in = append(w.in, p)
 }
 
 // settle makes a frame of the vector free that was not sent.

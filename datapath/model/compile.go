@@ -81,6 +81,7 @@ func newLimit(q *api.QER, source api.Interface, state State) (l Limit) {
 	if datapath.PacketRate(q, source) != nil {
 		l.Packets = state.Meter(q, PacketRate, uplink)
 	}
+	l.Shared = l != (Limit{}) && q.GetShared() != 0
 	return l
 }
 

@@ -6,6 +6,7 @@ import "plumbline/datapath"
 // limited.
 type Limit struct {
 	MBR, GBR, Packets *Meter
+	Shared            bool // with other sessions
 }
 
 // charge is what a packet has taken from a meter.

@@ -63,6 +63,24 @@ func (s *Stages) Measure(r *Rule, octets int) {
 	}
 }
 
+// MeasureMany counts packets of r that were forwarded and dropped elsewhere. Limits that they
+// reach are told of now.
+func (s *Stages) MeasureMany(r *Rule, n datapath.Total) {
+	atomic.AddUint64(&r.Counters.Packets, n.Packets)
+	atomic.AddUint64(&r.Counters.Octets, n.Octets)
+	atomic.AddUint64(&r.Counters.Dropped, n.Dropped)
+	if n.Packets == 0 {
+		return
+	}
+	for _, u := range r.URRs {
+		if !u.has(FlagBefore) {
+			atomic.AddUint64(&u.Packets[r.direction()], n.Packets)
+			atomic.AddUint64(&u.Octets[r.direction()], n.Octets)
+			s.Reached(u, r.direction())
+		}
+	}
+}
+
 // Add counts a packet that is forwarded.
 func (c *Counters) Add(octets int) {
 	atomic.AddUint64(&c.Packets, 1)

@@ -141,6 +141,12 @@ var tick = sync.OnceValue(func() uint64 {
 	return uint64(ts.Nano()) << meterFraction
 })
 
+// Rate returns the time of one octet, in 2^-24 ns, and how far the theoretical arrival time
+// may be ahead of the clock, in 2^-8 ns, for a target that has meters of its own.
+func (m *Meter) Rate() (unitTime, tolerance uint64) {
+	return atomic.LoadUint64(&m.unitTime), atomic.LoadUint64(&m.tolerance)
+}
+
 // Reset forgets what m has seen.
 func (m *Meter) Reset() { atomic.StoreUint64(&m.tat, 0) }
 

@@ -124,6 +124,18 @@ func (v *Volume) Quiet(direction int) bool {
 	return atomic.LoadUint32(&v.Flags)&(FlagStart|FlagBefore) == 0 && !v.usedUp(direction)
 }
 
+// Left returns how many octets of a direction there may be yet before a limit is reached;
+// [NoLimit]: none will be.
+func (v *Volume) Left(direction int) uint64 {
+	left := uint64(NoLimit)
+	for _, i := range [...]int{direction, Total} {
+		if limit := atomic.LoadUint64(&v.Limit[i]); limit != NoLimit {
+			left = min(left, limit-min(limit, v.sum(i)))
+		}
+	}
+	return left
+}
+
 // usedUp reports whether a quota for this direction is.
 func (v *Volume) usedUp(direction int) bool {
 	return atomic.LoadUint64(&v.Limit[direction]) == UsedUp || atomic.LoadUint64(&v.Limit[Total]) == UsedUp

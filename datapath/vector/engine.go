@@ -134,7 +134,7 @@ func (c *Config) complete() {
 		c.Buffer = model.DefaultBufferLimits
 	}
 	if c.Now == nil {
-		c.Now = monotonic
+		c.Now = Monotonic
 	}
 	if c.ChoosePort == nil {
 		c.ChoosePort = rand.IntN

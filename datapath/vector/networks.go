@@ -83,8 +83,8 @@ func newSecret() []byte {
 	return b
 }
 
-// monotonic is a clock of this process: the runtime reads it without a system call.
-func monotonic() uint64 { return uint64(time.Since(begin)) }
+// Monotonic is a clock of this process: the runtime reads it without a system call.
+func Monotonic() uint64 { return uint64(time.Since(begin)) }
 
 var begin = time.Now()
 

@@ -63,11 +63,23 @@ func (e *Engine) newWorker() *Worker {
 func (w *Worker) Run(in []*Packet, send func(out []*Packet)) {
 	w.e.mu.RLock()
 	defer w.e.mu.RUnlock()
+	w.run(in, send)
+}
+
+func (w *Worker) run(in []*Packet, send func(out []*Packet)) {
 	w.send = send
 	w.now, w.least = w.e.cfg.Now(), w.e.cfg.Links.Least()
 	w.treat(in)
 	w.treatAgain()
 	w.flush()
+}
+
+// RunAfter is Run for what first returns, which has treated other packets before. No rule
+// changes from before first until RunAfter returns.
+func (w *Worker) RunAfter(first func() []*Packet, send func(out []*Packet)) {
+	w.e.mu.RLock()
+	defer w.e.mu.RUnlock()
+	w.run(first(), send)
 }
 
 // treat takes a vector through the stages.

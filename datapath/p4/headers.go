@@ -1,0 +1,132 @@
+package p4
+
+import (
+	"encoding/binary"
+	"maps"
+	"net/netip"
+	"time"
+
+	"plumbline/datapath"
+	"plumbline/datapath/nexthop"
+)
+
+// What a peer puts in front of user packets (a PDU Session Container or none, a sequence
+// number) is not in the rules, but usage counts user packets, and a target whole frames. So an
+// entry says how many octets are in front, and packets with others go to the CPU: there they
+// are looked at, and the entry is changed.
+
+// headerSeen is what a G-PDU that went to the CPU has in front of the user packet.
+type headerSeen struct {
+	key    datapath.Key
+	octets uint8
+}
+
+// headerPause is how often the headers of a key are changed at most: a peer that sends now
+// these and now others has the others treated by the CPU.
+const headerPause = time.Second
+
+// seen looks at a frame that went to the CPU since its rules do not fit. It does not wait.
+func (d *Driver) seen(_ int, frame []byte) {
+	h, ok := lookAt(frame)
+	if !ok {
+		return
+	}
+	select {
+	case d.headers <- h:
+	default: // the next one will do
+	}
+}
+
+// lookAt finds what stands in front of the user packet of a G-PDU; ok: it is one that the
+// pipeline knows.
+func lookAt(frame []byte) (h headerSeen, ok bool) {
+	at := lenEthernet
+	if len(frame) < at+lenIPv4 {
+		return h, false
+	}
+	etherType := binary.BigEndian.Uint16(frame[12:])
+	if etherType == etherTag {
+		at += lenTag
+		if len(frame) < at+lenIPv4 {
+			return h, false
+		}
+		etherType = binary.BigEndian.Uint16(frame[at-2:])
+	}
+	switch {
+	case etherType == etherIPv4 && frame[at] == 0x45 && frame[at+9] == protoUDP:
+		h.key.Local = netip.AddrFrom4([4]byte(frame[at+16 : at+20]))
+		at += lenIPv4
+	case etherType == etherIPv6 && len(frame) >= at+lenIPv6 && frame[at+6] == protoUDP:
+		h.key.Local = netip.AddrFrom16([16]byte(frame[at+24 : at+40]))
+		at += lenIPv6
+	default:
+		return h, false
+	}
+	const optional, container = 4, 4
+	if len(frame) < at+lenUDP+lenGTPU+optional+container {
+		return h, false
+	}
+	gtpu := frame[at+lenUDP:]
+	h.key.TEID = binary.BigEndian.Uint32(gtpu[4:])
+	at += lenUDP + lenGTPU
+	const flags, extension = 0x07, 0x04
+	if gtpu[0]&flags != 0 {
+		at += optional
+		if next := gtpu[11]; gtpu[0]&extension != 0 && next != 0 {
+			if next != 0x85 || gtpu[12] != 1 || gtpu[15] != 0 {
+				return h, false // not a container of one unit alone
+			}
+			at += container
+		}
+	}
+	h.octets = uint8(at)
+	return h, true
+}
+
+const (
+	etherIPv4 = 0x0800
+	etherIPv6 = 0x86dd
+	etherTag  = 0x8100
+	lenTag    = 4
+)
+
+func (d *Driver) followHeaders() {
+	for {
+		select {
+		case <-d.ctx.Done():
+			return
+		case h := <-d.headers:
+			d.offload.front(h, time.Now())
+		}
+	}
+}
+
+// front notes what stands in front of packets of a key, and has the session looked at if the
+// target expects something else.
+func (o *offload) front(h headerSeen, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ks := o.keys[h.key]
+	if ks == nil || ks.header == h.octets || now.Sub(ks.seen) < headerPause {
+		return
+	}
+	s := o.sessions[ks.owner]
+	if s == nil || ks.expects == h.octets {
+		return
+	}
+	ks.header, ks.seen = h.octets, now
+	o.enqueue(s)
+}
+
+// peersInUse returns the numbers of the GTP-U peers to which rules in the target send.
+func (o *offload) peersInUse() map[nexthop.Peer]uint32 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.peers.of)
+}
+
+func (o *offload) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.failed
+}

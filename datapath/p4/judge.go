@@ -1,0 +1,157 @@
+package p4
+
+import (
+	"slices"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+)
+
+// What the pipeline does and what not: the latter is left to the stages, by key.
+
+// can reports whether the pipeline does all that a rule asks for with packets of a key.
+func (o *offload) can(r *model.Rule, k datapath.Key) bool {
+	switch {
+	case r.Ethernet != nil, r.Opaque, r.Unwrap != api.Unwrap_UNWRAP_NONE, r.Wrap != nil, r.Redirect != nil,
+		len(r.Copies) > 0, r.DropsContainer, r.Gate, r.Marks != model.Marks{}:
+		return false
+	case !quiet(r):
+		return false
+	case r.Action == api.Action_DROP:
+		return !r.NotifyDiscarded && !r.CountsDropped()
+	case r.Action != api.Action_FORW:
+		return false
+	case slices.ContainsFunc(r.Limits, func(l model.Limit) bool { return l.Shared }): // a session that has it may be the CPU's
+		return false
+	case len(r.Limits) > 1 || len(r.Limits) == 1 && (r.Limits[0].MBR == nil || r.Limits[0].GBR != nil || r.Limits[0].Packets != nil):
+		return false
+	case r.Outer != nil:
+		return r.Outer.Local.IsValid() && !r.Outer.ToCP && !datapath.Has(o.endpoints, r.Outer.Peer)
+	case !k.Local.IsValid(): // from one data network to another
+		return false
+	}
+	p := o.n6.Policy(r.Way)
+	return whole(&o.n6.Networks[o.n6.Of(r.Way)]) && (p == nil || p.DSCP < 0)
+}
+
+// quiet reports whether packets of a rule are only counted, and no limit is near: what the
+// target counts is heard of a period later.
+func quiet(r *model.Rule) bool {
+	direction := directionOf(r)
+	for _, u := range r.URRs {
+		if !u.Quiet(direction) {
+			return false
+		}
+	}
+	return true
+}
+
+func directionOf(r *model.Rule) int {
+	if r.Uplink {
+		return model.Uplink
+	}
+	return model.Downlink
+}
+
+// left returns how many octets there may be by the rules before one of them reaches a limit.
+func left(rules []*model.Rule) uint64 {
+	least := uint64(model.NoLimit)
+	for _, r := range rules {
+		for _, u := range r.URRs {
+			least = min(least, u.Left(directionOf(r)))
+		}
+	}
+	return least
+}
+
+// about is what a key's entry says of all packets of the key, beside the PDR.
+type about struct {
+	uplink, check bool
+	ue4           uint64
+	ue6           uint64
+}
+
+// aboutOf returns what the rules have in common; ok: there is nothing else to be compared by
+// the key's entry.
+func aboutOf(rules []*model.Rule, k datapath.Key) (a about, ok bool) {
+	if !k.Local.IsValid() {
+		return about{}, true // the key is the UE address
+	}
+	for i, r := range rules {
+		one := about{uplink: r.Uplink}
+		if r.UEIPv4.IsValid() {
+			one.check, one.ue4 = true, word4(r.UEIPv4)
+		}
+		if r.UEIPv6.IsValid() {
+			one.check = true
+			one.ue6, _ = words6(r.UEIPv6.Addr())
+		}
+		if len(r.Routes) > 0 || i > 0 && one != a {
+			return about{}, false
+		}
+		a = one
+	}
+	return a, true
+}
+
+// plain reports whether a rule matches all packets of its key that pass the key's entry.
+func plain(r *model.Rule) bool { return len(r.Filters) == 0 && r.QFIs == 0 && r.Network == 0 }
+
+// header returns how many octets stand in front of the user packets of a key, as far as the
+// rules let that be known. A peer that sends others shows it: see [offload.seen].
+func header(rules []*model.Rule, k datapath.Key, tag int) uint8 {
+	size := lenEthernet + tag
+	if !k.Local.IsValid() {
+		return uint8(size)
+	}
+	size += lenIPv4 + lenUDP + lenGTPU
+	if k.Local.Is6() {
+		size += lenIPv6 - lenIPv4
+	}
+	if slices.ContainsFunc(rules, func(r *model.Rule) bool { return r.QFI != 0 || r.QFIs != 0 }) {
+		size += lenContainer
+	}
+	return uint8(size)
+}
+
+const (
+	lenEthernet = 14
+	lenIPv4     = 20
+	lenIPv6     = 40
+	lenUDP      = 8
+	lenGTPU     = 8
+	// lenContainer is a PDU Session Container with the fields in front of it.
+	lenContainer = 8
+)
+
+// keyEntry is the table of a key and how it stands there.
+func keyEntry(k datapath.Key, endpoint uint64) (name string, key []match) {
+	switch {
+	case k.Local.IsValid():
+		return tableTunnels, []match{exact(endpoint), exact(uint64(k.TEID))}
+	case k.IPv4 != 0:
+		return tableUEs4, []match{exact(uint64(k.IPv4))}
+	case k.IPv6 != 0:
+		return tableUEs6, []match{exact(k.IPv6)}
+	}
+	a := k.Route.Masked().Addr()
+	if a.Is4() {
+		return tableFramed4, []match{{value: number(word4(a)), bits: k.Route.Bits()}}
+	}
+	hi, _ := words6(a)
+	return tableFramed6, []match{{value: number(hi), bits: k.Route.Bits()}}
+}
+
+// versions reports which IP versions packets of a key have.
+func versions(r *model.Rule, k datapath.Key) (v4, v6 bool) {
+	switch {
+	case k.IPv4 != 0, k.Route.IsValid() && k.Route.Addr().Is4():
+		return true, false
+	case k.IPv6 != 0, k.Route.IsValid():
+		return false, true
+	case !r.UEIPv4.IsValid() && !r.UEIPv6.IsValid():
+		return true, true
+	}
+	return r.UEIPv4.IsValid(), r.UEIPv6.IsValid()
+}

@@ -1,0 +1,260 @@
+// Package p4 is the UPF on a P4 target: the pipeline of p4/*.p4 does with packets what it can,
+// and the stages of package vector do all the rest, as the slow path of the target.
+//
+//	           ┌──────────── target: executor in the process, or a switch ───────────┐
+//	frames ───►│ parse ► detect ► forward ► enforce ► measure ► emit                 │───► frames
+//	           └──────┬───────────────────────────────────────────────────────▲──────┘
+//	                  │ CPU port                          P4Runtime: entries, │ counters
+//	                  ▼                                                       │
+//	           package afxdp ► package vector: all sessions ──── offload ─────┘
+//
+// Every session is in the engine of package vector, so a packet that comes to the CPU port is
+// always treated right. The offload puts into the target what the pipeline can do of it, and
+// takes it out before a rule changes.
+//
+// Source: P4Runtime Specification v1.4.1.
+package p4
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"plumbline/api"
+	"plumbline/datapath"
+	"plumbline/datapath/afxdp"
+	"plumbline/datapath/model"
+	"plumbline/datapath/nexthop"
+	"plumbline/p4/compiled"
+)
+
+// Config says where the UPF stands.
+type Config struct {
+	// Config is that of the stages and of the devices.
+	afxdp.Config
+}
+
+// Driver is a running P4 datapath.
+type Driver struct {
+	*afxdp.Driver
+	offload *offload
+	client  *client
+	local   *local
+	log     *slog.Logger
+	stop    context.CancelFunc
+	ctx     context.Context
+	running sync.WaitGroup
+	closing sync.Once
+
+	linking sync.Mutex
+	links   *links
+	relink  chan struct{}
+
+	headers chan headerSeen
+}
+
+var _ datapath.Movable = (*Driver)(nil)
+
+// New opens the datapath, in the network namespace of the caller.
+//
+// Errors: those of [afxdp.New], and of the target.
+func New(cfg Config) (*Driver, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	d := &Driver{log: cfg.Log, relink: make(chan struct{}, 1), headers: make(chan headerSeen, 64)}
+	d.ctx, d.stop = context.WithCancel(context.Background())
+	d.local = newLocal(cfg.Clock(), cfg.Log)
+	d.local.changed, d.local.seen = d.changed, d.seen
+	if err := d.open(cfg); err != nil {
+		d.stop()
+		d.local.server.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// open connects to the target, opens the devices, and begins to bring sessions from one to the
+// other.
+func (d *Driver) open(cfg Config) error {
+	json, p4info := compiled.V1Model()
+	p, err := newPipeline(json, p4info)
+	if err != nil {
+		return err
+	}
+	conn, err := d.local.server.Dial()
+	if err != nil {
+		return fmt.Errorf("p4: target: %w", err)
+	}
+	if d.client, err = connect(d.ctx, conn, localDevice, 1, p, nil); err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	paused := cfg.Paused
+	cfg.Config.Front, cfg.Name, cfg.Paused = d.local, name, true
+	if d.Driver, err = afxdp.New(cfg.Config); err != nil {
+		return errors.Join(fmt.Errorf("p4: %w", err), d.client.close())
+	}
+	d.offload = newOffload(&cfg, d.Driver, d.client, d.client.schema, d.Ports(), cfg.Log)
+	d.offload.relink = d.link
+	d.links = d.newLinks(&cfg)
+	d.link()
+	d.running.Go(func() { d.offload.run(d.ctx) })
+	d.running.Go(func() { d.offload.watch(d.ctx) })
+	d.running.Go(d.followLinks)
+	d.running.Go(d.followHeaders)
+	if !paused {
+		if err := d.Driver.Resume(); err != nil {
+			return errors.Join(err, d.Close())
+		}
+	}
+	return nil
+}
+
+const name = "p4"
+
+func newOffload(cfg *Config, e engine, t target, s *schema, ports []afxdp.Port, log *slog.Logger) *offload {
+	room := func(table string) uint32 { return uint32(s.tables[table].size - 1) } // number 0 is none
+	o := &offload{
+		log: log, engine: e, target: t, schema: s, endpoints: cfg.Endpoints, n6: &cfg.N6, numberOf: map[netip.Addr]uint64{},
+		sessions: map[uint64]*session{}, keys: map[datapath.Key]*keyState{},
+		peers: newNumbers[nexthop.Peer](room(tablePeers)), uses: map[nexthop.Peer]int{},
+		slots: newNumbers[slotKey](room(tableRules)), cells: map[uint32][2]count{},
+		lists:   newNumbers[datapath.Key](1<<listBits - 1),
+		buckets: buckets{most: room(tableRules), of: map[*model.Meter]*bucket{}, now: cfg.Clock()},
+	}
+	o.changed.L = &o.mu
+	for i, a := range endpoints(ports) {
+		o.numberOf[a] = uint64(i + 1)
+	}
+	return o
+}
+
+// listBits is LIST_BITS of p4/sizes.p4.
+const listBits = 18
+
+// Apply implements [datapath.Driver]. The session's packets go to the CPU before its rules
+// change; what the target can do of the new ones is put into it afterwards.
+func (d *Driver) Apply(ctx context.Context, c *api.Change) error {
+	if err := d.offload.failure(); err != nil {
+		return err
+	}
+	seid := c.GetSeid()
+	if err := d.offload.begin(ctx, seid); err != nil {
+		return err
+	}
+	err := d.Driver.Apply(ctx, c)
+	_, gone := d.Driver.Keys(seid)
+	d.offload.end(seid, gone != nil)
+	return err
+}
+
+// Usage implements [datapath.Driver].
+func (d *Driver) Usage(seid uint64) (*api.SessionUsage, error) {
+	if err := d.offload.collect(d.ctx, seid); err != nil {
+		return nil, err
+	}
+	return d.Driver.Usage(seid)
+}
+
+// SliceTotals returns what the sessions of each slice have counted since the start.
+func (d *Driver) SliceTotals() []datapath.SliceTotal {
+	if err := d.offload.collectAll(d.ctx); err != nil {
+		d.log.Error("counters of the target", "err", err)
+	}
+	return d.Driver.SliceTotals()
+}
+
+// Drops implements [datapath.Driver].
+func (d *Driver) Drops() (map[string]uint64, error) {
+	all, err := d.Driver.Drops()
+	if err != nil {
+		return nil, err
+	}
+	counter := d.client.schema.counters[counterDropped]
+	var cells []cell
+	for _, r := range datapath.Reasons() {
+		if r.IsDrop() {
+			cells = append(cells, cell{counter, uint32(r)})
+		}
+	}
+	got, err := d.client.read(d.ctx, cells)
+	if err != nil {
+		return nil, err
+	}
+	for c, n := range got {
+		all[datapath.Reason(c.index).String()] += n.packets
+	}
+	return all, nil
+}
+
+// Forwarded returns how many frames the target in the process has sent.
+func (d *Driver) Forwarded() uint64 { return d.local.sent.Load() }
+
+// Flush waits until all sessions that can be in the target are.
+func (d *Driver) Flush() { d.offload.flush() }
+
+// Close implements [datapath.Driver].
+func (d *Driver) Close() error {
+	var err error
+	d.closing.Do(func() {
+		d.offload.close()
+		d.stop()
+		err = d.Driver.Close()
+		d.running.Wait()
+		err = errors.Join(err, d.client.close())
+		d.local.server.Close()
+	})
+	return err
+}
+
+// changed is told that links have changed.
+func (d *Driver) changed() {
+	select {
+	case d.relink <- struct{}{}:
+	default: // it is known already
+	}
+}
+
+// linkPause is for how long changes of links are gathered.
+const linkPause = 5 * time.Millisecond
+
+func (d *Driver) followLinks() {
+	for {
+		select {
+		case <-d.ctx.Done():
+			return
+		case <-d.relink:
+		}
+		d.link()
+		select {
+		case <-d.ctx.Done():
+			return
+		case <-time.After(linkPause):
+		}
+	}
+}
+
+// link makes the target know the links as they are.
+func (d *Driver) link() {
+	d.linking.Lock()
+	defer d.linking.Unlock()
+	if d.links == nil {
+		return // they are made when all is there
+	}
+	if err := d.links.sync(d.ctx, d.client); err != nil && d.ctx.Err() == nil {
+		d.log.Error("next hops of the target", "err", err)
+	}
+}
+
+func (d *Driver) newLinks(cfg *Config) *links {
+	return &links{
+		schema: d.client.schema, own: d.Own, ports: d.Ports, exits: d.Exits, routes: d.Routes, n6: &cfg.N6, number: portOf,
+		peers: d.offload.peersInUse, has: map[string]*p4rt.TableEntry{}, hops: newNumbers[afxdp.Exit](uint32(d.client.schema.tables[tableHops].size - 1)),
+	}
+}

@@ -1,0 +1,218 @@
+package p4
+
+import (
+	"context"
+	"slices"
+
+	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"plumbline/datapath"
+	"plumbline/datapath/model"
+	"plumbline/datapath/nexthop"
+)
+
+// removeFilters takes the filters of sessions, whose keys say "cpu", out of the target.
+func (o *offload) removeFilters(ctx context.Context, all []*session) error {
+	var gone []planned
+	for _, s := range all {
+		gone = append(gone, deletions(&plan{s: s}, s.filters)...)
+		s.filters = nil
+	}
+	return o.removeSome(ctx, gone)
+}
+
+func deletions(p *plan, entries []*p4rt.TableEntry) []planned {
+	var all []planned
+	for _, e := range entries {
+		all = append(all, planned{p, update(p4rt.Update_DELETE, &p4rt.TableEntry{TableId: e.TableId, Match: e.Match, Priority: e.Priority}), nil})
+	}
+	return all
+}
+
+// remove takes out of the target what the sessions of plans do not need any more: keys first,
+// since nothing leads to filters and rules then.
+func (o *offload) remove(ctx context.Context, plans []*plan) error {
+	var keys, filters, rules []planned
+	o.mu.Lock()
+	for _, p := range plans {
+		for _, k := range p.s.keys {
+			if ks := o.keys[k]; ks != nil && ks.owner == p.s.seid && ks.there && (p.failed || !slices.Contains(p.bound, k)) {
+				name, key := keyEntry(k, o.numberOf[k.Local])
+				keys = append(keys, planned{p, update(p4rt.Update_DELETE, o.schema.entry(name, key, 0, "")), func() { ks.there = false }})
+			}
+		}
+		if p.failed {
+			filters = append(filters, deletions(p, p.filters)...)
+		}
+		for _, sl := range p.unused() {
+			rules = append(rules, planned{p, update(p4rt.Update_DELETE, o.schema.entry(tableRules, []match{exact(uint64(sl.index))}, 0, "")), func() { sl.there = false }})
+		}
+	}
+	o.mu.Unlock()
+	for _, step := range [...][]planned{keys, filters, rules} {
+		if err := o.removeSome(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *offload) removeSome(ctx context.Context, all []planned) error {
+	var updates []*p4rt.Update
+	for _, one := range all {
+		updates = append(updates, one.update)
+	}
+	refused, err := o.target.write(ctx, updates)
+	if err != nil {
+		return err
+	}
+	for i, one := range all {
+		switch {
+		case refused[i] != nil:
+			o.log.Error("the target keeps an entry", "seid", one.plan.s.seid, "err", refused[i])
+		case one.done != nil:
+			one.done()
+		}
+	}
+	return nil
+}
+
+// unused returns the places in the table rules that the session has and the plan does not.
+func (p *plan) unused() []*slot {
+	var all []*slot
+	add := func(from []*slot, keep []*slot) {
+		for _, sl := range from {
+			if sl.there && !slices.ContainsFunc(keep, func(o *slot) bool { return o.index == sl.index }) {
+				all = append(all, sl)
+			}
+		}
+	}
+	if p.failed {
+		add(p.slots, nil)
+		add(p.s.slots, p.slots)
+		return all
+	}
+	add(p.s.slots, p.slots)
+	return all
+}
+
+// settle makes a plan what its session has, and releases that. mu is held.
+func (o *offload) settle(p *plan) {
+	s := p.s
+	for _, sl := range s.slots {
+		o.unref(sl)
+	}
+	kept := p.slots
+	if p.failed {
+		for _, sl := range p.slots {
+			o.unref(sl)
+		}
+		kept = nil
+	}
+	for _, sl := range append(slices.Clone(s.slots), p.slots...) {
+		if !slices.ContainsFunc(kept, func(k *slot) bool { return k.index == sl.index }) && o.slots.of[sl.slotKey] == sl.index {
+			o.slots.give(sl.slotKey)
+			o.cells[sl.index] = sl.had
+		}
+	}
+	for _, k := range s.keys {
+		if ks := o.keys[k]; ks != nil && ks.owner == s.seid && !slices.Contains(p.bound, k) {
+			o.forget(k, ks)
+		}
+	}
+	s.slots, s.filters, s.keys, s.limited = kept, p.filters, p.bound, p.limited
+	to := installed
+	s.cpu = false
+	if p.failed {
+		s.filters, s.keys, s.limited = nil, nil, false
+	}
+	if len(s.keys) == 0 {
+		to = apart
+	}
+	o.put(s, to)
+	if s.gone && s.state == apart {
+		delete(o.sessions, s.seid)
+	}
+}
+
+func (o *offload) forget(k datapath.Key, ks *keyState) {
+	if ks.list {
+		o.lists.give(k)
+	}
+	if !ks.there {
+		delete(o.keys, k)
+	}
+}
+
+// unref gives up what a place in the table rules refers to.
+func (o *offload) unref(sl *slot) {
+	if sl.peer != (nexthop.Peer{}) {
+		if o.uses[sl.peer]--; o.uses[sl.peer] == 0 {
+			delete(o.uses, sl.peer)
+			o.peers.give(sl.peer)
+			o.newPeers = true
+		}
+	}
+	o.giveBucket(sl)
+	sl.peer = nexthop.Peer{}
+}
+
+func (o *offload) giveBucket(sl *slot) {
+	if sl.bucket != nil {
+		o.buckets.give(sl.bucket)
+		sl.bucket = nil
+	}
+}
+
+// buckets are the cells of the target's MBR meters. A cell keeps what it has seen, and nobody
+// can reset it over P4Runtime on every target: so one that is given back rests until that is in
+// the past.
+type buckets struct {
+	most, next uint32
+	of         map[*model.Meter]*bucket
+	resting    []resting
+	now        func() uint64 // ns
+}
+
+type bucket struct {
+	index uint32
+	users int
+}
+
+type resting struct {
+	index uint32
+	until uint64
+}
+
+// take returns the cell of a meter; 0: there is none.
+func (b *buckets) take(m *model.Meter) uint32 {
+	one := b.of[m]
+	if one == nil {
+		one = &bucket{}
+		switch {
+		case len(b.resting) > 0 && b.resting[0].until <= b.now():
+			one.index, b.resting = b.resting[0].index, b.resting[1:]
+		case b.next < b.most:
+			b.next++
+			one.index = b.next
+		default:
+			return 0
+		}
+		b.of[m] = one
+	}
+	one.users++
+	return one.index
+}
+
+// give ends one use of a meter's cell.
+func (b *buckets) give(m *model.Meter) {
+	one := b.of[m]
+	if one.users--; one.users > 0 {
+		return
+	}
+	delete(b.of, m)
+	unit, tolerance := m.Rate()
+	const maxPacket = 65535
+	ahead := tolerance>>8 + unit>>24*maxPacket + 1 // ns: as far as one packet may have brought it
+	b.resting = append(b.resting, resting{one.index, b.now() + ahead})
+}
