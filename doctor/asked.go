@@ -7,8 +7,9 @@ import (
 
 // Datapaths, as checks are about them.
 var (
-	byXDP    = []string{"xdp", "afxdp"}
-	byEBPF   = []string{"xdp", "tc", "afxdp"}
+	byXDP    = []string{"xdp", "afxdp", "p4"}
+	byEBPF   = []string{"xdp", "tc", "afxdp", "p4"}
+	byAFXDP  = []string{"afxdp", "p4"}
 	byKernel = []string{"tun", "tap"}
 	byNone   = []string{} // the laboratory, plumb gnb, plumb nfapi, what one does by hand
 )
@@ -16,15 +17,15 @@ var (
 // abouts are the datapaths that a check is about. What is not in it is about every UPF.
 var abouts = map[Area]map[string][]string{
 	AreaRights: {
-		"CAP_BPF": byEBPF, "CAP_PERFMON": byEBPF, "CAP_SYS_RESOURCE": byEBPF, "CAP_SYS_ADMIN": byNone, "locked memory": {"afxdp"},
+		"CAP_BPF": byEBPF, "CAP_PERFMON": byEBPF, "CAP_SYS_RESOURCE": byEBPF, "CAP_SYS_ADMIN": byNone, "locked memory": byAFXDP,
 	},
 	AreaKernel: {"BTF": byEBPF, "eBPF JIT": byEBPF, "bpf mounted": byEBPF, "tracefs mounted": byNone},
 	AreaEBPF: {
 		"XDP programs": byXDP, "redirect between devices": byXDP, "memory-mapped arrays": byEBPF, "instruction set v3": byEBPF, "ring buffer": byEBPF,
-		"per-CPU arrays": byEBPF, "live frames": byNone, "AF_XDP socket maps": {"afxdp"}, "BTF tracepoints": {"xdp"},
+		"per-CPU arrays": byEBPF, "live frames": byNone, "AF_XDP socket maps": byAFXDP, "BTF tracepoints": {"xdp"},
 	},
 	AreaNetwork: {
-		"namespaces and veth": byNone, "native XDP on veth": byNone, "generic XDP": byXDP, "tcx": {"tc"}, "AF_XDP": {"afxdp"},
+		"namespaces and veth": byNone, "native XDP on veth": byNone, "generic XDP": byXDP, "tcx": {"tc"}, "AF_XDP": byAFXDP,
 		"TUN": byKernel, "TUN TCP offload": byKernel, "TUN UDP offload": byKernel, "VLAN devices": byNone, "SCTP": byNone, "netem": byNone,
 		"IPv4 forwarding": byKernel, "IPv6 forwarding": byKernel, "UDP GRO": byKernel, "UDP GSO": byKernel,
 	},
@@ -32,7 +33,7 @@ var abouts = map[Area]map[string][]string{
 
 // programsOf are the datapaths of an eBPF object; those of other commands are of none.
 var programsOf = map[string][]string{
-	"xdp": {"xdp"}, "tc": {"tc"}, "spread": {"xdp"}, "sent": {"xdp"}, "afxdp": {"afxdp"}, "afxdp-send": {"afxdp"},
+	"xdp": {"xdp"}, "tc": {"tc"}, "spread": {"xdp"}, "sent": {"xdp"}, "afxdp": byAFXDP, "afxdp-send": byAFXDP,
 }
 
 // asked reports whether a check says something about a UPF with this datapath; "": any of

@@ -21,7 +21,7 @@ import (
 
 // Datapath says whether a datapath of the UPF can run here.
 type Datapath struct {
-	Name string `json:"name"` // "xdp", "tc", "afxdp", "tun" or "tap"
+	Name string `json:"name"` // "xdp", "tc", "afxdp", "tun", "tap" or "p4"
 	Runs bool   `json:"runs"`
 	// Found is how it runs, or why it does not.
 	Found string `json:"found"`
@@ -42,6 +42,7 @@ const (
 	rankAFXDP
 	rankTUN
 	rankTAP
+	rankP4
 )
 
 // facts is what decides which datapaths run.
@@ -138,7 +139,7 @@ func named(names []string) (found []device, absent []string) {
 
 // judge says which datapaths run, the best first.
 func judge(f *facts) []Datapath {
-	all := []Datapath{f.judgeXDP(), f.judgeTC(), f.judgeAFXDP(), f.judgeTUN("tun", rankTUN), f.judgeTUN("tap", rankTAP)}
+	all := []Datapath{f.judgeXDP(), f.judgeTC(), f.judgeAFXDP(), f.judgeTUN("tun", rankTUN), f.judgeTUN("tap", rankTAP), f.judgeP4()}
 	slices.SortStableFunc(all, func(a, b Datapath) int {
 		if a.Runs != b.Runs {
 			return map[bool]int{true: -1, false: 1}[a.Runs]
@@ -266,6 +267,16 @@ func (f *facts) judgeAFXDP() Datapath {
 	d.Runs, d.Rank, d.Found = true, rankAFXDP, "zero copy on "+f.names()
 	if copied := f.without(netdev.Basic | netdev.Redirect | netdev.ZeroCopy); len(copied) > 0 {
 		d.Found = "frames are copied: no zero copy announced by " + strings.Join(copied, ", ")
+	}
+	return d
+}
+
+// judgeP4: the ports of the pipeline in the process are AF_XDP sockets.
+func (f *facts) judgeP4() Datapath {
+	d := f.judgeAFXDP()
+	d.Name = "p4"
+	if d.Runs {
+		d.Rank, d.Found = rankP4, "P4 pipeline in the process; "+d.Found
 	}
 	return d
 }

@@ -244,6 +244,7 @@ const (
 	DatapathAFXDP = "afxdp" // user space, frames through AF_XDP sockets
 	DatapathTUN   = "tun"   // user space, UDP sockets and a TUN device
 	DatapathTAP   = "tap"   // user space, UDP sockets and a TAP device
+	DatapathP4    = "p4"    // a P4 pipeline, and user space for what it does not do
 	DatapathModel = "model" // carries no packets
 	// DatapathAgents: the datapaths are other processes, [Bus.Agents].
 	DatapathAgents = "agents"

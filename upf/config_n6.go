@@ -49,7 +49,7 @@ func (c *Config) checkDataNetworks(m *checks) {
 func (c *checks) vlan(key string, vid int, datapath string) {
 	const last = 4094
 	c.Want(vid >= 0 && vid <= last, key, vid, fmt.Sprintf("1 to %d, or 0 for frames without a tag", last))
-	untagged := slices.Contains([]string{DatapathAFXDP, DatapathTUN, DatapathTAP}, datapath)
+	untagged := slices.Contains([]string{DatapathAFXDP, DatapathTUN, DatapathTAP, DatapathP4}, datapath)
 	c.Want(vid == 0 || !untagged, key, vid, fmt.Sprintf("0: datapath %s tags no frames, datapaths %s and %s do", datapath, DatapathXDP, DatapathTC))
 }
 

@@ -81,6 +81,7 @@ var datapaths = []struct {
 	{DatapathAFXDP, true, openAFXDP},
 	{DatapathTUN, false, openTUN},
 	{DatapathTAP, false, openTUN},
+	{DatapathP4, true, openP4},
 	{DatapathModel, false, openModel},
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // datapaths are those that carry packets, in the order in which they are compared.
-var datapaths = []string{upf.DatapathXDP, upf.DatapathTC, upf.DatapathAFXDP, upf.DatapathTUN, upf.DatapathTAP}
+var datapaths = []string{upf.DatapathXDP, upf.DatapathTC, upf.DatapathAFXDP, upf.DatapathTUN, upf.DatapathTAP, upf.DatapathP4}
 
 // allDatapaths stands for all of them.
 const allDatapaths = "all"

@@ -56,10 +56,10 @@ const (
 	maxMessage   = 64 << 20
 )
 
-// connect becomes the target's primary, and has it run the pipeline.
+// connect becomes the target's primary, which takes the pipeline next.
 //
 // Errors: with what is to be done about them.
-func connect(ctx context.Context, conn *grpc.ClientConn, device, election uint64, p *pipeline, packets func(*p4rt.PacketIn)) (*client, error) {
+func connect(ctx context.Context, conn *grpc.ClientConn, device, election uint64, p *pipeline, replace bool, packets func(*p4rt.PacketIn)) (*client, error) {
 	c := &client{
 		conn: conn, rpc: p4rt.NewP4RuntimeClient(conn), device: device, election: &p4rt.Uint128{Low: election},
 		ended: make(chan struct{}), packets: packets,
@@ -71,7 +71,10 @@ func connect(ctx context.Context, conn *grpc.ClientConn, device, election uint64
 	if err := c.arbitrate(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.setPipeline(ctx, p); err != nil {
+	if replace {
+		return c, nil
+	}
+	if err := c.check(ctx, p); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
@@ -148,20 +151,31 @@ func primary(a *p4rt.MasterArbitrationUpdate) error {
 	return nil
 }
 
-// setPipeline has the target run p. One that runs it already keeps its entries.
+// check says what keeps the target from running p: another pipeline, which may be somebody
+// else's.
+func (c *client) check(ctx context.Context, p *pipeline) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	has, err := c.rpc.GetForwardingPipelineConfig(ctx, &p4rt.GetForwardingPipelineConfigRequest{
+		DeviceId: c.device, ResponseType: p4rt.GetForwardingPipelineConfigRequest_P4INFO_AND_COOKIE,
+	})
+	switch code := status.Code(err); {
+	case code == codes.FailedPrecondition || code == codes.NotFound:
+		return nil // it runs none
+	case err != nil:
+		return fmt.Errorf("p4: pipeline of device %d: %w", c.device, err)
+	case len(has.GetConfig().GetP4Info().GetTables()) == 0 || has.GetConfig().GetCookie().GetCookie() == p.cookie:
+		return nil
+	}
+	return fmt.Errorf("p4: device %d runs another pipeline, cookie %#x: want %#x, or none (p4.replace puts this one in its place)",
+		c.device, has.GetConfig().GetCookie().GetCookie(), p.cookie)
+}
+
+// setPipeline has the target run p, without entries, and with counters of 0.
 func (c *client) setPipeline(ctx context.Context, p *pipeline) error {
 	ctx, cancel := context.WithTimeout(ctx, pipelineTime)
 	defer cancel()
-	has, err := c.rpc.GetForwardingPipelineConfig(ctx, &p4rt.GetForwardingPipelineConfigRequest{
-		DeviceId: c.device, ResponseType: p4rt.GetForwardingPipelineConfigRequest_COOKIE_ONLY,
-	})
-	if err == nil && has.GetConfig().GetCookie().GetCookie() == p.cookie {
-		return nil
-	}
-	if err != nil && status.Code(err) != codes.FailedPrecondition && status.Code(err) != codes.NotFound {
-		return fmt.Errorf("p4: pipeline of device %d: %w", c.device, err)
-	}
-	_, err = c.rpc.SetForwardingPipelineConfig(ctx, &p4rt.SetForwardingPipelineConfigRequest{
+	_, err := c.rpc.SetForwardingPipelineConfig(ctx, &p4rt.SetForwardingPipelineConfigRequest{
 		DeviceId: c.device, ElectionId: c.election, Action: p4rt.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
 		Config: &p4rt.ForwardingPipelineConfig{
 			P4Info: p.info, P4DeviceConfig: p.program, Cookie: &p4rt.ForwardingPipelineConfig_Cookie{Cookie: p.cookie},

@@ -26,7 +26,7 @@ type headerSeen struct {
 const headerPause = time.Second
 
 // seen looks at a frame that went to the CPU since its rules do not fit. It does not wait.
-func (d *Driver) seen(_ int, frame []byte) {
+func (d *Driver) seen(frame []byte) {
 	h, ok := lookAt(frame)
 	if !ok {
 		return
@@ -123,10 +123,4 @@ func (o *offload) peersInUse() map[nexthop.Peer]uint32 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.peers.of)
-}
-
-func (o *offload) failure() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.failed
 }

@@ -51,13 +51,14 @@ func (o *offload) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			err = o.lookAtLimits(ctx)
+			if o.failure() == nil {
+				err = o.lookAtLimits(ctx)
+			}
 		case <-retry.C:
 			o.retry()
 		}
 		if err != nil {
-			o.fail(err)
-			return
+			o.lose(err)
 		}
 	}
 }

@@ -64,11 +64,19 @@ func (n *numbers[K]) take(k K) uint32 {
 	return number
 }
 
+func (n *numbers[K]) clear() { *n = newNumbers[K](n.most) }
+
 func (n *numbers[K]) give(k K) {
 	if number := n.of[k]; number != 0 {
 		delete(n.of, k)
 		n.free = append(n.free, number)
 	}
+}
+
+// clear is for a target that has no entries.
+func (l *links) clear() {
+	l.has = map[string]*p4rt.TableEntry{}
+	l.hops.clear()
 }
 
 // sync makes the target's entries what the host's state asks for. It reports whether anything

@@ -22,7 +22,7 @@ type local struct {
 	clock   func() uint64
 	sent    atomic.Uint64 // frames
 	changed func()
-	seen    func(device int, frame []byte)
+	seen    func(frame []byte)
 }
 
 // machine is a program with its entries.
@@ -78,7 +78,6 @@ type lane struct {
 	worker *bmv2.Worker
 	in     []bmv2.Frame
 	frames [][]byte
-	device int
 	sent   uint64
 	out    afxdp.Outcome
 }
@@ -92,7 +91,7 @@ func (n *lane) Process(device int, frames [][]byte, out afxdp.Outcome) {
 	for _, f := range frames {
 		n.in = append(n.in, bmv2.Frame{Port: uint32(portOf(device)), Data: f})
 	}
-	n.frames, n.device, n.out = frames, device, out
+	n.frames, n.out = frames, out
 	n.sent = 0
 	n.worker.Process(n.in, n)
 	n.l.sent.Add(n.sent)
@@ -128,7 +127,7 @@ func (n *lane) Emit(o *bmv2.Out) {
 	}
 	const reasonAt = 2 // header packet_in of p4/headers.p4
 	if len(o.Head) > reasonAt && datapath.Reason(o.Head[reasonAt]) == datapath.PassRules {
-		n.l.seen(n.device, n.frames[o.Frame])
+		n.l.seen(n.frames[o.Frame])
 	}
 }
 

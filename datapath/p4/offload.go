@@ -2,7 +2,6 @@ package p4
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -64,7 +63,7 @@ type offload struct {
 	newPeers bool // since links were made
 	relink   func()
 	closed   bool
-	failed   error // the target's, for good
+	away     error // why nothing is written: the target is not there
 }
 
 type state uint8
@@ -250,6 +249,9 @@ func (o *offload) count(ctx context.Context, all []*session) error {
 				continue
 			}
 			f, r := now[cell{forwarded, sl.index}], now[cell{refused, sl.index}]
+			if f.packets < sl.had[0].packets || r.packets < sl.had[1].packets {
+				sl.had = [2]count{} // the target has restarted
+			}
 			n := datapath.Total{Packets: f.packets - sl.had[0].packets, Dropped: r.packets - sl.had[1].packets}
 			n.Octets = f.octets - sl.had[0].octets - uint64(sl.header)*n.Packets
 			sl.had = [2]count{f, r}
@@ -325,7 +327,7 @@ func (o *offload) with(seids []uint64, do func(all []*session) error) error {
 func (o *offload) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for !o.closed && o.failed == nil && o.working() {
+	for !o.closed && o.away == nil && o.working() {
 		o.changed.Wait()
 	}
 }
@@ -350,8 +352,7 @@ func (o *offload) run(ctx context.Context) {
 			return
 		}
 		if err := o.install(ctx, all, was); err != nil {
-			o.fail(err)
-			return
+			o.lose(err)
 		}
 	}
 }
@@ -361,7 +362,7 @@ func (o *offload) next() (all []*session, was []state, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
-		for len(o.queue) > 0 && len(all) < batch {
+		for len(o.queue) > 0 && len(all) < batch && o.away == nil {
 			s := o.sessions[o.queue[0]]
 			o.queue = o.queue[1:]
 			switch {
@@ -376,20 +377,68 @@ func (o *offload) next() (all []*session, was []state, ok bool) {
 		if len(all) > 0 || o.closed {
 			return all, was, !o.closed
 		}
-		o.queue = nil
 		o.changed.Wait()
 	}
 }
 
-// fail ends the offload.
-func (o *offload) fail(err error) {
+// lose notes that the target is not there: nothing is written until reset.
+func (o *offload) lose(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || errors.Is(err, context.Canceled) {
-		return
+	if o.away == nil && !o.closed {
+		o.away = err
 	}
-	o.failed = err
 	o.changed.Broadcast()
+}
+
+// reset begins anew with a target that has no entries and has counted nothing. What it had
+// counted before is read from it: restarted, it has lost that.
+func (o *offload) reset(ctx context.Context, empty func() error) error {
+	o.mu.Lock()
+	for o.busy() > 0 && !o.closed {
+		o.changed.Wait()
+	}
+	o.mu.Unlock()
+	if err := o.collectAll(ctx); err != nil {
+		return err
+	}
+	if err := empty(); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.keys, o.uses, o.cells = map[datapath.Key]*keyState{}, map[nexthop.Peer]int{}, map[uint32][2]count{}
+	o.peers.clear()
+	o.slots.clear()
+	o.lists.clear()
+	o.buckets.clear()
+	o.queue = nil
+	for seid, s := range o.sessions {
+		*s = session{seid: seid, gone: s.gone}
+		o.enqueue(s)
+	}
+	o.away = nil
+	o.changed.Broadcast()
+	return nil
+}
+
+func (o *offload) busy() (n int) {
+	for _, s := range o.sessions {
+		if s.state == busy {
+			n++
+		}
+	}
+	return n
+}
+
+// failure is why nothing can be changed now; nil: it can.
+func (o *offload) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.away != nil {
+		return fmt.Errorf("p4: the target is away, and goes on by what it has: %w", o.away)
+	}
+	return nil
 }
 
 func (o *offload) close() {

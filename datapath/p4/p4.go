@@ -24,8 +24,6 @@ import (
 	"sync"
 	"time"
 
-	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
-
 	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/afxdp"
@@ -36,21 +34,26 @@ import (
 
 // Config says where the UPF stands.
 type Config struct {
-	// Config is that of the stages and of the devices.
+	// Config is that of the stages and of the devices, which are the ports of a target in the
+	// process, or the TAP devices that stand for those of another one.
 	afxdp.Config
+	Target *Target // nil: in the process
 }
 
 // Driver is a running P4 datapath.
 type Driver struct {
 	*afxdp.Driver
-	offload *offload
-	client  *client
-	local   *local
-	log     *slog.Logger
-	stop    context.CancelFunc
-	ctx     context.Context
-	running sync.WaitGroup
-	closing sync.Once
+	offload    *offload
+	connection *connection
+	pipeline   *pipeline
+	schema     *schema
+	local      *local  // nil: the target is
+	remote     *remote // outside of the process; nil: it is in it
+	log        *slog.Logger
+	stop       context.CancelFunc
+	ctx        context.Context
+	running    sync.WaitGroup
+	closing    sync.Once
 
 	linking sync.Mutex
 	links   *links
@@ -68,60 +71,92 @@ func New(cfg Config) (*Driver, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	d := &Driver{log: cfg.Log, relink: make(chan struct{}, 1), headers: make(chan headerSeen, 64)}
+	d := &Driver{
+		log: cfg.Log, relink: make(chan struct{}, 1), headers: make(chan headerSeen, 64), connection: &connection{},
+	}
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.local = newLocal(cfg.Clock(), cfg.Log)
-	d.local.changed, d.local.seen = d.changed, d.seen
-	if err := d.open(cfg); err != nil {
-		d.stop()
-		d.local.server.Close()
-		return nil, err
+	if err := d.open(&cfg); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
 // open connects to the target, opens the devices, and begins to bring sessions from one to the
 // other.
-func (d *Driver) open(cfg Config) error {
-	json, p4info := compiled.V1Model()
-	p, err := newPipeline(json, p4info)
+func (d *Driver) open(cfg *Config) (err error) {
+	if d.pipeline, err = newPipeline(compiled.V1Model()); err != nil {
+		return err
+	}
+	if d.schema, err = newSchema(d.pipeline.info); err != nil {
+		return err
+	}
+	front, c, err := d.openTarget(cfg)
 	if err != nil {
 		return err
 	}
-	conn, err := d.local.server.Dial()
-	if err != nil {
-		return fmt.Errorf("p4: target: %w", err)
-	}
-	if d.client, err = connect(d.ctx, conn, localDevice, 1, p, nil); err != nil {
-		return errors.Join(err, conn.Close())
-	}
+	d.connection.now.Store(c)
 	paused := cfg.Paused
-	cfg.Config.Front, cfg.Name, cfg.Paused = d.local, name, true
+	cfg.Front, cfg.Name, cfg.Paused = front, name, true
 	if d.Driver, err = afxdp.New(cfg.Config); err != nil {
-		return errors.Join(fmt.Errorf("p4: %w", err), d.client.close())
+		return fmt.Errorf("p4: %w", err)
 	}
-	d.offload = newOffload(&cfg, d.Driver, d.client, d.client.schema, d.Ports(), cfg.Log)
+	number := portOf
+	if d.remote != nil {
+		number = d.remote.portOf(d.Ports())
+	}
+	d.offload = newOffload(cfg, d.Driver, d.connection, d.schema, d.Ports())
 	d.offload.relink = d.link
-	d.links = d.newLinks(&cfg)
-	d.link()
-	d.running.Go(func() { d.offload.run(d.ctx) })
-	d.running.Go(func() { d.offload.watch(d.ctx) })
-	d.running.Go(d.followLinks)
-	d.running.Go(d.followHeaders)
-	if !paused {
-		if err := d.Driver.Resume(); err != nil {
-			return errors.Join(err, d.Close())
-		}
+	d.links = &links{
+		schema: d.schema, own: d.Own, ports: d.Ports, exits: d.Exits, routes: d.Routes, n6: &cfg.N6, number: number,
+		peers: d.offload.peersInUse, hops: newNumbers[afxdp.Exit](uint32(d.schema.tables[tableHops].size - 1)),
 	}
-	return nil
+	if err := d.begin(c); err != nil {
+		return err
+	}
+	for _, run := range []func(){func() { d.offload.run(d.ctx) }, func() { d.offload.watch(d.ctx) }, d.followLinks, d.followHeaders} {
+		d.running.Go(run)
+	}
+	if d.remote != nil {
+		d.remote.client.Store(c)
+		d.remote.start()
+		d.running.Go(d.follow)
+	}
+	if paused {
+		return nil
+	}
+	return d.Resume()
+}
+
+// openTarget connects to the target, and returns what stands before the stages.
+func (d *Driver) openTarget(cfg *Config) (afxdp.Front, *client, error) {
+	if cfg.Target == nil {
+		d.local = newLocal(cfg.Clock(), cfg.Log)
+		d.local.changed, d.local.seen = d.changed, d.seen
+		conn, err := d.local.server.Dial()
+		if err != nil {
+			return nil, nil, fmt.Errorf("p4: target: %w", err)
+		}
+		c, err := connect(d.ctx, conn, localDevice, 1, d.pipeline, false, nil)
+		if err != nil {
+			return nil, nil, errors.Join(err, conn.Close())
+		}
+		return d.local, c, nil
+	}
+	var err error
+	if d.remote, err = openRemote(cfg.Target, cfg.Log); err != nil {
+		return nil, nil, err
+	}
+	d.remote.notify, d.remote.learn = d.changed, d.seen
+	c, err := d.remote.connect(d.ctx, d.pipeline)
+	return d.remote, c, err
 }
 
 const name = "p4"
 
-func newOffload(cfg *Config, e engine, t target, s *schema, ports []afxdp.Port, log *slog.Logger) *offload {
+func newOffload(cfg *Config, e engine, t target, s *schema, ports []afxdp.Port) *offload {
 	room := func(table string) uint32 { return uint32(s.tables[table].size - 1) } // number 0 is none
 	o := &offload{
-		log: log, engine: e, target: t, schema: s, endpoints: cfg.Endpoints, n6: &cfg.N6, numberOf: map[netip.Addr]uint64{},
+		log: cfg.Log, engine: e, target: t, schema: s, endpoints: cfg.Endpoints, n6: &cfg.N6, numberOf: map[netip.Addr]uint64{},
 		sessions: map[uint64]*session{}, keys: map[datapath.Key]*keyState{},
 		peers: newNumbers[nexthop.Peer](room(tablePeers)), uses: map[nexthop.Peer]int{},
 		slots: newNumbers[slotKey](room(tableRules)), cells: map[uint32][2]count{},
@@ -176,14 +211,14 @@ func (d *Driver) Drops() (map[string]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	counter := d.client.schema.counters[counterDropped]
+	counter := d.schema.counters[counterDropped]
 	var cells []cell
 	for _, r := range datapath.Reasons() {
 		if r.IsDrop() {
 			cells = append(cells, cell{counter, uint32(r)})
 		}
 	}
-	got, err := d.client.read(d.ctx, cells)
+	got, err := d.connection.read(d.ctx, cells)
 	if err != nil {
 		return nil, err
 	}
@@ -193,24 +228,40 @@ func (d *Driver) Drops() (map[string]uint64, error) {
 	return all, nil
 }
 
-// Forwarded returns how many frames the target in the process has sent.
-func (d *Driver) Forwarded() uint64 { return d.local.sent.Load() }
+// Forwarded returns how many frames the target in the process has sent; 0: it is not there.
+func (d *Driver) Forwarded() uint64 {
+	if d.local == nil {
+		return 0
+	}
+	return d.local.sent.Load()
+}
 
 // Flush waits until all sessions that can be in the target are.
 func (d *Driver) Flush() { d.offload.flush() }
 
 // Close implements [datapath.Driver].
 func (d *Driver) Close() error {
-	var err error
+	var errs []error
 	d.closing.Do(func() {
-		d.offload.close()
+		if d.offload != nil {
+			d.offload.close()
+		}
 		d.stop()
-		err = d.Driver.Close()
+		if d.Driver != nil {
+			errs = append(errs, d.Driver.Close())
+		}
 		d.running.Wait()
-		err = errors.Join(err, d.client.close())
-		d.local.server.Close()
+		if c := d.connection.now.Swap(nil); c != nil {
+			errs = append(errs, c.close())
+		}
+		if d.local != nil {
+			d.local.server.Close()
+		}
+		if d.remote != nil {
+			errs = append(errs, d.remote.close())
+		}
 	})
-	return err
+	return errors.Join(errs...)
 }
 
 // changed is told that links have changed.
@@ -244,17 +295,10 @@ func (d *Driver) followLinks() {
 func (d *Driver) link() {
 	d.linking.Lock()
 	defer d.linking.Unlock()
-	if d.links == nil {
+	if d.links == nil || d.offload.failure() != nil {
 		return // they are made when all is there
 	}
-	if err := d.links.sync(d.ctx, d.client); err != nil && d.ctx.Err() == nil {
+	if err := d.links.sync(d.ctx, d.connection); err != nil && d.ctx.Err() == nil {
 		d.log.Error("next hops of the target", "err", err)
-	}
-}
-
-func (d *Driver) newLinks(cfg *Config) *links {
-	return &links{
-		schema: d.client.schema, own: d.Own, ports: d.Ports, exits: d.Exits, routes: d.Routes, n6: &cfg.N6, number: portOf,
-		peers: d.offload.peersInUse, has: map[string]*p4rt.TableEntry{}, hops: newNumbers[afxdp.Exit](uint32(d.client.schema.tables[tableHops].size - 1)),
 	}
 }

@@ -184,6 +184,12 @@ type resting struct {
 	until uint64
 }
 
+// clear is for a target whose cells have seen nothing.
+func (b *buckets) clear() {
+	b.next, b.resting = 0, nil
+	clear(b.of)
+}
+
 // take returns the cell of a meter; 0: there is none.
 func (b *buckets) take(m *model.Meter) uint32 {
 	one := b.of[m]

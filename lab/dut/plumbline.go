@@ -47,12 +47,13 @@ var own = map[string]Traits{
 	upf.DatapathXDP:   {Own: true},
 	upf.DatapathTC:    {Own: true, Offloads: true, Packets: true},
 	upf.DatapathAFXDP: {Own: true, Lossy: true},
+	upf.DatapathP4:    {Own: true, Lossy: true},
 	upf.DatapathTUN:   {Own: true, Offloads: true, Packets: true, Lossy: true},
 	upf.DatapathTAP:   {Own: true, Offloads: true, Packets: true, Lossy: true},
 }
 
 // Datapaths are the names of our kinds, in the order of tables.
-var Datapaths = []string{upf.DatapathXDP, upf.DatapathTC, upf.DatapathAFXDP, upf.DatapathTUN, upf.DatapathTAP}
+var Datapaths = []string{upf.DatapathXDP, upf.DatapathTC, upf.DatapathAFXDP, upf.DatapathTUN, upf.DatapathTAP, upf.DatapathP4}
 
 // configuration is that of our UPF for a place.
 func configuration(p *Place, datapath string) *upf.Config {

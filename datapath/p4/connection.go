@@ -1,0 +1,101 @@
+package p4
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// connection is the way to the target: the client that there is now.
+type connection struct{ now atomic.Pointer[client] }
+
+var errAway = errors.New("p4: not connected to the target")
+
+func (c *connection) write(ctx context.Context, updates []*p4rt.Update) (map[int]error, error) {
+	if now := c.now.Load(); now != nil {
+		return now.write(ctx, updates)
+	}
+	return nil, errAway
+}
+
+func (c *connection) read(ctx context.Context, cells []cell) (map[cell]count, error) {
+	if now := c.now.Load(); now != nil {
+		return now.read(ctx, cells)
+	}
+	return nil, errAway
+}
+
+// retryTime is how long is waited before a target is asked anew that is away.
+const retryTime = time.Second
+
+// follow keeps the connection to a target outside of the process until the driver is closed.
+// While it is away the target goes on by the entries that it has, and changes are refused.
+func (d *Driver) follow() {
+	for {
+		c := d.connection.now.Load()
+		select {
+		case <-d.ctx.Done():
+			return
+		case <-c.ended:
+		}
+		d.lost(c.why)
+		for {
+			select {
+			case <-d.ctx.Done():
+				return
+			case <-time.After(retryTime):
+			}
+			err := d.again()
+			if err == nil {
+				d.log.Info("target is back", "target", d.remote.target.Address)
+				break
+			}
+			d.log.Warn("target is away", "target", d.remote.target.Address, "err", err)
+		}
+	}
+}
+
+// lost is for a client whose stream has ended.
+func (d *Driver) lost(why error) {
+	if d.ctx.Err() != nil {
+		return
+	}
+	d.offload.lose(why)
+	d.log.Error("target is away: it goes on by the entries that it has, and changes of sessions are refused", "err", why)
+	if c := d.connection.now.Swap(nil); c != nil {
+		_ = c.close() // what it says is why
+	}
+	d.remote.client.Store(nil)
+}
+
+// again connects to the target and gives it all that it is to have.
+func (d *Driver) again() error {
+	c, err := d.remote.connect(d.ctx, d.pipeline)
+	if err != nil {
+		return err
+	}
+	d.connection.now.Store(c)
+	d.remote.client.Store(c)
+	if err := d.begin(c); err != nil {
+		d.connection.now.Store(nil)
+		d.remote.client.Store(nil)
+		return errors.Join(err, c.close())
+	}
+	return nil
+}
+
+// begin has a target run the pipeline, and tells it everything.
+func (d *Driver) begin(c *client) error {
+	return d.offload.reset(d.ctx, func() error {
+		d.linking.Lock()
+		defer d.linking.Unlock()
+		if err := c.setPipeline(d.ctx, d.pipeline); err != nil {
+			return err
+		}
+		d.links.clear()
+		return d.links.sync(d.ctx, d.connection)
+	})
+}
