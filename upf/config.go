@@ -40,6 +40,7 @@ type Config struct {
 	XDP        XDP      `yaml:"xdp" json:"xdp"`
 	TC         TC       `yaml:"tc" json:"tc"`
 	AFXDP      AFXDP    `yaml:"afxdp" json:"afxdp"`
+	P4         P4       `yaml:"p4" json:"p4"`
 	TUN        TUN      `yaml:"tun" json:"tun"`
 	Sessions   Sessions `yaml:"sessions" json:"sessions"`
 	Pools      []Pool   `yaml:"pools" json:"pools"`
@@ -289,6 +290,7 @@ func Default() *Config {
 		Buffer:              defaultBuffer(),
 		XDP:                 XDP{Mode: ModeAuto},
 		AFXDP:               AFXDP{Mode: ModeAdaptive, Frames: 16384, ZeroCopy: true},
+		P4:                  P4{DeviceID: 1, ElectionID: 1},
 		TUN:                 TUN{Device: tun.DefaultPrefix, MTU: tun.DefaultMTU},
 		Sessions:            Sessions{Max: defaultMaxSessions},
 		Store:               Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},

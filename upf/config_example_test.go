@@ -65,7 +65,11 @@ func TestExampleLists(t *testing.T) {
 		if name == "bus.agents" || name == "n4.peers" { // of plumb n4; an address alone will do
 			continue
 		}
-		before, _, found := strings.Cut(string(data), "\n"+name+": []\n")
+		line := "\n" + name + ": []\n"
+		if _, last, within := strings.Cut(name, "."); within {
+			line = "\n  " + last + ": []\n"
+		}
+		before, _, found := strings.Cut(string(data), line)
 		example := before[strings.LastIndex(before, "\n\n")+1:]
 		if !found {
 			t.Errorf("%s: no list %s", path, name)

@@ -25,7 +25,7 @@ func TestParseMistakes(t *testing.T) {
 			"f: n3.device: not set: want the name of a network device",
 			"f: n6.device: not set: want the name of a network device"}},
 		{"unknown section", "n9: {}\n", []string{
-			"f:1:1: n9: no such key: want one of afxdp, api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, meter_burst, metrics, n3, n4, n6, node_id, pools, predefined_rules, restoration_period, router_advertisement, sessions, slices, store, tc, tun, xdp"}},
+			"f:1:1: n9: no such key: want one of afxdp, api, buffer, bus, data_networks, datapath, forwarding_policies, gtpu, log, meter_burst, metrics, n3, n4, n6, node_id, p4, pools, predefined_rules, restoration_period, router_advertisement, sessions, slices, store, tc, tun, xdp"}},
 		{"all mistakes of types at once", "sessions: {max: lots}\nmetrics: {allow_remote: perhaps}\nn4: {address: 10.4.0}\n", []string{
 			`f:1:17: sessions.max: "lots": want a whole number`,
 			`f:2:25: metrics.allow_remote: "perhaps": want true or false`,
@@ -71,7 +71,7 @@ api: {socket: upf.sock}
 log: {level: loud, format: xml}
 `, []string{
 			`f:6:10: node_id: "10.4.0": want an IP address or a domain name`,
-			`f:7:11: datapath: "dpdk": want auto or xdp or tc or afxdp or tun or tap or model or agents`,
+			`f:7:11: datapath: "dpdk": want auto or xdp or tc or afxdp or tun or tap or p4 or model or agents`,
 			`f:8:13: xdp.mode: "offload": want auto or native or generic`,
 			`f:9:17: sessions.max: 0: want 1 to 16777216`,
 			`f:10:20: metrics.address: 10.0.0.1:9090: want a loopback address, or metrics.allow_remote: true (the page has no authentication)`,

@@ -51,6 +51,7 @@ func (c *Config) mistakes() checks {
 	m.OneOf("datapath", c.Datapath, append(datapathNames(), DatapathAgents)...)
 	m.OneOf("xdp.mode", c.XDP.Mode, ModeAuto, ModeNative, ModeGeneric)
 	c.AFXDP.check(&m)
+	c.checkP4(&m)
 	m.Want(c.XDP.MaxListedPDRs >= 0 && c.XDP.MaxListedPDRs <= MaxSessions,
 		"xdp.max_listed_pdrs", c.XDP.MaxListedPDRs, fmt.Sprintf("0 to %d", MaxSessions))
 	c.checkTUN(&m)

@@ -1,18 +1,46 @@
 package upf
 
 import (
+	"fmt"
+	"net"
+
 	"plumbline/datapath"
 	"plumbline/datapath/p4"
+	"plumbline/p4/p4rt"
 )
 
-// openP4 opens the datapath on a P4 target, whose ports are AF_XDP sockets.
+// openP4 opens the datapath on a P4 target, whose ports are AF_XDP sockets, or somewhere else.
 func openP4(o opening) (datapath.Driver, error) {
 	if err := checkCapabilities(DatapathP4); err != nil {
 		return nil, err
 	}
-	d, err := p4.New(p4.Config{Config: afxdpConfig(o)})
+	target, err := o.P4.target()
+	if err != nil {
+		return nil, fmt.Errorf("datapath p4: %w", err)
+	}
+	d, err := p4.New(p4.Config{Config: afxdpConfig(o), Target: target})
 	if err != nil {
 		return nil, explainAFXDP(o.Config, err)
 	}
 	return d, nil
+}
+
+// target is a target outside of this process; nil: it is in it.
+func (p *P4) target() (*p4.Target, error) {
+	if p.Target == "" {
+		return nil, nil
+	}
+	t := &p4.Target{Address: p.Target, DeviceID: p.DeviceID, ElectionID: p.ElectionID, Replace: p.Replace, Ports: map[string]uint32{}}
+	for _, one := range p.Ports {
+		t.Ports[one.Device] = uint32(one.Port)
+	}
+	if !p.TLS {
+		return t, nil
+	}
+	host, _, err := net.SplitHostPort(p.Target)
+	if err != nil {
+		return nil, err
+	}
+	t.TLS, err = p4rt.ReadClientTLS(host, p.CAFile, p.CertificateFile, p.KeyFile)
+	return t, err
 }

@@ -48,6 +48,30 @@ func Check(p *info.P4Info, program Program) error {
 	return err
 }
 
+// ReadClientTLS is for a controller: how it knows the server with a name, by the certificates of
+// who may sign the server's (none: the machine's), and what it shows itself.
+func ReadClientTLS(server, ca, certificate, key string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: server}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, err
+		}
+		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: there is no certificate in it", ca)
+		}
+	}
+	if certificate == "" {
+		return c, nil
+	}
+	pair, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return nil, err
+	}
+	c.Certificates = []tls.Certificate{pair}
+	return c, nil
+}
+
 // ReadTLS reads a certificate with its key, and the certificates of who may sign those of controllers; nil without any
 // file.
 func ReadTLS(certificate, key, clientCA string) (*tls.Config, error) {
