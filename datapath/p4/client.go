@@ -30,6 +30,7 @@ type client struct {
 	ended    chan struct{}
 	why      error // of the stream's end; written before ended is closed
 	packets  func(in *p4rt.PacketIn)
+	kept     bool // the target ran the pipeline before, and may have entries and counts of it
 }
 
 // pipeline is what a target is given.
@@ -71,10 +72,7 @@ func connect(ctx context.Context, conn *grpc.ClientConn, device, election uint64
 	if err := c.arbitrate(ctx); err != nil {
 		return nil, err
 	}
-	if replace {
-		return c, nil
-	}
-	if err := c.check(ctx, p); err != nil {
+	if err := c.check(ctx, p, replace); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
@@ -151,9 +149,9 @@ func primary(a *p4rt.MasterArbitrationUpdate) error {
 	return nil
 }
 
-// check says what keeps the target from running p: another pipeline, which may be somebody
-// else's.
-func (c *client) check(ctx context.Context, p *pipeline) error {
+// check looks at what the target runs. Another pipeline may be somebody else's, and is an error
+// unless it is to be replaced.
+func (c *client) check(ctx context.Context, p *pipeline, replace bool) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	has, err := c.rpc.GetForwardingPipelineConfig(ctx, &p4rt.GetForwardingPipelineConfigRequest{
@@ -164,7 +162,10 @@ func (c *client) check(ctx context.Context, p *pipeline) error {
 		return nil // it runs none
 	case err != nil:
 		return fmt.Errorf("p4: pipeline of device %d: %w", c.device, err)
-	case len(has.GetConfig().GetP4Info().GetTables()) == 0 || has.GetConfig().GetCookie().GetCookie() == p.cookie:
+	case has.GetConfig().GetCookie().GetCookie() == p.cookie:
+		c.kept = true
+		return nil
+	case replace || len(has.GetConfig().GetP4Info().GetTables()) == 0:
 		return nil
 	}
 	return fmt.Errorf("p4: device %d runs another pipeline, cookie %#x: want %#x, or none (p4.replace puts this one in its place)",

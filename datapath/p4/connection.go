@@ -89,7 +89,7 @@ func (d *Driver) again() error {
 
 // begin has a target run the pipeline, and tells it everything.
 func (d *Driver) begin(c *client) error {
-	return d.offload.reset(d.ctx, func() error {
+	return d.offload.reset(d.ctx, c.kept, func() error {
 		d.linking.Lock()
 		defer d.linking.Unlock()
 		if err := c.setPipeline(d.ctx, d.pipeline); err != nil {

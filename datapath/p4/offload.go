@@ -391,16 +391,18 @@ func (o *offload) lose(err error) {
 	o.changed.Broadcast()
 }
 
-// reset begins anew with a target that has no entries and has counted nothing. What it had
-// counted before is read from it: restarted, it has lost that.
-func (o *offload) reset(ctx context.Context, empty func() error) error {
+// reset begins anew with a target, which empty makes have no entries and have counted nothing.
+// counted: what it had counted before can be read from it.
+func (o *offload) reset(ctx context.Context, counted bool, empty func() error) error {
 	o.mu.Lock()
 	for o.busy() > 0 && !o.closed {
 		o.changed.Wait()
 	}
 	o.mu.Unlock()
-	if err := o.collectAll(ctx); err != nil {
-		return err
+	if counted {
+		if err := o.collectAll(ctx); err != nil {
+			return err
+		}
 	}
 	if err := empty(); err != nil {
 		return err
