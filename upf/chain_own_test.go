@@ -17,7 +17,7 @@ import (
 //	UE ─ TUN ─ gNB/eNB ─ N3/S1-U ─ I-UPF, SGW-U ─┐
 //	                 server ─ N6/SGi ─ PSA-UPF, PGW-U ─┘ N9/S5-U at addresses of its own
 func TestChainOfOne(t *testing.T) {
-	for _, datapath := range []string{"xdp", "tc", "afxdp", "tun"} {
+	for _, datapath := range []string{"xdp", "tc", "afxdp", "tun", "p4"} {
 		t.Run(datapath, func(t *testing.T) {
 			c := newChainOfOne(t, datapath)
 			ues := []gnb.UE{c.connectOwn(t, "5G", "10.64.0.5", 9), c.connectOwn(t, "4G", "10.64.0.4", 0)}

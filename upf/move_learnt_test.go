@@ -16,7 +16,7 @@ import (
 // before the move and behind it, in order, once, when the FAR forwards; and the server
 // sees the UE where it was before.
 func TestMoveBuffered(t *testing.T) {
-	names := []string{DatapathXDP, DatapathTC, DatapathAFXDP, DatapathTUN, DatapathTAP}
+	names := []string{DatapathXDP, DatapathTC, DatapathAFXDP, DatapathTUN, DatapathTAP, DatapathP4}
 	const ue, before, after = "10.64.0.1", 3, 2
 	b := newNamedBed(t, "plt-upf-learnt")
 	b.config.Datapath = names[0]

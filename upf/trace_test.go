@@ -90,7 +90,7 @@ func (x *traced) end(t *testing.T, b *bed) {
 // TestTrace pings through a UPF with each datapath and has packets dropped for several
 // reasons: each is shown with the rules that it met.
 func TestTrace(t *testing.T) {
-	for _, datapath := range []string{DatapathXDP, DatapathTC, DatapathAFXDP, DatapathTUN, DatapathTAP} {
+	for _, datapath := range []string{DatapathXDP, DatapathTC, DatapathAFXDP, DatapathTUN, DatapathTAP, DatapathP4} {
 		t.Run(datapath, func(t *testing.T) { testTrace(t, datapath) })
 	}
 }

@@ -140,7 +140,7 @@ func tour(names []string) []string {
 	return list
 }
 
-var movable = []string{upf.DatapathXDP, upf.DatapathTC, upf.DatapathAFXDP, upf.DatapathTUN, upf.DatapathTAP}
+var movable = []string{upf.DatapathXDP, upf.DatapathTC, upf.DatapathAFXDP, upf.DatapathTUN, upf.DatapathTAP, upf.DatapathP4}
 
 // TestMove: sessions go from each datapath to each other one under traffic. Nothing
 // that was counted is lost, N4 works on, and of the frames only those of the gap.

@@ -22,7 +22,7 @@ func script(t *testing.T, name, text string) string {
 func TestSelect(t *testing.T) {
 	program := script(t, "open5gs-upfd", "echo Open5GS daemon v9; echo more")
 	t.Setenv("PATH", filepath.Dir(program))
-	own := []string{"xdp", "tc", "afxdp", "tun", "tap"}
+	own := []string{"xdp", "tc", "afxdp", "tun", "tap", "p4"}
 	for _, tc := range []struct {
 		in   []string
 		want []string

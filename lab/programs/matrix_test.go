@@ -31,6 +31,8 @@ var matrix = []row{
 	{name: "tc, super-packets", datapath: upf.DatapathTC, offload: true, super: true},
 	{name: "afxdp", datapath: upf.DatapathAFXDP},
 	{name: "afxdp, one device", datapath: upf.DatapathAFXDP, onAStick: true},
+	{name: "p4", datapath: upf.DatapathP4},
+	{name: "p4, one device", datapath: upf.DatapathP4, onAStick: true},
 	{name: "tun", datapath: upf.DatapathTUN, offload: true},
 	{name: "tap", datapath: upf.DatapathTAP, offload: true},
 }
