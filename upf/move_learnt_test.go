@@ -20,7 +20,7 @@ func TestMoveBuffered(t *testing.T) {
 	const ue, before, after = "10.64.0.1", 3, 2
 	b := newNamedBed(t, "plt-upf-learnt")
 	b.config.Datapath = names[0]
-	// The test's SMF answers no heartbeat, and twenty moves may take longer than one interval.
+	// The test's SMF answers no heartbeat, and thirty moves may take longer than one interval.
 	b.config.N4.HeartbeatInterval = Duration(time.Hour)
 	outside := netip.MustParseAddr("10.64.200.1")
 	b.config.N6.NAT.Addresses = []netip.Prefix{netip.PrefixFrom(outside, 32)}

@@ -105,6 +105,8 @@ func (o *offload) writeAll(ctx context.Context, plans []*plan, step func(p *plan
 	if err != nil {
 		return err
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for i, one := range all {
 		if why := refused[i]; why != nil {
 			if !one.plan.failed && !errors.Is(why, datapath.ErrFull) {
@@ -113,11 +115,22 @@ func (o *offload) writeAll(ctx context.Context, plans []*plan, step func(p *plan
 			one.plan.failed = true
 			continue
 		}
+		o.written(one.update)
 		if one.done != nil {
 			one.done()
 		}
 	}
 	return nil
+}
+
+// written counts an entry that the target has now, or not any more.
+func (o *offload) written(u *p4rt.Update) {
+	switch id := u.GetEntity().GetTableEntry().GetTableId(); u.GetType() {
+	case p4rt.Update_INSERT:
+		o.entries[id]++
+	case p4rt.Update_DELETE:
+		o.entries[id]--
+	}
 }
 
 // plan says what is to be in the target of a session. mu is held.

@@ -62,6 +62,7 @@ type offload struct {
 	lists    numbers[datapath.Key]
 	newPeers bool // since links were made
 	relink   func()
+	entries  map[uint32]int // in the target, by table
 	closed   bool
 	away     error // why nothing is written: the target is not there
 }
@@ -409,6 +410,7 @@ func (o *offload) reset(ctx context.Context, counted bool, empty func() error) e
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	clear(o.entries)
 	o.keys, o.uses, o.cells = map[datapath.Key]*keyState{}, map[nexthop.Peer]int{}, map[uint32][2]count{}
 	o.peers.clear()
 	o.slots.clear()

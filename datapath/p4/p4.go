@@ -157,7 +157,7 @@ func newOffload(cfg *Config, e engine, t target, s *schema, ports []afxdp.Port) 
 	room := func(table string) uint32 { return uint32(s.tables[table].size - 1) } // number 0 is none
 	o := &offload{
 		log: cfg.Log, engine: e, target: t, schema: s, endpoints: cfg.Endpoints, n6: &cfg.N6, numberOf: map[netip.Addr]uint64{},
-		sessions: map[uint64]*session{}, keys: map[datapath.Key]*keyState{},
+		sessions: map[uint64]*session{}, entries: map[uint32]int{}, keys: map[datapath.Key]*keyState{},
 		peers: newNumbers[nexthop.Peer](room(tablePeers)), uses: map[nexthop.Peer]int{},
 		slots: newNumbers[slotKey](room(tableRules)), cells: map[uint32][2]count{},
 		lists:   newNumbers[datapath.Key](1<<listBits - 1),
@@ -226,6 +226,18 @@ func (d *Driver) Drops() (map[string]uint64, error) {
 		all[datapath.Reason(c.index).String()] += n.packets
 	}
 	return all, nil
+}
+
+// TableUse tells how full the tables of the stages are, and those of the target.
+func (d *Driver) TableUse() []datapath.TableUse {
+	all := d.Driver.TableUse()
+	d.offload.mu.Lock()
+	defer d.offload.mu.Unlock()
+	for _, name := range []string{tableTunnels, tableUEs4, tableUEs6, tableRules, tableFilters4, tableFilters6} {
+		t := d.schema.tables[name]
+		all = append(all, datapath.TableUse{Name: "p4_" + name, Used: d.offload.entries[t.id], Max: int(t.size)})
+	}
+	return all
 }
 
 // Forwarded returns how many frames the target in the process has sent; 0: it is not there.

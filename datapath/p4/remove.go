@@ -66,11 +66,15 @@ func (o *offload) removeSome(ctx context.Context, all []planned) error {
 	if err != nil {
 		return err
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for i, one := range all {
-		switch {
-		case refused[i] != nil:
+		if refused[i] != nil {
 			o.log.Error("the target keeps an entry", "seid", one.plan.s.seid, "err", refused[i])
-		case one.done != nil:
+			continue
+		}
+		o.written(one.update)
+		if one.done != nil {
 			one.done()
 		}
 	}
