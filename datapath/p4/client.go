@@ -60,9 +60,9 @@ const (
 // connect becomes the target's primary, which takes the pipeline next.
 //
 // Errors: with what is to be done about them.
-func connect(ctx context.Context, conn *grpc.ClientConn, device, election uint64, p *pipeline, replace bool, packets func(*p4rt.PacketIn)) (*client, error) {
+func connect(ctx context.Context, conn *grpc.ClientConn, rpc p4rt.P4RuntimeClient, device, election uint64, p *pipeline, replace bool, packets func(*p4rt.PacketIn)) (*client, error) {
 	c := &client{
-		conn: conn, rpc: p4rt.NewP4RuntimeClient(conn), device: device, election: &p4rt.Uint128{Low: election},
+		conn: conn, rpc: rpc, device: device, election: &p4rt.Uint128{Low: election},
 		ended: make(chan struct{}), packets: packets,
 	}
 	var err error

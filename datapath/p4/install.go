@@ -16,6 +16,7 @@ import (
 // plan is what is to be in the target of a session, and in which order it is written.
 type plan struct {
 	s       *session
+	arena   *arena
 	rules   []planned // table rules, and filters
 	keys    []planned
 	slots   []*slot
@@ -48,16 +49,18 @@ func (o *offload) install(ctx context.Context, all []*session, was []state) erro
 	}
 	err := o.takeBack(ctx, old)
 	if err == nil {
-		err = o.removeFilters(ctx, old)
+		err = o.removeFilters(ctx, all)
 	}
 	if err != nil {
 		o.releaseAll(all, was)
 		return err
 	}
+	a := newArena()
+	defer a.free()
 	o.mu.Lock()
 	var plans []*plan
 	for _, s := range all {
-		plans = append(plans, o.plan(s))
+		plans = append(plans, o.plan(s, a))
 	}
 	relink := o.newPeers
 	o.newPeers = false
@@ -134,8 +137,8 @@ func (o *offload) written(u *p4rt.Update) {
 }
 
 // plan says what is to be in the target of a session. mu is held.
-func (o *offload) plan(s *session) *plan {
-	p := &plan{s: s}
+func (o *offload) plan(s *session, a *arena) *plan {
+	p := &plan{s: s, arena: a}
 	s.retry = false
 	if s.gone {
 		return p
@@ -243,7 +246,7 @@ func (o *offload) keyOf(k datapath.Key, seid uint64) *keyState {
 
 // planEntry adds the entry of the key itself.
 func (o *offload) planEntry(p *plan, k datapath.Key, ks *keyState, common about, rule uint32, list uint64, front uint8) {
-	name, key := keyEntry(k, o.numberOf[k.Local])
+	t, key := o.keyEntry(k)
 	params := []uint64{uint64(rule), uint64(front)}
 	act := actionOneBare
 	if list != 0 {
@@ -259,7 +262,7 @@ func (o *offload) planEntry(p *plan, k datapath.Key, ks *keyState, common about,
 	if ks.there {
 		kind = p4rt.Update_MODIFY
 	}
-	p.keys = append(p.keys, planned{p, update(kind, o.schema.entry(name, key, 0, act, params...)), func() { ks.there, ks.expects = true, front }})
+	p.keys = append(p.keys, planned{p, p.arena.add(kind, t, key, act, params...), func() { ks.there, ks.expects = true, front }})
 }
 
 // planFilters adds the entries of a list.
@@ -316,8 +319,8 @@ func (o *offload) slotOf(p *plan, r *model.Rule, front uint8) *slot {
 	}
 	sl.rule = r
 	sl.peer, sl.bucket = nexthop.Peer{}, nil
-	e, ok := o.ruleEntry(sl, r)
-	if !ok {
+	u := o.ruleEntry(p.arena, kind, sl, r)
+	if u == nil {
 		if kind == p4rt.Update_INSERT {
 			o.slots.give(sk)
 			o.cells[sl.index] = sl.had
@@ -325,15 +328,15 @@ func (o *offload) slotOf(p *plan, r *model.Rule, front uint8) *slot {
 		return nil
 	}
 	p.slots = append(p.slots, sl)
-	p.rules = append(p.rules, planned{p, update(kind, e), func() { sl.there = true }})
+	p.rules = append(p.rules, planned{p, u, func() { sl.there = true }})
 	return sl
 }
 
-// ruleEntry makes the entry of a PDR with its FAR and QERs. ok: there was room for all of it.
-func (o *offload) ruleEntry(sl *slot, r *model.Rule) (e *p4rt.TableEntry, ok bool) {
-	key := []match{exact(uint64(sl.index))}
+// ruleEntry makes the entry of a PDR with its FAR and QERs; nil: there is no room for all of it.
+func (o *offload) ruleEntry(a *arena, kind p4rt.Update_Type, sl *slot, r *model.Rule) *p4rt.Update {
+	t, key := o.schema.tables[tableRules], []uint64{uint64(sl.index)}
 	if r.Action == api.Action_DROP {
-		return o.schema.entry(tableRules, key, 0, actionRefuse, uint64(r.Refusal())), true
+		return a.add(kind, t, key, actionRefuse, uint64(r.Refusal()))
 	}
 	var bucket uint32
 	var unit, tolerance uint64
@@ -341,12 +344,12 @@ func (o *offload) ruleEntry(sl *slot, r *model.Rule) (e *p4rt.TableEntry, ok boo
 		sl.bucket = r.Limits[0].MBR
 		if bucket = o.buckets.take(sl.bucket); bucket == 0 {
 			sl.bucket = nil
-			return nil, false
+			return nil
 		}
 		unit, tolerance = sl.bucket.Rate()
 	}
 	if r.Outer == nil {
-		return o.schema.entry(tableRules, key, 0, actionToN6, bit(r.Uplink), uint64(r.Way), uint64(bucket), unit, tolerance, 0), true
+		return a.add(kind, t, key, actionToN6, bit(r.Uplink), uint64(r.Way), uint64(bucket), unit, tolerance, 0)
 	}
 	to := nexthop.Peer{Local: r.Outer.Local, Addr: r.Outer.Peer}
 	if o.uses[to] == 0 {
@@ -355,7 +358,7 @@ func (o *offload) ruleEntry(sl *slot, r *model.Rule) (e *p4rt.TableEntry, ok boo
 	number := o.peers.take(to)
 	if number == 0 {
 		o.giveBucket(sl)
-		return nil, false
+		return nil
 	}
 	o.uses[to]++
 	sl.peer = to
@@ -366,8 +369,8 @@ func (o *offload) ruleEntry(sl *slot, r *model.Rule) (e *p4rt.TableEntry, ok boo
 	if r.Outer.DSCP >= 0 {
 		dscp = uint64(r.OuterDSCP(0))
 	}
-	return o.schema.entry(tableRules, key, 0, actionToPeer, bit(r.Uplink), uint64(number), uint64(r.Outer.TEID), bit(r.QFI != 0), uint64(r.QFI), pduType,
-		bit(r.Outer.DSCP >= 0), dscp, uint64(bucket), unit, tolerance, 0), true
+	return a.add(kind, t, key, actionToPeer, bit(r.Uplink), uint64(number), uint64(r.Outer.TEID), bit(r.QFI != 0), uint64(r.QFI), pduType,
+		bit(r.Outer.DSCP >= 0), dscp, uint64(bucket), unit, tolerance, 0)
 }
 
 func bit(is bool) uint64 {

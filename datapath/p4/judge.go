@@ -13,7 +13,7 @@ import (
 // can reports whether the pipeline does all that a rule asks for with packets of a key.
 func (o *offload) can(r *model.Rule, k datapath.Key) bool {
 	switch {
-	case r.Ethernet != nil, r.Opaque, r.Unwrap != api.Unwrap_UNWRAP_NONE, r.Wrap != nil, r.Redirect != nil,
+	case k.Route.IsValid(), r.Ethernet != nil, r.Opaque, r.Unwrap != api.Unwrap_UNWRAP_NONE, r.Wrap != nil, r.Redirect != nil,
 		len(r.Copies) > 0, r.DropsContainer, r.Gate, r.Marks != model.Marks{}:
 		return false
 	case !quiet(r):
@@ -125,22 +125,16 @@ const (
 	lenContainer = 8
 )
 
-// keyEntry is the table of a key and how it stands there.
-func keyEntry(k datapath.Key, endpoint uint64) (name string, key []match) {
+// keyEntry is the table of a key and how it stands there. Framed routes are the CPU's: a longer
+// one of another session might have to be there, too.
+func (o *offload) keyEntry(k datapath.Key) (t *table, key []uint64) {
 	switch {
 	case k.Local.IsValid():
-		return tableTunnels, []match{exact(endpoint), exact(uint64(k.TEID))}
+		return o.schema.tables[tableTunnels], []uint64{o.numberOf[k.Local], uint64(k.TEID)}
 	case k.IPv4 != 0:
-		return tableUEs4, []match{exact(uint64(k.IPv4))}
-	case k.IPv6 != 0:
-		return tableUEs6, []match{exact(k.IPv6)}
+		return o.schema.tables[tableUEs4], []uint64{uint64(k.IPv4)}
 	}
-	a := k.Route.Masked().Addr()
-	if a.Is4() {
-		return tableFramed4, []match{{value: number(word4(a)), bits: k.Route.Bits()}}
-	}
-	hi, _ := words6(a)
-	return tableFramed6, []match{{value: number(hi), bits: k.Route.Bits()}}
+	return o.schema.tables[tableUEs6], []uint64{k.IPv6}
 }
 
 // versions reports which IP versions packets of a key have.

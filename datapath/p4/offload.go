@@ -204,22 +204,23 @@ func (o *offload) put(s *session, to state) {
 
 // takeBack sends the packets of sessions that are held to the CPU, and counts.
 func (o *offload) takeBack(ctx context.Context, all []*session) error {
-	var updates []*p4rt.Update
+	a := newArena()
+	defer a.free()
 	for _, s := range all {
 		if s.cpu {
 			continue
 		}
 		for _, k := range s.keys {
-			name, key := keyEntry(k, o.numberOf[k.Local])
-			updates = append(updates, update(p4rt.Update_MODIFY, o.schema.entry(name, key, 0, actionDetectCPU, uint64(datapath.PassChanging))))
+			t, key := o.keyEntry(k)
+			a.add(p4rt.Update_MODIFY, t, key, actionDetectCPU, uint64(datapath.PassChanging))
 		}
 	}
-	refused, err := o.target.write(ctx, updates)
+	refused, err := o.target.write(ctx, a.updates)
 	if err != nil {
 		return err
 	}
 	for i, why := range refused {
-		return fmt.Errorf("p4: update %d of %d: %w", i+1, len(updates), why)
+		return fmt.Errorf("p4: update %d of %d: %w", i+1, len(a.updates), why)
 	}
 	return o.count(ctx, all)
 }

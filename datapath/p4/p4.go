@@ -136,7 +136,7 @@ func (d *Driver) openTarget(cfg *Config) (afxdp.Front, *client, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("p4: target: %w", err)
 		}
-		c, err := connect(d.ctx, conn, localDevice, 1, d.pipeline, false, nil)
+		c, err := connect(d.ctx, conn, d.local.server.Local(conn), localDevice, 1, d.pipeline, false, nil)
 		if err != nil {
 			return nil, nil, errors.Join(err, conn.Close())
 		}

@@ -33,19 +33,20 @@ func deletions(p *plan, entries []*p4rt.TableEntry) []planned {
 // since nothing leads to filters and rules then.
 func (o *offload) remove(ctx context.Context, plans []*plan) error {
 	var keys, filters, rules []planned
+	table := o.schema.tables[tableRules]
 	o.mu.Lock()
 	for _, p := range plans {
 		for _, k := range p.s.keys {
 			if ks := o.keys[k]; ks != nil && ks.owner == p.s.seid && ks.there && (p.failed || !slices.Contains(p.bound, k)) {
-				name, key := keyEntry(k, o.numberOf[k.Local])
-				keys = append(keys, planned{p, update(p4rt.Update_DELETE, o.schema.entry(name, key, 0, "")), func() { ks.there = false }})
+				t, key := o.keyEntry(k)
+				keys = append(keys, planned{p, p.arena.add(p4rt.Update_DELETE, t, key, ""), func() { ks.there = false }})
 			}
 		}
 		if p.failed {
 			filters = append(filters, deletions(p, p.filters)...)
 		}
 		for _, sl := range p.unused() {
-			rules = append(rules, planned{p, update(p4rt.Update_DELETE, o.schema.entry(tableRules, []match{exact(uint64(sl.index))}, 0, "")), func() { sl.there = false }})
+			rules = append(rules, planned{p, p.arena.add(p4rt.Update_DELETE, table, []uint64{uint64(sl.index)}, ""), func() { sl.there = false }})
 		}
 	}
 	o.mu.Unlock()
