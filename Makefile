@@ -13,6 +13,7 @@ GO_TEST = gotestsum --format pkgname
 FUZZTIME ?= 2s
 SOAK ?= 10m
 OUT ?= out
+DATAPATH ?= xdp
 KERNELS ?= all
 
 # The layers of tests, by package; every package is in one of them. Those of the kernel and
@@ -52,7 +53,7 @@ install: ## bin/plumb (make build), systemd units and examples of configurations
 	@echo 'make install: configurations: copy those of $(DOC) to /etc/plumbline'
 
 demo: build ## a UPF, driven over PFCP, forwards real packets and is measured: a table and out/demo.html
-	@OUT='$(OUT)' $(SUDO) scripts/demo
+	@OUT='$(OUT)' DATAPATH='$(DATAPATH)' $(SUDO) scripts/demo
 
 test: setup lint generate-check unit kernel boot namespace fuzz ## everything that is checked, as CI does
 	@echo 'make test: all passed'

@@ -88,8 +88,7 @@ type session struct {
 	keys    []datapath.Key
 	slots   []*slot
 	filters []*p4rt.TableEntry
-	last    uint64 // octets, when limits were last looked at
-	moved   uint64 // of these since the look before
+	moved   uint64 // octets between the last two readings
 }
 
 // keyState is a key in the target.
