@@ -1,9 +1,11 @@
 package p4
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
@@ -148,13 +150,19 @@ func (o *offload) plan(s *session, a *arena) *plan {
 		return p // gone meanwhile: that is told of, too
 	}
 	var all [][]*model.Rule
+	var every []*model.Rule
 	for _, k := range keys {
 		rules := o.engine.Candidates(k)
-		if o.isNear(s, rules) {
-			s.retry = true
-			return p
-		}
-		all = append(all, rules)
+		all, every = append(all, rules), append(every, rules...)
+	}
+	if left(every) != model.NoLimit {
+		slices.SortFunc(every, func(a, b *model.Rule) int { return cmp.Compare(a.PDRID, b.PDRID) })
+		every = slices.Compact(every)
+		s.rate.look(every, time.Now())
+	}
+	if o.isNear(s, every) {
+		s.retry = true
+		return p
 	}
 	cpus := o.leftToCPU(keys, all)
 	for i, k := range keys {

@@ -11,10 +11,10 @@ import (
 // added to the engine's counts, which raise the events. So a threshold is told of at most that
 // much late, and a quota is passed by what comes in that time. A session that is near a limit
 // goes to the CPU, where both are exact to the packet: near is leftLeast octets, or what comes
-// in leftPeriods periods at the rate of the last one, whichever is more.
+// in leftPeriods periods at the rate at which packets came last, whichever is more.
 const (
 	limitPeriod = 100 * time.Millisecond
-	leftLeast   = 1 << 20
+	leftLeast   = 16 << 20
 	leftPeriods = 8
 	// retryPeriod is how often is looked whether what keeps a session with the CPU has passed,
 	// and retrySome of how many of them at a time.
@@ -22,10 +22,34 @@ const (
 	retrySome   = 4096
 )
 
+// rate is how many octets a session's rules have counted in a period, when that was looked at
+// last, by target and CPU.
+type rate struct {
+	sum    uint64
+	at     time.Time
+	octets uint64 // in a limitPeriod
+}
+
+// look notes what rules have counted.
+func (r *rate) look(rules []*model.Rule, now time.Time) {
+	sum := uint64(0)
+	for _, one := range rules {
+		sum += one.Counters.Total().Octets
+	}
+	passed := now.Sub(r.at)
+	if passed < limitPeriod/2 {
+		return
+	}
+	if !r.at.IsZero() && sum >= r.sum {
+		r.octets = uint64(float64(sum-r.sum) * float64(limitPeriod) / float64(passed))
+	}
+	r.sum, r.at = sum, now
+}
+
 // isNear reports whether the rules of a session are the CPU's: a limit is near, or something
 // is to be told of the next packet, or packets are to be translated back.
 func (o *offload) isNear(s *session, rules []*model.Rule) bool {
-	if l := left(rules); l != model.NoLimit && l < max(leftLeast, leftPeriods*s.moved) {
+	if l := left(rules); l != model.NoLimit && l < max(leftLeast, leftPeriods*s.rate.octets) {
 		return true
 	}
 	redirects := o.engine.Stages().Redirects
@@ -77,6 +101,7 @@ func (o *offload) lookAtLimits(ctx context.Context) error {
 				for _, sl := range s.slots {
 					rules = append(rules, sl.rule)
 				}
+				s.rate.look(rules, time.Now())
 				if o.isNear(s, rules) {
 					o.ask(s)
 				}

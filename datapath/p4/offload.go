@@ -88,7 +88,7 @@ type session struct {
 	keys    []datapath.Key
 	slots   []*slot
 	filters []*p4rt.TableEntry
-	moved   uint64 // octets between the last two readings
+	rate    rate
 }
 
 // keyState is a key in the target.
@@ -244,7 +244,6 @@ func (o *offload) count(ctx context.Context, all []*session) error {
 		return err
 	}
 	for _, s := range all {
-		moved := uint64(0)
 		for _, sl := range s.slots {
 			if !sl.there {
 				continue
@@ -259,9 +258,7 @@ func (o *offload) count(ctx context.Context, all []*session) error {
 			if n != (datapath.Total{}) {
 				o.engine.Count(sl.rule, n)
 			}
-			moved += n.Octets
 		}
-		s.moved = moved
 	}
 	return nil
 }
