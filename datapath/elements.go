@@ -10,6 +10,7 @@ const (
 	Done     Way = "done"
 	Program  Way = "program"   // the fast path
 	Vectors  Way = "vectors"   // the fast path, in user space
+	Pipeline Way = "pipeline"  // the fast path, a P4 program
 	SlowPath Way = "slow path" // handed on to the part that is correct, not fast
 	Refused  Way = "refused"   // the change is, with the rule that asks for it
 )
@@ -25,7 +26,7 @@ type Element struct {
 	// it asks for the element.
 	Use func(s *api.Session)
 	// By datapath. TC does what XDP does: they have the programs' stages in common.
-	Model, XDP, Vector Way
+	Model, XDP, Vector, P4 Way
 }
 
 func up(s *api.Session) *api.Rule   { return s.GetRules()[0] }
@@ -82,104 +83,104 @@ func number(n uint32) *uint32 { return &n }
 
 // Elements are in the order of docs/rules.md.
 var Elements = []Element{
-	{"PDI", "Source Interface, Local F-TEID, UE IP Address", "8.2.2, 8.2.3, 8.2.62", func(*api.Session) {}, Done, Program, Vectors},
+	{"PDI", "Source Interface, Local F-TEID, UE IP Address", "8.2.2, 8.2.3, 8.2.62", func(*api.Session) {}, Done, Program, Vectors, Pipeline},
 	{"PDI", "Local F-TEID over IPv6", "8.2.3", func(s *api.Session) {
 		up(s).Detect.FTeid.Ipv6 = []byte{0x20, 1, 0xd, 0xb8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}
-	}, Done, Program, Vectors},
-	{"PDI", "QFI, one of up to four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 5, 7, 9} }, Done, Program, Vectors},
-	{"PDI", "QFI, more than four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 2, 3, 4, 9} }, Done, Program, Vectors},
-	{"PDI", "SDF Filter: protocol", "8.2.5", filtered(&api.Filter{Protocol: number(17)}), Done, Program, Vectors},
-	{"PDI", "SDF Filter: addresses with masks", "8.2.5", filtered(&api.Filter{Remote: &api.Prefix{Address: []byte{198, 18, 0, 0}, Bits: 15}}), Done, Program, Vectors},
-	{"PDI", "SDF Filter: lists and ranges of ports", "8.2.5", filtered(&api.Filter{RemotePorts: []*api.PortRange{{First: 9, Last: 9}, {First: 1000, Last: 1999}}}), Done, Program, Vectors},
-	{"PDI", "SDF Filter: ToS or Traffic Class", "8.2.5", filtered(&api.Filter{TosMask: 0xfc}), Done, Program, Vectors},
-	{"PDI", "SDF Filter: Security Parameter Index", "8.2.5", filtered(&api.Filter{Spi: number(1)}), Done, Program, Vectors},
-	{"PDI", "SDF Filter: Flow Label", "8.2.5", filtered(&api.Filter{FlowLabel: number(1)}), Done, Program, Vectors},
-	{"PDI", "Application ID: host of TLS, QUIC or HTTP", "8.2.6, 8.2.39", filtered(&api.Filter{Host: "example.org"}), Done, Program, SlowPath},
+	}, Done, Program, Vectors, Pipeline},
+	{"PDI", "QFI, one of up to four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 5, 7, 9} }, Done, Program, Vectors, Pipeline},
+	{"PDI", "QFI, more than four", "8.2.89", func(s *api.Session) { up(s).Detect.Qfis = []uint32{1, 2, 3, 4, 9} }, Done, Program, Vectors, Pipeline},
+	{"PDI", "SDF Filter: protocol", "8.2.5", filtered(&api.Filter{Protocol: number(17)}), Done, Program, Vectors, Pipeline},
+	{"PDI", "SDF Filter: addresses with masks", "8.2.5", filtered(&api.Filter{Remote: &api.Prefix{Address: []byte{198, 18, 0, 0}, Bits: 15}}), Done, Program, Vectors, Pipeline},
+	{"PDI", "SDF Filter: lists and ranges of ports", "8.2.5", filtered(&api.Filter{RemotePorts: []*api.PortRange{{First: 9, Last: 9}, {First: 1000, Last: 1999}}}), Done, Program, Vectors, Pipeline},
+	{"PDI", "SDF Filter: ToS or Traffic Class", "8.2.5", filtered(&api.Filter{TosMask: 0xfc}), Done, Program, Vectors, Pipeline},
+	{"PDI", "SDF Filter: Security Parameter Index", "8.2.5", filtered(&api.Filter{Spi: number(1)}), Done, Program, Vectors, SlowPath},
+	{"PDI", "SDF Filter: Flow Label", "8.2.5", filtered(&api.Filter{FlowLabel: number(1)}), Done, Program, Vectors, SlowPath},
+	{"PDI", "Application ID: host of TLS, QUIC or HTTP", "8.2.6, 8.2.39", filtered(&api.Filter{Host: "example.org"}), Done, Program, SlowPath, SlowPath},
 	{"PDI", "Framed-Route, Framed-IPv6-Route, delegated prefix", "8.2.109, 8.2.111", func(s *api.Session) {
 		down(s).Detect.FramedRoutes = []*api.Prefix{{Address: []byte{192, 168, 0, 0}, Bits: 16}}
-	}, Done, Program, Vectors},
-	{"PDI", "Ethernet PDU Session Information", "8.2.102", framed(func(*api.Session) {}), Done, Program, SlowPath},
+	}, Done, Program, Vectors, SlowPath},
+	{"PDI", "Ethernet PDU Session Information", "8.2.102", framed(func(*api.Session) {}), Done, Program, SlowPath, SlowPath},
 	{"PDI", "Ethernet Packet Filter: MAC addresses, ranges of them", "8.2.93", framed(etherFiltered(&api.EthernetFilter{
 		Macs: []*api.MACs{{Source: []byte{2, 0, 0, 0, 0, 0}, SourceUpper: []byte{2, 0xff, 0, 0, 0, 0}, Destination: make([]byte, 6), DestinationUpper: []byte{2, 0xff, 0, 0, 0, 0}}},
-	})), Done, Program, SlowPath},
-	{"PDI", "Ethernet Packet Filter: Ethertype", "8.2.96", framed(etherFiltered(&api.EthernetFilter{Ethertype: 0x0800})), Done, Program, SlowPath},
+	})), Done, Program, SlowPath, SlowPath},
+	{"PDI", "Ethernet Packet Filter: Ethertype", "8.2.96", framed(etherFiltered(&api.EthernetFilter{Ethertype: 0x0800})), Done, Program, SlowPath, SlowPath},
 	{"PDI", "Ethernet Packet Filter: C-TAG, S-TAG", "8.2.94, 8.2.95", framed(func(s *api.Session) {
 		tagged := &api.EthernetFilter{CTag: &api.VLANTag{Vid: number(1)}, STag: &api.VLANTag{Pcp: number(1)}}
 		up(s).Detect.EthernetFilters, down(s).Detect.EthernetFilters = []*api.EthernetFilter{tagged, {}}, []*api.EthernetFilter{tagged, {}}
-	}), Done, Program, SlowPath},
-	{"PDI", "Ethernet Packet Filter: SDF Filter", "8.2.5", framed(etherFiltered(&api.EthernetFilter{Filters: []*api.Filter{{Protocol: number(17)}}})), Done, Program, SlowPath},
+	}), Done, Program, SlowPath, SlowPath},
+	{"PDI", "Ethernet Packet Filter: SDF Filter", "8.2.5", framed(etherFiltered(&api.EthernetFilter{Filters: []*api.Filter{{Protocol: number(17)}}})), Done, Program, SlowPath, SlowPath},
 	{"PDR", "Precedence: several PDRs of an F-TEID or UE IP address", "8.2.11", func(s *api.Session) {
 		again := &api.Rule{
 			PdrId: 3, Precedence: down(s).GetPrecedence(), FarId: 3, OuterHeaderRemoval: true, Detect: up(s).GetDetect(), Forward: up(s).GetForward(),
 		}
 		s.Rules = append(s.Rules, again)
-	}, Done, Program, Vectors},
-	{"PDR", "Outer Header Removal: GTP-U", "8.2.64", func(s *api.Session) { up(s).OuterHeaderRemoval = true }, Done, Program, Vectors},
+	}, Done, Program, Vectors, Pipeline},
+	{"PDR", "Outer Header Removal: GTP-U", "8.2.64", func(s *api.Session) { up(s).OuterHeaderRemoval = true }, Done, Program, Vectors, Pipeline},
 	{"PDR", "Outer Header Removal: GTP-U Extension Header Deletion, from tunnel to tunnel", "8.2.64", func(s *api.Session) {
 		up(s).DropsContainer = true
 		up(s).Forward.OuterHeaderCreation = down(s).GetForward().GetOuterHeaderCreation()
-	}, Done, SlowPath, SlowPath},
-	{"PDR", "Outer Header Removal: UDP/IP", "8.2.64", func(s *api.Session) { down(s).Unwrap = api.Unwrap_UNWRAP_UDP }, Done, SlowPath, SlowPath},
-	{"FAR", "Apply Action: DROP", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_DROP }, Done, Program, Vectors},
-	{"FAR", "Apply Action: FORW", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_FORW }, Done, Program, Vectors},
+	}, Done, SlowPath, SlowPath, SlowPath},
+	{"PDR", "Outer Header Removal: UDP/IP", "8.2.64", func(s *api.Session) { down(s).Unwrap = api.Unwrap_UNWRAP_UDP }, Done, SlowPath, SlowPath, SlowPath},
+	{"FAR", "Apply Action: DROP", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_DROP }, Done, Program, Vectors, Pipeline},
+	{"FAR", "Apply Action: FORW", "8.2.26", func(s *api.Session) { up(s).Forward.Action = api.Action_FORW }, Done, Program, Vectors, Pipeline},
 	{"FAR", "none yet, or FORW without its tunnel", "7.5.2.2, 7.5.2.3", func(s *api.Session) {
 		down(s).Forward = &api.Forward{Incomplete: true}
-	}, Done, Program, Vectors},
-	{"FAR", "Apply Action: BUFF, NOCP", "8.2.26", func(s *api.Session) { down(s).Forward.Action, down(s).Forward.Notify = api.Action_BUFF, true }, Done, SlowPath, SlowPath},
+	}, Done, Program, Vectors, Pipeline},
+	{"FAR", "Apply Action: BUFF, NOCP", "8.2.26", func(s *api.Session) { down(s).Forward.Action, down(s).Forward.Notify = api.Action_BUFF, true }, Done, SlowPath, SlowPath, SlowPath},
 	{"FAR", "Apply Action: BDPN, DDPN", "8.2.26", func(s *api.Session) {
 		down(s).Forward.Action, down(s).Forward.NotifyDiscarded = api.Action_BUFF, true
-	}, Done, SlowPath, SlowPath},
+	}, Done, SlowPath, SlowPath, SlowPath},
 	{"FAR", "Apply Action: DUPL", "7.5.2.3-3", func(s *api.Session) {
 		up(s).Forward.Duplicates = []*api.Duplicate{{OuterHeaderCreation: down(s).GetForward().GetOuterHeaderCreation()}}
-	}, Done, Program, SlowPath},
-	{"FAR", "Outer Header Creation: GTP-U/UDP/IPv4", "8.2.56", func(*api.Session) {}, Done, Program, Vectors},
+	}, Done, Program, SlowPath, SlowPath},
+	{"FAR", "Outer Header Creation: GTP-U/UDP/IPv4", "8.2.56", func(*api.Session) {}, Done, Program, Vectors, Pipeline},
 	{"FAR", "Outer Header Creation: GTP-U/UDP/IPv6", "8.2.56", func(s *api.Session) {
 		down(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Teid: 1, Ipv6: []byte{0x20, 1, 0xd, 0xb8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}}
-	}, Done, Program, Vectors},
+	}, Done, Program, Vectors, Pipeline},
 	{"FAR", "Outer Header Creation out of a tunnel: N9, S5/S8-U, indirect forwarding", "8.2.56", func(s *api.Session) {
 		up(s).Detect.UeAddress = &api.UEAddress{Ipv4: up(s).GetDetect().GetUeAddress().GetIpv4()}
 		up(s).Forward.OuterHeaderCreation = down(s).GetForward().GetOuterHeaderCreation()
-	}, Done, Program, Vectors},
-	{"FAR", "Outer Header Creation: UDP/IP, IP", "8.2.56", overUDP, Done, SlowPath, SlowPath},
+	}, Done, Program, Vectors, Pipeline},
+	{"FAR", "Outer Header Creation: UDP/IP, IP", "8.2.56", overUDP, Done, SlowPath, SlowPath, SlowPath},
 	{"FAR", "Outer Header Creation: C-TAG, S-TAG", "8.2.56", framed(func(s *api.Session) {
 		up(s).Forward.OuterHeaderCreation = &api.OuterHeaderCreation{Encapsulation: api.Encapsulation_TAG, CTag: number(1)}
-	}), Done, SlowPath, SlowPath},
-	{"FAR", "Transport Level Marking", "8.2.12", func(s *api.Session) { down(s).Forward.Dscp = number(46) }, Done, Program, Vectors},
-	{"FAR", "Redirect Information", "8.2.20", func(s *api.Session) { up(s).Forward.Redirect = &api.Redirect{Url: "http://example.org/"} }, Done, SlowPath, SlowPath},
+	}), Done, SlowPath, SlowPath, SlowPath},
+	{"FAR", "Transport Level Marking", "8.2.12", func(s *api.Session) { down(s).Forward.Dscp = number(46) }, Done, Program, Vectors, Pipeline},
+	{"FAR", "Redirect Information", "8.2.20", func(s *api.Session) { up(s).Forward.Redirect = &api.Redirect{Url: "http://example.org/"} }, Done, SlowPath, SlowPath, SlowPath},
 	{"FAR", "Proxying, beside the slow path's answers", "8.2.97", framed(func(s *api.Session) {
 		up(s).Forward.ProxyArp, down(s).Forward.ProxyArp, down(s).Forward.ProxyNd = true, true, true
-	}), Done, Program, SlowPath},
-	{"QER", "Gate Status", "8.2.7", limited(func(q *api.QER) { q.UplinkGateClosed = true }), Done, Program, Vectors},
-	{"QER", "QFI", "8.2.89", limited(func(q *api.QER) { q.Qfi = 5 }), Done, Program, Vectors},
-	{"QER", "MBR", "8.2.8", limited(func(q *api.QER) { q.UplinkMbrBps, q.DownlinkMbrBps = MaxMBR, MaxMBR }), Done, Program, Vectors},
+	}), Done, Program, SlowPath, SlowPath},
+	{"QER", "Gate Status", "8.2.7", limited(func(q *api.QER) { q.UplinkGateClosed = true }), Done, Program, Vectors, SlowPath},
+	{"QER", "QFI", "8.2.89", limited(func(q *api.QER) { q.Qfi = 5 }), Done, Program, Vectors, Pipeline},
+	{"QER", "MBR", "8.2.8", limited(func(q *api.QER) { q.UplinkMbrBps, q.DownlinkMbrBps = MaxMBR, MaxMBR }), Done, Program, Vectors, Pipeline},
 	{"QER", "MBR of more than two QERs", "8.2.8", func(s *api.Session) {
 		for id := uint32(7); id < 10; id++ {
 			s.Qers = append(s.Qers, &api.QER{Id: id, UplinkMbrBps: MaxMBR})
 			up(s).QerIds = append(up(s).QerIds, id)
 		}
-	}, Done, Program, Vectors},
-	{"QER", "GBR", "8.2.9", limited(func(q *api.QER) { q.UplinkGbrBps = MinMBR }), Done, Program, Vectors},
-	{"QER", "Packet Rate", "8.2.63", limited(func(q *api.QER) { q.UplinkPacketRate = &api.PacketRate{Packets: 9, TimeMs: 1} }), Done, Program, Vectors},
-	{"QER", "DL Flow Level Marking", "8.2.66", limited(func(q *api.QER) { q.DownlinkTosMask = 0xfc }), Done, Program, Vectors},
-	{"QER", "RQI", "8.2.88", limited(func(q *api.QER) { q.Rqi = true }), Done, Program, Vectors},
-	{"QER", "Paging Policy Indicator", "8.2.116", limited(func(q *api.QER) { q.PagingPolicy = number(1) }), Done, SlowPath, Vectors},
-	{"URR", "volume, Volume Threshold, Volume Quota", "7.5.2.4", counted(&api.URR{Id: 1, Threshold: &api.Volume{Total: 1}, Quota: &api.Volume{Total: 1 << 40}}), Done, Program, Vectors},
-	{"URR", "start of traffic", "7.5.2.4", counted(&api.URR{Id: 1, StartOfTraffic: true}), Done, Program, Vectors},
+	}, Done, Program, Vectors, SlowPath},
+	{"QER", "GBR", "8.2.9", limited(func(q *api.QER) { q.UplinkGbrBps = MinMBR }), Done, Program, Vectors, SlowPath},
+	{"QER", "Packet Rate", "8.2.63", limited(func(q *api.QER) { q.UplinkPacketRate = &api.PacketRate{Packets: 9, TimeMs: 1} }), Done, Program, Vectors, SlowPath},
+	{"QER", "DL Flow Level Marking", "8.2.66", limited(func(q *api.QER) { q.DownlinkTosMask = 0xfc }), Done, Program, Vectors, SlowPath},
+	{"QER", "RQI", "8.2.88", limited(func(q *api.QER) { q.Rqi = true }), Done, Program, Vectors, SlowPath},
+	{"QER", "Paging Policy Indicator", "8.2.116", limited(func(q *api.QER) { q.PagingPolicy = number(1) }), Done, SlowPath, Vectors, SlowPath},
+	{"URR", "volume, Volume Threshold, Volume Quota", "7.5.2.4", counted(&api.URR{Id: 1, Threshold: &api.Volume{Total: 1}, Quota: &api.Volume{Total: 1 << 40}}), Done, Program, Vectors, SlowPath},
+	{"URR", "start of traffic", "7.5.2.4", counted(&api.URR{Id: 1, StartOfTraffic: true}), Done, Program, Vectors, SlowPath},
 	{"URR", "several URRs of a PDR", "7.5.2.2", func(s *api.Session) {
 		s.Urrs = []*api.URR{{Id: 1}, {Id: 2}}
 		up(s).UrrIds = []uint32{1, 2}
-	}, Done, Program, Vectors},
-	{"URR", "Measurement Information: MBQE", "8.2.68", counted(&api.URR{Id: 1, BeforeEnforcement: true}), Done, Program, Vectors},
-	{"URR", "Dropped DL Traffic Threshold", "7.5.2.4", counted(&api.URR{Id: 1, DroppedDownlinkPackets: 1}), Done, Program, Vectors},
-	{"URR", "MAC Addresses Reporting", "7.5.2.4", framed(counted(&api.URR{Id: 1, MacAddresses: true})), Done, Program, SlowPath},
+	}, Done, Program, Vectors, Pipeline},
+	{"URR", "Measurement Information: MBQE", "8.2.68", counted(&api.URR{Id: 1, BeforeEnforcement: true}), Done, Program, Vectors, SlowPath},
+	{"URR", "Dropped DL Traffic Threshold", "7.5.2.4", counted(&api.URR{Id: 1, DroppedDownlinkPackets: 1}), Done, Program, Vectors, Pipeline},
+	{"URR", "MAC Addresses Reporting", "7.5.2.4", framed(counted(&api.URR{Id: 1, MacAddresses: true})), Done, Program, SlowPath, SlowPath},
 	{"BAR", "Downlink Data Notification Delay, Suggested Buffering Packets Count, DL Buffering Duration", "7.5.2.6", func(s *api.Session) {
 		s.Bars = []*api.BAR{{Id: 1, Packets: 9, DurationMs: 1000}}
 		down(s).Forward.Action, down(s).Forward.BarId = api.Action_BUFF, 1
-	}, Done, SlowPath, SlowPath},
-	{"Session", "PDN Type: Ethernet", "8.2.79", framed(func(*api.Session) {}), Done, Program, SlowPath},
+	}, Done, SlowPath, SlowPath, SlowPath},
+	{"Session", "PDN Type: Ethernet", "8.2.79", framed(func(*api.Session) {}), Done, Program, SlowPath, SlowPath},
 	{"Session", "PDN Type: unstructured", "8.2.79", func(s *api.Session) {
 		s.PduType = api.PDUType_UNSTRUCTURED
 		overUDP(s)
 		down(s).Unwrap = api.Unwrap_UNWRAP_UDP
-	}, Done, SlowPath, SlowPath},
+	}, Done, SlowPath, SlowPath, SlowPath},
 }

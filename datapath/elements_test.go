@@ -22,6 +22,7 @@ var columns = []struct {
 	{"model", func(e Element) Way { return e.Model }},
 	{"xdp, tc", func(e Element) Way { return e.XDP }},
 	{"afxdp, tun, tap", func(e Element) Way { return e.Vector }},
+	{"p4", func(e Element) Way { return e.P4 }},
 }
 
 const rulesHead = `# What the datapaths do of the rules
@@ -32,7 +33,8 @@ cells against what the datapath does: whether it takes a session with the elemen
 - **done**: by the one path that there is.
 - **program**: in the kernel, by the fast path.
 - **vectors**: in user space, by the stages that treat vectors of packets.
-- **slow path**: handed on by the program or the stages, for correctness and not for speed. A PDR that shares its F-TEID or UE IP address with one of the slow
+- **pipeline**: by a P4 program ([p4.md](p4.md)).
+- **slow path**: handed on by the program, the stages or the pipeline, for correctness and not for speed. A PDR that shares its F-TEID or UE IP address with one of the slow
   path goes there, too.
 - **refused**: the datapath's capabilities lack it. A request that asks for it is refused whole, with Cause 73 and the Failed Rule ID of the
   PDR, FAR, QER, URR or BAR that does ([pfcp.md](pfcp.md)); what is about the session as such has no Failed Rule ID. Nothing is accepted that is
@@ -66,6 +68,8 @@ the control plane's, and so is what is refused before any datapath is asked (Hea
   hours is known by the answer to its SYN, so a filter with a host belongs in PDRs of both directions.
 - A QUIC flow, which is all UDP between two ends, has no name while a ClientHello is not whole, and none until it was silent for five minutes if two
   Initial packets say different names, or after more than 16 of them. UDP flows lose their names when the process starts anew.
+- Of what a P4 target counts a limit is heard of at its next reading, 100 ms later at most. A session that has less than 16 MiB left to a threshold or quota, or
+  less than eight times what it had in the last 100 ms, is the slow path's, where both are exact to the packet.
 - Measurement before enforcement counts what gates and meters drop, but not what a quota or a FAR stops.
 `
 

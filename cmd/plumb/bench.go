@@ -18,7 +18,7 @@ import (
 )
 
 type benchCommand struct {
-	Datapath  []string       `default:"xdp" placeholder:"NAME" help:"Datapath of the UPF: xdp, tc, afxdp, tun or tap. Several, or all: each has its turn in one run, and one table compares them. Default: xdp."`
+	Datapath  []string       `default:"xdp" placeholder:"NAME" help:"Datapath of the UPF: xdp, tc, afxdp, tun, tap or p4. Several, or all: each has its turn in one run, and one table compares them. Default: xdp."`
 	XDPMode   string         `name:"xdp-mode" default:"auto" enum:"auto,native,generic" help:"How XDP attaches: ${enum}."`
 	Direction string         `default:"both" enum:"uplink,downlink,both" help:"Uplink is N3 to N6: ${enum}."`
 	Sessions  []int          `placeholder:"N" help:"PFCP sessions; several numbers are measured one after the other. Default: 1; of several datapaths 1 and 100000."`

@@ -19,7 +19,7 @@ import (
 type labCorrectnessCommand struct {
 	Parts []correctness.Part `arg:"" optional:"" name:"part" help:"What to measure: rate, tcp, usage, effect, buffer, restart. Default: all of them."`
 
-	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME" help:"What to measure, one after the other: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all. Default: xdp."`
+	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME" help:"What to measure, one after the other: xdp, tc, afxdp, tun, tap, p4 (our UPF with that datapath), others by name or as name=/path/to/program, external, or all. Default: xdp."`
 	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	Direction []report.Direction `default:"uplink,downlink" placeholder:"WAY" help:"uplink, downlink or both. Default: both."`
 	MBR       []uint64           `name:"mbr" placeholder:"KBPS" help:"MBRs for frames. Default: 18 from 64 kbit/s to 10 Gbit/s."`

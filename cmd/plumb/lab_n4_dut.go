@@ -20,7 +20,7 @@ import (
 
 // labN4DUT is the flags of plumb lab n4 for UP functions that it starts, or knows by name.
 type labN4DUT struct {
-	DUT      []string           `name:"dut" placeholder:"NAME" help:"UP functions to start and load in turn, in place of an address: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all."`
+	DUT      []string           `name:"dut" placeholder:"NAME" help:"UP functions to start and load in turn, in place of an address: xdp, tc, afxdp, tun, tap, p4 (our UPF with that datapath), others by name or as name=/path/to/program, external, or all."`
 	External *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	Repeat   int                `placeholder:"N" help:"Turns of each of --dut. Default: 1."`
 	Resume   string             `placeholder:"FILE" type:"existingfile" help:"Go on with a result of --dut that was interrupted (--lab), with the same flags otherwise."`

@@ -24,7 +24,7 @@ import (
 // labRun is what the commands of the laboratory have in common in which systems take
 // turns.
 type labRun struct {
-	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME" help:"What to measure, in turn: xdp, tc, afxdp, tun, tap (our UPF with that datapath), others by name or as name=/path/to/program, external, or all: all of ours and whatever else is installed. Default: xdp."`
+	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME" help:"What to measure, in turn: xdp, tc, afxdp, tun, tap, p4 (our UPF with that datapath), others by name or as name=/path/to/program, external, or all: all of ours and whatever else is installed. Default: xdp."`
 	Sessions  []int              `placeholder:"N" help:"PFCP sessions, an axis: all numbers are measured. Default: above."`
 	Frames    []string           `placeholder:"OCTETS" help:"Ethernet frames on N6, FCS included, an axis: octets from 64 on, imix, a built-in traffic profile, or a file with one. Default: above."`
 	Direction []string           `default:"uplink,downlink" enum:"uplink,downlink,bidirectional" help:"An axis: ${enum} (both at once). Default: uplink, downlink."`

@@ -12,7 +12,7 @@ import (
 
 type moveCommand struct {
 	upfFlags
-	To string `arg:"" name:"datapath" enum:"auto,xdp,tc,afxdp,tun,tap" help:"xdp, tc, afxdp, tun or tap; auto: what suits this machine and its devices best."`
+	To string `arg:"" name:"datapath" enum:"auto,xdp,tc,afxdp,tun,tap,p4" help:"xdp, tc, afxdp, tun, tap or p4; auto: what suits this machine and its devices best."`
 }
 
 // Help is shown by plumb move --help.

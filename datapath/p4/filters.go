@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"net/netip"
-	"slices"
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
@@ -72,9 +71,11 @@ func filtersOfRule(r *model.Rule, k datapath.Key, rule int, qfi match) (all []fi
 			if !version.is || !isOf(f.Remote, version.v6) || !isOf(f.Local, version.v6) {
 				continue
 			}
-			for _, ports := range portsOf(f) {
-				key := append([]match{network, qfi}, f5(r, f, ports, version.v6)...)
-				all = append(all, filterMatch{version.v6, rule, key})
+			for _, protocol := range protocolsOf(f) {
+				for _, ports := range portsOf(f) {
+					key := append([]match{network, qfi, protocol}, rest(r, f, ports, version.v6)...)
+					all = append(all, filterMatch{version.v6, rule, key})
+				}
 			}
 			if len(all) > maxFilters {
 				return nil, false
@@ -87,16 +88,22 @@ func filtersOfRule(r *model.Rule, k datapath.Key, rule int, qfi match) (all []fi
 // isOf reports whether a prefix, which may be none, is of an IP version.
 func isOf(p netip.Prefix, v6 bool) bool { return !p.IsValid() || p.Addr().Is6() == v6 }
 
-// expressible reports whether the pipeline compares all that a filter does. It sees no ports
-// only where a protocol has none.
-func expressible(f *model.Filter) bool {
-	if f.Named() || f.SPI >= 0 || f.FlowLabel >= 0 {
-		return false
+// expressible reports whether the pipeline compares all that a filter does.
+func expressible(f *model.Filter) bool { return !f.Named() && f.SPI < 0 && f.FlowLabel < 0 }
+
+// protocolsOf returns a match for each protocol of a filter: with ports, those that have some.
+func protocolsOf(f *model.Filter) []match {
+	one := func(protocol int) match { return match{value: number(uint64(protocol)), mask: []byte{0xff}} }
+	ports := len(f.RemotePorts)+len(f.LocalPorts) > 0
+	switch {
+	case !ports && f.Protocol < 0:
+		return []match{{}}
+	case !ports, f.Protocol == protoTCP, f.Protocol == protoUDP, f.Protocol == protoSCTP:
+		return []match{one(f.Protocol)}
+	case f.Protocol < 0:
+		return []match{one(protoTCP), one(protoUDP), one(protoSCTP)}
 	}
-	if len(f.RemotePorts)+len(f.LocalPorts) == 0 {
-		return true
-	}
-	return slices.Contains([]int{protoTCP, protoUDP, protoSCTP}, f.Protocol)
+	return nil
 }
 
 const protoTCP, protoUDP, protoSCTP = 6, 17, 132
@@ -124,12 +131,9 @@ func portsOf(f *model.Filter) []portPair {
 	return all
 }
 
-// f5 is protocol, ToS, addresses and ports, in the order of the tables' keys.
-func f5(r *model.Rule, f *model.Filter, ports portPair, v6 bool) []match {
-	var protocol, tos match
-	if f.Protocol >= 0 {
-		protocol = match{value: number(uint64(f.Protocol)), mask: []byte{0xff}}
-	}
+// rest is ToS, addresses and ports, in the order of the tables' keys.
+func rest(r *model.Rule, f *model.Filter, ports portPair, v6 bool) []match {
+	var tos match
 	if f.TOSMask != 0 {
 		tos = match{value: number(uint64(f.TOS & f.TOSMask)), mask: []byte{f.TOSMask}}
 	}
@@ -137,7 +141,7 @@ func f5(r *model.Rule, f *model.Filter, ports portPair, v6 bool) []match {
 	if r.Uplink {
 		source, destination, from, to = f.Local, f.Remote, ports.local, ports.remote
 	}
-	key := []match{protocol, tos}
+	key := []match{tos}
 	for _, p := range [...]netip.Prefix{source, destination} {
 		key = append(key, prefixMatch(p, v6)...)
 	}

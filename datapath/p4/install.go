@@ -210,7 +210,7 @@ func (o *offload) planKey(p *plan, k datapath.Key, rules []*model.Rule) {
 	single := len(rules) == 1 && plain(rules[0])
 	var filters []filterMatch
 	if !single {
-		if filters, ok = filtersOf(rules, k); !ok || len(filters) == 0 {
+		if filters, ok = filtersOf(rules, k); !ok {
 			return
 		}
 	}
@@ -233,7 +233,7 @@ func (o *offload) planKey(p *plan, k datapath.Key, rules []*model.Rule) {
 			return
 		}
 		ks.list = true
-		o.planFilters(p, rules, number, filters, slots)
+		o.planFilters(p, k, rules, number, filters, slots)
 	}
 	o.planEntry(p, k, ks, common, slots[0].index, number, front)
 	p.bound = append(p.bound, k)
@@ -274,22 +274,22 @@ func (o *offload) planEntry(p *plan, k datapath.Key, ks *keyState, common about,
 }
 
 // planFilters adds the entries of a list.
-func (o *offload) planFilters(p *plan, rules []*model.Rule, list uint64, filters []filterMatch, slots []*slot) {
+func (o *offload) planFilters(p *plan, k datapath.Key, rules []*model.Rule, list uint64, filters []filterMatch, slots []*slot) {
 	priority := int32(len(filters) + 1)
 	put := func(name string, key []match, priority int32, act string, param uint64) {
 		e := o.schema.entry(name, append([]match{exact(list)}, key...), priority, act, param)
 		p.rules = append(p.rules, planned{p, update(p4rt.Update_INSERT, e), func() { p.filters = append(p.filters, e) }})
 	}
-	v4, v6 := false, false
 	for _, f := range filters {
 		name := tableFilters4
-		if v4, v6 = v4 || !f.v6, v6 || f.v6; f.v6 {
+		if f.v6 {
 			name = tableFilters6
 		}
 		put(name, f.key, priority, actionFiltered, uint64(slots[f.rule].index))
 		priority--
 	}
 	if reason, known := endOf(rules); known {
+		v4, v6 := versions(rules[0], k)
 		if v4 {
 			put(tableFilters4, make([]match, 8), priority, actionUnfiltered, uint64(reason))
 		}

@@ -1,8 +1,6 @@
 package p4
 
 import (
-	"context"
-	"log/slog"
 	"net/netip"
 	"runtime"
 	"testing"
@@ -10,86 +8,9 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
-	"plumbline/datapath/vector"
-	"plumbline/p4/compiled"
 )
 
-// noLinks knows no MTU.
-type noLinks struct{}
-
-func (noLinks) MTU(*model.Rule, netip.Addr) int { return 1500 }
-func (noLinks) Router(bool) netip.Addr          { return netip.Addr{} }
-func (noLinks) Least() int                      { return 1500 }
-func (noLinks) MTUs(int) (n6, tunnel int)       { return 1500, 1500 }
-
-// benchRig is an engine with a target in the process, without devices.
-type benchRig struct {
-	*vector.Engine
-	offload *offload
-	local   *local
-}
-
-func newBenchRig(b *testing.B, sessions int) *benchRig {
-	cfg := Config{Config: afxdp.Config{
-		Endpoints: []datapath.Endpoint{{Name: "N3", Address: netip.MustParseAddr("10.3.0.1")}},
-		N6:        datapath.N6{Networks: []datapath.DataNetwork{{Name: "internet"}}}, Log: slog.New(slog.DiscardHandler), MaxSessions: sessions,
-	}}
-	ports := []afxdp.Port{{Number: 0, Name: "n3", MTU: 1500, Locals: []netip.Addr{cfg.Endpoints[0].Address}}, {Number: 1, Name: "n6", MTU: 1500, Network: 1}}
-	p, err := newPipeline(compiled.V1Model())
-	if err != nil {
-		b.Fatal(err)
-	}
-	l := newLocal(cfg.Clock(), cfg.Log)
-	conn, err := l.server.Dial()
-	if err != nil {
-		b.Fatal(err)
-	}
-	c, err := connect(b.Context(), conn, l.server.Local(conn), localDevice, 1, p, false, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	r := &benchRig{vector.New(vector.Config{Name: name, Endpoints: cfg.Endpoints, N6: cfg.N6, MaxSessions: sessions, Links: noLinks{}}), nil, l}
-	way := &connection{}
-	way.now.Store(c)
-	r.offload = newOffload(&cfg, r.Engine, way, c.schema, ports)
-	links := &links{
-		schema: c.schema, own: func() []netip.Addr { return nil }, ports: func() []afxdp.Port { return ports },
-		exits: func() map[nexthop.Peer]afxdp.Exit { return nil }, routes: func() []afxdp.Route { return nil }, n6: &cfg.N6, number: portOf,
-		peers: r.offload.peersInUse, hops: newNumbers[afxdp.Exit](100),
-	}
-	r.offload.relink = func() {
-		if err := links.sync(b.Context(), way); err != nil {
-			b.Error(err)
-		}
-	}
-	if err := r.offload.reset(b.Context(), false, func() error {
-		links.clear()
-		return c.setPipeline(b.Context(), p)
-	}); err != nil {
-		b.Fatal(err)
-	}
-	go r.offload.run(b.Context())
-	b.Cleanup(func() {
-		r.offload.close()
-		if err := c.close(); err != nil {
-			b.Error(err)
-		}
-		l.server.Close()
-	})
-	return r
-}
-
-func (r *benchRig) apply(ctx context.Context, c *api.Change) error {
-	if err := r.offload.begin(ctx, c.GetSeid()); err != nil {
-		return err
-	}
-	err := r.Apply(ctx, c)
-	r.offload.end(c.GetSeid(), c.GetSession() == nil)
-	return err
-}
+var benchEndpoints = []datapath.Endpoint{{Name: "N3", Address: netip.MustParseAddr("10.3.0.1")}}
 
 // benchSession is session i: a PDR each way, a QER with QFI and MBR, a URR.
 func benchSession(i uint32) *api.Session {
@@ -118,7 +39,7 @@ func benchSession(i uint32) *api.Session {
 func BenchmarkSessions(b *testing.B) {
 	const n = 100_000
 	for b.Loop() {
-		r := newBenchRig(b, 2*n)
+		r := newRig(b, benchEndpoints, datapath.N6{Networks: []datapath.DataNetwork{{Name: "internet"}}}, 2*n)
 		step := func(what string, do func()) {
 			begun := time.Now()
 			do()
