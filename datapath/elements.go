@@ -164,7 +164,7 @@ var Elements = []Element{
 	{"QER", "DL Flow Level Marking", "8.2.66", limited(func(q *api.QER) { q.DownlinkTosMask = 0xfc }), Done, Program, Vectors, SlowPath},
 	{"QER", "RQI", "8.2.88", limited(func(q *api.QER) { q.Rqi = true }), Done, Program, Vectors, SlowPath},
 	{"QER", "Paging Policy Indicator", "8.2.116", limited(func(q *api.QER) { q.PagingPolicy = number(1) }), Done, SlowPath, Vectors, SlowPath},
-	{"URR", "volume, Volume Threshold, Volume Quota", "7.5.2.4", counted(&api.URR{Id: 1, Threshold: &api.Volume{Total: 1}, Quota: &api.Volume{Total: 1 << 40}}), Done, Program, Vectors, SlowPath},
+	{"URR", "volume, Volume Threshold, Volume Quota", "7.5.2.4", counted(&api.URR{Id: 1, Threshold: &api.Volume{Total: 1}, Quota: &api.Volume{Total: 1 << 40}}), Done, Program, Vectors, Pipeline},
 	{"URR", "start of traffic", "7.5.2.4", counted(&api.URR{Id: 1, StartOfTraffic: true}), Done, Program, Vectors, SlowPath},
 	{"URR", "several URRs of a PDR", "7.5.2.2", func(s *api.Session) {
 		s.Urrs = []*api.URR{{Id: 1}, {Id: 2}}

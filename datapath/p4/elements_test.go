@@ -19,7 +19,7 @@ func TestElements(t *testing.T) {
 		for _, u := range s.GetUrrs() { // far from where they are the stages'
 			for _, v := range []*api.Volume{u.GetThreshold(), u.GetQuota()} {
 				if v != nil {
-					v.Total, v.Uplink, v.Downlink = v.Total<<20, v.Uplink<<20, v.Downlink<<20
+					v.Total += 1 << 40
 				}
 			}
 		}
