@@ -65,6 +65,7 @@ type offload struct {
 	entries  map[uint32]int // in the target, by table
 	closed   bool
 	away     error // why nothing is written: the target is not there
+	idle     bool  // nothing is written until reset: the target forwards by what it had before
 }
 
 type state uint8
@@ -325,7 +326,7 @@ func (o *offload) with(seids []uint64, do func(all []*session) error) error {
 func (o *offload) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for !o.closed && o.away == nil && o.working() {
+	for !o.closed && o.away == nil && !o.idle && o.working() {
 		o.changed.Wait()
 	}
 }
@@ -360,7 +361,7 @@ func (o *offload) next() (all []*session, was []state, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
-		for len(o.queue) > 0 && len(all) < batch && o.away == nil {
+		for len(o.queue) > 0 && len(all) < batch && o.away == nil && !o.idle {
 			s := o.sessions[o.queue[0]]
 			o.queue = o.queue[1:]
 			switch {
@@ -418,7 +419,7 @@ func (o *offload) reset(ctx context.Context, counted bool, empty func() error) e
 		*s = session{seid: seid, gone: s.gone}
 		o.enqueue(s)
 	}
-	o.away = nil
+	o.away, o.idle = nil, false
 	o.changed.Broadcast()
 	return nil
 }
@@ -430,6 +431,13 @@ func (o *offload) busy() (n int) {
 		}
 	}
 	return n
+}
+
+// waits reports whether the target still has what it had before.
+func (o *offload) waits() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.idle
 }
 
 // failure is why nothing can be changed now; nil: it can.

@@ -110,7 +110,9 @@ func (d *Driver) open(cfg *Config) (err error) {
 		schema: d.schema, own: d.Own, ports: d.Ports, exits: d.Exits, routes: d.Routes, n6: &cfg.N6, number: number,
 		peers: d.offload.peersInUse, hops: newNumbers[afxdp.Exit](uint32(d.schema.tables[tableHops].size - 1)),
 	}
-	if err := d.begin(c); err != nil {
+	if d.remote != nil && c.kept {
+		d.offload.idle = true // until Settle
+	} else if err := d.begin(c); err != nil {
 		return err
 	}
 	for _, run := range []func(){func() { d.offload.run(d.ctx) }, func() { d.offload.watch(d.ctx) }, d.followLinks, d.followHeaders} {
@@ -187,6 +189,18 @@ func (d *Driver) Apply(ctx context.Context, c *api.Change) error {
 	_, gone := d.Driver.Keys(seid)
 	d.offload.end(seid, gone != nil)
 	return err
+}
+
+// Settle implements [datapath.Driver]: a target that was there before the driver forwards until
+// now by the entries that it had; now it gets those of the sessions that there are.
+func (d *Driver) Settle(ctx context.Context) error {
+	if c := d.connection.now.Load(); c != nil && d.offload.waits() {
+		if err := d.begin(c); err != nil {
+			return err
+		}
+		d.offload.flush()
+	}
+	return d.Driver.Settle(ctx)
 }
 
 // Usage implements [datapath.Driver].
@@ -307,7 +321,7 @@ func (d *Driver) followLinks() {
 func (d *Driver) link() {
 	d.linking.Lock()
 	defer d.linking.Unlock()
-	if d.links == nil || d.offload.failure() != nil {
+	if d.links == nil || d.offload.failure() != nil || d.offload.waits() {
 		return // they are made when all is there
 	}
 	if err := d.links.sync(d.ctx, d.connection); err != nil && d.ctx.Err() == nil {
