@@ -30,27 +30,27 @@ func TestJudge(t *testing.T) {
 		runs  string            // in this order
 		found map[string]string // what is in Found> Advice
 	}{
-		{"a network card", facts{netAdmin: true, devices: []device{nic}}, "xdp tc afxdp tun tap",
+		{"a network card", facts{netAdmin: true, devices: []device{nic}}, "xdp tc afxdp tun tap p4",
 			map[string]string{"xdp": "native on eth1", "tc": "tcx", "afxdp": "zero copy on eth1"}},
-		{"one of two devices without native XDP", facts{netAdmin: true, devices: []device{nic, plain}}, "tc xdp afxdp tun tap",
+		{"one of two devices without native XDP", facts{netAdmin: true, devices: []device{nic, plain}}, "tc xdp afxdp tun tap p4",
 			map[string]string{"xdp": "generic, which is slower: no native XDP with redirect announced by eth2", "afxdp": "copied: no zero copy announced by eth2"}},
-		{"a veth whose far end has no GRO", facts{netAdmin: true, devices: []device{nic, veth}}, "tc xdp afxdp tun tap",
+		{"a veth whose far end has no GRO", facts{netAdmin: true, devices: []device{nic, veth}}, "tc xdp afxdp tun tap p4",
 			map[string]string{"xdp": "generic, which is slower: v0: its far end takes no redirected frames"}},
-		{"no tcx", facts{netAdmin: true, devices: []device{nic}, tcx: errors.New("Linux 6.1 has no tcx")}, "xdp tc afxdp tun tap",
+		{"no tcx", facts{netAdmin: true, devices: []device{nic}, tcx: errors.New("Linux 6.1 has no tcx")}, "xdp tc afxdp tun tap p4",
 			map[string]string{"tc": "clsact on eth1: Linux 6.1 has no tcx"}},
 		{"another XDP program", facts{netAdmin: true, devices: []device{taken}}, "tc tun tap",
 			map[string]string{"xdp": "another XDP program has eth1 (program 7)> detach it, or take tc", "afxdp": "another XDP program has eth1 (program 7)> detach"}},
-		{"an XDP program of the UPF", facts{netAdmin: true, devices: []device{taken}, ours: true}, "xdp tc afxdp tun tap", nil},
+		{"an XDP program of the UPF", facts{netAdmin: true, devices: []device{taken}, ours: true}, "xdp tc afxdp tun tap p4", nil},
 		{"a UPF", facts{netAdmin: true, devices: []device{ours}, own: own}, "tc tun tap",
 			map[string]string{"xdp": "a plumb upf has eth1 (program 7, upf_gtpu_xdp)> it runs, or has left its programs pinned: stop it first",
 				"afxdp": "a plumb upf has eth1 (program 7, upf_gtpu_xdp)> it runs, or has left its programs pinned: stop it first"}},
 		{"a UPF on one device, another program on the other", facts{netAdmin: true, devices: []device{ours, other}, own: own}, "tc tun tap",
 			map[string]string{"xdp": "a plumb upf has eth1 (program 7, upf_gtpu_xdp); another XDP program has eth3 (program 8)> detach it, or take tc"}},
-		{"this UPF, which runs", facts{netAdmin: true, devices: []device{ours}, own: own, running: "xdp"}, "xdp tc afxdp tun tap",
+		{"this UPF, which runs", facts{netAdmin: true, devices: []device{ours}, own: own, running: "xdp"}, "xdp tc afxdp tun tap p4",
 			map[string]string{"xdp": "the UPF runs with it; native on eth1> ", "afxdp": "zero copy on eth1", "tc": "tcx"}},
 		{"this UPF, which runs, and another program", facts{netAdmin: true, devices: []device{ours, other}, own: own, running: "xdp"}, "tc tun tap",
 			map[string]string{"xdp": "another XDP program has eth3 (program 8)> detach it, or take tc"}},
-		{"a verifier that refuses", facts{netAdmin: true, devices: []device{nic}, refused: map[string]error{"xdp": errors.New("upf_n6_xdp: R3"), "tc": none}}, "afxdp tun tap",
+		{"a verifier that refuses", facts{netAdmin: true, devices: []device{nic}, refused: map[string]error{"xdp": errors.New("upf_n6_xdp: R3"), "tc": none}}, "afxdp tun tap p4",
 			map[string]string{"xdp": "upf_n6_xdp: R3", "tc": "invalid argument"}},
 		{"few capabilities", facts{netAdmin: true, missing: []string{"CAP_BPF"}, devices: []device{nic}}, "tun tap",
 			map[string]string{"xdp": "not effective: CAP_BPF", "tc": "CAP_BPF", "afxdp": "CAP_BPF"}},
@@ -62,9 +62,9 @@ func TestJudge(t *testing.T) {
 			map[string]string{"xdp": "wg0 is no Ethernet device"}},
 		{"an old kernel", facts{netAdmin: true, devices: []device{nic}, xdp: none}, "tc tun tap", map[string]string{"xdp": "invalid argument", "afxdp": "invalid argument"}},
 		{"no AF_XDP", facts{netAdmin: true, devices: []device{nic}, xsk: none}, "xdp tc tun tap", map[string]string{"afxdp": "invalid argument"}},
-		{"no TUN", facts{netAdmin: true, devices: []device{nic}, tun: errors.New("/dev/net/tun: no such file")}, "xdp tc afxdp",
+		{"no TUN", facts{netAdmin: true, devices: []device{nic}, tun: errors.New("/dev/net/tun: no such file")}, "xdp tc afxdp p4",
 			map[string]string{"tun": "/dev/net/tun: no such file"}},
-		{"no forwarding", facts{netAdmin: true, devices: []device{nic}, still: true}, "xdp tc afxdp",
+		{"no forwarding", facts{netAdmin: true, devices: []device{nic}, still: true}, "xdp tc afxdp p4",
 			map[string]string{"tun": "does not forward IPv4 packets"}},
 		{"nothing is up", facts{netAdmin: true}, "tun tap", map[string]string{"xdp": "no device is up"}},
 	} {
@@ -109,7 +109,7 @@ func TestDatapathsHere(t *testing.T) {
 			t.Errorf("%s: %s", d.Name, d.Found)
 		}
 	}
-	if len(all) != 5 || all[0].Name != "tc" || all[1].Name != "xdp" || !strings.Contains(all[1].Found, "far end") {
+	if len(all) != 6 || all[0].Name != "tc" || all[1].Name != "xdp" || !strings.Contains(all[1].Found, "far end") {
 		t.Errorf("got %+v, want tc first, and then xdp, as neither end of the veth has GRO", all)
 	}
 	if i := slices.IndexFunc(absent, func(d Datapath) bool { return d.Name == "tc" }); absent[i].Runs {
