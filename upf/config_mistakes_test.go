@@ -91,6 +91,20 @@ n6: {device: a/b, gateway: 2001:db8::2, gateway6: 10.6.0.2}
 			`f:4:14: n6.device: "a/b": want the name of a network device`,
 			`f:4:28: n6.gateway: 2001:db8::2: want the unicast IPv4 address of another machine, or none`,
 			`f:4:51: n6.gateway6: 10.6.0.2: want the unicast IPv6 address of another machine, or none`}},
+		{"P4", minimal + `
+datapath: p4
+p4: {target: "192.0.2.7", election_id: 0, ca_file: /etc/ca.pem, certificate_file: /etc/upf.pem, ports: [{device: a/b, port: 510}, {device: x, port: 1}, {device: x, port: 1}]}
+`, []string{
+			`f:7:14: p4.target: "192.0.2.7": want host:port of a P4Runtime server, or nothing`,
+			"f:7:40: p4.election_id: 0: want 1 or more",
+			`f:7:52: p4.ca_file: "/etc/ca.pem": want nothing without p4.tls: true`,
+			`f:7:104: p4.ports: "n3": want a port for each device of N3, N6, gtpu and data_networks`,
+			`f:7:104: p4.ports: "n6": want a port for each device of N3, N6, gtpu and data_networks`,
+			`f:7:114: p4.ports[0].device: "a/b": want the name of a TAP device that no other port has`,
+			"f:7:125: p4.ports[0].port: 510: want 0 to 509, a number that no other port has",
+			`f:7:162: p4.ports[2].device: "x": want the name of a TAP device that no other port has`,
+			"f:7:171: p4.ports[2].port: 1: want 0 to 509, a number that no other port has",
+			"f: p4.key_file: not set: want a file with p4.certificate_file, and nothing without"}},
 		{"Router Advertisement", `
 n4: {address: 10.4.0.1}
 n3: {device: n3, address: 10.3.0.1}

@@ -40,6 +40,7 @@ func TestParseDefaults(t *testing.T) {
 		MeterBurst: Duration(250 * time.Millisecond), RestorationPeriod: Duration(30 * time.Second),
 		XDP:      XDP{Mode: "auto"},
 		AFXDP:    AFXDP{Mode: "adaptive", Frames: 16384, ZeroCopy: true},
+		P4:       P4{DeviceID: 1, ElectionID: 1},
 		TUN:      TUN{Device: "plumb", MTU: 1500},
 		Sessions: Sessions{Max: 65536},
 		Store:    Store{Sync: SyncInterval, AfterReboot: RebootRestore, Redis: Redis{Prefix: "plumbline"}},
@@ -91,6 +92,16 @@ restoration_period: 5s
 meter_burst: 20ms
 datapath: model
 xdp: {mode: generic, pin: /sys/fs/bpf/upf, spread: [2, 3]}
+p4:
+  target: 192.0.2.7:9559
+  device_id: 2
+  election_id: 3
+  replace: true
+  ports: [{device: n3, port: 1}, {device: n6, port: 2}]
+  tls: true
+  ca_file: /etc/ca.pem
+  certificate_file: /etc/upf.pem
+  key_file: /etc/upf.key
 tun: {device: ue, mtu: 9000, workers: 3, ring: true, addresses: [10.45.0.1/16], routes: [10.46.0.0/16]}
 sessions: {max: 1000000}
 pools:
@@ -158,6 +169,8 @@ log: {level: debug, format: json}
 		Datapath: "model",
 		XDP:      XDP{Mode: "generic", Pin: "/sys/fs/bpf/upf", Spread: []int{2, 3}},
 		AFXDP:    AFXDP{Mode: "adaptive", Frames: 16384, ZeroCopy: true},
+		P4: P4{Target: "192.0.2.7:9559", DeviceID: 2, ElectionID: 3, Replace: true, Ports: []P4Port{{"n3", 1}, {"n6", 2}},
+			TLS: true, CAFile: "/etc/ca.pem", CertificateFile: "/etc/upf.pem", KeyFile: "/etc/upf.key"},
 		TUN: TUN{
 			Device: "ue", MTU: 9000, Workers: 3, Ring: true, Addresses: []netip.Prefix{netip.MustParsePrefix("10.45.0.1/16")},
 			Routes: []netip.Prefix{netip.MustParsePrefix("10.46.0.0/16")},
