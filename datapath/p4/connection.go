@@ -87,8 +87,14 @@ func (d *Driver) again() error {
 	return nil
 }
 
-// begin has a target run the pipeline, and tells it everything.
+// begin has a target run the pipeline, and tells it everything. One that has run it until now
+// hands everything to the CPU first, or it would go on after its counters were read.
 func (d *Driver) begin(c *client) error {
+	if c.kept {
+		if err := d.halt(); err != nil {
+			return err
+		}
+	}
 	return d.offload.reset(d.ctx, c.kept, func() error {
 		d.linking.Lock()
 		defer d.linking.Unlock()
@@ -98,4 +104,10 @@ func (d *Driver) begin(c *client) error {
 		d.links.clear()
 		return d.links.sync(d.ctx, d.connection)
 	})
+}
+
+func (d *Driver) halt() error {
+	d.linking.Lock()
+	defer d.linking.Unlock()
+	return d.links.halt(d.ctx, d.connection)
 }

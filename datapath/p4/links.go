@@ -138,6 +138,21 @@ func (l *links) sync(ctx context.Context, c writer) error {
 	return errors.Join(errs...)
 }
 
+// halt has the target hand to the CPU all that comes in.
+//
+// Errors: the target's; what it has not got need not be taken from it.
+func (l *links) halt(ctx context.Context, c writer) error {
+	var gone []*p4rt.Update
+	for k, e := range l.has {
+		if e.GetTableId() == l.schema.tables[tablePorts].id {
+			gone = append(gone, update(p4rt.Update_DELETE, &p4rt.TableEntry{TableId: e.TableId, Match: e.Match}))
+			delete(l.has, k)
+		}
+	}
+	_, err := c.write(ctx, gone)
+	return err
+}
+
 func (l *links) key(e *p4rt.TableEntry) string {
 	b := binary.BigEndian.AppendUint32(nil, e.GetTableId())
 	for _, m := range e.GetMatch() {

@@ -3,6 +3,7 @@ package bmv2
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,6 +135,9 @@ func (p *pipe) wantDrop(t *testing.T, got *sink, rule, reason, octets int) {
 	one := CounterValue{1, uint64(octets)}
 	if c := p.cell("dropped", reason); c != one {
 		t.Errorf("dropped for reason %d: %v, want %v", reason, c, one)
+	}
+	if reason == dropUE || reason == dropSDF {
+		one = CounterValue{} // no PDR matches, so no PDR counts it
 	}
 	if c := p.cell("measure.refused", rule); c != one {
 		t.Errorf("refused by rule %d: %v, want %v", rule, c, one)
@@ -269,6 +273,8 @@ func TestPipelineOther(t *testing.T) {
 		{name: "unknown UE", port: pipeN6, in: changed(down, 33, 2), cpu: passHost},
 		{name: "ARP", port: pipeN6, in: append(bytes.Clone(down[:12]), octets("0806 0001 0800")...), cpu: passHost},
 		{name: "frame of one octet", port: pipeN6, in: []byte{2}, cpu: passHost},
+		{name: "IP version 5", port: pipeN6, in: changed(down, 14, 0x55), cpu: passRules},
+		{name: "IP version 5, said to be IPv6", port: pipeN6, in: append(bytes.Clone(down[:12]), octets("86dd 50000000 0000 3b 40"+strings.Repeat("20010db800000001", 4))...), cpu: passRules},
 		{name: "IPv4 header cut off", port: pipeN6, in: down[:33], cpu: passHost},
 		{name: "user packet cut off", port: pipeN3, in: up[:len(up)-1], cpu: passRules},
 		{name: "no container", port: pipeN3, in: append(changed(up[:54], 53, 0), up[58:]...), cpu: passHost},
