@@ -281,11 +281,14 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 				if (h.ip4.isValid()) {
 					user4(h.ip4);
 					m.fragment = (h.ip4.flags[0:0] == 1 || h.ip4.fragment != 0) ? 1w1 : 1w0;
-					if (h.ip4.ihl != 5) {
+					if (h.ip4.version != 4 || h.ip4.ihl != 5) {
 						cpu(PASS_RULES);
 					}
 				} else {
 					user6(h.ip6);
+					if (h.ip6.version != 6) {
+						cpu(PASS_RULES);
+					}
 				}
 				if (h.ports.isValid()) {
 					m.src_port = h.ports.src;

@@ -271,6 +271,7 @@ func TestPipelineOther(t *testing.T) {
 		{name: "user packet from N3", port: pipeN3, in: down, cpu: passHost},
 		{name: "another MAC address", port: pipeN6, in: changed(down, 5, 0xab), cpu: passHost},
 		{name: "unknown UE", port: pipeN6, in: changed(down, 33, 2), cpu: passHost},
+		{name: "version that is none of IPv4", port: pipeN6, in: changed(down, 14, 0x65), cpu: passRules},
 		{name: "ARP", port: pipeN6, in: append(bytes.Clone(down[:12]), octets("0806 0001 0800")...), cpu: passHost},
 		{name: "frame of one octet", port: pipeN6, in: []byte{2}, cpu: passHost},
 		{name: "IPv4 header cut off", port: pipeN6, in: down[:33], cpu: passHost},
