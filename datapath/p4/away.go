@@ -39,6 +39,7 @@ func (o *offload) reset(ctx context.Context, counted bool, empty func() error) e
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.keys, o.uses, o.cells = map[datapath.Key]*keyState{}, map[nexthop.Peer]int{}, map[uint32][2]count{}
+	o.routes, o.rest = 0, map[datapath.Key][]uint64{}
 	o.peers.clear()
 	o.slots.clear()
 	o.lists.clear()
@@ -46,6 +47,9 @@ func (o *offload) reset(ctx context.Context, counted bool, empty func() error) e
 	o.queue = nil
 	for seid, s := range o.sessions {
 		*s = session{seid: seid, gone: s.gone}
+		if keys, err := o.engine.Keys(seid); err == nil {
+			o.register(s, keys)
+		}
 		o.enqueue(s)
 	}
 	o.away = nil

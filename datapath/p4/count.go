@@ -10,13 +10,30 @@ import (
 // count reads what the target has counted for sessions that are held, and adds it to the
 // engine's counts.
 func (o *offload) count(ctx context.Context, all []*session) error {
+	var slots []*slot
+	for _, s := range all {
+		slots = append(slots, s.slots...)
+	}
+	if err := o.countSlots(ctx, slots); err != nil {
+		return err
+	}
+	for _, s := range all {
+		s.moved = 0
+		for _, sl := range s.slots {
+			s.moved += sl.moved
+		}
+	}
+	return nil
+}
+
+// countSlots does so for places in the table rules.
+func (o *offload) countSlots(ctx context.Context, all []*slot) error {
 	forwarded, refused := o.schema.counters[counterForwarded], o.schema.counters[counterRefused]
 	var cells []cell
-	for _, s := range all {
-		for _, sl := range s.slots {
-			if sl.there {
-				cells = append(cells, cell{forwarded, sl.index}, cell{refused, sl.index})
-			}
+	for _, sl := range all {
+		sl.moved = 0
+		if sl.there {
+			cells = append(cells, cell{forwarded, sl.index}, cell{refused, sl.index})
 		}
 	}
 	if len(cells) == 0 {
@@ -26,25 +43,20 @@ func (o *offload) count(ctx context.Context, all []*session) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range all {
-		moved := uint64(0)
-		for _, sl := range s.slots {
-			if !sl.there {
-				continue
-			}
-			f, r := now[cell{forwarded, sl.index}], now[cell{refused, sl.index}]
-			if f.packets < sl.had[0].packets || r.packets < sl.had[1].packets {
-				sl.had = [2]count{} // the target has restarted
-			}
-			n := datapath.Total{Packets: f.packets - sl.had[0].packets, Dropped: r.packets - sl.had[1].packets}
-			n.Octets = f.octets - sl.had[0].octets - uint64(sl.header)*n.Packets
-			sl.had = [2]count{f, r}
-			if n != (datapath.Total{}) {
-				o.engine.Count(sl.rule, n)
-			}
-			moved += n.Octets
+	for _, sl := range all {
+		if !sl.there {
+			continue
 		}
-		s.moved = moved
+		f, r := now[cell{forwarded, sl.index}], now[cell{refused, sl.index}]
+		if f.packets < sl.had[0].packets || r.packets < sl.had[1].packets {
+			sl.had = [2]count{} // the target has restarted
+		}
+		n := datapath.Total{Packets: f.packets - sl.had[0].packets, Dropped: r.packets - sl.had[1].packets}
+		n.Octets = f.octets - sl.had[0].octets - uint64(sl.header)*n.Packets
+		sl.had, sl.moved = [2]count{f, r}, n.Octets
+		if n != (datapath.Total{}) {
+			o.engine.Count(sl.rule, n)
+		}
 	}
 	return nil
 }

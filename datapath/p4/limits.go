@@ -2,6 +2,8 @@ package p4
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 	"time"
 
 	"plumbline/datapath/model"
@@ -98,13 +100,15 @@ func (o *offload) ask(s *session) {
 	s.again = true
 }
 
-// retry has sessions looked at that are with the CPU for a reason that may have passed.
+// retry has sessions looked at that are with the CPU, in part or as a whole, for a reason that may
+// have passed.
 func (o *offload) retry() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := 0
 	for _, s := range o.sessions {
-		if s.retry && s.state == apart {
+		free := func(route netip.Prefix) bool { return !o.blocked(route, s.seid) }
+		if s.retry && s.state == apart || (s.state == apart || s.state == installed) && slices.ContainsFunc(s.blocked, free) {
 			o.enqueue(s)
 			if n++; n == retrySome {
 				return

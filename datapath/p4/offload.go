@@ -10,6 +10,7 @@ import (
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"plumbline/api"
 	"plumbline/datapath"
 	"plumbline/datapath/model"
 	"plumbline/datapath/nexthop"
@@ -53,12 +54,14 @@ type offload struct {
 	sessions map[uint64]*session
 	queue    []uint64
 	keys     map[datapath.Key]*keyState
+	routes   int                       // framed routes among keys
+	rest     map[datapath.Key][]uint64 // SEIDs of keys of bare packets that have no entry
 	peers    numbers[nexthop.Peer]
 	uses     map[nexthop.Peer]int // by how many rules
 	slots    numbers[slotKey]
 	cells    map[uint32][2]count // what cells had counted when they were given back: forwarded, refused
 	buckets  buckets
-	lists    numbers[datapath.Key]
+	lists    numbers[listKey]
 	newPeers bool // since links were made
 	relink   func()
 	closed   bool
@@ -78,16 +81,18 @@ const (
 type session struct {
 	seid    uint64
 	state   state
-	again   bool // it is to be queued when it is not busy any more
-	cpu     bool // it is in the target, and its keys say "cpu"
-	gone    bool // from the engine
-	limited bool // there is a limit that may come near
-	retry   bool // what keeps it apart may pass by itself
-	keys    []datapath.Key
+	again   bool           // it is to be queued when it is not busy any more
+	cpu     bool           // it is in the target, and its keys say "cpu"
+	gone    bool           // from the engine
+	limited bool           // there is a limit that may come near
+	retry   bool           // what keeps it apart may pass by itself
+	keys    []datapath.Key // that have an entry
+	rest    []datapath.Key // of bare packets, that have none
+	blocked []netip.Prefix // framed routes that have to wait for other sessions
 	slots   []*slot
 	filters []*p4rt.TableEntry
-	last    uint64 // octets, when limits were last looked at
-	moved   uint64 // of these since the look before
+	lists   []datapath.Key // of keys, who have a list
+	moved   uint64         // octets forwarded, between the last two readings
 }
 
 // keyState is a key in the target.
@@ -96,7 +101,6 @@ type keyState struct {
 	there  bool
 	header uint8     // octets in front of its packets, as seen; 0: not seen
 	seen   time.Time // when that changed last
-	list   bool
 	// expects is what the target expects in front of its packets.
 	expects uint8
 }
@@ -116,6 +120,7 @@ type slot struct {
 	peer   nexthop.Peer
 	bucket *model.Meter
 	had    [2]count // forwarded, refused, when last read
+	moved  uint64   // octets forwarded, between that and the reading before
 }
 
 // batch is how many sessions are put into the target at a time.
@@ -124,22 +129,21 @@ const batch = 256
 // begin keeps others from a session whose rules are about to change, sends its packets to the
 // CPU, and counts what the target has forwarded. end is to be called, if there is no error.
 //
-// Errors: the target's; then the session is as it was.
-func (o *offload) begin(ctx context.Context, seid uint64) error {
-	o.mu.Lock()
-	if o.sessions[seid] == nil {
-		o.sessions[seid] = &session{seid: seid}
+// Errors: the target's; then the session's rules may be changed no more than before.
+func (o *offload) begin(ctx context.Context, c *api.Change) error {
+	s, was := o.holdNew(c.GetSeid())
+	if was == installed {
+		if err := o.takeBack(ctx, []*session{s}); err != nil {
+			o.release(s, installed)
+			return err
+		}
+		s.cpu = true
 	}
-	o.mu.Unlock()
-	s, was := o.hold(seid)
-	if was != installed {
-		return nil
-	}
-	if err := o.takeBack(ctx, []*session{s}); err != nil {
-		o.release(s, installed)
+	if err := o.cover(ctx, s, bareKeys(c)); err != nil {
+		o.ask(s)
+		o.release(s, apart)
 		return err
 	}
-	s.cpu = true
 	return nil
 }
 
@@ -160,8 +164,7 @@ func (o *offload) takeBack(ctx context.Context, all []*session) error {
 			continue
 		}
 		for _, k := range s.keys {
-			name, key := keyEntry(k, o.numberOf[k.Local])
-			updates = append(updates, update(p4rt.Update_MODIFY, o.schema.entry(name, key, 0, actionDetectCPU, uint64(datapath.PassChanging))))
+			updates = append(updates, o.cpuEntry(p4rt.Update_MODIFY, k))
 		}
 	}
 	refused, err := o.target.write(ctx, updates)

@@ -157,10 +157,10 @@ func newOffload(cfg *Config, e engine, t target, s *schema, ports []afxdp.Port) 
 	room := func(table string) uint32 { return uint32(s.tables[table].size - 1) } // number 0 is none
 	o := &offload{
 		log: cfg.Log, engine: e, target: t, schema: s, endpoints: cfg.Endpoints, n6: &cfg.N6, numberOf: map[netip.Addr]uint64{},
-		sessions: map[uint64]*session{}, keys: map[datapath.Key]*keyState{},
+		sessions: map[uint64]*session{}, keys: map[datapath.Key]*keyState{}, rest: map[datapath.Key][]uint64{},
 		peers: newNumbers[nexthop.Peer](room(tablePeers)), uses: map[nexthop.Peer]int{},
 		slots: newNumbers[slotKey](room(tableRules)), cells: map[uint32][2]count{},
-		lists:   newNumbers[datapath.Key](1<<listBits - 1),
+		lists:   newNumbers[listKey](1<<listBits - 1),
 		buckets: buckets{most: room(tableRules), of: map[*model.Meter]*bucket{}, now: cfg.Clock()},
 	}
 	o.changed.L = &o.mu
@@ -180,7 +180,7 @@ func (d *Driver) Apply(ctx context.Context, c *api.Change) error {
 		return err
 	}
 	seid := c.GetSeid()
-	if err := d.offload.begin(ctx, seid); err != nil {
+	if err := d.offload.begin(ctx, c); err != nil {
 		return err
 	}
 	err := d.Driver.Apply(ctx, c)

@@ -36,6 +36,23 @@ func (o *offload) hold(seid uint64) (s *session, was state) {
 	}
 }
 
+// holdNew does so with a session that is made if it is not known.
+func (o *offload) holdNew(seid uint64) (s *session, was state) {
+	for {
+		o.mu.Lock()
+		if o.sessions[seid] == nil {
+			s = &session{seid: seid, state: busy}
+			o.sessions[seid] = s
+			o.mu.Unlock()
+			return s, apart
+		}
+		o.mu.Unlock()
+		if s, was = o.hold(seid); s != nil {
+			return s, was
+		}
+	}
+}
+
 // release ends hold: the session is in a state.
 func (o *offload) release(s *session, to state) {
 	o.mu.Lock()
