@@ -23,9 +23,9 @@ func (o *offload) lose(err error) {
 // reset begins anew with a target, which empty makes have no entries and have counted nothing.
 // counted: what it had counted before can be read from it.
 func (o *offload) reset(ctx context.Context, counted bool, empty func() error) error {
-	o.mu.Lock()
-	for o.busy() > 0 && !o.closed {
-		o.changed.Wait()
+	o.idle()
+	if o.away == nil {
+		o.away = errAway // nobody puts anything into it meanwhile
 	}
 	o.mu.Unlock()
 	if counted {
@@ -36,7 +36,7 @@ func (o *offload) reset(ctx context.Context, counted bool, empty func() error) e
 	if err := empty(); err != nil {
 		return err
 	}
-	o.mu.Lock()
+	o.idle() // somebody may have begun meanwhile
 	defer o.mu.Unlock()
 	o.keys, o.uses, o.cells = map[datapath.Key]*keyState{}, map[nexthop.Peer]int{}, map[uint32][2]count{}
 	o.routes, o.rest = 0, map[datapath.Key][]uint64{}
@@ -55,6 +55,14 @@ func (o *offload) reset(ctx context.Context, counted bool, empty func() error) e
 	o.away = nil
 	o.changed.Broadcast()
 	return nil
+}
+
+// idle locks mu when nobody works at a session.
+func (o *offload) idle() {
+	o.mu.Lock()
+	for o.busy() && !o.closed {
+		o.changed.Wait()
+	}
 }
 
 // failure is why nothing can be changed now; nil: it can.

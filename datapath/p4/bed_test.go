@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,6 +41,13 @@ var bedN6 = datapath.N6{
 	Policies: []datapath.ForwardingPolicy{{Name: "marked", DSCP: 10}},
 }
 
+// place is where a bed stands.
+type place struct {
+	endpoints []datapath.Endpoint
+	n6        *datapath.N6
+	ports     []afxdp.Port
+}
+
 var bedPorts = []afxdp.Port{
 	{Number: 0, Name: "n3", MAC: [6]byte{2, 0, 0, 0, 0, 1}, MTU: bedMTU, Locals: []netip.Addr{n3, n36}},
 	{Number: 1, Name: "n6", MAC: [6]byte{2, 0, 0, 0, 0, 2}, MTU: bedMTU, Network: 1},
@@ -53,106 +59,6 @@ const (
 	bedSessions = 64
 )
 
-// host is an engine without I/O: the sessions of package model.
-type host struct {
-	mu       sync.Mutex
-	sessions *model.Sessions
-	stages   model.Stages
-	index    byKey
-	now      uint64 // ns
-	counted  map[*model.Counters]datapath.Total
-	events   []api.EventKind
-}
-
-func newHost() *host {
-	h := &host{index: byKey{}, now: 1e9, counted: map[*model.Counters]datapath.Total{}}
-	h.sessions = model.NewSessions(model.SessionsConfig{
-		Name: "test", Endpoints: bedEndpoints, N6: &bedN6, Max: bedSessions, Now: h.clock, Index: h.index, Stages: &h.stages,
-	})
-	h.stages = model.Stages{
-		Tables: h.sessions, Now: h.clock, Redirects: model.NewRedirects(nil), Names: model.NewNames(nil), Bridge: model.NewBridge(nil),
-		Buffer: model.NewBuffer(model.DefaultBufferLimits, h.clock, func(datapath.Reason) {}), Endpoints: bedEndpoints,
-		Post: func(e *api.Event) { h.events = append(h.events, e.GetKind()) },
-	}
-	return h
-}
-
-func (h *host) clock() uint64 { return h.now }
-
-// byKey is a [model.Index].
-type byKey map[datapath.Key][]*model.Rule
-
-func (m byKey) Candidates(k datapath.Key) []*model.Rule  { return m[k] }
-func (m byKey) Bind(k datapath.Key, rules []*model.Rule) { m[k] = rules }
-func (m byKey) Unbind(k datapath.Key)                    { delete(m, k) }
-
-// Candidates implements engine.
-func (h *host) Candidates(k datapath.Key) []*model.Rule {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.index[k]
-}
-
-// Keys implements engine.
-func (h *host) Keys(seid uint64) ([]datapath.Key, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.sessions.Keys(seid)
-}
-
-// Count implements engine.
-func (h *host) Count(r *model.Rule, n datapath.Total) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	sum := h.counted[r.Counters]
-	sum.Add(n)
-	h.counted[r.Counters] = sum
-	h.stages.MeasureMany(r, n)
-}
-
-// Stages implements engine.
-func (h *host) Stages() *model.Stages { return &h.stages }
-
-// recorder is a target that notes what is written, and may fail.
-type recorder struct {
-	target
-	writes [][]*p4rt.Update
-	// refuse says with what an update is refused, fail whether a write is lost; nil: never.
-	refuse func(u *p4rt.Update) error
-	fail   func(n int) error // n: writes before it
-	// after is called when a write has been done.
-	after func(updates []*p4rt.Update)
-}
-
-func (r *recorder) write(ctx context.Context, updates []*p4rt.Update) (map[int]error, error) {
-	n := len(r.writes)
-	r.writes = append(r.writes, updates)
-	if r.fail != nil {
-		if err := r.fail(n); err != nil {
-			return nil, err
-		}
-	}
-	refused, let := map[int]error{}, []*p4rt.Update(nil)
-	var at []int
-	for i, u := range updates {
-		if r.refuse != nil {
-			if err := r.refuse(u); err != nil {
-				refused[i] = err
-				continue
-			}
-		}
-		let, at = append(let, u), append(at, i)
-	}
-	more, err := r.target.write(ctx, let)
-	for i, why := range more {
-		refused[at[i]] = why
-	}
-	if r.after != nil {
-		r.after(updates)
-	}
-	return refused, err
-}
-
 // bed is an offload between a host and the executor in the process. Nothing runs by itself.
 type bed struct {
 	testing.TB
@@ -160,6 +66,7 @@ type bed struct {
 	host     *host
 	offload  *offload
 	recorder *recorder
+	can      *api.Capabilities
 	lane     *lane
 	learnt   [][]byte // frames that came to the CPU since rules do not fit
 	logged   *bytes.Buffer
@@ -167,7 +74,12 @@ type bed struct {
 
 func newBed(t testing.TB) *bed {
 	t.Helper()
-	b := &bed{TB: t, host: newHost(), logged: &bytes.Buffer{}}
+	return newBedAt(t, place{bedEndpoints, &bedN6, bedPorts})
+}
+
+func newBedAt(t testing.TB, at place) *bed {
+	t.Helper()
+	b := &bed{TB: t, host: newHost(at), can: model.Capabilities("test", at.endpoints, at.n6, bedSessions), logged: &bytes.Buffer{}}
 	d := &Driver{
 		log: slog.New(slog.NewTextHandler(b.logged, nil)), relink: make(chan struct{}, 1),
 		headers: make(chan headerSeen, 64), connection: &connection{},
@@ -178,14 +90,14 @@ func newBed(t testing.TB) *bed {
 	b.check(func() (err error) { d.schema, err = newSchema(d.pipeline.info); return err }())
 	d.local = newLocal(b.host.clock, d.log)
 	d.local.changed, d.local.seen = d.changed, func(frame []byte) { b.learnt = append(b.learnt, bytes.Clone(frame)) }
-	cfg := &Config{Config: afxdp.Config{Endpoints: bedEndpoints, N6: bedN6, Log: d.log}}
-	b.recorder = &recorder{target: d.connection}
-	b.offload = newOffload(cfg, b.host, b.recorder, d.schema, bedPorts)
+	cfg := &Config{Config: afxdp.Config{Endpoints: at.endpoints, N6: *at.n6, Log: d.log}}
+	b.recorder = &recorder{target: d.connection, after: func([]*p4rt.Update) { b.wantWhole() }}
+	b.offload = newOffload(cfg, b.host, b.recorder, d.schema, at.ports)
 	b.offload.buckets.now = b.host.clock
 	d.offload, b.offload.relink = b.offload, d.link
 	d.links = &links{
-		schema: d.schema, own: func() []netip.Addr { return []netip.Addr{n3, n36} }, ports: func() []afxdp.Port { return bedPorts },
-		exits: bedExits, routes: bedRoutes, n6: &bedN6, number: portOf,
+		schema: d.schema, own: func() []netip.Addr { return []netip.Addr{n3, n36} }, ports: func() []afxdp.Port { return at.ports },
+		exits: bedExits, routes: bedRoutes, n6: at.n6, number: portOf,
 		peers: b.offload.peersInUse, hops: newNumbers[afxdp.Exit](uint32(d.schema.tables[tableHops].size - 1)),
 	}
 	b.check(d.begin(b.dial()))
@@ -240,15 +152,16 @@ func bedRoutes() (all []afxdp.Route) {
 	return all
 }
 
-var bedCapabilities = model.Capabilities("test", bedEndpoints, &bedN6, bedSessions)
-
 // apply changes a session as [Driver.Apply] does.
 func (b *bed) apply(c *api.Change) error {
+	if err := b.offload.failure(); err != nil {
+		return err
+	}
 	if err := b.offload.begin(b.ctx, c); err != nil {
 		return err
 	}
 	b.host.mu.Lock()
-	err := b.host.sessions.Apply(c, bedCapabilities, func(model.Out) {}, func(model.Datagram) {})
+	err := b.host.sessions.Apply(c, b.can, func(model.Out) {}, func(model.Datagram) {})
 	_, gone := b.host.sessions.Keys(c.GetSeid())
 	b.host.mu.Unlock()
 	b.offload.end(c.GetSeid(), gone != nil)
@@ -322,20 +235,58 @@ func (b *bed) send(device int, frame []byte) fate {
 func (b *bed) entries() map[string]int {
 	b.Helper()
 	all := map[string]int{}
+	b.eachEntry(func(table string, _ *bmv2.Entry, _ string) { all[table]++ })
+	return all
+}
+
+// eachEntry calls do for each entry, but those of links.
+func (b *bed) eachEntry(do func(table string, e *bmv2.Entry, action string)) {
+	b.Helper()
+	last := func(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 	i := b.local.live.Load().instance
 	i.View(func(tx *bmv2.Tx) {
 		for _, t := range i.Program().Tables() {
-			switch name := t.Name[strings.LastIndexByte(t.Name, '.')+1:]; name {
+			switch name := last(t.Name); name {
 			case tableTunnels, tableUEs4, tableUEs6, tableFramed4, tableFramed6, tableFilters4, tableFilters6, tableRules:
-				n, err := tx.Len(t.ID)
-				b.check(err)
-				if n > 0 {
-					all[name] = n
+				b.check(tx.Entries(t.ID, func(e *bmv2.Entry) bool {
+					do(name, e, last(i.Program().Actions()[e.Action].Name))
+					return true
+				}))
+			}
+		}
+	})
+}
+
+// wantWhole states that what a key leads to is there: its PDR, or a list and the PDRs in it.
+func (b *bed) wantWhole() {
+	b.Helper()
+	rules, lists := map[string]bool{}, map[string][]string{}
+	b.eachEntry(func(table string, e *bmv2.Entry, action string) {
+		switch {
+		case table == tableRules:
+			rules[string(e.Match[0].Value)] = true
+		case action == actionFiltered:
+			lists[string(e.Match[0].Value)] = append(lists[string(e.Match[0].Value)], string(e.Params[0]))
+		}
+	})
+	b.eachEntry(func(table string, e *bmv2.Entry, action string) {
+		switch action {
+		case actionOne, actionOneBare:
+			if !rules[string(e.Params[0])] {
+				b.Errorf("table %s: rule %x is not there", table, e.Params[0])
+			}
+		case actionSeveral, actionSeveralBare:
+			list := lists[string(e.Params[0])]
+			if len(list) == 0 {
+				b.Errorf("table %s: list %x is not there", table, e.Params[0])
+			}
+			for _, r := range list {
+				if !rules[r] {
+					b.Errorf("table %s: rule %x of list %x is not there", table, r, e.Params[0])
 				}
 			}
 		}
 	})
-	return all
 }
 
 // held is what the offload keeps of sessions: numbers that are given out, and keys.

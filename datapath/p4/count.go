@@ -18,9 +18,8 @@ func (o *offload) count(ctx context.Context, all []*session) error {
 		return err
 	}
 	for _, s := range all {
-		s.moved = 0
 		for _, sl := range s.slots {
-			s.moved += sl.moved
+			s.since += sl.moved
 		}
 	}
 	return nil

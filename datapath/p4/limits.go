@@ -75,6 +75,7 @@ func (o *offload) lookAtLimits(ctx context.Context) error {
 				return err
 			}
 			for _, s := range all {
+				s.moved, s.since = s.since, 0
 				var rules []*model.Rule
 				for _, sl := range s.slots {
 					rules = append(rules, sl.rule)
@@ -107,6 +108,9 @@ func (o *offload) retry() {
 	defer o.mu.Unlock()
 	n := 0
 	for _, s := range o.sessions {
+		if s.retry && s.state == apart {
+			s.moved /= 2 // nobody looks meanwhile
+		}
 		free := func(route netip.Prefix) bool { return !o.blocked(route, s.seid) }
 		if s.retry && s.state == apart || (s.state == apart || s.state == installed) && slices.ContainsFunc(s.blocked, free) {
 			o.enqueue(s)

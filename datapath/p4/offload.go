@@ -92,7 +92,8 @@ type session struct {
 	slots   []*slot
 	filters []*p4rt.TableEntry
 	lists   []datapath.Key // of keys, who have a list
-	moved   uint64         // octets forwarded, between the last two readings
+	since   uint64         // octets forwarded since limits were looked at
+	moved   uint64         // and in the limitPeriod before
 }
 
 // keyState is a key in the target.

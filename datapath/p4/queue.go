@@ -160,11 +160,11 @@ func (o *offload) next() (all []*session, was []state, ok bool) {
 	}
 }
 
-func (o *offload) busy() (n int) {
+func (o *offload) busy() bool {
 	for _, s := range o.sessions {
 		if s.state == busy {
-			n++
+			return true
 		}
 	}
-	return n
+	return false
 }

@@ -252,6 +252,6 @@ func (b *buckets) give(m *model.Meter) {
 	delete(b.of, m)
 	unit, tolerance := m.Rate()
 	const maxPacket = 65535
-	ahead := tolerance>>8 + unit>>24*maxPacket + 1 // ns: as far as one packet may have brought it
+	ahead := tolerance>>8 + unit*maxPacket>>24 + 1 // ns: as far as one packet may have brought it
 	b.resting = append(b.resting, resting{one.index, b.now() + ahead})
 }
