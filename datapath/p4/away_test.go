@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,7 +149,6 @@ func TestOffloadRace(t *testing.T) {
 	b.offload.target = b.connection
 	var all, run sync.WaitGroup
 	run.Go(func() { b.offload.run(b.ctx) })
-	var changed atomic.Int32
 	const sessions, rounds = 8, 30
 	for n := range uint64(sessions) {
 		all.Go(func() {
@@ -166,9 +164,8 @@ func TestOffloadRace(t *testing.T) {
 				case 3:
 					s = &api.Session{Seid: 1 + n}
 				}
-				// A change is refused while the target is emptied.
-				if err := b.apply(&api.Change{Seid: 1 + n, Session: orNone(s)}); err == nil {
-					changed.Add(1)
+				for b.apply(&api.Change{Seid: 1 + n, Session: orNone(s)}) != nil {
+					time.Sleep(time.Millisecond) // the target is being emptied
 				}
 				_ = b.offload.collect(b.ctx, 1+n)
 				if i%8 == 0 {
@@ -201,9 +198,6 @@ func TestOffloadRace(t *testing.T) {
 		}
 	})
 	all.Wait()
-	if n := changed.Load(); n < sessions*rounds/4 {
-		t.Errorf("%d of %d changes: too few for this to say anything", n, sessions*rounds)
-	}
 	for n := range uint64(sessions) {
 		_ = b.apply(&api.Change{Seid: 1 + n})
 	}
