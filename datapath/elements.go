@@ -98,7 +98,7 @@ var Elements = []Element{
 	{"PDI", "Application ID: host of TLS, QUIC or HTTP", "8.2.6, 8.2.39", filtered(&api.Filter{Host: "example.org"}), Done, Program, SlowPath, SlowPath},
 	{"PDI", "Framed-Route, Framed-IPv6-Route, delegated prefix", "8.2.109, 8.2.111", func(s *api.Session) {
 		down(s).Detect.FramedRoutes = []*api.Prefix{{Address: []byte{192, 168, 0, 0}, Bits: 16}}
-	}, Done, Program, Vectors, SlowPath},
+	}, Done, Program, Vectors, Pipeline},
 	{"PDI", "Ethernet PDU Session Information", "8.2.102", framed(func(*api.Session) {}), Done, Program, SlowPath, SlowPath},
 	{"PDI", "Ethernet Packet Filter: MAC addresses, ranges of them", "8.2.93", framed(etherFiltered(&api.EthernetFilter{
 		Macs: []*api.MACs{{Source: []byte{2, 0, 0, 0, 0, 0}, SourceUpper: []byte{2, 0xff, 0, 0, 0, 0}, Destination: make([]byte, 6), DestinationUpper: []byte{2, 0xff, 0, 0, 0, 0}}},

@@ -192,10 +192,11 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 	}
 	action user6(in ip6_h ip) {
 		m.v6 = 1;
-		/* Hop-by-Hop, Routing, Fragment, AH, Destination Options, Mobility: what is behind
-		 * them was not read.
+		/* Hop-by-Hop, Routing, Fragment, AH, Destination Options, Mobility, HIP, Shim6: what
+		 * is behind them was not read.
 		 */
-		m.fragment = (ip.next == 0 || ip.next == 43 || ip.next == 44 || ip.next == 51 || ip.next == 60 || ip.next == 135) ? 1w1 : 1w0;
+		m.fragment = (ip.next == 0 || ip.next == 43 || ip.next == 44 || ip.next == 51 || ip.next == 60 || ip.next == 135 ||
+			ip.next == 139 || ip.next == 140) ? 1w1 : 1w0;
 		m.octets = ip.octets + 40;
 		m.ttl = ip.hop_limit;
 		m.tos = ip.traffic_class;
@@ -270,8 +271,10 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 					m.src_port = h.user_ports.src;
 					m.dst_port = h.user_ports.dst;
 				}
-				/* GTP-U, UDP and IP have to say the same of where it ends. */
-				if (h.gtpu.octets != m.octets + (h.psc.isValid() ? 16w8 : (h.optional.isValid() ? 16w4 : 16w0))) {
+				/* GTP-U and IP, outside and inside, have to say the same of where it ends. */
+				bit<16> outer = h.ip4.isValid() ? h.ip4.octets : h.ip6.octets + 40;
+				if (h.gtpu.octets != m.octets + (h.psc.isValid() ? 16w8 : (h.optional.isValid() ? 16w4 : 16w0)) ||
+				    outer != h.gtpu.octets + (h.ip4.isValid() ? 16w36 : 16w56)) {
 					cpu(PASS_HOST);
 				}
 			} else {

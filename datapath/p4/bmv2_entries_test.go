@@ -112,9 +112,9 @@ const (
 	ueUnknown
 )
 
-func word(a string) uint64 { return word4(netip.MustParseAddr(a)) }
+func wordOf(a string) uint64 { return word4(netip.MustParseAddr(a)) }
 
-func words(a string) (hi, lo uint64) { return words6(netip.MustParseAddr(a)) }
+func wordsOf(a string) (hi, lo uint64) { return words6(netip.MustParseAddr(a)) }
 
 func prefix(s string) match {
 	p := netip.MustParsePrefix(s)
@@ -160,16 +160,16 @@ func (m *maker) ports() {
 	m.add(tablePorts, exacts(2, 0, 0, macUPF), 0, actionFromPort, 0, 1)
 	m.add(tablePorts, exacts(1, 1, vidAccess, macUPF), 0, actionFromPort, 1, 0)
 	m.add(tablePorts, exacts(2, 1, vidData, macUPF), 0, actionFromPort, 0, 2)
-	hi, lo := words(local6)
-	m.add(tableLocals4, exacts(word(local4)), 0, actionLocal, 1)
+	hi, lo := wordsOf(local6)
+	m.add(tableLocals4, exacts(wordOf(local4)), 0, actionLocal, 1)
 	m.add(tableLocals6, exacts(hi, lo), 0, actionLocal, 2)
-	m.add(tableOwn4, exacts(word(local4)), 0, actionOwn)
+	m.add(tableOwn4, exacts(wordOf(local4)), 0, actionOwn)
 	m.add(tableOwn6, exacts(hi, lo), 0, actionOwn)
 }
 
 func (m *maker) tunnels() {
-	ue6Prefix, _ := words(ue6(1))
-	ue := word(ue4(1))
+	ue6Prefix, _ := wordsOf(ue6(1))
+	ue := wordOf(ue4(1))
 	one := func(endpoint uint64, teid uint32, rule, expected uint64) {
 		m.add(tableTunnels, exacts(endpoint, uint64(teid)), 0, actionOne, rule, expected, 1, 1, ue, ue6Prefix)
 	}
@@ -197,16 +197,16 @@ func (m *maker) ues() {
 		ueDown: ruleDown, ueDown6: ruleDown6, ueDownDSCP: ruleDownDSCP, ueDownGate: ruleDownGate, ueDownPlain6: ruleDownPlain6,
 		ueDownNoPeer: ruleDownNoPeer, ueDownLow: ruleDownLow, ueDownTagged: ruleDownTagged, ueDownMBR: ruleDownMBR, ueNoRule: ruleDown + 1000,
 	} {
-		hi, _ := words(ue6(ue))
-		m.add(tableUEs4, exacts(word(ue4(ue))), 0, actionOneBare, rule, bare)
+		hi, _ := wordsOf(ue6(ue))
+		m.add(tableUEs4, exacts(wordOf(ue4(ue))), 0, actionOneBare, rule, bare)
 		m.add(tableUEs6, exacts(hi), 0, actionOneBare, rule, bare)
 	}
-	hi, _ := words(ue6(ueList))
-	m.add(tableUEs4, exacts(word(ue4(ueList))), 0, actionSeveralBare, listDown, bare)
+	hi, _ := wordsOf(ue6(ueList))
+	m.add(tableUEs4, exacts(wordOf(ue4(ueList))), 0, actionSeveralBare, listDown, bare)
 	m.add(tableUEs6, exacts(hi), 0, actionSeveralBare, listDown, bare)
-	m.add(tableUEs4, exacts(word(ue4(ueCPU))), 0, actionDetectCPU, uint64(datapath.PassChanging))
-	m.add(tableUEs4, exacts(word(ue4(ueFromTagged))), 0, actionOneBare, ruleDown, bareTagged)
-	m.add(tableUEs4, exacts(word(ue4(ueNotExpected))), 0, actionOneBare, ruleDown, notExpected)
+	m.add(tableUEs4, exacts(wordOf(ue4(ueCPU))), 0, actionDetectCPU, uint64(datapath.PassChanging))
+	m.add(tableUEs4, exacts(wordOf(ue4(ueFromTagged))), 0, actionOneBare, ruleDown, bareTagged)
+	m.add(tableUEs4, exacts(wordOf(ue4(ueNotExpected))), 0, actionOneBare, ruleDown, notExpected)
 	// Framed routes: the longest prefix first.
 	m.add(tableFramed4, []match{prefix("192.168.0.0/16")}, 0, actionOneBare, ruleDown, bare)
 	m.add(tableFramed4, []match{prefix("192.168.5.0/24")}, 0, actionOneBare, ruleDownGate, bare)
@@ -278,7 +278,7 @@ func (m *maker) filters() {
 	m.add(tableFilters4, with(any4(listUp), map[int]match{protocol: udp, sourcePort: between(1000, 1999)}), 7, actionFiltered, ruleWeb)
 	m.add(tableFilters4, with(any4(listUp), map[int]match{protocol: udp, destination: masked(0x08080000, 0xffff0000), port4: between(53, 53)}), 6, actionFiltered, ruleDNS)
 	m.add(tableFilters4, with(any4(listUp), map[int]match{protocol: tcp, port4: between(80, 443)}), 5, actionFiltered, ruleWeb)
-	m.add(tableFilters4, with(any4(listUp), map[int]match{tos: masked(0xb8, 0xfc), source: masked(word(ue4(1)), 0xffffffff)}), 4, actionFiltered, ruleVoice)
+	m.add(tableFilters4, with(any4(listUp), map[int]match{tos: masked(0xb8, 0xfc), source: masked(wordOf(ue4(1)), 0xffffffff)}), 4, actionFiltered, ruleVoice)
 	m.add(tableFilters4, with(any4(listUp), map[int]match{qfi: masked(5, 0x7f)}), 3, actionFiltered, ruleUpGate)
 	m.add(tableFilters4, with(any4(listUp), map[int]match{destination: masked(0x09000000, 0xff000000)}), 2, "detect.cpu", uint64(datapath.PassN6))
 	m.add(tableFilters4, any4(listUp), 1, actionUnfiltered, uint64(datapath.DropSDFFilter))
@@ -297,10 +297,10 @@ func (m *maker) routes() {
 	m.add(tableRoutes6, []match{exact(1), {}}, 0, actionByHop, uint64(hopRouter))
 	m.add(tableRoutes6, []match{exact(1), prefix("2001:db8:8::/45")}, 0, actionByHop, uint64(hopRouterTagged))
 	m.add(tableRoutes6, []match{exact(1), prefix("2001:db8:8::1/128")}, 0, actionForwardCPU, uint64(datapath.PassUnresolved))
-	fromHi, fromLo := words(local6)
-	toHi, toLo := words(farGNB6)
+	fromHi, fromLo := wordsOf(local6)
+	toHi, toLo := wordsOf(farGNB6)
 	for peer, hop := range map[uint64]int{peerGNB: hopGNB, peerLow: hopLow, peerTagged: hopGNBTagged} {
-		m.add(tablePeers, exacts(peer), 0, actionPeer4, word(local4), word(farGNB4), uint64(hop))
+		m.add(tablePeers, exacts(peer), 0, actionPeer4, wordOf(local4), wordOf(farGNB4), uint64(hop))
 	}
 	m.add(tablePeers, exacts(peerGNB6), 0, actionPeer6, fromHi, fromLo, toHi, toLo, uint64(hopGNB))
 	m.add(tablePeers, exacts(peerNone), 0, actionForwardCPU, uint64(datapath.PassUnresolved))

@@ -127,13 +127,13 @@ const moreFragments, offset1 = 0x20, 1
 
 // frameCases are all.
 func frameCases() (all []frameCase) {
-	for _, some := range [][]frameCase{uplink(), downlink(), filtered(), handed(), limited()} {
+	for _, some := range [][]frameCase{uplinkCases(), downlinkCases(), filteredCases(), handedCases(), limitedCases()} {
 		all = append(all, some...)
 	}
 	return all
 }
 
-func uplink() []frameCase {
+func uplinkCases() []frameCase {
 	last := func(n int, b ...byte) set { return set{n, b} }
 	wrong := up(teid, user4(server4, 30))
 	return []frameCase{
@@ -174,7 +174,7 @@ func uplink() []frameCase {
 	}
 }
 
-func downlink() []frameCase {
+func downlinkCases() []frameCase {
 	return []frameCase{
 		{"downlink", 2, down4(ueDown, 30), 1, 0},
 		{"downlink, no payload", 2, ethernet(0, ipv4(server4, ue4(ueDown), 1, nil)), 1, 0},
@@ -215,7 +215,7 @@ func downlink() []frameCase {
 	}
 }
 
-func filtered() []frameCase {
+func filteredCases() []frameCase {
 	packet := func(to string, protocol byte, from, port uint16, change ...set) []byte {
 		return ipv4(ue4(1), to, protocol, udpOf(from, port, 20), change...)
 	}
@@ -246,7 +246,7 @@ func filtered() []frameCase {
 }
 
 // handed are frames for the CPU.
-func handed() []frameCase {
+func handedCases() []frameCase {
 	request, ip := up(teid, user4(server4, 30)), down4(ueDown, 30)
 	echo := ethernet(0, ipv4(farGNB4, local4, protoUDP, append(udpOf(2152, 2152, 0), 0x32, 1, 0, 4, 0, 0, 0, 0, 1, 2, 0, 0)))
 	all := []frameCase{
@@ -280,7 +280,7 @@ func handed() []frameCase {
 }
 
 // limited are frames of which an MBR lets the first ones pass.
-func limited() (all []frameCase) {
+func limitedCases() (all []frameCase) {
 	const headers = 28
 	user := user4(server4, meteredOctets-headers)
 	for i := range metered {

@@ -49,7 +49,7 @@ type answer struct {
 // try has one update done, in a batch of two: the other one changes nothing.
 func (s *side) try(t *testing.T, u *p4rt.Update) answer {
 	t.Helper()
-	fine := update(p4rt.Update_MODIFY, s.client.schema.entry(tableLocals4, exacts(word(local4)), 0, actionLocal, 1))
+	fine := update(p4rt.Update_MODIFY, s.client.schema.entry(tableLocals4, exacts(wordOf(local4)), 0, actionLocal, 1))
 	_, err := s.client.rpc.Write(t.Context(), &p4rt.WriteRequest{DeviceId: 1, ElectionId: s.client.election, Updates: []*p4rt.Update{fine, u}})
 	if err == nil {
 		return answer{}
@@ -83,7 +83,7 @@ func insert(e *p4rt.TableEntry) *p4rt.Update { return update(p4rt.Update_INSERT,
 
 // refusedKinds are of INSERT, MODIFY and DELETE, and of tables.
 func refusedKinds(s *schema) []refusedCase {
-	have, new := exacts(word(ue4(ueDown))), exacts(word("100.64.9.9"))
+	have, new := exacts(wordOf(ue4(ueDown))), exacts(wordOf("100.64.9.9"))
 	entry := func(key []match) *p4rt.TableEntry { return s.entry(tableUEs4, key, 0, actionOneBare, ruleDown, bare) }
 	bareKey := func(key []match) *p4rt.TableEntry { return s.entry(tableUEs4, key, 0, "") }
 	unknown := entry(new)

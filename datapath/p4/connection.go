@@ -95,15 +95,18 @@ func (d *Driver) begin(c *client) error {
 			return err
 		}
 	}
-	return d.offload.reset(d.ctx, c.kept, func() error {
-		d.linking.Lock()
-		defer d.linking.Unlock()
-		if err := c.setPipeline(d.ctx, d.pipeline); err != nil {
-			return err
-		}
-		d.links.clear()
-		return d.links.sync(d.ctx, d.connection)
-	})
+	return d.offload.reset(d.ctx, c.kept, func() error { return d.empty(c) })
+}
+
+// empty has a target run the pipeline, without entries of sessions.
+func (d *Driver) empty(c *client) error {
+	d.linking.Lock()
+	defer d.linking.Unlock()
+	if err := c.setPipeline(d.ctx, d.pipeline); err != nil {
+		return err
+	}
+	d.links.clear()
+	return d.links.sync(d.ctx, d.connection)
 }
 
 func (d *Driver) halt() error {

@@ -64,6 +64,8 @@ type sums struct {
 	total datapath.Total
 }
 
+func (s *sums) Keys(uint64) ([]datapath.Key, error) { return nil, datapath.ErrNoSession }
+
 func (s *sums) Count(_ *model.Rule, n datapath.Total) {
 	s.total.Packets += n.Packets
 	s.total.Octets += n.Octets

@@ -108,7 +108,7 @@ func protocolsOf(f *model.Filter) []match {
 
 const protoTCP, protoUDP, protoSCTP = 6, 17, 132
 
-// portPair is a range of each end; High 0: any.
+// portPair is a range of each end; none: any.
 type portPair struct{ remote, local match }
 
 func portsOf(f *model.Filter) []portPair {
@@ -118,6 +118,9 @@ func portsOf(f *model.Filter) []portPair {
 		}
 		var out []match
 		for _, p := range all {
+			if p.First == 0 && p.Last == 65535 {
+				return []match{{}} // a range of all is not one: P4Runtime 1.4.1, 9.1.1
+			}
 			out = append(out, match{value: number(uint64(p.First)), high: number(uint64(p.Last))})
 		}
 		return out

@@ -1,7 +1,10 @@
 package p4
 
 import (
+	"net/netip"
 	"slices"
+
+	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"plumbline/api"
 	"plumbline/datapath"
@@ -13,7 +16,7 @@ import (
 // can reports whether the pipeline does all that a rule asks for with packets of a key.
 func (o *offload) can(r *model.Rule, k datapath.Key) bool {
 	switch {
-	case k.Route.IsValid(), r.Ethernet != nil, r.Opaque, r.Unwrap != api.Unwrap_UNWRAP_NONE, r.Wrap != nil, r.Redirect != nil,
+	case r.Ethernet != nil, r.Opaque, r.Unwrap != api.Unwrap_UNWRAP_NONE, r.Wrap != nil, r.Redirect != nil,
 		len(r.Copies) > 0, r.DropsContainer, r.Gate, r.Marks != model.Marks{}:
 		return false
 	case !quiet(r):
@@ -125,16 +128,28 @@ const (
 	lenContainer = 8
 )
 
-// keyEntry is the table of a key and how it stands there. Framed routes are the CPU's: a longer
-// one of another session might have to be there, too.
-func (o *offload) keyEntry(k datapath.Key) (t *table, key []uint64) {
-	switch {
+// keyUpdate makes an update of a key's entry. act "": of one that goes.
+func (o *offload) keyUpdate(a *arena, kind p4rt.Update_Type, k datapath.Key, act string, params ...uint64) *p4rt.Update {
+	switch tables := o.schema.tables; {
 	case k.Local.IsValid():
-		return o.schema.tables[tableTunnels], []uint64{o.numberOf[k.Local], uint64(k.TEID)}
+		return a.add(kind, tables[tableTunnels], []uint64{o.numberOf[k.Local], uint64(k.TEID)}, act, params...)
 	case k.IPv4 != 0:
-		return o.schema.tables[tableUEs4], []uint64{uint64(k.IPv4)}
+		return a.add(kind, tables[tableUEs4], []uint64{uint64(k.IPv4)}, act, params...)
+	case k.IPv6 != 0:
+		return a.add(kind, tables[tableUEs6], []uint64{k.IPv6}, act, params...)
 	}
-	return o.schema.tables[tableUEs6], []uint64{k.IPv6}
+	name, key := routeEntry(k.Route)
+	return update(kind, o.schema.entry(name, key, 0, act, params...))
+}
+
+// routeEntry is the table of a framed route and how it stands there.
+func routeEntry(p netip.Prefix) (name string, key []match) {
+	a := p.Masked().Addr()
+	if a.Is4() {
+		return tableFramed4, []match{{value: number(word4(a)), bits: p.Bits()}}
+	}
+	hi, _ := words6(a)
+	return tableFramed6, []match{{value: number(hi), bits: p.Bits()}}
 }
 
 // versions reports which IP versions packets of a key have.

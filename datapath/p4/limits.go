@@ -2,6 +2,8 @@ package p4
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 	"time"
 
 	"plumbline/datapath/model"
@@ -26,21 +28,21 @@ const (
 // last, by target and CPU.
 type rate struct {
 	sum    uint64
-	at     time.Time
+	at     uint64 // ns; 0: never
 	octets uint64 // in a limitPeriod
 }
 
-// look notes what rules have counted.
-func (r *rate) look(rules []*model.Rule, now time.Time) {
+// look notes what rules have counted until now, ns.
+func (r *rate) look(rules []*model.Rule, now uint64) {
 	sum := uint64(0)
 	for _, one := range rules {
 		sum += one.Counters.Total().Octets
 	}
-	passed := now.Sub(r.at)
-	if passed < limitPeriod/2 {
+	passed := now - r.at
+	if passed < uint64(limitPeriod/2) {
 		return
 	}
-	if !r.at.IsZero() && sum >= r.sum {
+	if r.at != 0 && sum >= r.sum {
 		r.octets = uint64(float64(sum-r.sum) * float64(limitPeriod) / float64(passed))
 	}
 	r.sum, r.at = sum, now
@@ -101,7 +103,7 @@ func (o *offload) lookAtLimits(ctx context.Context) error {
 				for _, sl := range s.slots {
 					rules = append(rules, sl.rule)
 				}
-				s.rate.look(rules, time.Now())
+				s.rate.look(rules, o.now())
 				if o.isNear(s, rules) {
 					o.ask(s)
 				}
@@ -123,13 +125,15 @@ func (o *offload) ask(s *session) {
 	s.again = true
 }
 
-// retry has sessions looked at that are with the CPU for a reason that may have passed.
+// retry has sessions looked at that are with the CPU, in part or as a whole, for a reason that may
+// have passed.
 func (o *offload) retry() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := 0
 	for _, s := range o.sessions {
-		if s.retry && s.state == apart {
+		free := func(route netip.Prefix) bool { return !o.blocked(route, s.seid) }
+		if s.retry && s.state == apart || (s.state == apart || s.state == installed) && slices.ContainsFunc(s.blocked, free) {
 			o.enqueue(s)
 			if n++; n == retrySome {
 				return

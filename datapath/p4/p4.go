@@ -111,7 +111,7 @@ func (d *Driver) open(cfg *Config) (err error) {
 		peers: d.offload.peersInUse, hops: newNumbers[afxdp.Exit](uint32(d.schema.tables[tableHops].size - 1)),
 	}
 	if d.remote != nil && c.kept {
-		d.offload.idle = true // until Settle
+		d.offload.holds = true // until Settle
 	} else if err := d.begin(c); err != nil {
 		return err
 	}
@@ -159,11 +159,11 @@ func newOffload(cfg *Config, e engine, t target, s *schema, ports []afxdp.Port) 
 	room := func(table string) uint32 { return uint32(s.tables[table].size - 1) } // number 0 is none
 	o := &offload{
 		log: cfg.Log, engine: e, target: t, schema: s, endpoints: cfg.Endpoints, n6: &cfg.N6, numberOf: map[netip.Addr]uint64{},
-		sessions: map[uint64]*session{}, entries: map[uint32]int{}, keys: map[datapath.Key]*keyState{},
+		sessions: map[uint64]*session{}, entries: map[uint32]int{}, keys: map[datapath.Key]*keyState{}, rest: map[datapath.Key][]uint64{},
 		peers: newNumbers[nexthop.Peer](room(tablePeers)), uses: map[nexthop.Peer]int{},
 		slots: newNumbers[slotKey](room(tableRules)), cells: map[uint32][2]count{},
-		lists:   newNumbers[datapath.Key](1<<listBits - 1),
-		buckets: buckets{most: room(tableRules), of: map[*model.Meter]*bucket{}, now: cfg.Clock()},
+		lists:   newNumbers[listKey](1<<listBits - 1),
+		buckets: buckets{most: room(tableRules), of: map[*model.Meter]*bucket{}, now: cfg.Clock()}, now: cfg.Clock(),
 	}
 	o.changed.L = &o.mu
 	for i, a := range endpoints(ports) {
@@ -182,7 +182,7 @@ func (d *Driver) Apply(ctx context.Context, c *api.Change) error {
 		return err
 	}
 	seid := c.GetSeid()
-	if err := d.offload.begin(ctx, seid); err != nil {
+	if err := d.offload.begin(ctx, c); err != nil {
 		return err
 	}
 	err := d.Driver.Apply(ctx, c)

@@ -33,29 +33,60 @@ func deletions(p *plan, entries []*p4rt.TableEntry) []planned {
 // since nothing leads to filters and rules then.
 func (o *offload) remove(ctx context.Context, plans []*plan) error {
 	var keys, filters, rules []planned
+	var failed []*slot
 	table := o.schema.tables[tableRules]
 	o.mu.Lock()
+	o.handOver(plans)
 	for _, p := range plans {
-		for _, k := range p.s.keys {
-			if ks := o.keys[k]; ks != nil && ks.owner == p.s.seid && ks.there && (p.failed || !slices.Contains(p.bound, k)) {
-				t, key := o.keyEntry(k)
-				keys = append(keys, planned{p, p.arena.add(p4rt.Update_DELETE, t, key, ""), func() { ks.there = false }})
+		keys = append(keys, o.planCovered(p)...)
+		for _, k := range p.freed() {
+			ks := o.keys[k]
+			if ks == nil || ks.owner != p.s.seid || !ks.there || slices.Contains(p.own, k) && o.covered(k) {
+				continue
 			}
+			keys = append(keys, planned{p, o.keyUpdate(p.arena, p4rt.Update_DELETE, k, ""), func() { ks.there = false }})
 		}
 		if p.failed {
 			filters = append(filters, deletions(p, p.filters)...)
+			failed = append(failed, p.slots...)
 		}
 		for _, sl := range p.unused() {
 			rules = append(rules, planned{p, p.arena.add(p4rt.Update_DELETE, table, []uint64{uint64(sl.index)}, ""), func() { sl.there = false }})
 		}
 	}
 	o.mu.Unlock()
-	for _, step := range [...][]planned{keys, filters, rules} {
-		if err := o.removeSome(ctx, step); err != nil {
-			return err
+	if err := o.removeSome(ctx, keys); err != nil {
+		return err
+	}
+	// A part of the keys may have been there, and packets with them.
+	if err := o.countSlots(ctx, failed); err != nil {
+		return err
+	}
+	if err := o.removeSome(ctx, filters); err != nil {
+		return err
+	}
+	return o.removeSome(ctx, rules)
+}
+
+// freed returns the keys that the session has had, or was to have, and has none of now. What others
+// have left to it is among them.
+func (p *plan) freed() []datapath.Key {
+	all := append(slices.Clone(p.s.keys), p.s.rest...)
+	if p.failed {
+		return append(without(all, p.bound), p.bound...)
+	}
+	return without(all, p.bound)
+}
+
+// without returns those of all that are not in some.
+func without[T comparable](all, some []T) []T {
+	var rest []T
+	for _, one := range all {
+		if !slices.Contains(some, one) {
+			rest = append(rest, one)
 		}
 	}
-	return nil
+	return rest
 }
 
 func (o *offload) removeSome(ctx context.Context, all []planned) error {
@@ -71,7 +102,7 @@ func (o *offload) removeSome(ctx context.Context, all []planned) error {
 	defer o.mu.Unlock()
 	for i, one := range all {
 		if refused[i] != nil {
-			o.log.Error("the target keeps an entry", "seid", one.plan.s.seid, "err", refused[i])
+			o.log.Error("the target refuses to change an entry", "seid", one.plan.s.seid, "type", one.update.GetType(), "err", refused[i])
 			continue
 		}
 		o.written(one.update)
@@ -107,45 +138,44 @@ func (o *offload) settle(p *plan) {
 	for _, sl := range s.slots {
 		o.unref(sl)
 	}
-	kept := p.slots
+	to, lists := installed, append(slices.Clone(s.lists), p.lists...)
+	all := append(slices.Clone(p.slots), s.slots...) // what was read last stands first
+	for _, k := range p.freed() {
+		if ks := o.keys[k]; ks != nil && ks.owner == s.seid && !ks.there {
+			o.forget(k)
+		}
+	}
 	if p.failed {
 		for _, sl := range p.slots {
 			o.unref(sl)
 		}
-		kept = nil
+		*p = plan{s: s, arena: p.arena, retry: p.retry, own: p.own, covered: p.covered, blocked: p.blocked}
 	}
-	for _, sl := range append(slices.Clone(s.slots), p.slots...) {
-		if !slices.ContainsFunc(kept, func(k *slot) bool { return k.index == sl.index }) && o.slots.of[sl.slotKey] == sl.index {
+	for _, sl := range all {
+		if !slices.ContainsFunc(p.slots, func(k *slot) bool { return k.index == sl.index }) && o.slots.of[sl.slotKey] == sl.index {
 			o.slots.give(sl.slotKey)
 			o.cells[sl.index] = sl.had
 		}
 	}
-	for _, k := range s.keys {
-		if ks := o.keys[k]; ks != nil && ks.owner == s.seid && !slices.Contains(p.bound, k) {
-			o.forget(k, ks)
-		}
+	for _, k := range without(lists, p.lists) {
+		o.lists.give(listKey{k, s.seid})
 	}
-	s.slots, s.filters, s.keys, s.limited = kept, p.filters, p.bound, p.limited
-	to := installed
-	s.cpu = false
-	if p.failed {
-		s.filters, s.keys, s.limited = nil, nil, false
-	}
-	if len(s.keys) == 0 {
+	s.slots, s.filters, s.keys, s.lists, s.limited = p.slots, p.filters, append(p.bound, p.covered...), p.lists, p.limited
+	s.cpu, s.retry, s.blocked = len(p.bound) == 0, p.retry, p.blocked
+	if s.cpu {
 		to = apart
 	}
+	o.register(s, p.own)
 	o.put(s, to)
 	if s.gone && s.state == apart {
 		delete(o.sessions, s.seid)
 	}
 }
 
-func (o *offload) forget(k datapath.Key, ks *keyState) {
-	if ks.list {
-		o.lists.give(k)
-	}
-	if !ks.there {
-		delete(o.keys, k)
+func (o *offload) forget(k datapath.Key) {
+	delete(o.keys, k)
+	if k.Route.IsValid() {
+		o.routes--
 	}
 }
 
@@ -224,6 +254,6 @@ func (b *buckets) give(m *model.Meter) {
 	delete(b.of, m)
 	unit, tolerance := m.Rate()
 	const maxPacket = 65535
-	ahead := tolerance>>8 + unit>>24*maxPacket + 1 // ns: as far as one packet may have brought it
+	ahead := tolerance>>8 + unit*maxPacket>>24 + 1 // ns: as far as one packet may have brought it
 	b.resting = append(b.resting, resting{one.index, b.now() + ahead})
 }

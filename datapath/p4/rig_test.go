@@ -91,7 +91,7 @@ func newRig(b testing.TB, endpoints []datapath.Endpoint, n6 datapath.N6, session
 }
 
 func (r *rig) apply(ctx context.Context, c *api.Change) error {
-	if err := r.offload.begin(ctx, c.GetSeid()); err != nil {
+	if err := r.offload.begin(ctx, c); err != nil {
 		return err
 	}
 	err := r.Apply(ctx, c)

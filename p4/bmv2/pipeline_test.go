@@ -136,8 +136,8 @@ func (p *pipe) wantDrop(t *testing.T, got *sink, rule, reason, octets int) {
 	if c := p.cell("dropped", reason); c != one {
 		t.Errorf("dropped for reason %d: %v, want %v", reason, c, one)
 	}
-	if reason == dropUE || reason == dropSDF {
-		one = CounterValue{} // no PDR matches, so no PDR counts it
+	if rule == 0 { // nobody's
+		rule, one = pipeUL, CounterValue{}
 	}
 	if c := p.cell("measure.refused", rule); c != one {
 		t.Errorf("refused by rule %d: %v, want %v", rule, c, one)
@@ -262,6 +262,7 @@ func TestPipelineOther(t *testing.T) {
 		in     []byte
 		cpu    byte // reason, or
 		drop   int
+		rule   int // that drops it; 0: none
 		change func(*pipe)
 	}{
 		{name: "unknown TEID", port: pipeN3, in: gpdu(0x1002, pipeUE, 10), cpu: passRules},
@@ -271,16 +272,18 @@ func TestPipelineOther(t *testing.T) {
 		{name: "user packet from N3", port: pipeN3, in: down, cpu: passHost},
 		{name: "another MAC address", port: pipeN6, in: changed(down, 5, 0xab), cpu: passHost},
 		{name: "unknown UE", port: pipeN6, in: changed(down, 33, 2), cpu: passHost},
+		{name: "version that is none of IPv4", port: pipeN6, in: changed(down, 14, 0x65), cpu: passRules},
 		{name: "ARP", port: pipeN6, in: append(bytes.Clone(down[:12]), octets("0806 0001 0800")...), cpu: passHost},
 		{name: "frame of one octet", port: pipeN6, in: []byte{2}, cpu: passHost},
-		{name: "IP version 5", port: pipeN6, in: changed(down, 14, 0x55), cpu: passRules},
 		{name: "IP version 5, said to be IPv6", port: pipeN6, in: append(bytes.Clone(down[:12]), octets("86dd 50000000 0000 3b 40"+strings.Repeat("20010db800000001", 4))...), cpu: passRules},
 		{name: "IPv4 header cut off", port: pipeN6, in: down[:33], cpu: passHost},
 		{name: "user packet cut off", port: pipeN3, in: up[:len(up)-1], cpu: passRules},
+		{name: "outer header that says less", port: pipeN3, in: changed(up, 17, up[17]-1), cpu: passHost},
+		{name: "outer header that says more", port: pipeN3, in: changed(up, 17, up[17]+1), cpu: passHost},
 		{name: "no container", port: pipeN3, in: append(changed(up[:54], 53, 0), up[58:]...), cpu: passHost},
 		{name: "TTL ends", port: pipeN6, in: ttl, cpu: passAnswer},
 		{name: "MTU", port: pipeN6, in: toUE("", pipeMTU-44-28+1), cpu: passTooBig},
-		{name: "gate is closed", port: pipeN3, in: up, drop: dropGate, change: func(p *pipe) {
+		{name: "gate is closed", port: pipeN3, in: up, drop: dropGate, rule: pipeUL, change: func(p *pipe) {
 			rules, e := p.entry(pipeIngress+"forward.rules", pipeIngress+"forward.refuse", [][]byte{{dropGate}}, exact([]byte{pipeUL}))
 			p.s.Update(func(tx *Tx) {
 				if err := tx.Modify(rules, e); err != nil {
@@ -297,7 +300,7 @@ func TestPipelineOther(t *testing.T) {
 			}
 			got := p.send(uint32(tt.port), tt.in)
 			if tt.drop != 0 {
-				p.wantDrop(t, got, pipeUL, tt.drop, len(tt.in))
+				p.wantDrop(t, got, tt.rule, tt.drop, len(tt.in))
 				return
 			}
 			p.wantCPU(t, got, tt.port, tt.cpu, tt.in)

@@ -1,0 +1,98 @@
+package p4
+
+import (
+	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"plumbline/api"
+	"plumbline/datapath/model"
+	"plumbline/datapath/nexthop"
+)
+
+// slotOf returns the place of a PDR for packets with so many octets in front of the user
+// packet, and plans its entry; nil: there is no room.
+func (o *offload) slotOf(p *plan, r *model.Rule, front uint8) *slot {
+	sk := slotKey{r.Counters, front}
+	for _, sl := range p.slots {
+		if sl.slotKey == sk {
+			return sl
+		}
+	}
+	sl := &slot{slotKey: sk}
+	kind := p4rt.Update_INSERT
+	for _, had := range p.s.slots {
+		if had.slotKey == sk {
+			*sl = *had
+			if had.there {
+				kind = p4rt.Update_MODIFY
+			}
+		}
+	}
+	if sl.index == 0 {
+		if sl.index = o.slots.take(sk); sl.index == 0 {
+			return nil
+		}
+		sl.had = o.cells[sl.index]
+		delete(o.cells, sl.index)
+	}
+	sl.rule = r
+	sl.peer, sl.bucket = nexthop.Peer{}, nil
+	u := o.ruleEntry(p.arena, kind, sl, r)
+	if u == nil {
+		if kind == p4rt.Update_INSERT {
+			o.slots.give(sk)
+			o.cells[sl.index] = sl.had
+		}
+		return nil
+	}
+	p.slots = append(p.slots, sl)
+	p.rules = append(p.rules, planned{p, u, func() { sl.there = true }})
+	return sl
+}
+
+// ruleEntry makes the entry of a PDR with its FAR and QERs; nil: there is no room for all of it.
+func (o *offload) ruleEntry(a *arena, kind p4rt.Update_Type, sl *slot, r *model.Rule) *p4rt.Update {
+	t, key := o.schema.tables[tableRules], []uint64{uint64(sl.index)}
+	if r.Action == api.Action_DROP {
+		return a.add(kind, t, key, actionRefuse, uint64(r.Refusal()))
+	}
+	var bucket uint32
+	var unit, tolerance uint64
+	if len(r.Limits) > 0 {
+		sl.bucket = r.Limits[0].MBR
+		if bucket = o.buckets.take(sl.bucket); bucket == 0 {
+			sl.bucket = nil
+			return nil
+		}
+		unit, tolerance = sl.bucket.Rate()
+	}
+	if r.Outer == nil {
+		return a.add(kind, t, key, actionToN6, bit(r.Uplink), uint64(r.Way), uint64(bucket), unit, tolerance, 0)
+	}
+	to := nexthop.Peer{Local: r.Outer.Local, Addr: r.Outer.Peer}
+	if o.uses[to] == 0 {
+		o.newPeers = true
+	}
+	number := o.peers.take(to)
+	if number == 0 {
+		o.giveBucket(sl)
+		return nil
+	}
+	o.uses[to]++
+	sl.peer = to
+	pduType, dscp := uint64(1), uint64(0)
+	if r.Outer.ToAccess {
+		pduType = 0
+	}
+	if r.Outer.DSCP >= 0 {
+		dscp = uint64(r.OuterDSCP(0))
+	}
+	return a.add(kind, t, key, actionToPeer, bit(r.Uplink), uint64(number), uint64(r.Outer.TEID), bit(r.QFI != 0), uint64(r.QFI), pduType,
+		bit(r.Outer.DSCP >= 0), dscp, uint64(bucket), unit, tolerance, 0)
+}
+
+func bit(is bool) uint64 {
+	if is {
+		return 1
+	}
+	return 0
+}
