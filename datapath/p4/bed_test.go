@@ -94,7 +94,7 @@ func newBedAt(t testing.TB, at place) *bed {
 	b.recorder = &recorder{target: d.connection, after: func([]*p4rt.Update) { b.wantWhole() }}
 	b.offload = newOffload(cfg, b.host, b.recorder, d.schema, at.ports)
 	b.offload.buckets.now = b.host.clock
-	d.offload, b.offload.relink = b.offload, d.link
+	d.offload, b.offload.relink, b.offload.lost = b.offload, d.link, d.leave
 	d.links = &links{
 		schema: d.schema, own: func() []netip.Addr { return []netip.Addr{n3, n36} }, ports: func() []afxdp.Port { return at.ports },
 		exits: bedExits, routes: bedRoutes, n6: at.n6, number: portOf,

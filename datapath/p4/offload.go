@@ -64,6 +64,7 @@ type offload struct {
 	lists    numbers[listKey]
 	newPeers bool // since links were made
 	relink   func()
+	lost     func() // is told that nothing is written any more; nil: nobody
 	closed   bool
 	away     error // why nothing is written: the target is not there
 }
