@@ -10,14 +10,23 @@ import (
 
 // What is done when the target goes away, and comes back.
 
-// lose notes that the target is not there: nothing is written until reset.
+// lose notes that the target is not there, or does not do what it is told: nothing is written
+// until reset.
 func (o *offload) lose(err error) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.away == nil && !o.closed {
+	first := o.away == nil && !o.closed
+	if first {
 		o.away = err
 	}
 	o.changed.Broadcast()
+	o.mu.Unlock()
+	if !first {
+		return
+	}
+	o.log.Error("target is away: it goes on by the entries that it has, and changes of sessions are refused", "err", err)
+	if o.lost != nil {
+		o.lost()
+	}
 }
 
 // reset begins anew with a target, which empty makes have no entries and have counted nothing.

@@ -94,7 +94,7 @@ func newBedAt(t testing.TB, at place) *bed {
 	b.recorder = &recorder{target: d.connection, after: func([]*p4rt.Update) { b.wantWhole() }}
 	b.offload = newOffload(cfg, b.host, b.recorder, d.schema, at.ports)
 	b.offload.buckets.now, b.offload.now = b.host.clock, b.host.clock
-	d.offload, b.offload.relink = b.offload, d.link
+	d.offload, b.offload.relink, b.offload.lost = b.offload, d.link, d.leave
 	d.links = &links{
 		schema: d.schema, own: func() []netip.Addr { return []netip.Addr{n3, n36} }, ports: func() []afxdp.Port { return at.ports },
 		exits: bedExits, routes: bedRoutes, n6: at.n6, number: portOf,
@@ -111,7 +111,7 @@ func (b *bed) dial() *client {
 	b.Helper()
 	conn, err := b.local.server.Dial()
 	b.check(err)
-	c, err := connect(b.ctx, conn, b.local.server.Local(conn), localDevice, 1, b.pipeline, false, nil)
+	c, err := connectBy(b.ctx, conn, b.local.server.Local(conn), localDevice, 1, b.pipeline, false, nil)
 	b.check(err)
 	b.connection.now.Store(c)
 	return c

@@ -62,7 +62,7 @@ func udpOf(from, to uint16, octets int) []byte {
 }
 
 // gtpu is a G-PDU from its UDP header on. behind is what is between the TEID and the user packet.
-func gtpu(teid uint32, flags byte, behind, user []byte) []byte {
+func gtpuHeader(teid uint32, flags byte, behind, user []byte) []byte {
 	b := udpOf(2152, 2152, 0)
 	binary.BigEndian.PutUint16(b[4:], uint16(16+len(behind)+len(user)))
 	b = append(b, 0x30|flags, 0xff)
@@ -76,7 +76,7 @@ func container(qfi byte) []byte { return []byte{0x77, 0x88, 0, 0x85, 1, 0x10, qf
 
 // up is a G-PDU to the UPF with a container of QFI 9.
 func up(teid uint32, user []byte) []byte {
-	return ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpu(teid, 4, container(9), user)))
+	return ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teid, 4, container(9), user)))
 }
 
 // ethernet is a frame to the UPF with an IP packet; vid 0: without a tag.
@@ -142,14 +142,14 @@ func uplinkCases() []frameCase {
 		{"uplink, no payload", 1, up(teid, ipv4(ue4(1), server4, 1, nil)), 2, 0},
 		{"uplink, greatest", 1, up(teid, user4(server4, 1414)), 2, 0},
 		{"uplink, IPv6", 1, up(teid, user6(server6, 30)), 2, 0},
-		{"uplink over IPv6", 1, ethernet(0, ipv6(farGNB6, local6, protoUDP, gtpu(teid, 4, container(9), user4(server4, 30)))), 2, 0},
-		{"uplink over IPv6, IPv6", 1, ethernet(0, ipv6(farGNB6, local6, protoUDP, gtpu(teid, 4, container(9), user6(server6, 31)))), 2, 0},
-		{"no container", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpu(teidPlain, 0, nil, user4(server4, 30)))), 2, 0},
-		{"no container, but expected", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpu(teid, 0, nil, user4(server4, 30)))), 0, datapath.PassRules},
-		{"sequence number", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpu(teidOptional, 2, []byte{1, 2, 3, 4}, user4(server4, 30)))), 2, 0},
-		{"container, another extension behind", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpu(teid, 4, []byte{1, 2, 0, 0x85, 1, 0, 9, 0xc0, 1, 0, 0, 0}, user4(server4, 30)))), 0, datapath.PassSignalling},
-		{"tagged", 1, ethernet(vidAccess, ipv4(farGNB4, local4, protoUDP, gtpu(teidTagged, 4, container(9), user4(server4, 30)))), 2, 0},
-		{"another tag", 1, ethernet(vidData, ipv4(farGNB4, local4, protoUDP, gtpu(teidTagged, 4, container(9), user4(server4, 30)))), 0, datapath.PassHost},
+		{"uplink over IPv6", 1, ethernet(0, ipv6(farGNB6, local6, protoUDP, gtpuHeader(teid, 4, container(9), user4(server4, 30)))), 2, 0},
+		{"uplink over IPv6, IPv6", 1, ethernet(0, ipv6(farGNB6, local6, protoUDP, gtpuHeader(teid, 4, container(9), user6(server6, 31)))), 2, 0},
+		{"no container", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidPlain, 0, nil, user4(server4, 30)))), 2, 0},
+		{"no container, but expected", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teid, 0, nil, user4(server4, 30)))), 0, datapath.PassRules},
+		{"sequence number", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidOptional, 2, []byte{1, 2, 3, 4}, user4(server4, 30)))), 2, 0},
+		{"container, another extension behind", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teid, 4, []byte{1, 2, 0, 0x85, 1, 0, 9, 0xc0, 1, 0, 0, 0}, user4(server4, 30)))), 0, datapath.PassSignalling},
+		{"tagged", 1, ethernet(vidAccess, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidTagged, 4, container(9), user4(server4, 30)))), 2, 0},
+		{"another tag", 1, ethernet(vidData, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidTagged, 4, container(9), user4(server4, 30)))), 0, datapath.PassHost},
 		{"longer prefix, tagged", 1, up(teid, user4("8.8.8.8", 30)), 2, 0},
 		{"longest prefix", 1, up(teid, user4("8.8.8.129", 30)), 0, datapath.PassUnresolved},
 		{"longer prefix, IPv6", 1, up(teid, user6("2001:db8:f::9", 30)), 2, 0},
@@ -169,7 +169,7 @@ func uplinkCases() []frameCase {
 		{"to another UPF", 1, up(teidToPeer, user4(server4, 30)), 1, 0},
 		{"to another UPF, TTL 1", 1, up(teidToPeer, user4(server4, 30, last(8, 1))), 1, 0},
 		{"to another UPF, with a QFI", 1, up(teidToPeerQFI, user4(server4, 31)), 1, 0},
-		{"to another UPF, no container came", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpu(teidToPeerQFI, 0, nil, user4(server4, 31)))), 0, datapath.PassRules},
+		{"to another UPF, no container came", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidToPeerQFI, 0, nil, user4(server4, 31)))), 0, datapath.PassRules},
 		{"to another UPF over IPv6", 1, up(teidToPeer6, user6(server6, 31)), 1, 0},
 	}
 }
@@ -232,7 +232,7 @@ func filteredCases() []frameCase {
 		{"filter: TCP, before a range", 1, list(packet("1.1.1.1", protoTCP, 2000, 79)), 0, datapath.DropSDFFilter},
 		{"filter: ToS", 1, list(packet("1.1.1.1", protoSCTP, 2, 9, set{1, []byte{0xba}})), 2, 0},
 		{"filter: no ports", 1, list(packet("1.1.1.1", 1, 1500, 53)), 0, datapath.DropSDFFilter},
-		{"filter: QFI", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpu(teidList, 4, container(5), packet("1.1.1.1", protoUDP, 2, 9)))), 0, datapath.DropGate},
+		{"filter: QFI", 1, ethernet(0, ipv4(farGNB4, local4, protoUDP, gtpuHeader(teidList, 4, container(5), packet("1.1.1.1", protoUDP, 2, 9)))), 0, datapath.DropGate},
 		{"filter: cpu", 1, list(packet("9.1.1.1", protoUDP, 2, 9)), 0, datapath.PassN6},
 		{"filter: fragment", 1, list(packet("1.1.1.1", protoUDP, 2, 9, set{6, []byte{moreFragments, 0}})), 0, datapath.PassRules},
 		{"filter: extension header", 1, list(ipv6(ue6(1), server6, 60, []byte{17, 0, 1, 4, 0, 0, 0, 0, 1, 2, 3, 4, 0, 8, 0, 0})), 0, datapath.PassRules},

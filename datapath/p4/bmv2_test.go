@@ -205,7 +205,7 @@ func (s *side) control(t testing.TB, dial func() (*grpc.ClientConn, error)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.client, err = connect(t.Context(), conn, p4rt.NewP4RuntimeClient(conn), 1, 1, pipe, false, s.packetIn); err == nil {
+		if s.client, err = connect(t.Context(), conn, 1, 1, pipe, false, s.packetIn); err == nil {
 			break
 		}
 		_ = conn.Close()

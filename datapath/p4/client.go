@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -59,8 +58,15 @@ const (
 
 // connect becomes the target's primary, which takes the pipeline next.
 //
-// Errors: with what is to be done about them.
-func connect(ctx context.Context, conn *grpc.ClientConn, rpc p4rt.P4RuntimeClient, device, election uint64, p *pipeline, replace bool, packets func(*p4rt.PacketIn)) (*client, error) {
+// Errors: with what is to be done about them. The connection stays the caller's.
+func connect(ctx context.Context, conn *grpc.ClientConn, device, election uint64, p *pipeline, replace bool, packets func(*p4rt.PacketIn)) (*client, error) {
+	return connectBy(ctx, conn, p4rt.NewP4RuntimeClient(conn), device, election, p, replace, packets)
+}
+
+// connectBy is connect for a client of the connection.
+func connectBy(
+	ctx context.Context, conn *grpc.ClientConn, rpc p4rt.P4RuntimeClient, device, election uint64, p *pipeline, replace bool, packets func(*p4rt.PacketIn),
+) (*client, error) {
 	c := &client{
 		conn: conn, rpc: rpc, device: device, election: &p4rt.Uint128{Low: election},
 		ended: make(chan struct{}), packets: packets,
@@ -73,7 +79,8 @@ func connect(ctx context.Context, conn *grpc.ClientConn, rpc p4rt.P4RuntimeClien
 		return nil, err
 	}
 	if err := c.check(ctx, p, replace); err != nil {
-		return nil, errors.Join(err, c.close())
+		c.leave()
+		return nil, err
 	}
 	return c, nil
 }
@@ -83,29 +90,35 @@ func connect(ctx context.Context, conn *grpc.ClientConn, rpc p4rt.P4RuntimeClien
 func (c *client) arbitrate(ctx context.Context) error {
 	life, end := context.WithCancel(context.Background())
 	c.end = end
+	wait, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	stop := context.AfterFunc(wait, end) // also of what waits for the connection
+	defer stop()
 	stream, err := c.rpc.StreamChannel(life)
+	if err == nil {
+		c.stream = stream
+		ask := &p4rt.MasterArbitrationUpdate{DeviceId: c.device, ElectionId: c.election}
+		err = stream.Send(&p4rt.StreamMessageRequest{Update: &p4rt.StreamMessageRequest_Arbitration{Arbitration: ask}})
+	}
+	switch {
+	case err != nil && wait.Err() != nil:
+		err = fmt.Errorf("p4: no answer to the arbitration: %w", wait.Err())
+	case err != nil:
+		err = fmt.Errorf("p4: stream: %w", err)
+	}
 	if err != nil {
 		end()
-		return fmt.Errorf("p4: stream: %w", err)
-	}
-	c.stream = stream
-	ask := &p4rt.MasterArbitrationUpdate{DeviceId: c.device, ElectionId: c.election}
-	if err := stream.Send(&p4rt.StreamMessageRequest{Update: &p4rt.StreamMessageRequest_Arbitration{Arbitration: ask}}); err != nil {
-		end()
-		return fmt.Errorf("p4: stream: %w", err)
+		return err
 	}
 	first := make(chan error, 1)
 	go c.receive(stream, first)
-	wait, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
 	select {
 	case err = <-first:
 	case <-wait.Done():
 		err = fmt.Errorf("p4: no answer to the arbitration: %w", wait.Err())
 	}
 	if err != nil {
-		end()
-		<-c.ended
+		c.leave()
 	}
 	return err
 }
@@ -275,8 +288,13 @@ func (c *client) readSome(ctx context.Context, cells []cell, all map[cell]count)
 	return nil
 }
 
-func (c *client) close() error {
+// leave ends the stream.
+func (c *client) leave() {
 	c.end()
 	<-c.ended
+}
+
+func (c *client) close() error {
+	c.leave()
 	return c.conn.Close()
 }

@@ -64,11 +64,18 @@ func (d *Driver) lost(why error) {
 		return
 	}
 	d.offload.lose(why)
-	d.log.Error("target is away: it goes on by the entries that it has, and changes of sessions are refused", "err", why)
 	if c := d.connection.now.Swap(nil); c != nil {
 		_ = c.close() // what it says is why
 	}
 	d.remote.client.Store(nil)
+}
+
+// leave ends the connection to a target that does not do what it is told, though it is there: what
+// it has is not known any more, and [Driver.follow] begins anew.
+func (d *Driver) leave() {
+	if c := d.connection.now.Load(); c != nil && d.remote != nil {
+		c.end()
+	}
 }
 
 // again connects to the target and gives it all that it is to have.

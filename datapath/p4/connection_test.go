@@ -2,123 +2,106 @@ package p4
 
 import (
 	"context"
-	"log/slog"
-	"net/netip"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
-	"google.golang.org/grpc"
 
-	"plumbline/datapath"
-	"plumbline/datapath/afxdp"
-	"plumbline/datapath/model"
-	"plumbline/datapath/nexthop"
-	"plumbline/p4/compiled"
+	"plumbline/api"
 )
 
-// logbook is a target that does nothing, and what it was asked for.
-type logbook struct {
-	p4rt.P4RuntimeClient
-	schema *schema
-	asked  []string
-}
+// patience is for what takes as long as it takes.
+const patience = 20 * time.Second
 
-func (r *logbook) Write(_ context.Context, in *p4rt.WriteRequest, _ ...grpc.CallOption) (*p4rt.WriteResponse, error) {
-	for _, u := range in.GetUpdates() {
-		for name, t := range r.schema.tables {
-			if t.id == u.GetEntity().GetTableEntry().GetTableId() {
-				r.asked = append(r.asked, u.GetType().String()+" "+name)
-			}
+// wait waits until something is so.
+func (b *bed) wait(what string, is func() bool) {
+	b.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("%s: not within %v: %s", what, patience, b.logged)
 		}
 	}
-	return &p4rt.WriteResponse{}, nil
 }
 
-func (r *logbook) Read(_ context.Context, in *p4rt.ReadRequest, _ ...grpc.CallOption) (p4rt.P4Runtime_ReadClient, error) {
-	r.asked = append(r.asked, "read counters")
-	return &counts{of: in.GetEntities()}, nil
+// slow is a target of which one write takes too long, when there are none left before it.
+type slow struct {
+	target
+	left atomic.Int32
 }
 
-func (r *logbook) SetForwardingPipelineConfig(context.Context, *p4rt.SetForwardingPipelineConfigRequest, ...grpc.CallOption) (*p4rt.SetForwardingPipelineConfigResponse, error) {
-	r.asked = append(r.asked, "pipeline")
-	return &p4rt.SetForwardingPipelineConfigResponse{}, nil
-}
-
-// counts answers with cells as they were asked for, each with one packet of 100 octets.
-type counts struct {
-	grpc.ClientStream
-	of []*p4rt.Entity
-}
-
-func (c *counts) Recv() (*p4rt.ReadResponse, error) {
-	for _, e := range c.of {
-		e.GetCounterEntry().Data = &p4rt.CounterData{PacketCount: 1, ByteCount: 100}
+func (s *slow) write(ctx context.Context, updates []*p4rt.Update) (map[int]error, error) {
+	if len(updates) > 0 && s.left.Add(-1) == 0 {
+		return nil, context.DeadlineExceeded
 	}
-	return &p4rt.ReadResponse{Entities: c.of}, nil
+	return s.target.write(ctx, updates)
 }
 
-// sums is an engine without sessions, and what was counted for it.
-type sums struct {
-	engine
-	total datapath.Total
-}
+// TestFollow: a target outside of the process that goes, or does not do what it is told, is given
+// everything again when it is back.
+func TestFollow(t *testing.T) {
+	b := newBed(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	b.check(err)
+	go func(l net.Listener) { _ = b.local.server.Serve(l) }(l)
+	b.remote = &remote{log: b.log, target: &Target{Address: l.Addr().String(), DeviceID: localDevice, ElectionID: 2}}
+	c, err := b.remote.connect(b.ctx, b.pipeline)
+	b.check(err)
+	b.check(b.connection.now.Swap(c).close())
+	b.check(b.begin(c))
+	slow := &slow{target: b.connection}
+	b.offload.target = slow
+	var run sync.WaitGroup
+	run.Go(func() { b.offload.run(b.ctx) })
+	run.Go(b.follow)
+	t.Cleanup(func() {
+		b.offload.close()
+		b.stop()
+		run.Wait()
+	})
+	there := func() bool { return b.offload.failure() == nil }
+	b.set(plainSession(1))
+	b.offload.flush()
+	b.wantTarget(0, uplink(1, 100), pdr{1, 1})
 
-func (s *sums) Keys(uint64) ([]datapath.Key, error) { return nil, datapath.ErrNoSession }
-
-func (s *sums) Count(_ *model.Rule, n datapath.Total) {
-	s.total.Packets += n.Packets
-	s.total.Octets += n.Octets
-	s.total.Dropped += n.Dropped
-}
-
-// TestBeginKept: a target that went on while it was away forwards nothing between the reading of its counters and its
-// pipeline beginning anew, which would not be counted.
-func TestBeginKept(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		kept bool
-		want []string
-		sum  datapath.Total
-	}{
-		{"went on", true, []string{"DELETE ports", "read counters", "pipeline", "INSERT ports"}, datapath.Total{Packets: 1, Octets: 100 - bare, Dropped: 1}},
-		{"restarted", false, []string{"pipeline", "INSERT ports"}, datapath.Total{}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			pipe, err := newPipeline(compiled.V1Model())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := newSchema(pipe.info)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, e := &logbook{schema: s}, &sums{}
-			c := &client{rpc: r, schema: s, kept: tt.kept}
-			d := &Driver{connection: &connection{}, pipeline: pipe, schema: s, ctx: t.Context(), log: slog.New(slog.DiscardHandler)}
-			d.connection.now.Store(c)
-			var cfg Config
-			d.offload = newOffload(&cfg, e, d.connection, s, nil)
-			d.offload.sessions[1] = &session{seid: 1, state: installed, slots: []*slot{{slotKey: slotKey{header: bare}, index: 1, rule: &model.Rule{}, there: true}}}
-			d.links = &links{
-				schema: s, own: func() []netip.Addr { return nil }, exits: func() map[nexthop.Peer]afxdp.Exit { return nil },
-				ports: func() []afxdp.Port { return []afxdp.Port{{Name: "n3"}} }, routes: func() []afxdp.Route { return nil }, n6: &cfg.N6,
-				number: portOf, peers: func() map[nexthop.Peer]uint32 { return nil }, hops: newNumbers[afxdp.Exit](1),
-			}
-			d.links.clear()
-			if err := d.links.sync(t.Context(), d.connection); err != nil {
-				t.Fatal(err)
-			}
-			r.asked = nil
-			if err := d.begin(c); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, r.asked); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if e.total != tt.sum {
-				t.Errorf("counted %+v, want %+v", e.total, tt.sum)
-			}
-		})
+	slow.left.Store(1) // the connection stays
+	b.set(plainSession(2))
+	b.wait("the write is lost", func() bool { return !there() })
+	b.wait("connected again", there)
+	b.offload.flush()
+	b.wantTarget(0, uplink(1, 100), pdr{1, 1})
+	b.wantTarget(0, uplink(2, 100), pdr{2, 1})
+	if got := b.usage(1); got != 200 {
+		t.Errorf("usage is %d, want 200", got)
 	}
+	if other := b.connection.now.Load(); other == c {
+		t.Error("it is the connection of before")
+	}
+
+	b.local.server.Close()
+	b.wait("the target is away", func() bool { return !there() })
+	if err := b.apply(&api.Change{Seid: 3, Session: plainSession(3)}); err == nil || !strings.Contains(err.Error(), "the target is away") {
+		t.Errorf("a change while it is away: %v", err)
+	}
+	if _, err := b.connection.write(b.ctx, []*p4rt.Update{{}}); err == nil {
+		t.Error("something is written")
+	}
+	old := b.local
+	b.local = newLocal(b.host.clock, b.log)
+	b.local.changed, b.local.seen = old.changed, old.seen
+	l, err = net.Listen("tcp", b.remote.target.Address)
+	b.check(err)
+	go func() { _ = b.local.server.Serve(l) }()
+	b.wait("another one is there", there)
+	b.offload.flush()
+	b.lane.Close()
+	b.lane = &lane{l: b.local}
+	b.wantTarget(0, uplink(1, 100), pdr{1, 1})
+	b.set(&api.Session{Seid: 1})
+	b.set(&api.Session{Seid: 2})
+	b.offload.flush()
+	b.wantEmpty()
 }

@@ -8,6 +8,7 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/nexthop"
+	"plumbline/gtpu"
 )
 
 // What a peer puts in front of user packets (a PDU Session Container or none, a sequence
@@ -53,10 +54,10 @@ func lookAt(frame []byte) (h headerSeen, ok bool) {
 		etherType = binary.BigEndian.Uint16(frame[at-2:])
 	}
 	switch {
-	case etherType == etherIPv4 && frame[at] == 0x45 && frame[at+9] == protoUDP:
+	case etherType == etherIPv4 && frame[at] == 0x45 && binary.BigEndian.Uint16(frame[at+6:])&maskFragment == 0 && frame[at+9] == protoUDP:
 		h.key.Local = netip.AddrFrom4([4]byte(frame[at+16 : at+20]))
 		at += lenIPv4
-	case etherType == etherIPv6 && len(frame) >= at+lenIPv6 && frame[at+6] == protoUDP:
+	case etherType == etherIPv6 && len(frame) >= at+lenIPv6 && frame[at]>>4 == 6 && frame[at+6] == protoUDP:
 		h.key.Local = netip.AddrFrom16([16]byte(frame[at+24 : at+40]))
 		at += lenIPv6
 	default:
@@ -66,14 +67,17 @@ func lookAt(frame []byte) (h headerSeen, ok bool) {
 	if len(frame) < at+lenUDP+lenGTPU+optional+container {
 		return h, false
 	}
-	gtpu := frame[at+lenUDP:]
-	h.key.TEID = binary.BigEndian.Uint32(gtpu[4:])
+	message := frame[at+lenUDP:]
+	if binary.BigEndian.Uint16(frame[at+2:]) != gtpu.Port || message[0]&0xf8 != 0x30 || message[1] != gtpu.GPDU {
+		return h, false
+	}
+	h.key.TEID = binary.BigEndian.Uint32(message[4:])
 	at += lenUDP + lenGTPU
 	const flags, extension = 0x07, 0x04
-	if gtpu[0]&flags != 0 {
+	if message[0]&flags != 0 {
 		at += optional
-		if next := gtpu[11]; gtpu[0]&extension != 0 && next != 0 {
-			if next != 0x85 || gtpu[12] != 1 || gtpu[15] != 0 {
+		if next := message[11]; message[0]&extension != 0 && next != 0 {
+			if next != 0x85 || message[12] != 1 || message[15] != 0 {
 				return h, false // not a container of one unit alone
 			}
 			at += container
@@ -88,6 +92,8 @@ const (
 	etherIPv6 = 0x86dd
 	etherTag  = 0x8100
 	lenTag    = 4
+
+	maskFragment = 0x3fff // more fragments, or an offset
 )
 
 func (d *Driver) followHeaders() {

@@ -66,6 +66,7 @@ type offload struct {
 	relink   func()
 	now      func() uint64  // ns
 	entries  map[uint32]int // in the target, by table
+	lost     func()         // is told that nothing is written any more; nil: nobody
 	closed   bool
 	away     error // why nothing is written: the target is not there
 	holds    bool  // nothing is written until reset: the target forwards by what it had before

@@ -105,7 +105,7 @@ func (d *Driver) open(cfg *Config) (err error) {
 		number = d.remote.portOf(d.Ports())
 	}
 	d.offload = newOffload(cfg, d.Driver, d.connection, d.schema, d.Ports())
-	d.offload.relink = d.link
+	d.offload.relink, d.offload.lost = d.link, d.leave
 	d.links = &links{
 		schema: d.schema, own: d.Own, ports: d.Ports, exits: d.Exits, routes: d.Routes, n6: &cfg.N6, number: number,
 		peers: d.offload.peersInUse, hops: newNumbers[afxdp.Exit](uint32(d.schema.tables[tableHops].size - 1)),
@@ -138,7 +138,7 @@ func (d *Driver) openTarget(cfg *Config) (afxdp.Front, *client, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("p4: target: %w", err)
 		}
-		c, err := connect(d.ctx, conn, d.local.server.Local(conn), localDevice, 1, d.pipeline, false, nil)
+		c, err := connectBy(d.ctx, conn, d.local.server.Local(conn), localDevice, 1, d.pipeline, false, nil)
 		if err != nil {
 			return nil, nil, errors.Join(err, conn.Close())
 		}

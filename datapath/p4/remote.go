@@ -224,7 +224,7 @@ func (r *remote) connect(ctx context.Context, p *pipeline) (*client, error) {
 	}
 	var c *client
 	ready := make(chan struct{})
-	c, err = connect(ctx, conn, p4rt.NewP4RuntimeClient(conn), r.target.DeviceID, r.target.ElectionID, p, r.target.Replace, func(in *p4rt.PacketIn) {
+	c, err = connect(ctx, conn, r.target.DeviceID, r.target.ElectionID, p, r.target.Replace, func(in *p4rt.PacketIn) {
 		<-ready
 		if c != nil {
 			r.packetIn(c, in)

@@ -55,7 +55,7 @@ func newRig(b testing.TB, endpoints []datapath.Endpoint, n6 datapath.N6, session
 	if err != nil {
 		b.Fatal(err)
 	}
-	c, err := connect(b.Context(), conn, l.server.Local(conn), localDevice, 1, p, false, nil)
+	c, err := connectBy(b.Context(), conn, l.server.Local(conn), localDevice, 1, p, false, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -134,6 +134,11 @@ func (s *schema) check() error {
 			return fmt.Errorf("p4: P4Info has no counter %s", c)
 		}
 	}
+	for _, m := range []string{inPort, inReason, outPort} {
+		if s.ports[m] == 0 {
+			return fmt.Errorf("p4: P4Info has no metadata %s", m)
+		}
+	}
 	return nil
 }
 
