@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"plumbline/plainjson"
 )
 
 // width is how many octets of JSON a line may have before it is broken where it can be: so that the file is small, and a
@@ -82,9 +84,7 @@ func read(d *json.Decoder) (value, error) {
 // scalar is a token that is no bracket. Numbers stay as they are written.
 func scalar(t json.Token) ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // operators stand in names
-	err := e.Encode(t)
+	err := plainjson.Lines(&b).Encode(t) // operators stand in names
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
