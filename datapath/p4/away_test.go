@@ -3,6 +3,7 @@ package p4
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -65,6 +66,10 @@ func TestOffloadFails(t *testing.T) {
 					t.Fatalf("write %d: %v, want %v", n, err, lost)
 				}
 				b.offload.lose(err)
+				if n := strings.Count(b.logged.String(), "target is away"); n != 1 {
+					t.Errorf("it is logged %d times, want once: %s", n, b.logged)
+				}
+				b.logged.Reset()
 				if err := b.offload.failure(); !errors.Is(err, lost) {
 					t.Errorf("failure is %v, want %v", err, lost)
 				}
@@ -118,9 +123,10 @@ func TestOffloadReset(t *testing.T) {
 	b.offload.release(s, was)
 	go func() {
 		done <- b.offload.reset(b.ctx, false, func() error {
+			err := b.empty(b.connection.now.Load())
 			s, was = b.offload.hold(1) // somebody begins meanwhile
 			close(held)
-			return b.empty(b.connection.now.Load())
+			return err
 		})
 	}()
 	<-held
