@@ -45,15 +45,21 @@ func (b *trafficBed) plumb(binary string, args ...string) *process {
 	if binary == "" {
 		binary = "plumb"
 	}
-	p := &process{t: b.t, cmd: exec.Command(binary, args...), done: make(chan struct{}), seen: make(chan struct{})}
+	return start(b.t, exec.Command(binary, args...), b.UPF.Do)
+}
+
+// start starts a command. within calls a function on a thread that nobody else has.
+func start(t testing.TB, cmd *exec.Cmd, within func(func() error) error) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, done: make(chan struct{}), seen: make(chan struct{})}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	log, err := p.cmd.StderrPipe()
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	started := make(chan error, 1)
 	go func() { // from a thread that lives as long as the child: see Pdeathsig
-		err := b.UPF.Do(func() error {
+		err := within(func() error {
 			err := p.cmd.Start()
 			started <- err
 			if err == nil {
@@ -68,9 +74,9 @@ func (b *trafficBed) plumb(binary string, args ...string) *process {
 		}
 	}()
 	if err := <-started; err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
-	b.t.Cleanup(p.kill)
+	t.Cleanup(p.kill)
 	return p
 }
 
