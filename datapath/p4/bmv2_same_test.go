@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/encoding/prototext"
+
+	"plumbline/p4/compiled"
 )
 
 // TestSameAsBMv2: what plumb p4switch makes of frames is what BMv2 makes of them, octet by octet and count by count, by the
@@ -49,6 +51,35 @@ func TestSameAsBMv2(t *testing.T) {
 		case got := <-s.in:
 			t.Errorf("%s: one more frame, %s", s.name, got)
 		default:
+		}
+	}
+}
+
+// TestBeginsAnewAsBMv2: a pipeline that is set again has no entries and has counted nothing, a meter has seen nothing, and a
+// controller that comes next is told which pipeline it is.
+func TestBeginsAnewAsBMv2(t *testing.T) {
+	pipe, err := newPipeline(compiled.V1Model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sides(t) {
+		for range 2 {
+			s.write(t.Context(), t, entries(s.client.schema))
+			for _, c := range limited() {
+				if got := s.send(t, c.port, c.frame); !c.is(got) {
+					t.Errorf("%s: %s: got %q, want port %d, reason %d", s.name, c.name, got, c.to, c.why)
+				}
+			}
+			if err := s.client.setPipeline(t.Context(), pipe); err != nil {
+				t.Fatalf("%s: %v", s.name, err)
+			}
+			if all, moved := s.entries(t), s.moved(t); len(all) != 0 || len(moved) != 0 {
+				t.Errorf("%s: %d entries, counters %v: want none", s.name, len(all), moved)
+			}
+		}
+		next := &client{rpc: s.client.rpc, device: 1}
+		if err := next.check(t.Context(), pipe, false); err != nil || !next.kept {
+			t.Errorf("%s: got %v, kept %v, want the same pipeline", s.name, err, next.kept)
 		}
 	}
 }
