@@ -33,7 +33,7 @@ func TestDrawnAsByBMv2(t *testing.T) {
 		return
 	}
 	var from []frameCase
-	for _, some := range [][]frameCase{uplink(), downlink(), filtered(), handed()} {
+	for _, some := range [][]frameCase{uplinkCases(), downlinkCases(), filteredCases(), handedCases()} {
 		from = append(from, some...)
 	}
 	const bounds = 7 // of differences that are shown
@@ -75,16 +75,16 @@ func spoiled(draw *rand.Rand, frame []byte) []byte {
 
 // What filters and packets that are drawn have in common, so that they meet.
 var (
-	drawnProtocols = []byte{1, protoTCP, protoUDP, protoSCTP}
-	drawnServers4  = []string{"8.8.4.4", "8.8.8.8", "8.9.0.1", "136.8.4.4"}
-	drawnServers6  = []string{"2001:db8:8::53", "2001:db8:8:1::1", "2001:db8:77::8000:1", "3001:db8::1"}
+	someProtocols = []byte{1, protoTCP, protoUDP, protoSCTP}
+	drawnServers4 = []string{"8.8.4.4", "8.8.8.8", "8.9.0.1", "136.8.4.4"}
+	drawnServers6 = []string{"2001:db8:8::53", "2001:db8:8:1::1", "2001:db8:77::8000:1", "3001:db8::1"}
 )
 
-const drawnPorts, drawnToS = 40, 256
+const somePorts, drawnToS = 40, 256
 
 func drawnUser(draw *rand.Rand) []byte {
-	protocol, tos := drawnProtocols[draw.IntN(4)], byte(draw.IntN(drawnToS))
-	upper := udpOf(uint16(draw.IntN(drawnPorts)), uint16(draw.IntN(drawnPorts)), 20)
+	protocol, tos := someProtocols[draw.IntN(4)], byte(draw.IntN(drawnToS))
+	upper := udpOf(uint16(draw.IntN(somePorts)), uint16(draw.IntN(somePorts)), 20)
 	if draw.IntN(2) == 0 {
 		return ipv4(ue4(1), drawnServers4[draw.IntN(4)], protocol, upper, set{1, []byte{tos}})
 	}
@@ -102,8 +102,8 @@ func drawnFilters(draw *rand.Rand, s *schema) []*p4rt.Update {
 		return f
 	}
 	ports := func() match {
-		low := draw.IntN(drawnPorts)
-		return some(between(uint64(low), uint64(low+draw.IntN(drawnPorts-low))))
+		low := draw.IntN(somePorts)
+		return some(between(uint64(low), uint64(low+draw.IntN(somePorts-low))))
 	}
 	half := func(value uint64, width int) match {
 		mask := ^uint64(0) << draw.IntN(width) & (^uint64(0) >> (64 - width)) & (draw.Uint64() | draw.Uint64())
@@ -113,14 +113,14 @@ func drawnFilters(draw *rand.Rand, s *schema) []*p4rt.Update {
 		return some(masked(value&mask, mask))
 	}
 	for i, priority := range draw.Perm(2 * each) {
-		key := append(exacts(listUp), match{}, half(9, 7), some(masked(uint64(drawnProtocols[draw.IntN(4)]), 0xff)), half(uint64(draw.IntN(drawnToS)), 8))
+		key := append(exacts(listUp), match{}, half(9, 7), some(masked(uint64(someProtocols[draw.IntN(4)]), 0xff)), half(uint64(draw.IntN(drawnToS)), 8))
 		table := tableFilters4
 		if i < each {
-			key = append(key, half(word(ue4(1)), 32), half(word(drawnServers4[draw.IntN(4)]), 32))
+			key = append(key, half(wordOf(ue4(1)), 32), half(wordOf(drawnServers4[draw.IntN(4)]), 32))
 		} else {
 			table = tableFilters6
 			for _, a := range []string{ue6(1), drawnServers6[draw.IntN(4)]} {
-				hi, lo := words(a)
+				hi, lo := wordsOf(a)
 				key = append(key, half(hi, 64), half(lo, 64))
 			}
 		}

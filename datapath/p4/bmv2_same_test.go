@@ -65,7 +65,7 @@ func TestBeginsAnewAsBMv2(t *testing.T) {
 	for _, s := range sides(t) {
 		for range 2 {
 			s.write(t.Context(), t, entries(s.client.schema))
-			for _, c := range limited() {
+			for _, c := range limitedCases() {
 				if got := s.send(t, c.port, c.frame); !c.is(got) {
 					t.Errorf("%s: %s: got %q, want port %d, reason %d", s.name, c.name, got, c.to, c.why)
 				}
