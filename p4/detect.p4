@@ -16,7 +16,27 @@
  * A key with one PDR names it. One with several names a list, whose SDF filters do, in
  * Precedence order. A key whose PDRs ask for what is not here is not in the tables, or
  * says "cpu".
+ *
+ * With FEW_STAGES what does not need the result of another table is looked up beside it, and
+ * detect_flat.p4 says in which order; without, the text below is the order.
  */
+#ifdef COUNTS_USER_OCTETS
+#define EXPECTED
+#define EXPECT
+#else
+#define EXPECTED , bit<8> expected
+#define EXPECT m.expected = expected;
+#endif
+#ifdef FEW_STAGES
+#define UE_CPU hold
+#define DST4 h.ip4.dst
+#define DST6 h.ip6.dst_prefix
+#else
+#define UE_CPU cpu
+#define DST4 m.dst4
+#define DST6 m.dst6
+#endif
+
 control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 	action cpu(bit<8> reason) {
 		m.fate = FATE_CPU;
@@ -70,17 +90,17 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 	 * packets; with others packets go to the CPU (measure.p4). check: the UE address is compared with these, uplink with
 	 * the source; 0 is no address.
 	 */
-	action one(bit<RULE_BITS> rule, bit<8> expected, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
+	action one(bit<RULE_BITS> rule EXPECTED, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
 		m.rule = rule;
-		m.expected = expected;
+		EXPECT
 		m.uplink = uplink;
 		m.check = check;
 		m.ue4 = ue4;
 		m.ue6 = ue6;
 	}
-	action several(bit<LIST_BITS> number, bit<8> expected, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
+	action several(bit<LIST_BITS> number EXPECTED, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
 		m.filter_list = number;
-		m.expected = expected;
+		EXPECT
 		m.uplink = uplink;
 		m.check = check;
 		m.ue4 = ue4;
@@ -97,25 +117,31 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 		size = TUNNELS;
 	}
 
-	action one_bare(bit<RULE_BITS> rule, bit<8> expected) {
-		m.rule = rule;
-		m.expected = expected;
+#ifdef FEW_STAGES
+	/* As cpu, before it is known that the packet is for the UE. */
+	action hold(bit<8> reason) {
+		m.held = reason;
 	}
-	action several_bare(bit<LIST_BITS> number, bit<8> expected) {
+#endif
+	action one_bare(bit<RULE_BITS> rule EXPECTED) {
+		m.rule = rule;
+		EXPECT
+	}
+	action several_bare(bit<LIST_BITS> number EXPECTED) {
 		m.filter_list = number;
-		m.expected = expected;
+		EXPECT
 	}
 	@name("ues4")
 	table ues4 {
-		key = { m.dst4: exact @name("address"); }
-		actions = { one_bare; several_bare; @defaultonly NoAction; cpu; }
+		key = { DST4: exact @name("address"); }
+		actions = { one_bare; several_bare; @defaultonly NoAction; UE_CPU; }
 		const default_action = NoAction();
 		size = UE4S;
 	}
 	@name("ues6")
 	table ues6 {
-		key = { m.dst6: exact @name("prefix"); }
-		actions = { one_bare; several_bare; @defaultonly NoAction; cpu; }
+		key = { DST6: exact @name("prefix"); }
+		actions = { one_bare; several_bare; @defaultonly NoAction; UE_CPU; }
 		const default_action = NoAction();
 		size = UE6S;
 	}
@@ -124,14 +150,14 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 		key = { m.dst4: lpm @name("address"); }
 		actions = { one_bare; several_bare; cpu; }
 		const default_action = cpu(PASS_HOST);
-		size = ROUTES;
+		size = ROUTES4;
 	}
 	@name("framed6")
 	table framed6 {
 		key = { m.dst6: lpm @name("prefix"); }
 		actions = { one_bare; several_bare; cpu; }
 		const default_action = cpu(PASS_HOST);
-		size = ROUTES;
+		size = ROUTES6;
 	}
 
 	action filtered(bit<RULE_BITS> rule) {
@@ -157,7 +183,7 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 		}
 		actions = { filtered; unfiltered; cpu; }
 		const default_action = cpu(PASS_RULES);
-		size = FILTERS;
+		size = FILTERS4;
 	}
 	@name("filters6")
 	table filters6 {
@@ -176,7 +202,7 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 		}
 		actions = { filtered; unfiltered; cpu; }
 		const default_action = cpu(PASS_RULES);
-		size = FILTERS;
+		size = FILTERS6;
 	}
 
 	action user4(in ip4_h ip) {
@@ -190,10 +216,12 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 	}
 	action user6(in ip6_h ip) {
 		m.v6 = 1;
+#ifndef FEW_STAGES
 		/* Hop-by-Hop, Routing, Fragment, AH, Destination Options, Mobility: what is behind
 		 * them was not read.
 		 */
 		m.fragment = (ip.next == 0 || ip.next == 43 || ip.next == 44 || ip.next == 51 || ip.next == 60 || ip.next == 135) ? 1w1 : 1w0;
+#endif
 		m.octets = ip.octets + 40;
 		m.ttl = ip.hop_limit;
 		m.tos = ip.traffic_class;
@@ -204,6 +232,9 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 		m.dst6_rest = ip.dst_rest;
 	}
 
+#ifdef FEW_STAGES
+#include "detect_flat.p4"
+#else
 	/* Whether a router forwards from and to these addresses: they are not of this network,
 	 * this host, one link or many. Source: RFC 1812, 5.3.7; RFC 3927, 2.7; RFC 4291, 2.5
 	 * and 2.7.
@@ -340,6 +371,7 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 			cpu(PASS_ANSWER);
 		}
 	}
+#endif
 }
 
 #endif

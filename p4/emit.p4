@@ -10,12 +10,41 @@
  * checksum is 0 over IPv4; over IPv6 the front makes it, or has sent the packet to the CPU.
  * Source: TS 29.244 V18.6.0, 8.2.56, 8.2.64; TS 29.281 V18.1.0, 5.1; TS 38.415 V18.0.0, 5.5.2.
  */
+#ifdef FEW_STAGES
+/* A comparison is a stage of its own, and so is an addition. */
+#define HOP4(ip) \
+	if (ip.checksum[15:8] == 0xff || ip.checksum == 0xfeff) { \
+		hop4_carry(ip); \
+	} else { \
+		hop4(ip); \
+	}
+#define INSIDE(octets) m.inside
+#define PUT_ON4 m.inside + 36
+#define PUT_ON_GTPU4 m.inside + 16
+#else
+#define HOP4(ip) hop4(ip);
+#define INSIDE(octets) octets - 16
+#define PUT_ON4 m.octets + m.around
+#define PUT_ON_GTPU4 m.octets + m.around - 20
+#endif
+
 control Emit(inout headers_t h, inout meta_t m) {
 	/* One off TTL or Hop Limit. A wrong header checksum stays wrong: RFC 1624, equation 3. */
+#ifdef FEW_STAGES
+	action hop4(inout ip4_h ip) {
+		ip.ttl = ip.ttl - 1;
+		ip.checksum = ip.checksum + 0x100;
+	}
+	action hop4_carry(inout ip4_h ip) {
+		ip.ttl = ip.ttl - 1;
+		ip.checksum = ip.checksum + 0x101;
+	}
+#else
 	action hop4(inout ip4_h ip) {
 		ip.ttl = ip.ttl - 1;
 		ip.checksum = ip.checksum >= 0xfeff ? ip.checksum + 0x101 : ip.checksum + 0x100;
 	}
+#endif
 	action hop6(inout ip6_h ip) {
 		ip.hop_limit = ip.hop_limit - 1;
 	}
@@ -45,6 +74,7 @@ control Emit(inout headers_t h, inout meta_t m) {
 		h.out4.src = m.local4;
 		h.out4.dst = m.peer4;
 	}
+#ifndef NO_OUTER6
 	/* Flow Label: RFC 6438, 3. */
 	action put_on6(bit<16> octets) {
 		h.out6.setValid();
@@ -59,6 +89,7 @@ control Emit(inout headers_t h, inout meta_t m) {
 		h.out6.dst_prefix = m.peer6_prefix;
 		h.out6.dst_rest = m.peer6_rest;
 	}
+#endif
 	/* The source port is one for a flow of the user, from the dynamic range, so that others
 	 * can spread them: TS 29.281, 4.4.2.0.
 	 */
@@ -76,7 +107,7 @@ control Emit(inout headers_t h, inout meta_t m) {
 		h.out_gtpu.s = 0;
 		h.out_gtpu.pn = 0;
 		h.out_gtpu.type = GTPU_GPDU;
-		h.out_gtpu.octets = octets - 16;
+		h.out_gtpu.octets = INSIDE(octets);
 		h.out_gtpu.teid = m.teid;
 	}
 	action put_on_optional(bit<8> next) {
@@ -90,13 +121,13 @@ control Emit(inout headers_t h, inout meta_t m) {
 	apply {
 		if (m.tunnelled == 0) {
 			if (m.v6 == 0) {
-				hop4(h.ip4);
+				HOP4(h.ip4)
 			} else {
 				hop6(h.ip6);
 			}
 		} else if (m.tunnel == 0) {
 			if (m.v6 == 0) {
-				hop4(h.user4);
+				HOP4(h.user4)
 			} else {
 				hop6(h.user6);
 			}
@@ -105,13 +136,24 @@ control Emit(inout headers_t h, inout meta_t m) {
 			if (m.has_dscp == 0) {
 				m.dscp = m.tos[7:2];
 			}
+#ifdef FEW_STAGES
+			m.inside = m.octets;
+			if (m.has_qfi == 1 || (m.tunnelled == 1 && h.psc.isValid())) {
+				m.inside = m.octets + 8;
+			}
+#endif
+#ifdef NO_OUTER6
+			put_on4(PUT_ON4);
+			put_on_gtpu(PUT_ON_GTPU4);
+#else
 			if (m.peer6 == 0) {
-				put_on4(m.octets + m.around);
-				put_on_gtpu(m.octets + m.around - 20);
+				put_on4(PUT_ON4);
+				put_on_gtpu(PUT_ON_GTPU4);
 			} else {
 				put_on6(m.octets + m.around - 40);
 				put_on_gtpu(m.octets + m.around - 40);
 			}
+#endif
 			/* Of a tunnel that goes on the container stays, with another QFI. */
 			if (m.tunnelled == 1 && h.psc.isValid()) {
 				put_on_optional(EXT_PSC);
@@ -135,7 +177,11 @@ control Emit(inout headers_t h, inout meta_t m) {
 		}
 
 		bit<16> type = ETH_IP4;
+#ifdef NO_OUTER6
+		if (m.tunnel == 0 && m.v6 == 1) {
+#else
 		if ((m.tunnel == 1 && m.peer6 == 1) || (m.tunnel == 0 && m.v6 == 1)) {
+#endif
 			type = ETH_IP6;
 		}
 		h.eth.src = m.hop_src;

@@ -11,13 +11,35 @@
  *	             └► into a tunnel:  peers ──────────────────────────┘
  *
  * Nothing is changed here, so that a packet can still be handed to the CPU.
+ *
+ * With FEW_STAGES a part of it is after that: what only those packets need that leave
+ * (forward_out.p4). The tables here have what says where they leave, and whether.
  */
+#ifdef FEW_STAGES
+#include "forward_out.p4"
+#define PEER by_hop
+#else
+#define PEER peer4; peer6
+#endif
+
 control Forward(inout headers_t h, inout meta_t m) {
 	action cpu(bit<8> reason) {
 		m.fate = FATE_CPU;
 		m.reason = reason;
 	}
 
+#ifdef FEW_STAGES
+	action to_n6(bit<1> uplink, bit<8> way) {
+		m.uplink = uplink;
+		m.way = way;
+	}
+	action to_peer(bit<1> uplink, bit<PEER_BITS> peer, bit<1> has_qfi) {
+		m.tunnel = 1;
+		m.uplink = uplink;
+		m.peer = peer;
+		m.has_qfi = has_qfi;
+	}
+#else
 	/* A PDR with its FAR and QERs. bucket 0: no MBR. */
 	action to_n6(bit<1> uplink, bit<8> way, bit<METER_BITS> bucket, bit<48> octet_time, bit<48> tolerance, bit<SLICE_BITS> slice) {
 		m.uplink = uplink;
@@ -43,6 +65,7 @@ control Forward(inout headers_t h, inout meta_t m) {
 		m.tolerance = tolerance;
 		m.slice = slice;
 	}
+#endif
 	/* By the FAR or a closed gate. */
 	action refuse(bit<8> reason) {
 		m.fate = FATE_DROP;
@@ -89,7 +112,7 @@ control Forward(inout headers_t h, inout meta_t m) {
 		}
 		actions = { by_hop; cpu; }
 		const default_action = cpu(PASS_UNRESOLVED);
-		size = DATA_ROUTES;
+		size = DATA_ROUTES4;
 	}
 	@name("data_routes6")
 	table data_routes6 {
@@ -99,9 +122,10 @@ control Forward(inout headers_t h, inout meta_t m) {
 		}
 		actions = { by_hop; cpu; }
 		const default_action = cpu(PASS_UNRESOLVED);
-		size = DATA_ROUTES;
+		size = DATA_ROUTES6;
 	}
 
+#ifndef FEW_STAGES
 	action peer4(bit<32> from, bit<32> to, bit<HOP_BITS> hop) {
 		m.local4 = from;
 		m.peer4 = to;
@@ -115,14 +139,22 @@ control Forward(inout headers_t h, inout meta_t m) {
 		m.peer6_rest = to_rest;
 		m.hop = hop;
 	}
+#endif
 	@name("peers")
 	table peers {
 		key = { m.peer: exact @name("peer"); }
-		actions = { peer4; peer6; cpu; }
+		actions = { PEER; cpu; }
 		const default_action = cpu(PASS_UNRESOLVED);
 		size = PEERS;
 	}
 
+#ifdef FEW_STAGES
+	/* MTU: what is above it stays in over. */
+	action by_port(bit<9> port, bit<16> mtu) {
+		m.port = port;
+		m.over = m.leaving |-| mtu;
+	}
+#else
 	action by_port(bit<9> port, bit<1> tagged, bit<12> vid, bit<48> from, bit<48> to, bit<16> mtu) {
 		m.port = port;
 		m.tagged = tagged;
@@ -131,6 +163,7 @@ control Forward(inout headers_t h, inout meta_t m) {
 		m.hop_dst = to;
 		m.mtu = mtu;
 	}
+#endif
 	@name("hops")
 	table hops {
 		key = { m.hop: exact @name("hop"); }
@@ -139,6 +172,9 @@ control Forward(inout headers_t h, inout meta_t m) {
 		size = HOPS;
 	}
 
+#ifdef FEW_STAGES
+#include "forward_flat.p4"
+#else
 	apply {
 		if (m.fate == FATE_FORWARD) {
 			rules.apply();
@@ -180,6 +216,7 @@ control Forward(inout headers_t h, inout meta_t m) {
 			cpu(PASS_TOO_BIG);
 		}
 	}
+#endif
 }
 
 #endif

@@ -3,7 +3,17 @@
 #define HEADERS_P4
 #include "sizes.p4"
 
-/* Headers as they are on the wire, and what the stages know of a packet. */
+/* Headers as they are on the wire, and what the stages know of a packet.
+ *
+ * A front with parts that are apart has headers between them, FRONT_HEADERS. One with
+ * NO_OUTER6 has no tunnels over IPv6.
+ */
+#ifndef FRONT_HEADERS
+#define FRONT_HEADERS
+#define FRONT_META
+#define BROKEN_BITS	1
+#define FITS_BITS	1
+#endif
 
 const bit<16> ETH_IP4 = 0x0800;
 const bit<16> ETH_IP6 = 0x86dd;
@@ -123,13 +133,16 @@ header psc_h {
 }
 
 struct headers_t {
+	FRONT_HEADERS
 	packet_in_h packet_in;
 	packet_out_h packet_out;
 	ethernet_h eth;
 	tag_h tag;
 	/* What is put on. */
 	ip4_h out4;
+#ifndef NO_OUTER6
 	ip6_h out6;
+#endif
 	udp_h out_udp;
 	gtpu_h out_gtpu;
 	gtpu_optional_h out_optional;
@@ -157,7 +170,7 @@ struct meta_t {
 	bit<8> reason;		/* enum upf_count, of a packet that does not leave here */
 	bit<16> frame;		/* octets of the whole frame that came */
 	bit<8> before;		/* of these, in front of the user packet */
-	bit<1> broken;		/* the parser did not come to an end */
+	bit<BROKEN_BITS> broken;		/* the parser did not come to an end */
 	bit<48> now;		/* µs */
 
 	/* Where it came from. */
@@ -207,16 +220,20 @@ struct meta_t {
 	bit<48> octet_time;	/* of the meter, and of that of the slice afterwards: 2^-24 ns */
 	bit<48> tolerance;	/* 2^-8 ns */
 	bit<SLICE_BITS> slice;	/* 0: none */
-	bit<1> fits;
+	bit<FITS_BITS> fits;
 
 	/* Next hop. */
+#ifndef NO_OUTER6
 	bit<1> peer6;
+#endif
 	bit<32> local4;
 	bit<32> peer4;
+#ifndef NO_OUTER6
 	bit<64> local6;
 	bit<64> local6_rest;
 	bit<64> peer6_prefix;
 	bit<64> peer6_rest;
+#endif
 	bit<HOP_BITS> hop;	/* 0: not resolved */
 	bit<9> port;
 	bit<1> tagged;
@@ -227,6 +244,7 @@ struct meta_t {
 
 	bit<32> flow;
 	bit<16> around;		/* octets that are put around the user packet, from the IP header on */
+	FRONT_META
 }
 
 #endif

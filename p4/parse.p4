@@ -9,6 +9,16 @@
  * port 2152 is a tunnel of ours depends on the address, which is looked up later: until
  * then the outer headers may be those of a user packet, too.
  */
+#ifdef NO_OUTER6
+#define PARSE_UDP6 parse_ports
+#else
+#define PARSE_UDP6 parse_udp
+#endif
+#ifdef FEW_STAGES
+#define PARSE_VID m.vid = h.tag.vid;
+#else
+#define PARSE_VID
+#endif
 #define PARSE_STATES \
 	state parse_ethernet { \
 		packet.extract(h.eth); \
@@ -21,6 +31,7 @@
 	} \
 	state parse_tag { \
 		packet.extract(h.tag); \
+		PARSE_VID \
 		transition select(h.tag.type) { \
 			ETH_IP4: parse_ip4; \
 			ETH_IP6: parse_ip6; \
@@ -39,7 +50,7 @@
 	state parse_ip6 { \
 		packet.extract(h.ip6); \
 		transition select(h.ip6.version, h.ip6.next) { \
-			(6, PROTO_UDP): parse_udp; \
+			(6, PROTO_UDP): PARSE_UDP6; \
 			(6, PROTO_TCP): parse_ports; \
 			(6, PROTO_SCTP): parse_ports; \
 			default: accept; \
