@@ -27,6 +27,11 @@
 #define EXPECTED , bit<8> expected
 #define EXPECT m.expected = expected;
 #endif
+#ifdef NO_RANGES
+#define RANGE ternary
+#else
+#define RANGE range
+#endif
 #ifdef FEW_STAGES
 #define UE_CPU hold
 #define DST4 h.ip4.dst
@@ -37,7 +42,7 @@
 #define DST6 m.dst6
 #endif
 
-control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
+control Detect(inout headers_t h, inout meta_t m, in PORT_TYPE port) {
 	action cpu(bit<8> reason) {
 		m.fate = FATE_CPU;
 		m.reason = reason;
@@ -178,8 +183,8 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 			m.tos: ternary @name("tos");
 			m.src4: ternary @name("source");
 			m.dst4: ternary @name("destination");
-			m.src_port: range @name("source_port");
-			m.dst_port: range @name("destination_port");
+			m.src_port: RANGE @name("source_port");
+			m.dst_port: RANGE @name("destination_port");
 		}
 		actions = { filtered; unfiltered; cpu; }
 		const default_action = cpu(PASS_RULES);
@@ -197,8 +202,8 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 			m.src6_rest: ternary @name("source_rest");
 			m.dst6: ternary @name("destination_prefix");
 			m.dst6_rest: ternary @name("destination_rest");
-			m.src_port: range @name("source_port");
-			m.dst_port: range @name("destination_port");
+			m.src_port: RANGE @name("source_port");
+			m.dst_port: RANGE @name("destination_port");
 		}
 		actions = { filtered; unfiltered; cpu; }
 		const default_action = cpu(PASS_RULES);
@@ -224,7 +229,7 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 #endif
 		m.octets = ip.octets + 40;
 		m.ttl = ip.hop_limit;
-		m.tos = ip.traffic_class;
+		m.tos = IP6_CLASS(ip);
 		m.protocol = ip.next;
 		m.src6 = ip.src_prefix;
 		m.src6_rest = ip.src_rest;
@@ -239,6 +244,47 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 	 * this host, one link or many. Source: RFC 1812, 5.3.7; RFC 3927, 2.7; RFC 4291, 2.5
 	 * and 2.7.
 	 */
+#ifdef WHOLE_OCTETS
+#define SCOPE \
+	m.scope = 1; \
+	if (m.v6 == 0) { \
+		SCOPE4(m.src4) \
+		SCOPE4(m.dst4) \
+	} else { \
+		SCOPE6(m.src6) \
+		SCOPE6(m.dst6) \
+	}
+#define SCOPE4(address) \
+	if (address < 0x01000000) { \
+		m.scope = 0; \
+	} else if (address > 0xdfffffff) { \
+		m.scope = 0; \
+	} else if (address > 0x7effffff) { \
+		if (address < 0x80000000) { \
+			m.scope = 0; \
+		} else if (address > 0xa9fdffff) { \
+			if (address < 0xa9ff0000) { \
+				m.scope = 0; \
+			} \
+		} \
+	}
+#define SCOPE6(address) \
+	if (address == 0) { \
+		m.scope = 0; \
+	} else if (address > 0xfe7fffffffffffff) { \
+		if (address < 0xfec0000000000000) { \
+			m.scope = 0; \
+		} else if (address > 0xfeffffffffffffff) { \
+			m.scope = 0; \
+		} \
+	}
+#else
+#define SCOPE \
+	if (m.v6 == 0) { \
+		scope4(); \
+	} else { \
+		scope6(); \
+	}
 	action scope4() {
 		m.scope = (m.src4[31:24] != 0 && m.src4[31:24] != 127 && m.src4[31:29] != 7 && m.src4[31:16] != 0xa9fe &&
 			m.dst4[31:24] != 0 && m.dst4[31:24] != 127 && m.dst4[31:29] != 7 && m.dst4[31:16] != 0xa9fe) ? 1w1 : 1w0;
@@ -247,21 +293,23 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 		m.scope = (m.src6 != 0 && m.src6[63:56] != 0xff && m.src6[63:54] != 0x3fa &&
 			m.dst6 != 0 && m.dst6[63:56] != 0xff && m.dst6[63:54] != 0x3fa) ? 1w1 : 1w0;
 	}
+#endif
 
 	apply {
-		m.vid = h.tag.isValid() ? h.tag.vid : 0;
+		m.vid = h.tag.isValid() ? TAG_VID(h.tag) : 0;
 		ports.apply();
 		if (m.fate == FATE_FORWARD) {
-			if (m.broken == 1 || !(h.ip4.isValid() || h.ip6.isValid())) {
+			if (m.broken == 1) {
+				cpu(PASS_HOST);
+			} else if (h.ip4.isValid()) {
+				locals4.apply();
+			} else if (h.ip6.isValid()) {
+				locals6.apply();
+			} else {
 				cpu(PASS_HOST);
 			}
 		}
 		if (m.fate == FATE_FORWARD) {
-			if (h.ip4.isValid()) {
-				locals4.apply();
-			} else {
-				locals6.apply();
-			}
 			m.before = 14;
 			m.qfi = 64;
 			if (h.tag.isValid()) {
@@ -270,10 +318,10 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 			if (m.endpoint != 0) {
 				if (m.n3 == 0) {
 					cpu(PASS_HOST);
-				} else if (!(h.user4.isValid() || h.user6.isValid())) {
-					cpu(PASS_SIGNALLING);
-				} else {
+				} else if (h.user4.isValid() || h.user6.isValid()) {
 					m.tunnelled = 1;
+				} else {
+					cpu(PASS_SIGNALLING);
 				}
 			} else if (m.network == 0) {
 				cpu(PASS_HOST);
@@ -287,11 +335,11 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 				}
 				if (h.psc.isValid()) {
 					m.before = m.before + 4;
-					m.qfi = 1w0 ++ h.psc.qfi;
+					m.qfi = PSC_QFI(h.psc);
 				}
 				if (h.user4.isValid()) {
 					user4(h.user4);
-					m.fragment = (h.user4.flags[0:0] == 1 || h.user4.fragment != 0) ? 1w1 : 1w0;
+					m.fragment = IS_FRAGMENT(h.user4) ? 1w1 : 1w0;
 				} else {
 					user6(h.user6);
 				}
@@ -300,14 +348,20 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 					m.dst_port = h.user_ports.dst;
 				}
 				/* GTP-U, UDP and IP have to say the same of where it ends. */
-				if (h.gtpu.octets != m.octets + (h.psc.isValid() ? 16w8 : (h.optional.isValid() ? 16w4 : 16w0))) {
+				bit<16> whole = m.octets;
+				if (h.psc.isValid()) {
+					whole = m.octets + 8;
+				} else if (h.optional.isValid()) {
+					whole = m.octets + 4;
+				}
+				if (h.gtpu.octets != whole) {
 					cpu(PASS_HOST);
 				}
 			} else {
 				if (h.ip4.isValid()) {
 					user4(h.ip4);
-					m.fragment = (h.ip4.flags[0:0] == 1 || h.ip4.fragment != 0) ? 1w1 : 1w0;
-					if (h.ip4.ihl != 5) {
+					m.fragment = IS_FRAGMENT(h.ip4) ? 1w1 : 1w0;
+					if (IHL(h.ip4) != 5) {
 						cpu(PASS_RULES);
 					}
 				} else {
@@ -318,18 +372,16 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 					m.dst_port = h.ports.dst;
 				}
 			}
+#ifndef NO_FRAME_OCTETS
 			if (m.fate == FATE_FORWARD) {
 				/* What follows the user packet would have to be cut off and not be counted. */
 				if (m.frame != (bit<16>)m.before + m.octets) {
 					cpu(PASS_RULES);
 				}
 			}
+#endif
 		}
-		if (m.v6 == 0) {
-			scope4();
-		} else {
-			scope6();
-		}
+		SCOPE
 		if (m.fate == FATE_FORWARD) {
 			if (m.tunnelled == 1) {
 				tunnels.apply();
@@ -343,18 +395,30 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 				}
 			}
 		}
+#ifndef COUNTS_USER_OCTETS
 		if (m.fate == FATE_FORWARD && m.before != m.expected) {
 			cpu(PASS_RULES);
 		}
+#endif
 		if (m.fate == FATE_FORWARD && m.check == 1) {
 			if (m.v6 == 0) {
-				if (m.ue4 == 0 || m.ue4 != (m.uplink == 1 ? m.src4 : m.dst4)) {
+				if (m.ue4 == 0) {
+					unfiltered(DROP_UE_ADDRESS);
+				} else if (m.uplink == 1) {
+					if (m.ue4 != m.src4) {
+						unfiltered(DROP_UE_ADDRESS);
+					}
+				} else if (m.ue4 != m.dst4) {
 					unfiltered(DROP_UE_ADDRESS);
 				}
-			} else {
-				if (m.ue6 == 0 || m.ue6 != (m.uplink == 1 ? m.src6 : m.dst6)) {
+			} else if (m.ue6 == 0) {
+				unfiltered(DROP_UE_ADDRESS);
+			} else if (m.uplink == 1) {
+				if (m.ue6 != m.src6) {
 					unfiltered(DROP_UE_ADDRESS);
 				}
+			} else if (m.ue6 != m.dst6) {
+				unfiltered(DROP_UE_ADDRESS);
 			}
 		}
 		if (m.fate == FATE_FORWARD && m.filter_list != 0) {

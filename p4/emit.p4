@@ -28,6 +28,47 @@
 #define PUT_ON_GTPU4 m.octets + m.around - 20
 #endif
 
+#ifdef WHOLE_OCTETS
+#define PUT_VERSION4(ip) ip.version_ihl = 0x45;
+#define PUT_DONT_FRAGMENT(ip) ip.flags_fragment = 0x4000;
+#define PUT_CLASS m.dscp << 2
+#define FLOW_PORT m.flow | 0xc000
+#define PUT_GTPU(gtpu) gtpu.flags = 0x30;
+#define PUT_E(gtpu) gtpu.flags = 0x34;
+#define PUT_QFI(psc) psc.marks_qfi = (psc.marks_qfi & 0xc0) | m.mark_qfi;
+#define PUT_PSC(psc) \
+	psc.pdu_type_flags = m.pdu_type << 4; \
+	psc.marks_qfi = m.mark_qfi;
+#define PUT_TAG(tag) tag.priority_vid = m.vid;
+#else
+#define PUT_VERSION4(ip) \
+	ip.version = 4; \
+	ip.ihl = 5;
+#define PUT_DONT_FRAGMENT(ip) \
+	ip.flags = 2; \
+	ip.fragment = 0;
+#define PUT_CLASS m.dscp ++ 2w0
+#define FLOW_PORT 2w3 ++ m.flow[31:18]
+#define PUT_GTPU(gtpu) \
+	gtpu.version = 1; \
+	gtpu.protocol_type = 1; \
+	gtpu.spare = 0; \
+	gtpu.e = 0; \
+	gtpu.s = 0; \
+	gtpu.pn = 0;
+#define PUT_E(gtpu) gtpu.e = 1;
+#define PUT_QFI(psc) psc.qfi = m.mark_qfi;
+#define PUT_PSC(psc) \
+	psc.pdu_type = m.pdu_type; \
+	psc.flags = 0; \
+	psc.marks = 0; \
+	psc.qfi = m.mark_qfi;
+#define PUT_TAG(tag) \
+	tag.pcp = 0; \
+	tag.dei = 0; \
+	tag.vid = m.vid;
+#endif
+
 control Emit(inout headers_t h, inout meta_t m) {
 	/* One off TTL or Hop Limit. A wrong header checksum stays wrong: RFC 1624, equation 3. */
 #ifdef FEW_STAGES
@@ -61,13 +102,11 @@ control Emit(inout headers_t h, inout meta_t m) {
 
 	action put_on4(bit<16> octets) {
 		h.out4.setValid();
-		h.out4.version = 4;
-		h.out4.ihl = 5;
-		h.out4.tos = m.dscp ++ 2w0;
+		PUT_VERSION4(h.out4)
+		h.out4.tos = PUT_CLASS;
 		h.out4.octets = octets;
 		h.out4.id = 0;
-		h.out4.flags = 2;
-		h.out4.fragment = 0;
+		PUT_DONT_FRAGMENT(h.out4)
 		h.out4.ttl = TTL_OUTER;
 		h.out4.protocol = PROTO_UDP;
 		h.out4.checksum = 0;
@@ -79,7 +118,7 @@ control Emit(inout headers_t h, inout meta_t m) {
 	action put_on6(bit<16> octets) {
 		h.out6.setValid();
 		h.out6.version = 6;
-		h.out6.traffic_class = m.dscp ++ 2w0;
+		h.out6.traffic_class = PUT_CLASS;
 		h.out6.flow_label = m.flow[31:12];
 		h.out6.octets = octets;
 		h.out6.next = PROTO_UDP;
@@ -95,17 +134,12 @@ control Emit(inout headers_t h, inout meta_t m) {
 	 */
 	action put_on_gtpu(bit<16> octets) {
 		h.out_udp.setValid();
-		h.out_udp.src = 2w3 ++ m.flow[31:18];
+		h.out_udp.src = FLOW_PORT;
 		h.out_udp.dst = GTPU_PORT;
 		h.out_udp.octets = octets;
 		h.out_udp.checksum = 0;
 		h.out_gtpu.setValid();
-		h.out_gtpu.version = 1;
-		h.out_gtpu.protocol_type = 1;
-		h.out_gtpu.spare = 0;
-		h.out_gtpu.e = 0;
-		h.out_gtpu.s = 0;
-		h.out_gtpu.pn = 0;
+		PUT_GTPU(h.out_gtpu)
 		h.out_gtpu.type = GTPU_GPDU;
 		h.out_gtpu.octets = INSIDE(octets);
 		h.out_gtpu.teid = m.teid;
@@ -115,7 +149,7 @@ control Emit(inout headers_t h, inout meta_t m) {
 		h.out_optional.sequence = 0;
 		h.out_optional.npdu = 0;
 		h.out_optional.next = next;
-		h.out_gtpu.e = 1;
+		PUT_E(h.out_gtpu)
 	}
 
 	apply {
@@ -134,7 +168,7 @@ control Emit(inout headers_t h, inout meta_t m) {
 		}
 		if (m.tunnel == 1) {
 			if (m.has_dscp == 0) {
-				m.dscp = m.tos[7:2];
+				m.dscp = DSCP(m.tos);
 			}
 #ifdef FEW_STAGES
 			m.inside = m.octets;
@@ -159,16 +193,13 @@ control Emit(inout headers_t h, inout meta_t m) {
 				put_on_optional(EXT_PSC);
 				h.out_psc = h.psc;
 				if (m.has_qfi == 1) {
-					h.out_psc.qfi = m.mark_qfi;
+					PUT_QFI(h.out_psc)
 				}
 			} else if (m.has_qfi == 1) {
 				put_on_optional(EXT_PSC);
 				h.out_psc.setValid();
 				h.out_psc.words = 1;
-				h.out_psc.pdu_type = m.pdu_type;
-				h.out_psc.flags = 0;
-				h.out_psc.marks = 0;
-				h.out_psc.qfi = m.mark_qfi;
+				PUT_PSC(h.out_psc)
 				h.out_psc.next = EXT_NONE;
 			}
 		}
@@ -189,9 +220,7 @@ control Emit(inout headers_t h, inout meta_t m) {
 		if (m.tagged == 1) {
 			h.eth.type = ETH_TAG;
 			h.tag.setValid();
-			h.tag.pcp = 0;
-			h.tag.dei = 0;
-			h.tag.vid = m.vid;
+			PUT_TAG(h.tag)
 			h.tag.type = type;
 		} else {
 			h.eth.type = type;

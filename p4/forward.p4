@@ -18,8 +18,29 @@
 #ifdef FEW_STAGES
 #include "forward_out.p4"
 #define PEER by_hop
+#elif defined(NO_OUTER6)
+#define PEER peer4
 #else
 #define PEER peer4; peer6
+#endif
+#ifndef TO_PORT
+#define TO_PORT(port) m.port = port;
+#endif
+#ifdef METER_RATES
+#define RATE
+#define SET_RATE
+#else
+#define RATE bit<48> octet_time, bit<48> tolerance,
+#define SET_RATE \
+		m.octet_time = octet_time; \
+		m.tolerance = tolerance;
+#endif
+#ifdef NO_WIDE_KEYS
+#define ROUTE6 \
+			m.dst6: ternary @name("prefix"); \
+			m.dst6_rest: ternary @name("rest");
+#else
+#define ROUTE6 m.dst6 ++ m.dst6_rest: lpm @name("address");
 #endif
 
 control Forward(inout headers_t h, inout meta_t m) {
@@ -41,16 +62,15 @@ control Forward(inout headers_t h, inout meta_t m) {
 	}
 #else
 	/* A PDR with its FAR and QERs. bucket 0: no MBR. */
-	action to_n6(bit<1> uplink, bit<8> way, bit<METER_BITS> bucket, bit<48> octet_time, bit<48> tolerance, bit<SLICE_BITS> slice) {
+	action to_n6(bit<1> uplink, bit<8> way, bit<METER_BITS> bucket, RATE bit<SLICE_BITS> slice) {
 		m.uplink = uplink;
 		m.way = way;
 		m.bucket = bucket;
-		m.octet_time = octet_time;
-		m.tolerance = tolerance;
+		SET_RATE
 		m.slice = slice;
 	}
-	action to_peer(bit<1> uplink, bit<PEER_BITS> peer, bit<32> teid, bit<1> has_qfi, bit<6> qfi, bit<4> pdu_type, bit<1> has_dscp, bit<6> dscp,
-		       bit<METER_BITS> bucket, bit<48> octet_time, bit<48> tolerance, bit<SLICE_BITS> slice) {
+	action to_peer(bit<1> uplink, bit<PEER_BITS> peer, bit<32> teid, bit<1> has_qfi, bit<MARK_BITS> qfi, bit<PDU_TYPE_BITS> pdu_type, bit<1> has_dscp,
+		       bit<DSCP_BITS> dscp, bit<METER_BITS> bucket, RATE bit<SLICE_BITS> slice) {
 		m.tunnel = 1;
 		m.uplink = uplink;
 		m.peer = peer;
@@ -61,8 +81,7 @@ control Forward(inout headers_t h, inout meta_t m) {
 		m.has_dscp = has_dscp;
 		m.dscp = dscp;
 		m.bucket = bucket;
-		m.octet_time = octet_time;
-		m.tolerance = tolerance;
+		SET_RATE
 		m.slice = slice;
 	}
 #endif
@@ -118,7 +137,7 @@ control Forward(inout headers_t h, inout meta_t m) {
 	table data_routes6 {
 		key = {
 			m.way: exact @name("way");
-			m.dst6 ++ m.dst6_rest: lpm @name("address");
+			ROUTE6
 		}
 		actions = { by_hop; cpu; }
 		const default_action = cpu(PASS_UNRESOLVED);
@@ -131,6 +150,7 @@ control Forward(inout headers_t h, inout meta_t m) {
 		m.peer4 = to;
 		m.hop = hop;
 	}
+#ifndef NO_OUTER6
 	action peer6(bit<64> from_prefix, bit<64> from_rest, bit<64> to_prefix, bit<64> to_rest, bit<HOP_BITS> hop) {
 		m.peer6 = 1;
 		m.local6 = from_prefix;
@@ -139,6 +159,7 @@ control Forward(inout headers_t h, inout meta_t m) {
 		m.peer6_rest = to_rest;
 		m.hop = hop;
 	}
+#endif
 #endif
 	@name("peers")
 	table peers {
@@ -151,12 +172,12 @@ control Forward(inout headers_t h, inout meta_t m) {
 #ifdef FEW_STAGES
 	/* MTU: what is above it stays in over. */
 	action by_port(bit<9> port, bit<16> mtu) {
-		m.port = port;
+		TO_PORT(port)
 		m.over = m.leaving |-| mtu;
 	}
 #else
-	action by_port(bit<9> port, bit<1> tagged, bit<12> vid, bit<48> from, bit<48> to, bit<16> mtu) {
-		m.port = port;
+	action by_port(PORT_TYPE port, bit<1> tagged, bit<VID_BITS> vid, bit<48> from, bit<48> to, bit<16> mtu) {
+		TO_PORT(port)
 		m.tagged = tagged;
 		m.vid = vid;
 		m.hop_src = from;
@@ -181,7 +202,7 @@ control Forward(inout headers_t h, inout meta_t m) {
 		}
 		/* Between two tunnels a packet is not routed. */
 		if (m.fate == FATE_FORWARD && (m.tunnelled == 0 || m.tunnel == 0)) {
-			if (m.ttl <= 1 || m.scope == 0) {
+			if (m.scope == 0 || m.ttl < 2) {
 				cpu(PASS_ANSWER);
 			}
 		}
@@ -189,9 +210,11 @@ control Forward(inout headers_t h, inout meta_t m) {
 			if (m.tunnel == 1) {
 				m.around = 36;
 				peers.apply();
+#ifndef NO_OUTER6
 				if (m.peer6 == 1) {
 					m.around = 56;
 				}
+#endif
 				if (m.has_qfi == 1 || h.psc.isValid()) {
 					m.around = m.around + 8;
 				}
@@ -212,8 +235,10 @@ control Forward(inout headers_t h, inout meta_t m) {
 		if (m.fate == FATE_FORWARD) {
 			hops.apply();
 		}
-		if (m.fate == FATE_FORWARD && m.octets + m.around > m.mtu) {
-			cpu(PASS_TOO_BIG);
+		if (m.fate == FATE_FORWARD) {
+			if (m.octets + m.around > m.mtu) {
+				cpu(PASS_TOO_BIG);
+			}
 		}
 	}
 #endif

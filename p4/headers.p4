@@ -6,7 +6,9 @@
 /* Headers as they are on the wire, and what the stages know of a packet.
  *
  * A front with parts that are apart has headers between them, FRONT_HEADERS. One with
- * NO_OUTER6 has no tunnels over IPv6.
+ * NO_OUTER6 has no tunnels over IPv6. With WHOLE_OCTETS all fields are of whole octets, for a
+ * compiler that would make of each shorter one some variables, and the macros below take
+ * them apart.
  */
 #ifndef FRONT_HEADERS
 #define FRONT_HEADERS
@@ -48,21 +50,85 @@ header ethernet_h {
 	bit<16> type;
 }
 
-header tag_h {
-	bit<3> pcp;
-	bit<1> dei;
+#ifdef WHOLE_OCTETS
+#define TAG_FIELDS	bit<16> priority_vid;
+#define IP4_FIRST	bit<8> version_ihl;
+#define IP4_FRAGMENT	bit<16> flags_fragment;
+#define IP6_FIRST \
+	bit<8> version_class; \
+	bit<8> class_label; \
+	bit<16> label;
+#define GTPU_FIRST	bit<8> flags;
+#define PSC_FIELDS \
+	bit<8> pdu_type_flags; \
+	bit<8> marks_qfi;
+#define VID_BITS	16
+#define QFI_BITS	8
+#define MARK_BITS	8
+#define PDU_TYPE_BITS	8
+#define DSCP_BITS	8
+#define FLOW_BITS	16
+#define TAG_VID(tag)	(tag.priority_vid & 0xfff)
+#define IHL(ip)		(ip.version_ihl & 0xf)
+#define IS_FRAGMENT(ip)	(ip.flags_fragment & 0x3fff) != 0
+#define IP6_CLASS(ip)	(ip.version_class << 4) | (ip.class_label >> 4)
+#define PSC_QFI(psc)	psc.marks_qfi & 0x3f
+#define DSCP(tos)	tos >> 2
+#else
+#define TAG_FIELDS \
+	bit<3> pcp; \
+	bit<1> dei; \
 	bit<12> vid;
+#define IP4_FIRST \
+	bit<4> version; \
+	bit<4> ihl;
+#define IP4_FRAGMENT \
+	bit<3> flags; \
+	bit<13> fragment;
+#define IP6_FIRST \
+	bit<4> version; \
+	bit<8> traffic_class; \
+	bit<20> flow_label;
+#define GTPU_FIRST \
+	bit<3> version; \
+	bit<1> protocol_type; \
+	bit<1> spare; \
+	bit<1> e; \
+	bit<1> s; \
+	bit<1> pn;
+#define PSC_FIELDS \
+	bit<4> pdu_type; \
+	bit<4> flags; \
+	bit<2> marks;	/* PPP and RQI, or N3/N9 delay and new IE flag */ \
+	bit<6> qfi;
+#define VID_BITS	12
+#define QFI_BITS	7
+#define MARK_BITS	6
+#define PDU_TYPE_BITS	4
+#define DSCP_BITS	6
+#define FLOW_BITS	32
+#define TAG_VID(tag)	tag.vid
+#define IHL(ip)		ip.ihl
+#define IS_FRAGMENT(ip)	(ip.flags[0:0] == 1 || ip.fragment != 0)
+#define IP6_CLASS(ip)	ip.traffic_class
+#define PSC_QFI(psc)	1w0 ++ psc.qfi
+#define DSCP(tos)	tos[7:2]
+#endif
+#ifndef PORT_TYPE
+#define PORT_TYPE	bit<9>
+#endif
+
+header tag_h {
+	TAG_FIELDS
 	bit<16> type;
 }
 
 header ip4_h {
-	bit<4> version;
-	bit<4> ihl;
+	IP4_FIRST
 	bit<8> tos;
 	bit<16> octets;
 	bit<16> id;
-	bit<3> flags;
-	bit<13> fragment;
+	IP4_FRAGMENT
 	bit<8> ttl;
 	bit<8> protocol;
 	bit<16> checksum;
@@ -71,9 +137,7 @@ header ip4_h {
 }
 
 header ip6_h {
-	bit<4> version;
-	bit<8> traffic_class;
-	bit<20> flow_label;
+	IP6_FIRST
 	bit<16> octets;
 	bit<8> next;
 	bit<8> hop_limit;
@@ -103,12 +167,7 @@ header udp_h {
 
 /* TS 29.281 V18.1.0, 5.1. */
 header gtpu_h {
-	bit<3> version;
-	bit<1> protocol_type;
-	bit<1> spare;
-	bit<1> e;
-	bit<1> s;
-	bit<1> pn;
+	GTPU_FIRST
 	bit<8> type;
 	bit<16> octets;	/* behind these 8 */
 	bit<32> teid;
@@ -125,10 +184,7 @@ header gtpu_optional_h {
  */
 header psc_h {
 	bit<8> words;	/* 1 */
-	bit<4> pdu_type;
-	bit<4> flags;
-	bit<2> marks;	/* PPP and RQI, or N3/N9 delay and new IE flag */
-	bit<6> qfi;
+	PSC_FIELDS
 	bit<8> next;
 }
 
@@ -178,7 +234,7 @@ struct meta_t {
 	bit<1> n3;		/* the port takes G-PDUs */
 	bit<8> endpoint;	/* of the UPF, at which a tunnel ends; 0: none */
 	bit<1> tunnelled;	/* a G-PDU to it */
-	bit<7> qfi;		/* of the container; 64: there is none */
+	bit<QFI_BITS> qfi;		/* of the container; 64: there is none */
 
 	/* The user packet, and what filters look at. */
 	bit<1> v6;
@@ -193,8 +249,8 @@ struct meta_t {
 	bit<32> src4;
 	bit<32> dst4;
 	bit<64> src6;
-	bit<64> dst6;
 	bit<64> src6_rest;
+	bit<64> dst6;
 	bit<64> dst6_rest;
 
 	/* PDR. */
@@ -212,10 +268,10 @@ struct meta_t {
 	bit<PEER_BITS> peer;
 	bit<32> teid;
 	bit<1> has_qfi;
-	bit<6> mark_qfi;
-	bit<4> pdu_type;
+	bit<MARK_BITS> mark_qfi;
+	bit<PDU_TYPE_BITS> pdu_type;
 	bit<1> has_dscp;
-	bit<6> dscp;
+	bit<DSCP_BITS> dscp;
 	bit<METER_BITS> bucket;	/* 0: none */
 	bit<48> octet_time;	/* of the meter, and of that of the slice afterwards: 2^-24 ns */
 	bit<48> tolerance;	/* 2^-8 ns */
@@ -235,14 +291,14 @@ struct meta_t {
 	bit<64> peer6_rest;
 #endif
 	bit<HOP_BITS> hop;	/* 0: not resolved */
-	bit<9> port;
+	PORT_TYPE port;
 	bit<1> tagged;
-	bit<12> vid;
+	bit<VID_BITS> vid;
 	bit<48> hop_src;
 	bit<48> hop_dst;
 	bit<16> mtu;
 
-	bit<32> flow;
+	bit<FLOW_BITS> flow;
 	bit<16> around;		/* octets that are put around the user packet, from the IP header on */
 	FRONT_META
 }

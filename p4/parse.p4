@@ -19,6 +19,31 @@
 #else
 #define PARSE_VID
 #endif
+#ifdef WHOLE_OCTETS
+#define IP4_SELECT	h.ip4.version_ihl, h.ip4.flags_fragment
+#define IP4_WHOLE	0x45, 0 &&& 0x3fff
+#define IP6_SELECT	h.ip6.version_class
+#define IP6_VERSION	0x60 &&& 0xf0
+#define GTPU_SELECT	h.gtpu.flags
+#define GTPU_BARE	0 &&& 7
+#define GTPU_E		h.gtpu.flags
+#define NO_E		0 &&& 4
+#define WITH_E		4 &&& 4
+#define USER4_SELECT	h.user4.flags_fragment
+#define USER4_WHOLE	0 &&& 0x3fff
+#else
+#define IP4_SELECT	h.ip4.version, h.ip4.ihl, h.ip4.flags[0:0], h.ip4.fragment
+#define IP4_WHOLE	4, 5, 0, 0
+#define IP6_SELECT	h.ip6.version
+#define IP6_VERSION	6
+#define GTPU_SELECT	h.gtpu.e, h.gtpu.s, h.gtpu.pn
+#define GTPU_BARE	(0, 0, 0)
+#define GTPU_E		h.gtpu.e
+#define NO_E		0
+#define WITH_E		1
+#define USER4_SELECT	h.user4.fragment, h.user4.flags[0:0]
+#define USER4_WHOLE	0, 0
+#endif
 #define PARSE_STATES \
 	state parse_ethernet { \
 		packet.extract(h.eth); \
@@ -40,19 +65,19 @@
 	} \
 	state parse_ip4 { \
 		packet.extract(h.ip4); \
-		transition select(h.ip4.version, h.ip4.ihl, h.ip4.flags[0:0], h.ip4.fragment, h.ip4.protocol) { \
-			(4, 5, 0, 0, PROTO_UDP): parse_udp; \
-			(4, 5, 0, 0, PROTO_TCP): parse_ports; \
-			(4, 5, 0, 0, PROTO_SCTP): parse_ports; \
+		transition select(IP4_SELECT, h.ip4.protocol) { \
+			(IP4_WHOLE, PROTO_UDP): parse_udp; \
+			(IP4_WHOLE, PROTO_TCP): parse_ports; \
+			(IP4_WHOLE, PROTO_SCTP): parse_ports; \
 			default: accept; \
 		} \
 	} \
 	state parse_ip6 { \
 		packet.extract(h.ip6); \
-		transition select(h.ip6.version, h.ip6.next) { \
-			(6, PROTO_UDP): PARSE_UDP6; \
-			(6, PROTO_TCP): parse_ports; \
-			(6, PROTO_SCTP): parse_ports; \
+		transition select(IP6_SELECT, h.ip6.next) { \
+			(IP6_VERSION, PROTO_UDP): PARSE_UDP6; \
+			(IP6_VERSION, PROTO_TCP): parse_ports; \
+			(IP6_VERSION, PROTO_SCTP): parse_ports; \
 			default: accept; \
 		} \
 	} \
@@ -76,17 +101,17 @@
 	} \
 	state parse_gtpu { \
 		packet.extract(h.gtpu); \
-		transition select(h.gtpu.e, h.gtpu.s, h.gtpu.pn) { \
-			(0, 0, 0): parse_user; \
+		transition select(GTPU_SELECT) { \
+			GTPU_BARE: parse_user; \
 			default: parse_optional; \
 		} \
 	} \
 	state parse_optional { \
 		packet.extract(h.optional); \
-		transition select(h.gtpu.e, h.optional.next) { \
-			(0, _): parse_user; \
-			(1, EXT_NONE): parse_user; \
-			(1, EXT_PSC): look_psc; \
+		transition select(GTPU_E, h.optional.next) { \
+			(NO_E, _): parse_user; \
+			(WITH_E, EXT_NONE): parse_user; \
+			(WITH_E, EXT_PSC): look_psc; \
 			default: accept; \
 		} \
 	} \
@@ -112,10 +137,10 @@
 	} \
 	state parse_user4 { \
 		packet.extract(h.user4); \
-		transition select(h.user4.fragment, h.user4.flags[0:0], h.user4.protocol) { \
-			(0, 0, PROTO_UDP): parse_user_ports; \
-			(0, 0, PROTO_TCP): parse_user_ports; \
-			(0, 0, PROTO_SCTP): parse_user_ports; \
+		transition select(USER4_SELECT, h.user4.protocol) { \
+			(USER4_WHOLE, PROTO_UDP): parse_user_ports; \
+			(USER4_WHOLE, PROTO_TCP): parse_user_ports; \
+			(USER4_WHOLE, PROTO_SCTP): parse_user_ports; \
 			default: accept; \
 		} \
 	} \
