@@ -27,11 +27,6 @@
 #define EXPECTED , bit<8> expected
 #define EXPECT m.expected = expected;
 #endif
-#ifdef NO_RANGES
-#define RANGE ternary
-#else
-#define RANGE range
-#endif
 #ifdef FEW_STAGES
 #define UE_CPU hold
 #define DST4 h.ip4.dst
@@ -244,47 +239,7 @@ control Detect(inout headers_t h, inout meta_t m, in PORT_TYPE port) {
 	 * this host, one link or many. Source: RFC 1812, 5.3.7; RFC 3927, 2.7; RFC 4291, 2.5
 	 * and 2.7.
 	 */
-#ifdef WHOLE_OCTETS
-#define SCOPE \
-	m.scope = 1; \
-	if (m.v6 == 0) { \
-		SCOPE4(m.src4) \
-		SCOPE4(m.dst4) \
-	} else { \
-		SCOPE6(m.src6) \
-		SCOPE6(m.dst6) \
-	}
-#define SCOPE4(address) \
-	if (address < 0x01000000) { \
-		m.scope = 0; \
-	} else if (address > 0xdfffffff) { \
-		m.scope = 0; \
-	} else if (address > 0x7effffff) { \
-		if (address < 0x80000000) { \
-			m.scope = 0; \
-		} else if (address > 0xa9fdffff) { \
-			if (address < 0xa9ff0000) { \
-				m.scope = 0; \
-			} \
-		} \
-	}
-#define SCOPE6(address) \
-	if (address == 0) { \
-		m.scope = 0; \
-	} else if (address > 0xfe7fffffffffffff) { \
-		if (address < 0xfec0000000000000) { \
-			m.scope = 0; \
-		} else if (address > 0xfeffffffffffffff) { \
-			m.scope = 0; \
-		} \
-	}
-#else
-#define SCOPE \
-	if (m.v6 == 0) { \
-		scope4(); \
-	} else { \
-		scope6(); \
-	}
+#ifndef WHOLE_OCTETS
 	action scope4() {
 		m.scope = (m.src4[31:24] != 0 && m.src4[31:24] != 127 && m.src4[31:29] != 7 && m.src4[31:16] != 0xa9fe &&
 			m.dst4[31:24] != 0 && m.dst4[31:24] != 127 && m.dst4[31:29] != 7 && m.dst4[31:16] != 0xa9fe) ? 1w1 : 1w0;

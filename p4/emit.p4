@@ -28,47 +28,6 @@
 #define PUT_ON_GTPU4 m.octets + m.around - 20
 #endif
 
-#ifdef WHOLE_OCTETS
-#define PUT_VERSION4(ip) ip.version_ihl = 0x45;
-#define PUT_DONT_FRAGMENT(ip) ip.flags_fragment = 0x4000;
-#define PUT_CLASS m.dscp << 2
-#define FLOW_PORT m.flow | 0xc000
-#define PUT_GTPU(gtpu) gtpu.flags = 0x30;
-#define PUT_E(gtpu) gtpu.flags = 0x34;
-#define PUT_QFI(psc) psc.marks_qfi = (psc.marks_qfi & 0xc0) | m.mark_qfi;
-#define PUT_PSC(psc) \
-	psc.pdu_type_flags = m.pdu_type << 4; \
-	psc.marks_qfi = m.mark_qfi;
-#define PUT_TAG(tag) tag.priority_vid = m.vid;
-#else
-#define PUT_VERSION4(ip) \
-	ip.version = 4; \
-	ip.ihl = 5;
-#define PUT_DONT_FRAGMENT(ip) \
-	ip.flags = 2; \
-	ip.fragment = 0;
-#define PUT_CLASS m.dscp ++ 2w0
-#define FLOW_PORT 2w3 ++ m.flow[31:18]
-#define PUT_GTPU(gtpu) \
-	gtpu.version = 1; \
-	gtpu.protocol_type = 1; \
-	gtpu.spare = 0; \
-	gtpu.e = 0; \
-	gtpu.s = 0; \
-	gtpu.pn = 0;
-#define PUT_E(gtpu) gtpu.e = 1;
-#define PUT_QFI(psc) psc.qfi = m.mark_qfi;
-#define PUT_PSC(psc) \
-	psc.pdu_type = m.pdu_type; \
-	psc.flags = 0; \
-	psc.marks = 0; \
-	psc.qfi = m.mark_qfi;
-#define PUT_TAG(tag) \
-	tag.pcp = 0; \
-	tag.dei = 0; \
-	tag.vid = m.vid;
-#endif
-
 control Emit(inout headers_t h, inout meta_t m) {
 	/* One off TTL or Hop Limit. A wrong header checksum stays wrong: RFC 1624, equation 3. */
 #ifdef FEW_STAGES

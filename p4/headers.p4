@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef HEADERS_P4
 #define HEADERS_P4
+#include "fields.p4"
 #include "sizes.p4"
 
 /* Headers as they are on the wire, and what the stages know of a packet.
  *
  * A front with parts that are apart has headers between them, FRONT_HEADERS. One with
- * NO_OUTER6 has no tunnels over IPv6. With WHOLE_OCTETS all fields are of whole octets, for a
- * compiler that would make of each shorter one some variables, and the macros below take
- * them apart.
+ * NO_OUTER6 has no tunnels over IPv6.
  */
 #ifndef FRONT_HEADERS
 #define FRONT_HEADERS
@@ -50,70 +49,6 @@ header ethernet_h {
 	bit<16> type;
 }
 
-#ifdef WHOLE_OCTETS
-#define TAG_FIELDS	bit<16> priority_vid;
-#define IP4_FIRST	bit<8> version_ihl;
-#define IP4_FRAGMENT	bit<16> flags_fragment;
-#define IP6_FIRST \
-	bit<8> version_class; \
-	bit<8> class_label; \
-	bit<16> label;
-#define GTPU_FIRST	bit<8> flags;
-#define PSC_FIELDS \
-	bit<8> pdu_type_flags; \
-	bit<8> marks_qfi;
-#define VID_BITS	16
-#define QFI_BITS	8
-#define MARK_BITS	8
-#define PDU_TYPE_BITS	8
-#define DSCP_BITS	8
-#define FLOW_BITS	16
-#define TAG_VID(tag)	(tag.priority_vid & 0xfff)
-#define IHL(ip)		(ip.version_ihl & 0xf)
-#define IS_FRAGMENT(ip)	(ip.flags_fragment & 0x3fff) != 0
-#define IP6_CLASS(ip)	(ip.version_class << 4) | (ip.class_label >> 4)
-#define PSC_QFI(psc)	psc.marks_qfi & 0x3f
-#define DSCP(tos)	tos >> 2
-#else
-#define TAG_FIELDS \
-	bit<3> pcp; \
-	bit<1> dei; \
-	bit<12> vid;
-#define IP4_FIRST \
-	bit<4> version; \
-	bit<4> ihl;
-#define IP4_FRAGMENT \
-	bit<3> flags; \
-	bit<13> fragment;
-#define IP6_FIRST \
-	bit<4> version; \
-	bit<8> traffic_class; \
-	bit<20> flow_label;
-#define GTPU_FIRST \
-	bit<3> version; \
-	bit<1> protocol_type; \
-	bit<1> spare; \
-	bit<1> e; \
-	bit<1> s; \
-	bit<1> pn;
-#define PSC_FIELDS \
-	bit<4> pdu_type; \
-	bit<4> flags; \
-	bit<2> marks;	/* PPP and RQI, or N3/N9 delay and new IE flag */ \
-	bit<6> qfi;
-#define VID_BITS	12
-#define QFI_BITS	7
-#define MARK_BITS	6
-#define PDU_TYPE_BITS	4
-#define DSCP_BITS	6
-#define FLOW_BITS	32
-#define TAG_VID(tag)	tag.vid
-#define IHL(ip)		ip.ihl
-#define IS_FRAGMENT(ip)	(ip.flags[0:0] == 1 || ip.fragment != 0)
-#define IP6_CLASS(ip)	ip.traffic_class
-#define PSC_QFI(psc)	1w0 ++ psc.qfi
-#define DSCP(tos)	tos[7:2]
-#endif
 #ifndef PORT_TYPE
 #define PORT_TYPE	bit<9>
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef PARSE_P4
 #define PARSE_P4
+#include "fields.p4"
 
 /* parse - headers of a frame: a tunnel's with the user packet in it, or a user packet
  *
@@ -18,31 +19,6 @@
 #define PARSE_VID m.vid = h.tag.vid;
 #else
 #define PARSE_VID
-#endif
-#ifdef WHOLE_OCTETS
-#define IP4_SELECT	h.ip4.version_ihl, h.ip4.flags_fragment
-#define IP4_WHOLE	0x45, 0 &&& 0x3fff
-#define IP6_SELECT	h.ip6.version_class
-#define IP6_VERSION	0x60 &&& 0xf0
-#define GTPU_SELECT	h.gtpu.flags
-#define GTPU_BARE	0 &&& 7
-#define GTPU_E		h.gtpu.flags
-#define NO_E		0 &&& 4
-#define WITH_E		4 &&& 4
-#define USER4_SELECT	h.user4.flags_fragment
-#define USER4_WHOLE	0 &&& 0x3fff
-#else
-#define IP4_SELECT	h.ip4.version, h.ip4.ihl, h.ip4.flags[0:0], h.ip4.fragment
-#define IP4_WHOLE	4, 5, 0, 0
-#define IP6_SELECT	h.ip6.version
-#define IP6_VERSION	6
-#define GTPU_SELECT	h.gtpu.e, h.gtpu.s, h.gtpu.pn
-#define GTPU_BARE	(0, 0, 0)
-#define GTPU_E		h.gtpu.e
-#define NO_E		0
-#define WITH_E		1
-#define USER4_SELECT	h.user4.fragment, h.user4.flags[0:0]
-#define USER4_WHOLE	0, 0
 #endif
 #define PARSE_STATES \
 	state parse_ethernet { \

@@ -82,11 +82,13 @@ header flow6_h {
 #include "emit.p4"
 
 parser UPFParser(packet_in packet, out headers_t h, inout meta_t m, in pna_main_parser_input_metadata_t standard) {
-	/* The metadata is that of the packet before. The compiler also drops an assignment that it
-	 * takes for the only one, as it does not look into actions: these are others.
+	/* The metadata is that of the packet before. As the compiler does not look into actions, it
+	 * puts the value of an assignment that it takes for the only one in place of the field: what
+	 * the stages assign once, and actions do as well, is assigned here for a second time (dscp,
+	 * vid), and what only actions assign is not.
 	 */
 	state start {
-		m.fate = 0;
+		m.fate = FATE_FORWARD;
 		m.broken = 0;
 		m.tunnelled = 0;
 		m.v6 = 0;
