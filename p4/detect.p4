@@ -16,8 +16,28 @@
  * A key with one PDR names it. One with several names a list, whose SDF filters do, in
  * Precedence order. A key whose PDRs ask for what is not here is not in the tables, or
  * says "cpu".
+ *
+ * With FEW_STAGES what does not need the result of another table is looked up beside it, and
+ * detect_flat.p4 says in which order; without, the text below is the order.
  */
-control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
+#ifdef COUNTS_USER_OCTETS
+#define EXPECTED
+#define EXPECT
+#else
+#define EXPECTED , bit<8> expected
+#define EXPECT m.expected = expected;
+#endif
+#ifdef FEW_STAGES
+#define UE_CPU hold
+#define DST4 h.ip4.dst
+#define DST6 h.ip6.dst_prefix
+#else
+#define UE_CPU cpu
+#define DST4 m.dst4
+#define DST6 m.dst6
+#endif
+
+control Detect(inout headers_t h, inout meta_t m, in PORT_TYPE port) {
 	action cpu(bit<8> reason) {
 		m.fate = FATE_CPU;
 		m.reason = reason;
@@ -70,17 +90,17 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 	 * packets; with others packets go to the CPU (measure.p4). check: the UE address is compared with these, uplink with
 	 * the source; 0 is no address.
 	 */
-	action one(bit<RULE_BITS> rule, bit<8> expected, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
+	action one(bit<RULE_BITS> rule EXPECTED, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
 		m.rule = rule;
-		m.expected = expected;
+		EXPECT
 		m.uplink = uplink;
 		m.check = check;
 		m.ue4 = ue4;
 		m.ue6 = ue6;
 	}
-	action several(bit<LIST_BITS> number, bit<8> expected, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
+	action several(bit<LIST_BITS> number EXPECTED, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
 		m.filter_list = number;
-		m.expected = expected;
+		EXPECT
 		m.uplink = uplink;
 		m.check = check;
 		m.ue4 = ue4;
@@ -97,25 +117,31 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 		size = TUNNELS;
 	}
 
-	action one_bare(bit<RULE_BITS> rule, bit<8> expected) {
-		m.rule = rule;
-		m.expected = expected;
+#ifdef FEW_STAGES
+	/* As cpu, before it is known that the packet is for the UE. */
+	action hold(bit<8> reason) {
+		m.held = reason;
 	}
-	action several_bare(bit<LIST_BITS> number, bit<8> expected) {
+#endif
+	action one_bare(bit<RULE_BITS> rule EXPECTED) {
+		m.rule = rule;
+		EXPECT
+	}
+	action several_bare(bit<LIST_BITS> number EXPECTED) {
 		m.filter_list = number;
-		m.expected = expected;
+		EXPECT
 	}
 	@name("ues4")
 	table ues4 {
-		key = { m.dst4: exact @name("address"); }
-		actions = { one_bare; several_bare; @defaultonly NoAction; cpu; }
+		key = { DST4: exact @name("address"); }
+		actions = { one_bare; several_bare; @defaultonly NoAction; UE_CPU; }
 		const default_action = NoAction();
 		size = UE4S;
 	}
 	@name("ues6")
 	table ues6 {
-		key = { m.dst6: exact @name("prefix"); }
-		actions = { one_bare; several_bare; @defaultonly NoAction; cpu; }
+		key = { DST6: exact @name("prefix"); }
+		actions = { one_bare; several_bare; @defaultonly NoAction; UE_CPU; }
 		const default_action = NoAction();
 		size = UE6S;
 	}
@@ -124,14 +150,14 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 		key = { m.dst4: lpm @name("address"); }
 		actions = { one_bare; several_bare; cpu; }
 		const default_action = cpu(PASS_HOST);
-		size = ROUTES;
+		size = ROUTES4;
 	}
 	@name("framed6")
 	table framed6 {
 		key = { m.dst6: lpm @name("prefix"); }
 		actions = { one_bare; several_bare; cpu; }
 		const default_action = cpu(PASS_HOST);
-		size = ROUTES;
+		size = ROUTES6;
 	}
 
 	action filtered(bit<RULE_BITS> rule) {
@@ -154,12 +180,12 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 			m.tos: ternary @name("tos");
 			m.src4: ternary @name("source");
 			m.dst4: ternary @name("destination");
-			m.src_port: range @name("source_port");
-			m.dst_port: range @name("destination_port");
+			m.src_port: RANGE @name("source_port");
+			m.dst_port: RANGE @name("destination_port");
 		}
 		actions = { filtered; unfiltered; cpu; }
 		const default_action = cpu(PASS_RULES);
-		size = FILTERS;
+		size = FILTERS4;
 	}
 	@name("filters6")
 	table filters6 {
@@ -173,12 +199,12 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 			m.src6_rest: ternary @name("source_rest");
 			m.dst6: ternary @name("destination_prefix");
 			m.dst6_rest: ternary @name("destination_rest");
-			m.src_port: range @name("source_port");
-			m.dst_port: range @name("destination_port");
+			m.src_port: RANGE @name("source_port");
+			m.dst_port: RANGE @name("destination_port");
 		}
 		actions = { filtered; unfiltered; cpu; }
 		const default_action = cpu(PASS_RULES);
-		size = FILTERS;
+		size = FILTERS6;
 	}
 
 	action user4(in ip4_h ip) {
@@ -192,14 +218,16 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 	}
 	action user6(in ip6_h ip) {
 		m.v6 = 1;
+#ifndef FEW_STAGES
 		/* Hop-by-Hop, Routing, Fragment, AH, Destination Options, Mobility, HIP, Shim6: what
 		 * is behind them was not read.
 		 */
 		m.fragment = (ip.next == 0 || ip.next == 43 || ip.next == 44 || ip.next == 51 || ip.next == 60 || ip.next == 135 ||
 			ip.next == 139 || ip.next == 140) ? 1w1 : 1w0;
+#endif
 		m.octets = ip.octets + 40;
 		m.ttl = ip.hop_limit;
-		m.tos = ip.traffic_class;
+		m.tos = IP6_CLASS(ip);
 		m.protocol = ip.next;
 		m.src6 = ip.src_prefix;
 		m.src6_rest = ip.src_rest;
@@ -207,10 +235,14 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 		m.dst6_rest = ip.dst_rest;
 	}
 
+#ifdef FEW_STAGES
+#include "detect_flat.p4"
+#else
 	/* Whether a router forwards from and to these addresses: they are not of this network,
 	 * this host, one link or many. Source: RFC 1812, 5.3.7; RFC 3927, 2.7; RFC 4291, 2.5
 	 * and 2.7.
 	 */
+#ifndef WHOLE_OCTETS
 	action scope4() {
 		m.scope = (m.src4[31:24] != 0 && m.src4[31:24] != 127 && m.src4[31:29] != 7 && m.src4[31:16] != 0xa9fe &&
 			m.dst4[31:24] != 0 && m.dst4[31:24] != 127 && m.dst4[31:29] != 7 && m.dst4[31:16] != 0xa9fe) ? 1w1 : 1w0;
@@ -219,21 +251,23 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 		m.scope = (m.src6 != 0 && m.src6[63:56] != 0xff && m.src6[63:54] != 0x3fa &&
 			m.dst6 != 0 && m.dst6[63:56] != 0xff && m.dst6[63:54] != 0x3fa) ? 1w1 : 1w0;
 	}
+#endif
 
 	apply {
-		m.vid = h.tag.isValid() ? h.tag.vid : 0;
+		m.vid = h.tag.isValid() ? TAG_VID(h.tag) : 0;
 		ports.apply();
 		if (m.fate == FATE_FORWARD) {
-			if (m.broken == 1 || !(h.ip4.isValid() || h.ip6.isValid())) {
+			if (m.broken == 1) {
+				cpu(PASS_HOST);
+			} else if (h.ip4.isValid()) {
+				locals4.apply();
+			} else if (h.ip6.isValid()) {
+				locals6.apply();
+			} else {
 				cpu(PASS_HOST);
 			}
 		}
 		if (m.fate == FATE_FORWARD) {
-			if (h.ip4.isValid()) {
-				locals4.apply();
-			} else {
-				locals6.apply();
-			}
 			m.before = 14;
 			m.qfi = 64;
 			if (h.tag.isValid()) {
@@ -242,10 +276,10 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 			if (m.endpoint != 0) {
 				if (m.n3 == 0) {
 					cpu(PASS_HOST);
-				} else if (!(h.user4.isValid() || h.user6.isValid())) {
-					cpu(PASS_SIGNALLING);
-				} else {
+				} else if (h.user4.isValid() || h.user6.isValid()) {
 					m.tunnelled = 1;
+				} else {
+					cpu(PASS_SIGNALLING);
 				}
 			} else if (m.network == 0) {
 				cpu(PASS_HOST);
@@ -259,11 +293,11 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 				}
 				if (h.psc.isValid()) {
 					m.before = m.before + 4;
-					m.qfi = 1w0 ++ h.psc.qfi;
+					m.qfi = PSC_QFI(h.psc);
 				}
 				if (h.user4.isValid()) {
 					user4(h.user4);
-					m.fragment = (h.user4.flags[0:0] == 1 || h.user4.fragment != 0) ? 1w1 : 1w0;
+					m.fragment = IS_FRAGMENT(h.user4) ? 1w1 : 1w0;
 				} else {
 					user6(h.user6);
 				}
@@ -272,21 +306,31 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 					m.dst_port = h.user_ports.dst;
 				}
 				/* GTP-U and IP, outside and inside, have to say the same of where it ends. */
-				bit<16> outer = h.ip4.isValid() ? h.ip4.octets : h.ip6.octets + 40;
-				if (h.gtpu.octets != m.octets + (h.psc.isValid() ? 16w8 : (h.optional.isValid() ? 16w4 : 16w0)) ||
-				    outer != h.gtpu.octets + (h.ip4.isValid() ? 16w36 : 16w56)) {
+				bit<16> whole = m.octets;
+				if (h.psc.isValid()) {
+					whole = m.octets + 8;
+				} else if (h.optional.isValid()) {
+					whole = m.octets + 4;
+				}
+				bit<16> outer = h.gtpu.octets + 36;
+				if (h.ip4.isValid()) {
+					outer = outer - h.ip4.octets;
+				} else {
+					outer = outer - 20 - h.ip6.octets;
+				}
+				if (h.gtpu.octets != whole || outer != 0) {
 					cpu(PASS_HOST);
 				}
 			} else {
 				if (h.ip4.isValid()) {
 					user4(h.ip4);
-					m.fragment = (h.ip4.flags[0:0] == 1 || h.ip4.fragment != 0) ? 1w1 : 1w0;
-					if (h.ip4.version != 4 || h.ip4.ihl != 5) {
+					m.fragment = IS_FRAGMENT(h.ip4) ? 1w1 : 1w0;
+					if (VERSION4(h.ip4) != 4 || IHL(h.ip4) != 5) {
 						cpu(PASS_RULES);
 					}
 				} else {
 					user6(h.ip6);
-					if (h.ip6.version != 6) {
+					if (VERSION6(h.ip6) != 6) {
 						cpu(PASS_RULES);
 					}
 				}
@@ -295,18 +339,16 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 					m.dst_port = h.ports.dst;
 				}
 			}
+#ifndef NO_FRAME_OCTETS
 			if (m.fate == FATE_FORWARD) {
 				/* What follows the user packet would have to be cut off and not be counted. */
 				if (m.frame != (bit<16>)m.before + m.octets) {
 					cpu(PASS_RULES);
 				}
 			}
+#endif
 		}
-		if (m.v6 == 0) {
-			scope4();
-		} else {
-			scope6();
-		}
+		SCOPE
 		if (m.fate == FATE_FORWARD) {
 			if (m.tunnelled == 1) {
 				tunnels.apply();
@@ -320,18 +362,30 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 				}
 			}
 		}
+#ifndef COUNTS_USER_OCTETS
 		if (m.fate == FATE_FORWARD && m.before != m.expected) {
 			cpu(PASS_RULES);
 		}
+#endif
 		if (m.fate == FATE_FORWARD && m.check == 1) {
 			if (m.v6 == 0) {
-				if (m.ue4 == 0 || m.ue4 != (m.uplink == 1 ? m.src4 : m.dst4)) {
+				if (m.ue4 == 0) {
+					unfiltered(DROP_UE_ADDRESS);
+				} else if (m.uplink == 1) {
+					if (m.ue4 != m.src4) {
+						unfiltered(DROP_UE_ADDRESS);
+					}
+				} else if (m.ue4 != m.dst4) {
 					unfiltered(DROP_UE_ADDRESS);
 				}
-			} else {
-				if (m.ue6 == 0 || m.ue6 != (m.uplink == 1 ? m.src6 : m.dst6)) {
+			} else if (m.ue6 == 0) {
+				unfiltered(DROP_UE_ADDRESS);
+			} else if (m.uplink == 1) {
+				if (m.ue6 != m.src6) {
 					unfiltered(DROP_UE_ADDRESS);
 				}
+			} else if (m.ue6 != m.dst6) {
+				unfiltered(DROP_UE_ADDRESS);
 			}
 		}
 		if (m.fate == FATE_FORWARD && m.filter_list != 0) {
@@ -348,6 +402,7 @@ control Detect(inout headers_t h, inout meta_t m, in bit<9> port) {
 			cpu(PASS_ANSWER);
 		}
 	}
+#endif
 }
 
 #endif

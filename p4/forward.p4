@@ -11,24 +11,66 @@
  *	             └► into a tunnel:  peers ──────────────────────────┘
  *
  * Nothing is changed here, so that a packet can still be handed to the CPU.
+ *
+ * With FEW_STAGES a part of it is after that: what only those packets need that leave
+ * (forward_out.p4). The tables here have what says where they leave, and whether.
  */
+#ifdef FEW_STAGES
+#include "forward_out.p4"
+#define PEER by_hop
+#elif defined(NO_OUTER6)
+#define PEER peer4
+#else
+#define PEER peer4; peer6
+#endif
+#ifndef TO_PORT
+#define TO_PORT(port) m.port = port;
+#endif
+#ifdef METER_RATES
+#define RATE
+#define SET_RATE
+#else
+#define RATE bit<48> octet_time, bit<48> tolerance,
+#define SET_RATE \
+		m.octet_time = octet_time; \
+		m.tolerance = tolerance;
+#endif
+#ifdef NO_WIDE_KEYS
+#define ROUTE6 \
+			m.dst6: ternary @name("prefix"); \
+			m.dst6_rest: ternary @name("rest");
+#else
+#define ROUTE6 m.dst6 ++ m.dst6_rest: lpm @name("address");
+#endif
+
 control Forward(inout headers_t h, inout meta_t m) {
 	action cpu(bit<8> reason) {
 		m.fate = FATE_CPU;
 		m.reason = reason;
 	}
 
+#ifdef FEW_STAGES
+	action to_n6(bit<1> uplink, bit<8> way) {
+		m.uplink = uplink;
+		m.way = way;
+	}
+	action to_peer(bit<1> uplink, bit<PEER_BITS> peer, bit<1> has_qfi) {
+		m.tunnel = 1;
+		m.uplink = uplink;
+		m.peer = peer;
+		m.has_qfi = has_qfi;
+	}
+#else
 	/* A PDR with its FAR and QERs. bucket 0: no MBR. */
-	action to_n6(bit<1> uplink, bit<8> way, bit<METER_BITS> bucket, bit<48> octet_time, bit<48> tolerance, bit<SLICE_BITS> slice) {
+	action to_n6(bit<1> uplink, bit<8> way, bit<METER_BITS> bucket, RATE bit<SLICE_BITS> slice) {
 		m.uplink = uplink;
 		m.way = way;
 		m.bucket = bucket;
-		m.octet_time = octet_time;
-		m.tolerance = tolerance;
+		SET_RATE
 		m.slice = slice;
 	}
-	action to_peer(bit<1> uplink, bit<PEER_BITS> peer, bit<32> teid, bit<1> has_qfi, bit<6> qfi, bit<4> pdu_type, bit<1> has_dscp, bit<6> dscp,
-		       bit<METER_BITS> bucket, bit<48> octet_time, bit<48> tolerance, bit<SLICE_BITS> slice) {
+	action to_peer(bit<1> uplink, bit<PEER_BITS> peer, bit<32> teid, bit<1> has_qfi, bit<MARK_BITS> qfi, bit<PDU_TYPE_BITS> pdu_type, bit<1> has_dscp,
+		       bit<DSCP_BITS> dscp, bit<METER_BITS> bucket, RATE bit<SLICE_BITS> slice) {
 		m.tunnel = 1;
 		m.uplink = uplink;
 		m.peer = peer;
@@ -39,10 +81,10 @@ control Forward(inout headers_t h, inout meta_t m) {
 		m.has_dscp = has_dscp;
 		m.dscp = dscp;
 		m.bucket = bucket;
-		m.octet_time = octet_time;
-		m.tolerance = tolerance;
+		SET_RATE
 		m.slice = slice;
 	}
+#endif
 	/* By the FAR or a closed gate. */
 	action refuse(bit<8> reason) {
 		m.fate = FATE_DROP;
@@ -89,24 +131,26 @@ control Forward(inout headers_t h, inout meta_t m) {
 		}
 		actions = { by_hop; cpu; }
 		const default_action = cpu(PASS_UNRESOLVED);
-		size = DATA_ROUTES;
+		size = DATA_ROUTES4;
 	}
 	@name("data_routes6")
 	table data_routes6 {
 		key = {
 			m.way: exact @name("way");
-			m.dst6 ++ m.dst6_rest: lpm @name("address");
+			ROUTE6
 		}
 		actions = { by_hop; cpu; }
 		const default_action = cpu(PASS_UNRESOLVED);
-		size = DATA_ROUTES;
+		size = DATA_ROUTES6;
 	}
 
+#ifndef FEW_STAGES
 	action peer4(bit<32> from, bit<32> to, bit<HOP_BITS> hop) {
 		m.local4 = from;
 		m.peer4 = to;
 		m.hop = hop;
 	}
+#ifndef NO_OUTER6
 	action peer6(bit<64> from_prefix, bit<64> from_rest, bit<64> to_prefix, bit<64> to_rest, bit<HOP_BITS> hop) {
 		m.peer6 = 1;
 		m.local6 = from_prefix;
@@ -115,22 +159,32 @@ control Forward(inout headers_t h, inout meta_t m) {
 		m.peer6_rest = to_rest;
 		m.hop = hop;
 	}
+#endif
+#endif
 	@name("peers")
 	table peers {
 		key = { m.peer: exact @name("peer"); }
-		actions = { peer4; peer6; cpu; }
+		actions = { PEER; cpu; }
 		const default_action = cpu(PASS_UNRESOLVED);
 		size = PEERS;
 	}
 
-	action by_port(bit<9> port, bit<1> tagged, bit<12> vid, bit<48> from, bit<48> to, bit<16> mtu) {
-		m.port = port;
+#ifdef FEW_STAGES
+	/* MTU: what is above it stays in over. */
+	action by_port(bit<9> port, bit<16> mtu) {
+		TO_PORT(port)
+		m.over = m.leaving |-| mtu;
+	}
+#else
+	action by_port(PORT_TYPE port, bit<1> tagged, bit<VID_BITS> vid, bit<48> from, bit<48> to, bit<16> mtu) {
+		TO_PORT(port)
 		m.tagged = tagged;
 		m.vid = vid;
 		m.hop_src = from;
 		m.hop_dst = to;
 		m.mtu = mtu;
 	}
+#endif
 	@name("hops")
 	table hops {
 		key = { m.hop: exact @name("hop"); }
@@ -139,13 +193,16 @@ control Forward(inout headers_t h, inout meta_t m) {
 		size = HOPS;
 	}
 
+#ifdef FEW_STAGES
+#include "forward_flat.p4"
+#else
 	apply {
 		if (m.fate == FATE_FORWARD) {
 			rules.apply();
 		}
 		/* Between two tunnels a packet is not routed. */
 		if (m.fate == FATE_FORWARD && (m.tunnelled == 0 || m.tunnel == 0)) {
-			if (m.ttl <= 1 || m.scope == 0) {
+			if (m.scope == 0 || m.ttl < 2) {
 				cpu(PASS_ANSWER);
 			}
 		}
@@ -153,9 +210,11 @@ control Forward(inout headers_t h, inout meta_t m) {
 			if (m.tunnel == 1) {
 				m.around = 36;
 				peers.apply();
+#ifndef NO_OUTER6
 				if (m.peer6 == 1) {
 					m.around = 56;
 				}
+#endif
 				if (m.has_qfi == 1 || h.psc.isValid()) {
 					m.around = m.around + 8;
 				}
@@ -176,10 +235,13 @@ control Forward(inout headers_t h, inout meta_t m) {
 		if (m.fate == FATE_FORWARD) {
 			hops.apply();
 		}
-		if (m.fate == FATE_FORWARD && m.octets + m.around > m.mtu) {
-			cpu(PASS_TOO_BIG);
+		if (m.fate == FATE_FORWARD) {
+			if (m.octets + m.around > m.mtu) {
+				cpu(PASS_TOO_BIG);
+			}
 		}
 	}
+#endif
 }
 
 #endif

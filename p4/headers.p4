@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef HEADERS_P4
 #define HEADERS_P4
+#include "fields.p4"
 #include "sizes.p4"
 
-/* Headers as they are on the wire, and what the stages know of a packet. */
+/* Headers as they are on the wire, and what the stages know of a packet.
+ *
+ * A front with parts that are apart has headers between them, FRONT_HEADERS. One with
+ * NO_OUTER6 has no tunnels over IPv6.
+ */
+#ifndef FRONT_HEADERS
+#define FRONT_HEADERS
+#define FRONT_META
+#define BROKEN_BITS	1
+#define FITS_BITS	1
+#endif
 
 const bit<16> ETH_IP4 = 0x0800;
 const bit<16> ETH_IP6 = 0x86dd;
@@ -38,21 +49,21 @@ header ethernet_h {
 	bit<16> type;
 }
 
+#ifndef PORT_TYPE
+#define PORT_TYPE	bit<9>
+#endif
+
 header tag_h {
-	bit<3> pcp;
-	bit<1> dei;
-	bit<12> vid;
+	TAG_FIELDS
 	bit<16> type;
 }
 
 header ip4_h {
-	bit<4> version;
-	bit<4> ihl;
+	IP4_FIRST
 	bit<8> tos;
 	bit<16> octets;
 	bit<16> id;
-	bit<3> flags;
-	bit<13> fragment;
+	IP4_FRAGMENT
 	bit<8> ttl;
 	bit<8> protocol;
 	bit<16> checksum;
@@ -61,9 +72,7 @@ header ip4_h {
 }
 
 header ip6_h {
-	bit<4> version;
-	bit<8> traffic_class;
-	bit<20> flow_label;
+	IP6_FIRST
 	bit<16> octets;
 	bit<8> next;
 	bit<8> hop_limit;
@@ -93,12 +102,7 @@ header udp_h {
 
 /* TS 29.281 V18.1.0, 5.1. */
 header gtpu_h {
-	bit<3> version;
-	bit<1> protocol_type;
-	bit<1> spare;
-	bit<1> e;
-	bit<1> s;
-	bit<1> pn;
+	GTPU_FIRST
 	bit<8> type;
 	bit<16> octets;	/* behind these 8 */
 	bit<32> teid;
@@ -115,21 +119,21 @@ header gtpu_optional_h {
  */
 header psc_h {
 	bit<8> words;	/* 1 */
-	bit<4> pdu_type;
-	bit<4> flags;
-	bit<2> marks;	/* PPP and RQI, or N3/N9 delay and new IE flag */
-	bit<6> qfi;
+	PSC_FIELDS
 	bit<8> next;
 }
 
 struct headers_t {
+	FRONT_HEADERS
 	packet_in_h packet_in;
 	packet_out_h packet_out;
 	ethernet_h eth;
 	tag_h tag;
 	/* What is put on. */
 	ip4_h out4;
+#ifndef NO_OUTER6
 	ip6_h out6;
+#endif
 	udp_h out_udp;
 	gtpu_h out_gtpu;
 	gtpu_optional_h out_optional;
@@ -157,7 +161,7 @@ struct meta_t {
 	bit<8> reason;		/* enum upf_count, of a packet that does not leave here */
 	bit<16> frame;		/* octets of the whole frame that came */
 	bit<8> before;		/* of these, in front of the user packet */
-	bit<1> broken;		/* the parser did not come to an end */
+	bit<BROKEN_BITS> broken;		/* the parser did not come to an end */
 	bit<48> now;		/* µs */
 
 	/* Where it came from. */
@@ -165,7 +169,7 @@ struct meta_t {
 	bit<1> n3;		/* the port takes G-PDUs */
 	bit<8> endpoint;	/* of the UPF, at which a tunnel ends; 0: none */
 	bit<1> tunnelled;	/* a G-PDU to it */
-	bit<7> qfi;		/* of the container; 64: there is none */
+	bit<QFI_BITS> qfi;		/* of the container; 64: there is none */
 
 	/* The user packet, and what filters look at. */
 	bit<1> v6;
@@ -180,8 +184,8 @@ struct meta_t {
 	bit<32> src4;
 	bit<32> dst4;
 	bit<64> src6;
-	bit<64> dst6;
 	bit<64> src6_rest;
+	bit<64> dst6;
 	bit<64> dst6_rest;
 
 	/* PDR. */
@@ -199,34 +203,39 @@ struct meta_t {
 	bit<PEER_BITS> peer;
 	bit<32> teid;
 	bit<1> has_qfi;
-	bit<6> mark_qfi;
-	bit<4> pdu_type;
+	bit<MARK_BITS> mark_qfi;
+	bit<PDU_TYPE_BITS> pdu_type;
 	bit<1> has_dscp;
-	bit<6> dscp;
+	bit<DSCP_BITS> dscp;
 	bit<METER_BITS> bucket;	/* 0: none */
 	bit<48> octet_time;	/* of the meter, and of that of the slice afterwards: 2^-24 ns */
 	bit<48> tolerance;	/* 2^-8 ns */
 	bit<SLICE_BITS> slice;	/* 0: none */
-	bit<1> fits;
+	bit<FITS_BITS> fits;
 
 	/* Next hop. */
+#ifndef NO_OUTER6
 	bit<1> peer6;
+#endif
 	bit<32> local4;
 	bit<32> peer4;
+#ifndef NO_OUTER6
 	bit<64> local6;
 	bit<64> local6_rest;
 	bit<64> peer6_prefix;
 	bit<64> peer6_rest;
+#endif
 	bit<HOP_BITS> hop;	/* 0: not resolved */
-	bit<9> port;
+	PORT_TYPE port;
 	bit<1> tagged;
-	bit<12> vid;
+	bit<VID_BITS> vid;
 	bit<48> hop_src;
 	bit<48> hop_dst;
 	bit<16> mtu;
 
-	bit<32> flow;
+	bit<FLOW_BITS> flow;
 	bit<16> around;		/* octets that are put around the user packet, from the IP header on */
+	FRONT_META
 }
 
 #endif

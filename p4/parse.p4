@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef PARSE_P4
 #define PARSE_P4
+#include "fields.p4"
 
 /* parse - headers of a frame: a tunnel's with the user packet in it, or a user packet
  *
@@ -9,6 +10,16 @@
  * port 2152 is a tunnel of ours depends on the address, which is looked up later: until
  * then the outer headers may be those of a user packet, too.
  */
+#ifdef NO_OUTER6
+#define PARSE_UDP6 parse_ports
+#else
+#define PARSE_UDP6 parse_udp
+#endif
+#ifdef FEW_STAGES
+#define PARSE_VID m.vid = h.tag.vid;
+#else
+#define PARSE_VID
+#endif
 #define PARSE_STATES \
 	state parse_ethernet { \
 		packet.extract(h.eth); \
@@ -21,6 +32,7 @@
 	} \
 	state parse_tag { \
 		packet.extract(h.tag); \
+		PARSE_VID \
 		transition select(h.tag.type) { \
 			ETH_IP4: parse_ip4; \
 			ETH_IP6: parse_ip6; \
@@ -29,19 +41,19 @@
 	} \
 	state parse_ip4 { \
 		packet.extract(h.ip4); \
-		transition select(h.ip4.version, h.ip4.ihl, h.ip4.flags[0:0], h.ip4.fragment, h.ip4.protocol) { \
-			(4, 5, 0, 0, PROTO_UDP): parse_udp; \
-			(4, 5, 0, 0, PROTO_TCP): parse_ports; \
-			(4, 5, 0, 0, PROTO_SCTP): parse_ports; \
+		transition select(IP4_SELECT, h.ip4.protocol) { \
+			(IP4_WHOLE, PROTO_UDP): parse_udp; \
+			(IP4_WHOLE, PROTO_TCP): parse_ports; \
+			(IP4_WHOLE, PROTO_SCTP): parse_ports; \
 			default: accept; \
 		} \
 	} \
 	state parse_ip6 { \
 		packet.extract(h.ip6); \
-		transition select(h.ip6.version, h.ip6.next) { \
-			(6, PROTO_UDP): parse_udp; \
-			(6, PROTO_TCP): parse_ports; \
-			(6, PROTO_SCTP): parse_ports; \
+		transition select(IP6_SELECT, h.ip6.next) { \
+			(IP6_VERSION, PROTO_UDP): PARSE_UDP6; \
+			(IP6_VERSION, PROTO_TCP): parse_ports; \
+			(IP6_VERSION, PROTO_SCTP): parse_ports; \
 			default: accept; \
 		} \
 	} \
@@ -65,17 +77,17 @@
 	} \
 	state parse_gtpu { \
 		packet.extract(h.gtpu); \
-		transition select(h.gtpu.e, h.gtpu.s, h.gtpu.pn) { \
-			(0, 0, 0): parse_user; \
+		transition select(GTPU_SELECT) { \
+			GTPU_BARE: parse_user; \
 			default: parse_optional; \
 		} \
 	} \
 	state parse_optional { \
 		packet.extract(h.optional); \
-		transition select(h.gtpu.e, h.optional.next) { \
-			(0, _): parse_user; \
-			(1, EXT_NONE): parse_user; \
-			(1, EXT_PSC): look_psc; \
+		transition select(GTPU_E, h.optional.next) { \
+			(NO_E, _): parse_user; \
+			(WITH_E, EXT_NONE): parse_user; \
+			(WITH_E, EXT_PSC): look_psc; \
 			default: accept; \
 		} \
 	} \
@@ -101,10 +113,10 @@
 	} \
 	state parse_user4 { \
 		packet.extract(h.user4); \
-		transition select(h.user4.fragment, h.user4.flags[0:0], h.user4.protocol) { \
-			(0, 0, PROTO_UDP): parse_user_ports; \
-			(0, 0, PROTO_TCP): parse_user_ports; \
-			(0, 0, PROTO_SCTP): parse_user_ports; \
+		transition select(USER4_SELECT, h.user4.protocol) { \
+			(USER4_WHOLE, PROTO_UDP): parse_user_ports; \
+			(USER4_WHOLE, PROTO_TCP): parse_user_ports; \
+			(USER4_WHOLE, PROTO_SCTP): parse_user_ports; \
 			default: accept; \
 		} \
 	} \
