@@ -83,7 +83,7 @@ func (b *bed) settleWire(t testing.TB) []caughtFrame {
 		missing = sent - min(sent, b.caught)
 		if missing > 0 && time.Now().After(patience) {
 			b.before += missing
-			b.skip(t, "the kernel frees a tagged frame without octets before a socket sees it")
+			b.skip(t, unseen)
 		}
 	}
 	return all
