@@ -230,6 +230,10 @@ func (tr *trial) play(choices []byte) {
 			if d.roll(2) == 0 {
 				tr.settle()
 			}
+			if d.roll(2) == 0 {
+				tr.offload.retry()
+				tr.settle()
+			}
 			continue
 		}
 		device, frame := d.frame(tr.sessions())

@@ -106,6 +106,9 @@ func (o *offload) ask(s *session) {
 func (o *offload) retry() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.away != nil {
+		return
+	}
 	n := 0
 	for _, s := range o.sessions {
 		if s.retry && s.state == apart {
