@@ -43,27 +43,27 @@ func TestConnect(t *testing.T) {
 	ours := &p4rt.ForwardingPipelineConfig{Cookie: &p4rt.ForwardingPipelineConfig_Cookie{Cookie: ourPipeline(t).cookie}}
 	for _, tt := range []struct {
 		name    string
-		fake    fake
+		fake    *fake
 		replace bool
 		says    []string // none: connected
 		kept    bool
 	}{
-		{name: "no pipeline", fake: fake{configErr: status.Error(codes.FailedPrecondition, "none")}},
-		{name: "empty pipeline", fake: fake{config: &p4rt.ForwardingPipelineConfig{}}},
-		{name: "ours", fake: fake{config: ours}, kept: true},
-		{name: "another one", fake: fake{config: other}, says: []string{"device 7", "another pipeline", "0xbeef", "p4.replace"}},
-		{name: "another one, to be replaced", fake: fake{config: other}, replace: true},
-		{name: "device that is not there", fake: fake{configErr: status.Error(codes.PermissionDenied, "no device 7")}, says: []string{"pipeline of device 7", "no device 7"}},
+		{name: "no pipeline", fake: &fake{configErr: status.Error(codes.FailedPrecondition, "none")}},
+		{name: "empty pipeline", fake: &fake{config: &p4rt.ForwardingPipelineConfig{}}},
+		{name: "ours", fake: &fake{config: ours}, kept: true},
+		{name: "another one", fake: &fake{config: other}, says: []string{"device 7", "another pipeline", "0xbeef", "p4.replace"}},
+		{name: "another one, to be replaced", fake: &fake{config: other}, replace: true},
+		{name: "device that is not there", fake: &fake{configErr: status.Error(codes.PermissionDenied, "no device 7")}, says: []string{"pipeline of device 7", "no device 7"}},
 		{
 			name: "another controller",
-			fake: fake{arbitrate: func(s p4rt.P4Runtime_StreamChannelServer) error {
+			fake: &fake{arbitrate: func(s p4rt.P4Runtime_StreamChannelServer) error {
 				return s.Send(arbitrated(int32(codes.AlreadyExists)))
 			}},
 			says: []string{"another controller", "device 7", "election id 42", "p4.election_id"},
 		},
 		{
 			name: "the stream is refused",
-			fake: fake{arbitrate: func(p4rt.P4Runtime_StreamChannelServer) error { return status.Error(codes.NotFound, "no device 7") }},
+			fake: &fake{arbitrate: func(p4rt.P4Runtime_StreamChannelServer) error { return status.Error(codes.NotFound, "no device 7") }},
 			says: []string{"stream", "no device 7"},
 		},
 	} {
@@ -88,7 +88,7 @@ func TestConnect(t *testing.T) {
 
 // TestConnectInTime: a target that does not answer keeps nobody for longer than he waits.
 func TestConnectInTime(t *testing.T) {
-	silent := fake{arbitrate: func(s p4rt.P4Runtime_StreamChannelServer) error { <-s.Context().Done(); return nil }}
+	silent := &fake{arbitrate: func(s p4rt.P4Runtime_StreamChannelServer) error { <-s.Context().Done(); return nil }}
 	ours, far := net.Pipe() // takes no octet
 	t.Cleanup(func() { _, _ = ours.Close(), far.Close() })
 	for name, conn := range map[string]func(t *testing.T) (says string, err error){
@@ -191,7 +191,7 @@ func TestWrite(t *testing.T) {
 		{name: "as a whole", err: status.Error(codes.PermissionDenied, "not the primary"), says: []string{"write 3 updates", "not the primary"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f.write = func(context.Context, *p4rt.WriteRequest) error { return tt.err }
+			f.writes(func(context.Context, *p4rt.WriteRequest) error { return tt.err })
 			refused, err := c.write(t.Context(), updates)
 			if len(tt.says) > 0 {
 				wantErr(t, err, tt.says...)
@@ -208,18 +208,18 @@ func TestWrite(t *testing.T) {
 		})
 	}
 	t.Run("slow", func(t *testing.T) {
-		f.write = func(ctx context.Context, _ *p4rt.WriteRequest) error { <-ctx.Done(); return ctx.Err() }
+		f.writes(func(ctx context.Context, _ *p4rt.WriteRequest) error { <-ctx.Done(); return ctx.Err() })
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		_, err := c.write(ctx, updates)
 		wantErr(t, err, "write 3 updates", "DeadlineExceeded")
 	})
 	t.Run("it goes meanwhile", func(t *testing.T) {
-		f.write = func(ctx context.Context, _ *p4rt.WriteRequest) error {
+		f.writes(func(ctx context.Context, _ *p4rt.WriteRequest) error {
 			go f.server.Stop()
 			<-ctx.Done()
 			return ctx.Err()
-		}
+		})
 		_, err := c.write(t.Context(), updates)
 		wantErr(t, err, "write 3 updates", "Unavailable")
 		select {

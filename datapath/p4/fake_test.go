@@ -3,6 +3,7 @@ package p4
 import (
 	"context"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
@@ -21,7 +22,7 @@ type fake struct {
 	arbitrate func(s p4rt.P4Runtime_StreamChannelServer) error
 	config    *p4rt.ForwardingPipelineConfig // nil: none, and FAILED_PRECONDITION
 	configErr error
-	write     func(ctx context.Context, r *p4rt.WriteRequest) error
+	write     atomic.Pointer[func(ctx context.Context, r *p4rt.WriteRequest) error]
 	read      func(r *p4rt.ReadRequest, s p4rt.P4Runtime_ReadServer) error
 
 	server *grpc.Server
@@ -53,10 +54,15 @@ func (f *fake) GetForwardingPipelineConfig(context.Context, *p4rt.GetForwardingP
 }
 
 func (f *fake) Write(ctx context.Context, r *p4rt.WriteRequest) (*p4rt.WriteResponse, error) {
-	if f.write != nil {
-		return &p4rt.WriteResponse{}, f.write(ctx, r)
+	if write := f.write.Load(); write != nil {
+		return &p4rt.WriteResponse{}, (*write)(ctx, r)
 	}
 	return &p4rt.WriteResponse{}, nil
+}
+
+// writes says what is done with updates from now on.
+func (f *fake) writes(write func(ctx context.Context, r *p4rt.WriteRequest) error) {
+	f.write.Store(&write)
 }
 
 func (f *fake) Read(r *p4rt.ReadRequest, s p4rt.P4Runtime_ReadServer) error { return f.read(r, s) }

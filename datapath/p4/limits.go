@@ -130,6 +130,9 @@ func (o *offload) ask(s *session) {
 func (o *offload) retry() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.away != nil {
+		return
+	}
 	n := 0
 	for _, s := range o.sessions {
 		free := func(route netip.Prefix) bool { return !o.blocked(route, s.seid) }
