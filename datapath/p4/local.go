@@ -40,7 +40,13 @@ func newLocal(clock func() uint64, log *slog.Logger) *local {
 const localDevice = 1
 
 // Load implements [p4rt.Switch].
-func (l *local) Load(json []byte) (p4rt.Program, error) { return bmv2.Load(json) }
+func (l *local) Load(json []byte) (p4rt.Program, error) {
+	p, err := bmv2.Load(json)
+	if err != nil {
+		return nil, err // and no program that is nil
+	}
+	return p, nil
+}
 
 // New implements [p4rt.Switch].
 func (l *local) New(p p4rt.Program) (p4rt.State, error) {

@@ -57,7 +57,7 @@ const sessions = 20
 // frames reports whether a datapath takes frames before anybody else at the UPF's devices
 // sees them: then the points are at the other ends.
 func frames(datapath string) bool {
-	return datapath == upf.DatapathXDP || datapath == upf.DatapathAFXDP
+	return datapath == upf.DatapathXDP || datapath == upf.DatapathAFXDP || datapath == upf.DatapathP4
 }
 
 // newOwn starts a UPF, with a probe, generators of short packets and meters.
