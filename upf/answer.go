@@ -50,8 +50,26 @@ type Datapath struct {
 	// Buffer and Tables are as they are now; nil: not known.
 	Buffer *Buffered  `json:"buffer,omitempty"`
 	Tables []TableUse `json:"tables,omitempty"`
+	// Target is the P4 target; nil: the datapath has none.
+	Target *Target `json:"target,omitempty"`
 	// Agents are the datapaths that are other processes, by number.
 	Agents []AgentState `json:"agents,omitempty"`
+}
+
+// Target is the P4 target that forwards.
+type Target struct {
+	Address  string    `json:"address,omitempty"` // host:port; empty: it is in this process
+	DeviceID uint64    `json:"device_id"`
+	Up       bool      `json:"up"`
+	Since    time.Time `json:"since"`         // when Up changed last
+	Why      string    `json:"why,omitempty"` // it is not up
+	// Sessions are those that it forwards, at least in part, CPUSessions the others, of which
+	// WaitingSessions are about to be put into it.
+	Sessions        int `json:"sessions"`
+	CPUSessions     int `json:"cpu_sessions"`
+	WaitingSessions int `json:"waiting_sessions"`
+	// Handed are the packets that it has handed to the CPU.
+	Handed []Drop `json:"handed"`
 }
 
 // AgentState is a datapath that is another process, as it last said of itself.
@@ -113,9 +131,9 @@ type Drops struct {
 	Drops []Drop    `json:"drops"` // every reason there is, in order of name
 }
 
-// Drop is one reason to drop a packet.
+// Drop is one reason to drop a packet, or to hand it on.
 type Drop struct {
-	Reason  string `json:"reason"` // as in the metric upf_drops_total
+	Reason  string `json:"reason"` // as in metrics
 	Text    string `json:"text"`
 	Packets uint64 `json:"packets"`
 }

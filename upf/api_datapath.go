@@ -46,12 +46,31 @@ func (a *localAPI) describe(*http.Request) (any, error) {
 	if d, ok := a.forwarder().(tableTeller); ok {
 		about.Tables = viewTables(d.TableUse())
 	}
+	if d, ok := a.forwarder().(targetTeller); ok {
+		about.Target = viewTarget(d.Target())
+	}
 	if u, ok := a.driver.(*upper.Upper); ok {
 		for _, x := range u.Agents() {
 			about.Agents = append(about.Agents, viewAgent(&x))
 		}
 	}
 	return about, nil
+}
+
+func viewTarget(t datapath.TargetState) *Target {
+	v := &Target{
+		Address: t.Address, DeviceID: t.DeviceID, Up: t.Away == nil, Since: t.Since,
+		Sessions: t.Sessions, CPUSessions: t.All - t.Sessions, WaitingSessions: t.Waiting, Handed: []Drop{},
+	}
+	if t.Away != nil {
+		v.Why = t.Away.Error()
+	}
+	for _, r := range datapath.Reasons() {
+		if n := t.Handed[r]; n > 0 {
+			v.Handed = append(v.Handed, Drop{r.String(), r.Text(), n})
+		}
+	}
+	return v
 }
 
 func viewTables(list []datapath.TableUse) []TableUse {

@@ -26,6 +26,7 @@ type (
 	}
 	bufferTeller interface{ Buffered() datapath.Buffered }
 	tableTeller  interface{ TableUse() []datapath.TableUse }
+	targetTeller interface{ Target() datapath.TargetState }
 	totalTeller  interface{ SliceTotals() []datapath.SliceTotal }
 	keyTeller    interface {
 		Keys(seid uint64) ([]datapath.Key, error)

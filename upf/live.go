@@ -9,6 +9,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"plumbline/datapath/afxdp"
 	"plumbline/netdev"
 )
 
@@ -41,6 +42,8 @@ func (c *Config) CheckLive() error {
 			errs = append(errs, err)
 		} else if c.Datapath == DatapathXDP && c.XDP.Mode == ModeNative {
 			errs = append(errs, checkTarget(d.key, link))
+		} else if c.Datapath == DatapathAFXDP || c.Datapath == DatapathP4 {
+			errs = append(errs, checkMTU(d.key, link, c.Datapath))
 		}
 		devices[d.key] = link
 	}
@@ -106,6 +109,16 @@ func checkTarget(key string, link netlink.Link) error {
 	if why := netdev.NoTarget(link.Type(), features, true); why != "" {
 		return fmt.Errorf("%s: %q: %s, so packets that xdp.mode native sends there get lost: "+
 			"ethtool -K DEVICE gro on at the far end, or xdp.mode auto, or datapath tc", key, link.Attrs().Name, why)
+	}
+	return nil
+}
+
+// checkMTU checks that frames of a device fit into those of AF_XDP.
+func checkMTU(key string, link netlink.Link, datapath string) error {
+	if mtu := link.Attrs().MTU; mtu > afxdp.MaxMTU {
+		name := link.Attrs().Name
+		return fmt.Errorf("%s: MTU of %q is %d: datapath %s wants %d at most: ip link set %s mtu %d",
+			key, name, mtu, datapath, afxdp.MaxMTU, name, afxdp.MaxMTU)
 	}
 	return nil
 }

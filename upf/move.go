@@ -55,11 +55,15 @@ func (s *Service) Move(ctx context.Context, to, who string) (*Moved, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, move.ErrBusy)
 	}
 	defer s.moving.Unlock()
+	from := s.about.Load().Name
+	if target := s.config.P4.Target; target != "" && (from == DatapathP4 || to == DatapathP4) {
+		return nil, fmt.Errorf("%w: p4.target %s forwards between ports that are no devices of this machine: no other datapath can take its place",
+			ErrRefused, target)
+	}
 	c, err := s.configFor(to)
 	if err != nil {
 		return nil, err
 	}
-	from := s.about.Load().Name
 	if c.Datapath == from {
 		return nil, fmt.Errorf("%w: datapath %s forwards already", ErrRefused, from)
 	}

@@ -203,6 +203,78 @@ func TestP4Target(t *testing.T) {
 	sw.stop()
 }
 
+// TestP4TargetGone: a switch that hangs is away within seconds. Sessions can be looked at and removed meanwhile,
+// and are not in it when it is back; and a UPF that ends takes its entries from it.
+func TestP4TargetGone(t *testing.T) {
+	const n4UPF = "10.4.0.1"
+	b := newP4Bed(t)
+	ip(t, "-n plt-p4t-sw link add n4 type veth peer name n4 netns plt-p4t-gnb") // N4 goes past the switch
+	for ns, address := range map[string]string{"sw": n4UPF, "gnb": "10.4.0.2"} {
+		ip(t, "-n plt-p4t-"+ns+" addr add "+address+"/24 dev n4")
+		ip(t, "-n plt-p4t-"+ns+" link set n4 up")
+	}
+	sw := b.turnOn()
+	config := strings.Replace(p4UPF, "n4: {address: 10.3.0.1}", "n4: {address: "+n4UPF+"}", 1)
+	b.upf = b.plumb("sw", nil, "upf", "--config", b.file("upf.yaml", fmt.Sprintf(config, filepath.Join(b.dir, "api"))))
+	b.upf.wait("msg=up ")
+	gnbConfig := b.file("gnb.yaml", p4GNB)
+	b.gnb = b.plumb("gnb", nil, "gnb", "--config", gnbConfig, "--n4", n4UPF)
+	b.gnb.wait("msg=up ")
+	b.reached(sw)
+	for _, to := range []string{upf.DatapathTUN, upf.DatapathAFXDP} {
+		if m, err := b.api.Move(t.Context(), to); err == nil || !strings.Contains(err.Error(), "no other datapath can take its place") {
+			t.Errorf("moved to %s: %+v, %v", to, m, err)
+		}
+	}
+	b.ping(3)
+	b.wantTarget(true, 1)
+
+	if err := sw.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	b.upf.wait("target is away")
+	b.wantTarget(false, 1)
+	b.usage()
+	if _, err := b.api.Drops(t.Context()); err != nil {
+		t.Errorf("drops while the target is away: %v", err)
+	}
+	b.gnb.stop() // it removes its session
+	if page, err := b.api.Sessions(t.Context(), upf.SessionQuery{}); err != nil || len(page.Sessions) != 0 {
+		t.Errorf("sessions %+v, %v: want none", page, err)
+	}
+	if err := sw.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	b.upf.wait("target is back")
+	b.wantTarget(true, 0)
+	b.gnb = b.plumb("gnb", nil, "gnb", "--config", gnbConfig, "--n4", n4UPF)
+	b.gnb.wait("msg=up ")
+	b.reached(sw)
+	b.through(sw)
+	b.wantTarget(true, 1)
+
+	b.upf.stop()
+	before := b.report(sw)
+	_ = exec.Command("ip", "netns", "exec", "plt-p4t-gnb", "ping", "-c", "5", "-i", "0.02", "-W", "1", "-I", "ue1", "10.6.0.2").Run()
+	if now := b.report(sw); now.Ports[1].TxFrames != before.Ports[1].TxFrames {
+		t.Errorf("%d frames have left to the data network, of a UPF that has ended", now.Ports[1].TxFrames-before.Ports[1].TxFrames)
+	}
+	sw.stop()
+	b.gnb.kill()
+}
+
+// wantTarget states how the target is.
+func (b *p4Bed) wantTarget(up bool, sessions int) {
+	b.t.Helper()
+	d, err := b.api.Datapath(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if t := d.Target; t == nil || t.Up != up || t.Up != (t.Why == "") || t.Sessions != sessions || t.CPUSessions != 0 || len(t.Handed) == 0 || t.Address == "" {
+		b.t.Errorf("target %+v, want up %v with %d sessions", t, up, sessions)
+	}
+}
+
 // through states that pings go through the target, and not by the CPU, and are counted.
 func (b *p4Bed) through(sw *process) {
 	b.t.Helper()

@@ -86,7 +86,7 @@ func confine(log *slog.Logger, moves bool) {
 // checkConfig is what every command that checks a configuration has.
 type checkConfig struct {
 	File string `arg:"" optional:"" placeholder:"FILE" help:"Configuration file (YAML), - for standard input; or --config FILE."`
-	Live bool   `help:"Check against this machine, too: devices, addresses, forwarding, ports, store, Redis."`
+	Live bool   `help:"Check against this machine, too: devices, addresses, forwarding, ports, store, Redis, P4 target."`
 }
 
 // check says "ok", or all that is wrong.
@@ -101,7 +101,7 @@ func (c *checkConfig) check(ctx context.Context, stdout io.Writer, flag string, 
 	}
 	if c.Live {
 		held, err := config.CheckListen(ctx)
-		if err := errors.Join(config.CheckLive(), config.CheckKept(ctx), err); err != nil {
+		if err := errors.Join(config.CheckLive(), config.CheckKept(ctx), config.CheckP4(ctx), err); err != nil {
 			return err
 		}
 		if len(held) > 0 {

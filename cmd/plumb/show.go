@@ -71,6 +71,7 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 			b.Sessions, b.Packets, b.MaxPackets, b.Octets, b.MaxOctets)
 	}
 	for _, print := range []func() error{
+		func() error { return printTarget(stdout, d.Target) },
 		func() error { return printDevices(stdout, d.Devices) },
 		func() error { return printTables(stdout, d.Tables) },
 		func() error { return printAgents(stdout, d.Agents) },
@@ -92,6 +93,34 @@ func datapathLine(d *upf.Datapath) string {
 		line += fmt.Sprintf(", %d sessions at most, %d octets of tables", d.MaxSessions, d.MemoryOctets)
 	}
 	return line
+}
+
+// printTarget says how a P4 target is, and what it has handed to the CPU.
+func printTarget(w io.Writer, t *upf.Target) error {
+	if t == nil {
+		return nil
+	}
+	where, state := "in this process", "up"
+	if t.Address != "" {
+		where = "at " + t.Address
+	}
+	if !t.Up {
+		state = "away"
+	}
+	fmt.Fprintf(w, "target: device %d %s, %s since %s\n", t.DeviceID, where, state, t.Since.Format(time.RFC3339))
+	if t.Why != "" {
+		fmt.Fprintf(w, "target: %s\n", t.Why)
+	}
+	fmt.Fprintf(w, "target: forwards %d sessions, the CPU %d, of which %d wait for the target\n", t.Sessions, t.CPUSessions, t.WaitingSessions)
+	if len(t.Handed) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	list := newTable(w, "HANDED TO THE CPU", "PACKETS")
+	for _, h := range t.Handed {
+		list.row(h.Reason, h.Packets)
+	}
+	return list.flush()
 }
 
 func printTables(w io.Writer, tables []upf.TableUse) error {

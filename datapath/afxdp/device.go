@@ -138,6 +138,9 @@ func channels(device string) (ethtool.Channels, error) {
 // maxQueues is QUEUE_MAX of bpf/afxdp.bpf.c.
 const maxQueues = 256
 
+// MaxMTU is that of devices, octets: a frame is in one page, behind XDP's headroom.
+const MaxMTU = 4096 - unix.XDP_PACKET_HEADROOM - lenEthernet - lenTag
+
 // frameOctets returns how long a frame is: what arrives has 256 octets before it, for
 // headers.
 func frameOctets(devices []*device) (int, error) {
@@ -150,5 +153,5 @@ func frameOctets(devices []*device) (int, error) {
 			return octets, nil
 		}
 	}
-	return 0, fmt.Errorf("afxdp: MTU of %d octets: want %d at most: %w", longest, 4096-unix.XDP_PACKET_HEADROOM-lenEthernet-lenTag, errors.ErrUnsupported)
+	return 0, fmt.Errorf("afxdp: MTU of %d octets: want %d at most: %w", longest, MaxMTU, errors.ErrUnsupported)
 }

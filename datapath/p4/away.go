@@ -3,6 +3,7 @@ package p4
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"plumbline/datapath"
 	"plumbline/datapath/nexthop"
@@ -16,14 +17,14 @@ func (o *offload) lose(err error) {
 	o.mu.Lock()
 	first := o.away == nil && !o.closed
 	if first {
-		o.away = err
+		o.away, o.since = err, time.Now()
 	}
 	o.changed.Broadcast()
 	o.mu.Unlock()
 	if !first {
 		return
 	}
-	o.log.Error("target is away: it goes on by the entries that it has, and changes of sessions are refused", "err", err)
+	o.log.Error("target is away: no session is changed until it is back", "err", err)
 	if o.lost != nil {
 		o.lost()
 	}
@@ -62,7 +63,10 @@ func (o *offload) reset(ctx context.Context, counted bool, empty func() error) e
 		}
 		o.enqueue(s)
 	}
-	o.away, o.holds = nil, false
+	o.away, o.holds, o.since = nil, false, time.Now()
+	if n := o.removedAway.Swap(0); n > 0 {
+		o.log.Warn("sessions were removed while the target was away: what it forwarded of them since the last reading is in no usage", "sessions", n)
+	}
 	o.changed.Broadcast()
 	return nil
 }
@@ -87,7 +91,7 @@ func (o *offload) failure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.away != nil {
-		return fmt.Errorf("p4: the target is away, and goes on by what it has: %w", o.away)
+		return fmt.Errorf("p4: the target is away: %w", o.away)
 	}
 	return nil
 }

@@ -173,7 +173,7 @@ func TestOffloadRace(t *testing.T) {
 				for b.apply(&api.Change{Seid: 1 + n, Session: orNone(s)}) != nil {
 					time.Sleep(time.Millisecond) // the target is being emptied
 				}
-				_ = b.offload.collect(b.ctx, 1+n)
+				b.offload.collect(b.ctx, 1+n)
 				if i%8 == 0 {
 					b.offload.flush()
 				}

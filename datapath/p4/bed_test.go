@@ -18,7 +18,6 @@ import (
 	"plumbline/datapath/model"
 	"plumbline/datapath/nexthop"
 	"plumbline/p4/bmv2"
-	"plumbline/p4/compiled"
 )
 
 // The bed: two addresses of the UPF on N3, and two data networks.
@@ -86,8 +85,7 @@ func newBedAt(t testing.TB, at place) *bed {
 	}
 	b.Driver = d
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	b.check(func() (err error) { d.pipeline, err = newPipeline(compiled.V1Model()); return err }())
-	b.check(func() (err error) { d.schema, err = newSchema(d.pipeline.info); return err }())
+	b.check(d.readPipeline())
 	d.local = newLocal(b.host.clock, d.log)
 	d.local.changed, d.local.seen = d.changed, func(frame []byte) { b.learnt = append(b.learnt, bytes.Clone(frame)) }
 	cfg := &Config{Config: afxdp.Config{Endpoints: at.endpoints, N6: *at.n6, Log: d.log}}
@@ -154,9 +152,6 @@ func bedRoutes() (all []afxdp.Route) {
 
 // apply changes a session as [Driver.Apply] does.
 func (b *bed) apply(c *api.Change) error {
-	if err := b.offload.failure(); err != nil {
-		return err
-	}
 	if err := b.offload.begin(b.ctx, c); err != nil {
 		return err
 	}

@@ -205,7 +205,7 @@ func (s *side) control(t testing.TB, dial func() (*grpc.ClientConn, error)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.client, err = connect(t.Context(), conn, 1, 1, pipe, false, s.packetIn); err == nil {
+		if s.client, err = connect(t.Context(), conn, 1, 1, pipe, false, s.message); err == nil {
 			break
 		}
 		_ = conn.Close()
@@ -219,7 +219,11 @@ func (s *side) control(t testing.TB, dial func() (*grpc.ClientConn, error)) {
 	}
 }
 
-func (s *side) packetIn(in *p4rt.PacketIn) {
+func (s *side) message(m *p4rt.StreamMessageResponse) {
+	in := m.GetPacket()
+	if in == nil {
+		return
+	}
 	all := map[string]string{}
 	for _, m := range in.GetMetadata() {
 		for _, name := range []string{inPort, inReason} {

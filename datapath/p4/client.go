@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 
 	"plumbline/datapath"
+	"plumbline/p4/compiled"
 )
 
 // client is a controller of a target, its primary.
@@ -27,9 +28,9 @@ type client struct {
 	stream   p4rt.P4Runtime_StreamChannelClient
 	end      context.CancelFunc // of the stream
 	ended    chan struct{}
-	why      error // of the stream's end; written before ended is closed
-	packets  func(in *p4rt.PacketIn)
-	kept     bool // the target ran the pipeline before, and may have entries and counts of it
+	why      error                               // of the stream's end; written before ended is closed
+	messages func(m *p4rt.StreamMessageResponse) // gets all but arbitrations; nil: nobody
+	kept     bool                                // the target ran the pipeline before, and may have entries and counts of it
 }
 
 // pipeline is what a target is given.
@@ -59,17 +60,17 @@ const (
 // connect becomes the target's primary, which takes the pipeline next.
 //
 // Errors: with what is to be done about them. The connection stays the caller's.
-func connect(ctx context.Context, conn *grpc.ClientConn, device, election uint64, p *pipeline, replace bool, packets func(*p4rt.PacketIn)) (*client, error) {
-	return connectBy(ctx, conn, p4rt.NewP4RuntimeClient(conn), device, election, p, replace, packets)
+func connect(ctx context.Context, conn *grpc.ClientConn, device, election uint64, p *pipeline, replace bool, messages func(*p4rt.StreamMessageResponse)) (*client, error) {
+	return connectBy(ctx, conn, p4rt.NewP4RuntimeClient(conn), device, election, p, replace, messages)
 }
 
 // connectBy is connect for a client of the connection.
 func connectBy(
-	ctx context.Context, conn *grpc.ClientConn, rpc p4rt.P4RuntimeClient, device, election uint64, p *pipeline, replace bool, packets func(*p4rt.PacketIn),
+	ctx context.Context, conn *grpc.ClientConn, rpc p4rt.P4RuntimeClient, device, election uint64, p *pipeline, replace bool, messages func(*p4rt.StreamMessageResponse),
 ) (*client, error) {
 	c := &client{
 		conn: conn, rpc: rpc, device: device, election: &p4rt.Uint128{Low: election},
-		ended: make(chan struct{}), packets: packets,
+		ended: make(chan struct{}), messages: messages,
 	}
 	var err error
 	if c.schema, err = newSchema(p.info); err != nil {
@@ -147,8 +148,8 @@ func (c *client) receive(stream p4rt.P4Runtime_StreamChannelClient, first chan<-
 				c.why = err
 				return
 			}
-		case m.GetPacket() != nil && c.packets != nil:
-			c.packets(m.GetPacket())
+		case c.messages != nil:
+			c.messages(m)
 		}
 	}
 }
@@ -171,7 +172,7 @@ func (c *client) check(ctx context.Context, p *pipeline, replace bool) error {
 		DeviceId: c.device, ResponseType: p4rt.GetForwardingPipelineConfigRequest_P4INFO_AND_COOKIE,
 	})
 	switch code := status.Code(err); {
-	case code == codes.FailedPrecondition || code == codes.NotFound:
+	case code == codes.FailedPrecondition:
 		return nil // it runs none
 	case err != nil:
 		return fmt.Errorf("p4: pipeline of device %d: %w", c.device, err)
@@ -183,6 +184,25 @@ func (c *client) check(ctx context.Context, p *pipeline, replace bool) error {
 	}
 	return fmt.Errorf("p4: device %d runs another pipeline, cookie %#x: want %#x, or none (p4.replace puts this one in its place)",
 		c.device, has.GetConfig().GetCookie().GetCookie(), p.cookie)
+}
+
+// Check asks a target, of which others may be the controllers, whether it can be used, and changes
+// nothing.
+func (t *Target) Check(ctx context.Context) error {
+	p, err := newPipeline(compiled.V1Model())
+	if err != nil {
+		return err
+	}
+	conn, err := t.dial()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	c := &client{conn: conn, rpc: p4rt.NewP4RuntimeClient(conn), device: t.DeviceID}
+	if err := c.check(ctx, p, t.Replace); err != nil {
+		return fmt.Errorf("target %s: %w", t.Address, err)
+	}
+	return nil
 }
 
 // setPipeline has the target run p, without entries, and with counters of 0.
@@ -286,6 +306,18 @@ func (c *client) readSome(ctx context.Context, cells []cell, all map[cell]count)
 		}
 	}
 	return nil
+}
+
+// ask returns an error if the target does not answer.
+func (c *client) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	_, err := c.rpc.Capabilities(ctx, &p4rt.CapabilitiesRequest{})
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
+		return fmt.Errorf("p4: the target does not answer: %w", err)
+	}
+	return nil // an older one does not know the call
 }
 
 // leave ends the stream.

@@ -31,15 +31,21 @@ func (c *connection) read(ctx context.Context, cells []cell) (map[cell]count, er
 // retryTime is how long is waited before a target is asked anew that is away.
 const retryTime = time.Second
 
+// askPeriod is how often a target is asked whether it is still there.
+const askPeriod = time.Second
+
 // follow keeps the connection to a target outside of the process until the driver is closed.
 // While it is away the target goes on by the entries that it has, and changes are refused.
 func (d *Driver) follow() {
 	for {
 		c := d.connection.now.Load()
-		select {
-		case <-d.ctx.Done():
-			return
-		case <-c.ended:
+		for d.answers(c) {
+			select {
+			case <-d.ctx.Done():
+				return
+			case <-c.ended:
+			case <-time.After(askPeriod):
+			}
 		}
 		d.lost(c.why)
 		for {
@@ -56,6 +62,22 @@ func (d *Driver) follow() {
 			d.log.Warn("target is away", "target", d.remote.target.Address, "err", err)
 		}
 	}
+}
+
+// answers reports whether a target does. One that hangs keeps its connections open: the stream
+// is ended here then.
+func (d *Driver) answers(c *client) bool {
+	select {
+	case <-c.ended:
+		return false
+	default:
+	}
+	if err := c.ask(d.ctx); err != nil && d.ctx.Err() == nil {
+		d.offload.lose(err)
+		c.leave()
+		return false
+	}
+	return true
 }
 
 // lost is for a client whose stream has ended.
@@ -101,6 +123,9 @@ func (d *Driver) begin(c *client) error {
 		if err := d.halt(); err != nil {
 			return err
 		}
+		if err := d.tellLast(); err != nil {
+			return err
+		}
 	}
 	return d.offload.reset(d.ctx, c.kept, func() error { return d.empty(c) })
 }
@@ -109,11 +134,28 @@ func (d *Driver) begin(c *client) error {
 func (d *Driver) empty(c *client) error {
 	d.linking.Lock()
 	defer d.linking.Unlock()
-	if err := c.setPipeline(d.ctx, d.pipeline); err != nil {
+	err := d.dropped.empty(func() error {
+		return d.handed.empty(func() error { return c.setPipeline(d.ctx, d.pipeline) })
+	})
+	if err != nil {
 		return err
 	}
 	d.links.clear()
 	return d.links.sync(d.ctx, d.connection)
+}
+
+// tellLast reads what the target has counted before that begins anew. What it counted before it
+// was this driver's is nobody's.
+func (d *Driver) tellLast() error {
+	if d.offload.waits() {
+		return nil
+	}
+	for _, t := range []*reasonCounts{d.dropped, d.handed} {
+		if err := t.read(d.ctx, d.connection); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *Driver) halt() error {

@@ -2,7 +2,10 @@ package p4
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"plumbline/datapath"
 )
@@ -51,18 +54,22 @@ func (o *offload) countSlots(ctx context.Context, all []*slot) error {
 	return nil
 }
 
-// collect counts what the target has forwarded by a session.
-func (o *offload) collect(ctx context.Context, seid uint64) error {
+// collect counts what the target has forwarded by a session. Of one that is away it is known
+// what it had forwarded when that was read last.
+func (o *offload) collect(ctx context.Context, seid uint64) {
+	if o.failure() != nil {
+		return
+	}
 	s, was := o.hold(seid)
 	if s == nil {
-		return nil
+		return
 	}
-	var err error
 	if was == installed {
-		err = o.count(ctx, []*session{s})
+		if err := o.count(ctx, []*session{s}); err != nil {
+			o.lose(err)
+		}
 	}
 	o.release(s, was)
-	return err
 }
 
 // collectAll counts what the target has forwarded by all sessions. One that somebody works at
@@ -74,4 +81,90 @@ func (o *offload) collectAll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// catchUp is collectAll of a target that may be away.
+func (o *offload) catchUp(ctx context.Context) {
+	if o.failure() != nil {
+		return
+	}
+	if err := o.collectAll(ctx); err != nil {
+		o.lose(err)
+	}
+}
+
+// readPeriod is how long is waited between two readings of all counters of a target outside of
+// the process. One that restarts has lost what it had counted since the last.
+const readPeriod = 10 * time.Second
+
+// readOn reads all counters again and again until ctx is done.
+func (o *offload) readOn(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(readPeriod):
+		}
+		o.catchUp(ctx)
+	}
+}
+
+// reasonCounts is what the cells of a counter array, by [datapath.Reason], have counted, over all
+// restarts of the target.
+type reasonCounts struct {
+	mu    sync.Mutex
+	cells []cell
+	had   map[uint32]uint64
+	sum   map[datapath.Reason]uint64
+}
+
+// newReasonCounts returns one of the cells of those reasons that are so.
+func newReasonCounts(counter uint32, is func(r datapath.Reason) bool) *reasonCounts {
+	t := &reasonCounts{had: map[uint32]uint64{}, sum: map[datapath.Reason]uint64{}}
+	for _, r := range datapath.Reasons() {
+		if is(r) {
+			t.cells = append(t.cells, cell{counter, uint32(r)})
+		}
+	}
+	return t
+}
+
+// read reads the cells.
+//
+// Errors: the target's.
+func (t *reasonCounts) read(ctx context.Context, from target) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, err := from.read(ctx, t.cells)
+	if err != nil {
+		return err
+	}
+	for c, n := range now {
+		if n.packets < t.had[c.index] {
+			t.had[c.index] = 0 // the target has restarted
+		}
+		if new := n.packets - t.had[c.index]; new > 0 {
+			t.sum[datapath.Reason(c.index)] += new
+		}
+		t.had[c.index] = n.packets
+	}
+	return nil
+}
+
+// empty calls do, which makes all cells count from 0 on.
+func (t *reasonCounts) empty(do func() error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := do()
+	if err == nil {
+		clear(t.had)
+	}
+	return err
+}
+
+// all returns what was counted of each reason that has counted.
+func (t *reasonCounts) all() map[datapath.Reason]uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.sum)
 }

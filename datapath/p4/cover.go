@@ -123,6 +123,7 @@ func (o *offload) cover(ctx context.Context, s *session, keys []datapath.Key) er
 	o.mu.Unlock()
 	refused, err := o.target.write(ctx, updates)
 	if err != nil {
+		o.lose(err)
 		return err
 	}
 	o.mu.Lock()

@@ -25,6 +25,8 @@ type fake struct {
 	write     atomic.Pointer[func(ctx context.Context, r *p4rt.WriteRequest) error]
 	read      func(r *p4rt.ReadRequest, s p4rt.P4Runtime_ReadServer) error
 
+	hangs bool // when it is asked what it can do
+
 	server *grpc.Server
 }
 

@@ -92,7 +92,7 @@ func (o *offload) writeAll(ctx context.Context, plans []*plan, step func(p *plan
 	defer o.mu.Unlock()
 	for i, one := range all {
 		if why := refused[i]; why != nil {
-			full := errors.Is(why, datapath.ErrFull)
+			full := errors.Is(why, datapath.ErrFull) || o.full(one.update)
 			if !one.plan.failed && !full {
 				o.log.Error("the target refuses a rule", "seid", one.plan.s.seid, "err", why)
 			}
@@ -105,6 +105,18 @@ func (o *offload) writeAll(ctx context.Context, plans []*plan, step func(p *plan
 		}
 	}
 	return nil
+}
+
+// full reports whether a table has no room for an entry: not every target says why it refuses one.
+// mu is held.
+func (o *offload) full(u *p4rt.Update) bool {
+	id := u.GetEntity().GetTableEntry().GetTableId()
+	for _, t := range o.schema.tables {
+		if t.id == id {
+			return u.GetType() == p4rt.Update_INSERT && o.entries[id] >= int(t.size)
+		}
+	}
+	return false
 }
 
 // written counts an entry that the target has now, or not any more. mu is held.

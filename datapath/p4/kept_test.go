@@ -14,7 +14,6 @@ import (
 	"plumbline/datapath/afxdp"
 	"plumbline/datapath/model"
 	"plumbline/datapath/nexthop"
-	"plumbline/p4/compiled"
 )
 
 // logbook is a target that does nothing, and what it was asked for.
@@ -81,21 +80,17 @@ func TestBeginKept(t *testing.T) {
 		want []string
 		sum  datapath.Total
 	}{
-		{"went on", true, []string{"DELETE ports", "read counters", "pipeline", "INSERT ports"}, datapath.Total{Packets: 1, Octets: 100 - bare, Dropped: 1}},
+		{"went on", true, []string{"DELETE ports", "read counters", "read counters", "read counters", "pipeline", "INSERT ports"}, datapath.Total{Packets: 1, Octets: 100 - bare, Dropped: 1}},
 		{"restarted", false, []string{"pipeline", "INSERT ports"}, datapath.Total{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			pipe, err := newPipeline(compiled.V1Model())
-			if err != nil {
+			d := &Driver{connection: &connection{}, ctx: t.Context(), log: slog.New(slog.DiscardHandler)}
+			if err := d.readPipeline(); err != nil {
 				t.Fatal(err)
 			}
-			s, err := newSchema(pipe.info)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := d.schema
 			r, e := &logbook{schema: s}, &sums{}
 			c := &client{rpc: r, schema: s, kept: tt.kept}
-			d := &Driver{connection: &connection{}, pipeline: pipe, schema: s, ctx: t.Context(), log: slog.New(slog.DiscardHandler)}
 			d.connection.now.Store(c)
 			var cfg Config
 			d.offload = newOffload(&cfg, e, d.connection, s, nil)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
@@ -68,8 +69,11 @@ type offload struct {
 	entries  map[uint32]int // in the target, by table
 	lost     func()         // is told that nothing is written any more; nil: nobody
 	closed   bool
-	away     error // why nothing is written: the target is not there
-	holds    bool  // nothing is written until reset: the target forwards by what it had before
+	away     error     // why nothing is written: the target is not there
+	since    time.Time // when that changed last
+	// removedAway is how many sessions were removed while the target was away.
+	removedAway atomic.Int64
+	holds       bool // nothing is written until reset: the target forwards by what it had before
 }
 
 type state uint8
@@ -132,15 +136,30 @@ const batch = 256
 // begin keeps others from a session whose rules are about to change, sends its packets to the
 // CPU, and counts what the target has forwarded. end is to be called, if there is no error.
 //
-// Errors: the target's; then the session's rules may be changed no more than before.
+// Errors: the target's; then the session's rules may be changed no more than before. A session
+// may be removed all the same: a target that was away is given all sessions anew, and not that
+// one.
 func (o *offload) begin(ctx context.Context, c *api.Change) error {
+	if err := o.failure(); err != nil && c.GetSession() != nil {
+		return err
+	}
 	s, was := o.holdNew(c.GetSeid())
-	if was == installed {
-		if err := o.takeBack(ctx, []*session{s}); err != nil {
-			o.release(s, installed)
-			return err
+	err := o.failure()
+	if err == nil && was == installed {
+		if err = o.takeBack(ctx, []*session{s}); err == nil {
+			o.taken(s)
 		}
-		s.cpu = true
+	}
+	if c.GetSession() == nil {
+		if err != nil {
+			o.lose(err)
+			o.removedAway.Add(1)
+		}
+		return nil
+	}
+	if err != nil {
+		o.release(s, was)
+		return err
 	}
 	if err := o.cover(ctx, s, bareKeys(c)); err != nil {
 		o.ask(s)
@@ -148,6 +167,13 @@ func (o *offload) begin(ctx context.Context, c *api.Change) error {
 		return err
 	}
 	return nil
+}
+
+// taken notes that the packets of a session that is held go to the CPU.
+func (o *offload) taken(s *session) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s.cpu = true
 }
 
 // end has a session that has changed looked at; gone: it is not in the engine any more.
@@ -173,11 +199,14 @@ func (o *offload) takeBack(ctx context.Context, all []*session) error {
 		}
 	}
 	refused, err := o.target.write(ctx, updates)
+	if err == nil {
+		for i, why := range refused {
+			return fmt.Errorf("p4: update %d of %d: %w", i+1, len(updates), why)
+		}
+		err = o.count(ctx, all)
+	}
 	if err != nil {
-		return err
+		o.lose(err)
 	}
-	for i, why := range refused {
-		return fmt.Errorf("p4: update %d of %d: %w", i+1, len(updates), why)
-	}
-	return o.count(ctx, all)
+	return err
 }

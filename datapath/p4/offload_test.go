@@ -261,18 +261,13 @@ func TestOffloadRefusesChange(t *testing.T) {
 	b.set(plainSession(1))
 	b.settle()
 	why := errors.New("no")
-	for _, change := range []func(r *recorder){
-		func(r *recorder) { r.refuse = func(*p4rt.Update) error { return why } },
-		func(r *recorder) { r.fail = func(int) error { return why } },
-	} {
-		change(b.recorder)
-		if err := b.apply(&api.Change{Seid: 1, Session: filteredSession(1, 1, 2)}); !errors.Is(err, why) {
-			t.Errorf("%v, want %v", err, why)
-		}
-		b.recorder.refuse, b.recorder.fail = nil, nil
-		b.settle()
-		b.wantTarget(1, downlink(1, 1, 100), pdr{1, 2})
+	b.recorder.refuse = func(*p4rt.Update) error { return why }
+	if err := b.apply(&api.Change{Seid: 1, Session: filteredSession(1, 1, 2)}); !errors.Is(err, why) {
+		t.Errorf("%v, want %v", err, why)
 	}
+	b.recorder.refuse = nil
+	b.settle()
+	b.wantTarget(1, downlink(1, 1, 100), pdr{1, 2})
 	b.set(&api.Session{Seid: 1})
 	b.settle()
 	b.wantEmpty()

@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"plumbline/api"
@@ -60,6 +61,9 @@ type Driver struct {
 	relink  chan struct{}
 
 	headers chan headerSeen
+
+	dropped, handed *reasonCounts
+	keep            atomic.Bool
 }
 
 var _ datapath.Movable = (*Driver)(nil)
@@ -84,10 +88,7 @@ func New(cfg Config) (*Driver, error) {
 // open connects to the target, opens the devices, and begins to bring sessions from one to the
 // other.
 func (d *Driver) open(cfg *Config) (err error) {
-	if d.pipeline, err = newPipeline(compiled.V1Model()); err != nil {
-		return err
-	}
-	if d.schema, err = newSchema(d.pipeline.info); err != nil {
+	if err := d.readPipeline(); err != nil {
 		return err
 	}
 	front, c, err := d.openTarget(cfg)
@@ -122,11 +123,25 @@ func (d *Driver) open(cfg *Config) (err error) {
 		d.remote.client.Store(c)
 		d.remote.start()
 		d.running.Go(d.follow)
+		d.running.Go(func() { d.offload.readOn(d.ctx) })
 	}
 	if paused {
 		return nil
 	}
 	return d.Resume()
+}
+
+// readPipeline makes what is known of the pipeline.
+func (d *Driver) readPipeline() (err error) {
+	if d.pipeline, err = newPipeline(compiled.V1Model()); err != nil {
+		return err
+	}
+	if d.schema, err = newSchema(d.pipeline.info); err != nil {
+		return err
+	}
+	d.dropped = newReasonCounts(d.schema.counters[counterDropped], datapath.Reason.IsDrop)
+	d.handed = newReasonCounts(d.schema.counters[counterHanded], func(r datapath.Reason) bool { return !r.IsDrop() })
+	return nil
 }
 
 // openTarget connects to the target, and returns what stands before the stages.
@@ -176,11 +191,10 @@ func newOffload(cfg *Config, e engine, t target, s *schema, ports []afxdp.Port) 
 const listBits = 18
 
 // Apply implements [datapath.Driver]. The session's packets go to the CPU before its rules
-// change; what the target can do of the new ones is put into it afterwards.
+// change; what the target can do of the new ones is put into it afterwards. While the target is
+// away sessions can be removed, and not changed otherwise.
 func (d *Driver) Apply(ctx context.Context, c *api.Change) error {
-	if err := d.offload.failure(); err != nil {
-		return err
-	}
+	ctx = context.WithoutCancel(ctx) // the target is told whole changes
 	seid := c.GetSeid()
 	if err := d.offload.begin(ctx, c); err != nil {
 		return err
@@ -205,17 +219,13 @@ func (d *Driver) Settle(ctx context.Context) error {
 
 // Usage implements [datapath.Driver].
 func (d *Driver) Usage(seid uint64) (*api.SessionUsage, error) {
-	if err := d.offload.collect(d.ctx, seid); err != nil {
-		return nil, err
-	}
+	d.offload.collect(d.ctx, seid)
 	return d.Driver.Usage(seid)
 }
 
 // SliceTotals returns what the sessions of each slice have counted since the start.
 func (d *Driver) SliceTotals() []datapath.SliceTotal {
-	if err := d.offload.collectAll(d.ctx); err != nil {
-		d.log.Error("counters of the target", "err", err)
-	}
+	d.offload.catchUp(d.ctx)
 	return d.Driver.SliceTotals()
 }
 
@@ -225,21 +235,26 @@ func (d *Driver) Drops() (map[string]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	counter := d.schema.counters[counterDropped]
-	var cells []cell
-	for _, r := range datapath.Reasons() {
-		if r.IsDrop() {
-			cells = append(cells, cell{counter, uint32(r)})
-		}
+	d.tell(d.dropped)
+	for r, n := range d.dropped.all() {
+		all[r.String()] += n
 	}
-	got, err := d.connection.read(d.ctx, cells)
-	if err != nil {
-		return nil, err
-	}
-	for c, n := range got {
-		all[datapath.Reason(c.index).String()] += n.packets
+	if d.remote != nil {
+		all[datapath.DropRxFull.String()] += d.remote.lostIn.Load()
+		all[datapath.DropTxRefused.String()] += d.remote.lostOut.Load()
 	}
 	return all, nil
+}
+
+// tell has a reasonCounts know what the target has counted; of one that is away it knows what that had
+// counted before.
+func (d *Driver) tell(t *reasonCounts) {
+	if d.offload.failure() != nil || d.offload.waits() {
+		return
+	}
+	if err := t.read(d.ctx, d.connection); err != nil {
+		d.offload.lose(err)
+	}
 }
 
 // TableUse tells how full the tables of the stages are, and those of the target.
@@ -265,12 +280,34 @@ func (d *Driver) Forwarded() uint64 {
 // Flush waits until all sessions that can be in the target are.
 func (d *Driver) Flush() { d.offload.flush() }
 
+// Keep lets a target outside of the process go on after Close by the entries that it has: the
+// sessions will be back.
+func (d *Driver) Keep() { d.keep.Store(true) }
+
+// leaveTarget takes all entries from a target outside of the process, which would forward by them
+// what nobody counts.
+func (d *Driver) leaveTarget() {
+	if d.remote == nil || d.keep.Load() {
+		return
+	}
+	err := errAway
+	if c := d.connection.now.Load(); c != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), callTime)
+		defer cancel()
+		err = c.setPipeline(ctx, d.pipeline)
+	}
+	if err != nil {
+		d.log.Warn("the target could not be emptied: it goes on by the entries that it has", "target", d.remote.target.Address, "err", err)
+	}
+}
+
 // Close implements [datapath.Driver].
 func (d *Driver) Close() error {
 	var errs []error
 	d.closing.Do(func() {
 		if d.offload != nil {
 			d.offload.close()
+			d.leaveTarget()
 		}
 		d.stop()
 		if d.Driver != nil {

@@ -48,8 +48,10 @@ type remote struct {
 	learn  func(frame []byte)
 
 	client  atomic.Pointer[client]
-	sending sync.Mutex // of the stream
-	lost    atomic.Uint64
+	sending sync.Mutex    // of the stream
+	lostIn  atomic.Uint64 // frames that no TAP device took
+	lostOut atomic.Uint64 // frames that the target did not take
+	refused sync.Once
 	running sync.WaitGroup
 	stop    int // eventfd
 }
@@ -137,14 +139,14 @@ func (r *remote) packetIn(c *client, in *p4rt.PacketIn) {
 	}
 	t := r.byPort[port]
 	if t == nil {
-		r.lost.Add(1)
+		r.lostIn.Add(1)
 		return
 	}
 	if reason == datapath.PassRules {
 		r.learn(in.GetPayload())
 	}
 	if _, err := unix.Write(t.fd, in.GetPayload()); err != nil {
-		r.lost.Add(1)
+		r.lostIn.Add(1)
 	}
 }
 
@@ -195,15 +197,28 @@ func (r *remote) forward(t *tap) {
 func (r *remote) packetOut(port uint32, frame []byte) {
 	c := r.client.Load()
 	if c == nil {
-		r.lost.Add(1)
+		r.lostOut.Add(1)
 		return
 	}
 	out := &p4rt.PacketOut{Payload: frame, Metadata: []*p4rt.PacketMetadata{{MetadataId: c.schema.ports[outPort], Value: number(uint64(port))}}}
 	r.sending.Lock()
 	defer r.sending.Unlock()
 	if err := c.stream.Send(&p4rt.StreamMessageRequest{Update: &p4rt.StreamMessageRequest_Packet{Packet: out}}); err != nil {
-		r.lost.Add(1)
+		r.lostOut.Add(1)
 	}
+}
+
+// packetRefused notes that the target does not send a frame; the first is logged.
+// Source: P4Runtime 1.4.1, 16.2 (StreamError).
+func (r *remote) packetRefused(e *p4rt.StreamError) {
+	r.lostOut.Add(1)
+	r.refused.Do(func() {
+		port := uint64(0)
+		for _, m := range e.GetPacketOut().GetPacketOut().GetMetadata() {
+			port = value(m.GetValue())
+		}
+		r.log.Error("the target refuses to send a frame; others are counted as tx_refused", "port", port, "err", e.GetMessage())
+	})
 }
 
 func (r *remote) close() error {
@@ -224,10 +239,13 @@ func (r *remote) connect(ctx context.Context, p *pipeline) (*client, error) {
 	}
 	var c *client
 	ready := make(chan struct{})
-	c, err = connect(ctx, conn, r.target.DeviceID, r.target.ElectionID, p, r.target.Replace, func(in *p4rt.PacketIn) {
-		<-ready
-		if c != nil {
-			r.packetIn(c, in)
+	c, err = connect(ctx, conn, r.target.DeviceID, r.target.ElectionID, p, r.target.Replace, func(m *p4rt.StreamMessageResponse) {
+		switch <-ready; {
+		case c == nil:
+		case m.GetPacket() != nil:
+			r.packetIn(c, m.GetPacket())
+		case m.GetError().GetPacketOut() != nil:
+			r.packetRefused(m.GetError())
 		}
 	})
 	close(ready)

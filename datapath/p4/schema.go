@@ -110,7 +110,8 @@ const (
 	actionToN6, actionToPeer, actionRefuse            = "to_n6", "to_peer", "refuse"
 	actionForwardCPU, actionOwn, actionByHop          = "forward.cpu", "own", "by_hop"
 	actionPeer4, actionPeer6, actionByPort            = "peer4", "peer6", "by_port"
-	counterForwarded, counterRefused, counterDropped  = "forwarded", "refused", "dropped"
+	counterForwarded, counterRefused                  = "forwarded", "refused"
+	counterDropped, counterHanded                     = "dropped", "handed"
 )
 
 func (s *schema) check() error {
@@ -129,7 +130,7 @@ func (s *schema) check() error {
 			}
 		}
 	}
-	for _, c := range []string{counterForwarded, counterRefused, counterDropped} {
+	for _, c := range []string{counterForwarded, counterRefused, counterDropped, counterHanded} {
 		if s.counters[c] == 0 {
 			return fmt.Errorf("p4: P4Info has no counter %s", c)
 		}
