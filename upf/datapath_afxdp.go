@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +12,7 @@ import (
 	"plumbline/datapath"
 	"plumbline/datapath/afxdp"
 	"plumbline/gtpu"
+	"plumbline/upf/privilege"
 )
 
 // openAFXDP opens the datapath on AF_XDP sockets, after it has seen that this process
@@ -20,10 +22,40 @@ func openAFXDP(o opening) (datapath.Driver, error) {
 		return nil, err
 	}
 	d, err := afxdp.New(afxdpConfig(o))
+	if err == nil && o.paused {
+		err = checkLocked(d)
+	}
 	if err != nil {
+		if d != nil {
+			err = errors.Join(err, d.Close())
+		}
 		return nil, explainAFXDP(o.Config, err)
 	}
 	return d, nil
+}
+
+// locker is a datapath that locks memory while it takes packets.
+type locker interface {
+	LockedOctets() (uint64, error)
+}
+
+// checkLocked fails if a datapath would lock more memory than this process may. The kernel says
+// so only when it takes packets: in a move, when the datapath before has left its devices.
+func checkLocked(d locker) error {
+	want, err := d.LockedOctets()
+	if err != nil {
+		return err
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
+		return os.NewSyscallError("getrlimit", err)
+	}
+	lacks, err := privilege.Lacks(map[string]int{"CAP_IPC_LOCK": unix.CAP_IPC_LOCK})
+	if err != nil || len(lacks) == 0 || want <= limit.Cur {
+		return err
+	}
+	return fmt.Errorf("afxdp: frames of %d octets are more than this process may lock, %d (CAP_IPC_LOCK, LimitMEMLOCK=, or fewer afxdp.frames): %w",
+		want, limit.Cur, unix.ENOBUFS)
 }
 
 // explainAFXDP says what is to be done about an error of the AF_XDP datapath.

@@ -1,6 +1,7 @@
 package upf
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
@@ -19,7 +20,13 @@ func openP4(o opening) (datapath.Driver, error) {
 		return nil, fmt.Errorf("datapath p4: %w", err)
 	}
 	d, err := p4.New(p4.Config{Config: afxdpConfig(o), Target: target})
+	if err == nil && o.paused {
+		err = checkLocked(d)
+	}
 	if err != nil {
+		if d != nil {
+			err = errors.Join(err, d.Close())
+		}
 		return nil, explainAFXDP(o.Config, err)
 	}
 	return d, nil

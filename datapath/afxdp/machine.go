@@ -46,6 +46,15 @@ func openMachine(d *Driver) (*machine, error) {
 	return m, nil
 }
 
+// LockedOctets is how much memory the driver locks while it takes packets.
+//
+// Errors: [errors.ErrUnsupported] if frames of the devices are too long.
+func (d *Driver) LockedOctets() (uint64, error) {
+	m := &machine{d: d, devices: d.devices, count: d.cfg.workers(d.devices)}
+	err := m.size()
+	return uint64(m.count) * uint64(m.frames) * uint64(m.octets), err
+}
+
 // size divides the frames of a worker: half of them are given to the kernel to be
 // filled, the others are treated and sent.
 func (m *machine) size() (err error) {

@@ -31,6 +31,9 @@ func (c *connection) read(ctx context.Context, cells []cell) (map[cell]count, er
 // retryTime is how long is waited before a target is asked anew that is away.
 const retryTime = time.Second
 
+// sayPeriod is how often is logged that a target is away, as long as the reason is the same.
+const sayPeriod = time.Minute
+
 // askPeriod is how often a target is asked whether it is still there.
 const askPeriod = time.Second
 
@@ -48,6 +51,7 @@ func (d *Driver) follow() {
 			}
 		}
 		d.lost(c.why)
+		said, at := "", time.Time{}
 		for {
 			select {
 			case <-d.ctx.Done():
@@ -59,7 +63,10 @@ func (d *Driver) follow() {
 				d.log.Info("target is back", "target", d.remote.target.Address)
 				break
 			}
-			d.log.Warn("target is away", "target", d.remote.target.Address, "err", err)
+			if said != err.Error() || time.Since(at) > sayPeriod {
+				d.log.Warn("target is away", "target", d.remote.target.Address, "err", err)
+				said, at = err.Error(), time.Now()
+			}
 		}
 	}
 }

@@ -246,7 +246,7 @@ func (d *Driver) Drops() (map[string]uint64, error) {
 	return all, nil
 }
 
-// tell has a reasonCounts know what the target has counted; of one that is away it knows what that had
+// tell has counts know what the target has counted; of one that is away it knows what that had
 // counted before.
 func (d *Driver) tell(t *reasonCounts) {
 	if d.offload.failure() != nil || d.offload.waits() {
@@ -255,6 +255,20 @@ func (d *Driver) tell(t *reasonCounts) {
 	if err := t.read(d.ctx, d.connection); err != nil {
 		d.offload.lose(err)
 	}
+}
+
+// Passes returns how many packets the target handed to the CPU, and how many were left to the
+// kernel or wait, by reason.
+func (d *Driver) Passes() (map[string]uint64, error) {
+	all, err := d.Driver.Passes()
+	if err != nil {
+		return nil, err
+	}
+	d.tell(d.handed)
+	for r, n := range d.handed.all() {
+		all[r.String()] += n
+	}
+	return all, nil
 }
 
 // TableUse tells how full the tables of the stages are, and those of the target.
