@@ -53,13 +53,15 @@ func newArena() *arena { return arenas.Get().(*arena) }
 func (a *arena) free() {
 	clear(a.updates)
 	a.updates, a.used = a.updates[:0], 0
-	for _, p := range a.plans {
-		p.reset()
+	if len(a.plans) > 0 {
+		for _, p := range a.plans {
+			p.reset()
+		}
+		a.plans = a.plans[:0]
+		clear(a.every[:cap(a.every)])
+		clear(a.steps[:cap(a.steps)])
+		clear(a.written[:cap(a.written)])
 	}
-	a.plans = a.plans[:0]
-	clear(a.every[:cap(a.every)])
-	clear(a.steps[:cap(a.steps)])
-	clear(a.written[:cap(a.written)])
 	arenas.Put(a)
 }
 
