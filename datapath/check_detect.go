@@ -16,6 +16,8 @@ import (
 func checkDetect(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 	d := r.GetDetect()
 	tunnelled := d.GetFTeid() != nil
+	var room [roomForKeys]Key
+	keys := len(AppendKeys(room[:0], r))
 	if what := lacksDetect(r, has); what != "" {
 		return pdrError(r, "%s: %w", what, ErrUnsupported)
 	}
@@ -24,11 +26,11 @@ func checkDetect(s *api.Session, r *api.Rule, has *api.Capabilities) error {
 		return pdrError(r, "Source Interface %d: %w", source, ErrUnsupported)
 	case tunnelled && d.GetFTeid().GetTeid() == 0:
 		return pdrError(r, "F-TEID with TEID 0: %w", ErrUnsupported)
-	case tunnelled && len(Keys(r)) == 0:
+	case tunnelled && keys == 0:
 		return pdrError(r, "F-TEID without address: %w", ErrUnsupported)
 	case !tunnelled && (source == api.Interface_ACCESS || source == api.Interface_CP_FUNCTION):
 		return pdrError(r, "Source Interface %v without F-TEID: %w", source, ErrUnsupported)
-	case !tunnelled && len(Keys(r)) == 0 && !d.GetEthernetSession():
+	case !tunnelled && keys == 0 && !d.GetEthernetSession():
 		return pdrError(r, "neither F-TEID nor UE IP address: %w", ErrUnsupported)
 	case !tunnelled && r.GetOuterHeaderRemoval():
 		return pdrError(r, "Outer Header Removal without F-TEID: %w", ErrUnsupported)

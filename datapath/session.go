@@ -29,12 +29,14 @@ type Key struct {
 
 // Keys returns those of a rule: one for each address of an F-TEID, else one for each
 // UE address and framed route.
-func Keys(r *api.Rule) []Key {
+func Keys(r *api.Rule) []Key { return AppendKeys(nil, r) }
+
+// AppendKeys appends them to keys, which has none yet: for who has memory for them.
+func AppendKeys(keys []Key, r *api.Rule) []Key {
 	d := r.GetDetect()
 	if d.GetFTeid() != nil {
-		return tunnelKeys(d.GetFTeid())
+		return appendTunnelKeys(keys, d.GetFTeid())
 	}
-	var keys []Key
 	if a := d.GetUeAddress().GetIpv4(); a != 0 {
 		keys = append(keys, Key{IPv4: a})
 	}
@@ -49,8 +51,7 @@ func Keys(r *api.Rule) []Key {
 	return keys
 }
 
-func tunnelKeys(f *api.FTEID) []Key {
-	keys := make([]Key, 0, 2)
+func appendTunnelKeys(keys []Key, f *api.FTEID) []Key {
 	if a := f.GetIpv4(); a != 0 {
 		keys = append(keys, Key{TEID: f.GetTeid(), Local: netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, a)))})
 	}
@@ -59,6 +60,9 @@ func tunnelKeys(f *api.FTEID) []Key {
 	}
 	return keys
 }
+
+// roomForKeys is how many keys rules have that are usual.
+const roomForKeys = 4
 
 // FTEID returns the number that stands for the F-TEID of k: [endpoint.Tag] of the address, and
 // behind it the TEID. 0: it is none.
@@ -111,7 +115,8 @@ func (k Key) Prefix() netip.Prefix {
 // longest route says which session a packet belongs to, and Precedence which of
 // the session's PDRs.
 func Covers(r *api.Rule, k Key) bool {
-	for _, own := range Keys(r) {
+	var room [roomForKeys]Key
+	for _, own := range AppendKeys(room[:0], r) {
 		if own == k {
 			return true
 		}

@@ -58,8 +58,9 @@ func (s *Sessions) check(c *api.Change, can *api.Capabilities) error {
 	case old == nil && uint64(len(s.all)) >= s.cfg.Max:
 		return fmt.Errorf("%s: %d sessions: %w", s.cfg.Name, len(s.all), datapath.ErrFull)
 	}
+	var room [roomForKeys]datapath.Key
 	for _, r := range c.GetSession().GetRules() {
-		for _, k := range datapath.Keys(r) {
+		for _, k := range datapath.AppendKeys(room[:0], r) {
 			if held := s.cfg.Index.Candidates(k); len(held) > 0 && held[0].SEID != c.GetSeid() {
 				return &datapath.RuleError{Type: api.RuleType_PDR_RULE, ID: r.GetPdrId(), Err: datapath.ErrClash}
 			}
@@ -67,6 +68,9 @@ func (s *Sessions) check(c *api.Change, can *api.Capabilities) error {
 	}
 	return nil
 }
+
+// roomForKeys is how many keys rules have that are usual.
+const roomForKeys = 4
 
 // compile makes the session as it will be, with counters, meters and URRs of
 // old, which may be nil.
@@ -90,9 +94,10 @@ func (s *Sessions) compile(in *api.Session, old *session) *session {
 
 // keep makes the keys those of in.
 func (s *session) keep(in *api.Session) {
+	var room [roomForKeys]datapath.Key
 	for _, r := range in.GetRules() {
 		first := -1
-		for i, k := range datapath.Keys(r) {
+		for i, k := range datapath.AppendKeys(room[:0], r) {
 			at := slices.Index(s.keys, k)
 			if at < 0 {
 				at = len(s.keys)
@@ -195,7 +200,8 @@ func (s *state) Local(to datapath.Direction, peer netip.Addr) netip.Addr {
 // go on, if the PDR ID and its first key are.
 func (s *state) Counters(r *api.Rule) *Counters {
 	var key datapath.Key
-	if keys := datapath.Keys(r); len(keys) > 0 { // those of bare frames have none
+	var room [roomForKeys]datapath.Key
+	if keys := datapath.AppendKeys(room[:0], r); len(keys) > 0 { // those of bare frames have none
 		key = keys[0]
 	}
 	for i, old := range s.old.rules {

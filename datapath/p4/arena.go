@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"plumbline/datapath/model"
 )
 
 // arena is memory for the updates of one write: without it, most of the time that a session
@@ -13,6 +15,12 @@ type arena struct {
 	updates  []*p4rt.Update
 	messages []*message
 	used     int
+
+	// Of the sessions of one install.
+	plans   []*plan
+	every   []*model.Rule
+	steps   []planned
+	written []*p4rt.Update
 }
 
 // message is an update with all that it consists of, for tables whose keys have exact fields
@@ -45,7 +53,38 @@ func newArena() *arena { return arenas.Get().(*arena) }
 func (a *arena) free() {
 	clear(a.updates)
 	a.updates, a.used = a.updates[:0], 0
+	if len(a.plans) > 0 {
+		for _, p := range a.plans {
+			p.reset()
+		}
+		a.plans = a.plans[:0]
+		clear(a.every[:cap(a.every)])
+		clear(a.steps[:cap(a.steps)])
+		clear(a.written[:cap(a.written)])
+	}
 	arenas.Put(a)
+}
+
+// plan adds an empty one.
+func (a *arena) plan(s *session) *plan {
+	n := len(a.plans)
+	if n == cap(a.plans) {
+		a.plans = append(a.plans, &plan{})
+	} else if a.plans = a.plans[:n+1]; a.plans[n] == nil {
+		a.plans[n] = &plan{}
+	}
+	p := a.plans[n]
+	p.s, p.arena = s, a
+	return p
+}
+
+// reset leaves of a plan the memory that nobody else has.
+func (p *plan) reset() {
+	for _, steps := range [3][]planned{p.rules, p.keys, p.routes} {
+		clear(steps)
+	}
+	clear(p.all)
+	*p = plan{rules: p.rules[:0], keys: p.keys[:0], routes: p.routes[:0], all: p.all[:0]}
 }
 
 func (a *arena) take() *message {

@@ -29,8 +29,9 @@ func isBare(k datapath.Key) bool { return !k.Local.IsValid() }
 
 // bareKeys returns those of a change.
 func bareKeys(c *api.Change) (all []datapath.Key) {
+	var room [4]datapath.Key // as many as usual
 	for _, r := range c.GetSession().GetRules() {
-		for _, k := range datapath.Keys(r) {
+		for _, k := range datapath.AppendKeys(room[:0], r) {
 			if isBare(k) && !slices.Contains(all, k) {
 				all = append(all, k)
 			}
@@ -111,7 +112,10 @@ func (o *offload) cover(ctx context.Context, s *session, keys []datapath.Key) er
 	a := newArena()
 	defer a.free()
 	o.mu.Lock()
-	o.register(s, append(slices.Clone(s.rest), keys...))
+	if len(s.rest) > 0 {
+		keys = append(slices.Clone(s.rest), keys...)
+	}
+	o.register(s, keys)
 	var updates []*p4rt.Update
 	var made []datapath.Key
 	for _, k := range s.rest {
@@ -121,6 +125,9 @@ func (o *offload) cover(ctx context.Context, s *session, keys []datapath.Key) er
 		}
 	}
 	o.mu.Unlock()
+	if len(updates) == 0 {
+		return nil
+	}
 	refused, err := o.target.write(ctx, updates)
 	if err != nil {
 		o.lose(err)
@@ -161,7 +168,7 @@ func (o *offload) planCovered(p *plan) (all []planned) {
 		case ks != nil && ks.there:
 			kind = p4rt.Update_MODIFY
 		}
-		all = append(all, planned{p, o.cpuEntry(p.arena, kind, k), func() {
+		all = append(all, planned{plan: p, update: o.cpuEntry(p.arena, kind, k), done: func() {
 			o.keyOf(k, p.s.seid).there = true
 			p.covered = append(p.covered, k)
 		}})

@@ -34,10 +34,15 @@ func (o *offload) install(ctx context.Context, all []*session, was []state) erro
 	}
 	a := newArena()
 	defer a.free()
-	o.mu.Lock()
-	var plans []*plan
 	for _, s := range all {
-		plans = append(plans, o.plan(s, a))
+		o.plan(a.plan(s))
+	}
+	plans := a.plans
+	o.mu.Lock()
+	for _, p := range plans {
+		o.planKeys(p)
+		o.mu.Unlock() // who is about to change a session waits for one plan, not for all
+		o.mu.Lock()
 	}
 	relink := o.newPeers
 	o.newPeers = false
@@ -49,7 +54,7 @@ func (o *offload) install(ctx context.Context, all []*session, was []state) erro
 		func(p *plan) []planned { return p.rules }, func(p *plan) []planned { return p.keys }, func(p *plan) []planned { return p.routes },
 	} {
 		if err == nil {
-			err = o.writeAll(ctx, plans, step)
+			err = o.writeAll(ctx, a, step)
 		}
 	}
 	if err == nil {
@@ -73,10 +78,9 @@ func (o *offload) releaseAll(all []*session, was []state) {
 
 // writeAll writes one step of all plans at once. A plan of which the target refuses a part is
 // given up: its session stays with the CPU.
-func (o *offload) writeAll(ctx context.Context, plans []*plan, step func(p *plan) []planned) error {
-	var all []planned
-	var updates []*p4rt.Update
-	for _, p := range plans {
+func (o *offload) writeAll(ctx context.Context, a *arena, step func(p *plan) []planned) error {
+	all, updates := a.steps[:0], a.written[:0]
+	for _, p := range a.plans {
 		if p.failed {
 			continue
 		}
@@ -84,6 +88,7 @@ func (o *offload) writeAll(ctx context.Context, plans []*plan, step func(p *plan
 			all, updates = append(all, one), append(updates, one.update)
 		}
 	}
+	a.steps, a.written = all, updates
 	refused, err := o.target.write(ctx, updates)
 	if err != nil {
 		return err
@@ -99,10 +104,7 @@ func (o *offload) writeAll(ctx context.Context, plans []*plan, step func(p *plan
 			one.plan.failed, one.plan.retry = true, full
 			continue
 		}
-		o.written(one.update)
-		if one.done != nil {
-			one.done()
-		}
+		o.finish(&all[i])
 	}
 	return nil
 }
@@ -117,6 +119,24 @@ func (o *offload) full(u *p4rt.Update) bool {
 		}
 	}
 	return false
+}
+
+// finish notes that the target has done an update. mu is held.
+func (o *offload) finish(one *planned) {
+	o.written(one.update)
+	there := one.update.GetType() != p4rt.Update_DELETE
+	if one.slot != nil {
+		one.slot.there = there
+	}
+	if one.key != nil {
+		one.key.there = there
+		if there {
+			one.key.expects = one.front
+		}
+	}
+	if one.done != nil {
+		one.done()
+	}
 }
 
 // written counts an entry that the target has now, or not any more. mu is held.

@@ -27,12 +27,18 @@ type plan struct {
 	failed  bool           // the target has no room, or refuses a part
 	retry   bool           // what keeps it apart may pass by itself
 	limited bool
+	all     []expressed
+	unknown bool // to the engine
 }
 
 type planned struct {
 	plan   *plan
 	update *p4rt.Update
-	done   func() // when the target has it
+	// What is there when the target has it, or not there any more, if there is such a thing.
+	slot  *slot
+	key   *keyState
+	front uint8  // of key
+	done  func() // what else is to be done then
 }
 
 // expressed is how the rules of a key are put to the pipeline.
@@ -51,28 +57,43 @@ type listKey struct {
 	seid uint64
 }
 
-// plan says what is to be in the target of a session. mu is held.
-func (o *offload) plan(s *session, a *arena) *plan {
-	p := &plan{s: s, arena: a}
+// plan says what the engine has of a session, which is held: so that does not change. mu is not
+// held, since the engine is busy with others.
+func (o *offload) plan(p *plan) {
+	s := p.s
 	keys, err := o.engine.Keys(s.seid)
 	if err != nil {
-		s.gone = true
-		return p
+		p.unknown = true
+		return
 	}
 	p.own = keys
-	var all []expressed
-	var every []*model.Rule
+	every := p.arena.every[:0]
 	for _, k := range keys {
 		rules := o.engine.Candidates(k)
-		all = append(all, o.express(k, rules))
-		every = append(every, without(rules, every)...)
+		p.all = append(p.all, o.express(k, rules))
+		for _, r := range rules {
+			if !slices.Contains(every, r) {
+				every = append(every, r)
+			}
+		}
 	}
+	p.arena.every = every
 	if p.limited = left(every) != model.NoLimit; p.limited {
 		s.rate.look(every, o.now())
 	}
 	if o.isNear(s, every) {
 		p.retry = true
-		return p
+	}
+}
+
+// planKeys says what is to be in the target of the session of a plan. mu is held.
+func (o *offload) planKeys(p *plan) {
+	s, all := p.s, p.all
+	if p.unknown {
+		s.gone = true
+	}
+	if p.unknown || p.retry {
+		return
 	}
 	for i := range all {
 		if e := &all[i]; e.ok && e.key.Route.IsValid() && o.blocked(e.key.Route, s.seid) {
@@ -86,7 +107,6 @@ func (o *offload) plan(s *session, a *arena) *plan {
 			break
 		}
 	}
-	return p
 }
 
 // express says how the rules of a key are put to the pipeline.
@@ -140,7 +160,8 @@ func (o *offload) planKey(p *plan, e *expressed) bool {
 	if ks := o.keys[e.key]; ks != nil && ks.owner == p.s.seid && ks.header != 0 {
 		front = ks.header
 	}
-	var slots []*slot
+	var room [4]*slot // as many as usual
+	slots := room[:0]
 	for _, r := range e.rules {
 		sl := o.slotOf(p, r, front)
 		if sl == nil {
@@ -157,6 +178,9 @@ func (o *offload) planKey(p *plan, e *expressed) bool {
 		o.planFilters(p, e, list, slots)
 	}
 	o.planEntry(p, e, slots[0].index, list, front)
+	if p.bound == nil {
+		p.bound = make([]datapath.Key, 0, len(p.all))
+	}
 	p.bound = append(p.bound, e.key)
 	return true
 }
@@ -181,7 +205,8 @@ func (o *offload) keyOf(k datapath.Key, seid uint64) *keyState {
 func (o *offload) planEntry(p *plan, e *expressed, rule uint32, list uint64, front uint8) {
 	k, common := e.key, &e.common
 	ks := o.keyOf(k, p.s.seid)
-	params := []uint64{uint64(rule), uint64(front)}
+	var room [maxParams]uint64
+	params := append(room[:0], uint64(rule), uint64(front))
 	act := actionOneBare
 	if list != 0 {
 		params[0], act = list, actionSeveralBare
@@ -196,7 +221,7 @@ func (o *offload) planEntry(p *plan, e *expressed, rule uint32, list uint64, fro
 	if ks.there {
 		kind = p4rt.Update_MODIFY
 	}
-	one := planned{p, o.keyUpdate(p.arena, kind, k, act, params...), func() { ks.there, ks.expects = true, front }}
+	one := planned{plan: p, update: o.keyUpdate(p.arena, kind, k, act, params...), key: ks, front: front}
 	if k.Route.IsValid() {
 		p.routes = append(p.routes, one)
 		return
@@ -209,7 +234,7 @@ func (o *offload) planFilters(p *plan, e *expressed, list uint64, slots []*slot)
 	priority := int32(len(e.filters) + 1)
 	put := func(name string, key []match, priority int32, act string, param uint64) {
 		e := o.schema.entry(name, append([]match{exact(list)}, key...), priority, act, param)
-		p.rules = append(p.rules, planned{p, update(p4rt.Update_INSERT, e), func() { p.filters = append(p.filters, e) }})
+		p.rules = append(p.rules, planned{plan: p, update: update(p4rt.Update_INSERT, e), done: func() { p.filters = append(p.filters, e) }})
 	}
 	for _, f := range e.filters {
 		name := tableFilters4

@@ -15,6 +15,9 @@ import (
 func (o *offload) removeFilters(ctx context.Context, all []*session) error {
 	var gone []planned
 	for _, s := range all {
+		if len(s.filters) == 0 {
+			continue
+		}
 		gone = append(gone, deletions(&plan{s: s}, s.filters)...)
 		s.filters = nil
 	}
@@ -24,7 +27,7 @@ func (o *offload) removeFilters(ctx context.Context, all []*session) error {
 func deletions(p *plan, entries []*p4rt.TableEntry) []planned {
 	var all []planned
 	for _, e := range entries {
-		all = append(all, planned{p, update(p4rt.Update_DELETE, &p4rt.TableEntry{TableId: e.TableId, Match: e.Match, Priority: e.Priority}), nil})
+		all = append(all, planned{plan: p, update: update(p4rt.Update_DELETE, &p4rt.TableEntry{TableId: e.TableId, Match: e.Match, Priority: e.Priority})})
 	}
 	return all
 }
@@ -44,14 +47,14 @@ func (o *offload) remove(ctx context.Context, plans []*plan) error {
 			if ks == nil || ks.owner != p.s.seid || !ks.there || slices.Contains(p.own, k) && o.covered(k) {
 				continue
 			}
-			keys = append(keys, planned{p, o.keyUpdate(p.arena, p4rt.Update_DELETE, k, ""), func() { ks.there = false }})
+			keys = append(keys, planned{plan: p, update: o.keyUpdate(p.arena, p4rt.Update_DELETE, k, ""), key: ks})
 		}
 		if p.failed {
 			filters = append(filters, deletions(p, p.filters)...)
 			failed = append(failed, p.slots...)
 		}
 		for _, sl := range p.unused() {
-			rules = append(rules, planned{p, p.arena.add(p4rt.Update_DELETE, table, []uint64{uint64(sl.index)}, ""), func() { sl.there = false }})
+			rules = append(rules, planned{plan: p, update: p.arena.add(p4rt.Update_DELETE, table, []uint64{uint64(sl.index)}, ""), slot: sl})
 		}
 	}
 	o.mu.Unlock()
@@ -71,11 +74,18 @@ func (o *offload) remove(ctx context.Context, plans []*plan) error {
 // freed returns the keys that the session has had, or was to have, and has none of now. What others
 // have left to it is among them.
 func (p *plan) freed() []datapath.Key {
-	all := append(slices.Clone(p.s.keys), p.s.rest...)
-	if p.failed {
-		return append(without(all, p.bound), p.bound...)
+	var all []datapath.Key
+	for _, had := range [2][]datapath.Key{p.s.keys, p.s.rest} {
+		for _, k := range had {
+			if !slices.Contains(p.bound, k) {
+				all = append(all, k)
+			}
+		}
 	}
-	return without(all, p.bound)
+	if p.failed {
+		all = append(all, p.bound...)
+	}
+	return all
 }
 
 // without returns those of all that are not in some.
@@ -90,6 +100,9 @@ func without[T comparable](all, some []T) []T {
 }
 
 func (o *offload) removeSome(ctx context.Context, all []planned) error {
+	if len(all) == 0 {
+		return nil
+	}
 	var updates []*p4rt.Update
 	for _, one := range all {
 		updates = append(updates, one.update)
@@ -105,10 +118,7 @@ func (o *offload) removeSome(ctx context.Context, all []planned) error {
 			o.log.Error("the target refuses to change an entry", "seid", one.plan.s.seid, "type", one.update.GetType(), "err", refused[i])
 			continue
 		}
-		o.written(one.update)
-		if one.done != nil {
-			one.done()
-		}
+		o.finish(&all[i])
 	}
 	return nil
 }
@@ -139,7 +149,10 @@ func (o *offload) settle(p *plan) {
 		o.unref(sl)
 	}
 	to, lists := installed, append(slices.Clone(s.lists), p.lists...)
-	all := append(slices.Clone(p.slots), s.slots...) // what was read last stands first
+	all := s.slots
+	if p.failed {
+		all = append(slices.Clone(p.slots), s.slots...) // what was read last stands first
+	}
 	for _, k := range p.freed() {
 		if ks := o.keys[k]; ks != nil && ks.owner == s.seid && !ks.there {
 			o.forget(k)

@@ -44,8 +44,11 @@ func (o *offload) slotOf(p *plan, r *model.Rule, front uint8) *slot {
 		}
 		return nil
 	}
+	if p.slots == nil {
+		p.slots = make([]*slot, 0, len(p.all))
+	}
 	p.slots = append(p.slots, sl)
-	p.rules = append(p.rules, planned{p, u, func() { sl.there = true }})
+	p.rules = append(p.rules, planned{plan: p, update: u, slot: sl})
 	return sl
 }
 

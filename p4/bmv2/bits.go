@@ -125,6 +125,12 @@ func octetsWords(b []byte, width int, out []uint64) bool {
 	if len(b) > 0 && (len(b)-1)*8+bits.Len8(b[0]) > width {
 		return false
 	}
+	if len(out) == 1 {
+		for _, o := range b {
+			out[0] = out[0]<<8 | uint64(o)
+		}
+		return true
+	}
 	for i := range b {
 		j := len(b) - 1 - i
 		out[i/8] |= uint64(b[j]) << uint(i%8*8)

@@ -12,18 +12,22 @@ type match struct {
 	key, mask []uint64 // key is under mask
 	ranges    []uint64 // lowest and highest values
 	priority  int32
+
+	value, of [maxFieldWidth / 64]uint64 // of the field that is looked at, and its mask
 }
 
-// match turns an entry's match into words.
-func (d *tableDef) match(e *Entry) (*match, error) {
-	m := &match{key: make([]uint64, d.keyWords), mask: make([]uint64, d.keyWords)}
+// match turns an entry's match into words, in memory of the table: they are good until the next call.
+func (t *table) match(e *Entry) (*match, error) {
+	d, m := t.def, &t.m
+	clear(m.key)
+	clear(m.mask)
+	m.ranges, m.priority = m.ranges[:0], e.Priority
 	if len(e.Match) != len(d.keys) {
 		return nil, fmt.Errorf("%w: %d match fields instead of %d", ErrInvalid, len(e.Match), len(d.keys))
 	}
 	if d.priority != (e.Priority != 0) || e.Priority < 0 {
 		return nil, fmt.Errorf("%w: priority %d", ErrInvalid, e.Priority)
 	}
-	m.priority = e.Priority
 	for i := range d.keys {
 		if err := d.keys[i].match(m, &e.Match[i]); err != nil {
 			return nil, fmt.Errorf("match field %d: %w", i, err)
@@ -39,7 +43,7 @@ func (d *tableDef) match(e *Entry) (*match, error) {
 func (k *keyPart) match(m *match, v *Match) error {
 	w := k.ref.width
 	n := (w + 63) / 64
-	value, mask := make([]uint64, n), make([]uint64, n)
+	value, mask := m.value[:n], m.of[:n]
 	if v.Value == nil {
 		switch k.kind {
 		case Exact:
@@ -65,13 +69,13 @@ func (k *keyPart) match(m *match, v *Match) error {
 			return fmt.Errorf("%w: mask %x has more than %d bits", ErrInvalid, v.Mask, w)
 		}
 	case Range:
-		high := make([]uint64, 1)
-		if !octetsWords(v.High, w, high) || high[0] < value[0] {
+		if !octetsWords(v.High, w, mask) || mask[0] < value[0] {
 			return fmt.Errorf("%w: range from %x to %x", ErrInvalid, v.Value, v.High)
 		}
-		m.ranges = append(m.ranges, value[0], high[0])
+		low, high := value[0], mask[0]
+		m.ranges = append(m.ranges, low, high)
 		// The bits that all values of the range share.
-		prefixMask(mask, w, w-bits.Len64(value[0]^high[0]))
+		prefixMask(mask, w, w-bits.Len64(low^high))
 		value[0] &= mask[0]
 	}
 	for i := range value {
@@ -86,39 +90,44 @@ func (k *keyPart) match(m *match, v *Match) error {
 
 // prefixMask sets the n highest of w bits.
 func prefixMask(mask []uint64, w, n int) {
-	copy(mask, words(ones(w).Sub(ones(w), ones(w-n)), len(mask)))
+	for i := range mask {
+		// Of this word: its bits, and those of them that are behind the prefix.
+		all, behind := min(64, w-64*i), min(64, max(0, w-n-64*i))
+		mask[i] = mask64(all) &^ mask64(behind)
+	}
 }
 
-// action turns an action and its parameters into a slot and words.
-func (d *tableDef) action(p *Program, id int, params [][]byte) (int, []uint64, error) {
+// action turns an action and its parameters into a slot and words, in memory that has room for them.
+func (d *tableDef) action(p *Program, id int, params [][]byte, data []uint64) (int, error) {
 	slot := slices.IndexFunc(d.actions, func(a tableAction) bool { return a.id == id })
 	if slot < 0 {
-		return 0, nil, fmt.Errorf("%w: action %d is not one of the table's", ErrInvalid, id)
+		return 0, fmt.Errorf("%w: action %d is not one of the table's", ErrInvalid, id)
 	}
 	def := &p.adefs[id]
 	if len(params) != len(def.params) {
-		return 0, nil, fmt.Errorf("%w: action %q with %d parameters instead of %d", ErrInvalid, p.actions[id].Name,
+		return 0, fmt.Errorf("%w: action %q with %d parameters instead of %d", ErrInvalid, p.actions[id].Name,
 			len(params), len(def.params))
 	}
-	data := make([]uint64, d.countAt-d.dataAt)
+	clear(data)
+	var words [maxFieldWidth / 64]uint64
 	for i, ref := range def.params {
-		v := make([]uint64, (ref.width+63)/64)
+		v := words[:(ref.width+63)/64]
 		if !octetsWords(params[i], ref.width, v) {
-			return 0, nil, fmt.Errorf("%w: parameter %q: %x has more than %d bits", ErrInvalid,
+			return 0, fmt.Errorf("%w: parameter %q: %x has more than %d bits", ErrInvalid,
 				p.actions[id].Params[i].Name, params[i], ref.width)
 		}
 		ref.put(data, v)
 	}
-	return slot, data, nil
+	return slot, nil
 }
 
 // add adds an entry, and gives its row.
 func (t *table) add(p *Program, e *Entry, flags uint64, now int64) (int, error) {
-	m, err := t.def.match(e)
+	m, err := t.match(e)
 	if err != nil {
 		return 0, err
 	}
-	slot, data, err := t.def.action(p, e.Action, e.Params)
+	slot, err := t.def.action(p, e.Action, e.Params, t.data)
 	if err != nil {
 		return 0, err
 	}
@@ -129,7 +138,7 @@ func (t *table) add(p *Program, e *Entry, flags uint64, now int64) (int, error) 
 	if t.n >= t.def.size {
 		return 0, fmt.Errorf("%w: %d entries", ErrFull, t.n)
 	}
-	i := t.insert(m, f, slot, data, flags)
+	i := t.insert(m, f, slot, t.data, flags)
 	t.attach(i, e, now)
 	return i, nil
 }

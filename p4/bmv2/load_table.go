@@ -262,7 +262,8 @@ func (l *loader) tableDefault(j *jsonTable, d *tableDef, t *Table) error {
 	if err != nil {
 		return fmt.Errorf("default entry: %w", err)
 	}
-	if d.defSlot, d.defData, err = d.action(l.p, a, params); err != nil {
+	d.defData = make([]uint64, d.countAt-d.dataAt)
+	if d.defSlot, err = d.action(l.p, a, params, d.defData); err != nil {
 		return fmt.Errorf("default entry: %w", err)
 	}
 	t.DefaultAction = a

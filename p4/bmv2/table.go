@@ -35,6 +35,11 @@ type table struct {
 	spare   []int32
 	defSlot int // -1: no action
 	defData []uint64
+
+	// Memory for one change, whoever makes it holds the instance.
+	m    match
+	data []uint64
+	name []byte
 }
 
 // tuple is a set of masks that entries have.

@@ -18,6 +18,7 @@ func newTable(d *tableDef) *table {
 	t := &table{def: d, seed: rand.Uint64(), byMask: map[string]int32{}, defSlot: d.defSlot,
 		defData: slices.Clone(d.defData)}
 	t.index = make([]uint64, 8)
+	t.m.key, t.m.mask, t.data = make([]uint64, d.keyWords), make([]uint64, d.keyWords), make([]uint64, d.countAt-d.dataAt)
 	return t
 }
 
@@ -25,12 +26,13 @@ func (t *table) row(i int) []uint64 {
 	return t.rows[i*t.def.rowWords : (i+1)*t.def.rowWords]
 }
 
-func maskName(mask []uint64) string {
-	b := make([]byte, 0, 8*len(mask))
+// maskName is what a set of masks is found by, in memory of the table.
+func (t *table) maskName(mask []uint64) []byte {
+	t.name = t.name[:0]
 	for _, w := range mask {
-		b = binary.BigEndian.AppendUint64(b, w)
+		t.name = binary.BigEndian.AppendUint64(t.name, w)
 	}
-	return string(b)
+	return t.name
 }
 
 // locate finds the entry with a match and priority.
@@ -41,7 +43,7 @@ func (t *table) locate(m *match) found {
 		f.row = t.find(f.hash, m.key)
 		return f
 	}
-	i, there := t.byMask[maskName(m.mask)]
+	i, there := t.byMask[string(t.maskName(m.mask))]
 	if !there {
 		return f
 	}
@@ -127,7 +129,7 @@ func (t *table) remove(f found) {
 	}
 	if !d.exact {
 		if tp := &t.tuples[f.tuple]; tp.entries == 1 {
-			delete(t.byMask, maskName(tp.mask))
+			delete(t.byMask, string(t.maskName(tp.mask)))
 			*tp = tuple{}
 			t.spare = append(t.spare, f.tuple)
 			t.order = slices.DeleteFunc(t.order, func(i int32) bool { return i == f.tuple })
@@ -179,7 +181,7 @@ func (t *table) newTuple(mask []uint64) int32 {
 		i = int32(len(t.tuples))
 		t.tuples = append(t.tuples, tp)
 	}
-	t.byMask[maskName(mask)] = i
+	t.byMask[string(t.maskName(mask))] = i
 	t.order = append(t.order, i)
 	return i
 }

@@ -89,7 +89,7 @@ func (t *Tx) Insert(table int, e *Entry) error {
 
 // locate finds an entry that is there.
 func (t *Tx) locate(tb *table, e *Entry) (found, error) {
-	m, err := tb.def.match(e)
+	m, err := tb.match(e)
 	if err != nil {
 		return found{}, err
 	}
@@ -111,7 +111,7 @@ func (t *Tx) Modify(table int, e *Entry) error {
 	if err != nil {
 		return t.named(table, err)
 	}
-	slot, data, err := tb.def.action(t.s.p, e.Action, e.Params)
+	slot, err := tb.def.action(t.s.p, e.Action, e.Params, tb.data)
 	if err == nil {
 		err = e.Meter.check()
 	}
@@ -123,7 +123,7 @@ func (t *Tx) Modify(table int, e *Entry) error {
 	}
 	r := tb.row(f.row)
 	r[0] = r[0]&^(0xffffff<<8) | uint64(slot)<<8
-	copy(r[tb.def.dataAt:], data)
+	copy(r[tb.def.dataAt:], tb.data)
 	tb.attach(f.row, e, t.s.now())
 	return nil
 }
@@ -154,14 +154,14 @@ func (t *Tx) SetDefault(table, action int, params [][]byte) error {
 	if t.s.p.tables[table].ConstDefault {
 		return t.named(table, ErrConst)
 	}
-	slot, data, err := tb.def.action(t.s.p, action, params)
+	slot, err := tb.def.action(t.s.p, action, params, tb.data)
 	if err != nil {
 		return t.named(table, err)
 	}
 	if err := t.begin(); err != nil {
 		return err
 	}
-	tb.defSlot, tb.defData = slot, data
+	tb.defSlot, tb.defData = slot, slices.Clone(tb.data)
 	return nil
 }
 

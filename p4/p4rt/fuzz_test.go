@@ -48,15 +48,15 @@ func FuzzWrite(f *testing.F) {
 		known := proto.Unmarshal(octets, &m) == nil
 		p.state = newFakeState(newFakeProgram())
 		var b batch
-		for i, u := range r.updates {
+		for i, u := range r.updates.octets {
 			compareDecoded(t, u)
 			before := dumpState(t, p)
-			why := b.write(p, [][]byte{u}, p4.WriteRequest_CONTINUE_ON_ERROR)
+			why := b.write(p, &updates{octets: [][]byte{u}}, p4.WriteRequest_CONTINUE_ON_ERROR)
 			if after := dumpState(t, p); why != nil && !bytes.Equal(before, after) {
 				t.Errorf("update %d was refused (%v) and has changed something", i, why[0])
 			}
 		}
-		if known && (m.GetDeviceId() != r.device || len(m.GetUpdates()) != len(r.updates) || m.GetRole() != r.role || readElection(m.GetElectionId()) != r.election || m.GetAtomicity() != r.atomicity) {
+		if known && (m.GetDeviceId() != r.device || len(m.GetUpdates()) != r.updates.len() || m.GetRole() != r.role || readElection(m.GetElectionId()) != r.election || m.GetAtomicity() != r.atomicity) {
 			t.Errorf("got %+v, want %v", r, &m)
 		}
 		for _, d := range p.digests {
@@ -82,8 +82,29 @@ func compareDecoded(t *testing.T, octets []byte) {
 	if (err != nil) && why == nil {
 		t.Fatalf("decoded, and should not be: %v", err)
 	}
+	if err == nil {
+		var ru update
+		var rw wireEntry
+		if rwhy := ru.read(&m, &rw); (rwhy != nil) != (why != nil) {
+			t.Fatalf("as octets %v, as a message %v", why, rwhy)
+		}
+		if why == nil {
+			compareEntry(t, &ru, &rw, &m)
+		}
+	}
+	if why == nil {
+		compareEntry(t, &u, &w, &m)
+	}
+}
+
+// compareEntry compares what was decoded with the message.
+func compareEntry(t *testing.T, u *update, w *wireEntry, m *p4.Update) {
+	t.Helper()
 	e := m.GetEntity().GetTableEntry()
-	if why != nil || e == nil {
+	if e == nil {
+		if u.entry || !proto.Equal(u.entity, m.GetEntity()) {
+			t.Fatalf("got %+v, want %v", u, m)
+		}
 		return
 	}
 	//nolint:staticcheck // older controllers use controller_metadata
@@ -91,14 +112,14 @@ func compareDecoded(t *testing.T, octets []byte) {
 		w.isConst != e.GetIsConst() || w.idle != e.GetIdleTimeoutNs() || w.cookie != e.GetControllerMetadata() || !bytes.Equal(w.metadata, e.GetMetadata()) ||
 		len(w.match) != len(e.GetMatch()) || !proto.Equal(w.meter, e.GetMeterConfig()) || !proto.Equal(w.counter, e.GetCounterData()) ||
 		w.meterCounter != (e.GetMeterCounterData() != nil) || w.lastHit != (e.GetTimeSinceLastHit() != nil) {
-		t.Fatalf("got %+v, want %v", w, e)
+		t.Fatalf("got %+v, want %v", *w, e)
 	}
 	for i, x := range e.GetMatch() {
 		compareMatch(t, &w.match[i], x)
 	}
 	a := e.GetAction().GetAction()
 	if w.actionID != a.GetActionId() || len(w.params) != len(a.GetParams()) || (w.action == noAction) != (e.GetAction() == nil) || (w.action == anAction) != (a != nil) {
-		t.Fatalf("got %+v, want %v", w, e)
+		t.Fatalf("got %+v, want %v", *w, e)
 	}
 	for i, x := range a.GetParams() {
 		if w.params[i].id != x.GetParamId() || !bytes.Equal(w.params[i].value, x.GetValue()) {

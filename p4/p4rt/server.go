@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
-	"google.golang.org/protobuf/proto"
 )
 
 // Version is that of P4Runtime.
@@ -165,13 +164,17 @@ func (s *Server) Capabilities(context.Context, *p4.CapabilitiesRequest) (*p4.Cap
 	return &p4.CapabilitiesResponse{P4RuntimeApiVersion: Version}, nil
 }
 
-// Write does the updates of a request. gRPC brings it in octets, by another way.
+// Write does the updates of a request of who is in the process. gRPC brings octets, by another way.
 func (s *Server) Write(ctx context.Context, r *p4.WriteRequest) (*p4.WriteResponse, error) {
-	octets, err := proto.Marshal(r)
+	w := s.batches.Get().(*writer)
+	defer s.batches.Put(w)
+	err := w.request.read(r)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if err := s.write(ctx, octets); err != nil {
+	err = s.do(w)
+	w.request.updates = updates{} // they are the caller's
+	if err != nil {
 		return nil, err
 	}
 	return &p4.WriteResponse{}, nil
@@ -186,10 +189,15 @@ type writer struct {
 func (s *Server) write(_ context.Context, octets []byte) error {
 	w := s.batches.Get().(*writer)
 	defer s.batches.Put(w)
-	r := &w.request
-	if err := r.decode(octets); err != nil {
+	if err := w.request.decode(octets); err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
+	return s.do(w)
+}
+
+// do does what a writer's request asks for.
+func (s *Server) do(w *writer) error {
+	r := &w.request
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.mayWrite(r.device, r.role, r.roleID, r.election); err != nil {
@@ -202,7 +210,7 @@ func (s *Server) write(_ context.Context, octets []byte) error {
 	case r.atomicity < p4.WriteRequest_CONTINUE_ON_ERROR || r.atomicity > p4.WriteRequest_DATAPLANE_ATOMIC:
 		return status.Errorf(codes.InvalidArgument, "atomicity %v is not known", r.atomicity)
 	}
-	why := w.batch.write(p, r.updates, r.atomicity)
-	s.stats.wrote(len(r.updates), why)
+	why := w.batch.write(p, &r.updates, r.atomicity)
+	s.stats.wrote(r.updates.len(), why)
 	return why.status("not all updates were done")
 }

@@ -21,13 +21,13 @@ const (
 	matchID, matchExact, matchTernary, matchLPM, matchRange, matchOptional           = 1, 2, 3, 4, 6, 7 // FieldMatch
 )
 
-// writeRequest is a WriteRequest whose updates are still octets.
+// writeRequest is a WriteRequest whose updates are not taken apart.
 type writeRequest struct {
 	device    uint64
 	roleID    uint64
 	role      string
 	election  electionID
-	updates   [][]byte
+	updates   updates
 	atomicity p4.WriteRequest_Atomicity
 }
 
@@ -71,7 +71,7 @@ func (f *wireField) take(b []byte) (rest []byte, ok bool) {
 
 // decode takes a request apart. updates refer to b. Fields that are not known are passed over.
 func (r *writeRequest) decode(b []byte) error {
-	*r = writeRequest{updates: r.updates[:0]}
+	*r = writeRequest{updates: updates{octets: r.updates.octets[:0]}}
 	var f wireField
 	var ok bool
 	for len(b) > 0 {
@@ -80,7 +80,7 @@ func (r *writeRequest) decode(b []byte) error {
 		}
 		switch {
 		case f.kind == protowire.BytesType && f.number == fieldUpdates:
-			r.updates = append(r.updates, f.b)
+			r.updates.octets = append(r.updates.octets, f.b)
 		case f.kind == protowire.BytesType && f.number == fieldElection:
 			if !r.election.decode(f.b) {
 				return errWire
@@ -97,6 +97,18 @@ func (r *writeRequest) decode(b []byte) error {
 		case f.kind == protowire.VarintType && f.number == fieldAtomicity:
 			r.atomicity = p4.WriteRequest_Atomicity(f.v)
 		}
+	}
+	return nil
+}
+
+// read is decode for a message.
+func (r *writeRequest) read(m *p4.WriteRequest) error {
+	if !utf8.ValidString(m.GetRole()) {
+		return errWire
+	}
+	*r = writeRequest{
+		device: m.GetDeviceId(), roleID: m.GetRoleId(), role: m.GetRole(), election: readElection(m.GetElectionId()), //nolint:staticcheck // as octets have it
+		updates: updates{messages: m.GetUpdates()}, atomicity: m.GetAtomicity(),
 	}
 	return nil
 }

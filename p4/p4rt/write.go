@@ -21,19 +21,19 @@ type batch struct {
 }
 
 // write does updates and says which were refused; nil: none.
-func (b *batch) write(p *pipeline, updates [][]byte, atomicity p4.WriteRequest_Atomicity) (why failures) {
+func (b *batch) write(p *pipeline, all *updates, atomicity p4.WriteRequest_Atomicity) (why failures) {
 	b.p, b.keep, b.undo = p, atomicity != p4.WriteRequest_CONTINUE_ON_ERROR, nil
 	defer func() { b.p, b.tx, b.undo = nil, nil, nil }()
-	most := chunk
+	n, most := all.len(), chunk
 	if atomicity == p4.WriteRequest_DATAPLANE_ATOMIC {
-		most = max(len(updates), 1)
+		most = max(n, 1)
 	}
-	for first := 0; first < len(updates) && (why == nil || !b.keep); first += most {
+	for first := 0; first < n && (why == nil || !b.keep); first += most {
 		p.state.Update(func(tx Tx) {
 			b.tx = tx
-			for i := first; i < min(first+most, len(updates)); i++ {
-				if f := b.update(updates[i]); f != nil {
-					why.set(i, len(updates), f)
+			for i := first; i < min(first+most, n); i++ {
+				if f := b.update(all, i); f != nil {
+					why.set(i, n, f)
 					if b.keep {
 						break
 					}
@@ -67,9 +67,9 @@ func (b *batch) rollBack(tx Tx) {
 func (b *batch) onError(f func(tx Tx)) { b.undo = append(b.undo, f) }
 
 // update does one update. What is refused has changed nothing.
-func (b *batch) update(octets []byte) *failure {
+func (b *batch) update(all *updates, i int) *failure {
 	var u update
-	if why := u.decode(octets, &b.wire); why != nil {
+	if why := all.decode(i, &u, &b.wire); why != nil {
 		return why
 	}
 	switch u.kind {

@@ -3,7 +3,6 @@ package p4rt
 import (
 	p4 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 
 	"plumbline/p4/bmv2"
 )
@@ -30,14 +29,8 @@ func (b *batch) directKey(kind p4.Update_Type, what string, e *p4.TableEntry) (*
 
 // keyOfMessage is key for a message: w is memory.
 func (s *scratch) keyOfMessage(t *table, w *wireEntry, e *p4.TableEntry) *failure {
-	for _, m := range e.GetMatch() {
-		if m.GetOther() != nil {
-			return unimplemented("match type of another architecture")
-		}
-	}
-	octets, err := proto.Marshal(&p4.TableEntry{TableId: e.GetTableId(), Match: e.GetMatch(), Priority: e.GetPriority()})
-	if err != nil || !w.decode(octets) {
-		return invalid("table %s: %v", t.name, errWire)
+	if why := w.readKey(e); why != nil {
+		return why
 	}
 	if why := t.priorityOf(w); why != nil {
 		return why
