@@ -150,7 +150,7 @@ var Elements = []Element{
 	{"FAR", "Proxying, beside the slow path's answers", "8.2.97", framed(func(s *api.Session) {
 		up(s).Forward.ProxyArp, down(s).Forward.ProxyArp, down(s).Forward.ProxyNd = true, true, true
 	}), Done, Program, SlowPath, SlowPath},
-	{"QER", "Gate Status", "8.2.7", limited(func(q *api.QER) { q.UplinkGateClosed = true }), Done, Program, Vectors, SlowPath},
+	{"QER", "Gate Status", "8.2.7", limited(func(q *api.QER) { q.UplinkGateClosed = true }), Done, Program, Vectors, Pipeline},
 	{"QER", "QFI", "8.2.89", limited(func(q *api.QER) { q.Qfi = 5 }), Done, Program, Vectors, Pipeline},
 	{"QER", "MBR", "8.2.8", limited(func(q *api.QER) { q.UplinkMbrBps, q.DownlinkMbrBps = MaxMBR, MaxMBR }), Done, Program, Vectors, Pipeline},
 	{"QER", "MBR of more than two QERs", "8.2.8", func(s *api.Session) {

@@ -26,15 +26,25 @@
 #ifndef TO_PORT
 #define TO_PORT(port) m.port = port;
 #endif
+/* What the QERs say: bucket and bucket2 are their MBRs, 0: none. */
 #ifdef METER_RATES
-#define RATE
-#define SET_RATE
+#define LIMITS bit<1> closed, bit<METER_BITS> bucket, bit<METER_BITS> bucket2, bit<SLICE_BITS> slice
+#define SET_RATES
 #else
-#define RATE bit<48> octet_time, bit<48> tolerance,
-#define SET_RATE \
+#define LIMITS bit<1> closed, bit<METER_BITS> bucket, bit<48> octet_time, bit<48> tolerance, \
+		bit<METER_BITS> bucket2, bit<48> octet_time2, bit<48> tolerance2, bit<SLICE_BITS> slice
+#define SET_RATES \
 		m.octet_time = octet_time; \
-		m.tolerance = tolerance;
+		m.tolerance = tolerance; \
+		m.octet_time2 = octet_time2; \
+		m.tolerance2 = tolerance2;
 #endif
+#define SET_LIMITS \
+		m.closed = closed; \
+		m.bucket = bucket; \
+		m.bucket2 = bucket2; \
+		m.slice = slice; \
+		SET_RATES
 #ifdef NO_WIDE_KEYS
 #define ROUTE6 \
 			m.dst6: ternary @name("prefix"); \
@@ -61,16 +71,14 @@ control Forward(inout headers_t h, inout meta_t m) {
 		m.has_qfi = has_qfi;
 	}
 #else
-	/* A PDR with its FAR and QERs. bucket 0: no MBR. */
-	action to_n6(bit<1> uplink, bit<8> way, bit<METER_BITS> bucket, RATE bit<SLICE_BITS> slice) {
+	/* A PDR with its FAR and QERs. */
+	action to_n6(bit<1> uplink, bit<8> way, LIMITS) {
 		m.uplink = uplink;
 		m.way = way;
-		m.bucket = bucket;
-		SET_RATE
-		m.slice = slice;
+		SET_LIMITS
 	}
 	action to_peer(bit<1> uplink, bit<PEER_BITS> peer, bit<32> teid, bit<1> has_qfi, bit<MARK_BITS> qfi, bit<PDU_TYPE_BITS> pdu_type, bit<1> has_dscp,
-		       bit<DSCP_BITS> dscp, bit<METER_BITS> bucket, RATE bit<SLICE_BITS> slice) {
+		       bit<DSCP_BITS> dscp, LIMITS) {
 		m.tunnel = 1;
 		m.uplink = uplink;
 		m.peer = peer;
@@ -80,12 +88,10 @@ control Forward(inout headers_t h, inout meta_t m) {
 		m.pdu_type = pdu_type;
 		m.has_dscp = has_dscp;
 		m.dscp = dscp;
-		m.bucket = bucket;
-		SET_RATE
-		m.slice = slice;
+		SET_LIMITS
 	}
 #endif
-	/* By the FAR or a closed gate. */
+	/* By the FAR. */
 	action refuse(bit<8> reason) {
 		m.fate = FATE_DROP;
 		m.reason = reason;

@@ -208,10 +208,20 @@ struct meta_t {
 	bit<1> has_dscp;
 	bit<DSCP_BITS> dscp;
 	bit<METER_BITS> bucket;	/* 0: none */
-	bit<48> octet_time;	/* of the meter, and of that of the slice afterwards: 2^-24 ns */
-	bit<48> tolerance;	/* 2^-8 ns */
 	bit<SLICE_BITS> slice;	/* 0: none */
 	bit<FITS_BITS> fits;
+#ifndef FEW_STAGES
+	bit<1> closed;		/* the gate */
+	bit<METER_BITS> bucket2; /* 0: none */
+#endif
+#ifndef METER_RATES
+	bit<48> octet_time;	/* of bucket, bucket2 and slice: 2^-24 ns */
+	bit<48> octet_time2;
+	bit<48> octet_time3;
+	bit<48> tolerance;	/* 2^-8 ns */
+	bit<48> tolerance2;
+	bit<48> tolerance3;
+#endif
 
 	/* Next hop. */
 #ifndef NO_OUTER6

@@ -68,7 +68,8 @@ header flow6_h {
  */
 #define METER(name, size, bits) \
 	@name(#name) Meter<bit<bits>>(size, PNA_MeterType_t.BYTES) name;
-#define METER_RUN(name, index) \
+#define METER_BACK(name, index, octet_time)
+#define METER_RUN(name, index, octet_time, tolerance) \
 	m.colour = name.dpdk_execute(index, PNA_MeterColor_t.GREEN, (bit<32>)m.octets); \
 	if (m.colour != PNA_MeterColor_t.GREEN) { \
 		m.fits = 0; \

@@ -26,17 +26,26 @@ const bit<9> CPU_PORT = 510;
 #define METER_AHEAD	(1 << 38)
 #define METER(name, size, bits) \
 	@name(#name) register<bit<64>>(size) name; \
-	action name##_take(bit<bits> index, bit<64> now, bit<64> cost) { \
+	action name##_take(bit<bits> index, bit<64> now, bit<64> octet_time, bit<64> tolerance) { \
 		bit<64> tat; \
 		name.read(tat, (bit<32>)index); \
 		bit<64> ahead = tat - now; \
-		ahead = ahead > (bit<64>)m.tolerance + (bit<64>)m.octet_time + METER_AHEAD ? 64w0 : ahead; \
-		m.fits = ahead > (bit<64>)m.tolerance ? 1w0 : 1w1; \
-		name.write((bit<32>)index, m.fits == 1 ? now + ahead + cost : tat); \
+		ahead = ahead > tolerance + octet_time + METER_AHEAD ? 64w0 : ahead; \
+		m.fits = ahead > tolerance ? 1w0 : 1w1; \
+		name.write((bit<32>)index, m.fits == 1 ? now + ahead + ((octet_time * (bit<64>)m.octets) >> 16) : tat); \
+	} \
+	action name##_back(bit<bits> index, bit<64> octet_time) { \
+		bit<64> tat; \
+		name.read(tat, (bit<32>)index); \
+		name.write((bit<32>)index, tat - ((octet_time * (bit<64>)m.octets) >> 16)); \
 	}
-#define METER_RUN(name, index) \
+#define METER_RUN(name, index, octet_time, tolerance) \
 	@atomic { \
-		name##_take(index, (bit<64>)m.now * 256000, ((bit<64>)m.octet_time * (bit<64>)m.octets) >> 16); \
+		name##_take(index, (bit<64>)m.now * 256000, (bit<64>)octet_time, (bit<64>)tolerance); \
+	}
+#define METER_BACK(name, index, octet_time) \
+	@atomic { \
+		name##_back(index, (bit<64>)octet_time); \
 	}
 
 #include "parse.p4"

@@ -42,7 +42,7 @@ type message struct {
 	numbers [maxKey + maxParams][8]byte
 }
 
-const maxKey, maxParams = 2, 12
+const maxKey, maxParams = 2, 16
 
 var arenas = sync.Pool{New: func() any { return &arena{} }}
 

@@ -55,6 +55,7 @@ func (o *offload) reset(ctx context.Context, counted bool, empty func() error) e
 	o.slots.clear()
 	o.lists.clear()
 	o.buckets.clear()
+	o.shares.clear()
 	o.queue = nil
 	for seid, s := range o.sessions {
 		*s = session{seid: seid, gone: s.gone}

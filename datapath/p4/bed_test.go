@@ -96,7 +96,7 @@ func newBedAt(t testing.TB, at place) *bed {
 	d.links = &links{
 		schema: d.schema, own: func() []netip.Addr { return []netip.Addr{n3, n36} }, ports: func() []afxdp.Port { return at.ports },
 		exits: bedExits, routes: bedRoutes, n6: at.n6, number: portOf,
-		peers: b.offload.peersInUse, hops: newNumbers[afxdp.Exit](uint32(d.schema.tables[tableHops].size - 1)),
+		peers: b.offload.peersInUse, shares: b.offload.sharesInUse, hops: newNumbers[afxdp.Exit](uint32(d.schema.tables[tableHops].size - 1)),
 	}
 	b.check(d.begin(b.dial()))
 	b.lane = &lane{l: d.local}

@@ -29,6 +29,8 @@ const (
 	ruleUpGate
 	ruleUpMBR
 	ruleUpSlice
+	ruleUpTwo
+	ruleUpWide
 	ruleToPeer
 	ruleToPeerQFI
 	ruleToPeer6
@@ -76,6 +78,8 @@ const (
 	teidGate
 	teidMBR
 	teidSlice
+	teidTwo
+	teidWide
 	teidToPeer
 	teidToPeerQFI
 	teidToPeer6
@@ -181,6 +185,8 @@ func (m *maker) tunnels() {
 	one(1, teidGate, ruleUpGate, tunnel4PSC)
 	one(1, teidMBR, ruleUpMBR, tunnel4PSC)
 	one(1, teidSlice, ruleUpSlice, tunnel4PSC)
+	one(1, teidTwo, ruleUpTwo, tunnel4PSC)
+	one(1, teidWide, ruleUpWide, tunnel4PSC)
 	one(1, teidRuleCPU, ruleCPU, tunnel4PSC)
 	one(1, teidNoRule, ruleUp+1000, tunnel4PSC)
 	one(1, teidNotExpected, ruleUp, notExpected)
@@ -222,30 +228,40 @@ const (
 	tolerance     = 40e9 * 256 // ns in 2^-8
 	meteredPasses = 3          // at 0, 16 and 32 s ahead
 	metered       = meteredPasses + 2
+	bucketWide    = 3
+	wide          = 72e9 * 256 // five packets
+	widePasses    = 5
 )
 
 func (m *maker) rules() {
-	toN6 := func(rule, bucket, slice uint64) {
-		rate, most := uint64(0), uint64(0)
-		if bucket != 0 {
-			rate, most = octetTime, tolerance
+	limits := func(closed, bucket, bucket2, slice uint64) []uint64 {
+		all := []uint64{closed, bucket, 0, 0, bucket2, 0, 0, slice}
+		for i := 1; i < 7; i += 3 {
+			if all[i] != 0 {
+				all[i+1], all[i+2] = octetTime, tolerance
+			}
+			if all[i] == bucketWide {
+				all[i+2] = wide
+			}
 		}
-		m.add(tableRules, exacts(rule), 0, actionToN6, 1, 1, bucket, rate, most, slice)
+		return all
+	}
+	toN6 := func(rule, bucket, bucket2, slice uint64) {
+		m.add(tableRules, exacts(rule), 0, actionToN6, append([]uint64{1, 1}, limits(0, bucket, bucket2, slice)...)...)
 	}
 	toPeer := func(rule, uplink, peer, hasQFI, hasDSCP, bucket uint64) {
 		const qfi, dscp = 9, 46
-		rate, most := uint64(0), uint64(0)
-		if bucket != 0 {
-			rate, most = octetTime, tolerance
-		}
-		m.add(tableRules, exacts(rule), 0, actionToPeer, uplink, peer, 0x80002000+rule, hasQFI, qfi*hasQFI, uplink, hasDSCP, dscp*hasDSCP, bucket, rate, most, 0)
+		m.add(tableRules, exacts(rule), 0, actionToPeer, append([]uint64{
+			uplink, peer, 0x80002000 + rule, hasQFI, qfi * hasQFI, uplink, hasDSCP, dscp * hasDSCP}, limits(0, bucket, 0, 0)...)...)
 	}
-	toN6(ruleUp, 0, 0)
-	toN6(ruleUpMBR, 1, 0)
-	toN6(ruleUpSlice, 0, 1)
-	toN6(ruleDNS, 0, 0)
-	toN6(ruleWeb, 0, 0)
-	toN6(ruleVoice, 0, 0)
+	toN6(ruleUp, 0, 0, 0)
+	toN6(ruleUpMBR, 1, 0, 0)
+	toN6(ruleUpSlice, 0, 0, 1)
+	toN6(ruleUpTwo, bucketWide, 4, 0)
+	toN6(ruleUpWide, bucketWide, 0, 0)
+	toN6(ruleDNS, 0, 0, 0)
+	toN6(ruleWeb, 0, 0, 0)
+	toN6(ruleVoice, 0, 0, 0)
 	toPeer(ruleToPeer, 1, peerGNB, 0, 0, 0)
 	toPeer(ruleToPeerQFI, 1, peerGNB, 1, 0, 0)
 	toPeer(ruleToPeer6, 0, peerGNB6, 1, 1, 0)
@@ -257,7 +273,7 @@ func (m *maker) rules() {
 	toPeer(ruleDownLow, 0, peerLow, 1, 0, 0)
 	toPeer(ruleDownTagged, 0, peerTagged, 1, 0, 0)
 	toPeer(ruleDownMBR, 0, peerGNB, 1, 0, 2)
-	m.add(tableRules, exacts(ruleUpGate), 0, actionRefuse, uint64(datapath.DropGate))
+	m.add(tableRules, exacts(ruleUpGate), 0, actionToN6, append([]uint64{1, 1}, limits(1, 0, 0, 0)...)...)
 	m.add(tableRules, exacts(ruleDownGate), 0, actionRefuse, uint64(datapath.DropFAR))
 	m.add(tableRules, exacts(ruleCPU), 0, actionForwardCPU, uint64(datapath.PassRules))
 	m.add("slices", exacts(1, 1), 0, "rate", octetTime, tolerance)

@@ -284,12 +284,23 @@ func limitedCases() (all []frameCase) {
 	const headers = 28
 	user := user4(server4, meteredOctets-headers)
 	for i := range metered {
-		up, slice, down := frameCase{"uplink MBR", 1, up(teidMBR, user), 2, 0}, frameCase{"MBR of a slice", 1, up(teidSlice, user), 2, 0},
-			frameCase{"downlink MBR", 2, down4(ueDownMBR, meteredOctets-headers), 1, 0}
-		if i >= meteredPasses {
-			up.to, up.why, slice.to, slice.why, down.to, down.why = 0, datapath.DropMBR, 0, datapath.DropMBR, 0, datapath.DropMBR
+		one := []frameCase{
+			{"uplink MBR", 1, up(teidMBR, user), 2, 0}, {"MBR of a slice", 1, up(teidSlice, user), 2, 0},
+			{"two MBRs", 1, up(teidTwo, user), 2, 0}, {"downlink MBR", 2, down4(ueDownMBR, meteredOctets-headers), 1, 0},
 		}
-		all = append(all, up, slice, down)
+		for j := range one {
+			if i >= meteredPasses {
+				one[j].to, one[j].why = 0, datapath.DropMBR
+			}
+		}
+		all = append(all, one...)
+	}
+	for i := meteredPasses; i < widePasses+2; i++ { // what the second MBR dropped was given back to the first
+		one := frameCase{"first of two MBRs", 1, up(teidWide, user), 2, 0}
+		if i >= widePasses {
+			one.to, one.why = 0, datapath.DropMBR
+		}
+		all = append(all, one)
 	}
 	return all
 }

@@ -194,7 +194,7 @@ func refusedActions(s *schema) []refusedCase {
 	n := uint64(0x5000)
 	entry := func(change func(*p4rt.Action)) *p4rt.Update {
 		n++
-		e := s.entry(tableRules, exacts(n), 0, actionToN6, 1, 1, 0, 0, 0, 0)
+		e := s.entry(tableRules, exacts(n), 0, actionToN6, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0)
 		change(e.GetAction().GetAction())
 		return insert(e)
 	}

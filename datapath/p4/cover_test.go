@@ -17,9 +17,10 @@ func routed(s *api.Session) *api.Session {
 	return s
 }
 
-// gated makes a session one for the CPU.
-func gated(s *api.Session) *api.Session {
-	s.Qers = []*api.QER{{Id: 9, DownlinkGateClosed: true, UplinkGateClosed: true}}
+// byPackets makes a session one for the CPU: the pipeline has no packet rates.
+func byPackets(s *api.Session) *api.Session {
+	rate := &api.PacketRate{Packets: 1e6, TimeMs: 1000}
+	s.Qers = []*api.QER{{Id: 9, UplinkPacketRate: rate, DownlinkPacketRate: rate}}
 	for _, r := range s.Rules {
 		r.QerIds = []uint32{9}
 	}
@@ -51,7 +52,7 @@ func TestCover(t *testing.T) {
 			b.wantTarget(1, inRoute, pdr{7, 2})
 		}},
 		{"one for the CPU", func(b *bed) {
-			b.set(gated(plainSession(1)))
+			b.set(byPackets(plainSession(1)))
 			b.wantCPU(1, ofUE)
 			b.settle()
 			b.wantCPU(1, ofUE)
@@ -60,7 +61,7 @@ func TestCover(t *testing.T) {
 		{"one that becomes the CPU's, and comes back", func(b *bed) {
 			b.set(plainSession(1))
 			b.settle()
-			b.set(gated(plainSession(1)))
+			b.set(byPackets(plainSession(1)))
 			b.settle()
 			b.wantCPU(1, ofUE)
 			b.set(plainSession(1))
@@ -90,7 +91,7 @@ func TestCover(t *testing.T) {
 			b.set(plainSession(1))
 			b.settle()
 			b.set(as(1, plainSession(2)))
-			b.set(as(2, gated(plainSession(1))))
+			b.set(as(2, byPackets(plainSession(1))))
 			b.put()
 			b.wantCPU(1, ofUE)
 			b.put()
@@ -101,7 +102,7 @@ func TestCover(t *testing.T) {
 			b.set(plainSession(1))
 			b.settle()
 			b.set(as(1, plainSession(2)))
-			b.set(as(2, gated(plainSession(1))))
+			b.set(as(2, byPackets(plainSession(1))))
 			b.offload.queue[0], b.offload.queue[1] = b.offload.queue[1], b.offload.queue[0]
 			b.put()
 			b.wantCPU(1, ofUE)
@@ -109,7 +110,7 @@ func TestCover(t *testing.T) {
 			b.wantCPU(1, ofUE)
 		}},
 		{"a session that goes", func(b *bed) {
-			b.set(gated(plainSession(1)))
+			b.set(byPackets(plainSession(1)))
 			b.settle()
 			b.set(&api.Session{Seid: 1})
 			b.settle()
@@ -150,7 +151,7 @@ func TestCoverLater(t *testing.T) {
 	for _, goes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("goes %v", goes), func(t *testing.T) {
 			b := newBed(t)
-			b.set(gated(plainSession(1)))
+			b.set(byPackets(plainSession(1)))
 			b.settle()
 			b.set(routed(plainSession(7)))
 			b.settle()

@@ -44,8 +44,8 @@ func (o *offload) install(ctx context.Context, all []*session, was []state) erro
 		o.mu.Unlock() // who is about to change a session waits for one plan, not for all
 		o.mu.Lock()
 	}
-	relink := o.newPeers
-	o.newPeers = false
+	relink := o.unlinked
+	o.unlinked = false
 	o.mu.Unlock()
 	if relink {
 		o.relink()

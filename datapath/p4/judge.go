@@ -15,19 +15,18 @@ import (
 
 // can reports whether the pipeline does all that a rule asks for with packets of a key.
 func (o *offload) can(r *model.Rule, k datapath.Key) bool {
+	_, limited := limitsOf(r)
 	switch {
+	case !limited:
+		return false
 	case r.Ethernet != nil, r.Opaque, r.Unwrap != api.Unwrap_UNWRAP_NONE, r.Wrap != nil, r.Redirect != nil,
-		len(r.Copies) > 0, r.DropsContainer, r.Gate, r.Marks != model.Marks{}:
+		len(r.Copies) > 0, r.DropsContainer, r.Marks != model.Marks{}:
 		return false
 	case !quiet(r):
 		return false
 	case r.Action == api.Action_DROP:
 		return !r.NotifyDiscarded && !r.CountsDropped()
 	case r.Action != api.Action_FORW:
-		return false
-	case slices.ContainsFunc(r.Limits, func(l model.Limit) bool { return l.Shared }): // a session that has it may be the CPU's
-		return false
-	case len(r.Limits) > 1 || len(r.Limits) == 1 && (r.Limits[0].MBR == nil || r.Limits[0].GBR != nil || r.Limits[0].Packets != nil):
 		return false
 	case r.Outer != nil:
 		return r.Outer.Local.IsValid() && !r.Outer.ToCP && !datapath.Has(o.endpoints, r.Outer.Peer)

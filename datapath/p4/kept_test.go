@@ -98,7 +98,7 @@ func TestBeginKept(t *testing.T) {
 			d.links = &links{
 				schema: s, own: func() []netip.Addr { return nil }, exits: func() map[nexthop.Peer]afxdp.Exit { return nil },
 				ports: func() []afxdp.Port { return []afxdp.Port{{Name: "n3"}} }, routes: func() []afxdp.Route { return nil }, n6: &cfg.N6,
-				number: portOf, peers: func() map[nexthop.Peer]uint32 { return nil }, hops: newNumbers[afxdp.Exit](1),
+				number: portOf, peers: func() map[nexthop.Peer]uint32 { return nil }, shares: func() map[uint32]share { return nil }, hops: newNumbers[afxdp.Exit](1),
 			}
 			d.links.clear()
 			if err := d.links.sync(t.Context(), d.connection); err != nil {

@@ -28,6 +28,7 @@ type links struct {
 	// number is that of a device's port in the pipeline.
 	number func(device int) uint64
 	peers  func() map[nexthop.Peer]uint32 // numbers of those in use
+	shares func() map[uint32]share
 
 	has  map[string]*p4rt.TableEntry
 	hops numbers[afxdp.Exit]
@@ -209,6 +210,9 @@ func (l *links) wanted() (all map[string]*p4rt.TableEntry, exits map[afxdp.Exit]
 				put(l.peer(n, p, h))
 			}
 		}
+	}
+	for n, s := range l.shares() {
+		put(l.schema.entry(tableSlices, []match{exact(uint64(n)), exact(bit(s.uplink))}, 0, actionRate, s.unit, s.tolerance))
 	}
 	for _, r := range l.routes() {
 		h := uint64(0)

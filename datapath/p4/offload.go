@@ -62,8 +62,9 @@ type offload struct {
 	slots    numbers[slotKey]
 	cells    map[uint32][2]count // what cells had counted when they were given back: forwarded, refused
 	buckets  buckets
+	shares   buckets // of meters that sessions share
 	lists    numbers[listKey]
-	newPeers bool // since links were made
+	unlinked bool // peers or shares have changed since links were made
 	relink   func()
 	now      func() uint64  // ns
 	entries  map[uint32]int // in the target, by table
@@ -126,7 +127,7 @@ type slot struct {
 	rule   *model.Rule
 	there  bool
 	peer   nexthop.Peer
-	bucket *model.Meter
+	limits limits
 	had    [2]count // forwarded, refused, when last read
 }
 

@@ -109,7 +109,7 @@ func (d *Driver) open(cfg *Config) (err error) {
 	d.offload.relink, d.offload.lost = d.link, d.leave
 	d.links = &links{
 		schema: d.schema, own: d.Own, ports: d.Ports, exits: d.Exits, routes: d.Routes, n6: &cfg.N6, number: number,
-		peers: d.offload.peersInUse, hops: newNumbers[afxdp.Exit](uint32(d.schema.tables[tableHops].size - 1)),
+		peers: d.offload.peersInUse, shares: d.offload.sharesInUse, hops: newNumbers[afxdp.Exit](uint32(d.schema.tables[tableHops].size - 1)),
 	}
 	if d.remote != nil && c.kept {
 		d.offload.holds = true // until Settle
@@ -178,7 +178,8 @@ func newOffload(cfg *Config, e engine, t target, s *schema, ports []afxdp.Port) 
 		peers: newNumbers[nexthop.Peer](room(tablePeers)), uses: map[nexthop.Peer]int{},
 		slots: newNumbers[slotKey](room(tableRules)), cells: map[uint32][2]count{},
 		lists:   newNumbers[listKey](1<<listBits - 1),
-		buckets: buckets{most: room(tableRules), of: map[*model.Meter]*bucket{}, now: cfg.Clock()}, now: cfg.Clock(),
+		buckets: buckets{most: room(tableRules), of: map[*model.Meter]*bucket{}, now: cfg.Clock()},
+		shares:  buckets{most: room(tableSlices) / 2, of: map[*model.Meter]*bucket{}, now: cfg.Clock()}, now: cfg.Clock(),
 	}
 	o.changed.L = &o.mu
 	for i, a := range endpoints(ports) {

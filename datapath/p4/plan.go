@@ -150,7 +150,7 @@ func leaveToCPU(all []expressed) {
 // has reports whether a meter by which packets are held against their MBR is so.
 func (e *expressed) has(is func(m *model.Meter) bool) bool {
 	return slices.ContainsFunc(e.rules, func(r *model.Rule) bool {
-		return slices.ContainsFunc(r.Limits, func(l model.Limit) bool { return l.MBR != nil && is(l.MBR) })
+		return slices.ContainsFunc(r.Limits, func(l model.Limit) bool { return l.MBR != nil && !l.Shared && is(l.MBR) })
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"plumbline/datapath"
-	"plumbline/datapath/model"
 	"plumbline/datapath/nexthop"
 )
 
@@ -198,75 +197,9 @@ func (o *offload) unref(sl *slot) {
 		if o.uses[sl.peer]--; o.uses[sl.peer] == 0 {
 			delete(o.uses, sl.peer)
 			o.peers.give(sl.peer)
-			o.newPeers = true
+			o.unlinked = true
 		}
 	}
-	o.giveBucket(sl)
+	o.giveBuckets(sl)
 	sl.peer = nexthop.Peer{}
-}
-
-func (o *offload) giveBucket(sl *slot) {
-	if sl.bucket != nil {
-		o.buckets.give(sl.bucket)
-		sl.bucket = nil
-	}
-}
-
-// buckets are the cells of the target's MBR meters. A cell keeps what it has seen, and nobody
-// can reset it over P4Runtime on every target: so one that is given back rests until that is in
-// the past.
-type buckets struct {
-	most, next uint32
-	of         map[*model.Meter]*bucket
-	resting    []resting
-	now        func() uint64 // ns
-}
-
-type bucket struct {
-	index uint32
-	users int
-}
-
-type resting struct {
-	index uint32
-	until uint64
-}
-
-// clear is for a target whose cells have seen nothing.
-func (b *buckets) clear() {
-	b.next, b.resting = 0, nil
-	clear(b.of)
-}
-
-// take returns the cell of a meter; 0: there is none.
-func (b *buckets) take(m *model.Meter) uint32 {
-	one := b.of[m]
-	if one == nil {
-		one = &bucket{}
-		switch {
-		case len(b.resting) > 0 && b.resting[0].until <= b.now():
-			one.index, b.resting = b.resting[0].index, b.resting[1:]
-		case b.next < b.most:
-			b.next++
-			one.index = b.next
-		default:
-			return 0
-		}
-		b.of[m] = one
-	}
-	one.users++
-	return one.index
-}
-
-// give ends one use of a meter's cell.
-func (b *buckets) give(m *model.Meter) {
-	one := b.of[m]
-	if one.users--; one.users > 0 {
-		return
-	}
-	delete(b.of, m)
-	unit, tolerance := m.Rate()
-	const maxPacket = 65535
-	ahead := tolerance>>8 + unit*maxPacket>>24 + 1 // ns: as far as one packet may have brought it
-	b.resting = append(b.resting, resting{one.index, b.now() + ahead})
 }

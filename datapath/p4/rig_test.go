@@ -66,7 +66,7 @@ func newRig(b testing.TB, endpoints []datapath.Endpoint, n6 datapath.N6, session
 	links := &links{
 		schema: c.schema, own: func() []netip.Addr { return nil }, ports: func() []afxdp.Port { return ports },
 		exits: func() map[nexthop.Peer]afxdp.Exit { return nil }, routes: func() []afxdp.Route { return nil }, n6: &cfg.N6, number: portOf,
-		peers: r.offload.peersInUse, hops: newNumbers[afxdp.Exit](100),
+		peers: r.offload.peersInUse, shares: r.offload.sharesInUse, hops: newNumbers[afxdp.Exit](100),
 	}
 	r.offload.relink = func() {
 		if err := links.sync(b.Context(), way); err != nil {

@@ -87,10 +87,11 @@ var wanted = map[string]struct {
 	tableTunnels: {2, map[string]int{actionOne: 6, actionSeveral: 6, actionDetectCPU: 1}},
 	tableUEs4:    {1, bareActions}, tableUEs6: {1, bareActions}, tableFramed4: {1, bareActions}, tableFramed6: {1, bareActions},
 	tableFilters4: {9, map[string]int{actionFiltered: 1, actionUnfiltered: 1}}, tableFilters6: {11, map[string]int{actionFiltered: 1, actionUnfiltered: 1}},
-	tableRules: {1, map[string]int{actionToN6: 6, actionToPeer: 12, actionRefuse: 1, actionForwardCPU: 1}},
+	tableRules: {1, map[string]int{actionToN6: 10, actionToPeer: 16, actionRefuse: 1, actionForwardCPU: 1}},
 	tableOwn4:  {1, map[string]int{actionOwn: 0}}, tableOwn6: {2, map[string]int{actionOwn: 0}},
 	tableRoutes4: {2, map[string]int{actionByHop: 1, actionForwardCPU: 1}}, tableRoutes6: {2, map[string]int{actionByHop: 1, actionForwardCPU: 1}},
-	tablePeers: {1, map[string]int{actionPeer4: 3, actionPeer6: 5}}, tableHops: {1, map[string]int{actionByPort: 6}},
+	tableSlices: {2, map[string]int{actionRate: 2}},
+	tablePeers:  {1, map[string]int{actionPeer4: 3, actionPeer6: 5}}, tableHops: {1, map[string]int{actionByPort: 6}},
 }
 
 var bareActions = map[string]int{actionOneBare: 2, actionSeveralBare: 2, actionDetectCPU: 1}
@@ -110,6 +111,7 @@ const (
 	actionToN6, actionToPeer, actionRefuse            = "to_n6", "to_peer", "refuse"
 	actionForwardCPU, actionOwn, actionByHop          = "forward.cpu", "own", "by_hop"
 	actionPeer4, actionPeer6, actionByPort            = "peer4", "peer6", "by_port"
+	tableSlices, actionRate                           = "slices", "rate"
 	counterForwarded, counterRefused                  = "forwarded", "refused"
 	counterDropped, counterHanded                     = "dropped", "handed"
 )

@@ -35,7 +35,7 @@ func (o *offload) slotOf(p *plan, r *model.Rule, front uint8) *slot {
 		delete(o.cells, sl.index)
 	}
 	sl.rule = r
-	sl.peer, sl.bucket = nexthop.Peer{}, nil
+	sl.peer, sl.limits = nexthop.Peer{}, limits{}
 	u := o.ruleEntry(p.arena, kind, sl, r)
 	if u == nil {
 		if kind == p4rt.Update_INSERT {
@@ -58,26 +58,21 @@ func (o *offload) ruleEntry(a *arena, kind p4rt.Update_Type, sl *slot, r *model.
 	if r.Action == api.Action_DROP {
 		return a.add(kind, t, key, actionRefuse, uint64(r.Refusal()))
 	}
-	var bucket uint32
-	var unit, tolerance uint64
-	if len(r.Limits) > 0 {
-		sl.bucket = r.Limits[0].MBR
-		if bucket = o.buckets.take(sl.bucket); bucket == 0 {
-			sl.bucket = nil
-			return nil
-		}
-		unit, tolerance = sl.bucket.Rate()
+	l, _ := limitsOf(r)
+	b, ok := o.takeBuckets(sl, l, r.Uplink)
+	if !ok {
+		return nil
 	}
 	if r.Outer == nil {
-		return a.add(kind, t, key, actionToN6, bit(r.Uplink), uint64(r.Way), uint64(bucket), unit, tolerance, 0)
+		return a.add(kind, t, key, actionToN6, bit(r.Uplink), uint64(r.Way), bit(r.Gate), b[0], b[1], b[2], b[3], b[4], b[5], b[6])
 	}
 	to := nexthop.Peer{Local: r.Outer.Local, Addr: r.Outer.Peer}
 	if o.uses[to] == 0 {
-		o.newPeers = true
+		o.unlinked = true
 	}
 	number := o.peers.take(to)
 	if number == 0 {
-		o.giveBucket(sl)
+		o.giveBuckets(sl)
 		return nil
 	}
 	o.uses[to]++
@@ -90,7 +85,7 @@ func (o *offload) ruleEntry(a *arena, kind p4rt.Update_Type, sl *slot, r *model.
 		dscp = uint64(r.OuterDSCP(0))
 	}
 	return a.add(kind, t, key, actionToPeer, bit(r.Uplink), uint64(number), uint64(r.Outer.TEID), bit(r.QFI != 0), uint64(r.QFI), pduType,
-		bit(r.Outer.DSCP >= 0), dscp, uint64(bucket), unit, tolerance, 0)
+		bit(r.Outer.DSCP >= 0), dscp, bit(r.Gate), b[0], b[1], b[2], b[3], b[4], b[5], b[6])
 }
 
 func bit(is bool) uint64 {

@@ -60,11 +60,11 @@ func exacts(of ...[]byte) (out []Match) {
 
 // toN6 and toPeer are parameters of a rule without and with a tunnel. QFI 9; bucket 0 is no MBR.
 func toN6(bucket byte, octetTime, tolerance []byte) [][]byte {
-	return [][]byte{{1}, {1}, {bucket}, octetTime, tolerance, {0}}
+	return [][]byte{{1}, {1}, {0}, {bucket}, octetTime, tolerance, {0}, {0}, {0}, {0}}
 }
 
 func toPeer(peer byte) [][]byte {
-	return [][]byte{{0}, {peer}, u32(0x2001), {1}, {9}, {0}, {0}, {0}, {0}, {0}, {0}, {0}}
+	return [][]byte{{0}, {peer}, u32(0x2001), {1}, {9}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}}
 }
 
 // newPipe has one session: a tunnel and a UE address, a gNB behind port 1 and a router behind port 2.
