@@ -95,7 +95,7 @@ n6: {device: a/b, gateway: 2001:db8::2, gateway6: 10.6.0.2}
 datapath: p4
 p4: {target: "192.0.2.7", election_id: 0, ca_file: /etc/ca.pem, certificate_file: /etc/upf.pem, ports: [{device: a/b, port: 510}, {device: x, port: 1}, {device: x, port: 1}]}
 `, []string{
-			`f:7:14: p4.target: "192.0.2.7": want host:port of a P4Runtime server, or nothing`,
+			`f:7:14: p4.target: "192.0.2.7": want host:port of a P4Runtime server, unix:FILE, or nothing`,
 			"f:7:40: p4.election_id: 0: want 1 or more",
 			`f:7:52: p4.ca_file: "/etc/ca.pem": want nothing without p4.tls: true`,
 			`f:7:104: p4.ports: "n3": want a port for each device of N3, N6, gtpu and data_networks`,

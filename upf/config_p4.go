@@ -5,13 +5,14 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"plumbline/netdev"
 )
 
 // P4 is how the datapath on a P4 target works.
 type P4 struct {
-	// Target is host:port of a P4Runtime server; empty: the pipeline runs in this process, and
+	// Target is host:port of a P4Runtime server, or unix:FILE; empty: the pipeline runs in this process, and
 	// its ports are the devices of N3, N6 and so on, as [AFXDP] has them.
 	Target     string `yaml:"target" json:"target"`
 	DeviceID   uint64 `yaml:"device_id" json:"device_id"`
@@ -38,10 +39,11 @@ const maxP4Port = 509
 
 func (c *Config) checkP4(m *checks) {
 	p := &c.P4
-	m.Want(p.Target == "" || isHostPort(p.Target), "p4.target", p.Target, "host:port of a P4Runtime server, or nothing")
+	socket, isSocket := strings.CutPrefix(p.Target, "unix:")
+	m.Want(p.Target == "" || isSocket && socket != "" || isHostPort(p.Target), "p4.target", p.Target, "host:port of a P4Runtime server, unix:FILE, or nothing")
 	m.Want(p.ElectionID >= 1, "p4.election_id", p.ElectionID, "1 or more")
 	m.Want(p.Target != "" || len(p.Ports) == 0, "p4.ports", len(p.Ports), "none without p4.target: the devices are the ports")
-	m.Want(!p.TLS || p.Target != "", "p4.tls", p.TLS, "false without p4.target")
+	m.Want(!p.TLS || p.Target != "" && !isSocket, "p4.tls", p.TLS, "false without a host in p4.target")
 	m.Want((p.CertificateFile == "") == (p.KeyFile == ""), "p4.key_file", p.KeyFile, "a file with p4.certificate_file, and nothing without")
 	m.Want(p.TLS || p.CAFile == "" && p.CertificateFile == "", "p4.ca_file", p.CAFile, "nothing without p4.tls: true")
 	var names []string

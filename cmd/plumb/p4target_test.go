@@ -25,6 +25,7 @@ import (
 type p4Bed struct {
 	t        *testing.T
 	dir      string
+	grpc     string   // where the switch listens
 	switched *os.File // what the switch reports
 	upf, gnb *process
 	api      *upf.Client
@@ -54,7 +55,7 @@ ues:
 )
 
 func newP4Bed(t *testing.T) *p4Bed {
-	b := &p4Bed{t: t, dir: t.TempDir()}
+	b := &p4Bed{t: t, dir: t.TempDir(), grpc: "127.0.0.1:9559"}
 	for _, name := range []string{"plt-p4t-sw", "plt-p4t-gnb", "plt-p4t-dn"} {
 		_ = exec.Command("ip", "netns", "del", name).Run() // of a test that was killed
 		ip(t, "netns add "+name)
@@ -113,7 +114,7 @@ func (b *p4Bed) turnOn() *process {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { b.switched.Close() })
-	sw := b.plumb("sw", b.switched, "p4switch", "-i", "1@sw1", "-i", "2@sw2", "--json")
+	sw := b.plumb("sw", b.switched, "p4switch", "-i", "1@sw1", "-i", "2@sw2", "--grpc", b.grpc, "--json")
 	sw.wait("msg=up ")
 	return sw
 }
@@ -213,8 +214,9 @@ func TestP4TargetGone(t *testing.T) {
 		ip(t, "-n plt-p4t-"+ns+" addr add "+address+"/24 dev n4")
 		ip(t, "-n plt-p4t-"+ns+" link set n4 up")
 	}
+	b.grpc = "unix:" + filepath.Join(b.dir, "p4runtime")
 	sw := b.turnOn()
-	config := strings.Replace(p4UPF, "n4: {address: 10.3.0.1}", "n4: {address: "+n4UPF+"}", 1)
+	config := strings.NewReplacer("n4: {address: 10.3.0.1}", "n4: {address: "+n4UPF+"}", "127.0.0.1:9559", b.grpc).Replace(p4UPF)
 	b.upf = b.plumb("sw", nil, "upf", "--config", b.file("upf.yaml", fmt.Sprintf(config, filepath.Join(b.dir, "api"))))
 	b.upf.wait("msg=up ")
 	gnbConfig := b.file("gnb.yaml", p4GNB)
