@@ -151,7 +151,7 @@ func (s *Service) followDevices(ctx context.Context) (state string, err error) {
 	if err := s.config.CheckLive(); err != nil { // an address, or the carrier, is to come
 		return state + ", and not ready: " + err.Error(), nil
 	}
-	if s.mover == nil || s.sessions == nil {
+	if s.mover == nil || s.sessions == nil || s.config.P4.Target != "" && s.about.Load().Name == DatapathP4 { // a port has one TAP device
 		return state, errNotAgain
 	}
 	s.moving.Lock()
