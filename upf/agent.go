@@ -144,7 +144,7 @@ func (s *AgentService) Close() error {
 // keepPinned lets packets flow on without us, if tables are pinned: somebody
 // knows the sessions and will be back.
 func keepPinned(d datapath.Driver) {
-	if k, ok := d.(interface{ Keep() }); ok {
+	if k, ok := d.(datapath.Keeper); ok {
 		k.Keep()
 	}
 }

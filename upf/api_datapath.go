@@ -39,14 +39,14 @@ func (a *localAPI) nodeIDs() map[uint32]string {
 func (a *localAPI) describe(*http.Request) (any, error) {
 	about := *a.about.Load()
 	about.MemoryOctets = tablesOctets(a.forwarder())
-	if d, ok := a.forwarder().(bufferTeller); ok {
+	if d, ok := a.forwarder().(datapath.BufferReporter); ok {
 		b := Buffered(d.Buffered())
 		about.Buffer = &b
 	}
-	if d, ok := a.forwarder().(tableTeller); ok {
+	if d, ok := a.forwarder().(datapath.TableReporter); ok {
 		about.Tables = viewTables(d.TableUse())
 	}
-	if d, ok := a.forwarder().(targetTeller); ok {
+	if d, ok := a.forwarder().(datapath.TargetReporter); ok {
 		about.Target = viewTarget(d.Target())
 	}
 	if u, ok := a.driver.(*upper.Upper); ok {
@@ -98,7 +98,7 @@ func (a *localAPI) configuration(*http.Request) (any, error) { return a.config, 
 // peers lists the next hops, those on N3 first, by address.
 func (a *localAPI) peers(*http.Request) (any, error) {
 	answer := Peers{Peers: []Peer{}}
-	d, ok := a.forwarder().(peerTeller)
+	d, ok := a.forwarder().(datapath.PeerReporter)
 	if !ok {
 		return answer, nil
 	}

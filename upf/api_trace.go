@@ -169,7 +169,7 @@ func (a *localAPI) datapathTargets(t datapath.TraceTargets, q *TraceQuery) (data
 	if q.SEID == 0 {
 		return t, nil
 	}
-	d, ok := a.forwarder().(keyTeller)
+	d, ok := a.forwarder().(datapath.KeyReporter)
 	if !ok {
 		return t, fmt.Errorf("datapath %s tells nothing of sessions: %w", a.about.Load().Name, errors.ErrUnsupported)
 	}

@@ -16,30 +16,9 @@ import (
 	"plumbline/datapath/move"
 )
 
-// What a datapath may tell besides what every [datapath.Driver] does.
-type (
-	memoryTeller interface{ MemoryOctets() uint64 }
-	copyTeller   interface{ ZeroCopy() bool }
-	peerTeller   interface{ Peers() []datapath.Peer }
-	passTeller   interface {
-		Passes() (map[string]uint64, error)
-	}
-	bufferTeller interface{ Buffered() datapath.Buffered }
-	tableTeller  interface{ TableUse() []datapath.TableUse }
-	targetTeller interface{ Target() datapath.TargetState }
-	totalTeller  interface{ SliceTotals() []datapath.SliceTotal }
-	keyTeller    interface {
-		Keys(seid uint64) ([]datapath.Key, error)
-	}
-	endTeller interface {
-		Ended() <-chan struct{}
-		Err() error
-	}
-)
-
 // prepare has the datapath do what it has put off at its start.
 func prepare(d datapath.Driver, log *slog.Logger) {
-	p, ok := d.(interface{ PrepareTraces() error })
+	p, ok := d.(datapath.TracePreparer)
 	if !ok {
 		return
 	}
@@ -51,7 +30,7 @@ func prepare(d datapath.Driver, log *slog.Logger) {
 // endOf returns what is closed when the datapath cannot go on, and why; nil: it
 // always can.
 func endOf(d datapath.Driver) (ended <-chan struct{}, why func() error) {
-	if e, ok := d.(endTeller); ok {
+	if e, ok := d.(datapath.Failer); ok {
 		return e.Ended(), e.Err
 	}
 	return nil, nil
@@ -166,7 +145,7 @@ func (s *Service) forwarder() datapath.Driver {
 
 // totals is what the rules of each slice counted; nil: the datapath does not say.
 func (s *Service) totals() []datapath.SliceTotal {
-	if t, ok := s.driver.(totalTeller); ok {
+	if t, ok := s.driver.(datapath.SliceReporter); ok {
 		return t.SliceTotals()
 	}
 	return nil
@@ -225,7 +204,7 @@ func (s *Service) describe(why string) {
 
 // tablesOctets is the memory of a datapath's tables now; 0: not known.
 func tablesOctets(d datapath.Driver) uint64 {
-	if m, ok := d.(memoryTeller); ok {
+	if m, ok := d.(datapath.MemoryReporter); ok {
 		return m.MemoryOctets()
 	}
 	return 0
@@ -273,7 +252,7 @@ func describeDatapath(c *Config, d datapath.Driver) Datapath {
 // tellCopies adds to the mode of each device whether the datapath copies its frames, if
 // it is one to say so.
 func tellCopies(devices []Device, d datapath.Driver) {
-	t, ok := d.(copyTeller)
+	t, ok := d.(datapath.CopyReporter)
 	if !ok {
 		return
 	}

@@ -34,14 +34,9 @@ func openAFXDP(o opening) (datapath.Driver, error) {
 	return d, nil
 }
 
-// locker is a datapath that locks memory while it takes packets.
-type locker interface {
-	LockedOctets() (uint64, error)
-}
-
 // checkLocked fails if a datapath would lock more memory than this process may. The kernel says
 // so only when it takes packets: in a move, when the datapath before has left its devices.
-func checkLocked(d locker) error {
+func checkLocked(d datapath.MemoryLocker) error {
 	want, err := d.LockedOctets()
 	if err != nil {
 		return err

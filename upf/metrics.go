@@ -82,7 +82,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 // the start on, so that a rate can be taken of the first packet, too.
 func (c *collector) collectPackets(ch chan<- prometheus.Metric) {
 	c.collectReasons(ch, descDrops, c.driver.Drops)
-	if d, ok := c.driver.(passTeller); ok {
+	if d, ok := c.driver.(datapath.PassReporter); ok {
 		c.collectReasons(ch, descPasses, d.Passes)
 	}
 }

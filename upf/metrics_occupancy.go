@@ -1,6 +1,10 @@
 package upf
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"plumbline/datapath"
+)
 
 var (
 	descBufferSessions   = describe("buffer_sessions", "PFCP sessions of which packets wait for the UE to be paged.")
@@ -16,7 +20,7 @@ var (
 
 // collectOccupancy says how full the buffer and the tables are.
 func (c *collector) collectOccupancy(ch chan<- prometheus.Metric) {
-	if d, ok := c.forwarder().(bufferTeller); ok {
+	if d, ok := c.forwarder().(datapath.BufferReporter); ok {
 		b := d.Buffered()
 		gauge(ch, descBufferSessions, float64(b.Sessions))
 		gauge(ch, descBufferPackets, float64(b.Packets))
@@ -24,13 +28,13 @@ func (c *collector) collectOccupancy(ch chan<- prometheus.Metric) {
 		gauge(ch, descBufferBytes, float64(b.Octets))
 		gauge(ch, descBufferBytesMax, float64(b.MaxOctets))
 	}
-	if d, ok := c.forwarder().(tableTeller); ok {
+	if d, ok := c.forwarder().(datapath.TableReporter); ok {
 		for _, t := range d.TableUse() {
 			gauge(ch, descTableEntries, float64(t.Used), t.Name)
 			gauge(ch, descTableEntriesMax, float64(t.Max), t.Name)
 		}
 	}
-	if d, ok := c.forwarder().(targetTeller); ok {
+	if d, ok := c.forwarder().(datapath.TargetReporter); ok {
 		t := viewTarget(d.Target())
 		up := 0.0
 		if t.Up {

@@ -342,7 +342,7 @@ func (x *explainer) emitText(p *datapath.TracePacket, out *dissected) string {
 
 // hop returns the next hop of a frame.
 func (x *explainer) hop(at hopAt) netip.Addr {
-	d, ok := x.api.forwarder().(peerTeller)
+	d, ok := x.api.forwarder().(datapath.PeerReporter)
 	if ok && time.Since(x.read) > time.Second {
 		x.hops, x.read = map[hopAt]netip.Addr{}, time.Now()
 		for _, p := range d.Peers() {

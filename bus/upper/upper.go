@@ -33,6 +33,7 @@ import (
 	"plumbline/api"
 	"plumbline/bus"
 	"plumbline/bus/wire"
+	"plumbline/datapath"
 	"plumbline/redisconn"
 )
 
@@ -75,7 +76,12 @@ type Upper struct {
 	err    error         // why, once they have
 }
 
-var _ bus.Bus = (*Upper)(nil)
+var (
+	_ bus.Bus                = (*Upper)(nil)
+	_ datapath.PassReporter  = (*Upper)(nil)
+	_ datapath.SliceReporter = (*Upper)(nil)
+	_ datapath.Failer        = (*Upper)(nil)
+)
 
 // Open takes over from whoever wrote to the agents before, and reads what they
 // are to hold. It waits for Redis as long as ctx allows.

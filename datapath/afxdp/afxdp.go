@@ -125,7 +125,15 @@ type held struct {
 	peers []nexthop.Peer
 }
 
-var _ datapath.Movable = (*Driver)(nil)
+var (
+	_ datapath.Movable        = (*Driver)(nil)
+	_ datapath.MemoryReporter = (*Driver)(nil)
+	_ datapath.CopyReporter   = (*Driver)(nil)
+	_ datapath.PeerReporter   = (*Driver)(nil)
+	_ datapath.PassReporter   = (*Driver)(nil)
+	_ datapath.Failer         = (*Driver)(nil)
+	_ datapath.MemoryLocker   = (*Driver)(nil)
+)
 
 // New opens the datapath, in the network namespace of the caller.
 //

@@ -66,7 +66,11 @@ func (c *Counters) Carry(u *api.Usage) {
 	atomic.AddUint64(&c.Dropped, u.GetDroppedPackets())
 }
 
-var _ datapath.Movable = (*UPF)(nil)
+var (
+	_ datapath.Movable        = (*UPF)(nil)
+	_ datapath.BufferReporter = (*UPF)(nil)
+	_ Inheritor               = (*UPF)(nil)
+)
 
 // Pause implements [datapath.Movable]: frames that come are lost.
 func (u *UPF) Pause() error {

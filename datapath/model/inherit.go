@@ -14,6 +14,14 @@ type Inherited struct {
 	Mappings, LostMappings int
 }
 
+// Inheritor is a datapath that has stages, for all packets or for what is rare, which can go on
+// with what those of another one have learnt.
+type Inheritor interface {
+	Stages() *Stages
+	// Inherit is [Stages.Inherit] for the datapath's sessions.
+	Inherit(from *Stages) Inherited
+}
+
 // Inherit lets the stages go on with what from, which treat no packets any more, have
 // learnt of packets: those that wait in the buffer leave it, and what from knows of
 // NAT mappings, names of flows, and stations is known here, too. rulesOf returns the

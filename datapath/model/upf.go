@@ -84,8 +84,6 @@ func New(cfg Config) *UPF {
 	return u
 }
 
-var _ datapath.Driver = (*UPF)(nil)
-
 // Capabilities implements [datapath.Driver]: what is true here is done.
 func (u *UPF) Capabilities() *api.Capabilities {
 	return Capabilities("model", u.cfg.Endpoints, &u.cfg.N6, u.cfg.MaxSessions)

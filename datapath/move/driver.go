@@ -138,7 +138,7 @@ func addURR(u, x *api.URRUsage) {
 func (m *Mover) Buffered() datapath.Buffered {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if d, ok := m.driver.(bufferTeller); ok {
+	if d, ok := m.driver.(datapath.BufferReporter); ok {
 		return d.Buffered()
 	}
 	return datapath.Buffered{}
@@ -148,7 +148,7 @@ func (m *Mover) Buffered() datapath.Buffered {
 func (m *Mover) TableUse() []datapath.TableUse {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if d, ok := m.driver.(tableTeller); ok {
+	if d, ok := m.driver.(datapath.TableReporter); ok {
 		return d.TableUse()
 	}
 	return nil

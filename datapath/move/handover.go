@@ -123,8 +123,8 @@ func (h *handover) run(log *slog.Logger) error {
 // inherit lets one datapath go on with what another one has learnt of packets, if
 // both have learnt any.
 func inherit(to datapath.Driver, from any) model.Inherited {
-	old, leaves := from.(learner)
-	next, takes := to.(learner)
+	old, leaves := from.(model.Inheritor)
+	next, takes := to.(model.Inheritor)
 	if !leaves || !takes {
 		return model.Inherited{}
 	}

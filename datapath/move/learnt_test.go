@@ -172,4 +172,4 @@ func TestMoveNoRoom(t *testing.T) {
 }
 
 // All datapaths are learners: what is rare is done by the stages of the model.
-var _ = []learner{&model.UPF{}, &vector.Engine{}, &xdp.Driver{}, &tun.Driver{}, &afxdp.Driver{}}
+var _ = []model.Inheritor{&model.UPF{}, &vector.Engine{}, &xdp.Driver{}, &tun.Driver{}, &afxdp.Driver{}}

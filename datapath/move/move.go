@@ -65,7 +65,14 @@ type Mover struct {
 	end ending
 }
 
-var _ datapath.Driver = (*Mover)(nil)
+var (
+	_ datapath.Driver         = (*Mover)(nil)
+	_ datapath.PassReporter   = (*Mover)(nil)
+	_ datapath.BufferReporter = (*Mover)(nil)
+	_ datapath.TableReporter  = (*Mover)(nil)
+	_ datapath.SliceReporter  = (*Mover)(nil)
+	_ datapath.Failer         = (*Mover)(nil)
+)
 
 // New returns a Mover over the datapath d. log may be nil.
 func New(d datapath.Movable, log *slog.Logger) *Mover {

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"plumbline/datapath"
-	"plumbline/datapath/model"
 )
 
 // counts are packets by reason.
@@ -36,30 +35,15 @@ func newPast() past {
 	return past{counts{}, counts{}, map[uint32]datapath.SliceTotal{}}
 }
 
-type (
-	passTeller interface {
-		Passes() (map[string]uint64, error)
-	}
-	bufferTeller interface{ Buffered() datapath.Buffered }
-	tableTeller  interface{ TableUse() []datapath.TableUse }
-	totalTeller  interface{ SliceTotals() []datapath.SliceTotal }
-	// learner has stages of the model, for all or for what is rare: see
-	// [model.Stages.Inherit].
-	learner interface {
-		Stages() *model.Stages
-		Inherit(from *model.Stages) model.Inherited
-	}
-)
-
 // add adds what a datapath has counted that is paused.
 func (p *past) add(d datapath.Driver) {
 	p.addDrops(d)
-	if t, ok := d.(passTeller); ok {
+	if t, ok := d.(datapath.PassReporter); ok {
 		if sum, err := p.passes.with(t.Passes); err == nil {
 			p.passes = sum
 		}
 	}
-	if t, ok := d.(totalTeller); ok {
+	if t, ok := d.(datapath.SliceReporter); ok {
 		for _, s := range t.SliceTotals() {
 			p.totals[s.Slice] = sumOf(p.totals[s.Slice], s)
 		}
@@ -84,7 +68,7 @@ func sumOf(a, b datapath.SliceTotal) datapath.SliceTotal {
 func (m *Mover) Passes() (map[string]uint64, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if t, ok := m.driver.(passTeller); ok {
+	if t, ok := m.driver.(datapath.PassReporter); ok {
 		return m.past.passes.with(t.Passes)
 	}
 	if len(m.past.passes) == 0 {
@@ -98,7 +82,7 @@ func (m *Mover) Passes() (map[string]uint64, error) {
 func (m *Mover) SliceTotals() []datapath.SliceTotal {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	t, ok := m.driver.(totalTeller)
+	t, ok := m.driver.(datapath.SliceReporter)
 	if !ok && len(m.past.totals) == 0 {
 		return nil
 	}
@@ -144,10 +128,7 @@ func (m *Mover) Err() error {
 
 // watch waits for the end of a datapath, as long as it is the one that forwards.
 func (m *Mover) watch(ctx context.Context, d datapath.Driver) {
-	e, ok := d.(interface {
-		Ended() <-chan struct{}
-		Err() error
-	})
+	e, ok := d.(datapath.Failer)
 	if !ok {
 		return
 	}

@@ -66,7 +66,14 @@ type Driver struct {
 	keep            atomic.Bool
 }
 
-var _ datapath.Movable = (*Driver)(nil)
+var (
+	_ datapath.Movable        = (*Driver)(nil)
+	_ datapath.PassReporter   = (*Driver)(nil)
+	_ datapath.TableReporter  = (*Driver)(nil)
+	_ datapath.SliceReporter  = (*Driver)(nil)
+	_ datapath.TargetReporter = (*Driver)(nil)
+	_ datapath.Keeper         = (*Driver)(nil)
+)
 
 // New opens the datapath, in the network namespace of the caller.
 //

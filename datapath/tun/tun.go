@@ -114,8 +114,8 @@ type Driver struct {
 }
 
 var (
-	_ datapath.Driver  = (*Driver)(nil)
 	_ datapath.Movable = (*Driver)(nil)
+	_ datapath.Failer  = (*Driver)(nil)
 )
 
 // New opens sockets and devices in the network namespace of the caller and carries

@@ -154,7 +154,17 @@ func (c *Config) complete() {
 	}
 }
 
-var _ datapath.Driver = (*Engine)(nil)
+var (
+	_ datapath.Driver         = (*Engine)(nil)
+	_ datapath.MemoryReporter = (*Engine)(nil)
+	_ datapath.PassReporter   = (*Engine)(nil)
+	_ datapath.BufferReporter = (*Engine)(nil)
+	_ datapath.TableReporter  = (*Engine)(nil)
+	_ datapath.SliceReporter  = (*Engine)(nil)
+	_ datapath.KeyReporter    = (*Engine)(nil)
+	_ datapath.Tracer         = (*Engine)(nil)
+	_ model.Inheritor         = (*Engine)(nil)
+)
 
 // Capabilities implements [datapath.Driver].
 func (e *Engine) Capabilities() *api.Capabilities { return e.cfg.About }

@@ -38,8 +38,6 @@ type tracing struct {
 	left   []byte // of what leaves
 }
 
-var _ datapath.Tracer = (*Engine)(nil)
-
 // Trace implements [datapath.Tracer]. What devices and rings drop, before the stages and
 // behind them, is counted by the I/O and not seen here.
 func (e *Engine) Trace(f datapath.TraceFilter) (datapath.Trace, error) {

@@ -16,8 +16,6 @@ import (
 	"plumbline/datapath/model"
 )
 
-var _ datapath.Movable = (*Driver)(nil)
-
 // stand makes a driver that is paused know its neighbours, and hold rules.
 func (d *Driver) stand() error {
 	d.slow = newSlowPath(d)

@@ -49,8 +49,6 @@ type trace struct {
 	closed  bool
 }
 
-var _ datapath.Tracer = (*Driver)(nil)
-
 // Trace implements [datapath.Tracer].
 func (d *Driver) Trace(f datapath.TraceFilter) (datapath.Trace, error) {
 	t := d.tracer

@@ -163,7 +163,21 @@ type Driver struct {
 	done    error
 }
 
-var _ datapath.Driver = (*Driver)(nil)
+var (
+	_ datapath.Movable        = (*Driver)(nil)
+	_ datapath.MemoryReporter = (*Driver)(nil)
+	_ datapath.PeerReporter   = (*Driver)(nil)
+	_ datapath.PassReporter   = (*Driver)(nil)
+	_ datapath.BufferReporter = (*Driver)(nil)
+	_ datapath.TableReporter  = (*Driver)(nil)
+	_ datapath.SliceReporter  = (*Driver)(nil)
+	_ datapath.KeyReporter    = (*Driver)(nil)
+	_ datapath.Failer         = (*Driver)(nil)
+	_ datapath.Keeper         = (*Driver)(nil)
+	_ datapath.Tracer         = (*Driver)(nil)
+	_ datapath.TracePreparer  = (*Driver)(nil)
+	_ model.Inheritor         = (*Driver)(nil)
+)
 
 // New loads the programs, attaches them and starts the slow path, in the
 // network namespace of the caller.
