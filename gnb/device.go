@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"plumbline/internal/nsenter"
 	"plumbline/vnet"
 	"plumbline/yamltext"
 )
@@ -58,7 +59,7 @@ func OpenDevice(u UE, mtu, index int) (*vnet.Device, error) {
 // program picks its UE by binding to a device or address.
 func openTUN(u UE, mtu, index int) (*vnet.Device, error) {
 	var device *vnet.Device
-	err := inNamespace(u.Namespace, func() error {
+	err := nsenter.In(u.Namespace, func() error {
 		var err error
 		if device, err = vnet.Open(vnet.Config{Name: u.Name}); err != nil {
 			return err

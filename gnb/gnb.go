@@ -32,6 +32,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"plumbline/internal/nsenter"
 	"plumbline/mmsg"
 	"plumbline/vnet"
 )
@@ -116,7 +117,7 @@ func (g *GNB) openDownlink() error {
 
 func (g *GNB) openUEs(n3 netlink.Link) error {
 	if g.config.N3.SuperPackets {
-		err := inNamespace(g.config.N3.Namespace, func() (err error) {
+		err := nsenter.In(g.config.N3.Namespace, func() (err error) {
 			g.super, err = openSuper(n3, g.config.UEs)
 			return err
 		})

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/gtpu"
+	"plumbline/internal/nsenter"
 	"plumbline/mmsg"
 )
 
@@ -24,7 +25,7 @@ const (
 // listenN3 opens the socket of the gNB's F-TEIDs, which receives everything,
 // and returns it with its device.
 func listenN3(n N3) (conn *net.UDPConn, device netlink.Link, err error) {
-	err = inNamespace(n.Namespace, func() error {
+	err = nsenter.In(n.Namespace, func() error {
 		if device, err = deviceOf(n.Address); err != nil {
 			return err
 		}
@@ -51,7 +52,7 @@ func listenN3(n N3) (conn *net.UDPConn, device netlink.Link, err error) {
 // Source: TS 29.281 V18.1.0, 4.4.2.3 (the source port is locally allocated).
 func dialN3(n N3, upf netip.Addr) (*net.UDPConn, error) {
 	var conn *net.UDPConn
-	err := inNamespace(n.Namespace, func() error {
+	err := nsenter.In(n.Namespace, func() error {
 		from := net.UDPAddrFromAddrPort(netip.AddrPortFrom(n.Address, 0))
 		to := net.UDPAddrFromAddrPort(netip.AddrPortFrom(upf, gtpu.Port))
 		var err error

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 
+	"plumbline/internal/nsenter"
 	"plumbline/mmsg"
 )
 
@@ -65,7 +66,7 @@ func (g *GNB) SetUplink(ue int, teid uint32, upf netip.Addr) error {
 		return err
 	}
 	if g.super != nil {
-		err := inNamespace(g.config.N3.Namespace, func() error { return checkFarEnd(g.super.device, []UE{moved}) })
+		err := nsenter.In(g.config.N3.Namespace, func() error { return checkFarEnd(g.super.device, []UE{moved}) })
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"plumbline/internal/nsenter"
 )
 
 // Content is what an HTTP server gives and a client has to get.
@@ -33,7 +35,7 @@ func NewContent(size int) Content {
 func ServeHTTP(t testing.TB, namespace string, c Content) {
 	t.Helper()
 	var l net.Listener
-	err := within(namespace, func() (err error) {
+	err := nsenter.In(namespace, func() (err error) {
 		l, err = net.Listen("tcp", ":80")
 		return err
 	})

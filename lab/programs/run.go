@@ -4,13 +4,10 @@ import (
 	"bufio"
 	"context"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/vishvananda/netns"
 )
 
 // Times for a program: to end, and to say that it serves.
@@ -18,25 +15,6 @@ const (
 	runTime   = time.Minute
 	serveTime = 10 * time.Second
 )
-
-// within runs f on a thread in a namespace. What f opens stays there.
-func within(namespace string, f func() error) error {
-	h, err := netns.GetFromName(namespace)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		err := netns.Set(h)
-		if err == nil {
-			err = f()
-		}
-		done <- err
-	}()
-	return <-done
-}
 
 // command returns a command that runs in a namespace, by nsenter: unlike `ip
 // netns exec` it leaves /sys alone. It is killed when ctx ends.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"plumbline/internal/nsenter"
 	"plumbline/lab/apps"
 )
 
@@ -90,7 +91,7 @@ func startUAS(t testing.TB, namespace string, at netip.Addr, scenario string) (p
 func listens(t testing.TB, namespace string, port int) bool {
 	t.Helper()
 	var sockets strings.Builder
-	err := within(namespace, func() error {
+	err := nsenter.In(namespace, func() error {
 		for _, table := range []string{"udp", "udp6"} {
 			text, err := os.ReadFile("/proc/thread-self/net/" + table)
 			if err != nil {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"plumbline/internal/nsenter"
 	"plumbline/probe"
-	"plumbline/probe/hook"
 )
 
 // droppedAt is how many packets the device of each point has dropped so far behind the
@@ -18,7 +18,7 @@ func droppedAt(points []probe.Point) (map[probe.Point]uint64, error) {
 		if p.Hook != probe.Egress || p.Way != probe.In {
 			continue
 		}
-		err := hook.Within(p.Namespace, func() error {
+		err := nsenter.In(p.Namespace, func() error {
 			link, err := netlink.LinkByName(p.Device)
 			if err == nil && link.Attrs().Statistics != nil {
 				dropped[p] = link.Attrs().Statistics.TxDropped

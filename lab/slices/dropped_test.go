@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"plumbline/internal/nsenter"
 	unmodified "plumbline/lab/programs"
 	"plumbline/probe"
-	"plumbline/probe/hook"
 )
 
 // TestDroppedAt: what a veth drops, since its other end takes no frames of that length, is
@@ -36,7 +36,7 @@ func TestDroppedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	const frames = 5
-	err = hook.Within(path, func() error {
+	err = nsenter.In(path, func() error {
 		conn, err := net.Dial("udp", "192.0.2.2:9")
 		if err != nil {
 			return err

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/nsenter"
 )
 
 // Namespace is a named network namespace that this package made, one that was there
@@ -27,35 +28,7 @@ func (n *Namespace) Path() string { return namedDir + "/" + n.Name }
 // What f opens (sockets, links of programs) stays in the namespace after Do has
 // returned; goroutines that f starts do not run in it.
 func (n *Namespace) Do(f func() error) error {
-	return onThreadOf(func() error {
-		if err := netns.Set(n.handle); err != nil {
-			return fmt.Errorf("enter namespace %s: %w", n.Name, err)
-		}
-		return f()
-	})
-}
-
-// onThreadOf runs f on a locked thread and puts the thread back where it was.
-// A thread that cannot be put back stays locked: the runtime ends it with its
-// goroutine, and no other goroutine ever runs in the wrong namespace.
-func onThreadOf(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		err := errors.New("ended by panic or runtime.Goexit")
-		defer func() { done <- err }()
-		home, homeErr := netns.Get()
-		if homeErr != nil {
-			err = fmt.Errorf("current namespace: %w", homeErr)
-			return
-		}
-		defer home.Close()
-		err = f()
-		if netns.Set(home) == nil {
-			runtime.UnlockOSThread()
-		}
-	}()
-	return <-done
+	return nsenter.Do(n.handle, f)
 }
 
 // OpenNamespace returns a namespace that is there: that of the calling thread, or a
@@ -63,13 +36,8 @@ func onThreadOf(f func() error) error {
 func OpenNamespace(name string) (*Namespace, error) {
 	ns := &Namespace{Name: name, handle: netns.None()}
 	var err error
-	if name == "" {
-		ns.handle, err = netns.Get()
-	} else {
-		ns.handle, err = netns.GetFromName(name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("topology: network namespace %q: %w", name, err)
+	if ns.handle, err = nsenter.Open(name); err != nil {
+		return nil, fmt.Errorf("topology: %w", err)
 	}
 	return ns, nil
 }
@@ -84,7 +52,7 @@ func newNamespace(name string) (*Namespace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create namespace %s: %w", name, err)
 	}
-	err = onThreadOf(func() (err error) {
+	err = nsenter.OnThread(func() (err error) {
 		ns.handle, err = netns.NewNamed(name)
 		return err
 	})

@@ -15,6 +15,8 @@ import (
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/nsenter"
 )
 
 func build(t *testing.T, c Config) *Topology {
@@ -212,7 +214,7 @@ func TestSweep(t *testing.T) {
 	stale := "plt-sweep-" + strconv.Itoa(dead.Process.Pid) + "-gnb"
 	added := "plt-sweep-" + strconv.Itoa(dead.Process.Pid) + "-pnf" // by Add
 	for _, name := range []string{stale, added} {
-		if err := onThreadOf(func() error { h, err := netns.NewNamed(name); h.Close(); return err }); err != nil {
+		if err := nsenter.OnThread(func() error { h, err := netns.NewNamed(name); h.Close(); return err }); err != nil {
 			t.Fatal(err)
 		}
 	}

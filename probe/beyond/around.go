@@ -7,7 +7,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"plumbline/probe/hook"
+	"plumbline/internal/nsenter"
 )
 
 // surroundings are what is around the devices of a UPF.
@@ -25,7 +25,7 @@ type device struct {
 
 // look looks around in a namespace.
 func look(namespace string, inner []string) (s surroundings, err error) {
-	err = hook.Within(namespace, func() error {
+	err = nsenter.In(namespace, func() error {
 		links, err := netlink.LinkList()
 		if err != nil {
 			return err

@@ -22,12 +22,12 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"plumbline/gtpu"
+	"plumbline/internal/nsenter"
 	"plumbline/lab/dut"
 	"plumbline/lab/labtest"
 	"plumbline/lab/n4load"
 	"plumbline/lab/topology"
 	"plumbline/probe"
-	"plumbline/probe/hook"
 )
 
 var scratch string // a directory that goes with the tests
@@ -284,7 +284,7 @@ func (c *counter) count(t *testing.T) (n uint64) {
 // inside runs f in a namespace.
 func inside(t *testing.T, path string, f func() error) {
 	t.Helper()
-	if err := hook.Within(path, f); err != nil {
+	if err := nsenter.In(path, f); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"plumbline/probe/hook"
+	"plumbline/internal/nsenter"
 )
 
 // namespace is a network namespace of which there is a path.
@@ -70,7 +70,7 @@ func (n *namespace) close() {
 // Errors: [errGone] if its path leads elsewhere by now: a file of `ip netns` is there for
 // a moment after its namespace has gone, and is an ordinary one then.
 func (n *namespace) do(f func() error) error {
-	err := hook.Within(n.where(), f)
+	err := nsenter.In(n.where(), f)
 	if err == nil || n.own {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
+
+	"plumbline/internal/nsenter"
 )
 
 // Place is where a program of type SchedCLS stands.
@@ -39,7 +41,7 @@ type Device struct {
 // Find returns the device.
 func (p Place) Find() (Device, error) {
 	var d Device
-	err := Within(p.Namespace, func() (err error) {
+	err := nsenter.In(p.Namespace, func() (err error) {
 		d, err = find(p.Device)
 		return err
 	})
@@ -73,7 +75,7 @@ type Attachment interface {
 // Attach puts a program at a place.
 func Attach(program *ebpf.Program, p Place) (Attachment, error) {
 	var attached Attachment
-	err := Within(p.Namespace, func() error {
+	err := nsenter.In(p.Namespace, func() error {
 		d, err := find(p.Device)
 		if err == nil {
 			attached, err = p.attach(program, d)

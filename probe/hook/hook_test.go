@@ -14,6 +14,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+
+	"plumbline/internal/nsenter"
 )
 
 // namespace makes a network namespace with a device, and returns its path.
@@ -55,7 +57,7 @@ func returning(t *testing.T, verdict int32) *ebpf.Program {
 // there returns the programs at a place, in their order.
 func there(t *testing.T, p Place) (ids []ebpf.ProgramID) {
 	t.Helper()
-	err := Within(p.Namespace, func() error {
+	err := nsenter.In(p.Namespace, func() error {
 		d, err := find(p.Device)
 		if err != nil {
 			return err
@@ -171,7 +173,7 @@ func TestFilter(t *testing.T) {
 // filters returns the programs of the filters at a place.
 func filters(t *testing.T, p Place, parent uint32) (ids []ebpf.ProgramID) {
 	t.Helper()
-	err := Within(p.Namespace, func() error {
+	err := nsenter.In(p.Namespace, func() error {
 		l, err := netlink.LinkByName(p.Device)
 		if err != nil {
 			return err
@@ -237,7 +239,7 @@ func TestGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = Within(path, func() error {
+			err = nsenter.In(path, func() error {
 				l, err := netlink.LinkByName("n6")
 				if err != nil {
 					return err

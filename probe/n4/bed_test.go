@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
-	"plumbline/probe/hook"
+	"plumbline/internal/nsenter"
 )
 
 // bed is two namespaces with N4 between them:
@@ -104,7 +104,7 @@ func address(addrs ...netip.Addr) error {
 // in runs f in a namespace.
 func in(t testing.TB, namespace string, f func() error) {
 	t.Helper()
-	if err := hook.Within(path(namespace), f); err != nil {
+	if err := nsenter.In(path(namespace), f); err != nil {
 		t.Fatalf("%s: %v", namespace, err)
 	}
 }
