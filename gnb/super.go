@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/gtpu"
+	"plumbline/internal/checksum"
 	"plumbline/vnet"
 )
 
@@ -150,18 +151,8 @@ func (s *superN3) send(f *frame, b []byte, super vnet.Super, tpdu int) error {
 	copy(b[vnet.HeaderLen:], f[:])
 	ip := b[vnet.HeaderLen+lenEthernet:]
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
-	binary.BigEndian.PutUint16(ip[10:], headerChecksum(ip[:lenIPv4]))
+	binary.BigEndian.PutUint16(ip[10:], checksum.Of(ip[:lenIPv4]))
 	binary.BigEndian.PutUint16(ip[lenIPv4+4:], uint16(len(ip)-lenIPv4))
 	_, err := unix.Write(s.socket, b)
 	return err
-}
-
-// headerChecksum returns that of an IPv4 header whose own is 0. Source: RFC 791, 3.1.
-func headerChecksum(header []byte) uint16 {
-	var sum uint32
-	for i := 0; i < len(header); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(header[i:]))
-	}
-	sum = sum>>16 + sum&0xffff
-	return ^uint16(sum + sum>>16)
 }

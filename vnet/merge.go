@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/checksum"
 )
 
 // Limits of a super-packet: UDP_MAX_SEGMENTS (128 since Linux 6.9), and what fits
@@ -68,7 +70,7 @@ func (s *shape) whole(p []byte) bool {
 		protocol = unix.IPPROTO_UDP
 	}
 	upper := p[s.upper:]
-	return fold(sum(upper, pseudo(addresses, protocol)+word(uint16(len(upper))))) == 0xffff
+	return checksum.Fold(checksum.Sum(upper, checksum.Pseudo(addresses, protocol)+checksum.Word(uint16(len(upper))))) == 0xffff
 }
 
 // follows reports whether p, of the same shape, can stand behind count packets of which
@@ -124,12 +126,12 @@ func (s *shape) join(head []byte, octets, size, link int, last []byte) header {
 	} else {
 		binary.BigEndian.PutUint16(head[2:], uint16(octets))
 		head[10], head[11] = 0, 0
-		binary.BigEndian.PutUint16(head[10:], ^fold(sum(head[:lenIPv4], 0)))
+		binary.BigEndian.PutUint16(head[10:], ^checksum.Fold(checksum.Sum(head[:lenIPv4], 0)))
 	}
 	if s.udp {
 		binary.BigEndian.PutUint16(head[s.upper+4:], uint16(upper))
 	}
 	at := s.upper + int(h.csumOffset)
-	binary.BigEndian.PutUint16(head[at:], fold(pseudo(addresses, protocol)+word(uint16(upper))))
+	binary.BigEndian.PutUint16(head[at:], checksum.Fold(checksum.Pseudo(addresses, protocol)+checksum.Word(uint16(upper))))
 	return h
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/checksum"
 )
 
 // flow makes packets of one flow, as a sender makes them.
@@ -45,7 +47,7 @@ func (f *flow) packet(payload []byte, flags byte) []byte {
 	if f.tcp {
 		at = 16
 	}
-	binary.BigEndian.PutUint16(upper[at:], ^fold(sum(upper, pseudo(addresses, protocol)+word(uint16(len(upper))))))
+	binary.BigEndian.PutUint16(upper[at:], ^checksum.Fold(checksum.Sum(upper, checksum.Pseudo(addresses, protocol)+checksum.Word(uint16(len(upper))))))
 	return append(ip, upper...)
 }
 
@@ -66,7 +68,7 @@ func (f *flow) header(protocol byte, payload int) []byte {
 		ip[6] = 0x40
 	}
 	copy(ip[12:], []byte{10, 45, 0, 1, 198, 18, 0, 1})
-	binary.BigEndian.PutUint16(ip[10:], ^fold(sum(ip, 0)))
+	binary.BigEndian.PutUint16(ip[10:], ^checksum.Fold(checksum.Sum(ip, 0)))
 	return ip
 }
 

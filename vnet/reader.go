@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/checksum"
 )
 
 // Reader takes batches of packets off a queue. It is not safe for concurrent use.
@@ -156,7 +158,7 @@ func complete(packet []byte, h header) bool {
 	if at+2 > len(packet) {
 		return false
 	}
-	c := ^fold(sum(packet[start:], 0))
+	c := ^checksum.Fold(checksum.Sum(packet[start:], 0))
 	if c == 0 && h.csumOffset == 6 { // UDP, where 0 says that there is none
 		c = 0xffff
 	}

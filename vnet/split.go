@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/checksum"
 )
 
 const (
@@ -42,13 +44,13 @@ func (s *splitter) begin(in []byte, link int, h header) bool {
 		if s.upper < link+lenIPv6 || h.gsoType == unix.VIRTIO_NET_HDR_GSO_TCPV4 {
 			return false
 		}
-		s.fixed = pseudo(ip[8:40], s.protocol())
+		s.fixed = checksum.Pseudo(ip[8:40], s.protocol())
 	case ip[0]>>4 == 4:
 		if s.upper != link+4*int(ip[0]&0xf) || h.gsoType == unix.VIRTIO_NET_HDR_GSO_TCPV6 {
 			return false
 		}
 		s.id = binary.BigEndian.Uint16(ip[4:])
-		s.fixed = pseudo(ip[12:20], s.protocol())
+		s.fixed = checksum.Pseudo(ip[12:20], s.protocol())
 	default:
 		return false
 	}
@@ -93,7 +95,7 @@ func (s *splitter) next(out []byte) int {
 		s.transmission(upper, first, last)
 	}
 	out[s.checksum], out[s.checksum+1] = 0, 0
-	c := ^fold(sum(upper, s.fixed+word(uint16(len(upper)))))
+	c := ^checksum.Fold(checksum.Sum(upper, s.fixed+checksum.Word(uint16(len(upper)))))
 	if c == 0 && s.udp {
 		c = 0xffff // 0 says that there is none
 	}
@@ -114,7 +116,7 @@ func (s *splitter) network(ip []byte) {
 	binary.BigEndian.PutUint16(ip[4:], s.id)
 	s.id++
 	ip[10], ip[11] = 0, 0
-	binary.BigEndian.PutUint16(ip[10:], ^fold(sum(ip[:s.upper-s.link], 0)))
+	binary.BigEndian.PutUint16(ip[10:], ^checksum.Fold(checksum.Sum(ip[:s.upper-s.link], 0)))
 }
 
 // transmission sets what of the TCP header is each packet's own: FIN and PSH are of the

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/checksum"
 )
 
 // Super says of a packet what its octets do not: that its checksum has still to be
@@ -107,7 +109,7 @@ func unfinished(p []byte, mtu int) (h header, ok bool) {
 	default:
 		return h, false
 	}
-	if binary.BigEndian.Uint16(segment[h.csumOffset:]) != fold(acc+word(uint16(len(segment)))) {
+	if binary.BigEndian.Uint16(segment[h.csumOffset:]) != checksum.Fold(acc+checksum.Word(uint16(len(segment)))) {
 		return h, false
 	}
 	h.flags, h.csumStart = unix.VIRTIO_NET_HDR_F_NEEDS_CSUM, uint16(upper)
@@ -123,11 +125,11 @@ func upperOf(p []byte) (upper int, protocol byte, acc uint64, ok bool) {
 	switch {
 	case len(p) >= lenIPv4 && p[0]>>4 == 4:
 		upper, protocol = 4*int(p[0]&0xf), p[9]
-		acc, ok = pseudo(p[12:20], protocol), int(binary.BigEndian.Uint16(p[2:])) == len(p)
+		acc, ok = checksum.Pseudo(p[12:20], protocol), int(binary.BigEndian.Uint16(p[2:])) == len(p)
 		ok = ok && upper >= lenIPv4 && binary.BigEndian.Uint16(p[6:])&0xbfff == 0
 	case len(p) >= lenIPv6 && p[0]>>4 == 6:
 		upper, protocol = lenIPv6, p[6]
-		acc, ok = pseudo(p[8:40], protocol), int(binary.BigEndian.Uint16(p[4:])) == len(p)-lenIPv6
+		acc, ok = checksum.Pseudo(p[8:40], protocol), int(binary.BigEndian.Uint16(p[4:])) == len(p)-lenIPv6
 	}
 	return upper, protocol, acc, ok && upper <= len(p)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/netip"
 	"testing"
+
+	"plumbline/internal/checksum"
 )
 
 // FuzzReport: whatever packet is dropped, what its sender is told is a packet to
@@ -34,7 +36,7 @@ func FuzzReport(f *testing.F) {
 			if quoted := got[at+lenICMP:]; !bytes.HasPrefix(u, quoted) || len(got) < most && len(quoted) != len(u) {
 				t.Errorf("about %x: quotes %x", u, quoted)
 			}
-			if u.isIPv6() && !got.upperSumRight(protoICMPv6, at) || !u.isIPv6() && (!got.sumRight() || checksum(got[at:]) != 0) {
+			if u.isIPv6() && !got.upperSumRight(protoICMPv6, at) || !u.isIPv6() && (!got.sumRight() || checksum.Of(got[at:]) != 0) {
 				t.Errorf("about %x: wrong checksum in %x", u, got)
 			}
 			if expired.mayReport(got) || tooBig.mayReport(got) {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"plumbline/gtpu"
+	"plumbline/internal/checksum"
 )
 
 const maxPacket = 65535 // octets of an IPv4 packet, and of an IPv6 payload
@@ -98,7 +99,7 @@ func (d *Datagram) Packet() []byte {
 	b = append(b, 0, 0, flagDF>>8, 0, ttlOuter, protoUDP, 0, 0)
 	b = append(b, from[:]...)
 	b = append(b, to[:]...)
-	binary.BigEndian.PutUint16(b[10:], checksum(b[:lenIPv4]))
+	binary.BigEndian.PutUint16(b[10:], checksum.Of(b[:lenIPv4]))
 	return d.appendUDP(b)
 }
 

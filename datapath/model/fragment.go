@@ -1,6 +1,10 @@
 package model
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"plumbline/internal/checksum"
+)
 
 const (
 	flagMF = 0x2000
@@ -49,7 +53,7 @@ func (u user) fragments(mtu int) []user {
 		}
 		binary.BigEndian.PutUint16(f[6:], field)
 		f[10], f[11] = 0, 0
-		binary.BigEndian.PutUint16(f[10:], checksum(f[:len(header)]))
+		binary.BigEndian.PutUint16(f[10:], checksum.Of(f[:len(header)]))
 		out = append(out, f)
 		if !more {
 			return out

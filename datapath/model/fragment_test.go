@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+
+	"plumbline/internal/checksum"
 )
 
 // FuzzFragments: the fragments of a packet, put together as RFC 791 says, are
@@ -63,7 +65,7 @@ func packetOf(options []byte, octets int, field uint16) user {
 		u = append(u, byte(i%251+1))
 	}
 	binary.BigEndian.PutUint16(u[2:], uint16(len(u)))
-	binary.BigEndian.PutUint16(u[10:], checksum(u[:header]))
+	binary.BigEndian.PutUint16(u[10:], checksum.Of(u[:header]))
 	return u
 }
 

@@ -3,6 +3,8 @@ package model
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"plumbline/internal/checksum"
 )
 
 // A problem is why a packet does not go on, as ICMP and ICMPv6 say it.
@@ -49,7 +51,7 @@ func (p problem) report(u user, router netip.Addr, mtu int) user {
 	quoted := u[:min(len(u), maxError4-lenIPv4-lenICMP)]
 	body := append([]byte{p.type4, p.code4, 0, 0}, binary.BigEndian.AppendUint32(nil, uint32(mtu))...)
 	body = append(body, quoted...)
-	binary.BigEndian.PutUint16(body[2:], checksum(body))
+	binary.BigEndian.PutUint16(body[2:], checksum.Of(body))
 	return packet4(protoICMP, tosControl, router, u.source(), body)
 }
 
@@ -63,7 +65,7 @@ func packet4(proto, tos byte, from, to netip.Addr, payload []byte) user {
 	b = append(b, 0, 0, 0, 0, ttlOuter, proto, 0, 0)
 	b = append(b, src[:]...)
 	b = append(b, dst[:]...)
-	binary.BigEndian.PutUint16(b[10:], checksum(b))
+	binary.BigEndian.PutUint16(b[10:], checksum.Of(b))
 	return append(b, payload...)
 }
 
@@ -135,4 +137,4 @@ func (p upper) isError(v6 bool) bool {
 }
 
 // sumRight reports whether the checksum of an IPv4 header is what it should be.
-func (u user) sumRight() bool { return checksum(u[:4*int(u[0]&0xf)]) == 0 }
+func (u user) sumRight() bool { return checksum.Of(u[:4*int(u[0]&0xf)]) == 0 }

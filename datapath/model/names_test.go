@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"plumbline/internal/checksum"
 )
 
 // hello is a ClientHello of crypto/tls.
@@ -164,7 +166,7 @@ func (s segmentOf) packet() user {
 		return u
 	}
 	binary.BigEndian.PutUint16(u[2:], uint16(len(u)))
-	binary.BigEndian.PutUint16(u[10:], checksum(u[:at]))
+	binary.BigEndian.PutUint16(u[10:], checksum.Of(u[:at]))
 	return u
 }
 

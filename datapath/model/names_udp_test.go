@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"plumbline/internal/checksum"
 )
 
 // recorded returns the datagrams of testdata/initials.txt, in their order: what the
@@ -74,7 +76,7 @@ func (n *Names) seesDatagram(seid uint64, d datagramOf, nowNs uint64) (host stri
 	u = append(binary.BigEndian.AppendUint16(u, uint16(lenUDP+len(d.data))), 0, 0)
 	u = append(u, d.data...)
 	binary.BigEndian.PutUint16(u[2:], uint16(len(u)))
-	binary.BigEndian.PutUint16(u[10:], checksum(u[:20]))
+	binary.BigEndian.PutUint16(u[10:], checksum.Of(u[:20]))
 	binary.BigEndian.PutUint16(u[26:], UpperChecksum(u, protoUDP, 20))
 	if d.change != nil {
 		d.change(u)
@@ -117,7 +119,11 @@ func TestNamesOfQUIC(t *testing.T) {
 	again.id = "abcdefgh"
 	short := seal(t, newKeys(t, quicVersion1, []byte(a.id)), []byte(a.id), 0, crypto(a.hello, 0, len(a.hello)), 800)
 	data := []byte{0x40, 1, 2, 3}
-	fragment := func(u user) { u[6] = 0x20; u[10], u[11] = 0, 0; binary.BigEndian.PutUint16(u[10:], checksum(u[:20])) }
+	fragment := func(u user) {
+		u[6] = 0x20
+		u[10], u[11] = 0, 0
+		binary.BigEndian.PutUint16(u[10:], checksum.Of(u[:20]))
+	}
 	for _, tc := range []struct {
 		name string
 		in   []datagramOf

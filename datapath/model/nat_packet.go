@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"plumbline/datapath"
+	"plumbline/internal/checksum"
 )
 
 const (
@@ -255,7 +256,7 @@ func (m *Mapping) connection(e end, u user, tcp []byte, nowNs uint64) {
 // Source: RFC 5508, REQ-3 to REQ-5.
 func (n *NAT) quoted(u user, e end) (inner user, m *Mapping, reason datapath.Reason) {
 	_, payload := u.transport()
-	if len(payload) < 8+lenIPv4 || checksum(payload) != 0 {
+	if len(payload) < 8+lenIPv4 || checksum.Of(payload) != 0 {
 		return nil, nil, datapath.DropNATMapping
 	}
 	inner = user(payload[8:])
@@ -301,7 +302,7 @@ func (n *NAT) errorMessage(u user, e end) ([]user, datapath.Reason) {
 	inner.rewrite(1-e, at, sum, addr, port)
 	_, payload := u.transport()
 	payload[2], payload[3] = 0, 0
-	binary.BigEndian.PutUint16(payload[2:], checksum(payload))
+	binary.BigEndian.PutUint16(payload[2:], checksum.Of(payload))
 	u.rewrite(e, -1, 0, addr, 0)
 	return []user{u}, datapath.ReasonNone
 }

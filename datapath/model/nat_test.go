@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"plumbline/datapath"
+	"plumbline/internal/checksum"
 )
 
 const (
@@ -40,7 +41,7 @@ func natPacket(protocol byte, src, dst uint32, sport, dport uint16, flags byte) 
 	if protocol == protoTCP {
 		b[32], b[33] = 0x50, flags
 	}
-	binary.BigEndian.PutUint16(b[10:], checksum(b[:20]))
+	binary.BigEndian.PutUint16(b[10:], checksum.Of(b[:20]))
 	return b
 }
 
@@ -169,7 +170,7 @@ func TestNATFragments(t *testing.T) {
 			p[6] |= 0x20
 		}
 		p[10], p[11] = 0, 0
-		binary.BigEndian.PutUint16(p[10:], checksum(p[:20]))
+		binary.BigEndian.PutUint16(p[10:], checksum.Of(p[:20]))
 		return p
 	}
 	n := newTestNAT(4, 1, 10, nil)
@@ -181,8 +182,8 @@ func TestNATFragments(t *testing.T) {
 		t.Errorf("the first: %d packets, %v; want it and the one that waited", len(out), reason)
 	}
 	for _, p := range out {
-		if got := binary.BigEndian.Uint32(p[12:]); got != 192<<24|2<<8|1 || checksum(p[:20]) != 0 {
-			t.Errorf("source %#x, checksum of the header %#x", got, checksum(p[:20]))
+		if got := binary.BigEndian.Uint32(p[12:]); got != 192<<24|2<<8|1 || checksum.Of(p[:20]) != 0 {
+			t.Errorf("source %#x, checksum of the header %#x", got, checksum.Of(p[:20]))
 		}
 	}
 	for i := range maxHeld + 1 {

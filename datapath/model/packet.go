@@ -7,6 +7,7 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/gtpu"
+	"plumbline/internal/checksum"
 )
 
 // Octets of the headers that GTP-U adds in front of a user packet.
@@ -183,22 +184,6 @@ func parseGTPU(b []byte) (gtpu.Header, []byte, datapath.Reason) {
 	return nil, nil, datapath.DropGTPUShort
 }
 
-// checksum returns the Internet checksum of b whose own is 0; of one whose own is
-// right it is 0. Source: RFC 1071.
-func checksum(b []byte) uint16 {
-	var sum uint32
-	for i := 0; i+1 < len(b); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(b[i:]))
-	}
-	if len(b)%2 == 1 {
-		sum += uint32(b[len(b)-1]) << 8
-	}
-	for sum > 0xffff {
-		sum = sum&0xffff + sum>>16
-	}
-	return ^uint16(sum)
-}
-
 // UpperChecksum returns the checksum of what proto says stands at octet at of a
 // whole IP packet, whose own is 0; never 0, which for UDP means that there is
 // none and for the others is the same as this.
@@ -209,7 +194,7 @@ func UpperChecksum(packet []byte, proto byte, at int) uint16 {
 	pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(len(packet)-at))
 	pseudo = append(pseudo, 0, 0, 0, proto)
 	pseudo = append(pseudo, packet[at:]...)
-	sum := checksum(pseudo)
+	sum := checksum.Of(pseudo)
 	if sum == 0 {
 		return 0xffff
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/netip"
 	"testing"
+
+	"plumbline/internal/checksum"
 )
 
 // FuzzQuoted: what an ICMP error quotes is its end and a whole header at least; with
@@ -44,7 +46,7 @@ func FuzzQuoted(f *testing.F) {
 			if u.isIPv6() {
 				return u.upperSumRight(protoICMPv6, at-lenICMP)
 			}
-			return checksum(u[at-lenICMP:]) == 0
+			return checksum.Of(u[at-lenICMP:]) == 0
 		}
 		if right(u) != right(got) {
 			t.Errorf("checksum of %x changed sides in %x", u, got)

@@ -7,6 +7,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/internal/checksum"
 )
 
 // Wrap is an Outer Header Creation without GTP-U, towards a host of the data
@@ -110,7 +111,7 @@ func (s *Stages) wrap(r *Rule, tpdu []byte, whole user) []byte {
 	if !w.Peer.Is6() {
 		b := packet4(proto, tos, local, w.Peer, tpdu)
 		b[6], b[10], b[11] = flagDF>>8, 0, 0 // it fits, and has no Identification
-		binary.BigEndian.PutUint16(b[10:], checksum(b[:lenIPv4]))
+		binary.BigEndian.PutUint16(b[10:], checksum.Of(b[:lenIPv4]))
 		return b
 	}
 	b := header6(proto, tos, local, w.Peer, ttlOuter, tpdu)

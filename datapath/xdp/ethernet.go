@@ -12,6 +12,7 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/model"
+	"plumbline/internal/checksum"
 )
 
 // Ethernet data networks are those of Ethernet PDU sessions: bpf/ether.h. Frames to
@@ -154,7 +155,7 @@ func whole(b, control []byte) ([]byte, datapath.Reason) {
 		if start+at+2 > len(f) {
 			return nil, datapath.DropEthernetShort
 		}
-		binary.BigEndian.PutUint16(f[start+at:], checksum(f[start:])) // it holds the sum of the pseudo header
+		binary.BigEndian.PutUint16(f[start+at:], upperChecksum(f[start:])) // it holds the sum of the pseudo header
 	}
 	tpid, tci, ok := strippedTag(control)
 	if !ok {
@@ -190,21 +191,13 @@ func strippedTag(control []byte) (tpid, tci uint16, ok bool) {
 	return 0, 0, false
 }
 
-func checksum(b []byte) uint16 {
-	var sum uint32
-	for ; len(b) > 1; b = b[2:] {
-		sum += uint32(binary.BigEndian.Uint16(b))
+// upperChecksum is that of UDP or TCP over b, which holds the sum of the pseudo header; never 0,
+// which would mean that there is none. Source: RFC 768.
+func upperChecksum(b []byte) uint16 {
+	if c := checksum.Of(b); c != 0 {
+		return c
 	}
-	if len(b) == 1 {
-		sum += uint32(b[0]) << 8
-	}
-	for sum > 0xffff {
-		sum = sum&0xffff + sum>>16
-	}
-	if sum == 0xffff {
-		return 0xffff // 0 means none. Source: RFC 768.
-	}
-	return ^uint16(sum)
+	return 0xffff
 }
 
 // fromEthernet treats a frame to a group that came from an Ethernet data network.

@@ -11,6 +11,7 @@ import (
 	"plumbline/datapath/conformance"
 	"plumbline/datapath/model"
 	"plumbline/gtpu"
+	"plumbline/internal/checksum"
 )
 
 // hostSession has three PDRs uplink and two downlink: what goes to and comes from
@@ -162,7 +163,7 @@ func TestHostsOfHostile(t *testing.T) {
 		frame := hostPacket{protocol: protoTCP, port: 80, flags: ack, data: data}.frame(conformance.N6)
 		user := frame[lenEthernet:]
 		user[19], user[10], user[11], user[36], user[37] = 2, 0, 0, 0, 0
-		binary.BigEndian.PutUint16(user[10:], checksum(user[:20]))
+		binary.BigEndian.PutUint16(user[10:], checksum.Of(user[:20]))
 		binary.BigEndian.PutUint16(user[36:], model.UpperChecksum(user, protoTCP, 20))
 		before := b.slowFrames
 		got := b.Frame(t, conformance.N6, frame)
@@ -228,7 +229,7 @@ func (p hostPacket) frame(port conformance.Port) []byte {
 	upper = append(upper, p.data...)
 	user := append([]byte{0x45, 0, byte((20 + len(upper)) >> 8), byte(20 + len(upper)), 0, 0, 0, 0, 64, p.protocol, 0, 0}, source[:]...)
 	user = append(append(user, destination[:]...), upper...)
-	binary.BigEndian.PutUint16(user[10:], checksum(user[:20]))
+	binary.BigEndian.PutUint16(user[10:], checksum.Of(user[:20]))
 	if p.protocol == protoTCP && !p.wrongSum {
 		binary.BigEndian.PutUint16(user[20+16:], model.UpperChecksum(user, protoTCP, 20))
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plumbline/gtpu"
+	"plumbline/internal/checksum"
 	"plumbline/lab/generator"
 )
 
@@ -158,7 +159,7 @@ func (p *plane) encapsulate(b []byte) ([]byte, bool) {
 	f = append(f, 0, 0, 0, 0, 64, unix.IPPROTO_UDP, 0, 0)
 	f = append(f, p.N3Address.AsSlice()...)
 	f = append(f, p.GNB.AsSlice()...)
-	be.PutUint16(f[ether+10:], ^fold(f[ether:ether+ipv4]))
+	be.PutUint16(f[ether+10:], checksum.Of(f[ether:ether+ipv4]))
 	f = be.AppendUint16(f, gtpu.Port)
 	f = be.AppendUint16(f, gtpu.Port)
 	f = be.AppendUint16(f, uint16(udp+gtp+len(user)))
@@ -175,18 +176,6 @@ func header(to, from []byte) []byte {
 	b := make([]byte, 0, 2048)
 	b = append(append(b, to...), from...)
 	return binary.BigEndian.AppendUint16(b, unix.ETH_P_IP)
-}
-
-// fold is the sum of 16-bit words as IP checksums have it.
-func fold(b []byte) uint16 {
-	sum := uint32(0)
-	for i := 0; i+1 < len(b); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(b[i:]))
-	}
-	for sum>>16 != 0 {
-		sum = sum&0xffff + sum>>16
-	}
-	return uint16(sum)
 }
 
 // allowed is whether the rate leaves room for a frame, which it then takes.

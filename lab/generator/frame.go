@@ -187,14 +187,3 @@ func pseudoSum(server netip.Addr, protocol uint8, length int) uint64 {
 	b = binary.BigEndian.AppendUint32(b, uint32(length))
 	return sum(append(b, 0, protocol))
 }
-
-// checksum returns the Internet checksum of b, most significant octet first.
-func checksum(b []byte) uint16 {
-	total := sum(b)
-	for total > 0xffff {
-		total = total&0xffff + total>>16
-	}
-	var out [2]byte
-	binary.NativeEndian.PutUint16(out[:], ^uint16(total))
-	return binary.BigEndian.Uint16(out[:])
-}

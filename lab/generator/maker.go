@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"sync/atomic"
+
+	"plumbline/internal/checksum"
 )
 
 // maker makes the frames of a generator in user space, octet for octet as
@@ -176,7 +178,7 @@ func mark(ip []byte, dscp uint8) {
 // fixIPv4 sets the header checksum.
 func fixIPv4(ip []byte) {
 	ip[10], ip[11] = 0, 0
-	binary.BigEndian.PutUint16(ip[10:], checksum(ip[:ip4Octets]))
+	binary.BigEndian.PutUint16(ip[10:], checksum.Of(ip[:ip4Octets]))
 }
 
 // complement is the UDP checksum of a sum, in the byte order of the machine; never 0,

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+
+	"plumbline/internal/checksum"
 )
 
 // Types and codes of ICMP. Source: RFC 792; RFC 4443, 3 and 4.
@@ -55,24 +57,9 @@ func (m *message) request(sequence uint16) []byte {
 		b = append(b, byte(i)+byte(sequence))
 	}
 	if m.version == 4 { // of ICMPv6 the kernel computes it
-		be.PutUint16(b[2:], checksum(b))
+		be.PutUint16(b[2:], checksum.Of(b))
 	}
 	return b
-}
-
-// checksum is that of RFC 1071.
-func checksum(b []byte) uint16 {
-	sum := uint32(0)
-	for ; len(b) > 1; b = b[2:] {
-		sum += uint32(b[0])<<8 | uint32(b[1])
-	}
-	if len(b) == 1 {
-		sum += uint32(b[0]) << 8
-	}
-	for sum>>16 != 0 {
-		sum = sum&0xffff + sum>>16
-	}
-	return ^uint16(sum)
 }
 
 // reply reports whether b answers a request of the series, which one, and whether with

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/checksum"
 )
 
 // Octets of headers without options.
@@ -50,7 +52,7 @@ func (h *header) packet(upper []byte) []byte {
 	copy(b[12:], h.from.AsSlice())
 	copy(b[16:], h.to.AsSlice())
 	b = append(append(b, h.options...), upper...)
-	be.PutUint16(b[10:], ^fold(sum(b[:octets])))
+	be.PutUint16(b[10:], checksum.Of(b[:octets]))
 	if h.fragment&^dontFragment == 0 {
 		finish(b, octets, h.protocol)
 	}
@@ -64,11 +66,11 @@ func finish(b []byte, at int, protocol byte) {
 		return
 	}
 	be.PutUint16(upper[field:], 0)
-	total := sum(upper)
+	total := checksum.Sum(upper, 0)
 	if protocol != unix.IPPROTO_ICMP {
 		total += pseudo(b, protocol, len(upper))
 	}
-	be.PutUint16(upper[field:], ^fold(total))
+	be.PutUint16(upper[field:], ^checksum.Fold(total))
 }
 
 // checksumAt is where a protocol has its checksum; -1: nowhere.
@@ -84,33 +86,13 @@ func checksumAt(protocol byte) int {
 	return -1
 }
 
-// pseudo is the sum of the pseudo header of the IP packet b. Source: RFC 9293, 3.1, and
-// RFC 8200, 8.1.
-func pseudo(b []byte, protocol byte, octets int) uint32 {
+// pseudo is the sum of the pseudo header of the IP packet b.
+func pseudo(b []byte, protocol byte, octets int) uint64 {
 	addresses := b[12:20]
 	if b[0]>>4 == 6 {
 		addresses = b[8:40]
 	}
-	return sum(addresses) + uint32(protocol) + uint32(octets)
-}
-
-// sum adds up the 16-bit words of b, of 64 KiB at most.
-func sum(b []byte) uint32 {
-	total := uint32(0)
-	for ; len(b) > 1; b = b[2:] {
-		total += uint32(be.Uint16(b))
-	}
-	if len(b) == 1 {
-		total += uint32(b[0]) << 8
-	}
-	return total
-}
-
-func fold(sum uint32) uint16 {
-	for sum>>16 != 0 {
-		sum = sum&0xffff + sum>>16
-	}
-	return uint16(sum)
+	return checksum.Pseudo(addresses, protocol) + checksum.Word(uint16(octets))
 }
 
 func udp(source, destination uint16, payload []byte) []byte {

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/checksum"
 )
 
 // NAT gives packets on N6 the address Public in place of the UE's, and other ports and
@@ -27,7 +29,7 @@ func (n *NAT) translate(packet []byte, downlink bool) {
 	copy(packet[at:at+4], to.AsSlice())
 	headers := int(packet[0]&0xf) * 4
 	be.PutUint16(packet[10:], 0)
-	be.PutUint16(packet[10:], ^fold(sum(packet[:headers])))
+	be.PutUint16(packet[10:], checksum.Of(packet[:headers]))
 	upper, protocol, offset := packet[headers:], packet[9], be.Uint16(packet[6:])
 	if offset&0x1fff != 0 {
 		return // not the first fragment

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/checksum"
 )
 
 // virtio is struct virtio_net_hdr, in front of what packet sockets and TUN devices get.
@@ -61,12 +63,12 @@ func lengthen(b []byte, at int, protocol byte) {
 	} else {
 		be.PutUint16(b[2:], uint16(len(b)))
 		be.PutUint16(b[10:], 0)
-		be.PutUint16(b[10:], ^fold(sum(b[:at])))
+		be.PutUint16(b[10:], checksum.Of(b[:at]))
 	}
 	if protocol == unix.IPPROTO_UDP {
 		be.PutUint16(b[at+4:], uint16(upper))
 	}
-	be.PutUint16(b[at+checksumAt(protocol):], fold(pseudo(b, protocol, upper)))
+	be.PutUint16(b[at+checksumAt(protocol):], checksum.Fold(pseudo(b, protocol, upper)))
 }
 
 // follows reports whether b can stand behind a in a super-packet: another TCP segment or

@@ -9,6 +9,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"golang.org/x/sys/unix"
 
+	"plumbline/internal/checksum"
 	"plumbline/probe"
 )
 
@@ -61,7 +62,7 @@ func verifyPacket(t *testing.T, b []byte) {
 	}
 	p := gopacket.NewPacket(b, first, gopacket.Default)
 	if ip, ok := p.NetworkLayer().(*layers.IPv4); ok {
-		if int(ip.Length) != len(b) || sum(b[:4*ip.IHL])%0xffff != 0 {
+		if int(ip.Length) != len(b) || checksum.Of(b[:4*ip.IHL]) != 0 {
 			t.Fatalf("%x: length %d, want %d, or a wrong checksum", b, ip.Length, len(b))
 		}
 		if ip.Flags&layers.IPv4MoreFragments != 0 || ip.FragOffset > 0 {

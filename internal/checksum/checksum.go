@@ -1,16 +1,22 @@
-package vnet
+// Package checksum computes the Internet checksum.
+//
+// Source: RFC 1071; RFC 9293, 3.1; RFC 768; RFC 8200, 8.1.
+package checksum
 
 import (
 	"encoding/binary"
 	"math/bits"
 )
 
-// sum adds the octets of b to a sum in ones' complement, as words of the machine:
-// the byte order is set right in the end, by [fold]. A sum goes on only behind an
-// even number of octets.
+// Of returns the checksum of b whose checksum field is 0. If the field holds the right value, the
+// result is 0.
+func Of(b []byte) uint16 { return ^Fold(Sum(b, 0)) }
+
+// Sum adds the octets of b to acc, a sum in ones' complement of words in host byte order, which
+// [Fold] puts right. Only after an even number of octets more can be added.
 //
 // Source: RFC 1071, 2 (B): the sum is the same in either byte order.
-func sum(b []byte, acc uint64) uint64 {
+func Sum(b []byte, acc uint64) uint64 {
 	var carry uint64
 	for len(b) >= 64 {
 		w := b[:64:64]
@@ -37,8 +43,8 @@ func sum(b []byte, acc uint64) uint64 {
 	return acc + carry
 }
 
-// fold returns a sum as the 16 bits that stand in a header, not complemented.
-func fold(acc uint64) uint16 {
+// Fold reduces a sum to the 16 bits of a header field, without complementing them.
+func Fold(acc uint64) uint16 {
 	acc = acc>>32 + acc&0xffffffff
 	acc = acc>>32 + acc&0xffffffff
 	acc = acc>>16 + acc&0xffff
@@ -48,17 +54,16 @@ func fold(acc uint64) uint16 {
 	return binary.BigEndian.Uint16(b[:])
 }
 
-// word is 16 bits of a header as part of a sum.
-func word(v uint16) uint64 {
+// Word is a 16-bit header field as part of a sum.
+func Word(v uint16) uint64 {
 	var b [2]byte
 	binary.BigEndian.PutUint16(b[:], v)
 	return uint64(binary.NativeEndian.Uint16(b[:]))
 }
 
-// pseudo is the sum of the pseudo header but its length, so small that words can be
-// added to it. addresses are both of them.
-// Source: RFC 9293, 3.1; RFC 768; RFC 8200, 8.1.
-func pseudo(addresses []byte, protocol byte) uint64 {
-	acc := sum(addresses, word(uint16(protocol)))
+// Pseudo is the sum of a pseudo header without its length field: of both addresses and the
+// protocol. It is small enough for words to be added to it.
+func Pseudo(addresses []byte, protocol byte) uint64 {
+	acc := Sum(addresses, Word(uint16(protocol)))
 	return acc>>32 + acc&0xffffffff
 }
