@@ -94,70 +94,46 @@ func (l *loader) data(v *jsonValue) (*node, error) {
 	return nil, fmt.Errorf("%q is not data", n.op)
 }
 
-func (l *loader) assign(p []jsonValue) (stmt, error) {
+func (l *loader) assign(p []jsonValue) (instr, error) {
 	src, err := l.data(&p[1])
 	if err != nil {
-		return nil, err
+		return instr{}, err
 	}
 	return l.assignNode(&p[0], src)
 }
 
-func (l *loader) assignNode(dst *jsonValue, src *node) (stmt, error) {
+func (l *loader) assignNode(dst *jsonValue, src *node) (instr, error) {
 	t, err := l.target(dst)
 	if err != nil {
-		return nil, err
+		return instr{}, err
 	}
 	if t.set == nil {
 		fn, err := l.wideTemp(src, t.f.words)
 		set := t.setWide
-		return func(c *ctx) { set(c, fn(c)) }, err
+		return instr{op: opCall, fn: func(c *ctx) { set(c, fn(c)) }}, err
 	}
 	v, err := l.word(src, t.f.width)
 	if err != nil {
-		return nil, err
+		return instr{}, err
 	}
 	if t.n.op == "field" {
-		return assignField(t.f, v, src.within(t.f.width) && v.isField), nil
+		return l.assignment(t.f, v), nil
 	}
 	set, fn := t.set, v.fn
-	return func(c *ctx) { set(c, fn(c)) }, nil
+	return instr{op: opCall, fn: func(c *ctx) { set(c, fn(c)) }}, nil
 }
 
-// assignField assigns a word to a field; clean says that no bit has to be taken off.
-func assignField(f *field, v num, clean bool) stmt {
-	off, h, m := f.off, f.header, mask64(f.width)
-	switch {
-	case v.isConst:
-		k := v.k & m
-		return func(c *ctx) {
-			c.f[off] = k
-			c.h[h].dirty = true
-		}
-	case v.isField && clean:
-		from := v.off
-		return func(c *ctx) {
-			c.f[off] = c.f[from]
-			c.h[h].dirty = true
-		}
-	}
-	fn := v.fn
-	return func(c *ctx) {
-		c.f[off] = fn(c) & m
-		c.h[h].dirty = true
-	}
-}
-
-func (l *loader) arithmetic(op string, dst, a, b *jsonValue) (stmt, error) {
+func (l *loader) arithmetic(op string, dst, a, b *jsonValue) (instr, error) {
 	n := &node{op: op}
 	var err error
 	if n.l, err = l.data(a); err != nil {
-		return nil, err
+		return instr{}, err
 	}
 	if n.r, err = l.data(b); err != nil {
-		return nil, err
+		return instr{}, err
 	}
 	if err := n.infer(); err != nil {
-		return nil, err
+		return instr{}, err
 	}
 	return l.assignNode(dst, n)
 }

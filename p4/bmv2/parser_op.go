@@ -124,13 +124,18 @@ func (l *loader) setOp(p []jsonValue) (parserOp, error) {
 	if p[1].Type == "lookahead" {
 		return l.setAhead(p)
 	}
-	set := (*loader).assign
 	if n, err := l.value(&p[0], 0); err == nil && n.op == "vl" {
-		set = (*loader).assignVL
+		fn, err := l.assignVL(p)
+		return func(c *ctx) int32 {
+			fn(c)
+			return ok
+		}, err
 	}
-	fn, err := set(l, p)
+	in, err := l.assign(p)
+	in.yes = -1
+	code := []instr{in}
 	return func(c *ctx) int32 {
-		fn(c)
+		c.exec(code, 0)
 		return ok
 	}, err
 }

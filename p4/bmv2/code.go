@@ -1,0 +1,110 @@
+package bmv2
+
+// opcode is what an instruction does. What most programs consist of, tests and assignments of words, has an opcode, and
+// what is rare is a call.
+type opcode uint8
+
+const (
+	opCall  opcode = iota // fn
+	opStop                // end, if a primitive has asked for that
+	opTable               // apply table a, which says what follows
+	opBack                // go back to yes, if k primitives may still run
+	opIn                  // is word a under mask m one of n+1 numbers from k on?
+	opSame                // are words a and b equal under mask m?
+	opValid               // is header h valid?
+	opIf                  // is cond true?
+	opConst               // word a = k
+	opWord                // word a = word b under mask m
+	opSum                 // word a = (word b + k) under mask m
+	opLocal               // word a = parameter word b, shift bits down, under mask m
+	opNum                 // word a = num under mask m
+
+	// The same of a word of header h, which does not stand in the frame any more as it is.
+	opConstOf
+	opWordOf
+	opSumOf
+	opLocalOf
+	opNumOf
+)
+
+// instr is an instruction. What follows is yes, or no if it is a test that fails; -1 is the end. All numbers are positions
+// in the code, words of ctx.f, or headers.
+type instr struct {
+	op      opcode
+	shift   uint8
+	a, b, h int32
+	yes, no int32
+	m, k, n uint64
+
+	fn   stmt
+	cond func(*ctx) bool
+	num  func(*ctx) uint64
+}
+
+// exec executes code from an instruction on.
+func (c *ctx) exec(code []instr, at int32) {
+	f, hs := c.f, c.h
+	for uint32(at) < uint32(len(code)) {
+		in := &code[at]
+		at = in.yes
+		switch in.op {
+		case opCall:
+			in.fn(c)
+		case opStop:
+			if c.exit || c.dead {
+				return
+			}
+		case opTable:
+			at = int32(c.s.tables[in.a].apply(c))
+			if c.exit || c.dead {
+				return
+			}
+		case opBack:
+			if c.steps -= int(in.k); c.steps < 0 {
+				c.stop(DropParser)
+				return
+			}
+		case opIn:
+			if f[in.a]&in.m-in.k > in.n {
+				at = in.no
+			}
+		case opSame:
+			if (f[in.a]^f[in.b])&in.m != 0 {
+				at = in.no
+			}
+		case opValid:
+			if !hs[in.h].valid {
+				at = in.no
+			}
+		case opIf:
+			if !in.cond(c) {
+				at = in.no
+			}
+		case opConst:
+			f[in.a] = in.k
+		case opWord:
+			f[in.a] = f[in.b] & in.m
+		case opSum:
+			f[in.a] = (f[in.b] + in.k) & in.m
+		case opLocal:
+			f[in.a] = c.loc[in.b] >> (in.shift & 63) & in.m
+		case opNum:
+			f[in.a] = in.num(c) & in.m
+		case opConstOf:
+			f[in.a] = in.k
+			hs[in.h].dirty = true
+		case opWordOf:
+			f[in.a] = f[in.b] & in.m
+			hs[in.h].dirty = true
+		case opSumOf:
+			f[in.a] = (f[in.b] + in.k) & in.m
+			hs[in.h].dirty = true
+		case opLocalOf:
+			f[in.a] = c.loc[in.b] >> (in.shift & 63) & in.m
+			hs[in.h].dirty = true
+		case opNumOf:
+			f[in.a] = in.num(c) & in.m
+			hs[in.h].dirty = true
+		}
+	}
+}
