@@ -8,18 +8,20 @@ import (
 // stmt is a compiled primitive.
 type stmt func(*ctx)
 
-// prim is a primitive of an action: an instruction, or a jump to a primitive if cond is false.
+// prim is a primitive of an action: an instruction, or another one if cond is false; or a jump to a primitive if cond is
+// false.
 type prim struct {
-	in    instr
-	jumps bool
-	cond  *branch // nil: always jump
-	jump  int
+	in, other instr
+	cond      *branch // nil: always in, or always jump
+	jumps     bool
+	jump      int
 }
 
 // body is what an action does.
 type body struct {
 	prims []prim
 	stops bool  // a primitive may ask for the end
+	loops bool  // a jump goes back
 	regs  []int // registers that are locked meanwhile, ascending
 	code  []instr
 	start int32
@@ -144,7 +146,8 @@ func (l *loader) body(js []jsonPrimitive) (body, error) {
 			return b, fmt.Errorf("primitive %d %q: %w", i, js[i].Op, err)
 		}
 		b.prims = append(b.prims, p)
-		b.stops = b.stops || p.jumps && p.jump <= i || mayStop[js[i].Op]
+		b.loops = b.loops || p.jumps && p.jump <= i
+		b.stops = b.stops || b.loops || mayStop[js[i].Op]
 	}
 	for r := range l.registersUsed {
 		b.regs = append(b.regs, r)
@@ -160,28 +163,28 @@ var mayStop = map[string]bool{"exit": true, "assert": true, "assume": true}
 // primitives has what compiles each primitive, and how many parameters that takes.
 var primitives map[string]struct {
 	params  int
-	compile func(*loader, []jsonValue) (instr, error)
+	compile func(*loader, []jsonValue) (prim, error)
 }
 
 func init() {
 	type entry = struct {
 		params  int
-		compile func(*loader, []jsonValue) (instr, error)
+		compile func(*loader, []jsonValue) (prim, error)
 	}
 	call := func(params int, compile func(*loader, []jsonValue) (stmt, error)) entry {
-		return entry{params, func(l *loader, p []jsonValue) (instr, error) {
+		return entry{params, func(l *loader, p []jsonValue) (prim, error) {
 			fn, err := compile(l, p)
 			if err == nil && fn == nil {
 				err = fmt.Errorf("has no code")
 			}
-			return instr{op: opCall, fn: fn}, err
+			return prim{in: instr{op: opCall, fn: fn}}, err
 		}}
 	}
 	arith := func(op string) entry {
-		return entry{3, func(l *loader, p []jsonValue) (instr, error) { return l.arithmetic(op, &p[0], &p[1], &p[2]) }}
+		return entry{3, func(l *loader, p []jsonValue) (prim, error) { return l.arithmetic(op, &p[0], &p[1], &p[2]) }}
 	}
 	onto := func(op string) entry {
-		return entry{2, func(l *loader, p []jsonValue) (instr, error) { return l.arithmetic(op, &p[0], &p[0], &p[1]) }}
+		return entry{2, func(l *loader, p []jsonValue) (prim, error) { return l.arithmetic(op, &p[0], &p[0], &p[1]) }}
 	}
 	nothing := func(*loader, []jsonValue) (stmt, error) { return func(*ctx) {}, nil }
 	primitives = map[string]entry{
@@ -225,8 +228,11 @@ func (l *loader) primitive(j *jsonPrimitive, n int) (prim, error) {
 	if e.params >= 0 && len(j.Parameters) != e.params {
 		return prim{}, fmt.Errorf("has %d parameters instead of %d", len(j.Parameters), e.params)
 	}
-	in, err := e.compile(l, j.Parameters)
-	return prim{in: in}, err
+	p, err := e.compile(l, j.Parameters)
+	if err == nil && p.in.op == opCall {
+		l.changes(&p.in, changed[j.Op], j.Parameters)
+	}
+	return p, err
 }
 
 func (l *loader) jump(j *jsonPrimitive, n int) (prim, error) {

@@ -94,46 +94,73 @@ func (l *loader) data(v *jsonValue) (*node, error) {
 	return nil, fmt.Errorf("%q is not data", n.op)
 }
 
-func (l *loader) assign(p []jsonValue) (instr, error) {
+func (l *loader) assign(p []jsonValue) (prim, error) {
 	src, err := l.data(&p[1])
 	if err != nil {
-		return instr{}, err
+		return prim{}, err
 	}
 	return l.assignNode(&p[0], src)
 }
 
-func (l *loader) assignNode(dst *jsonValue, src *node) (instr, error) {
+func (l *loader) assignNode(dst *jsonValue, src *node) (prim, error) {
 	t, err := l.target(dst)
 	if err != nil {
-		return instr{}, err
+		return prim{}, err
 	}
 	if t.set == nil {
 		fn, err := l.wideTemp(src, t.f.words)
 		set := t.setWide
-		return instr{op: opCall, fn: func(c *ctx) { set(c, fn(c)) }}, err
+		return prim{in: instr{op: opCall, fn: func(c *ctx) { set(c, fn(c)) }}}, err
+	}
+	if t.n.op == "field" {
+		return l.assignWord(t.f, src)
 	}
 	v, err := l.word(src, t.f.width)
 	if err != nil {
-		return instr{}, err
-	}
-	if t.n.op == "field" {
-		return l.assignment(t.f, v), nil
+		return prim{}, err
 	}
 	set, fn := t.set, v.fn
-	return instr{op: opCall, fn: func(c *ctx) { set(c, fn(c)) }}, nil
+	return prim{in: instr{op: opCall, fn: func(c *ctx) { set(c, fn(c)) }}}, nil
 }
 
-func (l *loader) arithmetic(op string, dst, a, b *jsonValue) (instr, error) {
+// assignWord assigns to a field of one word: one of two things, if it depends on a condition.
+func (l *loader) assignWord(f *field, src *node) (p prim, err error) {
+	yes, no := src, (*node)(nil)
+	switch src.op {
+	case "b2d":
+		p.cond, err = l.branch(src.r)
+		yes, no = constNode(bigOne), constNode(bigZero)
+	case "?":
+		p.cond, err = l.branch(src.cond)
+		yes, no = src.l, src.r
+	}
+	if err != nil {
+		return p, err
+	}
+	v, err := l.word(yes, f.width)
+	if err != nil {
+		return p, err
+	}
+	if p.in = l.assignment(f, v); p.cond == nil {
+		return p, nil
+	}
+	if v, err = l.word(no, f.width); err == nil {
+		p.other = l.assignment(f, v)
+	}
+	return p, err
+}
+
+func (l *loader) arithmetic(op string, dst, a, b *jsonValue) (prim, error) {
 	n := &node{op: op}
 	var err error
 	if n.l, err = l.data(a); err != nil {
-		return instr{}, err
+		return prim{}, err
 	}
 	if n.r, err = l.data(b); err != nil {
-		return instr{}, err
+		return prim{}, err
 	}
 	if err := n.infer(); err != nil {
-		return instr{}, err
+		return prim{}, err
 	}
 	return l.assignNode(dst, n)
 }

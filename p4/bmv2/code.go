@@ -27,11 +27,12 @@ const (
 	opNumOf
 )
 
-// instr is an instruction. What follows is yes, or no if it is a test that fails; -1 is the end. All numbers are positions
+// instr is an instruction. What follows is yes, or no if it is a test that fails; what is below 0 is an end. All numbers are positions
 // in the code, words of ctx.f, or headers.
 type instr struct {
 	op      opcode
 	shift   uint8
+	known   bool // what a call changes: words from a to b, and whether header h is valid, which may be -1
 	a, b, h int32
 	yes, no int32
 	m, k, n uint64
@@ -41,8 +42,8 @@ type instr struct {
 	num  func(*ctx) uint64
 }
 
-// exec executes code from an instruction on.
-func (c *ctx) exec(code []instr, at int32) {
+// exec executes code from an instruction on, and gives the end at which that has come.
+func (c *ctx) exec(code []instr, at int32) int32 {
 	f, hs := c.f, c.h
 	for uint32(at) < uint32(len(code)) {
 		in := &code[at]
@@ -52,17 +53,17 @@ func (c *ctx) exec(code []instr, at int32) {
 			in.fn(c)
 		case opStop:
 			if c.exit || c.dead {
-				return
+				return -1
 			}
 		case opTable:
 			at = int32(c.s.tables[in.a].apply(c))
 			if c.exit || c.dead {
-				return
+				return -1
 			}
 		case opBack:
 			if c.steps -= int(in.k); c.steps < 0 {
 				c.stop(DropParser)
-				return
+				return -1
 			}
 		case opIn:
 			if f[in.a]&in.m-in.k > in.n {
@@ -107,4 +108,5 @@ func (c *ctx) exec(code []instr, at int32) {
 			hs[in.h].dirty = true
 		}
 	}
+	return at
 }

@@ -45,7 +45,7 @@ func (l *loader) branch(n *node) (*branch, error) {
 		}
 		return l.branchCompare("!=", n.r, constNode(bigZero))
 	case "==", "!=", "<", ">", "<=", ">=":
-		if n.r.kind == kindData {
+		if n.l != nil && n.r.kind == kindData {
 			return l.branchCompare(n.op, n.l, n.r)
 		}
 	}
@@ -64,7 +64,7 @@ func (l *loader) branchCompare(op string, a, b *node) (*branch, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t := compareWords(op, x, y); t != nil {
+		if t := compareWords(op, x, y, a.within(1) && b.within(1)); t != nil {
 			return t, nil
 		}
 	}
@@ -75,8 +75,9 @@ func (l *loader) branchCompare(op string, a, b *node) (*branch, error) {
 // mirrored says what a comparison is with its sides the other way round.
 var mirrored = map[string]string{"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
-// compareWords makes a test of a word and a constant, or of two words; nil: there is none for this.
-func compareWords(op string, x, y num) *branch {
+// compareWords makes a test of a word and a constant, or of two words; nil: there is none for this. bits says that both
+// are of one bit: then all tests are about 0, so that one knows what another has told.
+func compareWords(op string, x, y num, bits bool) *branch {
 	if x.isConst {
 		x, y, op = y, x, mirrored[op]
 	}
@@ -90,7 +91,9 @@ func compareWords(op string, x, y num) *branch {
 		in := instr{op: opIn, a: x.do.b, m: x.do.m}
 		switch op {
 		case "==", "!=":
-			in.k = y.k
+			if in.k = y.k; bits && y.k == 1 {
+				in.k, negate = 0, !negate
+			}
 		case "<", ">=":
 			if y.k == 0 {
 				return &branch{op: "bool", yes: negate}
@@ -139,6 +142,19 @@ func (b *builder) branch(t *branch, yes, no int32) int32 {
 	return b.add(in)
 }
 
+// prim adds one that does not jump.
+func (b *builder) prim(p *prim, next int32) int32 {
+	in := p.in
+	in.yes = next
+	at := b.add(in)
+	if p.cond == nil {
+		return at
+	}
+	other := p.other
+	other.yes = next
+	return b.branch(p.cond, at, b.add(other))
+}
+
 // prims adds primitives, and gives the first instruction. next is what follows them.
 func (b *builder) prims(ps []prim, next int32) int32 {
 	at := make([]int32, len(ps)+1) // where each begins
@@ -148,9 +164,7 @@ func (b *builder) prims(ps []prim, next int32) int32 {
 	for i := len(ps) - 1; i >= 0; i-- {
 		p := &ps[i]
 		if !p.jumps {
-			in := p.in
-			in.yes = at[i+1]
-			at[i] = b.add(in)
+			at[i] = b.prim(p, at[i+1])
 			continue
 		}
 		to := next
@@ -263,18 +277,23 @@ func (l *loader) compile(to *pipeline, steps []step, init int) {
 	b := pipelineCode{l: l, steps: steps, at: make([]int32, len(steps)), done: make([]bool, len(steps))}
 	first := b.step(init)
 	now := b.turn()
-	to.start, to.code = now(first), b.code
-	for i := range steps {
-		if steps[i].table < 0 || !b.done[i] {
-			continue
-		}
-		d := &l.p.tdefs[steps[i].table]
-		turned := func(next *int) { *next = int(now(int32(*next))) }
-		turned(&d.none)
-		turned(&d.hitNext)
-		turned(&d.missNext)
-		for k := range d.actions {
-			turned(&d.actions[k].next)
-		}
+	b.renumber(now)
+	to.start = b.shorten(now(first))
+	to.code = b.code
+}
+
+// condition compiles what is true or false as tests.
+func (l *loader) condition(n *node) (func(*ctx) bool, error) {
+	t, err := l.branch(n)
+	if err != nil {
+		return nil, err
 	}
+	const yes, no = -1, -2
+	var b builder
+	first := b.branch(t, yes, no)
+	start, code := b.turn()(first), b.code
+	if len(code) == 1 && code[0].op == opIf && code[0].yes == yes {
+		return code[0].cond, nil
+	}
+	return func(c *ctx) bool { return c.exec(code, start) == yes }, nil
 }

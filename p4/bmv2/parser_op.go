@@ -102,7 +102,7 @@ func (l *loader) verifyOp(p []jsonValue) (parserOp, error) {
 	if err != nil {
 		return nil, err
 	}
-	cond, err := l.boolean(n)
+	cond, err := l.condition(n)
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +131,16 @@ func (l *loader) setOp(p []jsonValue) (parserOp, error) {
 			return ok
 		}, err
 	}
-	in, err := l.assign(p)
-	in.yes = -1
-	code := []instr{in}
+	set, err := l.assign(p)
+	if err != nil {
+		return nil, err
+	}
+	b := body{prims: []prim{set}}
+	b.compile()
 	return func(c *ctx) int32 {
-		c.exec(code, 0)
+		c.exec(b.code, b.start)
 		return ok
-	}, err
+	}, nil
 }
 
 func (l *loader) setAhead(p []jsonValue) (parserOp, error) {
