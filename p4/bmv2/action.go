@@ -36,6 +36,10 @@ type actionDef struct {
 
 // run executes an action with its parameters in c.loc.
 func (b *body) run(c *ctx) {
+	if len(b.regs) == 0 {
+		c.exec(b.code, b.start)
+		return
+	}
 	for _, r := range b.regs {
 		c.s.registers[r].mu.Lock()
 	}
@@ -200,8 +204,8 @@ func init() {
 		"assert": call(1, (*loader).assert), "assume": call(1, (*loader).assert),
 		"log_msg": call(2, nothing), "no_op": call(0, nothing),
 		"drop": call(0, (*loader).drop), "mark_to_drop": call(-1, (*loader).drop),
-		"add_header": call(1, (*loader).addHeader), "add_header_fast": call(1, (*loader).addHeader),
-		"remove_header":               call(1, (*loader).removeHeader),
+		"add_header": {1, (*loader).addHeader}, "add_header_fast": {1, (*loader).addHeader},
+		"remove_header":               {1, (*loader).removeHeader},
 		"generate_digest":             call(2, (*loader).digest),
 		"clone_ingress_pkt_to_egress": call(2, (*loader).clone), "clone_egress_pkt_to_egress": call(2, (*loader).clone),
 		"resubmit":                            call(1, func(l *loader, p []jsonValue) (stmt, error) { return l.again(&p[0], true) }),

@@ -281,27 +281,35 @@ func (l *loader) move(p []jsonValue, do func(*ctx, *stack, *int32, int)) (stmt, 
 	return func(c *ctx) { do(c, &c.s.p.stacks[i], &c.next[i], int(min(by(c), maxStack))) }, err
 }
 
-func (l *loader) addHeader(p []jsonValue) (stmt, error) {
+func (l *loader) addHeader(p []jsonValue) (prim, error) {
 	n, find, err := l.headerParam(&p[0])
-	if err != nil {
-		return nil, err
+	if err != nil || n.op == "header" {
+		return prim{in: l.headerCode(opAdd, n)}, err
 	}
-	if n.op == "header" {
-		h := n.hdr
-		return func(c *ctx) { c.addHeader(h) }, nil
-	}
-	return func(c *ctx) {
+	return prim{in: instr{op: opCall, fn: func(c *ctx) {
 		if h := find(c); h >= 0 {
 			c.addHeader(h)
 		}
-	}, nil
+	}}}, nil
 }
 
-func (l *loader) removeHeader(p []jsonValue) (stmt, error) {
-	_, find, err := l.headerParam(&p[0])
-	return func(c *ctx) {
+func (l *loader) removeHeader(p []jsonValue) (prim, error) {
+	n, find, err := l.headerParam(&p[0])
+	if err != nil || n.op == "header" {
+		return prim{in: l.headerCode(opRemove, n)}, err
+	}
+	return prim{in: instr{op: opCall, fn: func(c *ctx) {
 		if h := find(c); h >= 0 {
 			c.removeHeader(h)
 		}
-	}, err
+	}}}, nil
+}
+
+// headerCode is an instruction about a header and all of its words.
+func (l *loader) headerCode(op opcode, n *node) instr {
+	if n == nil {
+		return instr{}
+	}
+	h := &l.p.headers[n.hdr]
+	return instr{op: op, a: int32(h.off), b: int32(h.off + h.words), h: int32(n.hdr)}
 }

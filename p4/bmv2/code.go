@@ -5,19 +5,21 @@ package bmv2
 type opcode uint8
 
 const (
-	opCall  opcode = iota // fn
-	opStop                // end, if a primitive has asked for that
-	opTable               // apply table a, which says what follows
-	opBack                // go back to yes, if k primitives may still run
-	opIn                  // is word a under mask m one of n+1 numbers from k on?
-	opSame                // are words a and b equal under mask m?
-	opValid               // is header h valid?
-	opIf                  // is cond true?
-	opConst               // word a = k
-	opWord                // word a = word b under mask m
-	opSum                 // word a = (word b + k) under mask m
-	opLocal               // word a = parameter word b, shift bits down, under mask m
-	opNum                 // word a = num under mask m
+	opCall   opcode = iota // fn
+	opStop                 // end, if a primitive has asked for that
+	opTable                // apply table a, which says what follows
+	opBack                 // go back to yes, if k primitives may still run
+	opIn                   // is word a under mask m one of n+1 numbers from k on?
+	opSame                 // are words a and b equal under mask m?
+	opValid                // is header h valid?
+	opIf                   // is cond true?
+	opConst                // word a = k
+	opWord                 // word a = word b under mask m
+	opSum                  // word a = (word b + k) under mask m
+	opLocal                // word a = parameter word b, shift bits down, under mask m
+	opNum                  // word a = num under mask m
+	opAdd                  // header h is valid
+	opRemove               // header h is not valid
 
 	// The same of a word of header h, which does not stand in the frame any more as it is.
 	opConstOf
@@ -91,6 +93,10 @@ func (c *ctx) exec(code []instr, at int32) int32 {
 			f[in.a] = c.loc[in.b] >> (in.shift & 63) & in.m
 		case opNum:
 			f[in.a] = in.num(c) & in.m
+		case opAdd:
+			c.addHeader(int(in.h))
+		case opRemove:
+			c.removeHeader(int(in.h))
 		case opConstOf:
 			f[in.a] = in.k
 			hs[in.h].dirty = true

@@ -20,7 +20,7 @@ func (l *loader) table(j *jsonTable, next func(*string) (int, error)) (int, []in
 	case j.MaxSize < 0 || j.MaxSize > maxTableSize:
 		return 0, nil, fmt.Errorf("max_size %d is not within 0 and %d", j.MaxSize, maxTableSize)
 	}
-	d := tableDef{size: j.MaxSize, exact: true, lpm: -1, defSlot: -1}
+	d := tableDef{size: j.MaxSize, exact: true, only: -1, lpm: -1, defSlot: -1}
 	t := Table{ID: id, Name: j.Name, Size: j.MaxSize, Hidden: len(j.Key) == 0, Counter: -1, Meter: -1,
 		ConstEntries: len(j.Entries) > 0, DefaultAction: -1}
 	for _, f := range []func(*jsonTable, *tableDef, *Table) error{l.tableKeys, l.tableDirect} {
@@ -102,7 +102,9 @@ func (l *loader) tableKeys(j *jsonTable, d *tableDef, t *Table) error {
 	if d.priority {
 		d.lpm = -1 // a mask like others
 	}
-	t.HasPriority = d.priority
+	if t.HasPriority = d.priority; d.exact && len(d.keys) == 1 {
+		d.only = d.keys[0].off
+	}
 	if d.keyWords = lay.words; d.keyWords > maxKeyWords {
 		return fmt.Errorf("key of more than %d words", maxKeyWords)
 	}
