@@ -181,7 +181,7 @@ func init() {
 			if err == nil && fn == nil {
 				err = fmt.Errorf("has no code")
 			}
-			return prim{in: instr{op: opCall, fn: fn}}, err
+			return l.callOf(fn), err
 		}}
 	}
 	arith := func(op string) entry {

@@ -110,7 +110,7 @@ func (l *loader) assignNode(dst *jsonValue, src *node) (prim, error) {
 	if t.set == nil {
 		fn, err := l.wideTemp(src, t.f.words)
 		set := t.setWide
-		return prim{in: instr{op: opCall, fn: func(c *ctx) { set(c, fn(c)) }}}, err
+		return l.callOf(func(c *ctx) { set(c, fn(c)) }), err
 	}
 	if t.n.op == "field" {
 		return l.assignWord(t.f, src)
@@ -120,7 +120,7 @@ func (l *loader) assignNode(dst *jsonValue, src *node) (prim, error) {
 		return prim{}, err
 	}
 	set, fn := t.set, v.fn
-	return prim{in: instr{op: opCall, fn: func(c *ctx) { set(c, fn(c)) }}}, nil
+	return l.callOf(func(c *ctx) { set(c, fn(c)) }), nil
 }
 
 // assignWord assigns to a field of one word: one of two things, if it depends on a condition.
@@ -286,11 +286,11 @@ func (l *loader) addHeader(p []jsonValue) (prim, error) {
 	if err != nil || n.op == "header" {
 		return prim{in: l.headerCode(opAdd, n)}, err
 	}
-	return prim{in: instr{op: opCall, fn: func(c *ctx) {
+	return l.callOf(func(c *ctx) {
 		if h := find(c); h >= 0 {
 			c.addHeader(h)
 		}
-	}}}, nil
+	}), nil
 }
 
 func (l *loader) removeHeader(p []jsonValue) (prim, error) {
@@ -298,11 +298,11 @@ func (l *loader) removeHeader(p []jsonValue) (prim, error) {
 	if err != nil || n.op == "header" {
 		return prim{in: l.headerCode(opRemove, n)}, err
 	}
-	return prim{in: instr{op: opCall, fn: func(c *ctx) {
+	return l.callOf(func(c *ctx) {
 		if h := find(c); h >= 0 {
 			c.removeHeader(h)
 		}
-	}}}, nil
+	}), nil
 }
 
 // headerCode is an instruction about a header and all of its words.

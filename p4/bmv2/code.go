@@ -5,19 +5,19 @@ package bmv2
 type opcode uint8
 
 const (
-	opCall   opcode = iota // fn
+	opCall   opcode = iota // fn of call k
 	opStop                 // end, if a primitive has asked for that
 	opTable                // apply table a, which says what follows
 	opBack                 // go back to yes, if k primitives may still run
 	opIn                   // is word a under mask m one of n+1 numbers from k on?
 	opSame                 // are words a and b equal under mask m?
 	opValid                // is header h valid?
-	opIf                   // is cond true?
+	opIf                   // is cond of call k true?
 	opConst                // word a = k
 	opWord                 // word a = word b under mask m
 	opSum                  // word a = (word b + k) under mask m
 	opLocal                // word a = parameter word b, shift bits down, under mask m
-	opNum                  // word a = num under mask m
+	opNum                  // word a = num of call k, under mask m
 	opAdd                  // header h is valid
 	opRemove               // header h is not valid
 
@@ -38,7 +38,10 @@ type instr struct {
 	a, b, h int32
 	yes, no int32
 	m, k, n uint64
+}
 
+// call is what an instruction calls. It stands apart, so that all of a pipeline's instructions are near to each other.
+type call struct {
 	fn   stmt
 	cond func(*ctx) bool
 	num  func(*ctx) uint64
@@ -47,19 +50,29 @@ type instr struct {
 // exec executes code from an instruction on, and gives the end at which that has come.
 func (c *ctx) exec(code []instr, at int32) int32 {
 	f, hs := c.f, c.h
+	var pipeline []instr // that an action of a table was called from
+	then := at           // what follows there
+again:
 	for uint32(at) < uint32(len(code)) {
 		in := &code[at]
 		at = in.yes
 		switch in.op {
 		case opCall:
-			in.fn(c)
+			c.s.p.calls[in.k].fn(c)
 		case opStop:
 			if c.exit || c.dead {
 				return -1
 			}
 		case opTable:
-			at = int32(c.s.tables[in.a].apply(c))
-			if c.exit || c.dead {
+			a, next := c.s.tables[in.a].apply(c)
+			if at = next; a == nil || a.start < 0 {
+				continue
+			}
+			if a.direct {
+				pipeline, then, code, at = code, next, a.code, a.start
+				continue
+			}
+			if a.def.body.run(c); c.exit || c.dead {
 				return -1
 			}
 		case opBack:
@@ -80,7 +93,7 @@ func (c *ctx) exec(code []instr, at int32) int32 {
 				at = in.no
 			}
 		case opIf:
-			if !in.cond(c) {
+			if !c.s.p.calls[in.k].cond(c) {
 				at = in.no
 			}
 		case opConst:
@@ -92,7 +105,7 @@ func (c *ctx) exec(code []instr, at int32) int32 {
 		case opLocal:
 			f[in.a] = c.loc[in.b] >> (in.shift & 63) & in.m
 		case opNum:
-			f[in.a] = in.num(c) & in.m
+			f[in.a] = c.s.p.calls[in.k].num(c) & in.m
 		case opAdd:
 			c.addHeader(int(in.h))
 		case opRemove:
@@ -110,9 +123,16 @@ func (c *ctx) exec(code []instr, at int32) int32 {
 			f[in.a] = c.loc[in.b] >> (in.shift & 63) & in.m
 			hs[in.h].dirty = true
 		case opNumOf:
-			f[in.a] = in.num(c) & in.m
+			f[in.a] = c.s.p.calls[in.k].num(c) & in.m
 			hs[in.h].dirty = true
 		}
+	}
+	if pipeline != nil {
+		if c.exit || c.dead {
+			return -1
+		}
+		code, at, pipeline = pipeline, then, nil
+		goto again
 	}
 	return at
 }

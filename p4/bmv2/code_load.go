@@ -50,7 +50,7 @@ func (l *loader) branch(n *node) (*branch, error) {
 		}
 	}
 	cond, err := l.boolean(n)
-	return &branch{test: instr{op: opIf, cond: cond}}, err
+	return &branch{test: instr{op: opIf, k: l.call(call{cond: cond})}}, err
 }
 
 // branchCompare makes a test of a comparison.
@@ -69,7 +69,7 @@ func (l *loader) branchCompare(op string, a, b *node) (*branch, error) {
 		}
 	}
 	cond, err := l.compare(op, a, b)
-	return &branch{test: instr{op: opIf, cond: cond}}, err
+	return &branch{test: instr{op: opIf, k: l.call(call{cond: cond})}}, err
 }
 
 // mirrored says what a comparison is with its sides the other way round.
@@ -113,6 +113,15 @@ func compareWords(op string, x, y num, bits bool) *branch {
 	}
 	return t
 }
+
+// call keeps what an instruction calls, and gives its number.
+func (l *loader) call(to call) uint64 {
+	l.p.calls = append(l.p.calls, to)
+	return uint64(len(l.p.calls) - 1)
+}
+
+// callOf is a primitive that calls a function.
+func (l *loader) callOf(fn stmt) prim { return prim{in: instr{op: opCall, k: l.call(call{fn: fn})}} }
 
 // builder makes code from its end on: what follows an instruction is there before.
 type builder struct{ code []instr }
@@ -212,9 +221,11 @@ func (b *body) compile() {
 // assignment makes an instruction that assigns a word to a field.
 func (l *loader) assignment(f *field, v num) instr {
 	m := mask64(f.width)
-	in := instr{op: opNum, num: v.fn, m: ^uint64(0)}
+	in := instr{op: opNum, m: ^uint64(0)}
 	if v.do != nil {
 		in = *v.do
+	} else {
+		in.k = l.call(call{num: v.fn})
 	}
 	in.a, in.h = int32(f.off), int32(f.header)
 	if in.m &= m; in.op == opConst {
@@ -269,7 +280,7 @@ func (b *pipelineCode) action(do *body, next int32) int32 {
 	if len(do.regs) == 0 && len(do.prims) <= maxInline && len(b.code) < maxCode {
 		return b.prims(do.prims, next)
 	}
-	return b.add(instr{op: opCall, fn: do.run, yes: next})
+	return b.add(instr{op: opCall, k: b.l.call(call{fn: do.run}), yes: next})
 }
 
 // compile makes code of the steps of a pipeline, which are acyclic.
@@ -293,7 +304,7 @@ func (l *loader) condition(n *node) (func(*ctx) bool, error) {
 	first := b.branch(t, yes, no)
 	start, code := b.turn()(first), b.code
 	if len(code) == 1 && code[0].op == opIf && code[0].yes == yes {
-		return code[0].cond, nil
+		return l.p.calls[code[0].k].cond, nil
 	}
 	return func(c *ctx) bool { return c.exec(code, start) == yes }, nil
 }

@@ -55,6 +55,7 @@ type Program struct {
 	adefs      []actionDef
 	lists      map[int][]listItem // field lists
 	learn      []learnDef         // as digests
+	calls      []call             // of instructions
 }
 
 // span is a run of words of ctx.f.

@@ -238,7 +238,8 @@ func (l *loader) tableActions(j *jsonTable, d *tableDef, t *Table, next func(*st
 		if !there {
 			return nil, fmt.Errorf("no action %d", id)
 		}
-		ta := tableAction{id: a, def: &l.p.adefs[a]}
+		do := &l.p.adefs[a].body
+		ta := tableAction{id: a, def: &l.p.adefs[a], code: do.code, start: do.start, direct: len(do.regs) == 0}
 		to, there := j.NextTables[l.p.actions[a].Name]
 		if !there && !d.hitMiss {
 			ta.next = d.none

@@ -81,6 +81,11 @@ type tableAction struct {
 	id   int
 	def  *actionDef
 	next int
+
+	// The action's body, and whether it is only that: no registers have to be locked.
+	code   []instr
+	start  int32
+	direct bool
 }
 
 // keyPart is a field of a key.
@@ -118,8 +123,9 @@ func hashKey(seed uint64, key []uint64) uint64 {
 	return hi ^ lo
 }
 
-// apply matches the packet, runs the action, and gives the instruction that follows.
-func (t *table) apply(c *ctx) int {
+// apply matches the packet, and gives the action that is to run, with its parameters in c.loc, and the instruction that
+// follows. nil: there is no action.
+func (t *table) apply(c *ctx) (*tableAction, int32) {
 	d := t.def
 	row := -1
 	switch {
@@ -141,14 +147,11 @@ func (t *table) apply(c *ctx) int {
 		d.meterTo.set(c, t.meters[row].execute(c.now, meterUnits(d.meterOctets, c.inLen)))
 	}
 	a := &d.actions[rowSlot(r[0])]
-	if a.def.body.start >= 0 {
-		c.loc = r[d.dataAt:]
-		a.def.body.run(c)
-	}
+	c.loc = r[d.dataAt:]
 	if d.hitMiss {
-		return d.hitNext
+		return a, int32(d.hitNext)
 	}
-	return a.next
+	return a, int32(a.next)
 }
 
 // look finds the row that matches the packet, or -1.
@@ -191,21 +194,20 @@ func (t *table) findWord(key uint64) int {
 	}
 }
 
-func (t *table) miss(c *ctx) int {
+func (t *table) miss(c *ctx) (*tableAction, int32) {
 	d := t.def
 	if t.defSlot < 0 {
 		if d.hitMiss {
-			return d.missNext
+			return nil, int32(d.missNext)
 		}
-		return d.none
+		return nil, int32(d.none)
 	}
 	a := &d.actions[t.defSlot]
 	c.loc = t.defData
-	a.def.body.run(c)
 	if d.hitMiss {
-		return d.missNext
+		return a, int32(d.missNext)
 	}
-	return a.next
+	return a, int32(a.next)
 }
 
 // find gives the row of an exact table with a key, or -1.
