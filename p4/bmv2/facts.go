@@ -226,7 +226,7 @@ func (b *pipelineCode) shorten(start int32) int32 {
 	start = k.lead(nil, start)
 	for i := range b.code {
 		switch {
-		case looks > maxLooks:
+		case looks > b.l.looks:
 			return start // all that follows leads where it has led
 		case !k.comes[i]:
 		case b.code[i].op == opTable:
