@@ -14,19 +14,11 @@ const (
 	opValid                // is header h valid?
 	opIf                   // is cond of call k true?
 	opConst                // word a = k
-	opWord                 // word a = word b under mask m
 	opSum                  // word a = (word b + k) under mask m
 	opLocal                // word a = parameter word b, shift bits down, under mask m
 	opNum                  // word a = num of call k, under mask m
 	opAdd                  // header h is valid
 	opRemove               // header h is not valid
-
-	// The same of a word of header h, which does not stand in the frame any more as it is.
-	opConstOf
-	opWordOf
-	opSumOf
-	opLocalOf
-	opNumOf
 )
 
 // instr is an instruction. What follows is yes, or no if it is a test that fails; what is below 0 is an end. All numbers are positions
@@ -59,26 +51,14 @@ again:
 		switch in.op {
 		case opCall:
 			c.s.p.calls[in.k].fn(c)
-		case opStop:
-			if c.exit || c.dead {
+		case opStop, opBack:
+			if c.ends(in) {
 				return -1
 			}
 		case opTable:
 			a, next := c.s.tables[in.a].apply(c)
-			if at = next; a == nil || a.start < 0 {
-				continue
-			}
-			if a.direct {
+			if at = next; a != nil && a.start >= 0 {
 				pipeline, then, code, at = code, next, a.code, a.start
-				continue
-			}
-			if a.def.body.run(c); c.exit || c.dead {
-				return -1
-			}
-		case opBack:
-			if c.steps -= int(in.k); c.steps < 0 {
-				c.stop(DropParser)
-				return -1
 			}
 		case opIn:
 			if f[in.a]&in.m-in.k > in.n {
@@ -98,33 +78,20 @@ again:
 			}
 		case opConst:
 			f[in.a] = in.k
-		case opWord:
-			f[in.a] = f[in.b] & in.m
+			hs[in.h].dirty = true // of metadata nobody asks that
 		case opSum:
 			f[in.a] = (f[in.b] + in.k) & in.m
+			hs[in.h].dirty = true
 		case opLocal:
 			f[in.a] = c.loc[in.b] >> (in.shift & 63) & in.m
+			hs[in.h].dirty = true
 		case opNum:
 			f[in.a] = c.s.p.calls[in.k].num(c) & in.m
+			hs[in.h].dirty = true
 		case opAdd:
 			c.addHeader(int(in.h))
 		case opRemove:
 			c.removeHeader(int(in.h))
-		case opConstOf:
-			f[in.a] = in.k
-			hs[in.h].dirty = true
-		case opWordOf:
-			f[in.a] = f[in.b] & in.m
-			hs[in.h].dirty = true
-		case opSumOf:
-			f[in.a] = (f[in.b] + in.k) & in.m
-			hs[in.h].dirty = true
-		case opLocalOf:
-			f[in.a] = c.loc[in.b] >> (in.shift & 63) & in.m
-			hs[in.h].dirty = true
-		case opNumOf:
-			f[in.a] = c.s.p.calls[in.k].num(c) & in.m
-			hs[in.h].dirty = true
 		}
 	}
 	if pipeline != nil {
@@ -135,4 +102,14 @@ again:
 		goto again
 	}
 	return at
+}
+
+// ends reports whether an instruction ends the packet.
+func (c *ctx) ends(in *instr) bool {
+	if in.op == opBack {
+		if c.steps -= int(in.k); c.steps < 0 {
+			c.stop(DropParser)
+		}
+	}
+	return c.exit && in.op == opStop || c.dead
 }

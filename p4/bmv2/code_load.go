@@ -81,7 +81,7 @@ func compareWords(op string, x, y num, bits bool) *branch {
 	if x.isConst {
 		x, y, op = y, x, mirrored[op]
 	}
-	if x.do == nil || x.do.op != opWord {
+	if x.do == nil || !x.do.isWord() {
 		return nil
 	}
 	negate := op == "!=" || op == ">" || op == ">="
@@ -103,7 +103,7 @@ func compareWords(op string, x, y num, bits bool) *branch {
 			in.n = y.k
 		}
 		t = &branch{test: in}
-	case (op == "==" || op == "!=") && y.do != nil && y.do.op == opWord && y.do.m == x.do.m:
+	case (op == "==" || op == "!=") && y.do != nil && y.do.isWord() && y.do.m == x.do.m:
 		t = &branch{test: instr{op: opSame, a: x.do.b, b: y.do.b, m: x.do.m}}
 	default:
 		return nil
@@ -176,7 +176,7 @@ func (b *builder) prims(ps []prim, next int32) int32 {
 			at[i] = b.prim(p, at[i+1])
 			continue
 		}
-		to := next
+		var to int32
 		if p.jump > i {
 			to = at[p.jump]
 		} else {
@@ -230,9 +230,6 @@ func (l *loader) assignment(f *field, v num) instr {
 	in.a, in.h = int32(f.off), int32(f.header)
 	if in.m &= m; in.op == opConst {
 		in.k &= m
-	}
-	if !l.p.headers[f.header].meta {
-		in.op += opConstOf - opConst
 	}
 	return in
 }

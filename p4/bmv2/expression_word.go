@@ -21,7 +21,7 @@ func constNum(k uint64) num {
 
 func fieldNum(off int) num {
 	return num{fn: func(c *ctx) uint64 { return c.f[off] }, isField: true, off: off,
-		do: &instr{op: opWord, b: int32(off), m: ^uint64(0)}}
+		do: &instr{op: opSum, b: int32(off), m: ^uint64(0)}}
 }
 
 // word compiles data of which only the bits lowest bits matter, at most 64. With 64 the result is exact if the value is
@@ -232,19 +232,21 @@ func (v *num) ring(op string, k uint64) *instr {
 		return nil
 	}
 	do := *v.do
-	sum := do.op == opSum || do.op == opWord
-	switch {
+	switch sum := do.op == opSum && do.m == ^uint64(0); {
 	case op == "&":
 		do.m &= k
-	case op == "+" && sum && do.m == ^uint64(0):
-		do.op, do.k = opSum, do.k+k
-	case op == "-" && sum && do.m == ^uint64(0):
-		do.op, do.k = opSum, do.k-k
+	case op == "+" && sum:
+		do.k += k
+	case op == "-" && sum:
+		do.k -= k
 	default:
 		return nil
 	}
 	return &do
 }
+
+// isWord reports whether what is assigned is a word under a mask.
+func (in *instr) isWord() bool { return in.op == opSum && in.k == 0 }
 
 func ringConst(op string, a num, k uint64) num {
 	af := a.fn

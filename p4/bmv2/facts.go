@@ -104,9 +104,9 @@ func (fs facts) after(in *instr) facts {
 		return fs.without(in.a, in.b, in.h)
 	case opAdd, opRemove:
 		return fs.without(in.a, in.b, in.h).with(fact{op: opValid, h: in.h, is: in.op == opAdd})
-	case opConst, opConstOf:
+	case opConst:
 		return fs.without(in.a, in.a+1, -1).with(fact{op: opIn, a: in.a, m: ^uint64(0), k: in.k, is: true})
-	case opWord, opSum, opLocal, opNum, opWordOf, opSumOf, opLocalOf, opNumOf:
+	case opSum, opLocal, opNum:
 		return fs.without(in.a, in.a+1, -1)
 	}
 	return nil

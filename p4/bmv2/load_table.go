@@ -239,7 +239,10 @@ func (l *loader) tableActions(j *jsonTable, d *tableDef, t *Table, next func(*st
 			return nil, fmt.Errorf("no action %d", id)
 		}
 		do := &l.p.adefs[a].body
-		ta := tableAction{id: a, def: &l.p.adefs[a], code: do.code, start: do.start, direct: len(do.regs) == 0}
+		ta := tableAction{id: a, def: &l.p.adefs[a], code: do.code, start: do.start}
+		if len(do.regs) > 0 {
+			ta.code, ta.start = []instr{{op: opCall, k: l.call(call{fn: do.run}), yes: -1}}, 0
+		}
 		to, there := j.NextTables[l.p.actions[a].Name]
 		if !there && !d.hitMiss {
 			ta.next = d.none

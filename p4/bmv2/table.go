@@ -82,10 +82,9 @@ type tableAction struct {
 	def  *actionDef
 	next int
 
-	// The action's body, and whether it is only that: no registers have to be locked.
-	code   []instr
-	start  int32
-	direct bool
+	// The action's body, or a call of it if registers have to be locked.
+	code  []instr
+	start int32
 }
 
 // keyPart is a field of a key.
