@@ -21,8 +21,8 @@ const (
 	opRemove               // header h is not valid
 )
 
-// instr is an instruction. What follows is yes, or no if it is a test that fails; what is below 0 is an end. All numbers are positions
-// in the code, words of ctx.f, or headers.
+// instr is an instruction. What follows is yes, or no if it is a test that fails; what is below 0 is an end. All numbers
+// are positions in the code, words of ctx.f, or headers.
 type instr struct {
 	op      opcode
 	shift   uint8

@@ -20,6 +20,7 @@ type parseState struct {
 	ops []parserOp
 	// key gives the words that select by; parts are their widths.
 	key   []parserKey
+	only  int // the word that is the key, or -1
 	words int
 	// cases are tried in order: words of values, then of masks.
 	cases   []parseCase
@@ -38,7 +39,7 @@ type parserKey struct {
 }
 
 type parseCase struct {
-	first, firstMask uint64 // words of these:
+	first, firstMask uint64 // the first words of value and mask
 
 	value, mask []uint64
 	next        int
@@ -84,6 +85,9 @@ func (c *ctx) parse() {
 
 // next selects the state that follows.
 func (s *parseState) next(c *ctx) (int, int32) {
+	if s.only >= 0 {
+		return s.of(c, c.f[s.only])
+	}
 	key := c.key[:s.words]
 	clear(key)
 	for i := range s.key {
@@ -102,19 +106,28 @@ func (s *parseState) next(c *ctx) (int, int32) {
 		key[k.word] |= k.fn(c) << uint(k.shift)
 	}
 	if s.words == 1 {
-		word := key[0]
-		for i := range s.cases {
-			if k := &s.cases[i]; word&k.firstMask == k.first {
-				return k.next, ok
-			}
-		}
-	} else {
-		for i := range s.cases {
-			if s.cases[i].matches(key) {
-				return s.cases[i].next, ok
-			}
+		return s.of(c, key[0])
+	}
+	for i := range s.cases {
+		if s.cases[i].matches(key) {
+			return s.cases[i].next, ok
 		}
 	}
+	return s.none(c)
+}
+
+// of is next for a key of one word.
+func (s *parseState) of(c *ctx, word uint64) (int, int32) {
+	for i := range s.cases {
+		if k := &s.cases[i]; word&k.firstMask == k.first {
+			return k.next, ok
+		}
+	}
+	return s.none(c)
+}
+
+// none is the state that follows if no case is the packet's.
+func (s *parseState) none(c *ctx) (int, int32) {
 	if !s.hasElse {
 		return 0, c.s.p.parser.noMatch
 	}
@@ -165,7 +178,7 @@ func (l *loader) loadParser() error {
 }
 
 func (l *loader) state(j *jsonParseState, states map[string]int) (parseState, error) {
-	s := parseState{other: accept}
+	s := parseState{other: accept, only: -1}
 	for i := range j.Ops {
 		op, err := l.parserOp(&j.Ops[i])
 		if err != nil {
@@ -184,6 +197,9 @@ func (l *loader) state(j *jsonParseState, states map[string]int) (parseState, er
 		k.word, k.shift = r.word, r.shift
 		refs = append(refs, r)
 		s.key = append(s.key, k)
+	}
+	if len(s.key) == 1 {
+		s.only = s.key[0].off
 	}
 	if s.words = lay.words; s.words > maxKeyWords {
 		return s, fmt.Errorf("transition key of more than %d words", maxKeyWords)
