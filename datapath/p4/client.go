@@ -283,12 +283,7 @@ const maxCells = 4096
 func (c *client) readSome(ctx context.Context, cells []cell, all map[cell]count) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	ask := &p4rt.ReadRequest{DeviceId: c.device}
-	for _, one := range cells {
-		ask.Entities = append(ask.Entities, &p4rt.Entity{Entity: &p4rt.Entity_CounterEntry{
-			CounterEntry: &p4rt.CounterEntry{CounterId: one.counter, Index: &p4rt.Index{Index: int64(one.index)}},
-		}})
-	}
+	ask := &p4rt.ReadRequest{DeviceId: c.device, Entities: counterEntities(cells)}
 	answer, err := c.rpc.Read(ctx, ask)
 	if err != nil {
 		return fmt.Errorf("p4: read %d counters: %w", len(cells), err)
@@ -318,6 +313,26 @@ func (c *client) ask(ctx context.Context) error {
 		return fmt.Errorf("p4: the target does not answer: %w", err)
 	}
 	return nil // an older one does not know the call
+}
+
+// counterEntities asks for cells, with all of the messages in one piece of memory.
+func counterEntities(cells []cell) []*p4rt.Entity {
+	all := make([]*p4rt.Entity, len(cells))
+	made := make([]struct {
+		entity p4rt.Entity
+		held   p4rt.Entity_CounterEntry
+		entry  p4rt.CounterEntry
+		index  p4rt.Index
+	}, len(cells))
+	for i, one := range cells {
+		m := &made[i]
+		m.index.Index = int64(one.index)
+		m.entry.CounterId, m.entry.Index = one.counter, &m.index
+		m.held.CounterEntry = &m.entry
+		m.entity.Entity = &m.held
+		all[i] = &m.entity
+	}
+	return all
 }
 
 // leave ends the stream.

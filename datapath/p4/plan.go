@@ -130,6 +130,9 @@ func (o *offload) express(k datapath.Key, rules []*model.Rule) expressed {
 // are held against a meter of its own, and the rate would be had twice. And framed routes that
 // cover one.
 func leaveToCPU(all []expressed) {
+	if !slices.ContainsFunc(all, func(e expressed) bool { return !e.ok }) {
+		return
+	}
 	cpus := map[*model.Meter]bool{}
 	noted := make([]bool, len(all))
 	for again := true; again; {
@@ -157,7 +160,8 @@ func (e *expressed) has(is func(m *model.Meter) bool) bool {
 // planKey adds a key to a plan. It reports whether there is room.
 func (o *offload) planKey(p *plan, e *expressed) bool {
 	front := header(e.rules, e.key, o.tag)
-	if ks := o.keys[e.key]; ks != nil && ks.owner == p.s.seid && ks.header != 0 {
+	ks := o.keys[e.key]
+	if ks != nil && ks.owner == p.s.seid && ks.header != 0 {
 		front = ks.header
 	}
 	var room [4]*slot // as many as usual
@@ -177,7 +181,7 @@ func (o *offload) planKey(p *plan, e *expressed) bool {
 		p.lists = append(p.lists, e.key)
 		o.planFilters(p, e, list, slots)
 	}
-	o.planEntry(p, e, slots[0].index, list, front)
+	o.planEntry(p, e, o.own(e.key, ks, p.s.seid), slots[0].index, list, front)
 	if p.bound == nil {
 		p.bound = make([]datapath.Key, 0, len(p.all))
 	}
@@ -186,8 +190,10 @@ func (o *offload) planKey(p *plan, e *expressed) bool {
 }
 
 // keyOf returns the state of a key, which is the session's from now on.
-func (o *offload) keyOf(k datapath.Key, seid uint64) *keyState {
-	ks := o.keys[k]
+func (o *offload) keyOf(k datapath.Key, seid uint64) *keyState { return o.own(k, o.keys[k], seid) }
+
+// own is keyOf for who has the state already; nil: there is none.
+func (o *offload) own(k datapath.Key, ks *keyState, seid uint64) *keyState {
 	if ks == nil {
 		ks = &keyState{}
 		o.keys[k] = ks
@@ -202,9 +208,8 @@ func (o *offload) keyOf(k datapath.Key, seid uint64) *keyState {
 }
 
 // planEntry adds the entry of the key itself.
-func (o *offload) planEntry(p *plan, e *expressed, rule uint32, list uint64, front uint8) {
+func (o *offload) planEntry(p *plan, e *expressed, ks *keyState, rule uint32, list uint64, front uint8) {
 	k, common := e.key, &e.common
-	ks := o.keyOf(k, p.s.seid)
 	var room [maxParams]uint64
 	params := append(room[:0], uint64(rule), uint64(front))
 	act := actionOneBare

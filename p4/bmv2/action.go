@@ -8,18 +8,23 @@ import (
 // stmt is a compiled primitive.
 type stmt func(*ctx)
 
-// prim is a primitive of an action that has jumps: a statement, or a jump to a primitive if cond is false.
+// prim is a primitive of an action: an instruction, or another one if cond is false; or a jump to a primitive if cond is
+// false.
 type prim struct {
-	fn   stmt
-	cond func(*ctx) bool // nil: always jump
-	jump int
+	in, other instr
+	cond      *branch // nil: always in, or always jump
+	jumps     bool
+	jump      int
 }
 
-// body is what an action does. Straight is used if there are no jumps.
+// body is what an action does.
 type body struct {
-	straight []stmt
-	prims    []prim
-	regs     []int // registers that are locked meanwhile, ascending
+	prims []prim
+	stops bool  // a primitive may ask for the end
+	loops bool  // a jump goes back
+	regs  []int // registers that are locked meanwhile, ascending
+	code  []instr
+	start int32
 }
 
 // actionDef is a compiled action. Its parameters stand in words of an entry's data.
@@ -31,36 +36,16 @@ type actionDef struct {
 
 // run executes an action with its parameters in c.loc.
 func (b *body) run(c *ctx) {
+	if len(b.regs) == 0 {
+		c.exec(b.code, b.start)
+		return
+	}
 	for _, r := range b.regs {
 		c.s.registers[r].mu.Lock()
 	}
-	for _, fn := range b.straight {
-		fn(c)
-	}
-	if b.prims != nil {
-		b.runJumps(c)
-	}
+	c.exec(b.code, b.start)
 	for _, r := range b.regs {
 		c.s.registers[r].mu.Unlock()
-	}
-}
-
-func (b *body) runJumps(c *ctx) {
-	for pc := 0; pc < len(b.prims); {
-		p := &b.prims[pc]
-		if c.steps--; c.steps < 0 {
-			c.stop(DropParser)
-			return
-		}
-		switch {
-		case p.fn != nil:
-			p.fn(c)
-			pc++
-		case p.cond == nil || !p.cond(c):
-			pc = p.jump
-		default:
-			pc++
-		}
 	}
 }
 
@@ -159,44 +144,51 @@ func (l *loader) body(js []jsonPrimitive) (body, error) {
 		return b, fmt.Errorf("%d primitives, more than %d", len(js), maxPrimitives)
 	}
 	l.registersUsed = map[int]bool{}
-	jumps := false
 	for i := range js {
 		p, err := l.primitive(&js[i], len(js))
 		if err != nil {
 			return b, fmt.Errorf("primitive %d %q: %w", i, js[i].Op, err)
 		}
-		jumps = jumps || p.fn == nil
 		b.prims = append(b.prims, p)
+		b.loops = b.loops || p.jumps && p.jump <= i
+		b.stops = b.stops || b.loops || mayStop[js[i].Op]
 	}
 	for r := range l.registersUsed {
 		b.regs = append(b.regs, r)
 	}
 	slices.Sort(b.regs)
-	if !jumps {
-		for i := range b.prims {
-			b.straight = append(b.straight, b.prims[i].fn)
-		}
-		b.prims = nil
-	}
+	b.compile()
 	return b, nil
 }
+
+// mayStop has the primitives that may ask for the end.
+var mayStop = map[string]bool{"exit": true, "assert": true, "assume": true}
 
 // primitives has what compiles each primitive, and how many parameters that takes.
 var primitives map[string]struct {
 	params  int
-	compile func(*loader, []jsonValue) (stmt, error)
+	compile func(*loader, []jsonValue) (prim, error)
 }
 
 func init() {
 	type entry = struct {
 		params  int
-		compile func(*loader, []jsonValue) (stmt, error)
+		compile func(*loader, []jsonValue) (prim, error)
+	}
+	call := func(params int, compile func(*loader, []jsonValue) (stmt, error)) entry {
+		return entry{params, func(l *loader, p []jsonValue) (prim, error) {
+			fn, err := compile(l, p)
+			if err == nil && fn == nil {
+				err = fmt.Errorf("has no code")
+			}
+			return l.callOf(fn), err
+		}}
 	}
 	arith := func(op string) entry {
-		return entry{3, func(l *loader, p []jsonValue) (stmt, error) { return l.arithmetic(op, &p[0], &p[1], &p[2]) }}
+		return entry{3, func(l *loader, p []jsonValue) (prim, error) { return l.arithmetic(op, &p[0], &p[1], &p[2]) }}
 	}
 	onto := func(op string) entry {
-		return entry{2, func(l *loader, p []jsonValue) (stmt, error) { return l.arithmetic(op, &p[0], &p[0], &p[1]) }}
+		return entry{2, func(l *loader, p []jsonValue) (prim, error) { return l.arithmetic(op, &p[0], &p[0], &p[1]) }}
 	}
 	nothing := func(*loader, []jsonValue) (stmt, error) { return func(*ctx) {}, nil }
 	primitives = map[string]entry{
@@ -204,27 +196,27 @@ func init() {
 		"add_to_field": onto("+"), "subtract_from_field": onto("-"),
 		"add": arith("+"), "subtract": arith("-"), "bit_xor": arith("^"), "bit_or": arith("|"), "bit_and": arith("&"),
 		"shift_left": arith("<<"), "shift_right": arith(">>"),
-		"assign_VL":     {2, (*loader).assignVL},
-		"assign_header": {2, (*loader).assignHeader}, "copy_header": {2, (*loader).assignHeader},
-		"assign_header_stack": {2, (*loader).assignStack},
-		"push":                {2, (*loader).push}, "pop": {2, (*loader).pop},
-		"exit":   {0, func(*loader, []jsonValue) (stmt, error) { return func(c *ctx) { c.exit = true }, nil }},
-		"assert": {1, (*loader).assert}, "assume": {1, (*loader).assert},
-		"log_msg": {2, nothing}, "no_op": {0, nothing},
-		"drop": {0, (*loader).drop}, "mark_to_drop": {-1, (*loader).drop},
+		"assign_VL":     call(2, (*loader).assignVL),
+		"assign_header": call(2, (*loader).assignHeader), "copy_header": call(2, (*loader).assignHeader),
+		"assign_header_stack": call(2, (*loader).assignStack),
+		"push":                call(2, (*loader).push), "pop": call(2, (*loader).pop),
+		"exit":   call(0, func(*loader, []jsonValue) (stmt, error) { return func(c *ctx) { c.exit = true }, nil }),
+		"assert": call(1, (*loader).assert), "assume": call(1, (*loader).assert),
+		"log_msg": call(2, nothing), "no_op": call(0, nothing),
+		"drop": call(0, (*loader).drop), "mark_to_drop": call(-1, (*loader).drop),
 		"add_header": {1, (*loader).addHeader}, "add_header_fast": {1, (*loader).addHeader},
 		"remove_header":               {1, (*loader).removeHeader},
-		"generate_digest":             {2, (*loader).digest},
-		"clone_ingress_pkt_to_egress": {2, (*loader).clone}, "clone_egress_pkt_to_egress": {2, (*loader).clone},
-		"resubmit":                            {1, func(l *loader, p []jsonValue) (stmt, error) { return l.again(&p[0], true) }},
-		"recirculate":                         {1, func(l *loader, p []jsonValue) (stmt, error) { return l.again(&p[0], false) }},
-		"modify_field_with_hash_based_offset": {4, (*loader).hash},
-		"modify_field_rng_uniform":            {3, (*loader).random},
-		"execute_meter":                       {3, (*loader).executeMeter},
-		"count":                               {2, (*loader).count},
-		"register_read":                       {3, (*loader).registerRead},
-		"register_write":                      {3, (*loader).registerWrite},
-		"truncate":                            {1, (*loader).truncate},
+		"generate_digest":             call(2, (*loader).digest),
+		"clone_ingress_pkt_to_egress": call(2, (*loader).clone), "clone_egress_pkt_to_egress": call(2, (*loader).clone),
+		"resubmit":                            call(1, func(l *loader, p []jsonValue) (stmt, error) { return l.again(&p[0], true) }),
+		"recirculate":                         call(1, func(l *loader, p []jsonValue) (stmt, error) { return l.again(&p[0], false) }),
+		"modify_field_with_hash_based_offset": call(4, (*loader).hash),
+		"modify_field_rng_uniform":            call(3, (*loader).random),
+		"execute_meter":                       call(3, (*loader).executeMeter),
+		"count":                               call(2, (*loader).count),
+		"register_read":                       call(3, (*loader).registerRead),
+		"register_write":                      call(3, (*loader).registerWrite),
+		"truncate":                            call(1, (*loader).truncate),
 	}
 }
 
@@ -240,11 +232,11 @@ func (l *loader) primitive(j *jsonPrimitive, n int) (prim, error) {
 	if e.params >= 0 && len(j.Parameters) != e.params {
 		return prim{}, fmt.Errorf("has %d parameters instead of %d", len(j.Parameters), e.params)
 	}
-	fn, err := e.compile(l, j.Parameters)
-	if err == nil && fn == nil {
-		err = fmt.Errorf("has no code")
+	p, err := e.compile(l, j.Parameters)
+	if err == nil && p.in.op == opCall {
+		l.changes(&p.in, changed[j.Op], j.Parameters)
 	}
-	return prim{fn: fn}, err
+	return p, err
 }
 
 func (l *loader) jump(j *jsonPrimitive, n int) (prim, error) {
@@ -262,7 +254,7 @@ func (l *loader) jump(j *jsonPrimitive, n int) (prim, error) {
 	if to.op != "const" || !to.k.IsInt64() || to.k.Int64() < 0 || to.k.Int64() > int64(n) {
 		return prim{}, fmt.Errorf("the target is not one of %d primitives", n)
 	}
-	p := prim{jump: int(to.k.Int64())}
+	p := prim{jumps: true, jump: int(to.k.Int64())}
 	if want == 2 {
 		cond, err := l.value(&j.Parameters[0], 0)
 		if err != nil {
@@ -271,7 +263,7 @@ func (l *loader) jump(j *jsonPrimitive, n int) (prim, error) {
 		if cond.kind == kindData {
 			cond = &node{op: "d2b", kind: kindBool, r: cond}
 		}
-		if p.cond, err = l.boolean(cond); err != nil {
+		if p.cond, err = l.branch(cond); err != nil {
 			return prim{}, err
 		}
 	}

@@ -94,70 +94,73 @@ func (l *loader) data(v *jsonValue) (*node, error) {
 	return nil, fmt.Errorf("%q is not data", n.op)
 }
 
-func (l *loader) assign(p []jsonValue) (stmt, error) {
+func (l *loader) assign(p []jsonValue) (prim, error) {
 	src, err := l.data(&p[1])
 	if err != nil {
-		return nil, err
+		return prim{}, err
 	}
 	return l.assignNode(&p[0], src)
 }
 
-func (l *loader) assignNode(dst *jsonValue, src *node) (stmt, error) {
+func (l *loader) assignNode(dst *jsonValue, src *node) (prim, error) {
 	t, err := l.target(dst)
 	if err != nil {
-		return nil, err
+		return prim{}, err
 	}
 	if t.set == nil {
 		fn, err := l.wideTemp(src, t.f.words)
 		set := t.setWide
-		return func(c *ctx) { set(c, fn(c)) }, err
+		return l.callOf(func(c *ctx) { set(c, fn(c)) }), err
+	}
+	if t.n.op == "field" {
+		return l.assignWord(t.f, src)
 	}
 	v, err := l.word(src, t.f.width)
 	if err != nil {
-		return nil, err
-	}
-	if t.n.op == "field" {
-		return assignField(t.f, v, src.within(t.f.width) && v.isField), nil
+		return prim{}, err
 	}
 	set, fn := t.set, v.fn
-	return func(c *ctx) { set(c, fn(c)) }, nil
+	return l.callOf(func(c *ctx) { set(c, fn(c)) }), nil
 }
 
-// assignField assigns a word to a field; clean says that no bit has to be taken off.
-func assignField(f *field, v num, clean bool) stmt {
-	off, h, m := f.off, f.header, mask64(f.width)
-	switch {
-	case v.isConst:
-		k := v.k & m
-		return func(c *ctx) {
-			c.f[off] = k
-			c.h[h].dirty = true
-		}
-	case v.isField && clean:
-		from := v.off
-		return func(c *ctx) {
-			c.f[off] = c.f[from]
-			c.h[h].dirty = true
-		}
+// assignWord assigns to a field of one word: one of two things, if it depends on a condition.
+func (l *loader) assignWord(f *field, src *node) (p prim, err error) {
+	yes, no := src, (*node)(nil)
+	switch src.op {
+	case "b2d":
+		p.cond, err = l.branch(src.r)
+		yes, no = constNode(bigOne), constNode(bigZero)
+	case "?":
+		p.cond, err = l.branch(src.cond)
+		yes, no = src.l, src.r
 	}
-	fn := v.fn
-	return func(c *ctx) {
-		c.f[off] = fn(c) & m
-		c.h[h].dirty = true
+	if err != nil {
+		return p, err
 	}
+	v, err := l.word(yes, f.width)
+	if err != nil {
+		return p, err
+	}
+	if p.in = l.assignment(f, v); p.cond == nil {
+		return p, nil
+	}
+	if v, err = l.word(no, f.width); err == nil {
+		p.other = l.assignment(f, v)
+	}
+	return p, err
 }
 
-func (l *loader) arithmetic(op string, dst, a, b *jsonValue) (stmt, error) {
+func (l *loader) arithmetic(op string, dst, a, b *jsonValue) (prim, error) {
 	n := &node{op: op}
 	var err error
 	if n.l, err = l.data(a); err != nil {
-		return nil, err
+		return prim{}, err
 	}
 	if n.r, err = l.data(b); err != nil {
-		return nil, err
+		return prim{}, err
 	}
 	if err := n.infer(); err != nil {
-		return nil, err
+		return prim{}, err
 	}
 	return l.assignNode(dst, n)
 }
@@ -278,27 +281,35 @@ func (l *loader) move(p []jsonValue, do func(*ctx, *stack, *int32, int)) (stmt, 
 	return func(c *ctx) { do(c, &c.s.p.stacks[i], &c.next[i], int(min(by(c), maxStack))) }, err
 }
 
-func (l *loader) addHeader(p []jsonValue) (stmt, error) {
+func (l *loader) addHeader(p []jsonValue) (prim, error) {
 	n, find, err := l.headerParam(&p[0])
-	if err != nil {
-		return nil, err
+	if err != nil || n.op == "header" {
+		return prim{in: l.headerCode(opAdd, n)}, err
 	}
-	if n.op == "header" {
-		h := n.hdr
-		return func(c *ctx) { c.addHeader(h) }, nil
-	}
-	return func(c *ctx) {
+	return l.callOf(func(c *ctx) {
 		if h := find(c); h >= 0 {
 			c.addHeader(h)
 		}
-	}, nil
+	}), nil
 }
 
-func (l *loader) removeHeader(p []jsonValue) (stmt, error) {
-	_, find, err := l.headerParam(&p[0])
-	return func(c *ctx) {
+func (l *loader) removeHeader(p []jsonValue) (prim, error) {
+	n, find, err := l.headerParam(&p[0])
+	if err != nil || n.op == "header" {
+		return prim{in: l.headerCode(opRemove, n)}, err
+	}
+	return l.callOf(func(c *ctx) {
 		if h := find(c); h >= 0 {
 			c.removeHeader(h)
 		}
-	}, err
+	}), nil
+}
+
+// headerCode is an instruction about a header and all of its words.
+func (l *loader) headerCode(op opcode, n *node) instr {
+	if n == nil {
+		return instr{}
+	}
+	h := &l.p.headers[n.hdr]
+	return instr{op: op, a: int32(h.off), b: int32(h.off + h.words), h: int32(n.hdr)}
 }

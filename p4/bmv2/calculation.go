@@ -142,7 +142,7 @@ func (l *loader) checksum(j *jsonChecksum) error {
 		if err != nil {
 			return err
 		}
-		if sum.cond, err = l.boolean(n); err != nil {
+		if sum.cond, err = l.condition(n); err != nil {
 			return err
 		}
 	}

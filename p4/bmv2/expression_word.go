@@ -12,14 +12,16 @@ type num struct {
 	k       uint64
 	isField bool
 	off     int
+	do      *instr // what assigns it, to word 0 without a mask; nil: nothing but opNum
 }
 
 func constNum(k uint64) num {
-	return num{fn: func(*ctx) uint64 { return k }, isConst: true, k: k}
+	return num{fn: func(*ctx) uint64 { return k }, isConst: true, k: k, do: &instr{op: opConst, k: k}}
 }
 
 func fieldNum(off int) num {
-	return num{fn: func(c *ctx) uint64 { return c.f[off] }, isField: true, off: off}
+	return num{fn: func(c *ctx) uint64 { return c.f[off] }, isField: true, off: off,
+		do: &instr{op: opSum, b: int32(off), m: ^uint64(0)}}
 }
 
 // word compiles data of which only the bits lowest bits matter, at most 64. With 64 the result is exact if the value is
@@ -76,10 +78,11 @@ func fieldWord(off, width int, signed bool) num {
 
 func localWord(p paramRef) num {
 	w, s, m := p.word, uint(p.shift), mask64(p.width)
+	do := &instr{op: opLocal, b: int32(w), shift: uint8(s), m: m}
 	if s == 0 && m == ^uint64(0) {
-		return num{fn: func(c *ctx) uint64 { return c.loc[w] }}
+		return num{fn: func(c *ctx) uint64 { return c.loc[w] }, do: do}
 	}
-	return num{fn: func(c *ctx) uint64 { return c.loc[w] >> s & m }}
+	return num{fn: func(c *ctx) uint64 { return c.loc[w] >> s & m }, do: do}
 }
 
 // stackWord is a field of the last element or of one with an index, or a number of elements.
@@ -204,7 +207,9 @@ func (l *loader) ringWord(n *node, bits int) (num, error) {
 	}
 	af := a.fn
 	if b.isConst {
-		return ringConst(n.op, a, b.k), nil
+		v := ringConst(n.op, a, b.k)
+		v.do = a.ring(n.op, b.k)
+		return v, nil
 	}
 	switch n.op {
 	case "+":
@@ -220,6 +225,28 @@ func (l *loader) ringWord(n *node, bits int) (num, error) {
 	}
 	return num{fn: func(c *ctx) uint64 { return af(c) ^ bf(c) }}, nil
 }
+
+// ring is what assigns the result of an operator and a constant; nil: nothing but opNum.
+func (v *num) ring(op string, k uint64) *instr {
+	if v.do == nil || v.isConst {
+		return nil
+	}
+	do := *v.do
+	switch sum := do.op == opSum && do.m == ^uint64(0); {
+	case op == "&":
+		do.m &= k
+	case op == "+" && sum:
+		do.k += k
+	case op == "-" && sum:
+		do.k -= k
+	default:
+		return nil
+	}
+	return &do
+}
+
+// isWord reports whether what is assigned is a word under a mask.
+func (in *instr) isWord() bool { return in.op == opSum && in.k == 0 }
 
 func ringConst(op string, a num, k uint64) num {
 	af := a.fn
@@ -260,5 +287,7 @@ func (l *loader) maskWord(n *node, bits int) (num, bool, error) {
 	if err != nil {
 		return num{}, false, err
 	}
-	return ringConst("&", v, low), true, nil
+	out := ringConst("&", v, low)
+	out.do = v.ring("&", low)
+	return out, true, nil
 }

@@ -25,7 +25,7 @@ func (l *loader) assert(p []jsonValue) (stmt, error) {
 	if n.kind == kindData {
 		n = &node{op: "d2b", kind: kindBool, r: n}
 	}
-	ok, err := l.boolean(n)
+	ok, err := l.condition(n)
 	return func(c *ctx) {
 		if !ok(c) {
 			c.stop(DropAssert)

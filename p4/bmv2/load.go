@@ -55,6 +55,7 @@ type Program struct {
 	adefs      []actionDef
 	lists      map[int][]listItem // field lists
 	learn      []learnDef         // as digests
+	calls      []call             // of instructions
 }
 
 // span is a run of words of ctx.f.
@@ -82,12 +83,16 @@ type loader struct {
 	cells          int64
 	// registersUsed are those that the action being compiled reads or writes.
 	registersUsed map[int]bool
+	looks         int // at instructions, that are left for a pipeline
 }
 
 // Load checks and compiles BMv2 JSON. The error says where and what; it wraps ErrUnsupported if the program uses what
 // is not implemented.
-func Load(data []byte) (*Program, error) {
-	l := &loader{p: &Program{lists: map[int][]listItem{}}}
+func Load(data []byte) (*Program, error) { return load(data, maxLooks) }
+
+// load is Load that looks at so many instructions to shorten the ways of packets.
+func load(data []byte, looks int) (*Program, error) {
+	l := &loader{p: &Program{lists: map[int][]listItem{}}, looks: looks}
 	if err := json.Unmarshal(data, &l.j); err != nil {
 		return nil, fmt.Errorf("BMv2 JSON: %w", err)
 	}

@@ -7,39 +7,28 @@ import (
 // step is a table, a condition or an action of a pipeline. What follows is -1 at the end.
 type step struct {
 	table   int // -1: not a table
-	cond    func(*ctx) bool
-	act     *body
+	cond    *branch
+	act     *body // if it is no condition
 	yes, no int
 }
 
 // pipeline is ingress or egress.
 type pipeline struct {
-	init  int
-	steps []step
+	code  []instr
+	start int32
 }
 
 // run lets a packet through a pipeline.
 func (c *ctx) run(p *pipeline) {
-	for i := p.init; i >= 0 && !c.exit && !c.dead; {
-		s := &p.steps[i]
-		switch {
-		case s.table >= 0:
-			i = c.s.tables[s.table].apply(c)
-		case s.cond == nil:
-			s.act.run(c)
-			i = s.yes
-		case s.cond(c):
-			i = s.yes
-		default:
-			i = s.no
-		}
+	if !c.exit && !c.dead {
+		c.exec(p.code, p.start)
 	}
 }
 
 // loadPipelines compiles ingress and egress.
 func (l *loader) loadPipelines() error {
 	l.tableByName = map[string]int{}
-	l.p.ingress.init, l.p.egress.init = -1, -1
+	l.p.ingress.start, l.p.egress.start = -1, -1
 	seen := map[string]bool{}
 	for i := range l.j.Pipelines {
 		j := &l.j.Pipelines[i]
@@ -105,16 +94,18 @@ func (l *loader) pipeline(to *pipeline, j *jsonPipeline) error {
 		}
 		return i, nil
 	}
-	if to.init, err = next(j.InitTable); err != nil {
+	init, err := next(j.InitTable)
+	if err != nil {
 		return err
 	}
+	var steps []step
 	after := make([][]int, 0, len(byName))
 	for i := range j.Tables {
 		t, follow, err := l.table(&j.Tables[i], next)
 		if err != nil {
 			return fmt.Errorf("table %q: %w", j.Tables[i].Name, err)
 		}
-		to.steps = append(to.steps, l.tableStep(t))
+		steps = append(steps, l.tableStep(t))
 		after = append(after, follow)
 	}
 	for i := range j.Conditionals {
@@ -122,7 +113,7 @@ func (l *loader) pipeline(to *pipeline, j *jsonPipeline) error {
 		if err != nil {
 			return fmt.Errorf("conditional %q: %w", j.Conditionals[i].Name, err)
 		}
-		to.steps = append(to.steps, s)
+		steps = append(steps, s)
 		after = append(after, []int{s.yes, s.no})
 	}
 	for i := range j.ActionCalls {
@@ -133,10 +124,14 @@ func (l *loader) pipeline(to *pipeline, j *jsonPipeline) error {
 			return fmt.Errorf("action call %q: no action %d without parameters, or no next step", c.Name, c.ActionID)
 		}
 		s.act = &l.p.adefs[a].body
-		to.steps = append(to.steps, s)
+		steps = append(steps, s)
 		after = append(after, []int{s.yes})
 	}
-	return acyclic(after)
+	if err := acyclic(after); err != nil {
+		return err
+	}
+	l.compile(to, steps, init)
+	return nil
 }
 
 // tableStep is a table; one that the compiler made of statements, and that always does the same, is an action.
@@ -162,7 +157,7 @@ func (l *loader) conditional(j *jsonConditional, next func(*string) (int, error)
 	if n.kind == kindData {
 		n = &node{op: "d2b", kind: kindBool, r: n}
 	}
-	if s.cond, err = l.boolean(n); err != nil {
+	if s.cond, err = l.branch(n); err != nil {
 		return s, err
 	}
 	if s.yes, err = next(j.TrueNext); err != nil {

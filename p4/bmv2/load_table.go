@@ -20,7 +20,7 @@ func (l *loader) table(j *jsonTable, next func(*string) (int, error)) (int, []in
 	case j.MaxSize < 0 || j.MaxSize > maxTableSize:
 		return 0, nil, fmt.Errorf("max_size %d is not within 0 and %d", j.MaxSize, maxTableSize)
 	}
-	d := tableDef{size: j.MaxSize, exact: true, lpm: -1, defSlot: -1}
+	d := tableDef{size: j.MaxSize, exact: true, only: -1, lpm: -1, defSlot: -1}
 	t := Table{ID: id, Name: j.Name, Size: j.MaxSize, Hidden: len(j.Key) == 0, Counter: -1, Meter: -1,
 		ConstEntries: len(j.Entries) > 0, DefaultAction: -1}
 	for _, f := range []func(*jsonTable, *tableDef, *Table) error{l.tableKeys, l.tableDirect} {
@@ -102,7 +102,9 @@ func (l *loader) tableKeys(j *jsonTable, d *tableDef, t *Table) error {
 	if d.priority {
 		d.lpm = -1 // a mask like others
 	}
-	t.HasPriority = d.priority
+	if t.HasPriority = d.priority; d.exact && len(d.keys) == 1 {
+		d.only = d.keys[0].off
+	}
 	if d.keyWords = lay.words; d.keyWords > maxKeyWords {
 		return fmt.Errorf("key of more than %d words", maxKeyWords)
 	}
@@ -236,7 +238,11 @@ func (l *loader) tableActions(j *jsonTable, d *tableDef, t *Table, next func(*st
 		if !there {
 			return nil, fmt.Errorf("no action %d", id)
 		}
-		ta := tableAction{id: a, def: &l.p.adefs[a]}
+		do := &l.p.adefs[a].body
+		ta := tableAction{id: a, def: &l.p.adefs[a], code: do.code, start: do.start}
+		if len(do.regs) > 0 {
+			ta.code, ta.start = []instr{{op: opCall, k: l.call(call{fn: do.run}), yes: -1}}, 0
+		}
 		to, there := j.NextTables[l.p.actions[a].Name]
 		if !there && !d.hitMiss {
 			ta.next = d.none

@@ -20,6 +20,7 @@ type parseState struct {
 	ops []parserOp
 	// key gives the words that select by; parts are their widths.
 	key   []parserKey
+	only  int // the word that is the key, or -1
 	words int
 	// cases are tried in order: words of values, then of masks.
 	cases   []parseCase
@@ -28,7 +29,8 @@ type parseState struct {
 }
 
 type parserKey struct {
-	fn    func(*ctx) uint64    // into word, at shift
+	off   int                  // a word, into word at shift; or -1
+	fn    func(*ctx) uint64    // the same, of what is no word
 	wide  func(*ctx, []uint64) // into words from word on
 	ahead int                  // bits that have to be there, for lookahead
 	word  int
@@ -37,6 +39,8 @@ type parserKey struct {
 }
 
 type parseCase struct {
+	first, firstMask uint64 // the first words of value and mask
+
 	value, mask []uint64
 	next        int
 }
@@ -81,12 +85,19 @@ func (c *ctx) parse() {
 
 // next selects the state that follows.
 func (s *parseState) next(c *ctx) (int, int32) {
+	if s.only >= 0 {
+		return s.of(c, c.f[s.only])
+	}
 	key := c.key[:s.words]
 	clear(key)
 	for i := range s.key {
 		k := &s.key[i]
 		if k.ahead > 0 && 8*(len(c.data)-c.pos) < k.ahead {
 			return 0, c.s.p.parser.tooShort
+		}
+		if k.off >= 0 {
+			key[k.word] |= c.f[k.off] << (uint(k.shift) & 63)
+			continue
 		}
 		if k.wide != nil {
 			k.wide(c, key[k.word:])
@@ -95,18 +106,28 @@ func (s *parseState) next(c *ctx) (int, int32) {
 		key[k.word] |= k.fn(c) << uint(k.shift)
 	}
 	if s.words == 1 {
-		for i := range s.cases {
-			if k := &s.cases[i]; key[0]&k.mask[0] == k.value[0] {
-				return k.next, ok
-			}
-		}
-	} else {
-		for i := range s.cases {
-			if s.cases[i].matches(key) {
-				return s.cases[i].next, ok
-			}
+		return s.of(c, key[0])
+	}
+	for i := range s.cases {
+		if s.cases[i].matches(key) {
+			return s.cases[i].next, ok
 		}
 	}
+	return s.none(c)
+}
+
+// of is next for a key of one word.
+func (s *parseState) of(c *ctx, word uint64) (int, int32) {
+	for i := range s.cases {
+		if k := &s.cases[i]; word&k.firstMask == k.first {
+			return k.next, ok
+		}
+	}
+	return s.none(c)
+}
+
+// none is the state that follows if no case is the packet's.
+func (s *parseState) none(c *ctx) (int, int32) {
 	if !s.hasElse {
 		return 0, c.s.p.parser.noMatch
 	}
@@ -157,7 +178,7 @@ func (l *loader) loadParser() error {
 }
 
 func (l *loader) state(j *jsonParseState, states map[string]int) (parseState, error) {
-	s := parseState{other: accept}
+	s := parseState{other: accept, only: -1}
 	for i := range j.Ops {
 		op, err := l.parserOp(&j.Ops[i])
 		if err != nil {
@@ -177,6 +198,9 @@ func (l *loader) state(j *jsonParseState, states map[string]int) (parseState, er
 		refs = append(refs, r)
 		s.key = append(s.key, k)
 	}
+	if len(s.key) == 1 {
+		s.only = s.key[0].off
+	}
 	if s.words = lay.words; s.words > maxKeyWords {
 		return s, fmt.Errorf("transition key of more than %d words", maxKeyWords)
 	}
@@ -192,11 +216,14 @@ func (l *loader) state(j *jsonParseState, states map[string]int) (parseState, er
 func (l *loader) parserKey(v *jsonValue) (parserKey, error) {
 	if v.Type == "lookahead" {
 		bit, width, err := lookahead(v)
-		k := parserKey{ahead: bit + width, width: width}
+		k := parserKey{off: -1, ahead: bit + width, width: width}
 		if width > 64 {
 			k.wide = func(c *ctx, to []uint64) { ahead(c, bit, width, to[:(width+63)/64]) }
 		}
 		k.fn = func(c *ctx) uint64 { return loadBits(c.data[c.pos:], bit, width) }
+		if at, down, m := bit/8, 7-(bit+width-1)%8, mask64(width); at == (bit+width-1)/8 {
+			k.fn = func(c *ctx) uint64 { return uint64(c.data[c.pos+at]) >> down & m }
+		}
 		return k, err
 	}
 	if v.Type != "field" && v.Type != "stack_field" {
@@ -206,7 +233,7 @@ func (l *loader) parserKey(v *jsonValue) (parserKey, error) {
 	if err != nil {
 		return parserKey{}, err
 	}
-	k := parserKey{width: 1}
+	k := parserKey{off: -1, width: 1}
 	if n.f != nil {
 		k.width = n.f.width
 	}
@@ -216,6 +243,9 @@ func (l *loader) parserKey(v *jsonValue) (parserKey, error) {
 		return k, err
 	}
 	w, err := l.word(n, k.width)
+	if w.isField && !n.f.signed {
+		k.off = w.off
+	}
 	fn, m := w.fn, mask64(k.width)
 	k.fn = func(c *ctx) uint64 { return fn(c) & m }
 	return k, err
@@ -294,6 +324,7 @@ func (l *loader) transition(s *parseState, j *jsonTransition, refs []paramRef, s
 	if value.Sign() < 0 || value.BitLen() > int(at) {
 		return fmt.Errorf("value %s has more than the %d bits of the key", *j.Value, at)
 	}
+	k.first, k.firstMask = k.value[0], k.mask[0]
 	s.cases = append(s.cases, k)
 	return nil
 }

@@ -102,7 +102,7 @@ func (l *loader) verifyOp(p []jsonValue) (parserOp, error) {
 	if err != nil {
 		return nil, err
 	}
-	cond, err := l.boolean(n)
+	cond, err := l.condition(n)
 	if err != nil {
 		return nil, err
 	}
@@ -124,15 +124,23 @@ func (l *loader) setOp(p []jsonValue) (parserOp, error) {
 	if p[1].Type == "lookahead" {
 		return l.setAhead(p)
 	}
-	set := (*loader).assign
 	if n, err := l.value(&p[0], 0); err == nil && n.op == "vl" {
-		set = (*loader).assignVL
+		fn, err := l.assignVL(p)
+		return func(c *ctx) int32 {
+			fn(c)
+			return ok
+		}, err
 	}
-	fn, err := set(l, p)
+	set, err := l.assign(p)
+	if err != nil {
+		return nil, err
+	}
+	b := body{prims: []prim{set}}
+	b.compile()
 	return func(c *ctx) int32 {
-		fn(c)
+		c.exec(b.code, b.start)
 		return ok
-	}, err
+	}, nil
 }
 
 func (l *loader) setAhead(p []jsonValue) (parserOp, error) {

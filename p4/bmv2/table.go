@@ -57,6 +57,7 @@ type tableDef struct {
 	keyWords int
 	ranges   []int // keys that are ranges
 	exact    bool
+	only     int // the word that is the key, if it is exact and all that is compared; else -1
 	priority bool
 	lpm      int // the key that is LPM, or -1
 
@@ -80,6 +81,10 @@ type tableAction struct {
 	id   int
 	def  *actionDef
 	next int
+
+	// The action's body, or a call of it if registers have to be locked.
+	code  []instr
+	start int32
 }
 
 // keyPart is a field of a key.
@@ -100,6 +105,13 @@ const (
 func rowSlot(state uint64) int    { return int(state >> 8 & 0xffffff) }
 func rowNext(state uint64) uint32 { return uint32(state >> 32) }
 
+// hashWord is hashKey of one word.
+func hashWord(seed, key uint64) uint64 {
+	hi, lo := bits.Mul64(seed^key, 0x9e3779b97f4a7c15)
+	hi, lo = bits.Mul64(hi^lo^seed, 0xd6e8feb86659fd93)
+	return hi ^ lo
+}
+
 func hashKey(seed uint64, key []uint64) uint64 {
 	h := seed
 	for _, w := range key {
@@ -110,29 +122,17 @@ func hashKey(seed uint64, key []uint64) uint64 {
 	return hi ^ lo
 }
 
-// apply matches the packet, runs the action, and gives the step that follows.
-func (t *table) apply(c *ctx) int {
+// apply matches the packet, and gives the action that is to run, with its parameters in c.loc, and the instruction that
+// follows. nil: there is no action.
+func (t *table) apply(c *ctx) (*tableAction, int32) {
 	d := t.def
-	key := c.key[:d.keyWords]
-	clear(key)
-	for i := range d.keys {
-		k := &d.keys[i]
-		switch {
-		case k.off >= 0:
-			key[k.ref.word] |= c.f[k.off] << (uint(k.ref.shift) & 63)
-		case k.wide != nil:
-			k.wide(c, key[k.ref.word:k.ref.word+(k.ref.width+63)/64])
-		default:
-			key[k.ref.word] |= k.num.fn(c) & mask64(k.ref.width) << uint(k.ref.shift)
-		}
-	}
 	row := -1
-	if t.n > 0 {
-		if d.exact {
-			row = t.find(hashKey(t.seed, key), key)
-		} else {
-			row = t.search(c, key)
-		}
+	switch {
+	case t.n == 0:
+	case d.only >= 0:
+		row = t.findWord(c.f[d.only])
+	default:
+		row = t.look(c)
 	}
 	if row < 0 {
 		return t.miss(c)
@@ -147,28 +147,66 @@ func (t *table) apply(c *ctx) int {
 	}
 	a := &d.actions[rowSlot(r[0])]
 	c.loc = r[d.dataAt:]
-	a.def.body.run(c)
 	if d.hitMiss {
-		return d.hitNext
+		return a, int32(d.hitNext)
 	}
-	return a.next
+	return a, int32(a.next)
 }
 
-func (t *table) miss(c *ctx) int {
+// look finds the row that matches the packet, or -1.
+func (t *table) look(c *ctx) int {
+	d := t.def
+	key := c.key[:d.keyWords]
+	clear(key)
+	for i := range d.keys {
+		k := &d.keys[i]
+		switch {
+		case k.off >= 0:
+			key[k.ref.word] |= c.f[k.off] << (uint(k.ref.shift) & 63)
+		case k.wide != nil:
+			k.wide(c, key[k.ref.word:k.ref.word+(k.ref.width+63)/64])
+		default:
+			key[k.ref.word] |= k.num.fn(c) & mask64(k.ref.width) << uint(k.ref.shift)
+		}
+	}
+	if d.exact {
+		return t.find(hashKey(t.seed, key), key)
+	}
+	return t.search(c, key)
+}
+
+// findWord is find for a key of one word.
+func (t *table) findWord(key uint64) int {
+	tag, mask := uint32(hashWord(t.seed, key)), uint32(len(t.index)-1)
+	rw, at := t.def.rowWords, t.def.keyAt
+	for pos := tag & mask; ; pos = (pos + 1) & mask {
+		slot := t.index[pos]
+		if slot == 0 {
+			return -1
+		}
+		if uint32(slot>>32) != tag {
+			continue
+		}
+		if row := int(uint32(slot)) - 1; t.rows[row*rw+at] == key {
+			return row
+		}
+	}
+}
+
+func (t *table) miss(c *ctx) (*tableAction, int32) {
 	d := t.def
 	if t.defSlot < 0 {
 		if d.hitMiss {
-			return d.missNext
+			return nil, int32(d.missNext)
 		}
-		return d.none
+		return nil, int32(d.none)
 	}
 	a := &d.actions[t.defSlot]
 	c.loc = t.defData
-	a.def.body.run(c)
 	if d.hitMiss {
-		return d.missNext
+		return a, int32(d.missNext)
 	}
-	return a.next
+	return a, int32(a.next)
 }
 
 // find gives the row of an exact table with a key, or -1.

@@ -358,7 +358,9 @@ func newRig(t testing.TB, c Config) *rig {
 		conn.Close()
 		r.Close()
 	})
-	r.client = p4.NewP4RuntimeClient(conn)
+	if r.client = p4.NewP4RuntimeClient(conn); withinProcess {
+		r.client = r.Local(conn)
+	}
 	return r
 }
 

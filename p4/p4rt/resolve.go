@@ -188,7 +188,13 @@ func counterValue(d *p4.CounterData) (bmv2.CounterValue, *failure) {
 }
 
 func counterData(v bmv2.CounterValue) *p4.CounterData {
-	return &p4.CounterData{ByteCount: int64(min(v.Octets, math.MaxInt64)), PacketCount: int64(min(v.Packets, math.MaxInt64))}
+	d := &p4.CounterData{}
+	setCounterData(d, v)
+	return d
+}
+
+func setCounterData(d *p4.CounterData, v bmv2.CounterValue) {
+	d.ByteCount, d.PacketCount = int64(min(v.Octets, math.MaxInt64)), int64(min(v.Packets, math.MaxInt64))
 }
 
 // meterConfig checks the rates and bursts of a meter. Source: P4Runtime Specification v1.4.1, 9.4.
