@@ -117,7 +117,8 @@ func (l *loader) assignNode(dst *jsonValue, src *node) (stmt, error) {
 		return nil, err
 	}
 	if t.n.op == "field" {
-		return assignField(t.f, v, src.within(t.f.width) && v.isField), nil
+		// Of an expression that is within the width, v may be a wider field: the mask was left out.
+		return assignField(t.f, v, src.op == "field" && src.within(t.f.width)), nil
 	}
 	set, fn := t.set, v.fn
 	return func(c *ctx) { set(c, fn(c)) }, nil
