@@ -27,14 +27,16 @@
 #define EXPECTED , bit<8> expected
 #define EXPECT m.expected = expected;
 #endif
-#ifdef FEW_STAGES
-#define UE_CPU hold
-#define DST4 h.ip4.dst
-#define DST6 h.ip6.dst_prefix
-#else
-#define UE_CPU cpu
-#define DST4 m.dst4
-#define DST6 m.dst6
+#ifndef KEY_CPU
+#define KEY_CPU cpu
+#define KEY_ACTIONS
+#define ONE bit<RULE_BITS> rule EXPECTED, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6
+#define SEVERAL bit<LIST_BITS> number EXPECTED, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6
+#define CHECK \
+		m.uplink = uplink; \
+		m.check = check; \
+		m.ue4 = ue4; \
+		m.ue6 = ue6;
 #endif
 
 control Detect(inout headers_t h, inout meta_t m, in PORT_TYPE port) {
@@ -90,39 +92,28 @@ control Detect(inout headers_t h, inout meta_t m, in PORT_TYPE port) {
 	 * packets; with others packets go to the CPU (measure.p4). check: the UE address is compared with these, uplink with
 	 * the source; 0 is no address.
 	 */
-	action one(bit<RULE_BITS> rule EXPECTED, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
+	action one(ONE) {
 		m.rule = rule;
 		EXPECT
-		m.uplink = uplink;
-		m.check = check;
-		m.ue4 = ue4;
-		m.ue6 = ue6;
+		CHECK
 	}
-	action several(bit<LIST_BITS> number EXPECTED, bit<1> uplink, bit<1> check, bit<32> ue4, bit<64> ue6) {
+	action several(SEVERAL) {
 		m.filter_list = number;
 		EXPECT
-		m.uplink = uplink;
-		m.check = check;
-		m.ue4 = ue4;
-		m.ue6 = ue6;
+		CHECK
 	}
+	KEY_ACTIONS
 	@name("tunnels")
 	table tunnels {
 		key = {
 			m.endpoint: exact @name("endpoint");
 			h.gtpu.teid: exact @name("teid");
 		}
-		actions = { one; several; cpu; }
-		const default_action = cpu(PASS_RULES);
+		actions = { one; several; KEY_CPU; }
+		const default_action = KEY_CPU(PASS_RULES);
 		size = TUNNELS;
 	}
 
-#ifdef FEW_STAGES
-	/* As cpu, before it is known that the packet is for the UE. */
-	action hold(bit<8> reason) {
-		m.held = reason;
-	}
-#endif
 	action one_bare(bit<RULE_BITS> rule EXPECTED) {
 		m.rule = rule;
 		EXPECT
@@ -134,29 +125,29 @@ control Detect(inout headers_t h, inout meta_t m, in PORT_TYPE port) {
 	@name("ues4")
 	table ues4 {
 		key = { DST4: exact @name("address"); }
-		actions = { one_bare; several_bare; @defaultonly NoAction; UE_CPU; }
+		actions = { one_bare; several_bare; @defaultonly NoAction; KEY_CPU; }
 		const default_action = NoAction();
 		size = UE4S;
 	}
 	@name("ues6")
 	table ues6 {
 		key = { DST6: exact @name("prefix"); }
-		actions = { one_bare; several_bare; @defaultonly NoAction; UE_CPU; }
+		actions = { one_bare; several_bare; @defaultonly NoAction; KEY_CPU; }
 		const default_action = NoAction();
 		size = UE6S;
 	}
 	@name("framed4")
 	table framed4 {
-		key = { m.dst4: lpm @name("address"); }
-		actions = { one_bare; several_bare; cpu; }
-		const default_action = cpu(PASS_HOST);
+		key = { DST4: lpm @name("address"); }
+		actions = { one_bare; several_bare; KEY_CPU; }
+		const default_action = KEY_CPU(PASS_HOST);
 		size = ROUTES4;
 	}
 	@name("framed6")
 	table framed6 {
-		key = { m.dst6: lpm @name("prefix"); }
-		actions = { one_bare; several_bare; cpu; }
-		const default_action = cpu(PASS_HOST);
+		key = { DST6: lpm @name("prefix"); }
+		actions = { one_bare; several_bare; KEY_CPU; }
+		const default_action = KEY_CPU(PASS_HOST);
 		size = ROUTES6;
 	}
 
@@ -178,8 +169,8 @@ control Detect(inout headers_t h, inout meta_t m, in PORT_TYPE port) {
 			m.qfi: ternary @name("qfi");
 			m.protocol: ternary @name("protocol");
 			m.tos: ternary @name("tos");
-			m.src4: ternary @name("source");
-			m.dst4: ternary @name("destination");
+			SRC4: ternary @name("source");
+			DST4: ternary @name("destination");
 			m.src_port: RANGE @name("source_port");
 			m.dst_port: RANGE @name("destination_port");
 		}
@@ -195,10 +186,10 @@ control Detect(inout headers_t h, inout meta_t m, in PORT_TYPE port) {
 			m.qfi: ternary @name("qfi");
 			m.protocol: ternary @name("protocol");
 			m.tos: ternary @name("tos");
-			m.src6: ternary @name("source_prefix");
-			m.src6_rest: ternary @name("source_rest");
-			m.dst6: ternary @name("destination_prefix");
-			m.dst6_rest: ternary @name("destination_rest");
+			SRC6: ternary @name("source_prefix");
+			SRC6_REST: ternary @name("source_rest");
+			DST6: ternary @name("destination_prefix");
+			DST6_REST: ternary @name("destination_rest");
 			m.src_port: RANGE @name("source_port");
 			m.dst_port: RANGE @name("destination_port");
 		}

@@ -11,40 +11,20 @@
  * Source: TS 29.244 V18.6.0, 8.2.56, 8.2.64; TS 29.281 V18.1.0, 5.1; TS 38.415 V18.0.0, 5.5.2.
  */
 #ifdef FEW_STAGES
-/* A comparison is a stage of its own, and so is an addition. */
-#define HOP4(ip) \
-	if (ip.checksum[15:8] == 0xff || ip.checksum == 0xfeff) { \
-		hop4_carry(ip); \
-	} else { \
-		hop4(ip); \
-	}
 #define INSIDE(octets) m.inside
-#define PUT_ON4 m.inside + 36
-#define PUT_ON_GTPU4 m.inside + 16
 #else
-#define HOP4(ip) hop4(ip);
 #define INSIDE(octets) octets - 16
 #define PUT_ON4 m.octets + m.around
 #define PUT_ON_GTPU4 m.octets + m.around - 20
 #endif
 
 control Emit(inout headers_t h, inout meta_t m) {
+#ifndef FEW_STAGES
 	/* One off TTL or Hop Limit. A wrong header checksum stays wrong: RFC 1624, equation 3. */
-#ifdef FEW_STAGES
-	action hop4(inout ip4_h ip) {
-		ip.ttl = ip.ttl - 1;
-		ip.checksum = ip.checksum + 0x100;
-	}
-	action hop4_carry(inout ip4_h ip) {
-		ip.ttl = ip.ttl - 1;
-		ip.checksum = ip.checksum + 0x101;
-	}
-#else
 	action hop4(inout ip4_h ip) {
 		ip.ttl = ip.ttl - 1;
 		ip.checksum = ip.checksum >= 0xfeff ? ip.checksum + 0x101 : ip.checksum + 0x100;
 	}
-#endif
 	action hop6(inout ip6_h ip) {
 		ip.hop_limit = ip.hop_limit - 1;
 	}
@@ -58,6 +38,7 @@ control Emit(inout headers_t h, inout meta_t m) {
 		h.optional.setInvalid();
 		h.psc.setInvalid();
 	}
+#endif
 
 	action put_on4(bit<16> octets) {
 		h.out4.setValid();
@@ -111,16 +92,19 @@ control Emit(inout headers_t h, inout meta_t m) {
 		PUT_E(h.out_gtpu)
 	}
 
+#ifdef FEW_STAGES
+#include "emit_flat.p4"
+#else
 	apply {
 		if (m.tunnelled == 0) {
 			if (m.v6 == 0) {
-				HOP4(h.ip4)
+				hop4(h.ip4);
 			} else {
 				hop6(h.ip6);
 			}
 		} else if (m.tunnel == 0) {
 			if (m.v6 == 0) {
-				HOP4(h.user4)
+				hop4(h.user4);
 			} else {
 				hop6(h.user6);
 			}
@@ -129,12 +113,6 @@ control Emit(inout headers_t h, inout meta_t m) {
 			if (m.has_dscp == 0) {
 				m.dscp = DSCP(m.tos);
 			}
-#ifdef FEW_STAGES
-			m.inside = m.octets;
-			if (m.has_qfi == 1 || (m.tunnelled == 1 && h.psc.isValid())) {
-				m.inside = m.octets + 8;
-			}
-#endif
 #ifdef NO_OUTER6
 			put_on4(PUT_ON4);
 			put_on_gtpu(PUT_ON_GTPU4);
@@ -186,6 +164,7 @@ control Emit(inout headers_t h, inout meta_t m) {
 			h.tag.setInvalid();
 		}
 	}
+#endif
 }
 
 #endif

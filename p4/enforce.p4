@@ -39,14 +39,12 @@ control Enforce(inout headers_t h, inout meta_t m) {
 	}
 #ifdef FEW_STAGES
 	apply {
-		m.fits = 1;
 		if (m.bucket != 0) {
 			METER_RUN(session_meter, m.bucket)
-			if (m.fits == 0) {
-				above();
-			}
 		}
-		if (m.fate == FATE_FORWARD && m.slice != 0) {
+		if (m.fits == 0) {
+			above();
+		} else if (m.slice != 0) {
 			METER_RUN(slice_meter, m.slice ++ m.uplink)
 			if (m.fits == 0) {
 				above();

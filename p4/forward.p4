@@ -47,8 +47,8 @@
 		SET_RATES
 #ifdef NO_WIDE_KEYS
 #define ROUTE6 \
-			m.dst6: ternary @name("prefix"); \
-			m.dst6_rest: ternary @name("rest");
+			DST6: ternary @name("prefix"); \
+			DST6_REST: ternary @name("rest");
 #else
 #define ROUTE6 m.dst6 ++ m.dst6_rest: lpm @name("address");
 #endif
@@ -60,15 +60,12 @@ control Forward(inout headers_t h, inout meta_t m) {
 	}
 
 #ifdef FEW_STAGES
-	action to_n6(bit<1> uplink, bit<8> way) {
-		m.uplink = uplink;
+	action to_n6(bit<8> way) {
 		m.way = way;
 	}
-	action to_peer(bit<1> uplink, bit<PEER_BITS> peer, bit<1> has_qfi) {
+	action to_peer(bit<PEER_BITS> peer) {
 		m.tunnel = 1;
-		m.uplink = uplink;
 		m.peer = peer;
-		m.has_qfi = has_qfi;
 	}
 #else
 	/* A PDR with its FAR and QERs. */
@@ -105,12 +102,16 @@ control Forward(inout headers_t h, inout meta_t m) {
 	}
 
 	action own() {
+#ifdef FEW_STAGES
+		m.own = 1;
+#else
 		m.fate = FATE_CPU;
 		m.reason = PASS_HOST;
+#endif
 	}
 	@name("own4")
 	table own4 {
-		key = { m.dst4: exact @name("address"); }
+		key = { DST4: exact @name("address"); }
 		actions = { own; @defaultonly NoAction; }
 		const default_action = NoAction();
 		size = LOCALS;
@@ -118,8 +119,8 @@ control Forward(inout headers_t h, inout meta_t m) {
 	@name("own6")
 	table own6 {
 		key = {
-			m.dst6: exact @name("prefix");
-			m.dst6_rest: exact @name("rest");
+			DST6: exact @name("prefix");
+			DST6_REST: exact @name("rest");
 		}
 		actions = { own; @defaultonly NoAction; }
 		const default_action = NoAction();
@@ -133,7 +134,7 @@ control Forward(inout headers_t h, inout meta_t m) {
 	table data_routes4 {
 		key = {
 			m.way: exact @name("way");
-			m.dst4: lpm @name("address");
+			DST4: lpm @name("address");
 		}
 		actions = { by_hop; cpu; }
 		const default_action = cpu(PASS_UNRESOLVED);
@@ -176,10 +177,10 @@ control Forward(inout headers_t h, inout meta_t m) {
 	}
 
 #ifdef FEW_STAGES
-	/* MTU: what is above it stays in over. */
+	/* room: octets up to the MTU, and 1; 0 if the packet does not fit. */
 	action by_port(bit<9> port, bit<16> mtu) {
-		TO_PORT(port)
-		m.over = m.leaving |-| mtu;
+		m.port = port;
+		m.room = mtu |-| m.leaving;
 	}
 #else
 	action by_port(PORT_TYPE port, bit<1> tagged, bit<VID_BITS> vid, bit<48> from, bit<48> to, bit<16> mtu) {

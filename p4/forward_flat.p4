@@ -1,52 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* forward, for a target on which one table behind another costs a stage: a part of control Forward
  *
- *	rules ► own, data_routes, peers ► hops
- *	      └► leavings ───────────────┘
+ *	rules ► data_routes, peers ► hops
+ *	own
  *
- * TTL, scope and MTU are left to the verdict of the front.
+ * TTL, scope, own addresses and MTU are left to the verdict of the front.
  */
 
-	/* Octets of the packet that would leave, from its IP header on. */
-	action leaving(bit<16> around) {
-		m.leaving = m.octets + around;
+	/* Octets of the packet that would leave, from its IP header on, without the last. Whether there is
+	 * a container is not known here: it is counted.
+	 */
+	action leaving() {
+		m.leaving = m.octets - 1;
 	}
-	@name("leavings")
-	table leavings {
-		key = {
-			m.tunnel: ternary @name("tunnel");
-			m.has_qfi: ternary @name("has_qfi");
-			m.tunnelled: ternary @name("tunnelled");
-			h.psc.isValid(): ternary @name("psc");
-		}
-		actions = { leaving; }
-		const default_action = leaving(36);
-		const entries = {
-			(0, _, _, _): leaving(0);
-			(1, 1, _, _): leaving(44);
-			(1, _, 1, true): leaving(44);
-		}
+	action leaving_tunnel() {
+		m.leaving = m.octets + 43;
 	}
 
 	apply {
+		if (m.v6 == 0) {
+			own4.apply();
+		} else {
+			own6.apply();
+		}
 		if (m.fate == FATE_FORWARD && m.rule != 0) {
 			rules.apply();
-			leavings.apply();
-			if (m.fate == FATE_FORWARD) {
-				if (m.tunnel == 1) {
-					peers.apply();
-				} else if (m.v6 == 0) {
-					if (!own4.apply().hit) {
-						data_routes4.apply();
-					}
-				} else {
-					if (!own6.apply().hit) {
-						data_routes6.apply();
-					}
-				}
+			if (m.tunnel == 1) {
+				leaving_tunnel();
+			} else {
+				leaving();
 			}
-			if (m.fate == FATE_FORWARD) {
-				hops.apply();
+		}
+		if (m.fate == FATE_FORWARD && m.rule != 0) {
+			if (m.tunnel == 1) {
+				peers.apply();
+			} else if (m.v6 == 0) {
+				data_routes4.apply();
+			} else {
+				data_routes6.apply();
 			}
+		}
+		if (m.fate == FATE_FORWARD && m.rule != 0) {
+			hops.apply();
 		}
 	}

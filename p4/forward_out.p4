@@ -5,15 +5,16 @@
  *	    └► tunnels ► TEID, QFI, DSCP     peer ► peers ► IP addresses
  */
 control ForwardOut(inout headers_t h, inout meta_t m) {
+	action cut_off() {
+		m.reason = DROP_IP_SHORT;
+	}
 	/* An entry that is not there yet: the driver writes these before those of Forward. */
-	action missing() {
-		m.fate = FATE_DROP;
+	action incomplete() {
 		m.reason = DROP_INCOMPLETE;
 	}
 
-	/* bucket 0: no MBR. */
+	/* Of PDRs with an MBR, of the session or of the slice: cells of meters, 0 for none. */
 	action bucket(bit<METER_BITS> number, bit<SLICE_BITS> slice) {
-		m.has_bucket = 1;
 		m.bucket = number;
 		m.slice = slice;
 	}
@@ -22,7 +23,7 @@ control ForwardOut(inout headers_t h, inout meta_t m) {
 		key = { m.rule: exact @name("rule"); }
 		actions = { bucket; @defaultonly NoAction; }
 		const default_action = NoAction();
-		size = RULES;
+		size = BUCKETS;
 	}
 
 	action tunnel(bit<32> teid, bit<1> has_qfi, bit<6> qfi, bit<4> pdu_type, bit<1> has_dscp, bit<6> dscp) {
@@ -77,8 +78,10 @@ control ForwardOut(inout headers_t h, inout meta_t m) {
 			tunnels.apply();
 			peers.apply();
 		}
-		if (m.has_bucket == 0 || m.has_hop == 0 || (m.tunnel == 1 && (m.has_teid == 0 || m.has_peer == 0))) {
-			missing();
+		if (m.missing != 0) {
+			cut_off();
+		} else if (m.has_hop == 0 || (m.tunnel == 1 && (m.has_teid == 0 || m.has_peer == 0))) {
+			incomplete();
 		}
 	}
 }

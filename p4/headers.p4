@@ -7,8 +7,17 @@
 /* Headers as they are on the wire, and what the stages know of a packet.
  *
  * A front with parts that are apart has headers between them, FRONT_HEADERS. One with
- * NO_OUTER6 has no tunnels over IPv6.
+ * NO_OUTER6 has no tunnels over IPv6. One whose parser puts the user packet into the same headers,
+ * be it in a tunnel or not, has its addresses in keys as they are there: SRC4 and so on.
  */
+#ifndef SRC4
+#define SRC4		m.src4
+#define DST4		m.dst4
+#define SRC6		m.src6
+#define SRC6_REST	m.src6_rest
+#define DST6		m.dst6
+#define DST6_REST	m.dst6_rest
+#endif
 #ifndef FRONT_HEADERS
 #define FRONT_HEADERS
 #define FRONT_META

@@ -13,13 +13,17 @@
  * of a cell have as many octets in front of the user packet (expected in detect.p4) and
  * none behind it, so that many times packets is what is to be taken off.
  */
+#ifndef FORWARDED
+#define FORWARDED m.fate == FATE_FORWARD
+#endif
+
 control Measure(inout headers_t h, inout meta_t m) {
 	COUNTER(forwarded, RULES, RULE_BITS)
 	COUNTER(refused, RULES, RULE_BITS)
 
 	apply {
 		if (m.rule != 0) {
-			if (m.fate == FATE_FORWARD) {
+			if (FORWARDED) {
 				COUNT(forwarded, m.rule)
 			} else if (m.fate == FATE_DROP) {
 				COUNT(refused, m.rule)

@@ -15,12 +15,8 @@
 #else
 #define PARSE_UDP6 parse_udp
 #endif
-#ifdef FEW_STAGES
-#define PARSE_VID m.vid = h.tag.vid;
-#else
-#define PARSE_VID
-#endif
-#define PARSE_STATES \
+#define PARSE_STATES PARSE_FRAME PARSE_INSIDE
+#define PARSE_FRAME \
 	state parse_ethernet { \
 		packet.extract(h.eth); \
 		transition select(h.eth.type) { \
@@ -32,7 +28,6 @@
 	} \
 	state parse_tag { \
 		packet.extract(h.tag); \
-		PARSE_VID \
 		transition select(h.tag.type) { \
 			ETH_IP4: parse_ip4; \
 			ETH_IP6: parse_ip6; \
@@ -74,7 +69,10 @@
 			0x30ff &&& 0xf8ff: parse_gtpu; \
 			default: accept; \
 		} \
-	} \
+	}
+
+/* From GTP-U on, and the user packet, for fronts with a way of their own to it. */
+#define PARSE_INSIDE \
 	state parse_gtpu { \
 		packet.extract(h.gtpu); \
 		transition select(GTPU_SELECT) { \

@@ -10,7 +10,9 @@
 #endif
 #define TUNNELS		SESSIONS	/* F-TEIDs of the UPF */
 #define UE4S		SESSIONS	/* IPv4 addresses of UEs */
+#ifndef UE6S
 #define UE6S		SESSIONS	/* IPv6 prefixes of UEs, 64 bits long */
+#endif
 #ifndef ROUTES4
 #define ROUTES4		16384		/* framed routes */
 #define ROUTES6		16384

@@ -76,6 +76,8 @@ func TestPrimitives(t *testing.T) {
 		{name: "assign negative", prims: []any{set("x", "b", obj{"type": "hexstr", "value": "-0x1"})}, want: "01 ffff 04050607 ff"},
 		{name: "assign narrower", prims: []any{set("x", "a", fieldOf("x", "c"))}, want: "07 0203 04050607 ff"},
 		{name: "assign wider", prims: []any{set("x", "c", fieldOf("x", "a"))}, want: "01 0203 00000001 ff"},
+		{name: "assign a bit of a wider field", in: "01 0203 04050606", prims: []any{set("m", "flag", opOf("&", fieldOf("x", "c"), hexOf(1))),
+			set("x", "b", fieldOf("m", "flag"))}, want: "01 0000 04050606 ff"},
 		{name: "assign bool", prims: []any{set("x", "a", obj{"type": "bool", "value": true}), set("x", "b", opOf("==", fieldOf("x", "a"), hexOf(9)))},
 			want: "01 0000 04050607 ff"},
 		{name: "modify_field", prims: []any{primOf("modify_field", fieldOf("x", "a"), hexOf(7))}, want: "07 0203 04050607 ff"},

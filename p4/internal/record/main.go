@@ -13,6 +13,9 @@
 //	sources SHA256 detect.p4 drop.p4 ...
 //	output SHA256 upf_v1model.json                  one line for each
 //
+// An output that is a directory is that of a compiler for Tofino, assembled: a text of the units that it uses stands for it
+// (resources.go).
+//
 // The sources are PROGRAM.p4 and all that it includes with "", also by way of others, sorted by name: what is included with
 // <> is the compiler's. Their SHA-256 is that of what sha256sum says of them, so that it can be had by hand:
 //

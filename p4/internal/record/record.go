@@ -192,7 +192,7 @@ func write(dir, program, version, from string) error {
 
 func take(dir string, f front, version, from string) (made, error) {
 	for _, name := range f.outputs() {
-		b, err := os.ReadFile(filepath.Join(from, name))
+		b, err := output(filepath.Join(from, name))
 		if err != nil {
 			return made{}, err
 		}
