@@ -55,10 +55,13 @@ Examples:
 
     plumb p4switch --check pipeline.json
     plumb p4switch -i 1@eth1 -i 2@eth2
-    plumb p4switch -i 1@eth1 -i 2@eth2 --p4info pipeline.p4info.txtpb pipeline.json
+    plumb p4switch -i 1@eth1 -i 2@eth2 --p4info pipeline.p4info.txtpb \
+        pipeline.json
     plumb p4switch -i 1@eth1 -i 2@eth2 --ports af_xdp
-    plumb p4switch -i 1@eth1 --grpc 0.0.0.0:9559 --tls-cert switch.pem --tls-key switch.key --tls-client-ca ca.pem
-    plumb p4switch -i 1@eth1 --workers 2 --metrics 127.0.0.1:9190 --duration 60s --json
+    plumb p4switch -i 1@eth1 --grpc 0.0.0.0:9559 --tls-cert switch.pem \
+        --tls-key switch.key --tls-client-ca ca.pem
+    plumb p4switch -i 1@eth1 --workers 2 --metrics 127.0.0.1:9190 \
+        --duration 60s --json
 `
 }
 
