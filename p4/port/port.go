@@ -25,7 +25,7 @@ type Kind string
 
 // Kinds.
 const (
-	Auto   Kind = "auto"   // AF_XDP where nothing of a frame gets lost by it, and it is the faster one; else packet sockets
+	Auto   Kind = "auto"   // AF_XDP where nothing of a frame gets lost by it; else packet sockets
 	AFXDP  Kind = "af_xdp" // AF_XDP sockets, or an error
 	Packet Kind = "packet" // packet sockets
 )
