@@ -136,7 +136,7 @@ func (c *pfcpPeer) open(out io.Writer, verbose bool) (*pfcpsim.Peer, error) {
 		case c.JSON:
 			_ = encoder.Encode(m) // as with all output: nothing is left to do
 		case verbose:
-			fmt.Fprint(out, m)
+			printLines(out, m.String())
 		}
 	}
 	return pfcpsim.Open(cfg)
@@ -175,7 +175,7 @@ func (c *pfcpPeer) tell(out io.Writer, scenario string, number int, r pfcpsim.Re
 	case r.Step.Note != "":
 		more = r.Step.Note
 	}
-	fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %s %2d %-10s %9.3f ms  %s", state, number, r.Step.Verb, line.TookMs, more), " "))
+	printLine(out, strings.TrimRight(fmt.Sprintf("  %s %2d %-10s %9.3f ms  %s", state, number, r.Step.Verb, line.TookMs, more), " "))
 }
 
 type pfcpRunCommand struct {

@@ -60,7 +60,7 @@ func (c *pfcpPromptCommand) Run(ctx context.Context, out io.Writer) error {
 			_ = p.Do(ctx, pfcpsim.Step{Verb: "wait", With: "1ms"})
 			continue
 		case "help":
-			fmt.Fprintln(out, strings.Join(wordwrap.Lines(strings.Join(pfcpsim.Verbs(), " "), tableColumns), "\n"))
+			fmt.Fprintln(out, strings.Join(wordwrap.Lines(strings.Join(pfcpsim.Verbs(), " "), tableColumns-len("pfcp> ")), "\n"))
 			continue
 		case "quit", "exit":
 			return nil
@@ -114,6 +114,6 @@ func (c pfcpDecodeCommand) decode(out io.Writer, digits string) error {
 	if c.JSON {
 		return plainjson.Lines(out).Encode(m)
 	}
-	_, err = fmt.Fprint(out, m)
-	return err
+	printLines(out, m.String())
+	return nil
 }

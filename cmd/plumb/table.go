@@ -40,14 +40,24 @@ func tableCells(cells []any) []string {
 // flush writes the table out.
 func (t table) flush() error { return t.t.Write(t.w, tableColumns) }
 
-// printLine prints a line, or several, of which all but the first are indented, where it is too long for one.
+// printLine prints a line, or several, of which all but the first are indented further, where it is too long for one.
 func printLine(w io.Writer, text string) {
-	const indent = "  "
+	const more = "  "
 	text = printable.Line(text)
 	if utf8.RuneCountInString(text) > tableColumns {
-		text = strings.Join(wordwrap.Cell(text, tableColumns-len(indent)), "\n"+indent)
+		body := strings.TrimLeft(text, " ")
+		indent := text[:len(text)-len(body)]
+		lines := wordwrap.Cell(body, max(tableColumns-len(indent+more), len(more)))
+		text = indent + strings.Join(lines, "\n"+indent+more)
 	}
 	fmt.Fprintln(w, text)
+}
+
+// printLines does so with each line of a text.
+func printLines(w io.Writer, text string) {
+	for line := range strings.Lines(text) {
+		printLine(w, strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // words puts the elements of list into one cell, without spaces.

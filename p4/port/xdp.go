@@ -117,6 +117,9 @@ func (x *xdpPort) open(c *Config, kind string, receive, both int, nativeOnly boo
 			return fmt.Errorf("socket of queue %d: %w", q.number, err)
 		}
 	}
+	if kind != "device" && kind != "tuntap" && !veth {
+		c.Log.Warn("tags that the kernel keeps beside frames are lost", "device", c.Device, "type", kind)
+	}
 	c.Log.Info("port is of AF_XDP sockets", "device", c.Device, "mode", x.Mode(), "queues", receive)
 	return nil
 }

@@ -55,6 +55,54 @@ func TestKinds(t *testing.T) {
 	})
 }
 
+// TestGeneric: where the driver takes no program frames go through one behind it, and it is said what gets lost then.
+func TestGeneric(t *testing.T) {
+	here, there := newSpace(t), newSpace(t)
+	here.veth("sw0", there, "h0")
+	here.do(func() error {
+		parent, err := netlink.LinkByName("sw0")
+		if err != nil {
+			return err
+		}
+		a := netlink.LinkAttrs{Name: "mac0", ParentIndex: parent.Attrs().Index}
+		err = netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: a, Mode: netlink.MACVLAN_MODE_PASSTHRU})
+		if errors.Is(err, unix.EOPNOTSUPP) {
+			t.Skip("this kernel has no macvlan devices")
+		}
+		return err
+	})
+	here.up("mac0")
+	var log bytes.Buffer
+	p := here.open(Config{Device: "mac0", Kind: AFXDP, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if p.Mode() != ModeGeneric || !strings.Contains(log.String(), "level=WARN") {
+		t.Errorf("got %s: %s", p.Mode(), log.String())
+	}
+	frame := append(bytes.Clone(header), 1, 2, 3)
+	raw := there.raw("h0")
+	if _, err := unix.Write(raw, frame); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, p.Receiver(0), 1)[0]; !bytes.Equal(got, frame) {
+		t.Errorf("got %x, want %x", got, frame)
+	}
+	s, err := p.NewSender()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Send(frame)
+	s.Flush()
+	b := make([]byte, 2048)
+	for {
+		n, err := unix.Read(raw, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Equal(b[:n], frame) {
+			return
+		}
+	}
+}
+
 // TestBetter: for which devices packet sockets are the better ones.
 func TestBetter(t *testing.T) {
 	for _, tc := range []struct {
