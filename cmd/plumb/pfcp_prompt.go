@@ -41,8 +41,9 @@ func (c *pfcpPromptCommand) Run(ctx context.Context, out io.Writer) error {
 	defer p.Close()
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
+	typed := isTerminal(os.Stdin)
 	prompt := func(text string) {
-		if !c.JSON {
+		if typed && !c.JSON {
 			fmt.Fprint(out, text)
 		}
 	}
@@ -60,7 +61,7 @@ func (c *pfcpPromptCommand) Run(ctx context.Context, out io.Writer) error {
 			_ = p.Do(ctx, pfcpsim.Step{Verb: "wait", With: "1ms"})
 			continue
 		case "help":
-			fmt.Fprintln(out, strings.Join(wordwrap.Lines(strings.Join(pfcpsim.Verbs(), " "), tableColumns-len("pfcp> ")), "\n"))
+			fmt.Fprintln(out, strings.Join(wordwrap.Lines(strings.Join(pfcpsim.Verbs(), " "), tableColumns), "\n"))
 			continue
 		case "quit", "exit":
 			return nil
