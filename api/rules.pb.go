@@ -1417,6 +1417,10 @@ type Forward struct {
 	Incomplete bool `protobuf:"varint,15,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	// 3GPP Interface Type of the Destination Interface. Absent: none was given. TS 29.244, 8.2.118.
 	InterfaceType *uint32 `protobuf:"varint,16,opt,name=interface_type,json=interfaceType,proto3,oneof" json:"interface_type,omitempty"`
+	// With DROP: a quota of one of the rule's URRs is used up, of volume, time or events,
+	// and the control plane has named no FAR for that. Such packets are dropped for the
+	// reason of a quota. TS 29.244, 5.2.2.2.1.
+	Spent         bool `protobuf:"varint,17,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1561,6 +1565,13 @@ func (x *Forward) GetInterfaceType() uint32 {
 		return *x.InterfaceType
 	}
 	return 0
+}
+
+func (x *Forward) GetSpent() bool {
+	if x != nil {
+		return x.Spent
+	}
+	return false
 }
 
 // Duplicate is where a copy goes; without outer header out bare on its interface.
@@ -2840,7 +2851,7 @@ const file_api_rules_proto_rawDesc = "" +
 	"\tUEAddress\x12\x12\n" +
 	"\x04ipv4\x18\x01 \x01(\aR\x04ipv4\x12\x1f\n" +
 	"\vipv6_prefix\x18\x02 \x01(\x06R\n" +
-	"ipv6Prefix\"\xe2\x05\n" +
+	"ipv6Prefix\"\xf8\x05\n" +
 	"\aForward\x12-\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x15.plumbline.api.ActionR\x06action\x12M\n" +
 	"\x15destination_interface\x18\x02 \x01(\x0e2\x18.plumbline.api.InterfaceR\x14destinationInterface\x12)\n" +
@@ -2862,7 +2873,8 @@ const file_api_rules_proto_rawDesc = "" +
 	"\n" +
 	"incomplete\x18\x0f \x01(\bR\n" +
 	"incomplete\x12*\n" +
-	"\x0einterface_type\x18\x10 \x01(\rH\x01R\rinterfaceType\x88\x01\x01B\a\n" +
+	"\x0einterface_type\x18\x10 \x01(\rH\x01R\rinterfaceType\x88\x01\x01\x12\x14\n" +
+	"\x05spent\x18\x11 \x01(\bR\x05spentB\a\n" +
 	"\x05_dscpB\x11\n" +
 	"\x0f_interface_type\"\xac\x02\n" +
 	"\tDuplicate\x12M\n" +

@@ -22,7 +22,7 @@
 	X(GATE,          "QER gate is closed") \
 	X(MBR,           "above the QER's MBR") \
 	X(PACKET_RATE,   "above the QER's packet rate") \
-	X(QUOTA,         "a volume quota of the PDR's URRs is used up") \
+	X(QUOTA,         "a quota of the PDR's URRs is used up: of volume, time or events") \
 	X(FAR,           "FAR says DROP") \
 	X(INCOMPLETE,    "PDR has no FAR yet, or its FAR forwards to a tunnel that it does not name yet") \
 	X(SCOPE,         "from or to an address that routers do not forward: of one link, loopback, unspecified, multicast, broadcast, reserved") \

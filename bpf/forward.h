@@ -170,6 +170,8 @@ static __always_inline __u32 flow_hash(const struct packet *p)
 /* forward_refused - why a packet is dropped whose FAR does not forward */
 static __always_inline int forward_refused(const struct match *m)
 {
+	if (m->ctl & RULE_SPENT)
+		return -DROP_QUOTA;
 	return m->ctl & RULE_INCOMPLETE ? -DROP_INCOMPLETE : -DROP_FAR;
 }
 

@@ -29,11 +29,10 @@ struct outer {
  * they differ. So no packet sees half a rule and none is lost. rule_ctl() keeps the
  * order of the loads.
  *
- * What does not fit in here, several PDRs on one key, SDF filters, more than two
- * meters, one URR or four QFIs, GBR, packet rates, marking, stands with RULE_LIST:
- * the line names a run of struct entry, in Precedence order. What the programs do
- * not do at all stands with RULE_SLOW and is done by the slow path: buffering, a
- * list that is too long.
+ * What does not fit in here, several PDRs on one key, SDF filters, more than two meters,
+ * one URR or four QFIs, GBR, packet rates, marking, stands with RULE_LIST: the line names
+ * a run of struct entry, in Precedence order. What the programs do not do at all stands
+ * with RULE_SLOW and is done by the slow path: buffering, a list that is too long.
  */
 struct rule {
 	__u64 key;		/* rule_key_teid(), or rule_key_ip4(), or the IPv6 prefix; 0: empty */
@@ -59,6 +58,7 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one cache line");
 #define RULE_MATCH_IP4	0x0004
 #define RULE_MATCH_IP6	0x0008
 #define RULE_DSCP	0x0010	/* Transport Level Marking; else copied */
+#define RULE_SPENT	RULE_DSCP	/* without RULE_FORW: a quota is used up */
 #define RULE_UPLINK	0x0020	/* Source Interface Access: the UE is the source, not the destination */
 #define RULE_OUTER	0x0040	/* create an outer header; else out on N6 as it is */
 #define RULE_SLOW	0x0080	/* all is done by the slow path */

@@ -126,6 +126,9 @@ var Elements = []Element{
 	{"FAR", "none yet, or FORW without its tunnel", "7.5.2.2, 7.5.2.3", func(s *api.Session) {
 		down(s).Forward = &api.Forward{Incomplete: true}
 	}, Done, Program, Vectors, Pipeline},
+	{"FAR", "DROP since a quota is used up", "5.2.2.2.1", func(s *api.Session) {
+		down(s).Forward = &api.Forward{Spent: true}
+	}, Done, Program, Vectors, Pipeline},
 	{"FAR", "Apply Action: BUFF, NOCP", "8.2.26", func(s *api.Session) { down(s).Forward.Action, down(s).Forward.Notify = api.Action_BUFF, true }, Done, SlowPath, SlowPath, SlowPath},
 	{"FAR", "Apply Action: BDPN, DDPN", "8.2.26", func(s *api.Session) {
 		down(s).Forward.Action, down(s).Forward.NotifyDiscarded = api.Action_BUFF, true

@@ -21,7 +21,7 @@ const (
 	DropGate                 // QER gate is closed
 	DropMBR                  // above the QER's MBR
 	DropPacketRate           // above the QER's packet rate
-	DropQuota                // a volume quota of the PDR's URRs is used up
+	DropQuota                // a quota of the PDR's URRs is used up: of volume, time or events
 	DropFAR                  // FAR says DROP
 	DropIncomplete           // PDR has no FAR yet, or its FAR forwards to a tunnel that it does not name yet
 	DropScope                // from or to an address that routers do not forward: of one link, loopback, unspecified, multicast, broadcast, reserved
@@ -87,7 +87,7 @@ var reasons = [...]reason{
 	DropGate:          {"gate", "QER gate is closed", true},
 	DropMBR:           {"mbr", "above the QER's MBR", true},
 	DropPacketRate:    {"packet_rate", "above the QER's packet rate", true},
-	DropQuota:         {"quota", "a volume quota of the PDR's URRs is used up", true},
+	DropQuota:         {"quota", "a quota of the PDR's URRs is used up: of volume, time or events", true},
 	DropFAR:           {"far", "FAR says DROP", true},
 	DropIncomplete:    {"incomplete", "PDR has no FAR yet, or its FAR forwards to a tunnel that it does not name yet", true},
 	DropScope:         {"scope", "from or to an address that routers do not forward: of one link, loopback, unspecified, multicast, broadcast, reserved", true},

@@ -5,8 +5,10 @@ import (
 	"io"
 	"net/netip"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
+
+	"plumbline/wordwrap"
 )
 
 // Stats is what a gNB has counted. Octets of user packets are from the IP
@@ -104,26 +106,35 @@ func (p *paths) stats() []PathStats {
 	return all
 }
 
+// printColumns is how wide text is at most: any terminal shows that.
+const printColumns = 80
+
 // Print writes s as text.
 func (s Stats) Print(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "UE\tuplink packets\toctets\terrors\tdownlink packets\toctets\terrors\tother QFI\tno QFI\t")
+	ues := wordwrap.NewTable("UE", "UL PACKETS", "UL OCTETS", "UL ERRORS", "DL PACKETS", "DL OCTETS", "DL ERRORS", "OTHER QFI", "NO QFI")
 	for _, u := range s.UEs {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", u.Name, u.UplinkPackets, u.UplinkOctets,
-			u.UplinkErrors, u.DownlinkPackets, u.DownlinkOctets, u.DownlinkErrors, u.OtherQFI, u.NoQFI)
+		ues.Row(u.Name, fmt.Sprint(u.UplinkPackets), fmt.Sprint(u.UplinkOctets), fmt.Sprint(u.UplinkErrors),
+			fmt.Sprint(u.DownlinkPackets), fmt.Sprint(u.DownlinkOctets), fmt.Sprint(u.DownlinkErrors), fmt.Sprint(u.OtherQFI), fmt.Sprint(u.NoQFI))
 	}
-	fmt.Fprintln(table, "\t\t\t\t\t\t\t\t\t\nUPF\tEcho Requests\tanswered\tlast RTT\t")
-	for _, p := range s.Paths {
-		fmt.Fprintf(table, "%v\t%d\t%d\t%v\t\n", p.UPF, p.EchoRequests, p.EchoResponses, p.RTT)
-	}
-	if err := table.Flush(); err != nil {
+	if err := ues.Write(w, printColumns); err != nil {
 		return err
 	}
+	if len(s.Paths) > 0 {
+		fmt.Fprintln(w)
+		paths := wordwrap.NewTable("UPF", "ECHO REQUESTS", "ANSWERED", "LAST RTT")
+		for _, p := range s.Paths {
+			paths.Row(p.UPF.String(), fmt.Sprint(p.EchoRequests), fmt.Sprint(p.EchoResponses), p.RTT.String())
+		}
+		if err := paths.Write(w, printColumns); err != nil {
+			return err
+		}
+	}
 	n := s.N3
-	_, err := fmt.Fprintf(w, "\nN3 received %d datagrams: %d delivered, %d malformed, %d from unknown peers, "+
-		"%d unknown TEID, %d not IP,\n%d Echo Requests, %d Echo Responses, %d Error Indications, %d End Markers, "+
-		"%d others; %d more lost in the socket\n",
+	text := fmt.Sprintf("N3 received %d datagrams: %d delivered, %d malformed, %d from unknown peers, "+
+		"%d unknown TEID, %d not IP, %d Echo Requests, %d Echo Responses, %d Error Indications, %d End Markers, "+
+		"%d others; %d more lost in the socket",
 		n.Datagrams, n.Delivered, n.Malformed, n.UnknownPeer, n.UnknownTEID, n.BadTPDU, n.EchoRequests,
 		n.EchoResponses, n.ErrorIndications, n.EndMarkers, n.OtherMessages, n.SocketDrops)
+	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(wordwrap.Lines(text, printColumns), "\n"))
 	return err
 }

@@ -117,12 +117,12 @@ func (o *compilation) pdr(ch *session.Change, p *session.PDR) {
 	if app := p.PDI.ApplicationID; app != "" {
 		filters, known = ch.Flows(app)
 	}
-	forward, held := forwarding(s, p)
+	forward, held, spent := forwarding(s, p)
 	if known {
 		r := o.rules.next()
 		r.compile(p, uint32(p.ID), p.Precedence, filters)
 		r.qers = append(append(r.qers[:0], p.QERIDs...), o.extra...)
-		r.forward(forward, held)
+		r.forward(forward, held, spent)
 		o.add(s, p, r)
 	}
 	for i, name := range p.Predefined {
@@ -142,9 +142,9 @@ func (o *compilation) pdr(ch *session.Change, p *session.PDR) {
 		}
 		r.qers = append(r.qers, o.extra...)
 		if d.Drop {
-			r.forward(nil, false)
+			r.forward(nil, false, false)
 		} else {
-			r.forward(forward, held)
+			r.forward(forward, held, spent)
 		}
 		o.add(s, p, r)
 	}
@@ -169,13 +169,14 @@ func (o *compilation) add(s *session.Session, p *session.PDR, r *rule) {
 }
 
 // forwarding is the FAR by which packets of the PDR go; nil: they are dropped. If
-// a quota is used up that is the FAR for Quota Action, if there is one. Packets are
-// held back while it is not complete.
+// a quota is used up that is the FAR for Quota Action, if there is one: what is dropped
+// then is dropped for the quota, whoever says so. Packets are held back while it is not
+// complete.
 // Source: TS 29.244 V18.6.0, 5.2.2.2.1.
-func forwarding(s *session.Session, p *session.PDR) (far *session.FAR, held bool) {
-	if !s.Exhausted(p) {
+func forwarding(s *session.Session, p *session.PDR) (far *session.FAR, held, spent bool) {
+	if spent = s.Exhausted(p); !spent {
 		if p.NoFAR {
-			return nil, true
+			return nil, true, false
 		}
 		far = s.FAR(p.FARID)
 	} else {
@@ -185,7 +186,7 @@ func forwarding(s *session.Session, p *session.PDR) (far *session.FAR, held bool
 			}
 		}
 	}
-	return far, far != nil && far.Incomplete()
+	return far, far != nil && far.Incomplete(), spent
 }
 
 // qer makes a closed gate of an MBR of 0: no packet conforms to it, and to a

@@ -205,8 +205,16 @@ func TestCompileSessions(t *testing.T) {
 			e.CreatePDRs[1].URRIDs = []uint32{8}
 			e.CreateURRs = []session.URR{{ID: 8, Method: session.MeasureVolume, VolumeQuota: session.Volume{HasTotal: true}}}
 		}, func(s *api.Session) {
-			s.Rules[1].UrrIds, s.Rules[1].Forward = []uint32{8}, &api.Forward{}
+			s.Rules[1].UrrIds, s.Rules[1].Forward = []uint32{8}, &api.Forward{Spent: true}
 			s.Urrs = []*api.URR{{Id: 8, Quota: &api.Volume{}}}
+		}},
+		{"quota of nothing, with a FAR for it that drops", func(e *session.Establishment) {
+			e.CreatePDRs[0].URRIDs = []uint32{8}
+			e.CreateFARs = append(e.CreateFARs, session.FAR{ID: 5, ApplyAction: session.Drop})
+			e.CreateURRs = []session.URR{{ID: 8, Method: session.MeasureVolume, VolumeQuota: session.Volume{HasTotal: true}, QuotaFAR: session.Some(uint32(5))}}
+		}, func(s *api.Session) {
+			s.Rules[0].UrrIds, s.Rules[0].Forward = []uint32{8}, &api.Forward{Spent: true}
+			s.Urrs = []*api.URR{{Id: 8}}
 		}},
 		{"the usual one again", func(*session.Establishment) {}, func(*api.Session) {}},
 	} {

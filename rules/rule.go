@@ -91,15 +91,16 @@ func (r *rule) detectFilters(filters []session.SDFFilter) {
 }
 
 // forward compiles the FAR; nil: DROP. Of one that does not forward, the
-// Forwarding Parameters are left out; one that is held does not forward yet.
-func (r *rule) forward(f *session.FAR, held bool) {
+// Forwarding Parameters are left out; one that is held does not forward yet. spent: a quota is
+// used up.
+func (r *rule) forward(f *session.FAR, held, spent bool) {
 	out := &r.far
 	r.Forward = out
 	out.Action, out.DestinationInterface, out.NetworkInstance = api.Action_DROP, 0, ""
 	out.OuterHeaderCreation, out.Dscp, out.Notify, out.BarId = nil, nil, false, 0
 	out.NotifyBuffered, out.NotifyDiscarded = false, false
 	out.Duplicates, out.Redirect, out.ForwardingPolicy, out.ProxyArp, out.ProxyNd = nil, nil, "", false, false
-	out.Incomplete, out.InterfaceType = held, nil
+	out.Incomplete, out.Spent, out.InterfaceType = held, false, nil
 	switch {
 	case f == nil, held:
 	case f.ApplyAction&session.Drop != 0:
@@ -132,6 +133,7 @@ func (r *rule) forward(f *session.FAR, held bool) {
 			out.Duplicates = duplicates(f.Duplicates)
 		}
 	}
+	out.Spent = spent && !held && out.Action == api.Action_DROP
 	// Towards a data network no extension header goes on, and the fast path does it.
 	tunnel := out.OuterHeaderCreation != nil && out.OuterHeaderCreation.Encapsulation == api.Encapsulation_GTPU
 	r.DropsContainer = r.DropsContainer && (tunnel || len(out.Duplicates) > 0)

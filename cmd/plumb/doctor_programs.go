@@ -16,6 +16,7 @@ import (
 	"plumbline/lab/generator"
 	"plumbline/lab/meter"
 	"plumbline/lab/topology"
+	"plumbline/p4/port"
 	"plumbline/plainjson"
 	"plumbline/probe"
 	"plumbline/probe/n4"
@@ -26,7 +27,7 @@ import (
 func objects() []verifier.Object {
 	var all []verifier.Object
 	for _, of := range []func() []verifier.Object{
-		xdp.Objects, afxdp.Objects, probe.Objects, n4.Objects, gnb.Objects, topology.Objects, generator.Objects, meter.Objects,
+		xdp.Objects, afxdp.Objects, probe.Objects, n4.Objects, gnb.Objects, topology.Objects, generator.Objects, meter.Objects, port.Objects,
 	} {
 		all = append(all, of()...)
 	}

@@ -43,7 +43,8 @@ It builds a test bed of network namespaces for each system and needs root.
 Examples:
 
     plumb lab backtoback --dut tun,open5gs-tun
-    plumb lab backtoback --dut all --frames 64,512,1518 --direction uplink --json r.json
+    plumb lab backtoback --dut all --frames 64,512,1518 --direction uplink \
+        --json r.json
 `
 }
 

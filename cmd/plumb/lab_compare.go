@@ -32,7 +32,8 @@ Among many figures some differ by chance: guard by few of them, and by five repe
 
 Examples:
 
-    plumb lab compare main.json new.json --threshold 5 --shares --figures 'throughput*'
+    plumb lab compare main.json new.json --threshold 5 --shares \
+        --figures 'throughput*'
 `
 }
 

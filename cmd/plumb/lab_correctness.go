@@ -20,7 +20,7 @@ type labCorrectnessCommand struct {
 	Parts []correctness.Part `arg:"" optional:"" name:"part" help:"What to measure: rate, tcp, usage, effect, buffer, restart. Default: all of them."`
 
 	DUT       []string           `name:"dut" default:"xdp" placeholder:"NAME" help:"What to measure, one after the other: xdp, tc, afxdp, tun, tap, p4 (our UPF with that datapath), others by name or as name=/path/to/program, external, or all. Default: xdp."`
-	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
+	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEV@ADDR,n6=DEV@ADDR,n4=ADDR,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	Direction []report.Direction `default:"uplink,downlink" placeholder:"WAY" help:"uplink, downlink or both. Default: both."`
 	MBR       []uint64           `name:"mbr" placeholder:"KBPS" help:"MBRs for frames. Default: 18 from 64 kbit/s to 10 Gbit/s."`
 	TCPMBR    []uint64           `name:"tcp-mbr" placeholder:"KBPS" help:"MBRs for TCP. Default: 8 from 1 to 1500 Mbit/s."`
@@ -38,10 +38,15 @@ func (labCorrectnessCommand) Help() string {
 
     rate     what passes of frames at each MBR, beside what was asked
     tcp      the same with TCP of iperf3 from a UE, or to it
-    usage    octets in Usage Reports beside what arrived; how far a threshold was passed when it was reported, and a quota by what was forwarded
-    effect   packets that the old rule still treated after the response to a modification; loss, gap and End Marker of a path switch
-    buffer   time to the Downlink Data Report; packets lost or out of order when a buffer is released under traffic
-    restart  how long nothing is forwarded when the UPF is killed and started again under traffic
+    usage    octets in Usage Reports beside what arrived; how far a threshold
+             was passed when it was reported, and a quota by what was
+             forwarded
+    effect   packets that the old rule still treated after the response to a
+             modification; loss, gap and End Marker of a path switch
+    buffer   time to the Downlink Data Report; packets lost or out of order
+             when a buffer is released under traffic
+    restart  how long nothing is forwarded when the UPF is killed and started
+             again under traffic
 
 All of it is said over PFCP and seen on N3 and N6, so it works with any UPF. What a UPF refuses is said with the Cause, and the rest is measured. It needs root.
 
@@ -50,7 +55,8 @@ Examples:
     plumb lab correctness
     plumb lab correctness rate --mbr 64,20000,600000 --duration 10s
     plumb lab correctness effect buffer --repeats 200 --details r.json
-    plumb lab correctness --dut xdp,eupf=/opt/eupf,open5gs-tun --json r.json --html r.html
+    plumb lab correctness --dut xdp,eupf=/opt/eupf,open5gs-tun --json r.json \
+        --html r.html
 `
 }
 

@@ -59,9 +59,12 @@ It needs root, iperf3 and curl. Exit code: 0 every step that was tried passed, 1
 Examples:
 
     plumb lab interop --ue uesimtun0 --dn 10.6.0.2
-    plumb lab interop --ue ue:uesimtun0,ue:uesimtun1 --dn 10.6.0.2 --dn-netns dn --json r.json
-    plumb lab interop --ue uesimtun0 --dn 10.45.0.1 --iperf 5201 --ambr-uplink 50Mbit/s
-    plumb lab interop --ue ue:ue0 --dn 10.6.0.2 --dn-netns dn --upf-restart "systemctl restart plumb-upf"
+    plumb lab interop --ue ue:uesimtun0,ue:uesimtun1 --dn 10.6.0.2 \
+        --dn-netns dn --json r.json
+    plumb lab interop --ue uesimtun0 --dn 10.45.0.1 --iperf 5201 \
+        --ambr-uplink 50Mbit/s
+    plumb lab interop --ue ue:ue0 --dn 10.6.0.2 --dn-netns dn \
+        --upf-restart "systemctl restart plumb-upf"
 `
 }
 

@@ -51,7 +51,8 @@ Examples:
     plumb lab isolation
     plumb lab isolation --dut all --slices 8 --json r.json
     plumb lab isolation --dut xdp,tun --rules none,mbr=10000 --overload 120
-    plumb lab isolation --slice "video: share=3, frames=1518, qfi=5" --slice "voice: frames=128, qfi=1, dscp=46"
+    plumb lab isolation --slice "video: share=3, frames=1518, qfi=5" \
+        --slice "voice: frames=128, qfi=1, dscp=46"
     plumb lab isolation --slices slices.yaml
 `
 }

@@ -28,7 +28,8 @@ It builds a test bed of network namespaces for each system and needs root.
 Examples:
 
     plumb lab loss --dut xdp,tun
-    plumb lab loss --dut all --frames 64,512,1518 --direction uplink --json r.json
+    plumb lab loss --dut all --frames 64,512,1518 --direction uplink \
+        --json r.json
 `
 }
 

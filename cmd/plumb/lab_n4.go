@@ -67,12 +67,17 @@ Run it against a UP function of your own, in a network of your own: it is a load
 Examples:
 
     plumb lab n4 10.0.0.1 --rate 10000
-    plumb lab n4 10.0.0.1 --window 1,8,64,512 --operation modify --sessions 100000
-    plumb lab n4 10.0.0.1 --rate 5000,10000,20000 --arrival poisson --duration 60s --json r.json
-    plumb lab n4 10.0.0.1 --rate 20000 --arrival burst:500 --local 10.0.0.2,10.0.0.3 --cps 8
+    plumb lab n4 10.0.0.1 --window 1,8,64,512 --operation modify \
+        --sessions 100000
+    plumb lab n4 10.0.0.1 --rate 5000,10000,20000 --arrival poisson \
+        --duration 60s --json r.json
+    plumb lab n4 10.0.0.1 --rate 20000 --arrival burst:500 \
+        --local 10.0.0.2,10.0.0.3 --cps 8
     plumb lab n4 10.0.0.1 --ramp 1000:50000 --duration 60s
-    plumb lab n4 --dut xdp,eupf,open5gs-tun --p99 5ms --operation 1:0:1 --repeat 3 --lab r.json
-    plumb lab n4 --dut xdp,free5gc --operation idle-active --rate 100,1000 --sessions 5000
+    plumb lab n4 --dut xdp,eupf,open5gs-tun --p99 5ms --operation 1:0:1 \
+        --repeat 3 --lab r.json
+    plumb lab n4 --dut xdp,free5gc --operation idle-active --rate 100,1000 \
+        --sessions 5000
 `
 }
 

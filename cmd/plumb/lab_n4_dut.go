@@ -21,7 +21,7 @@ import (
 // labN4DUT is the flags of plumb lab n4 for UP functions that it starts, or knows by name.
 type labN4DUT struct {
 	DUT      []string           `name:"dut" placeholder:"NAME" help:"UP functions to start and load in turn, in place of an address: xdp, tc, afxdp, tun, tap, p4 (our UPF with that datapath), others by name or as name=/path/to/program, external, or all."`
-	External *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
+	External *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEV@ADDR,n6=DEV@ADDR,n4=ADDR,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	Repeat   int                `placeholder:"N" help:"Turns of each of --dut. Default: 1."`
 	Resume   string             `placeholder:"FILE" type:"existingfile" help:"Go on with a result of --dut that was interrupted (--lab), with the same flags otherwise."`
 	Plain    bool               `help:"With --dut show lines as a log has them, and no live view, on a terminal as well."`

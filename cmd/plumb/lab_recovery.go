@@ -28,8 +28,12 @@ var recoveryDefaults = labDefaults{
 func (labRecoveryCommand) Help() string {
 	return `Measures how long a UPF takes until it loses nothing again (RFC 2544, 26.5 and 26.6; RFC 6201):
 
-    overload  110 percent of its throughput, which is searched first, for a minute, then 50 percent: until the last frame that is lost
-    reset     the UPF killed (SIGKILL) and started again under load, its sessions established again by the CP function with the same F-TEIDs: until N4 answers, until the sessions are there, the longest time without a frame, and lost frames as time
+    overload  110 percent of its throughput, which is searched first, for a
+              minute, then 50 percent: until the last frame that is lost
+    reset     the UPF killed (SIGKILL) and started again under load, its
+              sessions established again by the CP function with the same
+              F-TEIDs: until N4 answers, until the sessions are there, the
+              longest time without a frame, and lost frames as time
 
 --duration is how long losses are looked for after an overload, and the load around a reset, at least. A UPF that slows the sender, as XDP and TC programs do, cannot be overloaded in a test bed; it recovers at once.
 

@@ -31,7 +31,7 @@ type labRun struct {
 	Rules     []labRules         `placeholder:"RULES" help:"What sessions have beside a PDR, a FAR and a QFI each way, an axis: none, or of Npdr, mbr=KBPS, urr and ipv6 joined by +, such as 16pdr+mbr=100000000+urr. Default: none."`
 	Churn     []labChurn         `placeholder:"E:M:D" help:"Other sessions established, modified and deleted per second while frames flow, an axis: none, or three numbers such as 100:800:100. Default: none."`
 	Sender    *labSender         `placeholder:"SENDER" help:"What makes the frames: live (BPF_PROG_RUN), afxdp (AF_XDP sockets), packet (AF_PACKET). Default: live."`
-	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
+	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEV@ADDR,n6=DEV@ADDR,n4=ADDR,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	Access    string             `default:"uniform" enum:"same,uniform,zipf" help:"Which session each frame belongs to: ${enum}."`
 	Duration  *time.Duration     `placeholder:"TIME" help:"Of a trial. Default: above."`
 	Repeat    *int               `placeholder:"N" help:"Turns of each system in each cell. Default: above."`

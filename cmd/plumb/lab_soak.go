@@ -44,7 +44,8 @@ Examples:
     plumb lab soak
     plumb lab soak --dut all --load 900kpps --time 1h --json r.json
     plumb lab soak --dut xdp,eupf --plr 1e-7 --time 30m --duration 5s
-    plumb lab soak --dut xdp --load 50 --time 24h --duration 1m --churn 100:800:100
+    plumb lab soak --dut xdp --load 50 --time 24h --duration 1m \
+        --churn 100:800:100
 `
 }
 

@@ -38,7 +38,8 @@ Examples:
     plumb lab throughput
     plumb lab throughput --dut all --json r.json
     plumb lab throughput --dut xdp,tun --quick
-    plumb lab throughput --dut xdp,eupf=/opt/eupf --frames 64,512,1518 --sessions 1,20000,1000000
+    plumb lab throughput --dut xdp,eupf=/opt/eupf --frames 64,512,1518 \
+        --sessions 1,20000,1000000
     plumb lab throughput --rules none,16pdr,mbr=100000000+urr --goal 0
     plumb lab throughput --churn none,100:800:100
     plumb lab throughput --rfc2544 --direction bidirectional

@@ -33,8 +33,10 @@ func (nfapiCommand) Help() string {
 
 Examples:
 
-    plumb nfapi decode --plane p7 --hex 00010082000000160007000000000001e24003ff0013
-    plumb nfapi decode --plane p5 --hex 00010004000000000000 | plumb nfapi encode --plane p5 --hex
+    plumb nfapi decode --plane p7 \
+        --hex 00010082000000160007000000000001e24003ff0013
+    plumb nfapi decode --plane p5 --hex 00010004000000000000 \
+        | plumb nfapi encode --plane p5 --hex
     plumb nfapi decode --profile oai-2024 --plane p7 --hex - < message.hex
     plumb nfapi decode slots.pcap
     plumb nfapi analyze slots.pcap
@@ -76,9 +78,11 @@ Of a capture, prints one line for each message of P7 and P5. IPv4 fragments and 
 
 Examples:
 
-    plumb nfapi decode --plane p7 --hex 00010082000000160007000000000001e24003ff0013
+    plumb nfapi decode --plane p7 \
+        --hex 00010082000000160007000000000001e24003ff0013
     plumb nfapi decode slots.pcap
-    plumb nfapi decode slots.pcap --json | jq 'select(.message.header.message == "CRC.indication")'
+    plumb nfapi decode slots.pcap --json \
+        | jq 'select(.message.header.message == "CRC.indication")'
 `
 }
 
@@ -131,7 +135,9 @@ func (nfapiEncodeCommand) Help() string {
 
 Examples:
 
-    plumb nfapi decode --plane p7 --hex 00010082000000160007000000000001e24003ff0013 | plumb nfapi encode
+    plumb nfapi decode --plane p7 \
+        --hex 00010082000000160007000000000001e24003ff0013 \
+        | plumb nfapi encode
     plumb nfapi encode --plane p5 --profile aerial < message.json
 `
 }

@@ -55,8 +55,11 @@ func (nfapiImpairCommand) Help() string {
 
 Examples:
 
-    plumb nfapi impair --as-vnf 10.0.0.3:50011 --vnf 10.0.0.1:50011 --as-pnf 10.0.0.3:50010 --pnf 10.0.0.2:50010 --loss 0.001
-    plumb nfapi impair --as-vnf 127.0.0.1:50111 --vnf 127.0.0.1:50011 --as-pnf 127.0.0.1:50110 --direction to-pnf --messages TX_DATA --segment-loss 0.01 --duration 60s --json
+    plumb nfapi impair --as-vnf 10.0.0.3:50011 --vnf 10.0.0.1:50011 \
+        --as-pnf 10.0.0.3:50010 --pnf 10.0.0.2:50010 --loss 0.001
+    plumb nfapi impair --as-vnf 127.0.0.1:50111 --vnf 127.0.0.1:50011 \
+        --as-pnf 127.0.0.1:50110 --direction to-pnf --messages TX_DATA \
+        --segment-loss 0.01 --duration 60s --json
     plumb nfapi impair check-config impair.yaml
     plumb nfapi impair --config impair.yaml --wrap-after 2s
 `

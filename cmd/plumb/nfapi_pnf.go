@@ -44,7 +44,8 @@ Examples:
 
     plumb nfapi pnf check-config pnf.yaml
     plumb nfapi pnf --config pnf.yaml
-    plumb nfapi pnf --config pnf.yaml --duration 60s --json pnf.json --html pnf.html
+    plumb nfapi pnf --config pnf.yaml --duration 60s --json pnf.json \
+        --html pnf.html
     plumb nfapi pnf --config pnf.yaml --live --metrics 127.0.0.1:9107
 `
 }

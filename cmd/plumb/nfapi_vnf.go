@@ -39,7 +39,8 @@ Examples:
 
     plumb nfapi vnf check-config vnf.yaml
     plumb nfapi vnf --config vnf.yaml
-    plumb nfapi vnf --config vnf.yaml --duration 60s --json vnf.json --html vnf.html
+    plumb nfapi vnf --config vnf.yaml --duration 60s --json vnf.json \
+        --html vnf.html
     plumb nfapi vnf --config vnf.yaml --live --metrics 127.0.0.1:9106
 `
 }

@@ -30,6 +30,7 @@ type p4switchCommand struct {
 	Pipeline  string        `arg:"" optional:"" placeholder:"PIPELINE.json" help:"Program to begin with: BMv2 JSON, as p4c-bm2-ss writes it. Without it, a controller brings one."`
 	P4Info    string        `name:"p4info" placeholder:"FILE" help:"P4Info of PIPELINE.json, as text or binary, without which controllers cannot reach what is in it."`
 	Interface []switchPort  `short:"i" sep:"none" placeholder:"PORT@DEVICE" help:"Make an Ethernet device port number PORT. May be repeated."`
+	Ports     string        `default:"auto" enum:"auto,af_xdp,packet" placeholder:"KIND" help:"How frames come and go: af_xdp (AF_XDP sockets, which take all frames of the device), packet (packet sockets), or auto: AF_XDP where the driver of a NIC can do it, else packet sockets (${default})."`
 	GRPC      string        `name:"grpc" default:"127.0.0.1:9559" placeholder:"ADDRESS:PORT" help:"Where controllers connect; or unix:FILE, a Unix socket (${default})."`
 	DeviceID  uint64        `default:"1" placeholder:"NUMBER" help:"P4Runtime's device_id (${default})."`
 	CPUPort   uint32        `name:"cpu-port" default:"510" placeholder:"PORT" help:"Port that leads to the controller (${default})."`
@@ -48,15 +49,19 @@ type p4switchCommand struct {
 func (p4switchCommand) Help() string {
 	return `A software switch that executes a P4 program for v1model, compiled by p4c-bm2-ss, and that controllers reach by P4Runtime 1.4.1. Devices are promiscuous while they are ports; give them no addresses, or the kernel answers, too.
 
-At the end it prints what it has counted, and in between at SIGUSR1. Needs CAP_NET_RAW; root has it.
+At the end it prints what it has counted, and in between at SIGUSR1. Needs CAP_NET_RAW, and for AF_XDP CAP_NET_ADMIN and CAP_BPF; root has them.
 
 Examples:
 
     plumb p4switch --check pipeline.json
     plumb p4switch -i 1@eth1 -i 2@eth2
-    plumb p4switch -i 1@eth1 -i 2@eth2 --p4info pipeline.p4info.txtpb pipeline.json
-    plumb p4switch -i 1@eth1 --grpc 0.0.0.0:9559 --tls-cert switch.pem --tls-key switch.key --tls-client-ca ca.pem
-    plumb p4switch -i 1@eth1 --workers 2 --metrics 127.0.0.1:9190 --duration 60s --json
+    plumb p4switch -i 1@eth1 -i 2@eth2 --p4info pipeline.p4info.txtpb \
+        pipeline.json
+    plumb p4switch -i 1@eth1 -i 2@eth2 --ports af_xdp
+    plumb p4switch -i 1@eth1 --grpc 0.0.0.0:9559 --tls-cert switch.pem \
+        --tls-key switch.key --tls-client-ca ca.pem
+    plumb p4switch -i 1@eth1 --workers 2 --metrics 127.0.0.1:9190 \
+        --duration 60s --json
 `
 }
 
@@ -104,12 +109,12 @@ func (c *p4switchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err := needsCapabilities("plumb p4switch opens packet sockets", map[string]int{"CAP_NET_RAW": unix.CAP_NET_RAW}); err != nil {
 		return err
 	}
-	ports, err := c.openPorts()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	ports, err := c.openPorts(log)
 	if err != nil {
 		return err
 	}
 	defer closePorts(ports)
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	s, err := target.New(target.Config{Ports: ports, CPUPort: c.CPUPort, Workers: c.Workers, Log: log})
 	if err != nil {
 		return usageError{err}
@@ -123,7 +128,7 @@ func (c *p4switchCommand) Run(ctx context.Context, stdout io.Writer) error {
 
 const maxWorkers = 64
 
-func (c *p4switchCommand) openPorts() (map[uint32]port.Port, error) {
+func (c *p4switchCommand) openPorts(log *slog.Logger) (map[uint32]port.Port, error) {
 	ports := map[uint32]port.Port{}
 	for _, p := range c.Interface {
 		_, twice := ports[p.number]
@@ -134,7 +139,7 @@ func (c *p4switchCommand) openPorts() (map[uint32]port.Port, error) {
 			closePorts(ports)
 			return nil, usageError{fmt.Errorf("-i %d@%s: port or device is there twice", p.number, p.device)}
 		}
-		opened, err := port.Open(port.Config{Device: p.device, Workers: c.Workers})
+		opened, err := port.Open(port.Config{Device: p.device, Kind: port.Kind(c.Ports), Workers: c.Workers, Log: log})
 		if err != nil {
 			closePorts(ports)
 			return nil, err

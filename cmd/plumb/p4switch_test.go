@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"plumbline/p4/p4rt"
+	"plumbline/p4/port"
 	"plumbline/p4/target"
 )
 
@@ -32,10 +33,17 @@ func ip(t *testing.T, args string) {
 	}
 }
 
-// TestP4Switch runs plumb p4switch between two namespaces: what a controller says has ping go through, and the counts say so.
+// TestP4Switch runs plumb p4switch between two namespaces: what a controller says has ping go through, and the counts say so,
+// and of which kind its ports are.
 //
 //	plt-p4h1: h1 10.9.0.1 ─── s1, port 1: plt-p4sw :port 2, s2 ─── h2 10.9.0.2 :plt-p4h2
 func TestP4Switch(t *testing.T) {
+	for ports, mode := range map[string]port.Mode{"auto": port.ModePacket, "af_xdp": port.ModeNative} {
+		t.Run(ports, func(t *testing.T) { testP4Switch(t, ports, mode) })
+	}
+}
+
+func testP4Switch(t *testing.T, ports string, mode port.Mode) {
 	for _, name := range []string{"plt-p4sw", "plt-p4h1", "plt-p4h2"} {
 		_ = exec.Command("ip", "netns", "del", name).Run() // of a test that was killed
 		ip(t, "netns add "+name)
@@ -49,7 +57,7 @@ func TestP4Switch(t *testing.T) {
 		ip(t, fmt.Sprintf("-n plt-p4h%d neigh add 10.9.0.%d lladdr 02:00:00:00:00:0%d dev h%d", n, 3-n, 3-n, n))
 	}
 	socket := filepath.Join(t.TempDir(), "grpc")
-	cmd := exec.Command("ip", "netns", "exec", "plt-p4sw", "plumb", "p4switch", "-i", "1@s1", "-i", "2@s2", "--workers", "2", "--grpc", "unix:"+socket, "--json")
+	cmd := exec.Command("ip", "netns", "exec", "plt-p4sw", "plumb", "p4switch", "-i", "1@s1", "-i", "2@s2", "--workers", "2", "--ports", ports, "--grpc", "unix:"+socket, "--json")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -86,8 +94,8 @@ func TestP4Switch(t *testing.T) {
 		if err := decoder.Decode(&r); err != nil {
 			t.Fatalf("%s: %v: %s", when, err, stderr.String())
 		}
-		if len(r.Ports) != 2 || r.Ports[0].RxFrames < 5 || r.Ports[1].TxFrames < 5 || r.Ports[1].RxFrames < 5 || r.Ports[0].TxFrames < 5 || r.P4Runtime.Updates != 2 {
-			t.Errorf("%s: got %+v, want 5 frames each way and 2 updates", when, r)
+		if len(r.Ports) != 2 || r.Ports[0].RxFrames < 5 || r.Ports[1].TxFrames < 5 || r.Ports[1].RxFrames < 5 || r.Ports[0].TxFrames < 5 || r.P4Runtime.Updates != 2 || r.Ports[0].Mode != mode {
+			t.Errorf("%s: got %+v, want 5 frames each way and 2 updates, mode %s", when, r, mode)
 		}
 	}
 }

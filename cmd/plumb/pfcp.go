@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"plumbline/lab/pfcpsim"
@@ -44,15 +43,21 @@ Examples:
 type pfcpListCommand struct{}
 
 func (pfcpListCommand) Run(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var t *table
 	for _, name := range pfcpsim.Dialects() {
 		s, err := pfcpsim.Dialect(name)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\t%d steps\t%s\n", name, len(s.Steps), headline(s.About))
+		cells := []any{name, fmt.Sprintf("%d steps", len(s.Steps)), headline(s.About)}
+		if t == nil { // there is no heading
+			first := newTable(out, cells...)
+			t = &first
+			continue
+		}
+		t.row(cells...)
 	}
-	return w.Flush()
+	return t.flush()
 }
 
 // headline is what comes before the first stop in a text.
@@ -131,7 +136,7 @@ func (c *pfcpPeer) open(out io.Writer, verbose bool) (*pfcpsim.Peer, error) {
 		case c.JSON:
 			_ = encoder.Encode(m) // as with all output: nothing is left to do
 		case verbose:
-			fmt.Fprint(out, m)
+			printLines(out, m.String())
 		}
 	}
 	return pfcpsim.Open(cfg)
@@ -170,7 +175,7 @@ func (c *pfcpPeer) tell(out io.Writer, scenario string, number int, r pfcpsim.Re
 	case r.Step.Note != "":
 		more = r.Step.Note
 	}
-	fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %s %2d %-10s %9.3f ms  %s", state, number, r.Step.Verb, line.TookMs, more), " "))
+	printLine(out, strings.TrimRight(fmt.Sprintf("  %s %2d %-10s %9.3f ms  %s", state, number, r.Step.Verb, line.TookMs, more), " "))
 }
 
 type pfcpRunCommand struct {

@@ -11,6 +11,7 @@ import (
 
 	"plumbline/lab/pfcpsim"
 	"plumbline/plainjson"
+	"plumbline/wordwrap"
 )
 
 type pfcpPromptCommand struct {
@@ -19,13 +20,15 @@ type pfcpPromptCommand struct {
 
 // Help is shown by plumb pfcp prompt --help.
 func (pfcpPromptCommand) Help() string {
-	return `Reads steps from standard input, one to a line, as they stand in scenarios, and does each at once. Messages are printed. 'help' lists what can be done; an empty line only answers what the UP function has asked meanwhile.
+	return `Reads steps from standard input, one to a line, as they stand in scenarios, and does each at once. A line that ends in \ goes on in the next one. Messages are printed. 'help' lists what can be done; an empty line only answers what the UP function has asked meanwhile.
 
 Examples:
 
     plumb pfcp prompt --upf 10.0.0.1
     pfcp> associate
-    pfcp> establish: {Create PDR: {PDR ID: 1, Precedence: 1, PDI: {Source Interface: Access, F-TEID: choose}, FAR ID: 1}, Create FAR: {FAR ID: 1, Apply Action: DROP}}
+    pfcp> establish: {Create PDR: {PDR ID: 1, Precedence: 1, FAR ID: 1, \
+    ...     PDI: {Source Interface: Access, F-TEID: choose}}, \
+    ...   Create FAR: {FAR ID: 1, Apply Action: DROP}}
     pfcp> delete
 `
 }
@@ -38,20 +41,27 @@ func (c *pfcpPromptCommand) Run(ctx context.Context, out io.Writer) error {
 	defer p.Close()
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
-	prompt := func() {
-		if !c.JSON {
-			fmt.Fprint(out, "pfcp> ")
+	typed := isTerminal(os.Stdin)
+	prompt := func(text string) {
+		if typed && !c.JSON {
+			fmt.Fprint(out, text)
 		}
 	}
 	number := 0
-	for prompt(); ctx.Err() == nil && lines.Scan(); prompt() {
+	for prompt("pfcp> "); ctx.Err() == nil && lines.Scan(); prompt("pfcp> ") {
 		line := strings.TrimSpace(lines.Text())
+		for head, more := strings.CutSuffix(line, `\`); more; head, more = strings.CutSuffix(line, `\`) {
+			if prompt("...   "); !lines.Scan() {
+				break
+			}
+			line = head + strings.TrimSpace(lines.Text())
+		}
 		switch line {
 		case "": // what the UP function has sent meanwhile is read and answered
 			_ = p.Do(ctx, pfcpsim.Step{Verb: "wait", With: "1ms"})
 			continue
 		case "help":
-			fmt.Fprintln(out, strings.Join(pfcpsim.Verbs(), " "))
+			fmt.Fprintln(out, strings.Join(wordwrap.Lines(strings.Join(pfcpsim.Verbs(), " "), tableColumns), "\n"))
 			continue
 		case "quit", "exit":
 			return nil
@@ -105,6 +115,6 @@ func (c pfcpDecodeCommand) decode(out io.Writer, digits string) error {
 	if c.JSON {
 		return plainjson.Lines(out).Encode(m)
 	}
-	_, err = fmt.Fprint(out, m)
-	return err
+	printLines(out, m.String())
+	return nil
 }

@@ -97,7 +97,7 @@ type probeRunCommand struct {
 type probeSampleFiles struct {
 	CSV       string `name:"csv" placeholder:"FILE" help:"Write samples as CSV."`
 	Parquet   string `name:"parquet" placeholder:"FILE" help:"Write samples as Parquet."`
-	Published string `name:"published-csv" placeholder:"FILE" help:"Write samples of uplink packets as CSV with the columns of published slice measurements: ts_rx_ns,ts_tx_ns,delay_us,pkt_len,netif_rx,slice."`
+	Published string `name:"published-csv" placeholder:"FILE" help:"Write samples of uplink packets as CSV with the columns of published slice measurements: ts_rx_ns, ts_tx_ns, delay_us, pkt_len, netif_rx, slice."`
 }
 
 // Bounds of flags.

@@ -21,7 +21,8 @@ func (probeReportCommand) Help() string {
 Examples:
 
     plumb probe report probe.json
-    plumb probe report probe.json --html probe.html --svg probe.svg --hgrm delays
+    plumb probe report probe.json --html probe.html --svg probe.svg \
+        --hgrm delays
 `
 }
 

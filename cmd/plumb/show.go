@@ -64,11 +64,11 @@ func (c *showDatapath) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return plainjson.Write(stdout, d)
 	}
-	fmt.Fprintln(stdout, datapathLine(d))
-	fmt.Fprintf(stdout, "since %s: %s\n", d.Since.Format(time.RFC3339), d.Why)
+	printLine(stdout, datapathLine(d))
+	printLine(stdout, fmt.Sprintf("since %s: %s", d.Since.Format(time.RFC3339), d.Why))
 	if b := d.Buffer; b != nil {
-		fmt.Fprintf(stdout, "buffer: packets of %d sessions, %d of %d packets, %d of %d octets\n",
-			b.Sessions, b.Packets, b.MaxPackets, b.Octets, b.MaxOctets)
+		printLine(stdout, fmt.Sprintf("buffer: packets of %d sessions, %d of %d packets, %d of %d octets",
+			b.Sessions, b.Packets, b.MaxPackets, b.Octets, b.MaxOctets))
 	}
 	for _, print := range []func() error{
 		func() error { return printTarget(stdout, d.Target) },

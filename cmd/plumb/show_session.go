@@ -24,17 +24,17 @@ func (c *showSession) Run(ctx context.Context, stdout io.Writer) error {
 	if c.JSON {
 		return plainjson.Write(stdout, s)
 	}
-	fmt.Fprintf(stdout, "SEID %s, of CP function %s (its SEID %s)\n", s.SEID, s.NodeID, s.CPSEID)
+	printLine(stdout, fmt.Sprintf("SEID %s, of CP function %s (its SEID %s)", s.SEID, s.NodeID, s.CPSEID))
 	for _, about := range []struct{ name, value string }{{"slice", s.Slice}, {"S-NSSAI", s.SNSSAI}, {"DNN", s.DNN}, {"PDN type", s.PDNType}} {
 		if about.value != "" {
-			fmt.Fprintf(stdout, "%s %s\n", about.name, about.value)
+			printLine(stdout, about.name+" "+about.value)
 		}
 	}
 	if s.InactivityTimer != 0 {
 		fmt.Fprintf(stdout, "User Plane Inactivity Timer %ds\n", s.InactivityTimer)
 	}
 	if len(s.FQCSIDs) > 0 {
-		fmt.Fprintf(stdout, "FQ-CSID %s\n", words(s.FQCSIDs))
+		printLine(stdout, "FQ-CSID "+words(s.FQCSIDs))
 	}
 	if s.Reports != 0 {
 		fmt.Fprintf(stdout, "%d Usage Reports that the CP function has not acknowledged\n", s.Reports)
@@ -154,7 +154,9 @@ type notes struct {
 	rule string // "PDR 1"
 }
 
-func (n notes) add(what ...any) { fmt.Fprint(n.w, n.rule, ": ", fmt.Sprintln(what...)) }
+func (n notes) add(what ...any) {
+	printLine(n.w, n.rule+": "+strings.TrimSuffix(fmt.Sprintln(what...), "\n"))
+}
 
 // some adds a line if there is a value.
 func (n notes) some(name, value string) {

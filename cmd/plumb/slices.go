@@ -23,7 +23,7 @@ import (
 
 type slicesCommand struct {
 	DUT       []string           `name:"dut" default:"tun,xdp" placeholder:"NAME" help:"What to measure, in turn: xdp, tc, afxdp, tun, tap, p4 (our UPF with that datapath), others by name or as name=/path/to/program, external, or all: all of ours and whatever else is installed. Default: tun,xdp."`
-	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEVICE@ADDRESS,n6=DEVICE@ADDRESS,n4=ADDRESS,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
+	External  *topology.External `placeholder:"PLACE" help:"Where --dut external is: n3=DEV@ADDR,n6=DEV@ADDR,n4=ADDR,ue=PREFIX, devices of this machine and addresses of the UPF behind them."`
 	One       bool               `help:"One UPF for all slices, not one for each."`
 	Load      []slicesLoad       `default:"light,medium,heavy" placeholder:"LOAD" help:"light, medium, heavy (5, 20, 50 Mbit/s and 2, 4, 8 calls a second), or percent of the throughput, which is searched, such as 50%. Default: light,medium,heavy."`
 	Direction string             `default:"both" enum:"uplink,downlink,both" help:"Which way iperf3 sends: ${enum}. Calls and downloads have both anyway."`

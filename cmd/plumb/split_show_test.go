@@ -44,7 +44,7 @@ func TestSplitShow(t *testing.T) {
 		want   []string // all of them
 		fails  bool
 	}{
-		{"api", []string{"show", "datapath"}, []string{"\nAGENT", "one    3       up     xdp       3        3     0", "one    list_entries", " 0                 "}, false},
+		{"api", []string{"show", "datapath"}, []string{"\nAGENT", "one    3       up     xdp       3        3     0", "one    list_entries", "  1048576  0 "}, false},
 		{"agent-api", []string{"show", "datapath"}, []string{"datapath xdp at ", "buffer: packets of 0 sessions", "list_entries", "N6  "}, false},
 		{"agent-api", []string{"show", "peers"}, []string{"N3", "N6"}, false},
 		{"agent-api", []string{"drops"}, nil, false},

@@ -4,34 +4,61 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"plumbline/printable"
+	"plumbline/wordwrap"
 )
 
+// tableColumns is how wide tables are at most: any terminal shows that.
+const tableColumns = 80
+
 // table is columns for people: a heading, then rows, aligned.
-type table struct{ w *tabwriter.Writer }
+type table struct {
+	w io.Writer
+	t *wordwrap.Table
+}
 
 func newTable(w io.Writer, heading ...any) table {
-	t := table{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)}
-	t.row(heading...)
-	return t
+	return table{w, wordwrap.NewTable(tableCells(heading)...)}
 }
 
 // row adds a row; an empty cell shows as "-" so that every row has the same
 // number of words.
-func (t table) row(cells ...any) {
+func (t table) row(cells ...any) { t.t.Row(tableCells(cells)...) }
+
+func tableCells(cells []any) []string {
 	text := make([]string, len(cells))
 	for i, c := range cells {
-		if text[i] = printable.Line(fmt.Sprint(c)); text[i] == "" { // a tab in it would be a cell more
+		if text[i] = printable.Line(fmt.Sprint(c)); text[i] == "" {
 			text[i] = "-"
 		}
 	}
-	fmt.Fprintln(t.w, strings.Join(text, "\t"))
+	return text
 }
 
-// flush writes the table out, and returns the first error of all its writes.
-func (t table) flush() error { return t.w.Flush() }
+// flush writes the table out.
+func (t table) flush() error { return t.t.Write(t.w, tableColumns) }
+
+// printLine prints a line, or several, of which all but the first are indented further, where it is too long for one.
+func printLine(w io.Writer, text string) {
+	const more = "  "
+	text = printable.Line(text)
+	if utf8.RuneCountInString(text) > tableColumns {
+		body := strings.TrimLeft(text, " ")
+		indent := text[:len(text)-len(body)]
+		lines := wordwrap.Cell(body, max(tableColumns-len(indent+more), len(more)))
+		text = indent + strings.Join(lines, "\n"+indent+more)
+	}
+	fmt.Fprintln(w, text)
+}
+
+// printLines does so with each line of a text.
+func printLines(w io.Writer, text string) {
+	for line := range strings.Lines(text) {
+		printLine(w, strings.TrimSuffix(line, "\n"))
+	}
+}
 
 // words puts the elements of list into one cell, without spaces.
 func words[T any](list []T) string {

@@ -19,6 +19,7 @@ import (
 	"plumbline/datapath"
 	"plumbline/datapath/conformance"
 	"plumbline/datapath/vector"
+	"plumbline/xsk"
 )
 
 // bed is the bed of package conformance with real devices: veth pairs between the
@@ -238,6 +239,6 @@ func (b *bed) Remains() (all []string) {
 }
 
 // lostFrames returns how many frames are neither free nor the kernel's.
-func (b *bed) lostFrames(w *worker) int { return w.umem.census()[ownVector] }
+func (b *bed) lostFrames(w *worker) int { return w.umem.Census()[xsk.Held] }
 
 var _ conformance.Shared = (*bed)(nil)

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"plumbline/datapath"
+	"plumbline/netdev"
 )
 
 // device is a network device of endpoints, of a data network, or of both.
@@ -100,8 +100,8 @@ func find(all *[]*device, port, name string, vlan uint16) (*device, error) {
 	}
 	d := &device{number: len(*all), name: name, index: a.Index, veth: link.Type() == "veth"}
 	d.set([6]byte(a.HardwareAddr), a.MTU)
-	if d.receives, d.queues, err = queuesOf(name, a); err != nil {
-		return nil, err
+	if d.receives, d.queues = netdev.Queues(a); d.receives > maxQueues {
+		return nil, fmt.Errorf("afxdp: device %s has %d queues: want %d at most (`ethtool -L`): %w", name, d.receives, maxQueues, errors.ErrUnsupported)
 	}
 	*all = append(*all, d)
 	return d, nil
@@ -111,28 +111,6 @@ func find(all *[]*device, port, name string, vlan uint16) (*device, error) {
 func (d *device) set(mac [6]byte, mtu int) {
 	d.mac.Store(macWord(mac))
 	d.mtu.Store(int32(mtu))
-}
-
-// queuesOf returns how many queues of a device receive, and how many of these also
-// send.
-func queuesOf(name string, a *netlink.LinkAttrs) (receive, both int, err error) {
-	receive, send := max(a.NumRxQueues, 1), max(a.NumTxQueues, 1) // as many as there may be
-	if c, err := channels(name); err == nil {
-		receive, send = int(c.CombinedCount+c.RxCount), int(c.CombinedCount+c.TxCount)
-	}
-	if receive < 1 || receive > maxQueues || send < 1 {
-		return 0, 0, fmt.Errorf("afxdp: device %s has %d queues: want 1 to %d (`ethtool -L`): %w", name, receive, maxQueues, errors.ErrUnsupported)
-	}
-	return receive, min(receive, send), nil
-}
-
-func channels(device string) (ethtool.Channels, error) {
-	tool, err := ethtool.NewEthtool()
-	if err != nil {
-		return ethtool.Channels{}, err
-	}
-	defer tool.Close()
-	return tool.GetChannels(device)
 }
 
 // maxQueues is QUEUE_MAX of bpf/afxdp.bpf.c.

@@ -7,6 +7,7 @@ import (
 	"plumbline/datapath"
 	"plumbline/datapath/nexthop"
 	"plumbline/datapath/vector"
+	"plumbline/xsk"
 )
 
 // Front treats frames before the stages do; what it leaves to them is theirs.
@@ -42,8 +43,8 @@ func (w *worker) before() []*vector.Packet {
 	n := len(w.coming)
 	for i := range w.coming {
 		d := &w.coming[i]
-		start := int(d.Addr - w.umem.base(d.Addr))
-		w.frames[i] = w.umem.bytes(d.Addr)[start : start+int(d.Len) : start+int(d.Len)]
+		start := int(d.Addr - w.umem.Base(d.Addr))
+		w.frames[i] = w.umem.Bytes(d.Addr)[start : start+int(d.Len) : start+int(d.Len)]
 		w.told[i] = false
 	}
 	w.lane.Process(w.comingFrom.device.number, w.frames[:n], w)
@@ -66,25 +67,25 @@ func (w *worker) Send(frame, device int, head, payload []byte, inPlace bool) {
 	}
 	p := &w.packets[frame]
 	came := w.coming[frame]
-	at := int(came.Addr - w.umem.base(came.Addr))
+	at := int(came.Addr - w.umem.Base(came.Addr))
 	end := at + int(came.Len)
 	start := end - len(payload) - len(head)
-	if inPlace && start >= 0 && w.umem.ownerOf(came.Addr) == ownVector {
-		*p = vector.Packet{Buf: w.umem.bytes(came.Addr), Start: start, End: end}
+	if inPlace && start >= 0 && w.umem.OwnerOf(came.Addr) == xsk.Held {
+		*p = vector.Packet{Buf: w.umem.Bytes(came.Addr), Start: start, End: end}
 		copy(p.Buf[start:], head)
-		w.add(w.out[device], p, w.umem.base(came.Addr))
+		w.add(w.out[device], p, w.umem.Base(came.Addr))
 		return
 	}
-	offset, ok := w.umem.take()
+	offset, ok := w.umem.Take()
 	if !ok && w.reclaim() == nil {
-		offset, ok = w.umem.take()
+		offset, ok = w.umem.Take()
 	}
 	if !ok {
 		w.engine.Refuse(datapath.DropTxFull)
 		return
 	}
 	w.made = append(w.made, offset)
-	b := w.umem.bytes(offset)
+	b := w.umem.Bytes(offset)
 	size := len(head) + len(payload)
 	if vector.Headroom+size > len(b) {
 		w.engine.Refuse(datapath.DropTxFull)

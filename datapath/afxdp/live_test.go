@@ -10,6 +10,8 @@ import (
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"plumbline/xsk"
 )
 
 // TestLive: frames of all lengths leave whole and in their order, as XDP frames where
@@ -50,12 +52,12 @@ func TestLive(t *testing.T) {
 				if i == tc.count-1 {
 					start = tc.start
 				}
-				offset, ok := w.umem.take()
+				offset, ok := w.umem.Take()
 				if !ok {
 					t.Fatal("no frame")
 				}
-				w.umem.give(offset, ownSent)
-				frame := w.umem.bytes(offset)[start : start+lengths[i%len(lengths)]]
+				w.umem.Give(offset, xsk.Sent)
+				frame := w.umem.Bytes(offset)[start : start+lengths[i%len(lengths)]]
 				clear(frame)
 				copy(frame, n.N6.Peer.MAC)
 				copy(frame[6:], n.N6.UPF.MAC)
@@ -66,7 +68,7 @@ func TestLive(t *testing.T) {
 			}
 			w.flush(s)
 			check(t, w.reclaim())
-			if got := s.tx.own == 0; got != tc.live {
+			if got := s.TX.Own == 0; got != tc.live {
 				t.Errorf("as XDP frames: %t, want %t", got, tc.live)
 			}
 			buf := make([]byte, 2048)
@@ -101,8 +103,8 @@ func TestLivesOn(t *testing.T) {
 		{"few behind what a socket sends", few, now, 5, 4, false},
 		{"many behind what a socket has sent", many, never, 5, 5, true},
 	} {
-		s := &socket{lived: tc.lived}
-		s.tx.own, s.completion.producer = tc.sent, &tc.back
+		s := &socket{Socket: &xsk.Socket{}, lived: tc.lived}
+		s.TX.Own, s.Completion.Producer = tc.sent, &tc.back
 		if got := s.livesOn(tc.n); got != tc.want {
 			t.Errorf("%s: got %t, want %t", tc.name, got, tc.want)
 		}

@@ -140,12 +140,12 @@ func (m *machine) start() error {
 	for _, w := range m.workers {
 		m.ended.Go(func() { m.fail(w.run()) })
 		for _, s := range w.sockets {
-			if m.d.cfg.Mode == Poll || s.zero {
-				if err := s.busy(); err != nil {
+			if m.d.cfg.Mode == Poll || s.Zero {
+				if err := s.Busy(); err != nil {
 					m.d.log.Info("no busy polling", "device", s.device.name, "reason", err)
 				}
 			}
-			if err := m.programs[s.device.number].sockets.Put(uint32(s.queue), uint32(s.fd)); err != nil {
+			if err := m.programs[s.device.number].sockets.Put(uint32(s.queue), uint32(s.FD)); err != nil {
 				return fmt.Errorf("afxdp: socket of queue %d of %s: %w", s.queue, s.device.name, err)
 			}
 		}
@@ -158,7 +158,7 @@ func (m *machine) start() error {
 }
 
 // zero reports whether frames are not copied.
-func (m *machine) zero() bool { return len(m.workers) > 0 && m.workers[0].sockets[0].zero }
+func (m *machine) zero() bool { return len(m.workers) > 0 && m.workers[0].sockets[0].Zero }
 
 // fail ends the driver with the first error of a worker.
 func (m *machine) fail(err error) {

@@ -180,10 +180,10 @@ func (n *testNet) explain(t testing.TB, err error) {
 		}
 	}
 	for _, w := range n.upf.machine.Load().workers {
-		t.Errorf("frames %v", w.umem.census())
+		t.Errorf("frames %v", w.umem.Census())
 		for _, s := range w.sockets {
-			st, err := statistics(s.fd)
-			t.Errorf("%s: %+v %v; rx %d %d tx %d %d fill %d", s.device.name, st, err, *s.rx.producer, *s.rx.consumer, *s.tx.producer, *s.tx.consumer, *s.fill.producer-*s.fill.consumer)
+			st, err := s.Statistics()
+			t.Errorf("%s: %+v %v; rx %d %d tx %d %d fill %d", s.device.name, st, err, *s.RX.Producer, *s.RX.Consumer, *s.TX.Producer, *s.TX.Consumer, *s.Fill.Producer-*s.Fill.Consumer)
 		}
 	}
 	t.Fatal(err)

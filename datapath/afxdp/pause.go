@@ -75,7 +75,7 @@ func (d *Driver) release(out []*vector.Packet) {
 	deadline := time.Now().Add(drained)
 	for _, w := range m.workers {
 		for _, s := range w.sockets {
-			for s.tx.left() > 0 && time.Now().Before(deadline) {
+			for s.TX.Left() > 0 && time.Now().Before(deadline) {
 				time.Sleep(drained / 16)
 			}
 		}

@@ -47,10 +47,10 @@ func (m *machine) rests(since time.Time) bool {
 func (w *worker) rest() error {
 	timeout := longestRest
 	for _, s := range w.sockets {
-		if s.tx.unread() == 0 {
+		if s.TX.Unread() == 0 {
 			continue
 		}
-		if wake(s.fd) == nil {
+		if s.Wake() == nil {
 			return nil
 		}
 		timeout = retryRest
@@ -60,19 +60,4 @@ func (w *worker) rest() error {
 		return fmt.Errorf("afxdp: worker %d: poll: %w", w.number, err)
 	}
 	return nil
-}
-
-// How the kernel is to poll a device for us.
-const (
-	busyPoll   = 20 // microseconds in a system call that finds nothing
-	busyBudget = 64 // packets in one
-)
-
-// busy lets the kernel poll the device when we ask, and not interrupt us. It is no
-// error if it cannot: then it interrupts.
-func (s *socket) busy() error {
-	return errors.Join(
-		unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_PREFER_BUSY_POLL, 1),
-		unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_BUSY_POLL, busyPoll),
-		unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_BUSY_POLL_BUDGET, busyBudget))
 }

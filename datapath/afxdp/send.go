@@ -9,6 +9,7 @@ import (
 	"plumbline/datapath"
 	"plumbline/datapath/rawip"
 	"plumbline/datapath/vector"
+	"plumbline/xsk"
 )
 
 // leave sends packets in their order: each is made a frame on the socket of its
@@ -116,18 +117,18 @@ func (w *worker) slowly(p *vector.Packet, why datapath.Reason) datapath.Reason {
 // with so many octets free before it. It returns where the frame is. ok: there is
 // one.
 func (w *worker) room(p *vector.Packet, before int) (offset uint64, ok bool) {
-	if offset, ok = offsetIn(w.umem.mem, p.Buf); ok && w.umem.ownerOf(offset) == ownVector && p.Start >= before {
+	if offset, ok = xsk.OffsetIn(w.umem.Memory, p.Buf); ok && w.umem.OwnerOf(offset) == xsk.Held && p.Start >= before {
 		return offset, true
 	}
-	offset, ok = w.umem.take()
+	offset, ok = w.umem.Take()
 	if !ok && w.reclaim() == nil {
-		offset, ok = w.umem.take()
+		offset, ok = w.umem.Take()
 	}
 	if !ok {
 		return 0, false
 	}
 	w.made = append(w.made, offset)
-	frame := w.umem.bytes(offset)
+	frame := w.umem.Bytes(offset)
 	if vector.Headroom+p.End-p.Start > len(frame) {
 		return 0, false
 	}
@@ -145,7 +146,7 @@ func (w *worker) put(s *socket, p *vector.Packet, offset, to uint64, etherType u
 
 // add lets a frame leave on a socket with the next flush.
 func (w *worker) add(s *socket, p *vector.Packet, offset uint64) {
-	w.umem.give(offset, ownSent)
+	w.umem.Give(offset, xsk.Sent)
 	if len(s.leaving) == 0 {
 		w.leaving = append(w.leaving, s)
 	}
@@ -172,13 +173,13 @@ func (w *worker) flush(s *socket) {
 		w.flushLive(s)
 	}
 	for tries := 0; len(s.leaving) > 0; tries++ {
-		n := s.tx.put(s.leaving)
+		n := s.TX.Put(s.leaving)
 		s.leaving = s.leaving[:copy(s.leaving, s.leaving[n:])]
 		w.push(s)
 		if n == 0 && tries >= patience {
 			for _, d := range s.leaving {
 				w.engine.Refuse(datapath.DropTxFull)
-				w.umem.put(d.Addr)
+				w.umem.Put(d.Addr)
 			}
 			s.leaving = s.leaving[:0]
 		}
@@ -193,16 +194,16 @@ func (s *socket) livesOn(n int) bool {
 	if n < liveLeast && time.Since(s.lived) > liveStay {
 		return false
 	}
-	return s.completion.written() == s.tx.own
+	return s.Completion.Written() == s.TX.Own
 }
 
 // flushLive sends as XDP frames what can be. If the kernel does not, it is not asked
 // again for a while, and the rest is left.
 func (w *worker) flushLive(s *socket) {
 	for len(s.leaving) > 0 {
-		n, ok, err := w.live.send(s.device, s.leaving[:min(len(s.leaving), burstMax)], w.umem.frame)
+		n, ok, err := w.live.send(s.device, s.leaving[:min(len(s.leaving), burstMax)], w.umem.Frame)
 		for _, d := range s.leaving[:n] {
-			w.umem.put(d.Addr)
+			w.umem.Put(d.Addr)
 		}
 		if n > 0 {
 			s.lived = time.Now()
@@ -223,15 +224,15 @@ func (w *worker) flushLive(s *socket) {
 // it takes a few of them in one call.
 func (w *worker) push(s *socket) {
 	for tries := 0; tries < patience; {
-		before := s.tx.unread()
-		if before == 0 || s.zero && !s.tx.asleep() {
+		before := s.TX.Unread()
+		if before == 0 || s.Zero && !s.TX.Asleep() {
 			return
 		}
-		err := wake(s.fd)
+		err := s.Wake()
 		switch {
-		case s.zero && err == nil:
+		case s.Zero && err == nil:
 			return // the driver goes on by itself
-		case s.tx.unread() == before:
+		case s.TX.Unread() == before:
 			tries++
 			_ = w.reclaim() // what the kernel waits for may be room for what it gives back
 		}

@@ -108,7 +108,7 @@ func (m *machine) lost() uint64 {
 	sum := uint64(0)
 	for _, w := range m.workers {
 		for _, s := range w.sockets {
-			if n, err := s.lost(); err == nil {
+			if n, err := s.Lost(); err == nil {
 				sum += n
 			}
 		}
@@ -126,7 +126,7 @@ func (d *Driver) MemoryOctets() uint64 {
 	}
 	sum := uint64(0)
 	for _, w := range m.workers {
-		sum += uint64(len(w.umem.mem))
+		sum += uint64(len(w.umem.Memory))
 	}
 	return sum
 }

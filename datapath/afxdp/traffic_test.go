@@ -19,6 +19,7 @@ import (
 	"plumbline/datapath"
 	"plumbline/datapath/vector"
 	"plumbline/gtpu"
+	"plumbline/xsk"
 )
 
 // TestOrder: numbered packets leave in their order and none is missing, both ways at
@@ -68,17 +69,17 @@ func (n *testNet) whole(t *testing.T) {
 	m.halt()
 	for _, w := range m.workers {
 		check(t, w.reclaim())
-		census := w.umem.census()
+		census := w.umem.Census()
 		filling := 0
 		for _, s := range w.sockets {
-			filling += int(s.fill.unread())
-			if left := s.tx.left(); left != 0 {
+			filling += int(s.Fill.Unread())
+			if left := s.TX.Left(); left != 0 {
 				t.Errorf("%s: %d frames not sent", s.device.name, left)
 			}
 		}
-		if census[ownVector] != 0 || census[ownSent] != 0 || census[ownKernel] < filling || len(w.umem.free) != census[ownFree] {
+		if census[xsk.Held] != 0 || census[xsk.Sent] != 0 || census[xsk.Kernel] < filling || len(w.umem.Unused) != census[xsk.Free] {
 			t.Errorf("frames: %d free (list %d), %d with the kernel (fill rings %d), %d treated, %d sent",
-				census[ownFree], len(w.umem.free), census[ownKernel], filling, census[ownVector], census[ownSent])
+				census[xsk.Free], len(w.umem.Unused), census[xsk.Kernel], filling, census[xsk.Held], census[xsk.Sent])
 		}
 	}
 }
@@ -86,14 +87,16 @@ func (n *testNet) whole(t *testing.T) {
 // TestNothingTaken: a device that takes nothing has packets dropped, with a reason,
 // and costs no frame; what was sent before stays in its order.
 func TestNothingTaken(t *testing.T) {
-	u, err := newUMEM(64, 2048)
+	u, err := xsk.NewUMEM(64, 2048)
 	check(t, err)
-	t.Cleanup(func() { check(t, u.close()) })
+	t.Cleanup(func() { check(t, u.Close()) })
 	engine := vector.New(vector.Config{Name: "afxdp", Links: noLinks{}})
 	w := &worker{umem: u, engine: engine.NewWorker(), given: make([]uint64, 8)}
 	tx, _, consumer := testRing(16)
 	completions, producer, _ := testRing(64)
-	s := &socket{fd: -1, tx: txRing{tx, make([]unix.XDPDesc, 16)}, completion: completionRing{completions, make([]uint64, 64)}}
+	s := &socket{Socket: &xsk.Socket{
+		FD: -1, TX: xsk.TXRing{Ring: tx, Entries: make([]unix.XDPDesc, 16)}, Completion: xsk.CompletionRing{Ring: completions, Entries: make([]uint64, 64)},
+	}}
 	w.sockets, w.out = []*socket{s}, []*socket{s}
 	send := func(count int) {
 		for i := range count {
@@ -109,25 +112,25 @@ func TestNothingTaken(t *testing.T) {
 	send(20)
 	drops, err := engine.Drops()
 	check(t, err)
-	if drops[datapath.DropTxFull.String()] != 4 || u.census() != [4]int{ownFree: 48, ownSent: 16} {
-		t.Errorf("dropped %d, want 4; frames %v", drops[datapath.DropTxFull.String()], u.census())
+	if drops[datapath.DropTxFull.String()] != 4 || u.Census() != [4]int{xsk.Free: 48, xsk.Sent: 16} {
+		t.Errorf("dropped %d, want 4; frames %v", drops[datapath.DropTxFull.String()], u.Census())
 	}
 	for i := range uint32(16) { // the kernel wakes up
-		d := s.tx.entries[(*consumer+i)&15]
-		if got := u.mem[d.Addr]; got != byte(i) || d.Len != 1 {
+		d := s.TX.Entries[(*consumer+i)&15]
+		if got := u.Memory[d.Addr]; got != byte(i) || d.Len != 1 {
 			t.Errorf("frame %d has octet %d", i, got)
 		}
-		s.completion.entries[(*producer+i)&63] = d.Addr
+		s.Completion.Entries[(*producer+i)&63] = d.Addr
 	}
 	atomic.AddUint32(consumer, 16)
 	atomic.AddUint32(producer, 16)
 	check(t, w.reclaim())
-	if u.census() != [4]int{ownFree: 64} || len(u.free) != 64 {
-		t.Errorf("frames %v", u.census())
+	if u.Census() != [4]int{xsk.Free: 64} || len(u.Unused) != 64 {
+		t.Errorf("frames %v", u.Census())
 	}
 	send(3)
-	if s.tx.left() != 3 {
-		t.Errorf("%d frames in the ring, want 3", s.tx.left())
+	if s.TX.Left() != 3 {
+		t.Errorf("%d frames in the ring, want 3", s.TX.Left())
 	}
 }
 
@@ -227,4 +230,10 @@ func BenchmarkIdle(b *testing.B) {
 			b.ReportMetric(float64(after.Nano()-before.Nano())/1e9*100, "%CPU")
 		})
 	}
+}
+
+// testRing is a ring in memory of the test's, which is the kernel.
+func testRing(size int) (r xsk.Ring, producer, consumer *uint32) {
+	words := make([]uint32, 3)
+	return xsk.NewRing(&words[0], &words[1], &words[2], size, 0), &words[0], &words[1]
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"plumbline/xsk"
 )
 
 // BenchmarkTX: what a frame costs on its way out over a veth in copy mode, by how many
@@ -44,24 +46,24 @@ func benchTX(b *testing.B, octets, budget int) {
 			break
 		}
 	}
-	check(b, unix.SetsockoptInt(s.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, budget))
+	check(b, unix.SetsockoptInt(s.FD, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, budget))
 	var before, after unix.Timespec
 	check(b, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &before))
 	for b.Loop() {
 		for range 256 {
-			offset, ok := w.umem.take()
+			offset, ok := w.umem.Take()
 			if !ok {
 				check(b, w.reclaim())
-				offset, ok = w.umem.take()
+				offset, ok = w.umem.Take()
 			}
 			if !ok {
 				b.Fatal("no frame")
 			}
-			frame := w.umem.bytes(offset)[256 : 256+octets]
+			frame := w.umem.Bytes(offset)[256 : 256+octets]
 			copy(frame, n.N6.Peer.MAC)
 			copy(frame[6:], n.N6.UPF.MAC)
 			frame[12], frame[13] = 8, 0
-			w.umem.give(offset, ownSent)
+			w.umem.Give(offset, xsk.Sent)
 			s.leaving = append(s.leaving, unix.XDPDesc{Addr: offset + 256, Len: uint32(octets)})
 		}
 		w.flush(s)

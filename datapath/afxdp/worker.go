@@ -12,6 +12,7 @@ import (
 
 	"plumbline/datapath"
 	"plumbline/datapath/vector"
+	"plumbline/xsk"
 )
 
 // worker treats the packets of its queues: one of each device, or more where a device
@@ -20,7 +21,7 @@ type worker struct {
 	m       *machine
 	number  int
 	engine  *vector.Worker
-	umem    *umem
+	umem    *xsk.UMEM
 	live    *live // nil: all frames are sent through sockets
 	sockets []*socket
 	out     []*socket // on which it sends, by device index in machine.devices
@@ -62,9 +63,9 @@ func (m *machine) newWorker(number int, flags uint16) (*worker, error) {
 	}
 	for i, dev := range m.devices {
 		for q := number; q < dev.receives; q += m.count {
-			shared := -1
+			var shared *xsk.Socket
 			if len(w.sockets) > 0 {
-				shared = w.sockets[0].fd
+				shared = w.sockets[0].Socket
 			}
 			s, err := openSocket(dev, q, w.umem, m.entries, shared, flags)
 			if err != nil {
@@ -77,7 +78,7 @@ func (m *machine) newWorker(number int, flags uint16) (*worker, error) {
 		}
 	}
 	for _, s := range w.sockets {
-		w.polled = append(w.polled, unix.PollFd{Fd: int32(s.fd), Events: unix.POLLIN})
+		w.polled = append(w.polled, unix.PollFd{Fd: int32(s.FD), Events: unix.POLLIN})
 	}
 	w.polled = append(w.polled, unix.PollFd{Fd: int32(m.stop), Events: unix.POLLIN})
 	w.refill() // before anything arrives
@@ -90,13 +91,15 @@ func (w *worker) openMemory(flags uint16) (err error) {
 	m := w.m
 	if flags&unix.XDP_COPY != 0 && slices.ContainsFunc(m.devices, func(d *device) bool { return d.veth }) {
 		if w.live, err = openLive(m.frames, m.octets, m.devices); err == nil {
-			w.umem = newUMEMOver(w.live.memory, m.octets)
+			w.umem = xsk.NewUMEMOver(w.live.memory, m.octets)
 			return nil
 		}
 		m.d.log.Info("frames are sent one by one", "worker", w.number, "reason", err)
 	}
-	w.umem, err = newUMEM(m.frames, m.octets)
-	return err
+	if w.umem, err = xsk.NewUMEM(m.frames, m.octets); err != nil {
+		return fmt.Errorf("afxdp: %w", err)
+	}
+	return nil
 }
 
 func (w *worker) close() error {
@@ -105,9 +108,9 @@ func (w *worker) close() error {
 		w.lane.Close()
 	}
 	for _, s := range slices.Backward(w.sockets) {
-		errs = append(errs, s.close())
+		errs = append(errs, s.Close())
 	}
-	return errors.Join(append(errs, w.umem.close(), w.live.close())...)
+	return errors.Join(append(errs, w.umem.Close(), w.live.close())...)
 }
 
 // run treats packets until the machine stops. It has a thread of its own.
@@ -162,7 +165,7 @@ func (w *worker) pin() error {
 // turn treats one vector of each queue, and reports whether there was any.
 func (w *worker) turn() (busy bool, err error) {
 	for _, s := range w.sockets {
-		if n := s.rx.take(w.arrived[:]); n > 0 {
+		if n := s.RX.Take(w.arrived[:]); n > 0 {
 			s.lent -= n
 			w.unbroken += n
 			w.treat(s, w.arrived[:n])
@@ -182,7 +185,7 @@ func (w *worker) turn() (busy bool, err error) {
 // treat lets the stages treat what has arrived on a socket.
 func (w *worker) treat(s *socket, arrived []unix.XDPDesc) {
 	for i := range arrived {
-		w.umem.give(arrived[i].Addr, ownVector)
+		w.umem.Give(arrived[i].Addr, xsk.Held)
 	}
 	if w.lane != nil && !w.engine.Traced() {
 		w.comingFrom, w.coming = s, arrived
@@ -206,8 +209,8 @@ func (w *worker) treat(s *socket, arrived []unix.XDPDesc) {
 
 // take notes a frame that is for the stages, or counts why it is not.
 func (w *worker) take(s *socket, d *unix.XDPDesc, p *vector.Packet) {
-	start := int(d.Addr - w.umem.base(d.Addr))
-	*p = vector.Packet{Buf: w.umem.bytes(d.Addr), Start: start, End: start + int(d.Len)}
+	start := int(d.Addr - w.umem.Base(d.Addr))
+	*p = vector.Packet{Buf: w.umem.Bytes(d.Addr), Start: start, End: start + int(d.Len)}
 	if reason := w.arrive(s.device, p); reason != datapath.ReasonNone {
 		w.engine.Refuse(reason)
 		return
@@ -217,8 +220,8 @@ func (w *worker) take(s *socket, d *unix.XDPDesc, p *vector.Packet) {
 
 // settle makes a frame of the vector free that was not sent.
 func (w *worker) settle(offset uint64) {
-	if w.umem.ownerOf(offset) == ownVector {
-		w.umem.put(offset)
+	if w.umem.OwnerOf(offset) == xsk.Held {
+		w.umem.Put(offset)
 	}
 }
 
@@ -226,9 +229,9 @@ func (w *worker) settle(offset uint64) {
 func (w *worker) reclaim() error {
 	for _, s := range w.sockets {
 		for {
-			n := s.completion.take(w.given)
+			n := s.Completion.Take(w.given)
 			for _, offset := range w.given[:n] {
-				if err := w.umem.reclaim(offset); err != nil {
+				if err := w.umem.Reclaim(offset); err != nil {
 					return err
 				}
 			}
@@ -264,8 +267,8 @@ func (w *worker) most() int {
 func (w *worker) refill() {
 	most := w.most()
 	for _, s := range w.sockets {
-		free := w.umem.free
-		n := min(int(s.fill.room(s.fill.size)), len(free)-kept, most-s.lent)
+		free := w.umem.Unused
+		n := min(int(s.Fill.Room(s.Fill.Size)), len(free)-kept, most-s.lent)
 		if n <= 0 {
 			continue
 		}
@@ -273,12 +276,12 @@ func (w *worker) refill() {
 		give := free[len(free)-n:]
 		slices.Reverse(give) // the one that was used last is to be filled first
 		for _, offset := range give {
-			w.umem.give(offset, ownKernel)
+			w.umem.Give(offset, xsk.Kernel)
 		}
-		s.fill.put(give)
-		w.umem.free = free[:len(free)-n]
-		if s.fill.asleep() {
-			_ = poke(s.fd) // what it says is said again by the next packet
+		s.Fill.Put(give)
+		w.umem.Unused = free[:len(free)-n]
+		if s.Fill.Asleep() {
+			_ = s.Poke() // what it says is said again by the next packet
 		}
 	}
 }

@@ -98,6 +98,11 @@ var bufferScripts = []script{
 		counted(1, 2, counters{0, 0, 2}), drops(datapath.DropFAR, 2),
 		install(session(1, 1, ue1)), left(),
 	}},
+	{"buffered packets are dropped for a quota that is used up", []step{
+		install(buffering(plainly)), frames(1, held(paged(60), downlinkData(0))), frames(1, held(paged(61))),
+		install(change(session(1, 1, ue1), spend)), left(),
+		counted(1, 2, counters{0, 0, 2}), drops(datapath.DropQuota, 2), drops(datapath.DropFAR, 0),
+	}},
 	{"buffered packets are dropped when the control plane gives them up", []step{
 		install(buffering(plainly)), frames(1, held(paged(60), downlinkData(0))),
 		apply(&api.Change{Seid: 1, Session: buffering(plainly), DropBuffered: true}), left(),

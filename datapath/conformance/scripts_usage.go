@@ -27,6 +27,13 @@ func quota(total, uplink, downlink uint64) func(u *api.URR) {
 	return func(u *api.URR) { u.Quota = &api.Volume{Total: total, Uplink: uplink, Downlink: downlink} }
 }
 
+// spend has the quota of the session's rules be used up.
+func spend(s *api.Session) {
+	for _, r := range s.Rules {
+		r.Forward = &api.Forward{Spent: true}
+	}
+}
+
 func both(a, b func(u *api.URR)) func(u *api.URR) {
 	return func(u *api.URR) { a(u); b(u) }
 }
@@ -118,6 +125,21 @@ var usageScripts = []script{
 	{"a quota that is used up already is raised at once", []step{
 		install(measured(func(*api.URR) {})), frames(2, with(upRow)),
 		install(measured(quota(size4, 0, 0))), raised(quotaReached), frames(1, upSpent),
+	}},
+	{"a quota that the datapath does not count is why packets are dropped", []step{
+		install(measured(func(*api.URR) {})), frames(1, with(upRow)), frames(1, with(downRow)),
+		install(change(measured(func(*api.URR) {}), spend)), frames(2, upSpent), frames(2, downSpent),
+		drops(datapath.DropQuota, 4), drops(datapath.DropFAR, 0),
+		install(measured(func(*api.URR) {})), frames(1, with(upRow)), frames(1, with(downRow)),
+	}},
+	{"packets are dropped for a quota when the control plane has stopped them, too", []step{
+		install(measured(quota(size4, 0, 0))), frames(1, with(upRow, quotaReached)), frames(1, upSpent),
+		install(change(measured(quota(size4, 0, 0)), spend)), raised(quotaReached), frames(2, upSpent), frames(2, downSpent),
+		drops(datapath.DropQuota, 5), drops(datapath.DropFAR, 0),
+	}},
+	{"a quota is why packets are dropped by a rule with many QFIs, too", []step{
+		install(change(measured(func(*api.URR) {}), all(spend, func(s *api.Session) { s.Rules[0].Detect.Qfis = []uint32{1, 2, 3, 4, 5, 9} }))),
+		frames(2, upSpent), frames(2, downSpent), drops(datapath.DropQuota, 4), drops(datapath.DropFAR, 0),
 	}},
 	{"threshold, then quota", []step{
 		install(measured(both(threshold(size4, 0, 0), quota(2*size4, 0, 0)))),

@@ -27,7 +27,7 @@ func Compile(s *api.Session, r *api.Rule, state State) *Rule {
 		SEID: s.GetSeid(), PDRID: r.GetPdrId(),
 		Uplink: datapath.Uplink(source),
 		Action: f.GetAction(), Notify: f.GetNotify(),
-		NotifyBuffered: f.GetNotifyBuffered(), NotifyDiscarded: f.GetNotifyDiscarded(), Incomplete: f.GetIncomplete(), BAR: datapath.FindBAR(s, f.GetBarId()),
+		NotifyBuffered: f.GetNotifyBuffered(), NotifyDiscarded: f.GetNotifyDiscarded(), Incomplete: f.GetIncomplete(), Spent: f.GetSpent(), BAR: datapath.FindBAR(s, f.GetBarId()),
 		Counters: state.Counters(r),
 	}
 	out.detect(d)

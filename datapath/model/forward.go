@@ -46,7 +46,10 @@ func (s *Stages) forward(r *Rule, a arrived) datapath.Reason {
 
 // Refusal is why a packet is dropped whose FAR neither forwards nor buffers.
 func (r *Rule) Refusal() datapath.Reason {
-	if r.Incomplete {
+	switch {
+	case r.Spent:
+		return datapath.DropQuota
+	case r.Incomplete:
 		return datapath.DropIncomplete
 	}
 	return datapath.DropFAR

@@ -58,6 +58,7 @@ type Rule struct {
 	// dropped for want of room, or by DROP, DOWNLINK_DISCARDED.
 	NotifyBuffered, NotifyDiscarded bool
 	Incomplete                      bool // with DROP: what is to be done has not been said yet
+	Spent                           bool // with DROP: a quota is used up
 
 	BAR   *api.BAR // with BUFF; nil: none
 	Outer *Outer   // with FORW: Outer Header Creation; nil: out bare
@@ -285,7 +286,7 @@ type arrived struct {
 func (s *Stages) treat(r *Rule, a arrived) Out {
 	reason := s.judge(r, a)
 	switch {
-	case reason == datapath.DropFAR:
+	case reason == datapath.DropFAR, r.Spent && reason == datapath.DropQuota:
 		s.notBuffered(r, a)
 		return Out{Reason: reason, Rule: r}
 	case reason != datapath.ReasonNone:

@@ -99,6 +99,9 @@ func (c *change) fillForward(p *placed, qfi byte) error {
 		if f.GetIncomplete() {
 			e.Ctl |= ruleIncomplete
 		}
+		if f.GetSpent() {
+			e.Ctl |= ruleSpent
+		}
 		return nil
 	}
 	e.Ctl |= ruleForw

@@ -265,6 +265,9 @@ func (b *listBuilder) pdr(r *model.Rule) (upfPdr, bool) {
 		if r.Incomplete {
 			p.Ctl |= ruleIncomplete
 		}
+		if r.Spent {
+			p.Ctl |= ruleSpent
+		}
 		return p, true
 	}
 	p.Ctl |= ruleForw

@@ -64,7 +64,8 @@ func (t slowTables) Towards(gtpu.Tunnel) []*model.Rule { return nil }
 func (t slowTables) rule(tab *table, slot uint32) *model.Rule {
 	r := &tab.slots[slot]
 	m := &model.Rule{
-		Uplink: r.Ctl&ruleUplink != 0, Gate: r.Ctl&ruleGate != 0, Incomplete: r.Ctl&ruleIncomplete != 0, Counters: tab.counters(slot),
+		Uplink: r.Ctl&ruleUplink != 0, Gate: r.Ctl&ruleGate != 0, Counters: tab.counters(slot),
+		Incomplete: r.Ctl&ruleIncomplete != 0, Spent: r.Ctl&(ruleForw|ruleSpent) == ruleSpent,
 	}
 	if r.Ctl&ruleForw != 0 {
 		m.Action = api.Action_FORW

@@ -17,6 +17,7 @@ const (
 	ruleMatchIP4   = 0x0004
 	ruleMatchIP6   = 0x0008
 	ruleDSCP       = 0x0010
+	ruleSpent      = ruleDSCP // without ruleForw
 	ruleUplink     = 0x0020
 	ruleOuter      = 0x0040
 	ruleSlow       = 0x0080

@@ -9,21 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config says how a device becomes a port.
-type Config struct {
-	Device  string
-	Workers int // receivers
-	// Memory is what each receiver shares with the kernel, in octets; 0: 8 MiB.
-	Memory int
-	// Headroom is how many octets a frame has free in front, at least; 0: 128.
-	Headroom int
-}
-
-const (
-	defaultMemory   = 8 << 20
-	defaultHeadroom = 128
-)
-
 // packetPort is a device with packet sockets.
 type packetPort struct {
 	name      string
@@ -35,25 +20,10 @@ type packetPort struct {
 	fanout    int // 0: none yet
 }
 
-// Open makes a port of a device in the network namespace of the caller. The device becomes promiscuous until the port is
-// closed.
+// openPacket makes a port of packet sockets.
 //
-// Errors: [os.ErrPermission] without CAP_NET_RAW; [errors.ErrUnsupported] before Linux 4.20, and for a device that is none
-// of Ethernet.
-func Open(c Config) (Port, error) {
-	link, err := net.InterfaceByName(c.Device)
-	if err != nil {
-		return nil, fmt.Errorf("port %s: %w", c.Device, err)
-	}
-	if len(link.HardwareAddr) != 6 && link.Flags&net.FlagLoopback == 0 {
-		return nil, fmt.Errorf("port %s: it is no Ethernet device: %w", c.Device, errors.ErrUnsupported)
-	}
-	if c.Memory <= 0 {
-		c.Memory = defaultMemory
-	}
-	if c.Headroom <= 0 {
-		c.Headroom = defaultHeadroom
-	}
+// Errors: [os.ErrPermission] without CAP_NET_RAW; [errors.ErrUnsupported] before Linux 4.20.
+func openPacket(c Config, link *net.Interface) (Port, error) {
 	p := &packetPort{name: c.Device, index: link.Index}
 	for range max(c.Workers, 1) {
 		r, err := p.newReceiver(&c, link.MTU)
@@ -63,9 +33,11 @@ func Open(c Config) (Port, error) {
 		p.receivers = append(p.receivers, r)
 	}
 	for range len(p.receivers) + 1 {
-		if err := p.addSender(); err != nil {
+		s, err := newSender(p.index, &p.counters)
+		if err != nil {
 			return nil, errors.Join(explain(c.Device, err), p.Close())
 		}
+		p.senders = append(p.senders, s)
 	}
 	for _, r := range p.receivers {
 		if err := r.start(len(p.receivers)); err != nil {
@@ -87,6 +59,9 @@ func explain(device string, err error) error {
 
 // Name is that of the device.
 func (p *packetPort) Name() string { return p.name }
+
+// Mode is [ModePacket].
+func (p *packetPort) Mode() Mode { return ModePacket }
 
 // Receiver returns that of a worker.
 func (p *packetPort) Receiver(worker int) Receiver { return p.receivers[worker] }

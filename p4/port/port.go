@@ -1,17 +1,45 @@
 // Package port gives a software switch its ports: Ethernet devices of this machine.
 //
+// There are two kinds of ports. Packet sockets are for all devices:
+//
 //	device ─ ring of a packet socket ─► [Receiver]: tags put back, super-packets cut, checksums completed ─► frames
 //	frames ─► [Sender] ─ sendmmsg, past the queueing discipline ─► device
 //
-// A frame that comes stays where the kernel has put it, with room in front for what a tunnel puts around it, and leaves from
-// there. Each worker of a switch has a receiver of its own of each port; the kernel spreads flows over them.
+// AF_XDP sockets are for devices whose driver takes XDP programs, and may spare the copies:
+//
+//	device ─ program (bpf/port.bpf.c) ─► RX ring ─► [Receiver] ─► frames
+//	frames ─► [Sender] ─ copied ─► TX ring ─► device
+//
+// A frame that comes stays where the kernel has put it, with room in front for what a tunnel puts around it, until it is
+// released. Each worker of a switch has a receiver of its own of each port; the kernel spreads flows over them.
 //
 // Lengths are in octets. Frames are without FCS.
 //
-// Source: Linux, Documentation/networking/packet_mmap.rst; packet(7).
+// Source: Linux, Documentation/networking/packet_mmap.rst, af_xdp.rst; packet(7).
 package port
 
 import "sync/atomic"
+
+// Kind says of which kind a port is to be.
+type Kind string
+
+// Kinds.
+const (
+	Auto   Kind = "auto"   // AF_XDP where nothing of a frame gets lost by it; else packet sockets
+	AFXDP  Kind = "af_xdp" // AF_XDP sockets, or an error
+	Packet Kind = "packet" // packet sockets
+)
+
+// Mode says how the frames of a port come and go.
+type Mode string
+
+// Modes.
+const (
+	ModePacket   Mode = "packet"           // rings of packet sockets
+	ModeGeneric  Mode = "af_xdp_generic"   // AF_XDP, behind the driver
+	ModeNative   Mode = "af_xdp_native"    // AF_XDP, in the driver
+	ModeZeroCopy Mode = "af_xdp_zero_copy" // the driver uses the frames themselves
+)
 
 // Frame is a frame that came, Buf[Start:End], and the memory that it is in: Buf[:Start] may be overwritten. It stays until
 // Release.
@@ -43,6 +71,7 @@ type Sender interface {
 // Port is an Ethernet device.
 type Port interface {
 	Name() string
+	Mode() Mode
 	// Receiver returns one of as many as there are workers.
 	Receiver(worker int) Receiver
 	// NewSender returns one of as many as there are workers, and one more.
@@ -53,7 +82,8 @@ type Port interface {
 
 // Stats is what a port has counted.
 type Stats struct {
-	// RxFrames came. RxFull found no room, RxSenseless could not be cut, completed or read whole.
+	// RxFrames came. RxFull found no room, or were longer than a frame can be (AF_XDP); RxSenseless could not be cut,
+	// completed or read whole.
 	RxFrames    uint64 `json:"rx_frames"`
 	RxOctets    uint64 `json:"rx_octets"`
 	RxFull      uint64 `json:"rx_full"`

@@ -44,11 +44,20 @@ func receive(t testing.TB, r Receiver, n int) (list [][]byte) {
 	return list
 }
 
+// both runs a test with ports of both kinds.
+func both(t *testing.T, run func(t *testing.T, kind Kind)) {
+	for _, kind := range []Kind{Packet, AFXDP} {
+		t.Run(string(kind), func(t *testing.T) { run(t, kind) })
+	}
+}
+
 // TestFrames: frames come as they were sent, with their tags, and leave as they are; own ones do not come back.
-func TestFrames(t *testing.T) {
+func TestFrames(t *testing.T) { both(t, testFrames) }
+
+func testFrames(t *testing.T, kind Kind) {
 	here, there := newSpace(t), newSpace(t)
 	here.veth("sw0", there, "h0")
-	p := here.open(Config{Device: "sw0"})
+	p := here.open(Config{Device: "sw0", Kind: kind})
 	raw := there.raw("h0")
 	s, err := p.NewSender()
 	if err != nil {
@@ -147,7 +156,9 @@ func forward(ctx context.Context, t testing.TB, a, b Port, workers int) (longest
 
 // TestSuperPackets: what hosts leave to their devices, checksums and cutting, is done before anybody sees a frame: TCP and
 // UDP of the kernels go through, with tags and without, and no frame is longer than the MTU allows.
-func TestSuperPackets(t *testing.T) {
+func TestSuperPackets(t *testing.T) { both(t, testSuperPackets) }
+
+func testSuperPackets(t *testing.T, kind Kind) {
 	for _, tc := range []struct {
 		name    string
 		vlan    bool
@@ -189,7 +200,7 @@ func TestSuperPackets(t *testing.T) {
 			bits := map[bool]string{false: "/24", true: "/64"}[tc.v6]
 			h1.address(device[h1], one+bits)
 			h2.address(device[h2], two+bits)
-			a, b := sw.open(Config{Device: "sw1", Workers: tc.workers}), sw.open(Config{Device: "sw2", Workers: tc.workers})
+			a, b := sw.open(Config{Device: "sw1", Kind: kind, Workers: tc.workers}), sw.open(Config{Device: "sw2", Kind: kind, Workers: tc.workers})
 			most, stop := forward(t.Context(), t, a, b, tc.workers)
 			transfer(t, h1, h2, two)
 			stop()
@@ -204,10 +215,12 @@ func TestSuperPackets(t *testing.T) {
 }
 
 // TestTaggedSuper: a super-packet with a tag is cut, and each frame has the tag and a checksum that is right.
-func TestTaggedSuper(t *testing.T) {
+func TestTaggedSuper(t *testing.T) { both(t, testTaggedSuper) }
+
+func testTaggedSuper(t *testing.T, kind Kind) {
 	here, there := newSpace(t), newSpace(t)
 	here.veth("sw0", there, "h0")
-	p := here.open(Config{Device: "sw0"})
+	p := here.open(Config{Device: "sw0", Kind: kind})
 	raw := there.raw("h0")
 	if err := unix.SetsockoptInt(raw, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
 		t.Fatal(err)
@@ -310,10 +323,12 @@ func transfer(t *testing.T, from, to *space, address string) {
 }
 
 // TestDownUp: a port goes on when its device has been down.
-func TestDownUp(t *testing.T) {
+func TestDownUp(t *testing.T) { both(t, testDownUp) }
+
+func testDownUp(t *testing.T, kind Kind) {
 	here, there := newSpace(t), newSpace(t)
 	here.veth("sw0", there, "h0")
-	p := here.open(Config{Device: "sw0"})
+	p := here.open(Config{Device: "sw0", Kind: kind})
 	raw := there.raw("h0")
 	here.do(func() error {
 		link, err := netlink.LinkByName("sw0")
@@ -324,7 +339,11 @@ func TestDownUp(t *testing.T) {
 	})
 	r := p.Receiver(0)
 	poll := []unix.PollFd{{Fd: int32(r.Descriptor()), Events: unix.POLLIN}}
-	if n, err := unix.Poll(poll, 1000); n != 1 || err != nil || poll[0].Revents&unix.POLLERR == 0 {
+	if kind == AFXDP { // nobody tells it
+		if n, err := unix.Poll(poll, 0); n != 0 || err != nil {
+			t.Errorf("got %d, %v, events %#x", n, err, poll[0].Revents)
+		}
+	} else if n, err := unix.Poll(poll, 1000); n != 1 || err != nil || poll[0].Revents&unix.POLLERR == 0 {
 		t.Errorf("got %d, %v, events %#x; want an error to be told", n, err, poll[0].Revents)
 	}
 	r.Woken()

@@ -12,11 +12,11 @@ import (
 
 // sender sends by a packet socket, past the queueing discipline.
 type sender struct {
-	port   *packetPort
-	fd     int
-	mmsg   *mmsg.Sender
-	frames [sendBatch][1][]byte
-	n      int
+	counters *counters
+	fd       int
+	mmsg     *mmsg.Sender
+	frames   [sendBatch][1][]byte
+	n        int
 }
 
 const (
@@ -34,23 +34,22 @@ func (p *packetPort) NewSender() (Sender, error) {
 	return p.senders[p.given-1], nil
 }
 
-// addSender makes a sender.
-func (p *packetPort) addSender() error {
+// newSender makes a sender to the device with an interface index.
+func newSender(index int, c *counters) (*sender, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1),
-		unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: p.index})) // protocol 0: receives nothing
+		unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index})) // protocol 0: receives nothing
 	if err != nil {
-		return errors.Join(err, unix.Close(fd))
+		return nil, errors.Join(err, unix.Close(fd))
 	}
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer) // never refused: socket(7)
 	}
-	p.senders = append(p.senders, &sender{port: p, fd: fd, mmsg: mmsg.NewSender(once(fd), sendBatch)})
-	return nil
+	return &sender{counters: c, fd: fd, mmsg: mmsg.NewSender(once(fd), sendBatch)}, nil
 }
 
 // Send has a frame leave.
@@ -68,7 +67,7 @@ func (s *sender) Flush() {
 	if s.n == 0 {
 		return
 	}
-	first, c := 0, &s.port.counters
+	first, c := 0, s.counters
 	for tries := 0; first < s.n; {
 		sent, err := s.mmsg.Flush()
 		if sent > 0 {

@@ -63,6 +63,7 @@ func newFakePort(t testing.TB, name string) *fakePort {
 }
 
 func (p *fakePort) Name() string                    { return p.name }
+func (p *fakePort) Mode() port.Mode                 { return port.ModePacket }
 func (p *fakePort) Receiver(int) port.Receiver      { return p }
 func (p *fakePort) NewSender() (port.Sender, error) { return &fakeSender{port: p}, nil }
 func (p *fakePort) Stats() port.Stats               { return port.Stats{} }
@@ -159,6 +160,13 @@ func newRig(t testing.TB, workers int) *rig {
 	for n, p := range r.ports {
 		ports[n] = p
 	}
+	r.run(t, workers, ports)
+	return r
+}
+
+// run begins a switch with the bridge, and connects its controller.
+func (r *rig) run(t testing.TB, workers int, ports map[uint32]port.Port) {
+	t.Helper()
 	var err error
 	if r.Switch, err = New(Config{Ports: ports, CPUPort: 510, Workers: workers}); err != nil {
 		t.Fatal(err)
@@ -194,7 +202,6 @@ func newRig(t testing.TB, workers int) *rig {
 		t.Fatal(err)
 	}
 	r.know(c.GetP4Info())
-	return r
 }
 
 // know has names stand for the ids of P4Info, in the texts of the tests.

@@ -246,8 +246,9 @@ var dropNames = [drops]string{
 
 // PortStats is what one port has counted.
 type PortStats struct {
-	Number uint32 `json:"port"`
-	Device string `json:"device"`
+	Number uint32    `json:"port"`
+	Device string    `json:"device"`
+	Mode   port.Mode `json:"mode"`
 	port.Stats
 }
 
@@ -265,7 +266,7 @@ func (s *Switch) Stats() Stats {
 	st := Stats{Drops: map[string]uint64{}}
 	for _, number := range s.numbers {
 		p := s.config.Ports[number]
-		st.Ports = append(st.Ports, PortStats{number, p.Name(), p.Stats()})
+		st.Ports = append(st.Ports, PortStats{number, p.Name(), p.Mode(), p.Stats()})
 	}
 	for _, l := range s.lanes {
 		st.ToPorts += l.toPort.Load()

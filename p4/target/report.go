@@ -5,11 +5,11 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"plumbline/p4/p4rt"
+	"plumbline/wordwrap"
 )
 
 // Report is what a switch and its server have counted.
@@ -18,30 +18,34 @@ type Report struct {
 	P4Runtime p4rt.Stats `json:"p4runtime"`
 }
 
+// reportColumns is how wide a report is at most: any terminal shows that.
+const reportColumns = 80
+
 // Print writes a report for people: all ports, and of the other counts those that are not 0.
 func (r Report) Print(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "PORT\tDEVICE\tRX FRAMES\tRX OCTETS\tRX FULL\tTX FRAMES\tTX OCTETS\tTX FULL\tTOO LONG\tERRORS")
+	t := wordwrap.NewTable("PORT", "DEVICE", "MODE", "RX FRAMES", "RX OCTETS", "RX FULL",
+		"TX FRAMES", "TX OCTETS", "TX FULL", "TOO LONG", "ERRORS")
 	for _, p := range r.Ports {
-		fmt.Fprintf(t, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", p.Number, p.Device,
-			p.RxFrames, p.RxOctets, p.RxFull, p.TxFrames, p.TxOctets, p.TxFull, p.TxTooLong, p.TxErrors+p.RxSenseless)
+		t.Row(fmt.Sprint(p.Number), p.Device, string(p.Mode), fmt.Sprint(p.RxFrames), fmt.Sprint(p.RxOctets), fmt.Sprint(p.RxFull),
+			fmt.Sprint(p.TxFrames), fmt.Sprint(p.TxOctets), fmt.Sprint(p.TxFull), fmt.Sprint(p.TxTooLong), fmt.Sprint(p.TxErrors+p.RxSenseless))
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.Write(w, reportColumns); err != nil {
 		return err
 	}
-	t = tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "\nto ports\t%d\nto the controller\t%d\n", r.ToPorts, r.ToController)
+	fmt.Fprintln(w)
+	t = wordwrap.NewTable("to ports", fmt.Sprint(r.ToPorts))
+	t.Row("to the controller", fmt.Sprint(r.ToController))
 	for _, why := range slices.Sorted(maps.Keys(r.Drops)) {
 		if n := r.Drops[why]; n > 0 {
-			fmt.Fprintf(t, "dropped: %s\t%d\n", why, n)
+			t.Row("dropped: "+why, fmt.Sprint(n))
 		}
 	}
 	for _, x := range p4runtimeCounts(r.P4Runtime) {
 		if x.n > 0 {
-			fmt.Fprintf(t, "%s\t%d\n", x.name, x.n)
+			t.Row(x.name, fmt.Sprint(x.n))
 		}
 	}
-	return t.Flush()
+	return t.Write(w, reportColumns)
 }
 
 // collector gives what is counted to Prometheus.

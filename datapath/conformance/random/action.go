@@ -18,6 +18,7 @@ func (m maker) act(r *api.Rule, s *api.Session) {
 		r.Forward.Action = api.Action_DROP
 		r.Forward.NotifyDiscarded = m.has.GetDroppedDownlink() && m.one(3)
 		r.Forward.Incomplete = !r.Forward.NotifyDiscarded && m.one(3)
+		r.Forward.Spent = !r.Forward.Incomplete && m.one(3)
 	case m.one(8) && m.has.GetBuffering():
 		m.hold(r, s)
 	case m.one(10) && m.has.GetDuplicate() && s.PduType != api.PDUType_ETHERNET:

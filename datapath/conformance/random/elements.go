@@ -119,6 +119,7 @@ var uses = map[[2]string]use{
 
 	{"FAR", "Apply Action: DROP"}:                   forwarded(api.Action_DROP, func(*api.Forward) bool { return true }),
 	{"FAR", "none yet, or FORW without its tunnel"}: forwarded(api.Action_DROP, (*api.Forward).GetIncomplete),
+	{"FAR", "DROP since a quota is used up"}:        forwarded(api.Action_DROP, (*api.Forward).GetSpent),
 	{"FAR", "Apply Action: FORW"}:                   forwarded(api.Action_FORW, func(*api.Forward) bool { return true }),
 	{"FAR", "Apply Action: BUFF, NOCP"}:             forwarded(api.Action_BUFF, (*api.Forward).GetNotify),
 	{"FAR", "Apply Action: BDPN, DDPN"}:             forwarded(api.Action_BUFF, func(f *api.Forward) bool { return f.NotifyBuffered || f.NotifyDiscarded }),

@@ -1,0 +1,99 @@
+package port
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+
+	"plumbline/vnet"
+)
+
+// finisher finishes checksums that a sender on this machine has left to its device. Nothing beside a frame says so to an
+// AF_XDP socket; but what is left there is the sum of the pseudo header. A frame that has such a checksum by chance gets the
+// one that it has, if it is right.
+type finisher struct {
+	cutter vnet.Cutter
+	about  [vnet.HeaderLen]byte
+}
+
+const (
+	etherIPv4 = 0x0800
+	etherIPv6 = 0x86dd
+	lenIPv4   = 20
+	lenIPv6   = 40
+)
+
+// finish makes the checksum of a TCP segment or a UDP datagram whole if it is not.
+func (f *finisher) finish(frame []byte) {
+	start, offset, ok := unfinished(frame)
+	if !ok {
+		return
+	}
+	f.about[0] = unix.VIRTIO_NET_HDR_F_NEEDS_CSUM
+	binary.NativeEndian.PutUint16(f.about[6:], uint16(start))
+	binary.NativeEndian.PutUint16(f.about[8:], uint16(offset))
+	f.cutter.BeginFrame(f.about[:], frame)
+}
+
+// unfinished returns where the TCP or UDP header of a frame begins and at which offset of it the checksum stands; ok: it is
+// not made yet.
+func unfinished(frame []byte) (start, offset int, ok bool) {
+	at := lenEthernet
+	if len(frame) < at+lenIPv4 {
+		return 0, 0, false
+	}
+	etherType := binary.BigEndian.Uint16(frame[at-2:])
+	for tags := 0; tags < 2 && (etherType == unix.ETH_P_8021Q || etherType == unix.ETH_P_8021AD); tags++ {
+		if at += lenTag; len(frame) < at+lenIPv4 {
+			return 0, 0, false
+		}
+		etherType = binary.BigEndian.Uint16(frame[at-2:])
+	}
+	ip := frame[at:]
+	var addresses []byte
+	var protocol byte
+	var head, octets int
+	switch {
+	case etherType == etherIPv4 && ip[0]>>4 == 4:
+		head, octets = int(ip[0]&15)*4, int(binary.BigEndian.Uint16(ip[2:]))
+		if binary.BigEndian.Uint16(ip[6:])&0x3fff != 0 { // a fragment
+			return 0, 0, false
+		}
+		addresses, protocol = ip[12:20], ip[9]
+	case etherType == etherIPv6 && ip[0]>>4 == 6 && len(ip) >= lenIPv6:
+		head, octets = lenIPv6, lenIPv6+int(binary.BigEndian.Uint16(ip[4:]))
+		addresses, protocol = ip[8:40], ip[6]
+	default:
+		return 0, 0, false
+	}
+	return atTransport(at, ip, head, octets, addresses, protocol)
+}
+
+// atTransport is unfinished for the IP packet at an offset of a frame, with a header of head octets.
+func atTransport(at int, ip []byte, head, octets int, addresses []byte, protocol byte) (start, offset int, ok bool) {
+	least := 0
+	switch protocol {
+	case unix.IPPROTO_SCTP: // of which nothing is left there
+		if head < lenIPv4 || octets < head+12 || octets > len(ip) {
+			return 0, 0, false
+		}
+		return at + head, 8, binary.BigEndian.Uint32(ip[head+8:]) == 0
+	case unix.IPPROTO_TCP:
+		offset, least = 16, 20
+	case unix.IPPROTO_UDP:
+		offset, least = 6, 8
+	default:
+		return 0, 0, false
+	}
+	if head < lenIPv4 || octets < head+least || octets > len(ip) {
+		return 0, 0, false
+	}
+	sum := uint32(protocol) + uint32(octets-head)
+	for i := 0; i < len(addresses); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(addresses[i:]))
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return at + head, offset, uint32(binary.BigEndian.Uint16(ip[head+offset:])) == sum
+}
