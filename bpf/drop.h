@@ -46,7 +46,7 @@
 	X(SPREAD_FULL,   "more packets than the queue of their CPU takes") \
 	X(RX_FULL,       "more packets than user space takes from a queue of the device") \
 	X(TX_FULL,       "more packets than a queue of the device sends") \
-	X(TX_REFUSED,    "device takes nothing that XDP redirects to it: it is down, or a veth whose far end has neither GRO nor an XDP program; or a P4 target is away, or does not know the port") \
+	X(TX_REFUSED,    "device takes nothing that XDP redirects to it: it is down, or a veth whose far end has neither GRO nor an XDP program; or a P4 target is away") \
 	X(ETHERNET_SHORT, "frame of an Ethernet PDU session ends inside its header") \
 	X(MAC,           "source is a group, or a MAC address of another Ethernet PDU session or of the data network, or one too many") \
 	X(NO_MAC,        "destination is behind no Ethernet PDU session, or behind the one from which it came, or no bridge relays to it") \

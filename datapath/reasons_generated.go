@@ -45,7 +45,7 @@ const (
 	DropSpreadFull           // more packets than the queue of their CPU takes
 	DropRxFull               // more packets than user space takes from a queue of the device
 	DropTxFull               // more packets than a queue of the device sends
-	DropTxRefused            // device takes nothing that XDP redirects to it: it is down, or a veth whose far end has neither GRO nor an XDP program; or a P4 target is away, or does not know the port
+	DropTxRefused            // device takes nothing that XDP redirects to it: it is down, or a veth whose far end has neither GRO nor an XDP program; or a P4 target is away
 	DropEthernetShort        // frame of an Ethernet PDU session ends inside its header
 	DropMAC                  // source is a group, or a MAC address of another Ethernet PDU session or of the data network, or one too many
 	DropNoMAC                // destination is behind no Ethernet PDU session, or behind the one from which it came, or no bridge relays to it
@@ -111,7 +111,7 @@ var reasons = [...]reason{
 	DropSpreadFull:    {"spread_full", "more packets than the queue of their CPU takes", true},
 	DropRxFull:        {"rx_full", "more packets than user space takes from a queue of the device", true},
 	DropTxFull:        {"tx_full", "more packets than a queue of the device sends", true},
-	DropTxRefused:     {"tx_refused", "device takes nothing that XDP redirects to it: it is down, or a veth whose far end has neither GRO nor an XDP program; or a P4 target is away, or does not know the port", true},
+	DropTxRefused:     {"tx_refused", "device takes nothing that XDP redirects to it: it is down, or a veth whose far end has neither GRO nor an XDP program; or a P4 target is away", true},
 	DropEthernetShort: {"ethernet_short", "frame of an Ethernet PDU session ends inside its header", true},
 	DropMAC:           {"mac", "source is a group, or a MAC address of another Ethernet PDU session or of the data network, or one too many", true},
 	DropNoMAC:         {"no_mac", "destination is behind no Ethernet PDU session, or behind the one from which it came, or no bridge relays to it", true},

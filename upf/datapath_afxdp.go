@@ -23,7 +23,7 @@ func openAFXDP(o opening) (datapath.Driver, error) {
 	}
 	d, err := afxdp.New(afxdpConfig(o))
 	if err == nil && o.paused {
-		err = checkLocked(d)
+		err = checkLocked(DatapathAFXDP, d)
 	}
 	if err != nil {
 		if d != nil {
@@ -36,7 +36,7 @@ func openAFXDP(o opening) (datapath.Driver, error) {
 
 // checkLocked fails if a datapath would lock more memory than this process may. The kernel says
 // so only when it takes packets: in a move, when the datapath before has left its devices.
-func checkLocked(d datapath.MemoryLocker) error {
+func checkLocked(name string, d datapath.MemoryLocker) error {
 	want, err := d.LockedOctets()
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func checkLocked(d datapath.MemoryLocker) error {
 	if err != nil || len(lacks) == 0 || want <= limit.Cur {
 		return err
 	}
-	return fmt.Errorf("afxdp: frames of %d octets are more than this process may lock, %d (CAP_IPC_LOCK, LimitMEMLOCK=, or fewer afxdp.frames): %w",
-		want, limit.Cur, unix.ENOBUFS)
+	return fmt.Errorf("%s: frames of %d octets are more than this process may lock, %d (CAP_IPC_LOCK, LimitMEMLOCK=, or fewer afxdp.frames): %w",
+		name, want, limit.Cur, unix.ENOBUFS)
 }
 
 // explainAFXDP says what is to be done about an error of the AF_XDP datapath.

@@ -25,7 +25,7 @@ func TestCheckLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &before) })
-	if err := checkLocked(locking(limit + 1)); err != nil {
+	if err := checkLocked(DatapathP4, locking(limit + 1)); err != nil {
 		t.Errorf("with CAP_IPC_LOCK: %v", err)
 	}
 	fits, exceeds := make(chan error, 1), make(chan error, 1)
@@ -40,13 +40,13 @@ func TestCheckLocked(t *testing.T) {
 			exceeds <- err
 			return
 		}
-		fits <- checkLocked(locking(limit))
-		exceeds <- checkLocked(locking(limit + 1))
+		fits <- checkLocked(DatapathP4, locking(limit))
+		exceeds <- checkLocked(DatapathP4, locking(limit + 1))
 	}()
 	if err := <-fits; err != nil {
 		t.Errorf("what may be locked: %v", err)
 	}
-	if err := <-exceeds; !errors.Is(err, unix.ENOBUFS) || !strings.Contains(err.Error(), "8388609 octets") || !strings.Contains(err.Error(), "LimitMEMLOCK=") {
+	if err := <-exceeds; !errors.Is(err, unix.ENOBUFS) || !strings.Contains(err.Error(), "p4: frames of 8388609 octets") || !strings.Contains(err.Error(), "LimitMEMLOCK=") {
 		t.Errorf("one octet more: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ func openP4(o opening) (datapath.Driver, error) {
 	}
 	d, err := p4.New(p4.Config{Config: afxdpConfig(o), Target: target})
 	if err == nil && o.paused {
-		err = checkLocked(d)
+		err = checkLocked(DatapathP4, d)
 	}
 	if err != nil {
 		if d != nil {

@@ -59,7 +59,7 @@ func TestCheckListen(t *testing.T) {
 		{"socket two directories down", func(c *Config) { c.API.Socket = filepath.Join(dir, "a", "b", "s") },
 			"api.socket: mkdir " + filepath.Join(dir, "a", "b") + ": no such file or directory: create the directory first"},
 		{"socket that is a file", func(c *Config) { c.API.Socket = file },
-			"api.socket: " + file + " is not a socket (-rw-------): in use: remove it or choose another path"},
+			"api.socket: " + file + ": not a socket (-rw-------): in use: remove it or choose another path"},
 		{"a store that is another's", func(c *Config) { c.Store.Path = kept }, "store.path: " + kept + ": " + kept + "/lock: " + store.ErrLocked.Error()},
 		{"a store to come", func(c *Config) { c.Store.Path = filepath.Join(dir, "other") }, ""},
 	} {

@@ -15,6 +15,7 @@ var (
 	descTableEntries     = describe("table_entries", "Entries of a table of the datapath that are in use.", "table")
 	descTargetUp         = describe("p4_target_up", "1 if the P4 target answers and takes entries.")
 	descTargetSessions   = describe("p4_sessions", "PFCP sessions, by who forwards their packets: target, or cpu.", "by")
+	descTargetHanded     = describe("p4_handed_total", "Packets that the P4 target has handed to the CPU.", "reason")
 	descTableEntriesMax  = describe("table_entries_max", "Entries that a table of the datapath holds at most.", "table")
 )
 
@@ -43,5 +44,8 @@ func (c *collector) collectOccupancy(ch chan<- prometheus.Metric) {
 		gauge(ch, descTargetUp, up)
 		gauge(ch, descTargetSessions, float64(t.Sessions), "target")
 		gauge(ch, descTargetSessions, float64(t.CPUSessions), "cpu")
+		for _, h := range t.Handed {
+			counter(ch, descTargetHanded, h.Packets, h.Reason)
+		}
 	}
 }

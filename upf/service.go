@@ -269,6 +269,9 @@ func (s *Service) logUp() {
 		attrs = append(attrs, "n3", a)
 	}
 	attrs = append(attrs, "datapath", about.Name)
+	if about.Name == DatapathP4 && s.config.P4.Target != "" {
+		attrs = append(attrs, "target", s.config.P4.Target)
+	}
 	for _, d := range about.Devices {
 		attrs = append(attrs, strings.ToLower(d.Interface)+"_device", d.Name, strings.ToLower(d.Interface)+"_mode", d.Mode)
 	}

@@ -9,15 +9,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plumbline/internal/unixsocket"
 )
 
-const (
-	socketMode      = 0o660
-	socketProbeTime = time.Second // to find out whether somebody still listens
-)
+const socketMode = 0o660
 
 // unixListener removes its path when it is closed.
 type unixListener struct {
@@ -126,23 +124,13 @@ func callerOf(r *http.Request) (caller, bool) {
 }
 
 func checkUnused(path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
+	switch err := unixsocket.Check(path); {
+	case errors.Is(err, unixsocket.ErrNotSocket):
+		return fmt.Errorf("api.socket: %w: %w: remove it or choose another path", err, ErrInUse)
+	case errors.Is(err, unixsocket.ErrListens):
+		return fmt.Errorf("api.socket: %s: %w: another plumb upf runs; stop it or choose another path", path, ErrInUse)
 	case err != nil:
 		return fmt.Errorf("api.socket: %w", err)
-	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("api.socket: %s is not a socket (%s): %w: remove it or choose another path",
-			path, info.Mode(), ErrInUse)
 	}
-	c, err := net.DialTimeout("unix", path, socketProbeTime)
-	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
-		return nil // nobody listens any more
-	}
-	if err != nil {
-		return fmt.Errorf("api.socket: %w", err)
-	}
-	c.Close()
-	return fmt.Errorf("api.socket: %s: %w: another plumb upf runs; stop it or choose another path", path, ErrInUse)
+	return nil
 }

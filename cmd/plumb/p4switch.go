@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sys/unix"
 
+	"plumbline/internal/unixsocket"
 	"plumbline/p4/bmv2"
 	"plumbline/p4/p4rt"
 	"plumbline/p4/port"
@@ -109,6 +110,11 @@ func (c *p4switchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if err := needsCapabilities("plumb p4switch opens packet sockets", map[string]int{"CAP_NET_RAW": unix.CAP_NET_RAW}); err != nil {
 		return err
 	}
+	l, err := listenGRPC(ctx, c.GRPC)
+	if err != nil {
+		return fmt.Errorf("--grpc: %w", err)
+	}
+	defer l.Close()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	ports, err := c.openPorts(log)
 	if err != nil {
@@ -121,7 +127,7 @@ func (c *p4switchCommand) Run(ctx context.Context, stdout io.Writer) error {
 	}
 	server := p4rt.New(p4rt.Config{DeviceID: c.DeviceID, TLS: tls}, s, log)
 	s.Start(server)
-	err = c.serve(ctx, stdout, s, server, pipeline, log)
+	err = c.serve(ctx, stdout, l, s, server, pipeline, log)
 	server.Close()
 	return errors.Join(err, s.Close(), c.print(stdout, s, server))
 }
@@ -156,7 +162,9 @@ func closePorts(ports map[uint32]port.Port) {
 }
 
 // serve lets controllers in until ctx ends.
-func (c *p4switchCommand) serve(ctx context.Context, stdout io.Writer, s *target.Switch, server *p4rt.Server, pipeline *p4rt.Pipeline, log *slog.Logger) error {
+func (c *p4switchCommand) serve(
+	ctx context.Context, stdout io.Writer, l net.Listener, s *target.Switch, server *p4rt.Server, pipeline *p4rt.Pipeline, log *slog.Logger,
+) error {
 	ctx, cancel := within(ctx, c.Duration)
 	defer cancel()
 	limitMemory(ctx, log)
@@ -164,10 +172,6 @@ func (c *p4switchCommand) serve(ctx context.Context, stdout io.Writer, s *target
 		if err := server.SetPipeline(pipeline); err != nil {
 			return usageError{fmt.Errorf("%s: %w", c.Pipeline, err)}
 		}
-	}
-	l, err := listenGRPC(c.GRPC)
-	if err != nil {
-		return fmt.Errorf("--grpc: %w", err)
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
@@ -195,11 +199,11 @@ func (c *p4switchCommand) serve(ctx context.Context, stdout io.Writer, s *target
 }
 
 // listenGRPC takes connections at an address, or at a Unix socket.
-func listenGRPC(at string) (net.Listener, error) {
+func listenGRPC(ctx context.Context, at string) (net.Listener, error) {
 	if file, ok := strings.CutPrefix(at, "unix:"); ok {
-		return net.Listen("unix", file)
+		return unixsocket.Listen(ctx, file)
 	}
-	return net.Listen("tcp", at)
+	return new(net.ListenConfig).Listen(ctx, "tcp", at)
 }
 
 func portNames(list []switchPort) func(func(string) bool) {

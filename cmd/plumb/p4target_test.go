@@ -255,6 +255,10 @@ func TestP4TargetGone(t *testing.T) {
 	b.through(sw)
 	b.wantTarget(true, 1)
 
+	sw.kill() // its socket stays
+	sw = b.turnOn()
+	b.reached(sw)
+
 	b.upf.stop()
 	before := b.report(sw)
 	_ = exec.Command("ip", "netns", "exec", "plt-p4t-gnb", "ping", "-c", "5", "-i", "0.02", "-W", "1", "-I", "ue1", "10.6.0.2").Run()

@@ -65,8 +65,10 @@ func (o *offload) reset(ctx context.Context, counted bool, empty func() error) e
 		o.enqueue(s)
 	}
 	o.away, o.holds, o.since = nil, false, time.Now()
-	if n := o.removedAway.Swap(0); n > 0 {
-		o.log.Warn("sessions were removed while the target was away: what it forwarded of them since the last reading is in no usage", "sessions", n)
+	if o.removedAway > 0 {
+		o.log.Warn("sessions were removed while the target was away: what it forwarded of them since the last reading is in no usage",
+			"sessions", o.removedAway)
+		o.removedAway = 0
 	}
 	o.changed.Broadcast()
 	return nil

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"time"
 
 	info "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -105,7 +106,7 @@ func (c *client) arbitrate(ctx context.Context) error {
 	case err != nil && wait.Err() != nil:
 		err = fmt.Errorf("p4: no answer to the arbitration: %w", wait.Err())
 	case err != nil:
-		err = fmt.Errorf("p4: stream: %w", err)
+		err = fmt.Errorf("p4: stream: %w", explain(err))
 	}
 	if err != nil {
 		end()
@@ -131,7 +132,7 @@ func (c *client) receive(stream p4rt.P4Runtime_StreamChannelClient, first chan<-
 	for {
 		m, err := stream.Recv()
 		if err != nil {
-			c.why = fmt.Errorf("p4: stream: %w", err)
+			c.why = fmt.Errorf("p4: stream: %w", explain(err))
 			if !answered {
 				first <- c.why
 			}
@@ -154,6 +155,17 @@ func (c *client) receive(stream p4rt.P4Runtime_StreamChannelClient, first chan<-
 	}
 }
 
+// explain adds what is to be done about an error of the target.
+func explain(err error) error {
+	switch s := status.Convert(err); {
+	case s.Code() == codes.InvalidArgument && strings.Contains(s.Message(), "election id"), s.Code() == codes.AlreadyExists:
+		return fmt.Errorf("%w: want another p4.election_id, unless that controller is about to go", err)
+	case s.Code() == codes.Unavailable && strings.Contains(s.Message(), "server preface"):
+		return fmt.Errorf("%w: does the target want p4.tls?", err)
+	}
+	return err
+}
+
 // primary says why this client is not the primary.
 func primary(a *p4rt.MasterArbitrationUpdate) error {
 	if code := codes.Code(a.GetStatus().GetCode()); code != codes.OK {
@@ -174,8 +186,10 @@ func (c *client) check(ctx context.Context, p *pipeline, replace bool) error {
 	switch code := status.Code(err); {
 	case code == codes.FailedPrecondition:
 		return nil // it runs none
+	case code == codes.DeadlineExceeded:
+		return fmt.Errorf("p4: no answer within %v: %w", callTime, err)
 	case err != nil:
-		return fmt.Errorf("p4: pipeline of device %d: %w", c.device, err)
+		return fmt.Errorf("p4: pipeline of device %d: %w", c.device, explain(err))
 	case has.GetConfig().GetCookie().GetCookie() == p.cookie:
 		c.kept = true
 		return nil

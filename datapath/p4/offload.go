@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	p4rt "github.com/p4lang/p4runtime/go/p4/v1"
@@ -73,7 +72,7 @@ type offload struct {
 	away     error     // why nothing is written: the target is not there
 	since    time.Time // when that changed last
 	// removedAway is how many sessions were removed while the target was away.
-	removedAway atomic.Int64
+	removedAway int
 	holds       bool // nothing is written until reset: the target forwards by what it had before
 }
 
@@ -88,20 +87,22 @@ const (
 
 // session is what is in the target of a session.
 type session struct {
-	seid    uint64
-	state   state
-	again   bool           // it is to be queued when it is not busy any more
-	cpu     bool           // it is in the target, and its keys say "cpu"
-	gone    bool           // from the engine
-	limited bool           // there is a limit that may come near
-	retry   bool           // what keeps it apart may pass by itself
-	keys    []datapath.Key // that have an entry
-	rest    []datapath.Key // of bare packets, that have none
-	blocked []netip.Prefix // framed routes that have to wait for other sessions
-	slots   []*slot
-	filters []*p4rt.TableEntry
-	lists   []datapath.Key // of keys, who have a list
-	rate    rate
+	seid  uint64
+	state state
+	again bool // it is to be queued when it is not busy any more
+	cpu   bool // it is in the target, and its keys say "cpu"
+	gone  bool // from the engine
+	// abandoned: it was removed while the target was away.
+	abandoned bool
+	limited   bool           // there is a limit that may come near
+	retry     bool           // what keeps it apart may pass by itself
+	keys      []datapath.Key // that have an entry
+	rest      []datapath.Key // of bare packets, that have none
+	blocked   []netip.Prefix // framed routes that have to wait for other sessions
+	slots     []*slot
+	filters   []*p4rt.TableEntry
+	lists     []datapath.Key // of keys, who have a list
+	rate      rate
 }
 
 // keyState is a key in the target.
@@ -141,7 +142,8 @@ const batch = 256
 // may be removed all the same: a target that was away is given all sessions anew, and not that
 // one.
 func (o *offload) begin(ctx context.Context, c *api.Change) error {
-	if err := o.failure(); err != nil && c.GetSession() != nil {
+	removed := len(c.GetSession().GetRules()) == 0 // as a whole, or but for what its URRs have counted
+	if err := o.failure(); err != nil && !removed {
 		return err
 	}
 	s, was := o.holdNew(c.GetSeid())
@@ -151,10 +153,10 @@ func (o *offload) begin(ctx context.Context, c *api.Change) error {
 			o.taken(s)
 		}
 	}
-	if c.GetSession() == nil {
+	if removed {
 		if err != nil {
 			o.lose(err)
-			o.removedAway.Add(1)
+			o.abandon(s)
 		}
 		return nil
 	}
@@ -168,6 +170,16 @@ func (o *offload) begin(ctx context.Context, c *api.Change) error {
 		return err
 	}
 	return nil
+}
+
+// abandon notes that a session is removed and its packets go on, since the target is away.
+func (o *offload) abandon(s *session) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !s.abandoned {
+		s.abandoned = true
+		o.removedAway++
+	}
 }
 
 // taken notes that the packets of a session that is held go to the CPU.

@@ -68,7 +68,6 @@ type Driver struct {
 
 var (
 	_ datapath.Movable        = (*Driver)(nil)
-	_ datapath.PassReporter   = (*Driver)(nil)
 	_ datapath.TableReporter  = (*Driver)(nil)
 	_ datapath.SliceReporter  = (*Driver)(nil)
 	_ datapath.TargetReporter = (*Driver)(nil)
@@ -110,6 +109,7 @@ func (d *Driver) open(cfg *Config) (err error) {
 	}
 	number := portOf
 	if d.remote != nil {
+		d.remote.setMACs(d.Ports())
 		number = d.remote.portOf(d.Ports())
 	}
 	d.offload = newOffload(cfg, d.Driver, d.connection, d.schema, d.Ports())
@@ -265,20 +265,6 @@ func (d *Driver) tell(t *reasonCounts) {
 	}
 }
 
-// Passes returns how many packets the target handed to the CPU, and how many were left to the
-// kernel or wait, by reason.
-func (d *Driver) Passes() (map[string]uint64, error) {
-	all, err := d.Driver.Passes()
-	if err != nil {
-		return nil, err
-	}
-	d.tell(d.handed)
-	for r, n := range d.handed.all() {
-		all[r.String()] += n
-	}
-	return all, nil
-}
-
 // TableUse tells how full the tables of the stages are, and those of the target.
 func (d *Driver) TableUse() []datapath.TableUse {
 	all := d.Driver.TableUse()
@@ -382,6 +368,9 @@ func (d *Driver) link() {
 	defer d.linking.Unlock()
 	if d.links == nil || d.offload.failure() != nil || d.offload.waits() {
 		return // they are made when all is there
+	}
+	if d.remote != nil {
+		d.remote.setMACs(d.links.ports())
 	}
 	if err := d.links.sync(d.ctx, d.connection); err != nil && d.ctx.Err() == nil {
 		d.log.Error("next hops of the target", "err", err)

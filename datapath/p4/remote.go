@@ -61,6 +61,28 @@ type tap struct {
 	name string
 	port uint32
 	fd   int
+	mac  atomic.Uint64 // see [macNumber]; 0: not known yet
+}
+
+// accepts reports whether a frame is for the device, as the filter of a network card does: a
+// switch hands over all that its port has received.
+func (t *tap) accepts(frame []byte) bool {
+	if len(frame) < lenEthernet {
+		return false
+	}
+	own := t.mac.Load()
+	return frame[0]&1 != 0 || own == 0 || macNumber([6]byte(frame)) == own
+}
+
+// setMACs notes the addresses of the devices.
+func (r *remote) setMACs(ports []afxdp.Port) {
+	for _, p := range ports {
+		for _, t := range r.taps {
+			if t.name == p.Name {
+				t.mac.Store(macNumber(p.MAC))
+			}
+		}
+	}
 }
 
 // maxFrame is how long a frame of a port is at most, octets.
@@ -78,7 +100,7 @@ func openRemote(t *Target, log *slog.Logger) (*remote, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("p4: port %d: TAP device %s: %w", port, name, err), r.close())
 		}
-		one := &tap{name, port, fd}
+		one := &tap{name: name, port: port, fd: fd}
 		r.taps, r.byPort[port] = append(r.taps, one), one
 	}
 	return r, nil
@@ -140,6 +162,9 @@ func (r *remote) packetIn(c *client, in *p4rt.PacketIn) {
 	t := r.byPort[port]
 	if t == nil {
 		r.lostIn.Add(1)
+		return
+	}
+	if !t.accepts(in.GetPayload()) {
 		return
 	}
 	if reason == datapath.PassRules {

@@ -13,6 +13,7 @@ import (
 
 	"plumbline/api"
 	"plumbline/datapath"
+	"plumbline/datapath/afxdp"
 )
 
 // TestRemovedWhileAway: a session can be removed while the target is away, and is not in it when that is back.
@@ -33,8 +34,11 @@ func TestRemovedWhileAway(t *testing.T) {
 			b.offload.lose(away)
 		}
 		b.recorder.fail = func(int) error { return away }
-		if err := b.apply(&api.Change{Seid: 1}); err != nil {
-			t.Errorf("noticed %v: removed while it is away: %v", noticed, err)
+		counted := &api.Session{Seid: 1, Urrs: plainSession(1).Urrs} // the usage of its URRs is read before it goes
+		for _, c := range []*api.Change{{Seid: 1, Session: counted}, {Seid: 1}} {
+			if err := b.apply(c); err != nil {
+				t.Errorf("noticed %v: removed while it is away: %v", noticed, err)
+			}
 		}
 		if err := b.apply(&api.Change{Seid: 2, Session: filteredSession(2, 1, 2)}); !errors.Is(err, away) {
 			t.Errorf("noticed %v: changed while it is away: %v, want %v", noticed, err, away)
@@ -135,5 +139,34 @@ func TestReasonCounts(t *testing.T) {
 		if all := counts.all(); all[datapath.DropMBR] != step.want || len(all) != 1 {
 			t.Errorf("step %d: %v, want %d", i, all, step.want)
 		}
+	}
+}
+
+// TestTAPAccepts: a device gets frames to itself and to groups.
+func TestTAPAccepts(t *testing.T) {
+	r := &remote{taps: []*tap{{name: "n3"}, {name: "n6"}}}
+	own, other := [6]byte{2, 0, 0, 0, 0, 1}, [6]byte{2, 0, 0, 0, 0, 2}
+	frame := func(to [6]byte) []byte { return append(to[:], make([]byte, 8)...) }
+	if !r.taps[0].accepts(frame(other)) {
+		t.Error("not accepted while the address is not known")
+	}
+	r.setMACs([]afxdp.Port{{Name: "n3", MAC: own}, {Name: "eth9", MAC: other}})
+	for _, tt := range []struct {
+		name  string
+		frame []byte
+		want  bool
+	}{
+		{"own", frame(own), true},
+		{"another", frame(other), false},
+		{"broadcast", frame([6]byte{255, 255, 255, 255, 255, 255}), true},
+		{"group", frame([6]byte{1, 0, 0x5e, 0, 0, 1}), true},
+		{"short", frame(own)[:13], false},
+	} {
+		if got := r.taps[0].accepts(tt.frame); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	if r.taps[1].mac.Load() != 0 {
+		t.Error("an address of another device")
 	}
 }
