@@ -25,7 +25,7 @@ func TestCheckLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &before) })
-	if err := checkLocked(DatapathP4, locking(limit + 1)); err != nil {
+	if err := checkLocked(DatapathP4, locking(limit+1)); err != nil {
 		t.Errorf("with CAP_IPC_LOCK: %v", err)
 	}
 	fits, exceeds := make(chan error, 1), make(chan error, 1)
@@ -41,7 +41,7 @@ func TestCheckLocked(t *testing.T) {
 			return
 		}
 		fits <- checkLocked(DatapathP4, locking(limit))
-		exceeds <- checkLocked(DatapathP4, locking(limit + 1))
+		exceeds <- checkLocked(DatapathP4, locking(limit+1))
 	}()
 	if err := <-fits; err != nil {
 		t.Errorf("what may be locked: %v", err)
