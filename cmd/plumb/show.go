@@ -107,11 +107,11 @@ func printTarget(w io.Writer, t *upf.Target) error {
 	if !t.Up {
 		state = "away"
 	}
-	fmt.Fprintf(w, "target: device %d %s, %s since %s\n", t.DeviceID, where, state, t.Since.Format(time.RFC3339))
+	printLine(w, fmt.Sprintf("target: device %d %s, %s since %s", t.DeviceID, where, state, t.Since.Format(time.RFC3339)))
 	if t.Why != "" {
-		fmt.Fprintf(w, "target: %s\n", t.Why)
+		printLine(w, "target: "+t.Why)
 	}
-	fmt.Fprintf(w, "target: forwards %d sessions, the CPU %d, of which %d wait for the target\n", t.Sessions, t.CPUSessions, t.WaitingSessions)
+	printLine(w, fmt.Sprintf("target: forwards %d sessions, the CPU %d, of which %d wait for the target", t.Sessions, t.CPUSessions, t.WaitingSessions))
 	if len(t.Handed) == 0 {
 		return nil
 	}
