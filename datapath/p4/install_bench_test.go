@@ -36,9 +36,25 @@ func benchSession(i uint32) *api.Session {
 	}
 }
 
+// plainBenchSession is session i with a PDR and a FAR each way, and a QFI.
+func plainBenchSession(i uint32) *api.Session {
+	s := benchSession(i)
+	s.Qers[0].UplinkMbrBps, s.Qers[0].DownlinkMbrBps, s.Urrs = 0, 0, nil
+	for _, r := range s.Rules {
+		r.UrrIds = nil
+	}
+	return s
+}
+
 // BenchmarkSessions puts 100,000 sessions into the target, reads what all of them have counted,
 // and takes them out again.
 func BenchmarkSessions(b *testing.B) {
+	for name, session := range map[string]func(i uint32) *api.Session{"plain": plainBenchSession, "MBR and URR": benchSession} {
+		b.Run(name, func(b *testing.B) { benchSessions(b, session) })
+	}
+}
+
+func benchSessions(b *testing.B, session func(i uint32) *api.Session) {
 	const n = 100_000
 	for b.Loop() {
 		r := newRig(b, benchEndpoints, datapath.N6{Networks: []datapath.DataNetwork{{Name: "internet"}}}, 2*n)
@@ -56,7 +72,7 @@ func BenchmarkSessions(b *testing.B) {
 			}
 			r.offload.flush()
 		}
-		step("put", func() { changes(benchSession) })
+		step("put", func() { changes(session) })
 		var m runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&m)
@@ -66,7 +82,7 @@ func BenchmarkSessions(b *testing.B) {
 				b.Fatal(err)
 			}
 		})
-		step("change", func() { changes(benchSession) })
+		step("change", func() { changes(session) })
 		step("gone", func() { changes(func(uint32) *api.Session { return nil }) })
 		if t := r.offload.entries; t[r.offload.schema.tables[tableTunnels].id] != 0 || t[r.offload.schema.tables[tableRules].id] != 0 {
 			b.Errorf("entries left: %v", t)
