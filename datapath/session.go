@@ -31,7 +31,7 @@ type Key struct {
 // UE address and framed route.
 func Keys(r *api.Rule) []Key { return AppendKeys(nil, r) }
 
-// AppendKeys appends them to keys, which has none yet: for who has memory for them.
+// AppendKeys appends them to keys, which is empty, so that the caller provides the memory.
 func AppendKeys(keys []Key, r *api.Rule) []Key {
 	d := r.GetDetect()
 	if d.GetFTeid() != nil {

@@ -172,7 +172,7 @@ func (s *Socket) Lost() (uint64, error) {
 	return st.Rx_dropped + st.Rx_ring_full, err // one without a frame to fill is among the dropped ones
 }
 
-// Close ends the socket. What its rings held is nobody's any more.
+// Close closes the socket. The frames in its rings have no owner afterwards.
 func (s *Socket) Close() error {
 	if s == nil {
 		return nil

@@ -33,7 +33,7 @@ const (
 	Sent         // to be sent, or sent and not given back
 )
 
-// NewUMEM makes so many frames. Errors: those of mmap(2).
+// NewUMEM allocates the frames. Errors: those of mmap(2).
 func NewUMEM(frames, octets int) (*UMEM, error) {
 	mem, err := unix.Mmap(-1, 0, frames*octets, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
 	if err != nil {
@@ -70,10 +70,10 @@ func (u *UMEM) Close() error {
 // Base returns the offset of the frame in which an offset lies.
 func (u *UMEM) Base(offset uint64) uint64 { return offset &^ (u.Frame - 1) }
 
-// OwnerOf returns who has the frame in which an offset lies.
+// OwnerOf returns the owner of the frame that contains an offset.
 func (u *UMEM) OwnerOf(offset uint64) Owner { return u.owner[offset/u.Frame] }
 
-// Give notes who has the frame in which an offset lies.
+// Give records the owner of the frame that contains an offset.
 func (u *UMEM) Give(offset uint64, to Owner) { u.owner[offset/u.Frame] = to }
 
 // Bytes returns the frame in which an offset lies.

@@ -46,7 +46,7 @@ func OffsetIn(mem, b []byte) (offset uint64, ok bool) {
 	return uint64(at - from), true
 }
 
-// register makes mem the UMEM of a socket, in frames of so many octets.
+// register makes mem the UMEM of a socket, divided into frames of the given size in octets.
 func register(fd int, mem []byte, frame int) error {
 	reg := unix.XDPUmemReg{
 		Addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))), Len: uint64(len(mem)), Size: uint32(frame),

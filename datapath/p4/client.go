@@ -30,7 +30,7 @@ type client struct {
 	end      context.CancelFunc // of the stream
 	ended    chan struct{}
 	why      error                               // of the stream's end; written before ended is closed
-	messages func(m *p4rt.StreamMessageResponse) // gets all but arbitrations; nil: nobody
+	messages func(m *p4rt.StreamMessageResponse) // receives every message but arbitrations; may be nil
 	kept     bool                                // the target ran the pipeline before, and may have entries and counts of it
 }
 

@@ -151,8 +151,8 @@ func (d *Driver) empty(c *client) error {
 	return d.links.sync(d.ctx, d.connection)
 }
 
-// tellLast reads what the target has counted before that begins anew. What it counted before it
-// was this driver's is nobody's.
+// tellLast reads the counters of the target before they restart. What it counted before this driver
+// controlled it belongs to no figure.
 func (d *Driver) tellLast() error {
 	if d.offload.waits() {
 		return nil

@@ -72,8 +72,8 @@ func (o *offload) collect(ctx context.Context, seid uint64) {
 	o.release(s, was)
 }
 
-// collectAll counts what the target has forwarded by all sessions. One that somebody works at
-// is left out: he counts.
+// collectAll counts what the target has forwarded for all sessions. A session that is busy is
+// skipped: its holder counts.
 func (o *offload) collectAll(ctx context.Context) error {
 	for seids := range slices.Chunk(o.all(func(s *session) bool { return s.state == installed }), batch) {
 		if err := o.with(seids, func(all []*session) error { return o.count(ctx, all) }); err != nil {

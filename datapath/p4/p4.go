@@ -202,7 +202,7 @@ const listBits = 18
 // change; what the target can do of the new ones is put into it afterwards. While the target is
 // away sessions can be removed, and not changed otherwise.
 func (d *Driver) Apply(ctx context.Context, c *api.Change) error {
-	ctx = context.WithoutCancel(ctx) // the target is told whole changes
+	ctx = context.WithoutCancel(ctx) // a change is written as a whole
 	seid := c.GetSeid()
 	if err := d.offload.begin(ctx, c); err != nil {
 		return err
@@ -292,8 +292,8 @@ func (d *Driver) Flush() { d.offload.flush() }
 // sessions will be back.
 func (d *Driver) Keep() { d.keep.Store(true) }
 
-// leaveTarget takes all entries from a target outside of the process, which would forward by them
-// what nobody counts.
+// leaveTarget removes all entries from a target outside of the process. It would forward packets
+// without counting them for any usage.
 func (d *Driver) leaveTarget() {
 	if d.remote == nil || d.keep.Load() {
 		return

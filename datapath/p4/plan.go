@@ -192,7 +192,7 @@ func (o *offload) planKey(p *plan, e *expressed) bool {
 // keyOf returns the state of a key, which is the session's from now on.
 func (o *offload) keyOf(k datapath.Key, seid uint64) *keyState { return o.own(k, o.keys[k], seid) }
 
-// own is keyOf for who has the state already; nil: there is none.
+// own is keyOf for a caller that has the state already; nil: there is none.
 func (o *offload) own(k datapath.Key, ks *keyState, seid uint64) *keyState {
 	if ks == nil {
 		ks = &keyState{}

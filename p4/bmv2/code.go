@@ -78,7 +78,7 @@ again:
 			}
 		case opConst:
 			f[in.a] = in.k
-			hs[in.h].dirty = true // of metadata nobody asks that
+			hs[in.h].dirty = true // never read for metadata
 		case opSum:
 			f[in.a] = (f[in.b] + in.k) & in.m
 			hs[in.h].dirty = true

@@ -90,7 +90,7 @@ type loader struct {
 // is not implemented.
 func Load(data []byte) (*Program, error) { return load(data, maxLooks) }
 
-// load is Load that looks at so many instructions to shorten the ways of packets.
+// load is Load with a limit on the instructions that the data-flow analysis visits.
 func load(data []byte, looks int) (*Program, error) {
 	l := &loader{p: &Program{lists: map[int][]listItem{}}, looks: looks}
 	if err := json.Unmarshal(data, &l.j); err != nil {

@@ -70,7 +70,7 @@ func openXDP(c Config, device *net.Interface, choosy bool) (p Port, why string, 
 func better(link netlink.Link, device *net.Interface, queues, workers int) string {
 	switch {
 	case device.Flags&net.FlagLoopback != 0 || link.Type() != "device":
-		return fmt.Sprintf("on a device of type %s they are told what senders on this machine leave to devices, and cost about the same", link.Type())
+		return fmt.Sprintf("a device of type %s passes on frames with unfinished checksums and with tags beside them, which packet sockets report, at about the same cost", link.Type())
 	case queues < workers:
 		return fmt.Sprintf("%d queues are fewer than %d workers", queues, workers)
 	}

@@ -28,7 +28,7 @@ func TestKinds(t *testing.T) {
 	}{
 		{Packet, ModePacket, ""},
 		{AFXDP, ModeNative, "of AF_XDP sockets"},
-		{Auto, ModePacket, "on a device of type veth they are told"},
+		{Auto, ModePacket, "a device of type veth passes on frames with unfinished checksums"},
 		{"", ModePacket, "of packet sockets"},
 	} {
 		var log bytes.Buffer
