@@ -291,7 +291,7 @@ func (b *bed) held() map[string]int {
 	o := b.offload
 	all := map[string]int{
 		"sessions": len(o.sessions), "keys": len(o.keys), "peers": len(o.peers.of), "uses": len(o.uses),
-		"slots": len(o.slots.of), "lists": len(o.lists.of), "buckets": len(o.buckets.of), "rest": len(o.rest), "routes": o.routes,
+		"slots": o.slots.used(), "lists": len(o.lists.of), "buckets": len(o.buckets.of), "rest": len(o.rest), "routes": o.routes,
 	}
 	maps.DeleteFunc(all, func(_ string, n int) bool { return n == 0 })
 	return all

@@ -34,34 +34,51 @@ type links struct {
 	hops numbers[afxdp.Exit]
 }
 
-// numbers gives out small numbers from 1 on, to who has none.
+// pool hands out the numbers 1 to most.
+type pool struct {
+	most, next uint32
+	free       []uint32 // the one that was given back first is handed out first
+}
+
+// take returns a number that is not in use; 0: all are.
+func (p *pool) take() uint32 {
+	switch {
+	case p.next < p.most:
+		p.next++
+		return p.next
+	case len(p.free) > 0:
+		n := p.free[0]
+		p.free = p.free[1:]
+		return n
+	}
+	return 0
+}
+
+func (p *pool) give(n uint32) { p.free = append(p.free, n) }
+
+func (p *pool) clear() { *p = pool{most: p.most} }
+
+func (p *pool) used() int { return int(p.next) - len(p.free) }
+
+// numbers hands out a number for each key.
 type numbers[K comparable] struct {
-	most uint32
-	of   map[K]uint32
-	free []uint32 // the one that was given back first is given out first
-	next uint32
+	pool
+	of map[K]uint32
 }
 
 func newNumbers[K comparable](most uint32) numbers[K] {
-	return numbers[K]{most: most, of: map[K]uint32{}}
+	return numbers[K]{pool{most: most}, map[K]uint32{}}
 }
 
-// take returns the number of k; 0: all are taken.
+// take returns the number of k; 0: all are in use.
 func (n *numbers[K]) take(k K) uint32 {
 	if number := n.of[k]; number != 0 {
 		return number
 	}
-	number := uint32(0)
-	switch {
-	case n.next < n.most:
-		n.next++
-		number = n.next
-	case len(n.free) > 0:
-		number, n.free = n.free[0], n.free[1:]
-	default:
-		return 0
+	number := n.pool.take()
+	if number != 0 {
+		n.of[k] = number
 	}
-	n.of[k] = number
 	return number
 }
 
@@ -70,7 +87,7 @@ func (n *numbers[K]) clear() { *n = newNumbers[K](n.most) }
 func (n *numbers[K]) give(k K) {
 	if number := n.of[k]; number != 0 {
 		delete(n.of, k)
-		n.free = append(n.free, number)
+		n.pool.give(number)
 	}
 }
 

@@ -58,7 +58,7 @@ type offload struct {
 	rest     map[datapath.Key][]uint64 // SEIDs of keys of bare packets that have no entry
 	peers    numbers[nexthop.Peer]
 	uses     map[nexthop.Peer]int // by how many rules
-	slots    numbers[slotKey]
+	slots    pool
 	cells    map[uint32][2]count // what cells had counted when they were given back: forwarded, refused
 	buckets  buckets
 	shares   buckets // of meters that sessions share

@@ -183,7 +183,7 @@ func newOffload(cfg *Config, e engine, t target, s *schema, ports []afxdp.Port) 
 		log: cfg.Log, engine: e, target: t, schema: s, endpoints: cfg.Endpoints, n6: &cfg.N6, numberOf: map[netip.Addr]uint64{},
 		sessions: map[uint64]*session{}, entries: map[uint32]int{}, keys: map[datapath.Key]*keyState{}, rest: map[datapath.Key][]uint64{},
 		peers: newNumbers[nexthop.Peer](room(tablePeers)), uses: map[nexthop.Peer]int{},
-		slots: newNumbers[slotKey](room(tableRules)), cells: map[uint32][2]count{},
+		slots: pool{most: room(tableRules)}, cells: map[uint32][2]count{},
 		lists:   newNumbers[listKey](1<<listBits - 1),
 		buckets: buckets{most: room(tableRules), of: map[*model.Meter]*bucket{}, now: cfg.Clock()},
 		shares:  buckets{most: room(tableSlices) / 2, of: map[*model.Meter]*bucket{}, now: cfg.Clock()}, now: cfg.Clock(),

@@ -163,9 +163,10 @@ func (o *offload) settle(p *plan) {
 		}
 		*p = plan{s: s, arena: p.arena, retry: p.retry, own: p.own, covered: p.covered, blocked: p.blocked}
 	}
-	for _, sl := range all {
-		if !slices.ContainsFunc(p.slots, func(k *slot) bool { return k.index == sl.index }) && o.slots.of[sl.slotKey] == sl.index {
-			o.slots.give(sl.slotKey)
+	for i, sl := range all {
+		same := func(other *slot) bool { return other.index == sl.index }
+		if !slices.ContainsFunc(p.slots, same) && !slices.ContainsFunc(all[:i], same) {
+			o.slots.give(sl.index)
 			o.cells[sl.index] = sl.had
 		}
 	}

@@ -27,8 +27,9 @@ func (o *offload) slotOf(p *plan, r *model.Rule, front uint8) *slot {
 			}
 		}
 	}
-	if sl.index == 0 {
-		if sl.index = o.slots.take(sk); sl.index == 0 {
+	added := sl.index == 0
+	if added {
+		if sl.index = o.slots.take(); sl.index == 0 {
 			return nil
 		}
 		sl.had = o.cells[sl.index]
@@ -38,8 +39,8 @@ func (o *offload) slotOf(p *plan, r *model.Rule, front uint8) *slot {
 	sl.peer, sl.limits = nexthop.Peer{}, limits{}
 	u := o.ruleEntry(p.arena, kind, sl, r)
 	if u == nil {
-		if kind == p4rt.Update_INSERT {
-			o.slots.give(sk)
+		if added {
+			o.slots.give(sl.index)
 			o.cells[sl.index] = sl.had
 		}
 		return nil
